@@ -1,0 +1,71 @@
+// Package compile lowers a spec to graphs: one for inference, one for training.
+package compile
+
+import (
+	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/specs"
+)
+
+// Names of the inputs and outputs of the graphs. Engines bind by them.
+const (
+	InInstances  = "instances"  // [N, ...]; raw features in Infer, normalised ones in Train
+	InBagOf      = "bag_of"     // [N] int
+	InCandidates = "candidates" // [B, k] 1 for candidate labels, else 0
+	InWeights    = "weights"    // [B, k] label weights of the last epoch
+	InLambda     = "lambda"     // [] momentum of the label weights in this epoch
+	InEpoch      = "epoch"      // [] number t of the epoch
+	InEpochs     = "epochs"     // [] number T of epochs
+
+	OutProbabilities = "probabilities" // [B, k]
+	OutAttention     = "attention"     // [N, 1] attention scores a of Eq. 2
+	OutLoss          = "loss"          // [] the full loss of Eq. 8
+	OutWeights       = "new_weights"   // [B, k] label weights of this epoch
+	TermPrefix       = "loss."         // [] one output per loss term, unweighted, e.g. loss.attention
+)
+
+// Buffers of the inference graph: parameters that no gradient changes.
+const (
+	ParamMean = "normalize.mean" // statistics of the features, shape of one instance
+	ParamStd  = "normalize.std"
+)
+
+// Signature is what a program must know of the data.
+type Signature struct {
+	Instance []int // shape of one instance
+	Classes  int
+}
+
+// Init says how a parameter starts.
+type Init struct {
+	Kind  string // "uniform" in +-Scale, "normal" with standard deviation Scale, "constant" of value Scale
+	Scale float64
+}
+
+// Param is one learned value of the program.
+type Param struct {
+	Name  string
+	Shape []int
+	Init  Init
+}
+
+// Mask is one dropout mask input of the training graph: elements are 0 with
+// probability Drop, else 1/(1-Drop).
+type Mask struct {
+	Name  string      // also the name of its random stream
+	Shape graph.Shape // [N, ...]
+	Drop  float64
+}
+
+// Program is a compiled spec.
+type Program struct {
+	Spec      *specs.Spec
+	Signature Signature
+	Params    []Param // in order of first use; the order of the flat parameter vector
+	Masks     []Mask
+	Normalize bool // Infer has the parameters ParamMean and ParamStd
+	// Infer: instances, bag_of -> probabilities, attention.
+	Infer *graph.Graph
+	// Train: instances, bag_of, candidates, weights, lambda (and epoch, epochs
+	// where used), masks -> loss, its terms, probabilities, attention, new_weights.
+	Train *graph.Graph
+}

@@ -1,0 +1,42 @@
+// Package data holds sets of bags: reading, writing, drawing and splitting them.
+package data
+
+// Dataset is a set of bags with candidate label sets. Bag i has the instances
+// Offsets[i] to Offsets[i+1] of Instances.
+type Dataset struct {
+	Name       string
+	Shape      []int     // shape of one instance, e.g. [38] or [1, 28, 28]
+	Instances  []float32 // [instances, Shape...] row-major
+	Offsets    []int     // [bags+1], starting at 0, strictly increasing
+	Candidates []uint8   // [bags, classes], 1 for candidate labels
+	Classes    int
+	Labels     []int    // [bags] true labels, -1 unknown; nil when none is known
+	InstLabels []int    // [instances] class of each instance, -1 negative or unknown; nil when not known
+	ClassNames []string // [classes], or nil
+}
+
+// Bags is the number of bags m.
+func (d *Dataset) Bags() int { return len(d.Offsets) - 1 }
+
+// Dim is the number of features of an instance.
+func (d *Dataset) Dim() int {
+	n := 1
+	for _, e := range d.Shape {
+		n *= e
+	}
+	return n
+}
+
+// Bag returns the instances of bag i, [n, Dim], sharing memory.
+func (d *Dataset) Bag(i int) []float32 {
+	dim := d.Dim()
+	return d.Instances[d.Offsets[i]*dim : d.Offsets[i+1]*dim]
+}
+
+// Size is the number of instances of bag i.
+func (d *Dataset) Size(i int) int { return d.Offsets[i+1] - d.Offsets[i] }
+
+// CandidateSet returns the row of bag i, [Classes], sharing memory.
+func (d *Dataset) CandidateSet(i int) []uint8 {
+	return d.Candidates[i*d.Classes : (i+1)*d.Classes]
+}

@@ -1,0 +1,117 @@
+// Package diag holds the one diagnostic type of miplc: what is wrong, where,
+// and what to do about it. Every stage reports bad input with it.
+package diag
+
+import (
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+)
+
+// Pos is a place in a file. Line and Col count from 1; 0 means unknown.
+type Pos struct {
+	File string
+	Line int
+	Col  int
+}
+
+// IsZero reports whether the position says nothing.
+func (p Pos) IsZero() bool { return p == Pos{} }
+
+// String gives "file:line:col", leaving out what is unknown.
+func (p Pos) String() string {
+	s := p.File
+	if p.Line > 0 {
+		s += fmt.Sprintf(":%d", p.Line)
+		if p.Col > 0 {
+			s += fmt.Sprintf(":%d", p.Col)
+		}
+	}
+	return s
+}
+
+// Diagnostic is one thing wrong with the input.
+type Diagnostic struct {
+	Pos        Pos
+	Width      int      // characters to underline from Pos.Col; at least 1 is drawn
+	Text       string   // what is wrong, one line, no trailing period
+	Notes      []string // what else helps: what was expected, where the other half is
+	Suggestion string   // a replacement that probably is meant ("did you mean ...?")
+	Line       string   // the offending source line, without its newline; may be empty
+}
+
+// Error gives the one-line form "file:line:col: text (did you mean "x"?)".
+func (d Diagnostic) Error() string {
+	var b strings.Builder
+	if !d.Pos.IsZero() {
+		b.WriteString(d.Pos.String() + ": ")
+	}
+	b.WriteString(d.Text)
+	if d.Suggestion != "" {
+		fmt.Fprintf(&b, " (did you mean %q?)", d.Suggestion)
+	}
+	return b.String()
+}
+
+// Errorf makes a diagnostic at a position.
+func Errorf(pos Pos, format string, args ...any) Diagnostic {
+	return Diagnostic{Pos: pos, Text: fmt.Sprintf(format, args...)}
+}
+
+// WithNote returns the diagnostic with one more note.
+func (d Diagnostic) WithNote(format string, args ...any) Diagnostic {
+	d.Notes = append(d.Notes[:len(d.Notes):len(d.Notes)], fmt.Sprintf(format, args...))
+	return d
+}
+
+// List collects the diagnostics of one run; it is an error when not empty.
+type List []Diagnostic
+
+// Add appends a diagnostic.
+func (l *List) Add(d Diagnostic) { *l = append(*l, d) }
+
+// AddError appends err: the diagnostics it holds, or one made from its text at pos.
+func (l *List) AddError(pos Pos, err error) {
+	if err == nil {
+		return
+	}
+	var list List
+	var one Diagnostic
+	switch {
+	case errors.As(err, &list):
+		*l = append(*l, list...)
+	case errors.As(err, &one):
+		*l = append(*l, one)
+	default:
+		*l = append(*l, Diagnostic{Pos: pos, Text: err.Error()})
+	}
+}
+
+// Err returns the list as an error, sorted by place, or nil when it is empty.
+func (l List) Err() error {
+	if len(l) == 0 {
+		return nil
+	}
+	sorted := append(List(nil), l...)
+	sort.SliceStable(sorted, func(i, j int) bool {
+		a, b := sorted[i].Pos, sorted[j].Pos
+		if a.File != b.File {
+			return a.File < b.File
+		}
+		if a.Line != b.Line {
+			return a.Line < b.Line
+		}
+		return a.Col < b.Col
+	})
+	return sorted
+}
+
+// Error joins the one-line forms.
+func (l List) Error() string {
+	lines := make([]string, len(l))
+	for i, d := range l {
+		lines[i] = d.Error()
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,44 @@
+package diag
+
+import "strings"
+
+// Suggest returns the choice nearest to word by edit distance, or "" when none
+// is near enough to be a slip of the keyboard.
+func Suggest(word string, choices []string) string {
+	best, bestDist := "", 1+max(1, len(word)/3)
+	for _, c := range choices {
+		if c == word {
+			continue
+		}
+		if strings.EqualFold(c, word) {
+			return c
+		}
+		if d := editDistance(strings.ToLower(word), strings.ToLower(c)); d < bestDist {
+			best, bestDist = c, d
+		}
+	}
+	return best
+}
+
+// editDistance counts insertions, deletions, replacements and swaps of neighbours.
+func editDistance(a, b string) int {
+	prev2, prev, cur := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		cur[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			cur[j] = min(prev[j]+1, cur[j-1]+1, prev[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				cur[j] = min(cur[j], prev2[j-2]+1)
+			}
+		}
+		prev2, prev, cur = prev, cur, prev2
+	}
+	return prev[len(b)]
+}

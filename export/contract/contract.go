@@ -1,0 +1,33 @@
+// Package contract names what an exported model promises: the tensors and
+// metadata that package export writes and package runtime insists on.
+package contract
+
+// Tensor names of both signatures.
+const (
+	Instances     = "instances"     // float32 [n, ...]: the raw features
+	BagOf         = "bag_of"        // int64 [N], signature batch alone
+	Probabilities = "probabilities" // float32 [1, k]; batch: [B, k]
+	Attention     = "attention"     // float32 [1, n]; batch: [N]
+	Label         = "label"         // int64 [B], signature batch alone
+)
+
+// Metadata keys of the ONNX file. Values that are not plain words are JSON.
+const (
+	KeyContract   = "miplc.contract"      // "bag/1" or "batch/1"
+	KeyVersion    = "miplc.version"       // version of miplc that wrote the file
+	KeyClasses    = "miplc.classes"       // JSON array of the class names, in order
+	KeyInputShape = "miplc.input_shape"   // JSON array, shape of one instance
+	KeyNormalize  = "miplc.normalization" // "none", "training" or "all"
+	KeySpecHash   = "miplc.spec_sha256"
+	KeyDataHash   = "miplc.data_sha256"
+	KeySeed       = "miplc.seed"
+	KeySplit      = "miplc.split"  // JSON: how the training bags were chosen
+	KeyEngine     = "miplc.engine" // engine that trained the parameters; "none": initial parameters
+	KeyParity     = "miplc.parity" // JSON object: pair of engines -> max abs difference
+)
+
+// Values of KeyContract.
+const (
+	ContractBag   = "bag/1"
+	ContractBatch = "batch/1"
+)

@@ -1,0 +1,90 @@
+package graph
+
+// The short builder methods, one per op. Shapes follow the op table in op.go.
+
+// Const adds a literal of a static shape, data row-major.
+func (b *Builder) Const(s Shape, data ...float64) *Node {
+	return b.op(OpConst, Attrs{Shape: s, Data: data})
+}
+
+// Scalar adds a literal number.
+func (b *Builder) Scalar(v float64) *Node {
+	return b.op(OpConst, Attrs{Shape: Shape{}, Data: []float64{v}})
+}
+
+// Fill adds a value of a possibly symbolic shape in which all elements are v.
+func (b *Builder) Fill(v float64, s Shape) *Node { return b.op(OpFill, Attrs{Value: v, Shape: s}) }
+
+func (b *Builder) Neg(x *Node) *Node        { return b.op(OpNeg, Attrs{}, x) }
+func (b *Builder) Exp(x *Node) *Node        { return b.op(OpExp, Attrs{}, x) }
+func (b *Builder) Log(x *Node) *Node        { return b.op(OpLog, Attrs{}, x) }
+func (b *Builder) Sqrt(x *Node) *Node       { return b.op(OpSqrt, Attrs{}, x) }
+func (b *Builder) Abs(x *Node) *Node        { return b.op(OpAbs, Attrs{}, x) }
+func (b *Builder) Sign(x *Node) *Node       { return b.op(OpSign, Attrs{}, x) }
+func (b *Builder) Tanh(x *Node) *Node       { return b.op(OpTanh, Attrs{}, x) }
+func (b *Builder) Sigmoid(x *Node) *Node    { return b.op(OpSigmoid, Attrs{}, x) }
+func (b *Builder) Softplus(x *Node) *Node   { return b.op(OpSoftplus, Attrs{}, x) }
+func (b *Builder) Relu(x *Node) *Node       { return b.op(OpRelu, Attrs{}, x) }
+func (b *Builder) StopGrad(x *Node) *Node   { return b.op(OpStopGrad, Attrs{}, x) }
+func (b *Builder) Softmax(x *Node) *Node    { return b.op(OpSoftmax, Attrs{}, x) }
+func (b *Builder) LogSoftmax(x *Node) *Node { return b.op(OpLogSoftmax, Attrs{}, x) }
+
+func (b *Builder) Clamp(x *Node, lo, hi float64) *Node {
+	return b.op(OpClamp, Attrs{Lo: lo, Hi: hi}, x)
+}
+
+func (b *Builder) Add(x, y *Node) *Node     { return b.op(OpAdd, Attrs{}, x, y) }
+func (b *Builder) Sub(x, y *Node) *Node     { return b.op(OpSub, Attrs{}, x, y) }
+func (b *Builder) Mul(x, y *Node) *Node     { return b.op(OpMul, Attrs{}, x, y) }
+func (b *Builder) Div(x, y *Node) *Node     { return b.op(OpDiv, Attrs{}, x, y) }
+func (b *Builder) Maximum(x, y *Node) *Node { return b.op(OpMaximum, Attrs{}, x, y) }
+func (b *Builder) Minimum(x, y *Node) *Node { return b.op(OpMinimum, Attrs{}, x, y) }
+func (b *Builder) Greater(x, y *Node) *Node { return b.op(OpGreater, Attrs{}, x, y) }
+func (b *Builder) MatMul(x, y *Node) *Node  { return b.op(OpMatMul, Attrs{}, x, y) }
+
+func (b *Builder) Transpose(x *Node, perm ...int) *Node {
+	return b.op(OpTranspose, Attrs{Perm: perm}, x)
+}
+func (b *Builder) Reshape(x *Node, s Shape) *Node { return b.op(OpReshape, Attrs{Shape: s}, x) }
+func (b *Builder) Expand(x *Node, s Shape) *Node  { return b.op(OpExpand, Attrs{Shape: s}, x) }
+func (b *Builder) Sum(x *Node, keep bool, axes ...int) *Node {
+	return b.op(OpSum, Attrs{Axes: axes, Keep: keep}, x)
+}
+func (b *Builder) Max(x *Node, keep bool, axes ...int) *Node {
+	return b.op(OpMax, Attrs{Axes: axes, Keep: keep}, x)
+}
+func (b *Builder) Concat(axis int, x ...*Node) *Node { return b.op(OpConcat, Attrs{Axis: axis}, x...) }
+func (b *Builder) Slice(x *Node, axis, start, end int) *Node {
+	return b.op(OpSlice, Attrs{Axis: axis, Start: start, End: end}, x)
+}
+func (b *Builder) Pad(x *Node, axis, before, after int) *Node {
+	return b.op(OpPad, Attrs{Axis: axis, Start: before, End: after}, x)
+}
+
+func (b *Builder) SegmentSum(x, bagOf *Node) *Node { return b.op(OpSegmentSum, Attrs{}, x, bagOf) }
+func (b *Builder) SegmentMax(x, bagOf *Node) *Node { return b.op(OpSegmentMax, Attrs{}, x, bagOf) }
+func (b *Builder) SegmentMaxMask(x, bagOf *Node) *Node {
+	return b.op(OpSegmentMaxMask, Attrs{}, x, bagOf)
+}
+func (b *Builder) SegmentSoftmax(x, bagOf *Node) *Node {
+	return b.op(OpSegmentSoftmax, Attrs{}, x, bagOf)
+}
+func (b *Builder) SegmentGather(y, bagOf *Node) *Node {
+	return b.op(OpSegmentGather, Attrs{}, y, bagOf)
+}
+
+func (b *Builder) Conv2D(x, w *Node, stride, pad [2]int) *Node {
+	return b.op(OpConv2D, Attrs{Stride: stride, Pad: pad}, x, w)
+}
+func (b *Builder) Conv2DGradInput(dy, w *Node, stride, pad [2]int, x Shape) *Node {
+	return b.op(OpConv2DGradInput, Attrs{Stride: stride, Pad: pad, Shape: x}, dy, w)
+}
+func (b *Builder) Conv2DGradWeight(x, dy *Node, stride, pad [2]int, w Shape) *Node {
+	return b.op(OpConv2DGradWeight, Attrs{Stride: stride, Pad: pad, Shape: w}, x, dy)
+}
+func (b *Builder) MaxPool2D(x *Node, kernel, stride [2]int) *Node {
+	return b.op(OpMaxPool2D, Attrs{Kernel: kernel, Stride: stride}, x)
+}
+func (b *Builder) MaxPool2DGrad(x, dy *Node, kernel, stride [2]int) *Node {
+	return b.op(OpMaxPool2DGrad, Attrs{Kernel: kernel, Stride: stride}, x, dy)
+}

@@ -1,0 +1,181 @@
+// Package graph is the intermediate representation of miplc: a pure dataflow
+// graph in static single assignment form over ragged batches of bags.
+//
+// A batch holds B bags with N instances all together. The instances stand in
+// one value of shape [N, ...]; the integer input bag_of [N] says which bag (0 to
+// B-1) each belongs to. Segment ops work along it. Nothing in a graph is
+// random: initial parameters, shuffles and dropout masks are inputs.
+package graph
+
+import (
+	"fmt"
+
+	"github.com/miplc/miplc/diag"
+)
+
+// DType is the element type of a value. Engines choose the width of Float
+// (float32; the interpreter uses float64).
+type DType uint8
+
+const (
+	Float DType = iota // real numbers
+	Int                // indices, used for bag_of alone
+)
+
+func (t DType) String() string {
+	if t == Int {
+		return "int"
+	}
+	return "float"
+}
+
+// Attrs are the static arguments of a node. Each op reads the few it needs,
+// see the op's comment; the others stay zero.
+type Attrs struct {
+	Axis   int       // Concat, Slice, Pad
+	Axes   []int     // Sum, Max: the axes to reduce, ascending
+	Keep   bool      // Sum, Max: keep reduced axes as 1
+	Perm   []int     // Transpose
+	Shape  Shape     // Reshape, Expand, Fill, Const, Conv2DGradInput, Conv2DGradWeight
+	Start  int       // Slice: first index; Pad: zeros before
+	End    int       // Slice: one past the last index; Pad: zeros after
+	Lo, Hi float64   // Clamp
+	Value  float64   // Fill
+	Data   []float64 // Const, row-major
+	Kernel [2]int    // MaxPool2D: height, width
+	Stride [2]int    // Conv2D, MaxPool2D
+	Pad    [2]int    // Conv2D: zeros on both sides of height, width
+}
+
+// Node is one value of the graph and the operation that makes it.
+type Node struct {
+	ID    int // position in Graph.Nodes
+	Op    Op
+	In    []*Node
+	Attrs Attrs
+	Shape Shape
+	Type  DType
+	Name  string   // Input and Param: the name to bind; else a label for printing, may be empty
+	Pos   diag.Pos // the place in the spec that asked for it, if any
+}
+
+// Output is a named result of a graph.
+type Output struct {
+	Name string
+	Node *Node
+}
+
+// Graph is a list of nodes in which every node stands after its inputs.
+type Graph struct {
+	Name    string
+	Nodes   []*Node
+	Outputs []Output
+}
+
+// Output returns the node of a named output, or nil.
+func (g *Graph) Output(name string) *Node {
+	for _, o := range g.Outputs {
+		if o.Name == name {
+			return o.Node
+		}
+	}
+	return nil
+}
+
+// ByOp returns the nodes of one op in order, e.g. all inputs or all parameters.
+func (g *Graph) ByOp(op Op) []*Node {
+	var nodes []*Node
+	for _, n := range g.Nodes {
+		if n.Op == op {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
+}
+
+// Input returns the input node of that name, or nil.
+func (g *Graph) Input(name string) *Node { return g.leaf(OpInput, name) }
+
+// Param returns the parameter node of that name, or nil.
+func (g *Graph) Param(name string) *Node { return g.leaf(OpParam, name) }
+
+func (g *Graph) leaf(op Op, name string) *Node {
+	for _, n := range g.Nodes {
+		if n.Op == op && n.Name == name {
+			return n
+		}
+	}
+	return nil
+}
+
+// Builder appends nodes to a graph. The first error sticks: later calls return
+// a node that nothing is computed from, and Graph reports the error.
+type Builder struct {
+	g   *Graph
+	pos diag.Pos
+	err error
+}
+
+// NewBuilder starts an empty graph.
+func NewBuilder(name string) *Builder { return &Builder{g: &Graph{Name: name}} }
+
+// At sets the spec position given to the nodes that follow.
+func (b *Builder) At(pos diag.Pos) *Builder { b.pos = pos; return b }
+
+// Err returns the first error so far.
+func (b *Builder) Err() error { return b.err }
+
+// Graph returns the finished graph, or the first error met while building it.
+func (b *Builder) Graph() (*Graph, error) {
+	if b.err != nil {
+		return nil, b.err
+	}
+	return b.g, nil
+}
+
+// Output names a result.
+func (b *Builder) Output(name string, n *Node) {
+	b.g.Outputs = append(b.g.Outputs, Output{Name: name, Node: n})
+}
+
+// Apply appends one node after checking number, types and shapes of its
+// inputs against the op table. Unlike the short methods it returns the error
+// and leaves the builder usable, so a caller can report it at its own place.
+func (b *Builder) Apply(op Op, attrs Attrs, in ...*Node) (*Node, error) {
+	n := &Node{ID: len(b.g.Nodes), Op: op, In: in, Attrs: attrs, Pos: b.pos}
+	if err := infer(n); err != nil {
+		return nil, err
+	}
+	b.g.Nodes = append(b.g.Nodes, n)
+	return n, nil
+}
+
+// op is Apply with the sticky error.
+func (b *Builder) op(op Op, attrs Attrs, in ...*Node) *Node {
+	if b.err == nil {
+		n, err := b.Apply(op, attrs, in...)
+		if err == nil {
+			return n
+		}
+		b.err = diag.Diagnostic{Pos: b.pos, Text: err.Error()}
+	}
+	return &Node{ID: -1, Op: op}
+}
+
+// Input adds a value fed at each run.
+func (b *Builder) Input(name string, t DType, s Shape) *Node {
+	n := &Node{ID: len(b.g.Nodes), Op: OpInput, Name: name, Type: t, Shape: s.Clone(), Pos: b.pos}
+	b.g.Nodes = append(b.g.Nodes, n)
+	return n
+}
+
+// Param adds a learned value (or a buffer kept with them, such as the
+// statistics of a normalisation). Its shape must be static.
+func (b *Builder) Param(name string, s Shape) *Node {
+	if !s.Static() && b.err == nil {
+		b.err = fmt.Errorf("parameter %s has the symbolic shape %v", name, s)
+	}
+	n := &Node{ID: len(b.g.Nodes), Op: OpParam, Name: name, Type: Float, Shape: s.Clone(), Pos: b.pos}
+	b.g.Nodes = append(b.g.Nodes, n)
+	return n
+}

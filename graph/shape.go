@@ -1,0 +1,123 @@
+package graph
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Dim is one extent of a shape: a constant of at least 1, or one of the two
+// symbols of a ragged batch.
+type Dim int
+
+const (
+	// N is the number of instances of the batch, all bags together.
+	N Dim = -1
+	// B is the number of bags of the batch.
+	B Dim = -2
+)
+
+func (d Dim) String() string {
+	switch d {
+	case N:
+		return "N"
+	case B:
+		return "B"
+	}
+	return fmt.Sprint(int(d))
+}
+
+// Shape is the extents of a value, outermost first. A scalar has no extents.
+type Shape []Dim
+
+func (s Shape) String() string {
+	parts := make([]string, len(s))
+	for i, d := range s {
+		parts[i] = d.String()
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
+}
+
+// Equal reports whether both shapes have the same extents, symbols included.
+func (s Shape) Equal(o Shape) bool {
+	if len(s) != len(o) {
+		return false
+	}
+	for i := range s {
+		if s[i] != o[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// Clone returns a copy.
+func (s Shape) Clone() Shape { return append(Shape{}, s...) }
+
+// Static reports whether no symbol occurs in the shape.
+func (s Shape) Static() bool {
+	for _, d := range s {
+		if d < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Concrete replaces the symbols by the numbers of instances and bags.
+func (s Shape) Concrete(n, b int) []int {
+	out := make([]int, len(s))
+	for i, d := range s {
+		switch d {
+		case N:
+			out[i] = n
+		case B:
+			out[i] = b
+		default:
+			out[i] = int(d)
+		}
+	}
+	return out
+}
+
+// Broadcast gives the shape of an element-wise operation on two values by the
+// usual rule: aligned at the right, an extent of 1 stretches.
+func Broadcast(a, b Shape) (Shape, error) {
+	n := max(len(a), len(b))
+	out := make(Shape, n)
+	for i := range out {
+		da, db := Dim(1), Dim(1)
+		if j := i - (n - len(a)); j >= 0 {
+			da = a[j]
+		}
+		if j := i - (n - len(b)); j >= 0 {
+			db = b[j]
+		}
+		switch {
+		case da == db, db == 1:
+			out[i] = da
+		case da == 1:
+			out[i] = db
+		default:
+			return nil, fmt.Errorf("shapes %v and %v do not fit together: %v against %v", a, b, da, db)
+		}
+	}
+	return out, nil
+}
+
+// volume counts elements per symbol: the product of the constants, and how
+// often N and B occur. Two shapes hold the same number of elements for every
+// batch exactly when these agree.
+func (s Shape) volume() (size, ns, bs int) {
+	size = 1
+	for _, d := range s {
+		switch d {
+		case N:
+			ns++
+		case B:
+			bs++
+		default:
+			size *= int(d)
+		}
+	}
+	return size, ns, bs
+}

@@ -1,0 +1,224 @@
+package graph
+
+import "fmt"
+
+func shapeSame(n *Node) (Shape, error) { return n.In[0].Shape.Clone(), nil }
+
+func shapeAttr(n *Node) (Shape, error) { return n.Attrs.Shape.Clone(), nil }
+
+func shapeConst(n *Node) (Shape, error) {
+	size, ns, bs := n.Attrs.Shape.volume()
+	if ns+bs > 0 {
+		return nil, fmt.Errorf("a literal cannot have the symbolic shape %v", n.Attrs.Shape)
+	}
+	if size != len(n.Attrs.Data) {
+		return nil, fmt.Errorf("shape %v holds %d numbers, %d are given", n.Attrs.Shape, size, len(n.Attrs.Data))
+	}
+	return n.Attrs.Shape.Clone(), nil
+}
+
+func shapeBroadcast(n *Node) (Shape, error) { return Broadcast(n.In[0].Shape, n.In[1].Shape) }
+
+func shapeMatMul(n *Node) (Shape, error) {
+	a, b := n.In[0].Shape, n.In[1].Shape
+	if len(a) != 2 || len(b) != 2 {
+		return nil, fmt.Errorf("both factors must be matrices, they are %v and %v", a, b)
+	}
+	if a[1] != b[0] {
+		return nil, fmt.Errorf("inner extents differ: %v times %v", a, b)
+	}
+	return Shape{a[0], b[1]}, nil
+}
+
+func shapeTranspose(n *Node) (Shape, error) {
+	x, perm := n.In[0].Shape, n.Attrs.Perm
+	if len(perm) != len(x) {
+		return nil, fmt.Errorf("permutation %v does not fit shape %v", perm, x)
+	}
+	out, seen := make(Shape, len(x)), make([]bool, len(x))
+	for i, p := range perm {
+		if p < 0 || p >= len(x) || seen[p] {
+			return nil, fmt.Errorf("%v is not a permutation of the axes of %v", perm, x)
+		}
+		seen[p] = true
+		out[i] = x[p]
+	}
+	return out, nil
+}
+
+func shapeReshape(n *Node) (Shape, error) {
+	s0, n0, b0 := n.In[0].Shape.volume()
+	s1, n1, b1 := n.Attrs.Shape.volume()
+	if s0 != s1 || n0 != n1 || b0 != b1 {
+		return nil, fmt.Errorf("%v and %v do not hold the same number of elements", n.In[0].Shape, n.Attrs.Shape)
+	}
+	return n.Attrs.Shape.Clone(), nil
+}
+
+func shapeExpand(n *Node) (Shape, error) {
+	s, err := Broadcast(n.In[0].Shape, n.Attrs.Shape)
+	if err != nil || !s.Equal(n.Attrs.Shape) {
+		return nil, fmt.Errorf("%v does not stretch to %v", n.In[0].Shape, n.Attrs.Shape)
+	}
+	return s, nil
+}
+
+func shapeReduce(n *Node) (Shape, error) {
+	x := n.In[0].Shape
+	reduced := make([]bool, len(x))
+	last := -1
+	for _, a := range n.Attrs.Axes {
+		if a <= last || a >= len(x) {
+			return nil, fmt.Errorf("axes %v do not fit shape %v", n.Attrs.Axes, x)
+		}
+		last = a
+		reduced[a] = true
+	}
+	out := Shape{}
+	for i, d := range x {
+		switch {
+		case !reduced[i]:
+			out = append(out, d)
+		case n.Attrs.Keep:
+			out = append(out, 1)
+		}
+	}
+	return out, nil
+}
+
+// axisOf checks an axis that must have a constant extent.
+func axisOf(x Shape, axis int) (int, error) {
+	if axis < 0 || axis >= len(x) {
+		return 0, fmt.Errorf("axis %d does not exist in shape %v", axis, x)
+	}
+	if x[axis] < 0 {
+		return 0, fmt.Errorf("axis %d of shape %v has no constant extent", axis, x)
+	}
+	return int(x[axis]), nil
+}
+
+func shapeConcat(n *Node) (Shape, error) {
+	axis, out := n.Attrs.Axis, n.In[0].Shape.Clone()
+	total := 0
+	for _, in := range n.In {
+		extent, err := axisOf(in.Shape, axis)
+		if err != nil {
+			return nil, err
+		}
+		total += extent
+		other := in.Shape.Clone()
+		if len(other) == len(out) {
+			other[axis] = out[axis]
+		}
+		if !other.Equal(out) {
+			return nil, fmt.Errorf("shapes %v and %v cannot be joined along axis %d", n.In[0].Shape, in.Shape, axis)
+		}
+	}
+	out[axis] = Dim(total)
+	return out, nil
+}
+
+func shapeSlice(n *Node) (Shape, error) {
+	out := n.In[0].Shape.Clone()
+	extent, err := axisOf(out, n.Attrs.Axis)
+	if err != nil {
+		return nil, err
+	}
+	if n.Attrs.Start < 0 || n.Attrs.End > extent || n.Attrs.Start >= n.Attrs.End {
+		return nil, fmt.Errorf("part %d to %d does not lie in an axis of %d", n.Attrs.Start, n.Attrs.End, extent)
+	}
+	out[n.Attrs.Axis] = Dim(n.Attrs.End - n.Attrs.Start)
+	return out, nil
+}
+
+func shapePad(n *Node) (Shape, error) {
+	out := n.In[0].Shape.Clone()
+	extent, err := axisOf(out, n.Attrs.Axis)
+	if err != nil {
+		return nil, err
+	}
+	if n.Attrs.Start < 0 || n.Attrs.End < 0 {
+		return nil, fmt.Errorf("padding %d, %d is negative", n.Attrs.Start, n.Attrs.End)
+	}
+	out[n.Attrs.Axis] = Dim(extent + n.Attrs.Start + n.Attrs.End)
+	return out, nil
+}
+
+func shapeRows(n *Node) (Shape, error) {
+	x := n.In[0].Shape
+	if len(x) == 0 {
+		return nil, fmt.Errorf("a scalar has no last axis")
+	}
+	return x.Clone(), nil
+}
+
+// leading checks that the first input runs along the given symbol.
+func leading(n *Node, d Dim) (Shape, error) {
+	x := n.In[0].Shape
+	if len(x) == 0 || x[0] != d {
+		what := "instances"
+		if d == B {
+			what = "bags"
+		}
+		return nil, fmt.Errorf("needs one row per %s, [%v, ...], not %v", what[:len(what)-1], d, x)
+	}
+	return x.Clone(), nil
+}
+
+func shapeOfInstances(n *Node) (Shape, error) { return leading(n, N) }
+
+func shapeToBags(n *Node) (Shape, error) {
+	s, err := leading(n, N)
+	if err == nil {
+		s[0] = B
+	}
+	return s, err
+}
+
+func shapeToInstances(n *Node) (Shape, error) {
+	s, err := leading(n, B)
+	if err == nil {
+		s[0] = N
+	}
+	return s, err
+}
+
+func shapeConv2D(n *Node) (Shape, error) {
+	x, w, a := n.In[0].Shape, n.In[1].Shape, &n.Attrs
+	if len(x) != 4 || len(w) != 4 || !x[1:].Static() || !w.Static() {
+		return nil, fmt.Errorf("needs images [N, channels, height, width] and kernels [out, in, height, width], has %v and %v", x, w)
+	}
+	if x[1] != w[1] {
+		return nil, fmt.Errorf("images have %v channels, kernels expect %v", x[1], w[1])
+	}
+	out := Shape{x[0], w[0], 0, 0}
+	for i := range 2 {
+		if a.Stride[i] < 1 || a.Pad[i] < 0 {
+			return nil, fmt.Errorf("stride %v or padding %v is out of range", a.Stride, a.Pad)
+		}
+		room := int(x[2+i]) + 2*a.Pad[i] - int(w[2+i])
+		if room < 0 {
+			return nil, fmt.Errorf("a kernel of %vx%v does not fit images of %vx%v", w[2], w[3], x[2], x[3])
+		}
+		out[2+i] = Dim(room/a.Stride[i] + 1)
+	}
+	return out, nil
+}
+
+func shapeMaxPool2D(n *Node) (Shape, error) {
+	x, a := n.In[0].Shape, &n.Attrs
+	if len(x) != 4 || !x[1:].Static() {
+		return nil, fmt.Errorf("needs images [N, channels, height, width], has %v", x)
+	}
+	out := x.Clone()
+	for i := range 2 {
+		if a.Kernel[i] < 1 || a.Stride[i] < 1 {
+			return nil, fmt.Errorf("window %v or stride %v is out of range", a.Kernel, a.Stride)
+		}
+		if int(x[2+i]) < a.Kernel[i] {
+			return nil, fmt.Errorf("a window of %dx%d does not fit images of %vx%v", a.Kernel[0], a.Kernel[1], x[2], x[3])
+		}
+		out[2+i] = Dim((int(x[2+i])-a.Kernel[i])/a.Stride[i] + 1)
+	}
+	return out, nil
+}

@@ -1,0 +1,47 @@
+// Package train fits the parameters of a program to bags: engines behind one
+// small interface, the loop, the label weights, checkpoints and metrics.
+package train
+
+// Batch is the input of one step. Instances are normalised already; bags
+// follow each other.
+type Batch struct {
+	Instances  []float32 // [N, ...] row-major
+	BagOf      []int     // [N] bag of each instance, 0 to B-1, ascending
+	Bags       int       // B
+	Candidates []float32 // [B, k]
+	Weights    []float32 // [B, k] label weights of the last epoch
+	Masks      map[string][]float32
+	Lambda     float64 // momentum of the label weights
+	Epoch      int     // t
+	Epochs     int     // T
+	LR         float64
+}
+
+// Result is the output of one step, from before the update of the parameters.
+// The slices are valid until the next step.
+type Result struct {
+	Loss          float64
+	Terms         map[string]float64 // unweighted, by name without the prefix
+	Probabilities []float32          // [B, k]
+	Attention     []float32          // [N]
+	Weights       []float32          // [B, k] new label weights
+}
+
+// State is everything of an engine that a checkpoint must keep.
+type State struct {
+	Params   map[string][]float32 // by name, row-major
+	Velocity map[string][]float32 // momentum of the optimiser, same shapes
+}
+
+// Engine runs training steps of one program.
+type Engine interface {
+	Name() string
+	// Step runs forward, backward and the update of the parameters.
+	Step(b *Batch) (*Result, error)
+	// Predict runs the inference graph on raw instances of whole bags.
+	Predict(instances []float32, bagOf []int, bags int) (probabilities, attention []float32, err error)
+	// State copies the state out; SetState puts one in.
+	State() (*State, error)
+	SetState(*State) error
+	Close() error
+}
