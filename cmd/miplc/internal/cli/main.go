@@ -1,0 +1,90 @@
+// Package cli puts the commands of miplc together: one package per command,
+// run under one rule for errors, exit codes and panics.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/diag"
+)
+
+// Main runs miplc with the arguments after the program name and returns the
+// exit code.
+func Main(args []string, con *console.Console) (code int) {
+	// A wrong flag ends the parse before --json is seen; its error is JSON too.
+	con.JSON = slices.Contains(args, "--json")
+	defer func() {
+		if r := recover(); r != nil {
+			code = con.Report(bug(r, con.Getenv))
+		}
+	}()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// After the first signal the command winds up in order; a second one kills.
+	context.AfterFunc(ctx, stop)
+
+	root := newRoot(con)
+	root.SetArgs(args)
+	root.SetIn(con.In)
+	root.SetOut(con.Out)
+	root.SetErr(con.Err)
+	return con.Report(asUsage(root.ExecuteContext(ctx)))
+}
+
+// bug turns a panic into an error that asks for a report.
+func bug(r any, getenv func(string) string) error {
+	notes := []string{"please report it with the command line and the spec; MIPLC_DEBUG=1 shows where it happened"}
+	if getenv("MIPLC_DEBUG") != "" {
+		notes = strings.Split(strings.TrimSpace(string(debug.Stack())), "\n")
+	}
+	return diag.Diagnostic{Text: fmt.Sprintf("this is a bug in miplc: %v", r), Notes: notes}
+}
+
+// asUsage gives cobra's own errors, which are all about the command line, the
+// exit code of wrong usage.
+func asUsage(err error) error {
+	var failure *console.Failure
+	var ran *commandError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &ran):
+		return ran.err
+	case errors.As(err, &failure):
+		return err
+	}
+	return console.Invalid(err)
+}
+
+// commandError marks an error as that of a command that ran, in contrast to
+// one of cobra's about the arguments.
+type commandError struct{ err error }
+
+func (e *commandError) Error() string { return e.err.Error() }
+func (e *commandError) Unwrap() error { return e.err }
+
+// markRun wraps the run functions of a command tree so that asUsage can tell.
+func markRun(cmd *cobra.Command) {
+	if run := cmd.RunE; run != nil {
+		cmd.RunE = func(c *cobra.Command, args []string) error {
+			if err := run(c, args); err != nil {
+				return &commandError{err}
+			}
+			return nil
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		markRun(sub)
+	}
+}

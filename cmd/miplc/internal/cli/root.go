@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/cmd/miplc/internal/version"
+)
+
+const rootHelp = `miplc compiles a YAML spec of a multi-instance partial-label model: it trains the
+model on bags with candidate label sets and writes one ONNX file that Go services
+run through onnxruntime or pure Go.
+
+A SPEC is the path of a YAML file or the name of a shipped spec (miplc specs).
+
+With --json every command prints exactly one JSON object on standard output. When
+it fails the object has "exit" and "errors", a list of objects with file, line,
+column, text, suggestion and notes, and standard error stays empty of errors.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or invalid spec.`
+
+const rootExample = `  miplc train quickstart -o quickstart-run
+  miplc predict quickstart-run/model.onnx bags.npz
+  miplc parity quickstart-run`
+
+// newRoot makes the command tree.
+func newRoot(con *console.Console) *cobra.Command {
+	root := &cobra.Command{
+		Use:               "miplc",
+		Short:             "Model compiler for multi-instance partial-label learning",
+		Long:              rootHelp,
+		Example:           rootExample,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+	}
+	root.PersistentFlags().BoolVar(&con.JSON, "json", con.JSON, "print one JSON object for machines")
+	root.SetFlagErrorFunc(console.FlagError)
+	console.Group(con, root)
+	root.AddCommand(
+		version.Command(con),
+	)
+	markRun(root)
+	return root
+}

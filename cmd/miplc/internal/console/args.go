@@ -1,0 +1,87 @@
+package console
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/miplc/miplc/diag"
+)
+
+// Args checks the number of arguments against their names: "SPEC" is needed,
+// "[DIR]" may be left out, "SPEC..." is one or more.
+func Args(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		least, most := 0, len(names)
+		for _, n := range names {
+			if !strings.HasPrefix(n, "[") {
+				least++
+			}
+			if strings.HasSuffix(n, "...") {
+				most = len(args)
+			}
+		}
+		switch {
+		case len(args) < least:
+			return seeHelp(cmd, diag.Diagnostic{Text: fmt.Sprintf("%s: %s is missing", cmd.CommandPath(), names[len(args)])})
+		case len(args) > most:
+			return seeHelp(cmd, diag.Diagnostic{Text: fmt.Sprintf("%s: unexpected argument %q", cmd.CommandPath(), args[most])})
+		}
+		return nil
+	}
+}
+
+// Group is the behaviour of a command that only holds others: alone it prints
+// its help, and a wrong name below it is an error with the name that was meant.
+func Group(con *Console, cmd *cobra.Command) {
+	cmd.Args = cobra.ArbitraryArgs
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			d := diag.Diagnostic{
+				Text:       fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath()),
+				Suggestion: diag.Suggest(args[0], commandNames(cmd)),
+			}
+			return Invalid(seeHelp(cmd, d))
+		}
+		if con.JSON {
+			return Invalid(seeHelp(cmd, diag.Diagnostic{Text: fmt.Sprintf("%s: no command given", cmd.CommandPath())}))
+		}
+		return cmd.Help()
+	}
+}
+
+func commandNames(cmd *cobra.Command) []string {
+	var names []string
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	return names
+}
+
+// FlagError turns an error of the flag parser into one with the flag that was
+// meant.
+func FlagError(cmd *cobra.Command, err error) error {
+	d := diag.Diagnostic{Text: fmt.Sprintf("%s: %v", cmd.CommandPath(), err)}
+	if wrong, found := strings.CutPrefix(err.Error(), "unknown flag: --"); found {
+		if s := diag.Suggest(wrong, flagNames(cmd)); s != "" {
+			d.Suggestion = "--" + s
+		}
+	}
+	return Invalid(seeHelp(cmd, d))
+}
+
+func seeHelp(cmd *cobra.Command, d diag.Diagnostic) error {
+	return d.WithNote("see %s --help", cmd.CommandPath())
+}
+
+func flagNames(cmd *cobra.Command) []string {
+	var names []string
+	add := func(f *pflag.Flag) { names = append(names, f.Name) }
+	cmd.Flags().VisitAll(add)
+	cmd.InheritedFlags().VisitAll(add)
+	return names
+}

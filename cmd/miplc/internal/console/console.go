@@ -1,0 +1,63 @@
+// Package console is what a command sees of the outside world: the streams,
+// whether a person or a machine reads them, and the exit code. Commands get it
+// injected, so tests run them without a process.
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+)
+
+// Console is handed to every command.
+type Console struct {
+	In  io.Reader
+	Out io.Writer // results
+	Err io.Writer // progress and errors
+	// JSON asks for one JSON object on Out, on failure too, in place of text.
+	JSON bool
+	// Terminal says that Err is a terminal: a progress bar may redraw its line.
+	Terminal bool
+	Getenv   func(string) string
+}
+
+// System is the console of the process.
+func System() *Console {
+	return &Console{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Terminal: isTerminal(os.Stderr), Getenv: os.Getenv}
+}
+
+// isTerminal tells a terminal from files and pipes. The null device is a
+// character device too, but nobody reads it.
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	null, err := os.Stat(os.DevNull)
+	return err != nil || !os.SameFile(info, null)
+}
+
+// Result prints what a command found: v as one JSON object for machines, or
+// whatever text writes for people.
+func (c *Console) Result(v any, text func(io.Writer) error) error {
+	if c.JSON {
+		return writeJSON(c.Out, v)
+	}
+	return text(c.Out)
+}
+
+// Notef tells a person what is going on. It goes to Err and is left out of
+// machine output.
+func (c *Console) Notef(format string, args ...any) {
+	if !c.JSON {
+		fmt.Fprintf(c.Err, format+"\n", args...)
+	}
+}
+
+func writeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}

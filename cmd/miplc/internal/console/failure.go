@@ -1,0 +1,124 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/miplc/miplc/diag"
+)
+
+// Exit codes of miplc.
+const (
+	ExitDone    = 0
+	ExitFailed  = 1 // the work could not be done
+	ExitInvalid = 2 // the command line or a spec is wrong
+)
+
+// Failure is an error with the exit code it ends the process with, and what
+// the command found before it failed.
+type Failure struct {
+	Code   int
+	Err    error // nil: Result says it all
+	Result any   // an object whose fields machine output keeps beside "errors"
+}
+
+func (f *Failure) Error() string {
+	if f.Err == nil {
+		return "failed"
+	}
+	return f.Err.Error()
+}
+
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Invalid marks err as the user's: a wrong command line or a wrong spec.
+func Invalid(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Failure{Code: ExitInvalid, Err: err}
+}
+
+// Usagef is a wrong command line.
+func Usagef(format string, args ...any) error { return Invalid(fmt.Errorf(format, args...)) }
+
+// Report tells of err in the way the console's reader wants it and returns the
+// exit code.
+func (c *Console) Report(err error) int {
+	if err == nil {
+		return ExitDone
+	}
+	code := ExitFailed
+	var failure *Failure
+	if errors.As(err, &failure) {
+		code = failure.Code
+	}
+	if c.JSON {
+		if werr := writeJSON(c.Out, failureObject(err, failure, code)); werr != nil {
+			fmt.Fprintf(c.Err, "error: %v\n", werr)
+		}
+		return code
+	}
+	if failure == nil || failure.Err != nil {
+		diag.Render(c.Err, plain(err))
+	}
+	return code
+}
+
+// plain replaces errors whose own words say nothing to a person.
+func plain(err error) error {
+	if errors.Is(err, context.Canceled) && err.Error() == context.Canceled.Error() {
+		return errors.New("interrupted")
+	}
+	return err
+}
+
+// Problem is one error for machines. Line and column count from 1 and are left
+// out where unknown.
+type Problem struct {
+	File       string   `json:"file,omitempty"`
+	Line       int      `json:"line,omitempty"`
+	Column     int      `json:"column,omitempty"`
+	Text       string   `json:"text"`
+	Suggestion string   `json:"suggestion,omitempty"`
+	Notes      []string `json:"notes,omitempty"`
+}
+
+// Problems lists the diagnostics that err holds, or err itself as one.
+func Problems(err error) []Problem {
+	if err == nil {
+		return nil
+	}
+	var list diag.List
+	var one diag.Diagnostic
+	switch {
+	case errors.As(err, &list):
+	case errors.As(err, &one):
+		list = diag.List{one}
+	default:
+		return []Problem{{Text: plain(err).Error()}}
+	}
+	problems := make([]Problem, len(list))
+	for i, d := range list {
+		problems[i] = Problem{d.Pos.File, d.Pos.Line, d.Pos.Col, d.Text, d.Suggestion, d.Notes}
+	}
+	return problems
+}
+
+// failureObject merges the fields of the failure's result with "exit" and
+// "errors".
+func failureObject(err error, f *Failure, code int) map[string]any {
+	object := map[string]any{}
+	if f != nil && f.Result != nil {
+		if raw, merr := json.Marshal(f.Result); merr == nil {
+			_ = json.Unmarshal(raw, &object) // a result that is no object adds nothing
+		}
+	}
+	object["exit"] = code
+	if f == nil || f.Err != nil {
+		object["errors"] = Problems(err)
+	}
+	return object
+}
