@@ -34,6 +34,8 @@ type Spec struct {
 	Weights     Weights
 	Train       Train
 	Export      Export
+	// Sources holds the lines of every file read, by name, for messages.
+	Sources map[string][]string
 }
 
 // Data says where the bags come from and how they are prepared.
