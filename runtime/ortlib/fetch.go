@@ -1,0 +1,165 @@
+package ortlib
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// toolRunner runs a command and returns what it wrote to standard error and
+// output together. errNoTool: the program does not exist.
+type toolRunner func(ctx context.Context, dir string, argv ...string) (output string, err error)
+
+var errNoTool = errors.New("not found on PATH")
+
+// runTool is the toolRunner of a real machine.
+func runTool(ctx context.Context, dir string, argv ...string) (string, error) {
+	path, err := exec.LookPath(argv[0])
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", argv[0], errNoTool)
+	}
+	cmd := exec.CommandContext(ctx, path, argv[1:]...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "PIP_DISABLE_PIP_VERSION_CHECK=1", "PIP_NO_INPUT=1", "NO_UPDATE_NOTIFIER=1")
+	cmd.WaitDelay = 5 * time.Second
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err = cmd.Run()
+	return out.String(), err
+}
+
+// download lets the tool of the pin put its archive into dir.
+func (in installer) download(ctx context.Context, p pin, dir string) (string, error) {
+	if p.via == ViaNpm {
+		return in.downloadWith(ctx, dir, "*.tgz", []string{"npm", "pack", "onnxruntime-node@" + Version,
+			"--pack-destination", dir, "--ignore-scripts", "--fetch-retries", "2"})
+	}
+	// The library is the same in the wheels of all Python versions, so one is
+	// named: the Python at hand need not be one that onnxruntime supports.
+	args := []string{"download", "--no-deps", "--only-binary=:all:", "onnxruntime==" + Version,
+		"--implementation", "cp", "--python-version", "3.12", "--abi", "cp312", "--platform", p.platform,
+		"--retries", "2", "--progress-bar", "off", "-d", dir}
+	var err error
+	for _, pip := range [][]string{{"python3", "-m", "pip"}, {"python", "-m", "pip"}, {"pip3"}, {"pip"}} {
+		var archive string
+		archive, err = in.downloadWith(ctx, dir, "*.whl", append(pip, args...))
+		if err == nil || ctx.Err() != nil {
+			return archive, err
+		}
+		if !errors.Is(err, errNoTool) && !strings.Contains(err.Error(), "No module named pip") {
+			return "", err
+		}
+	}
+	return "", fmt.Errorf("neither python3 -m pip nor pip: %w", errNoTool)
+}
+
+func (in installer) downloadWith(ctx context.Context, dir, pattern string, argv []string) (string, error) {
+	output, err := in.run(ctx, dir, argv...)
+	if errors.Is(err, errNoTool) {
+		return "", err
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s failed (%w): %s", strings.Join(argv[:2], " "), err, lastLines(output, 3))
+	}
+	found, err := filepath.Glob(filepath.Join(dir, pattern))
+	if err != nil || len(found) != 1 {
+		return "", fmt.Errorf("%s left %d archives, expected one", strings.Join(argv[:2], " "), len(found))
+	}
+	return found[0], nil
+}
+
+// lastLines keeps the end of a tool's output, where its reason stands.
+func lastLines(s string, n int) string {
+	lines := strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' })
+	if len(lines) > n {
+		lines = lines[len(lines)-n:]
+	}
+	return strings.Join(lines, "; ")
+}
+
+// unpack writes the pinned member of an archive to dst, on disk when it
+// returns, and gives its SHA-256.
+func unpack(archive string, p pin, dst string) (sum string, err error) {
+	if p.via == ViaNpm {
+		return unpackTar(archive, p, dst)
+	}
+	z, err := zip.OpenReader(archive)
+	if err != nil {
+		return "", err
+	}
+	defer z.Close()
+	for _, f := range z.File {
+		if f.Name != p.member {
+			continue
+		}
+		r, err := f.Open()
+		if err != nil {
+			return "", err
+		}
+		defer r.Close()
+		return writeLibrary(r, p, dst)
+	}
+	return "", fmt.Errorf("it holds no %s", p.member)
+}
+
+func unpackTar(archive string, p pin, dst string) (string, error) {
+	f, err := os.Open(archive)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	gz, err := gzip.NewReader(f)
+	if err != nil {
+		return "", err
+	}
+	for tr := tar.NewReader(gz); ; {
+		h, err := tr.Next()
+		if err == io.EOF {
+			return "", fmt.Errorf("it holds no %s", p.member)
+		}
+		if err != nil {
+			return "", err
+		}
+		if h.Name == p.member {
+			return writeLibrary(tr, p, dst)
+		}
+	}
+}
+
+// writeLibrary copies at most one byte more than pinned, so that an archive
+// cannot fill the disk.
+func writeLibrary(r io.Reader, p pin, dst string) (sum string, err error) {
+	out, err := os.OpenFile(dst, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
+	if err != nil {
+		return "", err
+	}
+	defer func() {
+		if closeErr := out.Close(); err == nil {
+			err = closeErr
+		}
+	}()
+	h := sha256.New()
+	n, err := io.Copy(io.MultiWriter(out, h), io.LimitReader(r, p.size+1))
+	if err != nil {
+		return "", err
+	}
+	if n != p.size {
+		return "", fmt.Errorf("%s does not have the pinned size of %d bytes", p.member, p.size)
+	}
+	if err := out.Sync(); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}

@@ -1,0 +1,49 @@
+// Package ortest gives tests the onnxruntime library, installing it first on
+// a machine that has none.
+package ortest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/miplc/miplc/runtime/ortlib"
+)
+
+var library = sync.OnceValues(func() (ortlib.Library, error) {
+	lib, err := ortlib.Find(ortlib.Options{})
+	if err == nil {
+		return lib, nil
+	}
+	if named := os.Getenv(ortlib.EnvLibrary) + os.Getenv(ortlib.EnvLibraryOwn); named != "" {
+		return ortlib.Library{}, err
+	}
+	// Shorter than go test's own limit of ten minutes, which would print
+	// stacks instead of the reason.
+	ctx, cancel := context.WithTimeout(context.Background(), 9*time.Minute)
+	defer cancel()
+	lib, installErr := ortlib.Install(ctx, ortlib.InstallOptions{Progress: os.Stderr})
+	if installErr != nil {
+		return ortlib.Library{}, fmt.Errorf("%w\n%w", err, installErr)
+	}
+	return lib, nil
+})
+
+// Find returns the library, installing it when there is none. Packages tested
+// in parallel install once: the others wait.
+func Find() (ortlib.Library, error) { return library() }
+
+// Library returns the path of the library. A test that needs onnxruntime must
+// not be skipped on a machine without it, so the test fails with the remedy
+// when the library can be neither found nor installed.
+func Library(t testing.TB) string {
+	t.Helper()
+	lib, err := library()
+	if err != nil {
+		t.Fatalf("this test needs onnxruntime: %v", err)
+	}
+	return lib.Path
+}

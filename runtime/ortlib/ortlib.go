@@ -1,0 +1,194 @@
+// Package ortlib finds the onnxruntime shared library on this machine, tells
+// whether it is fit for use without running any of it, and installs a pinned
+// version into miplc's cache through npm or pip.
+package ortlib
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+const (
+	// Version is the release that Install fetches.
+	Version = "1.27.0"
+	// MinVersion is the oldest release that works: the Go binding asks for
+	// version 24 of the C API, which release 1.24 brought.
+	MinVersion = "1.24"
+
+	// EnvLibrary names the library; it goes before every place but an explicit path.
+	EnvLibrary = "ONNXRUNTIME_SHARED_LIBRARY_PATH"
+	// EnvLibraryOwn is read after EnvLibrary, for a library that miplc alone shall use.
+	EnvLibraryOwn = "MIPLC_ONNXRUNTIME"
+	// EnvCache moves the cache that Install fills; default: miplc in the user's cache directory.
+	EnvCache = "MIPLC_CACHE"
+
+	// Remedy is the advice given with every "no library" error.
+	Remedy = "run `miplc runtime install`, or set " + EnvLibrary + " to a library of version " + MinVersion + " or later"
+)
+
+// Origin says which rule led to a candidate.
+type Origin string
+
+// The places searched, in order.
+const (
+	FromOption     Origin = "option"      // path given by the caller or a flag
+	FromEnv        Origin = "environment" // EnvLibrary, then EnvLibraryOwn
+	FromExecutable Origin = "executable"  // the directory of the running binary
+	FromCache      Origin = "cache"       // where Install puts it
+	FromSystem     Origin = "system"      // library directories of the system and of Homebrew
+	FromPython     Origin = "python"      // the onnxruntime package of a Python installation
+)
+
+// Verdict is the outcome of inspecting a candidate.
+type Verdict string
+
+// Verdicts of a candidate.
+const (
+	Usable     Verdict = "usable"
+	NotFound   Verdict = "not found"
+	TooOld     Verdict = "too old"
+	NotLibrary Verdict = "not a usable library" // damaged, another system's, or something else
+)
+
+// Library is a library that passed inspection.
+type Library struct {
+	Path    string `json:"path"`
+	Version string `json:"version"` // "1.27.0"; empty when the file does not tell
+	Origin  Origin `json:"origin"`
+}
+
+// Candidate is one place that was looked at, and what was found there.
+type Candidate struct {
+	Path    string  `json:"path"`
+	Origin  Origin  `json:"origin"`
+	Exists  bool    `json:"exists"`
+	Version string  `json:"version,omitempty"` // empty when unknown
+	Verdict Verdict `json:"verdict"`
+	Detail  string  `json:"detail,omitempty"` // why the verdict is not Usable, or a remark
+}
+
+// Options directs a search. The zero value searches all places.
+type Options struct {
+	// Path is an explicit library, or a directory that holds one. When set,
+	// no other place is searched.
+	Path string
+	// Verify compares a library in the cache with the pinned SHA-256, which
+	// reads all of it. Without it only the size is compared.
+	Verify bool
+}
+
+// NotFoundError says that no place holds a usable library.
+type NotFoundError struct {
+	Tried []Candidate
+}
+
+// Error lists the candidates and the remedy.
+func (e *NotFoundError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "no usable onnxruntime library (version %s or later); tried:", MinVersion)
+	missing := 0
+	for _, c := range e.Tried {
+		named := c.Origin == FromOption || c.Origin == FromEnv || c.Origin == FromCache
+		if !c.Exists && !named {
+			missing++
+			continue
+		}
+		fmt.Fprintf(&b, "\n  %s (%s): %s", c.Path, c.Origin, c.Verdict)
+		if c.Detail != "" {
+			b.WriteString(": " + c.Detail)
+		}
+	}
+	if missing > 0 {
+		fmt.Fprintf(&b, "\n  and %d more places that hold none", missing)
+	}
+	b.WriteString("\n" + Remedy)
+	return b.String()
+}
+
+// Find returns the first usable library in the order option, environment,
+// beside the executable, cache, system, Python. A library that the option or
+// the environment names is binding: when it is not usable, Find says so
+// instead of silently taking another. The error is a *NotFoundError.
+func Find(o Options) (Library, error) {
+	return here().find(o)
+}
+
+// Candidates inspects every place, in the order in which Find tries them.
+func Candidates(o Options) []Candidate {
+	var all []Candidate
+	p := here()
+	p.each(o, func(c Candidate) bool {
+		all = append(all, c)
+		return true
+	})
+	return all
+}
+
+func (p places) find(o Options) (Library, error) {
+	var found *Candidate
+	var tried []Candidate
+	p.each(o, func(c Candidate) bool {
+		tried = append(tried, c)
+		if c.Verdict == Usable {
+			found = &c
+			return false
+		}
+		return c.Origin != FromOption && c.Origin != FromEnv
+	})
+	if found == nil {
+		return Library{}, &NotFoundError{Tried: tried}
+	}
+	return Library{Path: found.Path, Version: found.Version, Origin: found.Origin}, nil
+}
+
+// each inspects the candidates in order until visit returns false.
+func (p places) each(o Options, visit func(Candidate) bool) {
+	seen := map[string]bool{}
+	look := func(path string, from Origin) bool {
+		key := path
+		if real, err := evalSymlinks(path); err == nil {
+			key = real
+		}
+		if seen[key] {
+			return true
+		}
+		seen[key] = true
+		return visit(p.inspectAt(path, from, o.Verify))
+	}
+	for _, group := range p.groups(o.Path) {
+		for _, path := range group.paths() {
+			if !look(path, group.origin) {
+				return
+			}
+		}
+	}
+}
+
+// inspectAt judges the file at path, with the extra rule of the cache: what
+// lies there must be what Install put there.
+func (p places) inspectAt(path string, from Origin, verify bool) Candidate {
+	c := Candidate{Path: path, Origin: from}
+	info, err := os.Stat(path)
+	if err != nil {
+		c.Verdict = NotFound
+		if !os.IsNotExist(err) {
+			c.Detail = err.Error()
+		}
+		return c
+	}
+	c.Exists = true
+	if info.IsDir() {
+		c.Verdict, c.Detail = NotLibrary, "is a directory without "+libraryName(p.goos)
+		return c
+	}
+	if from == FromCache {
+		if err := p.checkPinned(path, info.Size(), verify); err != nil {
+			c.Verdict = NotLibrary
+			c.Detail = err.Error() + "; `miplc runtime install --force` replaces it"
+			return c
+		}
+	}
+	c.Version, c.Verdict, c.Detail = Inspect(path, p.goos, p.goarch)
+	return c
+}

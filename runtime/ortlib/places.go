@@ -1,0 +1,248 @@
+package ortlib
+
+import (
+	"bufio"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sort"
+	"strings"
+)
+
+var evalSymlinks = filepath.EvalSymlinks
+
+// places is the machine as the search sees it; tests put their own in.
+type places struct {
+	goos, goarch string
+	getenv       func(string) string
+	executable   string   // path of the running binary, "" when unknown
+	cache        string   // root of miplc's cache, "" when the user has none
+	cacheErr     error    // why cache is ""
+	systemDirs   []string // directories of shared libraries
+	pythonGlobs  []string // patterns of the library inside Python installations
+	pins         []pin
+}
+
+// here describes the running process.
+func here() places {
+	p := places{goos: runtime.GOOS, goarch: runtime.GOARCH, getenv: os.Getenv, pins: pinned}
+	if exe, err := os.Executable(); err == nil {
+		p.executable = exe
+	}
+	p.cache, p.cacheErr = CacheDir()
+	p.systemDirs = systemDirs(p.goos, p.getenv)
+	p.pythonGlobs = pythonGlobs(p.goos, p.getenv)
+	return p
+}
+
+// CacheDir is the directory that miplc may fill: $MIPLC_CACHE, or miplc in
+// the user's cache directory.
+func CacheDir() (string, error) {
+	if dir := os.Getenv(EnvCache); dir != "" {
+		return filepath.Abs(dir)
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", errors.New("no cache directory: neither " + EnvCache + " nor HOME is set")
+	}
+	return filepath.Join(dir, "miplc"), nil
+}
+
+// group is one rule of the search order. Its paths are worked out only when
+// the search gets that far.
+type group struct {
+	origin Origin
+	paths  func() []string
+}
+
+func (p places) groups(explicit string) []group {
+	one := func(path string) func() []string {
+		return func() []string { return []string{p.inDir(path)} }
+	}
+	if explicit != "" {
+		return []group{{FromOption, one(explicit)}}
+	}
+	var gs []group
+	for _, name := range []string{EnvLibrary, EnvLibraryOwn} {
+		if v := p.getenv(name); v != "" {
+			gs = append(gs, group{FromEnv, one(v)})
+		}
+	}
+	if p.executable != "" {
+		gs = append(gs, group{FromExecutable, func() []string {
+			dir := filepath.Dir(p.executable)
+			return append(p.librariesIn(dir), p.librariesIn(filepath.Join(dir, "..", "lib"))...)
+		}})
+	}
+	if p.cache != "" {
+		gs = append(gs, group{FromCache, func() []string { return []string{p.cachePath()} }})
+	}
+	return append(gs,
+		group{FromSystem, func() []string {
+			var paths []string
+			for _, dir := range p.systemDirs {
+				paths = append(paths, p.librariesIn(dir)...)
+			}
+			return paths
+		}},
+		group{FromPython, func() []string {
+			var paths []string
+			for _, pattern := range p.pythonGlobs {
+				paths = append(paths, newestFirst(pattern)...)
+			}
+			return paths
+		}})
+}
+
+// cachePath is where Install puts the library for this system.
+func (p places) cachePath() string {
+	return filepath.Join(p.cache, "onnxruntime", Version, p.goos+"-"+p.goarch, installedName(p.goos))
+}
+
+// inDir lets a directory stand for the library in it.
+func (p places) inDir(path string) string {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return path
+	}
+	if found := newestFirst(filepath.Join(path, libraryGlob(p.goos))); len(found) > 0 {
+		return found[0]
+	}
+	return path
+}
+
+// librariesIn lists the onnxruntime libraries of a directory; when there are
+// none, the path at which one was expected.
+func (p places) librariesIn(dir string) []string {
+	if found := newestFirst(filepath.Join(dir, libraryGlob(p.goos))); len(found) > 0 {
+		return found
+	}
+	return []string{filepath.Join(dir, libraryName(p.goos))}
+}
+
+// newestFirst expands a pattern so that libonnxruntime.so.1.27.0 comes before
+// libonnxruntime.so.1.9.0 and before names without a version.
+func newestFirst(pattern string) []string {
+	found, err := filepath.Glob(pattern)
+	if err != nil {
+		return nil
+	}
+	sort.SliceStable(found, func(i, j int) bool {
+		a, b := versionInName(found[i]), versionInName(found[j])
+		if a != b {
+			return compareVersions(a, b) > 0
+		}
+		return found[i] < found[j]
+	})
+	return found
+}
+
+// libraryName is the plain name of the library.
+func libraryName(goos string) string {
+	switch goos {
+	case "windows":
+		return "onnxruntime.dll"
+	case "darwin", "ios":
+		return "libonnxruntime.dylib"
+	}
+	return "libonnxruntime.so"
+}
+
+// libraryGlob matches the names that distributions give the library, but not
+// those of its add-ons (libonnxruntime_providers_shared.so).
+func libraryGlob(goos string) string {
+	switch goos {
+	case "windows":
+		return "onnxruntime.dll"
+	case "darwin", "ios":
+		return "libonnxruntime*.dylib"
+	}
+	return "libonnxruntime.so*"
+}
+
+// installedName carries the version, so that a listing of the cache tells it.
+func installedName(goos string) string {
+	switch goos {
+	case "windows":
+		return "onnxruntime.dll"
+	case "darwin", "ios":
+		return "libonnxruntime." + Version + ".dylib"
+	}
+	return "libonnxruntime.so." + Version
+}
+
+func systemDirs(goos string, getenv func(string) string) []string {
+	switch goos {
+	case "windows":
+		return filepath.SplitList(getenv("PATH"))
+	case "darwin":
+		dirs := filepath.SplitList(getenv("DYLD_LIBRARY_PATH"))
+		return append(dirs, "/opt/homebrew/lib", "/opt/homebrew/opt/onnxruntime/lib",
+			"/usr/local/lib", "/usr/local/opt/onnxruntime/lib", "/usr/lib")
+	}
+	dirs := filepath.SplitList(getenv("LD_LIBRARY_PATH"))
+	dirs = append(dirs, "/usr/local/lib", "/usr/local/lib64", "/usr/lib", "/usr/lib64")
+	dirs = append(dirs, ldConfDirs("/etc/ld.so.conf", 0)...)
+	return append(dirs, "/opt/onnxruntime/lib", "/home/linuxbrew/.linuxbrew/lib")
+}
+
+// ldConfDirs reads the directories of the dynamic linker's configuration; a
+// file that cannot be read has none.
+func ldConfDirs(path string, depth int) []string {
+	f, err := os.Open(path)
+	if err != nil || depth > 4 {
+		return nil
+	}
+	defer f.Close()
+	var dirs []string
+	sc := bufio.NewScanner(f)
+	for sc.Scan() {
+		line, _, _ := strings.Cut(sc.Text(), "#")
+		line = strings.TrimSpace(line)
+		if pattern, ok := strings.CutPrefix(line, "include"); ok {
+			pattern = strings.TrimSpace(pattern)
+			if !filepath.IsAbs(pattern) {
+				pattern = filepath.Join(filepath.Dir(path), pattern)
+			}
+			files, _ := filepath.Glob(pattern)
+			for _, file := range files {
+				dirs = append(dirs, ldConfDirs(file, depth+1)...)
+			}
+			continue
+		}
+		if filepath.IsAbs(line) {
+			dirs = append(dirs, line)
+		}
+	}
+	return dirs
+}
+
+// pythonGlobs names where Python's onnxruntime package keeps the library.
+// Python itself is not started: that would cost more than the whole search.
+func pythonGlobs(goos string, getenv func(string) string) []string {
+	var prefixes []string
+	if venv := getenv("VIRTUAL_ENV"); venv != "" {
+		prefixes = append(prefixes, venv)
+	}
+	if python, err := exec.LookPath("python3"); err == nil {
+		prefixes = append(prefixes, filepath.Dir(filepath.Dir(python)))
+		if real, err := evalSymlinks(python); err == nil {
+			prefixes = append(prefixes, filepath.Dir(filepath.Dir(real)))
+		}
+	}
+	if home := getenv("HOME"); home != "" {
+		prefixes = append(prefixes, filepath.Join(home, ".local"), filepath.Join(home, ".pyenv", "versions", "*"))
+	}
+	prefixes = append(prefixes, "/usr", "/usr/local")
+
+	tail := filepath.Join("onnxruntime", "capi", libraryGlob(goos))
+	var globs []string
+	for _, prefix := range prefixes {
+		for _, site := range []string{"python3*/site-packages", "python3*/dist-packages"} {
+			globs = append(globs, filepath.Join(prefix, "lib", filepath.FromSlash(site), tail))
+		}
+	}
+	return globs
+}
