@@ -1,0 +1,214 @@
+// Package onnxpb holds the messages of the ONNX format, generated from
+// miplc_onnx.proto, and careful reading of files that may be cut or hostile.
+package onnxpb
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// Generating needs protoc on the path and protoc-gen-go of the version in
+// go.mod: go install google.golang.org/protobuf/cmd/protoc-gen-go
+//go:generate protoc --go_out=. --go_opt=paths=source_relative miplc_onnx.proto
+
+// MaxFile is the largest file that Read accepts, in bytes. Models of this
+// family have some megabytes.
+const MaxFile = 512 << 20
+
+// maxDepth bounds the nesting of messages. A model without control flow nests
+// fewer than ten deep; without the bound a crafted file nests thousands.
+const maxDepth = 32
+
+// ErrTooLarge reports a file above MaxFile.
+var ErrTooLarge = errors.New("the file is larger than an ONNX model of miplc can be")
+
+// Read reads the model in a file. The error names the file.
+func Read(path string) (*ModelProto, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return nil, fmt.Errorf("%s: is a directory, not an ONNX file", path)
+	}
+	if info.Size() > MaxFile {
+		return nil, fmt.Errorf("%s: %w: %d bytes, limit %d", path, ErrTooLarge, info.Size(), MaxFile)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	m, err := ReadBytes(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return m, nil
+}
+
+// ReadBytes decodes a model. It checks the wire format and that the parts that
+// every model has are there, not whether the graph makes sense.
+func ReadBytes(data []byte) (*ModelProto, error) {
+	if len(data) == 0 {
+		return nil, errors.New("the file is empty")
+	}
+	if len(data) > MaxFile {
+		return nil, fmt.Errorf("%w: %d bytes, limit %d", ErrTooLarge, len(data), MaxFile)
+	}
+	m := &ModelProto{}
+	if err := (proto.UnmarshalOptions{RecursionLimit: maxDepth}).Unmarshal(data, m); err != nil {
+		return nil, fmt.Errorf("not an ONNX file, or cut short (%d bytes): %w", len(data), err)
+	}
+	switch {
+	case m.Graph == nil:
+		return nil, fmt.Errorf("not an ONNX file, or cut short (%d bytes): it holds no graph", len(data))
+	case len(m.OpsetImport) == 0:
+		return nil, fmt.Errorf("the file is cut short (%d bytes): it names no operator set", len(data))
+	}
+	return m, nil
+}
+
+// Marshal encodes a model; the same model always gives the same bytes.
+func Marshal(m *ModelProto) ([]byte, error) {
+	return proto.MarshalOptions{Deterministic: true}.Marshal(m)
+}
+
+// Opset returns the version of the default operator set, or 0.
+func (x *ModelProto) Opset() int64 {
+	for _, o := range x.GetOpsetImport() {
+		if o.GetDomain() == "" || o.GetDomain() == "ai.onnx" {
+			return o.GetVersion()
+		}
+	}
+	return 0
+}
+
+// Metadata returns the value of a metadata key, and whether it is there.
+func (x *ModelProto) Metadata(key string) (string, bool) {
+	for _, p := range x.GetMetadataProps() {
+		if p.GetKey() == key {
+			return p.GetValue(), true
+		}
+	}
+	return "", false
+}
+
+// SetMetadata sets the value of a metadata key, at its old place if it is
+// there, else at the end.
+func (x *ModelProto) SetMetadata(key, value string) {
+	for _, p := range x.MetadataProps {
+		if p.GetKey() == key {
+			p.Value = value
+			return
+		}
+	}
+	x.MetadataProps = append(x.MetadataProps, &StringStringEntryProto{Key: key, Value: value})
+}
+
+// FloatTensor makes a float32 tensor; its length must be the product of dims.
+func FloatTensor(name string, dims []int64, data []float32) *TensorProto {
+	raw := make([]byte, 0, 4*len(data))
+	for _, v := range data {
+		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(v))
+	}
+	return &TensorProto{Name: name, Dims: dims, DataType: int32(TensorProto_FLOAT), RawData: raw}
+}
+
+// IntTensor makes an int64 tensor; its length must be the product of dims.
+func IntTensor(name string, dims []int64, data []int64) *TensorProto {
+	raw := make([]byte, 0, 8*len(data))
+	for _, v := range data {
+		raw = binary.LittleEndian.AppendUint64(raw, uint64(v))
+	}
+	return &TensorProto{Name: name, Dims: dims, DataType: int32(TensorProto_INT64), RawData: raw}
+}
+
+// Size returns the number of elements that dims promise. It fails on negative
+// extents and on products beyond what a file could hold.
+func (x *TensorProto) Size() (int, error) {
+	size := int64(1)
+	for _, d := range x.GetDims() {
+		if d < 0 {
+			return 0, fmt.Errorf("tensor %q has the negative extent %d", x.GetName(), d)
+		}
+		if d > 0 && size > MaxFile/d {
+			return 0, fmt.Errorf("tensor %q claims the shape %v, more than a file can hold", x.GetName(), x.GetDims())
+		}
+		size *= d
+	}
+	return int(size), nil
+}
+
+// Check reports whether the data of a float32, int64 or bool tensor has the
+// length that its dims promise. Data in other files is refused: a model of
+// miplc is one file.
+func (x *TensorProto) Check() error {
+	size, err := x.Size()
+	if err != nil {
+		return err
+	}
+	if x.GetDataLocation() != TensorProto_DEFAULT || len(x.GetExternalData()) > 0 {
+		return fmt.Errorf("tensor %q keeps its data in another file", x.GetName())
+	}
+	have := 0
+	switch TensorProto_DataType(x.GetDataType()) {
+	case TensorProto_FLOAT:
+		have = max(len(x.GetFloatData()), wholes(x.GetRawData(), 4))
+	case TensorProto_INT64:
+		have = max(len(x.GetInt64Data()), wholes(x.GetRawData(), 8))
+	case TensorProto_BOOL:
+		have = max(len(x.GetInt32Data()), len(x.GetRawData()))
+	default:
+		return fmt.Errorf("tensor %q has the element type %v, expected float, int64 or bool",
+			x.GetName(), TensorProto_DataType(x.GetDataType()))
+	}
+	if have != size {
+		return fmt.Errorf("tensor %q: shape %v needs %d elements, the file has %d", x.GetName(), x.GetDims(), size, have)
+	}
+	return nil
+}
+
+// wholes counts elements of a width; a broken last one makes the count wrong
+// on purpose.
+func wholes(raw []byte, width int) int {
+	if len(raw)%width != 0 {
+		return -1
+	}
+	return len(raw) / width
+}
+
+// Floats returns the elements of a float32 tensor that passed Check.
+func (x *TensorProto) Floats() []float32 {
+	raw := x.GetRawData()
+	if raw == nil {
+		return x.GetFloatData()
+	}
+	out := make([]float32, len(raw)/4)
+	for i := range out {
+		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
+	}
+	return out
+}
+
+// Ints returns the elements of an int64 tensor that passed Check.
+func (x *TensorProto) Ints() []int64 {
+	raw := x.GetRawData()
+	if raw == nil {
+		return x.GetInt64Data()
+	}
+	out := make([]int64, len(raw)/8)
+	for i := range out {
+		out[i] = int64(binary.LittleEndian.Uint64(raw[8*i:]))
+	}
+	return out
+}
