@@ -1,0 +1,75 @@
+package data
+
+import (
+	"math"
+	"reflect"
+	"slices"
+	"testing"
+)
+
+func TestOrder(t *testing.T) {
+	bags := []int{3, 5, 7, 11, 13, 17, 19}
+	first := Order(bags, 1, 1)
+	if !slices.Equal(first, Order(bags, 1, 1)) {
+		t.Error("the order of an epoch does not repeat")
+	}
+	if slices.Equal(first, Order(bags, 1, 2)) || slices.Equal(first, Order(bags, 2, 1)) {
+		t.Error("the order does not change with epoch and seed")
+	}
+	slices.Sort(first)
+	if !slices.Equal(first, bags) {
+		t.Errorf("the order holds %v", first)
+	}
+}
+
+func TestAssemble(t *testing.T) {
+	d := smallSet()
+	var b Batch
+	b.Assemble(d, []int{2, 0, 1}) // leaves larger buffers behind
+	b.Assemble(d, []int{1, 0})
+	want := Batch{
+		Bags:       []int{1, 0},
+		Instances:  []float32{3, 4, 0.5, -1, 2, 1e-20},
+		BagOf:      []int{0, 1, 1},
+		Candidates: []float32{0, 1, 1, 1, 1, 0},
+	}
+	if !reflect.DeepEqual(b, want) {
+		t.Errorf("got  %+v\nwant %+v", b, want)
+	}
+	if n := testing.AllocsPerRun(10, func() { b.Assemble(d, []int{1, 0}) }); n != 0 {
+		t.Errorf("assembling again takes %v allocations", n)
+	}
+}
+
+func TestBatches(t *testing.T) {
+	got := Batches([]int{4, 2, 9, 1, 7}, 2)
+	if want := [][]int{{4, 2}, {9, 1}, {7}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestNormalization(t *testing.T) {
+	d := &Dataset{
+		Shape:      []int{3},
+		Instances:  []float32{1, 5, 1e6 + 1, 3, 5, 1e6 + 3, 100, 100, 100},
+		Offsets:    []int{0, 1, 2, 3},
+		Candidates: []uint8{1, 1, 1, 1, 1, 1},
+		Classes:    2,
+	}
+	z := NewNormalization(d, []int{0, 1}) // bag 3 tests: it must not count
+	if want := (&Normalization{Mean: []float32{2, 5, 1e6 + 2}, Std: []float32{1, 1, 1}}); !reflect.DeepEqual(z, want) {
+		t.Errorf("statistics %+v, want %+v", z, want)
+	}
+	if got, want := z.Apply(d.Bag(0)), []float32{-1, 0, -1}; !slices.Equal(got, want) {
+		t.Errorf("z-scores %v, want %v", got, want)
+	}
+	all := NewNormalization(d, []int{0, 1, 2})
+	mean := 104.0 / 3
+	std := math.Sqrt((1+9+10000)/3.0 - mean*mean)
+	if math.Abs(float64(all.Mean[0])-mean) > 1e-5 || math.Abs(float64(all.Std[0])-std) > 1e-5 {
+		t.Errorf("feature 1 has %v and %v, want %v and %v", all.Mean[0], all.Std[0], mean, std)
+	}
+	if d.Instances[0] != 1 || d.Normalized(z).Instances[0] != -1 {
+		t.Error("Normalized must not change the set itself")
+	}
+}

@@ -1,0 +1,422 @@
+package data
+
+import (
+	"bufio"
+	"cmp"
+	"compress/gzip"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/miplc/miplc/diag"
+)
+
+// The CSV form of a set of bags, one row an instance:
+//
+//	# classes: cat dog cow
+//	bag,label,candidates,f1,f2
+//	1,cat,cat dog,0.5,1.25
+//	1,,,0.25,-3
+//
+// The rows of a bag stand together and share the text in the column bag. Its
+// first row gives the true label (empty: unknown) and the candidates, separated
+// by spaces; later rows repeat them or leave them empty. Labels are always
+// names: where they are numbers, the numbers are the names, so that a file that
+// counts from 0 and one that counts from 1 both read well. The classes are the
+// names that occur, in the order of the numbers if all are whole numbers and
+// else of the alphabet, unless a first line "# classes:" gives them in order.
+// A column instance_label may follow candidates: the class of the instance, empty
+// when it is negative or unknown.
+
+const classesLine = "# classes:"
+
+func readCSV(path string, o Options) (*Dataset, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if format(path) != ".csv.gz" {
+		return decodeCSV(f, path, o)
+	}
+	return decodeCSVGzip(f, path, o)
+}
+
+func decodeCSVGzip(r io.Reader, path string, o Options) (*Dataset, error) {
+	z, err := gzip.NewReader(bufio.NewReader(r))
+	if err != nil {
+		return nil, diag.Errorf(diag.Pos{File: path}, "not a gzip file, though its name says so: %v", cutShort(err))
+	}
+	return decodeCSV(z, path, o)
+}
+
+func decodeCSV(r io.Reader, path string, o Options) (*Dataset, error) {
+	text := bufio.NewReaderSize(&lineLimit{r: newBoundedReader(r, o.max(), "the text", o.max())}, 1<<16)
+	c := &csvReader{path: path, classes: map[string]bool{}}
+	if err := c.readClassesLine(text); err != nil {
+		return nil, err
+	}
+	rows := csv.NewReader(text)
+	rows.ReuseRecord = true
+	rows.FieldsPerRecord = -1 // counted here, for a better message
+	if err := c.readRows(rows); err != nil {
+		return nil, err
+	}
+	d, err := c.dataset()
+	if err != nil {
+		return nil, err
+	}
+	if err := d.Validate(path); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// csvBag is what the first row of a bag says.
+type csvBag struct {
+	line       int
+	id         string
+	label      string
+	candidates []string
+}
+
+type csvReader struct {
+	path       string
+	named      []string        // classes of the line "# classes:", or nil
+	classes    map[string]bool // labels and candidates that occur
+	skip       int             // lines before the header
+	first      int             // column of the first feature
+	features   int
+	d          Dataset
+	bags       []csvBag
+	ids        map[string]int // bag number from 0
+	instLabels []string       // nil without the column
+}
+
+func (c *csvReader) errorf(line int, format string, args ...any) error {
+	return diag.Errorf(diag.Pos{File: c.path, Line: line}, format, args...)
+}
+
+func (c *csvReader) readClassesLine(r *bufio.Reader) error {
+	if bom, _ := r.Peek(3); string(bom) == "\ufeff" {
+		r.Discard(3) // spreadsheets put one in front
+	}
+	if start, _ := r.Peek(len(classesLine)); string(start) != classesLine {
+		return nil
+	}
+	line, err := r.ReadString('\n')
+	if err != nil {
+		return c.readError(err, 1)
+	}
+	c.skip = 1
+	for _, name := range strings.Fields(line[len(classesLine):]) {
+		if slices.Contains(c.named, name) {
+			return c.errorf(1, "the class %q is listed twice", name)
+		}
+		c.named = append(c.named, name)
+	}
+	return nil
+}
+
+// readError words an error of the packed file or of the CSV syntax.
+func (c *csvReader) readError(err error, line int) error {
+	var syntax *csv.ParseError
+	if errors.As(err, &syntax) {
+		return diag.Errorf(diag.Pos{File: c.path, Line: syntax.Line + c.skip, Col: syntax.Column}, "not well-formed CSV: %v", syntax.Err)
+	}
+	return c.errorf(line, "%v", cutShort(err))
+}
+
+func (c *csvReader) readRows(rows *csv.Reader) error {
+	header, err := rows.Read()
+	if err == io.EOF {
+		return c.errorf(0, "the file is empty; a header bag,label,candidates,f1,... is needed")
+	}
+	if err != nil {
+		return c.readError(err, 0)
+	}
+	if err := c.readHeader(header); err != nil {
+		return err
+	}
+	c.ids = map[string]int{}
+	c.d.Offsets = []int{0}
+	n := 0
+	for {
+		row, err := rows.Read()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return c.readError(err, 0)
+		}
+		line, _ := rows.FieldPos(0)
+		if err := c.readRow(row, line+c.skip, n); err != nil {
+			return err
+		}
+		n++
+	}
+	if n == 0 {
+		return c.errorf(0, "no rows after the header")
+	}
+	c.d.Offsets = append(c.d.Offsets, n)
+	return nil
+}
+
+func (c *csvReader) readHeader(header []string) error {
+	line := 1 + c.skip
+	for i, want := range []string{"bag", "label", "candidates"} {
+		if i >= len(header) || strings.TrimSpace(header[i]) != want {
+			return c.errorf(line, "the header must start with bag,label,candidates; column %d is not %q", i+1, want)
+		}
+	}
+	c.first = 3
+	if len(header) > 3 && strings.TrimSpace(header[3]) == "instance_label" {
+		c.first = 4
+		c.instLabels = []string{}
+	}
+	c.features = len(header) - c.first
+	if c.features == 0 {
+		return c.errorf(line, "the header names no feature after %s", header[c.first-1])
+	}
+	return nil
+}
+
+// readRow takes one instance; n is its number from 0.
+func (c *csvReader) readRow(row []string, line, n int) error {
+	if len(row) != c.first+c.features {
+		return c.errorf(line, "the row has %d fields, the header %d", len(row), c.first+c.features)
+	}
+	if err := c.readBag(row, line, n); err != nil {
+		return err
+	}
+	bag := len(c.bags)
+	if c.instLabels != nil {
+		name := strings.TrimSpace(row[3])
+		if name != "" {
+			c.classes[name] = true
+			name = strings.Clone(name)
+		}
+		c.instLabels = append(c.instLabels, name)
+	}
+	for j, field := range row[c.first:] {
+		x, err := strconv.ParseFloat(strings.TrimSpace(field), 32)
+		switch {
+		case err != nil && errors.Is(err, strconv.ErrRange):
+			return c.errorf(line, "bag %d: feature %d is %s, too large for float32", bag, j+1, field)
+		case err != nil:
+			return c.errorf(line, "bag %d: feature %d is %q, not a number", bag, j+1, field)
+		case math.IsNaN(x) || math.IsInf(x, 0):
+			return c.errorf(line, "bag %d: feature %d is %s; features must be finite", bag, j+1, field)
+		}
+		c.d.Instances = append(c.d.Instances, float32(x))
+	}
+	return nil
+}
+
+// readBag starts a new bag or checks that the row agrees with the one at hand.
+func (c *csvReader) readBag(row []string, line, n int) error {
+	id, label := strings.TrimSpace(row[0]), strings.TrimSpace(row[1])
+	candidates := strings.Fields(row[2])
+	if len(c.bags) > 0 && c.bags[len(c.bags)-1].id == id {
+		b, number := c.bags[len(c.bags)-1], len(c.bags)
+		if label != "" && label != b.label {
+			return c.errorf(line, "bag %d (%q) has the label %q here and %q in line %d", number, id, label, b.label, b.line)
+		}
+		if len(candidates) > 0 && !slices.Equal(candidates, b.candidates) {
+			return c.errorf(line, "bag %d (%q) has the candidates %q here and %q in line %d", number, id, row[2], strings.Join(b.candidates, " "), b.line)
+		}
+		return nil
+	}
+	if id == "" {
+		return c.errorf(line, "the column bag is empty")
+	}
+	if other, ok := c.ids[id]; ok {
+		return c.errorf(line, "bag %d (%q) comes back after other bags; the rows of a bag must stand together (it started in line %d)", other+1, id, c.bags[other].line)
+	}
+	b := csvBag{line: line, id: strings.Clone(id), label: strings.Clone(label)}
+	for _, name := range candidates {
+		if slices.Contains(b.candidates, name) {
+			return c.errorf(line, "bag %d (%q) lists the candidate %q twice", len(c.bags)+1, id, name)
+		}
+		b.candidates = append(b.candidates, strings.Clone(name))
+		c.classes[b.candidates[len(b.candidates)-1]] = true
+	}
+	if len(candidates) == 0 {
+		return c.errorf(line, "bag %d (%q) has no candidate label", len(c.bags)+1, id)
+	}
+	if label != "" && !slices.Contains(candidates, label) {
+		return c.errorf(line, "bag %d (%q): the true label %q is not among the candidates %q", len(c.bags)+1, id, label, row[2])
+	}
+	if n > 0 {
+		c.d.Offsets = append(c.d.Offsets, n)
+	}
+	c.ids[b.id] = len(c.bags)
+	c.bags = append(c.bags, b)
+	return nil
+}
+
+// dataset numbers the classes and fills in the labels.
+func (c *csvReader) dataset() (*Dataset, error) {
+	d := &c.d
+	d.Shape = []int{c.features}
+	d.ClassNames = c.named
+	if c.named == nil {
+		d.ClassNames = sortedNames(slices.Collect(maps.Keys(c.classes)))
+	}
+	d.Classes = len(d.ClassNames)
+	if float64(d.Classes)*float64(len(c.bags)) > 1<<31 {
+		return nil, c.errorf(0, "%d classes for %d bags; labels must be few, is the column candidates mixed up?", d.Classes, len(c.bags))
+	}
+	number := make(map[string]int, d.Classes)
+	for i, name := range d.ClassNames {
+		number[name] = i
+	}
+	d.Candidates = make([]uint8, len(c.bags)*d.Classes)
+	d.Labels = make([]int, len(c.bags))
+	for i, b := range c.bags {
+		for _, name := range b.candidates {
+			class, ok := number[name]
+			if !ok {
+				return nil, c.unknownClass(b.line, i, name)
+			}
+			d.CandidateSet(i)[class] = 1
+		}
+		d.Labels[i] = -1
+		if b.label != "" {
+			d.Labels[i] = number[b.label]
+		}
+	}
+	if !anyKnown(d.Labels) {
+		d.Labels = nil
+	}
+	return d, c.numberInstances(number)
+}
+
+func (c *csvReader) numberInstances(number map[string]int) error {
+	if c.instLabels == nil {
+		return nil
+	}
+	d := &c.d
+	d.InstLabels = make([]int, len(c.instLabels))
+	for i := range c.bags {
+		for j := d.Offsets[i]; j < d.Offsets[i+1]; j++ {
+			d.InstLabels[j] = -1
+			if name := c.instLabels[j]; name != "" {
+				class, ok := number[name]
+				if !ok {
+					return c.unknownClass(0, i, name)
+				}
+				d.InstLabels[j] = class
+			}
+		}
+	}
+	return nil
+}
+
+func (c *csvReader) unknownClass(line, bag int, name string) error {
+	d := diag.Errorf(diag.Pos{File: c.path, Line: line}, "bag %d: %q is not a class of the first line", bag+1, name)
+	d.Suggestion = diag.Suggest(name, c.named)
+	return d
+}
+
+// sortedNames orders class names by number if all are whole numbers, else by
+// the alphabet.
+func sortedNames(names []string) []string {
+	names = slices.Clone(names)
+	numbers := true
+	for _, name := range names {
+		_, err := strconv.Atoi(name)
+		numbers = numbers && err == nil
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		if numbers {
+			x, _ := strconv.Atoi(a)
+			y, _ := strconv.Atoi(b)
+			if x != y {
+				return cmp.Compare(x, y)
+			}
+		}
+		return strings.Compare(a, b)
+	})
+	return names
+}
+
+func writeCSVGzip(w io.Writer, d *Dataset) error {
+	z := gzip.NewWriter(w) // no name and no time: equal sets give equal bytes
+	if err := writeCSV(z, d); err != nil {
+		return err
+	}
+	return z.Close()
+}
+
+func writeCSV(w io.Writer, d *Dataset) error {
+	names := make([]string, d.Classes)
+	for c := range names {
+		names[c] = d.ClassName(c)
+		if len(strings.Fields(names[c])) != 1 || strings.Fields(names[c])[0] != names[c] {
+			return fmt.Errorf("the class name %q has spaces, which CSV cannot hold; save as .npz", names[c])
+		}
+	}
+	out := bufio.NewWriterSize(w, 1<<16)
+	if !slices.Equal(names, sortedNames(names)) {
+		fmt.Fprintf(out, "%s %s\n", classesLine, strings.Join(names, " "))
+	}
+	out.WriteString("bag,label,candidates")
+	if d.InstLabels != nil {
+		out.WriteString(",instance_label")
+	}
+	for j := range d.Dim() {
+		fmt.Fprintf(out, ",f%d", j+1)
+	}
+	out.WriteString("\n")
+	for i := range d.Bags() {
+		writeCSVBag(out, d, i, names)
+	}
+	return out.Flush()
+}
+
+// writeCSVBag writes the rows of bag i; errors stay in the buffer's writer.
+func writeCSVBag(w *bufio.Writer, d *Dataset, i int, names []string) {
+	var candidates []string
+	for c, s := range d.CandidateSet(i) {
+		if s != 0 {
+			candidates = append(candidates, names[c])
+		}
+	}
+	label := ""
+	if d.Labels != nil && d.Labels[i] >= 0 {
+		label = names[d.Labels[i]]
+	}
+	start := fmt.Sprintf("%d,%s,%s", i+1, quoteCSV(label), quoteCSV(strings.Join(candidates, " ")))
+	dim := d.Dim()
+	var number []byte
+	for j := range d.Size(i) {
+		w.WriteString(start)
+		if d.InstLabels != nil {
+			w.WriteByte(',')
+			if c := d.InstLabels[d.Offsets[i]+j]; c >= 0 {
+				w.WriteString(quoteCSV(names[c]))
+			}
+		}
+		for _, x := range d.Bag(i)[j*dim : (j+1)*dim] {
+			w.WriteByte(',')
+			number = strconv.AppendFloat(number[:0], float64(x), 'g', -1, 32)
+			w.Write(number)
+		}
+		w.WriteByte('\n')
+	}
+}
+
+func quoteCSV(s string) string {
+	if !strings.ContainsAny(s, "\",\r\n") {
+		return s
+	}
+	return `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
+}

@@ -1,0 +1,89 @@
+package data
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// drawing collects a set of bags while it is being drawn.
+type drawing struct {
+	Dataset
+}
+
+func newDrawing(name string, shape []int, bags, classes int) *drawing {
+	return &drawing{Dataset{
+		Name: name, Shape: shape, Classes: classes,
+		Offsets:    append(make([]int, 0, bags+1), 0),
+		Candidates: make([]uint8, 0, bags*classes),
+		Labels:     make([]int, 0, bags),
+	}}
+}
+
+func (d *drawing) addInstance(x []float32, label int, positive bool) {
+	d.Instances = append(d.Instances, x...)
+	if !positive {
+		label = -1
+	}
+	d.InstLabels = append(d.InstLabels, label)
+}
+
+func (d *drawing) endBag(label int, candidates []uint8) {
+	d.Offsets = append(d.Offsets, len(d.InstLabels))
+	d.Candidates = append(d.Candidates, candidates...)
+	d.Labels = append(d.Labels, label)
+}
+
+// shuffled returns the set with its bags in random order, so that no model
+// sees the classes in turn.
+func (d *drawing) shuffled(r *rand.Rand) *Dataset {
+	set := d.Select(r.Perm(d.Bags()))
+	set.Name = d.Name
+	return set
+}
+
+// drawPositives says which of size instances are positive: the share, rounded,
+// but at least one, at random places.
+func drawPositives(r *rand.Rand, size int, share float64) []bool {
+	n := min(max(int(math.Round(share*float64(size))), 1), size)
+	out := make([]bool, size)
+	for _, i := range r.Perm(size)[:n] {
+		out[i] = true
+	}
+	return out
+}
+
+// drawCandidates is the true label and r false positive labels, drawn without
+// repetition and uniformly from the other classes.
+func drawCandidates(r *rand.Rand, label, classes, falsePositives int) []uint8 {
+	out := make([]uint8, classes)
+	out[label] = 1
+	for _, i := range r.Perm(classes - 1)[:falsePositives] {
+		if i >= label {
+			i++
+		}
+		out[i] = 1
+	}
+	return out
+}
+
+// Select returns the set of the given bags (numbers from 0), in that order;
+// its contents are copied.
+func (d *Dataset) Select(bags []int) *Dataset {
+	out := &Dataset{
+		Name: d.Name, Shape: append([]int(nil), d.Shape...), Classes: d.Classes,
+		ClassNames: append([]string(nil), d.ClassNames...),
+		Offsets:    []int{0},
+	}
+	for _, b := range bags {
+		out.Instances = append(out.Instances, d.Bag(b)...)
+		out.Offsets = append(out.Offsets, out.Offsets[len(out.Offsets)-1]+d.Size(b))
+		out.Candidates = append(out.Candidates, d.CandidateSet(b)...)
+		if d.Labels != nil {
+			out.Labels = append(out.Labels, d.Labels[b])
+		}
+		if d.InstLabels != nil {
+			out.InstLabels = append(out.InstLabels, d.InstLabels[d.Offsets[b]:d.Offsets[b+1]]...)
+		}
+	}
+	return out
+}

@@ -1,0 +1,64 @@
+package data
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"io"
+	"math"
+)
+
+// Hash is the SHA-256 of the contents in hexadecimal. It does not depend on
+// the name, nor on the format that the set was read from: the shape of an
+// instance counts only by its number of features (CSV holds no shape), labels
+// that are all unknown count as no labels, and classes without names count as
+// named by their numbers from 0.
+func (d *Dataset) Hash() string {
+	sum := sha256.New()
+	w := bufio.NewWriterSize(sum, 1<<16)
+	io.WriteString(w, "miplc data set 1\n")
+	writeInts(w, d.Bags(), d.Dim(), d.Classes)
+	writeInts(w, d.Offsets...)
+	var buf []byte
+	for _, x := range d.Instances {
+		buf = binary.LittleEndian.AppendUint32(buf[:0], math.Float32bits(x))
+		w.Write(buf)
+	}
+	w.Write(d.Candidates)
+	writeLabels(w, d.Labels)
+	writeLabels(w, d.InstLabels)
+	for c := range d.Classes {
+		name := d.ClassName(c)
+		writeInts(w, len(name))
+		io.WriteString(w, name)
+	}
+	w.Flush()
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// writeInts writes numbers as 8 bytes each; a hash never fails to write.
+func writeInts(w io.Writer, numbers ...int) {
+	var buf [8]byte
+	for _, n := range numbers {
+		binary.LittleEndian.PutUint64(buf[:], uint64(n))
+		w.Write(buf[:])
+	}
+}
+
+func writeLabels(w io.Writer, labels []int) {
+	if !anyKnown(labels) {
+		labels = nil
+	}
+	writeInts(w, len(labels))
+	writeInts(w, labels...)
+}
+
+func anyKnown(labels []int) bool {
+	for _, c := range labels {
+		if c >= 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,107 @@
+package data
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+)
+
+// DefaultMaxBytes is how much unpacked data a file may hold unless Options
+// says otherwise.
+const DefaultMaxBytes = 4 << 30
+
+// Options bounds what reading a file may cost.
+type Options struct {
+	// MaxBytes is the most bytes of unpacked data that are read. Packed files
+	// can claim, and hold, a thousand times their own size. 0 means
+	// DefaultMaxBytes.
+	MaxBytes int64
+}
+
+func (o Options) max() int64 {
+	if o.MaxBytes <= 0 {
+		return DefaultMaxBytes
+	}
+	return o.MaxBytes
+}
+
+// tooLargeError says that a file unpacks to more than Options.MaxBytes.
+type tooLargeError struct {
+	what string
+	max  int64
+}
+
+func (e *tooLargeError) Error() string {
+	return fmt.Sprintf("%s unpacks to more than the limit of %s; raise the limit if the file can be trusted", e.what, byteSize(e.max))
+}
+
+// byteSize prints a number of bytes for people.
+func byteSize(n int64) string {
+	switch {
+	case n >= 1<<30 && n%(1<<30) == 0:
+		return fmt.Sprintf("%d GiB", n>>30)
+	case n >= 1<<20 && n%(1<<20) == 0:
+		return fmt.Sprintf("%d MiB", n>>20)
+	default:
+		return fmt.Sprintf("%d bytes", n)
+	}
+}
+
+// boundedReader passes through at most max bytes in all and then fails with a
+// tooLargeError, where io.LimitedReader would feign the end of the data.
+type boundedReader struct {
+	r    io.Reader
+	left int64
+	err  *tooLargeError
+}
+
+func newBoundedReader(r io.Reader, left int64, what string, max int64) *boundedReader {
+	return &boundedReader{r: r, left: left, err: &tooLargeError{what, max}}
+}
+
+func (b *boundedReader) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if b.left <= 0 {
+		// Only data beyond the bound is a fault, its end is not.
+		var one [1]byte
+		n, err := io.ReadFull(b.r, one[:])
+		if n > 0 {
+			return 0, b.err
+		}
+		return 0, err
+	}
+	if int64(len(p)) > b.left {
+		p = p[:b.left]
+	}
+	n, err := b.r.Read(p)
+	b.left -= int64(n)
+	return n, err
+}
+
+// maxLine is the longest line of a CSV file; a splitter of lines into fields
+// needs many times the memory of a line.
+const maxLine = 16 << 20
+
+// lineLimit passes text through and fails at a line of more than maxLine bytes.
+type lineLimit struct {
+	r    io.Reader
+	line int // bytes of the line so far
+}
+
+func (l *lineLimit) Read(p []byte) (int, error) {
+	n, err := l.r.Read(p)
+	rest := p[:n]
+	for {
+		i := bytes.IndexByte(rest, '\n')
+		if l.line+max(i, 0) > maxLine || i < 0 && l.line+len(rest) > maxLine {
+			return 0, fmt.Errorf("a line is longer than %s", byteSize(maxLine))
+		}
+		if i < 0 {
+			l.line += len(rest)
+			return n, err
+		}
+		l.line, rest = 0, rest[i+1:]
+	}
+}

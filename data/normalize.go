@@ -1,0 +1,62 @@
+package data
+
+import "math"
+
+// Normalization holds the statistics that turn features into z-scores. They
+// are kept as float32, the numbers that training and the exported model both
+// use.
+type Normalization struct {
+	Mean []float32 // [Dim]
+	Std  []float32 // [Dim]; 1 for a feature that is constant
+}
+
+// NewNormalization takes mean and standard deviation of every feature over all
+// instances of the bags (numbers from 0). The deviation is that of the
+// population (divided by the number of instances), as the authors' program
+// takes it. A constant feature gets the deviation 1, so that it becomes 0.
+func NewNormalization(d *Dataset, bags []int) *Normalization {
+	dim := d.Dim()
+	mean, square := make([]float64, dim), make([]float64, dim)
+	n := 0.0
+	for _, b := range bags {
+		x := d.Bag(b)
+		for at := 0; at < len(x); at += dim {
+			n++
+			for j, v := range x[at : at+dim] {
+				// Welford's update: exact for constants, stable for large means.
+				delta := float64(v) - mean[j]
+				mean[j] += delta / n
+				square[j] += delta * (float64(v) - mean[j])
+			}
+		}
+	}
+	z := &Normalization{Mean: make([]float32, dim), Std: make([]float32, dim)}
+	for j := range dim {
+		z.Mean[j] = float32(mean[j])
+		z.Std[j] = float32(math.Sqrt(square[j] / math.Max(n, 1)))
+		if z.Std[j] == 0 || math.IsInf(float64(1/z.Std[j]), 0) {
+			z.Std[j] = 1
+		}
+	}
+	return z
+}
+
+// Apply gives the z-scores (x - mean) / std of whole instances in a new slice.
+func (z *Normalization) Apply(instances []float32) []float32 {
+	dim := len(z.Mean)
+	out := make([]float32, len(instances))
+	for at := 0; at+dim <= len(instances); at += dim {
+		for j := range dim {
+			out[at+j] = (instances[at+j] - z.Mean[j]) / z.Std[j]
+		}
+	}
+	return out
+}
+
+// Normalized returns the set with z-scores for features; everything else is
+// shared with d.
+func (d *Dataset) Normalized(z *Normalization) *Dataset {
+	out := *d
+	out.Instances = z.Apply(d.Instances)
+	return &out
+}

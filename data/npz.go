@@ -1,0 +1,264 @@
+package data
+
+import (
+	"archive/zip"
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/miplc/miplc/diag"
+)
+
+// Arrays of an .npz file.
+const (
+	keyInstances  = "instances"       // float32 [N, ...]; other number types are converted
+	keyOffsets    = "offsets"         // int64 [m+1]
+	keyCandidates = "candidates"      // uint8 [m, k]
+	keyLabels     = "labels"          // int64 [m], -1 unknown; may be missing
+	keyInstLabels = "instance_labels" // int64 [N], -1 negative or unknown; may be missing
+	keyClassNames = "class_names"     // unicode [k]; may be missing
+)
+
+// readNPZ reads the arrays above; others in the file are left alone.
+func readNPZ(path string, o Options) (*Dataset, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return decodeNPZ(f, info.Size(), path, o)
+}
+
+func decodeNPZ(r io.ReaderAt, size int64, path string, o Options) (*Dataset, error) {
+	archive, err := zip.NewReader(r, size)
+	if err != nil {
+		return nil, diag.Errorf(diag.Pos{File: path}, "not a readable .npz archive (%v); the file is cut short or of another kind", err)
+	}
+	z := &npzReader{entries: map[string]*zip.File{}, left: o.max(), max: o.max()}
+	for _, e := range archive.File {
+		key := strings.TrimSuffix(e.Name, ".npy")
+		if _, twice := z.entries[key]; twice {
+			return nil, diag.Errorf(diag.Pos{File: path}, "the archive holds %q twice", e.Name)
+		}
+		z.entries[key] = e
+	}
+	d := z.dataset(path)
+	if err := z.faults.Err(); err != nil {
+		return nil, err
+	}
+	if err := d.Validate(path); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+type npzReader struct {
+	entries   map[string]*zip.File
+	left, max int64 // bytes of unpacked data still allowed, and in all
+	faults    diag.List
+}
+
+// dataset reads all arrays and notes what is wrong with any of them.
+func (z *npzReader) dataset(path string) *Dataset {
+	d := &Dataset{}
+	var shape, candidates []int
+	note := func(err error) { z.faults.AddError(diag.Pos{File: path}, err) }
+	note(z.read(keyInstances, true, func(h *npyHeader, r io.Reader) (err error) {
+		if len(h.shape) < 2 {
+			return fmt.Errorf("has the shape %v; [instances, features] is needed", h.shape)
+		}
+		shape = h.shape
+		d.Instances, err = h.floats(r)
+		return err
+	}))
+	note(z.ints(keyOffsets, true, &d.Offsets))
+	note(z.read(keyCandidates, true, func(h *npyHeader, r io.Reader) error {
+		if len(h.shape) != 2 {
+			return fmt.Errorf("has the shape %v; [bags, classes] is needed", h.shape)
+		}
+		candidates = h.shape
+		numbers, err := h.ints(r)
+		if err != nil {
+			return err
+		}
+		d.Candidates, err = zeroOne(numbers, h.shape[1])
+		return err
+	}))
+	note(z.ints(keyLabels, false, &d.Labels))
+	note(z.ints(keyInstLabels, false, &d.InstLabels))
+	note(z.read(keyClassNames, false, func(h *npyHeader, r io.Reader) (err error) {
+		if len(h.shape) != 1 {
+			return fmt.Errorf("has the shape %v; [classes] is needed", h.shape)
+		}
+		d.ClassNames, err = h.strings(r)
+		return err
+	}))
+	if len(z.faults) > 0 {
+		return nil
+	}
+	d.Shape = slices.Clone(shape[1:])
+	d.Classes = candidates[1]
+	if bags := len(d.Offsets) - 1; bags != candidates[0] {
+		note(fmt.Errorf("%q speaks of %d bags, %q of %d", keyOffsets, bags, keyCandidates, candidates[0]))
+	}
+	return d
+}
+
+// zeroOne turns candidate entries into bytes; other values than 0 and 1 are
+// faults, so that a list of label numbers is not mistaken for a matrix.
+func zeroOne(numbers []int, classes int) ([]uint8, error) {
+	out := make([]uint8, len(numbers))
+	for i, x := range numbers {
+		if x != 0 && x != 1 {
+			return nil, fmt.Errorf("bag %d: holds %d; entries must be 0 or 1, one column a class", i/classes+1, x)
+		}
+		out[i] = uint8(x)
+	}
+	return out, nil
+}
+
+func (z *npzReader) ints(key string, needed bool, to *[]int) error {
+	return z.read(key, needed, func(h *npyHeader, r io.Reader) (err error) {
+		if len(h.shape) != 1 {
+			return fmt.Errorf("has the shape %v; one axis is needed", h.shape)
+		}
+		*to, err = h.ints(r)
+		return err
+	})
+}
+
+// read opens the array, checks its sizes against each other and the limit, and
+// lets decode take the elements.
+func (z *npzReader) read(key string, needed bool, decode func(*npyHeader, io.Reader) error) error {
+	e, ok := z.entries[key]
+	if !ok {
+		if needed {
+			return fmt.Errorf("no array %q in the archive; %s, %s and %s are needed", key, keyInstances, keyOffsets, keyCandidates)
+		}
+		return nil
+	}
+	if err := z.decode(e, key, decode); err != nil {
+		var large *tooLargeError
+		if errors.As(err, &large) {
+			return err
+		}
+		return fmt.Errorf("array %q: %w", key, err)
+	}
+	return nil
+}
+
+func (z *npzReader) decode(e *zip.File, key string, decode func(*npyHeader, io.Reader) error) error {
+	raw, err := e.Open()
+	if err != nil {
+		return err
+	}
+	defer raw.Close()
+	bounded := newBoundedReader(raw, z.left, fmt.Sprintf("array %q", key), z.max)
+	r := bufio.NewReaderSize(bounded, 1<<16)
+	h, err := readNpyHeader(r)
+	if err != nil {
+		return err
+	}
+	if h.cost() > z.left {
+		return bounded.err
+	}
+	if err := decode(h, r); err != nil {
+		return err
+	}
+	switch _, err := r.ReadByte(); {
+	case err == nil:
+		return fmt.Errorf("holds more data than its shape %v says", h.shape)
+	case err != io.EOF:
+		return fmt.Errorf("%w", err) // a wrong checksum shows only here
+	}
+	z.left -= h.cost()
+	return nil
+}
+
+// writeNPZ writes the arrays; equal sets give equal bytes.
+func writeNPZ(w io.Writer, d *Dataset) error {
+	z := &npzWriter{zip: zip.NewWriter(w)}
+	shape := append([]int{d.Offsets[d.Bags()]}, d.Shape...)
+	z.array(keyInstances, npyStart("<f4", shape...), len(d.Instances), func(b []byte, i int) []byte {
+		return binary.LittleEndian.AppendUint32(b, math.Float32bits(d.Instances[i]))
+	})
+	z.ints(keyOffsets, d.Offsets)
+	z.array(keyCandidates, npyStart("|u1", d.Bags(), d.Classes), len(d.Candidates), func(b []byte, i int) []byte {
+		return append(b, d.Candidates[i])
+	})
+	if d.Labels != nil {
+		z.ints(keyLabels, d.Labels)
+	}
+	if d.InstLabels != nil {
+		z.ints(keyInstLabels, d.InstLabels)
+	}
+	if d.ClassNames != nil {
+		z.names(d.ClassNames)
+	}
+	if z.err == nil {
+		z.err = z.zip.Close()
+	}
+	return z.err
+}
+
+type npzWriter struct {
+	zip *zip.Writer
+	err error
+}
+
+func (z *npzWriter) ints(key string, numbers []int) {
+	z.array(key, npyStart("<i8", len(numbers)), len(numbers), func(b []byte, i int) []byte {
+		return binary.LittleEndian.AppendUint64(b, uint64(numbers[i]))
+	})
+}
+
+func (z *npzWriter) names(names []string) {
+	width := 1
+	for _, s := range names {
+		width = max(width, utf8.RuneCountInString(s))
+	}
+	z.array(keyClassNames, npyStart(fmt.Sprintf("<U%d", width), len(names)), len(names), func(b []byte, i int) []byte {
+		n := 0
+		for _, c := range names[i] {
+			b = binary.LittleEndian.AppendUint32(b, uint32(c))
+			n++
+		}
+		return append(b, make([]byte, 4*(width-n))...)
+	})
+}
+
+// array writes one entry without a time, element by element.
+func (z *npzWriter) array(key string, start []byte, n int, element func([]byte, int) []byte) {
+	if z.err != nil {
+		return
+	}
+	w, err := z.zip.CreateHeader(&zip.FileHeader{Name: key + ".npy", Method: zip.Deflate})
+	if err != nil {
+		z.err = err
+		return
+	}
+	buf := start
+	for i := range n {
+		buf = element(buf, i)
+		if len(buf) >= 1<<16 || i == n-1 {
+			if _, z.err = w.Write(buf); z.err != nil {
+				return
+			}
+			buf = buf[:0]
+		}
+	}
+	if n == 0 {
+		_, z.err = w.Write(buf)
+	}
+}

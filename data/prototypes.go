@@ -1,0 +1,125 @@
+package data
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/stream"
+)
+
+// PrototypeOptions are the settings of the built-in set generated:prototypes.
+type PrototypeOptions struct {
+	Bags       int     // bags in all, at least one a class
+	Classes    int     // classes k
+	Features   int     // dimension d of an instance
+	Candidates int     // false positive labels r per bag, at most k-1
+	Positives  float64 // share of positive instances in a bag; at least one instance is positive
+	MinSize    int     // instances of the smallest bag
+	MaxSize    int     // instances of the largest bag
+	Noise      float64 // standard deviation around the prototypes
+	Seed       uint64
+}
+
+// DefaultPrototypes are the defaults of the spec language.
+var DefaultPrototypes = PrototypeOptions{
+	Bags: 300, Classes: 5, Features: 20, Candidates: 1, Positives: 0.2,
+	MinSize: 8, MaxSize: 15, Noise: 0.5, Seed: 1,
+}
+
+// Prototypes draws bags around class prototypes. Every class has one prototype
+// on a sphere; the positive instances of a bag lie around that of its class.
+// The negative ones lie around backgrounds that all classes share, farther out
+// and more of them than there are classes, so that the mean of a bag says
+// little about its class and a model does well only by attending to the
+// positive instances.
+func Prototypes(o PrototypeOptions) (*Dataset, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	centres := stream.New(o.Seed, "prototypes")
+	classes := randomDirections(centres, o.Classes, o.Features, prototypeRadius)
+	backgrounds := randomDirections(centres, backgroundsPerClass*o.Classes, o.Features, backgroundRadius)
+	d := newDrawing("prototypes", []int{o.Features}, o.Bags, o.Classes)
+	point := make([]float32, o.Features)
+	for bag := range o.Bags {
+		r := stream.New(o.Seed, "bag", uint64(bag))
+		label := bag % o.Classes
+		size := o.MinSize + r.IntN(o.MaxSize-o.MinSize+1)
+		for _, positive := range drawPositives(r, size, o.Positives) {
+			centre := classes[label]
+			if !positive {
+				centre = backgrounds[r.IntN(len(backgrounds))]
+			}
+			for j := range point {
+				point[j] = centre[j] + float32(o.Noise*r.NormFloat64())
+			}
+			d.addInstance(point, label, positive)
+		}
+		d.endBag(label, drawCandidates(r, label, o.Classes, o.Candidates))
+	}
+	set := d.shuffled(stream.New(o.Seed, "order"))
+	return set, set.Validate("generated:prototypes")
+}
+
+const (
+	prototypeRadius     = 2
+	backgroundRadius    = 4
+	backgroundsPerClass = 3
+)
+
+func (o PrototypeOptions) check() error {
+	var faults diag.List
+	need := func(ok bool, format string, args ...any) {
+		if !ok {
+			faults.Add(diag.Errorf(diag.Pos{File: "generated:prototypes"}, format, args...))
+		}
+	}
+	need(o.Classes >= 2, "classes is %d; at least 2 are needed", o.Classes)
+	need(o.Bags >= o.Classes, "bags is %d; at least one for each of the %d classes is needed", o.Bags, o.Classes)
+	need(o.Features >= 1, "features is %d; at least 1 is needed", o.Features)
+	need(!math.IsNaN(o.Noise) && !math.IsInf(o.Noise, 0) && o.Noise >= 0, "noise is %v; it must be a number of at least 0", o.Noise)
+	need(float64(o.Bags)*float64(o.MaxSize)*float64(o.Features) < 1<<31, "bags, max_size and features make more than 2^31 numbers")
+	checkDraw(&faults, o.Classes, o.Candidates, o.Positives, o.MinSize, o.MaxSize)
+	return faults.Err()
+}
+
+// checkDraw checks what all drawn sets have in common.
+func checkDraw(faults *diag.List, classes, candidates int, positives float64, minSize, maxSize int) {
+	need := func(ok bool, format string, args ...any) {
+		if !ok {
+			faults.Add(diag.Errorf(diag.Pos{}, format, args...))
+		}
+	}
+	need(candidates >= 0 && candidates < classes, "%d false positive labels per bag; 0 to %d are possible with %d classes", candidates, classes-1, classes)
+	need(positives > 0 && positives <= 1, "the share of positive instances is %v; it must be above 0 and at most 1", positives)
+	need(minSize >= 1 && minSize <= maxSize, "bag sizes from %d to %d; the smallest must be at least 1 and at most the largest", minSize, maxSize)
+}
+
+// randomDirections draws n points on a sphere.
+func randomDirections(r *rand.Rand, n, dim int, radius float64) [][]float32 {
+	out := make([][]float32, n)
+	for i := range out {
+		x := make([]float64, dim)
+		norm := 0.0
+		for norm < 1e-6 {
+			norm = 0
+			for j := range x {
+				x[j] = r.NormFloat64()
+				norm += x[j] * x[j]
+			}
+		}
+		out[i] = make([]float32, dim)
+		for j := range x {
+			out[i][j] = float32(x[j] * radius / math.Sqrt(norm))
+		}
+	}
+	return out
+}
+
+// String says how the set was drawn, for reports.
+func (o PrototypeOptions) String() string {
+	return fmt.Sprintf("%d bags, %d classes, %d features, r %d, positives %v, sizes %d to %d, noise %v, seed %d",
+		o.Bags, o.Classes, o.Features, o.Candidates, o.Positives, o.MinSize, o.MaxSize, o.Noise, o.Seed)
+}

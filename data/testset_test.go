@@ -1,0 +1,37 @@
+package data
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// smallSet is a valid set with everything known: 3 bags of 2, 1 and 3
+// instances, 2 features, 3 classes.
+func smallSet() *Dataset {
+	return &Dataset{
+		Name:       "small",
+		Shape:      []int{2},
+		Instances:  []float32{0.5, -1, 2, 1e-20, 3, 4, 0, 1, -7.25, 3e8, 0.1, 0.2},
+		Offsets:    []int{0, 2, 3, 6},
+		Candidates: []uint8{1, 1, 0, 0, 1, 1, 1, 0, 1},
+		Classes:    3,
+		Labels:     []int{0, 2, -1},
+		InstLabels: []int{0, -1, 2, -1, -1, 1},
+		ClassNames: []string{"wren", "jay", "crow"},
+	}
+}
+
+// dataDir is the folder of the real data sets; tests that need it are skipped
+// where it is missing.
+func dataDir(t testing.TB) string {
+	t.Helper()
+	dir := os.Getenv("MIPLC_DATA")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "shared", "data") // beside the repository
+	}
+	if _, err := os.Stat(dir); err != nil {
+		t.Skipf("no folder %s with the real data sets (mnist, mil/birdsong, mipl-splits): set MIPLC_DATA to it", dir)
+	}
+	return dir
+}

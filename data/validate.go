@@ -1,0 +1,230 @@
+package data
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/miplc/miplc/diag"
+)
+
+// maxReported bounds how many faults of one file are listed; a file that is
+// wrong in one way is often wrong in every bag.
+const maxReported = 20
+
+// ClassName is the name of class c: the one of ClassNames, or its number
+// counted from 0 when the set names none.
+func (d *Dataset) ClassName(c int) string {
+	if d.ClassNames == nil {
+		return fmt.Sprint(c)
+	}
+	return d.ClassNames[c]
+}
+
+// Validate checks every promise of Dataset and returns all that is broken as a
+// diag.List, each entry with the source (a path, or how the set was drawn) and
+// the bag, counted from 1. Every reader of this package runs it.
+//
+// A bag needs at least one instance and one candidate label, a known true label
+// must be among the candidates, and all numbers must be finite. A class that
+// is no bag's candidate is an error: nothing could be learnt about it, and
+// mostly it means that labels were counted from the wrong number. A class that
+// is no bag's true label is allowed: true labels may be unknown, and a class
+// may stand in the sets as a false positive alone.
+func (d *Dataset) Validate(source string) error {
+	v := validator{d: d, source: source}
+	v.shape()
+	if len(v.list) > 0 {
+		return v.list.Err() // lengths are wrong: the contents cannot be addressed
+	}
+	v.instances()
+	v.candidates()
+	v.labels()
+	v.names()
+	if v.more > 0 {
+		v.list.Add(diag.Errorf(diag.Pos{File: source}, "%d more faults of this kind", v.more))
+	}
+	return v.list.Err()
+}
+
+type validator struct {
+	d      *Dataset
+	source string
+	list   diag.List
+	more   int
+}
+
+func (v *validator) errorf(format string, args ...any) {
+	if len(v.list) >= maxReported {
+		v.more++
+		return
+	}
+	v.list.Add(diag.Errorf(diag.Pos{File: v.source}, format, args...))
+}
+
+// shape checks the lengths of everything, so that later checks may index.
+func (v *validator) shape() {
+	d := v.d
+	dim, ok := product(d.Shape)
+	switch {
+	case len(d.Shape) == 0:
+		v.errorf("the instances have no shape; at least one feature is needed")
+		return
+	case !ok || dim == 0:
+		v.errorf("the shape %v of an instance is not usable; every extent must be at least 1", d.Shape)
+		return
+	case d.Classes < 2:
+		v.errorf("%d classes; at least 2 are needed", d.Classes)
+		return
+	case len(d.Offsets) < 2:
+		v.errorf("no bags")
+		return
+	}
+	v.offsets(dim)
+	bags := d.Bags()
+	if len(d.Candidates) != bags*d.Classes {
+		v.errorf("the candidates have %d entries; %d bags of %d classes need %d", len(d.Candidates), bags, d.Classes, bags*d.Classes)
+	}
+	if d.Labels != nil && len(d.Labels) != bags {
+		v.errorf("%d true labels for %d bags", len(d.Labels), bags)
+	}
+	if n := len(d.Instances) / dim; d.InstLabels != nil && len(d.InstLabels) != n {
+		v.errorf("%d instance labels for %d instances", len(d.InstLabels), n)
+	}
+	if d.ClassNames != nil && len(d.ClassNames) != d.Classes {
+		v.errorf("%d class names for %d classes", len(d.ClassNames), d.Classes)
+	}
+}
+
+func (v *validator) offsets(dim int) {
+	d := v.d
+	if d.Offsets[0] != 0 {
+		v.errorf("the offsets start at %d, not at 0", d.Offsets[0])
+	}
+	for i := range d.Bags() {
+		switch lo, hi := d.Offsets[i], d.Offsets[i+1]; {
+		case lo == hi:
+			v.errorf("bag %d is empty; a bag needs at least one instance", i+1)
+		case lo > hi:
+			v.errorf("bag %d: the offsets fall from %d to %d; they must increase", i+1, lo, hi)
+		}
+	}
+	if len(d.Instances)%dim != 0 {
+		v.errorf("%d numbers do not make whole instances of %d features", len(d.Instances), dim)
+	} else if n, last := len(d.Instances)/dim, d.Offsets[d.Bags()]; last != n {
+		v.errorf("the bags end at instance %d, but there are %d instances", last, n)
+	}
+}
+
+func (v *validator) instances() {
+	d, dim := v.d, v.d.Dim()
+	for i := range d.Bags() {
+		for j, x := range d.Bag(i) {
+			if f := float64(x); math.IsNaN(f) || math.IsInf(f, 0) {
+				v.errorf("bag %d: feature %d of instance %d is %v; features must be finite (float32)", i+1, j%dim+1, j/dim+1, x)
+				break // one fault a bag is enough to find it
+			}
+		}
+	}
+}
+
+func (v *validator) candidates() {
+	d := v.d
+	seen := make([]bool, d.Classes)
+	for i := range d.Bags() {
+		any := false
+		for c, s := range d.CandidateSet(i) {
+			if s > 1 {
+				v.errorf("bag %d: the candidate entry of class %s is %d; it must be 0 or 1", i+1, v.className(c), s)
+			}
+			if s != 0 {
+				any, seen[c] = true, true
+			}
+		}
+		if !any {
+			v.errorf("bag %d has no candidate label", i+1)
+		}
+	}
+	for c, ok := range seen {
+		if !ok {
+			v.errorf("class %s has no examples: it is a candidate of no bag", v.className(c))
+		}
+	}
+}
+
+func (v *validator) labels() {
+	d := v.d
+	for i, c := range d.Labels {
+		switch {
+		case c == -1: // unknown
+		case c < -1 || c >= d.Classes:
+			v.errorf("bag %d: the true label %d is out of range; classes count from 0 to %d, -1 means unknown", i+1, c, d.Classes-1)
+		case d.CandidateSet(i)[c] == 0:
+			v.errorf("bag %d: the true label %s is not among the candidates %s", i+1, v.className(c), d.candidateNames(i))
+		}
+	}
+	if d.InstLabels == nil {
+		return
+	}
+	for i := range d.Bags() {
+		for j, c := range d.InstLabels[d.Offsets[i]:d.Offsets[i+1]] {
+			if c < -1 || c >= d.Classes {
+				v.errorf("bag %d: the label %d of instance %d is out of range; classes count from 0 to %d, -1 means negative or unknown", i+1, c, j+1, d.Classes-1)
+				break
+			}
+		}
+	}
+}
+
+func (v *validator) names() {
+	first := map[string]int{}
+	for c, name := range v.d.ClassNames {
+		if name == "" {
+			v.errorf("class %d (counted from 0) has an empty name", c)
+			continue
+		}
+		if other, ok := first[name]; ok {
+			v.errorf("classes %d and %d (counted from 0) are both named %q", other, c, name)
+			continue
+		}
+		first[name] = c
+	}
+}
+
+// className names class c in a message.
+func (v *validator) className(c int) string {
+	if v.d.ClassNames != nil && v.d.ClassNames[c] != "" {
+		return fmt.Sprintf("%q", v.d.ClassNames[c])
+	}
+	return fmt.Sprintf("%d (counted from 0)", c)
+}
+
+// candidateNames lists the candidates of bag i for messages, cut when long.
+func (d *Dataset) candidateNames(i int) string {
+	text, n := "{", 0
+	for c, s := range d.CandidateSet(i) {
+		if s == 0 {
+			continue
+		}
+		if n++; n > 10 {
+			return text + ", ...}"
+		}
+		if n > 1 {
+			text += ", "
+		}
+		text += d.ClassName(c)
+	}
+	return text + "}"
+}
+
+// product multiplies extents; it reports false when one is negative or the
+// product does not fit.
+func product(shape []int) (int, bool) {
+	n := 1
+	for _, e := range shape {
+		if e < 0 || e > 0 && n > math.MaxInt/e {
+			return 0, false
+		}
+		n *= e
+	}
+	return n, true
+}
