@@ -29,8 +29,12 @@ type Result struct {
 
 // State is everything of an engine that a checkpoint must keep.
 type State struct {
-	Params   map[string][]float32 // by name, row-major
-	Velocity map[string][]float32 // momentum of the optimiser, same shapes
+	// Params by name, row-major: the learned ones and, when the program
+	// normalises, the statistics compile.ParamMean and compile.ParamStd.
+	Params map[string][]float32
+	// Velocity is the momentum of the optimiser, same shapes as the learned
+	// parameters; one that is missing counts as zero.
+	Velocity map[string][]float32
 }
 
 // Engine runs training steps of one program.

@@ -1,0 +1,62 @@
+package train
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+)
+
+func sampleCheckpoint() *checkpoint {
+	half := 0.5
+	return &checkpoint{
+		Identity: Identity{Spec: "s", Data: "d", Split: "p", Engine: "e"}, Epoch: 1,
+		Metrics: []Metrics{{Epoch: 1, LR: 0.1, Loss: 1.0 / 3, Terms: map[string]float64{"a": 0.1}, TestAccuracy: &half}},
+		Arrays:  map[string][]float32{"param/W": {1, -2, 3e-40}, "weights": {0.5}, "empty": {}},
+	}
+}
+
+func TestCheckpointRoundTrip(t *testing.T) {
+	c := sampleCheckpoint()
+	file, err := c.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := decodeCheckpoint(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, c) {
+		t.Errorf("got %+v, want %+v", got, c)
+	}
+	for cut := range file {
+		if _, err := decodeCheckpoint(file[:cut]); !errors.Is(err, errTorn) {
+			t.Fatalf("cut to %d of %d bytes: %v", cut, len(file), err)
+		}
+	}
+}
+
+// FuzzCheckpoint reads bodies whose sum is right but whose content need not be.
+func FuzzCheckpoint(f *testing.F) {
+	file, err := sampleCheckpoint().encode()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(file[:len(file)-32])
+	f.Add([]byte(checkpointFormat))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		c, err := decodeBody(body)
+		if err != nil {
+			if !errors.Is(err, errTorn) {
+				t.Fatalf("error %v", err)
+			}
+			return
+		}
+		again, err := c.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back, err := decodeCheckpoint(again); err != nil || back.Epoch != c.Epoch || len(back.Arrays) != len(c.Arrays) {
+			t.Fatalf("second reading: %v", err)
+		}
+	})
+}

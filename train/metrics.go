@@ -1,0 +1,177 @@
+package train
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// MetricsFile is the name of the file with one line of JSON per epoch.
+const MetricsFile = "metrics.jsonl"
+
+// Metrics is what one epoch measured. Accuracies are shares from 0 to 1 of the
+// bags whose true label is known; nil if not measured in this epoch or if none
+// is known.
+type Metrics struct {
+	Epoch          int                `json:"epoch"` // from 1
+	LR             float64            `json:"lr"`
+	Lambda         float64            `json:"lambda"`
+	Loss           float64            `json:"loss"`  // mean over the bags, as the steps saw them
+	Terms          map[string]float64 `json:"terms"` // unweighted, the same mean
+	TrainAccuracy  *float64           `json:"train_accuracy"`
+	TestAccuracy   *float64           `json:"test_accuracy"`
+	Disambiguation *float64           `json:"disambiguation_accuracy"` // training bags whose largest label weight is on the true label
+	Seconds        float64            `json:"seconds"`
+}
+
+// metricsLog appends one line per epoch to the metrics file. Without a
+// directory it does nothing.
+type metricsLog struct {
+	file *os.File
+}
+
+// openMetrics starts the file with the epochs that are done already, so that a
+// file which ran ahead of its checkpoint gets no epoch twice. The file is
+// replaced as a whole. Seconds of the done epochs come from the old file:
+// checkpoints hold no times.
+func openMetrics(dir string, done []Metrics) (*metricsLog, error) {
+	if dir == "" {
+		return &metricsLog{}, nil
+	}
+	path := filepath.Join(dir, MetricsFile)
+	if len(done) > 0 {
+		if err := recallSeconds(path, done); err != nil {
+			return nil, err
+		}
+	}
+	var text bytes.Buffer
+	for _, m := range done {
+		if err := writeLine(&text, m); err != nil {
+			return nil, err
+		}
+	}
+	if err := writeAside(path, text.Bytes()); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return nil, err
+	}
+	return &metricsLog{file: f}, nil
+}
+
+func (l *metricsLog) add(m Metrics) error {
+	if l.file == nil {
+		return nil
+	}
+	var line bytes.Buffer
+	if err := writeLine(&line, m); err != nil {
+		return err
+	}
+	_, err := l.file.Write(line.Bytes())
+	return err
+}
+
+func (l *metricsLog) close() error {
+	if l.file == nil {
+		return nil
+	}
+	return l.file.Close()
+}
+
+func writeLine(w *bytes.Buffer, m Metrics) error {
+	line, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("metrics of epoch %d: %w", m.Epoch, err)
+	}
+	w.Write(append(line, '\n'))
+	return nil
+}
+
+// recallSeconds fills in the seconds of epochs that the old file knows. Lines
+// that cannot be read, such as one cut off by a crash, are passed over.
+func recallSeconds(path string, done []Metrics) error {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		var m Metrics
+		if json.Unmarshal(lines.Bytes(), &m) == nil && m.Epoch >= 1 && m.Epoch <= len(done) {
+			done[m.Epoch-1].Seconds = m.Seconds
+		}
+	}
+	return nil
+}
+
+// ReadMetrics reads a metrics file. A last line that was cut off is left out.
+func ReadMetrics(path string) ([]Metrics, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var list []Metrics
+	for n, line := range bytes.SplitAfter(text, []byte("\n")) {
+		if !bytes.HasSuffix(line, []byte("\n")) {
+			break
+		}
+		var m Metrics
+		if err := json.Unmarshal(line, &m); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", path, n+1, err)
+		}
+		list = append(list, m)
+	}
+	return list, nil
+}
+
+// writeAside writes a file under another name, forces it to the disk and gives
+// it its name, so that path never holds half of it.
+func writeAside(path string, content []byte) error {
+	aside := path + asideEnd
+	if err := writeSynced(aside, content); err != nil {
+		return err
+	}
+	if err := os.Rename(aside, path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// asideEnd ends the name of a file while it is being written. What a crash
+// leaves under it is overwritten by the next one.
+const asideEnd = ".new"
+
+// writeSynced writes a file and forces it to the disk.
+func writeSynced(path string, content []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// syncDir forces renames in a directory to the disk where the system can.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	// Some file systems refuse to sync a directory; the rename is done anyway.
+	_ = d.Sync()
+	return nil
+}

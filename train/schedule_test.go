@@ -1,0 +1,104 @@
+package train_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/train"
+)
+
+func TestLearningRate(t *testing.T) {
+	// torch.optim.lr_scheduler.CosineAnnealingLR(SGD(lr=0.1), T_max=4)
+	want := []float64{0.1, 0.08535533905932739, 0.05, 0.014644660940672627}
+	for e, w := range want {
+		if got := train.LearningRate("cosine", 0.1, e, 4); math.Abs(got-w) > 1e-15 {
+			t.Errorf("epoch index %d: %v, want %v", e, got, w)
+		}
+		if got := train.LearningRate("constant", 0.1, e, 4); got != 0.1 {
+			t.Errorf("constant: %v", got)
+		}
+	}
+}
+
+func TestLambda(t *testing.T) {
+	tests := []struct {
+		schedule string
+		t        int
+		want     float64
+	}{
+		{"linear", 0, 1}, {"linear", 1, 0.75}, {"linear", 4, 0},
+		{"progressive", 1, 0}, {"averaging", 3, 1},
+	}
+	for _, tt := range tests {
+		if got := train.Lambda(tt.schedule, tt.t, 4); got != tt.want {
+			t.Errorf("%s at %d: %v, want %v", tt.schedule, tt.t, got, tt.want)
+		}
+	}
+}
+
+func TestInitialWeights(t *testing.T) {
+	d := &data.Dataset{Classes: 3, Offsets: []int{0, 1, 2}, Candidates: []uint8{1, 0, 1, 1, 1, 1}}
+	third := float32(1) / 3
+	if got, want := train.InitialWeights(d), []float32{0.5, 0, 0.5, third, third, third}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+func TestStatistics(t *testing.T) {
+	d := &data.Dataset{Shape: []int{3}, Offsets: []int{0, 2, 3, 4}, Instances: []float32{
+		1, 5, 0.1,
+		3, 5, 0.1,
+		5, 5, 0.1,
+		99, 99, 99,
+	}}
+	mean, std := train.Statistics(d, []int{0, 1})
+	if !slices.Equal(mean, []float32{3, 5, 0.1}) {
+		t.Errorf("mean %v", mean)
+	}
+	if !slices.Equal(std, []float32{float32(math.Sqrt(8.0 / 3)), 1, 1}) {
+		t.Errorf("deviation %v", std)
+	}
+}
+
+func TestInitParams(t *testing.T) {
+	p := &compile.Program{Params: []compile.Param{
+		{Name: "u", Shape: []int{100, 100}, Init: compile.Init{Kind: "uniform", Scale: 0.25}},
+		{Name: "n", Shape: []int{10000}, Init: compile.Init{Kind: "normal", Scale: 2}},
+		{Name: "c", Shape: []int{3}, Init: compile.Init{Kind: "constant", Scale: 1}},
+	}}
+	params := train.InitParams(p, 7)
+	check := func(name string, limit, deviation float64) {
+		sum, square := 0.0, 0.0
+		for _, v := range params[name] {
+			sum += float64(v)
+			square += float64(v) * float64(v)
+			if math.Abs(float64(v)) > limit {
+				t.Fatalf("%s has %v", name, v)
+			}
+		}
+		n := float64(len(params[name]))
+		if mean := sum / n; math.Abs(mean) > 4*deviation/math.Sqrt(n) {
+			t.Errorf("mean of %s is %v", name, mean)
+		}
+		if got := math.Sqrt(square / n); math.Abs(got-deviation) > 0.03*deviation {
+			t.Errorf("deviation of %s is %v, want %v", name, got, deviation)
+		}
+	}
+	check("u", 0.25, 0.25/math.Sqrt(3))
+	check("n", 20, 2)
+	if !slices.Equal(params["c"], []float32{1, 1, 1}) {
+		t.Errorf("constant %v", params["c"])
+	}
+	// Each parameter has its own stream: dropping one leaves the others alone.
+	p.Params = p.Params[1:]
+	again := train.InitParams(p, 7)
+	if !slices.Equal(again["n"], params["n"]) {
+		t.Error("a parameter depends on the ones beside it")
+	}
+	if slices.Equal(train.InitParams(p, 8)["n"], params["n"]) {
+		t.Error("two seeds give the same numbers")
+	}
+}

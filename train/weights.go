@@ -1,0 +1,33 @@
+package train
+
+import "github.com/miplc/miplc/data"
+
+// Lambda is the momentum of the label weights (paper Eq. 7) in epoch t of
+// epochs: "linear" (T-t)/T, "progressive" 0, "averaging" 1.
+func Lambda(schedule string, t, epochs int) float64 {
+	switch schedule {
+	case "progressive":
+		return 0
+	case "averaging":
+		return 1
+	}
+	return float64(epochs-t) / float64(epochs)
+}
+
+// InitialWeights gives every bag equal weight on its candidate labels (paper
+// Eq. 6): 1/|S| on the candidates, 0 elsewhere; [bags, classes].
+func InitialWeights(d *data.Dataset) []float32 {
+	weights := make([]float32, d.Bags()*d.Classes)
+	for i := range d.Bags() {
+		set, size := d.CandidateSet(i), 0
+		for _, c := range set {
+			size += int(c)
+		}
+		for j, c := range set {
+			if c != 0 {
+				weights[i*d.Classes+j] = 1 / float32(size)
+			}
+		}
+	}
+	return weights
+}
