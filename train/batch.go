@@ -12,36 +12,23 @@ type feeder struct {
 	data      *data.Dataset
 	mean, std []float32 // [Dim]; nil: no normalisation
 	seed      uint64
+	bags      data.Batch
 	batch     Batch
-}
-
-// shuffled returns the training bags in the order of an epoch, counted from 1.
-func shuffled(bags []int, seed uint64, epoch int) []int {
-	order := append([]int(nil), bags...)
-	r := stream.New(seed, "shuffle", uint64(epoch))
-	r.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
-	return order
 }
 
 // raw gathers the instances of bags as they stand in the data set.
 func (f *feeder) raw(bags []int) (instances []float32, bagOf []int) {
-	b := &f.batch
-	b.Instances, b.BagOf, b.Bags = b.Instances[:0], b.BagOf[:0], len(bags)
-	for i, bag := range bags {
-		b.Instances = append(b.Instances, f.data.Bag(bag)...)
-		for range f.data.Size(bag) {
-			b.BagOf = append(b.BagOf, i)
-		}
-	}
-	return b.Instances, b.BagOf
+	f.bags.Assemble(f.data, bags)
+	return f.bags.Instances, f.bags.BagOf
 }
 
 // step lays out the bags of one training step: normalised instances,
 // candidates, label weights (of all bags, [bags, classes]) and dropout masks.
 // Epoch and step, both counted from 1, key the masks.
 func (f *feeder) step(bags []int, weights []float32, epoch, step int) *Batch {
-	f.raw(bags)
 	b, k := &f.batch, f.data.Classes
+	b.Instances, b.BagOf = f.raw(bags)
+	b.Bags, b.Candidates = len(bags), f.bags.Candidates
 	if f.mean != nil {
 		dim := f.data.Dim()
 		for row := b.Instances; len(row) > 0; row = row[dim:] {
@@ -50,11 +37,8 @@ func (f *feeder) step(bags []int, weights []float32, epoch, step int) *Batch {
 			}
 		}
 	}
-	b.Candidates, b.Weights = b.Candidates[:0], b.Weights[:0]
+	b.Weights = b.Weights[:0]
 	for _, bag := range bags {
-		for _, c := range f.data.CandidateSet(bag) {
-			b.Candidates = append(b.Candidates, float32(c))
-		}
 		b.Weights = append(b.Weights, weights[bag*k:(bag+1)*k]...)
 	}
 	f.masks(epoch, step)
@@ -83,16 +67,4 @@ func (f *feeder) masks(epoch, step int) {
 		}
 		f.batch.Masks[m.Name] = values
 	}
-}
-
-// chunks cuts bags into batches of size; the last may be smaller.
-func chunks(bags []int, size int) [][]int {
-	var list [][]int
-	for size < len(bags) {
-		list, bags = append(list, bags[:size]), bags[size:]
-	}
-	if len(bags) > 0 {
-		list = append(list, bags)
-	}
-	return list
 }

@@ -35,9 +35,9 @@ type Identity struct {
 }
 
 // SplitHash is the SHA-256, in hex, of the training and test bags.
-func SplitHash(trainBags, testBags []int) string {
+func SplitHash(s *data.Split) string {
 	var text []byte
-	for _, bags := range [][]int{trainBags, testBags} {
+	for _, bags := range [][]int{s.Train, s.Test} {
 		text = binary.LittleEndian.AppendUint64(text, uint64(len(bags)))
 		for _, b := range bags {
 			text = binary.LittleEndian.AppendUint64(text, uint64(b))
@@ -45,32 +45,6 @@ func SplitHash(trainBags, testBags []int) string {
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
-}
-
-// DataHash is the SHA-256, in hex, of everything in a data set that training
-// reads.
-func DataHash(d *data.Dataset) string {
-	h := sha256.New()
-	var word [8]byte
-	ints := func(list []int) {
-		binary.LittleEndian.PutUint64(word[:], uint64(len(list)))
-		h.Write(word[:])
-		for _, v := range list {
-			binary.LittleEndian.PutUint64(word[:], uint64(v))
-			h.Write(word[:])
-		}
-	}
-	ints(d.Shape)
-	ints(d.Offsets)
-	ints([]int{d.Classes})
-	ints(d.Labels)
-	ints(d.InstLabels)
-	h.Write(d.Candidates)
-	for _, v := range d.Instances {
-		binary.LittleEndian.PutUint32(word[:4], math.Float32bits(v))
-		h.Write(word[:4])
-	}
-	return hex.EncodeToString(h.Sum(nil))
 }
 
 // checkpoint is the state of a run after an epoch. It holds no times and no

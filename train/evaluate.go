@@ -1,6 +1,10 @@
 package train
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/miplc/miplc/data"
+)
 
 // Scores are attention scores by the kind of their instance. An instance is
 // positive if its label is the true label of its bag (any class, where the
@@ -28,7 +32,7 @@ type outcome struct {
 // predict runs the inference graph over bags in batches.
 func (t *trainer) predict(bags []int, tick func(batches int)) (*outcome, error) {
 	out, k := &outcome{}, t.data.Classes
-	for _, chunk := range chunks(bags, t.batchSize) {
+	for _, chunk := range data.Batches(bags, t.batchSize) {
 		if err := t.ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -99,7 +103,7 @@ func (t *trainer) accuracy(bags, predicted []int) *float64 {
 // on the true label.
 func (t *trainer) disambiguation() *float64 {
 	var c counter
-	for _, bag := range t.opt.Train {
+	for _, bag := range t.opt.Split.Train {
 		c.add(t.truth(bag), argmax(t.bagWeights(bag)))
 	}
 	return c.share()

@@ -2,7 +2,6 @@ package train
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
@@ -34,7 +33,7 @@ func InitParams(p *compile.Program, seed uint64) map[string][]float32 {
 
 // InitState is the state that training starts from: the drawn parameters, zero
 // velocities and, when the program normalises, the statistics of the bags that
-// the spec names (data.normalize). Bags counts from 0.
+// the spec names (data.normalize). Bags count from 0.
 func InitState(p *compile.Program, d *data.Dataset, trainBags []int, seed uint64) *State {
 	s := &State{Params: InitParams(p, seed), Velocity: map[string][]float32{}}
 	for _, param := range p.Params {
@@ -48,44 +47,10 @@ func InitState(p *compile.Program, d *data.Dataset, trainBags []int, seed uint64
 				bags[i] = i
 			}
 		}
-		s.Params[compile.ParamMean], s.Params[compile.ParamStd] = Statistics(d, bags)
+		z := data.NewNormalization(d, bags)
+		s.Params[compile.ParamMean], s.Params[compile.ParamStd] = z.Mean, z.Std
 	}
 	return s
-}
-
-// Statistics gives the mean and standard deviation (with divisor n) of every
-// feature over the instances of the bags, each [Dim]. A feature that never
-// changes gets deviation 1, so that it becomes 0 rather than NaN.
-func Statistics(d *data.Dataset, bags []int) (mean, std []float32) {
-	dim := d.Dim()
-	sum, n := make([]float64, dim), 0
-	for _, b := range bags {
-		for i, v := range d.Bag(b) {
-			sum[i%dim] += float64(v)
-		}
-		n += d.Size(b)
-	}
-	for i := range sum {
-		sum[i] /= float64(max(n, 1))
-	}
-	square := make([]float64, dim)
-	for _, b := range bags {
-		for i, v := range d.Bag(b) {
-			diff := float64(v) - sum[i%dim]
-			square[i%dim] += diff * diff
-		}
-	}
-	mean, std = make([]float32, dim), make([]float32, dim)
-	for i := range sum {
-		mean[i] = float32(sum[i])
-		std[i] = float32(math.Sqrt(square[i] / float64(max(n, 1))))
-		// Rounding leaves a constant feature with a deviation that is tiny
-		// beside its values; dividing by that would blow noise up.
-		if float64(std[i]) <= 1e-7*math.Max(1e-20, math.Abs(sum[i])) {
-			std[i] = 1
-		}
-	}
-	return mean, std
 }
 
 // CheckState reports the first parameter of the program that a state lacks or

@@ -73,8 +73,8 @@ func newTrainer(ctx context.Context, opt *Options, engine Engine) *trainer {
 	}
 	t.feed = feeder{program: t.program, data: t.data, seed: t.seed()}
 	if opt.Dir != "" {
-		t.identity = Identity{Spec: opt.SpecHash, Data: DataHash(opt.Data),
-			Split: SplitHash(opt.Train, opt.Test), Engine: engine.Name()}
+		t.identity = Identity{Spec: opt.SpecHash, Data: opt.Data.Hash(),
+			Split: SplitHash(opt.Split), Engine: engine.Name()}
 	}
 	return t
 }
@@ -83,7 +83,7 @@ func (t *trainer) seed() uint64 { return uint64(t.program.Spec.Train.Seed.V) }
 
 // begin puts the first state in: that of the checkpoint, or a fresh one.
 func (t *trainer) begin() error {
-	state := InitState(t.program, t.data, t.opt.Train, t.seed())
+	state := InitState(t.program, t.data, t.opt.Split.Train, t.seed())
 	t.feed.mean, t.feed.std = state.Params[compile.ParamMean], state.Params[compile.ParamStd]
 	t.weights = InitialWeights(t.data)
 	t.follow()
@@ -104,10 +104,10 @@ func (t *trainer) begin() error {
 	for _, p := range t.program.Params {
 		learned += extent(p.Shape)
 	}
-	steps := len(chunks(t.opt.Train, t.batchSize))
+	steps := len(data.Batches(t.opt.Split.Train, t.batchSize))
 	t.clock = startClock(t, steps)
 	t.observer.Begin(Plan{Name: t.program.Spec.Name.V, Engine: t.engine.Name(), Epochs: t.epochs, Done: t.done,
-		TrainBags: len(t.opt.Train), TestBags: len(t.opt.Test), Steps: steps, Parameters: learned})
+		TrainBags: len(t.opt.Split.Train), TestBags: len(t.opt.Split.Test), Steps: steps, Parameters: learned})
 	return nil
 }
 
@@ -150,7 +150,7 @@ func (t *trainer) steps(epoch int, m *Metrics) (*float64, error) {
 	var right counter
 	bags := 0.0
 	sum := Metrics{Terms: map[string]float64{}}
-	for i, chunk := range chunks(shuffled(t.opt.Train, t.seed(), epoch), t.batchSize) {
+	for i, chunk := range data.Batches(data.Order(t.opt.Split.Train, t.seed(), epoch), t.batchSize) {
 		if err := t.ctx.Err(); err != nil {
 			return nil, fmt.Errorf("training stopped in epoch %d of %d: %w", epoch, t.epochs, err)
 		}
@@ -217,21 +217,21 @@ func (t *trainer) snapshot(epoch int) bool {
 // evaluate predicts the training and the test bags with the state after an epoch.
 func (t *trainer) evaluate(epoch int, m *Metrics) error {
 	p := Progress{Epoch: epoch, Epochs: t.epochs, Evaluating: true, Loss: m.Loss}
-	p.Steps = len(chunks(t.opt.Train, t.batchSize)) + len(chunks(t.opt.Test, t.batchSize))
+	p.Steps = len(data.Batches(t.opt.Split.Train, t.batchSize)) + len(data.Batches(t.opt.Split.Test, t.batchSize))
 	tick := func(n int) {
 		p.Step += n
 		p.Left = t.clock.left()
 		t.observer.Step(p)
 	}
-	for i, bags := range [][]int{t.opt.Train, t.opt.Test} {
+	for i, bags := range [][]int{t.opt.Split.Train, t.opt.Split.Test} {
 		out, err := t.predict(bags, tick)
 		if err != nil {
 			return fmt.Errorf("evaluation after epoch %d: %w", epoch, err)
 		}
 		t.last[i] = out
 	}
-	m.TrainAccuracy = t.accuracy(t.opt.Train, t.last[0].predicted)
-	m.TestAccuracy = t.accuracy(t.opt.Test, t.last[1].predicted)
+	m.TrainAccuracy = t.accuracy(t.opt.Split.Train, t.last[0].predicted)
+	m.TestAccuracy = t.accuracy(t.opt.Split.Test, t.last[1].predicted)
 	if t.snapshot(epoch) {
 		t.attention = append(t.attention, AttentionSnapshot{epoch, t.last[0].scores, t.last[1].scores})
 	}

@@ -36,8 +36,8 @@ func TestRunLearns(t *testing.T) {
 			total += n
 		}
 	}
-	if total != len(o.Test) || r.ConfusionOf != "test" {
-		t.Errorf("confusion matrix of %s counts %d bags, want %d test bags", r.ConfusionOf, total, len(o.Test))
+	if total != len(o.Split.Test) || r.ConfusionOf != "test" {
+		t.Errorf("confusion matrix of %s counts %d bags, want %d test bags", r.ConfusionOf, total, len(o.Split.Test))
 	}
 	if got := watch.plan; got.Steps != 6 || got.TrainBags != 21 || got.TestBags != 9 || got.Parameters != 15 || got.Epochs != 30 {
 		t.Errorf("plan %+v", got)
@@ -304,7 +304,7 @@ func TestResumeRefusesOthers(t *testing.T) {
 	}{
 		{"spec", func(o *train.Options) { o.SpecHash = "other" }},
 		{"data set", func(o *train.Options) { o.Data.Instances[7]++ }},
-		{"split", func(o *train.Options) { o.Train = o.Train[1:] }},
+		{"split", func(o *train.Options) { o.Split.Train = o.Split.Train[1:] }},
 		{"engine", func(o *train.Options) {
 			o.NewEngine = func(p *compile.Program) (train.Engine, error) { return renamed{&toyEngine{p: p}}, nil }
 		}},
@@ -411,9 +411,9 @@ func TestOptionErrors(t *testing.T) {
 		edit func(*train.Options)
 		want string
 	}{
-		{func(o *train.Options) { o.Train = nil }, "no bag of toy is left for training"},
-		{func(o *train.Options) { o.Test = []int{40} }, "the split names bag 41; toy has bags 1 to 30"},
-		{func(o *train.Options) { o.Test = []int{12} }, "the split names bag 13 of toy twice"},
+		{func(o *train.Options) { o.Split.Train = nil }, "no bag of toy is left for training"},
+		{func(o *train.Options) { o.Split.Test = []int{40} }, "the split names bag 41; toy has bags 1 to 30"},
+		{func(o *train.Options) { o.Split.Test = []int{12} }, "the split names bag 13 of toy twice"},
 		{func(o *train.Options) { o.Program.Signature.Classes = 4 }, "toy has 3 classes, the program was compiled for 4"},
 		{func(o *train.Options) { o.Program.Signature.Instance = []int{5} }, "have 4 features, the program was compiled for 5"},
 		{func(o *train.Options) { o.Program.Spec.Train.Epochs.V = 0 }, "at least one epoch"},

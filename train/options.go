@@ -14,8 +14,7 @@ import (
 type Options struct {
 	Program *compile.Program
 	Data    *data.Dataset
-	// Train and Test are bags of the data set, counted from 0. Test may be empty.
-	Train, Test []int
+	Split   *data.Split // Test may be empty
 	// NewEngine makes the engine; Run closes it.
 	NewEngine func(*compile.Program) (Engine, error)
 	// SpecHash tells specs apart in checkpoints: the hash of the spec with all
@@ -37,9 +36,9 @@ type Options struct {
 // check reports options that no run can have.
 func (o *Options) check() error {
 	switch {
-	case o.Program == nil || o.Program.Spec == nil || o.Data == nil || o.NewEngine == nil:
-		return errors.New("train: a program, a data set and an engine are needed")
-	case len(o.Train) == 0:
+	case o.Program == nil || o.Program.Spec == nil || o.Data == nil || o.Split == nil || o.NewEngine == nil:
+		return errors.New("train: a program, a data set, a split and an engine are needed")
+	case len(o.Split.Train) == 0:
 		return fmt.Errorf("no bag of %s is left for training: change data.split", o.Data.Name)
 	case o.Data.Classes != o.Program.Signature.Classes:
 		return fmt.Errorf("%s has %d classes, the program was compiled for %d",
@@ -53,7 +52,7 @@ func (o *Options) check() error {
 		return errors.New("train: checkpoints need the hash of the spec")
 	}
 	seen := make([]bool, o.Data.Bags())
-	for _, bags := range [][]int{o.Train, o.Test} {
+	for _, bags := range [][]int{o.Split.Train, o.Split.Test} {
 		for _, b := range bags {
 			if b < 0 || b >= len(seen) {
 				return fmt.Errorf("the split names bag %d; %s has bags 1 to %d", b+1, o.Data.Name, len(seen))

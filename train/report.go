@@ -39,7 +39,7 @@ func (t *trainer) follow() {
 	if n == 0 {
 		n = 6
 	}
-	for _, bag := range t.opt.Train {
+	for _, bag := range t.opt.Split.Train {
 		var candidates []int
 		for c, in := range t.data.CandidateSet(bag) {
 			if in != 0 {
@@ -70,17 +70,17 @@ func (t *trainer) report() (*Report, error) {
 	final := t.metrics[len(t.metrics)-1]
 	r := &Report{
 		Engine: t.engine.Name(), Seed: t.seed(), Epochs: t.epochs, Resumed: t.resumed,
-		TrainBags: len(t.opt.Train), TestBags: len(t.opt.Test),
+		TrainBags: len(t.opt.Split.Train), TestBags: len(t.opt.Split.Test),
 		Loss: final.Loss, TrainAccuracy: final.TrainAccuracy, TestAccuracy: final.TestAccuracy, Disambiguation: final.Disambiguation,
 		Trajectories: t.trajectories, Metrics: t.metrics, Attention: t.attention, State: state, Weights: t.weights,
 	}
 	for _, m := range t.metrics {
 		r.Seconds += m.Seconds
 	}
-	part, bags := 1, t.opt.Test
+	part, bags := 1, t.opt.Split.Test
 	r.ConfusionOf = "test"
 	if len(bags) == 0 {
-		part, bags, r.ConfusionOf = 0, t.opt.Train, "train"
+		part, bags, r.ConfusionOf = 0, t.opt.Split.Train, "train"
 	}
 	if t.last[part] == nil { // all epochs came from the checkpoint
 		if t.last[part], err = t.predict(bags, func(int) {}); err != nil {

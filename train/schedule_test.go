@@ -7,6 +7,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
 )
 
@@ -47,19 +48,19 @@ func TestInitialWeights(t *testing.T) {
 	}
 }
 
-func TestStatistics(t *testing.T) {
-	d := &data.Dataset{Shape: []int{3}, Offsets: []int{0, 2, 3, 4}, Instances: []float32{
-		1, 5, 0.1,
-		3, 5, 0.1,
-		5, 5, 0.1,
-		99, 99, 99,
-	}}
-	mean, std := train.Statistics(d, []int{0, 1})
-	if !slices.Equal(mean, []float32{3, 5, 0.1}) {
-		t.Errorf("mean %v", mean)
+func TestInitStateNormalization(t *testing.T) {
+	d := &data.Dataset{Shape: []int{2}, Offsets: []int{0, 2, 3}, Instances: []float32{1, 5, 3, 5, 5, 8}}
+	spec := &specs.Spec{}
+	p := &compile.Program{Spec: spec, Normalize: true}
+	for normalize, want := range map[string][]float32{"training": {2, 5}, "all": {3, 6}} {
+		spec.Data.Normalize.V = normalize
+		if got := train.InitState(p, d, []int{0}, 1).Params[compile.ParamMean]; !slices.Equal(got, want) {
+			t.Errorf("%s: mean %v, want %v", normalize, got, want)
+		}
 	}
-	if !slices.Equal(std, []float32{float32(math.Sqrt(8.0 / 3)), 1, 1}) {
-		t.Errorf("deviation %v", std)
+	p.Normalize = false
+	if s := train.InitState(p, d, []int{0}, 1); len(s.Params) != 0 {
+		t.Errorf("statistics without normalisation: %v", s.Params)
 	}
 }
 

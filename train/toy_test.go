@@ -191,14 +191,14 @@ func toyOptions(t *testing.T, edit func(*specs.Spec)) train.Options {
 	if edit != nil {
 		edit(p.Spec)
 	}
-	o := train.Options{Program: p, Data: d, SpecHash: "spec", NewEngine: func(p *compile.Program) (train.Engine, error) {
+	o := train.Options{Program: p, Data: d, Split: &data.Split{}, SpecHash: "spec", NewEngine: func(p *compile.Program) (train.Engine, error) {
 		return &toyEngine{p: p}, nil
 	}}
 	for i := range 30 {
 		if i < 9 {
-			o.Test = append(o.Test, i)
+			o.Split.Test = append(o.Split.Test, i)
 		} else {
-			o.Train = append(o.Train, i)
+			o.Split.Train = append(o.Split.Train, i)
 		}
 	}
 	return o
