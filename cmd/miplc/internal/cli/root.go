@@ -4,6 +4,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/cmd/miplc/internal/doctor"
+	"github.com/miplc/miplc/cmd/miplc/internal/runtimelib"
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
 )
 
@@ -38,6 +40,8 @@ func newRoot(con *console.Console) *cobra.Command {
 	root.SetFlagErrorFunc(console.FlagError)
 	console.Group(con, root)
 	root.AddCommand(
+		runtimelib.Command(con),
+		doctor.Command(con),
 		version.Command(con),
 	)
 	markRun(root)

@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -84,4 +85,16 @@ func flagNames(cmd *cobra.Command) []string {
 	cmd.Flags().VisitAll(add)
 	cmd.InheritedFlags().VisitAll(add)
 	return names
+}
+
+// OneOf checks a word given to a flag.
+func OneOf(flag, word string, known ...string) error {
+	if slices.Contains(known, word) {
+		return nil
+	}
+	return Invalid(diag.Diagnostic{
+		Text:       fmt.Sprintf("%s cannot be %q", flag, word),
+		Suggestion: diag.Suggest(word, known),
+		Notes:      []string{"known are " + strings.Join(known, ", ")},
+	})
 }

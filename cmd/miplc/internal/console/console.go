@@ -61,3 +61,11 @@ func writeJSON(w io.Writer, v any) error {
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
 }
+
+// Progress is where plain lines of progress go; nil when a machine reads.
+func (c *Console) Progress() io.Writer {
+	if c.JSON {
+		return nil
+	}
+	return c.Err
+}
