@@ -53,6 +53,9 @@ func (b *Builder) Sum(x *Node, keep bool, axes ...int) *Node {
 func (b *Builder) Max(x *Node, keep bool, axes ...int) *Node {
 	return b.op(OpMax, Attrs{Axes: axes, Keep: keep}, x)
 }
+func (b *Builder) MaxMask(x *Node, axes ...int) *Node {
+	return b.op(OpMaxMask, Attrs{Axes: axes}, x)
+}
 func (b *Builder) Concat(axis int, x ...*Node) *Node { return b.op(OpConcat, Attrs{Axis: axis}, x...) }
 func (b *Builder) Slice(x *Node, axis, start, end int) *Node {
 	return b.op(OpSlice, Attrs{Axis: axis, Start: start, End: end}, x)

@@ -33,7 +33,7 @@ func (t DType) String() string {
 // see the op's comment; the others stay zero.
 type Attrs struct {
 	Axis   int       // Concat, Slice, Pad
-	Axes   []int     // Sum, Max: the axes to reduce, ascending
+	Axes   []int     // Sum, Max, MaxMask: the axes to reduce, ascending
 	Keep   bool      // Sum, Max: keep reduced axes as 1
 	Perm   []int     // Transpose
 	Shape  Shape     // Reshape, Expand, Fill, Const, Conv2DGradInput, Conv2DGradWeight
@@ -143,8 +143,16 @@ func (b *Builder) Output(name string, n *Node) {
 // and leaves the builder usable, so a caller can report it at its own place.
 func (b *Builder) Apply(op Op, attrs Attrs, in ...*Node) (*Node, error) {
 	n := &Node{ID: len(b.g.Nodes), Op: op, In: in, Attrs: attrs, Pos: b.pos}
+	if op == OpInput || op == OpParam {
+		return nil, fmt.Errorf("%v needs a name and a shape, use the builder's method of that name", op)
+	}
 	if err := infer(n); err != nil {
 		return nil, err
+	}
+	for i, x := range in {
+		if x.ID >= len(b.g.Nodes) || b.g.Nodes[x.ID] != x {
+			return nil, fmt.Errorf("%v: input %d belongs to another graph", op, i)
+		}
 	}
 	b.g.Nodes = append(b.g.Nodes, n)
 	return n, nil
@@ -164,7 +172,14 @@ func (b *Builder) op(op Op, attrs Attrs, in ...*Node) *Node {
 
 // Input adds a value fed at each run.
 func (b *Builder) Input(name string, t DType, s Shape) *Node {
-	n := &Node{ID: len(b.g.Nodes), Op: OpInput, Name: name, Type: t, Shape: s.Clone(), Pos: b.pos}
+	return b.leaf(OpInput, name, t, s)
+}
+
+func (b *Builder) leaf(op Op, name string, t DType, s Shape) *Node {
+	if err := s.check(); err != nil && b.err == nil {
+		b.err = diag.Errorf(b.pos, "%v %s: %v", op, name, err)
+	}
+	n := &Node{ID: len(b.g.Nodes), Op: op, Name: name, Type: t, Shape: s.Clone(), Pos: b.pos}
 	b.g.Nodes = append(b.g.Nodes, n)
 	return n
 }
@@ -173,9 +188,7 @@ func (b *Builder) Input(name string, t DType, s Shape) *Node {
 // statistics of a normalisation). Its shape must be static.
 func (b *Builder) Param(name string, s Shape) *Node {
 	if !s.Static() && b.err == nil {
-		b.err = fmt.Errorf("parameter %s has the symbolic shape %v", name, s)
+		b.err = diag.Errorf(b.pos, "parameter %s has the symbolic shape %v", name, s)
 	}
-	n := &Node{ID: len(b.g.Nodes), Op: OpParam, Name: name, Type: Float, Shape: s.Clone(), Pos: b.pos}
-	b.g.Nodes = append(b.g.Nodes, n)
-	return n
+	return b.leaf(OpParam, name, Float, s)
 }

@@ -1,6 +1,9 @@
 package graph
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Op names an operation. The table ops below says all there is to say of each.
 type Op uint8
@@ -38,6 +41,7 @@ const (
 	OpExpand     // stretch extents of 1 to Shape, adding axes at the left
 	OpSum        // over Axes
 	OpMax        // over Axes; on ties the gradient goes to the first
+	OpMaxMask    // 1 at the first maximum over Axes, else 0; shape of the input
 	OpConcat     // along Axis
 	OpSlice      // Start to End of Axis, static bounds
 	OpPad        // Start zeros before and End zeros after along Axis
@@ -66,58 +70,66 @@ type opDef struct {
 	name  string
 	arity int // -1: one or more
 	shape func(n *Node) (Shape, error)
+	eval  evalFunc
 }
 
-var ops = [numOps]opDef{
-	OpInput: {name: "Input"},
-	OpParam: {name: "Param"},
-	OpConst: {name: "Const", shape: shapeConst},
-	OpFill:  {name: "Fill", shape: shapeAttr},
+var ops [numOps]opDef
 
-	OpNeg:      {"Neg", 1, shapeSame},
-	OpExp:      {"Exp", 1, shapeSame},
-	OpLog:      {"Log", 1, shapeSame},
-	OpSqrt:     {"Sqrt", 1, shapeSame},
-	OpAbs:      {"Abs", 1, shapeSame},
-	OpSign:     {"Sign", 1, shapeSame},
-	OpTanh:     {"Tanh", 1, shapeSame},
-	OpSigmoid:  {"Sigmoid", 1, shapeSame},
-	OpSoftplus: {"Softplus", 1, shapeSame},
-	OpRelu:     {"Relu", 1, shapeSame},
-	OpClamp:    {"Clamp", 1, shapeSame},
-	OpStopGrad: {"StopGrad", 1, shapeSame},
+// The table is filled here and not where it is declared because its functions
+// refer to it.
+func init() {
+	ops = [numOps]opDef{
+		OpInput: {name: "Input"}, // bound, not computed: see Env
+		OpParam: {name: "Param"},
+		OpConst: {"Const", 0, shapeConst, evalConst},
+		OpFill:  {"Fill", 0, shapeAttr, evalFill},
 
-	OpAdd:     {"Add", 2, shapeBroadcast},
-	OpSub:     {"Sub", 2, shapeBroadcast},
-	OpMul:     {"Mul", 2, shapeBroadcast},
-	OpDiv:     {"Div", 2, shapeBroadcast},
-	OpMaximum: {"Maximum", 2, shapeBroadcast},
-	OpMinimum: {"Minimum", 2, shapeBroadcast},
-	OpGreater: {"Greater", 2, shapeBroadcast},
+		OpNeg:      {"Neg", 1, shapeSame, unary(neg)},
+		OpExp:      {"Exp", 1, shapeSame, unary(math.Exp)},
+		OpLog:      {"Log", 1, shapeSame, unary(math.Log)},
+		OpSqrt:     {"Sqrt", 1, shapeSame, unary(math.Sqrt)},
+		OpAbs:      {"Abs", 1, shapeSame, unary(math.Abs)},
+		OpSign:     {"Sign", 1, shapeSame, unary(sign)},
+		OpTanh:     {"Tanh", 1, shapeSame, unary(math.Tanh)},
+		OpSigmoid:  {"Sigmoid", 1, shapeSame, unary(sigmoid)},
+		OpSoftplus: {"Softplus", 1, shapeSame, unary(softplus)},
+		OpRelu:     {"Relu", 1, shapeSame, unary(relu)},
+		OpClamp:    {"Clamp", 1, shapeClamp, evalClamp},
+		OpStopGrad: {"StopGrad", 1, shapeSame, evalCopy},
 
-	OpMatMul:     {"MatMul", 2, shapeMatMul},
-	OpTranspose:  {"Transpose", 1, shapeTranspose},
-	OpReshape:    {"Reshape", 1, shapeReshape},
-	OpExpand:     {"Expand", 1, shapeExpand},
-	OpSum:        {"Sum", 1, shapeReduce},
-	OpMax:        {"Max", 1, shapeReduce},
-	OpConcat:     {"Concat", -1, shapeConcat},
-	OpSlice:      {"Slice", 1, shapeSlice},
-	OpPad:        {"Pad", 1, shapePad},
-	OpSoftmax:    {"Softmax", 1, shapeRows},
-	OpLogSoftmax: {"LogSoftmax", 1, shapeRows},
+		OpAdd:     {"Add", 2, shapeBroadcast, binary(add)},
+		OpSub:     {"Sub", 2, shapeBroadcast, binary(sub)},
+		OpMul:     {"Mul", 2, shapeBroadcast, binary(mul)},
+		OpDiv:     {"Div", 2, shapeBroadcast, binary(div)},
+		OpMaximum: {"Maximum", 2, shapeBroadcast, binary(math.Max)},
+		OpMinimum: {"Minimum", 2, shapeBroadcast, binary(math.Min)},
+		OpGreater: {"Greater", 2, shapeBroadcast, binary(greater)},
 
-	OpSegmentSum:     {"SegmentSum", 2, shapeToBags},
-	OpSegmentMax:     {"SegmentMax", 2, shapeToBags},
-	OpSegmentMaxMask: {"SegmentMaxMask", 2, shapeOfInstances},
-	OpSegmentSoftmax: {"SegmentSoftmax", 2, shapeOfInstances},
-	OpSegmentGather:  {"SegmentGather", 2, shapeToInstances},
+		OpMatMul:     {"MatMul", 2, shapeMatMul, evalMatMul},
+		OpTranspose:  {"Transpose", 1, shapeTranspose, evalTranspose},
+		OpReshape:    {"Reshape", 1, shapeReshape, evalCopy},
+		OpExpand:     {"Expand", 1, shapeExpand, evalExpand},
+		OpSum:        {"Sum", 1, shapeReduce, evalSum},
+		OpMax:        {"Max", 1, shapeReduce, evalMax},
+		OpMaxMask:    {"MaxMask", 1, shapeMaxMask, evalMaxMask},
+		OpConcat:     {"Concat", -1, shapeConcat, evalConcat},
+		OpSlice:      {"Slice", 1, shapeSlice, evalSlice},
+		OpPad:        {"Pad", 1, shapePad, evalPad},
+		OpSoftmax:    {"Softmax", 1, shapeRows, evalSoftmax},
+		OpLogSoftmax: {"LogSoftmax", 1, shapeRows, evalLogSoftmax},
 
-	OpConv2D:           {"Conv2D", 2, shapeConv2D},
-	OpConv2DGradInput:  {"Conv2DGradInput", 2, shapeAttr},
-	OpConv2DGradWeight: {"Conv2DGradWeight", 2, shapeAttr},
-	OpMaxPool2D:        {"MaxPool2D", 1, shapeMaxPool2D},
-	OpMaxPool2DGrad:    {"MaxPool2DGrad", 2, shapeSame},
+		OpSegmentSum:     {"SegmentSum", 2, shapeToBags, evalSegmentSum},
+		OpSegmentMax:     {"SegmentMax", 2, shapeToBags, evalSegmentMax},
+		OpSegmentMaxMask: {"SegmentMaxMask", 2, shapeOfInstances, evalSegmentMaxMask},
+		OpSegmentSoftmax: {"SegmentSoftmax", 2, shapeOfInstances, evalSegmentSoftmax},
+		OpSegmentGather:  {"SegmentGather", 2, shapeToInstances, evalSegmentGather},
+
+		OpConv2D:           {"Conv2D", 2, shapeConv2D, evalConv2D},
+		OpConv2DGradInput:  {"Conv2DGradInput", 2, shapeConv2DGradInput, evalConv2DGradInput},
+		OpConv2DGradWeight: {"Conv2DGradWeight", 2, shapeConv2DGradWeight, evalConv2DGradWeight},
+		OpMaxPool2D:        {"MaxPool2D", 1, shapeMaxPool2D, evalMaxPool2D},
+		OpMaxPool2DGrad:    {"MaxPool2DGrad", 2, shapeMaxPool2DGrad, evalMaxPool2DGrad},
+	}
 }
 
 func (o Op) String() string {
@@ -155,6 +167,9 @@ func infer(n *Node) error {
 		return fmt.Errorf("%v takes at least one input", n.Op)
 	}
 	for i, in := range n.In {
+		if in == nil || in.ID < 0 {
+			return fmt.Errorf("%v: input %d was not built", n.Op, i)
+		}
 		wantInt := n.Op.IsSegment() && i == len(n.In)-1
 		if wantInt && (in.Type != Int || !in.Shape.Equal(Shape{N})) {
 			return fmt.Errorf("%v: the last input must be bag_of, int [N], not %v %v", n.Op, in.Type, in.Shape)
@@ -163,7 +178,13 @@ func infer(n *Node) error {
 			return fmt.Errorf("%v: input %d must be float, not %v", n.Op, i, in.Type)
 		}
 	}
+	if err := n.Attrs.Shape.check(); err != nil {
+		return fmt.Errorf("%v: %w", n.Op, err)
+	}
 	s, err := def.shape(n)
+	if err == nil {
+		err = s.check()
+	}
 	if err != nil {
 		return fmt.Errorf("%v: %w", n.Op, err)
 	}

@@ -121,3 +121,25 @@ func (s Shape) volume() (size, ns, bs int) {
 	}
 	return size, ns, bs
 }
+
+// maxSize bounds the constant part of a shape. What is larger is a mistake, and
+// below it no product or sum of extents overflows.
+const maxSize = 1 << 40
+
+// check reports extents that no value can have.
+func (s Shape) check() error {
+	size := 1
+	for _, d := range s {
+		if d == N || d == B {
+			continue
+		}
+		if d < 1 {
+			return fmt.Errorf("shape %v has the extent %d; extents are at least 1", s, int(d))
+		}
+		if int(d) > maxSize/size {
+			return fmt.Errorf("shape %v is too large", s)
+		}
+		size *= int(d)
+	}
+	return nil
+}

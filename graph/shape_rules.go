@@ -17,6 +17,13 @@ func shapeConst(n *Node) (Shape, error) {
 	return n.Attrs.Shape.Clone(), nil
 }
 
+func shapeClamp(n *Node) (Shape, error) {
+	if !(n.Attrs.Lo <= n.Attrs.Hi) {
+		return nil, fmt.Errorf("the lower bound %v is not below the upper bound %v", n.Attrs.Lo, n.Attrs.Hi)
+	}
+	return n.In[0].Shape.Clone(), nil
+}
+
 func shapeBroadcast(n *Node) (Shape, error) { return Broadcast(n.In[0].Shape, n.In[1].Shape) }
 
 func shapeMatMul(n *Node) (Shape, error) {
@@ -86,6 +93,13 @@ func shapeReduce(n *Node) (Shape, error) {
 	return out, nil
 }
 
+func shapeMaxMask(n *Node) (Shape, error) {
+	if _, err := shapeReduce(n); err != nil {
+		return nil, err
+	}
+	return n.In[0].Shape.Clone(), nil
+}
+
 // axisOf checks an axis that must have a constant extent.
 func axisOf(x Shape, axis int) (int, error) {
 	if axis < 0 || axis >= len(x) {
@@ -137,8 +151,8 @@ func shapePad(n *Node) (Shape, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n.Attrs.Start < 0 || n.Attrs.End < 0 {
-		return nil, fmt.Errorf("padding %d, %d is negative", n.Attrs.Start, n.Attrs.End)
+	if n.Attrs.Start < 0 || n.Attrs.End < 0 || n.Attrs.Start > maxSize || n.Attrs.End > maxSize {
+		return nil, fmt.Errorf("padding %d, %d is out of range", n.Attrs.Start, n.Attrs.End)
 	}
 	out[n.Attrs.Axis] = Dim(extent + n.Attrs.Start + n.Attrs.End)
 	return out, nil
@@ -183,8 +197,38 @@ func shapeToInstances(n *Node) (Shape, error) {
 	return s, err
 }
 
-func shapeConv2D(n *Node) (Shape, error) {
-	x, w, a := n.In[0].Shape, n.In[1].Shape, &n.Attrs
+func shapeConv2D(n *Node) (Shape, error) { return convolved(n.In[0].Shape, n.In[1].Shape, &n.Attrs) }
+
+// shapeConv2DGradInput insists that dy is what images of the asked shape give.
+func shapeConv2DGradInput(n *Node) (Shape, error) {
+	y, err := convolved(n.Attrs.Shape, n.In[1].Shape, &n.Attrs)
+	return gradientOf(n.Attrs.Shape, y, n.In[0].Shape, err)
+}
+
+// shapeConv2DGradWeight insists that dy is what kernels of the asked shape give.
+func shapeConv2DGradWeight(n *Node) (Shape, error) {
+	y, err := convolved(n.In[0].Shape, n.Attrs.Shape, &n.Attrs)
+	return gradientOf(n.Attrs.Shape, y, n.In[1].Shape, err)
+}
+
+func shapeMaxPool2DGrad(n *Node) (Shape, error) {
+	y, err := shapeMaxPool2D(n)
+	return gradientOf(n.In[0].Shape, y, n.In[1].Shape, err)
+}
+
+// gradientOf gives the shape x of a gradient if dy has the shape y of the forward result.
+func gradientOf(x, y, dy Shape, err error) (Shape, error) {
+	if err != nil {
+		return nil, err
+	}
+	if !dy.Equal(y) {
+		return nil, fmt.Errorf("the gradient coming in has shape %v, the result has %v", dy, y)
+	}
+	return x.Clone(), nil
+}
+
+// convolved gives the shape of x convolved with w.
+func convolved(x, w Shape, a *Attrs) (Shape, error) {
 	if len(x) != 4 || len(w) != 4 || !x[1:].Static() || !w.Static() {
 		return nil, fmt.Errorf("needs images [N, channels, height, width] and kernels [out, in, height, width], has %v and %v", x, w)
 	}
@@ -193,7 +237,7 @@ func shapeConv2D(n *Node) (Shape, error) {
 	}
 	out := Shape{x[0], w[0], 0, 0}
 	for i := range 2 {
-		if a.Stride[i] < 1 || a.Pad[i] < 0 {
+		if a.Stride[i] < 1 || a.Pad[i] < 0 || a.Pad[i] > maxSize {
 			return nil, fmt.Errorf("stride %v or padding %v is out of range", a.Stride, a.Pad)
 		}
 		room := int(x[2+i]) + 2*a.Pad[i] - int(w[2+i])

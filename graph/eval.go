@@ -1,0 +1,218 @@
+package graph
+
+import (
+	"fmt"
+
+	"github.com/miplc/miplc/diag"
+)
+
+// Tensor is a concrete value of the interpreter, row-major. A value of type
+// Float holds Data, one of type Int holds Ints.
+type Tensor struct {
+	Shape []int
+	Data  []float64
+	Ints  []int
+}
+
+// NewTensor makes a float tensor of the shape from its numbers, row-major; with
+// no numbers all are zero. It keeps data, it does not copy it.
+func NewTensor(shape []int, data ...float64) *Tensor {
+	if len(data) == 0 {
+		data = make([]float64, sizeOf(shape))
+	}
+	return &Tensor{Shape: shape, Data: data}
+}
+
+// NewInts makes an integer tensor with one axis, e.g. bag_of.
+func NewInts(v ...int) *Tensor { return &Tensor{Shape: []int{len(v)}, Ints: v} }
+
+// Env binds a graph to a batch: the extents of the symbols and the values of
+// inputs and parameters by name. An entry of bag_of outside 0 to B-1 (padding)
+// belongs to no bag: it adds nothing to a bag, its softmax is 0, and a gather
+// gives it 0.
+type Env struct {
+	N, B   int
+	Values map[string]*Tensor
+}
+
+// Eval computes the outputs of a graph in float64, by output name. Inputs that
+// no output needs may be missing. It is the reference that every engine is
+// measured against.
+func Eval(g *Graph, env Env) (map[string]*Tensor, error) {
+	uses := make([]int, len(g.Nodes))
+	for _, o := range g.Outputs {
+		uses[o.Node.ID]++
+	}
+	for i := len(g.Nodes) - 1; i >= 0; i-- {
+		if uses[i] > 0 {
+			for _, in := range g.Nodes[i].In {
+				uses[in.ID]++
+			}
+		}
+	}
+	values := make([]*Tensor, len(g.Nodes))
+	for i, n := range g.Nodes {
+		if uses[i] == 0 {
+			continue
+		}
+		v, err := evalNode(&env, n, values)
+		if err != nil {
+			return nil, err
+		}
+		values[i] = v
+		for _, in := range n.In {
+			if uses[in.ID]--; uses[in.ID] == 0 {
+				values[in.ID] = nil // images of large bags are too big to keep
+			}
+		}
+	}
+	out := make(map[string]*Tensor, len(g.Outputs))
+	for _, o := range g.Outputs {
+		out[o.Name] = values[o.Node.ID]
+	}
+	return out, nil
+}
+
+// EvalAll computes every node; the value of node n stands at index n.ID.
+func EvalAll(g *Graph, env Env) ([]*Tensor, error) {
+	values := make([]*Tensor, len(g.Nodes))
+	for i, n := range g.Nodes {
+		v, err := evalNode(&env, n, values)
+		if err != nil {
+			return nil, err
+		}
+		values[i] = v
+	}
+	return values, nil
+}
+
+// evalNode computes one node from the values of its inputs.
+func evalNode(env *Env, n *Node, values []*Tensor) (*Tensor, error) {
+	if env.N < 1 || env.B < 1 {
+		return nil, fmt.Errorf("a batch has at least one instance and one bag, not N = %d and B = %d", env.N, env.B)
+	}
+	if n.Op == OpInput || n.Op == OpParam {
+		return env.bind(n)
+	}
+	in := make([]*Tensor, len(n.In))
+	for i, x := range n.In {
+		in[i] = values[x.ID]
+	}
+	shape := n.Shape.Concrete(env.N, env.B)
+	out := &Tensor{Shape: shape, Data: make([]float64, sizeOf(shape))}
+	if err := ops[n.Op].eval(env, n, in, out); err != nil {
+		return nil, diag.Errorf(n.Pos, "%s: %v", n.label(), err)
+	}
+	return out, nil
+}
+
+// bind fetches the value of an input or parameter and checks it.
+func (env *Env) bind(n *Node) (*Tensor, error) {
+	kind := "input"
+	if n.Op == OpParam {
+		kind = "parameter"
+	}
+	want := n.Shape.Concrete(env.N, env.B)
+	v := env.Values[n.Name]
+	if v == nil {
+		return nil, fmt.Errorf("%s %s is missing: want %v %v", kind, n.Name, n.Type, want)
+	}
+	size := len(v.Data)
+	got := Float
+	if v.Ints != nil {
+		size, got = len(v.Ints), Int
+	}
+	if got != n.Type {
+		return nil, fmt.Errorf("%s %s: want %v %v, got %v %v", kind, n.Name, n.Type, want, got, v.Shape)
+	}
+	if !equalInts(v.Shape, want) {
+		return nil, fmt.Errorf("%s %s: want shape %v (%v), got %v", kind, n.Name, want, n.Shape, v.Shape)
+	}
+	if size != sizeOf(want) {
+		return nil, fmt.Errorf("%s %s: shape %v holds %d numbers, got %d", kind, n.Name, want, sizeOf(want), size)
+	}
+	return v, nil
+}
+
+// label names a node in messages: number, op and name if it has one.
+func (n *Node) label() string {
+	s := fmt.Sprintf("%%%d %v", n.ID, n.Op)
+	if n.Name != "" {
+		s += " (" + n.Name + ")"
+	}
+	return s
+}
+
+func sizeOf(shape []int) int {
+	size := 1
+	for _, d := range shape {
+		size *= d
+	}
+	return size
+}
+
+func equalInts(a, b []int) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// strides gives the row-major distance between neighbours along each axis.
+func strides(shape []int) []int {
+	out, step := make([]int, len(shape)), 1
+	for i := len(shape) - 1; i >= 0; i-- {
+		out[i] = step
+		step *= shape[i]
+	}
+	return out
+}
+
+// stretched gives the strides with which a value of the given shape is read
+// when it is broadcast to out: 0 along stretched axes.
+func stretched(shape, out []int) []int {
+	st, s := strides(shape), make([]int, len(out))
+	shift := len(out) - len(shape)
+	for i := range shape {
+		if shape[i] != 1 {
+			s[i+shift] = st[i]
+		}
+	}
+	return s
+}
+
+// eachRow walks the positions of shape in row-major order, one call per run
+// along the last axis: i and j are where the run begins in two values read with
+// strides a and b, n is its length, da and db their steps along it.
+func eachRow(shape, a, b []int, f func(i, j, n, da, db int)) {
+	last := len(shape) - 1
+	if last < 0 {
+		f(0, 0, 1, 0, 0)
+		return
+	}
+	at := make([]int, last)
+	i, j := 0, 0
+	for {
+		f(i, j, shape[last], a[last], b[last])
+		axis := last - 1
+		for ; axis >= 0; axis-- {
+			at[axis]++
+			i += a[axis]
+			j += b[axis]
+			if at[axis] < shape[axis] {
+				break
+			}
+			i -= at[axis] * a[axis]
+			j -= at[axis] * b[axis]
+			at[axis] = 0
+		}
+		if axis < 0 {
+			return
+		}
+	}
+}

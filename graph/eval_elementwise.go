@@ -1,0 +1,100 @@
+package graph
+
+import "math"
+
+// evalFunc computes a node from its inputs; out has its shape and holds zeros.
+type evalFunc func(env *Env, n *Node, in []*Tensor, out *Tensor) error
+
+func evalConst(_ *Env, n *Node, _ []*Tensor, out *Tensor) error {
+	copy(out.Data, n.Attrs.Data)
+	return nil
+}
+
+func evalFill(_ *Env, n *Node, _ []*Tensor, out *Tensor) error {
+	for i := range out.Data {
+		out.Data[i] = n.Attrs.Value
+	}
+	return nil
+}
+
+// unary lifts a function of one number.
+func unary(f func(float64) float64) evalFunc {
+	return func(_ *Env, _ *Node, in []*Tensor, out *Tensor) error {
+		for i, v := range in[0].Data {
+			out.Data[i] = f(v)
+		}
+		return nil
+	}
+}
+
+// binary lifts a function of two numbers with broadcasting.
+func binary(f func(x, y float64) float64) evalFunc {
+	return func(_ *Env, _ *Node, in []*Tensor, out *Tensor) error {
+		x, y, k := in[0].Data, in[1].Data, 0
+		eachRow(out.Shape, stretched(in[0].Shape, out.Shape), stretched(in[1].Shape, out.Shape),
+			func(i, j, n, di, dj int) {
+				for range n {
+					out.Data[k] = f(x[i], y[j])
+					i, j, k = i+di, j+dj, k+1
+				}
+			})
+		return nil
+	}
+}
+
+func evalClamp(_ *Env, n *Node, in []*Tensor, out *Tensor) error {
+	lo, hi := n.Attrs.Lo, n.Attrs.Hi
+	for i, v := range in[0].Data {
+		switch {
+		case v < lo:
+			v = lo
+		case v > hi:
+			v = hi
+		}
+		out.Data[i] = v
+	}
+	return nil
+}
+
+func neg(x float64) float64      { return -x }
+func identity(x float64) float64 { return x }
+
+func sign(x float64) float64 {
+	switch {
+	case x > 0:
+		return 1
+	case x < 0:
+		return -1
+	}
+	return x // 0 or NaN
+}
+
+// sigmoid is exact to the last bits on both sides: no exp of a large number.
+func sigmoid(x float64) float64 {
+	if x >= 0 {
+		return 1 / (1 + math.Exp(-x))
+	}
+	e := math.Exp(x)
+	return e / (1 + e)
+}
+
+func softplus(x float64) float64 { return math.Max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }
+
+func relu(x float64) float64 {
+	if x <= 0 {
+		return 0
+	}
+	return x // also NaN
+}
+
+func add(x, y float64) float64 { return x + y }
+func sub(x, y float64) float64 { return x - y }
+func mul(x, y float64) float64 { return x * y }
+func div(x, y float64) float64 { return x / y }
+
+func greater(x, y float64) float64 {
+	if x > y {
+		return 1
+	}
+	return 0
+}
