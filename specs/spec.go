@@ -2,7 +2,11 @@
 // value knows its place, so that later stages can report errors there too.
 package specs
 
-import "github.com/miplc/miplc/diag"
+import (
+	"go/ast"
+
+	"github.com/miplc/miplc/diag"
+)
 
 // Value is a setting with the place it was written at. A default has the zero
 // position.
@@ -132,6 +136,10 @@ type Param struct {
 type Equation struct {
 	Name Str
 	Text Str // the expression
+	// Expr is the parsed expression: names, numbers, + - * /, unary minus,
+	// parentheses and calls of Functions with the right number of arguments.
+	// PosOf gives the places of its parts.
+	Expr ast.Expr
 	// At gives the place in the file of the byte offset into Text.V.
 	At func(offset int) diag.Pos
 	// LineAt gives the source line for messages at that offset.

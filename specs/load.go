@@ -1,0 +1,202 @@
+package specs
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/miplc/miplc/diag"
+)
+
+//go:embed *.yaml
+var shipped embed.FS
+
+// builtin is the prefix of the file names of shipped specs in messages.
+const builtin = "builtin:"
+
+// maxExtends bounds the length of a chain of extends.
+const maxExtends = 16
+
+// Options change how a spec is read.
+type Options struct {
+	// Set holds overrides such as "train.epochs=5"; the value is YAML, lists in
+	// flow syntax. Later ones win.
+	Set []string
+}
+
+// Names lists the shipped specs in alphabetical order.
+func Names() []string {
+	entries, err := fs.ReadDir(shipped, ".")
+	if err != nil {
+		return nil
+	}
+	var list []string
+	for _, e := range entries {
+		list = append(list, strings.TrimSuffix(e.Name(), ".yaml"))
+	}
+	return list
+}
+
+// Source returns the text of a shipped spec, with its comments.
+func Source(name string) ([]byte, bool) {
+	src, err := shipped.ReadFile(strings.TrimSuffix(name, ".yaml") + ".yaml")
+	return src, err == nil
+}
+
+// Load reads a spec: a file, or a shipped spec by its name. All that is wrong
+// with it is returned in one diag.List.
+func Load(name string, o Options) (*Spec, error) {
+	file, src, err := lookUp(name, "")
+	if err != nil {
+		return nil, diag.List{diag.Diagnostic{Text: err.Error(), Suggestion: suggestSpec(name),
+			Notes: []string{"shipped specs: " + strings.Join(Names(), ", ")}}}
+	}
+	return Parse(file, src, o)
+}
+
+func suggestSpec(name string) string {
+	if strings.ContainsAny(name, `/\`) {
+		return ""
+	}
+	return diag.Suggest(strings.TrimSuffix(name, ".yaml"), Names())
+}
+
+// Parse reads the spec src. name is its file for messages; extends is looked up
+// beside it.
+func Parse(name string, src []byte, o Options) (*Spec, error) {
+	l := loader{sources: map[string][]string{}, layers: map[string]int{}}
+	root := l.tree(name, src, nil)
+	if root != nil {
+		for _, set := range o.Set {
+			root = l.override(root, set)
+		}
+	}
+	if root == nil || len(l.errs) > 0 {
+		return nil, l.errs.Err()
+	}
+	r := reader{spec: &Spec{File: name, Sources: l.sources}, layers: l.layers}
+	r.read(root)
+	r.rules()
+	if len(r.errs) > 0 {
+		for i := range r.errs {
+			r.errs[i] = r.spec.Locate(r.errs[i])
+		}
+		return nil, r.errs.Err()
+	}
+	return r.spec, nil
+}
+
+// loader gathers the files of one spec.
+type loader struct {
+	errs    diag.List
+	sources map[string][]string
+	layers  map[string]int
+}
+
+// tree parses a file and lays it over what it extends. chain holds the files
+// that led here. The result is nil after an error.
+func (l *loader) tree(file string, src []byte, chain []string) *node {
+	root := parseYAML(file, src, &l.errs)
+	if root == nil {
+		return nil
+	}
+	l.sources[file] = root.src.lines
+	l.layers[file] = -len(chain)
+	if root.kind != mapNode {
+		return root
+	}
+	base := root.get(extendsRow.name)
+	if base == nil {
+		return root
+	}
+	over := withoutKey(root, extendsRow.name)
+	if base.kind != scalarNode || base.tag != "!!str" || base.text == "" {
+		l.errs.Add(base.errorf("extends must be a file or the name of a shipped spec, not %s", base.describe()))
+		return over
+	}
+	chain = append(chain[:len(chain):len(chain)], file)
+	if under := l.base(base, file, chain); under != nil {
+		return merge(under, over)
+	}
+	return over
+}
+
+// base reads the file that an extends names.
+func (l *loader) base(n *node, from string, chain []string) *node {
+	file, src, err := lookUp(n.text, from)
+	if err != nil {
+		d := n.errorf("%v", err).WithNote("extends names a file beside %s or a shipped spec: %s", path.Base(from), strings.Join(Names(), ", "))
+		d.Suggestion = suggestSpec(n.text)
+		l.errs.Add(d)
+		return nil
+	}
+	for i, f := range chain {
+		if f == file {
+			l.errs.Add(n.errorf("extends goes round in a circle").
+				WithNote("%s", strings.Join(append(chain[i:len(chain):len(chain)], file), " extends ")))
+			return nil
+		}
+	}
+	if len(chain) > maxExtends {
+		l.errs.Add(n.errorf("more than %d specs extend each other", maxExtends))
+		return nil
+	}
+	root := l.tree(file, src, chain)
+	if root != nil && root.kind != mapNode {
+		l.errs.Add(root.errorf("a spec is a map of keys and values, not %s", root.describe()))
+		return nil
+	}
+	return root
+}
+
+// lookUp finds a spec by path or name and reads it. from is the file that
+// extends it, or "". Files come before shipped specs, except that shipped specs
+// see no files.
+func lookUp(name, from string) (file string, src []byte, err error) {
+	if !strings.HasPrefix(from, builtin) && !strings.HasPrefix(name, builtin) {
+		file = name
+		if from != "" && !filepath.IsAbs(name) {
+			file = filepath.Join(filepath.Dir(from), name)
+		}
+		src, err = readFile(file)
+		if err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return file, src, err
+		}
+	}
+	short := strings.TrimSuffix(strings.TrimPrefix(name, builtin), ".yaml")
+	if src, ok := Source(short); ok {
+		return builtin + short, src, nil
+	}
+	return "", nil, fmt.Errorf("there is no file %s and no shipped spec of that name", name)
+}
+
+// readFile reads a regular file up to just over the limit of a spec.
+func readFile(file string) ([]byte, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%s cannot be read: %w", file, errors.Unwrap(err))
+	}
+	if !info.Mode().IsRegular() {
+		if info.IsDir() {
+			if _, ok := Source(file); ok { // a run's folder named like a shipped spec
+				return nil, fs.ErrNotExist
+			}
+		}
+		return nil, fmt.Errorf("%s is not a file", file)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be read: %w", file, errors.Unwrap(err))
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxBytes+1))
+}
