@@ -1,0 +1,78 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Kinds of bags that cannot be predicted; test with errors.Is.
+var (
+	ErrEmptyBag  = errors.New("the bag has no instances")
+	ErrBagShape  = errors.New("the bag does not have the shape that the model needs")
+	ErrNotFinite = errors.New("not a finite number")
+)
+
+// Bag is one sample: n instances of equal shape.
+type Bag struct {
+	Instances []float32 // [n, ...] row-major raw features: d values an instance, n*d in all
+	N         int       // instances
+}
+
+// NewBag copies instances given one by one; each must have the same length.
+func NewBag(instances [][]float32) (Bag, error) {
+	if len(instances) == 0 {
+		return Bag{}, ErrEmptyBag
+	}
+	d := len(instances[0])
+	flat := make([]float32, 0, d*len(instances))
+	for i, x := range instances {
+		if len(x) != d {
+			return Bag{}, fmt.Errorf("%w: instance %d has %d values, instance 0 has %d", ErrBagShape, i, len(x), d)
+		}
+		flat = append(flat, x...)
+	}
+	return Bag{Instances: flat, N: len(instances)}, nil
+}
+
+// check compares a bag with the shape of one instance. It must hold before any
+// back end sees the bag.
+func (b Bag) check(shape []int) error {
+	d := size(shape)
+	switch {
+	case b.N < 0:
+		return fmt.Errorf("%w: it claims %d instances", ErrBagShape, b.N)
+	case b.N == 0 && len(b.Instances) == 0:
+		return ErrEmptyBag
+	case b.N == 0:
+		return fmt.Errorf("%w: it has %d values but N is 0; set N to the number of instances", ErrBagShape, len(b.Instances))
+	case len(b.Instances)%b.N != 0 || len(b.Instances)/b.N != d:
+		return fmt.Errorf("%w: %d values for %d instances, the model needs %d an instance (shape %v)",
+			ErrBagShape, len(b.Instances), b.N, d, shape)
+	}
+	if i := firstNotFinite(b.Instances); i >= 0 {
+		return fmt.Errorf("instance %d, feature %d is %v: %w", i/d, i%d, b.Instances[i], ErrNotFinite)
+	}
+	return nil
+}
+
+// firstNotFinite gives the index of the first NaN or infinity, or -1.
+func firstNotFinite(x []float32) int {
+	// Exponent bits all set: NaN or infinity. Comparing bits keeps this loop,
+	// which runs over every feature, cheap beside the prediction.
+	const exponent = 0x7f800000
+	for i, v := range x {
+		if math.Float32bits(v)&exponent == exponent {
+			return i
+		}
+	}
+	return -1
+}
+
+func size(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}

@@ -1,0 +1,87 @@
+package runtime_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/miplc/miplc/runtime"
+)
+
+// One bag of the size of Birdsong-MIPL: 37 instances of 38 features, 13 classes.
+func BenchmarkPredict(b *testing.B) {
+	for _, be := range backends {
+		b.Run(be.name, func(b *testing.B) {
+			m := open(b, "demipl-38x13.onnx", be.opts...)
+			bag := randomBag(37, 38, 1)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := m.Predict(context.Background(), bag); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// Bags of many sizes in turn, as a service sees them.
+func BenchmarkPredictSizes(b *testing.B) {
+	for _, be := range backends {
+		b.Run(be.name, func(b *testing.B) {
+			m := open(b, "demipl-38x13.onnx", be.opts...)
+			var bags []runtime.Bag
+			for n := 20; n < 60; n++ {
+				bags = append(bags, randomBag(n, 38, 1))
+			}
+			b.ReportAllocs()
+			i := 0
+			for b.Loop() {
+				if _, err := m.Predict(context.Background(), bags[i%len(bags)]); err != nil {
+					b.Fatal(err)
+				}
+				i++
+			}
+		})
+	}
+}
+
+func BenchmarkPredictInto(b *testing.B) {
+	m := open(b, "demipl-38x13.onnx")
+	bag := randomBag(37, 38, 1)
+	var p runtime.Prediction
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := m.PredictInto(context.Background(), bag, &p); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkPredictParallel(b *testing.B) {
+	m := open(b, "demipl-38x13.onnx")
+	bag := randomBag(37, 38, 1)
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		var p runtime.Prediction
+		for pb.Next() {
+			if err := m.PredictInto(context.Background(), bag, &p); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+}
+
+func BenchmarkOpen(b *testing.B) {
+	for _, be := range backends {
+		b.Run(be.name, func(b *testing.B) {
+			open(b, "demipl-38x13.onnx")
+			for b.Loop() {
+				m, err := runtime.Open("testdata/demipl-38x13.onnx", be.opts...)
+				if err != nil {
+					b.Fatal(err)
+				}
+				m.Close()
+			}
+		})
+	}
+}

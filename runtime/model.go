@@ -1,0 +1,193 @@
+// Package runtime predicts bags with a model that miplc exported.
+//
+//	m, err := runtime.Open("model.onnx")
+//	...
+//	defer m.Close()
+//	p, err := m.Predict(ctx, bag)
+//
+// The back end is onnxruntime, whose shared library package runtime/ortlib
+// finds or installs. With WithBackend(onnxgo.Backend()) of package
+// runtime/onnxgo the model runs in pure Go instead. This package imports
+// neither the training code nor gorgonia.
+package runtime
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/export/onnxpb"
+)
+
+// ErrContract reports a file that is no model of miplc, or not one that this
+// version can run; the error around it says which part does not hold.
+var ErrContract = errors.New("not a model that miplc can run")
+
+// ErrClosed reports a prediction with a model that was closed.
+var ErrClosed = errors.New("the model is closed")
+
+// Option changes how Open opens a model.
+type Option func(*options)
+
+type options struct {
+	backend Backend
+	library string
+	threads int
+}
+
+// WithBackend chooses what runs the graph; default: OnnxRuntime().
+func WithBackend(b Backend) Option { return func(o *options) { o.backend = b } }
+
+// WithLibrary names the onnxruntime library, or a directory that holds it,
+// instead of searching for it. A process can load only one.
+func WithLibrary(path string) Option { return func(o *options) { o.library = path } }
+
+// WithThreads sets how many threads of onnxruntime share the work of one
+// prediction; default 1. A service that predicts many bags at once is fastest
+// with 1; more shorten a single prediction of a large image bag.
+func WithThreads(n int) Option { return func(o *options) { o.threads = n } }
+
+// Model is an opened model, safe for concurrent use.
+type Model struct {
+	info    Info
+	batch   bool // contract batch/1
+	closing sync.RWMutex
+	session Session // nil once closed
+}
+
+// Info tells what a model says of itself.
+type Info struct {
+	Contract      string             `json:"contract"` // "bag/1" or "batch/1"
+	Backend       string             `json:"backend"`  // what runs it here
+	Opset         int64              `json:"opset"`
+	Version       string             `json:"version"`       // miplc that wrote the file
+	Classes       []string           `json:"classes"`       // in the order of the probabilities
+	InputShape    []int              `json:"input_shape"`   // of one instance
+	Normalization string             `json:"normalization"` // "none", "training" or "all"; it is part of the graph
+	SpecSHA256    string             `json:"spec_sha256"`
+	DataSHA256    string             `json:"data_sha256"`
+	Seed          uint64             `json:"seed"`
+	Split         json.RawMessage    `json:"split,omitempty"` // how the training bags were chosen
+	Engine        string             `json:"engine"`          // engine that trained the parameters
+	Parity        map[string]float64 `json:"parity"`          // pair of engines -> largest absolute difference
+	Backends      []string           `json:"backends"`        // back ends that can run the file
+}
+
+// Open reads the model at path, checks its contract and prepares it in the
+// back end. Errors name the file; a file that is damaged or breaks the
+// contract gives one that wraps ErrContract.
+func Open(path string, opts ...Option) (*Model, error) {
+	data, err := readFile(path)
+	if err != nil {
+		return nil, err
+	}
+	m, err := OpenBytes(data, opts...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return m, nil
+}
+
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return nil, fmt.Errorf("%s: %w: it is a directory; name the model.onnx in it", path, ErrContract)
+	}
+	if info.Size() > onnxpb.MaxFile {
+		return nil, fmt.Errorf("%s: %w: %w", path, ErrContract, onnxpb.ErrTooLarge)
+	}
+	return io.ReadAll(io.LimitReader(f, onnxpb.MaxFile+1))
+}
+
+// OpenBytes opens a model that is in memory. The data must not be changed
+// while the model is open.
+func OpenBytes(data []byte, opts ...Option) (*Model, error) {
+	o := options{threads: 1}
+	for _, set := range opts {
+		set(&o)
+	}
+	if o.backend == nil {
+		o.backend = OnnxRuntime()
+	}
+	if o.threads < 1 {
+		return nil, fmt.Errorf("WithThreads(%d): at least 1 thread is needed", o.threads)
+	}
+	meta, opset, err := checkFile(data, o.backend.Name())
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrContract, err)
+	}
+	session, err := o.backend.Open(&File{Data: data, Meta: meta, Library: o.library, Threads: o.threads})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.backend.Name(), err)
+	}
+	return &Model{
+		info:    newInfo(meta, opset, o.backend.Name()),
+		batch:   meta.Contract == contract.ContractBatch,
+		session: session,
+	}, nil
+}
+
+// checkFile decodes a file and insists on its contract. It runs before any
+// back end sees the bytes: the C library is not the place to find out that a
+// file is damaged.
+func checkFile(data []byte, backend string) (*contract.Metadata, int64, error) {
+	pb, err := onnxpb.ReadBytes(data)
+	if err != nil {
+		return nil, 0, err
+	}
+	meta, err := contract.Check(pb)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !slices.Contains(meta.Backends, backend) {
+		return nil, 0, fmt.Errorf("the file is written for the back ends %v, not for %s", meta.Backends, backend)
+	}
+	return meta, pb.Opset(), nil
+}
+
+func newInfo(m *contract.Metadata, opset int64, backend string) Info {
+	return Info{
+		Contract: m.Contract, Backend: backend, Opset: opset, Version: m.Version,
+		Classes: m.Classes, InputShape: m.InputShape, Normalization: m.Normalization,
+		SpecSHA256: m.SpecSHA256, DataSHA256: m.DataSHA256, Seed: m.Seed, Split: m.Split,
+		Engine: m.Engine, Parity: m.Parity, Backends: m.Backends,
+	}
+}
+
+// Info returns a copy of the model's metadata.
+func (m *Model) Info() Info {
+	i := m.info
+	i.Classes = slices.Clone(i.Classes)
+	i.InputShape = slices.Clone(i.InputShape)
+	i.Split = slices.Clone(i.Split)
+	i.Parity = maps.Clone(i.Parity)
+	i.Backends = slices.Clone(i.Backends)
+	return i
+}
+
+// Close waits for the predictions under way and frees the model. Closing
+// twice is harmless.
+func (m *Model) Close() error {
+	m.closing.Lock()
+	defer m.closing.Unlock()
+	if m.session == nil {
+		return nil
+	}
+	err := m.session.Close()
+	m.session = nil
+	return err
+}

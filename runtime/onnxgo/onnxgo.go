@@ -1,0 +1,186 @@
+// Package onnxgo runs models in pure Go, through onnx-go and gorgonia. It
+// needs no shared library and no cgo, and is slower than onnxruntime by an
+// order of magnitude. It runs models of contract bag/1 alone.
+package onnxgo
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/owulveryck/onnx-go"
+	"github.com/owulveryck/onnx-go/backend/x/gorgonnx"
+	"gorgonia.org/tensor"
+
+	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/runtime"
+)
+
+// What a session keeps built for the next prediction. Every machine has its
+// own copy of the parameters and room for all values of its bag size.
+const (
+	maxIdleMachines  = 64
+	maxIdleBytes     = 64 << 20 // of the copies of the file
+	maxIdleInstances = 8192     // of all idle machines
+)
+
+// Backend is the onnx-go back end, for runtime.WithBackend.
+func Backend() runtime.Backend { return backend{} }
+
+type backend struct{}
+
+func (backend) Name() string { return contract.BackendONNXGo }
+
+// Open builds the graph once for a bag of one instance, so that an op which
+// onnx-go does not know is reported here and not at the first prediction.
+func (backend) Open(f *runtime.File) (runtime.Session, error) {
+	if f.Meta.Contract != contract.ContractBag {
+		return nil, fmt.Errorf("it runs contract %s alone, the file has %s; use onnxruntime", contract.ContractBag, f.Meta.Contract)
+	}
+	s := &session{data: f.Data, shape: f.Meta.InputShape, classes: len(f.Meta.Classes)}
+	in := runtime.Input{Instances: make([]float32, f.InstanceSize()), N: 1, Bags: 1}
+	out := runtime.Output{Probabilities: make([]float32, s.classes), Attention: make([]float32, 1)}
+	if err := s.Run(in, out); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// session keeps machines by bag size: gorgonia's shapes are static, so every
+// number of instances needs a graph of its own.
+type session struct {
+	data    []byte
+	shape   []int // of one instance
+	classes int
+
+	mu        sync.Mutex
+	idle      []*machine // oldest first
+	instances int        // of all idle machines
+}
+
+// machine is the model built for bags of n instances. It is used by one
+// prediction at a time.
+type machine struct {
+	n     int
+	graph *gorgonnx.Graph
+	input *tensor.Dense
+
+	instances, probabilities, attention onnx.DataCarrier // nodes of the signature
+}
+
+// Run implements runtime.Session.
+func (s *session) Run(in runtime.Input, out runtime.Output) error {
+	m := s.take(in.N)
+	if m == nil {
+		var err error
+		if m, err = s.build(in.N); err != nil {
+			return err
+		}
+	}
+	if err := m.run(in, out); err != nil {
+		return fmt.Errorf("running the graph on %d instances: %w", in.N, err)
+	}
+	s.put(m)
+	return nil
+}
+
+// Close implements runtime.Session. The machines have no resources but memory.
+func (s *session) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.idle, s.instances = nil, 0
+	return nil
+}
+
+func (s *session) take(n int) *machine {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := len(s.idle) - 1; i >= 0; i-- {
+		if m := s.idle[i]; m.n == n {
+			s.idle = append(s.idle[:i], s.idle[i+1:]...)
+			s.instances -= n
+			return m
+		}
+	}
+	return nil
+}
+
+// put makes a machine idle and drops the oldest ones beyond the limits.
+func (s *session) put(m *machine) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.idle = append(s.idle, m)
+	s.instances += m.n
+	for len(s.idle) > 1 && (len(s.idle) > maxIdleMachines || len(s.idle)*len(s.data) > maxIdleBytes || s.instances > maxIdleInstances) {
+		s.instances -= s.idle[0].n
+		s.idle = append(s.idle[:0:0], s.idle[1:]...)
+	}
+}
+
+// build reads the file anew: onnx-go fixes the shapes of its graph at the
+// first run.
+func (s *session) build(n int) (m *machine, err error) {
+	defer recoverInto(&err)
+	graph := gorgonnx.NewGraph()
+	model := onnx.NewModel(graph)
+	if err := model.UnmarshalBinary(s.data); err != nil {
+		return nil, fmt.Errorf("reading the graph: %w", err)
+	}
+	m = &machine{n: n, graph: graph}
+	for name, to := range map[string]*onnx.DataCarrier{
+		contract.Instances: &m.instances, contract.Probabilities: &m.probabilities, contract.Attention: &m.attention,
+	} {
+		node, _ := model.GetNodeByName(name)
+		carrier, ok := node.(onnx.DataCarrier)
+		if !ok {
+			return nil, fmt.Errorf("the graph has no tensor %q", name)
+		}
+		*to = carrier
+	}
+	shape := append([]int{n}, s.shape...)
+	m.input = tensor.New(tensor.WithShape(shape...), tensor.Of(tensor.Float32))
+	return m, nil
+}
+
+func (m *machine) run(in runtime.Input, out runtime.Output) (err error) {
+	defer recoverInto(&err)
+	copy(m.input.Data().([]float32), in.Instances)
+	if err := m.instances.SetTensor(m.input); err != nil {
+		return err
+	}
+	if err := m.graph.Run(); err != nil {
+		return err
+	}
+	if err := copyOut(contract.Probabilities, m.probabilities.GetTensor(), out.Probabilities); err != nil {
+		return err
+	}
+	return copyOut(contract.Attention, m.attention.GetTensor(), out.Attention)
+}
+
+// copyOut copies a tensor; gorgonia gives one with a single element as a bare
+// number.
+func copyOut(name string, from tensor.Tensor, to []float32) error {
+	if from == nil {
+		return fmt.Errorf("output %s has no value", name)
+	}
+	switch data := from.Data().(type) {
+	case float32:
+		if len(to) == 1 {
+			to[0] = data
+			return nil
+		}
+	case []float32:
+		if len(to) == len(data) {
+			copy(to, data)
+			return nil
+		}
+	}
+	return fmt.Errorf("output %s has the shape %v, expected %d values", name, from.Shape(), len(to))
+}
+
+// recoverInto turns a panic of onnx-go, which it raises for graphs that it
+// does not understand, into an error.
+func recoverInto(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("onnx-go cannot run the graph: %v", r)
+	}
+}

@@ -1,0 +1,204 @@
+//go:build cgo
+
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	ort "github.com/yalue/onnxruntime_go"
+
+	"github.com/miplc/miplc/export/contract"
+)
+
+// What a session keeps bound for the next prediction.
+const (
+	maxIdleBindings = 64
+	maxIdleValues   = 4 << 20 // float32 values of all idle bindings: 16 MiB
+)
+
+// ortSession runs one file. onnxruntime sessions may run concurrently, bound
+// tensors may not: each run takes a binding of its size for itself. Keeping
+// bindings makes a prediction free of allocations in C and in Go.
+type ortSession struct {
+	session  *ort.DynamicAdvancedSession
+	instance []int64 // shape of one instance
+	classes  int64
+	batch    bool
+
+	mu     sync.Mutex
+	idle   []*binding // oldest first
+	values int        // of all idle bindings
+}
+
+// binding is a set of tensors bound to the names of the signature. The C
+// session knows only pointers into the tensors' Go memory, so the Go tensors
+// must be referenced for as long as the binding lives.
+type binding struct {
+	n, bags       int
+	io            *ort.IoBinding
+	instances     *ort.Tensor[float32]
+	bagOf         *ort.Tensor[int64]
+	probabilities *ort.Tensor[float32]
+	attention     *ort.Tensor[float32]
+	label         *ort.Tensor[int64]
+}
+
+func openORT(f *File) (Session, error) {
+	opts, err := ort.NewSessionOptions()
+	if err != nil {
+		return nil, err
+	}
+	defer opts.Destroy()
+	err = errors.Join(
+		opts.SetIntraOpNumThreads(f.Threads),
+		opts.SetInterOpNumThreads(1),
+		opts.SetLogSeverityLevel(ort.LoggingLevelFatal),
+	)
+	if err != nil {
+		return nil, err
+	}
+	session, err := ort.NewDynamicAdvancedSessionWithONNXData(f.Data, nil, nil, opts)
+	if err != nil {
+		return nil, fmt.Errorf("the graph is not accepted: %w", err)
+	}
+	s := &ortSession{
+		session: session,
+		classes: int64(len(f.Meta.Classes)),
+		batch:   f.Meta.Contract == contract.ContractBatch,
+	}
+	for _, d := range f.Meta.InputShape {
+		s.instance = append(s.instance, int64(d))
+	}
+	return s, nil
+}
+
+// Run implements Session.
+func (s *ortSession) Run(in Input, out Output) error {
+	b := s.take(in.N, in.Bags)
+	if b == nil {
+		var err error
+		if b, err = s.bind(in.N, in.Bags); err != nil {
+			return err
+		}
+	}
+	copy(b.instances.GetData(), in.Instances)
+	if s.batch {
+		copy(b.bagOf.GetData(), in.BagOf)
+	}
+	if err := s.session.RunWithBinding(b.io); err != nil {
+		b.destroy()
+		return fmt.Errorf("running the graph on %d instances: %w", in.N, err)
+	}
+	copy(out.Probabilities, b.probabilities.GetData())
+	copy(out.Attention, b.attention.GetData())
+	s.put(b)
+	return nil
+}
+
+// Close implements Session.
+func (s *ortSession) Close() error {
+	for _, b := range s.idle {
+		b.destroy()
+	}
+	s.idle = nil
+	return s.session.Destroy()
+}
+
+// take removes an idle binding of this size, the one used last, or returns nil.
+func (s *ortSession) take(n, bags int) *binding {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := len(s.idle) - 1; i >= 0; i-- {
+		if b := s.idle[i]; b.n == n && b.bags == bags {
+			s.idle = append(s.idle[:i], s.idle[i+1:]...)
+			s.values -= b.values()
+			return b
+		}
+	}
+	return nil
+}
+
+// put makes a binding idle and drops the oldest ones beyond the limits.
+func (s *ortSession) put(b *binding) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.idle = append(s.idle, b)
+	s.values += b.values()
+	drop := 0
+	for drop < len(s.idle) && (len(s.idle)-drop > maxIdleBindings || s.values > maxIdleValues) {
+		s.values -= s.idle[drop].values()
+		s.idle[drop].destroy()
+		drop++
+	}
+	if drop > 0 {
+		s.idle = append(s.idle[:0], s.idle[drop:]...)
+	}
+}
+
+// bind makes the tensors for n instances in the given number of bags.
+func (s *ortSession) bind(n, bags int) (_ *binding, err error) {
+	b := &binding{n: n, bags: bags}
+	defer func() {
+		if err != nil {
+			b.destroy()
+		}
+	}()
+	if b.io, err = s.session.CreateIoBinding(); err != nil {
+		return nil, err
+	}
+	N, B := int64(n), int64(bags)
+	attention := ort.NewShape(1, N)
+	if s.batch {
+		attention = ort.NewShape(N)
+		if b.bagOf, err = bindTensor[int64](b.io.BindInput, contract.BagOf, ort.NewShape(N)); err != nil {
+			return nil, err
+		}
+		if b.label, err = bindTensor[int64](b.io.BindOutput, contract.Label, ort.NewShape(B)); err != nil {
+			return nil, err
+		}
+	}
+	instances := append(ort.NewShape(N), s.instance...)
+	if b.instances, err = bindTensor[float32](b.io.BindInput, contract.Instances, instances); err != nil {
+		return nil, err
+	}
+	if b.probabilities, err = bindTensor[float32](b.io.BindOutput, contract.Probabilities, ort.NewShape(B, s.classes)); err != nil {
+		return nil, err
+	}
+	b.attention, err = bindTensor[float32](b.io.BindOutput, contract.Attention, attention)
+	return b, err
+}
+
+func bindTensor[T ort.TensorData](bind func(string, ort.Value) error, name string, shape ort.Shape) (*ort.Tensor[T], error) {
+	t, err := ort.NewEmptyTensor[T](shape)
+	if err != nil {
+		return nil, fmt.Errorf("tensor %s: %w", name, err)
+	}
+	if err := bind(name, t); err != nil {
+		t.Destroy()
+		return nil, fmt.Errorf("tensor %s: %w", name, err)
+	}
+	return t, nil
+}
+
+// values counts the float32 values that the binding holds.
+func (b *binding) values() int {
+	return len(b.instances.GetData()) + len(b.probabilities.GetData()) + len(b.attention.GetData())
+}
+
+func (b *binding) destroy() {
+	if b.io != nil {
+		b.io.Destroy()
+	}
+	for _, t := range []*ort.Tensor[float32]{b.instances, b.probabilities, b.attention} {
+		if t != nil {
+			t.Destroy()
+		}
+	}
+	for _, t := range []*ort.Tensor[int64]{b.bagOf, b.label} {
+		if t != nil {
+			t.Destroy()
+		}
+	}
+}
