@@ -25,6 +25,8 @@ func OpenWith(path string, o Options) (*Dataset, error) {
 		d, err = readNPZ(path, o)
 	case ".csv", ".csv.gz":
 		d, err = readCSV(path, o)
+	case ".mat":
+		d, err = readMAT(path, o)
 	default:
 		return nil, unknownFormat(path, "read", ".npz, .mat, .csv and .csv.gz")
 	}

@@ -1,10 +1,20 @@
 package data
 
 import (
+	"bufio"
+	"compress/gzip"
+	"encoding/csv"
+	"errors"
 	"fmt"
+	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 
+	"github.com/miplc/miplc/data/matfile"
 	"github.com/miplc/miplc/diag"
 	"github.com/miplc/miplc/stream"
 )
@@ -89,4 +99,148 @@ func newIndexSplit(source string, train, test []int, bags int) (*Split, error) {
 	slices.Sort(s.Train)
 	slices.Sort(s.Test)
 	return s, nil
+}
+
+// OpenSplit reads a split of a set of that many bags from an index file: a .mat
+// with trainIndex and testIndex as the DEMIPL authors keep them, or a CSV with
+// the header split,part,bags, whose rows give the number of the split (column
+// split), "train" or "test", and bag numbers separated by spaces. Bags count
+// from 1 in both. part chooses the split of a CSV, counted from 1; a .mat holds
+// one split, part is then 0 or 1.
+func OpenSplit(path string, part, bags int) (*Split, error) {
+	var train, test []int
+	var err error
+	source := filepath.Base(path)
+	switch format(path) {
+	case ".mat":
+		if part > 1 {
+			return nil, diag.Errorf(diag.Pos{File: path}, "part %d is asked for, but a .mat file holds one split", part)
+		}
+		train, test, err = readIndexMAT(path)
+	case ".csv", ".csv.gz":
+		part = max(part, 1)
+		source = fmt.Sprintf("%s, part %d", source, part)
+		train, test, err = readIndexCSV(path, part)
+	default:
+		return nil, unknownFormat(path, "read as splits", ".mat and .csv")
+	}
+	if err != nil {
+		return nil, fileError(path, err)
+	}
+	s, err := newIndexSplit(path, train, test, bags)
+	if err != nil {
+		return nil, err
+	}
+	s.Source = source
+	return s, nil
+}
+
+// maxIndexBytes bounds index files, which hold a few numbers a bag.
+const maxIndexBytes = 256 << 20
+
+func readIndexMAT(path string) (train, test []int, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	vars, err := readVariables(f, Options{MaxBytes: maxIndexBytes})
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, v := range vars {
+		switch v.Name {
+		case "trainIndex":
+			train, err = indexNumbers(v)
+		case "testIndex":
+			test, err = indexNumbers(v)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	if train == nil || test == nil {
+		return nil, nil, errors.New("the variables trainIndex and testIndex are needed")
+	}
+	return train, test, nil
+}
+
+func indexNumbers(v *matfile.Array) ([]int, error) {
+	if v.Numbers == nil {
+		return nil, fmt.Errorf("the variable %q is a %s of %s; bag numbers are needed", v.Name, v.Class, v.Size())
+	}
+	out := make([]int, len(v.Numbers))
+	for i, x := range v.Numbers {
+		if x != math.Trunc(x) || math.Abs(x) > 1<<53 {
+			return nil, fmt.Errorf("the variable %q holds %v, which is no bag number", v.Name, x)
+		}
+		out[i] = int(x)
+	}
+	return out, nil
+}
+
+func readIndexCSV(path string, part int) (train, test []int, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	var r io.Reader = bufio.NewReader(f)
+	if format(path) == ".csv.gz" {
+		if r, err = gzip.NewReader(r); err != nil {
+			return nil, nil, fmt.Errorf("not a gzip file, though its name says so: %w", cutShort(err))
+		}
+	}
+	return decodeIndexCSV(r, path, part)
+}
+
+func decodeIndexCSV(r io.Reader, path string, part int) (train, test []int, err error) {
+	rows := csv.NewReader(&lineLimit{r: newBoundedReader(r, maxIndexBytes, "the text", maxIndexBytes)})
+	header, err := rows.Read()
+	if err != nil {
+		return nil, nil, fmt.Errorf("no header split,part,bags: %w", cutShort(err))
+	}
+	if !slices.Equal(header, []string{"split", "part", "bags"}) {
+		return nil, nil, diag.Errorf(diag.Pos{File: path, Line: 1}, "the header is %q; split,part,bags is needed", strings.Join(header, ","))
+	}
+	last := 0
+	for {
+		row, err := rows.Read()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, nil, cutShort(err)
+		}
+		line, _ := rows.FieldPos(0)
+		pos := diag.Pos{File: path, Line: line}
+		number, err := strconv.Atoi(row[0])
+		if err != nil {
+			return nil, nil, diag.Errorf(pos, "the split number %q is not a whole number", row[0])
+		}
+		last = max(last, number)
+		if number != part {
+			continue
+		}
+		var to *[]int
+		switch row[1] {
+		case "train":
+			to = &train
+		case "test":
+			to = &test
+		default:
+			return nil, nil, diag.Errorf(pos, "the part is %q; it must be train or test", row[1])
+		}
+		for _, field := range strings.Fields(row[2]) {
+			n, err := strconv.Atoi(field)
+			if err != nil {
+				return nil, nil, diag.Errorf(pos, "%q is no bag number", field)
+			}
+			*to = append(*to, n)
+		}
+	}
+	if train == nil && test == nil {
+		return nil, nil, fmt.Errorf("the file has no split %d; its splits are numbered up to %d", part, last)
+	}
+	return train, test, nil
 }

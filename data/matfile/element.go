@@ -1,0 +1,217 @@
+package matfile
+
+import (
+	"compress/zlib"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Types of data elements.
+const (
+	miINT8       = 1
+	miUINT8      = 2
+	miINT16      = 3
+	miUINT16     = 4
+	miINT32      = 5
+	miUINT32     = 6
+	miSINGLE     = 7
+	miDOUBLE     = 9
+	miINT64      = 12
+	miUINT64     = 13
+	miMATRIX     = 14
+	miCOMPRESSED = 15
+	miUTF8       = 16
+	miUTF16      = 17
+	miUTF32      = 18
+)
+
+// width is the number of bytes of one number of a data type, 0 if it has none.
+func width(typ uint32) int64 {
+	switch typ {
+	case miINT8, miUINT8, miUTF8:
+		return 1
+	case miINT16, miUINT16, miUTF16:
+		return 2
+	case miINT32, miUINT32, miSINGLE, miUTF32:
+		return 4
+	case miDOUBLE, miINT64, miUINT64:
+		return 8
+	}
+	return 0
+}
+
+// tag starts a data element. A small one has its data, up to 4 bytes, inside.
+type tag struct {
+	typ   uint32
+	size  int64 // bytes of data
+	small []byte
+}
+
+// reader reads one file and counts what its contents take.
+type reader struct {
+	order     binary.ByteOrder
+	left, max int64 // memory still allowed, and in all
+}
+
+// spend counts memory before it is used.
+func (f *reader) spend(n int64) error {
+	if n > f.left {
+		return fmt.Errorf("%w of %d bytes; raise the limit if the file can be trusted", ErrTooLarge, f.max)
+	}
+	f.left -= n
+	return nil
+}
+
+// readTag reads a tag. io.EOF means that the data ended before it.
+func (f *reader) readTag(r io.Reader) (tag, error) {
+	var b [8]byte
+	if _, err := io.ReadFull(r, b[:]); err != nil {
+		return tag{}, err
+	}
+	first := f.order.Uint32(b[:4])
+	if size := first >> 16; size != 0 {
+		if size > 4 {
+			return tag{}, fmt.Errorf("a small data element claims %d bytes; 4 is the most", size)
+		}
+		return tag{typ: first & 0xffff, size: int64(size), small: append([]byte(nil), b[4:4+size]...)}, nil
+	}
+	return tag{typ: first, size: int64(f.order.Uint32(b[4:]))}, nil
+}
+
+// variable reads the array that a tag of the top level starts, unpacking it
+// where it is packed.
+func (f *reader) variable(r io.Reader, t tag) (*Array, error) {
+	switch {
+	case t.typ == miMATRIX && t.small == nil:
+		return f.matrix(&section{r: r, left: t.size}, 0)
+	case t.typ == miCOMPRESSED && t.small == nil:
+		return f.packed(r, t)
+	}
+	return nil, fmt.Errorf("an element of type %d stands where an array is expected", t.typ)
+}
+
+func (f *reader) packed(r io.Reader, t tag) (*Array, error) {
+	in := &io.LimitedReader{R: r, N: t.size}
+	z, err := zlib.NewReader(in)
+	if err != nil {
+		return nil, fmt.Errorf("the packed data are damaged: %w", cutShort(err))
+	}
+	inner, err := f.readTag(z)
+	if err != nil {
+		return nil, damaged(err)
+	}
+	if inner.typ != miMATRIX || inner.small != nil {
+		return nil, fmt.Errorf("the packed data hold an element of type %d, not an array", inner.typ)
+	}
+	a, err := f.matrix(&section{r: z, left: inner.size}, 0)
+	if err != nil {
+		return nil, err
+	}
+	// Reading on to the end checks the sum of the packed data.
+	var one [1]byte
+	if n, err := io.ReadFull(z, one[:]); n > 0 {
+		return nil, &inVariable{name: a.Name, err: errors.New("more packed data than its size says")}
+	} else if err != io.EOF {
+		return nil, &inVariable{name: a.Name, err: damaged(err)}
+	}
+	if _, err := io.Copy(io.Discard, in); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+func damaged(err error) error {
+	if errors.Is(err, zlib.ErrChecksum) || errors.Is(err, zlib.ErrHeader) {
+		return fmt.Errorf("the packed data are damaged: %w", err)
+	}
+	return cutShort(err)
+}
+
+// section is the rest of an element that others are nested in.
+type section struct {
+	r    io.Reader
+	left int64
+}
+
+func (s *section) Read(p []byte) (int, error) {
+	if s.left <= 0 {
+		return 0, io.EOF
+	}
+	if int64(len(p)) > s.left {
+		p = p[:s.left]
+	}
+	n, err := s.r.Read(p)
+	s.left -= int64(n)
+	return n, err
+}
+
+// discard skips n bytes of the section.
+func (s *section) discard(n int64) error {
+	got, err := io.CopyN(io.Discard, s, n)
+	if err == nil && got < n {
+		err = io.ErrUnexpectedEOF
+	}
+	return cutShortIn(err)
+}
+
+// cutShortIn tells the end of the enclosing element from other errors.
+func cutShortIn(err error) error {
+	if err == nil {
+		return nil
+	}
+	return damaged(err)
+}
+
+// element reads the tag of a nested element and checks that it fits.
+func (f *reader) element(s *section, what string) (tag, error) {
+	t, err := f.readTag(s)
+	if err != nil {
+		return tag{}, fmt.Errorf("%s: %w", what, damaged(err))
+	}
+	if t.small == nil && t.size > s.left {
+		return tag{}, fmt.Errorf("%s: it claims %d bytes, but its array has only %d left", what, t.size, s.left)
+	}
+	return t, nil
+}
+
+// contents gives the data of a nested element to read and, after reading,
+// skips to the next multiple of 8 bytes.
+func (f *reader) contents(s *section, t tag, read func(r io.Reader) error) error {
+	if t.small != nil {
+		return read(&bytesReader{t.small})
+	}
+	in := &section{r: s, left: t.size}
+	if err := read(in); err != nil {
+		return err
+	}
+	if in.left > 0 {
+		return errors.New("an element is longer than its contents")
+	}
+	if pad := -t.size & 7; pad > 0 {
+		return s.discard(min(pad, s.left))
+	}
+	return nil
+}
+
+// bytesReader reads from memory.
+type bytesReader struct{ b []byte }
+
+func (r *bytesReader) Read(p []byte) (int, error) {
+	if len(r.b) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, r.b)
+	r.b = r.b[n:]
+	return n, nil
+}
+
+// inVariable is an error inside the variable of that name.
+type inVariable struct {
+	name string
+	err  error
+}
+
+func (e *inVariable) Error() string { return fmt.Sprintf("variable %q: %v", e.name, e.err) }
+func (e *inVariable) Unwrap() error { return e.err }

@@ -1,0 +1,177 @@
+// Package matfile reads MATLAB 5 files (save -v6 and -v7): numeric and logical
+// arrays, text and cell arrays, of either byte order, packed or not. Files come
+// from anywhere, so no length in them is believed before the data are there.
+//
+// The format is described in "MAT-File Format", The MathWorks, chapter 1.
+package matfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Class is the MATLAB class of an array.
+type Class uint8
+
+// Classes of the format.
+const (
+	Cell Class = iota + 1
+	Struct
+	Object
+	Char
+	Sparse
+	Double
+	Single
+	Int8
+	Uint8
+	Int16
+	Uint16
+	Int32
+	Uint32
+	Int64
+	Uint64
+	Function
+	Opaque
+)
+
+var classNames = [...]string{"", "cell", "struct", "object", "char", "sparse", "double", "single",
+	"int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "function handle", "opaque object"}
+
+// String is MATLAB's name of the class.
+func (c Class) String() string {
+	if c == 0 || int(c) >= len(classNames) {
+		return fmt.Sprintf("class %d", uint8(c))
+	}
+	return classNames[c]
+}
+
+// numeric reports whether arrays of the class hold Numbers.
+func (c Class) numeric() bool { return c >= Double && c <= Uint64 }
+
+// Array is one variable or one element of a cell array. Which of Numbers, Text
+// and Cells holds the contents depends on the class; all are column-major. For
+// classes that are not read (struct, object, sparse, function handle) all are
+// nil and Skipped says so.
+type Array struct {
+	Name    string
+	Class   Class
+	Dims    []int // at least two extents
+	Logical bool
+	Numbers []float64 // numeric classes; int64 beyond 2^53 is rounded
+	Imag    []float64 // imaginary part of complex numbers, else nil
+	Text    []string  // char: one string a row
+	Cells   []*Array  // cell
+	Skipped bool
+}
+
+// Len is the number of elements, the product of the extents.
+func (a *Array) Len() int {
+	n := 1
+	for _, e := range a.Dims {
+		n *= e
+	}
+	return n
+}
+
+// Size prints the extents, e.g. "350x1".
+func (a *Array) Size() string {
+	parts := make([]string, len(a.Dims))
+	for i, e := range a.Dims {
+		parts[i] = fmt.Sprint(e)
+	}
+	return strings.Join(parts, "x")
+}
+
+// ErrTooLarge is in the chain of errors of files that unpack to more than the
+// limit.
+var ErrTooLarge = errors.New("unpacks to more than the limit")
+
+const headerSize = 128
+
+// Read reads all variables in the order of the file. Unpacked contents may
+// take about maxBytes of memory. Errors name the variable and what to do.
+func Read(r io.Reader, maxBytes int64) ([]*Array, error) {
+	order, err := readHeader(r)
+	if err != nil {
+		return nil, err
+	}
+	f := &reader{order: order, left: maxBytes, max: maxBytes}
+	seen := map[string]bool{}
+	var out []*Array
+	for {
+		t, err := f.readTag(r)
+		if err == io.EOF {
+			return out, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("after %d variables: %w", len(out), cutShort(err))
+		}
+		a, err := f.variable(r, t)
+		if err != nil {
+			return nil, describe(err, len(out)+1)
+		}
+		if seen[a.Name] {
+			return nil, fmt.Errorf("the variable %q stands in the file twice", a.Name)
+		}
+		seen[a.Name] = true
+		out = append(out, a)
+	}
+}
+
+// describe says which variable an error belongs to, by name where it was read.
+func describe(err error, number int) error {
+	var in *inVariable
+	if errors.As(err, &in) && in.name != "" {
+		return in
+	}
+	return fmt.Errorf("variable number %d: %w", number, err)
+}
+
+// readHeader checks the first 128 bytes and finds the byte order.
+func readHeader(r io.Reader) (binary.ByteOrder, error) {
+	var head [headerSize]byte
+	n, err := io.ReadFull(r, head[:])
+	if bytes.HasPrefix(head[:n], []byte("\x89HDF\r\n\x1a\n")) {
+		return nil, errHDF5
+	}
+	if n < 4 {
+		return nil, errors.New("not a MATLAB file: it is shorter than a header")
+	}
+	if head[0] == 0 || head[1] == 0 || head[2] == 0 || head[3] == 0 {
+		return nil, errors.New("not a MATLAB 5 file; it may be of MATLAB 4: load it and save it with save(..., '-v7')")
+	}
+	if err != nil {
+		return nil, errors.New("the header is cut short, or this is not a MATLAB file")
+	}
+	var order binary.ByteOrder
+	switch string(head[126:128]) {
+	case "IM":
+		order = binary.LittleEndian
+	case "MI":
+		order = binary.BigEndian
+	default:
+		return nil, errors.New("not a MATLAB 5 file: the header does not end in the mark of its byte order")
+	}
+	switch version := order.Uint16(head[124:126]); version {
+	case 0x0100:
+		return order, nil
+	case 0x0200:
+		return nil, errHDF5
+	default:
+		return nil, fmt.Errorf("MATLAB file version %#04x is not known", version)
+	}
+}
+
+var errHDF5 = errors.New("a MATLAB 7.3 file (HDF5) is not read: load it and save it with save(..., '-v7')")
+
+// cutShort words the end of the data inside something.
+func cutShort(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("the data end too early; the file is cut short")
+	}
+	return err
+}
