@@ -1,0 +1,246 @@
+package export
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/miplc/miplc/export/onnxpb"
+	"github.com/miplc/miplc/graph"
+)
+
+// emitter collects the ONNX graph of one IR graph. The first error sticks.
+type emitter struct {
+	src      *graph.Graph
+	out      *onnxpb.GraphProto
+	opset    int64
+	portable bool // keep to what onnx-go computes correctly
+	params   map[string][]float32
+
+	node   *graph.Node            // being lowered; its name heads the names of its helpers
+	base   string                 // that name
+	values map[*graph.Node]string // ONNX value of each lowered node
+	taken  map[string]bool        // names in use
+	memo   map[string]string      // constants and shared helpers by key
+	err    error
+}
+
+func newEmitter(g *graph.Graph, opset int, portable bool, params map[string][]float32) *emitter {
+	return &emitter{
+		src: g, out: &onnxpb.GraphProto{Name: g.Name}, opset: int64(opset), portable: portable, params: params,
+		values: map[*graph.Node]string{}, taken: map[string]bool{}, memo: map[string]string{},
+	}
+}
+
+func (e *emitter) fail(err error) {
+	if e.err == nil {
+		e.err = err
+	}
+}
+
+// unique reserves a name, made different by a number if it is in use.
+func (e *emitter) unique(name string) string {
+	fresh := name
+	for i := 2; e.taken[fresh]; i++ {
+		fresh = fmt.Sprintf("%s_%d", name, i)
+	}
+	e.taken[fresh] = true
+	return fresh
+}
+
+// in gives the ONNX value of the i-th input of the node being lowered.
+func (e *emitter) in(i int) string { return e.values[e.node.In[i]] }
+
+// shape gives the shape that the i-th input has in the ONNX graph.
+func (e *emitter) shape(i int) graph.Shape { return e.shapeOf(e.node.In[i]) }
+
+func (e *emitter) shapeOf(n *graph.Node) graph.Shape {
+	if e.portable && n.Type == graph.Float {
+		return padded(n.Shape)
+	}
+	return n.Shape
+}
+
+// want gives the shape that the node being lowered has in the ONNX graph.
+func (e *emitter) want() graph.Shape { return e.shapeOf(e.node) }
+
+// padded gives the shape that a value has in a portable file: axes of extent 1
+// added at the left until there are two. onnx-go mistakes which axis a value
+// with fewer axes belongs to; broadcasting and all ops along axes counted from
+// the right mean the same.
+func padded(s graph.Shape) graph.Shape {
+	out := s.Clone()
+	for len(out) < 2 {
+		out = append(graph.Shape{1}, out...)
+	}
+	return out
+}
+
+// op appends a node with one output and returns that value.
+func (e *emitter) op(opType string, attrs []*onnxpb.AttributeProto, in ...string) string {
+	return e.ops(opType, 1, attrs, in...)[0]
+}
+
+// ops appends a node with several outputs.
+func (e *emitter) ops(opType string, outputs int, attrs []*onnxpb.AttributeProto, in ...string) []string {
+	if e.portable {
+		in = e.distinct(in)
+	}
+	n := &onnxpb.NodeProto{OpType: opType, Input: in, Attribute: attrs}
+	for range outputs {
+		n.Output = append(n.Output, e.unique(e.base+"."+strings.ToLower(opType)))
+	}
+	n.Name = n.Output[0]
+	e.out.Node = append(e.out.Node, n)
+	return n.Output
+}
+
+// distinct gives repeated inputs an Identity of their own: onnx-go keeps one
+// edge for each pair of nodes and so loses the second.
+func (e *emitter) distinct(in []string) []string {
+	in = slices.Clone(in)
+	for i := range in {
+		if slices.Contains(in[:i], in[i]) {
+			in[i] = e.op("Identity", nil, in[i])
+		}
+	}
+	return in
+}
+
+// initializer appends a tensor under a name that is reserved already.
+func (e *emitter) initializer(t *onnxpb.TensorProto) string {
+	e.out.Initializer = append(e.out.Initializer, t)
+	return t.Name
+}
+
+// ints gives a constant int64 vector; equal ones are shared.
+func (e *emitter) ints(v ...int64) string {
+	return e.once("ints"+fmt.Sprint(v), func() string {
+		name := e.unique("int" + numbers(v))
+		return e.initializer(onnxpb.IntTensor(name, []int64{int64(len(v))}, v))
+	})
+}
+
+// integer gives a constant int64 scalar.
+func (e *emitter) integer(v int64) string {
+	return e.once(fmt.Sprint("int", v), func() string {
+		return e.initializer(onnxpb.IntTensor(e.unique(fmt.Sprintf("scalar_%d", v)), nil, []int64{v}))
+	})
+}
+
+// numbers writes a short vector as part of a name.
+func numbers(v []int64) string {
+	if len(v) > 6 {
+		return ""
+	}
+	return strings.ReplaceAll(strings.Trim("_"+strings.ReplaceAll(fmt.Sprint(v), " ", "_"), "[]"), "[", "")
+}
+
+// float gives a constant float32: [1, 1] in a portable file, else a scalar.
+func (e *emitter) float(v float32) string {
+	return e.once(fmt.Sprint("float", v), func() string {
+		var dims []int64
+		if e.portable {
+			dims = []int64{1, 1}
+		}
+		return e.initializer(onnxpb.FloatTensor(e.unique(fmt.Sprint("float_", v)), dims, []float32{v}))
+	})
+}
+
+// filled gives a constant float32 tensor with all elements v.
+func (e *emitter) filled(v float32, dims ...int64) string {
+	return e.once(fmt.Sprint("filled", v, dims), func() string {
+		size := int64(1)
+		for _, d := range dims {
+			size *= d
+		}
+		data := make([]float32, size)
+		for i := range data {
+			data[i] = v
+		}
+		return e.initializer(onnxpb.FloatTensor(e.unique(fmt.Sprintf("all_%v%s", v, numbers(dims))), dims, data))
+	})
+}
+
+// once returns the value made for a key the first time.
+func (e *emitter) once(key string, make func() string) string {
+	if name, ok := e.memo[key]; ok {
+		return name
+	}
+	name := make()
+	e.memo[key] = name
+	return name
+}
+
+// dims gives the extents of a static shape.
+func dims(s graph.Shape) []int64 {
+	out := make([]int64, len(s))
+	for i, d := range s {
+		out[i] = int64(d)
+	}
+	return out
+}
+
+// volume gives the product of static extents.
+func volume(s graph.Shape) int64 {
+	size := int64(1)
+	for _, d := range s {
+		size *= int64(d)
+	}
+	return size
+}
+
+func attrs(list ...*onnxpb.AttributeProto) []*onnxpb.AttributeProto { return list }
+
+func attrInt(name string, v int64) *onnxpb.AttributeProto {
+	return &onnxpb.AttributeProto{Name: name, Type: onnxpb.AttributeProto_INT, I: v}
+}
+
+func attrInts(name string, v ...int64) *onnxpb.AttributeProto {
+	return &onnxpb.AttributeProto{Name: name, Type: onnxpb.AttributeProto_INTS, Ints: v}
+}
+
+func attrString(name, v string) *onnxpb.AttributeProto {
+	return &onnxpb.AttributeProto{Name: name, Type: onnxpb.AttributeProto_STRING, S: []byte(v)}
+}
+
+func attrTensor(name string, t *onnxpb.TensorProto) *onnxpb.AttributeProto {
+	return &onnxpb.AttributeProto{Name: name, Type: onnxpb.AttributeProto_TENSOR, T: t}
+}
+
+// pair widens the two numbers of an image attribute.
+func pair(v [2]int) []int64 { return []int64{int64(v[0]), int64(v[1])} }
+
+// numbersOf widens a list of axes.
+func numbersOf(v []int) []int64 {
+	out := make([]int64, len(v))
+	for i, x := range v {
+		out[i] = int64(x)
+	}
+	return out
+}
+
+// valueInfo describes an input or output. dim names the symbols N and B.
+func valueInfo(name string, elem onnxpb.TensorProto_DataType, s graph.Shape, dim func(graph.Dim) string) *onnxpb.ValueInfoProto {
+	shape := &onnxpb.TensorShapeProto{}
+	for _, d := range s {
+		x := &onnxpb.TensorShapeProto_Dimension{}
+		if d < 0 {
+			x.Value = &onnxpb.TensorShapeProto_Dimension_DimParam{DimParam: dim(d)}
+		} else {
+			x.Value = &onnxpb.TensorShapeProto_Dimension_DimValue{DimValue: int64(d)}
+		}
+		shape.Dim = append(shape.Dim, x)
+	}
+	return &onnxpb.ValueInfoProto{Name: name, Type: &onnxpb.TypeProto{Value: &onnxpb.TypeProto_TensorType{
+		TensorType: &onnxpb.TypeProto_Tensor{ElemType: int32(elem), Shape: shape},
+	}}}
+}
+
+// attrKeep says whether a reduction keeps its axes as 1.
+func attrKeep(keep bool) *onnxpb.AttributeProto {
+	if keep {
+		return attrInt("keepdims", 1)
+	}
+	return attrInt("keepdims", 0)
+}

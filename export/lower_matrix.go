@@ -1,0 +1,82 @@
+package export
+
+import (
+	"github.com/miplc/miplc/graph"
+)
+
+func lowerTranspose(e *emitter) string {
+	return e.op("Transpose", attrs(attrInts("perm", numbersOf(e.node.Attrs.Perm)...)), e.in(0))
+}
+
+func lowerReshape(e *emitter) string { return e.reshape(e.in(0), e.node.Shape) }
+
+// reshape writes one symbol of the new shape as -1 (what is left), which needs
+// no measuring at run time.
+func (e *emitter) reshape(v string, to graph.Shape) string {
+	open := 0
+	out := dims(to)
+	for i := range out {
+		if out[i] < 0 {
+			out[i] = -1
+			open++
+		}
+	}
+	if open > 1 {
+		return e.op("Reshape", nil, v, e.shapeVector(to))
+	}
+	return e.op("Reshape", nil, v, e.ints(out...))
+}
+
+func lowerExpand(e *emitter) string {
+	return e.op("Expand", nil, e.in(0), e.shapeVector(e.node.Shape))
+}
+
+func lowerSum(e *emitter) string {
+	a := &e.node.Attrs
+	if len(a.Axes) == 0 {
+		return e.in(0) // ONNX would sum over all axes
+	}
+	return e.op("ReduceSum", attrs(attrKeep(a.Keep)), e.in(0), e.ints(numbersOf(a.Axes)...))
+}
+
+func lowerMax(e *emitter) string {
+	a := &e.node.Attrs
+	if len(a.Axes) == 0 {
+		return e.in(0)
+	}
+	return e.reduceMax(e.in(0), a.Keep, numbersOf(a.Axes)...)
+}
+
+// reduceMax takes its axes as an attribute up to opset 17, as an input since.
+func (e *emitter) reduceMax(v string, keepAxes bool, axes ...int64) string {
+	if e.opset < 18 {
+		return e.op("ReduceMax", attrs(attrInts("axes", axes...), attrKeep(keepAxes)), v)
+	}
+	return e.op("ReduceMax", attrs(attrKeep(keepAxes)), v, e.ints(axes...))
+}
+
+func lowerConcat(e *emitter) string { return e.concat(e.node.Attrs.Axis) }
+
+func (e *emitter) concat(axis int) string {
+	in := make([]string, len(e.node.In))
+	for i := range in {
+		in[i] = e.in(i)
+	}
+	return e.op("Concat", attrs(attrInt("axis", int64(axis))), in...)
+}
+
+func lowerSlice(e *emitter) string {
+	a := &e.node.Attrs
+	return e.op("Slice", nil, e.in(0), e.ints(int64(a.Start)), e.ints(int64(a.End)), e.ints(int64(a.Axis)))
+}
+
+func lowerPad(e *emitter) string {
+	a, rank := &e.node.Attrs, len(e.node.Shape)
+	pads := make([]int64, 2*rank)
+	pads[a.Axis], pads[rank+a.Axis] = int64(a.Start), int64(a.End)
+	return e.op("Pad", nil, e.in(0), e.ints(pads...))
+}
+
+func lowerSoftmax(op string) lowering {
+	return func(e *emitter) string { return e.op(op, attrs(attrInt("axis", -1)), e.in(0)) }
+}

@@ -1,0 +1,176 @@
+package export
+
+import (
+	"github.com/miplc/miplc/graph"
+)
+
+// The portable lowerings: ops and forms that onnx-go v0.5.0 computes correctly.
+// All values have two axes or more (see padded); N may only be a leading axis,
+// or the second of two.
+
+// maxSelection bounds the selection matrices that stand in for Slice and Pad.
+const maxSelection = 1 << 22
+
+// symbolic reports whether the extent is known only at run time.
+func symbolic(d graph.Dim) bool { return d < 0 }
+
+// static gives a copy of the shape with the symbols set to 1, to ask about the
+// other extents.
+func tail(s graph.Shape) (size int64, ok bool) {
+	if !s[1:].Static() {
+		return 0, false
+	}
+	return volume(s[1:]), true
+}
+
+// reshaped gives a value another shape of the same elements.
+func (e *emitter) reshaped(v string, from, to graph.Shape) string {
+	switch {
+	case from.Equal(to):
+		return v
+	case from.Static():
+		return e.op("Reshape", nil, v, e.ints(dims(to)...))
+	case isRow(from):
+		return e.reshaped(e.turned(v), turnedShape(from), to)
+	case isRow(to):
+		return e.turned(e.reshaped(v, from, turnedShape(to)))
+	case from[0] == to[0] && symbolic(from[0]) && from[1:].Static() && to[1:].Static():
+		if len(to) == 2 {
+			return e.op("Flatten", attrs(attrInt("axis", 1)), v)
+		}
+		keepFirst := dims(to)
+		keepFirst[0] = 0 // Reshape: as in the input
+		return e.op("Reshape", nil, v, e.ints(keepFirst...))
+	}
+	return e.notPortable("no Reshape from %v to %v", from, to)
+}
+
+// isRow reports the shape [1, N].
+func isRow(s graph.Shape) bool { return len(s) == 2 && s[0] == 1 && symbolic(s[1]) }
+
+func turnedShape(s graph.Shape) graph.Shape { return graph.Shape{s[1], s[0]} }
+
+// turned transposes a matrix.
+func (e *emitter) turned(v string) string {
+	return e.op("Transpose", attrs(attrInts("perm", 1, 0)), v)
+}
+
+// column gives [N, 1] with all elements v, made from the instances: there is
+// no constant of symbolic shape.
+func (e *emitter) column(v float32) string {
+	zeros := e.once("zerocolumn", func() string {
+		for _, in := range e.src.ByOp(graph.OpInput) {
+			if s := e.shapeOf(in); in.Type == graph.Float && s[0] == graph.N && s[1:].Static() {
+				flat := e.reshaped(e.values[in], s, graph.Shape{graph.N, graph.Dim(volume(s[1:]))})
+				return e.op("MatMul", nil, flat, e.filled(0, volume(s[1:]), 1))
+			}
+		}
+		return e.notPortable("no input to measure N on")
+	})
+	return e.op("Add", nil, zeros, e.float(v))
+}
+
+// ones gives a matrix of ones with one symbolic extent at most.
+func (e *emitter) ones(rows, columns graph.Dim) string {
+	switch {
+	case !symbolic(rows) && !symbolic(columns):
+		return e.filled(1, int64(rows), int64(columns))
+	case columns == 1:
+		return e.once("onecolumn", func() string { return e.column(1) })
+	case rows == 1:
+		return e.once("onerow", func() string { return e.turned(e.ones(columns, 1)) })
+	}
+	return e.notPortable("no constant of shape [%v, %v]", rows, columns)
+}
+
+func portableFill(e *emitter) string {
+	v, s := float32(e.node.Attrs.Value), e.want()
+	if s.Static() {
+		return e.filled(v, dims(s)...)
+	}
+	n, ok := tail(s)
+	if isRow(s) {
+		return e.turned(e.column(v))
+	}
+	if !ok {
+		return e.notPortable("no constant of shape %v", s)
+	}
+	all := e.column(v)
+	if n > 1 {
+		all = e.op("MatMul", nil, all, e.filled(1, 1, n))
+	}
+	return e.reshaped(all, graph.Shape{s[0], graph.Dim(n)}, s)
+}
+
+func portableBinary(op string) lowering {
+	return func(e *emitter) string { return e.broadcast(op, e.in(0), e.in(1), e.shape(0), e.shape(1)) }
+}
+
+// broadcast writes an element-wise op in a form whose broadcasting onnx-go gets
+// right: equal shapes, two matrices, or images with a value of three axes.
+// Others are brought there by reshaping.
+func (e *emitter) broadcast(op string, x, y string, xs, ys graph.Shape) string {
+	switch {
+	case xs.Equal(ys), len(xs) == 2 && len(ys) == 2:
+		return e.op(op, nil, x, y)
+	case len(xs) == 4 && canDropBatch(ys):
+		return e.op(op, nil, x, e.reshaped(y, ys, threeAxes(ys)))
+	case len(ys) == 4 && canDropBatch(xs):
+		return e.op(op, nil, e.reshaped(x, xs, threeAxes(xs)), y)
+	}
+	out, err := graph.Broadcast(xs, ys)
+	if err != nil {
+		e.fail(err)
+		return ""
+	}
+	xm, okx := asMatrix(xs, out)
+	ym, oky := asMatrix(ys, out)
+	om, oko := asMatrix(out, out)
+	if !okx || !oky || !oko {
+		return e.notPortable("no broadcasting of %v with %v", xs, ys)
+	}
+	return e.reshaped(e.op(op, nil, e.reshaped(x, xs, xm), e.reshaped(y, ys, ym)), om, out)
+}
+
+// canDropBatch reports a static value that has no batch axis, or one of 1.
+func canDropBatch(s graph.Shape) bool { return s.Static() && (len(s) < 4 || s[0] == 1) }
+
+func threeAxes(s graph.Shape) graph.Shape {
+	out := s.Clone()
+	for len(out) < 3 {
+		out = append(graph.Shape{1}, out...)
+	}
+	return out[len(out)-3:]
+}
+
+// asMatrix folds all axes after the first into one, if the value broadcasts to
+// out the same way then: it must have all of these axes, or 1 in all of them.
+func asMatrix(s, out graph.Shape) (graph.Shape, bool) {
+	full := s.Clone()
+	for len(full) < len(out) {
+		full = append(graph.Shape{1}, full...)
+	}
+	n, ok := tail(full)
+	if !ok || !full[1:].Equal(out[1:]) && n != 1 {
+		return nil, false
+	}
+	return graph.Shape{full[0], graph.Dim(n)}, true
+}
+
+func portableClamp(e *emitter) string {
+	s, one := e.shape(0), graph.Shape{1, 1}
+	low := e.broadcast("Max", e.in(0), e.float(float32(e.node.Attrs.Lo)), s, one)
+	return e.broadcast("Min", low, e.float(float32(e.node.Attrs.Hi)), s, one)
+}
+
+// portableGreater: the sign of the difference, without its negative half.
+func portableGreater(e *emitter) string {
+	return e.op("Relu", nil, e.op("Sign", nil, portableBinary("Sub")(e)))
+}
+
+func portableConv2D(e *emitter) string {
+	if p := e.node.Attrs.Pad; p[0] != p[1] {
+		return e.notPortable("padding %v differs between height and width", p)
+	}
+	return lowerConv2D(e)
+}

@@ -1,0 +1,189 @@
+package export
+
+import (
+	"slices"
+
+	"github.com/miplc/miplc/export/onnxpb"
+	"github.com/miplc/miplc/graph"
+)
+
+func portableMatMul(e *emitter) string { return e.op("MatMul", nil, e.in(0), e.in(1)) }
+
+func portableTranspose(e *emitter) string {
+	if len(e.node.Shape) < 2 {
+		return e.in(0)
+	}
+	return lowerTranspose(e)
+}
+
+func portableReshape(e *emitter) string { return e.reshaped(e.in(0), e.shape(0), e.want()) }
+
+// portableExpand stretches a matrix by multiplying with ones.
+func portableExpand(e *emitter) string {
+	from, to := e.shape(0), e.want()
+	if from.Equal(to) {
+		return e.in(0)
+	}
+	if len(from) != 2 || len(to) != 2 {
+		return e.notPortable("no stretching of %v to %v", from, to)
+	}
+	v := e.in(0)
+	if from[1] != to[1] {
+		v = e.op("MatMul", nil, v, e.ones(1, to[1]))
+	}
+	if from[0] != to[0] {
+		v = e.op("MatMul", nil, e.ones(to[0], 1), v)
+	}
+	return v
+}
+
+// portableSum adds up by multiplying with ones.
+func portableSum(e *emitter) string {
+	x, s := e.in(0), e.shape(0)
+	lead, rest := e.reduced()
+	if len(s) > 2 {
+		n, ok := tail(s)
+		if !ok || rest == some {
+			return e.notPortable("no Sum of %v over %v", s, e.node.Attrs.Axes)
+		}
+		m := graph.Shape{s[0], graph.Dim(n)}
+		x, s = e.reshaped(x, s, m), m
+	}
+	if rest == all {
+		x = e.op("MatMul", nil, x, e.ones(s[1], 1))
+		s = graph.Shape{s[0], 1}
+	}
+	if lead {
+		x = e.op("MatMul", nil, e.ones(1, s[0]), x)
+		s = graph.Shape{1, s[1]}
+	}
+	return e.reshaped(x, s, e.want())
+}
+
+// How many of the axes after the first are reduced. Axes of extent 1 count
+// either way.
+const (
+	none = iota
+	some
+	all
+)
+
+// reduced says what Sum or Max does with the padded input: whether it reduces
+// the first axis, and how many of the others.
+func (e *emitter) reduced() (lead bool, rest int) {
+	s := e.shape(0)
+	shift := len(s) - len(e.node.In[0].Shape)
+	hit, kept := 0, 0
+	for i, d := range s {
+		in := slices.Contains(e.node.Attrs.Axes, i-shift)
+		switch {
+		case i == 0:
+			lead = in
+		case d == 1:
+		case in:
+			hit++
+		default:
+			kept++
+		}
+	}
+	switch {
+	case hit == 0:
+		return lead, none
+	case kept == 0:
+		return lead, all
+	}
+	return lead, some
+}
+
+// portableMax slides one window over all columns: onnx-go has no ReduceMax.
+func portableMax(e *emitter) string {
+	x, s := e.in(0), e.shape(0)
+	lead, rest := e.reduced()
+	n, ok := tail(s)
+	if rest == some || !ok && rest == all || lead && symbolic(s[0]) || lead && !ok {
+		return e.notPortable("no Max of %v over %v", s, e.node.Attrs.Axes)
+	}
+	if !ok { // nothing of more than one element is reduced
+		return e.reshaped(x, s, e.want())
+	}
+	m := graph.Shape{s[0], graph.Dim(n)}
+	x = e.reshaped(x, s, m)
+	if rest == all {
+		x, m = e.rowMax(x, m), graph.Shape{m[0], 1}
+	}
+	if lead && m[0] > 1 {
+		t := turnedShape(m)
+		x, m = e.turned(e.rowMax(e.turned(x), t)), graph.Shape{1, m[1]}
+	}
+	return e.reshaped(x, m, e.want())
+}
+
+// rowMax gives the maximum of each row of a matrix, as a column.
+func (e *emitter) rowMax(x string, s graph.Shape) string {
+	if s[1] == 1 {
+		return x
+	}
+	image := e.reshaped(x, s, graph.Shape{s[0], 1, 1, s[1]})
+	top := e.op("MaxPool", attrs(attrInts("kernel_shape", 1, int64(s[1])), attrInts("strides", 1, 1)), image)
+	return e.reshaped(top, graph.Shape{s[0], 1, 1, 1}, graph.Shape{s[0], 1})
+}
+
+func portableConcat(e *emitter) string {
+	return e.concat(e.node.Attrs.Axis + len(e.want()) - len(e.node.Shape))
+}
+
+// portableSlice picks rows or columns by multiplying with a matrix of zeros
+// and ones.
+func portableSlice(e *emitter) string {
+	a := &e.node.Attrs
+	return e.moved(a.End-a.Start, func(from int) int { return from - a.Start })
+}
+
+func portablePad(e *emitter) string {
+	a := &e.node.Attrs
+	return e.moved(int(e.node.Shape[a.Axis]), func(from int) int { return from + a.Start })
+}
+
+// moved gives the matrix in which index i of the axis stands at to(i), if that
+// lies between 0 and extent.
+func (e *emitter) moved(extent int, to func(i int) int) string {
+	s := e.shape(0)
+	axis := e.node.Attrs.Axis + len(s) - len(e.node.Shape)
+	old := int(s[axis])
+	if len(s) != 2 || old*extent > maxSelection {
+		return e.notPortable("no part of axis %d of %v", e.node.Attrs.Axis, e.node.In[0].Shape)
+	}
+	pick := make([]float32, old*extent)
+	for i := range old {
+		if j := to(i); j >= 0 && j < extent {
+			if axis == 1 {
+				pick[i*extent+j] = 1
+			} else {
+				pick[j*old+i] = 1
+			}
+		}
+	}
+	name := e.unique(e.base + ".pick")
+	if axis == 1 {
+		return e.op("MatMul", nil, e.in(0), e.initializer(onnxpb.FloatTensor(name, []int64{int64(old), int64(extent)}, pick)))
+	}
+	return e.op("MatMul", nil, e.initializer(onnxpb.FloatTensor(name, []int64{int64(extent), int64(old)}, pick)), e.in(0))
+}
+
+func portableSoftmax(e *emitter) string {
+	if len(e.want()) != 2 {
+		return e.notPortable("only for matrices, not %v", e.want())
+	}
+	return e.op("Softmax", attrs(attrInt("axis", 1)), e.in(0))
+}
+
+// portableLogSoftmax is x - max - log(sum(exp(x - max))).
+func portableLogSoftmax(e *emitter) string {
+	s := e.want()
+	if len(s) != 2 || symbolic(s[1]) {
+		return e.notPortable("only for matrices with a constant number of columns, not %v", s)
+	}
+	low := e.op("Sub", nil, e.in(0), e.rowMax(e.in(0), s))
+	sum := e.op("MatMul", nil, e.op("Exp", nil, low), e.ones(s[1], 1))
+	return e.op("Sub", nil, low, e.op("Log", nil, sum))
+}

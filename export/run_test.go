@@ -1,0 +1,207 @@
+package export_test
+
+import (
+	"fmt"
+	"math"
+	"sync"
+	"testing"
+
+	"github.com/miplc/miplc/export/onnxpb"
+	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/runtime/ortlib/ortest"
+	"github.com/owulveryck/onnx-go"
+	"github.com/owulveryck/onnx-go/backend/x/gorgonnx"
+	ort "github.com/yalue/onnxruntime_go"
+	"gorgonia.org/tensor"
+)
+
+var ortOnce sync.Once
+
+// runORT feeds the tensors by input name to a fresh session and returns every
+// float output (and int outputs as floats).
+func runORT(t testing.TB, m *onnxpb.ModelProto, feed map[string]*graph.Tensor) map[string]*graph.Tensor {
+	t.Helper()
+	out, err := tryORT(t, m, feed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func tryORT(t testing.TB, m *onnxpb.ModelProto, feed map[string]*graph.Tensor) (map[string]*graph.Tensor, error) {
+	t.Helper()
+	library := ortest.Library(t)
+	ortOnce.Do(func() {
+		ort.SetSharedLibraryPath(library)
+		if err := ort.InitializeEnvironment(ort.WithLogLevelError()); err != nil {
+			t.Fatal(err)
+		}
+	})
+	data, err := onnxpb.Marshal(m)
+	if err != nil {
+		return nil, err
+	}
+	var names, outputs []string
+	var inputs []ort.Value
+	for _, in := range m.Graph.Input {
+		x, ok := feed[in.Name]
+		if !ok {
+			return nil, fmt.Errorf("no value for input %q", in.Name)
+		}
+		v, err := ortValue(x)
+		if err != nil {
+			return nil, err
+		}
+		defer v.Destroy()
+		names, inputs = append(names, in.Name), append(inputs, v)
+	}
+	for _, o := range m.Graph.Output {
+		outputs = append(outputs, o.Name)
+	}
+	s, err := ort.NewDynamicAdvancedSessionWithONNXData(data, names, outputs, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Destroy()
+	values := make([]ort.Value, len(outputs))
+	if err := s.Run(inputs, values); err != nil {
+		return nil, err
+	}
+	result := map[string]*graph.Tensor{}
+	for i, v := range values {
+		defer v.Destroy()
+		result[outputs[i]] = fromORT(v)
+	}
+	return result, nil
+}
+
+func ortValue(x *graph.Tensor) (ort.Value, error) {
+	shape := make(ort.Shape, len(x.Shape))
+	for i, d := range x.Shape {
+		shape[i] = int64(d)
+	}
+	if x.Ints != nil {
+		v := make([]int64, len(x.Ints))
+		for i, k := range x.Ints {
+			v[i] = int64(k)
+		}
+		return ort.NewTensor(shape, v)
+	}
+	if len(shape) == 0 {
+		return ort.NewScalar(float32(x.Data[0]))
+	}
+	return ort.NewTensor(shape, singles(x.Data))
+}
+
+func fromORT(v ort.Value) *graph.Tensor {
+	out := &graph.Tensor{}
+	for _, d := range v.GetShape() {
+		out.Shape = append(out.Shape, int(d))
+	}
+	switch v := v.(type) {
+	case *ort.Tensor[float32]:
+		out.Data = doubles(v.GetData())
+	case *ort.Scalar[float32]:
+		out.Data = []float64{float64(v.GetData())}
+	case *ort.Tensor[int64]:
+		for _, k := range v.GetData() {
+			out.Data = append(out.Data, float64(k))
+		}
+	}
+	return out
+}
+
+// runONNXGo does the same with onnx-go.
+func runONNXGo(t testing.TB, m *onnxpb.ModelProto, feed map[string]*graph.Tensor) map[string]*graph.Tensor {
+	t.Helper()
+	out, err := tryONNXGo(m, feed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func tryONNXGo(m *onnxpb.ModelProto, feed map[string]*graph.Tensor) (out map[string]*graph.Tensor, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("onnx-go panics: %v", p)
+		}
+	}()
+	data, err := onnxpb.Marshal(m)
+	if err != nil {
+		return nil, err
+	}
+	backend := gorgonnx.NewGraph()
+	model := onnx.NewModel(backend)
+	if err := model.UnmarshalBinary(data); err != nil {
+		return nil, err
+	}
+	for i, in := range m.Graph.Input {
+		x, ok := feed[in.Name]
+		if !ok {
+			return nil, fmt.Errorf("no value for input %q", in.Name)
+		}
+		shape := x.Shape
+		for len(shape) < 2 {
+			shape = append([]int{1}, shape...)
+		}
+		if err := model.SetInput(i, tensor.New(tensor.WithShape(shape...), tensor.WithBacking(singles(x.Data)))); err != nil {
+			return nil, err
+		}
+	}
+	if err := backend.Run(); err != nil {
+		return nil, fmt.Errorf("onnx-go: %w", err)
+	}
+	values, err := model.GetOutputTensors()
+	if err != nil {
+		return nil, err
+	}
+	out = map[string]*graph.Tensor{}
+	for i, o := range m.Graph.Output {
+		dense := values[i].(*tensor.Dense)
+		if dense.RequiresIterator() {
+			dense = dense.Materialize().(*tensor.Dense)
+		}
+		flat, ok := dense.Data().([]float32)
+		if !ok {
+			flat = []float32{dense.Data().(float32)}
+		}
+		out[o.Name] = &graph.Tensor{Shape: dense.Shape(), Data: doubles(flat)}
+	}
+	return out, nil
+}
+
+func singles(v []float64) []float32 {
+	out := make([]float32, len(v))
+	for i, x := range v {
+		out[i] = float32(x)
+	}
+	return out
+}
+
+func doubles(v []float32) []float64 {
+	out := make([]float64, len(v))
+	for i, x := range v {
+		out[i] = float64(x)
+	}
+	return out
+}
+
+// near compares outputs with the reference: absolute below 1, relative above.
+func near(what string, got, want *graph.Tensor, tol float64) error {
+	if got == nil {
+		return fmt.Errorf("%s: missing", what)
+	}
+	if len(got.Data) != len(want.Data) {
+		return fmt.Errorf("%s: shape %v, want %v", what, got.Shape, want.Shape)
+	}
+	for i := range want.Data {
+		d := math.Abs(got.Data[i] - want.Data[i])
+		if !(d <= tol*max(1, math.Abs(want.Data[i]))) {
+			return fmt.Errorf("%s: number %d is %v, want %v\ngot  %v\nwant %v", what, i, got.Data[i], want.Data[i], head(got.Data), head(want.Data))
+		}
+	}
+	return nil
+}
+
+func head(v []float64) []float64 { return v[:min(len(v), 24)] }
