@@ -1,0 +1,209 @@
+package compile
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/specs"
+)
+
+// blocks lowers the named blocks in order. It reports false after an error:
+// what follows would only repeat it.
+func (l *lowering) blocks() bool {
+	for i := range l.spec.Model.Blocks {
+		blk := &l.spec.Model.Blocks[i]
+		l.b.At(blk.Kind.Pos)
+		before := len(l.errs)
+		l.block(blk)
+		if err := l.b.Err(); err != nil && len(l.errs) == before {
+			l.errs.AddError(blk.Kind.Pos, fmt.Errorf("block %s: %w", blk.Kind.V, err))
+		}
+		if len(l.errs) > before {
+			return false
+		}
+	}
+	return true
+}
+
+func (l *lowering) block(blk *specs.Block) {
+	b, h := l.b, l.env["H"]
+	switch blk.Kind.V {
+	case "conv2d":
+		l.conv2d(blk)
+	case "maxpool2d":
+		k, s := blk.Args["kernel"].Int, blk.Args["stride"].Int
+		if s == 0 {
+			s = k
+		}
+		l.env["H"] = b.MaxPool2D(h, [2]int{k, k}, [2]int{s, s})
+	case "flatten":
+		l.env["H"] = b.Reshape(h, graph.Shape{h.Shape[0], graph.Dim(rowVolume(h.Shape))})
+	case "dense":
+		if l.wantRows(blk, h) {
+			l.env["H"] = l.dense(l.numbered("dense"), h, blk.Args["units"].Int)
+		}
+	case "relu":
+		l.env["H"] = b.Relu(h)
+	case "tanh":
+		l.env["H"] = b.Tanh(h)
+	case "sigmoid":
+		l.env["H"] = b.Sigmoid(h)
+	case "softplus":
+		l.env["H"] = b.Softplus(h)
+	case "dropout":
+		l.dropout(blk)
+	case "attention":
+		l.attention(blk)
+	case "pool":
+		l.pool(blk)
+	case "classifier":
+		l.classifier(blk)
+	default:
+		l.errs.Add(diag.Errorf(blk.Kind.Pos, "unknown block %q", blk.Kind.V))
+	}
+}
+
+// numbered names the next block of a kind: conv1, conv2, ...
+func (l *lowering) numbered(kind string) string {
+	l.counts[kind]++
+	return fmt.Sprintf("%s%d", kind, l.counts[kind])
+}
+
+func (l *lowering) wantRows(blk *specs.Block, h *graph.Node) bool {
+	if len(h.Shape) == 2 {
+		return true
+	}
+	l.errs.Add(diag.Errorf(blk.Kind.Pos, "block %s needs one row of features per instance, it gets %v", blk.Kind.V, h.Shape).
+		WithNote("put a flatten block before it"))
+	return false
+}
+
+// fanIn is PyTorch's default start of linear and convolution layers, weights
+// and biases alike: uniform in +-1/sqrt(fan in).
+func fanIn(n int) Init { return Init{Kind: "uniform", Scale: 1 / math.Sqrt(float64(n))} }
+
+// dense is x W + b with W [in, out].
+func (l *lowering) dense(name string, x *graph.Node, units int) *graph.Node {
+	in := int(x.Shape[1])
+	return l.affine(x, l.param(name+".weight", fanIn(in), in, units), l.param(name+".bias", fanIn(in), units))
+}
+
+func (l *lowering) affine(x, w, bias *graph.Node) *graph.Node {
+	return l.b.Add(l.b.MatMul(x, w), bias)
+}
+
+func (l *lowering) conv2d(blk *specs.Block) {
+	b, h := l.b, l.env["H"]
+	if len(h.Shape) != 4 {
+		l.errs.Add(diag.Errorf(blk.Kind.Pos, "conv2d needs images [N, channels, height, width], it gets %v", h.Shape).
+			WithNote("give the shape of one image in data.shape, e.g. shape: [1, 28, 28]"))
+		return
+	}
+	out, k, s, pad := blk.Args["channels"].Int, blk.Args["kernel"].Int, blk.Args["stride"].Int, blk.Args["pad"].Int
+	in := int(h.Shape[1])
+	name := l.numbered("conv")
+	w := l.param(name+".weight", fanIn(in*k*k), out, in, k, k)
+	bias := l.param(name+".bias", fanIn(in*k*k), out)
+	y := b.Conv2D(h, w, [2]int{s, s}, [2]int{pad, pad})
+	l.env["H"] = b.Add(y, b.Reshape(bias, graph.Shape{1, graph.Dim(out), 1, 1}))
+}
+
+func (l *lowering) dropout(blk *specs.Block) {
+	name, rate := l.numbered("dropout"), blk.Args["rate"].Float
+	if !l.training || rate == 0 {
+		return
+	}
+	h := l.env["H"]
+	mask := Mask{Name: name + ".mask", Shape: h.Shape.Clone(), Drop: rate}
+	l.masks = append(l.masks, mask)
+	l.env["H"] = l.b.Mul(h, l.b.Input(mask.Name, graph.Float, mask.Shape))
+}
+
+// attention scores every instance (paper Eq. 2): a = sigmoid(s), with s from
+// gated features. Its logarithm is -softplus(-s), exact for any s.
+func (l *lowering) attention(blk *specs.Block) {
+	b, h := l.b, l.env["H"]
+	if !l.wantRows(blk, h) {
+		return
+	}
+	width := blk.Args["width"].Int
+	if width == 0 {
+		width = l.prog.Signature.Classes
+	}
+	in := int(h.Shape[1])
+	v := l.affine(h, l.param("Wv", fanIn(in), in, width), l.param("bv", fanIn(in), width))
+	u := v // the authors' program uses one pair of weights for both gates
+	if blk.Args["gates"].Str == "separate" {
+		u = l.affine(h, l.param("Wu", fanIn(in), in, width), l.param("bu", fanIn(in), width))
+	}
+	gated := b.Mul(b.Tanh(v), b.Sigmoid(u))
+	var s *graph.Node
+	if blk.Args["scorer"].Str == "mlp" {
+		m := blk.Args["hidden"].Int
+		hidden := b.Relu(l.affine(gated, l.param("W1", fanIn(width), width, m), l.param("b1", fanIn(width), m)))
+		s = l.affine(hidden, l.param("W2", fanIn(m), m, 1), l.param("b2", fanIn(m), 1))
+	} else {
+		s = b.MatMul(gated, l.param("W", fanIn(width), width, 1))
+	}
+	loga := b.Neg(b.Softplus(b.Neg(s)))
+	l.env["s"], l.env["loga"], l.env["a"] = s, loga, b.Exp(loga)
+}
+
+// pool turns the instances of a bag into its embedding z [B, h].
+func (l *lowering) pool(blk *specs.Block) {
+	b, h := l.b, l.env["H"]
+	if !l.wantRows(blk, h) {
+		return
+	}
+	var z *graph.Node
+	switch blk.Args["kind"].Str {
+	case "attention": // Eq. 3: a / sum(a) is the softmax of log a
+		z = b.SegmentSum(b.Mul(b.SegmentSoftmax(l.env["loga"], l.bagOf), h), l.bagOf)
+	case "mean":
+		z = l.bagMean(h)
+	case "max":
+		z = b.SegmentMax(h, l.bagOf)
+	case "maxmin":
+		z = b.Concat(1, b.SegmentMax(h, l.bagOf), l.bagMin(h))
+	}
+	l.env["z"] = z
+	l.pooled = true
+}
+
+func (l *lowering) bagMin(x *graph.Node) *graph.Node {
+	return l.b.Neg(l.b.SegmentMax(l.b.Neg(x), l.bagOf))
+}
+
+func (l *lowering) bagMean(x *graph.Node) *graph.Node {
+	ones := graph.Shape{graph.N}
+	for range x.Shape[1:] {
+		ones = append(ones, 1)
+	}
+	return l.b.Div(l.b.SegmentSum(x, l.bagOf), l.b.SegmentSum(l.b.Fill(1, ones), l.bagOf))
+}
+
+// classifier gives class probabilities from the bag embedding.
+func (l *lowering) classifier(blk *specs.Block) {
+	b, z := l.b, l.env["z"]
+	in, k := int(z.Shape[1]), l.prog.Signature.Classes
+	logits := l.affine(z, l.param("Wc", fanIn(in), in, k), l.param("bc", fanIn(in), k))
+	l.env["logits"] = logits
+	q := logits
+	if blk.Args["link"].Str == "bounded_sigmoid" {
+		q = b.Sigmoid(logits)
+		if eps := blk.Args["epsilon"].Float; l.training {
+			q = b.Clamp(q, eps, 1-eps)
+		}
+	}
+	l.env["p"], l.env["logp"] = b.Softmax(q), b.LogSoftmax(q)
+}
+
+func rowVolume(s graph.Shape) int {
+	n := 1
+	for _, d := range s[1:] {
+		n *= int(d)
+	}
+	return n
+}

@@ -1,0 +1,260 @@
+package compile_test
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/specs"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// signature is what the data set of a shipped spec looks like.
+func signature(s *specs.Spec) compile.Signature {
+	if len(s.Data.Shape.V) > 0 {
+		return compile.Signature{Instance: s.Data.Shape.V, Classes: 5}
+	}
+	return compile.Signature{Instance: []int{38}, Classes: 13}
+}
+
+func load(t *testing.T, name string) *compile.Program {
+	t.Helper()
+	spec, err := specs.Load(name, specs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := compile.Compile(spec, signature(spec))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func parse(t *testing.T, src string) (*compile.Program, error) {
+	t.Helper()
+	spec, err := specs.Parse("test.yaml", []byte(src), specs.Options{})
+	if err != nil {
+		t.Fatalf("the spec should be readable: %v", err)
+	}
+	return compile.Compile(spec, compile.Signature{Instance: []int{7}, Classes: 5})
+}
+
+func TestShippedSpecsGolden(t *testing.T) {
+	for _, name := range specs.Names() {
+		t.Run(name, func(t *testing.T) {
+			p := load(t, name)
+			var text strings.Builder
+			for _, q := range p.Params {
+				fmt.Fprintf(&text, "param %s %v %s %.6g\n", q.Name, q.Shape, q.Init.Kind, q.Init.Scale)
+			}
+			for _, m := range p.Masks {
+				fmt.Fprintf(&text, "mask %s %v %g\n", m.Name, m.Shape, m.Drop)
+			}
+			text.WriteString(p.Train.Text() + p.Infer.Text())
+			file := filepath.Join("testdata", name+".golden")
+			if *update {
+				if err := os.WriteFile(file, []byte(text.String()), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text.String() != string(want) {
+				t.Errorf("graphs of %s differ from %s; run go test ./compile -update and look at the difference", name, file)
+			}
+		})
+	}
+}
+
+// randomEnv feeds a program with bags of the given sizes.
+func randomEnv(p *compile.Program, g *graph.Graph, sizes []int) graph.Env {
+	rng := rand.New(rand.NewPCG(7, 7))
+	n := 0
+	var bagOf []int
+	for b, size := range sizes {
+		n += size
+		for range size {
+			bagOf = append(bagOf, b)
+		}
+	}
+	env := graph.Env{N: n, B: len(sizes), Values: map[string]*graph.Tensor{}}
+	k := p.Signature.Classes
+	for _, node := range append(g.ByOp(graph.OpInput), g.ByOp(graph.OpParam)...) {
+		shape := node.Shape.Concrete(n, len(sizes))
+		size := 1
+		for _, e := range shape {
+			size *= e
+		}
+		v := &graph.Tensor{Shape: shape, Data: make([]float64, size)}
+		switch node.Name {
+		case compile.InBagOf:
+			v.Data, v.Ints = nil, bagOf
+		case compile.InCandidates, compile.InWeights:
+			for i := range v.Data {
+				if i%k == (i/k)%k || i%k == (i/k+1)%k {
+					v.Data[i] = 1
+					if node.Name == compile.InWeights {
+						v.Data[i] = 0.5
+					}
+				}
+			}
+		case compile.InLambda:
+			v.Data[0] = 0.25
+		case compile.ParamStd:
+			for i := range v.Data {
+				v.Data[i] = 1 + rng.Float64()
+			}
+		default:
+			for i := range v.Data {
+				v.Data[i] = rng.NormFloat64()
+			}
+		}
+		env.Values[node.Name] = v
+	}
+	return env
+}
+
+func TestEquationsGiveTheNumbersOfTheBlocks(t *testing.T) {
+	blocks, equations := load(t, "demipl"), load(t, "demipl-equations")
+	env := randomEnv(blocks, blocks.Train, []int{3, 1, 5})
+	want, err := graph.Eval(blocks.Train, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := graph.Eval(equations.Train, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]string{"loss.disambiguation": "loss.label", "loss.attention": "loss.score"}
+	for name, w := range want {
+		g := got[name]
+		if other := names[name]; other != "" {
+			g = got[other]
+		}
+		for i := range w.Data {
+			if math.Abs(w.Data[i]-g.Data[i]) > 1e-12 {
+				t.Fatalf("%s[%d]: blocks %v, equations %v", name, i, w.Data[i], g.Data[i])
+			}
+		}
+	}
+}
+
+// TestPaperFormula holds the paper's reading to Eq. 2 to 8 written out here.
+func TestPaperFormula(t *testing.T) {
+	p := load(t, "demipl")
+	sizes := []int{4, 2}
+	env := randomEnv(p, p.Train, sizes)
+	out, err := graph.Eval(p.Train, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := func(name string) []float64 { return env.Values[name].Data }
+	d, k := 38, 13
+	sigm := func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+	at, attention, disambiguation := 0, 0.0, 0.0
+	for bag, size := range sizes {
+		z, sum := make([]float64, d), 0.0
+		for j := at; j < at+size; j++ {
+			h, s := v("instances")[j*d:(j+1)*d], 0.0
+			for c := range k {
+				gv, gu := v("bv")[c], v("bu")[c]
+				for i := range d {
+					gv += h[i] * v("Wv")[i*k+c]
+					gu += h[i] * v("Wu")[i*k+c]
+				}
+				s += math.Tanh(gv) * sigm(gu) * v("W")[c]
+			}
+			a := sigm(s)
+			if diff := math.Abs(a - out["attention"].Data[j]); diff > 1e-12 {
+				t.Fatalf("attention score of instance %d differs by %g", j, diff)
+			}
+			attention -= a * math.Log(a)
+			sum += a
+			for i := range d {
+				z[i] += a * h[i]
+			}
+		}
+		at += size
+		f, total := make([]float64, k), 0.0
+		for c := range k {
+			f[c] = v("bc")[c]
+			for i := range d {
+				f[c] += z[i] / sum * v("Wc")[i*k+c]
+			}
+			total += math.Exp(f[c])
+		}
+		candidates := 0.0
+		for c := range k {
+			candidates += math.Exp(f[c]) / total * v("candidates")[bag*k+c]
+		}
+		for c := range k {
+			prob := math.Exp(f[c]) / total
+			w := 0.25*v("weights")[bag*k+c] + 0.75*prob*v("candidates")[bag*k+c]/candidates
+			if diff := math.Abs(w - out["new_weights"].Data[bag*k+c]); diff > 1e-12 {
+				t.Fatalf("label weight of bag %d, class %d differs by %g", bag, c, diff)
+			}
+			disambiguation -= w * math.Log(prob)
+		}
+	}
+	want := map[string]float64{"loss.attention": attention / 2, "loss.disambiguation": disambiguation / 2,
+		"loss": disambiguation/2 + 0.001*attention/2}
+	for name, w := range want {
+		if diff := math.Abs(w - out[name].Data[0]); diff > 1e-12 {
+			t.Errorf("%s is %v, by hand %v", name, out[name].Data[0], w)
+		}
+	}
+}
+
+func TestShapeErrorsAtTheirPlace(t *testing.T) {
+	const head = "name: t\nmodel:\n"
+	cases := []struct{ name, src, want string }{
+		{"conv2d on features", head + "  blocks:\n    - conv2d: {channels: 2, kernel: 3}\n    - flatten\n    - attention\n    - pool: attention\n    - classifier\n",
+			"test.yaml:4:7: conv2d needs images"},
+		{"product", head + "  params:\n    A: {shape: [k, 3]}\n  let:\n    s: matmul(X, A)\n    a: sigmoid(sum(s, 1))\n    p: softmax(bag_sum(X))\n  attention: a\n  probabilities: p\n",
+			"test.yaml:6:8: MatMul: inner extents differ"},
+		{"two errors", head + "  params:\n    A: {shape: [d, 3]}\n  let:\n    q: X + A\n    a: sigmoid(sum(X, 7))\n    p: softmax(bag_sum(q))\n  attention: a\n  probabilities: p\n",
+			"test.yaml:6:8: Add: shapes [N, 7] and [7, 3] do not fit together: N against 7\ntest.yaml:7:23: the axis must be"},
+		{"outputs", head + "  params:\n    A: {shape: [d, 3]}\n  let:\n    a: sigmoid(sum(X, 1))\n    p: softmax(bag_sum(matmul(X, A)))\n  attention: a\n  probabilities: p\n",
+			"test.yaml:9:18: probabilities must have the shape [B, 5], not [B, 3]"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := parse(t, c.src)
+			if err == nil || !strings.HasPrefix(err.Error(), c.want) {
+				t.Fatalf("got %v\nwant %v...", err, c.want)
+			}
+			var drawn strings.Builder
+			diag.Render(&drawn, err)
+			if !strings.Contains(drawn.String(), "^") {
+				t.Errorf("the place is not drawn:\n%s", drawn.String())
+			}
+		})
+	}
+}
+
+func TestSignatureOf(t *testing.T) {
+	spec, err := specs.Parse("s.yaml", []byte("extends: demipl-image\nname: s\ndata: {classes: 5}\n"), specs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sig, err := compile.SignatureOf(spec, []int{784}, 5); err != nil || fmt.Sprint(sig.Instance) != "[1 28 28]" {
+		t.Errorf("signature %v, error %v", sig, err)
+	}
+	if _, err := compile.SignatureOf(spec, []int{38}, 5); err == nil || !strings.Contains(err.Error(), "784") {
+		t.Errorf("wrong number of features: %v", err)
+	}
+	if _, err := compile.SignatureOf(spec, []int{784}, 4); err == nil || !strings.Contains(err.Error(), "data.classes is 5") {
+		t.Errorf("wrong number of classes: %v", err)
+	}
+}

@@ -1,0 +1,215 @@
+package compile
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/token"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/specs"
+)
+
+// equations declares the parameters of the spec and lowers its let lines. A
+// line with an error is reported once; lines that use it are passed over.
+func (l *lowering) equations() {
+	extents := l.extents()
+	for i := range l.spec.Model.Params {
+		l.declare(&l.spec.Model.Params[i], extents)
+	}
+	for i := range l.spec.Model.Let {
+		eq := &l.spec.Model.Let[i]
+		if n := l.equation(eq); n != nil {
+			l.env[eq.Name.V] = n
+		} else {
+			l.failed[eq.Name.V] = true
+		}
+	}
+}
+
+// extents are the names that parameter shapes may use.
+func (l *lowering) extents() map[string]int {
+	e := map[string]int{
+		"d": volume(l.prog.Signature.Instance),
+		"h": rowVolume(l.env["H"].Shape),
+		"k": l.prog.Signature.Classes,
+	}
+	for _, s := range l.spec.Model.Sizes {
+		e[s.Name.V] = s.V.V
+	}
+	return e
+}
+
+func (l *lowering) declare(p *specs.Param, extents map[string]int) {
+	extent := func(s specs.Str) int {
+		if n, err := strconv.Atoi(s.V); err == nil && n > 0 {
+			return n
+		}
+		if n, ok := extents[s.V]; ok {
+			return n
+		}
+		l.errs.Add(diag.Errorf(s.Pos, "unknown extent %q of parameter %s", s.V, p.Name.V))
+		return 0
+	}
+	shape := make([]int, len(p.Shape))
+	for i, s := range p.Shape {
+		if shape[i] = extent(s); shape[i] == 0 {
+			l.failed[p.Name.V] = true
+			return
+		}
+	}
+	init := Init{Kind: p.Init.V, Scale: p.Scale.V}
+	switch p.Init.V {
+	case "zeros":
+		init = Init{Kind: "constant", Scale: 0}
+	case "ones":
+		init = Init{Kind: "constant", Scale: 1}
+	case "fan_in":
+		fan := 1
+		if p.FanIn.V != "" {
+			fan = extent(p.FanIn)
+		} else if len(shape) > 0 {
+			fan = shape[0]
+		}
+		init = fanIn(max(fan, 1))
+	}
+	l.b.At(p.Name.Pos)
+	l.env[p.Name.V] = l.param(p.Name.V, init, shape...)
+}
+
+// equation lowers one expression; nil after an error (reported) or when it
+// uses a name whose definition failed.
+func (l *lowering) equation(eq *specs.Equation) *graph.Node {
+	e := &expression{lowering: l, eq: eq}
+	n, err := e.node(eq.Expr)
+	switch {
+	case err == nil:
+		return n
+	case errors.Is(err, errPoisoned):
+		return nil
+	}
+	l.errs.AddError(eq.Text.Pos, err)
+	return nil
+}
+
+// at makes a diagnostic for the bytes start to end of an equation.
+func (l *lowering) at(eq *specs.Equation, start, end int, text string) diag.Diagnostic {
+	d := diag.Diagnostic{Pos: eq.Text.Pos, Text: text, Width: max(end-start, 1)}
+	if eq.At != nil {
+		d.Pos = eq.At(start)
+	}
+	if eq.LineAt != nil {
+		d.Line = eq.LineAt(start)
+	}
+	return d
+}
+
+// errPoisoned marks the use of a name whose own definition was reported.
+var errPoisoned = errors.New("uses a definition with an error")
+
+// expression lowers the syntax tree of one equation.
+type expression struct {
+	*lowering
+	eq *specs.Equation
+}
+
+func (e *expression) errorf(x ast.Node, format string, args ...any) error {
+	return e.at(e.eq, int(x.Pos())-1, int(x.End())-1, fmt.Sprintf(format, args...))
+}
+
+// apply appends a node and reports a shape error at x.
+func (e *expression) apply(x ast.Node, op graph.Op, attrs graph.Attrs, in ...*graph.Node) (*graph.Node, error) {
+	e.b.At(e.at(e.eq, int(x.Pos())-1, 0, "").Pos)
+	n, err := e.b.Apply(op, attrs, in...)
+	if err != nil {
+		return nil, e.errorf(x, "%v", err)
+	}
+	return n, nil
+}
+
+func (e *expression) node(x ast.Expr) (*graph.Node, error) {
+	switch x := x.(type) {
+	case *ast.ParenExpr:
+		return e.node(x.X)
+	case *ast.BasicLit:
+		v, err := strconv.ParseFloat(x.Value, 64)
+		if err != nil || (x.Kind != token.INT && x.Kind != token.FLOAT) {
+			return nil, e.errorf(x, "%s is not a number", x.Value)
+		}
+		return e.b.Scalar(v), nil
+	case *ast.Ident:
+		return e.name(x)
+	case *ast.UnaryExpr:
+		return e.unary(x)
+	case *ast.BinaryExpr:
+		return e.binary(x)
+	case *ast.CallExpr:
+		return e.call(x)
+	}
+	return nil, e.errorf(x, "this kind of expression is not part of the language")
+}
+
+func (e *expression) name(x *ast.Ident) (*graph.Node, error) {
+	if e.failed[x.Name] {
+		return nil, errPoisoned
+	}
+	if n := e.env[x.Name]; n != nil {
+		return n, nil
+	}
+	d := e.at(e.eq, int(x.Pos())-1, int(x.End())-1, fmt.Sprintf("%s is not defined here", x.Name))
+	d.Suggestion = diag.Suggest(x.Name, slices.Sorted(maps.Keys(e.env)))
+	return nil, d
+}
+
+func (e *expression) unary(x *ast.UnaryExpr) (*graph.Node, error) {
+	n, err := e.node(x.X)
+	if err != nil {
+		return nil, err
+	}
+	switch x.Op {
+	case token.SUB:
+		return e.apply(x, graph.OpNeg, graph.Attrs{}, n)
+	case token.ADD:
+		return n, nil
+	}
+	return nil, e.errorf(x, "operator %v is not part of the language", x.Op)
+}
+
+func (e *expression) binary(x *ast.BinaryExpr) (*graph.Node, error) {
+	op, ok := map[token.Token]graph.Op{
+		token.ADD: graph.OpAdd, token.SUB: graph.OpSub, token.MUL: graph.OpMul, token.QUO: graph.OpDiv,
+	}[x.Op]
+	if !ok {
+		return nil, e.errorf(x, "operator %v is not part of the language", x.Op)
+	}
+	l, lerr := e.node(x.X)
+	r, rerr := e.node(x.Y)
+	if err := firstReported(lerr, rerr); err != nil {
+		return nil, err
+	}
+	return e.apply(x, op, graph.Attrs{}, l, r)
+}
+
+// firstReported joins errors, leaving out repeats of what was reported before.
+func firstReported(errs ...error) error {
+	var list diag.List
+	poisoned := false
+	for _, err := range errs {
+		if errors.Is(err, errPoisoned) {
+			poisoned = true
+		} else if err != nil {
+			list.AddError(diag.Pos{}, err)
+		}
+	}
+	if len(list) > 0 {
+		return list
+	}
+	if poisoned {
+		return errPoisoned
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package compile
+
+import (
+	"fmt"
+
+	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/graph"
+)
+
+// outsideCandidates pushes a logarithm so low that its exponential is zero in
+// float32 and float64 alike.
+const outsideCandidates = 1e30
+
+// losses adds the label weights of this epoch (Eq. 7), the loss terms (Eq. 4,
+// 5 or equations) and their weighted sum (Eq. 8).
+func (l *lowering) losses() {
+	next := l.newWeights()
+	if next == nil {
+		return
+	}
+	l.b.Output(OutWeights, next)
+	if l.spec.Weights.Order.V == "before_loss" {
+		l.env["w"] = next
+	}
+	var total *graph.Node
+	for i := range l.spec.Loss {
+		term := &l.spec.Loss[i]
+		l.b.At(term.Kind.Pos)
+		name, value := term.Kind.V, l.term(i)
+		if value == nil {
+			continue
+		}
+		if term.Kind.V == "equation" {
+			name = term.Name.V
+		}
+		l.b.Output(TermPrefix+name, value)
+		if term.Weight.V != 1 {
+			value = l.b.Mul(l.b.Scalar(term.Weight.V), value)
+		}
+		if total == nil {
+			total = value
+		} else {
+			total = l.b.Add(total, value)
+		}
+	}
+	if total == nil && len(l.errs) == 0 {
+		l.errs.Add(diag.Errorf(l.spec.Model.Pos, "there is nothing to train: the loss has no term"))
+		return
+	}
+	l.b.Output(OutLoss, total)
+}
+
+// newWeights is Eq. 7. The restricted share p_c / sum of p over the candidates
+// is taken as a softmax of log p over the candidates, which cannot be 0/0. No
+// gradient flows through the weights.
+func (l *lowering) newWeights() *graph.Node {
+	b := l.b
+	if eq := l.spec.Weights.Update; eq != nil {
+		saved := l.env["p"]
+		l.env["p"] = b.StopGrad(saved)
+		n := l.equation(eq)
+		l.env["p"] = saved
+		if n == nil {
+			return nil
+		}
+		want := graph.Shape{graph.B, graph.Dim(l.prog.Signature.Classes)}
+		full, err := graph.Broadcast(n.Shape, want)
+		if err != nil || !full.Equal(want) {
+			l.errs.Add(l.at(eq, 0, len(eq.Text.V), fmt.Sprintf("the label weights must have the shape %v, not %v", want, n.Shape)))
+			return nil
+		}
+		return b.StopGrad(b.Expand(n, want))
+	}
+	one := b.Scalar(1)
+	s, lambda := l.env["S"], l.env["lambda"]
+	outside := b.Mul(b.Sub(one, s), b.Scalar(outsideCandidates))
+	share := b.Softmax(b.Sub(l.env["logp"], outside))
+	return b.StopGrad(b.Add(b.Mul(lambda, l.env["w"]), b.Mul(b.Sub(one, lambda), share)))
+}
+
+// term is the unweighted value of a loss term, a scalar.
+func (l *lowering) term(i int) *graph.Node {
+	b, t := l.b, &l.spec.Loss[i]
+	switch t.Kind.V {
+	case "disambiguation": // Eq. 5 with the cross-entropy
+		return b.Neg(l.perBag(b.Mul(l.env["w"], l.env["logp"])))
+	case "attention": // Eq. 4
+		return b.Neg(l.perBag(b.Mul(l.env["a"], l.logOf(l.env["a"]))))
+	}
+	n := l.equation(&t.Equation)
+	if n != nil && len(n.Shape) > 0 {
+		l.errs.Add(l.at(&t.Equation, 0, len(t.Equation.Text.V), fmt.Sprintf("a loss term must be a single number, this has the shape %v", n.Shape)).
+			WithNote("take the mean or the sum of it"))
+		return nil
+	}
+	return n
+}
+
+// logOf is log x, taken from what x was made of where that is exact and x
+// itself may round to zero.
+func (l *lowering) logOf(x *graph.Node) *graph.Node {
+	b := l.b
+	switch x.Op {
+	case graph.OpExp:
+		return x.In[0]
+	case graph.OpSigmoid:
+		return b.Neg(b.Softplus(b.Neg(x.In[0])))
+	case graph.OpSoftmax:
+		return b.LogSoftmax(x.In[0])
+	}
+	return b.Log(x)
+}
+
+// perBag sums all elements and divides by the number of bags.
+func (l *lowering) perBag(x *graph.Node) *graph.Node {
+	return l.b.Div(l.sumAll(x), l.count(graph.B))
+}
+
+func (l *lowering) sumAll(x *graph.Node) *graph.Node {
+	axes := make([]int, len(x.Shape))
+	for i := range axes {
+		axes[i] = i
+	}
+	return l.b.Sum(x, false, axes...)
+}
+
+// count is the number of instances (N) or bags (B) as a scalar.
+func (l *lowering) count(d graph.Dim) *graph.Node {
+	return l.b.Sum(l.b.Fill(1, graph.Shape{d}), false, 0)
+}
