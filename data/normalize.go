@@ -26,7 +26,7 @@ func NewNormalization(d *Dataset, bags []int) *Normalization {
 				// Welford's update: exact for constants, stable for large means.
 				delta := float64(v) - mean[j]
 				mean[j] += delta / n
-				square[j] += delta * (float64(v) - mean[j])
+				square[j] += float64(delta * (float64(v) - mean[j])) // rounded: not fused on any machine
 			}
 		}
 	}

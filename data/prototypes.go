@@ -107,7 +107,7 @@ func randomDirections(r *rand.Rand, n, dim int, radius float64) [][]float32 {
 			norm = 0
 			for j := range x {
 				x[j] = r.NormFloat64()
-				norm += x[j] * x[j]
+				norm += float64(x[j] * x[j]) // rounded: no fused operation on any machine
 			}
 		}
 		out[i] = make([]float32, dim)

@@ -1,0 +1,89 @@
+package data
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/miplc/miplc/diag"
+)
+
+// IDX is an array of bytes in the format of the MNIST files: 28x28 images
+// [n, 28, 28], or labels [n].
+type IDX struct {
+	Shape []int
+	Bytes []uint8 // row-major
+}
+
+// maxIDXAxes bounds the axes of an array; images need 3, colour images 4.
+const maxIDXAxes = 8
+
+// OpenIDX reads an IDX file of unsigned bytes; one ending in .gz is unpacked.
+func OpenIDX(path string, o Options) (*IDX, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fileError(path, err)
+	}
+	defer f.Close()
+	var r io.Reader = bufio.NewReaderSize(f, 1<<16)
+	if strings.HasSuffix(strings.ToLower(path), ".gz") {
+		if r, err = gzip.NewReader(r); err != nil {
+			return nil, diag.Errorf(diag.Pos{File: path}, "not a gzip file, though its name says so: %v", cutShort(err))
+		}
+	}
+	x, err := readIDX(r, o)
+	if err != nil {
+		return nil, fileError(path, err)
+	}
+	return x, nil
+}
+
+func readIDX(r io.Reader, o Options) (*IDX, error) {
+	var start [4]byte
+	if _, err := io.ReadFull(r, start[:]); err != nil {
+		return nil, cutShort(err)
+	}
+	switch {
+	case start[0] == 0x1f && start[1] == 0x8b:
+		return nil, errors.New("a packed file; its name must end in .gz")
+	case start[0] != 0 || start[1] != 0:
+		return nil, fmt.Errorf("not an IDX file (wrong magic number %x)", start)
+	case start[2] != 0x08:
+		return nil, fmt.Errorf("elements of type %#02x are not read; only unsigned bytes (0x08) are", start[2])
+	case start[3] == 0 || start[3] > maxIDXAxes:
+		return nil, fmt.Errorf("%d axes are not read; 1 to %d are", start[3], maxIDXAxes)
+	}
+	x := &IDX{Shape: make([]int, start[3])}
+	for i := range x.Shape {
+		var b [4]byte
+		if _, err := io.ReadFull(r, b[:]); err != nil {
+			return nil, cutShort(err)
+		}
+		x.Shape[i] = int(binary.BigEndian.Uint32(b[:]))
+	}
+	n, ok := product(x.Shape)
+	if !ok || int64(n) > o.max() {
+		return nil, &tooLargeError{"the array", o.max()}
+	}
+	x.Bytes = make([]uint8, 0, min(n, 1<<20)) // grows with what is really there
+	buf := make([]byte, min(n, 1<<16))
+	for len(x.Bytes) < n {
+		part := buf[:min(len(buf), n-len(x.Bytes))]
+		if _, err := io.ReadFull(r, part); err != nil {
+			return nil, fmt.Errorf("the shape %v needs %d bytes: %w", x.Shape, n, cutShort(err))
+		}
+		x.Bytes = append(x.Bytes, part...)
+	}
+	switch more, err := io.ReadFull(r, start[:1]); {
+	case more > 0:
+		return nil, fmt.Errorf("more data than the shape %v needs", x.Shape)
+	case err != io.EOF:
+		return nil, cutShort(err) // a wrong checksum of the packed data shows only here
+	}
+	return x, nil
+}

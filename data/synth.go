@@ -1,0 +1,226 @@
+package data
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/stream"
+)
+
+// SynthOptions are the settings of a set that is drawn from labelled
+// instances. The zero value of a field means the default of the set, see
+// SynthDefaults.
+type SynthOptions struct {
+	Source    string   // folder of the data sets: holds mnist, fashion-mnist, mil/birdsong, mil/sival6
+	Bags      int      // bags in all, the same number for every class
+	R         int      // false positive labels per bag; -1 for none
+	Positives float64  // share of positive instances in a bag; at least one instance is positive
+	MinSize   int      // instances of the smallest bag
+	MaxSize   int      // instances of the largest bag
+	Classes   []string // classes, by the names or numbers of the source; the others give the negatives
+	Seed      uint64
+}
+
+// SynthSets names the sets that Synth draws.
+var SynthSets = []string{"mnist-mipl", "fmnist-mipl", "birdsong-mipl", "sival6-mipl"}
+
+// instancePool is what a set is drawn from.
+type instancePool struct {
+	shape     []int
+	classes   []string
+	positives [][]int              // for each class the numbers of its instances
+	negatives []int                // numbers of the instances of no class
+	instance  func(int, []float32) // writes the features of an instance
+}
+
+// synthSet is one entry of the table of sets.
+type synthSet struct {
+	defaults SynthOptions
+	pool     func(SynthOptions) (*instancePool, error)
+	draw     func(string, SynthOptions) (*Dataset, error) // for sets that are no mixtures
+}
+
+// synthSets holds the published sizes (paper, Table 1). The share of positive
+// instances is not published.
+var synthSets = map[string]synthSet{
+	"mnist-mipl": {
+		defaults: SynthOptions{Bags: 500, R: 1, Positives: 0.1, MinSize: 35, MaxSize: 48, Classes: []string{"0", "2", "4", "6", "8"}},
+		pool:     func(o SynthOptions) (*instancePool, error) { return imagePool(o, "mnist", digitNames) },
+	},
+	"fmnist-mipl": {
+		defaults: SynthOptions{Bags: 500, R: 1, Positives: 0.1, MinSize: 35, MaxSize: 48, Classes: []string{"0", "2", "4", "6", "8"}},
+		pool:     func(o SynthOptions) (*instancePool, error) { return imagePool(o, "fashion-mnist", garmentNames) },
+	},
+	"birdsong-mipl": {
+		defaults: SynthOptions{Bags: 1300, R: 1, Positives: 0.1, MinSize: 32, MaxSize: 42, Classes: birdNames},
+		pool:     birdsongPool,
+	},
+	"sival6-mipl": {
+		defaults: SynthOptions{Bags: 360, R: 1, Classes: []string{"4", "7", "10", "13", "16", "20"}},
+		draw:     drawSIVAL,
+	},
+}
+
+// SynthDefaults are the settings of a set where nothing else is asked for.
+func SynthDefaults(set string) (SynthOptions, error) {
+	s, ok := synthSets[set]
+	if !ok {
+		d := diag.Errorf(diag.Pos{}, "no set %q can be drawn; known are %s", set, strings.Join(SynthSets, ", "))
+		d.Suggestion = diag.Suggest(set, SynthSets)
+		return SynthOptions{}, d
+	}
+	return s.defaults, nil
+}
+
+// Synth draws a set of bags from labelled instances. Bag by bag, the class goes
+// round all classes; the size is uniform between MinSize and MaxSize; the
+// positive instances are drawn from those of the class and the others from the
+// negatives, without repetition within a bag; R false positive labels are drawn
+// uniformly from the other classes. The result is named after set and r, e.g.
+// mnist-mipl-r1, and depends on nothing but the source and the options.
+func Synth(set string, o SynthOptions) (*Dataset, error) {
+	defaults, err := SynthDefaults(set)
+	if err != nil {
+		return nil, err
+	}
+	o = o.orDefaults(defaults)
+	s := synthSets[set]
+	name := fmt.Sprintf("%s-r%d", set, o.R)
+	if err := o.check(name, s.draw == nil); err != nil {
+		return nil, err
+	}
+	if s.draw != nil {
+		return s.draw(name, o)
+	}
+	pool, err := s.pool(o)
+	if err != nil {
+		return nil, err
+	}
+	return drawBags(name, pool, o)
+}
+
+func (o SynthOptions) orDefaults(d SynthOptions) SynthOptions {
+	if o.Bags == 0 {
+		o.Bags = d.Bags
+	}
+	switch o.R {
+	case 0:
+		o.R = d.R
+	case -1:
+		o.R = 0
+	}
+	if o.Positives == 0 {
+		o.Positives = d.Positives
+	}
+	if o.MinSize == 0 {
+		o.MinSize = d.MinSize
+	}
+	if o.MaxSize == 0 {
+		o.MaxSize = d.MaxSize
+	}
+	if len(o.Classes) == 0 {
+		o.Classes = d.Classes
+	}
+	return o
+}
+
+// check looks at the options; sizes matter only for sets that are mixtures.
+func (o SynthOptions) check(name string, mixture bool) error {
+	var faults diag.List
+	k := len(o.Classes)
+	if k < 2 {
+		faults.Add(diag.Errorf(diag.Pos{}, "%d classes; at least 2 are needed", k))
+	}
+	if o.Bags < k || k > 0 && o.Bags%k != 0 {
+		faults.Add(diag.Errorf(diag.Pos{}, "%d bags cannot be the same number for each of %d classes", o.Bags, k))
+	}
+	positives, minSize, maxSize := o.Positives, o.MinSize, o.MaxSize
+	if !mixture {
+		positives, minSize, maxSize = 1, 1, 1
+	}
+	checkDraw(&faults, k, o.R, positives, minSize, maxSize)
+	for i := range faults {
+		faults[i].Pos.File = name
+	}
+	return faults.Err()
+}
+
+func drawBags(name string, pool *instancePool, o SynthOptions) (*Dataset, error) {
+	for c, members := range pool.positives {
+		if need := max(1, int(o.Positives*float64(o.MaxSize)+0.5)); len(members) < need {
+			return nil, diag.Errorf(diag.Pos{File: name}, "class %s has %d instances in the source, but a bag may need %d", pool.classes[c], len(members), need)
+		}
+	}
+	if len(pool.negatives) < o.MaxSize {
+		return nil, diag.Errorf(diag.Pos{File: name}, "the source has %d negative instances, but a bag may need %d", len(pool.negatives), o.MaxSize)
+	}
+	k := len(pool.classes)
+	d := newDrawing(name, pool.shape, o.Bags, k)
+	d.ClassNames = slices.Clone(pool.classes)
+	features := make([]float32, d.Dim())
+	for bag := range o.Bags {
+		r := stream.New(o.Seed, "bag", uint64(bag))
+		label := bag % k
+		positive := drawPositives(r, o.MinSize+r.IntN(o.MaxSize-o.MinSize+1), o.Positives)
+		fromClass, fromRest := newSampler(r, pool.positives[label]), newSampler(r, pool.negatives)
+		for _, p := range positive {
+			from := fromRest
+			if p {
+				from = fromClass
+			}
+			pool.instance(from.next(), features)
+			d.addInstance(features, label, p)
+		}
+		d.endBag(label, drawCandidates(r, label, k, o.R))
+	}
+	set := d.shuffled(stream.New(o.Seed, "order"))
+	return set, set.Validate(name)
+}
+
+// sampler draws from members without repetition.
+type sampler struct {
+	r       *rand.Rand
+	members []int
+	taken   map[int]bool
+}
+
+func newSampler(r *rand.Rand, members []int) *sampler {
+	return &sampler{r: r, members: members, taken: map[int]bool{}}
+}
+
+// next must not be called more often than there are members.
+func (s *sampler) next() int {
+	for {
+		if i := s.r.IntN(len(s.members)); !s.taken[i] {
+			s.taken[i] = true
+			return s.members[i]
+		}
+	}
+}
+
+// classNumbers finds the classes asked for among the names of the source; a
+// number stands for the class of that number, which counts from first.
+func classNumbers(asked, names []string, first int) ([]int, error) {
+	var out []int
+	for _, a := range asked {
+		i := slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(n, a) })
+		for c := range names {
+			if i < 0 && a == fmt.Sprint(c+first) {
+				i = c
+			}
+		}
+		if i < 0 {
+			d := diag.Errorf(diag.Pos{}, "the source has no class %q; it has %s", a, strings.Join(names, ", "))
+			d.Suggestion = diag.Suggest(a, names)
+			return nil, d
+		}
+		if slices.Contains(out, i) {
+			return nil, diag.Errorf(diag.Pos{}, "the class %q is asked for twice", a)
+		}
+		out = append(out, i)
+	}
+	return out, nil
+}

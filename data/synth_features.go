@@ -1,0 +1,166 @@
+package data
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/stream"
+)
+
+// birdNames are the species 1 to 13 of the Birdsong data (Briggs, Fern and
+// Raich 2012), as their banding codes.
+var birdNames = []string{"BRCR", "WIWR", "PSFL", "RBNU", "DEJU", "OSFL", "HETH",
+	"CBCH", "VATH", "HEWA", "SWTH", "HAFL", "WETA"}
+
+// birdsongPool reads mil/birdsong: segments with a species give the positives
+// of that species, segments without one the negatives. Segments of species
+// that are not asked for are left out.
+func birdsongPool(o SynthOptions) (*instancePool, error) {
+	classes, err := classNumbers(o.Classes, birdNames, 1)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(o.Source, "mil", "birdsong", "instances.csv.gz")
+	t, err := openLabelledCSV(path, "instance_label")
+	if err != nil {
+		return nil, err
+	}
+	p := &instancePool{shape: []int{t.features}, positives: make([][]int, len(classes))}
+	for _, c := range classes {
+		p.classes = append(p.classes, birdNames[c])
+	}
+	for i, label := range t.labels {
+		if label == 0 {
+			p.negatives = append(p.negatives, i)
+		} else if c := slices.Index(classes, label-1); c >= 0 {
+			p.positives[c] = append(p.positives[c], i)
+		}
+	}
+	p.instance = func(i int, to []float32) { copy(to, t.x[i*t.features:(i+1)*t.features]) }
+	return p, nil
+}
+
+// drawSIVAL keeps the bags of mil/sival6 as they are (60 images for each of six
+// objects, 31 or 32 segments of 30 features a bag) and draws the candidates
+// alone. Bags, Positives and sizes of the options change nothing but how many
+// bags of each class are kept.
+func drawSIVAL(name string, o SynthOptions) (*Dataset, error) {
+	classes, err := classNumbers(o.Classes, sivalNames, 0)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(o.Source, "mil", "sival6", "instances.csv.gz")
+	t, err := openLabelledCSV(path, "class")
+	if err != nil {
+		return nil, err
+	}
+	k := len(classes)
+	kept := make([]int, k)
+	d := newDrawing(name, []int{t.features}, o.Bags, k)
+	for _, c := range classes {
+		d.ClassNames = append(d.ClassNames, sivalNames[c])
+	}
+	for start := 0; start < len(t.bags); {
+		end := start
+		for end < len(t.bags) && t.bags[end] == t.bags[start] {
+			end++
+		}
+		label := slices.IndexFunc(classes, func(c int) bool { return sivalNames[c] == strconv.Itoa(t.labels[start]) })
+		if label >= 0 && kept[label] < o.Bags/k {
+			kept[label]++
+			d.Instances = append(d.Instances, t.x[start*t.features:end*t.features]...)
+			d.Offsets = append(d.Offsets, d.Offsets[len(d.Offsets)-1]+end-start)
+			d.Labels = append(d.Labels, label)
+			r := stream.New(o.Seed, "bag", uint64(t.bags[start]))
+			d.Candidates = append(d.Candidates, drawCandidates(r, label, k, o.R)...)
+		}
+		start = end
+	}
+	for c, n := range kept {
+		if n < o.Bags/k {
+			return nil, diag.Errorf(diag.Pos{File: path}, "class %s has %d bags in the source, %d are asked for", d.ClassNames[c], n, o.Bags/k)
+		}
+	}
+	set := d.shuffled(stream.New(o.Seed, "order"))
+	return set, set.Validate(name)
+}
+
+// sivalNames names the six classes of mil/sival6 by their numbers in SIVAL.
+var sivalNames = []string{"4", "7", "10", "13", "16", "20"}
+
+// labelledCSV is a table of instances: bag, label, features.
+type labelledCSV struct {
+	bags, labels []int
+	x            []float32 // [len(labels), features]
+	features     int
+}
+
+func openLabelledCSV(path, labelColumn string) (*labelledCSV, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, missingSource(path)
+	}
+	if err != nil {
+		return nil, fileError(path, err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(bufio.NewReader(f))
+	if err != nil {
+		return nil, diag.Errorf(diag.Pos{File: path}, "not a gzip file, though its name says so: %v", cutShort(err))
+	}
+	max := Options{}.max()
+	rows := csv.NewReader(&lineLimit{r: newBoundedReader(z, max, "the text", max)})
+	rows.ReuseRecord = true
+	t := &labelledCSV{}
+	if err := t.read(rows, labelColumn); err != nil {
+		return nil, diag.Errorf(diag.Pos{File: path, Line: len(t.labels) + 2}, "%v", cutShort(err))
+	}
+	return t, nil
+}
+
+func (t *labelledCSV) read(rows *csv.Reader, labelColumn string) error {
+	header, err := rows.Read()
+	if err != nil {
+		return fmt.Errorf("no header bag,%s,f1,...: %w", labelColumn, cutShort(err))
+	}
+	if len(header) < 3 || header[0] != "bag" || header[1] != labelColumn {
+		return fmt.Errorf("the header must be bag,%s,f1,...", labelColumn)
+	}
+	t.features = len(header) - 2
+	for {
+		row, err := rows.Read()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		bag, err := strconv.Atoi(row[0])
+		if err != nil {
+			return fmt.Errorf("the bag %q is not a whole number", row[0])
+		}
+		label, err := strconv.Atoi(row[1])
+		if err != nil {
+			return fmt.Errorf("the label %q is not a whole number", row[1])
+		}
+		for j, field := range row[2:] {
+			x, err := strconv.ParseFloat(field, 32)
+			if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+				return fmt.Errorf("feature %d is %q, not a finite number", j+1, field)
+			}
+			t.x = append(t.x, float32(x))
+		}
+		t.bags, t.labels = append(t.bags, bag), append(t.labels, label)
+	}
+}

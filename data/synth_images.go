@@ -1,0 +1,83 @@
+package data
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/miplc/miplc/diag"
+)
+
+var digitNames = []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}
+
+var garmentNames = []string{"T-shirt/top", "trouser", "pullover", "dress", "coat",
+	"sandal", "shirt", "sneaker", "bag", "ankle-boot"}
+
+// imagePool reads the 60,000 training images of MNIST or Fashion-MNIST. The
+// classes asked for give the positives, all others the negatives. Grey values
+// are divided by 255.
+func imagePool(o SynthOptions, folder string, names []string) (*instancePool, error) {
+	classes, err := classNumbers(o.Classes, names, 0)
+	if err != nil {
+		return nil, err
+	}
+	if len(classes) == len(names) {
+		return nil, diag.Errorf(diag.Pos{}, "all %d classes are asked for, which leaves none for the negative instances", len(names))
+	}
+	dir := filepath.Join(o.Source, folder)
+	images, err := openIDXBeside(dir, "train-images-idx3-ubyte")
+	if err != nil {
+		return nil, err
+	}
+	labels, err := openIDXBeside(dir, "train-labels-idx1-ubyte")
+	if err != nil {
+		return nil, err
+	}
+	pos := diag.Pos{File: dir}
+	if len(images.Shape) != 3 || len(labels.Shape) != 1 || images.Shape[0] != labels.Shape[0] {
+		return nil, diag.Errorf(pos, "images of the shape %v and labels of the shape %v do not fit; [n, height, width] and [n] are needed", images.Shape, labels.Shape)
+	}
+	h, w := images.Shape[1], images.Shape[2]
+	p := &instancePool{shape: []int{1, h, w}, positives: make([][]int, len(classes))}
+	place := map[int]int{} // class of the source -> class of the set
+	for i, c := range classes {
+		place[c] = i
+		p.classes = append(p.classes, names[c])
+	}
+	for i, label := range labels.Bytes {
+		if int(label) >= len(names) {
+			return nil, diag.Errorf(pos, "the label of image %d is %d; labels go up to %d", i+1, label, len(names)-1)
+		}
+		if c, ok := place[int(label)]; ok {
+			p.positives[c] = append(p.positives[c], i)
+		} else {
+			p.negatives = append(p.negatives, i)
+		}
+	}
+	p.instance = func(i int, to []float32) {
+		for j, grey := range images.Bytes[i*h*w : (i+1)*h*w] {
+			to[j] = float32(grey) / 255
+		}
+	}
+	return p, nil
+}
+
+// openIDXBeside reads the file packed or not, whichever is there.
+func openIDXBeside(dir, name string) (*IDX, error) {
+	for _, ending := range []string{".gz", ""} {
+		path := filepath.Join(dir, name+ending)
+		if _, err := os.Stat(path); err == nil {
+			return OpenIDX(path, Options{})
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, fileError(path, err)
+		}
+	}
+	return nil, missingSource(filepath.Join(dir, name+".gz"))
+}
+
+// missingSource says what a drawn set needs; the data are not shipped.
+func missingSource(path string) error {
+	return diag.Errorf(diag.Pos{File: path}, "there is no such file").
+		WithNote("the set is drawn from published data; give the folder that holds them (--data-dir, or MIPLC_DATA)")
+}

@@ -1,0 +1,194 @@
+package data
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestPrototypes(t *testing.T) {
+	d, err := Prototypes(DefaultPrototypes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Describe(d)
+	if s.Bags != 300 || s.Dim != 20 || s.Classes != 5 || s.MeanLabels != 2 || s.MinSize != 8 || s.MaxSize != 15 {
+		t.Errorf("drawn: %+v", s)
+	}
+	if math.Abs(s.PositiveShare-0.2) > 0.02 {
+		t.Errorf("%v of the instances are positive, want about 0.2", s.PositiveShare)
+	}
+	for _, c := range s.ByClass {
+		if c.Truth != 60 {
+			t.Errorf("class %s has %d bags, want 60", c.Name, c.Truth)
+		}
+	}
+	again, _ := Prototypes(DefaultPrototypes)
+	if again.Hash() != s.Hash {
+		t.Error("the same options give another set")
+	}
+	if want := goldenPrototypes; s.Hash != want {
+		t.Errorf("the set has the hash %s, want %s", s.Hash, want)
+	}
+	checkDrawn(t, d, 1, 0.2)
+}
+
+// checkDrawn checks what holds for every drawn set of mixed bags.
+func checkDrawn(t *testing.T, d *Dataset, r int, share float64) {
+	t.Helper()
+	for i := range d.Bags() {
+		n, positives := 0, 0
+		for _, s := range d.CandidateSet(i) {
+			n += int(s)
+		}
+		if n != r+1 {
+			t.Fatalf("bag %d has %d candidates, want %d", i+1, n, r+1)
+		}
+		for _, c := range d.InstLabels[d.Offsets[i]:d.Offsets[i+1]] {
+			if c >= 0 {
+				positives++
+			}
+			if c >= 0 && c != d.Labels[i] {
+				t.Fatalf("bag %d of class %d has an instance of class %d", i+1, d.Labels[i], c)
+			}
+		}
+		if want := max(1, int(math.Round(share*float64(d.Size(i))))); positives != want {
+			t.Fatalf("bag %d of %d instances has %d positive ones, want %d", i+1, d.Size(i), positives, want)
+		}
+	}
+}
+
+// False positive labels are uniform over the other classes.
+func TestFalsePositivesAreUniform(t *testing.T) {
+	o := DefaultPrototypes
+	o.Bags, o.Candidates, o.Features, o.MinSize, o.MaxSize = 4000, 2, 1, 1, 1
+	d, err := Prototypes(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var count [5][5]int
+	for i := range d.Bags() {
+		for c, s := range d.CandidateSet(i) {
+			count[d.Labels[i]][c] += int(s)
+		}
+	}
+	for label, row := range count {
+		for c, n := range row {
+			// 800 bags a class, each other label with probability 1/2: deviation 14.
+			if c != label && (n < 330 || n > 470) {
+				t.Errorf("label %d stands %d times with class %d, want about 400", c, n, label)
+			}
+		}
+	}
+}
+
+func TestPrototypeErrors(t *testing.T) {
+	for want, change := range map[string]func(*PrototypeOptions){
+		"at least 2 are needed":         func(o *PrototypeOptions) { o.Classes = 1 },
+		"at least one for each":         func(o *PrototypeOptions) { o.Bags = 4 },
+		"features is 0":                 func(o *PrototypeOptions) { o.Features = 0 },
+		"false positive labels per bag": func(o *PrototypeOptions) { o.Candidates = 5 },
+		"share of positive instances":   func(o *PrototypeOptions) { o.Positives = 0 },
+		"bag sizes from 9 to 8":         func(o *PrototypeOptions) { o.MinSize, o.MaxSize = 9, 8 },
+		"noise is NaN":                  func(o *PrototypeOptions) { o.Noise = math.NaN() },
+		"more than 2^31":                func(o *PrototypeOptions) { o.MaxSize = 1 << 40 },
+	} {
+		o := DefaultPrototypes
+		change(&o)
+		if _, err := Prototypes(o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", o, err, want)
+		}
+	}
+}
+
+func TestSynthErrors(t *testing.T) {
+	for _, c := range []struct {
+		set  string
+		o    SynthOptions
+		want string
+	}{
+		{"mnist-mipil", SynthOptions{}, `did you mean "mnist-mipl"`},
+		{"mnist-mipl", SynthOptions{R: 5}, "0 to 4 are possible with 5 classes"},
+		{"mnist-mipl", SynthOptions{Bags: 501}, "501 bags cannot be the same number"},
+		{"mnist-mipl", SynthOptions{Classes: []string{"1"}}, "at least 2 are needed"},
+		{"mnist-mipl", SynthOptions{Classes: []string{"1", "eleven"}}, `no class "eleven"`},
+		{"mnist-mipl", SynthOptions{Classes: []string{"1", "1"}}, "asked for twice"},
+		{"mnist-mipl", SynthOptions{Classes: digitNames}, "none for the negative"},
+		{"fmnist-mipl", SynthOptions{Source: "no-such-folder"}, "no such file"},
+		{"birdsong-mipl", SynthOptions{Source: "no-such-folder"}, "no such file"},
+		{"sival6-mipl", SynthOptions{Source: "no-such-folder"}, "no such file"},
+		{"birdsong-mipl", SynthOptions{Positives: 1.5}, "above 0 and at most 1"},
+	} {
+		if _, err := Synth(c.set, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("Synth(%s, %+v): %v, want %q", c.set, c.o, err, c.want)
+		}
+	}
+}
+
+// The sets that are drawn from the published data have the sizes of the
+// paper's Table 1.
+func TestPaperSets(t *testing.T) {
+	dir := dataDir(t)
+	for _, c := range []struct {
+		set                string
+		r                  int
+		bags, dim, classes int
+		mean, within       float64
+	}{
+		{"mnist-mipl", 1, 500, 784, 5, 41.33, 0.5},
+		{"fmnist-mipl", 2, 500, 784, 5, 41.62, 0.5},
+		{"birdsong-mipl", 7, 1300, 38, 13, 37.25, 0.5},
+		{"sival6-mipl", 3, 360, 30, 6, 31.69, 0.01},
+	} {
+		t.Run(c.set, func(t *testing.T) {
+			d, err := Synth(c.set, SynthOptions{Source: dir, R: c.r, Seed: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := Describe(d)
+			if s.Bags != c.bags || s.Dim != c.dim || s.Classes != c.classes || s.MeanLabels != float64(c.r+1) || math.Abs(s.MeanSize-c.mean) > c.within {
+				t.Errorf("drawn: %s", Markdown(s))
+			}
+			if want := fmt.Sprintf("%s-r%d", c.set, c.r); d.Name != want {
+				t.Errorf("the name is %s, want %s", d.Name, want)
+			}
+			for _, class := range s.ByClass {
+				if class.Truth != c.bags/c.classes {
+					t.Errorf("class %s has %d bags", class.Name, class.Truth)
+				}
+			}
+			if d.InstLabels != nil {
+				checkDrawn(t, d, c.r, 0.1)
+			}
+			if c.dim == 784 {
+				return // the draw is the same code; reading the images twice more takes seconds
+			}
+			again, err := Synth(c.set, SynthOptions{Source: dir, R: c.r, Seed: 1})
+			if err != nil || again.Hash() != s.Hash {
+				t.Errorf("the same seed gives another set (%v)", err)
+			}
+			other, err := Synth(c.set, SynthOptions{Source: dir, R: c.r, Seed: 2})
+			if err != nil || other.Hash() == s.Hash {
+				t.Errorf("another seed gives the same set (%v)", err)
+			}
+		})
+	}
+}
+
+// Classes can be chosen by name and by number.
+func TestSynthClasses(t *testing.T) {
+	dir := dataDir(t)
+	d, err := Synth("birdsong-mipl", SynthOptions{Source: dir, Bags: 30, Classes: []string{"HAFL", "2", "brcr"}, R: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"HAFL", "WIWR", "BRCR"}; !slices.Equal(d.ClassNames, want) {
+		t.Errorf("the classes are %v, want %v", d.ClassNames, want)
+	}
+	checkDrawn(t, d, 0, 0.1)
+}
+
+// goldenPrototypes pins the default set: results on it are quoted.
+const goldenPrototypes = "6218663ea9f31fc42aaf6b153067c56b4c30c0f39612c97b959e2e16c19943a5"
