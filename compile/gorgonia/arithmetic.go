@@ -1,0 +1,160 @@
+package gorgonia
+
+// The loops of the element-wise functions of two numbers.
+
+func addRows[T Float]() binaryRows[T] {
+	return binaryRows[T]{
+		both: func(out, a, b []T) {
+			a, b = a[:len(out)], b[:len(out)]
+			for i := range out {
+				out[i] = a[i] + b[i]
+			}
+		},
+		right: func(out, a []T, b T) {
+			for i, v := range a[:len(out)] {
+				out[i] = v + b
+			}
+		},
+		left: func(out []T, a T, b []T) {
+			for i, v := range b[:len(out)] {
+				out[i] = a + v
+			}
+		},
+		gradient: func(_ int, r gradientRow[T]) { r.add(1) },
+	}
+}
+
+func subRows[T Float]() binaryRows[T] {
+	return binaryRows[T]{
+		both: func(out, a, b []T) {
+			a, b = a[:len(out)], b[:len(out)]
+			for i := range out {
+				out[i] = a[i] - b[i]
+			}
+		},
+		right: func(out, a []T, b T) {
+			for i, v := range a[:len(out)] {
+				out[i] = v - b
+			}
+		},
+		left: func(out []T, a T, b []T) {
+			for i, v := range b[:len(out)] {
+				out[i] = a - v
+			}
+		},
+		gradient: func(i int, r gradientRow[T]) { r.add(T(1 - 2*i)) },
+	}
+}
+
+func mulRows[T Float]() binaryRows[T] {
+	scale := func(out, a []T, b T) {
+		for i, v := range a[:len(out)] {
+			out[i] = v * b
+		}
+	}
+	return binaryRows[T]{
+		both: func(out, a, b []T) {
+			a, b = a[:len(out)], b[:len(out)]
+			for i := range out {
+				out[i] = a[i] * b[i]
+			}
+		},
+		right:    scale,
+		left:     func(out []T, a T, b []T) { scale(out, b, a) },
+		gradient: func(_ int, r gradientRow[T]) { r.times() },
+	}
+}
+
+func divRows[T Float]() binaryRows[T] {
+	return binaryRows[T]{
+		both: func(out, a, b []T) {
+			a, b = a[:len(out)], b[:len(out)]
+			for i := range out {
+				out[i] = a[i] / b[i]
+			}
+		},
+		right: func(out, a []T, b T) {
+			for i, v := range a[:len(out)] {
+				out[i] = v / b
+			}
+		},
+		left: func(out []T, a T, b []T) {
+			for i, v := range b[:len(out)] {
+				out[i] = a / v
+			}
+		},
+		gradient: func(i int, r gradientRow[T]) {
+			if i == 0 {
+				r.each(func(_, b, _ T) T { return 1 / b })
+			} else {
+				r.each(func(b, _, y T) T { return -y / b })
+			}
+		},
+	}
+}
+
+func maximumRows[T Float]() binaryRows[T] {
+	return chosen(func(a, b T) T {
+		if b > a || b != b {
+			return b
+		}
+		return a
+	}, func(self, other T) bool { return self > other })
+}
+
+func minimumRows[T Float]() binaryRows[T] {
+	return chosen(func(a, b T) T {
+		if b < a || b != b {
+			return b
+		}
+		return a
+	}, func(self, other T) bool { return self < other })
+}
+
+// chosen makes the loops of a function that gives one of its operands; the
+// gradient goes to the winner, on ties half to each side.
+func chosen[T Float](value func(a, b T) T, wins func(self, other T) bool) binaryRows[T] {
+	rows := pairwise(value)
+	rows.gradient = func(_ int, r gradientRow[T]) {
+		r.each(func(self, other, _ T) T {
+			switch {
+			case wins(self, other):
+				return 1
+			case self == other:
+				return 0.5
+			}
+			return 0
+		})
+	}
+	return rows
+}
+
+func greaterRows[T Float]() binaryRows[T] {
+	return pairwise(func(a, b T) T {
+		if a > b {
+			return 1
+		}
+		return 0
+	})
+}
+
+// pairwise makes the loops of a function without a gradient.
+func pairwise[T Float](f func(a, b T) T) binaryRows[T] {
+	return binaryRows[T]{
+		both: func(out, a, b []T) {
+			for i := range out {
+				out[i] = f(a[i], b[i])
+			}
+		},
+		right: func(out, a []T, b T) {
+			for i := range out {
+				out[i] = f(a[i], b)
+			}
+		},
+		left: func(out []T, a T, b []T) {
+			for i := range out {
+				out[i] = f(a, b[i])
+			}
+		},
+	}
+}

@@ -1,0 +1,201 @@
+package gorgonia
+
+import (
+	"math"
+
+	"github.com/miplc/miplc/graph"
+	"gorgonia.org/gorgonia"
+)
+
+// unaryRows are the loops of a function of one number: its value, and its
+// gradient given x, the value y and the gradient dy of y. Without a gradient it
+// is constant to gorgonia.Grad.
+type unaryRows[T Float] struct {
+	value    func(out, x []T)
+	gradient func(dx, x, y, dy []T)
+}
+
+// unary is the lowering of an element-wise function.
+func unary[T Float](f unaryRows[T]) lowering[T] {
+	return func(l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorgonia.Node, error) {
+		run := func(out []T, in [][]T, _ []int) { f.value(out, in[0]) }
+		var grad vjp
+		if f.gradient != nil {
+			back := func(out []T, in [][]T, _ []int) { f.gradient(out, in[0], in[1], in[2]) }
+			grad = func(_ int, x gorgonia.Nodes, y, dy *gorgonia.Node) (*gorgonia.Node, error) {
+				return l.apply(n.Op.String()+"Grad", shapeOf(y), back, nil, x[0], y, dy)
+			}
+		}
+		return l.apply(n.Op.String(), l.concrete(n), run, grad, in...)
+	}
+}
+
+// mapped makes the loops from functions of float64, for ops whose function
+// costs far more than the call. Rounding happens once, at the end.
+func mapped[T Float](f func(x float64) float64, df func(x, y float64) float64) unaryRows[T] {
+	return unaryRows[T]{
+		value: func(out, x []T) {
+			spread(len(out), costly, func(from, to int) {
+				for i, v := range x[from:to] {
+					out[from+i] = T(f(float64(v)))
+				}
+			})
+		},
+		gradient: func(dx, x, y, dy []T) {
+			for i := range dx {
+				dx[i] = dy[i] * T(df(float64(x[i]), float64(y[i])))
+			}
+		},
+	}
+}
+
+func copyRow[T Float](out, x []T) { copy(out, x) }
+
+func negRows[T Float]() unaryRows[T] {
+	neg := func(out, x []T) {
+		for i, v := range x[:len(out)] {
+			out[i] = -v
+		}
+	}
+	return unaryRows[T]{value: neg, gradient: func(dx, _, _, dy []T) { neg(dx, dy) }}
+}
+
+func expRows[T Float]() unaryRows[T] {
+	rows := mapped[T](math.Exp, nil)
+	rows.gradient = func(dx, _, y, dy []T) {
+		for i := range dx {
+			dx[i] = dy[i] * y[i]
+		}
+	}
+	return rows
+}
+
+func logRows[T Float]() unaryRows[T] {
+	rows := mapped[T](math.Log, nil)
+	rows.gradient = func(dx, x, _, dy []T) {
+		for i := range dx {
+			dx[i] = dy[i] / x[i]
+		}
+	}
+	return rows
+}
+
+func sqrtRows[T Float]() unaryRows[T] {
+	return mapped[T](math.Sqrt, func(_, y float64) float64 { return 0.5 / y })
+}
+
+func absRows[T Float]() unaryRows[T] {
+	return mapped[T](math.Abs, func(x, _ float64) float64 { return sign(x) })
+}
+
+func signRows[T Float]() unaryRows[T] {
+	rows := mapped[T](sign, nil)
+	rows.gradient = nil
+	return rows
+}
+
+func sign(x float64) float64 {
+	switch {
+	case x > 0:
+		return 1
+	case x < 0:
+		return -1
+	}
+	return x // 0 or NaN
+}
+
+func tanhRows[T Float]() unaryRows[T] {
+	rows := mapped[T](tanh, nil)
+	rows.gradient = func(dx, _, y, dy []T) {
+		for i := range dx {
+			dx[i] = dy[i] * (1 - y[i]*y[i])
+		}
+	}
+	return rows
+}
+
+// tanh by one exponential of a number that is not positive: twice as fast as
+// math.Tanh and as exact where the result is not tiny; near 0 a series.
+func tanh(x float64) float64 {
+	a := math.Abs(x)
+	if a < 0.02 {
+		s := x * x
+		return x * (1 - s*(1.0/3-s*(2.0/15-s*(17.0/315))))
+	}
+	e := math.Exp(-2 * a)
+	return math.Copysign((1-e)/(1+e), x)
+}
+
+// sigmoid without overflow on either side.
+func sigmoid(x float64) float64 {
+	if x >= 0 {
+		return 1 / (1 + math.Exp(-x))
+	}
+	e := math.Exp(x)
+	return e / (1 + e)
+}
+
+func sigmoidRows[T Float]() unaryRows[T] {
+	rows := mapped[T](sigmoid, nil)
+	rows.gradient = func(dx, _, y, dy []T) {
+		for i := range dx {
+			dx[i] = dy[i] * y[i] * (1 - y[i])
+		}
+	}
+	return rows
+}
+
+func softplus(x float64) float64 { return math.Max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }
+
+func softplusRows[T Float]() unaryRows[T] {
+	return mapped[T](softplus, func(x, _ float64) float64 { return sigmoid(x) })
+}
+
+func reluRows[T Float]() unaryRows[T] {
+	return unaryRows[T]{
+		value: func(out, x []T) {
+			for i, v := range x[:len(out)] {
+				if v <= 0 { // not v > 0: NaN passes through
+					v = 0
+				}
+				out[i] = v
+			}
+		},
+		gradient: func(dx, x, _, dy []T) {
+			x, dy = x[:len(dx)], dy[:len(dx)]
+			for i := range dx {
+				v := dy[i]
+				if x[i] <= 0 {
+					v = 0
+				}
+				dx[i] = v
+			}
+		},
+	}
+}
+
+// lowerClamp limits to [Lo, Hi]; the gradient passes inside and at the bounds.
+func lowerClamp[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorgonia.Node, error) {
+	lo, hi := T(n.Attrs.Lo), T(n.Attrs.Hi)
+	return unary(unaryRows[T]{
+		value: func(out, x []T) {
+			for i, v := range x[:len(out)] {
+				switch {
+				case v < lo:
+					v = lo
+				case v > hi:
+					v = hi
+				}
+				out[i] = v
+			}
+		},
+		gradient: func(dx, x, _, dy []T) {
+			for i := range dx {
+				dx[i] = dy[i]
+				if x[i] < lo || x[i] > hi {
+					dx[i] = 0
+				}
+			}
+		},
+	})(l, n, in)
+}

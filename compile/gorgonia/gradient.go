@@ -1,0 +1,102 @@
+package gorgonia
+
+import (
+	"fmt"
+
+	"github.com/chewxy/hm"
+	"github.com/miplc/miplc/graph"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// differentiate takes the gradients of the loss by gorgonia.Grad and adds the
+// ops that copy them to where the options want them. A parameter that the loss
+// does not depend on gets zeros, once.
+func (l *lowerer[T]) differentiate(g *graph.Graph) error {
+	if l.o.Loss == "" {
+		return nil
+	}
+	out := g.Output(l.o.Loss)
+	if out == nil {
+		return fmt.Errorf("there is no output %s to differentiate", l.o.Loss)
+	}
+	if len(out.Shape) != 0 {
+		return fmt.Errorf("output %s has the shape %v; only a scalar can be differentiated", l.o.Loss, out.Shape)
+	}
+	cost, err := l.cost(l.nodes[out.ID])
+	if err != nil {
+		return err
+	}
+	reached := l.reached(cost)
+	var wrt gorgonia.Nodes
+	var names []string
+	for _, p := range g.ByOp(graph.OpParam) {
+		dst, wanted := l.o.Grads[p.Name]
+		if !wanted {
+			continue
+		}
+		if node := l.nodes[p.ID]; node != nil && reached[node] {
+			wrt, names = append(wrt, node), append(names, p.Name)
+		} else {
+			clear(dst)
+		}
+	}
+	if len(wrt) == 0 {
+		return nil
+	}
+	grads, err := gorgonia.Grad(cost, wrt...)
+	if err != nil {
+		return fmt.Errorf("gradient of %s: %w", l.o.Loss, err)
+	}
+	for i, dx := range grads {
+		if err := l.deliver(dx, l.o.Grads[names[i]]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deliver copies a gradient out of the graph.
+func (l *lowerer[T]) deliver(dx *gorgonia.Node, dst []T) error {
+	done := &buffer[T]{shape: []int{1}, size: 1}
+	done.data = make([]T, 1)
+	done.dense = tensor.New(tensor.WithShape(1), tensor.WithBacking(done.data))
+	_, err := l.applyInto(done, "Deliver", func(_ []T, in [][]T, _ []int) { copy(dst, in[0]) }, nil, dx)
+	return err
+}
+
+// cost turns the loss, a vector of one element, into the scalar that
+// gorgonia.Grad asks for.
+func (l *lowerer[T]) cost(loss *gorgonia.Node) (*gorgonia.Node, error) {
+	o := &op[T]{
+		name: "Cost", id: l.ids, shape: tensor.ScalarShape(), in: gorgonia.Nodes{loss},
+		diff: []bool{l.needs[loss]}, values: make([][]T, 1), result: l.buffer(nil),
+		typ: hm.NewFnType(loss.Type(), dtype[T]()),
+	}
+	l.ids++
+	o.run = func(out []T, in [][]T, _ []int) { copy(out, in[0]) }
+	o.grad = func(_ int, _ gorgonia.Nodes, _, dy *gorgonia.Node) (*gorgonia.Node, error) {
+		return l.apply("CostGrad", nil, o.run, nil, dy)
+	}
+	return gorgonia.ApplyOp(o, loss)
+}
+
+// reached marks the nodes that the cost is differentiated through.
+func (l *lowerer[T]) reached(cost *gorgonia.Node) map[*gorgonia.Node]bool {
+	seen := map[*gorgonia.Node]bool{cost: true}
+	for stack := (gorgonia.Nodes{cost}); len(stack) > 0; {
+		n := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		o, ok := n.Op().(*op[T])
+		if !ok {
+			continue
+		}
+		for i, x := range o.in {
+			if o.diff[i] && !seen[x] {
+				seen[x] = true
+				stack = append(stack, x)
+			}
+		}
+	}
+	return seen
+}

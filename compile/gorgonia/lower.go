@@ -1,0 +1,289 @@
+package gorgonia
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/chewxy/hm"
+	"github.com/miplc/miplc/graph"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// errCollision says that two nodes have one hash, which gorgonia takes for one
+// node. The lowering is then tried again with other numbers in the hashes.
+var errCollision = errors.New("two nodes of the expression graph have the same hash")
+
+// lowering builds the gorgonia node of one IR node from those of its inputs.
+type lowering[T Float] func(l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorgonia.Node, error)
+
+// table has one lowering per op of the IR.
+func table[T Float]() map[graph.Op]lowering[T] {
+	return map[graph.Op]lowering[T]{
+		graph.OpInput: lowerInput[T],
+		graph.OpParam: lowerParam[T],
+		graph.OpConst: lowerConst[T],
+		graph.OpFill:  lowerFill[T],
+
+		graph.OpNeg:      unary(negRows[T]()),
+		graph.OpExp:      unary(expRows[T]()),
+		graph.OpLog:      unary(logRows[T]()),
+		graph.OpSqrt:     unary(sqrtRows[T]()),
+		graph.OpAbs:      unary(absRows[T]()),
+		graph.OpSign:     unary(signRows[T]()),
+		graph.OpTanh:     unary(tanhRows[T]()),
+		graph.OpSigmoid:  unary(sigmoidRows[T]()),
+		graph.OpSoftplus: unary(softplusRows[T]()),
+		graph.OpRelu:     unary(reluRows[T]()),
+		graph.OpClamp:    lowerClamp[T],
+		graph.OpStopGrad: unary(unaryRows[T]{value: copyRow[T]}),
+
+		graph.OpAdd:     binary(addRows[T]()),
+		graph.OpSub:     binary(subRows[T]()),
+		graph.OpMul:     binary(mulRows[T]()),
+		graph.OpDiv:     binary(divRows[T]()),
+		graph.OpMaximum: binary(maximumRows[T]()),
+		graph.OpMinimum: binary(minimumRows[T]()),
+		graph.OpGreater: binary(greaterRows[T]()),
+
+		graph.OpMatMul:    lowerMatMul[T],
+		graph.OpTranspose: lowerTranspose[T],
+		graph.OpReshape:   lowerReshape[T],
+		graph.OpExpand:    lowerExpand[T],
+		graph.OpSum:       lowerSum[T],
+		graph.OpMax:       lowerMax[T],
+		graph.OpMaxMask:   lowerMaxMask[T],
+		graph.OpConcat:    lowerConcat[T],
+		graph.OpSlice:     lowerSlice[T],
+		graph.OpPad:       lowerPad[T],
+
+		graph.OpSoftmax:    lowerSoftmax[T],
+		graph.OpLogSoftmax: lowerLogSoftmax[T],
+
+		graph.OpSegmentSum:     lowerSegmentSum[T],
+		graph.OpSegmentMax:     lowerSegmentMax[T],
+		graph.OpSegmentMaxMask: lowerSegmentMaxMask[T],
+		graph.OpSegmentSoftmax: lowerSegmentSoftmax[T],
+		graph.OpSegmentGather:  lowerSegmentGather[T],
+
+		graph.OpConv2D:           lowerConv2D[T],
+		graph.OpConv2DGradInput:  lowerConv2DGradInput[T],
+		graph.OpConv2DGradWeight: lowerConv2DGradWeight[T],
+		graph.OpMaxPool2D:        lowerMaxPool2D[T],
+		graph.OpMaxPool2DGrad:    lowerMaxPool2DGrad[T],
+	}
+}
+
+// lowerer builds the expression graph of a machine. The ops refer to it, so it
+// must not refer to the machine.
+type lowerer[T Float] struct {
+	g       *gorgonia.ExprGraph
+	o       *Options[T]
+	n, b    int
+	ids     int                     // number of the next op
+	nodes   []*gorgonia.Node        // by IR node
+	needs   map[*gorgonia.Node]bool // has a gradient to hand on
+	buffers []*buffer[T]
+	need    int                           // elements of all buffers
+	leaves  map[*gorgonia.Node]*buffer[T] // memory of inputs and literals
+	inputs  map[string]*input[T]
+	names   []string
+	bags    []int
+}
+
+// lower translates the live part of g and takes the gradients.
+func lower[T Float](g *graph.Graph, n, b int, o *Options[T], try int) (*lowerer[T], error) {
+	l := &lowerer[T]{
+		g: gorgonia.NewGraph(), o: o, n: n, b: b, ids: try << 20,
+		nodes: make([]*gorgonia.Node, len(g.Nodes)), needs: map[*gorgonia.Node]bool{},
+		leaves: map[*gorgonia.Node]*buffer[T]{}, inputs: map[string]*input[T]{},
+	}
+	live, lowerings := liveNodes(g), table[T]()
+	for _, node := range g.Nodes {
+		if !live[node.ID] {
+			continue
+		}
+		f := lowerings[node.Op]
+		if f == nil {
+			return nil, fmt.Errorf("node %d: gorgonia has no lowering of %v", node.ID, node.Op)
+		}
+		in := make(gorgonia.Nodes, len(node.In))
+		for i, x := range node.In {
+			in[i] = l.nodes[x.ID]
+		}
+		var err error
+		if l.nodes[node.ID], err = f(l, node, in); err != nil {
+			return nil, fmt.Errorf("node %d (%v): %w", node.ID, node.Op, err)
+		}
+	}
+	if err := l.differentiate(g); err != nil {
+		return nil, err
+	}
+	return l, l.checkHashes()
+}
+
+// liveNodes marks the nodes that an output is computed from.
+func liveNodes(g *graph.Graph) []bool {
+	live := make([]bool, len(g.Nodes))
+	for _, out := range g.Outputs {
+		live[out.Node.ID] = true
+	}
+	for i := len(g.Nodes) - 1; i >= 0; i-- {
+		if live[i] {
+			for _, in := range g.Nodes[i].In {
+				live[in.ID] = true
+			}
+		}
+	}
+	return live
+}
+
+// checkHashes makes sure that gorgonia can tell all nodes apart: it removes
+// common subexpressions by their 32-bit hashes alone.
+func (l *lowerer[T]) checkHashes() error {
+	seen := map[uint32]bool{}
+	for _, n := range l.g.AllNodes() {
+		h := n.Hashcode()
+		if seen[h] {
+			return errCollision
+		}
+		seen[h] = true
+	}
+	return nil
+}
+
+// concrete is the shape of an IR node in this machine.
+func (l *lowerer[T]) concrete(n *graph.Node) []int { return n.Shape.Concrete(l.n, l.b) }
+
+// shapeOf is the shape of a gorgonia node.
+func shapeOf(n *gorgonia.Node) []int { return []int(n.Shape()) }
+
+// buffer reserves memory for a value.
+func (l *lowerer[T]) buffer(shape []int) *buffer[T] {
+	shape = carried(shape)
+	b := &buffer[T]{shape: shape, offset: l.need, size: sizeOf(shape)}
+	l.buffers = append(l.buffers, b)
+	const line = 16 // elements of a cache line, so that values do not share one
+	l.need += (b.size + line - 1) / line * line
+	return b
+}
+
+// apply adds an operation with its own memory for the result.
+func (l *lowerer[T]) apply(name string, shape []int, run kernel[T], grad vjp, in ...*gorgonia.Node) (*gorgonia.Node, error) {
+	return l.applyInto(l.buffer(shape), name, run, grad, in...)
+}
+
+// applyInto adds an operation that writes its result to b.
+func (l *lowerer[T]) applyInto(b *buffer[T], name string, run kernel[T], grad vjp, in ...*gorgonia.Node) (*gorgonia.Node, error) {
+	o := &op[T]{
+		name: name, id: l.ids, shape: b.shape, run: run, grad: grad, in: in,
+		diff: make([]bool, len(in)), values: make([][]T, len(in)), result: b,
+	}
+	l.ids++
+	types := make([]hm.Type, 0, len(in)+1)
+	needs := false
+	for i, x := range in {
+		types = append(types, x.Type())
+		o.diff[i] = grad != nil && l.needs[x]
+		needs = needs || o.diff[i]
+	}
+	o.typ = hm.NewFnType(append(types, gorgonia.TensorType{Dims: len(b.shape), Of: dtype[T]()})...)
+	node, err := gorgonia.ApplyOp(o, in...)
+	if err != nil {
+		return nil, err
+	}
+	if node.Op() != gorgonia.Op(o) {
+		return nil, errCollision
+	}
+	l.needs[node] = needs
+	return node, nil
+}
+
+// reader returns a function that gives the value of an output after a run.
+func (l *lowerer[T]) reader(n *graph.Node) func() []T {
+	if n.Op == graph.OpParam {
+		data := l.o.Params.Data(n.Name)
+		return func() []T { return data }
+	}
+	b := l.memory(l.nodes[n.ID])
+	return func() []T { return b.data }
+}
+
+// memory is the buffer of an op or leaf.
+func (l *lowerer[T]) memory(n *gorgonia.Node) *buffer[T] {
+	if o, ok := n.Op().(*op[T]); ok {
+		return o.result
+	}
+	return l.leaves[n]
+}
+
+// lowerInput makes a leaf that Run feeds.
+func lowerInput[T Float](l *lowerer[T], n *graph.Node, _ gorgonia.Nodes) (*gorgonia.Node, error) {
+	in := &input[T]{}
+	if n.Type == graph.Int {
+		l.bags = make([]int, l.n)
+		value := tensor.New(tensor.WithShape(l.n), tensor.WithBacking(l.bags))
+		in.node = gorgonia.NewVector(l.g, tensor.Int, gorgonia.WithName("input "+n.Name), gorgonia.WithShape(l.n), gorgonia.WithValue(value))
+	} else {
+		in.memory = l.buffer(l.concrete(n))
+		in.node = l.leaf("input "+n.Name, in.memory.shape)
+		l.leaves[in.node] = in.memory
+	}
+	if l.inputs[n.Name] != nil {
+		return nil, fmt.Errorf("there are two inputs %s", n.Name)
+	}
+	l.inputs[n.Name] = in
+	l.names = append(l.names, n.Name)
+	return in.node, nil
+}
+
+func (l *lowerer[T]) leaf(name string, shape []int) *gorgonia.Node {
+	return gorgonia.NewTensor(l.g, dtype[T](), len(shape), gorgonia.WithName(name), gorgonia.WithShape(shape...))
+}
+
+// lowerParam makes a leaf bound to a shared parameter.
+func lowerParam[T Float](l *lowerer[T], n *graph.Node, _ gorgonia.Nodes) (*gorgonia.Node, error) {
+	shape := carried(l.concrete(n))
+	if l.o.Params == nil || l.o.Params.tensors[n.Name] == nil {
+		return nil, fmt.Errorf("parameter %s has no value", n.Name)
+	}
+	value := l.o.Params.tensors[n.Name]
+	if !value.Shape().Eq(tensor.Shape(shape)) {
+		return nil, fmt.Errorf("parameter %s has the shape %v, the graph wants %v", n.Name, value.Shape(), shape)
+	}
+	node := l.leaf("param "+n.Name, shape)
+	if dst, ok := l.o.Grads[n.Name]; ok {
+		if len(dst) != sizeOf(shape) {
+			return nil, fmt.Errorf("the gradient of %s has %d elements, shape %v needs %d", n.Name, len(dst), shape, sizeOf(shape))
+		}
+		l.needs[node] = true
+	}
+	return node, gorgonia.Let(node, value)
+}
+
+// lowerConst makes a leaf that holds a literal.
+func lowerConst[T Float](l *lowerer[T], n *graph.Node, _ gorgonia.Nodes) (*gorgonia.Node, error) {
+	data := make([]T, len(n.Attrs.Data))
+	for i, v := range n.Attrs.Data {
+		data[i] = T(v)
+	}
+	return l.literal(n, data)
+}
+
+// lowerFill makes a leaf that holds one number everywhere.
+func lowerFill[T Float](l *lowerer[T], n *graph.Node, _ gorgonia.Nodes) (*gorgonia.Node, error) {
+	data := make([]T, sizeOf(l.concrete(n)))
+	for i := range data {
+		data[i] = T(n.Attrs.Value)
+	}
+	return l.literal(n, data)
+}
+
+// literal is a leaf with a fixed value. It is no gorgonia constant: those are
+// merged by name.
+func (l *lowerer[T]) literal(n *graph.Node, data []T) (*gorgonia.Node, error) {
+	shape := carried(l.concrete(n))
+	node := l.leaf(fmt.Sprintf("literal %d", n.ID), shape)
+	l.leaves[node] = &buffer[T]{shape: shape, size: len(data), data: data}
+	return node, gorgonia.Let(node, tensor.New(tensor.WithShape(shape...), tensor.WithBacking(data)))
+}

@@ -1,0 +1,102 @@
+package gorgonia
+
+import (
+	"github.com/miplc/miplc/graph"
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gorgonia.org/gorgonia"
+)
+
+// gemm computes c = a b + beta c for row-major matrices; c is [m, n], the inner
+// extent is k. With ta or tb that factor is stored transposed.
+func gemm[T Float](ta, tb bool, m, n, k int, a, b []T, beta T, c []T) {
+	lda, ldb := k, n
+	ft, gt := blas.NoTrans, blas.NoTrans
+	if ta {
+		ft, lda = blas.Trans, m
+	}
+	if tb {
+		gt, ldb = blas.Trans, k
+	}
+	switch c := any(c).(type) {
+	case []float32:
+		blas32.Implementation().Sgemm(ft, gt, m, n, k, 1, any(a).([]float32), lda, any(b).([]float32), ldb, float32(beta), c, n)
+	case []float64:
+		blas64.Implementation().Dgemm(ft, gt, m, n, k, 1, any(a).([]float64), lda, any(b).([]float64), ldb, float64(beta), c, n)
+	}
+}
+
+// lowerMatMul multiplies [m, k] by [k, n].
+func lowerMatMul[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorgonia.Node, error) {
+	shape := l.concrete(n)
+	rows, inner, cols := shape[0], shapeOf(in[0])[1], shape[1]
+	run := func(out []T, in [][]T, _ []int) { gemm(false, false, rows, cols, inner, in[0], in[1], 0, out) }
+	grad := func(i int, x gorgonia.Nodes, _, dy *gorgonia.Node) (*gorgonia.Node, error) {
+		if i == 0 {
+			back := func(out []T, in [][]T, _ []int) { gemm(false, true, rows, inner, cols, in[0], in[1], 0, out) }
+			return l.apply("MatMulGrad", shapeOf(x[0]), back, nil, dy, x[1])
+		}
+		back := func(out []T, in [][]T, _ []int) { gemm(true, false, inner, cols, rows, in[0], in[1], 0, out) }
+		return l.apply("MatMulGrad", shapeOf(x[1]), back, nil, x[0], dy)
+	}
+	return l.apply("MatMul", shape, run, grad, in...)
+}
+
+// permute copies x to out, reading it with the given strides.
+func permute[T Float](shape, strides []int) kernel[T] {
+	loops := newNest(shape, rowMajor(shape), strides)
+	n, s := loops.length(), loops.step()
+	return func(out []T, in [][]T, _ []int) {
+		x := in[0]
+		loops.each(func(at [3]int) {
+			o, j := out[at[0]:at[0]+n], at[1]
+			if s[1] == 1 {
+				copy(o, x[j:])
+				return
+			}
+			for i := range o {
+				o[i] = x[j]
+				j += s[1]
+			}
+		})
+	}
+}
+
+// lowerTranspose permutes the axes.
+func lowerTranspose[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorgonia.Node, error) {
+	if len(n.Attrs.Perm) == 0 {
+		return lowerReshape(l, n, in)
+	}
+	shape, x := l.concrete(n), shapeOf(in[0])
+	own := rowMajor(x)
+	there, result := make([]int, len(x)), rowMajor(shape)
+	back := make([]int, len(x))
+	for i, p := range n.Attrs.Perm {
+		there[i] = own[p]
+		back[p] = result[i]
+	}
+	grad := func(_ int, _ gorgonia.Nodes, _, dy *gorgonia.Node) (*gorgonia.Node, error) {
+		return l.apply("TransposeGrad", x, permute[T](x, back), nil, dy)
+	}
+	return l.apply("Transpose", shape, permute[T](shape, there), grad, in...)
+}
+
+// lowerReshape copies: with shared memory gorgonia could overwrite a value that
+// another node still reads.
+func lowerReshape[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorgonia.Node, error) {
+	run := func(out []T, in [][]T, _ []int) { copy(out, in[0]) }
+	grad := func(_ int, x gorgonia.Nodes, _, dy *gorgonia.Node) (*gorgonia.Node, error) {
+		return l.apply("ReshapeGrad", shapeOf(x[0]), run, nil, dy)
+	}
+	return l.apply("Reshape", l.concrete(n), run, grad, in...)
+}
+
+// lowerExpand stretches extents of 1.
+func lowerExpand[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorgonia.Node, error) {
+	shape, x := carried(l.concrete(n)), shapeOf(in[0])
+	grad := func(_ int, _ gorgonia.Nodes, _, dy *gorgonia.Node) (*gorgonia.Node, error) {
+		return l.apply("ExpandGrad", x, sumTo[T](shape, stretched(x, shape)), nil, dy)
+	}
+	return l.apply("Expand", shape, permute[T](shape, stretched(x, shape)), grad, in...)
+}

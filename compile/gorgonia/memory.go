@@ -1,0 +1,104 @@
+package gorgonia
+
+import (
+	"gorgonia.org/tensor"
+)
+
+// Arena is memory that machines share when only one of them runs at a time: it
+// grows to the needs of the largest. The values of a machine are lost when
+// another one runs.
+type Arena[T Float] struct {
+	data    []T
+	scratch [chunks][]T // for use within one op
+}
+
+// NewArena returns an empty arena.
+func NewArena[T Float]() *Arena[T] { return &Arena[T]{} }
+
+// reserve makes room for n elements. Memory handed out before stays valid but
+// is no longer the arena's.
+func (a *Arena[T]) reserve(n int) {
+	if len(a.data) < n {
+		a.data = make([]T, n+n/8)
+	}
+}
+
+// chunks is the number of parts that work with own scratch memory is split
+// into. It does not follow the number of processors: sums over parts must not.
+const chunks = 8
+
+// chunked splits 0 to n into at most chunks parts and calls f for each with
+// need elements of scratch memory, which keep their contents until the next
+// call. It returns the number of parts.
+func (a *Arena[T]) chunked(n, need int, f func(chunk, from, to int, scratch []T)) int {
+	parts := min(n, chunks)
+	for c := range parts {
+		if len(a.scratch[c]) < need {
+			a.scratch[c] = make([]T, need)
+		}
+	}
+	spread(parts, 2, func(first, last int) {
+		for c := first; c < last; c++ {
+			f(c, n*c/parts, n*(c+1)/parts, a.scratch[c][:need])
+		}
+	})
+	return parts
+}
+
+// buffer is the memory of one value: a part of the arena and the tensor that
+// shows it to gorgonia.
+type buffer[T Float] struct {
+	shape  []int
+	offset int
+	size   int
+	data   []T
+	dense  *tensor.Dense
+}
+
+// place points the buffer at its part of the arena.
+func (b *buffer[T]) place(a *Arena[T]) {
+	b.data = a.data[b.offset : b.offset+b.size : b.offset+b.size]
+	b.dense = tensor.New(tensor.WithShape(b.shape...), tensor.WithBacking(b.data))
+}
+
+// Params are values kept between runs and shared by machines of all sizes.
+type Params[T Float] struct {
+	names   []string
+	tensors map[string]*tensor.Dense
+	data    map[string][]T
+}
+
+// NewParams returns an empty set.
+func NewParams[T Float]() *Params[T] {
+	return &Params[T]{tensors: map[string]*tensor.Dense{}, data: map[string][]T{}}
+}
+
+// Add puts in a parameter; data is kept, not copied, so that what is written to
+// it later is seen by every machine.
+func (p *Params[T]) Add(name string, shape []int, data []T) {
+	if _, ok := p.data[name]; !ok {
+		p.names = append(p.names, name)
+	}
+	p.data[name] = data
+	p.tensors[name] = tensor.New(tensor.WithShape(carried(shape)...), tensor.WithBacking(data))
+}
+
+// Data returns the memory of a parameter, or nil.
+func (p *Params[T]) Data(name string) []T { return p.data[name] }
+
+// carried is the shape with which a value travels through gorgonia: a scalar
+// is a vector of one element.
+func carried(shape []int) []int {
+	if len(shape) == 0 {
+		return []int{1}
+	}
+	return shape
+}
+
+func sizeOf(shape []int) int {
+	size := 1
+	for _, d := range shape {
+		size *= d
+	}
+	return size
+}

@@ -1,0 +1,84 @@
+package gorgonia
+
+import (
+	"github.com/miplc/miplc/graph"
+	"gorgonia.org/gorgonia"
+)
+
+// Ops that cut and join along one axis. A value is seen as outer blocks, each
+// of width elements: the extent of the axis times all that lies inside of it.
+
+// blocks gives the number of outer blocks and the elements of one step.
+func blocks(shape []int, axis int) (outer, step int) {
+	return sizeOf(shape[:axis]), sizeOf(shape[axis+1:])
+}
+
+// cut copies the part from offset of blocks of width wide to blocks of width
+// narrow.
+func cut[T Float](narrow, wide []T, outer, width, wideWidth, offset int) {
+	for o := range outer {
+		copy(narrow[o*width:(o+1)*width], wide[o*wideWidth+offset:])
+	}
+}
+
+// paste is the inverse of cut; the rest of wide stays.
+func paste[T Float](wide, narrow []T, outer, width, wideWidth, offset int) {
+	for o := range outer {
+		copy(wide[o*wideWidth+offset:], narrow[o*width:(o+1)*width])
+	}
+}
+
+// lowerConcat joins along an axis.
+func lowerConcat[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorgonia.Node, error) {
+	shape, axis := l.concrete(n), n.Attrs.Axis
+	outer, step := blocks(shape, axis)
+	wide := shape[axis] * step
+	widths, offsets := make([]int, len(in)), make([]int, len(in))
+	at := 0
+	for i, x := range in {
+		widths[i], offsets[i] = shapeOf(x)[axis]*step, at
+		at += widths[i]
+	}
+	run := func(out []T, in [][]T, _ []int) {
+		for i, x := range in {
+			paste(out, x, outer, widths[i], wide, offsets[i])
+		}
+	}
+	grad := func(i int, x gorgonia.Nodes, _, dy *gorgonia.Node) (*gorgonia.Node, error) {
+		back := func(out []T, in [][]T, _ []int) { cut(out, in[0], outer, widths[i], wide, offsets[i]) }
+		return l.apply("ConcatGrad", shapeOf(x[i]), back, nil, dy)
+	}
+	return l.apply("Concat", shape, run, grad, in...)
+}
+
+// lowerSlice takes Start to End of an axis.
+func lowerSlice[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorgonia.Node, error) {
+	shape, axis := l.concrete(n), n.Attrs.Axis
+	outer, step := blocks(shape, axis)
+	width, wide, offset := shape[axis]*step, shapeOf(in[0])[axis]*step, n.Attrs.Start*step
+	run := func(out []T, in [][]T, _ []int) { cut(out, in[0], outer, width, wide, offset) }
+	grad := func(_ int, x gorgonia.Nodes, _, dy *gorgonia.Node) (*gorgonia.Node, error) {
+		back := func(out []T, in [][]T, _ []int) {
+			clear(out)
+			paste(out, in[0], outer, width, wide, offset)
+		}
+		return l.apply("SliceGrad", shapeOf(x[0]), back, nil, dy)
+	}
+	return l.apply("Slice", shape, run, grad, in...)
+}
+
+// lowerPad adds zeros before and after along an axis.
+func lowerPad[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorgonia.Node, error) {
+	shape, axis := l.concrete(n), n.Attrs.Axis
+	outer, step := blocks(shape, axis)
+	width, wide, offset := shapeOf(in[0])[axis]*step, shape[axis]*step, n.Attrs.Start*step
+	run := func(out []T, in [][]T, _ []int) {
+		clear(out)
+		paste(out, in[0], outer, width, wide, offset)
+	}
+	grad := func(_ int, x gorgonia.Nodes, _, dy *gorgonia.Node) (*gorgonia.Node, error) {
+		back := func(out []T, in [][]T, _ []int) { cut(out, in[0], outer, width, wide, offset) }
+		return l.apply("PadGrad", shapeOf(x[0]), back, nil, dy)
+	}
+	return l.apply("Pad", shape, run, grad, in...)
+}

@@ -1,0 +1,141 @@
+package gorgonia
+
+import (
+	"fmt"
+	"hash"
+	"hash/fnv"
+	"unsafe"
+
+	"github.com/chewxy/hm"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Float is the element type of a machine.
+type Float interface{ float32 | float64 }
+
+// kernel computes the elements of out from those of the inputs, all row-major.
+// Every element of out is written. bag is the value of bag_of where it is an
+// input, else nil. A kernel keeps no state that reaches the next call.
+type kernel[T Float] func(out []T, in [][]T, bag []int)
+
+// vjp builds the gradient of input i of an operation: the product of its
+// Jacobian with dy, as nodes. x are the inputs, y is the result.
+type vjp func(i int, x gorgonia.Nodes, y, dy *gorgonia.Node) (*gorgonia.Node, error)
+
+// op is an operation of the expression graph. Each op owns the memory of its
+// result, so a run allocates nothing and no value is overwritten in place.
+// (gorgonia's own ops allocate, some have wrong gradients, and two of them with
+// one hash become one node; see docs/architecture.md.)
+type op[T Float] struct {
+	name   string
+	id     int // unique in the graph, so that no two ops share a hash
+	typ    hm.Type
+	shape  tensor.Shape
+	run    kernel[T]
+	grad   vjp
+	diff   []bool // inputs that lead to a parameter with a gradient
+	in     gorgonia.Nodes
+	result *buffer[T]
+
+	values [][]T // of the inputs, reused at each run
+}
+
+var _ gorgonia.SDOp = (*op[float32])(nil)
+
+// Arity is the number of inputs.
+func (o *op[T]) Arity() int { return len(o.in) }
+
+// Type is the signature: the types of the inputs and of the result.
+func (o *op[T]) Type() hm.Type { return o.typ }
+
+// InferShape gives the shape known since the lowering.
+func (o *op[T]) InferShape(...gorgonia.DimSizer) (tensor.Shape, error) { return o.shape, nil }
+
+// ReturnsPtr is true: the result is memory of the op.
+func (o *op[T]) ReturnsPtr() bool { return true }
+
+// CallsExtern is false: nothing is to be allocated by the machine.
+func (o *op[T]) CallsExtern() bool { return false }
+
+// OverwritesInput is -1: never.
+func (o *op[T]) OverwritesInput() int { return -1 }
+
+// WriteHash writes what tells this op from all others.
+func (o *op[T]) WriteHash(h hash.Hash) { fmt.Fprintf(h, "%s#%d", o.name, o.id) }
+
+// Hashcode is the hash of WriteHash.
+func (o *op[T]) Hashcode() uint32 {
+	h := fnv.New32a()
+	o.WriteHash(h)
+	return h.Sum32()
+}
+
+func (o *op[T]) String() string { return fmt.Sprintf("%s#%d", o.name, o.id) }
+
+// Do runs the kernel. Machines call it on a goroutine of their own, where a
+// panic would end the process; it is turned into an error here.
+func (o *op[T]) Do(inputs ...gorgonia.Value) (v gorgonia.Value, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%v failed: %v", o, r)
+		}
+	}()
+	var bag []int
+	for i, in := range inputs {
+		if d, ok := in.(*tensor.Dense); ok && d.Dtype() == tensor.Int {
+			bag = d.Ints()
+		} else if o.values[i], err = elements[T](in); err != nil {
+			return nil, err
+		}
+	}
+	o.run(o.result.data, o.values, bag)
+	return o.result.dense, nil
+}
+
+// DiffWRT tells which inputs have a gradient.
+func (o *op[T]) DiffWRT(int) []bool { return o.diff }
+
+// SymDiff builds the gradients of the inputs that have one.
+func (o *op[T]) SymDiff(inputs gorgonia.Nodes, output, grad *gorgonia.Node) (gorgonia.Nodes, error) {
+	grads := make(gorgonia.Nodes, len(inputs))
+	for i := range inputs {
+		if !o.diff[i] {
+			continue
+		}
+		var err error
+		if grads[i], err = o.grad(i, inputs, output, grad); err != nil {
+			return nil, fmt.Errorf("gradient of %v: %w", o, err)
+		}
+	}
+	return grads, nil
+}
+
+// elements gives the memory of a value. gorgonia stores the seed of the
+// gradient as a scalar, all else are tensors.
+func elements[T Float](v gorgonia.Value) ([]T, error) {
+	switch v := v.(type) {
+	case *tensor.Dense:
+		switch v.Dtype() {
+		case tensor.Float32:
+			return same[T](v.Float32s())
+		case tensor.Float64:
+			return same[T](v.Float64s())
+		}
+	case *gorgonia.F32:
+		return same[T](unsafe.Slice((*float32)(v), 1))
+	case *gorgonia.F64:
+		return same[T](unsafe.Slice((*float64)(v), 1))
+	}
+	return nil, fmt.Errorf("a value of %T cannot be read", v)
+}
+
+// same views a slice as one of T, which must be its type, without allocating.
+func same[T, F Float](s []F) ([]T, error) {
+	var t T
+	var f F
+	if unsafe.Sizeof(t) != unsafe.Sizeof(f) {
+		return nil, fmt.Errorf("values of %T and %T meet in one machine", t, f)
+	}
+	return *(*[]T)(unsafe.Pointer(&s)), nil
+}

@@ -1,0 +1,115 @@
+package gorgonia
+
+// nest is a loop nest over an array, with the strides by which up to three
+// operands of other extents are read along: 0 where an operand is stretched.
+// Neighbouring axes are merged where all operands allow it, so that the inner
+// loops are long.
+type nest struct {
+	dims    []int
+	strides [][3]int // per axis, per operand
+}
+
+// newNest builds the loops over an array of extents dims; strides has those of
+// each operand.
+func newNest(dims []int, strides ...[]int) nest {
+	var n nest
+	for i, d := range dims {
+		if d == 1 {
+			continue
+		}
+		var s [3]int
+		for j := range strides {
+			s[j] = strides[j][i]
+		}
+		if last := len(n.dims) - 1; last >= 0 && mergeable(n.strides[last], s, d) {
+			n.dims[last] *= d
+			n.strides[last] = s
+			continue
+		}
+		n.dims, n.strides = append(n.dims, d), append(n.strides, s)
+	}
+	if len(n.dims) == 0 {
+		n.dims, n.strides = []int{1}, [][3]int{{1, 1, 1}}
+	}
+	return n
+}
+
+// mergeable tells whether an axis with the given outer strides can be joined
+// with the next one of extent d.
+func mergeable(outer, inner [3]int, d int) bool {
+	for j := range outer {
+		if outer[j] != inner[j]*d {
+			return false
+		}
+	}
+	return true
+}
+
+// step gives the strides of the innermost loop.
+func (n *nest) step() [3]int { return n.strides[len(n.strides)-1] }
+
+// length is the extent of the innermost loop.
+func (n *nest) length() int { return n.dims[len(n.dims)-1] }
+
+// each calls f for every run of the innermost loop with the offsets of the
+// operands at its start, in row-major order.
+func (n *nest) each(f func(at [3]int)) {
+	var at [3]int
+	var stack [8]int
+	index := append(stack[:0], n.dims[:len(n.dims)-1]...)
+	clear(index)
+	for {
+		f(at)
+		axis := len(index) - 1
+		for ; axis >= 0; axis-- {
+			s := &n.strides[axis]
+			index[axis]++
+			at[0], at[1], at[2] = at[0]+s[0], at[1]+s[1], at[2]+s[2]
+			if index[axis] < n.dims[axis] {
+				break
+			}
+			d := index[axis]
+			at[0], at[1], at[2] = at[0]-d*s[0], at[1]-d*s[1], at[2]-d*s[2]
+			index[axis] = 0
+		}
+		if axis < 0 {
+			return
+		}
+	}
+}
+
+// rowMajor gives the strides of a contiguous array.
+func rowMajor(shape []int) []int {
+	s, step := make([]int, len(shape)), 1
+	for i := len(shape) - 1; i >= 0; i-- {
+		s[i] = step
+		step *= shape[i]
+	}
+	return s
+}
+
+// stretched gives the strides by which an array is read when it is broadcast
+// to the extents out: aligned at the right, 0 along stretched axes.
+func stretched(shape, out []int) []int {
+	s, own := make([]int, len(out)), rowMajor(shape)
+	shift := len(out) - len(shape)
+	for i, d := range shape {
+		if i+shift >= 0 && d != 1 {
+			s[i+shift] = own[i]
+		}
+	}
+	return s
+}
+
+// equal compares shapes.
+func equal(a, b []int) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
