@@ -192,7 +192,9 @@ func (l *lowering) outputs() {
 		return
 	}
 	bags := graph.Shape{graph.B, graph.Dim(l.prog.Signature.Classes)}
-	l.wantShape(m.Probabilities, m.Pos, "probabilities", p, bags)
+	if !l.wantShape(m.Probabilities, m.Pos, "probabilities", p, bags) {
+		return
+	}
 	if logp == nil || (m.Probabilities.V != "" && m.LogProbabilities.V == "") {
 		logp = l.logOf(p)
 	}
@@ -207,15 +209,16 @@ func (l *lowering) outputs() {
 	b.Output(OutAttention, a)
 }
 
-func (l *lowering) wantShape(v specs.Str, fallback diag.Pos, what string, n *graph.Node, want graph.Shape) {
+func (l *lowering) wantShape(v specs.Str, fallback diag.Pos, what string, n *graph.Node, want graph.Shape) bool {
 	pos := v.Pos
 	if !v.Set() {
 		pos = fallback
 	}
 	if n.Type == graph.Float && n.Shape.Equal(want) {
-		return
+		return true
 	}
 	l.errs.Add(diag.Errorf(pos, "%s must have the shape %v, not %v", what, want, n.Shape))
+	return false
 }
 
 // pruneInputs removes inputs that nothing reads. Instances and bag_of stay, so
