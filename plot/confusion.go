@@ -1,0 +1,104 @@
+package plot
+
+import (
+	"errors"
+	"image/color"
+	"io"
+	"math"
+	"strconv"
+
+	gonum "gonum.org/v1/plot"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Confusion draws counts of bags by true class (rows, from the top) and
+// predicted class (columns). The colour of a cell is its share of the true
+// class. Classes may be nil: they are numbered from 0 then.
+func Confusion(w io.Writer, title string, matrix [][]int, classes []string) error {
+	k := len(matrix)
+	if k == 0 {
+		return errors.New("plot of the confusion matrix: there is no class")
+	}
+	cell := math.Max(22, math.Min(56, 420/float64(k)))
+	p := newPanel("", "predicted class", "true class")
+	p.Add(&cells{matrix: matrix, size: math.Min(tickSize+1, cell*0.42)})
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = -0.5, float64(k)-0.5, -0.5, float64(k)-0.5
+	names := make([]string, k)
+	longest := vg.Length(0)
+	for i := range names {
+		names[i] = strconv.Itoa(i)
+		if i < len(classes) {
+			names[i] = classes[i]
+		}
+		longest = max(longest, p.X.Tick.Label.Width(names[i]))
+	}
+	var x, y gonum.ConstantTicks
+	for i, name := range names {
+		x = append(x, gonum.Tick{Value: float64(i), Label: name})
+		y = append(y, gonum.Tick{Value: float64(k - 1 - i), Label: name})
+	}
+	p.X.Tick.Marker, p.Y.Tick.Marker = x, y
+	for _, axis := range []*gonum.Axis{&p.X, &p.Y} {
+		axis.Tick.Length, axis.LineStyle.Width = 3, 0
+		axis.Tick.LineStyle.Width = 0
+	}
+	below := 30.0
+	if float64(longest) > cell-4 { // names side by side would run together
+		p.X.Tick.Label.Rotation = math.Pi / 4
+		p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = text.XRight, text.YCenter
+		below += 0.7 * float64(longest)
+	}
+	side := cell * float64(k)
+	f := newFigure(math.Max(side+float64(longest)+50, 300), side+below+80, title, []entry{
+		{name: "0 %", fill: shade(0)}, {name: "50 %", fill: shade(0.5)}, {name: "100 % of the true class", fill: shade(1)},
+	})
+	f.panels([][]*panel{{p}})
+	return f.write(w)
+}
+
+// cells draws the matrix, row 0 at the top.
+type cells struct {
+	matrix [][]int
+	size   float64 // of the numbers
+}
+
+func (m *cells) Plot(c draw.Canvas, p *gonum.Plot) {
+	x, y := p.Transforms(&c)
+	k := len(m.matrix)
+	for i, row := range m.matrix {
+		sum := 0
+		for _, n := range row {
+			sum += n
+		}
+		for j, n := range row {
+			share := 0.0
+			if sum > 0 {
+				share = float64(n) / float64(sum)
+			}
+			at := float64(k - 1 - i)
+			box := vg.Rectangle{
+				Min: vg.Point{X: x(float64(j)-0.5) + 0.6, Y: y(at-0.5) + 0.6},
+				Max: vg.Point{X: x(float64(j)+0.5) - 0.6, Y: y(at+0.5) - 0.6},
+			}
+			c.FillPolygon(shade(share), corners(box))
+			if n == 0 {
+				continue
+			}
+			style := textStyle(m.size, draw.XCenter, draw.YCenter)
+			if share > 0.5 {
+				style.Color = color.White
+			}
+			c.FillText(style, vg.Point{X: x(float64(j)), Y: y(at)}, strconv.Itoa(n))
+		}
+	}
+}
+
+// shade goes from a pale grey to the blue of the figures.
+func shade(share float64) color.Color {
+	mix := func(from, to uint8) uint8 {
+		return uint8(math.Round(float64(from) + share*(float64(to)-float64(from))))
+	}
+	return color.NRGBA{mix(0xF2, blue.R), mix(0xF4, blue.G), mix(0xF6, blue.B), 0xFF}
+}

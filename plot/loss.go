@@ -1,0 +1,72 @@
+package plot
+
+import (
+	"errors"
+	"io"
+
+	"gonum.org/v1/plot/plotter"
+
+	"github.com/miplc/miplc/train"
+)
+
+// LossAccuracy draws the loss of every epoch and, below it, the accuracies
+// that were measured.
+func LossAccuracy(w io.Writer, title string, metrics []train.Metrics) error {
+	if len(metrics) == 0 {
+		return errors.New("plot of the loss: there is no epoch")
+	}
+	first, last := metrics[0].Epoch, metrics[len(metrics)-1].Epoch
+	var loss plotter.XYs
+	for _, m := range metrics {
+		loss = append(loss, plotter.XY{X: float64(m.Epoch), Y: m.Loss})
+	}
+	top := newPanel("", "", "loss")
+	top.addGrid()
+	top.addLine(loss, stroke(ink))
+	top.spanEpochs(first, last)
+	top.padRange()
+
+	curves := []struct {
+		name  string
+		style entry
+		get   func(train.Metrics) *float64
+	}{
+		{"accuracy of training bags", entry{line: stroke(blue)}, func(m train.Metrics) *float64 { return m.TrainAccuracy }},
+		{"of test bags", entry{line: stroke(orange)}, func(m train.Metrics) *float64 { return m.TestAccuracy }},
+		{"of the label weights (disambiguation)", entry{line: stroke(green, 5, 3)}, func(m train.Metrics) *float64 { return m.Disambiguation }},
+	}
+	bottom := newPanel("", "epoch", "accuracy")
+	bottom.addGrid()
+	var legend []entry
+	for _, c := range curves {
+		var points plotter.XYs
+		for _, m := range metrics {
+			if v := c.get(m); v != nil {
+				points = append(points, plotter.XY{X: float64(m.Epoch), Y: *v})
+			}
+		}
+		if points != nil {
+			bottom.addLine(points, c.style.line)
+			legend = append(legend, entry{name: c.name, line: c.style.line})
+		}
+	}
+	bottom.spanEpochs(first, last)
+	bottom.Y.Min, bottom.Y.Max, bottom.Y.Tick.Marker = 0, 1, shareTicks
+	plots := [][]*panel{{top}, {bottom}}
+	if legend == nil { // no true label is known
+		top.X.Label.Text = "epoch"
+		plots = plots[:1]
+	}
+	f := newFigure(560, 110+155*float64(len(plots)), title, legend)
+	f.panels(plots)
+	return f.write(w)
+}
+
+// padRange gives the y axis a little air, and a span if all values are equal.
+func (p *panel) padRange() {
+	pad := 0.05 * (p.Y.Max - p.Y.Min)
+	if pad == 0 {
+		pad = 0.5
+	}
+	p.Y.Min, p.Y.Max = p.Y.Min-pad, p.Y.Max+pad
+}

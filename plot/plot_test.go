@@ -1,0 +1,191 @@
+package plot
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/miplc/miplc/stream"
+	"github.com/miplc/miplc/train"
+)
+
+var keep = flag.String("keep", "", "directory that gets the figures of the tests, to look at")
+
+func share(v float64) *float64 { return &v }
+
+// run makes up a run that learns, over the given number of epochs.
+func run(epochs int) (metrics []train.Metrics, snapshots []train.AttentionSnapshot, bags []train.Trajectory) {
+	r := stream.New(1, "figure")
+	for e := 1; e <= epochs; e++ {
+		at := float64(e) / float64(epochs)
+		m := train.Metrics{Epoch: e, Loss: 1.6*math.Exp(-4*at) + 0.05*r.Float64(),
+			TrainAccuracy: share(1 - 0.75*math.Exp(-6*at)), TestAccuracy: share(0.95 - 0.7*math.Exp(-5*at) + 0.02*r.Float64()),
+			Disambiguation: share(1 - 0.5*math.Exp(-3*at))}
+		metrics = append(metrics, m)
+	}
+	for i, epoch := range []int{1, (epochs + 1) / 2, epochs} {
+		s := train.AttentionSnapshot{Epoch: epoch}
+		for range 4000 {
+			s.Test.Negative = append(s.Test.Negative, float32(1/(1+math.Exp(float64(i)*2.5+(1-0.5*float64(i))*r.NormFloat64()))))
+		}
+		for range 400 {
+			s.Test.Positive = append(s.Test.Positive, float32(1/(1+math.Exp(-float64(i)*2+0.8*r.NormFloat64()))))
+		}
+		snapshots = append(snapshots, s)
+	}
+	for i := range 6 {
+		bag := train.Trajectory{Bag: 3 + 17*i, Label: i % 5, Candidates: []int{i % 5, (i + 1) % 5, (i + 3) % 5}}
+		if i == 5 {
+			bag.Label = -1
+		}
+		for e := range epochs + 1 {
+			true1 := 1 - 2.0/3*math.Exp(-float64(e)/float64(epochs)*(2+float64(i)))
+			row := make([]float32, 5)
+			row[i%5], row[(i+1)%5], row[(i+3)%5] = float32(true1), float32((1-true1)*0.7), float32((1-true1)*0.3)
+			bag.Weights = append(bag.Weights, row)
+		}
+		bags = append(bags, bag)
+	}
+	return metrics, snapshots, bags
+}
+
+func figures(epochs int) map[string]func(io.Writer) error {
+	metrics, snapshots, bags := run(epochs)
+	digits := []string{"0", "2", "4", "6", "8"}
+	matrix := [][]int{{28, 1, 0, 0, 1}, {0, 25, 3, 0, 2}, {0, 0, 31, 0, 0}, {1, 0, 0, 29, 0}, {4, 0, 12, 0, 13}}
+	birds := []string{"Brown Creeper", "Winter Wren", "Pacific-slope Flycatcher", "Red-breasted Nuthatch", "Dark-eyed Junco",
+		"Olive-sided Flycatcher", "Hermit Thrush", "Chestnut-backed Chickadee", "Varied Thrush", "Hermit Warbler", "Swainson's Thrush", "Hammond's Flycatcher", "Western Tanager"}
+	wide := make([][]int, len(birds))
+	for i := range wide {
+		wide[i] = make([]int, len(birds))
+		wide[i][i], wide[i][(i*5+3)%13] = 20+i, wide[i][(i*5+3)%13]+i
+	}
+	var many [][]int
+	for i := range 25 {
+		row := make([]int, 25)
+		row[i], row[(i+7)%25] = 15, 3
+		many = append(many, row)
+	}
+	unlabelled := []train.Scores{{Unknown: snapshots[0].Test.Positive}}
+	return map[string]func(io.Writer) error{
+		"loss": func(w io.Writer) error { return LossAccuracy(w, "DEMIPL on MNIST-MIPL, r = 1", metrics) },
+		"loss-only": func(w io.Writer) error {
+			return LossAccuracy(w, "Without labels", []train.Metrics{{Epoch: 1, Loss: 2}, {Epoch: 2, Loss: 1}})
+		},
+		"attention":   func(w io.Writer) error { return AttentionSnapshots(w, "Attention scores of the test bags", snapshots) },
+		"attention-1": func(w io.Writer) error { return AttentionHistogram(w, "Attention scores", []int{1}, unlabelled) },
+		"trajectories": func(w io.Writer) error {
+			return WeightTrajectories(w, "Label weights of six training bags", bags, digits)
+		},
+		"trajectory":   func(w io.Writer) error { return WeightTrajectories(w, "Label weights", bags[:1], nil) },
+		"confusion":    func(w io.Writer) error { return Confusion(w, "Confusion of the test bags", matrix, digits) },
+		"confusion-13": func(w io.Writer) error { return Confusion(w, "Confusion of the test bags", wide, birds) },
+		"confusion-25": func(w io.Writer) error { return Confusion(w, "Confusion of the test bags", many, nil) },
+	}
+}
+
+// Figures are well-formed, hold their words, and come out the same every time.
+func TestFigures(t *testing.T) {
+	words := map[string][]string{
+		"loss":         {"DEMIPL on MNIST-MIPL, r = 1", ">epoch<", ">loss<", ">accuracy<", ">of test bags<", ">100<"},
+		"attention":    {">positive instances<", ">negative instances<", ">epoch 50<", ">0.01 %<", ">attention score<"},
+		"attention-1":  {">instances, kind unknown<"},
+		"trajectories": {">bag 3, true: 0<", ">true label<", ">candidate, truth unknown<", ">label weight<"},
+		"confusion":    {">predicted class<", ">true class<", ">31<"},
+		"confusion-13": {">Pacific-slope Flycatcher<"},
+	}
+	first, second := figures(100), figures(100)
+	for name, draw := range first {
+		var a, b bytes.Buffer
+		if err := draw(&a); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if err := second[name](&b); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(a.Bytes(), b.Bytes()) {
+			t.Errorf("%s differs from itself", name)
+		}
+		if err := wellFormed(a.Bytes()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, word := range words[name] {
+			if !strings.Contains(a.String(), word) {
+				t.Errorf("%s lacks %q", name, word)
+			}
+		}
+		if strings.Contains(a.String(), "NaN") || strings.Contains(a.String(), "Inf") {
+			t.Errorf("%s has numbers that are none", name)
+		}
+		if *keep != "" {
+			if err := os.WriteFile(filepath.Join(*keep, name+".svg"), a.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func wellFormed(svg []byte) error {
+	d := xml.NewDecoder(bytes.NewReader(svg))
+	for {
+		if _, err := d.Token(); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// One epoch, equal values, names with signs of XML: nothing may break.
+func TestEdges(t *testing.T) {
+	for name, draw := range figures(1) {
+		var out bytes.Buffer
+		if err := draw(&out); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if strings.Contains(out.String(), "NaN") {
+			t.Errorf("%s of one epoch has NaN", name)
+		}
+	}
+	var out bytes.Buffer
+	if err := Confusion(&out, "a < b & \"c\"", [][]int{{0, 0}, {0, 0}}, []string{"<x>", "&y"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := wellFormed(out.Bytes()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNothingToDraw(t *testing.T) {
+	var out bytes.Buffer
+	for name, err := range map[string]error{
+		"loss": LossAccuracy(&out, "", nil), "attention": AttentionSnapshots(&out, "", nil),
+		"trajectories": WeightTrajectories(&out, "", nil, nil), "confusion": Confusion(&out, "", nil, nil),
+	} {
+		if err == nil {
+			t.Errorf("%s of nothing gives no error", name)
+		}
+	}
+	if out.Len() > 0 {
+		t.Error("something was written")
+	}
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("full") }
+
+func TestWriteError(t *testing.T) {
+	for name, draw := range figures(2) {
+		if draw(fullDisk{}) == nil {
+			t.Errorf("%s: the error is lost", name)
+		}
+	}
+}

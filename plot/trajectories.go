@@ -1,0 +1,99 @@
+package plot
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"gonum.org/v1/plot/plotter"
+
+	"github.com/miplc/miplc/train"
+)
+
+// WeightTrajectories draws, for every bag, how the weights of its candidate
+// labels went from epoch to epoch (paper Eq. 6 and 7), the true one apart from
+// the false ones. Classes may be nil.
+func WeightTrajectories(w io.Writer, title string, bags []train.Trajectory, classes []string) error {
+	if len(bags) == 0 || len(bags[0].Weights) == 0 {
+		return errors.New("plot of the label weights: there is no bag to follow")
+	}
+	cols := min(len(bags), 3)
+	rows := (len(bags) + cols - 1) / cols
+	plots := make([][]*panel, rows)
+	known, unknown := false, false
+	for i := range plots {
+		plots[i] = make([]*panel, cols)
+		for j := range cols {
+			at := i*cols + j
+			if at >= len(bags) {
+				continue
+			}
+			plots[i][j] = bagPanel(bags[at], classes, j == 0, at+cols >= len(bags))
+			known, unknown = known || bags[at].Label >= 0, unknown || bags[at].Label < 0
+		}
+	}
+	var legend []entry
+	if known {
+		legend = append(legend, entry{name: "true label", line: stroke(green)}, entry{name: "false candidate", line: stroke(orange, 5, 3)})
+	}
+	if unknown {
+		legend = append(legend, entry{name: "candidate, truth unknown", line: stroke(blue)})
+	}
+	f := newFigure(200*float64(max(cols, 2))+60, 175*float64(rows)+80, title, legend)
+	f.panels(plots)
+	return f.write(w)
+}
+
+// bagPanel draws one bag. Only the panels at the left and at the bottom name
+// their axes.
+func bagPanel(bag train.Trajectory, classes []string, left, bottom bool) *panel {
+	head := fmt.Sprintf("bag %d", bag.Bag)
+	if bag.Label >= 0 {
+		head += ", true: " + className(classes, bag.Label)
+	}
+	p := newPanel(head, "", "")
+	p.addGrid()
+	if left {
+		p.Y.Label.Text = "label weight"
+	}
+	if bottom {
+		p.X.Label.Text = "epoch"
+	}
+	// The true label is drawn last, above the others.
+	order := slices.Clone(bag.Candidates)
+	slices.SortStableFunc(order, func(a, b int) int {
+		switch bag.Label {
+		case a:
+			return 1
+		case b:
+			return -1
+		}
+		return a - b
+	})
+	for _, c := range order {
+		var points plotter.XYs
+		for epoch, row := range bag.Weights {
+			points = append(points, plotter.XY{X: float64(epoch), Y: float64(row[c])})
+		}
+		style := stroke(orange, 5, 3)
+		switch {
+		case bag.Label < 0:
+			style = stroke(blue)
+		case c == bag.Label:
+			style = stroke(green)
+		}
+		p.Add(&plotter.Line{XYs: points, LineStyle: style})
+	}
+	p.spanEpochs(0, len(bag.Weights)-1)
+	p.Y.Min, p.Y.Max, p.Y.Tick.Marker = 0, 1, shareTicks
+	return p
+}
+
+// className is the name of a class, or "class " and its number from 0.
+func className(classes []string, c int) string {
+	if c < len(classes) {
+		return classes[c]
+	}
+	return fmt.Sprintf("class %d", c)
+}

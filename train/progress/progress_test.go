@@ -1,0 +1,89 @@
+package progress
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/miplc/miplc/train"
+)
+
+// run plays three epochs of two steps, each step taking the given time.
+func run(terminal bool, step time.Duration) string {
+	var out bytes.Buffer
+	r := New(&out, terminal)
+	now := time.Unix(0, 0)
+	r.now = func() time.Time { return now }
+	r.Begin(train.Plan{Name: "demipl", Engine: "gorgonia", Epochs: 3, TrainBags: 20, TestBags: 9, Steps: 2, Parameters: 77})
+	r.Warn("something odd")
+	for epoch := 1; epoch <= 3; epoch++ {
+		for i := 1; i <= 2; i++ {
+			now = now.Add(step)
+			r.Step(train.Progress{Epoch: epoch, Epochs: 3, Step: i, Steps: 2, Loss: 1.5, Left: 200 * time.Second})
+		}
+		train1, test := 0.5, 0.25
+		m := train.Metrics{Epoch: epoch, Loss: 1.25}
+		if epoch != 2 {
+			m.TrainAccuracy, m.TestAccuracy = &train1, &test
+		}
+		r.Epoch(m, train.Progress{Epoch: epoch, Epochs: 3, Step: 2, Steps: 2, Loss: m.Loss, Left: 100 * time.Second})
+	}
+	r.Close()
+	return out.String()
+}
+
+func TestPlainLines(t *testing.T) {
+	head := "training demipl with engine gorgonia: 20 bags (9 for testing), 3 epochs of 2 steps, 77 parameters\nwarning: something odd\n"
+	first := "epoch 1/3  loss 1.2500  train 0.500  test 0.250  1m40s left\n"
+	second := "epoch 2/3  loss 1.2500  train 0.500  test 0.250  1m40s left\n"
+	third := "epoch 3/3  loss 1.2500  train 0.500  test 0.250\n"
+	if got, want := run(false, time.Millisecond), head+first+third; got != want {
+		t.Errorf("fast run:\n%s\nwant\n%s", got, want)
+	}
+	if got, want := run(false, 6*time.Second), head+first+second+third; got != want {
+		t.Errorf("slow run:\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestBar(t *testing.T) {
+	out := run(true, time.Second)
+	for _, want := range []string{
+		"\r████░░░░░░░░░░░░░░░░░░░░  17%  epoch 1/3  loss 1.5000  3m20s left",
+		"\r████████████████████████ 100%  epoch 3/3  loss 1.2500  train 0.500  test 0.250",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in %q", want, out)
+		}
+	}
+	if !strings.HasSuffix(out, "\n") || strings.Count(out, "\n") != 3 {
+		t.Errorf("the bar should end its line once: %q", out)
+	}
+	// Steps faster than the eye are not drawn.
+	if fast := run(true, time.Millisecond); strings.Count(fast, "\r") != 3 {
+		t.Errorf("%d bars drawn in a run of 6 ms", strings.Count(fast, "\r"))
+	}
+}
+
+// A shorter line wipes out what is left of a longer one.
+func TestBarWipes(t *testing.T) {
+	var out bytes.Buffer
+	r := New(&out, true)
+	r.bar(train.Progress{Epoch: 1, Epochs: 2, Step: 1, Steps: 2, Loss: 1, Left: time.Hour})
+	long := len([]rune(strings.TrimPrefix(out.String(), "\r")))
+	out.Reset()
+	r.bar(train.Progress{Epoch: 1, Epochs: 2, Step: 2, Steps: 2, Loss: 1})
+	if got := len([]rune(strings.TrimPrefix(out.String(), "\r"))); got != long {
+		t.Errorf("second bar covers %d characters, the first had %d", got, long)
+	}
+}
+
+func TestDuration(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		900 * time.Millisecond: "1s", 59 * time.Second: "59s", 200 * time.Second: "3m20s", 125 * time.Minute: "2h05m",
+	} {
+		if got := duration(d); got != want {
+			t.Errorf("%v: %s, want %s", d, got, want)
+		}
+	}
+}
