@@ -14,7 +14,8 @@ type emitter struct {
 	src      *graph.Graph
 	out      *onnxpb.GraphProto
 	opset    int64
-	portable bool // keep to what onnx-go computes correctly
+	portable bool   // keep to what onnx-go computes correctly
+	n        string // name of the extent N: "n" for one bag, "N" for a batch
 	params   map[string][]float32
 
 	node   *graph.Node            // being lowered; its name heads the names of its helpers
@@ -27,7 +28,7 @@ type emitter struct {
 
 func newEmitter(g *graph.Graph, opset int, portable bool, params map[string][]float32) *emitter {
 	return &emitter{
-		src: g, out: &onnxpb.GraphProto{Name: g.Name}, opset: int64(opset), portable: portable, params: params,
+		src: g, out: &onnxpb.GraphProto{Name: g.Name}, opset: int64(opset), portable: portable, n: "N", params: params,
 		values: map[*graph.Node]string{}, taken: map[string]bool{}, memo: map[string]string{},
 	}
 }
@@ -35,6 +36,13 @@ func newEmitter(g *graph.Graph, opset int, portable bool, params map[string][]fl
 func (e *emitter) fail(err error) {
 	if e.err == nil {
 		e.err = err
+	}
+}
+
+// reserve keeps names that must not change from other values.
+func (e *emitter) reserve(names ...string) {
+	for _, n := range names {
+		e.taken[n] = true
 	}
 }
 
@@ -220,14 +228,17 @@ func numbersOf(v []int) []int64 {
 	return out
 }
 
-// valueInfo describes an input or output. dim names the symbols N and B.
-func valueInfo(name string, elem onnxpb.TensorProto_DataType, s graph.Shape, dim func(graph.Dim) string) *onnxpb.ValueInfoProto {
+// valueInfo describes an input or output.
+func (e *emitter) valueInfo(name string, elem onnxpb.TensorProto_DataType, s graph.Shape) *onnxpb.ValueInfoProto {
 	shape := &onnxpb.TensorShapeProto{}
 	for _, d := range s {
 		x := &onnxpb.TensorShapeProto_Dimension{}
-		if d < 0 {
-			x.Value = &onnxpb.TensorShapeProto_Dimension_DimParam{DimParam: dim(d)}
-		} else {
+		switch {
+		case d == graph.N:
+			x.Value = &onnxpb.TensorShapeProto_Dimension_DimParam{DimParam: e.n}
+		case d < 0:
+			x.Value = &onnxpb.TensorShapeProto_Dimension_DimParam{DimParam: d.String()}
+		default:
 			x.Value = &onnxpb.TensorShapeProto_Dimension_DimValue{DimValue: int64(d)}
 		}
 		shape.Dim = append(shape.Dim, x)

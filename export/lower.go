@@ -67,6 +67,7 @@ func init() {
 		graph.OpExpand:     {lowerExpand, portableExpand},
 		graph.OpSum:        {lowerSum, portableSum},
 		graph.OpMax:        {lowerMax, portableMax},
+		graph.OpMaxMask:    {full: lowerMaxMask},
 		graph.OpConcat:     {lowerConcat, portableConcat},
 		graph.OpSlice:      {lowerSlice, portableSlice},
 		graph.OpPad:        {lowerPad, portablePad},
@@ -120,17 +121,14 @@ type Options struct {
 func Lower(g *graph.Graph, opt Options) (*onnxpb.ModelProto, error) {
 	e := newEmitter(g, opt.Opset, opt.Portable, opt.Params)
 	for _, o := range g.Outputs {
-		e.taken[o.Name] = true
+		e.reserve(o.Name)
 	}
 	e.lower()
 	for _, o := range g.Outputs {
-		e.output(o.Name, e.values[o.Node], onnxpb.TensorProto_FLOAT, e.shapeOf(o.Node), ragged)
+		e.output(o.Name, e.values[o.Node], onnxpb.TensorProto_FLOAT, e.shapeOf(o.Node))
 	}
 	return e.model()
 }
-
-// ragged names the symbols of a batch.
-func ragged(d graph.Dim) string { return d.String() }
 
 // model wraps the finished graph.
 func (e *emitter) model() (*onnxpb.ModelProto, error) {
@@ -164,7 +162,7 @@ func (e *emitter) lower() {
 	}
 	for _, n := range e.src.Nodes {
 		if n.Op == graph.OpInput || n.Op == graph.OpParam {
-			e.taken[n.Name] = true // their names come first
+			e.reserve(n.Name)
 		}
 	}
 	// All inputs stand first, needed or not: the extents are measured on them.
@@ -245,7 +243,7 @@ func (e *emitter) leaf(n *graph.Node) string {
 	}
 	data, given := e.params[n.Name]
 	if n.Op == graph.OpInput || !given {
-		e.out.Input = append(e.out.Input, valueInfo(n.Name, elem, e.shapeOf(n), ragged))
+		e.out.Input = append(e.out.Input, e.valueInfo(n.Name, elem, e.shapeOf(n)))
 		return n.Name
 	}
 	if int64(len(data)) != volume(n.Shape) {
@@ -263,9 +261,9 @@ func (e *emitter) leaf(n *graph.Node) string {
 
 // output declares a value as a result. It gets an Identity of its own:
 // onnx-go returns zeros for an output that another node consumes too.
-func (e *emitter) output(name, value string, elem onnxpb.TensorProto_DataType, s graph.Shape, dim func(graph.Dim) string) {
+func (e *emitter) output(name, value string, elem onnxpb.TensorProto_DataType, s graph.Shape) {
 	e.out.Node = append(e.out.Node, &onnxpb.NodeProto{
 		OpType: "Identity", Name: name, Input: []string{value}, Output: []string{name},
 	})
-	e.out.Output = append(e.out.Output, valueInfo(name, elem, s, dim))
+	e.out.Output = append(e.out.Output, e.valueInfo(name, elem, s))
 }

@@ -1,6 +1,9 @@
 package export
 
 import (
+	"slices"
+
+	"github.com/miplc/miplc/export/onnxpb"
 	"github.com/miplc/miplc/graph"
 )
 
@@ -53,6 +56,40 @@ func (e *emitter) reduceMax(v string, keepAxes bool, axes ...int64) string {
 		return e.op("ReduceMax", attrs(attrInts("axes", axes...), attrKeep(keepAxes)), v)
 	}
 	return e.op("ReduceMax", attrs(attrKeep(keepAxes)), v, e.ints(axes...))
+}
+
+// lowerMaxMask compares the index along the reduced axes with that of the
+// first maximum. The reduced axes are brought to the end and made one first.
+func lowerMaxMask(e *emitter) string {
+	s, reduced := e.node.Shape, e.node.Attrs.Axes
+	if len(reduced) == 0 {
+		value := attrTensor("value", onnxpb.FloatTensor("", []int64{1}, []float32{1}))
+		return e.op("ConstantOfShape", attrs(value), e.op("Shape", nil, e.in(0)))
+	}
+	var perm []int
+	for i := range s {
+		if !slices.Contains(reduced, i) {
+			perm = append(perm, i)
+		}
+	}
+	kept := len(perm)
+	perm = append(perm, reduced...)
+	back := make([]int64, len(perm))
+	for i, p := range perm {
+		back[p] = int64(i)
+	}
+	x := e.op("Transpose", attrs(attrInts("perm", numbersOf(perm)...)), e.in(0))
+	full := e.op("Shape", nil, x)
+	if len(reduced) > 1 {
+		// Reshape: 0 keeps an extent, -1 takes what is left.
+		fold := append(make([]int64, kept), -1)
+		x = e.op("Reshape", nil, x, e.ints(fold...))
+	}
+	first := e.op("ArgMax", attrs(attrInt("axis", int64(kept)), attrKeep(true)), x)
+	extent := e.op("Gather", nil, e.op("Shape", nil, x), e.integer(int64(kept)))
+	index := e.op("Range", nil, e.integer(0), extent, e.integer(1))
+	mask := e.op("Reshape", nil, e.toFloat(e.op("Equal", nil, index, first)), full)
+	return e.op("Transpose", attrs(attrInts("perm", back...)), mask)
 }
 
 func lowerConcat(e *emitter) string { return e.concat(e.node.Attrs.Axis) }

@@ -1,0 +1,135 @@
+package export
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/export/onnxpb"
+	"github.com/miplc/miplc/graph"
+)
+
+// Metadata is what the file says of itself. Model fills in Contract,
+// InputShape, Normalization and Backends.
+type Metadata = contract.Metadata
+
+// Signatures of a spec's export.signature.
+const (
+	SignatureBag   = "bag"
+	SignatureBatch = "batch"
+)
+
+// Model gives the ONNX model of a program's inference graph with the given
+// parameters (by name, row-major), in the signature and opset that the spec's
+// export section names.
+//
+// Signature bag: instances [n, ...] of one bag -> probabilities [1, k],
+// attention [1, n]. The file runs in onnxruntime and, where the model allows
+// it, in onnx-go. Signature batch: instances [N, ...], bag_of [N] ->
+// probabilities [B, k], attention [N], label [B]; onnxruntime alone.
+func Model(p *compile.Program, params map[string][]float32, meta Metadata) (*onnxpb.ModelProto, error) {
+	for _, n := range p.Infer.ByOp(graph.OpParam) {
+		if _, ok := params[n.Name]; !ok {
+			return nil, fmt.Errorf("parameter %s has no value to export", n.Name)
+		}
+	}
+	if len(meta.Classes) != p.Signature.Classes {
+		return nil, fmt.Errorf("the model has %d classes, %d names are given", p.Signature.Classes, len(meta.Classes))
+	}
+	meta.InputShape = p.Signature.Instance
+	meta.Normalization = p.Spec.Data.Normalize.V
+	opset := p.Spec.Export.Opset.V
+	var m *onnxpb.ModelProto
+	var err error
+	switch signature := p.Spec.Export.Signature.V; signature {
+	case SignatureBag:
+		meta.Contract = contract.ContractBag
+		m, meta.Backends, err = bagModel(p.Infer, opset, params)
+	case SignatureBatch:
+		meta.Contract, meta.Backends = contract.ContractBatch, []string{contract.BackendORT}
+		m, err = batchModel(p.Infer, opset, params)
+	default:
+		err = fmt.Errorf("unknown signature %q, expected %s or %s", signature, SignatureBag, SignatureBatch)
+	}
+	if err != nil {
+		return nil, err
+	}
+	m.ProducerVersion = meta.Version
+	m.Graph.Name = p.Spec.Name.V
+	m.DocString = p.Spec.Description.V
+	if err := meta.Put(m); err != nil {
+		return nil, err
+	}
+	if _, err := contract.Check(m); err != nil {
+		return nil, fmt.Errorf("the exported model breaks its own contract: %w", err)
+	}
+	return m, nil
+}
+
+// bagModel writes the graph for one bag, portable if possible, and says which
+// back ends run it.
+func bagModel(infer *graph.Graph, opset int, params map[string][]float32) (*onnxpb.ModelProto, []string, error) {
+	g, err := graph.SingleBag(infer)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := oneBag(g, opset, true, params)
+	if err == nil {
+		return m, []string{contract.BackendORT, contract.BackendONNXGo}, nil
+	}
+	if np := (*NotPortable)(nil); !errors.As(err, &np) {
+		return nil, nil, err
+	}
+	m, err = oneBag(g, opset, false, params)
+	return m, []string{contract.BackendORT}, err
+}
+
+func oneBag(g *graph.Graph, opset int, portable bool, params map[string][]float32) (*onnxpb.ModelProto, error) {
+	p, a, err := outputs(g)
+	if err != nil {
+		return nil, err
+	}
+	e := newEmitter(g, opset, portable, params)
+	e.n = "n"
+	e.reserve(contract.Probabilities, contract.Attention)
+	e.lower()
+	e.base = contract.Attention
+	row := e.turned(e.values[a])
+	e.output(contract.Probabilities, e.values[p], onnxpb.TensorProto_FLOAT, p.Shape)
+	e.output(contract.Attention, row, onnxpb.TensorProto_FLOAT, graph.Shape{1, graph.N})
+	return e.model()
+}
+
+// batchModel writes the graph for a ragged batch.
+func batchModel(g *graph.Graph, opset int, params map[string][]float32) (*onnxpb.ModelProto, error) {
+	p, a, err := outputs(g)
+	if err != nil {
+		return nil, err
+	}
+	e := newEmitter(g, opset, false, params)
+	e.reserve(contract.Probabilities, contract.Attention, contract.Label)
+	e.lower()
+	e.base = contract.Attention
+	scores := e.op("Reshape", nil, e.values[a], e.ints(-1))
+	e.base = contract.Label
+	label := e.op("ArgMax", attrs(attrInt("axis", 1), attrKeep(false)), e.values[p])
+	e.output(contract.Probabilities, e.values[p], onnxpb.TensorProto_FLOAT, p.Shape)
+	e.output(contract.Attention, scores, onnxpb.TensorProto_FLOAT, graph.Shape{graph.N})
+	e.output(contract.Label, label, onnxpb.TensorProto_INT64, graph.Shape{graph.B})
+	return e.model()
+}
+
+// outputs finds the two results of an inference graph.
+func outputs(g *graph.Graph) (probabilities, attention *graph.Node, err error) {
+	p, a := g.Output(compile.OutProbabilities), g.Output(compile.OutAttention)
+	switch {
+	case p == nil:
+		return nil, nil, fmt.Errorf("graph %s has no output %s", g.Name, compile.OutProbabilities)
+	case a == nil:
+		return nil, nil, fmt.Errorf("graph %s has no output %s", g.Name, compile.OutAttention)
+	case len(p.Shape) != 2 || !a.Shape.Equal(graph.Shape{graph.N, 1}):
+		return nil, nil, fmt.Errorf("graph %s: probabilities have the shape %v and attention %v, expected [B, k] and [N, 1]", g.Name, p.Shape, a.Shape)
+	}
+	return p, a, nil
+}
