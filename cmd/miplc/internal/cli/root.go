@@ -4,8 +4,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/cmd/miplc/internal/dataset"
 	"github.com/miplc/miplc/cmd/miplc/internal/doctor"
+	"github.com/miplc/miplc/cmd/miplc/internal/initspec"
+	"github.com/miplc/miplc/cmd/miplc/internal/predict"
 	"github.com/miplc/miplc/cmd/miplc/internal/runtimelib"
+	"github.com/miplc/miplc/cmd/miplc/internal/schema"
+	"github.com/miplc/miplc/cmd/miplc/internal/specslist"
+	"github.com/miplc/miplc/cmd/miplc/internal/validate"
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
 )
 
@@ -40,8 +46,14 @@ func newRoot(con *console.Console) *cobra.Command {
 	root.SetFlagErrorFunc(console.FlagError)
 	console.Group(con, root)
 	root.AddCommand(
+		initspec.Command(con),
+		validate.Command(con),
+		predict.Command(con),
+		dataset.Command(con),
 		runtimelib.Command(con),
 		doctor.Command(con),
+		schema.Command(con),
+		specslist.Command(con),
 		version.Command(con),
 	)
 	markRun(root)

@@ -1,0 +1,43 @@
+// Package backend turns the flags --backend and --library into options of the
+// runtime.
+package backend
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/runtime"
+	"github.com/miplc/miplc/runtime/onnxgo"
+)
+
+// Flags are the settings.
+type Flags struct {
+	Backend string
+	Library string
+}
+
+// Add declares the flags.
+func (f *Flags) Add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.Backend, "backend", contract.BackendORT, "what runs the model: "+contract.BackendORT+" or "+contract.BackendONNXGo)
+	cmd.Flags().StringVar(&f.Library, "library", "", "onnxruntime library, or a folder that holds it")
+}
+
+// Open opens a model file, or the model in the folder of a run.
+func (f *Flags) Open(path string) (*runtime.Model, error) {
+	if err := console.OneOf("--backend", f.Backend, contract.BackendORT, contract.BackendONNXGo); err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, runs.ModelFile)
+	}
+	options := []runtime.Option{runtime.WithLibrary(f.Library)}
+	if f.Backend == contract.BackendONNXGo {
+		options = append(options, runtime.WithBackend(onnxgo.Backend()))
+	}
+	return runtime.Open(path, options...)
+}

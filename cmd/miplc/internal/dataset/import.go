@@ -1,0 +1,45 @@
+package dataset
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/data"
+)
+
+// ImportOptions are the settings of miplc data import.
+type ImportOptions struct {
+	Console *console.Console
+	Input   string
+	Output  string
+	Force   bool
+}
+
+func importCommand(con *console.Console) *cobra.Command {
+	o := &ImportOptions{Console: con}
+	cmd := &cobra.Command{
+		Use:     "import IN OUT",
+		Short:   "Convert a set of bags to another format",
+		Long:    "Read a set of bags (.npz, .mat, .csv, .csv.gz), check it, and write it as .npz, .csv\nor .csv.gz.",
+		Example: "  miplc data import MNIST_MIPL_r1.mat mnist-r1.npz\n  miplc data import bags.npz bags.csv.gz",
+		Args:    console.Args("IN", "OUT"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			o.Input, o.Output = args[0], args[1]
+			return RunImport(o)
+		},
+	}
+	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite OUT")
+	return cmd
+}
+
+// RunImport converts.
+func RunImport(o *ImportOptions) error {
+	if err := free(o.Output, o.Force); err != nil {
+		return err
+	}
+	set, err := data.Open(o.Input)
+	if err != nil {
+		return err
+	}
+	return save(o.Console, set, o.Output, o.Force)
+}

@@ -1,0 +1,141 @@
+package dataset
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/runs"
+)
+
+// InspectOptions are the settings of miplc data inspect.
+type InspectOptions struct {
+	Console *console.Console
+	Files   []string
+	Bag     int    // from 1; 0: none
+	SVG     string // picture of the bag
+	Force   bool
+}
+
+// BagFacts describes one bag.
+type BagFacts struct {
+	Bag        int      `json:"bag"` // from 1
+	Instances  int      `json:"instances"`
+	Candidates []string `json:"candidates"`
+	True       string   `json:"true,omitempty"`
+	Positive   []int    `json:"positive,omitempty"` // numbers of the positive instances, from 1
+	SVG        string   `json:"svg,omitempty"`
+}
+
+func inspectCommand(con *console.Console) *cobra.Command {
+	o := &InspectOptions{Console: con}
+	cmd := &cobra.Command{
+		Use:   "inspect FILE...",
+		Short: "Describe sets of bags, as in Table 1 of the paper, and draw a bag",
+		Example: `  miplc data inspect mnist-r1.npz fmnist-r1.npz
+  miplc data inspect mnist-r1.npz --bag 3 --svg bag3.svg`,
+		Args: console.Args("FILE..."),
+		RunE: func(_ *cobra.Command, args []string) error {
+			o.Files = args
+			return RunInspect(o)
+		},
+	}
+	cmd.Flags().IntVar(&o.Bag, "bag", 0, "describe this bag, counted from 1")
+	cmd.Flags().StringVar(&o.SVG, "svg", "", "draw the bag to this file")
+	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite the SVG file")
+	return cmd
+}
+
+// RunInspect describes.
+func RunInspect(o *InspectOptions) error {
+	switch {
+	case o.Bag < 0:
+		return console.Usagef("--bag %d: bags count from 1", o.Bag)
+	case o.SVG != "" && o.Bag == 0:
+		return console.Usagef("--svg draws one bag: say which by --bag")
+	case o.Bag != 0 && len(o.Files) != 1:
+		return console.Usagef("--bag looks into one file, %d are given", len(o.Files))
+	}
+	var stats []data.Stats
+	var bag *BagFacts
+	for _, path := range o.Files {
+		set, err := data.Open(path)
+		if err != nil {
+			return err
+		}
+		stats = append(stats, data.Describe(set))
+		if o.Bag > 0 {
+			if bag, err = o.bag(set); err != nil {
+				return err
+			}
+		}
+	}
+	result := map[string]any{"sets": stats}
+	if bag != nil {
+		result["bag"] = bag
+	}
+	return o.Console.Result(result, func(w io.Writer) error {
+		if bag != nil {
+			return bag.print(w)
+		}
+		if _, err := io.WriteString(w, data.Markdown(stats...)); err != nil || len(stats) > 1 {
+			return err
+		}
+		_, err := fmt.Fprintf(w, "\n%s", stats[0].Details())
+		return err
+	})
+}
+
+func (o *InspectOptions) bag(set *data.Dataset) (*BagFacts, error) {
+	i := o.Bag - 1
+	if i >= set.Bags() {
+		return nil, fmt.Errorf("%s has %d bags, there is no bag %d", o.Files[0], set.Bags(), o.Bag)
+	}
+	b := &BagFacts{Bag: o.Bag, Instances: set.Size(i)}
+	for c, in := range set.CandidateSet(i) {
+		if in != 0 {
+			b.Candidates = append(b.Candidates, set.ClassName(c))
+		}
+	}
+	if set.Labels != nil && set.Labels[i] >= 0 {
+		b.True = set.ClassName(set.Labels[i])
+	}
+	if set.InstLabels != nil {
+		for j, c := range set.InstLabels[set.Offsets[i]:set.Offsets[i+1]] {
+			if c >= 0 {
+				b.Positive = append(b.Positive, j+1)
+			}
+		}
+	}
+	if o.SVG == "" {
+		return b, nil
+	}
+	if err := free(o.SVG, o.Force); err != nil {
+		return nil, err
+	}
+	var svg bytes.Buffer
+	if err := data.DrawBag(&svg, set, i); err != nil {
+		return nil, err
+	}
+	b.SVG = o.SVG
+	return b, runs.WriteFile(o.SVG, svg.Bytes())
+}
+
+func (b *BagFacts) print(w io.Writer) error {
+	fmt.Fprintf(w, "bag %d: %d instances, candidates %v", b.Bag, b.Instances, b.Candidates)
+	if b.True != "" {
+		fmt.Fprintf(w, ", true label %s", b.True)
+	}
+	fmt.Fprintln(w)
+	if len(b.Positive) > 0 {
+		fmt.Fprintf(w, "positive instances %v\n", b.Positive)
+	}
+	if b.SVG != "" {
+		fmt.Fprintf(w, "drawn to %s\n", b.SVG)
+	}
+	return nil
+}

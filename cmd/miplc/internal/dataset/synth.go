@@ -1,0 +1,154 @@
+package dataset
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/diag"
+)
+
+// prototypes is the name of the built-in set, which needs no source.
+const prototypes = "prototypes"
+
+// SynthOptions are the settings of miplc data synth. Numbers that are 0 stand
+// for the default of the set.
+type SynthOptions struct {
+	Console *console.Console
+	Set     string
+	Output  string
+	Force   bool
+
+	Source             string
+	Bags               int
+	R                  int // false positive labels; -1: default
+	Positives          float64
+	MinSize, MaxSize   int
+	Classes            []string
+	Seed               uint64
+	Features, ClassNum int     // prototypes alone
+	Noise              float64 // prototypes alone
+}
+
+func synthCommand(con *console.Console) *cobra.Command {
+	o := &SynthOptions{Console: con}
+	sets := append([]string{prototypes}, data.SynthSets...)
+	cmd := &cobra.Command{
+		Use:   "synth SET",
+		Short: "Draw a set of bags from labelled instances",
+		Long: fmt.Sprintf(`Draw a set of bags and write it to one file. SET is one of
+%s.
+
+The set %q is made up and needs no source. The others are drawn from the
+labelled instances in the folder --source: mnist and fashion-mnist hold the IDX
+files, mil/birdsong and mil/sival6 the instances as CSV. Settings that are not
+given take the sizes of the published set. The same settings give the same file.`,
+			strings.Join(sets, ", "), prototypes),
+		Example: `  miplc data synth prototypes -o bags.npz
+  miplc data synth mnist-mipl --source data --r 1 -o mnist-r1.npz
+  miplc data synth birdsong-mipl --source data --r 2 --seed 7 -o birdsong-r2.npz`,
+		Args: console.Args("SET"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			o.Set = args[0]
+			return RunSynth(o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&o.Output, "output", "o", "", "file to write: .npz, .csv or .csv.gz (required)")
+	f.BoolVar(&o.Force, "force", false, "overwrite the file")
+	f.StringVar(&o.Source, "source", con.Getenv("MIPLC_DATA"), "folder of the labelled instances")
+	f.IntVar(&o.Bags, "bags", 0, "bags in all")
+	f.IntVar(&o.R, "r", -1, "false positive labels of a bag")
+	f.Float64Var(&o.Positives, "positives", 0, "share of positive instances in a bag")
+	f.IntVar(&o.MinSize, "min-size", 0, "instances of the smallest bag")
+	f.IntVar(&o.MaxSize, "max-size", 0, "instances of the largest bag")
+	f.StringSliceVar(&o.Classes, "classes", nil, "classes of the source, by name or number; the others give the negatives")
+	f.Uint64Var(&o.Seed, "seed", 1, "seed of all draws")
+	f.IntVar(&o.Features, "features", 0, "features of an instance (prototypes)")
+	f.IntVar(&o.ClassNum, "class-count", 0, "number of classes (prototypes)")
+	f.Float64Var(&o.Noise, "noise", 0, "standard deviation around a prototype (prototypes)")
+	return cmd
+}
+
+// RunSynth draws and saves.
+func RunSynth(o *SynthOptions) error {
+	if o.Output == "" {
+		return console.Usagef("miplc data synth: -o FILE is missing")
+	}
+	known := append([]string{prototypes}, data.SynthSets...)
+	if !slices.Contains(known, o.Set) {
+		return console.Invalid(diag.Diagnostic{
+			Text:       fmt.Sprintf("there is no set %q to draw", o.Set),
+			Suggestion: diag.Suggest(o.Set, known),
+			Notes:      []string{"known are " + strings.Join(known, ", ")},
+		})
+	}
+	if err := o.checkFlags(); err != nil {
+		return err
+	}
+	if err := free(o.Output, o.Force); err != nil { // before the work
+		return err
+	}
+	set, err := o.draw()
+	if err != nil {
+		return err
+	}
+	return save(o.Console, set, o.Output, o.Force)
+}
+
+// checkFlags refuses settings that the set would ignore.
+func (o *SynthOptions) checkFlags() error {
+	if o.Set == prototypes {
+		if len(o.Classes) > 0 {
+			return console.Usagef("--classes chooses among the classes of a source; %s has none: give --class-count", prototypes)
+		}
+		return nil
+	}
+	if o.Features != 0 || o.ClassNum != 0 || o.Noise != 0 {
+		return console.Usagef("--features, --class-count and --noise are settings of %s, not of %s", prototypes, o.Set)
+	}
+	if o.Source == "" {
+		return console.Usagef("%s is drawn from labelled instances: give their folder by --source or MIPLC_DATA", o.Set)
+	}
+	return nil
+}
+
+func (o *SynthOptions) draw() (*data.Dataset, error) {
+	if o.Set != prototypes {
+		r := o.R
+		switch r { // the package counts 0 as "default" and -1 as none
+		case -1:
+			r = 0
+		case 0:
+			r = -1
+		}
+		return data.Synth(o.Set, data.SynthOptions{
+			Source: o.Source, Bags: o.Bags, R: r, Positives: o.Positives,
+			MinSize: o.MinSize, MaxSize: o.MaxSize, Classes: o.Classes, Seed: o.Seed,
+		})
+	}
+	p := data.DefaultPrototypes
+	p.Seed = o.Seed
+	if o.R >= 0 {
+		p.Candidates = o.R
+	}
+	for _, given := range []struct {
+		value int
+		to    *int
+	}{{o.Bags, &p.Bags}, {o.MinSize, &p.MinSize}, {o.MaxSize, &p.MaxSize}, {o.Features, &p.Features}, {o.ClassNum, &p.Classes}} {
+		if given.value != 0 {
+			*given.to = given.value
+		}
+	}
+	if o.Positives != 0 {
+		p.Positives = o.Positives
+	}
+	if o.Noise != 0 {
+		p.Noise = o.Noise
+	}
+	return data.Prototypes(p)
+}

@@ -1,0 +1,108 @@
+package predict
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+)
+
+func (r *Result) printTable(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "bag\tpredicted\tprobability\ttrue\thighest attention")
+	for _, b := range r.Bags {
+		top, score := highest(b.Attention)
+		fmt.Fprintf(w, "%d\t%s\t%.4f\t%s\tinstance %d (%.3f)\n", b.Bag, b.Class, b.Probabilities[b.Label], r.truth(b), top+1, score)
+	}
+	return w.Flush()
+}
+
+func (r *Result) printBag(w io.Writer, b Bag) {
+	fmt.Fprintf(w, "bag %d: %s", b.Bag, b.Class)
+	if b.True != nil {
+		fmt.Fprintf(w, " (true: %s)", r.truth(b))
+	}
+	fmt.Fprintln(w, "\nprobabilities:")
+	for c, p := range b.Probabilities {
+		fmt.Fprintf(w, "  %-12s %.6f\n", r.Classes[c], p)
+	}
+	fmt.Fprintln(w, "attention of each instance:")
+	for i, a := range b.Attention {
+		fmt.Fprintf(w, "  %-12d %.6f\n", i+1, a)
+	}
+}
+
+// truth names the true class. The data set may have more classes than the
+// model knows names for.
+func (r *Result) truth(b Bag) string {
+	switch {
+	case b.True == nil:
+		return "-"
+	case *b.True < len(r.Classes):
+		return r.Classes[*b.True]
+	}
+	return strconv.Itoa(*b.True)
+}
+
+func highest(scores []float32) (int, float32) {
+	best := 0
+	for i, s := range scores {
+		if s > scores[best] {
+			best = i
+		}
+	}
+	return best, scores[best]
+}
+
+// writeCSV writes one line per bag. Numbers have as many digits as a float32
+// needs to come back unchanged.
+func writeCSV(path string, r *Result) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, err)
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+			err = fmt.Errorf("cannot write %s: %w", path, err)
+		}
+	}()
+	w := csv.NewWriter(f)
+	header := []string{"bag", "true", "predicted"}
+	for _, c := range r.Classes {
+		header = append(header, "p("+c+")")
+	}
+	_ = w.Write(append(header, "attention")) // the error comes again from Error
+	for _, b := range r.Bags {
+		row := []string{strconv.Itoa(b.Bag), "", b.Class}
+		if b.True != nil {
+			row[1] = r.truth(b)
+		}
+		for _, p := range b.Probabilities {
+			row = append(row, number(p))
+		}
+		scores := make([]string, len(b.Attention))
+		for i, a := range b.Attention {
+			scores[i] = number(a)
+		}
+		_ = w.Write(append(row, strings.Join(scores, " ")))
+	}
+	w.Flush()
+	if err = w.Error(); err != nil {
+		return err
+	}
+	if err = f.Chmod(0o644); err != nil {
+		return err
+	}
+	if err = f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+func number(v float32) string { return strconv.FormatFloat(float64(v), 'g', -1, 32) }

@@ -1,0 +1,143 @@
+// Package predict is the command miplc predict.
+package predict
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/miplc/miplc/cmd/miplc/internal/backend"
+	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/runtime"
+)
+
+// Options are the settings of the command.
+type Options struct {
+	Console *console.Console
+	Model   string
+	Data    string
+	Bag     int    // from 1; 0: all
+	Output  string // path of a CSV file; empty: none
+	backend.Flags
+}
+
+// Bag is the prediction of one bag.
+type Bag struct {
+	Bag  int  `json:"bag"`            // from 1
+	True *int `json:"true,omitempty"` // true label, if the data set knows it
+	runtime.Prediction
+}
+
+// Result is what the command prints.
+type Result struct {
+	Model    string   `json:"model"`
+	Data     string   `json:"data"`
+	Backend  string   `json:"backend"`
+	Classes  []string `json:"classes"`
+	Bags     []Bag    `json:"bags"`
+	Known    int      `json:"known"`              // bags whose true label is known
+	Accuracy *float64 `json:"accuracy,omitempty"` // share of them that are predicted right
+	Output   string   `json:"output,omitempty"`
+}
+
+// Command makes the command.
+func Command(con *console.Console) *cobra.Command {
+	o := &Options{Console: con}
+	cmd := &cobra.Command{
+		Use:   "predict MODEL DATA",
+		Short: "Predict the bags of a data set with an exported model",
+		Long: `Predict the bags of a data set (.npz, .mat, .csv, .csv.gz) with a model.onnx, or
+with the model in the folder of a run. Where the data set knows the true labels
+the accuracy is given too. Bags count from 1.`,
+		Example: `  miplc predict run/model.onnx bags.npz
+  miplc predict run bags.npz --bag 3
+  miplc predict run bags.csv --backend onnx-go -o predictions.csv`,
+		Args: console.Args("MODEL", "DATA"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Model, o.Data = args[0], args[1]
+			return Run(cmd.Context(), o)
+		},
+	}
+	cmd.Flags().IntVar(&o.Bag, "bag", 0, "predict this bag alone, counted from 1")
+	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "write the predictions to this CSV file")
+	o.Flags.Add(cmd)
+	return cmd
+}
+
+// Run predicts and prints.
+func Run(ctx context.Context, o *Options) error {
+	if o.Bag < 0 {
+		return console.Usagef("--bag %d: bags count from 1", o.Bag)
+	}
+	model, err := o.Open(o.Model)
+	if err != nil {
+		return err
+	}
+	defer model.Close()
+	set, err := data.Open(o.Data)
+	if err != nil {
+		return err
+	}
+	r, err := predict(ctx, o, model, set)
+	if err != nil {
+		return err
+	}
+	if o.Output != "" {
+		if err := writeCSV(o.Output, r); err != nil {
+			return err
+		}
+		r.Output = o.Output
+	}
+	return o.Console.Result(r, r.print)
+}
+
+func predict(ctx context.Context, o *Options, model *runtime.Model, set *data.Dataset) (*Result, error) {
+	info := model.Info()
+	r := &Result{Model: o.Model, Data: o.Data, Backend: info.Backend, Classes: info.Classes}
+	from, to := 0, set.Bags()
+	if o.Bag > to {
+		return nil, fmt.Errorf("%s has %d bags, there is no bag %d", o.Data, to, o.Bag)
+	}
+	if o.Bag > 0 {
+		from, to = o.Bag-1, o.Bag
+	}
+	right := 0
+	for i := from; i < to; i++ {
+		p, err := model.Predict(ctx, runtime.Bag{Instances: set.Bag(i), N: set.Size(i)})
+		if err != nil {
+			return nil, fmt.Errorf("%s: bag %d: %w", o.Data, i+1, err)
+		}
+		bag := Bag{Bag: i + 1, Prediction: p}
+		if set.Labels != nil && set.Labels[i] >= 0 {
+			r.Known++
+			bag.True = &set.Labels[i]
+			if p.Label == *bag.True {
+				right++
+			}
+		}
+		r.Bags = append(r.Bags, bag)
+	}
+	if r.Known > 0 {
+		share := float64(right) / float64(r.Known)
+		r.Accuracy = &share
+	}
+	return r, nil
+}
+
+// print lists the bags: for one bag with all it knows, for many a line each.
+func (r *Result) print(w io.Writer) error {
+	if r.Output != "" {
+		fmt.Fprintf(w, "predictions of %d bags written to %s\n", len(r.Bags), r.Output)
+	} else if len(r.Bags) == 1 {
+		r.printBag(w, r.Bags[0])
+	} else if err := r.printTable(w); err != nil {
+		return err
+	}
+	if r.Accuracy != nil && len(r.Bags) > 1 {
+		fmt.Fprintf(w, "accuracy %.4f on the %d bags whose true label is known\n", *r.Accuracy, r.Known)
+	}
+	return nil
+}

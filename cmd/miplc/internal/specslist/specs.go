@@ -1,0 +1,92 @@
+// Package specslist is the command miplc specs.
+package specslist
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/specs"
+)
+
+// Options are the settings of the command.
+type Options struct {
+	Console *console.Console
+	Name    string // empty: list all
+	Full    bool
+}
+
+// Spec is one shipped spec.
+type Spec struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Text        string `json:"text,omitempty"`
+}
+
+// Command makes the command.
+func Command(con *console.Console) *cobra.Command {
+	o := &Options{Console: con}
+	cmd := &cobra.Command{
+		Use:     "specs [NAME]",
+		Short:   "List the shipped specs, or print one",
+		Example: "  miplc specs\n  miplc specs demipl > mine.yaml\n  miplc specs demipl-md --full",
+		Args:    console.Args("[NAME]"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				o.Name = args[0]
+			}
+			return Run(o)
+		},
+	}
+	cmd.Flags().BoolVar(&o.Full, "full", false, "with what it extends and all defaults filled in")
+	return cmd
+}
+
+// Run lists or prints.
+func Run(o *Options) error {
+	if o.Name != "" {
+		return printOne(o)
+	}
+	var list []Spec
+	for _, name := range specs.Names() {
+		s, err := specs.Load("builtin:"+name, specs.Options{})
+		if err != nil {
+			return err
+		}
+		list = append(list, Spec{Name: name, Description: s.Description.V})
+	}
+	return o.Console.Result(map[string]any{"specs": list}, func(out io.Writer) error {
+		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+		for _, s := range list {
+			fmt.Fprintf(w, "%s\t%s\n", s.Name, s.Description)
+		}
+		return w.Flush()
+	})
+}
+
+func printOne(o *Options) error {
+	text, found := specs.Source(o.Name)
+	if !found {
+		return console.Invalid(diag.Diagnostic{
+			Text:       fmt.Sprintf("there is no shipped spec %q", o.Name),
+			Suggestion: diag.Suggest(o.Name, specs.Names()),
+			Notes:      []string{"shipped are " + strings.Join(specs.Names(), ", ")},
+		})
+	}
+	s, err := specs.Load("builtin:"+o.Name, specs.Options{})
+	if err != nil {
+		return err
+	}
+	if o.Full {
+		text = s.YAML()
+	}
+	return o.Console.Result(Spec{o.Name, s.Description.V, string(text)}, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+}

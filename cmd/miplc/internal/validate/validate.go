@@ -1,0 +1,121 @@
+// Package validate is the command miplc validate.
+package validate
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/specs"
+)
+
+// Options are the settings of the command.
+type Options struct {
+	Console *console.Console
+	Specs   []string
+	Set     []string
+	DataDir string
+}
+
+// File is the verdict on one spec.
+type File struct {
+	Spec       string            `json:"spec"`
+	Valid      bool              `json:"valid"`
+	Parameters int               `json:"parameters,omitempty"` // learned numbers
+	Note       string            `json:"note,omitempty"`       // what could not be checked
+	Errors     []console.Problem `json:"errors,omitempty"`
+}
+
+// Command makes the command.
+func Command(con *console.Console) *cobra.Command {
+	o := &Options{Console: con}
+	cmd := &cobra.Command{
+		Use:   "validate SPEC...",
+		Short: "Check specs and print all that is wrong with them",
+		Long: `Check specs: names, types and values, and every shape, by compiling them for the
+shapes of their data. Where the data is not at hand data.shape and data.classes
+are taken, or made-up extents. All errors of all files are printed.`,
+		Example: "  miplc validate model.yaml\n  miplc validate specs/*.yaml --json",
+		Args:    console.Args("SPEC..."),
+		RunE: func(_ *cobra.Command, args []string) error {
+			o.Specs = args
+			return Run(o)
+		},
+	}
+	cmd.Flags().StringArrayVar(&o.Set, "set", nil, "override a value, e.g. train.epochs=5 (may be repeated)")
+	cmd.Flags().StringVar(&o.DataDir, "data-dir", con.Getenv("MIPLC_DATA"), "folder of data sets")
+	return cmd
+}
+
+// Run checks every spec.
+func Run(o *Options) error {
+	var files []File
+	var wrong []error
+	for _, name := range o.Specs {
+		f, err := check(name, o)
+		files = append(files, f)
+		if err != nil {
+			wrong = append(wrong, err)
+		}
+	}
+	if len(wrong) > 0 && o.Console.JSON {
+		return &console.Failure{Code: console.ExitInvalid, Err: joined(wrong), Result: map[string]any{"specs": files}}
+	}
+	err := o.Console.Result(map[string]any{"specs": files}, func(w io.Writer) error { return printValid(w, files) })
+	if err == nil && len(wrong) > 0 {
+		err = console.Invalid(joined(wrong))
+	}
+	return err
+}
+
+func check(name string, o *Options) (File, error) {
+	f := File{Spec: name}
+	spec, err := specs.Load(name, specs.Options{Set: o.Set})
+	var prog *compile.Program
+	if err == nil {
+		var sig compile.Signature
+		if sig, f.Note, err = runs.Signature(spec, o.DataDir); err == nil {
+			prog, err = compile.Compile(spec, sig)
+		}
+	}
+	if err != nil {
+		f.Errors = console.Problems(err)
+		return f, err
+	}
+	f.Valid, f.Parameters = true, runs.Parameters(prog)
+	return f, nil
+}
+
+// joined makes one list of all diagnostics, so that they are rendered alike.
+func joined(errs []error) error {
+	var all diag.List
+	for _, err := range errs {
+		var d diag.Diagnostic
+		var l diag.List
+		if !errors.As(err, &l) && !errors.As(err, &d) {
+			all.Add(diag.Diagnostic{Text: err.Error()})
+			continue
+		}
+		all.AddError(diag.Pos{}, err)
+	}
+	return all
+}
+
+func printValid(w io.Writer, files []File) error {
+	for _, f := range files {
+		if !f.Valid {
+			continue
+		}
+		fmt.Fprintf(w, "%s: valid, %d parameters\n", f.Spec, f.Parameters)
+		if f.Note != "" {
+			fmt.Fprintf(w, "  note: %s\n", f.Note)
+		}
+	}
+	return nil
+}

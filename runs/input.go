@@ -1,0 +1,144 @@
+package runs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/specs"
+)
+
+// generatedPrefix starts the names of built-in data sets in data.set.
+const generatedPrefix = "generated:"
+
+// Input is what a spec trains on.
+type Input struct {
+	Data  *data.Dataset
+	Split *data.Split
+}
+
+// OpenInput opens or draws the data set of a spec and splits it. Files are
+// looked up from the working directory and then in dataDir (may be empty).
+func OpenInput(spec *specs.Spec, dataDir string) (*Input, error) {
+	set, err := OpenData(spec, dataDir)
+	if err != nil {
+		return nil, err
+	}
+	split, err := openSplit(spec, set, dataDir)
+	if err != nil {
+		return nil, err
+	}
+	return &Input{set, split}, nil
+}
+
+// OpenData opens or draws the data set of a spec.
+func OpenData(spec *specs.Spec, dataDir string) (*data.Dataset, error) {
+	if strings.HasPrefix(spec.Data.Set.V, generatedPrefix) {
+		return data.Prototypes(prototypes(spec.Data.Generated))
+	}
+	path, err := find(spec, spec.Data.Set, dataDir)
+	if err != nil {
+		return nil, err
+	}
+	return data.Open(path)
+}
+
+func prototypes(g specs.Generated) data.PrototypeOptions {
+	return data.PrototypeOptions{
+		Bags: g.Bags.V, Classes: g.Classes.V, Features: g.Features.V, Candidates: g.Candidates.V,
+		Positives: g.Positives.V, MinSize: g.MinSize.V, MaxSize: g.MaxSize.V, Noise: g.Noise.V,
+		Seed: uint64(g.Seed.V),
+	}
+}
+
+func openSplit(spec *specs.Spec, set *data.Dataset, dataDir string) (*data.Split, error) {
+	s := spec.Data.Split
+	if s.Index.V == "" {
+		return data.RandomSplit(set.Bags(), s.Train.V, uint64(s.Seed.V))
+	}
+	path, err := find(spec, s.Index, dataDir)
+	if err != nil {
+		return nil, err
+	}
+	return data.OpenSplit(path, s.Part.V, set.Bags())
+}
+
+// missing marks the error of a file that is in none of the places.
+type missing struct{ diag.Diagnostic }
+
+func (m missing) Unwrap() error { return m.Diagnostic }
+
+// find looks a file of the spec up.
+func find(spec *specs.Spec, name specs.Str, dataDir string) (string, error) {
+	places := []string{name.V}
+	if dataDir != "" && !filepath.IsAbs(name.V) {
+		places = append(places, filepath.Join(dataDir, name.V))
+	}
+	for _, p := range places {
+		if _, err := os.Stat(p); err == nil {
+			return p, nil
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+	}
+	d := diag.Errorf(name.Pos, "there is no file %s", name.V).WithNote("looked for %s", strings.Join(places, " and "))
+	if dataDir == "" {
+		d = d.WithNote("--data-dir or MIPLC_DATA names a folder of data sets")
+	}
+	return "", missing{spec.Locate(d)}
+}
+
+// Placeholder extents of data that cannot be opened: any would do, these are
+// small and large enough for images through two convolutions.
+var placeholder = compile.Signature{Instance: []int{32}, Classes: 5}
+
+// Signature settles the shapes a spec is compiled for. Where its data file is
+// missing they come from data.shape and data.classes, or are made up; then note
+// says so.
+func Signature(spec *specs.Spec, dataDir string) (sig compile.Signature, note string, err error) {
+	if g := spec.Data.Generated; strings.HasPrefix(spec.Data.Set.V, generatedPrefix) {
+		sig, err = compile.SignatureOf(spec, []int{g.Features.V}, g.Classes.V)
+		return sig, "", err
+	}
+	set, err := OpenData(spec, dataDir)
+	if err == nil {
+		sig, err = compile.SignatureOf(spec, set.Shape, set.Classes)
+		return sig, "", err
+	}
+	if !errors.As(err, &missing{}) {
+		return sig, "", err
+	}
+	sig = placeholder
+	var from []string
+	if shape := spec.Data.Shape.V; len(shape) > 0 {
+		sig.Instance, from = shape, append(from, "data.shape")
+	}
+	if k := spec.Data.Classes.V; k > 0 {
+		sig.Classes, from = k, append(from, "data.classes")
+	}
+	what := "made-up extents"
+	if len(from) > 0 {
+		what = strings.Join(from, " and ")
+	}
+	return sig, fmt.Sprintf("%s is not here: shapes were checked with %s (%v, %d classes)",
+		spec.Data.Set.V, what, sig.Instance, sig.Classes), nil
+}
+
+// Parameters counts the learned numbers of a program.
+func Parameters(p *compile.Program) int {
+	total := 0
+	for _, param := range p.Params {
+		n := 1
+		for _, e := range param.Shape {
+			n *= e
+		}
+		total += n
+	}
+	return total
+}

@@ -1,0 +1,70 @@
+package runs
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/plot"
+	"github.com/miplc/miplc/train"
+)
+
+// writePlots draws the figures of a run into the folder of plots. Figures that
+// have nothing to show are left out. It returns the names of the files.
+func writePlots(dir, title string, report *train.Report, set *data.Dataset) ([]string, error) {
+	classes := make([]string, set.Classes)
+	for c := range classes {
+		classes[c] = set.ClassName(c)
+	}
+	figures := []struct {
+		file string
+		show bool
+		draw func(io.Writer) error
+	}{
+		{"loss.svg", len(report.Metrics) > 0, func(w io.Writer) error {
+			return plot.LossAccuracy(w, title+": loss and accuracy", report.Metrics)
+		}},
+		{"attention.svg", len(report.Attention) > 0, func(w io.Writer) error {
+			return plot.AttentionSnapshots(w, title+": attention scores", report.Attention)
+		}},
+		{"label-weights.svg", len(report.Trajectories) > 0, func(w io.Writer) error {
+			return plot.WeightTrajectories(w, title+": label weights of training bags", report.Trajectories, classes)
+		}},
+		{"confusion.svg", anyPositive(report.Confusion), func(w io.Writer) error {
+			return plot.Confusion(w, fmt.Sprintf("%s: %s bags", title, report.ConfusionOf), report.Confusion, classes)
+		}},
+	}
+	folder := filepath.Join(dir, PlotsFolder)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, f := range figures {
+		if !f.show {
+			continue
+		}
+		var svg bytes.Buffer
+		if err := f.draw(&svg); err != nil {
+			return nil, fmt.Errorf("plot %s: %w", f.file, err)
+		}
+		if err := WriteFile(filepath.Join(folder, f.file), svg.Bytes()); err != nil {
+			return nil, err
+		}
+		names = append(names, PlotsFolder+"/"+f.file)
+	}
+	return names, nil
+}
+
+func anyPositive(matrix [][]int) bool {
+	for _, row := range matrix {
+		for _, n := range row {
+			if n > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
