@@ -35,8 +35,7 @@ func AttentionHistogram(w io.Writer, title string, epochs []int, scores []train.
 			p.Y.Label.Text = "share of instances"
 		}
 		p.X.Min, p.X.Max = low, high
-		p.Y.Min, p.Y.Max = floor, 1
-		p.Y.Scale, p.Y.Tick.Marker = gonum.LogScale{}, percentTicks
+		p.Y.Min, p.Y.Max, p.Y.Tick.Marker = floor, 0, percentTicks
 		p.addGrid()
 		for _, kind := range []struct {
 			name   string
@@ -75,8 +74,11 @@ func AttentionSnapshots(w io.Writer, title string, snapshots []train.AttentionSn
 	return AttentionHistogram(w, title, epochs, scores)
 }
 
+// percentTicks mark the decimal logarithms of shares. The logarithm is taken
+// by hand: gonum's logarithmic scale misplaces the labels of the axis.
 var percentTicks = gonum.ConstantTicks{
-	{Value: 0.00001, Label: "0.001 %"}, {Value: 0.0001, Label: "0.01 %"}, {Value: 0.001, Label: "0.1 %"}, {Value: 0.01, Label: "1 %"}, {Value: 0.1, Label: "10 %"}, {Value: 1, Label: "100 %"},
+	{Value: -5, Label: "0.001 %"}, {Value: -4, Label: "0.01 %"}, {Value: -3, Label: "0.1 %"},
+	{Value: -2, Label: "1 %"}, {Value: -1, Label: "10 %"}, {Value: 0, Label: "100 %"},
 }
 
 func named(legend []entry, name string) bool {
@@ -115,8 +117,8 @@ func shares(values []float32, low, high float64) []float64 {
 	return bins
 }
 
-// smallestDecade is the power of ten below all shares of a histogram that are
-// not 0: the foot of its logarithmic axis.
+// smallestDecade is the whole decimal logarithm below all shares of the
+// histograms that are not 0: the foot of the axis.
 func smallestDecade(scores []train.Scores, low, high float64) float64 {
 	least := 0.1
 	for _, s := range scores {
@@ -128,7 +130,7 @@ func smallestDecade(scores []train.Scores, low, high float64) float64 {
 			}
 		}
 	}
-	return math.Max(1e-5, math.Pow(10, math.Floor(math.Log10(0.95*least))))
+	return math.Max(-5, math.Floor(math.Log10(0.95*least)))
 }
 
 // addSteps draws bins as filled outlines that stand on the x axis, one for
@@ -136,14 +138,18 @@ func smallestDecade(scores []train.Scores, low, high float64) float64 {
 func (p *panel) addSteps(bins []float64, fill color.Color, line draw.LineStyle) {
 	floor := p.Y.Min
 	x := func(i int) float64 { return p.X.Min + (p.X.Max-p.X.Min)*float64(i)/float64(len(bins)) }
+	y := make([]float64, len(bins))
+	for i, v := range bins {
+		y[i] = math.Log10(v)
+	}
 	line.Width = 1.4
-	for i := 0; i < len(bins); i++ {
-		if bins[i] <= floor {
+	for i := 0; i < len(y); i++ {
+		if y[i] <= floor {
 			continue
 		}
 		outline := plotter.XYs{{X: x(i), Y: floor}}
-		for ; i < len(bins) && bins[i] > floor; i++ {
-			outline = append(outline, plotter.XY{X: x(i), Y: bins[i]}, plotter.XY{X: x(i + 1), Y: bins[i]})
+		for ; i < len(y) && y[i] > floor; i++ {
+			outline = append(outline, plotter.XY{X: x(i), Y: y[i]}, plotter.XY{X: x(i + 1), Y: y[i]})
 		}
 		outline = append(outline, plotter.XY{X: x(i), Y: floor})
 		p.Add(&plotter.Polygon{XYs: []plotter.XYs{outline}, Color: fill}, &plotter.Line{XYs: outline, LineStyle: line})

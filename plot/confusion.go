@@ -42,10 +42,11 @@ func Confusion(w io.Writer, title string, matrix [][]int, classes []string) erro
 	p.X.Tick.Marker, p.Y.Tick.Marker = x, y
 	for _, axis := range []*gonum.Axis{&p.X, &p.Y} {
 		axis.Tick.Length, axis.LineStyle.Width = 3, 0
-		axis.Tick.LineStyle.Width = 0
+		axis.Tick.Color = color.Transparent
 	}
 	below := 30.0
 	if float64(longest) > cell-4 { // names side by side would run together
+		p.X.Tick.Length = 9
 		p.X.Tick.Label.Rotation = math.Pi / 4
 		p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = text.XRight, text.YCenter
 		below += 0.7 * float64(longest)
@@ -90,7 +91,7 @@ func (m *cells) Plot(c draw.Canvas, p *gonum.Plot) {
 			if share > 0.5 {
 				style.Color = color.White
 			}
-			c.FillText(style, vg.Point{X: x(float64(j)), Y: y(at)}, strconv.Itoa(n))
+			c.FillText(style, vg.Point{X: x(float64(j)), Y: y(at) + vg.Length(0.07*m.size)}, strconv.Itoa(n))
 		}
 	}
 }

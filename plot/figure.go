@@ -25,7 +25,6 @@ var (
 	blue   = color.NRGBA{0x00, 0x72, 0xB2, 0xFF}
 	orange = color.NRGBA{0xD5, 0x5E, 0x00, 0xFF}
 	green  = color.NRGBA{0x00, 0x9E, 0x73, 0xFF}
-	purple = color.NRGBA{0xCC, 0x79, 0xA7, 0xFF}
 	ink    = color.NRGBA{0x22, 0x22, 0x22, 0xFF}
 	frame  = color.NRGBA{0x88, 0x88, 0x88, 0xFF}
 	grid   = color.NRGBA{0xE6, 0xE6, 0xE6, 0xFF}
@@ -58,16 +57,16 @@ func (r *recorder) FillString(f font.Face, at vg.Point, s string) {
 	r.Canvas.FillString(f, at, s)
 }
 
-// newFigure starts a page of the given size in points.
+// newFigure starts a page of the given size in points, wider if the title needs it.
 func newFigure(width, height float64, title string, legend []entry) *figure {
+	style := textStyle(titleSize, draw.XLeft, draw.YTop)
+	style.Font.Weight = xfont.WeightBold
+	width = max(width, style.Width(title).Points()+2*margin)
 	c := &recorder{Canvas: vgsvg.New(vg.Length(width), vg.Length(height))}
 	page := draw.New(c)
 	page.FillPolygon(color.White, corners(page.Rectangle))
 	f := &figure{canvas: c, page: draw.Crop(page, margin, -margin, margin, -margin)}
-	top := f.page.Max.Y
-	style := textStyle(titleSize, draw.XLeft, draw.YTop)
-	style.Font.Weight = xfont.WeightBold
-	f.page.FillText(style, vg.Point{X: f.page.Min.X, Y: top}, title)
+	f.page.FillText(style, vg.Point{X: f.page.Min.X, Y: f.page.Max.Y}, title)
 	f.page.Max.Y -= titleSize + 8
 	if len(legend) > 0 {
 		f.legend(legend)
