@@ -1,0 +1,303 @@
+package graph
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Pass is one named transformation that keeps the meaning of a graph: the same
+// outputs from the same inputs and parameters, up to rounding.
+type Pass struct {
+	Name string
+	Run  func(*Graph) (*Graph, error)
+}
+
+// Cleaning lists the passes of Optimize in order.
+func Cleaning() []Pass {
+	return []Pass{
+		{"fold constants", FoldConstants},
+		{"simplify", Simplify},
+		{"common subexpressions", CSE},
+		{"dead code", DeadCode},
+	}
+}
+
+// Optimize runs the cleaning passes. Optimize before Gradient where the graph
+// has logarithms of sigmoids or softmaxes: the stable forms have stable gradients.
+func Optimize(g *Graph) (*Graph, error) {
+	for _, p := range Cleaning() {
+		next, err := p.Run(g)
+		if err != nil {
+			return nil, fmt.Errorf("pass %s: %w", p.Name, err)
+		}
+		g = next
+	}
+	return g, nil
+}
+
+// DeadCode drops what no output needs. Inputs and parameters stay: they are the
+// interface of the graph.
+func DeadCode(g *Graph) (*Graph, error) {
+	live := needed(g)
+	b := NewBuilder(g.Name)
+	of := make([]*Node, len(g.Nodes))
+	for i, n := range g.Nodes {
+		if !live[i] && n.Op != OpInput && n.Op != OpParam {
+			continue
+		}
+		in := make([]*Node, len(n.In))
+		for k, x := range n.In {
+			in[k] = of[x.ID]
+		}
+		of[i] = b.At(n.Pos).copy(n, in)
+	}
+	for _, o := range g.Outputs {
+		b.Output(o.Name, of[o.Node.ID])
+	}
+	return b.Graph()
+}
+
+// CSE computes equal expressions once. Nodes are equal when op, inputs and
+// static arguments are; the order of two summands or factors does not matter.
+func CSE(g *Graph) (*Graph, error) {
+	seen := map[string][]*Node{}
+	return rewrite(g, func(b *Builder, n *Node, in []*Node) *Node {
+		if n.Op == OpInput || n.Op == OpParam {
+			return nil
+		}
+		key := expressionKey(n.Op, in)
+		for _, m := range seen[key] {
+			if sameAttrs(&m.Attrs, &n.Attrs) {
+				return m
+			}
+		}
+		m := b.copy(n, in)
+		seen[key] = append(seen[key], m)
+		return m
+	})
+}
+
+func expressionKey(op Op, in []*Node) string {
+	if (op == OpAdd || op == OpMul) && in[0].ID > in[1].ID {
+		in = []*Node{in[1], in[0]}
+	}
+	var b strings.Builder
+	fmt.Fprint(&b, op)
+	for _, x := range in {
+		fmt.Fprintf(&b, " %d", x.ID)
+	}
+	return b.String()
+}
+
+// foldLimit is the largest number of elements that folding turns into a literal.
+const foldLimit = 1 << 14
+
+// FoldConstants computes what depends on literals alone, keeps values whose
+// elements are all equal as Fill, and drops operations that change nothing
+// (x+0, x-0, x*1, x/1, a sum over no axis, an expansion to the same shape).
+func FoldConstants(g *Graph) (*Graph, error) {
+	return rewrite(g, func(b *Builder, n *Node, in []*Node) *Node {
+		if x := neutral(n, in); x != nil {
+			return x
+		}
+		if v, ok := uniformResult(n, in); ok {
+			if len(n.Shape) == 0 {
+				return b.Scalar(v)
+			}
+			return b.Fill(v, n.Shape)
+		}
+		return foldLiteral(b, n, in)
+	})
+}
+
+// neutral returns the input that a node passes on unchanged, or nil.
+func neutral(n *Node, in []*Node) *Node {
+	same := func(i int) *Node {
+		if in[i].Shape.Equal(n.Shape) {
+			return in[i]
+		}
+		return nil
+	}
+	switch n.Op {
+	case OpAdd, OpMul:
+		unit := 0.0
+		if n.Op == OpMul {
+			unit = 1
+		}
+		if v, ok := uniform(in[1]); ok && v == unit && same(0) != nil {
+			return in[0]
+		}
+		if v, ok := uniform(in[0]); ok && v == unit {
+			return same(1)
+		}
+	case OpSub, OpDiv:
+		unit := 0.0
+		if n.Op == OpDiv {
+			unit = 1
+		}
+		if v, ok := uniform(in[1]); ok && v == unit {
+			return same(0)
+		}
+	case OpReshape, OpExpand, OpSlice, OpPad:
+		return same(0)
+	case OpConcat:
+		if len(in) == 1 {
+			return in[0]
+		}
+	case OpSum, OpMax:
+		if len(n.Attrs.Axes) == 0 {
+			return in[0]
+		}
+	}
+	return nil
+}
+
+// uniform reports the value of a node whose elements are all equal by construction.
+func uniform(n *Node) (float64, bool) {
+	switch n.Op {
+	case OpFill:
+		return n.Attrs.Value, true
+	case OpConst:
+		for _, v := range n.Attrs.Data {
+			if !sameBits(v, n.Attrs.Data[0]) {
+				return 0, false
+			}
+		}
+		return n.Attrs.Data[0], true
+	}
+	return 0, false
+}
+
+// uniformResult tells whether a node has all elements equal because its inputs
+// have, at least one of them by a Fill or the node being an expansion.
+func uniformResult(n *Node, in []*Node) (float64, bool) {
+	values, fills := make([]*Tensor, len(in)), n.Op == OpExpand
+	for i, x := range in {
+		v, ok := uniform(x)
+		if !ok {
+			return 0, false
+		}
+		values[i] = NewTensor([]int{1}, v)
+		fills = fills || x.Op == OpFill
+	}
+	switch {
+	case !fills:
+		return 0, false
+	case n.Op >= OpNeg && n.Op <= OpGreater:
+		out := NewTensor([]int{1})
+		if err := ops[n.Op].eval(nil, n, values, out); err != nil {
+			return 0, false
+		}
+		return out.Data[0], true
+	case n.Op == OpTranspose, n.Op == OpReshape, n.Op == OpExpand, n.Op == OpSlice, n.Op == OpMax:
+		return values[0].Data[0], true
+	case n.Op == OpSum:
+		count := 1.0
+		for _, a := range n.Attrs.Axes {
+			if in[0].Shape[a] < 0 {
+				return 0, false
+			}
+			count *= float64(in[0].Shape[a])
+		}
+		return values[0].Data[0] * count, true
+	}
+	return 0, false
+}
+
+// foldLiteral computes a node whose inputs are literals, if it stays small.
+func foldLiteral(b *Builder, n *Node, in []*Node) *Node {
+	if len(in) == 0 || !n.Shape.Static() {
+		return nil
+	}
+	values := make([]*Tensor, len(in))
+	for i, x := range in {
+		size, _, _ := x.Shape.volume()
+		switch {
+		case x.Op == OpConst:
+			values[i] = NewTensor(x.Shape.Concrete(1, 1), x.Attrs.Data...)
+		case x.Op == OpFill && x.Shape.Static() && size <= foldLimit:
+			values[i] = NewTensor(x.Shape.Concrete(1, 1))
+			for k := range values[i].Data {
+				values[i].Data[k] = x.Attrs.Value
+			}
+		default:
+			return nil
+		}
+	}
+	if size, _, _ := n.Shape.volume(); size > foldLimit {
+		return nil
+	}
+	out := NewTensor(n.Shape.Concrete(1, 1))
+	if err := ops[n.Op].eval(&Env{N: 1, B: 1}, n, values, out); err != nil {
+		return nil
+	}
+	return b.Const(n.Shape, out.Data...)
+}
+
+// Simplify replaces expressions by equal ones that are cheaper or do not
+// overflow: log(sigmoid x) = -softplus(-x), log(softmax x) = log_softmax x,
+// log(exp x) = x, --x = x, chains of Transpose and of Reshape become one, and a
+// reduction over axes of extent 1 becomes a Reshape.
+func Simplify(g *Graph) (*Graph, error) {
+	return rewrite(g, func(b *Builder, n *Node, in []*Node) *Node {
+		switch n.Op {
+		case OpLog:
+			return stableLog(b, in[0])
+		case OpNeg:
+			if in[0].Op == OpNeg {
+				return in[0].In[0]
+			}
+		case OpTranspose:
+			return simpleTranspose(b, n.Attrs.Perm, in[0])
+		case OpReshape:
+			if in[0].Op == OpReshape {
+				in = in[0].In
+			}
+			if in[0].Shape.Equal(n.Shape) {
+				return in[0]
+			}
+			return b.Reshape(in[0], n.Shape)
+		case OpSum, OpMax:
+			for _, a := range n.Attrs.Axes {
+				if in[0].Shape[a] != 1 {
+					return nil
+				}
+			}
+			if n.Attrs.Keep {
+				return in[0]
+			}
+			return b.Reshape(in[0], n.Shape)
+		}
+		return nil
+	})
+}
+
+func stableLog(b *Builder, x *Node) *Node {
+	switch x.Op {
+	case OpSigmoid:
+		return b.Neg(b.Softplus(b.Neg(x.In[0])))
+	case OpSoftmax:
+		return b.LogSoftmax(x.In[0])
+	case OpExp:
+		return x.In[0]
+	}
+	return nil
+}
+
+// simpleTranspose joins a transposition with one before it; nil when there is
+// nothing to gain.
+func simpleTranspose(b *Builder, perm []int, x *Node) *Node {
+	joined := append([]int(nil), perm...)
+	if x.Op == OpTranspose {
+		for i, p := range perm {
+			joined[i] = x.Attrs.Perm[p]
+		}
+		x = x.In[0]
+	}
+	for i, p := range joined {
+		if i != p {
+			return b.Transpose(x, joined...)
+		}
+	}
+	return x
+}

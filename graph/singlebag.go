@@ -1,0 +1,181 @@
+package graph
+
+import "fmt"
+
+// SingleBag specialises a graph to batches of exactly one bag to which every
+// instance belongs. B becomes 1 in every shape, N stays symbolic; the input
+// bag_of and the segment ops are gone: they become Softmax along the instances,
+// MatMul, Sum and Max. Attention pooling becomes MatMul(weights^T, H), mean
+// pooling MatMul(Softmax of zeros, H), so that neither needs Sum.
+func SingleBag(g *Graph) (*Graph, error) {
+	g, err := Optimize(g)
+	if err != nil {
+		return nil, err
+	}
+	s := &singleBag{b: NewBuilder(g.Name), of: make([]*Node, len(g.Nodes))}
+	for _, n := range g.Nodes {
+		if n.Type == Int {
+			continue
+		}
+		s.b.At(n.Pos)
+		r := s.convert(n)
+		if r.Name == "" {
+			r.Name = n.Name
+		}
+		s.of[n.ID] = r
+	}
+	for _, o := range g.Outputs {
+		if o.Node.Type == Int {
+			return nil, fmt.Errorf("output %s is bag_of, which a single bag does not have", o.Name)
+		}
+		s.b.Output(o.Name, s.full(o.Node))
+	}
+	out, err := s.b.Graph()
+	if err != nil {
+		return nil, err
+	}
+	return Optimize(out)
+}
+
+// singleBag holds the new node of every old one. A new node may be thin: its
+// first extent is 1 where all rows of the [N, ...] of the old one are equal,
+// because it was gathered from the one bag.
+type singleBag struct {
+	b  *Builder
+	of []*Node
+}
+
+// oneBag puts 1 for B.
+func oneBag(s Shape) Shape {
+	out := s.Clone()
+	for i, d := range out {
+		if d == B {
+			out[i] = 1
+		}
+	}
+	return out
+}
+
+// full gives the value of an old node in its full shape.
+func (s *singleBag) full(n *Node) *Node {
+	x := s.of[n.ID]
+	if want := oneBag(n.Shape); !x.Shape.Equal(want) {
+		x = s.b.Expand(x, want)
+		s.of[n.ID] = x
+	}
+	return x
+}
+
+func (s *singleBag) convert(n *Node) *Node {
+	switch {
+	case n.Op == OpInput || n.Op == OpParam:
+		return s.b.leaf(n.Op, n.Name, n.Type, oneBag(n.Shape))
+	case n.Op.IsSegment():
+		return s.segment(n)
+	case n.Op == OpDiv:
+		if mean := s.mean(n); mean != nil {
+			return mean
+		}
+	}
+	in := make([]*Node, len(n.In))
+	for i, x := range n.In {
+		if n.rowwise(i) {
+			in[i] = s.of[x.ID]
+		} else {
+			in[i] = s.full(x)
+		}
+	}
+	attrs := n.Attrs
+	attrs.Shape = oneBag(attrs.Shape)
+	return s.b.op(n.Op, attrs, in...)
+}
+
+// rowwise reports whether equal rows of input i give equal rows of the result,
+// so that a thin input may be used as it is.
+func (n *Node) rowwise(i int) bool {
+	switch n.Op {
+	case OpSoftmax, OpLogSoftmax:
+		return len(n.Shape) > 1
+	case OpMatMul:
+		return i == 0
+	}
+	return n.Op >= OpNeg && n.Op <= OpGreater
+}
+
+func (s *singleBag) segment(n *Node) *Node {
+	x := n.In[0]
+	switch n.Op {
+	case OpSegmentGather:
+		return s.of[x.ID]
+	case OpSegmentMax:
+		return s.b.Max(s.full(x), true, 0)
+	case OpSegmentMaxMask:
+		return s.b.MaxMask(s.full(x), 0)
+	case OpSegmentSoftmax:
+		return s.softmax(s.full(x))
+	}
+	if w, h := weighted(x); w != nil {
+		return s.b.MatMul(s.b.Transpose(s.full(w), 1, 0), s.full(h))
+	}
+	return s.b.Sum(s.full(x), true, 0)
+}
+
+// weighted recognises instances [N, d] weighted by a number each, [N, 1].
+func weighted(x *Node) (w, h *Node) {
+	if x.Op != OpMul || len(x.Shape) != 2 {
+		return nil, nil
+	}
+	w, h = x.In[0], x.In[1]
+	if !w.Shape.Equal(Shape{N, 1}) {
+		w, h = h, w
+	}
+	if !w.Shape.Equal(Shape{N, 1}) || !h.Shape.Equal(x.Shape) {
+		return nil, nil
+	}
+	return w, h
+}
+
+// softmax turns the instances to the last axis, where Softmax works.
+func (s *singleBag) softmax(x *Node) *Node {
+	rank := len(x.Shape)
+	if rank == 1 {
+		row := s.b.Reshape(x, Shape{1, x.Shape[0]})
+		return s.b.Reshape(s.b.Softmax(row), x.Shape)
+	}
+	there, back := make([]int, rank), make([]int, rank)
+	for i := range rank {
+		there[i] = (i + 1) % rank
+		back[(i+1)%rank] = i
+	}
+	return s.b.Transpose(s.b.Softmax(s.b.Transpose(x, there...)), back...)
+}
+
+// mean recognises the mean over a bag, SegmentSum(x) / SegmentSum(Fill v), and
+// computes it as a product with the row of weights 1/N; nil for other quotients.
+func (s *singleBag) mean(n *Node) *Node {
+	sum, count := n.In[0], n.In[1]
+	if sum.Op != OpSegmentSum || count.Op != OpSegmentSum || !n.Shape.Equal(sum.Shape) {
+		return nil
+	}
+	v := count.In[0].Attrs.Value
+	if count.In[0].Op != OpFill || v == 0 {
+		return nil
+	}
+	x := s.full(sum.In[0])
+	rest, _, _ := x.Shape[1:].volume()
+	if !x.Shape[1:].Static() {
+		return nil
+	}
+	flat := x
+	if len(x.Shape) != 2 {
+		flat = s.b.Reshape(x, Shape{N, Dim(rest)})
+	}
+	m := s.b.MatMul(s.b.Softmax(s.b.Fill(0, Shape{1, N})), flat)
+	if v != 1 {
+		m = s.b.Div(m, s.b.Scalar(v))
+	}
+	if want := oneBag(n.Shape); len(want) != 2 {
+		m = s.b.Reshape(m, want)
+	}
+	return m
+}
