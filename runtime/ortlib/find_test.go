@@ -1,0 +1,329 @@
+package ortlib
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// machine is a made-up linux/amd64 with every place inside a temporary
+// directory. The stand-ins of testdata are what lies in those places.
+type machine struct {
+	t    *testing.T
+	root string
+	env  map[string]string
+}
+
+func newMachine(t *testing.T) *machine {
+	return &machine{t: t, root: t.TempDir(), env: map[string]string{}}
+}
+
+func (m *machine) places() places {
+	return places{
+		goos: "linux", goarch: "amd64",
+		getenv:      func(name string) string { return m.env[name] },
+		executable:  m.path("bin/service"),
+		cache:       m.path("cache"),
+		systemDirs:  []string{m.path("usr/lib"), m.path("usr/local/lib")},
+		pythonGlobs: []string{m.path("python3*/site-packages/onnxruntime/capi/libonnxruntime.so*")},
+	}
+}
+
+func (m *machine) path(name string) string { return filepath.Join(m.root, filepath.FromSlash(name)) }
+
+// put copies a stand-in (new.so, old.so, ...) to a place.
+func (m *machine) put(standIn, name string) string {
+	m.t.Helper()
+	data, err := os.ReadFile("testdata/" + standIn)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return m.write(data, name)
+}
+
+func (m *machine) write(data []byte, name string) string {
+	m.t.Helper()
+	path := m.path(name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		m.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		m.t.Fatal(err)
+	}
+	return path
+}
+
+const cached = "cache/onnxruntime/1.27.0/linux-amd64/libonnxruntime.so.1.27.0"
+
+// Taking away the first place must bring up the next.
+func TestFindOrder(t *testing.T) {
+	m := newMachine(t)
+	option := m.put("new.so", "option/mine.so")
+	m.env[EnvLibrary] = m.put("new.so", "env/first.so")
+	m.env[EnvLibraryOwn] = m.put("new.so", "env/second.so")
+	places := []struct {
+		origin Origin
+		path   string
+		remove func()
+	}{
+		{FromEnv, m.path("env/first.so"), func() { delete(m.env, EnvLibrary) }},
+		{FromEnv, m.path("env/second.so"), func() { delete(m.env, EnvLibraryOwn) }},
+		{FromExecutable, m.put("new.so", "bin/libonnxruntime.so"), nil},
+		{FromExecutable, m.put("new.so", "lib/libonnxruntime.so.1"), nil},
+		{FromCache, m.put("new.so", cached), nil},
+		{FromSystem, m.put("new.so", "usr/lib/libonnxruntime.so.1.27.0"), nil},
+		{FromSystem, m.put("new.so", "usr/local/lib/libonnxruntime.so"), nil},
+		{FromPython, m.put("new.so", "python3.12/site-packages/onnxruntime/capi/libonnxruntime.so.1.27.0"), nil},
+	}
+	lib, err := m.places().find(Options{Path: option})
+	if want := (Library{Path: option, Version: "1.27.0", Origin: FromOption}); err != nil || lib != want {
+		t.Fatalf("with a path: %+v, %v; want %+v", lib, err, want)
+	}
+	for _, place := range places {
+		lib, err := m.places().find(Options{})
+		if want := (Library{Path: place.path, Version: "1.27.0", Origin: place.origin}); err != nil || lib != want {
+			t.Fatalf("%+v, %v; want %+v", lib, err, want)
+		}
+		if place.remove != nil {
+			place.remove()
+		} else if err := os.Remove(place.path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err = m.places().find(Options{})
+	var missing *NotFoundError
+	if !errors.As(err, &missing) || len(missing.Tried) != 5 {
+		t.Fatalf("nothing left: %v", err)
+	}
+	for _, want := range []string{m.path(cached), "more places", "miplc runtime install", EnvLibrary} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error lacks %q:\n%v", want, err)
+		}
+	}
+}
+
+// Unusable libraries in places that nobody named are passed over; ones that
+// the user named are errors.
+func TestFindPassesOverUnusable(t *testing.T) {
+	m := newMachine(t)
+	m.put("old.so", "bin/libonnxruntime.so")
+	m.put("old.so", "usr/lib/libonnxruntime.so.1.20.1")
+	good := m.put("new.so", "usr/local/lib/libonnxruntime.so")
+	if lib, err := m.places().find(Options{}); err != nil || lib.Path != good {
+		t.Fatalf("%+v, %v", lib, err)
+	}
+
+	bad := m.put("old.so", "old.so")
+	check := func(what string, o Options) {
+		t.Helper()
+		_, err := m.places().find(o)
+		if err == nil {
+			t.Fatalf("%s: another library was taken in silence", what)
+		}
+		for _, want := range []string{bad, "too old", "1.20.1", "1.24 or later", "miplc runtime install"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: the error lacks %q:\n%v", what, want, err)
+			}
+		}
+	}
+	check("option", Options{Path: bad})
+	m.env[EnvLibrary] = bad
+	check("environment", Options{})
+}
+
+func TestFindInDirectory(t *testing.T) {
+	m := newMachine(t)
+	m.put("old.so", "dir/libonnxruntime.so.1.9.0")
+	want := m.put("new.so", "dir/libonnxruntime.so.1.27.0")
+	m.put("other.so", "dir/libonnxruntime_providers_shared.so")
+	m.put("new.so", "dir/libonnxruntime.so")
+	if lib, err := m.places().find(Options{Path: m.path("dir")}); err != nil || lib.Path != want {
+		t.Errorf("%+v, %v; want %s", lib, err, want)
+	}
+	if err := os.Mkdir(m.path("empty"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_, err := m.places().find(Options{Path: m.path("empty")})
+	if err == nil || !strings.Contains(err.Error(), "directory without libonnxruntime.so") {
+		t.Errorf("empty directory: %v", err)
+	}
+}
+
+// One file reached by two names is inspected once.
+func TestCandidatesFollowLinks(t *testing.T) {
+	m := newMachine(t)
+	target := m.put("new.so", "usr/lib/libonnxruntime.so.1.27.0")
+	if err := os.Symlink(target, m.path("usr/lib/libonnxruntime.so")); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	m.places().each(Options{}, func(c Candidate) bool {
+		if c.Exists {
+			n++
+		}
+		return true
+	})
+	if n != 1 {
+		t.Errorf("%d candidates exist, want 1", n)
+	}
+}
+
+func TestInspect(t *testing.T) {
+	m := newMachine(t)
+	newSO, err := os.ReadFile("testdata/new.so")
+	if err != nil {
+		t.Fatal(err)
+	}
+	flip := func(at int, b byte) []byte {
+		data := append([]byte(nil), newSO...)
+		data[at] = b
+		return data
+	}
+	dylib := machO(0x0100000c, 6, 1<<16|27<<8, true)
+	for _, c := range []struct {
+		name         string
+		data         []byte
+		goos, goarch string
+		version      string
+		verdict      Verdict
+		detail       string
+	}{
+		{"good", newSO, "linux", "amd64", "1.27.0", Usable, ""},
+		{"other architecture", newSO, "linux", "arm64", "", NotLibrary, "EM_X86_64"},
+		{"other system", newSO, "darwin", "amd64", "", NotLibrary, "ELF format"},
+		{"an executable", flip(16, 2), "linux", "amd64", "", NotLibrary, "not a shared library"},
+		{"32 bit class", flip(4, 1), "linux", "amd64", "", NotLibrary, "damaged"},
+		{"empty", nil, "linux", "amd64", "", NotLibrary, "shorter"},
+		{"text", []byte("#!/bin/sh\n"), "linux", "amd64", "", NotLibrary, "not a shared library"},
+		{"header alone", newSO[:64], "linux", "amd64", "", NotLibrary, "damaged"},
+		{"half", newSO[:len(newSO)/2], "linux", "amd64", "", NotLibrary, "damaged"},
+		{"one byte short", newSO[:len(newSO)-1], "linux", "amd64", "", NotLibrary, "damaged"},
+		{"Mach-O", dylib, "darwin", "arm64", "1.27.0", Usable, ""},
+		{"old Mach-O", machO(0x0100000c, 6, 1<<16|20<<8|1, true), "darwin", "arm64", "1.20.1", TooOld, "1.20.1"},
+		{"Mach-O of Intel", dylib, "darwin", "amd64", "", NotLibrary, "this is amd64"},
+		{"Mach-O on linux", dylib, "linux", "arm64", "", NotLibrary, "Mach-O format"},
+		{"Mach-O that imports it", machO(0x0100000c, 6, 1<<16|27<<8, false), "darwin", "arm64", "", NotLibrary, "does not export"},
+		{"Mach-O bundle", machO(0x0100000c, 8, 1<<16|27<<8, true), "darwin", "arm64", "", NotLibrary, "not a shared library"},
+		{"cut Mach-O", dylib[:40], "darwin", "arm64", "", NotLibrary, "damaged"},
+		{"no DLL", []byte("MZ and no more than that"), "windows", "amd64", "", NotLibrary, "damaged"},
+	} {
+		version, verdict, detail := Inspect(m.write(c.data, "candidate"), c.goos, c.goarch)
+		if version != c.version || verdict != c.verdict || !strings.Contains(detail, c.detail) {
+			t.Errorf("%s: %q, %s, %q; want %q, %s, %q", c.name, version, verdict, detail, c.version, c.verdict, c.detail)
+		}
+	}
+}
+
+func TestInspectStandIns(t *testing.T) {
+	m := newMachine(t)
+	for _, c := range []struct {
+		standIn, name string
+		version       string
+		verdict       Verdict
+	}{
+		{"old.so", "a", "1.20.1", TooOld},
+		{"old.so", "libonnxruntime.so.1.27.0", "1.20.1", TooOld}, // the name may lie, the symbols do not
+		{"unversioned.so", "libonnxruntime.so", "", Usable},
+		{"unversioned.so", "libonnxruntime.so.1.19.2", "1.19.2", TooOld},
+		{"unversioned.so", "libonnxruntime.so.1.30.0", "1.30.0", Usable},
+		{"other.so", "libonnxruntime.so.1.27.0", "", NotLibrary},
+	} {
+		version, verdict, _ := Inspect(m.put(c.standIn, c.name), "linux", "amd64")
+		if version != c.version || verdict != c.verdict {
+			t.Errorf("%s as %s: %q, %s; want %q, %s", c.standIn, c.name, version, verdict, c.version, c.verdict)
+		}
+	}
+}
+
+// Every single byte of the library set to 0xff, and every length of it, must
+// give a verdict.
+func TestInspectSurvivesDamage(t *testing.T) {
+	whole, err := os.ReadFile("testdata/new.so")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range whole {
+		data := append([]byte(nil), whole...)
+		data[i] = 0xff
+		_, _ = readVersion(strings.NewReader(string(data)), int64(len(data)), "linux", "amd64")
+		if _, err := readVersion(strings.NewReader(string(whole[:i])), int64(i), "linux", "amd64"); err == nil {
+			t.Errorf("the first %d of %d bytes count as a library", i, len(whole))
+		}
+	}
+}
+
+func FuzzInspect(f *testing.F) {
+	for _, name := range []string{"new.so", "unversioned.so", "other.so"} {
+		data, err := os.ReadFile("testdata/" + name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Add(machO(0x0100000c, 6, 1<<16|27<<8, true))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, goos := range []string{"linux", "darwin", "windows"} {
+			_, _ = readVersion(strings.NewReader(string(data)), int64(len(data)), goos, "arm64")
+		}
+	})
+}
+
+// machO builds the smallest dynamic library of macOS that has an identity and
+// a symbol table with the entry point, defined or merely imported.
+func machO(cpu, kind, version uint32, defined bool) []byte {
+	le := binary.LittleEndian
+	words := func(v ...uint32) (b []byte) {
+		for _, w := range v {
+			b = le.AppendUint32(b, w)
+		}
+		return b
+	}
+	const header, idSize, symtabSize = 32, 32, 24
+	const symOff, symSize = header + idSize + symtabSize, 16
+	name := "\x00_OrtGetApiBase\x00"
+	symType := byte(0x01) // external, undefined
+	if defined {
+		symType = 0x0f // external, defined in a section
+	}
+	data := words(0xfeedfacf, cpu, 0, kind, 2, idSize+symtabSize, 0, 0)
+	data = append(data, words(0xd, idSize, 24, 2, version, 1<<16)...)
+	data = append(data, "a.dylib\x00"...)
+	data = append(data, words(0x2, symtabSize, symOff, 1, symOff+symSize, uint32(len(name)))...)
+	data = append(data, words(1)...)
+	data = append(data, symType, 1, 0, 0)
+	data = append(data, make([]byte, 8)...)
+	return append(data, name...)
+}
+
+func TestCompareVersions(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		sign int
+	}{
+		{"1.27.0", "1.24", 1}, {"1.24", "1.24.0", 0}, {"1.9.1", "1.24", -1}, {"2.0", "1.24", 1},
+		{"1.24.0-rc1", "1.24", 0}, {"", "1", -1}, {"nonsense", "0", 0},
+	} {
+		if got := compareVersions(c.a, c.b); got > 0 != (c.sign > 0) || got < 0 != (c.sign < 0) {
+			t.Errorf("compareVersions(%q, %q) = %d, want sign %d", c.a, c.b, got, c.sign)
+		}
+	}
+}
+
+func TestLinkerConfiguration(t *testing.T) {
+	m := newMachine(t)
+	conf := m.write([]byte("# comment\ninclude conf.d/*.conf\n/opt/one  # trailing\n\n"), "ld.so.conf")
+	m.write([]byte("/opt/two\n/opt/three\n"), "conf.d/a.conf")
+	m.write([]byte("include ../ld.so.conf\n"), "conf.d/loop.conf")
+	got := ldConfDirs(conf, 0)
+	for _, want := range []string{"/opt/one", "/opt/two", "/opt/three"} {
+		if !strings.Contains(strings.Join(got, " "), want) {
+			t.Errorf("%v lacks %s", got, want)
+		}
+	}
+	if got := ldConfDirs(m.path("missing"), 0); got != nil {
+		t.Errorf("a missing file has %v", got)
+	}
+}
