@@ -13,7 +13,8 @@ func Suggest(word string, choices []string) string {
 		if strings.EqualFold(c, word) {
 			return c
 		}
-		if d := editDistance(strings.ToLower(word), strings.ToLower(c)); d < bestDist {
+		// Words that share no letter are never a slip, however short they are.
+		if d := editDistance(strings.ToLower(word), strings.ToLower(c)); d < bestDist && d < max(len(word), len(c)) {
 			best, bestDist = c, d
 		}
 	}

@@ -109,7 +109,6 @@ func parseExpression(text string) (ast.Expr, error) {
 var (
 	wantsOperand = regexp.MustCompile(`expected operand, found (.*)$`)
 	wantsEnd     = regexp.MustCompile(`expected (?:'EOF'|';'|newline), found (.*)$`)
-	wantsOther   = regexp.MustCompile(`(?:expected|missing) (.*)$`)
 )
 
 // syntaxError turns an error of go/parser into a diagnostic in the words of
@@ -131,23 +130,22 @@ func (e *Equation) syntaxError(err error) diag.Diagnostic {
 	case m == "comment":
 		return e.errorf(at, at+2, "an equation cannot hold a comment").WithNote("a single / divides")
 	case atEnd:
-		return e.errorf(at, at, "the equation ends too early").WithNote("%s", trimMessage(m))
+		return e.errorf(at, at, "the equation ends too early").WithNote("%s", missing(m))
 	case wantsOperand.MatchString(m):
 		return e.errorf(at, end, "a value is missing before "+e.Text.V[at:end])
 	case wantsEnd.MatchString(m):
 		return e.errorf(at, end, "an operator is missing before "+e.Text.V[at:end])
 	default:
-		return e.errorf(at, end, "syntax of the equation: "+trimMessage(m))
+		return e.errorf(at, end, "syntax of the equation: "+m)
 	}
 }
 
-// trimMessage drops Go's names of tokens that mean nothing in a spec.
-func trimMessage(m string) string {
-	if wantsOther.MatchString(m) {
-		m = strings.ReplaceAll(m, "found 'EOF'", "found the end")
-		m = strings.ReplaceAll(m, "found newline", "found the end")
+// missing says what an equation that ends too early lacks.
+func missing(m string) string {
+	if wantsOperand.MatchString(m) {
+		return "a value is missing at the end"
 	}
-	return m
+	return "a parenthesis is not closed"
 }
 
 // wordLength measures the name or number that text begins with, or one character.

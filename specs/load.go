@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"sort"
 	"strings"
 
 	"github.com/miplc/miplc/diag"
@@ -40,6 +41,7 @@ func Names() []string {
 	for _, e := range entries {
 		list = append(list, strings.TrimSuffix(e.Name(), ".yaml"))
 	}
+	sort.Strings(list)
 	return list
 }
 
@@ -81,8 +83,12 @@ func Parse(name string, src []byte, o Options) (*Spec, error) {
 		return nil, l.errs.Err()
 	}
 	r := reader{spec: &Spec{File: name, Sources: l.sources}, layers: l.layers}
-	r.read(root)
-	r.rules()
+	if root.kind == mapNode {
+		r.read(root)
+		r.rules()
+	} else {
+		r.errs.Add(notASpec(root))
+	}
 	if len(r.errs) > 0 {
 		for i := range r.errs {
 			r.errs[i] = r.spec.Locate(r.errs[i])
@@ -90,6 +96,11 @@ func Parse(name string, src []byte, o Options) (*Spec, error) {
 		return nil, r.errs.Err()
 	}
 	return r.spec, nil
+}
+
+func notASpec(root *node) diag.Diagnostic {
+	return root.errorf("a spec is a map of keys and values, not %s", root.describe()).
+		WithNote("it starts with name: and has at least model: beside it")
 }
 
 // loader gathers the files of one spec.
@@ -149,7 +160,7 @@ func (l *loader) base(n *node, from string, chain []string) *node {
 	}
 	root := l.tree(file, src, chain)
 	if root != nil && root.kind != mapNode {
-		l.errs.Add(root.errorf("a spec is a map of keys and values, not %s", root.describe()))
+		l.errs.Add(notASpec(root))
 		return nil
 	}
 	return root

@@ -80,7 +80,7 @@ func (r *reader) args(word string, rows []row, e entry) map[string]Arg {
 	for i := range rows {
 		args[rows[i].name] = rows[i].defaultArg()
 	}
-	given := map[string]bool{}
+	given := map[string]bool{} // or meant
 	switch {
 	case e.args == nil:
 	case e.args.kind == mapNode:
@@ -89,7 +89,7 @@ func (r *reader) args(word string, rows []row, e entry) map[string]Arg {
 				given[row.name] = true
 				r.argument(args, row, word+"."+row.name, key, e.args.items[i])
 			} else {
-				r.unknownKey(key, rows, word)
+				given[r.unknownKey(key, rows, word)] = true
 			}
 		}
 	default:
@@ -189,7 +189,7 @@ func (r *reader) entries(n *node, path, what string, each func(name Str, key, va
 
 func (r *reader) sizes(n *node, path string) {
 	row := row{typ: tInt, in: between(1, maxExtent)}
-	r.entries(n, path, "size", func(name Str, _, value *node) {
+	r.entries(n, path, "a size", func(name Str, _, value *node) {
 		s := Size{Name: name}
 		if a, ok := r.arg(&row, path+"."+name.V, value); ok {
 			s.V = Int{V: a.Int, Pos: a.Pos}
@@ -199,7 +199,7 @@ func (r *reader) sizes(n *node, path string) {
 }
 
 func (r *reader) params(n *node, path string) {
-	r.entries(n, path, "parameter", func(name Str, key, value *node) {
+	r.entries(n, path, "a parameter", func(name Str, key, value *node) {
 		r.param(name, path+"."+name.V, key, value)
 	})
 }
@@ -257,7 +257,7 @@ func withoutKey(n *node, key string) *node {
 }
 
 func (r *reader) let(n *node, path string) {
-	r.entries(n, path, "equation", func(name Str, _, value *node) {
+	r.entries(n, path, "an equation", func(name Str, _, value *node) {
 		if eq := r.equation(name, path+"."+name.V, value); eq != nil {
 			r.spec.Model.Let = append(r.spec.Model.Let, *eq)
 		} else {

@@ -50,16 +50,16 @@ func checkName(key *node, what string) (diag.Diagnostic, bool) {
 	name := key.text
 	switch {
 	case !identifier.MatchString(name):
-		return key.errorf("%q cannot be the name of a %s", name, what).
+		return key.errorf("%q cannot be the name of %s", name, what).
 			WithNote("a name has letters, digits and _, and starts with a letter"), false
 	case token.IsKeyword(name), name == "_":
-		return key.errorf("%s is a reserved word and cannot name a %s", name, what), false
+		return key.errorf("%s is a reserved word and cannot name %s", name, what), false
 	case FunctionNamed(name) != nil:
-		return key.errorf("%s is a function and cannot name a %s", name, what), false
-	case what == "size" && slices.Contains(plain(extentNames), name):
+		return key.errorf("%s is a function and cannot name %s", name, what), false
+	case what == "a size" && slices.Contains(plain(extentNames), name):
 		return key.errorf("the extent %s is known already", name).WithNote("d, h and k are given by data and blocks"), false
-	case what != "size" && slices.Contains(plain(trainingNames), name):
-		return key.errorf("%s is known already and cannot name a %s", name, what).
+	case what != "a size" && slices.Contains(plain(trainingNames), name):
+		return key.errorf("%s is known already and cannot name %s", name, what).
 			WithNote("losses and weights.update know %s", strings.Join(plain(trainingNames), ", ")), false
 	}
 	return diag.Diagnostic{}, true
@@ -78,6 +78,7 @@ type scope struct {
 // each is used.
 func (r *reader) equationRules() {
 	m := &r.spec.Model
+	before := len(r.errs)
 	r.noDoubles()
 	r.sizeRules()
 	sc := scope{known: r.made(), later: map[string]diag.Pos{}, uses: map[string][]string{}, inside: true}
@@ -100,7 +101,7 @@ func (r *reader) equationRules() {
 	sc.inside = false
 	sc.known = append(sc.known, plain(trainingNames)...)
 	for _, n := range plain(outputNames) {
-		if n != "a" || r.scores() {
+		if !slices.Contains(sc.known, n) && (n != "a" || r.scores()) {
 			sc.known = append(sc.known, n)
 		}
 	}
@@ -113,7 +114,10 @@ func (r *reader) equationRules() {
 		r.resolve(u, &sc, "")
 		r.scheduleRule()
 	}
-	r.unusedParams(&sc)
+	if r.model == 0 && len(r.errs) == before {
+		r.unusedSizes()
+		r.unusedParams(&sc)
+	}
 }
 
 // noDoubles reports names that are defined twice.
@@ -145,16 +149,14 @@ func (r *reader) noDoubles() {
 	}
 }
 
-// sizeRules checks that extents are known and sizes are used.
+// sizeRules checks that extents are known and initialisers complete.
 func (r *reader) sizeRules() {
 	m := &r.spec.Model
 	known := plain(extentNames)
 	for _, s := range m.Sizes {
 		known = append(known, s.Name.V)
 	}
-	used := map[string]bool{}
 	extent := func(e Str, name string) {
-		used[e.V] = true
 		if e.V == "" || e.V[0] >= '0' && e.V[0] <= '9' || slices.Contains(known, e.V) {
 			return
 		}
@@ -171,8 +173,19 @@ func (r *reader) sizeRules() {
 		extent(p.FanIn, p.Name.V)
 		r.initRules(p)
 	}
-	for _, s := range m.Sizes {
-		if !used[s.Name.V] && identifier.MatchString(s.Name.V) {
+}
+
+func (r *reader) unusedSizes() {
+	used := map[string]bool{}
+	for i := range r.spec.Model.Params {
+		p := &r.spec.Model.Params[i]
+		used[p.FanIn.V] = true
+		for _, e := range p.Shape {
+			used[e.V] = true
+		}
+	}
+	for _, s := range r.spec.Model.Sizes {
+		if !used[s.Name.V] {
 			r.add(s.Name.Pos, "the size %s is used by no parameter", s.Name.V)
 		}
 	}
@@ -275,11 +288,6 @@ func (s *Spec) usesLambda() bool {
 // unusedParams reports parameters that nothing trained depends on.
 func (r *reader) unusedParams(sc *scope) {
 	m := &r.spec.Model
-	for i := range m.Let {
-		if m.Let[i].Expr == nil {
-			return // what it would have used is not known
-		}
-	}
 	reached := map[string]bool{}
 	var reach func(name string)
 	reach = func(name string) {

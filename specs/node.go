@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -126,14 +124,15 @@ func checkEncoding(file string, src []byte) (diag.Diagnostic, bool) {
 		return diag.Errorf(pos, "the file has %d bytes, a spec at most %d", len(src), maxBytes), false
 	case bytes.HasPrefix(src, []byte{0xff, 0xfe}), bytes.HasPrefix(src, []byte{0xfe, 0xff}):
 		return diag.Errorf(pos, "the file is UTF-16; save it as UTF-8"), false
-	case utf8.Valid(src):
-		return diag.Diagnostic{}, true
 	}
 	pos.Line, pos.Col = 1, 1
 	for i := 0; i < len(src); {
 		r, size := utf8.DecodeRune(src[i:])
-		if r == utf8.RuneError && size == 1 {
-			break
+		switch {
+		case r == utf8.RuneError && size == 1:
+			return diag.Errorf(pos, "the file is not UTF-8 text from here on"), false
+		case r < ' ' && r != '\t' && r != '\n' && r != '\r', r == 0x7f, r > 0x7f && r < 0xa0 && r != 0x85, r == 0xfffe, r == 0xffff, r == 0xfeff && i > 0:
+			return diag.Errorf(pos, "the character U+%04X cannot stand in a spec", r), false
 		}
 		pos.Col++
 		if r == '\n' {
@@ -141,15 +140,11 @@ func checkEncoding(file string, src []byte) (diag.Diagnostic, bool) {
 		}
 		i += size
 	}
-	return diag.Errorf(pos, "the file is not UTF-8 text"), false
+	return diag.Diagnostic{}, true
 }
 
+// errSeveral is returned by decodeYAML when a second document starts.
 var errSeveral = errors.New("several documents")
-
-// severalError is returned by decodeYAML when a second document starts.
-type severalError struct{ line int }
-
-func (e severalError) Error() string { return errSeveral.Error() }
 
 // decodeYAML returns the root of the only document, nil for none. The scanner
 // of the YAML library is known to panic on some malformed input; that comes
@@ -170,7 +165,7 @@ func decodeYAML(text []byte) (root *yaml.Node, err error) {
 	}
 	switch err := dec.Decode(&second); {
 	case err == nil:
-		return nil, severalError{second.Line}
+		return nil, errSeveral
 	case err != io.EOF:
 		return nil, err
 	}
@@ -178,56 +173,6 @@ func decodeYAML(text []byte) (root *yaml.Node, err error) {
 		return nil, nil
 	}
 	return doc.Content[0], nil
-}
-
-var yamlMessage = regexp.MustCompile(`(?s)^yaml: (?:line (\d+): )?(.*)$`)
-
-// syntaxError turns an error of the YAML library, which has a line at best,
-// into a diagnostic.
-func syntaxError(s *source, err error) diag.Diagnostic {
-	var several severalError
-	if errors.As(err, &several) {
-		line := max(1, several.line-1)
-		for line > 1 && !strings.HasPrefix(s.line(line), "---") {
-			line--
-		}
-		return s.diagnose(diag.Pos{File: s.file, Line: line, Col: 1}, 3, "a second YAML document starts here").
-			WithNote("a file holds one spec: remove the line, or use two files and extends")
-	}
-	line, text := 0, err.Error()
-	if m := yamlMessage.FindStringSubmatch(text); m != nil {
-		line, _ = strconv.Atoi(m[1])
-		text = m[2]
-	}
-	if tab := tabNear(s, line); tab > 0 {
-		col := strings.IndexByte(s.line(tab), '\t') + 1
-		return s.diagnose(diag.Pos{File: s.file, Line: tab, Col: col}, 1, "a tab in the indentation").
-			WithNote("YAML wants spaces")
-	}
-	return s.diagnose(syntaxPlace(s, line), 0, "YAML syntax: "+strings.TrimSuffix(text, "."))
-}
-
-// tabNear looks for a line indented with a tab at or just around line.
-func tabNear(s *source, line int) int {
-	for _, n := range []int{line, line + 1, line - 1} {
-		text := s.line(n)
-		if indent := text[:len(text)-len(strings.TrimLeft(text, " \t"))]; strings.Contains(indent, "\t") {
-			return n
-		}
-	}
-	return 0
-}
-
-// syntaxPlace gives the first character of the line that the library named, or
-// of the last line with text before it.
-func syntaxPlace(s *source, line int) diag.Pos {
-	line = max(1, min(line, len(s.lines)))
-	for line > 1 && strings.TrimSpace(s.line(line)) == "" {
-		line--
-	}
-	text := s.line(line)
-	indent := utf8.RuneCountInString(text) - utf8.RuneCountInString(strings.TrimLeft(text, " \t"))
-	return diag.Pos{File: s.file, Line: line, Col: indent + 1}
 }
 
 // converter turns yaml.Nodes into nodes, refusing what the language leaves out.

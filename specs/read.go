@@ -15,16 +15,14 @@ import (
 type reader struct {
 	spec   *Spec
 	errs   diag.List
+	model  int            // errors about the model, so that none is reported that follows from them
 	layers map[string]int // of the files: a later layer overrides earlier ones
 }
 
 // read decodes root, a map, into a spec with all defaults.
 func (r *reader) read(root *node) {
 	applyDefaults(r.spec, language)
-	if root.kind != mapNode {
-		r.errs.Add(root.errorf("a spec is a map of keys and values, not %s", root.describe()))
-		return
-	}
+	r.spec.Model.Pos = root.pos // until model is found
 	r.section(root, language, "")
 	if root.get("loss") == nil {
 		r.losses(defaultNode(find(language, "loss").def), "loss")
@@ -81,15 +79,19 @@ func (r *reader) section(n *node, rows []row, path string) {
 		r.errs.Add(n.errorf("%s must be a map, not %s", path, n.describe()))
 		return
 	}
+	meant := map[string]bool{} // by misspelt keys
 	for i, key := range n.keys {
 		if row := find(rows, key.text); row != nil {
 			r.key(row, join(path, key.text), key, n.items[i])
 		} else {
-			r.unknownKey(key, rows, path)
+			meant[r.unknownKey(key, rows, path)] = true
 		}
 	}
+	if path == "" && meant["model"] {
+		r.model++
+	}
 	for i := range rows {
-		if rows[i].required && n.get(rows[i].name) == nil {
+		if rows[i].required && n.get(rows[i].name) == nil && !meant[rows[i].name] {
 			r.errs.Add(n.errorf("%s is missing", join(path, rows[i].name)).WithNote("%s", rows[i].doc))
 		}
 	}
@@ -103,7 +105,8 @@ func join(path, name string) string {
 }
 
 // unknownKey reports a key that rows lack, with the place where it does belong.
-func (r *reader) unknownKey(key *node, rows []row, path string) {
+// It returns the key that was probably meant, if any.
+func (r *reader) unknownKey(key *node, rows []row, path string) string {
 	where := "at the top level"
 	if path != "" {
 		where = "in " + path
@@ -122,6 +125,7 @@ func (r *reader) unknownKey(key *node, rows []row, path string) {
 		}
 	}
 	r.errs.Add(d)
+	return d.Suggestion
 }
 
 // homeOf finds the only section that has a key called name, or "".
@@ -151,13 +155,19 @@ func homeOf(rows []row, name, path string) string {
 // key decodes the value of one known key.
 func (r *reader) key(row *row, path string, key, n *node) {
 	if n.isNull() {
-		r.errs.Add(key.errorf("%s has no value", path).WithNote("expected %s; leave the key out for the default", row.describeType()))
+		d := key.errorf("%s has no value", path).WithNote("expected %s", row.describeType())
+		if !row.required {
+			d = d.WithNote("leave the key out for the default")
+		}
+		r.errs.Add(d)
 		return
 	}
 	switch row.typ {
 	case tSection:
 		if row.name == "model" {
 			r.spec.Model.Pos = key.pos
+			before := len(r.errs)
+			defer func() { r.model += len(r.errs) - before }()
 		}
 		r.section(n, row.rows, path)
 	case tBlocks:
@@ -213,6 +223,8 @@ func (r *reader) wrongType(row *row, path string, n *node) {
 			d = d.WithNote("leave out the quotes")
 		case row.typ == tString && n.tag != "!!str":
 			d = d.WithNote("put it in quotes if it is meant as text")
+		case row.typ == tFloat && n.tag == "!!float":
+			d = d.WithNote("write an ordinary finite number such as 0.01 or 1e-5")
 		case row.typ == tInts:
 			d = d.WithNote("write [%s]", n.text)
 		}
@@ -277,11 +289,11 @@ func (r *reader) number(row *row, path string, n *node) (float64, bool) {
 }
 
 func (r *reader) outOfRange(row *row, path string, n *node) {
-	in := "a smaller number"
-	if row.in.limited() {
-		in = row.in.String()
+	if v, err := strconv.ParseFloat(n.text, 64); err != nil && !math.IsInf(row.in.hi, 0) || math.IsInf(v, 0) {
+		r.errs.Add(n.errorf("%s is too large a number", path))
+		return
 	}
-	r.errs.Add(n.errorf("%s must be %s, not %s", path, in, n.text))
+	r.errs.Add(n.errorf("%s must be %s, not %s", path, row.in, n.text))
 }
 
 func (r *reader) integers(row *row, path string, n *node) ([]int, bool) {

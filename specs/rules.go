@@ -11,8 +11,10 @@ import (
 // checked by package compile, which knows the data.
 func (r *reader) rules() {
 	r.dataRules()
+	before := len(r.errs)
 	r.blockRules()
 	r.outputRules()
+	r.model += len(r.errs) - before
 	r.lossRules()
 	r.equationRules()
 	r.resetUnheld(language)
@@ -213,8 +215,8 @@ func (r *reader) outputRules() {
 		known = append(known, m.Let[i].Name.V)
 	}
 	if len(m.Blocks) == 0 && len(m.Let) == 0 {
-		if len(r.errs) == 0 || m.Pos.IsZero() {
-			note(r.add(m.Pos, "the model is missing"), "give model blocks, or equations under let; %s shows both", "miplc init")
+		if r.model == 0 {
+			note(r.add(m.Pos, "the model is missing"), "give model blocks, or equations under let")
 		}
 		return
 	}
@@ -224,7 +226,7 @@ func (r *reader) outputRules() {
 	}{{"attention", "a", &m.Attention}, {"probabilities", "p", &m.Probabilities}, {"log_probabilities", "logp", &m.LogProbabilities}} {
 		r.output(out.key, out.name, out.to, known)
 	}
-	if m.Probabilities.V == "" && !slices.Contains(known, "p") && !r.broken() {
+	if m.Probabilities.V == "" && !slices.Contains(known, "p") && !r.broken() && r.model == 0 {
 		note(r.add(m.Pos, "the model has no class probabilities"), "end the blocks in a classifier, or name an equation with probabilities:")
 	}
 }

@@ -1,8 +1,8 @@
 package specs
 
 import (
-	"fmt"
 	"math"
+	"strconv"
 	"strings"
 )
 
@@ -68,23 +68,25 @@ func (s span) has(v float64) bool {
 func (s span) String() string {
 	switch {
 	case math.IsInf(s.hi, 1) && s.loOpen:
-		return fmt.Sprintf("greater than %g", s.lo)
+		return "greater than " + decimal(s.lo)
 	case math.IsInf(s.hi, 1):
-		return fmt.Sprintf("at least %g", s.lo)
+		return "at least " + decimal(s.lo)
 	}
 	var out []string
 	if s.loOpen {
-		out = append(out, fmt.Sprint(s.lo))
+		out = append(out, decimal(s.lo))
 	}
 	if s.hiOpen {
-		out = append(out, fmt.Sprint(s.hi))
+		out = append(out, decimal(s.hi))
 	}
-	text := fmt.Sprintf("between %g and %g", s.lo, s.hi)
+	text := "between " + decimal(s.lo) + " and " + decimal(s.hi)
 	if len(out) > 0 {
 		text += " (" + strings.Join(out, " and ") + " excluded)"
 	}
 	return text
 }
+
+func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 // Most extents and counts are bounded, so that a slip of the keyboard is an
 // error here rather than an allocation that fails later.
