@@ -32,6 +32,7 @@ type maker struct {
 	name  string
 	wrt   []string
 	bagOf *graph.Node
+	kink  bool // the values lie where finite differences do not work
 }
 
 // draw gives numbers in [-2, 2] that depend on the names of case and value alone.
@@ -117,7 +118,7 @@ func (r recipe) make() Case {
 	}
 	m := &maker{Builder: graph.NewBuilder(name), name: name}
 	m.env = graph.Env{N: len(bagOf), B: 1, Values: map[string]*graph.Tensor{"bag_of": graph.NewInts(bagOf...)}}
-	c := Case{Name: name, Op: r.op, Outputs: []string{"y"}, Differentiable: smooth(r.op)}
+	c := Case{Name: name, Op: r.op, Outputs: []string{"y"}}
 	for i, bag := range bagOf {
 		m.env.B = max(m.env.B, bag+1)
 		c.Padded = c.Padded || bag < 0
@@ -126,6 +127,7 @@ func (r recipe) make() Case {
 	m.bagOf = m.Input("bag_of", graph.Int, graph.Shape{graph.N})
 	y := r.build(m)
 	m.Output("y", y)
+	c.Differentiable = smooth(r.op) && !m.kink
 	if c.Differentiable {
 		c.Wrt = m.wrt
 		axes := make([]int, len(y.Shape))

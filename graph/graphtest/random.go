@@ -48,9 +48,9 @@ func RandomEnv(g *graph.Graph, seed uint64, sizes []int) graph.Env {
 type Options struct {
 	Steps  int  // operations to draw; default 20
 	Images bool // start with a convolution and pooling over instances [N, 1, 8, 8]
-	// NoGather leaves out SegmentGather; NoMax the ops whose gradient jumps where
+	// NoStop leaves out StopGrad, which finite differences do not see. NoGather leaves out SegmentGather; NoMax the ops whose gradient jumps where
 	// two values are equal (Max, SegmentMax, Maximum, Minimum, MaxPool2D).
-	NoGather, NoMax bool
+	NoStop, NoGather, NoMax bool
 }
 
 // Random makes a valid graph over a ragged batch: inputs instances and bag_of,
@@ -257,7 +257,9 @@ func (r *random) rows(v bounded) {
 	case 1:
 		r.keep(r.LogSoftmax(v.node), -2*v.size()-math.Log(float64(s[1])), 0)
 	case 2:
-		r.keep(r.StopGrad(v.node), v.lo, v.hi)
+		if !r.NoStop {
+			r.keep(r.StopGrad(v.node), v.lo, v.hi)
+		}
 	}
 }
 

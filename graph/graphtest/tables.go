@@ -24,6 +24,7 @@ func elementwise() []recipe {
 		{graph.OpClamp, "", nil, func(m *maker) *graph.Node { return m.Clamp(m.in("x", shape{n, 3}), -0.7, 1.1) }},
 		{graph.OpSigmoid, "saturated", nil, func(m *maker) *graph.Node { return m.Sigmoid(m.in("x", shape{n, 1}, -60, 60, -20, 20)) }},
 		{graph.OpSoftplus, "saturated", nil, func(m *maker) *graph.Node { return m.Softplus(m.in("x", shape{n, 1}, -60, 60, -20, 20)) }},
+		{graph.OpRelu, "zero", nil, func(m *maker) *graph.Node { m.kink = true; return m.Relu(m.in("x", shape{n}, 0, -3, 3)) }},
 		{graph.OpSign, "zero", nil, func(m *maker) *graph.Node { return m.Sign(m.in("x", shape{n}, 0, -3, 3)) }},
 	}
 	for _, op := range []graph.Op{
@@ -129,7 +130,7 @@ func reductions() []recipe {
 	x := func(m *maker) *graph.Node { return m.in("x", shape{n, 2, 3}) }
 	ties := func(m *maker) *graph.Node { return m.in("x", shape{2, 3}, 4, 4, 1, 0, 2, 2) }
 	list := []recipe{
-		{graph.OpMax, "ties", nil, func(m *maker) *graph.Node { return m.Max(m.StopGrad(ties(m)), false, 1) }},
+		{graph.OpMax, "ties", nil, func(m *maker) *graph.Node { m.kink = true; return m.Max(ties(m), false, 1) }},
 		{graph.OpMaxMask, "", nil, func(m *maker) *graph.Node { return m.MaxMask(x(m), 1) }},
 		{graph.OpMaxMask, "two axes", nil, func(m *maker) *graph.Node { return m.MaxMask(x(m), 0, 2) }},
 		{graph.OpMaxMask, "ties", nil, func(m *maker) *graph.Node { return m.MaxMask(ties(m), 1) }},
@@ -251,7 +252,10 @@ func images() []recipe {
 				return m.MaxPool2DGrad(m.in("x", g.x), m.in("dy", g.y), g.kernel, g.stride)
 			}})
 	}
-	return append(list, recipe{graph.OpMaxPool2DGrad, "ties", []int{0}, func(m *maker) *graph.Node {
+	return append(list, recipe{graph.OpMaxPool2D, "ties", []int{0}, func(m *maker) *graph.Node {
+		m.kink = true
+		return m.MaxPool2D(m.in("x", shape{n, 1, 4, 4}, make([]float64, 16)...), two, two)
+	}}, recipe{graph.OpMaxPool2DGrad, "ties", []int{0}, func(m *maker) *graph.Node {
 		blank := m.in("x", shape{n, 1, 4, 4}, make([]float64, 16)...)
 		return m.MaxPool2DGrad(blank, m.in("dy", shape{n, 1, 2, 2}), two, two)
 	}})

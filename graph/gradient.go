@@ -1,0 +1,169 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/miplc/miplc/diag"
+)
+
+// GradPrefix stands before the name of a parameter in the output that holds
+// the gradient of the loss by it.
+const GradPrefix = "grad."
+
+// gradFunc gives the gradients of a scalar by the inputs of n, made from the
+// nodes of n and from dy, the gradient by n. A nil stands for no gradient.
+type gradFunc func(b *Builder, n, dy *Node) []*Node
+
+// noGradient is the rule of ops that are constant almost everywhere or are
+// there to stop the gradient.
+func noGradient(_ *Builder, n, _ *Node) []*Node { return make([]*Node, len(n.In)) }
+
+// Gradient returns a graph with all inputs, parameters and outputs of g and one
+// more output "grad.<name>" for each name in wrt, parameters or inputs: the
+// gradient of the output loss, which must be a scalar, in the shape of the
+// value. It is zero for values that the loss does not depend on.
+func Gradient(g *Graph, loss string, wrt []string) (*Graph, error) {
+	b := NewBuilder(g.Name)
+	of := make([]*Node, len(g.Nodes))
+	for i, n := range g.Nodes {
+		in := make([]*Node, len(n.In))
+		for k, x := range n.In {
+			in[k] = of[x.ID]
+		}
+		of[i] = b.At(n.Pos).copy(n, in)
+	}
+	for _, o := range g.Outputs {
+		b.Output(o.Name, of[o.Node.ID])
+	}
+	if _, err := b.Graph(); err != nil {
+		return nil, err
+	}
+	top, leaves, err := endpoints(g, loss, wrt)
+	if err != nil {
+		return nil, err
+	}
+	back := &backward{b: b, dy: make([]*Node, len(g.Nodes)), wanted: dependents(g, leaves)}
+	if err := back.run(of[top.ID]); err != nil {
+		return nil, fmt.Errorf("gradient of %s: %w", loss, err)
+	}
+	for i, n := range leaves {
+		grad := back.dy[n.ID]
+		if grad == nil {
+			grad = b.Fill(0, n.Shape)
+		}
+		b.Output(GradPrefix+wrt[i], grad)
+	}
+	full, err := b.Graph()
+	if err != nil {
+		return nil, fmt.Errorf("gradient of %s: %w", loss, err)
+	}
+	return DeadCode(full) // drops what rules gave for inputs that nobody asked for
+}
+
+// endpoints finds the loss and the values to differentiate by.
+func endpoints(g *Graph, loss string, wrt []string) (*Node, []*Node, error) {
+	top := g.Output(loss)
+	if top == nil {
+		return nil, nil, fmt.Errorf("graph %s has no output %s to differentiate", g.Name, loss)
+	}
+	if len(top.Shape) != 0 || top.Type != Float {
+		return nil, nil, diag.Errorf(top.Pos, "output %s is %v %v, only a float scalar can be differentiated", loss, top.Type, top.Shape)
+	}
+	leaves := make([]*Node, len(wrt))
+	for i, name := range wrt {
+		n := g.Param(name)
+		if n == nil {
+			n = g.Input(name)
+		}
+		if n == nil || n.Type != Float {
+			return nil, nil, fmt.Errorf("graph %s has no parameter or float input %s to differentiate by", g.Name, name)
+		}
+		if g.Output(GradPrefix+name) != nil || slices.Contains(wrt[:i], name) {
+			return nil, nil, fmt.Errorf("graph %s has the output %s%s already", g.Name, GradPrefix, name)
+		}
+		leaves[i] = n
+	}
+	return top, leaves, nil
+}
+
+// dependents marks by ID the nodes that are computed from one of the leaves.
+func dependents(g *Graph, leaves []*Node) []bool {
+	marked := make([]bool, len(g.Nodes))
+	for _, n := range leaves {
+		marked[n.ID] = true
+	}
+	for _, n := range g.Nodes {
+		for _, in := range n.In {
+			marked[n.ID] = marked[n.ID] || marked[in.ID]
+		}
+	}
+	return marked
+}
+
+// backward walks from the loss to the leaves; dy collects by ID the gradient
+// by each node of the forward part.
+type backward struct {
+	b      *Builder
+	dy     []*Node
+	wanted []bool
+}
+
+func (w *backward) run(top *Node) error {
+	w.dy[top.ID] = w.b.Fill(1, Shape{})
+	for id := top.ID; id >= 0; id-- {
+		n, dy := w.b.g.Nodes[id], w.dy[id]
+		if dy == nil || !w.wanted[id] || n.Op == OpInput || n.Op == OpParam {
+			continue
+		}
+		rule := ops[n.Op].grad
+		if rule == nil {
+			return diag.Errorf(n.Pos, "%s has no gradient of its own: it is itself part of a gradient, and second gradients of images are not offered", n.label())
+		}
+		grads := rule(w.b.At(n.Pos), n, dy)
+		if w.b.err != nil {
+			return w.b.err
+		}
+		for i, in := range n.In {
+			switch {
+			case grads[i] == nil || !w.wanted[in.ID]:
+			case w.dy[in.ID] == nil:
+				w.dy[in.ID] = grads[i]
+			default:
+				w.dy[in.ID] = w.b.Add(w.dy[in.ID], grads[i])
+			}
+		}
+	}
+	return w.b.err
+}
+
+// sumTo reduces the gradient by a broadcast value to the shape of the value:
+// the sum over all axes that were stretched or added.
+func (b *Builder) sumTo(dy *Node, s Shape) *Node {
+	if dy.Shape.Equal(s) {
+		return dy
+	}
+	added := len(dy.Shape) - len(s)
+	var axes []int
+	for i, d := range dy.Shape {
+		if i < added || s[i-added] != d {
+			axes = append(axes, i)
+		}
+	}
+	if len(axes) > 0 {
+		dy = b.Sum(dy, true, axes...)
+	}
+	if !dy.Shape.Equal(s) {
+		dy = b.Reshape(dy, s)
+	}
+	return dy
+}
+
+// keptShape is the shape of a reduction with the reduced axes kept as 1.
+func keptShape(x Shape, axes []int) Shape {
+	s := x.Clone()
+	for _, a := range axes {
+		s[a] = 1
+	}
+	return s
+}
