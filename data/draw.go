@@ -7,6 +7,7 @@ import (
 	"html"
 	"image"
 	"image/color"
+	"image/draw"
 	"image/png"
 	"io"
 	"math"
@@ -16,8 +17,7 @@ import (
 
 // DrawBag draws bag i (from 0) as an SVG that needs no other file. Images
 // stand in a grid of thumbnails; bags of features are a heat map with one row an
-// instance and one column a feature, each feature scaled to the range that it
-// has in the whole set. Positive instances, where known, are framed; the
+// instance and one column a feature, as z-scores over the whole set. Positive instances, where known, are framed; the
 // title gives the candidates with the true label in bold.
 func DrawBag(w io.Writer, d *Dataset, i int) error {
 	if i < 0 || i >= d.Bags() {
@@ -135,20 +135,9 @@ func drawHeatMap(w io.Writer, d *Dataset, i int) (width, height int, err error) 
 	if dim*n > maxHeatMap {
 		return 0, 0, diag.Errorf(diag.Pos{File: d.Name}, "bag %d has %d instances of %d features, too many to draw", i+1, n, dim)
 	}
-	low, high := featureRanges(d)
-	m := image.NewRGBA(image.Rect(0, 0, dim, n))
-	for j := range n {
-		for f, v := range d.Bag(i)[j*dim : (j+1)*dim] {
-			share := 0.5
-			if high[f] > low[f] {
-				share = (float64(v) - float64(low[f])) / (float64(high[f]) - float64(low[f]))
-			}
-			m.SetRGBA(f, j, heat(share))
-		}
-	}
 	cellW, cellH := min(max(640/dim, 1), 24), min(max(480/n, 2), 16)
 	x, y := drawMargin, titleSpace+drawMargin
-	if err := embedPNG(w, m, x, y, dim*cellW, n*cellH); err != nil {
+	if err := embedPNG(w, heatMap(d, i, cellW, cellH), x, y, dim*cellW, n*cellH); err != nil {
 		return 0, 0, err
 	}
 	for j := range n {
@@ -157,24 +146,34 @@ func drawHeatMap(w io.Writer, d *Dataset, i int) (width, height int, err error) 
 				x-2, y+j*cellH, dim*cellW+4, cellH, frameColor)
 		}
 	}
-	fmt.Fprintf(w, `<text x="%d" y="%d" fill="#555555">rows: instances, columns: features (pale: smallest of the set, dark: largest)</text>`+"\n",
+	fmt.Fprintf(w, `<text x="%d" y="%d" fill="#555555">rows: instances, columns: features (pale to dark: z-scores of -2.5 to 2.5)</text>`+"\n",
 		x, y+n*cellH+18)
 	return dim*cellW + 2*drawMargin, y + n*cellH + 18 + drawMargin, nil
+}
+
+// heatMap paints z-scores (statistics of the whole set) from -2.5 to 2.5; one
+// instance far out would else make its feature pale everywhere.
+func heatMap(d *Dataset, i, cellW, cellH int) image.Image {
+	const reach = 2.5
+	all := make([]int, d.Bags())
+	for b := range all {
+		all[b] = b
+	}
+	dim := d.Dim()
+	scores := NewNormalization(d, all).Apply(d.Bag(i))
+	m := image.NewRGBA(image.Rect(0, 0, dim*cellW, d.Size(i)*cellH))
+	for at, z := range scores {
+		c := heat(min(max((float64(z)+reach)/(2*reach), 0), 1))
+		left, top := at%dim*cellW, at/dim*cellH
+		draw.Draw(m, image.Rect(left, top, left+cellW, top+cellH), image.NewUniform(c), image.Point{}, draw.Src)
+	}
+	return m
 }
 
 // heat goes from a pale to a dark blue.
 func heat(share float64) color.RGBA {
 	mix := func(a, b float64) uint8 { return uint8(math.Round(a + (b-a)*share)) }
 	return color.RGBA{mix(247, 8), mix(251, 48), mix(255, 107), 255}
-}
-
-func featureRanges(d *Dataset) (low, high []float32) {
-	dim := d.Dim()
-	low, high = append(low, d.Instances[:dim]...), append(high, d.Instances[:dim]...)
-	for at, v := range d.Instances {
-		low[at%dim], high[at%dim] = min(low[at%dim], v), max(high[at%dim], v)
-	}
-	return low, high
 }
 
 func extremes(x []float32) (low, high float32) {

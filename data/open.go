@@ -69,7 +69,7 @@ func setName(path string) string {
 }
 
 func unknownFormat(path, verb, known string) error {
-	return diag.Errorf(diag.Pos{File: path}, "sets of bags ending in %q are not %s; known are %s", format(path), verb, known)
+	return diag.Errorf(diag.Pos{File: path}, "files ending in %q are not %s; known are %s", format(path), verb, known)
 }
 
 // fileError gives an error of the system the shape of the others.

@@ -73,7 +73,7 @@ func (v *validator) shape() {
 		v.errorf("the shape %v of an instance is not usable; every extent must be at least 1", d.Shape)
 		return
 	case d.Classes < 2:
-		v.errorf("%d classes; at least 2 are needed", d.Classes)
+		v.errorf("the number of classes is %d; at least 2 are needed", d.Classes)
 		return
 	case len(d.Offsets) < 2:
 		v.errorf("no bags")

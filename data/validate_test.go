@@ -1,0 +1,77 @@
+package data
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/miplc/miplc/diag"
+)
+
+func TestValidate(t *testing.T) {
+	if err := smallSet().Validate("x.npz"); err != nil {
+		t.Fatalf("a valid set: %v", err)
+	}
+	nan, inf := float32(math.NaN()), float32(math.Inf(-1))
+	for _, c := range []struct {
+		name   string
+		change func(*Dataset)
+		want   string
+	}{
+		{"truth outside", func(d *Dataset) { d.Labels[1] = 0 }, `x.npz: bag 2: the true label "wren" is not among the candidates {jay, crow}`},
+		{"empty bag", func(d *Dataset) { d.Offsets[2] = 2 }, `x.npz: bag 2 is empty; a bag needs at least one instance`},
+		{"offsets fall", func(d *Dataset) { d.Offsets[1] = 4 }, `x.npz: bag 2: the offsets fall from 4 to 3; they must increase`},
+		{"offsets start", func(d *Dataset) { d.Offsets[0] = 1 }, `x.npz: the offsets start at 1, not at 0`},
+		{"offsets end", func(d *Dataset) { d.Offsets[3] = 7 }, `x.npz: the bags end at instance 7, but there are 6 instances`},
+		{"NaN", func(d *Dataset) { d.Instances[3] = nan }, `x.npz: bag 1: feature 2 of instance 2 is NaN; features must be finite (float32)`},
+		{"Inf", func(d *Dataset) { d.Instances[6] = inf }, `x.npz: bag 3: feature 1 of instance 1 is -Inf; features must be finite (float32)`},
+		{"no candidate", func(d *Dataset) { copy(d.Candidates[3:], []uint8{0, 0, 0}); d.Labels[1] = -1 }, `x.npz: bag 2 has no candidate label`},
+		{"class without examples", func(d *Dataset) { d.Candidates[2], d.Candidates[5], d.Candidates[8] = 0, 0, 0; d.Labels[1] = 1 },
+			`x.npz: class "crow" has no examples: it is a candidate of no bag`},
+		{"candidate entry", func(d *Dataset) { d.Candidates[0] = 2 }, `x.npz: bag 1: the candidate entry of class "wren" is 2; it must be 0 or 1`},
+		{"label off by one", func(d *Dataset) { d.Labels[2] = 3 }, `x.npz: bag 3: the true label 3 is out of range; classes count from 0 to 2, -1 means unknown`},
+		{"label below", func(d *Dataset) { d.Labels[2] = -2 }, `x.npz: bag 3: the true label -2 is out of range; classes count from 0 to 2, -1 means unknown`},
+		{"instance label", func(d *Dataset) { d.InstLabels[2] = 9 }, `x.npz: bag 2: the label 9 of instance 1 is out of range; classes count from 0 to 2, -1 means negative or unknown`},
+		{"labels too few", func(d *Dataset) { d.Labels = d.Labels[:2] }, `x.npz: 2 true labels for 3 bags`},
+		{"instance labels too few", func(d *Dataset) { d.InstLabels = d.InstLabels[:2] }, `x.npz: 2 instance labels for 6 instances`},
+		{"candidates too few", func(d *Dataset) { d.Candidates = d.Candidates[:8] }, `x.npz: the candidates have 8 entries; 3 bags of 3 classes need 9`},
+		{"names too few", func(d *Dataset) { d.ClassNames = d.ClassNames[:2] }, `x.npz: 2 class names for 3 classes`},
+		{"name twice", func(d *Dataset) { d.ClassNames[2] = "wren" }, `x.npz: classes 0 and 2 (counted from 0) are both named "wren"`},
+		{"name empty", func(d *Dataset) { d.ClassNames[1] = "" }, `x.npz: class 1 (counted from 0) has an empty name`},
+		{"half an instance", func(d *Dataset) { d.Instances, d.InstLabels = d.Instances[:11], nil }, `x.npz: 11 numbers do not make whole instances of 2 features`},
+		{"no bags", func(d *Dataset) { d.Offsets = []int{0} }, `x.npz: no bags`},
+		{"nothing", func(d *Dataset) { *d = Dataset{} }, `x.npz: the instances have no shape; at least one feature is needed`},
+		{"one class", func(d *Dataset) { d.Classes = 1 }, `x.npz: the number of classes is 1; at least 2 are needed`},
+		{"no features", func(d *Dataset) { d.Shape = []int{2, 0} }, `x.npz: the shape [2 0] of an instance is not usable; every extent must be at least 1`},
+		{"overflow", func(d *Dataset) { d.Shape = []int{1 << 40, 1 << 40} }, `x.npz: the shape [1099511627776 1099511627776] of an instance is not usable; every extent must be at least 1`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := smallSet()
+			c.change(d)
+			err := d.Validate("x.npz")
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if err.Error() != c.want {
+				t.Errorf("got  %s\nwant %s", err, c.want)
+			}
+		})
+	}
+}
+
+// A file that is wrong everywhere gives a list that can be read.
+func TestValidateStopsCounting(t *testing.T) {
+	o := DefaultPrototypes
+	o.Bags = 100
+	d, err := Prototypes(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range d.Labels {
+		d.Labels[i] = 5
+	}
+	list, ok := d.Validate("x").(diag.List)
+	if !ok || len(list) != maxReported+1 || !strings.HasPrefix(list[maxReported].Text, "80 more faults") {
+		t.Errorf("%d entries, the last %v", len(list), list[len(list)-1])
+	}
+}
