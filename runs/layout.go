@@ -38,7 +38,7 @@ func StateOf(dir string) (State, error) {
 	for _, part := range []struct {
 		name  string
 		state State
-	}{{SummaryFile, Finished}, {SpecFile, Interrupted}, {ModelFile, Interrupted}, {train.CheckpointFile, Interrupted}} {
+	}{{SummaryFile, Finished}, {SpecFile, Interrupted}, {ModelFile, Interrupted}, {train.CheckpointFile, Interrupted}, {train.PreviousFile, Interrupted}} {
 		_, err := os.Stat(filepath.Join(dir, part.name))
 		if err == nil {
 			return part.state, nil
@@ -87,8 +87,10 @@ func clear(dir string) error {
 // abandon removes a run that failed before its first checkpoint, and its folder
 // if nothing else is in it: there is nothing to resume.
 func abandon(dir string) {
-	if _, err := os.Stat(filepath.Join(dir, train.CheckpointFile)); err == nil {
-		return
+	for _, name := range []string{train.CheckpointFile, train.PreviousFile} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			return
+		}
 	}
 	if clear(dir) == nil {
 		_ = os.Remove(dir) // fails, rightly, where other files are
@@ -121,3 +123,6 @@ func WriteFile(path string, content []byte) (err error) {
 	}
 	return os.Rename(f.Name(), path)
 }
+
+// ModelPath is the model in the folder of a run.
+func ModelPath(dir string) string { return filepath.Join(dir, ModelFile) }

@@ -4,7 +4,6 @@ package backend
 
 import (
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -33,7 +32,7 @@ func (f *Flags) Open(path string) (*runtime.Model, error) {
 		return nil, err
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		path = filepath.Join(path, runs.ModelFile)
+		path = runs.ModelPath(path)
 	}
 	options := []runtime.Option{runtime.WithLibrary(f.Library)}
 	if f.Backend == contract.BackendONNXGo {

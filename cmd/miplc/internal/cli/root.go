@@ -7,10 +7,12 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/dataset"
 	"github.com/miplc/miplc/cmd/miplc/internal/doctor"
 	"github.com/miplc/miplc/cmd/miplc/internal/initspec"
+	"github.com/miplc/miplc/cmd/miplc/internal/paritycheck"
 	"github.com/miplc/miplc/cmd/miplc/internal/predict"
 	"github.com/miplc/miplc/cmd/miplc/internal/runtimelib"
 	"github.com/miplc/miplc/cmd/miplc/internal/schema"
 	"github.com/miplc/miplc/cmd/miplc/internal/specslist"
+	"github.com/miplc/miplc/cmd/miplc/internal/trainrun"
 	"github.com/miplc/miplc/cmd/miplc/internal/validate"
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
 )
@@ -48,7 +50,9 @@ func newRoot(con *console.Console) *cobra.Command {
 	root.AddCommand(
 		initspec.Command(con),
 		validate.Command(con),
+		trainrun.Command(con),
 		predict.Command(con),
+		paritycheck.Command(con),
 		dataset.Command(con),
 		runtimelib.Command(con),
 		doctor.Command(con),

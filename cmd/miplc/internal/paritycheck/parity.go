@@ -1,0 +1,131 @@
+// Package paritycheck is the command miplc parity.
+package paritycheck
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/parity"
+	"github.com/miplc/miplc/runs"
+)
+
+// Options are the settings of the command.
+type Options struct {
+	Console *console.Console
+	Target  string // a model file or the folder of a run
+	Library string
+	Sizes   []int
+	Seed    uint64
+}
+
+// Result is what the command prints.
+type Result struct {
+	Target string `json:"target"`
+	Note   string `json:"note,omitempty"` // why an engine is missing
+	*parity.Report
+}
+
+// Command makes the command.
+func Command(con *console.Console) *cobra.Command {
+	o := &Options{Console: con}
+	cmd := &cobra.Command{
+		Use:   "parity DIR|MODEL",
+		Short: "Measure how far the engines are apart on the same bags",
+		Long: fmt.Sprintf(`Run a model in every engine on seeded random bags and print the largest absolute
+difference of probabilities and attention scores for each pair. For the folder of
+a run the interpreter (float64) and gorgonia run the graph of its spec with the
+parameters of its checkpoint; a model file alone has its back ends, onnxruntime
+and onnx-go. The exit code is 1 when a pair differs by more than %.0e.`, parity.Tolerance),
+		Example: "  miplc parity quickstart-run\n  miplc parity model.onnx --sizes 1,7,500 --json",
+		Args:    console.Args("DIR|MODEL"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			o.Target = args[0]
+			return Run(o)
+		},
+	}
+	cmd.Flags().StringVar(&o.Library, "library", "", "onnxruntime library, or a folder that holds it")
+	cmd.Flags().IntSliceVar(&o.Sizes, "sizes", parity.DefaultSizes, "instances of the bags")
+	cmd.Flags().Uint64Var(&o.Seed, "seed", 1, "seed of the bags")
+	return cmd
+}
+
+// Run measures and prints.
+func Run(o *Options) error {
+	if len(o.Sizes) == 0 || slices.Min(o.Sizes) < 1 {
+		return console.Usagef("--sizes %v: a bag has at least one instance", o.Sizes)
+	}
+	r := Result{Target: o.Target}
+	var err error
+	if r.Report, r.Note, err = measure(o); err != nil {
+		return err
+	}
+	err = r.Err()
+	if err != nil && o.Console.JSON {
+		return &console.Failure{Code: console.ExitFailed, Err: err, Result: r}
+	}
+	if perr := o.Console.Result(r, r.print); perr != nil {
+		return perr
+	}
+	return err
+}
+
+func measure(o *Options) (*parity.Report, string, error) {
+	options := runs.ParityOptions{Library: o.Library, Sizes: o.Sizes, Seed: o.Seed}
+	info, err := os.Stat(o.Target)
+	if err != nil {
+		return nil, "", fmt.Errorf("there is no model or run %s", o.Target)
+	}
+	if !info.IsDir() {
+		report, err := runs.Parity(o.Target, options)
+		return report, "", err
+	}
+	report, err := runs.RunParity(o.Target, options)
+	if errors.Is(err, runs.ErrNoCheckpoint) {
+		report, err = runs.Parity(runs.ModelPath(o.Target), options)
+		return report, "the native graph is left out: " + runs.ErrNoCheckpoint.Error(), err
+	}
+	return report, "", err
+}
+
+func (r Result) print(w io.Writer) error {
+	if r.Note != "" {
+		fmt.Fprintln(w, r.Note)
+	}
+	return Print(w, r.Report)
+}
+
+// Print writes the table of a report.
+func Print(out io.Writer, r *parity.Report) error {
+	fmt.Fprintf(out, "parity: largest absolute difference on bags of %s instances, tolerance %.0e\n", sizes(r.BagSizes), r.Tolerance)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "  engines\t\tprobabilities\tattention\t")
+	for _, p := range r.Pairs {
+		verdict := "ok"
+		if !p.OK {
+			verdict = "TOO FAR"
+		}
+		fmt.Fprintf(w, "  %s\t%s\t%.1e\t%.1e\t%s\n", p.A, p.B, p.Probabilities, p.Attention, verdict)
+	}
+	return w.Flush()
+}
+
+func sizes(list []int) string {
+	text := ""
+	for i, n := range list {
+		switch {
+		case i > 0 && i == len(list)-1:
+			text += " and "
+		case i > 0:
+			text += ", "
+		}
+		text += fmt.Sprint(n)
+	}
+	return text
+}

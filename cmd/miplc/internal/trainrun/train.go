@@ -1,0 +1,172 @@
+// Package trainrun is the command miplc train.
+package trainrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/cmd/miplc/internal/paritycheck"
+	"github.com/miplc/miplc/cmd/miplc/internal/version"
+	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/runtime/ortlib"
+	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/train/progress"
+)
+
+// Options are the settings of the command.
+type Options struct {
+	Console *console.Console
+	Spec    string // empty with Resume: the spec in Dir
+	Dir     string
+	Set     []string
+	Engine  string
+	DataDir string
+	Library string
+	Resume  bool
+	Force   bool
+}
+
+// Command makes the command.
+func Command(con *console.Console) *cobra.Command {
+	o := &Options{Console: con}
+	cmd := &cobra.Command{
+		Use:   "train SPEC -o DIR",
+		Short: "Train a model and leave a checked ONNX file, figures and numbers",
+		Long: `Train the model of a spec. DIR gets model.onnx, checked in every back end against
+the training graph, spec.yaml with all defaults, summary.json, metrics.jsonl,
+plots/*.svg and the checkpoint.
+
+Ctrl-C stops after the step under way. The epochs of the last checkpoint are kept,
+and --resume goes on from there with the same result, bit for bit, as an unbroken
+run. A finished run is overwritten only with --force.
+
+The onnxruntime library that the check needs is installed into the cache when
+there is none on this machine.`,
+		Example: `  miplc train quickstart -o quickstart-run
+  miplc train demipl-image -o run --data-dir data --set train.epochs=10 --set train.seed=3
+  miplc train --resume -o run`,
+		Args: console.Args("[SPEC]"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				o.Spec = args[0]
+			}
+			return Run(cmd.Context(), o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&o.Dir, "output", "o", "", "folder of the run (required)")
+	f.StringArrayVar(&o.Set, "set", nil, "override a value, e.g. train.epochs=5 (may be repeated)")
+	f.StringVar(&o.Engine, "engine", "", "engine to train with, the same as --set train.engine=")
+	f.StringVar(&o.DataDir, "data-dir", con.Getenv("MIPLC_DATA"), "folder of data sets")
+	f.StringVar(&o.Library, "library", "", "onnxruntime library, or a folder that holds it")
+	f.BoolVar(&o.Resume, "resume", false, "go on with the unfinished run in DIR; SPEC may be left out")
+	f.BoolVar(&o.Force, "force", false, "overwrite the run in DIR")
+	return cmd
+}
+
+// Run trains and prints the summary.
+func Run(ctx context.Context, o *Options) error {
+	spec, err := o.load()
+	if err != nil {
+		return err
+	}
+	if err := ensureLibrary(ctx, o); err != nil {
+		return err
+	}
+	options := runs.Options{
+		Spec: spec, Dir: o.Dir, DataDir: o.DataDir, Library: o.Library, Version: version.Current().Miplc,
+		Resume: o.Resume, Force: o.Force,
+	}
+	if !o.Console.JSON {
+		bar := progress.New(o.Console.Err, o.Console.Terminal)
+		defer bar.Close()
+		options.Observer = bar
+	}
+	summary, err := runs.Train(ctx, options)
+	if err != nil {
+		return o.explain(err)
+	}
+	return o.Console.Result(summary, func(w io.Writer) error { return print(w, o.Dir, summary) })
+}
+
+// load reads the spec with the overrides of the command line.
+func (o *Options) load() (*specs.Spec, error) {
+	switch {
+	case o.Dir == "":
+		return nil, console.Usagef("miplc train: -o DIR is missing")
+	case o.Resume && o.Force:
+		return nil, console.Usagef("miplc train: --resume goes on with a run and --force starts it again: give one of them")
+	case o.Spec == "" && !o.Resume:
+		return nil, console.Usagef("miplc train: SPEC is missing; miplc specs lists the shipped ones")
+	case o.Spec == "":
+		o.Spec = filepath.Join(o.Dir, runs.SpecFile)
+		if state, err := runs.StateOf(o.Dir); err == nil && state == runs.Absent {
+			return nil, fmt.Errorf("there is no run in %s to resume", o.Dir)
+		}
+	}
+	set := o.Set
+	if o.Engine != "" {
+		set = append(set[:len(set):len(set)], "train.engine="+o.Engine)
+	}
+	spec, err := specs.Load(o.Spec, specs.Options{Set: set})
+	return spec, console.Invalid(err)
+}
+
+// ensureLibrary installs onnxruntime where none is found. A library that was
+// named is left to its owner.
+func ensureLibrary(ctx context.Context, o *Options) error {
+	_, err := ortlib.Find(ortlib.Options{Path: o.Library})
+	named := o.Library + o.Console.Getenv(ortlib.EnvLibrary) + o.Console.Getenv(ortlib.EnvLibraryOwn)
+	if err == nil || named != "" {
+		return err
+	}
+	o.Console.Notef("onnxruntime is needed to check the exported model and is not on this machine: installing version %s", ortlib.Version)
+	_, err = ortlib.Install(ctx, ortlib.InstallOptions{Progress: o.Console.Progress()})
+	return err
+}
+
+// explain adds the exit code of a wrong spec, and how to go on.
+func (o *Options) explain(err error) error {
+	var wrong *runs.SpecError
+	var stopped *runs.InterruptedError
+	switch {
+	case errors.As(err, &wrong):
+		return console.Invalid(wrong.Err)
+	case errors.As(err, &stopped) && stopped.Epoch > 0:
+		return fmt.Errorf("%w\ngo on with: miplc train --resume -o %s", err, o.Dir)
+	}
+	return err
+}
+
+// print writes the final table and the parity table.
+func print(out io.Writer, dir string, s *runs.Summary) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(w, "%s\t%s\n", name, fmt.Sprintf(format, args...))
+	}
+	share := func(name string, v *float64, of string) {
+		if v != nil {
+			row(name, "%.4f %s", *v, of)
+		}
+	}
+	fmt.Fprintln(w)
+	row("model", "%s (%s, %d parameters)", filepath.Join(dir, runs.ModelFile), s.Name, s.Parameters)
+	row("data", "%s, %d bags, split %s", s.Data.Name, s.Data.Bags, s.Split.Source)
+	row("engine", "%s, %d epochs in %.1f s, seed %d", s.Engine, s.Epochs, s.Seconds, s.Seed)
+	share("test accuracy", s.Accuracy, fmt.Sprintf("of %d bags", s.Split.TestBags))
+	share("training accuracy", s.TrainAccuracy, fmt.Sprintf("of %d bags", s.Split.TrainBags))
+	share("label weights right", s.Disambiguation, "of the training bags")
+	row("loss", "%.4f", s.Loss)
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(out)
+	return paritycheck.Print(out, s.Parity)
+}

@@ -1,0 +1,75 @@
+package runs
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/parity"
+	"github.com/miplc/miplc/runtime"
+	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/train"
+)
+
+// ParityOptions say what to compare on.
+type ParityOptions struct {
+	Library string // onnxruntime library; empty: search
+	Sizes   []int  // instances of each bag; nil: parity.DefaultSizes
+	Seed    uint64
+}
+
+// Parity compares the back ends of a model file. Without the spec there is no
+// native graph to compare with.
+func Parity(path string, o ParityOptions) (*parity.Report, error) {
+	var e engines
+	defer e.Close()
+	info, err := e.addFile(path, o.Library)
+	if err != nil {
+		return nil, err
+	}
+	return parity.Measure(e.list, parity.Options{Instance: info.InputShape, Sizes: o.Sizes, Seed: o.Seed})
+}
+
+// ErrNoCheckpoint says that a run kept no checkpoint, so that only the back ends
+// of its model can be compared.
+var ErrNoCheckpoint = errors.New("the run has no checkpoint (train.checkpoint is 0)")
+
+// RunParity compares the native graph of a run, from its spec and checkpoint,
+// with its model in every back end.
+func RunParity(dir string, o ParityOptions) (*parity.Report, error) {
+	state, _, err := train.LoadState(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNoCheckpoint
+	}
+	if err != nil {
+		return nil, err
+	}
+	spec, err := specs.Load(filepath.Join(dir, SpecFile), specs.Options{})
+	if err != nil {
+		return nil, err
+	}
+	var e engines
+	defer e.Close()
+	info, err := e.addFile(ModelPath(dir), o.Library)
+	if err != nil {
+		return nil, err
+	}
+	program, err := compile.Compile(spec, signatureOf(info))
+	if err != nil {
+		return nil, err
+	}
+	if err := train.CheckState(program, state); err != nil {
+		return nil, err
+	}
+	if err := e.addNative(program, state); err != nil {
+		return nil, err
+	}
+	draw := parityOptions(program, state)
+	draw.Sizes, draw.Seed = o.Sizes, o.Seed
+	return parity.Measure(e.list, draw)
+}
+
+func signatureOf(info runtime.Info) compile.Signature {
+	return compile.Signature{Instance: info.InputShape, Classes: len(info.Classes)}
+}

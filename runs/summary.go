@@ -1,0 +1,64 @@
+package runs
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/miplc/miplc/parity"
+)
+
+// Summary is what a finished run says of itself; it stands in SummaryFile.
+// Accuracies are shares from 0 to 1, left out where no true label is known.
+type Summary struct {
+	Name           string         `json:"name"`
+	Version        string         `json:"miplc"`
+	Engine         string         `json:"engine"`
+	Epochs         int            `json:"epochs"`
+	Seed           uint64         `json:"seed"`
+	Parameters     int            `json:"parameters"`
+	Accuracy       *float64       `json:"accuracy,omitempty"` // of the test bags
+	TrainAccuracy  *float64       `json:"train_accuracy,omitempty"`
+	Disambiguation *float64       `json:"disambiguation_accuracy,omitempty"` // training bags whose largest label weight is on the true label
+	Loss           float64        `json:"loss"`                              // mean of the last epoch
+	Confusion      [][]int        `json:"confusion"`                         // [true][predicted] bags
+	ConfusionBags  string         `json:"confusion_bags"`                    // test or train
+	Seconds        float64        `json:"seconds"`                           // of training
+	Data           DataFacts      `json:"data"`
+	Split          splitFacts     `json:"split"`
+	SpecSHA256     string         `json:"spec_sha256"`
+	ModelSHA256    string         `json:"model_sha256"`
+	Parity         *parity.Report `json:"parity"`
+	Files          []string       `json:"files"` // in the folder of the run
+}
+
+// DataFacts names a data set.
+type DataFacts struct {
+	Name    string   `json:"name"`
+	Bags    int      `json:"bags"`
+	Classes []string `json:"classes"`
+	SHA256  string   `json:"sha256"`
+}
+
+func (s *Summary) write(dir string) error {
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	return WriteFile(filepath.Join(dir, SummaryFile), append(text, '\n'))
+}
+
+// ReadSummary reads the summary of a finished run.
+func ReadSummary(dir string) (*Summary, error) {
+	path := filepath.Join(dir, SummaryFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	s := &Summary{}
+	if err := json.Unmarshal(text, s); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return s, nil
+}

@@ -1,0 +1,184 @@
+package runs
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/parity"
+	"github.com/miplc/miplc/runtime/ortlib"
+	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/train"
+)
+
+// Options is one run.
+type Options struct {
+	Spec    *specs.Spec
+	Dir     string // folder of the run, made if missing
+	DataDir string // where data files are looked up besides the working directory
+	Library string // onnxruntime library; empty: search
+	Version string // of miplc, for the metadata
+	Resume  bool   // go on with the unfinished run in Dir
+	Force   bool   // overwrite the run in Dir
+	// Observer follows the training; may be nil.
+	Observer train.Observer
+}
+
+// InterruptedError is the error of a run that was stopped and can go on.
+type InterruptedError struct {
+	Dir   string
+	Epoch int // the last epoch that is kept
+}
+
+func (e *InterruptedError) Error() string {
+	if e.Epoch == 0 {
+		return "interrupted before the first checkpoint: nothing was kept"
+	}
+	return fmt.Sprintf("interrupted; all epochs up to %d are kept in %s", e.Epoch, e.Dir)
+}
+
+// Train carries a spec from its bags to a checked model in Dir. All that can be
+// found wrong before training is found before Dir is touched. A run that stops
+// with an error leaves what is needed to resume it, or nothing.
+func Train(ctx context.Context, o Options) (*Summary, error) {
+	makeEngine, err := newEngine(o.Spec.Train.Engine.V)
+	if err != nil {
+		return nil, err
+	}
+	in, err := OpenInput(o.Spec, o.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	program, err := compileFor(o.Spec, in)
+	if err != nil {
+		return nil, err
+	}
+	// Without the library the model could not be checked after hours of training.
+	if _, err := ortlib.Find(ortlib.Options{Path: o.Library}); err != nil {
+		return nil, err
+	}
+	if err := claim(o.Dir, o.Resume, o.Force); err != nil {
+		return nil, err
+	}
+	s, err := o.train(ctx, program, in, makeEngine)
+	if err != nil {
+		abandon(o.Dir)
+	}
+	return s, err
+}
+
+// SpecError marks an error as one of the spec, so that callers can tell it from
+// those of the data and the machine.
+type SpecError struct{ Err error }
+
+func (e *SpecError) Error() string { return e.Err.Error() }
+func (e *SpecError) Unwrap() error { return e.Err }
+
+func compileFor(spec *specs.Spec, in *Input) (*compile.Program, error) {
+	sig, err := compile.SignatureOf(spec, in.Data.Shape, in.Data.Classes)
+	if err != nil {
+		return nil, &SpecError{err}
+	}
+	program, err := compile.Compile(spec, sig)
+	if err != nil {
+		return nil, &SpecError{err}
+	}
+	return program, nil
+}
+
+func (o *Options) train(ctx context.Context, p *compile.Program, in *Input, makeEngine func(*compile.Program) (train.Engine, error)) (*Summary, error) {
+	if err := WriteFile(filepath.Join(o.Dir, SpecFile), o.Spec.YAML()); err != nil {
+		return nil, err
+	}
+	epochs := &lastEpoch{Observer: o.Observer}
+	report, err := train.Run(ctx, train.Options{
+		Program: p, Data: in.Data, Split: in.Split, NewEngine: makeEngine, SpecHash: o.Spec.Hash(),
+		Dir: o.Dir, Resume: o.Resume, Observer: epochs,
+	})
+	if err != nil {
+		if errors.Is(err, context.Canceled) {
+			return nil, &InterruptedError{o.Dir, epochs.kept(o.Spec)}
+		}
+		return nil, err
+	}
+	meta, err := metadata(p, in, report.Engine, o.Version)
+	if err != nil {
+		return nil, err
+	}
+	path := ModelPath(o.Dir)
+	agreed, err := exportChecked(path, p, report.State, meta, o.Library)
+	if err != nil {
+		return nil, err
+	}
+	plots, err := writePlots(o.Dir, o.Spec.Name.V, report, in.Data)
+	if err != nil {
+		return nil, err
+	}
+	return o.summarize(p, in, report, agreed, plots)
+}
+
+// summarize writes the summary, which finishes the run.
+func (o *Options) summarize(p *compile.Program, in *Input, r *train.Report, agreed *parity.Report, plots []string) (*Summary, error) {
+	model, err := os.ReadFile(ModelPath(o.Dir))
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(model)
+	s := &Summary{
+		Name: o.Spec.Name.V, Version: o.Version, Engine: r.Engine, Epochs: r.Epochs, Seed: r.Seed,
+		Parameters: Parameters(p), Accuracy: r.TestAccuracy, TrainAccuracy: r.TrainAccuracy,
+		Disambiguation: r.Disambiguation, Loss: r.Loss, Confusion: r.Confusion, ConfusionBags: r.ConfusionOf,
+		Seconds:    r.Seconds,
+		Data:       DataFacts{in.Data.Name, in.Data.Bags(), classNames(in.Data), in.Data.Hash()},
+		Split:      splitFacts{in.Split.Source, r.TrainBags, r.TestBags, train.SplitHash(in.Split)},
+		SpecSHA256: o.Spec.Hash(), ModelSHA256: hex.EncodeToString(sum[:]), Parity: agreed,
+		Files: append([]string{ModelFile, SpecFile, SummaryFile, train.MetricsFile}, plots...),
+	}
+	return s, s.write(o.Dir)
+}
+
+// lastEpoch passes the calls of a run on and remembers how far it came.
+type lastEpoch struct {
+	train.Observer
+	epoch int
+}
+
+func (l *lastEpoch) Begin(p train.Plan) {
+	l.epoch = p.Done
+	if l.Observer != nil {
+		l.Observer.Begin(p)
+	}
+}
+
+func (l *lastEpoch) Step(p train.Progress) {
+	if l.Observer != nil {
+		l.Observer.Step(p)
+	}
+}
+
+func (l *lastEpoch) Epoch(m train.Metrics, p train.Progress) {
+	l.epoch = m.Epoch
+	if l.Observer != nil {
+		l.Observer.Epoch(m, p)
+	}
+}
+
+func (l *lastEpoch) Warn(text string) {
+	if l.Observer != nil {
+		l.Observer.Warn(text)
+	}
+}
+
+// kept is the last epoch that has a checkpoint.
+func (l *lastEpoch) kept(spec *specs.Spec) int {
+	every := spec.Train.Checkpoint.V
+	if every <= 0 {
+		return 0
+	}
+	return l.epoch - l.epoch%every
+}

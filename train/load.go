@@ -1,0 +1,42 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// LoadState reads the state of an engine, and the number of epochs behind it,
+// from the newest whole checkpoint in dir. It changes nothing there. Without a
+// checkpoint the error wraps fs.ErrNotExist.
+func LoadState(dir string) (*State, int, error) {
+	missing := fmt.Errorf("there is no checkpoint in %s: %w", dir, fs.ErrNotExist)
+	for _, name := range []string{CheckpointFile, PreviousFile} {
+		path := filepath.Join(dir, name)
+		content, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		c, err := decodeCheckpoint(content)
+		if err != nil {
+			missing = fmt.Errorf("%s: %w", path, err)
+			continue
+		}
+		state := &State{Params: map[string][]float32{}, Velocity: map[string][]float32{}}
+		for name, values := range c.Arrays {
+			if p, ok := strings.CutPrefix(name, arrayParam); ok {
+				state.Params[p] = values
+			} else if p, ok := strings.CutPrefix(name, arrayVelocity); ok {
+				state.Velocity[p] = values
+			}
+		}
+		return state, c.Epoch, nil
+	}
+	return nil, 0, missing
+}
