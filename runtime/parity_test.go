@@ -133,14 +133,22 @@ func softmax(x []float64) []float64 {
 // near compares a prediction with the reference.
 func near(t *testing.T, what string, got []float32, want []float64) {
 	t.Helper()
+	if err := apart(got, want); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
+// apart is the error of the first value beyond the tolerance.
+func apart(got []float32, want []float64) error {
 	if len(got) != len(want) {
-		t.Fatalf("%s: %d values, want %d", what, len(got), len(want))
+		return fmt.Errorf("%d values, want %d", len(got), len(want))
 	}
 	for i := range want {
 		if d := math.Abs(float64(got[i]) - want[i]); !(d <= tolerance) {
-			t.Fatalf("%s[%d] = %v, want %v (differ by %g)", what, i, got[i], want[i], d)
+			return fmt.Errorf("[%d] = %v, want %v (differ by %g)", i, got[i], want[i], d)
 		}
 	}
+	return nil
 }
 
 var backends = []struct {

@@ -57,6 +57,11 @@ type session struct {
 	instances int        // of all idle machines
 }
 
+// building guards the counter from which onnx-go takes the names of its nodes
+// while it builds a graph: the counter is global and has no lock, and two nodes
+// of one name would become one.
+var building sync.Mutex
+
 // machine is the model built for bags of n instances. It is used by one
 // prediction at a time.
 type machine struct {
@@ -138,6 +143,14 @@ func (s *session) build(n int) (m *machine, err error) {
 	}
 	shape := append([]int{n}, s.shape...)
 	m.input = tensor.New(tensor.WithShape(shape...), tensor.Of(tensor.Float32))
+	if err := m.instances.SetTensor(m.input); err != nil {
+		return nil, err
+	}
+	building.Lock()
+	defer building.Unlock()
+	if _, err := graph.GetExprGraph(); err != nil {
+		return nil, fmt.Errorf("building the graph: %w", err)
+	}
 	return m, nil
 }
 

@@ -1,0 +1,88 @@
+package runtime_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+
+	"github.com/miplc/miplc/runtime"
+	"github.com/miplc/miplc/runtime/onnxgo"
+)
+
+// Open a model once, then predict bags of any size.
+func ExampleOpen() {
+	m, err := runtime.Open("testdata/demipl-3x4.onnx")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+
+	bag, err := runtime.NewBag([][]float32{
+		{0.2, -1.0, 0.7},
+		{1.5, 0.3, -0.4},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	p, err := m.Predict(context.Background(), bag)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%s (%.3f), attention %.3f\n", p.Class, p.Probabilities[p.Label], p.Attention)
+	// Output: class 0 (0.965), attention [0.533 0.563]
+}
+
+// The same model without any shared library, in pure Go.
+func ExampleWithBackend() {
+	m, err := runtime.Open("testdata/demipl-3x4.onnx", runtime.WithBackend(onnxgo.Backend()))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+
+	info := m.Info()
+	fmt.Println(info.Backend, info.Contract, info.Classes)
+	// Output: onnx-go bag/1 [class 0 class 1 class 2 class 3]
+}
+
+// A service shares one model among all requests.
+func ExampleModel_Predict_service() {
+	m, err := runtime.Open("testdata/demipl-3x4.onnx")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+
+	handler := func(w http.ResponseWriter, r *http.Request) {
+		var instances [][]float32
+		if err := json.NewDecoder(r.Body).Decode(&instances); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		bag, err := runtime.NewBag(instances)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		p, err := m.Predict(r.Context(), bag)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusUnprocessableEntity)
+			return
+		}
+		json.NewEncoder(w).Encode(map[string]any{"label": p.Label, "class": p.Class})
+	}
+
+	for _, body := range []string{`[[0.2, -1.0, 0.7], [1.5, 0.3, -0.4]]`, `[[0.2, -1.0]]`, `[]`} {
+		w := httptest.NewRecorder()
+		handler(w, httptest.NewRequest(http.MethodPost, "/predict", strings.NewReader(body)))
+		fmt.Print(w.Code, " ", w.Body)
+	}
+	// Output:
+	// 200 {"class":"class 0","label":0}
+	// 422 the bag does not have the shape that the model needs: 2 values for 1 instances, the model needs 3 an instance (shape [3])
+	// 400 the bag has no instances
+}

@@ -1,0 +1,249 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/miplc/miplc/runtime"
+	"github.com/miplc/miplc/runtime/ortenv"
+	"github.com/miplc/miplc/runtime/ortlib"
+	"github.com/miplc/miplc/runtime/ortlib/ortest"
+)
+
+func TestBadBags(t *testing.T) {
+	nan, inf := float32(math.NaN()), float32(math.Inf(-1))
+	for _, be := range backends {
+		m := open(t, "demipl-3x4.onnx", be.opts...)
+		for _, c := range []struct {
+			name string
+			bag  runtime.Bag
+			kind error
+			want string
+		}{
+			{"empty", runtime.Bag{}, runtime.ErrEmptyBag, "no instances"},
+			{"N not set", runtime.Bag{Instances: make([]float32, 6)}, runtime.ErrBagShape, "set N"},
+			{"N without values", runtime.Bag{N: 2}, runtime.ErrBagShape, "0 values for 2 instances"},
+			{"negative", runtime.Bag{Instances: make([]float32, 3), N: -1}, runtime.ErrBagShape, "-1"},
+			{"wrong dimension", runtime.Bag{Instances: make([]float32, 8), N: 2}, runtime.ErrBagShape, "the model needs 3"},
+			{"not a multiple", runtime.Bag{Instances: make([]float32, 7), N: 2}, runtime.ErrBagShape, "7 values for 2"},
+			{"NaN", runtime.Bag{Instances: []float32{1, 2, 3, 4, nan, 6}, N: 2}, runtime.ErrNotFinite, "instance 1, feature 1"},
+			{"infinity", runtime.Bag{Instances: []float32{inf, 2, 3}, N: 1}, runtime.ErrNotFinite, "instance 0, feature 0"},
+		} {
+			_, err := m.Predict(context.Background(), c.bag)
+			if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s, %s: %v", be.name, c.name, err)
+			}
+			_, err = m.PredictAll(context.Background(), []runtime.Bag{randomBag(2, 3, 1), c.bag})
+			if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), "bag 1: ") {
+				t.Errorf("%s, %s among others: %v", be.name, c.name, err)
+			}
+		}
+	}
+}
+
+func TestNewBag(t *testing.T) {
+	b, err := runtime.NewBag([][]float32{{1, 2}, {3, 4}, {5, 6}})
+	if err != nil || b.N != 3 || len(b.Instances) != 6 || b.Instances[3] != 4 {
+		t.Errorf("%+v, %v", b, err)
+	}
+	if _, err := runtime.NewBag(nil); !errors.Is(err, runtime.ErrEmptyBag) {
+		t.Errorf("empty: %v", err)
+	}
+	if _, err := runtime.NewBag([][]float32{{1, 2}, {3}}); !errors.Is(err, runtime.ErrBagShape) || !strings.Contains(err.Error(), "instance 1 has 1") {
+		t.Errorf("ragged: %v", err)
+	}
+}
+
+// Finite features can still overflow inside the graph; a label made of NaN
+// must not look like a prediction.
+func TestOverflowIsAnError(t *testing.T) {
+	for _, be := range backends {
+		m := open(t, "demipl-3x4.onnx", be.opts...)
+		bag := runtime.Bag{Instances: make([]float32, 6), N: 2}
+		for i := range bag.Instances {
+			bag.Instances[i] = math.MaxFloat32
+		}
+		p, err := m.Predict(context.Background(), bag)
+		if !errors.Is(err, runtime.ErrNotFinite) {
+			t.Errorf("%s: %+v, %v", be.name, p, err)
+		}
+		if _, err := m.Predict(context.Background(), randomBag(2, 3, 1)); err != nil {
+			t.Errorf("%s: the next bag: %v", be.name, err)
+		}
+	}
+}
+
+func TestContextIsHonoured(t *testing.T) {
+	m := open(t, "demipl-3x4.onnx")
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := m.Predict(ctx, randomBag(2, 3, 1)); !errors.Is(err, context.Canceled) {
+		t.Errorf("Predict: %v", err)
+	}
+	if _, err := m.PredictAll(ctx, []runtime.Bag{randomBag(2, 3, 1)}); !errors.Is(err, context.Canceled) {
+		t.Errorf("PredictAll: %v", err)
+	}
+}
+
+func TestClose(t *testing.T) {
+	for _, be := range backends {
+		m := open(t, "demipl-3x4.onnx", be.opts...)
+		if _, err := m.Predict(context.Background(), randomBag(2, 3, 1)); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(m.Close(), m.Close()); err != nil {
+			t.Error(err)
+		}
+		if _, err := m.Predict(context.Background(), randomBag(2, 3, 1)); !errors.Is(err, runtime.ErrClosed) {
+			t.Errorf("%s: %v", be.name, err)
+		}
+	}
+}
+
+// A prediction must not change when others run beside it, with bags of equal
+// and of different sizes; Close waits for those under way.
+func TestConcurrentUse(t *testing.T) {
+	for _, file := range []string{"demipl-3x4.onnx", "batch-3x4.onnx"} {
+		for _, be := range backends {
+			if file == "batch-3x4.onnx" && be.name == "onnx-go" {
+				continue // onnx-go has no batch signature
+			}
+			t.Run(file+"/"+be.name, func(t *testing.T) {
+				m := open(t, file, be.opts...)
+				sizes := []int{1, 3, 3, 17, 40}
+				want := make([]runtime.Prediction, len(sizes))
+				for i, n := range sizes {
+					var err error
+					if want[i], err = m.Predict(context.Background(), randomBag(n, 3, uint64(i))); err != nil {
+						t.Fatal(err)
+					}
+				}
+				var wg sync.WaitGroup
+				for worker := range 8 {
+					wg.Go(func() {
+						var p runtime.Prediction
+						for round := range 30 {
+							i := (worker + round) % len(sizes)
+							if err := m.PredictInto(context.Background(), randomBag(sizes[i], 3, uint64(i)), &p); err != nil {
+								t.Error(err)
+								return
+							}
+							if err := errors.Join(
+								apart(p.Probabilities, widen(want[i].Probabilities)),
+								apart(p.Attention, widen(want[i].Attention)),
+							); err != nil {
+								t.Error(err)
+								return
+							}
+						}
+					})
+				}
+				wg.Wait()
+
+				for range 4 {
+					wg.Go(func() {
+						for {
+							_, err := m.Predict(context.Background(), randomBag(3, 3, 1))
+							if errors.Is(err, runtime.ErrClosed) {
+								return
+							}
+							if err != nil {
+								t.Error(err)
+								return
+							}
+						}
+					})
+				}
+				if err := m.Close(); err != nil {
+					t.Error(err)
+				}
+				wg.Wait()
+			})
+		}
+	}
+}
+
+// Far more sizes than a session keeps: what it drops must be built again.
+func TestManySizes(t *testing.T) {
+	reference := readDemipl(t, "demipl-3x4.onnx")
+	for _, be := range backends {
+		m := open(t, "demipl-3x4.onnx", be.opts...)
+		for round := range uint64(2) {
+			for n := 1; n <= 150; n++ {
+				bag := randomBag(n, 3, round)
+				got, err := m.Predict(context.Background(), bag)
+				if err != nil {
+					t.Fatal(err)
+				}
+				p, _ := reference.predict(bag)
+				near(t, be.name, got.Probabilities, p)
+			}
+		}
+	}
+}
+
+func TestPredictIntoReusesSlices(t *testing.T) {
+	m := open(t, "demipl-3x4.onnx")
+	bag := randomBag(10, 3, 1)
+	var p runtime.Prediction
+	allocations := testing.AllocsPerRun(50, func() {
+		if err := m.PredictInto(context.Background(), bag, &p); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if allocations > 0 {
+		t.Errorf("%v allocations a prediction", allocations)
+	}
+}
+
+func TestLibraryOption(t *testing.T) {
+	path := ortest.Library(t)
+	open(t, "demipl-3x4.onnx", runtime.WithLibrary(path), runtime.WithThreads(2))
+	_, err := runtime.Open("testdata/demipl-3x4.onnx", runtime.WithLibrary("testdata/none.so"))
+	var missing *ortlib.NotFoundError
+	if !errors.As(err, &missing) || !strings.Contains(err.Error(), ortlib.Remedy) {
+		t.Errorf("a library that is not there: %v", err)
+	}
+	if _, err := runtime.Open("testdata/demipl-3x4.onnx", runtime.WithThreads(0)); err == nil {
+		t.Error("no threads were accepted")
+	}
+	if lib, err := ortenv.Start(""); err != nil || lib.Version == "" {
+		t.Errorf("loaded: %+v, %v", lib, err)
+	}
+}
+
+// A service that imports runtime must not pay for the compiler, the trainer or
+// gorgonia; package onnxgo alone brings gorgonia.
+func TestImports(t *testing.T) {
+	deps := func(pkg string) string {
+		out, err := exec.Command("go", "list", "-deps", pkg).CombinedOutput()
+		if err != nil {
+			t.Fatalf("go list: %v\n%s", err, out)
+		}
+		return string(out)
+	}
+	const ours = "github.com/miplc/miplc/"
+	all := deps(ours + "runtime")
+	for _, banned := range []string{"gorgonia.org/", "onnx-go", "gonum.org/", ours + "compile", ours + "train", ours + "specs", ours + "graph", ours + "data", ours + "cmd"} {
+		for _, line := range strings.Split(all, "\n") {
+			if strings.Contains(line, banned) {
+				t.Errorf("runtime imports %s", line)
+			}
+		}
+	}
+	if !strings.Contains(all, "onnxruntime_go") {
+		t.Error("runtime does not import onnxruntime_go: is this test looking at the right package?")
+	}
+	both := deps(ours + "runtime/onnxgo")
+	if !strings.Contains(both, "gorgonia.org/gorgonia") || strings.Contains(both, ours+"train") || strings.Contains(both, ours+"compile") {
+		t.Error("onnxgo should import gorgonia and neither training nor compiling")
+	}
+	if lib := deps(ours + "runtime/ortlib"); strings.Contains(lib, "onnxruntime_go") || strings.Contains(lib, "protobuf") {
+		t.Error("finding the library should need no other module")
+	}
+}
