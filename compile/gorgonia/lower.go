@@ -244,12 +244,9 @@ func (l *lowerer[T]) leaf(name string, shape []int) *gorgonia.Node {
 // lowerParam makes a leaf bound to a shared parameter.
 func lowerParam[T Float](l *lowerer[T], n *graph.Node, _ gorgonia.Nodes) (*gorgonia.Node, error) {
 	shape := carried(l.concrete(n))
-	if l.o.Params == nil || l.o.Params.tensors[n.Name] == nil {
-		return nil, fmt.Errorf("parameter %s has no value", n.Name)
-	}
-	value := l.o.Params.tensors[n.Name]
-	if !value.Shape().Eq(tensor.Shape(shape)) {
-		return nil, fmt.Errorf("parameter %s has the shape %v, the graph wants %v", n.Name, value.Shape(), shape)
+	value, err := l.o.Params.tensor(n.Name, shape)
+	if err != nil {
+		return nil, err
 	}
 	node := l.leaf("param "+n.Name, shape)
 	if dst, ok := l.o.Grads[n.Name]; ok {

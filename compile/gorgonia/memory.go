@@ -1,6 +1,8 @@
 package gorgonia
 
 import (
+	"fmt"
+
 	"gorgonia.org/tensor"
 )
 
@@ -63,24 +65,40 @@ func (b *buffer[T]) place(a *Arena[T]) {
 
 // Params are values kept between runs and shared by machines of all sizes.
 type Params[T Float] struct {
-	names   []string
-	tensors map[string]*tensor.Dense
-	data    map[string][]T
+	shapes map[string][]int
+	data   map[string][]T
 }
 
 // NewParams returns an empty set.
 func NewParams[T Float]() *Params[T] {
-	return &Params[T]{tensors: map[string]*tensor.Dense{}, data: map[string][]T{}}
+	return &Params[T]{shapes: map[string][]int{}, data: map[string][]T{}}
 }
 
 // Add puts in a parameter; data is kept, not copied, so that what is written to
 // it later is seen by every machine.
 func (p *Params[T]) Add(name string, shape []int, data []T) {
-	if _, ok := p.data[name]; !ok {
-		p.names = append(p.names, name)
+	p.shapes[name], p.data[name] = shape, data
+}
+
+// tensor shows a parameter to a machine in the shape that its graph has, which
+// may have more extents of 1 in front.
+func (p *Params[T]) tensor(name string, shape []int) (*tensor.Dense, error) {
+	if p == nil || p.data[name] == nil {
+		return nil, fmt.Errorf("parameter %s has no value", name)
 	}
-	p.data[name] = data
-	p.tensors[name] = tensor.New(tensor.WithShape(carried(shape)...), tensor.WithBacking(data))
+	data, own := p.data[name], p.shapes[name]
+	if !equal(withoutOnes(own), withoutOnes(shape)) || sizeOf(own) != len(data) {
+		return nil, fmt.Errorf("parameter %s has the shape %v and %d values, the graph wants %v", name, own, len(data), shape)
+	}
+	return tensor.New(tensor.WithShape(carried(shape)...), tensor.WithBacking(data)), nil
+}
+
+// withoutOnes drops the extents of 1 in front.
+func withoutOnes(shape []int) []int {
+	for len(shape) > 0 && shape[0] == 1 {
+		shape = shape[1:]
+	}
+	return shape
 }
 
 // Data returns the memory of a parameter, or nil.
