@@ -1,0 +1,78 @@
+//go:build cgo
+
+package ort
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	onnx "github.com/yalue/onnxruntime_go"
+
+	"github.com/miplc/miplc/diag"
+)
+
+// Providers are the execution providers that can be named beside "cpu".
+var Providers = []string{"cuda", "tensorrt", "coreml", "directml", "openvino", "webgpu", "xnnpack", "qnn", "rocm"}
+
+// sessionOptions sets threads and execution provider.
+func sessionOptions(o Options) (*onnx.SessionOptions, error) {
+	opts, err := onnx.NewSessionOptions()
+	if err != nil {
+		return nil, err
+	}
+	err = errors.Join(
+		opts.SetIntraOpNumThreads(o.Threads),
+		opts.SetInterOpNumThreads(1),
+		opts.SetLogSeverityLevel(onnx.LoggingLevelFatal),
+	)
+	if err == nil && o.Provider != "" && o.Provider != "cpu" {
+		err = appendProvider(opts, o.Provider)
+	}
+	if err != nil {
+		opts.Destroy()
+		return nil, err
+	}
+	return opts, nil
+}
+
+func appendProvider(opts *onnx.SessionOptions, name string) error {
+	if !slices.Contains(Providers, name) {
+		d := diag.Diagnostic{Text: fmt.Sprintf("unknown execution provider %q; known are cpu, %s", name, strings.Join(Providers, ", "))}
+		d.Suggestion = diag.Suggest(name, append([]string{"cpu"}, Providers...))
+		return d
+	}
+	if err := tryProvider(opts, name); err != nil {
+		return fmt.Errorf("this onnxruntime library has no usable %q provider (%w): name another one, or point ONNXRUNTIME_SHARED_LIBRARY_PATH at a library built with it", name, err)
+	}
+	return nil
+}
+
+func tryProvider(opts *onnx.SessionOptions, name string) error {
+	switch name {
+	case "cuda":
+		cuda, err := onnx.NewCUDAProviderOptions()
+		if err != nil {
+			return err
+		}
+		defer cuda.Destroy()
+		return opts.AppendExecutionProviderCUDA(cuda)
+	case "tensorrt":
+		trt, err := onnx.NewTensorRTProviderOptions()
+		if err != nil {
+			return err
+		}
+		defer trt.Destroy()
+		return opts.AppendExecutionProviderTensorRT(trt)
+	case "coreml":
+		return opts.AppendExecutionProviderCoreMLV2(nil)
+	case "directml":
+		return opts.AppendExecutionProviderDirectML(0)
+	case "openvino":
+		return opts.AppendExecutionProviderOpenVINO(nil)
+	}
+	// The generic call knows these under onnxruntime's own names.
+	own := map[string]string{"webgpu": "WebGPU", "xnnpack": "XNNPACK", "qnn": "QNN", "rocm": "ROCM"}
+	return opts.AppendExecutionProvider(own[name], nil)
+}

@@ -1,0 +1,279 @@
+//go:build cgo
+
+package ort
+
+import (
+	"errors"
+	"fmt"
+
+	onnx "github.com/yalue/onnxruntime_go"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/train"
+)
+
+// maxSets bounds the batch sizes whose tensors are kept. With one bag a step
+// there are as many as sizes of bags.
+const maxSets = 64
+
+// set is the tensors of batches with n instances in b bags, bound to the step
+// in both directions of the two copies of the parameters. onnxruntime holds
+// only pointers into them, so the set keeps the Go values alive.
+type set struct {
+	n, bags       int
+	used          int // clock of the last use
+	io            [2]*onnx.IoBinding
+	instances     *onnx.Tensor[float32]
+	bagOf         *onnx.Tensor[int64]
+	candidates    *onnx.Tensor[float32]
+	weights       *onnx.Tensor[float32]
+	masks         map[string]*onnx.Tensor[float32]
+	probabilities *onnx.Tensor[float32]
+	attention     *onnx.Tensor[float32]
+	newWeights    *onnx.Tensor[float32]
+	all           []interface{ Destroy() error }
+}
+
+// cache keeps the sets used last.
+type cache struct {
+	sets  []*set
+	clock int
+}
+
+func (c *cache) get(e *Engine, n, bags int) (*set, error) {
+	c.clock++
+	oldest := 0
+	for i, s := range c.sets {
+		if s.n == n && s.bags == bags {
+			s.used = c.clock
+			return s, nil
+		}
+		if s.used < c.sets[oldest].used {
+			oldest = i
+		}
+	}
+	s, err := e.newSet(n, bags)
+	if err != nil {
+		return nil, err
+	}
+	s.used = c.clock
+	if len(c.sets) < maxSets {
+		c.sets = append(c.sets, s)
+	} else {
+		c.sets[oldest].destroy()
+		c.sets[oldest] = s
+	}
+	return s, nil
+}
+
+func (c *cache) clear() {
+	for _, s := range c.sets {
+		s.destroy()
+	}
+	c.sets = nil
+}
+
+func (s *set) destroy() {
+	for _, v := range s.all {
+		v.Destroy()
+	}
+}
+
+// newSet makes and binds the tensors of one size of batch.
+func (e *Engine) newSet(n, bags int) (*set, error) {
+	s := &set{n: n, bags: bags, masks: map[string]*onnx.Tensor[float32]{}}
+	k := e.prog.Signature.Classes
+	shape := []int{n}
+	shape = append(shape, e.prog.Signature.Instance...)
+	var errs []error
+	float := func(shape ...int) *onnx.Tensor[float32] {
+		t, err := onnx.NewEmptyTensor[float32](toShape(shape))
+		if err != nil {
+			errs = append(errs, err)
+			return nil
+		}
+		s.all = append(s.all, t)
+		return t
+	}
+	s.instances, s.candidates, s.weights = float(shape...), float(bags, k), float(bags, k)
+	s.probabilities, s.attention, s.newWeights = float(bags, k), float(n, 1), float(bags, k)
+	for _, m := range e.prog.Masks {
+		s.masks[m.Name] = float(m.Shape.Concrete(n, bags)...)
+	}
+	var err error
+	if s.bagOf, err = onnx.NewEmptyTensor[int64](onnx.NewShape(int64(n))); err == nil {
+		s.all = append(s.all, s.bagOf)
+	}
+	if err = errors.Join(append(errs, err)...); err == nil {
+		err = e.bind(s)
+	}
+	if err != nil {
+		s.destroy()
+		return nil, fmt.Errorf("memory for %d instances in %d bags: %w", n, bags, err)
+	}
+	return s, nil
+}
+
+// bind ties the set to the step: binding i reads copy i of the parameters and
+// writes the other.
+func (e *Engine) bind(s *set) error {
+	for i := range 2 {
+		io, err := e.step.CreateIoBinding()
+		if err != nil {
+			return err
+		}
+		// Bindings are released before the tensors they point to.
+		s.all = append([]interface{ Destroy() error }{io}, s.all...)
+		s.io[i] = io
+		in := map[string]onnx.Value{
+			compile.InInstances: s.instances, compile.InBagOf: s.bagOf,
+			compile.InCandidates: s.candidates, compile.InWeights: s.weights,
+			compile.InParams: e.params[i], compile.InVelocity: e.velocity[i],
+		}
+		for name, v := range e.scalars {
+			in[name] = v
+		}
+		for name, v := range s.masks {
+			in[name] = v
+		}
+		for name, v := range in {
+			if !e.stepIn[name] {
+				continue
+			}
+			if err := io.BindInput(name, v); err != nil {
+				return err
+			}
+		}
+		out := map[string]onnx.Value{
+			compile.OutProbabilities: s.probabilities, compile.OutAttention: s.attention, compile.OutWeights: s.newWeights,
+			compile.OutParams: e.params[1-i], compile.OutVelocity: e.velocity[1-i],
+		}
+		for _, t := range e.terms {
+			out[t.output] = t.value
+		}
+		for name, v := range out {
+			if err := io.BindOutput(name, v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// fill copies a batch into the tensors.
+func (s *set) fill(b *train.Batch) error {
+	pairs := []struct {
+		name string
+		to   []float32
+		from []float32
+	}{
+		{compile.InInstances, s.instances.GetData(), b.Instances},
+		{compile.InCandidates, s.candidates.GetData(), b.Candidates},
+		{compile.InWeights, s.weights.GetData(), b.Weights},
+	}
+	for _, p := range pairs {
+		if len(p.to) != len(p.from) {
+			return fmt.Errorf("%s has %d numbers, a batch of %d instances in %d bags needs %d", p.name, len(p.from), s.n, s.bags, len(p.to))
+		}
+		copy(p.to, p.from)
+	}
+	for name, t := range s.masks {
+		if len(b.Masks[name]) != len(t.GetData()) {
+			return fmt.Errorf("mask %s has %d numbers, %d are needed", name, len(b.Masks[name]), len(t.GetData()))
+		}
+		copy(t.GetData(), b.Masks[name])
+	}
+	bagOf := s.bagOf.GetData()
+	for i, bag := range b.BagOf {
+		bagOf[i] = int64(bag)
+	}
+	return nil
+}
+
+// Predict implements train.Engine.
+func (e *Engine) Predict(instances []float32, bagOf []int, bags int) (probabilities, attention []float32, err error) {
+	n, k := len(bagOf), e.prog.Signature.Classes
+	in, release, err := e.inferInputs(instances, bagOf)
+	defer release()
+	if err != nil {
+		return nil, nil, err
+	}
+	out := make([]onnx.Value, len(e.prog.Infer.Outputs))
+	for i, o := range e.prog.Infer.Outputs {
+		data := make([]float32, elements(o.Node.Shape.Concrete(n, bags)))
+		t, err := onnx.NewTensor(toShape(o.Node.Shape.Concrete(n, bags)), data)
+		if err != nil {
+			return nil, nil, err
+		}
+		defer t.Destroy()
+		out[i] = t
+		if o.Name == compile.OutProbabilities {
+			probabilities = data
+		} else if o.Name == compile.OutAttention {
+			attention = data
+		}
+	}
+	if err := e.infer.Run(in, out); err != nil {
+		return nil, nil, fmt.Errorf("prediction on %d instances in %d bags: %w", n, bags, err)
+	}
+	if len(probabilities) != bags*k || len(attention) != n {
+		return nil, nil, fmt.Errorf("bug: the inference graph has the outputs %v", e.prog.Infer.Outputs)
+	}
+	return probabilities, attention, nil
+}
+
+// inferInputs makes the inputs of the inference graph in the order of
+// export.Lower: inputs, then parameters in order of first use. Parameters are
+// windows into the flat vector.
+func (e *Engine) inferInputs(instances []float32, bagOf []int) (in []onnx.Value, release func(), err error) {
+	release = func() {
+		for _, v := range in {
+			v.Destroy()
+		}
+	}
+	ids := make([]int64, len(bagOf))
+	for i, b := range bagOf {
+		ids[i] = int64(b)
+	}
+	byName := e.window()
+	g := e.prog.Infer
+	for _, n := range append(g.ByOp(graph.OpInput), g.ByOp(graph.OpParam)...) {
+		shape := toShape(n.Shape.Concrete(len(bagOf), 0))
+		var v onnx.Value
+		switch n.Name {
+		case compile.InBagOf:
+			v, err = onnx.NewTensor(shape, ids)
+		case compile.InInstances:
+			v, err = onnx.NewTensor(shape, instances)
+		default:
+			v, err = onnx.NewTensor(shape, byName[n.Name])
+		}
+		if err != nil {
+			return in, release, fmt.Errorf("%s: %w", n.Name, err)
+		}
+		in = append(in, v)
+	}
+	return in, release, nil
+}
+
+// window cuts the newest flat parameters by name without copying.
+func (e *Engine) window() map[string][]float32 {
+	byName, flat := map[string][]float32{}, e.params[e.current].GetData()
+	for _, q := range e.prog.Params {
+		n := elements(q.Shape)
+		byName[q.Name], flat = flat[:n], flat[n:]
+	}
+	for name, v := range e.buffers {
+		byName[name] = v
+	}
+	return byName
+}
+
+func toShape(dims []int) onnx.Shape {
+	s := make(onnx.Shape, len(dims))
+	for i, d := range dims {
+		s[i] = int64(d)
+	}
+	return s
+}
