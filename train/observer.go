@@ -46,3 +46,25 @@ func (silent) Begin(Plan)              {}
 func (silent) Step(Progress)           {}
 func (silent) Epoch(Metrics, Progress) {}
 func (silent) Warn(string)             {}
+
+// clock estimates the time left from the training steps done since Run began;
+// evaluations are spread over them.
+type clock struct {
+	begin time.Time
+	did   int // steps of this run so far
+	todo  int // steps of this run in all
+	steps int // of an epoch
+}
+
+func startClock(t *trainer, steps int) clock {
+	return clock{begin: time.Now(), todo: (t.epochs - t.done) * steps, steps: steps}
+}
+
+func (c *clock) tick() { c.did++ }
+
+func (c *clock) left() time.Duration {
+	if c.did == 0 {
+		return 0
+	}
+	return time.Duration(float64(time.Since(c.begin)) / float64(c.did) * float64(c.todo-c.did))
+}

@@ -138,7 +138,7 @@ func describe(m train.Metrics) string {
 }
 
 func left(p train.Progress, done bool) string {
-	if done || p.Left <= 0 {
+	if done || p.Left < time.Second {
 		return ""
 	}
 	return "  " + duration(p.Left) + " left"
