@@ -1,0 +1,139 @@
+package oracle_test
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/native"
+	"github.com/miplc/miplc/train/oracle"
+	"github.com/miplc/miplc/train/traces"
+)
+
+// The oracle repeats twenty steps of plain PyTorch, for both readings of
+// DEMIPL, one bag and four bags a step.
+func TestPyTorchTraces(t *testing.T) {
+	traces.Check(t, func(p *compile.Program, params map[string][]float32) (train.Engine, error) {
+		e, err := oracle.New(p)
+		if err != nil {
+			return nil, err
+		}
+		return e, e.SetState(&train.State{Params: params})
+	})
+}
+
+// Without Nesterov's momentum: v = mu*v + g, p -= lr*v.
+func TestPlainMomentum(t *testing.T) {
+	b := graph.NewBuilder("slope")
+	n := b.Input(compile.InInstances, graph.Float, graph.Shape{graph.N, 1})
+	w := b.Param("w", graph.Shape{1})
+	loss := b.Sum(b.Mul(w, w), false, 0)
+	b.Output(compile.OutLoss, loss)
+	b.Output(compile.OutProbabilities, n)
+	b.Output(compile.OutAttention, n)
+	b.Output(compile.OutWeights, n)
+	g, err := b.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := &specs.Spec{}
+	spec.Train.Momentum.V, spec.Train.WeightDecay.V = 0.5, 0.25
+	e, err := oracle.New(&compile.Program{Spec: spec, Train: g, Infer: g,
+		Signature: compile.Signature{Instance: []int{1}, Classes: 1}, Params: []compile.Param{{Name: "w", Shape: []int{1}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.SetState(&train.State{Params: map[string][]float32{"w": {2}}}); err != nil {
+		t.Fatal(err)
+	}
+	batch := &train.Batch{Instances: []float32{1}, BagOf: []int{0}, Bags: 1, Candidates: []float32{1}, Weights: []float32{1}, LR: 0.5}
+	// g = 2w + w/4: 4.5, v = 4.5, w = -0.25; then g = -0.5625, v = 1.6875, w = -1.09375
+	for _, want := range []float64{-0.25, -1.09375} {
+		if _, err := e.Step(batch); err != nil {
+			t.Fatal(err)
+		}
+		if got := e.Param("w")[0]; got != want {
+			t.Errorf("w is %v, want %v", got, want)
+		}
+	}
+}
+
+// quickstart is a short run of the shipped spec on a small set.
+func quickstart(t *testing.T, epochs, batch int) train.Options {
+	t.Helper()
+	o := data.DefaultPrototypes
+	o.Bags = 100
+	d, err := data.Prototypes(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := specs.Load("quickstart", specs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Train.Epochs.V, s.Train.Batch.V = epochs, batch
+	p, err := compile.Compile(s, compile.Signature{Instance: d.Shape, Classes: d.Classes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	split, err := data.RandomSplit(d.Bags(), 0.7, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return train.Options{Program: p, Data: d, Split: split,
+		NewEngine: func(p *compile.Program) (train.Engine, error) { return oracle.New(p) }}
+}
+
+func run(t *testing.T, o train.Options) *train.Report {
+	t.Helper()
+	r, err := train.Run(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// The quickstart learns on the oracle alone: loop, graphs and gradient fit
+// together without any other engine. A second run gives the same bits.
+func TestQuickstartLearns(t *testing.T) {
+	o := quickstart(t, 12, 1)
+	r, again := run(t, o), run(t, o)
+	if first := r.Metrics[0].Loss; r.Loss > 0.7*first || *r.TrainAccuracy < 0.7 {
+		t.Errorf("loss from %v to %v, training accuracy %v", first, r.Loss, *r.TrainAccuracy)
+	}
+	for name, v := range r.State.Params {
+		for i := range v {
+			if math.Float32bits(v[i]) != math.Float32bits(again.State.Params[name][i]) {
+				t.Fatalf("%s differs between two runs of one seed", name)
+			}
+		}
+	}
+}
+
+// The whole loop on the native engine follows the oracle: shuffles, masks,
+// normalisation, label weights and schedules are the same numbers.
+func TestNativeFollowsOracle(t *testing.T) {
+	for _, batch := range []int{1, 16} {
+		o := quickstart(t, 4, batch)
+		want := run(t, o)
+		o.NewEngine = func(p *compile.Program) (train.Engine, error) { return native.New(p, nil) }
+		got := run(t, o)
+		for i, m := range want.Metrics {
+			if diff := math.Abs(got.Metrics[i].Loss - m.Loss); diff > 1e-5*m.Loss {
+				t.Errorf("batch %d, epoch %d: native loss %v, oracle %v", batch, i+1, got.Metrics[i].Loss, m.Loss)
+			}
+		}
+		for name, v := range want.State.Params {
+			for i, w := range v {
+				if diff := math.Abs(float64(got.State.Params[name][i] - w)); diff > 1e-5*math.Max(1, math.Abs(float64(w))) {
+					t.Fatalf("batch %d: %s[%d] is %v, the oracle has %v", batch, name, i, got.State.Params[name][i], w)
+				}
+			}
+		}
+	}
+}
