@@ -15,8 +15,8 @@ import (
 const paritySeed = 1
 
 // exportChecked writes the model of a state to path after all engines agreed on
-// it, and returns what they were compared on.
-func exportChecked(path string, p *compile.Program, state *train.State, meta export.Metadata, library string) (*parity.Report, error) {
+// it on bags of the given sizes, and returns how far they were apart.
+func exportChecked(path string, p *compile.Program, state *train.State, meta export.Metadata, library string, sizes []int) (*parity.Report, error) {
 	model, err := export.Model(p, state.Params, meta)
 	if err != nil {
 		return nil, err
@@ -31,7 +31,9 @@ func exportChecked(path string, p *compile.Program, state *train.State, meta exp
 		if _, err := e.addFile(aside, library); err != nil {
 			return nil, err
 		}
-		report, err = parity.Measure(e.list, parityOptions(p, state))
+		draw := parityOptions(p, state)
+		draw.Sizes = sizes
+		report, err = parity.Measure(e.list, draw)
 		if err != nil {
 			return nil, err
 		}

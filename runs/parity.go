@@ -49,9 +49,10 @@ func RunParity(dir string, o ParityOptions) (*parity.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	var e engines
-	defer e.Close()
-	info, err := e.addFile(ModelPath(dir), o.Library)
+	var files, own engines
+	defer files.Close()
+	defer own.Close()
+	info, err := files.addFile(ModelPath(dir), o.Library)
 	if err != nil {
 		return nil, err
 	}
@@ -62,12 +63,12 @@ func RunParity(dir string, o ParityOptions) (*parity.Report, error) {
 	if err := train.CheckState(program, state); err != nil {
 		return nil, err
 	}
-	if err := e.addNative(program, state); err != nil {
+	if err := own.addNative(program, state); err != nil {
 		return nil, err
 	}
 	draw := parityOptions(program, state)
 	draw.Sizes, draw.Seed = o.Sizes, o.Seed
-	return parity.Measure(e.list, draw)
+	return parity.Measure(append(own.list, files.list...), draw)
 }
 
 func signatureOf(info runtime.Info) compile.Signature {

@@ -2,11 +2,8 @@ package runs
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/miplc/miplc/compile"
@@ -62,12 +59,29 @@ func Train(ctx context.Context, o Options) (*Summary, error) {
 	if _, err := ortlib.Find(ortlib.Options{Path: o.Library}); err != nil {
 		return nil, err
 	}
+	if done, err := o.alreadyDone(); done != nil || err != nil {
+		return done, err
+	}
 	if err := claim(o.Dir, o.Resume, o.Force); err != nil {
 		return nil, err
 	}
 	s, err := o.train(ctx, program, in, makeEngine)
 	if err != nil {
 		abandon(o.Dir)
+	}
+	return s, err
+}
+
+// alreadyDone gives the summary of a finished run of the same spec that is asked
+// to resume: there is nothing left to do.
+func (o *Options) alreadyDone() (*Summary, error) {
+	state, err := StateOf(o.Dir)
+	if err != nil || state != Finished || !o.Resume {
+		return nil, err
+	}
+	s, err := ReadSummary(o.Dir)
+	if err == nil && s.SpecSHA256 != o.Spec.Hash() {
+		return nil, fmt.Errorf("%s holds a finished run of another spec: there is nothing to resume", o.Dir)
 	}
 	return s, err
 }
@@ -111,7 +125,7 @@ func (o *Options) train(ctx context.Context, p *compile.Program, in *Input, make
 		return nil, err
 	}
 	path := ModelPath(o.Dir)
-	agreed, err := exportChecked(path, p, report.State, meta, o.Library)
+	agreed, err := exportChecked(path, p, report.State, meta, o.Library, parity.DefaultSizes)
 	if err != nil {
 		return nil, err
 	}
@@ -124,11 +138,10 @@ func (o *Options) train(ctx context.Context, p *compile.Program, in *Input, make
 
 // summarize writes the summary, which finishes the run.
 func (o *Options) summarize(p *compile.Program, in *Input, r *train.Report, agreed *parity.Report, plots []string) (*Summary, error) {
-	model, err := os.ReadFile(ModelPath(o.Dir))
+	sum, err := fileSum(ModelPath(o.Dir))
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(model)
 	s := &Summary{
 		Name: o.Spec.Name.V, Version: o.Version, Engine: r.Engine, Epochs: r.Epochs, Seed: r.Seed,
 		Parameters: Parameters(p), Accuracy: r.TestAccuracy, TrainAccuracy: r.TrainAccuracy,
@@ -136,7 +149,7 @@ func (o *Options) summarize(p *compile.Program, in *Input, r *train.Report, agre
 		Seconds:    r.Seconds,
 		Data:       DataFacts{in.Data.Name, in.Data.Bags(), classNames(in.Data), in.Data.Hash()},
 		Split:      splitFacts{in.Split.Source, r.TrainBags, r.TestBags, train.SplitHash(in.Split)},
-		SpecSHA256: o.Spec.Hash(), ModelSHA256: hex.EncodeToString(sum[:]), Parity: agreed,
+		SpecSHA256: o.Spec.Hash(), ModelSHA256: sum, Parity: agreed,
 		Files: append([]string{ModelFile, SpecFile, SummaryFile, train.MetricsFile}, plots...),
 	}
 	return s, s.write(o.Dir)

@@ -1,8 +1,9 @@
-// Package backend turns the flags --backend and --library into options of the
-// runtime.
+// Package backend turns the flags --backend and --library into an opened model,
+// and gets onnxruntime where a command cannot do without it.
 package backend
 
 import (
+	"context"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -12,6 +13,7 @@ import (
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
+	"github.com/miplc/miplc/runtime/ortlib"
 )
 
 // Flags are the settings.
@@ -39,4 +41,17 @@ func (f *Flags) Open(path string) (*runtime.Model, error) {
 		options = append(options, runtime.WithBackend(onnxgo.Backend()))
 	}
 	return runtime.Open(path, options...)
+}
+
+// EnsureLibrary installs onnxruntime where none is found. A library that was
+// named, by the flag or the environment, is left to its owner.
+func EnsureLibrary(ctx context.Context, con *console.Console, library string) error {
+	_, err := ortlib.Find(ortlib.Options{Path: library})
+	named := library + con.Getenv(ortlib.EnvLibrary) + con.Getenv(ortlib.EnvLibraryOwn)
+	if err == nil || named != "" {
+		return err
+	}
+	con.Notef("onnxruntime is needed to check the exported model and is not on this machine: installing version %s", ortlib.Version)
+	_, err = ortlib.Install(ctx, ortlib.InstallOptions{Progress: con.Progress()})
+	return err
 }

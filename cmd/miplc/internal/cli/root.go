@@ -3,6 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/miplc/miplc/cmd/miplc/internal/build"
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/dataset"
 	"github.com/miplc/miplc/cmd/miplc/internal/doctor"
@@ -50,6 +51,7 @@ func newRoot(con *console.Console) *cobra.Command {
 	root.AddCommand(
 		initspec.Command(con),
 		validate.Command(con),
+		build.Command(con),
 		trainrun.Command(con),
 		predict.Command(con),
 		paritycheck.Command(con),

@@ -11,11 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/miplc/miplc/cmd/miplc/internal/backend"
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/paritycheck"
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
 	"github.com/miplc/miplc/runs"
-	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train/progress"
 )
@@ -77,7 +77,7 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	if err := ensureLibrary(ctx, o); err != nil {
+	if err := backend.EnsureLibrary(ctx, o.Console, o.Library); err != nil {
 		return err
 	}
 	options := runs.Options{
@@ -117,19 +117,6 @@ func (o *Options) load() (*specs.Spec, error) {
 	}
 	spec, err := specs.Load(o.Spec, specs.Options{Set: set})
 	return spec, console.Invalid(err)
-}
-
-// ensureLibrary installs onnxruntime where none is found. A library that was
-// named is left to its owner.
-func ensureLibrary(ctx context.Context, o *Options) error {
-	_, err := ortlib.Find(ortlib.Options{Path: o.Library})
-	named := o.Library + o.Console.Getenv(ortlib.EnvLibrary) + o.Console.Getenv(ortlib.EnvLibraryOwn)
-	if err == nil || named != "" {
-		return err
-	}
-	o.Console.Notef("onnxruntime is needed to check the exported model and is not on this machine: installing version %s", ortlib.Version)
-	_, err = ortlib.Install(ctx, ortlib.InstallOptions{Progress: o.Console.Progress()})
-	return err
 }
 
 // explain adds the exit code of a wrong spec, and how to go on.

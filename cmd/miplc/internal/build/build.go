@@ -1,0 +1,85 @@
+// Package build is the command miplc build.
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/miplc/miplc/cmd/miplc/internal/backend"
+	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/cmd/miplc/internal/paritycheck"
+	"github.com/miplc/miplc/cmd/miplc/internal/version"
+	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/specs"
+)
+
+// Options are the settings of the command.
+type Options struct {
+	Console *console.Console
+	Spec    string
+	Dir     string
+	Set     []string
+	DataDir string
+	Library string
+	Force   bool
+}
+
+// Command makes the command.
+func Command(con *console.Console) *cobra.Command {
+	o := &Options{Console: con}
+	cmd := &cobra.Command{
+		Use:   "build SPEC -o DIR",
+		Short: "Compile a spec: its graphs and the model with initial parameters",
+		Long: `Compile a spec without training. DIR gets graph.txt and graph.dot (the inference
+and the training graph), model.onnx with the initial parameters, checked in every
+back end, and manifest.json. Where the spec gives data.shape and data.classes no
+data is read. An older build in DIR is replaced, a run is not.`,
+		Example: `  miplc build demipl -o build --data-dir data
+  miplc build model.yaml -o build && dot -Tsvg build/graph.dot > graph.svg`,
+		Args: console.Args("SPEC"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Spec = args[0]
+			return Run(cmd.Context(), o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&o.Dir, "output", "o", "", "folder of the build (required)")
+	f.StringArrayVar(&o.Set, "set", nil, "override a value, e.g. data.classes=7 (may be repeated)")
+	f.StringVar(&o.DataDir, "data-dir", con.Getenv("MIPLC_DATA"), "folder of data sets")
+	f.StringVar(&o.Library, "library", "", "onnxruntime library, or a folder that holds it")
+	f.BoolVar(&o.Force, "force", false, "overwrite a run in DIR")
+	return cmd
+}
+
+// Run compiles and prints.
+func Run(ctx context.Context, o *Options) error {
+	if o.Dir == "" {
+		return console.Usagef("miplc build: -o DIR is missing")
+	}
+	spec, err := specs.Load(o.Spec, specs.Options{Set: o.Set})
+	if err != nil {
+		return console.Invalid(err)
+	}
+	if err := backend.EnsureLibrary(ctx, o.Console, o.Library); err != nil {
+		return err
+	}
+	m, err := runs.Build(runs.BuildOptions{
+		Spec: spec, Dir: o.Dir, DataDir: o.DataDir, Library: o.Library, Version: version.Current().Miplc, Force: o.Force,
+	})
+	if wrong := (*runs.SpecError)(nil); errors.As(err, &wrong) {
+		return console.Invalid(wrong.Err)
+	}
+	if err != nil {
+		return err
+	}
+	return o.Console.Result(m, func(w io.Writer) error {
+		fmt.Fprintf(w, "%s: %s, instances of %v, %d classes, %d parameters\n", filepath.Join(o.Dir, runs.ModelFile), m.Name, m.InputShape, m.Classes, m.Parameters)
+		fmt.Fprintf(w, "inference graph of %d nodes, training graph of %d nodes: %s, %s\n", m.InferNodes, m.TrainNodes, runs.GraphTextFile, runs.GraphDOTFile)
+		return paritycheck.Print(w, m.Parity)
+	})
+}

@@ -1,0 +1,176 @@
+package runs
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/export"
+	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/parity"
+	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/train"
+)
+
+// Names that Build writes beside ModelFile.
+const (
+	GraphTextFile = "graph.txt"
+	GraphDOTFile  = "graph.dot"
+	ManifestFile  = "manifest.json"
+)
+
+// buildSizes are the bags on which a built model is checked: small ones, since a
+// build is done again and again.
+var buildSizes = []int{1, 2, 5}
+
+// BuildOptions is one build.
+type BuildOptions struct {
+	Spec    *specs.Spec
+	Dir     string
+	DataDir string
+	Library string // onnxruntime library; empty: search
+	Version string // of miplc, for the metadata
+	Force   bool   // overwrite a run in Dir
+}
+
+// Manifest says what a build wrote.
+type Manifest struct {
+	Name       string            `json:"name"`
+	Version    string            `json:"miplc"`
+	SpecSHA256 string            `json:"spec_sha256"`
+	Seed       uint64            `json:"seed"`
+	InputShape []int             `json:"input_shape"` // of one instance
+	Classes    int               `json:"classes"`
+	Parameters int               `json:"parameters"` // learned numbers
+	Params     []ParamFacts      `json:"params"`
+	InferNodes int               `json:"infer_nodes"`
+	TrainNodes int               `json:"train_nodes"`
+	Parity     *parity.Report    `json:"parity"`
+	SHA256     map[string]string `json:"sha256"` // of each file
+}
+
+// ParamFacts describes one learned value.
+type ParamFacts struct {
+	Name  string `json:"name"`
+	Shape []int  `json:"shape"`
+}
+
+// Build compiles a spec and writes its graphs as text and DOT, the checked model
+// with its initial parameters, and the manifest. Statistics of the data are not
+// known to a build: a model that normalises has mean 0 and deviation 1.
+func Build(o BuildOptions) (*Manifest, error) {
+	sig, err := buildSignature(o.Spec, o.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	p, err := compile.Compile(o.Spec, sig)
+	if err != nil {
+		return nil, &SpecError{err}
+	}
+	if err := claimBuild(o.Dir, o.Force); err != nil {
+		return nil, err
+	}
+	state := initialState(p)
+	m := &Manifest{
+		Name: o.Spec.Name.V, Version: o.Version, SpecSHA256: o.Spec.Hash(), Seed: uint64(o.Spec.Train.Seed.V),
+		InputShape: sig.Instance, Classes: sig.Classes, Parameters: Parameters(p),
+		InferNodes: len(p.Infer.Nodes), TrainNodes: len(p.Train.Nodes), SHA256: map[string]string{},
+	}
+	for _, q := range p.Params {
+		m.Params = append(m.Params, ParamFacts{q.Name, q.Shape})
+	}
+	meta := export.Metadata{Version: o.Version, SpecSHA256: m.SpecSHA256, Seed: m.Seed, Engine: "none"}
+	for c := range sig.Classes {
+		meta.Classes = append(meta.Classes, fmt.Sprint(c))
+	}
+	if m.Parity, err = exportChecked(ModelPath(o.Dir), p, state, meta, o.Library, buildSizes); err != nil {
+		return nil, err
+	}
+	return m, m.write(o.Dir, p)
+}
+
+// buildSignature takes the shapes from the spec where it gives them all, so that
+// a build needs no data.
+func buildSignature(spec *specs.Spec, dataDir string) (compile.Signature, error) {
+	if shape, k := spec.Data.Shape.V, spec.Data.Classes.V; len(shape) > 0 && k > 0 {
+		return compile.Signature{Instance: shape, Classes: k}, nil
+	}
+	sig, note, err := Signature(spec, dataDir)
+	if err == nil && note != "" {
+		err = spec.Locate(diag.Errorf(spec.Data.Set.Pos, "the shapes of %s are not known: the file is not here", spec.Data.Set.V).
+			WithNote("name its folder by --data-dir, or give data.shape and data.classes"))
+	}
+	return sig, err
+}
+
+func initialState(p *compile.Program) *train.State {
+	s := &train.State{Params: train.InitParams(p, uint64(p.Spec.Train.Seed.V)), Velocity: map[string][]float32{}}
+	for name, values := range s.Params {
+		s.Velocity[name] = make([]float32, len(values))
+	}
+	if p.Normalize {
+		n := 1
+		for _, e := range p.Signature.Instance {
+			n *= e
+		}
+		mean, std := make([]float32, n), make([]float32, n)
+		for i := range std {
+			std[i] = 1
+		}
+		s.Params[compile.ParamMean], s.Params[compile.ParamStd] = mean, std
+	}
+	return s
+}
+
+// claimBuild makes the folder ready; an older build is replaced, a run is not.
+func claimBuild(dir string, force bool) error {
+	state, err := StateOf(dir)
+	if err != nil {
+		return err
+	}
+	_, noManifest := os.Stat(filepath.Join(dir, ManifestFile))
+	if state != Absent && noManifest != nil && !force {
+		return fmt.Errorf("%s holds a run, whose model would be overwritten: choose another folder, or overwrite it with --force", dir)
+	}
+	return os.MkdirAll(dir, 0o755)
+}
+
+// write writes all files but the model, the manifest last.
+func (m *Manifest) write(dir string, p *compile.Program) error {
+	for _, f := range []struct {
+		name  string
+		print func(*graph.Graph) string
+	}{{GraphTextFile, (*graph.Graph).Text}, {GraphDOTFile, (*graph.Graph).DOT}} {
+		text := f.print(p.Infer) + "\n" + f.print(p.Train)
+		if err := WriteFile(filepath.Join(dir, f.name), []byte(strings.TrimRight(text, "\n")+"\n")); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{ModelFile, GraphTextFile, GraphDOTFile} {
+		sum, err := fileSum(filepath.Join(dir, name))
+		if err != nil {
+			return err
+		}
+		m.SHA256[name] = sum
+	}
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	return WriteFile(filepath.Join(dir, ManifestFile), append(text, '\n'))
+}
+
+func fileSum(path string) (string, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:]), nil
+}
