@@ -206,7 +206,7 @@ func uniformResult(n *Node, in []*Node) (float64, bool) {
 
 // foldLiteral computes a node whose inputs are literals, if it stays small.
 func foldLiteral(b *Builder, n *Node, in []*Node) *Node {
-	if len(in) == 0 || !n.Shape.Static() {
+	if len(in) == 0 || !n.Shape.Static() || n.Op >= OpConv2D { // images are never literals
 		return nil
 	}
 	values := make([]*Tensor, len(in))

@@ -250,6 +250,13 @@ func TestSingleBagForms(t *testing.T) {
 		{"mean", func(m *graph.Builder, p parts) *graph.Node {
 			return m.Div(m.SegmentSum(p.x, p.bagOf), m.SegmentSum(m.Expand(m.Scalar(1), shape{n, 1}), p.bagOf))
 		}, "Fill Softmax MatMul"},
+		{"half of the mean", func(m *graph.Builder, p parts) *graph.Node {
+			return m.Div(m.SegmentSum(p.x, p.bagOf), m.SegmentSum(m.Fill(2, shape{n, 3}), p.bagOf))
+		}, "Fill Softmax MatMul Const Div"},
+		{"mean of images", func(m *graph.Builder, p parts) *graph.Node {
+			x := m.Reshape(p.x, shape{n, 1, 3})
+			return m.Div(m.SegmentSum(x, p.bagOf), m.SegmentSum(m.Fill(1, shape{n, 1, 1}), p.bagOf))
+		}, "Fill Softmax MatMul Reshape"},
 		{"max", func(m *graph.Builder, p parts) *graph.Node { return m.SegmentMax(p.x, p.bagOf) }, "Max"},
 		{"sum", func(m *graph.Builder, p parts) *graph.Node { return m.SegmentSum(p.x, p.bagOf) }, "Sum"},
 		{"gather and subtract", func(m *graph.Builder, p parts) *graph.Node {
