@@ -300,6 +300,13 @@ func TestLoad(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"big.yaml":  small + "# " + strings.Repeat("x", 1<<20),
+		"deep.yaml": "name: " + strings.Repeat("[", 200000),
+	})
+	for i := 0; i < 30; i++ {
+		write(t, dir, map[string]string{"chain" + strings.Repeat("x", i) + ".yaml": "extends: chain" + strings.Repeat("x", i+1) + ".yaml\n"})
+	}
 	for name, want := range map[string]string{
 		"demipel":                        `there is no file demipel and no shipped spec of that name (did you mean "demipl"?)`,
 		filepath.Join(dir, "nowhere"):    "there is no file " + filepath.Join(dir, "nowhere"),
@@ -307,18 +314,9 @@ func TestLoad(t *testing.T) {
 		"specs\x00":                      "cannot be read",
 		"builtin:../language":            "there is no file",
 		filepath.Join(dir, "big.yaml"):   "a spec at most 1048576",
-		filepath.Join(dir, "many.yaml"):  "",
 		filepath.Join(dir, "deep.yaml"):  "nested",
 		filepath.Join(dir, "chain.yaml"): "more than 16 specs extend each other",
 	} {
-		write(t, dir, map[string]string{
-			"big.yaml":  small + "# " + strings.Repeat("x", 1<<20),
-			"many.yaml": strings.Repeat("extends: x\n", 1),
-			"deep.yaml": "name: " + strings.Repeat("[", 200000),
-		})
-		for i := 0; i < 30; i++ {
-			write(t, dir, map[string]string{"chain" + strings.Repeat("x", i) + ".yaml": "extends: chain" + strings.Repeat("x", i+1) + ".yaml\n"})
-		}
 		_, err := Load(name, Options{})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", name, err, want)
