@@ -1,0 +1,47 @@
+package diag
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestSuggest(t *testing.T) {
+	choices := []string{"epochs", "lr", "momentum", "X", "H", "mlp"}
+	for word, want := range map[string]string{
+		"epoch": "epochs", "epcohs": "epochs", "Epochs": "epochs", "momentun": "momentum", "mpl": "mlp", "x": "X", "Hh": "H",
+		"q": "", "zzz": "", "epochs": "", "": "", "batchsize": "",
+	} {
+		if got := Suggest(word, choices); got != want {
+			t.Errorf("Suggest(%q) = %q, want %q", word, got, want)
+		}
+	}
+}
+
+func TestListErr(t *testing.T) {
+	var l List
+	if l.Err() != nil {
+		t.Error("an empty list is no error")
+	}
+	l.AddError(Pos{File: "f"}, nil)
+	l.AddError(Pos{File: "f", Line: 3}, errors.New("plain"))
+	l.AddError(Pos{}, List{Errorf(Pos{File: "f", Line: 2, Col: 5}, "b"), Errorf(Pos{File: "f", Line: 2, Col: 1}, "a")})
+	want := "f:2:1: a\nf:2:5: b\nf:3: plain"
+	if got := l.Err().Error(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestRender(t *testing.T) {
+	var out strings.Builder
+	Render(&out, Diagnostic{Pos: Pos{File: "a.yaml", Line: 12, Col: 4}, Width: 3, Text: "wrong", Line: "é: x\ty", Suggestion: "right", Notes: []string{"why"}})
+	want := "a.yaml:12:4: error: wrong\n   12 | é: x y\n      |    ^^^\n        did you mean \"right\"?\n        why\n"
+	if out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
+	}
+	out.Reset()
+	Render(&out, errors.New("plain"))
+	if out.String() != "error: plain\n" {
+		t.Errorf("got %q", out.String())
+	}
+}
