@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/miplc/miplc/export/contract"
@@ -135,6 +134,10 @@ func Lower(g *graph.Graph, opt Options) (*onnxpb.ModelProto, error) {
 func (e *emitter) model() (*onnxpb.ModelProto, error) {
 	if e.err != nil {
 		return nil, e.err
+	}
+	if e.portable {
+		e.copyBeforeViews()
+		e.dropUnused()
 	}
 	ir, ok := contract.IRVersion(int(e.opset))
 	if !ok {
@@ -260,33 +263,13 @@ func (e *emitter) leaf(n *graph.Node) string {
 	return e.initializer(onnxpb.FloatTensor(n.Name, dims(e.shapeOf(n)), data))
 }
 
-// output declares a value as a result. In a portable file a value that other
-// nodes use as well ends in a node of its own: onnx-go returns zeros for an
-// output that is used, and its ops overwrite their inputs where they can, so
-// that an Identity, which shares the memory, may show a later value.
+// output declares a value as a result.
 func (e *emitter) output(name, value string, elem onnxpb.TensorProto_DataType, s graph.Shape) {
-	n := &onnxpb.NodeProto{OpType: "Identity", Name: name, Input: []string{value}, Output: []string{name}}
-	if e.portable && e.shared(value) {
-		n.OpType, n.Input = "Add", append(n.Input, e.float(0))
+	if e.portable {
+		value = e.own(name, value)
 	}
-	e.out.Node = append(e.out.Node, n)
+	e.out.Node = append(e.out.Node, &onnxpb.NodeProto{
+		OpType: "Identity", Name: name, Input: []string{value}, Output: []string{name},
+	})
 	e.out.Output = append(e.out.Output, e.valueInfo(name, elem, s))
-}
-
-// shared reports whether the memory of a value may belong to another one too.
-func (e *emitter) shared(value string) bool {
-	own := false
-	for _, n := range e.out.Node {
-		if slices.Contains(n.Input, value) {
-			return true
-		}
-		if n.Output[0] == value {
-			switch n.OpType {
-			case "Identity", "Reshape", "Flatten", "Transpose":
-			default:
-				own = true
-			}
-		}
-	}
-	return !own
 }

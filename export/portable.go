@@ -1,6 +1,9 @@
 package export
 
 import (
+	"fmt"
+
+	"github.com/miplc/miplc/export/onnxpb"
 	"github.com/miplc/miplc/graph"
 )
 
@@ -14,8 +17,7 @@ const maxSelection = 1 << 22
 // symbolic reports whether the extent is known only at run time.
 func symbolic(d graph.Dim) bool { return d < 0 }
 
-// static gives a copy of the shape with the symbols set to 1, to ask about the
-// other extents.
+// tail gives the product of all extents but the first, if they are constant.
 func tail(s graph.Shape) (size int64, ok bool) {
 	if !s[1:].Static() {
 		return 0, false
@@ -28,6 +30,14 @@ func (e *emitter) reshaped(v string, from, to graph.Shape) string {
 	switch {
 	case from.Equal(to):
 		return v
+	case to.Static() && e.constant(v) != nil:
+		// A parameter is stored in the shape it is used in.
+		return e.once(fmt.Sprint(v, to), func() string {
+			t := e.constant(v)
+			return e.initializer(&onnxpb.TensorProto{
+				Name: e.unique(v), Dims: dims(to), DataType: t.DataType, RawData: t.RawData,
+			})
+		})
 	case from.Static():
 		return e.op("Reshape", nil, v, e.ints(dims(to)...))
 	case isRow(from):
@@ -114,9 +124,9 @@ func (e *emitter) broadcast(op string, x, y string, xs, ys graph.Shape) string {
 	case xs.Equal(ys), len(xs) == 2 && len(ys) == 2:
 		return e.op(op, nil, x, y)
 	case len(xs) == 4 && canDropBatch(ys):
-		return e.op(op, nil, x, e.reshaped(y, ys, threeAxes(ys)))
+		return e.op(op, nil, x, e.withoutBatch(y, ys))
 	case len(ys) == 4 && canDropBatch(xs):
-		return e.op(op, nil, e.reshaped(x, xs, threeAxes(xs)), y)
+		return e.op(op, nil, e.withoutBatch(x, xs), y)
 	}
 	out, err := graph.Broadcast(xs, ys)
 	if err != nil {
@@ -135,12 +145,19 @@ func (e *emitter) broadcast(op string, x, y string, xs, ys graph.Shape) string {
 // canDropBatch reports a static value that has no batch axis, or one of 1.
 func canDropBatch(s graph.Shape) bool { return s.Static() && (len(s) < 4 || s[0] == 1) }
 
-func threeAxes(s graph.Shape) graph.Shape {
-	out := s.Clone()
-	for len(out) < 3 {
-		out = append(graph.Shape{1}, out...)
+// withoutBatch gives a value three axes. It writes the Reshape even where there
+// are three already: onnx-go reshapes such an operand itself, out of sight of
+// copyBeforeViews.
+func (e *emitter) withoutBatch(v string, s graph.Shape) string {
+	to := s.Clone()
+	for len(to) < 3 {
+		to = append(graph.Shape{1}, to...)
 	}
-	return out[len(out)-3:]
+	to = to[len(to)-3:]
+	if to.Equal(s) && e.constant(v) == nil {
+		return e.op("Reshape", nil, v, e.ints(dims(to)...))
+	}
+	return e.reshaped(v, s, to)
 }
 
 // asMatrix folds all axes after the first into one, if the value broadcasts to

@@ -159,7 +159,9 @@ func tryONNXGo(m *onnxpb.ModelProto, feed map[string]*graph.Tensor) (out map[str
 	if err := model.UnmarshalBinary(data); err != nil {
 		return nil, err
 	}
-	for i, in := range m.Graph.Input {
+	// Twice with the same tensors: what overwrites an input or a parameter shows.
+	var inputs []tensor.Tensor
+	for _, in := range m.Graph.Input {
 		x, ok := feed[in.Name]
 		if !ok {
 			return nil, fmt.Errorf("no value for input %q", in.Name)
@@ -168,18 +170,27 @@ func tryONNXGo(m *onnxpb.ModelProto, feed map[string]*graph.Tensor) (out map[str
 		for len(shape) < 2 {
 			shape = append([]int{1}, shape...)
 		}
-		if err := model.SetInput(i, tensor.New(tensor.WithShape(shape...), tensor.WithBacking(singles(x.Data)))); err != nil {
-			return nil, err
+		inputs = append(inputs, tensor.New(tensor.WithShape(shape...), tensor.WithBacking(singles(x.Data))))
+	}
+	for range 2 {
+		for i, x := range inputs {
+			if err := model.SetInput(i, x); err != nil {
+				return nil, err
+			}
+		}
+		if err := backend.Run(); err != nil {
+			return nil, fmt.Errorf("onnx-go: %w", err)
 		}
 	}
-	if err := backend.Run(); err != nil {
-		return nil, fmt.Errorf("onnx-go: %w", err)
-	}
+	return outputsOf(model, m)
+}
+
+func outputsOf(model *onnx.Model, m *onnxpb.ModelProto) (map[string]*graph.Tensor, error) {
 	values, err := model.GetOutputTensors()
 	if err != nil {
 		return nil, err
 	}
-	out = map[string]*graph.Tensor{}
+	out := map[string]*graph.Tensor{}
 	for i, o := range m.Graph.Output {
 		dense := values[i].(*tensor.Dense)
 		if dense.RequiresIterator() {

@@ -1,0 +1,309 @@
+package export_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/export"
+	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/export/onnxpb"
+	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/specs"
+)
+
+var (
+	update = flag.Bool("update", false, "rewrite the golden files")
+	keep   = flag.String("keep", "", "folder to leave exported models in, for testdata/validate.py")
+)
+
+// program compiles a shipped spec, or the text of one, for small inputs.
+func program(t testing.TB, name, text string, set ...string) *compile.Program {
+	t.Helper()
+	spec, err := specs.Load(name, specs.Options{Set: set})
+	if text != "" {
+		spec, err = specs.Parse(name, []byte(text), specs.Options{Set: set})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	sig := compile.Signature{Instance: []int{6}, Classes: 4}
+	if shape := spec.Data.Shape.V; len(shape) > 0 {
+		sig.Instance = shape
+	}
+	p, err := compile.Compile(spec, sig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func metadata(p *compile.Program) export.Metadata {
+	m := export.Metadata{Version: "v0.0.0-test", Engine: "none", Seed: 1, Parity: map[string]float64{}}
+	for i := range p.Signature.Classes {
+		m.Classes = append(m.Classes, fmt.Sprintf("class %d", i))
+	}
+	return m
+}
+
+// exported gives the model of a program with seeded parameters, and them.
+func exported(t testing.TB, p *compile.Program, scales map[string]float64) (*onnxpb.ModelProto, map[string]*graph.Tensor) {
+	t.Helper()
+	params, values := drawn(p.Infer, 11, scales)
+	m, err := export.Model(p, params, metadata(p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *keep != "" {
+		name := fmt.Sprintf("%s-%d.onnx", filepath.Base(filepath.Clean(t.Name())), len(m.Graph.Node))
+		if err := export.Write(filepath.Join(*keep, name), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return m, values
+}
+
+// checkBag compares a model of signature bag with the interpreter.
+func checkBag(t *testing.T, p *compile.Program, m *onnxpb.ModelProto, values map[string]*graph.Tensor, sizes ...int) {
+	t.Helper()
+	meta, err := contract.Check(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range sizes {
+		values["instances"] = bagOf(p.Infer, n, 5)
+		values["bag_of"] = graph.NewInts(make([]int, n)...)
+		want, err := graph.Eval(p.Infer, graph.Env{N: n, B: 1, Values: values})
+		if err != nil {
+			t.Fatal(err)
+		}
+		feed := map[string]*graph.Tensor{"instances": values["instances"]}
+		backs := map[string]func(testing.TB, *onnxpb.ModelProto, map[string]*graph.Tensor) map[string]*graph.Tensor{
+			contract.BackendORT: runORT, contract.BackendONNXGo: runONNXGo,
+		}
+		for _, back := range meta.Backends {
+			got := backs[back](t, m, feed)
+			for _, name := range []string{contract.Probabilities, contract.Attention} {
+				if err := near(fmt.Sprintf("%s, %d instances: %s", back, n, name), got[name], want[name], 1e-5); err != nil {
+					t.Error(err)
+				}
+			}
+			if shape := got[contract.Attention].Shape; back == contract.BackendORT && !slices.Equal(shape, []int{1, n}) {
+				t.Errorf("attention has the shape %v, want [1, %d]", shape, n)
+			}
+		}
+	}
+}
+
+// Every shipped spec gives a file that both back ends run, on bags of any size
+// and with saturated attention.
+func TestShippedSpecs(t *testing.T) {
+	for _, name := range specs.Names() {
+		for label, scales := range map[string]map[string]float64{
+			"plain": nil, "saturated": {"W": 60, "W2": 60},
+		} {
+			t.Run(name+" "+label, func(t *testing.T) {
+				p := program(t, name, "")
+				m, values := exported(t, p, scales)
+				meta, err := contract.Get(m)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !slices.Equal(meta.Backends, []string{contract.BackendORT, contract.BackendONNXGo}) {
+					t.Errorf("the file runs on %v alone", meta.Backends)
+				}
+				sizes := []int{1, 2, 40, 1000}
+				if len(p.Signature.Instance) > 1 {
+					sizes = []int{1, 2, 40}
+				}
+				checkBag(t, p, m, values, sizes...)
+			})
+		}
+	}
+}
+
+const pooled = `
+name: pooled
+model:
+  blocks:
+    - dense: 5
+    - tanh
+    - attention: {kind: disambiguation}
+    - pool: %s
+    - classifier: softmax
+`
+
+// Pooling by maximum has no form in onnx-go: the file says so.
+func TestPools(t *testing.T) {
+	for pool, backends := range map[string]int{"attention": 2, "mean": 2, "max": 1, "maxmin": 1} {
+		t.Run(pool, func(t *testing.T) {
+			p := program(t, "pooled.yaml", fmt.Sprintf(pooled, pool))
+			m, values := exported(t, p, nil)
+			meta, err := contract.Get(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(meta.Backends) != backends {
+				t.Errorf("back ends %v, want %d", meta.Backends, backends)
+			}
+			checkBag(t, p, m, values, 1, 2, 40)
+		})
+	}
+}
+
+// Signature batch gives every bag what signature bag gives it alone.
+func TestBatchSignature(t *testing.T) {
+	for _, opset := range []int{17, 18} {
+		for _, pool := range []string{"attention", "mean", "max", "maxmin"} {
+			t.Run(fmt.Sprintf("%s opset %d", pool, opset), func(t *testing.T) {
+				p := program(t, "pooled.yaml", fmt.Sprintf(pooled, pool), "export.signature=batch", fmt.Sprint("export.opset=", opset))
+				m, values := exported(t, p, nil)
+				bags := []int{0, 0, 0, 1, 3, 3, 2, 2, 2, 2} // a caller may mix the bags
+				values["instances"] = bagOf(p.Infer, len(bags), 5)
+				values["bag_of"] = graph.NewInts(bags...)
+				want, err := graph.Eval(p.Infer, graph.Env{N: len(bags), B: 4, Values: values})
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := runORT(t, m, map[string]*graph.Tensor{"instances": values["instances"], "bag_of": values["bag_of"]})
+				for _, name := range []string{contract.Probabilities, contract.Attention} {
+					if err := near(name, got[name], want[name], 1e-5); err != nil {
+						t.Error(err)
+					}
+				}
+				k := p.Signature.Classes
+				for bag, label := range got[contract.Label].Data {
+					row := want[contract.Probabilities].Data[bag*k : (bag+1)*k]
+					if row[int(label)] != slices.Max(row) {
+						t.Errorf("label of bag %d is %v, probabilities are %v", bag, label, row)
+					}
+				}
+			})
+		}
+	}
+}
+
+// Opsets outside the supported range, missing or unfit parameters are refused
+// with a reason.
+func TestModelRefuses(t *testing.T) {
+	good := program(t, "demipl", "")
+	params, _ := drawn(good.Infer, 1, nil)
+	change := func(name string, v []float32) map[string][]float32 {
+		out := map[string][]float32{}
+		for k, x := range params {
+			out[k] = x
+		}
+		if out[name] = v; v == nil {
+			delete(out, name)
+		}
+		return out
+	}
+	few := metadata(good)
+	few.Classes = few.Classes[1:]
+	for _, c := range []struct {
+		name   string
+		p      *compile.Program
+		params map[string][]float32
+		meta   export.Metadata
+		want   string
+	}{
+		{"missing parameter", good, change("W", nil), metadata(good), "parameter W has no value to export"},
+		{"short parameter", good, change("W", []float32{1}), metadata(good), "parameter W: shape [4, 1] holds 4 numbers, 1 are given"},
+		{"NaN", good, change("W", []float32{1, 2, float32(math.NaN()), 4}), metadata(good), "parameter W holds NaN at index 2: it cannot be exported"},
+		{"class names", good, params, few, "the model has 4 classes, 3 names are given"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := export.Model(c.p, c.params, c.meta); err == nil || err.Error() != c.want {
+				t.Errorf("got %v, want %s", err, c.want)
+			}
+		})
+	}
+	if _, err := export.Lower(good.Infer, export.Options{Opset: 99, Params: params}); err == nil {
+		t.Error("opset 99 was accepted")
+	}
+}
+
+// The text form of the shipped specs' models is kept, so that a change in what
+// is written shows.
+func TestText(t *testing.T) {
+	for _, name := range []string{"demipl", "demipl-image", "demipl-program"} {
+		m, _ := exported(t, program(t, name, ""), nil)
+		golden(t, name+".txt", export.Text(m))
+	}
+	m, _ := exported(t, program(t, "demipl", "", "export.signature=batch"), nil)
+	golden(t, "demipl-batch.txt", export.Text(m))
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs (run with -update to accept), got:\n%s", path, got)
+	}
+}
+
+// Two exports of one model have the same bytes, and Checked leaves either the
+// whole file with its parity or nothing.
+func TestWrite(t *testing.T) {
+	p := program(t, "demipl", "")
+	dir := t.TempDir()
+	path := filepath.Join(dir, "model.onnx")
+	m, _ := exported(t, p, nil)
+	again, _ := exported(t, p, nil)
+	a, err := onnxpb.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := onnxpb.Marshal(again); err != nil || string(a) != string(b) {
+		t.Errorf("two exports differ (%v)", err)
+	}
+
+	broken := errors.New("the back ends disagree")
+	err = export.Checked(path, m, func(string) (map[string]float64, error) { return nil, broken })
+	if !errors.Is(err, broken) {
+		t.Errorf("got %v, want the error of verify", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("a failed check left %v (%v)", left, err)
+	}
+
+	err = export.Checked(path, m, func(tmp string) (map[string]float64, error) {
+		_, err := onnxpb.Read(tmp)
+		return map[string]float64{"interpreter/onnxruntime": 1e-7}, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := onnxpb.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	meta, err := contract.Check(back)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if meta.Parity["interpreter/onnxruntime"] != 1e-7 {
+		t.Errorf("parity in the file: %v", meta.Parity)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("beside the model there is %v (%v)", left, err)
+	}
+}
