@@ -109,14 +109,14 @@ func (o *Options) train(ctx context.Context, p *compile.Program, in *Input, make
 	if err := WriteFile(filepath.Join(o.Dir, SpecFile), o.Spec.YAML()); err != nil {
 		return nil, err
 	}
-	epochs := &lastEpoch{Observer: o.Observer}
 	report, err := train.Run(ctx, train.Options{
 		Program: p, Data: in.Data, Split: in.Split, NewEngine: makeEngine, SpecHash: o.Spec.Hash(),
-		Dir: o.Dir, Resume: o.Resume, Observer: epochs,
+		Dir: o.Dir, Resume: o.Resume, Observer: o.Observer,
 	})
 	if err != nil {
 		if errors.Is(err, context.Canceled) {
-			return nil, &InterruptedError{o.Dir, epochs.kept(o.Spec)}
+			_, kept, _ := train.LoadState(o.Dir) // no checkpoint: nothing is kept
+			return nil, &InterruptedError{o.Dir, kept}
 		}
 		return nil, err
 	}
@@ -153,45 +153,4 @@ func (o *Options) summarize(p *compile.Program, in *Input, r *train.Report, agre
 		Files: append([]string{ModelFile, SpecFile, SummaryFile, train.MetricsFile}, plots...),
 	}
 	return s, s.write(o.Dir)
-}
-
-// lastEpoch passes the calls of a run on and remembers how far it came.
-type lastEpoch struct {
-	train.Observer
-	epoch int
-}
-
-func (l *lastEpoch) Begin(p train.Plan) {
-	l.epoch = p.Done
-	if l.Observer != nil {
-		l.Observer.Begin(p)
-	}
-}
-
-func (l *lastEpoch) Step(p train.Progress) {
-	if l.Observer != nil {
-		l.Observer.Step(p)
-	}
-}
-
-func (l *lastEpoch) Epoch(m train.Metrics, p train.Progress) {
-	l.epoch = m.Epoch
-	if l.Observer != nil {
-		l.Observer.Epoch(m, p)
-	}
-}
-
-func (l *lastEpoch) Warn(text string) {
-	if l.Observer != nil {
-		l.Observer.Warn(text)
-	}
-}
-
-// kept is the last epoch that has a checkpoint.
-func (l *lastEpoch) kept(spec *specs.Spec) int {
-	every := spec.Train.Checkpoint.V
-	if every <= 0 {
-		return 0
-	}
-	return l.epoch - l.epoch%every
 }
