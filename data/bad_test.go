@@ -191,7 +191,7 @@ func badCSV(t testing.TB) []badFile {
 		text("unknown-class", "# classes: cat dog\n"+head+"1,cat,cat dgo,1,2\n"),
 		text("class-without-examples", "# classes: cat dog cow\n"+head+"1,cat,cat dog,1,2\n"),
 		text("one-class", head+"1,a,a,1,2\n"),
-		{"long-line.csv", []byte(head + strings.Repeat(",", 17<<20)), func(path string) error {
+		{"long-line.csv", []byte(head + strings.Repeat(",", 9<<20)), func(path string) error {
 			_, err := Open(path)
 			return err
 		}},

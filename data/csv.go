@@ -59,7 +59,7 @@ func decodeCSVGzip(r io.Reader, path string, o Options) (*Dataset, error) {
 
 func decodeCSV(r io.Reader, path string, o Options) (*Dataset, error) {
 	text := bufio.NewReaderSize(&lineLimit{r: newBoundedReader(r, o.max(), "the text", o.max())}, 1<<16)
-	c := &csvReader{path: path, classes: map[string]bool{}}
+	c := &csvReader{path: path, max: o.max(), classes: map[string]bool{}}
 	if err := c.readClassesLine(text); err != nil {
 		return nil, err
 	}
@@ -89,6 +89,7 @@ type csvBag struct {
 
 type csvReader struct {
 	path       string
+	max        int64           // bytes that the candidate sets may take
 	named      []string        // classes of the line "# classes:", or nil
 	classes    map[string]bool // labels and candidates that occur
 	skip       int             // lines before the header
@@ -116,11 +117,12 @@ func (c *csvReader) readClassesLine(r *bufio.Reader) error {
 		return c.readError(err, 1)
 	}
 	c.skip = 1
-	for _, name := range strings.Fields(line[len(classesLine):]) {
-		if slices.Contains(c.named, name) {
-			return c.errorf(1, "the class %q is listed twice", name)
+	c.named = strings.Fields(line[len(classesLine):])
+	sorted := slices.Sorted(slices.Values(c.named))
+	for i := 1; i < len(sorted); i++ {
+		if sorted[i] == sorted[i-1] {
+			return c.errorf(1, "the class %q is listed twice", sorted[i])
 		}
-		c.named = append(c.named, name)
 	}
 	return nil
 }
@@ -271,8 +273,8 @@ func (c *csvReader) dataset() (*Dataset, error) {
 		d.ClassNames = sortedNames(slices.Collect(maps.Keys(c.classes)))
 	}
 	d.Classes = len(d.ClassNames)
-	if float64(d.Classes)*float64(len(c.bags)) > 1<<31 {
-		return nil, c.errorf(0, "%d classes for %d bags; labels must be few, is the column candidates mixed up?", d.Classes, len(c.bags))
+	if int64(d.Classes) > c.max/int64(len(c.bags)) {
+		return nil, c.errorf(0, "%d classes for %d bags are more than the limit of %s holds; is the column candidates mixed up?", d.Classes, len(c.bags), byteSize(c.max))
 	}
 	number := make(map[string]int, d.Classes)
 	for i, name := range d.ClassNames {

@@ -82,7 +82,7 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 
 // maxLine is the longest line of a CSV file; a splitter of lines into fields
 // needs many times the memory of a line.
-const maxLine = 16 << 20
+const maxLine = 8 << 20
 
 // lineLimit passes text through and fails at a line of more than maxLine bytes.
 type lineLimit struct {

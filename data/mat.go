@@ -47,7 +47,7 @@ func decodeMAT(r io.Reader, path string, o Options) (*Dataset, error) {
 	vars, err := readVariables(r, o)
 	if err == nil {
 		var d *Dataset
-		if d, err = bagsOfVariables(vars); err == nil {
+		if d, err = bagsOfVariables(vars, o); err == nil {
 			if err := d.Validate(path); err != nil {
 				return nil, err
 			}
@@ -66,12 +66,12 @@ func readVariables(r io.Reader, o Options) ([]*matfile.Array, error) {
 }
 
 // bagsOfVariables finds the cell array of bags and turns it into a set.
-func bagsOfVariables(vars []*matfile.Array) (*Dataset, error) {
+func bagsOfVariables(vars []*matfile.Array, o Options) (*Dataset, error) {
 	table, err := findBags(vars)
 	if err != nil {
 		return nil, err
 	}
-	m := &matBags{name: table.Name}
+	m := &matBags{name: table.Name, max: o.max()}
 	if err := m.orient(table); err != nil {
 		return nil, err
 	}
@@ -112,6 +112,7 @@ func findBags(vars []*matfile.Array) (*matfile.Array, error) {
 // matBags is the cell array with one row a bag.
 type matBags struct {
 	name string
+	max  int64              // bytes that the candidate sets may take
 	rows [][]*matfile.Array // 2 to 4 columns
 }
 
@@ -216,8 +217,17 @@ func (m *matBags) candidates(d *Dataset) error {
 	} else if err := m.countClasses(d); err != nil {
 		return err
 	}
-	if float64(d.Classes)*float64(len(m.rows)) > 1<<31 {
-		return fmt.Errorf("the largest label is %d; labels count from 1 and must be few", d.Classes)
+	// A class that nobody lists is an error anyway; found here, a large number in
+	// a small file takes no memory.
+	listed := 0
+	for _, row := range m.rows {
+		listed += len(row[1].Numbers)
+	}
+	if d.Classes > listed {
+		return fmt.Errorf("the largest label is %d, but the bags list only %d candidates in all: some classes have no examples", d.Classes, listed)
+	}
+	if int64(d.Classes) > m.max/int64(len(m.rows)) {
+		return &tooLargeError{fmt.Sprintf("a table of %d candidate labels for %d bags", d.Classes, len(m.rows)), m.max}
 	}
 	d.Candidates = make([]uint8, len(m.rows)*d.Classes)
 	for i, row := range m.rows {

@@ -192,3 +192,73 @@ func TestSynthClasses(t *testing.T) {
 
 // goldenPrototypes pins the default set: results on it are quoted.
 const goldenPrototypes = "6218663ea9f31fc42aaf6b153067c56b4c30c0f39612c97b959e2e16c19943a5"
+
+// The mean of a bag says less about its class than its positive instances do:
+// with the true labels given, the nearest class mean finds the class of nearly
+// all bags from their positive instances, but not from the bags' means. So a
+// model that attends has something to win.
+func TestPrototypesRewardAttention(t *testing.T) {
+	for seed := range uint64(5) {
+		o := DefaultPrototypes
+		o.Seed = seed
+		d, err := Prototypes(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := nearestMean(d, func(int) bool { return true })
+		positive := nearestMean(d, func(i int) bool { return d.InstLabels[i] >= 0 })
+		if positive < 0.99 || all > 0.9 || all < 0.4 {
+			t.Errorf("seed %d: nearest class mean finds %.3f from whole bags and %.3f from positive instances", seed, all, positive)
+		}
+	}
+}
+
+// nearestMean is the accuracy on the second half of the bags of the nearest
+// class mean, over the instances that use admits, learnt from the first half.
+func nearestMean(d *Dataset, use func(i int) bool) float64 {
+	dim := d.Dim()
+	embed := func(b int) []float64 {
+		z, n := make([]float64, dim), 0.0
+		for i := d.Offsets[b]; i < d.Offsets[b+1]; i++ {
+			if use(i) {
+				n++
+				for j := range z {
+					z[j] += float64(d.Instances[i*dim+j])
+				}
+			}
+		}
+		for j := range z {
+			z[j] /= n
+		}
+		return z
+	}
+	centre, count := make([][]float64, d.Classes), make([]float64, d.Classes)
+	for c := range centre {
+		centre[c] = make([]float64, dim)
+	}
+	half := d.Bags() / 2
+	for b := range half {
+		count[d.Labels[b]]++
+		for j, v := range embed(b) {
+			centre[d.Labels[b]][j] += v
+		}
+	}
+	right := 0
+	for b := half; b < d.Bags(); b++ {
+		best, least := -1, math.Inf(1)
+		z := embed(b)
+		for c := range centre {
+			dist := 0.0
+			for j, v := range z {
+				dist += (v - centre[c][j]/count[c]) * (v - centre[c][j]/count[c])
+			}
+			if dist < least {
+				best, least = c, dist
+			}
+		}
+		if best == d.Labels[b] {
+			right++
+		}
+	}
+	return float64(right) / float64(d.Bags()-half)
+}

@@ -3,6 +3,9 @@ package data
 import (
 	"fmt"
 	"math"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/miplc/miplc/diag"
 )
@@ -180,6 +183,10 @@ func (v *validator) names() {
 	for c, name := range v.d.ClassNames {
 		if name == "" {
 			v.errorf("class %d (counted from 0) has an empty name", c)
+			continue
+		}
+		if !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
+			v.errorf("class %d (counted from 0) has the name %q, which is not plain text (UTF-8)", c, name)
 			continue
 		}
 		if other, ok := first[name]; ok {

@@ -38,6 +38,7 @@ func TestValidate(t *testing.T) {
 		{"names too few", func(d *Dataset) { d.ClassNames = d.ClassNames[:2] }, `x.npz: 2 class names for 3 classes`},
 		{"name twice", func(d *Dataset) { d.ClassNames[2] = "wren" }, `x.npz: classes 0 and 2 (counted from 0) are both named "wren"`},
 		{"name empty", func(d *Dataset) { d.ClassNames[1] = "" }, `x.npz: class 1 (counted from 0) has an empty name`},
+		{"name of bytes", func(d *Dataset) { d.ClassNames[1] = "\xff" }, `x.npz: class 1 (counted from 0) has the name "\xff", which is not plain text (UTF-8)`},
 		{"half an instance", func(d *Dataset) { d.Instances, d.InstLabels = d.Instances[:11], nil }, `x.npz: 11 numbers do not make whole instances of 2 features`},
 		{"no bags", func(d *Dataset) { d.Offsets = []int{0} }, `x.npz: no bags`},
 		{"nothing", func(d *Dataset) { *d = Dataset{} }, `x.npz: the instances have no shape; at least one feature is needed`},
