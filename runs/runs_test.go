@@ -1,0 +1,214 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/miplc/miplc/runtime/ortlib/ortest"
+	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/train"
+)
+
+func load(t *testing.T, name string, set ...string) *specs.Spec {
+	t.Helper()
+	s, err := specs.Load(name, specs.Options{Set: set})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// stopAt cancels a run in the middle of an epoch.
+type stopAt struct {
+	epoch, step int
+	cancel      func()
+}
+
+func (s *stopAt) Begin(train.Plan) {}
+func (s *stopAt) Step(p train.Progress) {
+	if p.Epoch == s.epoch && p.Step == s.step && !p.Evaluating {
+		s.cancel()
+	}
+}
+func (s *stopAt) Epoch(train.Metrics, train.Progress) {}
+func (s *stopAt) Warn(string)                         {}
+
+// An interrupted run goes on to the same model as an unbroken one, wherever it
+// was stopped.
+func TestInterruptedRunResumesToSameBits(t *testing.T) {
+	o := Options{Spec: load(t, "quickstart", "train.epochs=4", "data.generated.bags=40"), Library: ortest.Library(t), Version: "test"}
+	whole, broken := t.TempDir(), t.TempDir()
+	o.Dir = whole
+	if _, err := Train(context.Background(), o); err != nil {
+		t.Fatal(err)
+	}
+	o.Dir = broken
+	for i, stop := range []stopAt{{epoch: 2, step: 5}, {epoch: 3, step: 1}, {epoch: 4, step: 28}} {
+		ctx, cancel := context.WithCancel(context.Background())
+		stop.cancel = cancel
+		o.Observer, o.Resume = &stop, i > 0
+		_, err := Train(ctx, o)
+		var stopped *InterruptedError
+		if !errors.As(err, &stopped) || stopped.Epoch != stop.epoch-1 {
+			t.Fatalf("stopped in epoch %d: error %v", stop.epoch, err)
+		}
+		if state, err := StateOf(broken); state != Interrupted || err != nil {
+			t.Fatalf("state %v, error %v", state, err)
+		}
+	}
+	o.Observer = nil
+	if _, err := Train(context.Background(), o); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{ModelFile, SpecFile, train.CheckpointFile, PlotsFolder + "/label-weights.svg", PlotsFolder + "/attention.svg"} {
+		if !same(t, filepath.Join(whole, name), filepath.Join(broken, name)) {
+			t.Errorf("%s of the resumed run differs from that of the unbroken one", name)
+		}
+	}
+}
+
+func same(t *testing.T, a, b string) bool {
+	t.Helper()
+	x, err := os.ReadFile(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	y, err := os.ReadFile(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(x) == string(y)
+}
+
+// Interrupted before anything is worth keeping, a run leaves nothing, but never
+// takes away what stood in its folder.
+func TestNothingIsLeftBeforeTheFirstCheckpoint(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	ctx, cancel := context.WithCancel(context.Background())
+	o := Options{Spec: load(t, "quickstart"), Dir: dir, Library: ortest.Library(t), Observer: &stopAt{1, 3, cancel}}
+	var stopped *InterruptedError
+	if _, err := Train(ctx, o); !errors.As(err, &stopped) || stopped.Epoch != 0 {
+		t.Fatalf("error %v", err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder is still there: %v", err)
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	notes := filepath.Join(dir, "notes.txt")
+	if err := os.WriteFile(notes, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Train(ctx, o); err == nil {
+		t.Fatal("a cancelled run succeeded")
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 1 {
+		t.Errorf("left in the folder: %v, %v", left, err)
+	}
+}
+
+// A checkpoint in the moment between two names still counts as a run.
+func TestStateOf(t *testing.T) {
+	for file, want := range map[string]State{
+		"": Absent, "notes.txt": Absent, SpecFile: Interrupted, ModelFile: Interrupted,
+		train.PreviousFile: Interrupted, train.CheckpointFile: Interrupted, SummaryFile: Finished,
+	} {
+		dir := t.TempDir()
+		if file != "" {
+			if err := os.WriteFile(filepath.Join(dir, file), nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := StateOf(dir); got != want || err != nil {
+			t.Errorf("with %q: %v, %v; want %v", file, got, err, want)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := StateOf(file); err == nil {
+		t.Error("a file passed for the folder of a run")
+	}
+}
+
+func TestSignature(t *testing.T) {
+	cases := []struct {
+		spec  string
+		set   []string
+		shape int // features of an instance
+		k     int
+		note  string
+	}{
+		{"quickstart", nil, 20, 5, ""},
+		{"quickstart", []string{"data.generated.features=7", "data.generated.classes=3"}, 7, 3, ""},
+		{"demipl", nil, 32, 5, "made-up extents"},
+		{"demipl-image", nil, 784, 5, "data.shape"},
+		{"demipl", []string{"data.shape=[38]", "data.classes=13"}, 38, 13, "data.shape and data.classes"},
+	}
+	for _, c := range cases {
+		sig, note, err := Signature(load(t, c.spec, c.set...), "")
+		if err != nil {
+			t.Errorf("%s %v: %v", c.spec, c.set, err)
+			continue
+		}
+		n := 1
+		for _, e := range sig.Instance {
+			n *= e
+		}
+		if n != c.shape || sig.Classes != c.k || !strings.Contains(note, c.note) || (note == "") != (c.note == "") {
+			t.Errorf("%s %v: %v, note %q", c.spec, c.set, sig, note)
+		}
+	}
+}
+
+// The spec that a run keeps is the spec it was trained with: its hash must not
+// change when it is read again, or no run could be resumed from its folder.
+func TestKeptSpecHasTheSameHash(t *testing.T) {
+	for _, name := range specs.Names() {
+		spec := load(t, name, "train.epochs=7")
+		path := filepath.Join(t.TempDir(), SpecFile)
+		if err := WriteFile(path, spec.YAML()); err != nil {
+			t.Fatal(err)
+		}
+		if again := load(t, path); again.Hash() != spec.Hash() {
+			t.Errorf("%s: read again the spec has another hash:\n%s", name, again.YAML())
+		}
+	}
+}
+
+func TestWriteFileLeavesNothingAside(t *testing.T) {
+	dir := t.TempDir()
+	if err := WriteFile(filepath.Join(dir, "a", "b"), []byte("x")); err == nil {
+		t.Error("wrote into a folder that is not there")
+	}
+	if err := os.Mkdir(filepath.Join(dir, "taken"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteFile(filepath.Join(dir, "taken"), []byte("x")); err == nil {
+		t.Error("replaced a folder by a file")
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 1 {
+		t.Errorf("left aside: %v, %v", left, err)
+	}
+}
+
+func BenchmarkBuild(b *testing.B) {
+	lib := ortest.Library(b)
+	for b.Loop() {
+		s, err := specs.Load("demipl-program", specs.Options{Set: []string{"data.classes=5"}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := Build(BuildOptions{Spec: s, Dir: b.TempDir(), Library: lib}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
