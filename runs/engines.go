@@ -22,12 +22,14 @@ const (
 )
 
 // newEngine gives the maker of a training engine by its name in train.engine.
-func newEngine(name string) (func(*compile.Program) (train.Engine, error), error) {
+func newEngine(name, library string) (func(*compile.Program) (train.Engine, error), error) {
 	switch name {
 	case "auto", Gorgonia:
 		return func(p *compile.Program) (train.Engine, error) { return native.New(p, nil) }, nil
+	case "ort":
+		return func(p *compile.Program) (train.Engine, error) { return newORT(p, library) }, nil
 	}
-	return nil, fmt.Errorf("this build of miplc has no engine %q; engines are %s and auto", name, Gorgonia)
+	return nil, fmt.Errorf("this build of miplc has no engine %q; there are %s, ort and auto", name, Gorgonia)
 }
 
 // engines is a set of prediction engines that must be closed together.

@@ -43,7 +43,7 @@ func (e *InterruptedError) Error() string {
 // found wrong before training is found before Dir is touched. A run that stops
 // with an error leaves what is needed to resume it, or nothing.
 func Train(ctx context.Context, o Options) (*Summary, error) {
-	makeEngine, err := newEngine(o.Spec.Train.Engine.V)
+	makeEngine, err := newEngine(o.Spec.Train.Engine.V, o.Library)
 	if err != nil {
 		return nil, err
 	}
