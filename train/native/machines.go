@@ -29,9 +29,15 @@ type machines struct {
 // that each one costs the graph only, some hundred kilobytes.
 const kept = 64
 
+// newMachines starts without machines. A graph that cannot be padded gets
+// machines of the exact sizes of its batches.
 func newMachines(g *graph.Graph, o gorgonia.Options[float32]) *machines {
+	padded, err := graph.Paddable(g)
+	if err == nil {
+		g = padded
+	}
 	return &machines{
-		graph: g, options: o, inputs: g.ByOp(graph.OpInput), paddable: paddable(g), limit: kept,
+		graph: g, options: o, inputs: g.ByOp(graph.OpInput), paddable: err == nil, limit: kept,
 		bySize: map[size]*gorgonia.Machine[float32]{}, floats: map[string][]float32{}, pads: map[string][]float32{},
 	}
 }

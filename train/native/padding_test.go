@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
 )
@@ -28,50 +27,14 @@ func TestCapacity(t *testing.T) {
 
 func TestShippedProgramsCanBePadded(t *testing.T) {
 	for _, name := range specs.Names() {
-		p := compiled(t, name)
-		if !paddable(p.Train) || !paddable(p.Infer) {
+		e, err := New(compiled(t, name), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !e.training.paddable || !e.infer.paddable {
 			t.Errorf("%s cannot be padded", name)
 		}
 	}
-}
-
-func TestGraphsThatMixInstancesAreNotPadded(t *testing.T) {
-	cases := map[string]func(b *graph.Builder, x, bag *graph.Node) *graph.Node{
-		"sum over instances":     func(b *graph.Builder, x, _ *graph.Node) *graph.Node { return b.Sum(x, false, 0) },
-		"sum of everything":      func(b *graph.Builder, x, _ *graph.Node) *graph.Node { return b.Sum(x, false, 0, 1) },
-		"maximum over instances": func(b *graph.Builder, x, _ *graph.Node) *graph.Node { return b.Max(x, true, 0) },
-		"mask over instances":    func(b *graph.Builder, x, _ *graph.Node) *graph.Node { return b.MaxMask(x, 0) },
-		"gram matrix":            func(b *graph.Builder, x, _ *graph.Node) *graph.Node { return b.MatMul(b.Transpose(x, 1, 0), x) },
-		"number of instances": func(b *graph.Builder, _, _ *graph.Node) *graph.Node {
-			return b.Sum(b.Fill(1, graph.Shape{graph.N}), false, 0)
-		},
-		"softmax over instances": func(b *graph.Builder, x, _ *graph.Node) *graph.Node {
-			return b.Softmax(b.Sum(x, false, 1))
-		},
-	}
-	for name, build := range cases {
-		if paddable(built(t, build)) {
-			t.Errorf("%s: the graph is padded", name)
-		}
-	}
-	if !paddable(built(t, func(b *graph.Builder, x, bag *graph.Node) *graph.Node {
-		mean := b.Div(b.SegmentSum(x, bag), b.SegmentSum(b.Fill(1, graph.Shape{graph.N, 1}), bag))
-		return b.Sum(b.SegmentSum(b.Abs(b.Sub(x, b.SegmentGather(mean, bag))), bag), false, 0, 1)
-	})) {
-		t.Error("a graph that goes along bags alone is not padded")
-	}
-}
-
-func built(t *testing.T, build func(b *graph.Builder, x, bag *graph.Node) *graph.Node) *graph.Graph {
-	t.Helper()
-	b := graph.NewBuilder("test")
-	y := build(b, b.Input("x", graph.Float, graph.Shape{graph.N, 3}), b.Input("bag_of", graph.Int, graph.Shape{graph.N}))
-	b.Output("y", y)
-	g, err := b.Graph()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
 }
 
 func compiled(t *testing.T, name string) *compile.Program {

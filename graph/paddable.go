@@ -1,0 +1,77 @@
+package graph
+
+import (
+	"slices"
+
+	"github.com/miplc/miplc/diag"
+)
+
+// Paddable rewrites a graph so that instances of no bag (bag_of = -1) change no
+// result for the bags, for targets of fixed sizes that fill batches up: sums
+// and maxima over all instances go by way of the bags, since those leave the
+// padding out. A graph that mixes instances in another way, for instance by a
+// product of the instances with themselves, cannot be padded; the error names
+// the node.
+func Paddable(g *Graph) (*Graph, error) {
+	var bagOf, made *Node
+	for _, n := range g.ByOp(OpInput) {
+		if n.Type == Int {
+			bagOf = n
+		}
+	}
+	var mixer *Node
+	p, err := rewrite(g, func(b *Builder, n *Node, in []*Node) *Node {
+		bags := func() *Node {
+			if made == nil {
+				made = b.Input(bagOf.Name, Int, bagOf.Shape)
+			}
+			return made
+		}
+		switch {
+		case n == bagOf:
+			return bags()
+		case bagOf == nil || !reducesInstances(n):
+			if mixer == nil && mixesInstances(n) {
+				mixer = n
+			}
+			return nil
+		case n.Op == OpSum:
+			return b.Sum(b.SegmentSum(in[0], bags()), n.Attrs.Keep, n.Attrs.Axes...)
+		default:
+			return b.Max(b.SegmentMax(in[0], bags()), n.Attrs.Keep, n.Attrs.Axes...)
+		}
+	})
+	if mixer != nil {
+		return nil, diag.Errorf(mixer.Pos, "%s mixes instances without regard to their bags", mixer.label())
+	}
+	return p, err
+}
+
+// reducesInstances reports whether a node adds up or compares all instances.
+func reducesInstances(n *Node) bool {
+	return (n.Op == OpSum || n.Op == OpMax) && perInstance(n.In[0]) && slices.Contains(n.Attrs.Axes, 0)
+}
+
+// mixesInstances reports whether a row of a node depends on the instances of
+// other rows, or the node on all instances, without asking for their bags.
+func mixesInstances(n *Node) bool {
+	if len(n.Shape) > 1 && slices.Contains(n.Shape[1:], N) {
+		return true // instances along an inner axis
+	}
+	if n.Op == OpSegmentSum || n.Op == OpSegmentMax {
+		return false
+	}
+	if !slices.ContainsFunc(n.In, func(x *Node) bool { return x.Type == Float && perInstance(x) }) {
+		return false
+	}
+	switch n.Op {
+	case OpSoftmax, OpLogSoftmax:
+		return len(n.Shape) == 1
+	case OpMaxMask:
+		return slices.Contains(n.Attrs.Axes, 0)
+	}
+	return !perInstance(n)
+}
+
+// perInstance reports whether a value has one row per instance.
+func perInstance(n *Node) bool { return len(n.Shape) > 0 && n.Shape[0] == N }
