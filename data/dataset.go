@@ -1,6 +1,8 @@
 // Package data holds sets of bags: reading, writing, drawing and splitting them.
 package data
 
+import "github.com/miplc/miplc/diag"
+
 // Dataset is a set of bags with candidate label sets. Bag i has the instances
 // Offsets[i] to Offsets[i+1] of Instances.
 type Dataset struct {
@@ -39,4 +41,16 @@ func (d *Dataset) Size(i int) int { return d.Offsets[i+1] - d.Offsets[i] }
 // CandidateSet returns the row of bag i, [Classes], sharing memory.
 func (d *Dataset) CandidateSet(i int) []uint8 {
 	return d.Candidates[i*d.Classes : (i+1)*d.Classes]
+}
+
+// Reshape returns the set with instances of another shape and as many numbers,
+// e.g. [1, 28, 28] for 784 features; everything else is shared with d.
+func (d *Dataset) Reshape(shape []int) (*Dataset, error) {
+	n, ok := product(shape)
+	if !ok || n != d.Dim() || len(shape) == 0 {
+		return nil, diag.Errorf(diag.Pos{File: d.Name}, "instances of %d features cannot take the shape %v", d.Dim(), shape)
+	}
+	out := *d
+	out.Shape = append([]int(nil), shape...)
+	return &out, nil
 }

@@ -102,3 +102,16 @@ func TestHash(t *testing.T) {
 		t.Error("the hash depends on name or shape")
 	}
 }
+
+func TestReshape(t *testing.T) {
+	d := smallSet()
+	r, err := d.Reshape([]int{1, 2, 1})
+	if err != nil || !reflect.DeepEqual(r.Shape, []int{1, 2, 1}) || r.Hash() != d.Hash() || len(d.Shape) != 1 {
+		t.Errorf("reshaped: %+v, %v", r, err)
+	}
+	for _, shape := range [][]int{nil, {3}, {-1, -2}, {1 << 62, 1 << 62}} {
+		if _, err := d.Reshape(shape); err == nil {
+			t.Errorf("the shape %v gives no error", shape)
+		}
+	}
+}

@@ -98,7 +98,7 @@ func (f *reader) name(s *section) (string, error) {
 	name := make([]byte, t.size)
 	err = f.contents(s, t, func(r io.Reader) error {
 		_, err := io.ReadFull(r, name)
-		return cutShortIn(err)
+		return damaged(err)
 	})
 	return string(name), err
 }
@@ -204,7 +204,7 @@ func (f *reader) numbers(s *section, what string, max int) ([]float64, error) {
 		for left := t.size; left > 0; {
 			part := buf[:min(left, int64(len(buf)))]
 			if _, err := io.ReadFull(r, part); err != nil {
-				return cutShortIn(err)
+				return damaged(err)
 			}
 			out = f.decode(out, t.typ, part)
 			left -= int64(len(part))
@@ -299,7 +299,7 @@ func (f *reader) runes(s *section, t tag) ([]rune, error) {
 			err = io.ErrUnexpectedEOF
 		}
 		codes = f.decode(nil, t.typ, b)
-		return cutShortIn(err)
+		return damaged(err)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("text: %w", err)

@@ -122,6 +122,7 @@ func (f *reader) packed(r io.Reader, t tag) (*Array, error) {
 	return a, nil
 }
 
+// damaged words an error of reading inside a variable; nil stays nil.
 func damaged(err error) error {
 	if errors.Is(err, zlib.ErrChecksum) || errors.Is(err, zlib.ErrHeader) {
 		return fmt.Errorf("the packed data are damaged: %w", err)
@@ -152,14 +153,6 @@ func (s *section) discard(n int64) error {
 	got, err := io.CopyN(io.Discard, s, n)
 	if err == nil && got < n {
 		err = io.ErrUnexpectedEOF
-	}
-	return cutShortIn(err)
-}
-
-// cutShortIn tells the end of the enclosing element from other errors.
-func cutShortIn(err error) error {
-	if err == nil {
-		return nil
 	}
 	return damaged(err)
 }
