@@ -18,10 +18,7 @@ import (
 	"github.com/miplc/miplc/specs"
 )
 
-var (
-	update = flag.Bool("update", false, "rewrite the golden files")
-	keep   = flag.String("keep", "", "folder to leave exported models in, for testdata/validate.py")
-)
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // program compiles a shipped spec, or the text of one, for small inputs.
 func program(t testing.TB, name, text string, set ...string) *compile.Program {
@@ -59,12 +56,6 @@ func exported(t testing.TB, p *compile.Program, scales map[string]float64) (*onn
 	m, err := export.Model(p, params, metadata(p))
 	if err != nil {
 		t.Fatal(err)
-	}
-	if *keep != "" {
-		name := fmt.Sprintf("%s-%d.onnx", filepath.Base(filepath.Clean(t.Name())), len(m.Graph.Node))
-		if err := export.Write(filepath.Join(*keep, name), m); err != nil {
-			t.Fatal(err)
-		}
 	}
 	return m, values
 }

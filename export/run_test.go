@@ -1,8 +1,11 @@
 package export_test
 
 import (
+	"flag"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 
@@ -16,7 +19,12 @@ import (
 	"gorgonia.org/tensor"
 )
 
-var ortOnce sync.Once
+var keep = flag.String("keep", "", "folder to leave every model in that a test ran, for testdata/validate.py")
+
+var (
+	ortOnce sync.Once
+	kept    int
+)
 
 // runORT feeds the tensors by input name to a fresh session and returns every
 // float output (and int outputs as floats).
@@ -47,6 +55,12 @@ func tryORT(t testing.TB, m *onnxpb.ModelProto, feed map[string]*graph.Tensor) (
 	data, err := onnxpb.Marshal(m)
 	if err != nil {
 		return nil, err
+	}
+	if *keep != "" {
+		kept++
+		if err := os.WriteFile(filepath.Join(*keep, fmt.Sprintf("%05d.onnx", kept)), data, 0o644); err != nil {
+			return nil, err
+		}
 	}
 	var names, outputs []string
 	var inputs []ort.Value
