@@ -1,29 +1,28 @@
 package gorgonia
 
 import (
+	float32s "github.com/miplc/miplc/compile/gorgonia/gemm"
 	"github.com/miplc/miplc/graph"
 	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas32"
-	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/blas/gonum"
 	"gorgonia.org/gorgonia"
 )
 
 // gemm computes c = a b + beta c for row-major matrices; c is [m, n], the inner
 // extent is k. With ta or tb that factor is stored transposed.
 func gemm[T Float](ta, tb bool, m, n, k int, a, b []T, beta T, c []T) {
-	lda, ldb := k, n
-	ft, gt := blas.NoTrans, blas.NoTrans
-	if ta {
-		ft, lda = blas.Trans, m
-	}
-	if tb {
-		gt, ldb = blas.Trans, k
-	}
 	switch c := any(c).(type) {
 	case []float32:
-		blas32.Implementation().Sgemm(ft, gt, m, n, k, 1, any(a).([]float32), lda, any(b).([]float32), ldb, float32(beta), c, n)
+		float32s.Multiply(ta, tb, m, n, k, any(a).([]float32), any(b).([]float32), float32(beta), c)
 	case []float64:
-		blas64.Implementation().Dgemm(ft, gt, m, n, k, 1, any(a).([]float64), lda, any(b).([]float64), ldb, float64(beta), c, n)
+		lda, ldb, fa, fb := k, n, blas.NoTrans, blas.NoTrans
+		if ta {
+			fa, lda = blas.Trans, m
+		}
+		if tb {
+			fb, ldb = blas.Trans, k
+		}
+		gonum.Implementation{}.Dgemm(fa, fb, m, n, k, 1, any(a).([]float64), lda, any(b).([]float64), ldb, float64(beta), c, n)
 	}
 }
 
