@@ -130,9 +130,9 @@ model:
     - classifier: softmax
 `
 
-// Pooling by maximum has no form in onnx-go: the file says so.
+// Every pooling gives a file for both back ends.
 func TestPools(t *testing.T) {
-	for pool, backends := range map[string]int{"attention": 2, "mean": 2, "max": 1, "maxmin": 1} {
+	for _, pool := range []string{"attention", "mean", "max", "maxmin"} {
 		t.Run(pool, func(t *testing.T) {
 			p := program(t, "pooled.yaml", fmt.Sprintf(pooled, pool))
 			m, values := exported(t, p, nil)
@@ -140,12 +140,39 @@ func TestPools(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(meta.Backends) != backends {
-				t.Errorf("back ends %v, want %d", meta.Backends, backends)
+			if len(meta.Backends) != 2 {
+				t.Errorf("the file runs on %v alone", meta.Backends)
 			}
-			checkBag(t, p, m, values, 1, 2, 40)
+			checkBag(t, p, m, values, 1, 2, 40, 255, 256, 257, 1000, 70000)
 		})
 	}
+}
+
+// A model that onnx-go cannot compute is written for onnxruntime alone, and
+// says so.
+func TestOnlyORT(t *testing.T) {
+	p := program(t, "demipl", "")
+	b := graph.NewBuilder("infer")
+	x := b.Input("instances", graph.Float, graph.Shape{graph.N, 1, 3, 2})
+	bag := b.Input("bag_of", graph.Int, graph.Shape{graph.N})
+	y := b.Conv2D(x, b.Param("w", graph.Shape{2, 1, 3, 3}), [2]int{1, 1}, [2]int{0, 1})
+	h := b.MatMul(b.Reshape(y, graph.Shape{graph.N, 4}), b.Param("v", graph.Shape{4, 4}))
+	b.Output(compile.OutAttention, b.Sum(h, true, 1))
+	b.Output(compile.OutProbabilities, b.Softmax(b.SegmentSum(h, bag)))
+	var err error
+	if p.Infer, err = b.Graph(); err != nil {
+		t.Fatal(err)
+	}
+	p.Signature.Instance = []int{1, 3, 2}
+	m, values := exported(t, p, nil)
+	meta, err := contract.Get(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(meta.Backends, []string{contract.BackendORT}) {
+		t.Errorf("back ends %v, want onnxruntime alone", meta.Backends)
+	}
+	checkBag(t, p, m, values, 1, 2, 40)
 }
 
 // Signature batch gives every bag what signature bag gives it alone.

@@ -95,27 +95,46 @@ func (e *emitter) reduced() (lead bool, rest int) {
 	return lead, some
 }
 
-// portableMax slides one window over all columns: onnx-go has no ReduceMax.
+// portableMax pools rows and columns as if they were images: onnx-go has no
+// ReduceMax.
 func portableMax(e *emitter) string {
 	x, s := e.in(0), e.shape(0)
 	lead, rest := e.reduced()
 	n, ok := tail(s)
-	if rest == some || !ok && rest == all || lead && symbolic(s[0]) || lead && !ok {
+	switch {
+	case isRow(s): // as a column, its one axis comes first
+		x, s, n, ok = e.turned(x), turnedShape(s), 1, true
+		lead, rest = rest == all, none
+	case !ok || rest == some:
 		return e.notPortable("no Max of %v over %v", s, e.node.Attrs.Axes)
-	}
-	if !ok { // nothing of more than one element is reduced
-		return e.reshaped(x, s, e.want())
 	}
 	m := graph.Shape{s[0], graph.Dim(n)}
 	x = e.reshaped(x, s, m)
 	if rest == all {
 		x, m = e.rowMax(x, m), graph.Shape{m[0], 1}
 	}
-	if lead && m[0] > 1 {
-		t := turnedShape(m)
-		x, m = e.turned(e.rowMax(e.turned(x), t)), graph.Shape{1, m[1]}
+	if lead && m[0] != 1 {
+		x, m = e.columnMax(x, m), graph.Shape{1, m[1]}
 	}
 	return e.reshaped(x, m, e.want())
+}
+
+// columnMax gives the maximum of each column of a matrix, as a row.
+func (e *emitter) columnMax(x string, s graph.Shape) string {
+	if !symbolic(s[0]) {
+		return e.turned(e.rowMax(e.turned(x), turnedShape(s)))
+	}
+	// The instances become the width of images. One window cannot span a width
+	// that is not known, but with auto_pad each pooling divides it by the
+	// window, rounded up: after three, one is left of up to 2^24 instances.
+	const window = 256
+	x = e.reshaped(x, s, graph.Shape{s[0], s[1], 1, 1})
+	x = e.op("Transpose", attrs(attrInts("perm", 1, 2, 3, 0)), x)
+	for range 3 {
+		x = e.op("MaxPool", attrs(attrString("auto_pad", "SAME_UPPER"),
+			attrInts("kernel_shape", 1, window), attrInts("strides", 1, window)), x)
+	}
+	return e.reshaped(x, graph.Shape{s[1], 1, 1, 1}, graph.Shape{1, s[1]})
 }
 
 // rowMax gives the maximum of each row of a matrix, as a column.

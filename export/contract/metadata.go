@@ -18,7 +18,7 @@ type Metadata struct {
 	Normalization string             // "none", "training" or "all"
 	SpecSHA256    string             // of the full spec
 	DataSHA256    string             // of the data set; empty: untrained
-	Seed          uint64             //
+	Seed          uint64             // of the run
 	Split         json.RawMessage    // how the training bags were chosen; empty: untrained
 	Engine        string             // engine that trained the parameters; "none": initial parameters
 	Parity        map[string]float64 // pair of engines -> largest absolute difference measured
@@ -38,6 +38,10 @@ func (m *Metadata) Put(model *onnxpb.ModelProto) error {
 	if len(split) == 0 {
 		split = json.RawMessage("null")
 	}
+	parity := m.Parity
+	if parity == nil {
+		parity = map[string]float64{}
+	}
 	for _, kv := range []struct {
 		key   string
 		value any
@@ -46,7 +50,7 @@ func (m *Metadata) Put(model *onnxpb.ModelProto) error {
 		{KeyClasses, m.Classes}, {KeyInputShape, m.InputShape}, {KeyNormalize, m.Normalization},
 		{KeySpecHash, m.SpecSHA256}, {KeyDataHash, m.DataSHA256},
 		{KeySeed, strconv.FormatUint(m.Seed, 10)}, {KeySplit, split},
-		{KeyEngine, m.Engine}, {KeyBackends, m.Backends}, {KeyParity, m.Parity},
+		{KeyEngine, m.Engine}, {KeyBackends, m.Backends}, {KeyParity, parity},
 	} {
 		text, plain := kv.value.(string)
 		if !plain {
