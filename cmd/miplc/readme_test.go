@@ -1,0 +1,63 @@
+package main
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/specs"
+)
+
+var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
+
+// Every spec in the README compiles.
+func TestReadmeSpecs(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := yamlBlock.FindAllStringSubmatch(string(text), -1)
+	if len(blocks) < 2 {
+		t.Fatalf("found %d specs", len(blocks))
+	}
+	for _, b := range blocks {
+		spec, err := specs.Parse("README.md", []byte(b[1]), specs.Options{})
+		if err != nil {
+			t.Errorf("%v\nin\n%s", err, b[1])
+			continue
+		}
+		sig, _, err := runs.Signature(spec, "")
+		if err == nil {
+			_, err = compile.Compile(spec, sig)
+		}
+		if err != nil {
+			t.Errorf("%v\nin\n%s", err, b[1])
+		}
+	}
+}
+
+// Every shipped spec and no other is in the README's table, and every figure is
+// there.
+func TestReadmeNamesWhatIsShipped(t *testing.T) {
+	raw, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(raw)
+	for _, name := range specs.Names() {
+		if !regexp.MustCompile(`(?m)^\|.*\b` + name + `\b.*\|`).MatchString(text) {
+			t.Errorf("the shipped spec %s is not in the README", name)
+		}
+	}
+	for _, m := range regexp.MustCompile(`\]\(([^)#]+)\)`).FindAllStringSubmatch(text, -1) {
+		if strings.Contains(m[1], "://") {
+			continue
+		}
+		if _, err := os.Stat("../../" + m[1]); err != nil {
+			t.Errorf("the README links to %s: %v", m[1], err)
+		}
+	}
+}
