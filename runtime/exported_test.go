@@ -1,0 +1,134 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/export"
+	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/export/onnxpb"
+	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/runtime"
+	"github.com/miplc/miplc/runtime/onnxgo"
+	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/train"
+)
+
+// exported gives the file of a shipped spec with its initial parameters.
+func exported(t testing.TB, name string, set ...string) []byte {
+	t.Helper()
+	spec, err := specs.Load(name, specs.Options{Set: set})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sig := compile.Signature{Instance: []int{38}, Classes: 13}
+	if shape := spec.Data.Shape.V; len(shape) > 0 {
+		sig = compile.Signature{Instance: shape, Classes: 5}
+	}
+	p, err := compile.Compile(spec, sig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	meta := export.Metadata{Version: "test", Engine: "none", Parity: map[string]float64{}}
+	for i := range sig.Classes {
+		meta.Classes = append(meta.Classes, fmt.Sprint(i))
+	}
+	params := train.InitParams(p, 1)
+	for _, n := range p.Infer.ByOp(graph.OpParam) {
+		if params[n.Name] != nil {
+			continue
+		}
+		// Statistics of the training bags: any will do that are not 0.
+		values := 1
+		for _, extent := range n.Shape.Concrete(1, 1) {
+			values *= extent
+		}
+		for i := range values {
+			params[n.Name] = append(params[n.Name], 0.5+float32(i%7))
+		}
+	}
+	m, err := export.Model(p, params, meta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := onnxpb.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func openBytes(t testing.TB, data []byte, opts ...runtime.Option) *runtime.Model {
+	t.Helper()
+	m, err := runtime.OpenBytes(data, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return m
+}
+
+// Every shipped spec gives the same predictions in both back ends, and through
+// the batch signature.
+func TestShippedSpecs(t *testing.T) {
+	for _, name := range specs.Names() {
+		t.Run(name, func(t *testing.T) {
+			one := openBytes(t, exported(t, name))
+			many := openBytes(t, exported(t, name, "export.signature=batch"))
+			if !slices.Contains(one.Info().Backends, contract.BackendONNXGo) {
+				t.Fatal("the file is not for onnx-go")
+			}
+			pureGo := openBytes(t, exported(t, name), runtime.WithBackend(onnxgo.Backend()))
+			d := 1
+			for _, extent := range one.Info().InputShape {
+				d *= extent
+			}
+			var bags []runtime.Bag
+			for _, n := range []int{1, 2, 40} {
+				bags = append(bags, randomBag(n, d, 9))
+			}
+			all, err := many.PredictAll(context.Background(), bags)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, bag := range bags {
+				want, err := one.Predict(context.Background(), bag)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := pureGo.Predict(context.Background(), bag)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for what, p := range map[string]runtime.Prediction{"onnx-go": got, "batch": all[i]} {
+					near(t, what+": probabilities", p.Probabilities, widen(want.Probabilities))
+					near(t, what+": attention", p.Attention, widen(want.Attention))
+				}
+			}
+		})
+	}
+}
+
+// One bag of MNIST-MIPL through the two-layer CNN: 41 images of 28x28.
+func BenchmarkPredictImages(b *testing.B) {
+	data := exported(b, "demipl-image")
+	for _, be := range backends {
+		b.Run(be.name, func(b *testing.B) {
+			m := openBytes(b, data, be.opts...)
+			bag := randomBag(41, 784, 1)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := m.Predict(context.Background(), bag); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
