@@ -26,7 +26,6 @@ type sheet struct {
 	params []string
 	bagOf  *graph.Node
 	lo, hi float64 // range of the values of the next sources
-	levels int     // if positive, values are rounded to so many levels, to make ties
 }
 
 func newSheet(seed uint64) *sheet {

@@ -61,7 +61,7 @@ func negRows[T Float]() unaryRows[T] {
 }
 
 func expRows[T Float]() unaryRows[T] {
-	rows := mapped[T](math.Exp, nil)
+	rows := mapped[T](exp[T], nil)
 	rows.gradient = func(dx, _, y, dy []T) {
 		for i := range dx {
 			dx[i] = dy[i] * y[i]
@@ -105,7 +105,7 @@ func sign(x float64) float64 {
 }
 
 func tanhRows[T Float]() unaryRows[T] {
-	rows := mapped[T](tanh, nil)
+	rows := mapped[T](tanh[T], nil)
 	rows.gradient = func(dx, _, y, dy []T) {
 		for i := range dx {
 			dx[i] = dy[i] * (1 - y[i]*y[i])
@@ -116,27 +116,27 @@ func tanhRows[T Float]() unaryRows[T] {
 
 // tanh by one exponential of a number that is not positive: twice as fast as
 // math.Tanh and as exact where the result is not tiny; near 0 a series.
-func tanh(x float64) float64 {
+func tanh[T Float](x float64) float64 {
 	a := math.Abs(x)
 	if a < 0.02 {
 		s := x * x
 		return x * (1 - s*(1.0/3-s*(2.0/15-s*(17.0/315))))
 	}
-	e := math.Exp(-2 * a)
+	e := exp[T](-2 * a)
 	return math.Copysign((1-e)/(1+e), x)
 }
 
 // sigmoid without overflow on either side.
-func sigmoid(x float64) float64 {
+func sigmoid[T Float](x float64) float64 {
 	if x >= 0 {
-		return 1 / (1 + math.Exp(-x))
+		return 1 / (1 + exp[T](-x))
 	}
-	e := math.Exp(x)
+	e := exp[T](x)
 	return e / (1 + e)
 }
 
 func sigmoidRows[T Float]() unaryRows[T] {
-	rows := mapped[T](sigmoid, nil)
+	rows := mapped[T](sigmoid[T], nil)
 	rows.gradient = func(dx, _, y, dy []T) {
 		for i := range dx {
 			dx[i] = dy[i] * y[i] * (1 - y[i])
@@ -145,24 +145,24 @@ func sigmoidRows[T Float]() unaryRows[T] {
 	return rows
 }
 
-func softplus(x float64) float64 { return math.Max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }
+func softplus[T Float](x float64) float64 { return math.Max(x, 0) + math.Log1p(exp[T](-math.Abs(x))) }
 
 func softplusRows[T Float]() unaryRows[T] {
-	return mapped[T](softplus, func(x, _ float64) float64 { return sigmoid(x) })
+	return mapped[T](softplus[T], func(x, _ float64) float64 { return sigmoid[T](x) })
 }
 
 func reluRows[T Float]() unaryRows[T] {
 	return unaryRows[T]{
 		value: func(out, x []T) {
 			for i, v := range x[:len(out)] {
-				if v <= 0 { // not v > 0: NaN passes through
-					v = 0
-				}
-				out[i] = v
+				out[i] = max(v, 0) // keeps NaN
 			}
 		},
 		gradient: func(dx, x, _, dy []T) {
-			x, dy = x[:len(dx)], dy[:len(dx)]
+			if narrow, ok := any(dx).([]float32); ok {
+				passPositive(narrow, any(x).([]float32), any(dy).([]float32))
+				return
+			}
 			for i := range dx {
 				v := dy[i]
 				if x[i] <= 0 {

@@ -26,7 +26,7 @@ type vjp func(i int, x gorgonia.Nodes, y, dy *gorgonia.Node) (*gorgonia.Node, er
 // op is an operation of the expression graph. Each op owns the memory of its
 // result, so a run allocates nothing and no value is overwritten in place.
 // (gorgonia's own ops allocate, some have wrong gradients, and two of them with
-// one hash become one node; see docs/architecture.md.)
+// one hash become one node.)
 type op[T Float] struct {
 	name   string
 	id     int // unique in the graph, so that no two ops share a hash

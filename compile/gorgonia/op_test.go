@@ -8,7 +8,7 @@ import (
 	"github.com/miplc/miplc/graph"
 )
 
-// evalLoss gives the outputs of the interpreter.
+// eval gives the outputs of the interpreter.
 func eval(t testing.TB, g *graph.Graph, rows, bags int, values map[string]*graph.Tensor) map[string]*graph.Tensor {
 	t.Helper()
 	out, err := graph.Eval(g, graph.Env{N: rows, B: bags, Values: values})

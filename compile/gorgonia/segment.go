@@ -157,7 +157,7 @@ func (f *bagSoftmax[T]) forward(out []T, in [][]T, bag []int) {
 		}
 		for j := range w {
 			c := b*w + j
-			e := math.Exp(float64(x[i*w+j]) - float64(x[f.most.where[c]*w+j]))
+			e := exp[T](float64(x[i*w+j]) - float64(x[f.most.where[c]*w+j]))
 			f.exps[i*w+j] = e
 			f.sums[c] += e
 		}

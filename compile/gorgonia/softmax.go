@@ -14,7 +14,7 @@ func shiftedExp[T Float](x []T) (m, sum float64) {
 		m = math.Max(m, float64(v)) // keeps NaN
 	}
 	for _, v := range x {
-		sum += math.Exp(float64(v) - m)
+		sum += exp[T](float64(v) - m)
 	}
 	return m, sum
 }
@@ -35,7 +35,7 @@ func lowerSoftmax[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*go
 	run := rowwise(width, func(out []T, in [][]T, from, to int) {
 		m, sum := shiftedExp(in[0][from:to])
 		for i, v := range in[0][from:to] {
-			out[i] = T(math.Exp(float64(v)-m) / sum)
+			out[i] = T(exp[T](float64(v)-m) / sum)
 		}
 	})
 	back := rowwise(width, func(dx []T, in [][]T, from, to int) {
@@ -72,7 +72,7 @@ func lowerLogSoftmax[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (
 			sum += float64(v)
 		}
 		for i, v := range y {
-			dx[i] = T(float64(dy[i]) - math.Exp(float64(v))*sum)
+			dx[i] = T(float64(dy[i]) - exp[T](float64(v))*sum)
 		}
 	})
 	grad := func(_ int, _ gorgonia.Nodes, y, dy *gorgonia.Node) (*gorgonia.Node, error) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -420,5 +421,38 @@ func TestOptimiserAgainstDefinition(t *testing.T) {
 			now, _ := e.State()
 			closeTo(t, "Wc with nesterov "+nesterov, now.Params["Wc"], w, 1e-6)
 		}
+	}
+}
+
+// Many steps over batches of changing sizes leave neither goroutines nor memory.
+func TestStepsLeakNothing(t *testing.T) {
+	p := program(t, "demipl")
+	e, _ := newEngine(t, p, 1)
+	batches := make([]*train.Batch, len(batchSizes))
+	for i, sizes := range batchSizes {
+		batches[i] = batchOf(p, uint64(i), sizes...)
+	}
+	steps := func(n int) (heap uint64, goroutines int) {
+		for i := range n {
+			b := batches[i%len(batches)]
+			if _, err := e.Step(b); err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := e.Predict(b.Instances, b.BagOf, b.Bags); err != nil {
+				t.Fatal(err)
+			}
+		}
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc, runtime.NumGoroutine()
+	}
+	before, goroutines := steps(20)
+	after, now := steps(2000)
+	if now > goroutines {
+		t.Errorf("%d goroutines before, %d after", goroutines, now)
+	}
+	if grown := int64(after) - int64(before); grown > 1<<20 {
+		t.Errorf("2000 steps left %d bytes", grown)
 	}
 }
