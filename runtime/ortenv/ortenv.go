@@ -62,7 +62,7 @@ func startLocked(path string) error {
 	if err := load(lib.Path); err != nil {
 		// The binding asks the library for one version of the C API; a library
 		// that does not know it answers with null, which shows as code 2.
-		if strings.Contains(err.Error(), "Error setting ORT API base") {
+		if strings.Contains(err.Error(), "Error setting ORT API base: 2") {
 			return fmt.Errorf("the onnxruntime library %s is too old: miplc needs version %s or later; %s", lib.Path, ortlib.MinVersion, ortlib.Remedy)
 		}
 		return fmt.Errorf("cannot load the onnxruntime library %s: %w; %s", lib.Path, err, ortlib.Remedy)

@@ -44,7 +44,9 @@ func runTool(ctx context.Context, dir string, argv ...string) (string, error) {
 func (in installer) download(ctx context.Context, p pin, dir string) (string, error) {
 	if p.via == ViaNpm {
 		return in.downloadWith(ctx, dir, "*.tgz", []string{"npm", "pack", "onnxruntime-node@" + Version,
-			"--pack-destination", dir, "--ignore-scripts", "--fetch-retries", "2"})
+			"--pack-destination", dir, "--ignore-scripts",
+			// npm's own pauses between attempts add up to more than a minute.
+			"--fetch-retries", "2", "--fetch-retry-mintimeout", "1000", "--fetch-retry-maxtimeout", "4000"})
 	}
 	// The library is the same in the wheels of all Python versions, so one is
 	// named: the Python at hand need not be one that onnxruntime supports.
@@ -71,22 +73,33 @@ func (in installer) downloadWith(ctx context.Context, dir, pattern string, argv 
 		return "", err
 	}
 	if err != nil {
-		return "", fmt.Errorf("%s failed (%w): %s", strings.Join(argv[:2], " "), err, lastLines(output, 3))
+		return "", fmt.Errorf("%s failed (%w): %s", argv[0], err, reason(output))
 	}
 	found, err := filepath.Glob(filepath.Join(dir, pattern))
 	if err != nil || len(found) != 1 {
-		return "", fmt.Errorf("%s left %d archives, expected one", strings.Join(argv[:2], " "), len(found))
+		return "", fmt.Errorf("%s left %d archives, expected one", argv[0], len(found))
 	}
 	return found[0], nil
 }
 
-// lastLines keeps the end of a tool's output, where its reason stands.
-func lastLines(s string, n int) string {
-	lines := strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' })
-	if len(lines) > n {
-		lines = lines[len(lines)-n:]
+// reason picks what a tool said of its failure: the first lines that it marks
+// as errors, or else its last ones.
+func reason(output string) string {
+	var marked, all []string
+	for _, line := range strings.FieldsFunc(output, func(r rune) bool { return r == '\n' || r == '\r' }) {
+		line = strings.TrimSpace(line)
+		all = append(all, line)
+		for _, mark := range []string{"ERROR:", "npm error ", "npm ERR! "} {
+			if text, ok := strings.CutPrefix(line, mark); ok {
+				marked = append(marked, strings.TrimSpace(text))
+			}
+		}
 	}
-	return strings.Join(lines, "; ")
+	const lines = 3
+	if len(marked) > 0 {
+		return strings.Join(marked[:min(lines, len(marked))], "; ")
+	}
+	return strings.Join(all[max(0, len(all)-lines):], "; ")
 }
 
 // unpack writes the pinned member of an archive to dst, on disk when it
