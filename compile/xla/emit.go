@@ -1,0 +1,295 @@
+package xla
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+)
+
+// tensor is a value of a program with its extents. lead is the number of
+// leading job axes, 0 or 1, that dims holds before the axes of the graph.
+type tensor struct {
+	v    compute.Value
+	dims []int
+	lead int
+}
+
+// inner is the extents that the graph knows of.
+func (t tensor) inner() []int { return t.dims[t.lead:] }
+
+// outer is the extents of the job axis: one or none.
+func (t tensor) outer() []int { return t.dims[:t.lead] }
+
+// emitter writes operations into a function. Its methods do not return errors:
+// they leave by fail, which the exported functions turn back with catch.
+type emitter struct{ f compute.Function }
+
+// failure is what fail panics with.
+type failure struct{ err error }
+
+func fail(err error) { panic(failure{err}) }
+
+// catch ends an exported function: a failure becomes its error. A panic of the
+// library below becomes one too, as no input may crash a training.
+func catch(err *error, doing string) {
+	switch r := recover().(type) {
+	case nil:
+	case failure:
+		*err = fmt.Errorf("%s: %w", doing, r.err)
+	default:
+		*err = fmt.Errorf("%s: bug: %v", doing, r)
+	}
+}
+
+// tensor wraps what the builder gave.
+func (e *emitter) tensor(v compute.Value, lead int) tensor {
+	s, err := e.f.Shape(v)
+	if err != nil {
+		fail(err)
+	}
+	return tensor{v, slices.Clone(s.Dimensions), lead}
+}
+
+// must wraps the result of one call of the builder.
+func (e *emitter) must(lead int) func(v compute.Value, err error) tensor {
+	return func(v compute.Value, err error) tensor {
+		if err != nil {
+			fail(err)
+		}
+		return e.tensor(v, lead)
+	}
+}
+
+func (e *emitter) constant(flat any, dims ...int) tensor {
+	return e.must(0)(e.f.Constant(flat, dims...))
+}
+
+func (e *emitter) scalar(v float64) tensor { return e.constant([]float32{float32(v)}) }
+func (e *emitter) number(v int) tensor     { return e.constant([]int32{int32(v)}) }
+
+// zeros has the given extents.
+func (e *emitter) zeros(t dtypes.DType, dims []int) tensor {
+	zero := e.scalar(0)
+	if t != dtypes.Float32 {
+		zero = e.convert(zero, t)
+	}
+	return e.broadcast(zero, dims, nil)
+}
+
+func (e *emitter) dtype(t tensor) dtypes.DType {
+	s, err := e.f.Shape(t.v)
+	if err != nil {
+		fail(err)
+	}
+	return s.DType
+}
+
+// iota counts 0, 1, ... along an axis, int32.
+func (e *emitter) iota(axis int, dims ...int) tensor {
+	return e.must(0)(e.f.Iota(ints(dims...), axis))
+}
+
+func (e *emitter) convert(x tensor, t dtypes.DType) tensor {
+	return e.must(x.lead)(e.f.ConvertDType(x.v, t))
+}
+
+// reshape changes the inner extents.
+func (e *emitter) reshape(x tensor, inner ...int) tensor {
+	dims := slices.Concat(x.outer(), inner)
+	if slices.Equal(dims, x.dims) {
+		return x
+	}
+	return e.must(x.lead)(e.f.Reshape(x.v, dims...))
+}
+
+// broadcast stretches x to the inner extents, aligned at the right; outer is
+// the job axis to add or keep, nil for none.
+func (e *emitter) broadcast(x tensor, inner, outer []int) tensor {
+	if x.lead > len(outer) {
+		outer = x.outer()
+	}
+	dims := slices.Concat(outer, inner)
+	if slices.Equal(dims, x.dims) {
+		return x
+	}
+	axes := make([]int, len(x.dims))
+	for i := range axes {
+		axes[i] = i
+		if i >= x.lead {
+			axes[i] = len(dims) - len(x.dims) + i
+		}
+	}
+	return e.must(len(outer))(e.f.BroadcastInDim(x.v, shapes.Make(e.dtype(x), dims...), axes))
+}
+
+// align gives operands of an element-wise operation the same rank, axes of 1 in
+// front of their own, so that the builder's broadcasting applies.
+func (e *emitter) align(x ...tensor) ([]tensor, int) {
+	lead, rank := 0, 0
+	for _, t := range x {
+		lead, rank = max(lead, t.lead), max(rank, len(t.inner()))
+	}
+	out := make([]tensor, len(x))
+	for i, t := range x {
+		out[i] = t
+		if len(t.dims) == 0 || len(t.dims) == lead+rank {
+			continue // the builder stretches scalars by itself
+		}
+		dims := slices.Clone(t.outer())
+		for len(dims) < lead+rank-len(t.inner()) {
+			dims = append(dims, 1)
+		}
+		dims = append(dims, t.inner()...)
+		out[i] = e.must(lead)(e.f.Reshape(t.v, dims...))
+	}
+	return out, lead
+}
+
+// level gives all tensors the job axis if one of them has it.
+func (e *emitter) level(x ...tensor) []tensor {
+	var outer []int
+	for _, t := range x {
+		if t.lead == 1 {
+			outer = t.outer()
+		}
+	}
+	out := make([]tensor, len(x))
+	for i, t := range x {
+		out[i] = e.broadcast(t, t.inner(), outer)
+	}
+	return out
+}
+
+type (
+	unaryFunc  = func(compute.Function, compute.Value) (compute.Value, error)
+	binaryFunc = func(compute.Function, compute.Value, compute.Value) (compute.Value, error)
+)
+
+func (e *emitter) unary(f unaryFunc, x tensor) tensor { return e.must(x.lead)(f(e.f, x.v)) }
+
+func (e *emitter) binary(f binaryFunc, x, y tensor) tensor {
+	in, lead := e.align(x, y)
+	return e.must(lead)(f(e.f, in[0].v, in[1].v))
+}
+
+func (e *emitter) add(x, y tensor) tensor { return e.binary(compute.Function.Add, x, y) }
+func (e *emitter) sub(x, y tensor) tensor { return e.binary(compute.Function.Sub, x, y) }
+func (e *emitter) mul(x, y tensor) tensor { return e.binary(compute.Function.Mul, x, y) }
+func (e *emitter) div(x, y tensor) tensor { return e.binary(compute.Function.Div, x, y) }
+func (e *emitter) max(x, y tensor) tensor { return e.binary(compute.Function.Max, x, y) }
+func (e *emitter) equal(x, y tensor) tensor {
+	return e.binary(compute.Function.Equal, x, y)
+}
+func (e *emitter) less(x, y tensor) tensor { return e.binary(compute.Function.LessThan, x, y) }
+func (e *emitter) and(x, y tensor) tensor  { return e.binary(compute.Function.LogicalAnd, x, y) }
+func (e *emitter) not(x tensor) tensor     { return e.unary(compute.Function.LogicalNot, x) }
+func (e *emitter) exp(x tensor) tensor     { return e.unary(compute.Function.Exp, x) }
+
+// where picks x or y by a condition; all three are stretched to one shape.
+func (e *emitter) where(condition, x, y tensor) tensor {
+	rank, outer := 0, []int(nil)
+	for _, t := range []tensor{condition, x, y} {
+		rank = max(rank, len(t.inner()))
+		if t.lead == 1 {
+			outer = t.outer()
+		}
+	}
+	inner := make([]int, rank)
+	for i := range inner {
+		inner[i] = 1
+	}
+	for _, t := range []tensor{condition, x, y} {
+		shift := rank - len(t.inner())
+		for i, d := range t.inner() {
+			inner[shift+i] = max(inner[shift+i], d)
+		}
+	}
+	c, x, y := e.broadcast(condition, inner, outer), e.broadcast(x, inner, outer), e.broadcast(y, inner, outer)
+	return e.must(len(outer))(e.f.Where(c.v, x.v, y.v))
+}
+
+type reduceFunc = func(compute.Function, compute.Value, ...int) (compute.Value, error)
+
+// reduce joins inner axes; they are left out of the result.
+func (e *emitter) reduce(f reduceFunc, x tensor, axes ...int) tensor {
+	if len(axes) == 0 {
+		return x
+	}
+	at := make([]int, len(axes))
+	for i, a := range axes {
+		at[i] = a + x.lead
+	}
+	return e.must(x.lead)(f(e.f, x.v, at...))
+}
+
+// transpose permutes the inner axes.
+func (e *emitter) transpose(x tensor, perm ...int) tensor {
+	full := make([]int, 0, len(x.dims))
+	for i := range x.lead {
+		full = append(full, i)
+	}
+	for _, p := range perm {
+		full = append(full, p+x.lead)
+	}
+	return e.must(x.lead)(e.f.Transpose(x.v, full...))
+}
+
+// slice takes start to end of an inner axis, every step-th.
+func (e *emitter) slice(x tensor, axis, start, end, step int) tensor {
+	starts, steps := make([]int, len(x.dims)), make([]int, len(x.dims))
+	limits := slices.Clone(x.dims)
+	for i := range steps {
+		steps[i] = 1
+	}
+	at := axis + x.lead
+	starts[at], limits[at], steps[at] = start, end, step
+	return e.must(x.lead)(e.f.Slice(x.v, starts, limits, steps))
+}
+
+// pad adds zeros around inner axes and between their elements.
+func (e *emitter) pad(x tensor, axes ...compute.PadAxis) tensor {
+	all := append(make([]compute.PadAxis, x.lead), axes...)
+	zero := e.scalar(0)
+	return e.must(x.lead)(e.f.Pad(x.v, zero.v, all...))
+}
+
+func (e *emitter) concat(axis int, x ...tensor) tensor {
+	x = e.level(x...)
+	if len(x) == 1 {
+		return x[0]
+	}
+	values := make([]compute.Value, len(x))
+	for i, t := range x {
+		values[i] = t.v
+	}
+	return e.must(x[0].lead)(e.f.Concatenate(axis+x[0].lead, values...))
+}
+
+// dot multiplies x and y and sums over one inner axis of each. The other axes
+// follow, those of x first.
+func (e *emitter) dot(x tensor, xAxis int, y tensor, yAxis int) tensor {
+	if x.lead == 0 && y.lead == 1 {
+		x = e.broadcast(x, x.inner(), y.outer())
+	}
+	if x.lead == 1 && y.lead == 1 {
+		batch := []int{0}
+		return e.must(1)(e.f.DotGeneral(x.v, []int{xAxis + 1}, batch, y.v, []int{yAxis + 1}, batch, compute.DotGeneralConfig{}))
+	}
+	return e.must(x.lead)(e.f.DotGeneral(x.v, []int{xAxis + x.lead}, nil, y.v, []int{yAxis}, nil, compute.DotGeneralConfig{}))
+}
+
+// rows takes rows of x [r, ...] by indices [n], int32: [n, ...]. Neither has a
+// job axis; an index out of range takes the nearest row.
+func (e *emitter) rows(x, index tensor) tensor {
+	n, sizes := index.dims[0], slices.Clone(x.dims)
+	sizes[0] = 1
+	window := make([]int, len(x.dims)-1)
+	for i := range window {
+		window[i] = i + 1
+	}
+	column := e.reshape(index, n, 1)
+	return e.must(0)(e.f.Gather(x.v, column.v, 1, window, []int{0}, []int{0}, sizes, false))
+}

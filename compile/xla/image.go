@@ -1,0 +1,152 @@
+package xla
+
+import (
+	"github.com/gomlx/compute"
+
+	"github.com/miplc/miplc/graph"
+)
+
+// Convolutions are products with unfolded images. A job axis then is one more
+// batch axis of the product, where grouped convolutions are slow; the same
+// lowering serves both executors; and products know a setting for TF32.
+
+// convolution is the geometry of one: images [n, c, h, w], kernels
+// [o, c, kh, kw], results [n, o, oh, ow].
+type convolution struct {
+	*lowering
+	n, c, h, w, o, kh, kw, oh, ow int
+	stride, pad                   [2]int
+}
+
+func (l *lowering) convolution(a *graph.Attrs, x, k, y []int) *convolution {
+	return &convolution{l, x[0], x[1], x[2], x[3], k[0], k[2], k[3], y[2], y[3], a.Stride, a.Pad}
+}
+
+// columnsKey finds unfolded images again: the gradient by the kernels needs
+// what the forward pass unfolded.
+type columnsKey struct {
+	images         *graph.Node
+	kh, kw         int
+	stride, border [2]int
+}
+
+// unfold gives for each tap of the kernel what it sees: [n, c, h, w] ->
+// [c kh kw, n oh ow].
+func (c *convolution) unfold(node *graph.Node, x tensor) tensor {
+	key := columnsKey{node, c.kh, c.kw, c.stride, c.pad}
+	if t, ok := c.columns[key]; ok {
+		return t
+	}
+	x = c.transpose(x, 1, 0, 2, 3)
+	if c.pad != [2]int{} {
+		x = c.lowering.pad(x, compute.PadAxis{}, compute.PadAxis{},
+			compute.PadAxis{Start: c.pad[0], End: c.pad[0]}, compute.PadAxis{Start: c.pad[1], End: c.pad[1]})
+	}
+	taps := make([]tensor, 0, c.kh*c.kw)
+	for ky := range c.kh {
+		rows := c.slice(x, 2, ky, ky+(c.oh-1)*c.stride[0]+1, c.stride[0])
+		for kx := range c.kw {
+			tap := c.slice(rows, 3, kx, kx+(c.ow-1)*c.stride[1]+1, c.stride[1])
+			taps = append(taps, c.reshape(tap, c.c, 1, c.n*c.oh*c.ow))
+		}
+	}
+	t := c.reshape(c.concat(1, taps...), c.c*c.kh*c.kw, c.n*c.oh*c.ow)
+	c.columns[key] = t
+	return t
+}
+
+// channelsFirst turns results [n, o, oh, ow] to [o, n oh ow].
+func (c *convolution) channelsFirst(y tensor) tensor {
+	return c.reshape(c.transpose(y, 1, 0, 2, 3), c.o, c.n*c.oh*c.ow)
+}
+
+func lowerConv2D(l *lowering, n *graph.Node, in []tensor) tensor {
+	c := l.convolution(&n.Attrs, in[0].inner(), in[1].inner(), l.concrete(n.Shape))
+	kernels := c.reshape(in[1], c.o, c.c*c.kh*c.kw)
+	y := c.dot(kernels, 1, c.unfold(n.In[0], in[0]), 0)
+	return c.transpose(c.reshape(y, c.o, c.n, c.oh, c.ow), 1, 0, 2, 3)
+}
+
+// lowerConv2DGradWeight sums over instances. Only dy is masked: an image of
+// padding is a copy of a real one, so what it unfolds to is finite.
+func lowerConv2DGradWeight(l *lowering, n *graph.Node, in []tensor) tensor {
+	c := l.convolution(&n.Attrs, in[0].inner(), l.concrete(n.Shape), in[1].inner())
+	dy := c.channelsFirst(l.masked(in[1], n.In[1].Shape, []int{0}, 0))
+	dw := c.dot(dy, 1, c.unfold(n.In[0], in[0]), 1)
+	return c.reshape(dw, c.o, c.c, c.kh, c.kw)
+}
+
+// lowerConv2DGradInput folds the gradients of the taps back onto the image.
+func lowerConv2DGradInput(l *lowering, n *graph.Node, in []tensor) tensor {
+	c := l.convolution(&n.Attrs, l.concrete(n.Shape), in[1].inner(), in[0].inner())
+	kernels := c.reshape(in[1], c.o, c.c*c.kh*c.kw)
+	taps := c.dot(kernels, 0, c.channelsFirst(in[0]), 0)
+	taps = c.reshape(taps, c.c, c.kh*c.kw, c.n, c.oh, c.ow)
+	var sum tensor
+	for tap := range c.kh * c.kw {
+		part := c.reshape(c.slice(taps, 1, tap, tap+1, 1), c.c, c.n, c.oh, c.ow)
+		part = spread(c.lowering, part, [2]int{tap / c.kw, tap % c.kw}, c.stride, c.h+2*c.pad[0], c.w+2*c.pad[1])
+		if tap > 0 {
+			part = c.add(sum, part)
+		}
+		sum = part
+	}
+	if c.pad != [2]int{} {
+		sum = c.slice(sum, 2, c.pad[0], c.pad[0]+c.h, 1)
+		sum = c.slice(sum, 3, c.pad[1], c.pad[1]+c.w, 1)
+	}
+	return c.transpose(sum, 1, 0, 2, 3)
+}
+
+// spread puts x [., ., oh, ow] on a plane of zeros [., ., h, w]: the first
+// element at the corner, the others a stride apart.
+func spread(l *lowering, x tensor, corner, stride [2]int, h, w int) tensor {
+	axis := func(i, extent int) compute.PadAxis {
+		reach := corner[i] + (x.inner()[2+i]-1)*stride[i] + 1
+		return compute.PadAxis{Start: corner[i], End: extent - reach, Interior: stride[i] - 1}
+	}
+	return l.pad(x, compute.PadAxis{}, compute.PadAxis{}, axis(0, h), axis(1, w))
+}
+
+// window gives what one place of the pooling window sees: [., ., oh, ow].
+func (l *lowering) window(x tensor, place int, a *graph.Attrs, oh, ow int) tensor {
+	ky, kx := place/a.Kernel[1], place%a.Kernel[1]
+	x = l.slice(x, 2, ky, ky+(oh-1)*a.Stride[0]+1, a.Stride[0])
+	return l.slice(x, 3, kx, kx+(ow-1)*a.Stride[1]+1, a.Stride[1])
+}
+
+// pooled is the maximum of every window.
+func (l *lowering) pooled(x tensor, a *graph.Attrs, oh, ow int) tensor {
+	top := l.window(x, 0, a, oh, ow)
+	for place := 1; place < a.Kernel[0]*a.Kernel[1]; place++ {
+		top = l.max(top, l.window(x, place, a, oh, ow))
+	}
+	return top
+}
+
+func lowerMaxPool2D(l *lowering, n *graph.Node, in []tensor) tensor {
+	return l.pooled(in[0], &n.Attrs, int(n.Shape[2]), int(n.Shape[3]))
+}
+
+// lowerMaxPool2DGrad walks the places of the window in row-major order: a
+// place gets the gradient where it equals the maximum and no earlier one did.
+func lowerMaxPool2DGrad(l *lowering, n *graph.Node, in []tensor) tensor {
+	x, dy, a := in[0], in[1], &n.Attrs
+	oh, ow := dy.inner()[2], dy.inner()[3]
+	top := l.pooled(x, a, oh, ow)
+	var sum, taken tensor
+	for place := range a.Kernel[0] * a.Kernel[1] {
+		first := l.equal(l.window(x, place, a, oh, ow), top)
+		if place > 0 {
+			first, taken = l.and(first, l.not(taken)), l.binary(compute.Function.LogicalOr, taken, first)
+		} else {
+			taken = first
+		}
+		part := spread(l, l.where(first, dy, l.scalar(0)), [2]int{place / a.Kernel[1], place % a.Kernel[1]}, a.Stride, x.inner()[2], x.inner()[3])
+		if place > 0 {
+			part = l.add(sum, part)
+		}
+		sum = part
+	}
+	return sum
+}

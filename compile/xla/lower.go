@@ -1,0 +1,250 @@
+// Package xla lowers graphs to the builder of github.com/gomlx/compute, whose
+// programs run on XLA (through PJRT plugins) and on a pure Go executor.
+//
+// XLA knows static shapes alone, so a program is made for a Capacity: so many
+// instances and bags. A batch that has fewer is padded; an instance whose bag_of
+// is negative belongs to no bag and changes no result. Two rules see to it:
+// segment ops look at bag_of, and every other op that joins rows (Sum, Max,
+// Softmax along N or B, MatMul and Conv2DGradWeight contracting them) leaves
+// padded rows out. Rows of padding in a result hold anything.
+//
+// With a job axis, many runs stand side by side in one program: each value gets
+// a leading axis of Jobs, and matrix products become batched ones.
+package xla
+
+import (
+	"fmt"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+
+	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/graph"
+)
+
+// Capacity gives the symbols of a graph their static extents.
+type Capacity struct {
+	N    int // instances
+	B    int // bags
+	Jobs int // extent of the leading job axis; 0: there is none
+}
+
+// Value is a value of a program with or without the job axis.
+type Value struct {
+	Op   compute.Value
+	Jobs bool // its first axis is the job axis, the others are as the graph has them
+}
+
+// lowering is one graph on its way into a function.
+type lowering struct {
+	emitter
+	capacity Capacity
+	of       []tensor // by node ID
+	in       map[string]Value
+	bagOf    *graph.Node // nil: the graph has none, so nothing tells padding
+	masks    map[graph.Dim]tensor
+	members  map[*graph.Node]tensor
+	columns  map[columnsKey]tensor
+}
+
+// lowerFunc writes one node; in holds the lowered inputs.
+type lowerFunc func(l *lowering, n *graph.Node, in []tensor) tensor
+
+// table has one row per op of the graph.
+var table map[graph.Op]lowerFunc
+
+// The table is filled here and not where it is declared because its functions
+// refer to it.
+func init() {
+	table = map[graph.Op]lowerFunc{
+		graph.OpInput: bind,
+		graph.OpParam: bind,
+		graph.OpConst: lowerConst,
+		graph.OpFill:  lowerFill,
+
+		graph.OpNeg:      unary(compute.Function.Neg),
+		graph.OpExp:      unary(compute.Function.Exp),
+		graph.OpLog:      unary(compute.Function.Log),
+		graph.OpSqrt:     unary(compute.Function.Sqrt),
+		graph.OpAbs:      unary(compute.Function.Abs),
+		graph.OpSign:     unary(compute.Function.Sign),
+		graph.OpTanh:     unary(compute.Function.Tanh),
+		graph.OpSigmoid:  lowerSigmoid,
+		graph.OpSoftplus: lowerSoftplus,
+		graph.OpRelu:     lowerRelu,
+		graph.OpClamp:    lowerClamp,
+		graph.OpStopGrad: same,
+
+		graph.OpAdd:     binary(compute.Function.Add),
+		graph.OpSub:     binary(compute.Function.Sub),
+		graph.OpMul:     binary(compute.Function.Mul),
+		graph.OpDiv:     binary(compute.Function.Div),
+		graph.OpMaximum: binary(compute.Function.Max),
+		graph.OpMinimum: binary(compute.Function.Min),
+		graph.OpGreater: lowerGreater,
+
+		graph.OpMatMul:     lowerMatMul,
+		graph.OpTranspose:  lowerTranspose,
+		graph.OpReshape:    lowerReshape,
+		graph.OpExpand:     lowerExpand,
+		graph.OpSum:        lowerSum,
+		graph.OpMax:        lowerMax,
+		graph.OpMaxMask:    lowerMaxMask,
+		graph.OpConcat:     lowerConcat,
+		graph.OpSlice:      lowerSlice,
+		graph.OpPad:        lowerPad,
+		graph.OpSoftmax:    lowerSoftmax,
+		graph.OpLogSoftmax: lowerLogSoftmax,
+
+		graph.OpSegmentSum:     lowerSegmentSum,
+		graph.OpSegmentMax:     lowerSegmentMax,
+		graph.OpSegmentMaxMask: lowerSegmentMaxMask,
+		graph.OpSegmentSoftmax: lowerSegmentSoftmax,
+		graph.OpSegmentGather:  lowerSegmentGather,
+
+		graph.OpConv2D:           lowerConv2D,
+		graph.OpConv2DGradInput:  lowerConv2DGradInput,
+		graph.OpConv2DGradWeight: lowerConv2DGradWeight,
+		graph.OpMaxPool2D:        lowerMaxPool2D,
+		graph.OpMaxPool2DGrad:    lowerMaxPool2DGrad,
+	}
+}
+
+// Lower writes a graph into a function. in binds its inputs and parameters by
+// name: float32 in the graph's shapes at the capacity, bag_of int32 with
+// negative numbers for padding. It returns the outputs by name; with a job axis
+// all of them have it.
+func Lower(f compute.Function, g *graph.Graph, c Capacity, in map[string]Value) (out map[string]Value, err error) {
+	defer catch(&err, "lowering the graph "+g.Name)
+	if c.N < 1 || c.B < 1 || c.Jobs < 0 {
+		return nil, fmt.Errorf("a program holds at least one instance and one bag, not %d and %d", c.N, c.B)
+	}
+	e := emitter{f: f}
+	outputs := e.lower(g, c, in)
+	out = make(map[string]Value, len(outputs))
+	for name, t := range outputs {
+		out[name] = Value{t.v, t.lead == 1}
+	}
+	return out, nil
+}
+
+// lower is Lower on tensors; it fails as the methods of emitter do.
+func (e *emitter) lower(g *graph.Graph, c Capacity, in map[string]Value) map[string]tensor {
+	l := &lowering{emitter: *e, capacity: c, of: make([]tensor, len(g.Nodes)), in: in,
+		masks: map[graph.Dim]tensor{}, members: map[*graph.Node]tensor{}, columns: map[columnsKey]tensor{}}
+	for _, n := range g.Nodes {
+		if n.Type == graph.Int && l.bagOf == nil {
+			l.bagOf = n
+		}
+	}
+	needed := needs(g)
+	for _, first := range []bool{true, false} { // bag_of first: any node may have to tell padding
+		for _, n := range g.Nodes {
+			if needed[n.ID] && first == (n.Type == graph.Int) {
+				l.node(n)
+			}
+		}
+	}
+	out := make(map[string]tensor, len(g.Outputs))
+	for _, o := range g.Outputs {
+		t := l.of[o.Node.ID]
+		if c.Jobs > 0 && t.lead == 0 {
+			t = l.broadcast(t, t.inner(), []int{c.Jobs})
+		}
+		out[o.Name] = t
+	}
+	return out
+}
+
+// needs marks the nodes that some output needs, and bag_of, which tells padding.
+func needs(g *graph.Graph) []bool {
+	needed := make([]bool, len(g.Nodes))
+	for _, o := range g.Outputs {
+		needed[o.Node.ID] = true
+	}
+	for i := len(g.Nodes) - 1; i >= 0; i-- {
+		if needed[i] {
+			for _, x := range g.Nodes[i].In {
+				needed[x.ID] = true
+			}
+		}
+	}
+	for i, n := range g.Nodes {
+		needed[i] = needed[i] || n.Type == graph.Int
+	}
+	return needed
+}
+
+// node lowers one node and checks that the program gives it the graph's shape.
+func (l *lowering) node(n *graph.Node) {
+	in := make([]tensor, len(n.In))
+	for i, x := range n.In {
+		in[i] = l.of[x.ID]
+	}
+	lowerNode := table[n.Op]
+	if lowerNode == nil {
+		fail(diag.Errorf(n.Pos, "the XLA engine has no lowering of %v", n.Op))
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			if f, ok := r.(failure); ok {
+				r = failure{diag.Errorf(n.Pos, "%v: %v", n.Op, f.err)}
+			}
+			panic(r)
+		}
+	}()
+	t := lowerNode(l, n, in)
+	if want := l.concrete(n.Shape); !equal(t.inner(), want) {
+		fail(fmt.Errorf("bug: the lowering gives the shape %v for %v at %d instances, %d bags", t.inner(), n.Shape, l.capacity.N, l.capacity.B))
+	}
+	l.of[n.ID] = t
+}
+
+// concrete is a shape at the capacity.
+func (l *lowering) concrete(s graph.Shape) []int { return s.Concrete(l.capacity.N, l.capacity.B) }
+
+// bind fetches an input or parameter.
+func bind(l *lowering, n *graph.Node, _ []tensor) tensor {
+	v, ok := l.in[n.Name]
+	if !ok {
+		if n == l.bagOf {
+			l.bagOf = nil // no output needs it and nobody says what is padding
+			return l.zeros(dtypes.Int32, l.concrete(n.Shape))
+		}
+		fail(fmt.Errorf("nothing is bound to %s", n.Name))
+	}
+	lead := 0
+	if v.Jobs {
+		lead = 1
+	}
+	return l.tensor(v.Op, lead)
+}
+
+func lowerConst(l *lowering, n *graph.Node, _ []tensor) tensor {
+	data := make([]float32, len(n.Attrs.Data))
+	for i, v := range n.Attrs.Data {
+		data[i] = float32(v)
+	}
+	return l.constant(data, l.concrete(n.Shape)...)
+}
+
+func lowerFill(l *lowering, n *graph.Node, _ []tensor) tensor {
+	return l.broadcast(l.scalar(n.Attrs.Value), l.concrete(n.Shape), nil)
+}
+
+func equal(a, b []int) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// floats and ints are the shapes of the two types of values.
+func floats(dims ...int) shapes.Shape { return shapes.Make(dtypes.Float32, dims...) }
+func ints(dims ...int) shapes.Shape   { return shapes.Make(dtypes.Int32, dims...) }

@@ -1,0 +1,57 @@
+package xla
+
+import (
+	"github.com/gomlx/compute"
+
+	"github.com/miplc/miplc/graph"
+)
+
+// real tells the rows of a symbol that are not padding, bool [N] or [B]; ok is
+// false where nothing tells.
+func (l *lowering) real(d graph.Dim) (mask tensor, ok bool) {
+	if l.bagOf == nil {
+		return tensor{}, false
+	}
+	if m, ok := l.masks[d]; ok {
+		return m, true
+	}
+	if d == graph.N {
+		mask = l.binary(compute.Function.GreaterOrEqual, l.of[l.bagOf.ID], l.number(0))
+	} else {
+		// A bag that is there has an instance.
+		mask = l.reduce(compute.Function.ReduceLogicalOr, l.member(l.bagOf), 0)
+	}
+	l.masks[d] = mask
+	return mask, true
+}
+
+// masked replaces padded rows along the symbolic ones of the given axes of a
+// value of shape s.
+func (l *lowering) masked(x tensor, s graph.Shape, axes []int, fill float64) tensor {
+	for _, a := range axes {
+		if s[a] != graph.N && s[a] != graph.B {
+			continue
+		}
+		mask, ok := l.real(s[a])
+		if !ok {
+			continue
+		}
+		dims := make([]int, len(s))
+		for i := range dims {
+			dims[i] = 1
+		}
+		dims[a] = x.inner()[a]
+		x = l.where(l.reshape(mask, dims...), x, l.scalar(fill))
+	}
+	return x
+}
+
+// member tells which instance belongs to which bag, bool [N, B].
+func (l *lowering) member(bagOf *graph.Node) tensor {
+	if m, ok := l.members[bagOf]; ok {
+		return m
+	}
+	m := l.equal(l.reshape(l.of[bagOf.ID], l.capacity.N, 1), l.iota(1, 1, l.capacity.B))
+	l.members[bagOf] = m
+	return m
+}

@@ -1,0 +1,72 @@
+package xla
+
+import (
+	"math"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+
+	"github.com/miplc/miplc/graph"
+)
+
+func lowerSum(l *lowering, n *graph.Node, in []tensor) tensor {
+	x := l.masked(in[0], n.In[0].Shape, n.Attrs.Axes, 0)
+	return l.reshape(l.reduce(compute.Function.ReduceSum, x, n.Attrs.Axes...), l.concrete(n.Shape)...)
+}
+
+func lowerMax(l *lowering, n *graph.Node, in []tensor) tensor {
+	x := l.masked(in[0], n.In[0].Shape, n.Attrs.Axes, math.Inf(-1))
+	return l.reshape(l.reduce(compute.Function.ReduceMax, x, n.Attrs.Axes...), l.concrete(n.Shape)...)
+}
+
+// lowerMaxMask numbers the elements of each reduced part in row-major order and
+// marks the one with the smallest number among those that equal the maximum.
+func lowerMaxMask(l *lowering, n *graph.Node, in []tensor) tensor {
+	axes, shape := n.Attrs.Axes, n.In[0].Shape
+	x := l.masked(in[0], shape, axes, math.Inf(-1))
+	dims := x.inner()
+	kept := make([]int, len(dims))
+	copy(kept, dims)
+	number, step := l.zeros(dtypes.Int32, ones(len(dims))), 1
+	for i := len(axes) - 1; i >= 0; i-- {
+		a := axes[i]
+		line := ones(len(dims))
+		line[a] = dims[a]
+		number = l.add(number, l.mul(l.iota(a, line...), l.number(step)))
+		step *= dims[a]
+		kept[a] = 1
+	}
+	top := l.reshape(l.reduce(compute.Function.ReduceMax, x, axes...), kept...)
+	rank := l.where(l.equal(x, top), number, l.number(step))
+	first := l.reshape(l.reduce(compute.Function.ReduceMin, rank, axes...), kept...)
+	return l.convert(l.equal(rank, l.broadcast(first, dims, nil)), dtypes.Float32)
+}
+
+func ones(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = 1
+	}
+	return out
+}
+
+// shifted gives x minus its maximum along the last axis, and the sum of the
+// exponentials of that, kept as an axis of 1.
+func (l *lowering) shifted(n *graph.Node, x tensor) (z, sum tensor) {
+	last := len(n.Shape) - 1
+	x = l.masked(x, n.Shape, []int{last}, math.Inf(-1))
+	kept := append([]int(nil), x.inner()...)
+	kept[last] = 1
+	z = l.sub(x, l.reshape(l.reduce(compute.Function.ReduceMax, x, last), kept...))
+	return z, l.reshape(l.reduce(compute.Function.ReduceSum, l.exp(z), last), kept...)
+}
+
+func lowerSoftmax(l *lowering, n *graph.Node, in []tensor) tensor {
+	z, sum := l.shifted(n, in[0])
+	return l.div(l.exp(z), sum)
+}
+
+func lowerLogSoftmax(l *lowering, n *graph.Node, in []tensor) tensor {
+	z, sum := l.shifted(n, in[0])
+	return l.sub(z, l.unary(compute.Function.Log, sum))
+}

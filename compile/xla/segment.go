@@ -1,0 +1,124 @@
+package xla
+
+import (
+	"math"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+
+	"github.com/miplc/miplc/graph"
+)
+
+// segments is the setting of a segment op: bag_of and a value as matrix
+// [rows, width], both with the job axis if either has it.
+type segments struct {
+	*lowering
+	node  *graph.Node
+	bagOf tensor // int32 [N]
+	own   tensor // bool [N, 1]: the instance belongs to a bag
+	x     tensor
+}
+
+func (l *lowering) segments(n *graph.Node, in []tensor) *segments {
+	width := 1
+	for _, d := range in[0].inner()[1:] {
+		width *= d
+	}
+	both := l.level(l.reshape(in[0], in[0].inner()[0], width), in[1])
+	own := l.binary(compute.Function.GreaterOrEqual, l.reshape(both[1], l.capacity.N, 1), l.number(0))
+	return &segments{lowering: l, node: n, bagOf: both[1], own: own, x: both[0]}
+}
+
+// done gives a matrix the shape of the node.
+func (s *segments) done(x tensor) tensor { return s.reshape(x, s.concrete(s.node.Shape)...) }
+
+// masked replaces the rows of instances without a bag.
+func (s *segments) masked(x tensor, fill float64) tensor {
+	return s.where(s.own, x, s.scalar(fill))
+}
+
+// sum adds up the rows of each bag, [N, w] -> [B, w], as a product with the
+// membership matrix: unlike a scatter it gives the same bits at every run.
+func (s *segments) sum(x tensor) tensor {
+	x = s.masked(x, 0)
+	if s.capacity.B == 1 {
+		return s.reshape(s.reduce(compute.Function.ReduceSum, x, 0), 1, x.inner()[1])
+	}
+	member := s.convert(s.member(s.node.In[1]), dtypes.Float32)
+	return s.dot(member, 0, x, 0)
+}
+
+// extreme joins the rows of each bag, [N, w] -> [B, w], by a maximum or minimum
+// whose neutral element is fill.
+func (s *segments) extreme(f reduceFunc, x, fill tensor) tensor {
+	width := x.inner()[1]
+	if s.capacity.B == 1 {
+		return s.reshape(s.reduce(f, s.where(s.own, x, fill), 0), 1, width)
+	}
+	member := s.member(s.node.In[1])
+	wide := s.where(s.reshape(member, s.capacity.N, s.capacity.B, 1), s.reshape(x, s.capacity.N, 1, width), fill)
+	return s.reduce(f, wide, 0)
+}
+
+// gather gives every instance the row of its bag, [B, w] -> [N, w]; what
+// instances without a bag get is open.
+func (s *segments) gather(y tensor) tensor {
+	n, width := s.capacity.N, y.inner()[1]
+	if s.capacity.B == 1 {
+		return s.broadcast(y, []int{n, width}, nil)
+	}
+	both := s.level(y, s.bagOf)
+	y, bagOf := both[0], both[1]
+	if y.lead == 0 {
+		return s.rows(y, bagOf)
+	}
+	jobs := y.dims[0]
+	first := s.mul(s.iota(0, jobs, 1), s.number(s.capacity.B))
+	at := s.add(s.plain(s.max(bagOf, s.number(0))), first)
+	all := s.rows(s.reshape(s.plain(y), jobs*s.capacity.B, width), s.reshape(at, jobs*n))
+	t := s.reshape(all, jobs, n, width)
+	t.lead = 1
+	return t
+}
+
+// plain takes the job axis for an ordinary one.
+func (e *emitter) plain(x tensor) tensor { x.lead = 0; return x }
+
+func lowerSegmentSum(l *lowering, n *graph.Node, in []tensor) tensor {
+	s := l.segments(n, in)
+	return s.done(s.sum(s.x))
+}
+
+func lowerSegmentMax(l *lowering, n *graph.Node, in []tensor) tensor {
+	s := l.segments(n, in)
+	return s.done(s.top())
+}
+
+// top is the maximum of each bag and column; of a bag that is padding, 0.
+func (s *segments) top() tensor {
+	none := s.scalar(math.Inf(-1))
+	top := s.extreme(compute.Function.ReduceMax, s.x, none)
+	return s.where(s.equal(top, none), s.scalar(0), top)
+}
+
+// lowerSegmentMaxMask marks among the instances that equal the maximum of
+// their bag the first.
+func lowerSegmentMaxMask(l *lowering, n *graph.Node, in []tensor) tensor {
+	s := l.segments(n, in)
+	end := s.number(s.capacity.N)
+	isTop := s.and(s.equal(s.x, s.gather(s.top())), s.broadcast(s.own, s.x.inner(), nil))
+	rank := s.where(isTop, s.iota(0, s.x.inner()...), end)
+	first := s.gather(s.extreme(compute.Function.ReduceMin, rank, end))
+	return s.done(s.convert(s.and(isTop, s.equal(rank, first)), dtypes.Float32))
+}
+
+func lowerSegmentSoftmax(l *lowering, n *graph.Node, in []tensor) tensor {
+	s := l.segments(n, in)
+	e := s.exp(s.masked(s.sub(s.x, s.gather(s.top())), math.Inf(-1)))
+	return s.done(s.masked(s.div(e, s.gather(s.sum(e))), 0))
+}
+
+func lowerSegmentGather(l *lowering, n *graph.Node, in []tensor) tensor {
+	s := l.segments(n, in)
+	return s.done(s.masked(s.gather(s.x), 0))
+}
