@@ -135,7 +135,7 @@ func (t *labelledCSV) read(rows *csv.Reader, labelColumn string) error {
 		return fmt.Errorf("no header bag,%s,f1,...: %w", labelColumn, cutShort(err))
 	}
 	if len(header) < 3 || header[0] != "bag" || header[1] != labelColumn {
-		return fmt.Errorf("the header must be bag,%s,f1,...", labelColumn)
+		return fmt.Errorf("the header must be bag,%s and the features from f1 on", labelColumn)
 	}
 	t.features = len(header) - 2
 	for {

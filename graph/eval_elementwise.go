@@ -56,8 +56,7 @@ func evalClamp(_ *Env, n *Node, in []*Tensor, out *Tensor) error {
 	return nil
 }
 
-func neg(x float64) float64      { return -x }
-func identity(x float64) float64 { return x }
+func neg(x float64) float64 { return -x }
 
 func sign(x float64) float64 {
 	switch {

@@ -49,9 +49,6 @@ func (c Class) String() string {
 	return classNames[c]
 }
 
-// numeric reports whether arrays of the class hold Numbers.
-func (c Class) numeric() bool { return c >= Double && c <= Uint64 }
-
 // Array is one variable or one element of a cell array. Which of Numbers, Text
 // and Cells holds the contents depends on the class; all are column-major. For
 // classes that are not read (struct, object, sparse, function handle) all are
