@@ -141,7 +141,11 @@ func numbers(v []int64) string {
 	if len(v) > 6 {
 		return ""
 	}
-	return strings.ReplaceAll(strings.Trim("_"+strings.ReplaceAll(fmt.Sprint(v), " ", "_"), "[]"), "[", "")
+	var b strings.Builder
+	for _, x := range v {
+		fmt.Fprintf(&b, "_%d", x)
+	}
+	return b.String()
 }
 
 // float gives a constant float32: [1, 1] in a portable file, else a scalar.
