@@ -69,6 +69,13 @@ func openSplit(spec *specs.Spec, set *data.Dataset, dataDir string) (*data.Split
 	return data.OpenSplit(path, s.Part.V, set.Bags())
 }
 
+// DataError marks an error of a data set, so that callers can tell it from those
+// of the spec.
+type DataError struct{ Err error }
+
+func (e *DataError) Error() string { return e.Err.Error() }
+func (e *DataError) Unwrap() error { return e.Err }
+
 // missing marks the error of a file that is in none of the places.
 type missing struct{ diag.Diagnostic }
 
@@ -112,7 +119,7 @@ func Signature(spec *specs.Spec, dataDir string) (sig compile.Signature, note st
 		return sig, "", err
 	}
 	if !errors.As(err, &missing{}) {
-		return sig, "", err
+		return sig, "", &DataError{err}
 	}
 	sig = placeholder
 	var from []string

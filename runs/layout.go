@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/miplc/miplc/train"
 )
@@ -56,7 +57,7 @@ func claim(dir string, resume, force bool) error {
 	switch {
 	case err != nil:
 		return err
-	case force && !resume:
+	case force:
 		if err := clear(dir); err != nil {
 			return err
 		}
@@ -67,7 +68,34 @@ func claim(dir string, resume, force bool) error {
 	case state == Absent && resume:
 		return fmt.Errorf("there is no run in %s to resume: leave --resume out to start one", dir)
 	}
-	return os.MkdirAll(dir, 0o755)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return sweep(dir)
+}
+
+// sweep removes files that a killed process was still writing aside: hidden ones
+// named after a file of the run.
+func sweep(dir string) error {
+	names := []string{SummaryFile, ModelFile, SpecFile, train.MetricsFile}
+	for _, f := range plotFiles {
+		names = append(names, filepath.Join(PlotsFolder, f))
+	}
+	for _, name := range names {
+		folder, base := filepath.Split(filepath.Join(dir, name))
+		entries, err := os.ReadDir(folder)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		for _, e := range entries {
+			if strings.HasPrefix(e.Name(), "."+base+".") {
+				if err := os.Remove(filepath.Join(folder, e.Name())); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // clear removes what a run leaves, and nothing else. The summary goes first, so

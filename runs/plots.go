@@ -12,6 +12,16 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
+// Files of the figures, in the folder of plots.
+const (
+	lossPlot      = "loss.svg"
+	attentionPlot = "attention.svg"
+	weightsPlot   = "label-weights.svg"
+	confusionPlot = "confusion.svg"
+)
+
+var plotFiles = []string{lossPlot, attentionPlot, weightsPlot, confusionPlot}
+
 // writePlots draws the figures of a run into the folder of plots. Figures that
 // have nothing to show are left out. It returns the names of the files.
 func writePlots(dir, title string, report *train.Report, set *data.Dataset) ([]string, error) {
@@ -24,16 +34,16 @@ func writePlots(dir, title string, report *train.Report, set *data.Dataset) ([]s
 		show bool
 		draw func(io.Writer) error
 	}{
-		{"loss.svg", len(report.Metrics) > 0, func(w io.Writer) error {
+		{lossPlot, len(report.Metrics) > 0, func(w io.Writer) error {
 			return plot.LossAccuracy(w, title+": loss and accuracy", report.Metrics)
 		}},
-		{"attention.svg", len(report.Attention) > 0, func(w io.Writer) error {
+		{attentionPlot, len(report.Attention) > 0, func(w io.Writer) error {
 			return plot.AttentionSnapshots(w, title+": attention scores", report.Attention)
 		}},
-		{"label-weights.svg", len(report.Trajectories) > 0, func(w io.Writer) error {
+		{weightsPlot, len(report.Trajectories) > 0, func(w io.Writer) error {
 			return plot.WeightTrajectories(w, title+": label weights of training bags", report.Trajectories, classes)
 		}},
-		{"confusion.svg", anyPositive(report.Confusion), func(w io.Writer) error {
+		{confusionPlot, anyPositive(report.Confusion), func(w io.Writer) error {
 			return plot.Confusion(w, fmt.Sprintf("%s: %s bags", title, report.ConfusionOf), report.Confusion, classes)
 		}},
 	}

@@ -138,6 +138,35 @@ func TestStateOf(t *testing.T) {
 	}
 }
 
+// What a killed process was writing aside goes when the run goes on; what is not
+// ours stays.
+func TestSweep(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, PlotsFolder), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	keep := []string{SpecFile, ".hidden", ".spec.yaml", PlotsFolder + "/loss.svg"}
+	drop := []string{".spec.yaml.123", ".model.onnx.45.onnx", PlotsFolder + "/.loss.svg.6"}
+	for _, name := range append(keep, drop...) {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := claim(dir, true, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range keep {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, name := range drop {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			t.Errorf("%s is still there", name)
+		}
+	}
+}
+
 func TestSignature(t *testing.T) {
 	cases := []struct {
 		spec  string

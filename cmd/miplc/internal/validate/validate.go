@@ -57,21 +57,24 @@ are taken, or made-up extents. All errors of all files are printed.`,
 func Run(o *Options) error {
 	var files []File
 	var wrong []error
+	code := console.ExitFailed // unless a spec is to blame
 	for _, name := range o.Specs {
 		f, err := check(name, o)
 		files = append(files, f)
 		if err != nil {
 			wrong = append(wrong, err)
+			if !errors.As(err, new(*runs.DataError)) {
+				code = console.ExitInvalid
+			}
 		}
 	}
-	if len(wrong) > 0 && o.Console.JSON {
-		return &console.Failure{Code: console.ExitInvalid, Err: joined(wrong), Result: map[string]any{"specs": files}}
+	result := map[string]any{"specs": files}
+	if len(wrong) == 0 || !o.Console.JSON {
+		if err := o.Console.Result(result, func(w io.Writer) error { return printValid(w, files) }); err != nil || len(wrong) == 0 {
+			return err
+		}
 	}
-	err := o.Console.Result(map[string]any{"specs": files}, func(w io.Writer) error { return printValid(w, files) })
-	if err == nil && len(wrong) > 0 {
-		err = console.Invalid(joined(wrong))
-	}
-	return err
+	return &console.Failure{Code: code, Err: joined(wrong), Result: result}
 }
 
 func check(name string, o *Options) (File, error) {
