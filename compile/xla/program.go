@@ -1,0 +1,141 @@
+package xla
+
+import (
+	"fmt"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/shapes"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/graph"
+)
+
+// Program is a compiled function. It takes a buffer for each of Inputs and
+// gives one for each of Outputs, in their order.
+type Program struct {
+	Inputs  []Port
+	Outputs []Port
+	exec    compute.Executable
+}
+
+// Port is an input or output of a program.
+type Port struct {
+	Name  string
+	Shape shapes.Shape
+}
+
+// Compile makes a program of one graph: inputs and parameters become its inputs
+// in the order of the graph, the outputs keep their order.
+func Compile(backend compute.Backend, g *graph.Graph, c Capacity) (p *Program, err error) {
+	defer catch(&err, "compiling the graph "+g.Name)
+	w := newWriter(backend, g.Name)
+	in := map[string]Value{}
+	for _, n := range g.Nodes {
+		if n.Op != graph.OpInput && n.Op != graph.OpParam {
+			continue
+		}
+		dims := n.Shape.Concrete(c.N, c.B)
+		if c.Jobs > 0 {
+			dims = append([]int{c.Jobs}, dims...)
+		}
+		shape := floats(dims...)
+		if n.Type == graph.Int {
+			shape = ints(dims...)
+		}
+		in[n.Name] = Value{w.input(n.Name, shape).v, c.Jobs > 0}
+	}
+	out, err := Lower(w.f, g, c, in)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range g.Outputs {
+		w.output(o.Name, w.tensor(out[o.Name].Op, 0))
+	}
+	return w.compile(), nil
+}
+
+// Run executes the program. The buffers of donate, by index, are used up: their
+// memory may serve the results.
+func (p *Program) Run(in []compute.Buffer, donate []bool) (out []compute.Buffer, err error) {
+	defer catch(&err, "running a compiled program")
+	if len(in) != len(p.Inputs) {
+		return nil, fmt.Errorf("bug: the program takes %d inputs, %d were given", len(p.Inputs), len(in))
+	}
+	return p.exec.Execute(in, donate, 0)
+}
+
+// Close frees the program.
+func (p *Program) Close() { p.exec.Finalize() }
+
+// writer builds the main function of a program.
+type writer struct {
+	emitter
+	builder compute.Builder
+	program Program
+	values  []compute.Value
+}
+
+func newWriter(backend compute.Backend, name string) *writer {
+	b := backend.Builder(name)
+	return &writer{emitter: emitter{f: b.Main()}, builder: b}
+}
+
+// input adds a parameter of the function. The number keeps names apart that
+// differ only in signs the target does not allow.
+func (w *writer) input(name string, s shapes.Shape) tensor {
+	t := w.must(0)(w.f.Parameter(fmt.Sprintf("%s_%d", name, len(w.program.Inputs)), s, nil))
+	w.program.Inputs = append(w.program.Inputs, Port{name, s})
+	return t
+}
+
+func (w *writer) output(name string, t tensor) {
+	w.program.Outputs = append(w.program.Outputs, Port{name, shapes.Make(w.dtype(t), t.dims...)})
+	w.values = append(w.values, t.v)
+}
+
+func (w *writer) compile() *Program {
+	if err := w.f.Return(w.values, nil); err != nil {
+		fail(err)
+	}
+	exec, err := w.builder.Compile()
+	if err != nil {
+		fail(err)
+	}
+	w.program.exec = exec
+	return &w.program
+}
+
+// Predict is the inference graph of a program on the flat parameter vector
+// compile.InParams [P]. The statistics of a normalisation stay inputs of their
+// own: inputs compile.ParamMean and compile.ParamStd.
+func Predict(p *compile.Program) (*graph.Graph, error) {
+	b := graph.NewBuilder("predict")
+	flat := b.Input(compile.InParams, graph.Float, graph.Shape{graph.Dim(p.FlatSize())})
+	byName, at := map[string]*graph.Node{}, 0
+	for _, q := range p.Params {
+		shape, n := make(graph.Shape, len(q.Shape)), 1
+		for i, e := range q.Shape {
+			shape[i] = graph.Dim(e)
+			n *= e
+		}
+		byName[q.Name] = b.Reshape(b.Slice(flat, 0, at, at+n), shape)
+		at += n
+	}
+	copied := b.Copy(p.Infer, func(n *graph.Node) *graph.Node {
+		switch {
+		case n.Op != graph.OpParam:
+			return nil
+		case byName[n.Name] != nil:
+			return byName[n.Name]
+		}
+		return b.Input(n.Name, n.Type, n.Shape)
+	})
+	for _, o := range p.Infer.Outputs {
+		b.Output(o.Name, copied[o.Node])
+	}
+	g, err := b.Graph()
+	if err != nil {
+		return nil, fmt.Errorf("bug: building the prediction graph: %w", err)
+	}
+	return graph.Optimize(g)
+}

@@ -1,0 +1,130 @@
+package xla_test
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/oracle"
+	"github.com/miplc/miplc/train/traces"
+	"github.com/miplc/miplc/train/xla"
+)
+
+func goBackend(t testing.TB) *xla.Backend {
+	t.Helper()
+	b, err := xla.OpenGo()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	return b
+}
+
+// The engine repeats twenty steps of plain PyTorch.
+func TestPyTorchTraces(t *testing.T) {
+	b := goBackend(t)
+	traces.Check(t, func(p *compile.Program, params map[string][]float32) (train.Engine, error) {
+		return xla.New(p, params, b)
+	})
+}
+
+// options is a short run of the shipped spec on a small set.
+func options(t testing.TB, epochs, batch int) train.Options {
+	t.Helper()
+	o := data.DefaultPrototypes
+	o.Bags = 60
+	d, err := data.Prototypes(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := specs.Load("quickstart", specs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Train.Epochs.V, s.Train.Batch.V = epochs, batch
+	p, err := compile.Compile(s, compile.Signature{Instance: d.Shape, Classes: d.Classes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	split, err := data.RandomSplit(d.Bags(), 0.7, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return train.Options{Program: p, Data: d, Split: split,
+		NewEngine: func(p *compile.Program) (train.Engine, error) { return oracle.New(p) }}
+}
+
+func run(t *testing.T, o train.Options) *train.Report {
+	t.Helper()
+	r, err := train.Run(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// The whole loop, with dropout, normalisation, evaluation and a last batch
+// that is not full, follows the float64 interpreter.
+func TestEngineFollowsOracle(t *testing.T) {
+	b := goBackend(t)
+	for _, batch := range []int{1, 16} {
+		o := options(t, 3, batch)
+		want := run(t, o)
+		o.NewEngine = func(p *compile.Program) (train.Engine, error) {
+			return xla.New(p, train.InitState(p, o.Data, o.Split.Train, 1).Params, b)
+		}
+		sameRun(t, run(t, o), want, 1e-5)
+	}
+}
+
+// sameRun compares losses, accuracies, parameters and label weights of two runs.
+func sameRun(t *testing.T, got, want *train.Report, tolerance float64) {
+	t.Helper()
+	if len(got.Metrics) != len(want.Metrics) {
+		t.Fatalf("%d epochs, want %d", len(got.Metrics), len(want.Metrics))
+	}
+	for i, m := range want.Metrics {
+		g := got.Metrics[i]
+		if math.Abs(g.Loss-m.Loss) > tolerance*m.Loss {
+			t.Errorf("epoch %d: loss %v, want %v", i+1, g.Loss, m.Loss)
+		}
+		for name, v := range m.Terms {
+			if math.Abs(g.Terms[name]-v) > tolerance*math.Abs(v) {
+				t.Errorf("epoch %d: term %s is %v, want %v", i+1, name, g.Terms[name], v)
+			}
+		}
+		if g.LR != m.LR || g.Lambda != m.Lambda || *g.Disambiguation != *m.Disambiguation {
+			t.Errorf("epoch %d: rate %v, lambda %v, disambiguation %v; want %v, %v, %v", i+1, g.LR, g.Lambda, *g.Disambiguation, m.LR, m.Lambda, *m.Disambiguation)
+		}
+		if m.TestAccuracy != nil && (*g.TestAccuracy != *m.TestAccuracy || *g.TrainAccuracy != *m.TrainAccuracy) {
+			t.Errorf("epoch %d: accuracies %v and %v, want %v and %v", i+1, *g.TrainAccuracy, *g.TestAccuracy, *m.TrainAccuracy, *m.TestAccuracy)
+		}
+	}
+	for name, v := range want.State.Params {
+		near(t, name, got.State.Params[name], v, tolerance)
+	}
+	for name, v := range want.State.Velocity {
+		near(t, "velocity of "+name, got.State.Velocity[name], v, 10*tolerance)
+	}
+	near(t, "label weights", got.Weights, want.Weights, tolerance)
+}
+
+func near(t *testing.T, what string, got, want []float32, tolerance float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s has %d numbers, want %d", what, len(got), len(want))
+	}
+	scale := 0.0
+	for _, w := range want {
+		scale = math.Max(scale, math.Abs(float64(w)))
+	}
+	for i, w := range want {
+		if d := math.Abs(float64(got[i]) - float64(w)); !(d <= tolerance*math.Max(scale, 1e-3)) {
+			t.Fatalf("%s[%d] is %v, want %v", what, i, got[i], w)
+		}
+	}
+}
