@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 
 	"github.com/miplc/miplc/stream"
 )
@@ -83,8 +84,8 @@ func (r *Report) Map() map[string]float64 {
 // prediction is what one engine says of one bag.
 type prediction struct{ probabilities, attention []float32 }
 
-// Measure runs every engine on the same bags and compares all pairs. It fails
-// when an engine fails; engines that disagree are no failure, see Report.Err.
+// Measure runs every engine on the same bags, engines at the same time, and
+// compares all pairs. It fails when an engine fails; engines that disagree are no failure, see Report.Err.
 func Measure(engines []Engine, o Options) (*Report, error) {
 	if len(engines) < 2 {
 		return nil, errors.New("parity needs at least two engines to compare")
@@ -97,18 +98,15 @@ func Measure(engines []Engine, o Options) (*Report, error) {
 	}
 	r := &Report{OK: true, Tolerance: o.Tolerance, Seed: o.Seed, BagSizes: o.Sizes}
 	found := make([][]prediction, len(engines)) // by engine and bag
+	errs := make([]error, len(engines))
+	var all sync.WaitGroup
 	for i, e := range engines {
 		r.Engines = append(r.Engines, e.Name)
-		for j, n := range o.Sizes {
-			p, a, err := e.Predict(Bag(o, j), n)
-			if err != nil {
-				return nil, fmt.Errorf("%s on a bag of %d: %w", e.Name, n, err)
-			}
-			if len(a) != n {
-				return nil, fmt.Errorf("%s gives %d attention scores for a bag of %d", e.Name, len(a), n)
-			}
-			found[i] = append(found[i], prediction{append([]float32(nil), p...), append([]float32(nil), a...)})
-		}
+		all.Go(func() { found[i], errs[i] = predictions(e, o) })
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
 	}
 	for i := range engines {
 		for j := i + 1; j < len(engines); j++ {
@@ -122,6 +120,22 @@ func Measure(engines []Engine, o Options) (*Report, error) {
 		}
 	}
 	return r, nil
+}
+
+// predictions runs one engine on all bags.
+func predictions(e Engine, o Options) ([]prediction, error) {
+	var found []prediction
+	for j, n := range o.Sizes {
+		p, a, err := e.Predict(Bag(o, j), n)
+		if err != nil {
+			return nil, fmt.Errorf("%s on a bag of %d: %w", e.Name, n, err)
+		}
+		if len(a) != n {
+			return nil, fmt.Errorf("%s gives %d attention scores for a bag of %d", e.Name, len(a), n)
+		}
+		found = append(found, prediction{append([]float32(nil), p...), append([]float32(nil), a...)})
+	}
+	return found, nil
 }
 
 func compare(a, b string, x, y []prediction, o Options) (Pair, error) {
