@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/miplc/miplc/cmd/miplc/internal/console"
+)
+
+func newConsole(env map[string]string) (con *console.Console, out, errs *bytes.Buffer) {
+	out, errs = &bytes.Buffer{}, &bytes.Buffer{}
+	return &console.Console{In: strings.NewReader(""), Out: out, Err: errs, Getenv: func(k string) string { return env[k] }}, out, errs
+}
+
+// A panic is told as a bug, with the place only where it was asked for.
+func TestPanicBecomesBug(t *testing.T) {
+	for debug, wantStack := range map[string]bool{"": false, "1": true} {
+		con, out, errs := newConsole(map[string]string{"MIPLC_DEBUG": debug})
+		con.Getenv = func(k string) string {
+			if k == "MIPLC_DATA" { // read while the commands are made
+				panic("out of cheese")
+			}
+			return map[string]string{"MIPLC_DEBUG": debug}[k]
+		}
+		if code := Main([]string{"version"}, con); code != console.ExitFailed {
+			t.Errorf("exit code %d", code)
+		}
+		text := errs.String()
+		if !strings.Contains(text, "this is a bug in miplc: out of cheese") || out.Len() > 0 {
+			t.Errorf("out %q, errors %q", out, text)
+		}
+		if strings.Contains(text, "main_test.go") != wantStack {
+			t.Errorf("MIPLC_DEBUG=%q: %s", debug, text)
+		}
+	}
+}
+
+// With --json every end of a command is one object on Out and nothing on Err.
+func TestJSONIsOneObject(t *testing.T) {
+	for _, args := range []string{
+		"version", "specs", "specs demipl", "specs nothing", "schema", "doctor --library nowhere",
+		"trian", "", "train", "train quickstart --epochs 3", "validate quickstart nothing.yaml",
+		"validate quickstart", "data", "data synth nothing -o x.npz", "predict a b", "parity nothing",
+		"runtime path --library nowhere",
+	} {
+		con, out, errs := newConsole(nil)
+		code := Main(append(strings.Fields(args), "--json"), con)
+		var object map[string]any
+		dec := json.NewDecoder(out)
+		if err := dec.Decode(&object); err != nil {
+			t.Errorf("%q: %v", args, err)
+			continue
+		}
+		if dec.More() || errs.Len() > 0 {
+			t.Errorf("%q: more than one object on Out, or text on Err: %q", args, errs)
+		}
+		if _, failed := object["exit"]; failed != (code != 0) {
+			t.Errorf("%q: exit code %d and object %v", args, code, object)
+		}
+	}
+}
