@@ -115,12 +115,20 @@ func (e *emitter) broadcast(x tensor, inner, outer []int) tensor {
 	if slices.Equal(dims, x.dims) {
 		return x
 	}
-	axes := make([]int, len(x.dims))
-	for i := range axes {
-		axes[i] = i
+	// Axes to be stretched are dropped first. The pure Go executor looks through
+	// a broadcast that keeps the rank, and gets lost where that is in a loop.
+	var axes, kept []int
+	for i, d := range x.dims {
+		at := i
 		if i >= x.lead {
-			axes[i] = len(dims) - len(x.dims) + i
+			at = len(dims) - len(x.dims) + i
 		}
+		if d == dims[at] && d != 1 {
+			axes, kept = append(axes, at), append(kept, d)
+		}
+	}
+	if len(kept) != len(x.dims) {
+		x = e.must(0)(e.f.Reshape(x.v, kept...))
 	}
 	return e.must(len(outer))(e.f.BroadcastInDim(x.v, shapes.Make(e.dtype(x), dims...), axes))
 }

@@ -248,3 +248,4 @@ func equal(a, b []int) bool {
 // floats and ints are the shapes of the two types of values.
 func floats(dims ...int) shapes.Shape { return shapes.Make(dtypes.Float32, dims...) }
 func ints(dims ...int) shapes.Shape   { return shapes.Make(dtypes.Int32, dims...) }
+func bytes(dims ...int) shapes.Shape  { return shapes.Make(dtypes.Uint8, dims...) }

@@ -1,0 +1,229 @@
+package xla
+
+import (
+	"fmt"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/graph"
+)
+
+// Inputs of the programs over many steps, Epoch and Forward, beside those of
+// the graphs.
+const (
+	InLimit      = "limit"      // int32 []: how many of the steps to run
+	InOrder      = "order"      // int32 [Steps, Jobs, Batch]: bags of each step, -1 for none; no gaps before a bag
+	InRows       = "rows"       // float32 [Rows, ...]: the raw instances of the data set
+	InStarts     = "starts"     // int32 [Bags]: first instance of each bag
+	InSizes      = "sizes"      // int32 [Bags]: instances of each bag
+	InSets       = "sets"       // float32 [Jobs, Bags, k]: candidate labels
+	InOldWeights = "oldweights" // float32 [Jobs, Bags, k]: label weights before the epoch
+	InMean       = "mean"       // float32 [Jobs, ...]: statistics of the features
+	InStd        = "std"
+	InMask       = "mask." // uint8 [Steps, Jobs, N, ...] and the name of the mask: 1 where an element is kept
+	// InTrace takes zeros, float32 [Steps, Jobs, Width]; OutTrace gives what each
+	// step has to say, see Epoch and Forward.
+	InTrace  = "trace"
+	OutTrace = "trace"
+)
+
+// Layout has the extents of a program over many steps.
+type Layout struct {
+	Jobs  int // runs side by side
+	Steps int // of one call, at most
+	Batch int // bags of a step, at most
+	N     int // instances of a step, at most
+	Bags  int // of the data set
+	Rows  int // instances of the data set
+}
+
+func (l Layout) capacity() Capacity { return Capacity{N: l.N, B: l.Batch, Jobs: l.Jobs} }
+
+// scan builds a While program over steps. What the body needs goes through the
+// state of the loop, since operations cannot reach values of the function
+// around it; XLA keeps state that does not change in its place.
+type scan struct {
+	*writer
+	layout Layout
+	names  []string
+	first  []compute.Value
+}
+
+func newScan(backend compute.Backend, name string, l Layout) *scan {
+	s := &scan{writer: newWriter(backend, name), layout: l}
+	s.state(InLimit, shapes.Make(dtypes.Int32))
+	s.state(InOrder, ints(l.Steps, l.Jobs, l.Batch))
+	return s
+}
+
+// state adds an input that the body of the loop sees.
+func (s *scan) state(name string, shape shapes.Shape) {
+	t := s.input(name, shape)
+	s.names = append(s.names, name)
+	s.first = append(s.first, t.v)
+}
+
+// data adds the inputs that hold the data set.
+func (s *scan) data(p *compile.Program) {
+	l, instance := s.layout, p.Signature.Instance
+	s.state(InRows, floats(append([]int{l.Rows}, instance...)...))
+	s.state(InStarts, ints(l.Bags))
+	s.state(InSizes, ints(l.Bags))
+	if p.Normalize {
+		s.state(InMean, floats(append([]int{l.Jobs}, instance...)...))
+		s.state(InStd, floats(append([]int{l.Jobs}, instance...)...))
+	}
+}
+
+// body computes one step: step is its number, in the state by name; it returns
+// the state that changes.
+type body func(e *emitter, step tensor, in map[string]tensor) (changed map[string]tensor)
+
+// loop runs the body limit times and gives the state named by outputs.
+func (s *scan) loop(b body, outputs ...string) *Program {
+	parameters := func(f compute.Function) (*emitter, tensor, map[string]tensor) {
+		e := &emitter{f: f}
+		step := e.must(0)(f.Parameter("step", shapes.Make(dtypes.Int32), nil))
+		in := map[string]tensor{}
+		for i, port := range s.program.Inputs {
+			in[port.Name] = e.must(0)(f.Parameter(fmt.Sprintf("state_%d", i), port.Shape, nil))
+		}
+		return e, step, in
+	}
+	e, step, in := parameters(s.closure())
+	done(e.f.Return([]compute.Value{e.less(step, in[InLimit]).v}, nil))
+	cond := e.f
+	e, step, in = parameters(s.closure())
+	changed := b(e, step, in)
+	next := []compute.Value{e.add(step, e.number(1)).v}
+	for _, name := range s.names {
+		if t, ok := changed[name]; ok {
+			in[name] = t
+		}
+		next = append(next, in[name].v)
+	}
+	done(e.f.Return(next, nil))
+	last, err := s.f.While(cond, e.f, append([]compute.Value{s.number(0).v}, s.first...)...)
+	done(err)
+	for _, out := range outputs {
+		for i, name := range s.names {
+			if name == out {
+				s.output(name, s.tensor(last[1+i], 0))
+			}
+		}
+	}
+	return s.compile()
+}
+
+func (s *scan) closure() compute.Function {
+	f, err := s.f.Closure()
+	done(err)
+	return f
+}
+
+func done(err error) {
+	if err != nil {
+		fail(err)
+	}
+}
+
+// batch is the bags of one step, gathered from the data set.
+type batch struct {
+	bag       tensor // int32 [Jobs, Batch], 0 for none
+	real      tensor // bool [Jobs, Batch]
+	active    tensor // bool [Jobs]: the job has a bag in this step
+	bagOf     tensor // int32 [Jobs, N]
+	instances tensor // float32 [Jobs, N, ...], raw; padding repeats the job's first instance
+}
+
+// step takes row i of a value [Steps, ...].
+func (e *emitter) step(x, i tensor) tensor {
+	rest := x.dims[1:]
+	return e.reshape(e.rows(e.reshape(x, x.dims[0], volume(rest)), e.reshape(i, 1)), rest...)
+}
+
+// batch lays out the bags of a step: they follow each other in the order given,
+// each with its instances in order.
+func (e *emitter) batch(l Layout, step tensor, in map[string]tensor) batch {
+	order := e.step(in[InOrder], step)
+	zero := e.number(0)
+	b := batch{real: e.binary(compute.Function.GreaterOrEqual, order, zero), bag: e.max(order, zero)}
+	b.active = e.reduce(compute.Function.ReduceLogicalOr, b.real, 1)
+	ofBags := func(x tensor) tensor {
+		all := e.rows(e.reshape(x, l.Bags, 1), e.reshape(b.bag, l.Jobs*l.Batch))
+		return e.reshape(all, l.Jobs, l.Batch)
+	}
+	size := e.where(b.real, ofBags(in[InSizes]), zero)
+	upTo := e.binary(compute.Function.LessOrEqual, e.iota(2, 1, l.Batch, l.Batch), e.iota(1, 1, l.Batch, l.Batch))
+	end := e.reduce(compute.Function.ReduceSum, e.where(upTo, e.reshape(size, l.Jobs, 1, l.Batch), zero), 2)
+	shift := e.add(e.sub(ofBags(in[InStarts]), end), size)
+
+	place := e.iota(2, 1, 1, l.N)
+	passed := e.binary(compute.Function.LessOrEqual, e.reshape(end, l.Jobs, l.Batch, 1), place)
+	slot := e.reduce(compute.Function.ReduceSum, e.convert(passed, dtypes.Int32), 1) // [Jobs, N]
+	inside := e.less(slot, e.number(l.Batch))
+	b.bagOf = e.where(inside, slot, e.number(-1))
+	own := e.equal(e.reshape(slot, l.Jobs, 1, l.N), e.iota(1, 1, l.Batch, 1))
+	moved := e.reduce(compute.Function.ReduceSum, e.where(own, e.reshape(shift, l.Jobs, l.Batch, 1), zero), 1)
+	first := e.slice(shift, 1, 0, 1, 1)
+	row := e.where(inside, e.add(moved, e.iota(1, 1, l.N)), first)
+	x := e.rows(in[InRows], e.reshape(row, l.Jobs*l.N))
+	b.instances = e.reshape(x, append([]int{l.Jobs, l.N}, x.dims[1:]...)...)
+	return b
+}
+
+// perBag takes the rows of the step's bags from a value [Jobs, Bags, k].
+func (e *emitter) perBag(l Layout, b batch, x tensor) tensor {
+	k := x.dims[2]
+	at := e.add(b.bag, e.mul(e.iota(0, l.Jobs, 1), e.number(l.Bags)))
+	all := e.rows(e.reshape(x, l.Jobs*l.Bags, k), e.reshape(at, l.Jobs*l.Batch))
+	return e.reshape(all, l.Jobs, l.Batch, k)
+}
+
+// normalized is the z-scores of instances by the statistics of their job.
+func (e *emitter) normalized(x tensor, in map[string]tensor) tensor {
+	mean, ok := in[InMean]
+	if !ok {
+		return x
+	}
+	dims := append([]int{mean.dims[0], 1}, mean.dims[1:]...)
+	return e.div(e.sub(x, e.reshape(mean, dims...)), e.reshape(in[InStd], dims...))
+}
+
+// record writes parts [Jobs, ...] of a step into its row of the trace, which
+// holds zeros so far; jobs without a bag in the step leave theirs.
+func (e *emitter) record(trace, step tensor, active tensor, parts ...tensor) tensor {
+	jobs, width := trace.dims[1], trace.dims[2]
+	for i, p := range parts {
+		p.lead = 0
+		parts[i] = e.reshape(p, jobs, volume(p.dims)/jobs)
+	}
+	row := e.where(e.reshape(active, jobs, 1), e.concat(1, parts...), e.scalar(0))
+	flat := e.reshape(trace, trace.dims[0], jobs*width)
+	next := e.must(0)(e.f.ScatterSum(flat.v, e.reshape(step, 1, 1).v, e.reshape(row, 1, jobs*width).v,
+		1, []int{1}, []int{0}, []int{0}, true, true))
+	return e.reshape(next, trace.dims...)
+}
+
+func volume(dims []int) int {
+	n := 1
+	for _, d := range dims {
+		n *= d
+	}
+	return n
+}
+
+// jobs marks a value as having the job axis.
+func jobs(t tensor) Value { return Value{t.v, true} }
+
+// graphInputs are the inputs of a graph that stand for all of a kind.
+func graphInputs(g *graph.Graph) map[string]bool {
+	names := map[string]bool{}
+	for _, n := range g.ByOp(graph.OpInput) {
+		names[n.Name] = true
+	}
+	return names
+}
