@@ -58,7 +58,7 @@ func claim(dir string, resume, force bool) error {
 	case err != nil:
 		return err
 	case force:
-		if err := clear(dir); err != nil {
+		if err := wipe(dir); err != nil {
 			return err
 		}
 	case state == Finished:
@@ -98,9 +98,9 @@ func sweep(dir string) error {
 	return nil
 }
 
-// clear removes what a run leaves, and nothing else. The summary goes first, so
+// wipe removes what a run leaves, and nothing else. The summary goes first, so
 // that a half-removed run does not look finished.
-func clear(dir string) error {
+func wipe(dir string) error {
 	for _, name := range []string{
 		SummaryFile, ModelFile, SpecFile, train.MetricsFile,
 		train.CheckpointFile, train.PreviousFile, PlotsFolder,
@@ -120,7 +120,7 @@ func abandon(dir string) {
 			return
 		}
 	}
-	if clear(dir) == nil {
+	if wipe(dir) == nil {
 		_ = os.Remove(dir) // fails, rightly, where other files are
 	}
 }

@@ -93,7 +93,7 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return o.explain(err)
 	}
-	return o.Console.Result(summary, func(w io.Writer) error { return print(w, o.Dir, summary) })
+	return o.Console.Result(summary, func(w io.Writer) error { return printSummary(w, o.Dir, summary) })
 }
 
 // load reads the spec with the overrides of the command line.
@@ -132,8 +132,8 @@ func (o *Options) explain(err error) error {
 	return err
 }
 
-// print writes the final table and the parity table.
-func print(out io.Writer, dir string, s *runs.Summary) error {
+// printSummary writes the final table and the parity table.
+func printSummary(out io.Writer, dir string, s *runs.Summary) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "%s\t%s\n", name, fmt.Sprintf(format, args...))
