@@ -1,0 +1,25 @@
+package xla_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/miplc/miplc/train/xla"
+	"github.com/miplc/miplc/train/xla/pjrt"
+)
+
+// Asking for a GPU never crashes: it gives a device or says what is missing.
+func TestAvailable(t *testing.T) {
+	device, err := xla.Available()
+	if (device == "") == (err == nil) {
+		t.Errorf("device %q and error %v", device, err)
+	}
+	if _, count, driver := pjrt.Device(); driver != nil || count == 0 {
+		if _, err := xla.Open(xla.CUDA, pjrt.Options{}); err == nil || !strings.Contains(err.Error(), "no GPU") {
+			t.Errorf("opening the GPU of a machine without one: %v", err)
+		}
+	}
+	if _, err := xla.Open("cuad", pjrt.Options{}); err == nil || !strings.Contains(err.Error(), "cuda") {
+		t.Errorf("an unknown backend: %v", err)
+	}
+}

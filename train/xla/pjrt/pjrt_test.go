@@ -1,0 +1,96 @@
+package pjrt
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// put makes empty files.
+func put(t *testing.T, paths ...string) {
+	t.Helper()
+	for _, p := range paths {
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// bare hides everything of the machine that Find could find.
+func bare(t *testing.T) (home string) {
+	home = t.TempDir()
+	for name, value := range map[string]string{"HOME": home, "VIRTUAL_ENV": "", EnvPlugin: "", "PATH": t.TempDir()} {
+		t.Setenv(name, value)
+	}
+	return home
+}
+
+func TestFind(t *testing.T) {
+	home := bare(t)
+	user := filepath.Join(home, ".local/lib/python3.11/site-packages/jax_plugins/xla_cuda12", library)
+	put(t, user)
+	if got, err := Find(""); err != nil || got != user {
+		t.Errorf("found %s, %v in the user's packages", got, err)
+	}
+	venv := filepath.Join(t.TempDir(), "venv")
+	newer := filepath.Join(venv, "lib/python3.12/site-packages/jax_plugins/xla_cuda13", library)
+	put(t, newer)
+	t.Setenv("VIRTUAL_ENV", venv)
+	if got, err := Find(""); err != nil || got != newer {
+		t.Errorf("found %s, %v; want that of the virtual environment", got, err)
+	}
+	t.Setenv(EnvPlugin, user)
+	if got, err := Find(""); err != nil || got != user {
+		t.Errorf("found %s, %v; want that of the environment variable", got, err)
+	}
+	if got, err := Find(newer); err != nil || got != newer {
+		t.Errorf("found %s, %v; want that of the option", got, err)
+	}
+	if _, err := Find(home); err == nil || !strings.Contains(err.Error(), "no file") {
+		t.Errorf("a folder as plugin: %v", err)
+	}
+}
+
+func TestFindNothing(t *testing.T) {
+	bare(t)
+	if path, err := Find(""); err == nil {
+		t.Skipf("this machine has jax for CUDA in a place of the system: %s", path)
+	} else if !strings.Contains(err.Error(), "pip install") || !strings.Contains(err.Error(), EnvPlugin) {
+		t.Errorf("the error does not say what to do: %v", err)
+	}
+}
+
+// The libraries come in the order in which they need each other.
+func TestLibraries(t *testing.T) {
+	site := t.TempDir()
+	plugin := filepath.Join(site, "jax_plugins", "xla_cuda13", library)
+	blas, runtime := filepath.Join(site, "nvidia/cu13/lib/libcublas.so.13"), filepath.Join(site, "nvidia/cu13/lib/libcudart.so.13")
+	nn := filepath.Join(site, "nvidia/cudnn/lib/libcudnn.so.9")
+	put(t, plugin, blas, nn, runtime, filepath.Join(site, "nvidia/cu13/nvvm/libdevice/libdevice.10.bc"))
+	paths, missing := libraries(nvidia(plugin))
+	if want := []string{runtime, blas, nn}; !reflect.DeepEqual(paths, want) {
+		t.Errorf("libraries %v, want %v", paths, want)
+	}
+	if len(missing) != len(wanted)-3 {
+		t.Errorf("missing are %v", missing)
+	}
+	if got, want := toolkit(nvidia(plugin)), filepath.Join(site, "nvidia/cu13"); got != want {
+		t.Errorf("toolkit %s, want %s", got, want)
+	}
+}
+
+func TestCheckVersion(t *testing.T) {
+	for _, v := range []struct {
+		major, minor int
+		fits         bool
+	}{{0, oldestMinor, true}, {0, newestMinor, true}, {0, oldestMinor - 1, false}, {0, newestMinor + 1, false}, {1, oldestMinor, false}} {
+		if err := checkVersion("plugin.so", v.major, v.minor); (err == nil) != v.fits {
+			t.Errorf("version %d.%d: %v", v.major, v.minor, err)
+		}
+	}
+}
