@@ -10,7 +10,9 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/oracle"
 	"github.com/miplc/miplc/train/xla"
 )
 
@@ -106,6 +108,71 @@ func sameSummary(t *testing.T, got, want *train.Report) {
 		g := got.Attention[i]
 		near(t, "attention of positive training instances", g.Train.Positive, w.Train.Positive, 1e-5)
 		near(t, "attention of negative test instances", g.Test.Negative, w.Test.Negative, 1e-5)
+	}
+}
+
+// imageSpec is a small network on images of 8 by 8, with the parts that the
+// paper's has.
+const imageSpec = `
+name: images
+extends: demipl-image.yaml
+data:
+  set: generated:prototypes
+  generated: {features: 64}
+  shape: [1, 8, 8]
+model:
+  blocks:
+    - conv2d: {channels: 3, kernel: 3}
+    - relu
+    - maxpool2d: 2
+    - conv2d: {channels: 4, kernel: 2}
+    - relu
+    - flatten
+    - dense: 6
+    - dropout: 0.5
+    - relu
+    - attention: {kind: disambiguation, gates: separate, scorer: linear, width: 0}
+    - pool: attention
+    - classifier: softmax
+train: {epochs: 2, batch: 2, lr: 0.01}
+`
+
+// Convolutions have the job axis too.
+func TestImageJobsMatchSingleRuns(t *testing.T) {
+	b := goBackend(t)
+	o := data.DefaultPrototypes
+	o.Bags, o.Features = 20, 64
+	d, err := data.Prototypes(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, err = d.Reshape([]int{1, 8, 8}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := specs.Parse("images.yaml", []byte(imageSpec), specs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := compile.Compile(s, compile.Signature{Instance: d.Shape, Classes: d.Classes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	split, err := data.RandomSplit(d.Bags(), 0.7, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	single := train.Options{Program: p, Data: d, Split: split,
+		NewEngine: func(p *compile.Program) (train.Engine, error) { return oracle.New(p) }}
+	jobs := []xla.Job{{Split: split, Seed: 1}, {Split: split, Seed: 2}, {Split: split, Seed: 1, LR: 0.002}}
+	got, err := xla.RunJobs(context.Background(), b, p, d, jobs, xla.JobsOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, j := range jobs {
+		if got[i].Err != nil {
+			t.Fatal(got[i].Err)
+		}
+		sameRun(t, got[i].Report, alone(t, single, j), 1e-5)
 	}
 }
 
