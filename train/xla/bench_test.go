@@ -1,6 +1,8 @@
 package xla_test
 
 import (
+	"context"
+	"fmt"
 	"testing"
 
 	"github.com/miplc/miplc/compile"
@@ -14,4 +16,24 @@ func BenchmarkStep(b *testing.B) {
 	enginebench.Steps(b, func(p *compile.Program, params map[string][]float32) (train.Engine, error) {
 		return xla.New(p, params, backend)
 	})
+}
+
+// BenchmarkJobs runs two epochs of 42 bags, evaluation included, for numbers of
+// jobs side by side.
+func BenchmarkJobs(b *testing.B) {
+	backend := goBackend(b)
+	for _, n := range []int{1, 10, 40} {
+		b.Run(fmt.Sprintf("jobs=%d", n), func(b *testing.B) {
+			o := options(b, 2, 1)
+			jobs := make([]xla.Job, n)
+			for i := range jobs {
+				jobs[i] = xla.Job{Split: o.Split, Seed: uint64(i)}
+			}
+			for b.Loop() {
+				if _, err := xla.RunJobs(context.Background(), backend, o.Program, o.Data, jobs, xla.JobsOptions{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }
