@@ -6,27 +6,17 @@ import (
 	"testing"
 
 	"github.com/gomlx/compute"
-	"github.com/gomlx/compute/gobackend"
 
+	"github.com/miplc/miplc/compile/xla/xlatest"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/graph/graphtest"
 )
-
-// executor is the pure Go executor, one operation at a time.
-func executor(t testing.TB) compute.Backend {
-	t.Helper()
-	b, err := gobackend.New("ops_sequential")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
 
 // run evaluates a graph as a program of a capacity. With jobs, each job gets
 // the batch of envs at its index.
 func run(t testing.TB, g *graph.Graph, c Capacity, envs ...graph.Env) []map[string]*graph.Tensor {
 	t.Helper()
-	backend := executor(t)
+	backend := xlatest.Backend(t)
 	builder := backend.Builder(g.Name)
 	f := builder.Main()
 	in, buffers := map[string]Value{}, []compute.Buffer{}
@@ -273,7 +263,7 @@ func TestReshapeOfRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := executor(t).Builder("mix").Main()
+	f := xlatest.Backend(t).Builder("mix").Main()
 	x, err := f.Parameter("x", floats(4, 2), nil)
 	if err != nil {
 		t.Fatal(err)

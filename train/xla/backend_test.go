@@ -19,6 +19,11 @@ func TestAvailable(t *testing.T) {
 			t.Errorf("opening the GPU of a machine without one: %v", err)
 		}
 	}
+	b, err := xla.Open(xla.Go, pjrt.Options{})
+	if err != nil || b.Device == "" || b.NumDevices() != 1 {
+		t.Errorf("the pure Go executor: %+v, %v", b, err)
+	}
+	b.Close()
 	if _, err := xla.Open("cuad", pjrt.Options{}); err == nil || !strings.Contains(err.Error(), "cuda") {
 		t.Errorf("an unknown backend: %v", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/xla/xlatest"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
@@ -14,12 +15,10 @@ import (
 	"github.com/miplc/miplc/train/xla"
 )
 
+// goBackend is the pure Go executor, or XLA on the CPU where xlatest is told to.
 func goBackend(t testing.TB) *xla.Backend {
 	t.Helper()
-	b, err := xla.OpenGo()
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := &xla.Backend{Backend: xlatest.Backend(t), Device: "test"}
 	t.Cleanup(b.Close)
 	return b
 }
