@@ -1,7 +1,5 @@
 //go:build cgo
 
-// Package ort is the engine that runs whole training steps in onnxruntime:
-// forward, our gradient and the update of the parameters are one ONNX graph.
 package ort
 
 import (
@@ -19,13 +17,6 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// Options of New. The zero value searches the library and runs on the CPU.
-type Options struct {
-	Library  string // path of the onnxruntime library; empty: searched, see ortlib.Find
-	Threads  int    // threads within an operation; 0: one for features, all cores for images
-	Provider string // execution provider: "" or "cpu", or a name of Providers
-}
-
 // Engine implements train.Engine. Parameters and velocity live twice: a step
 // reads one copy and writes the other, so nothing is copied between steps.
 type Engine struct {
@@ -40,7 +31,6 @@ type Engine struct {
 	terms    []term                           // loss outputs
 	sets     cache
 	result   train.Result
-	flat     []float32 // scratch for State
 	stepIn   map[string]bool
 }
 
@@ -53,7 +43,7 @@ type term struct {
 
 // New builds the training step of a program, hands it to onnxruntime and puts
 // in the starting parameters by name (learned ones and the statistics of the
-// normalisation).
+// normalisation); nil leaves them to SetState.
 func New(p *compile.Program, params map[string][]float32, o Options) (*Engine, error) {
 	if _, err := ortenv.Start(o.Library); err != nil {
 		return nil, err
@@ -72,7 +62,7 @@ func New(p *compile.Program, params map[string][]float32, o Options) (*Engine, e
 	if err == nil {
 		err = e.allocate(stepGraph)
 	}
-	if err == nil {
+	if err == nil && params != nil {
 		err = e.SetState(&train.State{Params: params})
 	}
 	if err != nil {
