@@ -32,7 +32,8 @@ import (
 // counts from 0 and one that counts from 1 both read well. The classes are the
 // names that occur, in the order of the numbers if all are whole numbers and
 // else of the alphabet, unless a first line "# classes:" gives them in order.
-// A column instance_label may follow candidates: the class of the instance, empty
+// The text in the column bag is kept as the bag's name unless it is the bag's
+// number. A column instance_label may follow candidates: the class of the instance, empty
 // when it is negative or unknown.
 
 const classesLine = "# classes:"
@@ -298,7 +299,25 @@ func (c *csvReader) dataset() (*Dataset, error) {
 	if !anyKnown(d.Labels) {
 		d.Labels = nil
 	}
+	d.BagNames = c.bagNames()
 	return d, c.numberInstances(number)
+}
+
+// bagNames is nil where the bags are only numbered, or a name is not plain.
+func (c *csvReader) bagNames() []string {
+	numbered := true
+	names := make([]string, len(c.bags))
+	for i, b := range c.bags {
+		if !plainName(b.id) {
+			return nil
+		}
+		names[i] = b.id
+		numbered = numbered && b.id == strconv.Itoa(i+1)
+	}
+	if numbered {
+		return nil
+	}
+	return names
 }
 
 func (c *csvReader) numberInstances(number map[string]int) error {
@@ -396,7 +415,11 @@ func writeCSVBag(w *bufio.Writer, d *Dataset, i int, names []string) {
 	if d.Labels != nil && d.Labels[i] >= 0 {
 		label = names[d.Labels[i]]
 	}
-	start := fmt.Sprintf("%d,%s,%s", i+1, quoteCSV(label), quoteCSV(strings.Join(candidates, " ")))
+	id := strconv.Itoa(i + 1)
+	if d.BagNames != nil {
+		id = d.BagNames[i]
+	}
+	start := fmt.Sprintf("%s,%s,%s", quoteCSV(id), quoteCSV(label), quoteCSV(strings.Join(candidates, " ")))
 	dim := d.Dim()
 	var number []byte
 	for j := range d.Size(i) {

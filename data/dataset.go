@@ -15,6 +15,7 @@ type Dataset struct {
 	Labels     []int    // [bags] true labels, -1 unknown; nil when none is known
 	InstLabels []int    // [instances] class of each instance, -1 negative or unknown; nil when not known
 	ClassNames []string // [classes], or nil
+	BagNames   []string // [bags] what the bags were made from, e.g. image files, all different; or nil
 }
 
 // Bags is the number of bags m.

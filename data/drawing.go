@@ -52,9 +52,9 @@ func drawPositives(r *rand.Rand, size int, share float64) []bool {
 	return out
 }
 
-// drawCandidates is the true label and r false positive labels, drawn without
-// repetition and uniformly from the other classes.
-func drawCandidates(r *rand.Rand, label, classes, falsePositives int) []uint8 {
+// DrawCandidates is the true label and r false positive labels, drawn without
+// repetition and uniformly from the other classes; falsePositives must be less than classes.
+func DrawCandidates(r *rand.Rand, label, classes, falsePositives int) []uint8 {
 	out := make([]uint8, classes)
 	out[label] = 1
 	for _, i := range r.Perm(classes - 1)[:falsePositives] {
@@ -80,6 +80,9 @@ func (d *Dataset) Select(bags []int) *Dataset {
 		out.Candidates = append(out.Candidates, d.CandidateSet(b)...)
 		if d.Labels != nil {
 			out.Labels = append(out.Labels, d.Labels[b])
+		}
+		if d.BagNames != nil {
+			out.BagNames = append(out.BagNames, d.BagNames[b])
 		}
 		if d.InstLabels != nil {
 			out.InstLabels = append(out.InstLabels, d.InstLabels[d.Offsets[b]:d.Offsets[b+1]]...)

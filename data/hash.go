@@ -10,7 +10,7 @@ import (
 )
 
 // Hash is the SHA-256 of the contents in hexadecimal. It does not depend on
-// the name, nor on the format that the set was read from: the shape of an
+// the name, nor on the names of the bags, nor on the format that the set was read from: the shape of an
 // instance counts only by its number of features (CSV holds no shape), labels
 // that are all unknown count as no labels, and classes without names count as
 // named by their numbers from 0.

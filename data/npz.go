@@ -24,6 +24,7 @@ const (
 	keyLabels     = "labels"          // int64 [m], -1 unknown; may be missing
 	keyInstLabels = "instance_labels" // int64 [N], -1 negative or unknown; may be missing
 	keyClassNames = "class_names"     // unicode [k]; may be missing
+	keyBagNames   = "bag_names"       // unicode [m]; may be missing
 )
 
 // readNPZ reads the arrays above; others in the file are left alone.
@@ -97,13 +98,8 @@ func (z *npzReader) dataset(path string) *Dataset {
 	}))
 	note(z.ints(keyLabels, false, &d.Labels))
 	note(z.ints(keyInstLabels, false, &d.InstLabels))
-	note(z.read(keyClassNames, false, func(h *npyHeader, r io.Reader) (err error) {
-		if len(h.shape) != 1 {
-			return fmt.Errorf("has the shape %v; [classes] is needed", h.shape)
-		}
-		d.ClassNames, err = h.strings(r)
-		return err
-	}))
+	note(z.names(keyClassNames, "classes", &d.ClassNames))
+	note(z.names(keyBagNames, "bags", &d.BagNames))
 	if len(z.faults) > 0 {
 		return nil
 	}
@@ -134,6 +130,17 @@ func (z *npzReader) ints(key string, needed bool, to *[]int) error {
 			return fmt.Errorf("has the shape %v; one axis is needed", h.shape)
 		}
 		*to, err = h.ints(r)
+		return err
+	})
+}
+
+// names reads text that may be missing; axis says what it names.
+func (z *npzReader) names(key, axis string, to *[]string) error {
+	return z.read(key, false, func(h *npyHeader, r io.Reader) (err error) {
+		if len(h.shape) != 1 {
+			return fmt.Errorf("has the shape %v; [%s] is needed", h.shape, axis)
+		}
+		*to, err = h.strings(r)
 		return err
 	})
 }
@@ -204,7 +211,10 @@ func writeNPZ(w io.Writer, d *Dataset) error {
 		z.ints(keyInstLabels, d.InstLabels)
 	}
 	if d.ClassNames != nil {
-		z.names(d.ClassNames)
+		z.names(keyClassNames, d.ClassNames)
+	}
+	if d.BagNames != nil {
+		z.names(keyBagNames, d.BagNames)
 	}
 	if z.err == nil {
 		z.err = z.zip.Close()
@@ -223,12 +233,12 @@ func (z *npzWriter) ints(key string, numbers []int) {
 	})
 }
 
-func (z *npzWriter) names(names []string) {
+func (z *npzWriter) names(key string, names []string) {
 	width := 1
 	for _, s := range names {
 		width = max(width, utf8.RuneCountInString(s))
 	}
-	z.array(keyClassNames, npyStart(fmt.Sprintf("<U%d", width), len(names)), len(names), func(b []byte, i int) []byte {
+	z.array(key, npyStart(fmt.Sprintf("<U%d", width), len(names)), len(names), func(b []byte, i int) []byte {
 		n := 0
 		for _, c := range names[i] {
 			b = binary.LittleEndian.AppendUint32(b, uint32(c))

@@ -11,7 +11,7 @@ import (
 func TestRoundTrips(t *testing.T) {
 	full := smallSet()
 	plain := smallSet()
-	plain.Labels, plain.InstLabels, plain.ClassNames = nil, nil, nil
+	plain.Labels, plain.InstLabels, plain.ClassNames, plain.BagNames = nil, nil, nil, nil
 	sorted := smallSet()
 	sorted.ClassNames = []string{"crow", "jay", "wren"}
 	numbers := smallSet()
@@ -31,6 +31,9 @@ func TestRoundTrips(t *testing.T) {
 				}
 				if got.Hash() != d.Hash() {
 					t.Errorf("the set changed on the way:\ngot  %+v\nwant %+v", got, d)
+				}
+				if !reflect.DeepEqual(got.BagNames, d.BagNames) {
+					t.Errorf("bag names %q, want %q", got.BagNames, d.BagNames)
 				}
 				if got.Name != "set" {
 					t.Errorf("the name is %q", got.Name)
@@ -97,9 +100,9 @@ func TestHash(t *testing.T) {
 		}
 	}
 	same := smallSet()
-	same.Name, same.Shape = "other", []int{1, 1, 2}
+	same.Name, same.Shape, same.BagNames = "other", []int{1, 1, 2}, nil
 	if same.Hash() != base {
-		t.Error("the hash depends on name or shape")
+		t.Error("the hash depends on the name, the shape or the names of the bags")
 	}
 }
 

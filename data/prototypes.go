@@ -57,7 +57,7 @@ func Prototypes(o PrototypeOptions) (*Dataset, error) {
 			}
 			d.addInstance(point, label, positive)
 		}
-		d.endBag(label, drawCandidates(r, label, o.Classes, o.Candidates))
+		d.endBag(label, DrawCandidates(r, label, o.Classes, o.Candidates))
 	}
 	set := d.shuffled(stream.New(o.Seed, "order"))
 	return set, set.Validate("generated:prototypes")

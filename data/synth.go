@@ -174,7 +174,7 @@ func drawBags(name string, pool *instancePool, o SynthOptions) (*Dataset, error)
 			pool.instance(from.next(), features)
 			d.addInstance(features, label, p)
 		}
-		d.endBag(label, drawCandidates(r, label, k, o.R))
+		d.endBag(label, DrawCandidates(r, label, k, o.R))
 	}
 	set := d.shuffled(stream.New(o.Seed, "order"))
 	return set, set.Validate(name)

@@ -83,7 +83,7 @@ func drawSIVAL(name string, o SynthOptions) (*Dataset, error) {
 			d.Offsets = append(d.Offsets, d.Offsets[len(d.Offsets)-1]+end-start)
 			d.Labels = append(d.Labels, label)
 			r := stream.New(o.Seed, "bag", uint64(t.bags[start]))
-			d.Candidates = append(d.Candidates, drawCandidates(r, label, k, o.R)...)
+			d.Candidates = append(d.Candidates, DrawCandidates(r, label, k, o.R)...)
 		}
 		start = end
 	}

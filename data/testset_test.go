@@ -19,6 +19,7 @@ func smallSet() *Dataset {
 		Labels:     []int{0, 2, -1},
 		InstLabels: []int{0, -1, 2, -1, -1, 1},
 		ClassNames: []string{"wren", "jay", "crow"},
+		BagNames:   []string{"a/1.png", "a/2.png", "b, c/1.png"},
 	}
 }
 

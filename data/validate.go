@@ -43,6 +43,7 @@ func (d *Dataset) Validate(source string) error {
 	v.candidates()
 	v.labels()
 	v.names()
+	v.bagNames()
 	if v.more > 0 {
 		v.list.Add(diag.Errorf(diag.Pos{File: source}, "%d more faults of this kind", v.more))
 	}
@@ -95,6 +96,9 @@ func (v *validator) shape() {
 	}
 	if d.ClassNames != nil && len(d.ClassNames) != d.Classes {
 		v.errorf("%d class names for %d classes", len(d.ClassNames), d.Classes)
+	}
+	if d.BagNames != nil && len(d.BagNames) != bags {
+		v.errorf("%d bag names for %d bags", len(d.BagNames), bags)
 	}
 }
 
@@ -195,6 +199,24 @@ func (v *validator) names() {
 		}
 		first[name] = c
 	}
+}
+
+func (v *validator) bagNames() {
+	first := map[string]int{}
+	for i, name := range v.d.BagNames {
+		if !plainName(name) {
+			v.errorf("bag %d has the name %q, which is empty, not plain text (UTF-8), or has spaces around it", i+1, name)
+		} else if other, ok := first[name]; ok {
+			v.errorf("bags %d and %d are both named %q", other+1, i+1, name)
+		} else {
+			first[name] = i
+		}
+	}
+}
+
+// plainName says whether every format keeps a bag's name as it is.
+func plainName(name string) bool {
+	return name != "" && utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl) && strings.TrimSpace(name) == name
 }
 
 // className names class c in a message.

@@ -24,6 +24,7 @@ type InspectOptions struct {
 // BagFacts describes one bag.
 type BagFacts struct {
 	Bag        int      `json:"bag"` // from 1
+	Name       string   `json:"name,omitempty"`
 	Instances  int      `json:"instances"`
 	Candidates []string `json:"candidates"`
 	True       string   `json:"true,omitempty"`
@@ -96,6 +97,9 @@ func (o *InspectOptions) bag(set *data.Dataset) (*BagFacts, error) {
 		return nil, fmt.Errorf("%s has %d bags, there is no bag %d", o.Files[0], set.Bags(), o.Bag)
 	}
 	b := &BagFacts{Bag: o.Bag, Instances: set.Size(i)}
+	if set.BagNames != nil {
+		b.Name = set.BagNames[i]
+	}
 	for c, in := range set.CandidateSet(i) {
 		if in != 0 {
 			b.Candidates = append(b.Candidates, set.ClassName(c))
@@ -126,7 +130,11 @@ func (o *InspectOptions) bag(set *data.Dataset) (*BagFacts, error) {
 }
 
 func (b *BagFacts) print(w io.Writer) error {
-	fmt.Fprintf(w, "bag %d: %d instances, candidates %v", b.Bag, b.Instances, b.Candidates)
+	fmt.Fprintf(w, "bag %d", b.Bag)
+	if b.Name != "" {
+		fmt.Fprintf(w, " (%s)", b.Name)
+	}
+	fmt.Fprintf(w, ": %d instances, candidates %v", b.Instances, b.Candidates)
 	if b.True != "" {
 		fmt.Fprintf(w, ", true label %s", b.True)
 	}
