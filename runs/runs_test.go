@@ -84,6 +84,34 @@ func same(t *testing.T, a, b string) bool {
 	return string(x) == string(y)
 }
 
+// Evaluate reaches the model of Train, whatever is measured on the way.
+func TestEvaluateAgreesWithTrain(t *testing.T) {
+	o := Options{Spec: load(t, "quickstart", "train.epochs=5", "data.generated.bags=60"), Library: ortest.Library(t)}
+	o.Snapshots = []int{2}
+	alone, err := Evaluate(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(alone.Attention) != 2 || alone.Attention[0].Epoch != 2 || alone.Attention[1].Epoch != 5 {
+		t.Errorf("attention scores are kept of %d epochs, not of 2 and 5", len(alone.Attention))
+	}
+	if o.Spec.Train.EvalEvery.V != 1 {
+		t.Error("the spec was changed")
+	}
+	in, err := OpenInput(o.Spec, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Input, o.Dir, o.Snapshots = in, t.TempDir(), nil
+	whole, err := Train(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *alone.TestAccuracy != *whole.Accuracy || alone.Loss != whole.Loss || *alone.Disambiguation != *whole.Disambiguation {
+		t.Errorf("alone %v, loss %v; in a folder %v, loss %v", *alone.TestAccuracy, alone.Loss, *whole.Accuracy, whole.Loss)
+	}
+}
+
 // Interrupted before anything is worth keeping, a run leaves nothing, but never
 // takes away what stood in its folder.
 func TestNothingIsLeftBeforeTheFirstCheckpoint(t *testing.T) {

@@ -24,6 +24,10 @@ type Options struct {
 	Force   bool   // overwrite the run in Dir
 	// Observer follows the training; may be nil.
 	Observer train.Observer
+	// Input is what to train on; nil: what the data section of the spec names.
+	Input *Input
+	// Snapshots are the epochs whose attention scores are kept, see train.Options.
+	Snapshots []int
 }
 
 // InterruptedError is the error of a run that was stopped and can go on.
@@ -47,7 +51,7 @@ func Train(ctx context.Context, o Options) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	in, err := OpenInput(o.Spec, o.DataDir)
+	in, err := o.input()
 	if err != nil {
 		return nil, err
 	}
@@ -70,6 +74,13 @@ func Train(ctx context.Context, o Options) (*Summary, error) {
 		abandon(o.Dir)
 	}
 	return s, err
+}
+
+func (o *Options) input() (*Input, error) {
+	if o.Input != nil {
+		return o.Input, nil
+	}
+	return OpenInput(o.Spec, o.DataDir)
 }
 
 // alreadyDone gives the summary of a finished run of the same spec that is asked
@@ -111,7 +122,7 @@ func (o *Options) train(ctx context.Context, p *compile.Program, in *Input, make
 	}
 	report, err := train.Run(ctx, train.Options{
 		Program: p, Data: in.Data, Split: in.Split, NewEngine: makeEngine, SpecHash: o.Spec.Hash(),
-		Dir: o.Dir, Resume: o.Resume, Observer: o.Observer,
+		Dir: o.Dir, Resume: o.Resume, Observer: o.Observer, Snapshots: o.Snapshots,
 	})
 	if err != nil {
 		if errors.Is(err, context.Canceled) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,6 +76,9 @@ func newTrainer(ctx context.Context, opt *Options, engine Engine) *trainer {
 	if opt.Dir != "" {
 		t.identity = Identity{Spec: opt.SpecHash, Data: opt.Data.Hash(),
 			Split: SplitHash(opt.Split), Engine: engine.Name()}
+		if opt.Device != device("") {
+			t.identity.Device = opt.Device
+		}
 	}
 	return t
 }
@@ -106,7 +110,7 @@ func (t *trainer) begin() error {
 	}
 	steps := len(data.Batches(t.opt.Split.Train, t.batchSize))
 	t.clock = startClock(t, steps)
-	t.observer.Begin(Plan{Name: t.program.Spec.Name.V, Engine: t.engine.Name(), Epochs: t.epochs, Done: t.done,
+	t.observer.Begin(Plan{Name: t.program.Spec.Name.V, Engine: t.engine.Name(), Device: t.opt.Device, Reason: t.opt.Reason, Epochs: t.epochs, Done: t.done,
 		TrainBags: len(t.opt.Split.Train), TestBags: len(t.opt.Split.Test), Steps: steps, Parameters: learned})
 	return nil
 }
@@ -202,15 +206,18 @@ func (t *trainer) step(bags []int, epoch, step int, m *Metrics) (*Result, error)
 }
 
 // measured reports whether an epoch is evaluated: every eval_every epochs, at
-// the three epochs of the attention histogram, and the last.
+// the epochs whose attention scores are kept, and the last.
 func (t *trainer) measured(epoch int) bool {
 	every := t.program.Spec.Train.EvalEvery.V
 	return every > 0 && epoch%every == 0 || t.snapshot(epoch)
 }
 
-// snapshot reports whether the attention scores of an epoch are kept: the
-// first, the middle and the last one.
+// snapshot reports whether the attention scores of an epoch are kept: those
+// that were asked for, or the first and the middle one, and always the last.
 func (t *trainer) snapshot(epoch int) bool {
+	if t.opt.Snapshots != nil {
+		return epoch == t.epochs || slices.Contains(t.opt.Snapshots, epoch)
+	}
 	return epoch == 1 || epoch == (t.epochs+1)/2 || epoch == t.epochs
 }
 

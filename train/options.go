@@ -17,6 +17,10 @@ type Options struct {
 	Split   *data.Split // Test may be empty
 	// NewEngine makes the engine; Run closes it.
 	NewEngine func(*compile.Program) (Engine, error)
+	// Device is what the engine runs on; empty: the CPU. Checkpoints keep it,
+	// since another device rounds otherwise. Reason says in words why this
+	// engine was chosen; the observer gets both.
+	Device, Reason string
 	// SpecHash tells specs apart in checkpoints: the hash of the spec with all
 	// its defaults. Needed with Dir.
 	SpecHash string
@@ -31,6 +35,9 @@ type Options struct {
 	// Follow is how many training bags have the trajectory of their label
 	// weights kept; 0: six.
 	Follow int
+	// Snapshots are the epochs after which the attention scores are kept, besides
+	// the last; nil: the first, the middle and the last.
+	Snapshots []int
 }
 
 // check reports options that no run can have.

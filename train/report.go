@@ -27,7 +27,7 @@ type Report struct {
 	Seconds        float64      `json:"seconds"` // of all epochs, evaluation included
 
 	Metrics   []Metrics           `json:"-"`
-	Attention []AttentionSnapshot `json:"-"` // at the first, middle and last epoch
+	Attention []AttentionSnapshot `json:"-"` // at the epochs of Options.Snapshots
 	State     *State              `json:"-"`
 	Weights   []float32           `json:"-"` // label weights of all bags, [bags, classes]; test bags keep their first ones
 }
