@@ -27,8 +27,18 @@ func (l *lowering) blocks() bool {
 	return true
 }
 
+// current names what a block works on: the features of the instances, or the
+// embeddings once there is a pool.
+func (l *lowering) current() string {
+	if l.pooled {
+		return "z"
+	}
+	return "H"
+}
+
 func (l *lowering) block(blk *specs.Block) {
-	b, h := l.b, l.env["H"]
+	b, at := l.b, l.current()
+	h := l.env[at]
 	switch blk.Kind.V {
 	case "conv2d":
 		l.conv2d(blk)
@@ -42,16 +52,16 @@ func (l *lowering) block(blk *specs.Block) {
 		l.env["H"] = b.Reshape(h, graph.Shape{h.Shape[0], graph.Dim(rowVolume(h.Shape))})
 	case "dense":
 		if l.wantRows(blk, h) {
-			l.env["H"] = l.dense(l.numbered("dense"), h, blk.Args["units"].Int)
+			l.env[at] = l.dense(l.numbered("dense"), h, blk.Args["units"].Int)
 		}
 	case "relu":
-		l.env["H"] = b.Relu(h)
+		l.env[at] = b.Relu(h)
 	case "tanh":
-		l.env["H"] = b.Tanh(h)
+		l.env[at] = b.Tanh(h)
 	case "sigmoid":
-		l.env["H"] = b.Sigmoid(h)
+		l.env[at] = b.Sigmoid(h)
 	case "softplus":
-		l.env["H"] = b.Softplus(h)
+		l.env[at] = b.Softplus(h)
 	case "dropout":
 		l.dropout(blk)
 	case "attention":
@@ -115,10 +125,11 @@ func (l *lowering) dropout(blk *specs.Block) {
 	if !l.training || rate == 0 {
 		return
 	}
-	h := l.env["H"]
+	at := l.current()
+	h := l.env[at]
 	mask := Mask{Name: name + ".mask", Shape: h.Shape.Clone(), Drop: rate}
 	l.masks = append(l.masks, mask)
-	l.env["H"] = l.b.Mul(h, l.b.Input(mask.Name, graph.Float, mask.Shape))
+	l.env[at] = l.b.Mul(h, l.b.Input(mask.Name, graph.Float, mask.Shape))
 }
 
 // attention scores every instance (paper Eq. 2): a = sigmoid(s), with s from
@@ -177,11 +188,16 @@ func (l *lowering) bagMin(x *graph.Node) *graph.Node {
 }
 
 func (l *lowering) bagMean(x *graph.Node) *graph.Node {
+	return l.b.Div(l.b.SegmentSum(x, l.bagOf), l.bagCount(len(x.Shape)))
+}
+
+// bagCount is the number of instances of each bag, [B, 1, ...] of the given rank.
+func (l *lowering) bagCount(rank int) *graph.Node {
 	ones := graph.Shape{graph.N}
-	for range x.Shape[1:] {
+	for len(ones) < rank {
 		ones = append(ones, 1)
 	}
-	return l.b.Div(l.b.SegmentSum(x, l.bagOf), l.b.SegmentSum(l.b.Fill(1, ones), l.bagOf))
+	return l.b.SegmentSum(l.b.Fill(1, ones), l.bagOf)
 }
 
 // classifier gives class probabilities from the bag embedding.

@@ -56,14 +56,15 @@ type lowering struct {
 	errs     diag.List
 	graph    *graph.Graph
 
-	bagOf  *graph.Node
-	env    map[string]*graph.Node // values known by name to equations
-	failed map[string]bool        // names whose definition has an error: their users are not reported again
-	params []Param
-	nodes  map[string]*graph.Node // parameter nodes by name
-	masks  []Mask
-	counts map[string]int // blocks so far, per kind, for parameter names
-	pooled bool           // the blocks have reached one row per bag
+	bagOf   *graph.Node
+	env     map[string]*graph.Node // values known by name to equations
+	numbers map[string]float64     // extents, sizes and numbers, known by name to equations
+	failed  map[string]bool        // names whose definition has an error: their users are not reported again
+	params  []Param
+	nodes   map[string]*graph.Node // parameter nodes by name
+	masks   []Mask
+	counts  map[string]int // blocks so far, per kind, for parameter names
+	pooled  bool           // the blocks have reached one row per bag
 }
 
 func newLowering(p *Program, training bool) *lowering {
@@ -73,7 +74,7 @@ func newLowering(p *Program, training bool) *lowering {
 	}
 	return &lowering{
 		spec: p.Spec, prog: p, training: training, b: graph.NewBuilder(name),
-		env: map[string]*graph.Node{}, nodes: map[string]*graph.Node{}, failed: map[string]bool{}, counts: map[string]int{},
+		env: map[string]*graph.Node{}, nodes: map[string]*graph.Node{}, failed: map[string]bool{}, numbers: map[string]float64{}, counts: map[string]int{},
 	}
 }
 
@@ -128,7 +129,7 @@ func (l *lowering) checkInference() error {
 		}
 		return l.spec.Locate(diag.Errorf(l.spec.Model.Probabilities.Pos,
 			"the model's outputs depend on %s, which is known in training alone", in.Name).
-			WithNote("keep S, w, lambda, t and T to the loss and the label weights"))
+			WithNote("keep S, w and lambda to the loss and the label weights"))
 	}
 	return nil
 }
@@ -145,13 +146,25 @@ func (l *lowering) inputs() {
 	l.env["S"] = b.Input(InCandidates, graph.Float, graph.Shape{graph.B, k})
 	l.env["w"] = b.Input(InWeights, graph.Float, graph.Shape{graph.B, k})
 	l.env["lambda"] = b.Input(InLambda, graph.Float, graph.Shape{})
-	l.env["t"] = b.Input(InEpoch, graph.Float, graph.Shape{})
-	l.env["T"] = b.Input(InEpochs, graph.Float, graph.Shape{})
+	l.epoch()
 	if l.prog.Normalize && !l.training {
 		row := append(graph.Shape{1}, shape[1:]...)
 		x = b.Div(b.Sub(x, b.Param(ParamMean, row)), b.Param(ParamStd, row))
 	}
 	l.env["X"], l.env["H"] = x, x
+}
+
+// epoch makes t and T known. A prediction has those of the last epoch: what
+// decays over the epochs keeps its final value in the exported model.
+func (l *lowering) epoch() {
+	if l.training {
+		l.env["t"] = l.b.Input(InEpoch, graph.Float, graph.Shape{})
+		l.env["T"] = l.b.Input(InEpochs, graph.Float, graph.Shape{})
+		return
+	}
+	epochs := l.spec.Train.Epochs.V
+	l.numbers["t"] = float64(epochs - 1 + l.spec.Weights.FirstEpoch.V)
+	l.numbers["T"] = float64(epochs)
 }
 
 // param declares a learned value, or returns it when it exists already.

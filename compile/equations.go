@@ -18,6 +18,12 @@ import (
 // line with an error is reported once; lines that use it are passed over.
 func (l *lowering) equations() {
 	extents := l.extents()
+	for name, v := range extents {
+		l.numbers[name] = float64(v)
+	}
+	for _, n := range l.spec.Model.Numbers {
+		l.numbers[n.Name.V] = n.V.V
+	}
 	for i := range l.spec.Model.Params {
 		l.declare(&l.spec.Model.Params[i], extents)
 	}
@@ -31,7 +37,7 @@ func (l *lowering) equations() {
 	}
 }
 
-// extents are the names that parameter shapes may use.
+// extents are the names that parameter shapes and equations may use.
 func (l *lowering) extents() map[string]int {
 	e := map[string]int{
 		"d": volume(l.prog.Signature.Instance),
@@ -160,8 +166,11 @@ func (e *expression) name(x *ast.Ident) (*graph.Node, error) {
 	if n := e.env[x.Name]; n != nil {
 		return n, nil
 	}
+	if v, ok := e.numbers[x.Name]; ok {
+		return e.b.Scalar(v), nil
+	}
 	d := e.at(e.eq, int(x.Pos())-1, int(x.End())-1, fmt.Sprintf("%s is not defined here", x.Name))
-	d.Suggestion = diag.Suggest(x.Name, slices.Sorted(maps.Keys(e.env)))
+	d.Suggestion = diag.Suggest(x.Name, append(slices.Sorted(maps.Keys(e.env)), slices.Sorted(maps.Keys(e.numbers))...))
 	return nil, d
 }
 

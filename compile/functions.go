@@ -84,18 +84,42 @@ func (e *expression) compose(x *ast.CallExpr, fn *ast.Ident, args []*graph.Node)
 		return e.apply(x, graph.OpTranspose, graph.Attrs{Perm: []int{1, 0}}, a)
 	case "concat":
 		return e.apply(x, graph.OpConcat, graph.Attrs{Axis: len(a.Shape) - 1}, args...)
-	case "bag_mean", "bag_min":
+	case "masked_softmax":
+		return e.maskedSoftmax(x, a, args[1])
+	case "bag_mean", "bag_min", "bag_count":
 		if len(a.Shape) == 0 || a.Shape[0] != graph.N {
 			return nil, e.errorf(x, "%s needs one row per instance, [N, ...], not %v", fn.Name, a.Shape)
 		}
-		if fn.Name == "bag_min" {
+		switch fn.Name {
+		case "bag_min":
 			return e.bagMin(a), nil
+		case "bag_count":
+			return e.bagCount(2), nil
 		}
 		return e.bagMean(a), nil
 	case "sum", "mean", "max":
 		return e.reduce(x, fn.Name, a)
 	}
 	return nil, e.errorf(fn, "bug: the function %q has no lowering", fn.Name)
+}
+
+// maskedSoftmax is a softmax over the entries where m is 1. Those where it is
+// 0 fall so low before the softmax that their exponential is zero; the product
+// makes rows without a 1 zero too.
+func (e *expression) maskedSoftmax(x *ast.CallExpr, a, m *graph.Node) (*graph.Node, error) {
+	if len(a.Shape) == 0 {
+		return nil, e.errorf(x, "masked_softmax needs an axis to go along, this is a single number")
+	}
+	outside := e.b.Mul(e.b.Sub(e.b.Scalar(1), m), e.b.Scalar(outsideCandidates))
+	low, err := e.apply(x, graph.OpSub, graph.Attrs{}, a, outside)
+	if err != nil {
+		return nil, err
+	}
+	share, err := e.apply(x, graph.OpSoftmax, graph.Attrs{}, low)
+	if err != nil {
+		return nil, err
+	}
+	return e.apply(x, graph.OpMul, graph.Attrs{}, m, share)
 }
 
 // reduce lowers sum, mean and max: over all elements, or over one axis that

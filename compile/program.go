@@ -52,7 +52,7 @@ type Param struct {
 // probability Drop, else 1/(1-Drop).
 type Mask struct {
 	Name  string      // also the name of its random stream
-	Shape graph.Shape // [N, ...]
+	Shape graph.Shape // [N, ...], or [B, ...] after the pool
 	Drop  float64
 }
 

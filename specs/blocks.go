@@ -4,7 +4,7 @@ package specs
 type Role uint8
 
 const (
-	RoleFeature    Role = iota // works on instances; before attention and pool
+	RoleFeature    Role = iota // works on instances; before attention and pool (see Embeddings)
 	RoleAttention              // scores instances; at most one, before the pool
 	RolePool                   // turns bags into embeddings; at most one
 	RoleClassifier             // ends the blocks, after the pool
@@ -16,7 +16,10 @@ type BlockKind struct {
 	Doc   string
 	Role  Role
 	Makes []string // names that equations may use for its results
-	args  []row
+	// Embeddings says that a feature block may also stand after the pool, where
+	// it works on the embedding z of each bag.
+	Embeddings bool
+	args       []row
 }
 
 // Args lists the names of the arguments; Block.Args has each of them.
@@ -38,18 +41,18 @@ var Blocks = []BlockKind{
 			{name: "stride", typ: tInt, in: between(1, 4096), doc: "Step of the windows; default: kernel."},
 		}},
 	{Name: "flatten", Role: RoleFeature, Doc: "Turns each instance into one row of features."},
-	{Name: "dense", Role: RoleFeature, Doc: "Fully connected layer with a bias.",
+	{Name: "dense", Role: RoleFeature, Embeddings: true, Doc: "Fully connected layer with a bias.",
 		args: []row{
 			{name: "units", typ: tInt, required: true, main: true, in: between(1, maxExtent), doc: "Output features."},
 		}},
-	{Name: "dropout", Role: RoleFeature, Doc: "Sets features to zero at random in training and scales the others up; nothing in prediction.",
+	{Name: "dropout", Role: RoleFeature, Embeddings: true, Doc: "Sets features to zero at random in training and scales the others up; nothing in prediction.",
 		args: []row{
 			{name: "rate", typ: tFloat, required: true, main: true, in: upTo(0, 1), doc: "Probability of a zero."},
 		}},
-	{Name: "relu", Role: RoleFeature, Doc: "max(x, 0)."},
-	{Name: "tanh", Role: RoleFeature, Doc: "Hyperbolic tangent."},
-	{Name: "sigmoid", Role: RoleFeature, Doc: "1 / (1 + exp(-x))."},
-	{Name: "softplus", Role: RoleFeature, Doc: "log(1 + exp(x))."},
+	{Name: "relu", Role: RoleFeature, Embeddings: true, Doc: "max(x, 0)."},
+	{Name: "tanh", Role: RoleFeature, Embeddings: true, Doc: "Hyperbolic tangent."},
+	{Name: "sigmoid", Role: RoleFeature, Embeddings: true, Doc: "1 / (1 + exp(-x))."},
+	{Name: "softplus", Role: RoleFeature, Embeddings: true, Doc: "log(1 + exp(x))."},
 	{Name: "attention", Role: RoleAttention, Makes: []string{"s", "loga", "a"},
 		Doc: "Attention scores a = sigmoid(s) of the instances (Eq. 2), loga their logarithm.",
 		args: []row{

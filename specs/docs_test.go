@@ -80,6 +80,7 @@ func referenceTables() map[string]string {
 		"losses":         entryTable(lossEntries()),
 		"extents":        nameTable(extentNames),
 		"names":          nameTable(append(append([]Name(nil), trainingNames...), outputNames...)),
+		"epoch":          nameTable(epochNames),
 		"made":           madeTable(),
 		"functions":      functionTable(),
 		"shipped":        shippedTable(),

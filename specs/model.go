@@ -198,6 +198,17 @@ func (r *reader) sizes(n *node, path string) {
 	})
 }
 
+func (r *reader) numbers(n *node, path string) {
+	row := row{typ: tFloat}
+	r.entries(n, path, "a number", func(name Str, _, value *node) {
+		s := Number{Name: name}
+		if a, ok := r.arg(&row, path+"."+name.V, value); ok {
+			s.V = Float{V: a.Float, Pos: a.Pos}
+		}
+		r.spec.Model.Numbers = append(r.spec.Model.Numbers, s)
+	})
+}
+
 func (r *reader) params(n *node, path string) {
 	r.entries(n, path, "a parameter", func(name Str, key, value *node) {
 		r.param(name, path+"."+name.V, key, value)

@@ -10,13 +10,18 @@ import (
 	"github.com/miplc/miplc/diag"
 )
 
-// trainingNames are known in losses and in weights.update alone, since they
-// need the candidates or the epoch.
+// trainingNames are known in losses and in weights.update alone, since a
+// prediction has no candidates.
 var trainingNames = []Name{
 	{"S", "Candidate labels [B, k]: 1 for candidates, else 0."},
 	{"w", "Label weights [B, k]: those the loss uses; in weights.update the previous ones."},
 	{"lambda", "Momentum of the label weights in this epoch."},
-	{"t", "Number of the epoch."},
+}
+
+// epochNames are known in all equations. A prediction takes the values of the
+// last epoch, so that what decays over the epochs keeps its final value.
+var epochNames = []Name{
+	{"t", "Number of the epoch, from weights.first_epoch on; in predictions that of the last epoch."},
 	{"T", "Number of epochs."},
 }
 
@@ -56,11 +61,11 @@ func checkName(key *node, what string) (diag.Diagnostic, bool) {
 		return key.errorf("%s is a reserved word and cannot name %s", name, what), false
 	case FunctionNamed(name) != nil:
 		return key.errorf("%s is a function and cannot name %s", name, what), false
-	case what == "a size" && slices.Contains(plain(extentNames), name):
+	case slices.Contains(plain(extentNames), name):
 		return key.errorf("the extent %s is known already", name).WithNote("d, h and k are given by data and blocks"), false
-	case what != "a size" && slices.Contains(plain(trainingNames), name):
+	case slices.Contains(plain(trainingNames), name), slices.Contains(plain(epochNames), name):
 		return key.errorf("%s is known already and cannot name %s", name, what).
-			WithNote("losses and weights.update know %s", strings.Join(plain(trainingNames), ", ")), false
+			WithNote("losses and weights.update know %s", strings.Join(append(plain(trainingNames), plain(epochNames)...), ", ")), false
 	}
 	return diag.Diagnostic{}, true
 }
@@ -70,8 +75,7 @@ type scope struct {
 	known  []string
 	later  map[string]diag.Pos // defined further down
 	uses   map[string][]string // names used, by the equation that uses them
-	sizes  []string
-	inside bool // an equation of the model, not of the loss
+	inside bool                // an equation of the model, not of the loss
 }
 
 // equationRules checks the names of sizes, parameters and equations and that
@@ -83,9 +87,12 @@ func (r *reader) equationRules() {
 	r.sizeRules()
 	sc := scope{known: r.made(), later: map[string]diag.Pos{}, uses: map[string][]string{}, inside: true}
 	for _, s := range m.Sizes {
-		sc.sizes = append(sc.sizes, s.Name.V)
+		sc.known = append(sc.known, s.Name.V)
 	}
-	sc.sizes = append(sc.sizes, plain(extentNames)...)
+	for _, n := range m.Numbers {
+		sc.known = append(sc.known, n.Name.V)
+	}
+	sc.known = append(append(sc.known, plain(extentNames)...), plain(epochNames)...)
 	for _, p := range m.Params {
 		sc.known = append(sc.known, p.Name.V)
 	}
@@ -115,7 +122,8 @@ func (r *reader) equationRules() {
 		r.scheduleRule()
 	}
 	if r.model == 0 && len(r.errs) == before {
-		r.unusedSizes()
+		r.unusedSizes(&sc)
+		r.unusedNumbers(&sc)
 		r.unusedParams(&sc)
 	}
 }
@@ -124,7 +132,7 @@ func (r *reader) equationRules() {
 func (r *reader) noDoubles() {
 	m := &r.spec.Model
 	first := map[string]diag.Pos{}
-	define := func(name Str, what string) {
+	define := func(name Str) {
 		if pos, ok := first[name.V]; ok {
 			d := r.add(name.Pos, "%s is defined already", name.V)
 			if pos.IsZero() {
@@ -141,11 +149,24 @@ func (r *reader) noDoubles() {
 			first[n] = diag.Pos{}
 		}
 	}
+	setting := func(name Str) { // in losses these names mean the outputs
+		if _, ok := first[name.V]; !ok && slices.Contains(plain(outputNames), name.V) {
+			note(r.add(name.Pos, "%s means an output of the model; take another name", name.V), "losses know %s", strings.Join(plain(outputNames), ", "))
+			return
+		}
+		define(name)
+	}
+	for _, s := range m.Sizes {
+		setting(s.Name)
+	}
+	for _, n := range m.Numbers {
+		setting(n.Name)
+	}
 	for _, p := range m.Params {
-		define(p.Name, "parameter")
+		define(p.Name)
 	}
 	for i := range m.Let {
-		define(m.Let[i].Name, "equation")
+		define(m.Let[i].Name)
 	}
 }
 
@@ -175,8 +196,12 @@ func (r *reader) sizeRules() {
 	}
 }
 
-func (r *reader) unusedSizes() {
-	used := map[string]bool{}
+// inherited reports whether a place is in a file that the spec extends. What
+// is merely inherited may be left unused; it is dropped.
+func (r *reader) inherited(pos diag.Pos) bool { return r.layers[pos.File] < 0 }
+
+func (r *reader) unusedSizes(sc *scope) {
+	used := sc.used()
 	for i := range r.spec.Model.Params {
 		p := &r.spec.Model.Params[i]
 		used[p.FanIn.V] = true
@@ -184,11 +209,33 @@ func (r *reader) unusedSizes() {
 			used[e.V] = true
 		}
 	}
-	for _, s := range r.spec.Model.Sizes {
-		if !used[s.Name.V] {
-			r.add(s.Name.Pos, "the size %s is used by no parameter", s.Name.V)
+	r.spec.Model.Sizes = slices.DeleteFunc(r.spec.Model.Sizes, func(s Size) bool {
+		if !used[s.Name.V] && !r.inherited(s.Name.Pos) {
+			r.add(s.Name.Pos, "the size %s is used by no parameter and no equation", s.Name.V)
+		}
+		return !used[s.Name.V]
+	})
+}
+
+func (r *reader) unusedNumbers(sc *scope) {
+	used := sc.used()
+	r.spec.Model.Numbers = slices.DeleteFunc(r.spec.Model.Numbers, func(n Number) bool {
+		if !used[n.Name.V] && !r.inherited(n.Name.Pos) {
+			r.add(n.Name.Pos, "the number %s is used by no equation", n.Name.V)
+		}
+		return !used[n.Name.V]
+	})
+}
+
+// used is the set of all names that equations use.
+func (sc *scope) used() map[string]bool {
+	used := map[string]bool{}
+	for _, names := range sc.uses {
+		for _, n := range names {
+			used[n] = true
 		}
 	}
+	return used
 }
 
 // initRules checks that scale and fan_in fit the initialiser, and fills in the
@@ -247,10 +294,7 @@ func (r *reader) unknownName(eq *Equation, sc *scope, x *ast.Ident) diag.Diagnos
 		d = d.WithNote("%s", fn.Signature())
 	case sc.inside && slices.Contains(plain(trainingNames), x.Name):
 		d.Text = fmt.Sprintf("%s is known in losses and weights.update alone", x.Name)
-		d = d.WithNote("a prediction has no candidates and no epoch")
-	case slices.Contains(sc.sizes, x.Name):
-		d.Text = fmt.Sprintf("%s is an extent and has no place in an equation", x.Name)
-		d = d.WithNote("extents stand in the shapes of params; write the number here")
+		d = d.WithNote("a prediction has no candidates")
 	default:
 		if d.Suggestion = diag.Suggest(x.Name, sc.known); d.Suggestion == "" {
 			d = d.WithNote("known here: %s", strings.Join(sc.known, ", "))

@@ -174,6 +174,8 @@ func (r *reader) key(row *row, path string, key, n *node) {
 		r.blocks(n, path)
 	case tSizes:
 		r.sizes(n, path)
+	case tNumbers:
+		r.numbers(n, path)
 	case tParams:
 		r.params(n, path)
 	case tLet:

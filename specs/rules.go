@@ -162,9 +162,9 @@ func (r *reader) blockRules() {
 		switch {
 		case classifier != nil:
 			note(r.add(pos, "%s stands after the classifier, which ends the blocks", kind.Name), "the classifier is at %s", classifier.Kind.Pos)
-		case kind.Role == RoleFeature && pool != nil:
+		case kind.Role == RoleFeature && pool != nil && !kind.Embeddings:
 			note(r.add(pos, "%s works on instances and must stand before the pool", kind.Name), "the pool is at %s", pool.Kind.Pos)
-		case kind.Role == RoleFeature && attention != nil:
+		case kind.Role == RoleFeature && attention != nil && pool == nil:
 			note(r.add(pos, "%s must stand before the attention, which scores the features", kind.Name), "the attention is at %s", attention.Kind.Pos)
 		case kind.Role == RoleAttention && attention != nil:
 			note(r.add(pos, "a second attention"), "the first is at %s", attention.Kind.Pos)

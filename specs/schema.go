@@ -180,6 +180,8 @@ func typeSchema(r *row) *object {
 		return listOf(ref("block"))
 	case tSizes:
 		return mapOf(limited(newObject("type", "integer"), between(1, maxExtent)))
+	case tNumbers:
+		return mapOf(newObject("type", "number"))
 	case tParams:
 		return mapOf(newObject("oneOf", []*object{ref("param"), listOf(extentSchema())}))
 	case tLet:

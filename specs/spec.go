@@ -87,9 +87,11 @@ type Split struct {
 type Model struct {
 	Pos    diag.Pos
 	Blocks []Block
-	Sizes  []Size     // names for extents used in parameter shapes
-	Params []Param    // learned values used by Let
-	Let    []Equation // definitions in order; later ones may use earlier ones
+	Sizes  []Size // names for extents used in parameter shapes and equations
+	// Numbers are named settings of the equations of model, loss and weights.
+	Numbers []Number
+	Params  []Param    // learned values used by Let
+	Let     []Equation // definitions in order; later ones may use earlier ones
 	// Attention and Probabilities name the equations (or block results) that
 	// are the model's outputs: scores [N, 1] and probabilities [B, k].
 	// Log-probabilities, if named, are used in place of log(probabilities).
@@ -119,6 +121,12 @@ type Arg struct {
 type Size struct {
 	Name Str
 	V    Int
+}
+
+// Number names a setting of the equations, e.g. beta: 2.
+type Number struct {
+	Name Str
+	V    Float
 }
 
 // Param is one learned value of the equation level.

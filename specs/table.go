@@ -21,6 +21,7 @@ const (
 	tSection    // map with the keys of row.rows
 	tBlocks     // the lists and maps below have a reader each in model.go
 	tSizes
+	tNumbers
 	tParams
 	tLet
 	tLosses

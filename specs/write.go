@@ -125,6 +125,12 @@ func (w *writer) value(r *row) *yaml.Node {
 			put(m, s.Name.V, intNode(s.V.V))
 		}
 		return m
+	case tNumbers:
+		m := mapping(yaml.FlowStyle)
+		for _, s := range w.spec.Model.Numbers {
+			put(m, s.Name.V, floatNode(s.V.V))
+		}
+		return m
 	case tParams:
 		m := mapping(0)
 		for i := range w.spec.Model.Params {
