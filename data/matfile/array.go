@@ -298,8 +298,11 @@ func (f *reader) runes(s *section, t tag) ([]rune, error) {
 		if err == nil && int64(len(b)) < t.size {
 			err = io.ErrUnexpectedEOF
 		}
+		if err != nil { // a part of a number cannot be decoded
+			return damaged(err)
+		}
 		codes = f.decode(nil, t.typ, b)
-		return damaged(err)
+		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("text: %w", err)
