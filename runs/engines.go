@@ -3,7 +3,6 @@ package runs
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/export/contract"
@@ -21,25 +20,14 @@ const (
 	Gorgonia    = "gorgonia"
 )
 
-// newEngine gives the maker of a training engine by its name in train.engine.
-func newEngine(name, library string) (func(*compile.Program) (train.Engine, error), error) {
-	switch name {
-	case "auto", Gorgonia:
-		return func(p *compile.Program) (train.Engine, error) { return native.New(p, nil) }, nil
-	case "ort":
-		return func(p *compile.Program) (train.Engine, error) { return newORT(p, library) }, nil
-	}
-	return nil, fmt.Errorf("this build of miplc has no engine %q; there are %s, ort and auto", name, Gorgonia)
-}
-
-// engines is a set of prediction engines that must be closed together.
-type engines struct {
+// predictors is a set of prediction engines that must be closed together.
+type predictors struct {
 	list  []parity.Engine
 	close []func() error
 }
 
 // Close frees all engines.
-func (e *engines) Close() error {
+func (e *predictors) Close() error {
 	var errs []error
 	for _, f := range e.close {
 		errs = append(errs, f())
@@ -48,7 +36,7 @@ func (e *engines) Close() error {
 }
 
 // addNative adds the interpreter and gorgonia, which run the graph itself.
-func (e *engines) addNative(p *compile.Program, state *train.State) error {
+func (e *predictors) addNative(p *compile.Program, state *train.State) error {
 	e.list = append(e.list, interpreter(p, state.Params))
 	engine, err := native.New(p, state.Params)
 	if err != nil {
@@ -88,7 +76,7 @@ func interpreter(p *compile.Program, params map[string][]float32) parity.Engine 
 }
 
 // addFile adds every back end that the file says it runs in.
-func (e *engines) addFile(path, library string) (runtime.Info, error) {
+func (e *predictors) addFile(path, library string) (runtime.Info, error) {
 	model, err := runtime.Open(path, runtime.WithLibrary(library))
 	if err != nil {
 		return runtime.Info{}, err
@@ -108,7 +96,7 @@ func (e *engines) addFile(path, library string) (runtime.Info, error) {
 	return info, nil
 }
 
-func (e *engines) addModel(name string, model *runtime.Model) {
+func (e *predictors) addModel(name string, model *runtime.Model) {
 	e.close = append(e.close, model.Close)
 	e.list = append(e.list, parity.Engine{Name: name, Predict: func(x []float32, n int) ([]float32, []float32, error) {
 		p, err := model.Predict(context.Background(), runtime.Bag{Instances: x, N: n})

@@ -12,10 +12,12 @@ import (
 // measured at the last epoch and at those of o.Snapshots alone, whatever
 // train.eval_every says. Dir, Resume and Force are not looked at.
 func Evaluate(ctx context.Context, o Options) (*train.Report, error) {
-	makeEngine, err := newEngine(o.Spec.Train.Engine.V, o.Library)
+	o.Resume = false
+	choice, err := o.engine()
 	if err != nil {
 		return nil, err
 	}
+	defer choice.Close()
 	in, err := o.input()
 	if err != nil {
 		return nil, err
@@ -30,7 +32,7 @@ func Evaluate(ctx context.Context, o Options) (*train.Report, error) {
 		o.Snapshots = []int{} // the last epoch alone
 	}
 	return train.Run(ctx, train.Options{
-		Program: program, Data: in.Data, Split: in.Split, NewEngine: makeEngine,
+		Program: program, Data: in.Data, Split: in.Split, NewEngine: choice.New,
 		Observer: o.Observer, Snapshots: o.Snapshots,
 	})
 }

@@ -18,6 +18,7 @@ import (
 const (
 	ModelFile   = "model.onnx"
 	SpecFile    = "spec.yaml"    // the spec with all its defaults
+	SplitFile   = "split.json"   // {"train": [...], "test": [...]}, bags counted from 0
 	SummaryFile = "summary.json" // written last: a folder that has it is finished
 	PlotsFolder = "plots"
 )
@@ -77,7 +78,7 @@ func claim(dir string, resume, force bool) error {
 // sweep removes files that a killed process was still writing aside: hidden ones
 // named after a file of the run.
 func sweep(dir string) error {
-	names := []string{SummaryFile, ModelFile, SpecFile, train.MetricsFile}
+	names := []string{SummaryFile, ModelFile, SpecFile, SplitFile, train.MetricsFile}
 	for _, f := range plotFiles {
 		names = append(names, filepath.Join(PlotsFolder, f))
 	}
@@ -102,7 +103,7 @@ func sweep(dir string) error {
 // that a half-removed run does not look finished.
 func wipe(dir string) error {
 	for _, name := range []string{
-		SummaryFile, ModelFile, SpecFile, train.MetricsFile,
+		SummaryFile, ModelFile, SpecFile, SplitFile, train.MetricsFile,
 		train.CheckpointFile, train.PreviousFile, PlotsFolder,
 	} {
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {

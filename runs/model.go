@@ -23,7 +23,7 @@ func exportChecked(path string, p *compile.Program, state *train.State, meta exp
 	}
 	var report *parity.Report
 	err = export.Checked(path, model, func(aside string) (map[string]float64, error) {
-		var e engines
+		var e predictors
 		defer e.Close()
 		if err := e.addNative(p, state); err != nil {
 			return nil, err

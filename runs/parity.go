@@ -22,7 +22,7 @@ type ParityOptions struct {
 // Parity compares the back ends of a model file. Without the spec there is no
 // native graph to compare with.
 func Parity(path string, o ParityOptions) (*parity.Report, error) {
-	var e engines
+	var e predictors
 	defer e.Close()
 	info, err := e.addFile(path, o.Library)
 	if err != nil {
@@ -49,7 +49,7 @@ func RunParity(dir string, o ParityOptions) (*parity.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	var files, own engines
+	var files, own predictors
 	defer files.Close()
 	defer own.Close()
 	info, err := files.addFile(ModelPath(dir), o.Library)

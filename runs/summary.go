@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/parity"
 )
 
@@ -15,6 +16,9 @@ type Summary struct {
 	Name           string         `json:"name"`
 	Version        string         `json:"miplc"`
 	Engine         string         `json:"engine"`
+	EngineReason   string         `json:"engine_reason"` // why this engine on this device
+	Device         string         `json:"device"`        // cpu, cuda or an execution provider
+	DeviceName     string         `json:"device_name,omitempty"`
 	Epochs         int            `json:"epochs"`
 	Seed           uint64         `json:"seed"`
 	Parameters     int            `json:"parameters"`
@@ -47,6 +51,20 @@ func (s *Summary) write(dir string) error {
 		return err
 	}
 	return WriteFile(filepath.Join(dir, SummaryFile), append(text, '\n'))
+}
+
+// writeSplit writes the bags of both parts, counted from 0 in the order of the
+// data set, for other programs that train or test on the same ones.
+func writeSplit(dir string, s *data.Split) error {
+	parts := struct {
+		Train []int `json:"train"`
+		Test  []int `json:"test"`
+	}{append([]int{}, s.Train...), append([]int{}, s.Test...)}
+	text, err := json.Marshal(parts)
+	if err != nil {
+		return err
+	}
+	return WriteFile(filepath.Join(dir, SplitFile), append(text, '\n'))
 }
 
 // ReadSummary reads the summary of a finished run.

@@ -11,6 +11,7 @@ import (
 	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/engines"
 )
 
 // Options is one run.
@@ -22,6 +23,13 @@ type Options struct {
 	Version string // of miplc, for the metadata
 	Resume  bool   // go on with the unfinished run in Dir
 	Force   bool   // overwrite the run in Dir
+	// Engine, Device, Provider, Threads and Plugin ask for an engine as in
+	// engines.Request; an empty Engine is train.engine of the spec.
+	Engine   string
+	Device   string
+	Provider string
+	Threads  int
+	Plugin   string
 	// Observer follows the training; may be nil.
 	Observer train.Observer
 	// Input is what to train on; nil: what the data section of the spec names.
@@ -47,10 +55,6 @@ func (e *InterruptedError) Error() string {
 // found wrong before training is found before Dir is touched. A run that stops
 // with an error leaves what is needed to resume it, or nothing.
 func Train(ctx context.Context, o Options) (*Summary, error) {
-	makeEngine, err := newEngine(o.Spec.Train.Engine.V, o.Library)
-	if err != nil {
-		return nil, err
-	}
 	in, err := o.input()
 	if err != nil {
 		return nil, err
@@ -66,10 +70,15 @@ func Train(ctx context.Context, o Options) (*Summary, error) {
 	if done, err := o.alreadyDone(); done != nil || err != nil {
 		return done, err
 	}
+	choice, err := o.engine()
+	if err != nil {
+		return nil, err
+	}
+	defer choice.Close()
 	if err := claim(o.Dir, o.Resume, o.Force); err != nil {
 		return nil, err
 	}
-	s, err := o.train(ctx, program, in, makeEngine)
+	s, err := o.train(ctx, program, in, choice)
 	if err != nil {
 		abandon(o.Dir)
 	}
@@ -116,12 +125,16 @@ func compileFor(spec *specs.Spec, in *Input) (*compile.Program, error) {
 	return program, nil
 }
 
-func (o *Options) train(ctx context.Context, p *compile.Program, in *Input, makeEngine func(*compile.Program) (train.Engine, error)) (*Summary, error) {
+func (o *Options) train(ctx context.Context, p *compile.Program, in *Input, choice *engines.Choice) (*Summary, error) {
 	if err := WriteFile(filepath.Join(o.Dir, SpecFile), o.Spec.YAML()); err != nil {
 		return nil, err
 	}
+	if err := writeSplit(o.Dir, in.Split); err != nil {
+		return nil, err
+	}
 	report, err := train.Run(ctx, train.Options{
-		Program: p, Data: in.Data, Split: in.Split, NewEngine: makeEngine, SpecHash: o.Spec.Hash(),
+		Program: p, Data: in.Data, Split: in.Split, NewEngine: choice.New, SpecHash: o.Spec.Hash(),
+		Device: choice.Device, Reason: choice.Reason,
 		Dir: o.Dir, Resume: o.Resume, Observer: o.Observer, Snapshots: o.Snapshots,
 	})
 	if err != nil {
@@ -144,24 +157,25 @@ func (o *Options) train(ctx context.Context, p *compile.Program, in *Input, make
 	if err != nil {
 		return nil, err
 	}
-	return o.summarize(p, in, report, agreed, plots)
+	return o.summarize(p, in, choice, report, agreed, plots)
 }
 
 // summarize writes the summary, which finishes the run.
-func (o *Options) summarize(p *compile.Program, in *Input, r *train.Report, agreed *parity.Report, plots []string) (*Summary, error) {
+func (o *Options) summarize(p *compile.Program, in *Input, c *engines.Choice, r *train.Report, agreed *parity.Report, plots []string) (*Summary, error) {
 	sum, err := fileSum(ModelPath(o.Dir))
 	if err != nil {
 		return nil, err
 	}
 	s := &Summary{
-		Name: o.Spec.Name.V, Version: o.Version, Engine: r.Engine, Epochs: r.Epochs, Seed: r.Seed,
+		Name: o.Spec.Name.V, Version: o.Version, Engine: r.Engine, EngineReason: c.Reason, Device: c.Device, DeviceName: c.DeviceName,
+		Epochs: r.Epochs, Seed: r.Seed,
 		Parameters: Parameters(p), Accuracy: r.TestAccuracy, TrainAccuracy: r.TrainAccuracy,
 		Disambiguation: r.Disambiguation, Loss: r.Loss, Confusion: r.Confusion, ConfusionBags: r.ConfusionOf,
 		Seconds:    r.Seconds,
 		Data:       DataFacts{in.Data.Name, in.Data.Bags(), classNames(in.Data), in.Data.Hash()},
 		Split:      splitFacts{in.Split.Source, r.TrainBags, r.TestBags, train.SplitHash(in.Split)},
 		SpecSHA256: o.Spec.Hash(), ModelSHA256: sum, Parity: agreed,
-		Files: append([]string{ModelFile, SpecFile, SummaryFile, train.MetricsFile}, plots...),
+		Files: append([]string{ModelFile, SpecFile, SplitFile, SummaryFile, train.MetricsFile}, plots...),
 	}
 	return s, s.write(o.Dir)
 }

@@ -32,6 +32,7 @@ type Identity struct {
 	Data   string `json:"data_sha256"`
 	Split  string `json:"split_sha256"`
 	Engine string `json:"engine"`
+	Device string `json:"device,omitempty"` // empty: the CPU
 }
 
 // SplitHash is the SHA-256, in hex, of the training and test bags.
@@ -222,6 +223,7 @@ func (c *checkpoint) matches(want Identity, dir string) error {
 		{"data set", c.Identity.Data, want.Data},
 		{"split", c.Identity.Split, want.Split},
 		{"engine", c.Identity.Engine, want.Engine},
+		{"device", device(c.Identity.Device), device(want.Device)},
 	} {
 		if part.have != part.want {
 			differ = append(differ, fmt.Sprintf("%s (there %s, here %s)", part.what, short(part.have), short(part.want)))
@@ -232,6 +234,13 @@ func (c *checkpoint) matches(want Identity, dir string) error {
 	}
 	return fmt.Errorf("the checkpoint in %s belongs to another %s: choose another directory, or start over without resuming",
 		dir, strings.Join(differ, " and another "))
+}
+
+func device(name string) string {
+	if name == "" {
+		return "cpu"
+	}
+	return name
 }
 
 // short cuts a hash to what a person compares.

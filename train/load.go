@@ -13,6 +13,32 @@ import (
 // from the newest whole checkpoint in dir. It changes nothing there. Without a
 // checkpoint the error wraps fs.ErrNotExist.
 func LoadState(dir string) (*State, int, error) {
+	c, err := newestCheckpoint(dir)
+	if err != nil {
+		return nil, 0, err
+	}
+	state := &State{Params: map[string][]float32{}, Velocity: map[string][]float32{}}
+	for name, values := range c.Arrays {
+		if p, ok := strings.CutPrefix(name, arrayParam); ok {
+			state.Params[p] = values
+		} else if p, ok := strings.CutPrefix(name, arrayVelocity); ok {
+			state.Velocity[p] = values
+		}
+	}
+	return state, c.Epoch, nil
+}
+
+// LoadIdentity reads what the newest whole checkpoint in dir belongs to. Errors
+// are as in LoadState.
+func LoadIdentity(dir string) (Identity, error) {
+	c, err := newestCheckpoint(dir)
+	if err != nil {
+		return Identity{}, err
+	}
+	return c.Identity, nil
+}
+
+func newestCheckpoint(dir string) (*checkpoint, error) {
 	missing := fmt.Errorf("there is no checkpoint in %s: %w", dir, fs.ErrNotExist)
 	for _, name := range []string{CheckpointFile, PreviousFile} {
 		path := filepath.Join(dir, name)
@@ -21,22 +47,14 @@ func LoadState(dir string) (*State, int, error) {
 			continue
 		}
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 		c, err := decodeCheckpoint(content)
 		if err != nil {
 			missing = fmt.Errorf("%s: %w", path, err)
 			continue
 		}
-		state := &State{Params: map[string][]float32{}, Velocity: map[string][]float32{}}
-		for name, values := range c.Arrays {
-			if p, ok := strings.CutPrefix(name, arrayParam); ok {
-				state.Params[p] = values
-			} else if p, ok := strings.CutPrefix(name, arrayVelocity); ok {
-				state.Velocity[p] = values
-			}
-		}
-		return state, c.Epoch, nil
+		return c, nil
 	}
-	return nil, 0, missing
+	return nil, missing
 }

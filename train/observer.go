@@ -19,8 +19,10 @@ type Observer interface {
 type Plan struct {
 	Name       string // of the spec
 	Engine     string
-	Epochs     int // T
-	Done       int // epochs that a checkpoint brought
+	Device     string // empty: the CPU
+	Reason     string // of the choice of the engine; may be empty
+	Epochs     int    // T
+	Done       int    // epochs that a checkpoint brought
 	TrainBags  int
 	TestBags   int
 	Steps      int // steps of one epoch

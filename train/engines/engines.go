@@ -8,10 +8,10 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/diag"
-	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/native"
 	"github.com/miplc/miplc/train/ort"
+	"github.com/miplc/miplc/train/xla"
 )
 
 // Names of the engines, as in train.engine of a spec.
@@ -19,59 +19,236 @@ const (
 	Auto     = "auto"
 	Gorgonia = "gorgonia" // the training graph in gorgonia: pure Go
 	ORT      = "ort"      // the training step as one ONNX graph in onnxruntime
+	XLA      = "xla"      // the training step compiled by XLA: NVIDIA GPUs
 )
+
+// Names lists what can be asked for.
+func Names() []string { return []string{Auto, Gorgonia, ORT, XLA} }
+
+// Names of devices. An execution provider of onnxruntime other than "cpu" is
+// also the name of a device.
+const (
+	CPU  = "cpu"
+	CUDA = "cuda" // an NVIDIA GPU
+)
+
+// Devices lists what can be asked for.
+func Devices() []string { return []string{CPU, CUDA} }
 
 // Request is what the user asked for.
 type Request struct {
 	Engine   string // a name; empty: auto
-	Library  string // onnxruntime library; empty: searched
-	Provider string // execution provider of onnxruntime; empty: cpu
+	Device   string // cpu or cuda; empty: what suits the engine
+	Library  string // onnxruntime library; empty: searched, see ortlib.Find
+	Provider string // execution provider of onnxruntime; empty: that of the device
 	Threads  int    // within an operation of onnxruntime; 0: as the program needs
+	Plugin   string // PJRT plugin; empty: searched, see pjrt.Find
 }
 
 // Choice is the engine to use.
 type Choice struct {
-	Name   string
-	Reason string // why auto chose it; empty when it was named
-	New    func(*compile.Program) (train.Engine, error)
+	Name       string
+	Device     string // cpu, cuda or the execution provider
+	DeviceName string // of a GPU in words; empty for others
+	Reason     string // why this engine on this device
+
+	// New makes the engine of a program. Its starting state comes from SetState.
+	New func(*compile.Program) (train.Engine, error)
+
+	gpu *xla.Backend // opened by Choose and not yet handed to an engine
 }
 
-// Choose settles the engine. Auto takes onnxruntime when its library is found,
-// else gorgonia, and says why.
-func Choose(r Request) (Choice, error) {
-	if r.Provider != "" && r.Provider != "cpu" && r.Engine != ORT && r.Engine != Auto && r.Engine != "" {
-		return Choice{}, fmt.Errorf("the execution provider %s belongs to the engine %s, not to %s", r.Provider, ORT, r.Engine)
+// Close frees what the choice holds where New was not called. It may be called
+// at any time.
+func (c *Choice) Close() {
+	if c.gpu != nil {
+		c.gpu.Close()
+		c.gpu = nil
+	}
+}
+
+// Choose settles the engine and the device. Auto takes a GPU through XLA where
+// one opens, else onnxruntime where its library is found, else gorgonia. What
+// was asked for by name and is not there is an error that says what to install.
+func Choose(r Request) (*Choice, error) { return choose(r, here) }
+
+func choose(r Request, m machine) (*Choice, error) {
+	if err := r.check(); err != nil {
+		return nil, err
 	}
 	switch r.Engine {
 	case Gorgonia:
-		return Choice{Name: Gorgonia, New: newGorgonia}, nil
+		return gorgonia("asked for by name"), nil
 	case ORT:
-		if _, err := ortlib.Find(ortlib.Options{Path: r.Library}); err != nil {
-			return Choice{}, fmt.Errorf("engine %s: %w", ORT, err)
+		return r.onnxruntime(m, "asked for by name")
+	case XLA:
+		return r.xla(m)
+	}
+	return r.auto(m)
+}
+
+// check reports names that are none and settings that exclude each other.
+func (r *Request) check() error {
+	if r.Engine == "" {
+		r.Engine = Auto
+	}
+	if err := oneOf("engine", r.Engine, Names()); err != nil {
+		return err
+	}
+	if r.Device != "" {
+		if err := oneOf("device", r.Device, Devices()); err != nil {
+			return err
 		}
-		return Choice{Name: ORT, New: r.newORT}, nil
-	case Auto, "":
-		return r.auto()
 	}
-	names := []string{Auto, Gorgonia, ORT}
-	d := diag.Diagnostic{Text: fmt.Sprintf("there is no engine %q; engines are %s", r.Engine, strings.Join(names, ", "))}
-	d.Suggestion = diag.Suggest(r.Engine, names)
-	return Choice{}, d
+	if r.Provider != "" && r.Provider != CPU {
+		if err := oneOf("execution provider", r.Provider, append([]string{CPU}, ort.Providers...)); err != nil {
+			return err
+		}
+	}
+	onGPU := r.Provider == "cuda" || r.Provider == "tensorrt"
+	switch {
+	case r.Threads < 0:
+		return fmt.Errorf("%d threads: name a positive number, or 0 for as many as the program needs", r.Threads)
+	case r.Engine != ORT && r.Engine != Auto && r.Provider != "":
+		return fmt.Errorf("the execution provider %s belongs to the engine %s, not to %s", r.Provider, ORT, r.Engine)
+	case r.Engine != ORT && r.Engine != Auto && r.Threads > 0:
+		return fmt.Errorf("the number of threads belongs to the engine %s, not to %s", ORT, r.Engine)
+	case r.Engine == Gorgonia && r.Device == CUDA:
+		return fmt.Errorf("the engine %s trains on the CPU alone: on the device %s train %s, or %s with the execution provider cuda", Gorgonia, CUDA, XLA, ORT)
+	case r.Device == CPU && r.Provider != "" && r.Provider != CPU && r.Provider != "xnnpack":
+		return fmt.Errorf("the execution provider %s does not run on the device %s", r.Provider, CPU)
+	case r.Device == CUDA && r.Provider != "" && !onGPU:
+		return fmt.Errorf("the execution provider %s does not run on the device %s; cuda and tensorrt do", r.Provider, CUDA)
+	}
+	return nil
 }
 
-func (r Request) auto() (Choice, error) {
-	lib, err := ortlib.Find(ortlib.Options{Path: r.Library})
+func oneOf(what, name string, known []string) error {
+	for _, k := range known {
+		if name == k {
+			return nil
+		}
+	}
+	return diag.Diagnostic{Text: fmt.Sprintf("there is no %s %q; there are %s", what, name, strings.Join(known, ", ")),
+		Suggestion: diag.Suggest(name, known)}
+}
+
+// auto takes the fastest engine that works here.
+func (r Request) auto(m machine) (*Choice, error) {
+	if r.Provider != "" && r.Provider != CPU {
+		return r.onnxruntime(m, "it has the execution provider "+r.Provider)
+	}
+	noGPU := ""
+	if r.Device == CUDA {
+		return r.xla(m)
+	}
+	if r.Device == "" && r.Provider == "" {
+		b, err := m.openGPU(r.Plugin)
+		if err == nil {
+			return onGPU(m, r.Plugin, b, "a GPU is usable: "+b.Device), nil
+		}
+		noGPU = err.Error()
+	}
+	version, err := m.onnxruntime(r.Library)
 	if err == nil {
-		return Choice{Name: ORT, Reason: "onnxruntime " + lib.Version + " is the fastest engine on a CPU", New: r.newORT}, nil
+		return r.onnxruntime(m, join("onnxruntime "+version+" is the fastest engine on a CPU", noGPU))
 	}
-	if r.Provider != "" && r.Provider != "cpu" {
-		return Choice{}, fmt.Errorf("execution provider %s: %w", r.Provider, err)
-	}
-	return Choice{Name: Gorgonia, Reason: "no usable onnxruntime library was found", New: newGorgonia}, nil
+	return gorgonia(join("no usable onnxruntime library was found", noGPU)), nil
 }
 
-func newGorgonia(p *compile.Program) (train.Engine, error) { return native.New(p, nil) }
+func join(reasons ...string) string {
+	var list []string
+	for _, s := range reasons {
+		if s != "" {
+			list = append(list, s)
+		}
+	}
+	return strings.Join(list, "; ")
+}
 
-func (r Request) newORT(p *compile.Program) (train.Engine, error) {
-	return ort.New(p, nil, ort.Options{Library: r.Library, Threads: r.Threads, Provider: r.Provider})
+func gorgonia(reason string) *Choice {
+	return &Choice{Name: Gorgonia, Device: CPU, Reason: reason,
+		New: func(p *compile.Program) (train.Engine, error) { return native.New(p, nil) }}
+}
+
+// onnxruntime is the engine ort with the provider of the request or its device.
+func (r Request) onnxruntime(m machine, reason string) (*Choice, error) {
+	if r.Provider == "" && r.Device == CUDA {
+		r.Provider = "cuda"
+	}
+	if _, err := m.onnxruntime(r.Library); err != nil {
+		return nil, fmt.Errorf("engine %s: %w", ORT, err)
+	}
+	o := ort.Options{Library: r.Library, Threads: r.Threads, Provider: r.Provider}
+	c := &Choice{Name: ORT, Device: CPU, Reason: reason,
+		New: func(p *compile.Program) (train.Engine, error) { return ort.New(p, nil, o) }}
+	if r.Provider == "" || r.Provider == CPU {
+		return c, nil
+	}
+	c.Device = r.Provider
+	if err := m.provider(o); err != nil {
+		return nil, fmt.Errorf("engine %s: %w", ORT, err)
+	}
+	return c, nil
+}
+
+// xla is the engine xla by name. It takes the pure Go executor only where the
+// CPU was named: that is hundreds of times slower than a GPU.
+func (r Request) xla(m machine) (*Choice, error) {
+	if r.Device == CPU {
+		b, err := m.openGo()
+		if err != nil {
+			return nil, fmt.Errorf("engine %s: %w", XLA, err)
+		}
+		return withBackend(CPU, b, m.openGo, "asked for on the CPU: the pure Go executor, which is slow and there for checks"), nil
+	}
+	b, err := m.openGPU(r.Plugin)
+	if err != nil {
+		return nil, diag.Diagnostic{Text: fmt.Sprintf("engine %s: %v", XLA, err), Notes: []string{
+			"it needs an NVIDIA GPU and a PJRT plugin: pip install \"jax[cuda13]\" (package jax-cuda13-pjrt), or name one by --pjrt-plugin; miplc doctor shows what is here",
+			"on a CPU the engine " + ORT + " is the fastest; --engine " + XLA + " --device " + CPU + " runs the same program on a slow executor in pure Go",
+		}}
+	}
+	return onGPU(m, r.Plugin, b, "asked for by name"), nil
+}
+
+func onGPU(m machine, plugin string, b *xla.Backend, reason string) *Choice {
+	c := withBackend(CUDA, b, func() (*xla.Backend, error) { return m.openGPU(plugin) }, reason)
+	c.DeviceName = b.Device
+	return c
+}
+
+// withBackend hands an opened backend to the first engine and opens further ones
+// for more.
+func withBackend(device string, b *xla.Backend, open func() (*xla.Backend, error), reason string) *Choice {
+	c := &Choice{Name: XLA, Device: device, Reason: reason, gpu: b}
+	c.New = func(p *compile.Program) (train.Engine, error) {
+		b := c.gpu
+		c.gpu = nil
+		if b == nil {
+			var err error
+			if b, err = open(); err != nil {
+				return nil, err
+			}
+		}
+		e, err := xla.New(p, nil, b)
+		if err != nil {
+			b.Close()
+			return nil, err
+		}
+		return &owner{e, b}, nil
+	}
+	return c
+}
+
+// owner is an engine that closes its backend with itself.
+type owner struct {
+	*xla.Engine
+	backend *xla.Backend
+}
+
+func (o *owner) Close() error {
+	err := o.Engine.Close()
+	o.backend.Close()
+	return err
 }

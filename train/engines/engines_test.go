@@ -1,44 +1,161 @@
-package engines_test
+package engines
 
 import (
+	"errors"
+	"math"
 	"strings"
 	"testing"
 
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/diag"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
-	"github.com/miplc/miplc/train/engines"
+	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/ort"
+	"github.com/miplc/miplc/train/xla"
 )
 
+// fake is a machine with the named parts; its GPU is the pure Go executor.
+func fake(library, gpu, provider bool) machine {
+	return machine{
+		onnxruntime: func(string) (string, error) {
+			if !library {
+				return "", errors.New("no library")
+			}
+			return "1.99.0", nil
+		},
+		provider: func(ort.Options) error {
+			if !provider {
+				return errors.New("no provider")
+			}
+			return nil
+		},
+		openGPU: func(string) (*xla.Backend, error) {
+			if !gpu {
+				return nil, errors.New("no driver")
+			}
+			b, err := xla.OpenGo()
+			if err == nil {
+				b.Device = "Imagined GPU"
+			}
+			return b, err
+		},
+		openGo: xla.OpenGo,
+	}
+}
+
 func TestChoose(t *testing.T) {
-	library := ortest.Library(t)
+	bare, library, all := fake(false, false, false), fake(true, false, false), fake(true, true, true)
 	for _, c := range []struct {
-		name   string
-		r      engines.Request
-		engine string
-		err    string
+		name           string
+		m              machine
+		r              Request
+		engine, device string
+		says           string // in the reason or the error
 	}{
-		{"auto with the library", engines.Request{Library: library}, "ort", ""},
-		{"auto without it", engines.Request{Library: t.TempDir()}, "gorgonia", ""},
-		{"gorgonia by name", engines.Request{Engine: "gorgonia"}, "gorgonia", ""},
-		{"ort by name", engines.Request{Engine: "ort", Library: library}, "ort", ""},
-		{"ort without the library", engines.Request{Engine: "ort", Library: t.TempDir()}, "", "engine ort:"},
-		{"provider without the library", engines.Request{Provider: "cuda", Library: t.TempDir()}, "", "execution provider cuda:"},
-		{"provider of another engine", engines.Request{Engine: "gorgonia", Provider: "cuda"}, "", "belongs to the engine ort"},
-		{"a slip", engines.Request{Engine: "gorgnia"}, "", `did you mean "gorgonia"?`},
+		{"auto with a GPU", all, Request{}, XLA, CUDA, "Imagined GPU"},
+		{"auto with a GPU on the CPU", all, Request{Device: CPU}, ORT, CPU, "1.99.0 is the fastest engine on a CPU"},
+		{"auto with the library", library, Request{Engine: Auto}, ORT, CPU, "no driver"},
+		{"auto with nothing", bare, Request{}, Gorgonia, CPU, "no usable onnxruntime library was found; no driver"},
+		{"auto on a GPU that is not there", library, Request{Device: CUDA}, "", "", "no driver"},
+		{"auto with a provider", all, Request{Provider: "webgpu"}, ORT, "webgpu", "it has the execution provider webgpu"},
+		{"auto with the provider of the CPU", all, Request{Provider: CPU}, ORT, CPU, "fastest engine on a CPU"},
+		{"auto with a provider on the GPU", all, Request{Provider: "tensorrt", Device: CUDA}, ORT, "tensorrt", "tensorrt"},
+		{"gorgonia", all, Request{Engine: Gorgonia}, Gorgonia, CPU, "by name"},
+		{"gorgonia on a GPU", all, Request{Engine: Gorgonia, Device: CUDA}, "", "", "trains on the CPU alone"},
+		{"ort", library, Request{Engine: ORT}, ORT, CPU, "by name"},
+		{"ort without the library", bare, Request{Engine: ORT}, "", "", "engine ort: no library"},
+		{"ort on the GPU", all, Request{Engine: ORT, Device: CUDA}, ORT, CUDA, "by name"},
+		{"ort without the provider", library, Request{Engine: ORT, Device: CUDA}, "", "", "no provider"},
+		{"a provider of the wrong device", all, Request{Engine: ORT, Device: CUDA, Provider: "coreml"}, "", "", "does not run on the device cuda"},
+		{"a GPU's provider on the CPU", all, Request{Engine: ORT, Device: CPU, Provider: "cuda"}, "", "", "does not run on the device cpu"},
+		{"xla", all, Request{Engine: XLA}, XLA, CUDA, "by name"},
+		{"xla without a GPU", library, Request{Engine: XLA}, "", "", "engine xla: no driver"},
+		{"xla on the CPU", library, Request{Engine: XLA, Device: CPU}, XLA, CPU, "pure Go executor"},
+		{"provider of another engine", all, Request{Engine: XLA, Provider: "cuda"}, "", "", "belongs to the engine ort"},
+		{"threads of another engine", all, Request{Engine: Gorgonia, Threads: 2}, "", "", "belongs to the engine ort"},
+		{"threads below none", all, Request{Threads: -1}, "", "", "-1 threads"},
+		{"a slip in the engine", all, Request{Engine: "gorgnia"}, "", "", `did you mean "gorgonia"?`},
+		{"a slip in the device", all, Request{Device: "cuad"}, "", "", `did you mean "cuda"?`},
+		{"a slip in the provider", all, Request{Provider: "tensort"}, "", "", `did you mean "tensorrt"?`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := engines.Choose(c.r)
-			switch {
-			case c.err != "":
-				if err == nil || !strings.Contains(err.Error(), c.err) {
-					t.Errorf("error %v, want ...%s...", err, c.err)
+			got, err := choose(c.r, c.m)
+			if err != nil {
+				if c.engine != "" || !strings.Contains(err.Error(), c.says) {
+					t.Errorf("error %v, want engine %q and %q", err, c.engine, c.says)
 				}
-			case err != nil:
-				t.Error(err)
-			case got.Name != c.engine:
-				t.Errorf("engine %s, want %s", got.Name, c.engine)
-			case c.r.Engine == "" && got.Reason == "":
-				t.Error("auto does not say why")
+				return
+			}
+			defer got.Close()
+			if got.Name != c.engine || got.Device != c.device || !strings.Contains(got.Reason, c.says) {
+				t.Errorf("engine %s on %s because %q, want %s on %s because ...%s...", got.Name, got.Device, got.Reason, c.engine, c.device, c.says)
 			}
 		})
+	}
+}
+
+// The error of a missing GPU says what to install and what goes without.
+func TestMissingGPU(t *testing.T) {
+	_, err := choose(Request{Engine: XLA}, fake(true, false, false))
+	var text strings.Builder
+	diag.Render(&text, err)
+	for _, want := range []string{"pip install", "--pjrt-plugin", "--device cpu"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("%q is not in %s", want, &text)
+		}
+	}
+}
+
+// Every engine that this machine can choose takes a state and steps, and all
+// agree on the loss; so does a second engine of one choice.
+func TestEnginesStep(t *testing.T) {
+	library := ortest.Library(t)
+	spec, err := specs.Load("quickstart", specs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := compile.Compile(spec, compile.Signature{Instance: []int{3}, Classes: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := &train.Batch{
+		Instances: []float32{1, 2, 3, -1, 0, 1}, BagOf: []int{0, 0}, Bags: 1, Candidates: []float32{1, 1}, Weights: []float32{0.5, 0.5},
+		Lambda: 0.9, Epoch: 1, Epochs: 10, LR: 0.1,
+	}
+	var first float64
+	for i, r := range []Request{{Engine: Gorgonia}, {Engine: ORT, Library: library}, {Engine: XLA, Device: CPU}} {
+		choice, err := Choose(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			e, err := choice.New(p)
+			if err != nil {
+				t.Fatalf("%s: %v", choice.Name, err)
+			}
+			if e.Name() != choice.Name {
+				t.Errorf("the engine calls itself %s, the choice %s", e.Name(), choice.Name)
+			}
+			state := &train.State{Params: train.InitParams(p, 1)}
+			if p.Normalize {
+				state.Params[compile.ParamMean], state.Params[compile.ParamStd] = make([]float32, 3), []float32{1, 1, 1}
+			}
+			if err := e.SetState(state); err != nil {
+				t.Fatalf("%s: %v", choice.Name, err)
+			}
+			got, err := e.Step(batch)
+			if err != nil {
+				t.Fatalf("%s: %v", choice.Name, err)
+			}
+			if i == 0 {
+				first = got.Loss
+			} else if math.Abs(got.Loss-first) > 1e-5*math.Abs(first) {
+				t.Errorf("%s: loss %g, %s says %g", choice.Name, got.Loss, Gorgonia, first)
+			}
+			if err := e.Close(); err != nil {
+				t.Errorf("%s: %v", choice.Name, err)
+			}
+		}
 	}
 }

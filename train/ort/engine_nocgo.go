@@ -12,3 +12,6 @@ import (
 func New(*compile.Program, map[string][]float32, Options) (train.Engine, error) {
 	return nil, ortenv.ErrNoCgo
 }
+
+// Check fails like New.
+func Check(Options) error { return ortenv.ErrNoCgo }

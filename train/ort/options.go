@@ -8,3 +8,18 @@ type Options struct {
 	Threads  int    // threads within an operation; 0: one for features, all cores for images
 	Provider string // execution provider: "" or "cpu", or a name of Providers
 }
+
+// Providers are the execution providers that can be named beside "cpu".
+var Providers = []string{"cuda", "tensorrt", "coreml", "directml", "openvino", "webgpu", "xnnpack", "qnn", "rocm"}
+
+// Offered lists those of Providers that the library has in a form that works on
+// this machine.
+func Offered(library string) []string {
+	var names []string
+	for _, name := range Providers {
+		if Check(Options{Library: library, Provider: name}) == nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}

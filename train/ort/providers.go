@@ -11,10 +11,8 @@ import (
 	onnx "github.com/yalue/onnxruntime_go"
 
 	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/runtime/ortenv"
 )
-
-// Providers are the execution providers that can be named beside "cpu".
-var Providers = []string{"cuda", "tensorrt", "coreml", "directml", "openvino", "webgpu", "xnnpack", "qnn", "rocm"}
 
 // sessionOptions sets threads and execution provider.
 func sessionOptions(o Options) (*onnx.SessionOptions, error) {
@@ -47,6 +45,19 @@ func appendProvider(opts *onnx.SessionOptions, name string) error {
 		return fmt.Errorf("this onnxruntime library has no usable %q provider (%w): name another one, or point ONNXRUNTIME_SHARED_LIBRARY_PATH at a library built with it", name, err)
 	}
 	return nil
+}
+
+// Check says whether the library has the execution provider of the options in a
+// usable form.
+func Check(o Options) error {
+	if _, err := ortenv.Start(o.Library); err != nil {
+		return err
+	}
+	opts, err := sessionOptions(o)
+	if err != nil {
+		return err
+	}
+	return opts.Destroy()
 }
 
 func tryProvider(opts *onnx.SessionOptions, name string) error {

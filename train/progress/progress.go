@@ -40,8 +40,15 @@ func New(w io.Writer, isTerminal bool) *Reporter {
 // Begin writes what is going to be trained.
 func (r *Reporter) Begin(p train.Plan) {
 	r.plan, r.drawn = p, r.now()
+	engine := p.Engine
+	if p.Device != "" {
+		engine += " on " + p.Device
+	}
+	if p.Reason != "" {
+		fmt.Fprintf(r.w, "engine %s: %s\n", engine, p.Reason)
+	}
 	fmt.Fprintf(r.w, "training %s with engine %s: %d bags (%d for testing), %d epochs of %d steps, %d parameters\n",
-		p.Name, p.Engine, p.TrainBags, p.TestBags, p.Epochs, p.Steps, p.Parameters)
+		p.Name, engine, p.TrainBags, p.TestBags, p.Epochs, p.Steps, p.Parameters)
 	if p.Done > 0 {
 		fmt.Fprintf(r.w, "resuming after epoch %d\n", p.Done)
 	}

@@ -65,6 +65,15 @@ func TestBar(t *testing.T) {
 	}
 }
 
+// Device and the reason of the choice are said where they are known.
+func TestEngine(t *testing.T) {
+	var out bytes.Buffer
+	New(&out, false).Begin(train.Plan{Name: "demipl", Engine: "ort", Device: "cpu", Reason: "it is fast", Epochs: 1})
+	if got, want := out.String(), "engine ort on cpu: it is fast\ntraining demipl with engine ort on cpu: "; !strings.HasPrefix(got, want) {
+		t.Errorf("%q does not start with %q", got, want)
+	}
+}
+
 // A shorter line wipes out what is left of a longer one.
 func TestBarWipes(t *testing.T) {
 	var out bytes.Buffer

@@ -37,15 +37,15 @@ type key struct {
 }
 
 // New makes the engine of a program and puts in the starting parameters by
-// name (learned ones and the statistics of the normalisation). The backend
-// stays the caller's to close, after the engine.
+// name (learned ones and the statistics of the normalisation); nil leaves them
+// to SetState. The backend stays the caller's to close, after the engine.
 func New(p *compile.Program, params map[string][]float32, b *Backend) (*Engine, error) {
 	e := &Engine{prog: p, backend: b, programs: map[key]*xla.Program{}}
 	var err error
 	if e.step, err = compile.Step(p); err == nil {
 		e.predict, err = xla.Predict(p)
 	}
-	if err == nil {
+	if err == nil && params != nil {
 		err = e.SetState(&train.State{Params: params})
 	}
 	if err != nil {
