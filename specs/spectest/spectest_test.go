@@ -1,0 +1,151 @@
+package spectest_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/specs/spectest"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden specs")
+
+// count is how many specs the tests of other packages draw.
+const count = 200
+
+func load(t *testing.T, seed uint64) *specs.Spec {
+	t.Helper()
+	text := spectest.Random(seed)
+	s, err := specs.Parse(fmt.Sprintf("random%d.yaml", seed), []byte(text), specs.Options{})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return s
+}
+
+// Every spec is valid down to its graphs, and the complete spec that a run
+// would write is the same spec again.
+func TestRandomSpecsAreValid(t *testing.T) {
+	for seed := range uint64(5 * count) {
+		s := load(t, seed)
+		g := s.Data.Generated
+		sig, err := compile.SignatureOf(s, []int{g.Features.V}, g.Classes.V)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, spectest.Random(seed))
+		}
+		if _, err := compile.Compile(s, sig); err != nil {
+			t.Fatalf("%v\n%s", err, spectest.Random(seed))
+		}
+	}
+}
+
+// tally counts the words that specs use.
+func tally(s *specs.Spec, add func(word string)) {
+	add("data of rank " + fmt.Sprint(max(1, len(s.Data.Shape.V))))
+	add("normalize " + s.Data.Normalize.V)
+	for _, b := range s.Model.Blocks {
+		add("block " + b.Kind.V)
+		for _, arg := range []string{"kind", "gates", "scorer", "link"} {
+			if v := b.Args[arg].Str; v != "" {
+				add("block " + b.Kind.V + " " + arg + " " + v)
+			}
+		}
+	}
+	switch {
+	case len(s.Model.Let) == 0:
+		add("model of blocks")
+	case len(s.Model.Blocks) == 0:
+		add("model of equations")
+	default:
+		add("model of blocks and equations")
+	}
+	equations := slices.Clone(s.Model.Let)
+	for _, l := range s.Loss {
+		add("loss " + l.Kind.V)
+		equations = append(equations, l.Equation)
+	}
+	if u := s.Weights.Update; u != nil {
+		add("weights.update")
+		equations = append(equations, *u)
+	}
+	for _, p := range s.Model.Params {
+		add("init " + p.Init.V)
+	}
+	if len(s.Model.Numbers) > 0 {
+		add("numbers")
+	}
+	if len(s.Model.Sizes) > 0 {
+		add("sizes")
+	}
+	seen := map[string]bool{}
+	for i := range specs.Functions {
+		name := specs.Functions[i].Name
+		for _, eq := range equations {
+			if !seen[name] && regexp.MustCompile(`\b`+name+`\(`).MatchString(eq.Text.V) {
+				add("function " + name)
+				seen[name] = true
+			}
+		}
+	}
+	for _, name := range []string{s.Weights.Schedule.V, s.Weights.Order.V} {
+		add("weights " + name)
+	}
+	add("signature " + s.Export.Signature.V)
+}
+
+// The specs use every block and function of the language. A word that was added
+// to the language must be added to the drawing of specs.
+func TestRandomSpecsAreDiverse(t *testing.T) {
+	words, texts := map[string]int{}, map[string]bool{}
+	for seed := range uint64(count) {
+		tally(load(t, seed), func(w string) { words[w]++ })
+		_, model, _ := strings.Cut(spectest.Random(seed), "model:")
+		texts[model] = true
+	}
+	if len(texts) < count*9/10 {
+		t.Errorf("only %d of %d specs have a model of their own", len(texts), count)
+	}
+	for i := range specs.Blocks {
+		if words["block "+specs.Blocks[i].Name] == 0 {
+			t.Errorf("no random spec has the block %s", specs.Blocks[i].Name)
+		}
+	}
+	for i := range specs.Functions {
+		if words["function "+specs.Functions[i].Name] == 0 {
+			t.Errorf("no random spec calls %s", specs.Functions[i].Name)
+		}
+	}
+	var lines []string
+	for w, n := range words {
+		lines = append(lines, fmt.Sprintf("%4d  %s", n, w))
+	}
+	sort.Slice(lines, func(i, j int) bool { return lines[i][6:] < lines[j][6:] })
+	t.Logf("%d specs, %d different models:\n%s", count, len(texts), strings.Join(lines, "\n"))
+}
+
+// The drawing of specs is fixed: a failure found for a seed can be repeated.
+func TestGolden(t *testing.T) {
+	for _, seed := range []uint64{0, 1, 2, 3, 4, 5} {
+		file := fmt.Sprintf("testdata/random%d.yaml", seed)
+		text := spectest.Random(seed)
+		if *update {
+			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text != string(want) {
+			t.Errorf("the spec of seed %d differs from %s; run go test ./specs/spectest -update and look at the difference", seed, file)
+		}
+	}
+}
