@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -17,7 +18,10 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/train/engines"
+	"github.com/miplc/miplc/train/ort"
 	"github.com/miplc/miplc/train/progress"
+	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
 // Options are the settings of the command.
@@ -26,11 +30,17 @@ type Options struct {
 	Spec    string // empty with Resume: the spec in Dir
 	Dir     string
 	Set     []string
-	Engine  string
 	DataDir string
-	Library string
 	Resume  bool
 	Force   bool
+	// Library, Engine, Device, Provider, Threads and Plugin are as in
+	// runs.Options.
+	Library  string
+	Engine   string
+	Device   string
+	Provider string
+	Threads  int
+	Plugin   string
 }
 
 // Command makes the command.
@@ -40,17 +50,23 @@ func Command(con *console.Console) *cobra.Command {
 		Use:   "train SPEC -o DIR",
 		Short: "Train a model and leave a checked ONNX file, figures and numbers",
 		Long: `Train the model of a spec. DIR gets model.onnx, checked in every back end against
-the training graph, spec.yaml with all defaults, summary.json, metrics.jsonl,
-plots/*.svg and the checkpoint.
+the training graph, spec.yaml with all defaults, split.json, summary.json,
+metrics.jsonl, plots/*.svg and the checkpoint.
+
+Engines: gorgonia needs nothing but Go; ort runs whole training steps in
+onnxruntime and is the fastest on a CPU; xla trains on an NVIDIA GPU through a
+PJRT plugin. auto takes a GPU if one is usable, else ort, else gorgonia, and says
+why. miplc doctor shows what this machine has.
 
 Ctrl-C stops after the step under way. The epochs of the last checkpoint are kept,
-and --resume goes on from there with the same result, bit for bit, as an unbroken
-run. A finished run is overwritten only with --force.
+and --resume goes on from there, with the engine and device of the run, to the
+same result, bit for bit, as an unbroken run. A finished run is overwritten only with --force.
 
 The onnxruntime library that the check needs is installed into the cache when
 there is none on this machine.`,
 		Example: `  miplc train quickstart -o quickstart-run
   miplc train demipl-image -o run --data-dir data --set train.epochs=10 --set train.seed=3
+  miplc train birdsong.yaml -o gpu-run --device cuda
   miplc train --resume -o run`,
 		Args: console.Args("[SPEC]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -63,7 +79,11 @@ there is none on this machine.`,
 	f := cmd.Flags()
 	f.StringVarP(&o.Dir, "output", "o", "", "folder of the run (required)")
 	f.StringArrayVar(&o.Set, "set", nil, "override a value, e.g. train.epochs=5 (may be repeated)")
-	f.StringVar(&o.Engine, "engine", "", "engine to train with, the same as --set train.engine=")
+	f.StringVar(&o.Engine, "engine", "", "engine to train with, the same as --set train.engine=: "+strings.Join(engines.Names(), ", "))
+	f.StringVar(&o.Device, "device", "", "cpu, or cuda for an NVIDIA GPU")
+	f.StringVar(&o.Provider, "provider", "", "execution provider of onnxruntime: cpu, "+strings.Join(ort.Providers, ", "))
+	f.IntVar(&o.Threads, "threads", 0, "threads of onnxruntime; 0: one for features, all cores for images")
+	f.StringVar(&o.Plugin, "pjrt-plugin", "", "PJRT plugin for CUDA (xla_cuda_plugin.so); else "+pjrt.EnvPlugin+" or that of an installed jax")
 	f.StringVar(&o.DataDir, "data-dir", con.Getenv("MIPLC_DATA"), "folder of data sets")
 	f.StringVar(&o.Library, "library", "", "onnxruntime library, or a folder that holds it")
 	f.BoolVar(&o.Resume, "resume", false, "go on with the unfinished run in DIR; SPEC may be left out")
@@ -82,7 +102,7 @@ func Run(ctx context.Context, o *Options) error {
 	}
 	options := runs.Options{
 		Spec: spec, Dir: o.Dir, DataDir: o.DataDir, Library: o.Library, Version: version.Current().Miplc,
-		Resume: o.Resume, Force: o.Force,
+		Resume: o.Resume, Force: o.Force, Engine: o.Engine, Device: o.Device, Provider: o.Provider, Threads: o.Threads, Plugin: o.Plugin,
 	}
 	if !o.Console.JSON {
 		bar := progress.New(o.Console.Err, o.Console.Terminal)
@@ -98,6 +118,7 @@ func Run(ctx context.Context, o *Options) error {
 
 // load reads the spec with the overrides of the command line.
 func (o *Options) load() (*specs.Spec, error) {
+	own := o.Spec != ""
 	switch {
 	case o.Dir == "":
 		return nil, console.Usagef("miplc train: -o DIR is missing")
@@ -112,7 +133,8 @@ func (o *Options) load() (*specs.Spec, error) {
 		}
 	}
 	set := o.Set
-	if o.Engine != "" {
+	// The spec that a run left is its own: --engine must not make another of it.
+	if o.Engine != "" && own {
 		set = append(set[:len(set):len(set)], "train.engine="+o.Engine)
 	}
 	spec, err := specs.Load(o.Spec, specs.Options{Set: set})
@@ -132,6 +154,14 @@ func (o *Options) explain(err error) error {
 	return err
 }
 
+// device names what a run was trained on.
+func device(s *runs.Summary) string {
+	if s.DeviceName != "" {
+		return s.DeviceName
+	}
+	return s.Device
+}
+
 // printSummary writes the final table and the parity table.
 func printSummary(out io.Writer, dir string, s *runs.Summary) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -146,7 +176,7 @@ func printSummary(out io.Writer, dir string, s *runs.Summary) error {
 	fmt.Fprintln(w)
 	row("model", "%s (%s, %d parameters)", filepath.Join(dir, runs.ModelFile), s.Name, s.Parameters)
 	row("data", "%s, %d bags, split %s", s.Data.Name, s.Data.Bags, s.Split.Source)
-	row("engine", "%s, %d epochs in %.1f s, seed %d", s.Engine, s.Epochs, s.Seconds, s.Seed)
+	row("engine", "%s on %s, %d epochs in %.1f s, seed %d", s.Engine, device(s), s.Epochs, s.Seconds, s.Seed)
 	share("test accuracy", s.Accuracy, fmt.Sprintf("of %d bags", s.Split.TestBags))
 	share("training accuracy", s.TrainAccuracy, fmt.Sprintf("of %d bags", s.Split.TrainBags))
 	share("label weights right", s.Disambiguation, "of the training bags")
