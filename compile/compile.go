@@ -31,6 +31,9 @@ func Compile(spec *specs.Spec, sig Signature) (*Program, error) {
 	if sig.Classes < 2 || len(sig.Instance) == 0 || volume(sig.Instance) < 1 {
 		return nil, fmt.Errorf("a program needs instances with at least one feature and at least 2 classes, not %v and %d", sig.Instance, sig.Classes)
 	}
+	if l := spec.Learner; l != nil {
+		return nil, spec.Locate(diag.Errorf(l.Kind.Pos, "learner %s is fitted to bags: there is nothing to compile before that", l.Kind.V))
+	}
 	p := &Program{Spec: spec, Signature: sig, Normalize: spec.Data.Normalize.V != "none"}
 	train := newLowering(p, true)
 	train.lower()

@@ -53,7 +53,7 @@ func TestReferenceExamples(t *testing.T) {
 		if !regexp.MustCompile(`(?m)^name:`).MatchString(text) {
 			text = "name: example\n" + text
 		}
-		if !regexp.MustCompile(`(?m)^(model|extends):`).MatchString(text) {
+		if !regexp.MustCompile(`(?m)^(model|extends|learner):`).MatchString(text) {
 			text += strings.TrimPrefix(small, "name: x\n")
 		}
 		s, err := Parse("spec.md", []byte(text), Options{})
@@ -78,6 +78,7 @@ func referenceTables() map[string]string {
 		"export":         keyTable(exportRows),
 		"blocks":         entryTable(blockEntries()),
 		"losses":         entryTable(lossEntries()),
+		"learners":       entryTable(learnerEntries()),
 		"extents":        nameTable(extentNames),
 		"names":          nameTable(append(append([]Name(nil), trainingNames...), outputNames...)),
 		"epoch":          nameTable(epochNames),

@@ -95,7 +95,7 @@ func checkPlaces(t *testing.T, err error, src []byte) {
 }
 
 func TestShippedSpecs(t *testing.T) {
-	want := []string{"demipl", "demipl-av", "demipl-equations", "demipl-image", "demipl-md", "demipl-pr", "demipl-program", "quickstart"}
+	want := []string{"demipl", "demipl-av", "demipl-equations", "demipl-image", "demipl-md", "demipl-pr", "demipl-program", "pl-aggd-maxmin", "pl-aggd-mean", "quickstart"}
 	if d := cmp.Diff(want, Names()); d != "" {
 		t.Fatal(d)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 
@@ -43,6 +44,15 @@ func Names() []string {
 	}
 	sort.Strings(list)
 	return list
+}
+
+// TrainedNames lists the shipped specs with a model that package compile takes,
+// which is all but those of learners.
+func TrainedNames() []string {
+	return slices.DeleteFunc(Names(), func(name string) bool {
+		s, err := Load(builtin+name, Options{})
+		return err == nil && s.Learner != nil
+	})
 }
 
 // Source returns the text of a shipped spec, with its comments.

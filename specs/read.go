@@ -15,16 +15,21 @@ import (
 type reader struct {
 	spec   *Spec
 	errs   diag.List
-	model  int            // errors about the model, so that none is reported that follows from them
-	layers map[string]int // of the files: a later layer overrides earlier ones
+	model  int                 // errors about the model, so that none is reported that follows from them
+	layers map[string]int      // of the files: a later layer overrides earlier ones
+	top    map[string]diag.Pos // of the keys at the top level
 }
 
 // read decodes root, a map, into a spec with all defaults.
 func (r *reader) read(root *node) {
 	applyDefaults(r.spec, language)
 	r.spec.Model.Pos = root.pos // until model is found
+	r.top = map[string]diag.Pos{}
+	for _, key := range root.keys {
+		r.top[key.text] = key.pos
+	}
 	r.section(root, language, "")
-	if root.get("loss") == nil {
+	if root.get("loss") == nil && r.spec.trained() {
 		r.losses(defaultNode(find(language, "loss").def), "loss")
 	}
 }
@@ -182,6 +187,8 @@ func (r *reader) key(row *row, path string, key, n *node) {
 		r.let(n, path)
 	case tLosses:
 		r.losses(n, path)
+	case tLearner:
+		r.learner(key, n)
 	case tExpression: // weights.update; loss equations are read with their term
 		r.spec.Weights.Update = r.equation(Str{V: row.name, Pos: key.pos}, path, n)
 	default:

@@ -11,6 +11,11 @@ import (
 // checked by package compile, which knows the data.
 func (r *reader) rules() {
 	r.dataRules()
+	if r.spec.fitted() {
+		r.learnerRules()
+		r.resetUnheld(language)
+		return
+	}
 	before := len(r.errs)
 	r.blockRules()
 	r.outputRules()

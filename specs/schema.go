@@ -186,6 +186,8 @@ func typeSchema(r *row) *object {
 		return mapOf(newObject("oneOf", []*object{ref("param"), listOf(extentSchema())}))
 	case tLet:
 		return mapOf(expressionSchema())
+	case tLearner:
+		return learnerSchema()
 	case tLosses:
 		list := listOf(ref("loss"))
 		list.set("minItems", 1)

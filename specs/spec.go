@@ -33,6 +33,7 @@ type Spec struct {
 	Name        Str
 	Description Str
 	Data        Data
+	Learner     *Learner // nil: Model is trained; else Model, Loss and Weights are empty
 	Model       Model
 	Loss        []Loss
 	Weights     Weights

@@ -25,6 +25,7 @@ const (
 	tParams
 	tLet
 	tLosses
+	tLearner // learner.go
 )
 
 // row is one key of the language: all that reader, writer, schema and

@@ -145,6 +145,8 @@ func (w *writer) value(r *row) *yaml.Node {
 		return m
 	case tLosses:
 		return w.losses()
+	case tLearner:
+		return w.learner()
 	case tExpression:
 		return textNode(w.spec.Weights.Update.Text.V)
 	}
