@@ -11,34 +11,39 @@ import (
 
 // engine settles what trains the run.
 func (o *Options) engine() (*engines.Choice, error) {
-	request, err := o.engineRequest()
+	request, begun, err := o.engineRequest()
 	if err != nil {
 		return nil, err
 	}
-	return engines.Choose(request)
+	c, err := engines.Choose(request)
+	if err == nil && begun {
+		c.Reason = "the run was begun with it"
+	}
+	return c, err
 }
 
 // engineRequest is what the options and the spec ask of the engine. A run that
 // goes on asks for what its checkpoint was made with: another engine rounds
 // otherwise, and the promise of the same bits would be broken.
-func (o *Options) engineRequest() (engines.Request, error) {
-	r := engines.Request{
+func (o *Options) engineRequest() (r engines.Request, begun bool, err error) {
+	r = engines.Request{
 		Engine: o.Engine, Device: o.Device, Library: o.Library, Provider: o.Provider, Threads: o.Threads, Plugin: o.Plugin,
 	}
 	if r.Engine == "" {
 		r.Engine = o.Spec.Train.Engine.V
 	}
 	if !o.Resume {
-		return r, nil
+		return r, false, nil
 	}
-	begun, err := train.LoadIdentity(o.Dir)
+	identity, err := train.LoadIdentity(o.Dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return r, nil
+		return r, false, nil
 	case err != nil:
-		return r, err
+		return r, false, err
 	}
-	return continued(r, begun, o.Dir)
+	r, err = continued(r, identity, o.Dir)
+	return r, true, err
 }
 
 // continued fills a request up with the engine and device of a checkpoint, or

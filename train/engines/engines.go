@@ -193,20 +193,20 @@ func (r Request) onnxruntime(m machine, reason string) (*Choice, error) {
 }
 
 // xla is the engine xla by name. It takes the pure Go executor only where the
-// CPU was named: that is hundreds of times slower than a GPU.
+// CPU was named: nobody who asks for a GPU's engine should wait for it unawares.
 func (r Request) xla(m machine) (*Choice, error) {
 	if r.Device == CPU {
 		b, err := m.openGo()
 		if err != nil {
 			return nil, fmt.Errorf("engine %s: %w", XLA, err)
 		}
-		return withBackend(CPU, b, m.openGo, "asked for on the CPU: the pure Go executor, which is slow and there for checks"), nil
+		return withBackend(CPU, b, m.openGo, "asked for on the CPU: the pure Go executor, which is there for checks and slow on images"), nil
 	}
 	b, err := m.openGPU(r.Plugin)
 	if err != nil {
 		return nil, diag.Diagnostic{Text: fmt.Sprintf("engine %s: %v", XLA, err), Notes: []string{
 			"it needs an NVIDIA GPU and a PJRT plugin: pip install \"jax[cuda13]\" (package jax-cuda13-pjrt), or name one by --pjrt-plugin; miplc doctor shows what is here",
-			"on a CPU the engine " + ORT + " is the fastest; --engine " + XLA + " --device " + CPU + " runs the same program on a slow executor in pure Go",
+			"on a CPU the engine " + ORT + " is the fastest; --engine " + XLA + " --device " + CPU + " runs the same program on an executor in pure Go, which is slow on images",
 		}}
 	}
 	return onGPU(m, r.Plugin, b, "asked for by name"), nil

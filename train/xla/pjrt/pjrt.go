@@ -65,14 +65,8 @@ func Find(given string) (string, error) {
 		}
 		return path, nil
 	}
-	places := append(pythonPlaces(), usualPlaces()...)
-	for _, name := range plugins {
-		for _, site := range places {
-			path := filepath.Join(site, "jax_plugins", name, library)
-			if _, err := os.Stat(path); err == nil {
-				return path, nil
-			}
-		}
+	if found := installed(); len(found) > 0 {
+		return found[0], nil
 	}
 	return "", errors.New("no PJRT plugin for CUDA was found: install it with pip install \"jax[cuda13]\", or set " + EnvPlugin + " to the path of a " + library)
 }

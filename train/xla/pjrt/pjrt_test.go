@@ -56,6 +56,22 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// A plugin that is named and missing is not passed over for another one.
+func TestCandidates(t *testing.T) {
+	home := bare(t)
+	user := filepath.Join(home, ".local/lib/python3.11/site-packages/jax_plugins/xla_cuda12", library)
+	put(t, user)
+	got := Candidates("")
+	if len(got) == 0 || got[0].Path != user || got[0].Usable || got[0].Verdict == "" {
+		t.Errorf("an empty file as plugin: %+v", got)
+	}
+	t.Setenv(EnvPlugin, filepath.Join(home, "nothing.so"))
+	got = Candidates("")
+	if len(got) < 2 || got[0].Origin != "environment" || got[0].Verdict != "is no file" || got[1].Verdict != "stands behind the one above" {
+		t.Errorf("a missing file before it: %+v", got)
+	}
+}
+
 func TestFindNothing(t *testing.T) {
 	bare(t)
 	if path, err := Find(""); err == nil { // the system itself may have jax for CUDA

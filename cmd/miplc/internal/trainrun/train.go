@@ -119,6 +119,21 @@ func Run(ctx context.Context, o *Options) error {
 // load reads the spec with the overrides of the command line.
 func (o *Options) load() (*specs.Spec, error) {
 	own := o.Spec != ""
+	if o.Device != "" {
+		if err := console.OneOf("--device", o.Device, engines.Devices()...); err != nil {
+			return nil, err
+		}
+	}
+	if o.Provider != "" {
+		if err := console.OneOf("--provider", o.Provider, append([]string{engines.CPU}, ort.Providers...)...); err != nil {
+			return nil, err
+		}
+	}
+	if o.Engine != "" {
+		if err := console.OneOf("--engine", o.Engine, engines.Names()...); err != nil {
+			return nil, err
+		}
+	}
 	switch {
 	case o.Dir == "":
 		return nil, console.Usagef("miplc train: -o DIR is missing")
