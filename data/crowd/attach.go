@@ -1,0 +1,209 @@
+package crowd
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/diag"
+)
+
+// ReadCandidates reads a table of candidate sets: every value is 0 or 1, and every
+// image has a candidate. Classes as for ReadTable.
+func ReadCandidates(path string, classes []string) (*Table, error) {
+	t, err := ReadTable(path, classes)
+	if err != nil {
+		return nil, err
+	}
+	var faults diag.List
+	for i, image := range t.Images {
+		pos := diag.Pos{File: path, Line: t.lines[i]}
+		labels := 0
+		for c, v := range t.Row(i) {
+			if v != 0 && v != 1 && len(faults) < maxReported {
+				faults.Add(diag.Errorf(pos, "image %q, class %q: %v is neither 0 nor 1; make candidate sets out of workers' probabilities with miplc data crowd", image, t.Classes[c], v))
+			}
+			if v != 0 {
+				labels++
+			}
+		}
+		if labels == 0 && len(faults) < maxReported {
+			faults.Add(diag.Errorf(pos, "the image %q has no candidate label", image))
+		}
+	}
+	return t, faults.Err()
+}
+
+// WriteCandidates writes the table as ReadCandidates reads it.
+func WriteCandidates(w io.Writer, t *Table) error {
+	out := csv.NewWriter(w)
+	row := append([]string{"image"}, t.Classes...)
+	if err := out.Write(row); err != nil {
+		return err
+	}
+	for i, image := range t.Images {
+		row = append(row[:0], image)
+		for _, v := range t.Row(i) {
+			row = append(row, fmt.Sprint(v))
+		}
+		if err := out.Write(row); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// Outside says what becomes of a bag whose true label is not among the candidates
+// that the crowd gives.
+type Outside string
+
+// What Attach does with such bags.
+const (
+	OutsideError  Outside = "error"  // refuse the set
+	OutsideAdd    Outside = "add"    // add the true label to the candidates
+	OutsideDrop   Outside = "drop"   // leave the bag out
+	OutsideForget Outside = "forget" // keep the bag, its true label unknown
+)
+
+// Attach returns the set with the candidates of the table. A row belongs to the bag
+// of its name, or to the only bag whose name ends in "/" and the row's. The second
+// result is how many bags had their true label outside. Rows of other images are
+// passed over; a bag without a row is an error. A set without classes takes those
+// of the table.
+func Attach(d *data.Dataset, t *Table, outside Outside) (*data.Dataset, int, error) {
+	if d.BagNames == nil {
+		return nil, 0, diag.Errorf(diag.Pos{File: d.Name}, "the bags have no names to match with images; sets of miplc data bags have")
+	}
+	rows, err := match(d.BagNames, t)
+	if err != nil {
+		return nil, 0, err
+	}
+	out := *d
+	if out.Classes == 0 {
+		out.Classes, out.ClassNames = len(t.Classes), slices.Clone(t.Classes)
+	}
+	number := make([]int, len(t.Classes))
+	for c, name := range t.Classes {
+		number[c] = classNumber(&out, name)
+		if number[c] < 0 {
+			e := diag.Errorf(diag.Pos{File: t.Path}, "unknown class %q: no bag is of it", name).WithNote("the classes of the bags are %s", listed(out.ClassNames))
+			e.Suggestion = diag.Suggest(name, out.ClassNames)
+			return nil, 0, e
+		}
+	}
+	out.Candidates = make([]uint8, out.Bags()*out.Classes)
+	for i, r := range rows {
+		for c, v := range t.Row(r) {
+			if v > 0 {
+				out.CandidateSet(i)[number[c]] = 1
+			}
+		}
+	}
+	return truths(&out, t, outside)
+}
+
+func classNumber(d *data.Dataset, name string) int {
+	for c := range d.Classes {
+		if d.ClassName(c) == name {
+			return c
+		}
+	}
+	return -1
+}
+
+// truths deals with true labels outside the candidates.
+func truths(d *data.Dataset, t *Table, outside Outside) (*data.Dataset, int, error) {
+	d.Labels = slices.Clone(d.Labels)
+	var wrong, kept []int
+	for i := range d.Bags() {
+		if d.Labels == nil || d.Labels[i] < 0 || d.CandidateSet(i)[d.Labels[i]] == 1 {
+			kept = append(kept, i)
+			continue
+		}
+		wrong = append(wrong, i)
+		switch outside {
+		case OutsideAdd:
+			d.CandidateSet(i)[d.Labels[i]] = 1
+		case OutsideForget:
+			d.Labels[i] = -1
+		}
+	}
+	switch {
+	case len(wrong) == 0:
+		return d, 0, nil
+	case outside == OutsideError:
+		i := wrong[0]
+		return nil, len(wrong), diag.Errorf(diag.Pos{File: t.Path}, "%d of %d images have a true label that is not among their candidates; the first is %s of class %s",
+			len(wrong), d.Bags(), d.BagNames[i], d.ClassName(d.Labels[i])).
+			WithNote("choose what to do with them: --outside add, drop or forget")
+	case outside == OutsideDrop && len(kept) == 0:
+		return nil, len(wrong), diag.Errorf(diag.Pos{File: t.Path}, "no image has its true label among its candidates; are the classes mixed up?")
+	case outside == OutsideDrop:
+		return d.Select(kept), len(wrong), nil
+	}
+	return d, len(wrong), nil
+}
+
+// match finds the row of each bag.
+func match(bags []string, t *Table) ([]int, error) {
+	exact := make(map[string]int, len(bags))
+	ending := map[string]int{} // end of a name -> bag, -1 for several
+	for i, name := range bags {
+		exact[name] = i
+		for rest := name; ; {
+			_, after, found := strings.Cut(rest, "/")
+			if !found {
+				break
+			}
+			rest = after
+			if _, several := ending[rest]; several {
+				ending[rest] = -1
+			} else {
+				ending[rest] = i
+			}
+		}
+	}
+	rows := make([]int, len(bags))
+	for i := range rows {
+		rows[i] = -1
+	}
+	var faults diag.List
+	for r, image := range t.Images {
+		i, ok := exact[image]
+		if !ok {
+			i, ok = ending[image]
+		}
+		switch pos := (diag.Pos{File: t.Path, Line: t.lines[r]}); {
+		case !ok:
+			continue
+		case len(faults) >= maxReported:
+		case i < 0:
+			faults.Add(diag.Errorf(pos, "several bags are named %q at the end; write more of the path", image))
+		case rows[i] >= 0:
+			faults.Add(diag.Errorf(pos, "the image %q is the bag %q, which line %d gives candidates already", image, bags[i], t.lines[rows[i]]))
+		default:
+			rows[i] = r
+		}
+	}
+	unmatched(bags, rows, t, &faults)
+	return rows, faults.Err()
+}
+
+func unmatched(bags []string, rows []int, t *Table, faults *diag.List) {
+	n := 0
+	for i, r := range rows {
+		if r >= 0 {
+			continue
+		}
+		if n++; n <= maxReported && len(*faults) < maxReported {
+			faults.Add(diag.Errorf(diag.Pos{File: t.Path}, "no row for the image %q", bags[i]))
+		}
+	}
+	if n > maxReported {
+		faults.Add(diag.Errorf(diag.Pos{File: t.Path}, "%d images have no row in all", n))
+	}
+}

@@ -1,0 +1,173 @@
+package crowd
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/miplc/miplc/diag"
+)
+
+// MinWorkers is how many workers a candidate set needs at least.
+const MinWorkers = 3
+
+// agreement is in how many workers' sets a label must be.
+const agreement = 2
+
+// Stats says how the candidate sets came about.
+type Stats struct {
+	Images         int     `json:"images"`
+	Classes        int     `json:"classes"`
+	Workers        int     `json:"workers"`
+	MeanCandidates float64 `json:"mean_candidates"` // labels of an image
+	Agreed         int     `json:"agreed"`          // images whose set is what two workers or more agree on
+	Picked         int     `json:"picked"`          // images whose set is each worker's most probable label
+	MeanLabels     float64 `json:"mean_labels"`     // labels in a worker's set
+}
+
+// ReadWorkers reads one table for each worker. The classes are the given ones or
+// else those of the first file, and all must speak of the same images.
+func ReadWorkers(paths, classes []string) ([]*Table, error) {
+	if len(paths) < MinWorkers {
+		return nil, fmt.Errorf("%d worker files are given; the rule needs at least %d workers", len(paths), MinWorkers)
+	}
+	var faults diag.List
+	var workers []*Table
+	from := map[string]bool{}
+	for _, p := range paths {
+		if clean := filepath.Clean(p); from[clean] {
+			faults.Add(diag.Errorf(diag.Pos{File: p}, "the file is given twice; every worker needs a file"))
+		} else {
+			from[clean] = true
+		}
+		t, err := ReadTable(p, classes)
+		if err != nil {
+			faults.AddError(diag.Pos{File: p}, err)
+			continue
+		}
+		if classes == nil {
+			classes = t.Classes
+		}
+		workers = append(workers, t)
+	}
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
+	sameImages(workers, &faults)
+	return workers, faults.Err()
+}
+
+// sameImages reports images that one worker has and another has not.
+func sameImages(workers []*Table, faults *diag.List) {
+	first := workers[0]
+	for _, w := range workers[1:] {
+		missing(w, first, faults)
+		missing(first, w, faults)
+	}
+}
+
+// missing reports the images of other that t lacks.
+func missing(t, other *Table, faults *diag.List) {
+	has := t.numbers()
+	n, example, line := 0, "", 0
+	for i, image := range other.Images {
+		if _, ok := has[image]; !ok {
+			if n++; n == 1 {
+				example, line = image, other.lines[i]
+			}
+		}
+	}
+	if n > 0 {
+		d := diag.Errorf(diag.Pos{File: t.Path}, "no row for the image %q, which %s has in line %d", example, other.Path, line)
+		if n > 1 {
+			d = d.WithNote("%d more images are missing", n-1)
+		}
+		faults.Add(d)
+	}
+}
+
+// numbers maps the images to their rows.
+func (t *Table) numbers() map[string]int {
+	out := make(map[string]int, len(t.Images))
+	for i, image := range t.Images {
+		out[image] = i
+	}
+	return out
+}
+
+// Distill makes the candidate sets: a worker's set of an image is the labels with
+// a probability above 0; a label in the sets of two workers or more is a
+// candidate; where that leaves one label or none, the candidates are instead the
+// most probable labels of each worker (all of them where several are equally
+// probable). The images stand in the order of the first worker.
+func Distill(workers []*Table) (*Table, Stats, error) {
+	first := workers[0]
+	k := len(first.Classes)
+	out := &Table{Classes: first.Classes, Images: first.Images, Values: make([]float64, len(first.Values)), lines: first.lines}
+	s := Stats{Images: len(first.Images), Classes: k, Workers: len(workers)}
+	rows := make([]map[string]int, len(workers))
+	for w, t := range workers {
+		rows[w] = t.numbers()
+		for _, v := range t.Values {
+			if v > 0 {
+				s.MeanLabels++
+			}
+		}
+	}
+	var faults diag.List
+	said := make([][]float64, len(workers))
+	for i, image := range first.Images {
+		for w, t := range workers {
+			said[w] = t.Row(rows[w][image])
+		}
+		labels, picked := distill(said, out.Row(i))
+		switch {
+		case labels == 0 && len(faults) < maxReported:
+			faults.Add(diag.Errorf(diag.Pos{File: first.Path, Line: first.lines[i]}, "no worker gives the image %q any label", image))
+		case picked:
+			s.Picked++
+		default:
+			s.Agreed++
+		}
+		s.MeanCandidates += float64(labels)
+	}
+	s.MeanCandidates /= float64(s.Images)
+	s.MeanLabels /= float64(s.Images * s.Workers)
+	return out, s, faults.Err()
+}
+
+// distill fills one image's candidates, says how many there are, and whether they
+// were picked because the workers agree on too little.
+func distill(said [][]float64, candidates []float64) (labels int, picked bool) {
+	for c := range candidates {
+		in := 0
+		for _, p := range said {
+			if p[c] > 0 {
+				in++
+			}
+		}
+		if in >= agreement {
+			candidates[c] = 1
+			labels++
+		}
+	}
+	if labels > 1 {
+		return labels, false
+	}
+	clear(candidates)
+	for _, p := range said {
+		top := 0.0
+		for _, v := range p {
+			top = max(top, v)
+		}
+		for c, v := range p {
+			if v == top && top > 0 {
+				candidates[c] = 1
+			}
+		}
+	}
+	labels = 0
+	for _, v := range candidates {
+		labels += int(v)
+	}
+	return labels, true
+}

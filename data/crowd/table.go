@@ -1,0 +1,240 @@
+// Package crowd makes candidate label sets out of what several workers say about
+// the same images, by the rule of the paper's data set CRC-MIPL (section 4.1,
+// "Real-World Dataset"), and puts them on bags.
+package crowd
+
+import (
+	"bufio"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/miplc/miplc/diag"
+)
+
+// Table is what one file says about each image and class: the probabilities that
+// a worker gave, or candidate sets as 0 and 1. As CSV:
+//
+//	image,DEB,LYM,MUC
+//	tile-1.png,0.7,0.3,0
+//	tile-2.png,,1,
+//
+// An empty field counts as 0.
+type Table struct {
+	Path    string
+	Classes []string
+	Images  []string
+	Values  []float64 // [images, classes], 0 to 1
+	lines   []int     // [images] where the row stands
+}
+
+// Row is the values of image i, [classes], sharing memory.
+func (t *Table) Row(i int) []float64 {
+	k := len(t.Classes)
+	return t.Values[i*k : (i+1)*k]
+}
+
+// Bounds on what a file may hold.
+const (
+	maxClasses  = 10_000
+	maxBytes    = 1 << 30
+	maxReported = 20
+)
+
+// ReadTable reads a file. Where classes are given, the columns must be these, in
+// any order, and the table has them in the order given. All that is wrong is
+// reported together, with lines.
+func ReadTable(path string, classes []string) (*Table, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, diag.Errorf(diag.Pos{File: path}, "there is no such file")
+	}
+	if err != nil {
+		return nil, diag.Errorf(diag.Pos{File: path}, "%v", err)
+	}
+	defer f.Close()
+	return decodeTable(f, path, classes)
+}
+
+func decodeTable(r io.Reader, path string, classes []string) (*Table, error) {
+	text := bufio.NewReaderSize(io.LimitReader(r, maxBytes), 1<<16)
+	if mark, _ := text.Peek(3); string(mark) == "\ufeff" {
+		_, _ = text.Discard(3) // spreadsheets put one in front
+	}
+	p := &tableReader{t: &Table{Path: path, Classes: classes}, seen: map[string]int{}, rows: csv.NewReader(text)}
+	p.rows.ReuseRecord = true
+	p.rows.FieldsPerRecord = -1 // counted here, for a better message
+	if !p.header() {
+		return nil, p.faults.Err()
+	}
+	for p.row() {
+	}
+	if len(p.t.Images) == 0 && len(p.faults) == 0 {
+		p.errorf(0, 0, "no rows after the header")
+	}
+	if p.more > 0 {
+		p.faults.Add(diag.Errorf(diag.Pos{File: path, Line: math.MaxInt32}, "%d more faults in this file", p.more))
+		p.faults[len(p.faults)-1].Pos.Line = 0
+	}
+	if len(p.faults) > 0 {
+		return nil, p.faults.Err()
+	}
+	return p.t, nil
+}
+
+type tableReader struct {
+	t       *Table
+	rows    *csv.Reader
+	columns []int          // column -> class
+	seen    map[string]int // image -> line
+	faults  diag.List
+	more    int
+}
+
+func (p *tableReader) errorf(line, col int, format string, args ...any) {
+	p.add(diag.Errorf(diag.Pos{File: p.t.Path, Line: line, Col: col}, format, args...))
+}
+
+func (p *tableReader) add(d diag.Diagnostic) {
+	if len(p.faults) >= maxReported {
+		p.more++
+		return
+	}
+	p.faults.Add(d)
+}
+
+// next reads one row; at the end, or where the file is no CSV, it is nil.
+func (p *tableReader) next() []string {
+	row, err := p.rows.Read()
+	var syntax *csv.ParseError
+	switch {
+	case err == io.EOF:
+		return nil
+	case errors.As(err, &syntax):
+		p.errorf(syntax.Line, syntax.Column, "not well-formed CSV: %v", syntax.Err)
+		return nil
+	case err != nil:
+		p.errorf(0, 0, "cannot be read: %v", err)
+		return nil
+	}
+	return row
+}
+
+// header takes the classes and says whether rows can follow.
+func (p *tableReader) header() bool {
+	row := p.next()
+	if row == nil {
+		p.errorf(0, 0, "the file is empty; a header image,CLASS,CLASS,... is needed")
+		return false
+	}
+	line, _ := p.rows.FieldPos(0)
+	if strings.TrimSpace(row[0]) != "image" {
+		p.errorf(line, 1, "the header must start with image, followed by one column a class; it starts with %q", row[0])
+		return false
+	}
+	if n := len(row) - 1; n < 2 || n > maxClasses {
+		p.errorf(line, 1, "the header names %d classes; 2 to %d are needed", n, maxClasses)
+		return false
+	}
+	known := p.t.Classes
+	if known == nil {
+		p.t.Classes = make([]string, 0, len(row)-1)
+	}
+	column := map[string]int{}
+	for i, name := range row[1:] {
+		name = strings.TrimSpace(name)
+		_, col := p.rows.FieldPos(i + 1)
+		first, twice := column[name]
+		switch {
+		case name == "" || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
+			p.errorf(line, col, "column %d has no usable class name: %q", i+2, name)
+		case twice:
+			p.errorf(line, col, "the class %q stands in columns %d and %d", name, first, i+2)
+		case known == nil:
+			p.t.Classes = append(p.t.Classes, strings.Clone(name))
+			p.columns = append(p.columns, i)
+		case !slices.Contains(known, name):
+			d := diag.Errorf(diag.Pos{File: p.t.Path, Line: line, Col: col}, "unknown class %q", name).WithNote("the classes are %s", listed(known))
+			d.Suggestion = diag.Suggest(name, known)
+			p.add(d)
+		default:
+			p.columns = append(p.columns, slices.Index(known, name))
+		}
+		column[name] = i + 2
+	}
+	for _, name := range known {
+		if _, ok := column[name]; !ok {
+			p.errorf(line, 0, "the class %q has no column; a class that is never chosen needs one too", name)
+		}
+	}
+	return len(p.faults) == 0
+}
+
+// row takes one image and says whether there may be more.
+func (p *tableReader) row() bool {
+	row := p.next()
+	if row == nil {
+		return false
+	}
+	line, _ := p.rows.FieldPos(0)
+	if len(row) != len(p.columns)+1 {
+		p.errorf(line, 0, "the row has %d fields, the header %d", len(row), len(p.columns)+1)
+		return true
+	}
+	image := strings.TrimSpace(row[0])
+	if image == "" || !utf8.ValidString(image) || strings.ContainsFunc(image, unicode.IsControl) {
+		p.errorf(line, 1, "%q is no usable name of an image", image)
+		return true
+	}
+	if first, twice := p.seen[image]; twice {
+		p.errorf(line, 1, "the image %q has a second row; the first is in line %d", image, first)
+		return true
+	}
+	values := make([]float64, len(p.columns))
+	for i, field := range row[1:] {
+		_, col := p.rows.FieldPos(i + 1)
+		class := p.columns[i]
+		v, err := probability(field)
+		if err != nil {
+			p.errorf(line, col, "image %q, class %q: %v", image, p.t.Classes[class], err)
+		}
+		values[class] = v
+	}
+	image = strings.Clone(image)
+	p.seen[image] = line
+	p.t.Images = append(p.t.Images, image)
+	p.t.Values = append(p.t.Values, values...)
+	p.t.lines = append(p.t.lines, line)
+	return true
+}
+
+func probability(field string) (float64, error) {
+	field = strings.TrimSpace(field)
+	if field == "" {
+		return 0, nil
+	}
+	v, err := strconv.ParseFloat(field, 64)
+	switch {
+	case err != nil && !errors.Is(err, strconv.ErrRange):
+		return 0, fmt.Errorf("%q is not a number", field)
+	case !(v >= 0 && v <= 1):
+		return 0, fmt.Errorf("the probability %s is not between 0 and 1", field)
+	}
+	return v, nil
+}
+
+// listed joins names for a message, cut when there are many.
+func listed(names []string) string {
+	if len(names) > maxReported {
+		return strings.Join(names[:maxReported], ", ") + ", ..."
+	}
+	return strings.Join(names, ", ")
+}

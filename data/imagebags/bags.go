@@ -1,0 +1,172 @@
+package imagebags
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/stream"
+)
+
+// Options are the settings of Bags.
+type Options struct {
+	Generator Generator
+	Resize    Size // of every image before the generator sees it
+	Workers   int  // images at a time; 0: one a processor
+	Limits    Limits
+	// Progress is told, one call at a time, how many images are done.
+	Progress func(done, total int)
+}
+
+// Bags makes one bag of each image. The bags are named after the images and stand
+// in the order of Sources; the class of the image is the true label and the only
+// candidate. The result depends on the images and the settings, not on Workers.
+// All images that cannot be read are reported together, each by name.
+//
+// Images without a class (see Image) give bags without candidates, which are not
+// valid until crowd.Attach has given them some; a source has either only images
+// with a class or only images without.
+func Bags(ctx context.Context, s *Sources, o Options) (*data.Dataset, error) {
+	if err := errors.Join(o.Generator.Check(), o.Resize.Check()); err != nil {
+		return nil, err
+	}
+	classes, err := classesOf(s.Images)
+	if err != nil {
+		return nil, err
+	}
+	bags, err := generate(ctx, s.Images, o)
+	if err != nil {
+		return nil, err
+	}
+	dim := o.Generator.Dim()
+	d := &data.Dataset{
+		Name: o.Generator.Name(), Shape: []int{dim}, Offsets: make([]int, 1, len(bags)+1),
+		Classes: len(classes), ClassNames: classes, Candidates: make([]uint8, len(bags)*len(classes)),
+		Labels: make([]int, len(bags)), BagNames: make([]string, len(bags)),
+	}
+	numbers := 0
+	for _, b := range bags {
+		numbers += len(b)
+	}
+	d.Instances = make([]float32, 0, numbers)
+	for i, b := range bags {
+		d.Instances = append(d.Instances, b...)
+		d.Offsets = append(d.Offsets, len(d.Instances)/dim)
+		bags[i] = nil
+		d.BagNames[i], d.Labels[i] = s.Images[i].Name, -1
+		if len(classes) > 0 {
+			d.Labels[i], _ = slices.BinarySearch(classes, s.Images[i].Class)
+			d.CandidateSet(i)[d.Labels[i]] = 1
+		}
+	}
+	return d, nil
+}
+
+// classesOf lists the classes in the order of the alphabet; none where no image
+// lies in a folder.
+func classesOf(images []Image) ([]string, error) {
+	var classes []string
+	for _, m := range images {
+		if len(classes) == 0 || classes[len(classes)-1] != m.Class {
+			classes = append(classes, m.Class)
+		}
+	}
+	switch {
+	case len(classes) == 1 && classes[0] == "":
+		return nil, nil
+	case len(classes) > 0 && classes[0] == "":
+		return nil, diag.Errorf(diag.Pos{File: images[0].place}, "the image lies in no folder, but others do; the folder names the class")
+	case len(classes) == 1:
+		return nil, diag.Errorf(diag.Pos{}, "all images are of the class %q; at least 2 classes are needed", classes[0]).
+			WithNote("the folder right above an image is its class: one sub-folder a class is needed")
+	}
+	return classes, nil
+}
+
+// generate runs the generator over the images, each worker taking the next.
+func generate(ctx context.Context, images []Image, o Options) ([][]float32, error) {
+	workers := o.Workers
+	if workers < 1 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	bags, faults := make([][]float32, len(images)), make([]error, len(images))
+	var next, done int
+	var lock sync.Mutex
+	take := func() (int, bool) {
+		lock.Lock()
+		defer lock.Unlock()
+		next++
+		return next - 1, next <= len(images) && ctx.Err() == nil
+	}
+	var running sync.WaitGroup
+	for range min(workers, len(images)) {
+		running.Go(func() {
+			for i, ok := take(); ok; i, ok = take() {
+				bags[i], faults[i] = o.bag(images[i])
+				lock.Lock()
+				done++
+				if o.Progress != nil {
+					o.Progress(done, len(images))
+				}
+				lock.Unlock()
+			}
+		})
+	}
+	running.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return bags, report(images, faults)
+}
+
+func (o Options) bag(m Image) ([]float32, error) {
+	pixels, err := m.Read(o.Resize, o.Limits)
+	if err != nil {
+		return nil, err
+	}
+	return o.Generator.Bag(pixels)
+}
+
+// maxReported bounds how many images are listed as broken.
+const maxReported = 20
+
+// report names the images that gave no bag, in their order.
+func report(images []Image, faults []error) error {
+	var list diag.List
+	n := 0
+	for i, err := range faults {
+		if err == nil {
+			continue
+		}
+		if n++; n <= maxReported {
+			list.Add(diag.Errorf(diag.Pos{File: images[i].place}, "%v", err))
+		}
+	}
+	if n > maxReported {
+		list[len(list)-1] = list[len(list)-1].WithNote("%d more images gave no bag", n-maxReported)
+	}
+	return list.Err()
+}
+
+// AddFalseCandidates gives every bag r false positive labels beside the true one,
+// drawn uniformly from the other classes. The draw of a bag depends on the seed
+// and the bag's name alone, so that the sets of all generators get the same
+// candidates.
+func AddFalseCandidates(d *data.Dataset, r int, seed uint64) error {
+	if r < 0 || r >= d.Classes {
+		return fmt.Errorf("%d false positive labels cannot be drawn with %d classes; give 0 to %d", r, d.Classes, d.Classes-1)
+	}
+	for i, label := range d.Labels {
+		if label < 0 {
+			return fmt.Errorf("the image %s has no true label to draw false ones for", d.BagNames[i])
+		}
+		random := stream.New(seed, "candidates:"+d.BagNames[i])
+		copy(d.CandidateSet(i), data.DrawCandidates(random, label, d.Classes, r))
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package imagebags
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	_ "image/jpeg" // the formats that image.Decode knows
+	_ "image/png"
+	"io"
+
+	"golang.org/x/image/draw"
+	_ "golang.org/x/image/tiff" // as above
+)
+
+// Limits bound what one source may cost. A zero field stands for its default:
+// 64 MiB, 50 million pixels, a million images. Archives and image formats can
+// claim, and hold, a thousand times their own size; no more than one image a
+// worker is in memory at a time.
+type Limits struct {
+	FileBytes int64 // bytes of one image file, unpacked from its archive
+	Pixels    int   // pixels of one image
+	Images    int   // images in all
+}
+
+func (l Limits) fileBytes() int64 {
+	if l.FileBytes <= 0 {
+		return 64 << 20
+	}
+	return l.FileBytes
+}
+
+func (l Limits) pixels() int {
+	if l.Pixels <= 0 {
+		return 50_000_000
+	}
+	return l.Pixels
+}
+
+func (l Limits) images() int {
+	if l.Images <= 0 {
+		return 1_000_000
+	}
+	return l.Images
+}
+
+// Size is a size in pixels; the zero value stands for the image's own.
+type Size struct{ Width, Height int }
+
+// maxSide bounds the sizes that images are brought to.
+const maxSide = 1 << 14
+
+// Check reports a size that makes no sense.
+func (s Size) Check() error {
+	if s != (Size{}) && (s.Width < 1 || s.Height < 1 || s.Width > maxSide || s.Height > maxSide) {
+		return fmt.Errorf("images cannot be brought to %dx%d pixels; give 1 to %d for each side", s.Width, s.Height, maxSide)
+	}
+	return nil
+}
+
+// Read decodes the image as opaque RGBA of 8 bits a channel, transparent parts on
+// white, and brings it to the size.
+func (m Image) Read(size Size, limits Limits) (out *image.RGBA, err error) {
+	defer func() {
+		if r := recover(); r != nil { // a decoder that a broken file got the better of
+			err = fmt.Errorf("the image cannot be decoded (%v); the file is broken", r)
+		}
+	}()
+	content, err := m.bytes(limits)
+	if err != nil {
+		return nil, err
+	}
+	config, _, err := image.DecodeConfig(bytes.NewReader(content))
+	if err != nil {
+		return nil, broken(content, err)
+	}
+	if config.Width < 1 || config.Height < 1 {
+		return nil, errors.New("the image has no pixels")
+	}
+	if config.Width > limits.pixels()/config.Height {
+		return nil, fmt.Errorf("the image claims %dx%d pixels, more than the limit of %d", config.Width, config.Height, limits.pixels())
+	}
+	decoded, _, err := image.Decode(bytes.NewReader(content))
+	if err != nil {
+		return nil, broken(content, err)
+	}
+	return opaque(decoded, size), nil
+}
+
+// bytes reads the file up to the limit.
+func (m Image) bytes(limits Limits) ([]byte, error) {
+	r, err := m.open()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	content, err := io.ReadAll(io.LimitReader(r, limits.fileBytes()+1))
+	if err != nil {
+		return nil, fmt.Errorf("cannot be read: %w", err)
+	}
+	if int64(len(content)) > limits.fileBytes() {
+		return nil, fmt.Errorf("the file unpacks to more than the limit of %d bytes", limits.fileBytes())
+	}
+	return content, nil
+}
+
+func broken(content []byte, err error) error {
+	switch {
+	case len(content) == 0:
+		return errors.New("the file is empty")
+	case errors.Is(err, image.ErrFormat):
+		return errors.New("not a JPEG, PNG or TIFF image, though its name says so")
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return errors.New("the image cannot be decoded: the file is cut short")
+	}
+	return fmt.Errorf("the image cannot be decoded: %w", err)
+}
+
+// opaque draws the image on white at the size.
+func opaque(m image.Image, size Size) *image.RGBA {
+	b := m.Bounds()
+	if size == (Size{}) {
+		size = Size{b.Dx(), b.Dy()}
+	}
+	out := image.NewRGBA(image.Rect(0, 0, size.Width, size.Height))
+	draw.Draw(out, out.Bounds(), image.NewUniform(color.White), image.Point{}, draw.Src)
+	if size == (Size{b.Dx(), b.Dy()}) {
+		draw.Draw(out, out.Bounds(), m, b.Min, draw.Over)
+	} else {
+		draw.CatmullRom.Scale(out, out.Bounds(), m, b, draw.Over, nil)
+	}
+	return out
+}

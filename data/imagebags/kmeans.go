@@ -1,0 +1,98 @@
+package imagebags
+
+import "math"
+
+// clustering is Lloyd's k-means with one more centre at a time. The new centre
+// starts at the point that is farthest from its centre, so nothing is drawn at
+// random and the distortion falls with every centre.
+type clustering struct {
+	points     []blob
+	centres    []blob
+	of         []int     // [points] number of the nearest centre
+	distances  []float64 // [points] squared distance to it
+	distortion float64   // mean of distances
+}
+
+// maxRounds bounds Lloyd's rounds for one number of centres; it settles sooner
+// on almost every image.
+const maxRounds = 100
+
+// newClustering has one centre, the mean of all points.
+func newClustering(points []blob) *clustering {
+	c := &clustering{points: points, centres: make([]blob, 1), of: make([]int, len(points)), distances: make([]float64, len(points))}
+	c.move()
+	c.assign()
+	return c
+}
+
+// grow adds a centre and lets all settle.
+func (c *clustering) grow() {
+	far := 0
+	for i, d := range c.distances {
+		if d > c.distances[far] {
+			far = i
+		}
+	}
+	c.centres = append(c.centres, c.points[far])
+	c.assign()
+	for range maxRounds {
+		c.move()
+		if !c.assign() {
+			break
+		}
+	}
+}
+
+// assign finds the nearest centre of each point, the first of several, and says
+// whether any changed.
+func (c *clustering) assign() bool {
+	changed, sum := false, 0.0
+	for i := range c.points {
+		nearest, least := 0, math.Inf(1)
+		for k := range c.centres {
+			if d := c.points[i].distance(&c.centres[k]); d < least {
+				nearest, least = k, d
+			}
+		}
+		changed = changed || nearest != c.of[i]
+		c.of[i], c.distances[i] = nearest, least
+		sum += least
+	}
+	c.distortion = sum / float64(len(c.points))
+	return changed
+}
+
+// move puts each centre at the mean of its points; one without points stays.
+func (c *clustering) move() {
+	sums, counts := make([]blob, len(c.centres)), make([]int, len(c.centres))
+	for i, k := range c.of {
+		counts[k]++
+		for f := range sums[k] {
+			sums[k][f] += c.points[i][f]
+		}
+	}
+	for k, n := range counts {
+		if n == 0 {
+			continue
+		}
+		for f := range sums[k] {
+			c.centres[k][f] = sums[k][f] / float64(n)
+		}
+	}
+}
+
+// instances lists the centres that have points, in the order of their first one.
+func (c *clustering) instances() []float32 {
+	var out []float32
+	seen := make([]bool, len(c.centres))
+	for _, k := range c.of {
+		if seen[k] {
+			continue
+		}
+		seen[k] = true
+		for _, v := range c.centres[k] {
+			out = append(out, float32(v))
+		}
+	}
+	return out
+}

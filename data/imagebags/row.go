@@ -1,0 +1,50 @@
+package imagebags
+
+import (
+	"fmt"
+	"image"
+)
+
+// Row makes one instance of each row of the image brought to Grid x Grid pixels:
+// the mean colour of the row, and how the mean colours of the rows above and
+// below differ from it (Maron and Ratan 1998). The first row has none above and
+// the last none below; the difference is 0 there, so that every row is an
+// instance, as the paper's 8 instances of 9 features need.
+type Row struct {
+	Grid int // rows, at least 2
+}
+
+// DefaultRow gives 8 instances of 9 features.
+var DefaultRow = Row{Grid: 8}
+
+// Name is "row".
+func (Row) Name() string { return "row" }
+
+// Dim is 9.
+func (Row) Dim() int { return 9 }
+
+// Check reports settings that make no sense.
+func (g Row) Check() error {
+	if g.Grid < 2 || g.Grid > maxGrid {
+		return fmt.Errorf("a grid of %d rows does not work; give 2 to %d", g.Grid, maxGrid)
+	}
+	return nil
+}
+
+// maxGrid bounds the size that an image is brought to.
+const maxGrid = 1024
+
+// Bag returns [Grid, 9].
+func (g Row) Bag(m *image.RGBA) ([]float32, error) {
+	small := reduce(m, g.Grid)
+	rows := make([]level, g.Grid)
+	for y := range rows {
+		rows[y] = meanOf(small.colors[y*g.Grid : (y+1)*g.Grid]...)
+	}
+	out := make([]float32, 0, g.Grid*g.Dim())
+	for y, row := range rows {
+		above, below := rows[max(y-1, 0)], rows[min(y+1, g.Grid-1)]
+		out = flat(out, row, above.minus(row), below.minus(row))
+	}
+	return out, nil
+}

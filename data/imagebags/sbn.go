@@ -1,0 +1,76 @@
+package imagebags
+
+import (
+	"fmt"
+	"image"
+
+	"github.com/miplc/miplc/diag"
+)
+
+// SBN is "single blob with neighbours": the image is brought to Grid x Grid
+// pixels, and a blob of 2x2 of them moves over it pixel by pixel. An instance
+// is the mean colour of the blob and those of the blobs above, below, left and
+// right of it, as differences from it (Maron and Ratan 1998) or as they are. The
+// four neighbours must lie inside, which leaves the corners unused and makes
+// (Grid-5)^2 instances.
+type SBN struct {
+	Grid       int    // pixels a side, at least 6
+	Neighbours string // Difference or Value
+}
+
+// How SBN describes the neighbours of a blob.
+const (
+	Difference = "difference"
+	Value      = "value"
+)
+
+// DefaultSBN gives 9 instances of 15 features.
+var DefaultSBN = SBN{Grid: 8, Neighbours: Difference}
+
+// Name is "sbn".
+func (SBN) Name() string { return "sbn" }
+
+// Dim is 15.
+func (SBN) Dim() int { return 15 }
+
+// Check reports settings that make no sense.
+func (g SBN) Check() error {
+	if g.Grid < 6 || g.Grid > maxGrid {
+		return fmt.Errorf("a grid of %dx%d pixels does not work: a blob of 2x2 with four neighbours needs 6x6, and at most %d are taken", g.Grid, g.Grid, maxGrid)
+	}
+	return oneOf("the neighbours", g.Neighbours, Difference, Value)
+}
+
+// Bag returns [(Grid-5)^2, 15]: the blob, then above, below, left, right.
+func (g SBN) Bag(m *image.RGBA) ([]float32, error) {
+	small := reduce(m, g.Grid)
+	blob := func(x, y int) level {
+		return meanOf(small.at(x, y), small.at(x+1, y), small.at(x, y+1), small.at(x+1, y+1))
+	}
+	var out []float32
+	for y := 2; y+3 < g.Grid; y++ {
+		for x := 2; x+3 < g.Grid; x++ {
+			here := blob(x, y)
+			around := []level{blob(x, y-2), blob(x, y+2), blob(x-2, y), blob(x+2, y)}
+			if g.Neighbours == Difference {
+				for i := range around {
+					around[i] = around[i].minus(here)
+				}
+			}
+			out = flat(flat(out, here), around...)
+		}
+	}
+	return out, nil
+}
+
+// oneOf reports a word that is none of the known ones.
+func oneOf(what, word string, known ...string) error {
+	for _, k := range known {
+		if word == k {
+			return nil
+		}
+	}
+	d := diag.Errorf(diag.Pos{}, "%s cannot be %q; known are %v", what, word, known)
+	d.Suggestion = diag.Suggest(word, known)
+	return d
+}

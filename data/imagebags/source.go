@@ -1,0 +1,215 @@
+package imagebags
+
+import (
+	"archive/zip"
+	"cmp"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/miplc/miplc/diag"
+)
+
+// Image is one image file of a source.
+type Image struct {
+	// Name is the path inside the source, with slashes; where there are several
+	// sources the name of the source stands before it.
+	Name string
+	// Class is the name of the folder that the image lies in, or empty for one
+	// that lies in no folder of its source.
+	Class string
+	place string // for messages
+	open  func() (io.ReadCloser, error)
+}
+
+// Sources are the images of folders and zip archives.
+type Sources struct {
+	Images  []Image // by class, then by name
+	archive []io.Closer
+}
+
+// Close closes the archives; the images cannot be read any more.
+func (s *Sources) Close() error {
+	var first error
+	for _, a := range s.archive {
+		if err := a.Close(); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// Find lists the images (JPEG, PNG, TIFF, by the ending of the name) of folders
+// and zip archives. The folder right above an image is its class, so one
+// sub-folder a class works, and so do train/CLASS and test/CLASS, or one archive a
+// class with the folder inside. Hidden files and folders, and other files beside
+// the images, are passed over. A folder without any image is an error: it is
+// probably a class whose images are missing or of another format.
+func Find(paths []string, limits Limits) (*Sources, error) {
+	s := &Sources{}
+	var faults diag.List
+	for _, p := range paths {
+		images, err := s.scan(p)
+		if err != nil {
+			faults.AddError(diag.Pos{File: p}, err)
+			continue
+		}
+		if len(paths) > 1 {
+			prefix := strings.TrimSuffix(filepath.Base(filepath.Clean(p)), ".zip")
+			for i := range images {
+				images[i].Name = path.Join(prefix, images[i].Name)
+			}
+		}
+		s.Images = append(s.Images, images...)
+	}
+	slices.SortFunc(s.Images, func(a, b Image) int {
+		return cmp.Or(strings.Compare(a.Class, b.Class), strings.Compare(a.Name, b.Name), strings.Compare(a.place, b.place))
+	})
+	s.check(&faults, limits)
+	if err := faults.Err(); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Sources) scan(p string) ([]Image, error) {
+	info, err := os.Stat(p)
+	switch {
+	case err != nil && os.IsNotExist(err):
+		return nil, diag.Errorf(diag.Pos{File: p}, "there is no such folder or file")
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return scanFolder(p)
+	}
+	return s.scanZip(p)
+}
+
+// check looks at all images together.
+func (s *Sources) check(faults *diag.List, limits Limits) {
+	if len(s.Images) > limits.images() {
+		faults.Add(diag.Errorf(diag.Pos{}, "%d images are more than the limit of %d", len(s.Images), limits.images()))
+		return
+	}
+	for i, m := range s.Images {
+		if !utf8.ValidString(m.Name) || strings.ContainsFunc(m.Name, unicode.IsControl) || strings.TrimSpace(m.Name) != m.Name {
+			faults.Add(diag.Errorf(diag.Pos{File: fmt.Sprintf("%q", m.place)}, "the name is not plain text (UTF-8), or has spaces around it; rename the file"))
+		}
+		if i > 0 && s.Images[i-1].Name == m.Name {
+			faults.Add(diag.Errorf(diag.Pos{File: m.place}, "another image has the same name %q: %s", m.Name, s.Images[i-1].place))
+		}
+	}
+}
+
+// isImage says whether the name ends like one of the formats that are read.
+func isImage(name string) bool {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".jpg", ".jpeg", ".png", ".tif", ".tiff":
+		return true
+	}
+	return false
+}
+
+// hidden says whether a name is one that systems put beside the images.
+func hidden(name string) bool { return strings.HasPrefix(name, ".") || name == "__MACOSX" }
+
+// finding collects the images of one source and the folders that hold none.
+type finding struct {
+	place   string
+	images  []Image
+	folders map[string]bool // folder -> an image lies in it or below
+}
+
+func (f *finding) folder(name string) {
+	if _, known := f.folders[name]; !known {
+		f.folders[name] = false
+	}
+}
+
+func (f *finding) image(name string, open func() (io.ReadCloser, error)) {
+	m := Image{Name: name, place: filepath.Join(f.place, filepath.FromSlash(name)), open: open}
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		f.folders[dir] = true
+	}
+	if dir := path.Dir(name); dir != "." {
+		m.Class = path.Base(dir)
+	}
+	f.images = append(f.images, m)
+}
+
+// result reports a source without images and the folders without.
+func (f *finding) result() ([]Image, error) {
+	if len(f.images) == 0 {
+		return nil, diag.Errorf(diag.Pos{File: f.place}, "no image in it (.jpg, .jpeg, .png, .tif, .tiff)").
+			WithNote("one sub-folder a class is needed, with the images of the class in it")
+	}
+	var faults diag.List
+	for name, filled := range f.folders {
+		if !filled {
+			faults.Add(diag.Errorf(diag.Pos{File: filepath.Join(f.place, filepath.FromSlash(name))}, "the folder of a class holds no image (.jpg, .jpeg, .png, .tif, .tiff); fill it or remove it"))
+		}
+	}
+	return f.images, faults.Err() // sorted by place
+}
+
+func scanFolder(root string) ([]Image, error) {
+	f := &finding{place: root, folders: map[string]bool{}}
+	err := filepath.WalkDir(root, func(p string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, p)
+		if err != nil || rel == "." {
+			return err
+		}
+		if hidden(entry.Name()) {
+			if entry.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		switch name := filepath.ToSlash(rel); {
+		case entry.IsDir():
+			f.folder(name)
+		case isImage(name):
+			f.image(name, func() (io.ReadCloser, error) { return os.Open(p) })
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return f.result()
+}
+
+func (s *Sources) scanZip(p string) ([]Image, error) {
+	z, err := zip.OpenReader(p)
+	if err != nil {
+		return nil, diag.Errorf(diag.Pos{File: p}, "neither a folder nor a readable zip archive (%v)", err)
+	}
+	s.archive = append(s.archive, z)
+	f := &finding{place: p, folders: map[string]bool{}}
+	for _, e := range z.File {
+		name := strings.TrimPrefix(path.Clean("/"+strings.ReplaceAll(e.Name, `\`, "/")), "/")
+		if name == "" || slices.ContainsFunc(strings.Split(name, "/"), hidden) {
+			continue
+		}
+		switch {
+		case strings.HasSuffix(e.Name, "/"):
+			f.folder(name)
+		case isImage(name) && e.Flags&1 != 0:
+			return nil, diag.Errorf(diag.Pos{File: filepath.Join(p, filepath.FromSlash(name))}, "the archive is encrypted; unpack it first")
+		case isImage(name):
+			f.image(name, e.Open)
+		}
+	}
+	return f.result()
+}
