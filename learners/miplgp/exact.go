@@ -1,0 +1,159 @@
+package miplgp
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// evaluation is what an objective knows at one set of hyper-parameters.
+type evaluation struct {
+	// loss is minus the log marginal likelihood by class and instance.
+	loss float64
+	grad hyper     // of loss
+	f    []float64 // posterior means at the instances, class by class
+}
+
+// objective is the marginal likelihood as one solver computes it.
+type objective interface {
+	evaluate(ctx context.Context, h hyper, t *targets) (*evaluation, error)
+	// posterior keeps what predictions need.
+	posterior(ctx context.Context, h hyper, t *targets) (*Posterior, error)
+}
+
+// errNotPositive says that a kernel matrix could not be factorised.
+var errNotPositive = errors.New("miplgp: the kernel matrix is not positive definite in floating point: are features infinite or of very different size? Use data.normalize: training")
+
+// exact computes everything by Cholesky factors in float64.
+type exact struct {
+	p       *Problem
+	x       matrix // [n, d] centred
+	shift   []float32
+	squared *mat.SymDense // squared distances
+}
+
+func newExact(p *Problem) *exact {
+	e := &exact{p: p, shift: meanOf(p.X, p.Dim)}
+	e.x = centred(p.X, p.Dim, e.shift)
+	n := p.n()
+	e.squared = mat.NewSymDense(n, nil)
+	rows(n, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			for j := i + 1; j < n; j++ {
+				e.squared.SetSym(i, j, squaredDistance(p.X[i*p.Dim:(i+1)*p.Dim], p.X[j*p.Dim:(j+1)*p.Dim]))
+			}
+		}
+	})
+	return e
+}
+
+func squaredDistance(x, y []float32) float64 {
+	sum := 0.0
+	for i, v := range x {
+		d := float64(v) - float64(y[i])
+		sum += d * d
+	}
+	return sum
+}
+
+// kernels gives K and its derivative with respect to the lengthscale.
+func (e *exact) kernels(h hyper) (k, dk *mat.SymDense) {
+	n := e.p.n()
+	k, dk = mat.NewSymDense(n, nil), mat.NewSymDense(n, nil)
+	rows(n, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			for j := i; j < n; j++ {
+				v, d := matern(e.squared.At(i, j), h.length)
+				k.SetSym(i, j, h.scale*v)
+				dk.SetSym(i, j, h.scale*d)
+			}
+		}
+	})
+	return k, dk
+}
+
+// system factorises K plus the noise of a class and solves for the residuals
+// of its targets.
+func (e *exact) system(k *mat.SymDense, h hyper, t *targets, c int) (*mat.Cholesky, *mat.VecDense, *mat.VecDense, error) {
+	n := e.p.n()
+	a := mat.NewSymDense(n, nil)
+	a.CopySym(k)
+	residual := mat.NewVecDense(n, nil)
+	for i := range n {
+		a.SetSym(i, i, a.At(i, i)+t.noise[c*n+i]+h.noise[c])
+		residual.SetVec(i, t.y[c*n+i]-h.mean[c])
+	}
+	var chol mat.Cholesky
+	if !chol.Factorize(a) {
+		return nil, nil, nil, errNotPositive
+	}
+	alpha := mat.NewVecDense(n, nil)
+	if err := chol.SolveVecTo(alpha, residual); err != nil {
+		return nil, nil, nil, errNotPositive
+	}
+	return &chol, residual, alpha, nil
+}
+
+func (e *exact) evaluate(ctx context.Context, h hyper, t *targets) (*evaluation, error) {
+	n, outputs := e.p.n(), e.p.outputs()
+	k, dk := e.kernels(h)
+	out := &evaluation{grad: newHyper(outputs), f: make([]float64, n*outputs)}
+	share := 1 / float64(n*outputs)
+	for c := range outputs {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		chol, residual, alpha, err := e.system(k, h, t, c)
+		if err != nil {
+			return nil, err
+		}
+		out.loss += share * (mat.Dot(residual, alpha) + chol.LogDet() + float64(n)*math.Log(2*math.Pi)) / 2
+		var inverse mat.SymDense
+		if err := chol.InverseTo(&inverse); err != nil {
+			return nil, errNotPositive
+		}
+		scale, length, noise, mean := 0.0, 0.0, 0.0, 0.0
+		for i := range n {
+			// G = A^-1 - alpha alpha^T; the derivative is tr(G dA) / 2.
+			for j := range i {
+				g := inverse.At(i, j) - alpha.AtVec(i)*alpha.AtVec(j)
+				scale += 2 * g * k.At(i, j)
+				length += 2 * g * dk.At(i, j)
+			}
+			g := inverse.At(i, i) - alpha.AtVec(i)*alpha.AtVec(i)
+			scale += g * k.At(i, i)
+			noise += g
+			mean -= alpha.AtVec(i)
+			out.f[c*n+i] = t.y[c*n+i] - (t.noise[c*n+i]+h.noise[c])*alpha.AtVec(i)
+		}
+		out.grad.scale += share * scale / h.scale / 2
+		out.grad.length += share * length / 2
+		out.grad.noise[c] = share * noise / 2
+		out.grad.mean[c] = share * mean
+	}
+	return out, nil
+}
+
+func (e *exact) posterior(ctx context.Context, h hyper, t *targets) (*Posterior, error) {
+	n := e.p.n()
+	k, _ := e.kernels(h)
+	post := newPosterior(h, e.shift, e.x, e.p.Classes)
+	post.weighted = n
+	for c := range e.p.outputs() {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		chol, _, alpha, err := e.system(k, h, t, c)
+		if err != nil {
+			return nil, err
+		}
+		var inverse mat.SymDense
+		if err := chol.InverseTo(&inverse); err != nil {
+			return nil, errNotPositive
+		}
+		post.set(c, alpha.RawVector().Data, &inverse)
+	}
+	return post, nil
+}

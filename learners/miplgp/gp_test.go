@@ -1,0 +1,199 @@
+package miplgp
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"math"
+	"testing"
+)
+
+//go:embed testdata/gp.json
+var fixtureJSON []byte
+
+// fixture is a small MIPLGP computed by testdata/gp.py with NumPy and SciPy:
+// likelihoods as densities, gradients as differences.
+type fixture struct {
+	X        [][]float64 `json:"x"`
+	XNew     [][]float64 `json:"x_new"`
+	BagOf    []int       `json:"bag_of"`
+	Sets     [][]int     `json:"candidates"`
+	Chosen   []int       `json:"chosen"`
+	Raw      []float64   `json:"raw"`
+	Y        [][]float64 `json:"y"`
+	Noise    [][]float64 `json:"noise"`
+	Loss     float64     `json:"loss"`
+	Gradient []float64   `json:"gradient"`
+	Fitted   [][]float64 `json:"fitted"`
+	Mean     [][]float64 `json:"mean"`
+	Variance [][]float64 `json:"variance"`
+
+	Bound            float64     `json:"bound"`
+	BoundGradient    []float64   `json:"bound_gradient"`
+	InducingMean     [][]float64 `json:"inducing_mean"`
+	InducingVariance [][]float64 `json:"inducing_variance"`
+
+	Paper   trajectory `json:"paper"`
+	Program trajectory `json:"program"`
+}
+
+type trajectory struct {
+	Losses   []float64   `json:"losses"`
+	Raw      []float64   `json:"raw"`
+	Mean     [][]float64 `json:"mean"`
+	Variance [][]float64 `json:"variance"`
+}
+
+func loadFixture(t *testing.T) (*fixture, *Problem, *targets) {
+	t.Helper()
+	var f fixture
+	if err := json.Unmarshal(fixtureJSON, &f); err != nil {
+		t.Fatal(err)
+	}
+	p := &Problem{Dim: len(f.X[0]), BagOf: f.BagOf, Classes: len(f.Sets[0])}
+	for _, v := range flat(f.X) {
+		p.X = append(p.X, float32(v))
+	}
+	for _, set := range f.Sets {
+		for _, v := range set {
+			p.Candidates = append(p.Candidates, uint8(v))
+		}
+	}
+	return &f, p, &targets{p: p, eps: 1e-4, y: flat(f.Y), noise: flat(f.Noise)}
+}
+
+func flat(rows [][]float64) []float64 {
+	var out []float64
+	for _, r := range rows {
+		out = append(out, r...)
+	}
+	return out
+}
+
+// near compares numbers to an absolute and relative tolerance.
+func near(t *testing.T, what string, got, want []float64, tolerance float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d numbers, want %d", what, len(got), len(want))
+	}
+	for i, w := range want {
+		if !(math.Abs(got[i]-w) <= tolerance*(1+math.Abs(w))) {
+			t.Errorf("%s[%d] = %.10g, want %.10g", what, i, got[i], w)
+		}
+	}
+}
+
+// moments gives means and variances class by class, as the fixture has them.
+func moments(t *testing.T, q *Posterior, x []float64) (mean, variance []float64) {
+	t.Helper()
+	m, v, err := q.Moments(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return byClass(m, q.classes+1), byClass(v, q.classes+1)
+}
+
+func byClass(rows []float64, outputs int) []float64 {
+	n := len(rows) / outputs
+	out := make([]float64, len(rows))
+	for i, v := range rows {
+		out[i%outputs*n+i/outputs] = v
+	}
+	return out
+}
+
+func TestSolversAgainstDenseComputation(t *testing.T) {
+	f, p, tg := loadFixture(t)
+	settings := Defaults()
+	settings.Tolerance, settings.Rank, settings.Inducing = 1e-6, 12, p.n()
+	cg, err := newCG(t.Context(), p, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name           string
+		o              objective
+		loss           float64
+		gradient       []float64
+		mean, variance [][]float64
+		fitted         [][]float64
+		tolerance      float64
+		estimated      bool // gradient and loss are not exact
+	}{
+		{"exact", newExact(p), f.Loss, f.Gradient, f.Mean, f.Variance, f.Fitted, 2e-6, false},
+		{"inducing", newInducingAt(p, f.Chosen), f.Bound, f.BoundGradient, f.InducingMean, f.InducingVariance, nil, 1e-4, false},
+		{"inducing at all instances", newInducing(p, settings), f.Loss, f.Gradient, f.Mean, f.Variance, f.Fitted, 3e-4, false},
+		{"cg", cg, f.Loss, f.Gradient, f.Mean, f.Variance, f.Fitted, 3e-4, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := raw(f.Raw)
+			e, err := c.o.evaluate(context.Background(), r.hyper(), tg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !c.estimated {
+				near(t, "loss", []float64{e.loss}, []float64{c.loss}, c.tolerance)
+				near(t, "gradient", r.chain(e.grad), c.gradient, c.tolerance)
+			}
+			if c.fitted != nil {
+				near(t, "fitted", e.f, flat(c.fitted), c.tolerance)
+			}
+			q, err := c.o.posterior(context.Background(), r.hyper(), tg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mean, variance := moments(t, q, flat(f.XNew))
+			near(t, "mean", mean, flat(c.mean), c.tolerance)
+			near(t, "variance", variance, flat(c.variance), c.tolerance)
+		})
+	}
+}
+
+// The gradient of conjugate gradients is an estimate: with many probes it comes
+// close to the exact one.
+func TestTraceEstimates(t *testing.T) {
+	f, p, tg := loadFixture(t)
+	for _, rank := range []int{0, 6} {
+		settings := Defaults()
+		settings.Tolerance, settings.Rank, settings.Probes = 1e-6, rank, 20000
+		g, err := newCG(t.Context(), p, settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := raw(f.Raw)
+		e, err := g.evaluate(t.Context(), r.hyper(), tg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, "gradient", r.chain(e.grad), f.Gradient, 5e-3)
+		if e.loss > f.Loss+1e-6 || e.loss < f.Loss-0.3 {
+			t.Errorf("rank %d: loss %g is no close lower bound of %g", rank, e.loss, f.Loss)
+		}
+	}
+}
+
+func TestFitAgainstDenseComputation(t *testing.T) {
+	f, p, _ := loadFixture(t)
+	for _, c := range []struct {
+		reading string
+		want    trajectory
+	}{{ReadingPaper, f.Paper}, {ReadingProgram, f.Program}} {
+		t.Run(c.reading, func(t *testing.T) {
+			s := Defaults()
+			s.Iterations, s.Reading, s.Lengthscale = 6, c.reading, math.Log(2)
+			var losses []float64
+			q, err := Fit(t.Context(), p, s, func(now Progress) { losses = append(losses, now.Loss) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			near(t, "losses", losses, c.want.Losses, 1e-6)
+			h := raw(c.want.Raw).hyper()
+			near(t, "kernel", []float64{q.h.scale, q.h.length}, []float64{h.scale, h.length}, 1e-5)
+			near(t, "constant means", q.h.mean, h.mean, 1e-5)
+			near(t, "noise", q.h.noise, h.noise, 1e-5)
+			mean, variance := moments(t, q, flat(f.XNew))
+			near(t, "mean", mean, flat(c.want.Mean), 1e-5)
+			near(t, "variance", variance, flat(c.want.Variance), 1e-5)
+		})
+	}
+}

@@ -1,0 +1,417 @@
+package miplgp
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/miplc/miplc/stream"
+)
+
+// inducing is the variational approximation of Titsias (2009) with inducing
+// points among the instances, drawn once. With U the kernel between the m
+// points, F that between instances and points, L L' = U and
+//
+//	phi = F L'^-1 [n, m],  W = noise^-1,  B = I + phi' W phi,
+//
+// the covariance phi phi' takes the place of the kernel, and the bound
+// subtracts half the sum of W (k(x,x) - |phi_x|^2).
+//
+// All instances that a class is no candidate of have the same noise, so the
+// sums over instances are one sum for all classes plus the few instances whose
+// noise differs. Products are float32, summed over pieces in float64.
+type inducing struct {
+	p       *Problem
+	chosen  []int // [m] numbers of the instances
+	shift   []float32
+	points  matrix // [m, d]
+	squared matrix // [n, m]
+	between matrix // [m, m]
+	phi     matrix // [n, m]
+}
+
+// jitter is added to the kernel between inducing points, relative to its scale.
+const jitter = 1e-5
+
+func newInducing(p *Problem, s Settings) *inducing {
+	chosen := stream.New(s.Seed, "miplgp inducing").Perm(p.n())[:min(s.Inducing, p.n())]
+	slices.Sort(chosen)
+	return newInducingAt(p, chosen)
+}
+
+// newInducingAt has the inducing points at the chosen instances.
+func newInducingAt(p *Problem, chosen []int) *inducing {
+	m := len(chosen)
+	o := &inducing{p: p, chosen: chosen, shift: meanOf(p.X, p.Dim), points: newMatrix(m, p.Dim)}
+	x := centred(p.X, p.Dim, o.shift)
+	for u, i := range chosen {
+		copy(o.points.Data[u*p.Dim:(u+1)*p.Dim], x.Data[i*p.Dim:(i+1)*p.Dim])
+	}
+	o.squared = squaredDistances(x, o.points)
+	o.between = squaredDistances(o.points, o.points)
+	o.phi = newMatrix(p.n(), m)
+	return o
+}
+
+// basis is the kernel between the inducing points at some hyper-parameters.
+type basis struct {
+	h       hyper
+	inverse *mat.TriDense // L^-1, lower
+	slope   *mat.Dense    // L^-1 dU L'^-1, dU by the lengthscale
+	right   matrix        // L^-1 in float32
+}
+
+func (o *inducing) basis(h hyper) (*basis, error) {
+	m := o.points.Rows
+	u, du := mat.NewSymDense(m, nil), mat.NewSymDense(m, nil)
+	rows(m, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			for j := i; j < m; j++ {
+				squared := 0.0
+				if i != j {
+					squared = float64(o.between.Data[i*m+j])
+				}
+				v, d := matern(squared, h.length)
+				if i == j {
+					v += jitter
+				}
+				u.SetSym(i, j, h.scale*v)
+				du.SetSym(i, j, h.scale*d)
+			}
+		}
+	})
+	var chol mat.Cholesky
+	if !chol.Factorize(u) {
+		return nil, errNotPositive
+	}
+	b := &basis{h: h, inverse: new(mat.TriDense), slope: new(mat.Dense), right: newMatrix(m, m)}
+	var l mat.TriDense
+	chol.LTo(&l)
+	if err := b.inverse.InverseTri(&l); err != nil {
+		return nil, errNotPositive
+	}
+	b.slope.Product(b.inverse, du, b.inverse.T())
+	for i := range m {
+		for j := range i + 1 {
+			b.right.Data[i*m+j] = float32(b.inverse.At(i, j))
+		}
+	}
+	return b, nil
+}
+
+// sums are what the passes over the instances leave of one class.
+type sums struct {
+	gram   *mat.Dense // phi' W phi
+	cross  *mat.Dense // phi' W psi, psi = dF L'^-1
+	square *mat.Dense // phi' W^2 phi
+	p, dp  []float64  // phi' W r and psi' W r, r the residuals
+	rWr    float64    // r' W r
+	w, w2  float64    // traces of W and W^2
+	w2q    float64    // sum of W^2 |phi|^2
+	logD   float64    // log determinant of the noise
+}
+
+// columnsOf names the three parts of the products with phi: phi, psi, and phi
+// with the weights that turn a difference of W into one of W^2.
+const columnsOf = 3
+
+// gather makes one pass over the instances.
+func (o *inducing) gather(ctx context.Context, b *basis, t *targets) ([]sums, error) {
+	n, m, outputs := o.p.n(), o.points.Rows, o.p.outputs()
+	base := o.baseWeights(b.h, t)
+	all := mat.NewDense(m, 2*m, nil)
+	own := make([]*mat.Dense, outputs)
+	found := make([]sums, outputs)
+	for c := range found {
+		own[c] = mat.NewDense(m, columnsOf*m, nil)
+		found[c].p, found[c].dp = make([]float64, m), make([]float64, m)
+	}
+	for lo := 0; lo < n; lo += gatherRows {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		hi := min(n, lo+gatherRows)
+		wide := o.features(b, lo, hi)
+		phi := rowsOf(o.phi, lo, hi)
+		addProduct(all, phi, wide)
+		for c := range outputs {
+			o.addClass(&found[c], own[c], b.h, t, base[c], c, lo, wide)
+		}
+	}
+	for c := range found {
+		w := base[c]
+		found[c].gram, found[c].cross, found[c].square = mat.NewDense(m, m, nil), mat.NewDense(m, m, nil), mat.NewDense(m, m, nil)
+		for i := range m {
+			a, d := all.RawRowView(i), own[c].RawRowView(i)
+			for j := range m {
+				found[c].gram.Set(i, j, w*a[j]+d[j])
+				found[c].cross.Set(i, j, w*a[m+j]+d[m+j])
+				found[c].square.Set(i, j, w*w*a[j]+d[2*m+j])
+			}
+		}
+	}
+	return found, nil
+}
+
+// gatherRows is the number of instances whose products are summed in float32.
+const gatherRows = 2048
+
+// features fills phi for some instances and gives [phi | psi] [hi-lo, 2m].
+func (o *inducing) features(b *basis, lo, hi int) matrix {
+	m := o.points.Rows
+	wide := newMatrix(hi-lo, 2*m)
+	from := rowsOf(o.squared, lo, hi)
+	rows(hi-lo, func(first, last int) {
+		f, df := newMatrix(last-first, m), newMatrix(last-first, m)
+		for i, v := range rowsOf(from, first, last).Data {
+			k, d := matern(float64(v), b.h.length)
+			f.Data[i], df.Data[i] = float32(b.h.scale*k), float32(b.h.scale*d)
+		}
+		part := rowsOf(wide, first, last)
+		half := matrix{Rows: part.Rows, Cols: m, Stride: part.Stride, Data: part.Data}
+		blas32.Gemm(blas.NoTrans, blas.Trans, 1, f, b.right, 0, half)
+		half.Data = part.Data[m:]
+		blas32.Gemm(blas.NoTrans, blas.Trans, 1, df, b.right, 0, half)
+		for i := first; i < last; i++ {
+			copy(o.phi.Data[(lo+i)*m:(lo+i+1)*m], wide.Data[i*2*m:i*2*m+m])
+		}
+	})
+	return wide
+}
+
+// baseWeights gives for every class the weight 1/noise that most of its
+// instances have: of those it is no candidate of, or of the first one.
+func (o *inducing) baseWeights(h hyper, t *targets) []float64 {
+	_, none := dirichlet(t.eps)
+	base := make([]float64, o.p.outputs())
+	for c := range base {
+		base[c] = 1 / (none + h.noise[c])
+	}
+	last := o.p.Classes
+	base[last] = 1 / (t.noise[last*o.p.n()] + h.noise[last])
+	return base
+}
+
+// addClass adds the instances from lo to the sums of a class.
+func (o *inducing) addClass(s *sums, own *mat.Dense, h hyper, t *targets, base float64, c, lo int, wide matrix) {
+	n, m := o.p.n(), o.points.Rows
+	weighted := newMatrix(wide.Rows, 1)
+	var differ []int
+	for i := range wide.Rows {
+		at := c*n + lo + i
+		noise := t.noise[at] + h.noise[c]
+		w, r := 1/noise, t.y[at]-h.mean[c]
+		weighted.Data[i] = float32(w * r)
+		s.rWr += w * r * r
+		s.w += w
+		s.w2 += w * w
+		s.logD += math.Log(noise)
+		norm := 0.0
+		for _, v := range wide.Data[i*2*m : i*2*m+m] {
+			norm += float64(v) * float64(v)
+		}
+		s.w2q += w * w * norm
+		if math.Abs(w-base) > 1e-12*base {
+			differ = append(differ, i)
+		}
+	}
+	vector := newMatrix(2*m, 1)
+	blas32.Gemm(blas.Trans, blas.NoTrans, 1, wide, weighted, 0, vector)
+	for j := range m {
+		s.p[j] += float64(vector.Data[j])
+		s.dp[j] += float64(vector.Data[m+j])
+	}
+	if len(differ) == 0 {
+		return
+	}
+	left, right := newMatrix(len(differ), m), newMatrix(len(differ), columnsOf*m)
+	for q, i := range differ {
+		w := 1 / (t.noise[c*n+lo+i] + h.noise[c])
+		row := wide.Data[i*2*m : (i+1)*2*m]
+		copy(right.Data[q*right.Cols:], row)
+		for j, v := range row[:m] {
+			left.Data[q*m+j] = float32(w-base) * v
+			right.Data[q*right.Cols+2*m+j] = float32(w+base) * v
+		}
+	}
+	addProduct(own, left, right)
+}
+
+// addProduct adds a'b to the sum.
+func addProduct(sum *mat.Dense, a, b matrix) {
+	part := newMatrix(a.Cols, b.Cols)
+	blas32.Gemm(blas.Trans, blas.NoTrans, 1, a, b, 0, part)
+	to := sum.RawMatrix().Data
+	for i, v := range part.Data {
+		to[i] += float64(v)
+	}
+}
+
+// solution is what B gives of one class.
+type solution struct {
+	v       *mat.VecDense // B^-1 phi' W r = phi' alpha
+	inverse *mat.SymDense // B^-1
+	logDet  float64       // of B
+	trace   float64       // of B
+}
+
+func (s *sums) solve() (*solution, error) {
+	m := len(s.p)
+	b := mat.NewSymDense(m, nil)
+	out := &solution{v: mat.NewVecDense(m, nil), inverse: new(mat.SymDense)}
+	for i := range m {
+		for j := i; j < m; j++ {
+			b.SetSym(i, j, (s.gram.At(i, j)+s.gram.At(j, i))/2)
+		}
+		b.SetSym(i, i, b.At(i, i)+1)
+		out.trace += b.At(i, i)
+	}
+	var chol mat.Cholesky
+	if !chol.Factorize(b) {
+		return nil, errNotPositive
+	}
+	out.logDet = chol.LogDet()
+	if chol.SolveVecTo(out.v, mat.NewVecDense(m, s.p)) != nil || chol.InverseTo(out.inverse) != nil {
+		return nil, errNotPositive
+	}
+	return out, nil
+}
+
+func (o *inducing) evaluate(ctx context.Context, h hyper, t *targets) (*evaluation, error) {
+	b, err := o.basis(h)
+	if err != nil {
+		return nil, err
+	}
+	found, err := o.gather(ctx, b, t)
+	if err != nil {
+		return nil, err
+	}
+	n, m, outputs := o.p.n(), o.points.Rows, o.p.outputs()
+	out := &evaluation{grad: newHyper(outputs)}
+	v := newMatrix(m, outputs)
+	share := 1 / float64(n*outputs)
+	for c := range found {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		sol, err := found[c].solve()
+		if err != nil {
+			return nil, err
+		}
+		o.addLoss(out, b, &found[c], sol, c, share)
+		for j := range m {
+			v.Data[j*outputs+c] = float32(sol.v.AtVec(j))
+		}
+	}
+	o.finish(out, h, t, v, share)
+	return out, nil
+}
+
+// addLoss adds the parts of the bound and its gradient that need no further
+// pass over the instances.
+func (o *inducing) addLoss(out *evaluation, b *basis, s *sums, sol *solution, c int, share float64) {
+	n, m := float64(o.p.n()), float64(o.points.Rows)
+	scale := b.h.scale
+	fit := s.rWr - mat.Dot(mat.NewVecDense(len(s.p), s.p), sol.v)
+	out.loss += share * (fit + sol.logDet + s.logD + n*math.Log(2*math.Pi) + scale*s.w - sol.trace + m) / 2
+
+	// T is L^-1 (F' (W - A^-1 + alpha alpha') F) L'^-1; half its sums with
+	// derivatives are derivatives of the bound.
+	vv := mat.Dot(sol.v, sol.v)
+	tr := sol.trace - 2*m + mat.Trace(sol.inverse)
+	out.grad.scale -= share * ((vv+tr)/scale - s.w) / 2
+
+	// The mean of the instances' part, then that of the points'.
+	var half mat.VecDense
+	half.MulVec(s.cross, sol.v)
+	length := mat.Dot(mat.NewVecDense(len(s.dp), s.dp), sol.v) - mat.Dot(sol.v, &half)
+	length += mat.Trace(s.cross) - sumProduct(sol.inverse, s.cross)
+	half.MulVec(b.slope, sol.v)
+	length -= mat.Dot(sol.v, &half) / 2
+	length -= (sumProduct(s.gram, b.slope) - mat.Trace(b.slope) + sumProduct(sol.inverse, b.slope)) / 2
+	out.grad.length -= share * length
+
+	// Trace of A^-1, less the share of the bound's last term.
+	inverse := s.w - sumProduct(sol.inverse, s.square)
+	out.grad.noise[c] += share * (inverse - (scale*s.w2 - s.w2q)) / 2
+}
+
+// sumProduct is the trace of a b for a symmetric a.
+func sumProduct(a, b mat.Matrix) float64 {
+	n, _ := a.Dims()
+	sum := 0.0
+	for i := range n {
+		for j := range n {
+			sum += a.At(i, j) * b.At(i, j)
+		}
+	}
+	return sum
+}
+
+// finish adds what needs the posterior means at the instances.
+func (o *inducing) finish(out *evaluation, h hyper, t *targets, v matrix, share float64) {
+	n, outputs := o.p.n(), o.p.outputs()
+	f := newMatrix(n, outputs)
+	rows(n, func(lo, hi int) {
+		blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, rowsOf(o.phi, lo, hi), v, 0, rowsOf(f, lo, hi))
+	})
+	out.f = make([]float64, n*outputs)
+	for c := range outputs {
+		for i := range n {
+			at := c*n + i
+			fit := float64(f.Data[i*outputs+c])
+			alpha := (t.y[at] - h.mean[c] - fit) / (t.noise[at] + h.noise[c])
+			out.f[at] = h.mean[c] + fit
+			out.grad.mean[c] -= share * alpha
+			out.grad.noise[c] -= share * alpha * alpha / 2
+		}
+	}
+}
+
+// posterior: the mean is F_x L'^-1 v, the variance k(x,x) less
+// F_x (U^-1 - S^-1) F_x' with S^-1 = L'^-1 B^-1 L^-1.
+func (o *inducing) posterior(ctx context.Context, h hyper, t *targets) (*Posterior, error) {
+	b, err := o.basis(h)
+	if err != nil {
+		return nil, err
+	}
+	found, err := o.gather(ctx, b, t)
+	if err != nil {
+		return nil, err
+	}
+	m := o.points.Rows
+	q := newPosterior(h, o.shift, o.points, o.p.Classes)
+	q.weighted = m
+	for c := range found {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		sol, err := found[c].solve()
+		if err != nil {
+			return nil, err
+		}
+		var alpha mat.VecDense
+		alpha.MulVec(b.inverse.T(), sol.v)
+		middle := mat.NewDense(m, m, nil)
+		for i := range m {
+			for j := range m {
+				middle.Set(i, j, -sol.inverse.At(i, j))
+			}
+			middle.Set(i, i, middle.At(i, i)+1)
+		}
+		var reduce mat.Dense
+		reduce.Product(b.inverse.T(), middle, b.inverse)
+		symmetric := mat.NewSymDense(m, nil)
+		for i := range m {
+			for j := i; j < m; j++ {
+				symmetric.SetSym(i, j, (reduce.At(i, j)+reduce.At(j, i))/2)
+			}
+		}
+		q.set(c, alpha.RawVector().Data, symmetric)
+	}
+	return q, nil
+}

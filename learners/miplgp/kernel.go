@@ -1,0 +1,110 @@
+package miplgp
+
+import (
+	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
+)
+
+// matern is the Matern-5/2 kernel of unit variance at a squared distance, and
+// its derivative with respect to the lengthscale.
+func matern(squared, length float64) (k, dLength float64) {
+	u := math.Sqrt(5*squared) / length
+	e := math.Exp(-u)
+	return (1 + u + u*u/3) * e, u * u * (1 + u) / 3 * e / length
+}
+
+// rowBlock is the number of rows that one piece of work has. Pieces do not
+// depend on the number of processors, so that sums come out the same everywhere.
+const rowBlock = 256
+
+// rows runs f on all pieces of n rows, on as many processors as there are. The
+// pieces must write to different places.
+func rows(n int, f func(lo, hi int)) {
+	pieces := (n + rowBlock - 1) / rowBlock
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for range min(pieces, runtime.GOMAXPROCS(0)) {
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			for {
+				p := int(next.Add(1)) - 1
+				if p >= pieces {
+					return
+				}
+				f(p*rowBlock, min(n, (p+1)*rowBlock))
+			}
+		}()
+	}
+	wait.Wait()
+}
+
+// matrix is a float32 matrix, row-major.
+type matrix = blas32.General
+
+func newMatrix(r, c int) matrix {
+	return matrix{Rows: r, Cols: c, Stride: c, Data: make([]float32, r*c)}
+}
+
+// rowsOf is rows lo to hi of a matrix, sharing memory.
+func rowsOf(m matrix, lo, hi int) matrix {
+	return matrix{Rows: hi - lo, Cols: m.Cols, Stride: m.Stride, Data: m.Data[lo*m.Stride : hi*m.Stride]}
+}
+
+// centred gives the instances less a shift [dim], so that squared distances
+// lose little to rounding.
+func centred(x []float32, dim int, shift []float32) matrix {
+	m := newMatrix(len(x)/dim, dim)
+	for i, v := range x {
+		m.Data[i] = v - shift[i%dim]
+	}
+	return m
+}
+
+// meanOf is the mean of all instances.
+func meanOf(x []float32, dim int) []float32 {
+	sum := make([]float64, dim)
+	for i, v := range x {
+		sum[i%dim] += float64(v)
+	}
+	mean := make([]float32, dim)
+	for j := range mean {
+		mean[j] = float32(sum[j] * float64(dim) / float64(len(x)))
+	}
+	return mean
+}
+
+// squaredNorms of the rows.
+func squaredNorms(x matrix) []float32 {
+	norms := make([]float32, x.Rows)
+	for i := range norms {
+		sum := 0.0
+		for _, v := range x.Data[i*x.Stride : i*x.Stride+x.Cols] {
+			sum += float64(v) * float64(v)
+		}
+		norms[i] = float32(sum)
+	}
+	return norms
+}
+
+// squaredDistances is [x.Rows, y.Rows].
+func squaredDistances(x, y matrix) matrix {
+	d := newMatrix(x.Rows, y.Rows)
+	nx, ny := squaredNorms(x), squaredNorms(y)
+	rows(x.Rows, func(lo, hi int) {
+		piece := rowsOf(d, lo, hi)
+		blas32.Gemm(blas.NoTrans, blas.Trans, -2, rowsOf(x, lo, hi), y, 0, piece)
+		for i := range piece.Rows {
+			row := piece.Data[i*piece.Stride : i*piece.Stride+piece.Cols]
+			for j, v := range row {
+				row[j] = max(0, v+nx[lo+i]+ny[j])
+			}
+		}
+	})
+	return d
+}

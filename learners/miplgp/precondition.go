@@ -1,0 +1,162 @@
+package miplgp
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
+	"gonum.org/v1/gonum/mat"
+)
+
+// preconditioner is P = L L' + noise, with the low-rank L of a Cholesky
+// factorisation with pivots of K, shared by all classes; the noise is that of
+// each class. P is below the kernel matrix in the order of positive
+// semidefinite matrices.
+type preconditioner struct {
+	width  int
+	n      int
+	noises []float32 // [n] by class
+	factor matrix    // L, [n, rank]
+	// solved is, for each class, noise^-1 L C^-1 with C the Cholesky factor of
+	// I + L' noise^-1 L, so that P^-1 = noise^-1 - solved solved'.
+	solved []matrix
+	logDet []float64 // of P, by class
+}
+
+// noise is the noise variance of instance i in the system of column j.
+func (p *preconditioner) noise(i, j int) float32 { return p.noises[j/p.width*p.n+i] }
+
+func newPreconditioner(g *conjugate, h hyper, t *targets) (*preconditioner, error) {
+	n, outputs := g.p.n(), g.p.outputs()
+	p := &preconditioner{width: 1 + g.s.Probes, n: n, noises: make([]float32, n*outputs), logDet: make([]float64, outputs)}
+	p.factor = pivotedCholesky(g.kernel, h.scale, g.s.Rank)
+	for c := range outputs {
+		for i := range n {
+			v := t.noise[c*n+i] + h.noise[c]
+			p.noises[c*n+i] = float32(v)
+			p.logDet[c] += math.Log(v)
+		}
+		if err := p.prepare(c); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// prepare computes solved and adds to the determinant of a class.
+func (p *preconditioner) prepare(c int) error {
+	rank := p.factor.Cols
+	if rank == 0 {
+		p.solved = append(p.solved, matrix{})
+		return nil
+	}
+	weighted := newMatrix(p.n, rank)
+	for i := range p.n {
+		for j := range rank {
+			weighted.Data[i*rank+j] = p.factor.Data[i*rank+j] / p.noises[c*p.n+i]
+		}
+	}
+	small := newMatrix(rank, rank)
+	blas32.Gemm(blas.Trans, blas.NoTrans, 1, weighted, p.factor, 0, small)
+	inner := mat.NewSymDense(rank, nil)
+	for i := range rank {
+		for j := i; j < rank; j++ {
+			inner.SetSym(i, j, float64(small.Data[i*rank+j]))
+		}
+		inner.SetSym(i, i, inner.At(i, i)+1)
+	}
+	var chol mat.Cholesky
+	if !chol.Factorize(inner) {
+		return errNotPositive
+	}
+	p.logDet[c] += chol.LogDet()
+	inverse, err := inverseFactor(&chol)
+	if err != nil {
+		return err
+	}
+	solved := newMatrix(p.n, rank)
+	blas32.Gemm(blas.NoTrans, blas.Trans, 1, weighted, inverse, 0, solved)
+	p.solved = append(p.solved, solved)
+	return nil
+}
+
+// inverseFactor is the inverse of the lower Cholesky factor.
+func inverseFactor(chol *mat.Cholesky) (matrix, error) {
+	var l, inverse mat.TriDense
+	chol.LTo(&l)
+	if err := inverse.InverseTri(&l); err != nil {
+		return matrix{}, errNotPositive
+	}
+	n := chol.SymmetricDim()
+	m := newMatrix(n, n)
+	for i := range n {
+		for j := range i + 1 {
+			m.Data[i*n+j] = float32(inverse.At(i, j))
+		}
+	}
+	return m, nil
+}
+
+// solve makes z = P^-1 r, column by column with the noise of its class.
+func (p *preconditioner) solve(z, r matrix) {
+	n, rank := p.n, p.factor.Cols
+	small := make([]matrix, len(p.solved))
+	for c, solved := range p.solved {
+		if rank > 0 {
+			small[c] = newMatrix(rank, p.width)
+			blas32.Gemm(blas.Trans, blas.NoTrans, 1, solved, p.columns(r, c), 0, small[c])
+		}
+	}
+	rows(n, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			for j := range r.Cols {
+				z.Data[i*r.Cols+j] = r.Data[i*r.Cols+j] / p.noise(i, j)
+			}
+		}
+		for c, solved := range p.solved {
+			if rank > 0 {
+				blas32.Gemm(blas.NoTrans, blas.NoTrans, -1, rowsOf(solved, lo, hi), small[c], 1, p.columns(rowsOf(z, lo, hi), c))
+			}
+		}
+	})
+}
+
+// columns are those of one class.
+func (p *preconditioner) columns(m matrix, c int) matrix {
+	return matrix{Rows: m.Rows, Cols: p.width, Stride: m.Stride, Data: m.Data[c*p.width:]}
+}
+
+// pivotedCholesky gives L [n, rank] with L L' close to k from below; the
+// diagonal of k is all scale. A pivot is the row with the largest rest.
+func pivotedCholesky(k matrix, scale float64, rank int) matrix {
+	n := k.Rows
+	l := newMatrix(n, rank)
+	rest := make([]float64, n)
+	for i := range rest {
+		rest[i] = scale
+	}
+	for j := range rank {
+		pivot := 0
+		for i, v := range rest {
+			if v > rest[pivot] {
+				pivot = i
+			}
+		}
+		if rest[pivot] <= 1e-6*scale {
+			break // the columns left stay 0
+		}
+		root := math.Sqrt(rest[pivot])
+		row := l.Data[pivot*rank : pivot*rank+j]
+		for i := range n {
+			v := float64(k.Data[i*k.Stride+pivot])
+			for q, w := range row {
+				v -= float64(w) * float64(l.Data[i*rank+q])
+			}
+			v /= root
+			l.Data[i*rank+j] = float32(v)
+			rest[i] = math.Max(0, rest[i]-v*v)
+		}
+		rest[pivot] = 0
+	}
+	return l
+}

@@ -1,0 +1,146 @@
+// Package miplgp is MIPLGP, the Gaussian process for multi-instance
+// partial-label learning (Tang, Zhang, Zhang: "Multi-instance partial-label
+// learning: towards exploiting dual inexact supervision"; the learner the
+// DEMIPL paper compares with).
+//
+// Every instance of a bag takes the bag's candidate set and one class more, the
+// class of negative instances. Its confidences over that set become Dirichlet
+// parameters, and those become the targets and noise variances of one Gaussian
+// process per class (Settings.Reading says how they are renewed). A bag takes
+// the class of its most confident instance, the class of negatives left out.
+package miplgp
+
+import "fmt"
+
+// Names of the solvers of the linear systems.
+const (
+	SolverAuto     = "auto"     // by the number of instances, see Settings.solver
+	SolverExact    = "exact"    // Cholesky in float64
+	SolverCG       = "cg"       // preconditioned conjugate gradients, float32 kernel
+	SolverInducing = "inducing" // variational inducing points
+)
+
+// Readings of the model.
+const (
+	// ReadingPaper renews the confidences by the posterior mean at each
+	// instance; targets and noise follow, and predictions use the last ones.
+	ReadingPaper = "paper"
+	// ReadingProgram is what the authors' program does: the confidences follow
+	// the constant prior means and change only the targets by which the
+	// hyper-parameters are learned; the noise, and the targets that predictions
+	// use, stay those of uniform confidences.
+	ReadingProgram = "program"
+)
+
+// Settings of a fit. The zero value is not usable; Defaults is.
+type Settings struct {
+	Iterations  int     // steps of Adam
+	LR          float64 // of the first step; falls to 0 along a cosine
+	Epsilon     float64 // what a Dirichlet parameter has beside its confidence
+	Samples     int     // draws of the posterior for a sampled prediction
+	Solver      string  // "auto", "exact", "cg" or "inducing"
+	Inducing    int     // inducing points; with cg: points that carry the variance
+	Probes      int     // cg: random vectors of the trace estimates
+	Rank        int     // cg: rank of the preconditioner
+	Tolerance   float64 // cg: residual of a system over that of its right side
+	Reading     string  // "paper" or "program"
+	Lengthscale float64 // first value, in units of the instances; 0: median distance between instances
+	Seed        uint64
+}
+
+// Defaults are the settings of the authors' program where it has them:
+// 500 iterations, rate 0.1, epsilon 1e-4, 512 samples, preconditioner of rank
+// 100, 10 probes.
+func Defaults() Settings {
+	return Settings{
+		Iterations: 500, LR: 0.1, Epsilon: 1e-4, Samples: 512, Solver: SolverAuto, Inducing: 1000,
+		Probes: 10, Rank: 100, Tolerance: 1e-3, Reading: ReadingPaper, Seed: 1,
+	}
+}
+
+// Sizes up to which SolverAuto takes the more exact solver: the exact one takes
+// one Cholesky factor a class and iteration; conjugate gradients keep two
+// float32 matrices of instances by instances, 3.2 GB at the limit.
+const (
+	exactLimit = 1500
+	cgLimit    = 20000
+)
+
+// solver is the solver for n instances.
+func (s *Settings) solver(n int) string {
+	switch {
+	case s.Solver != SolverAuto:
+		return s.Solver
+	case n <= exactLimit:
+		return SolverExact
+	case n <= cgLimit:
+		return SolverCG
+	}
+	return SolverInducing
+}
+
+func (s *Settings) check() error {
+	for _, c := range []struct {
+		ok   bool
+		name string
+		want string
+		have any
+	}{
+		{s.Iterations >= 0, "iterations", "0 or more", s.Iterations},
+		{s.LR > 0, "lr", "greater than 0", s.LR},
+		{s.Epsilon > 0, "epsilon", "greater than 0", s.Epsilon},
+		{s.Samples > 0, "samples", "1 or more", s.Samples},
+		{s.Inducing > 0, "inducing", "1 or more", s.Inducing},
+		{s.Probes > 0, "probes", "1 or more", s.Probes},
+		{s.Rank >= 0, "rank", "0 or more", s.Rank},
+		{s.Tolerance > 0 && s.Tolerance < 1, "tolerance", "between 0 and 1", s.Tolerance},
+		{s.Lengthscale >= 0, "lengthscale", "0 or more", s.Lengthscale},
+		{s.Reading == ReadingPaper || s.Reading == ReadingProgram, "reading", "paper or program", s.Reading},
+		{s.Solver == SolverAuto || s.Solver == SolverExact || s.Solver == SolverCG || s.Solver == SolverInducing,
+			"solver", "auto, exact, cg or inducing", s.Solver},
+	} {
+		if !c.ok {
+			return fmt.Errorf("miplgp: %s must be %s, not %v", c.name, c.want, c.have)
+		}
+	}
+	return nil
+}
+
+// Problem is what is learned from: instances and the candidate sets of their
+// bags.
+type Problem struct {
+	X          []float32 // [n, Dim] row-major
+	Dim        int
+	BagOf      []int   // [n] bag of each instance
+	Candidates []uint8 // [bags, Classes], 1 for candidates
+	Classes    int     // k, without the class of negatives
+}
+
+// n is the number of instances.
+func (p *Problem) n() int { return len(p.BagOf) }
+
+// outputs is the number of Gaussian processes: the classes and the class of
+// negatives, which comes last.
+func (p *Problem) outputs() int { return p.Classes + 1 }
+
+// candidate reports whether instance i may belong to class c.
+func (p *Problem) candidate(i, c int) bool {
+	return c == p.Classes || p.Candidates[p.BagOf[i]*p.Classes+c] != 0
+}
+
+func (p *Problem) check() error {
+	switch {
+	case p.Dim < 1 || p.Classes < 1:
+		return fmt.Errorf("miplgp: %d features and %d classes: at least one of each is needed", p.Dim, p.Classes)
+	case p.n() < 2:
+		return fmt.Errorf("miplgp: %d instances are too few to learn from", p.n())
+	case len(p.X) != p.n()*p.Dim:
+		return fmt.Errorf("miplgp: %d numbers for %d instances of %d features", len(p.X), p.n(), p.Dim)
+	}
+	for i, b := range p.BagOf {
+		if b < 0 || (b+1)*p.Classes > len(p.Candidates) {
+			return fmt.Errorf("miplgp: instance %d belongs to bag %d, which has no candidate set", i, b)
+		}
+	}
+	return nil
+}

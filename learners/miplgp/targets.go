@@ -1,0 +1,65 @@
+package miplgp
+
+import "math"
+
+// targets are the regression targets of all classes. All slices are class by
+// class: element c*n+i belongs to class c and instance i.
+type targets struct {
+	p     *Problem
+	eps   float64
+	y     []float64 // log alpha - noise/2
+	noise []float64 // log(1/alpha + 1)
+}
+
+// newTargets are those of uniform confidences over the augmented candidate sets.
+func newTargets(p *Problem, eps float64) *targets {
+	size := p.n() * p.outputs()
+	t := &targets{p: p, eps: eps, y: make([]float64, size), noise: make([]float64, size)}
+	t.renew(make([]float64, size), true)
+	return t
+}
+
+// clone copies the numbers.
+func (t *targets) clone() *targets {
+	c := *t
+	c.y = append([]float64(nil), t.y...)
+	c.noise = append([]float64(nil), t.noise...)
+	return &c
+}
+
+// renew sets the confidences of every instance to the softmax of f over its
+// augmented candidate set, and the targets after them; the noise only if asked.
+func (t *targets) renew(f []float64, noise bool) {
+	n, k := t.p.n(), t.p.outputs()
+	for i := range n {
+		top, sum := math.Inf(-1), 0.0
+		for c := range k {
+			if t.p.candidate(i, c) {
+				top = math.Max(top, f[c*n+i])
+			}
+		}
+		for c := range k {
+			if t.p.candidate(i, c) {
+				sum += math.Exp(f[c*n+i] - top)
+			}
+		}
+		for c := range k {
+			confidence := 0.0
+			if t.p.candidate(i, c) {
+				confidence = math.Exp(f[c*n+i]-top) / sum
+			}
+			y, v := dirichlet(t.eps + confidence)
+			t.y[c*n+i] = y
+			if noise {
+				t.noise[c*n+i] = v
+			}
+		}
+	}
+}
+
+// dirichlet gives mean and variance of the normal distribution that stands for
+// the logarithm of a gamma variable of shape alpha.
+func dirichlet(alpha float64) (mean, variance float64) {
+	variance = math.Log(1/alpha + 1)
+	return math.Log(alpha) - variance/2, variance
+}
