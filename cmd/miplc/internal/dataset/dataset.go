@@ -23,7 +23,7 @@ func Command(con *console.Console) *cobra.Command {
 written as .npz, .csv and .csv.gz. Bags count from 1.`,
 	}
 	console.Group(con, cmd)
-	cmd.AddCommand(synthCommand(con), importCommand(con), inspectCommand(con))
+	cmd.AddCommand(synthCommand(con), bagsCommand(con), crowdCommand(con), importCommand(con), inspectCommand(con))
 	return cmd
 }
 

@@ -1,0 +1,233 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/crowd"
+	"github.com/miplc/miplc/data/imagebags"
+)
+
+// BagsOptions are the settings of miplc data bags.
+type BagsOptions struct {
+	Console *console.Console
+	Sources []string
+	Output  string
+	Force   bool
+
+	Generator  string
+	Resize     string
+	R          int
+	Seed       uint64
+	Candidates string
+	Outside    string
+	Workers    int
+	Limits     imagebags.Limits
+
+	// Settings of single generators.
+	Row       imagebags.Row
+	SBN       imagebags.SBN
+	KMeansSeg imagebags.KMeansSeg
+	SIFT      imagebags.SIFT
+	given     func(flag string) bool
+}
+
+// generatorFlags says which generators a flag is for.
+var generatorFlags = map[string][]string{
+	"grid":       {"row", "sbn"},
+	"neighbours": {"sbn"},
+	"blob":       {"kmeansseg"}, "color": {"kmeansseg"}, "max-segments": {"kmeansseg"}, "distortion": {"kmeansseg"}, "improvement": {"kmeansseg"},
+	"patch": {"sift"}, "step": {"sift"}, "sigma": {"sift"},
+}
+
+func bagsCommand(con *console.Console) *cobra.Command {
+	o := &BagsOptions{
+		Console: con, Row: imagebags.DefaultRow, SBN: imagebags.DefaultSBN,
+		KMeansSeg: imagebags.DefaultKMeansSeg, SIFT: imagebags.DefaultSIFT,
+	}
+	cmd := &cobra.Command{
+		Use:   "bags --generator G IMAGES...",
+		Short: "Make a set of bags out of images",
+		Long: `Make one bag of each image and write them to one file. IMAGES are folders or zip
+archives of JPEG, PNG and TIFF files; the folder right above an image is its class.
+
+Generators: row (mean colours of rows), sbn (blobs of 2x2 pixels with their
+neighbours), kmeansseg (segments by k-means over colour and texture), sift (dense
+SIFT). Their settings give the counts of the paper on images of 224x224 pixels.
+
+The candidates are the true class and --r false ones, or those of a file that
+miplc data crowd writes. The same images and settings give the same file.`,
+		Example: `  miplc data bags --generator row tiles -o row.npz
+  miplc data bags --generator sift --r 1 train.zip test.zip -o sift-r1.npz
+  miplc data bags --generator sbn --resize 224 --candidates candidates.csv photos -o sbn.npz`,
+		Args: console.Args("IMAGES..."),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Sources = args
+			o.given = cmd.Flags().Changed
+			return RunBags(cmd.Context(), o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&o.Output, "output", "o", "", "file to write: .npz, .csv or .csv.gz (required)")
+	f.BoolVar(&o.Force, "force", false, "overwrite the file")
+	f.StringVar(&o.Generator, "generator", "", "row, sbn, kmeansseg or sift (required)")
+	f.StringVar(&o.Resize, "resize", "", "bring every image to this size first: 224, or 320x240")
+	f.IntVar(&o.R, "r", 0, "false positive labels of a bag")
+	f.Uint64Var(&o.Seed, "seed", 1, "seed of the false positive labels")
+	f.StringVar(&o.Candidates, "candidates", "", "file of candidate sets, see miplc data crowd")
+	f.StringVar(&o.Outside, "outside", string(crowd.OutsideError), "where the file leaves out the true class: error, add, drop or forget")
+	f.IntVar(&o.Workers, "workers", 0, "images at a time (default: one a processor)")
+	f.IntVar(&o.Limits.Pixels, "max-pixels", 0, "most pixels of an image (default 50,000,000)")
+	f.IntVar(&o.Row.Grid, "grid", o.Row.Grid, "row, sbn: bring the image to this many pixels a side")
+	f.StringVar(&o.SBN.Neighbours, "neighbours", o.SBN.Neighbours, "sbn: neighbouring blobs as difference or value")
+	f.IntVar(&o.KMeansSeg.Blob, "blob", o.KMeansSeg.Blob, "kmeansseg: pixels a side of a blob")
+	f.StringVar(&o.KMeansSeg.Color, "color", o.KMeansSeg.Color, "kmeansseg: colour space, ycbcr or luv")
+	f.IntVar(&o.KMeansSeg.MaxSegments, "max-segments", o.KMeansSeg.MaxSegments, "kmeansseg: most segments of an image")
+	f.Float64Var(&o.KMeansSeg.Distortion, "distortion", o.KMeansSeg.Distortion, "kmeansseg: enough segments at this mean squared distance")
+	f.Float64Var(&o.KMeansSeg.Improvement, "improvement", o.KMeansSeg.Improvement, "kmeansseg: enough segments when one more brings less, as a share of the variance")
+	f.IntVar(&o.SIFT.Patch, "patch", o.SIFT.Patch, "sift: pixels a side of a patch")
+	f.IntVar(&o.SIFT.Step, "step", o.SIFT.Step, "sift: pixels from patch to patch")
+	f.Float64Var(&o.SIFT.Sigma, "sigma", o.SIFT.Sigma, "sift: deviation of the smoothing in pixels")
+	return cmd
+}
+
+// RunBags makes the bags and saves them.
+func RunBags(ctx context.Context, o *BagsOptions) error {
+	if o.Output == "" {
+		return console.Usagef("miplc data bags: -o FILE is missing")
+	}
+	generator, err := o.generator()
+	if err != nil {
+		return err
+	}
+	size, err := parseSize(o.Resize)
+	if err != nil {
+		return err
+	}
+	if err := o.checkCandidates(); err != nil {
+		return err
+	}
+	if err := free(o.Output, o.Force); err != nil { // before the work
+		return err
+	}
+	set, err := o.bags(ctx, generator, size)
+	if err != nil {
+		return err
+	}
+	if set, err = o.candidates(set); err != nil {
+		return err
+	}
+	return save(o.Console, set, o.Output, o.Force)
+}
+
+// generator is the chosen one with its settings; a setting of another one is an
+// error.
+func (o *BagsOptions) generator() (imagebags.Generator, error) {
+	if o.Generator == "" {
+		return nil, console.Usagef("miplc data bags: --generator is missing; known are %s", strings.Join(imagebags.Names, ", "))
+	}
+	if err := console.OneOf("--generator", o.Generator, imagebags.Names...); err != nil {
+		return nil, err
+	}
+	for _, flag := range []string{"grid", "neighbours", "blob", "color", "max-segments", "distortion", "improvement", "patch", "step", "sigma"} {
+		if o.given(flag) && !slices.Contains(generatorFlags[flag], o.Generator) {
+			return nil, console.Usagef("--%s is a setting of %s, not of %s", flag, strings.Join(generatorFlags[flag], " and "), o.Generator)
+		}
+	}
+	var g imagebags.Generator
+	switch o.Generator {
+	case "row":
+		g = o.Row
+	case "sbn":
+		o.SBN.Grid = o.Row.Grid
+		g = o.SBN
+	case "kmeansseg":
+		g = o.KMeansSeg
+	case "sift":
+		g = o.SIFT
+	}
+	return g, console.Invalid(g.Check())
+}
+
+// parseSize reads "224" or "320x240"; nothing is the images' own size.
+func parseSize(text string) (imagebags.Size, error) {
+	if text == "" {
+		return imagebags.Size{}, nil
+	}
+	wide, high, two := strings.Cut(text, "x")
+	if !two {
+		high = wide
+	}
+	w, errW := strconv.Atoi(wide)
+	h, errH := strconv.Atoi(high)
+	if errW != nil || errH != nil || w < 1 || h < 1 {
+		return imagebags.Size{}, console.Usagef("--resize %s: give a number of pixels, or width x height such as 320x240", text)
+	}
+	s := imagebags.Size{Width: w, Height: h}
+	return s, console.Invalid(s.Check())
+}
+
+func (o *BagsOptions) checkCandidates() error {
+	if err := checkOutside(o.Outside); err != nil {
+		return err
+	}
+	switch {
+	case o.R < 0:
+		return console.Usagef("--r %d: a bag has 0 or more false positive labels", o.R)
+	case o.Candidates != "" && o.given("r"):
+		return console.Usagef("--candidates and --r are two ways to the candidates: give one of them")
+	case o.Candidates == "" && o.given("outside"):
+		return console.Usagef("--outside needs --candidates")
+	}
+	return nil
+}
+
+func checkOutside(word string) error {
+	return console.OneOf("--outside", word, string(crowd.OutsideError), string(crowd.OutsideAdd), string(crowd.OutsideDrop), string(crowd.OutsideForget))
+}
+
+func (o *BagsOptions) bags(ctx context.Context, g imagebags.Generator, size imagebags.Size) (*data.Dataset, error) {
+	sources, err := imagebags.Find(o.Sources, o.Limits)
+	if err != nil {
+		return nil, err
+	}
+	defer sources.Close()
+	count := newCounter(o.Console, "images")
+	defer count.close()
+	return imagebags.Bags(ctx, sources, imagebags.Options{Generator: g, Resize: size, Workers: o.Workers, Limits: o.Limits, Progress: count.progress})
+}
+
+// candidates replaces the true class alone by what was asked for.
+func (o *BagsOptions) candidates(set *data.Dataset) (*data.Dataset, error) {
+	if o.Candidates != "" {
+		table, err := crowd.ReadCandidates(o.Candidates, nil)
+		if err != nil {
+			return nil, err
+		}
+		return attach(o.Console, set, table, o.Outside)
+	}
+	if set.Classes == 0 {
+		return nil, errors.New("the images lie in no folder that names their class: put them into one sub-folder a class, or give --candidates")
+	}
+	return set, imagebags.AddFalseCandidates(set, o.R, o.Seed)
+}
+
+// attach puts a table's candidates on the bags and tells of those whose true
+// label is outside.
+func attach(con *console.Console, set *data.Dataset, table *crowd.Table, outside string) (*data.Dataset, error) {
+	out, wrong, err := crowd.Attach(set, table, crowd.Outside(outside))
+	if err != nil {
+		return nil, err
+	}
+	if done := map[crowd.Outside]string{crowd.OutsideAdd: "added to the candidates", crowd.OutsideDrop: "left out", crowd.OutsideForget: "unknown now"}; wrong > 0 {
+		con.Notef("%d of %d bags had their true label outside the candidates: %s", wrong, set.Bags(), done[crowd.Outside(outside)])
+	}
+	return out, nil
+}
