@@ -36,6 +36,9 @@ type Options struct {
 	Input *Input
 	// Snapshots are the epochs whose attention scores are kept, see train.Options.
 	Snapshots []int
+	// Trained gets the report of the training before the model is exported; may
+	// be nil.
+	Trained func(*train.Report)
 }
 
 // InterruptedError is the error of a run that was stopped and can go on.
@@ -143,6 +146,9 @@ func (o *Options) train(ctx context.Context, p *compile.Program, in *Input, choi
 			return nil, &InterruptedError{o.Dir, kept}
 		}
 		return nil, err
+	}
+	if o.Trained != nil {
+		o.Trained(report)
 	}
 	meta, err := metadata(p, in, report.Engine, o.Version)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/dataset"
 	"github.com/miplc/miplc/cmd/miplc/internal/doctor"
+	"github.com/miplc/miplc/cmd/miplc/internal/experimentrun"
 	"github.com/miplc/miplc/cmd/miplc/internal/initspec"
 	"github.com/miplc/miplc/cmd/miplc/internal/paritycheck"
 	"github.com/miplc/miplc/cmd/miplc/internal/predict"
@@ -55,6 +56,7 @@ func newRoot(con *console.Console) *cobra.Command {
 		trainrun.Command(con),
 		predict.Command(con),
 		paritycheck.Command(con),
+		experimentrun.Command(con),
 		dataset.Command(con),
 		runtimelib.Command(con),
 		doctor.Command(con),

@@ -1,0 +1,171 @@
+package experiment
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/specs"
+)
+
+// Coord says which cell of an experiment is meant.
+type Coord struct {
+	Data    string `json:"data"`
+	R       int    `json:"r"` // Stored where the file of the data set decides
+	Learner string `json:"learner"`
+	Variant string `json:"variant,omitempty"` // value of the learner's vary, as key=value
+	Split   int    `json:"split"`             // from 1
+}
+
+func (c Coord) String() string {
+	s := c.Learner
+	if c.Variant != "" {
+		s += " with " + c.Variant
+	}
+	s += " on " + c.Data
+	if c.R != Stored {
+		s += fmt.Sprintf(" r=%d", c.R)
+	}
+	return fmt.Sprintf("%s split %d", s, c.Split)
+}
+
+// Cell is one cell with the key of all that its result depends on.
+type Cell struct {
+	Coord
+	Key string `json:"key"`
+
+	candidates []candidate
+	input      *inputOf
+}
+
+// candidate is one setting of a grid, or the only setting of a cell.
+type candidate struct {
+	set  []Setting // of the grid; empty where there is none
+	spec *specs.Spec
+}
+
+// version of the meaning of a cell: it changes when the same spec, data and
+// settings would give other results.
+const version = 1
+
+// key hashes what the result of a cell depends on.
+func key(candidates []candidate, choose Choose, snapshots []int, dataHash, splitHash string) (string, error) {
+	content := struct {
+		Version   int
+		Specs     []string
+		Choose    *Choose `json:",omitempty"`
+		Snapshots []int   `json:",omitempty"`
+		Data      string
+		Split     string
+	}{Version: version, Snapshots: snapshots, Data: dataHash, Split: splitHash}
+	for _, c := range candidates {
+		content.Specs = append(content.Specs, c.spec.Hash())
+	}
+	if len(candidates) > 1 {
+		content.Choose = &choose
+	}
+	text, err := json.Marshal(content)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// load reads the specs of a learner on a data set, one for each choice of the
+// grid. What is wrong is shown at the place in the file of the experiment.
+func (e *Experiment) load(l *Learner, data string, r int, variant Setting, errs *diag.List) []candidate {
+	name, set, grid := l.at(data, r, variant)
+	var list []candidate
+	for _, choice := range combinations(grid) {
+		all := append(set[:len(set):len(set)], choice...)
+		options := specs.Options{}
+		for _, s := range all {
+			options.Set = append(options.Set, s.String())
+		}
+		spec, err := specs.Load(name.V, options)
+		if err != nil {
+			e.locate(err, l, name, all, errs)
+			return nil
+		}
+		list = append(list, candidate{choice, spec})
+	}
+	return list
+}
+
+// locate turns errors of a spec into errors of the experiment: those of a
+// setting are shown where the setting stands, others at the name of the spec
+// with what the spec's own file says as a note.
+func (e *Experiment) locate(err error, l *Learner, name specs.Str, set []Setting, errs *diag.List) {
+	var found diag.List
+	found.AddError(diag.Pos{}, err)
+	for _, d := range found {
+		at := -1
+		for i, s := range set {
+			if d.Pos.File == "--set "+s.String() {
+				at = i
+			}
+		}
+		shown := e.show(name, "learner %q: %s", l.Name.V, d.Text)
+		switch {
+		case at >= 0:
+			shown = set[at].At.Errorf("learner %q: %s: %s", l.Name.V, set[at].Key, d.Text)
+		case !d.Pos.IsZero():
+			shown = e.show(name, "learner %q: %s: %s", l.Name.V, d.Pos, d.Text)
+		}
+		shown.Suggestion, shown.Notes = d.Suggestion, d.Notes
+		addOnce(errs, shown)
+	}
+}
+
+// show makes a diagnostic at a text of the file.
+func (e *Experiment) show(at specs.Str, format string, args ...any) diag.Diagnostic {
+	r := reader{e: e}
+	d := diag.Errorf(at.Pos, format, args...)
+	d.Width = len([]rune(at.V))
+	r.add(d)
+	return r.errs[0]
+}
+
+// addOnce adds a diagnostic that is not there yet: the same setting fails on
+// every data set.
+func addOnce(errs *diag.List, d diag.Diagnostic) {
+	for _, have := range *errs {
+		if have.Pos == d.Pos && have.Text == d.Text {
+			return
+		}
+	}
+	errs.Add(d)
+}
+
+// compareCoord orders cells by data set, r, learner, variant and split; rank
+// numbers data sets and learners in the order of the file.
+func compareCoord(a, b Coord, rank map[string]int) int {
+	return cmp.Or(
+		cmp.Compare(rank[rankData+a.Data], rank[rankData+b.Data]), cmp.Compare(a.R, b.R),
+		cmp.Compare(rank[rankLearner+a.Learner+" "+a.Variant], rank[rankLearner+b.Learner+" "+b.Variant]),
+		cmp.Compare(a.Split, b.Split))
+}
+
+const (
+	rankData    = "data "
+	rankLearner = "learner "
+)
+
+// rank numbers data sets and learners for compareCoord.
+func (e *Experiment) rank() map[string]int {
+	rank := map[string]int{}
+	for _, d := range e.Data {
+		rank[rankData+d.Name.V] = len(rank)
+	}
+	for i := range e.Learners {
+		l := &e.Learners[i]
+		for _, v := range l.Variants() {
+			rank[rankLearner+at("", 0, l, v).Learner+" "+at("", 0, l, v).Variant] = len(rank)
+		}
+	}
+	return rank
+}

@@ -1,0 +1,218 @@
+package experiment
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"crypto/sha256"
+	"encoding/hex"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/specs"
+)
+
+// SetFacts describes one data set at one r.
+type SetFacts struct {
+	Name   string `json:"name"`
+	R      int    `json:"r"`
+	Domain string `json:"domain,omitempty"`
+	Source string `json:"source"` // the file, or how it was drawn
+	data.Stats
+}
+
+// inputOf is the data set of some cells, opened when the first of them runs and
+// dropped with the last.
+type inputOf struct {
+	facts SetFacts
+	path  string
+
+	mu      sync.Mutex
+	opened  *data.Dataset
+	waiting int // cells that still need it
+}
+
+// open gives the bags. Every call is answered by one of done.
+func (in *inputOf) open() (*data.Dataset, error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.opened != nil {
+		return in.opened, nil
+	}
+	set, err := data.Open(in.path)
+	if err != nil {
+		return nil, err
+	}
+	if set.Hash() != in.facts.Hash {
+		return nil, fmt.Errorf("%s was changed while the experiment ran", in.path)
+	}
+	set.Name = in.facts.title()
+	in.opened = set
+	return set, nil
+}
+
+// done drops the bags after the last cell.
+func (in *inputOf) done() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.waiting--; in.waiting == 0 {
+		in.opened = nil
+	}
+}
+
+func (f *SetFacts) title() string {
+	if f.R == Stored {
+		return f.Name
+	}
+	return fmt.Sprintf("%s r=%d", f.Name, f.R)
+}
+
+// place finds or draws a data set and gives the path of its file.
+func (e *Experiment) place(d *DataSet, r int, dir, dataDir string) (path, source string, err error) {
+	if d.Synth != nil {
+		return d.Synth.cached(d.Name.V, r, dir, dataDir)
+	}
+	name := strings.ReplaceAll(d.File.V, rMark, strconv.Itoa(r))
+	path, err = e.find(d.File, name, dataDir)
+	return path, filepath.Base(name), err
+}
+
+// find looks a file up from the working directory and then in dataDir.
+func (e *Experiment) find(at specs.Str, name, dataDir string) (string, error) {
+	places := []string{name}
+	if dataDir != "" && !filepath.IsAbs(name) {
+		places = append(places, filepath.Join(dataDir, name))
+	}
+	for _, p := range places {
+		if _, err := os.Stat(p); err == nil {
+			return p, nil
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+	}
+	d := e.show(at, "there is no file %s", name).WithNote("looked for %s", strings.Join(places, " and "))
+	if dataDir == "" {
+		d = d.WithNote("--data-dir or MIPLC_DATA names a folder of data sets")
+	}
+	return "", d
+}
+
+// cached draws a set into the folder of the experiment unless it is there. Its
+// name has a hash of the description, so that another description draws anew.
+func (s *Synth) cached(name string, r int, dir, dataDir string) (path, source string, err error) {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return "", "", err
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s r %d %s", s.Set.V, r, text))
+	source = fmt.Sprintf("%s, seed %d", s.Set.V, s.Seed)
+	path = filepath.Join(dir, DataFolder, fmt.Sprintf("%s-r%d-%s.npz", slug(name), r, hex.EncodeToString(sum[:4])))
+	if _, err := os.Stat(path); err == nil {
+		return path, source, nil
+	}
+	set, err := s.draw(r, dataDir)
+	if err != nil {
+		return "", "", err
+	}
+	return path, source, set.Save(path)
+}
+
+func (s *Synth) draw(r int, dataDir string) (*data.Dataset, error) {
+	if s.Set.V == Prototypes {
+		return s.prototypes(r)
+	}
+	if dataDir == "" {
+		return nil, errors.New("it is drawn from labelled instances: --data-dir or MIPLC_DATA names their folder")
+	}
+	if r == 0 { // the package counts 0 as the default and -1 as none
+		r = -1
+	}
+	return data.Synth(s.Set.V, data.SynthOptions{
+		Source: dataDir, Bags: s.Bags, R: r, Positives: s.Positives,
+		MinSize: s.MinSize, MaxSize: s.MaxSize, Classes: s.Classes, Seed: uint64(s.Seed),
+	})
+}
+
+func (s *Synth) prototypes(r int) (*data.Dataset, error) {
+	p := data.DefaultPrototypes
+	p.Candidates, p.Seed = r, uint64(s.Seed)
+	for _, given := range []struct {
+		value int
+		to    *int
+	}{{s.Bags, &p.Bags}, {s.MinSize, &p.MinSize}, {s.MaxSize, &p.MaxSize}, {s.Features, &p.Features}, {s.ClassCount, &p.Classes}} {
+		if given.value != 0 {
+			*given.to = given.value
+		}
+	}
+	if s.Positives != 0 {
+		p.Positives = s.Positives
+	}
+	if s.Noise != 0 {
+		p.Noise = s.Noise
+	}
+	return data.Prototypes(p)
+}
+
+// split gives split i of a data set, counted from 1.
+func (e *Experiment) split(s Splits, i, bags int, dataDir string) (*data.Split, error) {
+	if s.Index.V == "" {
+		return data.RandomSplit(bags, s.Train, uint64(s.Seed+i-1))
+	}
+	name := strings.ReplaceAll(s.Index.V, splitMark, strconv.Itoa(i))
+	path, err := e.find(s.Index, name, dataDir)
+	if err != nil {
+		return nil, err
+	}
+	part := i
+	if name != s.Index.V { // one file a split
+		part = 1
+	}
+	return data.OpenSplit(path, part, bags)
+}
+
+// holdOut takes a share of the training bags of a split for choosing a setting:
+// the result trains on the others and tests on these.
+func holdOut(split *data.Split, c Choose, number int) (*data.Split, error) {
+	inner, err := data.RandomSplit(len(split.Train), 1-c.Holdout, uint64(c.Seed+number-1))
+	if err != nil {
+		return nil, diag.Errorf(diag.Pos{}, "%d training bags are too few to hold %v of them out", len(split.Train), c.Holdout)
+	}
+	out := &data.Split{Source: fmt.Sprintf("%s, held out %v, seed %d", split.Source, c.Holdout, c.Seed+number-1)}
+	for _, i := range inner.Train {
+		out.Train = append(out.Train, split.Train[i])
+	}
+	for _, i := range inner.Test {
+		out.Test = append(out.Test, split.Train[i])
+	}
+	return out, nil
+}
+
+// dataError marks an error of a data set at its place in the file.
+func (e *Experiment) dataError(d *DataSet, r int, err error) error {
+	var list diag.List
+	var one diag.Diagnostic
+	if errors.As(err, &list) && len(list) > 0 {
+		one = list[0]
+	} else if !errors.As(err, &one) {
+		one = diag.Diagnostic{Text: err.Error()}
+	}
+	if one.Pos.File == e.File && one.Pos.Line > 0 {
+		return &runs.DataError{Err: one}
+	}
+	text := one.Text
+	if !one.Pos.IsZero() {
+		text = one.Pos.String() + ": " + text
+	}
+	f := SetFacts{Name: d.Name.V, R: r}
+	shown := e.show(d.Name, "%s: %s", f.title(), text)
+	shown.Suggestion, shown.Notes = one.Suggestion, one.Notes
+	return &runs.DataError{Err: shown}
+}

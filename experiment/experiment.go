@@ -1,0 +1,230 @@
+// Package experiment runs learners over data sets: every data set, number r of
+// false positive labels, learner and split is one cell, and every finished cell
+// is one line of a results file, so that an experiment can be stopped at any
+// time and goes on where it was.
+package experiment
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/specs"
+)
+
+// Experiment is one file of the language (docs/experiments.md). Every value
+// knows its place in the file.
+type Experiment struct {
+	File        string // path or "builtin:name", for messages
+	Source      []byte // the text of the file
+	Name        specs.Str
+	Description specs.Str
+	// Reference is the learner that the others are tested against.
+	Reference specs.Str
+	Data      []DataSet
+	Learners  []Learner
+	Splits    Splits
+	Choose    Choose
+	// Snapshots are the epochs whose attention scores are kept as histograms.
+	Snapshots []int
+	// KeepModels has the ONNX file of every cell kept.
+	KeepModels bool
+	Report     []Item
+}
+
+// DataSet is one set of bags, or one for each r.
+type DataSet struct {
+	Name   specs.Str
+	Domain string    // where the bags come from, for the table of data sets
+	File   specs.Str // path with {r} where r is to stand; empty: drawn
+	Synth  *Synth    // how to draw it; nil: File
+	R      []int     // numbers of false positive labels; {Stored} where the file says it
+	Splits *Splits   // nil: those of the experiment
+}
+
+// Stored is the r of a data set whose file decides on the candidate labels.
+const Stored = -1
+
+// Synth describes a data set that is drawn: the set of data.Synth, or
+// "prototypes", and its settings. 0 stands for the default of the set.
+type Synth struct {
+	Set        specs.Str `json:"-"`
+	Bags       int       `json:"bags,omitempty"`
+	Positives  float64   `json:"positives,omitempty"` // share of positive instances
+	MinSize    int       `json:"min_size,omitempty"`
+	MaxSize    int       `json:"max_size,omitempty"`
+	Classes    []string  `json:"classes,omitempty"`     // of the source
+	ClassCount int       `json:"class_count,omitempty"` // of prototypes
+	Features   int       `json:"features,omitempty"`    // of prototypes
+	Noise      float64   `json:"noise,omitempty"`       // of prototypes
+	Seed       int       `json:"seed"`
+}
+
+// Learner is one spec with its settings, or one for each value of Vary.
+type Learner struct {
+	Name  specs.Str // names it in results and in the file
+	Title string    // names it in tables
+	Group string    // heading above it in tables, e.g. "Mean"
+	Spec  specs.Str
+	Set   []Setting
+	// Grid holds the settings to choose from, each key with its values.
+	Grid []Axis
+	// Vary makes the learner several, one for each value.
+	Vary *Axis
+	// Only restricts the learner to some data sets and r.
+	Only  Where
+	Cases []Case
+}
+
+// Case replaces settings of a learner on some data sets and r.
+type Case struct {
+	Where Where
+	Spec  specs.Str // empty: as the learner
+	Set   []Setting // beside those of the learner
+	Grid  []Axis
+	Grids bool // Grid was given and replaces that of the learner
+}
+
+// Where names data sets and numbers r; an empty list stands for all.
+type Where struct {
+	Data []specs.Str
+	R    []int
+}
+
+// Has reports whether a data set and r are meant.
+func (w Where) Has(data string, r int) bool {
+	return (len(w.R) == 0 || slices.Contains(w.R, r)) && hasName(w.Data, data)
+}
+
+func hasName(list []specs.Str, name string) bool {
+	return len(list) == 0 || slices.ContainsFunc(list, func(s specs.Str) bool { return s.V == name })
+}
+
+// Setting is one override of a spec, as --set takes it.
+type Setting struct {
+	Key   string
+	Value string // YAML in flow style
+	At    specs.Node
+}
+
+func (s Setting) String() string { return s.Key + "=" + s.Value }
+
+// Axis is a key of a spec with several values.
+type Axis struct {
+	Key    string
+	Values []Setting
+}
+
+// Splits says how bags are split into training and test bags: at random, split
+// i with seed Seed+i-1, or as index files say.
+type Splits struct {
+	Count int
+	Train float64 // share of training bags
+	Seed  int
+	Index specs.Str // path; {split} stands for the number of the split
+}
+
+// Choose says how one setting of a grid is chosen in every cell: by the accuracy
+// on a share of the training bags that is held out; the model is then trained
+// with it on all training bags.
+type Choose struct {
+	Holdout float64
+	Seed    int
+}
+
+// Item is one table or figure of the report.
+type Item struct {
+	Pos      diag.Pos
+	Kind     string // one of ItemKinds
+	Title    string
+	Learners []specs.Str // empty: all
+	Where    Where
+}
+
+// Kinds of tables and figures.
+const (
+	TableData       = "table data"       // the data sets (the paper's Table 1)
+	TableAccuracy   = "table accuracy"   // learners and r down, data sets across (Tables 2 and 3)
+	TableAcross     = "table across"     // learners down, data sets and r across (Table 4)
+	FigureAttention = "figure attention" // histograms of attention scores over epochs (Figure 3)
+	FigureR         = "figure r"         // accuracy over r (Figure 4)
+	FigureVary      = "figure vary"      // accuracy over the values of vary (Figure 5)
+	defaultSplits   = 10
+	defaultTrain    = 0.7
+	defaultHoldout  = 0.2
+)
+
+// ItemKinds lists the kinds of tables and figures.
+var ItemKinds = []string{TableData, TableAccuracy, TableAcross, FigureAttention, FigureR, FigureVary}
+
+// Learner finds a learner by name.
+func (e *Experiment) Learner(name string) *Learner {
+	for i := range e.Learners {
+		if e.Learners[i].Name.V == name {
+			return &e.Learners[i]
+		}
+	}
+	return nil
+}
+
+// splitsOf are the splits of a data set.
+func (e *Experiment) splitsOf(d *DataSet) Splits {
+	if d.Splits != nil {
+		return *d.Splits
+	}
+	return e.Splits
+}
+
+// Variants are the values of Vary as settings, or one empty setting.
+func (l *Learner) Variants() []Setting {
+	if l.Vary == nil {
+		return []Setting{{}}
+	}
+	return l.Vary.Values
+}
+
+// at gives the spec, settings and grid of the learner on a data set.
+func (l *Learner) at(data string, r int, variant Setting) (spec specs.Str, set []Setting, grid []Axis) {
+	spec, set, grid = l.Spec, slices.Clone(l.Set), l.Grid
+	for _, c := range l.Cases {
+		if !c.Where.Has(data, r) {
+			continue
+		}
+		if c.Spec.V != "" {
+			spec = c.Spec
+		}
+		set = append(set, c.Set...)
+		if c.Grids {
+			grid = c.Grid
+		}
+	}
+	if variant.Key != "" {
+		set = append(set, variant)
+	}
+	return spec, set, grid
+}
+
+// combinations are all choices of one value from each axis, the last axis
+// running fastest; one empty choice where there is no axis.
+func combinations(axes []Axis) [][]Setting {
+	list := [][]Setting{nil}
+	for _, a := range axes {
+		var next [][]Setting
+		for _, begun := range list {
+			for _, v := range a.Values {
+				next = append(next, append(slices.Clone(begun), v))
+			}
+		}
+		list = next
+	}
+	return list
+}
+
+// describe writes settings as "key=value, key=value".
+func describe(set []Setting) string {
+	list := make([]string, len(set))
+	for i, s := range set {
+		list[i] = s.String()
+	}
+	return strings.Join(list, ", ")
+}

@@ -1,0 +1,32 @@
+package experiment
+
+import (
+	"slices"
+
+	"github.com/miplc/miplc/train"
+)
+
+// histograms counts the scores of the test bags at the epochs asked for.
+func histograms(snapshots []train.AttentionSnapshot, epochs []int) []Histogram {
+	var list []Histogram
+	for _, s := range snapshots {
+		if !slices.Contains(epochs, s.Epoch) {
+			continue
+		}
+		list = append(list, Histogram{
+			Epoch: s.Epoch, Positive: count(s.Test.Positive), Negative: count(s.Test.Negative), Unknown: count(s.Test.Unknown),
+		})
+	}
+	return list
+}
+
+func count(scores []float32) []int {
+	if len(scores) == 0 {
+		return nil
+	}
+	bins := make([]int, HistogramBins)
+	for _, v := range scores {
+		bins[max(0, min(int(v*HistogramBins), HistogramBins-1))]++
+	}
+	return bins
+}

@@ -1,0 +1,222 @@
+package experiment
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"slices"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/train"
+)
+
+// Plan is what an experiment is going to compute: its cells in the order in
+// which they run, and the data sets they need. PlanFile holds it.
+type Plan struct {
+	Name   string     `json:"name"`
+	SHA256 string     `json:"sha256"` // of the file of the experiment
+	Sets   []SetFacts `json:"sets"`
+	Cells  []Cell     `json:"cells"`
+
+	experiment *Experiment
+}
+
+// Select picks a part of the cells; empty lists and 0 stand for all.
+type Select struct {
+	Data     []string
+	Learners []string
+	R        []int
+	Splits   int // the first ones
+}
+
+// check reports names that the experiment lacks.
+func (s *Select) check(e *Experiment) error {
+	r := reader{e: e}
+	for _, name := range s.Data {
+		r.known(specs.Str{V: name}, r.dataNames(), "data set")
+	}
+	for _, name := range s.Learners {
+		r.known(specs.Str{V: name}, r.learnerNames(), "learner")
+	}
+	return r.errs.Err()
+}
+
+func (s *Select) data(name string, r int) bool {
+	return (len(s.Data) == 0 || slices.Contains(s.Data, name)) && (len(s.R) == 0 || slices.Contains(s.R, r))
+}
+
+func (s *Select) learner(name string) bool {
+	return len(s.Learners) == 0 || slices.Contains(s.Learners, name)
+}
+
+// loadSpecs reads the specs of all cells, also of those that are not selected:
+// a file with mistakes is refused as a whole. The candidates are found by the
+// coordinates without the split.
+func (e *Experiment) loadSpecs() (map[Coord][]candidate, error) {
+	var errs diag.List
+	loaded := map[Coord][]candidate{}
+	for _, d := range e.Data {
+		for _, r := range d.R {
+			for i := range e.Learners {
+				l := &e.Learners[i]
+				if !l.Only.Has(d.Name.V, r) {
+					continue
+				}
+				for _, v := range l.Variants() {
+					loaded[at(d.Name.V, r, l, v)] = e.load(l, d.Name.V, r, v, &errs)
+				}
+			}
+		}
+	}
+	return loaded, errs.Err()
+}
+
+// at are the coordinates of a learner on a data set, without the split.
+func at(data string, r int, l *Learner, v Setting) Coord {
+	c := Coord{Data: data, R: r, Learner: l.Name.V}
+	if v.Key != "" {
+		c.Variant = v.String()
+	}
+	return c
+}
+
+// plan opens or draws the selected data sets and settles their cells. Errors of
+// data are *runs.DataError, those of specs *runs.SpecError.
+func (e *Experiment) plan(loaded map[Coord][]candidate, sel Select, dir, dataDir string) (*Plan, error) {
+	sum := sha256.Sum256(e.Source)
+	p := &Plan{Name: e.Name.V, SHA256: hex.EncodeToString(sum[:]), experiment: e}
+	for i := range e.Data {
+		d := &e.Data[i]
+		for _, r := range d.R {
+			if !sel.data(d.Name.V, r) {
+				continue
+			}
+			path, source, err := e.place(d, r, dir, dataDir)
+			if err != nil {
+				return nil, e.dataError(d, r, err)
+			}
+			set, err := data.Open(path)
+			if err != nil {
+				return nil, e.dataError(d, r, err)
+			}
+			in := &inputOf{path: path, facts: SetFacts{d.Name.V, r, d.Domain, source, data.Describe(set)}}
+			in.facts.ByClass = nil
+			p.Sets = append(p.Sets, in.facts)
+			if err := p.addCells(loaded, sel, d, in, set, dataDir); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(p.Cells) == 0 {
+		return nil, errors.New("there is nothing to run: no learner, data set and r fit the selection")
+	}
+	return p, nil
+}
+
+// addCells adds the cells of one data set.
+func (p *Plan) addCells(loaded map[Coord][]candidate, sel Select, d *DataSet, in *inputOf, set *data.Dataset, dataDir string) error {
+	e := p.experiment
+	s := e.splitsOf(d)
+	if sel.Splits > 0 {
+		s.Count = min(s.Count, sel.Splits)
+	}
+	splits := make([]*data.Split, s.Count)
+	for i := range splits {
+		var err error
+		if splits[i], err = e.split(s, i+1, set.Bags(), dataDir); err != nil {
+			return e.dataError(d, in.facts.R, err)
+		}
+	}
+	var errs diag.List
+	for i := range e.Learners {
+		l := &e.Learners[i]
+		if !sel.learner(l.Name.V) || !l.Only.Has(d.Name.V, in.facts.R) {
+			continue
+		}
+		for _, v := range l.Variants() {
+			c := Cell{Coord: at(d.Name.V, in.facts.R, l, v), input: in}
+			c.candidates = loaded[c.Coord]
+			if !e.compiles(l, &c, &runs.Input{Data: set, Split: splits[0]}, &errs) {
+				continue
+			}
+			for n, split := range splits {
+				c.Split = n + 1
+				var err error
+				if c.Key, err = key(c.candidates, e.Choose, e.Snapshots, in.facts.Hash, train.SplitHash(split)); err != nil {
+					return err
+				}
+				p.Cells = append(p.Cells, c)
+			}
+		}
+	}
+	if err := errs.Err(); err != nil {
+		return &runs.SpecError{Err: err}
+	}
+	return nil
+}
+
+// compiles checks the specs of a cell against its data set, so that a shape that
+// does not fit is found before hours of training.
+func (e *Experiment) compiles(l *Learner, c *Cell, in *runs.Input, errs *diag.List) bool {
+	for _, choice := range c.candidates {
+		if err := runs.Check(choice.spec, in); err != nil {
+			name, set, _ := l.at(c.Data, c.R, Setting{})
+			var found diag.List
+			e.locate(err, l, name, append(set, choice.set...), &found)
+			for _, d := range found {
+				addOnce(errs, d.WithNote("on the data set %s", c.input.facts.title()))
+			}
+			return false
+		}
+	}
+	return true
+}
+
+// merge keeps cells and data sets of an earlier plan of the same file that the
+// present selection leaves out, so that the report still knows them.
+func (p *Plan) merge(dir string) error {
+	was, err := ReadPlan(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if was.SHA256 != p.SHA256 {
+		return nil
+	}
+	present := map[Coord]bool{}
+	for _, c := range p.Cells {
+		present[c.Coord] = true
+	}
+	for _, old := range was.Sets {
+		same := func(f SetFacts) bool { return f.Name == old.Name && f.R == old.R }
+		i := slices.IndexFunc(p.Sets, same)
+		if i >= 0 && p.Sets[i].Hash != old.Hash {
+			continue
+		}
+		if i < 0 {
+			p.Sets = append(p.Sets, old)
+		}
+		for _, c := range was.Cells {
+			if c.Data == old.Name && c.R == old.R && !present[c.Coord] {
+				p.Cells = append(p.Cells, c)
+			}
+		}
+	}
+	p.sort()
+	return nil
+}
+
+// sort brings data sets and cells into the order of the file.
+func (p *Plan) sort() {
+	rank := p.experiment.rank()
+	slices.SortStableFunc(p.Sets, func(a, b SetFacts) int {
+		return compareCoord(Coord{Data: a.Name, R: a.R}, Coord{Data: b.Name, R: b.R}, rank)
+	})
+	slices.SortStableFunc(p.Cells, func(a, b Cell) int { return compareCoord(a.Coord, b.Coord, rank) })
+}

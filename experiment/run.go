@@ -1,0 +1,358 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/train"
+)
+
+// Options is one start of an experiment.
+type Options struct {
+	Dir     string // folder of the results, made if missing
+	DataDir string // where data files and sources are looked up besides the working directory
+	Library string // onnxruntime library; empty: search
+	Version string // of miplc, kept with every result
+	Engine  string // engine and device of all cells as in runs.Options; empty: as the specs say
+	Device  string
+	Jobs    int // cells at the same time, each on one thread; 0: the number of cores
+	Select  Select
+	// Observer follows the experiment; may be nil.
+	Observer Observer
+}
+
+// Observer follows an experiment. Calls come one at a time.
+type Observer interface {
+	// Begin comes once, when the plan stands.
+	Begin(p Progress)
+	// Cell comes after every cell.
+	Cell(r Result, p Progress)
+	// Warn tells of something unusual that the experiment goes on in spite of.
+	Warn(text string)
+}
+
+// Progress says where an experiment stands.
+type Progress struct {
+	Cells  int           `json:"cells"`  // selected ones
+	Done   int           `json:"done"`   // with a result, those of earlier starts included
+	Before int           `json:"before"` // of earlier starts
+	Failed int           `json:"failed"` // in this start
+	Left   time.Duration `json:"-"`      // estimated; 0: not known
+}
+
+type silent struct{}
+
+func (silent) Begin(Progress)        {}
+func (silent) Cell(Result, Progress) {}
+func (silent) Warn(string)           {}
+
+// InterruptedError is the error of an experiment that was stopped and can go on.
+type InterruptedError struct{ Progress Progress }
+
+func (e *InterruptedError) Error() string {
+	return fmt.Sprintf("interrupted; %d of %d cells are done and kept", e.Progress.Done, e.Progress.Cells)
+}
+
+// FailedError says that cells failed while all others were done.
+type FailedError struct{ Progress Progress }
+
+func (e *FailedError) Error() string {
+	return fmt.Sprintf("%d of %d cells failed; the others are done. Start again to try those cells once more", e.Progress.Failed, e.Progress.Cells)
+}
+
+// Check reads the specs of an experiment and reports all that is wrong with them,
+// at the places in the experiment's file. Data are not looked at.
+func (e *Experiment) Check() error {
+	_, err := e.loadSpecs()
+	return err
+}
+
+// Run computes the cells that have no result yet. Mistakes of the experiment's
+// file and its specs are found before o.Dir is touched, those of data before the
+// first cell runs. Failed cells give a *FailedError at the end, and are tried
+// again at the next start.
+func Run(ctx context.Context, e *Experiment, o Options) (Progress, error) {
+	if o.Observer == nil {
+		o.Observer = silent{}
+	}
+	if o.Jobs <= 0 {
+		o.Jobs = runtime.GOMAXPROCS(0)
+	}
+	loaded, err := e.loadSpecs()
+	if err == nil {
+		err = o.Select.check(e)
+	}
+	if err != nil {
+		return Progress{}, &runs.SpecError{Err: err}
+	}
+	lock, err := claim(o.Dir, e)
+	if err != nil {
+		return Progress{}, err
+	}
+	defer lock.Close()
+	plan, err := e.plan(loaded, o.Select, o.Dir, o.DataDir)
+	if err != nil {
+		return Progress{}, err
+	}
+	r := &runner{ctx: ctx, e: e, o: o}
+	r.todo = plan.Cells
+	if err := plan.merge(o.Dir); err != nil {
+		return Progress{}, err
+	}
+	if err := plan.write(o.Dir); err != nil {
+		return Progress{}, err
+	}
+	return r.run()
+}
+
+// runner computes cells.
+type runner struct {
+	ctx     context.Context
+	e       *Experiment
+	o       Options
+	todo    []Cell
+	results *results
+
+	mu       sync.Mutex // guards what stands below, and the observer
+	progress Progress
+	clock    clock
+	broken   error // of the results file: nothing more can be kept
+}
+
+func (r *runner) run() (Progress, error) {
+	if err := r.begin(); err != nil {
+		return Progress{}, err
+	}
+	r.o.Observer.Begin(r.progress)
+	ctx, stop := context.WithCancel(r.ctx)
+	defer stop()
+	cells := make(chan *Cell)
+	var workers sync.WaitGroup
+	for range min(r.o.Jobs, max(1, len(r.todo))) {
+		workers.Go(func() {
+			for c := range cells {
+				if r.work(ctx, c) != nil {
+					stop()
+				}
+			}
+		})
+	}
+	for i := range r.todo {
+		select {
+		case cells <- &r.todo[i]:
+			continue
+		case <-ctx.Done():
+		}
+		break
+	}
+	close(cells)
+	workers.Wait()
+	return r.end()
+}
+
+// begin opens the results and leaves out the cells that have one.
+func (r *runner) begin() error {
+	path := filepath.Join(r.o.Dir, ResultsFile)
+	file, have, dropped, err := openResults(path)
+	if err != nil {
+		return err
+	}
+	r.results = file
+	if dropped > 0 {
+		r.o.Observer.Warn(fmt.Sprintf("the last line of %s was cut off and is left out; its cell runs again", path))
+	}
+	finished := map[string]bool{}
+	for _, result := range have {
+		finished[result.Key] = result.Error == ""
+	}
+	r.progress.Cells = len(r.todo)
+	left := r.todo[:0:0]
+	for _, c := range r.todo {
+		if finished[c.Key] {
+			continue
+		}
+		left = append(left, c)
+		c.input.waiting++
+	}
+	r.todo = left
+	r.progress.Before = r.progress.Cells - len(left)
+	r.progress.Done = r.progress.Before
+	r.clock = newClock(left, have, r.o.Jobs)
+	return nil
+}
+
+func (r *runner) end() (Progress, error) {
+	err := r.results.close()
+	switch {
+	case r.broken != nil:
+		return r.progress, fmt.Errorf("the results cannot be kept: %w", r.broken)
+	case err != nil:
+		return r.progress, err
+	case r.ctx.Err() != nil:
+		return r.progress, &InterruptedError{r.progress}
+	case r.progress.Failed > 0:
+		return r.progress, &FailedError{r.progress}
+	}
+	return r.progress, nil
+}
+
+// work computes one cell and keeps its result. An error says that no more cells
+// can be kept.
+func (r *runner) work(ctx context.Context, c *Cell) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	defer c.input.done()
+	began := time.Now()
+	result, err := r.cell(ctx, c)
+	if ctx.Err() != nil { // half a cell is no result
+		return nil
+	}
+	if err != nil {
+		result = &Result{Error: err.Error()}
+	}
+	result.Coord, result.Key, result.Miplc = c.Coord, c.Key, r.o.Version
+	result.Seconds = time.Since(began).Seconds()
+	kept := r.results.add(result)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if kept != nil {
+		r.broken = kept
+		return kept
+	}
+	if result.Error != "" {
+		r.progress.Failed++
+	} else {
+		r.progress.Done++
+	}
+	r.progress.Left = r.clock.tick(result)
+	r.o.Observer.Cell(*result, r.progress)
+	return nil
+}
+
+// cell trains and measures; whatever goes wrong, panics included, is the error
+// of this cell alone.
+func (r *runner) cell(ctx context.Context, c *Cell) (result *Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			result, err = nil, fmt.Errorf("this is a bug in miplc: %v", p)
+		}
+	}()
+	set, err := c.input.open()
+	if err != nil {
+		return nil, err
+	}
+	split, err := r.e.split(r.e.splitsOf(r.e.dataSet(c.Data)), c.Split, set.Bags(), r.o.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	result = &Result{}
+	best := 0
+	if len(c.candidates) > 1 {
+		if best, result.Trials, err = r.choose(ctx, c, set, split); err != nil {
+			return nil, err
+		}
+		result.Setting = describe(c.candidates[best].set)
+	}
+	return result, r.measure(ctx, c, c.candidates[best], &runs.Input{Data: set, Split: split}, result)
+}
+
+func (e *Experiment) dataSet(name string) *DataSet {
+	for i := range e.Data {
+		if e.Data[i].Name.V == name {
+			return &e.Data[i]
+		}
+	}
+	return nil
+}
+
+func (r *runner) options(c candidate, in *runs.Input) runs.Options {
+	return runs.Options{
+		Spec: c.spec, Input: in, Library: r.o.Library, Version: r.o.Version,
+		Engine: r.o.Engine, Device: r.o.Device, Threads: 1,
+	}
+}
+
+// choose measures every setting of the grid on held-out training bags and gives
+// the best, the first of equals. A setting that fails, for instance because its
+// numbers run away, is never chosen.
+func (r *runner) choose(ctx context.Context, c *Cell, set *data.Dataset, split *data.Split) (int, []Trial, error) {
+	inner, err := holdOut(split, r.e.Choose, c.Split)
+	if err != nil {
+		return 0, nil, err
+	}
+	best, trials := -1, make([]Trial, len(c.candidates))
+	for i, candidate := range c.candidates {
+		t := &trials[i]
+		t.Setting = describe(candidate.set)
+		report, err := runs.Evaluate(ctx, r.options(candidate, &runs.Input{Data: set, Split: inner}))
+		switch {
+		case ctx.Err() != nil:
+			return 0, nil, ctx.Err()
+		case err != nil:
+			t.Error = err.Error()
+			continue
+		case report.TestAccuracy == nil:
+			return 0, nil, errors.New("no true label of the held-out bags is known: settings cannot be chosen; leave grid out")
+		}
+		t.Accuracy = report.TestAccuracy
+		if best < 0 || *t.Accuracy > *trials[best].Accuracy {
+			best = i
+		}
+	}
+	if best < 0 {
+		return 0, nil, fmt.Errorf("every setting of the grid failed; %s: %s", trials[0].Setting, trials[0].Error)
+	}
+	return best, trials, nil
+}
+
+// measure trains on the whole training part and fills in the result.
+func (r *runner) measure(ctx context.Context, c *Cell, chosen candidate, in *runs.Input, result *Result) error {
+	o := r.options(chosen, in)
+	o.Snapshots = r.e.Snapshots
+	report, err := r.train(ctx, c, o)
+	if err != nil {
+		return err
+	}
+	if report.TestAccuracy == nil {
+		return errors.New("no true label of the test bags is known: there is no accuracy")
+	}
+	result.Accuracy, result.TrainAccuracy, result.Disambiguation = *report.TestAccuracy, report.TrainAccuracy, report.Disambiguation
+	result.Engine = report.Engine
+	if r.e.Snapshots != nil {
+		result.Attention = histograms(report.Attention, r.e.Snapshots)
+	}
+	return nil
+}
+
+// train trains a cell; with keep: models it leaves the folder of a run.
+func (r *runner) train(ctx context.Context, c *Cell, o runs.Options) (report *train.Report, err error) {
+	if !r.e.KeepModels {
+		return runs.Evaluate(ctx, o)
+	}
+	o.Dir, o.Force = r.modelDir(c.Coord), true
+	if err := os.MkdirAll(filepath.Dir(o.Dir), 0o755); err != nil {
+		return nil, err
+	}
+	o.Trained = func(t *train.Report) { report = t }
+	_, err = runs.Train(ctx, o)
+	return report, err
+}
+
+// modelDir is the folder of the run of a cell.
+func (r *runner) modelDir(c Coord) string {
+	name := c.Learner
+	if c.Variant != "" {
+		name += "-" + c.Variant
+	}
+	set := SetFacts{Name: c.Data, R: c.R}
+	return filepath.Join(r.o.Dir, ModelsFolder, slug(set.title()), slug(name), fmt.Sprintf("split-%d", c.Split))
+}
