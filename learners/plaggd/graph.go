@@ -1,0 +1,112 @@
+package plaggd
+
+import (
+	"context"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// graphOf is the weighted neighbour graph of the training vectors: row i of S
+// has weights on neighbours[i] alone, at least 0, that sum to 1.
+type graphOf struct {
+	points     *mat.Dense  // X' [m, d]
+	neighbours [][]int     // [m][k]
+	grams      [][]float64 // [m][k*k] inner products of the differences of point i to its neighbours
+	weights    [][]float64 // [m][k]
+}
+
+func newGraph(ctx context.Context, points *mat.Dense, k int) (*graphOf, error) {
+	lists, err := nearest(ctx, points, k)
+	if err != nil {
+		return nil, err
+	}
+	g := &graphOf{points: points, neighbours: lists, grams: make([][]float64, len(lists)), weights: make([][]float64, len(lists))}
+	for i := range lists {
+		n := len(lists[i])
+		g.grams[i], g.weights[i] = make([]float64, n*n), make([]float64, n)
+		g.addGram(g.grams[i], points, i, 1)
+	}
+	return g, ctx.Err()
+}
+
+// addGram adds to gram factor times the inner products of the differences of
+// row i of x to its neighbours.
+func (g *graphOf) addGram(gram []float64, x *mat.Dense, i int, factor float64) {
+	n := len(g.neighbours[i])
+	_, d := x.Dims()
+	differences := make([]float64, n*d)
+	for a, j := range g.neighbours[i] {
+		floats.SubTo(differences[a*d:(a+1)*d], x.RawRowView(i), x.RawRowView(j))
+	}
+	for a := range n {
+		for b := range a + 1 {
+			v := factor * floats.Dot(differences[a*d:(a+1)*d], differences[b*d:(b+1)*d])
+			gram[a*n+b] += v
+			if a != b {
+				gram[b*n+a] += v
+			}
+		}
+	}
+}
+
+// solve sets the weights to the minimum of
+// lambda |X' - S X'|^2 + mu |P - S P|^2; p may be nil where mu is 0.
+func (g *graphOf) solve(lambda, mu float64, p *mat.Dense) {
+	for i, x := range g.grams {
+		gram := make([]float64, len(x))
+		floats.AddScaled(gram, lambda, x)
+		if mu > 0 {
+			g.addGram(gram, p, i, mu)
+		}
+		nearestInHull(gram, g.weights[i])
+	}
+}
+
+// residual sets out to P - S P.
+func (g *graphOf) residual(p, out *mat.Dense) {
+	for i, list := range g.neighbours {
+		row := out.RawRowView(i)
+		copy(row, p.RawRowView(i))
+		for a, j := range list {
+			if w := g.weights[i][a]; w != 0 {
+				floats.AddScaled(row, -w, p.RawRowView(j))
+			}
+		}
+	}
+}
+
+// back sets out to (I - S)^T R.
+func (g *graphOf) back(r, out *mat.Dense) {
+	out.Copy(r)
+	for i, list := range g.neighbours {
+		row := r.RawRowView(i)
+		for a, j := range list {
+			if w := g.weights[i][a]; w != 0 {
+				floats.AddScaled(out.RawRowView(j), -w, row)
+			}
+		}
+	}
+}
+
+// unevenness is |P - S P|^2.
+func (g *graphOf) unevenness(p *mat.Dense) float64 {
+	var r mat.Dense
+	r.CloneFrom(p)
+	g.residual(p, &r)
+	data := r.RawMatrix().Data
+	return floats.Dot(data, data)
+}
+
+// norm2 bounds the largest squared singular value of I - S: the product of its
+// largest column sum and largest row sum of absolute values.
+func (g *graphOf) norm2() float64 {
+	columns := make([]float64, len(g.neighbours))
+	for i, list := range g.neighbours {
+		columns[i]++
+		for a, j := range list {
+			columns[j] += g.weights[i][a]
+		}
+	}
+	return 2 * floats.Max(columns)
+}

@@ -1,0 +1,137 @@
+package plaggd
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+// nearestInHull sets w to the weights, at least 0 and with sum 1, that make
+// w^T G w smallest, for a positive semi-definite G [n, n]. With G the inner
+// products of points, that is the point of their convex hull nearest to the
+// origin; the method is the finite one of Wolfe (Mathematical Programming 11,
+// 1976). It stops at the optimum up to rounding. Where the minimum is not
+// unique, the result depends on the order of the points alone.
+func nearestInHull(gram, w []float64) {
+	n := len(w)
+	h := hull{gram: gram, n: n, w: w}
+	first, scale := 0, 0.0
+	for j := range n {
+		if h.at(j, j) < h.at(first, first) {
+			first = j
+		}
+		scale = math.Max(scale, h.at(j, j))
+	}
+	for j := range w {
+		w[j] = 0
+	}
+	w[first], h.active = 1, []int{first}
+	for range 20 * (n + 1) { // far more than ever needed: ends cycles of rounding errors
+		enter, gap := h.mostUseful()
+		if gap <= 1e-13*scale || !h.add(enter) {
+			return
+		}
+	}
+}
+
+type hull struct {
+	gram   []float64
+	n      int
+	w      []float64
+	active []int // points with a weight above 0
+}
+
+func (h *hull) at(i, j int) float64 { return h.gram[i*h.n+j] }
+
+// mostUseful is the point whose weight lowers the objective fastest, and how
+// much the objective can at most be above its minimum, by duality (times 1/2).
+func (h *hull) mostUseful() (point int, gap float64) {
+	slope, value := make([]float64, h.n), 0.0
+	for j := range slope {
+		slope[j] = floats.Dot(h.gram[j*h.n:(j+1)*h.n], h.w)
+		value += h.w[j] * slope[j]
+		if slope[j] < slope[point] {
+			point = j
+		}
+	}
+	return point, value - slope[point]
+}
+
+// add lets a point in and moves to the minimum over the active points, which
+// may drive others out. It reports false when the point adds nothing.
+func (h *hull) add(point int) bool {
+	if slices.Contains(h.active, point) {
+		return false // optimal over the active points up to rounding
+	}
+	h.active = append(h.active, point)
+	for {
+		v, ok := h.affineMinimum()
+		if !ok { // the point lies in the affine hull of the others, but for rounding
+			h.drop()
+			return false
+		}
+		share, leaves := 1.0, -1 // how far to go to v with all weights at least 0
+		for i, j := range h.active {
+			if s := h.w[j] / (h.w[j] - v[i]); v[i] <= 0 && s < share {
+				share, leaves = s, j
+			}
+		}
+		sum := 0.0
+		for i, j := range h.active {
+			h.w[j] = math.Max(0, h.w[j]+share*(v[i]-h.w[j]))
+			if j == leaves {
+				h.w[j] = 0
+			}
+			sum += h.w[j]
+		}
+		for _, j := range h.active {
+			h.w[j] /= sum
+		}
+		h.drop()
+		if leaves < 0 {
+			return true
+		}
+	}
+}
+
+// drop takes points without weight out.
+func (h *hull) drop() {
+	h.active = slices.DeleteFunc(h.active, func(j int) bool { return h.w[j] == 0 })
+}
+
+// affineMinimum gives the weights with sum 1, of any sign, that make the
+// objective smallest over the active points: u / sum(u) with
+// (G + scale 1 1^T) u = 1. It reports false when the points are dependent.
+func (h *hull) affineMinimum() ([]float64, bool) {
+	n := len(h.active)
+	scale := 0.0
+	for _, j := range h.active {
+		scale = math.Max(scale, h.at(j, j))
+	}
+	l, u := make([]float64, n*n), make([]float64, n)
+	for i := range n { // Cholesky, then the two triangular systems
+		for j := range i + 1 {
+			v := h.at(h.active[i], h.active[j]) + scale - floats.Dot(l[i*n:i*n+j], l[j*n:j*n+j])
+			if i != j {
+				l[i*n+j] = v / l[j*n+j]
+			} else if v <= 1e-14*scale {
+				return nil, false
+			} else {
+				l[i*n+i] = math.Sqrt(v)
+			}
+		}
+	}
+	for i := range n {
+		u[i] = (1 - floats.Dot(l[i*n:i*n+i], u[:i])) / l[i*n+i]
+	}
+	for i := n - 1; i >= 0; i-- {
+		for j := i + 1; j < n; j++ {
+			u[i] -= l[j*n+i] * u[j]
+		}
+		u[i] /= l[i*n+i]
+	}
+	sum := floats.Sum(u)
+	floats.Scale(1/sum, u)
+	return u, true
+}

@@ -1,0 +1,103 @@
+package plaggd
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/matfile"
+	"github.com/miplc/miplc/learners"
+)
+
+// lost is the data set that the authors of PL-AGGD published with their program:
+// 1122 faces, bags of one instance, of which the second half has known labels
+// and tests.
+func lost(t *testing.T) (set *data.Dataset, train, test []int) {
+	t.Helper()
+	folder := os.Getenv("MIPLC_DATA")
+	if folder == "" {
+		folder = filepath.Join("..", "..", "..", "shared", "data")
+	}
+	path := filepath.Join(folder, "Lost.mat")
+	file, err := os.Open(path)
+	if err != nil {
+		t.Skipf("%s is missing: the repository dengbaowang/PL-AGGD has it; MIPLC_DATA names its folder", path)
+	}
+	defer file.Close()
+	list, err := matfile.Read(file, 1<<26)
+	if err != nil {
+		t.Fatal(err)
+	}
+	vars := map[string]*matfile.Array{}
+	for _, a := range list {
+		vars[a.Name] = a
+	}
+	set = &data.Dataset{Name: "Lost", Shape: []int{108}, Classes: 16, Offsets: []int{0}}
+	for part, names := range [][2]string{{"train_data", "train_p_target"}, {"test_data", "test_target"}} {
+		x, y := vars[names[0]], vars[names[1]]
+		rows := x.Dims[0]
+		for i := range rows {
+			if part == 0 {
+				train = append(train, set.Bags())
+				set.Labels = append(set.Labels, -1)
+			} else {
+				test = append(test, set.Bags())
+			}
+			for j := range 108 {
+				set.Instances = append(set.Instances, float32(x.Numbers[j*rows+i]))
+			}
+			for c := range 16 {
+				in := y.Numbers[c*rows+i]
+				set.Candidates = append(set.Candidates, uint8(in))
+				if part == 1 && in == 1 {
+					set.Labels = append(set.Labels, c)
+				}
+			}
+			set.Offsets = append(set.Offsets, len(set.Offsets))
+		}
+	}
+	return set, train, test
+}
+
+func accuracy(t *testing.T, m learners.Model, set *data.Dataset, test []int) float64 {
+	t.Helper()
+	right := 0
+	for _, bag := range test {
+		p, _, err := m.Predict(set.Bag(bag), set.Size(bag))
+		if err != nil {
+			t.Fatal(err)
+		}
+		best := 0
+		for c, v := range p {
+			if v > p[best] {
+				best = c
+			}
+		}
+		if best == set.Labels[bag] {
+			right++
+		}
+	}
+	return float64(right) / float64(len(test))
+}
+
+// settings are the authors' ones.
+func settings() Settings {
+	return Settings{Vector: Mean, Neighbours: 10, Gamma: 0.05, Lambda: 1, Mu: 1, Iterations: 10}
+}
+
+func TestLost(t *testing.T) {
+	set, train, test := lost(t)
+	l, err := New(settings())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := l.Fit(context.Background(), &learners.Problem{Data: set, Train: train}, func(i learners.Iteration) {
+		t.Logf("iteration %d: loss %.10g", i.Number, i.Loss)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("accuracy %.4f", accuracy(t, m, set, test))
+}

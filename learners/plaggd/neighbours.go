@@ -1,0 +1,54 @@
+package plaggd
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// nearest lists the k nearest other rows of every row of x by Euclidean
+// distance, nearest first, ties by number; all others where there are fewer.
+func nearest(ctx context.Context, x *mat.Dense, k int) ([][]int, error) {
+	m, _ := x.Dims()
+	lists := make([][]int, m)
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), m) {
+		workers.Go(func() {
+			distances := make([]float64, m)
+			for i := int(next.Add(1)) - 1; i < m && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				lists[i] = nearestTo(x, i, min(k, m-1), distances)
+			}
+		})
+	}
+	workers.Wait()
+	return lists, ctx.Err()
+}
+
+// nearestTo keeps the k nearest rows sorted while it walks over all.
+func nearestTo(x *mat.Dense, i, k int, distances []float64) []int {
+	list := make([]int, 0, k+1)
+	row := x.RawRowView(i)
+	for j := range distances {
+		if j == i {
+			continue
+		}
+		distances[j] = floats.Distance(row, x.RawRowView(j), 2)
+		at := len(list)
+		for at > 0 && distances[j] < distances[list[at-1]] {
+			at--
+		}
+		if at == k {
+			continue
+		}
+		list = append(list, 0)
+		copy(list[at+1:], list[at:])
+		list[at] = j
+		list = list[:min(k, len(list))]
+	}
+	return list
+}

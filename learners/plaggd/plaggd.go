@@ -1,0 +1,174 @@
+// Package plaggd is the partial-label learner PL-AGGD (D.-B. Wang, L. Li, M.-L.
+// Zhang: Adaptive Graph Guided Disambiguation for Partial Label Learning, KDD
+// 2019) on one vector per bag.
+//
+// With training vectors X, their rows scaled to length 1 in X', graph weights S
+// over nearest neighbours, labelling confidences P and regression outputs F it
+// makes small
+//
+//	J = |F - P|^2 + gamma |f|^2 + mu |P - S P|^2 + lambda |X' - S X'|^2
+//
+// in turn over S (rows are weights of a mean of the neighbours), P (rows are 0
+// outside of the candidates and sum to 1) and f (kernel ridge regression with
+// a bias). Each step lowers J. At the start S comes from the features and P from
+// S alone.
+package plaggd
+
+import (
+	"context"
+	"fmt"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/miplc/miplc/learners"
+)
+
+// Vector says what turns the instances of a bag into one vector.
+type Vector string
+
+const (
+	Mean   Vector = "mean"   // mean of the instances, [d]
+	MaxMin Vector = "maxmin" // maxima, then minima of each feature, [2d]
+)
+
+// Settings of the learner.
+type Settings struct {
+	Vector     Vector
+	Neighbours int     // of each training vector; with fewer training bags, all others
+	Width      float64 // sigma of the kernel exp(-d^2 / (2 sigma^2)); 0: mean distance of two training vectors
+	Gamma      float64 // above 0
+	Lambda     float64 // at least 0
+	Mu         float64 // above 0
+	Iterations int     // rounds after the start, at least 0
+}
+
+// Name of the learner in specs.
+const Name = "pl-aggd"
+
+// New makes the learner.
+func New(s Settings) (learners.Learner, error) {
+	switch {
+	case s.Vector != Mean && s.Vector != MaxMin:
+		return nil, fmt.Errorf("pl-aggd: vector %q is neither %s nor %s", s.Vector, Mean, MaxMin)
+	case s.Neighbours < 1 || s.Iterations < 0:
+		return nil, fmt.Errorf("pl-aggd: %d neighbours and %d iterations; at least 1 and 0 are needed", s.Neighbours, s.Iterations)
+	case !(s.Gamma > 0 && s.Mu > 0 && s.Lambda >= 0 && s.Width >= 0):
+		return nil, fmt.Errorf("pl-aggd: gamma %g and mu %g must be above 0, lambda %g and width %g at least 0", s.Gamma, s.Mu, s.Lambda, s.Width)
+	}
+	return &learner{s}, nil
+}
+
+type learner struct{ set Settings }
+
+func (l *learner) Name() string    { return Name }
+func (l *learner) Iterations() int { return l.set.Iterations }
+
+// Fit is the method of the package comment; Iteration.Loss is J.
+func (l *learner) Fit(ctx context.Context, p *learners.Problem, observe func(learners.Iteration)) (learners.Model, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	if len(p.Train) < 2 {
+		return nil, fmt.Errorf("pl-aggd needs at least 2 training bags, %s has %d", p.Data.Name, len(p.Train))
+	}
+	m := newModel(l.set, p)
+	f := &fit{ctx: ctx, set: l.set, candidates: candidates(p)}
+	if err := f.start(m); err != nil {
+		return nil, err
+	}
+	tell := func(i int) {
+		if observe != nil {
+			observe(learners.Iteration{Number: i, Loss: f.loss(), Confidences: f.confidences.RawMatrix().Data})
+		}
+	}
+	tell(0)
+	for i := range l.set.Iterations {
+		if err := f.round(); err != nil {
+			return nil, err
+		}
+		tell(i + 1)
+	}
+	m.keep(f.ridge, &f.solution)
+	return m, nil
+}
+
+// fit is one fit under way.
+type fit struct {
+	ctx         context.Context
+	set         Settings
+	candidates  [][]int // of each training bag, ascending
+	graph       *graphOf
+	ridge       *ridge
+	confidences *mat.Dense // P [m, k]
+	solution    solution
+}
+
+// start makes the graph from the features, the confidences from the graph and
+// the first regression.
+func (f *fit) start(m *model) error {
+	var err error
+	if f.graph, err = newGraph(f.ctx, unitRows(m.vectors), f.set.Neighbours); err != nil {
+		return err
+	}
+	f.graph.solve(1, 0, nil)
+	if f.ridge, err = newRidge(f.ctx, m, f.set); err != nil {
+		return err
+	}
+	f.confidences = uniform(f.candidates, m.classes)
+	problem := labelling{graph: f.graph, candidates: f.candidates}
+	if err := problem.solve(f.ctx, f.confidences); err != nil {
+		return err
+	}
+	f.solution = f.ridge.solve(f.confidences)
+	return nil
+}
+
+// round renews graph, confidences and regression.
+func (f *fit) round() error {
+	f.graph.solve(f.set.Lambda, f.set.Mu, f.confidences)
+	problem := labelling{graph: f.graph, candidates: f.candidates, target: f.solution.outputs, pull: 1 / f.set.Mu}
+	if err := problem.solve(f.ctx, f.confidences); err != nil {
+		return err
+	}
+	f.solution = f.ridge.solve(f.confidences)
+	return nil
+}
+
+// loss is J.
+func (f *fit) loss() float64 {
+	return distance2(f.solution.outputs, f.confidences) + f.set.Gamma*f.solution.norm2 +
+		f.set.Mu*f.graph.unevenness(f.confidences) + f.set.Lambda*f.graph.unevenness(f.graph.points)
+}
+
+// distance2 is the squared Frobenius distance of two matrices of one shape.
+func distance2(a, b *mat.Dense) float64 {
+	sum, y := 0.0, b.RawMatrix().Data
+	for i, v := range a.RawMatrix().Data {
+		sum += (v - y[i]) * (v - y[i])
+	}
+	return sum
+}
+
+// candidates lists the candidate labels of each training bag.
+func candidates(p *learners.Problem) [][]int {
+	list := make([][]int, len(p.Train))
+	for i, bag := range p.Train {
+		for c, in := range p.Data.CandidateSet(bag) {
+			if in != 0 {
+				list[i] = append(list[i], c)
+			}
+		}
+	}
+	return list
+}
+
+// uniform gives every candidate the same confidence.
+func uniform(candidates [][]int, classes int) *mat.Dense {
+	p := mat.NewDense(len(candidates), classes, nil)
+	for i, set := range candidates {
+		for _, c := range set {
+			p.Set(i, c, 1/float64(len(set)))
+		}
+	}
+	return p
+}
