@@ -47,6 +47,12 @@ func Compile(spec *specs.Spec, sig Signature) (*Program, error) {
 	}
 	p.Params, p.Masks = train.params, train.masks
 	p.Train, p.Infer = train.graph, infer.graph
+	if spec.Weights.Order.V == "after_step" {
+		var err error
+		if p.Train, p.Renew, err = splitWeights(p.Train); err != nil {
+			return nil, err
+		}
+	}
 	return p, nil
 }
 
@@ -135,6 +141,35 @@ func (l *lowering) checkInference() error {
 			WithNote("keep S, w and lambda to the loss and the label weights"))
 	}
 	return nil
+}
+
+// splitWeights takes the new label weights out of a training graph into a graph
+// of their own.
+func splitWeights(g *graph.Graph) (train, renew *graph.Graph, err error) {
+	part := func(name string, belongs func(output string) bool) *graph.Graph {
+		b := graph.NewBuilder(name)
+		copied := b.Copy(g, nil)
+		for _, o := range g.Outputs {
+			if belongs(o.Name) {
+				b.Output(o.Name, copied[o.Node])
+			}
+		}
+		out, e := b.Graph()
+		if e == nil {
+			out, e = graph.Optimize(out)
+		}
+		if e == nil {
+			out = pruneInputs(out)
+			e = graph.Verify(out)
+		}
+		if e != nil && err == nil {
+			err = fmt.Errorf("bug: the %s graph with label weights after the step: %w", name, e)
+		}
+		return out
+	}
+	train = part(g.Name, func(o string) bool { return o != OutWeights })
+	renew = part("renew", func(o string) bool { return o == OutWeights })
+	return train, renew, err
 }
 
 // inputs declares what is fed. Inputs that no output needs are removed at the end.

@@ -66,6 +66,10 @@ type Program struct {
 	// Infer: instances, bag_of -> probabilities, attention.
 	Infer *graph.Graph
 	// Train: instances, bag_of, candidates, weights, lambda (and epoch, epochs
-	// where used), masks -> loss, its terms, probabilities, attention, new_weights.
+	// where used), masks -> loss, its terms, probabilities, attention and, unless
+	// Renew has them, new_weights.
 	Train *graph.Graph
+	// Renew, with weights.order after_step alone, gives new_weights from the
+	// inputs of Train and the parameters after the step; else nil.
+	Renew *graph.Graph
 }

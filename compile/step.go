@@ -54,28 +54,34 @@ func (p *Program) Unflatten(flat []float32) map[string][]float32 {
 // PyTorch defines them. Parameters and velocity are flat vectors, so that a
 // target moves them as two buffers. Scalar inputs have the shape [1]: a buffer
 // that a caller can write to between steps.
-func Step(p *Program) (*graph.Graph, error) {
+func Step(p *Program) (*graph.Graph, error) { return step(p, p.Train) }
+
+// StepOneBag is Step for batches of exactly one bag: B is 1 and the input
+// bag_of is gone, see graph.SingleBag.
+func StepOneBag(p *Program) (*graph.Graph, error) {
+	single, err := graph.SingleBag(p.Train)
+	if err != nil {
+		return nil, err
+	}
+	return step(p, single)
+}
+
+func step(p *Program, train *graph.Graph) (*graph.Graph, error) {
 	names := make([]string, len(p.Params))
 	for i, q := range p.Params {
 		names[i] = q.Name
 	}
-	g, err := graph.Gradient(p.Train, OutLoss, names)
+	g, err := graph.Gradient(train, OutLoss, names)
 	if err != nil {
 		return nil, err
 	}
 	b := graph.NewBuilder("train_step")
-	params, byName := flatParams(b, p)
+	params := b.Input(InParams, graph.Float, graph.Shape{graph.Dim(p.FlatSize())})
+	byName := cut(b, p, params)
 	velocity := b.Input(InVelocity, graph.Float, graph.Shape{graph.Dim(p.FlatSize())})
 	lr := b.Input(InLR, graph.Float, graph.Shape{1})
-	copied := b.Copy(g, func(n *graph.Node) *graph.Node {
-		switch {
-		case n.Op == graph.OpParam:
-			return byName[n.Name]
-		case n.Op == graph.OpInput && len(n.Shape) == 0:
-			return b.Reshape(b.Input(n.Name, n.Type, graph.Shape{1}), graph.Shape{})
-		}
-		return nil
-	})
+	inputs := map[string]*graph.Node{}
+	copied := b.Copy(g, bind(b, inputs, byName))
 	grads := make([]*graph.Node, len(p.Params))
 	for i, q := range p.Params {
 		grads[i] = b.Reshape(copied[g.Output("grad."+q.Name)], graph.Shape{graph.Dim(volume(q.Shape))})
@@ -88,17 +94,41 @@ func Step(p *Program) (*graph.Graph, error) {
 	next, v := sgd(b, p, params, velocity, lr, b.Concat(0, grads...))
 	b.Output(OutParams, next)
 	b.Output(OutVelocity, v)
-	step, err := b.Graph()
+	if p.Renew != nil { // a second forward pass, with the new parameters
+		again := b.Copy(p.Renew, bind(b, inputs, cut(b, p, next)))
+		b.Output(OutWeights, again[p.Renew.Output(OutWeights)])
+	}
+	whole, err := b.Graph()
 	if err != nil {
 		return nil, fmt.Errorf("bug: building the training step: %w", err)
 	}
-	return graph.Optimize(step)
+	return graph.Optimize(whole)
 }
 
-// flatParams cuts the flat vector into the parameters.
-func flatParams(b *graph.Builder, p *Program) (flat *graph.Node, byName map[string]*graph.Node) {
-	flat = b.Input(InParams, graph.Float, graph.Shape{graph.Dim(p.FlatSize())})
-	byName = map[string]*graph.Node{}
+// bind replaces parameters and inputs of a copied graph: scalars become buffers
+// of one element, and graphs of one step share their inputs.
+func bind(b *graph.Builder, inputs, params map[string]*graph.Node) func(n *graph.Node) *graph.Node {
+	return func(n *graph.Node) *graph.Node {
+		switch {
+		case n.Op == graph.OpParam:
+			return params[n.Name]
+		case n.Op != graph.OpInput:
+			return nil
+		case inputs[n.Name] != nil:
+			return inputs[n.Name]
+		}
+		if len(n.Shape) == 0 {
+			inputs[n.Name] = b.Reshape(b.Input(n.Name, n.Type, graph.Shape{1}), graph.Shape{})
+		} else {
+			inputs[n.Name] = b.Input(n.Name, n.Type, n.Shape)
+		}
+		return inputs[n.Name]
+	}
+}
+
+// cut takes the flat vector apart into the parameters.
+func cut(b *graph.Builder, p *Program, flat *graph.Node) map[string]*graph.Node {
+	byName := map[string]*graph.Node{}
 	at := 0
 	for _, q := range p.Params {
 		n := volume(q.Shape)
@@ -109,7 +139,7 @@ func flatParams(b *graph.Builder, p *Program) (flat *graph.Node, byName map[stri
 		byName[q.Name] = b.Reshape(b.Slice(flat, 0, at, at+n), shape)
 		at += n
 	}
-	return flat, byName
+	return byName
 }
 
 // sgd is g += decay w; v = mu v + g; w -= lr (g + mu v), or w -= lr v without

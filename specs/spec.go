@@ -169,7 +169,9 @@ type Weights struct {
 	// Schedule of lambda: "linear" (T-t)/T, "progressive" 0, "averaging" 1.
 	Schedule Str
 	// Order is "before_loss" (paper: the loss of epoch t uses the weights of
-	// epoch t) or "after_loss" (the authors' program: those of epoch t-1).
+	// epoch t), "after_loss" (the authors' program: those of epoch t-1) or
+	// "after_step" (those of epoch t-1; the new ones are taken from the
+	// parameters after the step).
 	Order Str
 	// FirstEpoch is the number t of the first epoch: 1 (paper) or 0 (program).
 	FirstEpoch Int

@@ -18,6 +18,7 @@ type Engine struct {
 	params   []param                   // learned, in the order of the program
 	shared   *gorgonia.Params[float32] // the same values, and the buffers, as machines see them
 	training *machines
+	renew    *machines // label weights after the step; nil where training gives them
 	infer    *machines
 	inputs   map[string][]float32
 	scalars  map[string][]float32 // memory of the scalar inputs
@@ -81,6 +82,9 @@ func New(p *compile.Program, params map[string][]float32) (*Engine, error) {
 	arena := gorgonia.NewArena[float32]()
 	e.training = newMachines(p.Train, gorgonia.Options[float32]{Params: e.shared, Loss: compile.OutLoss, Grads: grads, Arena: arena})
 	e.infer = newMachines(p.Infer, gorgonia.Options[float32]{Params: e.shared, Arena: arena})
+	if p.Renew != nil {
+		e.renew = newMachines(p.Renew, gorgonia.Options[float32]{Params: e.shared, Arena: arena})
+	}
 	for _, out := range p.Train.Outputs {
 		if name, ok := strings.CutPrefix(out.Name, compile.TermPrefix); ok {
 			e.terms = append(e.terms, name)
@@ -112,6 +116,9 @@ func (e *Engine) Step(b *train.Batch) (*train.Result, error) {
 		return nil, err
 	}
 	r := e.read(m, len(b.BagOf))
+	if e.renew != nil {
+		r.Weights = append(r.Weights[:0], b.Weights...)
+	}
 	if r.Loss-r.Loss != 0 {
 		return r, nil
 	}
@@ -124,6 +131,13 @@ func (e *Engine) Step(b *train.Batch) (*train.Result, error) {
 		p := &e.params[i]
 		e.sgd.step(p.value, p.velocity, p.gradient, float32(b.LR))
 	}
+	if e.renew == nil {
+		return r, nil
+	}
+	if m, err = e.renew.run(b.BagOf, b.Bags, in); err != nil {
+		return nil, err
+	}
+	r.Weights = append(r.Weights[:0], m.Output(compile.OutWeights)...)
 	return r, nil
 }
 
@@ -146,7 +160,9 @@ func (e *Engine) read(m *gorgonia.Machine[float32], n int) *train.Result {
 	}
 	r.Probabilities = append(r.Probabilities[:0], m.Output(compile.OutProbabilities)...)
 	r.Attention = append(r.Attention[:0], firstRows(m.Output(compile.OutAttention), n)...)
-	r.Weights = append(r.Weights[:0], m.Output(compile.OutWeights)...)
+	if e.renew == nil {
+		r.Weights = append(r.Weights[:0], m.Output(compile.OutWeights)...)
+	}
 	return r
 }
 
@@ -232,6 +248,11 @@ func (e *Engine) SetState(s *train.State) error {
 // Close frees the machines.
 func (e *Engine) Close() error {
 	err := e.training.close()
+	if e.renew != nil {
+		if err2 := e.renew.close(); err == nil {
+			err = err2
+		}
+	}
 	if err2 := e.infer.close(); err == nil {
 		err = err2
 	}

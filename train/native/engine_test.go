@@ -187,6 +187,13 @@ func TestStepAgainstInterpreter(t *testing.T) {
 				}
 				closeTo(t, "probabilities", r.Probabilities, want[compile.OutProbabilities].Data, 1e-5)
 				closeTo(t, "attention", r.Attention, want[compile.OutAttention].Data, 1e-5)
+				if p.Renew != nil { // label weights from the parameters after the step
+					after, err := e.State()
+					if err != nil {
+						t.Fatal(err)
+					}
+					want = evaluate(t, p.Renew, environment(p, p.Renew, b, after.Params))
+				}
 				closeTo(t, "label weights", r.Weights, want[compile.OutWeights].Data, 1e-5)
 			})
 		}

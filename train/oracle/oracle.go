@@ -53,7 +53,6 @@ func (e *Engine) Step(b *train.Batch) (*train.Result, error) {
 	r := &train.Result{
 		Loss: out[compile.OutLoss].Data[0], Terms: map[string]float64{},
 		Probabilities: floats32(out[compile.OutProbabilities]), Attention: floats32(out[compile.OutAttention]),
-		Weights: floats32(out[compile.OutWeights]),
 	}
 	for name, v := range out {
 		if term, ok := strings.CutPrefix(name, compile.TermPrefix); ok {
@@ -63,6 +62,12 @@ func (e *Engine) Step(b *train.Batch) (*train.Result, error) {
 	for _, p := range e.program.Params {
 		e.update(p.Name, out[graph.GradPrefix+p.Name], b.LR)
 	}
+	if renew := e.program.Renew; renew != nil {
+		if out, err = graph.Eval(renew, e.bind(b)); err != nil {
+			return nil, fmt.Errorf("oracle: %w", err)
+		}
+	}
+	r.Weights = floats32(out[compile.OutWeights])
 	return r, nil
 }
 
