@@ -82,11 +82,6 @@ func accuracy(t *testing.T, m learners.Model, set *data.Dataset, test []int) flo
 	return float64(right) / float64(len(test))
 }
 
-// settings are the authors' ones.
-func settings() Settings {
-	return Settings{Vector: Mean, Neighbours: 10, Gamma: 0.05, Lambda: 1, Mu: 1, Iterations: 10}
-}
-
 func TestLost(t *testing.T) {
 	set, train, test := lost(t)
 	l, err := New(settings())
