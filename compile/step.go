@@ -54,7 +54,7 @@ func (p *Program) Unflatten(flat []float32) map[string][]float32 {
 // PyTorch defines them. Parameters and velocity are flat vectors, so that a
 // target moves them as two buffers. Scalar inputs have the shape [1]: a buffer
 // that a caller can write to between steps.
-func Step(p *Program) (*graph.Graph, error) { return step(p, p.Train) }
+func Step(p *Program) (*graph.Graph, error) { return step(p, p.Train, p.Renew) }
 
 // StepOneBag is Step for batches of exactly one bag: B is 1 and the input
 // bag_of is gone, see graph.SingleBag.
@@ -63,10 +63,18 @@ func StepOneBag(p *Program) (*graph.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	return step(p, single)
+	renew := p.Renew
+	if renew != nil {
+		if renew, err = graph.SingleBag(renew); err != nil {
+			return nil, err
+		}
+	}
+	return step(p, single, renew)
 }
 
-func step(p *Program, train *graph.Graph) (*graph.Graph, error) {
+// step puts gradients and the update behind a training graph, and behind them
+// the graph of new label weights, nil where the training graph has them.
+func step(p *Program, train, renew *graph.Graph) (*graph.Graph, error) {
 	names := make([]string, len(p.Params))
 	for i, q := range p.Params {
 		names[i] = q.Name
@@ -94,9 +102,9 @@ func step(p *Program, train *graph.Graph) (*graph.Graph, error) {
 	next, v := sgd(b, p, params, velocity, lr, b.Concat(0, grads...))
 	b.Output(OutParams, next)
 	b.Output(OutVelocity, v)
-	if p.Renew != nil { // a second forward pass, with the new parameters
-		again := b.Copy(p.Renew, bind(b, inputs, cut(b, p, next)))
-		b.Output(OutWeights, again[p.Renew.Output(OutWeights)])
+	if renew != nil { // a second forward pass, with the new parameters
+		again := b.Copy(renew, bind(b, inputs, cut(b, p, next)))
+		b.Output(OutWeights, again[renew.Output(OutWeights)])
 	}
 	whole, err := b.Graph()
 	if err != nil {
