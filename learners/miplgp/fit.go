@@ -28,10 +28,31 @@ func Fit(ctx context.Context, p *Problem, s Settings, observe func(Progress)) (*
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	o, err := newObjective(ctx, p, s)
+	some := p.subset(s.Subset, s.Seed)
+	o, err := newObjective(ctx, some, s)
 	if err != nil {
 		return nil, err
 	}
+	h, last, err := learn(ctx, o, some, s, observe)
+	if err != nil {
+		return nil, err
+	}
+	if some != p {
+		if o, err = newObjective(ctx, p, s); err != nil {
+			return nil, err
+		}
+		last = newTargets(p, s.Epsilon)
+	}
+	q, err := o.posterior(ctx, h, last)
+	if err != nil {
+		return nil, err
+	}
+	q.samples, q.seed = s.Samples, s.Seed
+	return q, nil
+}
+
+// learn gives the hyper-parameters, and the targets that predictions use.
+func learn(ctx context.Context, o objective, p *Problem, s Settings, observe func(Progress)) (hyper, *targets, error) {
 	length := s.Lengthscale
 	if length == 0 {
 		length = medianDistance(p, s.Seed)
@@ -44,30 +65,47 @@ func Fit(ctx context.Context, p *Problem, s Settings, observe func(Progress)) (*
 		h := r.hyper()
 		e, err := o.evaluate(ctx, h, now)
 		if err != nil {
-			return nil, err
+			return h, nil, err
 		}
 		if observe != nil {
 			observe(Progress{t, e.loss, e.f})
 		}
-		if t == s.Iterations {
-			break
-		}
-		if s.Reading == ReadingPaper {
-			now.renew(e.f, true)
-		} else {
+		switch {
+		case t == s.Iterations && s.Confidences == ConfidencesPrior:
+			return h, first, nil
+		case t == s.Iterations:
+			return h, now, nil
+		case s.Confidences == ConfidencesPrior:
 			now.renew(priorMeans(h, p.n()), false)
+		default:
+			now.renew(e.f, true)
 		}
 		step.descend(r, r.chain(e.grad), cosine(s.LR, t, s.Iterations))
 	}
-	if s.Reading == ReadingProgram {
-		now = first
+}
+
+// subset gives whole bags in a seeded order until size instances are reached;
+// all of p if size is 0 or not less than what there is.
+func (p *Problem) subset(size int, seed uint64) *Problem {
+	if size == 0 || size >= p.n() {
+		return p
 	}
-	q, err := o.posterior(ctx, r.hyper(), now)
-	if err != nil {
-		return nil, err
+	bags := len(p.Candidates) / p.Classes
+	of := make([][]int, bags)
+	for i, b := range p.BagOf {
+		of[b] = append(of[b], i)
 	}
-	q.samples, q.seed = s.Samples, s.Seed
-	return q, nil
+	some := &Problem{Dim: p.Dim, Classes: p.Classes, Candidates: p.Candidates}
+	for _, b := range stream.New(seed, "miplgp subset").Perm(bags) {
+		for _, i := range of[b] {
+			some.X = append(some.X, p.X[i*p.Dim:(i+1)*p.Dim]...)
+			some.BagOf = append(some.BagOf, b)
+		}
+		if some.n() >= max(2, size) {
+			break
+		}
+	}
+	return some
 }
 
 func newObjective(ctx context.Context, p *Problem, s Settings) (objective, error) {

@@ -33,8 +33,8 @@ type fixture struct {
 	InducingMean     [][]float64 `json:"inducing_mean"`
 	InducingVariance [][]float64 `json:"inducing_variance"`
 
-	Paper   trajectory `json:"paper"`
-	Program trajectory `json:"program"`
+	Posterior trajectory `json:"posterior"`
+	Prior     trajectory `json:"prior"`
 }
 
 type trajectory struct {
@@ -175,12 +175,12 @@ func TestTraceEstimates(t *testing.T) {
 func TestFitAgainstDenseComputation(t *testing.T) {
 	f, p, _ := loadFixture(t)
 	for _, c := range []struct {
-		reading string
-		want    trajectory
-	}{{ReadingPaper, f.Paper}, {ReadingProgram, f.Program}} {
-		t.Run(c.reading, func(t *testing.T) {
+		confidences string
+		want        trajectory
+	}{{ConfidencesPosterior, f.Posterior}, {ConfidencesPrior, f.Prior}} {
+		t.Run(c.confidences, func(t *testing.T) {
 			s := Defaults()
-			s.Iterations, s.Reading, s.Lengthscale = 6, c.reading, math.Log(2)
+			s.Iterations, s.Confidences, s.Lengthscale = 6, c.confidences, math.Log(2)
 			var losses []float64
 			q, err := Fit(t.Context(), p, s, func(now Progress) { losses = append(losses, now.Loss) })
 			if err != nil {

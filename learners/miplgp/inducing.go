@@ -115,19 +115,15 @@ type sums struct {
 	logD   float64    // log determinant of the noise
 }
 
-// columnsOf names the three parts of the products with phi: phi, psi, and phi
-// with the weights that turn a difference of W into one of W^2.
-const columnsOf = 3
-
 // gather makes one pass over the instances.
 func (o *inducing) gather(ctx context.Context, b *basis, t *targets) ([]sums, error) {
 	n, m, outputs := o.p.n(), o.points.Rows, o.p.outputs()
-	base := o.baseWeights(b.h, t)
 	all := mat.NewDense(m, 2*m, nil)
-	own := make([]*mat.Dense, outputs)
+	weights, own := make([]weights, outputs), make([]*mat.Dense, outputs)
 	found := make([]sums, outputs)
 	for c := range found {
-		own[c] = mat.NewDense(m, columnsOf*m, nil)
+		weights[c] = o.weights(b.h, t, c)
+		own[c] = mat.NewDense(m, weights[c].columns*m, nil)
 		found[c].p, found[c].dp = make([]float64, m), make([]float64, m)
 	}
 	for lo := 0; lo < n; lo += gatherRows {
@@ -139,22 +135,32 @@ func (o *inducing) gather(ctx context.Context, b *basis, t *targets) ([]sums, er
 		phi := rowsOf(o.phi, lo, hi)
 		addProduct(all, phi, wide)
 		for c := range outputs {
-			o.addClass(&found[c], own[c], b.h, t, base[c], c, lo, wide)
+			o.addClass(&found[c], own[c], b.h, t, weights[c], c, lo, wide)
 		}
 	}
 	for c := range found {
-		w := base[c]
-		found[c].gram, found[c].cross, found[c].square = mat.NewDense(m, m, nil), mat.NewDense(m, m, nil), mat.NewDense(m, m, nil)
-		for i := range m {
-			a, d := all.RawRowView(i), own[c].RawRowView(i)
-			for j := range m {
-				found[c].gram.Set(i, j, w*a[j]+d[j])
-				found[c].cross.Set(i, j, w*a[m+j]+d[m+j])
-				found[c].square.Set(i, j, w*w*a[j]+d[2*m+j])
-			}
-		}
+		found[c].combine(all, own[c], weights[c])
 	}
 	return found, nil
+}
+
+// combine puts the sums over all instances and over those of other weights
+// together.
+func (s *sums) combine(all, own *mat.Dense, w weights) {
+	m := len(s.p)
+	s.gram, s.cross, s.square = mat.NewDense(m, m, nil), mat.NewDense(m, m, nil), mat.NewDense(m, m, nil)
+	for i := range m {
+		a, d := all.RawRowView(i), own.RawRowView(i)
+		for j := range m {
+			s.gram.Set(i, j, w.base*a[j]+d[j])
+			s.cross.Set(i, j, w.base*a[m+j]+d[m+j])
+			squares := (w.base + w.other) * d[j]
+			if w.columns == 3 {
+				squares = d[2*m+j]
+			}
+			s.square.Set(i, j, w.base*w.base*a[j]+squares)
+		}
+	}
 }
 
 // gatherRows is the number of instances whose products are summed in float32.
@@ -183,21 +189,39 @@ func (o *inducing) features(b *basis, lo, hi int) matrix {
 	return wide
 }
 
-// baseWeights gives for every class the weight 1/noise that most of its
-// instances have: of those it is no candidate of, or of the first one.
-func (o *inducing) baseWeights(h hyper, t *targets) []float64 {
-	_, none := dirichlet(t.eps)
-	base := make([]float64, o.p.outputs())
-	for c := range base {
-		base[c] = 1 / (none + h.noise[c])
-	}
-	last := o.p.Classes
-	base[last] = 1 / (t.noise[last*o.p.n()] + h.noise[last])
-	return base
+// weights are those of the instances in one class, 1/noise.
+type weights struct {
+	base  float64 // of those that the class is no candidate of
+	other float64 // of all others, if it is the same
+	// columns is 2 if it is, else 3: the parts of the products with phi are
+	// phi, psi, and phi times what turns a difference of W into one of W^2.
+	columns int
 }
 
+func (o *inducing) weights(h hyper, t *targets, c int) weights {
+	n := o.p.n()
+	_, none := dirichlet(t.eps)
+	w := weights{base: 1 / (none + h.noise[c]), columns: 2}
+	if c == o.p.Classes { // a candidate of all
+		w.base = 1 / (t.noise[c*n] + h.noise[c])
+	}
+	for _, noise := range t.noise[c*n : (c+1)*n] {
+		switch v := 1 / (noise + h.noise[c]); {
+		case same(v, w.base) || same(v, w.other):
+		case w.other == 0:
+			w.other = v
+		default:
+			w.columns = 3
+			return w
+		}
+	}
+	return w
+}
+
+func same(v, w float64) bool { return math.Abs(v-w) <= 1e-12*w }
+
 // addClass adds the instances from lo to the sums of a class.
-func (o *inducing) addClass(s *sums, own *mat.Dense, h hyper, t *targets, base float64, c, lo int, wide matrix) {
+func (o *inducing) addClass(s *sums, own *mat.Dense, h hyper, t *targets, weight weights, c, lo int, wide matrix) {
 	n, m := o.p.n(), o.points.Rows
 	weighted := newMatrix(wide.Rows, 1)
 	var differ []int
@@ -215,7 +239,7 @@ func (o *inducing) addClass(s *sums, own *mat.Dense, h hyper, t *targets, base f
 			norm += float64(v) * float64(v)
 		}
 		s.w2q += w * w * norm
-		if math.Abs(w-base) > 1e-12*base {
+		if !same(w, weight.base) {
 			differ = append(differ, i)
 		}
 	}
@@ -228,14 +252,16 @@ func (o *inducing) addClass(s *sums, own *mat.Dense, h hyper, t *targets, base f
 	if len(differ) == 0 {
 		return
 	}
-	left, right := newMatrix(len(differ), m), newMatrix(len(differ), columnsOf*m)
+	left, right := newMatrix(len(differ), m), newMatrix(len(differ), weight.columns*m)
 	for q, i := range differ {
 		w := 1 / (t.noise[c*n+lo+i] + h.noise[c])
 		row := wide.Data[i*2*m : (i+1)*2*m]
 		copy(right.Data[q*right.Cols:], row)
 		for j, v := range row[:m] {
-			left.Data[q*m+j] = float32(w-base) * v
-			right.Data[q*right.Cols+2*m+j] = float32(w+base) * v
+			left.Data[q*m+j] = float32(w-weight.base) * v
+			if weight.columns == 3 {
+				right.Data[q*right.Cols+2*m+j] = float32(w+weight.base) * v
+			}
 		}
 	}
 	addProduct(own, left, right)

@@ -212,3 +212,10 @@ func bag(confidences []float64, classes int) (probabilities, attention []float64
 	}
 	return append([]float64(nil), confidences[best*classes:(best+1)*classes]...), attention
 }
+
+// Hyper gives the learned hyper-parameters: variance and lengthscale of the
+// kernel, and by class, that of negatives last, the constant mean and the noise
+// variance beside that of the targets.
+func (q *Posterior) Hyper() (scale, length float64, mean, noise []float64) {
+	return q.h.scale, q.h.length, append([]float64(nil), q.h.mean...), append([]float64(nil), q.h.noise...)
+}

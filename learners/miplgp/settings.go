@@ -6,7 +6,7 @@
 // Every instance of a bag takes the bag's candidate set and one class more, the
 // class of negative instances. Its confidences over that set become Dirichlet
 // parameters, and those become the targets and noise variances of one Gaussian
-// process per class (Settings.Reading says how they are renewed). A bag takes
+// process per class (Settings.Confidences says how they are renewed). A bag takes
 // the class of its most confident instance, the class of negatives left out.
 package miplgp
 
@@ -20,16 +20,17 @@ const (
 	SolverInducing = "inducing" // variational inducing points
 )
 
-// Readings of the model.
+// Where the confidences of an iteration come from.
 const (
-	// ReadingPaper renews the confidences by the posterior mean at each
-	// instance; targets and noise follow, and predictions use the last ones.
-	ReadingPaper = "paper"
-	// ReadingProgram is what the authors' program does: the confidences follow
-	// the constant prior means and change only the targets by which the
+	// ConfidencesPrior is what the authors' program does: the confidences follow
+	// the constant prior means. They change the targets by which the
 	// hyper-parameters are learned; the noise, and the targets that predictions
 	// use, stay those of uniform confidences.
-	ReadingProgram = "program"
+	ConfidencesPrior = "prior"
+	// ConfidencesPosterior follow the posterior mean at each instance; targets
+	// and noise follow them, and predictions use the last ones. The class of
+	// negatives, a candidate everywhere, tends to take all instances.
+	ConfidencesPosterior = "posterior"
 )
 
 // Settings of a fit. The zero value is not usable; Defaults is.
@@ -43,7 +44,8 @@ type Settings struct {
 	Probes      int     // cg: random vectors of the trace estimates
 	Rank        int     // cg: rank of the preconditioner
 	Tolerance   float64 // cg: residual of a system over that of its right side
-	Reading     string  // "paper" or "program"
+	Confidences string  // "prior" or "posterior"
+	Subset      int     // instances, in whole bags, that the hyper-parameters are learned on; 0: all
 	Lengthscale float64 // first value, in units of the instances; 0: median distance between instances
 	Seed        uint64
 }
@@ -54,7 +56,7 @@ type Settings struct {
 func Defaults() Settings {
 	return Settings{
 		Iterations: 500, LR: 0.1, Epsilon: 1e-4, Samples: 512, Solver: SolverAuto, Inducing: 1000,
-		Probes: 10, Rank: 100, Tolerance: 1e-3, Reading: ReadingPaper, Seed: 1,
+		Probes: 10, Rank: 100, Tolerance: 1e-3, Confidences: ConfidencesPrior, Seed: 1,
 	}
 }
 
@@ -95,7 +97,9 @@ func (s *Settings) check() error {
 		{s.Rank >= 0, "rank", "0 or more", s.Rank},
 		{s.Tolerance > 0 && s.Tolerance < 1, "tolerance", "between 0 and 1", s.Tolerance},
 		{s.Lengthscale >= 0, "lengthscale", "0 or more", s.Lengthscale},
-		{s.Reading == ReadingPaper || s.Reading == ReadingProgram, "reading", "paper or program", s.Reading},
+		{s.Subset >= 0, "subset", "0 or more", s.Subset},
+		{s.Confidences == ConfidencesPrior || s.Confidences == ConfidencesPosterior, "confidences", "prior or posterior", s.Confidences},
+		{s.Subset == 0 || s.Confidences == ConfidencesPrior, "subset", "0 with confidences: posterior, which change at every instance", s.Subset},
 		{s.Solver == SolverAuto || s.Solver == SolverExact || s.Solver == SolverCG || s.Solver == SolverInducing,
 			"solver", "auto, exact, cg or inducing", s.Solver},
 	} {

@@ -92,7 +92,7 @@ def posterior(raw, y, noise, at, points=None):
     return np.array(means), np.array(variances)
 
 
-def fit(reading, steps, rate):
+def fit(confidences, steps, rate):
     raw = np.zeros(2 + 2 * (k + 1))
     m, v = np.zeros_like(raw), np.zeros_like(raw)
     first = y, noise = renew(np.zeros((k + 1, n)))
@@ -100,7 +100,7 @@ def fit(reading, steps, rate):
     for t in range(steps):
         losses.append(loss(raw, y, noise))
         g = gradient(loss, raw, y, noise)
-        if reading == "paper":
+        if confidences == "posterior":
             y_new, noise_new = renew(posterior(raw, y, noise, x)[0])
         else:
             y_new, noise_new = renew(np.repeat(raw[2:3 + k][:, None], n, 1))[0], noise
@@ -110,7 +110,7 @@ def fit(reading, steps, rate):
         raw = raw - lr * m / (1 - 0.9 ** (t + 1)) / (np.sqrt(v / (1 - 0.999 ** (t + 1))) + 1e-8)
         y, noise = y_new, noise_new
     losses.append(loss(raw, y, noise))
-    y, noise = first if reading == "program" else (y, noise)
+    y, noise = first if confidences == "prior" else (y, noise)
     mean, variance = posterior(raw, y, noise, x_new)
     return dict(losses=losses, raw=raw, mean=mean, variance=variance)
 
@@ -137,7 +137,7 @@ def main():
         fitted=posterior(raw, y, noise, x)[0], mean=mean, variance=variance,
         bound=bound(raw, y, noise), bound_gradient=gradient(bound, raw, y, noise),
         inducing_mean=inducing_mean, inducing_variance=np.array(inducing_variance),
-        paper=fit("paper", 6, 0.1), program=fit("program", 6, 0.1),
+        posterior=fit("posterior", 6, 0.1), prior=fit("prior", 6, 0.1),
     )
     json.dump(out, sys.stdout, default=lambda a: a.tolist(), indent=None, separators=(",", ":"))
     print()
