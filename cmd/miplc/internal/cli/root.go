@@ -11,6 +11,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/initspec"
 	"github.com/miplc/miplc/cmd/miplc/internal/paritycheck"
 	"github.com/miplc/miplc/cmd/miplc/internal/predict"
+	"github.com/miplc/miplc/cmd/miplc/internal/reportgen"
 	"github.com/miplc/miplc/cmd/miplc/internal/runtimelib"
 	"github.com/miplc/miplc/cmd/miplc/internal/schema"
 	"github.com/miplc/miplc/cmd/miplc/internal/specslist"
@@ -57,6 +58,7 @@ func newRoot(con *console.Console) *cobra.Command {
 		predict.Command(con),
 		paritycheck.Command(con),
 		experimentrun.Command(con),
+		reportgen.Command(con),
 		dataset.Command(con),
 		runtimelib.Command(con),
 		doctor.Command(con),

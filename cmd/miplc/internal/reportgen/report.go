@@ -1,0 +1,69 @@
+// Package reportgen is the command miplc report.
+package reportgen
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/report"
+)
+
+// Options are the settings of the command.
+type Options struct {
+	Console *console.Console
+	Dir     string
+	Output  string
+}
+
+// defaultFolder is the folder of the report inside that of the experiment.
+const defaultFolder = "report"
+
+// Command makes the command.
+func Command(con *console.Console) *cobra.Command {
+	o := &Options{Console: con}
+	cmd := &cobra.Command{
+		Use:   "report DIR",
+		Short: "Make tables and figures of an experiment",
+		Long: `Make tables and figures of the results in DIR, the folder of miplc experiment,
+which need not be finished. The output folder gets report.md, report.tex (tables
+alone), report.html, which is one page that needs no other file, and
+figures/*.svg.
+
+Tables give the mean and the sample standard deviation over the splits. A bullet
+says that the reference learner is significantly better than the learner of the
+row, a circle that it is worse: two-sided t-test on the pairs of splits, level
+0.05.`,
+		Example: "  miplc report smoke\n  miplc report benchmark -o tables",
+		Args:    console.Args("DIR"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			o.Dir = args[0]
+			return Run(o)
+		},
+	}
+	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "folder of the report (default: report in DIR)")
+	return cmd
+}
+
+// Run writes the report.
+func Run(o *Options) error {
+	if o.Output == "" {
+		o.Output = filepath.Join(o.Dir, defaultFolder)
+	}
+	r, err := report.Read(o.Dir)
+	if err != nil {
+		return err
+	}
+	written, err := r.Write(o.Output)
+	if err != nil {
+		return err
+	}
+	return o.Console.Result(written, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "%s: %d of %d cells, %d tables, figures in %s\n", filepath.Join(o.Output, report.HTMLFile),
+			written.Done, written.Cells, len(written.Tables), filepath.Join(o.Output, report.FiguresFolder))
+		return err
+	})
+}

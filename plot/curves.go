@@ -1,0 +1,145 @@
+package plot
+
+import (
+	"errors"
+	"image/color"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+
+	gonum "gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Curve is one line of a figure that compares accuracies.
+type Curve struct {
+	Name   string
+	Points []Point
+}
+
+// Point is a mean at X, with the deviation around it; 0: none is drawn.
+type Point struct{ X, Mean, Deviation float64 }
+
+// CurvePanel is one panel of curves, such as a data set. A curve has the same
+// colour in every panel: that of its name.
+type CurvePanel struct {
+	Heading string
+	Curves  []Curve
+}
+
+// Accuracies draws panels side by side of accuracies over a quantity x, each
+// mean with a bar of one deviation up and down (the paper's Figures 4 and 5).
+// With log the axis of x is logarithmic; all x must then be above 0.
+func Accuracies(w io.Writer, title, x string, log bool, panels []CurvePanel) error {
+	names := curveNames(panels)
+	if len(names) == 0 {
+		return errors.New("plot of accuracies: there is no curve")
+	}
+	low, high := accuracyRange(panels)
+	row := make([]*panel, len(panels))
+	for i, in := range panels {
+		p := newPanel(in.Heading, x, "")
+		if i == 0 {
+			p.Y.Label.Text = "accuracy"
+		}
+		p.addGrid()
+		for _, c := range in.Curves {
+			p.addCurve(c, curveStyle(slices.Index(names, c.Name)), log)
+		}
+		p.X.Tick.Marker, p.X.Min, p.X.Max = pointTicks(in.Curves, log)
+		p.Y.Min, p.Y.Max, p.Y.Tick.Marker = low, high, gonum.DefaultTicks{}
+		row[i] = p
+	}
+	legend := make([]entry, len(names))
+	for i, n := range names {
+		legend[i] = entry{name: n, line: curveStyle(i)}
+	}
+	f := newFigure(max(260*float64(len(panels)), 420), 300, title, legend)
+	f.panels([][]*panel{row})
+	return f.write(w)
+}
+
+func curveNames(panels []CurvePanel) []string {
+	var names []string
+	for _, p := range panels {
+		for _, c := range p.Curves {
+			if len(c.Points) > 0 && !slices.Contains(names, c.Name) {
+				names = append(names, c.Name)
+			}
+		}
+	}
+	return names
+}
+
+// curveColours follow each other as those of Okabe and Ito 2008 do; curves
+// beyond the last begin again with dashes.
+var curveColours = []color.NRGBA{blue, orange, green, {0xCC, 0x79, 0xA7, 0xFF}, {0xE6, 0x9F, 0x00, 0xFF}, {0x56, 0xB4, 0xE9, 0xFF}, ink}
+
+func curveStyle(i int) draw.LineStyle {
+	dashes := [][]vg.Length{nil, {6, 3}, {2, 2}}[i%3]
+	return stroke(curveColours[i%len(curveColours)], dashes...)
+}
+
+// addCurve draws a line through the means, with dots and bars.
+func (p *panel) addCurve(c Curve, style draw.LineStyle, log bool) {
+	points := make(plotter.XYs, len(c.Points))
+	bar := draw.LineStyle{Color: style.Color, Width: 1}
+	for i, q := range c.Points {
+		points[i] = plotter.XY{X: place(q.X, log), Y: q.Mean}
+		if q.Deviation > 0 {
+			p.Add(&plotter.Line{LineStyle: bar, XYs: plotter.XYs{
+				{X: points[i].X, Y: q.Mean - q.Deviation}, {X: points[i].X, Y: q.Mean + q.Deviation},
+			}})
+		}
+	}
+	p.addLine(points, style)
+}
+
+func place(x float64, log bool) float64 {
+	if log {
+		return math.Log10(x)
+	}
+	return x
+}
+
+// accuracyRange spans all bars, in tenths, within 0 and 1.
+func accuracyRange(panels []CurvePanel) (low, high float64) {
+	low, high = 1, 0
+	for _, p := range panels {
+		for _, c := range p.Curves {
+			for _, q := range c.Points {
+				low, high = math.Min(low, q.Mean-q.Deviation), math.Max(high, q.Mean+q.Deviation)
+			}
+		}
+	}
+	low, high = math.Max(0, math.Floor(low*10)/10), math.Min(1, math.Ceil(high*10)/10)
+	if high <= low {
+		low, high = math.Max(0, low-0.1), math.Min(1, low+0.1)
+	}
+	return low, high
+}
+
+// pointTicks marks every x that a point has, with a little room at both ends.
+func pointTicks(curves []Curve, log bool) (ticks gonum.ConstantTicks, low, high float64) {
+	var xs []float64
+	for _, c := range curves {
+		for _, q := range c.Points {
+			if !slices.Contains(xs, q.X) {
+				xs = append(xs, q.X)
+			}
+		}
+	}
+	if len(xs) == 0 {
+		return nil, 0, 1
+	}
+	slices.Sort(xs)
+	for _, x := range xs {
+		ticks = append(ticks, gonum.Tick{Value: place(x, log), Label: strconv.FormatFloat(x, 'g', -1, 64)})
+	}
+	low, high = ticks[0].Value, ticks[len(ticks)-1].Value
+	room := max(0.12*(high-low), 0.1)
+	return ticks, low - room, high + room
+}

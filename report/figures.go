@@ -1,0 +1,202 @@
+package report
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/miplc/miplc/experiment"
+	"github.com/miplc/miplc/plot"
+)
+
+// Figure is one SVG figure.
+type Figure struct {
+	Name  string `json:"name"` // of its file, without the ending
+	Title string `json:"title"`
+	SVG   []byte `json:"-"`
+}
+
+// attentionFigures draw the histograms of attention scores over epochs, learners
+// below each other, one figure for every data set and r (the paper's Figure 3).
+// Scores of all splits are counted together.
+func (r *Report) attentionFigures(it *experiment.Item) ([]Figure, error) {
+	var list []Figure
+	for _, s := range r.sets(it) {
+		for i, labels := range s.r {
+			var rows []plot.ScoreRow
+			for _, l := range r.rows(it) {
+				if epochs := r.scores(l.at(s.data.Name.V, labels)); len(epochs) > 0 {
+					rows = append(rows, plot.ScoreRow{Name: l.name(), Epochs: epochs})
+				}
+			}
+			if len(rows) == 0 {
+				continue
+			}
+			title := fmt.Sprintf("%s on %s", orTitle(it, "Attention scores of test bags"), setTitle(s.facts[i]))
+			var svg bytes.Buffer
+			if err := plot.AttentionRows(&svg, title, rows); err != nil {
+				return nil, err
+			}
+			list = append(list, Figure{Title: title, SVG: svg.Bytes()})
+		}
+	}
+	return list, nil
+}
+
+func setTitle(f experiment.SetFacts) string {
+	if f.R == experiment.Stored {
+		return f.Name
+	}
+	return fmt.Sprintf("%s (r = %d)", f.Name, f.R)
+}
+
+// scores adds the histograms of all splits up, in the order of the epochs.
+func (r *Report) scores(at experiment.Coord) []plot.ScoreCounts {
+	sums := map[int]*plot.ScoreCounts{}
+	for _, result := range r.results[at] {
+		for _, h := range result.Attention {
+			if sums[h.Epoch] == nil {
+				sums[h.Epoch] = &plot.ScoreCounts{Epoch: h.Epoch}
+			}
+			sum := sums[h.Epoch]
+			sum.Positive, sum.Negative, sum.Unknown = plus(sum.Positive, h.Positive), plus(sum.Negative, h.Negative), plus(sum.Unknown, h.Unknown)
+		}
+	}
+	var list []plot.ScoreCounts
+	for _, epoch := range sorted(sums) {
+		list = append(list, *sums[epoch])
+	}
+	return list
+}
+
+func plus(a, b []int) []int {
+	if a == nil {
+		return slices.Clone(b)
+	}
+	for i := range min(len(a), len(b)) {
+		a[i] += b[i]
+	}
+	return a
+}
+
+// rFigure draws accuracy over r, one panel a data set, one curve a learner (the
+// paper's Figure 4).
+func (r *Report) rFigure(it *experiment.Item) ([]Figure, error) {
+	var panels []plot.CurvePanel
+	for _, s := range r.sets(it) {
+		p := plot.CurvePanel{Heading: s.data.Name.V}
+		for _, l := range r.rows(it) {
+			c := plot.Curve{Name: rowName(l)}
+			for _, labels := range s.r {
+				if labels != experiment.Stored {
+					c.Points = appendPoint(c.Points, float64(labels), r.measure(l, s.data.Name.V, labels))
+				}
+			}
+			if len(c.Points) > 0 {
+				p.Curves = append(p.Curves, c)
+			}
+		}
+		if len(p.Curves) > 0 {
+			panels = append(panels, p)
+		}
+	}
+	return curves(orTitle(it, "Accuracy over r"), "r (false positive labels)", false, panels)
+}
+
+// rowName tells learners of the same title apart by their group.
+func rowName(l row) string {
+	if l.learner.Group != "" {
+		return l.name() + " " + l.learner.Group
+	}
+	return l.name()
+}
+
+func appendPoint(list []plot.Point, x float64, c Cell) []plot.Point {
+	if c.Value == nil {
+		return list
+	}
+	return append(list, plot.Point{X: x, Mean: c.Value.Mean, Deviation: c.Value.Deviation})
+}
+
+func curves(title, x string, log bool, panels []plot.CurvePanel) ([]Figure, error) {
+	if len(panels) == 0 {
+		return nil, nil
+	}
+	var svg bytes.Buffer
+	if err := plot.Accuracies(&svg, title, x, log, panels); err != nil {
+		return nil, err
+	}
+	return []Figure{{Title: title, SVG: svg.Bytes()}}, nil
+}
+
+// varyFigures draw accuracy over the values of a varied setting, one figure a
+// learner, one panel a data set, one curve an r (the paper's Figure 5).
+func (r *Report) varyFigures(it *experiment.Item) ([]Figure, error) {
+	var list []Figure
+	for i := range r.Experiment.Learners {
+		l := &r.Experiment.Learners[i]
+		if l.Vary == nil || len(it.Learners) > 0 && !hasName(it, l.Name.V) {
+			continue
+		}
+		values, log := numbers(l.Vary)
+		var panels []plot.CurvePanel
+		for _, s := range r.sets(it) {
+			p := plot.CurvePanel{Heading: s.data.Name.V}
+			for _, labels := range s.r {
+				c := plot.Curve{Name: "all bags"}
+				if labels != experiment.Stored {
+					c.Name = "r = " + rName(labels)
+				}
+				for j, v := range l.Vary.Values {
+					c.Points = appendPoint(c.Points, values[j], r.measure(row{l, v}, s.data.Name.V, labels))
+				}
+				slices.SortStableFunc(c.Points, func(a, b plot.Point) int { return cmp.Compare(a.X, b.X) })
+				if len(c.Points) > 0 {
+					p.Curves = append(p.Curves, c)
+				}
+			}
+			if len(p.Curves) > 0 {
+				panels = append(panels, p)
+			}
+		}
+		made, err := curves(fmt.Sprintf("%s: %s", orTitle(it, "Accuracy over "+l.Vary.Key), l.Title), l.Vary.Key, log, panels)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, made...)
+	}
+	return list, nil
+}
+
+func hasName(it *experiment.Item, name string) bool {
+	for _, l := range it.Learners {
+		if l.V == name {
+			return true
+		}
+	}
+	return false
+}
+
+// numbers places the values of a setting on an axis: by their size, on a
+// logarithmic one where they span a factor of ten; values that are no numbers
+// stand in the order of the file.
+func numbers(a *experiment.Axis) (list []float64, log bool) {
+	low, high := 0.0, 0.0
+	for i, v := range a.Values {
+		x, err := strconv.ParseFloat(v.Value, 64)
+		if err != nil {
+			for j := range a.Values {
+				list = append(list[:j], float64(j+1))
+			}
+			return list, false
+		}
+		list = append(list, x)
+		if i == 0 {
+			low, high = x, x
+		}
+		low, high = min(low, x), max(high, x)
+	}
+	return list, low > 0 && high >= 10*low
+}

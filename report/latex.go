@@ -1,0 +1,114 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+const latexHead = `%% Tables of the experiment %s. Compiles as it stands; the tables can be copied
+%% into a paper that loads multirow.
+\documentclass{article}
+\usepackage[utf8]{inputenc}
+\usepackage[margin=2cm]{geometry}
+\usepackage{amsmath,amssymb}
+\usepackage{multirow}
+\begin{document}
+`
+
+// latex writes the tables; figures are only in the other formats.
+func (d *document) latex() []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, latexHead, strings.ReplaceAll(d.Title, "\n", " "))
+	if d.Status != "" {
+		fmt.Fprintf(&b, "\\noindent %s\n", latexEscape(d.Status))
+	}
+	for _, p := range d.Parts {
+		if p.Table != nil {
+			p.Table.latex(&b)
+		}
+	}
+	for _, f := range d.Facts {
+		fmt.Fprintf(&b, "\n\\noindent %s\n", latexEscape(f))
+	}
+	b.WriteString("\\end{document}\n")
+	return b.Bytes()
+}
+
+func (t *Table) latex(b *bytes.Buffer) {
+	n := t.Columns()
+	fmt.Fprintf(b, "\n\\begin{table}[!ht]\n\\centering \\footnotesize\n\\caption{%s}\n\\begin{tabular}{%s}\n\\hline \\hline\n",
+		latexEscape(t.Title), t.latexColumns(n))
+	for i, line := range t.Head {
+		var cells []string
+		at := 1
+		rules := ""
+		for _, h := range line {
+			switch {
+			case h.Down > 1:
+				cells = append(cells, fmt.Sprintf("\\multirow{%d}{*}{%s}", h.Down, latexEscape(h.Text)))
+			case h.Span > 1:
+				cells = append(cells, fmt.Sprintf("\\multicolumn{%d}{c}{%s}", h.Span, latexEscape(h.Text)))
+				rules += fmt.Sprintf(" \\cline{%d-%d}", at, at+h.Span-1)
+			default:
+				cells = append(cells, latexEscape(h.Text))
+			}
+			at += h.Span
+		}
+		if i == len(t.Head)-1 {
+			rules = " \\hline"
+		}
+		fmt.Fprintf(b, "%s \\\\%s\n", strings.Join(cells, " & "), rules)
+	}
+	for i, r := range t.Rows {
+		if r.Rule && i > 0 {
+			b.WriteString("\\hline\n")
+		}
+		if r.Group != "" {
+			fmt.Fprintf(b, "\\multicolumn{%d}{c}{%s} \\\\\n", n, latexEscape(r.Group))
+			continue
+		}
+		cells := make([]string, len(r.Cells))
+		for j, c := range r.Cells {
+			cells[j] = c.latex()
+		}
+		fmt.Fprintf(b, "%s \\\\\n", strings.Join(cells, " & "))
+	}
+	b.WriteString("\\hline \\hline\n\\end{tabular}\n\\end{table}\n")
+	for _, note := range t.Notes {
+		fmt.Fprintf(b, "\n\\noindent %s\n", latexEscape(note))
+	}
+}
+
+// latexColumns aligns columns of numbers to the right.
+func (t *Table) latexColumns(n int) string {
+	align := []byte(strings.Repeat("l", n))
+	for _, r := range t.Rows {
+		for i, c := range r.Cells {
+			if c.Right && c.Value == nil && c.Text != dash {
+				align[i] = 'r'
+			} else if c.Value != nil {
+				align[i] = 'c'
+			}
+		}
+	}
+	return string(align)
+}
+
+func (c *Cell) latex() string {
+	switch {
+	case c.Down < 0:
+		return ""
+	case c.Value != nil:
+		return strings.ReplaceAll(c.Value.String(), "±", "$\\pm$") + map[Mark]string{None: "", Better: "$\\bullet$", Worse: "$\\circ$"}[c.Value.Mark]
+	case c.Down > 1:
+		return fmt.Sprintf("\\multirow{%d}{*}{%s}", c.Down, latexEscape(c.Text))
+	}
+	return latexEscape(c.Text)
+}
+
+var latexReplacer = strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`,
+	"{", `\{`, "}", `\}`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "<", `\textless{}`, ">", `\textgreater{}`,
+	"–", "--", "±", `$\pm$`, "•", `$\bullet$`, "◦", `$\circ$`, "\n", " ")
+
+func latexEscape(s string) string { return latexReplacer.Replace(s) }

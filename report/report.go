@@ -1,0 +1,249 @@
+// Package report turns the results of an experiment into tables and figures, as
+// Markdown, LaTeX and one self-contained HTML page. The same results give the
+// same bytes, in whatever order their cells were computed.
+package report
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/miplc/miplc/experiment"
+)
+
+// Report is an experiment with its results.
+type Report struct {
+	Experiment *experiment.Experiment
+	Plan       *experiment.Plan
+
+	values   map[experiment.Coord]map[int]float64 // accuracies by coordinates without split, then split
+	results  map[experiment.Coord][]experiment.Result
+	expected map[experiment.Coord]int // cells of the plan
+	failed   []experiment.Result
+	done     int
+	engines  []string
+}
+
+// Read gathers the results in the folder of an experiment, which need not be
+// finished.
+func Read(dir string) (*Report, error) {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nil, fmt.Errorf("there is no folder %s with the results of an experiment", dir)
+	}
+	path := filepath.Join(dir, experiment.SpecFile)
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s holds no experiment: %w", dir, err)
+	}
+	e, err := experiment.Parse(path, src)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := experiment.ReadPlan(dir)
+	if err != nil {
+		return nil, err
+	}
+	results, err := experiment.ReadResults(filepath.Join(dir, experiment.ResultsFile))
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{Experiment: e, Plan: plan}
+	r.gather(results)
+	return r, nil
+}
+
+// gather sorts the results that the plan asks for by their cells. Results of
+// earlier versions of the experiment's file have other keys and are passed over.
+func (r *Report) gather(results []experiment.Result) {
+	last := map[string]experiment.Result{}
+	for _, one := range results {
+		last[one.Key] = one
+	}
+	r.values, r.results = map[experiment.Coord]map[int]float64{}, map[experiment.Coord][]experiment.Result{}
+	r.expected = map[experiment.Coord]int{}
+	engines := map[string]bool{}
+	for _, cell := range r.Plan.Cells {
+		at := cell.Coord
+		at.Split = 0
+		r.expected[at]++
+		result, found := last[cell.Key]
+		if !found {
+			continue
+		}
+		result.Coord = cell.Coord // a cell may have been computed under another name
+		if result.Error != "" {
+			r.failed = append(r.failed, result)
+			continue
+		}
+		if r.values[at] == nil {
+			r.values[at] = map[int]float64{}
+		}
+		r.values[at][cell.Split] = result.Accuracy
+		r.results[at] = append(r.results[at], result)
+		engines[result.Engine] = true
+		r.done++
+	}
+	r.engines = slices.Sorted(maps.Keys(engines))
+}
+
+// status says how far the experiment is, "" when it is complete.
+func (r *Report) status() string {
+	total := len(r.Plan.Cells)
+	if r.done == total {
+		return ""
+	}
+	text := fmt.Sprintf("%d of %d cells are done", r.done, total)
+	if n := len(r.failed); n > 0 {
+		text += fmt.Sprintf(", %d failed", n)
+	}
+	return text + "; entries without a result show a dash."
+}
+
+// facts are what stands below the tables: what a reader must know to judge them.
+func (r *Report) facts() []string {
+	e := r.Experiment
+	var list []string
+	list = append(list, fmt.Sprintf("Accuracy on the test bags: mean ± sample standard deviation over the splits. "+
+		"•/◦: %s is significantly better/worse than the learner of the row (two-sided t-test on the pairs of splits, level %v).",
+		r.referenceTitle(), significance))
+	for _, l := range e.Learners {
+		if len(l.Grid) > 0 {
+			list = append(list, fmt.Sprintf("Settings of a grid were chosen in every cell by the accuracy on %v of the training bags, "+
+				"held out; the model was then trained with them on all training bags.", e.Choose.Holdout))
+			break
+		}
+	}
+	if len(r.engines) > 1 {
+		list = append(list, "The cells were computed by different engines, whose rounding differs: "+strings.Join(r.engines, ", ")+".")
+	}
+	return list
+}
+
+func (r *Report) referenceTitle() string {
+	if l := r.Experiment.Learner(r.Experiment.Reference.V); l != nil {
+		return l.Title
+	}
+	return r.Experiment.Reference.V
+}
+
+// failures lists failed cells with their messages, the same message once.
+func (r *Report) failures() []string {
+	const most = 20
+	var list []string
+	seen := map[string]bool{}
+	for _, f := range r.failed {
+		text, _, _ := strings.Cut(f.Error, "\n")
+		if seen[text] {
+			continue
+		}
+		seen[text] = true
+		if len(list) == most {
+			return append(list, "and other messages")
+		}
+		list = append(list, fmt.Sprintf("%s: %s", f.Coord, text))
+	}
+	return list
+}
+
+// row is a learner or one variant of it.
+type row struct {
+	learner *experiment.Learner
+	variant experiment.Setting
+}
+
+// name is the title in tables and legends.
+func (l row) name() string {
+	if l.variant.Key == "" {
+		return l.learner.Title
+	}
+	return fmt.Sprintf("%s (%s)", l.learner.Title, l.variant)
+}
+
+func (l row) at(data string, r int) experiment.Coord {
+	c := experiment.Coord{Data: data, R: r, Learner: l.learner.Name.V}
+	if l.variant.Key != "" {
+		c.Variant = l.variant.String()
+	}
+	return c
+}
+
+// rows are the learners of an item. Learners that are varied have a figure of
+// their own and are left out unless they are named.
+func (r *Report) rows(it *experiment.Item) []row {
+	var list []row
+	add := func(l *experiment.Learner) {
+		for _, v := range l.Variants() {
+			list = append(list, row{l, v})
+		}
+	}
+	for _, name := range it.Learners {
+		if l := r.Experiment.Learner(name.V); l != nil {
+			add(l)
+		}
+	}
+	if len(it.Learners) > 0 {
+		return list
+	}
+	for i := range r.Experiment.Learners {
+		if l := &r.Experiment.Learners[i]; l.Vary == nil {
+			add(l)
+		}
+	}
+	return list
+}
+
+// set is a data set with those r of an item that the plan has.
+type set struct {
+	data  *experiment.DataSet
+	r     []int
+	facts []experiment.SetFacts
+}
+
+func (r *Report) sets(it *experiment.Item) []set {
+	var list []set
+	for i := range r.Experiment.Data {
+		s := set{data: &r.Experiment.Data[i]}
+		for _, f := range r.Plan.Sets {
+			if f.Name == s.data.Name.V && it.Where.Has(f.Name, f.R) {
+				s.r, s.facts = append(s.r, f.R), append(s.facts, f)
+			}
+		}
+		if len(s.r) > 0 {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// items are the tables and figures to make: those of the file, or all that the
+// experiment has something for.
+func (r *Report) items() []experiment.Item {
+	e := r.Experiment
+	if len(e.Report) > 0 {
+		return e.Report
+	}
+	list := []experiment.Item{{Kind: experiment.TableData}, {Kind: experiment.TableAccuracy}}
+	if len(e.Snapshots) > 0 {
+		list = append(list, experiment.Item{Kind: experiment.FigureAttention})
+	}
+	if slices.ContainsFunc(e.Data, func(d experiment.DataSet) bool { return len(d.R) > 1 }) {
+		list = append(list, experiment.Item{Kind: experiment.FigureR})
+	}
+	if slices.ContainsFunc(e.Learners, func(l experiment.Learner) bool { return l.Vary != nil }) {
+		list = append(list, experiment.Item{Kind: experiment.FigureVary})
+	}
+	return list
+}
+
+func sorted[V any](m map[int]V) []int { return slices.Sorted(maps.Keys(m)) }
+
+func rName(r int) string {
+	if r == experiment.Stored {
+		return ""
+	}
+	return strconv.Itoa(r)
+}

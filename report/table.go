@@ -1,0 +1,304 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/miplc/miplc/experiment"
+)
+
+// Table is a table before it is written in one of the formats.
+type Table struct {
+	Title string   `json:"title"`
+	Head  [][]Head `json:"head"` // lines of the heading; spans of a line add up to the columns
+	Rows  []Row    `json:"rows"`
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Head is one entry of a heading.
+type Head struct {
+	Text string `json:"text"`
+	Span int    `json:"span"` // columns
+	Down int    `json:"down"` // lines of the heading; 0: filled by the entry above
+}
+
+// Row is a line of a table: the name of a group across all columns, or cells.
+type Row struct {
+	Group string `json:"group,omitempty"`
+	Cells []Cell `json:"cells,omitempty"`
+	Rule  bool   `json:"-"` // a line is drawn above
+}
+
+// Cell is an entry of a table: a text, or a measured accuracy.
+type Cell struct {
+	Text  string   `json:"text,omitempty"`
+	Right bool     `json:"-"` // a number
+	Down  int      `json:"-"` // rows that it spans; -1: covered by the one above
+	Value *Measure `json:"value,omitempty"`
+}
+
+// Measure is an accuracy over splits.
+type Measure struct {
+	Mean      float64 `json:"mean"`
+	Deviation float64 `json:"deviation"` // 0 for a single split
+	Splits    int     `json:"splits"`    // with a result
+	Of        int     `json:"of"`        // in the plan
+	Mark      Mark    `json:"mark"`
+}
+
+// String writes the value without its mark.
+func (m *Measure) String() string {
+	s := fmt.Sprintf("%.3f", m.Mean)
+	if m.Splits > 1 {
+		s += fmt.Sprintf("±%.3f", m.Deviation)
+	}
+	if m.Splits < m.Of {
+		s += fmt.Sprintf(" (%d of %d)", m.Splits, m.Of)
+	}
+	return s
+}
+
+// Columns counts the columns.
+func (t *Table) Columns() int {
+	n := 0
+	for _, h := range t.Head[0] {
+		n += h.Span
+	}
+	return n
+}
+
+// measure gives the cell of a learner on a data set. Coordinates that are not in
+// the plan, or have no result yet, give a dash.
+func (r *Report) measure(l row, data string, labels int) Cell {
+	at := l.at(data, labels)
+	values := r.values[at]
+	if len(values) == 0 {
+		return Cell{Text: dash, Right: true}
+	}
+	var list []float64
+	for _, split := range sorted(values) {
+		list = append(list, values[split])
+	}
+	m := &Measure{Splits: len(list), Of: r.expected[at]}
+	m.Mean, m.Deviation = moments(list)
+	if math.IsNaN(m.Deviation) {
+		m.Deviation = 0
+	}
+	if l.learner.Name.V != r.Experiment.Reference.V {
+		reference := experiment.Coord{Data: data, R: labels, Learner: r.Experiment.Reference.V}
+		m.Mark = compare(r.values[reference], values)
+	}
+	return Cell{Value: m, Right: true}
+}
+
+const dash = "–"
+
+// dataTable is the paper's Table 1, one row for a data set at all its r.
+func (r *Report) dataTable(it *experiment.Item) *Table {
+	t := &Table{Title: orTitle(it, "Data sets"), Notes: []string{
+		"avg. #CLs: candidate labels of a bag on average, for every r. Positive: share of positive instances.",
+	}}
+	var line []Head
+	for _, name := range []string{"Data set", "#bags", "#ins", "#dim", "avg. #ins", "#class", "avg. #CLs", "positive", "domain", "source"} {
+		line = append(line, Head{name, 1, 1})
+	}
+	t.Head = [][]Head{line}
+	for _, s := range r.sets(it) {
+		column := func(get func(f experiment.SetFacts) string) Cell {
+			var list []string
+			for _, f := range s.facts {
+				if v := get(f); !slices.Contains(list, v) {
+					list = append(list, v)
+				}
+			}
+			return Cell{Text: strings.Join(list, ", "), Right: true}
+		}
+		t.Rows = append(t.Rows, Row{Cells: []Cell{
+			{Text: s.data.Name.V},
+			column(func(f experiment.SetFacts) string { return strconv.Itoa(f.Bags) }),
+			column(func(f experiment.SetFacts) string { return strconv.Itoa(f.Instances) }),
+			column(func(f experiment.SetFacts) string { return strconv.Itoa(f.Dim) }),
+			column(func(f experiment.SetFacts) string { return decimals(f.MeanSize) }),
+			column(func(f experiment.SetFacts) string { return strconv.Itoa(f.Classes) }),
+			column(func(f experiment.SetFacts) string { return decimals(f.MeanLabels) }),
+			column(positives),
+			{Text: s.data.Domain},
+			{Text: column(func(f experiment.SetFacts) string { return f.Source }).Text},
+		}})
+	}
+	return t
+}
+
+func positives(f experiment.SetFacts) string {
+	if f.PositiveShare < 0 {
+		return dash
+	}
+	return decimals(100*f.PositiveShare) + " %"
+}
+
+// decimals prints two decimals and leaves out zeros at the end.
+func decimals(x float64) string {
+	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.2f", x), "0"), ".")
+}
+
+func orTitle(it *experiment.Item, title string) string {
+	if it.Title != "" {
+		return it.Title
+	}
+	return title
+}
+
+// accuracyTable has learners and r down and data sets across, as the paper's
+// Tables 2 and 3. Groups of learners stand under a line of their own.
+func (r *Report) accuracyTable(it *experiment.Item) *Table {
+	t := &Table{Title: orTitle(it, "Classification accuracy")}
+	sets := r.sets(it)
+	var labels []int
+	for _, s := range sets {
+		for _, v := range s.r {
+			if !slices.Contains(labels, v) {
+				labels = append(labels, v)
+			}
+		}
+	}
+	slices.Sort(labels)
+	withR := len(labels) > 1 || len(labels) == 1 && labels[0] != experiment.Stored
+	line := []Head{{"Learner", 1, 1}}
+	if withR {
+		line = append(line, Head{"r", 1, 1})
+	}
+	for _, s := range sets {
+		line = append(line, Head{s.data.Name.V, 1, 1})
+	}
+	t.Head = [][]Head{line}
+	group := ""
+	for _, l := range r.rows(it) {
+		if l.learner.Group != group {
+			group = l.learner.Group
+			t.Rows = append(t.Rows, Row{Group: group, Rule: true})
+		}
+		r.learnerRows(t, l, sets, labels, withR)
+	}
+	t.Notes = r.tally(t)
+	return t
+}
+
+// learnerRows adds one row for each r that the learner has a cell for.
+func (r *Report) learnerRows(t *Table, l row, sets []set, labels []int, withR bool) {
+	first := len(t.Rows)
+	for _, v := range labels {
+		cells := []Cell{{Text: l.name()}}
+		if withR {
+			cells = append(cells, Cell{Text: rName(v), Right: true})
+		}
+		planned := false
+		for _, s := range sets {
+			planned = planned || r.expected[l.at(s.data.Name.V, v)] > 0
+			cells = append(cells, r.measure(l, s.data.Name.V, v))
+		}
+		if !planned {
+			continue
+		}
+		cells[0].Down = -1
+		t.Rows = append(t.Rows, Row{Cells: cells})
+	}
+	if n := len(t.Rows) - first; n > 0 {
+		t.Rows[first].Cells[0].Down = n
+		t.Rows[first].Rule = withR || first == 0
+	}
+}
+
+// acrossTable has learners down, data sets and r across, as the paper's Table 4.
+func (r *Report) acrossTable(it *experiment.Item) *Table {
+	t := &Table{Title: orTitle(it, "Classification accuracy")}
+	sets := r.sets(it)
+	top, below := []Head{{"Learner", 1, 2}}, []Head{{"", 1, 0}}
+	for _, s := range sets {
+		if len(s.r) == 1 && s.r[0] == experiment.Stored {
+			top, below = append(top, Head{s.data.Name.V, 1, 2}), append(below, Head{"", 1, 0})
+			continue
+		}
+		top = append(top, Head{s.data.Name.V, len(s.r), 1})
+		for _, v := range s.r {
+			below = append(below, Head{"r = " + rName(v), 1, 1})
+		}
+	}
+	t.Head = [][]Head{top, below}
+	for i, l := range r.rows(it) {
+		cells := []Cell{{Text: l.name()}}
+		for _, s := range sets {
+			for _, v := range s.r {
+				cells = append(cells, r.measure(l, s.data.Name.V, v))
+			}
+		}
+		t.Rows = append(t.Rows, Row{Cells: cells, Rule: i == 0})
+	}
+	t.Notes = r.tally(t)
+	return t
+}
+
+// tally counts the comparisons of a table, as the paper's text does.
+func (r *Report) tally(t *Table) []string {
+	counts, total := map[Mark]int{}, 0
+	for _, row := range t.Rows {
+		if len(row.Cells) == 0 || row.Cells[0].Text == r.referenceTitle() {
+			continue
+		}
+		for _, c := range row.Cells {
+			if c.Value != nil && c.Value.Splits > 1 {
+				counts[c.Value.Mark]++
+				total++
+			}
+		}
+	}
+	if total == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s is significantly better in %d of %d comparisons, worse in %d; in %d there is no significant difference.",
+		r.referenceTitle(), counts[Better], total, counts[Worse], counts[None])}
+}
+
+// settingsTable says which settings of a grid were chosen how often; nil if there
+// is no grid.
+func (r *Report) settingsTable() *Table {
+	t := &Table{Title: "Settings chosen from the grids, with the number of splits",
+		Head: [][]Head{{{"Learner", 1, 1}, {"Data set", 1, 1}, {"r", 1, 1}, {"Settings", 1, 1}}}}
+	for _, s := range r.sets(&experiment.Item{}) {
+		for _, labels := range s.r {
+			for i := range r.Experiment.Learners {
+				for _, v := range r.Experiment.Learners[i].Variants() {
+					l := row{&r.Experiment.Learners[i], v}
+					if chosen := r.chosen(l.at(s.data.Name.V, labels)); chosen != "" {
+						t.Rows = append(t.Rows, Row{Cells: []Cell{{Text: l.name()}, {Text: s.data.Name.V}, {Text: rName(labels), Right: true}, {Text: chosen}}})
+					}
+				}
+			}
+		}
+	}
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	return t
+}
+
+// chosen counts settings, the most frequent first.
+func (r *Report) chosen(at experiment.Coord) string {
+	counts := map[string]int{}
+	var names []string
+	for _, result := range r.results[at] {
+		if result.Setting != "" {
+			if counts[result.Setting]++; counts[result.Setting] == 1 {
+				names = append(names, result.Setting)
+			}
+		}
+	}
+	slices.Sort(names)
+	slices.SortStableFunc(names, func(a, b string) int { return counts[b] - counts[a] })
+	for i, n := range names {
+		names[i] = fmt.Sprintf("%s: %d", n, counts[n])
+	}
+	return strings.Join(names, "; ")
+}
