@@ -1,0 +1,217 @@
+"""Write the PyTorch traces of PRODEN, RC, LWS, ELIMIPL and MIPLMA.
+
+Twenty steps each, in plain PyTorch (float32, one thread), written from the
+formulas of the papers and, where these leave a choice, from what their programs
+do: softmax, logarithm and renormalisation as they stand in the formulas, not in
+the stable forms of the specs. Model and optimiser are those of the shipped
+specs, made small. A trace holds what trace.py describes, and for some steps the
+velocity of the optimiser: after the first step it is the gradient of the loss
+plus the weight decay.
+
+    python3 pll.py      # needs torch; writes trace-*.json.gz beside itself
+"""
+import gzip
+import json
+import math
+import os
+
+import torch
+import torch.nn.functional as F
+
+torch.set_num_threads(1)
+HERE = os.path.dirname(os.path.abspath(__file__))
+STEPS, EPOCHS, BATCH, K, D = 20, 2, 4, 5, 10
+DECAY, MOMENTUM = 1e-4, 0.9
+
+
+def uniform(shape, fan_in, gen):
+    bound = 1 / math.sqrt(fan_in)
+    return ((torch.rand(shape, generator=gen) * 2 - 1) * bound).requires_grad_()
+
+
+def layer(params, weight, bias, rows, columns, gen):
+    params[weight] = uniform((rows, columns), rows, gen)
+    params[bias] = uniform((columns,), rows, gen)
+
+
+def numbers(t):
+    return [float(v) for v in t.detach().flatten()]
+
+
+# The pooled learners: a bag becomes one vector, then a linear model or an MLP.
+
+def mean(x):
+    return x.mean(0, keepdim=True)
+
+
+def maxmin(x):
+    return torch.cat([x.max(0, keepdim=True).values, x.min(0, keepdim=True).values], 1)
+
+
+class Pooled:
+    nesterov, cosine, first = False, False, 1
+
+    def __init__(self, pool, hidden=()):
+        self.pool, self.hidden = pool, hidden
+
+    def params(self, gen):
+        p, width = {}, D if self.pool is mean else 2 * D
+        for i, units in enumerate(self.hidden):
+            layer(p, f"dense{i+1}.weight", f"dense{i+1}.bias", width, units, gen)
+            width = units
+        layer(p, "Wc", "bc", width, K, gen)
+        return p
+
+    def outputs(self, p, bags, mask, t):
+        z = torch.cat([self.pool(x) for x in bags])
+        for i in range(len(self.hidden)):
+            z = F.relu(z @ p[f"dense{i+1}.weight"] + p[f"dense{i+1}.bias"])
+        logits = z @ p["Wc"] + p["bc"]
+        return logits, F.softmax(logits, 1)
+
+
+class Proden(Pooled):
+    again = False  # whether the label weights come from a prediction after the step
+
+    def terms(self, logits, p, S, w):
+        return {"label": -(w * torch.log(p)).sum(1).mean()}
+
+    def weights(self, p, S, w, lam):
+        return (p * S) / (p * S).sum(1, keepdim=True)
+
+
+class RC(Proden):
+    again = True
+
+
+class LWS(Pooled):
+    again, beta = True, 2.0
+
+    def terms(self, logits, p, S, w):
+        return {"candidates": (w * S * torch.sigmoid(-logits)).sum(1).mean(),
+                "others": self.beta * (w * (1 - S) * torch.sigmoid(logits)).sum(1).mean()}
+
+    def weights(self, p, S, w, lam):
+        inside, outside = p * S, p * (1 - S)
+        return inside / inside.sum(1, keepdim=True) + outside / (outside.sum(1, keepdim=True) + 1e-30)
+
+
+# The attention learners: dense, dropout, relu, gated scores, softmax attention.
+
+class Attention:
+    again, nesterov, cosine, first = False, True, True, 0
+    units, hidden = 16, 8
+
+    def params(self, gen):
+        p = {}
+        layer(p, "dense1.weight", "dense1.bias", D, self.units, gen)
+        layer(p, "Wv", "bv", self.units, K, gen)
+        layer(p, "W1", "b1", K, self.hidden, gen)
+        layer(p, "W2", "b2", self.hidden, 1, gen)
+        layer(p, "Wc", "bc", self.units, K, gen)
+        return p
+
+    def outputs(self, p, bags, mask, t):
+        z, start = [], 0
+        for x in bags:
+            h = F.relu((x @ p["dense1.weight"] + p["dense1.bias"]) * mask[start:start + len(x)])
+            start += len(x)
+            gate = h @ p["Wv"] + p["bv"]
+            s = F.relu((torch.tanh(gate) * torch.sigmoid(gate)) @ p["W1"] + p["b1"]) @ p["W2"] + p["b2"]
+            z.append((self.attend(s, t) * h).sum(0, keepdim=True))
+        q = torch.sigmoid(torch.cat(z) @ p["Wc"] + p["bc"]).clamp(1e-5, 1 - 1e-5)
+        return q, F.softmax(q, 1)
+
+    def weights(self, p, S, w, lam):
+        return lam * w + (1 - lam) * (p * S) / (p * S).sum(1, keepdim=True)
+
+
+class Elimipl(Attention):
+    mu, gamma = 10.0, 10.0
+
+    def attend(self, s, t):
+        return F.softmax(s / math.sqrt(self.units), 0)
+
+    def terms(self, q, p, S, w):
+        return {"mapping": -(w * torch.log(p)).sum(1).mean(),
+                "sparsity": self.mu * (p * S).sum(1).mean(),
+                "inhibition": -self.gamma * ((1 - S) * torch.log(1 - p)).sum(1).mean()}
+
+
+class Miplma(Attention):
+    start, decay, least, scale, margin = 5.0, 0.05, 0.1, 0.5, 0.01
+
+    def attend(self, s, t):
+        tau = max(self.start * (1 - self.decay) ** t, self.least)
+        s = (s - s.mean()) / (torch.std(s.detach()) + 1e-8)
+        return F.softmax(s / math.sqrt(self.units) / tau, 0)
+
+    def terms(self, q, p, S, w):
+        parts = []
+        for i in range(len(p)):
+            m = self.scale * (1 - (p[i] * S[i]).max() + (p[i] * (1 - S[i])).max())
+            both = torch.stack([torch.zeros(()), m])
+            parts.append(both.mean() / (1 - both.std(unbiased=True)))
+        return {"label": -(w * torch.log(p)).sum(1).mean(), "margin": self.margin * torch.stack(parts).mean()}
+
+
+def trace(name, model, spec, sets, lr, seed):
+    gen = torch.Generator().manual_seed(seed)
+    params, bags = model.params(gen), STEPS * BATCH // EPOCHS
+    attention = isinstance(model, Attention)
+    sizes = [int(torch.randint(2, 9, (1,), generator=gen)) for _ in range(bags)]
+    x = [torch.randn(n, D, generator=gen) for n in sizes]
+    S = torch.zeros(bags, K)
+    for i in range(bags):  # from a single candidate to all classes
+        S[i, torch.randperm(K, generator=gen)[:1 + i % K]] = 1
+    w = S / S.sum(1, keepdim=True)
+    out = {"spec": spec, "sets": sets, "instance": [D], "classes": K, "sizes": sizes,
+           "instances": numbers(torch.cat(x)), "candidates": numbers(S),
+           "start": {n: numbers(v) for n, v in params.items()}, "steps": []}
+    opt = torch.optim.SGD(params.values(), lr=lr, momentum=MOMENTUM, nesterov=model.nesterov, weight_decay=DECAY)
+    for epoch in range(EPOCHS):
+        t = epoch + model.first
+        rate = 0.5 * lr * (1 + math.cos(math.pi * epoch / EPOCHS)) if model.cosine else lr
+        lam = (EPOCHS - t) / EPOCHS
+        for group in opt.param_groups:
+            group["lr"] = rate
+        order = torch.randperm(bags, generator=gen).tolist()
+        for at in range(0, bags, BATCH):
+            chosen = order[at:at + BATCH]
+            batch, rows = [x[i] for i in chosen], sum(sizes[i] for i in chosen)
+            mask = (torch.rand(rows, model.units, generator=gen) < 0.5).float() * 2 if attention else torch.zeros(0)
+            raw, p = model.outputs(params, batch, mask, t)
+            terms = model.terms(raw, p, S[chosen], w[chosen])
+            loss = sum(terms.values())
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+            with torch.no_grad():
+                now = model.outputs(params, batch, mask, t)[1] if model.again else p
+                w[chosen] = model.weights(now, S[chosen], w[chosen], lam)
+            step = {"bags": chosen, "epoch": t, "lr": rate, "lambda": lam, "mask": numbers(mask),
+                    "loss": float(loss), "terms": {n: float(v) for n, v in terms.items()},
+                    "probabilities": numbers(p), "weights": [numbers(w[i]) for i in chosen]}
+            if len(out["steps"]) in (0, 4, STEPS - 1):
+                step["params"] = {n: numbers(v) for n, v in params.items()}
+                step["velocity"] = {n: numbers(opt.state[v]["momentum_buffer"]) for n, v in params.items()}
+            out["steps"].append(step)
+    path = os.path.join(HERE, f"trace-{name}.json.gz")
+    with open(path, "wb") as raw, gzip.GzipFile("", "wb", 9, raw, 0) as f:
+        f.write(json.dumps(out).encode())
+    print(path, os.path.getsize(path), "bytes, last loss", out["steps"][-1]["loss"])
+
+
+FEW = ["data.normalize=none", f"train.epochs={EPOCHS}", f"train.batch={BATCH}", "train.lr=0.05", f"train.weight_decay={DECAY}"]
+MLP = ["model.blocks=[pool: mean, dense: 8, relu, dense: 6, relu, classifier: softmax]"]
+MAXMIN_MLP = ["model.blocks=[pool: maxmin, dense: 8, relu, dense: 6, relu, classifier: softmax]"]
+SMALL = ["model.blocks.dense=16", "model.blocks.attention.hidden=8"]
+
+trace("proden-mean", Proden(mean), "proden-mean", FEW, 0.05, 11)
+trace("proden-maxmin-mlp", Proden(maxmin, (8, 6)), "proden-maxmin", FEW + MAXMIN_MLP, 0.05, 12)
+trace("rc-mean-mlp", RC(mean, (8, 6)), "rc-mean", FEW + MLP, 0.05, 13)
+trace("rc-maxmin", RC(maxmin), "rc-maxmin", FEW, 0.05, 14)
+trace("lws-mean", LWS(mean), "lws-mean", FEW + ["model.numbers.beta=2"], 0.05, 15)
+trace("lws-maxmin-mlp", LWS(maxmin, (8, 6)), "lws-maxmin", FEW + MAXMIN_MLP + ["model.numbers.beta=2"], 0.05, 16)
+trace("elimipl", Elimipl(), "elimipl", FEW + SMALL, 0.05, 17)
+trace("miplma", Miplma(), "miplma", FEW + SMALL, 0.05, 18)
