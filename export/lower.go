@@ -138,6 +138,8 @@ func (e *emitter) model() (*onnxpb.ModelProto, error) {
 	if e.portable {
 		e.copyBeforeViews()
 		e.dropUnused()
+	} else {
+		e.nameResults()
 	}
 	ir, ok := contract.IRVersion(int(e.opset))
 	if !ok {
@@ -261,6 +263,46 @@ func (e *emitter) leaf(n *graph.Node) string {
 		}
 	}
 	return e.initializer(onnxpb.FloatTensor(n.Name, dims(e.shapeOf(n)), data))
+}
+
+// nameResults lets nodes make the outputs under their own names, where each
+// output would else be a copy made by an Identity.
+func (e *emitter) nameResults() {
+	maker := map[string]*onnxpb.NodeProto{}
+	for _, n := range e.out.Node {
+		for _, out := range n.Output {
+			maker[out] = n
+		}
+	}
+	isOutput := map[string]bool{}
+	for _, o := range e.out.Output {
+		isOutput[o.GetName()] = true
+	}
+	renamed := map[string]string{}
+	kept := e.out.Node[:0]
+	for _, n := range e.out.Node {
+		value := ""
+		if n.OpType == "Identity" && isOutput[n.Output[0]] {
+			value = n.Input[0]
+		}
+		if maker[value] == nil || isOutput[value] || renamed[value] != "" {
+			kept = append(kept, n)
+			continue
+		}
+		renamed[value] = n.Output[0]
+	}
+	e.out.Node = kept
+	rename := func(values []string) {
+		for i, v := range values {
+			if to := renamed[v]; to != "" {
+				values[i] = to
+			}
+		}
+	}
+	for _, n := range e.out.Node {
+		rename(n.Input)
+		rename(n.Output)
+	}
 }
 
 // output declares a value as a result.

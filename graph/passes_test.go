@@ -55,7 +55,8 @@ func difference(got, want *graph.Tensor) float64 {
 }
 
 func passes() []graph.Pass {
-	return append(graph.Cleaning(), graph.Pass{Name: "optimize", Run: graph.Optimize})
+	return append(graph.Condensing(), graph.Pass{Name: "optimize", Run: graph.Optimize},
+		graph.Pass{Name: "condense", Run: graph.Condense}, graph.Pass{Name: "pool first", Run: graph.PoolFirst})
 }
 
 func TestPassesKeepTheMeaning(t *testing.T) {
