@@ -165,7 +165,7 @@ var trainRows = []row{
 
 // Opsets that package export can write.
 const (
-	MinOpset = 7
+	MinOpset = 13
 	MaxOpset = 21
 )
 

@@ -1,6 +1,10 @@
 package spectest
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/miplc/miplc/specs"
+)
 
 // data draws instances of one of three kinds: rows of features, small tables,
 // small images.
@@ -122,5 +126,5 @@ func (d *draw) train() {
 }
 
 func (d *draw) export() {
-	d.line("export: {signature: %s, opset: %d}", d.one("bag", "bag", "batch"), d.between(7, 21))
+	d.line("export: {signature: %s, opset: %d}", d.one("bag", "bag", "batch"), d.between(specs.MinOpset, specs.MaxOpset))
 }

@@ -1,0 +1,468 @@
+package parity_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/export"
+	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/export/onnxpb"
+	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/parity"
+	"github.com/miplc/miplc/runtime"
+	"github.com/miplc/miplc/runtime/onnxgo"
+	"github.com/miplc/miplc/runtime/ortlib/ortest"
+	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/specs/spectest"
+	"github.com/miplc/miplc/stream"
+	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/native"
+)
+
+// model is a compiled spec with values for all parameters and statistics.
+type model struct {
+	name    string
+	program *compile.Program
+	params  map[string][]float32
+	digits  *rand.Rand // of the rounding that rounded leaves room for; may be nil
+}
+
+// trained lists the shipped specs that have a model trained by gradient steps.
+func trained() []string {
+	return slices.DeleteFunc(specs.Names(), func(name string) bool {
+		spec, err := specs.Load(name, specs.Options{})
+		return err == nil && len(spec.Model.Blocks) == 0 && len(spec.Model.Let) == 0
+	})
+}
+
+// shipped is a shipped spec, on features of the size of Birdsong-MIPL where it
+// takes features, and on images of the given extent where it takes images; 0:
+// as it says.
+func shipped(t testing.TB, name string, extent int) *model {
+	t.Helper()
+	spec, err := specs.Load(name, specs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sig := compile.Signature{Instance: []int{38}, Classes: 13}
+	if shape := spec.Data.Shape.V; len(shape) > 0 {
+		if extent > 0 {
+			spec.Data.Shape.V = []int{shape[0], extent, extent}
+		}
+		sig = compile.Signature{Instance: spec.Data.Shape.V, Classes: 5}
+	}
+	return compiled(t, name, spec, sig, 1)
+}
+
+// random is the random spec of a seed.
+func random(t testing.TB, seed uint64) *model {
+	t.Helper()
+	name := fmt.Sprintf("random%d", seed)
+	spec, err := specs.Parse(name+".yaml", []byte(spectest.Random(seed)), specs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := spec.Data.Generated
+	sig, err := compile.SignatureOf(spec, []int{g.Features.V}, g.Classes.V)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return compiled(t, name, spec, sig, seed)
+}
+
+func compiled(t testing.TB, name string, spec *specs.Spec, sig compile.Signature, seed uint64) *model {
+	t.Helper()
+	p, err := compile.Compile(spec, sig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &model{name: name, program: p}
+	m.draw(seed)
+	return m
+}
+
+// draw gives the parameters values.
+func (m *model) draw(seed uint64) {
+	p := m.program
+	m.params = train.InitParams(p, seed)
+	for _, q := range p.Params {
+		if q.Init.Kind != "constant" {
+			continue
+		}
+		// Zeros and ones would hide what is done with them.
+		r := stream.New(seed, "parity parameters "+q.Name)
+		for i := range m.params[q.Name] {
+			m.params[q.Name][i] += float32(0.2 * r.NormFloat64())
+		}
+	}
+	if p.Normalize {
+		r := stream.New(seed, "parity statistics")
+		for range volume(p.Signature.Instance) {
+			m.params[compile.ParamMean] = append(m.params[compile.ParamMean], float32(r.NormFloat64()))
+			m.params[compile.ParamStd] = append(m.params[compile.ParamStd], 0.5+float32(r.Float64()))
+		}
+	}
+}
+
+func volume(shape []int) int {
+	n := 1
+	for _, e := range shape {
+		n *= e
+	}
+	return n
+}
+
+// bags are those of a measurement, like the training data of the model.
+func (m *model) bags(sizes []int, seed uint64) parity.Options {
+	return parity.Options{Instance: m.program.Signature.Instance, Sizes: sizes, Seed: seed,
+		Mean: m.params[compile.ParamMean], Std: m.params[compile.ParamStd]}
+}
+
+// interpret runs the inference graph in float64 and gives the value of every node.
+func (m *model) interpret(x []float32, n int) (map[*graph.Node]*graph.Tensor, error) {
+	p := m.program
+	env := graph.Env{N: n, B: 1, Values: map[string]*graph.Tensor{
+		compile.InInstances: graph.NewTensor(append([]int{n}, p.Signature.Instance...), wide(x)...),
+		compile.InBagOf:     graph.NewInts(make([]int, n)...),
+	}}
+	for _, q := range p.Infer.ByOp(graph.OpParam) {
+		env.Values[q.Name] = graph.NewTensor(q.Shape.Concrete(n, 1), wide(m.params[q.Name])...)
+	}
+	if m.digits != nil {
+		for _, in := range p.Infer.ByOp(graph.OpInput) {
+			if !strings.HasPrefix(in.Name, "digit") {
+				continue
+			}
+			v := graph.NewTensor(in.Shape.Concrete(n, 1))
+			for i := range v.Data {
+				v.Data[i] = 1 + (2*m.digits.Float64()-1)/(1<<24)
+			}
+			env.Values[in.Name] = v
+		}
+	}
+	all, err := graph.EvalAll(p.Infer, env)
+	values := map[*graph.Node]*graph.Tensor{}
+	for i, v := range all {
+		values[p.Infer.Nodes[i]] = v
+	}
+	return values, err
+}
+
+func wide(x []float32) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = float64(v)
+	}
+	return y
+}
+
+func narrow(x []float64) []float32 {
+	y := make([]float32, len(x))
+	for i, v := range x {
+		y[i] = float32(v)
+	}
+	return y
+}
+
+func (m *model) interpreter() parity.Engine {
+	return parity.Engine{Name: "interpreter", Predict: func(x []float32, n int) ([]float32, []float32, error) {
+		values, err := m.interpret(x, n)
+		if err != nil {
+			return nil, nil, err
+		}
+		g := m.program.Infer
+		return narrow(values[g.Output(compile.OutProbabilities)].Data), narrow(values[g.Output(compile.OutAttention)].Data), nil
+	}}
+}
+
+func (m *model) gorgonia(t testing.TB) parity.Engine {
+	t.Helper()
+	e, err := native.New(m.program, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	if err := e.SetState(&train.State{Params: m.params}); err != nil {
+		t.Fatal(err)
+	}
+	return parity.Engine{Name: "gorgonia", Predict: func(x []float32, n int) ([]float32, []float32, error) {
+		return e.Predict(x, make([]int, n), 1)
+	}}
+}
+
+// file exports the model in a signature.
+func (m *model) file(t testing.TB, signature string) []byte {
+	t.Helper()
+	meta := export.Metadata{Version: "test", Engine: "none", Parity: map[string]float64{}}
+	for i := range m.program.Signature.Classes {
+		meta.Classes = append(meta.Classes, fmt.Sprint(i))
+	}
+	spec := *m.program.Spec
+	spec.Export.Signature.V = signature
+	p := *m.program
+	p.Spec = &spec
+	pb, err := export.Model(&p, m.params, meta)
+	if err != nil {
+		t.Fatalf("%s: %v", m.name, err)
+	}
+	data, err := onnxpb.Marshal(pb)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// backend runs a file in a back end.
+func backend(t testing.TB, name string, data []byte, opts ...runtime.Option) (parity.Engine, runtime.Info) {
+	t.Helper()
+	m, err := runtime.OpenBytes(data, opts...)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	t.Cleanup(func() { m.Close() })
+	return parity.Engine{Name: name, Predict: func(x []float32, n int) ([]float32, []float32, error) {
+		p, err := m.Predict(context.Background(), runtime.Bag{Instances: x, N: n})
+		return p.Probabilities, p.Attention, err
+	}}, m.Info()
+}
+
+// engines are all that can predict with the model. The batch signature is
+// onnxruntime's once more, through another file.
+func (m *model) engines(t testing.TB) []parity.Engine {
+	t.Helper()
+	ortest.Library(t)
+	list := []parity.Engine{m.interpreter(), m.gorgonia(t)}
+	file := m.file(t, export.SignatureBag)
+	ort, info := backend(t, "onnxruntime", file)
+	list = append(list, ort)
+	if slices.Contains(info.Backends, contract.BackendONNXGo) {
+		pure, _ := backend(t, "onnx-go", file, runtime.WithBackend(onnxgo.Backend()))
+		list = append(list, pure)
+	}
+	batch, _ := backend(t, "batch signature", m.file(t, export.SignatureBatch))
+	return append(list, batch)
+}
+
+// worst keeps the largest difference of each pair of engines.
+type worst struct {
+	pairs map[string]float64
+	where map[string]string
+	order []string
+}
+
+func (w *worst) add(name string, r *parity.Report) {
+	if w.pairs == nil {
+		w.pairs, w.where = map[string]float64{}, map[string]string{}
+	}
+	for _, p := range r.Pairs {
+		key := p.A + "/" + p.B
+		if _, ok := w.pairs[key]; !ok {
+			w.order = append(w.order, key)
+		}
+		if p.MaxAbsDiff >= w.pairs[key] {
+			w.pairs[key], w.where[key] = p.MaxAbsDiff, fmt.Sprintf("%s, bag of %d", name, p.WorstBag)
+		}
+	}
+}
+
+func (w *worst) log(t testing.TB) {
+	for _, key := range w.order {
+		t.Logf("%-32s %.2g (%s)", key, w.pairs[key], w.where[key])
+	}
+}
+
+// hold measures and fails where engines disagree.
+func hold(t testing.TB, m *model, engines []parity.Engine, o parity.Options) *parity.Report {
+	t.Helper()
+	r, err := parity.Measure(engines, o)
+	if err != nil {
+		t.Fatalf("%s: %v", m.name, err)
+	}
+	if err := r.Err(); err != nil {
+		t.Errorf("%s: %v", m.name, err)
+	}
+	return r
+}
+
+// scoreOf finds the attention scores s before the sigmoid or softmax that makes
+// attention of them; nil where attention is made in another way.
+func scoreOf(g *graph.Graph) *graph.Node {
+	n := g.Output(compile.OutAttention)
+	if n.Op == graph.OpExp { // exp(-softplus(-s))
+		for _, op := range []graph.Op{graph.OpExp, graph.OpNeg, graph.OpSoftplus, graph.OpNeg} {
+			if n.Op != op {
+				return nil
+			}
+			n = n.In[0]
+		}
+		return n
+	}
+	if n.Op == graph.OpSigmoid || n.Op == graph.OpSegmentSoftmax && n.In[0].Op != graph.OpFill {
+		return n.In[0]
+	}
+	return nil
+}
+
+// linear lists the parameters that s is proportional to.
+func linear(s *graph.Node) []string {
+	switch s.Op {
+	case graph.OpParam:
+		return []string{s.Name}
+	case graph.OpAdd:
+		return append(linear(s.In[0]), linear(s.In[1])...)
+	case graph.OpMatMul:
+		return linear(s.In[1])
+	case graph.OpReshape, graph.OpExpand, graph.OpDiv:
+		return linear(s.In[0])
+	}
+	return nil
+}
+
+// span gives the least and the largest value of a node on the bags of o.
+func (m *model) span(t testing.TB, s *graph.Node, o parity.Options) (lo, hi float64) {
+	t.Helper()
+	lo, hi = math.Inf(1), math.Inf(-1)
+	for j, n := range o.Sizes {
+		values, err := m.interpret(parity.Bag(o, j), n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lo, hi = min(lo, slices.Min(values[s].Data)), max(hi, slices.Max(values[s].Data))
+	}
+	return lo, hi
+}
+
+// statistics are those of the normalisation, if there is one.
+func (m *model) statistics() map[string][]float32 {
+	s := map[string][]float32{}
+	if m.program.Normalize {
+		s[compile.ParamMean], s[compile.ParamStd] = m.params[compile.ParamMean], m.params[compile.ParamStd]
+	}
+	return s
+}
+
+// grown multiplies all learned parameters.
+func (m *model) grown(by float32) *model {
+	g := &model{name: m.name, program: m.program, params: map[string][]float32{}}
+	for name, v := range m.params {
+		g.params[name] = slices.Clone(v)
+		if name != compile.ParamMean && name != compile.ParamStd {
+			for i := range g.params[name] {
+				g.params[name][i] *= by
+			}
+		}
+	}
+	return g
+}
+
+// stretched scales the parameters behind the scores so that the score of
+// largest size becomes reach. It is nil where all scores are zero.
+func (m *model) stretched(t testing.TB, s *graph.Node, o parity.Options, reach float64) *model {
+	t.Helper()
+	lo, hi := m.span(t, s, o)
+	extreme := hi
+	if -lo > hi {
+		extreme = lo
+	}
+	if extreme == 0 {
+		return nil
+	}
+	g := m.grown(1)
+	for _, name := range linear(s) {
+		for i := range g.params[name] {
+			g.params[name][i] *= float32(reach / extreme)
+		}
+	}
+	return g
+}
+
+// rounded is the inference graph with the value of every node multiplied by an
+// input of its own, "digit" and the number of the node.
+func rounded(g *graph.Graph) *graph.Graph {
+	r := &graph.Graph{Name: g.Name}
+	add := func(n graph.Node) *graph.Node {
+		n.ID = len(r.Nodes)
+		r.Nodes = append(r.Nodes, &n)
+		return &n
+	}
+	final := map[*graph.Node]*graph.Node{}
+	for _, n := range g.Nodes {
+		c := *n
+		c.In = nil
+		for _, in := range n.In {
+			c.In = append(c.In, final[in])
+		}
+		final[n] = add(c)
+		if n.Type == graph.Float {
+			digit := add(graph.Node{Op: graph.OpInput, Name: fmt.Sprint("digit", n.ID), Shape: n.Shape})
+			final[n] = add(graph.Node{Op: graph.OpMul, Shape: n.Shape, In: []*graph.Node{final[n], digit}})
+		}
+	}
+	for _, o := range g.Outputs {
+		r.Outputs = append(r.Outputs, graph.Output{Name: o.Name, Node: final[o.Node]})
+	}
+	return r
+}
+
+// rounding is how far the predictions of the bags of o move in float64 when
+// the value of every node is off by up to half a digit of float32. No engine in
+// float32 can be held to less.
+func (m *model) rounding(t testing.TB, o parity.Options) float64 {
+	t.Helper()
+	p := *m.program
+	p.Infer = rounded(m.program.Infer)
+	off := &model{name: m.name, program: &p, params: m.params, digits: stream.New(o.Seed, "parity rounding")}
+	a, b := m.interpreter(), off.interpreter()
+	b.Name = "rounded"
+	report, err := parity.Measure([]parity.Engine{a, b}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report.MaxAbsDiff
+}
+
+// saturated gives a model whose scores reach the given size, with its sign, on
+// the bags of o: the parameters behind them are scaled. Scores that happen to
+// be small, or hardly to differ between instances, need such factors that the
+// rounding of the features shows in the prediction; of some draws of the
+// parameters the one that keeps this smallest is taken, and rounding says how
+// small that is. The model is nil where there are no scores, where they are all
+// zero, or where no parameter scales them (MIPLMA standardises them).
+func (m *model) saturated(t testing.TB, o parity.Options, reach float64) (best *model, rounding float64) {
+	t.Helper()
+	s := scoreOf(m.program.Infer)
+	if s == nil || len(linear(s)) == 0 {
+		return nil, 0
+	}
+	rounding = math.Inf(1)
+	for attempt := uint64(0); attempt < 6 && !(rounding < 1e-6); attempt++ {
+		g := m
+		if attempt > 0 {
+			g = &model{name: m.name, program: m.program}
+			g.draw(o.Seed + 1000*attempt)
+			maps.Copy(g.params, m.statistics())
+		}
+		if g = g.grown(1+3*float32(attempt%2)).stretched(t, s, o, reach); g == nil {
+			continue
+		}
+		if r := g.rounding(t, o); r < rounding {
+			best, rounding = g, r
+		}
+	}
+	if best == nil {
+		return nil, 0
+	}
+	lo, hi := best.span(t, s, o)
+	if reach > 0 && hi < 50 || reach < 0 && lo > -50 || max(hi, -lo) > 60.001 {
+		t.Fatalf("%s: scores between %g and %g", m.name, lo, hi)
+	}
+	best.name = fmt.Sprintf("%s, scores to %+g", m.name, reach)
+	return best, rounding
+}

@@ -1,0 +1,217 @@
+package crosscheck_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/gorgonia"
+	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/stream"
+	"github.com/miplc/miplc/train"
+)
+
+// Largest differences between gradients, relative to the largest element of
+// all gradients of a program.
+const (
+	tolerance64   = 1e-9 // gorgonia in float64 and ours in the interpreter
+	tolerance32   = 1e-4 // gorgonia in float32
+	toleranceDiff = 1e-6 // finite differences, of step 1e-5
+)
+
+// gradients is graph.Gradient of the loss by all parameters, in the interpreter.
+func gradients(t testing.TB, p *compile.Program, b *train.Batch, params map[string][]float32) map[string][]float64 {
+	t.Helper()
+	var names []string
+	for _, q := range p.Params {
+		names = append(names, q.Name)
+	}
+	g, err := graph.Gradient(p.Train, compile.OutLoss, names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := evaluate(t, g, environment(g, b, params))
+	grads := map[string][]float64{}
+	for _, name := range names {
+		grads[name] = out[graph.GradPrefix+name].Data
+	}
+	return grads
+}
+
+// gorgoniaGradients are those of gorgonia.Grad.
+func gorgoniaGradients[T gorgonia.Float](t testing.TB, p *compile.Program, b *train.Batch, params map[string][]float32) map[string][]float64 {
+	t.Helper()
+	values, grads := gorgonia.NewParams[T](), map[string][]T{}
+	for _, q := range p.Params {
+		values.Add(q.Name, q.Shape, converted[T](params[q.Name]))
+		grads[q.Name] = make([]T, volume(q.Shape))
+	}
+	m, err := gorgonia.Lower(p.Train, len(b.BagOf), b.Bags, gorgonia.Options[T]{Params: values, Loss: compile.OutLoss, Grads: grads})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	in := gorgonia.Inputs[T]{BagOf: b.BagOf, Floats: map[string][]T{
+		compile.InInstances: converted[T](b.Instances), compile.InCandidates: converted[T](b.Candidates),
+		compile.InWeights: converted[T](b.Weights), compile.InLambda: {T(float32(b.Lambda))},
+		compile.InEpoch: {T(b.Epoch)}, compile.InEpochs: {T(b.Epochs)},
+	}}
+	for name, mask := range b.Masks {
+		in.Floats[name] = converted[T](mask)
+	}
+	if err := m.Run(in); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string][]float64{}
+	for name, g := range grads {
+		for _, v := range g {
+			out[name] = append(out[name], float64(v))
+		}
+	}
+	return out
+}
+
+func converted[T gorgonia.Float](x []float32) []T {
+	y := make([]T, len(x))
+	for i, v := range x {
+		y[i] = T(v)
+	}
+	return y
+}
+
+// least is the size below which a gradient counts as zero: that of a loss which
+// hardly depends on the parameters is rounding alone.
+const least = 1e-4
+
+// apart is the largest difference of two sets of gradients, relative to the
+// largest element of want, and the parameter where it is.
+func apart(got, want map[string][]float64) (diff float64, where string) {
+	scale := least
+	for _, v := range want {
+		for _, x := range v {
+			scale = math.Max(scale, math.Abs(x))
+		}
+	}
+	for name, v := range want {
+		for i, x := range v {
+			if d := math.Abs(got[name][i]-x) / scale; d > diff || math.IsNaN(d) {
+				diff, where = d, fmt.Sprintf("%s[%d]", name, i)
+			}
+		}
+	}
+	return diff, where
+}
+
+// worst keeps the largest of some differences by their kind.
+type worst map[string]float64
+
+func (w worst) add(kind string, diff float64) { w[kind] = math.Max(w[kind], diff) }
+
+// holdGradients compares ours, run by the interpreter, with gorgonia's.
+func holdGradients(t testing.TB, name string, p *compile.Program, w worst, seed uint64, sizes ...int) {
+	t.Helper()
+	params, b := start(p, seed).Params, batch(p, seed, sizes...)
+	want := gradients(t, p, b, params)
+	for _, c := range []struct {
+		kind      string
+		got       map[string][]float64
+		tolerance float64
+	}{
+		{"gorgonia, float64", gorgoniaGradients[float64](t, p, b, params), tolerance64},
+		{"gorgonia, float32", gorgoniaGradients[float32](t, p, b, params), tolerance32},
+	} {
+		diff, where := apart(c.got, want)
+		if !(diff <= c.tolerance) {
+			t.Errorf("%s: %s differs from our gradient by %.2g of the largest element, at %s", name, c.kind, diff, where)
+		}
+		w.add(c.kind, diff)
+	}
+}
+
+func TestGradientsOfShippedSpecs(t *testing.T) {
+	w := worst{}
+	for _, name := range trained(t) {
+		p := shipped(t, name)
+		for seed, sizes := range [][]int{{9}, {3, 1, 5}} {
+			holdGradients(t, name, p, w, uint64(seed), sizes...)
+		}
+	}
+	t.Logf("largest differences: %v", w)
+}
+
+func TestGradientsOfRandomSpecs(t *testing.T) {
+	w := worst{}
+	for seed := range uint64(randomSpecs) {
+		holdGradients(t, fmt.Sprintf("random%d", seed), random(t, seed), w, seed, 3, 1, 5)
+	}
+	t.Logf("largest differences over %d specs: %v", randomSpecs, w)
+}
+
+// frozen turns the nodes that stop gradients into inputs with the values that
+// they have in env, so that differences do not pass through them.
+func frozen(t testing.TB, g *graph.Graph, env graph.Env) *graph.Graph {
+	t.Helper()
+	values, err := graph.EvalAll(g, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &graph.Graph{Name: g.Name}
+	for i, n := range g.Nodes {
+		c := *n
+		c.In = nil
+		for _, in := range n.In {
+			c.In = append(c.In, f.Nodes[in.ID])
+		}
+		if n.Op == graph.OpStopGrad {
+			c = graph.Node{ID: i, Op: graph.OpInput, Shape: n.Shape, Name: fmt.Sprint("frozen", i)}
+			env.Values[c.Name] = values[i]
+		}
+		f.Nodes = append(f.Nodes, &c)
+	}
+	for _, out := range g.Outputs {
+		f.Outputs = append(f.Outputs, graph.Output{Name: out.Name, Node: f.Nodes[out.Node.ID]})
+	}
+	return f
+}
+
+// The loss of every shipped spec: ours against central differences of the
+// interpreter, on elements of every parameter. Gorgonia's gradients of the
+// same losses are held to differences in train/native, those of each op in
+// compile/gorgonia and graph.
+func TestGradientsAgainstFiniteDifferences(t *testing.T) {
+	largest := 0.0
+	for _, name := range trained(t) {
+		p := shipped(t, name)
+		params, b := start(p, 1).Params, batch(p, 1, 2, 1, 3)
+		grads := gradients(t, p, b, params)
+		env := environment(p.Train, b, params)
+		g := frozen(t, p.Train, env)
+		scale := 0.0
+		for _, v := range grads {
+			for _, x := range v {
+				scale = math.Max(scale, math.Abs(x))
+			}
+		}
+		r := stream.New(1, "elements")
+		for _, q := range p.Params {
+			x := env.Values[q.Name].Data
+			for range min(12, len(x)) {
+				i := r.IntN(len(x))
+				v := x[i]
+				const h = 1e-5
+				x[i] = v + h
+				up := evaluate(t, g, env)[compile.OutLoss].Data[0]
+				x[i] = v - h
+				down := evaluate(t, g, env)[compile.OutLoss].Data[0]
+				x[i] = v
+				diff := math.Abs((up-down)/(2*h)-grads[q.Name][i]) / scale
+				if !(diff <= toleranceDiff) {
+					t.Errorf("%s: gradient of %s[%d] is %v, differences give %v", name, q.Name, i, grads[q.Name][i], (up-down)/(2*h))
+				}
+				largest = math.Max(largest, diff)
+			}
+		}
+	}
+	t.Logf("largest difference: %.2g of the largest element", largest)
+}
