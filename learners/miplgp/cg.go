@@ -286,8 +286,9 @@ func (g *conjugate) posterior(ctx context.Context, h hyper, t *targets) (*Poster
 		return nil, err
 	}
 	n, outputs, width := g.p.n(), g.p.outputs(), 1+g.s.Probes
-	all := newPosterior(h, g.shift, newMatrix(n, g.p.Dim), g.p.Classes)
-	all.weighted, all.reduce = q.weighted, q.reduce
+	all := &Posterior{classes: g.p.Classes, h: h, shift: g.shift, points: newMatrix(n, g.p.Dim)}
+	all.v, all.white, all.reduce = q.v, q.white, q.reduce
+	all.alpha = make([]float32, n*outputs)
 	for u, i := range firstThese(few.chosen, n) {
 		copy(all.points.Data[u*g.p.Dim:(u+1)*g.p.Dim], g.x.Data[i*g.p.Dim:(i+1)*g.p.Dim])
 		for c := range outputs {

@@ -139,8 +139,8 @@ func (e *exact) evaluate(ctx context.Context, h hyper, t *targets) (*evaluation,
 func (e *exact) posterior(ctx context.Context, h hyper, t *targets) (*Posterior, error) {
 	n := e.p.n()
 	k, _ := e.kernels(h)
-	post := newPosterior(h, e.shift, e.x, e.p.Classes)
-	post.weighted = n
+	post := &Posterior{classes: e.p.Classes, h: h, shift: e.shift, points: e.x, v: n}
+	post.alpha = make([]float32, n*e.p.outputs())
 	for c := range e.p.outputs() {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -153,7 +153,22 @@ func (e *exact) posterior(ctx context.Context, h hyper, t *targets) (*Posterior,
 		if err := chol.InverseTo(&inverse); err != nil {
 			return nil, errNotPositive
 		}
-		post.set(c, alpha.RawVector().Data, &inverse)
+		for i := range n {
+			post.alpha[i*e.p.outputs()+c] = float32(alpha.AtVec(i))
+		}
+		post.reduce = append(post.reduce, narrow(&inverse))
 	}
 	return post, nil
+}
+
+// narrow is a float32 copy of a matrix, row-major.
+func narrow(m mat.Matrix) []float32 {
+	r, c := m.Dims()
+	out := make([]float32, 0, r*c)
+	for i := range r {
+		for j := range c {
+			out = append(out, float32(m.At(i, j)))
+		}
+	}
+	return out
 }

@@ -398,8 +398,8 @@ func (o *inducing) finish(out *evaluation, h hyper, t *targets, v matrix, share 
 	}
 }
 
-// posterior: the mean is F_x L'^-1 v, the variance k(x,x) less
-// F_x (U^-1 - S^-1) F_x' with S^-1 = L'^-1 B^-1 L^-1.
+// posterior: with phi = F_x L'^-1 the mean is phi v, the variance k(x,x) less
+// phi (I - B^-1) phi'.
 func (o *inducing) posterior(ctx context.Context, h hyper, t *targets) (*Posterior, error) {
 	b, err := o.basis(h)
 	if err != nil {
@@ -409,9 +409,9 @@ func (o *inducing) posterior(ctx context.Context, h hyper, t *targets) (*Posteri
 	if err != nil {
 		return nil, err
 	}
-	m := o.points.Rows
-	q := newPosterior(h, o.shift, o.points, o.p.Classes)
-	q.weighted = m
+	m, outputs := o.points.Rows, o.p.outputs()
+	q := &Posterior{classes: o.p.Classes, h: h, shift: o.shift, points: o.points, v: m, white: b.right.Data}
+	q.beta = make([]float32, m*outputs)
 	for c := range found {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -420,24 +420,15 @@ func (o *inducing) posterior(ctx context.Context, h hyper, t *targets) (*Posteri
 		if err != nil {
 			return nil, err
 		}
-		var alpha mat.VecDense
-		alpha.MulVec(b.inverse.T(), sol.v)
-		middle := mat.NewDense(m, m, nil)
-		for i := range m {
-			for j := range m {
-				middle.Set(i, j, -sol.inverse.At(i, j))
-			}
-			middle.Set(i, i, middle.At(i, i)+1)
-		}
-		var reduce mat.Dense
-		reduce.Product(b.inverse.T(), middle, b.inverse)
-		symmetric := mat.NewSymDense(m, nil)
+		reduce := mat.NewSymDense(m, nil)
 		for i := range m {
 			for j := i; j < m; j++ {
-				symmetric.SetSym(i, j, (reduce.At(i, j)+reduce.At(j, i))/2)
+				reduce.SetSym(i, j, -sol.inverse.At(i, j))
 			}
+			reduce.SetSym(i, i, 1+reduce.At(i, i))
+			q.beta[i*outputs+c] = float32(sol.v.AtVec(i))
 		}
-		q.set(c, alpha.RawVector().Data, symmetric)
+		q.reduce = append(q.reduce, narrow(reduce))
 	}
 	return q, nil
 }

@@ -3,52 +3,91 @@ package miplgp
 import (
 	"fmt"
 	"math"
+	"sync"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
-	"gonum.org/v1/gonum/mat"
 
 	"github.com/miplc/miplc/stream"
 )
 
-// Posterior is a fitted MIPLGP. For an instance x and class c, with kernel
-// values k(x, u) against the kept points u,
+// Posterior is a fitted MIPLGP. For an instance x and class c, with k the kernel
+// values between x and the kept points [u] and phi those of the first v points,
+// times white' where there is one [v],
 //
-//	mean     = constant mean of c + sum over u of k(x, u) alpha[u, c]
-//	variance = k(x, x) - k(x, V) R[c] k(V, x)
+//	mean     = constant mean of c + k alpha[:, c] + phi beta[:, c]
+//	variance = k(x, x) - phi reduce[c] phi'
 //
-// where V are the first points, as many as R has rows.
+// white is the inverse of the Cholesky factor of the kernel between the points.
+// It keeps the numbers of moderate size, so that float32 is enough.
 type Posterior struct {
-	classes  int
-	h        hyper
-	shift    []float32   // [d] taken from every instance first
-	points   matrix      // [u, d], shifted
-	alpha    []float32   // [u, outputs]
-	weighted int         // v, the points that carry the variance
-	reduce   [][]float32 // R by class, [v, v]; symmetric
-	samples  int
-	seed     uint64
+	classes int
+	h       hyper
+	shift   []float32 // [d] taken from every instance first
+	points  matrix    // [u, d], shifted
+	alpha   []float32 // [u, classes+1] or nil
+	beta    []float32 // [v, classes+1] or nil
+	v       int
+	white   []float32   // [v, v] or nil
+	reduce  [][]float32 // by class, [v, v]; symmetric
+	samples int
+	seed    uint64
+
+	once sync.Once
+	wide wideParts
 }
 
-func newPosterior(h hyper, shift []float32, points matrix, classes int) *Posterior {
-	return &Posterior{
-		classes: classes, h: h, shift: shift, points: points,
-		alpha: make([]float32, points.Rows*(classes+1)), reduce: make([][]float32, classes+1),
+// wideParts are float64 copies for Moments.
+type wideParts struct {
+	points, alpha, beta, white blas64.General
+	norms                      []float64 // squared lengths of the points
+	reduce                     []blas64.General
+}
+
+func (q *Posterior) widen() {
+	dim, outputs := q.points.Cols, q.classes+1
+	w := &q.wide
+	w.points = wide(q.points.Data, q.points.Rows, dim)
+	for u := range q.points.Rows {
+		w.norms = append(w.norms, squaredNorm(w.points.Data[u*dim:(u+1)*dim]))
+	}
+	if q.alpha != nil {
+		w.alpha = wide(q.alpha, q.points.Rows, outputs)
+	}
+	if q.beta != nil {
+		w.beta = wide(q.beta, q.v, outputs)
+	}
+	if q.white != nil {
+		w.white = wide(q.white, q.v, q.v)
+	}
+	for _, r := range q.reduce {
+		w.reduce = append(w.reduce, wide(r, q.v, q.v))
 	}
 }
 
-// set fills in one class.
-func (q *Posterior) set(c int, alpha []float64, reduce mat.Symmetric) {
-	for u, v := range alpha {
-		q.alpha[u*(q.classes+1)+c] = float32(v)
+// wide is a float64 copy of a float32 matrix.
+func wide(data []float32, r, c int) blas64.General {
+	g := newWide(r, c)
+	for i, v := range data {
+		g.Data[i] = float64(v)
 	}
-	r := make([]float32, q.weighted*q.weighted)
-	for i := range q.weighted {
-		for j := range q.weighted {
-			r[i*q.weighted+j] = float32(reduce.At(i, j))
-		}
-	}
-	q.reduce[c] = r
+	return g
+}
+
+func newWide(r, c int) blas64.General {
+	return blas64.General{Rows: r, Cols: c, Stride: c, Data: make([]float64, r*c)}
+}
+
+func squaredNorm(x []float64) float64 {
+	v := blas64.Vector{N: len(x), Inc: 1, Data: x}
+	return blas64.Dot(v, v)
+}
+
+// Hyper gives the learned hyper-parameters: variance and lengthscale of the
+// kernel, and by class, that of negatives last, the constant mean and the noise
+// variance beside that of the targets.
+func (q *Posterior) Hyper() (scale, length float64, mean, noise []float64) {
+	return q.h.scale, q.h.length, append([]float64(nil), q.h.mean...), append([]float64(nil), q.h.noise...)
 }
 
 // Moments gives the posterior mean and variance of the latent function of every
@@ -58,69 +97,68 @@ func (q *Posterior) Moments(x []float64) (mean, variance []float64, err error) {
 	if len(x)%dim != 0 || len(x) == 0 {
 		return nil, nil, fmt.Errorf("miplgp: %d numbers are no instances of %d features", len(x), dim)
 	}
+	q.once.Do(q.widen)
 	n := len(x) / dim
 	mean, variance = make([]float64, n*outputs), make([]float64, n*outputs)
-	points := wide(q.points.Data, q.points.Rows, dim)
-	alpha := wide(q.alpha, q.points.Rows, outputs)
-	norms := make([]float64, points.Rows)
-	for u := range norms {
-		row := points.Data[u*dim : (u+1)*dim]
-		norms[u] = blas64.Dot(blas64.Vector{N: dim, Inc: 1, Data: row}, blas64.Vector{N: dim, Inc: 1, Data: row})
-	}
-	reduce := make([]blas64.General, outputs)
-	for c := range reduce {
-		reduce[c] = wide(q.reduce[c], q.weighted, q.weighted)
-	}
 	rows(n, func(lo, hi int) {
-		k := q.kernel(x[lo*dim:hi*dim], points, norms)
-		m := blas64.General{Rows: hi - lo, Cols: outputs, Stride: outputs, Data: mean[lo*outputs : hi*outputs]}
-		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, k, alpha, 0, m)
-		near := k
-		near.Cols = q.weighted
-		product := blas64.General{Rows: hi - lo, Cols: q.weighted, Stride: q.weighted, Data: make([]float64, (hi-lo)*q.weighted)}
-		for c := range outputs {
-			blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, near, reduce[c], 0, product)
-			for i := range hi - lo {
-				m.Data[i*outputs+c] += q.h.mean[c]
-				sum := 0.0
-				for j, v := range product.Data[i*q.weighted : (i+1)*q.weighted] {
-					sum += v * near.Data[i*near.Stride+j]
-				}
-				variance[(lo+i)*outputs+c] = math.Max(0, q.h.scale-sum)
-			}
-		}
+		q.moments(x[lo*dim:hi*dim], mean[lo*outputs:hi*outputs], variance[lo*outputs:hi*outputs])
 	})
 	return mean, variance, nil
 }
 
+func (q *Posterior) moments(x, mean, variance []float64) {
+	outputs, w := q.classes+1, &q.wide
+	k := q.kernel(x)
+	n := k.Rows
+	m := blas64.General{Rows: n, Cols: outputs, Stride: outputs, Data: mean}
+	for i := range mean {
+		mean[i] = q.h.mean[i%outputs]
+	}
+	if q.alpha != nil {
+		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, k, w.alpha, 1, m)
+	}
+	phi := k
+	phi.Cols = q.v
+	if q.white != nil {
+		phi = newWide(n, q.v)
+		near := k
+		near.Cols = q.v
+		blas64.Gemm(blas.NoTrans, blas.Trans, 1, near, w.white, 0, phi)
+	}
+	if q.beta != nil {
+		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, phi, w.beta, 1, m)
+	}
+	product := newWide(n, q.v)
+	for c := range outputs {
+		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, phi, w.reduce[c], 0, product)
+		for i := range n {
+			explained := 0.0
+			for j, v := range product.Data[i*q.v : (i+1)*q.v] {
+				explained += v * phi.Data[i*phi.Stride+j]
+			}
+			variance[i*outputs+c] = math.Max(0, q.h.scale-explained)
+		}
+	}
+}
+
 // kernel gives the kernel between instances and all points.
-func (q *Posterior) kernel(x []float64, points blas64.General, norms []float64) blas64.General {
-	dim := points.Cols
+func (q *Posterior) kernel(x []float64) blas64.General {
+	dim := q.points.Cols
 	n := len(x) / dim
-	shifted := blas64.General{Rows: n, Cols: dim, Stride: dim, Data: make([]float64, len(x))}
+	shifted := newWide(n, dim)
 	for i, v := range x {
 		shifted.Data[i] = v - float64(q.shift[i%dim])
 	}
-	k := blas64.General{Rows: n, Cols: points.Rows, Stride: points.Rows, Data: make([]float64, n*points.Rows)}
-	blas64.Gemm(blas.NoTrans, blas.Trans, -2, shifted, points, 0, k)
+	k := newWide(n, q.points.Rows)
+	blas64.Gemm(blas.NoTrans, blas.Trans, -2, shifted, q.wide.points, 0, k)
 	for i := range n {
-		row := shifted.Data[i*dim : (i+1)*dim]
-		own := blas64.Dot(blas64.Vector{N: dim, Inc: 1, Data: row}, blas64.Vector{N: dim, Inc: 1, Data: row})
-		for u := range points.Rows {
-			v, _ := matern(math.Max(0, k.Data[i*k.Stride+u]+own+norms[u]), q.h.length)
+		own := squaredNorm(shifted.Data[i*dim : (i+1)*dim])
+		for u, norm := range q.wide.norms {
+			v, _ := matern(math.Max(0, k.Data[i*k.Stride+u]+own+norm), q.h.length)
 			k.Data[i*k.Stride+u] = q.h.scale * v
 		}
 	}
 	return k
-}
-
-// wide is a float64 copy of a float32 matrix.
-func wide(data []float32, r, c int) blas64.General {
-	g := blas64.General{Rows: r, Cols: c, Stride: c, Data: make([]float64, r*c)}
-	for i, v := range data {
-		g.Data[i] = float64(v)
-	}
-	return g
 }
 
 // probitFactor is pi/8 of MacKay's approximation of the expectation of a
@@ -211,11 +249,4 @@ func bag(confidences []float64, classes int) (probabilities, attention []float64
 		}
 	}
 	return append([]float64(nil), confidences[best*classes:(best+1)*classes]...), attention
-}
-
-// Hyper gives the learned hyper-parameters: variance and lengthscale of the
-// kernel, and by class, that of negatives last, the constant mean and the noise
-// variance beside that of the targets.
-func (q *Posterior) Hyper() (scale, length float64, mean, noise []float64) {
-	return q.h.scale, q.h.length, append([]float64(nil), q.h.mean...), append([]float64(nil), q.h.noise...)
 }

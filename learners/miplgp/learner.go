@@ -1,0 +1,91 @@
+package miplgp
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/miplc/miplc/learners"
+)
+
+// Name is the kind of this learner in a spec.
+const Name = "miplgp"
+
+type learner struct{ s Settings }
+
+// New is the learner of some settings. The seed of the settings gives way to
+// that of the problem it is fitted to.
+func New(s Settings) (learners.Learner, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	return &learner{s}, nil
+}
+
+func (l *learner) Name() string    { return Name }
+func (l *learner) Iterations() int { return l.s.Iterations }
+
+// Fit fits a Gaussian process per class to the instances of the training bags.
+// The loss of an iteration is minus the log marginal likelihood by class and
+// instance, as far as the solver knows it. Confidences of a bag are those of
+// its instance that is most confident in a candidate, without the class of
+// negatives; there are none where hyper-parameters are learned on a subset.
+func (l *learner) Fit(ctx context.Context, p *learners.Problem, observe func(learners.Iteration)) (learners.Model, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	set, s := p.Data, l.s
+	s.Seed = p.Seed
+	in := &Problem{Dim: set.Dim(), Classes: set.Classes}
+	for b, bag := range p.Train {
+		x := learners.Normalized(set.Bag(bag), p.Normalization)
+		for _, v := range x {
+			in.X = append(in.X, float32(v))
+		}
+		for range set.Size(bag) {
+			in.BagOf = append(in.BagOf, b)
+		}
+		in.Candidates = append(in.Candidates, set.CandidateSet(bag)...)
+	}
+	q, err := Fit(ctx, in, s, func(now Progress) {
+		if observe == nil {
+			return
+		}
+		i := learners.Iteration{Number: now.Iteration, Loss: now.Loss}
+		if len(now.F) == in.n()*in.outputs() {
+			i.Confidences = in.bagConfidences(now.F)
+		}
+		observe(i)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", Name, err)
+	}
+	return &model{Posterior: q, shape: set.Shape, z: p.Normalization}, nil
+}
+
+// bagConfidences gives [bags, classes] from the posterior means of the
+// instances: the softmax over the candidates at the most confident instance.
+func (p *Problem) bagConfidences(f []float64) []float64 {
+	n := p.n()
+	best := make([]float64, len(p.Candidates)/p.Classes)
+	out := make([]float64, len(p.Candidates))
+	row := make([]float64, p.Classes)
+	for i, b := range p.BagOf {
+		for c := range row {
+			row[c] = math.Inf(-1)
+			if p.candidate(i, c) {
+				row[c] = f[c*n+i]
+			}
+		}
+		softmax(row, row)
+		top := 0.0
+		for _, v := range row {
+			top = math.Max(top, v)
+		}
+		if top > best[b] {
+			best[b] = top
+			copy(out[b*p.Classes:], row)
+		}
+	}
+	return out
+}

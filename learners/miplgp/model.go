@@ -1,0 +1,175 @@
+package miplgp
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/learners"
+)
+
+// model predicts bags of raw features.
+type model struct {
+	*Posterior
+	shape []int // of an instance
+	z     *data.Normalization
+}
+
+// tolerance is how far float32 may be from Predict: the confidences come from
+// sums over all kept points.
+const tolerance = 1e-4
+
+func (m *model) Tolerance() float64 { return tolerance }
+
+// Predict gives the class probabilities of the most confident instance, by mean
+// and variance of the posterior (see Posterior.Confidences), and as attention
+// scores the confidence of every instance in its own most probable class,
+// between 1/classes and 1.
+func (m *model) Predict(instances []float32, n int) (probabilities, attention []float64, err error) {
+	return m.predict(instances, n, m.Confidences)
+}
+
+// Sampled gives the same from draws of the posterior, as the authors' program
+// predicts.
+func (m *model) Sampled(instances []float32, n int) (probabilities, attention []float64, err error) {
+	return m.predict(instances, n, m.SampledConfidences)
+}
+
+func (m *model) predict(instances []float32, n int, confidences func([]float64) ([]float64, error)) (probabilities, attention []float64, err error) {
+	if n < 1 || len(instances) != n*m.points.Cols {
+		return nil, nil, fmt.Errorf("a bag of %d instances of %d features has %d numbers, not %d", n, m.points.Cols, n*m.points.Cols, len(instances))
+	}
+	p, err := confidences(learners.Normalized(instances, m.z))
+	if err != nil {
+		return nil, nil, err
+	}
+	probabilities, attention = bag(p, m.classes)
+	return probabilities, attention, nil
+}
+
+// Names of the parameters in the inference graph.
+const (
+	ParamShift  = "instances.shift"
+	ParamPoints = "points.kept"  // [d, u] in units of lengthscale / sqrt(5)
+	ParamNorms  = "points.norms" // [1, u], their squared lengths
+	ParamAlpha  = "mean.alpha"   // [u, k]
+	ParamBeta   = "mean.beta"    // [v, k]
+	ParamMean   = "mean.constant"
+	ParamWhite  = "variance.white"  // [v, v]
+	ParamReduce = "variance.reduce" // with the number of the class: [v, v]
+)
+
+// Graph gives the prediction as a graph. The class of negatives has no part in
+// it: nothing of it reaches the probabilities.
+func (m *model) Graph() (*graph.Graph, map[string][]float32, error) {
+	w := &writer{Builder: graph.NewBuilder("infer"), m: m, params: map[string][]float32{}}
+	x, bagOf := learners.Inputs(w.Builder, m.shape, m.z, w.params)
+	mean, variance := w.moments(w.kernel(x))
+	root := w.Sqrt(w.Add(w.Mul(variance, w.Scalar(probitFactor)), w.Scalar(1)))
+	p := w.Softmax(w.Div(mean, root))
+	confidence := w.Max(p, true, 1)
+	chosen := w.SegmentMaxMask(confidence, bagOf)
+	w.Output(compile.OutProbabilities, w.SegmentSum(w.Mul(p, chosen), bagOf))
+	w.Output(compile.OutAttention, confidence)
+	g, err := w.Builder.Graph()
+	return g, w.params, err
+}
+
+type writer struct {
+	*graph.Builder
+	m      *model
+	params map[string][]float32
+}
+
+func (w *writer) param(name string, rows, columns int, values []float32) *graph.Node {
+	w.params[name] = values
+	return w.Param(name, graph.Shape{graph.Dim(rows), graph.Dim(columns)})
+}
+
+// kernel gives [N, u], of unit variance: the scale is in the matrices that
+// follow.
+func (w *writer) kernel(x *graph.Node) *graph.Node {
+	m := w.m
+	dim, points := m.points.Cols, m.points.Rows
+	if len(m.shape) != 1 {
+		x = w.Reshape(x, graph.Shape{graph.N, graph.Dim(dim)})
+	}
+	unit := math.Sqrt(5) / m.h.length
+	kept, norms := make([]float32, dim*points), make([]float32, points)
+	for u := range points {
+		sum := 0.0
+		for j := range dim {
+			v := unit * float64(m.points.Data[u*dim+j])
+			kept[j*points+u] = float32(v)
+			sum += v * v
+		}
+		norms[u] = float32(sum)
+	}
+	z := w.Mul(w.Sub(x, w.param(ParamShift, 1, dim, m.shift)), w.Scalar(unit))
+	cross := w.MatMul(z, w.param(ParamPoints, dim, points, kept))
+	squares := w.Add(w.Sum(w.Mul(z, z), true, 1), w.param(ParamNorms, 1, points, norms))
+	squared := w.Relu(w.Sub(squares, w.Mul(cross, w.Scalar(2)))) // at least 0 in spite of rounding
+	root := w.Sqrt(squared)
+	polynomial := w.Add(w.Add(w.Mul(squared, w.Scalar(1./3)), root), w.Scalar(1))
+	return w.Mul(polynomial, w.Exp(w.Neg(root)))
+}
+
+// moments gives mean and variance of the classes [N, k] from the kernel.
+func (w *writer) moments(k *graph.Node) (mean, variance *graph.Node) {
+	m := w.m
+	scale, classes, points := m.h.scale, m.classes, m.points.Rows
+	phi := k
+	if m.v < points {
+		phi = w.Slice(k, 1, 0, m.v)
+	}
+	// Without white, reduce meets two kernels and takes the square of the scale.
+	factor := scale * scale
+	if m.white != nil {
+		white := make([]float32, m.v*m.v)
+		for i := range m.v {
+			for j := range m.v {
+				white[j*m.v+i] = float32(scale * float64(m.white[i*m.v+j]))
+			}
+		}
+		phi = w.MatMul(phi, w.param(ParamWhite, m.v, m.v, white))
+		factor = 1
+	}
+	constant := make([]float32, classes)
+	for c := range constant {
+		constant[c] = float32(m.h.mean[c])
+	}
+	mean = w.param(ParamMean, 1, classes, constant)
+	if m.alpha != nil {
+		mean = w.Add(w.MatMul(k, w.param(ParamAlpha, points, classes, m.withoutNegatives(m.alpha, scale))), mean)
+	}
+	if m.beta != nil {
+		mean = w.Add(w.MatMul(phi, w.param(ParamBeta, m.v, classes, m.withoutNegatives(m.beta, 1))), mean)
+	}
+	var explained []*graph.Node
+	for c := range classes {
+		reduce := make([]float32, m.v*m.v)
+		for i, v := range m.reduce[c] {
+			reduce[i] = float32(factor * float64(v))
+		}
+		product := w.MatMul(phi, w.param(fmt.Sprint(ParamReduce, c), m.v, m.v, reduce))
+		explained = append(explained, w.Sum(w.Mul(product, phi), true, 1))
+	}
+	all := explained[0]
+	if classes > 1 {
+		all = w.Concat(1, explained...)
+	}
+	return mean, w.Relu(w.Sub(w.Scalar(scale), all))
+}
+
+// withoutNegatives drops the last column of [rows, classes+1] and multiplies.
+func (q *Posterior) withoutNegatives(values []float32, factor float64) []float32 {
+	var out []float32
+	for i, v := range values {
+		if i%(q.classes+1) < q.classes {
+			out = append(out, float32(factor*float64(v)))
+		}
+	}
+	return out
+}
