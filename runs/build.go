@@ -65,6 +65,9 @@ type ParamFacts struct {
 // with its initial parameters, and the manifest. Statistics of the data are not
 // known to a build: a model that normalises has mean 0 and deviation 1.
 func Build(o BuildOptions) (*Manifest, error) {
+	if o.Spec.Learner != nil {
+		return nil, refuseBuild(o.Spec)
+	}
 	sig, err := buildSignature(o.Spec, o.DataDir)
 	if err != nil {
 		return nil, err
@@ -89,7 +92,10 @@ func Build(o BuildOptions) (*Manifest, error) {
 	for c := range sig.Classes {
 		meta.Classes = append(meta.Classes, fmt.Sprint(c))
 	}
-	if m.Parity, err = exportChecked(ModelPath(o.Dir), p, state, meta, o.Library, buildSizes); err != nil {
+	draw := parityOptions(p, state)
+	draw.Sizes = buildSizes
+	own := func(e *predictors) error { return e.addNative(p, state) }
+	if m.Parity, err = exportChecked(ModelPath(o.Dir), p, state.Params, meta, o.Library, draw, own); err != nil {
 		return nil, err
 	}
 	return m, m.write(o.Dir, p)

@@ -13,6 +13,13 @@ import (
 // train.eval_every says. Dir, Resume and Force are not looked at.
 func Evaluate(ctx context.Context, o Options) (*train.Report, error) {
 	o.Resume = false
+	if o.Spec.Learner != nil {
+		in, err := o.input()
+		if err != nil {
+			return nil, err
+		}
+		return o.evaluateLearner(ctx, in)
+	}
 	choice, err := o.engine()
 	if err != nil {
 		return nil, err
@@ -37,9 +44,14 @@ func Evaluate(ctx context.Context, o Options) (*train.Report, error) {
 	})
 }
 
-// Check compiles a spec for an input without training: what is wrong with the
-// pair comes back as a *SpecError.
+// Check compiles a spec for an input without training, or prepares its learner:
+// what is wrong with the pair comes back as a *SpecError.
 func Check(spec *specs.Spec, in *Input) error {
+	if spec.Learner != nil {
+		o := Options{Spec: spec}
+		_, err := o.prepare(in)
+		return err
+	}
 	_, err := compileFor(spec, in)
 	return err
 }

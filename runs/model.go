@@ -14,10 +14,11 @@ import (
 // paritySeed draws the bags on which an exported file is checked.
 const paritySeed = 1
 
-// exportChecked writes the model of a state to path after all engines agreed on
-// it on bags of the given sizes, and returns how far they were apart.
-func exportChecked(path string, p *compile.Program, state *train.State, meta export.Metadata, library string, sizes []int) (*parity.Report, error) {
-	model, err := export.Model(p, state.Params, meta)
+// exportChecked writes the model of a program and its parameters to path after
+// all its back ends and the predictors that own adds agreed on it on the bags of
+// draw, and returns how far they were apart.
+func exportChecked(path string, p *compile.Program, params map[string][]float32, meta export.Metadata, library string, draw parity.Options, own func(*predictors) error) (*parity.Report, error) {
+	model, err := export.Model(p, params, meta)
 	if err != nil {
 		return nil, err
 	}
@@ -25,14 +26,12 @@ func exportChecked(path string, p *compile.Program, state *train.State, meta exp
 	err = export.Checked(path, model, func(aside string) (map[string]float64, error) {
 		var e predictors
 		defer e.Close()
-		if err := e.addNative(p, state); err != nil {
+		if err := own(&e); err != nil {
 			return nil, err
 		}
 		if _, err := e.addFile(aside, library); err != nil {
 			return nil, err
 		}
-		draw := parityOptions(p, state)
-		draw.Sizes = sizes
 		report, err = parity.Measure(e.list, draw)
 		if err != nil {
 			return nil, err

@@ -38,6 +38,9 @@ var ErrNoCheckpoint = errors.New("the run has no checkpoint (train.checkpoint is
 // RunParity compares the native graph of a run, from its spec and checkpoint,
 // with its model in every back end.
 func RunParity(dir string, o ParityOptions) (*parity.Report, error) {
+	if learnerRun(dir) {
+		return nil, ErrLearner
+	}
 	state, _, err := train.LoadState(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNoCheckpoint

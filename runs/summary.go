@@ -15,6 +15,7 @@ import (
 type Summary struct {
 	Name           string         `json:"name"`
 	Version        string         `json:"miplc"`
+	Learner        string         `json:"learner,omitempty"` // that was fitted; then Engine is its name, and Epochs are its iterations
 	Engine         string         `json:"engine"`
 	EngineReason   string         `json:"engine_reason"` // why this engine on this device
 	Device         string         `json:"device"`        // cpu, cuda or an execution provider

@@ -62,6 +62,9 @@ func Train(ctx context.Context, o Options) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Spec.Learner != nil {
+		return o.fitLearner(ctx, in)
+	}
 	program, err := compileFor(o.Spec, in)
 	if err != nil {
 		return nil, err
@@ -154,8 +157,8 @@ func (o *Options) train(ctx context.Context, p *compile.Program, in *Input, choi
 	if err != nil {
 		return nil, err
 	}
-	path := ModelPath(o.Dir)
-	agreed, err := exportChecked(path, p, report.State, meta, o.Library, parity.DefaultSizes)
+	own := func(e *predictors) error { return e.addNative(p, report.State) }
+	agreed, err := exportChecked(ModelPath(o.Dir), p, report.State.Params, meta, o.Library, parityOptions(p, report.State), own)
 	if err != nil {
 		return nil, err
 	}
@@ -182,6 +185,9 @@ func (o *Options) summarize(p *compile.Program, in *Input, c *engines.Choice, r 
 		Split:      splitFacts{in.Split.Source, r.TrainBags, r.TestBags, train.SplitHash(in.Split)},
 		SpecSHA256: o.Spec.Hash(), ModelSHA256: sum, Parity: agreed,
 		Files: append([]string{ModelFile, SpecFile, SplitFile, SummaryFile, train.MetricsFile}, plots...),
+	}
+	if l := o.Spec.Learner; l != nil {
+		s.Learner = l.Kind.V
 	}
 	return s, s.write(o.Dir)
 }

@@ -18,6 +18,7 @@ type Observer interface {
 // Plan says what a run is going to do.
 type Plan struct {
 	Name       string // of the spec
+	Learner    string // fitted in place of a model that is trained: no Engine and Steps, Epochs are its iterations
 	Engine     string
 	Device     string // empty: the CPU
 	Reason     string // of the choice of the engine; may be empty

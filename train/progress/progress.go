@@ -40,6 +40,11 @@ func New(w io.Writer, isTerminal bool) *Reporter {
 // Begin writes what is going to be trained.
 func (r *Reporter) Begin(p train.Plan) {
 	r.plan, r.drawn = p, r.now()
+	if p.Learner != "" {
+		fmt.Fprintf(r.w, "fitting %s with learner %s: %d bags (%d for testing), %d iterations\n",
+			p.Name, p.Learner, p.TrainBags, p.TestBags, p.Epochs)
+		return
+	}
 	engine := p.Engine
 	if p.Device != "" {
 		engine += " on " + p.Device
@@ -82,7 +87,7 @@ func (r *Reporter) Epoch(m train.Metrics, p train.Progress) {
 		return
 	}
 	r.drawn = r.now()
-	fmt.Fprintf(r.w, "epoch %d/%d  loss %s%s%s\n", p.Epoch, p.Epochs, number(p.Loss), r.accuracy, left(p, last))
+	fmt.Fprintf(r.w, "%s %d/%d  loss %s%s%s\n", r.unit(), p.Epoch, p.Epochs, number(p.Loss), r.accuracy, left(p, last))
 }
 
 // Warn writes a warning on a line of its own.
@@ -118,8 +123,8 @@ func (r *Reporter) bar(p train.Progress) {
 	if p.Evaluating {
 		doing = fmt.Sprintf("  measuring %d%%", 100*p.Step/max(p.Steps, 1))
 	}
-	line := fmt.Sprintf("%s%s %3.0f%%  epoch %d/%d  loss %s%s%s%s", strings.Repeat("█", full), strings.Repeat("░", cells-full),
-		100*share, p.Epoch, p.Epochs, number(p.Loss), accuracy, doing, left(p, share >= 1))
+	line := fmt.Sprintf("%s%s %3.0f%%  %s %d/%d  loss %s%s%s%s", strings.Repeat("█", full), strings.Repeat("░", cells-full),
+		100*share, r.unit(), p.Epoch, p.Epochs, number(p.Loss), accuracy, doing, left(p, share >= 1))
 	pad := max(0, r.width-len([]rune(line)))
 	r.width = len([]rune(line))
 	fmt.Fprintf(r.w, "\r%s%s", line, strings.Repeat(" ", pad))
@@ -130,6 +135,14 @@ func (r *Reporter) clear() {
 		fmt.Fprintf(r.w, "\r%s\r", strings.Repeat(" ", r.width))
 		r.width = 0
 	}
+}
+
+// unit is what the run counts.
+func (r *Reporter) unit() string {
+	if r.plan.Learner != "" {
+		return "iteration"
+	}
+	return "epoch"
 }
 
 // describe names the accuracies that an epoch measured.

@@ -87,9 +87,10 @@ func measure(o *Options) (*parity.Report, string, error) {
 		return report, "", err
 	}
 	report, err := runs.RunParity(o.Target, options)
-	if errors.Is(err, runs.ErrNoCheckpoint) {
+	if errors.Is(err, runs.ErrNoCheckpoint) || errors.Is(err, runs.ErrLearner) {
+		note := "the native graph is left out: " + err.Error()
 		report, err = runs.Parity(runs.ModelPath(o.Target), options)
-		return report, "the native graph is left out: " + runs.ErrNoCheckpoint.Error(), err
+		return report, note, err
 	}
 	return report, "", err
 }

@@ -191,7 +191,11 @@ func printSummary(out io.Writer, dir string, s *runs.Summary) error {
 	fmt.Fprintln(w)
 	row("model", "%s (%s, %d parameters)", filepath.Join(dir, runs.ModelFile), s.Name, s.Parameters)
 	row("data", "%s, %d bags, split %s", s.Data.Name, s.Data.Bags, s.Split.Source)
-	row("engine", "%s on %s, %d epochs in %.1f s, seed %d", s.Engine, device(s), s.Epochs, s.Seconds, s.Seed)
+	if s.Learner != "" {
+		row("learner", "%s, %d iterations in %.1f s, seed %d", s.Learner, s.Epochs, s.Seconds, s.Seed)
+	} else {
+		row("engine", "%s on %s, %d epochs in %.1f s, seed %d", s.Engine, device(s), s.Epochs, s.Seconds, s.Seed)
+	}
 	share("test accuracy", s.Accuracy, fmt.Sprintf("of %d bags", s.Split.TestBags))
 	share("training accuracy", s.TrainAccuracy, fmt.Sprintf("of %d bags", s.Split.TrainBags))
 	share("label weights right", s.Disambiguation, "of the training bags")

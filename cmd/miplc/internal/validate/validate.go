@@ -83,7 +83,7 @@ func check(name string, o *Options) (File, error) {
 	var prog *compile.Program
 	if err == nil {
 		var sig compile.Signature
-		if sig, f.Note, err = runs.Signature(spec, o.DataDir); err == nil {
+		if sig, f.Note, err = runs.Signature(spec, o.DataDir); err == nil && spec.Learner == nil {
 			prog, err = compile.Compile(spec, sig)
 		}
 	}
@@ -91,7 +91,10 @@ func check(name string, o *Options) (File, error) {
 		f.Errors = console.Problems(err)
 		return f, err
 	}
-	f.Valid, f.Parameters = true, runs.Parameters(prog)
+	f.Valid = true
+	if prog != nil {
+		f.Parameters = runs.Parameters(prog)
+	}
 	return f, nil
 }
 
@@ -115,7 +118,11 @@ func printValid(w io.Writer, files []File) error {
 		if !f.Valid {
 			continue
 		}
-		fmt.Fprintf(w, "%s: valid, %d parameters\n", f.Spec, f.Parameters)
+		if f.Parameters > 0 {
+			fmt.Fprintf(w, "%s: valid, %d parameters\n", f.Spec, f.Parameters)
+		} else { // a learner is as large as its data
+			fmt.Fprintf(w, "%s: valid\n", f.Spec)
+		}
 		if f.Note != "" {
 			fmt.Fprintf(w, "  note: %s\n", f.Note)
 		}

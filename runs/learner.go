@@ -1,0 +1,327 @@
+package runs
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/learners"
+	"github.com/miplc/miplc/learners/plaggd"
+	"github.com/miplc/miplc/parity"
+	"github.com/miplc/miplc/runtime/ortlib"
+	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/engines"
+)
+
+// newLearner makes the learner that a spec names.
+func newLearner(l *specs.Learner) (learners.Learner, error) {
+	a := l.Args
+	switch l.Kind.V {
+	case plaggd.Name:
+		return plaggd.New(plaggd.Settings{
+			Vector: plaggd.Vector(a["vector"].Str), Neighbours: a["neighbours"].Int, Width: a["width"].Float,
+			Gamma: a["gamma"].Float, Lambda: a["lambda"].Float, Mu: a["mu"].Float, Iterations: a["iterations"].Int,
+		})
+	}
+	return nil, fmt.Errorf("this build of miplc has no learner %q", l.Kind.V)
+}
+
+// fitted is a learner with what it was fitted to and what came out.
+type fitted struct {
+	learner learners.Learner
+	in      *Input // instances have the shape of sig
+	sig     compile.Signature
+	z       *data.Normalization // nil: none
+	model   learners.Model
+	report  *train.Report
+}
+
+// prepare settles all that can be wrong before a fit.
+func (o *Options) prepare(in *Input) (*fitted, error) {
+	if o.Device != "" && o.Device != engines.CPU || o.Provider != "" && o.Provider != engines.CPU {
+		return nil, &SpecError{o.Spec.Locate(diag.Errorf(o.Spec.Learner.Kind.Pos,
+			"learner %s is fitted on the CPU: no other device or provider can be asked for", o.Spec.Learner.Kind.V))}
+	}
+	sig, err := compile.SignatureOf(o.Spec, in.Data.Shape, in.Data.Classes)
+	if err != nil {
+		return nil, &SpecError{err}
+	}
+	set, err := in.Data.Reshape(sig.Instance)
+	if err != nil {
+		return nil, err
+	}
+	f := &fitted{in: &Input{set, in.Split}, sig: sig}
+	switch o.Spec.Data.Normalize.V {
+	case "training":
+		f.z = data.NewNormalization(set, in.Split.Train)
+	case "all":
+		all := make([]int, set.Bags())
+		for i := range all {
+			all[i] = i
+		}
+		f.z = data.NewNormalization(set, all)
+	}
+	if f.learner, err = newLearner(o.Spec.Learner); err != nil {
+		err = &SpecError{o.Spec.Locate(diag.Errorf(o.Spec.Learner.Kind.Pos, "%v", err))}
+	}
+	return f, err
+}
+
+// fitLearner is Train for a spec with a learner. Nothing of a fit that ends
+// early is kept.
+func (o *Options) fitLearner(ctx context.Context, in *Input) (*Summary, error) {
+	f, err := o.prepare(in)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := ortlib.Find(ortlib.Options{Path: o.Library}); err != nil {
+		return nil, err
+	}
+	if done, err := o.alreadyDone(); done != nil || err != nil {
+		return done, err
+	}
+	if err := claim(o.Dir, o.Resume, o.Force); err != nil {
+		return nil, err
+	}
+	s, err := o.fitAndKeep(ctx, f)
+	if err != nil {
+		abandon(o.Dir)
+	}
+	if errors.Is(err, context.Canceled) {
+		err = &InterruptedError{o.Dir, 0}
+	}
+	return s, err
+}
+
+func (o *Options) fitAndKeep(ctx context.Context, f *fitted) (*Summary, error) {
+	if err := WriteFile(filepath.Join(o.Dir, SpecFile), o.Spec.YAML()); err != nil {
+		return nil, err
+	}
+	if err := writeSplit(o.Dir, f.in.Split); err != nil {
+		return nil, err
+	}
+	if err := f.fit(ctx, o.Spec, o.Observer); err != nil {
+		return nil, err
+	}
+	if o.Trained != nil {
+		o.Trained(f.report)
+	}
+	if err := writeMetrics(o.Dir, f.report.Metrics); err != nil {
+		return nil, err
+	}
+	program, agreed, err := o.exportLearner(f)
+	if err != nil {
+		return nil, err
+	}
+	plots, err := writePlots(o.Dir, o.Spec.Name.V, f.report, f.in.Data)
+	if err != nil {
+		return nil, err
+	}
+	return o.summarize(program, f.in, &engines.Choice{Device: engines.CPU}, f.report, agreed, plots)
+}
+
+// evaluateLearner is Evaluate for a spec with a learner.
+func (o *Options) evaluateLearner(ctx context.Context, in *Input) (*train.Report, error) {
+	f, err := o.prepare(in)
+	if err != nil {
+		return nil, err
+	}
+	return f.report, f.fit(ctx, o.Spec, o.Observer)
+}
+
+// fit fits the learner and measures what it found.
+func (f *fitted) fit(ctx context.Context, spec *specs.Spec, observer train.Observer) error {
+	r := recorder{
+		set: f.in.Data, bags: f.in.Split.Train, observer: observer, began: time.Now(), last: time.Now(),
+		report: &train.Report{
+			Engine: f.learner.Name(), Seed: uint64(spec.Train.Seed.V), Epochs: f.learner.Iterations(),
+			TrainBags: len(f.in.Split.Train), TestBags: len(f.in.Split.Test), Weights: train.InitialWeights(f.in.Data),
+		},
+	}
+	f.report = r.report
+	if observer != nil {
+		observer.Begin(train.Plan{Name: spec.Name.V, Learner: f.learner.Name(), Epochs: r.report.Epochs,
+			TrainBags: r.report.TrainBags, TestBags: r.report.TestBags})
+	}
+	var err error
+	f.model, err = f.learner.Fit(ctx, &learners.Problem{
+		Data: f.in.Data, Train: f.in.Split.Train, Normalization: f.z, Seed: r.report.Seed,
+	}, r.iteration)
+	if err == nil {
+		err = f.measure(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	r.report.Seconds = time.Since(r.began).Seconds()
+	r.finish()
+	return nil
+}
+
+// measure predicts all bags of the split.
+func (f *fitted) measure(ctx context.Context) error {
+	r := f.report
+	train, trained, err := f.predict(ctx, f.in.Split.Train)
+	if err != nil {
+		return err
+	}
+	test, tested, err := f.predict(ctx, f.in.Split.Test)
+	if err != nil {
+		return err
+	}
+	set := f.in.Data
+	r.TrainAccuracy = accuracyOf(set, f.in.Split.Train, train)
+	r.TestAccuracy = accuracyOf(set, f.in.Split.Test, test)
+	r.ConfusionOf, r.Confusion = "test", confusionOf(set, f.in.Split.Test, test)
+	if len(test) == 0 {
+		r.ConfusionOf, r.Confusion = "train", confusionOf(set, f.in.Split.Train, train)
+	}
+	if trained.any || tested.any {
+		r.Attention = append(r.Attention, snapshot(r.Epochs, trained, tested))
+	}
+	return nil
+}
+
+// exportLearner writes the checked model. The program that it gives back has
+// the inference graph alone.
+func (o *Options) exportLearner(f *fitted) (*compile.Program, *parity.Report, error) {
+	g, params, err := f.model.Graph()
+	if err != nil {
+		return nil, nil, err
+	}
+	if g, err = graph.Optimize(g); err != nil {
+		return nil, nil, fmt.Errorf("bug: cleaning the inference graph: %w", err)
+	}
+	p := &compile.Program{Spec: o.Spec, Signature: f.sig, Infer: g, Normalize: f.z != nil}
+	for _, n := range g.ByOp(graph.OpParam) {
+		if n.Name != compile.ParamMean && n.Name != compile.ParamStd {
+			p.Params = append(p.Params, compile.Param{Name: n.Name, Shape: n.Shape.Concrete(0, 0)})
+		}
+	}
+	meta, err := metadata(p, f.in, f.learner.Name(), o.Version)
+	if err != nil {
+		return nil, nil, err
+	}
+	seen := data.NewNormalization(f.in.Data, f.in.Split.Train)
+	draw := parity.Options{Instance: f.sig.Instance, Seed: paritySeed, Mean: seen.Mean, Std: seen.Std, Tolerance: f.model.Tolerance()}
+	agreed, err := exportChecked(ModelPath(o.Dir), p, params, meta, o.Library, draw, func(e *predictors) error {
+		e.list = append(e.list, f.native(), interpreter(p, params))
+		return nil
+	})
+	return p, agreed, err
+}
+
+// native is the learner's own prediction, in float64.
+func (f *fitted) native() parity.Engine {
+	return parity.Engine{Name: f.learner.Name(), Predict: func(x []float32, n int) ([]float32, []float32, error) {
+		p, a, err := f.model.Predict(x, n)
+		return float32s(p), float32s(a), err
+	}}
+}
+
+// writeMetrics writes one line of JSON per iteration.
+func writeMetrics(dir string, metrics []train.Metrics) error {
+	var text bytes.Buffer
+	for _, m := range metrics {
+		line, err := json.Marshal(m)
+		if err != nil {
+			return fmt.Errorf("metrics of iteration %d: %w", m.Epoch, err)
+		}
+		text.Write(append(line, '\n'))
+	}
+	return WriteFile(filepath.Join(dir, train.MetricsFile), text.Bytes())
+}
+
+// ErrLearner says that a learner keeps no checkpoint.
+var ErrLearner = errors.New("a learner keeps no checkpoint; " + SummaryFile + " has its parity")
+
+// learnerRun reports whether the run in dir is one of a learner.
+func learnerRun(dir string) bool {
+	spec, err := specs.Load(filepath.Join(dir, SpecFile), specs.Options{})
+	return err == nil && spec.Learner != nil
+}
+
+// refuseBuild says why a spec with a learner cannot be built.
+func refuseBuild(spec *specs.Spec) error {
+	l := spec.Learner
+	return &SpecError{spec.Locate(diag.Errorf(l.Kind.Pos, "learner %s has no model before it is fitted: there is nothing to build", l.Kind.V).
+		WithNote("miplc train fits it and leaves model.onnx"))}
+}
+
+// recorder turns the iterations of a fit into a report.
+type recorder struct {
+	set         *data.Dataset
+	bags        []int // that train
+	observer    train.Observer
+	report      *train.Report
+	began, last time.Time
+	held        *train.Metrics // the last iteration, whose accuracies are still to come
+}
+
+// iteration records one iteration; the observer hears of it when the next one
+// comes, since the last one is told with its accuracies.
+func (r *recorder) iteration(i learners.Iteration) {
+	if i.Confidences != nil {
+		r.confidences(i)
+	}
+	r.report.Loss = i.Loss
+	now := time.Now()
+	if i.Number > 0 {
+		r.release()
+		r.held = &train.Metrics{Epoch: i.Number, Loss: i.Loss, Disambiguation: r.report.Disambiguation, Seconds: now.Sub(r.last).Seconds()}
+	}
+	r.last = now
+}
+
+// confidences keeps those of all training bags, and the paths of a few.
+func (r *recorder) confidences(i learners.Iteration) {
+	k := r.set.Classes
+	found := make([]int, len(r.bags))
+	for row, bag := range r.bags {
+		own := r.report.Weights[bag*k : (bag+1)*k]
+		for c, v := range i.Confidences[row*k : (row+1)*k] {
+			own[c] = float32(v)
+		}
+		found[row] = largest(i.Confidences[row*k : (row+1)*k])
+	}
+	r.report.Disambiguation = accuracyOf(r.set, r.bags, found)
+	if r.report.Trajectories == nil {
+		r.report.Trajectories = followed(r.set, r.bags)
+	}
+	for n := range r.report.Trajectories {
+		t := &r.report.Trajectories[n]
+		t.Weights = append(t.Weights, slices.Clone(r.report.Weights[(t.Bag-1)*k:t.Bag*k]))
+	}
+}
+
+// release hands the held iteration on.
+func (r *recorder) release() {
+	if r.held == nil {
+		return
+	}
+	r.report.Metrics = append(r.report.Metrics, *r.held)
+	if r.observer != nil {
+		done, all := r.held.Epoch, r.report.Epochs
+		left := time.Duration(float64(time.Since(r.began)) / float64(done) * float64(all-done))
+		r.observer.Epoch(*r.held, train.Progress{Epoch: done, Epochs: all, Step: 1, Steps: 1, Loss: r.held.Loss, Left: left})
+	}
+	r.held = nil
+}
+
+// finish completes the last iteration.
+func (r *recorder) finish() {
+	if r.held != nil {
+		r.held.TrainAccuracy, r.held.TestAccuracy = r.report.TrainAccuracy, r.report.TestAccuracy
+	}
+	r.release()
+}
