@@ -18,6 +18,10 @@ type emitter struct {
 	n        string // name of the extent N: "n" for one bag, "N" for a batch
 	params   map[string][]float32
 
+	plane    map[*graph.Node]string // images as planes, nil where they are not asked for
+	pooled   map[string]*windows    // max-poolings on planes
+	operands map[*graph.Node]string // what in gives instead of the plain values
+
 	node   *graph.Node            // being lowered; its name heads the names of its helpers
 	base   string                 // that name
 	values map[*graph.Node]string // ONNX value of each lowered node
@@ -57,7 +61,12 @@ func (e *emitter) unique(name string) string {
 }
 
 // in gives the ONNX value of the i-th input of the node being lowered.
-func (e *emitter) in(i int) string { return e.values[e.node.In[i]] }
+func (e *emitter) in(i int) string {
+	if e.operands != nil {
+		return e.operands[e.node.In[i]]
+	}
+	return e.value(e.node.In[i])
+}
 
 // shape gives the shape that the i-th input has in the ONNX graph.
 func (e *emitter) shape(i int) graph.Shape { return e.shapeOf(e.node.In[i]) }

@@ -62,14 +62,17 @@ func TestOpsOnORT(t *testing.T) {
 		}
 		renamed(c.Graph)
 		tried[c.Op] = true
-		for _, opset := range []int{17, 18, 22} {
-			t.Run(fmt.Sprintf("%s/opset %d", c.Name, opset), func(t *testing.T) {
+		for _, form := range []struct {
+			opset  int
+			planes bool
+		}{{17, false}, {18, false}, {22, false}, {18, true}} {
+			t.Run(fmt.Sprintf("%s/opset %d/planes %v", c.Name, form.opset, form.planes), func(t *testing.T) {
 				env := rounded(c.Env)
 				want, err := graph.Eval(c.Graph, env)
 				if err != nil {
 					t.Fatal(err)
 				}
-				m, err := export.Lower(c.Graph, export.Options{Opset: opset, Params: paramsOf(c.Graph, env)})
+				m, err := export.Lower(c.Graph, export.Options{Opset: form.opset, Planes: form.planes, Params: paramsOf(c.Graph, env)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -178,7 +181,7 @@ func TestRandomGraphs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := export.Lower(g, export.Options{Opset: 17 + int(seed%2), Params: paramsOf(g, env)})
+		m, err := export.Lower(g, export.Options{Opset: 17 + int(seed%2), Planes: seed%8 == 3, Params: paramsOf(g, env)})
 		if err != nil {
 			t.Fatalf("random graph %d: %v", seed, err)
 		}

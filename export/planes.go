@@ -1,0 +1,241 @@
+package export
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/miplc/miplc/export/onnxpb"
+	"github.com/miplc/miplc/graph"
+)
+
+// Images as planes: [channel, height, width, N], the instances innermost. A
+// convolution is then one product of matrices, kernels [out, taps] times the
+// gathered taps [taps, positions N], and so is the gradient of its kernels,
+// which uses the same taps again. Gathering, cutting windows apart and putting
+// them together copy runs of N numbers. On a CPU that is quicker than
+// onnxruntime's own Conv and MaxPool with indices on bags of some ten images.
+
+// mostTaps bounds the gathered taps of one image. They are kept from the
+// forward to the backward pass, so larger images take onnxruntime's Conv.
+const mostTaps = 1 << 16
+
+// onPlanes lowers the node on planes if that is what planes are for; false
+// leaves it to the table.
+func (e *emitter) onPlanes() bool {
+	n := e.node
+	switch {
+	case n.Op == graph.OpConv2D:
+		return e.planeConv()
+	case n.Op == graph.OpConv2DGradWeight:
+		return e.planeGradWeight()
+	case n.Op == graph.OpMaxPool2D && apart(&n.Attrs):
+		e.plane[n] = e.windowsOf(n.In[0], &n.Attrs).top
+		return true
+	case n.Op == graph.OpMaxPool2DGrad && apart(&n.Attrs):
+		e.plane[n] = e.spread(n.In[0], n.In[1], &n.Attrs)
+		return true
+	case n.Op >= graph.OpNeg && n.Op <= graph.OpGreater:
+		return e.planeElementwise()
+	case n.Op == graph.OpSum && e.plane[n.In[0]] != "" && slices.Equal(n.Attrs.Axes, []int{0, 2, 3}):
+		sum := e.op("ReduceSum", attrs(attrKeep(false)), e.plane[n.In[0]], e.ints(1, 2, 3))
+		e.values[n] = e.reshape(sum, n.Shape)
+		return true
+	case n.Op == graph.OpReshape && e.plane[n.In[0]] != "" && len(n.Shape) == 2 && n.Shape[0] == graph.N:
+		e.values[n] = e.op("Transpose", attrs(attrInts("perm", 1, 0)), e.reshape(e.plane[n.In[0]], graph.Shape{n.Shape[1], graph.N}))
+		return true
+	}
+	return false
+}
+
+// apart reports whether no two windows share an element.
+func apart(a *graph.Attrs) bool { return a.Stride == a.Kernel }
+
+// asPlane gives the planes of images.
+func (e *emitter) asPlane(n *graph.Node) string {
+	if v := e.plane[n]; v != "" {
+		return v
+	}
+	c, h, w := n.Shape[1], n.Shape[2], n.Shape[3]
+	rows := e.reshape(e.values[n], graph.Shape{graph.N, c * h * w})
+	turned := e.op("Transpose", attrs(attrInts("perm", 1, 0)), rows)
+	e.plane[n] = e.reshape(turned, graph.Shape{c, h, w, graph.N})
+	return e.plane[n]
+}
+
+// value gives the plain value of a node, [N, channel, height, width] for images.
+func (e *emitter) value(n *graph.Node) string {
+	plane := e.plane[n]
+	if e.values[n] != "" || plane == "" {
+		return e.values[n]
+	}
+	c, h, w := n.Shape[1], n.Shape[2], n.Shape[3]
+	turned := e.op("Transpose", attrs(attrInts("perm", 1, 0)), e.reshape(plane, graph.Shape{c * h * w, graph.N}))
+	e.values[n] = e.reshape(turned, n.Shape)
+	return e.values[n]
+}
+
+// images reports whether a shape is [N, channel, height, width].
+func images(s graph.Shape) bool { return len(s) == 4 && s[0] == graph.N }
+
+// planeElementwise computes on planes if an operand is there already and the
+// others are images, one number per channel or one number.
+func (e *emitter) planeElementwise() bool {
+	n := e.node
+	if !images(n.Shape) || !slices.ContainsFunc(n.In, func(x *graph.Node) bool { return e.plane[x] != "" }) {
+		return false
+	}
+	in := make(map[*graph.Node]string, len(n.In))
+	for _, x := range n.In {
+		s := x.Shape
+		switch {
+		case s.Equal(n.Shape):
+			in[x] = e.asPlane(x)
+		case len(s) == 4 && s[0] == 1 && s[2] == 1 && s[3] == 1:
+			in[x] = e.reshape(e.values[x], graph.Shape{s[1], 1, 1, 1})
+		case len(s) == 0:
+			in[x] = e.values[x]
+		default:
+			return false
+		}
+	}
+	e.operands = in
+	e.plane[n] = table[n.Op].full(e)
+	e.operands = nil
+	return true
+}
+
+// planeConv is the product of the kernels with the taps.
+func (e *emitter) planeConv() bool {
+	n := e.node
+	w := n.In[1].Shape
+	taps, ok := e.taps(n.In[0], w, n.Shape, &n.Attrs)
+	if !ok {
+		return false
+	}
+	kernels := e.reshape(e.value(n.In[1]), graph.Shape{w[0], w[1] * w[2] * w[3]})
+	y := e.op("MatMul", nil, kernels, taps)
+	e.plane[n] = e.reshape(y, graph.Shape{n.Shape[1], n.Shape[2], n.Shape[3], graph.N})
+	return true
+}
+
+// planeGradWeight is the product of dy with the taps, over all positions of
+// all images.
+func (e *emitter) planeGradWeight() bool {
+	n := e.node
+	x, dy, w := n.In[0], n.In[1], n.Shape
+	taps, ok := e.taps(x, w, dy.Shape, &n.Attrs)
+	if !ok {
+		return false
+	}
+	rows := e.op("Reshape", nil, e.asPlane(dy), e.ints(int64(w[0]), -1))
+	product := e.op("MatMul", nil, rows, e.op("Transpose", attrs(attrInts("perm", 1, 0)), taps))
+	e.values[n] = e.reshape(product, w)
+	return true
+}
+
+// taps gathers what each tap of the kernels w reads at each position of the
+// result y: [channel kh kw, oh ow N]. False if that is too much.
+func (e *emitter) taps(x *graph.Node, w, y graph.Shape, a *graph.Attrs) (string, bool) {
+	c, kh, kw := int(w[1]), int(w[2]), int(w[3])
+	oh, ow := int(y[2]), int(y[3])
+	if c*kh*kw*oh*ow > mostTaps {
+		return "", false
+	}
+	key := fmt.Sprint("taps", x.ID, w[1:], y[2:], a.Stride, a.Pad)
+	return e.once(key, func() string {
+		h, width := int(x.Shape[2])+2*a.Pad[0], int(x.Shape[3])+2*a.Pad[1]
+		plane := e.asPlane(x)
+		if a.Pad != [2]int{} {
+			p, q := int64(a.Pad[0]), int64(a.Pad[1])
+			plane = e.op("Pad", nil, plane, e.ints(0, p, q, 0, 0, p, q, 0))
+		}
+		var index []int64
+		for tap := range c * kh * kw {
+			ch, ky, kx := tap/(kh*kw), tap/kw%kh, tap%kw
+			for at := range oh * ow {
+				row, column := at/ow*a.Stride[0]+ky, at%ow*a.Stride[1]+kx
+				index = append(index, int64((ch*h+row)*width+column))
+			}
+		}
+		name := e.initializer(onnxpb.IntTensor(e.unique(e.base+".taps"), []int64{int64(len(index))}, index))
+		rows := e.op("Reshape", nil, plane, e.ints(int64(c*h*width), -1))
+		return e.op("Reshape", nil, e.op("Gather", nil, rows, name), e.ints(int64(c*kh*kw), -1))
+	}), true
+}
+
+// windows holds a max-pooling taken apart: first the columns of each window,
+// then its rows, so that the first of equal maxima is found in row-major order.
+type windows struct {
+	columns []string // parts [c oh kh ow, 1, N], one for each column of a window
+	widest  string   // their maximum
+	rows    []string // parts [c oh, 1, ow N] of that maximum, one for each row
+	highest string   // their maximum
+	top     string   // the same as planes
+}
+
+func (e *emitter) windowsOf(x *graph.Node, a *graph.Attrs) *windows {
+	key := fmt.Sprint(x.ID, a.Kernel)
+	if w := e.pooled[key]; w != nil {
+		return w
+	}
+	c := int64(x.Shape[1])
+	h, width := int64(x.Shape[2]), int64(x.Shape[3])
+	kh, kw := int64(a.Kernel[0]), int64(a.Kernel[1])
+	oh, ow := h/kh, width/kw
+	plane := e.asPlane(x)
+	if oh*kh != h || ow*kw != width { // what fits in no window is left out
+		plane = e.op("Slice", nil, plane, e.ints(0, 0), e.ints(oh*kh, ow*kw), e.ints(1, 2))
+	}
+	w := &windows{}
+	w.columns, w.widest = e.parts(e.op("Reshape", nil, plane, e.ints(c*oh*kh*ow, kw, -1)), kw)
+	w.rows, w.highest = e.parts(e.op("Reshape", nil, w.widest, e.ints(c*oh, kh, -1)), kh)
+	w.top = e.op("Reshape", nil, w.highest, e.ints(c, oh, ow, -1))
+	e.pooled[key] = w
+	return w
+}
+
+// parts splits a value along its axis 1 into single pieces and takes their maximum.
+func (e *emitter) parts(v string, count int64) (parts []string, top string) {
+	if count == 1 {
+		return []string{v}, v
+	}
+	ones := make([]int64, count)
+	for i := range ones {
+		ones[i] = 1
+	}
+	parts = e.ops("Split", int(count), attrs(attrInt("axis", 1)), v, e.ints(ones...))
+	return parts, e.op("Max", nil, parts...)
+}
+
+// spread is the gradient of a max-pooling: dy goes to the first maximum of
+// each window, among its rows first and then among the columns of that row.
+func (e *emitter) spread(x, dy *graph.Node, a *graph.Attrs) string {
+	w := e.windowsOf(x, a)
+	c, h, width := int64(x.Shape[1]), int64(x.Shape[2]), int64(x.Shape[3])
+	kh, kw := int64(a.Kernel[0]), int64(a.Kernel[1])
+	oh, ow := h/kh, width/kw
+	g := e.op("Reshape", nil, e.asPlane(dy), e.ints(c*oh, 1, -1))
+	g = e.toFirst(g, w.rows, w.highest)
+	g = e.op("Reshape", nil, g, e.ints(c*oh*kh*ow, 1, -1))
+	g = e.toFirst(g, w.columns, w.widest)
+	g = e.op("Reshape", nil, g, e.ints(c, oh*kh, ow*kw, -1))
+	if oh*kh != h || ow*kw != width {
+		g = e.op("Pad", nil, g, e.ints(0, 0, 0, 0, 0, h-oh*kh, width-ow*kw, 0))
+	}
+	return g
+}
+
+// toFirst lays out g along axis 1: to the first of the parts that equals their
+// maximum, zero to the others.
+func (e *emitter) toFirst(g string, parts []string, top string) string {
+	if len(parts) == 1 {
+		return g
+	}
+	shares := make([]string, len(parts))
+	for i, part := range parts[:len(parts)-1] {
+		shares[i] = e.op("Mul", nil, g, e.toFloat(e.op("Equal", nil, part, top)))
+		g = e.op("Sub", nil, g, shares[i])
+	}
+	shares[len(parts)-1] = g
+	return e.op("Concat", attrs(attrInt("axis", 1)), shares...)
+}
