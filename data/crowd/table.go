@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -46,6 +45,7 @@ func (t *Table) Row(i int) []float64 {
 const (
 	maxClasses  = 10_000
 	maxBytes    = 1 << 30
+	maxValues   = 100_000_000
 	maxReported = 20
 )
 
@@ -65,7 +65,8 @@ func ReadTable(path string, classes []string) (*Table, error) {
 }
 
 func decodeTable(r io.Reader, path string, classes []string) (*Table, error) {
-	text := bufio.NewReaderSize(io.LimitReader(r, maxBytes), 1<<16)
+	limited := &io.LimitedReader{R: r, N: maxBytes}
+	text := bufio.NewReaderSize(limited, 1<<16)
 	if mark, _ := text.Peek(3); string(mark) == "\ufeff" {
 		_, _ = text.Discard(3) // spreadsheets put one in front
 	}
@@ -80,9 +81,11 @@ func decodeTable(r io.Reader, path string, classes []string) (*Table, error) {
 	if len(p.t.Images) == 0 && len(p.faults) == 0 {
 		p.errorf(0, 0, "no rows after the header")
 	}
+	if limited.N == 0 {
+		p.faults = diag.List{diag.Errorf(diag.Pos{File: path}, "the file is larger than the limit of %d bytes", maxBytes)}
+	}
 	if p.more > 0 {
-		p.faults.Add(diag.Errorf(diag.Pos{File: path, Line: math.MaxInt32}, "%d more faults in this file", p.more))
-		p.faults[len(p.faults)-1].Pos.Line = 0
+		p.faults.Add(diag.Errorf(diag.Pos{File: path}, "%d faults in all; the others are left out", len(p.faults)+p.more))
 	}
 	if len(p.faults) > 0 {
 		return nil, p.faults.Err()
@@ -197,6 +200,10 @@ func (p *tableReader) row() bool {
 	if first, twice := p.seen[image]; twice {
 		p.errorf(line, 1, "the image %q has a second row; the first is in line %d", image, first)
 		return true
+	}
+	if len(p.t.Values)+len(p.columns) > maxValues {
+		p.errorf(line, 0, "the file holds more than the limit of %d values", maxValues)
+		return false
 	}
 	values := make([]float64, len(p.columns))
 	for i, field := range row[1:] {
