@@ -89,7 +89,7 @@ func (e *Experiment) load(l *Learner, data string, r int, variant Setting, errs 
 		spec, err := specs.Load(name.V, options)
 		if err != nil {
 			e.locate(err, l, name, all, errs)
-			return nil
+			continue
 		}
 		list = append(list, candidate{choice, spec})
 	}
@@ -112,7 +112,7 @@ func (e *Experiment) locate(err error, l *Learner, name specs.Str, set []Setting
 		shown := e.show(name, "learner %q: %s", l.Name.V, d.Text)
 		switch {
 		case at >= 0:
-			shown = set[at].At.Errorf("learner %q: %s: %s", l.Name.V, set[at].Key, d.Text)
+			shown = set[at].At.Errorf("learner %q: %s", l.Name.V, d.Text)
 		case !d.Pos.IsZero():
 			shown = e.show(name, "learner %q: %s: %s", l.Name.V, d.Pos, d.Text)
 		}
@@ -124,9 +124,7 @@ func (e *Experiment) locate(err error, l *Learner, name specs.Str, set []Setting
 // show makes a diagnostic at a text of the file.
 func (e *Experiment) show(at specs.Str, format string, args ...any) diag.Diagnostic {
 	r := reader{e: e}
-	d := diag.Errorf(at.Pos, format, args...)
-	d.Width = len([]rune(at.V))
-	r.add(d)
+	r.add(diag.Errorf(at.Pos, format, args...))
 	return r.errs[0]
 }
 

@@ -43,9 +43,10 @@ func Parse(file string, src []byte) (*Experiment, error) {
 
 // reader turns the tree of a file into an Experiment and gathers what is wrong.
 type reader struct {
-	e    *Experiment
-	errs diag.List
-	r    []int // the r of the whole experiment; nil: not given
+	e     *Experiment
+	errs  diag.List
+	lines []string // of the file, split when they are needed
+	r     []int    // the r of the whole experiment; nil: not given
 }
 
 // field is one key of a map.
@@ -319,8 +320,12 @@ func (r *reader) grid(n specs.Node) []Axis {
 }
 
 func (r *reader) axis(key, values specs.Node) (Axis, bool) {
-	if !values.IsList() || len(values.Items()) == 0 {
-		r.errs.Add(values.Errorf("%s needs a list of values to choose from, not %s", key.Raw(), values.Describe()))
+	if !values.IsList() {
+		r.errs.Add(values.Errorf("%s needs a list of values, not %s", key.Raw(), values.Describe()))
+		return Axis{}, false
+	}
+	if len(values.Items()) == 0 {
+		r.errs.Add(values.Errorf("the list of values of %s is empty", key.Raw()))
 		return Axis{}, false
 	}
 	if len(values.Items()) > maxGrid {
@@ -426,11 +431,10 @@ func (r *reader) item(n specs.Node) {
 		}
 	}
 	d := diag.Errorf(table.Pos, "there is no %s %q", what, table.V)
-	d.Line, d.Width = n.Errorf("").Line, 0
 	if d.Suggestion = diag.Suggest(table.V, known); d.Suggestion == "" {
 		d = d.WithNote("known: %s", strings.Join(known, ", "))
 	}
-	r.errs.Add(d)
+	r.add(d)
 }
 
 // The functions below read values of one type into a place.

@@ -30,13 +30,13 @@ func (r *reader) rules() {
 	}
 }
 
-// add adds a diagnostic and shows its line.
+// add adds a diagnostic, with its line and the width of its word.
 func (r *reader) add(d diag.Diagnostic) {
-	lines := strings.Split(string(r.e.Source), "\n")
-	if d.Pos.Line >= 1 && d.Pos.Line <= len(lines) {
-		d.Line = strings.TrimRight(lines[d.Pos.Line-1], "\r")
+	if r.lines == nil {
+		r.lines = strings.Split(strings.ReplaceAll(string(r.e.Source), "\r\n", "\n"), "\n")
 	}
-	r.errs.Add(d)
+	shown := specs.Spec{Sources: map[string][]string{r.e.File: r.lines}}
+	r.errs.Add(shown.Locate(d))
 }
 
 // known reports a name that nothing in the file has.
@@ -45,7 +45,6 @@ func (r *reader) known(name specs.Str, names []string, what string) {
 		return
 	}
 	d := diag.Errorf(name.Pos, "there is no %s %q in this experiment", what, name.V)
-	d.Width = len([]rune(name.V))
 	if d.Suggestion = diag.Suggest(name.V, names); d.Suggestion == "" {
 		d = d.WithNote("it has %s", strings.Join(names, ", "))
 	}

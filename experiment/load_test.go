@@ -1,0 +1,180 @@
+package experiment
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/experiments"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected messages")
+
+// shippedSpecs is a note whose list grows with every new spec.
+var shippedSpecs = regexp.MustCompile(`(?m)(shipped specs:).*$`)
+
+// Every wrong file is refused with all that is wrong with it, at its places.
+func TestBadFiles(t *testing.T) {
+	files, err := filepath.Glob("testdata/bad/*.yaml")
+	if err != nil || len(files) < 14 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		e, err := Load(filepath.ToSlash(file))
+		if err == nil {
+			err = e.Check()
+		}
+		if err == nil {
+			t.Errorf("%s was taken", file)
+			continue
+		}
+		var out strings.Builder
+		diag.Render(&out, err)
+		got := shippedSpecs.ReplaceAllString(out.String(), "$1 ...")
+		golden := strings.TrimSuffix(file, ".yaml") + ".out"
+		if *update {
+			if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		want, err := os.ReadFile(golden)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != string(want) {
+			t.Errorf("%s: got\n%s\nwant\n%s", file, got, want)
+		}
+	}
+}
+
+// The shipped experiments name specs that exist and settings that they have.
+func TestShippedExperiments(t *testing.T) {
+	for _, name := range experiments.Names() {
+		e, err := Load(name)
+		if err != nil {
+			t.Errorf("%s:\n%v", name, err)
+			continue
+		}
+		if err := e.Check(); err != nil {
+			t.Errorf("%s:\n%v", name, err)
+		}
+		if e.Name.V != name || e.Description.V == "" || len(e.Report) == 0 {
+			t.Errorf("%s: name %q, description %q, %d parts of a report", name, e.Name.V, e.Description.V, len(e.Report))
+		}
+	}
+	if _, err := Load("smok"); err == nil || !strings.Contains(err.Error(), `did you mean "smoke"?`) {
+		t.Errorf("smok: %v", err)
+	}
+}
+
+const small = `
+name: small
+reference: b
+r: [2, 3]
+data:
+  - {name: A, synth: prototypes}
+  - {name: B, file: "b-{r}.npz", r: 1, splits: {count: 2, index: "b{split}.mat"}}
+  - {name: C, file: c.npz}
+learners:
+  - name: a
+    title: Alpha
+    spec: demipl
+    set: {train.epochs: 3, loss: [disambiguation]}
+    grid: {train.lr: [0.1, 0.2], train.momentum: [0, 0.9]}
+    cases:
+      - {data: B, spec: demipl-pr}
+      - {r: 3, set: {train.epochs: 4}, grid: {train.lr: [0.3]}}
+  - {name: b, spec: demipl, vary: {loss.attention: [0.1, 0.2]}, data: [A, B], r: 2}
+`
+
+// A file is read as it is meant: defaults, cases, grids and variants.
+func TestRead(t *testing.T) {
+	e, err := Parse("small.yaml", []byte(small))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Splits.Count != 10 || e.Splits.Train != 0.7 || e.Splits.Seed != 1 || e.Choose.Holdout != 0.2 {
+		t.Errorf("defaults: %+v, %+v", e.Splits, e.Choose)
+	}
+	if a, b, c := e.Data[0].R, e.Data[1].R, e.Data[2].R; len(a) != 2 || a[1] != 3 || len(b) != 1 || b[0] != 1 || len(c) != 1 || c[0] != Stored {
+		t.Errorf("r: %v %v %v", a, b, c)
+	}
+	if s := e.splitsOf(&e.Data[1]); s.Count != 2 || s.Index.V != "b{split}.mat" {
+		t.Errorf("splits of B: %+v", s)
+	}
+	a, b := e.Learner("a"), e.Learner("b")
+	if a.Title != "Alpha" || b.Title != "b" {
+		t.Errorf("titles %q and %q", a.Title, b.Title)
+	}
+	for _, c := range []struct {
+		data string
+		r    int
+		spec string
+		set  string
+		grid int
+	}{
+		{"A", 2, "demipl", "train.epochs=3, loss=[disambiguation]", 4},
+		{"A", 3, "demipl", "train.epochs=3, loss=[disambiguation], train.epochs=4", 1},
+		{"B", 1, "demipl-pr", "train.epochs=3, loss=[disambiguation]", 4},
+	} {
+		spec, set, grid := a.at(c.data, c.r, Setting{})
+		if spec.V != c.spec || describe(set) != c.set || len(combinations(grid)) != c.grid {
+			t.Errorf("a on %s r=%d: %s, %s, %d settings", c.data, c.r, spec.V, describe(set), len(combinations(grid)))
+		}
+	}
+	if got := describe(combinations(a.Grid)[1]); got != "train.lr=0.1, train.momentum=0.9" {
+		t.Errorf("second setting: %s", got)
+	}
+	if v := b.Variants(); len(v) != 2 || v[1].String() != "loss.attention=0.2" || !b.Only.Has("B", 2) || b.Only.Has("C", 2) || b.Only.Has("A", 3) {
+		t.Errorf("variants %v", v)
+	}
+	loaded, err := e.loadSpecs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := Coord{Data: "A", R: 3, Learner: "a"}
+	if len(loaded[at]) != 1 || loaded[at][0].spec.Train.Epochs.V != 4 || loaded[at][0].spec.Train.LR.V != 0.3 {
+		t.Errorf("the case did not reach the spec: %+v", loaded[at])
+	}
+	if got := loaded[Coord{Data: "A", R: 2, Learner: "b", Variant: "loss.attention=0.2"}]; len(got) != 1 {
+		t.Errorf("variant: %d candidates", len(got))
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(small))
+	for _, name := range experiments.Names() {
+		src, _ := experiments.Source(name)
+		f.Add(src)
+	}
+	files, _ := filepath.Glob("testdata/bad/*.yaml")
+	for _, file := range files {
+		if src, err := os.ReadFile(file); err == nil {
+			f.Add(src)
+		}
+	}
+	f.Fuzz(func(t *testing.T, src []byte) {
+		e, err := Parse("fuzz.yaml", src)
+		if (e == nil) == (err == nil) {
+			t.Fatalf("experiment %v, error %v", e, err)
+		}
+		if e == nil {
+			return
+		}
+		for i := range e.Learners {
+			for _, d := range e.Data {
+				for _, r := range d.R {
+					_, _, grid := e.Learners[i].at(d.Name.V, r, Setting{})
+					if n := len(combinations(grid)); n < 1 || n > maxGrid {
+						t.Fatalf("%d settings", n)
+					}
+				}
+			}
+		}
+	})
+}
