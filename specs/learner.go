@@ -40,6 +40,21 @@ var Learners = []LearnerKind{
 			{name: "mu", typ: tFloat, def: "1", in: above(0), doc: "Weight of the labelling confidences in the graph, and of the graph in the confidences."},
 			{name: "iterations", typ: tInt, def: "10", in: between(0, 10000), doc: "Times that graph, confidences and regression are renewed after the start."},
 		}},
+	{Name: "miplgp", Doc: "Gaussian process per class on instances with the bag's candidates and a class of negatives (MIPLGP, Tang, Zhang, Zhang); a bag takes the class of its most confident instance.",
+		args: []row{
+			{name: "iterations", typ: tInt, def: "500", in: between(0, 100000), doc: "Steps of Adam on the hyper-parameters."},
+			{name: "lr", typ: tFloat, def: "0.1", in: above(0), doc: "Rate of the first step; falls to 0 along a cosine."},
+			{name: "epsilon", typ: tFloat, def: "0.0001", in: above(0), doc: "What a Dirichlet parameter has beside its confidence."},
+			{name: "confidences", typ: tString, def: "prior", choices: []string{"prior", "posterior"}, doc: "What renews the confidences: the constant prior means, for the hyper-parameters alone (the authors' program), or the posterior mean at each instance, for noise and predictions too."},
+			{name: "samples", typ: tInt, def: "512", in: between(1, 1000000), doc: "Draws of the posterior where predictions are sampled; the exported model takes mean and variance instead."},
+			{name: "solver", typ: tString, def: "auto", choices: []string{"auto", "exact", "cg", "inducing"}, doc: "exact: Cholesky; cg: conjugate gradients with all instances; inducing: inducing points. auto: exact up to 1,500 instances, cg up to 20,000, else inducing."},
+			{name: "inducing", typ: tInt, def: "1000", in: between(1, 20000), doc: "Inducing points, drawn among the instances; with cg they carry the variance alone."},
+			{name: "subset", typ: tInt, def: "0", in: atLeast(0), doc: "Instances, in whole bags, that the hyper-parameters are learned on, with a tenth as many inducing points; 0: all. Predictions always use all."},
+			{name: "lengthscale", typ: tFloat, def: "0", in: atLeast(0), doc: "First lengthscale of the kernel, in units of the features; 0: median distance between two instances. The authors' program starts at 0.6931."},
+			{name: "probes", typ: tInt, def: "10", in: between(1, 10000), doc: "cg: random vectors of the trace estimates."},
+			{name: "rank", typ: tInt, def: "100", in: between(0, 10000), doc: "cg: rank of the preconditioner."},
+			{name: "tolerance", typ: tFloat, def: "0.001", in: within(0, 1), doc: "cg: residual at which a system counts as solved, relative to its right side."},
+		}},
 }
 
 func learnerNamed(name string) *LearnerKind {

@@ -29,7 +29,11 @@ func Fit(ctx context.Context, p *Problem, s Settings, observe func(Progress)) (*
 		return nil, err
 	}
 	some := p.subset(s.Subset, s.Seed)
-	o, err := newObjective(ctx, some, s)
+	learning := s
+	if some != p {
+		learning.Inducing = min(s.Inducing, max(minLearning, some.n()/10))
+	}
+	o, err := newObjective(ctx, some, learning)
 	if err != nil {
 		return nil, err
 	}
@@ -50,6 +54,10 @@ func Fit(ctx context.Context, p *Problem, s Settings, observe func(Progress)) (*
 	q.samples, q.seed = s.Samples, s.Seed
 	return q, nil
 }
+
+// minLearning is the least number of inducing points that hyper-parameters are
+// learned with on a subset; else a tenth of its instances carry them.
+const minLearning = 50
 
 // learn gives the hyper-parameters, and the targets that predictions use.
 func learn(ctx context.Context, o objective, p *Problem, s Settings, observe func(Progress)) (hyper, *targets, error) {

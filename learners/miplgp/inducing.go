@@ -115,14 +115,22 @@ type sums struct {
 	logD   float64    // log determinant of the noise
 }
 
-// gather makes one pass over the instances.
-func (o *inducing) gather(ctx context.Context, b *basis, t *targets) ([]sums, error) {
+// gather makes one pass over the instances. What only gradients need is left out
+// unless slopes are asked for.
+func (o *inducing) gather(ctx context.Context, b *basis, t *targets, slopes bool) ([]sums, error) {
 	n, m, outputs := o.p.n(), o.points.Rows, o.p.outputs()
-	all := mat.NewDense(m, 2*m, nil)
+	parts := 1
+	if slopes {
+		parts = 2
+	}
+	all := mat.NewDense(m, parts*m, nil)
 	weights, own := make([]weights, outputs), make([]*mat.Dense, outputs)
 	found := make([]sums, outputs)
 	for c := range found {
 		weights[c] = o.weights(b.h, t, c)
+		if !slopes {
+			weights[c].columns = 1
+		}
 		own[c] = mat.NewDense(m, weights[c].columns*m, nil)
 		found[c].p, found[c].dp = make([]float64, m), make([]float64, m)
 	}
@@ -131,7 +139,7 @@ func (o *inducing) gather(ctx context.Context, b *basis, t *targets) ([]sums, er
 			return nil, err
 		}
 		hi := min(n, lo+gatherRows)
-		wide := o.features(b, lo, hi)
+		wide := o.features(b, lo, hi, parts)
 		phi := rowsOf(o.phi, lo, hi)
 		addProduct(all, phi, wide)
 		for c := range outputs {
@@ -148,11 +156,19 @@ func (o *inducing) gather(ctx context.Context, b *basis, t *targets) ([]sums, er
 // together.
 func (s *sums) combine(all, own *mat.Dense, w weights) {
 	m := len(s.p)
-	s.gram, s.cross, s.square = mat.NewDense(m, m, nil), mat.NewDense(m, m, nil), mat.NewDense(m, m, nil)
+	s.gram = mat.NewDense(m, m, nil)
+	for i := range m {
+		for j, v := range all.RawRowView(i)[:m] {
+			s.gram.Set(i, j, w.base*v+own.At(i, j))
+		}
+	}
+	if w.columns == 1 {
+		return
+	}
+	s.cross, s.square = mat.NewDense(m, m, nil), mat.NewDense(m, m, nil)
 	for i := range m {
 		a, d := all.RawRowView(i), own.RawRowView(i)
 		for j := range m {
-			s.gram.Set(i, j, w.base*a[j]+d[j])
 			s.cross.Set(i, j, w.base*a[m+j]+d[m+j])
 			squares := (w.base + w.other) * d[j]
 			if w.columns == 3 {
@@ -166,10 +182,11 @@ func (s *sums) combine(all, own *mat.Dense, w weights) {
 // gatherRows is the number of instances whose products are summed in float32.
 const gatherRows = 2048
 
-// features fills phi for some instances and gives [phi | psi] [hi-lo, 2m].
-func (o *inducing) features(b *basis, lo, hi int) matrix {
+// features fills phi for some instances and gives it, or [phi | psi] if two parts
+// are asked for.
+func (o *inducing) features(b *basis, lo, hi, parts int) matrix {
 	m := o.points.Rows
-	wide := newMatrix(hi-lo, 2*m)
+	wide := newMatrix(hi-lo, parts*m)
 	from := rowsOf(o.squared, lo, hi)
 	rows(hi-lo, func(first, last int) {
 		f, df := newMatrix(last-first, m), newMatrix(last-first, m)
@@ -180,10 +197,12 @@ func (o *inducing) features(b *basis, lo, hi int) matrix {
 		part := rowsOf(wide, first, last)
 		half := matrix{Rows: part.Rows, Cols: m, Stride: part.Stride, Data: part.Data}
 		blas32.Gemm(blas.NoTrans, blas.Trans, 1, f, b.right, 0, half)
-		half.Data = part.Data[m:]
-		blas32.Gemm(blas.NoTrans, blas.Trans, 1, df, b.right, 0, half)
+		if parts == 2 {
+			half.Data = part.Data[m:]
+			blas32.Gemm(blas.NoTrans, blas.Trans, 1, df, b.right, 0, half)
+		}
 		for i := first; i < last; i++ {
-			copy(o.phi.Data[(lo+i)*m:(lo+i+1)*m], wide.Data[i*2*m:i*2*m+m])
+			copy(o.phi.Data[(lo+i)*m:(lo+i+1)*m], wide.Data[i*wide.Cols:])
 		}
 	})
 	return wide
@@ -235,7 +254,7 @@ func (o *inducing) addClass(s *sums, own *mat.Dense, h hyper, t *targets, weight
 		s.w2 += w * w
 		s.logD += math.Log(noise)
 		norm := 0.0
-		for _, v := range wide.Data[i*2*m : i*2*m+m] {
+		for _, v := range wide.Data[i*wide.Cols : i*wide.Cols+m] {
 			norm += float64(v) * float64(v)
 		}
 		s.w2q += w * w * norm
@@ -243,11 +262,13 @@ func (o *inducing) addClass(s *sums, own *mat.Dense, h hyper, t *targets, weight
 			differ = append(differ, i)
 		}
 	}
-	vector := newMatrix(2*m, 1)
+	vector := newMatrix(wide.Cols, 1)
 	blas32.Gemm(blas.Trans, blas.NoTrans, 1, wide, weighted, 0, vector)
 	for j := range m {
 		s.p[j] += float64(vector.Data[j])
-		s.dp[j] += float64(vector.Data[m+j])
+		if wide.Cols > m {
+			s.dp[j] += float64(vector.Data[m+j])
+		}
 	}
 	if len(differ) == 0 {
 		return
@@ -255,7 +276,7 @@ func (o *inducing) addClass(s *sums, own *mat.Dense, h hyper, t *targets, weight
 	left, right := newMatrix(len(differ), m), newMatrix(len(differ), weight.columns*m)
 	for q, i := range differ {
 		w := 1 / (t.noise[c*n+lo+i] + h.noise[c])
-		row := wide.Data[i*2*m : (i+1)*2*m]
+		row := wide.Data[i*wide.Cols : (i+1)*wide.Cols]
 		copy(right.Data[q*right.Cols:], row)
 		for j, v := range row[:m] {
 			left.Data[q*m+j] = float32(w-weight.base) * v
@@ -312,7 +333,7 @@ func (o *inducing) evaluate(ctx context.Context, h hyper, t *targets) (*evaluati
 	if err != nil {
 		return nil, err
 	}
-	found, err := o.gather(ctx, b, t)
+	found, err := o.gather(ctx, b, t, true)
 	if err != nil {
 		return nil, err
 	}
@@ -405,7 +426,7 @@ func (o *inducing) posterior(ctx context.Context, h hyper, t *targets) (*Posteri
 	if err != nil {
 		return nil, err
 	}
-	found, err := o.gather(ctx, b, t)
+	found, err := o.gather(ctx, b, t, false)
 	if err != nil {
 		return nil, err
 	}
