@@ -225,6 +225,8 @@ func TestShapeErrorsAtTheirPlace(t *testing.T) {
 			"test.yaml:6:8: MatMul: inner extents differ"},
 		{"two errors", head + "  params:\n    A: {shape: [d, 3]}\n  let:\n    q: X + A\n    a: sigmoid(sum(X, 7))\n    p: softmax(bag_sum(q))\n  attention: a\n  probabilities: p\n",
 			"test.yaml:6:8: Add: shapes [N, 7] and [7, 3] do not fit together: N against 7\ntest.yaml:7:23: the axis must be"},
+		{"parameter of a block", head + "  blocks: [attention, {pool: attention}]\n  params:\n    W: {shape: [h, k]}\n  let:\n    p: softmax(matmul(z, W))\n",
+			"test.yaml:5:5: the blocks have a parameter W already"},
 		{"outputs", head + "  params:\n    A: {shape: [d, 3]}\n  let:\n    a: sigmoid(sum(X, 1))\n    p: softmax(bag_sum(matmul(X, A)))\n  attention: a\n  probabilities: p\n",
 			"test.yaml:9:18: probabilities must have the shape [B, 5], not [B, 3]"},
 	}

@@ -61,6 +61,12 @@ func (l *lowering) declare(p *specs.Param, extents map[string]int) {
 		l.errs.Add(diag.Errorf(s.Pos, "unknown extent %q of parameter %s", s.V, p.Name.V))
 		return 0
 	}
+	if l.nodes[p.Name.V] != nil {
+		l.errs.Add(diag.Errorf(p.Name.Pos, "the blocks have a parameter %s already", p.Name.V).
+			WithNote("give this one another name"))
+		l.failed[p.Name.V] = true
+		return
+	}
 	shape := make([]int, len(p.Shape))
 	for i, s := range p.Shape {
 		if shape[i] = extent(s); shape[i] == 0 {
