@@ -35,6 +35,8 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":   exits,
 			"waitfor": waitFor,
+			"images":  images,
+			"pack":    pack,
 		},
 	})
 }

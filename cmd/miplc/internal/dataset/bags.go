@@ -117,11 +117,17 @@ func RunBags(ctx context.Context, o *BagsOptions) error {
 	if err := free(o.Output, o.Force); err != nil { // before the work
 		return err
 	}
+	var table *crowd.Table
+	if o.Candidates != "" {
+		if table, err = crowd.ReadCandidates(o.Candidates, nil); err != nil {
+			return err
+		}
+	}
 	set, err := o.bags(ctx, generator, size)
 	if err != nil {
 		return err
 	}
-	if set, err = o.candidates(set); err != nil {
+	if set, err = o.candidates(set, table); err != nil {
 		return err
 	}
 	return save(o.Console, set, o.Output, o.Force)
@@ -205,12 +211,8 @@ func (o *BagsOptions) bags(ctx context.Context, g imagebags.Generator, size imag
 }
 
 // candidates replaces the true class alone by what was asked for.
-func (o *BagsOptions) candidates(set *data.Dataset) (*data.Dataset, error) {
-	if o.Candidates != "" {
-		table, err := crowd.ReadCandidates(o.Candidates, nil)
-		if err != nil {
-			return nil, err
-		}
+func (o *BagsOptions) candidates(set *data.Dataset, table *crowd.Table) (*data.Dataset, error) {
+	if table != nil {
 		return attach(o.Console, set, table, o.Outside)
 	}
 	if set.Classes == 0 {

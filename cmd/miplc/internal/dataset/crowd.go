@@ -122,7 +122,7 @@ func (o *CrowdOptions) table(table *crowd.Table, stats crowd.Stats) error {
 		return err
 	}
 	return o.Console.Result(Distilled{o.Output, stats}, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s: %d images, %d classes, %.2f candidates an image; %d sets agreed on, %d of the most probable labels\n",
+		_, err := fmt.Fprintf(w, "%s: %d images, %d classes, %.2f candidates an image; agreed on for %d, most probable labels for %d\n",
 			o.Output, stats.Images, stats.Classes, stats.MeanCandidates, stats.Agreed, stats.Picked)
 		return err
 	})
