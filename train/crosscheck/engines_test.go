@@ -1,0 +1,180 @@
+package crosscheck_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/xla/xlatest"
+	"github.com/miplc/miplc/runtime/ortlib/ortest"
+	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/native"
+	"github.com/miplc/miplc/train/oracle"
+	"github.com/miplc/miplc/train/ort"
+	"github.com/miplc/miplc/train/xla"
+)
+
+// maker makes an engine of a program.
+type maker struct {
+	name string
+	make func(p *compile.Program) (train.Engine, error)
+}
+
+// engines are those that train in float32, to be held to the oracle.
+func engines(t testing.TB) []maker {
+	t.Helper()
+	library := ortest.Library(t)
+	executor := &xla.Backend{Backend: xlatest.Backend(t), Device: "test"}
+	t.Cleanup(executor.Close)
+	return []maker{
+		{"gorgonia", func(p *compile.Program) (train.Engine, error) { return native.New(p, nil) }},
+		{"ort", func(p *compile.Program) (train.Engine, error) {
+			return ort.New(p, nil, ort.Options{Library: library})
+		}},
+		{"xla", func(p *compile.Program) (train.Engine, error) { return xla.New(p, nil, executor) }},
+	}
+}
+
+func reference() maker {
+	return maker{"interpreter", func(p *compile.Program) (train.Engine, error) { return oracle.New(p) }}
+}
+
+// started makes an engine in a state.
+func (m maker) started(t testing.TB, p *compile.Program, s *train.State) train.Engine {
+	t.Helper()
+	e, err := m.make(p)
+	if err != nil {
+		t.Fatalf("%s: %v", m.name, err)
+	}
+	t.Cleanup(func() { e.Close() })
+	if err := e.SetState(s); err != nil {
+		t.Fatalf("%s: %v", m.name, err)
+	}
+	return e
+}
+
+// trajectory is what an engine did over some steps: each row one step.
+type trajectory struct {
+	loss  []float64
+	terms []map[string]float64
+	// predictions and label weights of all steps
+	probabilities, attention, weights [][]float32
+	params                            map[string][]float32 // after the last step
+}
+
+// follow runs steps over batches of the same bags again and again, as epochs
+// do: the label weights that a step gives are those that its bags have the next
+// time.
+func follow(t testing.TB, p *compile.Program, e train.Engine, steps int, seed uint64, sizes [][]int) *trajectory {
+	t.Helper()
+	tr := &trajectory{}
+	kept := make([][]float32, len(sizes))
+	epochs := (steps + len(sizes) - 1) / len(sizes)
+	for step := range steps {
+		which, epoch := step%len(sizes), step/len(sizes)
+		b := batch(p, seed+uint64(which), sizes[which]...)
+		// The same bags come with other masks.
+		b.Masks = batch(p, seed+1000+uint64(step), sizes[which]...).Masks
+		if kept[which] != nil {
+			b.Weights = kept[which]
+		}
+		b.Epoch, b.Epochs = epoch+p.Spec.Weights.FirstEpoch.V, epochs
+		b.Lambda = train.Lambda(p.Spec.Weights.Schedule.V, b.Epoch, epochs)
+		b.LR = p.Spec.Train.LR.V
+		r, err := e.Step(b)
+		if err != nil {
+			t.Fatalf("%s, step %d: %v", e.Name(), step+1, err)
+		}
+		kept[which] = slices.Clone(r.Weights)
+		tr.add(r)
+	}
+	s, err := e.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr.params = s.Params
+	return tr
+}
+
+func (tr *trajectory) add(r *train.Result) {
+	terms := map[string]float64{}
+	for name, v := range r.Terms {
+		terms[name] = v
+	}
+	tr.loss, tr.terms = append(tr.loss, r.Loss), append(tr.terms, terms)
+	tr.probabilities = append(tr.probabilities, slices.Clone(r.Probabilities))
+	tr.attention = append(tr.attention, slices.Clone(r.Attention))
+	tr.weights = append(tr.weights, slices.Clone(r.Weights))
+}
+
+// differences is how far a trajectory is from another, by what is compared.
+// Losses count relative to their size, but not to less than floor; predictions
+// and label weights, which lie between 0 and 1, as they are; parameters
+// relative to the largest of their tensor, but not to less than 0.1.
+func (tr *trajectory) differences(want *trajectory, floor float64) map[string]float64 {
+	d := map[string]float64{}
+	worse := func(what string, diff float64) {
+		if d[what] = math.Max(d[what], diff); math.IsNaN(diff) {
+			d[what] = math.Inf(1)
+		}
+	}
+	for i, loss := range want.loss {
+		worse("loss", math.Abs(tr.loss[i]-loss)/math.Max(floor, math.Abs(loss)))
+		for name, v := range want.terms[i] {
+			worse("loss terms", math.Abs(tr.terms[i][name]-v)/math.Max(floor, math.Abs(v)))
+		}
+		worse("probabilities", furthest(tr.probabilities[i], want.probabilities[i], 1))
+		worse("attention", furthest(tr.attention[i], want.attention[i], 1))
+		worse("label weights", furthest(tr.weights[i], want.weights[i], 1))
+	}
+	for name, v := range want.params {
+		scale := 0.1
+		for _, x := range v {
+			scale = math.Max(scale, math.Abs(float64(x)))
+		}
+		worse("parameters", furthest(tr.params[name], v, scale))
+	}
+	return d
+}
+
+// furthest is the largest difference of two slices over scale; infinite where
+// they have not the same length.
+func furthest(got, want []float32, scale float64) float64 {
+	if len(got) != len(want) {
+		return math.Inf(1)
+	}
+	worst := 0.0
+	for i := range want {
+		worst = math.Max(worst, math.Abs(float64(got[i])-float64(want[i]))/scale)
+	}
+	return worst
+}
+
+// compareTrajectories runs every engine from the same start and holds it to the
+// interpreter.
+func compareTrajectories(t *testing.T, name string, p *compile.Program, list []maker, w map[string]map[string]float64,
+	tolerance float64, steps int, seed uint64, sizes [][]int) {
+	t.Helper()
+	s := start(p, seed)
+	want := follow(t, p, reference().started(t, p, s), steps, seed, sizes)
+	for _, m := range list {
+		got := follow(t, p, m.started(t, p, s), steps, seed, sizes)
+		if w[m.name] == nil {
+			w[m.name] = map[string]float64{}
+		}
+		for what, diff := range got.differences(want, 1e-2) {
+			if !(diff <= tolerance) {
+				t.Errorf("%s: %s differs from the interpreter by %.2g in %s", name, m.name, diff, what)
+			}
+			w[m.name][what] = math.Max(w[m.name][what], diff)
+		}
+	}
+}
+
+func logWorst(t *testing.T, w map[string]map[string]float64) {
+	for _, name := range []string{"gorgonia", "ort", "xla"} {
+		t.Logf("%-8s %s", name, fmt.Sprint(w[name]))
+	}
+}

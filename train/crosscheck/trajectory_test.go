@@ -1,0 +1,81 @@
+package crosscheck_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/miplc/miplc/compile"
+)
+
+// The authors' program (shared gates, a small network as scorer, bounded
+// sigmoid, weights of the epoch before) and the paper's reading, both behind a
+// dense layer with dropout, on features.
+const (
+	paperFeatures = `
+name: paper
+extends: demipl
+data: {set: "generated:prototypes", generated: {features: 20, classes: 5}}
+model:
+  blocks: [{dense: 16}, {dropout: 0.5}, relu, attention, {pool: attention}, classifier]
+train: {lr: 0.05}
+`
+	programFeatures = `
+name: program
+extends: demipl
+data: {set: "generated:prototypes", generated: {features: 20, classes: 5}}
+model:
+  blocks:
+    - dense: 16
+    - dropout: 0.5
+    - relu
+    - attention: {gates: shared, scorer: mlp, hidden: 32}
+    - pool: attention
+    - classifier: bounded_sigmoid
+weights: {order: after_loss, first_epoch: 0}
+train: {lr: 0.05}
+`
+)
+
+// Twenty steps from one start, dropout on, in both readings, on features and
+// through the CNN of the shipped specs, one bag and sixteen bags a step: losses
+// within 1e-5 of the interpreter's.
+func TestTwentySteps(t *testing.T) {
+	list, w := engines(t), map[string]map[string]float64{}
+	for _, c := range []struct {
+		name    string
+		program func() *compile.Program
+	}{
+		{"paper, features", func() *compile.Program { return parsed(t, "paper", paperFeatures) }},
+		{"program, features", func() *compile.Program { return parsed(t, "program", programFeatures) }},
+		{"paper, CNN", func() *compile.Program { return shipped(t, "demipl-image") }},
+		{"program, CNN", func() *compile.Program { return shipped(t, "demipl-program") }},
+	} {
+		for _, sizes := range [][][]int{
+			{{9}, {1}, {5}, {12}},
+			{{3, 1, 4, 1, 5, 2, 6, 5, 3, 5, 1, 2, 7, 1, 3, 2}, {2, 7, 1, 4, 2, 1, 1, 6, 3, 2, 4, 3, 1, 2, 5, 1}},
+		} {
+			p, bags := c.program(), len(sizes[0])
+			p.Spec.Train.Batch.V = bags
+			compareTrajectories(t, fmt.Sprintf("%s, %d bags", c.name, bags), p, list, w, 1e-5, 20, uint64(bags), sizes)
+		}
+	}
+	logWorst(t, w)
+}
+
+// The same for every shipped spec and for random ones: four steps each, of two
+// batches in turn. Not more steps: sooner or later a value falls within rounding
+// of the corner of a relu, a maximum or a clamp, and engines part there.
+func TestStepsOfAllSpecs(t *testing.T) {
+	list, w := engines(t), map[string]map[string]float64{}
+	run := func(name string, p *compile.Program, seed uint64) {
+		p.Spec.Train.Batch.V = 3
+		compareTrajectories(t, name, p, list, w, 1e-5, 4, seed, [][]int{{4, 1, 3}, {2, 5, 1}})
+	}
+	for _, name := range trained(t) {
+		run(name, shipped(t, name), 1)
+	}
+	for seed := range uint64(randomSpecs) {
+		run(fmt.Sprintf("random%d", seed), random(t, seed), seed)
+	}
+	logWorst(t, w)
+}
