@@ -13,9 +13,7 @@ import (
 	"github.com/miplc/miplc/learners"
 )
 
-// model predicts f(x) = b + sum_i (k(x, x_i) - c) a_i. The columns of a sum to
-// 0, so that the constant c changes nothing but the rounding: with c the mean of
-// the kernel the terms are small. The vectors are centred for the same reason.
+// model predicts f(x) = b + sum_i k(x, x_i) a_i.
 type model struct {
 	set           Settings
 	shape         []int // of an instance
@@ -25,7 +23,7 @@ type model struct {
 	centre        []float64  // their mean [d]
 	centred       *mat.Dense // vectors less centre
 
-	width, level float64
+	width        float64
 	coefficients *mat.Dense // a [m, k]
 	bias         []float64  // b [k]
 }
@@ -48,8 +46,7 @@ func newModel(set Settings, p *learners.Problem) *model {
 
 // keep takes over the result of the regression.
 func (m *model) keep(r *ridge, s *solution) {
-	m.width, m.level = r.width, r.level
-	m.coefficients, m.bias = s.coefficients, s.bias
+	m.width, m.coefficients, m.bias = r.width, s.coefficients, s.bias
 	m.vectors = nil // the centred ones are enough
 }
 
@@ -69,7 +66,7 @@ func (m *model) Predict(instances []float32, n int) (probabilities, attention []
 	rows, _ := m.centred.Dims()
 	for i := range rows {
 		d := floats.Distance(x, m.centred.RawRowView(i), 2) / m.width
-		floats.AddScaled(f, math.Exp(-d*d/2)-m.level, m.coefficients.RawRowView(i))
+		floats.AddScaled(f, math.Exp(-d*d/2), m.coefficients.RawRowView(i))
 	}
 	for c := range f {
 		f[c] = math.Max(f[c], 0)
@@ -82,41 +79,98 @@ func (m *model) Predict(instances []float32, n int) (probabilities, attention []
 	return f, attention, nil
 }
 
-// Names of the parameters in the inference graph.
+// Names of the parameters in the inference graph. Those of the kept vectors and
+// their coefficients end in the number of their block, from 1.
 const (
 	ParamCentre       = "vectors.centre"
-	ParamVectors      = "vectors.kept"  // [d, m], centred, in units of sqrt(2) sigma
-	ParamNorms        = "vectors.norms" // [1, m], their squared lengths
-	ParamCoefficients = "regression.coefficients"
-	ParamBias         = "regression.bias"
+	ParamVectors      = "vectors.kept."            // [d, rows of the block]
+	ParamExcess       = "vectors.excess."          // [1, rows of the block]
+	ParamCoefficients = "regression.coefficients." // [rows of the block, k]
+	ParamTotal        = "regression.total"         // [1, k]
+	ParamBias         = "regression.bias"          // [1, k]
 )
 
-// Graph gives the prediction as a graph.
+// Limits of the exponents in Graph.
+const (
+	maxAbsorbed = 10 // of the squared length of a kept vector, in the coefficients
+	maxNear     = 60 // of the squared length of a bag's vector
+)
+
+// Graph gives the prediction as a graph that keeps its accuracy in float32. The
+// coefficients a_i are large, since gamma is small, and nearly cancel each other;
+// computed as it stands, the sum would lose half of the digits. With vectors z
+// and t_i less the centre, in units of sqrt(2) sigma, the kernel is
+//
+//	exp(-|z - t_i|^2) = exp(-|z|^2) exp(2 z t_i) exp(-|t_i|^2)
+//
+// where the first factor is common to all terms, so that its error is harmless,
+// the last goes into the coefficients, and 2 z t_i is small. Of the middle factor
+// the excess over 1 is summed, in blocks whose sums are added in pairs. Vectors
+// far from the centre are held back from overflow: exponents are lowered by
+// what |z|^2 has above maxNear and by the excess of |t_i|^2 above maxAbsorbed.
 func (m *model) Graph() (*graph.Graph, map[string][]float32, error) {
 	b, params := graph.NewBuilder("infer"), map[string][]float32{}
 	x, bagOf := learners.Inputs(b, m.shape, m.normalization, params)
 	if len(m.shape) != 1 {
 		x = b.Reshape(x, graph.Shape{graph.N, graph.Dim(m.dim)})
 	}
-	z := b.Sub(m.pool(b, x, bagOf), m.param(b, params, ParamCentre, m.centre, 1, len(m.centre)))
-	unit := 1 / (math.Sqrt2 * m.width)
-	z = b.Mul(z, b.Scalar(unit))
-	rows, d := m.centred.Dims()
-	kept, norms := mat.NewDense(d, rows, nil), make([]float64, rows)
-	kept.Apply(func(i, j int, _ float64) float64 { return unit * m.centred.At(j, i) }, kept)
-	for j := range norms {
-		norms[j] = math.Pow(unit*floats.Norm(m.centred.RawRowView(j), 2), 2)
-	}
-	cross := b.MatMul(z, m.param(b, params, ParamVectors, kept.RawMatrix().Data, d, rows))
-	squares := b.Add(b.Sum(b.Mul(z, z), true, 1), m.param(b, params, ParamNorms, norms, 1, rows))
-	distances := b.Relu(b.Sub(squares, b.Mul(cross, b.Scalar(2)))) // [B, m], at least 0 in spite of rounding
-	kernel := b.Sub(b.Exp(b.Neg(distances)), b.Scalar(m.level))
-	f := b.MatMul(kernel, m.param(b, params, ParamCoefficients, m.coefficients.RawMatrix().Data, rows, m.classes))
-	f = b.Relu(b.Add(f, m.param(b, params, ParamBias, m.bias, 1, m.classes)))
+	z := b.Sub(m.pool(b, x, bagOf), param(b, params, ParamCentre, m.centre, 1, len(m.centre)))
+	z = b.Mul(z, b.Scalar(m.unit()))
+	length := b.Sum(b.Mul(z, z), true, 1)
+	far := b.Relu(b.Sub(length, b.Scalar(maxNear)))
+	one := b.Exp(b.Neg(far))
+	sum, total := m.sum(b, params, z, far, one)
+	sum = b.Add(sum, b.Mul(one, param(b, params, ParamTotal, total, 1, m.classes)))
+	near := b.Exp(b.Neg(b.Minimum(length, b.Scalar(maxNear))))
+	f := b.Add(b.Mul(near, sum), param(b, params, ParamBias, m.bias, 1, m.classes))
+	f = b.Relu(f)
 	b.Output(compile.OutProbabilities, b.Div(f, b.Sum(f, true, 1)))
 	b.Output(compile.OutAttention, learners.EqualAttention(b, bagOf))
 	g, err := b.Graph()
 	return g, params, err
+}
+
+// unit turns distances into units of sqrt(2) sigma.
+func (m *model) unit() float64 { return 1 / (math.Sqrt2 * m.width) }
+
+// sum gives sum_i (exp(2 z t_i - excess_i - far) - one) c_i, [B, k], with
+// coefficients c_i = a_i exp(-(|t_i|^2 - excess_i)), and the total of the c_i.
+func (m *model) sum(b *graph.Builder, params map[string][]float32, z, far, one *graph.Node) (*graph.Node, []float64) {
+	rows, d := m.centred.Dims()
+	size := int(math.Ceil(math.Sqrt(float64(rows))))
+	total := make([]float64, m.classes)
+	var sums []*graph.Node
+	for from := 0; from < rows; from += size {
+		n := min(size, rows-from)
+		kept, excess, coefficients := mat.NewDense(d, n, nil), make([]float64, n), mat.NewDense(n, m.classes, nil)
+		for j := range n {
+			t := append([]float64(nil), m.centred.RawRowView(from+j)...)
+			floats.Scale(m.unit(), t)
+			length := floats.Dot(t, t)
+			excess[j] = math.Max(0, length-maxAbsorbed)
+			floats.AddScaled(coefficients.RawRowView(j), math.Exp(excess[j]-length), m.coefficients.RawRowView(from+j))
+			floats.Add(total, coefficients.RawRowView(j))
+			floats.Scale(2, t)
+			kept.SetCol(j, t)
+		}
+		number := fmt.Sprint(from/size + 1)
+		exponent := b.Sub(b.MatMul(z, param(b, params, ParamVectors+number, kept.RawMatrix().Data, d, n)), far)
+		if floats.Max(excess) > 0 {
+			exponent = b.Sub(exponent, param(b, params, ParamExcess+number, excess, 1, n))
+		}
+		c := param(b, params, ParamCoefficients+number, coefficients.RawMatrix().Data, n, m.classes)
+		sums = append(sums, b.MatMul(b.Sub(b.Exp(exponent), one), c))
+	}
+	return inPairs(b, sums), total
+}
+
+// inPairs adds nodes of one shape so that each goes through few additions.
+func inPairs(b *graph.Builder, list []*graph.Node) *graph.Node {
+	if len(list) == 1 {
+		return list[0]
+	}
+	half := len(list) / 2
+	return b.Add(inPairs(b, list[:half]), inPairs(b, list[half:]))
 }
 
 // pool turns instances [N, dim] into the vectors of their bags [B, d].
@@ -128,7 +182,7 @@ func (m *model) pool(b *graph.Builder, x, bagOf *graph.Node) *graph.Node {
 }
 
 // param declares a parameter of rank 2 and keeps its values.
-func (m *model) param(b *graph.Builder, params map[string][]float32, name string, values []float64, rows, columns int) *graph.Node {
+func param(b *graph.Builder, params map[string][]float32, name string, values []float64, rows, columns int) *graph.Node {
 	out := make([]float32, len(values))
 	for i, v := range values {
 		out[i] = float32(v)

@@ -16,7 +16,6 @@ import (
 type ridge struct {
 	gamma  float64
 	width  float64
-	level  float64       // mean of K: see model
 	factor mat.Cholesky  // of K + gamma I
 	ones   *mat.VecDense // solution of (K + gamma I) ones = 1
 }
@@ -42,20 +41,15 @@ func newRidge(ctx context.Context, m *model, set Settings) (*ridge, error) {
 		return nil, err
 	}
 	n := k.SymmetricDim()
-	sum := 0.0
 	for i := range n {
 		for j := i; j < n; j++ {
 			v := math.Exp(-k.At(i, j) / (2 * r.width * r.width))
-			sum += v
-			if i != j {
-				sum += v
-			} else {
+			if i == j {
 				v += r.gamma
 			}
 			k.SetSym(i, j, v)
 		}
 	}
-	r.level = sum / float64(n) / float64(n)
 	if !r.factor.Factorize(k) {
 		return nil, fmt.Errorf("pl-aggd: the kernel matrix cannot be solved with gamma %g; a larger one helps", r.gamma)
 	}
