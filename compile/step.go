@@ -79,6 +79,10 @@ func step(p *Program, train, renew *graph.Graph) (*graph.Graph, error) {
 	for i, q := range p.Params {
 		names[i] = q.Name
 	}
+	train, err := graph.PoolFirst(train)
+	if err != nil {
+		return nil, err
+	}
 	g, err := graph.Gradient(train, OutLoss, names)
 	if err != nil {
 		return nil, err

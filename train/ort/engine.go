@@ -8,10 +8,8 @@ import (
 	goruntime "runtime"
 
 	onnx "github.com/yalue/onnxruntime_go"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/train"
@@ -19,26 +17,27 @@ import (
 
 // Engine implements train.Engine. Parameters and velocity live twice: a step
 // reads one copy and writes the other, so nothing is copied between steps.
+//
+// Bags of features take the whole step as one graph, in a form for one bag and
+// a form for many. Images go through bag by bag, which keeps what a step reads
+// and writes within the cache: the gradients of each bag, then one update.
 type Engine struct {
 	prog     *compile.Program
-	step     *onnx.DynamicAdvancedSession
-	infer    *onnx.DynamicAdvancedSession
+	options  Options
+	infer    *session
+	oneBag   *session // whole steps, opened when the first batch asks for them
+	manyBags *session
+	bagwise  *bagwise // nil: whole steps
+
 	params   [2]*onnx.Tensor[float32]
 	velocity [2]*onnx.Tensor[float32]
-	current  int                              // the copy that holds the newest values
-	buffers  map[string][]float32             // statistics of the normalisation
-	scalars  map[string]*onnx.Tensor[float32] // inputs lr, lambda, epoch, epochs: [1]
-	terms    []term                           // loss outputs
+	windows  [2]map[string]*onnx.Tensor[float32] // each parameter within params
+	current  int                                 // the copy that holds the newest values
+	buffers  map[string][]float32                // statistics of the normalisation
+	scalars  map[string]*onnx.Tensor[float32]    // inputs lr, lambda, epoch, epochs: [1]
+	terms    map[string]*onnx.Scalar[float32]    // loss outputs
 	sets     cache
 	result   train.Result
-	stepIn   map[string]bool
-}
-
-// term is one scalar output of the step.
-type term struct {
-	output string
-	name   string // in Result.Terms; empty for the whole loss
-	value  *onnx.Scalar[float32]
 }
 
 // New builds the training step of a program, hands it to onnxruntime and puts
@@ -48,19 +47,19 @@ func New(p *compile.Program, params map[string][]float32, o Options) (*Engine, e
 	if _, err := ortenv.Start(o.Library); err != nil {
 		return nil, err
 	}
-	stepGraph, err := compile.Step(p)
-	if err != nil {
-		return nil, err
-	}
 	if o.Threads == 0 {
 		o.Threads = defaultThreads(p)
 	}
-	e := &Engine{prog: p, scalars: map[string]*onnx.Tensor[float32]{}, stepIn: map[string]bool{}}
-	if e.step, err = open(stepGraph, o); err == nil {
-		e.infer, err = open(p.Infer, o)
-	}
+	e := &Engine{prog: p, options: o}
+	err := e.allocate()
 	if err == nil {
-		err = e.allocate(stepGraph)
+		e.infer, err = open(p.Infer, o, false)
+	}
+	if err == nil && hasImages(p) && e.onCPU() {
+		e.bagwise, err = newBagwise(e)
+	}
+	if err == nil && e.bagwise == nil { // a program that cannot run is refused now, not at its first batch
+		_, err = e.wholeStep(2)
 	}
 	if err == nil && params != nil {
 		err = e.SetState(&train.State{Params: params})
@@ -74,82 +73,90 @@ func New(p *compile.Program, params map[string][]float32, o Options) (*Engine, e
 
 // defaultThreads: a step on feature bags is too small to share between cores.
 func defaultThreads(p *compile.Program) int {
-	if len(p.Train.ByOp(graph.OpConv2D)) > 0 {
+	if hasImages(p) {
 		return goruntime.NumCPU()
 	}
 	return 1
 }
 
-// opset of the graphs that only this engine sees: ScatterElements with
-// a reduction needs 16, ReduceMax in its final form 18.
-const opset = 17
+func hasImages(p *compile.Program) bool { return len(p.Train.ByOp(graph.OpConv2D)) > 0 }
 
-// open makes a session of a graph whose parameters are inputs.
-func open(g *graph.Graph, o Options) (*onnx.DynamicAdvancedSession, error) {
-	model, err := export.Lower(g, export.Options{Opset: opset})
-	if err != nil {
-		return nil, err
-	}
-	bytes, err := proto.Marshal(model)
-	if err != nil {
-		return nil, err
-	}
-	opts, err := sessionOptions(o)
-	if err != nil {
-		return nil, err
-	}
-	defer opts.Destroy()
-	var in, out []string
-	for _, v := range model.Graph.Input {
-		in = append(in, v.GetName())
-	}
-	for _, v := range model.Graph.Output {
-		out = append(out, v.GetName())
-	}
-	s, err := onnx.NewDynamicAdvancedSessionWithONNXData(bytes, in, out, opts)
-	if err != nil {
-		return nil, fmt.Errorf("onnxruntime does not accept the %s graph: %w", g.Name, err)
-	}
-	return s, nil
-}
+func (e *Engine) onCPU() bool { return e.options.Provider == "" || e.options.Provider == "cpu" }
 
 // allocate makes the tensors that do not depend on the size of a batch.
-func (e *Engine) allocate(step *graph.Graph) error {
-	size := int64(e.prog.FlatSize())
+func (e *Engine) allocate() error {
+	size := e.prog.FlatSize()
 	var err error
 	for i := range 2 {
-		if e.params[i], err = onnx.NewEmptyTensor[float32](onnx.NewShape(size)); err != nil {
+		if e.params[i], err = onnx.NewEmptyTensor[float32](onnx.NewShape(int64(size))); err != nil {
 			return err
 		}
-		if e.velocity[i], err = onnx.NewEmptyTensor[float32](onnx.NewShape(size)); err != nil {
+		if e.velocity[i], err = onnx.NewEmptyTensor[float32](onnx.NewShape(int64(size))); err != nil {
 			return err
 		}
-	}
-	for _, in := range step.ByOp(graph.OpInput) {
-		e.stepIn[in.Name] = true
-		if !in.Shape.Equal(graph.Shape{1}) {
-			continue
-		}
-		if e.scalars[in.Name], err = onnx.NewEmptyTensor[float32](onnx.NewShape(1)); err != nil {
+		if e.windows[i], err = cut(e.prog, e.params[i].GetData()); err != nil {
 			return err
 		}
 	}
-	e.result.Terms = map[string]float64{}
-	for _, o := range step.Outputs {
+	e.scalars = map[string]*onnx.Tensor[float32]{}
+	for _, name := range []string{compile.InLR, compile.InLambda, compile.InEpoch, compile.InEpochs} {
+		if e.scalars[name], err = onnx.NewEmptyTensor[float32](onnx.NewShape(1)); err != nil {
+			return err
+		}
+	}
+	e.terms, e.result.Terms = map[string]*onnx.Scalar[float32]{}, map[string]float64{}
+	for _, o := range e.prog.Train.Outputs {
 		if len(o.Node.Shape) > 0 {
 			continue
 		}
-		v, err := onnx.NewScalar[float32](0)
-		if err != nil {
+		if e.terms[o.Name], err = onnx.NewScalar[float32](0); err != nil {
 			return err
 		}
-		name := ""
-		if o.Name != compile.OutLoss {
-			name = o.Name[len(compile.TermPrefix):]
-		}
-		e.terms = append(e.terms, term{o.Name, name, v})
 	}
 	return nil
+}
+
+// cut makes a tensor of each parameter that shares the memory of a flat vector.
+// A parameter without axes has none; onnxruntime cannot look at it in place.
+func cut(p *compile.Program, flat []float32) (map[string]*onnx.Tensor[float32], error) {
+	windows := map[string]*onnx.Tensor[float32]{}
+	for _, q := range p.Params {
+		n := elements(q.Shape)
+		if len(q.Shape) > 0 {
+			t, err := onnx.NewTensor(toShape(q.Shape), flat[:n])
+			if err != nil {
+				return windows, err
+			}
+			windows[q.Name] = t
+		}
+		flat = flat[n:]
+	}
+	return windows, nil
+}
+
+// wholeStep gives the session for batches of that many bags.
+func (e *Engine) wholeStep(bags int) (*session, error) {
+	at, build := &e.manyBags, compile.Step
+	if bags == 1 {
+		at, build = &e.oneBag, compile.StepOneBag
+	}
+	if *at != nil {
+		return *at, nil
+	}
+	g, err := build(e.prog)
+	if err != nil {
+		return nil, err
+	}
+	if len(e.windows[0]) == len(e.prog.Params) {
+		if g, err = compile.Windows(e.prog, g); err != nil {
+			return nil, err
+		}
+	}
+	if g, err = graph.Condense(g); err != nil {
+		return nil, err
+	}
+	*at, err = open(g, e.options, false)
+	return *at, err
 }
 
 // Name implements train.Engine.
@@ -157,39 +164,63 @@ func (e *Engine) Name() string { return "ort" }
 
 // Step implements train.Engine.
 func (e *Engine) Step(b *train.Batch) (*train.Result, error) {
-	n := len(b.BagOf)
-	s, err := e.sets.get(e, n, b.Bags)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.fill(b); err != nil {
-		return nil, err
-	}
 	for name, v := range map[string]float64{
 		compile.InLR: b.LR, compile.InLambda: b.Lambda,
 		compile.InEpoch: float64(b.Epoch), compile.InEpochs: float64(b.Epochs),
 	} {
-		if scalar := e.scalars[name]; scalar != nil {
-			scalar.GetData()[0] = float32(v)
-		}
+		e.scalars[name].GetData()[0] = float32(v)
 	}
-	if err := e.step.RunWithBinding(s.io[e.current]); err != nil {
-		return nil, fmt.Errorf("training step on %d instances in %d bags: %w", n, b.Bags, err)
+	run := e.runWhole
+	if e.bagwise != nil {
+		run = e.runBagwise
+	}
+	if err := run(b); err != nil {
+		return nil, fmt.Errorf("training step on %d instances in %d bags: %w", len(b.BagOf), b.Bags, err)
 	}
 	e.current = 1 - e.current
-	r := &e.result
-	for _, t := range e.terms {
-		v := float64(t.value.GetData())
-		if t.name == "" {
-			r.Loss = v
+	return &e.result, nil
+}
+
+// runWhole runs forward, backward and update as one graph.
+func (e *Engine) runWhole(b *train.Batch) error {
+	step, err := e.wholeStep(b.Bags)
+	if err != nil {
+		return err
+	}
+	s, err := e.sets.get(e, step, len(b.BagOf), b.Bags)
+	if err != nil {
+		return err
+	}
+	if err := s.fill(b); err != nil {
+		return err
+	}
+	if err := step.RunWithBinding(s.io[e.current]); err != nil {
+		return err
+	}
+	e.clearTerms()
+	e.readTerms(1)
+	e.result.Probabilities = s.probabilities.GetData()
+	e.result.Attention = s.attention.GetData()
+	e.result.Weights = s.newWeights.GetData()
+	return nil
+}
+
+// readTerms adds share times the loss and its terms to the result.
+func (e *Engine) readTerms(share float64) {
+	for output, value := range e.terms {
+		v := share * float64(value.GetData())
+		if output == compile.OutLoss {
+			e.result.Loss += v
 		} else {
-			r.Terms[t.name] = v
+			e.result.Terms[output[len(compile.TermPrefix):]] += v
 		}
 	}
-	r.Probabilities = s.probabilities.GetData()
-	r.Attention = s.attention.GetData()
-	r.Weights = s.newWeights.GetData()
-	return r, nil
+}
+
+// clearTerms makes the loss and its terms zero.
+func (e *Engine) clearTerms() {
+	e.result.Loss = 0
+	clear(e.result.Terms)
 }
 
 // State implements train.Engine.
@@ -239,30 +270,42 @@ func (e *Engine) SetState(s *train.State) error {
 	return nil
 }
 
-// Close implements train.Engine.
+// Close implements train.Engine. Bindings go before the tensors they point to.
 func (e *Engine) Close() error {
-	var errs []error
-	destroy := func(v interface{ Destroy() error }) { errs = append(errs, v.Destroy()) }
+	var all []interface{ Destroy() error }
 	e.sets.clear()
+	if e.bagwise != nil {
+		all = append(all, e.bagwise)
+	}
 	for i := range 2 {
+		for _, w := range e.windows[i] {
+			all = append(all, w)
+		}
 		if e.params[i] != nil {
-			destroy(e.params[i])
+			all = append(all, e.params[i])
 		}
 		if e.velocity[i] != nil {
-			destroy(e.velocity[i])
+			all = append(all, e.velocity[i])
 		}
 	}
 	for _, v := range e.scalars {
-		destroy(v)
+		if v != nil {
+			all = append(all, v)
+		}
 	}
-	for _, t := range e.terms {
-		destroy(t.value)
+	for _, v := range e.terms {
+		if v != nil {
+			all = append(all, v)
+		}
 	}
-	if e.step != nil {
-		destroy(e.step)
+	for _, s := range []*session{e.oneBag, e.manyBags, e.infer} {
+		if s != nil {
+			all = append(all, s)
+		}
 	}
-	if e.infer != nil {
-		destroy(e.infer)
+	var errs []error
+	for _, v := range all {
+		errs = append(errs, v.Destroy())
 	}
 	*e = Engine{prog: e.prog}
 	return errors.Join(errs...)

@@ -5,6 +5,7 @@ package ort
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	onnx "github.com/yalue/onnxruntime_go"
 
@@ -17,10 +18,11 @@ import (
 // there are as many as sizes of bags.
 const maxSets = 64
 
-// set is the tensors of batches with n instances in b bags, bound to the step
+// set is the tensors of batches with n instances in b bags, bound to a session
 // in both directions of the two copies of the parameters. onnxruntime holds
 // only pointers into them, so the set keeps the Go values alive.
 type set struct {
+	session       *session
 	n, bags       int
 	used          int // clock of the last use
 	io            [2]*onnx.IoBinding
@@ -41,11 +43,11 @@ type cache struct {
 	clock int
 }
 
-func (c *cache) get(e *Engine, n, bags int) (*set, error) {
+func (c *cache) get(e *Engine, on *session, n, bags int) (*set, error) {
 	c.clock++
 	oldest := 0
 	for i, s := range c.sets {
-		if s.n == n && s.bags == bags {
+		if s.session == on && s.n == n && s.bags == bags {
 			s.used = c.clock
 			return s, nil
 		}
@@ -53,7 +55,7 @@ func (c *cache) get(e *Engine, n, bags int) (*set, error) {
 			oldest = i
 		}
 	}
-	s, err := e.newSet(n, bags)
+	s, err := e.newSet(on, n, bags)
 	if err != nil {
 		return nil, err
 	}
@@ -81,8 +83,8 @@ func (s *set) destroy() {
 }
 
 // newSet makes and binds the tensors of one size of batch.
-func (e *Engine) newSet(n, bags int) (*set, error) {
-	s := &set{n: n, bags: bags, masks: map[string]*onnx.Tensor[float32]{}}
+func (e *Engine) newSet(on *session, n, bags int) (*set, error) {
+	s := &set{session: on, n: n, bags: bags, masks: map[string]*onnx.Tensor[float32]{}}
 	k := e.prog.Signature.Classes
 	shape := []int{n}
 	shape = append(shape, e.prog.Signature.Instance...)
@@ -115,50 +117,66 @@ func (e *Engine) newSet(n, bags int) (*set, error) {
 	return s, nil
 }
 
-// bind ties the set to the step: binding i reads copy i of the parameters and
-// writes the other.
+// bind ties the set to its session: binding i reads copy i of the parameters
+// and writes the other.
 func (e *Engine) bind(s *set) error {
 	for i := range 2 {
-		io, err := e.step.CreateIoBinding()
+		io, err := s.session.bind(
+			func(name string) onnx.Value { return e.input(s, name, i) },
+			func(name string) onnx.Value { return e.output(s, name, i) })
 		if err != nil {
 			return err
 		}
 		// Bindings are released before the tensors they point to.
 		s.all = append([]interface{ Destroy() error }{io}, s.all...)
 		s.io[i] = io
-		in := map[string]onnx.Value{
-			compile.InInstances: s.instances, compile.InBagOf: s.bagOf,
-			compile.InCandidates: s.candidates, compile.InWeights: s.weights,
-			compile.InParams: e.params[i], compile.InVelocity: e.velocity[i],
-		}
-		for name, v := range e.scalars {
-			in[name] = v
-		}
-		for name, v := range s.masks {
-			in[name] = v
-		}
-		for name, v := range in {
-			if !e.stepIn[name] {
-				continue
-			}
-			if err := io.BindInput(name, v); err != nil {
-				return err
-			}
-		}
-		out := map[string]onnx.Value{
-			compile.OutProbabilities: s.probabilities, compile.OutAttention: s.attention, compile.OutWeights: s.newWeights,
-			compile.OutParams: e.params[1-i], compile.OutVelocity: e.velocity[1-i],
-		}
-		for _, t := range e.terms {
-			out[t.output] = t.value
-		}
-		for name, v := range out {
-			if err := io.BindOutput(name, v); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
+}
+
+// input gives the tensor of an input when copy i of the parameters is read.
+func (e *Engine) input(s *set, name string, i int) onnx.Value {
+	switch name {
+	case compile.InInstances:
+		return s.instances
+	case compile.InBagOf:
+		return s.bagOf
+	case compile.InCandidates:
+		return s.candidates
+	case compile.InWeights:
+		return s.weights
+	case compile.InParams:
+		return e.params[i]
+	case compile.InVelocity:
+		return e.velocity[i]
+	}
+	if v := e.scalars[name]; v != nil {
+		return v
+	}
+	if v := s.masks[name]; v != nil {
+		return v
+	}
+	return e.windows[i][name]
+}
+
+// output gives the tensor of an output.
+func (e *Engine) output(s *set, name string, i int) onnx.Value {
+	switch name {
+	case compile.OutProbabilities:
+		return s.probabilities
+	case compile.OutAttention:
+		return s.attention
+	case compile.OutWeights:
+		return s.newWeights
+	case compile.OutParams:
+		return e.params[1-i]
+	case compile.OutVelocity:
+		return e.velocity[1-i]
+	}
+	if v := e.terms[name]; v != nil {
+		return v
+	}
+	return e.bagwise.windows[strings.TrimPrefix(name, graph.GradPrefix)]
 }
 
 // fill copies a batch into the tensors.

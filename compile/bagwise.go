@@ -1,0 +1,128 @@
+package compile
+
+import (
+	"fmt"
+
+	"github.com/miplc/miplc/graph"
+)
+
+// InGrads is the input of Update: [P], the gradient by all parameters.
+const InGrads = "grads"
+
+// Windows gives a training step the parameters as inputs under their own names
+// and shapes, beside the flat vector that the update reads. A caller binds them
+// to windows into that vector, so nothing is cut at run time.
+func Windows(p *Program, step *graph.Graph) (*graph.Graph, error) {
+	starts := map[int]Param{}
+	at := 0
+	for _, q := range p.Params {
+		starts[at] = q
+		at += volume(q.Shape)
+	}
+	b := graph.NewBuilder(step.Name)
+	inputs := map[string]*graph.Node{}
+	input := func(q Param) *graph.Node {
+		if inputs[q.Name] == nil {
+			inputs[q.Name] = b.Input(q.Name, graph.Float, static(q.Shape))
+		}
+		return inputs[q.Name]
+	}
+	of := b.Copy(step, func(n *graph.Node) *graph.Node {
+		if q, ok := windowOf(n, starts); ok && n.Shape.Equal(static(q.Shape)) {
+			return input(q)
+		}
+		if n.Op == graph.OpReshape {
+			if q, ok := windowOf(n.In[0], starts); ok {
+				return b.Reshape(input(q), n.Shape)
+			}
+		}
+		return nil
+	})
+	for _, o := range step.Outputs {
+		b.Output(o.Name, of[o.Node])
+	}
+	g, err := b.Graph()
+	if err != nil {
+		return nil, fmt.Errorf("bug: windows of the training step: %w", err)
+	}
+	return graph.Optimize(g)
+}
+
+// windowOf recognises a parameter cut out of the flat vector, in its own shape
+// or flat.
+func windowOf(n *graph.Node, starts map[int]Param) (Param, bool) {
+	cut := n
+	if n.Op == graph.OpReshape {
+		cut = n.In[0]
+	}
+	if cut.Op != graph.OpSlice || cut.In[0].Op != graph.OpInput || cut.In[0].Name != InParams {
+		return Param{}, false
+	}
+	q, ok := starts[cut.Attrs.Start]
+	return q, ok && cut.Attrs.End-cut.Attrs.Start == volume(q.Shape)
+}
+
+func static(shape []int) graph.Shape {
+	s := make(graph.Shape, len(shape))
+	for i, e := range shape {
+		s[i] = graph.Dim(e)
+	}
+	return s
+}
+
+// Bagwise builds the two halves of a training step that sends the bags of a
+// batch through one by one: the gradients of one bag (parameters are inputs
+// under their own names, outputs have graph.GradPrefix), and the update from
+// their mean. Nil where a bag cannot stand alone, see graph.Separable. The
+// order of additions differs from Step's, nothing else.
+func Bagwise(p *Program) (gradients, update *graph.Graph, err error) {
+	if p.Renew != nil || !graph.Separable(p.Train) {
+		return nil, nil, nil
+	}
+	if gradients, err = bagGradients(p); err != nil {
+		return nil, nil, err
+	}
+	b := graph.NewBuilder("update")
+	size := graph.Shape{graph.Dim(p.FlatSize())}
+	params, velocity := b.Input(InParams, graph.Float, size), b.Input(InVelocity, graph.Float, size)
+	grads, lr := b.Input(InGrads, graph.Float, size), b.Input(InLR, graph.Float, graph.Shape{1})
+	next, v := sgd(b, p, params, velocity, lr, grads)
+	b.Output(OutParams, next)
+	b.Output(OutVelocity, v)
+	if update, err = b.Graph(); err != nil {
+		return nil, nil, fmt.Errorf("bug: building the update: %w", err)
+	}
+	return gradients, update, nil
+}
+
+func bagGradients(p *Program) (*graph.Graph, error) {
+	single, err := graph.SingleBag(p.Train)
+	if err != nil {
+		return nil, err
+	}
+	if single, err = graph.PoolFirst(single); err != nil {
+		return nil, err
+	}
+	names := make([]string, len(p.Params))
+	for i, q := range p.Params {
+		names[i] = q.Name
+	}
+	g, err := graph.Gradient(single, OutLoss, names)
+	if err != nil {
+		return nil, err
+	}
+	b := graph.NewBuilder("gradients")
+	params := map[string]*graph.Node{}
+	for _, q := range p.Params {
+		params[q.Name] = b.Input(q.Name, graph.Float, static(q.Shape))
+	}
+	of := b.Copy(g, bind(b, map[string]*graph.Node{}, params))
+	for _, o := range g.Outputs {
+		b.Output(o.Name, of[o.Node])
+	}
+	whole, err := b.Graph()
+	if err != nil {
+		return nil, fmt.Errorf("bug: building the gradients of a bag: %w", err)
+	}
+	return graph.Optimize(whole)
+}
