@@ -58,16 +58,22 @@ func squaredDistance(x, y []float32) float64 {
 	return sum
 }
 
+// upper is row i from the diagonal on.
+func upper(m *mat.SymDense, i int) []float64 {
+	r := m.RawSymmetric()
+	return r.Data[i*r.Stride+i : i*r.Stride+r.N]
+}
+
 // kernels gives K and its derivative with respect to the lengthscale.
 func (e *exact) kernels(h hyper) (k, dk *mat.SymDense) {
 	n := e.p.n()
 	k, dk = mat.NewSymDense(n, nil), mat.NewSymDense(n, nil)
 	rows(n, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			for j := i; j < n; j++ {
-				v, d := matern(e.squared.At(i, j), h.length)
-				k.SetSym(i, j, h.scale*v)
-				dk.SetSym(i, j, h.scale*d)
+			kernel, slope := upper(k, i), upper(dk, i)
+			for j, squared := range upper(e.squared, i) {
+				v, d := matern(squared, h.length)
+				kernel[j], slope[j] = h.scale*v, h.scale*d
 			}
 		}
 	})
@@ -115,18 +121,20 @@ func (e *exact) evaluate(ctx context.Context, h hyper, t *targets) (*evaluation,
 			return nil, errNotPositive
 		}
 		scale, length, noise, mean := 0.0, 0.0, 0.0, 0.0
+		a := alpha.RawVector().Data
 		for i := range n {
 			// G = A^-1 - alpha alpha^T; the derivative is tr(G dA) / 2.
-			for j := range i {
-				g := inverse.At(i, j) - alpha.AtVec(i)*alpha.AtVec(j)
-				scale += 2 * g * k.At(i, j)
-				length += 2 * g * dk.At(i, j)
+			g, kernel, slope := upper(&inverse, i), upper(k, i), upper(dk, i)
+			for j := 1; j < n-i; j++ {
+				g := g[j] - a[i]*a[i+j]
+				scale += 2 * g * kernel[j]
+				length += 2 * g * slope[j]
 			}
-			g := inverse.At(i, i) - alpha.AtVec(i)*alpha.AtVec(i)
-			scale += g * k.At(i, i)
-			noise += g
-			mean -= alpha.AtVec(i)
-			out.f[c*n+i] = t.y[c*n+i] - (t.noise[c*n+i]+h.noise[c])*alpha.AtVec(i)
+			diagonal := g[0] - a[i]*a[i]
+			scale += diagonal * kernel[0]
+			noise += diagonal
+			mean -= a[i]
+			out.f[c*n+i] = t.y[c*n+i] - (t.noise[c*n+i]+h.noise[c])*a[i]
 		}
 		out.grad.scale += share * scale / h.scale / 2
 		out.grad.length += share * length / 2

@@ -155,7 +155,7 @@ func TestTraceEstimates(t *testing.T) {
 	f, p, tg := loadFixture(t)
 	for _, rank := range []int{0, 6} {
 		settings := Defaults()
-		settings.Tolerance, settings.Rank, settings.Probes = 1e-6, rank, 20000
+		settings.Tolerance, settings.Rank, settings.Probes = 1e-6, rank, 3000
 		g, err := newCG(t.Context(), p, settings)
 		if err != nil {
 			t.Fatal(err)
@@ -165,7 +165,7 @@ func TestTraceEstimates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		near(t, "gradient", r.chain(e.grad), f.Gradient, 5e-3)
+		near(t, "gradient", r.chain(e.grad), f.Gradient, 1e-2)
 		if e.loss > f.Loss+1e-6 || e.loss < f.Loss-0.3 {
 			t.Errorf("rank %d: loss %g is no close lower bound of %g", rank, e.loss, f.Loss)
 		}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"github.com/miplc/miplc/stream"
@@ -41,7 +42,6 @@ type Posterior struct {
 type wideParts struct {
 	points, alpha, beta, white blas64.General
 	norms                      []float64 // squared lengths of the points
-	reduce                     []blas64.General
 }
 
 func (q *Posterior) widen() {
@@ -59,9 +59,6 @@ func (q *Posterior) widen() {
 	}
 	if q.white != nil {
 		w.white = wide(q.white, q.v, q.v)
-	}
-	for _, r := range q.reduce {
-		w.reduce = append(w.reduce, wide(r, q.v, q.v))
 	}
 }
 
@@ -91,7 +88,7 @@ func (q *Posterior) Hyper() (scale, length float64, mean, noise []float64) {
 }
 
 // Moments gives the posterior mean and variance of the latent function of every
-// class, the class of negatives last: [n, classes+1] each, in float64.
+// class, the class of negatives last: [n, classes+1] each.
 func (q *Posterior) Moments(x []float64) (mean, variance []float64, err error) {
 	dim, outputs := q.points.Cols, q.classes+1
 	if len(x)%dim != 0 || len(x) == 0 {
@@ -128,13 +125,20 @@ func (q *Posterior) moments(x, mean, variance []float64) {
 	if q.beta != nil {
 		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, phi, w.beta, 1, m)
 	}
-	product := newWide(n, q.v)
+	// Most of the work is here; phi and reduce are moderate, so float32 will do.
+	few, product := newMatrix(n, q.v), newMatrix(n, q.v)
+	for i := range n {
+		for j := range q.v {
+			few.Data[i*q.v+j] = float32(phi.Data[i*phi.Stride+j])
+		}
+	}
 	for c := range outputs {
-		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, phi, w.reduce[c], 0, product)
+		reduce := matrix{Rows: q.v, Cols: q.v, Stride: q.v, Data: q.reduce[c]}
+		blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, few, reduce, 0, product)
 		for i := range n {
 			explained := 0.0
 			for j, v := range product.Data[i*q.v : (i+1)*q.v] {
-				explained += v * phi.Data[i*phi.Stride+j]
+				explained += float64(v) * phi.Data[i*phi.Stride+j]
 			}
 			variance[i*outputs+c] = math.Max(0, q.h.scale-explained)
 		}

@@ -1,0 +1,300 @@
+package miplgp
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/learners"
+)
+
+// prototypes is a small problem that can be learned: bags 0 to 99 train.
+func prototypes(t *testing.T) *learners.Problem {
+	t.Helper()
+	set, err := data.Prototypes(data.PrototypeOptions{
+		Bags: 150, Classes: 5, Features: 6, Candidates: 1, Positives: 0.4, MinSize: 3, MaxSize: 5, Noise: 0.3, Seed: 3,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &learners.Problem{Data: set, Seed: 5}
+	for bag := range 100 {
+		p.Train = append(p.Train, bag)
+	}
+	p.Normalization = data.NewNormalization(set, p.Train)
+	return p
+}
+
+// quick are settings that suffice for prototypes.
+func quick(solver string) Settings {
+	s := Defaults()
+	s.Solver, s.Iterations, s.Inducing, s.Probes, s.Rank = solver, 10, 60, 4, 30
+	return s
+}
+
+func mustFit(t *testing.T, s Settings, p *learners.Problem, observe func(learners.Iteration)) *model {
+	t.Helper()
+	l, err := New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := l.Fit(t.Context(), p, observe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.(*model)
+}
+
+func TestLearns(t *testing.T) {
+	subset := quick(SolverInducing)
+	subset.Subset = 100
+	for name, s := range map[string]Settings{
+		"exact": quick(SolverExact), "cg": quick(SolverCG), "inducing": quick(SolverInducing), "subset": subset,
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := prototypes(t)
+			var numbers []int
+			var losses []float64
+			m := mustFit(t, s, p, func(i learners.Iteration) {
+				numbers, losses = append(numbers, i.Number), append(losses, i.Loss)
+				if (i.Confidences == nil) != (s.Subset > 0) {
+					t.Errorf("iteration %d has %d confidences", i.Number, len(i.Confidences))
+				}
+				checkConfidences(t, p, i.Confidences)
+			})
+			if len(numbers) != 11 || numbers[0] != 0 || numbers[10] != 10 || losses[10] >= losses[0] {
+				t.Errorf("iterations %v with losses %v", numbers, losses)
+			}
+			for way, predict := range map[string]func([]float32, int) ([]float64, []float64, error){"mean": m.Predict, "sampled": m.Sampled} {
+				if right := accuracy(t, p.Data, predict); right < 0.75 {
+					t.Errorf("%s: %.2f of the test bags are right", way, right)
+				}
+			}
+		})
+	}
+}
+
+func checkConfidences(t *testing.T, p *learners.Problem, confidences []float64) {
+	k := p.Data.Classes
+	for row := range len(confidences) / k {
+		sum := 0.0
+		for c, v := range confidences[row*k : (row+1)*k] {
+			if sum += v; v < 0 || v > 0 && p.Data.CandidateSet(p.Train[row])[c] == 0 {
+				t.Errorf("bag %d has confidence %g in class %d", row, v, c)
+			}
+		}
+		if math.Abs(sum-1) > 1e-9 {
+			t.Errorf("confidences of bag %d sum to %g", row, sum)
+		}
+	}
+}
+
+// accuracy on bags 100 to 149.
+func accuracy(t *testing.T, set *data.Dataset, predict func([]float32, int) ([]float64, []float64, error)) float64 {
+	right := 0
+	for bag := 100; bag < 150; bag++ {
+		p, _, err := predict(set.Bag(bag), set.Size(bag))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.Index(p, slices.Max(p)) == set.Labels[bag] {
+			right++
+		}
+	}
+	return float64(right) / 50
+}
+
+// The graph says in the float64 interpreter what the model says natively, up to
+// the rounding of kept numbers to float32.
+func TestGraphEqualsModel(t *testing.T) {
+	for _, solver := range []string{SolverExact, SolverCG, SolverInducing} {
+		p := prototypes(t)
+		m := mustFit(t, quick(solver), p, nil)
+		g, params, err := m.Graph()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := graph.Verify(g); err != nil {
+			t.Fatal(err)
+		}
+		set := p.Data
+		env := graph.Env{N: set.Offsets[150], B: 150, Values: map[string]*graph.Tensor{}}
+		bagOf := make([]int, env.N)
+		for bag := range 150 {
+			for i := set.Offsets[bag]; i < set.Offsets[bag+1]; i++ {
+				bagOf[i] = bag
+			}
+		}
+		env.Values[compile.InBagOf] = &graph.Tensor{Shape: []int{env.N}, Ints: bagOf}
+		env.Values[compile.InInstances] = graph.NewTensor([]int{env.N, 6}, learners.Normalized(set.Instances, nil)...)
+		for _, n := range g.ByOp(graph.OpParam) {
+			env.Values[n.Name] = graph.NewTensor(n.Shape.Concrete(0, 0), learners.Normalized(params[n.Name], nil)...)
+		}
+		out, err := graph.Eval(g, env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for bag := range 150 {
+			probabilities, attention, err := m.Predict(set.Bag(bag), set.Size(bag))
+			if err != nil {
+				t.Fatal(err)
+			}
+			near(t, solver+" probabilities", out[compile.OutProbabilities].Data[bag*5:bag*5+5], probabilities, 1e-5)
+			near(t, solver+" attention", out[compile.OutAttention].Data[set.Offsets[bag]:set.Offsets[bag+1]], attention, 1e-5)
+		}
+	}
+}
+
+func TestSameBits(t *testing.T) {
+	for _, solver := range []string{SolverExact, SolverCG, SolverInducing} {
+		s := quick(solver)
+		s.Iterations = 3
+		first, second := mustFit(t, s, prototypes(t), nil), mustFit(t, s, prototypes(t), nil)
+		if !slices.Equal(first.alpha, second.alpha) || !slices.Equal(first.beta, second.beta) || !slices.Equal(first.reduce[0], second.reduce[0]) {
+			t.Errorf("%s: two fits of the same problem differ", solver)
+		}
+	}
+}
+
+// The approximation by mean and variance stays close to draws of the posterior.
+func TestMeanAgainstSamples(t *testing.T) {
+	p := prototypes(t)
+	s := quick(SolverExact)
+	s.Samples = 4000
+	m := mustFit(t, s, p, nil)
+	worst := 0.0
+	for bag := 100; bag < 150; bag++ {
+		x := learners.Normalized(p.Data.Bag(bag), p.Normalization)
+		byMean, err := m.Confidences(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bySamples, err := m.SampledConfidences(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range byMean {
+			worst = math.Max(worst, math.Abs(v-bySamples[i]))
+		}
+	}
+	if worst > 0.05 || worst == 0 {
+		t.Errorf("confidences differ by up to %g", worst)
+	}
+}
+
+// Analytic gradients against central differences of the same objective, with
+// candidate sets of one size, where noise has two values a class.
+func TestGradientsAgainstDifferences(t *testing.T) {
+	_, p, _ := loadFixture(t)
+	for i := range p.Candidates {
+		p.Candidates[i] = 1
+		if i%p.Classes == i/p.Classes%p.Classes {
+			p.Candidates[i] = 0
+		}
+	}
+	tg := newTargets(p, 1e-4)
+	for name, o := range map[string]objective{"exact": newExact(p), "inducing": newInducingAt(p, []int{0, 4, 9, 13, 20})} {
+		at := raw{0.4, 0.9, -1, -0.5, -2, 0.3, 0.1, -0.7, 0.5, -1.2}
+		loss := func(r raw) float64 {
+			e, err := o.evaluate(t.Context(), r.hyper(), tg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return e.loss
+		}
+		e, err := o.evaluate(t.Context(), at.hyper(), tg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		step := 1e-2 // the features of inducing points are float32
+		want := make([]float64, len(at))
+		for i := range at {
+			moved := func(by float64) float64 {
+				r := slices.Clone(at)
+				r[i] += by * step
+				return loss(r)
+			}
+			want[i] = (8*(moved(1)-moved(-1)) - moved(2) + moved(-2)) / 12 / step
+		}
+		near(t, name, at.chain(e.grad), want, 2e-5)
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	for want, change := range map[string]func(*Settings){
+		"lr":          func(s *Settings) { s.LR = 0 },
+		"epsilon":     func(s *Settings) { s.Epsilon = math.NaN() },
+		"solver":      func(s *Settings) { s.Solver = "lu" },
+		"subset":      func(s *Settings) { s.Subset, s.Confidences = 10, ConfidencesPosterior },
+		"confidences": func(s *Settings) { s.Confidences = "none" },
+	} {
+		s := Defaults()
+		change(&s)
+		if _, err := New(s); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one about %s", err, want)
+		}
+	}
+	m := mustFit(t, quick(SolverInducing), prototypes(t), nil)
+	for _, n := range []int{0, 2, -1} {
+		if _, _, err := m.Predict(make([]float32, 7), n); err == nil {
+			t.Errorf("7 numbers passed as %d instances of 6 features", n)
+		}
+	}
+}
+
+// Instances that are all the same are no reason to fail.
+func TestEqualInstances(t *testing.T) {
+	for _, solver := range []string{SolverExact, SolverCG, SolverInducing} {
+		p := prototypes(t)
+		same := *p.Data
+		same.Instances = make([]float32, len(same.Instances))
+		p.Data, p.Normalization = &same, nil
+		s := quick(solver)
+		s.Iterations = 2
+		m := mustFit(t, s, p, nil)
+		probabilities, _, err := m.Predict(same.Bag(0), same.Size(0))
+		if err != nil || math.IsNaN(probabilities[0]) {
+			t.Errorf("%s: %v, %v", solver, probabilities, err)
+		}
+	}
+}
+
+// Cancelled at any time, a fit ends with the error of its context.
+func TestCancel(t *testing.T) {
+	for _, solver := range []string{SolverExact, SolverCG, SolverInducing} {
+		l, err := New(quick(solver))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range []int{-1, 0, 10} {
+			ctx, cancel := context.WithCancel(t.Context())
+			if at < 0 {
+				cancel()
+			}
+			_, err := l.Fit(ctx, prototypes(t), func(i learners.Iteration) {
+				if i.Number == at {
+					cancel()
+				}
+			})
+			cancel()
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("%s cancelled at %d: %v", solver, at, err)
+			}
+		}
+	}
+}
+
+func TestSolverBySize(t *testing.T) {
+	s := Defaults()
+	for n, want := range map[int]string{10: SolverExact, 1500: SolverExact, 1501: SolverCG, 20000: SolverCG, 20001: SolverInducing} {
+		if got := s.solver(n); got != want {
+			t.Errorf("%d instances: %s, want %s", n, got, want)
+		}
+	}
+}
