@@ -15,6 +15,7 @@ import (
 	"github.com/miplc/miplc/diag"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/learners"
+	"github.com/miplc/miplc/learners/miplgp"
 	"github.com/miplc/miplc/learners/plaggd"
 	"github.com/miplc/miplc/parity"
 	"github.com/miplc/miplc/runtime/ortlib"
@@ -31,6 +32,13 @@ func newLearner(l *specs.Learner) (learners.Learner, error) {
 		return plaggd.New(plaggd.Settings{
 			Vector: plaggd.Vector(a["vector"].Str), Neighbours: a["neighbours"].Int, Width: a["width"].Float,
 			Gamma: a["gamma"].Float, Lambda: a["lambda"].Float, Mu: a["mu"].Float, Iterations: a["iterations"].Int,
+		})
+	case miplgp.Name:
+		return miplgp.New(miplgp.Settings{
+			Iterations: a["iterations"].Int, LR: a["lr"].Float, Epsilon: a["epsilon"].Float,
+			Confidences: a["confidences"].Str, Samples: a["samples"].Int, Solver: a["solver"].Str,
+			Inducing: a["inducing"].Int, Subset: a["subset"].Int, Lengthscale: a["lengthscale"].Float,
+			Probes: a["probes"].Int, Rank: a["rank"].Int, Tolerance: a["tolerance"].Float,
 		})
 	}
 	return nil, fmt.Errorf("this build of miplc has no learner %q", l.Kind.V)
