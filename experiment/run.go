@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/engines"
 )
 
 // Options is one start of an experiment.
@@ -274,11 +276,17 @@ func (e *Experiment) dataSet(name string) *DataSet {
 	return nil
 }
 
+// options of one training: on one thread, since the cells share the cores.
 func (r *runner) options(c candidate, in *runs.Input) runs.Options {
-	return runs.Options{
+	o := runs.Options{
 		Spec: c.spec, Input: in, Library: r.o.Library, Version: r.o.Version,
-		Engine: r.o.Engine, Device: r.o.Device, Threads: 1,
+		Engine: r.o.Engine, Device: r.o.Device,
 	}
+	switch cmp.Or(o.Engine, c.spec.Train.Engine.V) {
+	case engines.Auto, engines.ORT: // the others have one thread anyway
+		o.Threads = 1
+	}
+	return o
 }
 
 // choose measures every setting of the grid on held-out training bags and gives

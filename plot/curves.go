@@ -46,11 +46,15 @@ func Accuracies(w io.Writer, title, x string, log bool, panels []CurvePanel) err
 			p.Y.Label.Text = "accuracy"
 		}
 		p.addGrid()
+		ticks, left, right := pointTicks(in.Curves, log)
 		for _, c := range in.Curves {
-			p.addCurve(c, curveStyle(slices.Index(names, c.Name)), log)
+			// Curves stand a little apart, so that no bar covers another.
+			at := slices.Index(names, c.Name)
+			apart := (float64(at) - float64(len(names)-1)/2) * 0.012 * (right - left)
+			p.addCurve(c, curveStyle(at), apart, log)
 		}
-		p.X.Tick.Marker, p.X.Min, p.X.Max = pointTicks(in.Curves, log)
-		p.Y.Min, p.Y.Max, p.Y.Tick.Marker = low, high, gonum.DefaultTicks{}
+		p.X.Min, p.X.Max, p.X.Tick.Marker = left, right, ticks
+		p.Y.Min, p.Y.Max, p.Y.Tick.Marker = low, high, tenthTicks(low, high)
 		row[i] = p
 	}
 	legend := make([]entry, len(names))
@@ -83,15 +87,15 @@ func curveStyle(i int) draw.LineStyle {
 	return stroke(curveColours[i%len(curveColours)], dashes...)
 }
 
-// addCurve draws a line through the means, with dots and bars.
-func (p *panel) addCurve(c Curve, style draw.LineStyle, log bool) {
+// addCurve draws a line through the means, with dots and bars, moved by apart.
+func (p *panel) addCurve(c Curve, style draw.LineStyle, apart float64, log bool) {
 	points := make(plotter.XYs, len(c.Points))
 	bar := draw.LineStyle{Color: style.Color, Width: 1}
 	for i, q := range c.Points {
-		points[i] = plotter.XY{X: place(q.X, log), Y: q.Mean}
+		points[i] = plotter.XY{X: place(q.X, log) + apart, Y: q.Mean}
 		if q.Deviation > 0 {
 			p.Add(&plotter.Line{LineStyle: bar, XYs: plotter.XYs{
-				{X: points[i].X, Y: q.Mean - q.Deviation}, {X: points[i].X, Y: q.Mean + q.Deviation},
+				{X: points[i].X, Y: max(0, q.Mean-q.Deviation)}, {X: points[i].X, Y: min(1, q.Mean+q.Deviation)},
 			}})
 		}
 	}
@@ -120,6 +124,21 @@ func accuracyRange(panels []CurvePanel) (low, high float64) {
 		low, high = math.Max(0, low-0.1), math.Min(1, low+0.1)
 	}
 	return low, high
+}
+
+// tenthTicks marks tenths, or fifths of a wide range.
+func tenthTicks(low, high float64) (ticks gonum.ConstantTicks) {
+	step := 1
+	if high-low > 0.55 {
+		step = 2
+	}
+	for t := int(math.Round(low * 10)); t <= int(math.Round(high*10)); t++ {
+		if t%step == 0 {
+			v := float64(t) / 10
+			ticks = append(ticks, gonum.Tick{Value: v, Label: strconv.FormatFloat(v, 'f', 1, 64)})
+		}
+	}
+	return ticks
 }
 
 // pointTicks marks every x that a point has, with a little room at both ends.

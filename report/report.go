@@ -25,7 +25,7 @@ type Report struct {
 	expected map[experiment.Coord]int // cells of the plan
 	failed   []experiment.Result
 	done     int
-	engines  []string
+	engines  map[string][]string // by learner
 }
 
 // Read gathers the results in the folder of an experiment, which need not be
@@ -65,7 +65,7 @@ func (r *Report) gather(results []experiment.Result) {
 	}
 	r.values, r.results = map[experiment.Coord]map[int]float64{}, map[experiment.Coord][]experiment.Result{}
 	r.expected = map[experiment.Coord]int{}
-	engines := map[string]bool{}
+	r.engines = map[string][]string{}
 	for _, cell := range r.Plan.Cells {
 		at := cell.Coord
 		at.Split = 0
@@ -84,10 +84,11 @@ func (r *Report) gather(results []experiment.Result) {
 		}
 		r.values[at][cell.Split] = result.Accuracy
 		r.results[at] = append(r.results[at], result)
-		engines[result.Engine] = true
+		if used := r.engines[at.Learner]; !slices.Contains(used, result.Engine) {
+			r.engines[at.Learner] = append(used, result.Engine)
+		}
 		r.done++
 	}
-	r.engines = slices.Sorted(maps.Keys(engines))
 }
 
 // status says how far the experiment is, "" when it is complete.
@@ -117,8 +118,11 @@ func (r *Report) facts() []string {
 			break
 		}
 	}
-	if len(r.engines) > 1 {
-		list = append(list, "The cells were computed by different engines, whose rounding differs: "+strings.Join(r.engines, ", ")+".")
+	for _, l := range e.Learners {
+		if used := r.engines[l.Name.V]; len(used) > 1 {
+			slices.Sort(used)
+			list = append(list, fmt.Sprintf("The cells of %s were computed by engines whose rounding differs: %s.", l.Name.V, strings.Join(used, ", ")))
+		}
 	}
 	return list
 }

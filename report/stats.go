@@ -55,21 +55,23 @@ func pairedP(a, b []float64) float64 {
 	return 2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}.Survival(math.Abs(t))
 }
 
-// compare tests the reference against a learner on the splits that both have.
-func compare(reference, learner map[int]float64) Mark {
+// compare tests the reference against a learner on the splits that both have;
+// tested is false where they have fewer than two in common.
+func compare(reference, learner map[int]float64) (m Mark, tested bool) {
 	var a, b []float64
 	for _, split := range sorted(reference) {
 		if v, found := learner[split]; found {
 			a, b = append(a, reference[split]), append(b, v)
 		}
 	}
-	if p := pairedP(a, b); math.IsNaN(p) || p >= significance {
-		return None
+	p := pairedP(a, b)
+	if math.IsNaN(p) || p >= significance {
+		return None, !math.IsNaN(p)
 	}
 	meanA, _ := moments(a)
 	meanB, _ := moments(b)
 	if meanA > meanB {
-		return Better
+		return Better, true
 	}
-	return Worse
+	return Worse, true
 }

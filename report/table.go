@@ -40,6 +40,9 @@ type Cell struct {
 	Value *Measure `json:"value,omitempty"`
 }
 
+// Measured reports an accuracy, or the dash in its place.
+func (c Cell) Measured() bool { return c.Value != nil || c.Text == dash }
+
 // Measure is an accuracy over splits.
 type Measure struct {
 	Mean      float64 `json:"mean"`
@@ -47,6 +50,7 @@ type Measure struct {
 	Splits    int     `json:"splits"`    // with a result
 	Of        int     `json:"of"`        // in the plan
 	Mark      Mark    `json:"mark"`
+	Tested    bool    `json:"tested"` // against the reference
 }
 
 // String writes the value without its mark.
@@ -89,7 +93,7 @@ func (r *Report) measure(l row, data string, labels int) Cell {
 	}
 	if l.learner.Name.V != r.Experiment.Reference.V {
 		reference := experiment.Coord{Data: data, R: labels, Learner: r.Experiment.Reference.V}
-		m.Mark = compare(r.values[reference], values)
+		m.Mark, m.Tested = compare(r.values[reference], values)
 	}
 	return Cell{Value: m, Right: true}
 }
@@ -176,6 +180,9 @@ func (r *Report) accuracyTable(it *experiment.Item) *Table {
 	t.Head = [][]Head{line}
 	group := ""
 	for _, l := range r.rows(it) {
+		if !r.planned(l, sets) {
+			continue
+		}
 		if l.learner.Group != group {
 			group = l.learner.Group
 			t.Rows = append(t.Rows, Row{Group: group, Rule: true})
@@ -184,6 +191,18 @@ func (r *Report) accuracyTable(it *experiment.Item) *Table {
 	}
 	t.Notes = r.tally(t)
 	return t
+}
+
+// planned reports whether a learner has a cell on any of the data sets.
+func (r *Report) planned(l row, sets []set) bool {
+	for _, s := range sets {
+		for _, labels := range s.r {
+			if r.expected[l.at(s.data.Name.V, labels)] > 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // learnerRows adds one row for each r that the learner has a cell for.
@@ -227,14 +246,17 @@ func (r *Report) acrossTable(it *experiment.Item) *Table {
 		}
 	}
 	t.Head = [][]Head{top, below}
-	for i, l := range r.rows(it) {
+	for _, l := range r.rows(it) {
+		if !r.planned(l, sets) {
+			continue
+		}
 		cells := []Cell{{Text: l.name()}}
 		for _, s := range sets {
 			for _, v := range s.r {
 				cells = append(cells, r.measure(l, s.data.Name.V, v))
 			}
 		}
-		t.Rows = append(t.Rows, Row{Cells: cells, Rule: i == 0})
+		t.Rows = append(t.Rows, Row{Cells: cells, Rule: len(t.Rows) == 0})
 	}
 	t.Notes = r.tally(t)
 	return t
@@ -244,11 +266,8 @@ func (r *Report) acrossTable(it *experiment.Item) *Table {
 func (r *Report) tally(t *Table) []string {
 	counts, total := map[Mark]int{}, 0
 	for _, row := range t.Rows {
-		if len(row.Cells) == 0 || row.Cells[0].Text == r.referenceTitle() {
-			continue
-		}
 		for _, c := range row.Cells {
-			if c.Value != nil && c.Value.Splits > 1 {
+			if c.Value != nil && c.Value.Tested {
 				counts[c.Value.Mark]++
 				total++
 			}

@@ -1,0 +1,430 @@
+package experiment
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/runtime/ortlib/ortest"
+	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/train"
+)
+
+// tiny runs in well under a second: 2 r, 2 learners, 2 splits.
+const tiny = `
+name: tiny
+data:
+  - {name: P, synth: {set: prototypes, bags: 20, features: 4, min_size: 2, max_size: 3}, r: [1, 2]}
+learners:
+  - {name: demipl, spec: demipl, set: {train.epochs: 2, train.engine: gorgonia}}
+  - {name: md, spec: demipl-md, set: {train.epochs: 2, train.engine: gorgonia}}
+splits: {count: 2}
+attention: {epochs: [1, 2]}
+`
+
+func parse(t *testing.T, text string) *Experiment {
+	t.Helper()
+	e, err := Parse("test.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// watch counts the cells that ran.
+type watch struct {
+	mu    sync.Mutex
+	ran   []Coord
+	warn  []string
+	begin Progress
+	after int // cells after which stop is called
+	stop  func()
+}
+
+func (w *watch) Begin(p Progress) { w.begin = p }
+func (w *watch) Warn(text string) { w.warn = append(w.warn, text) }
+func (w *watch) Cell(r Result, _ Progress) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ran = append(w.ran, r.Coord); len(w.ran) == w.after {
+		w.stop()
+	}
+}
+
+// run runs an experiment and gives its results by key, without their times.
+func run(t *testing.T, e *Experiment, o Options) (map[string]string, *watch, error) {
+	t.Helper()
+	w := &watch{}
+	o.Observer = w
+	_, err := Run(context.Background(), e, o)
+	return read(t, o.Dir), w, err
+}
+
+func read(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	list, err := ReadResults(filepath.Join(dir, ResultsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, r := range list {
+		r.Seconds = 0
+		text, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[r.Key] = string(text)
+	}
+	return out
+}
+
+// The results do not depend on how many cells run at a time, and no finished cell
+// runs again.
+func TestRunTwice(t *testing.T) {
+	e := parse(t, tiny)
+	one, w, err := run(t, e, Options{Dir: t.TempDir(), Jobs: 1})
+	if err != nil || len(one) != 8 || len(w.ran) != 8 {
+		t.Fatalf("%d results, %d cells ran, %v", len(one), len(w.ran), err)
+	}
+	dir := t.TempDir()
+	three, _, err := run(t, e, Options{Dir: dir, Jobs: 3})
+	if err != nil || !maps.Equal(one, three) {
+		t.Errorf("three at a time: %v\n%v\n%v", err, one, three)
+	}
+	again, w, err := run(t, e, Options{Dir: dir})
+	if err != nil || len(w.ran) != 0 || w.begin.Before != 8 || !maps.Equal(one, again) {
+		t.Errorf("again: %d cells ran, %+v, %v", len(w.ran), w.begin, err)
+	}
+}
+
+// A cell has the accuracy of an ordinary training run with the same settings.
+func TestCellIsAnOrdinaryRun(t *testing.T) {
+	e := parse(t, tiny)
+	dir := t.TempDir()
+	if _, _, err := run(t, e, Options{Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	list, err := ReadResults(filepath.Join(dir, ResultsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sets, err := filepath.Glob(filepath.Join(dir, DataFolder, "P-r2-*.npz"))
+	if err != nil || len(sets) != 1 {
+		t.Fatalf("%v, %v", sets, err)
+	}
+	spec, err := specs.Load("demipl", specs.Options{Set: []string{
+		"train.epochs=2", "train.engine=gorgonia", "data.set=" + sets[0], "data.split.seed=2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := runs.Evaluate(context.Background(), runs.Options{Spec: spec, Snapshots: []int{1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(list, func(r Result) bool { return r.Coord == Coord{Data: "P", R: 2, Learner: "demipl", Split: 2} })
+	if i < 0 || list[i].Accuracy != *report.TestAccuracy || *list[i].Disambiguation != *report.Disambiguation {
+		t.Fatalf("cell %+v, run %v", list[i], *report.TestAccuracy)
+	}
+	if h := list[i].Attention; len(h) != 2 || h[0].Epoch != 1 || h[1].Epoch != 2 {
+		t.Errorf("histograms %+v", h)
+	}
+	n := 0
+	for _, v := range append(slices.Clone(list[i].Attention[1].Positive), list[i].Attention[1].Negative...) {
+		n += v
+	}
+	s := report.Attention[len(report.Attention)-1].Test
+	if n != len(s.Positive)+len(s.Negative) {
+		t.Errorf("%d scores counted of %d", n, len(s.Positive)+len(s.Negative))
+	}
+}
+
+// Stopped in the middle, an experiment goes on where it was.
+func TestInterrupted(t *testing.T) {
+	e := parse(t, tiny)
+	whole, _, err := run(t, e, Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(context.Background())
+	_, err = Run(ctx, e, Options{Dir: dir, Jobs: 2, Observer: &watch{after: 3, stop: cancel}})
+	var stopped *InterruptedError
+	if !errors.As(err, &stopped) || stopped.Progress.Done < 3 || stopped.Progress.Done > 4 {
+		t.Fatalf("%v", err)
+	}
+	broken, w, err := run(t, e, Options{Dir: dir})
+	if err != nil || len(w.ran) != 8-stopped.Progress.Done || !maps.Equal(whole, broken) {
+		t.Errorf("%d cells ran after %d, %v", len(w.ran), stopped.Progress.Done, err)
+	}
+}
+
+// A torn last line is dropped, and its cell runs again.
+func TestTornResults(t *testing.T) {
+	e := parse(t, tiny)
+	dir := t.TempDir()
+	whole, _, err := run(t, e, Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, ResultsFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	torn := map[string][]byte{
+		"half a line":  text[:len(text)-40],
+		"no newline":   text[:len(text)-1],
+		"zeros at end": append(slices.Clone(text[:len(text)-40]), make([]byte, 40)...),
+	}
+	for name, part := range torn {
+		if err := os.WriteFile(path, part, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		again, w, err := run(t, e, Options{Dir: dir})
+		if err != nil || len(w.ran) != 1 || len(w.warn) != 1 || !maps.Equal(whole, again) {
+			t.Errorf("%s: %d cells ran, warnings %v, %v", name, len(w.ran), w.warn, err)
+		}
+	}
+	lines := strings.SplitAfter(string(text), "\n")
+	lines[2] = "{\"key\": oops}\n"
+	if err := os.WriteFile(path, []byte(strings.Join(lines, "")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Run(context.Background(), e, Options{Dir: dir})
+	var d diag.Diagnostic
+	if !errors.As(err, &d) || d.Pos.Line != 3 {
+		t.Errorf("a wrong line in the middle: %v", err)
+	}
+}
+
+// A cell that fails is noted, the others go on, and the next start tries it again.
+func TestFailingCell(t *testing.T) {
+	e := parse(t, strings.Replace(tiny, "spec: demipl-md, set: {", "spec: demipl-md, set: {train.lr: 1e30, ", 1))
+	dir := t.TempDir()
+	for range 2 {
+		results, w, err := run(t, e, Options{Dir: dir})
+		var failed *FailedError
+		if !errors.As(err, &failed) || failed.Progress.Failed != 4 || failed.Progress.Done != 4 || len(results) != 8 {
+			t.Fatalf("%v, %d results", err, len(results))
+		}
+		for _, text := range results {
+			if strings.Contains(text, `"md"`) != strings.Contains(text, "epoch 1") {
+				t.Errorf("result %s", text)
+			}
+		}
+		if w.begin.Before > 0 && len(w.ran) != 4 {
+			t.Errorf("%d cells ran at the second start", len(w.ran))
+		}
+	}
+}
+
+// A setting is chosen on held-out training bags; one that fails is never chosen.
+func TestGrid(t *testing.T) {
+	e := parse(t, strings.Replace(tiny, "- {name: md, spec: demipl-md,", "- {name: md, spec: demipl-md, grid: {train.lr: [1e30, 0.05]},", 1))
+	dir := t.TempDir()
+	if _, _, err := run(t, e, Options{Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	list, err := ReadResults(filepath.Join(dir, ResultsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range list {
+		switch {
+		case r.Learner == "demipl" && (r.Setting != "" || r.Trials != nil):
+			t.Errorf("%s has a setting: %+v", r.Coord, r)
+		case r.Learner == "md" && (r.Setting != "train.lr=0.05" || len(r.Trials) != 2 || r.Trials[0].Error == "" || r.Trials[1].Accuracy == nil):
+			t.Errorf("%s: %q, %+v", r.Coord, r.Setting, r.Trials)
+		}
+	}
+	split, err := data.RandomSplit(20, 0.7, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner, err := holdOut(split, Choose{0.3, 5}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := slices.Concat(inner.Train, inner.Test)
+	slices.Sort(all)
+	if !slices.Equal(all, split.Train) || len(inner.Test) != 4 {
+		t.Errorf("held out %v of %v, training with %v", inner.Test, split.Train, inner.Train)
+	}
+}
+
+// A part of the cells can run first; the plan then keeps both parts.
+func TestSelect(t *testing.T) {
+	e := parse(t, tiny)
+	dir := t.TempDir()
+	if _, w, err := run(t, e, Options{Dir: dir, Select: Select{R: []int{2}, Learners: []string{"md"}}}); err != nil || len(w.ran) != 2 {
+		t.Fatalf("%d cells, %v", len(w.ran), err)
+	}
+	if _, w, err := run(t, e, Options{Dir: dir, Select: Select{Splits: 1}}); err != nil || len(w.ran) != 3 || w.begin.Before != 1 {
+		t.Fatalf("%d cells, %+v, %v", len(w.ran), w.begin, err)
+	}
+	p, err := ReadPlan(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range p.Cells {
+		got = append(got, fmt.Sprintf("%d %s %d", c.R, c.Learner, c.Split))
+	}
+	want := []string{"1 demipl 1", "1 md 1", "2 demipl 1", "2 md 1", "2 md 2"}
+	if !slices.Equal(got, want) {
+		t.Errorf("plan %v, want %v", got, want)
+	}
+	for _, sel := range []Select{{Data: []string{"Q"}}, {Learners: []string{"demip"}}, {R: []int{7}}} {
+		if _, err := Run(context.Background(), e, Options{Dir: dir, Select: sel}); err == nil {
+			t.Errorf("%+v was taken", sel)
+		}
+	}
+}
+
+// A changed setting runs its cells anew; what did not change stays.
+func TestChangedFile(t *testing.T) {
+	dir := t.TempDir()
+	if _, _, err := run(t, parse(t, tiny), Options{Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.Replace(tiny, "demipl-md, set: {train.epochs: 2", "demipl-md, set: {train.epochs: 3", 1)
+	if _, w, err := run(t, parse(t, changed), Options{Dir: dir}); err != nil || len(w.ran) != 4 || w.begin.Before != 4 {
+		t.Errorf("%d cells ran, %+v, %v", len(w.ran), w.begin, err)
+	}
+}
+
+// Folders that hold something else are left alone.
+func TestFolders(t *testing.T) {
+	e := parse(t, tiny)
+	taken := func(files ...string) string {
+		dir := t.TempDir()
+		for i := 0; i < len(files); i += 2 {
+			if err := os.WriteFile(filepath.Join(dir, files[i]), []byte(files[i+1]), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return dir
+	}
+	locked := taken()
+	lock, err := claim(locked, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	other := strings.Replace(tiny, "name: tiny", "name: other", 1)
+	for dir, want := range map[string]string{
+		taken(SpecFile, other):                   `holds the results of the experiment "other", not of "tiny"`,
+		taken(ResultsFile, ""):                   "holds results, but no experiment.yaml",
+		taken(runs.SummaryFile, "{}"):            "holds a run of miplc train",
+		taken(SpecFile, "oops"):                  "an experiment must be a map",
+		filepath.Join(taken("file", ""), "file"): "is a file",
+		locked:                                   "another process runs the experiment",
+	} {
+		if _, err := Run(context.Background(), e, Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want ...%s...", err, want)
+		}
+	}
+}
+
+// Data that are missing, or do not fit a learner, are errors at their place in the
+// file, before any cell runs.
+func TestBadData(t *testing.T) {
+	for text, want := range map[string]string{
+		"{name: Q, file: missing.npz}":                                                       "test.yaml:5:21: there is no file missing.npz",
+		"{name: Q, synth: mnist-mipl}":                                                       "test.yaml:5:12: Q r=1: it is drawn from labelled instances",
+		"{name: Q, synth: prototypes, splits: {index: none.csv}}":                            "there is no file none.csv",
+		"{name: Q, synth: {set: prototypes, classes: 3}, r: 3}":                              "3 false positive labels",
+		"{name: Q, synth: {set: prototypes, bags: 5}, splits: {train: 0.01}}":                "leaves 0 for training",
+		"{name: Q, file: " + filepath.ToSlash(t.TempDir()) + "/}":                            "Q:",
+		"{name: Q, synth: {set: prototypes, features: 3}}\n  - {name: I, synth: prototypes}": "",
+	} {
+		e := parse(t, strings.Replace(tiny, "learners:", "  - "+text+"\nlearners:", 1))
+		_, w, err := run(t, e, Options{Dir: t.TempDir(), Select: Select{Splits: 1}})
+		if want == "" {
+			if err != nil {
+				t.Errorf("%s: %v", text, err)
+			}
+			continue
+		}
+		var d *runs.DataError
+		if !errors.As(err, &d) || !strings.Contains(err.Error(), want) || len(w.ran) > 0 {
+			t.Errorf("%s: %v, want ...%s...", text, err, want)
+		}
+	}
+	e := parse(t, strings.Replace(tiny, "spec: demipl-md", "spec: demipl-image", 1))
+	_, w, err := run(t, e, Options{Dir: t.TempDir()})
+	var wrong *runs.SpecError
+	if !errors.As(err, &wrong) || !strings.Contains(err.Error(), `test.yaml:7:22: learner "md": `) || len(w.ran) > 0 {
+		t.Errorf("images on features: %v", err)
+	}
+}
+
+// With keep: models every cell leaves a run.
+func TestKeepModels(t *testing.T) {
+	library := ortest.Library(t)
+	e := parse(t, tiny+"keep: models\n")
+	dir := t.TempDir()
+	kept, _, err := run(t, e, Options{Dir: dir, Library: library, Select: Select{Splits: 1, R: []int{1}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, _, err := run(t, parse(t, tiny), Options{Dir: t.TempDir(), Select: Select{Splits: 1, R: []int{1}}})
+	if err != nil || !maps.Equal(kept, plain) {
+		t.Errorf("with models %v, without %v, %v", kept, plain, err)
+	}
+	s, err := runs.ReadSummary(filepath.Join(dir, ModelsFolder, "P_r=1", "md", "split-1"))
+	if err != nil || s.Accuracy == nil {
+		t.Errorf("%v, %v", s, err)
+	}
+}
+
+func TestClock(t *testing.T) {
+	cell := func(learner string) Cell { return Cell{Coord: Coord{Data: "P", Learner: learner}} }
+	k := newClock([]Cell{cell("a"), cell("a"), cell("b")}, []Result{{Coord: cell("b").Coord, Seconds: 10}}, 2)
+	if got := k.tick(&Result{Coord: cell("a").Coord, Seconds: 4}).Seconds(); got != 7 {
+		t.Errorf("%v seconds left, want (4+10)/2", got)
+	}
+}
+
+func TestHistogram(t *testing.T) {
+	got := histograms([]train.AttentionSnapshot{{Epoch: 3, Test: train.Scores{Positive: []float32{0, 0.039, 0.04, 1, 2, -1}}}, {Epoch: 4}}, []int{3})
+	if len(got) != 1 || got[0].Epoch != 3 || got[0].Positive[0] != 3 || got[0].Positive[1] != 1 || got[0].Positive[24] != 2 || got[0].Negative != nil {
+		t.Errorf("%+v", got)
+	}
+}
+
+func FuzzResults(f *testing.F) {
+	f.Add([]byte(`{"data":"P","r":1,"learner":"a","split":1,"key":"k","accuracy":0.5,"seconds":1}` + "\n" + `{"data":"P"`))
+	f.Add([]byte("\n\n{}\n"))
+	f.Add([]byte(`{"key":"k","data":"P","learner":"a","split":1,"attention":[{"epoch":1,"positive":[1,-1]}]}` + "\nx"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		list, whole, err := parseResults("results.jsonl", text)
+		if whole < 0 || whole > len(text) {
+			t.Fatalf("%d of %d bytes", whole, len(text))
+		}
+		if err != nil {
+			return
+		}
+		// What is kept reads the same again, and nothing of it is dropped.
+		again, all, err := parseResults("results.jsonl", text[:whole])
+		if err != nil || all != whole || len(again) != len(list) {
+			t.Fatalf("%d results in %d bytes, again %d in %d, %v", len(list), whole, len(again), all, err)
+		}
+		for i := range list {
+			if err := list[i].valid(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
