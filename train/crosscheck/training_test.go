@@ -1,0 +1,142 @@
+package crosscheck_test
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/train"
+)
+
+// An image model small enough for the interpreter, with everything that the
+// shipped ones have.
+const smallImages = `
+name: images
+data:
+  set: generated:prototypes
+  generated: {bags: 90, classes: 3, features: 64, positives: 0.5, min_size: 2, max_size: 5, noise: 0.1, seed: 3}
+  shape: [1, 8, 8]
+model:
+  blocks:
+    - conv2d: {channels: 4, kernel: 3}
+    - relu
+    - maxpool2d: 2
+    - flatten
+    - dense: 16
+    - dropout: 0.2
+    - relu
+    - attention
+    - pool: attention
+    - classifier
+train: {lr: 0.1, epochs: 15, batch: 4}
+`
+
+// options are a whole training of a spec on the set that it generates.
+func options(t testing.TB, text string) train.Options {
+	t.Helper()
+	s, err := specs.Parse("training.yaml", []byte(text), specs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := s.Data.Generated
+	d, err := data.Prototypes(data.PrototypeOptions{Bags: g.Bags.V, Classes: g.Classes.V, Features: g.Features.V,
+		Candidates: g.Candidates.V, Positives: g.Positives.V, MinSize: g.MinSize.V, MaxSize: g.MaxSize.V, Noise: g.Noise.V, Seed: uint64(g.Seed.V)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sig, err := compile.SignatureOf(s, d.Shape, d.Classes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, err = d.Reshape(sig.Instance); err != nil {
+		t.Fatal(err)
+	}
+	split, err := data.RandomSplit(d.Bags(), s.Data.Split.Train.V, uint64(s.Data.Split.Seed.V))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return train.Options{Program: compiled(t, "training", s, sig), Data: d, Split: split}
+}
+
+func (m maker) train(t testing.TB, o train.Options) *train.Report {
+	t.Helper()
+	o.NewEngine = m.make
+	r, err := train.Run(context.Background(), o)
+	if err != nil {
+		t.Fatalf("%s: %v", m.name, err)
+	}
+	return r
+}
+
+// Whole trainings: shuffles, masks, normalisation, label weights, schedules and
+// evaluation. Engines may part in the last digits, but on the same split they
+// must get the same bags right, but for two.
+func TestWholeTrainings(t *testing.T) {
+	for _, c := range []struct{ name, text string }{
+		{"features", "extends: quickstart\nname: features\ndata: {generated: {bags: 150}}\ntrain: {epochs: 20, batch: 1}\n"},
+		{"features in batches", "extends: quickstart\nname: batches\ndata: {generated: {bags: 150}}\n" +
+			"model: {blocks: [{dense: 20}, {dropout: 0.2}, relu, attention, {pool: attention}, classifier]}\ntrain: {epochs: 40, batch: 16, lr: 0.3}\n"},
+		{"images", smallImages},
+	} {
+		o := options(t, c.text)
+		want := reference().train(t, o)
+		trained := float64(len(o.Split.Train))
+		tested := float64(len(o.Split.Test))
+		t.Logf("%s: interpreter has %.0f of %.0f training and %.0f of %.0f test bags right", c.name,
+			*want.TrainAccuracy*trained, trained, *want.TestAccuracy*tested, tested)
+		if *want.TrainAccuracy < 0.6 {
+			t.Errorf("%s: the interpreter learns too little to compare: %v", c.name, *want.TrainAccuracy)
+		}
+		for _, m := range engines(t) {
+			got := m.train(t, o)
+			train := math.Abs(*got.TrainAccuracy-*want.TrainAccuracy) * trained
+			test := math.Abs(*got.TestAccuracy-*want.TestAccuracy) * tested
+			if !(train < 2.5 && test < 2.5) {
+				t.Errorf("%s: %s has %.0f training and %.0f test bags more or less right", c.name, m.name, train, test)
+			}
+			t.Logf("%s: %s apart by %.0f training and %.0f test bags, loss by %.2g of %.3g", c.name, m.name, train, test,
+				math.Abs(got.Loss-want.Loss), want.Loss)
+		}
+	}
+}
+
+// One seed, one engine: two runs give the same bits, parameters and momentum,
+// label weights and losses.
+func TestTwoRunsGiveTheSameBits(t *testing.T) {
+	for _, text := range []string{
+		"extends: quickstart\nname: features\ndata: {generated: {bags: 60}}\ntrain: {epochs: 4, batch: 1}\n",
+		"extends: quickstart\nname: batches\ndata: {generated: {bags: 60}}\n" +
+			"model: {blocks: [{dense: 20}, {dropout: 0.3}, relu, attention, {pool: attention}, classifier]}\ntrain: {epochs: 4, batch: 16}\n",
+		smallImages + "\nloss: [disambiguation]\n",
+	} {
+		o := options(t, text)
+		for _, m := range engines(t) {
+			a, b := m.train(t, o), m.train(t, o)
+			for name, v := range a.State.Params {
+				sameBits(t, m.name+": "+name, v, b.State.Params[name])
+			}
+			for name, v := range a.State.Velocity {
+				sameBits(t, m.name+": momentum of "+name, v, b.State.Velocity[name])
+			}
+			sameBits(t, m.name+": label weights", a.Weights, b.Weights)
+			if math.Float64bits(a.Loss) != math.Float64bits(b.Loss) {
+				t.Errorf("%s: losses %v and %v", m.name, a.Loss, b.Loss)
+			}
+		}
+	}
+}
+
+func sameBits(t testing.TB, what string, a, b []float32) {
+	t.Helper()
+	if len(a) != len(b) || len(a) == 0 {
+		t.Fatalf("%s: %d and %d numbers", what, len(a), len(b))
+	}
+	for i := range a {
+		if math.Float32bits(a[i]) != math.Float32bits(b[i]) {
+			t.Fatalf("%s[%d] is %v in one run and %v in the other", what, i, a[i], b[i])
+		}
+	}
+}
