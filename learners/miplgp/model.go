@@ -70,8 +70,10 @@ func (m *model) Graph() (*graph.Graph, map[string][]float32, error) {
 	root := w.Sqrt(w.Add(w.Mul(variance, w.Scalar(probitFactor)), w.Scalar(1)))
 	p := w.Softmax(w.Div(mean, root))
 	confidence := w.Max(p, true, 1)
-	chosen := w.SegmentMaxMask(confidence, bagOf)
-	w.Output(compile.OutProbabilities, w.SegmentSum(w.Mul(p, chosen), bagOf))
+	top := w.SegmentGather(w.SegmentMax(confidence, bagOf), bagOf)
+	chosen := w.Sub(w.Scalar(1), w.Greater(top, confidence))
+	probabilities := w.Div(w.SegmentSum(w.Mul(p, chosen), bagOf), w.SegmentSum(chosen, bagOf))
+	w.Output(compile.OutProbabilities, probabilities)
 	w.Output(compile.OutAttention, confidence)
 	g, err := w.Builder.Graph()
 	return g, w.params, err

@@ -3,11 +3,13 @@ package miplgp
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/miplc/miplc/stream"
 )
@@ -238,19 +240,22 @@ func softmax(out, z []float64) {
 	}
 }
 
-// bag picks the row of the most confident instance, the first on ties, and
-// gives the confidence of every instance in its own best class.
+// bag picks the row of the most confident instance, or the mean of those of equal
+// confidence, and gives the confidence of every instance in its own best class.
 func bag(confidences []float64, classes int) (probabilities, attention []float64) {
 	n := len(confidences) / classes
 	attention = make([]float64, n)
-	best := 0
 	for i := range n {
-		for _, v := range confidences[i*classes : (i+1)*classes] {
-			attention[i] = math.Max(attention[i], v)
-		}
-		if attention[i] > attention[best] {
-			best = i
+		attention[i] = slices.Max(confidences[i*classes : (i+1)*classes])
+	}
+	top, chosen := slices.Max(attention), 0.0
+	probabilities = make([]float64, classes)
+	for i, a := range attention {
+		if a == top {
+			floats.Add(probabilities, confidences[i*classes:(i+1)*classes])
+			chosen++
 		}
 	}
-	return append([]float64(nil), confidences[best*classes:(best+1)*classes]...), attention
+	floats.Scale(1/chosen, probabilities)
+	return probabilities, attention
 }
