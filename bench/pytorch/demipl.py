@@ -39,6 +39,7 @@ def arguments():
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--device", default="cpu")
     p.add_argument("--steps", type=int, default=0, help="time this many steps and stop, for benchmarks")
+    p.add_argument("--infer", type=int, default=0, help="time this many predictions with the starting parameters and stop")
     return p.parse_args()
 
 
@@ -136,6 +137,22 @@ def accuracy(model, bags, labels, which):
     return hits / len(which)
 
 
+def inference(model, bags, args):
+    """Times predictions of one bag after the other."""
+    model.eval()
+    times = []
+    warm = args.infer // 10 + 3
+    with torch.no_grad():
+        for n in range(warm + args.infer):
+            if n == warm:
+                cpu = time.process_time()
+            start = time.perf_counter()
+            model(bags[n % len(bags)], None, 1)[0].exp().tolist()
+            times.append(time.perf_counter() - start)
+    return {"peer": "pytorch " + torch.__version__, "steps": args.infer, "median_step_us": 1e6 * float(np.median(times[warm:])),
+            "min_step_us": 1e6 * min(times[warm:]), "cpu_step_us": 1e6 * (time.process_time() - cpu) / args.infer}
+
+
 def main():
     args = arguments()
     torch.set_num_threads(args.threads)
@@ -145,13 +162,17 @@ def main():
     opt = torch.optim.SGD(model.parameters(), lr=args.lr, momentum=0.9, nesterov=True, weight_decay=1e-4)
     cosine = torch.optim.lr_scheduler.CosineAnnealingLR(opt, args.epochs)
     w = S / S.sum(1, keepdim=True)
-    times, epoch_loss, begin = [], 0.0, time.perf_counter()
+    if args.infer:
+        print(json.dumps(inference(model, bags, args)))
+        return
+    times, epoch_loss, begin, cpu = [], 0.0, time.perf_counter(), 0.0
+    warm = args.steps // 10 + 3
     for epoch in range(args.epochs):
         t = epoch if args.reading == "program" else epoch + 1
         lam = {"linear": (args.epochs - t) / args.epochs, "progressive": 0.0, "averaging": 1.0}[args.schedule]
         epoch_loss = 0.0
+        start = time.perf_counter()
         for x, bag_of, i in steps_of_epoch(args, bags, S, train):
-            start = time.perf_counter()
             logp, a, log_a = model(x, bag_of, len(i))
             share = F.softmax(logp.detach() - (1 - S[i]) * 1e30, 1)
             new = lam * w[i] + (1 - lam) * share
@@ -162,15 +183,21 @@ def main():
             opt.step()
             w[i] = new
             epoch_loss += float(loss.detach())
-            times.append(time.perf_counter() - start)
-            if args.steps and len(times) >= args.steps:
+            now = time.perf_counter()  # a step includes laying out its bags
+            times.append(now - start)
+            start = now
+            if len(times) == warm:
+                cpu = time.process_time()
+            if args.steps and len(times) >= warm + args.steps:
                 break
         cosine.step()
-        if args.steps and len(times) >= args.steps:
+        if args.steps and len(times) >= warm + args.steps:
             break
+    cpu = time.process_time() - cpu
     out = {"peer": "pytorch " + torch.__version__, "loop": args.loop, "reading": args.reading, "batch": args.batch,
            "threads": args.threads, "seed": args.seed, "epochs": args.epochs, "steps": len(times),
-           "median_step_us": 1e6 * float(np.median(times[len(times) // 10:])), "seconds": time.perf_counter() - begin}
+           "median_step_us": 1e6 * float(np.median(times[warm:])), "min_step_us": 1e6 * min(times[warm:]),
+           "cpu_step_us": 1e6 * cpu / (len(times) - warm), "seconds": time.perf_counter() - begin}
     if not args.steps:
         out["last_loss"] = epoch_loss
         out["test_accuracy"] = accuracy(model, bags, labels, test)

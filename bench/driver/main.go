@@ -1,0 +1,130 @@
+// Command driver is miplc's side of the measurements in bench/compare.py: it
+// trains and predicts on the bags of a file and prints one JSON object.
+//
+//	driver train -data bags.npz -spec demipl -bags 1 -threads 1 -steps 1000
+//	driver soak  -data bags.npz -spec demipl -steps 100000
+//	driver model -data bags.npz -spec demipl -out model.onnx
+//	driver infer -data bags.npz -model model.onnx -backend ort -steps 1000
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/specs"
+)
+
+// request is the command line.
+type request struct {
+	data, spec, out, model, backend, library string
+	bags, threads, steps                     int
+}
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "driver:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	commands := map[string]func(request) (any, error){"train": trainSteps, "soak": soak, "model": writeModel, "infer": infer}
+	if len(args) == 0 || commands[args[0]] == nil {
+		return fmt.Errorf("name one of the commands train, soak, model, infer")
+	}
+	var r request
+	f := flag.NewFlagSet(args[0], flag.ContinueOnError)
+	f.StringVar(&r.data, "data", "", "bags, a file that miplc reads")
+	f.StringVar(&r.spec, "spec", "demipl", "spec, a file or a shipped one")
+	f.StringVar(&r.out, "out", "model.onnx", "model: the file to write")
+	f.StringVar(&r.model, "model", "model.onnx", "infer: the file to read")
+	f.StringVar(&r.backend, "backend", "ort", "infer: ort or onnx-go")
+	f.StringVar(&r.library, "library", "", "onnxruntime library; empty: searched")
+	f.IntVar(&r.bags, "bags", 1, "train: bags a step")
+	f.IntVar(&r.threads, "threads", 1, "threads within an operation")
+	f.IntVar(&r.steps, "steps", 1000, "training steps or predictions to measure")
+	if err := f.Parse(args[1:]); err != nil {
+		return err
+	}
+	result, err := commands[args[0]](r)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(result)
+}
+
+// program reads the bags and compiles the spec for them.
+func (r *request) program(set ...string) (*compile.Program, *data.Dataset, error) {
+	d, err := data.Open(r.data)
+	if err != nil {
+		return nil, nil, err
+	}
+	spec, err := specs.Load(r.spec, specs.Options{Set: append(set, "data.normalize=none")})
+	if err != nil {
+		return nil, nil, err
+	}
+	sig, err := compile.SignatureOf(spec, d.Shape, d.Classes)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := compile.Compile(spec, sig)
+	return p, d, err
+}
+
+// times says how long single steps took. CPU is the processor time of the
+// whole process, which other load on the machine disturbs less.
+type times struct {
+	Steps    int     `json:"steps"`
+	MedianUS float64 `json:"median_us"`
+	MinUS    float64 `json:"min_us"`
+	CPUUS    float64 `json:"cpu_us"`
+}
+
+// stopwatch collects the times of steps, after a tenth of them to warm up.
+type stopwatch struct {
+	want    int
+	warm    int
+	us      []float64
+	cpu     time.Duration
+	last    time.Time
+	running bool
+}
+
+func newStopwatch(steps int) *stopwatch {
+	return &stopwatch{want: steps, warm: steps/10 + 3, us: make([]float64, 0, steps)}
+}
+
+// pause makes the time up to the next lap not count as a step.
+func (s *stopwatch) pause() { s.running = false }
+
+// lap ends one step and begins the next; it reports true when all are measured.
+func (s *stopwatch) lap() bool {
+	now := time.Now()
+	switch {
+	case s.warm > 0:
+		if s.warm--; s.warm == 0 {
+			s.cpu = processorTime()
+		}
+	case s.running:
+		s.us = append(s.us, float64(now.Sub(s.last).Nanoseconds())/1e3)
+	}
+	s.last, s.running = time.Now(), s.warm == 0
+	return len(s.us) == s.want
+}
+
+func (s *stopwatch) times() times {
+	cpu := processorTime() - s.cpu
+	slices.Sort(s.us)
+	n := max(len(s.us), 1)
+	t := times{Steps: len(s.us), CPUUS: float64(cpu.Nanoseconds()) / 1e3 / float64(n)}
+	if len(s.us) > 0 {
+		t.MedianUS, t.MinUS = s.us[len(s.us)/2], s.us[0]
+	}
+	return t
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// sample is the memory of the process after so many steps.
+type sample struct {
+	Step  int `json:"step"`
+	RSSKB int `json:"rss_kb"`
+}
+
+// soak trains and samples the memory that the process holds.
+func soak(r request) (any, error) {
+	var samples []sample
+	var failed error
+	at, next := 0, 1000
+	err := r.train(func() bool {
+		at++
+		if at == next || at == r.steps {
+			rss, err := resident()
+			if err != nil {
+				failed = err
+				return true
+			}
+			samples = append(samples, sample{at, rss})
+			if next *= 10; at >= 10000 {
+				next = at + 10000
+			}
+		}
+		return at == r.steps
+	}, func() {})
+	if err == nil {
+		err = failed
+	}
+	return samples, err
+}
+
+// resident reads the resident memory of this process in KiB.
+func resident() (int, error) {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, fmt.Errorf("the memory of a process is read from /proc, which this system lacks: %w", err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			return strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(value), " kB"))
+		}
+	}
+	return 0, fmt.Errorf("/proc/self/status does not tell VmRSS")
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/ort"
+)
+
+// follower stops the run after enough steps.
+type follower struct {
+	step func() (done bool)
+	skip func()
+	stop context.CancelFunc
+	done bool
+}
+
+func (f *follower) Begin(train.Plan) {}
+func (f *follower) Step(p train.Progress) {
+	if p.Evaluating {
+		f.skip()
+	} else if !f.done && f.step() {
+		f.done = true
+		f.stop()
+	}
+}
+func (f *follower) Epoch(train.Metrics, train.Progress) { f.skip() }
+func (f *follower) Warn(string)                         {}
+
+// train runs miplc's own training loop on all bags until step reports true:
+// batches are laid out, dropout masks drawn and label weights kept as in any
+// other run.
+func (r *request) train(step func() bool, skip func()) error {
+	p, d, err := r.program(fmt.Sprint("train.batch=", r.bags), "train.epochs=1000000", "train.eval_every=1000000", "train.schedule=constant")
+	if err != nil {
+		return err
+	}
+	all := make([]int, d.Bags()/r.bags*r.bags)
+	for i := range all {
+		all[i] = i
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	f := &follower{step: step, skip: skip, stop: stop}
+	_, err = train.Run(ctx, train.Options{
+		Program: p, Data: d, Split: &data.Split{Train: all}, Observer: f,
+		NewEngine: func(p *compile.Program) (train.Engine, error) {
+			return ort.New(p, nil, ort.Options{Library: r.library, Threads: r.threads})
+		},
+	})
+	if f.done && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+func trainSteps(r request) (any, error) {
+	w := newStopwatch(r.steps)
+	if err := r.train(w.lap, w.pause); err != nil {
+		return nil, err
+	}
+	return w.times(), nil
+}
