@@ -121,12 +121,12 @@ func TestGraphEqualsModel(t *testing.T) {
 			if err := graph.Verify(g); err != nil {
 				t.Fatal(err)
 			}
-			comparePredictions(t, name+" "+string(v), m, g, params, p.Data)
+			comparePredictions(t, name+" "+string(v), m, g, params, p.Data, 1e-6)
 		}
 	}
 }
 
-func comparePredictions(t *testing.T, name string, m learners.Model, g *graph.Graph, params map[string][]float32, set *data.Dataset) {
+func comparePredictions(t *testing.T, name string, m learners.Model, g *graph.Graph, params map[string][]float32, set *data.Dataset, tolerance float64) {
 	t.Helper()
 	env := graph.Env{N: set.Offsets[20], B: 20, Values: map[string]*graph.Tensor{}}
 	bagOf := make([]int, env.N)
@@ -151,7 +151,7 @@ func comparePredictions(t *testing.T, name string, m learners.Model, g *graph.Gr
 			t.Fatal(err)
 		}
 		for c, v := range p {
-			if got := out[compile.OutProbabilities].Data[bag*set.Classes+c]; math.Abs(got-v) > 1e-6 {
+			if got := out[compile.OutProbabilities].Data[bag*set.Classes+c]; math.Abs(got-v) > tolerance || math.IsNaN(got) {
 				t.Errorf("%s: probability %d of bag %d is %g in the graph, %g natively", name, c, bag, got, v)
 			}
 		}
@@ -258,4 +258,33 @@ func TestNearest(t *testing.T) {
 	if lists, _ := nearest(context.Background(), x, 10); len(lists[0]) != 4 {
 		t.Errorf("%d neighbours of 5 points", len(lists[0]))
 	}
+}
+
+// Vectors far from all others neither overflow nor lose the prediction.
+func TestFarVectors(t *testing.T) {
+	p := prototypes(t)
+	p.Normalization = nil
+	set := *p.Data
+	set.Instances = slices.Clone(set.Instances)
+	p.Data = &set
+	shift := []float32{10, 1e4, 1e12} // a training bag of its own, then bags that do not train
+	for bag := range 20 {
+		if trains := slices.Contains(p.Train, bag); len(shift) > 0 && trains == (shift[0] == 10) {
+			for i := range set.Bag(bag) {
+				set.Bag(bag)[i] += shift[0]
+			}
+			shift = shift[1:]
+		}
+	}
+	if len(shift) > 0 {
+		t.Fatal("too few bags among the compared ones")
+	}
+	s := settings()
+	s.Width = 2
+	m := mustFit(t, s, p, nil)
+	g, params, err := m.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	comparePredictions(t, "far", m, g, params, &set, 1e-4)
 }
