@@ -10,6 +10,7 @@ import (
 	"image/color"
 	"image/jpeg"
 	"image/png"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -222,7 +223,7 @@ func TestBombs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if _, err := Bags(context.Background(), s, Options{Generator: DefaultRow}); err == nil || !strings.Contains(err.Error(), "claims 60000x60000 pixels, more than the limit of 50000000") {
+	if _, err := Bags(context.Background(), s, Options{Generator: DefaultRow}); err == nil || !strings.Contains(err.Error(), "claims 60000x60000 pixels, more than the limit of 25000000") {
 		t.Errorf("a huge picture: %v", err)
 	}
 	packed := zipped(t, tree(t, map[string][]byte{"a/1.png": nil, "b/1.png": make([]byte, 8<<20)}))
@@ -358,4 +359,33 @@ func TestRealTiles(t *testing.T) {
 			t.Errorf("%s: %.2f instances of %d features, want %v", name, mean, d.Dim(), want)
 		}
 	}
+}
+
+// Whatever a file holds, reading it ends with an image within the limits or with
+// an error, and every generator takes the image.
+func FuzzRead(f *testing.F) {
+	for _, name := range []string{"1.png", "1.jpg", "1.tif"} {
+		f.Add(encoded(f, name, tissue(20, 12, 0)))
+	}
+	f.Add(hugePNG(1 << 20))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		limits := Limits{Pixels: 1 << 12, FileBytes: 1 << 20}
+		m, err := Image{open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }}.Read(Size{}, limits)
+		if err != nil {
+			return
+		}
+		if b := m.Bounds(); b.Min != (image.Point{}) || b.Dx()*b.Dy() > limits.Pixels || b.Empty() || !m.Opaque() {
+			t.Fatalf("an image of %v", b)
+		}
+		for _, name := range Names {
+			g, err := Default(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bag, err := g.Bag(m)
+			if err == nil && (len(bag) == 0 || len(bag)%g.Dim() != 0) {
+				t.Fatalf("%s: a bag of %d numbers", name, len(bag))
+			}
+		}
+	})
 }

@@ -6,18 +6,18 @@ import (
 	"fmt"
 	"image"
 	"image/color"
-	_ "image/jpeg" // the formats that image.Decode knows
-	_ "image/png"
+	"image/jpeg"
+	"image/png"
 	"io"
 
 	"golang.org/x/image/draw"
-	_ "golang.org/x/image/tiff" // as above
+	"golang.org/x/image/tiff"
 )
 
 // Limits bound what one source may cost. A zero field stands for its default:
-// 64 MiB, 50 million pixels, a million images. Archives and image formats can
+// 64 MiB, 25 million pixels, a million images. Archives and image formats can
 // claim, and hold, a thousand times their own size; no more than one image a
-// worker is in memory at a time.
+// worker is in memory at a time, at up to about 30 bytes a pixel.
 type Limits struct {
 	FileBytes int64 // bytes of one image file, unpacked from its archive
 	Pixels    int   // pixels of one image
@@ -33,7 +33,7 @@ func (l Limits) fileBytes() int64 {
 
 func (l Limits) pixels() int {
 	if l.Pixels <= 0 {
-		return 50_000_000
+		return 25_000_000
 	}
 	return l.Pixels
 }
@@ -71,9 +71,16 @@ func (m Image) Read(size Size, limits Limits) (out *image.RGBA, err error) {
 	if err != nil {
 		return nil, err
 	}
-	config, _, err := image.DecodeConfig(bytes.NewReader(content))
+	if err := guard(content, limits); err != nil {
+		return nil, err
+	}
+	coding, err := codingOf(content)
 	if err != nil {
-		return nil, broken(content, err)
+		return nil, err
+	}
+	config, err := coding.config(bytes.NewReader(content))
+	if err != nil {
+		return nil, broken(err)
 	}
 	if config.Width < 1 || config.Height < 1 {
 		return nil, errors.New("the image has no pixels")
@@ -81,9 +88,9 @@ func (m Image) Read(size Size, limits Limits) (out *image.RGBA, err error) {
 	if config.Width > limits.pixels()/config.Height {
 		return nil, fmt.Errorf("the image claims %dx%d pixels, more than the limit of %d", config.Width, config.Height, limits.pixels())
 	}
-	decoded, _, err := image.Decode(bytes.NewReader(content))
+	decoded, err := coding.decode(bytes.NewReader(content))
 	if err != nil {
-		return nil, broken(content, err)
+		return nil, broken(err)
 	}
 	return opaque(decoded, size), nil
 }
@@ -105,12 +112,38 @@ func (m Image) bytes(limits Limits) ([]byte, error) {
 	return content, nil
 }
 
-func broken(content []byte, err error) error {
+// coding is one file format.
+type coding struct {
+	start  string // of the file
+	config func(io.Reader) (image.Config, error)
+	decode func(io.Reader) (image.Image, error)
+}
+
+// codings are the formats that are read. They are called by hand since
+// image.Decode hides that the file is in memory, and the TIFF decoder then makes
+// room for whatever offset the file claims.
+var codings = []coding{
+	{"\xff\xd8", jpeg.DecodeConfig, jpeg.Decode},
+	{"\x89PNG\r\n\x1a\n", png.DecodeConfig, png.Decode},
+	{"II*\x00", tiff.DecodeConfig, tiff.Decode},
+	{"MM\x00*", tiff.DecodeConfig, tiff.Decode},
+}
+
+// codingOf goes by the first bytes; the ending of the name may be wrong.
+func codingOf(content []byte) (coding, error) {
+	for _, c := range codings {
+		if bytes.HasPrefix(content, []byte(c.start)) {
+			return c, nil
+		}
+	}
+	if len(content) == 0 {
+		return coding{}, errors.New("the file is empty")
+	}
+	return coding{}, errors.New("not a JPEG, PNG or TIFF image, though its name says so")
+}
+
+func broken(err error) error {
 	switch {
-	case len(content) == 0:
-		return errors.New("the file is empty")
-	case errors.Is(err, image.ErrFormat):
-		return errors.New("not a JPEG, PNG or TIFF image, though its name says so")
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return errors.New("the image cannot be decoded: the file is cut short")
 	}

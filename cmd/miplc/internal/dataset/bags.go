@@ -84,7 +84,7 @@ miplc data crowd writes. The same images and settings give the same file.`,
 	f.StringVar(&o.Candidates, "candidates", "", "file of candidate sets, see miplc data crowd")
 	f.StringVar(&o.Outside, "outside", string(crowd.OutsideError), "where the file leaves out the true class: error, add, drop or forget")
 	f.IntVar(&o.Workers, "workers", 0, "images at a time (default: one a processor)")
-	f.IntVar(&o.Limits.Pixels, "max-pixels", 0, "most pixels of an image (default 50,000,000)")
+	f.IntVar(&o.Limits.Pixels, "max-pixels", 0, "most pixels of an image (default 25,000,000)")
 	f.IntVar(&o.Row.Grid, "grid", o.Row.Grid, "row, sbn: bring the image to this many pixels a side")
 	f.StringVar(&o.SBN.Neighbours, "neighbours", o.SBN.Neighbours, "sbn: neighbouring blobs as difference or value")
 	f.IntVar(&o.KMeansSeg.Blob, "blob", o.KMeansSeg.Blob, "kmeansseg: pixels a side of a blob")
