@@ -3,6 +3,8 @@
 package ort
 
 import (
+	"gonum.org/v1/gonum/blas/blas32"
+
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/train"
@@ -15,3 +17,17 @@ func New(*compile.Program, map[string][]float32, Options) (train.Engine, error) 
 
 // Check fails like New.
 func Check(Options) error { return ortenv.ErrNoCgo }
+
+// Products cannot be had without cgo.
+type Products struct{}
+
+// NewProducts fails like New.
+func NewProducts(Options) (*Products, error) { return nil, ortenv.ErrNoCgo }
+
+// Gemm fails like New.
+func (*Products) Gemm(bool, bool, blas32.General, blas32.General, blas32.General) error {
+	return ortenv.ErrNoCgo
+}
+
+// Close does nothing.
+func (*Products) Close() error { return nil }

@@ -1,0 +1,133 @@
+//go:build cgo
+
+package ort
+
+import (
+	"fmt"
+	goruntime "runtime"
+
+	onnx "github.com/yalue/onnxruntime_go"
+	"gonum.org/v1/gonum/blas/blas32"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/miplc/miplc/export/onnxpb"
+	"github.com/miplc/miplc/runtime/ortenv"
+)
+
+// Products multiplies float32 matrices in onnxruntime, about ten times as fast
+// on a CPU as gonum does in Go. It may be used by many goroutines at a time.
+type Products struct {
+	sessions [2][2]*onnx.DynamicAdvancedSession // by what is transposed
+}
+
+// NewProducts opens the sessions. On the CPU each product uses one thread unless
+// the options say otherwise: callers share the work out themselves.
+func NewProducts(o Options) (*Products, error) {
+	if _, err := ortenv.Start(o.Library); err != nil {
+		return nil, err
+	}
+	if o.Threads == 0 {
+		o.Threads = 1
+	}
+	p := &Products{}
+	for a := range p.sessions {
+		for b := range p.sessions[a] {
+			s, err := openProduct(o, a, b)
+			if err != nil {
+				p.Close()
+				return nil, fmt.Errorf("matrix products in onnxruntime: %w", err)
+			}
+			p.sessions[a][b] = s
+		}
+	}
+	return p, nil
+}
+
+func openProduct(o Options, transA, transB int) (*onnx.DynamicAdvancedSession, error) {
+	bytes, err := proto.Marshal(productModel(transA, transB))
+	if err != nil {
+		return nil, err
+	}
+	opts, err := sessionOptions(o)
+	if err != nil {
+		return nil, err
+	}
+	defer opts.Destroy()
+	return onnx.NewDynamicAdvancedSessionWithONNXData(bytes, []string{"a", "b"}, []string{"c"}, opts)
+}
+
+// productModel is one Gemm of matrices of any size.
+func productModel(transA, transB int) *onnxpb.ModelProto {
+	transposed := func(name string, i int) *onnxpb.AttributeProto {
+		return &onnxpb.AttributeProto{Name: name, Type: onnxpb.AttributeProto_INT, I: int64(i)}
+	}
+	return &onnxpb.ModelProto{
+		IrVersion:   8,
+		OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: opset}},
+		Graph: &onnxpb.GraphProto{
+			Name: "product",
+			Node: []*onnxpb.NodeProto{{
+				OpType: "Gemm", Name: "c", Input: []string{"a", "b"}, Output: []string{"c"},
+				Attribute: []*onnxpb.AttributeProto{transposed("transA", transA), transposed("transB", transB)},
+			}},
+			Input:  []*onnxpb.ValueInfoProto{anyMatrix("a"), anyMatrix("b")},
+			Output: []*onnxpb.ValueInfoProto{anyMatrix("c")},
+		},
+	}
+}
+
+func anyMatrix(name string) *onnxpb.ValueInfoProto {
+	extent := func(axis string) *onnxpb.TensorShapeProto_Dimension {
+		return &onnxpb.TensorShapeProto_Dimension{Value: &onnxpb.TensorShapeProto_Dimension_DimParam{DimParam: name + axis}}
+	}
+	return &onnxpb.ValueInfoProto{Name: name, Type: &onnxpb.TypeProto{Value: &onnxpb.TypeProto_TensorType{
+		TensorType: &onnxpb.TypeProto_Tensor{
+			ElemType: int32(onnxpb.TensorProto_FLOAT),
+			Shape:    &onnxpb.TensorShapeProto{Dim: []*onnxpb.TensorShapeProto_Dimension{extent("0"), extent("1")}},
+		},
+	}}}
+}
+
+// Gemm makes c = a b, either of them transposed first if asked. The matrices
+// have no gaps between rows, and sizes that fit.
+func (p *Products) Gemm(transA, transB bool, a, b, c blas32.General) error {
+	i, j := 0, 0
+	if transA {
+		i = 1
+	}
+	if transB {
+		j = 1
+	}
+	var tensors [3]*onnx.Tensor[float32]
+	for q, m := range []blas32.General{a, b, c} {
+		if m.Stride != m.Cols || len(m.Data) < m.Rows*m.Cols {
+			return fmt.Errorf("matrix products in onnxruntime: a matrix of %d by %d has gaps or is cut off", m.Rows, m.Cols)
+		}
+		t, err := onnx.NewTensor(onnx.NewShape(int64(m.Rows), int64(m.Cols)), m.Data[:m.Rows*m.Cols])
+		if err != nil {
+			return err
+		}
+		defer t.Destroy()
+		tensors[q] = t
+	}
+	err := p.sessions[i][j].Run([]onnx.Value{tensors[0], tensors[1]}, []onnx.Value{tensors[2]})
+	goruntime.KeepAlive(tensors) // the session holds only their C pointers
+	goruntime.KeepAlive([]any{a, b, c})
+	return err
+}
+
+// Close frees the sessions.
+func (p *Products) Close() error {
+	var first error
+	for _, row := range p.sessions {
+		for _, s := range row {
+			if s == nil {
+				continue
+			}
+			if err := s.Destroy(); err != nil && first == nil {
+				first = err
+			}
+		}
+	}
+	return first
+}

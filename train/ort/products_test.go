@@ -1,0 +1,65 @@
+//go:build cgo
+
+package ort
+
+import (
+	"slices"
+	"sync"
+	"testing"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/miplc/miplc/runtime/ortlib/ortest"
+	"github.com/miplc/miplc/stream"
+)
+
+// Products of matrices of many sizes against gonum, from several goroutines at
+// once.
+func TestProducts(t *testing.T) {
+	p, err := NewProducts(Options{Library: ortest.Library(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	rng := stream.New(1, "products")
+	draw := func(r, c int) blas32.General {
+		m := blas32.General{Rows: r, Cols: c, Stride: c, Data: make([]float32, r*c)}
+		for i := range m.Data {
+			m.Data[i] = float32(rng.IntN(9) - 4) // sums of small integers are exact
+		}
+		return m
+	}
+	var all sync.WaitGroup
+	for i := range 40 {
+		m, k, n := 1+rng.IntN(70), 1+rng.IntN(300), 1+rng.IntN(70)
+		transA, transB := i%2 == 1, i/2%2 == 1
+		a, b := draw(m, k), draw(k, n)
+		ta, tb := blas.NoTrans, blas.NoTrans
+		if transA {
+			a, ta = draw(k, m), blas.Trans
+		}
+		if transB {
+			b, tb = draw(n, k), blas.Trans
+		}
+		got, want := draw(m, n), draw(m, n)
+		blas32.Gemm(ta, tb, 1, a, b, 0, want)
+		all.Go(func() {
+			if err := p.Gemm(transA, transB, a, b, got); err != nil {
+				t.Error(err)
+			}
+			if !slices.Equal(got.Data, want.Data) {
+				t.Errorf("%d x %d x %d, transposed %v %v: not the product", m, k, n, transA, transB)
+			}
+		})
+	}
+	all.Wait()
+	if err := p.Gemm(false, false, draw(2, 3), draw(4, 2), draw(2, 2)); err == nil {
+		t.Error("sizes that do not fit passed")
+	}
+	gap := draw(4, 4)
+	gap.Cols = 3
+	if err := p.Gemm(false, false, gap, draw(3, 2), draw(4, 2)); err == nil {
+		t.Error("a matrix with gaps passed")
+	}
+}
