@@ -1,0 +1,175 @@
+package runs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/miplc/miplc/runtime/ortlib/ortest"
+	"github.com/miplc/miplc/train"
+)
+
+// few are overrides that make a learner quick.
+var few = []string{"data.set=generated:prototypes", "data.generated.bags=60", "learner.iterations=3"}
+
+// A learner leaves the folder of a trained run, less the checkpoint, and the
+// same bits each time, also through the spec that it leaves.
+func TestFitLearner(t *testing.T) {
+	for _, name := range []string{"pl-aggd-mean", "pl-aggd-maxmin"} {
+		first, second := t.TempDir(), t.TempDir()
+		o := Options{Spec: load(t, name, few...), Dir: first, Library: ortest.Library(t), Version: "test"}
+		var trained *train.Report
+		o.Trained = func(r *train.Report) { trained = r }
+		s, err := Train(context.Background(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Learner != "pl-aggd" || s.Epochs != 3 || s.Accuracy == nil || s.TrainAccuracy == nil || s.Disambiguation == nil || s.Parameters == 0 {
+			t.Errorf("%s: summary %+v", name, s)
+		}
+		if want := []string{"pl-aggd", Interpreter, "onnxruntime", "onnx-go"}; !slices.Equal(s.Parity.Engines, want) || !s.Parity.OK {
+			t.Errorf("%s: parity of %v: %+v", name, s.Parity.Engines, s.Parity.Pairs)
+		}
+		for _, f := range s.Files {
+			if _, err := os.Stat(filepath.Join(first, f)); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		metrics, err := train.ReadMetrics(filepath.Join(first, train.MetricsFile))
+		if err != nil || len(metrics) != 3 || metrics[2].TestAccuracy == nil || *metrics[2].TestAccuracy != *s.Accuracy || metrics[1].TestAccuracy != nil {
+			t.Errorf("%s: metrics %+v, %v", name, metrics, err)
+		}
+		if trained == nil || len(trained.Trajectories) != 6 || len(trained.Trajectories[0].Weights) != 4 {
+			t.Errorf("%s: the report lacks the path of the confidences: %+v", name, trained)
+		}
+		o.Dir, o.Spec = second, load(t, filepath.Join(first, SpecFile))
+		if _, err := Train(context.Background(), o); err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range []string{ModelFile, SpecFile, PlotsFolder + "/label-weights.svg", PlotsFolder + "/confusion.svg"} {
+			if !same(t, filepath.Join(first, f), filepath.Join(second, f)) {
+				t.Errorf("%s: %s differs between two fits", name, f)
+			}
+		}
+		checkFinished(t, o, s)
+	}
+}
+
+// checkFinished asks a finished run for what else can be asked of it.
+func checkFinished(t *testing.T, o Options, s *Summary) {
+	t.Helper()
+	if _, err := Train(context.Background(), o); err == nil || !strings.Contains(err.Error(), "finished run") {
+		t.Errorf("a finished run was overwritten: %v", err)
+	}
+	o.Resume = true
+	if again, err := Train(context.Background(), o); err != nil || again.ModelSHA256 != s.ModelSHA256 {
+		t.Errorf("resumed when finished: %+v, %v", again, err)
+	}
+	if _, err := RunParity(o.Dir, ParityOptions{Library: o.Library}); !errors.Is(err, ErrLearner) {
+		t.Errorf("parity of a learner's folder: %v", err)
+	}
+	if r, err := Parity(ModelPath(o.Dir), ParityOptions{Library: o.Library, Sizes: []int{1, 5}}); err != nil || !r.OK {
+		t.Errorf("parity of a learner's model: %+v, %v", r, err)
+	}
+	report, err := Evaluate(context.Background(), o)
+	if err != nil || *report.TestAccuracy != *s.Accuracy {
+		t.Errorf("evaluated without a folder: %+v, %v", report, err)
+	}
+}
+
+// stopLearner cancels a fit after an iteration.
+type stopLearner struct {
+	stopAt
+	after int
+}
+
+func (s *stopLearner) Epoch(m train.Metrics, _ train.Progress) {
+	if m.Epoch == s.after {
+		s.cancel()
+	}
+}
+
+func TestInterruptedFitLeavesNothing(t *testing.T) {
+	for _, after := range []int{0, 1} {
+		ctx, cancel := context.WithCancel(context.Background())
+		if after == 0 {
+			cancel()
+		}
+		dir := filepath.Join(t.TempDir(), "run")
+		o := Options{Spec: load(t, "pl-aggd-mean", few...), Dir: dir, Library: ortest.Library(t),
+			Observer: &stopLearner{stopAt: stopAt{cancel: cancel}, after: after}}
+		var stopped *InterruptedError
+		if _, err := Train(ctx, o); !errors.As(err, &stopped) || stopped.Epoch != 0 {
+			t.Errorf("stopped after %d: %v", after, err)
+		}
+		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("stopped after %d: the folder is still there: %v", after, err)
+		}
+		cancel()
+	}
+}
+
+// The program of a killed process left its spec and no more: the fit starts
+// again with --resume.
+func TestKilledFitStartsAgain(t *testing.T) {
+	dir := t.TempDir()
+	spec := load(t, "pl-aggd-mean", few...)
+	if err := WriteFile(filepath.Join(dir, SpecFile), spec.YAML()); err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Spec: spec, Dir: dir, Library: ortest.Library(t)}
+	if _, err := Train(context.Background(), o); err == nil || !strings.Contains(err.Error(), "unfinished run") {
+		t.Errorf("error %v", err)
+	}
+	o.Resume = true
+	if _, err := Train(context.Background(), o); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLearnerRefuses(t *testing.T) {
+	spec := load(t, "pl-aggd-mean", few...)
+	var wrong *SpecError
+	if _, err := Build(BuildOptions{Spec: spec, Dir: t.TempDir()}); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "nothing to build") {
+		t.Errorf("build: %v", err)
+	}
+	in, err := OpenInput(spec, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Check(spec, in); err != nil {
+		t.Error(err)
+	}
+	other := *spec
+	other.Data.Classes.V = 9
+	if err := Check(&other, in); !errors.As(err, &wrong) {
+		t.Errorf("another number of classes: %v", err)
+	}
+	o := Options{Spec: spec, Device: "cuda", Dir: t.TempDir()}
+	if _, err := Train(context.Background(), o); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "on the CPU") {
+		t.Errorf("a learner on the GPU: %v", err)
+	}
+}
+
+// All bags may train; then the training bags are counted in the confusion matrix.
+func TestLearnerWithoutTestBags(t *testing.T) {
+	spec := load(t, "pl-aggd-mean", append(few, "data.normalize=none", "export.signature=batch")...)
+	in, err := OpenInput(spec, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.Split.Train, in.Split.Test = append(in.Split.Train, in.Split.Test...), nil
+	s, err := Train(context.Background(), Options{Spec: spec, Dir: t.TempDir(), Library: ortest.Library(t), Input: in})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.ConfusionBags != "train" || s.Accuracy != nil || s.TrainAccuracy == nil {
+		text, _ := json.Marshal(s)
+		t.Errorf("summary %s", text)
+	}
+}
