@@ -46,6 +46,18 @@ func claim(dir string, e *Experiment) (*flock.Flock, error) {
 	return lock, errors.Join(sweep(dir, SpecFile, PlanFile), sweep(filepath.Join(dir, DataFolder), ""))
 }
 
+// abandon removes a folder that no plan was written to, but for data sets that
+// were drawn and files that are not ours.
+func abandon(dir string) {
+	if _, err := os.Stat(filepath.Join(dir, PlanFile)); err == nil {
+		return
+	}
+	if os.Remove(filepath.Join(dir, DataFolder)) == nil {
+		_ = os.Remove(filepath.Join(dir, lockFile))
+		_ = os.Remove(dir) // fails, rightly, where other files are
+	}
+}
+
 // owner reports a folder that holds something else.
 func owner(dir, name string) error {
 	if state, err := runs.StateOf(dir); err != nil || state != runs.Absent {

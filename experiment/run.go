@@ -102,6 +102,7 @@ func Run(ctx context.Context, e *Experiment, o Options) (Progress, error) {
 	defer lock.Close()
 	plan, err := e.plan(loaded, o.Select, o.Dir, o.DataDir)
 	if err != nil {
+		abandon(o.Dir)
 		return Progress{}, err
 	}
 	r := &runner{ctx: ctx, e: e, o: o}

@@ -105,7 +105,7 @@ func Run(ctx context.Context, o *Options) error {
 	}
 	s := Summary{e.Name.V, o.Dir, progress}
 	return o.Console.Result(s, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s: all %d cells are done. Tables and figures: miplc report %s\n", e.Name.V, progress.Cells, o.Dir)
+		_, err := fmt.Fprintf(w, "%s: %d of %d cells are done. Tables and figures: miplc report %s\n", e.Name.V, progress.Done, progress.Cells, o.Dir)
 		return err
 	})
 }
