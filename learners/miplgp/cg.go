@@ -2,10 +2,8 @@ package miplgp
 
 import (
 	"context"
+	"errors"
 	"math"
-
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/miplc/miplc/stream"
 )
@@ -20,6 +18,7 @@ import (
 // column c*(1+probes) is the system of class c's targets, the others of class c
 // are its probes.
 type conjugate struct {
+	*multiplier
 	p        *Problem
 	s        Settings
 	x        matrix
@@ -32,10 +31,10 @@ type conjugate struct {
 }
 
 func newCG(ctx context.Context, p *Problem, s Settings) (*conjugate, error) {
-	g := &conjugate{p: p, s: s, shift: meanOf(p.X, p.Dim)}
+	g := &conjugate{multiplier: &multiplier{products: s.Products}, p: p, s: s, shift: meanOf(p.X, p.Dim)}
 	g.s.Rank = min(s.Rank, p.n())
 	g.x = centred(p.X, p.Dim, g.shift)
-	g.squared = squaredDistances(g.x, g.x)
+	g.squared = squaredDistances(g.x, g.x, g.multiplier)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -138,14 +137,14 @@ func (g *conjugate) apply(ctx context.Context, y, x matrix, pre *preconditioner)
 	}
 	rows(x.Rows, func(lo, hi int) {
 		piece := rowsOf(y, lo, hi)
-		blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, rowsOf(g.kernel, lo, hi), x, 0, piece)
+		g.mul(false, false, rowsOf(g.kernel, lo, hi), x, piece)
 		for i := lo; i < hi; i++ {
 			for j := range x.Cols {
 				piece.Data[(i-lo)*x.Cols+j] += pre.noise(i, j) * x.Data[i*x.Cols+j]
 			}
 		}
 	})
-	return nil
+	return g.err()
 }
 
 // columnDots gives the dot product of each pair of columns. Pieces are summed
@@ -176,7 +175,7 @@ func (g *conjugate) rightSides(h hyper, t *targets, pre *preconditioner) matrix 
 	n, width := g.p.n(), 1+g.s.Probes
 	b := like(g.normal)
 	if g.s.Rank > 0 {
-		blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, pre.factor, g.lowRank, 0, b)
+		g.mul(false, false, pre.factor, g.lowRank, b)
 	}
 	for i := range n {
 		for j := range b.Cols {
@@ -227,16 +226,16 @@ func (g *conjugate) products(ctx context.Context, h hyper, x, k, d matrix) error
 		if ctx.Err() != nil {
 			return
 		}
-		blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, rowsOf(g.kernel, lo, hi), x, 0, rowsOf(k, lo, hi))
+		g.mul(false, false, rowsOf(g.kernel, lo, hi), x, rowsOf(k, lo, hi))
 		from := rowsOf(g.squared, lo, hi)
 		slope := newMatrix(from.Rows, from.Cols)
 		for i, v := range from.Data {
 			_, dLength := matern(float64(v), h.length)
 			slope.Data[i] = float32(h.scale * dLength)
 		}
-		blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, slope, x, 0, rowsOf(d, lo, hi))
+		g.mul(false, false, slope, x, rowsOf(d, lo, hi))
 	})
-	return ctx.Err()
+	return errors.Join(ctx.Err(), g.err())
 }
 
 // gather sums the parts of loss and gradient.
@@ -286,7 +285,7 @@ func (g *conjugate) posterior(ctx context.Context, h hyper, t *targets) (*Poster
 		return nil, err
 	}
 	n, outputs, width := g.p.n(), g.p.outputs(), 1+g.s.Probes
-	all := &Posterior{classes: g.p.Classes, h: h, shift: g.shift, points: newMatrix(n, g.p.Dim)}
+	all := &Posterior{multiplier: g.multiplier, classes: g.p.Classes, h: h, shift: g.shift, points: newMatrix(n, g.p.Dim)}
 	all.v, all.white, all.reduce = q.v, q.white, q.reduce
 	all.alpha = make([]float32, n*outputs)
 	for u, i := range firstThese(few.chosen, n) {

@@ -28,14 +28,15 @@ var errNotPositive = errors.New("miplgp: the kernel matrix is not positive defin
 
 // exact computes everything by Cholesky factors in float64.
 type exact struct {
-	p       *Problem
-	x       matrix // [n, d] centred
-	shift   []float32
-	squared *mat.SymDense // squared distances
+	p        *Problem
+	products Products
+	x        matrix // [n, d] centred
+	shift    []float32
+	squared  *mat.SymDense // squared distances
 }
 
-func newExact(p *Problem) *exact {
-	e := &exact{p: p, shift: meanOf(p.X, p.Dim)}
+func newExact(p *Problem, products Products) *exact {
+	e := &exact{p: p, products: products, shift: meanOf(p.X, p.Dim)}
 	e.x = centred(p.X, p.Dim, e.shift)
 	n := p.n()
 	e.squared = mat.NewSymDense(n, nil)
@@ -147,7 +148,7 @@ func (e *exact) evaluate(ctx context.Context, h hyper, t *targets) (*evaluation,
 func (e *exact) posterior(ctx context.Context, h hyper, t *targets) (*Posterior, error) {
 	n := e.p.n()
 	k, _ := e.kernels(h)
-	post := &Posterior{classes: e.p.Classes, h: h, shift: e.shift, points: e.x, v: n}
+	post := &Posterior{multiplier: &multiplier{products: e.products}, classes: e.p.Classes, h: h, shift: e.shift, points: e.x, v: n}
 	post.alpha = make([]float32, n*e.p.outputs())
 	for c := range e.p.outputs() {
 		if err := ctx.Err(); err != nil {

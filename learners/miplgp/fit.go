@@ -119,7 +119,7 @@ func (p *Problem) subset(size int, seed uint64) *Problem {
 func newObjective(ctx context.Context, p *Problem, s Settings) (objective, error) {
 	switch s.solver(p.n()) {
 	case SolverExact:
-		return newExact(p), nil
+		return newExact(p, s.Products), nil
 	case SolverCG:
 		return newCG(ctx, p, s)
 	}

@@ -5,8 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/miplc/miplc/stream"
@@ -25,6 +23,7 @@ import (
 // sums over instances are one sum for all classes plus the few instances whose
 // noise differs. Products are float32, summed over pieces in float64.
 type inducing struct {
+	*multiplier
 	p       *Problem
 	chosen  []int // [m] numbers of the instances
 	shift   []float32
@@ -40,19 +39,19 @@ const jitter = 1e-5
 func newInducing(p *Problem, s Settings) *inducing {
 	chosen := stream.New(s.Seed, "miplgp inducing").Perm(p.n())[:min(s.Inducing, p.n())]
 	slices.Sort(chosen)
-	return newInducingAt(p, chosen)
+	return newInducingAt(p, chosen, s.Products)
 }
 
 // newInducingAt has the inducing points at the chosen instances.
-func newInducingAt(p *Problem, chosen []int) *inducing {
+func newInducingAt(p *Problem, chosen []int, products Products) *inducing {
 	m := len(chosen)
-	o := &inducing{p: p, chosen: chosen, shift: meanOf(p.X, p.Dim), points: newMatrix(m, p.Dim)}
+	o := &inducing{multiplier: &multiplier{products: products}, p: p, chosen: chosen, shift: meanOf(p.X, p.Dim), points: newMatrix(m, p.Dim)}
 	x := centred(p.X, p.Dim, o.shift)
 	for u, i := range chosen {
 		copy(o.points.Data[u*p.Dim:(u+1)*p.Dim], x.Data[i*p.Dim:(i+1)*p.Dim])
 	}
-	o.squared = squaredDistances(x, o.points)
-	o.between = squaredDistances(o.points, o.points)
+	o.squared = squaredDistances(x, o.points, o.multiplier)
+	o.between = squaredDistances(o.points, o.points, o.multiplier)
 	o.phi = newMatrix(p.n(), m)
 	return o
 }
@@ -141,15 +140,18 @@ func (o *inducing) gather(ctx context.Context, b *basis, t *targets, slopes bool
 		hi := min(n, lo+gatherRows)
 		wide := o.features(b, lo, hi, parts)
 		phi := rowsOf(o.phi, lo, hi)
-		addProduct(all, phi, wide)
-		for c := range outputs {
+		parallel(outputs+1, func(c int) {
+			if c == outputs {
+				o.addProduct(all, phi, wide)
+				return
+			}
 			o.addClass(&found[c], own[c], b.h, t, weights[c], c, lo, wide)
-		}
+		})
 	}
 	for c := range found {
 		found[c].combine(all, own[c], weights[c])
 	}
-	return found, nil
+	return found, o.err()
 }
 
 // combine puts the sums over all instances and over those of other weights
@@ -195,14 +197,16 @@ func (o *inducing) features(b *basis, lo, hi, parts int) matrix {
 			f.Data[i], df.Data[i] = float32(b.h.scale*k), float32(b.h.scale*d)
 		}
 		part := rowsOf(wide, first, last)
-		half := matrix{Rows: part.Rows, Cols: m, Stride: part.Stride, Data: part.Data}
-		blas32.Gemm(blas.NoTrans, blas.Trans, 1, f, b.right, 0, half)
+		phi := rowsOf(o.phi, lo+first, lo+last)
+		o.mul(false, true, f, b.right, phi)
+		psi := like(phi)
 		if parts == 2 {
-			half.Data = part.Data[m:]
-			blas32.Gemm(blas.NoTrans, blas.Trans, 1, df, b.right, 0, half)
+			o.mul(false, true, df, b.right, psi)
 		}
-		for i := first; i < last; i++ {
-			copy(o.phi.Data[(lo+i)*m:(lo+i+1)*m], wide.Data[i*wide.Cols:])
+		for i := range part.Rows {
+			row := part.Data[i*part.Cols : (i+1)*part.Cols]
+			copy(row, phi.Data[i*m:(i+1)*m])
+			copy(row[m:], psi.Data[i*m:(i+1)*m])
 		}
 	})
 	return wide
@@ -263,7 +267,7 @@ func (o *inducing) addClass(s *sums, own *mat.Dense, h hyper, t *targets, weight
 		}
 	}
 	vector := newMatrix(wide.Cols, 1)
-	blas32.Gemm(blas.Trans, blas.NoTrans, 1, wide, weighted, 0, vector)
+	o.mul(true, false, wide, weighted, vector)
 	for j := range m {
 		s.p[j] += float64(vector.Data[j])
 		if wide.Cols > m {
@@ -285,13 +289,13 @@ func (o *inducing) addClass(s *sums, own *mat.Dense, h hyper, t *targets, weight
 			}
 		}
 	}
-	addProduct(own, left, right)
+	o.addProduct(own, left, right)
 }
 
 // addProduct adds a'b to the sum.
-func addProduct(sum *mat.Dense, a, b matrix) {
+func (o *inducing) addProduct(sum *mat.Dense, a, b matrix) {
 	part := newMatrix(a.Cols, b.Cols)
-	blas32.Gemm(blas.Trans, blas.NoTrans, 1, a, b, 0, part)
+	o.mul(true, false, a, b, part)
 	to := sum.RawMatrix().Data
 	for i, v := range part.Data {
 		to[i] += float64(v)
@@ -355,7 +359,7 @@ func (o *inducing) evaluate(ctx context.Context, h hyper, t *targets) (*evaluati
 		}
 	}
 	o.finish(out, h, t, v, share)
-	return out, nil
+	return out, o.err()
 }
 
 // addLoss adds the parts of the bound and its gradient that need no further
@@ -404,7 +408,7 @@ func (o *inducing) finish(out *evaluation, h hyper, t *targets, v matrix, share 
 	n, outputs := o.p.n(), o.p.outputs()
 	f := newMatrix(n, outputs)
 	rows(n, func(lo, hi int) {
-		blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, rowsOf(o.phi, lo, hi), v, 0, rowsOf(f, lo, hi))
+		o.mul(false, false, rowsOf(o.phi, lo, hi), v, rowsOf(f, lo, hi))
 	})
 	out.f = make([]float64, n*outputs)
 	for c := range outputs {
@@ -431,7 +435,7 @@ func (o *inducing) posterior(ctx context.Context, h hyper, t *targets) (*Posteri
 		return nil, err
 	}
 	m, outputs := o.points.Rows, o.p.outputs()
-	q := &Posterior{classes: o.p.Classes, h: h, shift: o.shift, points: o.points, v: m, white: b.right.Data}
+	q := &Posterior{multiplier: o.multiplier, classes: o.p.Classes, h: h, shift: o.shift, points: o.points, v: m, white: b.right.Data}
 	q.beta = make([]float32, m*outputs)
 	for c := range found {
 		if err := ctx.Err(); err != nil {

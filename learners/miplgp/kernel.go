@@ -6,7 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
@@ -25,7 +24,11 @@ const rowBlock = 256
 // rows runs f on all pieces of n rows, on as many processors as there are. The
 // pieces must write to different places.
 func rows(n int, f func(lo, hi int)) {
-	pieces := (n + rowBlock - 1) / rowBlock
+	parallel((n+rowBlock-1)/rowBlock, func(p int) { f(p*rowBlock, min(n, (p+1)*rowBlock)) })
+}
+
+// parallel runs f on the numbers below pieces likewise.
+func parallel(pieces int, f func(p int)) {
 	var next atomic.Int64
 	var wait sync.WaitGroup
 	for range min(pieces, runtime.GOMAXPROCS(0)) {
@@ -37,7 +40,7 @@ func rows(n int, f func(lo, hi int)) {
 				if p >= pieces {
 					return
 				}
-				f(p*rowBlock, min(n, (p+1)*rowBlock))
+				f(p)
 			}
 		}()
 	}
@@ -93,16 +96,16 @@ func squaredNorms(x matrix) []float32 {
 }
 
 // squaredDistances is [x.Rows, y.Rows].
-func squaredDistances(x, y matrix) matrix {
+func squaredDistances(x, y matrix, m *multiplier) matrix {
 	d := newMatrix(x.Rows, y.Rows)
 	nx, ny := squaredNorms(x), squaredNorms(y)
 	rows(x.Rows, func(lo, hi int) {
 		piece := rowsOf(d, lo, hi)
-		blas32.Gemm(blas.NoTrans, blas.Trans, -2, rowsOf(x, lo, hi), y, 0, piece)
+		m.mul(false, true, rowsOf(x, lo, hi), y, piece)
 		for i := range piece.Rows {
 			row := piece.Data[i*piece.Stride : i*piece.Stride+piece.Cols]
 			for j, v := range row {
-				row[j] = max(0, v+nx[lo+i]+ny[j])
+				row[j] = max(0, nx[lo+i]+ny[j]-2*v)
 			}
 		}
 	})

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 
@@ -24,6 +23,7 @@ import (
 // white is the inverse of the Cholesky factor of the kernel between the points.
 // It keeps the numbers of moderate size, so that float32 is enough.
 type Posterior struct {
+	*multiplier
 	classes int
 	h       hyper
 	shift   []float32 // [d] taken from every instance first
@@ -102,7 +102,7 @@ func (q *Posterior) Moments(x []float64) (mean, variance []float64, err error) {
 	rows(n, func(lo, hi int) {
 		q.moments(x[lo*dim:hi*dim], mean[lo*outputs:hi*outputs], variance[lo*outputs:hi*outputs])
 	})
-	return mean, variance, nil
+	return mean, variance, q.err()
 }
 
 func (q *Posterior) moments(x, mean, variance []float64) {
@@ -136,7 +136,7 @@ func (q *Posterior) moments(x, mean, variance []float64) {
 	}
 	for c := range outputs {
 		reduce := matrix{Rows: q.v, Cols: q.v, Stride: q.v, Data: q.reduce[c]}
-		blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, few, reduce, 0, product)
+		q.mul(false, false, few, reduce, product)
 		for i := range n {
 			explained := 0.0
 			for j, v := range product.Data[i*q.v : (i+1)*q.v] {

@@ -13,6 +13,7 @@ import (
 // each class. P is below the kernel matrix in the order of positive
 // semidefinite matrices.
 type preconditioner struct {
+	*multiplier
 	width  int
 	n      int
 	noises []float32 // [n] by class
@@ -28,7 +29,7 @@ func (p *preconditioner) noise(i, j int) float32 { return p.noises[j/p.width*p.n
 
 func newPreconditioner(g *conjugate, h hyper, t *targets) (*preconditioner, error) {
 	n, outputs := g.p.n(), g.p.outputs()
-	p := &preconditioner{width: 1 + g.s.Probes, n: n, noises: make([]float32, n*outputs), logDet: make([]float64, outputs)}
+	p := &preconditioner{multiplier: g.multiplier, width: 1 + g.s.Probes, n: n, noises: make([]float32, n*outputs), logDet: make([]float64, outputs)}
 	p.factor = pivotedCholesky(g.kernel, h.scale, g.s.Rank)
 	for c := range outputs {
 		for i := range n {
@@ -57,7 +58,7 @@ func (p *preconditioner) prepare(c int) error {
 		}
 	}
 	small := newMatrix(rank, rank)
-	blas32.Gemm(blas.Trans, blas.NoTrans, 1, weighted, p.factor, 0, small)
+	p.mul(true, false, weighted, p.factor, small)
 	inner := mat.NewSymDense(rank, nil)
 	for i := range rank {
 		for j := i; j < rank; j++ {
@@ -75,7 +76,7 @@ func (p *preconditioner) prepare(c int) error {
 		return err
 	}
 	solved := newMatrix(p.n, rank)
-	blas32.Gemm(blas.NoTrans, blas.Trans, 1, weighted, inverse, 0, solved)
+	p.mul(false, true, weighted, inverse, solved)
 	p.solved = append(p.solved, solved)
 	return nil
 }

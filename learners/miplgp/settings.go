@@ -48,6 +48,7 @@ type Settings struct {
 	Subset      int     // instances, in whole bags, that the hyper-parameters are learned on; 0: all
 	Lengthscale float64 // first value, in units of the instances; 0: median distance between instances
 	Seed        uint64
+	Products    Products // of float32 matrices; nil: gonum's, in Go
 }
 
 // Defaults are the settings of the authors' program where it has them:
