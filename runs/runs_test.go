@@ -229,7 +229,7 @@ func TestSignature(t *testing.T) {
 // change when it is read again, or no run could be resumed from its folder.
 func TestKeptSpecHasTheSameHash(t *testing.T) {
 	for _, name := range specs.Names() {
-		spec := load(t, name, "train.epochs=7")
+		spec := load(t, name, "train.seed=7")
 		path := filepath.Join(t.TempDir(), SpecFile)
 		if err := WriteFile(path, spec.YAML()); err != nil {
 			t.Fatal(err)

@@ -96,3 +96,15 @@ func TestDuration(t *testing.T) {
 		}
 	}
 }
+
+// A learner has no engine, no steps and no epochs.
+func TestLearner(t *testing.T) {
+	var out bytes.Buffer
+	r := New(&out, false)
+	r.Begin(train.Plan{Name: "graph", Learner: "pl-aggd", Epochs: 1, TrainBags: 20, TestBags: 9})
+	r.Epoch(train.Metrics{Epoch: 1, Loss: 2}, train.Progress{Epoch: 1, Epochs: 1, Step: 1, Steps: 1, Loss: 2})
+	r.Close()
+	if want := "fitting graph with learner pl-aggd: 20 bags (9 for testing), 1 iterations\niteration 1/1  loss 2.0000\n"; out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+}
