@@ -1,0 +1,321 @@
+package report
+
+import (
+	"bytes"
+	"encoding/xml"
+	"flag"
+	"io"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/experiment"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// Ten accuracies of two learners, for p values that SciPy computed:
+// scipy.stats.ttest_rel.
+var (
+	sampleA = []float64{0.976, 0.97, 0.981, 0.99, 0.968, 0.975, 0.98, 0.96, 0.985, 0.972}
+	sampleB = []float64{0.949, 0.93, 0.965, 0.97, 0.94, 0.951, 0.96, 0.944, 0.972, 0.938}
+	sampleC = []float64{0.97, 0.975, 0.98, 0.97, 0.975, 0.97, 0.982, 0.965, 0.98, 0.978}
+)
+
+func TestPairedP(t *testing.T) {
+	for _, c := range []struct {
+		a, b []float64
+		want float64
+	}{
+		{sampleA, sampleB, 1.0467680253662141e-05},
+		{sampleB, sampleA, 1.0467680253662141e-05},
+		{sampleA, sampleC, 0.656199445948274},
+		{sampleA[:3], sampleC[:3], 0.8533528849786467},
+		{sampleA[:2], sampleB[:2], 0.12200722233526078},
+		{[]float64{0.5, 0.6}, []float64{0.5, 0.6}, 1},
+		{[]float64{0.5, 0.6, 0.7}, []float64{0.4, 0.5, 0.6}, 0},
+		{[]float64{0.5}, []float64{0.4}, math.NaN()},
+		{nil, nil, math.NaN()},
+	} {
+		got := pairedP(c.a, c.b)
+		if math.IsNaN(c.want) != math.IsNaN(got) || math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("p of %v and %v is %v, want %v", c.a, c.b, got, c.want)
+		}
+	}
+}
+
+func TestMoments(t *testing.T) {
+	mean, deviation := moments(sampleA)
+	if math.Abs(mean-0.9757) > 1e-12 || math.Abs(deviation-0.008756584823878423) > 1e-12 {
+		t.Errorf("%v ± %v", mean, deviation)
+	}
+	if _, deviation := moments(sampleA[:1]); !math.IsNaN(deviation) {
+		t.Errorf("one value has the deviation %v", deviation)
+	}
+}
+
+// Only splits that both learners have are compared.
+func TestCompare(t *testing.T) {
+	bySplit := func(values []float64) map[int]float64 {
+		m := map[int]float64{}
+		for i, v := range values {
+			m[i+1] = v
+		}
+		return m
+	}
+	a, b := bySplit(sampleA), bySplit(sampleB)
+	if m, tested := compare(a, b); m != Better || !tested {
+		t.Errorf("%v %v", m, tested)
+	}
+	if m, _ := compare(b, a); m != Worse {
+		t.Errorf("%v", m)
+	}
+	if m, tested := compare(a, bySplit(sampleC)); m != None || !tested {
+		t.Errorf("%v %v", m, tested)
+	}
+	if _, tested := compare(a, map[int]float64{3: 0.1, 11: 0.2}); tested {
+		t.Error("one common split was tested")
+	}
+}
+
+const spec = `
+name: golden
+description: a made-up experiment
+reference: demipl
+r: [1, 2]
+data:
+  - {name: MNIST_MIPL, domain: image & more, synth: prototypes}
+  - {name: CRC, file: crc.npz}
+learners:
+  - {name: demipl, title: DEMIPL, spec: demipl, grid: {train.lr: [0.01, 0.05]}}
+  - {name: miplgp, title: MIPLGP, spec: miplgp}
+  - {name: proden, title: PRODEN, group: Mean, spec: proden-mean}
+  - {name: vary, title: DEMIPL, spec: demipl, vary: {loss.attention: [0.001, 0.1]}, data: MNIST_MIPL}
+splits: {count: 3}
+attention: {epochs: [1, 5]}
+`
+
+// folder makes up the folder of an experiment with a failed and a missing cell.
+// The lines of its results are shuffled by the seed.
+func folder(t *testing.T, seed uint64) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, experiment.SpecFile), []byte(spec), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	plan := `{"name": "golden", "sets": [` +
+		setText("MNIST_MIPL", 1, data.Stats{Bags: 500, Instances: 20664, Dim: 784, MeanSize: 41.328, Classes: 5, MeanLabels: 2, PositiveShare: 0.1}) + "," +
+		setText("MNIST_MIPL", 2, data.Stats{Bags: 500, Instances: 20664, Dim: 784, MeanSize: 41.328, Classes: 5, MeanLabels: 3, PositiveShare: 0.1}) + "," +
+		setText("CRC", experiment.Stored, data.Stats{Bags: 7000, Instances: 56000, Dim: 9, MeanSize: 8, Classes: 7, MeanLabels: 2.08, PositiveShare: -1}) +
+		`], "cells": [`
+	var cells, lines []string
+	add := func(c experiment.Coord, accuracy float64) {
+		key := strings.ReplaceAll(c.String(), " ", "-")
+		cells = append(cells, jsonText(experiment.Cell{Coord: c, Key: key}))
+		r := experiment.Result{Coord: c, Key: key, Accuracy: accuracy, Engine: "ort", Seconds: float64(seed)}
+		switch {
+		case c.Learner == "miplgp" && c.Data == "CRC":
+			r.Error = "out of memory\nand more"
+		case c.Learner == "proden" && c.R == 2 && c.Split == 3:
+			return // not run yet
+		}
+		if c.Learner == "demipl" {
+			r.Setting = "train.lr=0.05"
+			r.Attention = []experiment.Histogram{{Epoch: 1, Positive: bins(10, 12), Negative: bins(8, 14)}, {Epoch: 5, Positive: bins(15, 24), Negative: bins(0, 6)}}
+		}
+		lines = append(lines, jsonText(r)+"\n")
+	}
+	at := func(data string, r int, learner, variant string, base float64) {
+		for i, d := range []float64{0.01, 0, -0.02} {
+			add(experiment.Coord{Data: data, R: r, Learner: learner, Variant: variant, Split: i + 1}, base+d+base*d*float64(i))
+		}
+	}
+	for _, r := range []int{1, 2} {
+		drop := 0.1 * float64(r)
+		at("MNIST_MIPL", r, "demipl", "", 0.98-drop)
+		at("MNIST_MIPL", r, "miplgp", "", 0.95-drop/2)
+		at("MNIST_MIPL", r, "proden", "", 0.6-drop)
+		at("MNIST_MIPL", r, "vary", "loss.attention=0.001", 0.97-drop)
+		at("MNIST_MIPL", r, "vary", "loss.attention=0.1", 0.9-drop)
+	}
+	at("CRC", experiment.Stored, "demipl", "", 0.5)
+	at("CRC", experiment.Stored, "miplgp", "", 0.4)
+	at("CRC", experiment.Stored, "proden", "", 0.501)
+	plan += strings.Join(cells, ",") + "]}"
+	rand.New(rand.NewPCG(seed, 1)).Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
+	for name, text := range map[string]string{experiment.PlanFile: plan, experiment.ResultsFile: strings.Join(lines, "") + `{"cut off`} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// bins counts something in the bins from low to high.
+func bins(low, high int) []int {
+	list := make([]int, experiment.HistogramBins)
+	for i := low; i <= high; i++ {
+		list[i] = 1 + i%3
+	}
+	return list
+}
+
+func write(t *testing.T, dir string) map[string][]byte {
+	t.Helper()
+	r, err := Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "report")
+	w, err := r.Write(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string][]byte{}
+	for _, path := range w.Files {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, err := filepath.Rel(out, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[filepath.ToSlash(name)] = text
+	}
+	return files
+}
+
+// The report has the same bytes whatever the order of the results, and those of
+// the golden files.
+func TestGolden(t *testing.T) {
+	files := write(t, folder(t, 1))
+	if other := write(t, folder(t, 2)); !maps.EqualFunc(files, other, bytes.Equal) {
+		t.Error("the report depends on the order of the results or their times")
+	}
+	if len(files) != 3+5 {
+		t.Errorf("%d files", len(files))
+	}
+	for _, name := range []string{MarkdownFile, LaTeXFile} {
+		path := filepath.Join("testdata", name)
+		if *update {
+			if err := os.WriteFile(path, files[name], 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(string(want), string(files[name])); d != "" {
+			t.Errorf("%s differs (-want +got); if the change is meant, run the tests with -update\n%s", name, d)
+		}
+	}
+}
+
+// The page holds its figures and names no other file.
+func TestPageIsSelfContained(t *testing.T) {
+	page := string(write(t, folder(t, 1))[HTMLFile])
+	if n := strings.Count(page, "<svg"); n != 5 {
+		t.Errorf("%d figures", n)
+	}
+	for _, wrong := range []string{"<?xml", "<img", "<script", "src=", "<link", "image & more"} {
+		if strings.Contains(page, wrong) {
+			t.Errorf("the page holds %s", wrong)
+		}
+	}
+	for _, right := range []string{`rowspan="3">DEMIPL</td>`, "0.865±", `<span class="mark">•</span>`, "out of memory", "image &amp; more"} {
+		if !strings.Contains(page, right) {
+			t.Errorf("the page lacks %s", right)
+		}
+	}
+}
+
+// The figures are well-formed.
+func TestFigures(t *testing.T) {
+	n := 0
+	for name, text := range write(t, folder(t, 1)) {
+		if !strings.HasSuffix(name, ".svg") {
+			continue
+		}
+		n++
+		dec := xml.NewDecoder(bytes.NewReader(text))
+		for {
+			if _, err := dec.Token(); err == io.EOF {
+				break
+			} else if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+	}
+	if n != 5 {
+		t.Errorf("%d figures", n)
+	}
+}
+
+// Everything can be asked for before anything is done.
+func TestEmptyResults(t *testing.T) {
+	dir := folder(t, 1)
+	if err := os.Remove(filepath.Join(dir, experiment.ResultsFile)); err != nil {
+		t.Fatal(err)
+	}
+	text := string(write(t, dir)[MarkdownFile])
+	if !strings.Contains(text, "0 of 39 cells are done; entries without a result show a dash.") || strings.Contains(text, "NaN") {
+		t.Errorf("%s", text)
+	}
+}
+
+// A second report takes away figures of the first that it lacks.
+func TestOldFiguresGo(t *testing.T) {
+	out := t.TempDir()
+	r, err := Read(folder(t, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Write(out); err != nil {
+		t.Fatal(err)
+	}
+	r.Experiment.Report = []experiment.Item{{Kind: experiment.TableData}}
+	if _, err := r.Write(out); err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.ReadDir(filepath.Join(out, FiguresFolder))
+	if err != nil || len(left) > 0 {
+		t.Errorf("%v, %v", left, err)
+	}
+}
+
+func TestEscapes(t *testing.T) {
+	if got := latexEscape(`50 % of a_b & {c} \ #1 ± • – $`); got != `50 \% of a\_b \& \{c\} \textbackslash{} \#1 $\pm$ $\bullet$ -- \$` {
+		t.Error(got)
+	}
+	if got := mdEscape("a|b*c_d<e>\n[f]"); got != `a\|b\*c\_d&lt;e> \[f\]` {
+		t.Error(got)
+	}
+}
+
+func TestBadFolders(t *testing.T) {
+	dir := folder(t, 1)
+	for name, text := range map[string]string{experiment.PlanFile: "{", experiment.ResultsFile: "oops\n" + `{"key":"k","data":"d","learner":"l","split":1}` + "\n", experiment.SpecFile: "- 1"} {
+		old, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Read(dir); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), old, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
