@@ -45,9 +45,9 @@ func (c *Case) Program(tb testing.TB) *compile.Program {
 	return p
 }
 
-// params are starting parameters and, where the program normalises, statistics
+// Params are starting parameters and, where the program normalises, statistics
 // that change nothing.
-func (c *Case) params(p *compile.Program) map[string][]float32 {
+func (c *Case) Params(p *compile.Program) map[string][]float32 {
 	params := train.InitParams(p, 1)
 	if p.Normalize {
 		dim := 1
@@ -103,7 +103,7 @@ func Steps(b *testing.B, newEngine func(p *compile.Program, params map[string][]
 	for _, c := range Cases {
 		b.Run(fmt.Sprintf("%s/bags=%d", c.Name, c.Bags), func(b *testing.B) {
 			p := c.Program(b)
-			e, err := newEngine(p, c.params(p))
+			e, err := newEngine(p, c.Params(p))
 			if err != nil {
 				b.Fatal(err)
 			}
