@@ -1,0 +1,96 @@
+package plot
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// comparisons makes up the figures of an experiment.
+func comparisons() map[string]func(io.Writer) error {
+	line := func(name string, values ...float64) Curve {
+		c := Curve{Name: name}
+		for i, v := range values {
+			c.Points = append(c.Points, Point{X: float64(i + 1), Mean: v, Deviation: 0.03 * float64(i)})
+		}
+		return c
+	}
+	panels := []CurvePanel{
+		{"MNIST-MIPL", []Curve{line("DEMIPL", 0.98, 0.94, 0.71), line("DEMIPL-PR", 0.97, 0.93, 0.52), line("DEMIPL-AV", 0.97, 0.91, 0.6)}},
+		{"Birdsong-MIPL", []Curve{line("DEMIPL", 0.74, 0.7, 0.69, 0.6), line("DEMIPL-AV", 0.7)}},
+	}
+	var many []Curve
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i"} {
+		many = append(many, line(name, 0.5, 0.4+0.01*float64(len(many)), 0.3))
+	}
+	weights := CurvePanel{"MNIST-MIPL", []Curve{{"r = 1", []Point{{0.0001, 0.9, 0.2}, {0.001, 0.95, 0.01}, {0.1, 0.8, 0}}}}}
+	counts := func(positive, negative int) (list []ScoreCounts) {
+		for epoch := 1; epoch <= 3; epoch++ {
+			c := ScoreCounts{Epoch: 10 * epoch, Positive: make([]int, 25), Negative: make([]int, 25)}
+			c.Positive[12+4*(epoch-1)], c.Negative[12-4*(epoch-1)], c.Negative[0] = positive, negative, epoch-1
+			list = append(list, c)
+		}
+		return list
+	}
+	unknown := ScoreRow{"MIPLGP", []ScoreCounts{{Epoch: 1, Unknown: []int{0, 1, 2}}}}
+	return map[string]func(io.Writer) error{
+		"over-r":      func(w io.Writer) error { return Accuracies(w, "Variants of the momentum", "r", false, panels) },
+		"over-lambda": func(w io.Writer) error { return Accuracies(w, "Attention loss", "weight", true, []CurvePanel{weights}) },
+		"many":        func(w io.Writer) error { return Accuracies(w, "Nine", "r", false, []CurvePanel{{"", many}}) },
+		"one":         func(w io.Writer) error { return Accuracies(w, "One", "r", false, []CurvePanel{{"", many[:1]}, {}}) },
+		"rows": func(w io.Writer) error {
+			return AttentionRows(w, "Attention scores", []ScoreRow{{"DEMIPL-MD", counts(40, 300)}, {"DEMIPL", counts(35, 310)}, unknown})
+		},
+	}
+}
+
+// The figures are well-formed, hold their words and stay inside their axes.
+func TestComparisons(t *testing.T) {
+	words := map[string][]string{
+		"over-r":      {">Birdsong-MIPL<", ">DEMIPL-AV<", ">accuracy<", ">r<", ">0.8<", ">4<"},
+		"over-lambda": {">0.0001<", ">0.1<", ">r = 1<"},
+		"many":        {">i<"},
+		"rows":        {">DEMIPL-MD, epoch 10<", ">DEMIPL, epoch 30<", ">MIPLGP, epoch 1<", ">instances, kind unknown<"},
+	}
+	second := comparisons()
+	for name, draw := range comparisons() {
+		var a, b bytes.Buffer
+		if err := draw(&a); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if err := second[name](&b); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(a.Bytes(), b.Bytes()) {
+			t.Errorf("%s differs from itself", name)
+		}
+		if err := wellFormed(a.Bytes()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, word := range append(words[name], "<svg") {
+			if !strings.Contains(a.String(), word) {
+				t.Errorf("%s lacks %q", name, word)
+			}
+		}
+		if strings.Contains(a.String(), "NaN") || strings.Contains(a.String(), "Inf") || strings.Contains(a.String(), ">1.2<") {
+			t.Errorf("%s has numbers that are none, or leaves its axes", name)
+		}
+		if *keep != "" {
+			if err := os.WriteFile(filepath.Join(*keep, name+".svg"), a.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func TestNoComparison(t *testing.T) {
+	if err := Accuracies(io.Discard, "", "", false, []CurvePanel{{"empty", nil}}); err == nil {
+		t.Error("a figure without a curve was drawn")
+	}
+	if err := AttentionRows(io.Discard, "", nil); err == nil {
+		t.Error("a figure without an epoch was drawn")
+	}
+}
