@@ -27,3 +27,22 @@ func TestLearnerSettings(t *testing.T) {
 	}
 	checkRoundTrip(t, s)
 }
+
+// A learner of another kind inherits no settings, not even those of the same name.
+func TestLearnerOfAnotherKind(t *testing.T) {
+	base := "name: x\nextends: pl-aggd-mean\nlearner: {iterations: 3}\n"
+	if s := mustParse(t, base); s.Learner.Args["iterations"].Int != 3 {
+		t.Errorf("%+v", s.Learner.Args)
+	}
+	own := mustParse(t, "name: x\nlearner: miplgp\n")
+	other := mustParse(t, "name: x\nextends: pl-aggd-mean\nlearner: {kind: miplgp}\n")
+	if got, want := other.Learner.Args["iterations"].Int, own.Learner.Args["iterations"].Int; got != want || got == 10 {
+		t.Errorf("%d iterations, want the default %d", got, want)
+	}
+	if s := mustParse(t, "name: x\nextends: pl-aggd-mean\n", "learner.kind=miplgp"); s.Learner.Kind.V != "miplgp" {
+		t.Errorf("kind by --set: %+v", s.Learner)
+	}
+	if s := mustParse(t, "name: x\nextends: pl-aggd-maxmin\nlearner: {kind: pl-aggd}\n"); s.Learner.Args["vector"].Str != "maxmin" {
+		t.Errorf("the same kind lost what it inherits: %+v", s.Learner.Args)
+	}
+}

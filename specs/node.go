@@ -258,10 +258,13 @@ func styleOf(s yaml.Style) scalarStyle {
 	return stylePlain
 }
 
-// merge lays over over base: maps key by key, everything else replaces.
-// Neither argument is changed.
+// merge lays over over base: maps key by key, everything else replaces, and so
+// does a map of another kind. Neither argument is changed.
 func merge(base, over *node) *node {
 	if base.kind != mapNode || over.kind != mapNode {
+		return over
+	}
+	if was, is := base.get(kindRow.name), over.get(kindRow.name); was != nil && is != nil && was.text != is.text {
 		return over
 	}
 	out := *over
