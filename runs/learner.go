@@ -22,10 +22,12 @@ import (
 	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
+	"github.com/miplc/miplc/train/ort"
 )
 
-// newLearner makes the learner that a spec names.
-func newLearner(l *specs.Learner) (learners.Learner, error) {
+// newLearner makes the learner that the spec names.
+func (f *fitted) newLearner(o *Options) (learners.Learner, error) {
+	l := o.Spec.Learner
 	a := l.Args
 	switch l.Kind.V {
 	case plaggd.Name:
@@ -34,11 +36,15 @@ func newLearner(l *specs.Learner) (learners.Learner, error) {
 			Gamma: a["gamma"].Float, Lambda: a["lambda"].Float, Mu: a["mu"].Float, Iterations: a["iterations"].Int,
 		})
 	case miplgp.Name:
+		products, err := f.openProducts(o)
+		if err != nil {
+			return nil, err
+		}
 		return miplgp.New(miplgp.Settings{
 			Iterations: a["iterations"].Int, LR: a["lr"].Float, Epsilon: a["epsilon"].Float,
 			Confidences: a["confidences"].Str, Samples: a["samples"].Int, Solver: a["solver"].Str,
 			Inducing: a["inducing"].Int, Subset: a["subset"].Int, Lengthscale: a["lengthscale"].Float,
-			Probes: a["probes"].Int, Rank: a["rank"].Int, Tolerance: a["tolerance"].Float,
+			Probes: a["probes"].Int, Rank: a["rank"].Int, Tolerance: a["tolerance"].Float, Products: products,
 		})
 	}
 	return nil, fmt.Errorf("this build of miplc has no learner %q", l.Kind.V)
@@ -52,13 +58,39 @@ type fitted struct {
 	z       *data.Normalization // nil: none
 	model   learners.Model
 	report  *train.Report
+
+	products *ort.Products // nil: none
+}
+
+// openProducts gives the products of onnxruntime, in the execution provider that
+// is asked for, if any. Where this program cannot call onnxruntime it gives nil:
+// a missing library is reported where the model is checked.
+func (f *fitted) openProducts(o *Options) (miplgp.Products, error) {
+	p, err := ort.NewProducts(ort.Options{Library: o.Library, Provider: o.Provider})
+	switch {
+	case err == nil:
+		f.products = p
+		return p, nil
+	case o.Provider != "":
+		return nil, err
+	}
+	return nil, nil
+}
+
+// close frees what the fit and its predictions used.
+func (f *fitted) close() {
+	if f.products != nil {
+		f.products.Close()
+	}
 }
 
 // prepare settles all that can be wrong before a fit.
 func (o *Options) prepare(in *Input) (*fitted, error) {
-	if o.Device != "" && o.Device != engines.CPU || o.Provider != "" && o.Provider != engines.CPU {
-		return nil, &SpecError{o.Spec.Locate(diag.Errorf(o.Spec.Learner.Kind.Pos,
-			"learner %s is fitted on the CPU: no other device or provider can be asked for", o.Spec.Learner.Kind.V))}
+	kind := o.Spec.Learner.Kind
+	provider := o.Provider != "" && o.Provider != engines.CPU && kind.V != miplgp.Name
+	if provider || o.Device != "" && o.Device != engines.CPU {
+		return nil, &SpecError{o.Spec.Locate(diag.Errorf(kind.Pos,
+			"learner %s is fitted on the CPU: no other device or provider can be asked for", kind.V))}
 	}
 	sig, err := compile.SignatureOf(o.Spec, in.Data.Shape, in.Data.Classes)
 	if err != nil {
@@ -79,7 +111,8 @@ func (o *Options) prepare(in *Input) (*fitted, error) {
 		}
 		f.z = data.NewNormalization(set, all)
 	}
-	if f.learner, err = newLearner(o.Spec.Learner); err != nil {
+	if f.learner, err = f.newLearner(o); err != nil {
+		f.close()
 		err = &SpecError{o.Spec.Locate(diag.Errorf(o.Spec.Learner.Kind.Pos, "%v", err))}
 	}
 	return f, err
@@ -92,6 +125,7 @@ func (o *Options) fitLearner(ctx context.Context, in *Input) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer f.close()
 	if _, err := ortlib.Find(ortlib.Options{Path: o.Library}); err != nil {
 		return nil, err
 	}
@@ -144,6 +178,7 @@ func (o *Options) evaluateLearner(ctx context.Context, in *Input) (*train.Report
 	if err != nil {
 		return nil, err
 	}
+	defer f.close()
 	return f.report, f.fit(ctx, o.Spec, o.Observer)
 }
 
