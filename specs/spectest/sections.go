@@ -90,7 +90,7 @@ func (d *draw) lossEquations() []func() string {
 // schedule.
 func (d *draw) weights() {
 	d.line("weights:")
-	d.line("  order: %s", d.one("before_loss", "after_loss"))
+	d.line("  order: %s", d.one("before_loss", "after_loss", "after_step"))
 	d.line("  first_epoch: %d", d.IntN(2))
 	if d.chance(0.15) {
 		d.line("  update: \"%s\"", d.one("w", "S / sum(S, 1)", "softmax(logp - 100 * (1 - S))",

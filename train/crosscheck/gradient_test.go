@@ -130,6 +130,7 @@ func holdGradients(t testing.TB, name string, p *compile.Program, w worst, seed 
 }
 
 func TestGradientsOfShippedSpecs(t *testing.T) {
+	t.Parallel()
 	w := worst{}
 	for _, name := range trained(t) {
 		p := shipped(t, name)
@@ -141,6 +142,7 @@ func TestGradientsOfShippedSpecs(t *testing.T) {
 }
 
 func TestGradientsOfRandomSpecs(t *testing.T) {
+	t.Parallel()
 	w := worst{}
 	for seed := range uint64(randomSpecs) {
 		holdGradients(t, fmt.Sprintf("random%d", seed), random(t, seed), w, seed, 3, 1, 5)
@@ -180,6 +182,7 @@ func frozen(t testing.TB, g *graph.Graph, env graph.Env) *graph.Graph {
 // same losses are held to differences in train/native, those of each op in
 // compile/gorgonia and graph.
 func TestGradientsAgainstFiniteDifferences(t *testing.T) {
+	t.Parallel()
 	largest := 0.0
 	for _, name := range trained(t) {
 		p := shipped(t, name)

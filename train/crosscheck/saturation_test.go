@@ -42,6 +42,7 @@ func scores(t testing.TB, o train.Options, params map[string][]float32) (lo, hi 
 // and 1: no step gives a value that is not a number, nor does the last state
 // hold one. Run itself ends at the first loss that is not finite.
 func TestSaturatingTraining(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name  string
 		scale float32 // of the features

@@ -75,6 +75,7 @@ func (m maker) train(t testing.TB, o train.Options) *train.Report {
 // evaluation. Engines may part in the last digits, but on the same split they
 // must get the same bags right, but for two.
 func TestWholeTrainings(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ name, text string }{
 		{"features", "extends: quickstart\nname: features\ndata: {generated: {bags: 150}}\ntrain: {epochs: 20, batch: 1}\n"},
 		{"features in batches", "extends: quickstart\nname: batches\ndata: {generated: {bags: 150}}\n" +
@@ -106,6 +107,7 @@ func TestWholeTrainings(t *testing.T) {
 // One seed, one engine: two runs give the same bits, parameters and momentum,
 // label weights and losses.
 func TestTwoRunsGiveTheSameBits(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{
 		"extends: quickstart\nname: features\ndata: {generated: {bags: 60}}\ntrain: {epochs: 4, batch: 1}\n",
 		"extends: quickstart\nname: batches\ndata: {generated: {bags: 60}}\n" +

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/specs"
 )
 
 // The authors' program (shared gates, a small network as scorer, bounded
@@ -40,6 +41,7 @@ train: {lr: 0.05}
 // through the CNN of the shipped specs, one bag and sixteen bags a step: losses
 // within 1e-5 of the interpreter's.
 func TestTwentySteps(t *testing.T) {
+	t.Parallel()
 	list, w := engines(t), map[string]map[string]float64{}
 	for _, c := range []struct {
 		name    string
@@ -59,6 +61,12 @@ func TestTwentySteps(t *testing.T) {
 			compareTrajectories(t, fmt.Sprintf("%s, %d bags", c.name, bags), p, list, w, 1e-5, 20, uint64(bags), sizes)
 		}
 	}
+	spec, err := specs.Load("demipl-program", specs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := compiled(t, "demipl-program", spec, compile.Signature{Instance: spec.Data.Shape.V, Classes: 5})
+	compareTrajectories(t, "program, images of 28 by 28", p, list, w, 1e-5, 20, 1, [][]int{{2}, {3}})
 	logWorst(t, w)
 }
 
@@ -66,6 +74,7 @@ func TestTwentySteps(t *testing.T) {
 // batches in turn. Not more steps: sooner or later a value falls within rounding
 // of the corner of a relu, a maximum or a clamp, and engines part there.
 func TestStepsOfAllSpecs(t *testing.T) {
+	t.Parallel()
 	list, w := engines(t), map[string]map[string]float64{}
 	run := func(name string, p *compile.Program, seed uint64) {
 		p.Spec.Train.Batch.V = 3
