@@ -1,0 +1,41 @@
+package experiment
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/miplc/miplc/experiments"
+)
+
+// The examples of the reference are read, and it names every shipped experiment
+// and every kind of table and figure.
+func TestReference(t *testing.T) {
+	src, err := os.ReadFile("../docs/experiments.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(src), -1)
+	if len(examples) != 2 {
+		t.Fatalf("%d examples", len(examples))
+	}
+	whole := examples[0][1] + examples[1][1]
+	e, err := Parse("experiments.md", []byte(whole))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Check(); err != nil {
+		t.Error(err)
+	}
+	for _, kind := range ItemKinds {
+		if !strings.Contains(string(src), "`"+strings.Replace(kind, " ", ": ", 1)+"`") {
+			t.Errorf("%s is not explained", kind)
+		}
+	}
+	for _, name := range experiments.Names() {
+		if !strings.Contains(string(src), "| `"+name+"` |") {
+			t.Errorf("the experiment %s is not named", name)
+		}
+	}
+}
