@@ -165,7 +165,7 @@ func (o *Options) fitAndKeep(ctx context.Context, f *fitted) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	plots, err := writePlots(o.Dir, o.Spec.Name.V, f.report, f.in.Data)
+	plots, err := writePlots(o.Dir, o.Spec.Name.V, f.forPlots(), f.in.Data)
 	if err != nil {
 		return nil, err
 	}
@@ -262,6 +262,17 @@ func (o *Options) exportLearner(f *fitted) (*compile.Program, *parity.Report, er
 		return nil
 	})
 	return p, agreed, err
+}
+
+// forPlots is the report without the accuracies of its iterations: the last one
+// alone has any, and one point makes no curve.
+func (f *fitted) forPlots() *train.Report {
+	r := *f.report
+	r.Metrics = slices.Clone(r.Metrics)
+	for i := range r.Metrics {
+		r.Metrics[i].TrainAccuracy, r.Metrics[i].TestAccuracy = nil, nil
+	}
+	return &r
 }
 
 // native is the learner's own prediction, in float64.
