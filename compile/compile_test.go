@@ -216,6 +216,49 @@ func TestPaperFormula(t *testing.T) {
 	}
 }
 
+// Logarithms of values that round to zero are taken from what the values were
+// made of: losses and gradients stay finite.
+func TestLogarithmsOfVanishingValues(t *testing.T) {
+	const text = "name: t\nmodel:\n  params: {u: [h, 1], C: [h, k]}\n" +
+		"  let: {s: \"matmul(H, u)\", a: %s, z: \"bag_mean(a * H)\", p: %s}\nloss: [disambiguation, attention]\n"
+	for _, c := range []struct{ a, p string }{
+		{"sigmoid(s)", `"softmax(matmul(z, C))"`},
+		{"exp(-softplus(-s))", `"exp(log_softmax(matmul(z, C)))"`},
+		{"bag_softmax(s)", `"softmax(matmul(z, C))"`},
+	} {
+		p, err := parse(t, fmt.Sprintf(text, c.a, c.p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := graph.Gradient(p.Train, compile.OutLoss, []string{"u", "C"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		env := randomEnv(p, g, []int{3, 1, 4})
+		for i := range env.Values["u"].Data {
+			env.Values["u"].Data[i] *= 1e4 // scores thousands apart: exp is 0 beyond 745
+		}
+		out, err := graph.Eval(g, env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		least := 1.0
+		for _, a := range out[compile.OutAttention].Data {
+			least = min(least, a)
+		}
+		if least != 0 {
+			t.Errorf("%s: the least attention is %v, not 0", c.a, least)
+		}
+		for name, v := range out {
+			for _, x := range v.Data {
+				if x-x != 0 {
+					t.Fatalf("%s: %s is %v", c.a, name, v.Data)
+				}
+			}
+		}
+	}
+}
+
 func TestShapeErrorsAtTheirPlace(t *testing.T) {
 	const head = "name: t\nmodel:\n"
 	cases := []struct{ name, src, want string }{

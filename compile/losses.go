@@ -107,8 +107,20 @@ func (l *lowering) logOf(x *graph.Node) *graph.Node {
 		return b.Neg(b.Softplus(b.Neg(x.In[0])))
 	case graph.OpSoftmax:
 		return b.LogSoftmax(x.In[0])
+	case graph.OpSegmentSoftmax:
+		return l.logBagSoftmax(x.In[0])
 	}
 	return b.Log(x)
+}
+
+// logBagSoftmax is the logarithm of a softmax over the instances of each bag:
+// the distance from the largest, less the logarithm of the sum of exponentials.
+func (l *lowering) logBagSoftmax(x *graph.Node) *graph.Node {
+	b := l.b
+	largest := b.StopGrad(b.SegmentMax(x, l.bagOf))
+	low := b.Sub(x, b.SegmentGather(largest, l.bagOf))
+	sum := b.SegmentSum(b.Exp(low), l.bagOf)
+	return b.Sub(low, b.SegmentGather(b.Log(sum), l.bagOf))
 }
 
 // perBag sums all elements and divides by the number of bags.

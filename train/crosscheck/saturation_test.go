@@ -16,7 +16,12 @@ func scores(t testing.TB, o train.Options, params map[string][]float32) (lo, hi 
 	t.Helper()
 	g := o.Program.Infer
 	n := g.Output(compile.OutAttention)
-	for _, op := range []graph.Op{graph.OpExp, graph.OpNeg, graph.OpSoftplus, graph.OpNeg} { // exp(-softplus(-s))
+	path := []graph.Op{graph.OpExp, graph.OpNeg, graph.OpSoftplus, graph.OpNeg} // exp(-softplus(-s))
+	if n.Op == graph.OpSegmentSoftmax {
+		path = path[:0]
+		n = n.In[0]
+	}
+	for _, op := range path {
 		if n.Op != op {
 			t.Fatalf("attention is made of %v, not of the logarithm of a sigmoid", n.Op)
 		}
@@ -62,6 +67,15 @@ data: {set: "generated:prototypes", generated: {bags: 30, classes: 3, features: 
 model: {blocks: [attention: {gates: shared, scorer: mlp, hidden: 16}, pool: attention, classifier: bounded_sigmoid]}
 loss: [disambiguation, attention: 0.5, equation: {name: spread, value: "mean(relu(40 - bag_max(s)) + relu(40 + bag_min(s)))", weight: 0.1}]
 weights: {order: after_loss, first_epoch: 0}
+train: {epochs: 300, lr: 0.01, schedule: constant, eval_every: 100}
+`},
+		{"softmax", 300, `
+name: softmax
+data: {set: "generated:prototypes", generated: {bags: 30, classes: 3, features: 8, noise: 0.3}, normalize: none}
+model:
+  params: {u: [h, 1], C: [h, k]}
+  let: {s: "matmul(H, u)", a: bag_softmax(s), z: "bag_sum(a * tanh(H))", logp: "log_softmax(matmul(z, C))", p: exp(logp)}
+loss: [disambiguation, attention: 0.01]
 train: {epochs: 300, lr: 0.01, schedule: constant, eval_every: 100}
 `},
 	} {
