@@ -219,9 +219,16 @@ func (r *reader) unusedSizes(sc *scope) {
 
 func (r *reader) unusedNumbers(sc *scope) {
 	used := sc.used()
+	var others []string
+	for _, n := range r.spec.Model.Numbers {
+		if used[n.Name.V] {
+			others = append(others, n.Name.V)
+		}
+	}
 	r.spec.Model.Numbers = slices.DeleteFunc(r.spec.Model.Numbers, func(n Number) bool {
 		if !used[n.Name.V] && !r.inherited(n.Name.Pos) {
-			r.add(n.Name.Pos, "the number %s is used by no equation", n.Name.V)
+			d := r.add(n.Name.Pos, "the number %s is used by no equation", n.Name.V)
+			d.Suggestion = diag.Suggest(n.Name.V, others)
 		}
 		return !used[n.Name.V]
 	})
