@@ -3,8 +3,6 @@ package miplgp
 import (
 	"math"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -100,31 +98,26 @@ func inverseFactor(chol *mat.Cholesky) (matrix, error) {
 
 // solve makes z = P^-1 r, column by column with the noise of its class.
 func (p *preconditioner) solve(z, r matrix) {
-	n, rank := p.n, p.factor.Cols
-	small := make([]matrix, len(p.solved))
-	for c, solved := range p.solved {
-		if rank > 0 {
-			small[c] = newMatrix(rank, p.width)
-			blas32.Gemm(blas.Trans, blas.NoTrans, 1, solved, p.columns(r, c), 0, small[c])
+	parallel(len(p.solved), func(c int) {
+		first := c * p.width
+		own := newMatrix(p.n, p.width)
+		for i := range p.n {
+			copy(own.Data[i*p.width:(i+1)*p.width], r.Data[i*r.Cols+first:])
 		}
-	}
-	rows(n, func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			for j := range r.Cols {
-				z.Data[i*r.Cols+j] = r.Data[i*r.Cols+j] / p.noise(i, j)
-			}
+		low := like(own)
+		if rank := p.factor.Cols; rank > 0 {
+			small := newMatrix(rank, p.width)
+			p.mul(true, false, p.solved[c], own, small)
+			p.mul(false, false, p.solved[c], small, low)
 		}
-		for c, solved := range p.solved {
-			if rank > 0 {
-				blas32.Gemm(blas.NoTrans, blas.NoTrans, -1, rowsOf(solved, lo, hi), small[c], 1, p.columns(rowsOf(z, lo, hi), c))
+		for i := range p.n {
+			noise := p.noises[c*p.n+i]
+			for j := range p.width {
+				at := i*p.width + j
+				z.Data[i*r.Cols+first+j] = own.Data[at]/noise - low.Data[at]
 			}
 		}
 	})
-}
-
-// columns are those of one class.
-func (p *preconditioner) columns(m matrix, c int) matrix {
-	return matrix{Rows: m.Rows, Cols: p.width, Stride: m.Stride, Data: m.Data[c*p.width:]}
 }
 
 // pivotedCholesky gives L [n, rank] with L L' close to k from below; the
