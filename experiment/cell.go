@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/miplc/miplc/diag"
 	"github.com/miplc/miplc/specs"
@@ -77,7 +78,8 @@ func key(candidates []candidate, choose Choose, snapshots []int, dataHash, split
 
 // load reads the specs of a learner on a data set, one for each choice of the
 // grid. What is wrong is shown at the place in the file of the experiment.
-func (e *Experiment) load(l *Learner, data string, r int, variant Setting, errs *diag.List) []candidate {
+// Specs that were loaded before come from the cache.
+func (e *Experiment) load(l *Learner, data string, r int, variant Setting, cache map[string]*specs.Spec, errs *diag.List) []candidate {
 	name, set, grid := l.at(data, r, variant)
 	var list []candidate
 	for _, choice := range combinations(grid) {
@@ -86,10 +88,15 @@ func (e *Experiment) load(l *Learner, data string, r int, variant Setting, errs 
 		for _, s := range all {
 			options.Set = append(options.Set, s.String())
 		}
-		spec, err := specs.Load(name.V, options)
-		if err != nil {
-			e.locate(err, l, name, all, errs)
-			continue
+		id := strings.Join(append([]string{name.V}, options.Set...), "\n")
+		spec := cache[id]
+		if spec == nil {
+			var err error
+			if spec, err = specs.Load(name.V, options); err != nil {
+				e.locate(err, l, name, all, errs)
+				continue
+			}
+			cache[id] = spec
 		}
 		list = append(list, candidate{choice, spec})
 	}

@@ -58,7 +58,7 @@ func (s *Select) learner(name string) bool {
 // coordinates without the split.
 func (e *Experiment) loadSpecs() (map[Coord][]candidate, error) {
 	var errs diag.List
-	loaded := map[Coord][]candidate{}
+	loaded, cache := map[Coord][]candidate{}, map[string]*specs.Spec{}
 	for _, d := range e.Data {
 		for _, r := range d.R {
 			for i := range e.Learners {
@@ -67,7 +67,7 @@ func (e *Experiment) loadSpecs() (map[Coord][]candidate, error) {
 					continue
 				}
 				for _, v := range l.Variants() {
-					loaded[at(d.Name.V, r, l, v)] = e.load(l, d.Name.V, r, v, &errs)
+					loaded[at(d.Name.V, r, l, v)] = e.load(l, d.Name.V, r, v, cache, &errs)
 				}
 			}
 		}

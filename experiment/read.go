@@ -15,6 +15,8 @@ const (
 	maxSplits    = 1000
 	maxGrid      = 1000
 	maxNameRunes = 60
+	maxCells     = 100_000
+	maxTrainings = 1_000_000
 )
 
 // Parse reads the text of an experiment. All that is wrong with it comes back in

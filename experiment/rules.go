@@ -21,6 +21,7 @@ func (r *reader) rules() {
 	} else {
 		r.known(ref, r.learnerNames(), "learner")
 	}
+	r.sizeRules()
 	for i := range r.e.Report {
 		it := &r.e.Report[i]
 		for _, name := range it.Learners {
@@ -139,5 +140,26 @@ func (r *reader) learnerRules() {
 func (r *reader) whereRules(w Where) {
 	for _, name := range w.Data {
 		r.known(name, r.dataNames(), "data set")
+	}
+}
+
+// sizeRules refuses experiments that no machine finishes, before their cells are
+// counted out.
+func (r *reader) sizeRules() {
+	cells, trainings := 0, 0
+	for i := range r.e.Data {
+		d := &r.e.Data[i]
+		for j := range r.e.Learners {
+			l := &r.e.Learners[j]
+			settings := 1
+			for _, a := range l.Grid {
+				settings *= len(a.Values)
+			}
+			n := len(d.R) * len(l.Variants()) * r.e.splitsOf(d).Count
+			cells, trainings = cells+n, trainings+n*settings
+		}
+	}
+	if cells > maxCells || trainings > maxTrainings {
+		r.add(diag.Errorf(r.e.Name.Pos, "the experiment has %d cells with %d settings, more than %d or %d", cells, trainings, maxCells, maxTrainings))
 	}
 }
