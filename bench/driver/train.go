@@ -48,6 +48,7 @@ func (r *request) train(step func() bool, skip func()) error {
 	f := &follower{step: step, skip: skip, stop: stop}
 	_, err = train.Run(ctx, train.Options{
 		Program: p, Data: d, Split: &data.Split{Train: all}, Observer: f,
+		Snapshots: []int{}, // no epoch is evaluated
 		NewEngine: func(p *compile.Program) (train.Engine, error) {
 			return ort.New(p, nil, ort.Options{Library: r.library, Threads: r.threads})
 		},
