@@ -74,6 +74,15 @@ type Learner struct {
 	// Only restricts the learner to some data sets and r.
 	Only  Where
 	Cases []Case
+	// Published holds accuracies that were published for the learner.
+	Published []Published
+}
+
+// Published is an accuracy that was published, as text such as "0.976±0.008".
+type Published struct {
+	Data specs.Str
+	R    int // Stored where the file of the data set decides
+	Text string
 }
 
 // Case replaces settings of a learner on some data sets and r.
@@ -146,6 +155,7 @@ const (
 	TableData       = "table data"       // the data sets (the paper's Table 1)
 	TableAccuracy   = "table accuracy"   // learners and r down, data sets across (Tables 2 and 3)
 	TableAcross     = "table across"     // learners down, data sets and r across (Table 4)
+	TableBeside     = "table beside"     // as accuracy, published accuracies beside those measured
 	FigureAttention = "figure attention" // histograms of attention scores over epochs (Figure 3)
 	FigureR         = "figure r"         // accuracy over r (Figure 4)
 	FigureVary      = "figure vary"      // accuracy over the values of vary (Figure 5)
@@ -155,7 +165,7 @@ const (
 )
 
 // ItemKinds lists the kinds of tables and figures.
-var ItemKinds = []string{TableData, TableAccuracy, TableAcross, FigureAttention, FigureR, FigureVary}
+var ItemKinds = []string{TableData, TableAccuracy, TableAcross, TableBeside, FigureAttention, FigureR, FigureVary}
 
 // Learner finds a learner by name.
 func (e *Experiment) Learner(name string) *Learner {
@@ -181,6 +191,16 @@ func (l *Learner) Variants() []Setting {
 		return []Setting{{}}
 	}
 	return l.Vary.Values
+}
+
+// PublishedOn is the accuracy published for a data set and r, "" for none.
+func (l *Learner) PublishedOn(data string, r int) string {
+	for _, p := range l.Published {
+		if p.Data.V == data && p.R == r {
+			return p.Text
+		}
+	}
+	return ""
 }
 
 // at gives the spec, settings and grid of the learner on a data set.

@@ -246,6 +246,7 @@ func (r *reader) learner(n specs.Node) {
 		{"vary", false, func(n specs.Node) { l.Vary = r.vary(n) }},
 		{"data", false, r.names(&l.Only.Data, "data")},
 		{"r", false, r.labels(&l.Only.R)},
+		{"published", false, func(n specs.Node) { l.Published = r.published(n) }},
 		{"cases", false, func(n specs.Node) {
 			r.list(n, "cases", func(n specs.Node) { l.Cases = append(l.Cases, r.oneCase(n)) })
 		}},
@@ -257,6 +258,35 @@ func (r *reader) learner(n specs.Node) {
 		l.Title = l.Name.V
 	}
 	r.e.Learners = append(r.e.Learners, l)
+}
+
+// published reads a map of data sets to one text, or to maps of r to texts.
+func (r *reader) published(n specs.Node) []Published {
+	if !n.IsMap() {
+		r.errs.Add(n.Errorf("published must be a map of data sets, such as {MNIST-MIPL: {1: 0.976±0.008}}, not %s", n.Describe()))
+		return nil
+	}
+	var list []Published
+	text := func(p Published, n specs.Node) {
+		if n.IsList() || n.IsMap() || n.IsNull() || len(n.Raw()) > maxNameRunes {
+			r.errs.Add(n.Errorf("a published accuracy is a number or a text such as 0.976±0.008, not %s", n.Describe()))
+			return
+		}
+		p.Text = n.Raw()
+		list = append(list, p)
+	}
+	for i, name := range n.Keys() {
+		p, value := Published{Data: specs.Str{V: name.Raw(), Pos: name.Pos()}, R: Stored}, n.Items()[i]
+		if !value.IsMap() {
+			text(p, value)
+			continue
+		}
+		for j, label := range value.Keys() {
+			r.count(&p.R, "r", 0, maxR)(label)
+			text(p, value.Items()[j])
+		}
+	}
+	return list
 }
 
 func (r *reader) oneCase(n specs.Node) Case {

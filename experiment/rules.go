@@ -128,6 +128,9 @@ func (r *reader) learnerRules() {
 		for _, c := range l.Cases {
 			r.whereRules(c.Where)
 		}
+		for _, p := range l.Published {
+			r.known(p.Data, r.dataNames(), "data set")
+		}
 		for _, a := range l.Grid {
 			if l.Vary != nil && l.Vary.Key == a.Key {
 				r.add(diag.Errorf(a.Values[0].At.Pos(), "%s cannot be varied and be chosen from a grid", a.Key))

@@ -95,7 +95,7 @@ data:
   - {name: CRC, file: crc.npz}
 learners:
   - {name: demipl, title: DEMIPL, spec: demipl, grid: {train.lr: [0.01, 0.05]}}
-  - {name: miplgp, title: MIPLGP, spec: miplgp}
+  - {name: miplgp, title: MIPLGP, spec: miplgp, published: {MNIST_MIPL: {1: 0.949±0.016}, CRC: 0.4}}
   - {name: proden, title: PRODEN, group: Mean, spec: proden-mean}
   - {name: vary, title: DEMIPL, spec: demipl, vary: {loss.attention: [0.001, 0.1]}, data: MNIST_MIPL}
 splits: {count: 3}
@@ -289,6 +289,28 @@ func TestOldFiguresGo(t *testing.T) {
 	left, err := os.ReadDir(filepath.Join(out, FiguresFolder))
 	if err != nil || len(left) > 0 {
 		t.Errorf("%v, %v", left, err)
+	}
+}
+
+// Published accuracies stand beside those measured.
+func TestBeside(t *testing.T) {
+	r, err := Read(folder(t, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Experiment.Report = []experiment.Item{{Kind: experiment.TableBeside}}
+	doc, err := r.document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		"| Learner | r | MNIST\\_MIPL | published | CRC | published |",
+		"| MIPLGP |  | – | – | – | 0.4 |",
+		"|  | 1 | 0.885±0.036 ◦ | 0.949±0.016 | – | – |",
+	} {
+		if !strings.Contains(string(doc.markdown()), line) {
+			t.Errorf("%q is not in\n%s", line, doc.markdown())
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -157,7 +158,8 @@ func orTitle(it *experiment.Item, title string) string {
 
 // accuracyTable has learners and r down and data sets across, as the paper's
 // Tables 2 and 3. Groups of learners stand under a line of their own.
-func (r *Report) accuracyTable(it *experiment.Item) *Table {
+// With beside every data set has a second column, for what was published.
+func (r *Report) accuracyTable(it *experiment.Item, beside bool) *Table {
 	t := &Table{Title: orTitle(it, "Classification accuracy")}
 	sets := r.sets(it)
 	var labels []int
@@ -176,6 +178,9 @@ func (r *Report) accuracyTable(it *experiment.Item) *Table {
 	}
 	for _, s := range sets {
 		line = append(line, Head{s.data.Name.V, 1, 1})
+		if beside {
+			line = append(line, Head{"published", 1, 1})
+		}
 	}
 	t.Head = [][]Head{line}
 	group := ""
@@ -187,7 +192,7 @@ func (r *Report) accuracyTable(it *experiment.Item) *Table {
 			group = l.learner.Group
 			t.Rows = append(t.Rows, Row{Group: group, Rule: true})
 		}
-		r.learnerRows(t, l, sets, labels, withR)
+		r.learnerRows(t, l, sets, labels, withR, beside)
 	}
 	t.Notes = r.tally(t)
 	return t
@@ -206,7 +211,7 @@ func (r *Report) planned(l row, sets []set) bool {
 }
 
 // learnerRows adds one row for each r that the learner has a cell for.
-func (r *Report) learnerRows(t *Table, l row, sets []set, labels []int, withR bool) {
+func (r *Report) learnerRows(t *Table, l row, sets []set, labels []int, withR, beside bool) {
 	first := len(t.Rows)
 	for _, v := range labels {
 		cells := []Cell{{Text: l.name()}}
@@ -217,6 +222,9 @@ func (r *Report) learnerRows(t *Table, l row, sets []set, labels []int, withR bo
 		for _, s := range sets {
 			planned = planned || r.expected[l.at(s.data.Name.V, v)] > 0
 			cells = append(cells, r.measure(l, s.data.Name.V, v))
+			if beside {
+				cells = append(cells, Cell{Text: cmp.Or(l.learner.PublishedOn(s.data.Name.V, v), dash), Right: true})
+			}
 		}
 		if !planned {
 			continue

@@ -112,7 +112,9 @@ func (r *Report) document() (*document, error) {
 		case experiment.TableData:
 			table(r.dataTable(&it))
 		case experiment.TableAccuracy:
-			table(r.accuracyTable(&it))
+			table(r.accuracyTable(&it, false))
+		case experiment.TableBeside:
+			table(r.accuracyTable(&it, true))
 		case experiment.TableAcross:
 			table(r.acrossTable(&it))
 		case experiment.FigureAttention:
