@@ -75,6 +75,12 @@ type Model interface {
 	Tolerance() float64
 }
 
+// Sampler is a model with a second way to predict: from random draws, with a
+// seed of the fit. Its exported files predict as Predict does.
+type Sampler interface {
+	Sampled(instances []float32, n int) (probabilities, attention []float64, err error)
+}
+
 // Inputs starts an inference graph: it declares the instances, of the given
 // shape each, and bag_of, and normalises the instances. The values of the
 // normalisation are put into params. z may be nil.

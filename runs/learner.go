@@ -214,17 +214,24 @@ func (f *fitted) fit(ctx context.Context, spec *specs.Spec, observer train.Obser
 // measure predicts all bags of the split.
 func (f *fitted) measure(ctx context.Context) error {
 	r := f.report
-	train, trained, err := f.predict(ctx, f.in.Split.Train)
+	train, trained, err := f.predict(ctx, f.in.Split.Train, f.model.Predict)
 	if err != nil {
 		return err
 	}
-	test, tested, err := f.predict(ctx, f.in.Split.Test)
+	test, tested, err := f.predict(ctx, f.in.Split.Test, f.model.Predict)
 	if err != nil {
 		return err
 	}
 	set := f.in.Data
 	r.TrainAccuracy = accuracyOf(set, f.in.Split.Train, train)
 	r.TestAccuracy = accuracyOf(set, f.in.Split.Test, test)
+	if s, ok := f.model.(learners.Sampler); ok {
+		sampled, _, err := f.predict(ctx, f.in.Split.Test, s.Sampled)
+		if err != nil {
+			return err
+		}
+		r.SampledAccuracy = accuracyOf(set, f.in.Split.Test, sampled)
+	}
 	r.ConfusionOf, r.Confusion = "test", confusionOf(set, f.in.Split.Test, test)
 	if len(test) == 0 {
 		r.ConfusionOf, r.Confusion = "train", confusionOf(set, f.in.Split.Train, train)

@@ -14,15 +14,18 @@ type scores struct {
 	any bool // some bag has scores that are not all alike
 }
 
+// predictFunc predicts one bag of n instances, as learners.Model does.
+type predictFunc func(instances []float32, n int) (probabilities, attention []float64, err error)
+
 // predict gives the predicted class of each bag, and the attention scores.
-func (f *fitted) predict(ctx context.Context, bags []int) ([]int, scores, error) {
+func (f *fitted) predict(ctx context.Context, bags []int, by predictFunc) ([]int, scores, error) {
 	var s scores
 	predicted := make([]int, len(bags))
 	for i, bag := range bags {
 		if err := ctx.Err(); err != nil {
 			return nil, s, err
 		}
-		p, a, err := f.model.Predict(f.in.Data.Bag(bag), f.in.Data.Size(bag))
+		p, a, err := by(f.in.Data.Bag(bag), f.in.Data.Size(bag))
 		if err != nil {
 			return nil, s, fmt.Errorf("prediction of bag %d of %s: %w", bag+1, f.in.Data.Name, err)
 		}

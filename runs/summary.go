@@ -23,7 +23,8 @@ type Summary struct {
 	Epochs         int            `json:"epochs"`
 	Seed           uint64         `json:"seed"`
 	Parameters     int            `json:"parameters"`
-	Accuracy       *float64       `json:"accuracy,omitempty"` // of the test bags
+	Accuracy       *float64       `json:"accuracy,omitempty"`         // of the test bags
+	Sampled        *float64       `json:"sampled_accuracy,omitempty"` // of the test bags, where a learner also predicts by draws
 	TrainAccuracy  *float64       `json:"train_accuracy,omitempty"`
 	Disambiguation *float64       `json:"disambiguation_accuracy,omitempty"` // training bags whose largest label weight is on the true label
 	Loss           float64        `json:"loss"`                              // mean of the last epoch

@@ -178,7 +178,7 @@ func (o *Options) summarize(p *compile.Program, in *Input, c *engines.Choice, r 
 	s := &Summary{
 		Name: o.Spec.Name.V, Version: o.Version, Engine: r.Engine, EngineReason: c.Reason, Device: c.Device, DeviceName: c.DeviceName,
 		Epochs: r.Epochs, Seed: r.Seed,
-		Parameters: Parameters(p), Accuracy: r.TestAccuracy, TrainAccuracy: r.TrainAccuracy,
+		Parameters: Parameters(p), Accuracy: r.TestAccuracy, Sampled: r.SampledAccuracy, TrainAccuracy: r.TrainAccuracy,
 		Disambiguation: r.Disambiguation, Loss: r.Loss, Confusion: r.Confusion, ConfusionBags: r.ConfusionOf,
 		Seconds:    r.Seconds,
 		Data:       DataFacts{in.Data.Name, in.Data.Bags(), classNames(in.Data), in.Data.Hash()},

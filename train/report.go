@@ -11,20 +11,23 @@ type Trajectory struct {
 // Report is all that a run found out. The large parts are left out of its
 // JSON.
 type Report struct {
-	Engine         string       `json:"engine"`
-	Seed           uint64       `json:"seed"`
-	Epochs         int          `json:"epochs"`
-	Resumed        int          `json:"resumed_after_epoch"` // 0: from the start
-	TrainBags      int          `json:"train_bags"`
-	TestBags       int          `json:"test_bags"`
-	Loss           float64      `json:"loss"` // of the last epoch
-	TrainAccuracy  *float64     `json:"train_accuracy"`
-	TestAccuracy   *float64     `json:"test_accuracy"`
-	Disambiguation *float64     `json:"disambiguation_accuracy"`
-	Confusion      [][]int      `json:"confusion"`      // [true][predicted] bags
-	ConfusionOf    string       `json:"confusion_bags"` // "test", or "train" when there is no test bag
-	Trajectories   []Trajectory `json:"trajectories"`
-	Seconds        float64      `json:"seconds"` // of all epochs, evaluation included
+	Engine        string   `json:"engine"`
+	Seed          uint64   `json:"seed"`
+	Epochs        int      `json:"epochs"`
+	Resumed       int      `json:"resumed_after_epoch"` // 0: from the start
+	TrainBags     int      `json:"train_bags"`
+	TestBags      int      `json:"test_bags"`
+	Loss          float64  `json:"loss"` // of the last epoch
+	TrainAccuracy *float64 `json:"train_accuracy"`
+	TestAccuracy  *float64 `json:"test_accuracy"`
+	// SampledAccuracy is that of a learner that also predicts by draws of a
+	// posterior, else nil.
+	SampledAccuracy *float64     `json:"sampled_accuracy,omitempty"`
+	Disambiguation  *float64     `json:"disambiguation_accuracy"`
+	Confusion       [][]int      `json:"confusion"`      // [true][predicted] bags
+	ConfusionOf     string       `json:"confusion_bags"` // "test", or "train" when there is no test bag
+	Trajectories    []Trajectory `json:"trajectories"`
+	Seconds         float64      `json:"seconds"` // of all epochs, evaluation included
 
 	Metrics   []Metrics           `json:"-"`
 	Attention []AttentionSnapshot `json:"-"` // at the epochs of Options.Snapshots
