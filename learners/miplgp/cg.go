@@ -35,7 +35,7 @@ func newCG(ctx context.Context, p *Problem, s Settings) (*conjugate, error) {
 	g.s.Rank = min(s.Rank, p.n())
 	g.x = centred(p.X, p.Dim, g.shift)
 	g.squared = squaredDistances(g.x, g.x, g.multiplier)
-	if err := ctx.Err(); err != nil {
+	if err := errors.Join(ctx.Err(), g.err()); err != nil {
 		return nil, err
 	}
 	g.kernel = newMatrix(p.n(), p.n())

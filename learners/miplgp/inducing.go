@@ -65,6 +65,9 @@ type basis struct {
 }
 
 func (o *inducing) basis(h hyper) (*basis, error) {
+	if err := o.err(); err != nil {
+		return nil, err
+	}
 	m := o.points.Rows
 	u, du := mat.NewSymDense(m, nil), mat.NewSymDense(m, nil)
 	rows(m, func(lo, hi int) {

@@ -57,6 +57,9 @@ func (p *preconditioner) prepare(c int) error {
 	}
 	small := newMatrix(rank, rank)
 	p.mul(true, false, weighted, p.factor, small)
+	if err := p.err(); err != nil {
+		return err
+	}
 	inner := mat.NewSymDense(rank, nil)
 	for i := range rank {
 		for j := i; j < rank; j++ {

@@ -1,0 +1,68 @@
+package miplgp
+
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"gonum.org/v1/gonum/blas/blas32"
+)
+
+// counted are gonum's products; they fail from one on.
+type counted struct {
+	calls atomic.Int64
+	fails int64
+}
+
+var errProduct = errors.New("no such product")
+
+func (p *counted) Gemm(transA, transB bool, a, b, c blas32.General) error {
+	if n := p.calls.Add(1); p.fails > 0 && n >= p.fails {
+		return errProduct
+	}
+	for _, m := range []blas32.General{a, b, c} {
+		if m.Stride != m.Cols || len(m.Data) < m.Rows*m.Cols {
+			return errors.New("a matrix has gaps")
+		}
+	}
+	blas32.Gemm(transposed(transA), transposed(transB), 1, a, b, 0, c)
+	return nil
+}
+
+// Products that are given do the work, and their errors end a fit and a
+// prediction.
+func TestProducts(t *testing.T) {
+	for _, solver := range []string{SolverExact, SolverCG, SolverInducing} {
+		p, s := prototypes(t), quick(solver)
+		s.Iterations = 2
+		plain := mustFit(t, s, p, nil)
+		works := &counted{}
+		s.Products = works
+		given := mustFit(t, s, p, nil)
+		bag := p.Data.Bag(0)
+		want, _, _ := plain.Predict(bag, p.Data.Size(0))
+		got, _, err := given.Predict(bag, p.Data.Size(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, solver, got, want, 1e-6)
+		calls := works.calls.Load()
+		if calls == 0 {
+			t.Errorf("%s makes no product", solver)
+		}
+		for _, at := range []int64{1, calls/2 + 1, calls} {
+			s.Products = &counted{fails: at}
+			l, err := New(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := l.Fit(t.Context(), p, nil)
+			if err == nil {
+				_, _, err = m.Predict(bag, p.Data.Size(0))
+			}
+			if !errors.Is(err, errProduct) {
+				t.Errorf("%s: product %d of %d fails: %v", solver, at, calls, err)
+			}
+		}
+	}
+}
