@@ -272,6 +272,26 @@ func TestEmptyResults(t *testing.T) {
 	}
 }
 
+// A table of learners that were not run is left out.
+func TestEmptyTable(t *testing.T) {
+	r, err := Read(folder(t, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Plan.Cells = nil
+	r.expected = nil
+	r.Experiment.Report = []experiment.Item{{Kind: experiment.TableAccuracy}, {Kind: experiment.TableAcross}, {Kind: experiment.FigureR}}
+	doc, err := r.document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range doc.Parts {
+		if p.Table != nil && p.Table.Title == "Classification accuracy" {
+			t.Errorf("%+v", p.Table)
+		}
+	}
+}
+
 // A second report takes away figures of the first that it lacks.
 func TestOldFiguresGo(t *testing.T) {
 	out := t.TempDir()

@@ -102,6 +102,9 @@ func (r *Report) document() (*document, error) {
 	doc := &document{Title: e.Name.V, Description: e.Description.V, Status: r.status(), Facts: r.facts(), Failures: r.failures()}
 	tables, figures := 0, 0
 	table := func(t *Table) {
+		if len(t.Rows) == 0 { // nothing of it is in the plan
+			return
+		}
 		tables++
 		doc.Parts = append(doc.Parts, part{Number: tables, Table: t})
 	}

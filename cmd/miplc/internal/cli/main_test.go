@@ -44,6 +44,7 @@ func TestJSONIsOneObject(t *testing.T) {
 		"trian", "", "train", "train quickstart --epochs 3", "validate quickstart nothing.yaml",
 		"validate quickstart", "data", "data synth nothing -o x.npz", "predict a b", "parity nothing",
 		"runtime path --library nowhere",
+		"experiment smok -o nowhere", "experiment smoke", "report nowhere",
 	} {
 		con, out, errs := newConsole(nil)
 		code := Main(append(strings.Fields(args), "--json"), con)
