@@ -12,6 +12,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/diag"
 	"github.com/miplc/miplc/export"
+	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/parity"
 	"github.com/miplc/miplc/specs"
@@ -52,7 +53,9 @@ type Manifest struct {
 	InferNodes int               `json:"infer_nodes"`
 	TrainNodes int               `json:"train_nodes"`
 	Parity     *parity.Report    `json:"parity"`
-	SHA256     map[string]string `json:"sha256"` // of each file
+	StepCheck  *StepCheck        `json:"train_step_check"`
+	TrainStep  *contract.Step    `json:"train_step"` // what TrainStepFile takes and gives
+	SHA256     map[string]string `json:"sha256"`     // of each file
 }
 
 // ParamFacts describes one learned value.
@@ -62,7 +65,8 @@ type ParamFacts struct {
 }
 
 // Build compiles a spec and writes its graphs as text and DOT, the checked model
-// with its initial parameters, and the manifest. Statistics of the data are not
+// with its initial parameters, the checked training step with the same parameters
+// as a flat vector, and the manifest. Statistics of the data are not
 // known to a build: a model that normalises has mean 0 and deviation 1.
 func Build(o BuildOptions) (*Manifest, error) {
 	if o.Spec.Learner != nil {
@@ -92,10 +96,16 @@ func Build(o BuildOptions) (*Manifest, error) {
 	for c := range sig.Classes {
 		meta.Classes = append(meta.Classes, fmt.Sprint(c))
 	}
+	step := export.StepMeta{Version: o.Version, SpecSHA256: m.SpecSHA256, Seed: m.Seed}
+	pending := beginTrainStep(o.Dir, p, state, step, o.Library)
+	defer pending.discard()
 	draw := parityOptions(p, state)
 	draw.Sizes = buildSizes
 	own := func(e *predictors) error { return e.addNative(p, state) }
 	if m.Parity, err = exportChecked(ModelPath(o.Dir), p, state.Params, meta, o.Library, draw, own); err != nil {
+		return nil, err
+	}
+	if m.TrainStep, m.StepCheck, err = pending.place(); err != nil {
 		return nil, err
 	}
 	return m, m.write(o.Dir, p)
@@ -158,7 +168,7 @@ func (m *Manifest) write(dir string, p *compile.Program) error {
 			return err
 		}
 	}
-	for _, name := range []string{ModelFile, GraphTextFile, GraphDOTFile} {
+	for _, name := range []string{ModelFile, TrainStepFile, InitialFile, GraphTextFile, GraphDOTFile} {
 		sum, err := fileSum(filepath.Join(dir, name))
 		if err != nil {
 			return err

@@ -23,3 +23,10 @@ func Offered(library string) []string {
 	}
 	return names
 }
+
+// Tensor is a value of RunFile, row-major.
+type Tensor struct {
+	Shape  []int
+	Floats []float32
+	Ints   []int64 // in place of Floats
+}

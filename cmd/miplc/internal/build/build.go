@@ -34,10 +34,12 @@ func Command(con *console.Console) *cobra.Command {
 	o := &Options{Console: con}
 	cmd := &cobra.Command{
 		Use:   "build SPEC -o DIR",
-		Short: "Compile a spec: its graphs and the model with initial parameters",
+		Short: "Compile a spec: its graphs, the model with initial parameters, the training step",
 		Long: `Compile a spec without training. DIR gets graph.txt and graph.dot (the inference
 and the training graph), model.onnx with the initial parameters, checked in every
-back end, and manifest.json. Where the spec gives data.shape and data.classes no
+back end, train_step.onnx with initial_parameters.bin, one training step that any
+onnxruntime can take, checked against the float64 reference, and manifest.json,
+which describes its inputs, outputs and the layout of the parameters. Where the spec gives data.shape and data.classes no
 data is read. An older build in DIR is replaced, a run is not.`,
 		Example: `  miplc build demipl -o build --data-dir data
   miplc build model.yaml -o build && dot -Tsvg build/graph.dot > graph.svg`,
@@ -80,6 +82,7 @@ func Run(ctx context.Context, o *Options) error {
 	return o.Console.Result(m, func(w io.Writer) error {
 		fmt.Fprintf(w, "%s: %s, instances of %v, %d classes, %d parameters\n", filepath.Join(o.Dir, runs.ModelFile), m.Name, m.InputShape, m.Classes, m.Parameters)
 		fmt.Fprintf(w, "inference graph of %d nodes, training graph of %d nodes: %s, %s\n", m.InferNodes, m.TrainNodes, runs.GraphTextFile, runs.GraphDOTFile)
+		fmt.Fprintf(w, "training step: %s, one step within %.1e of the reference on %d instances in %d bags\n", runs.TrainStepFile, m.StepCheck.MaxAbsDiff, m.StepCheck.Instances, m.StepCheck.Bags)
 		return paritycheck.Print(w, m.Parity)
 	})
 }

@@ -1,0 +1,216 @@
+package contract
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/miplc/miplc/export/onnxpb"
+)
+
+// ContractStep is the value of KeyContract in a file that holds one training
+// step.
+const ContractStep = "train_step/1"
+
+// KeyStep is the metadata key of the description of a training step, JSON of
+// Step.
+const KeyStep = "miplc.train_step"
+
+// Step describes a file that computes one training step: what goes in, what
+// comes out, and where each parameter lies in the flat vectors.
+type Step struct {
+	Version    string `json:"-"` // of miplc that wrote the file: KeyVersion
+	SpecSHA256 string `json:"-"` // KeySpecHash
+	Seed       uint64 `json:"-"` // of the initial parameters: KeySeed
+
+	Params  []StepParam `json:"params"`  // layout of params, velocity and their new values
+	Size    int         `json:"size"`    // elements of such a vector
+	Initial StepInitial `json:"initial"` // values to start from
+	Inputs  []StepValue `json:"inputs"`
+	Outputs []StepValue `json:"outputs"`
+	// Training is how miplc trains the spec. Momentum and weight decay are part
+	// of the file; the rest is for the program around it.
+	Training StepTraining `json:"training"`
+}
+
+// StepParam is a parameter within the flat vectors, row-major.
+type StepParam struct {
+	Name   string  `json:"name"`
+	Shape  []int   `json:"shape"`
+	Offset int     `json:"offset"` // of its first element
+	Init   string  `json:"init"`   // uniform in +-scale, normal of deviation scale, constant of value scale
+	Scale  float64 `json:"scale"`
+}
+
+// StepInitial names the file of the initial parameters beside the model.
+type StepInitial struct {
+	File   string `json:"file"`   // float32, little-endian, in the layout of Params; the velocity starts at 0
+	SHA256 string `json:"sha256"` // of the file
+}
+
+// StepValue is an input or an output. Shape holds numbers, "N" (instances of the
+// batch) and "B" (its bags).
+type StepValue struct {
+	Name    string   `json:"name"`
+	Type    string   `json:"type"` // float32 or int64
+	Shape   []Extent `json:"shape"`
+	Meaning string   `json:"meaning"`
+}
+
+// StepTraining is the train and weights sections of the spec.
+type StepTraining struct {
+	Epochs      int     `json:"epochs"` // T
+	Batch       int     `json:"batch"`  // bags of a step
+	LR          float64 `json:"lr"`     // of the first epoch
+	LRSchedule  string  `json:"lr_schedule"`
+	Momentum    float64 `json:"momentum"`
+	Nesterov    bool    `json:"nesterov"`
+	WeightDecay float64 `json:"weight_decay"`
+	Lambda      string  `json:"lambda_schedule"` // linear (T-t)/T, progressive 0, averaging 1
+	FirstEpoch  int     `json:"first_epoch"`     // number t of the first epoch
+}
+
+// Extent is one extent of a shape: a number, or a symbol where Symbol is given.
+type Extent struct {
+	Symbol string
+	Number int
+}
+
+// MarshalJSON writes a string or a number.
+func (e Extent) MarshalJSON() ([]byte, error) {
+	if e.Symbol != "" {
+		return json.Marshal(e.Symbol)
+	}
+	return json.Marshal(e.Number)
+}
+
+// UnmarshalJSON reads a string or a number.
+func (e *Extent) UnmarshalJSON(text []byte) error {
+	if len(text) > 0 && text[0] == '"' {
+		return json.Unmarshal(text, &e.Symbol)
+	}
+	return json.Unmarshal(text, &e.Number)
+}
+
+func (e Extent) dim() int64 {
+	if e.Symbol != "" {
+		return symbol
+	}
+	return int64(e.Number)
+}
+
+// Put writes the description into a model.
+func (s *Step) Put(model *onnxpb.ModelProto) error {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return fmt.Errorf("metadata %s: %w", KeyStep, err)
+	}
+	for _, kv := range [][2]string{
+		{KeyContract, ContractStep}, {KeyVersion, s.Version}, {KeySpecHash, s.SpecSHA256},
+		{KeySeed, strconv.FormatUint(s.Seed, 10)}, {KeyStep, string(text)},
+	} {
+		model.SetMetadata(kv[0], kv[1])
+	}
+	return nil
+}
+
+// CheckStep reports whether a model is the training step that it says it is: its
+// inputs and outputs are the described ones, and the parameters fill the flat
+// vectors without a gap.
+func CheckStep(model *onnxpb.ModelProto) (*Step, error) {
+	s, err := getStep(model)
+	if err != nil {
+		return nil, err
+	}
+	if v := model.Opset(); v < MinOpset || v > MaxOpset {
+		return nil, fmt.Errorf("contract %s: the file uses opset %d, supported are %d to %d", ContractStep, v, MinOpset, MaxOpset)
+	}
+	if err := Structure(model); err != nil {
+		return nil, err
+	}
+	if err := s.checkLayout(); err != nil {
+		return nil, fmt.Errorf("contract %s: %w", ContractStep, err)
+	}
+	in, err := tensors(s.Inputs)
+	if err != nil {
+		return nil, err
+	}
+	out, err := tensors(s.Outputs)
+	if err != nil {
+		return nil, err
+	}
+	if err := match(ContractStep, "input", in, inputs(model.GetGraph())); err != nil {
+		return nil, err
+	}
+	return s, match(ContractStep, "output", out, model.GetGraph().GetOutput())
+}
+
+func getStep(model *onnxpb.ModelProto) (*Step, error) {
+	s := &Step{}
+	var seed, text string
+	for _, kv := range []struct {
+		key string
+		to  *string
+	}{{KeyVersion, &s.Version}, {KeySpecHash, &s.SpecSHA256}, {KeySeed, &seed}, {KeyStep, &text}} {
+		var ok bool
+		if *kv.to, ok = model.Metadata(kv.key); !ok {
+			return nil, fmt.Errorf("the file has no %s: it is no training step of miplc", kv.key)
+		}
+	}
+	if c, _ := model.Metadata(KeyContract); c != ContractStep {
+		return nil, fmt.Errorf("%s is %q, expected %q", KeyContract, c, ContractStep)
+	}
+	var err error
+	if s.Seed, err = strconv.ParseUint(seed, 10, 64); err != nil {
+		return nil, fmt.Errorf("%s: %q is not a seed", KeySeed, seed)
+	}
+	if err := json.Unmarshal([]byte(text), s); err != nil {
+		return nil, fmt.Errorf("%s: %w", KeyStep, err)
+	}
+	return s, nil
+}
+
+// checkLayout makes sure that the parameters follow each other from 0 to Size.
+func (s *Step) checkLayout() error {
+	at := 0
+	for _, p := range s.Params {
+		n := 1
+		for _, d := range p.Shape {
+			if d < 1 || d > maxExtent/n {
+				return fmt.Errorf("parameter %s has the shape %v", p.Name, p.Shape)
+			}
+			n *= d
+		}
+		if p.Offset != at {
+			return fmt.Errorf("parameter %s starts at %d of the flat vector, the one before ends at %d", p.Name, p.Offset, at)
+		}
+		at += n
+	}
+	if at != s.Size || at == 0 {
+		return fmt.Errorf("the parameters fill %d of %d elements of the flat vector", at, s.Size)
+	}
+	return nil
+}
+
+func tensors(values []StepValue) ([]tensor, error) {
+	if len(values) == 0 {
+		return nil, errors.New("the training step names no values")
+	}
+	list := make([]tensor, len(values))
+	for i, v := range values {
+		elem := onnxpb.TensorProto_FLOAT
+		switch v.Type {
+		case "float32":
+		case "int64":
+			elem = onnxpb.TensorProto_INT64
+		default:
+			return nil, fmt.Errorf("%s has the element type %q, expected float32 or int64", v.Name, v.Type)
+		}
+		list[i] = tensor{v.Name, elem, nil}
+		for _, e := range v.Shape {
+			list[i].dims = append(list[i].dims, e.dim())
+		}
+	}
+	return list, nil
+}

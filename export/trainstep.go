@@ -1,0 +1,192 @@
+package export
+
+import (
+	"crypto/sha256"
+	bytesof "encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/export/onnxpb"
+	"github.com/miplc/miplc/graph"
+	"google.golang.org/protobuf/proto"
+)
+
+// stepOpset is the least opset of a training step: what sums rows by bag came
+// with 16, and 17 is what the engine ort uses.
+const stepOpset = 17
+
+// StepMeta is what the caller says of a training step.
+type StepMeta struct {
+	Version    string // of miplc
+	SpecSHA256 string
+	Seed       uint64
+	Initial    string // name of the file with the initial parameters
+}
+
+// TrainStep gives the ONNX model of one training step of a program: forward,
+// gradient and update of the parameters, for ragged batches of any size. Inputs
+// and outputs are those of compile.Step; the metadata describes them and the
+// layout of the flat vectors. initial is the flat vector of initial parameters,
+// whose hash goes into the metadata.
+func TrainStep(p *compile.Program, initial []float32, meta StepMeta) (*onnxpb.ModelProto, error) {
+	g, err := compile.Step(p)
+	if err != nil {
+		return nil, err
+	}
+	if g, err = graph.Condense(g); err != nil {
+		return nil, err
+	}
+	m, err := Lower(g, Options{Opset: max(p.Spec.Export.Opset.V, stepOpset)})
+	if err != nil {
+		return nil, err
+	}
+	m.ProducerVersion = meta.Version
+	m.Graph.Name = p.Spec.Name.V + " training step"
+	m.DocString = "One training step: feed new_params and new_velocity back as params and velocity, and new_weights as weights of the same bags in the next epoch."
+	step, err := describe(p, g)
+	if err != nil {
+		return nil, err
+	}
+	step.Version, step.SpecSHA256, step.Seed = meta.Version, meta.SpecSHA256, meta.Seed
+	sum := sha256.Sum256(FlatBytes(initial))
+	step.Initial = contract.StepInitial{File: meta.Initial, SHA256: hex.EncodeToString(sum[:])}
+	if step.Size != len(initial) {
+		return nil, fmt.Errorf("%d initial values are given, the program has %d", len(initial), step.Size)
+	}
+	if err := step.Put(m); err != nil {
+		return nil, err
+	}
+	if _, err := contract.CheckStep(m); err != nil {
+		return nil, fmt.Errorf("the training step breaks its own contract: %w", err)
+	}
+	return m, nil
+}
+
+// FlatBytes lays numbers out as little-endian float32.
+func FlatBytes(v []float32) []byte {
+	out := make([]byte, 0, 4*len(v))
+	for _, x := range v {
+		out = bytesof.LittleEndian.AppendUint32(out, math.Float32bits(x))
+	}
+	return out
+}
+
+// CheckedStep writes a training step only if it holds what it promises: it is
+// written aside, read again, checked against its contract and given to verify,
+// which runs it against the oracle.
+func CheckedStep(path string, model *onnxpb.ModelProto, verify func(tmpPath string) error) error {
+	aside, err := writeAside(path, model)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(aside) // gone already when all went well
+	back, err := onnxpb.Read(aside)
+	if err == nil && !proto.Equal(back, model) {
+		err = fmt.Errorf("the file that was written does not read back as the same model")
+	}
+	if err == nil {
+		_, err = contract.CheckStep(back)
+	}
+	if err == nil {
+		err = verify(aside)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return place(aside, path)
+}
+
+// describe names the values of a step graph.
+func describe(p *compile.Program, g *graph.Graph) (*contract.Step, error) {
+	t := &p.Spec.Train
+	s := &contract.Step{Size: p.FlatSize(), Training: contract.StepTraining{
+		Epochs: t.Epochs.V, Batch: t.Batch.V, LR: t.LR.V, LRSchedule: t.Schedule.V, Momentum: t.Momentum.V,
+		Nesterov: t.Nesterov.V, WeightDecay: t.WeightDecay.V,
+		Lambda: p.Spec.Weights.Schedule.V, FirstEpoch: p.Spec.Weights.FirstEpoch.V,
+	}}
+	at := 0
+	for _, q := range p.Params {
+		shape := append([]int{}, q.Shape...) // [] rather than null for a scalar
+		s.Params = append(s.Params, contract.StepParam{Name: q.Name, Shape: shape, Offset: at, Init: q.Init.Kind, Scale: q.Init.Scale})
+		n := 1
+		for _, e := range q.Shape {
+			n *= e
+		}
+		at += n
+	}
+	for _, n := range g.ByOp(graph.OpInput) {
+		v, err := stepValue(p, n.Name, n)
+		if err != nil {
+			return nil, err
+		}
+		s.Inputs = append(s.Inputs, v)
+	}
+	for _, o := range g.Outputs {
+		v, err := stepValue(p, o.Name, o.Node)
+		if err != nil {
+			return nil, err
+		}
+		s.Outputs = append(s.Outputs, v)
+	}
+	return s, nil
+}
+
+func stepValue(p *compile.Program, name string, n *graph.Node) (contract.StepValue, error) {
+	v := contract.StepValue{Name: name, Type: "float32", Shape: []contract.Extent{}, Meaning: meaning(p, name)}
+	if n.Type == graph.Int {
+		v.Type = "int64"
+	}
+	if v.Meaning == "" {
+		return v, fmt.Errorf("bug: the training step has a value %q that nothing describes", name)
+	}
+	for _, d := range n.Shape {
+		if d < 0 {
+			v.Shape = append(v.Shape, contract.Extent{Symbol: d.String()})
+		} else {
+			v.Shape = append(v.Shape, contract.Extent{Number: int(d)})
+		}
+	}
+	return v, nil
+}
+
+// meanings describes the values that every step may have.
+var meanings = map[string]string{
+	compile.InParams:         "all learned parameters, one after the other",
+	compile.InVelocity:       "momentum of the optimiser, laid out as params; zeros before the first step",
+	compile.InLR:             "learning rate of the step",
+	compile.InBagOf:          "bag of each instance, 0 to B-1, ascending",
+	compile.InCandidates:     "1 for the candidate labels of a bag, else 0",
+	compile.InWeights:        "label weights of the bags from their last step; before the first one 1/c on each of c candidates, else 0",
+	compile.InLambda:         "momentum of the label weights in this epoch",
+	compile.InEpoch:          "number t of the epoch",
+	compile.InEpochs:         "number T of epochs",
+	compile.OutProbabilities: "class probabilities of the bags, before the update",
+	compile.OutAttention:     "attention scores of the instances, before the update",
+	compile.OutLoss:          "the whole loss, mean over the bags, before the update",
+	compile.OutWeights:       "new label weights of the bags: feed them as weights when the bags come again",
+	compile.OutParams:        "params after the update",
+	compile.OutVelocity:      "velocity after the update",
+}
+
+func meaning(p *compile.Program, name string) string {
+	if name == compile.InInstances {
+		if p.Normalize {
+			return "features of the instances, bag after bag, normalised: (x - mean) / deviation of the training instances, feature by feature"
+		}
+		return "features of the instances, bag after bag"
+	}
+	if term, ok := strings.CutPrefix(name, compile.TermPrefix); ok {
+		return "the term " + term + " of the loss, unweighted"
+	}
+	for _, m := range p.Masks {
+		if m.Name == name {
+			return fmt.Sprintf("dropout mask: 0 with probability %g, else %g; all 1 switches dropout off", m.Drop, 1/(1-m.Drop))
+		}
+	}
+	return meanings[name]
+}

@@ -1,0 +1,288 @@
+package runs
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/export"
+	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/stream"
+	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/oracle"
+	"github.com/miplc/miplc/train/ort"
+)
+
+// Names that Build writes for programs that train without miplc.
+const (
+	TrainStepFile = "train_step.onnx"
+	InitialFile   = "initial_parameters.bin" // float32, little-endian, in the layout that TrainStepFile describes
+)
+
+// stepTolerance is how far one step in onnxruntime may be from the float64
+// oracle: absolute, and relative for values above 1.
+const stepTolerance = 1e-5
+
+// StepCheck is how far the training step was from the oracle.
+type StepCheck struct {
+	MaxAbsDiff float64 `json:"max_abs_diff"`
+	Tolerance  float64 `json:"tolerance"`
+	Instances  int     `json:"instances"` // of the batch that was tried
+	Bags       int     `json:"bags"`
+}
+
+// stepUnderWay is a training step that is written and checked aside, beside the
+// check of the model.
+type stepUnderWay struct {
+	dir       string        // where its files go
+	aside     string        // a folder within dir
+	done      chan struct{} // closed when what follows is settled
+	described *contract.Step
+	check     *StepCheck
+	err       error
+}
+
+// beginTrainStep starts to write and check the training step.
+func beginTrainStep(dir string, p *compile.Program, state *train.State, meta export.StepMeta, library string) *stepUnderWay {
+	s := &stepUnderWay{dir: dir, done: make(chan struct{})}
+	if s.aside, s.err = os.MkdirTemp(dir, "."+TrainStepFile+".*"); s.err != nil {
+		close(s.done)
+		return s
+	}
+	go func() {
+		defer close(s.done)
+		s.described, s.check, s.err = writeTrainStep(s.aside, p, state, meta, library)
+	}()
+	return s
+}
+
+// place waits for the check and gives the files their names.
+func (s *stepUnderWay) place() (*contract.Step, *StepCheck, error) {
+	<-s.done
+	for _, name := range []string{TrainStepFile, InitialFile} {
+		if s.err == nil {
+			s.err = os.Rename(filepath.Join(s.aside, name), filepath.Join(s.dir, name))
+		}
+	}
+	return s.described, s.check, s.err
+}
+
+// discard waits and removes what has no name yet.
+func (s *stepUnderWay) discard() {
+	<-s.done
+	if s.aside != "" {
+		os.RemoveAll(s.aside)
+	}
+}
+
+// writeTrainStep writes the training step and the initial parameters, after one
+// step in onnxruntime agreed with the oracle.
+func writeTrainStep(dir string, p *compile.Program, state *train.State, meta export.StepMeta, library string) (*contract.Step, *StepCheck, error) {
+	initial, err := p.Flatten(state.Params)
+	if err != nil {
+		return nil, nil, err
+	}
+	meta.Initial = InitialFile
+	model, err := export.TrainStep(p, initial, meta)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", TrainStepFile, err)
+	}
+	described, err := contract.CheckStep(model)
+	if err != nil {
+		return nil, nil, err
+	}
+	var check *StepCheck
+	err = export.CheckedStep(filepath.Join(dir, TrainStepFile), model, func(aside string) (err error) {
+		check, err = checkStep(p, state, aside, library)
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return described, check, WriteFile(filepath.Join(dir, InitialFile), export.FlatBytes(initial))
+}
+
+// checkStep takes one step on seeded random bags. A value within rounding of a
+// kink, where a gradient jumps, may part float32 from float64, so a second draw
+// decides where the first one disagrees.
+func checkStep(p *compile.Program, state *train.State, path, library string) (*StepCheck, error) {
+	var check *StepCheck
+	for draw := range uint64(2) {
+		b, s := stepInput(p, state, draw)
+		diff, where, err := stepDifference(p, s, b, path, library)
+		if err != nil {
+			return nil, err
+		}
+		check = &StepCheck{MaxAbsDiff: diff, Tolerance: stepTolerance, Instances: len(b.BagOf), Bags: b.Bags}
+		if diff <= stepTolerance {
+			return check, nil
+		}
+		err = fmt.Errorf("one step in onnxruntime is %.3g away from the reference in %s, %.0g is allowed", diff, where, stepTolerance)
+		if draw == 1 {
+			return nil, err
+		}
+	}
+	return check, nil
+}
+
+// stepInput draws two bags of two instances and one, and a velocity, so that
+// momentum counts.
+func stepInput(p *compile.Program, state *train.State, draw uint64) (*train.Batch, *train.State) {
+	r := stream.New(paritySeed, "train step", draw)
+	normal := func(n int, scale float64) []float32 {
+		v := make([]float32, n)
+		for i := range v {
+			v[i] = float32(scale * r.NormFloat64())
+		}
+		return v
+	}
+	k, size := p.Signature.Classes, 1
+	for _, e := range p.Signature.Instance {
+		size *= e
+	}
+	t := &p.Spec.Train
+	b := &train.Batch{
+		BagOf: []int{0, 0, 1}, Bags: 2, Instances: normal(3*size, 1), Masks: map[string][]float32{},
+		Candidates: make([]float32, 2*k), Weights: make([]float32, 2*k),
+		Lambda: 0.75, Epoch: p.Spec.Weights.FirstEpoch.V, Epochs: t.Epochs.V, LR: t.LR.V,
+	}
+	for i := range b.Candidates { // every other label, so each bag has at least one unless there is but one class
+		if k == 1 || (i/k+i%k)%2 == 0 {
+			b.Candidates[i], b.Weights[i] = 1, 0.25+0.5*r.Float32()
+		}
+	}
+	for _, m := range p.Masks {
+		n := 1
+		for _, e := range m.Shape.Concrete(3, 2) {
+			n *= e
+		}
+		v := make([]float32, n)
+		for i := range v {
+			if r.Float64() >= m.Drop {
+				v[i] = float32(1 / (1 - m.Drop))
+			}
+		}
+		b.Masks[m.Name] = v
+	}
+	s := &train.State{Params: state.Params, Velocity: map[string][]float32{}}
+	for _, q := range p.Params {
+		s.Velocity[q.Name] = normal(len(state.Params[q.Name]), 0.01)
+	}
+	return b, s
+}
+
+// stepDifference runs the file and the oracle and gives the largest difference.
+func stepDifference(p *compile.Program, s *train.State, b *train.Batch, path, library string) (diff float64, where string, err error) {
+	in, err := stepFeed(p, s, b)
+	if err != nil {
+		return 0, "", err
+	}
+	var got map[string]ort.Tensor
+	var failed error
+	ran := make(chan struct{})
+	go func() {
+		defer close(ran)
+		got, failed = ort.RunFile(path, library, in)
+	}()
+	want, err := oracleStep(p, s, b)
+	<-ran
+	if err := errors.Join(failed, err); err != nil {
+		return 0, "", err
+	}
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		have := got[name].Floats
+		if len(have) != len(want[name]) {
+			return 0, "", fmt.Errorf("the output %s has %d values, expected %d", name, len(have), len(want[name]))
+		}
+		for i, w := range want[name] {
+			d := math.Abs(float64(have[i])-w) / max(1, math.Abs(w))
+			if !(d <= diff) { // not a number counts as far away
+				diff, where = d, fmt.Sprintf("%s at %d", name, i)
+			}
+		}
+	}
+	return diff, where, nil
+}
+
+// stepFeed lays a batch and a state out as the inputs of the training step.
+func stepFeed(p *compile.Program, s *train.State, b *train.Batch) (map[string]ort.Tensor, error) {
+	params, err := p.Flatten(s.Params)
+	if err != nil {
+		return nil, err
+	}
+	velocity, err := p.Flatten(s.Velocity)
+	if err != nil {
+		return nil, err
+	}
+	feed := batchFeed(p, b)
+	feed[compile.InParams] = floats(params, len(params))
+	feed[compile.InVelocity] = floats(velocity, len(velocity))
+	return feed, nil
+}
+
+// batchFeed lays out what a batch brings: all inputs but the state.
+func batchFeed(p *compile.Program, b *train.Batch) map[string]ort.Tensor {
+	n, k := len(b.BagOf), p.Signature.Classes
+	bagOf := make([]int64, n)
+	for i, bag := range b.BagOf {
+		bagOf[i] = int64(bag)
+	}
+	feed := map[string]ort.Tensor{
+		compile.InInstances:  floats(b.Instances, append([]int{n}, p.Signature.Instance...)...),
+		compile.InBagOf:      {Shape: []int{n}, Ints: bagOf},
+		compile.InCandidates: floats(b.Candidates, b.Bags, k),
+		compile.InWeights:    floats(b.Weights, b.Bags, k),
+	}
+	for name, v := range map[string]float64{
+		compile.InLR: b.LR, compile.InLambda: b.Lambda, compile.InEpoch: float64(b.Epoch), compile.InEpochs: float64(b.Epochs),
+	} {
+		feed[name] = floats([]float32{float32(v)}, 1)
+	}
+	for _, m := range p.Masks {
+		feed[m.Name] = floats(b.Masks[m.Name], m.Shape.Concrete(n, b.Bags)...)
+	}
+	return feed
+}
+
+func floats(v []float32, shape ...int) ort.Tensor { return ort.Tensor{Shape: shape, Floats: v} }
+
+// oracleStep gives the outputs of the training step in float64.
+func oracleStep(p *compile.Program, s *train.State, b *train.Batch) (map[string][]float64, error) {
+	e, err := oracle.New(p)
+	if err != nil {
+		return nil, err
+	}
+	defer e.Close()
+	if err := e.SetState(s); err != nil {
+		return nil, err
+	}
+	r, err := e.Step(b)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string][]float64{
+		compile.OutLoss: {r.Loss}, compile.OutProbabilities: float64s(r.Probabilities),
+		compile.OutAttention: float64s(r.Attention), compile.OutWeights: float64s(r.Weights),
+	}
+	for name, v := range r.Terms {
+		out[compile.TermPrefix+name] = []float64{v}
+	}
+	after, err := e.State()
+	if err != nil {
+		return nil, err
+	}
+	velocity, err := p.Flatten(after.Velocity)
+	if err != nil {
+		return nil, err
+	}
+	out[compile.OutVelocity] = float64s(velocity)
+	for _, q := range p.Params {
+		out[compile.OutParams] = append(out[compile.OutParams], e.Param(q.Name)...)
+	}
+	return out, nil
+}
