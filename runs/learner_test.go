@@ -20,19 +20,27 @@ var few = []string{"data.set=generated:prototypes", "data.generated.bags=60", "l
 // A learner leaves the folder of a trained run, less the checkpoint, and the
 // same bits each time, also through the spec that it leaves.
 func TestFitLearner(t *testing.T) {
-	for _, name := range []string{"pl-aggd-mean", "pl-aggd-maxmin"} {
+	for _, c := range []struct {
+		name, kind string
+		set        []string
+	}{
+		{"pl-aggd-mean", "pl-aggd", nil}, {"pl-aggd-maxmin", "pl-aggd", nil},
+		{"miplgp", "miplgp", []string{"learner.solver=inducing", "learner.inducing=40", "learner.subset=0"}},
+		{"miplgp", "miplgp", []string{"learner.solver=cg", "learner.inducing=40", "learner.subset=0", "learner.probes=2"}},
+	} {
+		name, kind := c.name, c.kind
 		first, second := t.TempDir(), t.TempDir()
-		o := Options{Spec: load(t, name, few...), Dir: first, Library: ortest.Library(t), Version: "test"}
+		o := Options{Spec: load(t, name, slices.Concat(few, c.set)...), Dir: first, Library: ortest.Library(t), Version: "test"}
 		var trained *train.Report
 		o.Trained = func(r *train.Report) { trained = r }
 		s, err := Train(context.Background(), o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Learner != "pl-aggd" || s.Epochs != 3 || s.Accuracy == nil || s.TrainAccuracy == nil || s.Disambiguation == nil || s.Parameters == 0 {
+		if s.Learner != kind || s.Epochs != 3 || s.Accuracy == nil || s.TrainAccuracy == nil || s.Disambiguation == nil || s.Parameters == 0 {
 			t.Errorf("%s: summary %+v", name, s)
 		}
-		if want := []string{"pl-aggd", Interpreter, "onnxruntime", "onnx-go"}; !slices.Equal(s.Parity.Engines, want) || !s.Parity.OK {
+		if want := []string{kind, Interpreter, "onnxruntime", "onnx-go"}; !slices.Equal(s.Parity.Engines, want) || !s.Parity.OK {
 			t.Errorf("%s: parity of %v: %+v", name, s.Parity.Engines, s.Parity.Pairs)
 		}
 		for _, f := range s.Files {

@@ -34,7 +34,7 @@ func newCG(ctx context.Context, p *Problem, s Settings) (*conjugate, error) {
 	g := &conjugate{multiplier: &multiplier{products: s.Products}, p: p, s: s, shift: meanOf(p.X, p.Dim)}
 	g.s.Rank = min(s.Rank, p.n())
 	g.x = centred(p.X, p.Dim, g.shift)
-	g.squared = squaredDistances(g.x, g.x, g.multiplier)
+	g.squared = squaredDistances(ctx, g.x, g.x, g.multiplier)
 	if err := errors.Join(ctx.Err(), g.err()); err != nil {
 		return nil, err
 	}
@@ -271,11 +271,12 @@ const finalTolerance = 1e-5
 // posterior has the mean from all instances; the variance is that of inducing
 // points, since the exact one needs an [n, n] matrix a class.
 func (g *conjugate) posterior(ctx context.Context, h hyper, t *targets) (*Posterior, error) {
-	few := newInducing(g.p, g.s)
+	few := newInducing(ctx, g.p, g.s)
 	q, err := few.posterior(ctx, h, t)
 	if err != nil {
 		return nil, err
 	}
+	g = g.withoutProbes()
 	g.fillKernel(h)
 	pre, err := newPreconditioner(g, h, t)
 	if err != nil {
@@ -284,17 +285,26 @@ func (g *conjugate) posterior(ctx context.Context, h hyper, t *targets) (*Poster
 	if err := g.solve(ctx, g.solution, g.rightSides(h, t, pre), pre, finalTolerance); err != nil {
 		return nil, err
 	}
-	n, outputs, width := g.p.n(), g.p.outputs(), 1+g.s.Probes
+	n, outputs := g.p.n(), g.p.outputs()
 	all := &Posterior{multiplier: g.multiplier, classes: g.p.Classes, h: h, shift: g.shift, points: newMatrix(n, g.p.Dim)}
 	all.v, all.white, all.reduce = q.v, q.white, q.reduce
 	all.alpha = make([]float32, n*outputs)
 	for u, i := range firstThese(few.chosen, n) {
 		copy(all.points.Data[u*g.p.Dim:(u+1)*g.p.Dim], g.x.Data[i*g.p.Dim:(i+1)*g.p.Dim])
 		for c := range outputs {
-			all.alpha[u*outputs+c] = g.solution.Data[i*g.solution.Cols+c*width]
+			all.alpha[u*outputs+c] = g.solution.Data[i*outputs+c]
 		}
 	}
 	return all, nil
+}
+
+// withoutProbes has one column a class, that of the targets.
+func (g *conjugate) withoutProbes() *conjugate {
+	few := *g
+	few.s.Probes = 0
+	few.solution = newMatrix(g.p.n(), g.p.outputs())
+	few.normal, few.lowRank = like(few.solution), newMatrix(g.s.Rank, g.p.outputs())
+	return &few
 }
 
 // firstThese gives the numbers below n, the chosen ones first, else in order.

@@ -123,7 +123,7 @@ func newObjective(ctx context.Context, p *Problem, s Settings) (objective, error
 	case SolverCG:
 		return newCG(ctx, p, s)
 	}
-	return newInducing(p, s), nil
+	return newInducing(ctx, p, s), nil
 }
 
 // priorMeans are the constant means at n instances, class by class.

@@ -121,8 +121,8 @@ func TestSolversAgainstDenseComputation(t *testing.T) {
 		estimated      bool // gradient and loss are not exact
 	}{
 		{"exact", newExact(p, nil), f.Loss, f.Gradient, f.Mean, f.Variance, f.Fitted, 2e-6, false},
-		{"inducing", newInducingAt(p, f.Chosen, nil), f.Bound, f.BoundGradient, f.InducingMean, f.InducingVariance, nil, 1e-4, false},
-		{"inducing at all instances", newInducing(p, settings), f.Loss, f.Gradient, f.Mean, f.Variance, f.Fitted, 3e-4, false},
+		{"inducing", newInducingAt(t.Context(), p, f.Chosen, nil), f.Bound, f.BoundGradient, f.InducingMean, f.InducingVariance, nil, 1e-4, false},
+		{"inducing at all instances", newInducing(t.Context(), p, settings), f.Loss, f.Gradient, f.Mean, f.Variance, f.Fitted, 3e-4, false},
 		{"cg", cg, f.Loss, f.Gradient, f.Mean, f.Variance, f.Fitted, 3e-4, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

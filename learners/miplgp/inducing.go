@@ -36,22 +36,22 @@ type inducing struct {
 // jitter is added to the kernel between inducing points, relative to its scale.
 const jitter = 1e-5
 
-func newInducing(p *Problem, s Settings) *inducing {
+func newInducing(ctx context.Context, p *Problem, s Settings) *inducing {
 	chosen := stream.New(s.Seed, "miplgp inducing").Perm(p.n())[:min(s.Inducing, p.n())]
 	slices.Sort(chosen)
-	return newInducingAt(p, chosen, s.Products)
+	return newInducingAt(ctx, p, chosen, s.Products)
 }
 
 // newInducingAt has the inducing points at the chosen instances.
-func newInducingAt(p *Problem, chosen []int, products Products) *inducing {
+func newInducingAt(ctx context.Context, p *Problem, chosen []int, products Products) *inducing {
 	m := len(chosen)
 	o := &inducing{multiplier: &multiplier{products: products}, p: p, chosen: chosen, shift: meanOf(p.X, p.Dim), points: newMatrix(m, p.Dim)}
 	x := centred(p.X, p.Dim, o.shift)
 	for u, i := range chosen {
 		copy(o.points.Data[u*p.Dim:(u+1)*p.Dim], x.Data[i*p.Dim:(i+1)*p.Dim])
 	}
-	o.squared = squaredDistances(x, o.points, o.multiplier)
-	o.between = squaredDistances(o.points, o.points, o.multiplier)
+	o.squared = squaredDistances(ctx, x, o.points, o.multiplier)
+	o.between = squaredDistances(ctx, o.points, o.points, o.multiplier)
 	o.phi = newMatrix(p.n(), m)
 	return o
 }

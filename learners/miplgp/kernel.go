@@ -1,6 +1,7 @@
 package miplgp
 
 import (
+	"context"
 	"math"
 	"runtime"
 	"sync"
@@ -95,11 +96,14 @@ func squaredNorms(x matrix) []float32 {
 	return norms
 }
 
-// squaredDistances is [x.Rows, y.Rows].
-func squaredDistances(x, y matrix, m *multiplier) matrix {
+// squaredDistances is [x.Rows, y.Rows]; not complete if ctx ends.
+func squaredDistances(ctx context.Context, x, y matrix, m *multiplier) matrix {
 	d := newMatrix(x.Rows, y.Rows)
 	nx, ny := squaredNorms(x), squaredNorms(y)
 	rows(x.Rows, func(lo, hi int) {
+		if ctx.Err() != nil {
+			return
+		}
 		piece := rowsOf(d, lo, hi)
 		m.mul(false, true, rowsOf(x, lo, hi), y, piece)
 		for i := range piece.Rows {

@@ -199,7 +199,7 @@ func TestGradientsAgainstDifferences(t *testing.T) {
 		}
 	}
 	tg := newTargets(p, 1e-4)
-	for name, o := range map[string]objective{"exact": newExact(p, nil), "inducing": newInducingAt(p, []int{0, 4, 9, 13, 20}, nil)} {
+	for name, o := range map[string]objective{"exact": newExact(p, nil), "inducing": newInducingAt(t.Context(), p, []int{0, 4, 9, 13, 20}, nil)} {
 		at := raw{0.4, 0.9, -1, -0.5, -2, 0.3, 0.1, -0.7, 0.5, -1.2}
 		loss := func(r raw) float64 {
 			e, err := o.evaluate(t.Context(), r.hyper(), tg)

@@ -42,16 +42,14 @@ type Posterior struct {
 
 // wideParts are float64 copies for Moments.
 type wideParts struct {
-	points, alpha, beta, white blas64.General
-	norms                      []float64 // squared lengths of the points
+	alpha, beta, white blas64.General
+	norms              []float64 // squared lengths of the points
 }
 
 func (q *Posterior) widen() {
-	dim, outputs := q.points.Cols, q.classes+1
-	w := &q.wide
-	w.points = wide(q.points.Data, q.points.Rows, dim)
-	for u := range q.points.Rows {
-		w.norms = append(w.norms, squaredNorm(w.points.Data[u*dim:(u+1)*dim]))
+	outputs, w := q.classes+1, &q.wide
+	for _, norm := range squaredNorms(q.points) {
+		w.norms = append(w.norms, float64(norm))
 	}
 	if q.alpha != nil {
 		w.alpha = wide(q.alpha, q.points.Rows, outputs)
@@ -75,11 +73,6 @@ func wide(data []float32, r, c int) blas64.General {
 
 func newWide(r, c int) blas64.General {
 	return blas64.General{Rows: r, Cols: c, Stride: c, Data: make([]float64, r*c)}
-}
-
-func squaredNorm(x []float64) float64 {
-	v := blas64.Vector{N: len(x), Inc: 1, Data: x}
-	return blas64.Dot(v, v)
 }
 
 // Hyper gives the learned hyper-parameters: variance and lengthscale of the
@@ -127,7 +120,8 @@ func (q *Posterior) moments(x, mean, variance []float64) {
 	if q.beta != nil {
 		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, phi, w.beta, 1, m)
 	}
-	// Most of the work is here; phi and reduce are moderate, so float32 will do.
+	// Most of the work is here and in the kernel; phi and reduce are moderate, so
+	// float32 will do.
 	few, product := newMatrix(n, q.v), newMatrix(n, q.v)
 	for i := range n {
 		for j := range q.v {
@@ -151,16 +145,17 @@ func (q *Posterior) moments(x, mean, variance []float64) {
 func (q *Posterior) kernel(x []float64) blas64.General {
 	dim := q.points.Cols
 	n := len(x) / dim
-	shifted := newWide(n, dim)
+	shifted := newMatrix(n, dim)
 	for i, v := range x {
-		shifted.Data[i] = v - float64(q.shift[i%dim])
+		shifted.Data[i] = float32(v - float64(q.shift[i%dim]))
 	}
+	norms, cross := squaredNorms(shifted), newMatrix(n, q.points.Rows)
+	q.mul(false, true, shifted, q.points, cross)
 	k := newWide(n, q.points.Rows)
-	blas64.Gemm(blas.NoTrans, blas.Trans, -2, shifted, q.wide.points, 0, k)
 	for i := range n {
-		own := squaredNorm(shifted.Data[i*dim : (i+1)*dim])
 		for u, norm := range q.wide.norms {
-			v, _ := matern(math.Max(0, k.Data[i*k.Stride+u]+own+norm), q.h.length)
+			squared := float64(norms[i]) + norm - 2*float64(cross.Data[i*cross.Cols+u])
+			v, _ := matern(math.Max(0, squared), q.h.length)
 			k.Data[i*k.Stride+u] = q.h.scale * v
 		}
 	}
