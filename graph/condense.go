@@ -12,6 +12,8 @@ func Condensing() []Pass {
 		{"signs", Signs},
 		{"scalar factors", ScalarFactors},
 		{"reshapes", Reshapes},
+		{"masks", Masks},
+		{"gates", Gates},
 	}, Cleaning()...)
 }
 
@@ -223,6 +225,103 @@ func broadcastNumber(b *Builder, n *Node, in []*Node) *Node {
 		return b.Reshape(r, Shape{})
 	}
 	return r
+}
+
+// Masks finds what the gradient of a Clamp passes from its result: x lies within
+// the bounds where the Clamp left it as it was.
+func Masks(g *Graph) (*Graph, error) {
+	return rewrite(g, func(b *Builder, n *Node, in []*Node) *Node {
+		if n.Op != OpMul || in[0].Op != OpMul {
+			return nil
+		}
+		x, hi := notAbove(in[1], 0)
+		y, lo := notAbove(in[0].In[1], 1)
+		clamp := b.find(func(m *Node) bool {
+			return m.Op == OpClamp && x != nil && x == y && m.In[0] == x && m.Attrs.Lo == lo && m.Attrs.Hi == hi
+		})
+		if clamp == nil {
+			return nil
+		}
+		outside := b.Abs(b.Sign(b.Sub(x, clamp)))
+		return b.Mul(in[0].In[0], b.Sub(b.Scalar(1), outside))
+	})
+}
+
+// notAbove takes 1 - (x > c), or with side 1 1 - (c > x), apart into x and c.
+func notAbove(n *Node, side int) (x *Node, c float64) {
+	if n.Op != OpSub || !literalScalar(n.In[0]) || n.In[0].Attrs.Data[0] != 1 || n.In[1].Op != OpGreater {
+		return nil, 0
+	}
+	x, bound := n.In[1].In[side], n.In[1].In[1-side]
+	if !literalScalar(bound) {
+		return nil, 0
+	}
+	return x, bound.Attrs.Data[0]
+}
+
+// find gives the first node so far that fits, or nil.
+func (b *Builder) find(fits func(*Node) bool) *Node {
+	for _, n := range b.g.Nodes {
+		if fits(n) {
+			return n
+		}
+	}
+	return nil
+}
+
+// Gates uses the product t s of two gates again in the gradients of both:
+// (d t) (s (1 - s)) = m - m s and (d s) (1 - t t) = d s - m t with m = d (t s).
+func Gates(g *Graph) (*Graph, error) {
+	return rewrite(g, func(b *Builder, n *Node, in []*Node) *Node {
+		if n.Op != OpMul {
+			return nil
+		}
+		for i, slope := range []*Node{in[1], in[0]} {
+			gate, sigmoid := sloped(slope)
+			dy := in[i]
+			if gate == nil || dy.Op != OpMul || !dy.Shape.Equal(n.Shape) {
+				continue
+			}
+			d, both := b.shared(dy, gate)
+			if both == nil {
+				continue
+			}
+			m := b.Mul(d, both)
+			if sigmoid {
+				return b.Sub(m, b.Mul(m, gate))
+			}
+			return b.Sub(dy, b.Mul(m, gate))
+		}
+		return nil
+	})
+}
+
+// shared finds a product of the gate with one factor of dy and gives it with the
+// other factor; of several the first, which is the one of the forward pass.
+func (b *Builder) shared(dy, gate *Node) (rest, both *Node) {
+	for k, other := range dy.In {
+		m := b.find(func(m *Node) bool {
+			return m.Op == OpMul && m.Shape.Equal(dy.Shape) && other != gate &&
+				(m.In[0] == gate && m.In[1] == other || m.In[0] == other && m.In[1] == gate)
+		})
+		if m != nil && (both == nil || m.ID < both.ID) {
+			rest, both = dy.In[1-k], m
+		}
+	}
+	return rest, both
+}
+
+// sloped recognises the derivative of a gate by its result y: y (1 - y) of a
+// sigmoid, 1 - y y of a tanh.
+func sloped(n *Node) (y *Node, sigmoid bool) {
+	one := func(n *Node) bool { return n.Op == OpSub && literalScalar(n.In[0]) && n.In[0].Attrs.Data[0] == 1 }
+	switch {
+	case n.Op == OpMul && one(n.In[1]) && n.In[1].In[1] == n.In[0]:
+		return n.In[0], true
+	case one(n) && n.In[1].Op == OpMul && n.In[1].In[0] == n.In[1].In[1]:
+		return n.In[1].In[0], false
+	}
+	return nil, false
 }
 
 // PoolFirst takes the maximum of windows before what keeps the order of
