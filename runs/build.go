@@ -4,7 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,6 +40,9 @@ type BuildOptions struct {
 	Library string // onnxruntime library; empty: search
 	Version string // of miplc, for the metadata
 	Force   bool   // overwrite a run in Dir
+	// SampleSteps is how many first steps of a training run are written as
+	// batches beside the training step; 0: none. They need the data set.
+	SampleSteps int
 }
 
 // Manifest says what a build wrote.
@@ -54,8 +59,9 @@ type Manifest struct {
 	TrainNodes int               `json:"train_nodes"`
 	Parity     *parity.Report    `json:"parity"`
 	StepCheck  *StepCheck        `json:"train_step_check"`
-	TrainStep  *contract.Step    `json:"train_step"` // what TrainStepFile takes and gives
-	SHA256     map[string]string `json:"sha256"`     // of each file
+	TrainStep  *contract.Step    `json:"train_step"`              // what TrainStepFile takes and gives
+	Losses     []float64         `json:"sample_losses,omitempty"` // of the sample steps, in order
+	SHA256     map[string]string `json:"sha256"`                  // of each file
 }
 
 // ParamFacts describes one learned value.
@@ -108,7 +114,23 @@ func Build(o BuildOptions) (*Manifest, error) {
 	if m.TrainStep, m.StepCheck, err = pending.place(); err != nil {
 		return nil, err
 	}
-	return m, m.write(o.Dir, p)
+	for _, old := range []string{SampleFile, SampleValuesFile} { // those of another build would not fit
+		if err := os.Remove(filepath.Join(o.Dir, old)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	files := []string{ModelFile, TrainStepFile, InitialFile}
+	if o.SampleSteps > 0 {
+		sample, err := writeSampleSteps(o, p, m.TrainStep)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, SampleFile, SampleValuesFile)
+		for _, s := range sample.Steps {
+			m.Losses = append(m.Losses, s.Loss)
+		}
+	}
+	return m, m.write(o.Dir, p, files)
 }
 
 // buildSignature takes the shapes from the spec where it gives them all, so that
@@ -157,8 +179,9 @@ func claimBuild(dir string, force bool) error {
 	return os.MkdirAll(dir, 0o755)
 }
 
-// write writes all files but the model, the manifest last.
-func (m *Manifest) write(dir string, p *compile.Program) error {
+// write writes the graphs and the manifest, which lists them and the files that
+// stand there already.
+func (m *Manifest) write(dir string, p *compile.Program, files []string) error {
 	for _, f := range []struct {
 		name  string
 		print func(*graph.Graph) string
@@ -168,7 +191,7 @@ func (m *Manifest) write(dir string, p *compile.Program) error {
 			return err
 		}
 	}
-	for _, name := range []string{ModelFile, TrainStepFile, InitialFile, GraphTextFile, GraphDOTFile} {
+	for _, name := range append(files, GraphTextFile, GraphDOTFile) {
 		sum, err := fileSum(filepath.Join(dir, name))
 		if err != nil {
 			return err

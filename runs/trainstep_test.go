@@ -1,6 +1,8 @@
 package runs
 
 import (
+	"context"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/train"
 )
 
 // The training step of every shipped spec agrees with the oracle, and its
@@ -68,3 +71,50 @@ func TestWrongTrainStepIsFound(t *testing.T) {
 		t.Errorf("the step of another weight decay passed: %v", err)
 	}
 }
+
+// The sample steps are the first steps of a run: their losses are those that the
+// loop of the same engine reports.
+func TestSampleStepsAreThoseOfARun(t *testing.T) {
+	const steps = 4
+	spec := load(t, "quickstart", "train.epochs=2", "data.generated.bags=30", "train.engine=gorgonia", "train.batch=2")
+	dir := t.TempDir()
+	m, err := Build(BuildOptions{Spec: spec, Dir: dir, Library: ortest.Library(t), SampleSteps: steps})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := &losses{}
+	if _, err := Evaluate(context.Background(), Options{Spec: spec, Observer: seen}); err != nil {
+		t.Fatal(err)
+	}
+	for i, loss := range m.Losses {
+		if got := seen.list[i]; math.Abs(got-loss) > 1e-9 {
+			t.Errorf("step %d: loss %v of the run, %v of the sample", i+1, got, loss)
+		}
+	}
+	if len(m.Losses) != steps {
+		t.Errorf("%d losses", len(m.Losses))
+	}
+}
+
+// losses collects the loss of each step of the first epoch, from its mean.
+type losses struct {
+	silent
+	list []float64
+	sum  float64
+}
+
+func (l *losses) Step(p train.Progress) {
+	if p.Epoch > 1 || p.Evaluating {
+		return
+	}
+	total := p.Loss * float64(p.Step)
+	l.list = append(l.list, total-l.sum)
+	l.sum = total
+}
+
+type silent struct{}
+
+func (silent) Begin(train.Plan)                    {}
+func (silent) Step(train.Progress)                 {}
+func (silent) Epoch(train.Metrics, train.Progress) {}
+func (silent) Warn(string)                         {}

@@ -27,6 +27,7 @@ type Options struct {
 	DataDir string
 	Library string
 	Force   bool
+	Steps   int
 }
 
 // Command makes the command.
@@ -39,9 +40,12 @@ func Command(con *console.Console) *cobra.Command {
 and the training graph), model.onnx with the initial parameters, checked in every
 back end, train_step.onnx with initial_parameters.bin, one training step that any
 onnxruntime can take, checked against the float64 reference, and manifest.json,
-which describes its inputs, outputs and the layout of the parameters. Where the spec gives data.shape and data.classes no
+which describes its inputs, outputs and the layout of the parameters. With
+--sample-steps the batches of the first steps of a run and their losses are
+written as well (sample_steps.json and .bin), to try the training step on. Where the spec gives data.shape and data.classes no
 data is read. An older build in DIR is replaced, a run is not.`,
 		Example: `  miplc build demipl -o build --data-dir data
+  miplc build quickstart -o build --sample-steps 10
   miplc build model.yaml -o build && dot -Tsvg build/graph.dot > graph.svg`,
 		Args: console.Args("SPEC"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -54,14 +58,18 @@ data is read. An older build in DIR is replaced, a run is not.`,
 	f.StringArrayVar(&o.Set, "set", nil, "override a value, e.g. data.classes=7 (may be repeated)")
 	f.StringVar(&o.DataDir, "data-dir", con.Getenv("MIPLC_DATA"), "folder of data sets")
 	f.StringVar(&o.Library, "library", "", "onnxruntime library, or a folder that holds it")
+	f.IntVar(&o.Steps, "sample-steps", 0, "also write the batches of the first training steps, and print their losses")
 	f.BoolVar(&o.Force, "force", false, "overwrite a run in DIR")
 	return cmd
 }
 
 // Run compiles and prints.
 func Run(ctx context.Context, o *Options) error {
-	if o.Dir == "" {
+	switch {
+	case o.Dir == "":
 		return console.Usagef("miplc build: -o DIR is missing")
+	case o.Steps < 0:
+		return console.Usagef("miplc build: --sample-steps cannot be %d", o.Steps)
 	}
 	spec, err := specs.Load(o.Spec, specs.Options{Set: o.Set})
 	if err != nil {
@@ -71,7 +79,7 @@ func Run(ctx context.Context, o *Options) error {
 		return err
 	}
 	m, err := runs.Build(runs.BuildOptions{
-		Spec: spec, Dir: o.Dir, DataDir: o.DataDir, Library: o.Library, Version: version.Current().Miplc, Force: o.Force,
+		Spec: spec, Dir: o.Dir, DataDir: o.DataDir, Library: o.Library, Version: version.Current().Miplc, Force: o.Force, SampleSteps: o.Steps,
 	})
 	if wrong := (*runs.SpecError)(nil); errors.As(err, &wrong) {
 		return console.Invalid(wrong.Err)
@@ -83,6 +91,9 @@ func Run(ctx context.Context, o *Options) error {
 		fmt.Fprintf(w, "%s: %s, instances of %v, %d classes, %d parameters\n", filepath.Join(o.Dir, runs.ModelFile), m.Name, m.InputShape, m.Classes, m.Parameters)
 		fmt.Fprintf(w, "inference graph of %d nodes, training graph of %d nodes: %s, %s\n", m.InferNodes, m.TrainNodes, runs.GraphTextFile, runs.GraphDOTFile)
 		fmt.Fprintf(w, "training step: %s, one step within %.1e of the reference on %d instances in %d bags\n", runs.TrainStepFile, m.StepCheck.MaxAbsDiff, m.StepCheck.Instances, m.StepCheck.Bags)
+		for i, loss := range m.Losses {
+			fmt.Fprintf(w, "step %d loss %.6f\n", i+1, loss)
+		}
 		return paritycheck.Print(w, m.Parity)
 	})
 }

@@ -1,0 +1,114 @@
+package runs
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/export"
+	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/native"
+	"github.com/miplc/miplc/train/ort"
+)
+
+// Names that Build writes when sample steps are asked for.
+const (
+	SampleFile       = "sample_steps.json"
+	SampleValuesFile = "sample_steps.bin"
+)
+
+// SampleSteps are the first steps of a training run: what to feed to the
+// training step besides parameters and velocity, and what comes out.
+type SampleSteps struct {
+	File   string       `json:"file"`   // of the values
+	Engine string       `json:"engine"` // that computed the losses
+	Data   string       `json:"data"`   // name of the data set
+	Seed   uint64       `json:"seed"`
+	Steps  []SampleStep `json:"steps"`
+}
+
+// SampleStep is one of them. The loss and its terms are from before the update.
+type SampleStep struct {
+	Bags   int                     `json:"bags"`
+	Inputs map[string]SampleTensor `json:"inputs"`
+	Loss   float64                 `json:"loss"`
+	Terms  map[string]float64      `json:"terms"`
+}
+
+// SampleTensor is an input within the file of the values: row-major,
+// little-endian, on an offset that any element type may start at.
+type SampleTensor struct {
+	Type   string `json:"type"` // float32 or int64
+	Shape  []int  `json:"shape"`
+	Offset int    `json:"offset"` // bytes
+}
+
+// alignment of the tensors in the file: the size of the largest element.
+const alignment = 8
+
+// writeSampleSteps lays out the first steps of a run and trains on them with
+// the engine gorgonia.
+func writeSampleSteps(o BuildOptions, p *compile.Program, described *contract.Step) (*SampleSteps, error) {
+	in, err := OpenInput(o.Spec, o.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	state, batches, err := train.Sample(p, in.Data, in.Split, o.SampleSteps)
+	if err != nil {
+		return nil, o.Spec.Locate(diag.Errorf(o.Spec.Data.Set.Pos, "sample steps: %v", err))
+	}
+	engine, err := native.New(p, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer engine.Close()
+	if err := engine.SetState(state); err != nil {
+		return nil, err
+	}
+	s := &SampleSteps{File: SampleValuesFile, Engine: engine.Name(), Data: in.Data.Name, Seed: uint64(o.Spec.Train.Seed.V)}
+	var values []byte
+	for i, b := range batches {
+		step := SampleStep{Bags: b.Bags, Inputs: map[string]SampleTensor{}, Terms: map[string]float64{}}
+		feed := batchFeed(p, b)
+		for _, v := range described.Inputs {
+			if t, ok := feed[v.Name]; ok { // the state is not part of a batch
+				step.Inputs[v.Name] = SampleTensor{v.Type, t.Shape, len(values)}
+				values = appendTensor(values, t)
+			}
+		}
+		r, err := engine.Step(b)
+		if err != nil {
+			return nil, fmt.Errorf("sample step %d: %w", i+1, err)
+		}
+		step.Loss = r.Loss
+		for name, v := range r.Terms {
+			step.Terms[name] = v
+		}
+		s.Steps = append(s.Steps, step)
+	}
+	if err := WriteFile(filepath.Join(o.Dir, SampleValuesFile), values); err != nil {
+		return nil, err
+	}
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	return s, WriteFile(filepath.Join(o.Dir, SampleFile), append(text, '\n'))
+}
+
+func appendTensor(to []byte, t ort.Tensor) []byte {
+	if t.Ints == nil {
+		to = append(to, export.FlatBytes(t.Floats)...)
+	}
+	for _, v := range t.Ints {
+		to = binary.LittleEndian.AppendUint64(to, uint64(v))
+	}
+	for len(to)%alignment != 0 {
+		to = append(to, 0)
+	}
+	return to
+}
