@@ -1,0 +1,56 @@
+// Package trainstep_test runs the Python part of the example.
+package trainstep_test
+
+import (
+	"math"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/runtime/ortlib/ortest"
+	"github.com/miplc/miplc/specs"
+)
+
+// python names the Python to use.
+const python = "MIPLC_PYTHON"
+
+// train.py prints the losses that miplc has, in a program that knows nothing of
+// miplc but the files of a build.
+func TestPythonPrintsTheSameLosses(t *testing.T) {
+	program := os.Getenv(python)
+	if program == "" {
+		program = "python3"
+	}
+	if out, err := exec.Command(program, "-c", "import numpy, onnxruntime").CombinedOutput(); err != nil {
+		t.Skipf("%s with numpy and onnxruntime is needed (pip install numpy onnxruntime; %s names another Python): %v\n%s", program, python, err, out)
+	}
+	spec, err := specs.Load("quickstart", specs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	m, err := runs.Build(runs.BuildOptions{Spec: spec, Dir: dir, Library: ortest.Library(t), SampleSteps: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(program, "train.py", dir).Output()
+	if err != nil {
+		t.Fatalf("train.py: %v\n%s", err, out)
+	}
+	lines := regexp.MustCompile(`(?m)^step \d+ loss (\S+)$`).FindAllSubmatch(out, -1)
+	if len(lines) != len(m.Losses) || len(lines) != 10 {
+		t.Fatalf("%d steps in Python, %d in miplc:\n%s", len(lines), len(m.Losses), out)
+	}
+	for i, line := range lines {
+		loss, err := strconv.ParseFloat(string(line[1]), 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if math.Abs(loss-m.Losses[i]) > 1e-5*max(1, m.Losses[i]) {
+			t.Errorf("step %d: loss %v in Python, %v in miplc", i+1, loss, m.Losses[i])
+		}
+	}
+}

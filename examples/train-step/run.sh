@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Trains the same ten steps three times, in miplc, in Python and in a browser,
+# and compares the losses. Needs Go, Python 3 with numpy and onnxruntime, npm and
+# Chromium.
+#
+#   bash run.sh [SPEC [miplc build flags...]]
+#
+# PYTHON, BROWSER: other programs than python3 and chromium.
+set -euo pipefail
+cd "$(dirname "$0")"
+python=${PYTHON:-python3}
+browser=${BROWSER:-chromium}
+tolerance=1e-5
+spec=${1:-quickstart}
+[ $# -gt 0 ] && shift
+
+"$python" -c 'import numpy, onnxruntime' || {
+  echo "$python has no numpy and onnxruntime: pip install numpy onnxruntime, or name another one by PYTHON" >&2
+  exit 1
+}
+command -v "$browser" >/dev/null || {
+  echo "there is no $browser: install Chromium, or name another browser by BROWSER" >&2
+  exit 1
+}
+[ -d node_modules/onnxruntime-web ] || npm install --no-fund --no-audit --silent
+
+go run ../../cmd/miplc build "$spec" -o build --sample-steps 10 "$@" >build.log
+mv build.log build/miplc.log
+"$python" train.py build >build/python.log
+"$python" serve.py "$browser" build >build/browser.log || { cat build/browser.log >&2; exit 1; }
+"$python" compare.py "$tolerance" build/miplc.log build/python.log build/browser.log

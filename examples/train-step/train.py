@@ -1,0 +1,38 @@
+"""Trains ten steps of a miplc model with onnxruntime alone.
+
+    python3 train.py build
+
+build is what `miplc build SPEC -o build --sample-steps 10` left.
+"""
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+
+build = Path(sys.argv[1])
+step = onnxruntime.InferenceSession(build / "train_step.onnx", providers=["CPUExecutionProvider"])
+layout = json.loads(step.get_modelmeta().custom_metadata_map["miplc.train_step"])
+sample = json.loads((build / "sample_steps.json").read_text())
+values = (build / sample["file"]).read_bytes()
+
+
+def tensor(t):
+    count = int(np.prod(t["shape"]))
+    return np.frombuffer(values, t["type"], count, t["offset"]).reshape(t["shape"])
+
+
+params = np.fromfile(build / layout["initial"]["file"], "<f4")
+velocity = np.zeros_like(params)
+outputs = [o["name"] for o in layout["outputs"]]
+for i, s in enumerate(sample["steps"]):
+    batch = {name: tensor(t) for name, t in s["inputs"].items()}
+    out = dict(zip(outputs, step.run(outputs, {"params": params, "velocity": velocity, **batch})))
+    params, velocity = out["new_params"], out["new_velocity"]
+    print(f"step {i + 1} loss {out['loss']:.8f}")
+
+# Each parameter is a window of the flat vector.
+p = layout["params"][0]
+first = params[p["offset"]:][: int(np.prod(p["shape"]))].reshape(p["shape"])
+print(f"{p['name']} {list(first.shape)} now has the norm {np.linalg.norm(first):.4f}", file=sys.stderr)
