@@ -1,7 +1,9 @@
 package crosscheck_test
 
 import (
+	"flag"
 	"fmt"
+	"os"
 	"slices"
 	"testing"
 
@@ -13,8 +15,25 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// randomSpecs is how many random specs the tests of gradients draw.
-const randomSpecs = 200
+// light leaves out most random specs and the images in the slow tests: with go
+// test -short, and with the race detector, under which they take minutes.
+var light bool
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	light = light || testing.Short()
+	os.Exit(m.Run())
+}
+
+// randomSpecs is how many random specs the tests of this package draw.
+func randomSpecs() uint64 {
+	if light {
+		return 20
+	}
+	return 200
+}
+
+func isImage(p *compile.Program) bool { return len(p.Signature.Instance) == 3 }
 
 // trained lists the shipped specs that have a model trained by gradient steps.
 func trained(t testing.TB) []string {

@@ -1,0 +1,5 @@
+//go:build race
+
+package crosscheck_test
+
+func init() { light = true }
