@@ -3,14 +3,16 @@ package main
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 )
 
 // sample is the memory of the process after so many steps.
 type sample struct {
-	Step  int `json:"step"`
-	RSSKB int `json:"rss_kb"`
+	Step   int `json:"step"`
+	RSSKB  int `json:"rss_kb"`  // of the process
+	HeapKB int `json:"heap_kb"` // of Go alone, after a collection: the record of each epoch adds to it
 }
 
 // soak trains and samples the memory that the process holds.
@@ -26,7 +28,10 @@ func soak(r request) (any, error) {
 				failed = err
 				return true
 			}
-			samples = append(samples, sample{at, rss})
+			var m runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&m)
+			samples = append(samples, sample{at, rss, int(m.HeapAlloc / 1024)})
 			if next *= 10; at >= 10000 {
 				next = at + 10000
 			}
