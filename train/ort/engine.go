@@ -59,7 +59,7 @@ func New(p *compile.Program, params map[string][]float32, o Options) (*Engine, e
 		e.bagwise, err = newBagwise(e)
 	}
 	if err == nil && e.bagwise == nil { // a program that cannot run is refused now, not at its first batch
-		_, err = e.wholeStep(2)
+		_, err = e.wholeStep(max(1, p.Spec.Train.Batch.V))
 	}
 	if err == nil && params != nil {
 		err = e.SetState(&train.State{Params: params})

@@ -1,5 +1,6 @@
-// Package ort is the engine that runs whole training steps in onnxruntime:
-// forward, our gradient and the update of the parameters are one ONNX graph.
+// Package ort is the engine that runs training steps in onnxruntime: forward,
+// our gradient and the update of the parameters are one ONNX graph, or for
+// images two, the gradients of one bag and the update.
 package ort
 
 // Options of New. The zero value searches the library and runs on the CPU.
