@@ -132,10 +132,7 @@ func compileFor(spec *specs.Spec, in *Input) (*compile.Program, error) {
 }
 
 func (o *Options) train(ctx context.Context, p *compile.Program, in *Input, choice *engines.Choice) (*Summary, error) {
-	if err := WriteFile(filepath.Join(o.Dir, SpecFile), o.Spec.YAML()); err != nil {
-		return nil, err
-	}
-	if err := writeSplit(o.Dir, in.Split); err != nil {
+	if err := o.begin(in); err != nil {
 		return nil, err
 	}
 	report, err := train.Run(ctx, train.Options{
@@ -150,6 +147,20 @@ func (o *Options) train(ctx context.Context, p *compile.Program, in *Input, choi
 		}
 		return nil, err
 	}
+	return o.finish(p, in, choice, report)
+}
+
+// begin writes what a run is made from.
+func (o *Options) begin(in *Input) error {
+	if err := WriteFile(filepath.Join(o.Dir, SpecFile), o.Spec.YAML()); err != nil {
+		return err
+	}
+	return writeSplit(o.Dir, in.Split)
+}
+
+// finish writes what came of a trained run: the checked model, figures and the
+// summary.
+func (o *Options) finish(p *compile.Program, in *Input, choice *engines.Choice, report *train.Report) (*Summary, error) {
 	if o.Trained != nil {
 		o.Trained(report)
 	}

@@ -175,3 +175,14 @@ func syncDir(dir string) error {
 	_ = d.Sync()
 	return nil
 }
+
+// WriteMetrics writes the metrics file of a run that is done.
+func WriteMetrics(dir string, list []Metrics) error {
+	var text bytes.Buffer
+	for _, m := range list {
+		if err := writeLine(&text, m); err != nil {
+			return err
+		}
+	}
+	return writeAside(filepath.Join(dir, MetricsFile), text.Bytes())
+}

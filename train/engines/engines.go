@@ -55,16 +55,24 @@ type Choice struct {
 	// New makes the engine of a program. Its starting state comes from SetState.
 	New func(*compile.Program) (train.Engine, error)
 
-	gpu *xla.Backend // opened by Choose and not yet handed to an engine
+	backend *xla.Backend // opened by Choose and not yet handed to an engine
 }
 
 // Close frees what the choice holds where New was not called. It may be called
 // at any time.
 func (c *Choice) Close() {
-	if c.gpu != nil {
-		c.gpu.Close()
-		c.gpu = nil
+	if c.backend != nil {
+		c.backend.Close()
+		c.backend = nil
 	}
+}
+
+// Backend hands over what the engine xla was chosen with, for programs of many
+// runs; nil for other engines. The caller closes it.
+func (c *Choice) Backend() *xla.Backend {
+	b := c.backend
+	c.backend = nil
+	return b
 }
 
 // Choose settles the engine and the device. Auto takes a GPU through XLA where
@@ -221,10 +229,10 @@ func onGPU(m machine, plugin string, b *xla.Backend, reason string) *Choice {
 // withBackend hands an opened backend to the first engine and opens further ones
 // for more.
 func withBackend(device string, b *xla.Backend, open func() (*xla.Backend, error), reason string) *Choice {
-	c := &Choice{Name: XLA, Device: device, Reason: reason, gpu: b}
+	c := &Choice{Name: XLA, Device: device, Reason: reason, backend: b}
 	c.New = func(p *compile.Program) (train.Engine, error) {
-		b := c.gpu
-		c.gpu = nil
+		b := c.backend
+		c.backend = nil
 		if b == nil {
 			var err error
 			if b, err = open(); err != nil {

@@ -41,6 +41,9 @@ type Options struct {
 	Provider string
 	Threads  int
 	Plugin   string
+	// Seeds and Parts ask for runs side by side.
+	Seeds []uint
+	Parts []uint
 }
 
 // Command makes the command.
@@ -58,6 +61,10 @@ onnxruntime and is the fastest on a CPU; xla trains on an NVIDIA GPU through a
 PJRT plugin. auto takes a GPU if one is usable, else ort, else gorgonia, and says
 why. miplc doctor shows what this machine has.
 
+With --seeds or --parts many runs, which differ in seed or split alone, train side
+by side in one program of the engine xla, each into a folder of its own below DIR
+(seed-1, part-2-seed-1, ...). They keep no checkpoints.
+
 Ctrl-C stops after the step under way. The epochs of the last checkpoint are kept,
 and --resume goes on from there, with the engine and device of the run, to the
 same result, bit for bit, as an unbroken run. A finished run is overwritten only with --force.
@@ -67,6 +74,7 @@ there is none on this machine.`,
 		Example: `  miplc train quickstart -o quickstart-run
   miplc train demipl-image -o run --data-dir data --set train.epochs=10 --set train.seed=3
   miplc train birdsong.yaml -o gpu-run --device cuda
+  miplc train demipl -o table --device cuda --seeds 1,2,3,4,5
   miplc train --resume -o run`,
 		Args: console.Args("[SPEC]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -86,6 +94,8 @@ there is none on this machine.`,
 	f.StringVar(&o.Plugin, "pjrt-plugin", "", "PJRT plugin for CUDA (xla_cuda_plugin.so); else "+pjrt.EnvPlugin+" or that of an installed jax")
 	f.StringVar(&o.DataDir, "data-dir", con.Getenv("MIPLC_DATA"), "folder of data sets")
 	f.StringVar(&o.Library, "library", "", "onnxruntime library, or a folder that holds it")
+	f.UintSliceVar(&o.Seeds, "seeds", nil, "train one run a seed, all side by side in one program of the engine xla")
+	f.UintSliceVar(&o.Parts, "parts", nil, "the same, one run for each of these splits of data.split.index")
 	f.BoolVar(&o.Resume, "resume", false, "go on with the unfinished run in DIR; SPEC may be left out")
 	f.BoolVar(&o.Force, "force", false, "overwrite the run in DIR")
 	return cmd
@@ -93,6 +103,9 @@ there is none on this machine.`,
 
 // Run trains and prints the summary.
 func Run(ctx context.Context, o *Options) error {
+	if len(o.Seeds)+len(o.Parts) > 0 {
+		return o.together(ctx)
+	}
 	spec, err := o.load()
 	if err != nil {
 		return err
@@ -100,10 +113,8 @@ func Run(ctx context.Context, o *Options) error {
 	if err := backend.EnsureLibrary(ctx, o.Console, o.Library); err != nil {
 		return err
 	}
-	options := runs.Options{
-		Spec: spec, Dir: o.Dir, DataDir: o.DataDir, Library: o.Library, Version: version.Current().Miplc,
-		Resume: o.Resume, Force: o.Force, Engine: o.Engine, Device: o.Device, Provider: o.Provider, Threads: o.Threads, Plugin: o.Plugin,
-	}
+	options := o.options()
+	options.Spec = spec
 	if !o.Console.JSON {
 		bar := progress.New(o.Console.Err, o.Console.Terminal)
 		defer bar.Close()
@@ -114,6 +125,13 @@ func Run(ctx context.Context, o *Options) error {
 		return o.explain(err)
 	}
 	return o.Console.Result(summary, func(w io.Writer) error { return printSummary(w, o.Dir, summary) })
+}
+
+func (o *Options) options() runs.Options {
+	return runs.Options{
+		Dir: o.Dir, DataDir: o.DataDir, Library: o.Library, Version: version.Current().Miplc,
+		Resume: o.Resume, Force: o.Force, Engine: o.Engine, Device: o.Device, Provider: o.Provider, Threads: o.Threads, Plugin: o.Plugin,
+	}
 }
 
 // load reads the spec with the overrides of the command line.
