@@ -91,8 +91,9 @@ type stopwatch struct {
 	want    int
 	warm    int
 	us      []float64
-	cpu     time.Duration
+	cpu     time.Duration // of the steps in us
 	last    time.Time
+	lastCPU time.Duration
 	running bool
 }
 
@@ -105,24 +106,23 @@ func (s *stopwatch) pause() { s.running = false }
 
 // lap ends one step and begins the next; it reports true when all are measured.
 func (s *stopwatch) lap() bool {
-	now := time.Now()
+	now, cpu := time.Now(), processorTime()
 	switch {
 	case s.warm > 0:
-		if s.warm--; s.warm == 0 {
-			s.cpu = processorTime()
-		}
+		s.warm--
 	case s.running:
 		s.us = append(s.us, float64(now.Sub(s.last).Nanoseconds())/1e3)
+		s.cpu += cpu - s.lastCPU
 	}
-	s.last, s.running = time.Now(), s.warm == 0
+	s.lastCPU, s.running = processorTime(), s.warm == 0
+	s.last = time.Now()
 	return len(s.us) == s.want
 }
 
 func (s *stopwatch) times() times {
-	cpu := processorTime() - s.cpu
 	slices.Sort(s.us)
 	n := max(len(s.us), 1)
-	t := times{Steps: len(s.us), CPUUS: float64(cpu.Nanoseconds()) / 1e3 / float64(n)}
+	t := times{Steps: len(s.us), CPUUS: float64(s.cpu.Nanoseconds()) / 1e3 / float64(n)}
 	if len(s.us) > 0 {
 		t.MedianUS, t.MinUS = s.us[len(s.us)/2], s.us[0]
 	}

@@ -5,6 +5,7 @@ package ort
 import (
 	"errors"
 	"fmt"
+	"sync"
 
 	onnx "github.com/yalue/onnxruntime_go"
 
@@ -14,17 +15,31 @@ import (
 )
 
 // bagwise runs a step as the gradients of the bags one by one and an update
-// from their mean.
+// from their mean. Several bags go through side by side, each on one thread;
+// a bag alone has all threads for itself.
 type bagwise struct {
-	gradients *session
-	update    *session
-	io        [2]*onnx.IoBinding               // of the update: i reads copy i of the parameters
-	grads     *onnx.Tensor[float32]            // [P]
-	windows   map[string]*onnx.Tensor[float32] // each parameter's part of grads
-	sum       []float32                        // of the bags before, where there are several
-	bagOf     []int                            // zeros
-	part      train.Batch
+	graph   *graph.Graph // gradients of a bag
+	alone   *session     // the same on all threads
+	beside  *session     // on one thread; opened when a batch first has several bags
+	update  *session
+	workers []*worker             // one for each thread
+	io      [2]*onnx.IoBinding    // of the update: i reads copy i of the parameters
+	mean    *onnx.Tensor[float32] // gradients that the update reads: [P]; the first worker's flat
+	pieces  []piece               // of the batch, one for each bag
+	bagOf   []int                 // zeros
+	sum     []float32             // of the gradients of the bags so far
 }
+
+// worker takes one bag at a time.
+type worker struct {
+	workplace
+	flat *onnx.Tensor[float32] // gradients of all parameters, [P]; workplace.grads are windows into it
+	part train.Batch
+	done *set // of the last bag, where its results are
+}
+
+// piece is a bag of a batch: its instances from start to end.
+type piece struct{ bag, start, end int }
 
 // newBagwise gives nil where the bags of the program cannot stand alone.
 func newBagwise(e *Engine) (*bagwise, error) {
@@ -47,22 +62,35 @@ func newBagwise(e *Engine) (*bagwise, error) {
 }
 
 func (w *bagwise) open(e *Engine, gradients, update *graph.Graph) (err error) {
-	if w.grads, err = onnx.NewEmptyTensor[float32](onnx.NewShape(int64(len(w.sum)))); err != nil {
+	for range max(1, e.options.Threads) {
+		one := &worker{}
+		w.workers = append(w.workers, one)
+		if err := one.allocate(e.prog); err != nil {
+			return err
+		}
+		if one.flat, err = onnx.NewEmptyTensor[float32](onnx.NewShape(int64(len(w.sum)))); err != nil {
+			return err
+		}
+		if one.grads, err = cut(e.prog, one.flat.GetData()); err != nil {
+			return err
+		}
+	}
+	if w.alone, err = open(gradients, e.options, true); err != nil {
 		return err
 	}
-	if w.windows, err = cut(e.prog, w.grads.GetData()); err != nil {
-		return err
-	}
-	if w.gradients, err = open(gradients, e.options, true); err != nil {
-		return err
-	}
+	w.graph = gradients
 	if w.update, err = open(update, e.options, false); err != nil {
 		return err
 	}
+	w.mean = w.workers[0].flat
+	return w.bindUpdate(e)
+}
+
+func (w *bagwise) bindUpdate(e *Engine) (err error) {
 	for i := range 2 {
 		in := map[string]onnx.Value{
 			compile.InParams: e.params[i], compile.InVelocity: e.velocity[i],
-			compile.InGrads: w.grads, compile.InLR: e.scalars[compile.InLR],
+			compile.InGrads: w.mean, compile.InLR: e.scalars[compile.InLR],
 		}
 		out := map[string]onnx.Value{compile.OutParams: e.params[1-i], compile.OutVelocity: e.velocity[1-i]}
 		w.io[i], err = w.update.bind(
@@ -83,13 +111,13 @@ func (w *bagwise) Destroy() error {
 			errs = append(errs, io.Destroy())
 		}
 	}
-	for _, t := range w.windows {
-		errs = append(errs, t.Destroy())
+	for _, one := range w.workers {
+		errs = append(errs, one.Destroy())
+		if one.flat != nil {
+			errs = append(errs, one.flat.Destroy())
+		}
 	}
-	if w.grads != nil {
-		errs = append(errs, w.grads.Destroy())
-	}
-	for _, s := range []*session{w.gradients, w.update} {
+	for _, s := range []*session{w.alone, w.beside, w.update} {
 		if s != nil {
 			errs = append(errs, s.Destroy())
 		}
@@ -104,11 +132,50 @@ func (e *Engine) runBagwise(b *train.Batch) error {
 	}
 	w, r := e.bagwise, &e.result
 	e.clearTerms()
-	if b.Bags > 1 {
-		r.Probabilities, r.Attention, r.Weights = r.Probabilities[:0:0], r.Attention[:0:0], r.Weights[:0:0]
+	if err := w.cutBags(b); err != nil {
+		return err
 	}
-	share := 1 / float32(b.Bags)
-	start := 0
+	if b.Bags == 1 {
+		one := w.workers[0]
+		if err := e.gradients(one, w.alone, b, w.pieces[0]); err != nil {
+			return err
+		}
+		e.readTerms(&one.workplace, 1)
+		r.Probabilities, r.Attention, r.Weights = one.done.probabilities.GetData(), one.done.attention.GetData(), one.done.newWeights.GetData()
+		return w.update.RunWithBinding(w.io[e.current])
+	}
+	if err := w.openBeside(e.options); err != nil {
+		return err
+	}
+	r.Probabilities, r.Attention, r.Weights = r.Probabilities[:0:0], r.Attention[:0:0], r.Weights[:0:0]
+	for at := 0; at < b.Bags; at += len(w.workers) {
+		wave := w.pieces[at:min(at+len(w.workers), b.Bags)]
+		if err := e.sideBySide(b, wave); err != nil {
+			return err
+		}
+		for _, one := range w.workers[:len(wave)] {
+			e.readTerms(&one.workplace, 1/float64(b.Bags))
+			r.Probabilities = append(r.Probabilities, one.done.probabilities.GetData()...)
+			r.Attention = append(r.Attention, one.done.attention.GetData()...)
+			r.Weights = append(r.Weights, one.done.newWeights.GetData()...)
+		}
+		w.add(at == 0, at+len(wave) == b.Bags, len(wave), 1/float32(b.Bags))
+	}
+	return w.update.RunWithBinding(w.io[e.current])
+}
+
+func (w *bagwise) openBeside(o Options) (err error) {
+	if w.beside == nil {
+		o.Threads = 1
+		w.beside, err = open(w.graph, o, true)
+	}
+	return err
+}
+
+// cutBags finds where each bag of a batch lies.
+func (w *bagwise) cutBags(b *train.Batch) error {
+	w.pieces = w.pieces[:0]
+	longest, start := 0, 0
 	for bag := range b.Bags {
 		end := start
 		for end < len(b.BagOf) && b.BagOf[end] == bag {
@@ -117,46 +184,67 @@ func (e *Engine) runBagwise(b *train.Batch) error {
 		if end == start {
 			return fmt.Errorf("bag %d has no instances", bag)
 		}
-		s, err := e.sets.get(e, w.gradients, end-start, 1)
-		if err != nil {
-			return err
-		}
-		if err := s.fill(e.bagOf(b, bag, start, end)); err != nil {
-			return err
-		}
-		if err := w.gradients.RunWithBinding(s.io[e.current]); err != nil {
-			return err
-		}
-		e.readTerms(1 / float64(b.Bags))
-		if b.Bags == 1 {
-			r.Probabilities, r.Attention, r.Weights = s.probabilities.GetData(), s.attention.GetData(), s.newWeights.GetData()
-			break
-		}
-		r.Probabilities = append(r.Probabilities, s.probabilities.GetData()...)
-		r.Attention = append(r.Attention, s.attention.GetData()...)
-		r.Weights = append(r.Weights, s.newWeights.GetData()...)
-		w.add(bag == 0, bag == b.Bags-1, share)
-		start = end
+		w.pieces = append(w.pieces, piece{bag, start, end})
+		longest, start = max(longest, end-start), end
 	}
-	return w.update.RunWithBinding(w.io[e.current])
+	for len(w.bagOf) < longest {
+		w.bagOf = append(w.bagOf, 0)
+	}
+	return nil
 }
 
-// add adds the gradients of a bag to those before; after the last bag their
-// mean stands in grads.
-func (w *bagwise) add(first, last bool, share float32) {
-	grads, sum := w.grads.GetData(), w.sum[:len(w.grads.GetData())]
-	switch {
-	case first:
-		copy(sum, grads)
-	case last:
-		for i, g := range grads {
-			grads[i] = (sum[i] + g) * share
-		}
-	default:
-		for i, g := range grads {
-			sum[i] += g
-		}
+// sideBySide leaves the gradients of each piece with a worker.
+func (e *Engine) sideBySide(b *train.Batch, wave []piece) error {
+	errs := make([]error, len(wave))
+	var group sync.WaitGroup
+	for i, p := range wave {
+		group.Go(func() { errs[i] = e.gradients(e.bagwise.workers[i], e.bagwise.beside, b, p) })
 	}
+	group.Wait()
+	return errors.Join(errs...)
+}
+
+// gradients runs one bag through a session.
+func (e *Engine) gradients(one *worker, on *session, b *train.Batch, p piece) error {
+	s, err := one.get(e, on, p.end-p.start, 1)
+	if err != nil {
+		return err
+	}
+	e.bagOf(&one.part, b, p)
+	if err := s.fill(&one.part); err != nil {
+		return err
+	}
+	one.done = s
+	return on.RunWithBinding(s.io[e.current])
+}
+
+// add adds the gradients that n workers hold to those before, always in the
+// order of the bags, so that the sum does not depend on the number of workers.
+// After the last bag the mean stands where the update reads it.
+func (w *bagwise) add(first, last bool, n int, share float32) {
+	var group sync.WaitGroup
+	size := len(w.sum)
+	for i := range w.workers {
+		from, to := i*size/len(w.workers), (i+1)*size/len(w.workers)
+		group.Go(func() {
+			sum := w.sum[from:to]
+			if first {
+				clear(sum)
+			}
+			for _, one := range w.workers[:n] {
+				for j, g := range one.flat.GetData()[from:to] {
+					sum[j] += g
+				}
+			}
+			if last {
+				mean := w.mean.GetData()[from:to]
+				for j, s := range sum {
+					mean[j] = s * share
+				}
+			}
+		})
+	}
+	group.Wait()
 }
 
 // checkBatch sees to it that the parts of a batch can be cut out.
@@ -176,28 +264,23 @@ func (e *Engine) checkBatch(b *train.Batch) error {
 	return nil
 }
 
-// bagOf gives one bag of a batch, the instances from start to end, as a batch.
-func (e *Engine) bagOf(b *train.Batch, bag, start, end int) *train.Batch {
-	w, k := e.bagwise, e.prog.Signature.Classes
-	dim := elements(e.prog.Signature.Instance)
-	for len(w.bagOf) < end-start {
-		w.bagOf = append(w.bagOf, 0)
+// bagOf makes one bag of a batch a batch of its own.
+func (e *Engine) bagOf(part, b *train.Batch, p piece) {
+	k, dim := e.prog.Signature.Classes, elements(e.prog.Signature.Instance)
+	*part = train.Batch{
+		Instances: b.Instances[p.start*dim : p.end*dim], BagOf: e.bagwise.bagOf[:p.end-p.start], Bags: 1,
+		Candidates: b.Candidates[p.bag*k : (p.bag+1)*k], Weights: b.Weights[p.bag*k : (p.bag+1)*k],
+		Masks: part.Masks,
 	}
-	w.part = train.Batch{
-		Instances: b.Instances[start*dim : end*dim], BagOf: w.bagOf[:end-start], Bags: 1,
-		Candidates: b.Candidates[bag*k : (bag+1)*k], Weights: b.Weights[bag*k : (bag+1)*k],
-		Masks: w.part.Masks,
-	}
-	if w.part.Masks == nil {
-		w.part.Masks = map[string][]float32{}
+	if part.Masks == nil {
+		part.Masks = map[string][]float32{}
 	}
 	for _, m := range e.prog.Masks {
 		one := elements(m.Shape.Concrete(1, 1))
 		if m.Shape[0] == graph.N {
-			w.part.Masks[m.Name] = b.Masks[m.Name][start*one : end*one]
+			part.Masks[m.Name] = b.Masks[m.Name][p.start*one : p.end*one]
 		} else {
-			w.part.Masks[m.Name] = b.Masks[m.Name][bag*one : (bag+1)*one]
+			part.Masks[m.Name] = b.Masks[m.Name][p.bag*one : (p.bag+1)*one]
 		}
 	}
-	return &w.part
 }

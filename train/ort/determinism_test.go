@@ -5,6 +5,7 @@ package ort_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/miplc/miplc/compile"
@@ -31,6 +32,21 @@ func TestSameBitsTwice(t *testing.T) {
 				sameBits(t, "velocity", first.Velocity, second.Velocity)
 			})
 		}
+	}
+}
+
+// Bags of images that go through side by side add up to the bits of bags that go
+// through one after the other.
+func TestSameBitsOnAnyNumberOfThreads(t *testing.T) {
+	library := ortest.Library(t)
+	c := enginebench.Cases[slices.IndexFunc(enginebench.Cases, func(c enginebench.Case) bool { return c.Name == "cnn" })]
+	c.Bags = 5
+	p := c.Program(t)
+	one := trained(t, &c, p, ort.Options{Library: library, Threads: 1})
+	for _, threads := range []int{2, 3, 8} {
+		many := trained(t, &c, p, ort.Options{Library: library, Threads: threads})
+		sameBits(t, fmt.Sprintf("parameters with %d threads", threads), one.Params, many.Params)
+		sameBits(t, fmt.Sprintf("velocity with %d threads", threads), one.Velocity, many.Velocity)
 	}
 }
 

@@ -20,7 +20,8 @@ import (
 //
 // Bags of features take the whole step as one graph, in a form for one bag and
 // a form for many. Images go through bag by bag, which keeps what a step reads
-// and writes within the cache: the gradients of each bag, then one update.
+// and writes within the cache: the gradients of each bag, each thread a bag of
+// its own, then one update.
 type Engine struct {
 	prog     *compile.Program
 	options  Options
@@ -35,8 +36,7 @@ type Engine struct {
 	current  int                                 // the copy that holds the newest values
 	buffers  map[string][]float32                // statistics of the normalisation
 	scalars  map[string]*onnx.Tensor[float32]    // inputs lr, lambda, epoch, epochs: [1]
-	terms    map[string]*onnx.Scalar[float32]    // loss outputs
-	sets     cache
+	whole    workplace                           // of whole steps
 	result   train.Result
 }
 
@@ -104,16 +104,8 @@ func (e *Engine) allocate() error {
 			return err
 		}
 	}
-	e.terms, e.result.Terms = map[string]*onnx.Scalar[float32]{}, map[string]float64{}
-	for _, o := range e.prog.Train.Outputs {
-		if len(o.Node.Shape) > 0 {
-			continue
-		}
-		if e.terms[o.Name], err = onnx.NewScalar[float32](0); err != nil {
-			return err
-		}
-	}
-	return nil
+	e.result.Terms = map[string]float64{}
+	return e.whole.allocate(e.prog)
 }
 
 // cut makes a tensor of each parameter that shares the memory of a flat vector.
@@ -187,7 +179,7 @@ func (e *Engine) runWhole(b *train.Batch) error {
 	if err != nil {
 		return err
 	}
-	s, err := e.sets.get(e, step, len(b.BagOf), b.Bags)
+	s, err := e.whole.get(e, step, len(b.BagOf), b.Bags)
 	if err != nil {
 		return err
 	}
@@ -198,16 +190,16 @@ func (e *Engine) runWhole(b *train.Batch) error {
 		return err
 	}
 	e.clearTerms()
-	e.readTerms(1)
+	e.readTerms(&e.whole, 1)
 	e.result.Probabilities = s.probabilities.GetData()
 	e.result.Attention = s.attention.GetData()
 	e.result.Weights = s.newWeights.GetData()
 	return nil
 }
 
-// readTerms adds share times the loss and its terms to the result.
-func (e *Engine) readTerms(share float64) {
-	for output, value := range e.terms {
+// readTerms adds share times the loss and its terms at a workplace to the result.
+func (e *Engine) readTerms(w *workplace, share float64) {
+	for output, value := range w.terms {
 		v := share * float64(value.GetData())
 		if output == compile.OutLoss {
 			e.result.Loss += v
@@ -273,7 +265,7 @@ func (e *Engine) SetState(s *train.State) error {
 // Close implements train.Engine. Bindings go before the tensors they point to.
 func (e *Engine) Close() error {
 	var all []interface{ Destroy() error }
-	e.sets.clear()
+	all = append(all, &e.whole)
 	if e.bagwise != nil {
 		all = append(all, e.bagwise)
 	}
@@ -289,11 +281,6 @@ func (e *Engine) Close() error {
 		}
 	}
 	for _, v := range e.scalars {
-		if v != nil {
-			all = append(all, v)
-		}
-	}
-	for _, v := range e.terms {
 		if v != nil {
 			all = append(all, v)
 		}

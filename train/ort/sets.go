@@ -37,43 +37,71 @@ type set struct {
 	all           []interface{ Destroy() error }
 }
 
-// cache keeps the sets used last.
-type cache struct {
+// workplace is what one thread needs to run a session: outputs, and the sets
+// used last.
+type workplace struct {
+	terms map[string]*onnx.Scalar[float32] // the loss and its terms by output
+	grads map[string]*onnx.Tensor[float32] // the gradient of each parameter, where the session gives them
 	sets  []*set
 	clock int
 }
 
-func (c *cache) get(e *Engine, on *session, n, bags int) (*set, error) {
-	c.clock++
+// allocate makes the outputs that do not depend on the size of a batch.
+func (w *workplace) allocate(p *compile.Program) (err error) {
+	w.terms = map[string]*onnx.Scalar[float32]{}
+	for _, o := range p.Train.Outputs {
+		if len(o.Node.Shape) > 0 {
+			continue
+		}
+		if w.terms[o.Name], err = onnx.NewScalar[float32](0); err != nil {
+			delete(w.terms, o.Name)
+			return err
+		}
+	}
+	return nil
+}
+
+// get gives the set of a size, made now if it is new.
+func (w *workplace) get(e *Engine, on *session, n, bags int) (*set, error) {
+	w.clock++
 	oldest := 0
-	for i, s := range c.sets {
+	for i, s := range w.sets {
 		if s.session == on && s.n == n && s.bags == bags {
-			s.used = c.clock
+			s.used = w.clock
 			return s, nil
 		}
-		if s.used < c.sets[oldest].used {
+		if s.used < w.sets[oldest].used {
 			oldest = i
 		}
 	}
-	s, err := e.newSet(on, n, bags)
+	s, err := e.newSet(w, on, n, bags)
 	if err != nil {
 		return nil, err
 	}
-	s.used = c.clock
-	if len(c.sets) < maxSets {
-		c.sets = append(c.sets, s)
+	s.used = w.clock
+	if len(w.sets) < maxSets {
+		w.sets = append(w.sets, s)
 	} else {
-		c.sets[oldest].destroy()
-		c.sets[oldest] = s
+		w.sets[oldest].destroy()
+		w.sets[oldest] = s
 	}
 	return s, nil
 }
 
-func (c *cache) clear() {
-	for _, s := range c.sets {
+// Destroy releases what is there; bindings go before the tensors they point to.
+func (w *workplace) Destroy() error {
+	for _, s := range w.sets {
 		s.destroy()
 	}
-	c.sets = nil
+	var errs []error
+	for _, v := range w.terms {
+		errs = append(errs, v.Destroy())
+	}
+	for _, v := range w.grads {
+		errs = append(errs, v.Destroy())
+	}
+	*w = workplace{}
+	return errors.Join(errs...)
 }
 
 func (s *set) destroy() {
@@ -83,7 +111,7 @@ func (s *set) destroy() {
 }
 
 // newSet makes and binds the tensors of one size of batch.
-func (e *Engine) newSet(on *session, n, bags int) (*set, error) {
+func (e *Engine) newSet(w *workplace, on *session, n, bags int) (*set, error) {
 	s := &set{session: on, n: n, bags: bags, masks: map[string]*onnx.Tensor[float32]{}}
 	k := e.prog.Signature.Classes
 	shape := []int{n}
@@ -108,7 +136,7 @@ func (e *Engine) newSet(on *session, n, bags int) (*set, error) {
 		s.all = append(s.all, s.bagOf)
 	}
 	if err = errors.Join(append(errs, err)...); err == nil {
-		err = e.bind(s)
+		err = e.bind(w, s)
 	}
 	if err != nil {
 		s.destroy()
@@ -119,11 +147,11 @@ func (e *Engine) newSet(on *session, n, bags int) (*set, error) {
 
 // bind ties the set to its session: binding i reads copy i of the parameters
 // and writes the other.
-func (e *Engine) bind(s *set) error {
+func (e *Engine) bind(w *workplace, s *set) error {
 	for i := range 2 {
 		io, err := s.session.bind(
 			func(name string) onnx.Value { return e.input(s, name, i) },
-			func(name string) onnx.Value { return e.output(s, name, i) })
+			func(name string) onnx.Value { return e.output(w, s, name, i) })
 		if err != nil {
 			return err
 		}
@@ -160,7 +188,7 @@ func (e *Engine) input(s *set, name string, i int) onnx.Value {
 }
 
 // output gives the tensor of an output.
-func (e *Engine) output(s *set, name string, i int) onnx.Value {
+func (e *Engine) output(w *workplace, s *set, name string, i int) onnx.Value {
 	switch name {
 	case compile.OutProbabilities:
 		return s.probabilities
@@ -173,10 +201,10 @@ func (e *Engine) output(s *set, name string, i int) onnx.Value {
 	case compile.OutVelocity:
 		return e.velocity[1-i]
 	}
-	if v := e.terms[name]; v != nil {
+	if v := w.terms[name]; v != nil {
 		return v
 	}
-	return e.bagwise.windows[strings.TrimPrefix(name, graph.GradPrefix)]
+	return w.grads[strings.TrimPrefix(name, graph.GradPrefix)]
 }
 
 // fill copies a batch into the tensors.
