@@ -42,8 +42,9 @@ back end, train_step.onnx with initial_parameters.bin, one training step that an
 onnxruntime can take, checked against the float64 reference, and manifest.json,
 which describes its inputs, outputs and the layout of the parameters. With
 --sample-steps the batches of the first steps of a run and their losses are
-written as well (sample_steps.json and .bin), to try the training step on. Where the spec gives data.shape and data.classes no
-data is read. An older build in DIR is replaced, a run is not.`,
+written as well (sample_steps.json and .bin), to try the training step on. Where
+the spec gives data.shape and data.classes no data is read. An older build in DIR
+is replaced, a run is not.`,
 		Example: `  miplc build demipl -o build --data-dir data
   miplc build quickstart -o build --sample-steps 10
   miplc build model.yaml -o build && dot -Tsvg build/graph.dot > graph.svg`,
