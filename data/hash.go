@@ -10,11 +10,17 @@ import (
 )
 
 // Hash is the SHA-256 of the contents in hexadecimal. It does not depend on
-// the name, nor on the names of the bags, nor on the format that the set was read from: the shape of an
-// instance counts only by its number of features (CSV holds no shape), labels
-// that are all unknown count as no labels, and classes without names count as
-// named by their numbers from 0.
-func (d *Dataset) Hash() string {
+// the name, nor on the names of the bags, nor on the format that the set was read
+// from: the shape of an instance counts only by its number of features (CSV holds
+// no shape), labels that are all unknown count as no labels, and classes without
+// names count as named by their numbers from 0.
+func (d *Dataset) Hash() string { return d.hash(d.Candidates) }
+
+// HashOfBags is Hash without the candidate sets: draws of the same bags with
+// other candidates have the same.
+func (d *Dataset) HashOfBags() string { return d.hash(nil) }
+
+func (d *Dataset) hash(candidates []uint8) string {
 	sum := sha256.New()
 	w := bufio.NewWriterSize(sum, 1<<16)
 	io.WriteString(w, "miplc data set 1\n")
@@ -25,7 +31,7 @@ func (d *Dataset) Hash() string {
 		buf = binary.LittleEndian.AppendUint32(buf[:0], math.Float32bits(x))
 		w.Write(buf)
 	}
-	w.Write(d.Candidates)
+	w.Write(candidates)
 	writeLabels(w, d.Labels)
 	writeLabels(w, d.InstLabels)
 	for c := range d.Classes {

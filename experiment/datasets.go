@@ -34,6 +34,7 @@ type SetFacts struct {
 type inputOf struct {
 	facts SetFacts
 	path  string
+	bags  string // hash of all but the candidate sets
 
 	mu      sync.Mutex
 	opened  *data.Dataset

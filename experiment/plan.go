@@ -103,7 +103,7 @@ func (e *Experiment) plan(loaded map[Coord][]candidate, sel Select, dir, dataDir
 			if err != nil {
 				return nil, e.dataError(d, r, err)
 			}
-			in := &inputOf{path: path, facts: SetFacts{d.Name.V, r, d.Domain, source, data.Describe(set)}}
+			in := &inputOf{path: path, bags: set.HashOfBags(), facts: SetFacts{d.Name.V, r, d.Domain, source, data.Describe(set)}}
 			in.facts.ByClass = nil
 			p.Sets = append(p.Sets, in.facts)
 			if err := p.addCells(loaded, sel, d, in, set, dataDir); err != nil {

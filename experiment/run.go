@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
@@ -25,8 +24,11 @@ type Options struct {
 	Version string // of miplc, kept with every result
 	Engine  string // engine and device of all cells as in runs.Options; empty: as the specs say
 	Device  string
-	Jobs    int // cells at the same time, each on one thread; 0: the number of cores
-	Select  Select
+	// Jobs is how many cells go at the same time. With the engine xla they are
+	// trainings side by side in one program, 64 for 0; else each has a thread, and
+	// 0 stands for the number of cores.
+	Jobs   int
+	Select Select
 	// Observer follows the experiment; may be nil.
 	Observer Observer
 }
@@ -85,9 +87,6 @@ func Run(ctx context.Context, e *Experiment, o Options) (Progress, error) {
 	if o.Observer == nil {
 		o.Observer = silent{}
 	}
-	if o.Jobs <= 0 {
-		o.Jobs = runtime.GOMAXPROCS(0)
-	}
 	loaded, err := e.loadSpecs()
 	if err == nil {
 		err = o.Select.check(e)
@@ -134,12 +133,26 @@ func (r *runner) run() (Progress, error) {
 	if err := r.begin(); err != nil {
 		return Progress{}, err
 	}
+	engine, groups, err := r.sideBySide()
+	if err != nil {
+		return Progress{}, errors.Join(err, r.results.close())
+	}
 	r.o.Observer.Begin(r.progress)
 	ctx, stop := context.WithCancel(r.ctx)
 	defer stop()
-	cells := make(chan *Cell)
 	var workers sync.WaitGroup
-	for range min(r.o.Jobs, max(1, len(r.todo))) {
+	if engine != nil {
+		defer engine.Close()
+		workers.Go(func() {
+			for _, g := range groups {
+				if ctx.Err() == nil && r.together(ctx, engine, g) != nil {
+					stop()
+				}
+			}
+		})
+	}
+	cells := make(chan *Cell)
+	for range min(r.atATime(), max(1, len(r.todo))) {
 		workers.Go(func() {
 			for c := range cells {
 				if r.work(ctx, c) != nil {
@@ -159,6 +172,14 @@ func (r *runner) run() (Progress, error) {
 	close(cells)
 	workers.Wait()
 	return r.end()
+}
+
+// atATime is how many cells run at a time, side by side or not.
+func (r *runner) atATime() int {
+	if r.o.Jobs > 0 {
+		return r.o.Jobs
+	}
+	return runtime.GOMAXPROCS(0)
 }
 
 // begin opens the results and leaves out the cells that have one.
@@ -188,7 +209,7 @@ func (r *runner) begin() error {
 	r.todo = left
 	r.progress.Before = r.progress.Cells - len(left)
 	r.progress.Done = r.progress.Before
-	r.clock = newClock(left, have, r.o.Jobs)
+	r.clock = newClock(left, have, r.atATime())
 	return nil
 }
 
@@ -222,8 +243,13 @@ func (r *runner) work(ctx context.Context, c *Cell) error {
 	if err != nil {
 		result = &Result{Error: err.Error()}
 	}
+	return r.keep(c, result, time.Since(began))
+}
+
+// keep appends the result of a cell. An error says that no more cells can be kept.
+func (r *runner) keep(c *Cell, result *Result, took time.Duration) error {
 	result.Coord, result.Key, result.Miplc = c.Coord, c.Key, r.o.Version
-	result.Seconds = time.Since(began).Seconds()
+	result.Seconds = took.Seconds()
 	kept := r.results.add(result)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -249,6 +275,23 @@ func (r *runner) cell(ctx context.Context, c *Cell) (result *Result, err error) 
 			result, err = nil, fmt.Errorf("this is a bug in miplc: %v", p)
 		}
 	}()
+	in, err := r.input(c)
+	if err != nil {
+		return nil, err
+	}
+	result = &Result{}
+	chosen := 0
+	if len(c.candidates) > 1 {
+		if chosen, result.Trials, err = r.choose(ctx, c, in); err != nil {
+			return nil, err
+		}
+		result.Setting = describe(c.candidates[chosen].set)
+	}
+	return result, r.measure(ctx, c, c.candidates[chosen], in, result)
+}
+
+// input gives the bags and the split of a cell.
+func (r *runner) input(c *Cell) (*runs.Input, error) {
 	set, err := c.input.open()
 	if err != nil {
 		return nil, err
@@ -257,15 +300,7 @@ func (r *runner) cell(ctx context.Context, c *Cell) (result *Result, err error) 
 	if err != nil {
 		return nil, err
 	}
-	result = &Result{}
-	best := 0
-	if len(c.candidates) > 1 {
-		if best, result.Trials, err = r.choose(ctx, c, set, split); err != nil {
-			return nil, err
-		}
-		result.Setting = describe(c.candidates[best].set)
-	}
-	return result, r.measure(ctx, c, c.candidates[best], &runs.Input{Data: set, Split: split}, result)
+	return &runs.Input{Data: set, Split: split}, nil
 }
 
 func (e *Experiment) dataSet(name string) *DataSet {
@@ -291,36 +326,47 @@ func (r *runner) options(c candidate, in *runs.Input) runs.Options {
 }
 
 // choose measures every setting of the grid on held-out training bags and gives
-// the best, the first of equals. A setting that fails, for instance because its
-// numbers run away, is never chosen.
-func (r *runner) choose(ctx context.Context, c *Cell, set *data.Dataset, split *data.Split) (int, []Trial, error) {
-	inner, err := holdOut(split, r.e.Choose, c.Split)
+// the best.
+func (r *runner) choose(ctx context.Context, c *Cell, in *runs.Input) (int, []Trial, error) {
+	inner, err := holdOut(in.Split, r.e.Choose, c.Split)
 	if err != nil {
 		return 0, nil, err
 	}
-	best, trials := -1, make([]Trial, len(c.candidates))
+	outcomes := make([]runs.Outcome, len(c.candidates))
 	for i, candidate := range c.candidates {
-		t := &trials[i]
-		t.Setting = describe(candidate.set)
-		report, err := runs.Evaluate(ctx, r.options(candidate, &runs.Input{Data: set, Split: inner}))
-		switch {
-		case ctx.Err() != nil:
+		o := &outcomes[i]
+		o.Report, o.Err = runs.Evaluate(ctx, r.options(candidate, &runs.Input{Data: in.Data, Split: inner}))
+		if ctx.Err() != nil {
 			return 0, nil, ctx.Err()
-		case err != nil:
-			t.Error = err.Error()
+		}
+	}
+	return best(c, outcomes)
+}
+
+// best is the setting with the best accuracy on the held-out bags, the first of
+// equals. A setting that fails, for instance because its numbers run away, is
+// never chosen.
+func best(c *Cell, outcomes []runs.Outcome) (int, []Trial, error) {
+	chosen, trials := -1, make([]Trial, len(outcomes))
+	for i, o := range outcomes {
+		t := &trials[i]
+		t.Setting = describe(c.candidates[i].set)
+		switch {
+		case o.Err != nil:
+			t.Error = o.Err.Error()
 			continue
-		case report.TestAccuracy == nil:
+		case o.Report.TestAccuracy == nil:
 			return 0, nil, errors.New("no true label of the held-out bags is known: settings cannot be chosen; leave grid out")
 		}
-		t.Accuracy = report.TestAccuracy
-		if best < 0 || *t.Accuracy > *trials[best].Accuracy {
-			best = i
+		t.Accuracy = o.Report.TestAccuracy
+		if chosen < 0 || *t.Accuracy > *trials[chosen].Accuracy {
+			chosen = i
 		}
 	}
-	if best < 0 {
+	if chosen < 0 {
 		return 0, nil, fmt.Errorf("every setting of the grid failed; %s: %s", trials[0].Setting, trials[0].Error)
 	}
-	return best, trials, nil
+	return chosen, trials, nil
 }
 
 // measure trains on the whole training part and fills in the result.
@@ -331,6 +377,11 @@ func (r *runner) measure(ctx context.Context, c *Cell, chosen candidate, in *run
 	if err != nil {
 		return err
 	}
+	return r.fill(result, report)
+}
+
+// fill puts what was measured into a result.
+func (r *runner) fill(result *Result, report *train.Report) error {
 	if report.TestAccuracy == nil {
 		return errors.New("no true label of the test bags is known: there is no accuracy")
 	}

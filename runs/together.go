@@ -9,16 +9,14 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/engines"
 	"github.com/miplc/miplc/train/xla"
 )
 
-// Variant is one of several runs that differ in seed and split alone.
+// Variant is one of several runs that differ in split, seed, learning rate and
+// weights of loss terms alone.
 type Variant struct {
 	Name string // of its folder
 	Spec *specs.Spec
@@ -43,13 +41,11 @@ type OneOf struct {
 // each in a folder of its own below o.Dir, as Train would, but without a
 // checkpoint: what is interrupted starts again. o.Spec is not looked at.
 func TrainTogether(ctx context.Context, o Options, variants []Variant) (*Together, error) {
-	t := &together{Options: o, ctx: ctx, variants: variants}
+	t := &together{Options: o, variants: variants}
 	if err := t.prepare(); err != nil {
 		return nil, err
 	}
-	defer t.choice.Close()
-	backend := t.choice.Backend()
-	defer backend.Close()
+	defer t.engine.Close()
 	for i, v := range variants {
 		if err := claim(t.dir(i), false, o.Force); err != nil {
 			return nil, fmt.Errorf("%s: %w", v.Name, err)
@@ -63,7 +59,11 @@ func TrainTogether(ctx context.Context, o Options, variants []Variant) (*Togethe
 		_ = os.Remove(o.Dir) // fails, rightly, where anything is left in it
 	}()
 	began := time.Now()
-	outcomes, err := xla.RunJobs(ctx, backend, t.programs[0], t.data, t.jobs, xla.JobsOptions{Epoch: t.observe(began)})
+	observe, err := t.observe(began)
+	if err != nil {
+		return nil, err
+	}
+	outcomes, err := t.engine.Run(ctx, t.trials, xla.JobsOptions{Epoch: observe})
 	if errors.Is(err, context.Canceled) {
 		return nil, errors.New("interrupted: runs side by side keep nothing before they are done")
 	}
@@ -90,13 +90,9 @@ func TrainTogether(ctx context.Context, o Options, variants []Variant) (*Togethe
 // together is a call of TrainTogether under way.
 type together struct {
 	Options
-	ctx      context.Context
 	variants []Variant
-	data     *data.Dataset
-	splits   []*data.Split
-	programs []*compile.Program
-	jobs     []xla.Job
-	choice   *engines.Choice
+	trials   []Trial
+	engine   *SideBySide
 }
 
 func (t *together) dir(i int) string { return filepath.Join(t.Dir, t.variants[i].Name) }
@@ -104,78 +100,76 @@ func (t *together) dir(i int) string { return filepath.Join(t.Dir, t.variants[i]
 // prepare finds what is wrong before any folder is touched.
 func (t *together) prepare() error {
 	first := t.variants[0].Spec
-	if first.Learner != nil {
-		return fmt.Errorf("the learner %s is fitted as a whole: runs of it do not go side by side", first.Learner.Kind.V)
-	}
-	var err error
-	if t.data, err = OpenData(first, t.DataDir); err != nil {
+	set, err := OpenData(first, t.DataDir)
+	if err != nil {
 		return err
 	}
 	for _, v := range t.variants {
-		split, err := openSplit(v.Spec, t.data, t.DataDir)
+		split, err := openSplit(v.Spec, set, t.DataDir)
 		if err != nil {
 			return err
 		}
-		p, err := compileFor(v.Spec, &Input{Data: t.data, Split: split})
+		trial := Trial{v.Name, v.Spec, &Input{Data: set, Split: split}}
+		if v.Spec.Learner == nil {
+			_, err = compileFor(v.Spec, trial.Input)
+		}
 		if err != nil {
 			return err
 		}
-		t.splits, t.programs = append(t.splits, split), append(t.programs, p)
-		t.jobs = append(t.jobs, xla.Job{Name: v.Name, Split: split, Seed: uint64(v.Spec.Train.Seed.V)})
+		t.trials = append(t.trials, trial)
+		if err := trial.fits(&t.trials[0]); err != nil {
+			return err
+		}
 	}
 	if _, err := ortlib.Find(ortlib.Options{Path: t.Library}); err != nil {
 		return err
 	}
 	t.Spec, t.Resume = first, false
-	request, _, err := t.engineRequest()
-	if err != nil {
-		return err
-	}
-	if request.Engine == engines.Auto {
-		request.Engine = engines.XLA
-	}
-	if request.Engine != engines.XLA {
-		return fmt.Errorf("runs go side by side in the engine %s alone, not in %s", engines.XLA, request.Engine)
-	}
-	t.choice, err = engines.Choose(request)
+	t.engine, err = OpenSideBySide(t.Options)
 	return err
 }
 
 // observe tells the observer of each epoch by the means over the runs.
-func (t *together) observe(began time.Time) func(epoch, epochs int, list []*train.Metrics) {
+func (t *together) observe(began time.Time) (func(epoch, epochs int, list []*train.Metrics), error) {
 	if t.Observer == nil {
-		return nil
+		return nil, nil
 	}
-	p := t.programs[0]
-	t.Observer.Begin(train.Plan{
-		Name: fmt.Sprintf("%d runs of %s side by side", len(t.variants), p.Spec.Name.V), Engine: t.choice.Name, Device: t.choice.Device,
-		Reason: t.choice.Reason, Epochs: p.Spec.Train.Epochs.V, TrainBags: len(t.splits[0].Train), TestBags: len(t.splits[0].Test),
-		Steps: len(data.Batches(t.splits[0].Train, max(1, p.Spec.Train.Batch.V))), Parameters: Parameters(p),
-	})
+	program, err := compileFor(t.trials[0].Spec, t.trials[0].Input)
+	if err != nil {
+		return nil, err
+	}
+	t.Observer.Begin(t.engine.plan(t.trials, program))
 	return func(epoch, epochs int, list []*train.Metrics) {
-		m := train.Metrics{Epoch: epoch}
-		var loss, trained, tested []float64
-		for _, r := range list {
-			if r != nil {
-				loss = append(loss, r.Loss)
-				trained, tested = appendKnown(trained, r.TrainAccuracy), appendKnown(tested, r.TestAccuracy)
-			}
-		}
-		if len(loss) > 0 {
-			m.Loss, _ = meanAndStd(loss)
-		}
-		for _, v := range []struct {
-			from []float64
-			to   **float64
-		}{{trained, &m.TrainAccuracy}, {tested, &m.TestAccuracy}} {
-			if len(v.from) > 0 {
-				mean, _ := meanAndStd(v.from)
-				*v.to = &mean
-			}
-		}
+		m := means(list)
+		m.Epoch = epoch
 		left := time.Duration(float64(time.Since(began)) / float64(epoch) * float64(epochs-epoch))
 		t.Observer.Epoch(m, train.Progress{Epoch: epoch, Epochs: epochs, Step: 1, Steps: 1, Loss: m.Loss, Left: left})
+	}, nil
+}
+
+// means are the means over the runs that go on; nil stands for one that ended.
+func means(list []*train.Metrics) train.Metrics {
+	var m train.Metrics
+	var loss, trained, tested []float64
+	for _, r := range list {
+		if r != nil {
+			loss = append(loss, r.Loss)
+			trained, tested = appendKnown(trained, r.TrainAccuracy), appendKnown(tested, r.TestAccuracy)
+		}
 	}
+	if len(loss) > 0 {
+		m.Loss, _ = meanAndStd(loss)
+	}
+	for _, v := range []struct {
+		from []float64
+		to   **float64
+	}{{trained, &m.TrainAccuracy}, {tested, &m.TestAccuracy}} {
+		if len(v.from) > 0 {
+			mean, _ := meanAndStd(v.from)
+			*v.to = &mean
+		}
+	}
+	return m
 }
 
 func appendKnown(list []float64, v *float64) []float64 {
@@ -185,18 +179,11 @@ func appendKnown(list []float64, v *float64) []float64 {
 	return append(list, *v)
 }
 
-// keep writes the folder of one run.
+// keep writes the folder of one run, which is claimed.
 func (t *together) keep(i int, report *train.Report, result *Together) error {
 	o := t.Options
-	o.Spec, o.Dir = t.variants[i].Spec, t.dir(i)
-	in := &Input{Data: t.data, Split: t.splits[i]}
-	if err := o.begin(in); err != nil {
-		return err
-	}
-	if err := train.WriteMetrics(o.Dir, report.Metrics); err != nil {
-		return err
-	}
-	s, err := o.finish(t.programs[i], in, t.choice, report)
+	o.Spec, o.Input, o.Dir = t.trials[i].Spec, t.trials[i].Input, t.dir(i)
+	s, err := t.engine.keep(o, report)
 	if err == nil {
 		result.Runs = append(result.Runs, OneOf{t.variants[i].Name, s})
 	}

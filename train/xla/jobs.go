@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/gomlx/compute"
@@ -43,6 +44,9 @@ type JobsOptions struct {
 	// Epoch, if given, is called after every epoch with the newest metrics of
 	// the jobs; nil where a job has ended.
 	Epoch func(epoch, epochs int, metrics []*train.Metrics)
+	// Snapshots are the epochs besides the last one whose attention scores are
+	// kept, as in train.Options; nil: the first and the middle one.
+	Snapshots []int
 	// Follow is how many training bags have the trajectory of their label
 	// weights kept; 0: six.
 	Follow int
@@ -378,14 +382,17 @@ func (s *sideBySide) measure(epoch int, begin time.Time) error {
 	return nil
 }
 
-// measured and snapshot are as in train.Run: accuracies every eval_every
-// epochs; attention scores of the first, the middle and the last.
+// measured and snapshot are as in train.Run: accuracies every eval_every epochs
+// and with every snapshot.
 func (s *sideBySide) measured(epoch int) bool {
 	every := s.program.Spec.Train.EvalEvery.V
 	return every > 0 && epoch%every == 0 || s.snapshot(epoch)
 }
 
 func (s *sideBySide) snapshot(epoch int) bool {
+	if s.options.Snapshots != nil {
+		return epoch == s.epochs || slices.Contains(s.options.Snapshots, epoch)
+	}
 	return epoch == 1 || epoch == (s.epochs+1)/2 || epoch == s.epochs
 }
 

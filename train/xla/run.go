@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
 )
 
@@ -26,7 +27,7 @@ type run struct {
 }
 
 func newRun(s *sideBySide, job *Job) *run {
-	r := &run{sideBySide: s, job: job, data: s.data, rate: job.LR, termWeights: map[string]float64{}}
+	r := &run{sideBySide: s, job: job, data: s.data, rate: job.LR, termWeights: TermWeights(s.program.Spec)}
 	if job.Candidates != nil {
 		own := *s.data
 		own.Candidates = job.Candidates
@@ -35,14 +36,6 @@ func newRun(s *sideBySide, job *Job) *run {
 	if r.rate == 0 {
 		r.rate = s.program.Spec.Train.LR.V
 	}
-	for i := range s.program.Spec.Loss {
-		term := &s.program.Spec.Loss[i]
-		name := term.Kind.V
-		if name == "equation" {
-			name = term.Name.V
-		}
-		r.termWeights[name] = term.Weight.V
-	}
 	for name, w := range job.TermWeights {
 		r.termWeights[name] = w
 	}
@@ -50,6 +43,20 @@ func newRun(s *sideBySide, job *Job) *run {
 	r.weights = train.InitialWeights(r.data)
 	r.follow()
 	return r
+}
+
+// TermWeights are the weights of the loss terms of a spec by name, as in Job.
+func TermWeights(spec *specs.Spec) map[string]float64 {
+	weights := map[string]float64{}
+	for i := range spec.Loss {
+		term := &spec.Loss[i]
+		name := term.Kind.V
+		if name == "equation" {
+			name = term.Name.V
+		}
+		weights[name] = term.Weight.V
+	}
+	return weights
 }
 
 // batches are the bags of the steps of an epoch.

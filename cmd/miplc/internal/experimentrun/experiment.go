@@ -47,6 +47,9 @@ drawn. Ctrl-C, or even a crash, loses no finished cell: the same command goes on
 where it was and ends with the same results. A cell that fails is noted with its
 message, the others go on, and the next start tries it again.
 
+On a GPU (engine xla) the splits, r and settings of a learner train side by side
+in one program; on a CPU as many cells as there are cores.
+
 --data, --learner, --r and --splits run a part of the cells; later starts may run
 others. miplc report DIR makes tables and figures at any time.`, strings.Join(experiments.Names(), ", ")),
 		Example: `  miplc experiment smoke -o smoke
@@ -64,7 +67,7 @@ others. miplc report DIR makes tables and figures at any time.`, strings.Join(ex
 	f.StringVar(&o.Library, "library", "", "onnxruntime library, or a folder that holds it")
 	f.StringVar(&o.Engine, "engine", "", "engine of all cells: "+strings.Join(engines.Names(), ", "))
 	f.StringVar(&o.Device, "device", "", "cpu, or cuda for an NVIDIA GPU")
-	f.IntVar(&o.Jobs, "jobs", 0, "cells at the same time, one thread each; 0: as many as cores")
+	f.IntVar(&o.Jobs, "jobs", 0, "cells at the same time, one thread each, by default as many as cores; with the engine xla side by side in one program, by default 64")
 	f.StringSliceVar(&o.Select.Data, "data", nil, "data sets to run, by name; all others are left out")
 	f.StringSliceVar(&o.Select.Learners, "learner", nil, "learners to run, by name")
 	f.IntSliceVar(&o.Select.R, "r", nil, "numbers of false positive labels to run")

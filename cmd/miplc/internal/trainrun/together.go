@@ -39,50 +39,104 @@ func (o *Options) together(ctx context.Context) error {
 	return o.Console.Result(result, func(w io.Writer) error { return printTogether(w, o.Dir, variants, result) })
 }
 
-// variants loads the spec once for each pair of split and seed.
+// choice is one value of what runs side by side differ in.
+type choice struct {
+	name string // its part of the name of a folder
+	set  string // as --set takes it
+}
+
+// variants loads the spec once for each combination of split, seed and values of
+// the grid.
 func (o *Options) variants() ([]runs.Variant, error) {
+	axes, err := o.axes()
+	if err != nil {
+		return nil, err
+	}
+	common := append([]string{}, o.Set...)
+	if o.Engine != "" {
+		common = append(common, "train.engine="+o.Engine)
+	}
+	var list []runs.Variant
+	seen := map[string]bool{}
+	for _, choices := range combinations(axes) {
+		set, names := append([]string{}, common...), make([]string, len(choices))
+		for i, c := range choices {
+			set, names[i] = append(set, c.set), c.name
+		}
+		name := strings.Join(names, "-")
+		if seen[name] {
+			return nil, console.Usagef("miplc train: %s is asked for twice", name)
+		}
+		seen[name] = true
+		spec, err := specs.Load(o.Spec, specs.Options{Set: set})
+		if err != nil {
+			return nil, console.Invalid(err)
+		}
+		list = append(list, runs.Variant{Name: name, Spec: spec})
+	}
+	return list, nil
+}
+
+// axes are the splits, the seeds and the values of each key of the grid.
+func (o *Options) axes() ([][]choice, error) {
 	base, err := o.load()
 	if err != nil {
 		return nil, err
 	}
-	seeds, parts := o.Seeds, o.Parts
-	if len(seeds) == 0 {
-		seeds = []uint{uint(base.Train.Seed.V)}
-	}
-	if len(parts) == 0 {
-		parts = []uint{uint(base.Data.Split.Part.V)}
-	}
 	if len(o.Parts) > 0 && base.Data.Split.Index.V == "" {
 		return nil, console.Usagef("miplc train: --parts numbers the splits of data.split.index, which the spec does not have")
 	}
-	var list []runs.Variant
-	seen := map[string]bool{}
-	for _, part := range parts {
-		for _, seed := range seeds {
-			set := append([]string{}, o.Set...)
-			if o.Engine != "" {
-				set = append(set, "train.engine="+o.Engine)
-			}
-			var name []string
-			if len(o.Parts) > 0 {
-				set, name = append(set, fmt.Sprintf("data.split.part=%d", part)), append(name, fmt.Sprintf("part-%d", part))
-			}
-			if len(o.Seeds) > 0 {
-				set, name = append(set, fmt.Sprintf("train.seed=%d", seed)), append(name, fmt.Sprintf("seed-%d", seed))
-			}
-			spec, err := specs.Load(o.Spec, specs.Options{Set: set})
-			if err != nil {
-				return nil, console.Invalid(err)
-			}
-			v := runs.Variant{Name: strings.Join(name, "-"), Spec: spec}
-			if seen[v.Name] {
-				return nil, console.Usagef("miplc train: %s is asked for twice", v.Name)
-			}
-			seen[v.Name] = true
-			list = append(list, v)
+	var axes [][]choice
+	numbered := func(values []uint, name, key string) {
+		var axis []choice
+		for _, v := range values {
+			axis = append(axis, choice{fmt.Sprintf("%s-%d", name, v), fmt.Sprintf("%s=%d", key, v)})
+		}
+		if len(axis) > 0 {
+			axes = append(axes, axis)
 		}
 	}
-	return list, nil
+	numbered(o.Parts, "part", "data.split.part")
+	numbered(o.Seeds, "seed", "train.seed")
+	for _, g := range o.Grid {
+		key, values, ok := strings.Cut(g, "=")
+		if !ok || key == "" || values == "" {
+			return nil, console.Usagef("miplc train: --grid %s: write a key and its values, as in train.lr=0.01,0.05", g)
+		}
+		var axis []choice
+		for v := range strings.SplitSeq(values, ",") {
+			last := key[strings.LastIndexByte(key, '.')+1:]
+			axis = append(axis, choice{fileName(last + "-" + v), key + "=" + v})
+		}
+		axes = append(axes, axis)
+	}
+	return axes, nil
+}
+
+// fileName keeps what every file system takes in a name.
+func fileName(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '-' || r == '.' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return '_'
+	}, text)
+}
+
+// combinations are all choices of one value from each axis, the last axis
+// running fastest.
+func combinations(axes [][]choice) [][]choice {
+	list := [][]choice{nil}
+	for _, axis := range axes {
+		var next [][]choice
+		for _, begun := range list {
+			for _, c := range axis {
+				next = append(next, append(begun[:len(begun):len(begun)], c))
+			}
+		}
+		list = next
+	}
+	return list
 }
 
 // printTogether writes a line for each run, then mean and deviation.

@@ -41,9 +41,10 @@ type Options struct {
 	Provider string
 	Threads  int
 	Plugin   string
-	// Seeds and Parts ask for runs side by side.
+	// Seeds, Parts and Grid ask for runs side by side.
 	Seeds []uint
 	Parts []uint
+	Grid  []string
 }
 
 // Command makes the command.
@@ -61,20 +62,22 @@ onnxruntime and is the fastest on a CPU; xla trains on an NVIDIA GPU through a
 PJRT plugin. auto takes a GPU if one is usable, else ort, else gorgonia, and says
 why. miplc doctor shows what this machine has.
 
-With --seeds or --parts many runs, which differ in seed or split alone, train side
-by side in one program of the engine xla, each into a folder of its own below DIR
-(seed-1, part-2-seed-1, ...). They keep no checkpoints.
+With --seeds, --parts or --grid many runs, which differ in seed, split, learning
+rate and weights of loss terms alone, train side by side in one program of the
+engine xla, each into a folder of its own below DIR (seed-1, part-2-seed-1-lr-0.05,
+...). They keep no checkpoints.
 
 Ctrl-C stops after the step under way. The epochs of the last checkpoint are kept,
 and --resume goes on from there, with the engine and device of the run, to the
-same result, bit for bit, as an unbroken run. A finished run is overwritten only with --force.
+same result, bit for bit, as an unbroken run. A finished run is overwritten only
+with --force.
 
 The onnxruntime library that the check needs is installed into the cache when
 there is none on this machine.`,
 		Example: `  miplc train quickstart -o quickstart-run
   miplc train demipl-image -o run --data-dir data --set train.epochs=10 --set train.seed=3
   miplc train birdsong.yaml -o gpu-run --device cuda
-  miplc train demipl -o table --device cuda --seeds 1,2,3,4,5
+  miplc train demipl -o table --device cuda --seeds 1,2,3 --grid train.lr=0.01,0.05 --grid loss.attention=0,0.001
   miplc train --resume -o run`,
 		Args: console.Args("[SPEC]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -96,6 +99,7 @@ there is none on this machine.`,
 	f.StringVar(&o.Library, "library", "", "onnxruntime library, or a folder that holds it")
 	f.UintSliceVar(&o.Seeds, "seeds", nil, "train one run a seed, all side by side in one program of the engine xla")
 	f.UintSliceVar(&o.Parts, "parts", nil, "the same, one run for each of these splits of data.split.index")
+	f.StringArrayVar(&o.Grid, "grid", nil, "the same, one run for each of these values, e.g. train.lr=0.01,0.05 (may be repeated)")
 	f.BoolVar(&o.Resume, "resume", false, "go on with the unfinished run in DIR; SPEC may be left out")
 	f.BoolVar(&o.Force, "force", false, "overwrite the run in DIR")
 	return cmd
@@ -103,7 +107,7 @@ there is none on this machine.`,
 
 // Run trains and prints the summary.
 func Run(ctx context.Context, o *Options) error {
-	if len(o.Seeds)+len(o.Parts) > 0 {
+	if len(o.Seeds)+len(o.Parts)+len(o.Grid) > 0 {
 		return o.together(ctx)
 	}
 	spec, err := o.load()

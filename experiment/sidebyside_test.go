@@ -1,0 +1,159 @@
+package experiment
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/runtime/ortlib/ortest"
+)
+
+// beside has cells that share programs (splits, r, settings, learning rates), two
+// that need programs of their own (another size of batches), and a learner that is
+// fitted as a whole.
+const beside = `
+name: beside
+data:
+  - {name: P, synth: {set: prototypes, bags: 30, features: 4, min_size: 2, max_size: 3}, r: [1, 2]}
+learners:
+  - {name: demipl, spec: demipl, set: {train.epochs: 3}, grid: {train.lr: [0.01, 0.05], loss.attention: [0, 0.01]}}
+  - {name: batches, spec: demipl, set: {train.epochs: 2}, grid: {train.batch: [1, 2]}, r: 1}
+  - {name: lambda, spec: demipl, set: {train.epochs: 3}, vary: {loss.attention: [0.001, 0.1]}, r: 2}
+  - {name: proden, spec: proden-mean, set: {train.epochs: 2}}
+  - {name: pl-aggd, spec: pl-aggd-mean, r: 1}
+splits: {count: 2}
+attention: {epochs: [1, 3]}
+`
+
+// Cells side by side have the results of cells one by one on the reference
+// engine.
+func TestSideBySideEqualsOneByOne(t *testing.T) {
+	e := parse(t, beside)
+	alone, _, err := run(t, e, Options{Dir: t.TempDir(), Engine: "gorgonia"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, jobs := range []int{0, 3} {
+		together, w, err := run(t, e, Options{Dir: t.TempDir(), Engine: "xla", Device: "cpu", Jobs: jobs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(together) != len(alone) || len(w.ran) != len(alone) {
+			t.Fatalf("%d results side by side, %d one by one", len(together), len(alone))
+		}
+		for key, text := range alone {
+			var want, got Result
+			if err := errors.Join(json.Unmarshal([]byte(text), &want), json.Unmarshal([]byte(together[key]), &got)); err != nil {
+				t.Fatal(err)
+			}
+			if want.Engine == "gorgonia" {
+				want.Engine = "xla"
+			}
+			a, _ := json.Marshal(want)
+			b, _ := json.Marshal(got)
+			if string(a) != string(b) {
+				t.Errorf("jobs %d:\none by one    %s\nside by side  %s", jobs, a, b)
+			}
+		}
+	}
+}
+
+// What shares a program goes in one: all r and splits, and learners that differ
+// in rates alone.
+func TestGroups(t *testing.T) {
+	e := parse(t, beside)
+	loaded, err := e.loadSpecs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	lock, err := claim(dir, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	plan, err := e.plan(loaded, Select{}, dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &runner{e: e, o: Options{Engine: "xla"}, todo: plan.Cells}
+	groups, alone := r.groups(map[string]bool{"xla": true})
+	var sizes []int
+	for _, g := range groups {
+		sizes = append(sizes, len(g))
+	}
+	// demipl: 2 r of 2 splits, and lambda's 2 values; batches: 2 splits; proden: 4 cells.
+	if !slices.Equal(sizes, []int{8, 2, 4}) || len(alone) != 2 {
+		t.Errorf("groups of %v cells, %d cells alone", sizes, len(alone))
+	}
+}
+
+// A cell whose numbers run away fails alone.
+func TestSideBySideFailure(t *testing.T) {
+	e := parse(t, strings.Replace(tiny, "learners:", `learners:
+  - {name: wild, spec: demipl, set: {train.epochs: 2, train.lr: 1e30}}`, 1))
+	dir := t.TempDir()
+	_, w, err := run(t, e, Options{Dir: dir, Engine: "xla", Device: "cpu"})
+	var failed *FailedError
+	if !errors.As(err, &failed) || failed.Progress.Failed != 4 || len(w.ran) != 12 {
+		t.Fatalf("%d cells ran, %v", len(w.ran), err)
+	}
+	list, err := ReadResults(filepath.Join(dir, ResultsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range list {
+		if (r.Error != "") != (r.Learner == "wild") {
+			t.Errorf("%s: %q", r.Coord, r.Error)
+		}
+	}
+}
+
+// Interrupted between groups, the experiment goes on to the same results.
+func TestSideBySideInterrupted(t *testing.T) {
+	e := parse(t, tiny)
+	o := Options{Dir: t.TempDir(), Engine: "xla", Device: "cpu", Jobs: 2}
+	whole, _, err := run(t, e, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Dir = t.TempDir()
+	ctx, stop := context.WithCancel(context.Background())
+	o.Observer = &watch{after: 2, stop: stop}
+	var stopped *InterruptedError
+	if _, err := Run(ctx, e, o); !errors.As(err, &stopped) || stopped.Progress.Done == 0 || stopped.Progress.Done == 8 {
+		t.Fatalf("%v", err)
+	}
+	again, w, err := run(t, e, o)
+	if err != nil || len(w.ran) != 8-stopped.Progress.Done {
+		t.Fatalf("%d cells ran after %d, %v", len(w.ran), stopped.Progress.Done, err)
+	}
+	for key := range whole {
+		if whole[key] != again[key] {
+			t.Errorf("unbroken %s\ngone on  %s", whole[key], again[key])
+		}
+	}
+}
+
+// keep: models leaves checked models of cells side by side too.
+func TestSideBySideModels(t *testing.T) {
+	e := parse(t, strings.Replace(tiny, "splits:", "keep: models\nsplits:", 1))
+	o := Options{Dir: t.TempDir(), Library: ortest.Library(t), Engine: "xla", Device: "cpu"}
+	if _, _, err := run(t, e, o); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(o.Dir, ModelsFolder, "P_r=2", "demipl", "split-2")
+	s, err := runs.ReadSummary(dir)
+	if err != nil || s.Engine != "xla" || s.Parity == nil {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	if _, err := os.Stat(runs.ModelPath(dir)); err != nil {
+		t.Error(err)
+	}
+}
