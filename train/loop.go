@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,27 +13,21 @@ import (
 
 // trainer is one run under way.
 type trainer struct {
+	Record
 	ctx       context.Context
 	opt       *Options
 	program   *compile.Program
-	data      *data.Dataset
 	engine    Engine
 	observer  Observer
 	feed      feeder
 	identity  Identity
-	epochs    int
 	batchSize int
 	terms     []string // names of the loss terms in the order of the spec
 
-	done         int       // epochs
-	resumed      int       // epochs that the checkpoint brought
-	weights      []float32 // label weights of all bags of the data set, [bags, classes]
-	metrics      []Metrics
-	trajectories []Trajectory
-	attention    []AttentionSnapshot
-	last         [2]*outcome // of the training and test bags after the last epoch
-	log          *metricsLog
-	clock        clock
+	done    int // epochs
+	resumed int // epochs that the checkpoint brought
+	log     *metricsLog
+	clock   clock
 }
 
 // Run trains. It returns when all epochs are done, when ctx ends, or at the
@@ -54,7 +47,7 @@ func Run(ctx context.Context, opt Options) (report *Report, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, t.log.close()) }()
-	for t.done < t.epochs {
+	for t.done < t.Epochs {
 		if err := t.epoch(t.done + 1); err != nil {
 			return nil, err
 		}
@@ -63,16 +56,20 @@ func Run(ctx context.Context, opt Options) (report *Report, err error) {
 }
 
 func newTrainer(ctx context.Context, opt *Options, engine Engine) *trainer {
+	settings := &opt.Program.Spec.Train
 	t := &trainer{
-		ctx: ctx, opt: opt, program: opt.Program, data: opt.Data, engine: engine, observer: opt.Observer,
-		epochs:    opt.Program.Spec.Train.Epochs.V,
-		batchSize: max(1, opt.Program.Spec.Train.Batch.V),
+		Record: Record{
+			Data: opt.Data, Split: opt.Split, Seed: uint64(settings.Seed.V), Epochs: settings.Epochs.V,
+			EvalEvery: settings.EvalEvery.V, Snapshots: opt.Snapshots, Follow: opt.Follow,
+		},
+		ctx: ctx, opt: opt, program: opt.Program, engine: engine, observer: opt.Observer,
+		batchSize: max(1, settings.Batch.V),
 		terms:     termOrder(opt.Program.Spec.Loss),
 	}
 	if t.observer == nil {
 		t.observer = silent{}
 	}
-	t.feed = feeder{program: t.program, data: t.data, seed: t.seed()}
+	t.feed = feeder{program: t.program, data: t.Data, seed: t.Seed}
 	if opt.Dir != "" {
 		t.identity = Identity{Spec: opt.SpecHash, Data: opt.Data.Hash(),
 			Split: SplitHash(opt.Split), Engine: engine.Name()}
@@ -83,14 +80,11 @@ func newTrainer(ctx context.Context, opt *Options, engine Engine) *trainer {
 	return t
 }
 
-func (t *trainer) seed() uint64 { return uint64(t.program.Spec.Train.Seed.V) }
-
 // begin puts the first state in: that of the checkpoint, or a fresh one.
 func (t *trainer) begin() error {
-	state := InitState(t.program, t.data, t.opt.Split.Train, t.seed())
+	state := InitState(t.program, t.Data, t.Split.Train, t.Seed)
 	t.feed.mean, t.feed.std = state.Params[compile.ParamMean], state.Params[compile.ParamStd]
-	t.weights = InitialWeights(t.data)
-	t.follow()
+	t.Begin()
 	resumed, err := t.resume()
 	if err != nil {
 		return err
@@ -101,38 +95,38 @@ func (t *trainer) begin() error {
 	if err := t.engine.SetState(state); err != nil {
 		return fmt.Errorf("engine %s does not take the initial state: %w", t.engine.Name(), err)
 	}
-	if t.log, err = openMetrics(t.opt.Dir, t.metrics); err != nil {
+	if t.log, err = openMetrics(t.opt.Dir, t.Metrics); err != nil {
 		return err
 	}
 	learned := 0
 	for _, p := range t.program.Params {
 		learned += extent(p.Shape)
 	}
-	steps := len(data.Batches(t.opt.Split.Train, t.batchSize))
+	steps := len(data.Batches(t.Split.Train, t.batchSize))
 	t.clock = startClock(t, steps)
-	t.observer.Begin(Plan{Name: t.program.Spec.Name.V, Engine: t.engine.Name(), Device: t.opt.Device, Reason: t.opt.Reason, Epochs: t.epochs, Done: t.done,
-		TrainBags: len(t.opt.Split.Train), TestBags: len(t.opt.Split.Test), Steps: steps, Parameters: learned})
+	t.observer.Begin(Plan{Name: t.program.Spec.Name.V, Engine: t.engine.Name(), Device: t.opt.Device, Reason: t.opt.Reason, Epochs: t.Epochs, Done: t.done,
+		TrainBags: len(t.Split.Train), TestBags: len(t.Split.Test), Steps: steps, Parameters: learned})
 	return nil
 }
 
 // epoch trains one epoch, measures it and writes its checkpoint.
 func (t *trainer) epoch(epoch int) error {
 	begin := time.Now()
-	m := Metrics{Epoch: epoch, Lambda: Lambda(t.program.Spec.Weights.Schedule.V, t.number(epoch), t.epochs)}
-	m.LR = LearningRate(t.program.Spec.Train.Schedule.V, t.program.Spec.Train.LR.V, epoch-1, t.epochs)
+	m := Metrics{Epoch: epoch, Lambda: Lambda(t.program.Spec.Weights.Schedule.V, t.number(epoch), t.Epochs)}
+	m.LR = LearningRate(t.program.Spec.Train.Schedule.V, t.program.Spec.Train.LR.V, epoch-1, t.Epochs)
 	running, err := t.steps(epoch, &m)
 	if err != nil {
 		return err
 	}
-	m.Disambiguation = t.disambiguation()
-	if t.measured(epoch) {
+	m.Disambiguation = t.Disambiguation()
+	if t.Measured(epoch) {
 		if err := t.evaluate(epoch, &m); err != nil {
 			return err
 		}
 	}
-	t.extendTrajectories()
+	t.Extend()
 	m.Seconds = time.Since(begin).Seconds()
-	t.metrics = append(t.metrics, m)
+	t.Metrics = append(t.Metrics, m)
 	t.done = epoch
 	if err := t.log.add(m); err != nil {
 		return err
@@ -140,7 +134,7 @@ func (t *trainer) epoch(epoch int) error {
 	if err := t.checkpoint(); err != nil {
 		return err
 	}
-	t.observer.Epoch(m, Progress{Epoch: epoch, Epochs: t.epochs, Step: t.clock.steps, Steps: t.clock.steps,
+	t.observer.Epoch(m, Progress{Epoch: epoch, Epochs: t.Epochs, Step: t.clock.steps, Steps: t.clock.steps,
 		Loss: m.Loss, Accuracy: running, Left: t.clock.left()})
 	return nil
 }
@@ -154,26 +148,26 @@ func (t *trainer) steps(epoch int, m *Metrics) (*float64, error) {
 	var right counter
 	bags := 0.0
 	sum := Metrics{Terms: map[string]float64{}}
-	for i, chunk := range data.Batches(data.Order(t.opt.Split.Train, t.seed(), epoch), t.batchSize) {
+	for i, chunk := range data.Batches(data.Order(t.Split.Train, t.Seed, epoch), t.batchSize) {
 		if err := t.ctx.Err(); err != nil {
-			return nil, fmt.Errorf("training stopped in epoch %d of %d: %w", epoch, t.epochs, err)
+			return nil, fmt.Errorf("training stopped in epoch %d of %d: %w", epoch, t.Epochs, err)
 		}
 		r, err := t.step(chunk, epoch, i+1, m)
 		if err != nil {
 			return nil, err
 		}
-		n, k := float64(len(chunk)), t.data.Classes
+		n, k := float64(len(chunk)), t.Data.Classes
 		bags += n
 		sum.Loss += n * r.Loss
 		for name, v := range r.Terms {
 			sum.Terms[name] += n * v
 		}
 		for j, bag := range chunk {
-			copy(t.bagWeights(bag), r.Weights[j*k:(j+1)*k])
-			right.add(t.truth(bag), argmax(r.Probabilities[j*k:(j+1)*k]))
+			copy(t.BagWeights(bag), r.Weights[j*k:(j+1)*k])
+			right.add(t.Truth(bag), argmax(r.Probabilities[j*k:(j+1)*k]))
 		}
 		t.clock.tick()
-		t.observer.Step(Progress{Epoch: epoch, Epochs: t.epochs, Step: i + 1, Steps: t.clock.steps,
+		t.observer.Step(Progress{Epoch: epoch, Epochs: t.Epochs, Step: i + 1, Steps: t.clock.steps,
 			Loss: sum.Loss / bags, Accuracy: right.share(), Left: t.clock.left()})
 	}
 	m.Loss, m.Terms = sum.Loss/bags, sum.Terms
@@ -185,69 +179,24 @@ func (t *trainer) steps(epoch int, m *Metrics) (*float64, error) {
 
 // step runs one training step and checks what came out.
 func (t *trainer) step(bags []int, epoch, step int, m *Metrics) (*Result, error) {
-	b := t.feed.step(bags, t.weights, epoch, step)
-	b.Lambda, b.Epoch, b.Epochs, b.LR = m.Lambda, t.number(epoch), t.epochs, m.LR
+	b := t.feed.step(bags, t.Weights, epoch, step)
+	b.Lambda, b.Epoch, b.Epochs, b.LR = m.Lambda, t.number(epoch), t.Epochs, m.LR
 	r, err := t.engine.Step(b)
 	if err != nil {
 		return nil, fmt.Errorf("epoch %d, step %d, %s: %w", epoch, step, t.nameBags(bags), err)
 	}
-	if want := len(bags) * t.data.Classes; len(r.Probabilities) != want || len(r.Weights) != want || len(r.Attention) != len(b.BagOf) {
+	if want := len(bags) * t.Data.Classes; len(r.Probabilities) != want || len(r.Weights) != want || len(r.Attention) != len(b.BagOf) {
 		return nil, fmt.Errorf("engine %s gave %d probabilities, %d label weights and %d attention scores for %d bags of %d instances",
 			t.engine.Name(), len(r.Probabilities), len(r.Weights), len(r.Attention), len(bags), len(b.BagOf))
 	}
 	if bad := checkResult(r, b, t.terms); bad != nil {
-		bad.Epoch, bad.Step, bad.Set = epoch, step, t.data.Name
+		bad.Epoch, bad.Step, bad.Set = epoch, step, t.Data.Name
 		for i, at := range bad.Bags {
 			bad.Bags[i] = bags[at] + 1
 		}
 		return nil, bad
 	}
 	return r, nil
-}
-
-// measured reports whether an epoch is evaluated: every eval_every epochs, at
-// the epochs whose attention scores are kept, and the last.
-func (t *trainer) measured(epoch int) bool {
-	every := t.program.Spec.Train.EvalEvery.V
-	return every > 0 && epoch%every == 0 || t.snapshot(epoch)
-}
-
-// snapshot reports whether the attention scores of an epoch are kept: those
-// that were asked for, or the first and the middle one, and always the last.
-func (t *trainer) snapshot(epoch int) bool {
-	if t.opt.Snapshots != nil {
-		return epoch == t.epochs || slices.Contains(t.opt.Snapshots, epoch)
-	}
-	return epoch == 1 || epoch == (t.epochs+1)/2 || epoch == t.epochs
-}
-
-// evaluate predicts the training and the test bags with the state after an epoch.
-func (t *trainer) evaluate(epoch int, m *Metrics) error {
-	p := Progress{Epoch: epoch, Epochs: t.epochs, Evaluating: true, Loss: m.Loss}
-	p.Steps = len(data.Batches(t.opt.Split.Train, t.batchSize)) + len(data.Batches(t.opt.Split.Test, t.batchSize))
-	tick := func(n int) {
-		p.Step += n
-		p.Left = t.clock.left()
-		t.observer.Step(p)
-	}
-	for i, bags := range [][]int{t.opt.Split.Train, t.opt.Split.Test} {
-		out, err := t.predict(bags, tick)
-		if err != nil {
-			return fmt.Errorf("evaluation after epoch %d: %w", epoch, err)
-		}
-		t.last[i] = out
-	}
-	m.TrainAccuracy = t.accuracy(t.opt.Split.Train, t.last[0].predicted)
-	m.TestAccuracy = t.accuracy(t.opt.Split.Test, t.last[1].predicted)
-	if t.snapshot(epoch) {
-		t.attention = append(t.attention, AttentionSnapshot{epoch, t.last[0].scores, t.last[1].scores})
-	}
-	return nil
-}
-
-// bagWeights is the row of label weights of a bag, sharing memory.
-func (t *trainer) bagWeights(bag int) []float32 {
-	return t.weights[bag*t.data.Classes : (bag+1)*t.data.Classes]
 }
 
 // nameBags names bags, counted from 0 here, for a message.
@@ -260,5 +209,5 @@ func (t *trainer) nameBags(bags []int) string {
 	for i, b := range bags {
 		list[i] = fmt.Sprint(b + 1)
 	}
-	return word + strings.Join(list, ", ") + " of " + t.data.Name
+	return word + strings.Join(list, ", ") + " of " + t.Data.Name
 }

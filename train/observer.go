@@ -60,7 +60,7 @@ type clock struct {
 }
 
 func startClock(t *trainer, steps int) clock {
-	return clock{begin: time.Now(), todo: (t.epochs - t.done) * steps, steps: steps}
+	return clock{begin: time.Now(), todo: (t.Epochs - t.done) * steps, steps: steps}
 }
 
 func (c *clock) tick() { c.did++ }

@@ -21,26 +21,26 @@ const (
 // epoch always gets its checkpoint unless checkpoints are off.
 func (t *trainer) checkpoint() error {
 	every := t.program.Spec.Train.Checkpoint.V
-	if t.opt.Dir == "" || every <= 0 || (t.done%every != 0 && t.done != t.epochs) {
+	if t.opt.Dir == "" || every <= 0 || (t.done%every != 0 && t.done != t.Epochs) {
 		return nil
 	}
 	state, err := t.state()
 	if err != nil {
 		return err
 	}
-	c := &checkpoint{Identity: t.identity, Epoch: t.done, Metrics: t.metrics, Arrays: map[string][]float32{arrayWeights: t.weights}}
+	c := &checkpoint{Identity: t.identity, Epoch: t.done, Metrics: t.Metrics, Arrays: map[string][]float32{arrayWeights: t.Weights}}
 	for name, values := range state.Params {
 		c.Arrays[arrayParam+name] = values
 	}
 	for name, values := range state.Velocity {
 		c.Arrays[arrayVelocity+name] = values
 	}
-	for _, tr := range t.trajectories {
+	for _, tr := range t.Trajectories {
 		c.Arrays[arrayTrajectory+strconv.Itoa(tr.Bag-1)] = flatten(tr.Weights)
 	}
-	for i := range t.attention {
-		for name, scores := range t.attention[i].parts() {
-			c.Arrays[fmt.Sprintf("%s%d/%s", arrayAttention, t.attention[i].Epoch, name)] = *scores
+	for i := range t.Attention {
+		for name, scores := range t.Attention[i].parts() {
+			c.Arrays[fmt.Sprintf("%s%d/%s", arrayAttention, t.Attention[i].Epoch, name)] = *scores
 		}
 	}
 	return c.save(t.opt.Dir)
@@ -61,7 +61,7 @@ func (t *trainer) state() (*State, error) {
 			values []float32
 		}{{"parameter ", state.Params[p.Name]}, {"the velocity of parameter ", state.Velocity[p.Name]}} {
 			if i := firstNonFinite(part.values); i >= 0 {
-				return nil, &NonFiniteError{Epoch: t.done, Set: t.data.Name, What: part.what + p.Name, Value: float64(part.values[i])}
+				return nil, &NonFiniteError{Epoch: t.done, Set: t.Data.Name, What: part.what + p.Name, Value: float64(part.values[i])}
 			}
 		}
 	}
@@ -98,14 +98,14 @@ func (t *trainer) resume() (*State, error) {
 func (t *trainer) restore(c *checkpoint) (*State, error) {
 	state := &State{Params: map[string][]float32{}, Velocity: map[string][]float32{}}
 	snapshots := map[string]*[]float32{}
-	for e := 1; e <= c.Epoch && e <= t.epochs; e++ {
-		if t.snapshot(e) {
-			t.attention = append(t.attention, AttentionSnapshot{Epoch: e})
+	for e := 1; e <= c.Epoch && e <= t.Epochs; e++ {
+		if t.Snapshot(e) {
+			t.Attention = append(t.Attention, AttentionSnapshot{Epoch: e})
 		}
 	}
-	for i := range t.attention {
-		for name, scores := range t.attention[i].parts() {
-			snapshots[fmt.Sprintf("%s%d/%s", arrayAttention, t.attention[i].Epoch, name)] = scores
+	for i := range t.Attention {
+		for name, scores := range t.Attention[i].parts() {
+			snapshots[fmt.Sprintf("%s%d/%s", arrayAttention, t.Attention[i].Epoch, name)] = scores
 		}
 	}
 	for name, values := range c.Arrays {
@@ -120,18 +120,18 @@ func (t *trainer) restore(c *checkpoint) (*State, error) {
 	if err := CheckState(t.program, state); err != nil {
 		return nil, err
 	}
-	if len(c.Arrays[arrayWeights]) != len(t.weights) || c.Epoch > t.epochs {
+	if len(c.Arrays[arrayWeights]) != len(t.Weights) || c.Epoch > t.Epochs {
 		return nil, fmt.Errorf("it holds %d label weights after epoch %d, the run has %d and %d epochs",
-			len(c.Arrays[arrayWeights]), c.Epoch, len(t.weights), t.epochs)
+			len(c.Arrays[arrayWeights]), c.Epoch, len(t.Weights), t.Epochs)
 	}
-	for i := range t.trajectories {
-		tr := &t.trajectories[i]
+	for i := range t.Trajectories {
+		tr := &t.Trajectories[i]
 		values := c.Arrays[arrayTrajectory+strconv.Itoa(tr.Bag-1)]
-		if len(values) == (c.Epoch+1)*t.data.Classes {
-			tr.Weights = rows(values, t.data.Classes)
+		if len(values) == (c.Epoch+1)*t.Data.Classes {
+			tr.Weights = rows(values, t.Data.Classes)
 		}
 	}
-	t.weights, t.metrics, t.done = c.Arrays[arrayWeights], c.Metrics, c.Epoch
+	t.Weights, t.Metrics, t.done = c.Arrays[arrayWeights], c.Metrics, c.Epoch
 	t.resumed = c.Epoch
 	return state, nil
 }

@@ -13,7 +13,7 @@ import (
 // of each are the first ones of its bags.
 func Sample(p *compile.Program, d *data.Dataset, split *data.Split, steps int) (*State, []*Batch, error) {
 	seed := uint64(p.Spec.Train.Seed.V)
-	t := &trainer{program: p, data: d, batchSize: max(1, p.Spec.Train.Batch.V), epochs: p.Spec.Train.Epochs.V}
+	t := &trainer{Record: Record{Epochs: p.Spec.Train.Epochs.V}, program: p, batchSize: max(1, p.Spec.Train.Batch.V)}
 	chunks := data.Batches(data.Order(split.Train, seed, 1), t.batchSize)
 	if steps < 1 || steps > len(chunks) {
 		return nil, nil, fmt.Errorf("%d steps are asked for, the first epoch of %s has %d", steps, d.Name, len(chunks))
@@ -24,9 +24,9 @@ func Sample(p *compile.Program, d *data.Dataset, split *data.Split, steps int) (
 	list := make([]*Batch, steps)
 	for i := range list {
 		b := *t.feed.step(chunks[i], weights, 1, i+1)
-		b.Lambda = Lambda(p.Spec.Weights.Schedule.V, t.number(1), t.epochs)
-		b.LR = LearningRate(p.Spec.Train.Schedule.V, p.Spec.Train.LR.V, 0, t.epochs)
-		b.Epoch, b.Epochs = t.number(1), t.epochs
+		b.Lambda = Lambda(p.Spec.Weights.Schedule.V, t.number(1), t.Epochs)
+		b.LR = LearningRate(p.Spec.Train.Schedule.V, p.Spec.Train.LR.V, 0, t.Epochs)
+		b.Epoch, b.Epochs = t.number(1), t.Epochs
 		list[i] = b.clone()
 	}
 	return state, list, nil

@@ -41,10 +41,7 @@ func (v *evaluation) close() {
 func (v *evaluation) run(epoch int) error {
 	steps := 0
 	for _, j := range v.jobs {
-		j.predicted = [2][]int{}
-		if v.snapshot(epoch) {
-			j.attention = append(j.attention, train.AttentionSnapshot{Epoch: epoch})
-		}
+		j.found = [2]*train.Outcome{{}, {}}
 	}
 	for _, batches := range v.batches {
 		steps = max(steps, len(batches))
@@ -66,62 +63,30 @@ func (v *evaluation) run(epoch int) error {
 		if err != nil {
 			return err
 		}
-		v.read(epoch, part, trace)
+		v.read(part, trace)
 	}
 	for _, j := range v.jobs {
-		split := j.job.Split
-		for i, bags := range [][]int{split.Train, split.Test} {
-			share := j.share(bags, func(at, _ int) int { return j.predicted[i][at] })
-			if i == 0 {
-				j.now().TrainAccuracy = share
-			} else {
-				j.now().TestAccuracy = share
-			}
-		}
+		j.Evaluated(epoch, j.now(), j.found)
 	}
 	return nil
 }
 
 // read takes predictions and attention scores out of a trace.
-func (v *evaluation) read(epoch int, part [][][]int, trace []float32) {
+func (v *evaluation) read(part [][][]int, trace []float32) {
 	width, k := xla.ForwardWidth(v.sideBySide.program, v.layout), v.data.Classes
 	for i, j := range v.jobs {
 		for step, bags := range part[i] {
 			row := trace[(step*v.layout.Jobs+i)*width:][:width]
 			attention := row[v.layout.Batch*k:]
 			for slot, bag := range bags {
-				set := 0
-				if len(j.predicted[0]) == len(j.job.Split.Train) {
-					set = 1
+				found := j.found[0]
+				if len(found.Predicted) == len(j.Split.Train) {
+					found = j.found[1]
 				}
-				j.predicted[set] = append(j.predicted[set], argmax(row[slot*k:(slot+1)*k]))
 				n := v.data.Size(bag)
-				if v.snapshot(epoch) {
-					scores := &j.attention[len(j.attention)-1].Train
-					if set == 1 {
-						scores = &j.attention[len(j.attention)-1].Test
-					}
-					j.sortScores(scores, bag, attention[:n])
-				}
+				j.Add(found, bag, row[slot*k:(slot+1)*k], attention[:n])
 				attention = attention[n:]
 			}
-		}
-	}
-}
-
-// sortScores appends the attention scores of a bag by the kind of instance, as
-// train.Scores defines it.
-func (r *run) sortScores(s *train.Scores, bag int, attention []float32) {
-	for i, score := range attention {
-		if r.data.InstLabels == nil {
-			s.Unknown = append(s.Unknown, score)
-			continue
-		}
-		label, truth := r.data.InstLabels[r.data.Offsets[bag]+i], r.truth(bag)
-		if truth >= 0 && label == truth || truth < 0 && label >= 0 {
-			s.Positive = append(s.Positive, score)
-		} else {
-			s.Negative = append(s.Negative, score)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/gomlx/compute"
@@ -211,7 +210,7 @@ func (s *sideBySide) moveData() error {
 	}
 	var sets []float32
 	for _, j := range s.jobs {
-		for _, c := range j.data.Candidates {
+		for _, c := range j.Data.Candidates {
 			sets = append(sets, float32(c))
 		}
 	}
@@ -329,10 +328,10 @@ func (s *sideBySide) settings(epoch int) map[string]any {
 	}
 	var rates, weights []float32
 	for _, j := range s.jobs {
-		j.metrics = append(j.metrics, train.Metrics{Epoch: epoch, Lambda: lambda,
+		j.Metrics = append(j.Metrics, train.Metrics{Epoch: epoch, Lambda: lambda,
 			LR: train.LearningRate(t.Schedule.V, j.rate, epoch-1, s.epochs), Terms: map[string]float64{}})
 		rates = append(rates, float32(j.now().LR))
-		weights = append(weights, j.weights...)
+		weights = append(weights, j.Weights...)
 	}
 	values[compile.InLR], values[xla.InOldWeights] = rates, weights
 	for _, name := range s.terms {
@@ -363,7 +362,7 @@ func (s *sideBySide) measure(epoch int, begin time.Time) error {
 	for _, j := range s.jobs {
 		j.endEpoch()
 	}
-	if s.measured(epoch) {
+	if s.jobs[0].Measured(epoch) {
 		if err := s.forward.run(epoch); err != nil {
 			return fmt.Errorf("evaluation after epoch %d: %w", epoch, err)
 		}
@@ -380,20 +379,6 @@ func (s *sideBySide) measure(epoch int, begin time.Time) error {
 		s.options.Epoch(epoch, s.epochs, latest)
 	}
 	return nil
-}
-
-// measured and snapshot are as in train.Run: accuracies every eval_every epochs
-// and with every snapshot.
-func (s *sideBySide) measured(epoch int) bool {
-	every := s.program.Spec.Train.EvalEvery.V
-	return every > 0 && epoch%every == 0 || s.snapshot(epoch)
-}
-
-func (s *sideBySide) snapshot(epoch int) bool {
-	if s.options.Snapshots != nil {
-		return epoch == s.epochs || slices.Contains(s.options.Snapshots, epoch)
-	}
-	return epoch == 1 || epoch == (s.epochs+1)/2 || epoch == s.epochs
 }
 
 // outcomes fetches the last states and sums all jobs up.

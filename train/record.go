@@ -1,0 +1,238 @@
+package train
+
+import (
+	"slices"
+
+	"github.com/miplc/miplc/data"
+)
+
+// Record is what a run finds out on the way to its report. One run alone keeps
+// it, and so does each of many runs side by side.
+type Record struct {
+	Data   *data.Dataset
+	Split  *data.Split
+	Seed   uint64
+	Epochs int
+
+	// EvalEvery, Snapshots and Follow say when accuracies are measured and what is
+	// kept, as train.eval_every of a spec and Options have them.
+	EvalEvery int
+	Snapshots []int
+	Follow    int
+
+	Weights      []float32 // label weights of all bags of the data set, [bags, classes]
+	Metrics      []Metrics
+	Trajectories []Trajectory
+	Attention    []AttentionSnapshot
+	Last         [2]*Outcome // of the training and test bags at the last evaluation; nil: none yet
+}
+
+// Outcome is what a pass over some bags found.
+type Outcome struct {
+	Predicted []int // [bags]
+	Scores    Scores
+}
+
+// Scores are attention scores by the kind of their instance. An instance is
+// positive if its label is the true label of its bag (any class, where the
+// bag's label is not known), else negative; without instance labels all are
+// Unknown.
+type Scores struct {
+	Positive []float32
+	Negative []float32
+	Unknown  []float32
+}
+
+// AttentionSnapshot holds the attention scores after one epoch.
+type AttentionSnapshot struct {
+	Epoch int
+	Train Scores
+	Test  Scores
+}
+
+// Begin puts the first label weights in and picks the training bags whose
+// weights are followed: the first ones of the split that have anything to
+// disambiguate.
+func (r *Record) Begin() {
+	r.Weights = InitialWeights(r.Data)
+	n := r.Follow
+	if n == 0 {
+		n = 6
+	}
+	for _, bag := range r.Split.Train {
+		var candidates []int
+		for c, in := range r.Data.CandidateSet(bag) {
+			if in != 0 {
+				candidates = append(candidates, c)
+			}
+		}
+		if len(candidates) > 1 && len(r.Trajectories) < n {
+			r.Trajectories = append(r.Trajectories, Trajectory{Bag: bag + 1, Label: r.Truth(bag), Candidates: candidates})
+		}
+	}
+	r.Extend()
+}
+
+// Extend appends the label weights of now to the trajectories.
+func (r *Record) Extend() {
+	for i := range r.Trajectories {
+		tr := &r.Trajectories[i]
+		tr.Weights = append(tr.Weights, slices.Clone(r.BagWeights(tr.Bag-1)))
+	}
+}
+
+// BagWeights is the row of label weights of a bag, sharing memory.
+func (r *Record) BagWeights(bag int) []float32 {
+	return r.Weights[bag*r.Data.Classes : (bag+1)*r.Data.Classes]
+}
+
+// Measured reports whether an epoch is evaluated: every EvalEvery epochs, and
+// with every snapshot.
+func (r *Record) Measured(epoch int) bool {
+	return r.EvalEvery > 0 && epoch%r.EvalEvery == 0 || r.Snapshot(epoch)
+}
+
+// Snapshot reports whether the attention scores of an epoch are kept: those
+// that were asked for, or the first and the middle one, and always the last.
+func (r *Record) Snapshot(epoch int) bool {
+	if r.Snapshots != nil {
+		return epoch == r.Epochs || slices.Contains(r.Snapshots, epoch)
+	}
+	return epoch == 1 || epoch == (r.Epochs+1)/2 || epoch == r.Epochs
+}
+
+// Add takes in what was predicted for a bag: class probabilities, and the
+// attention scores of its instances.
+func (r *Record) Add(o *Outcome, bag int, probabilities, attention []float32) {
+	o.Predicted = append(o.Predicted, argmax(probabilities))
+	for i, score := range attention {
+		at := r.Data.Offsets[bag] + i
+		switch {
+		case r.Data.InstLabels == nil:
+			o.Scores.Unknown = append(o.Scores.Unknown, score)
+		case r.positive(bag, at):
+			o.Scores.Positive = append(o.Scores.Positive, score)
+		default:
+			o.Scores.Negative = append(o.Scores.Negative, score)
+		}
+	}
+}
+
+func (r *Record) positive(bag, instance int) bool {
+	label := r.Data.InstLabels[instance]
+	if truth := r.Truth(bag); truth >= 0 {
+		return label == truth
+	}
+	return label >= 0
+}
+
+// Evaluated takes in the outcomes of the training and the test bags after an
+// epoch: the accuracies go into m.
+func (r *Record) Evaluated(epoch int, m *Metrics, found [2]*Outcome) {
+	r.Last = found
+	m.TrainAccuracy = r.accuracy(r.Split.Train, found[0].Predicted)
+	m.TestAccuracy = r.accuracy(r.Split.Test, found[1].Predicted)
+	if r.Snapshot(epoch) {
+		r.Attention = append(r.Attention, AttentionSnapshot{epoch, found[0].Scores, found[1].Scores})
+	}
+}
+
+// Truth is the true label of a bag, -1 if not known.
+func (r *Record) Truth(bag int) int {
+	if r.Data.Labels == nil {
+		return -1
+	}
+	return r.Data.Labels[bag]
+}
+
+// accuracy is the share of bags with predicted[i] as true label, nil if no
+// true label is known.
+func (r *Record) accuracy(bags, predicted []int) *float64 {
+	var c counter
+	for i, bag := range bags {
+		c.add(r.Truth(bag), predicted[i])
+	}
+	return c.share()
+}
+
+// Disambiguation is the share of training bags whose largest label weight is
+// on the true label; nil if no true label is known.
+func (r *Record) Disambiguation() *float64 {
+	var c counter
+	for _, bag := range r.Split.Train {
+		c.add(r.Truth(bag), argmax(r.BagWeights(bag)))
+	}
+	return c.share()
+}
+
+// confusion counts bags by true and predicted class, [true][predicted].
+func (r *Record) confusion(bags, predicted []int) [][]int {
+	matrix := make([][]int, r.Data.Classes)
+	for i := range matrix {
+		matrix[i] = make([]int, r.Data.Classes)
+	}
+	for i, bag := range bags {
+		if truth := r.Truth(bag); truth >= 0 {
+			matrix[truth][predicted[i]]++
+		}
+	}
+	return matrix
+}
+
+// judged is the part of the split that the confusion matrix is of: the test
+// bags, or the training bags where there is none. part is its place in Last.
+func (r *Record) judged() (part int, bags []int, name string) {
+	if len(r.Split.Test) == 0 {
+		return 0, r.Split.Train, "train"
+	}
+	return 1, r.Split.Test, "test"
+}
+
+// Report sums a run up after its last epoch, which was evaluated.
+func (r *Record) Report(engine string, state *State) *Report {
+	final := r.Metrics[len(r.Metrics)-1]
+	p := &Report{
+		Engine: engine, Seed: r.Seed, Epochs: r.Epochs,
+		TrainBags: len(r.Split.Train), TestBags: len(r.Split.Test),
+		Loss: final.Loss, TrainAccuracy: final.TrainAccuracy, TestAccuracy: final.TestAccuracy, Disambiguation: final.Disambiguation,
+		Trajectories: r.Trajectories, Metrics: r.Metrics, Attention: r.Attention, State: state, Weights: r.Weights,
+	}
+	for _, m := range r.Metrics {
+		p.Seconds += m.Seconds
+	}
+	part, bags, name := r.judged()
+	p.Confusion, p.ConfusionOf = r.confusion(bags, r.Last[part].Predicted), name
+	return p
+}
+
+// counter counts right answers among those with a known truth.
+type counter struct{ right, all int }
+
+func (c *counter) add(truth, answer int) {
+	if truth < 0 {
+		return
+	}
+	c.all++
+	if truth == answer {
+		c.right++
+	}
+}
+
+func (c *counter) share() *float64 {
+	if c.all == 0 {
+		return nil
+	}
+	v := float64(c.right) / float64(c.all)
+	return &v
+}
+
+// argmax is the index of the largest value, the first of equals.
+func argmax(values []float32) int {
+	best := 0
+	for i, v := range values {
+		if v > values[best] {
+			best = i
+		}
+	}
+	return best
+}
