@@ -57,6 +57,8 @@ type fitted struct {
 	sig     compile.Signature
 	z       *data.Normalization // nil: none
 	model   learners.Model
+	record  train.Record
+	sampled *float64 // accuracy on the test bags by draws, where the learner predicts so too
 	report  *train.Report
 
 	products *ort.Products // nil: none
@@ -179,66 +181,37 @@ func (o *Options) evaluateLearner(ctx context.Context, in *Input) (*train.Report
 		return nil, err
 	}
 	defer f.close()
-	return f.report, f.fit(ctx, o.Spec, o.Observer)
+	err = f.fit(ctx, o.Spec, o.Observer)
+	return f.report, err
 }
 
 // fit fits the learner and measures what it found.
 func (f *fitted) fit(ctx context.Context, spec *specs.Spec, observer train.Observer) error {
-	r := recorder{
-		set: f.in.Data, bags: f.in.Split.Train, observer: observer, began: time.Now(), last: time.Now(),
-		report: &train.Report{
-			Engine: f.learner.Name(), Seed: uint64(spec.Train.Seed.V), Epochs: f.learner.Iterations(),
-			TrainBags: len(f.in.Split.Train), TestBags: len(f.in.Split.Test), Weights: train.InitialWeights(f.in.Data),
-		},
+	f.record = train.Record{
+		Data: f.in.Data, Split: f.in.Split, Seed: uint64(spec.Train.Seed.V), Epochs: f.learner.Iterations(),
+		Weights: train.InitialWeights(f.in.Data),
 	}
-	f.report = r.report
+	r := recorder{record: &f.record, observer: observer, began: time.Now(), last: time.Now()}
 	if observer != nil {
-		observer.Begin(train.Plan{Name: spec.Name.V, Learner: f.learner.Name(), Epochs: r.report.Epochs,
-			TrainBags: r.report.TrainBags, TestBags: r.report.TestBags})
+		observer.Begin(train.Plan{Name: spec.Name.V, Learner: f.learner.Name(), Epochs: f.record.Epochs,
+			TrainBags: len(f.in.Split.Train), TestBags: len(f.in.Split.Test)})
 	}
 	var err error
 	f.model, err = f.learner.Fit(ctx, &learners.Problem{
-		Data: f.in.Data, Train: f.in.Split.Train, Normalization: f.z, Seed: r.report.Seed,
+		Data: f.in.Data, Train: f.in.Split.Train, Normalization: f.z, Seed: f.record.Seed,
 	}, r.iteration)
-	if err == nil {
-		err = f.measure(ctx)
-	}
 	if err != nil {
 		return err
 	}
-	r.report.Seconds = time.Since(r.began).Seconds()
-	r.finish()
-	return nil
-}
-
-// measure predicts all bags of the split.
-func (f *fitted) measure(ctx context.Context) error {
-	r := f.report
-	train, trained, err := f.predict(ctx, f.in.Split.Train, f.model.Predict)
-	if err != nil {
+	if r.held == nil { // nothing to iterate
+		r.held = &train.Metrics{Disambiguation: r.disambiguation}
+	}
+	if err := f.measure(ctx, r.held); err != nil {
 		return err
 	}
-	test, tested, err := f.predict(ctx, f.in.Split.Test, f.model.Predict)
-	if err != nil {
-		return err
-	}
-	set := f.in.Data
-	r.TrainAccuracy = accuracyOf(set, f.in.Split.Train, train)
-	r.TestAccuracy = accuracyOf(set, f.in.Split.Test, test)
-	if s, ok := f.model.(learners.Sampler); ok {
-		sampled, _, err := f.predict(ctx, f.in.Split.Test, s.Sampled)
-		if err != nil {
-			return err
-		}
-		r.SampledAccuracy = accuracyOf(set, f.in.Split.Test, sampled)
-	}
-	r.ConfusionOf, r.Confusion = "test", confusionOf(set, f.in.Split.Test, test)
-	if len(test) == 0 {
-		r.ConfusionOf, r.Confusion = "train", confusionOf(set, f.in.Split.Train, train)
-	}
-	if trained.any || tested.any {
-		r.Attention = append(r.Attention, snapshot(r.Epochs, trained, tested))
-	}
+	r.release()
+	f.report = f.record.Report(f.learner.Name(), nil)
+	f.report.SampledAccuracy, f.report.Seconds = f.sampled, time.Since(r.began).Seconds()
 	return nil
 }
 
@@ -319,14 +292,13 @@ func refuseBuild(spec *specs.Spec) error {
 		WithNote("miplc train fits it and leaves model.onnx"))}
 }
 
-// recorder turns the iterations of a fit into a report.
+// recorder turns the iterations of a fit into a record.
 type recorder struct {
-	set         *data.Dataset
-	bags        []int // that train
-	observer    train.Observer
-	report      *train.Report
-	began, last time.Time
-	held        *train.Metrics // the last iteration, whose accuracies are still to come
+	record         *train.Record
+	observer       train.Observer
+	began, last    time.Time
+	disambiguation *float64
+	held           *train.Metrics // the last iteration, whose accuracies are still to come
 }
 
 // iteration records one iteration; the observer hears of it when the next one
@@ -335,34 +307,28 @@ func (r *recorder) iteration(i learners.Iteration) {
 	if i.Confidences != nil {
 		r.confidences(i)
 	}
-	r.report.Loss = i.Loss
 	now := time.Now()
 	if i.Number > 0 {
 		r.release()
-		r.held = &train.Metrics{Epoch: i.Number, Loss: i.Loss, Disambiguation: r.report.Disambiguation, Seconds: now.Sub(r.last).Seconds()}
+		r.held = &train.Metrics{Epoch: i.Number, Loss: i.Loss, Disambiguation: r.disambiguation, Seconds: now.Sub(r.last).Seconds()}
 	}
 	r.last = now
 }
 
 // confidences keeps those of all training bags, and the paths of a few.
 func (r *recorder) confidences(i learners.Iteration) {
-	k := r.set.Classes
-	found := make([]int, len(r.bags))
-	for row, bag := range r.bags {
-		own := r.report.Weights[bag*k : (bag+1)*k]
-		for c, v := range i.Confidences[row*k : (row+1)*k] {
-			own[c] = float32(v)
-		}
-		found[row] = largest(i.Confidences[row*k : (row+1)*k])
+	k := r.record.Data.Classes
+	found := make([]int, len(r.record.Split.Train))
+	for row, bag := range r.record.Split.Train {
+		own := i.Confidences[row*k : (row+1)*k]
+		copy(r.record.BagWeights(bag), float32s(own))
+		found[row] = train.Argmax(own)
 	}
-	r.report.Disambiguation = accuracyOf(r.set, r.bags, found)
-	if r.report.Trajectories == nil {
-		r.report.Trajectories = followed(r.set, r.bags)
+	r.disambiguation = r.record.Accuracy(r.record.Split.Train, found)
+	if r.record.Trajectories == nil {
+		r.record.FollowWeights()
 	}
-	for n := range r.report.Trajectories {
-		t := &r.report.Trajectories[n]
-		t.Weights = append(t.Weights, slices.Clone(r.report.Weights[(t.Bag-1)*k:t.Bag*k]))
-	}
+	r.record.Extend()
 }
 
 // release hands the held iteration on.
@@ -370,19 +336,11 @@ func (r *recorder) release() {
 	if r.held == nil {
 		return
 	}
-	r.report.Metrics = append(r.report.Metrics, *r.held)
-	if r.observer != nil {
-		done, all := r.held.Epoch, r.report.Epochs
+	r.record.Metrics = append(r.record.Metrics, *r.held)
+	if r.observer != nil && r.held.Epoch > 0 {
+		done, all := r.held.Epoch, r.record.Epochs
 		left := time.Duration(float64(time.Since(r.began)) / float64(done) * float64(all-done))
 		r.observer.Epoch(*r.held, train.Progress{Epoch: done, Epochs: all, Step: 1, Steps: 1, Loss: r.held.Loss, Left: left})
 	}
 	r.held = nil
-}
-
-// finish completes the last iteration.
-func (r *recorder) finish() {
-	if r.held != nil {
-		r.held.TrainAccuracy, r.held.TestAccuracy = r.report.TrainAccuracy, r.report.TestAccuracy
-	}
-	r.release()
 }

@@ -44,7 +44,7 @@ func (t *trainer) predict(bags []int, tick func(batches int)) (*Outcome, error) 
 		}
 		for i, bag := range chunk {
 			n := t.Data.Size(bag)
-			t.Add(out, bag, probabilities[i*k:(i+1)*k], attention[:n])
+			t.Add(out, bag, Argmax(probabilities[i*k:(i+1)*k]), attention[:n])
 			attention = attention[n:]
 		}
 		tick(1)

@@ -164,7 +164,7 @@ func (t *trainer) steps(epoch int, m *Metrics) (*float64, error) {
 		}
 		for j, bag := range chunk {
 			copy(t.BagWeights(bag), r.Weights[j*k:(j+1)*k])
-			right.add(t.Truth(bag), argmax(r.Probabilities[j*k:(j+1)*k]))
+			right.add(t.Truth(bag), Argmax(r.Probabilities[j*k:(j+1)*k]))
 		}
 		t.clock.tick()
 		t.observer.Step(Progress{Epoch: epoch, Epochs: t.Epochs, Step: i + 1, Steps: t.clock.steps,

@@ -50,11 +50,16 @@ type AttentionSnapshot struct {
 	Test  Scores
 }
 
-// Begin puts the first label weights in and picks the training bags whose
-// weights are followed: the first ones of the split that have anything to
-// disambiguate.
+// Begin puts the first label weights in and follows some.
 func (r *Record) Begin() {
 	r.Weights = InitialWeights(r.Data)
+	r.FollowWeights()
+	r.Extend()
+}
+
+// FollowWeights picks the training bags whose weights are followed: the first
+// ones of the split that have anything to disambiguate.
+func (r *Record) FollowWeights() {
 	n := r.Follow
 	if n == 0 {
 		n = 6
@@ -70,7 +75,6 @@ func (r *Record) Begin() {
 			r.Trajectories = append(r.Trajectories, Trajectory{Bag: bag + 1, Label: r.Truth(bag), Candidates: candidates})
 		}
 	}
-	r.Extend()
 }
 
 // Extend appends the label weights of now to the trajectories.
@@ -101,10 +105,10 @@ func (r *Record) Snapshot(epoch int) bool {
 	return epoch == 1 || epoch == (r.Epochs+1)/2 || epoch == r.Epochs
 }
 
-// Add takes in what was predicted for a bag: class probabilities, and the
-// attention scores of its instances.
-func (r *Record) Add(o *Outcome, bag int, probabilities, attention []float32) {
-	o.Predicted = append(o.Predicted, argmax(probabilities))
+// Add takes in what was predicted for a bag: its class, and the attention scores
+// of its instances.
+func (r *Record) Add(o *Outcome, bag, class int, attention []float32) {
+	o.Predicted = append(o.Predicted, class)
 	for i, score := range attention {
 		at := r.Data.Offsets[bag] + i
 		switch {
@@ -130,8 +134,8 @@ func (r *Record) positive(bag, instance int) bool {
 // epoch: the accuracies go into m.
 func (r *Record) Evaluated(epoch int, m *Metrics, found [2]*Outcome) {
 	r.Last = found
-	m.TrainAccuracy = r.accuracy(r.Split.Train, found[0].Predicted)
-	m.TestAccuracy = r.accuracy(r.Split.Test, found[1].Predicted)
+	m.TrainAccuracy = r.Accuracy(r.Split.Train, found[0].Predicted)
+	m.TestAccuracy = r.Accuracy(r.Split.Test, found[1].Predicted)
 	if r.Snapshot(epoch) {
 		r.Attention = append(r.Attention, AttentionSnapshot{epoch, found[0].Scores, found[1].Scores})
 	}
@@ -145,9 +149,9 @@ func (r *Record) Truth(bag int) int {
 	return r.Data.Labels[bag]
 }
 
-// accuracy is the share of bags with predicted[i] as true label, nil if no
+// Accuracy is the share of bags with predicted[i] as true label, nil if no
 // true label is known.
-func (r *Record) accuracy(bags, predicted []int) *float64 {
+func (r *Record) Accuracy(bags, predicted []int) *float64 {
 	var c counter
 	for i, bag := range bags {
 		c.add(r.Truth(bag), predicted[i])
@@ -160,7 +164,7 @@ func (r *Record) accuracy(bags, predicted []int) *float64 {
 func (r *Record) Disambiguation() *float64 {
 	var c counter
 	for _, bag := range r.Split.Train {
-		c.add(r.Truth(bag), argmax(r.BagWeights(bag)))
+		c.add(r.Truth(bag), Argmax(r.BagWeights(bag)))
 	}
 	return c.share()
 }
@@ -226,8 +230,8 @@ func (c *counter) share() *float64 {
 	return &v
 }
 
-// argmax is the index of the largest value, the first of equals.
-func argmax(values []float32) int {
+// Argmax is the index of the largest value, the first of equals.
+func Argmax[T float32 | float64](values []T) int {
 	best := 0
 	for i, v := range values {
 		if v > values[best] {

@@ -84,7 +84,7 @@ func (v *evaluation) read(part [][][]int, trace []float32) {
 					found = j.found[1]
 				}
 				n := v.data.Size(bag)
-				j.Add(found, bag, row[slot*k:(slot+1)*k], attention[:n])
+				j.Add(found, bag, train.Argmax(row[slot*k:(slot+1)*k]), attention[:n])
 				attention = attention[n:]
 			}
 		}
