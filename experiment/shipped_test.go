@@ -1,0 +1,71 @@
+package experiment
+
+import (
+	"testing"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/experiments"
+	"github.com/miplc/miplc/runs"
+)
+
+// instances are the shapes of the sets that the shipped experiments name.
+var instances = map[string][]int{
+	"mnist-mipl": {1, 28, 28}, "fmnist-mipl": {1, 28, 28}, "birdsong-mipl": {38}, "sival6-mipl": {30},
+	"crc-row.npz": {9}, "crc-sbn.npz": {15}, "crc-kmeansseg.npz": {6}, "crc-sift.npz": {128},
+}
+
+// Every learner of the paper's experiments fits the bags of every set that it is
+// to run on. smoke is run as a whole elsewhere.
+func TestShippedExperimentsCompile(t *testing.T) {
+	for _, name := range experiments.Names() {
+		if name == "smoke" {
+			continue
+		}
+		e, err := Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		loaded, err := e.loadSpecs()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range e.Data {
+			source := d.File.V
+			if d.Synth != nil {
+				source = d.Synth.Set.V
+			}
+			shape := instances[source]
+			if shape == nil {
+				t.Fatalf("%s: the shape of %s is not known here", name, source)
+			}
+			in := twoBags(shape)
+			for i := range e.Learners {
+				l := &e.Learners[i]
+				for _, r := range d.R {
+					if !l.Only.Has(d.Name.V, r) {
+						continue
+					}
+					for _, v := range l.Variants() {
+						c := Cell{Coord: at(d.Name.V, r, l, v), input: &inputOf{facts: SetFacts{Name: d.Name.V, R: r}}}
+						c.candidates = loaded[c.Coord]
+						var errs diag.List
+						if !e.compiles(l, &c, in, &errs) {
+							t.Errorf("%s: %v", name, errs)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// twoBags are two bags of an instance each, with five classes.
+func twoBags(shape []int) *runs.Input {
+	d := &data.Dataset{
+		Name: "two bags", Shape: shape, Offsets: []int{0, 1, 2}, Classes: 5,
+		Candidates: []uint8{1, 1, 0, 0, 0, 0, 1, 1, 0, 0}, Labels: []int{0, 1},
+	}
+	d.Instances = make([]float32, 2*d.Dim())
+	return &runs.Input{Data: d, Split: &data.Split{Train: []int{0}, Test: []int{1}}}
+}
