@@ -105,7 +105,7 @@ func Run(ctx context.Context, e *Experiment, o Options) (Progress, error) {
 		return Progress{}, err
 	}
 	r := &runner{ctx: ctx, e: e, o: o}
-	r.todo = plan.Cells
+	r.pending = plan.Cells
 	if err := plan.merge(o.Dir); err != nil {
 		return Progress{}, err
 	}
@@ -120,7 +120,7 @@ type runner struct {
 	ctx     context.Context
 	e       *Experiment
 	o       Options
-	todo    []Cell
+	pending []Cell
 	results *results
 
 	mu       sync.Mutex // guards what stands below, and the observer
@@ -152,7 +152,7 @@ func (r *runner) run() (Progress, error) {
 		})
 	}
 	cells := make(chan *Cell)
-	for range min(r.atATime(), max(1, len(r.todo))) {
+	for range min(r.atATime(), max(1, len(r.pending))) {
 		workers.Go(func() {
 			for c := range cells {
 				if r.work(ctx, c) != nil {
@@ -161,9 +161,9 @@ func (r *runner) run() (Progress, error) {
 			}
 		})
 	}
-	for i := range r.todo {
+	for i := range r.pending {
 		select {
-		case cells <- &r.todo[i]:
+		case cells <- &r.pending[i]:
 			continue
 		case <-ctx.Done():
 		}
@@ -197,16 +197,16 @@ func (r *runner) begin() error {
 	for _, result := range have {
 		finished[result.Key] = result.Error == ""
 	}
-	r.progress.Cells = len(r.todo)
-	left := r.todo[:0:0]
-	for _, c := range r.todo {
+	r.progress.Cells = len(r.pending)
+	left := r.pending[:0:0]
+	for _, c := range r.pending {
 		if finished[c.Key] {
 			continue
 		}
 		left = append(left, c)
 		c.input.waiting++
 	}
-	r.todo = left
+	r.pending = left
 	r.progress.Before = r.progress.Cells - len(left)
 	r.progress.Done = r.progress.Before
 	r.clock = newClock(left, have, r.atATime())

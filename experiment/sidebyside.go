@@ -12,7 +12,7 @@ import (
 	"github.com/miplc/miplc/train/engines"
 )
 
-// maxTrials bounds the trainings of one program unless Options.Jobs does.
+// maxTrials are the trainings of one program unless Options.Jobs says how many.
 const maxTrials = 64
 
 // group is cells whose trainings go side by side in one XLA program: the splits,
@@ -23,8 +23,8 @@ type group []*Cell
 // takes those cells out of the list, in groups. nil: all cells go one by one.
 func (r *runner) sideBySide() (*runs.SideBySide, []group, error) {
 	wanted := map[string]bool{}
-	for i := range r.todo {
-		if name := r.wants(&r.todo[i]); name != "" {
+	for i := range r.pending {
+		if name := r.wants(&r.pending[i]); name != "" {
 			wanted[name] = true
 		}
 	}
@@ -49,7 +49,7 @@ func (r *runner) sideBySide() (*runs.SideBySide, []group, error) {
 		return nil, nil, nil
 	}
 	groups, alone := r.groups(wanted)
-	r.todo = alone
+	r.pending = alone
 	return engine, groups, nil
 }
 
@@ -65,13 +65,10 @@ func (r *runner) wants(c *Cell) string {
 
 // groups gathers the cells with a wanted engine.
 func (r *runner) groups(wanted map[string]bool) (groups []group, alone []Cell) {
-	most := maxTrials
-	if r.o.Jobs > 0 {
-		most = r.o.Jobs
-	}
+	most := r.trialsAtATime()
 	open := map[string]int{} // group that takes more cells
-	for i := range r.todo {
-		c := &r.todo[i]
+	for i := range r.pending {
+		c := &r.pending[i]
 		if name := r.wants(c); name == "" || !wanted[name] {
 			alone = append(alone, *c)
 			continue
@@ -86,6 +83,14 @@ func (r *runner) groups(wanted map[string]bool) (groups []group, alone []Cell) {
 		groups[at] = append(groups[at], c)
 	}
 	return groups, alone
+}
+
+// trialsAtATime bounds the trainings of one program.
+func (r *runner) trialsAtATime() int {
+	if r.o.Jobs > 0 {
+		return r.o.Jobs
+	}
+	return maxTrials
 }
 
 // trial is one training of a cell of a group.
@@ -185,10 +190,7 @@ func (r *runner) trainTrials(ctx context.Context, engine *runs.SideBySide, trial
 		}
 		byProgram[key] = append(byProgram[key], &trials[i])
 	}
-	most := maxTrials
-	if r.o.Jobs > 0 {
-		most = r.o.Jobs
-	}
+	most := r.trialsAtATime()
 	for _, key := range order {
 		list := byProgram[key]
 		for len(list) > 0 {

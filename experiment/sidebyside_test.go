@@ -82,7 +82,7 @@ func TestGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &runner{e: e, o: Options{Engine: "xla"}, todo: plan.Cells}
+	r := &runner{e: e, o: Options{Engine: "xla"}, pending: plan.Cells}
 	groups, alone := r.groups(map[string]bool{"xla": true})
 	var sizes []int
 	for _, g := range groups {
