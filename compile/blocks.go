@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/miplc/miplc/diag"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/specs"
 )
 

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/diag"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/specs"
 )
 

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/miplc/miplc/diag"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/specs"
 )
 

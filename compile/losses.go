@@ -3,8 +3,8 @@ package compile
 import (
 	"fmt"
 
-	"github.com/miplc/miplc/diag"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/diag"
 )
 
 // outsideCandidates pushes a logarithm so low that its exponential is zero in

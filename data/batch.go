@@ -1,6 +1,6 @@
 package data
 
-import "github.com/miplc/miplc/stream"
+import "github.com/miplc/miplc/internal/stream"
 
 // Order is the order in which an epoch goes through the bags: a shuffle of
 // bags that depends on seed and epoch alone, so that a resumed run goes on as

@@ -15,7 +15,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/internal/diag"
 )
 
 // The CSV form of a set of bags, one row an instance:

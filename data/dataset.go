@@ -1,7 +1,7 @@
 // Package data holds sets of bags: reading, writing, drawing and splitting them.
 package data
 
-import "github.com/miplc/miplc/diag"
+import "github.com/miplc/miplc/internal/diag"
 
 // Dataset is a set of bags with candidate label sets. Bag i has the instances
 // Offsets[i] to Offsets[i+1] of Instances.

@@ -12,7 +12,7 @@ import (
 	"io"
 	"math"
 
-	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/internal/diag"
 )
 
 // DrawBag draws bag i (from 0) as an SVG that needs no other file. Images

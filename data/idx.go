@@ -10,7 +10,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/internal/diag"
 )
 
 // IDX is an array of bytes in the format of the MNIST files: 28x28 images

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/data/matfile"
-	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/internal/diag"
 )
 
 // The .mat form of a set of bags is the one of the DEMIPL authors: a cell array

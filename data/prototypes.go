@@ -5,8 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/miplc/miplc/diag"
-	"github.com/miplc/miplc/stream"
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/stream"
 )
 
 // PrototypeOptions are the settings of the built-in set generated:prototypes.

@@ -15,8 +15,8 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/data/matfile"
-	"github.com/miplc/miplc/diag"
-	"github.com/miplc/miplc/stream"
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/stream"
 )
 
 // Split says which bags train and which test. Bags count from 0 here; files

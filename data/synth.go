@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/miplc/miplc/diag"
-	"github.com/miplc/miplc/stream"
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/stream"
 )
 
 // SynthOptions are the settings of a set that is drawn from labelled

@@ -14,8 +14,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/miplc/miplc/diag"
-	"github.com/miplc/miplc/stream"
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/stream"
 )
 
 // birdNames are the species 1 to 13 of the Birdsong data (Briggs, Fern and

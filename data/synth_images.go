@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/internal/diag"
 )
 
 var digitNames = []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/internal/diag"
 )
 
 func TestValidate(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"encoding/hex"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/specs"
 )

@@ -8,8 +8,8 @@ import (
 	"os"
 	"strings"
 
-	"github.com/miplc/miplc/diag"
 	"github.com/miplc/miplc/experiments"
+	"github.com/miplc/miplc/internal/diag"
 )
 
 // builtin is the prefix of the file names of shipped experiments in messages.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/diag"
 	"github.com/miplc/miplc/experiments"
+	"github.com/miplc/miplc/internal/diag"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected messages")

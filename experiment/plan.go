@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"

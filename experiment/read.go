@@ -4,7 +4,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/specs"
 )
 

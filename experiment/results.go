@@ -10,7 +10,7 @@ import (
 	"os"
 	"sync"
 
-	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/internal/diag"
 )
 
 // Result is one finished or failed cell, one line of ResultsFile.

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/specs"
 )
 

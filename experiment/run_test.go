@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/miplc/miplc/specs"

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/diag"
 	"github.com/miplc/miplc/experiments"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/runs"
 )
 

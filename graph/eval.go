@@ -3,7 +3,7 @@ package graph
 import (
 	"fmt"
 
-	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/internal/diag"
 )
 
 // Tensor is a concrete value of the interpreter, row-major. A value of type

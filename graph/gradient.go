@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/internal/diag"
 )
 
 // GradPrefix stands before the name of a parameter in the output that holds

@@ -10,7 +10,7 @@ package graph
 import (
 	"fmt"
 
-	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/internal/diag"
 )
 
 // DType is the element type of a value. Engines choose the width of Float

@@ -3,7 +3,7 @@ package graph
 import (
 	"slices"
 
-	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/internal/diag"
 )
 
 // Paddable rewrites a graph so that instances of no bag (bag_of = -1) change no

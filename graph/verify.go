@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/internal/diag"
 )
 
 // Verify checks that a graph is well formed: every node stands at its ID after

@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	"github.com/miplc/miplc/experiment"
-	"github.com/miplc/miplc/plot"
+	"github.com/miplc/miplc/internal/plot"
 )
 
 // Figure is one SVG figure.

@@ -12,11 +12,11 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/diag"
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/parity"
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/parity"
 	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
 )

@@ -7,7 +7,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/parity"
+	"github.com/miplc/miplc/internal/parity"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
 	"github.com/miplc/miplc/train"

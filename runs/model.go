@@ -7,7 +7,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/export"
-	"github.com/miplc/miplc/parity"
+	"github.com/miplc/miplc/internal/parity"
 	"github.com/miplc/miplc/train"
 )
 

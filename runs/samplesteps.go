@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/diag"
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/native"
 	"github.com/miplc/miplc/train/ort"

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/parity"
+	"github.com/miplc/miplc/internal/parity"
 )
 
 // Summary is what a finished run says of itself; it stands in SummaryFile.

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/parity"
+	"github.com/miplc/miplc/internal/parity"
 	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"

@@ -12,7 +12,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/export/contract"
-	"github.com/miplc/miplc/stream"
+	"github.com/miplc/miplc/internal/stream"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/oracle"
 	"github.com/miplc/miplc/train/ort"

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/internal/diag"
 )
 
 // TestEquationPlaces marks a name in equations of every scalar style with «»

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/internal/diag"
 )
 
 // FuzzParse wants of any input a spec that survives its round trip, or

@@ -13,7 +13,7 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/internal/diag"
 )
 
 //go:embed *.yaml

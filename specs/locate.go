@@ -1,6 +1,6 @@
 package specs
 
-import "github.com/miplc/miplc/diag"
+import "github.com/miplc/miplc/internal/diag"
 
 // Locate fills in the source line of a diagnostic at a place in the spec's
 // files, and the width of the underline where it has none, so that later

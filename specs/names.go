@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/internal/diag"
 )
 
 // trainingNames are known in losses and in weights.update alone, since a

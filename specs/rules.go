@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/internal/diag"
 )
 
 // rules checks what no single key can: how settings fit each other. Shapes are

@@ -5,7 +5,7 @@ package specs
 import (
 	"go/ast"
 
-	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/internal/diag"
 )
 
 // Value is a setting with the place it was written at. A default has the zero

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/internal/diag"
 )
 
 // Node is a part of a YAML file that is no spec but is read with the same

@@ -3,7 +3,7 @@ package train
 import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/stream"
+	"github.com/miplc/miplc/internal/stream"
 )
 
 // feeder lays bags out as batches. Its buffers are reused by the next batch.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/stream"
+	"github.com/miplc/miplc/internal/stream"
 )
 
 // InitParams draws the learned parameters of a program, row-major by name.

@@ -9,8 +9,8 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/stream"
 	"github.com/miplc/miplc/specs"
-	"github.com/miplc/miplc/stream"
 	"github.com/miplc/miplc/train"
 )
 

@@ -19,8 +19,8 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 
-	"github.com/miplc/miplc/diag"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/diag"
 )
 
 // Capacity gives the symbols of a graph their static extents.

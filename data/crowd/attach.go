@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/internal/diag"
 )
 
 // ReadCandidates reads a table of candidate sets: every value is 0 or 1, and every

@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/diag"
-	"github.com/miplc/miplc/stream"
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/stream"
 )
 
 // Options are the settings of Bags.

@@ -13,7 +13,7 @@ import (
 	"image"
 	"strings"
 
-	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/internal/diag"
 )
 
 // Generator makes the instances of one image.

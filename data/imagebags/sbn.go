@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"image"
 
-	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/internal/diag"
 )
 
 // SBN is "single blob with neighbours": the image is brought to Grid x Grid

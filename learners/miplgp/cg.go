@@ -5,7 +5,7 @@ import (
 	"errors"
 	"math"
 
-	"github.com/miplc/miplc/stream"
+	"github.com/miplc/miplc/internal/stream"
 )
 
 // conjugate solves with all instances by preconditioned conjugate gradients.

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/miplc/miplc/stream"
+	"github.com/miplc/miplc/internal/stream"
 )
 
 // Progress tells of a fit: iteration 0 is the start.

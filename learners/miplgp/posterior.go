@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 
-	"github.com/miplc/miplc/stream"
+	"github.com/miplc/miplc/internal/stream"
 )
 
 // Posterior is a fitted MIPLGP. For an instance x and class c, with k the kernel

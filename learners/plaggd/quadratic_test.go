@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/miplc/miplc/stream"
+	"github.com/miplc/miplc/internal/stream"
 )
 
 // gramOf gives the inner products of points [n, d] row-major.

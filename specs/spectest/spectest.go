@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"github.com/miplc/miplc/stream"
+	"github.com/miplc/miplc/internal/stream"
 )
 
 // Random gives the YAML text of a small random spec. It is complete and valid

@@ -8,7 +8,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/gorgonia"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/stream"
+	"github.com/miplc/miplc/internal/stream"
 	"github.com/miplc/miplc/train"
 )
 

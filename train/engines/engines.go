@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/native"
 	"github.com/miplc/miplc/train/ort"

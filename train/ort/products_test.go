@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 
+	"github.com/miplc/miplc/internal/stream"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
-	"github.com/miplc/miplc/stream"
 )
 
 // Products of matrices of many sizes against gonum, from several goroutines at

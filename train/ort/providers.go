@@ -10,7 +10,7 @@ import (
 
 	onnx "github.com/yalue/onnxruntime_go"
 
-	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/runtime/ortenv"
 )
 

@@ -6,7 +6,7 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/gobackend"
 
-	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/backend"
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
-	"github.com/miplc/miplc/cmd/miplc/internal/paritycheck"
+	"github.com/miplc/miplc/cmd/miplc/internal/parity"
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/specs"
@@ -95,6 +95,6 @@ func Run(ctx context.Context, o *Options) error {
 		for i, loss := range m.Losses {
 			fmt.Fprintf(w, "step %d loss %.8f\n", i+1, loss)
 		}
-		return paritycheck.Print(w, m.Parity)
+		return parity.Print(w, m.Parity)
 	})
 }

@@ -5,17 +5,17 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/build"
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
-	"github.com/miplc/miplc/cmd/miplc/internal/dataset"
+	"github.com/miplc/miplc/cmd/miplc/internal/data"
 	"github.com/miplc/miplc/cmd/miplc/internal/doctor"
-	"github.com/miplc/miplc/cmd/miplc/internal/experimentrun"
-	"github.com/miplc/miplc/cmd/miplc/internal/initspec"
-	"github.com/miplc/miplc/cmd/miplc/internal/paritycheck"
+	"github.com/miplc/miplc/cmd/miplc/internal/experiment"
+	initcmd "github.com/miplc/miplc/cmd/miplc/internal/init"
+	"github.com/miplc/miplc/cmd/miplc/internal/parity"
 	"github.com/miplc/miplc/cmd/miplc/internal/predict"
-	"github.com/miplc/miplc/cmd/miplc/internal/reportgen"
-	"github.com/miplc/miplc/cmd/miplc/internal/runtimelib"
+	"github.com/miplc/miplc/cmd/miplc/internal/report"
+	"github.com/miplc/miplc/cmd/miplc/internal/runtime"
 	"github.com/miplc/miplc/cmd/miplc/internal/schema"
-	"github.com/miplc/miplc/cmd/miplc/internal/specslist"
-	"github.com/miplc/miplc/cmd/miplc/internal/trainrun"
+	"github.com/miplc/miplc/cmd/miplc/internal/specs"
+	"github.com/miplc/miplc/cmd/miplc/internal/train"
 	"github.com/miplc/miplc/cmd/miplc/internal/validate"
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
 )
@@ -51,19 +51,19 @@ func newRoot(con *console.Console) *cobra.Command {
 	root.SetFlagErrorFunc(console.FlagError)
 	console.Group(con, root)
 	root.AddCommand(
-		initspec.Command(con),
+		initcmd.Command(con),
 		validate.Command(con),
 		build.Command(con),
-		trainrun.Command(con),
+		train.Command(con),
 		predict.Command(con),
-		paritycheck.Command(con),
-		experimentrun.Command(con),
-		reportgen.Command(con),
-		dataset.Command(con),
-		runtimelib.Command(con),
+		parity.Command(con),
+		experiment.Command(con),
+		report.Command(con),
+		data.Command(con),
+		runtime.Command(con),
 		doctor.Command(con),
 		schema.Command(con),
-		specslist.Command(con),
+		specs.Command(con),
 		version.Command(con),
 	)
 	markRun(root)

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/internal/diag"
 )
 
 // Exit codes of miplc.

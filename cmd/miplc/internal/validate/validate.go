@@ -10,7 +10,7 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/specs"
 )

@@ -1,6 +1,6 @@
-// Package runtimelib is the command group miplc runtime: the onnxruntime
+// Package runtime is the command group miplc runtime: the onnxruntime
 // library on this machine.
-package runtimelib
+package runtime
 
 import (
 	"context"

@@ -1,5 +1,5 @@
-// Package trainrun is the command miplc train.
-package trainrun
+// Package train is the command miplc train.
+package train
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/backend"
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
-	"github.com/miplc/miplc/cmd/miplc/internal/paritycheck"
+	"github.com/miplc/miplc/cmd/miplc/internal/parity"
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/specs"
@@ -226,5 +226,5 @@ func printSummary(out io.Writer, dir string, s *runs.Summary) error {
 		return err
 	}
 	fmt.Fprintln(out)
-	return paritycheck.Print(out, s.Parity)
+	return parity.Print(out, s.Parity)
 }

@@ -3,7 +3,7 @@ package parity_test
 import (
 	"testing"
 
-	"github.com/miplc/miplc/parity"
+	"github.com/miplc/miplc/internal/parity"
 )
 
 // randomSpecs is how many random specs the tests of this package draw.

@@ -1,4 +1,4 @@
-package dataset
+package data
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/internal/diag"
 )
 
 // prototypes is the name of the built-in set, which needs no source.

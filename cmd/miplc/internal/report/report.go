@@ -1,5 +1,5 @@
-// Package reportgen is the command miplc report.
-package reportgen
+// Package report is the command miplc report.
+package report
 
 import (
 	"fmt"

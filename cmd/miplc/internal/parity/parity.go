@@ -1,5 +1,5 @@
-// Package paritycheck is the command miplc parity.
-package paritycheck
+// Package parity is the command miplc parity.
+package parity
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
-	"github.com/miplc/miplc/parity"
+	"github.com/miplc/miplc/internal/parity"
 	"github.com/miplc/miplc/runs"
 )
 

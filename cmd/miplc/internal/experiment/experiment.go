@@ -1,5 +1,5 @@
-// Package experimentrun is the command miplc experiment.
-package experimentrun
+// Package experiment is the command miplc experiment.
+package experiment
 
 import (
 	"context"

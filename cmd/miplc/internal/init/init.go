@@ -1,5 +1,5 @@
-// Package initspec is the command miplc init.
-package initspec
+// Package initcmd is the command miplc init.
+package initcmd
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
-	"github.com/miplc/miplc/diag"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/specs"
 )

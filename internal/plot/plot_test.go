@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/stream"
+	"github.com/miplc/miplc/internal/stream"
 	"github.com/miplc/miplc/train"
 )
 

@@ -1,6 +1,6 @@
-// Package dataset is the command group miplc data: drawing, converting and
+// Package data is the command group miplc data: drawing, converting and
 // looking at sets of bags.
-package dataset
+package data
 
 import (
 	"fmt"

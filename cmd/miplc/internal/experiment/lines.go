@@ -1,4 +1,4 @@
-package experimentrun
+package experiment
 
 import (
 	"fmt"

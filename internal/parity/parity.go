@@ -8,7 +8,7 @@ import (
 	"math"
 	"sync"
 
-	"github.com/miplc/miplc/stream"
+	"github.com/miplc/miplc/internal/stream"
 )
 
 // Tolerance is the largest absolute difference of a probability or an
