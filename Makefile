@@ -1,0 +1,17 @@
+# The five things one does here. Needs Go, a C compiler, and npm or pip.
+.PHONY: build test check bench fuzz
+
+build: ## the command, in ./miplc
+	go build -o miplc ./cmd/miplc
+
+test: ## all tests
+	go test ./...
+
+check: ## all checks, as on the build machine (MODE=quick: without race detector and fuzzing)
+	bash .ci/run $(MODE)
+
+bench: ## speed of the training step in each engine (BENCH=regexp for others)
+	go test -run '^$$' -bench '$(or $(BENCH),Step)' ./...
+
+fuzz: ## every fuzz target in turn (FUZZTIME=5m for a real search)
+	FUZZTIME='$(or $(FUZZTIME),20s)' bash .ci/run fuzz
