@@ -193,7 +193,6 @@ func (e *emitter) equal(x, y tensor) tensor {
 }
 func (e *emitter) less(x, y tensor) tensor { return e.binary(compute.Function.LessThan, x, y) }
 func (e *emitter) and(x, y tensor) tensor  { return e.binary(compute.Function.LogicalAnd, x, y) }
-func (e *emitter) not(x tensor) tensor     { return e.unary(compute.Function.LogicalNot, x) }
 func (e *emitter) exp(x tensor) tensor     { return e.unary(compute.Function.Exp, x) }
 
 // where picks x or y by a condition; all three are stretched to one shape.
@@ -231,6 +230,16 @@ func (e *emitter) reduce(f reduceFunc, x tensor, axes ...int) tensor {
 		at[i] = a + x.lead
 	}
 	return e.must(x.lead)(f(e.f, x.v, at...))
+}
+
+// argMax reduces one axis to the index, int32, of its first maximum. Masks of
+// maxima are made of it: XLA may compute a value again in each place that uses
+// it and round it differently there, so that none equals the maximum.
+func argMax(f compute.Function, x compute.Value, axes ...int) (compute.Value, error) {
+	if len(axes) != 1 {
+		return nil, fmt.Errorf("bug: the index of a maximum along %d axes", len(axes))
+	}
+	return f.ArgMinMax(x, axes[0], dtypes.Int32, false)
 }
 
 // transpose permutes the inner axes.

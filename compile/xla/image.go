@@ -128,22 +128,22 @@ func lowerMaxPool2D(l *lowering, n *graph.Node, in []tensor) tensor {
 	return l.pooled(in[0], &n.Attrs, int(n.Shape[2]), int(n.Shape[3]))
 }
 
-// lowerMaxPool2DGrad walks the places of the window in row-major order: a
-// place gets the gradient where it equals the maximum and no earlier one did.
+// lowerMaxPool2DGrad gives the gradient of each window to the place, in
+// row-major order, of its first maximum.
 func lowerMaxPool2DGrad(l *lowering, n *graph.Node, in []tensor) tensor {
 	x, dy, a := in[0], in[1], &n.Attrs
 	oh, ow := dy.inner()[2], dy.inner()[3]
-	top := l.pooled(x, a, oh, ow)
-	var sum, taken tensor
-	for place := range a.Kernel[0] * a.Kernel[1] {
-		first := l.equal(l.window(x, place, a, oh, ow), top)
-		if place > 0 {
-			first, taken = l.and(first, l.not(taken)), l.binary(compute.Function.LogicalOr, taken, first)
-		} else {
-			taken = first
-		}
-		part := spread(l, l.where(first, dy, l.scalar(0)), [2]int{place / a.Kernel[1], place % a.Kernel[1]}, a.Stride, x.inner()[2], x.inner()[3])
-		if place > 0 {
+	places := make([]tensor, a.Kernel[0]*a.Kernel[1])
+	for i := range places {
+		w := l.window(x, i, a, oh, ow)
+		places[i] = l.reshape(w, append([]int{1}, w.inner()...)...)
+	}
+	first := l.reduce(argMax, l.concat(0, places...), 0)
+	var sum tensor
+	for i := range places {
+		mine := l.where(l.equal(first, l.number(i)), dy, l.scalar(0))
+		part := spread(l, mine, [2]int{i / a.Kernel[1], i % a.Kernel[1]}, a.Stride, x.inner()[2], x.inner()[3])
+		if i > 0 {
 			part = l.add(sum, part)
 		}
 		sum = part

@@ -2,6 +2,7 @@ package xla
 
 import (
 	"math"
+	"slices"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
@@ -20,26 +21,34 @@ func lowerMax(l *lowering, n *graph.Node, in []tensor) tensor {
 }
 
 // lowerMaxMask numbers the elements of each reduced part in row-major order and
-// marks the one with the smallest number among those that equal the maximum.
+// marks the one with the number of the first maximum.
 func lowerMaxMask(l *lowering, n *graph.Node, in []tensor) tensor {
 	axes, shape := n.Attrs.Axes, n.In[0].Shape
 	x := l.masked(in[0], shape, axes, math.Inf(-1))
 	dims := x.inner()
-	kept := make([]int, len(dims))
-	copy(kept, dims)
-	number, step := l.zeros(dtypes.Int32, ones(len(dims))), 1
-	for i := len(axes) - 1; i >= 0; i-- {
-		a := axes[i]
+	kept, part := slices.Clone(dims), 1
+	number := l.zeros(dtypes.Int32, ones(len(dims)))
+	for _, a := range slices.Backward(axes) {
 		line := ones(len(dims))
 		line[a] = dims[a]
-		number = l.add(number, l.mul(l.iota(a, line...), l.number(step)))
-		step *= dims[a]
+		number = l.add(number, l.mul(l.iota(a, line...), l.number(part)))
+		part *= dims[a]
 		kept[a] = 1
 	}
-	top := l.reshape(l.reduce(compute.Function.ReduceMax, x, axes...), kept...)
-	rank := l.where(l.equal(x, top), number, l.number(step))
-	first := l.reshape(l.reduce(compute.Function.ReduceMin, rank, axes...), kept...)
-	return l.convert(l.equal(rank, l.broadcast(first, dims, nil)), dtypes.Float32)
+	var perm []int
+	for a := range dims {
+		if !slices.Contains(axes, a) {
+			perm = append(perm, a)
+		}
+	}
+	outer := len(perm)
+	flat := make([]int, 0, outer+1)
+	for _, a := range perm {
+		flat = append(flat, dims[a])
+	}
+	parts := l.reshape(l.transpose(x, append(perm, axes...)...), append(flat, part)...)
+	first := l.reshape(l.reduce(argMax, parts, outer), kept...)
+	return l.convert(l.equal(l.broadcast(number, dims, nil), first), dtypes.Float32)
 }
 
 func ones(n int) []int {

@@ -48,15 +48,15 @@ func (s *segments) sum(x tensor) tensor {
 	return s.dot(member, 0, x, 0)
 }
 
-// extreme joins the rows of each bag, [N, w] -> [B, w], by a maximum or minimum
-// whose neutral element is fill.
-func (s *segments) extreme(f reduceFunc, x, fill tensor) tensor {
-	width := x.inner()[1]
+// extreme joins the rows of each bag, [N, w] -> [B, w], by a maximum or its
+// index.
+func (s *segments) extreme(f reduceFunc) tensor {
+	x, width, none := s.x, s.x.inner()[1], s.scalar(math.Inf(-1))
 	if s.capacity.B == 1 {
-		return s.reshape(s.reduce(f, s.where(s.own, x, fill), 0), 1, width)
+		return s.reshape(s.reduce(f, s.where(s.own, x, none), 0), 1, width)
 	}
 	member := s.member(s.node.In[1])
-	wide := s.where(s.reshape(member, s.capacity.N, s.capacity.B, 1), s.reshape(x, s.capacity.N, 1, width), fill)
+	wide := s.where(s.reshape(member, s.capacity.N, s.capacity.B, 1), s.reshape(x, s.capacity.N, 1, width), none)
 	return s.reduce(f, wide, 0)
 }
 
@@ -96,20 +96,19 @@ func lowerSegmentMax(l *lowering, n *graph.Node, in []tensor) tensor {
 
 // top is the maximum of each bag and column; of a bag that is padding, 0.
 func (s *segments) top() tensor {
-	none := s.scalar(math.Inf(-1))
-	top := s.extreme(compute.Function.ReduceMax, s.x, none)
-	return s.where(s.equal(top, none), s.scalar(0), top)
+	top := s.extreme(compute.Function.ReduceMax)
+	if filled, ok := s.real(graph.B); ok {
+		top = s.where(s.reshape(filled, s.capacity.B, 1), top, s.scalar(0))
+	}
+	return top
 }
 
-// lowerSegmentMaxMask marks among the instances that equal the maximum of
-// their bag the first.
+// lowerSegmentMaxMask marks the first maximum of each bag by its row.
 func lowerSegmentMaxMask(l *lowering, n *graph.Node, in []tensor) tensor {
 	s := l.segments(n, in)
-	end := s.number(s.capacity.N)
-	isTop := s.and(s.equal(s.x, s.gather(s.top())), s.broadcast(s.own, s.x.inner(), nil))
-	rank := s.where(isTop, s.iota(0, s.x.inner()...), end)
-	first := s.gather(s.extreme(compute.Function.ReduceMin, rank, end))
-	return s.done(s.convert(s.and(isTop, s.equal(rank, first)), dtypes.Float32))
+	first := s.gather(s.extreme(argMax))
+	isFirst := s.equal(s.iota(0, s.x.inner()...), first)
+	return s.done(s.convert(s.and(isFirst, s.own), dtypes.Float32))
 }
 
 func lowerSegmentSoftmax(l *lowering, n *graph.Node, in []tensor) tensor {

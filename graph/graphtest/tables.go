@@ -134,6 +134,9 @@ func reductions() []recipe {
 		{graph.OpMaxMask, "", nil, func(m *maker) *graph.Node { return m.MaxMask(x(m), 1) }},
 		{graph.OpMaxMask, "two axes", nil, func(m *maker) *graph.Node { return m.MaxMask(x(m), 0, 2) }},
 		{graph.OpMaxMask, "ties", nil, func(m *maker) *graph.Node { return m.MaxMask(ties(m), 1) }},
+		{graph.OpMaxMask, "ties in two axes", nil, func(m *maker) *graph.Node {
+			return m.MaxMask(m.in("x", shape{2, 2, 2}, 1, 4, 4, 3, 4, 2, 0, 4), 0, 2)
+		}},
 		{graph.OpMaxMask, "ties in columns", nil, func(m *maker) *graph.Node { return m.MaxMask(m.in("x", shape{2, 2}, 1, 3, 1, 3), 0) }},
 	}
 	for _, op := range []graph.Op{graph.OpSum, graph.OpMax} {
