@@ -92,6 +92,11 @@ func (d *draw) weights() {
 	d.line("weights:")
 	d.line("  order: %s", d.one("before_loss", "after_loss", "after_step"))
 	d.line("  first_epoch: %d", d.IntN(2))
+	if d.update != "" {
+		d.line("  update: \"%s\"", d.update)
+		d.line("  schedule: %s", d.one("linear", "progressive", "averaging"))
+		return
+	}
 	if d.chance(0.15) {
 		d.line("  update: \"%s\"", d.one("w", "S / sum(S, 1)", "softmax(logp - 100 * (1 - S))",
 			"maximum(w, 0.5 * S) / sum(maximum(w, 0.5 * S), 1)"))

@@ -25,6 +25,7 @@ func Random(seed uint64) string {
 	d.data()
 	d.model()
 	d.loss()
+	d.aside(seed)
 	d.write()
 	d.weights()
 	d.train()
@@ -49,6 +50,7 @@ type draw struct {
 	outputs  []string       // lines that name outputs
 	learned  []string       // names of params
 	terms    []string       // of the loss
+	update   string         // of the label weights, if it is settled before weights
 	counts   map[string]int // names taken, by their first letter
 }
 

@@ -92,6 +92,10 @@ func tally(s *specs.Spec, add func(word string)) {
 	}
 	for _, p := range s.Model.Params {
 		add("init " + p.Init.V)
+		add(fmt.Sprintf("parameter of %d axes", len(p.Shape)))
+		if use, ok := spectest.Aside(p.Name.V); ok {
+			add("parameter of " + use)
+		}
 	}
 	if len(s.Model.Numbers) > 0 {
 		add("numbers")
@@ -135,6 +139,11 @@ func TestRandomSpecsAreDiverse(t *testing.T) {
 	for i := range specs.Functions {
 		if words["function "+specs.Functions[i].Name] == 0 {
 			t.Errorf("no random spec calls %s", specs.Functions[i].Name)
+		}
+	}
+	for _, word := range []string{"0 axes", "1 axes", "2 axes", "3 axes", "a loss alone", "the update alone", "log_probabilities alone"} {
+		if words["parameter of "+word] == 0 {
+			t.Errorf("no random spec has a parameter of %s", word)
 		}
 	}
 	var lines []string

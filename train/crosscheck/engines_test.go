@@ -61,12 +61,14 @@ type trajectory struct {
 	terms []map[string]float64
 	// predictions and label weights of all steps
 	probabilities, attention, weights [][]float32
-	params                            map[string][]float32 // after the last step
+	// after the last step
+	params                        map[string][]float32
+	testProbabilities, testScores []float32
 }
 
 // follow runs steps over batches of the same bags again and again, as epochs
 // do: the label weights that a step gives are those that its bags have the next
-// time.
+// time. In the end it predicts other bags, as an evaluation does.
 func follow(t testing.TB, p *compile.Program, e train.Engine, steps int, seed uint64, sizes [][]int) *trajectory {
 	t.Helper()
 	tr := &trajectory{}
@@ -95,6 +97,10 @@ func follow(t testing.TB, p *compile.Program, e train.Engine, steps int, seed ui
 		t.Fatal(err)
 	}
 	tr.params = s.Params
+	b := batch(p, seed+2000, sizes[0]...)
+	if tr.testProbabilities, tr.testScores, err = e.Predict(b.Instances, b.BagOf, b.Bags); err != nil {
+		t.Fatalf("%s: %v", e.Name(), err)
+	}
 	return tr
 }
 
@@ -129,6 +135,8 @@ func (tr *trajectory) differences(want *trajectory, floor float64) map[string]fl
 		worse("attention", furthest(tr.attention[i], want.attention[i], 1))
 		worse("label weights", furthest(tr.weights[i], want.weights[i], 1))
 	}
+	worse("test probabilities", furthest(tr.testProbabilities, want.testProbabilities, 1))
+	worse("test attention", furthest(tr.testScores, want.testScores, 1))
 	for name, v := range want.params {
 		scale := 0.1
 		for _, x := range v {

@@ -269,9 +269,8 @@ func (e *Engine) Predict(instances []float32, bagOf []int, bags int) (probabilit
 	return probabilities, attention, nil
 }
 
-// inferInputs makes the inputs of the inference graph in the order of
-// export.Lower: inputs, then parameters in order of first use. Parameters are
-// windows into the flat vector.
+// inferInputs makes the inputs that the session of the inference graph has.
+// Parameters are windows into the flat vector.
 func (e *Engine) inferInputs(instances []float32, bagOf []int) (in []onnx.Value, release func(), err error) {
 	release = func() {
 		for _, v := range in {
@@ -284,19 +283,25 @@ func (e *Engine) inferInputs(instances []float32, bagOf []int) (in []onnx.Value,
 	}
 	byName := e.window()
 	g := e.prog.Infer
+	nodes := map[string]*graph.Node{}
 	for _, n := range append(g.ByOp(graph.OpInput), g.ByOp(graph.OpParam)...) {
-		shape := toShape(n.Shape.Concrete(len(bagOf), 0))
+		nodes[n.Name] = n
+	}
+	for _, name := range e.infer.in {
+		shape := toShape(nodes[name].Shape.Concrete(len(bagOf), 0))
 		var v onnx.Value
-		switch n.Name {
-		case compile.InBagOf:
+		switch {
+		case name == compile.InBagOf:
 			v, err = onnx.NewTensor(shape, ids)
-		case compile.InInstances:
+		case name == compile.InInstances:
 			v, err = onnx.NewTensor(shape, instances)
+		case len(shape) == 0:
+			v, err = onnx.NewScalar(byName[name][0])
 		default:
-			v, err = onnx.NewTensor(shape, byName[n.Name])
+			v, err = onnx.NewTensor(shape, byName[name])
 		}
 		if err != nil {
-			return in, release, fmt.Errorf("%s: %w", n.Name, err)
+			return in, release, fmt.Errorf("%s: %w", name, err)
 		}
 		in = append(in, v)
 	}
