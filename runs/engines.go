@@ -11,7 +11,7 @@ import (
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/native"
+	"github.com/miplc/miplc/train/gorgonia"
 )
 
 // Names of the engines that need no ONNX file.
@@ -38,7 +38,7 @@ func (e *predictors) Close() error {
 // addNative adds the interpreter and gorgonia, which run the graph itself.
 func (e *predictors) addNative(p *compile.Program, state *train.State) error {
 	e.list = append(e.list, interpreter(p, state.Params))
-	engine, err := native.New(p, state.Params)
+	engine, err := gorgonia.New(p, state.Params)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/native"
+	"github.com/miplc/miplc/train/gorgonia"
 	"github.com/miplc/miplc/train/ort"
 )
 
@@ -61,7 +61,7 @@ func writeSampleSteps(o BuildOptions, p *compile.Program, described *contract.St
 	if err != nil {
 		return nil, o.Spec.Locate(diag.Errorf(o.Spec.Data.Set.Pos, "sample steps: %v", err))
 	}
-	engine, err := native.New(p, nil)
+	engine, err := gorgonia.New(p, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/specs/spectest"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/native"
+	"github.com/miplc/miplc/train/gorgonia"
 )
 
 // model is a compiled spec with values for all parameters and statistics.
@@ -184,7 +184,7 @@ func (m *model) interpreter() parity.Engine {
 
 func (m *model) gorgonia(t testing.TB) parity.Engine {
 	t.Helper()
-	e, err := native.New(m.program, nil)
+	e, err := gorgonia.New(m.program, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/miplc/miplc/compile/xla/xlatest"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/native"
+	"github.com/miplc/miplc/train/gorgonia"
 	"github.com/miplc/miplc/train/oracle"
 	"github.com/miplc/miplc/train/ort"
 	"github.com/miplc/miplc/train/xla"
@@ -29,7 +29,7 @@ func engines(t testing.TB) []maker {
 	executor := &xla.Backend{Backend: xlatest.Backend(t), Device: "test"}
 	t.Cleanup(executor.Close)
 	return []maker{
-		{"gorgonia", func(p *compile.Program) (train.Engine, error) { return native.New(p, nil) }},
+		{"gorgonia", func(p *compile.Program) (train.Engine, error) { return gorgonia.New(p, nil) }},
 		{"ort", func(p *compile.Program) (train.Engine, error) {
 			return ort.New(p, nil, ort.Options{Library: library})
 		}},

@@ -179,7 +179,7 @@ func frozen(t testing.TB, g *graph.Graph, env graph.Env) *graph.Graph {
 
 // The loss of every shipped spec: ours against central differences of the
 // interpreter, on elements of every parameter. Gorgonia's gradients of the
-// same losses are held to differences in train/native, those of each op in
+// same losses are held to differences in train/gorgonia, those of each op in
 // compile/gorgonia and graph.
 func TestGradientsAgainstFiniteDifferences(t *testing.T) {
 	t.Parallel()

@@ -9,7 +9,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/native"
+	"github.com/miplc/miplc/train/gorgonia"
 	"github.com/miplc/miplc/train/ort"
 	"github.com/miplc/miplc/train/xla"
 )
@@ -86,7 +86,7 @@ func choose(r Request, m machine) (*Choice, error) {
 	}
 	switch r.Engine {
 	case Gorgonia:
-		return gorgonia("asked for by name"), nil
+		return pureGo("asked for by name"), nil
 	case ORT:
 		return r.onnxruntime(m, "asked for by name")
 	case XLA:
@@ -161,7 +161,7 @@ func (r Request) auto(m machine) (*Choice, error) {
 	if err == nil {
 		return r.onnxruntime(m, join("onnxruntime "+version+" is the fastest engine on a CPU", noGPU))
 	}
-	return gorgonia(join("no usable onnxruntime library was found", noGPU)), nil
+	return pureGo(join("no usable onnxruntime library was found", noGPU)), nil
 }
 
 func join(reasons ...string) string {
@@ -174,9 +174,9 @@ func join(reasons ...string) string {
 	return strings.Join(list, "; ")
 }
 
-func gorgonia(reason string) *Choice {
+func pureGo(reason string) *Choice {
 	return &Choice{Name: Gorgonia, Device: CPU, Reason: reason,
-		New: func(p *compile.Program) (train.Engine, error) { return native.New(p, nil) }}
+		New: func(p *compile.Program) (train.Engine, error) { return gorgonia.New(p, nil) }}
 }
 
 // onnxruntime is the engine ort with the provider of the request or its device.

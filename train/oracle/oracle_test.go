@@ -10,7 +10,7 @@ import (
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/native"
+	"github.com/miplc/miplc/train/gorgonia"
 	"github.com/miplc/miplc/train/oracle"
 	"github.com/miplc/miplc/train/traces"
 )
@@ -121,7 +121,7 @@ func TestNativeFollowsOracle(t *testing.T) {
 	for _, batch := range []int{1, 16} {
 		o := quickstart(t, 4, batch)
 		want := run(t, o)
-		o.NewEngine = func(p *compile.Program) (train.Engine, error) { return native.New(p, nil) }
+		o.NewEngine = func(p *compile.Program) (train.Engine, error) { return gorgonia.New(p, nil) }
 		got := run(t, o)
 		for i, m := range want.Metrics {
 			if diff := math.Abs(got.Metrics[i].Loss - m.Loss); diff > 1e-5*m.Loss {

@@ -1,4 +1,4 @@
-package native
+package gorgonia
 
 import "github.com/miplc/miplc/graph"
 

@@ -1,9 +1,9 @@
-package native
+package gorgonia
 
 import (
 	"errors"
 
-	"github.com/miplc/miplc/compile/gorgonia"
+	lowering "github.com/miplc/miplc/compile/gorgonia"
 	"github.com/miplc/miplc/graph"
 )
 
@@ -13,11 +13,11 @@ type size struct{ instances, bags int }
 // machines keeps the machines of one graph, the most recently used ones.
 type machines struct {
 	graph    *graph.Graph
-	options  gorgonia.Options[float32]
+	options  lowering.Options[float32]
 	inputs   []*graph.Node
 	paddable bool
 	limit    int
-	bySize   map[size]*gorgonia.Machine[float32]
+	bySize   map[size]*lowering.Machine[float32]
 	recent   []size // least recently used first
 
 	bagOf  []int // of the padded batch
@@ -31,19 +31,19 @@ const kept = 64
 
 // newMachines starts without machines. A graph that cannot be padded gets
 // machines of the exact sizes of its batches.
-func newMachines(g *graph.Graph, o gorgonia.Options[float32]) *machines {
+func newMachines(g *graph.Graph, o lowering.Options[float32]) *machines {
 	padded, err := graph.Paddable(g)
 	if err == nil {
 		g = padded
 	}
 	return &machines{
 		graph: g, options: o, inputs: g.ByOp(graph.OpInput), paddable: err == nil, limit: kept,
-		bySize: map[size]*gorgonia.Machine[float32]{}, floats: map[string][]float32{}, pads: map[string][]float32{},
+		bySize: map[size]*lowering.Machine[float32]{}, floats: map[string][]float32{}, pads: map[string][]float32{},
 	}
 }
 
 // get returns the machine of a size, built if need be.
-func (m *machines) get(s size) (*gorgonia.Machine[float32], error) {
+func (m *machines) get(s size) (*lowering.Machine[float32], error) {
 	for i, r := range m.recent {
 		if r == s {
 			copy(m.recent[i:], m.recent[i+1:])
@@ -58,7 +58,7 @@ func (m *machines) get(s size) (*gorgonia.Machine[float32], error) {
 		delete(m.bySize, m.recent[0])
 		m.recent = append(m.recent[:0], m.recent[1:]...)
 	}
-	machine, err := gorgonia.Lower(m.graph, s.instances, s.bags, m.options)
+	machine, err := lowering.Lower(m.graph, s.instances, s.bags, m.options)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (m *machines) get(s size) (*gorgonia.Machine[float32], error) {
 
 // run feeds a batch, padded where the graph allows it. The inputs are by name
 // without those that the graph lacks.
-func (m *machines) run(bagOf []int, bags int, inputs map[string][]float32) (*gorgonia.Machine[float32], error) {
+func (m *machines) run(bagOf []int, bags int, inputs map[string][]float32) (*lowering.Machine[float32], error) {
 	n := len(bagOf)
 	s := size{n, bags}
 	if m.paddable {
@@ -95,7 +95,7 @@ func (m *machines) run(bagOf []int, bags int, inputs map[string][]float32) (*gor
 		}
 		m.floats[in.Name] = v
 	}
-	return machine, machine.Run(gorgonia.Inputs[float32]{Floats: m.floats, BagOf: m.bagOf})
+	return machine, machine.Run(lowering.Inputs[float32]{Floats: m.floats, BagOf: m.bagOf})
 }
 
 func (m *machines) close() error {

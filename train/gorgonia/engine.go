@@ -1,13 +1,13 @@
-// Package native is the training engine that needs nothing but Go: the training
+// Package gorgonia is the training engine that needs nothing but Go: the training
 // graph runs on gorgonia, gradients are those of gorgonia.Grad.
-package native
+package gorgonia
 
 import (
 	"fmt"
 	"strings"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/compile/gorgonia"
+	lowering "github.com/miplc/miplc/compile/gorgonia"
 	"github.com/miplc/miplc/train"
 )
 
@@ -16,7 +16,7 @@ type Engine struct {
 	program  *compile.Program
 	sgd      sgd
 	params   []param                   // learned, in the order of the program
-	shared   *gorgonia.Params[float32] // the same values, and the buffers, as machines see them
+	shared   *lowering.Params[float32] // the same values, and the buffers, as machines see them
 	training *machines
 	renew    *machines // label weights after the step; nil where training gives them
 	infer    *machines
@@ -53,7 +53,7 @@ func New(p *compile.Program, params map[string][]float32) (*Engine, error) {
 	e := &Engine{
 		program: p,
 		sgd:     sgd{momentum: float32(t.Momentum.V), decay: float32(t.WeightDecay.V), nesterov: t.Nesterov.V},
-		shared:  gorgonia.NewParams[float32](),
+		shared:  lowering.NewParams[float32](),
 		inputs:  map[string][]float32{},
 		scalars: map[string][]float32{},
 		result:  train.Result{Terms: map[string]float64{}},
@@ -79,11 +79,11 @@ func New(p *compile.Program, params map[string][]float32) (*Engine, error) {
 		}
 		e.shared.Add(compile.ParamStd, p.Signature.Instance, ones)
 	}
-	arena := gorgonia.NewArena[float32]()
-	e.training = newMachines(p.Train, gorgonia.Options[float32]{Params: e.shared, Loss: compile.OutLoss, Grads: grads, Arena: arena})
-	e.infer = newMachines(p.Infer, gorgonia.Options[float32]{Params: e.shared, Arena: arena})
+	arena := lowering.NewArena[float32]()
+	e.training = newMachines(p.Train, lowering.Options[float32]{Params: e.shared, Loss: compile.OutLoss, Grads: grads, Arena: arena})
+	e.infer = newMachines(p.Infer, lowering.Options[float32]{Params: e.shared, Arena: arena})
 	if p.Renew != nil {
-		e.renew = newMachines(p.Renew, gorgonia.Options[float32]{Params: e.shared, Arena: arena})
+		e.renew = newMachines(p.Renew, lowering.Options[float32]{Params: e.shared, Arena: arena})
 	}
 	for _, out := range p.Train.Outputs {
 		if name, ok := strings.CutPrefix(out.Name, compile.TermPrefix); ok {
@@ -152,7 +152,7 @@ func (e *Engine) scalar(name string, v float64) {
 
 // read copies the outputs of a training step; n is the number of instances
 // without padding.
-func (e *Engine) read(m *gorgonia.Machine[float32], n int) *train.Result {
+func (e *Engine) read(m *lowering.Machine[float32], n int) *train.Result {
 	r := &e.result
 	r.Loss = float64(m.Output(compile.OutLoss)[0])
 	for _, name := range e.terms {

@@ -1,4 +1,4 @@
-package native_test
+package gorgonia_test
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/native"
+	"github.com/miplc/miplc/train/gorgonia"
 )
 
 // program compiles a shipped spec.
@@ -86,7 +86,7 @@ func batchOf(p *compile.Program, seed uint64, sizes ...int) *train.Batch {
 	return b
 }
 
-func newEngine(t testing.TB, p *compile.Program, scale float64) (*native.Engine, *train.State) {
+func newEngine(t testing.TB, p *compile.Program, scale float64) (*gorgonia.Engine, *train.State) {
 	t.Helper()
 	s := &train.State{Params: train.InitParams(p, 7)}
 	for _, v := range s.Params {
@@ -101,7 +101,7 @@ func newEngine(t testing.TB, p *compile.Program, scale float64) (*native.Engine,
 			s.Params[compile.ParamMean][i], s.Params[compile.ParamStd][i] = float32(i)/10, 1+float32(i)/5
 		}
 	}
-	e, err := native.New(p, nil)
+	e, err := gorgonia.New(p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package native
+package gorgonia
 
 // sgd is stochastic gradient descent with momentum and weight decay in the
 // formulation of PyTorch: g += decay w; v = momentum v + g; w -= lr (g +
