@@ -72,8 +72,9 @@ type lowering struct {
 	params  []Param
 	nodes   map[string]*graph.Node // parameter nodes by name
 	masks   []Mask
-	counts  map[string]int // blocks so far, per kind, for parameter names
-	pooled  bool           // the blocks have reached one row per bag
+	counts  map[string]int    // blocks so far, per kind, for parameter names
+	mixers  map[diag.Pos]bool // places reported to mix bags
+	pooled  bool              // the blocks have reached one row per bag
 }
 
 func newLowering(p *Program, training bool) *lowering {
@@ -83,7 +84,7 @@ func newLowering(p *Program, training bool) *lowering {
 	}
 	return &lowering{
 		spec: p.Spec, prog: p, training: training, b: graph.NewBuilder(name),
-		env: map[string]*graph.Node{}, nodes: map[string]*graph.Node{}, failed: map[string]bool{}, numbers: map[string]float64{}, counts: map[string]int{},
+		env: map[string]*graph.Node{}, nodes: map[string]*graph.Node{}, failed: map[string]bool{}, numbers: map[string]float64{}, counts: map[string]int{}, mixers: map[diag.Pos]bool{},
 	}
 }
 
@@ -124,14 +125,29 @@ func (l *lowering) finish() error {
 	if err := graph.Verify(l.graph); err != nil {
 		return fmt.Errorf("bug: the %s graph is not valid: %w", g.Name, err)
 	}
+	if l.training {
+		return l.checkLoss()
+	}
 	return l.checkInference()
+}
+
+// checkLoss refuses a loss that no parameter can change: training would be
+// waiting.
+func (l *lowering) checkLoss() error {
+	if l.graph.Output(OutLoss).Learns() {
+		return nil
+	}
+	term := &l.spec.Loss[0]
+	pos := term.Kind.Pos
+	if term.Equation.Text.Set() {
+		pos = term.Equation.Text.Pos
+	}
+	return l.spec.Locate(diag.Errorf(pos, "no parameter can change the loss: there is nothing to train").
+		WithNote("a term counts when its weight is not 0 and it depends on a parameter of the model outside of stop_gradient"))
 }
 
 // checkInference refuses predictions that would need what only training knows.
 func (l *lowering) checkInference() error {
-	if l.training {
-		return nil
-	}
 	for _, in := range l.graph.ByOp(graph.OpInput) {
 		if in.Name == InInstances || in.Name == InBagOf {
 			continue
@@ -255,6 +271,9 @@ func (l *lowering) outputs() {
 		a = b.SegmentSoftmax(b.Fill(0, graph.Shape{graph.N, 1}), l.bagOf)
 	}
 	l.wantShape(m.Attention, m.Pos, "attention", a, graph.Shape{graph.N, 1})
+	l.wantOneBag("probabilities", p)
+	l.wantOneBag("log_probabilities", logp)
+	l.wantOneBag("attention", a)
 	l.env["p"], l.env["logp"], l.env["a"] = p, logp, a
 	b.Output(OutProbabilities, p)
 	b.Output(OutAttention, a)
@@ -270,6 +289,19 @@ func (l *lowering) wantShape(v specs.Str, fallback diag.Pos, what string, n *gra
 	}
 	l.errs.Add(diag.Errorf(pos, "%s must have the shape %v, not %v", what, want, n.Shape))
 	return false
+}
+
+// wantOneBag refuses a prediction that the other bags of a batch would change: it
+// would not be that of the exported model, which sees one bag.
+func (l *lowering) wantOneBag(what string, n *graph.Node) {
+	for _, mixer := range n.Mixers() {
+		if l.mixers[mixer.Pos] {
+			continue // reported: for another output, or as another node of the same call
+		}
+		l.mixers[mixer.Pos] = true
+		l.errs.Add(diag.Errorf(mixer.Pos, "this mixes the rows of different bags, and the %s depend on it; a prediction is a function of one bag", what).
+			WithNote("join the instances of a bag with bag_sum, bag_mean, bag_max or bag_softmax; only losses and weights.update may mix bags"))
+	}
 }
 
 // pruneInputs removes inputs that nothing reads. Instances and bag_of stay, so

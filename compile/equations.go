@@ -133,9 +133,12 @@ func (e *expression) errorf(x ast.Node, format string, args ...any) error {
 	return e.at(e.eq, int(x.Pos())-1, int(x.End())-1, fmt.Sprintf(format, args...))
 }
 
+// place is where x stands in the spec.
+func (e *expression) place(x ast.Node) diag.Pos { return e.at(e.eq, int(x.Pos())-1, 0, "").Pos }
+
 // apply appends a node and reports a shape error at x.
 func (e *expression) apply(x ast.Node, op graph.Op, attrs graph.Attrs, in ...*graph.Node) (*graph.Node, error) {
-	e.b.At(e.at(e.eq, int(x.Pos())-1, 0, "").Pos)
+	e.b.At(e.place(x))
 	n, err := e.b.Apply(op, attrs, in...)
 	if err != nil {
 		return nil, e.errorf(x, "%v", err)

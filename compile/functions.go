@@ -48,6 +48,7 @@ func (e *expression) call(x *ast.CallExpr) (*graph.Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	e.b.At(e.place(x))
 	if op, ok := unaryOps[fn.Name]; ok {
 		return e.apply(x, op, graph.Attrs{}, args...)
 	}

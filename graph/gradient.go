@@ -15,10 +15,6 @@ const GradPrefix = "grad."
 // nodes of n and from dy, the gradient by n. A nil stands for no gradient.
 type gradFunc func(b *Builder, n, dy *Node) []*Node
 
-// noGradient is the rule of ops that are constant almost everywhere or are
-// there to stop the gradient.
-func noGradient(_ *Builder, n, _ *Node) []*Node { return make([]*Node, len(n.In)) }
-
 // Gradient returns a graph with all inputs, parameters and outputs of g and one
 // more output "grad.<name>" for each name in wrt, parameters or inputs: the
 // gradient of the output loss, which must be a scalar, in the shape of the
@@ -114,6 +110,9 @@ func (w *backward) run(top *Node) error {
 	for id := top.ID; id >= 0; id-- {
 		n, dy := w.b.g.Nodes[id], w.dy[id]
 		if dy == nil || !w.wanted[id] || n.Op == OpInput || n.Op == OpParam {
+			continue
+		}
+		if ops[n.Op].flat {
 			continue
 		}
 		rule := ops[n.Op].grad

@@ -68,11 +68,49 @@ const (
 // opDef is one row of the op table.
 type opDef struct {
 	name  string
+	class class
 	arity int // -1: one or more
-	shape func(n *Node) (Shape, error)
+	shape shapeFunc
+	joins joinFunc // nil: none
 	eval  evalFunc
-	grad  gradFunc // nil: none is offered
+	grad  gradFunc // nil: none is offered, unless the op is flat
+	flat  bool     // no gradient passes: constant almost everywhere, or made to stop it
 }
+
+// class says what an op is to the passes.
+type class uint8
+
+const (
+	leaf        class = iota // bound, not computed: see Env
+	literal                  // no inputs
+	elementwise              // each element from the elements at its place, with broadcasting
+	array                    // moves, reduces or multiplies along axes
+	segment                  // along bag_of, its last input
+	image                    // on [N, channel, height, width]
+)
+
+func unaryOp(name string, f func(float64) float64, grad func(b *Builder, n, dy *Node) *Node) opDef {
+	return opDef{name: name, class: elementwise, arity: 1, shape: shapeSame, eval: unary(f), grad: grad1(grad)}
+}
+
+func binaryOp(name string, f func(x, y float64) float64, grad func(b *Builder, n, dy *Node) (dx, dz *Node)) opDef {
+	return opDef{name: name, class: elementwise, arity: 2, shape: shapeBroadcast, eval: binary(f), grad: gradBroadcast(grad)}
+}
+
+func arrayOp(name string, arity int, shape shapeFunc, joins joinFunc, eval evalFunc, grad gradFunc) opDef {
+	return opDef{name: name, class: array, arity: arity, shape: shape, joins: joins, eval: eval, grad: grad}
+}
+
+func segmentOp(name string, shape shapeFunc, joins joinFunc, eval evalFunc, grad func(b *Builder, n, dy *Node) *Node) opDef {
+	return opDef{name: name, class: segment, arity: 2, shape: shape, joins: joins, eval: eval, grad: gradSegment(grad)}
+}
+
+func imageOp(name string, arity int, shape shapeFunc, joins joinFunc, eval evalFunc, grad gradFunc) opDef {
+	return opDef{name: name, class: image, arity: arity, shape: shape, joins: joins, eval: eval, grad: grad}
+}
+
+// flat marks an op that passes no gradient.
+func flat(d opDef) opDef { d.grad, d.flat = nil, true; return d }
 
 var ops [numOps]opDef
 
@@ -80,56 +118,56 @@ var ops [numOps]opDef
 // refer to it.
 func init() {
 	ops = [numOps]opDef{
-		OpInput: {name: "Input"}, // bound, not computed: see Env
-		OpParam: {name: "Param"},
-		OpConst: {"Const", 0, shapeConst, evalConst, noGradient},
-		OpFill:  {"Fill", 0, shapeAttr, evalFill, noGradient},
+		OpInput: {name: "Input", class: leaf},
+		OpParam: {name: "Param", class: leaf},
+		OpConst: {name: "Const", class: literal, shape: shapeConst, eval: evalConst, flat: true},
+		OpFill:  {name: "Fill", class: literal, shape: shapeAttr, eval: evalFill, flat: true},
 
-		OpNeg:      {"Neg", 1, shapeSame, unary(neg), grad1(gradNeg)},
-		OpExp:      {"Exp", 1, shapeSame, unary(math.Exp), grad1(gradExp)},
-		OpLog:      {"Log", 1, shapeSame, unary(math.Log), grad1(gradLog)},
-		OpSqrt:     {"Sqrt", 1, shapeSame, unary(math.Sqrt), grad1(gradSqrt)},
-		OpAbs:      {"Abs", 1, shapeSame, unary(math.Abs), grad1(gradAbs)},
-		OpSign:     {"Sign", 1, shapeSame, unary(sign), noGradient},
-		OpTanh:     {"Tanh", 1, shapeSame, unary(math.Tanh), grad1(gradTanh)},
-		OpSigmoid:  {"Sigmoid", 1, shapeSame, unary(sigmoid), grad1(gradSigmoid)},
-		OpSoftplus: {"Softplus", 1, shapeSame, unary(softplus), grad1(gradSoftplus)},
-		OpRelu:     {"Relu", 1, shapeSame, unary(relu), grad1(gradRelu)},
-		OpClamp:    {"Clamp", 1, shapeClamp, evalClamp, grad1(gradClamp)},
-		OpStopGrad: {"StopGrad", 1, shapeSame, evalCopy, noGradient},
+		OpNeg:      unaryOp("Neg", neg, gradNeg),
+		OpExp:      unaryOp("Exp", math.Exp, gradExp),
+		OpLog:      unaryOp("Log", math.Log, gradLog),
+		OpSqrt:     unaryOp("Sqrt", math.Sqrt, gradSqrt),
+		OpAbs:      unaryOp("Abs", math.Abs, gradAbs),
+		OpSign:     flat(unaryOp("Sign", sign, nil)),
+		OpTanh:     unaryOp("Tanh", math.Tanh, gradTanh),
+		OpSigmoid:  unaryOp("Sigmoid", sigmoid, gradSigmoid),
+		OpSoftplus: unaryOp("Softplus", softplus, gradSoftplus),
+		OpRelu:     unaryOp("Relu", relu, gradRelu),
+		OpClamp:    {name: "Clamp", class: elementwise, arity: 1, shape: shapeClamp, eval: evalClamp, grad: grad1(gradClamp)},
+		OpStopGrad: {name: "StopGrad", class: elementwise, arity: 1, shape: shapeSame, eval: evalCopy, flat: true},
 
-		OpAdd:     {"Add", 2, shapeBroadcast, binary(add), gradBroadcast(gradAdd)},
-		OpSub:     {"Sub", 2, shapeBroadcast, binary(sub), gradBroadcast(gradSub)},
-		OpMul:     {"Mul", 2, shapeBroadcast, binary(mul), gradBroadcast(gradMul)},
-		OpDiv:     {"Div", 2, shapeBroadcast, binary(div), gradBroadcast(gradDiv)},
-		OpMaximum: {"Maximum", 2, shapeBroadcast, binary(math.Max), gradBroadcast(gradMaximum)},
-		OpMinimum: {"Minimum", 2, shapeBroadcast, binary(math.Min), gradBroadcast(gradMinimum)},
-		OpGreater: {"Greater", 2, shapeBroadcast, binary(greater), noGradient},
+		OpAdd:     binaryOp("Add", add, gradAdd),
+		OpSub:     binaryOp("Sub", sub, gradSub),
+		OpMul:     binaryOp("Mul", mul, gradMul),
+		OpDiv:     binaryOp("Div", div, gradDiv),
+		OpMaximum: binaryOp("Maximum", math.Max, gradMaximum),
+		OpMinimum: binaryOp("Minimum", math.Min, gradMinimum),
+		OpGreater: flat(binaryOp("Greater", greater, nil)),
 
-		OpMatMul:     {"MatMul", 2, shapeMatMul, evalMatMul, gradMatMul},
-		OpTranspose:  {"Transpose", 1, shapeTranspose, evalTranspose, grad1(gradTranspose)},
-		OpReshape:    {"Reshape", 1, shapeReshape, evalCopy, grad1(gradReshape)},
-		OpExpand:     {"Expand", 1, shapeExpand, evalExpand, grad1(gradExpand)},
-		OpSum:        {"Sum", 1, shapeReduce, evalSum, grad1(gradSum)},
-		OpMax:        {"Max", 1, shapeReduce, evalMax, grad1(gradMax)},
-		OpMaxMask:    {"MaxMask", 1, shapeMaxMask, evalMaxMask, noGradient},
-		OpConcat:     {"Concat", -1, shapeConcat, evalConcat, gradConcat},
-		OpSlice:      {"Slice", 1, shapeSlice, evalSlice, grad1(gradSlice)},
-		OpPad:        {"Pad", 1, shapePad, evalPad, grad1(gradPad)},
-		OpSoftmax:    {"Softmax", 1, shapeRows, evalSoftmax, grad1(gradSoftmax)},
-		OpLogSoftmax: {"LogSoftmax", 1, shapeRows, evalLogSoftmax, grad1(gradLogSoftmax)},
+		OpMatMul:     arrayOp("MatMul", 2, shapeMatMul, joinsInner, evalMatMul, gradMatMul),
+		OpTranspose:  arrayOp("Transpose", 1, shapeTranspose, nil, evalTranspose, grad1(gradTranspose)),
+		OpReshape:    arrayOp("Reshape", 1, shapeReshape, joinsReshape, evalCopy, grad1(gradReshape)),
+		OpExpand:     arrayOp("Expand", 1, shapeExpand, nil, evalExpand, grad1(gradExpand)),
+		OpSum:        arrayOp("Sum", 1, shapeReduce, joinsAxes, evalSum, grad1(gradSum)),
+		OpMax:        arrayOp("Max", 1, shapeReduce, joinsAxes, evalMax, grad1(gradMax)),
+		OpMaxMask:    flat(arrayOp("MaxMask", 1, shapeMaxMask, joinsAxes, evalMaxMask, nil)),
+		OpConcat:     arrayOp("Concat", -1, shapeConcat, joinsAxis, evalConcat, gradConcat),
+		OpSlice:      arrayOp("Slice", 1, shapeSlice, joinsAxis, evalSlice, grad1(gradSlice)),
+		OpPad:        arrayOp("Pad", 1, shapePad, joinsAxis, evalPad, grad1(gradPad)),
+		OpSoftmax:    arrayOp("Softmax", 1, shapeRows, joinsLast, evalSoftmax, grad1(gradSoftmax)),
+		OpLogSoftmax: arrayOp("LogSoftmax", 1, shapeRows, joinsLast, evalLogSoftmax, grad1(gradLogSoftmax)),
 
-		OpSegmentSum:     {"SegmentSum", 2, shapeToBags, evalSegmentSum, gradSegment(gradSegmentSum)},
-		OpSegmentMax:     {"SegmentMax", 2, shapeToBags, evalSegmentMax, gradSegment(gradSegmentMax)},
-		OpSegmentMaxMask: {"SegmentMaxMask", 2, shapeOfInstances, evalSegmentMaxMask, noGradient},
-		OpSegmentSoftmax: {"SegmentSoftmax", 2, shapeOfInstances, evalSegmentSoftmax, gradSegment(gradSegmentSoftmax)},
-		OpSegmentGather:  {"SegmentGather", 2, shapeToInstances, evalSegmentGather, gradSegment(gradSegmentGather)},
+		OpSegmentSum:     segmentOp("SegmentSum", shapeToBags, joinsRows, evalSegmentSum, gradSegmentSum),
+		OpSegmentMax:     segmentOp("SegmentMax", shapeToBags, joinsRows, evalSegmentMax, gradSegmentMax),
+		OpSegmentMaxMask: flat(segmentOp("SegmentMaxMask", shapeOfInstances, joinsRows, evalSegmentMaxMask, nil)),
+		OpSegmentSoftmax: segmentOp("SegmentSoftmax", shapeOfInstances, joinsRows, evalSegmentSoftmax, gradSegmentSoftmax),
+		OpSegmentGather:  segmentOp("SegmentGather", shapeToInstances, nil, evalSegmentGather, gradSegmentGather),
 
-		OpConv2D:           {"Conv2D", 2, shapeConv2D, evalConv2D, gradConv2D},
-		OpConv2DGradInput:  {"Conv2DGradInput", 2, shapeConv2DGradInput, evalConv2DGradInput, nil},
-		OpConv2DGradWeight: {"Conv2DGradWeight", 2, shapeConv2DGradWeight, evalConv2DGradWeight, nil},
-		OpMaxPool2D:        {"MaxPool2D", 1, shapeMaxPool2D, evalMaxPool2D, grad1(gradMaxPool2D)},
-		OpMaxPool2DGrad:    {"MaxPool2DGrad", 2, shapeMaxPool2DGrad, evalMaxPool2DGrad, nil},
+		OpConv2D:           imageOp("Conv2D", 2, shapeConv2D, joinsPixels, evalConv2D, gradConv2D),
+		OpConv2DGradInput:  imageOp("Conv2DGradInput", 2, shapeConv2DGradInput, joinsPixels, evalConv2DGradInput, nil),
+		OpConv2DGradWeight: imageOp("Conv2DGradWeight", 2, shapeConv2DGradWeight, joinsAll, evalConv2DGradWeight, nil),
+		OpMaxPool2D:        imageOp("MaxPool2D", 1, shapeMaxPool2D, joinsPixels, evalMaxPool2D, grad1(gradMaxPool2D)),
+		OpMaxPool2DGrad:    imageOp("MaxPool2DGrad", 2, shapeMaxPool2DGrad, joinsPixels, evalMaxPool2DGrad, nil),
 	}
 }
 
@@ -150,7 +188,7 @@ func AllOps() []Op {
 }
 
 // IsSegment reports whether the last input of the op is bag_of.
-func (o Op) IsSegment() bool { return o >= OpSegmentSum && o <= OpSegmentGather }
+func (o Op) IsSegment() bool { return ops[o].class == segment }
 
 // infer checks a node against the op table and fills in its type and shape.
 func infer(n *Node) error {

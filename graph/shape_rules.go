@@ -2,6 +2,10 @@ package graph
 
 import "fmt"
 
+// shapeFunc gives the shape of a node from its inputs and attributes, or an error
+// in the words of the op.
+type shapeFunc func(n *Node) (Shape, error)
+
 func shapeSame(n *Node) (Shape, error) { return n.In[0].Shape.Clone(), nil }
 
 func shapeAttr(n *Node) (Shape, error) { return n.Attrs.Shape.Clone(), nil }

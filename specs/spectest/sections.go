@@ -35,6 +35,8 @@ func (d *draw) data() {
 	d.line("  split: {train: %s, seed: %d}", d.number(0.5, 0.8), d.IntN(100))
 }
 
+const weightless = "attention: {weight: 0.0}"
+
 // loss draws the built-in terms and equations.
 func (d *draw) loss() {
 	if d.chance(0.1) {
@@ -44,12 +46,15 @@ func (d *draw) loss() {
 		d.terms = append(d.terms, d.one("disambiguation", "disambiguation: 0.7", "disambiguation: {weight: 1.5}"))
 	}
 	if d.scored && d.chance(0.6) {
-		d.terms = append(d.terms, d.one("attention", "attention: 0.05", "attention: {weight: 0.0}"))
+		d.terms = append(d.terms, d.one("attention", "attention: 0.05", weightless))
 	}
 	equations := d.lossEquations()
 	for i := 0; i < 3 && (len(d.terms) == 0 || d.chance(0.35)); i++ {
 		d.terms = append(d.terms, fmt.Sprintf("equation: {name: term%d, value: \"%s\"%s}", i+1,
 			equations[d.IntN(len(equations))](), d.one("", ", weight: 0.3", ", weight: 1e-2")))
+	}
+	if len(d.terms) == 1 && d.terms[0] == weightless {
+		d.terms[0] = "attention" // a loss without any weight is refused
 	}
 }
 

@@ -1,0 +1,141 @@
+package graph
+
+import "slices"
+
+// joinFunc tells the axes of input i along which an op joins: where an element
+// of the result depends on other places than its own. Along all other axes what
+// happens at one place concerns that place alone. Segment ops join axis 0 by
+// bags.
+//
+// This is all that the passes know of the rows of an op: which value mixes bags,
+// which may be computed for one bag, padded or masked, follows from it.
+type joinFunc func(n *Node, i int) []int
+
+func joinsAxes(n *Node, _ int) []int   { return n.Attrs.Axes }
+func joinsAxis(n *Node, _ int) []int   { return []int{n.Attrs.Axis} }
+func joinsLast(n *Node, _ int) []int   { return []int{len(n.Shape) - 1} }
+func joinsRows(_ *Node, _ int) []int   { return []int{0} }
+func joinsPixels(_ *Node, _ int) []int { return []int{1, 2, 3} }
+func joinsAll(_ *Node, _ int) []int    { return []int{0, 1, 2, 3} }
+
+// joinsInner is for [m, k] x [k, n].
+func joinsInner(_ *Node, i int) []int { return []int{1 - i} }
+
+// joinsReshape names the symbolic axes that come to lie at another distance
+// between neighbours: their rows are torn. Axes of constant extent do not matter.
+func joinsReshape(n *Node, _ int) []int {
+	from, to := rowAxes(n.In[0].Shape), rowAxes(n.Shape)
+	var axes []int
+	for i := range from {
+		if from[i].step != to[i].step {
+			axes = append(axes, from[i].axis)
+		}
+	}
+	return axes
+}
+
+// rowAxis is a symbolic axis with how many elements one step along it passes.
+type rowAxis struct {
+	axis int
+	step [3]int // factors: the product of constants, powers of N and of B
+}
+
+// rowAxes lists the symbolic axes from the right.
+func rowAxes(s Shape) []rowAxis {
+	var list []rowAxis
+	for i := len(s) - 1; i >= 0; i-- {
+		if s[i] < 0 {
+			size, ns, bs := s[i+1:].volume()
+			list = append(list, rowAxis{i, [3]int{size, ns, bs}})
+		}
+	}
+	return list
+}
+
+// Joins lists the axes of input i along which the node joins, see joinFunc.
+func (n *Node) Joins(i int) []int {
+	if joins := ops[n.Op].joins; joins != nil {
+		return joins(n, i)
+	}
+	return nil
+}
+
+// joinsAcross reports whether the node joins input i along instances or bags
+// without regard to which bag they are of.
+func (n *Node) joinsAcross(i int) bool {
+	x := n.In[i].Shape
+	return !n.Op.IsSegment() && slices.ContainsFunc(n.Joins(i), func(a int) bool { return x[a] < 0 })
+}
+
+// mixes reports whether rows of several bags meet in the node itself: it joins
+// across bags, or has an element for each pair of rows.
+func (n *Node) mixes() bool {
+	if len(rowAxes(n.Shape)) > 1 {
+		return true
+	}
+	for i := range n.In {
+		if n.joinsAcross(i) {
+			return true
+		}
+	}
+	return false
+}
+
+// Mixers lists the nodes on the way to n at which rows of several bags first
+// meet. Empty means that each row of n, which has at most one symbolic axis,
+// follows from its own bag alone, and n without rows from no bag at all.
+func (n *Node) Mixers() []*Node {
+	way := ancestors(n)
+	slices.SortFunc(way, func(x, y *Node) int { return x.ID - y.ID })
+	mixed := map[*Node]bool{}
+	var first []*Node
+	for _, x := range way {
+		if slices.ContainsFunc(x.In, func(y *Node) bool { return mixed[y] }) {
+			mixed[x] = true
+		} else if x.mixes() {
+			mixed[x] = true
+			first = append(first, x)
+		}
+	}
+	return first
+}
+
+// Learns reports whether the gradient of n reaches a parameter: whether some
+// parameter can change n at all. What is multiplied by a literal 0 cannot.
+func (n *Node) Learns() bool {
+	seen := map[*Node]bool{}
+	list := []*Node{n}
+	for len(list) > 0 {
+		x := list[len(list)-1]
+		list = list[:len(list)-1]
+		if x.Op == OpParam {
+			return true
+		}
+		if seen[x] || ops[x.Op].flat || x.Op == OpMul && (zero(x.In[0]) || zero(x.In[1])) {
+			continue
+		}
+		seen[x] = true
+		list = append(list, x.In...)
+	}
+	return false
+}
+
+func zero(n *Node) bool {
+	v, ok := uniform(n)
+	return ok && v == 0
+}
+
+// ancestors lists n and all nodes it is computed from, each once.
+func ancestors(n *Node) []*Node {
+	seen := map[*Node]bool{n: true}
+	list := []*Node{n}
+	for i := 0; i < len(list); i++ {
+		for _, x := range list[i].In {
+			if !seen[x] {
+				seen[x] = true
+				list = append(list, x)
+			}
+		}
+	}
+	return list
+}
