@@ -144,7 +144,6 @@ func (e *emitter) model() (*onnxpb.ModelProto, error) {
 		return nil, e.err
 	}
 	if e.portable {
-		e.copyBeforeViews()
 		e.dropUnused()
 	} else {
 		e.nameResults()
@@ -318,9 +317,6 @@ func (e *emitter) nameResults() {
 
 // output declares a value as a result.
 func (e *emitter) output(name, value string, elem onnxpb.TensorProto_DataType, s graph.Shape) {
-	if e.portable {
-		value = e.own(name, value)
-	}
 	e.out.Node = append(e.out.Node, &onnxpb.NodeProto{
 		OpType: "Identity", Name: name, Input: []string{value}, Output: []string{name},
 	})

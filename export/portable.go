@@ -25,6 +25,16 @@ func tail(s graph.Shape) (size int64, ok bool) {
 	return volume(s[1:]), true
 }
 
+// constant gives the initializer of that name, or nil.
+func (e *emitter) constant(name string) *onnxpb.TensorProto {
+	for _, t := range e.out.Initializer {
+		if t.Name == name {
+			return t
+		}
+	}
+	return nil
+}
+
 // reshaped gives a value another shape of the same elements.
 func (e *emitter) reshaped(v string, from, to graph.Shape) string {
 	switch {
@@ -145,18 +155,13 @@ func (e *emitter) broadcast(op string, x, y string, xs, ys graph.Shape) string {
 // canDropBatch reports a static value that has no batch axis, or one of 1.
 func canDropBatch(s graph.Shape) bool { return s.Static() && (len(s) < 4 || s[0] == 1) }
 
-// withoutBatch gives a value three axes. It writes the Reshape even where there
-// are three already: onnx-go reshapes such an operand itself, out of sight of
-// copyBeforeViews.
+// withoutBatch gives a value three axes.
 func (e *emitter) withoutBatch(v string, s graph.Shape) string {
 	to := s.Clone()
 	for len(to) < 3 {
 		to = append(graph.Shape{1}, to...)
 	}
 	to = to[len(to)-3:]
-	if to.Equal(s) && e.constant(v) == nil {
-		return e.op("Reshape", nil, v, e.ints(dims(to)...))
-	}
 	return e.reshaped(v, s, to)
 }
 
@@ -190,4 +195,21 @@ func portableConv2D(e *emitter) string {
 		return e.notPortable("padding %v differs between height and width", p)
 	}
 	return lowerConv2D(e)
+}
+
+// dropUnused leaves out parameters that are stored in another shape only.
+func (e *emitter) dropUnused() {
+	used := map[string]bool{}
+	for _, n := range e.out.Node {
+		for _, in := range n.Input {
+			used[in] = true
+		}
+	}
+	kept := e.out.Initializer[:0]
+	for _, t := range e.out.Initializer {
+		if used[t.Name] {
+			kept = append(kept, t)
+		}
+	}
+	e.out.Initializer = kept
 }

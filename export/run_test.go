@@ -11,6 +11,7 @@ import (
 
 	"github.com/miplc/miplc/export/onnxpb"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/exprvm"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/owulveryck/onnx-go"
 	"github.com/owulveryck/onnx-go/backend/x/gorgonnx"
@@ -186,11 +187,22 @@ func tryONNXGo(m *onnxpb.ModelProto, feed map[string]*graph.Tensor) (out map[str
 		}
 		inputs = append(inputs, tensor.New(tensor.WithShape(shape...), tensor.WithBacking(singles(x.Data))))
 	}
-	for range 2 {
+	for run := range 2 {
 		for i, x := range inputs {
 			if err := model.SetInput(i, x); err != nil {
 				return nil, err
 			}
+		}
+		if run == 0 {
+			g, err := backend.GetExprGraph()
+			if err != nil {
+				return nil, err
+			}
+			vm, err := exprvm.New(g)
+			if err != nil {
+				return nil, err
+			}
+			backend.SetVM(vm)
 		}
 		if err := backend.Run(); err != nil {
 			return nil, fmt.Errorf("onnx-go: %w", err)

@@ -1,6 +1,7 @@
-// Package onnxgo runs models in pure Go, through onnx-go and gorgonia. It
-// needs no shared library and no cgo, and is slower than onnxruntime by an
-// order of magnitude. It runs models of contract bag/1 alone.
+// Package onnxgo runs models in pure Go: onnx-go builds gorgonia's graph of the
+// file, and package exprvm runs it. It needs no shared library and no cgo, and is
+// slower than onnxruntime by an order of magnitude. It runs models of contract
+// bag/1 alone.
 package onnxgo
 
 import (
@@ -12,6 +13,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/exprvm"
 	"github.com/miplc/miplc/runtime"
 )
 
@@ -148,9 +150,15 @@ func (s *session) build(n int) (m *machine, err error) {
 	}
 	building.Lock()
 	defer building.Unlock()
-	if _, err := graph.GetExprGraph(); err != nil {
+	expr, err := graph.GetExprGraph()
+	if err != nil {
 		return nil, fmt.Errorf("building the graph: %w", err)
 	}
+	vm, err := exprvm.New(expr)
+	if err != nil {
+		return nil, fmt.Errorf("building the graph: %w", err)
+	}
+	graph.SetVM(vm)
 	return m, nil
 }
 

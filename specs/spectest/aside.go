@@ -2,6 +2,7 @@ package spectest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/miplc/miplc/internal/stream"
@@ -41,10 +42,30 @@ func (d *draw) aside(seed uint64) {
 		g := d.asideParam(ofUpdate, d.perClass())
 		d.update = fmt.Sprintf("lambda * w + (1 - lambda) * masked_softmax(logp + %s, S)", g)
 	}
+	d.rawScores()
 	if p, ok := d.withoutLogarithm(); ok && d.chance(0.25) {
 		d.let("logs", "log(%s + 1e-6) * (1 + 0.1 * %s)", p, d.asideParam(ofLogProbs, d.perClass()))
 		d.outputs = append(d.outputs, "log_probabilities: logs")
 	}
+}
+
+// rawScores may give out as attention what the scores are made from, which other
+// equations read too, if no loss needs scores between 0 and 1.
+func (d *draw) rawScores() {
+	at := slices.Index(d.outputs, "attention: score")
+	for _, term := range d.terms {
+		if strings.HasPrefix(term, "attention") || strings.Contains(term, "(a") || strings.Contains(term, "* a") {
+			return
+		}
+	}
+	if at < 0 || len(d.terms) == 0 || d.chance(0.3) {
+		return
+	}
+	raw := "s"
+	if slices.ContainsFunc(d.lets, func(l string) bool { return strings.HasPrefix(l, "loga:") }) {
+		raw = "loga"
+	}
+	d.outputs[at] = "attention: " + raw
 }
 
 // withoutLogarithm gives the name of the probabilities if the model says nothing

@@ -117,6 +117,9 @@ func tally(s *specs.Spec, add func(word string)) {
 		add("weights " + name)
 	}
 	add("signature " + s.Export.Signature.V)
+	if name := s.Model.Attention.V; name == "s" || name == "loga" {
+		add("attention " + name)
+	}
 }
 
 // The specs use every block and function of the language. A word that was added
