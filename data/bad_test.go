@@ -183,6 +183,8 @@ func badCSV(t testing.TB) []badFile {
 		text("not-a-number", head+"1,a,a b,1,2\n2,b,a b,x,2\n"),
 		text("fields", head+"1,a,a b,1\n"),
 		text("quote", head+"1,a,a b,1,\"2\n"),
+		text("quote-over-rows", head+"1,a,a b,1,2\n2,a,a b,\"1,2\n3,a,a b,1,2\n4,a,a b,1,2\n"),
+		text("quote-closed-by-another", "# classes: a b\n"+head+"1,a,a b,1,2\n2,\"a,a b,1,2\n3,\"a\",a b,1,2\n"),
 		text("truth-outside", head+"1,c,a b,1,2\n2,c,b c,1,2\n"),
 		text("no-candidates", head+"1,,,1,2\n"),
 		text("bag-comes-back", head+"1,a,a b,1,2\n2,b,a b,1,2\n1,a,a b,1,2\n"),
@@ -345,6 +347,7 @@ func badSplits(t testing.TB) []badFile {
 		{"split-word.csv", []byte(head + "1,training,1 2\n"), open(1)},
 		{"split-number.csv", []byte(head + "1,train,1 two\n"), open(1)},
 		{"split-overlap.csv", []byte(head + "1,train,1 2\n1,test,2 3\n"), open(1)},
+		{"split-quote.csv", []byte(head + "1,train,\"1 2\n1,test,3\n"), open(1)},
 		{"split.json", []byte("{}"), open(1)},
 	}
 }

@@ -132,9 +132,20 @@ func (c *csvReader) readClassesLine(r *bufio.Reader) error {
 func (c *csvReader) readError(err error, line int) error {
 	var syntax *csv.ParseError
 	if errors.As(err, &syntax) {
-		return diag.Errorf(diag.Pos{File: c.path, Line: syntax.Line + c.skip, Col: syntax.Column}, "not well-formed CSV: %v", syntax.Err)
+		return SyntaxError(c.path, c.skip, syntax)
 	}
 	return c.errorf(line, "%v", cutShort(err))
+}
+
+// SyntaxError words an error of a CSV file whose first lines, skip of them, were
+// read by other means. Where a quoted field goes on over several lines its quote
+// is most likely not closed: the place is the row that opens it.
+func SyntaxError(path string, skip int, err *csv.ParseError) diag.Diagnostic {
+	if err.Line > err.StartLine {
+		return diag.Errorf(diag.Pos{File: path, Line: err.StartLine + skip}, "not well-formed CSV: a quote that opens in this row is not closed").
+			WithNote("a quote inside of a field is written twice")
+	}
+	return diag.Errorf(diag.Pos{File: path, Line: err.Line + skip, Col: err.Column}, "not well-formed CSV: %v", err.Err)
 }
 
 func (c *csvReader) readRows(rows *csv.Reader) error {

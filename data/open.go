@@ -1,6 +1,7 @@
 package data
 
 import (
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -77,9 +78,12 @@ func fileError(path string, err error) error {
 	var d diag.Diagnostic
 	var l diag.List
 	var p *fs.PathError
+	var syntax *csv.ParseError
 	switch {
 	case errors.As(err, &d), errors.As(err, &l):
 		return err
+	case errors.As(err, &syntax):
+		return SyntaxError(path, 0, syntax)
 	case errors.Is(err, fs.ErrNotExist):
 		return diag.Errorf(diag.Pos{File: path}, "there is no such file")
 	case errors.As(err, &p):

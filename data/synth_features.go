@@ -124,6 +124,9 @@ func openLabelledCSV(path, labelColumn string) (*labelledCSV, error) {
 	rows.ReuseRecord = true
 	t := &labelledCSV{}
 	if err := t.read(rows, labelColumn); err != nil {
+		if errors.As(err, new(*csv.ParseError)) {
+			return nil, fileError(path, err)
+		}
 		return nil, diag.Errorf(diag.Pos{File: path, Line: len(t.labels) + 2}, "%v", cutShort(err))
 	}
 	return t, nil

@@ -109,7 +109,8 @@ func TestBadTables(t *testing.T) {
 		{"row twice", "image,stroma,mucus,debris\nx,1,0,0\ny,1,0,0\nx,0,1,0\n", []string{`f.csv:4:1: the image "x" has a second row; the first is in line 2`}},
 		{"short row", "image,stroma,mucus,debris\nx,1,0\n", []string{"f.csv:2: the row has 3 fields, the header 4"}},
 		{"no name", "image,stroma,mucus,debris\n,1,0,0\n", []string{`f.csv:2:1: "" is no usable name of an image`}},
-		{"quotes", "image,stroma,mucus,debris\n\"x,1,0,0\n", []string{"f.csv:", "not well-formed CSV"}},
+		{"quotes", "image,stroma,mucus,debris\n\"x,1,0,0\n", []string{"f.csv:2:10: not well-formed CSV"}},
+		{"quotes over rows", "image,stroma,mucus,debris\n\"x,1,0,0\ny,1,0,0\n", []string{"f.csv:2: not well-formed CSV"}},
 		{"many faults", "image,stroma,mucus,debris\n" + strings.Repeat("x,1\n", 50), []string{"50 faults in all"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
 )
 
@@ -122,7 +123,7 @@ func (p *tableReader) next() []string {
 	case err == io.EOF:
 		return nil
 	case errors.As(err, &syntax):
-		p.errorf(syntax.Line, syntax.Column, "not well-formed CSV: %v", syntax.Err)
+		p.add(data.SyntaxError(p.t.Path, 0, syntax))
 		return nil
 	case err != nil:
 		p.errorf(0, 0, "cannot be read: %v", err)
