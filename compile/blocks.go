@@ -9,22 +9,33 @@ import (
 	"github.com/miplc/miplc/specs"
 )
 
-// blocks lowers the named blocks in order. It reports false after an error:
-// what follows would only repeat it.
-func (l *lowering) blocks() bool {
+// blocks lowers the named blocks in order. After one with an error all that the
+// others would make is unknown: they would only repeat it.
+func (l *lowering) blocks() {
 	for i := range l.spec.Model.Blocks {
 		blk := &l.spec.Model.Blocks[i]
-		l.b.At(blk.Kind.Pos)
-		before := len(l.errs)
-		l.block(blk)
-		if err := l.b.Err(); err != nil && len(l.errs) == before {
-			l.errs.AddError(blk.Kind.Pos, fmt.Errorf("block %s: %w", blk.Kind.V, err))
+		if l.readable(blk) {
+			l.b.At(blk.Kind.Pos)
+			before := len(l.errs)
+			l.block(blk)
+			if err := l.b.Err(); err != nil && len(l.errs) == before {
+				l.errs.AddError(blk.Kind.Pos, fmt.Errorf("block %s: %w", blk.Kind.V, err))
+			}
+			if len(l.errs) == before {
+				continue
+			}
 		}
-		if len(l.errs) > before {
-			return false
+		l.forget("H", "h")
+		for _, kind := range specs.Blocks {
+			l.forget(kind.Makes...)
 		}
+		return
 	}
-	return true
+}
+
+// readable reports whether a block has no error and has something to work on.
+func (l *lowering) readable(blk *specs.Block) bool {
+	return blk.Kind.V != "" && blk.Args != nil && l.env[l.current()] != nil
 }
 
 // current names what a block works on: the features of the instances, or the
@@ -44,9 +55,6 @@ func (l *lowering) block(blk *specs.Block) {
 		l.conv2d(blk)
 	case "maxpool2d":
 		k, s := blk.Args["kernel"].Int, blk.Args["stride"].Int
-		if s == 0 {
-			s = k
-		}
 		l.env["H"] = b.MaxPool2D(h, [2]int{k, k}, [2]int{s, s})
 	case "flatten":
 		l.env["H"] = b.Reshape(h, graph.Shape{h.Shape[0], graph.Dim(rowVolume(h.Shape))})

@@ -1,7 +1,10 @@
 package compile
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/diag"
@@ -25,6 +28,25 @@ func SignatureOf(spec *specs.Spec, stored []int, classes int) (Signature, error)
 	return sig, nil
 }
 
+// Check reports what is wrong with the shapes of a spec that may itself have
+// errors (specs.Draft). Values of unknown shape, such as what a misspelt name
+// stands for, fit everywhere; with a zero signature so do the instances.
+func Check(spec *specs.Spec, sig Signature) error {
+	if spec.Learner != nil {
+		return nil
+	}
+	known := sig.Classes > 0
+	if !known {
+		sig = Signature{Instance: []int{1}, Classes: 2}
+	}
+	l := newLowering(&Program{Spec: spec, Signature: sig}, true)
+	if l.inputs(); !known {
+		l.forget("X", "H", "S", "w", "d", "h", "k")
+	}
+	l.lower()
+	return l.found()
+}
+
 // Compile lowers a spec to its inference and training graphs. All shape errors
 // of the spec are reported together, each at its place.
 func Compile(spec *specs.Spec, sig Signature) (*Program, error) {
@@ -36,11 +58,13 @@ func Compile(spec *specs.Spec, sig Signature) (*Program, error) {
 	}
 	p := &Program{Spec: spec, Signature: sig, Normalize: spec.Data.Normalize.V != "none"}
 	train := newLowering(p, true)
+	train.inputs()
 	train.lower()
 	if err := train.finish(); err != nil {
 		return nil, err
 	}
 	infer := newLowering(p, false)
+	infer.inputs()
 	infer.lower()
 	if err := infer.finish(); err != nil {
 		return nil, err
@@ -68,7 +92,7 @@ type lowering struct {
 	bagOf   *graph.Node
 	env     map[string]*graph.Node // values known by name to equations
 	numbers map[string]float64     // extents, sizes and numbers, known by name to equations
-	failed  map[string]bool        // names whose definition has an error: their users are not reported again
+	unknown map[string]bool        // names whose definition has an error: their users are not reported again
 	params  []Param
 	nodes   map[string]*graph.Node // parameter nodes by name
 	masks   []Mask
@@ -84,35 +108,34 @@ func newLowering(p *Program, training bool) *lowering {
 	}
 	return &lowering{
 		spec: p.Spec, prog: p, training: training, b: graph.NewBuilder(name),
-		env: map[string]*graph.Node{}, nodes: map[string]*graph.Node{}, failed: map[string]bool{}, numbers: map[string]float64{}, counts: map[string]int{}, mixers: map[diag.Pos]bool{},
+		env: map[string]*graph.Node{}, nodes: map[string]*graph.Node{}, unknown: map[string]bool{}, numbers: map[string]float64{}, counts: map[string]int{}, mixers: map[diag.Pos]bool{},
 	}
 }
 
 func (l *lowering) lower() {
-	l.inputs()
-	if !l.blocks() {
-		return
-	}
+	l.blocks()
 	l.equations()
-	if len(l.errs) > 0 {
-		return
-	}
 	l.outputs()
-	if l.training && len(l.errs) == 0 {
+	if l.training {
 		l.losses()
 	}
 }
 
+// found gives the errors of the spec, each at its place.
+func (l *lowering) found() error {
+	for i := range l.errs {
+		l.errs[i] = l.spec.Locate(l.errs[i])
+	}
+	return l.errs.Err()
+}
+
 // finish cleans and checks the graph.
 func (l *lowering) finish() error {
-	if err := l.b.Err(); err != nil && len(l.errs) == 0 {
-		l.errs.AddError(l.spec.Model.Pos, err)
+	if err := l.found(); err != nil {
+		return err
 	}
-	if len(l.errs) > 0 {
-		for i := range l.errs {
-			l.errs[i] = l.spec.Locate(l.errs[i])
-		}
-		return l.errs.Err()
+	if len(l.unknown) > 0 {
+		return fmt.Errorf("bug: %s has no value in a spec without errors", slices.Sorted(maps.Keys(l.unknown))[0])
 	}
 	g, err := l.b.Graph()
 	if err != nil {
@@ -208,6 +231,14 @@ func (l *lowering) inputs() {
 	l.env["X"], l.env["H"] = x, x
 }
 
+// forget marks names as having no known value.
+func (l *lowering) forget(names ...string) {
+	for _, n := range names {
+		l.unknown[n] = true
+		delete(l.env, n)
+	}
+}
+
 // epoch makes t and T known. A prediction has those of the last epoch: what
 // decays over the epochs keeps its final value in the exported model.
 func (l *lowering) epoch() {
@@ -239,56 +270,59 @@ func (l *lowering) param(name string, init Init, shape ...int) *graph.Node {
 // outputs settles attention, probabilities and their logarithm.
 func (l *lowering) outputs() {
 	m, b := &l.spec.Model, l.b
-	named := func(v specs.Str, fallback string) *graph.Node {
-		if v.V == "" {
-			return l.env[fallback]
-		}
-		if n := l.env[v.V]; n != nil {
-			return n
-		}
-		l.errs.Add(diag.Errorf(v.Pos, "the model defines no value called %q", v.V))
-		return nil
-	}
-	p, logp, a := named(m.Probabilities, "p"), named(m.LogProbabilities, "logp"), named(m.Attention, "a")
-	if len(l.errs) > 0 {
-		return
-	}
-	if p == nil {
-		l.errs.Add(diag.Errorf(m.Pos, "the model has no class probabilities").
-			WithNote("end the blocks in a classifier, or name an equation with probabilities:"))
-		return
-	}
 	bags := graph.Shape{graph.B, graph.Dim(l.prog.Signature.Classes)}
-	if !l.wantShape(m.Probabilities, m.Pos, "probabilities", p, bags) {
-		return
-	}
-	if logp == nil || (m.Probabilities.V != "" && m.LogProbabilities.V == "") {
+	p := l.output(m.Probabilities, "p", "probabilities", bags)
+	logp := l.output(m.LogProbabilities, "logp", "log_probabilities", bags)
+	if p != nil && (l.env["logp"] == nil || m.Probabilities.V != "") && m.LogProbabilities.V == "" {
 		logp = l.logOf(p)
 	}
-	l.wantShape(m.LogProbabilities, m.Pos, "log_probabilities", logp, bags)
-	if a == nil {
+	a := l.output(m.Attention, "a", "attention", graph.Shape{graph.N, 1})
+	if a == nil && !l.unknown["a"] {
 		// Pooling without scores weighs every instance alike.
 		a = b.SegmentSoftmax(b.Fill(0, graph.Shape{graph.N, 1}), l.bagOf)
 	}
-	l.wantShape(m.Attention, m.Pos, "attention", a, graph.Shape{graph.N, 1})
-	l.wantOneBag("probabilities", p)
-	l.wantOneBag("log_probabilities", logp)
-	l.wantOneBag("attention", a)
-	l.env["p"], l.env["logp"], l.env["a"] = p, logp, a
-	b.Output(OutProbabilities, p)
-	b.Output(OutAttention, a)
+	for _, o := range []struct {
+		name, what string
+		n          *graph.Node
+	}{{"p", "probabilities", p}, {"logp", "log_probabilities", logp}, {"a", "attention", a}} {
+		if o.n == nil {
+			l.forget(o.name)
+			continue
+		}
+		l.wantOneBag(o.what, o.n)
+		l.env[o.name] = o.n
+	}
+	if p != nil && a != nil {
+		b.Output(OutProbabilities, p)
+		b.Output(OutAttention, a)
+	}
 }
 
-func (l *lowering) wantShape(v specs.Str, fallback diag.Pos, what string, n *graph.Node, want graph.Shape) bool {
-	pos := v.Pos
-	if !v.Set() {
-		pos = fallback
+// output is the value that the spec names as an output of the model, or that
+// has its usual name; nil where there is none or its shape is wrong.
+func (l *lowering) output(named specs.Str, usual, what string, want graph.Shape) *graph.Node {
+	name := cmp.Or(named.V, usual)
+	n := l.env[name]
+	if l.unknown[name] {
+		l.forget(usual)
+		return nil
 	}
-	if n.Type == graph.Float && n.Shape.Equal(want) {
-		return true
+	if n == nil || l.unknown["k"] || n.Type == graph.Float && n.Shape.Equal(want) {
+		return n
 	}
-	l.errs.Add(diag.Errorf(pos, "%s must have the shape %v, not %v", what, want, n.Shape))
-	return false
+	d := diag.Errorf(named.Pos, "%s must have the shape %v, not %v", what, want, n.Shape)
+	for i := range l.spec.Model.Let {
+		switch eq := &l.spec.Model.Let[i]; {
+		case eq.Name.V != name:
+		case named.Set():
+			d = d.WithNote("%s is defined at %s", name, eq.Text.Pos)
+		default:
+			d = l.at(eq, 0, len(eq.Text.V), d.Text)
+		}
+	}
+	l.errs.Add(d)
+	l.forget(usual)
+	return nil
 }
 
 // wantOneBag refuses a prediction that the other bags of a batch would change: it

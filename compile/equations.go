@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
-	"maps"
-	"slices"
 	"strconv"
 
 	"github.com/miplc/miplc/graph"
@@ -32,17 +30,19 @@ func (l *lowering) equations() {
 		if n := l.equation(eq); n != nil {
 			l.env[eq.Name.V] = n
 		} else {
-			l.failed[eq.Name.V] = true
+			l.forget(eq.Name.V)
 		}
 	}
 }
 
 // extents are the names that parameter shapes and equations may use.
 func (l *lowering) extents() map[string]int {
-	e := map[string]int{
-		"d": volume(l.prog.Signature.Instance),
-		"h": rowVolume(l.env["H"].Shape),
-		"k": l.prog.Signature.Classes,
+	e := map[string]int{}
+	if !l.unknown["k"] {
+		e["d"], e["k"] = volume(l.prog.Signature.Instance), l.prog.Signature.Classes
+	}
+	if h := l.env["H"]; h != nil {
+		e["h"] = rowVolume(h.Shape)
 	}
 	for _, s := range l.spec.Model.Sizes {
 		e[s.Name.V] = s.V.V
@@ -51,26 +51,22 @@ func (l *lowering) extents() map[string]int {
 }
 
 func (l *lowering) declare(p *specs.Param, extents map[string]int) {
-	extent := func(s specs.Str) int {
-		if n, err := strconv.Atoi(s.V); err == nil && n > 0 {
+	extent := func(s specs.Str) int { // 0: not known
+		if n, err := strconv.Atoi(s.V); err == nil {
 			return n
 		}
-		if n, ok := extents[s.V]; ok {
-			return n
-		}
-		l.errs.Add(diag.Errorf(s.Pos, "unknown extent %q of parameter %s", s.V, p.Name.V))
-		return 0
+		return extents[s.V]
 	}
 	if l.nodes[p.Name.V] != nil {
 		l.errs.Add(diag.Errorf(p.Name.Pos, "the blocks have a parameter %s already", p.Name.V).
 			WithNote("give this one another name"))
-		l.failed[p.Name.V] = true
+		l.forget(p.Name.V)
 		return
 	}
 	shape := make([]int, len(p.Shape))
 	for i, s := range p.Shape {
 		if shape[i] = extent(s); shape[i] == 0 {
-			l.failed[p.Name.V] = true
+			l.forget(p.Name.V)
 			return
 		}
 	}
@@ -96,6 +92,9 @@ func (l *lowering) declare(p *specs.Param, extents map[string]int) {
 // equation lowers one expression; nil after an error (reported) or when it
 // uses a name whose definition failed.
 func (l *lowering) equation(eq *specs.Equation) *graph.Node {
+	if eq.Expr == nil {
+		return nil
+	}
 	e := &expression{lowering: l, eq: eq}
 	n, err := e.node(eq.Expr)
 	switch {
@@ -169,18 +168,14 @@ func (e *expression) node(x ast.Expr) (*graph.Node, error) {
 }
 
 func (e *expression) name(x *ast.Ident) (*graph.Node, error) {
-	if e.failed[x.Name] {
-		return nil, errPoisoned
-	}
 	if n := e.env[x.Name]; n != nil {
 		return n, nil
 	}
 	if v, ok := e.numbers[x.Name]; ok {
 		return e.b.Scalar(v), nil
 	}
-	d := e.at(e.eq, int(x.Pos())-1, int(x.End())-1, fmt.Sprintf("%s is not defined here", x.Name))
-	d.Suggestion = diag.Suggest(x.Name, append(slices.Sorted(maps.Keys(e.env)), slices.Sorted(maps.Keys(e.numbers))...))
-	return nil, d
+	e.unknown[x.Name] = true
+	return nil, errPoisoned
 }
 
 func (e *expression) unary(x *ast.UnaryExpr) (*graph.Node, error) {

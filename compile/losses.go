@@ -2,9 +2,9 @@ package compile
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/diag"
 )
 
 // outsideCandidates pushes a logarithm so low that its exponential is zero in
@@ -15,10 +15,9 @@ const outsideCandidates = 1e30
 // 5 or equations) and their weighted sum (Eq. 8).
 func (l *lowering) losses() {
 	next := l.newWeights()
-	if next == nil {
-		return
+	if next != nil {
+		l.b.Output(OutWeights, next)
 	}
-	l.b.Output(OutWeights, next)
 	if l.spec.Weights.Order.V == "before_loss" {
 		l.env["w"] = next
 	}
@@ -28,6 +27,7 @@ func (l *lowering) losses() {
 		l.b.At(term.Kind.Pos)
 		name, value := term.Kind.V, l.term(i)
 		if value == nil {
+			l.forget(TermPrefix + name)
 			continue
 		}
 		if term.Kind.V == "equation" {
@@ -43,11 +43,14 @@ func (l *lowering) losses() {
 			total = l.b.Add(total, value)
 		}
 	}
-	if total == nil && len(l.errs) == 0 {
-		l.errs.Add(diag.Errorf(l.spec.Model.Pos, "there is nothing to train: the loss has no term"))
-		return
+	if total != nil {
+		l.b.Output(OutLoss, total)
 	}
-	l.b.Output(OutLoss, total)
+}
+
+// known reports whether all names have a value.
+func (l *lowering) known(names ...string) bool {
+	return !slices.ContainsFunc(names, func(n string) bool { return l.env[n] == nil })
 }
 
 // newWeights is Eq. 7. The restricted share p_c / sum of p over the candidates
@@ -57,10 +60,12 @@ func (l *lowering) newWeights() *graph.Node {
 	b := l.b
 	if eq := l.spec.Weights.Update; eq != nil {
 		saved := l.env["p"]
-		l.env["p"] = b.StopGrad(saved)
+		if saved != nil {
+			l.env["p"] = b.StopGrad(saved)
+		}
 		n := l.equation(eq)
 		l.env["p"] = saved
-		if n == nil {
+		if n == nil || l.unknown["k"] {
 			return nil
 		}
 		want := graph.Shape{graph.B, graph.Dim(l.prog.Signature.Classes)}
@@ -70,6 +75,9 @@ func (l *lowering) newWeights() *graph.Node {
 			return nil
 		}
 		return b.StopGrad(b.Expand(n, want))
+	}
+	if !l.known("S", "w", "logp") {
+		return nil
 	}
 	one := b.Scalar(1)
 	s, lambda := l.env["S"], l.env["lambda"]
@@ -83,8 +91,14 @@ func (l *lowering) term(i int) *graph.Node {
 	b, t := l.b, &l.spec.Loss[i]
 	switch t.Kind.V {
 	case "disambiguation": // Eq. 5 with the cross-entropy
+		if !l.known("w", "logp") {
+			return nil
+		}
 		return b.Neg(l.perBag(b.Mul(l.env["w"], l.env["logp"])))
 	case "attention": // Eq. 4
+		if !l.known("a") {
+			return nil
+		}
 		return b.Neg(l.perBag(b.Mul(l.env["a"], l.logOf(l.env["a"]))))
 	}
 	n := l.equation(&t.Equation)

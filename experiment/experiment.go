@@ -30,6 +30,7 @@ type Experiment struct {
 	// KeepModels has the ONNX file of every cell kept.
 	KeepModels bool
 	Report     []Item
+	root       specs.Node
 }
 
 // DataSet is one set of bags, or one for each r.

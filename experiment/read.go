@@ -30,7 +30,7 @@ func Parse(file string, src []byte) (*Experiment, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Experiment{File: file, Source: src, Splits: Splits{defaultSplits, defaultTrain, 1, specs.Str{}},
+	e := &Experiment{File: file, Source: src, root: root, Splits: Splits{defaultSplits, defaultTrain, 1, specs.Str{}},
 		Choose: Choose{defaultHoldout, 1}}
 	r := &reader{e: e}
 	r.experiment(root)
@@ -45,10 +45,9 @@ func Parse(file string, src []byte) (*Experiment, error) {
 
 // reader turns the tree of a file into an Experiment and gathers what is wrong.
 type reader struct {
-	e     *Experiment
-	errs  diag.List
-	lines []string // of the file, split when they are needed
-	r     []int    // the r of the whole experiment; nil: not given
+	e    *Experiment
+	errs diag.List
+	r    []int // the r of the whole experiment; nil: not given
 }
 
 // field is one key of a map.

@@ -32,13 +32,7 @@ func (r *reader) rules() {
 }
 
 // add adds a diagnostic, with its line and the width of its word.
-func (r *reader) add(d diag.Diagnostic) {
-	if r.lines == nil {
-		r.lines = strings.Split(strings.ReplaceAll(string(r.e.Source), "\r\n", "\n"), "\n")
-	}
-	shown := specs.Spec{Sources: map[string][]string{r.e.File: r.lines}}
-	r.errs.Add(shown.Locate(d))
-}
+func (r *reader) add(d diag.Diagnostic) { r.errs.Add(r.e.root.Locate(d)) }
 
 // known reports a name that nothing in the file has.
 func (r *reader) known(name specs.Str, names []string, what string) {

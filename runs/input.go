@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -30,7 +31,7 @@ func OpenInput(spec *specs.Spec, dataDir string) (*Input, error) {
 	if err != nil {
 		return nil, err
 	}
-	split, err := openSplit(spec, set, dataDir)
+	split, err := openSplit(spec, set.Bags(), dataDir)
 	if err != nil {
 		return nil, err
 	}
@@ -57,16 +58,27 @@ func prototypes(g specs.Generated) data.PrototypeOptions {
 	}
 }
 
-func openSplit(spec *specs.Spec, set *data.Dataset, dataDir string) (*data.Split, error) {
+// openSplit splits a number of bags as the spec says. A share that leaves one
+// part without bags is a *SpecError.
+func openSplit(spec *specs.Spec, bags int, dataDir string) (*data.Split, error) {
 	s := spec.Data.Split
 	if s.Index.V == "" {
-		return data.RandomSplit(set.Bags(), s.Train.V, uint64(s.Seed.V))
+		split, err := data.RandomSplit(bags, s.Train.V, uint64(s.Seed.V))
+		if err != nil {
+			pos := cmp.Or(s.Train.Pos, spec.Data.Set.Pos)
+			return nil, &SpecError{spec.Locate(diag.Errorf(pos, "%v", err))}
+		}
+		return split, nil
 	}
 	path, err := find(spec, s.Index, dataDir)
 	if err != nil {
-		return nil, err
+		return nil, &DataError{err}
 	}
-	return data.OpenSplit(path, s.Part.V, set.Bags())
+	split, err := data.OpenSplit(path, s.Part.V, bags)
+	if err != nil {
+		return nil, &DataError{err}
+	}
+	return split, nil
 }
 
 // DataError marks an error of a data set, so that callers can tell it from those
@@ -105,36 +117,57 @@ func find(spec *specs.Spec, name specs.Str, dataDir string) (string, error) {
 // small and large enough for images through two convolutions.
 var placeholder = compile.Signature{Instance: []int{32}, Classes: 5}
 
+// facts is what is known of the data of a spec without training on it.
+type facts struct {
+	sig  compile.Signature
+	bags int    // 0: not known
+	note string // what is missing
+}
+
 // Signature settles the shapes a spec is compiled for. Where its data file is
 // missing they come from data.shape and data.classes, or are made up; then note
 // says so.
 func Signature(spec *specs.Spec, dataDir string) (sig compile.Signature, note string, err error) {
+	f, err := look(spec, dataDir)
+	return f.sig, f.note, err
+}
+
+// look finds the facts of the data of a spec.
+func look(spec *specs.Spec, dataDir string) (f facts, err error) {
 	if g := spec.Data.Generated; strings.HasPrefix(spec.Data.Set.V, generatedPrefix) {
-		sig, err = compile.SignatureOf(spec, []int{g.Features.V}, g.Classes.V)
-		return sig, "", err
+		f.bags = g.Bags.V
+		f.sig, err = compile.SignatureOf(spec, []int{g.Features.V}, g.Classes.V)
+		return f, err
 	}
 	set, err := OpenData(spec, dataDir)
 	if err == nil {
-		sig, err = compile.SignatureOf(spec, set.Shape, set.Classes)
-		return sig, "", err
+		f.bags = set.Bags()
+		f.sig, err = compile.SignatureOf(spec, set.Shape, set.Classes)
+		return f, err
 	}
 	if !errors.As(err, &missing{}) {
-		return sig, "", &DataError{err}
+		return f, &DataError{err}
 	}
-	sig = placeholder
+	f.sig = placeholder
 	var from []string
 	if shape := spec.Data.Shape.V; len(shape) > 0 {
-		sig.Instance, from = shape, append(from, "data.shape")
+		f.sig.Instance, from = shape, append(from, "data.shape")
 	}
 	if k := spec.Data.Classes.V; k > 0 {
-		sig.Classes, from = k, append(from, "data.classes")
+		f.sig.Classes, from = k, append(from, "data.classes")
 	}
 	what := "made-up extents"
 	if len(from) > 0 {
 		what = strings.Join(from, " and ")
 	}
-	return sig, fmt.Sprintf("%s is not here: shapes were checked with %s (%v, %d classes)",
-		spec.Data.Set.V, what, sig.Instance, sig.Classes), nil
+	f.note = fmt.Sprintf("%s is not here: shapes were checked with %s (%v, %d classes)",
+		spec.Data.Set.V, what, f.sig.Instance, f.sig.Classes)
+	if index := spec.Data.Split.Index; index.V != "" {
+		if _, err := find(spec, index, dataDir); err != nil {
+			f.note += fmt.Sprintf("; nor is the index file %s", index.V)
+		}
+	}
+	return f, nil
 }
 
 // Parameters counts the learned numbers of a program.

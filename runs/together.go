@@ -105,7 +105,7 @@ func (t *together) prepare() error {
 		return err
 	}
 	for _, v := range t.variants {
-		split, err := openSplit(v.Spec, set, t.DataDir)
+		split, err := openSplit(v.Spec, set.Bags(), t.DataDir)
 		if err != nil {
 			return err
 		}

@@ -121,7 +121,7 @@ func (r *reader) withoutOtherKinds(kind *LearnerKind, word, args *node) *node {
 	out := args
 	for _, key := range args.keys {
 		others := func(k LearnerKind) bool { return find(k.args, key.text) != nil }
-		inherited := r.layers[key.pos.File] < r.layers[word.pos.File]
+		inherited := r.below(key.pos, word.pos)
 		if find(kind.args, key.text) == nil && inherited && slices.ContainsFunc(Learners, others) {
 			out = withoutKey(out, key.text)
 		}
@@ -134,8 +134,8 @@ func (r *reader) withoutOtherKinds(kind *LearnerKind, word, args *node) *node {
 func (r *reader) learnerRules() {
 	l := r.spec.Learner
 	for _, name := range []string{"model", "loss", "weights"} {
-		if r.pointless(r.top[name], l.Pos) {
-			note(r.add(r.top[name], "%s has no effect beside learner", name),
+		if pos := r.spec.keyPos(name); r.pointless(pos, l.Pos) {
+			note(r.add(pos, "%s has no effect beside learner", name),
 				"a learner (at %s) brings its model and is not trained by gradient steps: leave one of the two out", l.Pos)
 		}
 	}

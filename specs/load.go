@@ -64,12 +64,20 @@ func Source(name string) ([]byte, bool) {
 // Load reads a spec: a file, or a shipped spec by its name. All that is wrong
 // with it is returned in one diag.List.
 func Load(name string, o Options) (*Spec, error) {
-	file, src, err := lookUp(name, "")
+	file, src, err := open(name)
 	if err != nil {
-		return nil, diag.List{diag.Diagnostic{Text: err.Error(), Suggestion: suggestSpec(name),
-			Notes: []string{"shipped specs: " + strings.Join(Names(), ", ")}}}
+		return nil, err
 	}
 	return Parse(file, src, o)
+}
+
+// open finds the spec that a user names.
+func open(name string) (file string, src []byte, err error) {
+	if file, src, err = lookUp(name, ""); err != nil {
+		return "", nil, diag.List{diag.Diagnostic{Text: err.Error(), Suggestion: suggestSpec(name),
+			Notes: []string{"shipped specs: " + strings.Join(Names(), ", ")}}}
+	}
+	return file, src, nil
 }
 
 func suggestSpec(name string) string {
@@ -82,7 +90,28 @@ func suggestSpec(name string) string {
 // Parse reads the spec src. name is its file for messages; extends is looked up
 // beside it.
 func Parse(name string, src []byte, o Options) (*Spec, error) {
-	l := loader{sources: map[string][]string{}, layers: map[string]int{}}
+	s, err := draft(name, src, o)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Draft is Load, but gives what could be read of a spec with errors too, so that
+// its shapes can be checked as well (compile.Check). What has an error is left
+// out of a draft: blocks lack kind or arguments, equations their expression,
+// extents their text, and data with an error its set. The spec is nil where the
+// file is none.
+func Draft(name string, o Options) (*Spec, error) {
+	file, src, err := open(name)
+	if err != nil {
+		return nil, err
+	}
+	return draft(file, src, o)
+}
+
+func draft(name string, src []byte, o Options) (*Spec, error) {
+	l := loader{origin: origin{sources: map[string][]string{}, layers: map[string]int{}}}
 	root := l.tree(name, src, nil)
 	if root != nil {
 		for _, set := range o.Set {
@@ -92,20 +121,39 @@ func Parse(name string, src []byte, o Options) (*Spec, error) {
 	if root == nil || len(l.errs) > 0 {
 		return nil, l.errs.Err()
 	}
-	r := reader{spec: &Spec{File: name, Sources: l.sources}, layers: l.layers}
-	if root.kind == mapNode {
-		r.read(root)
-		r.rules()
-	} else {
-		r.errs.Add(notASpec(root))
+	if root.kind != mapNode {
+		return nil, diag.List{notASpec(root)}
 	}
-	if len(r.errs) > 0 {
-		for i := range r.errs {
-			r.errs[i] = r.spec.Locate(r.errs[i])
+	s := &Spec{File: name, origin: l.origin}
+	r := reader{spec: s}
+	r.read(root)
+	read := len(r.errs)
+	r.rules()
+	s.sound = l.soundFiles(len(r.errs) > read)
+	for i := range r.errs[read:] {
+		r.errs[read+i] = s.Locate(r.errs[read+i])
+	}
+	return s, r.errs.Err()
+}
+
+// soundFiles tells the files that are right by themselves, so that an error at a
+// place in them is a clash with what lies over them. Files of the user are
+// read for that, and only when there are errors.
+func (l *loader) soundFiles(errs bool) map[string]bool {
+	sound := map[string]bool{}
+	for file, layer := range l.layers {
+		switch {
+		case strings.HasPrefix(file, builtin):
+			sound[file] = true
+		case layer < 0:
+			sound[file] = true
+			if errs {
+				_, err := Load(file, Options{})
+				sound[file] = err == nil
+			}
 		}
-		return nil, r.errs.Err()
 	}
-	return r.spec, nil
+	return sound
 }
 
 func notASpec(root *node) diag.Diagnostic {
@@ -115,9 +163,8 @@ func notASpec(root *node) diag.Diagnostic {
 
 // loader gathers the files of one spec.
 type loader struct {
-	errs    diag.List
-	sources map[string][]string
-	layers  map[string]int
+	origin
+	errs diag.List
 }
 
 // tree parses a file and lays it over what it extends. chain holds the files

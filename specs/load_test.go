@@ -16,8 +16,9 @@ import (
 // sameValues compares specs without places and source texts.
 var sameValues = []cmp.Option{
 	cmpopts.IgnoreTypes(diag.Pos{}),
-	cmpopts.IgnoreFields(Spec{}, "File", "Sources"),
+	cmpopts.IgnoreFields(Spec{}, "File"),
 	cmpopts.IgnoreFields(Equation{}, "Expr", "At", "LineAt"),
+	cmpopts.IgnoreUnexported(Spec{}),
 	cmpopts.EquateEmpty(),
 }
 
@@ -334,5 +335,24 @@ func TestHash(t *testing.T) {
 	}
 	if c := mustParse(t, small, "train.seed=2"); c.Hash() == a.Hash() {
 		t.Error("another seed has the same hash")
+	}
+}
+
+// Bytes that are no text are found where an editor shows them, whatever ends
+// the lines.
+func TestPlaceOfBadText(t *testing.T) {
+	for _, end := range []string{"\n", "\r", "\r\n", "\u0085", "\u2028"} {
+		for _, bad := range []string{"\xff", "\x00", "\ufffe"} {
+			for _, mark := range []string{"", "\ufeff"} {
+				text := mark + strings.ReplaceAll("name: x\n\nmodel:\n  blö"+bad+"cks: []\n", "\n", end)
+				_, err := Parse("test.yaml", []byte(text), Options{})
+				if err == nil || !strings.HasPrefix(err.Error(), "test.yaml:4:6: ") {
+					t.Errorf("%q: %v", text, err)
+				}
+				if _, err := Parse("test.yaml", []byte(mark+bad), Options{}); err == nil || !strings.HasPrefix(err.Error(), "test.yaml:1:1: ") {
+					t.Errorf("%q at the start: %v", bad, err)
+				}
+			}
+		}
 	}
 }

@@ -54,13 +54,17 @@ func (r *reader) blocks(n *node, path string) {
 				r.unknownWord(e.word, "block", blockNames())
 				b.Kind.V = ""
 			} else {
+				before := len(r.errs)
 				b.Args = r.args(kind.Name, kind.args, e)
 				if kind.Name == "maxpool2d" && b.Args["stride"].Int == 0 {
 					b.Args["stride"] = Arg{Int: b.Args["kernel"].Int}
 				}
+				if len(r.errs) > before {
+					b.Args = nil
+				}
 			}
 		}
-		// A block with an error keeps its place with an empty kind.
+		// A block with an error keeps its place, without its kind or its arguments.
 		r.spec.Model.Blocks = append(r.spec.Model.Blocks, b)
 	}
 }
@@ -176,6 +180,7 @@ func (r *reader) entries(n *node, path, what string, each func(name Str, key, va
 	}
 	for i, key := range n.keys {
 		name := Str{V: key.text, Pos: key.pos}
+		r.spec.keys = append(r.spec.keys, keyAt{join(path, name.V), name.Pos})
 		if d, ok := checkName(key, what); !ok {
 			r.errs.Add(d)
 		}
@@ -216,7 +221,7 @@ func (r *reader) params(n *node, path string) {
 }
 
 func (r *reader) param(name Str, path string, key, n *node) {
-	p := Param{Name: name}
+	p := Param{Name: name, Shape: []Str{{}}} // one unknown extent, until the shape is read
 	defer func() { r.spec.Model.Params = append(r.spec.Model.Params, p) }()
 	if n.kind == listNode { // Wv: [d, k] for Wv: {shape: [d, k]}
 		n = &node{kind: mapNode, pos: n.pos, src: n.src, keys: []*node{{text: "shape", pos: key.pos, src: key.src}}, items: []*node{n}}
@@ -237,10 +242,13 @@ func (r *reader) param(name Str, path string, key, n *node) {
 		r.errs.Add(shape.errorf("%s.shape must be a list of extents, not %s", path, shape.describe()).WithNote("write [%s]", shape.text))
 	default:
 		row := row{typ: tExtent}
+		p.Shape = nil
 		for i, item := range shape.items {
+			e := Str{Pos: item.pos}
 			if a, ok := r.arg(&row, fmt.Sprintf("%s.shape[%d]", path, i), item); ok {
-				p.Shape = append(p.Shape, Str{V: a.Str, Pos: a.Pos})
+				e.V = a.Str
 			}
+			p.Shape = append(p.Shape, e)
 		}
 	}
 }

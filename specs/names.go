@@ -134,10 +134,10 @@ func (r *reader) noDoubles() {
 	first := map[string]diag.Pos{}
 	define := func(name Str) {
 		if pos, ok := first[name.V]; ok {
-			d := r.add(name.Pos, "%s is defined already", name.V)
+			d := r.clash([]diag.Pos{name.Pos, pos}, "%s is defined already", name.V)
 			if pos.IsZero() {
 				note(d, "the blocks make %s", name.V)
-			} else {
+			} else if pos.File == name.Pos.File {
 				note(d, "at %s", pos)
 			}
 			return
@@ -198,7 +198,7 @@ func (r *reader) sizeRules() {
 
 // inherited reports whether a place is in a file that the spec extends. What
 // is merely inherited may be left unused; it is dropped.
-func (r *reader) inherited(pos diag.Pos) bool { return r.layers[pos.File] < 0 }
+func (r *reader) inherited(pos diag.Pos) bool { return r.spec.layers[pos.File] < 0 }
 
 func (r *reader) unusedSizes(sc *scope) {
 	used := sc.used()
@@ -356,6 +356,7 @@ func (r *reader) unusedParams(sc *scope) {
 	for _, n := range sc.uses[""] {
 		reach(n)
 	}
+	m.Params = slices.DeleteFunc(m.Params, func(p Param) bool { return !reached[p.Name.V] && r.inherited(p.Name.Pos) })
 	for _, p := range m.Params {
 		if reached[p.Name.V] {
 			continue

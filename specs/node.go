@@ -126,16 +126,17 @@ func checkEncoding(file string, src []byte) (diag.Diagnostic, bool) {
 		return diag.Errorf(pos, "the file is UTF-16; save it as UTF-8"), false
 	}
 	pos.Line, pos.Col = 1, 1
+	src = bytes.TrimPrefix(src, []byte("\ufeff"))
 	for i := 0; i < len(src); {
 		r, size := utf8.DecodeRune(src[i:])
 		switch {
 		case r == utf8.RuneError && size == 1:
 			return diag.Errorf(pos, "the file is not UTF-8 text from here on"), false
-		case r < ' ' && r != '\t' && r != '\n' && r != '\r', r == 0x7f, r > 0x7f && r < 0xa0 && r != 0x85, r == 0xfffe, r == 0xffff, r == 0xfeff && i > 0:
+		case r < ' ' && r != '\t' && r != '\n' && r != '\r', r == 0x7f, r > 0x7f && r < 0xa0 && r != 0x85, r == 0xfffe, r == 0xffff, r == 0xfeff:
 			return diag.Errorf(pos, "the character U+%04X cannot stand in a spec", r), false
 		}
 		pos.Col++
-		if r == '\n' {
+		if isBreak(r) && !(r == '\r' && bytes.HasPrefix(src[i+1:], []byte("\n"))) {
 			pos.Line, pos.Col = pos.Line+1, 1
 		}
 		i += size

@@ -13,21 +13,16 @@ import (
 
 // reader decodes the merged tree of a spec and collects what is wrong with it.
 type reader struct {
-	spec   *Spec
-	errs   diag.List
-	model  int                 // errors about the model, so that none is reported that follows from them
-	layers map[string]int      // of the files: a later layer overrides earlier ones
-	top    map[string]diag.Pos // of the keys at the top level
+	spec  *Spec
+	errs  diag.List
+	model int // errors about the model, so that none is reported that follows from them
+	data  int // errors about the data, which leave its shapes unknown
 }
 
 // read decodes root, a map, into a spec with all defaults.
 func (r *reader) read(root *node) {
 	applyDefaults(r.spec, language)
 	r.spec.Model.Pos = root.pos // until model is found
-	r.top = map[string]diag.Pos{}
-	for _, key := range root.keys {
-		r.top[key.text] = key.pos
-	}
 	r.section(root, language, "")
 	if root.get("loss") == nil && r.spec.trained() {
 		r.losses(defaultNode(find(language, "loss").def), "loss")
@@ -87,6 +82,7 @@ func (r *reader) section(n *node, rows []row, path string) {
 	meant := map[string]bool{} // by misspelt keys
 	for i, key := range n.keys {
 		if row := find(rows, key.text); row != nil {
+			r.spec.keys = append(r.spec.keys, keyAt{join(path, key.text), key.pos})
 			r.key(row, join(path, key.text), key, n.items[i])
 		} else {
 			meant[r.unknownKey(key, rows, path)] = true
@@ -173,6 +169,10 @@ func (r *reader) key(row *row, path string, key, n *node) {
 			r.spec.Model.Pos = key.pos
 			before := len(r.errs)
 			defer func() { r.model += len(r.errs) - before }()
+		}
+		if path == "data" {
+			before := len(r.errs)
+			defer func() { r.data += len(r.errs) - before }()
 		}
 		r.section(n, row.rows, path)
 	case tBlocks:

@@ -1,6 +1,7 @@
 package specs
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -11,6 +12,9 @@ import (
 // checked by package compile, which knows the data.
 func (r *reader) rules() {
 	r.dataRules()
+	if r.data > 0 {
+		r.spec.Data.Set.V = "" // unknown
+	}
 	if r.spec.fitted() {
 		r.learnerRules()
 		r.resetUnheld(language)
@@ -36,11 +40,36 @@ func note(d *diag.Diagnostic, format string, args ...any) { *d = d.WithNote(form
 // the same file or one that it extends, leaves it without effect. A setting
 // that is merely inherited is no mistake.
 func (r *reader) pointless(setting, cause diag.Pos) bool {
-	return !setting.IsZero() && r.layers[setting.File] >= r.layers[cause.File]
+	return !setting.IsZero() && !r.below(setting, cause)
+}
+
+// below reports whether a place is in a file that the file of other extends.
+func (r *reader) below(pos, other diag.Pos) bool {
+	return r.spec.layers[pos.File] < r.spec.layers[other.File]
+}
+
+// clash reports settings that do not fit each other, at the one that was written
+// last, in the file that extends the others; the places of the others are noted.
+// A default has no place.
+func (r *reader) clash(places []diag.Pos, format string, args ...any) *diag.Diagnostic {
+	var last diag.Pos
+	for _, p := range places {
+		if last.IsZero() || !p.IsZero() && r.below(last, p) {
+			last = p
+		}
+	}
+	d := r.add(last, format, args...)
+	for _, p := range places {
+		if !p.IsZero() && p.File != last.File {
+			note(d, "against %s: %s", p, strings.TrimSpace(r.spec.show(diag.Diagnostic{Pos: p}).Line))
+		}
+	}
+	return d
 }
 
 func (r *reader) dataRules() {
-	d := &r.spec.Data
+	d, before := &r.spec.Data, len(r.errs)
+	defer func() { r.data += len(r.errs) - before }()
 	switch set := d.Set.V; {
 	case strings.HasPrefix(set, generatedPrefix):
 		name := strings.TrimPrefix(set, generatedPrefix)
@@ -66,6 +95,9 @@ func (r *reader) dataRules() {
 				note(r.add(pos, "data.generated.%s has no effect: data.set is a file", row.name), "data.set is %q", set)
 			}
 		}
+	}
+	if volumeOf(d.Shape.V) > maxCount {
+		r.add(d.Shape.Pos, "an instance of data.shape %v would hold more than %d numbers", d.Shape.V, maxCount)
 	}
 	r.splitRules()
 }
@@ -96,38 +128,43 @@ func posOf(to any) diag.Pos {
 	return diag.Pos{}
 }
 
-// firstSet is the first place that was written down rather than defaulted.
-func firstSet(places ...diag.Pos) diag.Pos {
-	for _, p := range places {
-		if !p.IsZero() {
-			return p
-		}
-	}
-	return diag.Pos{}
-}
-
 func (r *reader) generatedRules() {
 	d, g := &r.spec.Data, &r.spec.Data.Generated
 	if g.MinSize.V > g.MaxSize.V {
-		r.add(firstSet(g.MinSize.Pos, g.MaxSize.Pos), "min_size %d is above max_size %d", g.MinSize.V, g.MaxSize.V)
+		r.clash([]diag.Pos{g.MinSize.Pos, g.MaxSize.Pos}, "min_size %d is above max_size %d", g.MinSize.V, g.MaxSize.V)
 	}
 	if g.Candidates.V >= g.Classes.V {
-		note(r.add(firstSet(g.Candidates.Pos, g.Classes.Pos), "%d false candidates do not fit %d classes", g.Candidates.V, g.Classes.V),
+		note(r.clash([]diag.Pos{g.Candidates.Pos, g.Classes.Pos}, "%d false candidates do not fit %d classes", g.Candidates.V, g.Classes.V),
 			"one class is the true one, so at most %d can be false candidates", g.Classes.V-1)
 	}
 	if g.Bags.V < g.Classes.V {
-		r.add(firstSet(g.Bags.Pos, g.Classes.Pos), "%d bags cannot show %d classes", g.Bags.V, g.Classes.V)
+		r.clash([]diag.Pos{g.Bags.Pos, g.Classes.Pos}, "%d bags cannot show %d classes", g.Bags.V, g.Classes.V)
 	}
 	if d.Classes.V != 0 && d.Classes.V != g.Classes.V {
-		r.add(d.Classes.Pos, "data.classes is %d, the generator makes %d", d.Classes.V, g.Classes.V)
+		r.clash([]diag.Pos{d.Classes.Pos, g.Classes.Pos}, "data.classes is %d, the generator makes %d", d.Classes.V, g.Classes.V)
 	}
+	r.shareRule()
+	if volume := volumeOf(d.Shape.V); len(d.Shape.V) > 0 && volume <= maxCount && volume != g.Features.V {
+		r.clash([]diag.Pos{d.Shape.Pos, g.Features.Pos}, "data.shape %v holds %d numbers, the generator makes %d features", d.Shape.V, volume, g.Features.V)
+	}
+}
+
+// shareRule refuses a share of training bags that leaves none to train or to test.
+func (r *reader) shareRule() {
+	share, bags := r.spec.Data.Split.Train, r.spec.Data.Generated.Bags
+	if n := int(math.Round(share.V * float64(bags.V))); r.spec.drawn() && (n < 1 || n >= bags.V) {
+		note(r.clash([]diag.Pos{share.Pos, bags.Pos}, "a share of %v of %d bags leaves %d for training and %d for testing", share.V, bags.V, n, bags.V-n), "both need at least one bag")
+	}
+}
+
+// volumeOf is the number of values of a shape; what is above maxCount counts as
+// one more.
+func volumeOf(shape []int) int {
 	volume := 1
-	for _, e := range d.Shape.V {
-		volume = min(volume*e, maxCount)
+	for _, e := range shape {
+		volume = min(volume*e, maxCount+1)
 	}
-	if len(d.Shape.V) > 0 && volume != g.Features.V {
-		r.add(d.Shape.Pos, "data.shape %v holds %d numbers, the generator makes %d features", d.Shape.V, volume, g.Features.V)
-	}
+	return volume
 }
 
 func (r *reader) splitRules() {
@@ -242,13 +279,16 @@ func (r *reader) output(key, name string, to *Str, known []string) {
 	case to.V == "" && let != nil:
 		to.V = name // the default; it has no place
 	case to.V == "":
+	case !slices.Contains(known, to.V) && r.inherited(to.Pos):
+		*to = Str{} // of a model that was replaced
+		r.output(key, name, to, known)
 	case !slices.Contains(known, to.V):
 		d := r.add(to.Pos, "model.%s names %s, which nothing defines", key, to.V)
 		if d.Suggestion = diag.Suggest(to.V, known); d.Suggestion == "" {
 			note(d, "known: %s", strings.Join(known, ", "))
 		}
 	case let != nil && to.V != name:
-		note(r.add(let.Name.Pos, "%s is defined but model.%s names %s", name, key, to.V),
+		note(r.clash([]diag.Pos{let.Name.Pos, to.Pos}, "%s is defined but model.%s names %s", name, key, to.V),
 			"in losses and weights.update %s means model.%s: give this equation another name", name, key)
 	}
 }
@@ -273,8 +313,8 @@ func (r *reader) lossRules() {
 	for i := range r.spec.Loss {
 		l := &r.spec.Loss[i]
 		if l.Kind.V == "attention" && !r.scores() {
-			if !l.Kind.Set() {
-				continue // the default loss of a model without scores has no attention term
+			if !l.Kind.Set() || r.below(l.Kind.Pos, r.modelPos()) {
+				continue // neither the default loss nor that of another model asks for scores
 			}
 			note(r.add(l.Kind.Pos, "the attention loss needs attention scores, which this model lacks"),
 				"add an attention block, name an equation with model.attention, or leave the term out")
@@ -298,7 +338,21 @@ func (r *reader) lossRules() {
 		}
 		seen[name] = pos
 	}
+	if len(kept) == 0 && len(r.spec.Loss) > 0 {
+		l := r.spec.Loss[0].Kind
+		note(r.add(r.modelPos(), "no term of the loss is left: %s needs attention scores, which this model lacks", l.V), "the loss is at %s", l.Pos)
+	}
 	r.spec.Loss = kept
+}
+
+// modelPos is the place that decides what the model computes.
+func (r *reader) modelPos() diag.Pos {
+	for _, key := range []string{"model.blocks", "model.let"} {
+		if pos := r.spec.keyPos(key); !pos.IsZero() {
+			return pos
+		}
+	}
+	return r.spec.Model.Pos
 }
 
 // resetUnheld gives keys that say nothing in this spec their defaults, so that

@@ -39,8 +39,8 @@ type Spec struct {
 	Weights     Weights
 	Train       Train
 	Export      Export
-	// Sources holds the lines of every file read, by name, for messages.
-	Sources map[string][]string
+
+	origin // of all settings, for messages
 }
 
 // Data says where the bags come from and how they are prepared.

@@ -84,6 +84,12 @@ func (n Node) Describe() string { return n.n.describe() }
 // Errorf makes a diagnostic that shows the line of the node and underlines it.
 func (n Node) Errorf(format string, args ...any) diag.Diagnostic { return n.n.errorf(format, args...) }
 
+// Locate adds the source line of a place in the node's file to a diagnostic.
+func (n Node) Locate(d diag.Diagnostic) diag.Diagnostic {
+	o := origin{sources: map[string][]string{n.n.src.file: n.n.src.lines}}
+	return o.show(d)
+}
+
 // Flow writes the node on one line of YAML, as --set takes it.
 func (n Node) Flow() string {
 	var b strings.Builder

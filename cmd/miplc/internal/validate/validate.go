@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
-	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/specs"
@@ -39,8 +38,8 @@ func Command(con *console.Console) *cobra.Command {
 		Use:   "validate SPEC...",
 		Short: "Check specs and print all that is wrong with them",
 		Long: `Check specs: names, types and values, and every shape, by compiling them for the
-shapes of their data. Where the data is not at hand data.shape and data.classes
-are taken, or made-up extents. All errors of all files are printed.`,
+shapes of their data, and the split. Where the data is not at hand data.shape and
+data.classes are taken, or made-up extents. All errors of all files are printed.`,
 		Example: "  miplc validate model.yaml\n  miplc validate specs/*.yaml --json",
 		Args:    console.Args("SPEC..."),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -78,24 +77,11 @@ func Run(o *Options) error {
 }
 
 func check(name string, o *Options) (File, error) {
-	f := File{Spec: name}
-	spec, err := specs.Load(name, specs.Options{Set: o.Set})
-	var prog *compile.Program
-	if err == nil {
-		var sig compile.Signature
-		if sig, f.Note, err = runs.Signature(spec, o.DataDir); err == nil && spec.Learner == nil {
-			prog, err = compile.Compile(spec, sig)
-		}
-	}
+	v, err := runs.Validate(name, specs.Options{Set: o.Set}, o.DataDir)
 	if err != nil {
-		f.Errors = console.Problems(err)
-		return f, err
+		return File{Spec: name, Errors: console.Problems(err)}, err
 	}
-	f.Valid = true
-	if prog != nil {
-		f.Parameters = runs.Parameters(prog)
-	}
-	return f, nil
+	return File{Spec: name, Valid: true, Parameters: v.Parameters, Note: v.Note}, nil
 }
 
 // joined makes one list of all diagnostics, so that they are rendered alike.

@@ -1,0 +1,66 @@
+package runs
+
+import (
+	"errors"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/specs"
+)
+
+// Verdict is what Validate finds out about a spec.
+type Verdict struct {
+	Parameters int    // learned numbers; 0 of a learner, which is as large as its data
+	Note       string // what could not be checked
+}
+
+// Validate checks all of a spec that can be known before training: names, types
+// and values, the shapes, for those of its data, and its split. Where the data is
+// not at hand data.shape and data.classes are taken, or made-up extents. The error
+// has all that is wrong in one diag.List; of a spec that is right, with data that
+// is not, it is a *DataError.
+func Validate(name string, o specs.Options, dataDir string) (Verdict, error) {
+	spec, err := specs.Draft(name, o)
+	if spec == nil {
+		return Verdict{}, err
+	}
+	if err != nil {
+		return Verdict{}, withShapes(err, spec, dataDir)
+	}
+	facts, err := look(spec, dataDir)
+	if err != nil {
+		return Verdict{}, err
+	}
+	v := Verdict{Note: facts.note}
+	if spec.Learner == nil {
+		program, err := compile.Compile(spec, facts.sig)
+		if err != nil {
+			return Verdict{}, err
+		}
+		v.Parameters = Parameters(program)
+	}
+	if facts.bags > 0 {
+		if _, err := openSplit(spec, facts.bags, dataDir); err != nil {
+			return Verdict{}, err
+		}
+	}
+	return v, nil
+}
+
+// withShapes adds what is wrong with the shapes of a draft. Data that cannot be
+// used leaves them unknown.
+func withShapes(wrong error, draft *specs.Spec, dataDir string) error {
+	var all diag.List
+	all.AddError(diag.Pos{}, wrong)
+	var facts facts
+	if draft.Data.Set.V != "" {
+		found, err := look(draft, dataDir)
+		if err == nil {
+			facts = found
+		} else if !errors.As(err, new(*DataError)) {
+			all.AddError(diag.Pos{}, err)
+		}
+	}
+	all.AddError(diag.Pos{}, compile.Check(draft, facts.sig))
+	return all.Err()
+}

@@ -1,0 +1,66 @@
+package runs
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/specs"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected messages")
+
+// All that is wrong with a spec is told in one run, shapes and splits included,
+// each at the line that the user wrote.
+func TestValidateWrongSpecs(t *testing.T) {
+	files, err := filepath.Glob("testdata/bad/*.yaml")
+	if err != nil || len(files) < 15 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		_, err := Validate(filepath.ToSlash(file), specs.Options{}, "")
+		if err == nil {
+			t.Errorf("%s is taken for valid", file)
+			continue
+		}
+		var out strings.Builder
+		diag.Render(&out, err)
+		golden := strings.TrimSuffix(file, ".yaml") + ".out"
+		if *update {
+			if err := os.WriteFile(golden, []byte(out.String()), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		want, err := os.ReadFile(golden)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out.String() != string(want) {
+			t.Errorf("%s: got\n%s\nwant\n%s", file, out.String(), want)
+		}
+	}
+}
+
+// What is inherited and cannot apply to the new model is dropped.
+func TestInheritedAttentionLoss(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "mean.yaml")
+	text := "extends: quickstart\nmodel:\n  blocks: [pool: mean, classifier]\n"
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	spec, err := specs.Load(file, specs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(spec.Loss) != 1 || spec.Loss[0].Kind.V != "disambiguation" {
+		t.Errorf("the loss is %+v", spec.Loss)
+	}
+	if v, err := Validate(file, specs.Options{}, ""); err != nil || v.Parameters != 105 {
+		t.Errorf("%+v, %v", v, err)
+	}
+}
