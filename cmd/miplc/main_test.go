@@ -11,6 +11,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/miplc/miplc/internal/pinned"
 	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 )
@@ -29,7 +30,7 @@ func TestScripts(t *testing.T) {
 		UpdateScripts: *update,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv(ortlib.EnvLibrary, library)
-			env.Setenv(ortlib.EnvCache, env.WorkDir+"/cache")
+			env.Setenv(pinned.EnvCache, env.WorkDir+"/cache")
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

@@ -1,410 +1,25 @@
 package ortlib
 
 import (
-	"archive/tar"
-	"archive/zip"
-	"bytes"
-	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
+
+	"github.com/miplc/miplc/internal/pinned"
 )
-
-const (
-	wheelMember = "onnxruntime/capi/libonnxruntime.so.1.27.0"
-	npmMember   = "package/bin/napi-v6/linux/x64/libonnxruntime.so.1"
-)
-
-// shop is a made-up set of tools: what pip and npm would fetch, and which of
-// them exist.
-type shop struct {
-	m          *machine
-	noPip      bool
-	noNpm      bool
-	wheel, tgz []byte // archives that the tools deliver; nil: they fail
-	mu         sync.Mutex
-	calls      []string
-	onRun      func()
-}
-
-func newShop(t *testing.T) *shop {
-	s := &shop{m: newMachine(t)}
-	library := s.library()
-	s.wheel, s.tgz = wheel(t, wheelMember, library), tgz(t, npmMember, library)
-	return s
-}
-
-func (s *shop) library() []byte {
-	s.m.t.Helper()
-	data, err := os.ReadFile("testdata/new.so")
-	if err != nil {
-		s.m.t.Fatal(err)
-	}
-	return data
-}
-
-func (s *shop) installer() installer {
-	library := s.library()
-	sum := sha256.Sum256(library)
-	hexSum := hex.EncodeToString(sum[:])
-	p := s.m.places()
-	p.pins = []pin{
-		{"linux", "amd64", ViaPip, wheelMember, "manylinux_2_28_x86_64", int64(len(library)), hexSum, 1},
-		{"linux", "amd64", ViaNpm, npmMember, "", int64(len(library)), hexSum, 1},
-	}
-	return installer{places: p, run: s.run}
-}
-
-// run plays the tools.
-func (s *shop) run(ctx context.Context, dir string, argv ...string) (string, error) {
-	s.mu.Lock()
-	s.calls = append(s.calls, argv[0])
-	s.mu.Unlock()
-	if s.onRun != nil {
-		s.onRun()
-	}
-	if err := ctx.Err(); err != nil {
-		return "", err
-	}
-	name, data, missing := "onnxruntime.whl", s.wheel, s.noPip
-	if argv[0] == "npm" {
-		name, data, missing = "onnxruntime-node.tgz", s.tgz, s.noNpm
-	}
-	switch {
-	case missing:
-		return "", fmt.Errorf("%s: %w", argv[0], errNoTool)
-	case data == nil:
-		return "retrying\nERROR: network is unreachable\n", errors.New("exit status 1")
-	}
-	return "", os.WriteFile(filepath.Join(dir, name), data, 0o644)
-}
-
-func (s *shop) install(o InstallOptions) (Library, error) {
-	return s.installer().install(context.Background(), o)
-}
-
-// leftovers lists what lies in the cache besides the library and the lock.
-func (s *shop) leftovers() []string {
-	var found []string
-	for _, pattern := range []string{"*", ".*"} {
-		names, _ := filepath.Glob(filepath.Join(filepath.Dir(s.m.path(cached)), pattern))
-		for _, name := range names {
-			if base := filepath.Base(name); base != ".lock" && name != s.m.path(cached) && !slices.Contains(found, base) {
-				found = append(found, base)
-			}
-		}
-	}
-	return found
-}
-
-func wheel(t *testing.T, member string, data []byte) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	z := zip.NewWriter(&b)
-	for name, content := range map[string][]byte{"onnxruntime/__init__.py": []byte("#"), member: data} {
-		w, err := z.Create(name)
-		if err == nil {
-			_, err = w.Write(content)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
-
-func tgz(t *testing.T, member string, data []byte) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	gz := gzip.NewWriter(&b)
-	w := tar.NewWriter(gz)
-	err := w.WriteHeader(&tar.Header{Name: member, Mode: 0o644, Size: int64(len(data))})
-	if err == nil {
-		_, err = w.Write(data)
-	}
-	if err = errors.Join(err, w.Close(), gz.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
-
-func TestInstallByEachTool(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		via   Via
-		setup func(*shop)
-		calls string
-	}{
-		{"pip first", ViaAuto, func(*shop) {}, "python3"},
-		{"npm where there is no pip", ViaAuto, func(s *shop) { s.noPip = true }, "python3 python pip3 pip npm"},
-		{"npm where pip fails", ViaAuto, func(s *shop) { s.wheel = nil }, "python3 npm"},
-		{"npm alone", ViaNpm, func(*shop) {}, "npm"},
-		{"pip alone", ViaPip, func(s *shop) { s.noNpm = true }, "python3"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			s := newShop(t)
-			c.setup(s)
-			var progress bytes.Buffer
-			lib, err := s.install(InstallOptions{Via: c.via, Progress: &progress})
-			want := Library{Path: s.m.path(cached), Version: "1.27.0", Origin: FromCache}
-			if err != nil || lib != want {
-				t.Fatalf("%+v, %v; want %+v", lib, err, want)
-			}
-			if got := strings.Join(s.calls, " "); got != c.calls {
-				t.Errorf("ran %q, want %q", got, c.calls)
-			}
-			if !strings.Contains(progress.String(), "installed onnxruntime 1.27.0") {
-				t.Errorf("progress: %q", progress.String())
-			}
-			if found, err := s.installer().find(Options{}); err != nil || found != want {
-				t.Errorf("found %+v, %v", found, err)
-			}
-			if left := s.leftovers(); len(left) > 0 {
-				t.Errorf("left behind: %v", left)
-			}
-		})
-	}
-}
-
-// The second installation must not need the network.
-func TestInstallAgainOffline(t *testing.T) {
-	s := newShop(t)
-	if _, err := s.install(InstallOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	s.wheel, s.tgz = nil, nil
-	calls := len(s.calls)
-	if _, err := s.install(InstallOptions{}); err != nil || len(s.calls) != calls {
-		t.Errorf("%v, %d tools run", err, len(s.calls)-calls)
-	}
-	// Force has to fetch; when it cannot, the good library stays.
-	if _, err := s.install(InstallOptions{Force: true}); err == nil {
-		t.Error("force did not fetch")
-	}
-	if lib, err := s.installer().find(Options{Verify: true}); err != nil || lib.Origin != FromCache {
-		t.Errorf("after a failed --force: %+v, %v", lib, err)
-	}
-}
-
-func TestInstallFailures(t *testing.T) {
-	other := bytes.Repeat([]byte("x"), 1768)
-	for _, c := range []struct {
-		name  string
-		setup func(t *testing.T, s *shop) InstallOptions
-		wants []string
-	}{
-		{"no tools", func(t *testing.T, s *shop) InstallOptions {
-			s.noPip, s.noNpm = true, true
-			return InstallOptions{}
-		}, []string{"pip: neither python3 -m pip nor pip", "npm: npm: not found on PATH", "install npm or", EnvLibrary}},
-		{"no network", func(t *testing.T, s *shop) InstallOptions {
-			s.wheel, s.tgz = nil, nil
-			return InstallOptions{}
-		}, []string{"network is unreachable", "check the network"}},
-		{"other bytes", func(t *testing.T, s *shop) InstallOptions {
-			changed := s.library()
-			changed[len(changed)-1] ^= 1
-			s.wheel, s.tgz = wheel(t, wheelMember, changed), tgz(t, npmMember, changed)
-			return InstallOptions{}
-		}, []string{"pip: the library in onnxruntime.whl has SHA-256", "it is not used"}},
-		{"other size", func(t *testing.T, s *shop) InstallOptions {
-			s.tgz = tgz(t, npmMember, append(s.library(), other...))
-			return InstallOptions{Via: ViaNpm}
-		}, []string{"pinned size"}},
-		{"other member", func(t *testing.T, s *shop) InstallOptions {
-			s.wheel, s.tgz = wheel(t, "a.so", other), tgz(t, "a.so", other)
-			return InstallOptions{}
-		}, []string{"it holds no " + wheelMember, "it holds no " + npmMember}},
-		{"download cut", func(t *testing.T, s *shop) InstallOptions {
-			s.wheel, s.tgz = s.wheel[:len(s.wheel)/2], s.tgz[:len(s.tgz)/2]
-			return InstallOptions{}
-		}, []string{"pip: the archive", "npm: the archive"}},
-		{"unknown tool", func(t *testing.T, s *shop) InstallOptions {
-			return InstallOptions{Via: "conda"}
-		}, []string{`"conda"`, "auto, pip or npm"}},
-		{"cache is a file", func(t *testing.T, s *shop) InstallOptions {
-			s.m.write([]byte("x"), "cache")
-			return InstallOptions{}
-		}, []string{EnvCache}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			s := newShop(t)
-			o := c.setup(t, s)
-			lib, err := s.install(o)
-			if err == nil {
-				t.Fatalf("installed %+v", lib)
-			}
-			for _, want := range c.wants {
-				if !strings.Contains(err.Error(), want) {
-					t.Errorf("the error lacks %q:\n%v", want, err)
-				}
-			}
-			if _, err := os.Stat(s.m.path(cached)); err == nil {
-				t.Error("a library was put into the cache")
-			}
-			if left := s.leftovers(); len(left) > 0 {
-				t.Errorf("left behind: %v", left)
-			}
-		})
-	}
-}
-
-func TestInstallElsewhere(t *testing.T) {
-	s := newShop(t)
-	in := s.installer()
-	in.goarch = "riscv64"
-	_, err := in.install(context.Background(), InstallOptions{})
-	if err == nil || !strings.Contains(err.Error(), "linux/riscv64") || !strings.Contains(err.Error(), EnvLibrary) {
-		t.Errorf("riscv64: %v", err)
-	}
-	in = s.installer()
-	in.cache, in.cacheErr = "", errors.New("HOME is not set")
-	_, err = in.install(context.Background(), InstallOptions{})
-	if err == nil || !strings.Contains(err.Error(), "HOME is not set") || !strings.Contains(err.Error(), EnvCache) {
-		t.Errorf("no cache: %v", err)
-	}
-}
-
-func TestInstallInterrupted(t *testing.T) {
-	s := newShop(t)
-	ctx, cancel := context.WithCancel(context.Background())
-	s.onRun = cancel
-	_, err := s.installer().install(ctx, InstallOptions{})
-	if !errors.Is(err, context.Canceled) || len(s.calls) != 1 {
-		t.Errorf("%v after %v", err, s.calls)
-	}
-	if left := s.leftovers(); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
-	s.onRun = nil
-	if _, err := s.install(InstallOptions{}); err != nil {
-		t.Errorf("the next installation: %v", err)
-	}
-}
-
-// A cache that was damaged, or left half-written by a process that died, is
-// noticed and repaired.
-func TestInstallRepairs(t *testing.T) {
-	s := newShop(t)
-	whole := s.library()
-	flipped := append([]byte(nil), whole...)
-	flipped[len(flipped)-1] ^= 1
-	for name, data := range map[string][]byte{"cut": whole[:700], "empty": {}, "flipped": flipped} {
-		s.m.write(data, cached)
-		s.m.write([]byte("half a download"), filepath.Dir(cached)+"/.fetch-123/onnxruntime.whl")
-		_, err := s.installer().find(Options{Verify: true})
-		if err == nil || !strings.Contains(err.Error(), "damaged") || !strings.Contains(err.Error(), "--force") {
-			t.Errorf("%s: the damage was not noticed: %v", name, err)
-		}
-		if _, err := s.install(InstallOptions{}); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if got, err := os.ReadFile(s.m.path(cached)); err != nil || !bytes.Equal(got, whole) {
-			t.Errorf("%s: not repaired: %v", name, err)
-		}
-		if left := s.leftovers(); len(left) > 0 {
-			t.Errorf("%s: left behind: %v", name, left)
-		}
-	}
-	// Without Verify a search compares the size alone, which is what an
-	// interrupted copy gets wrong.
-	s.m.write(whole[:700], cached)
-	if _, err := s.installer().find(Options{}); err == nil {
-		t.Error("a cut library was found fit")
-	}
-}
-
-// Many installations at once fetch once.
-func TestInstallInParallel(t *testing.T) {
-	s := newShop(t)
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			if _, err := s.install(InstallOptions{}); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	if len(s.calls) != 1 {
-		t.Errorf("%d downloads", len(s.calls))
-	}
-}
-
-func TestInstallStopsWaiting(t *testing.T) {
-	s := newShop(t)
-	if err := os.MkdirAll(filepath.Dir(s.m.path(cached)), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	unlock, err := lock(context.Background(), filepath.Join(filepath.Dir(s.m.path(cached)), ".lock"), func() {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unlock()
-	ctx, cancel := context.WithCancel(context.Background())
-	var progress cancelWriter = func() { cancel() }
-	_, err = s.installer().install(ctx, InstallOptions{Progress: progress})
-	if !errors.Is(err, context.Canceled) || len(s.calls) != 0 {
-		t.Errorf("%v after %v", err, s.calls)
-	}
-}
-
-// cancelWriter acts at the first line of progress.
-type cancelWriter func()
-
-func (w cancelWriter) Write(p []byte) (int, error) { w(); return len(p), nil }
-
-// The real runner, with small programs in place of the tools.
-func TestRunTool(t *testing.T) {
-	dir := t.TempDir()
-	script := func(name, body string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+body), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	script("python3", "echo '/usr/bin/python3: No module named pip' >&2; exit 1\n")
-	script("npm", "echo \"$@\" >\"$4.args\"; echo archive >\"$4/onnxruntime-node-1.27.0.tgz\"\n")
-	t.Setenv("PATH", dir+":/usr/bin:/bin")
-	out := t.TempDir()
-
-	if _, err := runTool(context.Background(), out, "no-such-tool"); !errors.Is(err, errNoTool) {
-		t.Errorf("missing tool: %v", err)
-	}
-	output, err := runTool(context.Background(), out, "python3", "-m", "pip")
-	if err == nil || !strings.Contains(output, "No module named pip") {
-		t.Errorf("%q, %v", output, err)
-	}
-	in := installer{places: places{goos: "linux", goarch: "amd64", pins: pinned}, run: runTool}
-	archive, err := in.download(context.Background(), pinned[1], out)
-	if err != nil || filepath.Base(archive) != "onnxruntime-node-1.27.0.tgz" {
-		t.Fatalf("%s, %v", archive, err)
-	}
-	args, err := os.ReadFile(out + ".args")
-	if err != nil || !strings.HasPrefix(string(args), "pack onnxruntime-node@1.27.0 --pack-destination "+out) {
-		t.Errorf("npm was called with %q, %v", args, err)
-	}
-}
 
 // Every pin is complete, and each system has both tools.
 func TestPins(t *testing.T) {
 	count := map[string]int{}
-	for _, p := range pinned {
-		count[p.goos+"/"+p.goarch]++
-		if raw, err := hex.DecodeString(p.sha256); err != nil || len(raw) != sha256.Size || p.size < 1<<20 {
+	for _, p := range pins {
+		count[p.System]++
+		if raw, err := hex.DecodeString(p.SHA256); err != nil || len(raw) != sha256.Size || p.Size < 1<<20 {
 			t.Errorf("%+v: broken", p)
 		}
-		if !strings.Contains(p.member, "onnxruntime") || (p.platform == "") != (p.via == ViaNpm) {
+		if !strings.Contains(p.Member, "onnxruntime") || (p.Platform == "") != (p.Via == pinned.ViaNpm) {
 			t.Errorf("%+v: broken", p)
 		}
 	}
@@ -412,5 +27,27 @@ func TestPins(t *testing.T) {
 		if count[system] != 2 {
 			t.Errorf("%s has %d pins", system, count[system])
 		}
+	}
+}
+
+// A library in the cache must be what Install put there.
+func TestDamagedCache(t *testing.T) {
+	m := newMachine(t)
+	p := m.places()
+	sum := sha256.Sum256([]byte("other bytes"))
+	p.pins = []pinned.Pin{{System: "linux/amd64", Via: pinned.ViaPip, Size: 1768, SHA256: hex.EncodeToString(sum[:])}}
+	m.put("new.so", cached)
+	_, err := p.find(Options{Verify: true})
+	if err == nil || !strings.Contains(err.Error(), "damaged") || !strings.Contains(err.Error(), "--force") {
+		t.Errorf("the damage was not noticed: %v", err)
+	}
+}
+
+func TestInstallWithoutCache(t *testing.T) {
+	p := newMachine(t).places()
+	p.cache, p.cacheErr = "", errors.New("HOME is not set")
+	_, err := p.install(context.Background(), pinned.InstallOptions{})
+	if err == nil || !strings.Contains(err.Error(), "HOME is not set") || !strings.Contains(err.Error(), pinned.EnvCache) {
+		t.Errorf("no cache: %v", err)
 	}
 }

@@ -20,8 +20,6 @@ const (
 	EnvLibrary = "ONNXRUNTIME_SHARED_LIBRARY_PATH"
 	// EnvLibraryOwn is read after EnvLibrary, for a library that miplc alone shall use.
 	EnvLibraryOwn = "MIPLC_ONNXRUNTIME"
-	// EnvCache moves the cache that Install fills; default: miplc in the user's cache directory.
-	EnvCache = "MIPLC_CACHE"
 
 	// Remedy is the advice given with every "no library" error.
 	Remedy = "run `miplc runtime install`, or set " + EnvLibrary + " to a library of version " + MinVersion + " or later"
@@ -183,7 +181,7 @@ func (p places) inspectAt(path string, from Origin, verify bool) Candidate {
 		return c
 	}
 	if from == FromCache {
-		if err := p.checkPinned(path, info.Size(), verify); err != nil {
+		if err := p.slot().Check(verify); err != nil {
 			c.Verdict = NotLibrary
 			c.Detail = err.Error() + "; `miplc runtime install --force` replaces it"
 			return c

@@ -2,13 +2,14 @@ package ortlib
 
 import (
 	"bufio"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"sort"
 	"strings"
+
+	"github.com/miplc/miplc/internal/pinned"
 )
 
 var evalSymlinks = filepath.EvalSymlinks
@@ -22,32 +23,19 @@ type places struct {
 	cacheErr     error    // why cache is ""
 	systemDirs   []string // directories of shared libraries
 	pythonGlobs  []string // patterns of the library inside Python installations
-	pins         []pin
+	pins         []pinned.Pin
 }
 
 // here describes the running process.
 func here() places {
-	p := places{goos: runtime.GOOS, goarch: runtime.GOARCH, getenv: os.Getenv, pins: pinned}
+	p := places{goos: runtime.GOOS, goarch: runtime.GOARCH, getenv: os.Getenv, pins: pins}
 	if exe, err := os.Executable(); err == nil {
 		p.executable = exe
 	}
-	p.cache, p.cacheErr = CacheDir()
+	p.cache, p.cacheErr = pinned.CacheDir()
 	p.systemDirs = systemDirs(p.goos, p.getenv)
 	p.pythonGlobs = pythonGlobs(p.goos, p.getenv)
 	return p
-}
-
-// CacheDir is the directory that miplc may fill: $MIPLC_CACHE, or miplc in
-// the user's cache directory.
-func CacheDir() (string, error) {
-	if dir := os.Getenv(EnvCache); dir != "" {
-		return filepath.Abs(dir)
-	}
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return "", errors.New("no cache directory: neither " + EnvCache + " nor HOME is set")
-	}
-	return filepath.Join(dir, "miplc"), nil
 }
 
 // group is one rule of the search order. Its paths are worked out only when

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/miplc/miplc/internal/pinned"
 	"github.com/miplc/miplc/runtime/ortlib"
 )
 
@@ -25,7 +26,7 @@ var library = sync.OnceValues(func() (ortlib.Library, error) {
 	// stacks instead of the reason.
 	ctx, cancel := context.WithTimeout(context.Background(), 9*time.Minute)
 	defer cancel()
-	lib, installErr := ortlib.Install(ctx, ortlib.InstallOptions{Progress: os.Stderr})
+	lib, installErr := ortlib.Install(ctx, pinned.InstallOptions{Progress: os.Stderr})
 	if installErr != nil {
 		return ortlib.Library{}, fmt.Errorf("%w\n%w", err, installErr)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/pinned"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
@@ -52,6 +53,6 @@ func EnsureLibrary(ctx context.Context, con *console.Console, library string) er
 		return err
 	}
 	con.Notef("onnxruntime is needed to check the exported model and is not on this machine: installing version %s", ortlib.Version)
-	_, err = ortlib.Install(ctx, ortlib.InstallOptions{Progress: con.Progress()})
+	_, err = ortlib.Install(ctx, pinned.InstallOptions{Progress: con.Progress()})
 	return err
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
+	"github.com/miplc/miplc/internal/pinned"
 	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/train/engines"
 	"github.com/miplc/miplc/train/ort"
@@ -84,7 +85,7 @@ func Run(o *Options) error {
 		f.Auto = fmt.Sprintf("%s on %s: %s", choice.Name, choice.Device, choice.Reason)
 		choice.Close()
 	}
-	cache, cacheErr := ortlib.CacheDir()
+	cache, cacheErr := pinned.CacheDir()
 	if cacheErr == nil {
 		f.Cache = folder(cache)
 	}
@@ -154,7 +155,7 @@ func (f Findings) print(out io.Writer) error {
 		b.print(w, "engine")
 	}
 	fmt.Fprintf(w, "engine auto\t%s\n", f.Auto)
-	f.Cache.print(w, "cache", "set "+ortlib.EnvCache)
+	f.Cache.print(w, "cache", "set "+pinned.EnvCache)
 	f.Data.print(w, "data", "set MIPLC_DATA or --data-dir")
 	if err := w.Flush(); err != nil {
 		return err

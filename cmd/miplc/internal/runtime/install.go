@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/internal/pinned"
 	"github.com/miplc/miplc/runtime/ortlib"
 )
 
@@ -46,19 +47,19 @@ into the cache of miplc. Nothing is done when it is there already.`,
 		Args:    console.Args(),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return RunInstall(cmd.Context(), o) },
 	}
-	cmd.Flags().StringVar(&o.Via, "via", string(ortlib.ViaAuto), "tool to fetch with: auto, pip or npm")
+	cmd.Flags().StringVar(&o.Via, "via", string(pinned.ViaAuto), "tool to fetch with: auto, pip or npm")
 	cmd.Flags().BoolVar(&o.Force, "force", false, "fetch again even when a good library is installed")
 	return cmd
 }
 
 // RunInstall fetches the library.
 func RunInstall(ctx context.Context, o *InstallOptions) error {
-	known := []string{string(ortlib.ViaAuto), string(ortlib.ViaPip), string(ortlib.ViaNpm)}
+	known := []string{string(pinned.ViaAuto), string(pinned.ViaPip), string(pinned.ViaNpm)}
 	if err := console.OneOf("--via", o.Via, known...); err != nil {
 		return err
 	}
-	lib, err := ortlib.Install(ctx, ortlib.InstallOptions{
-		Via: ortlib.Via(o.Via), Force: o.Force, Progress: o.Console.Progress(),
+	lib, err := ortlib.Install(ctx, pinned.InstallOptions{
+		Via: pinned.Via(o.Via), Force: o.Force, Progress: o.Console.Progress(),
 	})
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package ortlib
+package pinned
 
 import (
 	"archive/tar"
@@ -41,22 +41,22 @@ func runTool(ctx context.Context, dir string, argv ...string) (string, error) {
 }
 
 // download lets the tool of the pin put its archive into dir.
-func (in installer) download(ctx context.Context, p pin, dir string) (string, error) {
-	if p.via == ViaNpm {
-		return in.downloadWith(ctx, dir, "*.tgz", []string{"npm", "pack", "onnxruntime-node@" + Version,
+func (s Slot) download(ctx context.Context, p Pin, dir string) (string, error) {
+	if p.Via == ViaNpm {
+		return s.downloadWith(ctx, dir, "*.tgz", []string{"npm", "pack", p.Archive,
 			"--pack-destination", dir, "--ignore-scripts",
 			// npm's own pauses between attempts add up to more than a minute.
 			"--fetch-retries", "2", "--fetch-retry-mintimeout", "1000", "--fetch-retry-maxtimeout", "4000"})
 	}
 	// The library is the same in the wheels of all Python versions, so one is
-	// named: the Python at hand need not be one that onnxruntime supports.
-	args := []string{"download", "--no-deps", "--only-binary=:all:", "onnxruntime==" + Version,
-		"--implementation", "cp", "--python-version", "3.12", "--abi", "cp312", "--platform", p.platform,
+	// named: the Python at hand need not be one that the package supports.
+	args := []string{"download", "--no-deps", "--only-binary=:all:", p.Archive,
+		"--implementation", "cp", "--python-version", "3.12", "--abi", "cp312", "--platform", p.Platform,
 		"--retries", "2", "--progress-bar", "off", "-d", dir}
 	var err error
 	for _, pip := range [][]string{{"python3", "-m", "pip"}, {"python", "-m", "pip"}, {"pip3"}, {"pip"}} {
 		var archive string
-		archive, err = in.downloadWith(ctx, dir, "*.whl", append(pip, args...))
+		archive, err = s.downloadWith(ctx, dir, "*.whl", append(pip, args...))
 		if err == nil || ctx.Err() != nil {
 			return archive, err
 		}
@@ -67,8 +67,8 @@ func (in installer) download(ctx context.Context, p pin, dir string) (string, er
 	return "", fmt.Errorf("neither python3 -m pip nor pip: %w", errNoTool)
 }
 
-func (in installer) downloadWith(ctx context.Context, dir, pattern string, argv []string) (string, error) {
-	output, err := in.run(ctx, dir, argv...)
+func (s Slot) downloadWith(ctx context.Context, dir, pattern string, argv []string) (string, error) {
+	output, err := s.run(ctx, dir, argv...)
 	if errors.Is(err, errNoTool) {
 		return "", err
 	}
@@ -104,8 +104,8 @@ func reason(output string) string {
 
 // unpack writes the pinned member of an archive to dst, on disk when it
 // returns, and gives its SHA-256.
-func unpack(archive string, p pin, dst string) (sum string, err error) {
-	if p.via == ViaNpm {
+func unpack(archive string, p Pin, dst string) (sum string, err error) {
+	if p.Via == ViaNpm {
 		return unpackTar(archive, p, dst)
 	}
 	z, err := zip.OpenReader(archive)
@@ -114,7 +114,7 @@ func unpack(archive string, p pin, dst string) (sum string, err error) {
 	}
 	defer z.Close()
 	for _, f := range z.File {
-		if f.Name != p.member {
+		if f.Name != p.Member {
 			continue
 		}
 		r, err := f.Open()
@@ -124,10 +124,10 @@ func unpack(archive string, p pin, dst string) (sum string, err error) {
 		defer r.Close()
 		return writeLibrary(r, p, dst)
 	}
-	return "", fmt.Errorf("it holds no %s", p.member)
+	return "", fmt.Errorf("it holds no %s", p.Member)
 }
 
-func unpackTar(archive string, p pin, dst string) (string, error) {
+func unpackTar(archive string, p Pin, dst string) (string, error) {
 	f, err := os.Open(archive)
 	if err != nil {
 		return "", err
@@ -140,12 +140,12 @@ func unpackTar(archive string, p pin, dst string) (string, error) {
 	for tr := tar.NewReader(gz); ; {
 		h, err := tr.Next()
 		if err == io.EOF {
-			return "", fmt.Errorf("it holds no %s", p.member)
+			return "", fmt.Errorf("it holds no %s", p.Member)
 		}
 		if err != nil {
 			return "", err
 		}
-		if h.Name == p.member {
+		if h.Name == p.Member {
 			return writeLibrary(tr, p, dst)
 		}
 	}
@@ -153,7 +153,7 @@ func unpackTar(archive string, p pin, dst string) (string, error) {
 
 // writeLibrary copies at most one byte more than pinned, so that an archive
 // cannot fill the disk.
-func writeLibrary(r io.Reader, p pin, dst string) (sum string, err error) {
+func writeLibrary(r io.Reader, p Pin, dst string) (sum string, err error) {
 	out, err := os.OpenFile(dst, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
 	if err != nil {
 		return "", err
@@ -164,12 +164,12 @@ func writeLibrary(r io.Reader, p pin, dst string) (sum string, err error) {
 		}
 	}()
 	h := sha256.New()
-	n, err := io.Copy(io.MultiWriter(out, h), io.LimitReader(r, p.size+1))
+	n, err := io.Copy(io.MultiWriter(out, h), io.LimitReader(r, p.Size+1))
 	if err != nil {
 		return "", err
 	}
-	if n != p.size {
-		return "", fmt.Errorf("%s does not have the pinned size of %d bytes", p.member, p.size)
+	if n != p.Size {
+		return "", fmt.Errorf("%s does not have the pinned size of %d bytes", p.Member, p.Size)
 	}
 	if err := out.Sync(); err != nil {
 		return "", err

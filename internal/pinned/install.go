@@ -1,0 +1,126 @@
+package pinned
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// InstallOptions directs Install. The zero value is fit for use.
+type InstallOptions struct {
+	Via      Via       // tool to fetch with; "" means ViaAuto
+	Force    bool      // fetch again even when a good library is installed
+	Progress io.Writer // one line a step; nil: none
+}
+
+// Install puts the library into its slot. A good one that is already there is
+// left without touching the network. The library gets its final name only after
+// its SHA-256 was checked, and any number of processes may install at the same
+// time: one fetches, the others wait for it. When ctx ends the tools are stopped
+// and nothing is left behind.
+func (s Slot) Install(ctx context.Context, o InstallOptions) error {
+	if o.Progress == nil {
+		o.Progress = io.Discard
+	}
+	pins, err := s.fit(o.Via)
+	if err != nil {
+		return err
+	}
+	if s.Check(true) == nil && !o.Force {
+		return nil
+	}
+	dir := filepath.Dir(s.Path)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("cannot install %s: %w; set %s to a directory that can be written", s.Name, err, EnvCache)
+	}
+	unlock, err := s.lock(ctx, filepath.Join(dir, ".lock"), o.Progress)
+	if err != nil {
+		return fmt.Errorf("cannot install %s: %w", s.Name, err)
+	}
+	defer unlock()
+	if s.Check(true) == nil && !o.Force {
+		return nil
+	}
+	if err := s.fetchFirst(ctx, dir, pins, o.Progress); err != nil {
+		return err
+	}
+	fmt.Fprintf(o.Progress, "installed %s at %s\n", s.Name, s.Path)
+	return nil
+}
+
+// lock waits for other processes that install the same library.
+func (s Slot) lock(ctx context.Context, path string, progress io.Writer) (unlock func(), err error) {
+	l := flock.New(path)
+	held, err := l.TryLock()
+	if err == nil && !held {
+		fmt.Fprintf(progress, "another process is installing %s, waiting for it\n", s.Name)
+		_, err = l.TryLockContext(ctx, 100*time.Millisecond)
+	}
+	if err != nil {
+		l.Close()
+		return nil, fmt.Errorf("waiting for another installation: %w", err)
+	}
+	return func() { l.Close() }, nil
+}
+
+// fetchFirst tries the pins in order; the first that yields the pinned bytes
+// is moved to its final name.
+func (s Slot) fetchFirst(ctx context.Context, dir string, pins []Pin, progress io.Writer) error {
+	// Holding the lock, whatever lies here under a temporary name was left by
+	// a process that died.
+	if stale, err := filepath.Glob(filepath.Join(dir, ".fetch-*")); err == nil {
+		for _, path := range stale {
+			os.RemoveAll(path)
+		}
+	}
+	var failed, tools []string
+	for _, p := range pins {
+		err := s.fetchOne(ctx, dir, p, progress)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("installing %s was interrupted: %w", s.Name, ctx.Err())
+		}
+		fmt.Fprintf(progress, "%s: %v\n", p.Via, err)
+		failed = append(failed, fmt.Sprintf("  %s: %v", p.Via, err))
+		tools = append(tools, string(p.Via))
+	}
+	return fmt.Errorf("cannot install %s:\n%s\ninstall %s and check the network, or %s",
+		s.Name, strings.Join(failed, "\n"), strings.Join(tools, " or "), s.Remedy)
+}
+
+func (s Slot) fetchOne(ctx context.Context, dir string, p Pin, progress io.Writer) (err error) {
+	tmp, err := os.MkdirTemp(dir, ".fetch-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	fmt.Fprintf(progress, "fetching %s with %s (%d MB)\n", s.Name, p.Via, p.Download)
+	archive, err := s.download(ctx, p, tmp)
+	if err != nil {
+		return err
+	}
+	unpacked := filepath.Join(tmp, "library")
+	sum, err := unpack(archive, p, unpacked)
+	if err != nil {
+		return fmt.Errorf("the archive %s cannot be unpacked: %w", filepath.Base(archive), err)
+	}
+	if sum != p.SHA256 {
+		return fmt.Errorf("the library in %s has SHA-256 %s, expected %s: it is not used", filepath.Base(archive), sum, p.SHA256)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := os.Rename(unpacked, s.Path); err != nil {
+		return errors.New("cannot move the library into the cache: " + err.Error())
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+// Package pinned fetches shared libraries whose bytes are known in advance:
+// through pip or npm, into miplc's cache, refused when their SHA-256 differs.
+package pinned
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// EnvCache moves the cache; default: miplc in the user's cache directory.
+const EnvCache = "MIPLC_CACHE"
+
+// CacheDir is the directory that miplc may fill: $MIPLC_CACHE, or miplc in
+// the user's cache directory.
+func CacheDir() (string, error) {
+	if dir := os.Getenv(EnvCache); dir != "" {
+		return filepath.Abs(dir)
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", errors.New("no cache directory: neither " + EnvCache + " nor HOME is set")
+	}
+	return filepath.Join(dir, "miplc"), nil
+}
+
+// Via names a tool by which a library is fetched.
+type Via string
+
+// The tools that Install knows.
+const (
+	ViaAuto Via = "auto" // in the order of the pins
+	ViaPip  Via = "pip"
+	ViaNpm  Via = "npm"
+)
+
+// Pin fixes one shared library inside one published archive.
+type Pin struct {
+	System   string // GOOS/GOARCH
+	Via      Via
+	Archive  string // what the tool is asked for: name==version of pip, name@version of npm
+	Member   string // name of the library inside the archive
+	Platform string // pip's name of the platform; "" for npm
+	Size     int64  // bytes of the library
+	SHA256   string // of the library, hex
+	Download int    // MB of the archive, for the progress line
+}
+
+// Library is one library as it is published for several systems.
+type Library struct {
+	Name   string // what it is called, with its version
+	Pins   []Pin  // in the order to try them
+	Remedy string // what else to do where none of them can be had
+}
+
+// Slot is the place of a library in the cache of a machine.
+type Slot struct {
+	Library
+	System string // GOOS/GOARCH
+	Path   string // of the library when it is installed
+	run    toolRunner
+}
+
+// On is the slot of a library on this machine.
+func (l Library) On(path string) Slot {
+	return Slot{Library: l, System: runtime.GOOS + "/" + runtime.GOARCH, Path: path, run: runTool}
+}
+
+// fit gives the pins of this system by tool, in the order to try them.
+func (s Slot) fit(via Via) ([]Pin, error) {
+	var fit []Pin
+	for _, p := range s.Pins {
+		if p.System == s.System && (via == ViaAuto || via == "" || via == p.Via) {
+			fit = append(fit, p)
+		}
+	}
+	switch {
+	case len(fit) > 0:
+		return fit, nil
+	case via != ViaAuto && via != "" && via != ViaPip && via != ViaNpm:
+		return nil, fmt.Errorf("unknown way to install %q: use auto, pip or npm", via)
+	case via == ViaPip || via == ViaNpm:
+		return nil, fmt.Errorf("no %s of %s is pinned for %s: %s", s.Name, via, s.System, s.Remedy)
+	}
+	return nil, fmt.Errorf("no %s is pinned for %s: %s", s.Name, s.System, s.Remedy)
+}
+
+// Check compares the file in the slot with the pins of its system: its size,
+// and with verify its SHA-256, which reads all of it. Where nothing is pinned
+// the file was put there by hand and is taken as it is.
+func (s Slot) Check(verify bool) error {
+	info, err := os.Stat(s.Path)
+	if err != nil {
+		return err
+	}
+	fit, err := s.fit(ViaAuto)
+	if err != nil {
+		return nil
+	}
+	var same []Pin
+	for _, p := range fit {
+		if p.Size == info.Size() {
+			same = append(same, p)
+		}
+	}
+	if len(same) == 0 {
+		return fmt.Errorf("damaged: %d bytes, none of the pinned libraries has that size", info.Size())
+	}
+	if !verify {
+		return nil
+	}
+	sum, err := sumFile(s.Path)
+	if err != nil {
+		return err
+	}
+	for _, p := range same {
+		if strings.EqualFold(p.SHA256, sum) {
+			return nil
+		}
+	}
+	return errors.New("damaged: its SHA-256 is not a pinned one")
+}
+
+func sumFile(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", fmt.Errorf("cannot read %s: %w", path, err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
