@@ -304,7 +304,7 @@ func badMAT(t testing.TB) []badFile {
 
 func badIDX() []badFile {
 	open := func(path string) error {
-		_, err := OpenIDX(path, Options{MaxBytes: 1 << 20})
+		_, err := openIDX(path, Options{MaxBytes: 1 << 20})
 		return err
 	}
 	good := []byte{0, 0, 8, 1, 0, 0, 0, 3, 1, 2, 3}

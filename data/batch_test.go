@@ -69,7 +69,7 @@ func TestNormalization(t *testing.T) {
 	if math.Abs(float64(all.Mean[0])-mean) > 1e-5 || math.Abs(float64(all.Std[0])-std) > 1e-5 {
 		t.Errorf("feature 1 has %v and %v, want %v and %v", all.Mean[0], all.Std[0], mean, std)
 	}
-	if d.Instances[0] != 1 || d.Normalized(z).Instances[0] != -1 {
+	if d.Instances[0] != 1 || z.Apply(d.Instances)[0] != -1 {
 		t.Error("Normalized must not change the set itself")
 	}
 }

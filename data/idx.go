@@ -13,9 +13,9 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 )
 
-// IDX is an array of bytes in the format of the MNIST files: 28x28 images
+// idx is an array of bytes in the format of the MNIST files: 28x28 images
 // [n, 28, 28], or labels [n].
-type IDX struct {
+type idx struct {
 	Shape []int
 	Bytes []uint8 // row-major
 }
@@ -23,8 +23,8 @@ type IDX struct {
 // maxIDXAxes bounds the axes of an array; images need 3, colour images 4.
 const maxIDXAxes = 8
 
-// OpenIDX reads an IDX file of unsigned bytes; one ending in .gz is unpacked.
-func OpenIDX(path string, o Options) (*IDX, error) {
+// openIDX reads an IDX file of unsigned bytes; one ending in .gz is unpacked.
+func openIDX(path string, o Options) (*idx, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fileError(path, err)
@@ -43,7 +43,7 @@ func OpenIDX(path string, o Options) (*IDX, error) {
 	return x, nil
 }
 
-func readIDX(r io.Reader, o Options) (*IDX, error) {
+func readIDX(r io.Reader, o Options) (*idx, error) {
 	var start [4]byte
 	if _, err := io.ReadFull(r, start[:]); err != nil {
 		return nil, cutShort(err)
@@ -58,7 +58,7 @@ func readIDX(r io.Reader, o Options) (*IDX, error) {
 	case start[3] == 0 || start[3] > maxIDXAxes:
 		return nil, fmt.Errorf("%d axes are not read; 1 to %d are", start[3], maxIDXAxes)
 	}
-	x := &IDX{Shape: make([]int, start[3])}
+	x := &idx{Shape: make([]int, start[3])}
 	for i := range x.Shape {
 		var b [4]byte
 		if _, err := io.ReadFull(r, b[:]); err != nil {

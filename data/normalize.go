@@ -52,11 +52,3 @@ func (z *Normalization) Apply(instances []float32) []float32 {
 	}
 	return out
 }
-
-// Normalized returns the set with z-scores for features; everything else is
-// shared with d.
-func (d *Dataset) Normalized(z *Normalization) *Dataset {
-	out := *d
-	out.Instances = z.Apply(d.Instances)
-	return &out
-}

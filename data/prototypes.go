@@ -1,7 +1,6 @@
 package data
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 
@@ -116,10 +115,4 @@ func randomDirections(r *rand.Rand, n, dim int, radius float64) [][]float32 {
 		}
 	}
 	return out
-}
-
-// String says how the set was drawn, for reports.
-func (o PrototypeOptions) String() string {
-	return fmt.Sprintf("%d bags, %d classes, %d features, r %d, positives %v, sizes %d to %d, noise %v, seed %d",
-		o.Bags, o.Classes, o.Features, o.Candidates, o.Positives, o.MinSize, o.MaxSize, o.Noise, o.Seed)
 }

@@ -64,8 +64,8 @@ var synthSets = map[string]synthSet{
 	},
 }
 
-// SynthDefaults are the settings of a set where nothing else is asked for.
-func SynthDefaults(set string) (SynthOptions, error) {
+// synthDefaults are the settings of a set where nothing else is asked for.
+func synthDefaults(set string) (SynthOptions, error) {
 	s, ok := synthSets[set]
 	if !ok {
 		d := diag.Errorf(diag.Pos{}, "no set %q can be drawn; known are %s", set, strings.Join(SynthSets, ", "))
@@ -82,7 +82,7 @@ func SynthDefaults(set string) (SynthOptions, error) {
 // uniformly from the other classes. The result is named after set and r, e.g.
 // mnist-mipl-r1, and depends on nothing but the source and the options.
 func Synth(set string, o SynthOptions) (*Dataset, error) {
-	defaults, err := SynthDefaults(set)
+	defaults, err := synthDefaults(set)
 	if err != nil {
 		return nil, err
 	}

@@ -64,11 +64,11 @@ func imagePool(o SynthOptions, folder string, names []string) (*instancePool, er
 }
 
 // openIDXBeside reads the file packed or not, whichever is there.
-func openIDXBeside(dir, name string) (*IDX, error) {
+func openIDXBeside(dir, name string) (*idx, error) {
 	for _, ending := range []string{".gz", ""} {
 		path := filepath.Join(dir, name+ending)
 		if _, err := os.Stat(path); err == nil {
-			return OpenIDX(path, Options{})
+			return openIDX(path, Options{})
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return nil, fileError(path, err)
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/miplc/miplc/internal/plot"
 )
 
-// Figure is one SVG figure.
-type Figure struct {
+// figure is one SVG figure.
+type figure struct {
 	Name  string `json:"name"` // of its file, without the ending
 	Title string `json:"title"`
 	SVG   []byte `json:"-"`
@@ -21,8 +21,8 @@ type Figure struct {
 // attentionFigures draw the histograms of attention scores over epochs, learners
 // below each other, one figure for every data set and r (the paper's Figure 3).
 // Scores of all splits are counted together.
-func (r *Report) attentionFigures(it *experiment.Item) ([]Figure, error) {
-	var list []Figure
+func (r *Report) attentionFigures(it *experiment.Item) ([]figure, error) {
+	var list []figure
 	for _, s := range r.sets(it) {
 		for i, labels := range s.r {
 			var rows []plot.ScoreRow
@@ -39,7 +39,7 @@ func (r *Report) attentionFigures(it *experiment.Item) ([]Figure, error) {
 			if err := plot.AttentionRows(&svg, title, rows); err != nil {
 				return nil, err
 			}
-			list = append(list, Figure{Title: title, SVG: svg.Bytes()})
+			list = append(list, figure{Title: title, SVG: svg.Bytes()})
 		}
 	}
 	return list, nil
@@ -83,7 +83,7 @@ func plus(a, b []int) []int {
 
 // rFigure draws accuracy over r, one panel a data set, one curve a learner (the
 // paper's Figure 4).
-func (r *Report) rFigure(it *experiment.Item) ([]Figure, error) {
+func (r *Report) rFigure(it *experiment.Item) ([]figure, error) {
 	var panels []plot.CurvePanel
 	for _, s := range r.sets(it) {
 		p := plot.CurvePanel{Heading: s.data.Name.V}
@@ -120,7 +120,7 @@ func appendPoint(list []plot.Point, x float64, c Cell) []plot.Point {
 	return append(list, plot.Point{X: x, Mean: c.Value.Mean, Deviation: c.Value.Deviation})
 }
 
-func curves(title, x string, log bool, panels []plot.CurvePanel) ([]Figure, error) {
+func curves(title, x string, log bool, panels []plot.CurvePanel) ([]figure, error) {
 	if len(panels) == 0 {
 		return nil, nil
 	}
@@ -128,13 +128,13 @@ func curves(title, x string, log bool, panels []plot.CurvePanel) ([]Figure, erro
 	if err := plot.Accuracies(&svg, title, x, log, panels); err != nil {
 		return nil, err
 	}
-	return []Figure{{Title: title, SVG: svg.Bytes()}}, nil
+	return []figure{{Title: title, SVG: svg.Bytes()}}, nil
 }
 
 // varyFigures draw accuracy over the values of a varied setting, one figure a
 // learner, one panel a data set, one curve an r (the paper's Figure 5).
-func (r *Report) varyFigures(it *experiment.Item) ([]Figure, error) {
-	var list []Figure
+func (r *Report) varyFigures(it *experiment.Item) ([]figure, error) {
+	var list []figure
 	for i := range r.Experiment.Learners {
 		l := &r.Experiment.Learners[i]
 		if l.Vary == nil || len(it.Learners) > 0 && !hasName(it, l.Name.V) {

@@ -203,7 +203,7 @@ func TestGolden(t *testing.T) {
 	if len(files) != 3+5 {
 		t.Errorf("%d files", len(files))
 	}
-	for _, name := range []string{MarkdownFile, LaTeXFile} {
+	for _, name := range []string{markdownFile, laTeXFile} {
 		path := filepath.Join("testdata", name)
 		if *update {
 			if err := os.WriteFile(path, files[name], 0o644); err != nil {
@@ -266,7 +266,7 @@ func TestEmptyResults(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, experiment.ResultsFile)); err != nil {
 		t.Fatal(err)
 	}
-	text := string(write(t, dir)[MarkdownFile])
+	text := string(write(t, dir)[markdownFile])
 	if !strings.Contains(text, "0 of 39 cells are done; entries without a result show a dash.") || strings.Contains(text, "NaN") {
 		t.Errorf("%s", text)
 	}

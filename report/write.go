@@ -12,8 +12,8 @@ import (
 
 // Names inside the folder of a report.
 const (
-	MarkdownFile  = "report.md"
-	LaTeXFile     = "report.tex"
+	markdownFile  = "report.md"
+	laTeXFile     = "report.tex"
 	HTMLFile      = "report.html"
 	FiguresFolder = "figures"
 )
@@ -30,7 +30,7 @@ type document struct {
 type part struct {
 	Number int // of tables or of figures, from 1
 	Table  *Table
-	Figure *Figure
+	Figure *figure
 }
 
 // Written is what Write made.
@@ -73,7 +73,7 @@ func (r *Report) Write(out string) (*Written, error) {
 	for _, f := range []struct {
 		name string
 		text []byte
-	}{{MarkdownFile, doc.markdown()}, {LaTeXFile, doc.latex()}, {HTMLFile, page}} {
+	}{{markdownFile, doc.markdown()}, {laTeXFile, doc.latex()}, {HTMLFile, page}} {
 		if err := write(f.name, f.text); err != nil {
 			return nil, err
 		}
@@ -109,7 +109,7 @@ func (r *Report) document() (*document, error) {
 		doc.Parts = append(doc.Parts, part{Number: tables, Table: t})
 	}
 	for _, it := range r.items() {
-		var made []Figure
+		var made []figure
 		var err error
 		switch it.Kind {
 		case experiment.TableData:

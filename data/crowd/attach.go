@@ -14,7 +14,7 @@ import (
 // ReadCandidates reads a table of candidate sets: every value is 0 or 1, and every
 // image has a candidate. Classes as for ReadTable.
 func ReadCandidates(path string, classes []string) (*Table, error) {
-	t, err := ReadTable(path, classes)
+	t, err := readTable(path, classes)
 	if err != nil {
 		return nil, err
 	}
@@ -22,7 +22,7 @@ func ReadCandidates(path string, classes []string) (*Table, error) {
 	for i, image := range t.Images {
 		pos := diag.Pos{File: path, Line: t.lines[i]}
 		labels := 0
-		for c, v := range t.Row(i) {
+		for c, v := range t.row(i) {
 			if v != 0 && v != 1 && len(faults) < maxReported {
 				faults.Add(diag.Errorf(pos, "image %q, class %q: %v is neither 0 nor 1; make candidate sets out of workers' probabilities with miplc data crowd", image, t.Classes[c], v))
 			}
@@ -46,7 +46,7 @@ func WriteCandidates(w io.Writer, t *Table) error {
 	}
 	for i, image := range t.Images {
 		row = append(row[:0], image)
-		for _, v := range t.Row(i) {
+		for _, v := range t.row(i) {
 			row = append(row, fmt.Sprint(v))
 		}
 		if err := out.Write(row); err != nil {
@@ -97,7 +97,7 @@ func Attach(d *data.Dataset, t *Table, outside Outside) (*data.Dataset, int, err
 	}
 	out.Candidates = make([]uint8, out.Bags()*out.Classes)
 	for i, r := range rows {
-		for c, v := range t.Row(r) {
+		for c, v := range t.row(r) {
 			if v > 0 {
 				out.CandidateSet(i)[number[c]] = 1
 			}

@@ -83,7 +83,7 @@ func TestWorkersToCandidates(t *testing.T) {
 		t.Errorf("written as %q", text.String())
 	}
 	again, err := ReadCandidates(write(t, dir, "out.csv", text.String()), []string{"C", "A", "B"})
-	if err != nil || !reflect.DeepEqual(again.Row(0), []float64{0, 1, 1}) {
+	if err != nil || !reflect.DeepEqual(again.row(0), []float64{0, 1, 1}) {
 		t.Errorf("read back as %v, %v", again, err)
 	}
 }

@@ -39,7 +39,7 @@ func ReadWorkers(paths, classes []string) ([]*Table, error) {
 		} else {
 			from[clean] = true
 		}
-		t, err := ReadTable(p, classes)
+		t, err := readTable(p, classes)
 		if err != nil {
 			faults.AddError(diag.Pos{File: p}, err)
 			continue
@@ -117,9 +117,9 @@ func Distill(workers []*Table) (*Table, Stats, error) {
 	said := make([][]float64, len(workers))
 	for i, image := range first.Images {
 		for w, t := range workers {
-			said[w] = t.Row(rows[w][image])
+			said[w] = t.row(rows[w][image])
 		}
-		labels, picked := distill(said, out.Row(i))
+		labels, picked := distill(said, out.row(i))
 		switch {
 		case labels == 0 && len(faults) < maxReported:
 			faults.Add(diag.Errorf(diag.Pos{File: first.Path, Line: first.lines[i]}, "no worker gives the image %q any label", image))

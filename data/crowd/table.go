@@ -36,8 +36,8 @@ type Table struct {
 	lines   []int     // [images] where the row stands
 }
 
-// Row is the values of image i, [classes], sharing memory.
-func (t *Table) Row(i int) []float64 {
+// row is the values of image i, [classes], sharing memory.
+func (t *Table) row(i int) []float64 {
 	k := len(t.Classes)
 	return t.Values[i*k : (i+1)*k]
 }
@@ -50,10 +50,10 @@ const (
 	maxReported = 20
 )
 
-// ReadTable reads a file. Where classes are given, the columns must be these, in
+// readTable reads a file. Where classes are given, the columns must be these, in
 // any order, and the table has them in the order given. All that is wrong is
 // reported together, with lines.
-func ReadTable(path string, classes []string) (*Table, error) {
+func readTable(path string, classes []string) (*Table, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, diag.Errorf(diag.Pos{File: path}, "there is no such file")

@@ -339,11 +339,9 @@ func TestRealTiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	for name, want := range map[string][2]float64{"row": {8, 9}, "sbn": {9, 15}, "kmeansseg": {4.3, 6}, "sift": {25, 128}} {
-		g, err := Default(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+	counts := map[string][2]float64{"row": {8, 9}, "sbn": {9, 15}, "kmeansseg": {4.3, 6}, "sift": {25, 128}}
+	for _, g := range defaults {
+		name, want := g.Name(), counts[g.Name()]
 		d, err := Bags(context.Background(), s, Options{Generator: g})
 		if err != nil {
 			t.Fatal(err)
@@ -377,14 +375,10 @@ func FuzzRead(f *testing.F) {
 		if b := m.Bounds(); b.Min != (image.Point{}) || b.Dx()*b.Dy() > limits.Pixels || b.Empty() || !m.Opaque() {
 			t.Fatalf("an image of %v", b)
 		}
-		for _, name := range Names {
-			g, err := Default(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+		for _, g := range defaults {
 			bag, err := g.Bag(m)
 			if err == nil && (len(bag) == 0 || len(bag)%g.Dim() != 0) {
-				t.Fatalf("%s: a bag of %d numbers", name, len(bag))
+				t.Fatalf("%s: a bag of %d numbers", g.Name(), len(bag))
 			}
 		}
 	})

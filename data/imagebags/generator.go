@@ -11,9 +11,6 @@ package imagebags
 import (
 	"fmt"
 	"image"
-	"strings"
-
-	"github.com/miplc/miplc/internal/diag"
 )
 
 // Generator makes the instances of one image.
@@ -31,26 +28,6 @@ type Generator interface {
 
 // Names lists the generators in the order of the paper's Table 1.
 var Names = []string{"row", "sbn", "kmeansseg", "sift"}
-
-// Default returns the generator of a name with the settings that give the
-// paper's counts on images of 224x224 pixels.
-func Default(name string) (Generator, error) {
-	switch name {
-	case "row":
-		return DefaultRow, nil
-	case "sbn":
-		return DefaultSBN, nil
-	case "kmeansseg":
-		return DefaultKMeansSeg, nil
-	case "sift":
-		return DefaultSIFT, nil
-	}
-	return nil, diag.Diagnostic{
-		Text:       fmt.Sprintf("there is no generator %q", name),
-		Suggestion: diag.Suggest(name, Names),
-		Notes:      []string{"known are " + strings.Join(Names, ", ")},
-	}
-}
 
 // tooSmall says that an image has no room for the generator's windows.
 func tooSmall(m *image.RGBA, need int, what string) error {

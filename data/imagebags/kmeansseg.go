@@ -27,14 +27,14 @@ type KMeansSeg struct {
 
 // Colour spaces of KMeansSeg.
 const (
-	YCbCr = "ycbcr"
-	LUV   = "luv"
+	spaceYCbCr = "ycbcr"
+	spaceLUV   = "luv"
 )
 
 // DefaultKMeansSeg gives about 4.3 instances of 6 features on the tiles of
 // colorectal tissue that the paper uses. The two limits are ours: the paper
 // publishes the mean number of segments, but not the rule's constants.
-var DefaultKMeansSeg = KMeansSeg{Blob: 4, Color: YCbCr, MaxSegments: 16, Distortion: 0.0002, Improvement: 0.06}
+var DefaultKMeansSeg = KMeansSeg{Blob: 4, Color: spaceYCbCr, MaxSegments: 16, Distortion: 0.0002, Improvement: 0.06}
 
 // Name is "kmeansseg".
 func (KMeansSeg) Name() string { return "kmeansseg" }
@@ -52,7 +52,7 @@ func (g KMeansSeg) Check() error {
 	case !(g.Distortion >= 0) || !(g.Improvement >= 0) || g.Improvement > 1:
 		return errors.New("the limits of distortion (at least 0) and improvement (0 to 1) do not work")
 	}
-	return oneOf("the colour space", g.Color, YCbCr, LUV)
+	return oneOf("the colour space", g.Color, spaceYCbCr, spaceLUV)
 }
 
 // blob is what describes a blob, and a segment.
@@ -98,7 +98,7 @@ func (g KMeansSeg) Bag(m *image.RGBA) ([]float32, error) {
 func (g KMeansSeg) describe(m *image.RGBA, x, y int, values []level) blob {
 	for i := range values {
 		c := colorAt(m, x+i%g.Blob, y+i/g.Blob)
-		if g.Color == LUV {
+		if g.Color == spaceLUV {
 			values[i] = luv(c)
 		} else {
 			values[i] = ycbcr(c)

@@ -20,12 +20,12 @@ type SBN struct {
 
 // How SBN describes the neighbours of a blob.
 const (
-	Difference = "difference"
-	Value      = "value"
+	neighbourDifference = "difference"
+	neighbourValue      = "value"
 )
 
 // DefaultSBN gives 9 instances of 15 features.
-var DefaultSBN = SBN{Grid: 8, Neighbours: Difference}
+var DefaultSBN = SBN{Grid: 8, Neighbours: neighbourDifference}
 
 // Name is "sbn".
 func (SBN) Name() string { return "sbn" }
@@ -38,7 +38,7 @@ func (g SBN) Check() error {
 	if g.Grid < 6 || g.Grid > maxGrid {
 		return fmt.Errorf("a grid of %dx%d pixels does not work: a blob of 2x2 with four neighbours needs 6x6, and at most %d are taken", g.Grid, g.Grid, maxGrid)
 	}
-	return oneOf("the neighbours", g.Neighbours, Difference, Value)
+	return oneOf("the neighbours", g.Neighbours, neighbourDifference, neighbourValue)
 }
 
 // Bag returns [(Grid-5)^2, 15]: the blob, then above, below, left, right.
@@ -52,7 +52,7 @@ func (g SBN) Bag(m *image.RGBA) ([]float32, error) {
 		for x := 2; x+3 < g.Grid; x++ {
 			here := blob(x, y)
 			around := []level{blob(x, y-2), blob(x, y+2), blob(x-2, y), blob(x+2, y)}
-			if g.Neighbours == Difference {
+			if g.Neighbours == neighbourDifference {
 				for i := range around {
 					around[i] = around[i].minus(here)
 				}

@@ -29,9 +29,9 @@ var ops = map[string]opInfo{
 	"Unsqueeze": {}, "Where": {},
 }
 
-// RunsOnONNXGo reports whether onnx-go computes an op correctly in the form
+// runsOnONNXGo reports whether onnx-go computes an op correctly in the form
 // that miplc writes.
-func RunsOnONNXGo(op string) bool { return ops[op].onnxGo }
+func runsOnONNXGo(op string) bool { return ops[op].onnxGo }
 
 // Structure checks what holds for every ONNX file that miplc writes: known
 // ops, each value defined once and before its use, initializers whose data
@@ -113,7 +113,7 @@ func checkNode(opset int64, n *onnxpb.NodeProto, defined map[string]bool, define
 // onlyONNXGo reports the first op that onnx-go lacks.
 func onlyONNXGo(g *onnxpb.GraphProto) error {
 	for _, n := range g.GetNode() {
-		if !RunsOnONNXGo(n.GetOpType()) {
+		if !runsOnONNXGo(n.GetOpType()) {
 			return fmt.Errorf("%s lists %s, which does not have the op %s of node %q",
 				KeyBackends, BackendONNXGo, n.GetOpType(), n.GetName())
 		}

@@ -9,9 +9,9 @@ import (
 	"github.com/miplc/miplc/export/onnxpb"
 )
 
-// ContractStep is the value of KeyContract in a file that holds one training
+// contractStep is the value of KeyContract in a file that holds one training
 // step.
-const ContractStep = "train_step/1"
+const contractStep = "train_step/1"
 
 // KeyStep is the metadata key of the description of a training step, JSON of
 // Step.
@@ -107,7 +107,7 @@ func (s *Step) Put(model *onnxpb.ModelProto) error {
 		return fmt.Errorf("metadata %s: %w", KeyStep, err)
 	}
 	for _, kv := range [][2]string{
-		{KeyContract, ContractStep}, {KeyVersion, s.Version}, {KeySpecHash, s.SpecSHA256},
+		{KeyContract, contractStep}, {KeyVersion, s.Version}, {KeySpecHash, s.SpecSHA256},
 		{KeySeed, strconv.FormatUint(s.Seed, 10)}, {KeyStep, string(text)},
 	} {
 		model.SetMetadata(kv[0], kv[1])
@@ -124,13 +124,13 @@ func CheckStep(model *onnxpb.ModelProto) (*Step, error) {
 		return nil, err
 	}
 	if v := model.Opset(); v < MinOpset || v > MaxOpset {
-		return nil, fmt.Errorf("contract %s: the file uses opset %d, supported are %d to %d", ContractStep, v, MinOpset, MaxOpset)
+		return nil, fmt.Errorf("contract %s: the file uses opset %d, supported are %d to %d", contractStep, v, MinOpset, MaxOpset)
 	}
 	if err := Structure(model); err != nil {
 		return nil, err
 	}
 	if err := s.checkLayout(); err != nil {
-		return nil, fmt.Errorf("contract %s: %w", ContractStep, err)
+		return nil, fmt.Errorf("contract %s: %w", contractStep, err)
 	}
 	in, err := tensors(s.Inputs)
 	if err != nil {
@@ -140,10 +140,10 @@ func CheckStep(model *onnxpb.ModelProto) (*Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := match(ContractStep, "input", in, inputs(model.GetGraph())); err != nil {
+	if err := match(contractStep, "input", in, inputs(model.GetGraph())); err != nil {
 		return nil, err
 	}
-	return s, match(ContractStep, "output", out, model.GetGraph().GetOutput())
+	return s, match(contractStep, "output", out, model.GetGraph().GetOutput())
 }
 
 func getStep(model *onnxpb.ModelProto) (*Step, error) {
@@ -158,8 +158,8 @@ func getStep(model *onnxpb.ModelProto) (*Step, error) {
 			return nil, fmt.Errorf("the file has no %s: it is no training step of miplc", kv.key)
 		}
 	}
-	if c, _ := model.Metadata(KeyContract); c != ContractStep {
-		return nil, fmt.Errorf("%s is %q, expected %q", KeyContract, c, ContractStep)
+	if c, _ := model.Metadata(KeyContract); c != contractStep {
+		return nil, fmt.Errorf("%s is %q, expected %q", KeyContract, c, contractStep)
 	}
 	var err error
 	if s.Seed, err = strconv.ParseUint(seed, 10, 64); err != nil {

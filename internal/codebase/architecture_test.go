@@ -121,7 +121,7 @@ func rowOf(rows []row, path string) int {
 // imports are, by row, the rows that its packages import, in the order of the map.
 func imports(t *testing.T, rows []row) map[string][]string {
 	found := make(map[string]map[int]bool)
-	all, err := packages()
+	all, err := folders()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,10 +160,10 @@ type pkg struct {
 	imports []string
 }
 
-// packages reads the imports of all files but tests, under any build tags. It
+// folders reads the imports of all files but tests, under any build tags. It
 // reads them itself, since what a test learns from another program makes its
 // cached result stale without a word.
-var packages = sync.OnceValues(func() ([]pkg, error) {
+var folders = sync.OnceValues(func() ([]pkg, error) {
 	byPath := make(map[string]*pkg)
 	var all []pkg
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

@@ -17,11 +17,11 @@ import (
 // attentionBins is the number of bins of the histogram of attention scores.
 const attentionBins = 25
 
-// AttentionHistogram draws how the attention scores of positive and of
+// attentionHistogram draws how the attention scores of positive and of
 // negative instances are spread after each of some epochs (the paper's
 // Figure 3). Shares are of the instances of their own kind, on a logarithmic
 // axis: most scores fall into one bin once a model is trained.
-func AttentionHistogram(w io.Writer, title string, epochs []int, scores []train.Scores) error {
+func attentionHistogram(w io.Writer, title string, epochs []int, scores []train.Scores) error {
 	if len(scores) == 0 || len(epochs) != len(scores) {
 		return errors.New("plot of the attention scores: there is no epoch")
 	}
@@ -71,7 +71,7 @@ func AttentionSnapshots(w io.Writer, title string, snapshots []train.AttentionSn
 		}
 		epochs, scores = append(epochs, s.Epoch), append(scores, part)
 	}
-	return AttentionHistogram(w, title, epochs, scores)
+	return attentionHistogram(w, title, epochs, scores)
 }
 
 // percentTicks mark the decimal logarithms of shares. The logarithm is taken

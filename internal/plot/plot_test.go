@@ -80,7 +80,7 @@ func figures(epochs int) map[string]func(io.Writer) error {
 			return LossAccuracy(w, "Without labels", []train.Metrics{{Epoch: 1, Loss: 2}, {Epoch: 2, Loss: 1}})
 		},
 		"attention":   func(w io.Writer) error { return AttentionSnapshots(w, "Attention scores of the test bags", snapshots) },
-		"attention-1": func(w io.Writer) error { return AttentionHistogram(w, "Attention scores", []int{1}, unlabelled) },
+		"attention-1": func(w io.Writer) error { return attentionHistogram(w, "Attention scores", []int{1}, unlabelled) },
 		"trajectories": func(w io.Writer) error {
 			return WeightTrajectories(w, "Label weights of six training bags", bags, digits)
 		},

@@ -18,12 +18,12 @@ import (
 // The generator is ChaCha8, keyed by the SHA-256 of the arguments. It is not
 // safe for concurrent use.
 func New(seed uint64, name string, index ...uint64) *rand.Rand {
-	return rand.New(rand.NewChaCha8(Key(seed, name, index...)))
+	return rand.New(rand.NewChaCha8(key(seed, name, index...)))
 }
 
-// Key is the key of the stream that New returns. Its text is
+// key is the key of the stream that New returns. Its text is
 // seed, length of the name, name, indices; numbers as 8 bytes, little-endian.
-func Key(seed uint64, name string, index ...uint64) [32]byte {
+func key(seed uint64, name string, index ...uint64) [32]byte {
 	text := binary.LittleEndian.AppendUint64(nil, seed)
 	text = binary.LittleEndian.AppendUint64(text, uint64(len(name)))
 	text = append(text, name...)

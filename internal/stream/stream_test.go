@@ -45,7 +45,7 @@ func TestKeysDiffer(t *testing.T) {
 		{1, "a\x00\x00\x00\x00\x00\x00\x00\x00", nil},
 	} {
 		what := fmt.Sprintf("%d %q %v", c.seed, c.name, c.index)
-		key := Key(c.seed, c.name, c.index...)
+		key := key(c.seed, c.name, c.index...)
 		if other, ok := keys[key]; ok {
 			t.Errorf("%s and %s have the same key", what, other)
 		}

@@ -19,7 +19,7 @@ import (
 // are its probes.
 type conjugate struct {
 	*multiplier
-	p        *Problem
+	p        *problem
 	s        Settings
 	x        matrix
 	shift    []float32
@@ -30,7 +30,7 @@ type conjugate struct {
 	solution matrix // [n, columns] of the last iteration
 }
 
-func newCG(ctx context.Context, p *Problem, s Settings) (*conjugate, error) {
+func newCG(ctx context.Context, p *problem, s Settings) (*conjugate, error) {
 	g := &conjugate{multiplier: &multiplier{products: s.Products}, p: p, s: s, shift: meanOf(p.X, p.Dim)}
 	g.s.Rank = min(s.Rank, p.n())
 	g.x = centred(p.X, p.Dim, g.shift)
@@ -270,7 +270,7 @@ const finalTolerance = 1e-5
 
 // posterior has the mean from all instances; the variance is that of inducing
 // points, since the exact one needs an [n, n] matrix a class.
-func (g *conjugate) posterior(ctx context.Context, h hyper, t *targets) (*Posterior, error) {
+func (g *conjugate) posterior(ctx context.Context, h hyper, t *targets) (*posterior, error) {
 	few := newInducing(ctx, g.p, g.s)
 	q, err := few.posterior(ctx, h, t)
 	if err != nil {
@@ -286,7 +286,7 @@ func (g *conjugate) posterior(ctx context.Context, h hyper, t *targets) (*Poster
 		return nil, err
 	}
 	n, outputs := g.p.n(), g.p.outputs()
-	all := &Posterior{multiplier: g.multiplier, classes: g.p.Classes, h: h, shift: g.shift, points: newMatrix(n, g.p.Dim)}
+	all := &posterior{multiplier: g.multiplier, classes: g.p.Classes, h: h, shift: g.shift, points: newMatrix(n, g.p.Dim)}
 	all.v, all.white, all.reduce = q.v, q.white, q.reduce
 	all.alpha = make([]float32, n*outputs)
 	for u, i := range firstThese(few.chosen, n) {

@@ -20,7 +20,7 @@ type evaluation struct {
 type objective interface {
 	evaluate(ctx context.Context, h hyper, t *targets) (*evaluation, error)
 	// posterior keeps what predictions need.
-	posterior(ctx context.Context, h hyper, t *targets) (*Posterior, error)
+	posterior(ctx context.Context, h hyper, t *targets) (*posterior, error)
 }
 
 // errNotPositive says that a kernel matrix could not be factorised.
@@ -28,14 +28,14 @@ var errNotPositive = errors.New("miplgp: the kernel matrix is not positive defin
 
 // exact computes everything by Cholesky factors in float64.
 type exact struct {
-	p        *Problem
+	p        *problem
 	products Products
 	x        matrix // [n, d] centred
 	shift    []float32
 	squared  *mat.SymDense // squared distances
 }
 
-func newExact(p *Problem, products Products) *exact {
+func newExact(p *problem, products Products) *exact {
 	e := &exact{p: p, products: products, shift: meanOf(p.X, p.Dim)}
 	e.x = centred(p.X, p.Dim, e.shift)
 	n := p.n()
@@ -145,10 +145,10 @@ func (e *exact) evaluate(ctx context.Context, h hyper, t *targets) (*evaluation,
 	return out, nil
 }
 
-func (e *exact) posterior(ctx context.Context, h hyper, t *targets) (*Posterior, error) {
+func (e *exact) posterior(ctx context.Context, h hyper, t *targets) (*posterior, error) {
 	n := e.p.n()
 	k, _ := e.kernels(h)
-	post := &Posterior{multiplier: &multiplier{products: e.products}, classes: e.p.Classes, h: h, shift: e.shift, points: e.x, v: n}
+	post := &posterior{multiplier: &multiplier{products: e.products}, classes: e.p.Classes, h: h, shift: e.shift, points: e.x, v: n}
 	post.alpha = make([]float32, n*e.p.outputs())
 	for c := range e.p.outputs() {
 		if err := ctx.Err(); err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/miplc/miplc/internal/stream"
 )
 
-// Progress tells of a fit: iteration 0 is the start.
-type Progress struct {
+// progress tells of a fit: iteration 0 is the start.
+type progress struct {
 	Iteration int
 	// Loss is minus the log marginal likelihood by class and instance; each
 	// solver has its own bound or approximation of it.
@@ -18,10 +18,10 @@ type Progress struct {
 	F []float64
 }
 
-// Fit learns the hyper-parameters and gives the posterior. The same arguments
+// fit learns the hyper-parameters and gives the posterior. The same arguments
 // give the same bits. observe may be nil. When ctx ends Fit returns its error
 // within one piece of work.
-func Fit(ctx context.Context, p *Problem, s Settings, observe func(Progress)) (*Posterior, error) {
+func fit(ctx context.Context, p *problem, s Settings, observe func(progress)) (*posterior, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func Fit(ctx context.Context, p *Problem, s Settings, observe func(Progress)) (*
 const minLearning = 50
 
 // learn gives the hyper-parameters, and the targets that predictions use.
-func learn(ctx context.Context, o objective, p *Problem, s Settings, observe func(Progress)) (hyper, *targets, error) {
+func learn(ctx context.Context, o objective, p *problem, s Settings, observe func(progress)) (hyper, *targets, error) {
 	length := s.Lengthscale
 	if length == 0 {
 		length = medianDistance(p, s.Seed)
@@ -76,14 +76,14 @@ func learn(ctx context.Context, o objective, p *Problem, s Settings, observe fun
 			return h, nil, err
 		}
 		if observe != nil {
-			observe(Progress{t, e.loss, e.f})
+			observe(progress{t, e.loss, e.f})
 		}
 		switch {
-		case t == s.Iterations && s.Confidences == ConfidencesPrior:
+		case t == s.Iterations && s.Confidences == confidencesPrior:
 			return h, first, nil
 		case t == s.Iterations:
 			return h, now, nil
-		case s.Confidences == ConfidencesPrior:
+		case s.Confidences == confidencesPrior:
 			now.renew(priorMeans(h, p.n()), false)
 		default:
 			now.renew(e.f, true)
@@ -94,7 +94,7 @@ func learn(ctx context.Context, o objective, p *Problem, s Settings, observe fun
 
 // subset gives whole bags in a seeded order until size instances are reached;
 // all of p if size is 0 or not less than what there is.
-func (p *Problem) subset(size int, seed uint64) *Problem {
+func (p *problem) subset(size int, seed uint64) *problem {
 	if size == 0 || size >= p.n() {
 		return p
 	}
@@ -103,7 +103,7 @@ func (p *Problem) subset(size int, seed uint64) *Problem {
 	for i, b := range p.BagOf {
 		of[b] = append(of[b], i)
 	}
-	some := &Problem{Dim: p.Dim, Classes: p.Classes, Candidates: p.Candidates}
+	some := &problem{Dim: p.Dim, Classes: p.Classes, Candidates: p.Candidates}
 	for _, b := range stream.New(seed, "miplgp subset").Perm(bags) {
 		for _, i := range of[b] {
 			some.X = append(some.X, p.X[i*p.Dim:(i+1)*p.Dim]...)
@@ -116,11 +116,11 @@ func (p *Problem) subset(size int, seed uint64) *Problem {
 	return some
 }
 
-func newObjective(ctx context.Context, p *Problem, s Settings) (objective, error) {
+func newObjective(ctx context.Context, p *problem, s Settings) (objective, error) {
 	switch s.solver(p.n()) {
-	case SolverExact:
+	case solverExact:
 		return newExact(p, s.Products), nil
-	case SolverCG:
+	case solverCG:
 		return newCG(ctx, p, s)
 	}
 	return newInducing(ctx, p, s), nil
@@ -140,7 +140,7 @@ const medianPairs = 2000
 
 // medianDistance between two instances, over seeded pairs; 1 if most instances
 // are the same.
-func medianDistance(p *Problem, seed uint64) float64 {
+func medianDistance(p *problem, seed uint64) float64 {
 	rng := stream.New(seed, "miplgp lengthscale")
 	found := make([]float64, medianPairs)
 	for i := range found {

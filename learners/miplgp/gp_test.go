@@ -8,6 +8,16 @@ import (
 	"testing"
 )
 
+// defaults are the settings of the authors' program where it has them:
+// 500 iterations, rate 0.1, epsilon 1e-4, 512 samples, preconditioner of rank
+// 100, 10 probes.
+func defaults() Settings {
+	return Settings{
+		Iterations: 500, LR: 0.1, Epsilon: 1e-4, Samples: 512, Solver: solverAuto, Inducing: 1000,
+		Probes: 10, Rank: 100, Tolerance: 1e-3, Confidences: confidencesPrior, Seed: 1,
+	}
+}
+
 //go:embed testdata/gp.json
 var fixtureJSON []byte
 
@@ -44,13 +54,13 @@ type trajectory struct {
 	Variance [][]float64 `json:"variance"`
 }
 
-func loadFixture(t *testing.T) (*fixture, *Problem, *targets) {
+func loadFixture(t *testing.T) (*fixture, *problem, *targets) {
 	t.Helper()
 	var f fixture
 	if err := json.Unmarshal(fixtureJSON, &f); err != nil {
 		t.Fatal(err)
 	}
-	p := &Problem{Dim: len(f.X[0]), BagOf: f.BagOf, Classes: len(f.Sets[0])}
+	p := &problem{Dim: len(f.X[0]), BagOf: f.BagOf, Classes: len(f.Sets[0])}
 	for _, v := range flat(f.X) {
 		p.X = append(p.X, float32(v))
 	}
@@ -84,9 +94,9 @@ func near(t *testing.T, what string, got, want []float64, tolerance float64) {
 }
 
 // moments gives means and variances class by class, as the fixture has them.
-func moments(t *testing.T, q *Posterior, x []float64) (mean, variance []float64) {
+func moments(t *testing.T, q *posterior, x []float64) (mean, variance []float64) {
 	t.Helper()
-	m, v, err := q.Moments(x)
+	m, v, err := q.moments(x)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +114,7 @@ func byClass(rows []float64, outputs int) []float64 {
 
 func TestSolversAgainstDenseComputation(t *testing.T) {
 	f, p, tg := loadFixture(t)
-	settings := Defaults()
+	settings := defaults()
 	settings.Tolerance, settings.Rank, settings.Inducing = 1e-6, 12, p.n()
 	cg, err := newCG(t.Context(), p, settings)
 	if err != nil {
@@ -154,7 +164,7 @@ func TestSolversAgainstDenseComputation(t *testing.T) {
 func TestTraceEstimates(t *testing.T) {
 	f, p, tg := loadFixture(t)
 	for _, rank := range []int{0, 6} {
-		settings := Defaults()
+		settings := defaults()
 		settings.Tolerance, settings.Rank, settings.Probes = 1e-6, rank, 3000
 		g, err := newCG(t.Context(), p, settings)
 		if err != nil {
@@ -177,12 +187,12 @@ func TestFitAgainstDenseComputation(t *testing.T) {
 	for _, c := range []struct {
 		confidences string
 		want        trajectory
-	}{{ConfidencesPosterior, f.Posterior}, {ConfidencesPrior, f.Prior}} {
+	}{{confidencesPosterior, f.Posterior}, {confidencesPrior, f.Prior}} {
 		t.Run(c.confidences, func(t *testing.T) {
-			s := Defaults()
+			s := defaults()
 			s.Iterations, s.Confidences, s.Lengthscale = 6, c.confidences, math.Log(2)
 			var losses []float64
-			q, err := Fit(t.Context(), p, s, func(now Progress) { losses = append(losses, now.Loss) })
+			q, err := fit(t.Context(), p, s, func(now progress) { losses = append(losses, now.Loss) })
 			if err != nil {
 				t.Fatal(err)
 			}

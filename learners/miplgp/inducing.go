@@ -24,7 +24,7 @@ import (
 // noise differs. Products are float32, summed over pieces in float64.
 type inducing struct {
 	*multiplier
-	p       *Problem
+	p       *problem
 	chosen  []int // [m] numbers of the instances
 	shift   []float32
 	points  matrix // [m, d]
@@ -36,14 +36,14 @@ type inducing struct {
 // jitter is added to the kernel between inducing points, relative to its scale.
 const jitter = 1e-5
 
-func newInducing(ctx context.Context, p *Problem, s Settings) *inducing {
+func newInducing(ctx context.Context, p *problem, s Settings) *inducing {
 	chosen := stream.New(s.Seed, "miplgp inducing").Perm(p.n())[:min(s.Inducing, p.n())]
 	slices.Sort(chosen)
 	return newInducingAt(ctx, p, chosen, s.Products)
 }
 
 // newInducingAt has the inducing points at the chosen instances.
-func newInducingAt(ctx context.Context, p *Problem, chosen []int, products Products) *inducing {
+func newInducingAt(ctx context.Context, p *problem, chosen []int, products Products) *inducing {
 	m := len(chosen)
 	o := &inducing{multiplier: &multiplier{products: products}, p: p, chosen: chosen, shift: meanOf(p.X, p.Dim), points: newMatrix(m, p.Dim)}
 	x := centred(p.X, p.Dim, o.shift)
@@ -428,7 +428,7 @@ func (o *inducing) finish(out *evaluation, h hyper, t *targets, v matrix, share 
 
 // posterior: with phi = F_x L'^-1 the mean is phi v, the variance k(x,x) less
 // phi (I - B^-1) phi'.
-func (o *inducing) posterior(ctx context.Context, h hyper, t *targets) (*Posterior, error) {
+func (o *inducing) posterior(ctx context.Context, h hyper, t *targets) (*posterior, error) {
 	b, err := o.basis(h)
 	if err != nil {
 		return nil, err
@@ -438,7 +438,7 @@ func (o *inducing) posterior(ctx context.Context, h hyper, t *targets) (*Posteri
 		return nil, err
 	}
 	m, outputs := o.points.Rows, o.p.outputs()
-	q := &Posterior{multiplier: o.multiplier, classes: o.p.Classes, h: h, shift: o.shift, points: o.points, v: m, white: b.right.Data}
+	q := &posterior{multiplier: o.multiplier, classes: o.p.Classes, h: h, shift: o.shift, points: o.points, v: m, white: b.right.Data}
 	q.beta = make([]float32, m*outputs)
 	for c := range found {
 		if err := ctx.Err(); err != nil {

@@ -36,7 +36,7 @@ func (l *learner) Fit(ctx context.Context, p *learners.Problem, observe func(lea
 	}
 	set, s := p.Data, l.s
 	s.Seed = p.Seed
-	in := &Problem{Dim: set.Dim(), Classes: set.Classes}
+	in := &problem{Dim: set.Dim(), Classes: set.Classes}
 	for b, bag := range p.Train {
 		x := learners.Normalized(set.Bag(bag), p.Normalization)
 		for _, v := range x {
@@ -47,7 +47,7 @@ func (l *learner) Fit(ctx context.Context, p *learners.Problem, observe func(lea
 		}
 		in.Candidates = append(in.Candidates, set.CandidateSet(bag)...)
 	}
-	q, err := Fit(ctx, in, s, func(now Progress) {
+	q, err := fit(ctx, in, s, func(now progress) {
 		if observe == nil {
 			return
 		}
@@ -60,12 +60,12 @@ func (l *learner) Fit(ctx context.Context, p *learners.Problem, observe func(lea
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", Name, err)
 	}
-	return &model{Posterior: q, shape: set.Shape, z: p.Normalization}, nil
+	return &model{posterior: q, shape: set.Shape, z: p.Normalization}, nil
 }
 
 // bagConfidences gives [bags, classes] from the posterior means of the
 // instances: the softmax over the candidates at the most confident instance.
-func (p *Problem) bagConfidences(f []float64) []float64 {
+func (p *problem) bagConfidences(f []float64) []float64 {
 	n := p.n()
 	best := make([]float64, len(p.Candidates)/p.Classes)
 	out := make([]float64, len(p.Candidates))

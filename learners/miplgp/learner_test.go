@@ -33,7 +33,7 @@ func prototypes(t *testing.T) *learners.Problem {
 
 // quick are settings that suffice for prototypes.
 func quick(solver string) Settings {
-	s := Defaults()
+	s := defaults()
 	s.Solver, s.Iterations, s.Inducing, s.Probes, s.Rank = solver, 10, 60, 4, 30
 	return s
 }
@@ -52,10 +52,10 @@ func mustFit(t *testing.T, s Settings, p *learners.Problem, observe func(learner
 }
 
 func TestLearns(t *testing.T) {
-	subset := quick(SolverInducing)
+	subset := quick(solverInducing)
 	subset.Subset = 100
 	for name, s := range map[string]Settings{
-		"exact": quick(SolverExact), "cg": quick(SolverCG), "inducing": quick(SolverInducing), "subset": subset,
+		"exact": quick(solverExact), "cg": quick(solverCG), "inducing": quick(solverInducing), "subset": subset,
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := prototypes(t)
@@ -113,7 +113,7 @@ func accuracy(t *testing.T, set *data.Dataset, predict func([]float32, int) ([]f
 // The graph says in the float64 interpreter what the model says natively, up to
 // the rounding of kept numbers to float32.
 func TestGraphEqualsModel(t *testing.T) {
-	for _, solver := range []string{SolverExact, SolverCG, SolverInducing} {
+	for _, solver := range []string{solverExact, solverCG, solverInducing} {
 		p := prototypes(t)
 		m := mustFit(t, quick(solver), p, nil)
 		g, params, err := m.Graph()
@@ -152,7 +152,7 @@ func TestGraphEqualsModel(t *testing.T) {
 }
 
 func TestSameBits(t *testing.T) {
-	for _, solver := range []string{SolverExact, SolverCG, SolverInducing} {
+	for _, solver := range []string{solverExact, solverCG, solverInducing} {
 		s := quick(solver)
 		s.Iterations = 3
 		first, second := mustFit(t, s, prototypes(t), nil), mustFit(t, s, prototypes(t), nil)
@@ -165,17 +165,17 @@ func TestSameBits(t *testing.T) {
 // The approximation by mean and variance stays close to draws of the posterior.
 func TestMeanAgainstSamples(t *testing.T) {
 	p := prototypes(t)
-	s := quick(SolverExact)
+	s := quick(solverExact)
 	s.Samples = 4000
 	m := mustFit(t, s, p, nil)
 	worst := 0.0
 	for bag := 100; bag < 150; bag++ {
 		x := learners.Normalized(p.Data.Bag(bag), p.Normalization)
-		byMean, err := m.Confidences(x)
+		byMean, err := m.confidences(x)
 		if err != nil {
 			t.Fatal(err)
 		}
-		bySamples, err := m.SampledConfidences(x)
+		bySamples, err := m.sampledConfidences(x)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,16 +231,16 @@ func TestRefuses(t *testing.T) {
 		"lr":          func(s *Settings) { s.LR = 0 },
 		"epsilon":     func(s *Settings) { s.Epsilon = math.NaN() },
 		"solver":      func(s *Settings) { s.Solver = "lu" },
-		"subset":      func(s *Settings) { s.Subset, s.Confidences = 10, ConfidencesPosterior },
+		"subset":      func(s *Settings) { s.Subset, s.Confidences = 10, confidencesPosterior },
 		"confidences": func(s *Settings) { s.Confidences = "none" },
 	} {
-		s := Defaults()
+		s := defaults()
 		change(&s)
 		if _, err := New(s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one about %s", err, want)
 		}
 	}
-	m := mustFit(t, quick(SolverInducing), prototypes(t), nil)
+	m := mustFit(t, quick(solverInducing), prototypes(t), nil)
 	for _, n := range []int{0, 2, -1} {
 		if _, _, err := m.Predict(make([]float32, 7), n); err == nil {
 			t.Errorf("7 numbers passed as %d instances of 6 features", n)
@@ -250,7 +250,7 @@ func TestRefuses(t *testing.T) {
 
 // Instances that are all the same are no reason to fail.
 func TestEqualInstances(t *testing.T) {
-	for _, solver := range []string{SolverExact, SolverCG, SolverInducing} {
+	for _, solver := range []string{solverExact, solverCG, solverInducing} {
 		p := prototypes(t)
 		same := *p.Data
 		same.Instances = make([]float32, len(same.Instances))
@@ -267,7 +267,7 @@ func TestEqualInstances(t *testing.T) {
 
 // Cancelled at any time, a fit ends with the error of its context.
 func TestCancel(t *testing.T) {
-	for _, solver := range []string{SolverExact, SolverCG, SolverInducing} {
+	for _, solver := range []string{solverExact, solverCG, solverInducing} {
 		l, err := New(quick(solver))
 		if err != nil {
 			t.Fatal(err)
@@ -291,8 +291,8 @@ func TestCancel(t *testing.T) {
 }
 
 func TestSolverBySize(t *testing.T) {
-	s := Defaults()
-	for n, want := range map[int]string{10: SolverExact, 1500: SolverExact, 1501: SolverCG, 20000: SolverCG, 20001: SolverInducing} {
+	s := defaults()
+	for n, want := range map[int]string{10: solverExact, 1500: solverExact, 1501: solverCG, 20000: solverCG, 20001: solverInducing} {
 		if got := s.solver(n); got != want {
 			t.Errorf("%d instances: %s, want %s", n, got, want)
 		}

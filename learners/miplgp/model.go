@@ -12,7 +12,7 @@ import (
 
 // model predicts bags of raw features.
 type model struct {
-	*Posterior
+	*posterior
 	shape []int // of an instance
 	z     *data.Normalization
 }
@@ -24,17 +24,17 @@ const tolerance = 1e-4
 func (m *model) Tolerance() float64 { return tolerance }
 
 // Predict gives the class probabilities of the most confident instance, by mean
-// and variance of the posterior (see Posterior.Confidences), and as attention
+// and variance of the posterior (see posterior.confidences), and as attention
 // scores the confidence of every instance in its own most probable class,
 // between 1/classes and 1.
 func (m *model) Predict(instances []float32, n int) (probabilities, attention []float64, err error) {
-	return m.predict(instances, n, m.Confidences)
+	return m.predict(instances, n, m.confidences)
 }
 
 // Sampled gives the same from draws of the posterior, as the authors' program
 // predicts.
 func (m *model) Sampled(instances []float32, n int) (probabilities, attention []float64, err error) {
-	return m.predict(instances, n, m.SampledConfidences)
+	return m.predict(instances, n, m.sampledConfidences)
 }
 
 func (m *model) predict(instances []float32, n int, confidences func([]float64) ([]float64, error)) (probabilities, attention []float64, err error) {
@@ -51,14 +51,14 @@ func (m *model) predict(instances []float32, n int, confidences func([]float64) 
 
 // Names of the parameters in the inference graph.
 const (
-	ParamShift  = "instances.shift"
-	ParamPoints = "points.kept"  // [d, u] in units of lengthscale / sqrt(5)
-	ParamNorms  = "points.norms" // [1, u], their squared lengths
-	ParamAlpha  = "mean.alpha"   // [u, k]
-	ParamBeta   = "mean.beta"    // [v, k]
-	ParamMean   = "mean.constant"
-	ParamWhite  = "variance.white"  // [v, v]
-	ParamReduce = "variance.reduce" // with the number of the class: [v, v]
+	paramShift  = "instances.shift"
+	paramPoints = "points.kept"  // [d, u] in units of lengthscale / sqrt(5)
+	paramNorms  = "points.norms" // [1, u], their squared lengths
+	paramAlpha  = "mean.alpha"   // [u, k]
+	paramBeta   = "mean.beta"    // [v, k]
+	paramMean   = "mean.constant"
+	paramWhite  = "variance.white"  // [v, v]
+	paramReduce = "variance.reduce" // with the number of the class: [v, v]
 )
 
 // Graph gives the prediction as a graph. The class of negatives has no part in
@@ -109,9 +109,9 @@ func (w *writer) kernel(x *graph.Node) *graph.Node {
 		}
 		norms[u] = float32(sum)
 	}
-	z := w.Mul(w.Sub(x, w.param(ParamShift, 1, dim, m.shift)), w.Scalar(unit))
-	cross := w.MatMul(z, w.param(ParamPoints, dim, points, kept))
-	squares := w.Add(w.Sum(w.Mul(z, z), true, 1), w.param(ParamNorms, 1, points, norms))
+	z := w.Mul(w.Sub(x, w.param(paramShift, 1, dim, m.shift)), w.Scalar(unit))
+	cross := w.MatMul(z, w.param(paramPoints, dim, points, kept))
+	squares := w.Add(w.Sum(w.Mul(z, z), true, 1), w.param(paramNorms, 1, points, norms))
 	squared := w.Relu(w.Sub(squares, w.Mul(cross, w.Scalar(2)))) // at least 0 in spite of rounding
 	root := w.Sqrt(squared)
 	polynomial := w.Add(w.Add(w.Mul(squared, w.Scalar(1./3)), root), w.Scalar(1))
@@ -135,19 +135,19 @@ func (w *writer) moments(k *graph.Node) (mean, variance *graph.Node) {
 				white[j*m.v+i] = float32(scale * float64(m.white[i*m.v+j]))
 			}
 		}
-		phi = w.MatMul(phi, w.param(ParamWhite, m.v, m.v, white))
+		phi = w.MatMul(phi, w.param(paramWhite, m.v, m.v, white))
 		factor = 1
 	}
 	constant := make([]float32, classes)
 	for c := range constant {
 		constant[c] = float32(m.h.mean[c])
 	}
-	mean = w.param(ParamMean, 1, classes, constant)
+	mean = w.param(paramMean, 1, classes, constant)
 	if m.alpha != nil {
-		mean = w.Add(w.MatMul(k, w.param(ParamAlpha, points, classes, m.withoutNegatives(m.alpha, scale))), mean)
+		mean = w.Add(w.MatMul(k, w.param(paramAlpha, points, classes, m.withoutNegatives(m.alpha, scale))), mean)
 	}
 	if m.beta != nil {
-		mean = w.Add(w.MatMul(phi, w.param(ParamBeta, m.v, classes, m.withoutNegatives(m.beta, 1))), mean)
+		mean = w.Add(w.MatMul(phi, w.param(paramBeta, m.v, classes, m.withoutNegatives(m.beta, 1))), mean)
 	}
 	var explained []*graph.Node
 	for c := range classes {
@@ -155,7 +155,7 @@ func (w *writer) moments(k *graph.Node) (mean, variance *graph.Node) {
 		for i, v := range m.reduce[c] {
 			reduce[i] = float32(factor * float64(v))
 		}
-		product := w.MatMul(phi, w.param(fmt.Sprint(ParamReduce, c), m.v, m.v, reduce))
+		product := w.MatMul(phi, w.param(fmt.Sprint(paramReduce, c), m.v, m.v, reduce))
 		explained = append(explained, w.Sum(w.Mul(product, phi), true, 1))
 	}
 	all := explained[0]
@@ -166,7 +166,7 @@ func (w *writer) moments(k *graph.Node) (mean, variance *graph.Node) {
 }
 
 // withoutNegatives drops the last column of [rows, classes+1] and multiplies.
-func (q *Posterior) withoutNegatives(values []float32, factor float64) []float32 {
+func (q *posterior) withoutNegatives(values []float32, factor float64) []float32 {
 	var out []float32
 	for i, v := range values {
 		if i%(q.classes+1) < q.classes {

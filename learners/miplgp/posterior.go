@@ -13,7 +13,7 @@ import (
 	"github.com/miplc/miplc/internal/stream"
 )
 
-// Posterior is a fitted MIPLGP. For an instance x and class c, with k the kernel
+// posterior is a fitted MIPLGP. For an instance x and class c, with k the kernel
 // values between x and the kept points [u] and phi those of the first v points,
 // times white' where there is one [v],
 //
@@ -22,7 +22,7 @@ import (
 //
 // white is the inverse of the Cholesky factor of the kernel between the points.
 // It keeps the numbers of moderate size, so that float32 is enough.
-type Posterior struct {
+type posterior struct {
 	*multiplier
 	classes int
 	h       hyper
@@ -40,13 +40,13 @@ type Posterior struct {
 	wide wideParts
 }
 
-// wideParts are float64 copies for Moments.
+// wideParts are float64 copies for moments.
 type wideParts struct {
 	alpha, beta, white blas64.General
 	norms              []float64 // squared lengths of the points
 }
 
-func (q *Posterior) widen() {
+func (q *posterior) widen() {
 	outputs, w := q.classes+1, &q.wide
 	for _, norm := range squaredNorms(q.points) {
 		w.norms = append(w.norms, float64(norm))
@@ -75,16 +75,9 @@ func newWide(r, c int) blas64.General {
 	return blas64.General{Rows: r, Cols: c, Stride: c, Data: make([]float64, r*c)}
 }
 
-// Hyper gives the learned hyper-parameters: variance and lengthscale of the
-// kernel, and by class, that of negatives last, the constant mean and the noise
-// variance beside that of the targets.
-func (q *Posterior) Hyper() (scale, length float64, mean, noise []float64) {
-	return q.h.scale, q.h.length, append([]float64(nil), q.h.mean...), append([]float64(nil), q.h.noise...)
-}
-
-// Moments gives the posterior mean and variance of the latent function of every
+// moments gives the posterior mean and variance of the latent function of every
 // class, the class of negatives last: [n, classes+1] each.
-func (q *Posterior) Moments(x []float64) (mean, variance []float64, err error) {
+func (q *posterior) moments(x []float64) (mean, variance []float64, err error) {
 	dim, outputs := q.points.Cols, q.classes+1
 	if len(x)%dim != 0 || len(x) == 0 {
 		return nil, nil, fmt.Errorf("miplgp: %d numbers are no instances of %d features", len(x), dim)
@@ -93,12 +86,12 @@ func (q *Posterior) Moments(x []float64) (mean, variance []float64, err error) {
 	n := len(x) / dim
 	mean, variance = make([]float64, n*outputs), make([]float64, n*outputs)
 	rows(n, func(lo, hi int) {
-		q.moments(x[lo*dim:hi*dim], mean[lo*outputs:hi*outputs], variance[lo*outputs:hi*outputs])
+		q.momentsInto(x[lo*dim:hi*dim], mean[lo*outputs:hi*outputs], variance[lo*outputs:hi*outputs])
 	})
 	return mean, variance, q.err()
 }
 
-func (q *Posterior) moments(x, mean, variance []float64) {
+func (q *posterior) momentsInto(x, mean, variance []float64) {
 	outputs, w := q.classes+1, &q.wide
 	k := q.kernel(x)
 	n := k.Rows
@@ -142,7 +135,7 @@ func (q *Posterior) moments(x, mean, variance []float64) {
 }
 
 // kernel gives the kernel between instances and all points.
-func (q *Posterior) kernel(x []float64) blas64.General {
+func (q *posterior) kernel(x []float64) blas64.General {
 	dim := q.points.Cols
 	n := len(x) / dim
 	shifted := newMatrix(n, dim)
@@ -166,11 +159,11 @@ func (q *Posterior) kernel(x []float64) blas64.General {
 // logistic function of a normal variable.
 const probitFactor = math.Pi / 8
 
-// Confidences are the expected probabilities of the classes of every instance,
+// confidences are the expected probabilities of the classes of every instance,
 // [n, classes], the class of negatives left out. They are computed from mean
 // and variance alone: the softmax of mean / sqrt(1 + pi/8 variance).
-func (q *Posterior) Confidences(x []float64) ([]float64, error) {
-	mean, variance, err := q.Moments(x)
+func (q *posterior) confidences(x []float64) ([]float64, error) {
+	mean, variance, err := q.moments(x)
 	if err != nil {
 		return nil, err
 	}
@@ -186,13 +179,13 @@ func (q *Posterior) Confidences(x []float64) ([]float64, error) {
 	return p, nil
 }
 
-// SampledConfidences are the same expectations as means over draws of the
+// sampledConfidences are the same expectations as means over draws of the
 // posterior, as the authors' program takes them. Since an expectation at one
 // instance depends on the distribution there alone, instances are not drawn
 // jointly: every draw has one standard normal number a class, used at all
 // instances.
-func (q *Posterior) SampledConfidences(x []float64) ([]float64, error) {
-	mean, variance, err := q.Moments(x)
+func (q *posterior) sampledConfidences(x []float64) ([]float64, error) {
+	mean, variance, err := q.moments(x)
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ func (p *counted) Gemm(transA, transB bool, a, b, c blas32.General) error {
 // Products that are given do the work, and their errors end a fit and a
 // prediction.
 func TestProducts(t *testing.T) {
-	for _, solver := range []string{SolverExact, SolverCG, SolverInducing} {
+	for _, solver := range []string{solverExact, solverCG, solverInducing} {
 		p, s := prototypes(t), quick(solver)
 		s.Iterations = 2
 		plain := mustFit(t, s, p, nil)

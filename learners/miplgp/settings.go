@@ -14,26 +14,26 @@ import "fmt"
 
 // Names of the solvers of the linear systems.
 const (
-	SolverAuto     = "auto"     // by the number of instances, see Settings.solver
-	SolverExact    = "exact"    // Cholesky in float64
-	SolverCG       = "cg"       // preconditioned conjugate gradients, float32 kernel
-	SolverInducing = "inducing" // variational inducing points
+	solverAuto     = "auto"     // by the number of instances, see Settings.solver
+	solverExact    = "exact"    // Cholesky in float64
+	solverCG       = "cg"       // preconditioned conjugate gradients, float32 kernel
+	solverInducing = "inducing" // variational inducing points
 )
 
 // Where the confidences of an iteration come from.
 const (
-	// ConfidencesPrior is what the authors' program does: the confidences follow
+	// confidencesPrior is what the authors' program does: the confidences follow
 	// the constant prior means. They change the targets by which the
 	// hyper-parameters are learned; the noise, and the targets that predictions
 	// use, stay those of uniform confidences.
-	ConfidencesPrior = "prior"
-	// ConfidencesPosterior follow the posterior mean at each instance; targets
+	confidencesPrior = "prior"
+	// confidencesPosterior follow the posterior mean at each instance; targets
 	// and noise follow them, and predictions use the last ones. The class of
 	// negatives, a candidate everywhere, tends to take all instances.
-	ConfidencesPosterior = "posterior"
+	confidencesPosterior = "posterior"
 )
 
-// Settings of a fit. The zero value is not usable; Defaults is.
+// Settings of a fit. The zero value is not usable; the spec language has defaults.
 type Settings struct {
 	Iterations  int     // steps of Adam
 	LR          float64 // of the first step; falls to 0 along a cosine
@@ -51,16 +51,6 @@ type Settings struct {
 	Products    Products // of float32 matrices; nil: gonum's, in Go
 }
 
-// Defaults are the settings of the authors' program where it has them:
-// 500 iterations, rate 0.1, epsilon 1e-4, 512 samples, preconditioner of rank
-// 100, 10 probes.
-func Defaults() Settings {
-	return Settings{
-		Iterations: 500, LR: 0.1, Epsilon: 1e-4, Samples: 512, Solver: SolverAuto, Inducing: 1000,
-		Probes: 10, Rank: 100, Tolerance: 1e-3, Confidences: ConfidencesPrior, Seed: 1,
-	}
-}
-
 // Sizes up to which SolverAuto takes the more exact solver: the exact one takes
 // one Cholesky factor a class and iteration; conjugate gradients keep two
 // float32 matrices of instances by instances, 3.2 GB at the limit.
@@ -72,14 +62,14 @@ const (
 // solver is the solver for n instances.
 func (s *Settings) solver(n int) string {
 	switch {
-	case s.Solver != SolverAuto:
+	case s.Solver != solverAuto:
 		return s.Solver
 	case n <= exactLimit:
-		return SolverExact
+		return solverExact
 	case n <= cgLimit:
-		return SolverCG
+		return solverCG
 	}
-	return SolverInducing
+	return solverInducing
 }
 
 func (s *Settings) check() error {
@@ -99,9 +89,9 @@ func (s *Settings) check() error {
 		{s.Tolerance > 0 && s.Tolerance < 1, "tolerance", "between 0 and 1", s.Tolerance},
 		{s.Lengthscale >= 0, "lengthscale", "0 or more", s.Lengthscale},
 		{s.Subset >= 0, "subset", "0 or more", s.Subset},
-		{s.Confidences == ConfidencesPrior || s.Confidences == ConfidencesPosterior, "confidences", "prior or posterior", s.Confidences},
-		{s.Subset == 0 || s.Confidences == ConfidencesPrior, "subset", "0 with confidences: posterior, which change at every instance", s.Subset},
-		{s.Solver == SolverAuto || s.Solver == SolverExact || s.Solver == SolverCG || s.Solver == SolverInducing,
+		{s.Confidences == confidencesPrior || s.Confidences == confidencesPosterior, "confidences", "prior or posterior", s.Confidences},
+		{s.Subset == 0 || s.Confidences == confidencesPrior, "subset", "0 with confidences: posterior, which change at every instance", s.Subset},
+		{s.Solver == solverAuto || s.Solver == solverExact || s.Solver == solverCG || s.Solver == solverInducing,
 			"solver", "auto, exact, cg or inducing", s.Solver},
 	} {
 		if !c.ok {
@@ -111,9 +101,9 @@ func (s *Settings) check() error {
 	return nil
 }
 
-// Problem is what is learned from: instances and the candidate sets of their
+// problem is what is learned from: instances and the candidate sets of their
 // bags.
-type Problem struct {
+type problem struct {
 	X          []float32 // [n, Dim] row-major
 	Dim        int
 	BagOf      []int   // [n] bag of each instance
@@ -122,18 +112,18 @@ type Problem struct {
 }
 
 // n is the number of instances.
-func (p *Problem) n() int { return len(p.BagOf) }
+func (p *problem) n() int { return len(p.BagOf) }
 
 // outputs is the number of Gaussian processes: the classes and the class of
 // negatives, which comes last.
-func (p *Problem) outputs() int { return p.Classes + 1 }
+func (p *problem) outputs() int { return p.Classes + 1 }
 
 // candidate reports whether instance i may belong to class c.
-func (p *Problem) candidate(i, c int) bool {
+func (p *problem) candidate(i, c int) bool {
 	return c == p.Classes || p.Candidates[p.BagOf[i]*p.Classes+c] != 0
 }
 
-func (p *Problem) check() error {
+func (p *problem) check() error {
 	switch {
 	case p.Dim < 1 || p.Classes < 1:
 		return fmt.Errorf("miplgp: %d features and %d classes: at least one of each is needed", p.Dim, p.Classes)

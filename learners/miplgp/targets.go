@@ -5,14 +5,14 @@ import "math"
 // targets are the regression targets of all classes. All slices are class by
 // class: element c*n+i belongs to class c and instance i.
 type targets struct {
-	p     *Problem
+	p     *problem
 	eps   float64
 	y     []float64 // log alpha - noise/2
 	noise []float64 // log(1/alpha + 1)
 }
 
 // newTargets are those of uniform confidences over the augmented candidate sets.
-func newTargets(p *Problem, eps float64) *targets {
+func newTargets(p *problem, eps float64) *targets {
 	size := p.n() * p.outputs()
 	t := &targets{p: p, eps: eps, y: make([]float64, size), noise: make([]float64, size)}
 	t.renew(make([]float64, size), true)

@@ -84,12 +84,12 @@ func (m *model) Predict(instances []float32, n int) (probabilities, attention []
 // Names of the parameters in the inference graph. Those of the kept vectors and
 // their coefficients end in the number of their block, from 1.
 const (
-	ParamCentre       = "vectors.centre"
-	ParamVectors      = "vectors.kept."            // [d, rows of the block]
-	ParamExcess       = "vectors.excess."          // [1, rows of the block]
-	ParamCoefficients = "regression.coefficients." // [rows of the block, k]
-	ParamTotal        = "regression.total"         // [1, k]
-	ParamBias         = "regression.bias"          // [1, k]
+	paramCentre       = "vectors.centre"
+	paramVectors      = "vectors.kept."            // [d, rows of the block]
+	paramExcess       = "vectors.excess."          // [1, rows of the block]
+	paramCoefficients = "regression.coefficients." // [rows of the block, k]
+	paramTotal        = "regression.total"         // [1, k]
+	paramBias         = "regression.bias"          // [1, k]
 )
 
 // Limits of the exponents in Graph.
@@ -118,15 +118,15 @@ func (m *model) Graph() (*graph.Graph, map[string][]float32, error) {
 	if len(m.shape) != 1 {
 		x = b.Reshape(x, graph.Shape{graph.N, graph.Dim(m.dim)})
 	}
-	z := b.Sub(m.pool(b, x, bagOf), param(b, params, ParamCentre, m.centre, 1, len(m.centre)))
+	z := b.Sub(m.pool(b, x, bagOf), param(b, params, paramCentre, m.centre, 1, len(m.centre)))
 	z = b.Mul(z, b.Scalar(m.unit()))
 	length := b.Sum(b.Mul(z, z), true, 1)
 	far := b.Relu(b.Sub(length, b.Scalar(maxNear)))
 	one := b.Exp(b.Neg(far))
 	sum, total := m.sum(b, params, z, far, one)
-	sum = b.Add(sum, b.Mul(one, param(b, params, ParamTotal, total, 1, m.classes)))
+	sum = b.Add(sum, b.Mul(one, param(b, params, paramTotal, total, 1, m.classes)))
 	near := b.Exp(b.Neg(b.Minimum(length, b.Scalar(maxNear))))
-	f := b.Add(b.Mul(near, sum), param(b, params, ParamBias, m.bias, 1, m.classes))
+	f := b.Add(b.Mul(near, sum), param(b, params, paramBias, m.bias, 1, m.classes))
 	f = b.Relu(f)
 	b.Output(compile.OutProbabilities, b.Div(f, b.Sum(f, true, 1)))
 	b.Output(compile.OutAttention, learners.EqualAttention(b, bagOf))
@@ -158,11 +158,11 @@ func (m *model) sum(b *graph.Builder, params map[string][]float32, z, far, one *
 			kept.SetCol(j, t)
 		}
 		number := fmt.Sprint(from/size + 1)
-		exponent := b.Sub(b.MatMul(z, param(b, params, ParamVectors+number, kept.RawMatrix().Data, d, n)), far)
+		exponent := b.Sub(b.MatMul(z, param(b, params, paramVectors+number, kept.RawMatrix().Data, d, n)), far)
 		if floats.Max(excess) > 0 {
-			exponent = b.Sub(exponent, param(b, params, ParamExcess+number, excess, 1, n))
+			exponent = b.Sub(exponent, param(b, params, paramExcess+number, excess, 1, n))
 		}
-		c := param(b, params, ParamCoefficients+number, coefficients.RawMatrix().Data, n, m.classes)
+		c := param(b, params, paramCoefficients+number, coefficients.RawMatrix().Data, n, m.classes)
 		sums = append(sums, b.MatMul(b.Sub(b.Exp(exponent), one), c))
 	}
 	return inPairs(b, sums), total

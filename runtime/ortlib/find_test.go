@@ -210,7 +210,7 @@ func TestInspect(t *testing.T) {
 		{"cut Mach-O", dylib[:40], "darwin", "arm64", "", NotLibrary, "damaged"},
 		{"no DLL", []byte("MZ and no more than that"), "windows", "amd64", "", NotLibrary, "damaged"},
 	} {
-		version, verdict, detail := Inspect(m.write(c.data, "candidate"), c.goos, c.goarch)
+		version, verdict, detail := inspect(m.write(c.data, "candidate"), c.goos, c.goarch)
 		if version != c.version || verdict != c.verdict || !strings.Contains(detail, c.detail) {
 			t.Errorf("%s: %q, %s, %q; want %q, %s, %q", c.name, version, verdict, detail, c.version, c.verdict, c.detail)
 		}
@@ -231,7 +231,7 @@ func TestInspectStandIns(t *testing.T) {
 		{"unversioned.so", "libonnxruntime.so.1.30.0", "1.30.0", Usable},
 		{"other.so", "libonnxruntime.so.1.27.0", "", NotLibrary},
 	} {
-		version, verdict, _ := Inspect(m.put(c.standIn, c.name), "linux", "amd64")
+		version, verdict, _ := inspect(m.put(c.standIn, c.name), "linux", "amd64")
 		if version != c.version || verdict != c.verdict {
 			t.Errorf("%s as %s: %q, %s; want %q, %s", c.standIn, c.name, version, verdict, c.version, c.verdict)
 		}

@@ -19,11 +19,11 @@ import (
 // entryPoint is the one symbol by which a program reaches onnxruntime.
 const entryPoint = "OrtGetApiBase"
 
-// Inspect judges a library file for the given system (GOOS and GOARCH names)
+// inspect judges a library file for the given system (GOOS and GOARCH names)
 // by its headers and symbol tables alone. Nothing of it is loaded or run, so a
 // damaged or foreign file gets a verdict and not a crash. The version is ""
 // when the file does not tell; such a library counts as usable.
-func Inspect(path, goos, goarch string) (version string, v Verdict, detail string) {
+func inspect(path, goos, goarch string) (version string, v Verdict, detail string) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", NotLibrary, "cannot be read: " + err.Error()

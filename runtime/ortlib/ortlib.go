@@ -187,6 +187,6 @@ func (p places) inspectAt(path string, from Origin, verify bool) Candidate {
 			return c
 		}
 	}
-	c.Version, c.Verdict, c.Detail = Inspect(path, p.goos, p.goarch)
+	c.Version, c.Verdict, c.Detail = inspect(path, p.goos, p.goarch)
 	return c
 }

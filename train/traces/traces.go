@@ -18,19 +18,19 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// Names lists the kept traces: of DEMIPL by reading and bags a step (trace.py),
+// names lists the kept traces: of DEMIPL by reading and bags a step (trace.py),
 // of other shipped specs by name (pll.py).
-var Names = []string{
+var names = []string{
 	"trace-paper-b1", "trace-paper-b4", "trace-program-b1", "trace-program-b4",
 	"trace-proden-mean", "trace-proden-maxmin-mlp", "trace-rc-mean-mlp", "trace-rc-maxmin",
 	"trace-lws-mean", "trace-lws-maxmin-mlp", "trace-elimipl", "trace-miplma",
 }
 
-// Tolerance is the relative difference that losses and parameters may have.
-const Tolerance = 1e-5
+// tolerance is the relative difference that losses and parameters may have.
+const tolerance = 1e-5
 
-// Trace is one recording; see trace.py and pll.py for its making.
-type Trace struct {
+// trace is one recording; see trace.py and pll.py for its making.
+type trace struct {
 	Spec       string   // file beside the trace, or the name of a shipped spec
 	Sets       []string // settings that differ from it
 	Instance   []int
@@ -39,12 +39,12 @@ type Trace struct {
 	Instances  []float32 // of all bags
 	Candidates []float32 // [bags, classes]
 	Start      map[string][]float32
-	Steps      []Step
+	Steps      []step
 	dir        string
 }
 
-// Step is what went into one step and what came out.
-type Step struct {
+// step is what went into one step and what came out.
+type step struct {
 	Bags           []int
 	Epoch          int
 	LR             float64
@@ -60,8 +60,8 @@ type Step struct {
 	Velocity       map[string][]float32 // likewise; after the first step the gradient plus the weight decay
 }
 
-// Load reads a kept trace.
-func Load(t testing.TB, name string) *Trace {
+// load reads a kept trace.
+func load(t testing.TB, name string) *trace {
 	t.Helper()
 	_, here, _, _ := runtime.Caller(0)
 	dir := filepath.Join(filepath.Dir(here), "..", "testdata", "pytorch")
@@ -74,7 +74,7 @@ func Load(t testing.TB, name string) *Trace {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr := &Trace{dir: dir}
+	tr := &trace{dir: dir}
 	if err := json.NewDecoder(z).Decode(tr); err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func Load(t testing.TB, name string) *Trace {
 }
 
 // Program compiles the spec of the trace.
-func (tr *Trace) Program(t testing.TB) *compile.Program {
+func (tr *trace) Program(t testing.TB) *compile.Program {
 	t.Helper()
 	name := tr.Spec
 	if strings.HasSuffix(name, ".yaml") {
@@ -101,7 +101,7 @@ func (tr *Trace) Program(t testing.TB) *compile.Program {
 
 // Batches gives the batches of all steps. The label weights of a step are
 // those that the recording had before it.
-func (tr *Trace) Batches(p *compile.Program) []*train.Batch {
+func (tr *trace) Batches(p *compile.Program) []*train.Batch {
 	offsets, dim := []int{0}, 1
 	for _, n := range tr.Sizes {
 		offsets = append(offsets, offsets[len(offsets)-1]+n)
@@ -145,9 +145,9 @@ func (tr *Trace) Batches(p *compile.Program) []*train.Batch {
 // Check runs every trace through an engine and compares losses, predictions,
 // label weights and parameters with PyTorch's.
 func Check(t *testing.T, newEngine func(p *compile.Program, params map[string][]float32) (train.Engine, error)) {
-	for _, name := range Names {
+	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
-			tr := Load(t, name)
+			tr := load(t, name)
 			p := tr.Program(t)
 			e, err := newEngine(p, tr.Start)
 			if err != nil {
@@ -163,7 +163,7 @@ func Check(t *testing.T, newEngine func(p *compile.Program, params map[string][]
 	}
 }
 
-func (tr *Trace) checkStep(e train.Engine, want *Step, b *train.Batch) error {
+func (tr *trace) checkStep(e train.Engine, want *step, b *train.Batch) error {
 	got, err := e.Step(b)
 	if err != nil {
 		return err
@@ -221,7 +221,7 @@ func (tr *Trace) checkStep(e train.Engine, want *Step, b *train.Batch) error {
 // where a term is nothing beside it.
 func compareNumber(what string, got, want, loss float64) error {
 	scale := math.Max(math.Abs(want), 1e-3*math.Abs(loss))
-	if d := math.Abs(got-want) / scale; !(d <= Tolerance) {
+	if d := math.Abs(got-want) / scale; !(d <= tolerance) {
 		return fmt.Errorf("%s is %v, PyTorch has %v (relative difference %.2g)", what, got, want, d)
 	}
 	return nil
@@ -248,7 +248,7 @@ func compareTo(what string, got, want []float32, scale float64) error {
 	for i := range want {
 		diff = math.Max(diff, math.Abs(float64(got[i])-float64(want[i])))
 	}
-	if !(diff <= Tolerance*scale) {
+	if !(diff <= tolerance*scale) {
 		return fmt.Errorf("%s differs from PyTorch by %.2g of %.2g", what, diff, scale)
 	}
 	return nil
