@@ -61,7 +61,7 @@ func lowerSegmentMax(e *emitter) string {
 // brought a scatter that keeps the larger value; before, the values are laid
 // out per bag as [B, N, columns].
 func (e *emitter) segmentMax(rows string, columns int64) string {
-	lowest := e.float(float32(math.Inf(-1)))
+	lowest := e.float(float32(graph.OpSegmentMax.Neutral()))
 	if e.opset < 18 {
 		mask := e.op("Unsqueeze", nil, e.membership(e.bagOf()), e.ints(2))
 		return e.reduceMax(e.op("Where", nil, mask, rows, lowest), false, 1)

@@ -34,7 +34,7 @@ func (e *emitter) onPlanes() bool {
 	case n.Op == graph.OpMaxPool2DGrad && apart(&n.Attrs):
 		e.plane[n] = e.spread(n.In[0], n.In[1], &n.Attrs)
 		return true
-	case n.Op >= graph.OpNeg && n.Op <= graph.OpGreater:
+	case n.Op.Elementwise():
 		return e.planeElementwise()
 	case n.Op == graph.OpSum && e.plane[n.In[0]] != "" && slices.Equal(n.Attrs.Axes, []int{0, 2, 3}):
 		sum := e.op("ReduceSum", attrs(attrKeep(false)), e.plane[n.In[0]], e.ints(1, 2, 3))

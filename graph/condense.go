@@ -44,7 +44,7 @@ func Condense(g *Graph) (*Graph, error) {
 // Fill(v) * x = v * x.
 func UniformOperands(g *Graph) (*Graph, error) {
 	return rewrite(g, func(b *Builder, n *Node, in []*Node) *Node {
-		if n.Op < OpAdd || n.Op > OpGreater {
+		if !n.Op.Elementwise() || len(in) != 2 {
 			return nil
 		}
 		for i, other := range []*Node{in[1], in[0]} {
@@ -170,7 +170,7 @@ func Reshapes(g *Graph) (*Graph, error) {
 			return droppedAxes(b, in[0], n.Shape)
 		case n.Op == OpExp && in[0].Op == OpLogSoftmax:
 			return b.Softmax(in[0].In[0])
-		case n.Op >= OpAdd && n.Op <= OpGreater:
+		case n.Op.Elementwise() && len(in) == 2:
 			return broadcastNumber(b, n, in)
 		}
 		return nil

@@ -1,9 +1,6 @@
 package graph
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 // eachInstance calls f with every instance that belongs to a bag.
 func eachInstance(env *Env, bagOf *Tensor, f func(i, bag int)) {
@@ -47,13 +44,13 @@ func firstMaxOfBags(env *Env, in []*Tensor) []int {
 	return best
 }
 
-func evalSegmentMax(env *Env, _ *Node, in []*Tensor, out *Tensor) error {
+func evalSegmentMax(env *Env, n *Node, in []*Tensor, out *Tensor) error {
 	w := width(in[0])
 	for c, i := range firstMaxOfBags(env, in) {
-		if i < 0 {
-			return fmt.Errorf("bag %d has no instances, so it has no maximum", c/w)
+		out.Data[c] = n.Op.Neutral()
+		if i >= 0 {
+			out.Data[c] = in[0].Data[i*w+c%w]
 		}
-		out.Data[c] = in[0].Data[i*w+c%w]
 	}
 	return nil
 }

@@ -75,6 +75,9 @@ type opDef struct {
 	eval  evalFunc
 	grad  gradFunc // nil: none is offered, unless the op is flat
 	flat  bool     // no gradient passes: constant almost everywhere, or made to stop it
+	// neutral is what may stand beside the numbers that the op joins without
+	// changing its result; the result of an empty bag, then.
+	neutral float64
 }
 
 // class says what an op is to the passes.
@@ -108,6 +111,9 @@ func segmentOp(name string, shape shapeFunc, joins joinFunc, eval evalFunc, grad
 func imageOp(name string, arity int, shape shapeFunc, joins joinFunc, eval evalFunc, grad gradFunc) opDef {
 	return opDef{name: name, class: image, arity: arity, shape: shape, joins: joins, eval: eval, grad: grad}
 }
+
+// ofMaximum marks an op that looks for the largest of what it joins.
+func ofMaximum(d opDef) opDef { d.neutral = math.Inf(-1); return d }
 
 // flat marks an op that passes no gradient.
 func flat(d opDef) opDef { d.grad, d.flat = nil, true; return d }
@@ -149,16 +155,16 @@ func init() {
 		OpReshape:    arrayOp("Reshape", 1, shapeReshape, joinsReshape, evalCopy, grad1(gradReshape)),
 		OpExpand:     arrayOp("Expand", 1, shapeExpand, nil, evalExpand, grad1(gradExpand)),
 		OpSum:        arrayOp("Sum", 1, shapeReduce, joinsAxes, evalSum, grad1(gradSum)),
-		OpMax:        arrayOp("Max", 1, shapeReduce, joinsAxes, evalMax, grad1(gradMax)),
-		OpMaxMask:    flat(arrayOp("MaxMask", 1, shapeMaxMask, joinsAxes, evalMaxMask, nil)),
+		OpMax:        ofMaximum(arrayOp("Max", 1, shapeReduce, joinsAxes, evalMax, grad1(gradMax))),
+		OpMaxMask:    ofMaximum(flat(arrayOp("MaxMask", 1, shapeMaxMask, joinsAxes, evalMaxMask, nil))),
 		OpConcat:     arrayOp("Concat", -1, shapeConcat, joinsAxis, evalConcat, gradConcat),
 		OpSlice:      arrayOp("Slice", 1, shapeSlice, joinsAxis, evalSlice, grad1(gradSlice)),
 		OpPad:        arrayOp("Pad", 1, shapePad, joinsAxis, evalPad, grad1(gradPad)),
-		OpSoftmax:    arrayOp("Softmax", 1, shapeRows, joinsLast, evalSoftmax, grad1(gradSoftmax)),
-		OpLogSoftmax: arrayOp("LogSoftmax", 1, shapeRows, joinsLast, evalLogSoftmax, grad1(gradLogSoftmax)),
+		OpSoftmax:    ofMaximum(arrayOp("Softmax", 1, shapeRows, joinsLast, evalSoftmax, grad1(gradSoftmax))),
+		OpLogSoftmax: ofMaximum(arrayOp("LogSoftmax", 1, shapeRows, joinsLast, evalLogSoftmax, grad1(gradLogSoftmax))),
 
 		OpSegmentSum:     segmentOp("SegmentSum", shapeToBags, joinsRows, evalSegmentSum, gradSegmentSum),
-		OpSegmentMax:     segmentOp("SegmentMax", shapeToBags, joinsRows, evalSegmentMax, gradSegmentMax),
+		OpSegmentMax:     ofMaximum(segmentOp("SegmentMax", shapeToBags, joinsRows, evalSegmentMax, gradSegmentMax)),
 		OpSegmentMaxMask: flat(segmentOp("SegmentMaxMask", shapeOfInstances, joinsRows, evalSegmentMaxMask, nil)),
 		OpSegmentSoftmax: segmentOp("SegmentSoftmax", shapeOfInstances, joinsRows, evalSegmentSoftmax, gradSegmentSoftmax),
 		OpSegmentGather:  segmentOp("SegmentGather", shapeToInstances, nil, evalSegmentGather, gradSegmentGather),
@@ -186,6 +192,21 @@ func AllOps() []Op {
 	}
 	return list
 }
+
+// Elementwise reports whether each element of the result follows from the elements
+// of the inputs at its place, with broadcasting.
+func (o Op) Elementwise() bool { return ops[o].class == elementwise }
+
+// Neutral is the number that changes nothing among those the op joins, and what it
+// gives for none at all: 0, or for maxima minus infinity.
+func (o Op) Neutral() float64 { return ops[o].neutral }
+
+// Arity is the number of inputs; -1 means one or more.
+func (o Op) Arity() int { return ops[o].arity }
+
+// Differentiable reports whether gradients pass the op. They do not pass what is
+// constant almost everywhere, nor what is itself part of a gradient of images.
+func (o Op) Differentiable() bool { return o == OpInput || o == OpParam || ops[o].grad != nil }
 
 // IsSegment reports whether the last input of the op is bag_of.
 func (o Op) IsSegment() bool { return ops[o].class == segment }

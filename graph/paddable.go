@@ -52,25 +52,15 @@ func reducesInstances(n *Node) bool {
 	return (n.Op == OpSum || n.Op == OpMax) && perInstance(n.In[0]) && slices.Contains(n.Attrs.Axes, 0)
 }
 
-// mixesInstances reports whether a row of a node depends on the instances of
-// other rows, or the node on all instances, without asking for their bags.
+// mixesInstances reports whether a node joins instances without asking for their
+// bags.
 func mixesInstances(n *Node) bool {
-	if len(n.Shape) > 1 && slices.Contains(n.Shape[1:], N) {
-		return true // instances along an inner axis
+	for i, x := range n.In {
+		if slices.ContainsFunc(n.JoinsRows(i), func(a int) bool { return x.Shape[a] == N }) {
+			return true
+		}
 	}
-	if n.Op == OpSegmentSum || n.Op == OpSegmentMax {
-		return false
-	}
-	if !slices.ContainsFunc(n.In, func(x *Node) bool { return x.Type == Float && perInstance(x) }) {
-		return false
-	}
-	switch n.Op {
-	case OpSoftmax, OpLogSoftmax:
-		return len(n.Shape) == 1
-	case OpMaxMask:
-		return slices.Contains(n.Attrs.Axes, 0)
-	}
-	return !perInstance(n)
+	return false
 }
 
 // perInstance reports whether a value has one row per instance.

@@ -38,7 +38,7 @@ func Optimize(g *Graph) (*Graph, error) {
 // DeadCode drops what no output needs. Inputs and parameters stay: they are the
 // interface of the graph.
 func DeadCode(g *Graph) (*Graph, error) {
-	live := needed(g)
+	live := g.Live()
 	b := NewBuilder(g.Name)
 	of := make([]*Node, len(g.Nodes))
 	for i, n := range g.Nodes {
@@ -183,7 +183,7 @@ func uniformResult(n *Node, in []*Node) (float64, bool) {
 	switch {
 	case !fills:
 		return 0, false
-	case n.Op >= OpNeg && n.Op <= OpGreater:
+	case n.Op.Elementwise():
 		out := NewTensor([]int{1})
 		if err := ops[n.Op].eval(nil, n, values, out); err != nil {
 			return 0, false
@@ -206,7 +206,7 @@ func uniformResult(n *Node, in []*Node) (float64, bool) {
 
 // foldLiteral computes a node whose inputs are literals, if it stays small.
 func foldLiteral(b *Builder, n *Node, in []*Node) *Node {
-	if len(in) == 0 || !n.Shape.Static() || n.Op >= OpConv2D { // images are never literals
+	if len(in) == 0 || !n.Shape.Static() || ops[n.Op].class == image { // images are never literals
 		return nil
 	}
 	values := make([]*Tensor, len(in))

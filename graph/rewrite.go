@@ -38,8 +38,8 @@ func (b *Builder) copy(n *Node, in []*Node) *Node {
 	return c
 }
 
-// needed marks by ID the nodes from which an output is computed.
-func needed(g *Graph) []bool {
+// Live marks by ID the nodes from which an output is computed.
+func (g *Graph) Live() []bool {
 	live := make([]bool, len(g.Nodes))
 	for _, o := range g.Outputs {
 		live[o.Node.ID] = true

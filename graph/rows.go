@@ -7,8 +7,8 @@ import "slices"
 // happens at one place concerns that place alone. Segment ops join axis 0 by
 // bags.
 //
-// This is all that the passes know of the rows of an op: which value mixes bags,
-// which may be computed for one bag, padded or masked, follows from it.
+// This is all that passes and targets know of the rows of an op: which value mixes
+// bags, may be computed for one bag or one row, padded or masked, follows from it.
 type joinFunc func(n *Node, i int) []int
 
 func joinsAxes(n *Node, _ int) []int   { return n.Attrs.Axes }
@@ -52,29 +52,30 @@ func rowAxes(s Shape) []rowAxis {
 	return list
 }
 
-// Joins lists the axes of input i along which the node joins, see joinFunc.
-func (n *Node) Joins(i int) []int {
-	if joins := ops[n.Op].joins; joins != nil {
-		return joins(n, i)
+// JoinsRows lists the axes of input i along which the node joins instances or
+// bags without regard to which bag they are of.
+func (n *Node) JoinsRows(i int) []int {
+	def := &ops[n.Op]
+	if def.joins == nil || def.class == segment {
+		return nil
 	}
-	return nil
-}
-
-// joinsAcross reports whether the node joins input i along instances or bags
-// without regard to which bag they are of.
-func (n *Node) joinsAcross(i int) bool {
-	x := n.In[i].Shape
-	return !n.Op.IsSegment() && slices.ContainsFunc(n.Joins(i), func(a int) bool { return x[a] < 0 })
+	var rows []int
+	for _, a := range def.joins(n, i) {
+		if n.In[i].Shape[a] < 0 {
+			rows = append(rows, a)
+		}
+	}
+	return rows
 }
 
 // mixes reports whether rows of several bags meet in the node itself: it joins
-// across bags, or has an element for each pair of rows.
+// them, or has an element for each pair of them.
 func (n *Node) mixes() bool {
 	if len(rowAxes(n.Shape)) > 1 {
 		return true
 	}
 	for i := range n.In {
-		if n.joinsAcross(i) {
+		if len(n.JoinsRows(i)) > 0 {
 			return true
 		}
 	}

@@ -12,7 +12,13 @@ func Separable(g *Graph) bool {
 		kinds[i] = separate(n, kinds)
 	}
 	for _, o := range g.Outputs {
-		if k := kinds[o.Node.ID]; k != ofRow && k != meanOfBags {
+		switch kinds[o.Node.ID] {
+		case ofRow:
+			if o.Node.Shape[0] > 0 {
+				return false // rows along an inner axis cannot be put together
+			}
+		case meanOfBags:
+		default:
 			return false
 		}
 	}
@@ -32,18 +38,9 @@ const (
 )
 
 func separate(n *Node, kinds []separability) separability {
-	rows := len(n.Shape) > 0 && n.Shape[0] < 0
-	if len(n.Shape) > 0 && !n.Shape[1:].Static() {
-		return mixed
-	}
-	switch n.Op {
-	case OpInput, OpFill:
-		if rows {
-			return ofRow
-		}
-		return constant
-	case OpParam, OpConst:
-		return constant
+	kind := constant
+	if !n.Shape.Static() {
+		kind = ofRow
 	}
 	in := make([]separability, len(n.In))
 	for i, x := range n.In {
@@ -52,53 +49,17 @@ func separate(n *Node, kinds []separability) separability {
 	switch {
 	case slices.Contains(in, mixed):
 		return mixed
-	case !slices.ContainsFunc(in, func(k separability) bool { return k != constant }):
-		return constant
-	case n.Op == OpSum && in[0] == ofRow && slices.Contains(n.Attrs.Axes, 0):
+	case slices.ContainsFunc(in, func(k separability) bool { return k != constant && k != ofRow }):
+		return linear(n, in)
+	case n.Op == OpSum && len(n.JoinsRows(0)) > 0:
 		if x := n.In[0]; x.Op == OpFill && x.Attrs.Value == 1 && x.Shape.Equal(Shape{B}) {
 			return countOfBags
 		}
 		return sumOfBags
-	case !slices.ContainsFunc(in, func(k separability) bool { return k != constant && k != ofRow }):
-		if rows && keepsRows(n, in) {
-			return ofRow
-		}
+	case n.mixes():
 		return mixed
 	}
-	return linear(n, in)
-}
-
-// keepsRows reports whether row i of a node is computed from row i of the
-// inputs that have rows, and from values that have none.
-func keepsRows(n *Node, in []separability) bool {
-	switch {
-	case n.Op.IsSegment():
-		return true // the rows of a bag stay within the bag
-	case n.Op == OpMatMul:
-		return in[1] == constant
-	case n.Op == OpConv2D:
-		return in[1] == constant
-	case n.Op == OpConcat, n.Op == OpSlice, n.Op == OpPad:
-		return n.Attrs.Axis != 0 && !slices.Contains(in, constant)
-	case n.Op == OpSoftmax, n.Op == OpLogSoftmax:
-		return len(n.Shape) > 1
-	case n.Op == OpTranspose:
-		return n.Attrs.Perm[0] == 0
-	case n.Op == OpReshape, n.Op == OpMaxPool2D:
-		return n.In[0].Shape[0] == n.Shape[0]
-	case n.Op == OpMax, n.Op == OpMaxMask, n.Op == OpSum:
-		return !slices.Contains(n.Attrs.Axes, 0)
-	case n.Op >= OpNeg && n.Op <= OpGreater:
-		// A constant must not bring rows of its own, and rows must not meet
-		// across bags by broadcasting.
-		for i, x := range n.In {
-			if in[i] == ofRow && (len(x.Shape) != len(n.Shape) || x.Shape[0] != n.Shape[0]) {
-				return false
-			}
-		}
-		return true
-	}
-	return false
+	return kind
 }
 
 // linear handles what is done with sums and means over the bags.

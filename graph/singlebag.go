@@ -38,8 +38,8 @@ func SingleBag(g *Graph) (*Graph, error) {
 }
 
 // singleBag holds the new node of every old one. A new node may be thin: its
-// first extent is 1 where all rows of the [N, ...] of the old one are equal,
-// because it was gathered from the one bag.
+// extent is 1 where the old one has N, since all its rows are equal: it was
+// gathered from the one bag.
 type singleBag struct {
 	b  *Builder
 	of []*Node
@@ -93,13 +93,15 @@ func (s *singleBag) convert(n *Node) *Node {
 // rowwise reports whether equal rows of input i give equal rows of the result,
 // so that a thin input may be used as it is.
 func (n *Node) rowwise(i int) bool {
-	switch n.Op {
-	case OpSoftmax, OpLogSoftmax:
-		return len(n.Shape) > 1
-	case OpMatMul:
-		return i == 0
+	if n.Op.Elementwise() {
+		return true
 	}
-	return n.Op >= OpNeg && n.Op <= OpGreater
+	for k, x := range n.In {
+		if k != i && !x.Shape.Static() {
+			return false
+		}
+	}
+	return len(n.JoinsRows(i)) == 0 && n.Attrs.Shape == nil
 }
 
 func (s *singleBag) segment(n *Node) *Node {

@@ -1,6 +1,7 @@
 package gorgonia
 
 import (
+	"github.com/miplc/miplc/compile/target"
 	"github.com/miplc/miplc/graph"
 	"gorgonia.org/gorgonia"
 )
@@ -27,15 +28,15 @@ type gradientRow[T Float] struct {
 }
 
 // binary is the lowering of an element-wise function with broadcasting.
-func binary[T Float](f binaryRows[T]) lowering[T] {
-	return func(l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorgonia.Node, error) {
+func binary[T Float](f binaryRows[T]) target.Func[*lowerer[T], *gorgonia.Node] {
+	return func(l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 		shape := carried(l.concrete(n))
 		a, b := shapeOf(in[0]), shapeOf(in[1])
 		loops := newNest(shape, rowMajor(shape), stretched(a, shape), stretched(b, shape))
 		run := func(out []T, in [][]T, _ []int) { f.forward(&loops, out, in[0], in[1]) }
 		var grad vjp
 		if f.gradient != nil {
-			grad = func(i int, x gorgonia.Nodes, y, dy *gorgonia.Node) (*gorgonia.Node, error) {
+			grad = func(i int, x gorgonia.Nodes, y, dy *gorgonia.Node) *gorgonia.Node {
 				self, other := shapeOf(x[i]), shapeOf(x[1-i])
 				loops := newNest(shape, stretched(self, shape), rowMajor(shape), stretched(other, shape))
 				back := func(out []T, in [][]T, _ []int) { f.backward(&loops, i, out, in) }

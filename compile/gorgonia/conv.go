@@ -138,10 +138,10 @@ func (c *convolution[T]) gradWeight(out []T, in [][]T, _ []int) {
 }
 
 // lowerConv2D correlates images with kernels.
-func lowerConv2D[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorgonia.Node, error) {
+func lowerConv2D[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	shape := l.concrete(n)
 	c := newConvolution(l.o.Arena, &n.Attrs, shapeOf(in[0]), shapeOf(in[1]), shape)
-	grad := func(i int, x gorgonia.Nodes, _, dy *gorgonia.Node) (*gorgonia.Node, error) {
+	grad := func(i int, x gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
 		if i == 0 {
 			return l.apply("Conv2DGradInput", shapeOf(x[0]), c.gradInput, nil, dy, x[1])
 		}
@@ -152,7 +152,7 @@ func lowerConv2D[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gor
 
 // lowerConv2DGradInput is the gradient of the images as an op of the IR. It has
 // itself no gradient here.
-func lowerConv2DGradInput[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorgonia.Node, error) {
+func lowerConv2DGradInput[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	shape := l.concrete(n)
 	c := newConvolution(l.o.Arena, &n.Attrs, shape, shapeOf(in[1]), shapeOf(in[0]))
 	return l.apply("Conv2DGradInput", shape, c.gradInput, nil, in...)
@@ -160,7 +160,7 @@ func lowerConv2DGradInput[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nod
 
 // lowerConv2DGradWeight is the gradient of the kernels as an op of the IR. It
 // has itself no gradient here.
-func lowerConv2DGradWeight[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorgonia.Node, error) {
+func lowerConv2DGradWeight[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	shape := l.concrete(n)
 	c := newConvolution(l.o.Arena, &n.Attrs, shapeOf(in[0]), shape, shapeOf(in[1]))
 	return l.apply("Conv2DGradWeight", shape, c.gradWeight, nil, in...)

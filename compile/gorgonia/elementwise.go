@@ -3,6 +3,7 @@ package gorgonia
 import (
 	"math"
 
+	"github.com/miplc/miplc/compile/target"
 	"github.com/miplc/miplc/graph"
 	"gorgonia.org/gorgonia"
 )
@@ -16,13 +17,13 @@ type unaryRows[T Float] struct {
 }
 
 // unary is the lowering of an element-wise function.
-func unary[T Float](f unaryRows[T]) lowering[T] {
-	return func(l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorgonia.Node, error) {
+func unary[T Float](f unaryRows[T]) target.Func[*lowerer[T], *gorgonia.Node] {
+	return func(l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 		run := func(out []T, in [][]T, _ []int) { f.value(out, in[0]) }
 		var grad vjp
 		if f.gradient != nil {
 			back := func(out []T, in [][]T, _ []int) { f.gradient(out, in[0], in[1], in[2]) }
-			grad = func(_ int, x gorgonia.Nodes, y, dy *gorgonia.Node) (*gorgonia.Node, error) {
+			grad = func(_ int, x gorgonia.Nodes, y, dy *gorgonia.Node) *gorgonia.Node {
 				return l.apply(n.Op.String()+"Grad", shapeOf(y), back, nil, x[0], y, dy)
 			}
 		}
@@ -175,7 +176,7 @@ func reluRows[T Float]() unaryRows[T] {
 }
 
 // lowerClamp limits to [Lo, Hi]; the gradient passes inside and at the bounds.
-func lowerClamp[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorgonia.Node, error) {
+func lowerClamp[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	lo, hi := T(n.Attrs.Lo), T(n.Attrs.Hi)
 	return unary(unaryRows[T]{
 		value: func(out, x []T) {

@@ -1,9 +1,8 @@
 package gorgonia
 
 import (
-	"fmt"
-
 	"github.com/chewxy/hm"
+	"github.com/miplc/miplc/compile/target"
 	"github.com/miplc/miplc/graph"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -12,21 +11,18 @@ import (
 // differentiate takes the gradients of the loss by gorgonia.Grad and adds the
 // ops that copy them to where the options want them. A parameter that the loss
 // does not depend on gets zeros, once.
-func (l *lowerer[T]) differentiate(g *graph.Graph) error {
+func (l *lowerer[T]) differentiate(g *graph.Graph) {
 	if l.o.Loss == "" {
-		return nil
+		return
 	}
 	out := g.Output(l.o.Loss)
 	if out == nil {
-		return fmt.Errorf("there is no output %s to differentiate", l.o.Loss)
+		target.Fail("there is no output %s to differentiate", l.o.Loss)
 	}
 	if len(out.Shape) != 0 {
-		return fmt.Errorf("output %s has the shape %v; only a scalar can be differentiated", l.o.Loss, out.Shape)
+		target.Fail("output %s has the shape %v; only a scalar can be differentiated", l.o.Loss, out.Shape)
 	}
-	cost, err := l.cost(l.nodes[out.ID])
-	if err != nil {
-		return err
-	}
+	cost := l.cost(l.nodes[out.ID])
 	reached := l.reached(cost)
 	var wrt gorgonia.Nodes
 	var names []string
@@ -42,32 +38,28 @@ func (l *lowerer[T]) differentiate(g *graph.Graph) error {
 		}
 	}
 	if len(wrt) == 0 {
-		return nil
+		return
 	}
 	grads, err := gorgonia.Grad(cost, wrt...)
 	if err != nil {
-		return fmt.Errorf("gradient of %s: %w", l.o.Loss, err)
+		target.Fail("gradient of %s: %w", l.o.Loss, err)
 	}
 	for i, dx := range grads {
-		if err := l.deliver(dx, l.o.Grads[names[i]]); err != nil {
-			return err
-		}
+		l.deliver(dx, l.o.Grads[names[i]])
 	}
-	return nil
 }
 
 // deliver copies a gradient out of the graph.
-func (l *lowerer[T]) deliver(dx *gorgonia.Node, dst []T) error {
+func (l *lowerer[T]) deliver(dx *gorgonia.Node, dst []T) {
 	done := &buffer[T]{shape: []int{1}, size: 1}
 	done.data = make([]T, 1)
 	done.dense = tensor.New(tensor.WithShape(1), tensor.WithBacking(done.data))
-	_, err := l.applyInto(done, "Deliver", func(_ []T, in [][]T, _ []int) { copy(dst, in[0]) }, nil, dx)
-	return err
+	l.applyInto(done, "Deliver", func(_ []T, in [][]T, _ []int) { copy(dst, in[0]) }, nil, dx)
 }
 
 // cost turns the loss, a vector of one element, into the scalar that
 // gorgonia.Grad asks for.
-func (l *lowerer[T]) cost(loss *gorgonia.Node) (*gorgonia.Node, error) {
+func (l *lowerer[T]) cost(loss *gorgonia.Node) *gorgonia.Node {
 	o := &op[T]{
 		name: "Cost", id: l.ids, shape: tensor.ScalarShape(), in: gorgonia.Nodes{loss},
 		diff: []bool{l.needs[loss]}, values: make([][]T, 1), result: l.buffer(nil),
@@ -75,10 +67,10 @@ func (l *lowerer[T]) cost(loss *gorgonia.Node) (*gorgonia.Node, error) {
 	}
 	l.ids++
 	o.run = func(out []T, in [][]T, _ []int) { copy(out, in[0]) }
-	o.grad = func(_ int, _ gorgonia.Nodes, _, dy *gorgonia.Node) (*gorgonia.Node, error) {
+	o.grad = func(_ int, _ gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
 		return l.apply("CostGrad", nil, o.run, nil, dy)
 	}
-	return gorgonia.ApplyOp(o, loss)
+	return target.Must(gorgonia.ApplyOp(o, loss))
 }
 
 // reached marks the nodes that the cost is differentiated through.

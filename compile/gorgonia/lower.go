@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/chewxy/hm"
+	"github.com/miplc/miplc/compile/target"
 	"github.com/miplc/miplc/graph"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -14,12 +15,9 @@ import (
 // node. The lowering is then tried again with other numbers in the hashes.
 var errCollision = errors.New("two nodes of the expression graph have the same hash")
 
-// lowering builds the gorgonia node of one IR node from those of its inputs.
-type lowering[T Float] func(l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorgonia.Node, error)
-
 // table has one lowering per op of the IR.
-func table[T Float]() map[graph.Op]lowering[T] {
-	return map[graph.Op]lowering[T]{
+func table[T Float]() target.Table[*lowerer[T], *gorgonia.Node] {
+	return target.Table[*lowerer[T], *gorgonia.Node]{
 		graph.OpInput: lowerInput[T],
 		graph.OpParam: lowerParam[T],
 		graph.OpConst: lowerConst[T],
@@ -92,64 +90,39 @@ type lowerer[T Float] struct {
 }
 
 // lower translates the live part of g and takes the gradients.
-func lower[T Float](g *graph.Graph, n, b int, o *Options[T], try int) (*lowerer[T], error) {
+func lower[T Float](g *graph.Graph, n, b int, o *Options[T], try int) *lowerer[T] {
 	l := &lowerer[T]{
 		g: gorgonia.NewGraph(), o: o, n: n, b: b, ids: try << 20,
 		nodes: make([]*gorgonia.Node, len(g.Nodes)), needs: map[*gorgonia.Node]bool{},
 		leaves: map[*gorgonia.Node]*buffer[T]{}, inputs: map[string]*input[T]{},
 	}
-	live, lowerings := liveNodes(g), table[T]()
+	live, lowerings := g.Live(), table[T]()
 	for _, node := range g.Nodes {
 		if !live[node.ID] {
 			continue
 		}
-		f := lowerings[node.Op]
-		if f == nil {
-			return nil, fmt.Errorf("node %d: gorgonia has no lowering of %v", node.ID, node.Op)
-		}
-		in := make(gorgonia.Nodes, len(node.In))
+		in := make([]*gorgonia.Node, len(node.In))
 		for i, x := range node.In {
 			in[i] = l.nodes[x.ID]
 		}
-		var err error
-		if l.nodes[node.ID], err = f(l, node, in); err != nil {
-			return nil, fmt.Errorf("node %d (%v): %w", node.ID, node.Op, err)
-		}
+		l.nodes[node.ID] = lowerings.Lower(l, node, in)
 	}
-	if err := l.differentiate(g); err != nil {
-		return nil, err
-	}
-	return l, l.checkHashes()
-}
-
-// liveNodes marks the nodes that an output is computed from.
-func liveNodes(g *graph.Graph) []bool {
-	live := make([]bool, len(g.Nodes))
-	for _, out := range g.Outputs {
-		live[out.Node.ID] = true
-	}
-	for i := len(g.Nodes) - 1; i >= 0; i-- {
-		if live[i] {
-			for _, in := range g.Nodes[i].In {
-				live[in.ID] = true
-			}
-		}
-	}
-	return live
+	l.differentiate(g)
+	l.checkHashes()
+	return l
 }
 
 // checkHashes makes sure that gorgonia can tell all nodes apart: it removes
 // common subexpressions by their 32-bit hashes alone.
-func (l *lowerer[T]) checkHashes() error {
+func (l *lowerer[T]) checkHashes() {
 	seen := map[uint32]bool{}
 	for _, n := range l.g.AllNodes() {
 		h := n.Hashcode()
 		if seen[h] {
-			return errCollision
+			target.Check(errCollision)
 		}
 		seen[h] = true
 	}
-	return nil
 }
 
 // concrete is the shape of an IR node in this machine.
@@ -169,12 +142,12 @@ func (l *lowerer[T]) buffer(shape []int) *buffer[T] {
 }
 
 // apply adds an operation with its own memory for the result.
-func (l *lowerer[T]) apply(name string, shape []int, run kernel[T], grad vjp, in ...*gorgonia.Node) (*gorgonia.Node, error) {
+func (l *lowerer[T]) apply(name string, shape []int, run kernel[T], grad vjp, in ...*gorgonia.Node) *gorgonia.Node {
 	return l.applyInto(l.buffer(shape), name, run, grad, in...)
 }
 
 // applyInto adds an operation that writes its result to b.
-func (l *lowerer[T]) applyInto(b *buffer[T], name string, run kernel[T], grad vjp, in ...*gorgonia.Node) (*gorgonia.Node, error) {
+func (l *lowerer[T]) applyInto(b *buffer[T], name string, run kernel[T], grad vjp, in ...*gorgonia.Node) *gorgonia.Node {
 	o := &op[T]{
 		name: name, id: l.ids, shape: b.shape, run: run, grad: grad, in: in,
 		diff: make([]bool, len(in)), values: make([][]T, len(in)), result: b,
@@ -188,15 +161,12 @@ func (l *lowerer[T]) applyInto(b *buffer[T], name string, run kernel[T], grad vj
 		needs = needs || o.diff[i]
 	}
 	o.typ = hm.NewFnType(append(types, gorgonia.TensorType{Dims: len(b.shape), Of: dtype[T]()})...)
-	node, err := gorgonia.ApplyOp(o, in...)
-	if err != nil {
-		return nil, err
-	}
+	node := target.Must(gorgonia.ApplyOp(o, in...))
 	if node.Op() != gorgonia.Op(o) {
-		return nil, errCollision
+		target.Check(errCollision)
 	}
 	l.needs[node] = needs
-	return node, nil
+	return node
 }
 
 // reader returns a function that gives the value of an output after a run.
@@ -218,7 +188,7 @@ func (l *lowerer[T]) memory(n *gorgonia.Node) *buffer[T] {
 }
 
 // lowerInput makes a leaf that Run feeds.
-func lowerInput[T Float](l *lowerer[T], n *graph.Node, _ gorgonia.Nodes) (*gorgonia.Node, error) {
+func lowerInput[T Float](l *lowerer[T], n *graph.Node, _ []*gorgonia.Node) *gorgonia.Node {
 	in := &input[T]{}
 	if n.Type == graph.Int {
 		l.bags = make([]int, l.n)
@@ -230,11 +200,11 @@ func lowerInput[T Float](l *lowerer[T], n *graph.Node, _ gorgonia.Nodes) (*gorgo
 		l.leaves[in.node] = in.memory
 	}
 	if l.inputs[n.Name] != nil {
-		return nil, fmt.Errorf("there are two inputs %s", n.Name)
+		target.Fail("there are two inputs %s", n.Name)
 	}
 	l.inputs[n.Name] = in
 	l.names = append(l.names, n.Name)
-	return in.node, nil
+	return in.node
 }
 
 func (l *lowerer[T]) leaf(name string, shape []int) *gorgonia.Node {
@@ -242,24 +212,22 @@ func (l *lowerer[T]) leaf(name string, shape []int) *gorgonia.Node {
 }
 
 // lowerParam makes a leaf bound to a shared parameter.
-func lowerParam[T Float](l *lowerer[T], n *graph.Node, _ gorgonia.Nodes) (*gorgonia.Node, error) {
+func lowerParam[T Float](l *lowerer[T], n *graph.Node, _ []*gorgonia.Node) *gorgonia.Node {
 	shape := carried(l.concrete(n))
-	value, err := l.o.Params.tensor(n.Name, shape)
-	if err != nil {
-		return nil, err
-	}
+	value := target.Must(l.o.Params.tensor(n.Name, shape))
 	node := l.leaf("param "+n.Name, shape)
 	if dst, ok := l.o.Grads[n.Name]; ok {
 		if len(dst) != sizeOf(shape) {
-			return nil, fmt.Errorf("the gradient of %s has %d elements, shape %v needs %d", n.Name, len(dst), shape, sizeOf(shape))
+			target.Fail("the gradient of %s has %d elements, shape %v needs %d", n.Name, len(dst), shape, sizeOf(shape))
 		}
 		l.needs[node] = true
 	}
-	return node, gorgonia.Let(node, value)
+	target.Check(gorgonia.Let(node, value))
+	return node
 }
 
 // lowerConst makes a leaf that holds a literal.
-func lowerConst[T Float](l *lowerer[T], n *graph.Node, _ gorgonia.Nodes) (*gorgonia.Node, error) {
+func lowerConst[T Float](l *lowerer[T], n *graph.Node, _ []*gorgonia.Node) *gorgonia.Node {
 	data := make([]T, len(n.Attrs.Data))
 	for i, v := range n.Attrs.Data {
 		data[i] = T(v)
@@ -268,7 +236,7 @@ func lowerConst[T Float](l *lowerer[T], n *graph.Node, _ gorgonia.Nodes) (*gorgo
 }
 
 // lowerFill makes a leaf that holds one number everywhere.
-func lowerFill[T Float](l *lowerer[T], n *graph.Node, _ gorgonia.Nodes) (*gorgonia.Node, error) {
+func lowerFill[T Float](l *lowerer[T], n *graph.Node, _ []*gorgonia.Node) *gorgonia.Node {
 	data := make([]T, sizeOf(l.concrete(n)))
 	for i := range data {
 		data[i] = T(n.Attrs.Value)
@@ -278,9 +246,10 @@ func lowerFill[T Float](l *lowerer[T], n *graph.Node, _ gorgonia.Nodes) (*gorgon
 
 // literal is a leaf with a fixed value. It is no gorgonia constant: those are
 // merged by name.
-func (l *lowerer[T]) literal(n *graph.Node, data []T) (*gorgonia.Node, error) {
+func (l *lowerer[T]) literal(n *graph.Node, data []T) *gorgonia.Node {
 	shape := carried(l.concrete(n))
 	node := l.leaf(fmt.Sprintf("literal %d", n.ID), shape)
 	l.leaves[node] = &buffer[T]{shape: shape, size: len(data), data: data}
-	return node, gorgonia.Let(node, tensor.New(tensor.WithShape(shape...), tensor.WithBacking(data)))
+	target.Check(gorgonia.Let(node, tensor.New(tensor.WithShape(shape...), tensor.WithBacking(data))))
+	return node
 }

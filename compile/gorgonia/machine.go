@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"runtime"
 
+	"github.com/miplc/miplc/compile/target"
 	"github.com/miplc/miplc/graph"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -56,11 +57,6 @@ type input[T Float] struct {
 
 // Lower builds the machine of g for batches of n instances in b bags.
 func Lower[T Float](g *graph.Graph, n, b int, o Options[T]) (m *Machine[T], err error) {
-	defer func() { // gorgonia's constructors panic where they find a fault
-		if r := recover(); r != nil {
-			m, err = nil, fmt.Errorf("lowering of %s for %d instances in %d bags: %v", g.Name, n, b, r)
-		}
-	}()
 	if n < 1 || b < 1 {
 		return nil, fmt.Errorf("a batch has at least one instance and one bag, not %d and %d", n, b)
 	}
@@ -69,16 +65,16 @@ func Lower[T Float](g *graph.Graph, n, b int, o Options[T]) (m *Machine[T], err 
 	}
 	const tries = 8
 	for try := range tries {
-		l, err := lower(g, n, b, &o, try)
-		if errors.Is(err, errCollision) {
-			continue
+		if m, err = build(g, n, b, &o, try); !errors.Is(err, errCollision) {
+			break
 		}
-		if err != nil {
-			return nil, fmt.Errorf("lowering of %s for %d instances in %d bags: %w", g.Name, n, b, err)
-		}
-		return l.machine(g, o.Arena), nil
 	}
-	return nil, fmt.Errorf("lowering of %s for %d instances in %d bags: %w", g.Name, n, b, errCollision)
+	return m, err
+}
+
+func build[T Float](g *graph.Graph, n, b int, o *Options[T], try int) (m *Machine[T], err error) {
+	defer target.Catch(&err, "lowering of %s for %d instances in %d bags", g.Name, n, b)
+	return lower(g, n, b, o, try).machine(g, o.Arena), nil
 }
 
 // machine compiles the expression graph into a tape.

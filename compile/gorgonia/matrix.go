@@ -27,11 +27,11 @@ func gemm[T Float](ta, tb bool, m, n, k int, a, b []T, beta T, c []T) {
 }
 
 // lowerMatMul multiplies [m, k] by [k, n].
-func lowerMatMul[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorgonia.Node, error) {
+func lowerMatMul[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	shape := l.concrete(n)
 	rows, inner, cols := shape[0], shapeOf(in[0])[1], shape[1]
 	run := func(out []T, in [][]T, _ []int) { gemm(false, false, rows, cols, inner, in[0], in[1], 0, out) }
-	grad := func(i int, x gorgonia.Nodes, _, dy *gorgonia.Node) (*gorgonia.Node, error) {
+	grad := func(i int, x gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
 		if i == 0 {
 			back := func(out []T, in [][]T, _ []int) { gemm(false, true, rows, inner, cols, in[0], in[1], 0, out) }
 			return l.apply("MatMulGrad", shapeOf(x[0]), back, nil, dy, x[1])
@@ -63,7 +63,7 @@ func permute[T Float](shape, strides []int) kernel[T] {
 }
 
 // lowerTranspose permutes the axes.
-func lowerTranspose[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorgonia.Node, error) {
+func lowerTranspose[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	if len(n.Attrs.Perm) == 0 {
 		return lowerReshape(l, n, in)
 	}
@@ -75,7 +75,7 @@ func lowerTranspose[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*
 		there[i] = own[p]
 		back[p] = result[i]
 	}
-	grad := func(_ int, _ gorgonia.Nodes, _, dy *gorgonia.Node) (*gorgonia.Node, error) {
+	grad := func(_ int, _ gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
 		return l.apply("TransposeGrad", x, permute[T](x, back), nil, dy)
 	}
 	return l.apply("Transpose", shape, permute[T](shape, there), grad, in...)
@@ -83,18 +83,18 @@ func lowerTranspose[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*
 
 // lowerReshape copies: with shared memory gorgonia could overwrite a value that
 // another node still reads.
-func lowerReshape[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorgonia.Node, error) {
+func lowerReshape[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	run := func(out []T, in [][]T, _ []int) { copy(out, in[0]) }
-	grad := func(_ int, x gorgonia.Nodes, _, dy *gorgonia.Node) (*gorgonia.Node, error) {
+	grad := func(_ int, x gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
 		return l.apply("ReshapeGrad", shapeOf(x[0]), run, nil, dy)
 	}
 	return l.apply("Reshape", l.concrete(n), run, grad, in...)
 }
 
 // lowerExpand stretches extents of 1.
-func lowerExpand[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorgonia.Node, error) {
+func lowerExpand[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	shape, x := carried(l.concrete(n)), shapeOf(in[0])
-	grad := func(_ int, _ gorgonia.Nodes, _, dy *gorgonia.Node) (*gorgonia.Node, error) {
+	grad := func(_ int, _ gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
 		return l.apply("ExpandGrad", x, sumTo[T](shape, stretched(x, shape)), nil, dy)
 	}
 	return l.apply("Expand", shape, permute[T](shape, stretched(x, shape)), grad, in...)

@@ -29,7 +29,7 @@ func paste[T Float](wide, narrow []T, outer, width, wideWidth, offset int) {
 }
 
 // lowerConcat joins along an axis.
-func lowerConcat[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorgonia.Node, error) {
+func lowerConcat[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	shape, axis := l.concrete(n), n.Attrs.Axis
 	outer, step := blocks(shape, axis)
 	wide := shape[axis] * step
@@ -44,7 +44,7 @@ func lowerConcat[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gor
 			paste(out, x, outer, widths[i], wide, offsets[i])
 		}
 	}
-	grad := func(i int, x gorgonia.Nodes, _, dy *gorgonia.Node) (*gorgonia.Node, error) {
+	grad := func(i int, x gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
 		back := func(out []T, in [][]T, _ []int) { cut(out, in[0], outer, widths[i], wide, offsets[i]) }
 		return l.apply("ConcatGrad", shapeOf(x[i]), back, nil, dy)
 	}
@@ -52,12 +52,12 @@ func lowerConcat[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gor
 }
 
 // lowerSlice takes Start to End of an axis.
-func lowerSlice[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorgonia.Node, error) {
+func lowerSlice[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	shape, axis := l.concrete(n), n.Attrs.Axis
 	outer, step := blocks(shape, axis)
 	width, wide, offset := shape[axis]*step, shapeOf(in[0])[axis]*step, n.Attrs.Start*step
 	run := func(out []T, in [][]T, _ []int) { cut(out, in[0], outer, width, wide, offset) }
-	grad := func(_ int, x gorgonia.Nodes, _, dy *gorgonia.Node) (*gorgonia.Node, error) {
+	grad := func(_ int, x gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
 		back := func(out []T, in [][]T, _ []int) {
 			clear(out)
 			paste(out, in[0], outer, width, wide, offset)
@@ -68,7 +68,7 @@ func lowerSlice[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorg
 }
 
 // lowerPad adds zeros before and after along an axis.
-func lowerPad[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorgonia.Node, error) {
+func lowerPad[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	shape, axis := l.concrete(n), n.Attrs.Axis
 	outer, step := blocks(shape, axis)
 	width, wide, offset := shapeOf(in[0])[axis]*step, shape[axis]*step, n.Attrs.Start*step
@@ -76,7 +76,7 @@ func lowerPad[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorgon
 		clear(out)
 		paste(out, in[0], outer, width, wide, offset)
 	}
-	grad := func(_ int, x gorgonia.Nodes, _, dy *gorgonia.Node) (*gorgonia.Node, error) {
+	grad := func(_ int, x gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
 		back := func(out []T, in [][]T, _ []int) { cut(out, in[0], outer, width, wide, offset) }
 		return l.apply("PadGrad", shapeOf(x[0]), back, nil, dy)
 	}

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/chewxy/hm"
+	"github.com/miplc/miplc/compile/target"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -20,8 +21,9 @@ type Float interface{ float32 | float64 }
 type kernel[T Float] func(out []T, in [][]T, bag []int)
 
 // vjp builds the gradient of input i of an operation: the product of its
-// Jacobian with dy, as nodes. x are the inputs, y is the result.
-type vjp func(i int, x gorgonia.Nodes, y, dy *gorgonia.Node) (*gorgonia.Node, error)
+// Jacobian with dy, as nodes. x are the inputs, y is the result. It fails as
+// lowerings do.
+type vjp func(i int, x gorgonia.Nodes, y, dy *gorgonia.Node) *gorgonia.Node
 
 // op is an operation of the expression graph. Each op owns the memory of its
 // result, so a run allocates nothing and no value is overwritten in place.
@@ -97,15 +99,12 @@ func (o *op[T]) Do(inputs ...gorgonia.Value) (v gorgonia.Value, err error) {
 func (o *op[T]) DiffWRT(int) []bool { return o.diff }
 
 // SymDiff builds the gradients of the inputs that have one.
-func (o *op[T]) SymDiff(inputs gorgonia.Nodes, output, grad *gorgonia.Node) (gorgonia.Nodes, error) {
-	grads := make(gorgonia.Nodes, len(inputs))
+func (o *op[T]) SymDiff(inputs gorgonia.Nodes, output, grad *gorgonia.Node) (grads gorgonia.Nodes, err error) {
+	defer target.Catch(&err, "gradient of %v", o)
+	grads = make(gorgonia.Nodes, len(inputs))
 	for i := range inputs {
-		if !o.diff[i] {
-			continue
-		}
-		var err error
-		if grads[i], err = o.grad(i, inputs, output, grad); err != nil {
-			return nil, fmt.Errorf("gradient of %v: %w", o, err)
+		if o.diff[i] {
+			grads[i] = o.grad(i, inputs, output, grad)
 		}
 	}
 	return grads, nil

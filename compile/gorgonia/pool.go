@@ -76,10 +76,10 @@ func (p *pooling[T]) spread(f func(from, to int)) {
 }
 
 // lowerMaxPool2D takes the maximum of windows.
-func lowerMaxPool2D[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorgonia.Node, error) {
+func lowerMaxPool2D[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	shape := l.concrete(n)
 	p := newPooling[T](&n.Attrs, shapeOf(in[0]), shape)
-	grad := func(_ int, x gorgonia.Nodes, _, dy *gorgonia.Node) (*gorgonia.Node, error) {
+	grad := func(_ int, x gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
 		return l.apply("MaxPool2DGrad", shapeOf(x[0]), p.backward, nil, x[0], dy)
 	}
 	return l.apply("MaxPool2D", shape, p.forward, grad, in...)
@@ -87,7 +87,7 @@ func lowerMaxPool2D[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*
 
 // lowerMaxPool2DGrad is the gradient of the images as an op of the IR. It has
 // itself no gradient here.
-func lowerMaxPool2DGrad[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorgonia.Node, error) {
+func lowerMaxPool2DGrad[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	p := newPooling[T](&n.Attrs, shapeOf(in[0]), shapeOf(in[1]))
 	return l.apply("MaxPool2DGrad", l.concrete(n), p.backward, nil, in...)
 }

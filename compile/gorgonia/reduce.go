@@ -37,10 +37,10 @@ func cells(x []int, axes []int) []int {
 }
 
 // lowerSum adds up along axes.
-func lowerSum[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorgonia.Node, error) {
+func lowerSum[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	x := shapeOf(in[0])
 	strides := cells(x, n.Attrs.Axes)
-	grad := func(_ int, _ gorgonia.Nodes, _, dy *gorgonia.Node) (*gorgonia.Node, error) {
+	grad := func(_ int, _ gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
 		return l.apply("SumGrad", x, permute[T](x, strides), nil, dy)
 	}
 	return l.apply("Sum", l.concrete(n), sumTo[T](x, strides), grad, in...)
@@ -76,7 +76,7 @@ func (f *firstMax[T]) find(x []T) {
 }
 
 // lowerMax takes the maximum along axes; the gradient goes to the first.
-func lowerMax[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorgonia.Node, error) {
+func lowerMax[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	shape, x := l.concrete(n), shapeOf(in[0])
 	f := newFirstMax[T](x, cells(x, n.Attrs.Axes), sizeOf(shape))
 	run := func(out []T, in [][]T, _ []int) {
@@ -85,7 +85,7 @@ func lowerMax[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorgon
 			out[cell] = in[0][i]
 		}
 	}
-	grad := func(_ int, x gorgonia.Nodes, _, dy *gorgonia.Node) (*gorgonia.Node, error) {
+	grad := func(_ int, x gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
 		back := func(out []T, in [][]T, _ []int) {
 			f.find(in[0])
 			clear(out)
@@ -99,7 +99,7 @@ func lowerMax[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorgon
 }
 
 // lowerMaxMask marks the first maximum along axes.
-func lowerMaxMask[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorgonia.Node, error) {
+func lowerMaxMask[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	x := shapeOf(in[0])
 	count := sizeOf(x)
 	for _, a := range n.Attrs.Axes {

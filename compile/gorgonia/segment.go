@@ -1,8 +1,6 @@
 package gorgonia
 
 import (
-	"math"
-
 	"github.com/miplc/miplc/graph"
 	"gorgonia.org/gorgonia"
 )
@@ -42,19 +40,19 @@ func segmentGather[T Float](width int) kernel[T] {
 // rowWidth is the number of elements of one instance or bag.
 func rowWidth(shape []int) int { return sizeOf(shape[1:]) }
 
-func lowerSegmentSum[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorgonia.Node, error) {
+func lowerSegmentSum[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	shape := l.concrete(n)
 	width := rowWidth(shape)
-	grad := func(_ int, x gorgonia.Nodes, _, dy *gorgonia.Node) (*gorgonia.Node, error) {
+	grad := func(_ int, x gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
 		return l.apply("SegmentSumGrad", shapeOf(x[0]), segmentGather[T](width), nil, dy, x[1])
 	}
 	return l.apply("SegmentSum", shape, segmentSum[T](width), grad, in...)
 }
 
-func lowerSegmentGather[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorgonia.Node, error) {
+func lowerSegmentGather[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	shape := l.concrete(n)
 	width := rowWidth(shape)
-	grad := func(_ int, x gorgonia.Nodes, _, dy *gorgonia.Node) (*gorgonia.Node, error) {
+	grad := func(_ int, x gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
 		return l.apply("SegmentGatherGrad", shapeOf(x[0]), segmentSum[T](width), nil, dy, x[1])
 	}
 	return l.apply("SegmentGather", shape, segmentGather[T](width), grad, in...)
@@ -89,9 +87,8 @@ func (f *bagMax[T]) find(x []T, bag []int) {
 	}
 }
 
-// lowerSegmentMax takes the maximum over each bag; a bag without instances has
-// minus infinity.
-func lowerSegmentMax[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorgonia.Node, error) {
+// lowerSegmentMax takes the maximum over each bag.
+func lowerSegmentMax[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	shape := l.concrete(n)
 	w := rowWidth(shape)
 	f := newBagMax[T](l.b, w)
@@ -99,7 +96,7 @@ func lowerSegmentMax[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (
 		f.find(in[0], bag)
 		for c, i := range f.where {
 			if i < 0 {
-				out[c] = T(math.Inf(-1))
+				out[c] = T(n.Op.Neutral())
 			} else {
 				out[c] = in[0][i*w+c%w]
 			}
@@ -114,14 +111,14 @@ func lowerSegmentMax[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (
 			}
 		}
 	}
-	grad := func(_ int, x gorgonia.Nodes, _, dy *gorgonia.Node) (*gorgonia.Node, error) {
+	grad := func(_ int, x gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
 		return l.apply("SegmentMaxGrad", shapeOf(x[0]), back, nil, x[0], dy, x[1])
 	}
 	return l.apply("SegmentMax", shape, run, grad, in...)
 }
 
 // lowerSegmentMaxMask marks the first maximum of each bag and column.
-func lowerSegmentMaxMask[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorgonia.Node, error) {
+func lowerSegmentMaxMask[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	shape := l.concrete(n)
 	w := rowWidth(shape)
 	f := newBagMax[T](l.b, w)
@@ -196,11 +193,11 @@ func (f *bagSoftmax[T]) backward(dx []T, in [][]T, bag []int) {
 	}
 }
 
-func lowerSegmentSoftmax[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorgonia.Node, error) {
+func lowerSegmentSoftmax[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	shape := l.concrete(n)
 	w := rowWidth(shape)
 	f := &bagSoftmax[T]{width: w, most: newBagMax[T](l.b, w), sums: make([]float64, l.b*w), exps: make([]float64, l.n*w)}
-	grad := func(_ int, x gorgonia.Nodes, y, dy *gorgonia.Node) (*gorgonia.Node, error) {
+	grad := func(_ int, x gorgonia.Nodes, y, dy *gorgonia.Node) *gorgonia.Node {
 		return l.apply("SegmentSoftmaxGrad", shape, f.backward, nil, y, dy, x[1])
 	}
 	return l.apply("SegmentSoftmax", shape, f.forward, grad, in...)

@@ -29,7 +29,7 @@ func rowwise[T Float](width int, f func(out []T, in [][]T, from, to int)) kernel
 }
 
 // lowerSoftmax is exp(x) / sum exp(x) along the last axis.
-func lowerSoftmax[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorgonia.Node, error) {
+func lowerSoftmax[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	shape := l.concrete(n)
 	width := shape[len(shape)-1]
 	run := rowwise(width, func(out []T, in [][]T, from, to int) {
@@ -48,14 +48,14 @@ func lowerSoftmax[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*go
 			dx[i] = v * T(float64(dy[i])-mean)
 		}
 	})
-	grad := func(_ int, _ gorgonia.Nodes, y, dy *gorgonia.Node) (*gorgonia.Node, error) {
+	grad := func(_ int, _ gorgonia.Nodes, y, dy *gorgonia.Node) *gorgonia.Node {
 		return l.apply("SoftmaxGrad", shape, back, nil, y, dy)
 	}
 	return l.apply("Softmax", shape, run, grad, in...)
 }
 
 // lowerLogSoftmax is x - log sum exp(x) along the last axis.
-func lowerLogSoftmax[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (*gorgonia.Node, error) {
+func lowerLogSoftmax[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	shape := l.concrete(n)
 	width := shape[len(shape)-1]
 	run := rowwise(width, func(out []T, in [][]T, from, to int) {
@@ -75,7 +75,7 @@ func lowerLogSoftmax[T Float](l *lowerer[T], n *graph.Node, in gorgonia.Nodes) (
 			dx[i] = T(float64(dy[i]) - exp[T](float64(v))*sum)
 		}
 	})
-	grad := func(_ int, _ gorgonia.Nodes, y, dy *gorgonia.Node) (*gorgonia.Node, error) {
+	grad := func(_ int, _ gorgonia.Nodes, y, dy *gorgonia.Node) *gorgonia.Node {
 		return l.apply("LogSoftmaxGrad", shape, back, nil, y, dy)
 	}
 	return l.apply("LogSoftmax", shape, run, grad, in...)

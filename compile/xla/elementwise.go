@@ -6,14 +6,15 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 
+	"github.com/miplc/miplc/compile/target"
 	"github.com/miplc/miplc/graph"
 )
 
-func unary(f unaryFunc) lowerFunc {
+func unary(f unaryFunc) target.Func[*lowering, tensor] {
 	return func(l *lowering, _ *graph.Node, in []tensor) tensor { return l.unary(f, in[0]) }
 }
 
-func binary(f binaryFunc) lowerFunc {
+func binary(f binaryFunc) target.Func[*lowering, tensor] {
 	return func(l *lowering, _ *graph.Node, in []tensor) tensor { return l.binary(f, in[0], in[1]) }
 }
 

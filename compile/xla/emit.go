@@ -7,6 +7,8 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
+
+	"github.com/miplc/miplc/compile/target"
 )
 
 // tensor is a value of a program with its extents. lead is the number of
@@ -23,43 +25,19 @@ func (t tensor) inner() []int { return t.dims[t.lead:] }
 // outer is the extents of the job axis: one or none.
 func (t tensor) outer() []int { return t.dims[:t.lead] }
 
-// emitter writes operations into a function. Its methods do not return errors:
-// they leave by fail, which the exported functions turn back with catch.
+// emitter writes operations into a function. Its methods fail as lowerings do.
 type emitter struct{ f compute.Function }
-
-// failure is what fail panics with.
-type failure struct{ err error }
-
-func fail(err error) { panic(failure{err}) }
-
-// catch ends an exported function: a failure becomes its error. A panic of the
-// library below becomes one too, as no input may crash a training.
-func catch(err *error, doing string) {
-	switch r := recover().(type) {
-	case nil:
-	case failure:
-		*err = fmt.Errorf("%s: %w", doing, r.err)
-	default:
-		*err = fmt.Errorf("%s: bug: %v", doing, r)
-	}
-}
 
 // tensor wraps what the builder gave.
 func (e *emitter) tensor(v compute.Value, lead int) tensor {
-	s, err := e.f.Shape(v)
-	if err != nil {
-		fail(err)
-	}
+	s := target.Must(e.f.Shape(v))
 	return tensor{v, slices.Clone(s.Dimensions), lead}
 }
 
 // must wraps the result of one call of the builder.
 func (e *emitter) must(lead int) func(v compute.Value, err error) tensor {
 	return func(v compute.Value, err error) tensor {
-		if err != nil {
-			fail(err)
-		}
-		return e.tensor(v, lead)
+		return e.tensor(target.Must(v, err), lead)
 	}
 }
 
@@ -80,11 +58,7 @@ func (e *emitter) zeros(t dtypes.DType, dims []int) tensor {
 }
 
 func (e *emitter) dtype(t tensor) dtypes.DType {
-	s, err := e.f.Shape(t.v)
-	if err != nil {
-		fail(err)
-	}
-	return s.DType
+	return target.Must(e.f.Shape(t.v)).DType
 }
 
 // iota counts 0, 1, ... along an axis, int32.

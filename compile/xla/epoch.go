@@ -5,6 +5,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/target"
 	"github.com/miplc/miplc/graph"
 )
 
@@ -20,7 +21,7 @@ import (
 // and the new label weights [Batch, k] of the bags of the step. A job without
 // a bag in a step keeps its state and records zeros.
 func Epoch(backend compute.Backend, p *compile.Program, terms []string, l Layout) (program *Program, err error) {
-	defer catch(&err, "compiling the epoch")
+	defer target.Catch(&err, "compiling the epoch")
 	g, err := compile.Step(p)
 	if err != nil {
 		return nil, err
@@ -102,7 +103,7 @@ func trainStep(e *emitter, p *compile.Program, g *graph.Graph, terms []string, l
 // compile.InParams [Jobs, P]. Its only output is OutTrace, of ForwardWidth: per
 // job the probabilities [Batch, k] and the attention scores [N] of the step.
 func Forward(backend compute.Backend, p *compile.Program, l Layout) (program *Program, err error) {
-	defer catch(&err, "compiling the evaluation")
+	defer target.Catch(&err, "compiling the evaluation")
 	g, err := Predict(p)
 	if err != nil {
 		return nil, err

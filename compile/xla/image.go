@@ -67,11 +67,12 @@ func lowerConv2D(l *lowering, n *graph.Node, in []tensor) tensor {
 	return c.transpose(c.reshape(y, c.o, c.n, c.oh, c.ow), 1, 0, 2, 3)
 }
 
-// lowerConv2DGradWeight sums over instances. Only dy is masked: an image of
-// padding is a copy of a real one, so what it unfolds to is finite.
+// lowerConv2DGradWeight sums over instances. Where the forward pass unfolded the
+// images already, those of padding are in it: copies of a real one, so finite, and
+// dy is 0 there.
 func lowerConv2DGradWeight(l *lowering, n *graph.Node, in []tensor) tensor {
 	c := l.convolution(&n.Attrs, in[0].inner(), l.concrete(n.Shape), in[1].inner())
-	dy := c.channelsFirst(l.masked(in[1], n.In[1].Shape, []int{0}, 0))
+	dy := c.channelsFirst(in[1])
 	dw := c.dot(dy, 1, c.unfold(n.In[0], in[0]), 1)
 	return c.reshape(dw, c.o, c.c, c.kh, c.kw)
 }

@@ -4,9 +4,8 @@
 // XLA knows static shapes alone, so a program is made for a Capacity: so many
 // instances and bags. A batch that has fewer is padded; an instance whose bag_of
 // is negative belongs to no bag and changes no result. Two rules see to it:
-// segment ops look at bag_of, and every other op that joins rows (Sum, Max,
-// Softmax along N or B, MatMul and Conv2DGradWeight contracting them) leaves
-// padded rows out. Rows of padding in a result hold anything.
+// segment ops look at bag_of, and of every other op that joins rows, as the op table
+// has it, the inputs are masked first. Rows of padding in a result hold anything.
 //
 // With a job axis, many runs stand side by side in one program: each value gets
 // a leading axis of Jobs, and matrix products become batched ones.
@@ -19,8 +18,8 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 
+	"github.com/miplc/miplc/compile/target"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/diag"
 )
 
 // Capacity gives the symbols of a graph their static extents.
@@ -48,16 +47,13 @@ type lowering struct {
 	columns  map[columnsKey]tensor
 }
 
-// lowerFunc writes one node; in holds the lowered inputs.
-type lowerFunc func(l *lowering, n *graph.Node, in []tensor) tensor
-
 // table has one row per op of the graph.
-var table map[graph.Op]lowerFunc
+var table target.Table[*lowering, tensor]
 
 // The table is filled here and not where it is declared because its functions
 // refer to it.
 func init() {
-	table = map[graph.Op]lowerFunc{
+	table = target.Table[*lowering, tensor]{
 		graph.OpInput: bind,
 		graph.OpParam: bind,
 		graph.OpConst: lowerConst,
@@ -116,7 +112,7 @@ func init() {
 // negative numbers for padding. It returns the outputs by name; with a job axis
 // all of them have it.
 func Lower(f compute.Function, g *graph.Graph, c Capacity, in map[string]Value) (out map[string]Value, err error) {
-	defer catch(&err, "lowering the graph "+g.Name)
+	defer target.Catch(&err, "lowering the graph %s", g.Name)
 	if c.N < 1 || c.B < 1 || c.Jobs < 0 {
 		return nil, fmt.Errorf("a program holds at least one instance and one bag, not %d and %d", c.N, c.B)
 	}
@@ -138,10 +134,11 @@ func (e *emitter) lower(g *graph.Graph, c Capacity, in map[string]Value) map[str
 			l.bagOf = n
 		}
 	}
-	needed := needs(g)
+	live := g.Live()
 	for _, first := range []bool{true, false} { // bag_of first: any node may have to tell padding
 		for _, n := range g.Nodes {
-			if needed[n.ID] && first == (n.Type == graph.Int) {
+			isBagOf := n.Type == graph.Int // which tells padding, needed or not
+			if first == isBagOf && (live[n.ID] || isBagOf) {
 				l.node(n)
 			}
 		}
@@ -157,46 +154,16 @@ func (e *emitter) lower(g *graph.Graph, c Capacity, in map[string]Value) map[str
 	return out
 }
 
-// needs marks the nodes that some output needs, and bag_of, which tells padding.
-func needs(g *graph.Graph) []bool {
-	needed := make([]bool, len(g.Nodes))
-	for _, o := range g.Outputs {
-		needed[o.Node.ID] = true
-	}
-	for i := len(g.Nodes) - 1; i >= 0; i-- {
-		if needed[i] {
-			for _, x := range g.Nodes[i].In {
-				needed[x.ID] = true
-			}
-		}
-	}
-	for i, n := range g.Nodes {
-		needed[i] = needed[i] || n.Type == graph.Int
-	}
-	return needed
-}
-
 // node lowers one node and checks that the program gives it the graph's shape.
+// Where the op joins rows without regard to their bags, padding is left out.
 func (l *lowering) node(n *graph.Node) {
 	in := make([]tensor, len(n.In))
 	for i, x := range n.In {
-		in[i] = l.of[x.ID]
+		in[i] = l.masked(l.of[x.ID], x.Shape, n.JoinsRows(i), n.Op.Neutral())
 	}
-	lowerNode := table[n.Op]
-	if lowerNode == nil {
-		fail(diag.Errorf(n.Pos, "the XLA engine has no lowering of %v", n.Op))
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			if f, ok := r.(failure); ok {
-				r = failure{diag.Errorf(n.Pos, "%v: %v", n.Op, f.err)}
-			}
-			panic(r)
-		}
-	}()
-	t := lowerNode(l, n, in)
+	t := table.Lower(l, n, in)
 	if want := l.concrete(n.Shape); !equal(t.inner(), want) {
-		fail(fmt.Errorf("bug: the lowering gives the shape %v for %v at %d instances, %d bags", t.inner(), n.Shape, l.capacity.N, l.capacity.B))
+		target.Fail("bug: the lowering of %v gives the shape %v for %v at %d instances, %d bags", n.Op, t.inner(), n.Shape, l.capacity.N, l.capacity.B)
 	}
 	l.of[n.ID] = t
 }
@@ -212,7 +179,7 @@ func bind(l *lowering, n *graph.Node, _ []tensor) tensor {
 			l.bagOf = nil // no output needs it and nobody says what is padding
 			return l.zeros(dtypes.Int32, l.concrete(n.Shape))
 		}
-		fail(fmt.Errorf("nothing is bound to %s", n.Name))
+		target.Fail("nothing is bound to %s", n.Name)
 	}
 	lead := 0
 	if v.Jobs {

@@ -25,13 +25,10 @@ func (l *lowering) real(d graph.Dim) (mask tensor, ok bool) {
 	return mask, true
 }
 
-// masked replaces padded rows along the symbolic ones of the given axes of a
-// value of shape s.
+// masked replaces padded rows along the given axes, symbolic ones, of a value of
+// shape s.
 func (l *lowering) masked(x tensor, s graph.Shape, axes []int, fill float64) tensor {
 	for _, a := range axes {
-		if s[a] != graph.N && s[a] != graph.B {
-			continue
-		}
 		mask, ok := l.real(s[a])
 		if !ok {
 			continue

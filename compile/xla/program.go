@@ -7,6 +7,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/target"
 	"github.com/miplc/miplc/graph"
 )
 
@@ -27,7 +28,7 @@ type Port struct {
 // Compile makes a program of one graph: inputs and parameters become its inputs
 // in the order of the graph, the outputs keep their order.
 func Compile(backend compute.Backend, g *graph.Graph, c Capacity) (p *Program, err error) {
-	defer catch(&err, "compiling the graph "+g.Name)
+	defer target.Catch(&err, "compiling the graph %s", g.Name)
 	w := newWriter(backend, g.Name)
 	in := map[string]Value{}
 	for _, n := range g.Nodes {
@@ -57,7 +58,7 @@ func Compile(backend compute.Backend, g *graph.Graph, c Capacity) (p *Program, e
 // Run executes the program. The buffers of donate, by index, are used up: their
 // memory may serve the results.
 func (p *Program) Run(in []compute.Buffer, donate []bool) (out []compute.Buffer, err error) {
-	defer catch(&err, "running a compiled program")
+	defer target.Catch(&err, "running a compiled program")
 	if len(in) != len(p.Inputs) {
 		return nil, fmt.Errorf("bug: the program takes %d inputs, %d were given", len(p.Inputs), len(in))
 	}
@@ -94,14 +95,8 @@ func (w *writer) output(name string, t tensor) {
 }
 
 func (w *writer) compile() *Program {
-	if err := w.f.Return(w.values, nil); err != nil {
-		fail(err)
-	}
-	exec, err := w.builder.Compile()
-	if err != nil {
-		fail(err)
-	}
-	w.program.exec = exec
+	target.Check(w.f.Return(w.values, nil))
+	w.program.exec = target.Must(w.builder.Compile())
 	return &w.program
 }
 

@@ -1,7 +1,6 @@
 package xla
 
 import (
-	"math"
 	"slices"
 
 	"github.com/gomlx/compute"
@@ -11,20 +10,17 @@ import (
 )
 
 func lowerSum(l *lowering, n *graph.Node, in []tensor) tensor {
-	x := l.masked(in[0], n.In[0].Shape, n.Attrs.Axes, 0)
-	return l.reshape(l.reduce(compute.Function.ReduceSum, x, n.Attrs.Axes...), l.concrete(n.Shape)...)
+	return l.reshape(l.reduce(compute.Function.ReduceSum, in[0], n.Attrs.Axes...), l.concrete(n.Shape)...)
 }
 
 func lowerMax(l *lowering, n *graph.Node, in []tensor) tensor {
-	x := l.masked(in[0], n.In[0].Shape, n.Attrs.Axes, math.Inf(-1))
-	return l.reshape(l.reduce(compute.Function.ReduceMax, x, n.Attrs.Axes...), l.concrete(n.Shape)...)
+	return l.reshape(l.reduce(compute.Function.ReduceMax, in[0], n.Attrs.Axes...), l.concrete(n.Shape)...)
 }
 
 // lowerMaxMask numbers the elements of each reduced part in row-major order and
 // marks the one with the number of the first maximum.
 func lowerMaxMask(l *lowering, n *graph.Node, in []tensor) tensor {
-	axes, shape := n.Attrs.Axes, n.In[0].Shape
-	x := l.masked(in[0], shape, axes, math.Inf(-1))
+	axes, x := n.Attrs.Axes, in[0]
 	dims := x.inner()
 	kept, part := slices.Clone(dims), 1
 	number := l.zeros(dtypes.Int32, ones(len(dims)))
@@ -63,7 +59,6 @@ func ones(n int) []int {
 // exponentials of that, kept as an axis of 1.
 func (l *lowering) shifted(n *graph.Node, x tensor) (z, sum tensor) {
 	last := len(n.Shape) - 1
-	x = l.masked(x, n.Shape, []int{last}, math.Inf(-1))
 	kept := append([]int(nil), x.inner()...)
 	kept[last] = 1
 	z = l.sub(x, l.reshape(l.reduce(compute.Function.ReduceMax, x, last), kept...))

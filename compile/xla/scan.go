@@ -8,6 +8,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/target"
 	"github.com/miplc/miplc/graph"
 )
 
@@ -94,7 +95,7 @@ func (s *scan) loop(b body, outputs ...string) *Program {
 		return e, step, in
 	}
 	e, step, in := parameters(s.closure())
-	done(e.f.Return([]compute.Value{e.less(step, in[InLimit]).v}, nil))
+	target.Check(e.f.Return([]compute.Value{e.less(step, in[InLimit]).v}, nil))
 	cond := e.f
 	e, step, in = parameters(s.closure())
 	changed := b(e, step, in)
@@ -105,9 +106,8 @@ func (s *scan) loop(b body, outputs ...string) *Program {
 		}
 		next = append(next, in[name].v)
 	}
-	done(e.f.Return(next, nil))
-	last, err := s.f.While(cond, e.f, append([]compute.Value{s.number(0).v}, s.first...)...)
-	done(err)
+	target.Check(e.f.Return(next, nil))
+	last := target.Must(s.f.While(cond, e.f, append([]compute.Value{s.number(0).v}, s.first...)...))
 	for _, out := range outputs {
 		for i, name := range s.names {
 			if name == out {
@@ -119,15 +119,7 @@ func (s *scan) loop(b body, outputs ...string) *Program {
 }
 
 func (s *scan) closure() compute.Function {
-	f, err := s.f.Closure()
-	done(err)
-	return f
-}
-
-func done(err error) {
-	if err != nil {
-		fail(err)
-	}
+	return target.Must(s.f.Closure())
 }
 
 // batch is the bags of one step, gathered from the data set.

@@ -51,7 +51,7 @@ func (s *segments) sum(x tensor) tensor {
 // extreme joins the rows of each bag, [N, w] -> [B, w], by a maximum or its
 // index.
 func (s *segments) extreme(f reduceFunc) tensor {
-	x, width, none := s.x, s.x.inner()[1], s.scalar(math.Inf(-1))
+	x, width, none := s.x, s.x.inner()[1], s.scalar(graph.OpSegmentMax.Neutral())
 	if s.capacity.B == 1 {
 		return s.reshape(s.reduce(f, s.where(s.own, x, none), 0), 1, width)
 	}
@@ -94,14 +94,8 @@ func lowerSegmentMax(l *lowering, n *graph.Node, in []tensor) tensor {
 	return s.done(s.top())
 }
 
-// top is the maximum of each bag and column; of a bag that is padding, 0.
-func (s *segments) top() tensor {
-	top := s.extreme(compute.Function.ReduceMax)
-	if filled, ok := s.real(graph.B); ok {
-		top = s.where(s.reshape(filled, s.capacity.B, 1), top, s.scalar(0))
-	}
-	return top
-}
+// top is the maximum of each bag and column.
+func (s *segments) top() tensor { return s.extreme(compute.Function.ReduceMax) }
 
 // lowerSegmentMaxMask marks the first maximum of each bag by its row.
 func lowerSegmentMaxMask(l *lowering, n *graph.Node, in []tensor) tensor {

@@ -82,19 +82,6 @@ type recipe struct {
 	build   func(m *maker) *graph.Node
 }
 
-// smooth says which ops have a gradient that finite differences can check at
-// random points. The others are constant almost everywhere, or are themselves
-// gradients whose own gradient package graph does not offer.
-func smooth(op graph.Op) bool {
-	switch op {
-	case graph.OpStopGrad, graph.OpSign, graph.OpGreater, graph.OpMaxMask, graph.OpSegmentMaxMask,
-		graph.OpConst, graph.OpFill,
-		graph.OpConv2DGradInput, graph.OpConv2DGradWeight, graph.OpMaxPool2DGrad:
-		return false
-	}
-	return true
-}
-
 // Cases returns the cases of every op of the table, in its order within each
 // subject. They are built anew at every call, so a caller may change them.
 func Cases() []Case {
@@ -127,7 +114,7 @@ func (r recipe) make() Case {
 	m.bagOf = m.Input("bag_of", graph.Int, graph.Shape{graph.N})
 	y := r.build(m)
 	m.Output("y", y)
-	c.Differentiable = smooth(r.op) && !m.kink
+	c.Differentiable = r.op.Differentiable() && !m.kink
 	if c.Differentiable {
 		c.Wrt = m.wrt
 		axes := make([]int, len(y.Shape))

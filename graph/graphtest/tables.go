@@ -27,10 +27,10 @@ func elementwise() []recipe {
 		{graph.OpRelu, "zero", nil, func(m *maker) *graph.Node { m.kink = true; return m.Relu(m.in("x", shape{n}, 0, -3, 3)) }},
 		{graph.OpSign, "zero", nil, func(m *maker) *graph.Node { return m.Sign(m.in("x", shape{n}, 0, -3, 3)) }},
 	}
-	for _, op := range []graph.Op{
-		graph.OpNeg, graph.OpExp, graph.OpAbs, graph.OpSign, graph.OpTanh, graph.OpSigmoid,
-		graph.OpSoftplus, graph.OpRelu, graph.OpStopGrad,
-	} {
+	for _, op := range graph.AllOps() {
+		if !op.Elementwise() || op.Arity() != 1 || op == graph.OpLog || op == graph.OpSqrt || op == graph.OpClamp {
+			continue // those named have rows of their own
+		}
 		for _, s := range []shape{{n, 3}, {}, {b, 1, 2}} {
 			list = append(list, recipe{op, s.String(), nil, func(m *maker) *graph.Node {
 				return m.must(op, graph.Attrs{}, m.in("x", s))
@@ -53,9 +53,10 @@ func (m *maker) must(op graph.Op, a graph.Attrs, in ...*graph.Node) *graph.Node 
 // both sides stretched.
 func broadcasting() []recipe {
 	var list []recipe
-	for _, op := range []graph.Op{
-		graph.OpAdd, graph.OpSub, graph.OpMul, graph.OpDiv, graph.OpMaximum, graph.OpMinimum, graph.OpGreater,
-	} {
+	for _, op := range graph.AllOps() {
+		if !op.Elementwise() || op.Arity() != 2 {
+			continue
+		}
 		for _, s := range [][2]shape{
 			{{n, 3}, {n, 3}},
 			{{n, 3}, {3}},
@@ -174,7 +175,10 @@ func segments() []recipe {
 	}
 	var list []recipe
 	for _, batch := range batches {
-		for op := graph.OpSegmentSum; op <= graph.OpSegmentGather; op++ {
+		for _, op := range graph.AllOps() {
+			if !op.IsSegment() {
+				continue
+			}
 			lead := n
 			if op == graph.OpSegmentGather {
 				lead = b
@@ -190,7 +194,15 @@ func segments() []recipe {
 			}
 		}
 	}
+	empty := []int{0, 0, 2, 2, 2} // bag 1 has no instances
 	return append(list,
+		recipe{graph.OpSegmentMax, "empty bag", empty, func(m *maker) *graph.Node {
+			m.kink = true // of the clamp, which makes the result finite
+			return m.Clamp(m.SegmentMax(m.in("x", shape{n, 2}), m.bags()), -50, 50)
+		}},
+		recipe{graph.OpSegmentSum, "empty bag", empty, func(m *maker) *graph.Node {
+			return m.SegmentSum(m.in("x", shape{n, 2}), m.bags())
+		}},
 		recipe{graph.OpSegmentMaxMask, "ties", []int{0, 0, 1, 1}, func(m *maker) *graph.Node {
 			return m.SegmentMaxMask(m.in("x", shape{n, 2}, 1, 2, 1, 3, 5, 5, 5, 4), m.bags())
 		}},
