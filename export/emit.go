@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/miplc/miplc/export/onnxpb"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/onnxpb"
 )
 
 // emitter collects the ONNX graph of one IR graph. The first error sticks.

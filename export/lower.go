@@ -15,8 +15,8 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/export/contract"
-	"github.com/miplc/miplc/export/onnxpb"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/onnxpb"
 )
 
 // lowering writes the node e.node and returns its ONNX value.
@@ -148,7 +148,7 @@ func (e *emitter) model() (*onnxpb.ModelProto, error) {
 	} else {
 		e.nameResults()
 	}
-	ir, ok := contract.IRVersion(int(e.opset))
+	ir, ok := onnxpb.IRVersion(int(e.opset))
 	if !ok {
 		return nil, fmt.Errorf("opset %d is not supported, choose %d to %d", e.opset, contract.MinOpset, contract.MaxOpset)
 	}

@@ -3,8 +3,8 @@ package export
 import (
 	"fmt"
 
-	"github.com/miplc/miplc/export/onnxpb"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/onnxpb"
 )
 
 func lowerConst(e *emitter) string {

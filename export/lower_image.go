@@ -3,8 +3,8 @@ package export
 import (
 	"fmt"
 
-	"github.com/miplc/miplc/export/onnxpb"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/onnxpb"
 )
 
 // frame gives the pads attribute: zeros before height and width, then after.

@@ -3,8 +3,8 @@ package export
 import (
 	"slices"
 
-	"github.com/miplc/miplc/export/onnxpb"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/onnxpb"
 )
 
 func lowerTranspose(e *emitter) string {

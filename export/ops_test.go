@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/export"
-	"github.com/miplc/miplc/export/onnxpb"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/graph/graphtest"
+	"github.com/miplc/miplc/internal/onnxpb"
 )
 
 // feedOf gives the inputs that a model still asks for.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/miplc/miplc/export/onnxpb"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/onnxpb"
 )
 
 // Images as planes: [channel, height, width, N], the instances innermost. A

@@ -3,8 +3,8 @@ package export
 import (
 	"fmt"
 
-	"github.com/miplc/miplc/export/onnxpb"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/onnxpb"
 )
 
 // The portable lowerings: ops and forms that onnx-go v0.5.0 computes correctly.

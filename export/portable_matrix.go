@@ -3,8 +3,8 @@ package export
 import (
 	"slices"
 
-	"github.com/miplc/miplc/export/onnxpb"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/onnxpb"
 )
 
 func portableMatMul(e *emitter) string { return e.op("MatMul", nil, e.in(0), e.in(1)) }

@@ -11,8 +11,8 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/export/contract"
-	"github.com/miplc/miplc/export/onnxpb"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/onnxpb"
 	"google.golang.org/protobuf/proto"
 )
 

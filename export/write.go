@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/miplc/miplc/export/contract"
-	"github.com/miplc/miplc/export/onnxpb"
+	"github.com/miplc/miplc/internal/onnxpb"
 	"google.golang.org/protobuf/proto"
 )
 

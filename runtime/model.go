@@ -22,7 +22,7 @@ import (
 	"sync"
 
 	"github.com/miplc/miplc/export/contract"
-	"github.com/miplc/miplc/export/onnxpb"
+	"github.com/miplc/miplc/internal/onnxpb"
 )
 
 // ErrContract reports a file that is no model of miplc, or not one that this

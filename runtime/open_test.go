@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/export/contract"
-	"github.com/miplc/miplc/export/onnxpb"
+	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
 )

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/miplc/miplc/export/onnxpb"
+	"github.com/miplc/miplc/internal/onnxpb"
 )
 
 // Opsets that files of this contract may use. The first is the oldest in which
@@ -14,17 +14,6 @@ const (
 	MinOpset = 13
 	MaxOpset = 22
 )
-
-// irVersions gives the IR version that belongs to an opset: the one of the
-// ONNX release that brought the opset.
-var irVersions = map[int64]int64{13: 7, 14: 7, 15: 8, 16: 8, 17: 8, 18: 8, 19: 9, 20: 9, 21: 10, 22: 10}
-
-// IRVersion returns the IR version to write with an opset, and false for an
-// opset outside MinOpset to MaxOpset.
-func IRVersion(opset int) (int64, bool) {
-	v, ok := irVersions[int64(opset)]
-	return v, ok
-}
 
 // symbol stands for an extent that is known only when the model runs.
 const symbol = -1

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/export/contract"
-	"github.com/miplc/miplc/export/onnxpb"
+	"github.com/miplc/miplc/internal/onnxpb"
 )
 
 func value(name string, elem onnxpb.TensorProto_DataType, dims ...any) *onnxpb.ValueInfoProto {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/miplc/miplc/export/onnxpb"
+	"github.com/miplc/miplc/internal/onnxpb"
 )
 
 // Metadata is what a file says of itself.

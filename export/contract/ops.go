@@ -3,7 +3,7 @@ package contract
 import (
 	"fmt"
 
-	"github.com/miplc/miplc/export/onnxpb"
+	"github.com/miplc/miplc/internal/onnxpb"
 )
 
 // opInfo is one row of the table of ONNX ops that miplc writes.

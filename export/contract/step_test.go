@@ -12,7 +12,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/export/contract"
-	"github.com/miplc/miplc/export/onnxpb"
+	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
 )

@@ -8,7 +8,7 @@ import (
 
 	onnx "github.com/yalue/onnxruntime_go"
 
-	"github.com/miplc/miplc/export/onnxpb"
+	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/runtime/ortenv"
 )
 

@@ -1396,7 +1396,7 @@ const file_miplc_onnx_proto_rawDesc = "" +
 	"\x05value\"F\n" +
 	"\x12OperatorSetIdProto\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x18\n" +
-	"\aversion\x18\x02 \x01(\x03R\aversionB&Z$github.com/miplc/miplc/export/onnxpbb\x06proto3"
+	"\aversion\x18\x02 \x01(\x03R\aversionB(Z&github.com/miplc/miplc/internal/onnxpbb\x06proto3"
 
 var (
 	file_miplc_onnx_proto_rawDescOnce sync.Once

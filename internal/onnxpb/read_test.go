@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/export/onnxpb"
+	"github.com/miplc/miplc/internal/onnxpb"
 )
 
 func TestReadRefuses(t *testing.T) {
