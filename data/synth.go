@@ -12,7 +12,7 @@ import (
 
 // SynthOptions are the settings of a set that is drawn from labelled
 // instances. The zero value of a field means the default of the set, see
-// SynthDefaults.
+// synthSets.
 type SynthOptions struct {
 	Source    string   // folder of the data sets: holds mnist, fashion-mnist, mil/birdsong, mil/sival6
 	Bags      int      // bags in all, the same number for every class
@@ -64,17 +64,6 @@ var synthSets = map[string]synthSet{
 	},
 }
 
-// synthDefaults are the settings of a set where nothing else is asked for.
-func synthDefaults(set string) (SynthOptions, error) {
-	s, ok := synthSets[set]
-	if !ok {
-		d := diag.Errorf(diag.Pos{}, "no set %q can be drawn; known are %s", set, strings.Join(SynthSets, ", "))
-		d.Suggestion = diag.Suggest(set, SynthSets)
-		return SynthOptions{}, d
-	}
-	return s.defaults, nil
-}
-
 // Synth draws a set of bags from labelled instances. Bag by bag, the class goes
 // round all classes; the size is uniform between MinSize and MaxSize; the
 // positive instances are drawn from those of the class and the others from the
@@ -82,12 +71,11 @@ func synthDefaults(set string) (SynthOptions, error) {
 // uniformly from the other classes. The result is named after set and r, e.g.
 // mnist-mipl-r1, and depends on nothing but the source and the options.
 func Synth(set string, o SynthOptions) (*Dataset, error) {
-	defaults, err := synthDefaults(set)
-	if err != nil {
+	if err := diag.CheckWord("the set", set, SynthSets); err != nil {
 		return nil, err
 	}
-	o = o.orDefaults(defaults)
 	s := synthSets[set]
+	o = o.orDefaults(s.defaults)
 	name := fmt.Sprintf("%s-r%d", set, o.R)
 	if err := o.check(name, s.draw == nil); err != nil {
 		return nil, err

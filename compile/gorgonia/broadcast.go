@@ -30,15 +30,15 @@ type gradientRow[T Float] struct {
 // binary is the lowering of an element-wise function with broadcasting.
 func binary[T Float](f binaryRows[T]) target.Func[*lowerer[T], *gorgonia.Node] {
 	return func(l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
-		shape := carried(l.concrete(n))
+		shape := tensorShape(l.concrete(n))
 		a, b := shapeOf(in[0]), shapeOf(in[1])
-		loops := newNest(shape, rowMajor(shape), stretched(a, shape), stretched(b, shape))
+		loops := newLoops(shape, rowMajor(shape), stretched(a, shape), stretched(b, shape))
 		run := func(out []T, in [][]T, _ []int) { f.forward(&loops, out, in[0], in[1]) }
 		var grad vjp
 		if f.gradient != nil {
 			grad = func(i int, x gorgonia.Nodes, y, dy *gorgonia.Node) *gorgonia.Node {
 				self, other := shapeOf(x[i]), shapeOf(x[1-i])
-				loops := newNest(shape, stretched(self, shape), rowMajor(shape), stretched(other, shape))
+				loops := newLoops(shape, stretched(self, shape), rowMajor(shape), stretched(other, shape))
 				back := func(out []T, in [][]T, _ []int) { f.backward(&loops, i, out, in) }
 				return l.apply(n.Op.String()+"Grad", self, back, nil, x[i], x[1-i], y, dy)
 			}
@@ -47,7 +47,7 @@ func binary[T Float](f binaryRows[T]) target.Func[*lowerer[T], *gorgonia.Node] {
 	}
 }
 
-func (f *binaryRows[T]) forward(loops *nest, out, a, b []T) {
+func (f *binaryRows[T]) forward(loops *loops, out, a, b []T) {
 	n, s := loops.length(), loops.step()
 	loops.each(func(at [3]int) {
 		o := out[at[0] : at[0]+n]
@@ -64,7 +64,7 @@ func (f *binaryRows[T]) forward(loops *nest, out, a, b []T) {
 
 // backward computes the gradient of operand i; in holds that operand, the
 // other one, the result and its gradient.
-func (f *binaryRows[T]) backward(loops *nest, i int, dx []T, in [][]T) {
+func (f *binaryRows[T]) backward(loops *loops, i int, dx []T, in [][]T) {
 	clear(dx)
 	n, s := loops.length(), loops.step()
 	part := func(v []T, at, step int) []T {

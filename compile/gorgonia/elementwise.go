@@ -36,7 +36,7 @@ func unary[T Float](f unaryRows[T]) target.Func[*lowerer[T], *gorgonia.Node] {
 func mapped[T Float](f func(x float64) float64, df func(x, y float64) float64) unaryRows[T] {
 	return unaryRows[T]{
 		value: func(out, x []T) {
-			spread(len(out), costly, func(from, to int) {
+			parallel(len(out), costly, func(from, to int) {
 				for i, v := range x[from:to] {
 					out[from+i] = T(f(float64(v)))
 				}

@@ -133,7 +133,7 @@ func shapeOf(n *gorgonia.Node) []int { return []int(n.Shape()) }
 
 // buffer reserves memory for a value.
 func (l *lowerer[T]) buffer(shape []int) *buffer[T] {
-	shape = carried(shape)
+	shape = tensorShape(shape)
 	b := &buffer[T]{shape: shape, offset: l.need, size: sizeOf(shape)}
 	l.buffers = append(l.buffers, b)
 	const line = 16 // elements of a cache line, so that values do not share one
@@ -213,7 +213,7 @@ func (l *lowerer[T]) leaf(name string, shape []int) *gorgonia.Node {
 
 // lowerParam makes a leaf bound to a shared parameter.
 func lowerParam[T Float](l *lowerer[T], n *graph.Node, _ []*gorgonia.Node) *gorgonia.Node {
-	shape := carried(l.concrete(n))
+	shape := tensorShape(l.concrete(n))
 	value := target.Must(l.o.Params.tensor(n.Name, shape))
 	node := l.leaf("param "+n.Name, shape)
 	if dst, ok := l.o.Grads[n.Name]; ok {
@@ -247,7 +247,7 @@ func lowerFill[T Float](l *lowerer[T], n *graph.Node, _ []*gorgonia.Node) *gorgo
 // literal is a leaf with a fixed value. It is no gorgonia constant: those are
 // merged by name.
 func (l *lowerer[T]) literal(n *graph.Node, data []T) *gorgonia.Node {
-	shape := carried(l.concrete(n))
+	shape := tensorShape(l.concrete(n))
 	node := l.leaf(fmt.Sprintf("literal %d", n.ID), shape)
 	l.leaves[node] = &buffer[T]{shape: shape, size: len(data), data: data}
 	target.Check(gorgonia.Let(node, tensor.New(tensor.WithShape(shape...), tensor.WithBacking(data))))

@@ -44,7 +44,7 @@ func lowerMatMul[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *go
 
 // permute copies x to out, reading it with the given strides.
 func permute[T Float](shape, strides []int) kernel[T] {
-	loops := newNest(shape, rowMajor(shape), strides)
+	loops := newLoops(shape, rowMajor(shape), strides)
 	n, s := loops.length(), loops.step()
 	return func(out []T, in [][]T, _ []int) {
 		x := in[0]
@@ -93,7 +93,7 @@ func lowerReshape[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *g
 
 // lowerExpand stretches extents of 1.
 func lowerExpand[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
-	shape, x := carried(l.concrete(n)), shapeOf(in[0])
+	shape, x := tensorShape(l.concrete(n)), shapeOf(in[0])
 	grad := func(_ int, _ gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
 		return l.apply("ExpandGrad", x, sumTo[T](shape, stretched(x, shape)), nil, dy)
 	}

@@ -2,6 +2,7 @@ package gorgonia
 
 import (
 	"fmt"
+	"slices"
 
 	"gorgonia.org/tensor"
 )
@@ -39,7 +40,7 @@ func (a *Arena[T]) chunked(n, need int, f func(chunk, from, to int, scratch []T)
 			a.scratch[c] = make([]T, need)
 		}
 	}
-	spread(parts, 2, func(first, last int) {
+	parallel(parts, 2, func(first, last int) {
 		for c := first; c < last; c++ {
 			f(c, n*c/parts, n*(c+1)/parts, a.scratch[c][:need])
 		}
@@ -87,10 +88,10 @@ func (p *Params[T]) tensor(name string, shape []int) (*tensor.Dense, error) {
 		return nil, fmt.Errorf("parameter %s has no value", name)
 	}
 	data, own := p.data[name], p.shapes[name]
-	if !equal(withoutOnes(own), withoutOnes(shape)) || sizeOf(own) != len(data) {
+	if !slices.Equal(withoutOnes(own), withoutOnes(shape)) || sizeOf(own) != len(data) {
 		return nil, fmt.Errorf("parameter %s has the shape %v and %d values, the graph wants %v", name, own, len(data), shape)
 	}
-	return tensor.New(tensor.WithShape(carried(shape)...), tensor.WithBacking(data)), nil
+	return tensor.New(tensor.WithShape(tensorShape(shape)...), tensor.WithBacking(data)), nil
 }
 
 // withoutOnes drops the extents of 1 in front.
@@ -104,9 +105,9 @@ func withoutOnes(shape []int) []int {
 // Data returns the memory of a parameter, or nil.
 func (p *Params[T]) Data(name string) []T { return p.data[name] }
 
-// carried is the shape with which a value travels through gorgonia: a scalar
+// tensorShape is the shape with which a value travels through gorgonia: a scalar
 // is a vector of one element.
-func carried(shape []int) []int {
+func tensorShape(shape []int) []int {
 	if len(shape) == 0 {
 		return []int{1}
 	}

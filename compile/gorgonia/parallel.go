@@ -11,10 +11,10 @@ const (
 	cheap  = 65536 // an addition or so for each
 )
 
-// spread splits 0 to n among the processors when n reaches least. The parts
+// parallel splits 0 to n among the processors when n reaches least. The parts
 // must be independent of each other, so that the number of processors changes
 // no result.
-func spread(n, least int, f func(from, to int)) {
+func parallel(n, least int, f func(from, to int)) {
 	workers := min(runtime.GOMAXPROCS(0), n)
 	if n < least || workers < 2 {
 		f(0, n)

@@ -49,7 +49,7 @@ func (p *pooling[T]) each(from, to int, f func(result, corner int)) {
 // forward takes the maximum of each window of in[0].
 func (p *pooling[T]) forward(out []T, in [][]T, _ []int) {
 	x := in[0]
-	p.spread(func(from, to int) {
+	p.parallel(func(from, to int) {
 		if p.kernel == [2]int{2, 2} {
 			p.each(from, to, func(result, corner int) { // the usual window, without branches
 				upper, lower := x[corner:corner+2], x[corner+p.w:corner+p.w+2]
@@ -64,15 +64,15 @@ func (p *pooling[T]) forward(out []T, in [][]T, _ []int) {
 // backward gives the gradient in[1] of each window to the first maximum of in[0].
 func (p *pooling[T]) backward(out []T, in [][]T, _ []int) {
 	x, dy := in[0], in[1]
-	p.spread(func(from, to int) {
+	p.parallel(func(from, to int) {
 		clear(out[from*p.h*p.w : to*p.h*p.w])
 		p.each(from, to, func(result, corner int) { out[p.first(x, corner)] += dy[result] })
 	})
 }
 
-// spread splits the planes among the processors.
-func (p *pooling[T]) spread(f func(from, to int)) {
-	spread(p.planes, max(2, cheap/(p.h*p.w)), f)
+// parallel splits the planes among the processors.
+func (p *pooling[T]) parallel(f func(from, to int)) {
+	parallel(p.planes, max(2, cheap/(p.h*p.w)), f)
 }
 
 // lowerMaxPool2D takes the maximum of windows.

@@ -7,7 +7,7 @@ import (
 
 // sumTo adds up an array of the given shape into the cells that strides give.
 func sumTo[T Float](shape, strides []int) kernel[T] {
-	loops := newNest(shape, strides, rowMajor(shape))
+	loops := newLoops(shape, strides, rowMajor(shape))
 	n, s := loops.length(), loops.step()
 	return func(out []T, in [][]T, _ []int) {
 		x := in[0]
@@ -51,12 +51,12 @@ func exceeds[T Float](v, w T) bool { return v > w || v != v && w == w }
 
 // firstMax notes for each cell of a reduction where its first maximum stands.
 type firstMax[T Float] struct {
-	loops nest
+	loops loops
 	where []int
 }
 
 func newFirstMax[T Float](x, strides []int, cells int) *firstMax[T] {
-	return &firstMax[T]{loops: newNest(x, strides, rowMajor(x)), where: make([]int, cells)}
+	return &firstMax[T]{loops: newLoops(x, strides, rowMajor(x)), where: make([]int, cells)}
 }
 
 func (f *firstMax[T]) find(x []T) {

@@ -1,18 +1,18 @@
 package gorgonia
 
-// nest is a loop nest over an array, with the strides by which up to three
+// loops is a nest of loops over an array, with the strides by which up to three
 // operands of other extents are read along: 0 where an operand is stretched.
 // Neighbouring axes are merged where all operands allow it, so that the inner
 // loops are long.
-type nest struct {
+type loops struct {
 	dims    []int
 	strides [][3]int // per axis, per operand
 }
 
-// newNest builds the loops over an array of extents dims; strides has those of
+// newLoops builds the loops over an array of extents dims; strides has those of
 // each operand.
-func newNest(dims []int, strides ...[]int) nest {
-	var n nest
+func newLoops(dims []int, strides ...[]int) loops {
+	var n loops
 	for i, d := range dims {
 		if d == 1 {
 			continue
@@ -46,14 +46,14 @@ func mergeable(outer, inner [3]int, d int) bool {
 }
 
 // step gives the strides of the innermost loop.
-func (n *nest) step() [3]int { return n.strides[len(n.strides)-1] }
+func (n *loops) step() [3]int { return n.strides[len(n.strides)-1] }
 
 // length is the extent of the innermost loop.
-func (n *nest) length() int { return n.dims[len(n.dims)-1] }
+func (n *loops) length() int { return n.dims[len(n.dims)-1] }
 
 // each calls f for every run of the innermost loop with the offsets of the
 // operands at its start, in row-major order.
-func (n *nest) each(f func(at [3]int)) {
+func (n *loops) each(f func(at [3]int)) {
 	var at [3]int
 	var stack [8]int
 	index := append(stack[:0], n.dims[:len(n.dims)-1]...)
@@ -99,17 +99,4 @@ func stretched(shape, out []int) []int {
 		}
 	}
 	return s
-}
-
-// equal compares shapes.
-func equal(a, b []int) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }

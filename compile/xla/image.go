@@ -86,7 +86,7 @@ func lowerConv2DGradInput(l *lowering, n *graph.Node, in []tensor) tensor {
 	var sum tensor
 	for tap := range c.kh * c.kw {
 		part := c.reshape(c.slice(taps, 1, tap, tap+1, 1), c.c, c.n, c.oh, c.ow)
-		part = spread(c.lowering, part, [2]int{tap / c.kw, tap % c.kw}, c.stride, c.h+2*c.pad[0], c.w+2*c.pad[1])
+		part = dilated(c.lowering, part, [2]int{tap / c.kw, tap % c.kw}, c.stride, c.h+2*c.pad[0], c.w+2*c.pad[1])
 		if tap > 0 {
 			part = c.add(sum, part)
 		}
@@ -99,9 +99,9 @@ func lowerConv2DGradInput(l *lowering, n *graph.Node, in []tensor) tensor {
 	return c.transpose(sum, 1, 0, 2, 3)
 }
 
-// spread puts x [., ., oh, ow] on a plane of zeros [., ., h, w]: the first
+// dilated puts x [., ., oh, ow] on a plane of zeros [., ., h, w]: the first
 // element at the corner, the others a stride apart.
-func spread(l *lowering, x tensor, corner, stride [2]int, h, w int) tensor {
+func dilated(l *lowering, x tensor, corner, stride [2]int, h, w int) tensor {
 	axis := func(i, extent int) compute.PadAxis {
 		reach := corner[i] + (x.inner()[2+i]-1)*stride[i] + 1
 		return compute.PadAxis{Start: corner[i], End: extent - reach, Interior: stride[i] - 1}
@@ -143,7 +143,7 @@ func lowerMaxPool2DGrad(l *lowering, n *graph.Node, in []tensor) tensor {
 	var sum tensor
 	for i := range places {
 		mine := l.where(l.equal(first, l.number(i)), dy, l.scalar(0))
-		part := spread(l, mine, [2]int{i / a.Kernel[1], i % a.Kernel[1]}, a.Stride, x.inner()[2], x.inner()[3])
+		part := dilated(l, mine, [2]int{i / a.Kernel[1], i % a.Kernel[1]}, a.Stride, x.inner()[2], x.inner()[3])
 		if i > 0 {
 			part = l.add(sum, part)
 		}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"image"
 	"math"
+
+	"github.com/miplc/miplc/internal/diag"
 )
 
 // KMeansSeg cuts the image into blobs of Blob x Blob pixels, describes each by 6
@@ -52,7 +54,7 @@ func (g KMeansSeg) Check() error {
 	case !(g.Distortion >= 0) || !(g.Improvement >= 0) || g.Improvement > 1:
 		return errors.New("the limits of distortion (at least 0) and improvement (0 to 1) do not work")
 	}
-	return oneOf("the colour space", g.Color, spaceYCbCr, spaceLUV)
+	return diag.CheckWord("the colour space", g.Color, []string{spaceYCbCr, spaceLUV})
 }
 
 // blob is what describes a blob, and a segment.

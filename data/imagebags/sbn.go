@@ -38,7 +38,7 @@ func (g SBN) Check() error {
 	if g.Grid < 6 || g.Grid > maxGrid {
 		return fmt.Errorf("a grid of %dx%d pixels does not work: a blob of 2x2 with four neighbours needs 6x6, and at most %d are taken", g.Grid, g.Grid, maxGrid)
 	}
-	return oneOf("the neighbours", g.Neighbours, neighbourDifference, neighbourValue)
+	return diag.CheckWord("the neighbours", g.Neighbours, []string{neighbourDifference, neighbourValue})
 }
 
 // Bag returns [(Grid-5)^2, 15]: the blob, then above, below, left, right.
@@ -61,16 +61,4 @@ func (g SBN) Bag(m *image.RGBA) ([]float32, error) {
 		}
 	}
 	return out, nil
-}
-
-// oneOf reports a word that is none of the known ones.
-func oneOf(what, word string, known ...string) error {
-	for _, k := range known {
-		if word == k {
-			return nil
-		}
-	}
-	d := diag.Errorf(diag.Pos{}, "%s cannot be %q; known are %v", what, word, known)
-	d.Suggestion = diag.Suggest(word, known)
-	return d
 }

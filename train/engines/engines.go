@@ -100,16 +100,16 @@ func (r *Request) check() error {
 	if r.Engine == "" {
 		r.Engine = Auto
 	}
-	if err := oneOf("engine", r.Engine, Names()); err != nil {
+	if err := diag.CheckWord("the engine", r.Engine, Names()); err != nil {
 		return err
 	}
 	if r.Device != "" {
-		if err := oneOf("device", r.Device, Devices()); err != nil {
+		if err := diag.CheckWord("the device", r.Device, Devices()); err != nil {
 			return err
 		}
 	}
 	if r.Provider != "" && r.Provider != CPU {
-		if err := oneOf("execution provider", r.Provider, append([]string{CPU}, ort.Providers...)); err != nil {
+		if err := diag.CheckWord("the execution provider", r.Provider, append([]string{CPU}, ort.Providers...)); err != nil {
 			return err
 		}
 	}
@@ -129,16 +129,6 @@ func (r *Request) check() error {
 		return fmt.Errorf("the execution provider %s does not run on the device %s; cuda and tensorrt do", r.Provider, CUDA)
 	}
 	return nil
-}
-
-func oneOf(what, name string, known []string) error {
-	for _, k := range known {
-		if name == k {
-			return nil
-		}
-	}
-	return diag.Diagnostic{Text: fmt.Sprintf("there is no %s %q; there are %s", what, name, strings.Join(known, ", ")),
-		Suggestion: diag.Suggest(name, known)}
 }
 
 // auto takes the fastest engine that works here.

@@ -31,7 +31,7 @@ func (f *Flags) Add(cmd *cobra.Command) {
 
 // Open opens a model file, or the model in the folder of a run.
 func (f *Flags) Open(path string) (*runtime.Model, error) {
-	if err := console.OneOf("--backend", f.Backend, contract.BackendORT, contract.BackendONNXGo); err != nil {
+	if err := console.CheckWord("--backend", f.Backend, contract.BackendORT, contract.BackendONNXGo); err != nil {
 		return nil, err
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {

@@ -91,7 +91,7 @@ func Run(ctx context.Context, o *Options) error {
 	return o.Console.Result(m, func(w io.Writer) error {
 		fmt.Fprintf(w, "%s: %s, instances of %v, %d classes, %d parameters\n", filepath.Join(o.Dir, runs.ModelFile), m.Name, m.InputShape, m.Classes, m.Parameters)
 		fmt.Fprintf(w, "inference graph of %d nodes, training graph of %d nodes: %s, %s\n", m.InferNodes, m.TrainNodes, runs.GraphTextFile, runs.GraphDOTFile)
-		fmt.Fprintf(w, "training step: %s, one step within %.1e of the reference on %d instances in %d bags\n", runs.TrainStepFile, m.StepCheck.MaxAbsDiff, m.StepCheck.Instances, m.StepCheck.Bags)
+		fmt.Fprintf(w, "training step: %s, one step within %.1e of the interpreter on %d instances in %d bags\n", runs.TrainStepFile, m.StepCheck.MaxAbsDiff, m.StepCheck.Instances, m.StepCheck.Bags)
 		for i, loss := range m.Losses {
 			fmt.Fprintf(w, "step %d loss %.8f\n", i+1, loss)
 		}

@@ -2,7 +2,6 @@ package console
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -87,14 +86,7 @@ func flagNames(cmd *cobra.Command) []string {
 	return names
 }
 
-// OneOf checks a word given to a flag.
-func OneOf(flag, word string, known ...string) error {
-	if slices.Contains(known, word) {
-		return nil
-	}
-	return Invalid(diag.Diagnostic{
-		Text:       fmt.Sprintf("%s cannot be %q", flag, word),
-		Suggestion: diag.Suggest(word, known),
-		Notes:      []string{"known are " + strings.Join(known, ", ")},
-	})
+// CheckWord checks a word given to a flag.
+func CheckWord(flag, word string, known ...string) error {
+	return Invalid(diag.CheckWord(flag, word, known))
 }

@@ -139,7 +139,7 @@ func (o *BagsOptions) generator() (imagebags.Generator, error) {
 	if o.Generator == "" {
 		return nil, console.Usagef("miplc data bags: --generator is missing; known are %s", strings.Join(imagebags.Names, ", "))
 	}
-	if err := console.OneOf("--generator", o.Generator, imagebags.Names...); err != nil {
+	if err := console.CheckWord("--generator", o.Generator, imagebags.Names...); err != nil {
 		return nil, err
 	}
 	for _, flag := range []string{"grid", "neighbours", "blob", "color", "max-segments", "distortion", "improvement", "patch", "step", "sigma"} {
@@ -196,7 +196,7 @@ func (o *BagsOptions) checkCandidates() error {
 }
 
 func checkOutside(word string) error {
-	return console.OneOf("--outside", word, string(crowd.OutsideError), string(crowd.OutsideAdd), string(crowd.OutsideDrop), string(crowd.OutsideForget))
+	return console.CheckWord("--outside", word, string(crowd.OutsideError), string(crowd.OutsideAdd), string(crowd.OutsideDrop), string(crowd.OutsideForget))
 }
 
 func (o *BagsOptions) bags(ctx context.Context, g imagebags.Generator, size imagebags.Size) (*data.Dataset, error) {

@@ -2,14 +2,12 @@ package data
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/internal/diag"
 )
 
 // prototypes is the name of the built-in set, which needs no source.
@@ -80,12 +78,8 @@ func RunSynth(o *SynthOptions) error {
 		return console.Usagef("miplc data synth: -o FILE is missing")
 	}
 	known := append([]string{prototypes}, data.SynthSets...)
-	if !slices.Contains(known, o.Set) {
-		return console.Invalid(diag.Diagnostic{
-			Text:       fmt.Sprintf("there is no set %q to draw", o.Set),
-			Suggestion: diag.Suggest(o.Set, known),
-			Notes:      []string{"known are " + strings.Join(known, ", ")},
-		})
+	if err := console.CheckWord("SET", o.Set, known...); err != nil {
+		return err
 	}
 	if err := o.checkFlags(); err != nil {
 		return err

@@ -122,12 +122,12 @@ func (o *Options) load() (*experiment.Experiment, error) {
 		return nil, console.Usagef("miplc experiment: --jobs and --splits must not be negative")
 	}
 	if o.Engine != "" {
-		if err := console.OneOf("--engine", o.Engine, engines.Names()...); err != nil {
+		if err := console.CheckWord("--engine", o.Engine, engines.Names()...); err != nil {
 			return nil, err
 		}
 	}
 	if o.Device != "" {
-		if err := console.OneOf("--device", o.Device, engines.Devices()...); err != nil {
+		if err := console.CheckWord("--device", o.Device, engines.Devices()...); err != nil {
 			return nil, err
 		}
 	}

@@ -55,7 +55,7 @@ into the cache of miplc. Nothing is done when it is there already.`,
 // RunInstall fetches the library.
 func RunInstall(ctx context.Context, o *InstallOptions) error {
 	known := []string{string(pinned.ViaAuto), string(pinned.ViaPip), string(pinned.ViaNpm)}
-	if err := console.OneOf("--via", o.Via, known...); err != nil {
+	if err := console.CheckWord("--via", o.Via, known...); err != nil {
 		return err
 	}
 	lib, err := ortlib.Install(ctx, pinned.InstallOptions{

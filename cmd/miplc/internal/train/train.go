@@ -142,17 +142,17 @@ func (o *Options) options() runs.Options {
 func (o *Options) load() (*specs.Spec, error) {
 	own := o.Spec != ""
 	if o.Device != "" {
-		if err := console.OneOf("--device", o.Device, engines.Devices()...); err != nil {
+		if err := console.CheckWord("--device", o.Device, engines.Devices()...); err != nil {
 			return nil, err
 		}
 	}
 	if o.Provider != "" {
-		if err := console.OneOf("--provider", o.Provider, append([]string{engines.CPU}, ort.Providers...)...); err != nil {
+		if err := console.CheckWord("--provider", o.Provider, append([]string{engines.CPU}, ort.Providers...)...); err != nil {
 			return nil, err
 		}
 	}
 	if o.Engine != "" {
-		if err := console.OneOf("--engine", o.Engine, engines.Names()...); err != nil {
+		if err := console.CheckWord("--engine", o.Engine, engines.Names()...); err != nil {
 			return nil, err
 		}
 	}
