@@ -14,7 +14,7 @@ import (
 func (l *lowering) blocks() {
 	for i := range l.spec.Model.Blocks {
 		blk := &l.spec.Model.Blocks[i]
-		if l.readable(blk) {
+		if l.readable(blk) && !l.oversize(blk.Kind.Pos) {
 			l.b.At(blk.Kind.Pos)
 			before := len(l.errs)
 			l.block(blk)

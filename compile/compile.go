@@ -99,6 +99,7 @@ type lowering struct {
 	counts  map[string]int    // blocks so far, per kind, for parameter names
 	mixers  map[diag.Pos]bool // places reported to mix bags
 	pooled  bool              // the blocks have reached one row per bag
+	full    bool              // the graph is too large; reported
 }
 
 func newLowering(p *Program, training bool) *lowering {

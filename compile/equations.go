@@ -92,7 +92,7 @@ func (l *lowering) declare(p *specs.Param, extents map[string]int) {
 // equation lowers one expression; nil after an error (reported) or when it
 // uses a name whose definition failed.
 func (l *lowering) equation(eq *specs.Equation) *graph.Node {
-	if eq.Expr == nil {
+	if eq.Expr == nil || l.oversize(eq.Text.Pos) {
 		return nil
 	}
 	e := &expression{lowering: l, eq: eq}

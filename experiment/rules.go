@@ -41,7 +41,7 @@ func (r *reader) known(name specs.Str, names []string, what string) {
 	}
 	d := diag.Errorf(name.Pos, "there is no %s %q in this experiment", what, name.V)
 	if d.Suggestion = diag.Suggest(name.V, names); d.Suggestion == "" {
-		d = d.WithNote("it has %s", strings.Join(names, ", "))
+		d = d.WithNote("it has %s", diag.Words(names))
 	}
 	r.add(d)
 }

@@ -122,6 +122,9 @@ func NewBuilder(name string) *Builder { return &Builder{g: &Graph{Name: name}} }
 // At sets the spec position given to the nodes that follow.
 func (b *Builder) At(pos diag.Pos) *Builder { b.pos = pos; return b }
 
+// Len is the number of nodes so far.
+func (b *Builder) Len() int { return len(b.g.Nodes) }
+
 // Err returns the first error so far.
 func (b *Builder) Err() error { return b.err }
 

@@ -67,7 +67,7 @@ func (r *reader) equation(name Str, path string, n *node) *Equation {
 	}
 	eq.Expr = expr
 	if list := eq.checkForm(); len(list) > 0 {
-		r.errs = append(r.errs, list...)
+		r.errs.Add(list...)
 		return nil
 	}
 	return eq

@@ -94,5 +94,5 @@ func formErrors(text string) diag.List {
 	r := reader{spec: &Spec{}}
 	src := newSource("test", text)
 	r.equation(Str{V: "q"}, "q", &node{tag: "!!str", text: text, src: src, pos: diag.Pos{File: "test", Line: 1, Col: 1}})
-	return r.errs
+	return diag.List(r.errs)
 }

@@ -16,15 +16,15 @@ const maxNesting = 500
 // checkForm reports what of the syntax tree is no part of the language: kinds
 // of expressions, operators, functions, numbers and arguments of functions.
 // Names are checked later, when all of them are known.
-func (e *Equation) checkForm() diag.List {
+func (e *Equation) checkForm() faults {
 	f := former{eq: e}
-	f.check(e.Expr, 0)
+	collect(func() { f.check(e.Expr, 0) })
 	return f.errs
 }
 
 type former struct {
 	eq   *Equation
-	errs diag.List
+	errs faults
 }
 
 func (f *former) add(x ast.Node, format string, args ...any) {

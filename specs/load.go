@@ -111,49 +111,64 @@ func Draft(name string, o Options) (*Spec, error) {
 }
 
 func draft(name string, src []byte, o Options) (*Spec, error) {
-	l := loader{origin: origin{sources: map[string][]string{}, layers: map[string]int{}}}
-	root := l.tree(name, src, nil)
-	if root != nil {
-		for _, set := range o.Set {
-			root = l.override(root, set)
-		}
+	s, read, clashes, err := parse(name, src, o)
+	if err != nil {
+		return nil, err
 	}
+	s.sound = s.soundFiles(len(clashes) > 0)
+	for _, d := range clashes {
+		read = append(read, s.Locate(d))
+	}
+	return s, diag.List(read).Err()
+}
+
+// parse reads a spec. Its faults are those of single values and those of values
+// that do not fit each other; the error is that of a file without a spec.
+func parse(name string, src []byte, o Options) (s *Spec, read, clashes faults, err error) {
+	l := loader{origin: origin{sources: map[string][]string{}, layers: map[string]int{}}, files: map[string]*source{}}
+	var root *node
+	collect(func() { root = l.merged(name, src, o.Set) })
 	if root == nil || len(l.errs) > 0 {
-		return nil, l.errs.Err()
+		return nil, nil, nil, l.errs.Err()
 	}
 	if root.kind != mapNode {
-		return nil, diag.List{notASpec(root)}
+		return nil, nil, nil, diag.List{notASpec(root)}
 	}
-	s := &Spec{File: name, origin: l.origin}
-	r := reader{spec: s}
-	r.read(root)
-	read := len(r.errs)
-	r.rules()
-	s.sound = l.soundFiles(len(r.errs) > read)
-	for i := range r.errs[read:] {
-		r.errs[read+i] = s.Locate(r.errs[read+i])
+	r := reader{spec: &Spec{File: name, origin: l.origin}, files: l.files}
+	collect(func() { r.read(root) })
+	n := len(r.errs)
+	if n < diag.MaxFound {
+		collect(r.rules)
 	}
-	return s, r.errs.Err()
+	return r.spec, r.errs[:n:n], r.errs[n:], nil
 }
 
 // soundFiles tells the files that are right by themselves, so that an error at a
 // place in them is a clash with what lies over them. Files of the user are
 // read for that, and only when there are errors.
-func (l *loader) soundFiles(errs bool) map[string]bool {
+func (o *origin) soundFiles(errs bool) map[string]bool {
 	sound := map[string]bool{}
-	for file, layer := range l.layers {
+	for file, layer := range o.layers {
 		switch {
 		case strings.HasPrefix(file, builtin):
 			sound[file] = true
 		case layer < 0:
 			sound[file] = true
 			if errs {
-				_, err := Load(file, Options{})
-				sound[file] = err == nil
+				sound[file] = isSound(file)
 			}
 		}
 	}
 	return sound
+}
+
+func isSound(name string) bool {
+	file, src, err := open(name)
+	if err != nil {
+		return false
+	}
+	_, read, clashes, err := parse(file, src, Options{})
+	return err == nil && len(read)+len(clashes) == 0
 }
 
 func notASpec(root *node) diag.Diagnostic {
@@ -164,7 +179,19 @@ func notASpec(root *node) diag.Diagnostic {
 // loader gathers the files of one spec.
 type loader struct {
 	origin
-	errs diag.List
+	errs  faults
+	files map[string]*source
+}
+
+// merged is the tree of a file over what it extends, with the overrides on top.
+func (l *loader) merged(file string, src []byte, sets []string) *node {
+	root := l.tree(file, src, nil)
+	if root != nil {
+		for _, set := range sets {
+			root = l.override(root, set)
+		}
+	}
+	return root
 }
 
 // tree parses a file and lays it over what it extends. chain holds the files
@@ -174,7 +201,7 @@ func (l *loader) tree(file string, src []byte, chain []string) *node {
 	if root == nil {
 		return nil
 	}
-	l.sources[file] = root.src.lines
+	l.files[file], l.sources[file] = root.src, root.src.lines
 	l.layers[file] = -len(chain)
 	if root.kind != mapNode {
 		return root

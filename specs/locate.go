@@ -41,12 +41,12 @@ func (o *origin) Locate(d diag.Diagnostic) diag.Diagnostic {
 
 // show adds what a diagnostic lacks of line and width.
 func (o *origin) show(d diag.Diagnostic) diag.Diagnostic {
-	lines := o.sources[d.Pos.File]
-	if d.Line == "" && d.Pos.Line >= 1 && d.Pos.Line <= len(lines) {
-		d.Line = lines[d.Pos.Line-1]
+	in := source{file: d.Pos.File, lines: o.sources[d.Pos.File]}
+	if d.Line == "" {
+		d.Line = in.line(d.Pos.Line)
 	}
 	if d.Width == 0 && d.Line != "" {
-		d.Width = tokenWidth(d.Line, d.Pos.Col)
+		d.Width = tokenWidth(in.from(d.Pos.Line, d.Pos.Col))
 	}
 	return d
 }

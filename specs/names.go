@@ -72,10 +72,28 @@ func checkName(key *node, what string) (diag.Diagnostic, bool) {
 
 // scope is what an equation may refer to.
 type scope struct {
-	known  []string
+	known  vocabulary
 	later  map[string]diag.Pos // defined further down
 	uses   map[string][]string // names used, by the equation that uses them
 	inside bool                // an equation of the model, not of the loss
+}
+
+// vocabulary is a set of names in the order in which they became known.
+type vocabulary struct {
+	list []string
+	has  map[string]bool
+}
+
+func (v *vocabulary) add(names ...string) {
+	if v.has == nil {
+		v.has = map[string]bool{}
+	}
+	for _, n := range names {
+		if !v.has[n] {
+			v.has[n] = true
+			v.list = append(v.list, n)
+		}
+	}
 }
 
 // equationRules checks the names of sizes, parameters and equations and that
@@ -85,16 +103,18 @@ func (r *reader) equationRules() {
 	before := len(r.errs)
 	r.noDoubles()
 	r.sizeRules()
-	sc := scope{known: r.made(), later: map[string]diag.Pos{}, uses: map[string][]string{}, inside: true}
+	sc := scope{later: map[string]diag.Pos{}, uses: map[string][]string{}, inside: true}
+	sc.known.add(r.made()...)
 	for _, s := range m.Sizes {
-		sc.known = append(sc.known, s.Name.V)
+		sc.known.add(s.Name.V)
 	}
 	for _, n := range m.Numbers {
-		sc.known = append(sc.known, n.Name.V)
+		sc.known.add(n.Name.V)
 	}
-	sc.known = append(append(sc.known, plain(extentNames)...), plain(epochNames)...)
+	sc.known.add(plain(extentNames)...)
+	sc.known.add(plain(epochNames)...)
 	for _, p := range m.Params {
-		sc.known = append(sc.known, p.Name.V)
+		sc.known.add(p.Name.V)
 	}
 	for i := range m.Let {
 		sc.later[m.Let[i].Name.V] = m.Let[i].Name.Pos
@@ -103,13 +123,13 @@ func (r *reader) equationRules() {
 		eq := &m.Let[i]
 		r.resolve(eq, &sc, "let "+eq.Name.V)
 		delete(sc.later, eq.Name.V)
-		sc.known = append(sc.known, eq.Name.V)
+		sc.known.add(eq.Name.V)
 	}
 	sc.inside = false
-	sc.known = append(sc.known, plain(trainingNames)...)
+	sc.known.add(plain(trainingNames)...)
 	for _, n := range plain(outputNames) {
-		if !slices.Contains(sc.known, n) && (n != "a" || r.scores()) {
-			sc.known = append(sc.known, n)
+		if n != "a" || r.scores() {
+			sc.known.add(n)
 		}
 	}
 	for i := range r.spec.Loss {
@@ -173,17 +193,18 @@ func (r *reader) noDoubles() {
 // sizeRules checks that extents are known and initialisers complete.
 func (r *reader) sizeRules() {
 	m := &r.spec.Model
-	known := plain(extentNames)
+	var known vocabulary
+	known.add(plain(extentNames)...)
 	for _, s := range m.Sizes {
-		known = append(known, s.Name.V)
+		known.add(s.Name.V)
 	}
 	extent := func(e Str, name string) {
-		if e.V == "" || e.V[0] >= '0' && e.V[0] <= '9' || slices.Contains(known, e.V) {
+		if e.V == "" || e.V[0] >= '0' && e.V[0] <= '9' || known.has[e.V] {
 			return
 		}
 		d := r.add(e.Pos, "the extent %s of %s is not known", e.V, name)
-		if d.Suggestion = diag.Suggest(e.V, known); d.Suggestion == "" {
-			note(d, "known: %s; others are named under sizes", strings.Join(known, ", "))
+		if d.Suggestion = diag.Suggest(e.V, known.list); d.Suggestion == "" {
+			note(d, "known: %s; others are named under sizes", diag.Words(known.list))
 		}
 	}
 	for i := range m.Params {
@@ -280,7 +301,7 @@ func (r *reader) resolve(eq *Equation, sc *scope, as string) {
 	}
 	eq.names(func(x *ast.Ident) {
 		sc.uses[as] = append(sc.uses[as], x.Name)
-		if slices.Contains(sc.known, x.Name) {
+		if sc.known.has[x.Name] {
 			return
 		}
 		r.errs.Add(r.unknownName(eq, sc, x))
@@ -303,8 +324,8 @@ func (r *reader) unknownName(eq *Equation, sc *scope, x *ast.Ident) diag.Diagnos
 		d.Text = fmt.Sprintf("%s is known in losses and weights.update alone", x.Name)
 		d = d.WithNote("a prediction has no candidates")
 	default:
-		if d.Suggestion = diag.Suggest(x.Name, sc.known); d.Suggestion == "" {
-			d = d.WithNote("known here: %s", strings.Join(sc.known, ", "))
+		if d.Suggestion = diag.Suggest(x.Name, sc.known.list); d.Suggestion == "" {
+			d = d.WithNote("known here: %s", diag.Words(sc.known.list))
 		}
 	}
 	return d
@@ -356,17 +377,22 @@ func (r *reader) unusedParams(sc *scope) {
 	for _, n := range sc.uses[""] {
 		reach(n)
 	}
+	user := map[string]string{} // the first equation that uses a name
+	for i := range m.Let {
+		for _, n := range sc.uses["let "+m.Let[i].Name.V] {
+			if user[n] == "" {
+				user[n] = m.Let[i].Name.V
+			}
+		}
+	}
 	m.Params = slices.DeleteFunc(m.Params, func(p Param) bool { return !reached[p.Name.V] && r.inherited(p.Name.Pos) })
 	for _, p := range m.Params {
 		if reached[p.Name.V] {
 			continue
 		}
 		d := r.add(p.Name.Pos, "the parameter %s is never used", p.Name.V)
-		for i := range m.Let {
-			if name := m.Let[i].Name.V; slices.Contains(sc.uses["let "+name], p.Name.V) {
-				note(d, "%s uses it, but neither outputs nor losses depend on %s", name, name)
-				break
-			}
+		if name := user[p.Name.V]; name != "" {
+			note(d, "%s uses it, but neither outputs nor losses depend on %s", name, name)
 		}
 	}
 }

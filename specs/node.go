@@ -16,8 +16,9 @@ import (
 // Limits of one file. A spec is some hundred lines; these keep a wrong or
 // hostile file from costing memory or time.
 const (
-	maxBytes = 1 << 20
-	maxDepth = 24
+	maxBytes  = 1 << 20
+	maxDepth  = 24
+	maxValues = 50_000
 )
 
 type nodeKind uint8
@@ -95,13 +96,18 @@ func (n *node) describe() string {
 }
 
 // parseYAML reads one document. When it returns nil, errs has the reason.
-func parseYAML(file string, src []byte, errs *diag.List) *node {
+func parseYAML(file string, src []byte, errs *faults) *node {
 	if d, ok := checkEncoding(file, src); !ok {
 		errs.Add(d)
 		return nil
 	}
 	text := strings.TrimPrefix(string(src), "\ufeff")
 	s := newSource(file, text)
+	if mostValues(s.lines) > maxValues {
+		errs.Add(diag.Errorf(diag.Pos{File: file}, "the file may hold more than %d values", maxValues).
+			WithNote("a spec is some hundred lines"))
+		return nil
+	}
 	doc, err := decodeYAML([]byte(text))
 	if err != nil {
 		errs.Add(syntaxError(s, err))
@@ -144,6 +150,27 @@ func checkEncoding(file string, src []byte) (diag.Diagnostic, bool) {
 	return diag.Diagnostic{}, true
 }
 
+// mostValues bounds how many values the YAML parser would make of the lines, which
+// costs it a hundred times the memory of the text: a value begins a line or stands
+// behind one of these marks.
+func mostValues(lines []string) int {
+	n := 0
+	for _, line := range lines {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		n++
+		for i := range len(line) {
+			switch c := line[i]; {
+			case strings.IndexByte(",[{:", c) >= 0, (c == '-' || c == '?') && strings.HasPrefix(line[i+1:], " "):
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // errSeveral is returned by decodeYAML when a second document starts.
 var errSeveral = errors.New("several documents")
 
@@ -179,7 +206,7 @@ func decodeYAML(text []byte) (root *yaml.Node, err error) {
 // converter turns yaml.Nodes into nodes, refusing what the language leaves out.
 type converter struct {
 	src  *source
-	errs *diag.List
+	errs *faults
 }
 
 // convert returns nil when the node as a whole is refused; the reason is added.
@@ -271,14 +298,14 @@ func merge(base, over *node) *node {
 	out := *over
 	out.keys = append([]*node(nil), base.keys...)
 	out.items = append([]*node(nil), base.items...)
+	at := make(map[string]int, len(base.keys))
+	for j, k := range base.keys {
+		at[k.text] = j
+	}
 	for i, key := range over.keys {
-		found := false
-		for j, k := range out.keys {
-			if k.text == key.text {
-				out.keys[j], out.items[j], found = key, merge(out.items[j], over.items[i]), true
-			}
-		}
-		if !found {
+		if j, found := at[key.text]; found {
+			out.keys[j], out.items[j] = key, merge(out.items[j], over.items[i])
+		} else {
 			out.keys = append(out.keys, key)
 			out.items = append(out.items, over.items[i])
 		}

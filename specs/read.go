@@ -14,7 +14,8 @@ import (
 // reader decodes the merged tree of a spec and collects what is wrong with it.
 type reader struct {
 	spec  *Spec
-	errs  diag.List
+	files map[string]*source
+	errs  faults
 	model int // errors about the model, so that none is reported that follows from them
 	data  int // errors about the data, which leave its shapes unknown
 }
@@ -346,7 +347,7 @@ var identifier = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
 
 // defaultNode parses a default as written in the tables; its nodes have no place.
 func defaultNode(text string) *node {
-	var errs diag.List
+	var errs faults
 	n := parseYAML("", []byte(text), &errs)
 	n.place(diag.Pos{})
 	return n

@@ -1,6 +1,7 @@
 package specs
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -30,7 +31,7 @@ func (r *reader) rules() {
 }
 
 func (r *reader) add(pos diag.Pos, format string, args ...any) *diag.Diagnostic {
-	r.errs.Add(r.spec.Locate(diag.Errorf(pos, format, args...)))
+	r.errs.Add(r.files[pos.File].diagnose(pos, 0, fmt.Sprintf(format, args...)))
 	return &r.errs[len(r.errs)-1]
 }
 
@@ -285,7 +286,7 @@ func (r *reader) output(key, name string, to *Str, known []string) {
 	case !slices.Contains(known, to.V):
 		d := r.add(to.Pos, "model.%s names %s, which nothing defines", key, to.V)
 		if d.Suggestion = diag.Suggest(to.V, known); d.Suggestion == "" {
-			note(d, "known: %s", strings.Join(known, ", "))
+			note(d, "known: %s", diag.Words(known))
 		}
 	case let != nil && to.V != name:
 		note(r.clash([]diag.Pos{let.Name.Pos, to.Pos}, "%s is defined but model.%s names %s", name, key, to.V),

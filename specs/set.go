@@ -20,10 +20,8 @@ func (l *loader) override(root *node, set string) *node {
 		l.errs.Add(diag.Errorf(pos, "no value").WithNote("write key=value, such as train.epochs=5"))
 		return root
 	}
-	var errs diag.List
-	v := parseSetValue(value, pos, &errs)
-	if len(errs) > 0 {
-		l.errs = append(l.errs, errs...)
+	v := parseSetValue(value, pos, &l.errs)
+	if v == nil {
 		return root
 	}
 	path := strings.Split(strings.TrimSpace(keys), ".")
@@ -52,13 +50,15 @@ func (l *loader) override(root *node, set string) *node {
 	return out
 }
 
-// parseSetValue reads the value of an override; no text is a null.
-func parseSetValue(text string, pos diag.Pos, errs *diag.List) *node {
+// parseSetValue reads the value of an override; no text is a null node. It is nil
+// after an error.
+func parseSetValue(text string, pos diag.Pos, errs *faults) *node {
 	if strings.TrimSpace(text) == "" {
 		return &node{tag: "!!null", pos: pos}
 	}
-	var own diag.List
-	n := parseYAML(pos.File, []byte(text), &own)
+	var own faults
+	var n *node
+	collect(func() { n = parseYAML(pos.File, []byte(text), &own) })
 	if n == nil || len(own) > 0 {
 		for _, d := range own {
 			errs.Add(diag.Diagnostic{Pos: pos, Text: d.Text, Notes: d.Notes})

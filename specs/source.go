@@ -11,6 +11,7 @@ import (
 type source struct {
 	file  string
 	lines []string
+	found struct{ line, col, offset int } // the last place that from looked up
 }
 
 func newSource(file, text string) *source {
@@ -50,24 +51,48 @@ func (s *source) line(n int) string {
 	return s.lines[n-1]
 }
 
+// from is the rest of a line from column col on. Places are looked up in the order
+// of the text, so a line of a million characters is walked over once.
+func (s *source) from(line, col int) string {
+	text, at := s.line(line), &s.found
+	if at.line != line || at.col > col {
+		at.line, at.col, at.offset = line, 1, 0
+	}
+	for at.col < col && at.offset < len(text) {
+		_, size := utf8.DecodeRuneInString(text[at.offset:])
+		at.col, at.offset = at.col+1, at.offset+size
+	}
+	return text[at.offset:]
+}
+
+// maxToken bounds the characters that are underlined.
+const maxToken = 500
+
 // diagnose makes a diagnostic at pos that shows its line and underlines width
 // characters, or the token that starts there when width is 0.
 func (s *source) diagnose(pos diag.Pos, width int, text string) diag.Diagnostic {
-	line := s.line(pos.Line)
-	if width == 0 {
-		width = tokenWidth(line, pos.Col)
+	if s == nil || pos.Line == 0 {
+		return diag.Diagnostic{Pos: pos, Width: max(1, width), Text: text}
 	}
-	rest := utf8.RuneCountInString(line) - (pos.Col - 1)
-	return diag.Diagnostic{Pos: pos, Width: max(1, min(width, rest)), Text: text, Line: line}
+	rest := s.from(pos.Line, pos.Col)
+	if width == 0 {
+		width = tokenWidth(rest)
+	}
+	length := utf8.RuneCountInString(rest[:min(len(rest), utf8.UTFMax*maxToken)])
+	return diag.Diagnostic{Pos: pos, Width: max(1, min(width, length, maxToken)), Text: text, Line: s.line(pos.Line)}
 }
 
-// tokenWidth measures the YAML token that starts at column col of a line.
-func tokenWidth(line string, col int) int {
-	runes := []rune(line)
-	if col < 1 || col > len(runes) {
+// tokenWidth measures the YAML token that a line begins with.
+func tokenWidth(line string) int {
+	runes := make([]rune, 0, 64)
+	for _, r := range line {
+		if runes = append(runes, r); len(runes) == maxToken {
+			break
+		}
+	}
+	if len(runes) == 0 {
 		return 1
 	}
-	runes = runes[col-1:]
 	switch first := runes[0]; first {
 	case '"', '\'':
 		for i, r := range runes[1:] {
@@ -146,40 +171,49 @@ func locate(n *node) []diag.Pos {
 // space and undoing the escapes of its style.
 type cursor struct {
 	src       *source
-	line, col int // next character; col counts from 0 in runes
-	runes     []rune
+	line, col int    // of the next character, counted from 1
+	rest      string // of the line, from there on
 	style     scalarStyle
 }
 
 func newCursor(n *node) *cursor {
-	c := &cursor{src: n.src, line: n.pos.Line, col: n.pos.Col - 1, style: n.style}
-	c.runes = []rune(n.src.line(c.line))
+	c := &cursor{src: n.src, line: n.pos.Line, col: n.pos.Col, style: n.style}
+	c.rest = n.src.from(c.line, c.col)
 	switch n.style {
 	case styleBlock: // the text starts on the line after the indicator
-		c.col = len(c.runes)
+		c.rest = ""
 	case styleSingle, styleDouble:
-		c.col++
+		c.take()
 	}
 	return c
 }
 
+// take reads the next character of the line; ok is false at its end.
+func (c *cursor) take() (r rune, ok bool) {
+	if c.rest == "" {
+		return 0, false
+	}
+	r, size := utf8.DecodeRuneInString(c.rest)
+	c.col, c.rest = c.col+1, c.rest[size:]
+	return r, true
+}
+
 func (c *cursor) next() (rune, diag.Pos, bool) {
 	for {
-		for c.col >= len(c.runes) {
+		for c.rest == "" {
 			if c.line >= len(c.src.lines) {
 				return 0, diag.Pos{}, false
 			}
 			c.line++
-			c.col, c.runes = 0, []rune(c.src.line(c.line))
+			c.col, c.rest = 1, c.src.line(c.line)
 		}
-		pos := diag.Pos{File: c.src.file, Line: c.line, Col: c.col + 1}
-		r := c.runes[c.col]
-		c.col++
+		pos := diag.Pos{File: c.src.file, Line: c.line, Col: c.col}
+		r, _ := c.take()
 		switch {
 		case isSpace(r):
 			continue
 		case c.style == styleSingle && r == '\'':
-			c.col++ // two quotes stand for one
+			c.take() // two quotes stand for one
 		case c.style == styleDouble && r == '\\':
 			if r = c.escape(); isSpace(r) {
 				continue
@@ -192,17 +226,16 @@ func (c *cursor) next() (rune, diag.Pos, bool) {
 // escape reads the rest of a backslash escape of a double-quoted scalar. A
 // backslash at the end of a line joins lines and counts as white space.
 func (c *cursor) escape() rune {
-	if c.col >= len(c.runes) {
+	r, ok := c.take()
+	if !ok {
 		return ' '
 	}
-	r := c.runes[c.col]
-	c.col++
 	digits := map[rune]int{'x': 2, 'u': 4, 'U': 8}[r]
 	if digits > 0 {
 		var v rune
-		for i := 0; i < digits && c.col < len(c.runes); i++ {
-			v = v*16 + hexDigit(c.runes[c.col])
-			c.col++
+		for range digits {
+			digit, _ := c.take()
+			v = v*16 + hexDigit(digit)
 		}
 		return v
 	}

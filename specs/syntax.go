@@ -45,7 +45,7 @@ func syntaxError(s *source, err error) diag.Diagnostic {
 			WithNote("YAML wants spaces")
 	}
 	pos := diag.Pos{File: s.file, Line: line, Col: utf8.RuneCountInString(indent) + 1}
-	width := utf8.RuneCountInString(s.line(line)) - pos.Col + 1
+	width := len(s.line(line))
 	for _, p := range plainWords {
 		if strings.HasPrefix(text, p.found) {
 			d := s.diagnose(pos, width, p.text)
@@ -63,7 +63,7 @@ func indentOf(line string) string {
 }
 
 // maxRetries bounds the bytes that brokenLine reads again.
-const maxRetries = 32 << 20
+const maxRetries = 4 << 20
 
 // brokenLine finds the line up to which the file cannot be read, however it
 // goes on: the one after the longest start of the file that is valid YAML. For

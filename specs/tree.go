@@ -15,8 +15,9 @@ type Node struct{ n *node }
 // ParseTree reads a YAML file of one document. The error is a diag.List with
 // all that is wrong.
 func ParseTree(file string, src []byte) (Node, error) {
-	var errs diag.List
-	n := parseYAML(file, src, &errs)
+	var errs faults
+	var n *node
+	collect(func() { n = parseYAML(file, src, &errs) })
 	if err := errs.Err(); err != nil {
 		return Node{}, err
 	}

@@ -3,7 +3,6 @@
 package diag
 
 import (
-	"errors"
 	"fmt"
 	"sort"
 	"strings"
@@ -76,16 +75,11 @@ func (l *List) AddError(pos Pos, err error) {
 	if err == nil {
 		return
 	}
-	var list List
-	var one Diagnostic
-	switch {
-	case errors.As(err, &list):
+	if list, ok := ListOf(err); ok {
 		*l = append(*l, list...)
-	case errors.As(err, &one):
-		*l = append(*l, one)
-	default:
-		*l = append(*l, Diagnostic{Pos: pos, Text: err.Error()})
+		return
 	}
+	*l = append(*l, Diagnostic{Pos: pos, Text: err.Error()})
 }
 
 // Err returns the list as an error, sorted by place, or nil when it is empty.
@@ -107,11 +101,15 @@ func (l List) Err() error {
 	return sorted
 }
 
-// Error joins the one-line forms.
+// Error joins the one-line forms of what is shown of the list.
 func (l List) Error() string {
-	lines := make([]string, len(l))
-	for i, d := range l {
+	shown, more := l.Shown()
+	lines := make([]string, len(shown))
+	for i, d := range shown {
 		lines[i] = d.Error()
+	}
+	if more > 0 {
+		lines = append(lines, moreErrors(more))
 	}
 	return strings.Join(lines, "\n")
 }

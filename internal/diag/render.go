@@ -8,22 +8,34 @@ import (
 	"unicode/utf8"
 )
 
-// Render writes err for a person. Diagnostics get their source line, a caret
-// under the place, notes and suggestion; any other error is one line.
+// Render writes err for a person. Diagnostics get the part of their source line
+// around a caret under the place, notes and suggestion; any other error is one
+// line. Of a long list the first are shown and the rest is counted, see Shown.
 func Render(w io.Writer, err error) {
-	var list List
+	list, ok := ListOf(err)
+	if !ok {
+		fmt.Fprintf(w, "error: %s\n", clip(err.Error()))
+		return
+	}
+	shown, more := list.Shown()
+	for _, d := range shown {
+		renderOne(w, d)
+	}
+	if more > 0 {
+		fmt.Fprintln(w, moreErrors(more))
+	}
+}
+
+// ListOf is the diagnostics that err holds; ok is false for other errors.
+func ListOf(err error) (list List, ok bool) {
 	var one Diagnostic
 	switch {
 	case errors.As(err, &list):
+		return list, true
 	case errors.As(err, &one):
-		list = List{one}
-	default:
-		fmt.Fprintf(w, "error: %v\n", err)
-		return
+		return List{one}, true
 	}
-	for _, d := range list {
-		renderOne(w, d)
-	}
+	return nil, false
 }
 
 func renderOne(w io.Writer, d Diagnostic) {
@@ -33,11 +45,11 @@ func renderOne(w io.Writer, d Diagnostic) {
 		fmt.Fprintf(w, "%s: error: %s\n", d.Pos, d.Text)
 	}
 	if d.Line != "" && d.Pos.Line > 0 {
-		line := strings.ReplaceAll(d.Line, "\t", " ")
+		line, col := window(strings.ReplaceAll(d.Line, "\t", " "), d.Pos.Col)
 		fmt.Fprintf(w, "%5d | %s\n", d.Pos.Line, line)
-		if d.Pos.Col > 0 && d.Pos.Col <= utf8.RuneCountInString(line)+1 {
-			carets := max(d.Width, 1)
-			fmt.Fprintf(w, "      | %s%s\n", strings.Repeat(" ", d.Pos.Col-1), strings.Repeat("^", carets))
+		if length := utf8.RuneCountInString(line); col > 0 && col <= length+1 {
+			carets := max(min(d.Width, length-col+1), 1)
+			fmt.Fprintf(w, "      | %s%s\n", strings.Repeat(" ", col-1), strings.Repeat("^", carets))
 		}
 	}
 	if d.Suggestion != "" {

@@ -2,12 +2,23 @@ package diag
 
 import "strings"
 
+// Bounds of Suggest: nobody means a word of 64 letters by a slip, and a file with
+// thousands of names is to be told wrong in an instant too.
+const (
+	maxWord    = 64
+	maxChoices = 1000
+)
+
 // Suggest returns the choice nearest to word by edit distance, or "" when none
-// is near enough to be a slip of the keyboard.
+// is near enough to be a slip of the keyboard. Of very many choices the first
+// thousand are looked at.
 func Suggest(word string, choices []string) string {
+	if len(word) > maxWord {
+		return ""
+	}
 	best, bestDist := "", 1+max(1, len(word)/3)
-	for _, c := range choices {
-		if c == word {
+	for _, c := range choices[:min(len(choices), maxChoices)] {
+		if c == word || len(c)-len(word) >= bestDist || len(word)-len(c) >= bestDist {
 			continue
 		}
 		if strings.EqualFold(c, word) {

@@ -35,6 +35,10 @@ const (
 // Devices lists what can be asked for.
 func Devices() []string { return []string{CPU, CUDA} }
 
+// maxThreads bounds the threads of onnxruntime, which takes minutes to start some
+// thousands.
+const maxThreads = 1024
+
 // Request is what the user asked for.
 type Request struct {
 	Engine   string // a name; empty: auto
@@ -117,6 +121,8 @@ func (r *Request) check() error {
 	switch {
 	case r.Threads < 0:
 		return fmt.Errorf("%d threads: name a positive number, or 0 for as many as the program needs", r.Threads)
+	case r.Threads > maxThreads:
+		return fmt.Errorf("%d threads: at most %d, more make training slower on any machine", r.Threads, maxThreads)
 	case r.Engine != ORT && r.Engine != Auto && r.Provider != "":
 		return fmt.Errorf("the execution provider %s belongs to the engine %s, not to %s", r.Provider, ORT, r.Engine)
 	case r.Engine != ORT && r.Engine != Auto && r.Threads > 0:

@@ -74,6 +74,7 @@ func TestChoose(t *testing.T) {
 		{"xla on the CPU", library, Request{Engine: XLA, Device: CPU}, XLA, CPU, "pure Go executor"},
 		{"provider of another engine", all, Request{Engine: XLA, Provider: "cuda"}, "", "", "belongs to the engine ort"},
 		{"threads of another engine", all, Request{Engine: Gorgonia, Threads: 2}, "", "", "belongs to the engine ort"},
+		{"threads without end", all, Request{Threads: 100000}, "", "", "at most 1024"},
 		{"threads below none", all, Request{Threads: -1}, "", "", "-1 threads"},
 		{"a slip in the engine", all, Request{Engine: "gorgnia"}, "", "", `did you mean "gorgonia"?`},
 		{"a slip in the device", all, Request{Device: "cuad"}, "", "", `did you mean "cuda"?`},

@@ -28,7 +28,8 @@ A SPEC is the path of a YAML file or the name of a shipped spec (miplc specs).
 
 With --json every command prints exactly one JSON object on standard output. When
 it fails the object has "exit" and "errors", a list of objects with file, line,
-column, text, suggestion and notes, and standard error stays empty of errors.
+column, text, suggestion and notes, and standard error stays empty of errors. The
+first 20 errors are told; "more_errors" counts the others.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or invalid spec.`
 

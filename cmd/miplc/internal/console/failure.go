@@ -86,29 +86,25 @@ type Problem struct {
 	Notes      []string `json:"notes,omitempty"`
 }
 
-// Problems lists the diagnostics that err holds, or err itself as one.
-func Problems(err error) []Problem {
+// Problems lists the diagnostics of err that are told, or err itself as one;
+// more counts those that are left out.
+func Problems(err error) (problems []Problem, more int) {
 	if err == nil {
-		return nil
+		return nil, 0
 	}
-	var list diag.List
-	var one diag.Diagnostic
-	switch {
-	case errors.As(err, &list):
-	case errors.As(err, &one):
-		list = diag.List{one}
-	default:
-		return []Problem{{Text: plain(err).Error()}}
+	list, ok := diag.ListOf(plain(err))
+	if !ok {
+		list = diag.List{{Text: plain(err).Error()}}
 	}
-	problems := make([]Problem, len(list))
-	for i, d := range list {
-		problems[i] = Problem{d.Pos.File, d.Pos.Line, d.Pos.Col, d.Text, d.Suggestion, d.Notes}
+	list, more = list.Shown()
+	for _, d := range list {
+		problems = append(problems, Problem{d.Pos.File, d.Pos.Line, d.Pos.Col, d.Text, d.Suggestion, d.Notes})
 	}
-	return problems
+	return problems, more
 }
 
-// failureObject merges the fields of the failure's result with "exit" and
-// "errors".
+// failureObject merges the fields of the failure's result with "exit",
+// "errors" and, where these are not all, "more_errors".
 func failureObject(err error, f *Failure, code int) map[string]any {
 	object := map[string]any{}
 	if f != nil && f.Result != nil {
@@ -118,7 +114,11 @@ func failureObject(err error, f *Failure, code int) map[string]any {
 	}
 	object["exit"] = code
 	if f == nil || f.Err != nil {
-		object["errors"] = Problems(err)
+		problems, more := Problems(err)
+		object["errors"] = problems
+		if more > 0 {
+			object["more_errors"] = more
+		}
 	}
 	return object
 }

@@ -29,6 +29,7 @@ type File struct {
 	Parameters int               `json:"parameters,omitempty"` // learned numbers
 	Note       string            `json:"note,omitempty"`       // what could not be checked
 	Errors     []console.Problem `json:"errors,omitempty"`
+	MoreErrors int               `json:"more_errors,omitempty"` // beyond those
 }
 
 // Command makes the command.
@@ -79,7 +80,8 @@ func Run(o *Options) error {
 func check(name string, o *Options) (File, error) {
 	v, err := runs.Validate(name, specs.Options{Set: o.Set}, o.DataDir)
 	if err != nil {
-		return File{Spec: name, Errors: console.Problems(err)}, err
+		problems, more := console.Problems(err)
+		return File{Spec: name, Errors: problems, MoreErrors: more}, err
 	}
 	return File{Spec: name, Valid: true, Parameters: v.Parameters, Note: v.Note}, nil
 }
@@ -88,12 +90,6 @@ func check(name string, o *Options) (File, error) {
 func joined(errs []error) error {
 	var all diag.List
 	for _, err := range errs {
-		var d diag.Diagnostic
-		var l diag.List
-		if !errors.As(err, &l) && !errors.As(err, &d) {
-			all.Add(diag.Diagnostic{Text: err.Error()})
-			continue
-		}
 		all.AddError(diag.Pos{}, err)
 	}
 	return all
