@@ -121,9 +121,9 @@ func (t *Trial) fits(first *Trial) error {
 	case alike == "":
 		return fmt.Errorf("the learner %s is fitted as a whole: runs of it do not go side by side", t.Spec.Learner.Kind.V)
 	case alike != Alike(first.Spec):
-		return fmt.Errorf("%s and %s cannot train side by side: they differ in more than learning rate, seed and weights of loss terms", first.Name, t.Name)
+		return &SpecError{fmt.Errorf("%s and %s cannot train side by side: runs in one program differ in learning rate, seed, split and weights of loss terms alone", first.Name, t.Name)}
 	case !same(t.Input.Data, first.Input.Data):
-		return fmt.Errorf("%s and %s cannot train side by side: they have other bags", first.Name, t.Name)
+		return &SpecError{fmt.Errorf("%s and %s cannot train side by side: they have other bags", first.Name, t.Name)}
 	}
 	return nil
 }

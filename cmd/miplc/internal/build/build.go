@@ -61,16 +61,14 @@ is replaced, a run is not.`,
 	f.StringVar(&o.Library, "library", "", "onnxruntime library, or a folder that holds it")
 	f.IntVar(&o.Steps, "sample-steps", 0, "also write the batches of the first training steps, and print their losses")
 	f.BoolVar(&o.Force, "force", false, "overwrite a run in DIR")
+	console.Limit(f, 0, 1000000, "sample-steps")
 	return cmd
 }
 
 // Run compiles and prints.
 func Run(ctx context.Context, o *Options) error {
-	switch {
-	case o.Dir == "":
+	if o.Dir == "" {
 		return console.Usagef("miplc build: -o DIR is missing")
-	case o.Steps < 0:
-		return console.Usagef("miplc build: --sample-steps cannot be %d", o.Steps)
 	}
 	spec, err := specs.Load(o.Spec, specs.Options{Set: o.Set})
 	if err != nil {

@@ -51,6 +51,7 @@ func newRoot(con *console.Console) *cobra.Command {
 	root.PersistentFlags().BoolVar(&con.JSON, "json", con.JSON, "print one JSON object for machines")
 	root.SetFlagErrorFunc(console.FlagError)
 	console.Group(con, root)
+	root.SetHelpCommand(console.Help(root))
 	root.AddCommand(
 		initcmd.Command(con),
 		validate.Command(con),

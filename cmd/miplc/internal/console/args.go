@@ -39,17 +39,38 @@ func Group(con *Console, cmd *cobra.Command) {
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			d := diag.Diagnostic{
-				Text:       fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath()),
-				Suggestion: diag.Suggest(args[0], commandNames(cmd)),
-			}
-			return Invalid(seeHelp(cmd, d))
+			return unknownCommand(cmd, args[0])
 		}
 		if con.JSON {
 			return Invalid(seeHelp(cmd, diag.Diagnostic{Text: fmt.Sprintf("%s: no command given", cmd.CommandPath())}))
 		}
 		return cmd.Help()
 	}
+}
+
+// Help is the command that explains the others.
+func Help(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Explain a command",
+		RunE: func(_ *cobra.Command, args []string) error {
+			cmd, rest, err := root.Find(args)
+			if err != nil {
+				return Invalid(err)
+			}
+			if len(rest) > 0 {
+				return unknownCommand(cmd, rest[0])
+			}
+			return cmd.Help()
+		},
+	}
+}
+
+func unknownCommand(parent *cobra.Command, name string) error {
+	return Invalid(seeHelp(parent, diag.Diagnostic{
+		Text:       fmt.Sprintf("unknown command %q for %q", name, parent.CommandPath()),
+		Suggestion: diag.Suggest(name, commandNames(parent)),
+	}))
 }
 
 func commandNames(cmd *cobra.Command) []string {

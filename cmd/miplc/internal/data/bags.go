@@ -3,6 +3,7 @@ package data
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -95,6 +96,12 @@ miplc data crowd writes. The same images and settings give the same file.`,
 	f.IntVar(&o.SIFT.Patch, "patch", o.SIFT.Patch, "sift: pixels a side of a patch")
 	f.IntVar(&o.SIFT.Step, "step", o.SIFT.Step, "sift: pixels from patch to patch")
 	f.Float64Var(&o.SIFT.Sigma, "sigma", o.SIFT.Sigma, "sift: deviation of the smoothing in pixels")
+	console.Limit(f, 0, 1000, "r")
+	console.Limit(f, 0, math.MaxUint64, "seed")
+	console.Limit(f, 1, 4096, "workers")
+	console.Limit(f, 1, console.Most, "max-pixels", "grid", "blob", "max-segments", "patch", "step")
+	console.Limit(f, 0, console.Most, "distortion", "improvement")
+	console.Limit(f, console.AboveZero, console.Most, "sigma")
 	return cmd
 }
 
@@ -185,8 +192,6 @@ func (o *BagsOptions) checkCandidates() error {
 		return err
 	}
 	switch {
-	case o.R < 0:
-		return console.Usagef("--r %d: a bag has 0 or more false positive labels", o.R)
 	case o.Candidates != "" && o.given("r"):
 		return console.Usagef("--candidates and --r are two ways to the candidates: give one of them")
 	case o.Candidates == "" && o.given("outside"):

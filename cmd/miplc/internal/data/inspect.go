@@ -46,6 +46,7 @@ func inspectCommand(con *console.Console) *cobra.Command {
 		},
 	}
 	cmd.Flags().IntVar(&o.Bag, "bag", 0, "describe this bag, counted from 1")
+	console.Limit(cmd.Flags(), 1, console.Most, "bag")
 	cmd.Flags().StringVar(&o.SVG, "svg", "", "draw the bag to this file")
 	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite the SVG file")
 	return cmd
@@ -54,8 +55,6 @@ func inspectCommand(con *console.Console) *cobra.Command {
 // RunInspect describes.
 func RunInspect(o *InspectOptions) error {
 	switch {
-	case o.Bag < 0:
-		return console.Usagef("--bag %d: bags count from 1", o.Bag)
 	case o.SVG != "" && o.Bag == 0:
 		return console.Usagef("--svg draws one bag: say which by --bag")
 	case o.Bag != 0 && len(o.Files) != 1:

@@ -2,6 +2,7 @@ package data
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -68,7 +69,13 @@ given take the sizes of the published set. The same settings give the same file.
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of all draws")
 	f.IntVar(&o.Features, "features", 0, "features of an instance (prototypes)")
 	f.IntVar(&o.ClassNum, "class-count", 0, "number of classes (prototypes)")
-	f.Float64Var(&o.Noise, "noise", 0, "standard deviation around a prototype (prototypes)")
+	f.Float64Var(&o.Noise, "noise", -1, "standard deviation around a prototype (prototypes)")
+	console.Limit(f, 1, console.Most, "bags", "min-size", "max-size", "features")
+	console.Limit(f, 2, console.Most, "class-count")
+	console.Limit(f, 0, 1000, "r")
+	console.Limit(f, console.AboveZero, 1, "positives")
+	console.Limit(f, 0, console.Most, "noise")
+	console.Limit(f, 0, math.MaxUint64, "seed")
 	return cmd
 }
 
@@ -102,7 +109,7 @@ func (o *SynthOptions) checkFlags() error {
 		}
 		return nil
 	}
-	if o.Features != 0 || o.ClassNum != 0 || o.Noise != 0 {
+	if o.Features != 0 || o.ClassNum != 0 || o.Noise >= 0 {
 		return console.Usagef("--features, --class-count and --noise are settings of %s, not of %s", prototypes, o.Set)
 	}
 	if o.Source == "" {
@@ -141,7 +148,7 @@ func (o *SynthOptions) draw() (*data.Dataset, error) {
 	if o.Positives != 0 {
 		p.Positives = o.Positives
 	}
-	if o.Noise != 0 {
+	if o.Noise >= 0 {
 		p.Noise = o.Noise
 	}
 	return data.Prototypes(p)

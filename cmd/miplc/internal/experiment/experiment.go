@@ -72,6 +72,8 @@ others. miplc report DIR makes tables and figures at any time.`, strings.Join(ex
 	f.StringSliceVar(&o.Select.Learners, "learner", nil, "learners to run, by name")
 	f.IntSliceVar(&o.Select.R, "r", nil, "numbers of false positive labels to run")
 	f.IntVar(&o.Select.Splits, "splits", 0, "splits to run, the first ones; 0: all")
+	console.Limit(f, 0, 4096, "jobs")
+	console.Limit(f, 0, 1000, "r", "splits")
 	return cmd
 }
 
@@ -115,11 +117,8 @@ func Run(ctx context.Context, o *Options) error {
 
 // load reads the file and checks the flags.
 func (o *Options) load() (*experiment.Experiment, error) {
-	switch {
-	case o.Dir == "":
+	if o.Dir == "" {
 		return nil, console.Usagef("miplc experiment: -o DIR is missing")
-	case o.Jobs < 0 || o.Select.Splits < 0:
-		return nil, console.Usagef("miplc experiment: --jobs and --splits must not be negative")
 	}
 	if o.Engine != "" {
 		if err := console.CheckWord("--engine", o.Engine, engines.Names()...); err != nil {

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
-	"slices"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -53,14 +53,13 @@ and onnx-go. The exit code is 1 when a pair differs by more than %.0e.`, parity.
 	cmd.Flags().StringVar(&o.Library, "library", "", "onnxruntime library, or a folder that holds it")
 	cmd.Flags().IntSliceVar(&o.Sizes, "sizes", parity.DefaultSizes, "instances of the bags")
 	cmd.Flags().Uint64Var(&o.Seed, "seed", 1, "seed of the bags")
+	console.Limit(cmd.Flags(), 1, console.Most, "sizes")
+	console.Limit(cmd.Flags(), 0, math.MaxUint64, "seed")
 	return cmd
 }
 
 // Run measures and prints.
 func Run(o *Options) error {
-	if len(o.Sizes) == 0 || slices.Min(o.Sizes) < 1 {
-		return console.Usagef("--sizes %v: a bag has at least one instance", o.Sizes)
-	}
 	r := Result{Target: o.Target}
 	var err error
 	if r.Report, r.Note, err = measure(o); err != nil {

@@ -62,6 +62,7 @@ the accuracy is given too. Bags count from 1.`,
 		},
 	}
 	cmd.Flags().IntVar(&o.Bag, "bag", 0, "predict this bag alone, counted from 1")
+	console.Limit(cmd.Flags(), 1, console.Most, "bag")
 	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "write the predictions to this CSV file")
 	o.Flags.Add(cmd)
 	return cmd
@@ -69,9 +70,6 @@ the accuracy is given too. Bags count from 1.`,
 
 // Run predicts and prints.
 func Run(ctx context.Context, o *Options) error {
-	if o.Bag < 0 {
-		return console.Usagef("--bag %d: bags count from 1", o.Bag)
-	}
 	model, err := o.Open(o.Model)
 	if err != nil {
 		return err

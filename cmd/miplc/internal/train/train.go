@@ -102,6 +102,9 @@ there is none on this machine.`,
 	f.StringArrayVar(&o.Grid, "grid", nil, "the same, one run for each of these values, e.g. train.lr=0.01,0.05 (may be repeated)")
 	f.BoolVar(&o.Resume, "resume", false, "go on with the unfinished run in DIR; SPEC may be left out")
 	f.BoolVar(&o.Force, "force", false, "overwrite the run in DIR")
+	console.Limit(f, 0, 1024, "threads")
+	console.Limit(f, 0, console.Most, "seeds")
+	console.Limit(f, 1, console.Most, "parts")
 	return cmd
 }
 

@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/miplc/miplc/cmd/miplc/internal/console"
+)
+
+// eachFlag walks over the flags of all commands.
+func eachFlag(cmd *cobra.Command, visit func(*cobra.Command, *pflag.Flag)) {
+	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { visit(cmd, f) })
+	for _, sub := range cmd.Commands() {
+		eachFlag(sub, visit)
+	}
+}
+
+// No flag that takes numbers takes one that makes no sense: all are wrong usage,
+// told before anything is looked up or written.
+func TestSenselessNumbers(t *testing.T) {
+	numeric := []string{"int", "uint", "uint64", "int64", "float64", "intSlice", "uintSlice", "duration"}
+	senseless := []string{"-5", "-1", "NaN", "-Inf", "+Inf", "1e400", "99999999999999999999999", "many", ""}
+	found := 0
+	con, _, _ := newConsole(nil)
+	eachFlag(newRoot(con), func(cmd *cobra.Command, f *pflag.Flag) {
+		if !slices.Contains(numeric, f.Value.Type()) {
+			return
+		}
+		found++
+		for _, number := range senseless {
+			con, out, errs := newConsole(nil)
+			args := append(strings.Fields(cmd.CommandPath())[1:], "--"+f.Name+"="+number)
+			if code := Main(args, con); code != console.ExitInvalid || out.Len() > 0 {
+				t.Errorf("miplc %s: exit code %d, out %q", strings.Join(args, " "), code, out)
+			}
+			if !strings.Contains(errs.String(), "--"+f.Name) {
+				t.Errorf("miplc %s: the flag is not named:\n%s", strings.Join(args, " "), errs)
+			}
+		}
+	})
+	if found < 25 {
+		t.Errorf("only %d flags take numbers", found)
+	}
+}
+
+// Zero is senseless too for what counts from 1 or is divided by.
+func TestSenselessZeros(t *testing.T) {
+	for command, flags := range map[string]string{
+		"predict m d":      "bag",
+		"data inspect f":   "bag",
+		"data bags images": "workers max-pixels grid blob max-segments patch step sigma",
+		"data synth x":     "bags positives min-size max-size features class-count",
+		"parity m":         "sizes",
+		"train s":          "parts",
+	} {
+		for _, flag := range strings.Fields(flags) {
+			con, _, errs := newConsole(nil)
+			args := append(strings.Fields(command), "--"+flag+"=0")
+			if code := Main(args, con); code != console.ExitInvalid || !strings.Contains(errs.String(), `"--`+flag+`" flag: it must be`) {
+				t.Errorf("%v: exit code %d\n%s", args, code, errs)
+			}
+		}
+	}
+}
+
+// help explains commands and nothing else.
+func TestHelp(t *testing.T) {
+	for args, want := range map[string]string{
+		"help": "Available Commands", "help train": "miplc train SPEC -o DIR", "help data synth": "miplc data synth SET", "help data": "inspect",
+	} {
+		con, out, _ := newConsole(nil)
+		if code := Main(strings.Fields(args), con); code != 0 || !strings.Contains(out.String(), want) {
+			t.Errorf("%s: exit code %d\n%s", args, code, out)
+		}
+	}
+	for args, want := range map[string]string{
+		"help nosuch": `unknown command "nosuch" for "miplc"`, "help trian": `did you mean "train"`, "help data synht": `did you mean "synth"`, "help train x": `unknown command "x" for "miplc train"`,
+	} {
+		con, out, errs := newConsole(nil)
+		if code := Main(strings.Fields(args), con); code != console.ExitInvalid || out.Len() > 0 || !strings.Contains(errs.String(), want) {
+			t.Errorf("%s: exit code %d\n%s%s", args, code, out, errs)
+		}
+	}
+}
