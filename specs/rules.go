@@ -201,7 +201,7 @@ func (r *reader) blockRules() {
 		if kind == nil {
 			continue
 		}
-		pos := b.Kind.Pos
+		pos, before := b.Kind.Pos, len(r.errs)
 		switch {
 		case classifier != nil:
 			note(r.add(pos, "%s stands after the classifier, which ends the blocks", kind.Name), "the classifier is at %s", classifier.Kind.Pos)
@@ -219,6 +219,9 @@ func (r *reader) blockRules() {
 			note(r.add(b.Args["kind"].Pos, "pool: attention needs an attention block before it"), "or pool with mean, max or maxmin")
 		case kind.Role == RoleClassifier && pool == nil && !r.broken():
 			note(r.add(pos, "the classifier needs a pool before it"), "a pool turns the instances of a bag into one embedding")
+		}
+		if len(r.errs) > before {
+			b.Args = nil // in drafts
 		}
 		switch kind.Role {
 		case RoleAttention:
