@@ -1,3 +1,5 @@
+// Package export writes model files: the inference model that package runtime
+// serves, and the training step. What is written is read back and checked first.
 package export
 
 import (
@@ -5,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/onnxpb"
@@ -39,16 +42,16 @@ func Model(p *compile.Program, params map[string][]float32, meta Metadata) (*onn
 	}
 	meta.InputShape = p.Signature.Instance
 	meta.Normalization = p.Spec.Data.Normalize.V
-	opset := p.Spec.Export.Opset.V
+	opt := onnx.Options{Opset: p.Spec.Export.Opset.V, Params: params}
 	var m *onnxpb.ModelProto
 	var err error
 	switch signature := p.Spec.Export.Signature.V; signature {
 	case SignatureBag:
 		meta.Contract = contract.ContractBag
-		m, meta.Backends, err = bagModel(p.Infer, opset, params)
+		m, meta.Backends, err = bagModel(p.Infer, opt)
 	case SignatureBatch:
 		meta.Contract, meta.Backends = contract.ContractBatch, []string{contract.BackendORT}
-		m, err = batchModel(p.Infer, opset, params)
+		m, err = batchModel(p.Infer, opt)
 	default:
 		err = fmt.Errorf("unknown signature %q, expected %s or %s", signature, SignatureBag, SignatureBatch)
 	}
@@ -69,55 +72,41 @@ func Model(p *compile.Program, params map[string][]float32, meta Metadata) (*onn
 
 // bagModel writes the graph for one bag, portable if possible, and says which
 // back ends run it.
-func bagModel(infer *graph.Graph, opset int, params map[string][]float32) (*onnxpb.ModelProto, []string, error) {
+func bagModel(infer *graph.Graph, opt onnx.Options) (*onnxpb.ModelProto, []string, error) {
 	g, err := graph.SingleBag(infer)
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := oneBag(g, opset, true, params)
-	if err == nil {
-		return m, []string{contract.BackendORT, contract.BackendONNXGo}, nil
-	}
-	if np := (*NotPortable)(nil); !errors.As(err, &np) {
-		return nil, nil, err
-	}
-	m, err = oneBag(g, opset, false, params)
-	return m, []string{contract.BackendORT}, err
-}
-
-func oneBag(g *graph.Graph, opset int, portable bool, params map[string][]float32) (*onnxpb.ModelProto, error) {
 	p, a, err := outputs(g)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	e := newEmitter(g, opset, portable, params)
-	e.n = "n"
-	e.reserve(contract.Probabilities, contract.Attention)
-	e.lower()
-	e.base = contract.Attention
-	row := e.turned(e.values[a])
-	e.output(contract.Probabilities, e.values[p], onnxpb.TensorProto_FLOAT, p.Shape)
-	e.output(contract.Attention, row, onnxpb.TensorProto_FLOAT, graph.Shape{1, graph.N})
-	return e.model()
+	opt.Instances, opt.Portable = "n", true
+	opt.Results = []onnx.Result{
+		{Name: contract.Probabilities, Node: p},
+		{Name: contract.Attention, Node: a, Form: onnx.Turned},
+	}
+	m, err := onnx.Lower(g, opt)
+	if np := (*onnx.NotPortable)(nil); errors.As(err, &np) {
+		opt.Portable = false
+		m, err = onnx.Lower(g, opt)
+		return m, []string{contract.BackendORT}, err
+	}
+	return m, []string{contract.BackendORT, contract.BackendONNXGo}, err
 }
 
 // batchModel writes the graph for a ragged batch.
-func batchModel(g *graph.Graph, opset int, params map[string][]float32) (*onnxpb.ModelProto, error) {
+func batchModel(g *graph.Graph, opt onnx.Options) (*onnxpb.ModelProto, error) {
 	p, a, err := outputs(g)
 	if err != nil {
 		return nil, err
 	}
-	e := newEmitter(g, opset, false, params)
-	e.reserve(contract.Probabilities, contract.Attention, contract.Label)
-	e.lower()
-	e.base = contract.Attention
-	scores := e.op("Reshape", nil, e.values[a], e.ints(-1))
-	e.base = contract.Label
-	label := e.op("ArgMax", attrs(attrInt("axis", 1), attrKeep(false)), e.values[p])
-	e.output(contract.Probabilities, e.values[p], onnxpb.TensorProto_FLOAT, p.Shape)
-	e.output(contract.Attention, scores, onnxpb.TensorProto_FLOAT, graph.Shape{graph.N})
-	e.output(contract.Label, label, onnxpb.TensorProto_INT64, graph.Shape{graph.B})
-	return e.model()
+	opt.Results = []onnx.Result{
+		{Name: contract.Probabilities, Node: p},
+		{Name: contract.Attention, Node: a, Form: onnx.Flat},
+		{Name: contract.Label, Node: p, Form: onnx.Largest},
+	}
+	return onnx.Lower(g, opt)
 }
 
 // outputs finds the two results of an inference graph.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/miplc/miplc/compile"
@@ -15,6 +16,7 @@ import (
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/onnxtest"
 	"github.com/miplc/miplc/specs"
 )
 
@@ -52,7 +54,7 @@ func metadata(p *compile.Program) export.Metadata {
 // exported gives the model of a program with seeded parameters, and them.
 func exported(t testing.TB, p *compile.Program, scales map[string]float64) (*onnxpb.ModelProto, map[string]*graph.Tensor) {
 	t.Helper()
-	params, values := drawn(p.Infer, 11, scales)
+	params, values := onnxtest.Drawn(p.Infer, 11, scales)
 	m, err := export.Model(p, params, metadata(p))
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +70,7 @@ func checkBag(t *testing.T, p *compile.Program, m *onnxpb.ModelProto, values map
 		t.Fatal(err)
 	}
 	for _, n := range sizes {
-		values["instances"] = bagOf(p.Infer, n, 5)
+		values["instances"] = onnxtest.Bag(p.Infer, n, 5)
 		values["bag_of"] = graph.NewInts(make([]int, n)...)
 		want, err := graph.Eval(p.Infer, graph.Env{N: n, B: 1, Values: values})
 		if err != nil {
@@ -76,12 +78,12 @@ func checkBag(t *testing.T, p *compile.Program, m *onnxpb.ModelProto, values map
 		}
 		feed := map[string]*graph.Tensor{"instances": values["instances"]}
 		backs := map[string]func(testing.TB, *onnxpb.ModelProto, map[string]*graph.Tensor) map[string]*graph.Tensor{
-			contract.BackendORT: runORT, contract.BackendONNXGo: runONNXGo,
+			contract.BackendORT: onnxtest.RunORT, contract.BackendONNXGo: onnxtest.RunONNXGo,
 		}
 		for _, back := range meta.Backends {
 			got := backs[back](t, m, feed)
 			for _, name := range []string{contract.Probabilities, contract.Attention} {
-				if err := near(fmt.Sprintf("%s, %d instances: %s", back, n, name), got[name], want[name], 1e-5); err != nil {
+				if err := onnxtest.Near(fmt.Sprintf("%s, %d instances: %s", back, n, name), got[name], want[name], 1e-5); err != nil {
 					t.Error(err)
 				}
 			}
@@ -183,15 +185,15 @@ func TestBatchSignature(t *testing.T) {
 				p := program(t, "pooled.yaml", fmt.Sprintf(pooled, pool), "export.signature=batch", fmt.Sprint("export.opset=", opset))
 				m, values := exported(t, p, nil)
 				bags := []int{0, 0, 0, 1, 3, 3, 2, 2, 2, 2} // a caller may mix the bags
-				values["instances"] = bagOf(p.Infer, len(bags), 5)
+				values["instances"] = onnxtest.Bag(p.Infer, len(bags), 5)
 				values["bag_of"] = graph.NewInts(bags...)
 				want, err := graph.Eval(p.Infer, graph.Env{N: len(bags), B: 4, Values: values})
 				if err != nil {
 					t.Fatal(err)
 				}
-				got := runORT(t, m, map[string]*graph.Tensor{"instances": values["instances"], "bag_of": values["bag_of"]})
+				got := onnxtest.RunORT(t, m, map[string]*graph.Tensor{"instances": values["instances"], "bag_of": values["bag_of"]})
 				for _, name := range []string{contract.Probabilities, contract.Attention} {
-					if err := near(name, got[name], want[name], 1e-5); err != nil {
+					if err := onnxtest.Near(name, got[name], want[name], 1e-5); err != nil {
 						t.Error(err)
 					}
 				}
@@ -211,7 +213,7 @@ func TestBatchSignature(t *testing.T) {
 // with a reason.
 func TestModelRefuses(t *testing.T) {
 	good := program(t, "demipl", "")
-	params, _ := drawn(good.Infer, 1, nil)
+	params, _ := onnxtest.Drawn(good.Infer, 1, nil)
 	change := func(name string, v []float32) map[string][]float32 {
 		out := map[string][]float32{}
 		for k, x := range params {
@@ -237,13 +239,10 @@ func TestModelRefuses(t *testing.T) {
 		{"class names", good, params, few, "the model has 4 classes, 3 names are given"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if _, err := export.Model(c.p, c.params, c.meta); err == nil || err.Error() != c.want {
+			if _, err := export.Model(c.p, c.params, c.meta); err == nil || !strings.HasSuffix(err.Error(), c.want) {
 				t.Errorf("got %v, want %s", err, c.want)
 			}
 		})
-	}
-	if _, err := export.Lower(good.Infer, export.Options{Opset: 99, Params: params}); err == nil {
-		t.Error("opset 99 was accepted")
 	}
 }
 
@@ -252,10 +251,10 @@ func TestModelRefuses(t *testing.T) {
 func TestText(t *testing.T) {
 	for _, name := range []string{"demipl", "demipl-image", "demipl-program"} {
 		m, _ := exported(t, program(t, name, ""), nil)
-		golden(t, name+".txt", export.Text(m))
+		golden(t, name+".txt", onnxtest.Text(m))
 	}
 	m, _ := exported(t, program(t, "demipl", "", "export.signature=batch"), nil)
-	golden(t, "demipl-batch.txt", export.Text(m))
+	golden(t, "demipl-batch.txt", onnxtest.Text(m))
 }
 
 func golden(t *testing.T, name, got string) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/onnxpb"
@@ -41,7 +42,7 @@ func TrainStep(p *compile.Program, initial []float32, meta StepMeta) (*onnxpb.Mo
 	if g, err = graph.Condense(g); err != nil {
 		return nil, err
 	}
-	m, err := Lower(g, Options{Opset: max(p.Spec.Export.Opset.V, stepOpset)})
+	m, err := onnx.Lower(g, onnx.Options{Opset: max(p.Spec.Export.Opset.V, stepOpset)})
 	if err != nil {
 		return nil, err
 	}

@@ -7,14 +7,6 @@ import (
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
-// Opsets that files of this contract may use. The first is the oldest in which
-// all the ops that export writes mean what they mean today; the last is the
-// newest that was tried.
-const (
-	MinOpset = 13
-	MaxOpset = 22
-)
-
 // symbol stands for an extent that is known only when the model runs.
 const symbol = -1
 
@@ -58,8 +50,8 @@ func Check(model *onnxpb.ModelProto) (*Metadata, error) {
 			return nil, fmt.Errorf("contract %s: the file uses ops of the domain %q", meta.Contract, d)
 		}
 	}
-	if v := model.Opset(); v < MinOpset || v > MaxOpset {
-		return nil, fmt.Errorf("contract %s: the file uses opset %d, supported are %d to %d", meta.Contract, v, MinOpset, MaxOpset)
+	if v := model.Opset(); v < onnxpb.MinOpset || v > onnxpb.MaxOpset {
+		return nil, fmt.Errorf("contract %s: the file uses opset %d, supported are %d to %d", meta.Contract, v, onnxpb.MinOpset, onnxpb.MaxOpset)
 	}
 	if err := Structure(model); err != nil {
 		return nil, err

@@ -123,8 +123,8 @@ func CheckStep(model *onnxpb.ModelProto) (*Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	if v := model.Opset(); v < MinOpset || v > MaxOpset {
-		return nil, fmt.Errorf("contract %s: the file uses opset %d, supported are %d to %d", contractStep, v, MinOpset, MaxOpset)
+	if v := model.Opset(); v < onnxpb.MinOpset || v > onnxpb.MaxOpset {
+		return nil, fmt.Errorf("contract %s: the file uses opset %d, supported are %d to %d", contractStep, v, onnxpb.MinOpset, onnxpb.MaxOpset)
 	}
 	if err := Structure(model); err != nil {
 		return nil, err

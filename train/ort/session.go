@@ -8,7 +8,7 @@ import (
 	onnx "github.com/yalue/onnxruntime_go"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/miplc/miplc/export"
+	lowering "github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/graph"
 )
 
@@ -25,7 +25,7 @@ type session struct {
 
 // open makes a session of a graph whose parameters are inputs.
 func open(g *graph.Graph, o Options, planes bool) (*session, error) {
-	model, err := export.Lower(g, export.Options{Opset: opset, Planes: planes})
+	model, err := lowering.Lower(g, lowering.Options{Opset: opset, Planes: planes})
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package export
+package onnx
 
 import (
 	"slices"
@@ -7,11 +7,11 @@ import (
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
-func lowerTranspose(e *emitter) string {
-	return e.op("Transpose", attrs(attrInts("perm", numbersOf(e.node.Attrs.Perm)...)), e.in(0))
+func lowerTranspose(e *emitter, n *graph.Node, in []string) string {
+	return e.op("Transpose", attrs(attrInts("perm", numbersOf(n.Attrs.Perm)...)), in[0])
 }
 
-func lowerReshape(e *emitter) string { return e.reshape(e.in(0), e.node.Shape) }
+func lowerReshape(e *emitter, n *graph.Node, in []string) string { return e.reshape(in[0], n.Shape) }
 
 // reshape writes one symbol of the new shape as -1 (what is left), which needs
 // no measuring at run time.
@@ -30,24 +30,24 @@ func (e *emitter) reshape(v string, to graph.Shape) string {
 	return e.op("Reshape", nil, v, e.ints(out...))
 }
 
-func lowerExpand(e *emitter) string {
-	return e.op("Expand", nil, e.in(0), e.shapeVector(e.node.Shape))
+func lowerExpand(e *emitter, n *graph.Node, in []string) string {
+	return e.op("Expand", nil, in[0], e.shapeVector(n.Shape))
 }
 
-func lowerSum(e *emitter) string {
-	a := &e.node.Attrs
+func lowerSum(e *emitter, n *graph.Node, in []string) string {
+	a := &n.Attrs
 	if len(a.Axes) == 0 {
-		return e.in(0) // ONNX would sum over all axes
+		return in[0] // ONNX would sum over all axes
 	}
-	return e.op("ReduceSum", attrs(attrKeep(a.Keep)), e.in(0), e.ints(numbersOf(a.Axes)...))
+	return e.op("ReduceSum", attrs(attrKeep(a.Keep)), in[0], e.ints(numbersOf(a.Axes)...))
 }
 
-func lowerMax(e *emitter) string {
-	a := &e.node.Attrs
+func lowerMax(e *emitter, n *graph.Node, in []string) string {
+	a := &n.Attrs
 	if len(a.Axes) == 0 {
-		return e.in(0)
+		return in[0]
 	}
-	return e.reduceMax(e.in(0), a.Keep, numbersOf(a.Axes)...)
+	return e.reduceMax(in[0], a.Keep, numbersOf(a.Axes)...)
 }
 
 // reduceMax takes its axes as an attribute up to opset 17, as an input since.
@@ -60,11 +60,11 @@ func (e *emitter) reduceMax(v string, keepAxes bool, axes ...int64) string {
 
 // lowerMaxMask compares the index along the reduced axes with that of the
 // first maximum. The reduced axes are brought to the end and made one first.
-func lowerMaxMask(e *emitter) string {
-	s, reduced := e.node.Shape, e.node.Attrs.Axes
+func lowerMaxMask(e *emitter, n *graph.Node, in []string) string {
+	s, reduced := n.Shape, n.Attrs.Axes
 	if len(reduced) == 0 {
 		value := attrTensor("value", onnxpb.FloatTensor("", []int64{1}, []float32{1}))
-		return e.op("ConstantOfShape", attrs(value), e.op("Shape", nil, e.in(0)))
+		return e.op("ConstantOfShape", attrs(value), e.op("Shape", nil, in[0]))
 	}
 	var perm []int
 	for i := range s {
@@ -78,7 +78,7 @@ func lowerMaxMask(e *emitter) string {
 	for i, p := range perm {
 		back[p] = int64(i)
 	}
-	x := e.op("Transpose", attrs(attrInts("perm", numbersOf(perm)...)), e.in(0))
+	x := e.op("Transpose", attrs(attrInts("perm", numbersOf(perm)...)), in[0])
 	full := e.op("Shape", nil, x)
 	if len(reduced) > 1 {
 		// Reshape: 0 keeps an extent, -1 takes what is left.
@@ -92,28 +92,26 @@ func lowerMaxMask(e *emitter) string {
 	return e.op("Transpose", attrs(attrInts("perm", back...)), mask)
 }
 
-func lowerConcat(e *emitter) string { return e.concat(e.node.Attrs.Axis) }
+func lowerConcat(e *emitter, n *graph.Node, in []string) string { return e.concat(n.Attrs.Axis, in) }
 
-func (e *emitter) concat(axis int) string {
-	in := make([]string, len(e.node.In))
-	for i := range in {
-		in[i] = e.in(i)
-	}
+func (e *emitter) concat(axis int, in []string) string {
 	return e.op("Concat", attrs(attrInt("axis", int64(axis))), in...)
 }
 
-func lowerSlice(e *emitter) string {
-	a := &e.node.Attrs
-	return e.op("Slice", nil, e.in(0), e.ints(int64(a.Start)), e.ints(int64(a.End)), e.ints(int64(a.Axis)))
+func lowerSlice(e *emitter, n *graph.Node, in []string) string {
+	a := &n.Attrs
+	return e.op("Slice", nil, in[0], e.ints(int64(a.Start)), e.ints(int64(a.End)), e.ints(int64(a.Axis)))
 }
 
-func lowerPad(e *emitter) string {
-	a, rank := &e.node.Attrs, len(e.node.Shape)
+func lowerPad(e *emitter, n *graph.Node, in []string) string {
+	a, rank := &n.Attrs, len(n.Shape)
 	pads := make([]int64, 2*rank)
 	pads[a.Axis], pads[rank+a.Axis] = int64(a.Start), int64(a.End)
-	return e.op("Pad", nil, e.in(0), e.ints(pads...))
+	return e.op("Pad", nil, in[0], e.ints(pads...))
 }
 
 func lowerSoftmax(op string) lowering {
-	return func(e *emitter) string { return e.op(op, attrs(attrInt("axis", -1)), e.in(0)) }
+	return func(e *emitter, n *graph.Node, in []string) string {
+		return e.op(op, attrs(attrInt("axis", -1)), in[0])
+	}
 }

@@ -1,45 +1,46 @@
-package export
+package onnx
 
 import (
-	"fmt"
-
+	"github.com/miplc/miplc/compile/target"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
-func lowerConst(e *emitter) string {
-	data := make([]float32, len(e.node.Attrs.Data))
-	for i, v := range e.node.Attrs.Data {
+func lowerConst(e *emitter, n *graph.Node, in []string) string {
+	data := make([]float32, len(n.Attrs.Data))
+	for i, v := range n.Attrs.Data {
 		data[i] = float32(v)
 	}
-	if len(e.node.Shape) == 0 {
+	if len(n.Shape) == 0 {
 		return e.float(data[0])
 	}
-	return e.initializer(onnxpb.FloatTensor(e.unique(e.base), dims(e.want()), data))
+	return e.initializer(onnxpb.FloatTensor(e.unique(e.base), dims(e.shapeOf(n)), data))
 }
 
-func lowerFill(e *emitter) string {
-	v := float32(e.node.Attrs.Value)
-	if e.node.Shape.Static() {
-		return e.filled(v, dims(e.node.Shape)...)
+func lowerFill(e *emitter, n *graph.Node, in []string) string {
+	v := float32(n.Attrs.Value)
+	if n.Shape.Static() {
+		return e.filled(v, dims(n.Shape)...)
 	}
 	value := attrTensor("value", onnxpb.FloatTensor("", []int64{1}, []float32{v}))
-	return e.op("ConstantOfShape", attrs(value), e.shapeVector(e.node.Shape))
+	return e.op("ConstantOfShape", attrs(value), e.shapeVector(n.Shape))
 }
 
 func unary(op string) lowering {
-	return func(e *emitter) string { return e.op(op, nil, e.in(0)) }
+	return func(e *emitter, n *graph.Node, in []string) string { return e.op(op, nil, in[0]) }
 }
 
 func binary(op string) lowering {
-	return func(e *emitter) string { return e.op(op, nil, e.in(0), e.in(1)) }
+	return func(e *emitter, n *graph.Node, in []string) string { return e.op(op, nil, in[0], in[1]) }
 }
 
-func lowerClamp(e *emitter) string {
-	return e.op("Clip", nil, e.in(0), e.float(float32(e.node.Attrs.Lo)), e.float(float32(e.node.Attrs.Hi)))
+func lowerClamp(e *emitter, n *graph.Node, in []string) string {
+	return e.op("Clip", nil, in[0], e.float(float32(n.Attrs.Lo)), e.float(float32(n.Attrs.Hi)))
 }
 
-func lowerGreater(e *emitter) string { return e.toFloat(e.op("Greater", nil, e.in(0), e.in(1))) }
+func lowerGreater(e *emitter, n *graph.Node, in []string) string {
+	return e.toFloat(e.op("Greater", nil, in[0], in[1]))
+}
 
 // toFloat turns truth values into 0 and 1.
 func (e *emitter) toFloat(v string) string {
@@ -79,8 +80,7 @@ func (e *emitter) extent(d graph.Dim) string {
 			}
 		}
 		if d != graph.B || bagOf == "" {
-			e.fail(fmt.Errorf("no input tells the extent %v", d))
-			return ""
+			target.Fail("no input tells the extent %v", d)
 		}
 		return e.op("Add", nil, e.reduceMax(bagOf, true, 0), e.ints(1))
 	})

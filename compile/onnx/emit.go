@@ -1,4 +1,4 @@
-package export
+package onnx
 
 import (
 	"fmt"
@@ -9,38 +9,37 @@ import (
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
-// emitter collects the ONNX graph of one IR graph. The first error sticks.
+// emitter collects the ONNX graph of one IR graph.
 type emitter struct {
-	src      *graph.Graph
-	out      *onnxpb.GraphProto
-	opset    int64
-	portable bool   // keep to what onnx-go computes correctly
-	n        string // name of the extent N: "n" for one bag, "N" for a batch
-	params   map[string][]float32
+	src       *graph.Graph
+	out       *onnxpb.GraphProto
+	opset     int64
+	portable  bool // keep to what onnx-go computes correctly
+	instances string
+	params    map[string][]float32
 
-	plane    map[*graph.Node]string // images as planes, nil where they are not asked for
-	pooled   map[string]*windows    // max-poolings on planes
-	operands map[*graph.Node]string // what in gives instead of the plain values
+	plane  map[*graph.Node]string // images as planes, nil where they are not asked for
+	pooled map[string]*windows    // max-poolings on planes
 
-	node   *graph.Node            // being lowered; its name heads the names of its helpers
-	base   string                 // that name
+	base   string                 // heads the names of helpers: that of the node being lowered
 	values map[*graph.Node]string // ONNX value of each lowered node
 	taken  map[string]bool        // names in use
 	memo   map[string]string      // constants and shared helpers by key
-	err    error
 }
 
-func newEmitter(g *graph.Graph, opset int, portable bool, params map[string][]float32) *emitter {
-	return &emitter{
-		src: g, out: &onnxpb.GraphProto{Name: g.Name}, opset: int64(opset), portable: portable, n: "N", params: params,
+func newEmitter(g *graph.Graph, opt Options) *emitter {
+	e := &emitter{
+		src: g, out: &onnxpb.GraphProto{Name: g.Name}, opset: int64(opt.Opset), portable: opt.Portable,
+		instances: opt.Instances, params: opt.Params,
 		values: map[*graph.Node]string{}, taken: map[string]bool{}, memo: map[string]string{},
 	}
-}
-
-func (e *emitter) fail(err error) {
-	if e.err == nil {
-		e.err = err
+	if e.instances == "" {
+		e.instances = graph.N.String()
 	}
+	if opt.Planes && !opt.Portable {
+		e.plane, e.pooled = map[*graph.Node]string{}, map[string]*windows{}
+	}
+	return e
 }
 
 // reserve keeps names that must not change from other values.
@@ -60,26 +59,13 @@ func (e *emitter) unique(name string) string {
 	return fresh
 }
 
-// in gives the ONNX value of the i-th input of the node being lowered.
-func (e *emitter) in(i int) string {
-	if e.operands != nil {
-		return e.operands[e.node.In[i]]
-	}
-	return e.value(e.node.In[i])
-}
-
-// shape gives the shape that the i-th input has in the ONNX graph.
-func (e *emitter) shape(i int) graph.Shape { return e.shapeOf(e.node.In[i]) }
-
+// shapeOf gives the shape that a value has in the ONNX graph.
 func (e *emitter) shapeOf(n *graph.Node) graph.Shape {
 	if e.portable && n.Type == graph.Float {
 		return padded(n.Shape)
 	}
 	return n.Shape
 }
-
-// want gives the shape that the node being lowered has in the ONNX graph.
-func (e *emitter) want() graph.Shape { return e.shapeOf(e.node) }
 
 // padded gives the shape that a value has in a portable file: axes of extent 1
 // added at the left until there are two. onnx-go mistakes which axis a value
@@ -248,7 +234,7 @@ func (e *emitter) valueInfo(name string, elem onnxpb.TensorProto_DataType, s gra
 		x := &onnxpb.TensorShapeProto_Dimension{}
 		switch {
 		case d == graph.N:
-			x.Value = &onnxpb.TensorShapeProto_Dimension_DimParam{DimParam: e.n}
+			x.Value = &onnxpb.TensorShapeProto_Dimension_DimParam{DimParam: e.instances}
 		case d < 0:
 			x.Value = &onnxpb.TensorShapeProto_Dimension_DimParam{DimParam: d.String()}
 		default:

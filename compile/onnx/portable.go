@@ -1,8 +1,9 @@
-package export
+package onnx
 
 import (
 	"fmt"
 
+	"github.com/miplc/miplc/compile/target"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
@@ -62,7 +63,7 @@ func (e *emitter) reshaped(v string, from, to graph.Shape) string {
 		keepFirst[0] = 0 // Reshape: as in the input
 		return e.op("Reshape", nil, v, e.ints(keepFirst...))
 	}
-	return e.notPortable("no Reshape from %v to %v", from, to)
+	return refuse("no Reshape from %v to %v", from, to)
 }
 
 // isRow reports the shape [1, N].
@@ -85,7 +86,7 @@ func (e *emitter) column(v float32) string {
 				return e.op("MatMul", nil, flat, e.filled(0, volume(s[1:]), 1))
 			}
 		}
-		return e.notPortable("no input to measure N on")
+		return refuse("no input to measure N on")
 	})
 	return e.op("Add", nil, zeros, e.float(v))
 }
@@ -100,30 +101,32 @@ func (e *emitter) ones(rows, columns graph.Dim) string {
 	case rows == 1:
 		return e.once("onerow", func() string { return e.turned(e.ones(columns, 1)) })
 	}
-	return e.notPortable("no constant of shape [%v, %v]", rows, columns)
+	return refuse("no constant of shape [%v, %v]", rows, columns)
 }
 
-func portableFill(e *emitter) string {
-	v, s := float32(e.node.Attrs.Value), e.want()
+func portableFill(e *emitter, n *graph.Node, in []string) string {
+	v, s := float32(n.Attrs.Value), e.shapeOf(n)
 	if s.Static() {
 		return e.filled(v, dims(s)...)
 	}
-	n, ok := tail(s)
+	columns, ok := tail(s)
 	if isRow(s) {
 		return e.turned(e.column(v))
 	}
 	if !ok {
-		return e.notPortable("no constant of shape %v", s)
+		return refuse("no constant of shape %v", s)
 	}
 	all := e.column(v)
-	if n > 1 {
-		all = e.op("MatMul", nil, all, e.filled(1, 1, n))
+	if columns > 1 {
+		all = e.op("MatMul", nil, all, e.filled(1, 1, columns))
 	}
-	return e.reshaped(all, graph.Shape{s[0], graph.Dim(n)}, s)
+	return e.reshaped(all, graph.Shape{s[0], graph.Dim(columns)}, s)
 }
 
 func portableBinary(op string) lowering {
-	return func(e *emitter) string { return e.broadcast(op, e.in(0), e.in(1), e.shape(0), e.shape(1)) }
+	return func(e *emitter, n *graph.Node, in []string) string {
+		return e.broadcast(op, in[0], in[1], e.shapeOf(n.In[0]), e.shapeOf(n.In[1]))
+	}
 }
 
 // broadcast writes an element-wise op in a form whose broadcasting onnx-go gets
@@ -140,14 +143,13 @@ func (e *emitter) broadcast(op string, x, y string, xs, ys graph.Shape) string {
 	}
 	out, err := graph.Broadcast(xs, ys)
 	if err != nil {
-		e.fail(err)
-		return ""
+		target.Check(err)
 	}
 	xm, okx := asMatrix(xs, out)
 	ym, oky := asMatrix(ys, out)
 	om, oko := asMatrix(out, out)
 	if !okx || !oky || !oko {
-		return e.notPortable("no broadcasting of %v with %v", xs, ys)
+		return refuse("no broadcasting of %v with %v", xs, ys)
 	}
 	return e.reshaped(e.op(op, nil, e.reshaped(x, xs, xm), e.reshaped(y, ys, ym)), om, out)
 }
@@ -179,22 +181,22 @@ func asMatrix(s, out graph.Shape) (graph.Shape, bool) {
 	return graph.Shape{full[0], graph.Dim(n)}, true
 }
 
-func portableClamp(e *emitter) string {
-	s, one := e.shape(0), graph.Shape{1, 1}
-	low := e.broadcast("Max", e.in(0), e.float(float32(e.node.Attrs.Lo)), s, one)
-	return e.broadcast("Min", low, e.float(float32(e.node.Attrs.Hi)), s, one)
+func portableClamp(e *emitter, n *graph.Node, in []string) string {
+	s, one := e.shapeOf(n.In[0]), graph.Shape{1, 1}
+	low := e.broadcast("Max", in[0], e.float(float32(n.Attrs.Lo)), s, one)
+	return e.broadcast("Min", low, e.float(float32(n.Attrs.Hi)), s, one)
 }
 
 // portableGreater: the sign of the difference, without its negative half.
-func portableGreater(e *emitter) string {
-	return e.op("Relu", nil, e.op("Sign", nil, portableBinary("Sub")(e)))
+func portableGreater(e *emitter, n *graph.Node, in []string) string {
+	return e.op("Relu", nil, e.op("Sign", nil, portableBinary("Sub")(e, n, in)))
 }
 
-func portableConv2D(e *emitter) string {
-	if p := e.node.Attrs.Pad; p[0] != p[1] {
-		return e.notPortable("padding %v differs between height and width", p)
+func portableConv2D(e *emitter, n *graph.Node, in []string) string {
+	if p := n.Attrs.Pad; p[0] != p[1] {
+		return refuse("padding %v differs between height and width", p)
 	}
-	return lowerConv2D(e)
+	return lowerConv2D(e, n, in)
 }
 
 // dropUnused leaves out parameters that are stored in another shape only.

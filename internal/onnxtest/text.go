@@ -1,4 +1,4 @@
-package export
+package onnxtest
 
 import (
 	"crypto/sha256"

@@ -1,14 +1,15 @@
-package export_test
+package onnx_test
 
 import (
 	"errors"
 	"fmt"
 	"testing"
 
-	"github.com/miplc/miplc/export"
+	"github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/graph/graphtest"
 	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/onnxtest"
 )
 
 // feedOf gives the inputs that a model still asks for.
@@ -24,7 +25,7 @@ func feedOf(m *onnxpb.ModelProto, env graph.Env) map[string]*graph.Tensor {
 func paramsOf(g *graph.Graph, env graph.Env) map[string][]float32 {
 	params := map[string][]float32{}
 	for _, p := range g.ByOp(graph.OpParam) {
-		params[p.Name] = singles(env.Values[p.Name].Data)
+		params[p.Name] = onnxtest.Singles(env.Values[p.Name].Data)
 	}
 	return params
 }
@@ -38,7 +39,7 @@ func rounded(env graph.Env) graph.Env {
 			out.Values[name] = t
 			continue
 		}
-		out.Values[name] = &graph.Tensor{Shape: t.Shape, Data: doubles(singles(t.Data))}
+		out.Values[name] = &graph.Tensor{Shape: t.Shape, Data: onnxtest.Doubles(onnxtest.Singles(t.Data))}
 	}
 	return out
 }
@@ -46,7 +47,7 @@ func rounded(env graph.Env) graph.Env {
 func compare(t *testing.T, back string, g *graph.Graph, got, want map[string]*graph.Tensor) {
 	t.Helper()
 	for _, o := range g.Outputs {
-		if err := near(back+": "+o.Name, got[o.Name], want[o.Name], 1e-5); err != nil {
+		if err := onnxtest.Near(back+": "+o.Name, got[o.Name], want[o.Name], 1e-5); err != nil {
 			t.Error(err)
 		}
 	}
@@ -72,11 +73,11 @@ func TestOpsOnORT(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				m, err := export.Lower(c.Graph, export.Options{Opset: form.opset, Planes: form.planes, Params: paramsOf(c.Graph, env)})
+				m, err := onnx.Lower(c.Graph, onnx.Options{Opset: form.opset, Planes: form.planes, Params: paramsOf(c.Graph, env)})
 				if err != nil {
 					t.Fatal(err)
 				}
-				compare(t, "onnxruntime", c.Graph, runORT(t, m, feedOf(m, env)), want)
+				compare(t, "onnxruntime", c.Graph, onnxtest.RunORT(t, m, feedOf(m, env)), want)
 			})
 		}
 	}
@@ -137,8 +138,8 @@ func TestPortableOps(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, err := export.Lower(g, export.Options{Opset: 17, Portable: true, Params: paramsOf(g, env)})
-			if np := (*export.NotPortable)(nil); errors.As(err, &np) {
+			m, err := onnx.Lower(g, onnx.Options{Opset: 17, Portable: true, Params: paramsOf(g, env)})
+			if np := (*onnx.NotPortable)(nil); errors.As(err, &np) {
 				t.Log(err)
 				return
 			}
@@ -146,8 +147,8 @@ func TestPortableOps(t *testing.T) {
 				t.Fatal(err)
 			}
 			ran[c.Op] = true
-			compare(t, "onnxruntime", g, runORT(t, m, feedRows(m, env)), want)
-			compare(t, "onnx-go", g, runONNXGo(t, m, feedOf(m, env)), want)
+			compare(t, "onnxruntime", g, onnxtest.RunORT(t, m, feedRows(m, env)), want)
+			compare(t, "onnx-go", g, onnxtest.RunONNXGo(t, m, feedOf(m, env)), want)
 		})
 	}
 	for _, op := range graph.AllOps() {
@@ -181,12 +182,12 @@ func TestRandomGraphs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := export.Lower(g, export.Options{Opset: 17 + int(seed%2), Planes: seed%8 == 3, Params: paramsOf(g, env)})
+		m, err := onnx.Lower(g, onnx.Options{Opset: 17 + int(seed%2), Planes: seed%8 == 3, Params: paramsOf(g, env)})
 		if err != nil {
 			t.Fatalf("random graph %d: %v", seed, err)
 		}
 		t.Run(fmt.Sprint("batch ", seed), func(t *testing.T) {
-			compare(t, "onnxruntime", g, runORT(t, m, feedOf(m, env)), want)
+			compare(t, "onnxruntime", g, onnxtest.RunORT(t, m, feedOf(m, env)), want)
 		})
 		t.Run(fmt.Sprint("bag ", seed), func(t *testing.T) {
 			if randomBag(t, g, seed) {
@@ -212,14 +213,14 @@ func randomBag(t *testing.T, g *graph.Graph, seed uint64) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := export.Lower(single, export.Options{Opset: 17, Portable: true, Params: paramsOf(single, env)})
-	if np := (*export.NotPortable)(nil); errors.As(err, &np) {
+	m, err := onnx.Lower(single, onnx.Options{Opset: 17, Portable: true, Params: paramsOf(single, env)})
+	if np := (*onnx.NotPortable)(nil); errors.As(err, &np) {
 		return false
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	compare(t, "onnxruntime", single, runORT(t, m, feedRows(m, env)), want)
-	compare(t, "onnx-go", single, runONNXGo(t, m, feedOf(m, env)), want)
+	compare(t, "onnxruntime", single, onnxtest.RunORT(t, m, feedRows(m, env)), want)
+	compare(t, "onnx-go", single, onnxtest.RunONNXGo(t, m, feedOf(m, env)), want)
 	return true
 }

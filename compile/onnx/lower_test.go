@@ -1,12 +1,12 @@
-package export_test
+package onnx_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"testing"
 
-	"github.com/miplc/miplc/export"
+	"github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/onnxtest"
 )
 
 // demipl builds the forward pass of DEMIPL for one bag, as graph.SingleBag
@@ -49,40 +49,6 @@ func demipl(images bool) *graph.Graph {
 	return g
 }
 
-// drawn gives seeded numbers in +-scale for every parameter; scales overrides.
-func drawn(g *graph.Graph, seed uint64, scales map[string]float64) (map[string][]float32, map[string]*graph.Tensor) {
-	r := rand.New(rand.NewPCG(seed, 1))
-	params, values := map[string][]float32{}, map[string]*graph.Tensor{}
-	for _, p := range g.ByOp(graph.OpParam) {
-		scale, ok := scales[p.Name]
-		if !ok {
-			scale = 0.3
-		}
-		shape := p.Shape.Concrete(0, 0)
-		t := graph.NewTensor(shape)
-		for i := range t.Data {
-			t.Data[i] = float64(float32(scale * (2*r.Float64() - 1)))
-		}
-		if p.Name == "normalize.std" {
-			for i := range t.Data {
-				t.Data[i] = 1 + 0.5*r.Float64()
-			}
-			t.Data = doubles(singles(t.Data))
-		}
-		params[p.Name], values[p.Name] = singles(t.Data), t
-	}
-	return params, values
-}
-
-func bagOf(g *graph.Graph, n int, seed uint64) *graph.Tensor {
-	r := rand.New(rand.NewPCG(seed, uint64(n)))
-	t := graph.NewTensor(g.Input("instances").Shape.Concrete(n, 1))
-	for i := range t.Data {
-		t.Data[i] = float64(float32(r.NormFloat64()))
-	}
-	return t
-}
-
 // A portable file gives the same numbers in both back ends, whatever the size
 // of the bag, also where the attention is saturated.
 func TestPortableDEMIPL(t *testing.T) {
@@ -99,21 +65,21 @@ func TestPortableDEMIPL(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := demipl(c.images)
-			params, values := drawn(g, 7, map[string]float64{"W": c.w})
-			m, err := export.Lower(g, export.Options{Opset: 17, Portable: true, Params: params})
+			params, values := onnxtest.Drawn(g, 7, map[string]float64{"W": c.w})
+			m, err := onnx.Lower(g, onnx.Options{Opset: 17, Portable: true, Params: params})
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, n := range c.sizes {
-				values["instances"] = bagOf(g, n, 3)
+				values["instances"] = onnxtest.Bag(g, n, 3)
 				want, err := graph.Eval(g, graph.Env{N: n, B: 1, Values: values})
 				if err != nil {
 					t.Fatal(err)
 				}
 				feed := map[string]*graph.Tensor{"instances": values["instances"]}
-				for name, got := range map[string]map[string]*graph.Tensor{"onnxruntime": runORT(t, m, feed), "onnx-go": runONNXGo(t, m, feed)} {
+				for name, got := range map[string]map[string]*graph.Tensor{"onnxruntime": onnxtest.RunORT(t, m, feed), "onnx-go": onnxtest.RunONNXGo(t, m, feed)} {
 					for _, o := range g.Outputs {
-						if err := near(fmt.Sprintf("%s, %d instances: %s", name, n, o.Name), got[o.Name], want[o.Name], 1e-5); err != nil {
+						if err := onnxtest.Near(fmt.Sprintf("%s, %d instances: %s", name, n, o.Name), got[o.Name], want[o.Name], 1e-5); err != nil {
 							t.Error(err)
 						}
 					}

@@ -1,26 +1,23 @@
-// Package export writes graphs as ONNX: the inference model that package
-// runtime serves, and any other graph of the IR.
+// Package onnx lowers graphs to ONNX.
 //
-// The table in this file has one row per IR op with two lowerings. The full
-// one is for onnxruntime. The portable one keeps to what onnx-go computes
-// correctly as well, which is much less; where it is missing, or where it
-// does not fit the shapes at hand, a file runs on onnxruntime alone and says
-// so in its metadata.
-package export
+// The table in this file has one row per op with two lowerings. The full one is for
+// onnxruntime. The portable one keeps to what onnx-go computes correctly as well,
+// which is much less; where it is missing, or where it does not fit the shapes at
+// hand, a file runs on onnxruntime alone.
+package onnx
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strings"
 
-	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/compile/target"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
-// lowering writes the node e.node and returns its ONNX value.
-type lowering func(e *emitter) string
+// lowering writes a node and returns its ONNX value; in are those of its inputs.
+type lowering = target.Func[*emitter, string]
 
 // row is one entry of the legality table.
 type row struct {
@@ -31,12 +28,14 @@ type row struct {
 // both is the row of an op whose two lowerings are the same.
 func both(l lowering) row { return row{l, l} }
 
-// table is filled by init, since the lowerings refer to each other.
-var table map[graph.Op]row
+// The two columns of the legality table, by whether it is to be portable. They
+// are filled by init, since the lowerings refer to each other.
+var tables = map[bool]target.Table[*emitter, string]{true: {}, false: {}}
 
 func init() {
-	table = map[graph.Op]row{
-		// OpInput and OpParam are placed by emitter.leaf.
+	for op, r := range map[graph.Op]row{
+		graph.OpInput: both(leaf),
+		graph.OpParam: both(leaf),
 		graph.OpConst: both(lowerConst),
 		graph.OpFill:  {lowerFill, portableFill},
 
@@ -51,7 +50,7 @@ func init() {
 		graph.OpSoftplus: both(unary("Softplus")),
 		graph.OpRelu:     both(unary("Relu")),
 		graph.OpClamp:    {lowerClamp, portableClamp},
-		graph.OpStopGrad: both(func(e *emitter) string { return e.in(0) }),
+		graph.OpStopGrad: both(same),
 
 		graph.OpAdd:     {binary("Add"), portableBinary("Add")},
 		graph.OpSub:     {binary("Sub"), portableBinary("Sub")},
@@ -85,28 +84,28 @@ func init() {
 		graph.OpConv2DGradWeight: {full: lowerConv2DGradWeight},
 		graph.OpMaxPool2D:        both(lowerMaxPool2D),
 		graph.OpMaxPool2DGrad:    {full: lowerMaxPool2DGrad},
+	} {
+		if r.portable == nil {
+			r.portable = func(*emitter, *graph.Node, []string) string { return refuse("no ops for it") }
+		}
+		tables[false][op], tables[true][op] = r.full, r.portable
 	}
 }
 
-// NotPortable reports a graph that onnx-go cannot compute.
-type NotPortable struct {
-	Op     graph.Op
-	Reason string
-}
+// NotPortable reports what onnx-go cannot compute.
+type NotPortable struct{ Reason string }
 
-func (e *NotPortable) Error() string {
-	return fmt.Sprintf("onnx-go cannot compute %v: %s", e.Op, e.Reason)
-}
+func (e *NotPortable) Error() string { return "onnx-go cannot compute this: " + e.Reason }
 
-// notPortable ends a portable lowering.
-func (e *emitter) notPortable(format string, args ...any) string {
-	e.fail(&NotPortable{e.node.Op, fmt.Sprintf(format, args...)})
+// refuse ends a portable lowering.
+func refuse(format string, args ...any) string {
+	target.Check(&NotPortable{fmt.Sprintf(format, args...)})
 	return ""
 }
 
 // Options say how a graph becomes ONNX.
 type Options struct {
-	Opset int // contract.MinOpset to contract.MaxOpset
+	Opset int // onnxpb.MinOpset to onnxpb.MaxOpset
 	// Portable keeps to what onnx-go computes correctly. Values with fewer
 	// than two axes then get axes of extent 1 at the left, inputs and outputs
 	// included. The error is a *NotPortable where that is impossible.
@@ -117,109 +116,98 @@ type Options struct {
 	Planes bool
 	// Params become initializers; parameters that are not in it become inputs.
 	Params map[string][]float32
+	// Instances is what the extent N is called; "N" when empty.
+	Instances string
+	// Results are the outputs; nil: those of the graph as they are.
+	Results []Result
 }
+
+// Result is an output of the model: a value of the graph in some form.
+type Result struct {
+	Name string
+	Node *graph.Node
+	Form Form
+}
+
+// Form is what becomes of a value that is an output.
+type Form uint8
+
+// The forms of outputs.
+const (
+	Plain   Form = iota
+	Turned       // [n, 1] as [1, n]
+	Flat         // [n, 1] as [n]
+	Largest      // [n, k] as [n], int64: the column of the first maximum of each row
+)
 
 // Lower gives the ONNX model of a graph: its inputs in order, then parameters
-// without a value in order of first use, its outputs in order, under their own names.
+// without a value in order of first use, the results in order, under their own names.
 // Each row of bag_of must be a bag from 0 to B-1. The model has no metadata.
-func Lower(g *graph.Graph, opt Options) (*onnxpb.ModelProto, error) {
-	e := newEmitter(g, opt.Opset, opt.Portable, opt.Params)
-	if opt.Planes && !opt.Portable {
-		e.plane, e.pooled = map[*graph.Node]string{}, map[string]*windows{}
+func Lower(g *graph.Graph, opt Options) (m *onnxpb.ModelProto, err error) {
+	defer target.Catch(&err, "graph %s as ONNX", g.Name)
+	ir, ok := onnxpb.IRVersion(opt.Opset)
+	if !ok {
+		return nil, fmt.Errorf("opset %d is not supported, choose %d to %d", opt.Opset, onnxpb.MinOpset, onnxpb.MaxOpset)
 	}
-	for _, o := range g.Outputs {
-		e.reserve(o.Name)
+	e := newEmitter(g, opt)
+	results := opt.Results
+	if results == nil {
+		for _, o := range g.Outputs {
+			results = append(results, Result{Name: o.Name, Node: o.Node})
+		}
+	}
+	for _, r := range results {
+		e.reserve(r.Name)
 	}
 	e.lower()
-	for _, o := range g.Outputs {
-		e.base = o.Name
-		e.output(o.Name, e.value(o.Node), onnxpb.TensorProto_FLOAT, e.shapeOf(o.Node))
+	values := make([]string, len(results))
+	for i, r := range results {
+		e.base = r.Name
+		values[i] = e.formed(r)
 	}
-	return e.model()
-}
-
-// model wraps the finished graph.
-func (e *emitter) model() (*onnxpb.ModelProto, error) {
-	if e.err != nil {
-		return nil, e.err
+	for i, r := range results {
+		e.output(r, values[i])
 	}
 	if e.portable {
 		e.dropUnused()
 	} else {
 		e.nameResults()
 	}
-	ir, ok := onnxpb.IRVersion(int(e.opset))
-	if !ok {
-		return nil, fmt.Errorf("opset %d is not supported, choose %d to %d", e.opset, contract.MinOpset, contract.MaxOpset)
-	}
-	m := &onnxpb.ModelProto{
+	return &onnxpb.ModelProto{
 		IrVersion: ir, ProducerName: "miplc", Graph: e.out,
 		OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: e.opset}},
-	}
-	if err := contract.Structure(m); err != nil {
-		return nil, fmt.Errorf("graph %s: %w", e.src.Name, err)
-	}
-	return m, nil
+	}, nil
 }
 
-// lower writes every node that an output needs.
+// lower writes every node that an output needs. All inputs stand first, needed or
+// not: the extents are measured on them.
 func (e *emitter) lower() {
-	needed := make([]bool, len(e.src.Nodes))
-	for _, o := range e.src.Outputs {
-		needed[o.Node.ID] = true
-	}
-	for i := len(e.src.Nodes) - 1; i >= 0; i-- {
-		for _, in := range e.src.Nodes[i].In {
-			needed[in.ID] = needed[in.ID] || needed[i]
-		}
-	}
+	live := e.src.Live()
 	for _, n := range e.src.Nodes {
 		if n.Op == graph.OpInput || n.Op == graph.OpParam {
 			e.reserve(n.Name)
 		}
 	}
-	// All inputs stand first, needed or not: the extents are measured on them.
-	for _, n := range e.src.ByOp(graph.OpInput) {
-		e.values[n] = e.leaf(n)
-	}
-	for _, n := range e.src.Nodes {
-		if needed[n.ID] && n.Op != graph.OpInput && e.err == nil {
-			e.lowerNode(n)
+	for _, first := range []bool{true, false} {
+		for _, n := range e.src.Nodes {
+			if isInput := n.Op == graph.OpInput; isInput == first && (isInput || live[n.ID]) {
+				e.node(n)
+			}
 		}
 	}
 }
 
-func (e *emitter) lowerNode(n *graph.Node) {
-	e.node, e.base = n, e.label(n)
-	if n.Op == graph.OpParam {
-		e.values[n] = e.leaf(n)
+func (e *emitter) node(n *graph.Node) {
+	e.base = e.label(n)
+	if e.plane != nil && e.onPlanes(n) {
 		return
 	}
-	if e.plane != nil && e.onPlanes() {
-		return
-	}
-	r, ok := table[n.Op]
-	lower := r.full
-	if e.portable {
-		lower = r.portable
-	}
-	switch {
-	case !ok:
-		e.fail(fmt.Errorf("no lowering to ONNX for %v", n.Op))
-		return
-	case lower == nil:
-		e.notPortable("no ops for it")
-		return
+	in := make([]string, len(n.In))
+	for i, x := range n.In {
+		in[i] = e.value(x)
 	}
 	before := len(e.out.Node)
-	v := lower(e)
-	if e.err != nil {
-		if np := (*NotPortable)(nil); !errors.As(e.err, &np) {
-			e.err = fmt.Errorf("%v %s: %w", n.Op, e.base, e.err)
-		}
-		return
-	}
-	e.values[n] = e.rename(v, before)
+	e.values[n] = e.rename(tables[e.portable].Lower(e, n, in), before)
 }
 
 // label gives the name that heads the names of a node's ONNX nodes.
@@ -252,7 +240,7 @@ func (e *emitter) rename(v string, before int) string {
 }
 
 // leaf places an input or a parameter.
-func (e *emitter) leaf(n *graph.Node) string {
+func leaf(e *emitter, n *graph.Node, _ []string) string {
 	elem := onnxpb.TensorProto_FLOAT
 	if n.Type == graph.Int {
 		elem = onnxpb.TensorProto_INT64
@@ -263,17 +251,17 @@ func (e *emitter) leaf(n *graph.Node) string {
 		return n.Name
 	}
 	if int64(len(data)) != volume(n.Shape) {
-		e.fail(fmt.Errorf("parameter %s: shape %v holds %d numbers, %d are given", n.Name, n.Shape, volume(n.Shape), len(data)))
-		return n.Name
+		target.Fail("parameter %s: shape %v holds %d numbers, %d are given", n.Name, n.Shape, volume(n.Shape), len(data))
 	}
 	for i, v := range data {
 		if v := float64(v); math.IsNaN(v) || math.IsInf(v, 0) {
-			e.fail(fmt.Errorf("parameter %s holds %v at index %d: it cannot be exported", n.Name, v, i))
-			return n.Name
+			target.Fail("parameter %s holds %v at index %d: it cannot be exported", n.Name, v, i)
 		}
 	}
 	return e.initializer(onnxpb.FloatTensor(n.Name, dims(e.shapeOf(n)), data))
 }
+
+func same(_ *emitter, _ *graph.Node, in []string) string { return in[0] }
 
 // nameResults lets nodes make the outputs under their own names, where each
 // output would else be a copy made by an Identity.
@@ -315,10 +303,36 @@ func (e *emitter) nameResults() {
 	}
 }
 
+// formed gives the value of a result in its form.
+func (e *emitter) formed(r Result) string {
+	v := e.value(r.Node)
+	switch r.Form {
+	case Plain:
+		return v
+	case Turned:
+		return e.turned(v)
+	case Flat:
+		return e.op("Reshape", nil, v, e.ints(-1))
+	case Largest:
+		return e.op("ArgMax", attrs(attrInt("axis", 1), attrKeep(false)), v)
+	}
+	target.Fail("bug: output %s has the form %d", r.Name, r.Form)
+	return ""
+}
+
 // output declares a value as a result.
-func (e *emitter) output(name, value string, elem onnxpb.TensorProto_DataType, s graph.Shape) {
+func (e *emitter) output(r Result, value string) {
+	elem, s := onnxpb.TensorProto_FLOAT, e.shapeOf(r.Node)
+	switch r.Form {
+	case Turned:
+		s = turnedShape(s)
+	case Flat:
+		s = s[:1]
+	case Largest:
+		elem, s = onnxpb.TensorProto_INT64, s[:1]
+	}
 	e.out.Node = append(e.out.Node, &onnxpb.NodeProto{
-		OpType: "Identity", Name: name, Input: []string{value}, Output: []string{name},
+		OpType: "Identity", Name: r.Name, Input: []string{value}, Output: []string{r.Name},
 	})
-	e.out.Output = append(e.out.Output, e.valueInfo(name, elem, s))
+	e.out.Output = append(e.out.Output, e.valueInfo(r.Name, elem, s))
 }

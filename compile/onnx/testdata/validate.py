@@ -1,7 +1,7 @@
 """Checks ONNX files with the reference checker and strict shape inference.
 
-    go test ./export -keep DIR
-    python export/testdata/validate.py DIR
+    go test ./compile/onnx -keep DIR
+    python compile/onnx/testdata/validate.py DIR
 
 needs the Python package onnx. The exit status is 1 if a file fails.
 """

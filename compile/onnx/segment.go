@@ -1,4 +1,4 @@
-package export
+package onnx
 
 import (
 	"math"
@@ -20,9 +20,6 @@ func (e *emitter) membership(bagOf string) string {
 	})
 }
 
-// bagOf gives the last input of a segment op.
-func (e *emitter) bagOf() string { return e.in(len(e.node.In) - 1) }
-
 // rows gives the value as a matrix with one row per leading index.
 func (e *emitter) rows(v string, rank int) string {
 	switch rank {
@@ -42,58 +39,58 @@ func (e *emitter) unrows(v string, s graph.Shape) string {
 	return e.reshape(v, s)
 }
 
-func lowerSegmentSum(e *emitter) string {
-	return e.unrows(e.segmentSum(e.rows(e.in(0), len(e.node.Shape))), e.node.Shape)
+func lowerSegmentSum(e *emitter, n *graph.Node, in []string) string {
+	return e.unrows(e.segmentSum(e.rows(in[0], len(n.Shape)), in[1]), n.Shape)
 }
 
 // segmentSum adds up the rows [N, c] of each bag.
-func (e *emitter) segmentSum(rows string) string {
-	member := e.once("member", func() string { return e.toFloat(e.membership(e.bagOf())) })
+func (e *emitter) segmentSum(rows, bagOf string) string {
+	member := e.once("member", func() string { return e.toFloat(e.membership(bagOf)) })
 	return e.op("MatMul", nil, member, rows)
 }
 
-func lowerSegmentMax(e *emitter) string {
-	columns := volume(e.node.Shape[1:])
-	return e.unrows(e.segmentMax(e.rows(e.in(0), len(e.node.Shape)), columns), e.node.Shape)
+func lowerSegmentMax(e *emitter, n *graph.Node, in []string) string {
+	columns := volume(n.Shape[1:])
+	return e.unrows(e.segmentMax(e.rows(in[0], len(n.Shape)), in[1], columns), n.Shape)
 }
 
 // segmentMax takes the maximum of the rows [N, columns] of each bag. Opset 18
 // brought a scatter that keeps the larger value; before, the values are laid
 // out per bag as [B, N, columns].
-func (e *emitter) segmentMax(rows string, columns int64) string {
+func (e *emitter) segmentMax(rows, bagOf string, columns int64) string {
 	lowest := e.float(float32(graph.OpSegmentMax.Neutral()))
 	if e.opset < 18 {
-		mask := e.op("Unsqueeze", nil, e.membership(e.bagOf()), e.ints(2))
+		mask := e.op("Unsqueeze", nil, e.membership(bagOf), e.ints(2))
 		return e.reduceMax(e.op("Where", nil, mask, rows, lowest), false, 1)
 	}
 	start := e.op("Expand", nil, lowest, e.op("Concat", attrs(attrInt("axis", 0)), e.extent(graph.B), e.ints(columns)))
-	index := e.op("Expand", nil, e.rows(e.bagOf(), 1), e.op("Shape", nil, rows))
+	index := e.op("Expand", nil, e.rows(bagOf, 1), e.op("Shape", nil, rows))
 	return e.op("ScatterElements", attrs(attrInt("axis", 0), attrString("reduction", "max")), start, index, rows)
 }
 
 // ofBag gives every instance the row of its bag.
-func (e *emitter) ofBag(v string) string { return e.op("Gather", nil, v, e.bagOf()) }
+func (e *emitter) ofBag(v, bagOf string) string { return e.op("Gather", nil, v, bagOf) }
 
-func lowerSegmentGather(e *emitter) string { return e.ofBag(e.in(0)) }
+func lowerSegmentGather(e *emitter, n *graph.Node, in []string) string { return e.ofBag(in[0], in[1]) }
 
-func lowerSegmentSoftmax(e *emitter) string {
-	rows := e.rows(e.in(0), len(e.node.Shape))
-	top := e.segmentMax(rows, volume(e.node.Shape[1:]))
-	grown := e.op("Exp", nil, e.op("Sub", nil, rows, e.ofBag(top)))
-	share := e.op("Div", nil, grown, e.ofBag(e.segmentSum(grown)))
-	return e.unrows(share, e.node.Shape)
+func lowerSegmentSoftmax(e *emitter, n *graph.Node, in []string) string {
+	rows := e.rows(in[0], len(n.Shape))
+	top := e.segmentMax(rows, in[1], volume(n.Shape[1:]))
+	grown := e.op("Exp", nil, e.op("Sub", nil, rows, e.ofBag(top, in[1])))
+	share := e.op("Div", nil, grown, e.ofBag(e.segmentSum(grown, in[1]), in[1]))
+	return e.unrows(share, n.Shape)
 }
 
 // lowerSegmentMaxMask marks the first maximum of each bag and column. It looks
 // for the largest negated row number among the maxima; row numbers are exact
 // in float32 up to 2^24 instances.
-func lowerSegmentMaxMask(e *emitter) string {
-	rows, columns := e.rows(e.in(0), len(e.node.Shape)), volume(e.node.Shape[1:])
-	isMax := e.op("Equal", nil, rows, e.ofBag(e.segmentMax(rows, columns)))
+func lowerSegmentMaxMask(e *emitter, n *graph.Node, in []string) string {
+	rows, columns := e.rows(in[0], len(n.Shape)), volume(n.Shape[1:])
+	isMax := e.op("Equal", nil, rows, e.ofBag(e.segmentMax(rows, in[1], columns), in[1]))
 	instances := e.op("Gather", nil, e.extent(graph.N), e.integer(0))
 	number := e.op("Unsqueeze", nil, e.op("Range", nil, e.integer(0), instances, e.integer(1)), e.ints(1))
 	place := e.op("Neg", nil, e.toFloat(number))
 	candidate := e.op("Where", nil, isMax, place, e.float(float32(math.Inf(-1))))
-	first := e.op("Equal", nil, candidate, e.ofBag(e.segmentMax(candidate, columns)))
-	return e.unrows(e.toFloat(first), e.node.Shape)
+	first := e.op("Equal", nil, candidate, e.ofBag(e.segmentMax(candidate, in[1], columns), in[1]))
+	return e.unrows(e.toFloat(first), n.Shape)
 }

@@ -1,8 +1,7 @@
-package export
+package onnx
 
 import (
-	"fmt"
-
+	"github.com/miplc/miplc/compile/target"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
@@ -15,27 +14,26 @@ func frame(pad, more [2]int) *onnxpb.AttributeProto {
 // extents gives height and width of a shape [.., .., height, width].
 func extents(s graph.Shape) [2]int { return [2]int{int(s[2]), int(s[3])} }
 
-func lowerConv2D(e *emitter) string {
-	a := &e.node.Attrs
+func lowerConv2D(e *emitter, n *graph.Node, in []string) string {
+	a := &n.Attrs
 	return e.op("Conv", attrs(
-		attrInts("kernel_shape", pair(extents(e.node.In[1].Shape))...),
+		attrInts("kernel_shape", pair(extents(n.In[1].Shape))...),
 		frame(a.Pad, [2]int{}),
 		attrInts("strides", pair(a.Stride)...),
-	), e.in(0), e.in(1))
+	), in[0], in[1])
 }
 
 // lowerConv2DGradInput: the gradient of the images is the transposed
 // convolution. Rows and columns that no window reached get zeros from
 // output_padding.
-func lowerConv2DGradInput(e *emitter) string {
-	a := &e.node.Attrs
-	kernel, dy, x := extents(e.node.In[1].Shape), extents(e.node.In[0].Shape), extents(a.Shape)
+func lowerConv2DGradInput(e *emitter, n *graph.Node, in []string) string {
+	a := &n.Attrs
+	kernel, dy, x := extents(n.In[1].Shape), extents(n.In[0].Shape), extents(a.Shape)
 	var rest [2]int
 	for i := range rest {
 		rest[i] = x[i] - ((dy[i]-1)*a.Stride[i] + kernel[i] - 2*a.Pad[i])
 		if rest[i] < 0 || rest[i] >= a.Stride[i] {
-			e.fail(fmt.Errorf("%v does not belong to images %v", e.node.In[0].Shape, a.Shape))
-			return ""
+			target.Fail("%v does not belong to images %v", n.In[0].Shape, a.Shape)
 		}
 	}
 	return e.op("ConvTranspose", attrs(
@@ -43,16 +41,16 @@ func lowerConv2DGradInput(e *emitter) string {
 		attrInts("output_padding", pair(rest)...),
 		frame(a.Pad, [2]int{}),
 		attrInts("strides", pair(a.Stride)...),
-	), e.in(0), e.in(1))
+	), in[0], in[1])
 }
 
 // lowerConv2DGradWeight: the gradient of the kernels is the convolution of the
 // images with dy, where instances play the channels; the stride becomes the
 // dilation. Rows and columns that no window reached are cut off before.
-func lowerConv2DGradWeight(e *emitter) string {
-	a := &e.node.Attrs
-	images, dy, kernel := extents(e.node.In[0].Shape), extents(e.node.In[1].Shape), extents(a.Shape)
-	x := e.in(0)
+func lowerConv2DGradWeight(e *emitter, n *graph.Node, in []string) string {
+	a := &n.Attrs
+	images, dy, kernel := extents(n.In[0].Shape), extents(n.In[1].Shape), extents(a.Shape)
+	x := in[0]
 	var more [2]int
 	for i := range more {
 		used := (dy[i]-1)*a.Stride[i] + kernel[i]
@@ -67,28 +65,30 @@ func lowerConv2DGradWeight(e *emitter) string {
 		attrInts("dilations", pair(a.Stride)...),
 		attrInts("kernel_shape", pair(dy)...),
 		frame(a.Pad, more),
-	), e.op("Transpose", attrs(swap), x), e.op("Transpose", attrs(swap), e.in(1))))
+	), e.op("Transpose", attrs(swap), x), e.op("Transpose", attrs(swap), in[1])))
 }
 
 // lowerMaxPool2D writes no dilations: onnx-go refuses them.
-func lowerMaxPool2D(e *emitter) string { return e.op("MaxPool", e.window(), e.in(0)) }
+func lowerMaxPool2D(e *emitter, n *graph.Node, in []string) string {
+	return e.op("MaxPool", window(&n.Attrs), in[0])
+}
 
-func (e *emitter) window() []*onnxpb.AttributeProto {
-	return attrs(attrInts("kernel_shape", pair(e.node.Attrs.Kernel)...), attrInts("strides", pair(e.node.Attrs.Stride)...))
+func window(a *graph.Attrs) []*onnxpb.AttributeProto {
+	return attrs(attrInts("kernel_shape", pair(a.Kernel)...), attrInts("strides", pair(a.Stride)...))
 }
 
 // lowerMaxPool2DGrad scatters dy to where the maxima were found; MaxPool
 // reports the first of equal ones. Windows that overlap can meet at one
 // element, so there the values are added up.
-func lowerMaxPool2DGrad(e *emitter) string {
-	a := &e.node.Attrs
-	index := e.ops("MaxPool", 2, e.window(), e.in(0))[1]
-	shape := e.op("Shape", nil, e.in(0))
+func lowerMaxPool2DGrad(e *emitter, n *graph.Node, in []string) string {
+	a := &n.Attrs
+	index := e.ops("MaxPool", 2, window(a), in[0])[1]
+	shape := e.op("Shape", nil, in[0])
 	if a.Stride[0] >= a.Kernel[0] && a.Stride[1] >= a.Kernel[1] {
-		return e.op("MaxUnpool", e.window(), e.in(1), index, shape)
+		return e.op("MaxUnpool", window(a), in[1], index, shape)
 	}
-	zeros := e.op("ConstantOfShape", nil, e.op("Shape", nil, e.op("Reshape", nil, e.in(0), e.ints(-1))))
+	zeros := e.op("ConstantOfShape", nil, e.op("Shape", nil, e.op("Reshape", nil, in[0], e.ints(-1))))
 	sum := e.op("ScatterElements", attrs(attrInt("axis", 0), attrString("reduction", "add")),
-		zeros, e.op("Reshape", nil, index, e.ints(-1)), e.op("Reshape", nil, e.in(1), e.ints(-1)))
+		zeros, e.op("Reshape", nil, index, e.ints(-1)), e.op("Reshape", nil, in[1], e.ints(-1)))
 	return e.op("Reshape", nil, sum, shape)
 }

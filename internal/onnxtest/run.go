@@ -1,4 +1,5 @@
-package export_test
+// Package onnxtest runs ONNX models in both back ends, for tests of what writes them.
+package onnxtest
 
 import (
 	"flag"
@@ -9,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/exprvm"
 	"github.com/miplc/miplc/internal/onnxpb"
@@ -27,9 +29,9 @@ var (
 	kept    int
 )
 
-// runORT feeds the tensors by input name to a fresh session and returns every
+// RunORT feeds the tensors by input name to a fresh session and returns every
 // float output (and int outputs as floats).
-func runORT(t testing.TB, m *onnxpb.ModelProto, feed map[string]*graph.Tensor) map[string]*graph.Tensor {
+func RunORT(t testing.TB, m *onnxpb.ModelProto, feed map[string]*graph.Tensor) map[string]*graph.Tensor {
 	t.Helper()
 	out, err := tryORT(t, m, feed)
 	if err != nil {
@@ -52,6 +54,9 @@ func tryORT(t testing.TB, m *onnxpb.ModelProto, feed map[string]*graph.Tensor) (
 		m.Graph.Input = []*onnxpb.ValueInfoProto{proto.Clone(m.Graph.Output[0]).(*onnxpb.ValueInfoProto)}
 		m.Graph.Input[0].Name = "unused"
 		feed = map[string]*graph.Tensor{"unused": graph.NewTensor(declared(m.Graph.Output[0]))}
+	}
+	if err := contract.Structure(m); err != nil {
+		return nil, err
 	}
 	data, err := onnxpb.Marshal(m)
 	if err != nil {
@@ -128,7 +133,7 @@ func ortValue(x *graph.Tensor) (ort.Value, error) {
 	if len(shape) == 0 {
 		return ort.NewScalar(float32(x.Data[0]))
 	}
-	return ort.NewTensor(shape, singles(x.Data))
+	return ort.NewTensor(shape, Singles(x.Data))
 }
 
 func fromORT(v ort.Value) *graph.Tensor {
@@ -138,7 +143,7 @@ func fromORT(v ort.Value) *graph.Tensor {
 	}
 	switch v := v.(type) {
 	case *ort.Tensor[float32]:
-		out.Data = doubles(v.GetData())
+		out.Data = Doubles(v.GetData())
 	case *ort.Scalar[float32]:
 		out.Data = []float64{float64(v.GetData())}
 	case *ort.Tensor[int64]:
@@ -149,8 +154,8 @@ func fromORT(v ort.Value) *graph.Tensor {
 	return out
 }
 
-// runONNXGo does the same with onnx-go.
-func runONNXGo(t testing.TB, m *onnxpb.ModelProto, feed map[string]*graph.Tensor) map[string]*graph.Tensor {
+// RunONNXGo does the same with onnx-go.
+func RunONNXGo(t testing.TB, m *onnxpb.ModelProto, feed map[string]*graph.Tensor) map[string]*graph.Tensor {
 	t.Helper()
 	out, err := tryONNXGo(m, feed)
 	if err != nil {
@@ -185,7 +190,7 @@ func tryONNXGo(m *onnxpb.ModelProto, feed map[string]*graph.Tensor) (out map[str
 		for len(shape) < 2 {
 			shape = append([]int{1}, shape...)
 		}
-		inputs = append(inputs, tensor.New(tensor.WithShape(shape...), tensor.WithBacking(singles(x.Data))))
+		inputs = append(inputs, tensor.New(tensor.WithShape(shape...), tensor.WithBacking(Singles(x.Data))))
 	}
 	for run := range 2 {
 		for i, x := range inputs {
@@ -226,12 +231,13 @@ func outputsOf(model *onnx.Model, m *onnxpb.ModelProto) (map[string]*graph.Tenso
 		if !ok {
 			flat = []float32{dense.Data().(float32)}
 		}
-		out[o.Name] = &graph.Tensor{Shape: dense.Shape(), Data: doubles(flat)}
+		out[o.Name] = &graph.Tensor{Shape: dense.Shape(), Data: Doubles(flat)}
 	}
 	return out, nil
 }
 
-func singles(v []float64) []float32 {
+// Singles rounds to float32.
+func Singles(v []float64) []float32 {
 	out := make([]float32, len(v))
 	for i, x := range v {
 		out[i] = float32(x)
@@ -239,7 +245,8 @@ func singles(v []float64) []float32 {
 	return out
 }
 
-func doubles(v []float32) []float64 {
+// Doubles widens to float64.
+func Doubles(v []float32) []float64 {
 	out := make([]float64, len(v))
 	for i, x := range v {
 		out[i] = float64(x)
@@ -247,8 +254,8 @@ func doubles(v []float32) []float64 {
 	return out
 }
 
-// near compares outputs with the reference: absolute below 1, relative above.
-func near(what string, got, want *graph.Tensor, tol float64) error {
+// Near compares outputs with the reference: absolute below 1, relative above.
+func Near(what string, got, want *graph.Tensor, tol float64) error {
 	if got == nil {
 		return fmt.Errorf("%s: missing", what)
 	}

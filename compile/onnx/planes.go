@@ -1,4 +1,4 @@
-package export
+package onnx
 
 import (
 	"fmt"
@@ -21,13 +21,12 @@ const mostTaps = 1 << 16
 
 // onPlanes lowers the node on planes if that is what planes are for; false
 // leaves it to the table.
-func (e *emitter) onPlanes() bool {
-	n := e.node
+func (e *emitter) onPlanes(n *graph.Node) bool {
 	switch {
 	case n.Op == graph.OpConv2D:
-		return e.planeConv()
+		return e.planeConv(n)
 	case n.Op == graph.OpConv2DGradWeight:
-		return e.planeGradWeight()
+		return e.planeGradWeight(n)
 	case n.Op == graph.OpMaxPool2D && apart(&n.Attrs):
 		e.plane[n] = e.windowsOf(n.In[0], &n.Attrs).top
 		return true
@@ -35,7 +34,7 @@ func (e *emitter) onPlanes() bool {
 		e.plane[n] = e.spread(n.In[0], n.In[1], &n.Attrs)
 		return true
 	case n.Op.Elementwise():
-		return e.planeElementwise()
+		return e.planeElementwise(n)
 	case n.Op == graph.OpSum && e.plane[n.In[0]] != "" && slices.Equal(n.Attrs.Axes, []int{0, 2, 3}):
 		sum := e.op("ReduceSum", attrs(attrKeep(false)), e.plane[n.In[0]], e.ints(1, 2, 3))
 		e.values[n] = e.reshape(sum, n.Shape)
@@ -79,34 +78,30 @@ func images(s graph.Shape) bool { return len(s) == 4 && s[0] == graph.N }
 
 // planeElementwise computes on planes if an operand is there already and the
 // others are images, one number per channel or one number.
-func (e *emitter) planeElementwise() bool {
-	n := e.node
+func (e *emitter) planeElementwise(n *graph.Node) bool {
 	if !images(n.Shape) || !slices.ContainsFunc(n.In, func(x *graph.Node) bool { return e.plane[x] != "" }) {
 		return false
 	}
-	in := make(map[*graph.Node]string, len(n.In))
-	for _, x := range n.In {
+	in := make([]string, len(n.In))
+	for i, x := range n.In {
 		s := x.Shape
 		switch {
 		case s.Equal(n.Shape):
-			in[x] = e.asPlane(x)
+			in[i] = e.asPlane(x)
 		case len(s) == 4 && s[0] == 1 && s[2] == 1 && s[3] == 1:
-			in[x] = e.reshape(e.values[x], graph.Shape{s[1], 1, 1, 1})
+			in[i] = e.reshape(e.values[x], graph.Shape{s[1], 1, 1, 1})
 		case len(s) == 0:
-			in[x] = e.values[x]
+			in[i] = e.values[x]
 		default:
 			return false
 		}
 	}
-	e.operands = in
-	e.plane[n] = table[n.Op].full(e)
-	e.operands = nil
+	e.plane[n] = tables[false].Lower(e, n, in)
 	return true
 }
 
 // planeConv is the product of the kernels with the taps.
-func (e *emitter) planeConv() bool {
-	n := e.node
+func (e *emitter) planeConv(n *graph.Node) bool {
 	w := n.In[1].Shape
 	taps, ok := e.taps(n.In[0], w, n.Shape, &n.Attrs)
 	if !ok {
@@ -120,8 +115,7 @@ func (e *emitter) planeConv() bool {
 
 // planeGradWeight is the product of dy with the taps, over all positions of
 // all images.
-func (e *emitter) planeGradWeight() bool {
-	n := e.node
+func (e *emitter) planeGradWeight(n *graph.Node) bool {
 	x, dy, w := n.In[0], n.In[1], n.Shape
 	taps, ok := e.taps(x, w, dy.Shape, &n.Attrs)
 	if !ok {

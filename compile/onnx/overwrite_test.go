@@ -1,13 +1,14 @@
-package export_test
+package onnx_test
 
 import (
 	"errors"
 	"fmt"
 	"testing"
 
-	"github.com/miplc/miplc/export"
+	"github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/graph/graphtest"
+	"github.com/miplc/miplc/internal/onnxtest"
 )
 
 // watched gives the graph of a case in which others read what its op reads:
@@ -75,15 +76,15 @@ func TestPortableOpsLeaveOperandsAlone(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				m, err := export.Lower(g, export.Options{Opset: 17, Portable: true, Params: paramsOf(g, env)})
-				if np := (*export.NotPortable)(nil); errors.As(err, &np) {
+				m, err := onnx.Lower(g, onnx.Options{Opset: 17, Portable: true, Params: paramsOf(g, env)})
+				if np := (*onnx.NotPortable)(nil); errors.As(err, &np) {
 					t.Log(err)
 					return
 				}
 				if err != nil {
 					t.Fatal(err)
 				}
-				compare(t, "onnx-go", g, runONNXGo(t, m, feedOf(m, env)), want)
+				compare(t, "onnx-go", g, onnxtest.RunONNXGo(t, m, feedOf(m, env)), want)
 			})
 		}
 	}

@@ -1,4 +1,4 @@
-package export
+package onnx
 
 import (
 	"slices"
@@ -7,27 +7,31 @@ import (
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
-func portableMatMul(e *emitter) string { return e.op("MatMul", nil, e.in(0), e.in(1)) }
-
-func portableTranspose(e *emitter) string {
-	if len(e.node.Shape) < 2 {
-		return e.in(0)
-	}
-	return lowerTranspose(e)
+func portableMatMul(e *emitter, n *graph.Node, in []string) string {
+	return e.op("MatMul", nil, in[0], in[1])
 }
 
-func portableReshape(e *emitter) string { return e.reshaped(e.in(0), e.shape(0), e.want()) }
+func portableTranspose(e *emitter, n *graph.Node, in []string) string {
+	if len(n.Shape) < 2 {
+		return in[0]
+	}
+	return lowerTranspose(e, n, in)
+}
+
+func portableReshape(e *emitter, n *graph.Node, in []string) string {
+	return e.reshaped(in[0], e.shapeOf(n.In[0]), e.shapeOf(n))
+}
 
 // portableExpand stretches a matrix by multiplying with ones.
-func portableExpand(e *emitter) string {
-	from, to := e.shape(0), e.want()
+func portableExpand(e *emitter, n *graph.Node, in []string) string {
+	from, to := e.shapeOf(n.In[0]), e.shapeOf(n)
 	if from.Equal(to) {
-		return e.in(0)
+		return in[0]
 	}
 	if len(from) != 2 || len(to) != 2 {
-		return e.notPortable("no stretching of %v to %v", from, to)
+		return refuse("no stretching of %v to %v", from, to)
 	}
-	v := e.in(0)
+	v := in[0]
 	if from[1] != to[1] {
 		v = e.op("MatMul", nil, v, e.ones(1, to[1]))
 	}
@@ -38,15 +42,15 @@ func portableExpand(e *emitter) string {
 }
 
 // portableSum adds up by multiplying with ones.
-func portableSum(e *emitter) string {
-	x, s := e.in(0), e.shape(0)
-	lead, rest := e.reduced()
+func portableSum(e *emitter, n *graph.Node, in []string) string {
+	x, s := in[0], e.shapeOf(n.In[0])
+	lead, rest := e.reduced(n)
 	if len(s) > 2 {
-		n, ok := tail(s)
+		columns, ok := tail(s)
 		if !ok || rest == some {
-			return e.notPortable("no Sum of %v over %v", s, e.node.Attrs.Axes)
+			return refuse("no Sum of %v over %v", s, n.Attrs.Axes)
 		}
-		m := graph.Shape{s[0], graph.Dim(n)}
+		m := graph.Shape{s[0], graph.Dim(columns)}
 		x, s = e.reshaped(x, s, m), m
 	}
 	if rest == all {
@@ -57,7 +61,7 @@ func portableSum(e *emitter) string {
 		x = e.op("MatMul", nil, e.ones(1, s[0]), x)
 		s = graph.Shape{1, s[1]}
 	}
-	return e.reshaped(x, s, e.want())
+	return e.reshaped(x, s, e.shapeOf(n))
 }
 
 // How many of the axes after the first are reduced. Axes of extent 1 count
@@ -70,12 +74,12 @@ const (
 
 // reduced says what Sum or Max does with the padded input: whether it reduces
 // the first axis, and how many of the others.
-func (e *emitter) reduced() (lead bool, rest int) {
-	s := e.shape(0)
-	shift := len(s) - len(e.node.In[0].Shape)
+func (e *emitter) reduced(n *graph.Node) (lead bool, rest int) {
+	s := e.shapeOf(n.In[0])
+	shift := len(s) - len(n.In[0].Shape)
 	hit, kept := 0, 0
 	for i, d := range s {
-		in := slices.Contains(e.node.Attrs.Axes, i-shift)
+		in := slices.Contains(n.Attrs.Axes, i-shift)
 		switch {
 		case i == 0:
 			lead = in
@@ -97,18 +101,18 @@ func (e *emitter) reduced() (lead bool, rest int) {
 
 // portableMax pools rows and columns as if they were images: onnx-go has no
 // ReduceMax.
-func portableMax(e *emitter) string {
-	x, s := e.in(0), e.shape(0)
-	lead, rest := e.reduced()
-	n, ok := tail(s)
+func portableMax(e *emitter, n *graph.Node, in []string) string {
+	x, s := in[0], e.shapeOf(n.In[0])
+	lead, rest := e.reduced(n)
+	columns, ok := tail(s)
 	switch {
 	case isRow(s): // as a column, its one axis comes first
-		x, s, n, ok = e.turned(x), turnedShape(s), 1, true
+		x, s, columns, ok = e.turned(x), turnedShape(s), 1, true
 		lead, rest = rest == all, none
 	case !ok || rest == some:
-		return e.notPortable("no Max of %v over %v", s, e.node.Attrs.Axes)
+		return refuse("no Max of %v over %v", s, n.Attrs.Axes)
 	}
-	m := graph.Shape{s[0], graph.Dim(n)}
+	m := graph.Shape{s[0], graph.Dim(columns)}
 	x = e.reshaped(x, s, m)
 	if rest == all {
 		x, m = e.rowMax(x, m), graph.Shape{m[0], 1}
@@ -116,7 +120,7 @@ func portableMax(e *emitter) string {
 	if lead && m[0] != 1 {
 		x, m = e.columnMax(x, m), graph.Shape{1, m[1]}
 	}
-	return e.reshaped(x, m, e.want())
+	return e.reshaped(x, m, e.shapeOf(n))
 }
 
 // columnMax gives the maximum of each column of a matrix, as a row.
@@ -147,30 +151,30 @@ func (e *emitter) rowMax(x string, s graph.Shape) string {
 	return e.reshaped(top, graph.Shape{s[0], 1, 1, 1}, graph.Shape{s[0], 1})
 }
 
-func portableConcat(e *emitter) string {
-	return e.concat(e.node.Attrs.Axis + len(e.want()) - len(e.node.Shape))
+func portableConcat(e *emitter, n *graph.Node, in []string) string {
+	return e.concat(n.Attrs.Axis+len(e.shapeOf(n))-len(n.Shape), in)
 }
 
 // portableSlice picks rows or columns by multiplying with a matrix of zeros
 // and ones.
-func portableSlice(e *emitter) string {
-	a := &e.node.Attrs
-	return e.moved(a.End-a.Start, func(from int) int { return from - a.Start })
+func portableSlice(e *emitter, n *graph.Node, in []string) string {
+	a := &n.Attrs
+	return e.moved(n, in[0], a.End-a.Start, func(from int) int { return from - a.Start })
 }
 
-func portablePad(e *emitter) string {
-	a := &e.node.Attrs
-	return e.moved(int(e.node.Shape[a.Axis]), func(from int) int { return from + a.Start })
+func portablePad(e *emitter, n *graph.Node, in []string) string {
+	a := &n.Attrs
+	return e.moved(n, in[0], int(n.Shape[a.Axis]), func(from int) int { return from + a.Start })
 }
 
 // moved gives the matrix in which index i of the axis stands at to(i), if that
 // lies between 0 and extent.
-func (e *emitter) moved(extent int, to func(i int) int) string {
-	s := e.shape(0)
-	axis := e.node.Attrs.Axis + len(s) - len(e.node.Shape)
+func (e *emitter) moved(n *graph.Node, x string, extent int, to func(i int) int) string {
+	s := e.shapeOf(n.In[0])
+	axis := n.Attrs.Axis + len(s) - len(n.Shape)
 	old := int(s[axis])
 	if len(s) != 2 || old*extent > maxSelection {
-		return e.notPortable("no part of axis %d of %v", e.node.Attrs.Axis, e.node.In[0].Shape)
+		return refuse("no part of axis %d of %v", n.Attrs.Axis, n.In[0].Shape)
 	}
 	pick := make([]float32, old*extent)
 	for i := range old {
@@ -184,25 +188,25 @@ func (e *emitter) moved(extent int, to func(i int) int) string {
 	}
 	name := e.unique(e.base + ".pick")
 	if axis == 1 {
-		return e.op("MatMul", nil, e.in(0), e.initializer(onnxpb.FloatTensor(name, []int64{int64(old), int64(extent)}, pick)))
+		return e.op("MatMul", nil, x, e.initializer(onnxpb.FloatTensor(name, []int64{int64(old), int64(extent)}, pick)))
 	}
-	return e.op("MatMul", nil, e.initializer(onnxpb.FloatTensor(name, []int64{int64(extent), int64(old)}, pick)), e.in(0))
+	return e.op("MatMul", nil, e.initializer(onnxpb.FloatTensor(name, []int64{int64(extent), int64(old)}, pick)), x)
 }
 
-func portableSoftmax(e *emitter) string {
-	if len(e.want()) != 2 {
-		return e.notPortable("only for matrices, not %v", e.want())
+func portableSoftmax(e *emitter, n *graph.Node, in []string) string {
+	if len(e.shapeOf(n)) != 2 {
+		return refuse("only for matrices, not %v", e.shapeOf(n))
 	}
-	return e.op("Softmax", attrs(attrInt("axis", 1)), e.in(0))
+	return e.op("Softmax", attrs(attrInt("axis", 1)), in[0])
 }
 
 // portableLogSoftmax is x - max - log(sum(exp(x - max))).
-func portableLogSoftmax(e *emitter) string {
-	s := e.want()
+func portableLogSoftmax(e *emitter, n *graph.Node, in []string) string {
+	s := e.shapeOf(n)
 	if len(s) != 2 || symbolic(s[1]) {
-		return e.notPortable("only for matrices with a constant number of columns, not %v", s)
+		return refuse("only for matrices with a constant number of columns, not %v", s)
 	}
-	low := e.op("Sub", nil, e.in(0), e.rowMax(e.in(0), s))
+	low := e.op("Sub", nil, in[0], e.rowMax(in[0], s))
 	sum := e.op("MatMul", nil, e.op("Exp", nil, low), e.ones(s[1], 1))
 	return e.op("Sub", nil, low, e.op("Log", nil, sum))
 }

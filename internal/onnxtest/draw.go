@@ -1,0 +1,42 @@
+package onnxtest
+
+import (
+	"math/rand/v2"
+
+	"github.com/miplc/miplc/graph"
+)
+
+// Drawn gives seeded numbers in +-scale for every parameter; scales overrides.
+func Drawn(g *graph.Graph, seed uint64, scales map[string]float64) (map[string][]float32, map[string]*graph.Tensor) {
+	r := rand.New(rand.NewPCG(seed, 1))
+	params, values := map[string][]float32{}, map[string]*graph.Tensor{}
+	for _, p := range g.ByOp(graph.OpParam) {
+		scale, ok := scales[p.Name]
+		if !ok {
+			scale = 0.3
+		}
+		shape := p.Shape.Concrete(0, 0)
+		t := graph.NewTensor(shape)
+		for i := range t.Data {
+			t.Data[i] = float64(float32(scale * (2*r.Float64() - 1)))
+		}
+		if p.Name == "normalize.std" {
+			for i := range t.Data {
+				t.Data[i] = 1 + 0.5*r.Float64()
+			}
+			t.Data = Doubles(Singles(t.Data))
+		}
+		params[p.Name], values[p.Name] = Singles(t.Data), t
+	}
+	return params, values
+}
+
+// Bag gives seeded instances of one bag.
+func Bag(g *graph.Graph, n int, seed uint64) *graph.Tensor {
+	r := rand.New(rand.NewPCG(seed, uint64(n)))
+	t := graph.NewTensor(g.Input("instances").Shape.Concrete(n, 1))
+	for i := range t.Data {
+		t.Data[i] = float64(float32(r.NormFloat64()))
+	}
+	return t
+}
