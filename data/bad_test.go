@@ -382,8 +382,11 @@ func TestSaveFailsClean(t *testing.T) {
 	if files, _ := os.ReadDir(dir); len(files) != 0 {
 		t.Errorf("%d files are left", len(files))
 	}
-	if err := smallSet().Save(filepath.Join(dir, "none", "x.npz")); err == nil {
-		t.Error("a missing folder gives no error")
+	if err := smallSet().Save(dir + ".npz/x.npz"); err != nil {
+		t.Errorf("a missing folder: %v", err)
+	}
+	if err := smallSet().Save(dir + ".npz"); err == nil {
+		t.Error("a folder in the way gives no error")
 	}
 }
 

@@ -3,13 +3,13 @@ package data
 import (
 	"encoding/csv"
 	"errors"
-	"fmt"
+	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/outfile"
 )
 
 // Open reads a set of bags; the ending of the name says the format: .npz, .mat
@@ -38,22 +38,40 @@ func OpenWith(path string, o Options) (*Dataset, error) {
 	return d, nil
 }
 
-// Save writes the set as .npz, .csv or .csv.gz, by the ending of the name. The
-// file is written aside and renamed, so that no half-written set is left.
+// Save writes the set to a file, in place of what is there, see Write. No
+// half-written set is left.
 func (d *Dataset) Save(path string) error {
-	if err := d.Validate(path); err != nil {
+	f, err := outfile.Create(path, outfile.Options{Force: true})
+	if err != nil {
 		return err
 	}
-	switch format(path) {
-	case ".npz":
-		return writeAside(path, func(f *os.File) error { return writeNPZ(f, d) })
-	case ".csv":
-		return writeAside(path, func(f *os.File) error { return writeCSV(f, d) })
-	case ".csv.gz":
-		return writeAside(path, func(f *os.File) error { return writeCSVGzip(f, d) })
+	defer f.Discard()
+	if err := d.Write(f, path); err != nil {
+		return err
 	}
-	return unknownFormat(path, "written", ".npz, .csv and .csv.gz")
+	return f.Commit()
 }
+
+// Write writes the set as .npz, .csv or .csv.gz, by the ending of the name.
+func (d *Dataset) Write(w io.Writer, name string) error {
+	if err := CheckWritable(name); err != nil {
+		return err
+	}
+	if err := d.Validate(name); err != nil {
+		return err
+	}
+	return writers[format(name)](w, d)
+}
+
+// CheckWritable reports a name whose ending says no format that Write knows.
+func CheckWritable(name string) error {
+	if writers[format(name)] == nil {
+		return unknownFormat(name, "written", ".npz, .csv and .csv.gz")
+	}
+	return nil
+}
+
+var writers = map[string]func(io.Writer, *Dataset) error{".npz": writeNPZ, ".csv": writeCSV, ".csv.gz": writeCSVGzip}
 
 // format is the ending of a path that says how to read it, in lower case.
 func format(path string) string {
@@ -90,35 +108,4 @@ func fileError(path string, err error) error {
 		return diag.Errorf(diag.Pos{File: path}, "%v", p.Err)
 	}
 	return diag.Errorf(diag.Pos{File: path}, "%v", err)
-}
-
-// writeAside lets write fill a file beside path and gives it its name when
-// all went well.
-func writeAside(path string, write func(*os.File) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, err)
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-		}
-	}()
-	if err = write(f); err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, err)
-	}
-	if err = f.Chmod(0o644); err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, err)
-	}
-	if err = f.Sync(); err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, err)
-	}
-	if err = f.Close(); err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, err)
-	}
-	if err = os.Rename(f.Name(), path); err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, err)
-	}
-	return nil
 }

@@ -3,6 +3,7 @@ package data
 import (
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -39,6 +40,7 @@ type instancePool struct {
 // synthSet is one entry of the table of sets.
 type synthSet struct {
 	defaults SynthOptions
+	sources  []string // files that it is drawn from, slash-separated
 	pool     func(SynthOptions) (*instancePool, error)
 	draw     func(string, SynthOptions) (*Dataset, error) // for sets that are no mixtures
 }
@@ -48,20 +50,34 @@ type synthSet struct {
 var synthSets = map[string]synthSet{
 	"mnist-mipl": {
 		defaults: SynthOptions{Bags: 500, R: 1, Positives: 0.1, MinSize: 35, MaxSize: 48, Classes: []string{"0", "2", "4", "6", "8"}},
+		sources:  idxFiles("mnist"),
 		pool:     func(o SynthOptions) (*instancePool, error) { return imagePool(o, "mnist", digitNames) },
 	},
 	"fmnist-mipl": {
 		defaults: SynthOptions{Bags: 500, R: 1, Positives: 0.1, MinSize: 35, MaxSize: 48, Classes: []string{"0", "2", "4", "6", "8"}},
+		sources:  idxFiles("fashion-mnist"),
 		pool:     func(o SynthOptions) (*instancePool, error) { return imagePool(o, "fashion-mnist", garmentNames) },
 	},
 	"birdsong-mipl": {
 		defaults: SynthOptions{Bags: 1300, R: 1, Positives: 0.1, MinSize: 32, MaxSize: 42, Classes: birdNames},
+		sources:  []string{birdsongFile},
 		pool:     birdsongPool,
 	},
 	"sival6-mipl": {
 		defaults: SynthOptions{Bags: 360, R: 1, Classes: []string{"4", "7", "10", "13", "16", "20"}},
+		sources:  []string{sivalFile},
 		draw:     drawSIVAL,
 	},
+}
+
+// SynthSources are the files in a folder of labelled instances that Synth reads for
+// a set, of which not all need exist.
+func SynthSources(set, folder string) []string {
+	var list []string
+	for _, name := range synthSets[set].sources {
+		list = append(list, filepath.Join(folder, filepath.FromSlash(name)))
+	}
+	return list
 }
 
 // Synth draws a set of bags from labelled instances. Bag by bag, the class goes

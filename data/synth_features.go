@@ -23,6 +23,12 @@ import (
 var birdNames = []string{"BRCR", "WIWR", "PSFL", "RBNU", "DEJU", "OSFL", "HETH",
 	"CBCH", "VATH", "HEWA", "SWTH", "HAFL", "WETA"}
 
+// Files of labelled instances.
+const (
+	birdsongFile = "mil/birdsong/instances.csv.gz"
+	sivalFile    = "mil/sival6/instances.csv.gz"
+)
+
 // birdsongPool reads mil/birdsong: segments with a species give the positives
 // of that species, segments without one the negatives. Segments of species
 // that are not asked for are left out.
@@ -31,7 +37,7 @@ func birdsongPool(o SynthOptions) (*instancePool, error) {
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(o.Source, "mil", "birdsong", "instances.csv.gz")
+	path := filepath.Join(o.Source, filepath.FromSlash(birdsongFile))
 	t, err := openLabelledCSV(path, "instance_label")
 	if err != nil {
 		return nil, err
@@ -60,7 +66,7 @@ func drawSIVAL(name string, o SynthOptions) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(o.Source, "mil", "sival6", "instances.csv.gz")
+	path := filepath.Join(o.Source, filepath.FromSlash(sivalFile))
 	t, err := openLabelledCSV(path, "class")
 	if err != nil {
 		return nil, err

@@ -26,11 +26,11 @@ func imagePool(o SynthOptions, folder string, names []string) (*instancePool, er
 		return nil, diag.Errorf(diag.Pos{}, "all %d classes are asked for, which leaves none for the negative instances", len(names))
 	}
 	dir := filepath.Join(o.Source, folder)
-	images, err := openIDXBeside(dir, "train-images-idx3-ubyte")
+	images, err := openIDXBeside(dir, idxImages)
 	if err != nil {
 		return nil, err
 	}
-	labels, err := openIDXBeside(dir, "train-labels-idx1-ubyte")
+	labels, err := openIDXBeside(dir, idxLabels)
 	if err != nil {
 		return nil, err
 	}
@@ -63,9 +63,26 @@ func imagePool(o SynthOptions, folder string, names []string) (*instancePool, er
 	return p, nil
 }
 
+const (
+	idxImages = "train-images-idx3-ubyte"
+	idxLabels = "train-labels-idx1-ubyte"
+)
+
+// idxEndings in the order in which they are looked for.
+var idxEndings = [...]string{".gz", ""}
+
+// idxFiles are all names that the files of a folder may have.
+func idxFiles(folder string) []string {
+	var list []string
+	for _, ending := range idxEndings {
+		list = append(list, folder+"/"+idxImages+ending, folder+"/"+idxLabels+ending)
+	}
+	return list
+}
+
 // openIDXBeside reads the file packed or not, whichever is there.
 func openIDXBeside(dir, name string) (*idx, error) {
-	for _, ending := range []string{".gz", ""} {
+	for _, ending := range idxEndings {
 		path := filepath.Join(dir, name+ending)
 		if _, err := os.Stat(path); err == nil {
 			return openIDX(path, Options{})

@@ -16,6 +16,7 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/specs"
 )
@@ -118,6 +119,9 @@ func (s *Synth) cached(name string, r int, dir, dataDir string) (path, source st
 	path = filepath.Join(dir, DataFolder, fmt.Sprintf("%s-r%d-%s.npz", slug(name), r, hex.EncodeToString(sum[:4])))
 	if _, err := os.Stat(path); err == nil {
 		return path, source, nil
+	}
+	if err := outfile.Sweep(path); err != nil { // of a killed process: the folder is ours
+		return "", "", err
 	}
 	set, err := s.draw(r, dataDir)
 	if err != nil {

@@ -9,9 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/gofrs/flock"
-
-	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/internal/outdir"
+	"github.com/miplc/miplc/internal/outfile"
 )
 
 // Names inside the folder of an experiment.
@@ -21,83 +20,51 @@ const (
 	ResultsFile  = "results.jsonl"   // one Result per line
 	DataFolder   = "data"            // sets that were drawn
 	ModelsFolder = "models"          // one run folder per cell, with keep: models
-	lockFile     = ".lock"
 )
 
-// claim makes the folder the experiment's, or says why it must be left alone.
-// The lock that it returns keeps a second process out until it is closed.
-func claim(dir string, e *Experiment) (*flock.Flock, error) {
-	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		return nil, fmt.Errorf("%s is a file; an experiment needs a folder", dir)
-	}
-	if err := owner(dir, e.Name.V); err != nil {
+// claim makes the folder the experiment's, or says why it must be left alone. Who
+// claims a folder closes it.
+func claim(dir string, e *Experiment) (*outdir.Folder, error) {
+	f, err := outdir.Lock(dir)
+	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(filepath.Join(dir, DataFolder), 0o755); err != nil {
+	if err = owner(f, e.Name.V); err == nil {
+		err = f.Take(outdir.Experiment, []string{SpecFile, PlanFile, ResultsFile}, nil)
+	}
+	if err != nil {
+		f.Close()
 		return nil, err
 	}
-	lock := flock.New(filepath.Join(dir, lockFile))
-	switch free, err := lock.TryLock(); {
-	case err != nil:
-		return nil, fmt.Errorf("%s cannot be locked: %w", dir, err)
-	case !free:
-		return nil, fmt.Errorf("another process runs the experiment in %s", dir)
-	}
-	return lock, errors.Join(sweep(dir, SpecFile, PlanFile), sweep(filepath.Join(dir, DataFolder), ""))
+	return f, nil
 }
 
-// abandon removes a folder that no plan was written to, but for data sets that
-// were drawn and files that are not ours.
-func abandon(dir string) {
-	if _, err := os.Stat(filepath.Join(dir, PlanFile)); err == nil {
-		return
-	}
-	if os.Remove(filepath.Join(dir, DataFolder)) == nil {
-		_ = os.Remove(filepath.Join(dir, lockFile))
-		_ = os.Remove(dir) // fails, rightly, where other files are
+// abandon gives up a folder that no plan was written to. Data sets that were drawn
+// stay.
+func abandon(f *outdir.Folder) {
+	if _, err := os.Stat(filepath.Join(f.Dir, PlanFile)); err != nil {
+		_ = f.Clear() // the error that led here says more
 	}
 }
 
 // owner reports a folder that holds something else.
-func owner(dir, name string) error {
-	if state, err := runs.StateOf(dir); err != nil || state != runs.Absent {
-		return errors.Join(err, fmt.Errorf("%s holds a run of miplc train: choose another folder", dir))
+func owner(f *outdir.Folder, name string) error {
+	if err := f.Mark.Other(f.Dir, outdir.Experiment); err != nil {
+		return err
 	}
-	src, err := os.ReadFile(filepath.Join(dir, SpecFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := os.Stat(filepath.Join(dir, ResultsFile)); err == nil {
-			return fmt.Errorf("%s holds results, but no %s that says of what: choose another folder", dir, SpecFile)
-		}
+	src, err := os.ReadFile(filepath.Join(f.Dir, SpecFile))
+	if errors.Is(err, fs.ErrNotExist) || f.Mark == nil {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	have, err := Parse(filepath.Join(dir, SpecFile), src)
+	have, err := Parse(filepath.Join(f.Dir, SpecFile), src)
 	if err != nil {
 		return err
 	}
 	if have.Name.V != name {
-		return fmt.Errorf("%s holds the results of the experiment %q, not of %q: choose another folder", dir, have.Name.V, name)
-	}
-	return nil
-}
-
-// sweep removes what a killed process was still writing aside.
-func sweep(dir string, names ...string) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, f := range entries {
-		for _, name := range names {
-			if strings.HasPrefix(f.Name(), "."+name) && f.Name() != lockFile {
-				if err := os.Remove(filepath.Join(dir, f.Name())); err != nil {
-					return err
-				}
-				break
-			}
-		}
+		return fmt.Errorf("%s holds the results of the experiment %q, not of %q: choose another folder", f.Dir, have.Name.V, name)
 	}
 	return nil
 }
@@ -108,10 +75,13 @@ func (p *Plan) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := runs.WriteFile(filepath.Join(dir, SpecFile), p.experiment.Source); err != nil {
-		return err
+	file := filepath.Join(dir, SpecFile)
+	if outfile.Among(file, []string{p.experiment.File}) == "" { // else it is what was read
+		if err := outfile.Replace(file, p.experiment.Source); err != nil {
+			return err
+		}
 	}
-	return runs.WriteFile(filepath.Join(dir, PlanFile), append(text, '\n'))
+	return outfile.Replace(filepath.Join(dir, PlanFile), append(text, '\n'))
 }
 
 // ReadPlan reads the plan of an experiment.

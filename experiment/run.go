@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -94,14 +93,14 @@ func Run(ctx context.Context, e *Experiment, o Options) (Progress, error) {
 	if err != nil {
 		return Progress{}, &runs.SpecError{Err: err}
 	}
-	lock, err := claim(o.Dir, e)
+	folder, err := claim(o.Dir, e)
 	if err != nil {
 		return Progress{}, err
 	}
-	defer lock.Close()
+	defer folder.Close()
 	plan, err := e.plan(loaded, o.Select, o.Dir, o.DataDir)
 	if err != nil {
-		abandon(o.Dir)
+		abandon(folder)
 		return Progress{}, err
 	}
 	r := &runner{ctx: ctx, e: e, o: o}
@@ -399,9 +398,6 @@ func (r *runner) train(ctx context.Context, c *Cell, o runs.Options) (report *tr
 		return runs.Evaluate(ctx, o)
 	}
 	o.Dir, o.Force = r.modelDir(c.Coord), true
-	if err := os.MkdirAll(filepath.Dir(o.Dir), 0o755); err != nil {
-		return nil, err
-	}
 	o.Trained = func(t *train.Report) { report = t }
 	_, err = runs.Train(ctx, o)
 	return report, err

@@ -15,6 +15,7 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/miplc/miplc/specs"
@@ -307,8 +308,18 @@ func TestChangedFile(t *testing.T) {
 // Folders that hold something else are left alone.
 func TestFolders(t *testing.T) {
 	e := parse(t, tiny)
-	taken := func(files ...string) string {
+	taken := func(by outdir.Kind, files ...string) string {
 		dir := t.TempDir()
+		if by != "" {
+			f, err := outdir.Lock(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			if err := f.Take(by, []string{SpecFile, ResultsFile}, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
 		for i := 0; i < len(files); i += 2 {
 			if err := os.WriteFile(filepath.Join(dir, files[i]), []byte(files[i+1]), 0o644); err != nil {
 				t.Fatal(err)
@@ -316,7 +327,7 @@ func TestFolders(t *testing.T) {
 		}
 		return dir
 	}
-	locked := taken()
+	locked := taken("")
 	lock, err := claim(locked, e)
 	if err != nil {
 		t.Fatal(err)
@@ -324,12 +335,13 @@ func TestFolders(t *testing.T) {
 	defer lock.Close()
 	other := strings.Replace(tiny, "name: tiny", "name: other", 1)
 	for dir, want := range map[string]string{
-		taken(SpecFile, other):                   `holds the results of the experiment "other", not of "tiny"`,
-		taken(ResultsFile, ""):                   "holds results, but no experiment.yaml",
-		taken(runs.SummaryFile, "{}"):            "holds a run of miplc train",
-		taken(SpecFile, "oops"):                  "an experiment must be a map",
-		filepath.Join(taken("file", ""), "file"): "is a file",
-		locked:                                   "another process runs the experiment",
+		taken(outdir.Experiment, SpecFile, other):    `holds the results of the experiment "other", not of "tiny"`,
+		taken(outdir.Experiment, SpecFile, "oops"):   "an experiment must be a map",
+		taken("", ResultsFile, "mine"):               "no mark of miplc lists: results.jsonl",
+		taken("", SpecFile, tiny, PlanFile, "mine"):  "no mark of miplc lists: experiment.yaml, plan.json",
+		taken(outdir.Run):                            "was written by miplc train",
+		filepath.Join(taken("", "file", ""), "file"): "is a file",
+		locked: "another process of miplc is at work",
 	} {
 		if _, err := Run(context.Background(), e, Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want ...%s...", err, want)

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/miplc/miplc/runs"
@@ -242,9 +240,6 @@ func (r *runner) finish(engine *runs.SideBySide, c *Cell, t *trial, result *Resu
 		return err
 	}
 	o := runs.Options{Spec: t.Spec, Input: t.Input, Library: r.o.Library, Version: r.o.Version, Dir: r.modelDir(c.Coord), Force: true}
-	if err := os.MkdirAll(filepath.Dir(o.Dir), 0o755); err != nil {
-		return err
-	}
 	_, err := engine.Keep(o, report)
 	return err
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
-	"os"
 	"strings"
 
 	"github.com/miplc/miplc/compile"
@@ -14,7 +13,7 @@ import (
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"google.golang.org/protobuf/proto"
+	"github.com/miplc/miplc/internal/outfile"
 )
 
 // stepOpset is the least opset of a training step: what sums rows by bag came
@@ -79,27 +78,20 @@ func FlatBytes(v []float32) []byte {
 
 // CheckedStep writes a training step only if it holds what it promises: it is
 // written aside, read again, checked against its contract and given to verify,
-// which runs it against the oracle.
-func CheckedStep(path string, model *onnxpb.ModelProto, verify func(tmpPath string) error) error {
-	aside, err := writeAside(path, model)
+// which runs it against the oracle. The file still wants its Commit.
+func CheckedStep(path string, model *onnxpb.ModelProto, verify func(tmpPath string) error) (*outfile.File, error) {
+	f, back, err := aside(path, model)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer os.Remove(aside) // gone already when all went well
-	back, err := onnxpb.Read(aside)
-	if err == nil && !proto.Equal(back, model) {
-		err = fmt.Errorf("the file that was written does not read back as the same model")
-	}
-	if err == nil {
-		_, err = contract.CheckStep(back)
-	}
-	if err == nil {
-		err = verify(aside)
+	if _, err = contract.CheckStep(back); err == nil {
+		err = verify(f.Name())
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		f.Discard()
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return place(aside, path)
+	return f, nil
 }
 
 // describe names the values of a step graph.

@@ -2,58 +2,51 @@ package export
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"google.golang.org/protobuf/proto"
+	"github.com/miplc/miplc/internal/outfile"
 )
 
-// Write writes a model beside its final place and renames it, so that no
-// reader sees half a file. The same model gives the same bytes.
+// Write writes a model as a whole, in place of what is there. The same model
+// gives the same bytes.
 func Write(path string, model *onnxpb.ModelProto) error {
-	aside, err := writeAside(path, model)
+	content, err := onnxpb.Marshal(model)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", path, err)
 	}
-	return place(aside, path)
+	return outfile.Replace(path, content)
 }
 
-// writeAside writes the model to a temporary file in the folder of path and
-// gives its name.
-func writeAside(path string, model *onnxpb.ModelProto) (string, error) {
-	data, err := onnxpb.Marshal(model)
+// aside writes the model to a file that has no name yet, and reads it back.
+func aside(path string, model *onnxpb.ModelProto) (f *outfile.File, back *onnxpb.ModelProto, err error) {
+	content, err := onnxpb.Marshal(model)
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", path, err)
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.onnx")
-	if err != nil {
-		return "", err
+	if f, err = outfile.Create(path, outfile.Options{Force: true}); err != nil {
+		return nil, nil, err
 	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Chmod(0o644)
+	defer func() {
+		if err != nil {
+			f.Discard()
+		}
+	}()
+	if _, err := f.Write(content); err != nil {
+		return nil, nil, err
 	}
-	if err == nil {
-		err = f.Sync()
+	if err := f.Finish(); err != nil {
+		return nil, nil, err
 	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
+	if back, err = onnxpb.Read(f.Name()); err != nil {
+		return nil, nil, err
 	}
-	if err != nil {
-		os.Remove(f.Name())
-		return "", err
+	if !proto.Equal(back, model) {
+		return nil, nil, fmt.Errorf("%s: the file that was written does not read back as the same model", path)
 	}
-	return f.Name(), nil
-}
-
-func place(aside, path string) error {
-	if err := os.Rename(aside, path); err != nil {
-		os.Remove(aside)
-		return err
-	}
-	return nil
+	return f, back, nil
 }
 
 // Checked writes a model only if it holds what it promises. The model is
@@ -62,40 +55,28 @@ func place(aside, path string) error {
 // largest absolute difference of each pair. These go into the metadata, and
 // the file gets its final name. On any error path stays as it was.
 func Checked(path string, model *onnxpb.ModelProto, verify func(tmpPath string) (parity map[string]float64, err error)) error {
-	aside, err := writeAside(path, model)
+	tried, back, err := aside(path, model)
 	if err != nil {
 		return err
 	}
-	defer os.Remove(aside) // gone already when all went well
-	meta, err := reread(aside, model)
+	defer tried.Discard()
+	meta, err := contract.Check(back)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if meta.Parity, err = verify(aside); err != nil {
+	if meta.Parity, err = verify(tried.Name()); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if err := meta.Put(model); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	final, err := writeAside(path, model)
+	final, back, err := aside(path, model)
 	if err != nil {
 		return err
 	}
-	if _, err := reread(final, model); err != nil {
-		os.Remove(final)
+	defer final.Discard() // does nothing where it has its name
+	if _, err := contract.Check(back); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return place(final, path)
-}
-
-// reread reads a file back and checks it: the same model, and its contract.
-func reread(path string, model *onnxpb.ModelProto) (*contract.Metadata, error) {
-	back, err := onnxpb.Read(path)
-	if err != nil {
-		return nil, err
-	}
-	if !proto.Equal(back, model) {
-		return nil, fmt.Errorf("the file that was written does not read back as the same model")
-	}
-	return contract.Check(back)
+	return final.Commit()
 }

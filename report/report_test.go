@@ -292,7 +292,7 @@ func TestEmptyTable(t *testing.T) {
 	}
 }
 
-// A second report takes away figures of the first that it lacks.
+// A second report takes away figures of the first that it lacks, and none of the user.
 func TestOldFiguresGo(t *testing.T) {
 	out := t.TempDir()
 	r, err := Read(folder(t, 1))
@@ -302,12 +302,16 @@ func TestOldFiguresGo(t *testing.T) {
 	if _, err := r.Write(out); err != nil {
 		t.Fatal(err)
 	}
+	users := filepath.Join(out, FiguresFolder, "figure-99.svg")
+	if err := os.WriteFile(users, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	r.Experiment.Report = []experiment.Item{{Kind: experiment.TableData}}
 	if _, err := r.Write(out); err != nil {
 		t.Fatal(err)
 	}
 	left, err := os.ReadDir(filepath.Join(out, FiguresFolder))
-	if err != nil || len(left) > 0 {
+	if err != nil || len(left) != 1 || left[0].Name() != filepath.Base(users) {
 		t.Errorf("%v, %v", left, err)
 	}
 }

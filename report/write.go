@@ -2,12 +2,11 @@ package report
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/miplc/miplc/experiment"
-	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/internal/outdir"
+	"github.com/miplc/miplc/internal/outfile"
 )
 
 // Names inside the folder of a report.
@@ -42,7 +41,8 @@ type Written struct {
 	Tables []*Table `json:"tables"`
 }
 
-// Write makes all tables and figures and writes them into a folder.
+// Write makes all tables and figures and writes them into a folder, in place of an
+// earlier report.
 func (r *Report) Write(out string) (*Written, error) {
 	doc, err := r.document()
 	if err != nil {
@@ -52,49 +52,42 @@ func (r *Report) Write(out string) (*Written, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(filepath.Join(out, FiguresFolder), 0o755); err != nil {
-		return nil, err
-	}
 	w := &Written{Cells: len(r.Plan.Cells), Done: r.done, Failed: len(r.failed)}
-	write := func(name string, content []byte) error {
-		path := filepath.Join(out, name)
-		w.Files = append(w.Files, path)
-		return runs.WriteFile(path, content)
-	}
+	contents := map[string][]byte{markdownFile: doc.markdown(), laTeXFile: doc.latex(), HTMLFile: page}
+	var names []string
 	for _, p := range doc.Parts {
 		if p.Table != nil {
 			w.Tables = append(w.Tables, p.Table)
 			continue
 		}
-		if err := write(filepath.Join(FiguresFolder, p.Figure.Name+".svg"), p.Figure.SVG); err != nil {
-			return nil, err
-		}
+		name := FiguresFolder + "/" + p.Figure.Name + ".svg"
+		names = append(names, name)
+		contents[name] = p.Figure.SVG
 	}
-	for _, f := range []struct {
-		name string
-		text []byte
-	}{{markdownFile, doc.markdown()}, {laTeXFile, doc.latex()}, {HTMLFile, page}} {
-		if err := write(f.name, f.text); err != nil {
-			return nil, err
-		}
-	}
-	return w, removeOthers(filepath.Join(out, FiguresFolder), w.Files)
-}
-
-// removeOthers removes figures of an earlier report that this one lacks.
-func removeOthers(folder string, written []string) error {
-	old, err := filepath.Glob(filepath.Join(folder, "figure-*.svg"))
+	names = append(names, markdownFile, laTeXFile, HTMLFile)
+	folder, err := outdir.Lock(out)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, path := range old {
-		if !slices.Contains(written, path) {
-			if err := os.Remove(path); err != nil {
-				return err
+	defer folder.Close()
+	if err := folder.Mark.Other(out, outdir.Report); err != nil {
+		return nil, err
+	}
+	fresh := folder.Mark == nil
+	if err := folder.Take(outdir.Report, names, nil); err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		path := filepath.Join(out, name)
+		if err := outfile.Replace(path, contents[name]); err != nil {
+			if fresh {
+				_ = folder.Clear() // the error that led here says more
 			}
+			return nil, err
 		}
+		w.Files = append(w.Files, path)
 	}
-	return nil
+	return w, nil
 }
 
 func (r *Report) document() (*document, error) {

@@ -16,6 +16,8 @@ import (
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/outdir"
+	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/parity"
 	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
@@ -86,9 +88,20 @@ func Build(o BuildOptions) (*Manifest, error) {
 	if err != nil {
 		return nil, &SpecError{err}
 	}
-	if err := claimBuild(o.Dir, o.Force); err != nil {
+	folder, err := claimBuild(&o)
+	if err != nil {
 		return nil, err
 	}
+	defer folder.Close()
+	m, err := o.build(p, sig)
+	if _, unfinished := os.Stat(filepath.Join(o.Dir, ManifestFile)); err != nil && unfinished != nil {
+		_ = folder.Clear() // the error that led here says more
+	}
+	return m, err
+}
+
+// build writes into a folder that is claimed.
+func (o *BuildOptions) build(p *compile.Program, sig compile.Signature) (*Manifest, error) {
 	state := initialState(p)
 	m := &Manifest{
 		Name: o.Spec.Name.V, Version: o.Version, SpecSHA256: o.Spec.Hash(), Seed: uint64(o.Spec.Train.Seed.V),
@@ -108,6 +121,7 @@ func Build(o BuildOptions) (*Manifest, error) {
 	draw := parityOptions(p, state)
 	draw.Sizes = buildSizes
 	own := func(e *predictors) error { return e.addNative(p, state) }
+	var err error
 	if m.Parity, err = exportChecked(ModelPath(o.Dir), p, state.Params, meta, o.Library, draw, own); err != nil {
 		return nil, err
 	}
@@ -166,17 +180,36 @@ func initialState(p *compile.Program) *train.State {
 	return s
 }
 
-// claimBuild makes the folder ready; an older build is replaced, a run is not.
-func claimBuild(dir string, force bool) error {
-	state, err := StateOf(dir)
+// buildFiles are all that a build writes.
+func buildFiles() []string {
+	return []string{ManifestFile, ModelFile, TrainStepFile, InitialFile, SampleFile, SampleValuesFile, GraphTextFile, GraphDOTFile}
+}
+
+// claimBuild makes the folder that of a build; an older build is replaced, a run
+// is not. Who claims a folder closes it.
+func claimBuild(o *BuildOptions) (*outdir.Folder, error) {
+	f, err := outdir.Lock(o.Dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, noManifest := os.Stat(filepath.Join(dir, ManifestFile))
-	if state != Absent && noManifest != nil && !force {
-		return fmt.Errorf("%s holds a run, whose model would be overwritten: choose another folder, or overwrite it with --force", dir)
+	take := f.Restart
+	switch held := f.Mark; {
+	case held == nil || held.By == outdir.Run && o.Force:
+	case held.By == outdir.Build:
+		take = f.Take // the old one is good until the new one is
+	case held.By == outdir.Run:
+		err = fmt.Errorf("%s holds a run, whose model would be overwritten: choose another folder, or overwrite it with --force", o.Dir)
+	default:
+		err = held.Other(o.Dir, outdir.Run, outdir.Build)
 	}
-	return os.MkdirAll(dir, 0o755)
+	if err == nil {
+		err = take(outdir.Build, buildFiles(), inputFiles(o.Spec, o.DataDir))
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // write writes the graphs and the manifest, which lists them and the files that
@@ -187,7 +220,7 @@ func (m *Manifest) write(dir string, p *compile.Program, files []string) error {
 		print func(*graph.Graph) string
 	}{{GraphTextFile, (*graph.Graph).Text}, {GraphDOTFile, (*graph.Graph).DOT}} {
 		text := f.print(p.Infer) + "\n" + f.print(p.Train)
-		if err := WriteFile(filepath.Join(dir, f.name), []byte(strings.TrimRight(text, "\n")+"\n")); err != nil {
+		if err := outfile.Replace(filepath.Join(dir, f.name), []byte(strings.TrimRight(text, "\n")+"\n")); err != nil {
 			return err
 		}
 	}
@@ -202,7 +235,7 @@ func (m *Manifest) write(dir string, p *compile.Program, files []string) error {
 	if err != nil {
 		return err
 	}
-	return WriteFile(filepath.Join(dir, ManifestFile), append(text, '\n'))
+	return outfile.Replace(filepath.Join(dir, ManifestFile), append(text, '\n'))
 }
 
 func fileSum(path string) (string, error) {

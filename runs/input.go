@@ -38,6 +38,17 @@ func OpenInput(spec *specs.Spec, dataDir string) (*Input, error) {
 	return &Input{set, split}, nil
 }
 
+// inputFiles are the files that a spec is read from and reads.
+func inputFiles(spec *specs.Spec, dataDir string) []string {
+	list := spec.Files()
+	for _, name := range []specs.Str{spec.Data.Set, spec.Data.Split.Index} {
+		if path, err := find(spec, name, dataDir); err == nil && name.V != "" {
+			list = append(list, path)
+		}
+	}
+	return list
+}
+
 // OpenData opens or draws the data set of a spec.
 func OpenData(spec *specs.Spec, dataDir string) (*data.Dataset, error) {
 	if strings.HasPrefix(spec.Data.Set.V, generatedPrefix) {

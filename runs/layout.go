@@ -8,8 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
+	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/train"
 )
 
@@ -32,10 +32,25 @@ const (
 	Finished
 )
 
-// StateOf looks at a folder, which need not exist.
+// runFiles are all that a run writes. The summary goes first when they are
+// removed, so that a half-removed run does not look finished.
+func runFiles() []string {
+	names := []string{SummaryFile, ModelFile, SpecFile, SplitFile, train.MetricsFile, train.CheckpointFile, train.PreviousFile}
+	for _, f := range plotFiles {
+		names = append(names, PlotsFolder+"/"+f)
+	}
+	return names
+}
+
+// StateOf looks at a folder, which need not exist. Files that no mark lists are
+// not those of a run, whatever their names.
 func StateOf(dir string) (State, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return Absent, fmt.Errorf("%s is a file; a run needs a folder", dir)
+	}
+	mark, err := outdir.ReadMark(dir)
+	if err != nil || mark == nil || mark.By != outdir.Run {
+		return Absent, err
 	}
 	for _, part := range []struct {
 		name  string
@@ -52,105 +67,52 @@ func StateOf(dir string) (State, error) {
 	return Absent, nil
 }
 
-// claim makes the folder ready for a run, or says why it must be left alone.
-func claim(dir string, resume, force bool) error {
-	state, err := StateOf(dir)
+// claim makes the folder that of a run, or says why it must be left alone. Who
+// claims a folder closes it.
+func claim(o *Options) (*outdir.Folder, error) {
+	f, err := outdir.Lock(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.take(f); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func (o *Options) take(f *outdir.Folder) error {
+	state, err := StateOf(o.Dir)
 	switch {
 	case err != nil:
 		return err
-	case force:
-		if err := wipe(dir); err != nil {
-			return err
-		}
+	case o.Resume && state == Absent:
+		return fmt.Errorf("there is no run in %s to resume: leave --resume out to start one", o.Dir)
+	case o.Resume:
+		return f.Take(outdir.Run, runFiles(), nil) // its own spec may be what is read
+	case f.Mark == nil || f.Mark.By == outdir.Run && state == Absent:
+	case f.Mark.Other(o.Dir, outdir.Run, outdir.Build) != nil:
+		return f.Mark.Other(o.Dir, outdir.Run, outdir.Build)
+	case o.Force:
 	case state == Finished:
-		return fmt.Errorf("%s holds a finished run: choose another folder, or overwrite it with --force", dir)
-	case state == Interrupted && !resume:
-		return fmt.Errorf("%s holds an unfinished run: go on with it by --resume, or start again with --force", dir)
-	case state == Absent && resume:
-		return fmt.Errorf("there is no run in %s to resume: leave --resume out to start one", dir)
+		return fmt.Errorf("%s holds a finished run: choose another folder, or overwrite it with --force", o.Dir)
+	case state == Interrupted:
+		return fmt.Errorf("%s holds an unfinished run: go on with it by --resume, or start again with --force", o.Dir)
+	default:
+		return fmt.Errorf("%s holds a build: choose another folder, or overwrite it with --force", o.Dir)
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	return sweep(dir)
+	return f.Restart(outdir.Run, runFiles(), inputFiles(o.Spec, o.DataDir))
 }
 
-// sweep removes files that a killed process was still writing aside: hidden ones
-// named after a file of the run.
-func sweep(dir string) error {
-	names := []string{SummaryFile, ModelFile, SpecFile, SplitFile, train.MetricsFile}
-	for _, f := range plotFiles {
-		names = append(names, filepath.Join(PlotsFolder, f))
-	}
-	for _, name := range names {
-		folder, base := filepath.Split(filepath.Join(dir, name))
-		entries, err := os.ReadDir(folder)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		for _, e := range entries {
-			if strings.HasPrefix(e.Name(), "."+base+".") {
-				if err := os.Remove(filepath.Join(folder, e.Name())); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// wipe removes what a run leaves, and nothing else. The summary goes first, so
-// that a half-removed run does not look finished.
-func wipe(dir string) error {
-	for _, name := range []string{
-		SummaryFile, ModelFile, SpecFile, SplitFile, train.MetricsFile,
-		train.CheckpointFile, train.PreviousFile, PlotsFolder,
-	} {
-		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// abandon removes a run that failed before its first checkpoint, and its folder
-// if nothing else is in it: there is nothing to resume.
-func abandon(dir string) {
+// abandon removes a run that failed before its first checkpoint: there is nothing
+// to resume.
+func abandon(f *outdir.Folder) {
 	for _, name := range []string{train.CheckpointFile, train.PreviousFile} {
-		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+		if _, err := os.Stat(filepath.Join(f.Dir, name)); err == nil {
 			return
 		}
 	}
-	if wipe(dir) == nil {
-		_ = os.Remove(dir) // fails, rightly, where other files are
-	}
-}
-
-// WriteFile writes a file aside and gives it its name when it is complete.
-func WriteFile(path string, content []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-		}
-	}()
-	if _, err = f.Write(content); err != nil {
-		return err
-	}
-	if err = f.Chmod(0o644); err != nil {
-		return err
-	}
-	if err = f.Sync(); err != nil {
-		return err
-	}
-	if err = f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	_ = f.Clear() // the error that led here says more
 }
 
 // ModelPath is the model in the folder of a run.

@@ -1,9 +1,7 @@
 package runs
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -14,6 +12,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/parity"
 	"github.com/miplc/miplc/learners"
 	"github.com/miplc/miplc/learners/miplgp"
@@ -134,12 +133,14 @@ func (o *Options) fitLearner(ctx context.Context, in *Input) (*Summary, error) {
 	if done, err := o.alreadyDone(); done != nil || err != nil {
 		return done, err
 	}
-	if err := claim(o.Dir, o.Resume, o.Force); err != nil {
+	folder, err := claim(o)
+	if err != nil {
 		return nil, err
 	}
+	defer folder.Close()
 	s, err := o.fitAndKeep(ctx, f)
 	if err != nil {
-		abandon(o.Dir)
+		abandon(folder)
 	}
 	if errors.Is(err, context.Canceled) {
 		err = &InterruptedError{o.Dir, 0}
@@ -148,7 +149,7 @@ func (o *Options) fitLearner(ctx context.Context, in *Input) (*Summary, error) {
 }
 
 func (o *Options) fitAndKeep(ctx context.Context, f *fitted) (*Summary, error) {
-	if err := WriteFile(filepath.Join(o.Dir, SpecFile), o.Spec.YAML()); err != nil {
+	if err := outfile.Replace(filepath.Join(o.Dir, SpecFile), o.Spec.YAML()); err != nil {
 		return nil, err
 	}
 	if err := writeSplit(o.Dir, f.in.Split); err != nil {
@@ -160,7 +161,7 @@ func (o *Options) fitAndKeep(ctx context.Context, f *fitted) (*Summary, error) {
 	if o.Trained != nil {
 		o.Trained(f.report)
 	}
-	if err := writeMetrics(o.Dir, f.report.Metrics); err != nil {
+	if err := train.WriteMetrics(o.Dir, f.report.Metrics); err != nil {
 		return nil, err
 	}
 	program, agreed, err := o.exportLearner(f)
@@ -261,19 +262,6 @@ func (f *fitted) native() parity.Engine {
 		p, a, err := f.model.Predict(x, n)
 		return float32s(p), float32s(a), err
 	}}
-}
-
-// writeMetrics writes one line of JSON per iteration.
-func writeMetrics(dir string, metrics []train.Metrics) error {
-	var text bytes.Buffer
-	for _, m := range metrics {
-		line, err := json.Marshal(m)
-		if err != nil {
-			return fmt.Errorf("metrics of iteration %d: %w", m.Epoch, err)
-		}
-		text.Write(append(line, '\n'))
-	}
-	return WriteFile(filepath.Join(dir, train.MetricsFile), text.Bytes())
 }
 
 // ErrLearner says that a learner keeps no checkpoint.

@@ -127,7 +127,8 @@ func TestInterruptedFitLeavesNothing(t *testing.T) {
 func TestKilledFitStartsAgain(t *testing.T) {
 	dir := t.TempDir()
 	spec := load(t, "pl-aggd-mean", few...)
-	if err := WriteFile(filepath.Join(dir, SpecFile), spec.YAML()); err != nil {
+	mark(t, dir)
+	if err := os.WriteFile(filepath.Join(dir, SpecFile), spec.YAML(), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	o := Options{Spec: spec, Dir: dir, Library: ortest.Library(t)}

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/plot"
 	"github.com/miplc/miplc/train"
 )
@@ -47,10 +47,6 @@ func writePlots(dir, title string, report *train.Report, set *data.Dataset) ([]s
 			return plot.Confusion(w, fmt.Sprintf("%s: %s bags", title, report.ConfusionOf), report.Confusion, classes)
 		}},
 	}
-	folder := filepath.Join(dir, PlotsFolder)
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return nil, err
-	}
 	var names []string
 	for _, f := range figures {
 		if !f.show {
@@ -60,7 +56,7 @@ func writePlots(dir, title string, report *train.Report, set *data.Dataset) ([]s
 		if err := f.draw(&svg); err != nil {
 			return nil, fmt.Errorf("plot %s: %w", f.file, err)
 		}
-		if err := WriteFile(filepath.Join(folder, f.file), svg.Bytes()); err != nil {
+		if err := outfile.Replace(filepath.Join(dir, PlotsFolder, f.file), svg.Bytes()); err != nil {
 			return nil, err
 		}
 		names = append(names, PlotsFolder+"/"+f.file)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
@@ -141,20 +142,37 @@ func TestNothingIsLeftBeforeTheFirstCheckpoint(t *testing.T) {
 	}
 }
 
-// A checkpoint in the moment between two names still counts as a run.
+// mark writes the mark of a run into a folder.
+func mark(t *testing.T, dir string) {
+	t.Helper()
+	f, err := outdir.Lock(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Take(outdir.Run, runFiles(), nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A checkpoint in the moment between two names still counts as a run. Without a
+// mark no file does.
 func TestStateOf(t *testing.T) {
 	for file, want := range map[string]State{
 		"": Absent, "notes.txt": Absent, SpecFile: Interrupted, ModelFile: Interrupted,
 		train.PreviousFile: Interrupted, train.CheckpointFile: Interrupted, SummaryFile: Finished,
 	} {
-		dir := t.TempDir()
-		if file != "" {
-			if err := os.WriteFile(filepath.Join(dir, file), nil, 0o644); err != nil {
-				t.Fatal(err)
+		ours, users := t.TempDir(), t.TempDir()
+		mark(t, ours)
+		for dir, want := range map[string]State{ours: want, users: Absent} {
+			if file != "" {
+				if err := os.WriteFile(filepath.Join(dir, file), nil, 0o644); err != nil {
+					t.Fatal(err)
+				}
 			}
-		}
-		if got, err := StateOf(dir); got != want || err != nil {
-			t.Errorf("with %q: %v, %v; want %v", file, got, err, want)
+			if got, err := StateOf(dir); got != want || err != nil {
+				t.Errorf("with %q: %v, %v; want %v", file, got, err, want)
+			}
 		}
 	}
 	file := filepath.Join(t.TempDir(), "file")
@@ -163,35 +181,6 @@ func TestStateOf(t *testing.T) {
 	}
 	if _, err := StateOf(file); err == nil {
 		t.Error("a file passed for the folder of a run")
-	}
-}
-
-// What a killed process was writing aside goes when the run goes on; what is not
-// ours stays.
-func TestSweep(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, PlotsFolder), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	keep := []string{SpecFile, ".hidden", ".spec.yaml", PlotsFolder + "/loss.svg"}
-	drop := []string{".spec.yaml.123", ".model.onnx.45.onnx", PlotsFolder + "/.loss.svg.6"}
-	for _, name := range append(keep, drop...) {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := claim(dir, true, false); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range keep {
-		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
-			t.Error(err)
-		}
-	}
-	for _, name := range drop {
-		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
-			t.Errorf("%s is still there", name)
-		}
 	}
 }
 
@@ -231,29 +220,12 @@ func TestKeptSpecHasTheSameHash(t *testing.T) {
 	for _, name := range specs.Names() {
 		spec := load(t, name, "train.seed=7")
 		path := filepath.Join(t.TempDir(), SpecFile)
-		if err := WriteFile(path, spec.YAML()); err != nil {
+		if err := os.WriteFile(path, spec.YAML(), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		if again := load(t, path); again.Hash() != spec.Hash() {
 			t.Errorf("%s: read again the spec has another hash:\n%s", name, again.YAML())
 		}
-	}
-}
-
-func TestWriteFileLeavesNothingAside(t *testing.T) {
-	dir := t.TempDir()
-	if err := WriteFile(filepath.Join(dir, "a", "b"), []byte("x")); err == nil {
-		t.Error("wrote into a folder that is not there")
-	}
-	if err := os.Mkdir(filepath.Join(dir, "taken"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := WriteFile(filepath.Join(dir, "taken"), []byte("x")); err == nil {
-		t.Error("replaced a folder by a file")
-	}
-	left, err := os.ReadDir(dir)
-	if err != nil || len(left) != 1 {
-		t.Errorf("left aside: %v, %v", left, err)
 	}
 }
 

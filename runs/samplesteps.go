@@ -10,6 +10,7 @@ import (
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
 	"github.com/miplc/miplc/train/ort"
@@ -52,7 +53,7 @@ const alignment = 8
 
 // writeSampleSteps lays out the first steps of a run and trains on them with
 // the engine gorgonia.
-func writeSampleSteps(o BuildOptions, p *compile.Program, described *contract.Step) (*SampleSteps, error) {
+func writeSampleSteps(o *BuildOptions, p *compile.Program, described *contract.Step) (*SampleSteps, error) {
 	in, err := OpenInput(o.Spec, o.DataDir)
 	if err != nil {
 		return nil, err
@@ -90,14 +91,14 @@ func writeSampleSteps(o BuildOptions, p *compile.Program, described *contract.St
 		}
 		s.Steps = append(s.Steps, step)
 	}
-	if err := WriteFile(filepath.Join(o.Dir, SampleValuesFile), values); err != nil {
+	if err := outfile.Replace(filepath.Join(o.Dir, SampleValuesFile), values); err != nil {
 		return nil, err
 	}
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return nil, err
 	}
-	return s, WriteFile(filepath.Join(o.Dir, SampleFile), append(text, '\n'))
+	return s, outfile.Replace(filepath.Join(o.Dir, SampleFile), append(text, '\n'))
 }
 
 func appendTensor(to []byte, t ort.Tensor) []byte {

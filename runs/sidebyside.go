@@ -145,12 +145,15 @@ func (s *SideBySide) Evaluate(ctx context.Context, trials []Trial, snapshots []i
 // Keep leaves the folder of a run, as Train would, but without a checkpoint.
 // o.Dir is claimed here; o.Spec and o.Input are those of the trial.
 func (s *SideBySide) Keep(o Options, report *train.Report) (*Summary, error) {
-	if err := claim(o.Dir, false, o.Force); err != nil {
+	o.Resume = false
+	folder, err := claim(&o)
+	if err != nil {
 		return nil, err
 	}
+	defer folder.Close()
 	summary, err := s.keep(o, report)
 	if err != nil {
-		abandon(o.Dir)
+		abandon(folder)
 	}
 	return summary, err
 }

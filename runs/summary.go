@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/parity"
 )
 
@@ -52,7 +53,7 @@ func (s *Summary) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	return WriteFile(filepath.Join(dir, SummaryFile), append(text, '\n'))
+	return outfile.Replace(filepath.Join(dir, SummaryFile), append(text, '\n'))
 }
 
 // writeSplit writes the bags of both parts, counted from 0 in the order of the
@@ -66,7 +67,7 @@ func writeSplit(dir string, s *data.Split) error {
 	if err != nil {
 		return err
 	}
-	return WriteFile(filepath.Join(dir, SplitFile), append(text, '\n'))
+	return outfile.Replace(filepath.Join(dir, SplitFile), append(text, '\n'))
 }
 
 // ReadSummary reads the summary of a finished run.

@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"time"
 
+	"github.com/miplc/miplc/internal/outdir"
+	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
@@ -46,18 +47,28 @@ func TrainTogether(ctx context.Context, o Options, variants []Variant) (*Togethe
 		return nil, err
 	}
 	defer t.engine.Close()
+	finished := 0
+	made, err := outfile.MakeFolder(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		for i, folder := range t.folders {
+			if i >= finished {
+				abandon(folder)
+			}
+			folder.Close()
+		}
+		outfile.RemoveFolders(made)
+	}()
 	for i, v := range variants {
-		if err := claim(t.dir(i), false, o.Force); err != nil {
+		own := t.of(i)
+		folder, err := claim(&own)
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", v.Name, err)
 		}
+		t.folders = append(t.folders, folder)
 	}
-	finished := 0
-	defer func() {
-		for i := finished; i < len(variants); i++ {
-			abandon(t.dir(i))
-		}
-		_ = os.Remove(o.Dir) // fails, rightly, where anything is left in it
-	}()
 	began := time.Now()
 	observe, err := t.observe(began)
 	if err != nil {
@@ -74,7 +85,7 @@ func TrainTogether(ctx context.Context, o Options, variants []Variant) (*Togethe
 	for i, outcome := range outcomes {
 		if outcome.Err != nil {
 			result.Failed = append(result.Failed, fmt.Sprintf("%s: %v", variants[i].Name, outcome.Err))
-			abandon(t.dir(i))
+			abandon(t.folders[i])
 		} else if err := t.keep(i, outcome.Report, result); err != nil {
 			return nil, fmt.Errorf("%s: %w", variants[i].Name, err)
 		}
@@ -93,9 +104,15 @@ type together struct {
 	variants []Variant
 	trials   []Trial
 	engine   *SideBySide
+	folders  []*outdir.Folder // claimed, in the order of the variants
 }
 
-func (t *together) dir(i int) string { return filepath.Join(t.Dir, t.variants[i].Name) }
+// of are the options of one run.
+func (t *together) of(i int) Options {
+	o := t.Options
+	o.Spec, o.Input, o.Dir = t.trials[i].Spec, t.trials[i].Input, filepath.Join(t.Dir, t.variants[i].Name)
+	return o
+}
 
 // prepare finds what is wrong before any folder is touched.
 func (t *together) prepare() error {
@@ -181,9 +198,7 @@ func appendKnown(list []float64, v *float64) []float64 {
 
 // keep writes the folder of one run, which is claimed.
 func (t *together) keep(i int, report *train.Report, result *Together) error {
-	o := t.Options
-	o.Spec, o.Input, o.Dir = t.trials[i].Spec, t.trials[i].Input, t.dir(i)
-	s, err := t.engine.keep(o, report)
+	s, err := t.engine.keep(t.of(i), report)
 	if err == nil {
 		result.Runs = append(result.Runs, OneOf{t.variants[i].Name, s})
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/parity"
 	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/specs"
@@ -81,12 +82,14 @@ func Train(ctx context.Context, o Options) (*Summary, error) {
 		return nil, err
 	}
 	defer choice.Close()
-	if err := claim(o.Dir, o.Resume, o.Force); err != nil {
+	folder, err := claim(&o)
+	if err != nil {
 		return nil, err
 	}
+	defer folder.Close()
 	s, err := o.train(ctx, program, in, choice)
 	if err != nil {
-		abandon(o.Dir)
+		abandon(folder)
 	}
 	return s, err
 }
@@ -152,7 +155,7 @@ func (o *Options) train(ctx context.Context, p *compile.Program, in *Input, choi
 
 // begin writes what a run is made from.
 func (o *Options) begin(in *Input) error {
-	if err := WriteFile(filepath.Join(o.Dir, SpecFile), o.Spec.YAML()); err != nil {
+	if err := outfile.Replace(filepath.Join(o.Dir, SpecFile), o.Spec.YAML()); err != nil {
 		return err
 	}
 	return writeSplit(o.Dir, in.Split)

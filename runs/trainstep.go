@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/stream"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/oracle"
@@ -40,8 +40,9 @@ type StepCheck struct {
 // check of the model.
 type stepUnderWay struct {
 	dir       string        // where its files go
-	aside     string        // a folder within dir
 	done      chan struct{} // closed when what follows is settled
+	initial   []float32
+	file      *outfile.File // nil after an error
 	described *contract.Step
 	check     *StepCheck
 	err       error
@@ -50,13 +51,9 @@ type stepUnderWay struct {
 // beginTrainStep starts to write and check the training step.
 func beginTrainStep(dir string, p *compile.Program, state *train.State, meta export.StepMeta, library string) *stepUnderWay {
 	s := &stepUnderWay{dir: dir, done: make(chan struct{})}
-	if s.aside, s.err = os.MkdirTemp(dir, "."+TrainStepFile+".*"); s.err != nil {
-		close(s.done)
-		return s
-	}
 	go func() {
 		defer close(s.done)
-		s.described, s.check, s.err = writeTrainStep(s.aside, p, state, meta, library)
+		s.err = s.write(p, state, meta, library)
 	}()
 	return s
 }
@@ -64,47 +61,42 @@ func beginTrainStep(dir string, p *compile.Program, state *train.State, meta exp
 // place waits for the check and gives the files their names.
 func (s *stepUnderWay) place() (*contract.Step, *StepCheck, error) {
 	<-s.done
-	for _, name := range []string{TrainStepFile, InitialFile} {
-		if s.err == nil {
-			s.err = os.Rename(filepath.Join(s.aside, name), filepath.Join(s.dir, name))
-		}
+	if s.err != nil {
+		return nil, nil, s.err
 	}
-	return s.described, s.check, s.err
+	if err := s.file.Commit(); err != nil {
+		return nil, nil, err
+	}
+	return s.described, s.check, outfile.Replace(filepath.Join(s.dir, InitialFile), export.FlatBytes(s.initial))
 }
 
 // discard waits and removes what has no name yet.
 func (s *stepUnderWay) discard() {
 	<-s.done
-	if s.aside != "" {
-		os.RemoveAll(s.aside)
+	if s.file != nil {
+		s.file.Discard()
 	}
 }
 
-// writeTrainStep writes the training step and the initial parameters, after one
-// step in onnxruntime agreed with the oracle.
-func writeTrainStep(dir string, p *compile.Program, state *train.State, meta export.StepMeta, library string) (*contract.Step, *StepCheck, error) {
-	initial, err := p.Flatten(state.Params)
-	if err != nil {
-		return nil, nil, err
+// write writes the training step aside and takes one step in onnxruntime, which
+// must agree with the oracle.
+func (s *stepUnderWay) write(p *compile.Program, state *train.State, meta export.StepMeta, library string) (err error) {
+	if s.initial, err = p.Flatten(state.Params); err != nil {
+		return err
 	}
 	meta.Initial = InitialFile
-	model, err := export.TrainStep(p, initial, meta)
+	model, err := export.TrainStep(p, s.initial, meta)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", TrainStepFile, err)
+		return fmt.Errorf("%s: %w", TrainStepFile, err)
 	}
-	described, err := contract.CheckStep(model)
-	if err != nil {
-		return nil, nil, err
+	if s.described, err = contract.CheckStep(model); err != nil {
+		return err
 	}
-	var check *StepCheck
-	err = export.CheckedStep(filepath.Join(dir, TrainStepFile), model, func(aside string) (err error) {
-		check, err = checkStep(p, state, aside, library)
+	s.file, err = export.CheckedStep(filepath.Join(s.dir, TrainStepFile), model, func(aside string) (err error) {
+		s.check, err = checkStep(p, state, aside, library)
 		return err
 	})
-	if err != nil {
-		return nil, nil, err
-	}
-	return described, check, WriteFile(filepath.Join(dir, InitialFile), export.FlatBytes(initial))
+	return err
 }
 
 // checkStep takes one step on seeded random bags. A value within rounding of a

@@ -34,7 +34,7 @@ func TestTrainStepOfShippedSpecs(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir := t.TempDir()
-			described, check, err := writeTrainStep(dir, p, initialState(p), export.StepMeta{Version: "test"}, library)
+			described, check, err := beginTrainStep(dir, p, initialState(p), export.StepMeta{Version: "test"}, library).place()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -63,7 +63,7 @@ func TestWrongTrainStepIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if _, _, err := writeTrainStep(dir, q, initialState(q), export.StepMeta{}, library); err != nil {
+	if _, _, err := beginTrainStep(dir, q, initialState(q), export.StepMeta{}, library).place(); err != nil {
 		t.Fatal(err)
 	}
 	_, err = checkStep(p, initialState(p), filepath.Join(dir, TrainStepFile), library)

@@ -2,6 +2,7 @@ package specs
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -21,6 +22,9 @@ type origin struct {
 	sound   map[string]bool     // files that are right by themselves
 	keys    []keyAt             // all that are written, in the order of the spec
 }
+
+// Files lists all files that were read, by their names as in messages.
+func (o *origin) Files() []string { return slices.Sorted(maps.Keys(o.sources)) }
 
 // Locate completes a diagnostic at a place in the spec's files, so that later
 // stages report errors as the reader does: it adds the source line and the width

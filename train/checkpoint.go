@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/outfile"
 )
 
 // Names of the checkpoint files in the output directory.
@@ -161,28 +162,35 @@ func (c *checkpoint) save(dir string) error {
 	if err != nil {
 		return fmt.Errorf("checkpoint of epoch %d: %w", c.Epoch, err)
 	}
-	current, previous := filepath.Join(dir, CheckpointFile), filepath.Join(dir, PreviousFile)
-	err = writeSynced(current+asideEnd, content)
-	if err == nil {
-		err = os.Rename(current, previous)
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-	}
-	if err == nil {
-		err = os.Rename(current+asideEnd, current)
-	}
-	if err != nil {
+	if err := replaceCheckpoint(dir, content); err != nil {
 		return fmt.Errorf("checkpoint of epoch %d: %w", c.Epoch, err)
 	}
-	return syncDir(dir)
+	return nil
 }
 
-// loadCheckpoint returns the newest whole checkpoint of a directory, nil if
-// there is none, and warnings on files that were passed over. Damaged files are
-// removed, so that the next save cannot push a whole one out for them.
-func loadCheckpoint(dir string) (*checkpoint, []string, error) {
-	var warnings []string
+func replaceCheckpoint(dir string, content []byte) error {
+	current, previous := filepath.Join(dir, CheckpointFile), filepath.Join(dir, PreviousFile)
+	f, err := outfile.Create(current, outfile.Options{Force: true})
+	if err != nil {
+		return err
+	}
+	defer f.Discard()
+	if _, err := f.Write(content); err != nil {
+		return err
+	}
+	if err := f.Finish(); err != nil { // on the disk, before the old one loses its name
+		return err
+	}
+	if err := os.Rename(current, previous); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return f.Commit()
+}
+
+// newestCheckpoint reads the newest whole checkpoint of a directory. Those passed
+// over for it are damaged. Where there is none the error wraps fs.ErrNotExist;
+// where all are damaged it names them.
+func newestCheckpoint(dir string) (c *checkpoint, passed []damagedFile, err error) {
 	for _, name := range []string{CheckpointFile, PreviousFile} {
 		path := filepath.Join(dir, name)
 		content, err := os.ReadFile(path)
@@ -190,18 +198,28 @@ func loadCheckpoint(dir string) (*checkpoint, []string, error) {
 			continue
 		}
 		if err != nil {
-			return nil, warnings, err
+			return nil, nil, err
 		}
-		c, err := decodeCheckpoint(content)
-		if err == nil {
-			return c, warnings, nil
+		if c, err = decodeCheckpoint(content); err == nil {
+			return c, passed, nil
 		}
-		warnings = append(warnings, fmt.Sprintf("%s is passed over: %v", path, err))
-		if err := os.Remove(path); err != nil {
-			return nil, warnings, err
-		}
+		passed = append(passed, damagedFile{path, err})
 	}
-	return nil, warnings, nil
+	if len(passed) == 0 {
+		return nil, nil, fmt.Errorf("there is no checkpoint in %s: %w", dir, fs.ErrNotExist)
+	}
+	var all []string
+	for _, d := range passed {
+		all = append(all, fmt.Sprintf("%s: %v", d.path, d.err))
+	}
+	return nil, passed, fmt.Errorf("no whole checkpoint is left in %s to go on from (%s): train again from the start, into another folder or over this one with --force",
+		dir, strings.Join(all, "; "))
+}
+
+// damagedFile is a file that is not a whole checkpoint.
+type damagedFile struct {
+	path string
+	err  error
 }
 
 // removeCheckpoints makes way for a run from the start.

@@ -1,19 +1,12 @@
 package train
 
-import (
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
-)
+import "strings"
 
 // LoadState reads the state of an engine, and the number of epochs behind it,
 // from the newest whole checkpoint in dir. It changes nothing there. Without a
 // checkpoint the error wraps fs.ErrNotExist.
 func LoadState(dir string) (*State, int, error) {
-	c, err := newestCheckpoint(dir)
+	c, _, err := newestCheckpoint(dir)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -31,30 +24,9 @@ func LoadState(dir string) (*State, int, error) {
 // LoadIdentity reads what the newest whole checkpoint in dir belongs to. Errors
 // are as in LoadState.
 func LoadIdentity(dir string) (Identity, error) {
-	c, err := newestCheckpoint(dir)
+	c, _, err := newestCheckpoint(dir)
 	if err != nil {
 		return Identity{}, err
 	}
 	return c.Identity, nil
-}
-
-func newestCheckpoint(dir string) (*checkpoint, error) {
-	missing := fmt.Errorf("there is no checkpoint in %s: %w", dir, fs.ErrNotExist)
-	for _, name := range []string{CheckpointFile, PreviousFile} {
-		path := filepath.Join(dir, name)
-		content, err := os.ReadFile(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		c, err := decodeCheckpoint(content)
-		if err != nil {
-			missing = fmt.Errorf("%s: %w", path, err)
-			continue
-		}
-		return c, nil
-	}
-	return nil, missing
 }

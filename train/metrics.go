@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/miplc/miplc/internal/outfile"
 )
 
 // MetricsFile is the name of the file with one line of JSON per epoch.
@@ -55,7 +57,7 @@ func openMetrics(dir string, done []Metrics) (*metricsLog, error) {
 			return nil, err
 		}
 	}
-	if err := writeAside(path, text.Bytes()); err != nil {
+	if err := outfile.Replace(path, text.Bytes()); err != nil {
 		return nil, err
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
@@ -134,48 +136,6 @@ func ReadMetrics(path string) ([]Metrics, error) {
 	return list, nil
 }
 
-// writeAside writes a file under another name, forces it to the disk and gives
-// it its name, so that path never holds half of it.
-func writeAside(path string, content []byte) error {
-	aside := path + asideEnd
-	if err := writeSynced(aside, content); err != nil {
-		return err
-	}
-	if err := os.Rename(aside, path); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-// asideEnd ends the name of a file while it is being written. What a crash
-// leaves under it is overwritten by the next one.
-const asideEnd = ".new"
-
-// writeSynced writes a file and forces it to the disk.
-func writeSynced(path string, content []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
-}
-
-// syncDir forces renames in a directory to the disk where the system can.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	// Some file systems refuse to sync a directory; the rename is done anyway.
-	_ = d.Sync()
-	return nil
-}
-
 // WriteMetrics writes the metrics file of a run that is done.
 func WriteMetrics(dir string, list []Metrics) error {
 	var text bytes.Buffer
@@ -184,5 +144,5 @@ func WriteMetrics(dir string, list []Metrics) error {
 			return err
 		}
 	}
-	return writeAside(filepath.Join(dir, MetricsFile), text.Bytes())
+	return outfile.Replace(filepath.Join(dir, MetricsFile), text.Bytes())
 }

@@ -1,7 +1,10 @@
 package train
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"strconv"
 	"strings"
 
@@ -77,15 +80,23 @@ func (t *trainer) resume() (*State, error) {
 	if !t.opt.Resume {
 		return nil, removeCheckpoints(t.opt.Dir)
 	}
-	c, warnings, err := loadCheckpoint(t.opt.Dir)
-	for _, w := range warnings {
-		t.observer.Warn(w)
+	c, passed, err := newestCheckpoint(t.opt.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
-	if c == nil || err != nil {
+	if err != nil {
 		return nil, err
+	}
+	for _, d := range passed {
+		t.observer.Warn(fmt.Sprintf("%s is passed over: %v", d.path, d.err))
 	}
 	if err := c.matches(t.identity, t.opt.Dir); err != nil {
 		return nil, err
+	}
+	for _, d := range passed { // or the next save pushes the whole one out for it
+		if err := os.Remove(d.path); err != nil {
+			return nil, err
+		}
 	}
 	state, err := t.restore(c)
 	if err != nil {

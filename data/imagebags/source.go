@@ -25,7 +25,7 @@ type Image struct {
 	// Class is the name of the folder that the image lies in, or empty for one
 	// that lies in no folder of its source.
 	Class string
-	place string // for messages
+	place string // for messages; the path of a file that lies in no archive
 	open  func() (io.ReadCloser, error)
 }
 
@@ -33,6 +33,16 @@ type Image struct {
 type Sources struct {
 	Images  []Image // by class, then by name
 	archive []io.Closer
+	files   []string // the archives
+}
+
+// Files are the files that are read: images and archives.
+func (s *Sources) Files() []string {
+	list := slices.Clone(s.files)
+	for _, m := range s.Images {
+		list = append(list, m.place)
+	}
+	return list
 }
 
 // Close closes the archives; the images cannot be read any more.
@@ -195,7 +205,7 @@ func (s *Sources) scanZip(p string) ([]Image, error) {
 	if err != nil {
 		return nil, diag.Errorf(diag.Pos{File: p}, "neither a folder nor a readable zip archive (%v)", err)
 	}
-	s.archive = append(s.archive, z)
+	s.archive, s.files = append(s.archive, z), append(s.files, p)
 	f := &finding{place: p, folders: map[string]bool{}}
 	for _, e := range z.File {
 		name := strings.TrimPrefix(path.Clean("/"+strings.ReplaceAll(e.Name, `\`, "/")), "/")

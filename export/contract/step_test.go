@@ -43,7 +43,11 @@ func quickstartStep(t *testing.T) *onnxpb.ModelProto {
 func TestStepRoundTrip(t *testing.T) {
 	m := quickstartStep(t)
 	path := filepath.Join(t.TempDir(), "step.onnx")
-	if err := export.CheckedStep(path, m, func(string) error { return nil }); err != nil {
+	f, err := export.CheckedStep(path, m, func(string) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Commit(); err != nil {
 		t.Fatal(err)
 	}
 	back, err := onnxpb.Read(path)
@@ -84,7 +88,7 @@ func TestCheckedStepKeepsTheOldFile(t *testing.T) {
 	if err := os.WriteFile(path, []byte("old"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	err := export.CheckedStep(path, quickstartStep(t), func(string) error { return os.ErrInvalid })
+	_, err := export.CheckedStep(path, quickstartStep(t), func(string) error { return os.ErrInvalid })
 	if err == nil {
 		t.Fatal("a step that failed its check was written")
 	}

@@ -29,14 +29,20 @@ func (f *Flags) Add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.Library, "library", "", "onnxruntime library, or a folder that holds it")
 }
 
+// ModelPath is the model that a path names: a file, or the folder of a run.
+func ModelPath(path string) string {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return runs.ModelPath(path)
+	}
+	return path
+}
+
 // Open opens a model file, or the model in the folder of a run.
 func (f *Flags) Open(path string) (*runtime.Model, error) {
 	if err := console.CheckWord("--backend", f.Backend, contract.BackendORT, contract.BackendONNXGo); err != nil {
 		return nil, err
 	}
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		path = runs.ModelPath(path)
-	}
+	path = ModelPath(path)
 	options := []runtime.Option{runtime.WithLibrary(f.Library)}
 	if f.Backend == contract.BackendONNXGo {
 		options = append(options, runtime.WithBackend(onnxgo.Backend()))

@@ -17,6 +17,7 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/outfile"
 )
 
 // Main runs miplc with the arguments after the program name and returns the
@@ -29,10 +30,8 @@ func Main(args []string, con *console.Console) (code int) {
 			code = con.Report(bug(r, con.Getenv))
 		}
 	}()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal()
 	defer stop()
-	// After the first signal the command winds up in order; a second one kills.
-	context.AfterFunc(ctx, stop)
 
 	root := newRoot(con)
 	root.SetArgs(args)
@@ -40,6 +39,31 @@ func Main(args []string, con *console.Console) (code int) {
 	root.SetOut(con.Out)
 	root.SetErr(con.Err)
 	return con.Report(asUsage(root.ExecuteContext(ctx)))
+}
+
+// untilSignal is cancelled by the first signal to end, after which the command
+// winds up in order; a second one ends the process, with no file left aside.
+func untilSignal() (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals, done := make(chan os.Signal, 2), make(chan struct{})
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		for range 2 {
+			select {
+			case <-done:
+				return
+			case <-signals:
+				cancel()
+			}
+		}
+		outfile.DiscardAll()
+		os.Exit(console.ExitFailed)
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(done)
+		cancel()
+	}
 }
 
 // bug turns a panic into an error that asks for a report.

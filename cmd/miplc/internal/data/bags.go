@@ -121,23 +121,30 @@ func RunBags(ctx context.Context, o *BagsOptions) error {
 	if err := o.checkCandidates(); err != nil {
 		return err
 	}
-	if err := free(o.Output, o.Force); err != nil { // before the work
-		return err
-	}
 	var table *crowd.Table
 	if o.Candidates != "" {
 		if table, err = crowd.ReadCandidates(o.Candidates, nil); err != nil {
 			return err
 		}
 	}
-	set, err := o.bags(ctx, generator, size)
+	sources, err := imagebags.Find(o.Sources, o.Limits)
+	if err != nil {
+		return err
+	}
+	defer sources.Close()
+	out, err := create(o.Output, o.Force, append(sources.Files(), o.Candidates)...)
+	if err != nil {
+		return err
+	}
+	defer out.Discard()
+	set, err := o.bags(ctx, sources, generator, size)
 	if err != nil {
 		return err
 	}
 	if set, err = o.candidates(set, table); err != nil {
 		return err
 	}
-	return save(o.Console, set, o.Output, o.Force)
+	return save(o.Console, set, out, o.Output)
 }
 
 // generator is the chosen one with its settings; a setting of another one is an
@@ -204,12 +211,7 @@ func checkOutside(word string) error {
 	return console.CheckWord("--outside", word, string(crowd.OutsideError), string(crowd.OutsideAdd), string(crowd.OutsideDrop), string(crowd.OutsideForget))
 }
 
-func (o *BagsOptions) bags(ctx context.Context, g imagebags.Generator, size imagebags.Size) (*data.Dataset, error) {
-	sources, err := imagebags.Find(o.Sources, o.Limits)
-	if err != nil {
-		return nil, err
-	}
-	defer sources.Close()
+func (o *BagsOptions) bags(ctx context.Context, sources *imagebags.Sources, g imagebags.Generator, size imagebags.Size) (*data.Dataset, error) {
 	count := newCounter(o.Console, "images")
 	defer count.close()
 	return imagebags.Bags(ctx, sources, imagebags.Options{Generator: g, Resize: size, Workers: o.Workers, Limits: o.Limits, Progress: count.progress})

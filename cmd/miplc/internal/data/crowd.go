@@ -1,10 +1,8 @@
 package data
 
 import (
-	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -12,7 +10,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/crowd"
-	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/internal/outfile"
 )
 
 // CrowdOptions are the settings of miplc data crowd.
@@ -74,16 +72,21 @@ func RunCrowd(o *CrowdOptions) error {
 	if err := checkOutside(o.Outside); err != nil {
 		return err
 	}
-	if o.Bags == "" && filepath.Ext(o.Output) != ".csv" {
+	if o.Bags != "" {
+		if err := data.CheckWritable(o.Output); err != nil {
+			return console.Invalid(err)
+		}
+	} else if filepath.Ext(o.Output) != ".csv" {
 		return console.Usagef("%s: candidate sets are written as .csv; give --bags to write a set of bags", o.Output)
 	}
-	if err := free(o.Output, o.Force); err != nil {
+	out, err := outfile.Create(o.Output, outfile.Options{Force: o.Force, Inputs: append(o.Workers[:len(o.Workers):len(o.Workers)], o.Bags)})
+	if err != nil {
 		return err
 	}
+	defer out.Discard()
 	var set *data.Dataset
 	classes := o.Classes
 	if o.Bags != "" {
-		var err error
 		if set, err = data.Open(o.Bags); err != nil {
 			return err
 		}
@@ -102,23 +105,19 @@ func RunCrowd(o *CrowdOptions) error {
 		return err
 	}
 	if set == nil {
-		return o.table(table, stats)
+		return o.table(out, table, stats)
 	}
 	if set, err = attach(o.Console, set, table, o.Outside); err != nil {
 		return err
 	}
-	return save(o.Console, set, o.Output, o.Force)
+	return save(o.Console, set, out, o.Output)
 }
 
-func (o *CrowdOptions) table(table *crowd.Table, stats crowd.Stats) error {
-	var text bytes.Buffer
-	if err := crowd.WriteCandidates(&text, table); err != nil {
+func (o *CrowdOptions) table(out *outfile.File, table *crowd.Table, stats crowd.Stats) error {
+	if err := crowd.WriteCandidates(out, table); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(o.Output), 0o755); err != nil {
-		return err
-	}
-	if err := runs.WriteFile(o.Output, text.Bytes()); err != nil {
+	if err := out.Commit(); err != nil {
 		return err
 	}
 	return o.Console.Result(Distilled{o.Output, stats}, func(w io.Writer) error {

@@ -5,13 +5,12 @@ package data
 import (
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/outfile"
 )
 
 // Command makes the group.
@@ -37,15 +36,20 @@ type Saved struct {
 	DataSHA256 string `json:"data_sha256"`
 }
 
-// save writes the set unless the file is there already.
-func save(con *console.Console, set *data.Dataset, path string, force bool) error {
-	if err := free(path, force); err != nil {
+// create starts the file that gets a set of bags, before the work.
+func create(path string, force bool, inputs ...string) (*outfile.File, error) {
+	if err := data.CheckWritable(path); err != nil {
+		return nil, console.Invalid(err)
+	}
+	return outfile.Create(path, outfile.Options{Force: force, Inputs: inputs})
+}
+
+// save writes the set to its file.
+func save(con *console.Console, set *data.Dataset, out *outfile.File, path string) error {
+	if err := set.Write(out, path); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	if err := set.Save(path); err != nil {
+	if err := out.Commit(); err != nil {
 		return err
 	}
 	s := Saved{path, set.Bags(), set.Offsets[set.Bags()], set.Dim(), set.Classes, set.Hash()}
@@ -53,12 +57,4 @@ func save(con *console.Console, set *data.Dataset, path string, force bool) erro
 		_, err := fmt.Fprintf(w, "%s: %d bags, %d instances of %d features, %d classes\n", s.File, s.Bags, s.Instances, s.Features, s.Classes)
 		return err
 	})
-}
-
-// free reports a file that would be overwritten.
-func free(path string, force bool) error {
-	if _, err := os.Lstat(path); err == nil && !force {
-		return fmt.Errorf("%s exists already: choose another name, or overwrite it with --force", path)
-	}
-	return nil
 }

@@ -34,12 +34,14 @@ func importCommand(con *console.Console) *cobra.Command {
 
 // RunImport converts.
 func RunImport(o *ImportOptions) error {
-	if err := free(o.Output, o.Force); err != nil {
+	out, err := create(o.Output, o.Force, o.Input)
+	if err != nil {
 		return err
 	}
+	defer out.Discard()
 	set, err := data.Open(o.Input)
 	if err != nil {
 		return err
 	}
-	return save(o.Console, set, o.Output, o.Force)
+	return save(o.Console, set, out, o.Output)
 }

@@ -1,7 +1,6 @@
 package data
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 
@@ -9,7 +8,7 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/internal/outfile"
 )
 
 // InspectOptions are the settings of miplc data inspect.
@@ -60,6 +59,14 @@ func RunInspect(o *InspectOptions) error {
 	case o.Bag != 0 && len(o.Files) != 1:
 		return console.Usagef("--bag looks into one file, %d are given", len(o.Files))
 	}
+	var svg *outfile.File
+	if o.SVG != "" {
+		var err error
+		if svg, err = outfile.Create(o.SVG, outfile.Options{Force: o.Force, Inputs: o.Files}); err != nil {
+			return err
+		}
+		defer svg.Discard()
+	}
 	var stats []data.Stats
 	var bag *BagFacts
 	for _, path := range o.Files {
@@ -69,7 +76,7 @@ func RunInspect(o *InspectOptions) error {
 		}
 		stats = append(stats, data.Describe(set))
 		if o.Bag > 0 {
-			if bag, err = o.bag(set); err != nil {
+			if bag, err = o.bag(set, svg); err != nil {
 				return err
 			}
 		}
@@ -90,7 +97,7 @@ func RunInspect(o *InspectOptions) error {
 	})
 }
 
-func (o *InspectOptions) bag(set *data.Dataset) (*BagFacts, error) {
+func (o *InspectOptions) bag(set *data.Dataset, svg *outfile.File) (*BagFacts, error) {
 	i := o.Bag - 1
 	if i >= set.Bags() {
 		return nil, fmt.Errorf("%s has %d bags, there is no bag %d", o.Files[0], set.Bags(), o.Bag)
@@ -114,18 +121,14 @@ func (o *InspectOptions) bag(set *data.Dataset) (*BagFacts, error) {
 			}
 		}
 	}
-	if o.SVG == "" {
+	if svg == nil {
 		return b, nil
 	}
-	if err := free(o.SVG, o.Force); err != nil {
-		return nil, err
-	}
-	var svg bytes.Buffer
-	if err := data.DrawBag(&svg, set, i); err != nil {
+	if err := data.DrawBag(svg, set, i); err != nil {
 		return nil, err
 	}
 	b.SVG = o.SVG
-	return b, runs.WriteFile(o.SVG, svg.Bytes())
+	return b, svg.Commit()
 }
 
 func (b *BagFacts) print(w io.Writer) error {

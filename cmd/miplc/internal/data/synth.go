@@ -91,14 +91,16 @@ func RunSynth(o *SynthOptions) error {
 	if err := o.checkFlags(); err != nil {
 		return err
 	}
-	if err := free(o.Output, o.Force); err != nil { // before the work
+	out, err := create(o.Output, o.Force, data.SynthSources(o.Set, o.Source)...)
+	if err != nil {
 		return err
 	}
+	defer out.Discard()
 	set, err := o.draw()
 	if err != nil {
 		return err
 	}
-	return save(o.Console, set, o.Output, o.Force)
+	return save(o.Console, set, out, o.Output)
 }
 
 // checkFlags refuses settings that the set would ignore.

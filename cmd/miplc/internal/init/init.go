@@ -12,7 +12,7 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/specs"
 )
 
@@ -78,16 +78,13 @@ func Run(o *Options) error {
 	if _, err := os.Lstat(r.Spec); err == nil {
 		return fmt.Errorf("%s exists already: name another folder", r.Spec)
 	}
-	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
+	if err := outfile.Write(r.Spec, text, outfile.Options{}); err != nil {
 		return err
 	}
 	if _, err := os.Lstat(r.Schema); err != nil {
-		if err := runs.WriteFile(r.Schema, specs.Schema()); err != nil {
+		if err := outfile.Write(r.Schema, specs.Schema(), outfile.Options{}); err != nil {
 			return err
 		}
-	}
-	if err := runs.WriteFile(r.Spec, text); err != nil {
-		return err
 	}
 	return o.Console.Result(r, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "%s: copy of %s\ntry: miplc validate %s\n     miplc train %s -o run\n", r.Spec, r.From, r.Spec, r.Spec)

@@ -4,8 +4,6 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -60,19 +58,8 @@ func highest(scores []float32) (int, float32) {
 
 // writeCSV writes one line per bag. Numbers have as many digits as a float32
 // needs to come back unchanged.
-func writeCSV(path string, r *Result) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, err)
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-			err = fmt.Errorf("cannot write %s: %w", path, err)
-		}
-	}()
-	w := csv.NewWriter(f)
+func (r *Result) writeCSV(to io.Writer) error {
+	w := csv.NewWriter(to)
 	header := []string{"bag", "true", "predicted"}
 	for _, c := range r.Classes {
 		header = append(header, "p("+c+")")
@@ -93,16 +80,7 @@ func writeCSV(path string, r *Result) (err error) {
 		_ = w.Write(append(row, strings.Join(scores, " ")))
 	}
 	w.Flush()
-	if err = w.Error(); err != nil {
-		return err
-	}
-	if err = f.Chmod(0o644); err != nil {
-		return err
-	}
-	if err = f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return w.Error()
 }
 
 func number(v float32) string { return strconv.FormatFloat(float64(v), 'g', -1, 32) }

@@ -11,6 +11,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/backend"
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/runtime"
 )
 
@@ -21,6 +22,7 @@ type Options struct {
 	Data    string
 	Bag     int    // from 1; 0: all
 	Output  string // path of a CSV file; empty: none
+	Force   bool
 	backend.Flags
 }
 
@@ -64,12 +66,21 @@ the accuracy is given too. Bags count from 1.`,
 	cmd.Flags().IntVar(&o.Bag, "bag", 0, "predict this bag alone, counted from 1")
 	console.Limit(cmd.Flags(), 1, console.Most, "bag")
 	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "write the predictions to this CSV file")
+	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite the CSV file")
 	o.Flags.Add(cmd)
 	return cmd
 }
 
 // Run predicts and prints.
 func Run(ctx context.Context, o *Options) error {
+	var out *outfile.File
+	if o.Output != "" {
+		var err error
+		if out, err = outfile.Create(o.Output, outfile.Options{Force: o.Force, Inputs: []string{backend.ModelPath(o.Model), o.Data, o.Library}}); err != nil {
+			return err
+		}
+		defer out.Discard()
+	}
 	model, err := o.Open(o.Model)
 	if err != nil {
 		return err
@@ -83,8 +94,11 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	if o.Output != "" {
-		if err := writeCSV(o.Output, r); err != nil {
+	if out != nil {
+		if err := r.writeCSV(out); err != nil {
+			return err
+		}
+		if err := out.Commit(); err != nil {
 			return err
 		}
 		r.Output = o.Output

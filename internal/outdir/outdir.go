@@ -1,0 +1,234 @@
+// Package outdir keeps folders of results. A mark in the folder says what wrote
+// it and which files, so that a user's files are never taken for results, and a
+// lock keeps a second process out.
+package outdir
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gofrs/flock"
+
+	"github.com/miplc/miplc/internal/outfile"
+)
+
+// Names inside a folder.
+const (
+	MarkFile = ".miplc.json"
+	lockFile = ".miplc.lock"
+)
+
+// Kind is what a folder holds: the command that writes such ones.
+type Kind string
+
+// Kinds of folders.
+const (
+	Run        Kind = "train"
+	Build      Kind = "build"
+	Experiment Kind = "experiment"
+	Report     Kind = "report"
+)
+
+// Mark says what wrote a folder.
+type Mark struct {
+	By    Kind     `json:"written_by"`
+	Files []string `json:"files"` // that it writes, slash-separated, in the order in which Clear removes them
+}
+
+// Other reports a folder that another command than these writes. It may be called
+// on nil.
+func (m *Mark) Other(dir string, kinds ...Kind) error {
+	if m == nil || slices.Contains(kinds, m.By) {
+		return nil
+	}
+	return fmt.Errorf("%s was written by miplc %s: choose another folder", dir, m.By)
+}
+
+// ReadMark reads the mark of a folder; nil where there is none.
+func ReadMark(dir string) (*Mark, error) {
+	name := filepath.Join(dir, MarkFile)
+	text, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	m := &Mark{}
+	if err = json.Unmarshal(text, m); err == nil && slices.ContainsFunc(m.Files, func(f string) bool { return !filepath.IsLocal(f) }) {
+		err = errors.New("it lists files outside the folder")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s is damaged (%w): it says which files of the folder miplc wrote; choose another folder", name, err)
+	}
+	return m, nil
+}
+
+// Folder is a folder that this process alone writes to.
+type Folder struct {
+	Dir  string
+	Mark *Mark // nil: the folder is not one of miplc's
+	lock *flock.Flock
+	made []string // folders that Lock made
+}
+
+// Lock makes a folder if it is missing and keeps other processes out of it until
+// Close, which answers every call.
+func Lock(dir string) (*Folder, error) {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("%s is a file: name a folder", dir)
+	}
+	made, err := outfile.MakeFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	f := &Folder{Dir: dir, made: made}
+	if f.lock, err = lock(dir); err == nil {
+		f.Mark, err = ReadMark(dir)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// lock takes the lock of a folder. Who closes a folder removes the file, so the
+// one that was locked may have lost its name meanwhile.
+func lock(dir string) (*flock.Flock, error) {
+	name := filepath.Join(dir, lockFile)
+	for {
+		l := flock.New(name)
+		switch free, err := l.TryLock(); {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, fmt.Errorf("%s was removed by another process", dir)
+		case err != nil:
+			return nil, fmt.Errorf("%s cannot be locked: %w", dir, err)
+		case !free:
+			return nil, fmt.Errorf("another process of miplc is at work in %s: wait for its end, or choose another folder", dir)
+		}
+		locked, err := l.Stat()
+		if err != nil {
+			return nil, errors.Join(err, l.Close())
+		}
+		if named, err := os.Stat(name); err == nil && os.SameFile(locked, named) {
+			return l, nil
+		}
+		l.Close()
+	}
+}
+
+// Take marks the folder as holding the files of a kind, which need not exist yet.
+// What the mark listed before and files does not goes; so do files aside of killed
+// processes. Nothing is touched where one of the files is there and no mark lists
+// it, for then it is a user's, or where one is among inputs, which are read.
+func (f *Folder) Take(kind Kind, files, inputs []string) error {
+	return f.take(kind, files, inputs, func(name string) bool { return !slices.Contains(files, name) })
+}
+
+// Restart is Take that removes all that the mark listed before.
+func (f *Folder) Restart(kind Kind, files, inputs []string) error {
+	return f.take(kind, files, inputs, func(string) bool { return true })
+}
+
+func (f *Folder) take(kind Kind, files, inputs []string, stale func(name string) bool) error {
+	if err := errors.Join(f.foreign(files), f.read(files, inputs)); err != nil {
+		return err
+	}
+	if f.Mark != nil {
+		if err := f.remove(slices.DeleteFunc(slices.Clone(f.Mark.Files), func(name string) bool { return !stale(name) })); err != nil {
+			return err
+		}
+	}
+	for _, name := range append([]string{MarkFile}, files...) {
+		if err := outfile.Sweep(filepath.Join(f.Dir, name)); err != nil {
+			return err
+		}
+	}
+	m := &Mark{By: kind, Files: files}
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err == nil {
+		err = outfile.Replace(filepath.Join(f.Dir, MarkFile), append(text, '\n'))
+	}
+	if err == nil {
+		f.Mark = m
+	}
+	return err
+}
+
+// foreign reports files that are there though the mark does not list them.
+func (f *Folder) foreign(files []string) error {
+	var list []string
+	for _, name := range files {
+		if f.Mark != nil && slices.Contains(f.Mark.Files, name) {
+			continue
+		}
+		switch _, err := os.Lstat(filepath.Join(f.Dir, name)); {
+		case err == nil:
+			list = append(list, name)
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s has files of these names that no mark of miplc lists: %s; move them away, or choose another folder", f.Dir, strings.Join(list, ", "))
+}
+
+// read reports files, new or listed, that are among the inputs.
+func (f *Folder) read(files, inputs []string) error {
+	if f.Mark != nil {
+		files = append(files[:len(files):len(files)], f.Mark.Files...)
+	}
+	for _, name := range files {
+		own := filepath.Join(f.Dir, name)
+		if input := outfile.Among(own, inputs); input != "" {
+			return fmt.Errorf("%s is read and would be replaced: choose another folder", own)
+		}
+	}
+	return nil
+}
+
+// Clear removes the files that the mark lists, the folders that they leave empty
+// and the mark. All other files stay.
+func (f *Folder) Clear() error {
+	if f.Mark == nil {
+		return nil
+	}
+	err := f.remove(append(slices.Clone(f.Mark.Files), MarkFile))
+	if err == nil {
+		f.Mark = nil
+	}
+	return err
+}
+
+func (f *Folder) remove(files []string) error {
+	var folders []string
+	for _, name := range files {
+		if err := os.Remove(filepath.Join(f.Dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		for at := path.Dir(name); at != "."; at = path.Dir(at) {
+			folders = append(folders, filepath.Join(f.Dir, at))
+		}
+	}
+	outfile.RemoveFolders(folders)
+	return nil
+}
+
+// Close lets other processes in. A folder that Lock made and that is empty goes.
+func (f *Folder) Close() {
+	if f.lock != nil {
+		os.Remove(filepath.Join(f.Dir, lockFile)) // while it is held
+		f.lock.Close()
+	}
+	outfile.RemoveFolders(f.made)
+}

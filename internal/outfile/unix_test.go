@@ -1,0 +1,163 @@
+//go:build unix
+
+package outfile
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// New files have the permissions that the mask allows, replaced ones those they
+// had.
+func TestPermissions(t *testing.T) {
+	for _, mask := range []int{0o022, 0o077, 0o002} {
+		dir := t.TempDir()
+		before := syscall.Umask(mask)
+		err := errors.Join(
+			Replace(filepath.Join(dir, "new"), nil),
+			os.WriteFile(filepath.Join(dir, "old"), nil, 0o600),
+			os.Chmod(filepath.Join(dir, "old"), 0o640),
+			Replace(filepath.Join(dir, "old"), nil))
+		syscall.Umask(before)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, want := range map[string]os.FileMode{"new": 0o666 &^ os.FileMode(mask), "old": 0o640} {
+			if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode().Perm() != want {
+				t.Errorf("mask %o: %s has %o, want %o, %v", mask, name, info.Mode().Perm(), want, err)
+			}
+		}
+	}
+}
+
+// What is no regular file is written to, by its name and through a link, and
+// stays what it is.
+func TestThrough(t *testing.T) {
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o644); err != nil {
+		t.Skip(err)
+	}
+	link(t, "pipe", filepath.Join(dir, "link"))
+	for _, name := range []string{"pipe", "link"} {
+		got := make(chan string)
+		go func() {
+			f, err := os.Open(pipe)
+			if err != nil {
+				got <- err.Error()
+				return
+			}
+			defer f.Close()
+			content, _ := io.ReadAll(f)
+			got <- string(content)
+		}()
+		if err := Write(filepath.Join(dir, name), []byte("new"), Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if content := <-got; content != "new" {
+			t.Errorf("%s got %q", name, content)
+		}
+	}
+	same(t, dir, map[string]string{"pipe": "p---------", "link": "L---------"})
+	for _, name := range []string{os.DevNull, "/dev/full"} {
+		if info, err := os.Stat(name); err != nil || info.Mode()&os.ModeDevice == 0 {
+			continue
+		}
+		err := Write(name, []byte("new"), Options{})
+		if full := name == "/dev/full"; (err != nil) != full || full && !strings.Contains(err.Error(), "no space left") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if info, err := os.Stat(name); err != nil || info.Mode()&os.ModeDevice == 0 {
+			t.Fatalf("%s is no device any more", name)
+		}
+	}
+}
+
+const child = "MIPLC_TEST_CHILD"
+
+// The standard output is written to, be it a pipe or a file that the shell opened.
+func TestStandardOutput(t *testing.T) {
+	if os.Getenv(child) != "" {
+		os.Stdout.WriteString("before ")
+		if err := Write("/dev/stdout", []byte("new"), Options{}); err != nil {
+			t.Fatal(err)
+		}
+		os.Stdout.WriteString(" after")
+		os.Exit(0)
+	}
+	if _, err := os.Stat("/dev/stdout"); err != nil {
+		t.Skip(err)
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestStandardOutput$")
+	cmd.Env = append(os.Environ(), child+"=1")
+	var piped bytes.Buffer
+	cmd.Stdout = &piped
+	if err := cmd.Run(); err != nil || piped.String() != "before new after" {
+		t.Errorf("%v, %q", err, piped.String())
+	}
+	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	again := exec.Command(cmd.Args[0], cmd.Args[1:]...)
+	again.Env, again.Stdout = cmd.Env, file
+	if err := again.Run(); err != nil {
+		t.Error(err)
+	}
+	if content, err := os.ReadFile(file.Name()); err != nil || string(content) != "before new after" {
+		t.Errorf("%v, %q", err, content)
+	}
+}
+
+// A full disk leaves the old file and nothing else. A limit on the size of files
+// stands in for it.
+func TestFullDisk(t *testing.T) {
+	if dir := os.Getenv(child); dir != "" {
+		signal.Ignore(syscall.SIGXFSZ)
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 100, Max: 100}); err != nil {
+			t.Skip(err)
+		}
+		for _, name := range []string{"a", "x/y/b"} {
+			if err := Replace(filepath.Join(dir, name), make([]byte, 1000)); err == nil || !strings.Contains(err.Error(), "cannot write "+filepath.Join(dir, name)) {
+				t.Errorf("error %v", err)
+			}
+		}
+		return
+	}
+	dir := folder(t, map[string]string{"a": "old"})
+	cmd := exec.Command(os.Args[0], "-test.run=^TestFullDisk$")
+	cmd.Env = append(os.Environ(), child+"="+dir)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	same(t, dir, map[string]string{"a": "old"})
+}
+
+// A process that ends out of turn leaves nothing where it can still act.
+func TestDiscardAll(t *testing.T) {
+	if dir := os.Getenv(child); dir != "" {
+		for _, name := range []string{"a", "x/b"} {
+			if _, err := Create(filepath.Join(dir, name), Options{Force: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		DiscardAll()
+		os.Exit(0)
+	}
+	dir := folder(t, map[string]string{"a": "old"})
+	cmd := exec.Command(os.Args[0], "-test.run=^TestDiscardAll$")
+	cmd.Env = append(os.Environ(), child+"="+dir)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	same(t, dir, map[string]string{"a": "old"})
+}
