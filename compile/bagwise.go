@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/extent"
 )
 
 // InGrads is the input of Update: [P], the gradient by all parameters.
@@ -17,7 +18,7 @@ func Windows(p *Program, step *graph.Graph) (*graph.Graph, error) {
 	at := 0
 	for _, q := range p.Params {
 		starts[at] = q
-		at += volume(q.Shape)
+		at += extent.Size(q.Shape)
 	}
 	b := graph.NewBuilder(step.Name)
 	inputs := map[string]*graph.Node{}
@@ -59,7 +60,7 @@ func windowOf(n *graph.Node, starts map[int]Param) (Param, bool) {
 		return Param{}, false
 	}
 	q, ok := starts[cut.Attrs.Start]
-	return q, ok && cut.Attrs.End-cut.Attrs.Start == volume(q.Shape)
+	return q, ok && cut.Attrs.End-cut.Attrs.Start == extent.Size(q.Shape)
 }
 
 func static(shape []int) graph.Shape {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/specs"
 )
 
@@ -57,7 +58,7 @@ func (l *lowering) block(blk *specs.Block) {
 		k, s := blk.Args["kernel"].Int, blk.Args["stride"].Int
 		l.env["H"] = b.MaxPool2D(h, [2]int{k, k}, [2]int{s, s})
 	case "flatten":
-		l.env["H"] = b.Reshape(h, graph.Shape{h.Shape[0], graph.Dim(rowVolume(h.Shape))})
+		l.env["H"] = b.Reshape(h, graph.Shape{h.Shape[0], graph.Dim(extent.Size(h.Shape[1:]))})
 	case "dense":
 		if l.wantRows(blk, h) {
 			l.env[at] = l.dense(l.numbered("dense"), h, blk.Args["units"].Int)
@@ -222,12 +223,4 @@ func (l *lowering) classifier(blk *specs.Block) {
 		}
 	}
 	l.env["p"], l.env["logp"] = b.Softmax(q), b.LogSoftmax(q)
-}
-
-func rowVolume(s graph.Shape) int {
-	n := 1
-	for _, d := range s[1:] {
-		n *= int(d)
-	}
-	return n
 }

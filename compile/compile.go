@@ -8,6 +8,7 @@ import (
 
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/specs"
 )
 
@@ -19,9 +20,9 @@ func SignatureOf(spec *specs.Spec, stored []int, classes int) (Signature, error)
 		return sig, spec.Locate(diag.Errorf(want.Pos, "data.classes is %d, the data set has %d classes", want.V, classes))
 	}
 	if shape := spec.Data.Shape; len(shape.V) > 0 {
-		if volume(shape.V) != volume(stored) {
+		if extent.Size(shape.V) != extent.Size(stored) {
 			return sig, spec.Locate(diag.Errorf(shape.Pos, "data.shape %v holds %d numbers, an instance of the data set has %d %v",
-				shape.V, volume(shape.V), volume(stored), stored))
+				shape.V, extent.Size(shape.V), extent.Size(stored), stored))
 		}
 		sig.Instance = shape.V
 	}
@@ -50,7 +51,7 @@ func Check(spec *specs.Spec, sig Signature) error {
 // Compile lowers a spec to its inference and training graphs. All shape errors
 // of the spec are reported together, each at its place.
 func Compile(spec *specs.Spec, sig Signature) (*Program, error) {
-	if sig.Classes < 2 || len(sig.Instance) == 0 || volume(sig.Instance) < 1 {
+	if sig.Classes < 2 || len(sig.Instance) == 0 || extent.Size(sig.Instance) < 1 {
 		return nil, fmt.Errorf("a program needs instances with at least one feature and at least 2 classes, not %v and %d", sig.Instance, sig.Classes)
 	}
 	if l := spec.Learner; l != nil {
@@ -361,12 +362,4 @@ func pruneInputs(g *graph.Graph) *graph.Graph {
 	}
 	g.Nodes = kept
 	return g
-}
-
-func volume(shape []int) int {
-	n := 1
-	for _, e := range shape {
-		n *= e
-	}
-	return n
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/specs"
 )
 
@@ -92,10 +93,7 @@ func randomEnv(p *compile.Program, g *graph.Graph, sizes []int) graph.Env {
 	k := p.Signature.Classes
 	for _, node := range append(g.ByOp(graph.OpInput), g.ByOp(graph.OpParam)...) {
 		shape := node.Shape.Concrete(n, len(sizes))
-		size := 1
-		for _, e := range shape {
-			size *= e
-		}
+		size := extent.Size(shape)
 		v := &graph.Tensor{Shape: shape, Data: make([]float64, size)}
 		switch node.Name {
 		case compile.InBagOf:

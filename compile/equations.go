@@ -9,6 +9,7 @@ import (
 
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/specs"
 )
 
@@ -39,10 +40,10 @@ func (l *lowering) equations() {
 func (l *lowering) extents() map[string]int {
 	e := map[string]int{}
 	if !l.unknown["k"] {
-		e["d"], e["k"] = volume(l.prog.Signature.Instance), l.prog.Signature.Classes
+		e["d"], e["k"] = extent.Size(l.prog.Signature.Instance), l.prog.Signature.Classes
 	}
 	if h := l.env["H"]; h != nil {
-		e["h"] = rowVolume(h.Shape)
+		e["h"] = extent.Size(h.Shape[1:])
 	}
 	for _, s := range l.spec.Model.Sizes {
 		e[s.Name.V] = s.V.V

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/extent"
 )
 
 // Inputs and outputs that the training step adds to those of the training graph.
@@ -19,7 +20,7 @@ const (
 func (p *Program) FlatSize() int {
 	n := 0
 	for _, q := range p.Params {
-		n += volume(q.Shape)
+		n += extent.Size(q.Shape)
 	}
 	return n
 }
@@ -29,8 +30,8 @@ func (p *Program) Flatten(byName map[string][]float32) ([]float32, error) {
 	flat := make([]float32, 0, p.FlatSize())
 	for _, q := range p.Params {
 		v := byName[q.Name]
-		if len(v) != volume(q.Shape) {
-			return nil, fmt.Errorf("parameter %s has %d numbers, its shape %v holds %d", q.Name, len(v), q.Shape, volume(q.Shape))
+		if len(v) != extent.Size(q.Shape) {
+			return nil, fmt.Errorf("parameter %s has %d numbers, its shape %v holds %d", q.Name, len(v), q.Shape, extent.Size(q.Shape))
 		}
 		flat = append(flat, v...)
 	}
@@ -42,7 +43,7 @@ func (p *Program) Unflatten(flat []float32) map[string][]float32 {
 	byName := make(map[string][]float32, len(p.Params))
 	at := 0
 	for _, q := range p.Params {
-		n := volume(q.Shape)
+		n := extent.Size(q.Shape)
 		byName[q.Name] = append([]float32(nil), flat[at:at+n]...)
 		at += n
 	}
@@ -96,7 +97,7 @@ func step(p *Program, train, renew *graph.Graph) (*graph.Graph, error) {
 	copied := b.Copy(g, bind(b, inputs, byName))
 	grads := make([]*graph.Node, len(p.Params))
 	for i, q := range p.Params {
-		grads[i] = b.Reshape(copied[g.Output("grad."+q.Name)], graph.Shape{graph.Dim(volume(q.Shape))})
+		grads[i] = b.Reshape(copied[g.Output("grad."+q.Name)], graph.Shape{graph.Dim(extent.Size(q.Shape))})
 	}
 	for _, o := range g.Outputs {
 		if len(o.Name) < 5 || o.Name[:5] != "grad." {
@@ -143,7 +144,7 @@ func cut(b *graph.Builder, p *Program, flat *graph.Node) map[string]*graph.Node 
 	byName := map[string]*graph.Node{}
 	at := 0
 	for _, q := range p.Params {
-		n := volume(q.Shape)
+		n := extent.Size(q.Shape)
 		shape := make(graph.Shape, len(q.Shape))
 		for i, e := range q.Shape {
 			shape[i] = graph.Dim(e)

@@ -1,7 +1,12 @@
 // Package data holds sets of bags: reading, writing, drawing and splitting them.
 package data
 
-import "github.com/miplc/miplc/internal/diag"
+import (
+	"math"
+
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/extent"
+)
 
 // Dataset is a set of bags with candidate label sets. Bag i has the instances
 // Offsets[i] to Offsets[i+1] of Instances.
@@ -23,10 +28,7 @@ func (d *Dataset) Bags() int { return len(d.Offsets) - 1 }
 
 // Dim is the number of features of an instance.
 func (d *Dataset) Dim() int {
-	n := 1
-	for _, e := range d.Shape {
-		n *= e
-	}
+	n := extent.Size(d.Shape)
 	return n
 }
 
@@ -47,7 +49,7 @@ func (d *Dataset) CandidateSet(i int) []uint8 {
 // Reshape returns the set with instances of another shape and as many numbers,
 // e.g. [1, 28, 28] for 784 features; everything else is shared with d.
 func (d *Dataset) Reshape(shape []int) (*Dataset, error) {
-	n, ok := product(shape)
+	n, ok := extent.Within(shape, math.MaxInt)
 	if !ok || n != d.Dim() || len(shape) == 0 {
 		return nil, diag.Errorf(diag.Pos{File: d.Name}, "instances of %d features cannot take the shape %v", d.Dim(), shape)
 	}

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strings"
 
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/extent"
 )
 
 // idx is an array of bytes in the format of the MNIST files: 28x28 images
@@ -66,7 +68,7 @@ func readIDX(r io.Reader, o Options) (*idx, error) {
 		}
 		x.Shape[i] = int(binary.BigEndian.Uint32(b[:]))
 	}
-	n, ok := product(x.Shape)
+	n, ok := extent.Within(x.Shape, math.MaxInt)
 	if !ok || int64(n) > o.max() {
 		return nil, &tooLargeError{"the array", o.max()}
 	}

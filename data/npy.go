@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/miplc/miplc/internal/extent"
 )
 
 // The .npy reader is our own since files come from anywhere: every length in a
@@ -103,7 +105,7 @@ func parseNpyHeader(text string) (*npyHeader, error) {
 		}
 		h.shape = append(h.shape, n)
 	}
-	count, ok := product(h.shape)
+	count, ok := extent.Within(h.shape, math.MaxInt)
 	if !ok || h.size > 0 && count > math.MaxInt/h.size {
 		return nil, fmt.Errorf("the shape %v is too large", h.shape)
 	}

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/extent"
 )
 
 // maxReported bounds how many faults of one file are listed; a file that is
@@ -68,7 +69,7 @@ func (v *validator) errorf(format string, args ...any) {
 // shape checks the lengths of everything, so that later checks may index.
 func (v *validator) shape() {
 	d := v.d
-	dim, ok := product(d.Shape)
+	dim, ok := extent.Within(d.Shape, math.MaxInt)
 	switch {
 	case len(d.Shape) == 0:
 		v.errorf("the instances have no shape; at least one feature is needed")
@@ -243,17 +244,4 @@ func (d *Dataset) candidateNames(i int) string {
 		text += d.ClassName(c)
 	}
 	return text + "}"
-}
-
-// product multiplies extents; it reports false when one is negative or the
-// product does not fit.
-func product(shape []int) (int, bool) {
-	n := 1
-	for _, e := range shape {
-		if e < 0 || e > 0 && n > math.MaxInt/e {
-			return 0, false
-		}
-		n *= e
-	}
-	return n, true
 }

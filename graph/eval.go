@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/extent"
 )
 
 // Tensor is a concrete value of the interpreter, row-major. A value of type
@@ -18,7 +19,7 @@ type Tensor struct {
 // no numbers all are zero. It keeps data, it does not copy it.
 func NewTensor(shape []int, data ...float64) *Tensor {
 	if len(data) == 0 {
-		data = make([]float64, sizeOf(shape))
+		data = make([]float64, extent.Size(shape))
 	}
 	return &Tensor{Shape: shape, Data: data}
 }
@@ -99,7 +100,7 @@ func evalNode(env *Env, n *Node, values []*Tensor) (*Tensor, error) {
 		in[i] = values[x.ID]
 	}
 	shape := n.Shape.Concrete(env.N, env.B)
-	out := &Tensor{Shape: shape, Data: make([]float64, sizeOf(shape))}
+	out := &Tensor{Shape: shape, Data: make([]float64, extent.Size(shape))}
 	if err := ops[n.Op].eval(env, n, in, out); err != nil {
 		return nil, diag.Errorf(n.Pos, "%s: %v", n.label(), err)
 	}
@@ -128,8 +129,8 @@ func (env *Env) bind(n *Node) (*Tensor, error) {
 	if !equalInts(v.Shape, want) {
 		return nil, fmt.Errorf("%s %s: want shape %v (%v), got %v", kind, n.Name, want, n.Shape, v.Shape)
 	}
-	if size != sizeOf(want) {
-		return nil, fmt.Errorf("%s %s: shape %v holds %d numbers, got %d", kind, n.Name, want, sizeOf(want), size)
+	if size != extent.Size(want) {
+		return nil, fmt.Errorf("%s %s: shape %v holds %d numbers, got %d", kind, n.Name, want, extent.Size(want), size)
 	}
 	return v, nil
 }
@@ -141,14 +142,6 @@ func (n *Node) label() string {
 		s += " (" + n.Name + ")"
 	}
 	return s
-}
-
-func sizeOf(shape []int) int {
-	size := 1
-	for _, d := range shape {
-		size *= d
-	}
-	return size
 }
 
 func equalInts(a, b []int) bool {

@@ -1,6 +1,10 @@
 package graph
 
-import "math"
+import (
+	"math"
+
+	"github.com/miplc/miplc/internal/extent"
+)
 
 func evalMatMul(_ *Env, _ *Node, in []*Tensor, out *Tensor) error {
 	m, k, n := in[0].Shape[0], in[0].Shape[1], in[1].Shape[1]
@@ -109,7 +113,7 @@ func evalMaxMask(_ *Env, n *Node, in []*Tensor, out *Tensor) error {
 // blocks splits a shape at an axis: outer repetitions and the length of one
 // step along the axis.
 func blocks(shape []int, axis int) (outer, step int) {
-	return sizeOf(shape[:axis]), sizeOf(shape[axis+1:])
+	return extent.Size(shape[:axis]), extent.Size(shape[axis+1:])
 }
 
 func evalConcat(_ *Env, n *Node, in []*Tensor, out *Tensor) error {

@@ -1,6 +1,10 @@
 package graph
 
-import "math"
+import (
+	"math"
+
+	"github.com/miplc/miplc/internal/extent"
+)
 
 // eachInstance calls f with every instance that belongs to a bag.
 func eachInstance(env *Env, bagOf *Tensor, f func(i, bag int)) {
@@ -12,7 +16,7 @@ func eachInstance(env *Env, bagOf *Tensor, f func(i, bag int)) {
 }
 
 // width is the number of elements of one row of x.
-func width(x *Tensor) int { return sizeOf(x.Shape[1:]) }
+func width(x *Tensor) int { return extent.Size(x.Shape[1:]) }
 
 func evalSegmentSum(env *Env, _ *Node, in []*Tensor, out *Tensor) error {
 	w := width(in[0])

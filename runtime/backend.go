@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/extent"
 )
 
 // Backend runs ONNX graphs. Package runtime brings OnnxRuntime, the default;
@@ -32,7 +33,7 @@ type File struct {
 }
 
 // InstanceSize is the number of values of one instance.
-func (f *File) InstanceSize() int { return size(f.Meta.InputShape) }
+func (f *File) InstanceSize() int { return extent.Size(f.Meta.InputShape) }
 
 // Input is one or more bags whose instances follow each other.
 type Input struct {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/miplc/miplc/internal/extent"
 )
 
 // Kinds of bags that cannot be predicted; test with errors.Is.
@@ -38,7 +40,7 @@ func NewBag(instances [][]float32) (Bag, error) {
 // check compares a bag with the shape of one instance. It must hold before any
 // back end sees the bag.
 func (b Bag) check(shape []int) error {
-	d := size(shape)
+	d := extent.Size(shape)
 	switch {
 	case b.N < 0:
 		return fmt.Errorf("%w: it claims %d instances", ErrBagShape, b.N)
@@ -67,12 +69,4 @@ func firstNotFinite(x []float32) int {
 		}
 	}
 	return -1
-}
-
-func size(shape []int) int {
-	n := 1
-	for _, d := range shape {
-		n *= d
-	}
-	return n
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
@@ -42,10 +43,7 @@ func exported(t testing.TB, name string, set ...string) []byte {
 			continue
 		}
 		// Statistics of the training bags: any will do that are not 0.
-		values := 1
-		for _, extent := range n.Shape.Concrete(1, 1) {
-			values *= extent
-		}
+		values := extent.Size(n.Shape.Concrete(1, 1))
 		for i := range values {
 			params[n.Name] = append(params[n.Name], 0.5+float32(i%7))
 		}
@@ -86,10 +84,7 @@ func TestShippedSpecs(t *testing.T) {
 				t.Fatal("the file is not for onnx-go")
 			}
 			pureGo := openBytes(t, exported(t, name), runtime.WithBackend(onnxgo.Backend()))
-			d := 1
-			for _, extent := range one.Info().InputShape {
-				d *= extent
-			}
+			d := extent.Size(one.Info().InputShape)
 			var bags []runtime.Bag
 			for _, n := range []int{1, 2, 40} {
 				bags = append(bags, randomBag(n, d, 9))

@@ -3,6 +3,8 @@ package runtime
 import (
 	"context"
 	"fmt"
+
+	"github.com/miplc/miplc/internal/extent"
 )
 
 // Prediction is what a model says of one bag.
@@ -89,7 +91,7 @@ func (m *Model) predictRun(bags []Bag, to []Prediction) error {
 	if len(bags) == 1 {
 		in.Instances = bags[0].Instances
 	} else {
-		in.Instances = make([]float32, 0, in.N*size(m.info.InputShape))
+		in.Instances = make([]float32, 0, in.N*extent.Size(m.info.InputShape))
 		for _, b := range bags {
 			in.Instances = append(in.Instances, b.Instances...)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/miplc/miplc/compile/gorgonia"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/extent"
 )
 
 // The batch of the op tests: three ragged bags and two instances of padding.
@@ -58,10 +59,7 @@ func (s *sheet) draw(n int) []float64 {
 // shape through a product with the unit matrix, an input.
 func (s *sheet) x(shape ...graph.Dim) *graph.Node {
 	concrete := graph.Shape(shape).Concrete(testN, testB)
-	size := 1
-	for _, d := range concrete {
-		size *= d
-	}
+	size := extent.Size(concrete)
 	name := fmt.Sprintf("p%d", len(s.params))
 	s.params = append(s.params, name)
 	static := make(graph.Shape, len(concrete))
@@ -89,10 +87,7 @@ func (s *sheet) x(shape ...graph.Dim) *graph.Node {
 func (s *sheet) finish(t *testing.T, y *graph.Node) *graph.Graph {
 	t.Helper()
 	shape := y.Shape.Concrete(testN, testB)
-	size := 1
-	for _, d := range shape {
-		size *= d
-	}
+	size := extent.Size(shape)
 	s.lo, s.hi = -1, 1
 	s.values["weights"] = graph.NewTensor(shape, s.draw(size)...)
 	axes := make([]int, len(shape))

@@ -5,10 +5,12 @@ import (
 	"fmt"
 
 	"github.com/chewxy/hm"
-	"github.com/miplc/miplc/compile/target"
-	"github.com/miplc/miplc/graph"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"github.com/miplc/miplc/compile/target"
+	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/extent"
 )
 
 // errCollision says that two nodes have one hash, which gorgonia takes for one
@@ -134,7 +136,7 @@ func shapeOf(n *gorgonia.Node) []int { return []int(n.Shape()) }
 // buffer reserves memory for a value.
 func (l *lowerer[T]) buffer(shape []int) *buffer[T] {
 	shape = tensorShape(shape)
-	b := &buffer[T]{shape: shape, offset: l.need, size: sizeOf(shape)}
+	b := &buffer[T]{shape: shape, offset: l.need, size: extent.Size(shape)}
 	l.buffers = append(l.buffers, b)
 	const line = 16 // elements of a cache line, so that values do not share one
 	l.need += (b.size + line - 1) / line * line
@@ -217,8 +219,8 @@ func lowerParam[T Float](l *lowerer[T], n *graph.Node, _ []*gorgonia.Node) *gorg
 	value := target.Must(l.o.Params.tensor(n.Name, shape))
 	node := l.leaf("param "+n.Name, shape)
 	if dst, ok := l.o.Grads[n.Name]; ok {
-		if len(dst) != sizeOf(shape) {
-			target.Fail("the gradient of %s has %d elements, shape %v needs %d", n.Name, len(dst), shape, sizeOf(shape))
+		if len(dst) != extent.Size(shape) {
+			target.Fail("the gradient of %s has %d elements, shape %v needs %d", n.Name, len(dst), shape, extent.Size(shape))
 		}
 		l.needs[node] = true
 	}
@@ -237,7 +239,7 @@ func lowerConst[T Float](l *lowerer[T], n *graph.Node, _ []*gorgonia.Node) *gorg
 
 // lowerFill makes a leaf that holds one number everywhere.
 func lowerFill[T Float](l *lowerer[T], n *graph.Node, _ []*gorgonia.Node) *gorgonia.Node {
-	data := make([]T, sizeOf(l.concrete(n)))
+	data := make([]T, extent.Size(l.concrete(n)))
 	for i := range data {
 		data[i] = T(n.Attrs.Value)
 	}

@@ -1,8 +1,10 @@
 package gorgonia
 
 import (
-	"github.com/miplc/miplc/graph"
 	"gorgonia.org/gorgonia"
+
+	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/extent"
 )
 
 // Ops that cut and join along one axis. A value is seen as outer blocks, each
@@ -10,7 +12,7 @@ import (
 
 // blocks gives the number of outer blocks and the elements of one step.
 func blocks(shape []int, axis int) (outer, step int) {
-	return sizeOf(shape[:axis]), sizeOf(shape[axis+1:])
+	return extent.Size(shape[:axis]), extent.Size(shape[axis+1:])
 }
 
 // cut copies the part from offset of blocks of width wide to blocks of width

@@ -1,8 +1,10 @@
 package gorgonia
 
 import (
-	"github.com/miplc/miplc/graph"
 	"gorgonia.org/gorgonia"
+
+	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/extent"
 )
 
 // sumTo adds up an array of the given shape into the cells that strides give.
@@ -78,7 +80,7 @@ func (f *firstMax[T]) find(x []T) {
 // lowerMax takes the maximum along axes; the gradient goes to the first.
 func lowerMax[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	shape, x := l.concrete(n), shapeOf(in[0])
-	f := newFirstMax[T](x, cells(x, n.Attrs.Axes), sizeOf(shape))
+	f := newFirstMax[T](x, cells(x, n.Attrs.Axes), extent.Size(shape))
 	run := func(out []T, in [][]T, _ []int) {
 		f.find(in[0])
 		for cell, i := range f.where {
@@ -101,7 +103,7 @@ func lowerMax[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgo
 // lowerMaxMask marks the first maximum along axes.
 func lowerMaxMask[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	x := shapeOf(in[0])
-	count := sizeOf(x)
+	count := extent.Size(x)
 	for _, a := range n.Attrs.Axes {
 		count /= x[a]
 	}

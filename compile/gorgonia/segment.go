@@ -1,8 +1,10 @@
 package gorgonia
 
 import (
-	"github.com/miplc/miplc/graph"
 	"gorgonia.org/gorgonia"
+
+	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/extent"
 )
 
 // Segment ops. An instance of bag -1 (padding) adds nothing to any bag; its own
@@ -38,7 +40,7 @@ func segmentGather[T Float](width int) kernel[T] {
 }
 
 // rowWidth is the number of elements of one instance or bag.
-func rowWidth(shape []int) int { return sizeOf(shape[1:]) }
+func rowWidth(shape []int) int { return extent.Size(shape[1:]) }
 
 func lowerSegmentSum[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	shape := l.concrete(n)

@@ -10,6 +10,7 @@ import (
 	"github.com/miplc/miplc/compile/xla/xlatest"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/graph/graphtest"
+	"github.com/miplc/miplc/internal/extent"
 )
 
 // run evaluates a graph as a program of a capacity. With jobs, each job gets
@@ -87,10 +88,7 @@ func unpack(t testing.TB, g *graph.Graph, c Capacity, envs []graph.Env, results 
 	}
 	for k, o := range g.Outputs {
 		dims := o.Node.Shape.Concrete(c.N, c.B)
-		size := 1
-		for _, d := range dims {
-			size *= d
-		}
+		size := extent.Size(dims)
 		flat := make([]float32, size*max(1, c.Jobs))
 		if err := results[k].ToFlatData(flat); err != nil {
 			t.Fatal(err)
@@ -126,10 +124,7 @@ func padded(v *graph.Tensor, n *graph.Node, want []int) *graph.Tensor {
 	if v == nil {
 		v = graph.NewTensor(n.Shape.Concrete(1, 1))
 	}
-	size := 1
-	for _, d := range want {
-		size *= d
-	}
+	size := extent.Size(want)
 	out := &graph.Tensor{Shape: want, Data: make([]float64, size)}
 	if n.Type == graph.Int {
 		out.Data, out.Ints = nil, make([]int, size)

@@ -9,6 +9,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/target"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/extent"
 )
 
 // Program is a compiled function. It takes a buffer for each of Inputs and
@@ -108,10 +109,9 @@ func Predict(p *compile.Program) (*graph.Graph, error) {
 	flat := b.Input(compile.InParams, graph.Float, graph.Shape{graph.Dim(p.FlatSize())})
 	byName, at := map[string]*graph.Node{}, 0
 	for _, q := range p.Params {
-		shape, n := make(graph.Shape, len(q.Shape)), 1
+		shape, n := make(graph.Shape, len(q.Shape)), extent.Size(q.Shape)
 		for i, e := range q.Shape {
 			shape[i] = graph.Dim(e)
-			n *= e
 		}
 		byName[q.Name] = b.Reshape(b.Slice(flat, 0, at, at+n), shape)
 		at += n

@@ -10,6 +10,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/target"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/extent"
 )
 
 // Inputs of the programs over many steps, Epoch and Forward, beside those of
@@ -134,7 +135,7 @@ type batch struct {
 // step takes row i of a value [Steps, ...].
 func (e *emitter) step(x, i tensor) tensor {
 	rest := x.dims[1:]
-	return e.reshape(e.rows(e.reshape(x, x.dims[0], volume(rest)), e.reshape(i, 1)), rest...)
+	return e.reshape(e.rows(e.reshape(x, x.dims[0], extent.Size(rest)), e.reshape(i, 1)), rest...)
 }
 
 // batch lays out the bags of a step: they follow each other in the order given,
@@ -191,21 +192,13 @@ func (e *emitter) record(trace, step tensor, active tensor, parts ...tensor) ten
 	jobs, width := trace.dims[1], trace.dims[2]
 	for i, p := range parts {
 		p.lead = 0
-		parts[i] = e.reshape(p, jobs, volume(p.dims)/jobs)
+		parts[i] = e.reshape(p, jobs, extent.Size(p.dims)/jobs)
 	}
 	row := e.where(e.reshape(active, jobs, 1), e.concat(1, parts...), e.scalar(0))
 	flat := e.reshape(trace, trace.dims[0], jobs*width)
 	next := e.must(0)(e.f.ScatterSum(flat.v, e.reshape(step, 1, 1).v, e.reshape(row, 1, jobs*width).v,
 		1, []int{1}, []int{0}, []int{0}, true, true))
 	return e.reshape(next, trace.dims...)
-}
-
-func volume(dims []int) int {
-	n := 1
-	for _, d := range dims {
-		n *= d
-	}
-	return n
 }
 
 // jobs marks a value as having the job axis.

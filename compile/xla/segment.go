@@ -7,6 +7,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/extent"
 )
 
 // segments is the setting of a segment op: bag_of and a value as matrix
@@ -20,10 +21,7 @@ type segments struct {
 }
 
 func (l *lowering) segments(n *graph.Node, in []tensor) *segments {
-	width := 1
-	for _, d := range in[0].inner()[1:] {
-		width *= d
-	}
+	width := extent.Size(in[0].inner()[1:])
 	both := l.level(l.reshape(in[0], in[0].inner()[0], width), in[1])
 	own := l.binary(compute.Function.GreaterOrEqual, l.reshape(both[1], l.capacity.N, 1), l.number(0))
 	return &segments{lowering: l, node: n, bagOf: both[1], own: own, x: both[0]}

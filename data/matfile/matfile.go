@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/miplc/miplc/internal/extent"
 )
 
 // Class is the MATLAB class of an array.
@@ -67,10 +69,7 @@ type Array struct {
 
 // Len is the number of elements, the product of the extents.
 func (a *Array) Len() int {
-	n := 1
-	for _, e := range a.Dims {
-		n *= e
-	}
+	n := extent.Size(a.Dims)
 	return n
 }
 

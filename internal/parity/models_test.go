@@ -14,6 +14,7 @@ import (
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/parity"
 	"github.com/miplc/miplc/internal/stream"
@@ -104,19 +105,11 @@ func (m *model) draw(seed uint64) {
 	}
 	if p.Normalize {
 		r := stream.New(seed, "parity statistics")
-		for range volume(p.Signature.Instance) {
+		for range extent.Size(p.Signature.Instance) {
 			m.params[compile.ParamMean] = append(m.params[compile.ParamMean], float32(r.NormFloat64()))
 			m.params[compile.ParamStd] = append(m.params[compile.ParamStd], 0.5+float32(r.Float64()))
 		}
 	}
-}
-
-func volume(shape []int) int {
-	n := 1
-	for _, e := range shape {
-		n *= e
-	}
-	return n
 }
 
 // bags are those of a measurement, like the training data of the model.

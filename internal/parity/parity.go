@@ -8,6 +8,7 @@ import (
 	"math"
 	"sync"
 
+	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/internal/stream"
 )
 
@@ -173,10 +174,7 @@ func maxAbsDiff(x, y []float32) float64 {
 // Bag draws the instances of bag j of the options, [n, ...] row-major. Each bag
 // has its own stream, so its numbers do not depend on the other sizes.
 func Bag(o Options, j int) []float32 {
-	dim := 1
-	for _, e := range o.Instance {
-		dim *= e
-	}
+	dim := extent.Size(o.Instance)
 	rng := stream.New(o.Seed, "parity", uint64(o.Sizes[j]))
 	x := make([]float32, o.Sizes[j]*dim)
 	for i := range x {

@@ -1,6 +1,10 @@
 package spectest
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/miplc/miplc/internal/extent"
+)
 
 // value is a name of the equations with its columns; its rows are instances or
 // bags.
@@ -17,7 +21,7 @@ const maxColumns = 12
 func (d *draw) equations(hasScores bool) {
 	if len(d.shape) > 1 {
 		d.blocks = append(d.blocks, "flatten")
-		d.shape = []int{volume(d.shape)}
+		d.shape = []int{extent.Size(d.shape)}
 	}
 	x := value{"H", d.shape[0]}
 	if len(d.blocks) == 0 && d.chance(0.5) {

@@ -77,13 +77,5 @@ func (d *draw) name(letter string) string {
 	return fmt.Sprintf("%s%d", letter, d.counts[letter])
 }
 
-func volume(shape []int) int {
-	n := 1
-	for _, e := range shape {
-		n *= e
-	}
-	return n
-}
-
 // list writes a flow sequence.
 func list(shape []int) string { return strings.ReplaceAll(fmt.Sprint(shape), " ", ", ") }

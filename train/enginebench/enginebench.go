@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
 )
@@ -50,10 +51,7 @@ func (c *Case) Program(tb testing.TB) *compile.Program {
 func (c *Case) Params(p *compile.Program) map[string][]float32 {
 	params := train.InitParams(p, 1)
 	if p.Normalize {
-		dim := 1
-		for _, e := range c.Signature.Instance {
-			dim *= e
-		}
+		dim := extent.Size(c.Signature.Instance)
 		params[compile.ParamMean], params[compile.ParamStd] = make([]float32, dim), make([]float32, dim)
 		for i := range dim {
 			params[compile.ParamStd][i] = 1
@@ -65,10 +63,7 @@ func (c *Case) Params(p *compile.Program) map[string][]float32 {
 // Batch draws the input of a step.
 func (c *Case) Batch(p *compile.Program) *train.Batch {
 	rng := rand.New(rand.NewPCG(1, 2))
-	n, k, dim := c.Instances*c.Bags, c.Signature.Classes, 1
-	for _, e := range c.Signature.Instance {
-		dim *= e
-	}
+	n, k, dim := c.Instances*c.Bags, c.Signature.Classes, extent.Size(c.Signature.Instance)
 	b := &train.Batch{Bags: c.Bags, Instances: make([]float32, n*dim), BagOf: make([]int, n),
 		Candidates: make([]float32, c.Bags*k), Weights: make([]float32, c.Bags*k), Masks: map[string][]float32{},
 		Lambda: 0.5, Epoch: 50, Epochs: 100, LR: 1e-4}
@@ -85,11 +80,7 @@ func (c *Case) Batch(p *compile.Program) *train.Batch {
 		}
 	}
 	for _, m := range p.Masks {
-		size := 1
-		for _, e := range m.Shape.Concrete(n, c.Bags) {
-			size *= e
-		}
-		mask := make([]float32, size)
+		mask := make([]float32, extent.Size(m.Shape.Concrete(n, c.Bags)))
 		for i := range mask {
 			mask[i] = float32(2 * rng.IntN(2))
 		}

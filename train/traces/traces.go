@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
 )
@@ -102,12 +103,9 @@ func (tr *trace) Program(t testing.TB) *compile.Program {
 // Batches gives the batches of all steps. The label weights of a step are
 // those that the recording had before it.
 func (tr *trace) Batches(p *compile.Program) []*train.Batch {
-	offsets, dim := []int{0}, 1
+	offsets, dim := []int{0}, extent.Size(tr.Instance)
 	for _, n := range tr.Sizes {
 		offsets = append(offsets, offsets[len(offsets)-1]+n)
-	}
-	for _, e := range tr.Instance {
-		dim *= e
 	}
 	k := tr.Classes
 	weights := make([][]float32, len(tr.Sizes))
