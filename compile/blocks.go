@@ -80,8 +80,19 @@ func (l *lowering) block(blk *specs.Block) {
 	case "classifier":
 		l.classifier(blk)
 	default:
-		l.errs.Add(diag.Errorf(blk.Kind.Pos, "unknown block %q", blk.Kind.V))
+		l.unlowered(blk.Kind)
 	}
+}
+
+// unlowered reports a word of the language without a lowering. A test walks the
+// words, so that none gets that far.
+func (l *lowering) unlowered(word specs.Str) {
+	l.errs.Add(diag.Errorf(word.Pos, "bug: there is no lowering of %q", word.V))
+}
+
+// word is the argument of a block that is one of some words.
+func word(blk *specs.Block, arg string) specs.Str {
+	return specs.Str{V: blk.Args[arg].Str, Pos: blk.Args[arg].Pos}
 }
 
 // numbered names the next block of a kind: conv1, conv2, ...
@@ -154,18 +165,28 @@ func (l *lowering) attention(blk *specs.Block) {
 	}
 	in := int(h.Shape[1])
 	v := l.affine(h, l.param("Wv", fanIn(in), in, width), l.param("bv", fanIn(in), width))
-	u := v // the authors' program uses one pair of weights for both gates
-	if blk.Args["gates"].Str == "separate" {
+	var u *graph.Node
+	switch gates := word(blk, "gates"); gates.V {
+	case "separate":
 		u = l.affine(h, l.param("Wu", fanIn(in), in, width), l.param("bu", fanIn(in), width))
+	case "shared": // as in the authors' program
+		u = v
+	default:
+		l.unlowered(gates)
+		return
 	}
 	gated := b.Mul(b.Tanh(v), b.Sigmoid(u))
 	var s *graph.Node
-	if blk.Args["scorer"].Str == "mlp" {
+	switch scorer := word(blk, "scorer"); scorer.V {
+	case "linear":
+		s = b.MatMul(gated, l.param("W", fanIn(width), width, 1))
+	case "mlp":
 		m := blk.Args["hidden"].Int
 		hidden := b.Relu(l.affine(gated, l.param("W1", fanIn(width), width, m), l.param("b1", fanIn(width), m)))
 		s = l.affine(hidden, l.param("W2", fanIn(m), m, 1), l.param("b2", fanIn(m), 1))
-	} else {
-		s = b.MatMul(gated, l.param("W", fanIn(width), width, 1))
+	default:
+		l.unlowered(scorer)
+		return
 	}
 	loga := b.Neg(b.Softplus(b.Neg(s)))
 	l.env["s"], l.env["loga"], l.env["a"] = s, loga, b.Exp(loga)
@@ -178,7 +199,7 @@ func (l *lowering) pool(blk *specs.Block) {
 		return
 	}
 	var z *graph.Node
-	switch blk.Args["kind"].Str {
+	switch kind := word(blk, "kind"); kind.V {
 	case "attention": // Eq. 3: a / sum(a) is the softmax of log a
 		z = b.SegmentSum(b.Mul(b.SegmentSoftmax(l.env["loga"], l.bagOf), h), l.bagOf)
 	case "mean":
@@ -187,6 +208,9 @@ func (l *lowering) pool(blk *specs.Block) {
 		z = b.SegmentMax(h, l.bagOf)
 	case "maxmin":
 		z = b.Concat(1, b.SegmentMax(h, l.bagOf), l.bagMin(h))
+	default:
+		l.unlowered(kind)
+		return
 	}
 	l.env["z"] = z
 	l.pooled = true
@@ -216,11 +240,15 @@ func (l *lowering) classifier(blk *specs.Block) {
 	logits := l.affine(z, l.param("Wc", fanIn(in), in, k), l.param("bc", fanIn(in), k))
 	l.env["logits"] = logits
 	q := logits
-	if blk.Args["link"].Str == "bounded_sigmoid" {
+	switch link := word(blk, "link"); link.V {
+	case "softmax":
+	case "bounded_sigmoid":
 		q = b.Sigmoid(logits)
 		if eps := blk.Args["epsilon"].Float; l.training {
 			q = b.Clamp(q, eps, 1-eps)
 		}
+	default:
+		l.unlowered(link)
 	}
 	l.env["p"], l.env["logp"] = b.Softmax(q), b.LogSoftmax(q)
 }

@@ -40,13 +40,16 @@ func load(t *testing.T, name string) *compile.Program {
 	return p
 }
 
-func parse(t *testing.T, src string) (*compile.Program, error) {
+func parse(t *testing.T, src string) (*compile.Program, error) { return parseAs(t, src, 7) }
+
+// parseAs compiles for instances of a shape.
+func parseAs(t *testing.T, src string, instance ...int) (*compile.Program, error) {
 	t.Helper()
 	spec, err := specs.Parse("test.yaml", []byte(src), specs.Options{})
 	if err != nil {
 		t.Fatalf("the spec should be readable: %v", err)
 	}
-	return compile.Compile(spec, compile.Signature{Instance: []int{7}, Classes: 5})
+	return compile.Compile(spec, compile.Signature{Instance: instance, Classes: 5})
 }
 
 func TestShippedSpecsGolden(t *testing.T) {

@@ -71,12 +71,14 @@ func (l *lowering) declare(p *specs.Param, extents map[string]int) {
 			return
 		}
 	}
-	init := Init{Kind: p.Init.V, Scale: p.Scale.V}
+	var init Init
 	switch p.Init.V {
 	case "zeros":
 		init = Init{Kind: "constant", Scale: 0}
 	case "ones":
 		init = Init{Kind: "constant", Scale: 1}
+	case "normal", "uniform":
+		init = Init{Kind: p.Init.V, Scale: p.Scale.V}
 	case "fan_in":
 		fan := 1
 		if p.FanIn.V != "" {
@@ -85,6 +87,8 @@ func (l *lowering) declare(p *specs.Param, extents map[string]int) {
 			fan = shape[0]
 		}
 		init = fanIn(max(fan, 1))
+	default:
+		l.unlowered(p.Init)
 	}
 	l.b.At(p.Name.Pos)
 	l.env[p.Name.V] = l.param(p.Name.V, init, shape...)
@@ -146,15 +150,13 @@ func (e *expression) apply(x ast.Node, op graph.Op, attrs graph.Attrs, in ...*gr
 	return n, nil
 }
 
+// node lowers an expression. What form it may have, package specs has checked.
 func (e *expression) node(x ast.Expr) (*graph.Node, error) {
 	switch x := x.(type) {
 	case *ast.ParenExpr:
 		return e.node(x.X)
 	case *ast.BasicLit:
-		v, err := strconv.ParseFloat(x.Value, 64)
-		if err != nil || (x.Kind != token.INT && x.Kind != token.FLOAT) {
-			return nil, e.errorf(x, "%s is not a number", x.Value)
-		}
+		v, _ := specs.Constant(x)
 		return e.b.Scalar(v), nil
 	case *ast.Ident:
 		return e.name(x)
@@ -165,7 +167,7 @@ func (e *expression) node(x ast.Expr) (*graph.Node, error) {
 	case *ast.CallExpr:
 		return e.call(x)
 	}
-	return nil, e.errorf(x, "this kind of expression is not part of the language")
+	return nil, e.errorf(x, "bug: package specs let pass what is not part of the language")
 }
 
 func (e *expression) name(x *ast.Ident) (*graph.Node, error) {
@@ -184,28 +186,20 @@ func (e *expression) unary(x *ast.UnaryExpr) (*graph.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch x.Op {
-	case token.SUB:
-		return e.apply(x, graph.OpNeg, graph.Attrs{}, n)
-	case token.ADD:
-		return n, nil
-	}
-	return nil, e.errorf(x, "operator %v is not part of the language", x.Op)
+	return e.apply(x, graph.OpNeg, graph.Attrs{}, n)
+}
+
+var operators = map[token.Token]graph.Op{
+	token.ADD: graph.OpAdd, token.SUB: graph.OpSub, token.MUL: graph.OpMul, token.QUO: graph.OpDiv,
 }
 
 func (e *expression) binary(x *ast.BinaryExpr) (*graph.Node, error) {
-	op, ok := map[token.Token]graph.Op{
-		token.ADD: graph.OpAdd, token.SUB: graph.OpSub, token.MUL: graph.OpMul, token.QUO: graph.OpDiv,
-	}[x.Op]
-	if !ok {
-		return nil, e.errorf(x, "operator %v is not part of the language", x.Op)
-	}
 	l, lerr := e.node(x.X)
 	r, rerr := e.node(x.Y)
 	if err := firstReported(lerr, rerr); err != nil {
 		return nil, err
 	}
-	return e.apply(x, op, graph.Attrs{}, l, r)
+	return e.apply(x, operators[x.Op], graph.Attrs{}, l, r)
 }
 
 // firstReported joins errors, leaving out repeats of what was reported before.

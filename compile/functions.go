@@ -2,112 +2,117 @@ package compile
 
 import (
 	"go/ast"
-	"go/token"
-	"strconv"
 
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/specs"
 )
 
-// unaryOps are the functions of one argument that are one op of the graph.
-var unaryOps = map[string]graph.Op{
-	"exp": graph.OpExp, "sqrt": graph.OpSqrt, "abs": graph.OpAbs, "tanh": graph.OpTanh,
-	"sigmoid": graph.OpSigmoid, "softplus": graph.OpSoftplus, "relu": graph.OpRelu,
-	"softmax": graph.OpSoftmax, "log_softmax": graph.OpLogSoftmax, "stop_gradient": graph.OpStopGrad,
+// function lowers a call x whose arguments are right in number and form; args are
+// the values among them.
+type function func(e *expression, x *ast.CallExpr, args []*graph.Node) (*graph.Node, error)
+
+// functions has one row per function of the language. It is filled by init, since
+// the rows refer to it.
+var functions map[string]function
+
+func init() {
+	functions = map[string]function{
+		"matmul":         one(graph.OpMatMul),
+		"transpose":      (*expression).transpose,
+		"exp":            one(graph.OpExp),
+		"log":            (*expression).log,
+		"sqrt":           one(graph.OpSqrt),
+		"abs":            one(graph.OpAbs),
+		"tanh":           one(graph.OpTanh),
+		"sigmoid":        one(graph.OpSigmoid),
+		"softplus":       one(graph.OpSoftplus),
+		"relu":           one(graph.OpRelu),
+		"clamp":          (*expression).clamp,
+		"softmax":        one(graph.OpSoftmax),
+		"log_softmax":    one(graph.OpLogSoftmax),
+		"masked_softmax": (*expression).maskedSoftmax,
+		"sum":            (*expression).sum,
+		"mean":           (*expression).mean,
+		"max":            (*expression).max,
+		"maximum":        one(graph.OpMaximum),
+		"minimum":        one(graph.OpMinimum),
+		"concat":         (*expression).concat,
+		"bag_sum":        one(graph.OpSegmentSum),
+		"bag_mean":       perBag(func(e *expression, x *graph.Node) *graph.Node { return e.bagMean(x) }),
+		"bag_max":        one(graph.OpSegmentMax),
+		"bag_min":        perBag(func(e *expression, x *graph.Node) *graph.Node { return e.bagMin(x) }),
+		"bag_count":      perBag(func(e *expression, _ *graph.Node) *graph.Node { return e.bagCount(2) }),
+		"bag_softmax":    one(graph.OpSegmentSoftmax),
+		"of_bag":         one(graph.OpSegmentGather),
+		"stop_gradient":  one(graph.OpStopGrad),
+	}
 }
 
-// binaryOps are the functions of two arguments that are one op of the graph.
-var binaryOps = map[string]graph.Op{
-	"matmul": graph.OpMatMul, "maximum": graph.OpMaximum, "minimum": graph.OpMinimum,
+// one is a function that is one op of the graph.
+func one(op graph.Op) function {
+	return func(e *expression, x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
+		if op.IsSegment() {
+			args = append(args, e.bagOf)
+		}
+		return e.apply(x, op, graph.Attrs{}, args...)
+	}
 }
 
-// bagOps are the functions along bag_of that are one op of the graph.
-var bagOps = map[string]graph.Op{
-	"bag_sum": graph.OpSegmentSum, "bag_max": graph.OpSegmentMax,
-	"bag_softmax": graph.OpSegmentSoftmax, "of_bag": graph.OpSegmentGather,
+// perBag is a function of several ops that gives one row per bag.
+func perBag(f func(e *expression, x *graph.Node) *graph.Node) function {
+	return func(e *expression, x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
+		if s := args[0].Shape; len(s) == 0 || s[0] != graph.N {
+			return nil, e.errorf(x, "%s needs one row per instance, [N, ...], not %v", x.Fun.(*ast.Ident).Name, s)
+		}
+		return f(e, args[0]), nil
+	}
 }
 
 // call lowers a function call.
 func (e *expression) call(x *ast.CallExpr) (*graph.Node, error) {
-	fn, ok := x.Fun.(*ast.Ident)
-	if !ok {
-		return nil, e.errorf(x.Fun, "only the functions of the language can be called")
+	name := x.Fun.(*ast.Ident)
+	def := specs.FunctionNamed(name.Name)
+	var args []*graph.Node
+	var errs []error
+	for i, a := range x.Args {
+		if def.Kind(i) == specs.ArgValue {
+			n, err := e.node(a)
+			args, errs = append(args, n), append(errs, err)
+		}
 	}
-	def := specs.FunctionNamed(fn.Name)
-	if def == nil {
-		return nil, e.errorf(fn, "there is no function %q", fn.Name)
-	}
-	least, most := def.Arity()
-	if len(x.Args) < least || (most >= 0 && len(x.Args) > most) {
-		return nil, e.errorf(x, "call it as %s", def.Signature())
-	}
-	if fn.Name == "clamp" {
-		return e.clamp(x)
-	}
-	args, err := e.args(fn.Name, x.Args)
-	if err != nil {
+	if err := firstReported(errs...); err != nil {
 		return nil, err
 	}
 	e.b.At(e.place(x))
-	if op, ok := unaryOps[fn.Name]; ok {
-		return e.apply(x, op, graph.Attrs{}, args...)
-	}
-	if op, ok := binaryOps[fn.Name]; ok {
-		return e.apply(x, op, graph.Attrs{}, args...)
-	}
-	if op, ok := bagOps[fn.Name]; ok {
-		return e.apply(x, op, graph.Attrs{}, args[0], e.bagOf)
-	}
-	return e.compose(x, fn, args)
+	return functions[name.Name](e, x, args)
 }
 
-// args lowers the tensor arguments; the axis of a reduction is not one.
-func (e *expression) args(name string, exprs []ast.Expr) ([]*graph.Node, error) {
-	if name == "sum" || name == "mean" || name == "max" {
-		exprs = exprs[:1]
-	}
-	nodes, errs := make([]*graph.Node, len(exprs)), make([]error, len(exprs))
-	for i, a := range exprs {
-		nodes[i], errs[i] = e.node(a)
-	}
-	return nodes, firstReported(errs...)
+func (e *expression) log(_ *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
+	return e.logOf(args[0]), nil
 }
 
-func (e *expression) compose(x *ast.CallExpr, fn *ast.Ident, args []*graph.Node) (*graph.Node, error) {
-	a := args[0]
-	switch fn.Name {
-	case "log":
-		return e.logOf(a), nil
-	case "transpose":
-		if len(a.Shape) != 2 {
-			return nil, e.errorf(x, "transpose needs a matrix, not %v", a.Shape)
-		}
-		return e.apply(x, graph.OpTranspose, graph.Attrs{Perm: []int{1, 0}}, a)
-	case "concat":
-		return e.apply(x, graph.OpConcat, graph.Attrs{Axis: len(a.Shape) - 1}, args...)
-	case "masked_softmax":
-		return e.maskedSoftmax(x, a, args[1])
-	case "bag_mean", "bag_min", "bag_count":
-		if len(a.Shape) == 0 || a.Shape[0] != graph.N {
-			return nil, e.errorf(x, "%s needs one row per instance, [N, ...], not %v", fn.Name, a.Shape)
-		}
-		switch fn.Name {
-		case "bag_min":
-			return e.bagMin(a), nil
-		case "bag_count":
-			return e.bagCount(2), nil
-		}
-		return e.bagMean(a), nil
-	case "sum", "mean", "max":
-		return e.reduce(x, fn.Name, a)
+func (e *expression) transpose(x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
+	if len(args[0].Shape) != 2 {
+		return nil, e.errorf(x, "transpose needs a matrix, not %v", args[0].Shape)
 	}
-	return nil, e.errorf(fn, "bug: the function %q has no lowering", fn.Name)
+	return e.apply(x, graph.OpTranspose, graph.Attrs{Perm: []int{1, 0}}, args...)
+}
+
+func (e *expression) concat(x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
+	return e.apply(x, graph.OpConcat, graph.Attrs{Axis: len(args[0].Shape) - 1}, args...)
+}
+
+func (e *expression) clamp(x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
+	lo, _ := specs.Constant(x.Args[1])
+	hi, _ := specs.Constant(x.Args[2])
+	return e.apply(x, graph.OpClamp, graph.Attrs{Lo: lo, Hi: hi}, args...)
 }
 
 // maskedSoftmax is a softmax over the entries where m is 1. Those where it is
 // 0 fall so low before the softmax that their exponential is zero; the product
 // makes rows without a 1 zero too.
-func (e *expression) maskedSoftmax(x *ast.CallExpr, a, m *graph.Node) (*graph.Node, error) {
+func (e *expression) maskedSoftmax(x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
+	a, m := args[0], args[1]
 	if len(a.Shape) == 0 {
 		return nil, e.errorf(x, "masked_softmax needs an axis to go along, this is a single number")
 	}
@@ -123,59 +128,50 @@ func (e *expression) maskedSoftmax(x *ast.CallExpr, a, m *graph.Node) (*graph.No
 	return e.apply(x, graph.OpMul, graph.Attrs{}, m, share)
 }
 
-// reduce lowers sum, mean and max: over all elements, or over one axis that
-// stays as an extent of 1.
-func (e *expression) reduce(x *ast.CallExpr, name string, a *graph.Node) (*graph.Node, error) {
+func (e *expression) sum(x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
+	return e.reduce(x, graph.OpSum, args[0])
+}
+
+func (e *expression) max(x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
+	return e.reduce(x, graph.OpMax, args[0])
+}
+
+// mean divides a sum by the sum of ones along the same axes.
+func (e *expression) mean(x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
+	a := args[0]
 	if len(x.Args) == 1 {
-		if name == "mean" {
-			all := e.sumAll(e.b.Fill(1, a.Shape))
-			return e.apply(x, graph.OpDiv, graph.Attrs{}, e.sumAll(a), all)
-		}
+		count := e.sumAll(e.b.Fill(1, a.Shape))
+		return e.apply(x, graph.OpDiv, graph.Attrs{}, e.sumAll(a), count)
+	}
+	axis, err := e.axis(x, a)
+	if err != nil {
+		return nil, err
+	}
+	sum := e.b.Sum(a, true, axis)
+	return e.apply(x, graph.OpDiv, graph.Attrs{}, sum, e.sumAll(e.b.Fill(1, a.Shape[axis:axis+1])))
+}
+
+// reduce goes over all elements, or over one axis that stays as an extent of 1.
+func (e *expression) reduce(x *ast.CallExpr, op graph.Op, a *graph.Node) (*graph.Node, error) {
+	if len(x.Args) == 1 {
 		return e.sumAll(a), nil
 	}
-	v, ok := literal(x.Args[1])
+	axis, err := e.axis(x, a)
+	if err != nil {
+		return nil, err
+	}
+	return e.apply(x, op, graph.Attrs{Axes: []int{axis}, Keep: true}, a)
+}
+
+// axis reads the second argument of a reduction of a.
+func (e *expression) axis(x *ast.CallExpr, a *graph.Node) (int, error) {
+	v, _ := specs.Constant(x.Args[1])
 	axis := int(v)
 	if axis < 0 {
 		axis += len(a.Shape)
 	}
-	if !ok || float64(int(v)) != v || axis < 0 || axis >= len(a.Shape) {
-		return nil, e.errorf(x.Args[1], "the axis must be a whole number from 0 to %d for the shape %v", len(a.Shape)-1, a.Shape)
+	if axis < 0 || axis >= len(a.Shape) {
+		return 0, e.errorf(x.Args[1], "the axis must be a whole number from 0 to %d for the shape %v", len(a.Shape)-1, a.Shape)
 	}
-	attrs := graph.Attrs{Axes: []int{axis}, Keep: true}
-	if name == "max" {
-		return e.apply(x, graph.OpMax, attrs, a)
-	}
-	sum, err := e.apply(x, graph.OpSum, attrs, a)
-	if err != nil || name == "sum" {
-		return sum, err
-	}
-	return e.apply(x, graph.OpDiv, graph.Attrs{}, sum, e.sumAll(e.b.Fill(1, graph.Shape{a.Shape[axis]})))
-}
-
-func (e *expression) clamp(x *ast.CallExpr) (*graph.Node, error) {
-	a, err := e.node(x.Args[0])
-	if err != nil {
-		return nil, err
-	}
-	lo, ok1 := literal(x.Args[1])
-	hi, ok2 := literal(x.Args[2])
-	if !ok1 || !ok2 || lo > hi {
-		return nil, e.errorf(x, "clamp needs two numbers as bounds, the lower first")
-	}
-	return e.apply(x, graph.OpClamp, graph.Attrs{Lo: lo, Hi: hi}, a)
-}
-
-// literal reads a number with an optional sign.
-func literal(x ast.Expr) (float64, bool) {
-	switch x := x.(type) {
-	case *ast.ParenExpr:
-		return literal(x.X)
-	case *ast.UnaryExpr:
-		v, ok := literal(x.X)
-		return -v, ok && x.Op == token.SUB
-	case *ast.BasicLit:
-		v, err := strconv.ParseFloat(x.Value, 64)
-		return v, err == nil
-	}
-	return 0, false
+	return axis, nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/specs"
 )
 
 // outsideCandidates pushes a logarithm so low that its exponential is zero in
@@ -18,8 +19,12 @@ func (l *lowering) losses() {
 	if next != nil {
 		l.b.Output(OutWeights, next)
 	}
-	if l.spec.Weights.Order.V == "before_loss" {
+	switch order := l.spec.Weights.Order; order.V {
+	case "before_loss":
 		l.env["w"] = next
+	case "after_loss", "after_step": // the loss uses those of the epoch before
+	default:
+		l.unlowered(order)
 	}
 	var total *graph.Node
 	for i := range l.spec.Loss {
@@ -100,10 +105,18 @@ func (l *lowering) term(i int) *graph.Node {
 			return nil
 		}
 		return b.Neg(l.perBag(b.Mul(l.env["a"], l.logOf(l.env["a"]))))
+	case "equation":
+		return l.number(&t.Equation)
 	}
-	n := l.equation(&t.Equation)
+	l.unlowered(t.Kind)
+	return nil
+}
+
+// number lowers an equation whose value is to be a single number.
+func (l *lowering) number(eq *specs.Equation) *graph.Node {
+	n := l.equation(eq)
 	if n != nil && len(n.Shape) > 0 {
-		l.errs.Add(l.at(&t.Equation, 0, len(t.Equation.Text.V), fmt.Sprintf("a loss term must be a single number, this has the shape %v", n.Shape)).
+		l.errs.Add(l.at(eq, 0, len(eq.Text.V), fmt.Sprintf("a loss term must be a single number, this has the shape %v", n.Shape)).
 			WithNote("take the mean or the sum of it"))
 		return nil
 	}

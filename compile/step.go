@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/extent"
@@ -97,10 +98,10 @@ func step(p *Program, train, renew *graph.Graph) (*graph.Graph, error) {
 	copied := b.Copy(g, bind(b, inputs, byName))
 	grads := make([]*graph.Node, len(p.Params))
 	for i, q := range p.Params {
-		grads[i] = b.Reshape(copied[g.Output("grad."+q.Name)], graph.Shape{graph.Dim(extent.Size(q.Shape))})
+		grads[i] = b.Reshape(copied[g.Output(graph.GradPrefix+q.Name)], graph.Shape{graph.Dim(extent.Size(q.Shape))})
 	}
 	for _, o := range g.Outputs {
-		if len(o.Name) < 5 || o.Name[:5] != "grad." {
+		if !strings.HasPrefix(o.Name, graph.GradPrefix) {
 			b.Output(o.Name, copied[o.Node])
 		}
 	}

@@ -128,14 +128,14 @@ func (f *former) call(x *ast.CallExpr, depth int) {
 		f.arguments(x, fn)
 	}
 	for i, a := range x.Args {
-		if fn == nil || fn.kind(i) == ArgValue {
+		if fn == nil || fn.Kind(i) == ArgValue {
 			f.check(a, depth+1)
 		}
 	}
 }
 
-// kind of the argument with index i.
-func (f *Function) kind(i int) int {
+// Kind is what the argument with index i may be.
+func (f *Function) Kind(i int) int {
 	if i >= len(f.Kinds) {
 		return f.Kinds[len(f.Kinds)-1]
 	}
@@ -150,7 +150,7 @@ func (f *former) arguments(x *ast.CallExpr, fn *Function) {
 		return
 	}
 	for i, a := range x.Args {
-		switch fn.kind(i) {
+		switch fn.Kind(i) {
 		case ArgAxis:
 			if v, ok := Constant(a); !ok || v != float64(int(v)) || v < -8 || v > 8 {
 				f.add(a, "the axis of %s must be a literal whole number", fn.Name)

@@ -144,6 +144,31 @@ func namesOf(rows []row) []string {
 	return list
 }
 
+// Choices gives the words of every setting that takes one of some words, by its
+// path: "weights.order", "params.init", "blocks.pool.kind". Later stages test that
+// each word does something.
+func Choices() map[string][]string {
+	all := map[string][]string{}
+	var walk func(path string, rows []row)
+	walk = func(path string, rows []row) {
+		for _, r := range rows {
+			if len(r.choices) > 0 {
+				all[path+r.name] = r.choices
+			}
+			walk(path+r.name+".", r.rows)
+		}
+	}
+	walk("", language)
+	walk("params.", paramRows)
+	for _, b := range Blocks {
+		walk("blocks."+b.Name+".", b.args)
+	}
+	for _, l := range Learners {
+		walk("learners."+l.Name+".", l.args)
+	}
+	return all
+}
+
 func mainOf(rows []row) *row {
 	for i := range rows {
 		if rows[i].main {

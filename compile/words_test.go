@@ -1,0 +1,94 @@
+package compile_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/miplc/miplc/specs"
+)
+
+// templates are specs with a place for the word of a setting that compile has to
+// tell apart.
+var templates = map[string]string{
+	"blocks.attention.kind":   "name: t\nmodel: {blocks: [attention: {kind: WORD}, pool: attention, classifier]}\n",
+	"blocks.attention.gates":  "name: t\nmodel: {blocks: [attention: {gates: WORD}, pool: attention, classifier]}\n",
+	"blocks.attention.scorer": "name: t\nmodel: {blocks: [attention: {scorer: WORD}, pool: attention, classifier]}\n",
+	"blocks.pool.kind":        "name: t\nmodel: {blocks: [attention, pool: WORD, classifier]}\nloss: [disambiguation, attention]\n",
+	"blocks.classifier.link":  "name: t\nmodel: {blocks: [pool: mean, classifier: WORD]}\n",
+	"params.init":             "name: t\nmodel: {params: {C: {shape: [h, k], init: WORDSCALE}}, let: {p: \"softmax(matmul(bag_sum(X), C))\"}}\n",
+	"weights.order":           "name: t\nmodel: {blocks: [pool: mean, classifier]}\nweights: {order: WORD}\n",
+}
+
+// elsewhere are settings that other packages have to tell apart.
+var elsewhere = map[string]bool{
+	"data.normalize": true, "weights.schedule": true, "train.schedule": true, "train.engine": true, "export.signature": true,
+}
+
+// Each word of the language gives a program of its own.
+func TestEveryWordIsLowered(t *testing.T) {
+	for path, words := range specs.Choices() {
+		if elsewhere[path] || strings.HasPrefix(path, "learners.") {
+			continue
+		}
+		template := templates[path]
+		if template == "" {
+			t.Errorf("no test of the words of %s: %v", path, words)
+			continue
+		}
+		seen := map[string]string{}
+		for _, word := range words {
+			scale := ""
+			if word == "normal" || word == "uniform" {
+				scale = ", scale: 0.3"
+			}
+			p, err := parse(t, strings.NewReplacer("WORD", word, "SCALE", scale).Replace(template))
+			if err != nil {
+				t.Errorf("%s: %s: %v", path, word, err)
+				continue
+			}
+			text := fmt.Sprint(p.Params) + p.Train.Text() + p.Infer.Text()
+			if p.Renew != nil {
+				text += p.Renew.Text()
+			}
+			if other := seen[text]; other != "" {
+				t.Errorf("%s: %s is the same as %s", path, word, other)
+			}
+			seen[text] = word
+		}
+	}
+}
+
+// Each block and each function of the language is lowered.
+func TestEveryBlockAndFunctionIsLowered(t *testing.T) {
+	arguments := map[string]string{"conv2d": ": {channels: 2, kernel: 1}", "maxpool2d": ": 1", "dense": ": 3", "dropout": ": 0.5", "pool": ": attention"}
+	for _, b := range specs.Blocks {
+		before, after := "", ", flatten, attention, pool: attention, classifier"
+		switch {
+		case b.Name == "dense":
+			before = "flatten, "
+		case b.Role == specs.RoleAttention:
+			before, after = "flatten, ", ", pool: attention, classifier"
+		case b.Role == specs.RolePool:
+			before, after = "flatten, attention, ", ", classifier"
+		case b.Role == specs.RoleClassifier:
+			before, after = "flatten, attention, pool: attention, ", ""
+		}
+		src := "name: t\ndata: {set: t.npz, shape: [1, 4, 4]}\nmodel: {blocks: [" + before + b.Name + arguments[b.Name] + after + "]}\n"
+		if _, err := parseAs(t, src, 1, 4, 4); err != nil {
+			t.Errorf("block %s: %v", b.Name, err)
+		}
+	}
+	values := map[string]string{"matmul": "X, V", "transpose": "V", "clamp": "X, 0, 1", "sum": "X, 1", "mean": "X, 1", "max": "X, 1", "of_bag": "bag_sum(X)"}
+	for _, f := range specs.Functions {
+		args, ok := values[f.Name]
+		if !ok {
+			args = strings.TrimSuffix(strings.Repeat("X, ", len(f.Args)), ", ")
+		}
+		src := "name: t\nmodel: {params: {V: [d, k]}, let: {e: \"" + f.Name + "(" + args + ")\", p: \"softmax(matmul(bag_mean(X), V))\"}}\n" +
+			"loss: [disambiguation, equation: {name: c, value: \"sum(e)\"}]\n"
+		if _, err := parse(t, src); err != nil {
+			t.Errorf("function %s: %v", f.Name, err)
+		}
+	}
+}
