@@ -7,7 +7,7 @@ import (
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/extent"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language"
 )
 
 // blocks lowers the named blocks in order. After one with an error all that the
@@ -27,7 +27,7 @@ func (l *lowering) blocks() {
 			}
 		}
 		l.forget("H", "h")
-		for _, kind := range specs.Blocks {
+		for _, kind := range language.Blocks {
 			l.forget(kind.Makes...)
 		}
 		return
@@ -35,7 +35,7 @@ func (l *lowering) blocks() {
 }
 
 // readable reports whether a block has no error and has something to work on.
-func (l *lowering) readable(blk *specs.Block) bool {
+func (l *lowering) readable(blk *language.Block) bool {
 	return blk.Kind.V != "" && blk.Args != nil && l.env[l.current()] != nil
 }
 
@@ -48,7 +48,7 @@ func (l *lowering) current() string {
 	return "H"
 }
 
-func (l *lowering) block(blk *specs.Block) {
+func (l *lowering) block(blk *language.Block) {
 	b, at := l.b, l.current()
 	h := l.env[at]
 	switch blk.Kind.V {
@@ -86,13 +86,13 @@ func (l *lowering) block(blk *specs.Block) {
 
 // unlowered reports a word of the language without a lowering. A test walks the
 // words, so that none gets that far.
-func (l *lowering) unlowered(word specs.Str) {
+func (l *lowering) unlowered(word language.Str) {
 	l.errs.Add(diag.Errorf(word.Pos, "bug: there is no lowering of %q", word.V))
 }
 
 // word is the argument of a block that is one of some words.
-func word(blk *specs.Block, arg string) specs.Str {
-	return specs.Str{V: blk.Args[arg].Str, Pos: blk.Args[arg].Pos}
+func word(blk *language.Block, arg string) language.Str {
+	return language.Str{V: blk.Args[arg].Str, Pos: blk.Args[arg].Pos}
 }
 
 // numbered names the next block of a kind: conv1, conv2, ...
@@ -101,7 +101,7 @@ func (l *lowering) numbered(kind string) string {
 	return fmt.Sprintf("%s%d", kind, l.counts[kind])
 }
 
-func (l *lowering) wantRows(blk *specs.Block, h *graph.Node) bool {
+func (l *lowering) wantRows(blk *language.Block, h *graph.Node) bool {
 	if len(h.Shape) == 2 {
 		return true
 	}
@@ -124,7 +124,7 @@ func (l *lowering) affine(x, w, bias *graph.Node) *graph.Node {
 	return l.b.Add(l.b.MatMul(x, w), bias)
 }
 
-func (l *lowering) conv2d(blk *specs.Block) {
+func (l *lowering) conv2d(blk *language.Block) {
 	b, h := l.b, l.env["H"]
 	if len(h.Shape) != 4 {
 		l.errs.Add(diag.Errorf(blk.Kind.Pos, "conv2d needs images [N, channels, height, width], it gets %v", h.Shape).
@@ -140,7 +140,7 @@ func (l *lowering) conv2d(blk *specs.Block) {
 	l.env["H"] = b.Add(y, b.Reshape(bias, graph.Shape{1, graph.Dim(out), 1, 1}))
 }
 
-func (l *lowering) dropout(blk *specs.Block) {
+func (l *lowering) dropout(blk *language.Block) {
 	name, rate := l.numbered("dropout"), blk.Args["rate"].Float
 	if !l.training || rate == 0 {
 		return
@@ -154,7 +154,7 @@ func (l *lowering) dropout(blk *specs.Block) {
 
 // attention scores every instance (paper Eq. 2): a = sigmoid(s), with s from
 // gated features. Its logarithm is -softplus(-s), exact for any s.
-func (l *lowering) attention(blk *specs.Block) {
+func (l *lowering) attention(blk *language.Block) {
 	b, h := l.b, l.env["H"]
 	if !l.wantRows(blk, h) {
 		return
@@ -193,7 +193,7 @@ func (l *lowering) attention(blk *specs.Block) {
 }
 
 // pool turns the instances of a bag into its embedding z [B, h].
-func (l *lowering) pool(blk *specs.Block) {
+func (l *lowering) pool(blk *language.Block) {
 	b, h := l.b, l.env["H"]
 	if !l.wantRows(blk, h) {
 		return
@@ -234,7 +234,7 @@ func (l *lowering) bagCount(rank int) *graph.Node {
 }
 
 // classifier gives class probabilities from the bag embedding.
-func (l *lowering) classifier(blk *specs.Block) {
+func (l *lowering) classifier(blk *language.Block) {
 	b, z := l.b, l.env["z"]
 	in, k := int(z.Shape[1]), l.prog.Signature.Classes
 	logits := l.affine(z, l.param("Wc", fanIn(in), in, k), l.param("bc", fanIn(in), k))

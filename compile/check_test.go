@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language"
 )
 
 var word = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`)
@@ -20,7 +20,7 @@ func TestNoShapeErrorFollowsFromAMisspeltWord(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "spec.yaml")
 	drafts := 0
 	for _, name := range []string{"quickstart", "demipl-equations", "elimipl-image"} {
-		whole, err := specs.Load(name, specs.Options{})
+		whole, err := language.Load(name, language.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,12 +67,12 @@ func TestNoShapeErrorFollowsFromAMisspeltWord(t *testing.T) {
 }
 
 // draftOf is the draft of a wrong spec, nil where it is right or no spec at all.
-func draftOf(t *testing.T, file string, text []byte) *specs.Spec {
+func draftOf(t *testing.T, file string, text []byte) *language.Spec {
 	t.Helper()
 	if err := os.WriteFile(file, text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	draft, err := specs.Draft(file, specs.Options{})
+	draft, err := language.Draft(file, language.Options{})
 	if err == nil {
 		return nil
 	}

@@ -9,12 +9,12 @@ import (
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/extent"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language"
 )
 
 // SignatureOf settles what the program sees of a data set whose instances have
 // the stored shape: data.shape may reshape them, data.classes must agree.
-func SignatureOf(spec *specs.Spec, stored []int, classes int) (Signature, error) {
+func SignatureOf(spec *language.Spec, stored []int, classes int) (Signature, error) {
 	sig := Signature{Instance: stored, Classes: classes}
 	if want := spec.Data.Classes; want.V > 0 && want.V != classes {
 		return sig, spec.Locate(diag.Errorf(want.Pos, "data.classes is %d, the data set has %d classes", want.V, classes))
@@ -30,9 +30,9 @@ func SignatureOf(spec *specs.Spec, stored []int, classes int) (Signature, error)
 }
 
 // Check reports what is wrong with the shapes of a spec that may itself have
-// errors (specs.Draft). Values of unknown shape, such as what a misspelt name
+// errors (language.Draft). Values of unknown shape, such as what a misspelt name
 // stands for, fit everywhere; with a zero signature so do the instances.
-func Check(spec *specs.Spec, sig Signature) error {
+func Check(spec *language.Spec, sig Signature) error {
 	if spec.Learner != nil {
 		return nil
 	}
@@ -50,7 +50,7 @@ func Check(spec *specs.Spec, sig Signature) error {
 
 // Compile lowers a spec to its inference and training graphs. All shape errors
 // of the spec are reported together, each at its place.
-func Compile(spec *specs.Spec, sig Signature) (*Program, error) {
+func Compile(spec *language.Spec, sig Signature) (*Program, error) {
 	if sig.Classes < 2 || len(sig.Instance) == 0 || extent.Size(sig.Instance) < 1 {
 		return nil, fmt.Errorf("a program needs instances with at least one feature and at least 2 classes, not %v and %d", sig.Instance, sig.Classes)
 	}
@@ -83,7 +83,7 @@ func Compile(spec *specs.Spec, sig Signature) (*Program, error) {
 
 // lowering builds one of the two graphs of a program.
 type lowering struct {
-	spec     *specs.Spec
+	spec     *language.Spec
 	prog     *Program
 	training bool
 	b        *graph.Builder
@@ -302,7 +302,7 @@ func (l *lowering) outputs() {
 
 // output is the value that the spec names as an output of the model, or that
 // has its usual name; nil where there is none or its shape is wrong.
-func (l *lowering) output(named specs.Str, usual, what string, want graph.Shape) *graph.Node {
+func (l *lowering) output(named language.Str, usual, what string, want graph.Shape) *graph.Node {
 	name := cmp.Or(named.V, usual)
 	n := l.env[name]
 	if l.unknown[name] {

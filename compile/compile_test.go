@@ -14,13 +14,13 @@ import (
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/extent"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 // signature is what the data set of a shipped spec looks like.
-func signature(s *specs.Spec) compile.Signature {
+func signature(s *language.Spec) compile.Signature {
 	if len(s.Data.Shape.V) > 0 {
 		return compile.Signature{Instance: s.Data.Shape.V, Classes: 5}
 	}
@@ -29,7 +29,7 @@ func signature(s *specs.Spec) compile.Signature {
 
 func load(t *testing.T, name string) *compile.Program {
 	t.Helper()
-	spec, err := specs.Load(name, specs.Options{})
+	spec, err := language.Load(name, language.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func parse(t *testing.T, src string) (*compile.Program, error) { return parseAs(
 // parseAs compiles for instances of a shape.
 func parseAs(t *testing.T, src string, instance ...int) (*compile.Program, error) {
 	t.Helper()
-	spec, err := specs.Parse("test.yaml", []byte(src), specs.Options{})
+	spec, err := language.Parse("test.yaml", []byte(src), language.Options{})
 	if err != nil {
 		t.Fatalf("the spec should be readable: %v", err)
 	}
@@ -53,7 +53,7 @@ func parseAs(t *testing.T, src string, instance ...int) (*compile.Program, error
 }
 
 func TestShippedSpecsGolden(t *testing.T) {
-	for _, name := range specs.TrainedNames() {
+	for _, name := range language.TrainedNames() {
 		t.Run(name, func(t *testing.T) {
 			p := load(t, name)
 			var text strings.Builder
@@ -290,7 +290,7 @@ func TestShapeErrorsAtTheirPlace(t *testing.T) {
 }
 
 func TestSignatureOf(t *testing.T) {
-	spec, err := specs.Parse("s.yaml", []byte("extends: demipl-image\nname: s\ndata: {classes: 5}\n"), specs.Options{})
+	spec, err := language.Parse("s.yaml", []byte("extends: demipl-image\nname: s\ndata: {classes: 5}\n"), language.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

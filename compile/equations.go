@@ -10,7 +10,7 @@ import (
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/extent"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language"
 )
 
 // equations declares the parameters of the spec and lowers its let lines. A
@@ -51,8 +51,8 @@ func (l *lowering) extents() map[string]int {
 	return e
 }
 
-func (l *lowering) declare(p *specs.Param, extents map[string]int) {
-	extent := func(s specs.Str) int { // 0: not known
+func (l *lowering) declare(p *language.Param, extents map[string]int) {
+	extent := func(s language.Str) int { // 0: not known
 		if n, err := strconv.Atoi(s.V); err == nil {
 			return n
 		}
@@ -96,7 +96,7 @@ func (l *lowering) declare(p *specs.Param, extents map[string]int) {
 
 // equation lowers one expression; nil after an error (reported) or when it
 // uses a name whose definition failed.
-func (l *lowering) equation(eq *specs.Equation) *graph.Node {
+func (l *lowering) equation(eq *language.Equation) *graph.Node {
 	if eq.Expr == nil || l.oversize(eq.Text.Pos) {
 		return nil
 	}
@@ -113,7 +113,7 @@ func (l *lowering) equation(eq *specs.Equation) *graph.Node {
 }
 
 // at makes a diagnostic for the bytes start to end of an equation.
-func (l *lowering) at(eq *specs.Equation, start, end int, text string) diag.Diagnostic {
+func (l *lowering) at(eq *language.Equation, start, end int, text string) diag.Diagnostic {
 	d := diag.Diagnostic{Pos: eq.Text.Pos, Text: text, Width: max(end-start, 1)}
 	if eq.At != nil {
 		d.Pos = eq.At(start)
@@ -130,7 +130,7 @@ var errPoisoned = errors.New("uses a definition with an error")
 // expression lowers the syntax tree of one equation.
 type expression struct {
 	*lowering
-	eq *specs.Equation
+	eq *language.Equation
 }
 
 func (e *expression) errorf(x ast.Node, format string, args ...any) error {
@@ -156,7 +156,7 @@ func (e *expression) node(x ast.Expr) (*graph.Node, error) {
 	case *ast.ParenExpr:
 		return e.node(x.X)
 	case *ast.BasicLit:
-		v, _ := specs.Constant(x)
+		v, _ := language.Constant(x)
 		return e.b.Scalar(v), nil
 	case *ast.Ident:
 		return e.name(x)

@@ -4,7 +4,7 @@ import (
 	"go/ast"
 
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language"
 )
 
 // function lowers a call x whose arguments are right in number and form; args are
@@ -71,11 +71,11 @@ func perBag(f func(e *expression, x *graph.Node) *graph.Node) function {
 // call lowers a function call.
 func (e *expression) call(x *ast.CallExpr) (*graph.Node, error) {
 	name := x.Fun.(*ast.Ident)
-	def := specs.FunctionNamed(name.Name)
+	def := language.FunctionNamed(name.Name)
 	var args []*graph.Node
 	var errs []error
 	for i, a := range x.Args {
-		if def.Kind(i) == specs.ArgValue {
+		if def.Kind(i) == language.ArgValue {
 			n, err := e.node(a)
 			args, errs = append(args, n), append(errs, err)
 		}
@@ -103,8 +103,8 @@ func (e *expression) concat(x *ast.CallExpr, args []*graph.Node) (*graph.Node, e
 }
 
 func (e *expression) clamp(x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
-	lo, _ := specs.Constant(x.Args[1])
-	hi, _ := specs.Constant(x.Args[2])
+	lo, _ := language.Constant(x.Args[1])
+	hi, _ := language.Constant(x.Args[2])
 	return e.apply(x, graph.OpClamp, graph.Attrs{Lo: lo, Hi: hi}, args...)
 }
 
@@ -165,7 +165,7 @@ func (e *expression) reduce(x *ast.CallExpr, op graph.Op, a *graph.Node) (*graph
 
 // axis reads the second argument of a reduction of a.
 func (e *expression) axis(x *ast.CallExpr, a *graph.Node) (int, error) {
-	v, _ := specs.Constant(x.Args[1])
+	v, _ := language.Constant(x.Args[1])
 	axis := int(v)
 	if axis < 0 {
 		axis += len(a.Shape)

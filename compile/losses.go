@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language"
 )
 
 // outsideCandidates pushes a logarithm so low that its exponential is zero in
@@ -113,7 +113,7 @@ func (l *lowering) term(i int) *graph.Node {
 }
 
 // number lowers an equation whose value is to be a single number.
-func (l *lowering) number(eq *specs.Equation) *graph.Node {
+func (l *lowering) number(eq *language.Equation) *graph.Node {
 	n := l.equation(eq)
 	if n != nil && len(n.Shape) > 0 {
 		l.errs.Add(l.at(eq, 0, len(eq.Text.V), fmt.Sprintf("a loss term must be a single number, this has the shape %v", n.Shape)).

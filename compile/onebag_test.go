@@ -9,8 +9,8 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/specs"
-	"github.com/miplc/miplc/specs/spectest"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/language/spectest"
 )
 
 // equationModel has one free line, e, and one for p.
@@ -150,7 +150,7 @@ func rows(x *graph.Tensor, at, n int) *graph.Tensor {
 
 func TestPredictionOfABagAloneIsThatInABatch(t *testing.T) {
 	for seed := range uint64(200) {
-		spec, err := specs.Parse("random.yaml", []byte(spectest.Random(seed)), specs.Options{})
+		spec, err := language.Parse("random.yaml", []byte(spectest.Random(seed)), language.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,7 +3,7 @@ package compile
 
 import (
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language"
 )
 
 // Names of the inputs and outputs of the graphs. Engines bind by them.
@@ -58,7 +58,7 @@ type Mask struct {
 
 // Program is a compiled spec.
 type Program struct {
-	Spec      *specs.Spec
+	Spec      *language.Spec
 	Signature Signature
 	Params    []Param // in order of first use; the order of the flat parameter vector
 	Masks     []Mask

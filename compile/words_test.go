@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language"
 )
 
 // templates are specs with a place for the word of a setting that compile has to
@@ -27,7 +27,7 @@ var elsewhere = map[string]bool{
 
 // Each word of the language gives a program of its own.
 func TestEveryWordIsLowered(t *testing.T) {
-	for path, words := range specs.Choices() {
+	for path, words := range language.Choices() {
 		if elsewhere[path] || strings.HasPrefix(path, "learners.") {
 			continue
 		}
@@ -62,16 +62,16 @@ func TestEveryWordIsLowered(t *testing.T) {
 // Each block and each function of the language is lowered.
 func TestEveryBlockAndFunctionIsLowered(t *testing.T) {
 	arguments := map[string]string{"conv2d": ": {channels: 2, kernel: 1}", "maxpool2d": ": 1", "dense": ": 3", "dropout": ": 0.5", "pool": ": attention"}
-	for _, b := range specs.Blocks {
+	for _, b := range language.Blocks {
 		before, after := "", ", flatten, attention, pool: attention, classifier"
 		switch {
 		case b.Name == "dense":
 			before = "flatten, "
-		case b.Role == specs.RoleAttention:
+		case b.Role == language.RoleAttention:
 			before, after = "flatten, ", ", pool: attention, classifier"
-		case b.Role == specs.RolePool:
+		case b.Role == language.RolePool:
 			before, after = "flatten, attention, ", ", classifier"
-		case b.Role == specs.RoleClassifier:
+		case b.Role == language.RoleClassifier:
 			before, after = "flatten, attention, pool: attention, ", ""
 		}
 		src := "name: t\ndata: {set: t.npz, shape: [1, 4, 4]}\nmodel: {blocks: [" + before + b.Name + arguments[b.Name] + after + "]}\n"
@@ -80,7 +80,7 @@ func TestEveryBlockAndFunctionIsLowered(t *testing.T) {
 		}
 	}
 	values := map[string]string{"matmul": "X, V", "transpose": "V", "clamp": "X, 0, 1", "sum": "X, 1", "mean": "X, 1", "max": "X, 1", "of_bag": "bag_sum(X)"}
-	for _, f := range specs.Functions {
+	for _, f := range language.Functions {
 		args, ok := values[f.Name]
 		if !ok {
 			args = strings.TrimSuffix(strings.Repeat("X, ", len(f.Args)), ", ")

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language"
 )
 
 // Coord says which cell of an experiment is meant.
@@ -45,7 +45,7 @@ type Cell struct {
 // candidate is one setting of a grid, or the only setting of a cell.
 type candidate struct {
 	set  []Setting // of the grid; empty where there is none
-	spec *specs.Spec
+	spec *language.Spec
 }
 
 // version of the meaning of a cell: it changes when the same spec, data and
@@ -79,12 +79,12 @@ func key(candidates []candidate, choose Choose, snapshots []int, dataHash, split
 // load reads the specs of a learner on a data set, one for each choice of the
 // grid. What is wrong is shown at the place in the file of the experiment.
 // Specs that were loaded before come from the cache.
-func (e *Experiment) load(l *Learner, data string, r int, variant Setting, cache map[string]*specs.Spec, errs *diag.List) []candidate {
+func (e *Experiment) load(l *Learner, data string, r int, variant Setting, cache map[string]*language.Spec, errs *diag.List) []candidate {
 	name, set, grid := l.at(data, r, variant)
 	var list []candidate
 	for _, choice := range combinations(grid) {
 		all := append(set[:len(set):len(set)], choice...)
-		options := specs.Options{}
+		options := language.Options{}
 		for _, s := range all {
 			options.Set = append(options.Set, s.String())
 		}
@@ -92,7 +92,7 @@ func (e *Experiment) load(l *Learner, data string, r int, variant Setting, cache
 		spec := cache[id]
 		if spec == nil {
 			var err error
-			if spec, err = specs.Load(name.V, options); err != nil {
+			if spec, err = language.Load(name.V, options); err != nil {
 				e.locate(err, l, name, all, errs)
 				continue
 			}
@@ -106,7 +106,7 @@ func (e *Experiment) load(l *Learner, data string, r int, variant Setting, cache
 // locate turns errors of a spec into errors of the experiment: those of a
 // setting are shown where the setting stands, others at the name of the spec
 // with what the spec's own file says as a note.
-func (e *Experiment) locate(err error, l *Learner, name specs.Str, set []Setting, errs *diag.List) {
+func (e *Experiment) locate(err error, l *Learner, name language.Str, set []Setting, errs *diag.List) {
 	var found diag.List
 	found.AddError(diag.Pos{}, err)
 	for _, d := range found {
@@ -129,7 +129,7 @@ func (e *Experiment) locate(err error, l *Learner, name specs.Str, set []Setting
 }
 
 // show makes a diagnostic at a text of the file.
-func (e *Experiment) show(at specs.Str, format string, args ...any) diag.Diagnostic {
+func (e *Experiment) show(at language.Str, format string, args ...any) diag.Diagnostic {
 	r := reader{e: e}
 	r.add(diag.Errorf(at.Pos, format, args...))
 	return r.errs[0]

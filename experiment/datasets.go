@@ -17,8 +17,8 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
-	"github.com/miplc/miplc/specs"
 )
 
 // SetFacts describes one data set at one r.
@@ -88,7 +88,7 @@ func (e *Experiment) place(d *DataSet, r int, dir, dataDir string) (path, source
 }
 
 // find looks a file up from the working directory and then in dataDir.
-func (e *Experiment) find(at specs.Str, name, dataDir string) (string, error) {
+func (e *Experiment) find(at language.Str, name, dataDir string) (string, error) {
 	places := []string{name}
 	if dataDir != "" && !filepath.IsAbs(name) {
 		places = append(places, filepath.Join(dataDir, name))

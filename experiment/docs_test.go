@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/experiments"
+	"github.com/miplc/miplc/specs"
 )
 
 // The examples of the reference are read, and it names every shipped experiment
@@ -33,7 +33,7 @@ func TestReference(t *testing.T) {
 			t.Errorf("%s is not explained", kind)
 		}
 	}
-	for _, name := range experiments.Names() {
+	for _, name := range specs.Experiments() {
 		if !strings.Contains(string(src), "| `"+name+"` |") {
 			t.Errorf("the experiment %s is not named", name)
 		}

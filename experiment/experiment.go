@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language"
 )
 
 // Experiment is one file of the language (docs/experiments.md). Every value
@@ -17,10 +17,10 @@ import (
 type Experiment struct {
 	File        string // path or "builtin:name", for messages
 	Source      []byte // the text of the file
-	Name        specs.Str
-	Description specs.Str
+	Name        language.Str
+	Description language.Str
 	// Reference is the learner that the others are tested against.
-	Reference specs.Str
+	Reference language.Str
 	Data      []DataSet
 	Learners  []Learner
 	Splits    Splits
@@ -30,17 +30,17 @@ type Experiment struct {
 	// KeepModels has the ONNX file of every cell kept.
 	KeepModels bool
 	Report     []Item
-	root       specs.Node
+	root       language.Node
 }
 
 // DataSet is one set of bags, or one for each r.
 type DataSet struct {
-	Name   specs.Str
-	Domain string    // where the bags come from, for the table of data sets
-	File   specs.Str // path with {r} where r is to stand; empty: drawn
-	Synth  *Synth    // how to draw it; nil: File
-	R      []int     // numbers of false positive labels; {Stored} where the file says it
-	Splits *Splits   // nil: those of the experiment
+	Name   language.Str
+	Domain string       // where the bags come from, for the table of data sets
+	File   language.Str // path with {r} where r is to stand; empty: drawn
+	Synth  *Synth       // how to draw it; nil: File
+	R      []int        // numbers of false positive labels; {Stored} where the file says it
+	Splits *Splits      // nil: those of the experiment
 }
 
 // Stored is the r of a data set whose file decides on the candidate labels.
@@ -49,24 +49,24 @@ const Stored = -1
 // Synth describes a data set that is drawn: the set of data.Synth, or
 // "prototypes", and its settings. 0 stands for the default of the set.
 type Synth struct {
-	Set        specs.Str `json:"-"`
-	Bags       int       `json:"bags,omitempty"`
-	Positives  float64   `json:"positives,omitempty"` // share of positive instances
-	MinSize    int       `json:"min_size,omitempty"`
-	MaxSize    int       `json:"max_size,omitempty"`
-	Classes    []string  `json:"classes,omitempty"`     // of the source
-	ClassCount int       `json:"class_count,omitempty"` // of prototypes
-	Features   int       `json:"features,omitempty"`    // of prototypes
-	Noise      float64   `json:"noise,omitempty"`       // of prototypes
-	Seed       int       `json:"seed"`
+	Set        language.Str `json:"-"`
+	Bags       int          `json:"bags,omitempty"`
+	Positives  float64      `json:"positives,omitempty"` // share of positive instances
+	MinSize    int          `json:"min_size,omitempty"`
+	MaxSize    int          `json:"max_size,omitempty"`
+	Classes    []string     `json:"classes,omitempty"`     // of the source
+	ClassCount int          `json:"class_count,omitempty"` // of prototypes
+	Features   int          `json:"features,omitempty"`    // of prototypes
+	Noise      float64      `json:"noise,omitempty"`       // of prototypes
+	Seed       int          `json:"seed"`
 }
 
 // Learner is one spec with its settings, or one for each value of Vary.
 type Learner struct {
-	Name  specs.Str // names it in results and in the file
-	Title string    // names it in tables
-	Group string    // heading above it in tables, e.g. "Mean"
-	Spec  specs.Str
+	Name  language.Str // names it in results and in the file
+	Title string       // names it in tables
+	Group string       // heading above it in tables, e.g. "Mean"
+	Spec  language.Str
 	Set   []Setting
 	// Grid holds the settings to choose from, each key with its values.
 	Grid []Axis
@@ -81,7 +81,7 @@ type Learner struct {
 
 // Published is an accuracy that was published, as text such as "0.976±0.008".
 type Published struct {
-	Data specs.Str
+	Data language.Str
 	R    int // Stored where the file of the data set decides
 	Text string
 }
@@ -89,15 +89,15 @@ type Published struct {
 // Case replaces settings of a learner on some data sets and r.
 type Case struct {
 	Where Where
-	Spec  specs.Str // empty: as the learner
-	Set   []Setting // beside those of the learner
+	Spec  language.Str // empty: as the learner
+	Set   []Setting    // beside those of the learner
 	Grid  []Axis
 	Grids bool // Grid was given and replaces that of the learner
 }
 
 // Where names data sets and numbers r; an empty list stands for all.
 type Where struct {
-	Data []specs.Str
+	Data []language.Str
 	R    []int
 }
 
@@ -106,15 +106,15 @@ func (w Where) Has(data string, r int) bool {
 	return (len(w.R) == 0 || slices.Contains(w.R, r)) && hasName(w.Data, data)
 }
 
-func hasName(list []specs.Str, name string) bool {
-	return len(list) == 0 || slices.ContainsFunc(list, func(s specs.Str) bool { return s.V == name })
+func hasName(list []language.Str, name string) bool {
+	return len(list) == 0 || slices.ContainsFunc(list, func(s language.Str) bool { return s.V == name })
 }
 
 // Setting is one override of a spec, as --set takes it.
 type Setting struct {
 	Key   string
 	Value string // YAML in flow style
-	At    specs.Node
+	At    language.Node
 }
 
 func (s Setting) String() string { return s.Key + "=" + s.Value }
@@ -131,7 +131,7 @@ type Splits struct {
 	Count int
 	Train float64 // share of training bags
 	Seed  int
-	Index specs.Str // path; {split} stands for the number of the split
+	Index language.Str // path; {split} stands for the number of the split
 }
 
 // Choose says how one setting of a grid is chosen in every cell: by the accuracy
@@ -147,7 +147,7 @@ type Item struct {
 	Pos      diag.Pos
 	Kind     string // one of ItemKinds
 	Title    string
-	Learners []specs.Str // empty: all
+	Learners []language.Str // empty: all
 	Where    Where
 }
 
@@ -205,7 +205,7 @@ func (l *Learner) PublishedOn(data string, r int) string {
 }
 
 // at gives the spec, settings and grid of the learner on a data set.
-func (l *Learner) at(data string, r int, variant Setting) (spec specs.Str, set []Setting, grid []Axis) {
+func (l *Learner) at(data string, r int, variant Setting) (spec language.Str, set []Setting, grid []Axis) {
 	spec, set, grid = l.Spec, slices.Clone(l.Set), l.Grid
 	for _, c := range l.Cases {
 		if !c.Where.Has(data, r) {

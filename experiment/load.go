@@ -8,8 +8,8 @@ import (
 	"os"
 	"strings"
 
-	"github.com/miplc/miplc/experiments"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/specs"
 )
 
 // builtin is the prefix of the file names of shipped experiments in messages.
@@ -25,7 +25,7 @@ func Load(name string) (*Experiment, error) {
 		return Parse(name, src)
 	}
 	short := strings.TrimSuffix(strings.TrimPrefix(name, builtin), ".yaml")
-	if text, found := experiments.Source(short); found && errors.Is(err, fs.ErrNotExist) {
+	if text, found := specs.Experiment(short); found && errors.Is(err, fs.ErrNotExist) {
 		return Parse(builtin+short, text)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -33,10 +33,10 @@ func Load(name string) (*Experiment, error) {
 	}
 	d := diag.Diagnostic{
 		Text:  fmt.Sprintf("there is no file %s and no shipped experiment of that name", name),
-		Notes: []string{"shipped experiments: " + strings.Join(experiments.Names(), ", ")},
+		Notes: []string{"shipped experiments: " + strings.Join(specs.Experiments(), ", ")},
 	}
 	if !strings.ContainsAny(name, `/\`) {
-		d.Suggestion = diag.Suggest(short, experiments.Names())
+		d.Suggestion = diag.Suggest(short, specs.Experiments())
 	}
 	return nil, diag.List{d}
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/experiments"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/specs"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected messages")
@@ -54,7 +54,7 @@ func TestBadFiles(t *testing.T) {
 
 // The shipped experiments name specs that exist and settings that they have.
 func TestShippedExperiments(t *testing.T) {
-	for _, name := range experiments.Names() {
+	for _, name := range specs.Experiments() {
 		e, err := Load(name)
 		if err != nil {
 			t.Errorf("%s:\n%v", name, err)
@@ -148,8 +148,8 @@ func TestRead(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(small))
-	for _, name := range experiments.Names() {
-		src, _ := experiments.Source(name)
+	for _, name := range specs.Experiments() {
+		src, _ := specs.Experiment(name)
 		f.Add(src)
 	}
 	files, _ := filepath.Glob("testdata/bad/*.yaml")

@@ -9,8 +9,8 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
-	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
 )
 
@@ -37,10 +37,10 @@ type Select struct {
 func (s *Select) check(e *Experiment) error {
 	r := reader{e: e}
 	for _, name := range s.Data {
-		r.known(specs.Str{V: name}, r.dataNames(), "data set")
+		r.known(language.Str{V: name}, r.dataNames(), "data set")
 	}
 	for _, name := range s.Learners {
-		r.known(specs.Str{V: name}, r.learnerNames(), "learner")
+		r.known(language.Str{V: name}, r.learnerNames(), "learner")
 	}
 	return r.errs.Err()
 }
@@ -58,7 +58,7 @@ func (s *Select) learner(name string) bool {
 // coordinates without the split.
 func (e *Experiment) loadSpecs() (map[Coord][]candidate, error) {
 	var errs diag.List
-	loaded, cache := map[Coord][]candidate{}, map[string]*specs.Spec{}
+	loaded, cache := map[Coord][]candidate{}, map[string]*language.Spec{}
 	for _, d := range e.Data {
 		for _, r := range d.R {
 			for i := range e.Learners {

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language"
 )
 
 // Limits that keep a slip of the keyboard from costing hours or memory.
@@ -26,11 +26,11 @@ func Parse(file string, src []byte) (*Experiment, error) {
 		return nil, diag.List{diag.Errorf(diag.Pos{File: file}, "the file is empty").
 			WithNote("an experiment needs name, data and learners")}
 	}
-	root, err := specs.ParseTree(file, src)
+	root, err := language.ParseTree(file, src)
 	if err != nil {
 		return nil, err
 	}
-	e := &Experiment{File: file, Source: src, root: root, Splits: Splits{defaultSplits, defaultTrain, 1, specs.Str{}},
+	e := &Experiment{File: file, Source: src, root: root, Splits: Splits{defaultSplits, defaultTrain, 1, language.Str{}},
 		Choose: Choose{defaultHoldout, 1}}
 	r := &reader{e: e}
 	r.experiment(root)
@@ -54,11 +54,11 @@ type reader struct {
 type field struct {
 	name     string
 	required bool
-	read     func(n specs.Node)
+	read     func(n language.Node)
 }
 
 // fields reads a map; where says what it is, for messages.
-func (r *reader) fields(n specs.Node, where string, table []field) bool {
+func (r *reader) fields(n language.Node, where string, table []field) bool {
 	if !n.IsMap() {
 		r.errs.Add(n.Errorf("%s must be a map of keys and values, not %s", where, n.Describe()))
 		return false
@@ -95,7 +95,7 @@ func find(table []field, name string) *field {
 	return nil
 }
 
-func (r *reader) unknownKey(key specs.Node, where string, table []field) {
+func (r *reader) unknownKey(key language.Node, where string, table []field) {
 	names := make([]string, len(table))
 	for i := range table {
 		names[i] = table[i].name
@@ -107,21 +107,21 @@ func (r *reader) unknownKey(key specs.Node, where string, table []field) {
 	r.errs.Add(d)
 }
 
-func (r *reader) experiment(root specs.Node) {
+func (r *reader) experiment(root language.Node) {
 	e := r.e
-	var sets, learners specs.Node
+	var sets, learners language.Node
 	r.fields(root, "an experiment", []field{
 		{"name", true, r.name(&e.Name, "the name")},
 		{"description", false, r.line(&e.Description.V, "the description")},
 		{"reference", false, r.name(&e.Reference, "the reference")},
 		{"r", false, r.labels(&r.r)},
-		{"data", true, func(n specs.Node) { sets = n }},
-		{"learners", true, func(n specs.Node) { learners = n }},
-		{"splits", false, func(n specs.Node) { r.splits(n, &e.Splits) }},
+		{"data", true, func(n language.Node) { sets = n }},
+		{"learners", true, func(n language.Node) { learners = n }},
+		{"splits", false, func(n language.Node) { r.splits(n, &e.Splits) }},
 		{"choose", false, r.choose},
 		{"attention", false, r.attention},
 		{"keep", false, r.keep},
-		{"report", false, func(n specs.Node) { r.list(n, "report", r.item) }},
+		{"report", false, func(n language.Node) { r.list(n, "report", r.item) }},
 	})
 	// The data sets need r, and data sets with splits of their own start from
 	// those of the experiment: both may stand below in the file.
@@ -134,7 +134,7 @@ func (r *reader) experiment(root specs.Node) {
 }
 
 // list reads the entries of a list that must not be empty.
-func (r *reader) list(n specs.Node, what string, read func(specs.Node)) {
+func (r *reader) list(n language.Node, what string, read func(language.Node)) {
 	if !n.IsList() {
 		r.errs.Add(n.Errorf("%s must be a list, not %s", what, n.Describe()))
 		return
@@ -147,16 +147,16 @@ func (r *reader) list(n specs.Node, what string, read func(specs.Node)) {
 	}
 }
 
-func (r *reader) dataSet(n specs.Node) {
+func (r *reader) dataSet(n language.Node) {
 	d := DataSet{R: r.r}
 	var own []int
 	ok := r.fields(n, "a data set", []field{
 		{"name", true, r.name(&d.Name, "the name of a data set")},
 		{"domain", false, r.line(&d.Domain, "domain")},
 		{"file", false, r.text(&d.File, "file")},
-		{"synth", false, func(n specs.Node) { d.Synth = r.synth(n) }},
+		{"synth", false, func(n language.Node) { d.Synth = r.synth(n) }},
 		{"r", false, r.labels(&own)},
-		{"splits", false, func(n specs.Node) {
+		{"splits", false, func(n language.Node) {
 			s := r.e.Splits
 			r.splits(n, &s)
 			d.Splits = &s
@@ -184,20 +184,20 @@ const (
 	splitMark = "{split}"
 )
 
-func (r *reader) synth(n specs.Node) *Synth {
+func (r *reader) synth(n language.Node) *Synth {
 	s := &Synth{Seed: 1}
 	if _, ok := n.Text(); ok {
 		r.name(&s.Set, "synth")(n)
 		return s
 	}
-	var set specs.Str
+	var set language.Str
 	r.fields(n, "synth", []field{
 		{"set", true, r.name(&set, "set")},
 		{"bags", false, r.count(&s.Bags, "bags", 1, maxCount)},
 		{"positives", false, r.share(&s.Positives, "positives", true)},
 		{"min_size", false, r.count(&s.MinSize, "min_size", 1, maxCount)},
 		{"max_size", false, r.count(&s.MaxSize, "max_size", 1, maxCount)},
-		{"classes", false, func(n specs.Node) { r.classes(n, s) }},
+		{"classes", false, func(n language.Node) { r.classes(n, s) }},
 		{"features", false, r.count(&s.Features, "features", 1, 1<<20)},
 		{"noise", false, r.noise(&s.Noise)},
 		{"seed", false, r.count(&s.Seed, "seed", 0, maxCount)},
@@ -207,7 +207,7 @@ func (r *reader) synth(n specs.Node) *Synth {
 }
 
 // classes are names of classes of the source, or a number of prototypes.
-func (r *reader) classes(n specs.Node, s *Synth) {
+func (r *reader) classes(n language.Node, s *Synth) {
 	if !n.IsList() {
 		r.count(&s.ClassCount, "classes", 2, 1<<16)(n)
 		return
@@ -221,8 +221,8 @@ func (r *reader) classes(n specs.Node, s *Synth) {
 	}
 }
 
-func (r *reader) noise(to *float64) func(specs.Node) {
-	return func(n specs.Node) {
+func (r *reader) noise(to *float64) func(language.Node) {
+	return func(n language.Node) {
 		v, ok := n.Number()
 		if !ok || v < 0 || math.IsInf(v, 0) {
 			r.errs.Add(n.Errorf("noise must be a number of at least 0, not %s", n.Describe()))
@@ -232,7 +232,7 @@ func (r *reader) noise(to *float64) func(specs.Node) {
 	}
 }
 
-func (r *reader) learner(n specs.Node) {
+func (r *reader) learner(n language.Node) {
 	var l Learner
 	title, ok := "", false
 	ok = r.fields(n, "a learner", []field{
@@ -240,14 +240,14 @@ func (r *reader) learner(n specs.Node) {
 		{"title", false, r.line(&title, "title")},
 		{"group", false, r.line(&l.Group, "group")},
 		{"spec", true, r.text(&l.Spec, "spec")},
-		{"set", false, func(n specs.Node) { l.Set = r.settings(n) }},
-		{"grid", false, func(n specs.Node) { l.Grid = r.grid(n) }},
-		{"vary", false, func(n specs.Node) { l.Vary = r.vary(n) }},
+		{"set", false, func(n language.Node) { l.Set = r.settings(n) }},
+		{"grid", false, func(n language.Node) { l.Grid = r.grid(n) }},
+		{"vary", false, func(n language.Node) { l.Vary = r.vary(n) }},
 		{"data", false, r.names(&l.Only.Data, "data")},
 		{"r", false, r.labels(&l.Only.R)},
-		{"published", false, func(n specs.Node) { l.Published = r.published(n) }},
-		{"cases", false, func(n specs.Node) {
-			r.list(n, "cases", func(n specs.Node) { l.Cases = append(l.Cases, r.oneCase(n)) })
+		{"published", false, func(n language.Node) { l.Published = r.published(n) }},
+		{"cases", false, func(n language.Node) {
+			r.list(n, "cases", func(n language.Node) { l.Cases = append(l.Cases, r.oneCase(n)) })
 		}},
 	})
 	if !ok {
@@ -260,13 +260,13 @@ func (r *reader) learner(n specs.Node) {
 }
 
 // published reads a map of data sets to one text, or to maps of r to texts.
-func (r *reader) published(n specs.Node) []Published {
+func (r *reader) published(n language.Node) []Published {
 	if !n.IsMap() {
 		r.errs.Add(n.Errorf("published must be a map of data sets, such as {MNIST-MIPL: {1: 0.976±0.008}}, not %s", n.Describe()))
 		return nil
 	}
 	var list []Published
-	text := func(p Published, n specs.Node) {
+	text := func(p Published, n language.Node) {
 		if n.IsList() || n.IsMap() || n.IsNull() || len(n.Raw()) > maxNameRunes {
 			r.errs.Add(n.Errorf("a published accuracy is a number or a text such as 0.976±0.008, not %s", n.Describe()))
 			return
@@ -275,7 +275,7 @@ func (r *reader) published(n specs.Node) []Published {
 		list = append(list, p)
 	}
 	for i, name := range n.Keys() {
-		p, value := Published{Data: specs.Str{V: name.Raw(), Pos: name.Pos()}, R: Stored}, n.Items()[i]
+		p, value := Published{Data: language.Str{V: name.Raw(), Pos: name.Pos()}, R: Stored}, n.Items()[i]
 		if !value.IsMap() {
 			text(p, value)
 			continue
@@ -288,20 +288,20 @@ func (r *reader) published(n specs.Node) []Published {
 	return list
 }
 
-func (r *reader) oneCase(n specs.Node) Case {
+func (r *reader) oneCase(n language.Node) Case {
 	var c Case
 	r.fields(n, "a case", []field{
 		{"data", false, r.names(&c.Where.Data, "data")},
 		{"r", false, r.labels(&c.Where.R)},
 		{"spec", false, r.text(&c.Spec, "spec")},
-		{"set", false, func(n specs.Node) { c.Set = r.settings(n) }},
-		{"grid", false, func(n specs.Node) { c.Grid, c.Grids = r.grid(n), true }},
+		{"set", false, func(n language.Node) { c.Set = r.settings(n) }},
+		{"grid", false, func(n language.Node) { c.Grid, c.Grids = r.grid(n), true }},
 	})
 	return c
 }
 
 // settings reads a map of keys of a spec and values.
-func (r *reader) settings(n specs.Node) []Setting {
+func (r *reader) settings(n language.Node) []Setting {
 	if !n.IsMap() {
 		r.errs.Add(n.Errorf("set must be a map such as {train.epochs: 5}, not %s", n.Describe()))
 		return nil
@@ -318,7 +318,7 @@ var notForSpecs = map[string]string{
 	"data.set": "data", "data.split": "splits", "data.generated": "data", "name": "name", "extends": "spec",
 }
 
-func (r *reader) setting(key, value specs.Node) Setting {
+func (r *reader) setting(key, value language.Node) Setting {
 	for prefix, instead := range notForSpecs {
 		if key.Raw() == prefix || strings.HasPrefix(key.Raw(), prefix+".") {
 			r.errs.Add(key.Errorf("%s is no setting of a learner here", key.Raw()).WithNote("the experiment says it with %s", instead))
@@ -328,7 +328,7 @@ func (r *reader) setting(key, value specs.Node) Setting {
 }
 
 // grid reads a map of keys and lists of values.
-func (r *reader) grid(n specs.Node) []Axis {
+func (r *reader) grid(n language.Node) []Axis {
 	if !n.IsMap() {
 		r.errs.Add(n.Errorf("grid must be a map such as {train.lr: [0.01, 0.05]}, not %s", n.Describe()))
 		return nil
@@ -350,7 +350,7 @@ func (r *reader) grid(n specs.Node) []Axis {
 	return axes
 }
 
-func (r *reader) axis(key, values specs.Node) (Axis, bool) {
+func (r *reader) axis(key, values language.Node) (Axis, bool) {
 	if !values.IsList() {
 		r.errs.Add(values.Errorf("%s needs a list of values, not %s", key.Raw(), values.Describe()))
 		return Axis{}, false
@@ -376,7 +376,7 @@ func (r *reader) axis(key, values specs.Node) (Axis, bool) {
 	return a, true
 }
 
-func (r *reader) vary(n specs.Node) *Axis {
+func (r *reader) vary(n language.Node) *Axis {
 	axes := r.grid(n)
 	if n.IsMap() && len(n.Keys()) != 1 {
 		r.errs.Add(n.Errorf("vary takes one key, not %d", len(n.Keys())).WithNote("settings to choose from belong into grid"))
@@ -387,12 +387,12 @@ func (r *reader) vary(n specs.Node) *Axis {
 	return &axes[0]
 }
 
-func (r *reader) splits(n specs.Node, to *Splits) {
+func (r *reader) splits(n language.Node, to *Splits) {
 	var train, seed bool
 	r.fields(n, "splits", []field{
 		{"count", false, r.count(&to.Count, "count", 1, maxSplits)},
-		{"train", false, func(n specs.Node) { train = true; r.share(&to.Train, "train", false)(n) }},
-		{"seed", false, func(n specs.Node) { seed = true; r.count(&to.Seed, "seed", 0, maxCount)(n) }},
+		{"train", false, func(n language.Node) { train = true; r.share(&to.Train, "train", false)(n) }},
+		{"seed", false, func(n language.Node) { seed = true; r.count(&to.Seed, "seed", 0, maxCount)(n) }},
 		{"index", false, r.text(&to.Index, "index")},
 	})
 	if to.Index.V != "" && (train || seed) {
@@ -400,17 +400,17 @@ func (r *reader) splits(n specs.Node, to *Splits) {
 	}
 }
 
-func (r *reader) choose(n specs.Node) {
+func (r *reader) choose(n language.Node) {
 	r.fields(n, "choose", []field{
 		{"holdout", false, r.share(&r.e.Choose.Holdout, "holdout", false)},
 		{"seed", false, r.count(&r.e.Choose.Seed, "seed", 0, maxCount)},
 	})
 }
 
-func (r *reader) attention(n specs.Node) {
+func (r *reader) attention(n language.Node) {
 	r.fields(n, "attention", []field{
-		{"epochs", true, func(n specs.Node) {
-			r.list(n, "epochs", func(n specs.Node) {
+		{"epochs", true, func(n language.Node) {
+			r.list(n, "epochs", func(n language.Node) {
 				var v int
 				r.count(&v, "an epoch", 1, maxCount)(n)
 				r.e.Snapshots = append(r.e.Snapshots, v)
@@ -419,7 +419,7 @@ func (r *reader) attention(n specs.Node) {
 	})
 }
 
-func (r *reader) keep(n specs.Node) {
+func (r *reader) keep(n language.Node) {
 	switch text, _ := n.Text(); text {
 	case "models":
 		r.e.KeepModels = true
@@ -431,9 +431,9 @@ func (r *reader) keep(n specs.Node) {
 	}
 }
 
-func (r *reader) item(n specs.Node) {
+func (r *reader) item(n language.Node) {
 	it := Item{Pos: n.Pos()}
-	var table, figure specs.Str
+	var table, figure language.Str
 	r.fields(n, "an entry of the report", []field{
 		{"table", false, r.name(&table, "table")},
 		{"figure", false, r.name(&figure, "figure")},
@@ -470,23 +470,23 @@ func (r *reader) item(n specs.Node) {
 
 // The functions below read values of one type into a place.
 
-func (r *reader) text(to *specs.Str, what string) func(specs.Node) {
-	return func(n specs.Node) {
+func (r *reader) text(to *language.Str, what string) func(language.Node) {
+	return func(n language.Node) {
 		text, ok := n.Text()
 		if !ok || strings.TrimSpace(text) == "" || strings.ContainsFunc(text, isControl) {
 			r.errs.Add(n.Errorf("%s must be one line of text, not %s", what, n.Describe()))
 			return
 		}
-		*to = specs.Str{V: text, Pos: n.Pos()}
+		*to = language.Str{V: text, Pos: n.Pos()}
 	}
 }
 
 func isControl(c rune) bool { return c < ' ' || c == 0x7f || c == 0x85 || c == 0x2028 || c == 0x2029 }
 
 // name reads a text that stands in tables.
-func (r *reader) name(to *specs.Str, what string) func(specs.Node) {
+func (r *reader) name(to *language.Str, what string) func(language.Node) {
 	read := r.text(to, what)
-	return func(n specs.Node) {
+	return func(n language.Node) {
 		read(n)
 		if len([]rune(to.V)) > maxNameRunes {
 			r.errs.Add(n.Errorf("%s is longer than %d characters", what, maxNameRunes))
@@ -494,22 +494,22 @@ func (r *reader) name(to *specs.Str, what string) func(specs.Node) {
 	}
 }
 
-func (r *reader) line(to *string, what string) func(specs.Node) {
-	return func(n specs.Node) {
-		var s specs.Str
+func (r *reader) line(to *string, what string) func(language.Node) {
+	return func(n language.Node) {
+		var s language.Str
 		r.text(&s, what)(n)
 		*to = s.V
 	}
 }
 
 // names reads one name or a list of them.
-func (r *reader) names(to *[]specs.Str, what string) func(specs.Node) {
-	one := func(n specs.Node) {
-		var s specs.Str
+func (r *reader) names(to *[]language.Str, what string) func(language.Node) {
+	one := func(n language.Node) {
+		var s language.Str
 		r.text(&s, "a name in "+what)(n)
 		*to = append(*to, s)
 	}
-	return func(n specs.Node) {
+	return func(n language.Node) {
 		if n.IsList() {
 			r.list(n, what, one)
 			return
@@ -519,8 +519,8 @@ func (r *reader) names(to *[]specs.Str, what string) func(specs.Node) {
 }
 
 // labels reads one r or a list of them.
-func (r *reader) labels(to *[]int) func(specs.Node) {
-	one := func(n specs.Node) {
+func (r *reader) labels(to *[]int) func(language.Node) {
+	one := func(n language.Node) {
 		v := 0
 		r.count(&v, "r", 0, maxR)(n)
 		for _, have := range *to {
@@ -531,7 +531,7 @@ func (r *reader) labels(to *[]int) func(specs.Node) {
 		}
 		*to = append(*to, v)
 	}
-	return func(n specs.Node) {
+	return func(n language.Node) {
 		if n.IsList() {
 			r.list(n, "r", one)
 			return
@@ -540,8 +540,8 @@ func (r *reader) labels(to *[]int) func(specs.Node) {
 	}
 }
 
-func (r *reader) count(to *int, what string, low, high int) func(specs.Node) {
-	return func(n specs.Node) {
+func (r *reader) count(to *int, what string, low, high int) func(language.Node) {
+	return func(n language.Node) {
 		v, ok := n.Int()
 		switch {
 		case !ok:
@@ -555,8 +555,8 @@ func (r *reader) count(to *int, what string, low, high int) func(specs.Node) {
 }
 
 // share reads a number above 0 and below 1, or 1 where whole is set.
-func (r *reader) share(to *float64, what string, whole bool) func(specs.Node) {
-	return func(n specs.Node) {
+func (r *reader) share(to *float64, what string, whole bool) func(language.Node) {
+	return func(n language.Node) {
 		v, ok := n.Number()
 		if !ok || !(v > 0 && (v < 1 || whole && v == 1)) {
 			r.errs.Add(n.Errorf("%s must be a number %s, not %s", what,

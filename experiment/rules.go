@@ -6,7 +6,7 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language"
 )
 
 // Prototypes is the set that is made up rather than drawn from a source.
@@ -17,7 +17,7 @@ func (r *reader) rules() {
 	r.dataRules()
 	r.learnerRules()
 	if ref := r.e.Reference; ref.V == "" {
-		r.e.Reference = specs.Str{V: r.e.Learners[0].Name.V}
+		r.e.Reference = language.Str{V: r.e.Learners[0].Name.V}
 	} else {
 		r.known(ref, r.learnerNames(), "learner")
 	}
@@ -35,7 +35,7 @@ func (r *reader) rules() {
 func (r *reader) add(d diag.Diagnostic) { r.errs.Add(r.e.root.Locate(d)) }
 
 // known reports a name that nothing in the file has.
-func (r *reader) known(name specs.Str, names []string, what string) {
+func (r *reader) known(name language.Str, names []string, what string) {
 	if slices.Contains(names, name.V) {
 		return
 	}
@@ -47,8 +47,8 @@ func (r *reader) known(name specs.Str, names []string, what string) {
 }
 
 // unique reports names that stand twice.
-func (r *reader) unique(names []specs.Str, what string) {
-	first := map[string]specs.Str{}
+func (r *reader) unique(names []language.Str, what string) {
+	first := map[string]language.Str{}
 	for _, n := range names {
 		if was, found := first[n.V]; found {
 			r.add(diag.Errorf(n.Pos, "there are two %ss called %q", what, n.V).WithNote("the first is at %s", was.Pos))
@@ -75,7 +75,7 @@ func (r *reader) learnerNames() []string {
 }
 
 func (r *reader) dataRules() {
-	var names []specs.Str
+	var names []language.Str
 	for i := range r.e.Data {
 		d := &r.e.Data[i]
 		names = append(names, d.Name)
@@ -114,7 +114,7 @@ func (r *reader) synthRules(d *DataSet) {
 }
 
 func (r *reader) learnerRules() {
-	var names []specs.Str
+	var names []language.Str
 	for i := range r.e.Learners {
 		l := &r.e.Learners[i]
 		names = append(names, l.Name)

@@ -16,9 +16,9 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/outdir"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
-	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
 )
 
@@ -124,7 +124,7 @@ func TestCellIsAnOrdinaryRun(t *testing.T) {
 	if err != nil || len(sets) != 1 {
 		t.Fatalf("%v, %v", sets, err)
 	}
-	spec, err := specs.Load("demipl", specs.Options{Set: []string{
+	spec, err := language.Load("demipl", language.Options{Set: []string{
 		"train.epochs=2", "train.engine=gorgonia", "data.set=" + sets[0], "data.split.seed=2"}})
 	if err != nil {
 		t.Fatal(err)

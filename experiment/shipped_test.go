@@ -4,9 +4,9 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/experiments"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/specs"
 )
 
 // instances are the shapes of the sets that the shipped experiments name.
@@ -18,7 +18,7 @@ var instances = map[string][]int{
 // Every learner of the paper's experiments fits the bags of every set that it is
 // to run on. smoke is run as a whole elsewhere.
 func TestShippedExperimentsCompile(t *testing.T) {
-	for _, name := range experiments.Names() {
+	for _, name := range specs.Experiments() {
 		if name == "smoke" {
 			continue
 		}

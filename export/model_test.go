@@ -17,7 +17,7 @@ import (
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/onnxtest"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -25,9 +25,9 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // program compiles a shipped spec, or the text of one, for small inputs.
 func program(t testing.TB, name, text string, set ...string) *compile.Program {
 	t.Helper()
-	spec, err := specs.Load(name, specs.Options{Set: set})
+	spec, err := language.Load(name, language.Options{Set: set})
 	if text != "" {
-		spec, err = specs.Parse(name, []byte(text), specs.Options{Set: set})
+		spec, err = language.Parse(name, []byte(text), language.Options{Set: set})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func checkBag(t *testing.T, p *compile.Program, m *onnxpb.ModelProto, values map
 // Every shipped spec gives a file that both back ends run, on bags of any size
 // and with saturated attention.
 func TestShippedSpecs(t *testing.T) {
-	for _, name := range specs.TrainedNames() {
+	for _, name := range language.TrainedNames() {
 		for label, scales := range map[string]map[string]float64{
 			"plain": nil, "saturated": {"W": 60, "W2": 60},
 		} {

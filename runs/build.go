@@ -19,7 +19,7 @@ import (
 	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/parity"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
 
@@ -36,7 +36,7 @@ var buildSizes = []int{1, 3}
 
 // BuildOptions is one build.
 type BuildOptions struct {
-	Spec    *specs.Spec
+	Spec    *language.Spec
 	Dir     string
 	DataDir string
 	Library string // onnxruntime library; empty: search
@@ -149,7 +149,7 @@ func (o *BuildOptions) build(p *compile.Program, sig compile.Signature) (*Manife
 
 // buildSignature takes the shapes from the spec where it gives them all, so that
 // a build needs no data.
-func buildSignature(spec *specs.Spec, dataDir string) (compile.Signature, error) {
+func buildSignature(spec *language.Spec, dataDir string) (compile.Signature, error) {
 	if shape, k := spec.Data.Shape.V, spec.Data.Classes.V; len(shape) > 0 && k > 0 {
 		return compile.Signature{Instance: shape, Classes: k}, nil
 	}

@@ -3,7 +3,7 @@ package runs
 import (
 	"context"
 
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
 
@@ -46,7 +46,7 @@ func Evaluate(ctx context.Context, o Options) (*train.Report, error) {
 
 // Check compiles a spec for an input without training, or prepares its learner:
 // what is wrong with the pair comes back as a *SpecError.
-func Check(spec *specs.Spec, in *Input) error {
+func Check(spec *language.Spec, in *Input) error {
 	if spec.Learner != nil {
 		o := Options{Spec: spec}
 		_, err := o.prepare(in)

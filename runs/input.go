@@ -12,7 +12,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language"
 )
 
 // generatedPrefix starts the names of built-in data sets in data.set.
@@ -26,7 +26,7 @@ type Input struct {
 
 // OpenInput opens or draws the data set of a spec and splits it. Files are
 // looked up from the working directory and then in dataDir (may be empty).
-func OpenInput(spec *specs.Spec, dataDir string) (*Input, error) {
+func OpenInput(spec *language.Spec, dataDir string) (*Input, error) {
 	set, err := OpenData(spec, dataDir)
 	if err != nil {
 		return nil, err
@@ -39,9 +39,9 @@ func OpenInput(spec *specs.Spec, dataDir string) (*Input, error) {
 }
 
 // inputFiles are the files that a spec is read from and reads.
-func inputFiles(spec *specs.Spec, dataDir string) []string {
+func inputFiles(spec *language.Spec, dataDir string) []string {
 	list := spec.Files()
-	for _, name := range []specs.Str{spec.Data.Set, spec.Data.Split.Index} {
+	for _, name := range []language.Str{spec.Data.Set, spec.Data.Split.Index} {
 		if path, err := find(spec, name, dataDir); err == nil && name.V != "" {
 			list = append(list, path)
 		}
@@ -50,7 +50,7 @@ func inputFiles(spec *specs.Spec, dataDir string) []string {
 }
 
 // OpenData opens or draws the data set of a spec.
-func OpenData(spec *specs.Spec, dataDir string) (*data.Dataset, error) {
+func OpenData(spec *language.Spec, dataDir string) (*data.Dataset, error) {
 	if strings.HasPrefix(spec.Data.Set.V, generatedPrefix) {
 		return data.Prototypes(prototypes(spec.Data.Generated))
 	}
@@ -61,7 +61,7 @@ func OpenData(spec *specs.Spec, dataDir string) (*data.Dataset, error) {
 	return data.Open(path)
 }
 
-func prototypes(g specs.Generated) data.PrototypeOptions {
+func prototypes(g language.Generated) data.PrototypeOptions {
 	return data.PrototypeOptions{
 		Bags: g.Bags.V, Classes: g.Classes.V, Features: g.Features.V, Candidates: g.Candidates.V,
 		Positives: g.Positives.V, MinSize: g.MinSize.V, MaxSize: g.MaxSize.V, Noise: g.Noise.V,
@@ -71,7 +71,7 @@ func prototypes(g specs.Generated) data.PrototypeOptions {
 
 // openSplit splits a number of bags as the spec says. A share that leaves one
 // part without bags is a *SpecError.
-func openSplit(spec *specs.Spec, bags int, dataDir string) (*data.Split, error) {
+func openSplit(spec *language.Spec, bags int, dataDir string) (*data.Split, error) {
 	s := spec.Data.Split
 	if s.Index.V == "" {
 		split, err := data.RandomSplit(bags, s.Train.V, uint64(s.Seed.V))
@@ -105,7 +105,7 @@ type missing struct{ diag.Diagnostic }
 func (m missing) Unwrap() error { return m.Diagnostic }
 
 // find looks a file of the spec up.
-func find(spec *specs.Spec, name specs.Str, dataDir string) (string, error) {
+func find(spec *language.Spec, name language.Str, dataDir string) (string, error) {
 	places := []string{name.V}
 	if dataDir != "" && !filepath.IsAbs(name.V) {
 		places = append(places, filepath.Join(dataDir, name.V))
@@ -138,13 +138,13 @@ type facts struct {
 // Signature settles the shapes a spec is compiled for. Where its data file is
 // missing they come from data.shape and data.classes, or are made up; then note
 // says so.
-func Signature(spec *specs.Spec, dataDir string) (sig compile.Signature, note string, err error) {
+func Signature(spec *language.Spec, dataDir string) (sig compile.Signature, note string, err error) {
 	f, err := look(spec, dataDir)
 	return f.sig, f.note, err
 }
 
 // look finds the facts of the data of a spec.
-func look(spec *specs.Spec, dataDir string) (f facts, err error) {
+func look(spec *language.Spec, dataDir string) (f facts, err error) {
 	if g := spec.Data.Generated; strings.HasPrefix(spec.Data.Set.V, generatedPrefix) {
 		f.bags = g.Bags.V
 		f.sig, err = compile.SignatureOf(spec, []int{g.Features.V}, g.Classes.V)

@@ -14,11 +14,11 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/parity"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/learners"
 	"github.com/miplc/miplc/learners/miplgp"
 	"github.com/miplc/miplc/learners/plaggd"
 	"github.com/miplc/miplc/runtime/ortlib"
-	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 	"github.com/miplc/miplc/train/ort"
@@ -187,7 +187,7 @@ func (o *Options) evaluateLearner(ctx context.Context, in *Input) (*train.Report
 }
 
 // fit fits the learner and measures what it found.
-func (f *fitted) fit(ctx context.Context, spec *specs.Spec, observer train.Observer) error {
+func (f *fitted) fit(ctx context.Context, spec *language.Spec, observer train.Observer) error {
 	f.record = train.Record{
 		Data: f.in.Data, Split: f.in.Split, Seed: uint64(spec.Train.Seed.V), Epochs: f.learner.Iterations(),
 		Weights: train.InitialWeights(f.in.Data),
@@ -269,12 +269,12 @@ var ErrLearner = errors.New("a learner keeps no checkpoint; " + SummaryFile + " 
 
 // learnerRun reports whether the run in dir is one of a learner.
 func learnerRun(dir string) bool {
-	spec, err := specs.Load(filepath.Join(dir, SpecFile), specs.Options{})
+	spec, err := language.Load(filepath.Join(dir, SpecFile), language.Options{})
 	return err == nil && spec.Learner != nil
 }
 
 // refuseBuild says why a spec with a learner cannot be built.
-func refuseBuild(spec *specs.Spec) error {
+func refuseBuild(spec *language.Spec) error {
 	l := spec.Learner
 	return &SpecError{spec.Locate(diag.Errorf(l.Kind.Pos, "learner %s has no model before it is fitted: there is nothing to build", l.Kind.V).
 		WithNote("miplc train fits it and leaves model.onnx"))}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/internal/parity"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runtime"
-	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
 )
 
@@ -48,7 +48,7 @@ func RunParity(dir string, o ParityOptions) (*parity.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec, err := specs.Load(filepath.Join(dir, SpecFile), specs.Options{})
+	spec, err := language.Load(filepath.Join(dir, SpecFile), language.Options{})
 	if err != nil {
 		return nil, err
 	}

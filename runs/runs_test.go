@@ -9,14 +9,15 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/internal/outdir"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
 )
 
-func load(t *testing.T, name string, set ...string) *specs.Spec {
+func load(t *testing.T, name string, set ...string) *language.Spec {
 	t.Helper()
-	s, err := specs.Load(name, specs.Options{Set: set})
+	s, err := language.Load(name, language.Options{Set: set})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +218,7 @@ func TestSignature(t *testing.T) {
 // The spec that a run keeps is the spec it was trained with: its hash must not
 // change when it is read again, or no run could be resumed from its folder.
 func TestKeptSpecHasTheSameHash(t *testing.T) {
-	for _, name := range specs.Names() {
+	for _, name := range specs.Models() {
 		spec := load(t, name, "train.seed=7")
 		path := filepath.Join(t.TempDir(), SpecFile)
 		if err := os.WriteFile(path, spec.YAML(), 0o644); err != nil {
@@ -232,7 +233,7 @@ func TestKeptSpecHasTheSameHash(t *testing.T) {
 func BenchmarkBuild(b *testing.B) {
 	lib := ortest.Library(b)
 	for b.Loop() {
-		s, err := specs.Load("demipl-program", specs.Options{Set: []string{"data.classes=5"}})
+		s, err := language.Load("demipl-program", language.Options{Set: []string{"data.classes=5"}})
 		if err != nil {
 			b.Fatal(err)
 		}

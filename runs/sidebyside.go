@@ -7,7 +7,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 	"github.com/miplc/miplc/train/xla"
@@ -16,7 +16,7 @@ import (
 // Trial is one of several trainings side by side.
 type Trial struct {
 	Name  string // for errors
-	Spec  *specs.Spec
+	Spec  *language.Spec
 	Input *Input
 }
 
@@ -29,13 +29,13 @@ type Outcome struct {
 // Alike hashes what the specs of trials side by side must have in common: all
 // but learning rate, seed, weights of loss terms, data, and how often accuracy is
 // measured. It is empty for a learner that is fitted as a whole.
-func Alike(spec *specs.Spec) string {
+func Alike(spec *language.Spec) string {
 	if spec.Learner != nil {
 		return ""
 	}
 	s := *spec
 	s.Name.V, s.Description.V = "", ""
-	s.Data = specs.Data{Shape: s.Data.Shape, Classes: s.Data.Classes, Normalize: s.Data.Normalize}
+	s.Data = language.Data{Shape: s.Data.Shape, Classes: s.Data.Classes, Normalize: s.Data.Normalize}
 	s.Train.LR.V, s.Train.Seed.V, s.Train.EvalEvery.V, s.Train.Engine.V = 1, 0, 1, ""
 	s.Loss = slices.Clone(s.Loss)
 	for i := range s.Loss {

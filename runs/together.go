@@ -10,8 +10,8 @@ import (
 
 	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runtime/ortlib"
-	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/xla"
 )
@@ -20,7 +20,7 @@ import (
 // weights of loss terms alone.
 type Variant struct {
 	Name string // of its folder
-	Spec *specs.Spec
+	Spec *language.Spec
 }
 
 // Together is what came of runs side by side.

@@ -9,15 +9,15 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/parity"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runtime/ortlib"
-	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 )
 
 // Options is one run.
 type Options struct {
-	Spec    *specs.Spec
+	Spec    *language.Spec
 	Dir     string // folder of the run, made if missing
 	DataDir string // where data files are looked up besides the working directory
 	Library string // onnxruntime library; empty: search
@@ -122,7 +122,7 @@ type SpecError struct{ Err error }
 func (e *SpecError) Error() string { return e.Err.Error() }
 func (e *SpecError) Unwrap() error { return e.Err }
 
-func compileFor(spec *specs.Spec, in *Input) (*compile.Program, error) {
+func compileFor(spec *language.Spec, in *Input) (*compile.Program, error) {
 	sig, err := compile.SignatureOf(spec, in.Data.Shape, in.Data.Classes)
 	if err != nil {
 		return nil, &SpecError{err}

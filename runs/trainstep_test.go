@@ -19,7 +19,7 @@ import (
 // initial parameters are those that a run starts from.
 func TestTrainStepOfShippedSpecs(t *testing.T) {
 	library := ortest.Library(t)
-	for _, name := range specs.Names() {
+	for _, name := range specs.Models() {
 		spec := load(t, name)
 		if spec.Learner != nil {
 			continue

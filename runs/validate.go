@@ -5,7 +5,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language"
 )
 
 // Verdict is what Validate finds out about a spec.
@@ -19,8 +19,8 @@ type Verdict struct {
 // not at hand data.shape and data.classes are taken, or made-up extents. The error
 // has all that is wrong in one diag.List; of a spec that is right, with data that
 // is not, it is a *DataError.
-func Validate(name string, o specs.Options, dataDir string) (Verdict, error) {
-	spec, err := specs.Draft(name, o)
+func Validate(name string, o language.Options, dataDir string) (Verdict, error) {
+	spec, err := language.Draft(name, o)
 	if spec == nil {
 		return Verdict{}, err
 	}
@@ -49,7 +49,7 @@ func Validate(name string, o specs.Options, dataDir string) (Verdict, error) {
 
 // withShapes adds what is wrong with the shapes of a draft. Data that cannot be
 // used leaves them unknown.
-func withShapes(wrong error, draft *specs.Spec, dataDir string) error {
+func withShapes(wrong error, draft *language.Spec, dataDir string) error {
 	var all diag.List
 	all.AddError(diag.Pos{}, wrong)
 	var facts facts

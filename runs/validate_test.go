@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected messages")
@@ -21,7 +21,7 @@ func TestValidateWrongSpecs(t *testing.T) {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
 	for _, file := range files {
-		_, err := Validate(filepath.ToSlash(file), specs.Options{}, "")
+		_, err := Validate(filepath.ToSlash(file), language.Options{}, "")
 		if err == nil {
 			t.Errorf("%s is taken for valid", file)
 			continue
@@ -53,14 +53,14 @@ func TestInheritedAttentionLoss(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	spec, err := specs.Load(file, specs.Options{})
+	spec, err := language.Load(file, language.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(spec.Loss) != 1 || spec.Loss[0].Kind.V != "disambiguation" {
 		t.Errorf("the loss is %+v", spec.Loss)
 	}
-	if v, err := Validate(file, specs.Options{}, ""); err != nil || v.Parameters != 105 {
+	if v, err := Validate(file, language.Options{}, ""); err != nil || v.Parameters != 105 {
 		t.Errorf("%+v, %v", v, err)
 	}
 }

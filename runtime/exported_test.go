@@ -12,16 +12,16 @@ import (
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
-	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
 )
 
 // exported gives the file of a shipped spec with its initial parameters.
 func exported(t testing.TB, name string, set ...string) []byte {
 	t.Helper()
-	spec, err := specs.Load(name, specs.Options{Set: set})
+	spec, err := language.Load(name, language.Options{Set: set})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func openBytes(t testing.TB, data []byte, opts ...runtime.Option) *runtime.Model
 // Every shipped spec gives the same predictions in both back ends, and through
 // the batch signature.
 func TestShippedSpecs(t *testing.T) {
-	for _, name := range specs.TrainedNames() {
+	for _, name := range language.TrainedNames() {
 		t.Run(name, func(t *testing.T) {
 			one := openBytes(t, exported(t, name))
 			many := openBytes(t, exported(t, name, "export.signature=batch"))

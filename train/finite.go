@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language"
 )
 
 // NonFiniteError tells where a NaN or an infinity came up first.
@@ -50,7 +50,7 @@ func firstNonFinite(values []float32) int {
 }
 
 // termOrder lists the names of the loss terms as the spec has them.
-func termOrder(losses []specs.Loss) []string {
+func termOrder(losses []language.Loss) []string {
 	names := make([]string, len(losses))
 	for i, l := range losses {
 		names[i] = l.Kind.V

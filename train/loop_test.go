@@ -12,12 +12,12 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
 
 func TestRunLearns(t *testing.T) {
-	o := toyOptions(t, func(s *specs.Spec) { s.Train.Epochs.V = 30; s.Train.LR.V = 0.2 })
+	o := toyOptions(t, func(s *language.Spec) { s.Train.Epochs.V = 30; s.Train.LR.V = 0.2 })
 	watch := &spy{}
 	o.Observer = watch
 	r, err := train.Run(context.Background(), o)
@@ -71,7 +71,7 @@ func TestRunLearns(t *testing.T) {
 // Batches hold every training bag once an epoch, in another order each time,
 // normalised, with masks of the batch's extent.
 func TestBatches(t *testing.T) {
-	o := toyOptions(t, func(s *specs.Spec) { s.Train.Epochs.V = 2 })
+	o := toyOptions(t, func(s *language.Spec) { s.Train.Epochs.V = 2 })
 	var sizes []int
 	var seen [3]map[float32]bool
 	var lambdas, rates []float64
@@ -160,8 +160,8 @@ func TestUnknownLabels(t *testing.T) {
 // Stopped after any epoch, or in the middle of one, a resumed run gives the
 // same bits as an unbroken one, and so do its files.
 func TestResume(t *testing.T) {
-	edit := func(every int) func(*specs.Spec) {
-		return func(s *specs.Spec) { s.Train.Checkpoint.V, s.Train.EvalEvery.V = every, 2 }
+	edit := func(every int) func(*language.Spec) {
+		return func(s *language.Spec) { s.Train.Checkpoint.V, s.Train.EvalEvery.V = every, 2 }
 	}
 	for _, every := range []int{1, 4} {
 		o := toyOptions(t, edit(every))

@@ -7,7 +7,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
 
@@ -50,7 +50,7 @@ func TestInitialWeights(t *testing.T) {
 
 func TestInitStateNormalization(t *testing.T) {
 	d := &data.Dataset{Shape: []int{2}, Offsets: []int{0, 2, 3}, Instances: []float32{1, 5, 3, 5, 5, 8}}
-	spec := &specs.Spec{}
+	spec := &language.Spec{}
 	p := &compile.Program{Spec: spec, Normalize: true}
 	for normalize, want := range map[string][]float32{"training": {2, 5}, "all": {3, 6}} {
 		spec.Data.Normalize.V = normalize

@@ -10,7 +10,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/stream"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
 
@@ -49,15 +49,15 @@ func toyData(bags int) *data.Dataset {
 // toyProgram has the parts of a program that the loop reads; the graphs stay
 // empty, as the toy engine knows its model.
 func toyProgram(d *data.Dataset) *compile.Program {
-	s := &specs.Spec{}
+	s := &language.Spec{}
 	s.Name.V = "toy"
 	s.Data.Normalize.V = "training"
-	s.Loss = []specs.Loss{{Kind: specs.Str{V: "disambiguation"}}, {Kind: specs.Str{V: "equation"}, Name: specs.Str{V: "size"}}}
+	s.Loss = []language.Loss{{Kind: language.Str{V: "disambiguation"}}, {Kind: language.Str{V: "equation"}, Name: language.Str{V: "size"}}}
 	s.Weights.Schedule.V, s.Weights.FirstEpoch.V = "linear", 1
-	s.Train = specs.Train{
-		Epochs: specs.Int{V: 6}, Batch: specs.Int{V: 4}, Seed: specs.Int{V: 3}, LR: specs.Float{V: 0.05}, Momentum: specs.Float{V: 0.9},
-		Nesterov: specs.Bool{V: true}, WeightDecay: specs.Float{V: 1e-4}, Schedule: specs.Str{V: "cosine"},
-		EvalEvery: specs.Int{V: 1}, Checkpoint: specs.Int{V: 1},
+	s.Train = language.Train{
+		Epochs: language.Int{V: 6}, Batch: language.Int{V: 4}, Seed: language.Int{V: 3}, LR: language.Float{V: 0.05}, Momentum: language.Float{V: 0.9},
+		Nesterov: language.Bool{V: true}, WeightDecay: language.Float{V: 1e-4}, Schedule: language.Str{V: "cosine"},
+		EvalEvery: language.Int{V: 1}, Checkpoint: language.Int{V: 1},
 	}
 	return &compile.Program{
 		Spec: s, Signature: compile.Signature{Instance: d.Shape, Classes: d.Classes}, Normalize: true,
@@ -184,7 +184,7 @@ func cloneState(s *train.State) *train.State {
 }
 
 // toyOptions is a run over 30 bags, two thirds of them for training.
-func toyOptions(t *testing.T, edit func(*specs.Spec)) train.Options {
+func toyOptions(t *testing.T, edit func(*language.Spec)) train.Options {
 	t.Helper()
 	d := toyData(30)
 	p := toyProgram(d)

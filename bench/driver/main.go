@@ -17,7 +17,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language"
 )
 
 // request is the command line.
@@ -65,7 +65,7 @@ func (r *request) program(set ...string) (*compile.Program, *data.Dataset, error
 	if err != nil {
 		return nil, nil, err
 	}
-	spec, err := specs.Load(r.spec, specs.Options{Set: append(set, "data.normalize=none")})
+	spec, err := language.Load(r.spec, language.Options{Set: append(set, "data.normalize=none")})
 	if err != nil {
 		return nil, nil, err
 	}

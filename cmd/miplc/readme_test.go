@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/specs"
 )
@@ -24,7 +25,7 @@ func TestReadmeSpecs(t *testing.T) {
 		t.Fatalf("found %d specs", len(blocks))
 	}
 	for _, b := range blocks {
-		spec, err := specs.Parse("README.md", []byte(b[1]), specs.Options{})
+		spec, err := language.Parse("README.md", []byte(b[1]), language.Options{})
 		if err != nil {
 			t.Errorf("%v\nin\n%s", err, b[1])
 			continue
@@ -47,7 +48,7 @@ func TestReadmeNamesWhatIsShipped(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(raw)
-	for _, name := range specs.Names() {
+	for _, name := range specs.Models() {
 		if !regexp.MustCompile(`(?m)^\|.*\b` + name + `\b.*\|`).MatchString(text) {
 			t.Errorf("the shipped spec %s is not in the README", name)
 		}

@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
-	"github.com/miplc/miplc/specs"
 )
 
 // python names the Python to use.
@@ -27,7 +27,7 @@ func TestPythonPrintsTheSameLosses(t *testing.T) {
 	if out, err := exec.Command(program, "-c", "import numpy, onnxruntime").CombinedOutput(); err != nil {
 		t.Skipf("%s with numpy and onnxruntime is needed (pip install numpy onnxruntime; %s names another Python): %v\n%s", program, python, err, out)
 	}
-	spec, err := specs.Load("quickstart", specs.Options{})
+	spec, err := language.Load("quickstart", language.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

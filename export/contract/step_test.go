@@ -13,14 +13,14 @@ import (
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
 
 // quickstartStep is the training step of a shipped spec.
 func quickstartStep(t *testing.T) *onnxpb.ModelProto {
 	t.Helper()
-	spec, err := specs.Load("quickstart", specs.Options{})
+	spec, err := language.Load("quickstart", language.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

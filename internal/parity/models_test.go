@@ -18,11 +18,12 @@ import (
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/parity"
 	"github.com/miplc/miplc/internal/stream"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/language/spectest"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/miplc/miplc/specs"
-	"github.com/miplc/miplc/specs/spectest"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
 )
@@ -37,8 +38,8 @@ type model struct {
 
 // trained lists the shipped specs that have a model trained by gradient steps.
 func trained() []string {
-	return slices.DeleteFunc(specs.Names(), func(name string) bool {
-		spec, err := specs.Load(name, specs.Options{})
+	return slices.DeleteFunc(specs.Models(), func(name string) bool {
+		spec, err := language.Load(name, language.Options{})
 		return err == nil && len(spec.Model.Blocks) == 0 && len(spec.Model.Let) == 0
 	})
 }
@@ -48,7 +49,7 @@ func trained() []string {
 // as it says.
 func shipped(t testing.TB, name string, extent int) *model {
 	t.Helper()
-	spec, err := specs.Load(name, specs.Options{})
+	spec, err := language.Load(name, language.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +67,7 @@ func shipped(t testing.TB, name string, extent int) *model {
 func random(t testing.TB, seed uint64) *model {
 	t.Helper()
 	name := fmt.Sprintf("random%d", seed)
-	spec, err := specs.Parse(name+".yaml", []byte(spectest.Random(seed)), specs.Options{})
+	spec, err := language.Parse(name+".yaml", []byte(spectest.Random(seed)), language.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +79,7 @@ func random(t testing.TB, seed uint64) *model {
 	return compiled(t, name, spec, sig, seed)
 }
 
-func compiled(t testing.TB, name string, spec *specs.Spec, sig compile.Signature, seed uint64) *model {
+func compiled(t testing.TB, name string, spec *language.Spec, sig compile.Signature, seed uint64) *model {
 	t.Helper()
 	p, err := compile.Compile(spec, sig)
 	if err != nil {

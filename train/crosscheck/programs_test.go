@@ -10,8 +10,9 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/stream"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/language/spectest"
 	"github.com/miplc/miplc/specs"
-	"github.com/miplc/miplc/specs/spectest"
 	"github.com/miplc/miplc/train"
 )
 
@@ -38,8 +39,8 @@ func isImage(p *compile.Program) bool { return len(p.Signature.Instance) == 3 }
 // trained lists the shipped specs that have a model trained by gradient steps.
 func trained(t testing.TB) []string {
 	t.Helper()
-	return slices.DeleteFunc(specs.Names(), func(name string) bool {
-		spec, err := specs.Load(name, specs.Options{})
+	return slices.DeleteFunc(specs.Models(), func(name string) bool {
+		spec, err := language.Load(name, language.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +52,7 @@ func trained(t testing.TB) []string {
 // where it takes images, the least that its two convolutions fit.
 func shipped(t testing.TB, name string, set ...string) *compile.Program {
 	t.Helper()
-	spec, err := specs.Load(name, specs.Options{Set: set})
+	spec, err := language.Load(name, language.Options{Set: set})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +73,7 @@ func random(t testing.TB, seed uint64) *compile.Program {
 // parsed compiles a spec whose data.generated says what its data looks like.
 func parsed(t testing.TB, name, text string) *compile.Program {
 	t.Helper()
-	spec, err := specs.Parse(name+".yaml", []byte(text), specs.Options{})
+	spec, err := language.Parse(name+".yaml", []byte(text), language.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +85,7 @@ func parsed(t testing.TB, name, text string) *compile.Program {
 	return compiled(t, name, spec, sig)
 }
 
-func compiled(t testing.TB, name string, spec *specs.Spec, sig compile.Signature) *compile.Program {
+func compiled(t testing.TB, name string, spec *language.Spec, sig compile.Signature) *compile.Program {
 	t.Helper()
 	p, err := compile.Compile(spec, sig)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
 
@@ -37,7 +37,7 @@ train: {lr: 0.1, epochs: 15, batch: 4}
 // options are a whole training of a spec on the set that it generates.
 func options(t testing.TB, text string) train.Options {
 	t.Helper()
-	s, err := specs.Parse("training.yaml", []byte(text), specs.Options{})
+	s, err := language.Parse("training.yaml", []byte(text), language.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language"
 )
 
 // The authors' program (shared gates, a small network as scorer, bounded
@@ -68,7 +68,7 @@ func TestTwentySteps(t *testing.T) {
 		logWorst(t, w)
 		return
 	}
-	spec, err := specs.Load("demipl-program", specs.Options{})
+	spec, err := language.Load("demipl-program", language.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/internal/extent"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
 
@@ -35,7 +35,7 @@ var Cases = []Case{
 // Program compiles the spec of a case.
 func (c *Case) Program(tb testing.TB) *compile.Program {
 	tb.Helper()
-	spec, err := specs.Load(c.Spec, specs.Options{})
+	spec, err := language.Load(c.Spec, language.Options{})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
-	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/ort"
 	"github.com/miplc/miplc/train/xla"
@@ -112,7 +112,7 @@ func TestMissingGPU(t *testing.T) {
 // agree on the loss; so does a second engine of one choice.
 func TestEnginesStep(t *testing.T) {
 	library := ortest.Library(t)
-	spec, err := specs.Load("quickstart", specs.Options{})
+	spec, err := language.Load("quickstart", language.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language"
 )
 
 // benchmarks are the sizes of the paper's data sets.
@@ -22,7 +22,7 @@ var benchmarks = []struct {
 
 func compiled(b *testing.B, spec string, sig compile.Signature) *compile.Program {
 	b.Helper()
-	s, err := specs.Load(spec, specs.Options{})
+	s, err := language.Load(spec, language.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

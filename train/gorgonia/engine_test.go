@@ -10,7 +10,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
 )
@@ -18,7 +18,7 @@ import (
 // program compiles a shipped spec.
 func program(t testing.TB, name string, set ...string) *compile.Program {
 	t.Helper()
-	spec, err := specs.Load(name, specs.Options{Set: set})
+	spec, err := language.Load(name, language.Options{Set: set})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func closeTo(t testing.TB, what string, got []float32, want []float64, tol float
 var batchSizes = [][]int{{9}, {1}, {70}, {3, 1, 5}, {4, 9, 1, 7, 3, 3, 8, 2, 6, 5, 4, 1, 1, 9, 2, 3}}
 
 func TestStepAgainstInterpreter(t *testing.T) {
-	for _, name := range specs.TrainedNames() {
+	for _, name := range language.TrainedNames() {
 		for i, sizes := range batchSizes {
 			p := program(t, name)
 			if len(p.Signature.Instance) > 1 && i > 0 && i != 3 {
@@ -201,7 +201,7 @@ func TestStepAgainstInterpreter(t *testing.T) {
 }
 
 func TestPredictAgainstInterpreter(t *testing.T) {
-	for _, name := range specs.TrainedNames() {
+	for _, name := range language.TrainedNames() {
 		p := program(t, name)
 		e, s := newEngine(t, p, 1)
 		for i, sizes := range [][]int{{3}, {2, 5, 1}} {
@@ -246,7 +246,7 @@ func frozen(t testing.TB, g *graph.Graph, env graph.Env) *graph.Graph {
 
 // The update of one step without momentum and decay is the gradient.
 func TestGradientOfTheLossesAgainstFiniteDifferences(t *testing.T) {
-	for _, name := range specs.TrainedNames() {
+	for _, name := range language.TrainedNames() {
 		p := program(t, name, "train.momentum=0", "train.nesterov=false", "train.weight_decay=0")
 		sizes := []int{4, 1, 6}
 		perParam := 40

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
 
@@ -26,7 +26,7 @@ func TestCapacity(t *testing.T) {
 }
 
 func TestShippedProgramsCanBePadded(t *testing.T) {
-	for _, name := range specs.TrainedNames() {
+	for _, name := range language.TrainedNames() {
 		e, err := New(compiled(t, name), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -39,7 +39,7 @@ func TestShippedProgramsCanBePadded(t *testing.T) {
 
 func compiled(t *testing.T, name string) *compile.Program {
 	t.Helper()
-	spec, err := specs.Load(name, specs.Options{})
+	spec, err := language.Load(name, language.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
 	"github.com/miplc/miplc/train/oracle"
@@ -41,7 +41,7 @@ func TestPlainMomentum(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec := &specs.Spec{}
+	spec := &language.Spec{}
 	spec.Train.Momentum.V, spec.Train.WeightDecay.V = 0.5, 0.25
 	e, err := oracle.New(&compile.Program{Spec: spec, Train: g, Infer: g,
 		Signature: compile.Signature{Instance: []int{1}, Classes: 1}, Params: []compile.Param{{Name: "w", Shape: []int{1}}}})
@@ -72,7 +72,7 @@ func quickstart(t *testing.T, epochs, batch int) train.Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := specs.Load("quickstart", specs.Options{})
+	s, err := language.Load("quickstart", language.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/internal/extent"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
 
@@ -89,7 +89,7 @@ func (tr *trace) Program(t testing.TB) *compile.Program {
 	if strings.HasSuffix(name, ".yaml") {
 		name = filepath.Join(tr.dir, name)
 	}
-	spec, err := specs.Load(name, specs.Options{Set: tr.Sets})
+	spec, err := language.Load(name, language.Options{Set: tr.Sets})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/xla/xlatest"
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/oracle"
 	"github.com/miplc/miplc/train/traces"
@@ -40,7 +40,7 @@ func options(t testing.TB, epochs, batch int) train.Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := specs.Load("quickstart", specs.Options{})
+	s, err := language.Load("quickstart", language.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/oracle"
 	"github.com/miplc/miplc/train/xla"
@@ -149,7 +149,7 @@ func TestImageJobsMatchSingleRuns(t *testing.T) {
 	if d, err = d.Reshape([]int{1, 8, 8}); err != nil {
 		t.Fatal(err)
 	}
-	s, err := specs.Parse("images.yaml", []byte(imageSpec), specs.Options{})
+	s, err := language.Parse("images.yaml", []byte(imageSpec), language.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
 
@@ -45,7 +45,7 @@ func newRun(s *sideBySide, job *Job) *run {
 }
 
 // TermWeights are the weights of the loss terms of a spec by name, as in Job.
-func TermWeights(spec *specs.Spec) map[string]float64 {
+func TermWeights(spec *language.Spec) map[string]float64 {
 	weights := map[string]float64{}
 	for i := range spec.Loss {
 		term := &spec.Loss[i]

@@ -14,8 +14,8 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/parity"
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
-	"github.com/miplc/miplc/specs"
 )
 
 // Options are the settings of the command.
@@ -70,7 +70,7 @@ func Run(ctx context.Context, o *Options) error {
 	if o.Dir == "" {
 		return console.Usagef("miplc build: -o DIR is missing")
 	}
-	spec, err := specs.Load(o.Spec, specs.Options{Set: o.Set})
+	spec, err := language.Load(o.Spec, language.Options{Set: o.Set})
 	if err != nil {
 		return console.Invalid(err)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
 	"github.com/miplc/miplc/experiment"
-	"github.com/miplc/miplc/experiments"
 	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train/engines"
 )
 
@@ -51,7 +51,7 @@ On a GPU (engine xla) the splits, r and settings of a learner train side by side
 in one program; on a CPU as many cells as there are cores.
 
 --data, --learner, --r and --splits run a part of the cells; later starts may run
-others. miplc report DIR makes tables and figures at any time.`, strings.Join(experiments.Names(), ", ")),
+others. miplc report DIR makes tables and figures at any time.`, strings.Join(specs.Experiments(), ", ")),
 		Example: `  miplc experiment smoke -o smoke
   miplc experiment paper-benchmark -o benchmark --data-dir data --data Birdsong-MIPL --splits 3
   miplc report benchmark`,

@@ -13,6 +13,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/specs"
 )
 
@@ -63,12 +64,12 @@ which an editor completes and checks the spec. Files that exist are left alone.`
 
 // Run writes the files.
 func Run(o *Options) error {
-	text, found := specs.Source(o.From)
+	text, found := specs.Model(o.From)
 	if !found {
 		return console.Invalid(diag.Diagnostic{
 			Text:       fmt.Sprintf("--from: there is no shipped spec %q", o.From),
-			Suggestion: diag.Suggest(o.From, specs.Names()),
-			Notes:      []string{"shipped are " + strings.Join(specs.Names(), ", ")},
+			Suggestion: diag.Suggest(o.From, specs.Models()),
+			Notes:      []string{"shipped are " + strings.Join(specs.Models(), ", ")},
 		})
 	}
 	if !strings.HasPrefix(string(text), "# yaml-language-server:") {
@@ -82,7 +83,7 @@ func Run(o *Options) error {
 		return err
 	}
 	if _, err := os.Lstat(r.Schema); err != nil {
-		if err := outfile.Write(r.Schema, specs.Schema(), outfile.Options{}); err != nil {
+		if err := outfile.Write(r.Schema, language.Schema(), outfile.Options{}); err != nil {
 			return err
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language"
 )
 
 // Command makes the command.
@@ -20,7 +20,7 @@ completes and checks a spec whose first line names it:
 		Example: "  miplc schema > schema.json",
 		Args:    console.Args(),
 		RunE: func(*cobra.Command, []string) error {
-			_, err := con.Out.Write(specs.Schema())
+			_, err := con.Out.Write(language.Schema())
 			return err
 		},
 	}

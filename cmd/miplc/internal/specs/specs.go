@@ -11,6 +11,7 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/specs"
 )
 
@@ -53,8 +54,8 @@ func Run(o *Options) error {
 		return printOne(o)
 	}
 	var list []Spec
-	for _, name := range specs.Names() {
-		s, err := specs.Load("builtin:"+name, specs.Options{})
+	for _, name := range specs.Models() {
+		s, err := language.Load("builtin:"+name, language.Options{})
 		if err != nil {
 			return err
 		}
@@ -70,15 +71,15 @@ func Run(o *Options) error {
 }
 
 func printOne(o *Options) error {
-	text, found := specs.Source(o.Name)
+	text, found := specs.Model(o.Name)
 	if !found {
 		return console.Invalid(diag.Diagnostic{
 			Text:       fmt.Sprintf("there is no shipped spec %q", o.Name),
-			Suggestion: diag.Suggest(o.Name, specs.Names()),
-			Notes:      []string{"shipped are " + strings.Join(specs.Names(), ", ")},
+			Suggestion: diag.Suggest(o.Name, specs.Models()),
+			Notes:      []string{"shipped are " + strings.Join(specs.Models(), ", ")},
 		})
 	}
-	s, err := specs.Load("builtin:"+o.Name, specs.Options{})
+	s, err := language.Load("builtin:"+o.Name, language.Options{})
 	if err != nil {
 		return err
 	}

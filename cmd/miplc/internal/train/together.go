@@ -9,8 +9,8 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/backend"
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
-	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train/progress"
 )
 
@@ -68,7 +68,7 @@ func (o *Options) variants() ([]runs.Variant, error) {
 			return nil, console.Usagef("miplc train: %s is asked for twice", name)
 		}
 		seen[name] = true
-		spec, err := specs.Load(o.Spec, specs.Options{Set: set})
+		spec, err := language.Load(o.Spec, language.Options{Set: set})
 		if err != nil {
 			return nil, console.Invalid(err)
 		}

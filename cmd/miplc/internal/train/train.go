@@ -16,8 +16,8 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/parity"
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
-	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train/engines"
 	"github.com/miplc/miplc/train/ort"
 	"github.com/miplc/miplc/train/progress"
@@ -142,7 +142,7 @@ func (o *Options) options() runs.Options {
 }
 
 // load reads the spec with the overrides of the command line.
-func (o *Options) load() (*specs.Spec, error) {
+func (o *Options) load() (*language.Spec, error) {
 	own := o.Spec != ""
 	if o.Device != "" {
 		if err := console.CheckWord("--device", o.Device, engines.Devices()...); err != nil {
@@ -177,7 +177,7 @@ func (o *Options) load() (*specs.Spec, error) {
 	if o.Engine != "" && own {
 		set = append(set[:len(set):len(set)], "train.engine="+o.Engine)
 	}
-	spec, err := specs.Load(o.Spec, specs.Options{Set: set})
+	spec, err := language.Load(o.Spec, language.Options{Set: set})
 	return spec, console.Invalid(err)
 }
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
-	"github.com/miplc/miplc/specs"
 )
 
 // Options are the settings of the command.
@@ -41,7 +41,7 @@ func Command(con *console.Console) *cobra.Command {
 		Long: `Check specs: names, types and values, and every shape, by compiling them for the
 shapes of their data, and the split. Where the data is not at hand data.shape and
 data.classes are taken, or made-up extents. All errors of all files are printed.`,
-		Example: "  miplc validate model.yaml\n  miplc validate specs/*.yaml --json",
+		Example: "  miplc validate model.yaml\n  miplc validate models/*.yaml --json",
 		Args:    console.Args("SPEC..."),
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.Specs = args
@@ -78,7 +78,7 @@ func Run(o *Options) error {
 }
 
 func check(name string, o *Options) (File, error) {
-	v, err := runs.Validate(name, specs.Options{Set: o.Set}, o.DataDir)
+	v, err := runs.Validate(name, language.Options{Set: o.Set}, o.DataDir)
 	if err != nil {
 		problems, more := console.Problems(err)
 		return File{Spec: name, Errors: problems, MoreErrors: more}, err

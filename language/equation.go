@@ -1,0 +1,164 @@
+package language
+
+import (
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/scanner"
+	"go/token"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/miplc/miplc/internal/diag"
+)
+
+// maxEquation bounds the text of one equation in bytes.
+const maxEquation = 16 << 10
+
+// PosOf gives the place in the spec of a place in the syntax tree Expr.
+func (e *Equation) PosOf(p token.Pos) diag.Pos { return e.At(Offset(p)) }
+
+// Offset is the byte offset into Text.V of a place in the syntax tree Expr.
+func Offset(p token.Pos) int { return int(p) - 1 }
+
+// errorf makes a diagnostic for the bytes from start to end of the equation.
+func (e *Equation) errorf(start, end int, text string) diag.Diagnostic {
+	start = max(0, min(start, len(e.Text.V)))
+	end = max(start, min(end, len(e.Text.V)))
+	part := e.Text.V[start:end]
+	if i := strings.IndexFunc(part, isBreak); i >= 0 {
+		part = part[:i]
+	}
+	line := e.LineAt(start)
+	pos := e.At(start)
+	width := utf8.RuneCountInString(part)
+	if rest := utf8.RuneCountInString(line) - pos.Col + 1; line != "" && width > rest {
+		width = rest
+	}
+	return diag.Diagnostic{Pos: pos, Width: max(1, width), Text: text, Line: line}
+}
+
+// errorAt makes a diagnostic for a part of the syntax tree.
+func (e *Equation) errorAt(x ast.Node, text string) diag.Diagnostic {
+	return e.errorf(Offset(x.Pos()), Offset(x.End()), text)
+}
+
+// equation reads and parses an expression; nil after an error, which is added.
+func (r *reader) equation(name Str, path string, n *node) *Equation {
+	if n.kind != scalarNode || n.tag != "!!str" && !numberText.MatchString(n.text) {
+		r.errs.Add(n.errorf("%s must be an equation, not %s", path, n.describe()))
+		return nil
+	}
+	eq := newEquation(name, n)
+	switch {
+	case strings.TrimSpace(n.text) == "":
+		r.errs.Add(n.errorf("%s is empty", path))
+		return nil
+	case len(n.text) > maxEquation:
+		r.errs.Add(n.errorf("%s has %d bytes, an equation at most %d", path, len(n.text), maxEquation).
+			WithNote("split it into several equations"))
+		return nil
+	}
+	expr, err := parseExpression(n.text)
+	if err != nil {
+		r.errs.Add(eq.syntaxError(err))
+		return nil
+	}
+	eq.Expr = expr
+	if list := eq.checkForm(); len(list) > 0 {
+		r.errs.Add(list...)
+		return nil
+	}
+	return eq
+}
+
+// newEquation prepares the mapping from the text to the file.
+func newEquation(name Str, n *node) *Equation {
+	places := locate(n)
+	at := func(offset int) diag.Pos {
+		if places == nil {
+			return n.pos
+		}
+		return places[max(0, min(offset, len(places)-1))]
+	}
+	return &Equation{
+		Name: name, Text: Str{V: n.text, Pos: n.pos}, At: at,
+		LineAt: func(offset int) string { return n.src.line(at(offset).Line) },
+	}
+}
+
+// comment finds what Go would take for a comment and drop in silence.
+var comment = regexp.MustCompile(`//|/\*`)
+
+// parseExpression parses text in Go's expression grammar. Line breaks are
+// blanks: Go's rule that they may end a statement has no use here.
+func parseExpression(text string) (ast.Expr, error) {
+	if at := comment.FindStringIndex(text); at != nil {
+		return nil, scanner.ErrorList{{Pos: token.Position{Offset: at[0]}, Msg: "comment"}}
+	}
+	flat := []byte(text)
+	for i, c := range flat {
+		if c == '\n' || c == '\r' {
+			flat[i] = ' '
+		}
+	}
+	return parser.ParseExprFrom(token.NewFileSet(), "", flat, parser.SkipObjectResolution)
+}
+
+var (
+	wantsOperand = regexp.MustCompile(`expected operand, found (.*)$`)
+	wantsEnd     = regexp.MustCompile(`expected (?:'EOF'|';'|newline), found (.*)$`)
+)
+
+// syntaxError turns an error of go/parser into a diagnostic in the words of
+// the spec language.
+func (e *Equation) syntaxError(err error) diag.Diagnostic {
+	var list scanner.ErrorList
+	if !errors.As(err, &list) || len(list) == 0 {
+		return e.errorf(0, len(e.Text.V), "the equation cannot be read: "+err.Error())
+	}
+	first := list[0]
+	at := min(first.Pos.Offset, len(e.Text.V))
+	// Errors at the end of the text point behind its last character.
+	atEnd := strings.TrimSpace(e.Text.V[at:]) == ""
+	if atEnd {
+		at = len(strings.TrimRight(e.Text.V, " \t\r\n"))
+	}
+	end := at + wordLength(e.Text.V[at:])
+	switch m := first.Msg; {
+	case m == "comment":
+		return e.errorf(at, at+2, "an equation cannot hold a comment").WithNote("a single / divides")
+	case atEnd:
+		return e.errorf(at, at, "the equation ends too early").WithNote("%s", missing(m))
+	case wantsOperand.MatchString(m):
+		return e.errorf(at, end, "a value is missing before "+e.Text.V[at:end])
+	case wantsEnd.MatchString(m):
+		return e.errorf(at, end, "an operator is missing before "+e.Text.V[at:end])
+	default:
+		return e.errorf(at, end, "syntax of the equation: "+m)
+	}
+}
+
+// missing says what an equation that ends too early lacks.
+func missing(m string) string {
+	if wantsOperand.MatchString(m) {
+		return "a value is missing at the end"
+	}
+	return "a parenthesis is not closed"
+}
+
+// wordLength measures the name or number that text begins with, or one character.
+func wordLength(text string) int {
+	n := strings.IndexFunc(text, func(c rune) bool {
+		return c != '_' && c != '.' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')
+	})
+	switch {
+	case n > 0:
+		return n
+	case n < 0:
+		return len(text)
+	}
+	_, size := utf8.DecodeRuneInString(text)
+	return size
+}

@@ -1,0 +1,36 @@
+package language
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/miplc/miplc/internal/diag"
+)
+
+// Wherever in a file the errors without end stand, reading stops and the file is
+// not taken for right.
+func TestTooManyFaults(t *testing.T) {
+	many := func(part string) string { return strings.Repeat(part, 2*diag.MaxFound) }
+	for name, src := range map[string]string{
+		"keys":     "name: x\n" + many("k: 1\n"),
+		"aliases":  "name: &a x\nmodel: [" + many("*a,") + "]\n",
+		"blocks":   "name: x\nmodel: {blocks: [" + many("nope,") + "]}\n",
+		"equation": small + "weights: {update: '" + strings.Repeat("n.n+", diag.MaxFound/3) + "1'}\nloss: [" + strings.Repeat("equation: {name: e, value: a.b + c.d},", diag.MaxFound) + "]\n",
+		"names":    small + "loss: [" + strings.Repeat("equation: {name: e, value: nope + nope},", diag.MaxFound) + "]\n",
+	} {
+		s, err := Parse("test.yaml", []byte(src), Options{})
+		var list diag.List
+		if s != nil || !errors.As(err, &list) || len(list) < diag.MaxFound || len(list) > diag.MaxFound+1 {
+			t.Errorf("%s: %d errors", name, len(list))
+		}
+	}
+	if _, err := ParseTree("test.yaml", []byte("a: &a 1\nb: ["+many("*a,")+"]\n")); err == nil {
+		t.Error("a tree with errors is taken for right")
+	}
+	var list diag.List
+	_, err := Parse("test.yaml", []byte(small), Options{Set: []string{"model.blocks=[" + many("&a b,") + "]", "train.epochs=x"}})
+	if !errors.As(err, &list) || len(list) != diag.MaxFound {
+		t.Errorf("--set: %d errors", len(list))
+	}
+}

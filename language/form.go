@@ -1,0 +1,206 @@
+package language
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"strconv"
+
+	"github.com/miplc/miplc/internal/diag"
+)
+
+// maxNesting bounds the depth of an expression, for the sake of the recursive
+// walks of later stages.
+const maxNesting = 500
+
+// checkForm reports what of the syntax tree is no part of the language: kinds
+// of expressions, operators, functions, numbers and arguments of functions.
+// Names are checked later, when all of them are known.
+func (e *Equation) checkForm() faults {
+	f := former{eq: e}
+	collect(func() { f.check(e.Expr, 0) })
+	return f.errs
+}
+
+type former struct {
+	eq   *Equation
+	errs faults
+}
+
+func (f *former) add(x ast.Node, format string, args ...any) {
+	f.errs.Add(f.eq.errorAt(x, fmt.Sprintf(format, args...)))
+}
+
+func (f *former) note(format string, args ...any) {
+	last := &f.errs[len(f.errs)-1]
+	*last = last.WithNote(format, args...)
+}
+
+func (f *former) check(x ast.Expr, depth int) {
+	if depth > maxNesting {
+		f.add(x, "the equation is nested more than %d levels deep", maxNesting)
+		f.note("split it into several equations")
+		return
+	}
+	switch x := x.(type) {
+	case *ast.Ident:
+	case *ast.BasicLit:
+		f.literal(x)
+	case *ast.ParenExpr:
+		f.check(x.X, depth+1)
+	case *ast.UnaryExpr:
+		if x.Op != token.SUB {
+			f.operator(x, x.OpPos, x.Op)
+		}
+		f.check(x.X, depth+1)
+	case *ast.BinaryExpr:
+		f.binary(x, depth)
+	case *ast.CallExpr:
+		f.call(x, depth)
+	case *ast.SelectorExpr:
+		f.add(x, "names with a dot are not part of the language")
+		f.note("functions are plain words, such as exp(x)")
+	case *ast.IndexExpr, *ast.SliceExpr, *ast.IndexListExpr:
+		f.add(x, "indexing is not part of the language")
+	case *ast.StarExpr:
+		f.add(x, "a value is missing before *")
+	default:
+		f.add(x, "this kind of expression is not part of the language")
+		f.note("an equation has names, numbers, + - * /, parentheses and calls")
+	}
+}
+
+func (f *former) literal(x *ast.BasicLit) {
+	if x.Kind != token.INT && x.Kind != token.FLOAT || !numberText.MatchString(x.Value) {
+		f.add(x, "%s is not a number of the language", x.Value)
+		f.note("write numbers such as 2, 0.5 or 1e-5")
+	} else if _, err := strconv.ParseFloat(x.Value, 64); err != nil {
+		f.add(x, "the number %s is too large", x.Value)
+	}
+}
+
+func (f *former) operator(x ast.Expr, at token.Pos, op token.Token) {
+	start := Offset(at)
+	d := f.eq.errorf(start, start+len(op.String()), fmt.Sprintf("the operator %v is not part of the language", op)).
+		WithNote("the operators are + - * / and a minus before a value")
+	f.errs.Add(d)
+}
+
+func (f *former) binary(x *ast.BinaryExpr, depth int) {
+	if star, ok := x.Y.(*ast.StarExpr); ok && x.Op == token.MUL {
+		start := Offset(x.OpPos)
+		f.errs.Add(f.eq.errorf(start, Offset(star.Star)+1, "there is no power operator").
+			WithNote("write x * x for a square, sqrt(x), or exp(y * log(x))"))
+		f.check(x.X, depth+1)
+		f.check(star.X, depth+1)
+		return
+	}
+	switch x.Op {
+	case token.ADD, token.SUB, token.MUL, token.QUO:
+	case token.XOR:
+		f.operator(x, x.OpPos, x.Op)
+		f.note("there is no power operator: write x * x for a square, or exp(y * log(x))")
+	default:
+		f.operator(x, x.OpPos, x.Op)
+	}
+	f.check(x.X, depth+1)
+	f.check(x.Y, depth+1)
+}
+
+func (f *former) call(x *ast.CallExpr, depth int) {
+	name, ok := x.Fun.(*ast.Ident)
+	if !ok {
+		f.add(x.Fun, "only the functions of the language can be called")
+		return
+	}
+	fn := FunctionNamed(name.Name)
+	switch {
+	case fn == nil:
+		d := f.eq.errorAt(name, fmt.Sprintf("there is no function %s", name.Name))
+		if d.Suggestion = diag.Suggest(name.Name, functionNames()); d.Suggestion == "" {
+			d = d.WithNote("to multiply, write *")
+		}
+		f.errs.Add(d)
+	case x.Ellipsis.IsValid():
+		start := Offset(x.Ellipsis)
+		f.errs.Add(f.eq.errorf(start, start+3, "... is not part of the language"))
+	default:
+		f.arguments(x, fn)
+	}
+	for i, a := range x.Args {
+		if fn == nil || fn.Kind(i) == ArgValue {
+			f.check(a, depth+1)
+		}
+	}
+}
+
+// Kind is what the argument with index i may be.
+func (f *Function) Kind(i int) int {
+	if i >= len(f.Kinds) {
+		return f.Kinds[len(f.Kinds)-1]
+	}
+	return f.Kinds[i]
+}
+
+func (f *former) arguments(x *ast.CallExpr, fn *Function) {
+	least, most := fn.Arity()
+	if len(x.Args) < least || most >= 0 && len(x.Args) > most {
+		f.add(x, "%s takes %s, not %d", fn.Name, fn.arityText(), len(x.Args))
+		f.note("%s: %s", fn.Signature(), fn.Doc)
+		return
+	}
+	for i, a := range x.Args {
+		switch fn.Kind(i) {
+		case ArgAxis:
+			if v, ok := Constant(a); !ok || v != float64(int(v)) || v < -8 || v > 8 {
+				f.add(a, "the axis of %s must be a literal whole number", fn.Name)
+				f.note("0 is the first axis, -1 the last")
+			}
+		case ArgNumber:
+			if _, ok := Constant(a); !ok {
+				f.add(a, "the argument %s of %s must be a literal number", fn.Args[i], fn.Name)
+			}
+		}
+	}
+	if fn.Name == "clamp" {
+		lo, ok1 := Constant(x.Args[1])
+		if hi, ok2 := Constant(x.Args[2]); ok1 && ok2 && lo > hi {
+			f.add(x, "the lower bound %g of clamp is above the upper bound %g", lo, hi)
+		}
+	}
+}
+
+// Constant reads a literal number with optional signs and parentheses.
+func Constant(x ast.Expr) (float64, bool) {
+	switch x := x.(type) {
+	case *ast.ParenExpr:
+		return Constant(x.X)
+	case *ast.UnaryExpr:
+		v, ok := Constant(x.X)
+		return -v, ok && x.Op == token.SUB
+	case *ast.BasicLit:
+		if !numberText.MatchString(x.Value) {
+			return 0, false
+		}
+		v, err := strconv.ParseFloat(x.Value, 64)
+		return v, err == nil
+	}
+	return 0, false
+}
+
+// names calls each for every name used as a value, in order.
+func (e *Equation) names(each func(*ast.Ident)) {
+	ast.Inspect(e.Expr, func(x ast.Node) bool {
+		switch x := x.(type) {
+		case *ast.CallExpr:
+			for _, a := range x.Args {
+				sub := Equation{Expr: a}
+				sub.names(each)
+			}
+			return false
+		case *ast.Ident:
+			each(x)
+		}
+		return true
+	})
+}

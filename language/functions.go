@@ -1,0 +1,133 @@
+package language
+
+import "fmt"
+
+// Argument kinds of functions.
+const (
+	ArgValue  = iota // any expression
+	ArgAxis          // a literal whole number, negative from the end
+	ArgNumber        // a literal number with an optional sign
+)
+
+// Function is one function that equations can call.
+type Function struct {
+	Name string
+	// Args are the names of the arguments for messages; Kinds says what each
+	// may be. The last Optional ones may be left out; with Variadic the last
+	// one repeats.
+	Args     []string
+	Kinds    []int
+	Optional int
+	Variadic bool
+	Doc      string
+}
+
+// Signature is how a call is written: "sum(x, axis)".
+func (f *Function) Signature() string {
+	s := f.Name + "("
+	for i, a := range f.Args {
+		if i > 0 {
+			s += ", "
+		}
+		if i >= len(f.Args)-f.Optional {
+			a = "[" + a + "]"
+		}
+		s += a
+	}
+	if f.Variadic {
+		s += ", ..."
+	}
+	return s + ")"
+}
+
+// Arity gives the least and the most number of arguments; most is -1 for any.
+func (f *Function) Arity() (least, most int) {
+	least, most = len(f.Args)-f.Optional, len(f.Args)
+	if f.Variadic {
+		most = -1
+	}
+	return least, most
+}
+
+func (f *Function) arityText() string {
+	least, most := f.Arity()
+	switch {
+	case most < 0:
+		return fmt.Sprintf("at least %s", count(least, "argument"))
+	case least != most:
+		return fmt.Sprintf("%d or %s", least, count(most, "argument"))
+	}
+	return count(least, "argument")
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func unary(name, doc string) Function {
+	return Function{Name: name, Args: []string{"x"}, Kinds: []int{ArgValue}, Doc: doc}
+}
+
+func binary(name, a, b, doc string) Function {
+	return Function{Name: name, Args: []string{a, b}, Kinds: []int{ArgValue, ArgValue}, Doc: doc}
+}
+
+func reduction(name string, optional int, doc string) Function {
+	return Function{Name: name, Args: []string{"x", "axis"}, Kinds: []int{ArgValue, ArgAxis}, Optional: optional, Doc: doc}
+}
+
+// Functions is the table of the functions of the language.
+var Functions = []Function{
+	binary("matmul", "a", "b", "Product of two matrices [m, n] and [n, q]."),
+	unary("transpose", "Matrix with rows and columns swapped."),
+	unary("exp", "e to the power x."),
+	unary("log", "Natural logarithm."),
+	unary("sqrt", "Square root."),
+	unary("abs", "Absolute value."),
+	unary("tanh", "Hyperbolic tangent."),
+	unary("sigmoid", "1 / (1 + exp(-x))."),
+	unary("softplus", "log(1 + exp(x)), without overflow."),
+	unary("relu", "max(x, 0); gradient 0 at 0."),
+	{Name: "clamp", Args: []string{"x", "lo", "hi"}, Kinds: []int{ArgValue, ArgNumber, ArgNumber},
+		Doc: "x kept in [lo, hi], two numbers; gradient 0 outside."},
+	unary("softmax", "Softmax along the last axis."),
+	unary("log_softmax", "Logarithm of the softmax along the last axis."),
+	binary("masked_softmax", "x", "m", "Softmax along the last axis over the entries where m is 1; 0 where m is 0, and everywhere where m has no 1."),
+	reduction("sum", 1, "Sum of all elements (a single number), or along an axis, which stays with extent 1."),
+	reduction("mean", 1, "Mean of all elements (a single number), or along an axis, which stays with extent 1."),
+	reduction("max", 0, "Maximum along an axis, which stays with extent 1."),
+	binary("maximum", "x", "y", "The larger of two values, element by element."),
+	binary("minimum", "x", "y", "The smaller of two values, element by element."),
+	{Name: "concat", Args: []string{"x", "y"}, Kinds: []int{ArgValue, ArgValue}, Variadic: true,
+		Doc: "Values side by side along the last axis."},
+	unary("bag_sum", "Sum over the instances of each bag: [N, ...] to [B, ...]."),
+	unary("bag_mean", "Mean over the instances of each bag: [N, ...] to [B, ...]."),
+	unary("bag_max", "Maximum over the instances of each bag: [N, ...] to [B, ...]."),
+	unary("bag_min", "Minimum over the instances of each bag: [N, ...] to [B, ...]."),
+	unary("bag_count", "Number of instances of each bag, [B, 1]; of x, [N, ...], the rows count and not the values."),
+	unary("bag_softmax", "Softmax over the instances of each bag, per column: [N, ...] to [N, ...]."),
+	{Name: "of_bag", Args: []string{"y"}, Kinds: []int{ArgValue},
+		Doc: "Gives every instance the row of its bag: [B, ...] to [N, ...]."},
+	unary("stop_gradient", "x, taken as a constant by the gradient."),
+}
+
+// FunctionNamed returns the row of a function, or nil.
+func FunctionNamed(name string) *Function {
+	for i := range Functions {
+		if Functions[i].Name == name {
+			return &Functions[i]
+		}
+	}
+	return nil
+}
+
+func functionNames() []string {
+	list := make([]string, len(Functions))
+	for i := range Functions {
+		list[i] = Functions[i].Name
+	}
+	return list
+}

@@ -1,0 +1,88 @@
+package language
+
+import (
+	"bytes"
+	"go/ast"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/miplc/miplc/internal/diag"
+)
+
+// FuzzParse wants of any input a spec that survives its round trip, or
+// diagnostics that can be rendered; never a panic.
+func FuzzParse(f *testing.F) {
+	files, err := filepath.Glob("testdata/*/*.yaml")
+	if err != nil || len(files) == 0 {
+		f.Fatal("no seeds in testdata", err)
+	}
+	shippedFiles, err := filepath.Glob("*.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range append(files, shippedFiles...) {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(src, strings.Join(setsOf(src), "\n"))
+	}
+	f.Add([]byte(full), "train.epochs=5\nloss.attention=0.5")
+	f.Add([]byte(small), "model.blocks.attention.width=3")
+	f.Fuzz(func(t *testing.T, src []byte, sets string) {
+		if len(src) > 1<<14 { // larger inputs say nothing new and cost time
+			return
+		}
+		var o Options
+		if sets != "" {
+			o.Set = strings.Split(sets, "\n")
+		}
+		// Under a name of a shipped spec, extends cannot reach files.
+		spec, err := Parse(builtin+"fuzz", src, o)
+		if err != nil {
+			var out bytes.Buffer
+			diag.Render(&out, err)
+			if list, ok := err.(diag.List); !ok || len(list) == 0 || out.Len() == 0 {
+				t.Fatalf("error %T %v", err, err)
+			}
+			return
+		}
+		checkRoundTrip(t, spec)
+	})
+}
+
+// FuzzEquation wants of any expression a syntax tree of the language whose
+// names stand where PosOf says, or diagnostics.
+func FuzzEquation(f *testing.F) {
+	for _, text := range []string{
+		"matmul(tanh(matmul(X, Wv) + bv) * sigmoid(X), W)", "-softplus(-s)", "sum(w * logp, 1)", "clamp(X, -1e-5, 2)",
+		"a ** 2", "X // 2", "a.b", "func() {}", "x[1:2]", "X +", "1_000", "'c'", "\"s\"", "`r`", "concat(X...)", "((X))", "sum(X,)", "X\n+ Y", "µ", "<-X", "&X", "struct{}",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if _, ok := checkEncoding("fuzz", []byte(text)); !ok {
+			return
+		}
+		r := reader{spec: &Spec{}}
+		src := newSource("fuzz", "q: |\n  "+text)
+		n := &node{tag: "!!str", text: text, style: styleBlock, src: src, pos: diag.Pos{File: "fuzz", Line: 1, Col: 4}}
+		eq := r.equation(Str{V: "q"}, "q", n)
+		if eq == nil {
+			if len(r.errs) == 0 {
+				t.Fatal("neither an equation nor an error")
+			}
+			return
+		}
+		lines := src.lines
+		eq.names(func(x *ast.Ident) {
+			pos := eq.PosOf(x.Pos())
+			line := []rune(lines[pos.Line-1])
+			if got := string(line[pos.Col-1:]); !strings.HasPrefix(got, x.Name) {
+				t.Fatalf("%s is said to stand at %v, where %q stands", x.Name, pos, got)
+			}
+		})
+	})
+}

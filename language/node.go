@@ -1,0 +1,315 @@
+package language
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/specs"
+)
+
+// Limits of one file. A spec is some hundred lines; these keep a wrong or
+// hostile file from costing memory or time.
+const (
+	maxBytes  = 1 << 20
+	maxDepth  = 24
+	maxValues = 50_000
+)
+
+type nodeKind uint8
+
+const (
+	scalarNode nodeKind = iota
+	listNode
+	mapNode
+)
+
+func (k nodeKind) String() string {
+	return [...]string{"a value", "a list", "a map"}[k]
+}
+
+type scalarStyle uint8
+
+const (
+	stylePlain scalarStyle = iota
+	styleSingle
+	styleDouble
+	styleBlock
+)
+
+// node is one value of the YAML text with its place. Unlike yaml.Node it knows
+// its file, so that trees of several files can be merged.
+type node struct {
+	kind  nodeKind
+	tag   string // of a scalar: !!str, !!int, !!float, !!bool, !!null, ...
+	text  string // of a scalar
+	style scalarStyle
+	pos   diag.Pos
+	src   *source
+	keys  []*node // of a map
+	items []*node // of a list; of a map the values beside keys
+}
+
+// errorf makes a diagnostic that underlines the node.
+func (n *node) errorf(format string, args ...any) diag.Diagnostic {
+	width := 0
+	if n.kind == scalarNode && n.style == stylePlain && !strings.ContainsFunc(n.text, isBreak) {
+		width = utf8.RuneCountInString(n.text)
+	}
+	return n.src.diagnose(n.pos, width, fmt.Sprintf(format, args...))
+}
+
+// get returns the value of a key of a map, or nil.
+func (n *node) get(key string) *node {
+	for i, k := range n.keys {
+		if k.text == key {
+			return n.items[i]
+		}
+	}
+	return nil
+}
+
+func (n *node) isNull() bool { return n.kind == scalarNode && n.tag == "!!null" }
+
+// describe says what a node is, for messages of wrong types.
+func (n *node) describe() string {
+	if n.kind != scalarNode {
+		return n.kind.String()
+	}
+	switch n.tag {
+	case "!!int", "!!float":
+		return "the number " + n.text
+	case "!!bool":
+		return n.text
+	case "!!null":
+		return "nothing"
+	}
+	if utf8.RuneCountInString(n.text) > 30 {
+		return "text"
+	}
+	return fmt.Sprintf("the text %q", n.text)
+}
+
+// parseYAML reads one document. When it returns nil, errs has the reason.
+func parseYAML(file string, src []byte, errs *faults) *node {
+	if d, ok := checkEncoding(file, src); !ok {
+		errs.Add(d)
+		return nil
+	}
+	text := strings.TrimPrefix(string(src), "\ufeff")
+	s := newSource(file, text)
+	if mostValues(s.lines) > maxValues {
+		errs.Add(diag.Errorf(diag.Pos{File: file}, "the file may hold more than %d values", maxValues).
+			WithNote("a spec is some hundred lines"))
+		return nil
+	}
+	doc, err := decodeYAML([]byte(text))
+	if err != nil {
+		errs.Add(syntaxError(s, err))
+		return nil
+	}
+	if doc == nil {
+		errs.Add(diag.Errorf(diag.Pos{File: file}, "the file is empty").
+			WithNote("a spec needs at least name and model; the shipped ones are %s", strings.Join(specs.Models(), ", ")))
+		return nil
+	}
+	c := converter{src: s, errs: errs}
+	return c.convert(doc, 0)
+}
+
+// checkEncoding refuses what cannot be a spec before it is parsed.
+func checkEncoding(file string, src []byte) (diag.Diagnostic, bool) {
+	pos := diag.Pos{File: file}
+	switch {
+	case len(src) > maxBytes:
+		return diag.Errorf(pos, "the file has %d bytes, a spec at most %d", len(src), maxBytes), false
+	case bytes.HasPrefix(src, []byte{0xff, 0xfe}), bytes.HasPrefix(src, []byte{0xfe, 0xff}):
+		return diag.Errorf(pos, "the file is UTF-16; save it as UTF-8"), false
+	}
+	pos.Line, pos.Col = 1, 1
+	src = bytes.TrimPrefix(src, []byte("\ufeff"))
+	for i := 0; i < len(src); {
+		r, size := utf8.DecodeRune(src[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			return diag.Errorf(pos, "the file is not UTF-8 text from here on"), false
+		case r < ' ' && r != '\t' && r != '\n' && r != '\r', r == 0x7f, r > 0x7f && r < 0xa0 && r != 0x85, r == 0xfffe, r == 0xffff, r == 0xfeff:
+			return diag.Errorf(pos, "the character U+%04X cannot stand in a spec", r), false
+		}
+		pos.Col++
+		if isBreak(r) && !(r == '\r' && bytes.HasPrefix(src[i+1:], []byte("\n"))) {
+			pos.Line, pos.Col = pos.Line+1, 1
+		}
+		i += size
+	}
+	return diag.Diagnostic{}, true
+}
+
+// mostValues bounds how many values the YAML parser would make of the lines, which
+// costs it a hundred times the memory of the text: a value begins a line or stands
+// behind one of these marks.
+func mostValues(lines []string) int {
+	n := 0
+	for _, line := range lines {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		n++
+		for i := range len(line) {
+			switch c := line[i]; {
+			case strings.IndexByte(",[{:", c) >= 0, (c == '-' || c == '?') && strings.HasPrefix(line[i+1:], " "):
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// errSeveral is returned by decodeYAML when a second document starts.
+var errSeveral = errors.New("several documents")
+
+// decodeYAML returns the root of the only document, nil for none. The scanner
+// of the YAML library is known to panic on some malformed input; that comes
+// back as an error too.
+func decodeYAML(text []byte) (root *yaml.Node, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			root, err = nil, fmt.Errorf("yaml: malformed input (%v)", p)
+		}
+	}()
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	var doc, second yaml.Node
+	if err := dec.Decode(&doc); err != nil {
+		if err == io.EOF {
+			return nil, nil
+		}
+		return nil, err
+	}
+	switch err := dec.Decode(&second); {
+	case err == nil:
+		return nil, errSeveral
+	case err != io.EOF:
+		return nil, err
+	}
+	if len(doc.Content) == 0 || doc.Content[0].ShortTag() == "!!null" && doc.Content[0].Value == "" {
+		return nil, nil
+	}
+	return doc.Content[0], nil
+}
+
+// converter turns yaml.Nodes into nodes, refusing what the language leaves out.
+type converter struct {
+	src  *source
+	errs *faults
+}
+
+// convert returns nil when the node as a whole is refused; the reason is added.
+func (c *converter) convert(y *yaml.Node, depth int) *node {
+	n := &node{pos: diag.Pos{File: c.src.file, Line: y.Line, Col: y.Column}, src: c.src}
+	switch {
+	case depth > maxDepth:
+		c.errs.Add(n.errorf("nested more than %d levels deep", maxDepth))
+		return nil
+	case y.Kind == yaml.AliasNode, y.Anchor != "":
+		c.errs.Add(n.errorf("anchors and aliases are not part of the language").
+			WithNote("write the value out, or put what is shared into a file and name it with extends"))
+		return nil
+	case y.Style&yaml.TaggedStyle != 0:
+		c.errs.Add(n.errorf("type tags such as %s are not part of the language", y.Tag).
+			WithNote("every setting has one type; leave the tag out"))
+		return nil
+	}
+	switch y.Kind {
+	case yaml.ScalarNode:
+		n.text, n.tag, n.style = y.Value, y.ShortTag(), styleOf(y.Style)
+		return n
+	case yaml.SequenceNode:
+		n.kind = listNode
+		for _, item := range y.Content {
+			if v := c.convert(item, depth+1); v != nil {
+				n.items = append(n.items, v)
+			}
+		}
+		return n
+	case yaml.MappingNode:
+		n.kind = mapNode
+		c.convertMap(n, y, depth)
+		return n
+	}
+	c.errs.Add(n.errorf("this cannot be read as YAML"))
+	return nil
+}
+
+func (c *converter) convertMap(n *node, y *yaml.Node, depth int) {
+	first := map[string]*node{}
+	for i := 0; i+1 < len(y.Content); i += 2 {
+		key := c.convert(y.Content[i], depth+1)
+		if key == nil {
+			continue
+		}
+		switch {
+		case key.kind != scalarNode:
+			c.errs.Add(key.errorf("a key must be a word, not %s", key.kind))
+			continue
+		case key.tag == "!!merge":
+			c.errs.Add(key.errorf("merge keys are not part of the language").
+				WithNote("use extends to inherit from another spec"))
+			continue
+		case first[key.text] != nil:
+			c.errs.Add(key.errorf("the key %q stands here twice", key.text).
+				WithNote("first at %s", first[key.text].pos))
+			continue
+		}
+		first[key.text] = key
+		if value := c.convert(y.Content[i+1], depth+1); value != nil {
+			n.keys = append(n.keys, key)
+			n.items = append(n.items, value)
+		}
+	}
+}
+
+func styleOf(s yaml.Style) scalarStyle {
+	switch {
+	case s&yaml.DoubleQuotedStyle != 0:
+		return styleDouble
+	case s&yaml.SingleQuotedStyle != 0:
+		return styleSingle
+	case s&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
+		return styleBlock
+	}
+	return stylePlain
+}
+
+// merge lays over over base: maps key by key, everything else replaces, and so
+// does a map of another kind. Neither argument is changed.
+func merge(base, over *node) *node {
+	if base.kind != mapNode || over.kind != mapNode {
+		return over
+	}
+	if was, is := base.get(kindRow.name), over.get(kindRow.name); was != nil && is != nil && was.text != is.text {
+		return over
+	}
+	out := *over
+	out.keys = append([]*node(nil), base.keys...)
+	out.items = append([]*node(nil), base.items...)
+	at := make(map[string]int, len(base.keys))
+	for j, k := range base.keys {
+		at[k.text] = j
+	}
+	for i, key := range over.keys {
+		if j, found := at[key.text]; found {
+			out.keys[j], out.items[j] = key, merge(out.items[j], over.items[i])
+		} else {
+			out.keys = append(out.keys, key)
+			out.items = append(out.items, over.items[i])
+		}
+	}
+	return &out
+}

@@ -1,0 +1,156 @@
+package language
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/miplc/miplc/internal/diag"
+)
+
+// setLayer is above the layers of all files, which are 0 and less.
+const setLayer = 1
+
+// override lays one "key.key=value" over the tree. A key after a list names the
+// entry of that kind, as in loss.attention=0.01.
+func (l *loader) override(root *node, set string) *node {
+	pos := diag.Pos{File: "--set " + set}
+	l.layers[pos.File] = setLayer
+	keys, value, found := strings.Cut(set, "=")
+	if !found {
+		l.errs.Add(diag.Errorf(pos, "no value").WithNote("write key=value, such as train.epochs=5"))
+		return root
+	}
+	v := parseSetValue(value, pos, &l.errs)
+	if v == nil {
+		return root
+	}
+	path := strings.Split(strings.TrimSpace(keys), ".")
+	for _, k := range path {
+		if k == "" {
+			l.errs.Add(diag.Errorf(pos, "the key %q is empty or has an empty part", keys))
+			return root
+		}
+	}
+	if path[0] == extendsRow.name {
+		l.errs.Add(diag.Errorf(pos, "extends cannot be set from outside").WithNote("name the other spec instead of this one"))
+		return root
+	}
+	if root.kind != mapNode {
+		return root
+	}
+	if path[0] == "loss" && len(path) > 1 && root.get("loss") == nil {
+		def := defaultNode(find(language, "loss").def)
+		root = merge(root, wrap([]string{"loss"}, def, diag.Pos{}))
+	}
+	out, err := l.put(root, path, v, pos)
+	if err != nil {
+		l.errs.Add(diag.Errorf(pos, "%v", err))
+		return root
+	}
+	return out
+}
+
+// parseSetValue reads the value of an override; no text is a null node. It is nil
+// after an error.
+func parseSetValue(text string, pos diag.Pos, errs *faults) *node {
+	if strings.TrimSpace(text) == "" {
+		return &node{tag: "!!null", pos: pos}
+	}
+	var own faults
+	var n *node
+	collect(func() { n = parseYAML(pos.File, []byte(text), &own) })
+	if n == nil || len(own) > 0 {
+		for _, d := range own {
+			errs.Add(diag.Diagnostic{Pos: pos, Text: d.Text, Notes: d.Notes})
+		}
+		if len(own) == 0 {
+			errs.Add(diag.Errorf(pos, "the value cannot be read"))
+		}
+		return nil
+	}
+	n.place(pos)
+	return n
+}
+
+// put replaces what path names under n.
+func (l *loader) put(n *node, path []string, v *node, pos diag.Pos) (*node, error) {
+	if len(path) == 0 {
+		return v, nil
+	}
+	if n == nil || n.kind == scalarNode && n.isNull() {
+		return wrap(path, v, pos), nil
+	}
+	switch n.kind {
+	case mapNode:
+		under, err := l.put(n.get(path[0]), path[1:], v, pos)
+		if err != nil {
+			return nil, err
+		}
+		// Lists and values replace; maps that the override gives whole merge.
+		return merge(n, wrap(path[:1], under, pos)), nil
+	case listNode:
+		return l.putEntry(n, path, v, pos)
+	}
+	// A value such as "attention: 0.001" that is to get further arguments.
+	return nil, fmt.Errorf("%s is inside of %s, which is not a map", strings.Join(path, "."), n.describe())
+}
+
+// putEntry replaces the entry of a list of blocks or loss terms, or one of its
+// arguments.
+func (l *loader) putEntry(n *node, path []string, v *node, pos diag.Pos) (*node, error) {
+	index := -1
+	for i, item := range n.items {
+		if item.text == path[0] && item.kind == scalarNode || item.kind == mapNode && item.get(path[0]) != nil {
+			if index >= 0 {
+				return nil, fmt.Errorf("the list has more than one %s; set the whole list", path[0])
+			}
+			index = i
+		}
+	}
+	if index < 0 {
+		return nil, fmt.Errorf("the list has no %s", path[0])
+	}
+	out := *n
+	out.items = append([]*node(nil), n.items...)
+	item := n.items[index]
+	switch {
+	case len(path) == 1, item.kind == scalarNode:
+		out.items[index] = wrap(path, v, pos)
+	default:
+		args := item.get(path[0])
+		if args.kind == scalarNode { // word: value becomes word: {main: value}
+			if main := mainArgument(path[0]); main != "" {
+				args = wrap([]string{main}, args, args.pos)
+			}
+		}
+		under, err := l.put(args, path[1:], v, pos)
+		if err != nil {
+			return nil, err
+		}
+		out.items[index] = wrap(path[:1], under, pos)
+	}
+	return &out, nil
+}
+
+func mainArgument(word string) string {
+	var rows []row
+	if k := BlockNamed(word); k != nil {
+		rows = k.args
+	}
+	if k := lossNamed(word); k != nil && rows == nil {
+		rows = k.args
+	}
+	if main := mainOf(rows); main != nil {
+		return main.name
+	}
+	return ""
+}
+
+// wrap builds the maps that path names around v.
+func wrap(path []string, v *node, pos diag.Pos) *node {
+	for i := len(path) - 1; i >= 0; i-- {
+		key := &node{tag: "!!str", text: path[i], pos: pos}
+		v = &node{kind: mapNode, pos: pos, keys: []*node{key}, items: []*node{v}}
+	}
+	return v
+}

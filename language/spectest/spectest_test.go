@@ -1,0 +1,178 @@
+package spectest_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/language/spectest"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden specs")
+
+// count is how many specs the tests of other packages draw.
+const count = 200
+
+func load(t *testing.T, seed uint64) *language.Spec {
+	t.Helper()
+	text := spectest.Random(seed)
+	s, err := language.Parse(fmt.Sprintf("random%d.yaml", seed), []byte(text), language.Options{})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return s
+}
+
+// program gives the graphs and parameters of a spec as text.
+func program(t *testing.T, s *language.Spec) string {
+	t.Helper()
+	g := s.Data.Generated
+	sig, err := compile.SignatureOf(s, []int{g.Features.V}, g.Classes.V)
+	if err != nil {
+		t.Fatalf("%s: %v", s.Name.V, err)
+	}
+	p, err := compile.Compile(s, sig)
+	if err != nil {
+		t.Fatalf("%s: %v", s.Name.V, err)
+	}
+	return fmt.Sprintln(p.Params, p.Masks) + p.Train.Text() + p.Infer.Text()
+}
+
+// Every spec is valid down to its graphs, and the complete spec that a run
+// writes gives the same program again.
+func TestRandomSpecsAreValid(t *testing.T) {
+	for seed := range uint64(2 * count) {
+		s := load(t, seed)
+		want := program(t, s)
+		again, err := language.Parse("again.yaml", s.YAML(), language.Options{})
+		if err != nil {
+			t.Fatalf("%v\n%s", err, s.YAML())
+		}
+		if again.Hash() != s.Hash() || program(t, again) != want {
+			t.Errorf("the complete spec of %s is another one:\n%s", s.Name.V, s.YAML())
+		}
+	}
+}
+
+// tally counts the words that specs use.
+func tally(s *language.Spec, add func(word string)) {
+	add("data of rank " + fmt.Sprint(max(1, len(s.Data.Shape.V))))
+	add("normalize " + s.Data.Normalize.V)
+	for _, b := range s.Model.Blocks {
+		add("block " + b.Kind.V)
+		for _, arg := range []string{"kind", "gates", "scorer", "link"} {
+			if v := b.Args[arg].Str; v != "" {
+				add("block " + b.Kind.V + " " + arg + " " + v)
+			}
+		}
+	}
+	switch {
+	case len(s.Model.Let) == 0:
+		add("model of blocks")
+	case len(s.Model.Blocks) == 0:
+		add("model of equations")
+	default:
+		add("model of blocks and equations")
+	}
+	equations := slices.Clone(s.Model.Let)
+	for _, l := range s.Loss {
+		add("loss " + l.Kind.V)
+		equations = append(equations, l.Equation)
+	}
+	if u := s.Weights.Update; u != nil {
+		add("weights.update")
+		equations = append(equations, *u)
+	}
+	for _, p := range s.Model.Params {
+		add("init " + p.Init.V)
+		add(fmt.Sprintf("parameter of %d axes", len(p.Shape)))
+		if use, ok := spectest.Aside(p.Name.V); ok {
+			add("parameter of " + use)
+		}
+	}
+	if len(s.Model.Numbers) > 0 {
+		add("numbers")
+	}
+	if len(s.Model.Sizes) > 0 {
+		add("sizes")
+	}
+	seen := map[string]bool{}
+	for i := range language.Functions {
+		name := language.Functions[i].Name
+		for _, eq := range equations {
+			if !seen[name] && regexp.MustCompile(`\b`+name+`\(`).MatchString(eq.Text.V) {
+				add("function " + name)
+				seen[name] = true
+			}
+		}
+	}
+	for _, name := range []string{s.Weights.Schedule.V, s.Weights.Order.V} {
+		add("weights " + name)
+	}
+	add("signature " + s.Export.Signature.V)
+	if name := s.Model.Attention.V; name == "s" || name == "loga" {
+		add("attention " + name)
+	}
+}
+
+// The specs use every block and function of the language. A word that was added
+// to the language must be added to the drawing of specs.
+func TestRandomSpecsAreDiverse(t *testing.T) {
+	words, texts := map[string]int{}, map[string]bool{}
+	for seed := range uint64(count) {
+		tally(load(t, seed), func(w string) { words[w]++ })
+		_, model, _ := strings.Cut(spectest.Random(seed), "model:")
+		texts[model] = true
+	}
+	if len(texts) < count*9/10 {
+		t.Errorf("only %d of %d specs have a model of their own", len(texts), count)
+	}
+	for i := range language.Blocks {
+		if words["block "+language.Blocks[i].Name] == 0 {
+			t.Errorf("no random spec has the block %s", language.Blocks[i].Name)
+		}
+	}
+	for i := range language.Functions {
+		if words["function "+language.Functions[i].Name] == 0 {
+			t.Errorf("no random spec calls %s", language.Functions[i].Name)
+		}
+	}
+	for _, word := range []string{"0 axes", "1 axes", "2 axes", "3 axes", "a loss alone", "the update alone", "log_probabilities alone"} {
+		if words["parameter of "+word] == 0 {
+			t.Errorf("no random spec has a parameter of %s", word)
+		}
+	}
+	var lines []string
+	for w, n := range words {
+		lines = append(lines, fmt.Sprintf("%4d  %s", n, w))
+	}
+	sort.Slice(lines, func(i, j int) bool { return lines[i][6:] < lines[j][6:] })
+	t.Logf("%d specs, %d different models:\n%s", count, len(texts), strings.Join(lines, "\n"))
+}
+
+// The drawing of specs is fixed: a failure found for a seed can be repeated.
+func TestGolden(t *testing.T) {
+	for _, seed := range []uint64{0, 1, 2, 3, 4, 5} {
+		file := fmt.Sprintf("testdata/random%d.yaml", seed)
+		text := spectest.Random(seed)
+		if *update {
+			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text != string(want) {
+			t.Errorf("the spec of seed %d differs from %s; run go test ./language/spectest -update and look at the difference", seed, file)
+		}
+	}
+}

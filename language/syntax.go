@@ -1,0 +1,104 @@
+package language
+
+import (
+	"errors"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/miplc/miplc/internal/diag"
+)
+
+var yamlMessage = regexp.MustCompile(`(?s)^yaml: (?:line (\d+): )?(.*)$`)
+
+// plainWords says in the words of a person what the YAML library found.
+var plainWords = []struct{ found, text, note string }{
+	{"did not find expected key", "the indentation of this line does not fit the lines above", "keys of one map start in one column"},
+	{"did not find expected '-' indicator", "the indentation of this line does not fit the list above", "the dashes of one list start in one column"},
+	{"did not find expected ',' or ']'", "a list in brackets is not closed, or a comma is missing", ""},
+	{"did not find expected ',' or '}'", "a map in braces is not closed, or a comma is missing", ""},
+	{"found unexpected end of stream", "a quoted text is not closed", ""},
+	{"mapping values are not allowed", "a key and its value cannot stand here", "check the indentation; text that holds a colon and a blank needs quotes"},
+	{"could not find expected ':'", "a key without a colon", ""},
+	{"found character that cannot start any token", "a value cannot start with this character", "put the text in quotes"},
+	{"exceeded max depth", "nested too deep", ""},
+}
+
+// syntaxError turns an error of the YAML library, which has the line of the
+// surroundings at best, into a diagnostic.
+func syntaxError(s *source, err error) diag.Diagnostic {
+	if errors.Is(err, errSeveral) {
+		return secondDocument(s)
+	}
+	reported, text := 1, err.Error()
+	if m := yamlMessage.FindStringSubmatch(text); m != nil {
+		if n, err := strconv.Atoi(m[1]); err == nil {
+			reported = n
+		}
+		text = m[2]
+	}
+	line := brokenLine(s, reported)
+	indent := indentOf(s.line(line))
+	if i := strings.IndexByte(indent, '\t'); i >= 0 {
+		return s.diagnose(diag.Pos{File: s.file, Line: line, Col: i + 1}, 1, "a tab in the indentation").
+			WithNote("YAML wants spaces")
+	}
+	pos := diag.Pos{File: s.file, Line: line, Col: utf8.RuneCountInString(indent) + 1}
+	width := len(s.line(line))
+	for _, p := range plainWords {
+		if strings.HasPrefix(text, p.found) {
+			d := s.diagnose(pos, width, p.text)
+			if p.note != "" {
+				d = d.WithNote("%s", p.note)
+			}
+			return d
+		}
+	}
+	return s.diagnose(pos, width, "YAML syntax: "+strings.TrimSuffix(text, "."))
+}
+
+func indentOf(line string) string {
+	return line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+}
+
+// maxRetries bounds the bytes that brokenLine reads again.
+const maxRetries = 4 << 20
+
+// brokenLine finds the line up to which the file cannot be read, however it
+// goes on: the one after the longest start of the file that is valid YAML. For
+// a bracket or quote that is never closed it is the line that opens it.
+func brokenLine(s *source, reported int) int {
+	reported = max(1, min(reported, len(s.lines)))
+	size := 0
+	for _, l := range s.lines {
+		size += len(l) + 1
+	}
+	if size*len(s.lines) > maxRetries {
+		return reported
+	}
+	for n := len(s.lines) - 1; n > 0; n-- {
+		if _, err := decodeYAML([]byte(strings.Join(s.lines[:n], "\n"))); err == nil {
+			for n < len(s.lines)-1 && strings.TrimSpace(s.lines[n]) == "" {
+				n++
+			}
+			return n + 1
+		}
+	}
+	return 1
+}
+
+// secondDocument points at the mark that starts a second document.
+func secondDocument(s *source) diag.Diagnostic {
+	content := false
+	for i, l := range s.lines {
+		if content && (strings.HasPrefix(l, "---") || strings.HasPrefix(l, "...")) {
+			return s.diagnose(diag.Pos{File: s.file, Line: i + 1, Col: 1}, 3, "a second YAML document starts here").
+				WithNote("a file holds one spec: remove the line, or use two files and extends")
+		}
+		trimmed := strings.TrimSpace(l)
+		content = content || trimmed != "" && trimmed[0] != '#' && trimmed[0] != '%'
+	}
+	return diag.Errorf(diag.Pos{File: s.file}, "the file holds several YAML documents").
+		WithNote("a file holds one spec")
+}

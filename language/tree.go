@@ -1,0 +1,131 @@
+package language
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/miplc/miplc/internal/diag"
+)
+
+// Node is a part of a YAML file that is no spec but is read with the same
+// manners, such as the file of an experiment: every value knows its place, keys
+// do not repeat, and there are no anchors, tags or merge keys.
+type Node struct{ n *node }
+
+// ParseTree reads a YAML file of one document. The error is a diag.List with
+// all that is wrong.
+func ParseTree(file string, src []byte) (Node, error) {
+	var errs faults
+	var n *node
+	collect(func() { n = parseYAML(file, src, &errs) })
+	if err := errs.Err(); err != nil {
+		return Node{}, err
+	}
+	return Node{n}, nil
+}
+
+// IsZero reports a node that is not there.
+func (n Node) IsZero() bool { return n.n == nil }
+
+// IsMap reports a map, whose keys and values are Keys and Items.
+func (n Node) IsMap() bool { return n.n.kind == mapNode }
+
+// IsList reports a list, whose entries are Items.
+func (n Node) IsList() bool { return n.n.kind == listNode }
+
+// IsNull reports a value that was left out or written as null.
+func (n Node) IsNull() bool { return n.n.isNull() }
+
+// Pos is where the node begins.
+func (n Node) Pos() diag.Pos { return n.n.pos }
+
+// Raw is a single value as written, without quotes; "" of lists and maps.
+func (n Node) Raw() string { return n.n.text }
+
+// Text is a single value that YAML takes for text.
+func (n Node) Text() (string, bool) {
+	return n.n.text, n.n.kind == scalarNode && n.n.tag == "!!str"
+}
+
+// Int is a whole number, written as such.
+func (n Node) Int() (int, bool) {
+	if n.n.kind != scalarNode || n.n.style != stylePlain || !integerText.MatchString(n.n.text) {
+		return 0, false
+	}
+	v, err := strconv.Atoi(n.n.text)
+	return v, err == nil
+}
+
+// Number is a finite number, written as such.
+func (n Node) Number() (float64, bool) {
+	if n.n.kind != scalarNode || n.n.style != stylePlain || !numberText.MatchString(n.n.text) {
+		return 0, false
+	}
+	v, err := strconv.ParseFloat(n.n.text, 64)
+	return v, err == nil
+}
+
+// Keys are the keys of a map, Items[i] the value of the i-th.
+func (n Node) Keys() []Node { return wrapNodes(n.n.keys) }
+
+// Items are the entries of a list or the values of a map.
+func (n Node) Items() []Node { return wrapNodes(n.n.items) }
+
+func wrapNodes(list []*node) []Node {
+	out := make([]Node, len(list))
+	for i, n := range list {
+		out[i] = Node{n}
+	}
+	return out
+}
+
+// Describe says what the node is, for messages: "the number 3", "a list".
+func (n Node) Describe() string { return n.n.describe() }
+
+// Errorf makes a diagnostic that shows the line of the node and underlines it.
+func (n Node) Errorf(format string, args ...any) diag.Diagnostic { return n.n.errorf(format, args...) }
+
+// Locate adds the source line of a place in the node's file to a diagnostic.
+func (n Node) Locate(d diag.Diagnostic) diag.Diagnostic {
+	o := origin{sources: map[string][]string{n.n.src.file: n.n.src.lines}}
+	return o.show(d)
+}
+
+// Flow writes the node on one line of YAML, as --set takes it.
+func (n Node) Flow() string {
+	var b strings.Builder
+	n.n.flow(&b)
+	return b.String()
+}
+
+func (n *node) flow(b *strings.Builder) {
+	switch n.kind {
+	case scalarNode:
+		if n.style == stylePlain && !strings.ContainsAny(n.text, ",[]{}\n") {
+			b.WriteString(n.text)
+			return
+		}
+		// A double-quoted scalar of YAML takes every escape that Go writes.
+		b.WriteString(strconv.Quote(n.text))
+	case listNode:
+		b.WriteString("[")
+		for i, item := range n.items {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			item.flow(b)
+		}
+		b.WriteString("]")
+	case mapNode:
+		b.WriteString("{")
+		for i, item := range n.items {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			n.keys[i].flow(b)
+			b.WriteString(": ")
+			item.flow(b)
+		}
+		b.WriteString("}")
+	}
+}

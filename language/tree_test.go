@@ -1,0 +1,30 @@
+package language
+
+import "testing"
+
+// What Flow writes reads back as the same value.
+func TestTreeFlow(t *testing.T) {
+	for text, want := range map[string]string{
+		"a: 1":                         "{a: 1}",
+		"a: [1, two, 'a, b']":          `{a: [1, two, "a, b"]}`,
+		"a:\n  - b: {c: d}\n  - \"1\"": `{a: [{b: {c: d}}, "1"]}`,
+		"a: |\n  two\n  lines\n":       `{a: "two\nlines\n"}`,
+	} {
+		n, err := ParseTree("x.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := n.Flow(); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+		again, err := ParseTree("x.yaml", []byte(n.Flow()))
+		if err != nil || again.Flow() != want {
+			t.Errorf("%s reads back as %v, %v", want, again.n, err)
+		}
+	}
+	for _, text := range []string{"", "a: &x 1", "a: 1\na: 2", "a: !!int 1", "\xff"} {
+		if _, err := ParseTree("x.yaml", []byte(text)); err == nil {
+			t.Errorf("%q was read", text)
+		}
+	}
+}

@@ -1,0 +1,43 @@
+// Package specs holds what ships with miplc, as it was written: the specs of models
+// and the experiments, each by its name without ".yaml".
+package specs
+
+import (
+	"embed"
+	"path"
+	"slices"
+	"strings"
+)
+
+//go:embed models/*.yaml experiments/*.yaml
+var files embed.FS
+
+// Models lists the shipped specs in alphabetical order.
+func Models() []string { return names("models") }
+
+// Experiments lists the shipped experiments in alphabetical order.
+func Experiments() []string { return names("experiments") }
+
+// Model returns the text of a shipped spec, with its comments.
+func Model(name string) ([]byte, bool) { return text("models", name) }
+
+// Experiment returns the text of a shipped experiment, with its comments.
+func Experiment(name string) ([]byte, bool) { return text("experiments", name) }
+
+func names(folder string) []string {
+	entries, err := files.ReadDir(folder)
+	if err != nil {
+		return nil
+	}
+	var list []string
+	for _, e := range entries {
+		list = append(list, strings.TrimSuffix(e.Name(), ".yaml"))
+	}
+	slices.Sort(list)
+	return list
+}
+
+func text(folder, name string) ([]byte, bool) {
+	src, err := files.ReadFile(path.Join(folder, strings.TrimSuffix(name, ".yaml")+".yaml"))
+	return src, err == nil
+}
