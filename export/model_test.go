@@ -277,12 +277,12 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// Two exports of one model have the same bytes, and Checked leaves either the
-// whole file with its parity or nothing.
+// Two exports of one model have the same bytes, and Checked leaves the whole file
+// with its parity, a model that failed under another name, or nothing.
 func TestWrite(t *testing.T) {
 	p := program(t, "demipl", "")
 	dir := t.TempDir()
-	path := filepath.Join(dir, "model.onnx")
+	path, failed := filepath.Join(dir, "model.onnx"), filepath.Join(dir, "model.failed.onnx")
 	m, _ := exported(t, p, nil)
 	again, _ := exported(t, p, nil)
 	a, err := onnxpb.Marshal(m)
@@ -292,19 +292,39 @@ func TestWrite(t *testing.T) {
 	if b, err := onnxpb.Marshal(again); err != nil || string(a) != string(b) {
 		t.Errorf("two exports differ (%v)", err)
 	}
+	left := func(after string, want ...string) {
+		t.Helper()
+		entries, err := os.ReadDir(dir)
+		var names []string
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		if err != nil || !slices.Equal(names, want) {
+			t.Errorf("%s there are %v (%v), want %v", after, names, err, want)
+		}
+	}
 
-	broken := errors.New("the back ends disagree")
-	err = export.Checked(path, m, func(string) (map[string]float64, error) { return nil, broken })
+	broken := errors.New("no back end starts")
+	err = export.Checked(path, failed, m, func(string, *export.Metadata) error { return broken })
 	if !errors.Is(err, broken) {
 		t.Errorf("got %v, want the error of verify", err)
 	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("a failed check left %v (%v)", left, err)
-	}
+	left("after a check that could not be made")
 
-	err = export.Checked(path, m, func(tmp string) (map[string]float64, error) {
+	apart := errors.New("the back ends disagree")
+	err = export.Checked(path, failed, m, func(_ string, meta *export.Metadata) error {
+		meta.Parity = map[string]float64{"interpreter/onnxruntime": 0.5}
+		return &export.FailedCheck{Err: apart}
+	})
+	if !errors.Is(err, apart) || !strings.Contains(err.Error(), "model.failed.onnx") {
+		t.Errorf("got %v, want the error of verify and where the model is", err)
+	}
+	left("after a failed check", "model.failed.onnx")
+
+	err = export.Checked(path, failed, m, func(tmp string, meta *export.Metadata) error {
 		_, err := onnxpb.Read(tmp)
-		return map[string]float64{"interpreter/onnxruntime": 1e-7}, err
+		meta.Parity = map[string]float64{"interpreter/onnxruntime": 1e-7}
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -320,7 +340,5 @@ func TestWrite(t *testing.T) {
 	if meta.Parity["interpreter/onnxruntime"] != 1e-7 {
 		t.Errorf("parity in the file: %v", meta.Parity)
 	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
-		t.Errorf("beside the model there is %v (%v)", left, err)
-	}
+	left("after a good check", "model.failed.onnx", "model.onnx")
 }

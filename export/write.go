@@ -1,6 +1,7 @@
 package export
 
 import (
+	"errors"
 	"fmt"
 
 	"google.golang.org/protobuf/proto"
@@ -49,12 +50,20 @@ func aside(path string, model *onnxpb.ModelProto) (f *outfile.File, back *onnxpb
 	return f, back, nil
 }
 
+// FailedCheck is the error of a model that was written well and does not compute
+// what it should.
+type FailedCheck struct{ Err error }
+
+func (e *FailedCheck) Error() string { return e.Err.Error() }
+func (e *FailedCheck) Unwrap() error { return e.Err }
+
 // Checked writes a model only if it holds what it promises. The model is
 // written aside, read again, checked against its contract and given to verify,
-// which runs it in the back ends against the native graph and returns the
-// largest absolute difference of each pair. These go into the metadata, and
-// the file gets its final name. On any error path stays as it was.
-func Checked(path string, model *onnxpb.ModelProto, verify func(tmpPath string) (parity map[string]float64, err error)) error {
+// which runs it in the back ends against the native graph and changes the
+// metadata to what it found. Then the file gets its final name. On any error
+// path stays as it was; where verify gives a *FailedCheck, the model gets the name
+// failedPath.
+func Checked(path, failedPath string, model *onnxpb.ModelProto, verify func(tmpPath string, meta *Metadata) error) error {
 	tried, back, err := aside(path, model)
 	if err != nil {
 		return err
@@ -64,19 +73,25 @@ func Checked(path string, model *onnxpb.ModelProto, verify func(tmpPath string) 
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if meta.Parity, err = verify(tried.Name()); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+	to, failed := path, (*FailedCheck)(nil)
+	verdict := verify(tried.Name(), meta)
+	switch {
+	case errors.As(verdict, &failed):
+		to = failedPath
+		verdict = fmt.Errorf("%s is not written: %w\nthe model is kept as %s", path, verdict, to)
+	case verdict != nil:
+		return fmt.Errorf("%s: %w", path, verdict)
 	}
 	if err := meta.Put(model); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	final, back, err := aside(path, model)
+	final, back, err := aside(to, model)
 	if err != nil {
-		return err
+		return errors.Join(verdict, err)
 	}
 	defer final.Discard() // does nothing where it has its name
 	if _, err := contract.Check(back); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return final.Commit()
+	return errors.Join(verdict, final.Commit())
 }

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/extent"
@@ -34,6 +35,10 @@ func NewInts(v ...int) *Tensor { return &Tensor{Shape: []int{len(v)}, Ints: v} }
 type Env struct {
 	N, B   int
 	Values map[string]*Tensor
+	// Move, if given, changes the numbers of every float value in place before
+	// others read it: inputs, parameters and results. So a caller sees what
+	// roundings on the way would do to the outputs.
+	Move func(numbers []float64)
 }
 
 // Eval computes the outputs of a graph in float64, by output name. Inputs that
@@ -93,7 +98,13 @@ func evalNode(env *Env, n *Node, values []*Tensor) (*Tensor, error) {
 		return nil, fmt.Errorf("a batch has at least one instance and one bag, not N = %d and B = %d", env.N, env.B)
 	}
 	if n.Op == OpInput || n.Op == OpParam {
-		return env.bind(n)
+		v, err := env.bind(n)
+		if err != nil || v.Ints != nil || env.Move == nil {
+			return v, err
+		}
+		moved := NewTensor(v.Shape, slices.Clone(v.Data)...)
+		env.Move(moved.Data)
+		return moved, nil
 	}
 	in := make([]*Tensor, len(n.In))
 	for i, x := range n.In {
@@ -103,6 +114,9 @@ func evalNode(env *Env, n *Node, values []*Tensor) (*Tensor, error) {
 	out := &Tensor{Shape: shape, Data: make([]float64, extent.Size(shape))}
 	if err := ops[n.Op].eval(env, n, in, out); err != nil {
 		return nil, diag.Errorf(n.Pos, "%s: %v", n.label(), err)
+	}
+	if env.Move != nil {
+		env.Move(out.Data)
 	}
 	return out, nil
 }

@@ -94,7 +94,8 @@ func Build(o BuildOptions) (*Manifest, error) {
 	}
 	defer folder.Close()
 	m, err := o.build(p, sig)
-	if _, unfinished := os.Stat(filepath.Join(o.Dir, ManifestFile)); err != nil && unfinished != nil {
+	failed := (*export.FailedCheck)(nil) // whose model is kept
+	if _, unfinished := os.Stat(filepath.Join(o.Dir, ManifestFile)); err != nil && unfinished != nil && !errors.As(err, &failed) {
 		_ = folder.Clear() // the error that led here says more
 	}
 	return m, err
@@ -182,7 +183,8 @@ func initialState(p *compile.Program) *train.State {
 
 // buildFiles are all that a build writes.
 func buildFiles() []string {
-	return []string{ManifestFile, ModelFile, TrainStepFile, InitialFile, SampleFile, SampleValuesFile, GraphTextFile, GraphDOTFile}
+	return []string{ManifestFile, ModelFile, TrainStepFile, InitialFile, SampleFile, SampleValuesFile, GraphTextFile, GraphDOTFile,
+		FailedModelFile, FailedReportFile}
 }
 
 // claimBuild makes the folder that of a build; an older build is replaced, a run

@@ -3,13 +3,16 @@ package runs
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/export/contract"
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/parity"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
+	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
 )
@@ -22,8 +25,9 @@ const (
 
 // predictors is a set of prediction engines that must be closed together.
 type predictors struct {
-	list  []parity.Engine
-	close []func() error
+	list     []parity.Engine
+	rounding func(instances []float32, n int) (probabilities, attention float64, err error) // nil: no reference
+	close    []func() error
 }
 
 // Close frees all engines.
@@ -37,7 +41,7 @@ func (e *predictors) Close() error {
 
 // addNative adds the interpreter and gorgonia, which run the graph itself.
 func (e *predictors) addNative(p *compile.Program, state *train.State) error {
-	e.list = append(e.list, interpreter(p, state.Params))
+	e.addReference(p, state.Params)
 	engine, err := gorgonia.New(p, state.Params)
 	if err != nil {
 		return err
@@ -46,62 +50,97 @@ func (e *predictors) addNative(p *compile.Program, state *train.State) error {
 	if err := engine.SetState(state); err != nil {
 		return err
 	}
-	e.list = append(e.list, parity.Engine{Name: Gorgonia, Predict: func(x []float32, n int) ([]float32, []float32, error) {
-		return engine.Predict(x, make([]int, n), 1)
+	together := func(x []float32, sizes []int) ([]float32, []float32, error) {
+		return engine.Predict(x, parity.BagOf(sizes), len(sizes))
+	}
+	e.list = append(e.list, parity.Engine{Name: Gorgonia, Together: together, Predict: func(x []float32, n int) ([]float32, []float32, error) {
+		return together(x, []int{n})
 	}})
 	return nil
 }
 
-// interpreter predicts in float64 with the values of the float32 parameters.
-func interpreter(p *compile.Program, params map[string][]float32) parity.Engine {
-	values := map[string]*graph.Tensor{}
-	for _, node := range p.Infer.ByOp(graph.OpParam) {
-		values[node.Name] = graph.NewTensor(node.Shape.Concrete(0, 0), float64s(params[node.Name])...)
-	}
-	return parity.Engine{Name: Interpreter, Predict: func(x []float32, n int) ([]float32, []float32, error) {
-		shape := append([]int{n}, p.Signature.Instance...)
-		env := graph.Env{N: n, B: 1, Values: map[string]*graph.Tensor{
-			compile.InInstances: graph.NewTensor(shape, float64s(x)...),
-			compile.InBagOf:     {Shape: []int{n}, Ints: make([]int, n)},
-		}}
-		for name, v := range values {
-			env.Values[name] = v
-		}
-		out, err := graph.Eval(p.Infer, env)
-		if err != nil {
-			return nil, nil, err
-		}
-		return float32s(out[compile.OutProbabilities].Data), float32s(out[compile.OutAttention].Data), nil
-	}}
+// addReference adds the interpreter, which knows what rounding does.
+func (e *predictors) addReference(p *compile.Program, params map[string][]float32) {
+	r := parity.NewReference(p.Infer, p.Signature.Instance, params)
+	e.list = append(e.list, r.Engine(Interpreter))
+	e.rounding = r.Rounding
 }
 
-// addFile adds every back end that the file says it runs in.
-func (e *predictors) addFile(path, library string) (runtime.Info, error) {
-	model, err := runtime.Open(path, runtime.WithLibrary(library))
+// addFile adds every back end that the file says it runs in and that this
+// program can call, and returns the metadata of the file. A back end that does
+// not take the file fails when it is to predict, so that the others are heard.
+func (e *predictors) addFile(path, library string) (*contract.Metadata, error) {
+	file, err := onnxpb.Read(path)
 	if err != nil {
-		return runtime.Info{}, err
+		return nil, err
 	}
-	info := model.Info()
-	e.addModel(contract.BackendORT, model)
-	for _, name := range info.Backends {
-		if name != contract.BackendONNXGo {
+	meta, err := contract.Check(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	for _, name := range checkable(meta.Backends) {
+		if name == contract.BackendORT { // a missing library says nothing about the file
+			if _, err := ortenv.Start(library); err != nil {
+				return nil, err
+			}
+		}
+		model, err := openFile(path, name, library)
+		if err != nil {
+			e.list = append(e.list, parity.Engine{Name: name, Predict: func([]float32, int) ([]float32, []float32, error) { return nil, nil, err }})
 			continue
 		}
-		pure, err := runtime.Open(path, runtime.WithBackend(onnxgo.Backend()))
-		if err != nil {
-			return info, err
-		}
-		e.addModel(name, pure)
+		e.addModel(name, model, meta.Contract == contract.ContractBatch)
 	}
-	return info, nil
+	return meta, nil
 }
 
-func (e *predictors) addModel(name string, model *runtime.Model) {
+// checkable are the back ends among some that this program can call: a build
+// without cgo has no onnxruntime.
+func checkable(backends []string) []string {
+	return slices.DeleteFunc(slices.Clone(backends), func(name string) bool {
+		return name == contract.BackendORT && !ortenv.Available()
+	})
+}
+
+// names lists the engines.
+func (e *predictors) names() []string {
+	var list []string
+	for _, engine := range e.list {
+		list = append(list, engine.Name)
+	}
+	return list
+}
+
+// openFile opens a model in a back end.
+func openFile(path, backend, library string) (*runtime.Model, error) {
+	if backend == contract.BackendONNXGo {
+		return runtime.Open(path, runtime.WithBackend(onnxgo.Backend()))
+	}
+	return runtime.Open(path, runtime.WithLibrary(library))
+}
+
+func (e *predictors) addModel(name string, model *runtime.Model, batch bool) {
 	e.close = append(e.close, model.Close)
-	e.list = append(e.list, parity.Engine{Name: name, Predict: func(x []float32, n int) ([]float32, []float32, error) {
-		p, err := model.Predict(context.Background(), runtime.Bag{Instances: x, N: n})
-		return p.Probabilities, p.Attention, err
-	}})
+	together := func(x []float32, sizes []int) (probabilities, attention []float32, err error) {
+		var bags []runtime.Bag
+		width := len(x) / len(parity.BagOf(sizes))
+		for _, n := range sizes {
+			bags = append(bags, runtime.Bag{Instances: x[:n*width], N: n})
+			x = x[n*width:]
+		}
+		all, err := model.PredictAll(context.Background(), bags)
+		for _, p := range all {
+			probabilities, attention = append(probabilities, p.Probabilities...), append(attention, p.Attention...)
+		}
+		return probabilities, attention, err
+	}
+	engine := parity.Engine{Name: name, Predict: func(x []float32, n int) ([]float32, []float32, error) {
+		return together(x, []int{n})
+	}}
+	if batch {
+		engine.Together = together
+	}
+	e.list = append(e.list, engine)
 }
 
 func float64s(in []float32) []float64 {

@@ -21,6 +21,9 @@ const (
 	SplitFile   = "split.json"   // {"train": [...], "test": [...]}, bags counted from 0
 	SummaryFile = "summary.json" // written last: a folder that has it is finished
 	PlotsFolder = "plots"
+
+	FailedModelFile  = "model.failed.onnx" // a model whose engines do not agree
+	FailedReportFile = "model.failed.json" // how far they are apart
 )
 
 // State is how far the run in a folder has come.
@@ -35,7 +38,8 @@ const (
 // runFiles are all that a run writes. The summary goes first when they are
 // removed, so that a half-removed run does not look finished.
 func runFiles() []string {
-	names := []string{SummaryFile, ModelFile, SpecFile, SplitFile, train.MetricsFile, train.CheckpointFile, train.PreviousFile}
+	names := []string{SummaryFile, ModelFile, SpecFile, SplitFile, train.MetricsFile, train.CheckpointFile, train.PreviousFile,
+		FailedModelFile, FailedReportFile}
 	for _, f := range plotFiles {
 		names = append(names, PlotsFolder+"/"+f)
 	}
@@ -105,9 +109,9 @@ func (o *Options) take(f *outdir.Folder) error {
 }
 
 // abandon removes a run that failed before its first checkpoint: there is nothing
-// to resume.
+// to resume. A trained model that failed its check is kept.
 func abandon(f *outdir.Folder) {
-	for _, name := range []string{train.CheckpointFile, train.PreviousFile} {
+	for _, name := range []string{train.CheckpointFile, train.PreviousFile, FailedModelFile} {
 		if _, err := os.Stat(filepath.Join(f.Dir, name)); err == nil {
 			return
 		}

@@ -239,7 +239,8 @@ func (o *Options) exportLearner(f *fitted) (*compile.Program, *parity.Report, er
 	seen := data.NewNormalization(f.in.Data, f.in.Split.Train)
 	draw := parity.Options{Instance: f.sig.Instance, Seed: paritySeed, Mean: seen.Mean, Std: seen.Std, Tolerance: f.model.Tolerance()}
 	agreed, err := exportChecked(ModelPath(o.Dir), p, params, meta, o.Library, draw, func(e *predictors) error {
-		e.list = append(e.list, f.native(), interpreter(p, params))
+		e.list = append(e.list, f.native())
+		e.addReference(p, params)
 		return nil
 	})
 	return p, agreed, err

@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/parity"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/train"
 )
 
@@ -24,11 +24,12 @@ type ParityOptions struct {
 func Parity(path string, o ParityOptions) (*parity.Report, error) {
 	var e predictors
 	defer e.Close()
-	info, err := e.addFile(path, o.Library)
+	meta, err := e.addFile(path, o.Library)
 	if err != nil {
 		return nil, err
 	}
-	return parity.Measure(e.list, parity.Options{Instance: info.InputShape, Sizes: o.Sizes, Seed: o.Seed})
+	// How far rounding moves the predictions is known from the check of the file.
+	return parity.Measure(e.list, parity.Options{Instance: meta.InputShape, Sizes: o.Sizes, Seed: o.Seed, Tolerance: meta.Tolerance})
 }
 
 // ErrNoCheckpoint says that a run kept no checkpoint, so that only the back ends
@@ -55,11 +56,11 @@ func RunParity(dir string, o ParityOptions) (*parity.Report, error) {
 	var files, own predictors
 	defer files.Close()
 	defer own.Close()
-	info, err := files.addFile(ModelPath(dir), o.Library)
+	meta, err := files.addFile(ModelPath(dir), o.Library)
 	if err != nil {
 		return nil, err
 	}
-	program, err := compile.Compile(spec, signatureOf(info))
+	program, err := compile.Compile(spec, signatureOf(meta))
 	if err != nil {
 		return nil, err
 	}
@@ -70,10 +71,10 @@ func RunParity(dir string, o ParityOptions) (*parity.Report, error) {
 		return nil, err
 	}
 	draw := parityOptions(program, state)
-	draw.Sizes, draw.Seed = o.Sizes, o.Seed
+	draw.Sizes, draw.Seed, draw.Rounding = o.Sizes, o.Seed, own.rounding
 	return parity.Measure(append(own.list, files.list...), draw)
 }
 
-func signatureOf(info runtime.Info) compile.Signature {
-	return compile.Signature{Instance: info.InputShape, Classes: len(info.Classes)}
+func signatureOf(meta *contract.Metadata) compile.Signature {
+	return compile.Signature{Instance: meta.InputShape, Classes: len(meta.Classes)}
 }

@@ -21,10 +21,11 @@ const (
 	KeySpecHash   = "miplc.spec_sha256"
 	KeyDataHash   = "miplc.data_sha256"
 	KeySeed       = "miplc.seed"
-	KeySplit      = "miplc.split"    // JSON: how the training bags were chosen
-	KeyEngine     = "miplc.engine"   // engine that trained the parameters; "none": initial parameters
-	KeyParity     = "miplc.parity"   // JSON object: pair of engines -> max abs difference
-	KeyBackends   = "miplc.backends" // JSON array of the back ends that can run the file
+	KeySplit      = "miplc.split"            // JSON: how the training bags were chosen
+	KeyEngine     = "miplc.engine"           // engine that trained the parameters; "none": initial parameters
+	KeyParity     = "miplc.parity"           // JSON object: pair of engines -> max abs difference
+	KeyTolerance  = "miplc.parity_tolerance" // number: differences up to it count as agreement
+	KeyBackends   = "miplc.backends"         // JSON array of the back ends that can run the file
 )
 
 // Back ends named by KeyBackends.

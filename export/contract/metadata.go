@@ -22,6 +22,7 @@ type Metadata struct {
 	Split         json.RawMessage    // how the training bags were chosen; empty: untrained
 	Engine        string             // engine that trained the parameters; "none": initial parameters
 	Parity        map[string]float64 // pair of engines -> largest absolute difference measured
+	Tolerance     float64            // difference up to which engines were taken to agree; 0: not said
 	Backends      []string           // BackendORT, BackendONNXGo
 }
 
@@ -50,7 +51,7 @@ func (m *Metadata) Put(model *onnxpb.ModelProto) error {
 		{KeyClasses, m.Classes}, {KeyInputShape, m.InputShape}, {KeyNormalize, m.Normalization},
 		{KeySpecHash, m.SpecSHA256}, {KeyDataHash, m.DataSHA256},
 		{KeySeed, strconv.FormatUint(m.Seed, 10)}, {KeySplit, split},
-		{KeyEngine, m.Engine}, {KeyBackends, m.Backends}, {KeyParity, parity},
+		{KeyEngine, m.Engine}, {KeyTolerance, m.Tolerance}, {KeyBackends, m.Backends}, {KeyParity, parity},
 	} {
 		text, plain := kv.value.(string)
 		if !plain {
@@ -86,6 +87,13 @@ func Get(model *onnxpb.ModelProto) (*Metadata, error) {
 		if *plain.to, ok = model.Metadata(plain.key); !ok {
 			return nil, fmt.Errorf("the file has no %s", plain.key)
 		}
+	}
+	if text, ok := model.Metadata(KeyTolerance); ok { // earlier writers have none
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(v >= 0 && v <= 1) {
+			return nil, fmt.Errorf("%s is %q, expected a number from 0 to 1", KeyTolerance, text)
+		}
+		m.Tolerance = v
 	}
 	var seed json.Number
 	for _, coded := range []struct {

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/miplc/miplc/compile"
@@ -33,7 +31,6 @@ type model struct {
 	name    string
 	program *compile.Program
 	params  map[string][]float32
-	digits  *rand.Rand // of the rounding that rounded leaves room for; may be nil
 }
 
 // trained lists the shipped specs that have a model trained by gradient steps.
@@ -129,18 +126,6 @@ func (m *model) interpret(x []float32, n int) (map[*graph.Node]*graph.Tensor, er
 	for _, q := range p.Infer.ByOp(graph.OpParam) {
 		env.Values[q.Name] = graph.NewTensor(q.Shape.Concrete(n, 1), wide(m.params[q.Name])...)
 	}
-	if m.digits != nil {
-		for _, in := range p.Infer.ByOp(graph.OpInput) {
-			if !strings.HasPrefix(in.Name, "digit") {
-				continue
-			}
-			v := graph.NewTensor(in.Shape.Concrete(n, 1))
-			for i := range v.Data {
-				v.Data[i] = 1 + (2*m.digits.Float64()-1)/(1<<24)
-			}
-			env.Values[in.Name] = v
-		}
-	}
 	all, err := graph.EvalAll(p.Infer, env)
 	values := map[*graph.Node]*graph.Tensor{}
 	for i, v := range all {
@@ -157,23 +142,8 @@ func wide(x []float32) []float64 {
 	return y
 }
 
-func narrow(x []float64) []float32 {
-	y := make([]float32, len(x))
-	for i, v := range x {
-		y[i] = float32(v)
-	}
-	return y
-}
-
-func (m *model) interpreter() parity.Engine {
-	return parity.Engine{Name: "interpreter", Predict: func(x []float32, n int) ([]float32, []float32, error) {
-		values, err := m.interpret(x, n)
-		if err != nil {
-			return nil, nil, err
-		}
-		g := m.program.Infer
-		return narrow(values[g.Output(compile.OutProbabilities)].Data), narrow(values[g.Output(compile.OutAttention)].Data), nil
-	}}
+func (m *model) reference() *parity.Reference {
+	return parity.NewReference(m.program.Infer, m.program.Signature.Instance, m.params)
 }
 
 func (m *model) gorgonia(t testing.TB) parity.Engine {
@@ -186,8 +156,11 @@ func (m *model) gorgonia(t testing.TB) parity.Engine {
 	if err := e.SetState(&train.State{Params: m.params}); err != nil {
 		t.Fatal(err)
 	}
-	return parity.Engine{Name: "gorgonia", Predict: func(x []float32, n int) ([]float32, []float32, error) {
-		return e.Predict(x, make([]int, n), 1)
+	together := func(x []float32, sizes []int) ([]float32, []float32, error) {
+		return e.Predict(x, parity.BagOf(sizes), len(sizes))
+	}
+	return parity.Engine{Name: "gorgonia", Together: together, Predict: func(x []float32, n int) ([]float32, []float32, error) {
+		return together(x, []int{n})
 	}}
 }
 
@@ -252,7 +225,7 @@ func amongOthers(t testing.TB, data []byte) parity.Engine {
 func (m *model) engines(t testing.TB) []parity.Engine {
 	t.Helper()
 	ortest.Library(t)
-	list := []parity.Engine{m.interpreter(), m.gorgonia(t)}
+	list := []parity.Engine{m.reference().Engine("interpreter"), m.gorgonia(t)}
 	file := m.file(t, export.SignatureBag)
 	ort, info := backend(t, "onnxruntime", file)
 	list = append(list, ort)
@@ -396,56 +369,16 @@ func (m *model) stretched(t testing.TB, s *graph.Node, o parity.Options, reach f
 	return g
 }
 
-// rounded is the inference graph with the value of every node multiplied by an
-// input of its own, "digit" and the number of the node.
-func rounded(g *graph.Graph) *graph.Graph {
-	r := &graph.Graph{Name: g.Name}
-	add := func(n graph.Node) *graph.Node {
-		n.ID = len(r.Nodes)
-		r.Nodes = append(r.Nodes, &n)
-		return &n
-	}
-	final := map[*graph.Node]*graph.Node{}
-	for _, n := range g.Nodes {
-		c := *n
-		c.In = nil
-		for _, in := range n.In {
-			c.In = append(c.In, final[in])
-		}
-		final[n] = add(c)
-		if n.Type == graph.Float {
-			digit := add(graph.Node{Op: graph.OpInput, Name: fmt.Sprint("digit", n.ID), Shape: n.Shape})
-			final[n] = add(graph.Node{Op: graph.OpMul, Shape: n.Shape, In: []*graph.Node{final[n], digit}})
-		}
-	}
-	for _, o := range g.Outputs {
-		r.Outputs = append(r.Outputs, graph.Output{Name: o.Name, Node: final[o.Node]})
-	}
-	return r
-}
-
-// rounding is how far the predictions of the bags of o move in float64 when
-// the value of every node is off by up to half a digit of float32, the largest of
-// three draws. No engine in float32 can be held to less.
+// rounding is how far rounding alone moves the predictions of the bags of o.
 func (m *model) rounding(t testing.TB, o parity.Options) float64 {
 	t.Helper()
-	p := *m.program
-	p.Infer = rounded(m.program.Infer)
-	engines := []parity.Engine{m.interpreter()}
-	for draw := range uint64(3) {
-		off := &model{name: m.name, program: &p, params: m.params, digits: stream.New(o.Seed, "parity rounding", draw)}
-		engines = append(engines, off.interpreter())
-		engines[draw+1].Name = fmt.Sprint("rounded", draw)
-	}
-	report, err := parity.Measure(engines, o)
-	if err != nil {
-		t.Fatal(err)
-	}
 	worst := 0.0
-	for _, pair := range report.Pairs {
-		if pair.A == engines[0].Name {
-			worst = max(worst, pair.MaxAbsDiff)
+	for j, n := range o.Sizes {
+		p, a, err := m.reference().Rounding(parity.Bag(o, j), n)
+		if err != nil {
+			t.Fatal(err)
 		}
+		worst = max(worst, p, a)
 	}
 	return worst
 }

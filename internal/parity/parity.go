@@ -5,29 +5,32 @@ package parity
 import (
 	"errors"
 	"fmt"
-	"math"
+	"slices"
 	"sync"
 
 	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/internal/stream"
 )
 
-// Tolerance is the largest absolute difference of a probability or an
-// attention score that counts as agreement.
-const Tolerance = 1e-5
-
 // DefaultSizes are the numbers of instances of the bags that Measure draws: the
 // smallest bag, a small one, one of usual size and a large one.
 var DefaultSizes = []int{1, 2, 40, 1000}
 
-// Engine predicts one bag at a time. Instances are the raw features [n, ...],
-// row-major; probabilities come as [k], attention as [n].
+// maxTogether is the largest bag that Measure puts into one run with others.
+const maxTogether = 100
+
+// Engine predicts bags.
 type Engine struct {
-	Name    string
+	Name string
+	// Predict takes the raw features [n, ...] of one bag, row-major; probabilities
+	// come as [k], attention as [n].
 	Predict func(instances []float32, n int) (probabilities, attention []float32, err error)
+	// Together, if given, takes several bags in one run, their instances one after
+	// the other; probabilities come as [bags, k], attention as [instances].
+	Together func(instances []float32, sizes []int) (probabilities, attention []float32, err error)
 }
 
-// Options say which bags Measure draws.
+// Options say which bags Measure draws and what counts as agreement.
 type Options struct {
 	Instance []int  // shape of one instance
 	Sizes    []int  // instances of each bag; nil: DefaultSizes
@@ -36,57 +39,18 @@ type Options struct {
 	// like the model's own data; nil: 0 and 1.
 	Mean, Std []float32
 	Tolerance float64 // 0: Tolerance
-}
-
-// Pair is how far two engines are apart.
-type Pair struct {
-	A             string  `json:"a"`
-	B             string  `json:"b"`
-	Probabilities float64 `json:"probabilities"` // largest absolute difference
-	Attention     float64 `json:"attention"`     // largest absolute difference
-	MaxAbsDiff    float64 `json:"max_abs_diff"`  // the larger of the two
-	WorstBag      int     `json:"worst_bag"`     // instances of the bag with MaxAbsDiff
-	OK            bool    `json:"ok"`
-}
-
-// Report is the result of Measure.
-type Report struct {
-	OK         bool     `json:"ok"`
-	MaxAbsDiff float64  `json:"max_abs_diff"`
-	Tolerance  float64  `json:"tolerance"`
-	Seed       uint64   `json:"seed"`
-	BagSizes   []int    `json:"bag_sizes"`
-	Engines    []string `json:"engines"`
-	Pairs      []Pair   `json:"pairs"`
-}
-
-// Err is nil when all engines agree.
-func (r *Report) Err() error {
-	var errs []error
-	for _, p := range r.Pairs {
-		if !p.OK {
-			errs = append(errs, fmt.Errorf("%s and %s differ by %.3g on a bag of %d, more than %.0e",
-				p.A, p.B, p.MaxAbsDiff, p.WorstBag, r.Tolerance))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// Map gives the largest difference of each pair by "a/b", the form kept in the
-// metadata of a model.
-func (r *Report) Map() map[string]float64 {
-	m := make(map[string]float64, len(r.Pairs))
-	for _, p := range r.Pairs {
-		m[p.A+"/"+p.B] = p.MaxAbsDiff
-	}
-	return m
+	// Rounding, if given, says how far rounding alone moves the probabilities and
+	// the attention scores of a bag, see Reference.Rounding. It is asked where
+	// engines differ by more than Tolerance.
+	Rounding func(instances []float32, n int) (probabilities, attention float64, err error)
 }
 
 // prediction is what one engine says of one bag.
 type prediction struct{ probabilities, attention []float32 }
 
 // Measure runs every engine on the same bags, engines at the same time, and
-// compares all pairs. It fails when an engine fails; engines that disagree are no failure, see Report.Err.
+// compares all pairs. An engine that fails stands in the report, as do engines
+// that disagree, see Report.Err.
 func Measure(engines []Engine, o Options) (*Report, error) {
 	if len(engines) < 2 {
 		return nil, errors.New("parity needs at least two engines to compare")
@@ -97,30 +61,55 @@ func Measure(engines []Engine, o Options) (*Report, error) {
 	if o.Tolerance == 0 {
 		o.Tolerance = Tolerance
 	}
-	r := &Report{OK: true, Tolerance: o.Tolerance, Seed: o.Seed, BagSizes: o.Sizes}
-	found := make([][]prediction, len(engines)) // by engine and bag
+	r := &Report{Tolerance: o.Tolerance, Seed: o.Seed, BagSizes: o.Sizes}
+	alone := make([][]prediction, len(engines)) // by engine and bag
+	atOnce := make([][]prediction, len(engines))
 	errs := make([]error, len(engines))
 	var all sync.WaitGroup
 	for i, e := range engines {
 		r.Engines = append(r.Engines, e.Name)
-		all.Go(func() { found[i], errs[i] = predictions(e, o) })
+		all.Go(func() {
+			if alone[i], errs[i] = predictions(e, o); errs[i] == nil {
+				atOnce[i], errs[i] = bagsTogether(e, o, len(alone[i][0].probabilities))
+			}
+		})
 	}
 	all.Wait()
-	if err := errors.Join(errs...); err != nil {
+	for i, err := range errs {
+		if err != nil {
+			r.Failed = append(r.Failed, Failure{engines[i].Name, err.Error()})
+		}
+	}
+	if err := r.compareAll(engines, alone, atOnce, &bounds{o: o}); err != nil {
 		return nil, err
+	}
+	r.judge()
+	return r, nil
+}
+
+// compareAll fills in the pairs.
+func (r *Report) compareAll(engines []Engine, alone, atOnce [][]prediction, b *bounds) error {
+	compare := func(a, with string, x, y []prediction) error {
+		if x == nil || y == nil {
+			return nil
+		}
+		pair, err := b.compare(a, with, x, y)
+		r.Pairs = append(r.Pairs, pair)
+		return err
 	}
 	for i := range engines {
 		for j := i + 1; j < len(engines); j++ {
-			pair, err := compare(engines[i].Name, engines[j].Name, found[i], found[j], o)
-			if err != nil {
-				return nil, err
+			if err := compare(engines[i].Name, engines[j].Name, alone[i], alone[j]); err != nil {
+				return err
 			}
-			r.Pairs = append(r.Pairs, pair)
-			r.OK = r.OK && pair.OK
-			r.MaxAbsDiff = math.Max(r.MaxAbsDiff, pair.MaxAbsDiff)
 		}
 	}
-	return r, nil
+	for i, e := range engines {
+		if err := compare(e.Name, together, alone[i], atOnce[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // predictions runs one engine on all bags.
@@ -129,46 +118,42 @@ func predictions(e Engine, o Options) ([]prediction, error) {
 	for j, n := range o.Sizes {
 		p, a, err := e.Predict(Bag(o, j), n)
 		if err != nil {
-			return nil, fmt.Errorf("%s on a bag of %d: %w", e.Name, n, err)
+			return nil, fmt.Errorf("on a bag of %d: %w", n, err)
 		}
 		if len(a) != n {
-			return nil, fmt.Errorf("%s gives %d attention scores for a bag of %d", e.Name, len(a), n)
+			return nil, fmt.Errorf("%d attention scores for a bag of %d", len(a), n)
 		}
-		found = append(found, prediction{append([]float32(nil), p...), append([]float32(nil), a...)})
+		found = append(found, prediction{slices.Clone(p), slices.Clone(a)})
 	}
 	return found, nil
 }
 
-func compare(a, b string, x, y []prediction, o Options) (Pair, error) {
-	pair := Pair{A: a, B: b, WorstBag: o.Sizes[0]}
-	for i, n := range o.Sizes {
-		if len(x[i].probabilities) != len(y[i].probabilities) {
-			return pair, fmt.Errorf("%s gives %d classes, %s gives %d", a, len(x[i].probabilities), b, len(y[i].probabilities))
+// bagsTogether runs one engine on all bags that are not too large at once; the
+// others are left empty. It gives nil where that is nothing to compare.
+func bagsTogether(e Engine, o Options, classes int) ([]prediction, error) {
+	var x []float32
+	var which, sizes []int
+	for j, n := range o.Sizes {
+		if n <= maxTogether {
+			x, which, sizes = append(x, Bag(o, j)...), append(which, j), append(sizes, n)
 		}
-		p := maxAbsDiff(x[i].probabilities, y[i].probabilities)
-		q := maxAbsDiff(x[i].attention, y[i].attention)
-		if worst := math.Max(p, q); worst > pair.MaxAbsDiff {
-			pair.MaxAbsDiff, pair.WorstBag = worst, n
-		}
-		pair.Probabilities = math.Max(pair.Probabilities, p)
-		pair.Attention = math.Max(pair.Attention, q)
 	}
-	pair.OK = pair.MaxAbsDiff <= o.Tolerance
-	return pair, nil
-}
-
-// maxAbsDiff treats a value that is not a number on either side as the largest
-// difference there is; JSON knows no infinity.
-func maxAbsDiff(x, y []float32) float64 {
-	worst := 0.0
-	for i := range x {
-		d := math.Abs(float64(x[i]) - float64(y[i]))
-		if math.IsNaN(d) || math.IsInf(d, 0) {
-			return math.MaxFloat64
-		}
-		worst = math.Max(worst, d)
+	if e.Together == nil || len(sizes) < 2 {
+		return nil, nil
 	}
-	return worst
+	p, a, err := e.Together(x, sizes)
+	if err != nil {
+		return nil, fmt.Errorf("on bags of %v at once: %w", sizes, err)
+	}
+	if instances := len(x) / extent.Size(o.Instance); len(p) != len(sizes)*classes || len(a) != instances {
+		return nil, fmt.Errorf("%d probabilities and %d attention scores for %d bags of %d instances", len(p), len(a), len(sizes), instances)
+	}
+	found := make([]prediction, len(o.Sizes))
+	for i, j := range which {
+		found[j] = prediction{slices.Clone(p[i*classes : (i+1)*classes]), slices.Clone(a[:sizes[i]])}
+		a = a[sizes[i]:]
+	}
+	return found, nil
 }
 
 // Bag draws the instances of bag j of the options, [n, ...] row-major. Each bag
@@ -185,4 +170,15 @@ func Bag(o Options, j int) []float32 {
 		x[i] = v
 	}
 	return x
+}
+
+// BagOf gives the bag of each instance of bags of these sizes.
+func BagOf(sizes []int) []int {
+	var bagOf []int
+	for bag, n := range sizes {
+		for range n {
+			bagOf = append(bagOf, bag)
+		}
+	}
+	return bagOf
 }

@@ -71,14 +71,72 @@ func TestMeasureReportsFailures(t *testing.T) {
 		return []float32{1, 0, 0}, make([]float32, n), nil
 	}}
 	for want, engines := range map[string][]Engine{
+		"broken: on a bag of 2: out of order": {scaled("one", 0), broken},
+		"short: 0 attention scores for a bag": {scaled("one", 0), short},
+	} {
+		r, err := Measure(engines, Options{Instance: []int{2}, Sizes: []int{2}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Err(); r.OK || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("ok %v, error %v, want one with %q", r.OK, err, want)
+		}
+		if !r.Agrees("one", engines[1].Name) || r.Agrees(engines[1].Name, "one") {
+			t.Error("the engine that failed agrees, or the other one does not")
+		}
+		if r.LeaveOut(engines[1].Name); !r.OK || r.Err() != nil {
+			t.Errorf("without %s: %v", engines[1].Name, r.Err())
+		}
+	}
+	for want, engines := range map[string][]Engine{
 		"at least two":                   {scaled("one", 0)},
-		"broken on a bag of 2":           {scaled("one", 0), broken},
-		"0 attention scores":             {scaled("one", 0), short},
 		"one gives 2 classes, wide give": {scaled("one", 0), wide},
 	} {
 		_, err := Measure(engines, Options{Instance: []int{2}, Sizes: []int{2}})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+}
+
+// An engine whose predictions depend on the other bags of a run is found out.
+func TestMeasureTogether(t *testing.T) {
+	for _, leak := range []float32{0, 0.01} {
+		e := scaled("leaky", 0)
+		e.Together = func(x []float32, sizes []int) (p, a []float32, err error) {
+			for _, n := range sizes {
+				one, scores, _ := e.Predict(x, n)
+				p = append(p, one[0]+leak*float32(len(sizes)-1), one[1])
+				a, x = append(a, scores...), x[2*n:]
+			}
+			return p, a, nil
+		}
+		r, err := Measure([]Engine{scaled("one", 0), e}, Options{Instance: []int{2}, Sizes: []int{1, 2, 500}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Pairs) != 2 || r.Pairs[1].B != together || r.OK != (leak == 0) || r.Agrees("leaky") != (leak == 0) {
+			t.Errorf("leak %g: %+v", leak, r)
+		}
+	}
+}
+
+// Bounds follow what rounding does to a bag, from Tolerance to MaxTolerance.
+func TestBoundsFollowRounding(t *testing.T) {
+	for _, c := range []struct {
+		rounding, off float64
+		ok            bool
+	}{
+		{0, 5e-6, true}, {0, 5e-5, false}, {1e-7, 5e-5, false},
+		{1e-5, 5e-5, true}, {1e-5, 5e-4, false}, {1e-3, 5e-4, true}, {1e-3, 5e-3, false},
+	} {
+		o := Options{Instance: []int{2}, Sizes: []int{1}, Rounding: func([]float32, int) (float64, float64, error) { return c.rounding, 0, nil }}
+		r, err := Measure([]Engine{scaled("one", 0), scaled("two", float32(c.off))}, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.OK != c.ok {
+			t.Errorf("rounding %g, difference %g: ok %v, bound %g", c.rounding, c.off, r.OK, r.Pairs[0].Bound)
 		}
 	}
 }

@@ -42,7 +42,9 @@ func Command(con *console.Console) *cobra.Command {
 difference of probabilities and attention scores for each pair. For the folder of
 a run the interpreter (float64) and gorgonia run the graph of its spec with the
 parameters of its checkpoint; a model file alone has its back ends, onnxruntime
-and onnx-go. The exit code is 1 when a pair differs by more than %.0e.`, parity.Tolerance),
+and onnx-go. The exit code is 1 when a pair differs by more than %.0e; where
+rounding to float32 alone moves the predictions of a model further, by more than
+some times that movement, and %.0e at most.`, parity.Tolerance, parity.MaxTolerance),
 		Example: "  miplc parity quickstart-run\n  miplc parity model.onnx --sizes 1,7,500 --json",
 		Args:    console.Args("DIR|MODEL"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -107,13 +109,31 @@ func Print(out io.Writer, r *parity.Report) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "  engines\t\tprobabilities\tattention\t")
 	for _, p := range r.Pairs {
-		verdict := "ok"
-		if !p.OK {
-			verdict = "TOO FAR"
-		}
-		fmt.Fprintf(w, "  %s\t%s\t%.1e\t%.1e\t%s\n", p.A, p.B, p.Probabilities, p.Attention, verdict)
+		fmt.Fprintf(w, "  %s\t%s\t%.1e\t%.1e\t%s\n", p.A, p.B, p.Probabilities, p.Attention, verdict(p, r.Tolerance))
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, f := range r.Failed {
+		fmt.Fprintf(out, "  %s failed: %s\n", f.Engine, f.Error)
+	}
+	for _, name := range r.LeftOut {
+		fmt.Fprintf(out, "  %s computes this model wrong: the file names the other back ends alone\n", name)
+	}
+	return nil
+}
+
+// verdict says how a pair stands to its bound, where that is not the tolerance
+// of all bags.
+func verdict(p parity.Pair, tolerance float64) string {
+	text := "ok"
+	if !p.OK {
+		text = "TOO FAR"
+	}
+	if p.Bound > tolerance {
+		text += fmt.Sprintf(" (rounding allows %.0e)", p.Bound)
+	}
+	return text
 }
 
 func sizes(list []int) string {

@@ -1,0 +1,71 @@
+package parity
+
+import "fmt"
+
+// Bounds on the absolute difference of probabilities and of attention scores
+// that counts as agreement. Where rounding alone moves a prediction so much that
+// Tolerance is beyond float32, engines may differ by some times that movement:
+// sums of many terms round more often than once. Beyond MaxTolerance nothing
+// agrees.
+const (
+	Tolerance    = 1e-5
+	MaxTolerance = 1e-3
+	roundingRoom = 32
+)
+
+// bounds knows how far engines may be apart on each bag.
+type bounds struct {
+	o     Options
+	known map[int][2]float64 // probabilities and attention, by bag; computed where it matters
+}
+
+// of gives the bounds of a bag on which engines differ by p and a.
+func (b *bounds) of(j int, p, a float64) (probabilities, attention float64, err error) {
+	least := b.o.Tolerance
+	if b.o.Rounding == nil || p <= least && a <= least {
+		return least, least, nil
+	}
+	if v, ok := b.known[j]; ok {
+		return v[0], v[1], nil
+	}
+	p, a, err = b.o.Rounding(Bag(b.o, j), b.o.Sizes[j])
+	if err != nil {
+		return 0, 0, fmt.Errorf("how far rounding moves the prediction of a bag of %d: %w", b.o.Sizes[j], err)
+	}
+	widen := func(moved float64) float64 { return max(least, min(roundingRoom*moved, MaxTolerance)) }
+	if b.known == nil {
+		b.known = map[int][2]float64{}
+	}
+	b.known[j] = [2]float64{widen(p), widen(a)}
+	return b.known[j][0], b.known[j][1], nil
+}
+
+// compare holds two lists of predictions to the bounds; a bag that y leaves
+// empty does not count.
+func (b *bounds) compare(an, bn string, x, y []prediction) (Pair, error) {
+	pair := Pair{A: an, B: bn, WorstBag: b.o.Sizes[0], Bound: b.o.Tolerance}
+	closest := 0.0 // difference over bound of the worst bag
+	for j, n := range b.o.Sizes {
+		if y[j].probabilities == nil {
+			continue
+		}
+		if len(x[j].probabilities) != len(y[j].probabilities) {
+			return pair, fmt.Errorf("%s gives %d classes, %s gives %d", an, len(x[j].probabilities), bn, len(y[j].probabilities))
+		}
+		p := furthest(x[j].probabilities, y[j].probabilities)
+		a := furthest(x[j].attention, y[j].attention)
+		maxP, maxA, err := b.of(j, p, a)
+		if err != nil {
+			return pair, err
+		}
+		for _, d := range [][2]float64{{p, maxP}, {a, maxA}} {
+			if share := d[0] / d[1]; share > closest {
+				closest, pair.WorstBag, pair.Bound = share, n, d[1]
+			}
+		}
+		pair.Probabilities, pair.Attention = max(pair.Probabilities, p), max(pair.Attention, a)
+	}
+	pair.MaxAbsDiff = max(pair.Probabilities, pair.Attention)
+	pair.OK = closest <= 1
+	return pair, nil
+}

@@ -1,0 +1,114 @@
+package parity
+
+import (
+	"math"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/stream"
+)
+
+// Reference predicts with the inference graph of a program in float64, by the
+// interpreter. It knows how far rounding alone may move a prediction.
+type Reference struct {
+	graph    *graph.Graph
+	instance []int
+	params   map[string]*graph.Tensor
+}
+
+// NewReference takes the graph's parameters by name, row-major; instances have
+// the given shape.
+func NewReference(g *graph.Graph, instance []int, params map[string][]float32) *Reference {
+	r := &Reference{g, instance, map[string]*graph.Tensor{}}
+	for _, n := range g.ByOp(graph.OpParam) {
+		r.params[n.Name] = graph.NewTensor(n.Shape.Concrete(0, 0), doubles(params[n.Name])...)
+	}
+	return r
+}
+
+// Engine gives the reference to Measure.
+func (r *Reference) Engine(name string) Engine {
+	together := func(x []float32, sizes []int) ([]float32, []float32, error) {
+		p, a, err := r.predict(x, sizes, nil)
+		return singles(p), singles(a), err
+	}
+	return Engine{Name: name, Together: together, Predict: func(x []float32, n int) ([]float32, []float32, error) {
+		return together(x, []int{n})
+	}}
+}
+
+// predict gives probabilities [bags, k] and attention [instances] of bags of the
+// given sizes; move as in graph.Env.
+func (r *Reference) predict(x []float32, sizes []int, move func([]float64)) (probabilities, attention []float64, err error) {
+	bagOf := BagOf(sizes)
+	env := graph.Env{N: len(bagOf), B: len(sizes), Move: move, Values: map[string]*graph.Tensor{
+		compile.InInstances: graph.NewTensor(append([]int{len(bagOf)}, r.instance...), doubles(x)...),
+		compile.InBagOf:     graph.NewInts(bagOf...),
+	}}
+	for name, v := range r.params {
+		env.Values[name] = v
+	}
+	out, err := graph.Eval(r.graph, env)
+	if err != nil {
+		return nil, nil, err
+	}
+	return out[compile.OutProbabilities].Data, out[compile.OutAttention].Data, nil
+}
+
+// roundings is how many draws Rounding takes the largest of.
+const roundings = 4
+
+// Rounding says how far the probabilities and the attention scores of one bag
+// move when every value of the graph, inputs and parameters included, is off by
+// half a unit in the last place of float32, up or down by chance. No engine in
+// float32 can be held to less.
+func (r *Reference) Rounding(x []float32, n int) (probabilities, attention float64, err error) {
+	one := []int{n}
+	p, a, err := r.predict(x, one, nil)
+	if err != nil {
+		return 0, 0, err
+	}
+	for draw := range uint64(roundings) {
+		rng := stream.New(draw, "parity rounding")
+		q, b, err := r.predict(x, one, func(v []float64) {
+			for i := range v {
+				v[i] *= 1 + float64(2*rng.IntN(2)-1)/(1<<24)
+			}
+		})
+		if err != nil {
+			return 0, 0, err
+		}
+		probabilities, attention = max(probabilities, furthest(p, q)), max(attention, furthest(a, b))
+	}
+	return probabilities, attention, nil
+}
+
+// furthest is the largest absolute difference; a value that is not a number on
+// either side counts as the largest there is, for JSON knows no infinity.
+func furthest[T float32 | float64](x, y []T) float64 {
+	worst := 0.0
+	for i := range x {
+		d := math.Abs(float64(x[i]) - float64(y[i]))
+		if math.IsNaN(d) || math.IsInf(d, 0) {
+			return math.MaxFloat64
+		}
+		worst = math.Max(worst, d)
+	}
+	return worst
+}
+
+func doubles(v []float32) []float64 {
+	out := make([]float64, len(v))
+	for i, x := range v {
+		out[i] = float64(x)
+	}
+	return out
+}
+
+func singles(v []float64) []float32 {
+	out := make([]float32, len(v))
+	for i, x := range v {
+		out[i] = float32(x)
+	}
+	return out
+}

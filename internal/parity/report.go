@@ -1,0 +1,120 @@
+package parity
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Pair is how far two engines are apart, or one engine that takes several bags
+// at once from itself on each bag alone (B is "several bags at once").
+type Pair struct {
+	A             string  `json:"a"`
+	B             string  `json:"b"`
+	Probabilities float64 `json:"probabilities"` // largest absolute difference
+	Attention     float64 `json:"attention"`     // largest absolute difference
+	MaxAbsDiff    float64 `json:"max_abs_diff"`  // the larger of the two
+	WorstBag      int     `json:"worst_bag"`     // instances of the bag that comes closest to its bound, or is furthest beyond
+	Bound         float64 `json:"bound"`         // of that bag
+	OK            bool    `json:"ok"`
+}
+
+// together is the B of a Pair that compares several bags in one run with each alone.
+const together = "several bags at once"
+
+// Failure is an engine that could not predict the bags.
+type Failure struct {
+	Engine string `json:"engine"`
+	Error  string `json:"error"`
+}
+
+// Report is the result of Measure.
+type Report struct {
+	OK         bool      `json:"ok"`
+	MaxAbsDiff float64   `json:"max_abs_diff"`
+	Tolerance  float64   `json:"tolerance"` // the least bound that a bag was held to
+	Seed       uint64    `json:"seed"`
+	BagSizes   []int     `json:"bag_sizes"`
+	Engines    []string  `json:"engines"`
+	Pairs      []Pair    `json:"pairs"`
+	Failed     []Failure `json:"failed,omitempty"`
+	LeftOut    []string  `json:"left_out,omitempty"` // engines that OK, MaxAbsDiff, Err and Map do not look at
+}
+
+// LeaveOut leaves an engine out of the verdict: what it did still stands in
+// Pairs and Failed.
+func (r *Report) LeaveOut(engine string) {
+	r.LeftOut = append(r.LeftOut, engine)
+	r.judge()
+}
+
+// judge sums up what counts.
+func (r *Report) judge() {
+	r.OK, r.MaxAbsDiff = r.Err() == nil, 0
+	for _, p := range r.Pairs {
+		if r.counts(p) {
+			r.MaxAbsDiff = max(r.MaxAbsDiff, p.MaxAbsDiff)
+		}
+	}
+}
+
+func (r *Report) counts(p Pair) bool {
+	return !slices.Contains(r.LeftOut, p.A) && !slices.Contains(r.LeftOut, p.B)
+}
+
+// Agrees reports whether an engine predicted all bags, agreed with itself on
+// several bags at once, and agreed with each of the others.
+func (r *Report) Agrees(engine string, others ...string) bool {
+	for _, f := range r.Failed {
+		if f.Engine == engine {
+			return false
+		}
+	}
+	for _, p := range r.Pairs {
+		if !p.OK && (p.A == engine && (p.B == together || slices.Contains(others, p.B)) ||
+			p.B == engine && slices.Contains(others, p.A)) {
+			return false
+		}
+	}
+	return true
+}
+
+// Err is nil when all engines agree.
+func (r *Report) Err() error {
+	var errs []error
+	for _, f := range r.Failed {
+		if !slices.Contains(r.LeftOut, f.Engine) {
+			errs = append(errs, fmt.Errorf("%s: %s", f.Engine, f.Error))
+		}
+	}
+	for _, p := range r.Pairs {
+		if !p.OK && r.counts(p) {
+			errs = append(errs, fmt.Errorf("%s and %s differ by %.3g on a bag of %d, more than %.2g",
+				p.A, p.B, p.MaxAbsDiff, p.WorstBag, p.Bound))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Map gives the largest difference of each pair by "a/b", the form kept in the
+// metadata of a model.
+func (r *Report) Map() map[string]float64 {
+	m := make(map[string]float64, len(r.Pairs))
+	for _, p := range r.Pairs {
+		if r.counts(p) {
+			m[p.A+"/"+p.B] = p.MaxAbsDiff
+		}
+	}
+	return m
+}
+
+// MaxBound is the largest bound that a pair was held to.
+func (r *Report) MaxBound() float64 {
+	bound := r.Tolerance
+	for _, p := range r.Pairs {
+		if r.counts(p) {
+			bound = max(bound, p.Bound)
+		}
+	}
+	return bound
+}
