@@ -6,8 +6,8 @@ require (
 	github.com/chewxy/hm v1.0.0
 	github.com/ebitengine/purego v0.11.3
 	github.com/gofrs/flock v0.13.0
-	github.com/gomlx/compute v0.1.2
-	github.com/gomlx/go-xla v0.4.1
+	github.com/gomlx/compute v0.1.6
+	github.com/gomlx/go-xla v0.4.5
 	github.com/google/go-cmp v0.7.0
 	github.com/owulveryck/onnx-go v0.5.0
 	github.com/rogpeppe/go-internal v1.14.1
@@ -23,6 +23,7 @@ require (
 	gopkg.in/yaml.v3 v3.0.1
 	gorgonia.org/gorgonia v0.9.18
 	gorgonia.org/tensor v0.9.24
+	k8s.io/klog/v2 v2.140.0
 )
 
 require (
@@ -48,12 +49,10 @@ require (
 	golang.org/x/exp v0.0.0-20260410095643-746e56fc9e2f // indirect
 	golang.org/x/mod v0.35.0 // indirect
 	golang.org/x/sync v0.20.0 // indirect
-	golang.org/x/term v0.40.0 // indirect
 	golang.org/x/text v0.28.0 // indirect
 	golang.org/x/xerrors v0.0.0-20200804184101-5ec99f83aff1 // indirect
 	gorgonia.org/cu v0.9.4 // indirect
 	gorgonia.org/dawson v1.2.0 // indirect
 	gorgonia.org/vecf32 v0.9.0 // indirect
 	gorgonia.org/vecf64 v0.9.0 // indirect
-	k8s.io/klog/v2 v2.140.0 // indirect
 )

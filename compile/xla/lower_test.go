@@ -7,17 +7,17 @@ import (
 
 	"github.com/gomlx/compute"
 
-	"github.com/miplc/miplc/compile/xla/xlatest"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/graph/graphtest"
 	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/train/xla/pjrt/pjrttest"
 )
 
 // run evaluates a graph as a program of a capacity. With jobs, each job gets
 // the batch of envs at its index.
 func run(t testing.TB, g *graph.Graph, c Capacity, envs ...graph.Env) []map[string]*graph.Tensor {
 	t.Helper()
-	backend := xlatest.Backend(t)
+	backend := pjrttest.Backend(t)
 	builder := backend.Builder(g.Name)
 	f := builder.Main()
 	in, buffers := map[string]Value{}, []compute.Buffer{}
@@ -258,7 +258,7 @@ func TestReshapeOfRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := xlatest.Backend(t).Builder("mix").Main()
+	f := pjrttest.Backend(t).Builder("mix").Main()
 	x, err := f.Parameter("x", floats(4, 2), nil)
 	if err != nil {
 		t.Fatal(err)

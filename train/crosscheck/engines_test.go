@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/compile/xla/xlatest"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
 	"github.com/miplc/miplc/train/oracle"
 	"github.com/miplc/miplc/train/ort"
 	"github.com/miplc/miplc/train/xla"
+	"github.com/miplc/miplc/train/xla/pjrt/pjrttest"
 )
 
 // maker makes an engine of a program.
@@ -26,7 +26,7 @@ type maker struct {
 func engines(t testing.TB) []maker {
 	t.Helper()
 	library := ortest.Library(t)
-	executor := &xla.Backend{Backend: xlatest.Backend(t), Device: "test"}
+	executor := &xla.Backend{Backend: pjrttest.Backend(t), Device: "test"}
 	t.Cleanup(executor.Close)
 	return []maker{
 		{"gorgonia", func(p *compile.Program) (train.Engine, error) { return gorgonia.New(p, nil) }},

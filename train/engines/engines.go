@@ -12,6 +12,7 @@ import (
 	"github.com/miplc/miplc/train/gorgonia"
 	"github.com/miplc/miplc/train/ort"
 	"github.com/miplc/miplc/train/xla"
+	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
 // Names of the engines, as in train.engine of a spec.
@@ -19,7 +20,7 @@ const (
 	Auto     = "auto"
 	Gorgonia = "gorgonia" // the training graph in gorgonia: pure Go
 	ORT      = "ort"      // the training step as one ONNX graph in onnxruntime
-	XLA      = "xla"      // the training step compiled by XLA: NVIDIA GPUs
+	XLA      = "xla"      // the training step compiled by XLA: NVIDIA GPUs, and many runs on a CPU
 )
 
 // Names lists what can be asked for.
@@ -53,7 +54,7 @@ type Request struct {
 type Choice struct {
 	Name       string
 	Device     string // cpu, cuda or the execution provider
-	DeviceName string // of a GPU in words; empty for others
+	DeviceName string // of the engine xla in words; empty for others
 	Reason     string // why this engine on this device
 
 	// New makes the engine of a program. Its starting state comes from SetState.
@@ -147,9 +148,9 @@ func (r Request) auto(m machine) (*Choice, error) {
 		return r.xla(m)
 	}
 	if r.Device == "" && r.Provider == "" {
-		b, err := m.openGPU(r.Plugin)
+		b, err := m.open(pjrt.CUDA, r.Plugin)
 		if err == nil {
-			return onGPU(m, r.Plugin, b, "a GPU is usable: "+b.Device), nil
+			return r.withBackend(m, pjrt.CUDA, b, "a GPU is usable: "+b.Device), nil
 		}
 		noGPU = err.Error()
 	}
@@ -196,42 +197,38 @@ func (r Request) onnxruntime(m machine, reason string) (*Choice, error) {
 	return c, nil
 }
 
-// xla is the engine xla by name. It takes the pure Go executor only where the
-// CPU was named: nobody who asks for a GPU's engine should wait for it unawares.
+// xla is the engine xla by name. It takes the CPU only where that was named:
+// nobody who asks for a GPU's engine should wait for another unawares.
 func (r Request) xla(m machine) (*Choice, error) {
+	kind := pjrt.CUDA
 	if r.Device == CPU {
-		b, err := m.openGo()
-		if err != nil {
-			return nil, fmt.Errorf("engine %s: %w", XLA, err)
-		}
-		return withBackend(CPU, b, m.openGo, "asked for on the CPU: the pure Go executor, which is there for checks and slow on images"), nil
+		kind = pjrt.CPU
 	}
-	b, err := m.openGPU(r.Plugin)
-	if err != nil {
-		return nil, diag.Diagnostic{Text: fmt.Sprintf("engine %s: %v", XLA, err), Notes: []string{
-			"it needs an NVIDIA GPU and a PJRT plugin: pip install \"jax[cuda13]\" (package jax-cuda13-pjrt), or name one by --pjrt-plugin; miplc doctor shows what is here",
-			"on a CPU the engine " + ORT + " is the fastest; --engine " + XLA + " --device " + CPU + " runs the same program on an executor in pure Go, which is slow on images",
-		}}
+	b, err := m.open(kind, r.Plugin)
+	switch {
+	case err == nil && kind == pjrt.CPU:
+		return r.withBackend(m, kind, b, "asked for on the CPU: "+b.Device), nil
+	case err == nil:
+		return r.withBackend(m, kind, b, "asked for by name"), nil
+	case kind == pjrt.CPU:
+		return nil, fmt.Errorf("engine %s: %w", XLA, err)
 	}
-	return onGPU(m, r.Plugin, b, "asked for by name"), nil
-}
-
-func onGPU(m machine, plugin string, b *xla.Backend, reason string) *Choice {
-	c := withBackend(CUDA, b, func() (*xla.Backend, error) { return m.openGPU(plugin) }, reason)
-	c.DeviceName = b.Device
-	return c
+	return nil, diag.Diagnostic{Text: fmt.Sprintf("engine %s: %v", XLA, err), Notes: []string{
+		"it needs an NVIDIA GPU and a PJRT plugin: pip install \"jax[cuda13]\" (package jax-cuda13-pjrt), or name one by --pjrt-plugin; miplc doctor shows what is here",
+		"on a CPU the engine " + ORT + " is the fastest for one run; --engine " + XLA + " --device " + CPU + " runs the same program there, many runs side by side",
+	}}
 }
 
 // withBackend hands an opened backend to the first engine and opens further ones
 // for more.
-func withBackend(device string, b *xla.Backend, open func() (*xla.Backend, error), reason string) *Choice {
-	c := &Choice{Name: XLA, Device: device, Reason: reason, backend: b}
+func (r Request) withBackend(m machine, kind pjrt.Kind, b *xla.Backend, reason string) *Choice {
+	c := &Choice{Name: XLA, Device: string(kind), DeviceName: b.Device, Reason: reason, backend: b}
 	c.New = func(p *compile.Program) (train.Engine, error) {
 		b := c.backend
 		c.backend = nil
 		if b == nil {
 			var err error
-			if b, err = open(); err != nil {
+			if b, err = m.open(kind, r.Plugin); err != nil {
 				return nil, err
 			}
 		}

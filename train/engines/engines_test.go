@@ -13,6 +13,7 @@ import (
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/ort"
 	"github.com/miplc/miplc/train/xla"
+	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
 // fake is a machine with the named parts; its GPU is the pure Go executor.
@@ -30,17 +31,19 @@ func fake(library, gpu, provider bool) machine {
 			}
 			return nil
 		},
-		openGPU: func(string) (*xla.Backend, error) {
-			if !gpu {
+		open: func(kind pjrt.Kind, plugin string) (*xla.Backend, error) {
+			if kind == pjrt.CUDA && !gpu {
 				return nil, errors.New("no driver")
 			}
+			if plugin != "" {
+				return nil, errors.New("a broken plugin")
+			}
 			b, err := xla.OpenGo()
-			if err == nil {
+			if err == nil && kind == pjrt.CUDA {
 				b.Device = "Imagined GPU"
 			}
 			return b, err
 		},
-		openGo: xla.OpenGo,
 	}
 }
 
@@ -72,6 +75,7 @@ func TestChoose(t *testing.T) {
 		{"xla", all, Request{Engine: XLA}, XLA, CUDA, "by name"},
 		{"xla without a GPU", library, Request{Engine: XLA}, "", "", "engine xla: no driver"},
 		{"xla on the CPU", library, Request{Engine: XLA, Device: CPU}, XLA, CPU, "pure Go executor"},
+		{"xla on the CPU with a plugin that fails", library, Request{Engine: XLA, Device: CPU, Plugin: "p.so"}, "", "", "a broken plugin"},
 		{"provider of another engine", all, Request{Engine: XLA, Provider: "cuda"}, "", "", "belongs to the engine ort"},
 		{"threads of another engine", all, Request{Engine: Gorgonia, Threads: 2}, "", "", "belongs to the engine ort"},
 		{"threads without end", all, Request{Threads: 100000}, "", "", "at most 1024"},

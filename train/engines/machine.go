@@ -11,12 +11,11 @@ import (
 // machine is what a choice asks of the computer; tests put another one in.
 type machine struct {
 	onnxruntime func(library string) (version string, err error)
-	provider    func(ort.Options) error // of onnxruntime
-	openGPU     func(plugin string) (*xla.Backend, error)
-	openGo      func() (*xla.Backend, error)
+	provider    func(ort.Options) error                                   // of onnxruntime
+	open        func(kind pjrt.Kind, plugin string) (*xla.Backend, error) // a device for XLA
 }
 
-var here = machine{onnxruntime: findLibrary, provider: ort.Check, openGPU: openGPU, openGo: xla.OpenGo}
+var here = machine{onnxruntime: findLibrary, provider: ort.Check, open: open}
 
 func findLibrary(path string) (string, error) {
 	if !ortenv.Available() {
@@ -26,8 +25,6 @@ func findLibrary(path string) (string, error) {
 	return lib.Version, err
 }
 
-// openGPU asks the driver first, so that a machine without a GPU loads no
-// plugin.
-func openGPU(plugin string) (*xla.Backend, error) {
-	return xla.Open(xla.CUDA, pjrt.Options{Plugin: plugin})
+func open(kind pjrt.Kind, plugin string) (*xla.Backend, error) {
+	return xla.Open(kind, pjrt.Options{Plugin: plugin})
 }

@@ -1,12 +1,11 @@
 package xla
 
 import (
-	"fmt"
+	"errors"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/gobackend"
 
-	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
@@ -17,54 +16,27 @@ type Backend struct {
 	Device string
 }
 
-// Names of backends.
-const (
-	Go   = "go"   // compute's pure Go executor: everywhere, slow
-	CUDA = "cuda" // an NVIDIA GPU through a PJRT plugin
-)
-
-// Open gives the backend of a name. The options are for CUDA.
-func Open(name string, o pjrt.Options) (*Backend, error) {
-	switch name {
-	case Go:
-		return OpenGo()
-	case CUDA:
-		b, device, err := pjrt.Open(o)
-		if err != nil {
-			return nil, err
-		}
+// Open gives the first device of a kind. For CPUs that is a PJRT plugin where
+// one is named or installed, else the pure Go executor.
+func Open(kind pjrt.Kind, o pjrt.Options) (*Backend, error) {
+	b, device, err := pjrt.Open(kind, o)
+	switch {
+	case err == nil:
 		return &Backend{Backend: b, Device: device}, nil
+	case kind == pjrt.CPU && errors.Is(err, pjrt.ErrNoPlugin):
+		return OpenGo()
 	}
-	return nil, diag.Diagnostic{Text: fmt.Sprintf("unknown XLA backend %q; there are %s and %s", name, Go, CUDA),
-		Suggestion: diag.Suggest(name, []string{Go, CUDA})}
+	return nil, err
 }
 
-// OpenGo gives the pure Go executor.
+// OpenGo gives the pure Go executor: everywhere, slow, and for tests.
 func OpenGo() (*Backend, error) {
 	// Its other modes run operations at once and can block each other.
 	b, err := gobackend.New("ops_sequential")
 	if err != nil {
 		return nil, err
 	}
-	return &Backend{Backend: b, Device: "pure Go executor (CPU)"}, nil
-}
-
-// Available names the GPU that Open(CUDA, ...) would train on, or says what is
-// missing. It asks the driver and looks for the plugin's file; it loads no
-// plugin and takes no memory, so it may be called on any machine.
-func Available() (device string, err error) {
-	gpu, count, err := pjrt.Device()
-	if err != nil {
-		return "", err
-	}
-	plugin, err := pjrt.Find("")
-	if err != nil {
-		return "", fmt.Errorf("a GPU is here (%s), but %w", gpu, err)
-	}
-	if count > 1 {
-		gpu = fmt.Sprintf("%s, the first of %d", gpu, count)
-	}
-	return fmt.Sprintf("%s (plugin %s)", gpu, plugin), nil
+	return &Backend{Backend: b, Device: "pure Go executor, for want of a PJRT plugin: " + pjrt.Remedy(pjrt.CPU)}, nil
 }
 
 // Close frees the device. Buffers and programs of the backend end with it.

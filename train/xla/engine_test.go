@@ -6,19 +6,19 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/compile/xla/xlatest"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/oracle"
 	"github.com/miplc/miplc/train/traces"
 	"github.com/miplc/miplc/train/xla"
+	"github.com/miplc/miplc/train/xla/pjrt/pjrttest"
 )
 
-// goBackend is the pure Go executor, or XLA on the CPU where xlatest is told to.
+// goBackend is the pure Go executor, or XLA on the CPU where pjrttest is told to.
 func goBackend(t testing.TB) *xla.Backend {
 	t.Helper()
-	b := &xla.Backend{Backend: xlatest.Backend(t), Device: "test"}
+	b := &xla.Backend{Backend: pjrttest.Backend(t), Device: "test"}
 	t.Cleanup(b.Close)
 	return b
 }

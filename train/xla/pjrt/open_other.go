@@ -4,17 +4,23 @@ package pjrt
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/gomlx/compute"
 )
 
-var errBuild = errors.New("this build of miplc trains on no GPU: that needs Linux on amd64 or arm64 and a build with cgo")
+var errBuild = errors.New("this build of miplc opens no PJRT plugins: that needs Linux on amd64 or arm64 and a build with cgo")
 
-// Device, Version and Open need Linux and cgo.
-func Device() (name string, count int, err error) { return "", 0, errBuild }
+// GPU, Version and Open need Linux and cgo.
+func GPU() (name string, count int, err error) { return "", 0, errBuild }
 
 // Version loads a plugin and gives the version of the interface it speaks.
 func Version(string) (major, minor int, err error) { return 0, 0, errBuild }
 
-// Open gives the GPU as a backend.
-func Open(Options) (compute.Backend, string, error) { return nil, "", errBuild }
+// Open gives a device as a backend.
+func Open(_ Kind, o Options) (compute.Backend, string, error) {
+	if len(named(o.Plugin)) > 0 {
+		return nil, "", errBuild
+	}
+	return nil, "", fmt.Errorf("%w: %w", ErrNoPlugin, errBuild)
+}

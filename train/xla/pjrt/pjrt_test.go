@@ -1,11 +1,16 @@
 package pjrt
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/miplc/miplc/internal/pinned"
 )
 
 // put makes empty files.
@@ -24,7 +29,7 @@ func put(t *testing.T, paths ...string) {
 // bare hides everything of the machine that Find could find.
 func bare(t *testing.T) (home string) {
 	home = t.TempDir()
-	for name, value := range map[string]string{"HOME": home, "VIRTUAL_ENV": "", EnvPlugin: "", "PATH": t.TempDir()} {
+	for name, value := range map[string]string{"HOME": home, "XDG_CACHE_HOME": "", pinned.EnvCache: "", "VIRTUAL_ENV": "", EnvPlugin: "", "PATH": t.TempDir()} {
 		t.Setenv(name, value)
 	}
 	return home
@@ -32,26 +37,26 @@ func bare(t *testing.T) (home string) {
 
 func TestFind(t *testing.T) {
 	home := bare(t)
-	user := filepath.Join(home, ".local/lib/python3.11/site-packages/jax_plugins/xla_cuda12", library)
+	user := filepath.Join(home, ".local/lib/python3.11/site-packages/jax_plugins/xla_cuda12", cudaLibrary)
 	put(t, user)
-	if got, err := Find(""); err != nil || got != user {
+	if got, err := Find(CUDA, ""); err != nil || got != user {
 		t.Errorf("found %s, %v in the user's packages", got, err)
 	}
 	venv := filepath.Join(t.TempDir(), "venv")
-	newer := filepath.Join(venv, "lib/python3.12/site-packages/jax_plugins/xla_cuda13", library)
+	newer := filepath.Join(venv, "lib/python3.12/site-packages/jax_plugins/xla_cuda13", cudaLibrary)
 	put(t, newer)
 	t.Setenv("VIRTUAL_ENV", venv)
-	if got, err := Find(""); err != nil || got != newer {
+	if got, err := Find(CUDA, ""); err != nil || got != newer {
 		t.Errorf("found %s, %v; want that of the virtual environment", got, err)
 	}
 	t.Setenv(EnvPlugin, user)
-	if got, err := Find(""); err != nil || got != user {
+	if got, err := Find(CUDA, ""); err != nil || got != user {
 		t.Errorf("found %s, %v; want that of the environment variable", got, err)
 	}
-	if got, err := Find(newer); err != nil || got != newer {
+	if got, err := Find(CUDA, newer); err != nil || got != newer {
 		t.Errorf("found %s, %v; want that of the option", got, err)
 	}
-	if _, err := Find(home); err == nil || !strings.Contains(err.Error(), "no file") {
+	if _, err := Find(CUDA, home); err == nil || !strings.Contains(err.Error(), "no file") {
 		t.Errorf("a folder as plugin: %v", err)
 	}
 }
@@ -59,7 +64,7 @@ func TestFind(t *testing.T) {
 // A plugin that is named and missing is not passed over for another one.
 func TestCandidates(t *testing.T) {
 	home := bare(t)
-	user := filepath.Join(home, ".local/lib/python3.11/site-packages/jax_plugins/xla_cuda12", library)
+	user := filepath.Join(home, ".local/lib/python3.11/site-packages/jax_plugins/xla_cuda12", cudaLibrary)
 	put(t, user)
 	got := Candidates("")
 	if len(got) == 0 || got[0].Path != user || got[0].Usable || got[0].Verdict == "" {
@@ -67,14 +72,14 @@ func TestCandidates(t *testing.T) {
 	}
 	t.Setenv(EnvPlugin, filepath.Join(home, "nothing.so"))
 	got = Candidates("")
-	if len(got) < 2 || got[0].Origin != "environment" || got[0].Verdict != "is no file" || got[1].Verdict != "stands behind the one above" {
+	if len(got) < 2 || got[0].Origin != EnvPlugin || got[0].Verdict != "is no file" || got[1].Verdict != "stands behind the one above" {
 		t.Errorf("a missing file before it: %+v", got)
 	}
 }
 
 func TestFindNothing(t *testing.T) {
 	bare(t)
-	if path, err := Find(""); err == nil { // the system itself may have jax for CUDA
+	if path, err := Find(CUDA, ""); err == nil { // the system itself may have jax for CUDA
 		if _, err := os.Stat(path); err != nil {
 			t.Error(err)
 		}
@@ -86,7 +91,7 @@ func TestFindNothing(t *testing.T) {
 // The libraries come in the order in which they need each other.
 func TestLibraries(t *testing.T) {
 	site := t.TempDir()
-	plugin := filepath.Join(site, "jax_plugins", "xla_cuda13", library)
+	plugin := filepath.Join(site, "jax_plugins", "xla_cuda13", cudaLibrary)
 	blas, runtime := filepath.Join(site, "nvidia/cu13/lib/libcublas.so.13"), filepath.Join(site, "nvidia/cu13/lib/libcudart.so.13")
 	nn := filepath.Join(site, "nvidia/cudnn/lib/libcudnn.so.9")
 	put(t, plugin, blas, nn, runtime, filepath.Join(site, "nvidia/cu13/nvvm/libdevice/libdevice.10.bc"))
@@ -106,9 +111,48 @@ func TestCheckVersion(t *testing.T) {
 	for _, v := range []struct {
 		major, minor int
 		fits         bool
-	}{{0, oldestMinor, true}, {0, newestMinor, true}, {0, oldestMinor - 1, false}, {0, newestMinor + 1, false}, {1, oldestMinor, false}} {
-		if err := checkVersion("plugin.so", v.major, v.minor); (err == nil) != v.fits {
-			t.Errorf("version %d.%d: %v", v.major, v.minor, err)
+		says         string
+	}{
+		{0, oldestMinor, true, ""}, {0, newestMinor, true, ""}, {0, newestMinor + 1, true, "newer than 0.116"},
+		{0, oldestMinor - 1, false, "headers of 0.104"}, {1, oldestMinor, false, "from 0.81 on"},
+	} {
+		remark, err := checkVersion(v.major, v.minor)
+		if err != nil {
+			remark = err.Error()
+		}
+		if (err == nil) != v.fits || !strings.Contains(remark, v.says) {
+			t.Errorf("version %d.%d: %q, %v", v.major, v.minor, remark, err)
+		}
+	}
+}
+
+// The plugin for CPUs is one that Install put into the cache, whole.
+func TestFindInstalled(t *testing.T) {
+	bare(t)
+	if path, err := Find(CPU, ""); !errors.Is(err, ErrNoPlugin) || !strings.Contains(err.Error(), "miplc runtime install xla") {
+		t.Errorf("found %s, %v without any", path, err)
+	}
+	s, err := slot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, s.Path)
+	if path, err := Find(CPU, ""); len(s.Pins) > 0 && !errors.Is(err, ErrNoPlugin) {
+		t.Errorf("found %s, %v, which is an empty file", path, err)
+	}
+	named := filepath.Join(t.TempDir(), "p.so")
+	put(t, named)
+	t.Setenv(EnvPlugin, named)
+	if path, err := Find(CPU, ""); err != nil || path != named {
+		t.Errorf("found %s, %v; want that of the environment variable", path, err)
+	}
+}
+
+// Every pin is complete.
+func TestPins(t *testing.T) {
+	for system, p := range pins {
+		if raw, err := hex.DecodeString(p.SHA256); err != nil || len(raw) != sha256.Size || p.Size < 1<<20 || p.Platform == "" || p.Download == 0 {
+			t.Errorf("%s: %+v is broken", system, p)
 		}
 	}
 }

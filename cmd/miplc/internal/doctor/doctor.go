@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/train/engines"
 	"github.com/miplc/miplc/train/ort"
+	"github.com/miplc/miplc/train/xla"
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
@@ -35,7 +37,8 @@ type Findings struct {
 	Plugins     []pjrt.Candidate   `json:"pjrt_plugins"`
 	Backends    []Backend          `json:"backends"`
 	Engines     []Backend          `json:"engines"`
-	Auto        string             `json:"auto"` // what miplc train takes on its own, and why
+	Devices     []Device           `json:"devices"` // of the engine xla
+	Auto        string             `json:"auto"`    // what miplc train takes on its own, and why
 	Cache       Folder             `json:"cache"`
 	Data        Folder             `json:"data"`
 }
@@ -45,6 +48,14 @@ type Backend struct {
 	Name   string `json:"name"`
 	Usable bool   `json:"usable"`
 	Detail string `json:"detail"`
+}
+
+// Device is a device of the engine xla, tried with two training steps of a small
+// model.
+type Device struct {
+	Backend
+	FirstStep float64 `json:"first_step_seconds,omitempty"` // with compiling
+	Step      float64 `json:"step_seconds,omitempty"`
 }
 
 // Folder is a place of files.
@@ -61,8 +72,9 @@ func Command(con *console.Console) *cobra.Command {
 		Short: "Show what this machine offers: onnxruntime, GPU, engines, folders",
 		Long: `Show the versions of miplc and Go, every place where an onnxruntime library or a
 PJRT plugin was looked for with its version and verdict, the back ends, the
-training engines with the execution providers of onnxruntime and the GPU, the
-cache and the data folder. The exit code is 1 when no onnxruntime library is
+training engines with the execution providers of onnxruntime, the devices of the
+engine xla with the time of a training step on each, the cache and the data folder.
+The exit code is 1 when no onnxruntime library is
 usable; a GPU may be missing.`,
 		Example: "  miplc doctor\n  miplc doctor --json",
 		Args:    console.Args(),
@@ -70,7 +82,7 @@ usable; a GPU may be missing.`,
 	}
 	cmd.Flags().StringVar(&o.Library, "library", "", "onnxruntime library, or a folder that holds it")
 	cmd.Flags().StringVar(&o.DataDir, "data-dir", con.Getenv("MIPLC_DATA"), "folder of data sets")
-	cmd.Flags().StringVar(&o.Plugin, "pjrt-plugin", "", "PJRT plugin for CUDA (xla_cuda_plugin.so)")
+	cmd.Flags().StringVar(&o.Plugin, "pjrt-plugin", "", "PJRT plugin of XLA, for CPUs or CUDA")
 	return cmd
 }
 
@@ -80,7 +92,8 @@ func Run(o *Options) error {
 	lib, err := ortlib.Find(ortlib.Options{Path: o.Library})
 	f.Backends = []Backend{onnxruntime(lib, err), {Name: "onnx-go", Usable: true, Detail: "built in"}}
 	f.Plugins = pjrt.Candidates(o.Plugin)
-	f.Engines = trainers(o, err)
+	f.Devices = []Device{device(pjrt.CPU, o.Plugin), device(pjrt.CUDA, o.Plugin)}
+	f.Engines = append(trainers(o, err), onDevices(f.Devices))
 	if choice, err := engines.Choose(engines.Request{Library: o.Library, Plugin: o.Plugin}); err == nil {
 		f.Auto = fmt.Sprintf("%s on %s: %s", choice.Name, choice.Device, choice.Reason)
 		choice.Close()
@@ -110,7 +123,7 @@ func onnxruntime(lib ortlib.Library, err error) Backend {
 	return Backend{Name: name, Usable: true, Detail: lib.Path}
 }
 
-// trainers lists the engines of miplc train. noLibrary is why onnxruntime cannot
+// trainers lists the engines of miplc train but xla. noLibrary is why onnxruntime cannot
 // be used, nil if it can.
 func trainers(o *Options, noLibrary error) []Backend {
 	list := []Backend{{Name: engines.Gorgonia, Usable: true, Detail: "built in"}}
@@ -119,25 +132,41 @@ func trainers(o *Options, noLibrary error) []Backend {
 		ortEngine.Usable = true
 		ortEngine.Detail = "execution providers " + strings.Join(append([]string{engines.CPU}, ort.Offered(o.Library)...), ", ")
 	}
-	xlaEngine := Backend{Name: engines.XLA}
-	gpu, count, err := pjrt.Device()
-	switch {
-	case err != nil:
-		xlaEngine.Detail = "no GPU: " + err.Error()
-	case count > 1:
-		xlaEngine.Detail = fmt.Sprintf("%s, the first of %d", gpu, count)
-	default:
-		xlaEngine.Detail = gpu
+	return append(list, ortEngine)
+}
+
+// device opens a device for XLA and runs a training step on it.
+func device(kind pjrt.Kind, plugin string) Device {
+	d := Device{Backend: Backend{Name: string(kind)}}
+	b, err := xla.Open(kind, pjrt.Options{Plugin: plugin})
+	if err != nil {
+		d.Detail = err.Error()
+		return d
 	}
-	if err == nil {
-		plugin, err := pjrt.Find(o.Plugin)
-		if xlaEngine.Usable = err == nil; err != nil {
-			xlaEngine.Detail += ": " + err.Error()
-		} else {
-			xlaEngine.Detail += ", plugin " + plugin
+	defer b.Close()
+	first, second, err := b.Try()
+	if err != nil {
+		d.Detail = fmt.Sprintf("%s: a training step fails: %v", b.Device, err)
+		return d
+	}
+	d.Usable, d.FirstStep, d.Step = true, first.Seconds(), second.Seconds()
+	d.Detail = fmt.Sprintf("%s; a training step in %v, the first, which is compiled, in %v",
+		b.Device, second.Round(10*time.Microsecond), first.Round(100*time.Microsecond))
+	return d
+}
+
+// onDevices is the engine xla: usable where one of its devices is.
+func onDevices(devices []Device) Backend {
+	var names []string
+	for _, d := range devices {
+		if d.Usable {
+			names = append(names, d.Name)
 		}
 	}
-	return append(list, ortEngine, xlaEngine)
+	if len(names) == 0 {
+		return Backend{Name: engines.XLA, Detail: "none of its devices is usable"}
+	}
+	return Backend{Name: engines.XLA, Usable: true, Detail: "on the devices " + strings.Join(names, ", ")}
 }
 
 func folder(path string) Folder {
@@ -154,6 +183,9 @@ func (f Findings) print(out io.Writer) error {
 	for _, b := range f.Engines {
 		b.print(w, "engine")
 	}
+	for _, d := range f.Devices {
+		d.print(w, "xla on")
+	}
 	fmt.Fprintf(w, "engine auto\t%s\n", f.Auto)
 	f.Cache.print(w, "cache", "set "+pinned.EnvCache)
 	f.Data.print(w, "data", "set MIPLC_DATA or --data-dir")
@@ -163,33 +195,32 @@ func (f Findings) print(out io.Writer) error {
 	fmt.Fprintln(out, "\nonnxruntime libraries, in the order of the search:")
 	fmt.Fprintln(w, "  place\tversion\tverdict\tpath")
 	for _, c := range f.Onnxruntime {
-		v := c.Version
-		if v == "" {
-			v = "-"
-		}
 		verdict := string(c.Verdict)
 		if c.Detail != "" {
 			verdict += " (" + c.Detail + ")"
 		}
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", c.Origin, v, verdict, c.Path)
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", c.Origin, orDash(c.Version), verdict, c.Path)
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	if len(f.Plugins) == 0 {
-		_, err := fmt.Fprintln(out, "\nPJRT plugins for CUDA: none was found; pip install \"jax[cuda13]\" brings one")
+		_, err := fmt.Fprintf(out, "\nPJRT plugins: none was found; %s; %s\n", pjrt.Remedy(pjrt.CPU), pjrt.Remedy(pjrt.CUDA))
 		return err
 	}
-	fmt.Fprintln(out, "\nPJRT plugins for CUDA, in the order of the search:")
-	fmt.Fprintln(w, "  place\tversion\tverdict\tpath")
+	fmt.Fprintln(out, "\nPJRT plugins, in the order of the search:")
+	fmt.Fprintln(w, "  place\tfor\tversion\tverdict\tpath")
 	for _, c := range f.Plugins {
-		v := c.Version
-		if v == "" {
-			v = "-"
-		}
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", c.Origin, v, c.Verdict, c.Path)
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\n", c.Origin, orDash(string(c.Kind)), orDash(c.Version), c.Verdict, c.Path)
 	}
 	return w.Flush()
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
 }
 
 func (b Backend) print(w io.Writer, what string) {

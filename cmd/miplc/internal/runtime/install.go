@@ -1,5 +1,5 @@
-// Package runtime is the command group miplc runtime: the onnxruntime
-// library on this machine.
+// Package runtime is the command group miplc runtime: the libraries on this
+// machine that models and engines run in.
 package runtime
 
 import (
@@ -12,17 +12,23 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/internal/pinned"
 	"github.com/miplc/miplc/runtime/ortlib"
+	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
 // Command makes the group.
 func Command(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "runtime",
-		Short: "Install or find the onnxruntime library",
+		Short: "Install or find onnxruntime and the plugin of XLA",
 		Long: `The onnxruntime library is looked for in this order: the flag --library, the
 environment (` + ortlib.EnvLibrary + `, then ` + ortlib.EnvLibraryOwn + `),
 beside the miplc binary, the cache that "miplc runtime install" fills, the
-system's library folders, and Python's onnxruntime package.`,
+system's library folders, and Python's onnxruntime package.
+
+The PJRT plugin with which the engine xla trains is looked for in the flag
+--pjrt-plugin, the environment (` + pjrt.EnvPlugin + `), and then: for the CPU in
+the cache that "miplc runtime install xla" fills, for NVIDIA GPUs in Python's
+packages, where pip install "jax[cuda13]" puts it.`,
 	}
 	console.Group(con, cmd)
 	cmd.AddCommand(installCommand(con), pathCommand(con))
@@ -32,20 +38,33 @@ system's library folders, and Python's onnxruntime package.`,
 // InstallOptions are the settings of miplc runtime install.
 type InstallOptions struct {
 	Console *console.Console
+	What    string // onnxruntime or xla
 	Via     string
 	Force   bool
 }
 
+// What can be installed.
+const (
+	libraryORT = "onnxruntime"
+	libraryXLA = "xla"
+)
+
 func installCommand(con *console.Console) *cobra.Command {
 	o := &InstallOptions{Console: con}
 	cmd := &cobra.Command{
-		Use:   "install",
-		Short: "Fetch onnxruntime " + ortlib.Version + " into the cache",
-		Long: `Fetch the pinned onnxruntime through pip or npm, check its SHA-256 and unpack it
+		Use:   "install [onnxruntime|xla]",
+		Short: "Fetch onnxruntime " + ortlib.Version + ", or a PJRT plugin of XLA for CPUs, into the cache",
+		Long: `Fetch the pinned onnxruntime through pip or npm, or the pinned PJRT plugin with
+which the engine xla trains on CPUs through pip, check its SHA-256 and unpack it
 into the cache of miplc. Nothing is done when it is there already.`,
-		Example: "  miplc runtime install\n  miplc runtime install --via npm --force",
-		Args:    console.Args(),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return RunInstall(cmd.Context(), o) },
+		Example: "  miplc runtime install\n  miplc runtime install --via npm --force\n  miplc runtime install xla",
+		Args:    console.Args("[onnxruntime|xla]"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.What = libraryORT; len(args) > 0 {
+				o.What = args[0]
+			}
+			return RunInstall(cmd.Context(), o)
+		},
 	}
 	cmd.Flags().StringVar(&o.Via, "via", string(pinned.ViaAuto), "tool to fetch with: auto, pip or npm")
 	cmd.Flags().BoolVar(&o.Force, "force", false, "fetch again even when a good library is installed")
@@ -58,13 +77,22 @@ func RunInstall(ctx context.Context, o *InstallOptions) error {
 	if err := console.CheckWord("--via", o.Via, known...); err != nil {
 		return err
 	}
-	lib, err := ortlib.Install(ctx, pinned.InstallOptions{
-		Via: pinned.Via(o.Via), Force: o.Force, Progress: o.Console.Progress(),
-	})
+	if err := console.CheckWord("the library to install", o.What, libraryORT, libraryXLA); err != nil {
+		return err
+	}
+	how := pinned.InstallOptions{Via: pinned.Via(o.Via), Force: o.Force, Progress: o.Console.Progress()}
+	if o.What == libraryXLA {
+		p, err := pjrt.Install(ctx, how)
+		if err != nil {
+			return err
+		}
+		return printPath(o.Console, p, p.Path)
+	}
+	lib, err := ortlib.Install(ctx, how)
 	if err != nil {
 		return err
 	}
-	return printLibrary(o.Console, lib)
+	return printPath(o.Console, lib, lib.Path)
 }
 
 func pathCommand(con *console.Console) *cobra.Command {
@@ -79,17 +107,17 @@ func pathCommand(con *console.Console) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printLibrary(con, lib)
+			return printPath(con, lib, lib.Path)
 		},
 	}
 	cmd.Flags().StringVar(&library, "library", "", "onnxruntime library, or a folder that holds it")
 	return cmd
 }
 
-// printLibrary prints the bare path, fit for a shell's $(...).
-func printLibrary(con *console.Console, lib ortlib.Library) error {
-	return con.Result(lib, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, lib.Path)
+// printPath prints the bare path, fit for a shell's $(...).
+func printPath(con *console.Console, result any, path string) error {
+	return con.Result(result, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, path)
 		return err
 	})
 }

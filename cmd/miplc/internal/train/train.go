@@ -94,7 +94,7 @@ there is none on this machine.`,
 	f.StringVar(&o.Device, "device", "", "cpu, or cuda for an NVIDIA GPU")
 	f.StringVar(&o.Provider, "provider", "", "execution provider of onnxruntime: cpu, "+strings.Join(ort.Providers, ", "))
 	f.IntVar(&o.Threads, "threads", 0, "threads of onnxruntime; 0: one for features, all cores for images")
-	f.StringVar(&o.Plugin, "pjrt-plugin", "", "PJRT plugin for CUDA (xla_cuda_plugin.so); else "+pjrt.EnvPlugin+" or that of an installed jax")
+	f.StringVar(&o.Plugin, "pjrt-plugin", "", "PJRT plugin of XLA for the device; else "+pjrt.EnvPlugin+", or what is installed")
 	f.StringVar(&o.DataDir, "data-dir", con.Getenv("MIPLC_DATA"), "folder of data sets")
 	f.StringVar(&o.Library, "library", "", "onnxruntime library, or a folder that holds it")
 	f.UintSliceVar(&o.Seeds, "seeds", nil, "train one run a seed, all side by side in one program of the engine xla")

@@ -1,0 +1,54 @@
+package pjrt
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// nvidia is the folder of NVIDIA's Python packages that belong to a plugin:
+// beside jax_plugins.
+func nvidia(plugin string) string {
+	return filepath.Join(filepath.Dir(filepath.Dir(filepath.Dir(plugin))), "nvidia")
+}
+
+// wanted lists the CUDA libraries in an order in which each finds those before
+// it.
+var wanted = []string{
+	"libcudart", "libnvrtc", "libnvJitLink", "libcublasLt", "libcublas", "libnccl", "libcupti",
+	"libcusparse", "libcusolver", "libcufft", "libnvshmem_host", "libcudnn",
+}
+
+// libraries finds the wanted libraries below a folder of NVIDIA's packages and
+// names those that are missing.
+func libraries(folder string) (paths, missing []string) {
+	for _, name := range wanted {
+		match, _ := filepath.Glob(filepath.Join(folder, "*", "lib", name+".so.*"))
+		if len(match) == 0 {
+			missing = append(missing, name)
+			continue
+		}
+		slices.Sort(match)
+		paths = append(paths, match[len(match)-1])
+	}
+	return paths, missing
+}
+
+// toolkit is the folder below NVIDIA's packages that holds what the compiler of
+// XLA needs beside libraries (libdevice, ptxas), empty if there is none.
+func toolkit(folder string) string {
+	for _, part := range []string{filepath.Join("nvvm", "libdevice"), filepath.Join("bin", "ptxas")} {
+		if match, _ := filepath.Glob(filepath.Join(folder, "*", part)); len(match) > 0 {
+			return strings.TrimSuffix(match[len(match)-1], string(filepath.Separator)+part)
+		}
+	}
+	return ""
+}
+
+func withMissing(err error, missing []string) error {
+	if len(missing) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w; these CUDA libraries were not found beside the plugin: %s", err, strings.Join(missing, ", "))
+}

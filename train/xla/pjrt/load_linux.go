@@ -1,0 +1,100 @@
+//go:build linux && cgo && (amd64 || arm64)
+
+package pjrt
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+
+	"github.com/ebitengine/purego"
+	gopjrt "github.com/gomlx/go-xla/pjrt"
+)
+
+// entryPoint is the one symbol by which a program reaches a plugin.
+const entryPoint = "GetPjrtApi"
+
+// table is how the table of functions begins that a plugin gives (PJRT_Api in
+// pjrt_c_api.h).
+type table struct {
+	size       uintptr
+	extensions uintptr
+	version    struct {
+		size         uintptr
+		extensions   uintptr
+		major, minor int32
+	}
+}
+
+// Version loads a plugin and gives the version of the PJRT interface that it
+// speaks. It needs no device. No function of the table is called: those of a
+// version that is too old are not where this program would look for them.
+func Version(plugin string) (major, minor int, err error) {
+	if err := checkFile(plugin); err != nil {
+		return 0, 0, err
+	}
+	library, err := purego.Dlopen(plugin, purego.RTLD_LAZY|purego.RTLD_LOCAL)
+	if err != nil {
+		return 0, 0, unloadable(plugin, err)
+	}
+	address, err := purego.Dlsym(library, entryPoint)
+	if err != nil {
+		return 0, 0, fmt.Errorf("is no PJRT plugin: it has no function %s", entryPoint)
+	}
+	var get func() *table
+	purego.RegisterFunc(&get, address)
+	t := get()
+	if t == nil {
+		return 0, 0, fmt.Errorf("is no working PJRT plugin: its %s gives nothing", entryPoint)
+	}
+	return int(t.version.major), int(t.version.minor), nil
+}
+
+// checkFile says what is wrong with a file that is no library of this machine;
+// the loader has hard words for that.
+func checkFile(path string) error {
+	f, err := elf.Open(path)
+	if err != nil {
+		return errors.New("is no shared library, or a damaged one")
+	}
+	defer f.Close()
+	want := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[runtime.GOARCH]
+	if f.Machine != want {
+		return fmt.Errorf("is built for %s, this machine is %s", f.Machine, runtime.GOARCH)
+	}
+	return nil
+}
+
+// unloadable puts the loader's words for a library that the plugin needs and
+// that is not there into ours.
+func unloadable(plugin string, err error) error {
+	name, rest, found := strings.Cut(err.Error(), ": ")
+	if found && name != plugin && strings.Contains(rest, "cannot open shared object file") {
+		return fmt.Errorf("does not load: it needs the library %s, which was not found", name)
+	}
+	return fmt.Errorf("does not load: %w", err)
+}
+
+// load gives a plugin that may be used, its version in words, and a remark
+// about that.
+func load(path string) (p *gopjrt.Plugin, version string, err error) {
+	maj, min, err := Version(path)
+	if err != nil {
+		return nil, "", fmt.Errorf("the file %w", err)
+	}
+	remark, err := checkVersion(maj, min)
+	if err != nil {
+		return nil, "", err
+	}
+	setDefault("GOPJRT_CUDA_CHECKS", "0")
+	if p, err = gopjrt.GetPlugin(path); err != nil {
+		return nil, "", fmt.Errorf("it does not start: %w", err)
+	}
+	version = fmt.Sprintf("PJRT %d.%d", maj, min)
+	if remark != "" {
+		version += ", " + remark
+	}
+	return p, version, nil
+}

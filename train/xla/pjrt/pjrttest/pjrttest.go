@@ -1,0 +1,102 @@
+// Package pjrttest gives tests an executor for XLA programs: compute's pure Go
+// one or, where the environment variable MIPLC_TEST_XLA is set to plugin, XLA
+// itself on the CPU, through the plugin that `miplc runtime install xla` fetches.
+package pjrttest
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/gobackend"
+
+	"github.com/miplc/miplc/internal/pinned"
+	"github.com/miplc/miplc/train/xla/pjrt"
+)
+
+// EnvExecutor names the environment variable that chooses the executor.
+const EnvExecutor = "MIPLC_TEST_XLA"
+
+// OnPlugin tells whether tests are to run through the plugin.
+func OnPlugin() bool { return os.Getenv(EnvExecutor) == "plugin" }
+
+// Plugin is the path of a plugin for CPUs. It is installed where there is none,
+// so that no test that asks for it skips itself.
+func Plugin(t testing.TB) string {
+	t.Helper()
+	path, err := plugin()
+	if err != nil {
+		t.Fatalf("this test needs a PJRT plugin for CPUs: %v", err)
+	}
+	return path
+}
+
+var plugin = sync.OnceValues(func() (string, error) {
+	if path, err := pjrt.Find(pjrt.CPU, ""); err == nil {
+		return path, nil
+	}
+	// Shorter than go test's own limit of ten minutes, which would print
+	// stacks instead of the reason.
+	ctx, cancel := context.WithTimeout(context.Background(), 9*time.Minute)
+	defer cancel()
+	p, err := pjrt.Install(ctx, pinned.InstallOptions{Progress: os.Stderr})
+	return p.Path, err
+})
+
+var shared = sync.OnceValues(func() (compute.Backend, error) {
+	path, err := plugin()
+	if err != nil {
+		return nil, err
+	}
+	b, _, err := pjrt.Open(pjrt.CPU, pjrt.Options{Plugin: path})
+	return b, err
+})
+
+// Backend gives the executor. All tests of a process share the plugin's.
+func Backend(t testing.TB) compute.Backend {
+	t.Helper()
+	if OnPlugin() {
+		b, err := shared()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return lasting{b}
+	}
+	// The other modes run operations at once and can block each other.
+	b, err := gobackend.New("ops_sequential")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// lasting is a backend that all tests share: closing it would end it for the
+// others.
+type lasting struct{ compute.Backend }
+
+func (lasting) Finalize() {}
+
+// Unoptimised runs the calling test again in a process of its own, in which XLA
+// does not optimise: it then computes values again wherever they are used, each
+// time rounded as the place has it. It returns true in that process, where the
+// test is to go on, and false in the other, which is done then.
+func Unoptimised(t *testing.T) bool {
+	t.Helper()
+	const flags, level = "XLA_FLAGS", "--xla_backend_optimization_level=0"
+	if strings.Contains(os.Getenv(flags), level) {
+		return true
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v=true", "-test.count=1")
+	cmd.Env = append(os.Environ(), flags+"="+os.Getenv(flags)+" "+level, EnvExecutor+"=plugin")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !bytes.Contains(out, []byte("--- PASS: "+t.Name())) {
+		t.Errorf("without optimisation of XLA: %v\n%s", err, out)
+	}
+	return false
+}
