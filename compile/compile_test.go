@@ -1,11 +1,9 @@
 package compile_test
 
 import (
-	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,10 +12,9 @@ import (
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/golden"
 	"github.com/miplc/miplc/language"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // signature is what the data set of a shipped spec looks like.
 func signature(s *language.Spec) compile.Signature {
@@ -64,19 +61,7 @@ func TestShippedSpecsGolden(t *testing.T) {
 				fmt.Fprintf(&text, "mask %s %v %g\n", m.Name, m.Shape, m.Drop)
 			}
 			text.WriteString(p.Train.Text() + p.Infer.Text())
-			file := filepath.Join("testdata", name+".golden")
-			if *update {
-				if err := os.WriteFile(file, []byte(text.String()), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if text.String() != string(want) {
-				t.Errorf("graphs of %s differ from %s; run go test ./compile -update and look at the difference", name, file)
-			}
+			golden.Check(t, filepath.Join("testdata", name+".golden"), text.String())
 		})
 	}
 }

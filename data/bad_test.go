@@ -6,7 +6,6 @@ import (
 	"compress/gzip"
 	"compress/zlib"
 	"encoding/binary"
-	"flag"
 	"fmt"
 	"math"
 	"os"
@@ -14,9 +13,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-)
 
-var update = flag.Bool("update", false, "write the golden files anew")
+	"github.com/miplc/miplc/internal/golden"
+)
 
 // badFile is a broken file and how it is opened.
 type badFile struct {
@@ -49,19 +48,7 @@ func TestBadFiles(t *testing.T) {
 				t.Fatal("the file was read without an error")
 			}
 			got := strings.ReplaceAll(err.Error(), path, f.name) + "\n"
-			golden := filepath.Join("testdata", "bad", f.name+".out")
-			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got != string(want) {
-				t.Errorf("got  %swant %s", got, want)
-			}
+			golden.Check(t, filepath.Join("testdata", "bad", f.name+".out"), got)
 			if !strings.Contains(got, f.name) {
 				t.Errorf("the error does not name the file: %s", got)
 			}

@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -9,10 +8,9 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/golden"
 	"github.com/miplc/miplc/specs"
 )
-
-var update = flag.Bool("update", false, "rewrite the expected messages")
 
 // shippedSpecs is a note whose list grows with every new spec.
 var shippedSpecs = regexp.MustCompile(`(?m)(shipped specs:).*$`)
@@ -35,20 +33,7 @@ func TestBadFiles(t *testing.T) {
 		var out strings.Builder
 		diag.Render(&out, err)
 		got := shippedSpecs.ReplaceAllString(out.String(), "$1 ...")
-		golden := strings.TrimSuffix(file, ".yaml") + ".out"
-		if *update {
-			if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		want, err := os.ReadFile(golden)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got != string(want) {
-			t.Errorf("%s: got\n%s\nwant\n%s", file, got, want)
-		}
+		golden.Check(t, strings.TrimSuffix(file, ".yaml")+".out", got)
 	}
 }
 

@@ -2,7 +2,6 @@ package export_test
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"math"
 	"os"
@@ -15,12 +14,11 @@ import (
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/golden"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/onnxtest"
 	"github.com/miplc/miplc/language"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // program compiles a shipped spec, or the text of one, for small inputs.
 func program(t testing.TB, name, text string, set ...string) *compile.Program {
@@ -251,30 +249,10 @@ func TestModelRefuses(t *testing.T) {
 func TestText(t *testing.T) {
 	for _, name := range []string{"demipl", "demipl-image", "demipl-program"} {
 		m, _ := exported(t, program(t, name, ""), nil)
-		golden(t, name+".txt", onnxtest.Text(m))
+		golden.Check(t, "testdata/"+name+".txt", onnxtest.Text(m))
 	}
 	m, _ := exported(t, program(t, "demipl", "", "export.signature=batch"), nil)
-	golden(t, "demipl-batch.txt", onnxtest.Text(m))
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s differs (run with -update to accept), got:\n%s", path, got)
-	}
+	golden.Check(t, "testdata/demipl-batch.txt", onnxtest.Text(m))
 }
 
 // Two exports of one model have the same bytes, and Checked leaves the whole file

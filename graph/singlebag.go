@@ -37,7 +37,7 @@ func SingleBag(g *Graph) (*Graph, error) {
 	return Optimize(out)
 }
 
-// singleBag holds the new node of every old one. A new node may be thin: its
+// singleBag holds the new node of every old one. A new node may be a single row: its
 // extent is 1 where the old one has N, since all its rows are equal: it was
 // gathered from the one bag.
 type singleBag struct {
@@ -91,7 +91,7 @@ func (s *singleBag) convert(n *Node) *Node {
 }
 
 // rowwise reports whether equal rows of input i give equal rows of the result,
-// so that a thin input may be used as it is.
+// so that a single row may be used as it is.
 func (n *Node) rowwise(i int) bool {
 	if n.Op.Elementwise() {
 		return true

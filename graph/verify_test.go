@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/miplc/miplc/internal/golden"
 )
 
 func TestText(t *testing.T) {
@@ -11,8 +13,8 @@ func TestText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "attention.txt", g.Text())
-	golden(t, "attention.dot", g.DOT())
+	golden.Check(t, "testdata/attention.txt", g.Text())
+	golden.Check(t, "testdata/attention.dot", g.DOT())
 }
 
 func TestVerifyFindsFaults(t *testing.T) {
@@ -63,8 +65,8 @@ func TestTextShowsArguments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "arguments.txt", g.Text())
-	golden(t, "arguments.dot", g.DOT())
+	golden.Check(t, "testdata/arguments.txt", g.Text())
+	golden.Check(t, "testdata/arguments.dot", g.DOT())
 }
 
 func TestApplyRejects(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/miplc/miplc/internal/golden"
 	"github.com/miplc/miplc/specs"
 )
 
@@ -36,7 +37,7 @@ func TestReference(t *testing.T) {
 			t.Errorf("%s lacks the table %q", reference, name)
 		}
 	}
-	golden(t, reference, []byte(got))
+	golden.Check(t, reference, []byte(got))
 }
 
 // TestReferenceExamples parses every YAML example; those without a name or a

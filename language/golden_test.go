@@ -2,7 +2,6 @@ package language
 
 import (
 	"bytes"
-	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,28 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/golden"
 	"github.com/miplc/miplc/specs"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// golden compares got with a file, or writes the file under -update.
-func golden(t *testing.T, file string, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v (run the tests with -update to write it)", err)
-	}
-	if d := cmp.Diff(string(want), string(got)); d != "" {
-		t.Errorf("%s differs (-want +got); if the change is meant, run the tests with -update\n%s", file, d)
-	}
-}
 
 var setComment = regexp.MustCompile(`(?m)^# set: (.*)$`)
 
@@ -64,7 +44,7 @@ func TestBadSpecs(t *testing.T) {
 			}
 			var out bytes.Buffer
 			diag.Render(&out, err)
-			golden(t, strings.TrimSuffix(file, ".yaml")+".out", out.Bytes())
+			golden.Check(t, strings.TrimSuffix(file, ".yaml")+".out", out.Bytes())
 			checkPlaces(t, err, src)
 		})
 	}
@@ -119,8 +99,8 @@ func TestShippedSpecs(t *testing.T) {
 		if !ok || !bytes.HasPrefix(src, []byte("# yaml-language-server: $schema=./schema.json\n")) {
 			t.Errorf("%s: no modeline at the top", name)
 		}
-		golden(t, "testdata/good/"+name+".yaml", spec.YAML())
+		golden.Check(t, "testdata/good/"+name+".yaml", spec.YAML())
 	}
 }
 
-func TestSchemaFile(t *testing.T) { golden(t, "../specs/models/schema.json", Schema()) }
+func TestSchemaFile(t *testing.T) { golden.Check(t, "../specs/models/schema.json", Schema()) }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/golden"
 	"github.com/miplc/miplc/specs"
 )
 
@@ -147,7 +148,7 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func TestFullSpec(t *testing.T) {
-	golden(t, "testdata/good/full.yaml", mustParse(t, full).YAML())
+	golden.Check(t, "testdata/good/full.yaml", mustParse(t, full).YAML())
 }
 
 func TestDefaults(t *testing.T) {

@@ -3,7 +3,6 @@ package report
 import (
 	"bytes"
 	"encoding/xml"
-	"flag"
 	"io"
 	"maps"
 	"math"
@@ -13,13 +12,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/experiment"
+	"github.com/miplc/miplc/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // Ten accuracies of two learners, for p values that SciPy computed:
 // scipy.stats.ttest_rel.
@@ -204,19 +200,7 @@ func TestGolden(t *testing.T) {
 		t.Errorf("%d files", len(files))
 	}
 	for _, name := range []string{markdownFile, laTeXFile} {
-		path := filepath.Join("testdata", name)
-		if *update {
-			if err := os.WriteFile(path, files[name], 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d := cmp.Diff(string(want), string(files[name])); d != "" {
-			t.Errorf("%s differs (-want +got); if the change is meant, run the tests with -update\n%s", name, d)
-		}
+		golden.Check(t, filepath.Join("testdata", name), files[name])
 	}
 }
 

@@ -1,17 +1,15 @@
 package runs
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/golden"
 	"github.com/miplc/miplc/language"
 )
-
-var update = flag.Bool("update", false, "rewrite the expected messages")
 
 // All that is wrong with a spec is told in one run, shapes and splits included,
 // each at the line that the user wrote.
@@ -28,20 +26,7 @@ func TestValidateWrongSpecs(t *testing.T) {
 		}
 		var out strings.Builder
 		diag.Render(&out, err)
-		golden := strings.TrimSuffix(file, ".yaml") + ".out"
-		if *update {
-			if err := os.WriteFile(golden, []byte(out.String()), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		want, err := os.ReadFile(golden)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if out.String() != string(want) {
-			t.Errorf("%s: got\n%s\nwant\n%s", file, out.String(), want)
-		}
+		golden.Check(t, strings.TrimSuffix(file, ".yaml")+".out", out.String())
 	}
 }
 

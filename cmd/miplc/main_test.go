@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"flag"
 	"os"
 	"os/exec"
 	"strconv"
@@ -11,12 +10,11 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/miplc/miplc/internal/golden"
 	"github.com/miplc/miplc/internal/pinned"
 	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 )
-
-var update = flag.Bool("update", false, "rewrite the expected output in the scripts")
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"miplc": main})
@@ -27,7 +25,7 @@ func TestScripts(t *testing.T) {
 	library := ortest.Library(t)
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
-		UpdateScripts: *update,
+		UpdateScripts: golden.Update(),
 		Setup: func(env *testscript.Env) error {
 			env.Setenv(ortlib.EnvLibrary, library)
 			env.Setenv(pinned.EnvCache, env.WorkDir+"/cache")

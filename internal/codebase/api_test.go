@@ -6,11 +6,12 @@ import (
 	"go/format"
 	"go/parser"
 	"go/token"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/miplc/miplc/internal/golden"
 )
 
 // TestRuntimeAPI holds what services can name to a golden file, so that adding,
@@ -24,18 +25,9 @@ func TestRuntimeAPI(t *testing.T) {
 		}
 		api.WriteString("\n")
 	}
-	const golden = root + "/runtime/testdata/api.txt"
-	if *update {
-		if err := os.WriteFile(golden, []byte(api.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	kept, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := changed(string(kept), api.String()); diff != "" {
-		t.Errorf("what the package runtime exports has changed:\n%sIf that is meant, run `%s`, read the diff as a service's author would, and say it in CHANGELOG.md.", diff, remedy)
+	golden.Check(t, root+"/runtime/testdata/api.txt", api.String())
+	if t.Failed() {
+		t.Log("what services can name has changed: if that is meant, say it in CHANGELOG.md")
 	}
 }
 
@@ -91,24 +83,4 @@ func exportedType(receiver ast.Expr) bool {
 	}
 	name, ok := receiver.(*ast.Ident)
 	return ok && name.IsExported()
-}
-
-// changed lists the lines that only one of two texts has.
-func changed(before, after string) string {
-	old, now := strings.Split(before, "\n"), strings.Split(after, "\n")
-	var diff strings.Builder
-	for _, line := range old {
-		if !slices.Contains(now, line) {
-			diff.WriteString("    - " + line + "\n")
-		}
-	}
-	for _, line := range now {
-		if !slices.Contains(old, line) {
-			diff.WriteString("    + " + line + "\n")
-		}
-	}
-	if diff.Len() == 0 && before != after {
-		return "    the order of lines\n"
-	}
-	return diff.String()
 }

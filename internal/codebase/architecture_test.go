@@ -1,7 +1,6 @@
 package codebase
 
 import (
-	"flag"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -11,9 +10,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-)
 
-var update = flag.Bool("update", false, "rewrite the imports in the map of docs/architecture.md")
+	"github.com/miplc/miplc/internal/golden"
+)
 
 const (
 	module  = "github.com/miplc/miplc/"
@@ -46,14 +45,14 @@ func TestMap(t *testing.T) {
 		if slices.Equal(want, r.imports) {
 			continue
 		}
-		if *update {
+		if golden.Update() {
 			lines[r.line] = r.written(want)
 			continue
 		}
 		t.Errorf("docs/architecture.md:%d: the map says that %s imports\n    %s\nthe code has\n    %s\nIf the change is meant, run `%s` and read the diff; if not, take the import back.",
 			r.line+1, r.folder, listed(r.imports), listed(want), remedy)
 	}
-	if *update && !t.Failed() {
+	if golden.Update() && !t.Failed() {
 		if err := os.WriteFile(mapFile, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -1,9 +1,7 @@
 package spectest_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"sort"
@@ -11,11 +9,10 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/internal/golden"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/spectest"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden specs")
 
 // count is how many specs the tests of other packages draw.
 const count = 200
@@ -160,19 +157,6 @@ func TestRandomSpecsAreDiverse(t *testing.T) {
 // The drawing of specs is fixed: a failure found for a seed can be repeated.
 func TestGolden(t *testing.T) {
 	for _, seed := range []uint64{0, 1, 2, 3, 4, 5} {
-		file := fmt.Sprintf("testdata/random%d.yaml", seed)
-		text := spectest.Random(seed)
-		if *update {
-			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if text != string(want) {
-			t.Errorf("the spec of seed %d differs from %s; run go test ./language/spectest -update and look at the difference", seed, file)
-		}
+		golden.Check(t, fmt.Sprintf("testdata/random%d.yaml", seed), spectest.Random(seed))
 	}
 }
