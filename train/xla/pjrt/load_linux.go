@@ -6,6 +6,7 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"strings"
 
@@ -60,6 +61,15 @@ func checkFile(path string) error {
 		return errors.New("is no shared library, or a damaged one")
 	}
 	defer f.Close()
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	for _, part := range f.Progs { // one that reaches past the end would end the program when it is read
+		if end := part.Off + part.Filesz; end < part.Off || end > uint64(info.Size()) {
+			return errors.New("is a damaged shared library: it is cut off")
+		}
+	}
 	want := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[runtime.GOARCH]
 	if f.Machine != want {
 		return fmt.Errorf("is built for %s, this machine is %s", f.Machine, runtime.GOARCH)
