@@ -8,13 +8,13 @@ import (
 // Condensing lists the passes of Condense in order.
 func Condensing() []Pass {
 	return append([]Pass{
-		{"uniform operands", UniformOperands},
-		{"signs", Signs},
-		{"scalar factors", ScalarFactors},
-		{"reshapes", Reshapes},
-		{"masks", Masks},
-		{"gates", Gates},
-	}, Cleaning()...)
+		{"uniform operands", uniformOperands},
+		{"signs", signs},
+		{"scalar factors", scalarFactors},
+		{"reshapes", reshapes},
+		{"masks", masks},
+		{"gates", gates},
+	}, cleaning()...)
 }
 
 // Condense rewrites a graph to fewer nodes, for targets on which each node has
@@ -39,10 +39,10 @@ func Condense(g *Graph) (*Graph, error) {
 	return g, nil
 }
 
-// UniformOperands turns a Fill that meets a value of the full shape of the
+// uniformOperands turns a Fill that meets a value of the full shape of the
 // result into a scalar, which needs no memory and no measuring of the batch:
 // Fill(v) * x = v * x.
-func UniformOperands(g *Graph) (*Graph, error) {
+func uniformOperands(g *Graph) (*Graph, error) {
 	return rewrite(g, func(b *Builder, n *Node, in []*Node) *Node {
 		if !n.Op.Elementwise() || len(in) != 2 {
 			return nil
@@ -58,9 +58,9 @@ func UniformOperands(g *Graph) (*Graph, error) {
 	})
 }
 
-// Signs moves negations towards the results, where they cancel or turn Add
+// signs moves negations towards the results, where they cancel or turn Add
 // into Sub. All of it is exact.
-func Signs(g *Graph) (*Graph, error) {
+func signs(g *Graph) (*Graph, error) {
 	return rewrite(g, func(b *Builder, n *Node, in []*Node) *Node {
 		neg := make([]bool, len(in)) // which inputs are negations
 		pos := slices.Clone(in)      // the inputs without them
@@ -129,9 +129,9 @@ func signedProduct(b *Builder, n *Node, neg []bool, pos []*Node) *Node {
 	return b.Neg(b.op(n.Op, n.Attrs, pos...))
 }
 
-// ScalarFactors brings literal factors to the front and outwards, (c x) y = c
+// scalarFactors brings literal factors to the front and outwards, (c x) y = c
 // (x y), so that products that differ in them alone are computed once.
-func ScalarFactors(g *Graph) (*Graph, error) {
+func scalarFactors(g *Graph) (*Graph, error) {
 	return rewrite(g, func(b *Builder, n *Node, in []*Node) *Node {
 		if n.Op != OpMul {
 			return nil
@@ -157,11 +157,11 @@ func ScalarFactors(g *Graph) (*Graph, error) {
 
 func literalScalar(n *Node) bool { return n.Op == OpConst && len(n.Shape) == 0 }
 
-// Reshapes does without data movement what needs none: a Transpose that leaves
+// reshapes does without data movement what needs none: a Transpose that leaves
 // the order of the elements is a Reshape, a Reshape that drops the axes of a
 // Sum is part of the Sum, one between [1] and [] is needless in broadcasting,
 // and exp(log_softmax x) is softmax x.
-func Reshapes(g *Graph) (*Graph, error) {
+func reshapes(g *Graph) (*Graph, error) {
 	return rewrite(g, func(b *Builder, n *Node, in []*Node) *Node {
 		switch {
 		case n.Op == OpTranspose && keepsOrder(n):
@@ -227,9 +227,9 @@ func broadcastNumber(b *Builder, n *Node, in []*Node) *Node {
 	return r
 }
 
-// Masks finds what the gradient of a Clamp passes from its result: x lies within
+// masks finds what the gradient of a Clamp passes from its result: x lies within
 // the bounds where the Clamp left it as it was.
-func Masks(g *Graph) (*Graph, error) {
+func masks(g *Graph) (*Graph, error) {
 	return rewrite(g, func(b *Builder, n *Node, in []*Node) *Node {
 		if n.Op != OpMul || in[0].Op != OpMul {
 			return nil
@@ -269,9 +269,9 @@ func (b *Builder) find(fits func(*Node) bool) *Node {
 	return nil
 }
 
-// Gates uses the product t s of two gates again in the gradients of both:
+// gates uses the product t s of two gates again in the gradients of both:
 // (d t) (s (1 - s)) = m - m s and (d s) (1 - t t) = d s - m t with m = d (t s).
-func Gates(g *Graph) (*Graph, error) {
+func gates(g *Graph) (*Graph, error) {
 	return rewrite(g, func(b *Builder, n *Node, in []*Node) *Node {
 		if n.Op != OpMul {
 			return nil

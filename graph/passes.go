@@ -12,12 +12,12 @@ type Pass struct {
 	Run  func(*Graph) (*Graph, error)
 }
 
-// Cleaning lists the passes of Optimize in order.
-func Cleaning() []Pass {
+// cleaning lists the passes of Optimize in order.
+func cleaning() []Pass {
 	return []Pass{
-		{"fold constants", FoldConstants},
-		{"simplify", Simplify},
-		{"common subexpressions", CSE},
+		{"fold constants", foldConstants},
+		{"simplify", simplify},
+		{"common subexpressions", cse},
 		{"dead code", DeadCode},
 	}
 }
@@ -25,7 +25,7 @@ func Cleaning() []Pass {
 // Optimize runs the cleaning passes. Optimize before Gradient where the graph
 // has logarithms of sigmoids or softmaxes: the stable forms have stable gradients.
 func Optimize(g *Graph) (*Graph, error) {
-	for _, p := range Cleaning() {
+	for _, p := range cleaning() {
 		next, err := p.Run(g)
 		if err != nil {
 			return nil, fmt.Errorf("pass %s: %w", p.Name, err)
@@ -57,9 +57,9 @@ func DeadCode(g *Graph) (*Graph, error) {
 	return b.Graph()
 }
 
-// CSE computes equal expressions once. Nodes are equal when op, inputs and
+// cse computes equal expressions once. Nodes are equal when op, inputs and
 // static arguments are; the order of two summands or factors does not matter.
-func CSE(g *Graph) (*Graph, error) {
+func cse(g *Graph) (*Graph, error) {
 	seen := map[string][]*Node{}
 	return rewrite(g, func(b *Builder, n *Node, in []*Node) *Node {
 		if n.Op == OpInput || n.Op == OpParam {
@@ -92,10 +92,10 @@ func expressionKey(op Op, in []*Node) string {
 // foldLimit is the largest number of elements that folding turns into a literal.
 const foldLimit = 1 << 14
 
-// FoldConstants computes what depends on literals alone, keeps values whose
+// foldConstants computes what depends on literals alone, keeps values whose
 // elements are all equal as Fill, and drops operations that change nothing
 // (x+0, x-0, x*1, x/1, a sum over no axis, an expansion to the same shape).
-func FoldConstants(g *Graph) (*Graph, error) {
+func foldConstants(g *Graph) (*Graph, error) {
 	return rewrite(g, func(b *Builder, n *Node, in []*Node) *Node {
 		if x := neutral(n, in); x != nil {
 			return x
@@ -234,11 +234,11 @@ func foldLiteral(b *Builder, n *Node, in []*Node) *Node {
 	return b.Const(n.Shape, out.Data...)
 }
 
-// Simplify replaces expressions by equal ones that are cheaper or do not
+// simplify replaces expressions by equal ones that are cheaper or do not
 // overflow: log(sigmoid x) = -softplus(-x), log(softmax x) = log_softmax x,
 // log(exp x) = x, --x = x, chains of Transpose and of Reshape become one, and a
 // reduction over axes of extent 1 becomes a Reshape.
-func Simplify(g *Graph) (*Graph, error) {
+func simplify(g *Graph) (*Graph, error) {
 	return rewrite(g, func(b *Builder, n *Node, in []*Node) *Node {
 		switch n.Op {
 		case OpLog:

@@ -37,8 +37,8 @@ func SingleBag(g *Graph) (*Graph, error) {
 	return Optimize(out)
 }
 
-// singleBag holds the new node of every old one. A new node may be a single row: its
-// extent is 1 where the old one has N, since all its rows are equal: it was
+// singleBag holds the new node of every old one. A new node may be a single row:
+// its extent is 1 where the old one has N, since all its rows are equal: it was
 // gathered from the one bag.
 type singleBag struct {
 	b  *Builder

@@ -18,8 +18,8 @@ import (
 	"github.com/miplc/miplc/runs"
 )
 
-// Options are the settings of the command.
-type Options struct {
+// options are the settings of the command.
+type options struct {
 	Console *console.Console
 	Spec    string
 	Dir     string
@@ -32,7 +32,7 @@ type Options struct {
 
 // Command makes the command.
 func Command(con *console.Console) *cobra.Command {
-	o := &Options{Console: con}
+	o := &options{Console: con}
 	cmd := &cobra.Command{
 		Use:   "build SPEC -o DIR",
 		Short: "Compile a spec: its graphs, the model with initial parameters, the training step",
@@ -51,7 +51,7 @@ is replaced, a run is not.`,
 		Args: console.Args("SPEC"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Spec = args[0]
-			return Run(cmd.Context(), o)
+			return run(cmd.Context(), o)
 		},
 	}
 	f := cmd.Flags()
@@ -65,8 +65,8 @@ is replaced, a run is not.`,
 	return cmd
 }
 
-// Run compiles and prints.
-func Run(ctx context.Context, o *Options) error {
+// run compiles and prints.
+func run(ctx context.Context, o *options) error {
 	if o.Dir == "" {
 		return console.Usagef("miplc build: -o DIR is missing")
 	}

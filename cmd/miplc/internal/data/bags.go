@@ -16,8 +16,8 @@ import (
 	"github.com/miplc/miplc/data/imagebags"
 )
 
-// BagsOptions are the settings of miplc data bags.
-type BagsOptions struct {
+// bagsOptions are the settings of miplc data bags.
+type bagsOptions struct {
 	Console *console.Console
 	Sources []string
 	Output  string
@@ -49,7 +49,7 @@ var generatorFlags = map[string][]string{
 }
 
 func bagsCommand(con *console.Console) *cobra.Command {
-	o := &BagsOptions{
+	o := &bagsOptions{
 		Console: con, Row: imagebags.DefaultRow, SBN: imagebags.DefaultSBN,
 		KMeansSeg: imagebags.DefaultKMeansSeg, SIFT: imagebags.DefaultSIFT,
 	}
@@ -72,7 +72,7 @@ miplc data crowd writes. The same images and settings give the same file.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Sources = args
 			o.given = cmd.Flags().Changed
-			return RunBags(cmd.Context(), o)
+			return runBags(cmd.Context(), o)
 		},
 	}
 	f := cmd.Flags()
@@ -105,8 +105,8 @@ miplc data crowd writes. The same images and settings give the same file.`,
 	return cmd
 }
 
-// RunBags makes the bags and saves them.
-func RunBags(ctx context.Context, o *BagsOptions) error {
+// runBags makes the bags and saves them.
+func runBags(ctx context.Context, o *bagsOptions) error {
 	if o.Output == "" {
 		return console.Usagef("miplc data bags: -o FILE is missing")
 	}
@@ -149,7 +149,7 @@ func RunBags(ctx context.Context, o *BagsOptions) error {
 
 // generator is the chosen one with its settings; a setting of another one is an
 // error.
-func (o *BagsOptions) generator() (imagebags.Generator, error) {
+func (o *bagsOptions) generator() (imagebags.Generator, error) {
 	if o.Generator == "" {
 		return nil, console.Usagef("miplc data bags: --generator is missing; known are %s", strings.Join(imagebags.Names, ", "))
 	}
@@ -194,7 +194,7 @@ func parseSize(text string) (imagebags.Size, error) {
 	return s, console.Invalid(s.Check())
 }
 
-func (o *BagsOptions) checkCandidates() error {
+func (o *bagsOptions) checkCandidates() error {
 	if err := checkOutside(o.Outside); err != nil {
 		return err
 	}
@@ -211,14 +211,14 @@ func checkOutside(word string) error {
 	return console.CheckWord("--outside", word, string(crowd.OutsideError), string(crowd.OutsideAdd), string(crowd.OutsideDrop), string(crowd.OutsideForget))
 }
 
-func (o *BagsOptions) bags(ctx context.Context, sources *imagebags.Sources, g imagebags.Generator, size imagebags.Size) (*data.Dataset, error) {
+func (o *bagsOptions) bags(ctx context.Context, sources *imagebags.Sources, g imagebags.Generator, size imagebags.Size) (*data.Dataset, error) {
 	count := newCounter(o.Console, "images")
 	defer count.close()
 	return imagebags.Bags(ctx, sources, imagebags.Options{Generator: g, Resize: size, Workers: o.Workers, Limits: o.Limits, Progress: count.progress})
 }
 
 // candidates replaces the true class alone by what was asked for.
-func (o *BagsOptions) candidates(set *data.Dataset, table *crowd.Table) (*data.Dataset, error) {
+func (o *bagsOptions) candidates(set *data.Dataset, table *crowd.Table) (*data.Dataset, error) {
 	if table != nil {
 		return attach(o.Console, set, table, o.Outside)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/miplc/miplc/internal/outfile"
 )
 
-// CrowdOptions are the settings of miplc data crowd.
-type CrowdOptions struct {
+// crowdOptions are the settings of miplc data crowd.
+type crowdOptions struct {
 	Console *console.Console
 	Workers []string
 	Output  string
@@ -24,14 +24,14 @@ type CrowdOptions struct {
 	Outside string
 }
 
-// Distilled is what the command prints.
-type Distilled struct {
+// distilled is what the command prints.
+type distilled struct {
 	File string `json:"file"`
 	crowd.Stats
 }
 
 func crowdCommand(con *console.Console) *cobra.Command {
-	o := &CrowdOptions{Console: con}
+	o := &crowdOptions{Console: con}
 	cmd := &cobra.Command{
 		Use:   "crowd WORKER.csv...",
 		Short: "Distil candidate sets from what several workers say",
@@ -49,7 +49,7 @@ of bags with the candidates in place of its own.`,
 		Args: console.Args("WORKER.csv..."),
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.Workers = args
-			return RunCrowd(o)
+			return runCrowd(o)
 		},
 	}
 	f := cmd.Flags()
@@ -61,8 +61,8 @@ of bags with the candidates in place of its own.`,
 	return cmd
 }
 
-// RunCrowd distils and saves.
-func RunCrowd(o *CrowdOptions) error {
+// runCrowd distils and saves.
+func runCrowd(o *crowdOptions) error {
 	if o.Output == "" {
 		return console.Usagef("miplc data crowd: -o FILE is missing")
 	}
@@ -113,14 +113,14 @@ func RunCrowd(o *CrowdOptions) error {
 	return save(o.Console, set, out, o.Output)
 }
 
-func (o *CrowdOptions) table(out *outfile.File, table *crowd.Table, stats crowd.Stats) error {
+func (o *crowdOptions) table(out *outfile.File, table *crowd.Table, stats crowd.Stats) error {
 	if err := crowd.WriteCandidates(out, table); err != nil {
 		return err
 	}
 	if err := out.Commit(); err != nil {
 		return err
 	}
-	return o.Console.Result(Distilled{o.Output, stats}, func(w io.Writer) error {
+	return o.Console.Result(distilled{o.Output, stats}, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "%s: %d images, %d classes, %.2f candidates an image; agreed on for %d, most probable labels for %d\n",
 			o.Output, stats.Images, stats.Classes, stats.MeanCandidates, stats.Agreed, stats.Picked)
 		return err

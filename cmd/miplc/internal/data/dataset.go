@@ -26,8 +26,8 @@ written as .npz, .csv and .csv.gz. Bags count from 1.`,
 	return cmd
 }
 
-// Saved is what synth and import print.
-type Saved struct {
+// saved is what synth and import print.
+type saved struct {
 	File       string `json:"file"`
 	Bags       int    `json:"bags"`
 	Instances  int    `json:"instances"`
@@ -52,7 +52,7 @@ func save(con *console.Console, set *data.Dataset, out *outfile.File, path strin
 	if err := out.Commit(); err != nil {
 		return err
 	}
-	s := Saved{path, set.Bags(), set.Offsets[set.Bags()], set.Dim(), set.Classes, set.Hash()}
+	s := saved{path, set.Bags(), set.Offsets[set.Bags()], set.Dim(), set.Classes, set.Hash()}
 	return con.Result(s, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "%s: %d bags, %d instances of %d features, %d classes\n", s.File, s.Bags, s.Instances, s.Features, s.Classes)
 		return err

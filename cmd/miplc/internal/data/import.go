@@ -7,8 +7,8 @@ import (
 	"github.com/miplc/miplc/data"
 )
 
-// ImportOptions are the settings of miplc data import.
-type ImportOptions struct {
+// importOptions are the settings of miplc data import.
+type importOptions struct {
 	Console *console.Console
 	Input   string
 	Output  string
@@ -16,7 +16,7 @@ type ImportOptions struct {
 }
 
 func importCommand(con *console.Console) *cobra.Command {
-	o := &ImportOptions{Console: con}
+	o := &importOptions{Console: con}
 	cmd := &cobra.Command{
 		Use:     "import IN OUT",
 		Short:   "Convert a set of bags to another format",
@@ -25,15 +25,15 @@ func importCommand(con *console.Console) *cobra.Command {
 		Args:    console.Args("IN", "OUT"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.Input, o.Output = args[0], args[1]
-			return RunImport(o)
+			return runImport(o)
 		},
 	}
 	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite OUT")
 	return cmd
 }
 
-// RunImport converts.
-func RunImport(o *ImportOptions) error {
+// runImport converts.
+func runImport(o *importOptions) error {
 	out, err := create(o.Output, o.Force, o.Input)
 	if err != nil {
 		return err

@@ -11,8 +11,8 @@ import (
 	"github.com/miplc/miplc/internal/outfile"
 )
 
-// InspectOptions are the settings of miplc data inspect.
-type InspectOptions struct {
+// inspectOptions are the settings of miplc data inspect.
+type inspectOptions struct {
 	Console *console.Console
 	Files   []string
 	Bag     int    // from 1; 0: none
@@ -20,8 +20,8 @@ type InspectOptions struct {
 	Force   bool
 }
 
-// BagFacts describes one bag.
-type BagFacts struct {
+// bagFacts describes one bag.
+type bagFacts struct {
 	Bag        int      `json:"bag"` // from 1
 	Name       string   `json:"name,omitempty"`
 	Instances  int      `json:"instances"`
@@ -32,7 +32,7 @@ type BagFacts struct {
 }
 
 func inspectCommand(con *console.Console) *cobra.Command {
-	o := &InspectOptions{Console: con}
+	o := &inspectOptions{Console: con}
 	cmd := &cobra.Command{
 		Use:   "inspect FILE...",
 		Short: "Describe sets of bags, as in Table 1 of the paper, and draw a bag",
@@ -41,7 +41,7 @@ func inspectCommand(con *console.Console) *cobra.Command {
 		Args: console.Args("FILE..."),
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.Files = args
-			return RunInspect(o)
+			return runInspect(o)
 		},
 	}
 	cmd.Flags().IntVar(&o.Bag, "bag", 0, "describe this bag, counted from 1")
@@ -51,8 +51,8 @@ func inspectCommand(con *console.Console) *cobra.Command {
 	return cmd
 }
 
-// RunInspect describes.
-func RunInspect(o *InspectOptions) error {
+// runInspect describes.
+func runInspect(o *inspectOptions) error {
 	switch {
 	case o.SVG != "" && o.Bag == 0:
 		return console.Usagef("--svg draws one bag: say which by --bag")
@@ -68,7 +68,7 @@ func RunInspect(o *InspectOptions) error {
 		defer svg.Discard()
 	}
 	var stats []data.Stats
-	var bag *BagFacts
+	var bag *bagFacts
 	for _, path := range o.Files {
 		set, err := data.Open(path)
 		if err != nil {
@@ -97,12 +97,12 @@ func RunInspect(o *InspectOptions) error {
 	})
 }
 
-func (o *InspectOptions) bag(set *data.Dataset, svg *outfile.File) (*BagFacts, error) {
+func (o *inspectOptions) bag(set *data.Dataset, svg *outfile.File) (*bagFacts, error) {
 	i := o.Bag - 1
 	if i >= set.Bags() {
 		return nil, fmt.Errorf("%s has %d bags, there is no bag %d", o.Files[0], set.Bags(), o.Bag)
 	}
-	b := &BagFacts{Bag: o.Bag, Instances: set.Size(i)}
+	b := &bagFacts{Bag: o.Bag, Instances: set.Size(i)}
 	if set.BagNames != nil {
 		b.Name = set.BagNames[i]
 	}
@@ -131,7 +131,7 @@ func (o *InspectOptions) bag(set *data.Dataset, svg *outfile.File) (*BagFacts, e
 	return b, svg.Commit()
 }
 
-func (b *BagFacts) print(w io.Writer) error {
+func (b *bagFacts) print(w io.Writer) error {
 	fmt.Fprintf(w, "bag %d", b.Bag)
 	if b.Name != "" {
 		fmt.Fprintf(w, " (%s)", b.Name)

@@ -14,9 +14,9 @@ import (
 // prototypes is the name of the built-in set, which needs no source.
 const prototypes = "prototypes"
 
-// SynthOptions are the settings of miplc data synth. Numbers that are 0 stand
+// synthOptions are the settings of miplc data synth. Numbers that are 0 stand
 // for the default of the set.
-type SynthOptions struct {
+type synthOptions struct {
 	Console *console.Console
 	Set     string
 	Output  string
@@ -34,7 +34,7 @@ type SynthOptions struct {
 }
 
 func synthCommand(con *console.Console) *cobra.Command {
-	o := &SynthOptions{Console: con}
+	o := &synthOptions{Console: con}
 	sets := append([]string{prototypes}, data.SynthSets...)
 	cmd := &cobra.Command{
 		Use:   "synth SET",
@@ -53,7 +53,7 @@ given take the sizes of the published set. The same settings give the same file.
 		Args: console.Args("SET"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.Set = args[0]
-			return RunSynth(o)
+			return runSynth(o)
 		},
 	}
 	f := cmd.Flags()
@@ -79,8 +79,8 @@ given take the sizes of the published set. The same settings give the same file.
 	return cmd
 }
 
-// RunSynth draws and saves.
-func RunSynth(o *SynthOptions) error {
+// runSynth draws and saves.
+func runSynth(o *synthOptions) error {
 	if o.Output == "" {
 		return console.Usagef("miplc data synth: -o FILE is missing")
 	}
@@ -104,7 +104,7 @@ func RunSynth(o *SynthOptions) error {
 }
 
 // checkFlags refuses settings that the set would ignore.
-func (o *SynthOptions) checkFlags() error {
+func (o *synthOptions) checkFlags() error {
 	if o.Set == prototypes {
 		if len(o.Classes) > 0 {
 			return console.Usagef("--classes chooses among the classes of a source; %s has none: give --class-count", prototypes)
@@ -120,7 +120,7 @@ func (o *SynthOptions) checkFlags() error {
 	return nil
 }
 
-func (o *SynthOptions) draw() (*data.Dataset, error) {
+func (o *synthOptions) draw() (*data.Dataset, error) {
 	if o.Set != prototypes {
 		r := o.R
 		switch r { // the package counts 0 as "default" and -1 as none

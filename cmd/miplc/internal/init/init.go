@@ -19,22 +19,22 @@ import (
 
 // Names of the files that the command writes.
 const (
-	SpecFile   = "model.yaml"
-	SchemaFile = "schema.json"
+	specFile   = "model.yaml"
+	schemaFile = "schema.json"
 )
 
 // modeline tells editors where the schema is.
-const modeline = "# yaml-language-server: $schema=./" + SchemaFile + "\n"
+const modeline = "# yaml-language-server: $schema=./" + schemaFile + "\n"
 
-// Options are the settings of the command.
-type Options struct {
+// options are the settings of the command.
+type options struct {
 	Console *console.Console
 	Dir     string
 	From    string
 }
 
-// Result is what the command prints.
-type Result struct {
+// result is what the command prints.
+type result struct {
 	Spec   string `json:"spec"`
 	Schema string `json:"schema"`
 	From   string `json:"from"`
@@ -42,12 +42,12 @@ type Result struct {
 
 // Command makes the command.
 func Command(con *console.Console) *cobra.Command {
-	o := &Options{Console: con}
+	o := &options{Console: con}
 	cmd := &cobra.Command{
 		Use:   "init [DIR]",
 		Short: "Write a starter spec",
 		Long: fmt.Sprintf(`Write %s, a commented copy of a shipped spec, and %s beside it, with
-which an editor completes and checks the spec. Files that exist are left alone.`, SpecFile, SchemaFile),
+which an editor completes and checks the spec. Files that exist are left alone.`, specFile, schemaFile),
 		Example: "  miplc init\n  miplc init mine --from demipl",
 		Args:    console.Args("[DIR]"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -55,15 +55,15 @@ which an editor completes and checks the spec. Files that exist are left alone.`
 			if len(args) > 0 {
 				o.Dir = args[0]
 			}
-			return Run(o)
+			return run(o)
 		},
 	}
 	cmd.Flags().StringVar(&o.From, "from", "quickstart", "shipped spec to start from, see miplc specs")
 	return cmd
 }
 
-// Run writes the files.
-func Run(o *Options) error {
+// run writes the files.
+func run(o *options) error {
 	text, found := specs.Model(o.From)
 	if !found {
 		return console.Invalid(diag.Diagnostic{
@@ -75,7 +75,7 @@ func Run(o *Options) error {
 	if !strings.HasPrefix(string(text), "# yaml-language-server:") {
 		text = append([]byte(modeline), text...)
 	}
-	r := Result{filepath.Join(o.Dir, SpecFile), filepath.Join(o.Dir, SchemaFile), o.From}
+	r := result{filepath.Join(o.Dir, specFile), filepath.Join(o.Dir, schemaFile), o.From}
 	if _, err := os.Lstat(r.Spec); err == nil {
 		return fmt.Errorf("%s exists already: name another folder", r.Spec)
 	}

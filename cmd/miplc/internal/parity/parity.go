@@ -16,8 +16,8 @@ import (
 	"github.com/miplc/miplc/runs"
 )
 
-// Options are the settings of the command.
-type Options struct {
+// options are the settings of the command.
+type options struct {
 	Console *console.Console
 	Target  string // a model file or the folder of a run
 	Library string
@@ -25,8 +25,8 @@ type Options struct {
 	Seed    uint64
 }
 
-// Result is what the command prints.
-type Result struct {
+// result is what the command prints.
+type result struct {
 	Target string `json:"target"`
 	Note   string `json:"note,omitempty"` // why an engine is missing
 	*parity.Report
@@ -34,7 +34,7 @@ type Result struct {
 
 // Command makes the command.
 func Command(con *console.Console) *cobra.Command {
-	o := &Options{Console: con}
+	o := &options{Console: con}
 	cmd := &cobra.Command{
 		Use:   "parity DIR|MODEL",
 		Short: "Measure how far the engines are apart on the same bags",
@@ -49,7 +49,7 @@ some times that movement, and %.0e at most.`, parity.Tolerance, parity.MaxTolera
 		Args:    console.Args("DIR|MODEL"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.Target = args[0]
-			return Run(o)
+			return run(o)
 		},
 	}
 	cmd.Flags().StringVar(&o.Library, "library", "", "onnxruntime library, or a folder that holds it")
@@ -60,9 +60,9 @@ some times that movement, and %.0e at most.`, parity.Tolerance, parity.MaxTolera
 	return cmd
 }
 
-// Run measures and prints.
-func Run(o *Options) error {
-	r := Result{Target: o.Target}
+// run measures and prints.
+func run(o *options) error {
+	r := result{Target: o.Target}
 	var err error
 	if r.Report, r.Note, err = measure(o); err != nil {
 		return err
@@ -77,7 +77,7 @@ func Run(o *Options) error {
 	return err
 }
 
-func measure(o *Options) (*parity.Report, string, error) {
+func measure(o *options) (*parity.Report, string, error) {
 	options := runs.ParityOptions{Library: o.Library, Sizes: o.Sizes, Seed: o.Seed}
 	info, err := os.Stat(o.Target)
 	if err != nil {
@@ -96,7 +96,7 @@ func measure(o *Options) (*parity.Report, string, error) {
 	return report, "", err
 }
 
-func (r Result) print(w io.Writer) error {
+func (r result) print(w io.Writer) error {
 	if r.Note != "" {
 		fmt.Fprintln(w, r.Note)
 	}

@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 )
 
-func (r *Result) printTable(out io.Writer) error {
+func (r *result) printTable(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "bag\tpredicted\tprobability\ttrue\thighest attention")
 	for _, b := range r.Bags {
@@ -19,7 +19,7 @@ func (r *Result) printTable(out io.Writer) error {
 	return w.Flush()
 }
 
-func (r *Result) printBag(w io.Writer, b Bag) {
+func (r *result) printBag(w io.Writer, b bag) {
 	fmt.Fprintf(w, "bag %d: %s", b.Bag, b.Class)
 	if b.True != nil {
 		fmt.Fprintf(w, " (true: %s)", r.truth(b))
@@ -36,7 +36,7 @@ func (r *Result) printBag(w io.Writer, b Bag) {
 
 // truth names the true class. The data set may have more classes than the
 // model knows names for.
-func (r *Result) truth(b Bag) string {
+func (r *result) truth(b bag) string {
 	switch {
 	case b.True == nil:
 		return "-"
@@ -58,7 +58,7 @@ func highest(scores []float32) (int, float32) {
 
 // writeCSV writes one line per bag. Numbers have as many digits as a float32
 // needs to come back unchanged.
-func (r *Result) writeCSV(to io.Writer) error {
+func (r *result) writeCSV(to io.Writer) error {
 	w := csv.NewWriter(to)
 	header := []string{"bag", "true", "predicted"}
 	for _, c := range r.Classes {

@@ -15,8 +15,8 @@ import (
 	"github.com/miplc/miplc/runtime"
 )
 
-// Options are the settings of the command.
-type Options struct {
+// options are the settings of the command.
+type options struct {
 	Console *console.Console
 	Model   string
 	Data    string
@@ -26,20 +26,20 @@ type Options struct {
 	backend.Flags
 }
 
-// Bag is the prediction of one bag.
-type Bag struct {
+// bag is the prediction of one bag.
+type bag struct {
 	Bag  int  `json:"bag"`            // from 1
 	True *int `json:"true,omitempty"` // true label, if the data set knows it
 	runtime.Prediction
 }
 
-// Result is what the command prints.
-type Result struct {
+// result is what the command prints.
+type result struct {
 	Model    string   `json:"model"`
 	Data     string   `json:"data"`
 	Backend  string   `json:"backend"`
 	Classes  []string `json:"classes"`
-	Bags     []Bag    `json:"bags"`
+	Bags     []bag    `json:"bags"`
 	Known    int      `json:"known"`              // bags whose true label is known
 	Accuracy *float64 `json:"accuracy,omitempty"` // share of them that are predicted right
 	Output   string   `json:"output,omitempty"`
@@ -47,7 +47,7 @@ type Result struct {
 
 // Command makes the command.
 func Command(con *console.Console) *cobra.Command {
-	o := &Options{Console: con}
+	o := &options{Console: con}
 	cmd := &cobra.Command{
 		Use:   "predict MODEL DATA",
 		Short: "Predict the bags of a data set with an exported model",
@@ -60,7 +60,7 @@ the accuracy is given too. Bags count from 1.`,
 		Args: console.Args("MODEL", "DATA"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Model, o.Data = args[0], args[1]
-			return Run(cmd.Context(), o)
+			return run(cmd.Context(), o)
 		},
 	}
 	cmd.Flags().IntVar(&o.Bag, "bag", 0, "predict this bag alone, counted from 1")
@@ -71,8 +71,8 @@ the accuracy is given too. Bags count from 1.`,
 	return cmd
 }
 
-// Run predicts and prints.
-func Run(ctx context.Context, o *Options) error {
+// run predicts and prints.
+func run(ctx context.Context, o *options) error {
 	var out *outfile.File
 	if o.Output != "" {
 		var err error
@@ -106,9 +106,9 @@ func Run(ctx context.Context, o *Options) error {
 	return o.Console.Result(r, r.print)
 }
 
-func predict(ctx context.Context, o *Options, model *runtime.Model, set *data.Dataset) (*Result, error) {
+func predict(ctx context.Context, o *options, model *runtime.Model, set *data.Dataset) (*result, error) {
 	info := model.Info()
-	r := &Result{Model: o.Model, Data: o.Data, Backend: info.Backend, Classes: info.Classes}
+	r := &result{Model: o.Model, Data: o.Data, Backend: info.Backend, Classes: info.Classes}
 	from, to := 0, set.Bags()
 	if o.Bag > to {
 		return nil, fmt.Errorf("%s has %d bags, there is no bag %d", o.Data, to, o.Bag)
@@ -122,7 +122,7 @@ func predict(ctx context.Context, o *Options, model *runtime.Model, set *data.Da
 		if err != nil {
 			return nil, fmt.Errorf("%s: bag %d: %w", o.Data, i+1, err)
 		}
-		bag := Bag{Bag: i + 1, Prediction: p}
+		bag := bag{Bag: i + 1, Prediction: p}
 		if set.Labels != nil && set.Labels[i] >= 0 {
 			r.Known++
 			bag.True = &set.Labels[i]
@@ -140,7 +140,7 @@ func predict(ctx context.Context, o *Options, model *runtime.Model, set *data.Da
 }
 
 // print lists the bags: for one bag with all it knows, for many a line each.
-func (r *Result) print(w io.Writer) error {
+func (r *result) print(w io.Writer) error {
 	if r.Output != "" {
 		fmt.Fprintf(w, "predictions of %d bags written to %s\n", len(r.Bags), r.Output)
 	} else if len(r.Bags) == 1 {

@@ -12,8 +12,8 @@ import (
 	"github.com/miplc/miplc/report"
 )
 
-// Options are the settings of the command.
-type Options struct {
+// options are the settings of the command.
+type options struct {
 	Console *console.Console
 	Dir     string
 	Output  string
@@ -24,7 +24,7 @@ const defaultFolder = "report"
 
 // Command makes the command.
 func Command(con *console.Console) *cobra.Command {
-	o := &Options{Console: con}
+	o := &options{Console: con}
 	cmd := &cobra.Command{
 		Use:   "report DIR",
 		Short: "Make tables and figures of an experiment",
@@ -41,15 +41,15 @@ row, a circle that it is worse: two-sided t-test on the pairs of splits, level
 		Args:    console.Args("DIR"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.Dir = args[0]
-			return Run(o)
+			return run(o)
 		},
 	}
 	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "folder of the report (default: report in DIR)")
 	return cmd
 }
 
-// Run writes the report.
-func Run(o *Options) error {
+// run writes the report.
+func run(o *options) error {
 	if o.Output == "" {
 		o.Output = filepath.Join(o.Dir, defaultFolder)
 	}

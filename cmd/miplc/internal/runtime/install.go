@@ -35,8 +35,8 @@ packages, where pip install "jax[cuda13]" puts it.`,
 	return cmd
 }
 
-// InstallOptions are the settings of miplc runtime install.
-type InstallOptions struct {
+// installOptions are the settings of miplc runtime install.
+type installOptions struct {
 	Console *console.Console
 	What    string // onnxruntime or xla
 	Via     string
@@ -50,7 +50,7 @@ const (
 )
 
 func installCommand(con *console.Console) *cobra.Command {
-	o := &InstallOptions{Console: con}
+	o := &installOptions{Console: con}
 	cmd := &cobra.Command{
 		Use:   "install [onnxruntime|xla]",
 		Short: "Fetch onnxruntime " + ortlib.Version + ", or a PJRT plugin of XLA for CPUs, into the cache",
@@ -63,7 +63,7 @@ into the cache of miplc. Nothing is done when it is there already.`,
 			if o.What = libraryORT; len(args) > 0 {
 				o.What = args[0]
 			}
-			return RunInstall(cmd.Context(), o)
+			return runInstall(cmd.Context(), o)
 		},
 	}
 	cmd.Flags().StringVar(&o.Via, "via", string(pinned.ViaAuto), "tool to fetch with: auto, pip or npm")
@@ -71,8 +71,8 @@ into the cache of miplc. Nothing is done when it is there already.`,
 	return cmd
 }
 
-// RunInstall fetches the library.
-func RunInstall(ctx context.Context, o *InstallOptions) error {
+// runInstall fetches the library.
+func runInstall(ctx context.Context, o *installOptions) error {
 	known := []string{string(pinned.ViaAuto), string(pinned.ViaPip), string(pinned.ViaNpm)}
 	if err := console.CheckWord("--via", o.Via, known...); err != nil {
 		return err

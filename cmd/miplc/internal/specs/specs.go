@@ -15,15 +15,15 @@ import (
 	"github.com/miplc/miplc/specs"
 )
 
-// Options are the settings of the command.
-type Options struct {
+// options are the settings of the command.
+type options struct {
 	Console *console.Console
 	Name    string // empty: list all
 	Full    bool
 }
 
-// Spec is one shipped spec.
-type Spec struct {
+// spec is one shipped spec.
+type spec struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	Text        string `json:"text,omitempty"`
@@ -31,7 +31,7 @@ type Spec struct {
 
 // Command makes the command.
 func Command(con *console.Console) *cobra.Command {
-	o := &Options{Console: con}
+	o := &options{Console: con}
 	cmd := &cobra.Command{
 		Use:     "specs [NAME]",
 		Short:   "List the shipped specs, or print one",
@@ -41,25 +41,25 @@ func Command(con *console.Console) *cobra.Command {
 			if len(args) > 0 {
 				o.Name = args[0]
 			}
-			return Run(o)
+			return run(o)
 		},
 	}
 	cmd.Flags().BoolVar(&o.Full, "full", false, "with what it extends and all defaults filled in")
 	return cmd
 }
 
-// Run lists or prints.
-func Run(o *Options) error {
+// run lists or prints.
+func run(o *options) error {
 	if o.Name != "" {
 		return printOne(o)
 	}
-	var list []Spec
+	var list []spec
 	for _, name := range specs.Models() {
 		s, err := language.Load("builtin:"+name, language.Options{})
 		if err != nil {
 			return err
 		}
-		list = append(list, Spec{Name: name, Description: s.Description.V})
+		list = append(list, spec{Name: name, Description: s.Description.V})
 	}
 	return o.Console.Result(map[string]any{"specs": list}, func(out io.Writer) error {
 		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -70,7 +70,7 @@ func Run(o *Options) error {
 	})
 }
 
-func printOne(o *Options) error {
+func printOne(o *options) error {
 	text, found := specs.Model(o.Name)
 	if !found {
 		return console.Invalid(diag.Diagnostic{
@@ -86,7 +86,7 @@ func printOne(o *Options) error {
 	if o.Full {
 		text = s.YAML()
 	}
-	return o.Console.Result(Spec{o.Name, s.Description.V, string(text)}, func(w io.Writer) error {
+	return o.Console.Result(spec{o.Name, s.Description.V, string(text)}, func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
 	})

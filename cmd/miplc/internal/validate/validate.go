@@ -14,16 +14,16 @@ import (
 	"github.com/miplc/miplc/runs"
 )
 
-// Options are the settings of the command.
-type Options struct {
+// options are the settings of the command.
+type options struct {
 	Console *console.Console
 	Specs   []string
 	Set     []string
 	DataDir string
 }
 
-// File is the verdict on one spec.
-type File struct {
+// file is the verdict on one spec.
+type file struct {
 	Spec       string            `json:"spec"`
 	Valid      bool              `json:"valid"`
 	Parameters int               `json:"parameters,omitempty"` // learned numbers
@@ -34,7 +34,7 @@ type File struct {
 
 // Command makes the command.
 func Command(con *console.Console) *cobra.Command {
-	o := &Options{Console: con}
+	o := &options{Console: con}
 	cmd := &cobra.Command{
 		Use:   "validate SPEC...",
 		Short: "Check specs and print all that is wrong with them",
@@ -45,7 +45,7 @@ data.classes are taken, or made-up extents. All errors of all files are printed.
 		Args:    console.Args("SPEC..."),
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.Specs = args
-			return Run(o)
+			return run(o)
 		},
 	}
 	cmd.Flags().StringArrayVar(&o.Set, "set", nil, "override a value, e.g. train.epochs=5 (may be repeated)")
@@ -53,9 +53,9 @@ data.classes are taken, or made-up extents. All errors of all files are printed.
 	return cmd
 }
 
-// Run checks every spec.
-func Run(o *Options) error {
-	var files []File
+// run checks every spec.
+func run(o *options) error {
+	var files []file
 	var wrong []error
 	code := console.ExitFailed // unless a spec is to blame
 	for _, name := range o.Specs {
@@ -77,13 +77,13 @@ func Run(o *Options) error {
 	return &console.Failure{Code: code, Err: joined(wrong), Result: result}
 }
 
-func check(name string, o *Options) (File, error) {
+func check(name string, o *options) (file, error) {
 	v, err := runs.Validate(name, language.Options{Set: o.Set}, o.DataDir)
 	if err != nil {
 		problems, more := console.Problems(err)
-		return File{Spec: name, Errors: problems, MoreErrors: more}, err
+		return file{Spec: name, Errors: problems, MoreErrors: more}, err
 	}
-	return File{Spec: name, Valid: true, Parameters: v.Parameters, Note: v.Note}, nil
+	return file{Spec: name, Valid: true, Parameters: v.Parameters, Note: v.Note}, nil
 }
 
 // joined makes one list of all diagnostics, so that they are rendered alike.
@@ -95,7 +95,7 @@ func joined(errs []error) error {
 	return all
 }
 
-func printValid(w io.Writer, files []File) error {
+func printValid(w io.Writer, files []file) error {
 	for _, f := range files {
 		if !f.Valid {
 			continue
