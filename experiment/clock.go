@@ -22,7 +22,7 @@ func (m *mean) add(v float64) { m.sum, m.n = m.sum+v, m.n+1 }
 func kind(c Coord) string { return c.Learner + "\x00" + c.Data }
 
 // newClock starts with the seconds of earlier results.
-func newClock(pending []Cell, have []Result, jobs int) clock {
+func newClock(pending []*Cell, have []Result, jobs int) clock {
 	k := clock{jobs: jobs, left: map[string]int{}, seconds: map[string]*mean{}}
 	for _, c := range pending {
 		k.left[kind(c.Coord)]++

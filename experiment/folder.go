@@ -20,6 +20,7 @@ const (
 	ResultsFile  = "results.jsonl"   // one Result per line
 	DataFolder   = "data"            // sets that were drawn
 	ModelsFolder = "models"          // one run folder per cell, with keep: models
+	TrialsFolder = "trials"          // checkpoints of the cells under way
 )
 
 // claim makes the folder the experiment's, or says why it must be left alone. Who

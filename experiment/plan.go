@@ -140,7 +140,7 @@ func (p *Plan) addCells(loaded map[Coord][]candidate, sel Select, d *DataSet, in
 		for _, v := range l.Variants() {
 			c := Cell{Coord: at(d.Name.V, in.facts.R, l, v), input: in}
 			c.candidates = loaded[c.Coord]
-			if !e.compiles(l, &c, &runs.Input{Data: set, Split: splits[0]}, &errs) {
+			if !e.compiles(l, &c, set, splits[0], &errs) {
 				continue
 			}
 			for n, split := range splits {
@@ -161,9 +161,9 @@ func (p *Plan) addCells(loaded map[Coord][]candidate, sel Select, d *DataSet, in
 
 // compiles checks the specs of a cell against its data set, so that a shape that
 // does not fit is found before hours of training.
-func (e *Experiment) compiles(l *Learner, c *Cell, in *runs.Input, errs *diag.List) bool {
+func (e *Experiment) compiles(l *Learner, c *Cell, set *data.Dataset, split *data.Split, errs *diag.List) bool {
 	for _, choice := range c.candidates {
-		if err := runs.Check(choice.spec, in); err != nil {
+		if _, err := runs.NewTrial(choice.spec, set, split); err != nil {
 			name, set, _ := l.at(c.Data, c.R, Setting{})
 			var found diag.List
 			e.locate(err, l, name, append(set, choice.set...), &found)

@@ -16,21 +16,21 @@ import (
 // Result is one finished or failed cell, one line of ResultsFile.
 type Result struct {
 	Coord
-	Key            string      `json:"key"`
-	Error          string      `json:"error,omitempty"` // why the cell failed; the rest is then empty
-	Accuracy       float64     `json:"accuracy"`        // share of the test bags
-	TrainAccuracy  *float64    `json:"train_accuracy,omitempty"`
-	Disambiguation *float64    `json:"disambiguation_accuracy,omitempty"`
-	Setting        string      `json:"setting,omitempty"` // chosen from the grid
-	Trials         []Trial     `json:"trials,omitempty"`  // of the settings of the grid
-	Attention      []Histogram `json:"attention,omitempty"`
-	Engine         string      `json:"engine,omitempty"`
-	Seconds        float64     `json:"seconds"`
-	Miplc          string      `json:"miplc,omitempty"` // version
+	Key            string          `json:"key"`
+	Error          string          `json:"error,omitempty"` // why the cell failed; the rest is then empty
+	Accuracy       float64         `json:"accuracy"`        // share of the test bags
+	TrainAccuracy  *float64        `json:"train_accuracy,omitempty"`
+	Disambiguation *float64        `json:"disambiguation_accuracy,omitempty"`
+	Setting        string          `json:"setting,omitempty"` // chosen from the grid
+	Trials         []SettingResult `json:"trials,omitempty"`  // of the settings of the grid
+	Attention      []Histogram     `json:"attention,omitempty"`
+	Engine         string          `json:"engine,omitempty"`
+	Seconds        float64         `json:"seconds"`
+	Miplc          string          `json:"miplc,omitempty"` // version
 }
 
-// Trial is one setting of a grid, measured on the held-out training bags.
-type Trial struct {
+// SettingResult is one setting of a grid, measured on the held-out training bags.
+type SettingResult struct {
 	Setting  string   `json:"setting"`
 	Accuracy *float64 `json:"accuracy,omitempty"` // nil: it failed
 	Error    string   `json:"error,omitempty"`
@@ -146,15 +146,20 @@ func openResults(path string) (r *results, have []Result, dropped int, err error
 	return &results{file: f}, have, len(text) - whole, nil
 }
 
-// add appends one line and forces it to the disk.
-func (r *results) add(result *Result) error {
-	line, err := json.Marshal(result)
-	if err != nil {
-		return fmt.Errorf("the result of %s: %w", result.Coord, err)
+// add appends a line each for results that were computed together, and forces them
+// to the disk.
+func (r *results) add(list []*Result) error {
+	var lines []byte
+	for _, result := range list {
+		line, err := json.Marshal(result)
+		if err != nil {
+			return fmt.Errorf("the result of %s: %w", result.Coord, err)
+		}
+		lines = append(append(lines, line...), '\n')
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, err := r.file.Write(append(line, '\n')); err != nil {
+	if _, err := r.file.Write(lines); err != nil {
 		return err
 	}
 	return r.file.Sync()

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
@@ -20,6 +21,7 @@ import (
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/engines"
 )
 
 // tiny runs in well under a second: 2 r, 2 learners, 2 splits.
@@ -129,7 +131,14 @@ func TestCellIsAnOrdinaryRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := runs.Evaluate(context.Background(), runs.Options{Spec: spec, Snapshots: []int{1}})
+	trials, err := runs.OpenTrials([]*language.Spec{spec}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	trainers := engines.NewTrainers(engines.Request{})
+	defer trainers.Close()
+	trials[0].Snapshots = []int{1}
+	report, err := train.One(context.Background(), trainers, trials[0], train.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -401,9 +410,65 @@ func TestKeepModels(t *testing.T) {
 	}
 }
 
+// Interrupted in the midst of cells, the experiment goes on inside of them, to the
+// same results, and leaves no checkpoint in the end.
+func TestInterruptedInsideACell(t *testing.T) {
+	library := ortest.Library(t)
+	text := strings.Replace(tiny, "train.epochs: 2, train.engine: gorgonia}", "train.epochs: 60}, grid: {train.lr: [0.01, 0.05]}", 1)
+	e := parse(t, strings.Replace(text, "train.engine: gorgonia", "train.batch: 2", 1))
+	for _, engine := range []string{"gorgonia", "ort", "xla"} {
+		t.Run(engine, func(t *testing.T) {
+			o := Options{Dir: t.TempDir(), Library: library, Engine: engine, Device: "cpu", Pause: time.Nanosecond}
+			whole, _, err := run(t, e, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Dir = t.TempDir()
+			for range 3 {
+				began := furthest(o.Dir)
+				ctx, cancel := context.WithCancel(context.Background())
+				over := make(chan error)
+				go func() {
+					_, err := Run(ctx, e, o)
+					over <- err
+				}()
+				for now := began; now < began+10; now = furthest(o.Dir) {
+					if now < began-1 { // the newest checkpoint has no name for a moment
+						t.Errorf("training began again after epoch %d, at %d", began, now)
+					}
+					time.Sleep(time.Millisecond)
+				}
+				cancel()
+				var stopped *InterruptedError
+				if err := <-over; !errors.As(err, &stopped) || stopped.Progress.Done > 0 {
+					t.Fatal(err)
+				}
+			}
+			again, _, err := run(t, e, o)
+			if err != nil || !maps.Equal(whole, again) {
+				t.Errorf("interrupted in cells: %v\n%v\n%v", err, again, whole)
+			}
+			if _, err := os.Stat(filepath.Join(o.Dir, TrialsFolder)); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("checkpoints are left: %v", err)
+			}
+		})
+	}
+}
+
+// furthest is the last epoch of any checkpoint of a cell under way, 0 without one.
+func furthest(dir string) (epoch int) {
+	list, _ := filepath.Glob(filepath.Join(dir, TrialsFolder, "*", "*", "*"))
+	for _, path := range list {
+		if _, done, err := train.LoadState(path); err == nil {
+			epoch = max(epoch, done)
+		}
+	}
+	return epoch
+}
+
 func TestClock(t *testing.T) {
-	cell := func(learner string) Cell { return Cell{Coord: Coord{Data: "P", Learner: learner}} }
-	k := newClock([]Cell{cell("a"), cell("a"), cell("b")}, []Result{{Coord: cell("b").Coord, Seconds: 10}}, 2)
+	cell := func(learner string) *Cell { return &Cell{Coord: Coord{Data: "P", Learner: learner}} }
+	k := newClock([]*Cell{cell("a"), cell("a"), cell("b")}, []Result{{Coord: cell("b").Coord, Seconds: 10}}, 2)
 	if got := k.tick(&Result{Coord: cell("a").Coord, Seconds: 4}).Seconds(); got != 7 {
 		t.Errorf("%v seconds left, want (4+10)/2", got)
 	}

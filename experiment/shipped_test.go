@@ -5,7 +5,6 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/specs"
 )
 
@@ -39,7 +38,7 @@ func TestShippedExperimentsCompile(t *testing.T) {
 			if shape == nil {
 				t.Fatalf("%s: the shape of %s is not known here", name, source)
 			}
-			in := twoBags(shape)
+			set, split := twoBags(shape)
 			for i := range e.Learners {
 				l := &e.Learners[i]
 				for _, r := range d.R {
@@ -50,7 +49,7 @@ func TestShippedExperimentsCompile(t *testing.T) {
 						c := Cell{Coord: at(d.Name.V, r, l, v), input: &inputOf{facts: SetFacts{Name: d.Name.V, R: r}}}
 						c.candidates = loaded[c.Coord]
 						var errs diag.List
-						if !e.compiles(l, &c, in, &errs) {
+						if !e.compiles(l, &c, set, split, &errs) {
 							t.Errorf("%s: %v", name, errs)
 						}
 					}
@@ -61,11 +60,11 @@ func TestShippedExperimentsCompile(t *testing.T) {
 }
 
 // twoBags are two bags of an instance each, with five classes.
-func twoBags(shape []int) *runs.Input {
+func twoBags(shape []int) (*data.Dataset, *data.Split) {
 	d := &data.Dataset{
 		Name: "two bags", Shape: shape, Offsets: []int{0, 1, 2}, Classes: 5,
 		Candidates: []uint8{1, 1, 0, 0, 0, 0, 1, 1, 0, 0}, Labels: []int{0, 1},
 	}
 	d.Instances = make([]float32, 2*d.Dim())
-	return &runs.Input{Data: d, Split: &data.Split{Train: []int{0}, Test: []int{1}}}
+	return d, &data.Split{Train: []int{0}, Test: []int{1}}
 }

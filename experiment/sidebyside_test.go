@@ -12,6 +12,7 @@ import (
 
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
+	"github.com/miplc/miplc/train/engines"
 )
 
 // beside has cells that share programs (splits, r, settings, learning rates), two
@@ -82,15 +83,21 @@ func TestGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &runner{e: e, o: Options{Engine: "xla"}, pending: plan.Cells}
-	groups, alone := r.groups(map[string]bool{"xla": true})
-	var sizes []int
-	for _, g := range groups {
-		sizes = append(sizes, len(g))
+	r := &runner{e: e, trainers: engines.NewTrainers(engines.Request{Engine: "xla", Device: "cpu"})}
+	defer r.trainers.Close()
+	// demipl: 2 r of 2 splits, and lambda's 2 values; batches: 2 splits; proden: 4
+	// cells; pl-aggd: 2 splits, each alone. A finished cell keeps its place.
+	finished := map[string]bool{plan.Cells[0].Key: true}
+	groups, err := r.groups(plan.Cells, finished)
+	if err != nil {
+		t.Fatal(err)
 	}
-	// demipl: 2 r of 2 splits, and lambda's 2 values; batches: 2 splits; proden: 4 cells.
-	if !slices.Equal(sizes, []int{8, 2, 4}) || len(alone) != 2 {
-		t.Errorf("groups of %v cells, %d cells alone", sizes, len(alone))
+	var sizes, left []int
+	for _, g := range groups {
+		sizes, left = append(sizes, g.beside), append(left, len(g.cells))
+	}
+	if !slices.Equal(sizes, []int{8, 2, 4, 1, 1}) || !slices.Equal(left, []int{7, 2, 4, 1, 1}) {
+		t.Errorf("groups of %v cells, %v of them left", sizes, left)
 	}
 }
 

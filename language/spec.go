@@ -163,6 +163,14 @@ type Loss struct {
 	Equation Equation // of an equation term; its value must be a scalar
 }
 
+// Term is the name of the term among those of the loss.
+func (l *Loss) Term() string {
+	if l.Kind.V == "equation" {
+		return l.Name.V
+	}
+	return l.Kind.V
+}
+
 // Weights says how the label weights of each bag change during training
 // (paper Eq. 6 and 7).
 type Weights struct {

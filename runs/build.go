@@ -148,6 +148,13 @@ func (o *BuildOptions) build(p *compile.Program, sig compile.Signature) (*Manife
 	return m, m.write(o.Dir, p, files)
 }
 
+// refuseBuild says why a spec with a learner cannot be built.
+func refuseBuild(spec *language.Spec) error {
+	l := spec.Learner
+	return &SpecError{spec.Locate(diag.Errorf(l.Kind.Pos, "learner %s has no model before it is fitted: there is nothing to build", l.Kind.V).
+		WithNote("miplc train fits it and leaves model.onnx"))}
+}
+
 // buildSignature takes the shapes from the spec where it gives them all, so that
 // a build needs no data.
 func buildSignature(spec *language.Spec, dataDir string) (compile.Signature, error) {

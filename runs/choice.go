@@ -9,41 +9,32 @@ import (
 	"github.com/miplc/miplc/train/engines"
 )
 
-// engine settles what trains the run.
-func (o *Options) engine() (*engines.Choice, error) {
-	request, begun, err := o.engineRequest()
-	if err != nil {
-		return nil, err
+// engineRequest is what the options ask of the engine. Runs that go on ask for
+// what their checkpoints were made with: another engine rounds otherwise, and the
+// promise of the same bits would be broken.
+func (b *bunch) engineRequest() (engines.Request, error) {
+	r := engines.Request{
+		Engine: b.Engine, Device: b.Device, Library: b.Library, Provider: b.Provider, Threads: b.Threads, Plugin: b.Plugin,
 	}
-	c, err := engines.Choose(request)
-	if err == nil && begun {
-		c.Reason = "the run was begun with it"
+	if !b.Resume {
+		return r, nil
 	}
-	return c, err
-}
-
-// engineRequest is what the options and the spec ask of the engine. A run that
-// goes on asks for what its checkpoint was made with: another engine rounds
-// otherwise, and the promise of the same bits would be broken.
-func (o *Options) engineRequest() (r engines.Request, begun bool, err error) {
-	r = engines.Request{
-		Engine: o.Engine, Device: o.Device, Library: o.Library, Provider: o.Provider, Threads: o.Threads, Plugin: o.Plugin,
+	for _, i := range b.left {
+		t := b.trials[i]
+		identity, err := train.LoadIdentity(t.Dir)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return r, err
+		}
+		if r.Engine == "" {
+			r.Engine = t.Program.Spec.Train.Engine.V
+		}
+		r.Reason = "the run was begun with it"
+		return continued(r, identity, t.Dir)
 	}
-	if r.Engine == "" {
-		r.Engine = o.Spec.Train.Engine.V
-	}
-	if !o.Resume {
-		return r, false, nil
-	}
-	identity, err := train.LoadIdentity(o.Dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return r, false, nil
-	case err != nil:
-		return r, false, err
-	}
-	r, err = continued(r, identity, o.Dir)
-	return r, true, err
+	return r, nil
 }
 
 // continued fills a request up with the engine and device of a checkpoint, or

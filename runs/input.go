@@ -18,26 +18,6 @@ import (
 // generatedPrefix starts the names of built-in data sets in data.set.
 const generatedPrefix = "generated:"
 
-// Input is what a spec trains on.
-type Input struct {
-	Data  *data.Dataset
-	Split *data.Split
-}
-
-// OpenInput opens or draws the data set of a spec and splits it. Files are
-// looked up from the working directory and then in dataDir (may be empty).
-func OpenInput(spec *language.Spec, dataDir string) (*Input, error) {
-	set, err := OpenData(spec, dataDir)
-	if err != nil {
-		return nil, err
-	}
-	split, err := openSplit(spec, set.Bags(), dataDir)
-	if err != nil {
-		return nil, err
-	}
-	return &Input{set, split}, nil
-}
-
 // inputFiles are the files that a spec is read from and reads.
 func inputFiles(spec *language.Spec, dataDir string) []string {
 	list := spec.Files()
@@ -49,7 +29,8 @@ func inputFiles(spec *language.Spec, dataDir string) []string {
 	return list
 }
 
-// OpenData opens or draws the data set of a spec.
+// OpenData opens or draws the data set of a spec. A file is looked up from the
+// working directory and then in dataDir (may be empty).
 func OpenData(spec *language.Spec, dataDir string) (*data.Dataset, error) {
 	if strings.HasPrefix(spec.Data.Set.V, generatedPrefix) {
 		return data.Prototypes(prototypes(spec.Data.Generated))

@@ -71,41 +71,39 @@ func StateOf(dir string) (State, error) {
 	return Absent, nil
 }
 
-// claim makes the folder that of a run, or says why it must be left alone. Who
-// claims a folder closes it.
-func claim(o *Options) (*outdir.Folder, error) {
-	f, err := outdir.Lock(o.Dir)
+// claim makes the folder of a trial that of a run, or says why it must be left
+// alone. Who claims a folder closes it.
+func (o *Options) claim(t *train.Trial) (*outdir.Folder, error) {
+	f, err := outdir.Lock(t.Dir)
 	if err != nil {
 		return nil, err
 	}
-	if err := o.take(f); err != nil {
+	if err := o.take(f, t); err != nil {
 		f.Close()
 		return nil, err
 	}
 	return f, nil
 }
 
-func (o *Options) take(f *outdir.Folder) error {
-	state, err := StateOf(o.Dir)
+func (o *Options) take(f *outdir.Folder, t *train.Trial) error {
+	state, err := StateOf(t.Dir)
 	switch {
 	case err != nil:
 		return err
-	case o.Resume && state == Absent:
-		return fmt.Errorf("there is no run in %s to resume: leave --resume out to start one", o.Dir)
-	case o.Resume:
+	case o.Resume && state != Absent:
 		return f.Take(outdir.Run, runFiles(), nil) // its own spec may be what is read
 	case f.Mark == nil || f.Mark.By == outdir.Run && state == Absent:
-	case f.Mark.Other(o.Dir, outdir.Run, outdir.Build) != nil:
-		return f.Mark.Other(o.Dir, outdir.Run, outdir.Build)
+	case f.Mark.Other(t.Dir, outdir.Run, outdir.Build) != nil:
+		return f.Mark.Other(t.Dir, outdir.Run, outdir.Build)
 	case o.Force:
 	case state == Finished:
-		return fmt.Errorf("%s holds a finished run: choose another folder, or overwrite it with --force", o.Dir)
+		return fmt.Errorf("%s holds a finished run: choose another folder, or overwrite it with --force", t.Dir)
 	case state == Interrupted:
-		return fmt.Errorf("%s holds an unfinished run: go on with it by --resume, or start again with --force", o.Dir)
+		return fmt.Errorf("%s holds an unfinished run: go on with it by --resume, or start again with --force", t.Dir)
 	default:
-		return fmt.Errorf("%s holds a build: choose another folder, or overwrite it with --force", o.Dir)
+		return fmt.Errorf("%s holds a build: choose another folder, or overwrite it with --force", t.Dir)
 	}
-	return f.Restart(outdir.Run, runFiles(), inputFiles(o.Spec, o.DataDir))
+	return f.Restart(outdir.Run, runFiles(), inputFiles(t.Program.Spec, o.DataDir))
 }
 
 // abandon removes a run that failed before its first checkpoint: there is nothing

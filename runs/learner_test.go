@@ -10,8 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/solved"
 )
 
 // few are overrides that make a learner quick.
@@ -30,10 +32,8 @@ func TestFitLearner(t *testing.T) {
 	} {
 		name, kind := c.name, c.kind
 		first, second := t.TempDir(), t.TempDir()
-		o := Options{Spec: load(t, name, slices.Concat(few, c.set)...), Dir: first, Library: ortest.Library(t), Version: "test"}
-		var trained *train.Report
-		o.Trained = func(r *train.Report) { trained = r }
-		s, err := Train(context.Background(), o)
+		o := Options{Dir: first, Library: ortest.Library(t), Version: "test"}
+		s, err := one(context.Background(), load(t, name, slices.Concat(few, c.set)...), o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,11 +52,9 @@ func TestFitLearner(t *testing.T) {
 		if err != nil || len(metrics) != 3 || metrics[2].TestAccuracy == nil || *metrics[2].TestAccuracy != *s.Accuracy || metrics[1].TestAccuracy != nil {
 			t.Errorf("%s: metrics %+v, %v", name, metrics, err)
 		}
-		if trained == nil || len(trained.Trajectories) != 6 || len(trained.Trajectories[0].Weights) != 4 {
-			t.Errorf("%s: the report lacks the path of the confidences: %+v", name, trained)
-		}
-		o.Dir, o.Spec = second, load(t, filepath.Join(first, SpecFile))
-		if _, err := Train(context.Background(), o); err != nil {
+		again := load(t, filepath.Join(first, SpecFile))
+		o.Dir = second
+		if _, err := one(context.Background(), again, o); err != nil {
 			t.Fatal(err)
 		}
 		for _, f := range []string{ModelFile, SpecFile, PlotsFolder + "/label-weights.svg", PlotsFolder + "/confusion.svg"} {
@@ -64,18 +62,18 @@ func TestFitLearner(t *testing.T) {
 				t.Errorf("%s: %s differs between two fits", name, f)
 			}
 		}
-		checkFinished(t, o, s)
+		checkFinished(t, again, o, s)
 	}
 }
 
 // checkFinished asks a finished run for what else can be asked of it.
-func checkFinished(t *testing.T, o Options, s *Summary) {
+func checkFinished(t *testing.T, spec *language.Spec, o Options, s *Summary) {
 	t.Helper()
-	if _, err := Train(context.Background(), o); err == nil || !strings.Contains(err.Error(), "finished run") {
+	if _, err := one(context.Background(), spec, o); err == nil || !strings.Contains(err.Error(), "finished run") {
 		t.Errorf("a finished run was overwritten: %v", err)
 	}
 	o.Resume = true
-	if again, err := Train(context.Background(), o); err != nil || again.ModelSHA256 != s.ModelSHA256 {
+	if again, err := one(context.Background(), spec, o); err != nil || again.ModelSHA256 != s.ModelSHA256 {
 		t.Errorf("resumed when finished: %+v, %v", again, err)
 	}
 	if _, err := RunParity(o.Dir, ParityOptions{Library: o.Library}); !errors.Is(err, ErrLearner) {
@@ -84,9 +82,13 @@ func checkFinished(t *testing.T, o Options, s *Summary) {
 	if r, err := Parity(ModelPath(o.Dir), ParityOptions{Library: o.Library, Sizes: []int{1, 5}}); err != nil || !r.OK {
 		t.Errorf("parity of a learner's model: %+v, %v", r, err)
 	}
-	report, err := Evaluate(context.Background(), o)
-	if err != nil || *report.TestAccuracy != *s.Accuracy {
-		t.Errorf("evaluated without a folder: %+v, %v", report, err)
+	trials, err := OpenTrials([]*language.Spec{spec}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := train.One(context.Background(), &solved.Trainer{Library: o.Library}, trials[0], train.Options{})
+	if err != nil || *report.TestAccuracy != *s.Accuracy || len(report.Trajectories) != 6 || len(report.Trajectories[0].Weights) != 4 {
+		t.Errorf("fitted without a folder: %+v, %v", report, err)
 	}
 }
 
@@ -109,10 +111,10 @@ func TestInterruptedFitLeavesNothing(t *testing.T) {
 			cancel()
 		}
 		dir := filepath.Join(t.TempDir(), "run")
-		o := Options{Spec: load(t, "pl-aggd-mean", few...), Dir: dir, Library: ortest.Library(t),
+		o := Options{Dir: dir, Library: ortest.Library(t),
 			Observer: &stopLearner{stopAt: stopAt{cancel: cancel}, after: after}}
 		var stopped *InterruptedError
-		if _, err := Train(ctx, o); !errors.As(err, &stopped) || stopped.Epoch != 0 {
+		if _, err := one(ctx, load(t, "pl-aggd-mean", few...), o); !errors.As(err, &stopped) || stopped.Epoch != 0 {
 			t.Errorf("stopped after %d: %v", after, err)
 		}
 		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
@@ -131,12 +133,12 @@ func TestKilledFitStartsAgain(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, SpecFile), spec.YAML(), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Spec: spec, Dir: dir, Library: ortest.Library(t)}
-	if _, err := Train(context.Background(), o); err == nil || !strings.Contains(err.Error(), "unfinished run") {
+	o := Options{Dir: dir, Library: ortest.Library(t)}
+	if _, err := one(context.Background(), spec, o); err == nil || !strings.Contains(err.Error(), "unfinished run") {
 		t.Errorf("error %v", err)
 	}
 	o.Resume = true
-	if _, err := Train(context.Background(), o); err != nil {
+	if _, err := one(context.Background(), spec, o); err != nil {
 		t.Error(err)
 	}
 }
@@ -147,20 +149,13 @@ func TestLearnerRefuses(t *testing.T) {
 	if _, err := Build(BuildOptions{Spec: spec, Dir: t.TempDir()}); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "nothing to build") {
 		t.Errorf("build: %v", err)
 	}
-	in, err := OpenInput(spec, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := Check(spec, in); err != nil {
-		t.Error(err)
-	}
 	other := *spec
 	other.Data.Classes.V = 9
-	if err := Check(&other, in); !errors.As(err, &wrong) {
+	if _, err := OpenTrials([]*language.Spec{&other}, ""); !errors.As(err, &wrong) {
 		t.Errorf("another number of classes: %v", err)
 	}
-	o := Options{Spec: spec, Device: "cuda", Dir: t.TempDir()}
-	if _, err := Train(context.Background(), o); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "on the CPU") {
+	o := Options{Device: "cuda", Dir: t.TempDir(), Library: ortest.Library(t)}
+	if _, err := one(context.Background(), spec, o); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "on the CPU") {
 		t.Errorf("a learner on the GPU: %v", err)
 	}
 }
@@ -168,16 +163,17 @@ func TestLearnerRefuses(t *testing.T) {
 // All bags may train; then the training bags are counted in the confusion matrix.
 func TestLearnerWithoutTestBags(t *testing.T) {
 	spec := load(t, "pl-aggd-mean", append(few, "data.normalize=none", "export.signature=batch")...)
-	in, err := OpenInput(spec, "")
+	trials, err := OpenTrials([]*language.Spec{spec}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	in.Split.Train, in.Split.Test = append(in.Split.Train, in.Split.Test...), nil
-	s, err := Train(context.Background(), Options{Spec: spec, Dir: t.TempDir(), Library: ortest.Library(t), Input: in})
+	split := trials[0].Split
+	split.Train, split.Test = append(split.Train, split.Test...), nil
+	r, err := Train(context.Background(), trials, Options{Dir: t.TempDir(), Library: ortest.Library(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.ConfusionBags != "train" || s.Accuracy != nil || s.TrainAccuracy == nil {
+	if s := r.Runs[0]; s.ConfusionBags != "train" || s.Accuracy != nil || s.TrainAccuracy == nil {
 		text, _ := json.Marshal(s)
 		t.Errorf("summary %s", text)
 	}

@@ -111,9 +111,9 @@ type splitFacts struct {
 	SHA256    string `json:"sha256"`
 }
 
-// metadata of a model trained on an input. An empty engine stands for initial
+// metadata of a model trained in a trial. An empty engine stands for initial
 // parameters.
-func metadata(p *compile.Program, in *Input, engine, version string) (export.Metadata, error) {
+func metadata(p *compile.Program, in *train.Trial, engine, version string) (export.Metadata, error) {
 	split, err := json.Marshal(splitFacts{in.Split.Source, len(in.Split.Train), len(in.Split.Test), train.SplitHash(in.Split)})
 	return export.Metadata{
 		Version: version, Classes: classNames(in.Data), SpecSHA256: p.Spec.Hash(), DataSHA256: in.Data.Hash(),

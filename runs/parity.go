@@ -36,6 +36,15 @@ func Parity(path string, o ParityOptions) (*parity.Report, error) {
 // of its model can be compared.
 var ErrNoCheckpoint = errors.New("the run has no checkpoint (train.checkpoint is 0)")
 
+// ErrLearner says that a learner keeps no checkpoint.
+var ErrLearner = errors.New("a learner keeps no checkpoint; " + SummaryFile + " has its parity")
+
+// learnerRun reports whether the run in dir is one of a learner.
+func learnerRun(dir string) bool {
+	spec, err := language.Load(filepath.Join(dir, SpecFile), language.Options{})
+	return err == nil && spec.Learner != nil
+}
+
 // RunParity compares the native graph of a run, from its spec and checkpoint,
 // with its model in every back end.
 func RunParity(dir string, o ParityOptions) (*parity.Report, error) {

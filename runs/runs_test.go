@@ -13,6 +13,7 @@ import (
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/engines"
 )
 
 func load(t *testing.T, name string, set ...string) *language.Spec {
@@ -22,6 +23,19 @@ func load(t *testing.T, name string, set ...string) *language.Spec {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// one trains a spec in o.Dir.
+func one(ctx context.Context, spec *language.Spec, o Options) (*Summary, error) {
+	trials, err := OpenTrials([]*language.Spec{spec}, "")
+	if err != nil {
+		return nil, err
+	}
+	r, err := Train(ctx, trials, o)
+	if err != nil {
+		return nil, err
+	}
+	return r.Runs[0], nil
 }
 
 // stopAt cancels a run in the middle of an epoch.
@@ -42,10 +56,11 @@ func (s *stopAt) Warn(string)                         {}
 // An interrupted run goes on to the same model as an unbroken one, wherever it
 // was stopped.
 func TestInterruptedRunResumesToSameBits(t *testing.T) {
-	o := Options{Spec: load(t, "quickstart", "train.epochs=4", "data.generated.bags=40"), Library: ortest.Library(t), Version: "test"}
+	spec := load(t, "quickstart", "train.epochs=4", "data.generated.bags=40")
+	o := Options{Library: ortest.Library(t), Version: "test"}
 	whole, broken := t.TempDir(), t.TempDir()
 	o.Dir = whole
-	if _, err := Train(context.Background(), o); err != nil {
+	if _, err := one(context.Background(), spec, o); err != nil {
 		t.Fatal(err)
 	}
 	o.Dir = broken
@@ -53,7 +68,7 @@ func TestInterruptedRunResumesToSameBits(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		stop.cancel = cancel
 		o.Observer, o.Resume = &stop, i > 0
-		_, err := Train(ctx, o)
+		_, err := one(ctx, spec, o)
 		var stopped *InterruptedError
 		if !errors.As(err, &stopped) || stopped.Epoch != stop.epoch-1 {
 			t.Fatalf("stopped in epoch %d: error %v", stop.epoch, err)
@@ -63,7 +78,7 @@ func TestInterruptedRunResumesToSameBits(t *testing.T) {
 		}
 	}
 	o.Observer = nil
-	if _, err := Train(context.Background(), o); err != nil {
+	if _, err := one(context.Background(), spec, o); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{ModelFile, SpecFile, train.CheckpointFile, PlotsFolder + "/label-weights.svg", PlotsFolder + "/attention.svg"} {
@@ -86,31 +101,36 @@ func same(t *testing.T, a, b string) bool {
 	return string(x) == string(y)
 }
 
-// Evaluate reaches the model of Train, whatever is measured on the way.
-func TestEvaluateAgreesWithTrain(t *testing.T) {
-	o := Options{Spec: load(t, "quickstart", "train.epochs=5", "data.generated.bags=60"), Library: ortest.Library(t)}
-	o.Snapshots = []int{2}
-	alone, err := Evaluate(context.Background(), o)
+// A trial that is trained without a folder, and evaluated with its snapshots
+// alone, reaches the model of Train.
+func TestSparseTrialAgreesWithTrain(t *testing.T) {
+	spec := load(t, "quickstart", "train.epochs=5", "data.generated.bags=60")
+	trials, err := OpenTrials([]*language.Spec{spec}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(alone.Attention) != 2 || alone.Attention[0].Epoch != 2 || alone.Attention[1].Epoch != 5 {
+	trial := trials[0]
+	trial.Sparse, trial.Snapshots = true, []int{2}
+	trainers := engines.NewTrainers(engines.Request{Library: ortest.Library(t)})
+	defer trainers.Close()
+	alone, err := train.One(context.Background(), trainers, trial, train.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(alone.Attention) != 2 || alone.Attention[0].Epoch != 2 || alone.Attention[1].Epoch != 5 || alone.Metrics[2].TestAccuracy != nil {
 		t.Errorf("attention scores are kept of %d epochs, not of 2 and 5", len(alone.Attention))
 	}
-	if o.Spec.Train.EvalEvery.V != 1 {
-		t.Error("the spec was changed")
-	}
-	in, err := OpenInput(o.Spec, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.Input, o.Dir, o.Snapshots = in, t.TempDir(), nil
-	whole, err := Train(context.Background(), o)
+	o := Options{Dir: t.TempDir(), Library: ortest.Library(t)}
+	whole, err := one(context.Background(), spec, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if *alone.TestAccuracy != *whole.Accuracy || alone.Loss != whole.Loss || *alone.Disambiguation != *whole.Disambiguation {
 		t.Errorf("alone %v, loss %v; in a folder %v, loss %v", *alone.TestAccuracy, alone.Loss, *whole.Accuracy, whole.Loss)
+	}
+	kept, err := Keep(filepath.Join(t.TempDir(), "kept"), trial, alone, train.Placement{Device: "cpu"}, o.Library, "")
+	if err != nil || kept.ModelSHA256 != whole.ModelSHA256 {
+		t.Errorf("kept from outside: %+v, %v", kept, err)
 	}
 }
 
@@ -119,9 +139,10 @@ func TestEvaluateAgreesWithTrain(t *testing.T) {
 func TestNothingIsLeftBeforeTheFirstCheckpoint(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	ctx, cancel := context.WithCancel(context.Background())
-	o := Options{Spec: load(t, "quickstart"), Dir: dir, Library: ortest.Library(t), Observer: &stopAt{1, 3, cancel}}
+	spec := load(t, "quickstart")
+	o := Options{Dir: dir, Library: ortest.Library(t), Observer: &stopAt{1, 3, cancel}}
 	var stopped *InterruptedError
-	if _, err := Train(ctx, o); !errors.As(err, &stopped) || stopped.Epoch != 0 {
+	if _, err := one(ctx, spec, o); !errors.As(err, &stopped) || stopped.Epoch != 0 {
 		t.Fatalf("error %v", err)
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
@@ -134,7 +155,7 @@ func TestNothingIsLeftBeforeTheFirstCheckpoint(t *testing.T) {
 	if err := os.WriteFile(notes, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Train(ctx, o); err == nil {
+	if _, err := one(ctx, spec, o); err == nil {
 		t.Fatal("a cancelled run succeeded")
 	}
 	left, err := os.ReadDir(dir)

@@ -11,6 +11,7 @@ import (
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
 	"github.com/miplc/miplc/train/ort"
@@ -54,11 +55,12 @@ const alignment = 8
 // writeSampleSteps lays out the first steps of a run and trains on them with
 // the engine gorgonia.
 func writeSampleSteps(o *BuildOptions, p *compile.Program, described *contract.Step) (*SampleSteps, error) {
-	in, err := OpenInput(o.Spec, o.DataDir)
+	trials, err := OpenTrials([]*language.Spec{o.Spec}, o.DataDir)
 	if err != nil {
 		return nil, err
 	}
-	state, batches, err := train.Sample(p, in.Data, in.Split, o.SampleSteps)
+	set := trials[0].Data
+	state, batches, err := train.Sample(trials[0], o.SampleSteps)
 	if err != nil {
 		return nil, o.Spec.Locate(diag.Errorf(o.Spec.Data.Set.Pos, "sample steps: %v", err))
 	}
@@ -70,7 +72,7 @@ func writeSampleSteps(o *BuildOptions, p *compile.Program, described *contract.S
 	if err := engine.SetState(state); err != nil {
 		return nil, err
 	}
-	s := &SampleSteps{File: SampleValuesFile, Engine: engine.Name(), Data: in.Data.Name, Seed: uint64(o.Spec.Train.Seed.V)}
+	s := &SampleSteps{File: SampleValuesFile, Engine: engine.Name(), Data: set.Name, Seed: uint64(o.Spec.Train.Seed.V)}
 	var values []byte
 	for i, b := range batches {
 		step := SampleStep{Bags: b.Bags, Inputs: map[string]SampleTensor{}, Terms: map[string]float64{}}

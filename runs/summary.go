@@ -14,6 +14,7 @@ import (
 // Summary is what a finished run says of itself; it stands in SummaryFile.
 // Accuracies are shares from 0 to 1, left out where no true label is known.
 type Summary struct {
+	Folder         string         `json:"folder,omitempty"` // among those of several runs; not in SummaryFile
 	Name           string         `json:"name"`
 	Version        string         `json:"miplc"`
 	Learner        string         `json:"learner,omitempty"` // that was fitted; then Engine is its name, and Epochs are its iterations

@@ -1,29 +1,30 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
+	"slices"
+	"time"
 
-	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/internal/outfile"
-	"github.com/miplc/miplc/internal/parity"
-	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
+	"github.com/miplc/miplc/train/solved"
 )
 
-// Options is one run.
+// Options say where runs go and what trains them.
 type Options struct {
-	Spec    *language.Spec
-	Dir     string // folder of the run, made if missing
+	Dir     string // of a run without a name; runs with names have folders in it
 	DataDir string // where data files are looked up besides the working directory
 	Library string // onnxruntime library; empty: search
 	Version string // of miplc, for the metadata
-	Resume  bool   // go on with the unfinished run in Dir
-	Force   bool   // overwrite the run in Dir
+	Resume  bool   // go on with unfinished runs
+	Force   bool   // overwrite runs
 	// Engine, Device, Provider, Threads and Plugin ask for an engine as in
 	// engines.Request; an empty Engine is train.engine of the spec.
 	Engine   string
@@ -33,175 +34,200 @@ type Options struct {
 	Plugin   string
 	// Observer follows the training; may be nil.
 	Observer train.Observer
-	// Input is what to train on; nil: what the data section of the spec names.
-	Input *Input
-	// Snapshots are the epochs whose attention scores are kept, see train.Options.
-	Snapshots []int
-	// Trained gets the report of the training before the model is exported; may
-	// be nil.
-	Trained func(*train.Report)
 }
 
-// InterruptedError is the error of a run that was stopped and can go on.
+// Results are what came of the trials of a list.
+type Results struct {
+	Runs    []*Summary `json:"runs"`               // in the order of the list
+	Failed  []string   `json:"failed"`             // trials whose numbers ran away and the like, with the error
+	Mean    *float64   `json:"accuracy,omitempty"` // of the test bags, over the runs
+	Std     *float64   `json:"accuracy_std,omitempty"`
+	Seconds float64    `json:"seconds"` // of all of it
+}
+
+// InterruptedError is the error of training that was stopped and can go on.
 type InterruptedError struct {
-	Dir   string
-	Epoch int // the last epoch that is kept
+	Dir        string
+	Epoch      int // the last epoch that is kept of a run alone
+	Done, Runs int // finished, and in all
 }
 
 func (e *InterruptedError) Error() string {
-	if e.Epoch == 0 {
+	switch {
+	case e.Runs > 1:
+		return fmt.Sprintf("interrupted; %d of %d runs are done, and the epochs of the others up to their last checkpoints are kept in %s", e.Done, e.Runs, e.Dir)
+	case e.Epoch == 0:
 		return "interrupted before the first checkpoint: nothing was kept"
 	}
 	return fmt.Sprintf("interrupted; all epochs up to %d are kept in %s", e.Epoch, e.Dir)
 }
 
-// Train carries a spec from its bags to a checked model in Dir. All that can be
-// found wrong before training is found before Dir is touched. A run that stops
-// with an error leaves what is needed to resume it, or nothing.
-func Train(ctx context.Context, o Options) (*Summary, error) {
-	in, err := o.input()
-	if err != nil {
-		return nil, err
-	}
-	if o.Spec.Learner != nil {
-		return o.fitLearner(ctx, in)
-	}
-	program, err := compileFor(o.Spec, in)
-	if err != nil {
-		return nil, err
-	}
-	// Without the library the model could not be checked after hours of training.
+// Train carries trials to checked models, each in the folder of its name below
+// o.Dir, or in o.Dir itself. All that can be found wrong before training is found
+// before a folder is touched. A run that stops with an error leaves what is needed
+// to resume it, or nothing. The error of a trial alone is returned as it is; of
+// many it stands in Results.Failed unless all of them fail.
+func Train(ctx context.Context, trials []*train.Trial, o Options) (*Results, error) {
+	// Without the library models could not be checked after hours of training.
 	if _, err := ortlib.Find(ortlib.Options{Path: o.Library}); err != nil {
 		return nil, err
 	}
-	if done, err := o.alreadyDone(); done != nil || err != nil {
-		return done, err
+	b := &bunch{Options: o, trials: trials, began: time.Now(), summaries: make([]*Summary, len(trials)), errs: make([]error, len(trials))}
+	for _, t := range trials {
+		t.Dir = filepath.Join(o.Dir, t.Name)
+		t.Log = filepath.Join(t.Dir, train.MetricsFile)
 	}
-	choice, err := o.engine()
-	if err != nil {
+	if err := b.lookUp(); err != nil {
 		return nil, err
 	}
-	defer choice.Close()
-	folder, err := claim(&o)
-	if err != nil {
-		return nil, err
-	}
-	defer folder.Close()
-	s, err := o.train(ctx, program, in, choice)
-	if err != nil {
-		abandon(folder)
-	}
-	return s, err
-}
-
-func (o *Options) input() (*Input, error) {
-	if o.Input != nil {
-		return o.Input, nil
-	}
-	return OpenInput(o.Spec, o.DataDir)
-}
-
-// alreadyDone gives the summary of a finished run of the same spec that is asked
-// to resume: there is nothing left to do.
-func (o *Options) alreadyDone() (*Summary, error) {
-	state, err := StateOf(o.Dir)
-	if err != nil || state != Finished || !o.Resume {
-		return nil, err
-	}
-	s, err := ReadSummary(o.Dir)
-	if err == nil && s.SpecSHA256 != o.Spec.Hash() {
-		return nil, fmt.Errorf("%s holds a finished run of another spec: there is nothing to resume", o.Dir)
-	}
-	return s, err
-}
-
-// SpecError marks an error as one of the spec, so that callers can tell it from
-// those of the data and the machine.
-type SpecError struct{ Err error }
-
-func (e *SpecError) Error() string { return e.Err.Error() }
-func (e *SpecError) Unwrap() error { return e.Err }
-
-func compileFor(spec *language.Spec, in *Input) (*compile.Program, error) {
-	sig, err := compile.SignatureOf(spec, in.Data.Shape, in.Data.Classes)
-	if err != nil {
-		return nil, &SpecError{err}
-	}
-	program, err := compile.Compile(spec, sig)
-	if err != nil {
-		return nil, &SpecError{err}
-	}
-	return program, nil
-}
-
-func (o *Options) train(ctx context.Context, p *compile.Program, in *Input, choice *engines.Choice) (*Summary, error) {
-	if err := o.begin(in); err != nil {
-		return nil, err
-	}
-	report, err := train.Run(ctx, train.Options{
-		Program: p, Data: in.Data, Split: in.Split, NewEngine: choice.New, SpecHash: o.Spec.Hash(),
-		Device: choice.Device, Reason: choice.Reason,
-		Dir: o.Dir, Resume: o.Resume, Observer: o.Observer, Snapshots: o.Snapshots,
-	})
-	if err != nil {
-		if errors.Is(err, context.Canceled) {
-			_, kept, _ := train.LoadState(o.Dir) // no checkpoint: nothing is kept
-			return nil, &InterruptedError{o.Dir, kept}
+	if len(b.left) > 0 {
+		if err := b.train(ctx); err != nil {
+			return nil, err
 		}
-		return nil, err
 	}
-	return o.finish(p, in, choice, report)
+	return b.results(ctx)
 }
 
-// begin writes what a run is made from.
-func (o *Options) begin(in *Input) error {
-	if err := outfile.Replace(filepath.Join(o.Dir, SpecFile), o.Spec.YAML()); err != nil {
+// bunch is a call of Train under way.
+type bunch struct {
+	Options
+	trials    []*train.Trial
+	began     time.Time
+	left      []int // trials that are not finished
+	trainers  *engines.Trainers
+	summaries []*Summary
+	errs      []error
+}
+
+// lookUp finds the runs that are finished already, where they are to be resumed.
+func (b *bunch) lookUp() error {
+	begun := false
+	for i, t := range b.trials {
+		state, err := StateOf(t.Dir)
+		if err != nil {
+			return err
+		}
+		begun = begun || state != Absent
+		if state != Finished || !b.Resume {
+			b.left = append(b.left, i)
+			continue
+		}
+		if b.summaries[i], err = ReadSummary(t.Dir); err != nil {
+			return err
+		}
+		if b.summaries[i].SpecSHA256 != t.Program.Spec.Hash() {
+			return fmt.Errorf("%s holds a finished run of another spec: there is nothing to resume", t.Dir)
+		}
+	}
+	if b.Resume && !begun {
+		return fmt.Errorf("there is no run in %s to resume: leave --resume out to start one", b.Dir)
+	}
+	return nil
+}
+
+// train trains what is left.
+func (b *bunch) train(ctx context.Context) error {
+	request, err := b.engineRequest()
+	if err != nil {
 		return err
 	}
-	return writeSplit(o.Dir, in.Split)
+	b.trainers = engines.NewTrainers(request)
+	defer b.trainers.Close()
+	list := make([]*train.Trial, len(b.left))
+	for n, i := range b.left {
+		list[n] = b.trials[i]
+		if _, err := b.trainers.Choice(list[n].Program.Spec); err != nil {
+			return err
+		}
+		if err := solved.CheckPlace(list[n].Program.Spec, b.Device, b.Provider); err != nil {
+			return &SpecError{err}
+		}
+	}
+	folders := make([]*outdir.Folder, len(list))
+	for n, t := range list {
+		folder, err := b.claim(t)
+		if err == nil {
+			defer folder.Close()
+			folders[n], err = folder, begin(t)
+		}
+		if err != nil {
+			for _, claimed := range folders[:n] {
+				abandon(claimed)
+			}
+			return err
+		}
+	}
+	observer := b.Observer
+	if observer != nil && len(b.trials) > 1 {
+		observer = train.Together(observer, list)
+	}
+	b.trainers.Train(ctx, list, train.Options{Resume: b.Resume, Observer: observer}, func(n int, out train.Outcome) {
+		i := b.left[n]
+		if b.errs[i] = out.Err; out.Err == nil {
+			b.summaries[i], b.errs[i] = b.keep(list[n], out.Report)
+		}
+		if b.errs[i] != nil {
+			abandon(folders[n])
+		}
+	})
+	return nil
 }
 
-// finish writes what came of a trained run: the checked model, figures and the
-// summary.
-func (o *Options) finish(p *compile.Program, in *Input, choice *engines.Choice, report *train.Report) (*Summary, error) {
-	if o.Trained != nil {
-		o.Trained(report)
+// keep finishes the folder of a run.
+func (b *bunch) keep(t *train.Trial, report *train.Report) (*Summary, error) {
+	var place train.Placement
+	if report.Solved == nil {
+		choice, err := b.trainers.Choice(t.Program.Spec)
+		if err != nil {
+			return nil, err
+		}
+		place = choice.Placement
 	}
-	meta, err := metadata(p, in, report.Engine, o.Version)
-	if err != nil {
-		return nil, err
-	}
-	own := func(e *predictors) error { return e.addNative(p, report.State) }
-	agreed, err := exportChecked(ModelPath(o.Dir), p, report.State.Params, meta, o.Library, parityOptions(p, report.State), own)
-	if err != nil {
-		return nil, err
-	}
-	plots, err := writePlots(o.Dir, o.Spec.Name.V, report, in.Data)
-	if err != nil {
-		return nil, err
-	}
-	return o.summarize(p, in, choice, report, agreed, plots)
+	return finish(t, report, place, b.Library, b.Version)
 }
 
-// summarize writes the summary, which finishes the run.
-func (o *Options) summarize(p *compile.Program, in *Input, c *engines.Choice, r *train.Report, agreed *parity.Report, plots []string) (*Summary, error) {
-	sum, err := fileSum(ModelPath(o.Dir))
-	if err != nil {
-		return nil, err
+// results sums up.
+func (b *bunch) results(ctx context.Context) (*Results, error) {
+	r := &Results{Failed: []string{}, Seconds: time.Since(b.began).Seconds()}
+	for i, t := range b.trials {
+		switch err := b.errs[i]; {
+		case err != nil && len(b.trials) > 1:
+			r.Failed = append(r.Failed, fmt.Sprintf("%s: %v", t.Name, err))
+		case err == nil:
+			b.summaries[i].Folder = t.Name
+			r.Runs = append(r.Runs, b.summaries[i])
+		}
 	}
-	s := &Summary{
-		Name: o.Spec.Name.V, Version: o.Version, Engine: r.Engine, EngineReason: c.Reason, Device: c.Device, DeviceName: c.DeviceName,
-		Epochs: r.Epochs, Seed: r.Seed,
-		Parameters: Parameters(p), Accuracy: r.TestAccuracy, Sampled: r.SampledAccuracy, TrainAccuracy: r.TrainAccuracy,
-		Disambiguation: r.Disambiguation, Loss: r.Loss, Confusion: r.Confusion, ConfusionBags: r.ConfusionOf,
-		Seconds:    r.Seconds,
-		Data:       DataFacts{in.Data.Name, in.Data.Bags(), classNames(in.Data), in.Data.Hash()},
-		Split:      splitFacts{in.Split.Source, r.TrainBags, r.TestBags, train.SplitHash(in.Split)},
-		SpecSHA256: o.Spec.Hash(), ModelSHA256: sum, Parity: agreed,
-		Files: append([]string{ModelFile, SpecFile, SplitFile, SummaryFile, train.MetricsFile}, plots...),
+	interrupted := slices.ContainsFunc(b.errs, func(err error) bool { return errors.Is(err, context.Canceled) })
+	switch {
+	case interrupted && ctx.Err() != nil:
+		_, kept, _ := train.LoadState(b.trials[0].Dir) // no checkpoint: nothing is kept
+		return nil, &InterruptedError{Dir: b.Dir, Epoch: kept, Done: len(r.Runs), Runs: len(b.trials)}
+	case len(r.Runs) == 0:
+		return nil, cmp.Or(b.errs...)
 	}
-	if l := o.Spec.Learner; l != nil {
-		s.Learner = l.Kind.V
+	r.sum()
+	return r, nil
+}
+
+// sum gives mean and sample deviation, 0 for one value, of the accuracies.
+func (r *Results) sum() {
+	var list []float64
+	for _, s := range r.Runs {
+		if s.Accuracy != nil {
+			list = append(list, *s.Accuracy)
+		}
 	}
-	return s, s.write(o.Dir)
+	if len(list) == 0 {
+		return
+	}
+	mean, std := 0.0, 0.0
+	for _, v := range list {
+		mean += v / float64(len(list))
+	}
+	for _, v := range list {
+		std += (v - mean) * (v - mean) / float64(max(len(list)-1, 1))
+	}
+	std = math.Sqrt(std)
+	r.Mean, r.Std = &mean, &std
 }

@@ -10,9 +10,11 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/export"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/engines"
 )
 
 // The training step of every shipped spec agrees with the oracle, and its
@@ -83,7 +85,13 @@ func TestSampleStepsAreThoseOfARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := &losses{}
-	if _, err := Evaluate(context.Background(), Options{Spec: spec, Observer: seen}); err != nil {
+	trials, err := OpenTrials([]*language.Spec{spec}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	trainers := engines.NewTrainers(engines.Request{})
+	defer trainers.Close()
+	if _, err := train.One(context.Background(), trainers, trials[0], train.Options{Observer: seen}); err != nil {
 		t.Fatal(err)
 	}
 	for i, loss := range m.Losses {

@@ -3,6 +3,7 @@ package train
 import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/internal/stream"
 )
 
@@ -45,26 +46,31 @@ func (f *feeder) step(bags []int, weights []float32, epoch, step int) *Batch {
 	return b
 }
 
-// masks draws the dropout masks: 0 with probability Drop, else 1/(1-Drop).
+// masks draws the dropout masks of a step.
 func (f *feeder) masks(epoch, step int) {
 	if f.batch.Masks == nil {
 		f.batch.Masks = map[string][]float32{}
 	}
-	for _, m := range f.program.Masks {
-		n := extent(m.Shape.Concrete(len(f.batch.BagOf), f.batch.Bags))
+	for i := range f.program.Masks {
+		m := &f.program.Masks[i]
+		n := extent.Size(m.Shape.Concrete(len(f.batch.BagOf), f.batch.Bags))
 		values := f.batch.Masks[m.Name]
 		if cap(values) < n {
 			values = make([]float32, n)
 		}
-		values = values[:n]
-		keep := float32(1 / (1 - m.Drop))
-		r := stream.New(f.seed, m.Name, uint64(epoch), uint64(step))
-		for i := range values {
-			values[i] = keep
-			if r.Float64() < m.Drop {
-				values[i] = 0
-			}
+		DrawMask(values[:n], float32(1/(1-m.Drop)), m, f.seed, epoch, step)
+		f.batch.Masks[m.Name] = values[:n]
+	}
+}
+
+// DrawMask draws the dropout mask of a step: 0 with probability Drop, else kept.
+// Epoch and step count from 1.
+func DrawMask[T float32 | uint8](mask []T, kept T, m *compile.Mask, seed uint64, epoch, step int) {
+	r := stream.New(seed, m.Name, uint64(epoch), uint64(step))
+	for i := range mask {
+		mask[i] = kept
+		if r.Float64() < m.Drop {
+			mask[i] = 0
 		}
-		f.batch.Masks[m.Name] = values
 	}
 }

@@ -34,6 +34,7 @@ type Identity struct {
 	Split  string `json:"split_sha256"`
 	Engine string `json:"engine"`
 	Device string `json:"device,omitempty"` // empty: the CPU
+	Beside int    `json:"beside,omitempty"` // trials in the same program, which may change the rounding
 }
 
 // SplitHash is the SHA-256, in hex, of the training and test bags.
@@ -242,6 +243,7 @@ func (c *checkpoint) matches(want Identity, dir string) error {
 		{"split", c.Identity.Split, want.Split},
 		{"engine", c.Identity.Engine, want.Engine},
 		{"device", device(c.Identity.Device), device(want.Device)},
+		{"number of trials beside it", fmt.Sprint(c.Identity.Beside), fmt.Sprint(want.Beside)},
 	} {
 		if part.have != part.want {
 			differ = append(differ, fmt.Sprintf("%s (there %s, here %s)", part.what, short(part.have), short(part.want)))

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-
-	"github.com/miplc/miplc/language"
 )
 
 // NonFiniteError tells where a NaN or an infinity came up first.
@@ -49,66 +47,51 @@ func firstNonFinite(values []float32) int {
 	return -1
 }
 
-// termOrder lists the names of the loss terms as the spec has them.
-func termOrder(losses []language.Loss) []string {
-	names := make([]string, len(losses))
-	for i, l := range losses {
-		names[i] = l.Kind.V
-		if l.Kind.V == "equation" {
-			names[i] = l.Name.V
-		}
-	}
-	return names
-}
-
-// checkResult looks for the first value of a step that is not finite: the loss
+// nonFinite looks for the first value of a step that is not finite: the loss
 // terms in the order of the spec, the whole loss, then the outputs.
-func checkResult(r *Result, b *Batch, terms []string) *NonFiniteError {
+func (r *Run) nonFinite(out *Result, bags []int) *NonFiniteError {
 	bad := func(what string, v float64) *NonFiniteError {
-		return &NonFiniteError{What: what, Value: v, Bags: culprits(r, b)}
+		return &NonFiniteError{What: what, Value: v, Bags: r.culprits(out, bags)}
 	}
-	for _, name := range terms {
-		if v, ok := r.Terms[name]; ok && !finite(v) {
+	for i := range r.Program.Spec.Loss {
+		name := r.Program.Spec.Loss[i].Term()
+		if v, ok := out.Terms[name]; ok && !finite(v) {
 			return bad("loss term "+name, v)
 		}
 	}
-	if !finite(r.Loss) {
-		return bad("the loss", r.Loss)
+	if !finite(out.Loss) {
+		return bad("the loss", out.Loss)
 	}
-	for _, out := range []struct {
+	for _, part := range []struct {
 		what   string
 		values []float32
-	}{{"a probability", r.Probabilities}, {"an attention score", r.Attention}, {"a label weight", r.Weights}} {
-		if i := firstNonFinite(out.values); i >= 0 {
-			return bad(out.what, float64(out.values[i]))
+	}{{"a probability", out.Probabilities}, {"an attention score", out.Attention}, {"a label weight", out.Weights}} {
+		if i := firstNonFinite(part.values); i >= 0 {
+			return bad(part.what, float64(part.values[i]))
 		}
 	}
 	return nil
 }
 
-// culprits gives the positions in the batch of the bags whose own outputs are
-// not finite; all bags of the batch when no output tells.
-func culprits(r *Result, b *Batch) []int {
-	k := len(r.Probabilities) / b.Bags
-	bad := make([]bool, b.Bags)
-	for i, v := range r.Probabilities {
-		bad[i/k] = bad[i/k] || !finite(float64(v))
+// culprits numbers, from 1, the bags whose own outputs are not finite; all bags
+// of the step when no output tells.
+func (r *Run) culprits(out *Result, bags []int) (list []int) {
+	k, attention := r.Data.Classes, out.Attention
+	row := func(values []float32, i int) []float32 {
+		return values[min(i*k, len(values)):min((i+1)*k, len(values))]
 	}
-	for i, v := range r.Attention {
-		bad[b.BagOf[i]] = bad[b.BagOf[i]] || !finite(float64(v))
-	}
-	for i, v := range r.Weights {
-		bad[i/k] = bad[i/k] || !finite(float64(v))
-	}
-	var some, all []int
-	for i, is := range bad {
-		all = append(all, i)
-		if is {
-			some = append(some, i)
+	for i, bag := range bags {
+		own := min(r.Data.Size(bag), len(attention))
+		if firstNonFinite(row(out.Probabilities, i)) >= 0 || firstNonFinite(row(out.Weights, i)) >= 0 || firstNonFinite(attention[:own]) >= 0 {
+			list = append(list, bag+1)
 		}
+		attention = attention[own:]
 	}
-	if some == nil {
-		return all
+	if list != nil {
+		return list
 	}
-	return some
+	for _, bag := range bags {
+		list = append(list, bag+1)
+	}
+	return list
 }

@@ -5,7 +5,9 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/internal/stream"
+	"github.com/miplc/miplc/language"
 )
 
 // InitParams draws the learned parameters of a program, row-major by name.
@@ -14,7 +16,7 @@ import (
 func InitParams(p *compile.Program, seed uint64) map[string][]float32 {
 	params := make(map[string][]float32, len(p.Params))
 	for _, param := range p.Params {
-		values := make([]float32, extent(param.Shape))
+		values := make([]float32, extent.Size(param.Shape))
 		r := stream.New(seed, "param/"+param.Name)
 		for i := range values {
 			switch param.Init.Kind {
@@ -37,20 +39,28 @@ func InitParams(p *compile.Program, seed uint64) map[string][]float32 {
 func InitState(p *compile.Program, d *data.Dataset, trainBags []int, seed uint64) *State {
 	s := &State{Params: InitParams(p, seed), Velocity: map[string][]float32{}}
 	for _, param := range p.Params {
-		s.Velocity[param.Name] = make([]float32, extent(param.Shape))
+		s.Velocity[param.Name] = make([]float32, extent.Size(param.Shape))
 	}
-	if p.Normalize {
-		bags := trainBags
-		if p.Spec.Data.Normalize.V == "all" {
-			bags = make([]int, d.Bags())
-			for i := range bags {
-				bags[i] = i
-			}
-		}
-		z := data.NewNormalization(d, bags)
+	if z := Normalization(p.Spec, d, trainBags); z != nil && p.Normalize {
 		s.Params[compile.ParamMean], s.Params[compile.ParamStd] = z.Mean, z.Std
 	}
 	return s
+}
+
+// Normalization has the statistics of the bags that a spec names
+// (data.normalize); nil: features are used as stored. Bags count from 0.
+func Normalization(spec *language.Spec, d *data.Dataset, trainBags []int) *data.Normalization {
+	switch spec.Data.Normalize.V {
+	case "training":
+		return data.NewNormalization(d, trainBags)
+	case "all":
+		all := make([]int, d.Bags())
+		for i := range all {
+			all[i] = i
+		}
+		return data.NewNormalization(d, all)
+	}
+	return nil
 }
 
 // CheckState reports the first parameter of the program that a state lacks or
@@ -66,24 +76,16 @@ func CheckState(p *compile.Program, s *State) error {
 		return nil
 	}
 	for _, param := range p.Params {
-		if err := check(param.Name, extent(param.Shape)); err != nil {
+		if err := check(param.Name, extent.Size(param.Shape)); err != nil {
 			return err
 		}
 	}
 	if p.Normalize {
 		for _, name := range []string{compile.ParamMean, compile.ParamStd} {
-			if err := check(name, extent(p.Signature.Instance)); err != nil {
+			if err := check(name, extent.Size(p.Signature.Instance)); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-func extent(shape []int) int {
-	n := 1
-	for _, e := range shape {
-		n *= e
-	}
-	return n
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/miplc/miplc/internal/outfile"
 )
@@ -32,7 +31,7 @@ type Metrics struct {
 }
 
 // metricsLog appends one line per epoch to the metrics file. Without a
-// directory it does nothing.
+// file it does nothing.
 type metricsLog struct {
 	file *os.File
 }
@@ -41,11 +40,10 @@ type metricsLog struct {
 // file which ran ahead of its checkpoint gets no epoch twice. The file is
 // replaced as a whole. Seconds of the done epochs come from the old file:
 // checkpoints hold no times.
-func openMetrics(dir string, done []Metrics) (*metricsLog, error) {
-	if dir == "" {
+func openMetrics(path string, done []Metrics) (*metricsLog, error) {
+	if path == "" {
 		return &metricsLog{}, nil
 	}
-	path := filepath.Join(dir, MetricsFile)
 	if len(done) > 0 {
 		if err := recallSeconds(path, done); err != nil {
 			return nil, err
@@ -137,12 +135,12 @@ func ReadMetrics(path string) ([]Metrics, error) {
 }
 
 // WriteMetrics writes the metrics file of a run that is done.
-func WriteMetrics(dir string, list []Metrics) error {
+func WriteMetrics(path string, list []Metrics) error {
 	var text bytes.Buffer
 	for _, m := range list {
 		if err := writeLine(&text, m); err != nil {
 			return err
 		}
 	}
-	return outfile.Replace(filepath.Join(dir, MetricsFile), text.Bytes())
+	return outfile.Replace(path, text.Bytes())
 }

@@ -1,38 +1,45 @@
 package train
 
-import "time"
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
 
-// Observer follows a run. Calls come from the goroutine of Run, one at a time;
-// a slow observer slows the training.
+// Observer follows a training. A slow observer slows the training.
 type Observer interface {
-	// Begin comes once, before the first epoch of this run.
+	// Begin comes before the first epoch, for a trial alone or for trials that go
+	// in step.
 	Begin(Plan)
 	// Step comes after every training step and every evaluated batch.
 	Step(Progress)
-	// Epoch comes after every finished epoch.
+	// Epoch comes after every finished epoch of a trial.
 	Epoch(Metrics, Progress)
 	// Warn tells of something unusual that training went on in spite of.
 	Warn(text string)
 }
 
-// Plan says what a run is going to do.
+// Plan says what is going to be trained; where trials differ, the first one.
 type Plan struct {
 	Name       string // of the spec
+	Trials     int
 	Learner    string // fitted in place of a model that is trained: no Engine and Steps, Epochs are its iterations
 	Engine     string
 	Device     string // empty: the CPU
 	Reason     string // of the choice of the engine; may be empty
 	Epochs     int    // T
-	Done       int    // epochs that a checkpoint brought
+	Done       int    // epochs that checkpoints brought, of all trials
 	TrainBags  int
 	TestBags   int
 	Steps      int // steps of one epoch
 	Parameters int // learned numbers
 }
 
-// Progress says where a run stands.
+// Progress says where a trial stands.
 type Progress struct {
-	Epoch      int // from 1
+	Trial      string // its name
+	Epoch      int    // from 1
 	Epochs     int
 	Evaluating bool // Step counts batches of the evaluation, not training steps
 	Step       int  // steps done in this epoch
@@ -42,7 +49,7 @@ type Progress struct {
 	Left       time.Duration
 }
 
-// silent is the observer of a run that has none.
+// silent is the observer of a training that has none.
 type silent struct{}
 
 func (silent) Begin(Plan)              {}
@@ -50,24 +57,73 @@ func (silent) Step(Progress)           {}
 func (silent) Epoch(Metrics, Progress) {}
 func (silent) Warn(string)             {}
 
-// clock estimates the time left from the training steps done since Run began;
-// evaluations are spread over them.
-type clock struct {
-	begin time.Time
-	did   int // steps of this run so far
-	todo  int // steps of this run in all
-	steps int // of an epoch
+// Together makes one observer of several trials that are under way at a time of
+// one that follows a single training: an epoch is one of any trial, its numbers
+// are means over the newest of all trials. Trials are told apart by their names.
+func Together(o Observer, trials []*Trial) Observer {
+	return &together{to: o, trials: len(trials), began: time.Now(), latest: map[string]Metrics{}}
 }
 
-func startClock(t *trainer, steps int) clock {
-	return clock{begin: time.Now(), todo: (t.Epochs - t.done) * steps, steps: steps}
+type together struct {
+	mu     sync.Mutex
+	to     Observer
+	trials int
+	began  time.Time
+	known  Plan // of the trials begun so far: sums of Trials, Epochs and Done
+	did    int  // epochs
+	latest map[string]Metrics
 }
 
-func (c *clock) tick() { c.did++ }
+func (t *together) Begin(p Plan) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	first := t.known.Trials == 0
+	t.known.Trials += p.Trials
+	t.known.Epochs += p.Trials * p.Epochs
+	t.known.Done += p.Done
+	if first {
+		p.Trials = t.trials
+		t.to.Begin(p)
+	}
+}
 
-func (c *clock) left() time.Duration {
-	if c.did == 0 {
+func (t *together) Warn(text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.to.Warn(text)
+}
+
+func (t *together) Step(p Progress) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p.Epoch, p.Epochs, p.Left = t.known.Done+t.did+1, t.epochs(), t.left()
+	t.to.Step(p)
+}
+
+func (t *together) Epoch(m Metrics, p Progress) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.did++
+	t.latest[p.Trial] = m
+	mean := Metrics{Epoch: t.known.Done + t.did}
+	var loss, trained, tested counter
+	for _, name := range slices.Sorted(maps.Keys(t.latest)) {
+		m := t.latest[name]
+		loss.measure(&m.Loss)
+		trained.measure(m.TrainAccuracy)
+		tested.measure(m.TestAccuracy)
+	}
+	mean.Loss, mean.TrainAccuracy, mean.TestAccuracy = *loss.share(), trained.share(), tested.share()
+	t.to.Epoch(mean, Progress{Epoch: mean.Epoch, Epochs: t.epochs(), Step: 1, Steps: 1, Loss: mean.Loss, Left: t.left()})
+}
+
+// epochs are those of all trials; trials that have not begun are taken to have as
+// many as the others have on the average.
+func (t *together) epochs() int { return t.known.Epochs * t.trials / max(t.known.Trials, 1) }
+
+func (t *together) left() time.Duration {
+	if t.did == 0 {
 		return 0
 	}
-	return time.Duration(float64(time.Since(c.begin)) / float64(c.did) * float64(c.todo-c.did))
+	return time.Duration(float64(time.Since(t.began)) / float64(t.did) * float64(t.epochs()-t.known.Done-t.did))
 }

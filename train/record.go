@@ -2,34 +2,23 @@ package train
 
 import (
 	"slices"
-
-	"github.com/miplc/miplc/data"
 )
 
-// Record is what a run finds out on the way to its report. One run alone keeps
-// it, and so does each of many runs side by side.
+// Record is what a trial finds out on the way to its report.
 type Record struct {
-	Data   *data.Dataset
-	Split  *data.Split
-	Seed   uint64
-	Epochs int
-
-	// EvalEvery, Snapshots and Follow say when accuracies are measured and what is
-	// kept, as train.eval_every of a spec and Options have them.
-	EvalEvery int
-	Snapshots []int
-	Follow    int
+	*Trial
+	Epochs int // or iterations of a learner
 
 	Weights      []float32 // label weights of all bags of the data set, [bags, classes]
 	Metrics      []Metrics
 	Trajectories []Trajectory
 	Attention    []AttentionSnapshot
-	Last         [2]*Outcome // of the training and test bags at the last evaluation; nil: none yet
+	Last         [2]*Predictions // of the training and test bags at the last evaluation; nil: none yet
 }
 
-// Outcome is what a pass over some bags found.
-type Outcome struct {
-	Predicted []int // [bags]
+// Predictions are what a pass over some bags found.
+type Predictions struct {
+	Predicted []int // [bags] classes
 	Scores    Scores
 }
 
@@ -48,13 +37,6 @@ type AttentionSnapshot struct {
 	Epoch int
 	Train Scores
 	Test  Scores
-}
-
-// Begin puts the first label weights in and follows some.
-func (r *Record) Begin() {
-	r.Weights = InitialWeights(r.Data)
-	r.FollowWeights()
-	r.Extend()
 }
 
 // FollowWeights picks the training bags whose weights are followed: the first
@@ -90,10 +72,10 @@ func (r *Record) BagWeights(bag int) []float32 {
 	return r.Weights[bag*r.Data.Classes : (bag+1)*r.Data.Classes]
 }
 
-// Measured reports whether an epoch is evaluated: every EvalEvery epochs, and
-// with every snapshot.
-func (r *Record) Measured(epoch int) bool {
-	return r.EvalEvery > 0 && epoch%r.EvalEvery == 0 || r.Snapshot(epoch)
+// measured reports whether an epoch is evaluated.
+func (r *Record) measured(epoch int) bool {
+	every := r.Program.Spec.Train.EvalEvery.V
+	return !r.Sparse && every > 0 && epoch%every == 0 || r.Snapshot(epoch)
 }
 
 // Snapshot reports whether the attention scores of an epoch are kept: those
@@ -107,7 +89,7 @@ func (r *Record) Snapshot(epoch int) bool {
 
 // Add takes in what was predicted for a bag: its class, and the attention scores
 // of its instances.
-func (r *Record) Add(o *Outcome, bag, class int, attention []float32) {
+func (r *Record) Add(o *Predictions, bag, class int, attention []float32) {
 	o.Predicted = append(o.Predicted, class)
 	for i, score := range attention {
 		at := r.Data.Offsets[bag] + i
@@ -130,9 +112,9 @@ func (r *Record) positive(bag, instance int) bool {
 	return label >= 0
 }
 
-// Evaluated takes in the outcomes of the training and the test bags after an
+// Evaluated takes in the predictions of the training and the test bags after an
 // epoch: the accuracies go into m.
-func (r *Record) Evaluated(epoch int, m *Metrics, found [2]*Outcome) {
+func (r *Record) Evaluated(epoch int, m *Metrics, found [2]*Predictions) {
 	r.Last = found
 	m.TrainAccuracy = r.Accuracy(r.Split.Train, found[0].Predicted)
 	m.TestAccuracy = r.Accuracy(r.Split.Test, found[1].Predicted)
@@ -196,7 +178,7 @@ func (r *Record) judged() (part int, bags []int, name string) {
 func (r *Record) Report(engine string, state *State) *Report {
 	final := r.Metrics[len(r.Metrics)-1]
 	p := &Report{
-		Engine: engine, Seed: r.Seed, Epochs: r.Epochs,
+		Engine: engine, Seed: r.Seed(), Epochs: r.Epochs,
 		TrainBags: len(r.Split.Train), TestBags: len(r.Split.Test),
 		Loss: final.Loss, TrainAccuracy: final.TrainAccuracy, TestAccuracy: final.TestAccuracy, Disambiguation: final.Disambiguation,
 		Trajectories: r.Trajectories, Metrics: r.Metrics, Attention: r.Attention, State: state, Weights: r.Weights,
@@ -209,8 +191,9 @@ func (r *Record) Report(engine string, state *State) *Report {
 	return p
 }
 
-// counter counts right answers among those with a known truth.
-type counter struct{ right, all int }
+// counter gives means: of measured values, such as right answers (1) among those
+// with a known truth.
+type counter struct{ sum, all float64 }
 
 func (c *counter) add(truth, answer int) {
 	if truth < 0 {
@@ -218,7 +201,14 @@ func (c *counter) add(truth, answer int) {
 	}
 	c.all++
 	if truth == answer {
-		c.right++
+		c.sum++
+	}
+}
+
+// measure adds a value that may not be known.
+func (c *counter) measure(v *float64) {
+	if v != nil {
+		c.sum, c.all = c.sum+*v, c.all+1
 	}
 }
 
@@ -226,7 +216,7 @@ func (c *counter) share() *float64 {
 	if c.all == 0 {
 		return nil
 	}
-	v := float64(c.right) / float64(c.all)
+	v := c.sum / c.all
 	return &v
 }
 

@@ -1,5 +1,7 @@
 package train
 
+import "github.com/miplc/miplc/learners"
+
 // Trajectory is the path of the label weights of one training bag.
 type Trajectory struct {
 	Bag        int         `json:"bag"`   // number in the data set, from 1
@@ -8,7 +10,7 @@ type Trajectory struct {
 	Weights    [][]float32 `json:"weights"` // [1 + epochs][classes]; the first row is the start
 }
 
-// Report is all that a run found out. The large parts are left out of its
+// Report is all that a trial found out. The large parts are left out of its
 // JSON.
 type Report struct {
 	Engine        string   `json:"engine"`
@@ -30,23 +32,8 @@ type Report struct {
 	Seconds         float64      `json:"seconds"` // of all epochs, evaluation included
 
 	Metrics   []Metrics           `json:"-"`
-	Attention []AttentionSnapshot `json:"-"` // at the epochs of Options.Snapshots
+	Attention []AttentionSnapshot `json:"-"` // at the epochs of Trial.Snapshots
 	State     *State              `json:"-"`
+	Solved    learners.Model      `json:"-"` // in the place of State, where a learner was solved
 	Weights   []float32           `json:"-"` // label weights of all bags, [bags, classes]; test bags keep their first ones
-}
-
-// report sums the run up after its last epoch.
-func (t *trainer) report() (*Report, error) {
-	state, err := t.state()
-	if err != nil {
-		return nil, err
-	}
-	if part, bags, _ := t.judged(); t.Last[part] == nil { // all epochs came from the checkpoint
-		if t.Last[part], err = t.predict(bags, func(int) {}); err != nil {
-			return nil, err
-		}
-	}
-	r := t.Report(t.engine.Name(), state)
-	r.Resumed = t.resumed
-	return r, nil
 }

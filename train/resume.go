@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/miplc/miplc/compile"
+	"time"
 )
 
 // Prefixes of the arrays in a checkpoint.
@@ -20,67 +20,37 @@ const (
 	arrayAttention  = "attention/"  // + epoch + /train/positive and so on
 )
 
-// checkpoint writes the state of the run where the spec asks for it. The last
-// epoch always gets its checkpoint unless checkpoints are off.
-func (t *trainer) checkpoint() error {
-	every := t.program.Spec.Train.Checkpoint.V
-	if t.opt.Dir == "" || every <= 0 || (t.done%every != 0 && t.done != t.Epochs) {
-		return nil
-	}
-	state, err := t.state()
-	if err != nil {
-		return err
-	}
-	c := &checkpoint{Identity: t.identity, Epoch: t.done, Metrics: t.Metrics, Arrays: map[string][]float32{arrayWeights: t.Weights}}
+// save writes the checkpoint of the epochs done.
+func (r *Run) save(state *State) error {
+	c := &checkpoint{Identity: r.identity, Epoch: r.done, Metrics: r.Metrics, Arrays: map[string][]float32{arrayWeights: r.Weights}}
 	for name, values := range state.Params {
 		c.Arrays[arrayParam+name] = values
 	}
 	for name, values := range state.Velocity {
 		c.Arrays[arrayVelocity+name] = values
 	}
-	for _, tr := range t.Trajectories {
-		c.Arrays[arrayTrajectory+strconv.Itoa(tr.Bag-1)] = flatten(tr.Weights)
+	for _, tr := range r.Trajectories {
+		c.Arrays[arrayTrajectory+strconv.Itoa(tr.Bag-1)] = slices.Concat(tr.Weights...)
 	}
-	for i := range t.Attention {
-		for name, scores := range t.Attention[i].parts() {
-			c.Arrays[fmt.Sprintf("%s%d/%s", arrayAttention, t.Attention[i].Epoch, name)] = *scores
+	for i := range r.Attention {
+		for name, scores := range r.Attention[i].parts() {
+			c.Arrays[fmt.Sprintf("%s%d/%s", arrayAttention, r.Attention[i].Epoch, name)] = *scores
 		}
 	}
-	return c.save(t.opt.Dir)
+	r.saved = time.Now()
+	return c.save(r.Dir)
 }
 
-// state takes the state out of the engine and makes sure that it is finite.
-func (t *trainer) state() (*State, error) {
-	state, err := t.engine.State()
-	if err != nil {
-		return nil, fmt.Errorf("engine %s does not give its state: %w", t.engine.Name(), err)
-	}
-	if t.program.Normalize {
-		state.Params[compile.ParamMean], state.Params[compile.ParamStd] = t.feed.mean, t.feed.std
-	}
-	for _, p := range t.program.Params {
-		for _, part := range []struct {
-			what   string
-			values []float32
-		}{{"parameter ", state.Params[p.Name]}, {"the velocity of parameter ", state.Velocity[p.Name]}} {
-			if i := firstNonFinite(part.values); i >= 0 {
-				return nil, &NonFiniteError{Epoch: t.done, Set: t.Data.Name, What: part.what + p.Name, Value: float64(part.values[i])}
-			}
-		}
-	}
-	return state, CheckState(t.program, state)
-}
-
-// resume takes the newest checkpoint in and returns its engine state, or nil
-// when the run starts from the beginning.
-func (t *trainer) resume() (*State, error) {
-	if t.opt.Dir == "" {
+// resume takes the newest checkpoint in and returns its state, or nil when the
+// run starts from the beginning.
+func (r *Run) resume(wanted bool) (*State, error) {
+	if r.Dir == "" {
 		return nil, nil
 	}
-	if !t.opt.Resume {
-		return nil, removeCheckpoints(t.opt.Dir)
+	if !wanted {
+		return nil, removeCheckpoints(r.Dir)
 	}
-	c, passed, err := newestCheckpoint(t.opt.Dir)
+	c, passed, err := newestCheckpoint(r.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -88,9 +58,9 @@ func (t *trainer) resume() (*State, error) {
 		return nil, err
 	}
 	for _, d := range passed {
-		t.observer.Warn(fmt.Sprintf("%s is passed over: %v", d.path, d.err))
+		r.fit.options.Observer.Warn(fmt.Sprintf("%s is passed over: %v", d.path, d.err))
 	}
-	if err := c.matches(t.identity, t.opt.Dir); err != nil {
+	if err := c.matches(r.identity, r.Dir); err != nil {
 		return nil, err
 	}
 	for _, d := range passed { // or the next save pushes the whole one out for it
@@ -98,25 +68,25 @@ func (t *trainer) resume() (*State, error) {
 			return nil, err
 		}
 	}
-	state, err := t.restore(c)
+	state, err := r.restore(c)
 	if err != nil {
-		return nil, fmt.Errorf("the checkpoint in %s does not fit the program: %w", t.opt.Dir, err)
+		return nil, fmt.Errorf("the checkpoint in %s does not fit the program: %w", r.Dir, err)
 	}
 	return state, nil
 }
 
 // restore spreads the arrays of a checkpoint over the run.
-func (t *trainer) restore(c *checkpoint) (*State, error) {
+func (r *Run) restore(c *checkpoint) (*State, error) {
 	state := &State{Params: map[string][]float32{}, Velocity: map[string][]float32{}}
 	snapshots := map[string]*[]float32{}
-	for e := 1; e <= c.Epoch && e <= t.Epochs; e++ {
-		if t.Snapshot(e) {
-			t.Attention = append(t.Attention, AttentionSnapshot{Epoch: e})
+	for e := 1; e <= c.Epoch && e <= r.Epochs; e++ {
+		if r.Snapshot(e) {
+			r.Attention = append(r.Attention, AttentionSnapshot{Epoch: e})
 		}
 	}
-	for i := range t.Attention {
-		for name, scores := range t.Attention[i].parts() {
-			snapshots[fmt.Sprintf("%s%d/%s", arrayAttention, t.Attention[i].Epoch, name)] = scores
+	for i := range r.Attention {
+		for name, scores := range r.Attention[i].parts() {
+			snapshots[fmt.Sprintf("%s%d/%s", arrayAttention, r.Attention[i].Epoch, name)] = scores
 		}
 	}
 	for name, values := range c.Arrays {
@@ -128,22 +98,22 @@ func (t *trainer) restore(c *checkpoint) (*State, error) {
 			*scores = values
 		}
 	}
-	if err := CheckState(t.program, state); err != nil {
+	if err := CheckState(r.Program, state); err != nil {
 		return nil, err
 	}
-	if len(c.Arrays[arrayWeights]) != len(t.Weights) || c.Epoch > t.Epochs {
+	if len(c.Arrays[arrayWeights]) != len(r.Weights) || c.Epoch > r.Epochs {
 		return nil, fmt.Errorf("it holds %d label weights after epoch %d, the run has %d and %d epochs",
-			len(c.Arrays[arrayWeights]), c.Epoch, len(t.Weights), t.Epochs)
+			len(c.Arrays[arrayWeights]), c.Epoch, len(r.Weights), r.Epochs)
 	}
-	for i := range t.Trajectories {
-		tr := &t.Trajectories[i]
+	for i := range r.Trajectories {
+		tr := &r.Trajectories[i]
 		values := c.Arrays[arrayTrajectory+strconv.Itoa(tr.Bag-1)]
-		if len(values) == (c.Epoch+1)*t.Data.Classes {
-			tr.Weights = rows(values, t.Data.Classes)
+		if len(values) == (c.Epoch+1)*r.Data.Classes {
+			tr.Weights = rows(values, r.Data.Classes)
 		}
 	}
-	t.Weights, t.Metrics, t.done = c.Arrays[arrayWeights], c.Metrics, c.Epoch
-	t.resumed = c.Epoch
+	r.Weights, r.Metrics = c.Arrays[arrayWeights], c.Metrics
+	r.done, r.resumed = c.Epoch, c.Epoch
 	return state, nil
 }
 
@@ -153,14 +123,6 @@ func (s *AttentionSnapshot) parts() map[string]*[]float32 {
 		"train/positive": &s.Train.Positive, "train/negative": &s.Train.Negative, "train/unknown": &s.Train.Unknown,
 		"test/positive": &s.Test.Positive, "test/negative": &s.Test.Negative, "test/unknown": &s.Test.Unknown,
 	}
-}
-
-func flatten(list [][]float32) []float32 {
-	var flat []float32
-	for _, row := range list {
-		flat = append(flat, row...)
-	}
-	return flat
 }
 
 func rows(flat []float32, width int) [][]float32 {

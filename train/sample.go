@@ -1,33 +1,23 @@
 package train
 
-import (
-	"fmt"
+import "fmt"
 
-	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/data"
-)
-
-// Sample lays out the first steps of a training run exactly as Run feeds them to
-// its engine, and the state that it starts from: for programs that take the same
+// Sample lays out the first steps of a training run exactly as they are fed to
+// an engine, and the state that it starts from: for programs that take the same
 // steps elsewhere. All steps are of the first epoch, so that the label weights
 // of each are the first ones of its bags.
-func Sample(p *compile.Program, d *data.Dataset, split *data.Split, steps int) (*State, []*Batch, error) {
-	seed := uint64(p.Spec.Train.Seed.V)
-	t := &trainer{Record: Record{Epochs: p.Spec.Train.Epochs.V}, program: p, batchSize: max(1, p.Spec.Train.Batch.V)}
-	chunks := data.Batches(data.Order(split.Train, seed, 1), t.batchSize)
+func Sample(t *Trial, steps int) (*State, []*Batch, error) {
+	r := newRun(nil, t)
+	r.begin(1)
+	chunks := r.Batches()
 	if steps < 1 || steps > len(chunks) {
-		return nil, nil, fmt.Errorf("%d steps are asked for, the first epoch of %s has %d", steps, d.Name, len(chunks))
+		return nil, nil, fmt.Errorf("%d steps are asked for, the first epoch of %s has %d", steps, t.Data.Name, len(chunks))
 	}
-	state := InitState(p, d, split.Train, seed)
-	t.feed = feeder{program: p, data: d, seed: seed, mean: state.Params[compile.ParamMean], std: state.Params[compile.ParamStd]}
-	weights := InitialWeights(d)
+	state := r.initial()
+	s := newStepwise(nil, r)
 	list := make([]*Batch, steps)
 	for i := range list {
-		b := *t.feed.step(chunks[i], weights, 1, i+1)
-		b.Lambda = Lambda(p.Spec.Weights.Schedule.V, t.number(1), t.Epochs)
-		b.LR = LearningRate(p.Spec.Train.Schedule.V, p.Spec.Train.LR.V, 0, t.Epochs)
-		b.Epoch, b.Epochs = t.number(1), t.Epochs
-		list[i] = b.clone()
+		list[i] = s.batch(chunks[i], i+1).clone()
 	}
 	return state, list, nil
 }

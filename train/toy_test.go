@@ -1,8 +1,10 @@
 package train_test
 
 import (
+	"context"
 	"fmt"
 	"math"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -183,15 +185,33 @@ func cloneState(s *train.State) *train.State {
 	return c
 }
 
+// toy is a trial and what trains it.
+type toy struct {
+	train.Trial
+	Engine    string
+	NewEngine func(*compile.Program) (train.Engine, error)
+	Resume    bool
+	Observer  train.Observer
+}
+
+// run trains a list of one.
+func run(ctx context.Context, o toy) (*train.Report, error) {
+	if o.Dir != "" {
+		o.Log = filepath.Join(o.Dir, train.MetricsFile)
+	}
+	by := &train.Steps{Placement: train.Placement{Engine: o.Engine}, New: o.NewEngine}
+	return train.One(ctx, by, &o.Trial, train.Options{Resume: o.Resume, Observer: o.Observer})
+}
+
 // toyOptions is a run over 30 bags, two thirds of them for training.
-func toyOptions(t *testing.T, edit func(*language.Spec)) train.Options {
+func toyOptions(t *testing.T, edit func(*language.Spec)) toy {
 	t.Helper()
 	d := toyData(30)
 	p := toyProgram(d)
 	if edit != nil {
 		edit(p.Spec)
 	}
-	o := train.Options{Program: p, Data: d, Split: &data.Split{}, SpecHash: "spec", NewEngine: func(p *compile.Program) (train.Engine, error) {
+	o := toy{Trial: train.Trial{Program: p, Data: d, Split: &data.Split{}}, Engine: "toy", NewEngine: func(p *compile.Program) (train.Engine, error) {
 		return &toyEngine{p: p}, nil
 	}}
 	for i := range 30 {

@@ -46,13 +46,11 @@ func (r *request) train(step func() bool, skip func()) error {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	f := &follower{step: step, skip: skip, stop: stop}
-	_, err = train.Run(ctx, train.Options{
-		Program: p, Data: d, Split: &data.Split{Train: all}, Observer: f,
-		Snapshots: []int{}, // no epoch is evaluated
-		NewEngine: func(p *compile.Program) (train.Engine, error) {
-			return ort.New(p, nil, ort.Options{Library: r.library, Threads: r.threads})
-		},
-	})
+	engine := &train.Steps{New: func(p *compile.Program) (train.Engine, error) {
+		return ort.New(p, nil, ort.Options{Library: r.library, Threads: r.threads})
+	}}
+	trial := &train.Trial{Program: p, Data: d, Split: &data.Split{Train: all}, Snapshots: []int{}} // no epoch is evaluated
+	_, err = train.One(ctx, engine, trial, train.Options{Observer: f})
 	if f.done && errors.Is(err, context.Canceled) {
 		return nil
 	}

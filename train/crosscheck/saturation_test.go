@@ -12,7 +12,7 @@ import (
 
 // scores gives the least and the largest attention score s, before the sigmoid,
 // of all instances of a set, in float64.
-func scores(t testing.TB, o train.Options, params map[string][]float32) (lo, hi float64) {
+func scores(t testing.TB, o *train.Trial, params map[string][]float32) (lo, hi float64) {
 	t.Helper()
 	g := o.Program.Infer
 	n := g.Output(compile.OutAttention)

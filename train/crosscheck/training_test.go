@@ -35,7 +35,7 @@ train: {lr: 0.1, epochs: 15, batch: 4}
 `
 
 // options are a whole training of a spec on the set that it generates.
-func options(t testing.TB, text string) train.Options {
+func options(t testing.TB, text string) *train.Trial {
 	t.Helper()
 	s, err := language.Parse("training.yaml", []byte(text), language.Options{})
 	if err != nil {
@@ -58,13 +58,12 @@ func options(t testing.TB, text string) train.Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return train.Options{Program: compiled(t, "training", s, sig), Data: d, Split: split}
+	return &train.Trial{Program: compiled(t, "training", s, sig), Data: d, Split: split}
 }
 
-func (m maker) train(t testing.TB, o train.Options) *train.Report {
+func (m maker) train(t testing.TB, o *train.Trial) *train.Report {
 	t.Helper()
-	o.NewEngine = m.make
-	r, err := train.Run(context.Background(), o)
+	r, err := train.One(context.Background(), &train.Steps{New: m.make}, o, train.Options{})
 	if err != nil {
 		t.Fatalf("%s: %v", m.name, err)
 	}

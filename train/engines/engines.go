@@ -48,42 +48,49 @@ type Request struct {
 	Provider string // execution provider of onnxruntime; empty: that of the device
 	Threads  int    // within an operation of onnxruntime; 0: as the program needs
 	Plugin   string // PJRT plugin; empty: searched, see pjrt.Find
+	// Shared cores: where Threads says nothing, onnxruntime takes one, since other
+	// trainings have the others.
+	Shared bool
+	// Reason, where there is one, is that of the choice.
+	Reason string
 }
 
 // Choice is the engine to use.
 type Choice struct {
-	Name       string
-	Device     string // cpu, cuda or the execution provider
-	DeviceName string // of the engine xla in words; empty for others
-	Reason     string // why this engine on this device
-
+	train.Placement
 	// New makes the engine of a program. Its starting state comes from SetState.
+	// It ends before the choice does.
 	New func(*compile.Program) (train.Engine, error)
 
-	backend *xla.Backend // opened by Choose and not yet handed to an engine
+	backend *xla.Backend  // of the engine xla
+	trainer train.Trainer // on the backend
 }
 
-// Close frees what the choice holds where New was not called. It may be called
-// at any time.
+// Close frees the device.
 func (c *Choice) Close() {
 	if c.backend != nil {
 		c.backend.Close()
-		c.backend = nil
 	}
 }
 
-// Backend hands over what the engine xla was chosen with, for programs of many
-// runs; nil for other engines. The caller closes it.
-func (c *Choice) Backend() *xla.Backend {
-	b := c.backend
-	c.backend = nil
-	return b
+// Trainer trains with the choice.
+func (c *Choice) Trainer() train.Trainer {
+	if c.trainer != nil {
+		return c.trainer
+	}
+	return &train.Steps{Placement: c.Placement, New: c.New}
 }
 
 // Choose settles the engine and the device. Auto takes a GPU through XLA where
 // one opens, else onnxruntime where its library is found, else gorgonia. What
 // was asked for by name and is not there is an error that says what to install.
-func Choose(r Request) (*Choice, error) { return choose(r, here) }
+func Choose(r Request) (*Choice, error) {
+	c, err := choose(r, here)
+	if err == nil && r.Reason != "" {
+		c.Reason = r.Reason
+	}
+	return c, err
+}
 
 func choose(r Request, m machine) (*Choice, error) {
 	if err := r.check(); err != nil {
@@ -150,7 +157,7 @@ func (r Request) auto(m machine) (*Choice, error) {
 	if r.Device == "" && r.Provider == "" {
 		b, err := m.open(pjrt.CUDA, r.Plugin)
 		if err == nil {
-			return r.withBackend(m, pjrt.CUDA, b, "a GPU is usable: "+b.Device), nil
+			return withBackend(pjrt.CUDA, b, "a GPU is usable: "+b.Device), nil
 		}
 		noGPU = err.Error()
 	}
@@ -172,7 +179,7 @@ func join(reasons ...string) string {
 }
 
 func pureGo(reason string) *Choice {
-	return &Choice{Name: Gorgonia, Device: CPU, Reason: reason,
+	return &Choice{Placement: train.Placement{Engine: Gorgonia, Device: CPU, Reason: reason},
 		New: func(p *compile.Program) (train.Engine, error) { return gorgonia.New(p, nil) }}
 }
 
@@ -181,11 +188,14 @@ func (r Request) onnxruntime(m machine, reason string) (*Choice, error) {
 	if r.Provider == "" && r.Device == CUDA {
 		r.Provider = "cuda"
 	}
+	if r.Shared && r.Threads == 0 {
+		r.Threads = 1
+	}
 	if _, err := m.onnxruntime(r.Library); err != nil {
 		return nil, fmt.Errorf("engine %s: %w", ORT, err)
 	}
 	o := ort.Options{Library: r.Library, Threads: r.Threads, Provider: r.Provider}
-	c := &Choice{Name: ORT, Device: CPU, Reason: reason,
+	c := &Choice{Placement: train.Placement{Engine: ORT, Device: CPU, Reason: reason},
 		New: func(p *compile.Program) (train.Engine, error) { return ort.New(p, nil, o) }}
 	if r.Provider == "" || r.Provider == CPU {
 		return c, nil
@@ -207,9 +217,9 @@ func (r Request) xla(m machine) (*Choice, error) {
 	b, err := m.open(kind, r.Plugin)
 	switch {
 	case err == nil && kind == pjrt.CPU:
-		return r.withBackend(m, kind, b, "asked for on the CPU: "+b.Device), nil
+		return withBackend(kind, b, "asked for on the CPU: "+b.Device), nil
 	case err == nil:
-		return r.withBackend(m, kind, b, "asked for by name"), nil
+		return withBackend(kind, b, "asked for by name"), nil
 	case kind == pjrt.CPU:
 		return nil, fmt.Errorf("engine %s: %w", XLA, err)
 	}
@@ -219,37 +229,9 @@ func (r Request) xla(m machine) (*Choice, error) {
 	}}
 }
 
-// withBackend hands an opened backend to the first engine and opens further ones
-// for more.
-func (r Request) withBackend(m machine, kind pjrt.Kind, b *xla.Backend, reason string) *Choice {
-	c := &Choice{Name: XLA, Device: string(kind), DeviceName: b.Device, Reason: reason, backend: b}
-	c.New = func(p *compile.Program) (train.Engine, error) {
-		b := c.backend
-		c.backend = nil
-		if b == nil {
-			var err error
-			if b, err = m.open(kind, r.Plugin); err != nil {
-				return nil, err
-			}
-		}
-		e, err := xla.New(p, nil, b)
-		if err != nil {
-			b.Close()
-			return nil, err
-		}
-		return &owner{e, b}, nil
-	}
-	return c
-}
-
-// owner is an engine that closes its backend with itself.
-type owner struct {
-	*xla.Engine
-	backend *xla.Backend
-}
-
-func (o *owner) Close() error {
-	err := o.Engine.Close()
-	o.backend.Close()
-	return err
+// withBackend takes an opened backend over.
+func withBackend(kind pjrt.Kind, b *xla.Backend, reason string) *Choice {
+	p := train.Placement{Engine: XLA, Device: string(kind), DeviceName: b.Device, Reason: reason}
+	return &Choice{Placement: p, backend: b, trainer: &xla.Trainer{Placement: p, Backend: b},
+		New: func(p *compile.Program) (train.Engine, error) { return xla.New(p, nil, b) }}
 }

@@ -93,8 +93,8 @@ func TestChoose(t *testing.T) {
 				return
 			}
 			defer got.Close()
-			if got.Name != c.engine || got.Device != c.device || !strings.Contains(got.Reason, c.says) {
-				t.Errorf("engine %s on %s because %q, want %s on %s because ...%s...", got.Name, got.Device, got.Reason, c.engine, c.device, c.says)
+			if got.Engine != c.engine || got.Device != c.device || !strings.Contains(got.Reason, c.says) {
+				t.Errorf("engine %s on %s because %q, want %s on %s because ...%s...", got.Engine, got.Device, got.Reason, c.engine, c.device, c.says)
 			}
 		})
 	}
@@ -137,29 +137,29 @@ func TestEnginesStep(t *testing.T) {
 		for range 2 {
 			e, err := choice.New(p)
 			if err != nil {
-				t.Fatalf("%s: %v", choice.Name, err)
+				t.Fatalf("%s: %v", choice.Engine, err)
 			}
-			if e.Name() != choice.Name {
-				t.Errorf("the engine calls itself %s, the choice %s", e.Name(), choice.Name)
+			if e.Name() != choice.Engine {
+				t.Errorf("the engine calls itself %s, the choice %s", e.Name(), choice.Engine)
 			}
 			state := &train.State{Params: train.InitParams(p, 1)}
 			if p.Normalize {
 				state.Params[compile.ParamMean], state.Params[compile.ParamStd] = make([]float32, 3), []float32{1, 1, 1}
 			}
 			if err := e.SetState(state); err != nil {
-				t.Fatalf("%s: %v", choice.Name, err)
+				t.Fatalf("%s: %v", choice.Engine, err)
 			}
 			got, err := e.Step(batch)
 			if err != nil {
-				t.Fatalf("%s: %v", choice.Name, err)
+				t.Fatalf("%s: %v", choice.Engine, err)
 			}
 			if i == 0 {
 				first = got.Loss
 			} else if math.Abs(got.Loss-first) > 1e-5*math.Abs(first) {
-				t.Errorf("%s: loss %g, %s says %g", choice.Name, got.Loss, Gorgonia, first)
+				t.Errorf("%s: loss %g, %s says %g", choice.Engine, got.Loss, Gorgonia, first)
 			}
 			if err := e.Close(); err != nil {
-				t.Errorf("%s: %v", choice.Name, err)
+				t.Errorf("%s: %v", choice.Engine, err)
 			}
 		}
 	}

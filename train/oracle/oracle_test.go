@@ -64,7 +64,7 @@ func TestPlainMomentum(t *testing.T) {
 }
 
 // quickstart is a short run of the shipped spec on a small set.
-func quickstart(t *testing.T, epochs, batch int) train.Options {
+func quickstart(t *testing.T, epochs, batch int) *train.Trial {
 	t.Helper()
 	o := data.DefaultPrototypes
 	o.Bags = 100
@@ -85,13 +85,14 @@ func quickstart(t *testing.T, epochs, batch int) train.Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return train.Options{Program: p, Data: d, Split: split,
-		NewEngine: func(p *compile.Program) (train.Engine, error) { return oracle.New(p) }}
+	return &train.Trial{Program: p, Data: d, Split: split}
 }
 
-func run(t *testing.T, o train.Options) *train.Report {
+func exact(p *compile.Program) (train.Engine, error) { return oracle.New(p) }
+
+func run(t *testing.T, o *train.Trial, engine func(*compile.Program) (train.Engine, error)) *train.Report {
 	t.Helper()
-	r, err := train.Run(context.Background(), o)
+	r, err := train.One(context.Background(), &train.Steps{New: engine}, o, train.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +103,7 @@ func run(t *testing.T, o train.Options) *train.Report {
 // together without any other engine. A second run gives the same bits.
 func TestQuickstartLearns(t *testing.T) {
 	o := quickstart(t, 12, 1)
-	r, again := run(t, o), run(t, o)
+	r, again := run(t, o, exact), run(t, o, exact)
 	if first := r.Metrics[0].Loss; r.Loss > 0.7*first || *r.TrainAccuracy < 0.7 {
 		t.Errorf("loss from %v to %v, training accuracy %v", first, r.Loss, *r.TrainAccuracy)
 	}
@@ -115,17 +116,16 @@ func TestQuickstartLearns(t *testing.T) {
 	}
 }
 
-// The whole loop on the native engine follows the oracle: shuffles, masks,
+// The whole loop on gorgonia follows the oracle: shuffles, masks,
 // normalisation, label weights and schedules are the same numbers.
-func TestNativeFollowsOracle(t *testing.T) {
+func TestGorgoniaFollowsOracle(t *testing.T) {
 	for _, batch := range []int{1, 16} {
 		o := quickstart(t, 4, batch)
-		want := run(t, o)
-		o.NewEngine = func(p *compile.Program) (train.Engine, error) { return gorgonia.New(p, nil) }
-		got := run(t, o)
+		want := run(t, o, exact)
+		got := run(t, o, func(p *compile.Program) (train.Engine, error) { return gorgonia.New(p, nil) })
 		for i, m := range want.Metrics {
 			if diff := math.Abs(got.Metrics[i].Loss - m.Loss); diff > 1e-5*m.Loss {
-				t.Errorf("batch %d, epoch %d: native loss %v, oracle %v", batch, i+1, got.Metrics[i].Loss, m.Loss)
+				t.Errorf("batch %d, epoch %d: gorgonia loss %v, oracle %v", batch, i+1, got.Metrics[i].Loss, m.Loss)
 			}
 		}
 		for name, v := range want.State.Params {

@@ -52,9 +52,15 @@ func (r *Reporter) Begin(p train.Plan) {
 	if p.Reason != "" {
 		fmt.Fprintf(r.w, "engine %s: %s\n", engine, p.Reason)
 	}
+	what := p.Name
+	if p.Trials > 1 {
+		what = fmt.Sprintf("%d runs of %s", p.Trials, p.Name)
+	}
 	fmt.Fprintf(r.w, "training %s with engine %s: %d bags (%d for testing), %d epochs of %d steps, %d parameters\n",
-		p.Name, engine, p.TrainBags, p.TestBags, p.Epochs, p.Steps, p.Parameters)
-	if p.Done > 0 {
+		what, engine, p.TrainBags, p.TestBags, p.Epochs, p.Steps, p.Parameters)
+	if p.Done > 0 && p.Trials > 1 {
+		fmt.Fprintf(r.w, "resuming after %d epochs, all runs counted\n", p.Done)
+	} else if p.Done > 0 {
 		fmt.Fprintf(r.w, "resuming after epoch %d\n", p.Done)
 	}
 }

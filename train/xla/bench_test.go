@@ -25,13 +25,13 @@ func BenchmarkJobs(b *testing.B) {
 	for _, n := range []int{1, 10, 40} {
 		b.Run(fmt.Sprintf("jobs=%d", n), func(b *testing.B) {
 			o := options(b, 2, 1)
-			jobs := make([]xla.Job, n)
-			for i := range jobs {
-				jobs[i] = xla.Job{Split: o.Split, Seed: uint64(i)}
+			list := make([]*train.Trial, n)
+			for i := range list {
+				list[i] = vary(b, o, fmt.Sprint(i), seed(i))
 			}
 			for b.Loop() {
-				if _, err := xla.RunJobs(context.Background(), backend, o.Program, o.Data, jobs, xla.JobsOptions{}); err != nil {
-					b.Fatal(err)
+				if out := together(context.Background(), &xla.Trainer{Backend: backend}, list, train.Options{}); out[0].Err != nil {
+					b.Fatal(out[0].Err)
 				}
 			}
 		})

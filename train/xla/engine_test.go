@@ -32,7 +32,7 @@ func TestPyTorchTraces(t *testing.T) {
 }
 
 // options is a short run of the shipped spec on a small set.
-func options(t testing.TB, epochs, batch int) train.Options {
+func options(t testing.TB, epochs, batch int) *train.Trial {
 	t.Helper()
 	o := data.DefaultPrototypes
 	o.Bags = 60
@@ -53,13 +53,14 @@ func options(t testing.TB, epochs, batch int) train.Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return train.Options{Program: p, Data: d, Split: split,
-		NewEngine: func(p *compile.Program) (train.Engine, error) { return oracle.New(p) }}
+	return &train.Trial{Program: p, Data: d, Split: split}
 }
 
-func run(t *testing.T, o train.Options) *train.Report {
+// run trains a trial alone on the oracle.
+func run(t *testing.T, o *train.Trial) *train.Report {
 	t.Helper()
-	r, err := train.Run(context.Background(), o)
+	by := &train.Steps{New: func(p *compile.Program) (train.Engine, error) { return oracle.New(p) }}
+	r, err := train.One(context.Background(), by, o, train.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,11 +73,11 @@ func TestEngineFollowsOracle(t *testing.T) {
 	b := goBackend(t)
 	for _, batch := range []int{1, 16} {
 		o := options(t, 3, batch)
-		want := run(t, o)
-		o.NewEngine = func(p *compile.Program) (train.Engine, error) {
-			return xla.New(p, train.InitState(p, o.Data, o.Split.Train, 1).Params, b)
+		got, err := train.One(context.Background(), &xla.Trainer{Backend: b}, o, train.Options{})
+		if err != nil {
+			t.Fatal(err)
 		}
-		sameRun(t, run(t, o), want, 1e-5)
+		sameRun(t, got, run(t, o), 1e-5)
 	}
 }
 

@@ -1,25 +1,26 @@
 package xla
 
 import (
+	"context"
+
 	"github.com/miplc/miplc/compile/xla"
-	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/train"
 )
 
-// evaluation predicts the training and test bags of all jobs in one program.
+// evaluation predicts the training and test bags of all runs in one program.
 type evaluation struct {
-	*sideBySide
+	*jobs
 	layout  xla.Layout
 	program *xla.Program
-	batches [][][]int // [job][step] bags, the training bags first
+	batches [][][]int // [run][step] bags, the training bags first
 }
 
-func (v *evaluation) begin(s *sideBySide) error {
-	*v = evaluation{sideBySide: s, layout: s.layout}
+func (v *evaluation) begin(s *jobs) error {
+	*v = evaluation{jobs: s, layout: s.layout}
 	steps := 0
 	v.layout.N = 0
-	for _, j := range s.jobs {
-		batches := append(data.Batches(j.job.Split.Train, s.batch), data.Batches(j.job.Split.Test, s.batch)...)
+	for _, r := range s.runs {
+		batches := r.EvaluatedBatches()
 		v.batches = append(v.batches, batches)
 		v.layout.N = max(v.layout.N, s.largest(batches))
 		steps = max(steps, len(batches))
@@ -37,24 +38,24 @@ func (v *evaluation) close() {
 	}
 }
 
-// run measures all jobs after an epoch.
-func (v *evaluation) run(epoch int) error {
-	steps := 0
-	for _, j := range v.jobs {
-		j.found = [2]*train.Outcome{{}, {}}
-	}
-	for _, batches := range v.batches {
-		steps = max(steps, len(batches))
+// Predict implements train.Executor.
+func (s *jobs) Predict(ctx context.Context, runs []*train.Run) error {
+	return s.forward.run(ctx, runs)
+}
+
+func (v *evaluation) run(ctx context.Context, runs []*train.Run) error {
+	all, steps := make([][][]int, len(runs)), 0
+	for i, r := range runs {
+		if r != nil {
+			all[i] = v.batches[i]
+			steps = max(steps, len(all[i]))
+		}
 	}
 	for first := 0; first < steps; first += v.layout.Steps {
-		if err := v.ctx.Err(); err != nil {
+		if err := ctx.Err(); err != nil {
 			return err
 		}
-		count := min(v.layout.Steps, steps-first)
-		part := make([][][]int, len(v.batches))
-		for j, batches := range v.batches {
-			part[j] = batches[min(first, len(batches)):min(first+count, len(batches))]
-		}
+		part, count := window(all, first, v.layout.Steps)
 		out, err := v.call(v.program, map[string]any{xla.InLimit: []int32{int32(count)}, xla.InOrder: order(part, v.layout)})
 		if err != nil {
 			return err
@@ -63,28 +64,21 @@ func (v *evaluation) run(epoch int) error {
 		if err != nil {
 			return err
 		}
-		v.read(part, trace)
-	}
-	for _, j := range v.jobs {
-		j.Evaluated(epoch, j.now(), j.found)
+		v.read(part, runs, trace)
 	}
 	return nil
 }
 
 // read takes predictions and attention scores out of a trace.
-func (v *evaluation) read(part [][][]int, trace []float32) {
-	width, k := xla.ForwardWidth(v.sideBySide.program, v.layout), v.data.Classes
-	for i, j := range v.jobs {
+func (v *evaluation) read(part [][][]int, runs []*train.Run, trace []float32) {
+	width, k := xla.ForwardWidth(v.jobs.program, v.layout), v.jobs.program.Signature.Classes
+	for i, r := range runs {
 		for step, bags := range part[i] {
 			row := trace[(step*v.layout.Jobs+i)*width:][:width]
 			attention := row[v.layout.Batch*k:]
 			for slot, bag := range bags {
-				found := j.found[0]
-				if len(found.Predicted) == len(j.Split.Train) {
-					found = j.found[1]
-				}
-				n := v.data.Size(bag)
-				j.Add(found, bag, train.Argmax(row[slot*k:(slot+1)*k]), attention[:n])
+				n := r.Data.Size(bag)
+				r.Predicted(bag, row[slot*k:(slot+1)*k], attention[:n])
 				attention = attention[n:]
 			}
 		}

@@ -1,12 +1,13 @@
 package xla
 
 import (
+	"context"
 	"runtime"
 	"sync"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/xla"
-	"github.com/miplc/miplc/internal/stream"
+	"github.com/miplc/miplc/train"
 )
 
 // feed is what one call of the epoch program takes from the host beside the
@@ -15,47 +16,52 @@ type feed struct {
 	epoch   int
 	first   int       // step of the epoch, from 0, that the call begins with
 	steps   int       // of the call
-	batches [][][]int // [job][step] bags
+	batches [][][]int // [run][step] bags
 	values  map[string]any
 }
 
 // feeds makes the feeds of an epoch in a goroutine of its own, so that the next
 // one is drawn while the device works on the last. stop ends it early.
-func (s *sideBySide) feeds(epoch int) (feeds <-chan *feed, stop func()) {
-	ch, done := make(chan *feed), make(chan struct{})
-	all, steps := make([][][]int, len(s.jobs)), 0
-	for i, j := range s.jobs {
-		if j.err == nil {
-			all[i] = j.batches(epoch)
+func (s *jobs) feeds(ctx context.Context, runs []*train.Run) (feeds <-chan *feed, stop func()) {
+	ch := make(chan *feed)
+	ctx, stop = context.WithCancel(ctx)
+	all, steps, epoch := make([][][]int, len(runs)), 0, 0
+	for i, r := range runs {
+		if r != nil {
+			all[i], epoch = r.Batches(), r.Now().Epoch
+			steps = max(steps, len(all[i]))
 		}
-		steps = max(steps, len(all[i]))
 	}
 	go func() {
 		defer close(ch)
 		for first := 0; first < steps; first += s.layout.Steps {
-			f := s.feed(epoch, first, min(s.layout.Steps, steps-first), all)
 			select {
-			case ch <- f:
-			case <-done:
-				return
-			case <-s.ctx.Done():
+			case ch <- s.feed(epoch, first, all):
+			case <-ctx.Done():
 				return
 			}
 		}
 	}()
-	var once sync.Once
-	return ch, func() { once.Do(func() { close(done) }) }
+	return ch, stop
 }
 
-func (s *sideBySide) feed(epoch, first, steps int, all [][][]int) *feed {
-	l := s.layout
-	f := &feed{epoch: epoch, first: first, steps: steps, batches: make([][][]int, len(all))}
+// window is a part of the batches of all runs: those of count steps from first on.
+func window(all [][][]int, first, most int) (part [][][]int, count int) {
+	part = make([][][]int, len(all))
 	for i, batches := range all {
-		f.batches[i] = batches[min(first, len(batches)):min(first+steps, len(batches))]
+		part[i] = batches[min(first, len(batches)):min(first+most, len(batches))]
+		count = max(count, len(part[i]))
 	}
-	f.values = map[string]any{xla.InLimit: []int32{int32(steps)}, xla.InOrder: order(f.batches, l)}
-	for _, m := range s.program.Masks {
-		f.values[xla.InMask+m.Name] = s.masks(f, &m)
+	return part, count
+}
+
+func (s *jobs) feed(epoch, first int, all [][][]int) *feed {
+	f := &feed{epoch: epoch, first: first}
+	f.batches, f.steps = window(all, first, s.layout.Steps)
+	f.values = map[string]any{xla.InLimit: []int32{int32(f.steps)}, xla.InOrder: order(f.batches, s.layout)}
+	for i := range s.program.Masks {
+		m := &s.program.Masks[i]
+		f.values[xla.InMask+m.Name] = s.masks(f, m)
 	}
 	return f
 }
@@ -76,31 +82,25 @@ func order(batches [][][]int, l xla.Layout) []int32 {
 	return out
 }
 
-// masks draws the dropout masks of a feed, 1 for kept: the same numbers, from
-// the same streams, as train.Run draws for each job. Jobs share the cores.
-func (s *sideBySide) masks(f *feed, m *compile.Mask) []uint8 {
+// masks draws the dropout masks of a feed, 1 for kept. Runs share the cores.
+func (s *jobs) masks(f *feed, m *compile.Mask) []uint8 {
 	l := s.layout
 	width := size(m.Shape.Concrete(l.N, l.Batch))
 	out := make([]uint8, l.Steps*l.Jobs*width)
 	var wait sync.WaitGroup
 	turns := make(chan int)
-	for range min(len(s.jobs), runtime.GOMAXPROCS(0)) {
+	for range min(len(s.runs), runtime.GOMAXPROCS(0)) {
 		wait.Go(func() {
 			for j := range turns {
 				for step, bags := range f.batches[j] {
 					at := (step*l.Jobs + j) * width
 					n := size(m.Shape.Concrete(s.largest([][]int{bags}), len(bags)))
-					r := stream.New(s.jobs[j].job.Seed, m.Name, uint64(f.epoch), uint64(f.first+step+1))
-					for i := range out[at : at+n] {
-						if !(r.Float64() < m.Drop) {
-							out[at+i] = 1
-						}
-					}
+					train.DrawMask(out[at:at+n], 1, m, s.runs[j].Seed(), f.epoch, f.first+step+1)
 				}
 			}
 		})
 	}
-	for j := range s.jobs {
+	for j := range s.runs {
 		turns <- j
 	}
 	close(turns)

@@ -2,66 +2,25 @@ package xla
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
 	"github.com/gomlx/compute"
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/xla"
-	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
 
-// Job is one run among many that share program and data set. Epochs, batch
-// size, momentum, weight decay and schedules are those of the spec.
-type Job struct {
-	Name        string
-	Split       *data.Split
-	Seed        uint64             // of initial parameters, shuffles and masks
-	LR          float64            // starting learning rate; 0: that of the spec
-	TermWeights map[string]float64 // weights of loss terms by name; one that is missing is that of the spec
-	Candidates  []uint8            // [bags, classes], another draw of the candidate sets; nil: those of the data
-}
-
-// Outcome is what became of a job: a report, or the error that ended it
-// (a *train.NonFiniteError) while the others went on.
-type Outcome struct {
-	Job    *Job
-	Report *train.Report
-	Err    error
-}
-
-// JobsOptions tunes RunJobs. The zero value is good.
-type JobsOptions struct {
-	// MaxFeed bounds the bytes of orders, masks and traces that one call of the
-	// program takes; an epoch that needs more runs in parts. 0: 256 MiB.
-	MaxFeed int
-	// Epoch, if given, is called after every epoch with the newest metrics of
-	// the jobs; nil where a job has ended.
-	Epoch func(epoch, epochs int, metrics []*train.Metrics)
-	// Snapshots are the epochs besides the last one whose attention scores are
-	// kept, as in train.Options; nil: the first and the middle one.
-	Snapshots []int
-	// Follow is how many training bags have the trajectory of their label
-	// weights kept; 0: six.
-	Follow int
-}
-
-// sideBySide is a call of RunJobs under way.
-type sideBySide struct {
-	ctx      context.Context
+// jobs is the executor of many runs: each is a job of one program, an epoch one
+// call of it, or a few where the masks would take too much memory. A run's result
+// is that of the run alone, up to rounding.
+type jobs struct {
 	backend  *Backend
 	program  *compile.Program // with weighable loss terms
 	terms    []string
-	data     *data.Dataset
-	options  JobsOptions
-	jobs     []*run
-	epochs   int
-	batch    int
+	runs     []*train.Run
+	maxFeed  int
 	layout   xla.Layout
 	step     *xla.Program
 	resident map[string]compute.Buffer // the data set, statistics and candidates
@@ -70,114 +29,50 @@ type sideBySide struct {
 	forward  evaluation
 }
 
-// RunJobs trains all jobs side by side in one program: each epoch is one call
-// of it, or a few where the masks would take too much memory. A job's result is
-// that of train.Run with its seed, split and rates, up to rounding. It ends
-// early when ctx does; a job whose values stop being finite ends alone.
-func RunJobs(ctx context.Context, b *Backend, p *compile.Program, d *data.Dataset, jobs []Job, o JobsOptions) (outcomes []Outcome, err error) {
-	s := &sideBySide{ctx: ctx, backend: b, data: d, options: o, resident: map[string]compute.Buffer{},
-		epochs: p.Spec.Train.Epochs.V, batch: max(1, p.Spec.Train.Batch.V)}
-	if s.program, s.terms, err = xla.Weighted(p); err != nil {
+// openJobs compiles the programs for runs that share one.
+func openJobs(b *Backend, runs []*train.Run, maxFeed int) (*jobs, error) {
+	s := &jobs{backend: b, runs: runs, maxFeed: maxFeed, resident: map[string]compute.Buffer{}}
+	var err error
+	if s.program, s.terms, err = xla.Weighted(runs[0].Program); err != nil {
 		return nil, err
 	}
-	if err := s.check(jobs); err != nil {
-		return nil, err
-	}
-	for i := range jobs {
-		s.jobs = append(s.jobs, newRun(s, &jobs[i]))
-	}
-	defer s.close()
-	if err := s.begin(); err != nil {
-		return nil, err
-	}
-	for e := 1; e <= s.epochs; e++ {
-		if err := s.epoch(e); err != nil {
-			return nil, err
-		}
-	}
-	return s.outcomes()
-}
-
-// check reports jobs that cannot run.
-func (s *sideBySide) check(jobs []Job) error {
-	sig := s.program.Signature
-	switch {
-	case len(jobs) == 0:
-		return errors.New("no jobs are given")
-	case s.epochs < 1:
-		return fmt.Errorf("train.epochs is %d: at least one epoch is needed", s.epochs)
-	case s.data.Classes != sig.Classes || s.data.Dim() != size(sig.Instance):
-		return fmt.Errorf("%s has %d features and %d classes, the program was compiled for %d and %d",
-			s.data.Name, s.data.Dim(), s.data.Classes, size(sig.Instance), sig.Classes)
-	}
-	for i, j := range jobs {
-		if err := s.checkJob(&j); err != nil {
-			return fmt.Errorf("job %d %s: %w", i+1, j.Name, err)
-		}
-	}
-	return nil
-}
-
-func (s *sideBySide) checkJob(j *Job) error {
-	if j.Split == nil || len(j.Split.Train) == 0 {
-		return fmt.Errorf("no bag of %s is left for training", s.data.Name)
-	}
-	if want := s.data.Bags() * s.data.Classes; j.Candidates != nil && len(j.Candidates) != want {
-		return fmt.Errorf("%d candidate marks are given, %d bags of %d classes need %d", len(j.Candidates), s.data.Bags(), s.data.Classes, want)
-	}
-	seen := make([]bool, s.data.Bags())
-	for _, bags := range [][]int{j.Split.Train, j.Split.Test} {
-		for _, b := range bags {
-			if b < 0 || b >= len(seen) || seen[b] {
-				return fmt.Errorf("the split names bag %d twice or %s does not have it", b+1, s.data.Name)
-			}
-			seen[b] = true
-		}
-	}
-	known := map[string]bool{}
-	for _, name := range s.terms {
-		known[name] = true
-	}
-	for name := range j.TermWeights {
-		if !known[name] {
-			return fmt.Errorf("the loss has no term %q; its terms are %v", name, s.terms)
-		}
-	}
-	return nil
-}
-
-// begin compiles the program and moves to the device what stays there.
-func (s *sideBySide) begin() error {
-	s.layout = xla.Layout{Jobs: len(s.jobs), Batch: s.batch, Bags: s.data.Bags(), Rows: s.data.Offsets[s.data.Bags()]}
+	d := runs[0].Data
+	s.layout = xla.Layout{Jobs: len(runs), Batch: max(1, s.program.Spec.Train.Batch.V), Bags: d.Bags(), Rows: d.Offsets[d.Bags()]}
 	steps := 0
-	for _, j := range s.jobs {
-		for e := 1; e <= s.epochs; e++ {
-			batches := j.batches(e)
+	for _, r := range runs {
+		for e := 1; e <= r.Epochs; e++ {
+			batches := r.BatchesOf(e)
 			s.layout.N = max(s.layout.N, s.largest(batches))
 			steps = max(steps, len(batches))
 		}
 	}
 	s.layout.Steps = s.stepsOfCall(steps, s.bytesOfStep())
-	var err error
-	if s.step, err = xla.Epoch(s.backend.Backend, s.program, s.terms, s.layout); err != nil {
-		return err
+	if s.step, err = xla.Epoch(b.Backend, s.program, s.terms, s.layout); err == nil {
+		err = s.forward.begin(s)
 	}
-	if err := s.moveData(); err != nil {
-		return err
+	if err != nil {
+		s.Close()
+		return nil, err
 	}
-	if err := s.moveStates(); err != nil {
-		return err
+	return s, nil
+}
+
+// termWeights are the weights of the loss terms of a spec by name.
+func termWeights(spec *language.Spec) map[string]float64 {
+	weights := map[string]float64{}
+	for i := range spec.Loss {
+		weights[spec.Loss[i].Term()] = spec.Loss[i].Weight.V
 	}
-	return s.forward.begin(s)
+	return weights
 }
 
 // largest is the number of instances of the largest batch.
-func (s *sideBySide) largest(batches [][]int) int {
+func (s *jobs) largest(batches [][]int) int {
 	most := 0
 	for _, bags := range batches {
 		n := 0
 		for _, b := range bags {
-			n += s.data.Size(b)
+			n += s.runs[0].Data.Size(b)
 		}
 		most = max(most, n)
 	}
@@ -185,7 +80,7 @@ func (s *sideBySide) largest(batches [][]int) int {
 }
 
 // bytesOfStep is what one step takes of a feed.
-func (s *sideBySide) bytesOfStep() int {
+func (s *jobs) bytesOfStep() int {
 	n := 4*s.layout.Batch + 4*xla.EpochWidth(s.program, s.terms, s.layout)
 	for _, m := range s.program.Masks {
 		n += size(m.Shape.Concrete(s.layout.N, s.layout.Batch))
@@ -193,24 +88,51 @@ func (s *sideBySide) bytesOfStep() int {
 	return n * s.layout.Jobs
 }
 
-func (s *sideBySide) stepsOfCall(steps, bytes int) int {
-	most := s.options.MaxFeed
+// stepsOfCall bounds the memory of a feed.
+func (s *jobs) stepsOfCall(steps, bytes int) int {
+	most := s.maxFeed
 	if most == 0 {
 		most = 256 << 20
 	}
 	return min(steps, max(1, most/bytes))
 }
 
+// SetStates implements train.Executor: what stays on the device moves there.
+func (s *jobs) SetStates(list []*train.State) error {
+	if err := s.moveData(list); err != nil {
+		return err
+	}
+	var params, velocity []float32
+	for _, state := range list {
+		p, v, err := flatten(s.program, state)
+		if err != nil {
+			return err
+		}
+		params, velocity = append(params, p...), append(velocity, v...)
+	}
+	var err error
+	if s.params, err = s.backend.upload(params, s.statePort()); err != nil {
+		return err
+	}
+	s.velocity, err = s.backend.upload(velocity, s.statePort())
+	return err
+}
+
+func (s *jobs) statePort() xla.Port {
+	return xla.Port{Name: "state", Shape: floatShape(len(s.runs), s.program.FlatSize())}
+}
+
 // moveData puts the data set on the device.
-func (s *sideBySide) moveData() error {
-	d, bags := s.data, s.data.Bags()
+func (s *jobs) moveData(states []*train.State) error {
+	d := s.runs[0].Data
+	bags := d.Bags()
 	starts, sizes := make([]int32, bags), make([]int32, bags)
 	for i := range bags {
 		starts[i], sizes[i] = int32(d.Offsets[i]), int32(d.Size(i))
 	}
 	var sets []float32
-	for _, j := range s.jobs {
-		for _, c := range j.Data.Candidates {
+	for _, r := range s.runs {
+		for _, c := range r.Data.Candidates {
 			sets = append(sets, float32(c))
 		}
 	}
@@ -219,8 +141,8 @@ func (s *sideBySide) moveData() error {
 	}
 	if s.program.Normalize {
 		var mean, std []float32
-		for _, j := range s.jobs {
-			mean, std = append(mean, j.state.Params[compile.ParamMean]...), append(std, j.state.Params[compile.ParamStd]...)
+		for _, state := range states {
+			mean, std = append(mean, state.Params[compile.ParamMean]...), append(std, state.Params[compile.ParamStd]...)
 		}
 		values[xla.InMean], values[xla.InStd] = mean, std
 	}
@@ -230,33 +152,14 @@ func (s *sideBySide) moveData() error {
 			if err != nil {
 				return err
 			}
-			s.resident[port.Name] = buffer
+			s.resident[port.Name] = exchange(s.resident[port.Name], buffer)
 		}
 	}
 	return nil
 }
 
-// moveStates puts the starting parameters and velocities on the device.
-func (s *sideBySide) moveStates() error {
-	var params, velocity []float32
-	for _, j := range s.jobs {
-		p, v, err := flatten(s.program, j.state)
-		if err != nil {
-			return err
-		}
-		params, velocity = append(params, p...), append(velocity, v...)
-	}
-	port := xla.Port{Name: "state", Shape: floatShape(len(s.jobs), s.program.FlatSize())}
-	var err error
-	if s.params, err = s.backend.upload(params, port); err != nil {
-		return err
-	}
-	s.velocity, err = s.backend.upload(velocity, port)
-	return err
-}
-
 // call runs a program on resident buffers and values of the host.
-func (s *sideBySide) call(p *xla.Program, values map[string]any) ([]compute.Buffer, error) {
+func (s *jobs) call(p *xla.Program, values map[string]any) ([]compute.Buffer, error) {
 	in := make([]compute.Buffer, len(p.Inputs))
 	var own []compute.Buffer
 	defer func() { release(own...) }()
@@ -286,125 +189,97 @@ func (s *sideBySide) call(p *xla.Program, values map[string]any) ([]compute.Buff
 	return p.Run(in, nil)
 }
 
-// epoch trains one epoch of all jobs and measures it.
-func (s *sideBySide) epoch(epoch int) error {
-	begin := time.Now()
-	values := s.settings(epoch)
-	feeds, stop := s.feeds(epoch)
+// Epoch implements train.Executor.
+func (s *jobs) Epoch(ctx context.Context, runs []*train.Run) error {
+	values := s.settings(runs)
+	feeds, stop := s.feeds(ctx, runs)
 	defer stop()
 	for f := range feeds {
-		if err := s.ctx.Err(); err != nil {
-			return fmt.Errorf("training stopped in epoch %d of %d: %w", epoch, s.epochs, err)
+		if ctx.Err() != nil {
+			return nil
 		}
 		for name, v := range f.values {
 			values[name] = v
 		}
 		out, err := s.call(s.step, values)
 		if err != nil {
-			return fmt.Errorf("epoch %d, steps %d to %d: %w", epoch, f.first+1, f.first+f.steps, err)
+			return fmt.Errorf("epoch %d, steps %d to %d: %w", f.epoch, f.first+1, f.first+f.steps, err)
 		}
 		s.params, s.velocity = exchange(s.params, out[0]), exchange(s.velocity, out[1])
 		trace, err := fetch(s.step.Outputs[2], out[2])
 		if err != nil {
 			return err
 		}
-		s.read(f, trace)
+		s.read(f, runs, trace)
 	}
-	if err := s.ctx.Err(); err != nil {
-		return fmt.Errorf("training stopped in epoch %d of %d: %w", epoch, s.epochs, err)
-	}
-	return s.measure(epoch, begin)
+	return nil
 }
 
-// settings are the scalars of an epoch and the label weights before it.
-func (s *sideBySide) settings(epoch int) map[string]any {
-	t := &s.program.Spec.Train
-	number := epoch - 1 + s.program.Spec.Weights.FirstEpoch.V
-	lambda := train.Lambda(s.program.Spec.Weights.Schedule.V, number, s.epochs)
-	values := map[string]any{
-		compile.InLambda: []float32{float32(lambda)},
-		compile.InEpoch:  []float32{float32(number)},
-		compile.InEpochs: []float32{float32(s.epochs)},
-	}
+// settings are the scalars of an epoch and the label weights before it. The
+// epoch and the momentum of the label weights are those of all runs that go.
+func (s *jobs) settings(runs []*train.Run) map[string]any {
+	values := map[string]any{}
 	var rates, weights []float32
-	for _, j := range s.jobs {
-		j.Metrics = append(j.Metrics, train.Metrics{Epoch: epoch, Lambda: lambda,
-			LR: train.LearningRate(t.Schedule.V, j.rate, epoch-1, s.epochs), Terms: map[string]float64{}})
-		rates = append(rates, float32(j.now().LR))
-		weights = append(weights, j.Weights...)
+	for i, r := range s.runs {
+		rate := 0.0
+		if runs[i] != nil {
+			rate = r.Now().LR
+			values[compile.InLambda] = []float32{float32(r.Now().Lambda)}
+			values[compile.InEpoch] = []float32{float32(r.Number())}
+			values[compile.InEpochs] = []float32{float32(r.Epochs)}
+		}
+		rates = append(rates, float32(rate))
+		weights = append(weights, r.Weights...)
 	}
 	values[compile.InLR], values[xla.InOldWeights] = rates, weights
 	for _, name := range s.terms {
 		var of []float32
-		for _, j := range s.jobs {
-			of = append(of, float32(j.termWeights[name]))
+		for _, r := range s.runs {
+			of = append(of, float32(termWeights(r.Program.Spec)[name]))
 		}
 		values[xla.InTermWeight+name] = of
 	}
 	return values
 }
 
-// read hands each job its part of a trace.
-func (s *sideBySide) read(f *feed, trace []float32) {
+// read hands each run its part of a trace: per step the loss, its terms, the new
+// label weights.
+func (s *jobs) read(f *feed, runs []*train.Run, trace []float32) {
 	width := xla.EpochWidth(s.program, s.terms, s.layout)
-	for step := range f.steps {
-		for i, j := range s.jobs {
-			if batches := f.batches[i]; step < len(batches) {
-				row := trace[(step*s.layout.Jobs+i)*width:]
-				j.take(f.epoch, f.first+step+1, batches[step], row[:width])
+	out := train.Result{Terms: map[string]float64{}}
+	for i, r := range runs {
+		for step, bags := range f.batches[i] {
+			row := trace[(step*s.layout.Jobs+i)*width:][:width]
+			out.Loss = float64(row[0])
+			for t, name := range s.terms {
+				out.Terms[name] = float64(row[1+t])
+			}
+			out.Weights = row[1+len(s.terms):][:len(bags)*r.Data.Classes]
+			if r.Took(f.first+step+1, bags, &out) != nil {
+				break
 			}
 		}
 	}
 }
 
-// measure ends an epoch.
-func (s *sideBySide) measure(epoch int, begin time.Time) error {
-	for _, j := range s.jobs {
-		j.endEpoch()
-	}
-	if s.jobs[0].Measured(epoch) {
-		if err := s.forward.run(epoch); err != nil {
-			return fmt.Errorf("evaluation after epoch %d: %w", epoch, err)
+// States implements train.Executor.
+func (s *jobs) States() ([]*train.State, error) {
+	var flat [2][]float32
+	for i, b := range []compute.Buffer{s.params, s.velocity} {
+		flat[i] = make([]float32, s.statePort().Shape.Size())
+		if err := b.ToFlatData(flat[i]); err != nil {
+			return nil, fmt.Errorf("fetching the states: %w", err)
 		}
 	}
-	latest := make([]*train.Metrics, len(s.jobs))
-	seconds := time.Since(begin).Seconds() / float64(len(s.jobs))
-	for i, j := range s.jobs {
-		j.now().Seconds = seconds
-		if j.err == nil {
-			latest[i] = j.now()
-		}
-	}
-	if s.options.Epoch != nil {
-		s.options.Epoch(epoch, s.epochs, latest)
-	}
-	return nil
-}
-
-// outcomes fetches the last states and sums all jobs up.
-func (s *sideBySide) outcomes() ([]Outcome, error) {
-	port := xla.Port{Name: "state", Shape: shapes.Make(dtypes.Float32, len(s.jobs), s.program.FlatSize())}
-	params, err := fetch(port, s.params)
-	if err != nil {
-		return nil, err
-	}
-	velocity, err := fetch(port, s.velocity)
-	if err != nil {
-		return nil, err
-	}
-	s.params, s.velocity = nil, nil
-	list, n := make([]Outcome, len(s.jobs)), s.program.FlatSize()
-	for i, j := range s.jobs {
-		list[i] = Outcome{Job: j.job, Err: j.err}
-		if j.err == nil {
-			list[i].Report = j.report(params[i*n:(i+1)*n], velocity[i*n:(i+1)*n])
-		}
+	list, n := make([]*train.State, len(s.runs)), s.program.FlatSize()
+	for i := range list {
+		list[i] = &train.State{Params: s.program.Unflatten(flat[0][i*n : (i+1)*n]), Velocity: s.program.Unflatten(flat[1][i*n : (i+1)*n])}
 	}
 	return list, nil
 }
 
-// close frees what lies on the device.
-func (s *sideBySide) close() {
+// Close frees what lies on the device.
+func (s *jobs) Close() error {
 	for _, b := range s.resident {
 		release(b)
 	}
@@ -413,4 +288,5 @@ func (s *sideBySide) close() {
 		s.step.Close()
 	}
 	s.forward.close()
+	return nil
 }

@@ -1,10 +1,14 @@
 package xla_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"math"
+	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,77 +16,77 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/oracle"
 	"github.com/miplc/miplc/train/xla"
 )
 
-// mixedJobs are jobs that differ in everything a job can differ in.
-func mixedJobs(t *testing.T, o train.Options) []xla.Job {
-	t.Helper()
-	other, err := data.RandomSplit(o.Data.Bags(), 0.5, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sets := append([]uint8(nil), o.Data.Candidates...)
-	for i, label := range o.Data.Labels { // every bag gets one more candidate
-		sets[i*o.Data.Classes+(label+1)%o.Data.Classes] = 1
-	}
-	return []xla.Job{
-		{Name: "plain", Split: o.Split, Seed: 1},
-		{Name: "seed", Split: o.Split, Seed: 7},
-		{Name: "rate", Split: o.Split, Seed: 1, LR: 3e-3},
-		{Name: "split", Split: other, Seed: 1},
-		{Name: "no attention loss", Split: o.Split, Seed: 1, TermWeights: map[string]float64{"attention": 0}},
-		{Name: "candidates", Split: o.Split, Seed: 3, Candidates: sets},
-	}
-}
-
-// alone runs a job by itself through the ordinary loop.
-func alone(t *testing.T, o train.Options, j xla.Job) *train.Report {
+// vary is a trial like another one but for its spec.
+func vary(t testing.TB, o *train.Trial, name string, edit func(*language.Spec)) *train.Trial {
 	t.Helper()
 	spec := *o.Program.Spec
-	spec.Train.Seed.V = int(j.Seed)
-	if j.LR != 0 {
-		spec.Train.LR.V = j.LR
+	spec.Loss = slices.Clone(spec.Loss)
+	if edit != nil {
+		edit(&spec)
 	}
-	losses := append(spec.Loss[:0:0], spec.Loss...)
-	for i := range losses {
-		if w, ok := j.TermWeights[losses[i].Kind.V]; ok {
-			losses[i].Weight.V = w
-		}
-	}
-	spec.Loss = losses
 	p, err := compile.Compile(&spec, o.Program.Signature)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Program, o.Split = p, j.Split
-	if j.Candidates != nil {
-		own := *o.Data
-		own.Candidates = j.Candidates
-		o.Data = &own
-	}
-	return run(t, o)
+	own := *o
+	own.Name, own.Program = name, p
+	return &own
 }
 
-// Each of several jobs in one program ends as it does alone on the oracle; at
+func rate(lr float64) func(*language.Spec) { return func(s *language.Spec) { s.Train.LR.V = lr } }
+func seed(v int) func(*language.Spec)      { return func(s *language.Spec) { s.Train.Seed.V = v } }
+
+// mixed are trials of one program that differ in everything they can differ in.
+func mixed(t *testing.T, o *train.Trial) []*train.Trial {
+	t.Helper()
+	list := []*train.Trial{
+		vary(t, o, "plain", nil), vary(t, o, "seed", seed(7)), vary(t, o, "rate", rate(3e-3)), vary(t, o, "split", nil),
+		vary(t, o, "no attention loss", func(s *language.Spec) {
+			for i := range s.Loss {
+				if s.Loss[i].Term() == "attention" {
+					s.Loss[i].Weight.V = 0
+				}
+			}
+		}),
+		vary(t, o, "candidates", seed(3)),
+	}
+	var err error
+	if list[3].Split, err = data.RandomSplit(o.Data.Bags(), 0.5, 2); err != nil {
+		t.Fatal(err)
+	}
+	set := *o.Data
+	set.Candidates = append([]uint8(nil), o.Data.Candidates...)
+	for i, label := range o.Data.Labels { // every bag gets one more candidate
+		set.Candidates[i*o.Data.Classes+(label+1)%o.Data.Classes] = 1
+	}
+	list[5].Data = &set
+	return list
+}
+
+// together trains a list and gives the outcomes in its order.
+func together(ctx context.Context, by *xla.Trainer, list []*train.Trial, o train.Options) []train.Outcome {
+	outcomes := make([]train.Outcome, len(list))
+	by.Train(ctx, list, o, func(i int, out train.Outcome) { outcomes[i] = out })
+	return outcomes
+}
+
+// Each of several trials in one program ends as it does alone on the oracle; at
 // one bag a step, at batches whose last one is not full, and in calls of few
 // steps.
 func TestJobsMatchSingleRuns(t *testing.T) {
 	b := goBackend(t)
 	for _, c := range []struct{ batch, feed int }{{1, 0}, {16, 0}, {4, 20000}} {
-		o := options(t, 3, c.batch)
-		jobs := mixedJobs(t, o)
-		got, err := xla.RunJobs(context.Background(), b, o.Program, o.Data, jobs, xla.JobsOptions{MaxFeed: c.feed})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, j := range jobs {
-			t.Run(j.Name, func(t *testing.T) {
+		list := mixed(t, options(t, 3, c.batch))
+		got := together(context.Background(), &xla.Trainer{Backend: b, MaxFeed: c.feed}, list, train.Options{})
+		for i, trial := range list {
+			t.Run(trial.Name, func(t *testing.T) {
 				if got[i].Err != nil {
 					t.Fatal(got[i].Err)
 				}
-				want := alone(t, o, j)
+				want := run(t, trial)
 				sameRun(t, got[i].Report, want, 1e-5)
 				sameSummary(t, got[i].Report, want)
 			})
@@ -161,34 +165,27 @@ func TestImageJobsMatchSingleRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	single := train.Options{Program: p, Data: d, Split: split,
-		NewEngine: func(p *compile.Program) (train.Engine, error) { return oracle.New(p) }}
-	jobs := []xla.Job{{Split: split, Seed: 1}, {Split: split, Seed: 2}, {Split: split, Seed: 1, LR: 0.002}}
-	got, err := xla.RunJobs(context.Background(), b, p, d, jobs, xla.JobsOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, j := range jobs {
+	plain := &train.Trial{Program: p, Data: d, Split: split}
+	list := []*train.Trial{vary(t, plain, "plain", nil), vary(t, plain, "seed", seed(2)), vary(t, plain, "rate", rate(0.002))}
+	got := together(context.Background(), &xla.Trainer{Backend: b}, list, train.Options{})
+	for i, trial := range list {
 		if got[i].Err != nil {
 			t.Fatal(got[i].Err)
 		}
-		sameRun(t, got[i].Report, alone(t, single, j), 1e-5)
+		sameRun(t, got[i].Report, run(t, trial), 1e-5)
 	}
 }
 
-// A job with a rate that blows up ends alone and says where; the others stay
+// A trial with a rate that blows up ends alone and says where; the others stay
 // what they are without it.
 func TestJobEndsAlone(t *testing.T) {
 	b := goBackend(t)
 	o := options(t, 3, 1)
-	jobs := []xla.Job{{Split: o.Split, Seed: 1}, {Split: o.Split, Seed: 1, LR: 1e30}}
-	got, err := xla.RunJobs(context.Background(), b, o.Program, o.Data, jobs, xla.JobsOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := []*train.Trial{vary(t, o, "plain", nil), vary(t, o, "wild", rate(1e30))}
+	got := together(context.Background(), &xla.Trainer{Backend: b}, list, train.Options{})
 	var bad *train.NonFiniteError
 	if !errors.As(got[1].Err, &bad) || bad.Epoch != 1 || len(bad.Bags) != 1 || got[1].Report != nil {
-		t.Errorf("the job with the rate 1e30 ended with %v", got[1].Err)
+		t.Errorf("the trial with the rate 1e30 ended with %v", got[1].Err)
 	}
 	if got[0].Err != nil {
 		t.Fatal(got[0].Err)
@@ -196,44 +193,118 @@ func TestJobEndsAlone(t *testing.T) {
 	sameRun(t, got[0].Report, run(t, o), 1e-5)
 }
 
-// Two calls give the same bits.
-func TestJobsRepeat(t *testing.T) {
-	b := goBackend(t)
-	o := options(t, 2, 4)
-	var params [2]map[string][]float32
-	for i := range params {
-		got, err := xla.RunJobs(context.Background(), b, o.Program, o.Data, mixedJobs(t, o), xla.JobsOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		params[i] = got[3].Report.State.Params
-	}
-	for name, v := range params[0] {
-		for i := range v {
-			if math.Float32bits(v[i]) != math.Float32bits(params[1][name][i]) {
-				t.Fatalf("%s[%d] differs between two runs", name, i)
-			}
-		}
+// stop ends the training after some epochs, all trials counted.
+type stop struct {
+	epochs int
+	cancel func()
+}
+
+func (s *stop) Begin(train.Plan)    {}
+func (s *stop) Step(train.Progress) {}
+func (s *stop) Warn(string)         {}
+func (s *stop) Epoch(train.Metrics, train.Progress) {
+	if s.epochs--; s.epochs == 0 {
+		s.cancel()
 	}
 }
 
+// Two trainings of a group give the same bits, and so does one that is stopped
+// again and again and goes on from its checkpoints; trials whose checkpoints are
+// behind, and one that is over, do not change the others.
+func TestJobsResumeToSameBits(t *testing.T) {
+	b := goBackend(t)
+	kept := func(dir string) []*train.Trial {
+		list := mixed(t, options(t, 4, 4))
+		list = append(list, vary(t, list[0], "wild", rate(1e30)))
+		for i, trial := range list {
+			trial.Dir = filepath.Join(dir, fmt.Sprint(i))
+		}
+		return list
+	}
+	whole, broken := t.TempDir(), t.TempDir()
+	want := together(context.Background(), &xla.Trainer{Backend: b}, kept(whole), train.Options{})
+	for i, epochs := range []int{3, 6, 5} { // of the 6 trials that go on, all counted
+		ctx, cancel := context.WithCancel(context.Background())
+		got := together(ctx, &xla.Trainer{Backend: b}, kept(broken), train.Options{Resume: true, Observer: &stop{epochs, cancel}})
+		if !errors.Is(got[0].Err, context.Canceled) {
+			t.Fatalf("stopped after %d epochs: %v", epochs, got[0].Err)
+		}
+		if i == 1 { // as a kill between two saves leaves it
+			current := filepath.Join(broken, "2", train.CheckpointFile)
+			if err := os.Rename(filepath.Join(broken, "2", train.PreviousFile), current); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	got := together(context.Background(), &xla.Trainer{Backend: b}, kept(broken), train.Options{Resume: true})
+	for i := range want {
+		if (want[i].Err == nil) != (got[i].Err == nil) {
+			t.Fatalf("trial %d: unbroken %v, resumed %v", i, want[i].Err, got[i].Err)
+		}
+		if want[i].Err != nil {
+			continue
+		}
+		if got[i].Report.Resumed == 0 {
+			t.Errorf("trial %d was not resumed", i)
+		}
+		x, err1 := os.ReadFile(filepath.Join(whole, fmt.Sprint(i), train.CheckpointFile))
+		y, err2 := os.ReadFile(filepath.Join(broken, fmt.Sprint(i), train.CheckpointFile))
+		if err := errors.Join(err1, err2); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(x, y) {
+			t.Errorf("trial %d: the last checkpoint of the resumed training differs", i)
+		}
+	}
+	// Another company might round otherwise.
+	part := together(context.Background(), &xla.Trainer{Backend: b}, kept(broken)[:3], train.Options{Resume: true})
+	if part[0].Err == nil || !strings.Contains(part[0].Err.Error(), "another number of trials beside it") {
+		t.Errorf("a part of the group goes on: %v", part[0].Err)
+	}
+}
+
+// What one trial cannot have is its error; an end of the context is that of all.
 func TestJobsRefused(t *testing.T) {
 	b := goBackend(t)
 	o := options(t, 1, 1)
-	for want, jobs := range map[string][]xla.Job{
-		"no jobs":               nil,
-		"left for training":     {{Split: &data.Split{Test: []int{1}}}},
-		"names bag 61":          {{Split: &data.Split{Train: []int{60}}}},
-		"no term \"attentoin\"": {{Split: o.Split, TermWeights: map[string]float64{"attentoin": 1}}},
-		"candidate marks":       {{Split: o.Split, Candidates: []uint8{1}}},
-	} {
-		if _, err := xla.RunJobs(context.Background(), b, o.Program, o.Data, jobs, xla.JobsOptions{}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one with %q", err, want)
+	for want, split := range map[string]*data.Split{"left for training": {Test: []int{1}}, "names bag 61": {Train: []int{60}}} {
+		wrong := vary(t, o, "wrong", nil)
+		wrong.Split = split
+		got := together(context.Background(), &xla.Trainer{Backend: b}, []*train.Trial{wrong, vary(t, o, "right", nil)}, train.Options{})
+		if got[0].Err == nil || !strings.Contains(got[0].Err.Error(), want) || got[1].Err != nil {
+			t.Errorf("errors %v and %v, want one with %q", got[0].Err, got[1].Err, want)
 		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := xla.RunJobs(ctx, b, o.Program, o.Data, []xla.Job{{Split: o.Split}}, xla.JobsOptions{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("after cancel: %v", err)
+	for i, out := range together(ctx, &xla.Trainer{Backend: b}, mixed(t, o), train.Options{}) {
+		if !errors.Is(out.Err, context.Canceled) {
+			t.Errorf("trial %d after cancel: %v", i, out.Err)
+		}
 	}
 }
+
+// What shares a program goes in one: other settings and other bags do not.
+func TestGroups(t *testing.T) {
+	b := goBackend(t)
+	o := options(t, 1, 1)
+	list := append(mixed(t, o), vary(t, o, "batches", func(s *language.Spec) { s.Train.Batch.V = 2 }))
+	other := vary(t, o, "other bags", nil)
+	set := *o.Data
+	set.Instances = append([]float32(nil), set.Instances...)
+	set.Instances[0]++
+	other.Data = &set
+	count := &plans{}
+	together(context.Background(), &xla.Trainer{Backend: b}, append(list, other), train.Options{AtATime: 4, Observer: count})
+	if !slices.Equal(count.trials, []int{4, 2, 1, 1}) {
+		t.Errorf("programs of %v trials", count.trials)
+	}
+}
+
+// plans notes how many trials began together.
+type plans struct {
+	stop
+	trials []int
+}
+
+func (p *plans) Begin(plan train.Plan) { p.trials = append(p.trials, plan.Trials) }

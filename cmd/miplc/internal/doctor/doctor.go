@@ -95,7 +95,7 @@ func Run(o *Options) error {
 	f.Devices = []Device{device(pjrt.CPU, o.Plugin), device(pjrt.CUDA, o.Plugin)}
 	f.Engines = append(trainers(o, err), onDevices(f.Devices))
 	if choice, err := engines.Choose(engines.Request{Library: o.Library, Plugin: o.Plugin}); err == nil {
-		f.Auto = fmt.Sprintf("%s on %s: %s", choice.Name, choice.Device, choice.Reason)
+		f.Auto = fmt.Sprintf("%s on %s: %s", choice.Engine, choice.Device, choice.Reason)
 		choice.Close()
 	}
 	cache, cacheErr := pinned.CacheDir()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -16,7 +17,6 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/parity"
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
-	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train/engines"
 	"github.com/miplc/miplc/train/ort"
@@ -41,10 +41,12 @@ type Options struct {
 	Provider string
 	Threads  int
 	Plugin   string
-	// Seeds, Parts and Grid ask for runs side by side.
+	// Seeds, Parts and Grid ask for several runs.
 	Seeds []uint
 	Parts []uint
 	Grid  []string
+
+	specEngine string // engine that the spec is to have; empty: its own
 }
 
 // Command makes the command.
@@ -62,10 +64,12 @@ onnxruntime and is the fastest on a CPU; xla trains on an NVIDIA GPU through a
 PJRT plugin. auto takes a GPU if one is usable, else ort, else gorgonia, and says
 why. miplc doctor shows what this machine has.
 
-With --seeds, --parts or --grid many runs, which differ in seed, split, learning
-rate and weights of loss terms alone, train side by side in one program of the
-engine xla, each into a folder of its own below DIR (seed-1, part-2-seed-1-lr-0.05,
-...). They keep no checkpoints.
+With --seeds, --parts or --grid one command trains many runs, each into a folder of
+its own below DIR (seed-1, part-2-seed-1-lr-0.05, ...): runs on features as many at
+a time as there are cores, runs on images one after the other. In the engine xla
+those that differ in seed, split, learning rate and weights of loss terms alone
+train side by side in one program. The same command with --resume goes on with all
+of them.
 
 Ctrl-C stops after the step under way. The epochs of the last checkpoint are kept,
 and --resume goes on from there, with the engine and device of the run, to the
@@ -97,10 +101,10 @@ there is none on this machine.`,
 	f.StringVar(&o.Plugin, "pjrt-plugin", "", "PJRT plugin of XLA for the device; else "+pjrt.EnvPlugin+", or what is installed")
 	f.StringVar(&o.DataDir, "data-dir", con.Getenv("MIPLC_DATA"), "folder of data sets")
 	f.StringVar(&o.Library, "library", "", "onnxruntime library, or a folder that holds it")
-	f.UintSliceVar(&o.Seeds, "seeds", nil, "train one run a seed, all side by side in one program of the engine xla")
-	f.UintSliceVar(&o.Parts, "parts", nil, "the same, one run for each of these splits of data.split.index")
-	f.StringArrayVar(&o.Grid, "grid", nil, "the same, one run for each of these values, e.g. train.lr=0.01,0.05 (may be repeated)")
-	f.BoolVar(&o.Resume, "resume", false, "go on with the unfinished run in DIR; SPEC may be left out")
+	f.UintSliceVar(&o.Seeds, "seeds", nil, "train one run a seed")
+	f.UintSliceVar(&o.Parts, "parts", nil, "train one run for each of these splits of data.split.index")
+	f.StringArrayVar(&o.Grid, "grid", nil, "train one run for each of these values, e.g. train.lr=0.01,0.05 (may be repeated)")
+	f.BoolVar(&o.Resume, "resume", false, "go on with what is unfinished in DIR; SPEC of a single run may be left out")
 	f.BoolVar(&o.Force, "force", false, "overwrite the run in DIR")
 	console.Limit(f, 0, 1024, "threads")
 	console.Limit(f, 0, console.Most, "seeds")
@@ -108,30 +112,39 @@ there is none on this machine.`,
 	return cmd
 }
 
-// Run trains and prints the summary.
+// Run trains and prints what came of it.
 func Run(ctx context.Context, o *Options) error {
-	if len(o.Seeds)+len(o.Parts)+len(o.Grid) > 0 {
-		return o.together(ctx)
+	if err := o.check(); err != nil {
+		return err
 	}
-	spec, err := o.load()
+	list, names, err := o.specs()
 	if err != nil {
 		return err
 	}
 	if err := backend.EnsureLibrary(ctx, o.Console, o.Library); err != nil {
 		return err
 	}
+	trials, err := runs.OpenTrials(list, o.DataDir)
+	if err != nil {
+		return o.explain(err)
+	}
+	for i, name := range names {
+		trials[i].Name = name
+	}
 	options := o.options()
-	options.Spec = spec
 	if !o.Console.JSON {
 		bar := progress.New(o.Console.Err, o.Console.Terminal)
 		defer bar.Close()
 		options.Observer = bar
 	}
-	summary, err := runs.Train(ctx, options)
+	results, err := runs.Train(ctx, trials, options)
 	if err != nil {
 		return o.explain(err)
 	}
-	return o.Console.Result(summary, func(w io.Writer) error { return printSummary(w, o.Dir, summary) })
+	if names[0] == "" {
+		return o.Console.Result(results.Runs[0], func(w io.Writer) error { return printSummary(w, o.Dir, results.Runs[0]) })
+	}
+	return o.Console.Result(results, func(w io.Writer) error { return printAll(w, o.Dir, len(trials), results) })
 }
 
 func (o *Options) options() runs.Options {
@@ -141,44 +154,53 @@ func (o *Options) options() runs.Options {
 	}
 }
 
-// load reads the spec with the overrides of the command line.
-func (o *Options) load() (*language.Spec, error) {
-	own := o.Spec != ""
+// check reports wrong flags. Where a run goes on, its spec is taken.
+func (o *Options) check() error {
 	if o.Device != "" {
 		if err := console.CheckWord("--device", o.Device, engines.Devices()...); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if o.Provider != "" {
 		if err := console.CheckWord("--provider", o.Provider, append([]string{engines.CPU}, ort.Providers...)...); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if o.Engine != "" {
 		if err := console.CheckWord("--engine", o.Engine, engines.Names()...); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	switch {
 	case o.Dir == "":
-		return nil, console.Usagef("miplc train: -o DIR is missing")
+		return console.Usagef("miplc train: -o DIR is missing")
 	case o.Resume && o.Force:
-		return nil, console.Usagef("miplc train: --resume goes on with a run and --force starts it again: give one of them")
+		return console.Usagef("miplc train: --resume goes on with a run and --force starts it again: give one of them")
 	case o.Spec == "" && !o.Resume:
-		return nil, console.Usagef("miplc train: SPEC is missing; miplc specs lists the shipped ones")
-	case o.Spec == "":
-		o.Spec = filepath.Join(o.Dir, runs.SpecFile)
-		if state, err := runs.StateOf(o.Dir); err == nil && state == runs.Absent {
-			return nil, fmt.Errorf("there is no run in %s to resume", o.Dir)
-		}
+		return console.Usagef("miplc train: SPEC is missing; miplc specs lists the shipped ones")
+	case o.Spec != "":
+		// The spec that a run left is its own: --engine must not make another of it.
+		o.specEngine = o.Engine
+		return nil
+	case o.several():
+		return console.Usagef("miplc train: SPEC is missing: with --seeds, --parts or --grid it is needed to resume, too")
 	}
-	set := o.Set
-	// The spec that a run left is its own: --engine must not make another of it.
-	if o.Engine != "" && own {
-		set = append(set[:len(set):len(set)], "train.engine="+o.Engine)
+	o.Spec = filepath.Join(o.Dir, runs.SpecFile)
+	if state, err := runs.StateOf(o.Dir); err == nil && state == runs.Absent {
+		return fmt.Errorf("there is no run in %s to resume", o.Dir)
 	}
-	spec, err := language.Load(o.Spec, language.Options{Set: set})
-	return spec, console.Invalid(err)
+	return nil
+}
+
+func (o *Options) several() bool { return len(o.Seeds)+len(o.Parts)+len(o.Grid) > 0 }
+
+// sets are the overrides of the spec.
+func (o *Options) sets() []string {
+	set := slices.Clone(o.Set)
+	if o.specEngine != "" {
+		set = append(set, "train.engine="+o.specEngine)
+	}
+	return set
 }
 
 // explain adds the exit code of a wrong spec, and how to go on.
@@ -188,6 +210,8 @@ func (o *Options) explain(err error) error {
 	switch {
 	case errors.As(err, &wrong):
 		return console.Invalid(wrong.Err)
+	case errors.As(err, &stopped) && stopped.Runs > 1:
+		return fmt.Errorf("%w\ngo on with the same command and --resume", err)
 	case errors.As(err, &stopped) && stopped.Epoch > 0:
 		return fmt.Errorf("%w\ngo on with: miplc train --resume -o %s", err, o.Dir)
 	}

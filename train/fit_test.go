@@ -20,7 +20,7 @@ func TestRunLearns(t *testing.T) {
 	o := toyOptions(t, func(s *language.Spec) { s.Train.Epochs.V = 30; s.Train.LR.V = 0.2 })
 	watch := &spy{}
 	o.Observer = watch
-	r, err := train.Run(context.Background(), o)
+	r, err := run(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestBatches(t *testing.T) {
 			return nil
 		}}, nil
 	}
-	if _, err := train.Run(context.Background(), o); err != nil {
+	if _, err := run(context.Background(), o); err != nil {
 		t.Fatal(err)
 	}
 	if want := []int{4, 4, 4, 4, 4, 1, 4, 4, 4, 4, 4, 1}; !slices.Equal(sizes, want) {
@@ -132,7 +132,7 @@ func TestBatches(t *testing.T) {
 func TestUnknownLabels(t *testing.T) {
 	o := toyOptions(t, nil)
 	o.Data.Labels[0], o.Data.InstLabels = -1, nil
-	r, err := train.Run(context.Background(), o)
+	r, err := run(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestUnknownLabels(t *testing.T) {
 		t.Error("scores of unlabelled instances are not all kept")
 	}
 	o.Data.Labels = nil
-	if r, err = train.Run(context.Background(), o); err != nil {
+	if r, err = run(context.Background(), o); err != nil {
 		t.Fatal(err)
 	}
 	if r.TrainAccuracy != nil || r.TestAccuracy != nil || r.Disambiguation != nil {
@@ -166,7 +166,7 @@ func TestResume(t *testing.T) {
 	for _, every := range []int{1, 4} {
 		o := toyOptions(t, edit(every))
 		o.Dir = t.TempDir()
-		whole, err := train.Run(context.Background(), o)
+		whole, err := run(context.Background(), o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -177,7 +177,7 @@ func TestResume(t *testing.T) {
 				o.Dir = t.TempDir()
 				interrupt(t, o, stop, mid)
 				o.Resume = true
-				r, err := train.Run(context.Background(), o)
+				r, err := run(context.Background(), o)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -196,7 +196,7 @@ func TestResume(t *testing.T) {
 }
 
 // interrupt runs until the end of an epoch (mid 0) or until a step in it.
-func interrupt(t *testing.T, o train.Options, epoch, mid int) {
+func interrupt(t *testing.T, o toy, epoch, mid int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -211,14 +211,14 @@ func interrupt(t *testing.T, o train.Options, epoch, mid int) {
 				cancel()
 			}
 		}}
-	if _, err := train.Run(ctx, o); epoch < 6 && !errors.Is(err, context.Canceled) {
+	if _, err := run(ctx, o); epoch < 6 && !errors.Is(err, context.Canceled) {
 		t.Fatalf("interrupted run gives %v", err)
 	}
 }
 
 func TestResumeFromTornFiles(t *testing.T) {
 	o := toyOptions(t, nil)
-	whole, err := train.Run(context.Background(), o)
+	whole, err := run(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +248,7 @@ func TestResumeFromTornFiles(t *testing.T) {
 			}
 			watch := &spy{}
 			o.Resume, o.Observer = true, watch
-			r, err := train.Run(context.Background(), o)
+			r, err := run(context.Background(), o)
 			if tt.both {
 				for _, name := range []string{train.CheckpointFile, train.PreviousFile} {
 					if _, gone := os.Stat(filepath.Join(o.Dir, name)); gone != nil || err == nil || !strings.Contains(err.Error(), name) {
@@ -273,7 +273,7 @@ func TestResumeFromTornFiles(t *testing.T) {
 // A crash between the two renames of a save leaves only the previous file.
 func TestResumeBetweenRenames(t *testing.T) {
 	o := toyOptions(t, nil)
-	whole, err := train.Run(context.Background(), o)
+	whole, err := run(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +284,7 @@ func TestResumeBetweenRenames(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.Resume = true
-	r, err := train.Run(context.Background(), o)
+	r, err := run(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,20 +301,18 @@ func TestResumeRefusesOthers(t *testing.T) {
 	before := readFile(t, dir, train.CheckpointFile)
 	tests := []struct {
 		name string
-		edit func(*train.Options)
+		edit func(*toy)
 	}{
-		{"spec", func(o *train.Options) { o.SpecHash = "other" }},
-		{"data set", func(o *train.Options) { o.Data.Instances[7]++ }},
-		{"split", func(o *train.Options) { o.Split.Train = o.Split.Train[1:] }},
-		{"engine", func(o *train.Options) {
-			o.NewEngine = func(p *compile.Program) (train.Engine, error) { return renamed{&toyEngine{p: p}}, nil }
-		}},
+		{"spec", func(o *toy) { o.Program.Spec.Train.LR.V = 0.06 }},
+		{"data set", func(o *toy) { o.Data.Instances[7]++ }},
+		{"split", func(o *toy) { o.Split.Train = o.Split.Train[1:] }},
+		{"engine", func(o *toy) { o.Engine = "other" }},
 	}
 	for _, tt := range tests {
 		o := toyOptions(t, nil)
 		o.Dir, o.Resume = dir, true
 		tt.edit(&o)
-		_, err := train.Run(context.Background(), o)
+		_, err := run(context.Background(), o)
 		if err == nil || !strings.Contains(err.Error(), "belongs to another "+tt.name+" ") {
 			t.Errorf("other %s: %v", tt.name, err)
 		}
@@ -323,10 +321,6 @@ func TestResumeRefusesOthers(t *testing.T) {
 		t.Error("a refused resume changed the checkpoint")
 	}
 }
-
-type renamed struct{ *toyEngine }
-
-func (renamed) Name() string { return "other" }
 
 func TestNonFinite(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
@@ -356,7 +350,7 @@ func TestNonFinite(t *testing.T) {
 					return nil
 				}}, nil
 			}
-			_, err := train.Run(context.Background(), o)
+			_, err := run(context.Background(), o)
 			var bad *train.NonFiniteError
 			if !errors.As(err, &bad) {
 				t.Fatalf("no NonFiniteError but %v", err)
@@ -374,7 +368,7 @@ func TestNonFinite(t *testing.T) {
 			}
 			// The state before the accident is still there.
 			o.Resume = true
-			r, err := train.Run(context.Background(), o)
+			r, err := run(context.Background(), o)
 			if err != nil || r.Resumed != 2 {
 				t.Errorf("after the accident: %v, %v", r, err)
 			}
@@ -397,35 +391,35 @@ func TestNonFiniteParameter(t *testing.T) {
 		}
 		return e, nil
 	}
-	_, err := train.Run(context.Background(), o)
+	_, err := run(context.Background(), o)
 	if err == nil || !strings.Contains(err.Error(), "parameter bc became -Inf in epoch 2") {
 		t.Fatalf("error %v", err)
 	}
 	o.Resume = true
-	if r, err := train.Run(context.Background(), o); err != nil || r.Resumed != 1 {
+	if r, err := run(context.Background(), o); err != nil || r.Resumed != 1 {
 		t.Errorf("resume gives %v, %v", r, err)
 	}
 }
 
 func TestOptionErrors(t *testing.T) {
 	tests := []struct {
-		edit func(*train.Options)
+		edit func(*toy)
 		want string
 	}{
-		{func(o *train.Options) { o.Split.Train = nil }, "no bag of toy is left for training"},
-		{func(o *train.Options) { o.Split.Test = []int{40} }, "the split names bag 41; toy has bags 1 to 30"},
-		{func(o *train.Options) { o.Split.Test = []int{12} }, "the split names bag 13 of toy twice"},
-		{func(o *train.Options) { o.Program.Signature.Classes = 4 }, "toy has 3 classes, the program was compiled for 4"},
-		{func(o *train.Options) { o.Program.Signature.Instance = []int{5} }, "have 4 features, the program was compiled for 5"},
-		{func(o *train.Options) { o.Program.Spec.Train.Epochs.V = 0 }, "at least one epoch"},
-		{func(o *train.Options) {
+		{func(o *toy) { o.Split.Train = nil }, "no bag of toy is left for training"},
+		{func(o *toy) { o.Split.Test = []int{40} }, "the split names bag 41; toy has bags 1 to 30"},
+		{func(o *toy) { o.Split.Test = []int{12} }, "the split names bag 13 of toy twice"},
+		{func(o *toy) { o.Program.Signature.Classes = 4 }, "toy has 3 classes, the program was compiled for 4"},
+		{func(o *toy) { o.Program.Signature.Instance = []int{5} }, "have 4 features, the program was compiled for 5"},
+		{func(o *toy) { o.Program.Spec.Train.Epochs.V = 0 }, "at least one epoch"},
+		{func(o *toy) {
 			o.NewEngine = func(*compile.Program) (train.Engine, error) { return nil, errors.New("no such engine") }
 		}, "no such engine"},
 	}
 	for _, tt := range tests {
 		o := toyOptions(t, nil)
 		tt.edit(&o)
-		if _, err := train.Run(context.Background(), o); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := run(context.Background(), o); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("error %v, want %q", err, tt.want)
 		}
 	}
@@ -435,7 +429,7 @@ func TestEngineErrorNamesBags(t *testing.T) {
 	o := toyOptions(t, nil)
 	e := &toyEngine{p: o.Program, spoil: func(*train.Batch, *train.Result) error { return errors.New("out of memory") }}
 	o.NewEngine = func(*compile.Program) (train.Engine, error) { return e, nil }
-	_, err := train.Run(context.Background(), o)
+	_, err := run(context.Background(), o)
 	if err == nil || !strings.Contains(err.Error(), "epoch 1, step 1, bags ") || !strings.Contains(err.Error(), "of toy: out of memory") {
 		t.Errorf("error %v", err)
 	}

@@ -1,90 +1,59 @@
 package train
 
 import (
-	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
-	"github.com/miplc/miplc/cmd/miplc/internal/backend"
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
-	"github.com/miplc/miplc/train/progress"
 )
 
-// together trains one run for each seed and split.
-func (o *Options) together(ctx context.Context) error {
-	if o.Resume {
-		return console.Usagef("miplc train: runs side by side keep no checkpoints: leave --resume out")
-	}
-	variants, err := o.variants()
-	if err != nil {
-		return err
-	}
-	if err := backend.EnsureLibrary(ctx, o.Console, o.Library); err != nil {
-		return err
-	}
-	options := o.options()
-	if !o.Console.JSON {
-		bar := progress.New(o.Console.Err, o.Console.Terminal)
-		defer bar.Close()
-		options.Observer = bar
-	}
-	result, err := runs.TrainTogether(ctx, options, variants)
-	if err != nil {
-		return o.explain(err)
-	}
-	return o.Console.Result(result, func(w io.Writer) error { return printTogether(w, o.Dir, variants, result) })
-}
-
-// choice is one value of what runs side by side differ in.
+// choice is one value of what the runs of one command differ in.
 type choice struct {
 	name string // its part of the name of a folder
 	set  string // as --set takes it
 }
 
-// variants loads the spec once for each combination of split, seed and values of
-// the grid.
-func (o *Options) variants() ([]runs.Variant, error) {
+// specs loads the spec once for each combination of split, seed and values of the
+// grid. Without any the only name is empty.
+func (o *Options) specs() (list []*language.Spec, names []string, err error) {
 	axes, err := o.axes()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	common := append([]string{}, o.Set...)
-	if o.Engine != "" {
-		common = append(common, "train.engine="+o.Engine)
-	}
-	var list []runs.Variant
-	seen := map[string]bool{}
 	for _, choices := range combinations(axes) {
-		set, names := append([]string{}, common...), make([]string, len(choices))
+		set, parts := o.sets(), make([]string, len(choices))
 		for i, c := range choices {
-			set, names[i] = append(set, c.set), c.name
+			set, parts[i] = append(set, c.set), c.name
 		}
-		name := strings.Join(names, "-")
-		if seen[name] {
-			return nil, console.Usagef("miplc train: %s is asked for twice", name)
+		name := strings.Join(parts, "-")
+		if slices.Contains(names, name) {
+			return nil, nil, console.Usagef("miplc train: %s is asked for twice", name)
 		}
-		seen[name] = true
+		names = append(names, name)
 		spec, err := language.Load(o.Spec, language.Options{Set: set})
 		if err != nil {
-			return nil, console.Invalid(err)
+			return nil, nil, console.Invalid(err)
 		}
-		list = append(list, runs.Variant{Name: name, Spec: spec})
+		list = append(list, spec)
 	}
-	return list, nil
+	return list, names, nil
 }
 
 // axes are the splits, the seeds and the values of each key of the grid.
 func (o *Options) axes() ([][]choice, error) {
-	base, err := o.load()
-	if err != nil {
-		return nil, err
-	}
-	if len(o.Parts) > 0 && base.Data.Split.Index.V == "" {
-		return nil, console.Usagef("miplc train: --parts numbers the splits of data.split.index, which the spec does not have")
+	if len(o.Parts) > 0 {
+		base, err := language.Load(o.Spec, language.Options{Set: o.sets()})
+		if err != nil {
+			return nil, console.Invalid(err)
+		}
+		if base.Data.Split.Index.V == "" {
+			return nil, console.Usagef("miplc train: --parts numbers the splits of data.split.index, which the spec does not have")
+		}
 	}
 	var axes [][]choice
 	numbered := func(values []uint, name, key string) {
@@ -139,8 +108,8 @@ func combinations(axes [][]choice) [][]choice {
 	return list
 }
 
-// printTogether writes a line for each run, then mean and deviation.
-func printTogether(out io.Writer, dir string, variants []runs.Variant, t *runs.Together) error {
+// printAll writes a line for each run, then mean and deviation.
+func printAll(out io.Writer, dir string, trials int, t *runs.Results) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "\nrun\ttest accuracy\ttraining accuracy\tloss\n")
 	share := func(v *float64) string {
@@ -158,8 +127,7 @@ func printTogether(out io.Writer, dir string, variants []runs.Variant, t *runs.T
 	for _, text := range t.Failed {
 		fmt.Fprintf(out, "failed: %s\n", text)
 	}
-	first := t.Runs[0]
-	fmt.Fprintf(out, "\n%d of %d runs on %s in %.1f s, in %s", len(t.Runs), len(variants), device(first.Summary), t.Seconds, dir)
+	fmt.Fprintf(out, "\n%d of %d runs on %s in %.1f s, in %s", len(t.Runs), trials, device(t.Runs[0]), t.Seconds, dir)
 	if t.Mean != nil {
 		fmt.Fprintf(out, "; test accuracy %.4f, deviation %.4f", *t.Mean, *t.Std)
 	}

@@ -1,0 +1,244 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/train"
+)
+
+// most are the cells of one program unless Options.Jobs says how many.
+const most = 64
+
+// group is the cells that are computed and kept together: the splits, r and
+// settings of learners that share a program, on the same bags, or one cell.
+type group struct {
+	cells  []*Cell
+	shared bool // train side by side in one program
+	beside int  // cells that the group was planned with, finished ones included
+}
+
+// groups gathers cells by the programs that they share. Finished cells take
+// places too, so that an interrupted experiment has the same groups again, which
+// the bits of their trainings may depend on.
+func (r *runner) groups(cells []Cell, finished map[string]bool) (list []*group, err error) {
+	open := map[string]*group{} // that takes more cells
+	for i := range cells {
+		c := &cells[i]
+		program, err := r.trainers.Shared(c.candidates[0].spec)
+		if err != nil {
+			return nil, err
+		}
+		key := c.input.bags + program
+		g := open[key]
+		if program == "" || g == nil || g.beside == r.atATime(true) {
+			g = &group{shared: program != ""}
+			open[key] = g
+			list = append(list, g)
+		}
+		g.beside++
+		if !finished[c.Key] {
+			g.cells = append(g.cells, c)
+		}
+	}
+	return list, nil
+}
+
+// compute computes a group and keeps its results. An error says that no more cells
+// can be kept.
+func (r *runner) compute(ctx context.Context, g *group) error {
+	began := time.Now()
+	results := make([]*Result, len(g.cells))
+	errs := r.train(ctx, g, results)
+	for i, c := range g.cells {
+		c.input.done()
+		if errs[i] != nil {
+			results[i] = &Result{Error: errs[i].Error()}
+		}
+	}
+	if ctx.Err() != nil { // half a cell is no result
+		return nil
+	}
+	return r.keep(g, results, time.Since(began)/time.Duration(len(g.cells)))
+}
+
+// training is a trial of a cell of a group.
+type training struct {
+	cell  int
+	trial *train.Trial
+	train.Outcome
+}
+
+// train chooses the settings of the cells and trains them; whatever goes wrong,
+// panics included, is the error of a cell.
+func (r *runner) train(ctx context.Context, g *group, results []*Result) (errs []error) {
+	errs = make([]error, len(g.cells))
+	defer func() {
+		if p := recover(); p != nil {
+			for i := range errs {
+				errs[i] = fmt.Errorf("this is a bug in miplc: %v", p)
+			}
+		}
+	}()
+	sets, splits := make([]*data.Dataset, len(g.cells)), make([]*data.Split, len(g.cells))
+	var settings []training
+	for i, c := range g.cells {
+		results[i] = &Result{}
+		if sets[i], splits[i], errs[i] = r.input(c); errs[i] == nil && len(c.candidates) > 1 {
+			settings, errs[i] = r.settings(settings, g, i, sets[i], splits[i])
+		}
+	}
+	r.outcomes(ctx, g, settings)
+	var final []training
+	for i, c := range g.cells {
+		chosen := 0
+		if errs[i] == nil && len(c.candidates) > 1 {
+			chosen, results[i].Trials, errs[i] = best(c, settings, i)
+			results[i].Setting = describe(c.candidates[chosen].set)
+		}
+		if errs[i] != nil {
+			continue
+		}
+		t, err := r.trial(g, c, "chosen", c.candidates[chosen].spec, sets[i], splits[i])
+		if errs[i] = err; err == nil {
+			t.Snapshots = append([]int{}, r.e.Snapshots...)
+			t.Sparse = !r.e.KeepModels
+			final = append(final, training{cell: i, trial: t})
+		}
+	}
+	r.outcomes(ctx, g, final)
+	for _, t := range final {
+		if errs[t.cell] = t.Err; t.Err == nil {
+			errs[t.cell] = r.measured(g.cells[t.cell], &t, results[t.cell])
+		}
+	}
+	return errs
+}
+
+// settings adds the trials of the grid of a cell, on held-out training bags.
+func (r *runner) settings(list []training, g *group, cell int, set *data.Dataset, split *data.Split) ([]training, error) {
+	c := g.cells[cell]
+	inner, err := holdOut(split, r.e.Choose, c.Split)
+	if err != nil {
+		return list, err
+	}
+	for n, candidate := range c.candidates {
+		t, err := r.trial(g, c, fmt.Sprint("setting-", n+1), candidate.spec, set, inner)
+		if err != nil {
+			return list, err
+		}
+		t.Snapshots, t.Sparse = []int{}, true
+		list = append(list, training{cell: cell, trial: t})
+	}
+	return list, nil
+}
+
+// trial makes a training of a cell, which keeps checkpoints until the cell has
+// its result.
+func (r *runner) trial(g *group, c *Cell, name string, spec *language.Spec, set *data.Dataset, split *data.Split) (*train.Trial, error) {
+	t, err := runs.NewTrial(spec, set, split)
+	if err != nil {
+		return nil, err
+	}
+	choice, err := r.trainers.Choice(spec)
+	if err != nil {
+		return nil, err
+	}
+	t.Name = c.String()
+	if choice != nil {
+		on := slug(fmt.Sprintf("%s-%s-%d", choice.Engine, choice.Device, g.beside))
+		t.Dir, t.Pause = filepath.Join(r.trialsDir(c), on, name), r.o.Pause
+	}
+	return t, nil
+}
+
+// trialsDir has the checkpoints of the trainings of a cell.
+func (r *runner) trialsDir(c *Cell) string { return filepath.Join(r.o.Dir, TrialsFolder, c.Key[:16]) }
+
+// outcomes trains a list. Cells that train alone share the cores, so their
+// settings go one after the other.
+func (r *runner) outcomes(ctx context.Context, g *group, list []training) {
+	trials := make([]*train.Trial, len(list))
+	for i, t := range list {
+		trials[i] = t.trial
+	}
+	o := train.Options{Resume: true, AtATime: 1}
+	if g.shared {
+		o.AtATime = r.o.Jobs
+	}
+	r.trainers.Train(ctx, trials, o, func(i int, out train.Outcome) { list[i].Outcome = out })
+}
+
+// best is the setting of a cell with the best accuracy on the held-out bags, the
+// first of equals. A setting that fails, for instance because its numbers run
+// away, is never chosen.
+func best(c *Cell, settings []training, cell int) (chosen int, trials []SettingResult, err error) {
+	chosen = -1
+	for _, s := range settings {
+		if s.cell != cell {
+			continue
+		}
+		i := len(trials)
+		t := SettingResult{Setting: describe(c.candidates[i].set)}
+		switch {
+		case s.Err != nil:
+			t.Error = s.Err.Error()
+		case s.Report.TestAccuracy == nil:
+			return 0, nil, errors.New("no true label of the held-out bags is known: settings cannot be chosen; leave grid out")
+		default:
+			if t.Accuracy = s.Report.TestAccuracy; chosen < 0 || *t.Accuracy > *trials[chosen].Accuracy {
+				chosen = i
+			}
+		}
+		trials = append(trials, t)
+	}
+	if chosen < 0 {
+		return 0, nil, fmt.Errorf("every setting of the grid failed; %s: %s", trials[0].Setting, trials[0].Error)
+	}
+	return chosen, trials, nil
+}
+
+// measured fills in the result of a trained cell; with keep: models it leaves the
+// folder of a run.
+func (r *runner) measured(c *Cell, t *training, result *Result) error {
+	report := t.Report
+	if report.TestAccuracy == nil {
+		return errors.New("no true label of the test bags is known: there is no accuracy")
+	}
+	result.Accuracy, result.TrainAccuracy, result.Disambiguation = *report.TestAccuracy, report.TrainAccuracy, report.Disambiguation
+	result.Engine = report.Engine
+	if r.e.Snapshots != nil {
+		result.Attention = histograms(report.Attention, r.e.Snapshots)
+	}
+	if !r.e.KeepModels {
+		return nil
+	}
+	var place train.Placement
+	if choice, err := r.trainers.Choice(t.trial.Program.Spec); err != nil {
+		return err
+	} else if choice != nil {
+		place = choice.Placement
+	}
+	_, err := runs.Keep(r.modelDir(c.Coord), t.trial, report, place, r.o.Library, r.o.Version)
+	return err
+}
+
+// modelDir is the folder of the run of a cell.
+func (r *runner) modelDir(c Coord) string {
+	name := c.Learner
+	if c.Variant != "" {
+		name += "-" + c.Variant
+	}
+	set := SetFacts{Name: c.Data, R: c.R}
+	return filepath.Join(r.o.Dir, ModelsFolder, slug(set.title()), slug(name), fmt.Sprintf("split-%d", c.Split))
+}
+
+// dropTrials removes the checkpoints of a cell that has its result.
+func (r *runner) dropTrials(c *Cell) error { return os.RemoveAll(r.trialsDir(c)) }

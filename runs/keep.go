@@ -1,0 +1,152 @@
+package runs
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/internal/parity"
+	"github.com/miplc/miplc/train"
+)
+
+// Keep leaves the folder of a run of a trial that was trained elsewhere: that of
+// Train, but without a checkpoint. What the folder held of a run is overwritten.
+func Keep(dir string, trial *train.Trial, report *train.Report, place train.Placement, library, version string) (*Summary, error) {
+	t := *trial
+	t.Dir = dir
+	folder, err := (&Options{Force: true}).claim(&t)
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	if err = begin(&t); err == nil {
+		err = train.WriteMetrics(filepath.Join(dir, train.MetricsFile), report.Metrics)
+	}
+	var s *Summary
+	if err == nil {
+		s, err = finish(&t, report, place, library, version)
+	}
+	if err != nil {
+		abandon(folder)
+	}
+	return s, err
+}
+
+// begin writes what a run is made from.
+func begin(t *train.Trial) error {
+	if err := outfile.Replace(filepath.Join(t.Dir, SpecFile), t.Program.Spec.YAML()); err != nil {
+		return err
+	}
+	return writeSplit(t.Dir, t.Split)
+}
+
+// finish writes what came of a trained run: the checked model, figures and the
+// summary.
+func finish(t *train.Trial, report *train.Report, place train.Placement, library, version string) (*Summary, error) {
+	export := exportTrained
+	if report.Solved != nil {
+		export = exportSolved
+	}
+	program, agreed, err := export(t, report, library, version)
+	if err != nil {
+		return nil, err
+	}
+	plots, err := writePlots(t.Dir, t.Program.Spec.Name.V, forPlots(report), t.Data)
+	if err != nil {
+		return nil, err
+	}
+	return summarize(t, report, place, version, program, agreed, plots)
+}
+
+// exportTrained writes the checked model of a trial that was trained by steps.
+func exportTrained(t *train.Trial, report *train.Report, library, version string) (*compile.Program, *parity.Report, error) {
+	p := t.Program
+	meta, err := metadata(p, t, report.Engine, version)
+	if err != nil {
+		return nil, nil, err
+	}
+	own := func(e *predictors) error { return e.addNative(p, report.State) }
+	agreed, err := exportChecked(ModelPath(t.Dir), p, report.State.Params, meta, library, parityOptions(p, report.State), own)
+	return p, agreed, err
+}
+
+// exportSolved writes the checked model of a learner. The program that it gives
+// back has the inference graph alone.
+func exportSolved(t *train.Trial, report *train.Report, library, version string) (*compile.Program, *parity.Report, error) {
+	g, params, err := report.Solved.Graph()
+	if err != nil {
+		return nil, nil, err
+	}
+	if g, err = graph.Optimize(g); err != nil {
+		return nil, nil, fmt.Errorf("bug: cleaning the inference graph: %w", err)
+	}
+	p := *t.Program
+	p.Infer = g
+	for _, n := range g.ByOp(graph.OpParam) {
+		if n.Name != compile.ParamMean && n.Name != compile.ParamStd {
+			p.Params = append(p.Params, compile.Param{Name: n.Name, Shape: n.Shape.Concrete(0, 0)})
+		}
+	}
+	meta, err := metadata(&p, t, report.Engine, version)
+	if err != nil {
+		return nil, nil, err
+	}
+	seen := data.NewNormalization(t.Data, t.Split.Train)
+	draw := parity.Options{Instance: p.Signature.Instance, Seed: paritySeed, Mean: seen.Mean, Std: seen.Std, Tolerance: report.Solved.Tolerance()}
+	agreed, err := exportChecked(ModelPath(t.Dir), &p, params, meta, library, draw, func(e *predictors) error {
+		e.list = append(e.list, own(report))
+		e.addReference(&p, params)
+		return nil
+	})
+	return &p, agreed, err
+}
+
+// own is the prediction of a learner itself, in float64.
+func own(report *train.Report) parity.Engine {
+	return parity.Engine{Name: report.Engine, Predict: func(x []float32, n int) ([]float32, []float32, error) {
+		p, a, err := report.Solved.Predict(x, n)
+		return float32s(p), float32s(a), err
+	}}
+}
+
+// forPlots leaves out the accuracies of a learner's iterations: the last one alone
+// has any, and one point makes no curve.
+func forPlots(report *train.Report) *train.Report {
+	if report.Solved == nil {
+		return report
+	}
+	r := *report
+	r.Metrics = slices.Clone(r.Metrics)
+	for i := range r.Metrics {
+		r.Metrics[i].TrainAccuracy, r.Metrics[i].TestAccuracy = nil, nil
+	}
+	return &r
+}
+
+// summarize writes the summary, which finishes the run.
+func summarize(t *train.Trial, r *train.Report, place train.Placement, version string, p *compile.Program, agreed *parity.Report, plots []string) (*Summary, error) {
+	sum, err := fileSum(ModelPath(t.Dir))
+	if err != nil {
+		return nil, err
+	}
+	spec := p.Spec
+	s := &Summary{
+		Name: spec.Name.V, Version: version, Engine: r.Engine, EngineReason: place.Reason, Device: place.Device, DeviceName: place.DeviceName,
+		Epochs: r.Epochs, Seed: r.Seed,
+		Parameters: Parameters(p), Accuracy: r.TestAccuracy, Sampled: r.SampledAccuracy, TrainAccuracy: r.TrainAccuracy,
+		Disambiguation: r.Disambiguation, Loss: r.Loss, Confusion: r.Confusion, ConfusionBags: r.ConfusionOf,
+		Seconds:    r.Seconds,
+		Data:       DataFacts{t.Data.Name, t.Data.Bags(), classNames(t.Data), t.Data.Hash()},
+		Split:      splitFacts{t.Split.Source, r.TrainBags, r.TestBags, train.SplitHash(t.Split)},
+		SpecSHA256: spec.Hash(), ModelSHA256: sum, Parity: agreed,
+		Files: append([]string{ModelFile, SpecFile, SplitFile, SummaryFile, train.MetricsFile}, plots...),
+	}
+	if spec.Learner != nil {
+		s.Learner, s.Device = spec.Learner.Kind.V, "cpu"
+	}
+	return s, s.write(t.Dir)
+}

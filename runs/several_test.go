@@ -1,0 +1,166 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/runtime/ortlib/ortest"
+	"github.com/miplc/miplc/train"
+)
+
+// several are trials of one spec with the seeds 1, 2, ...
+func several(t *testing.T, seeds int, name string, set ...string) []*train.Trial {
+	t.Helper()
+	var list []*language.Spec
+	for seed := range seeds {
+		list = append(list, load(t, name, append(slices.Clone(set), fmt.Sprint("train.seed=", seed+1))...))
+	}
+	trials, err := OpenTrials(list, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, trial := range trials {
+		trial.Name = fmt.Sprint("seed-", i+1)
+	}
+	return trials
+}
+
+// Runs of one command end as each does alone with the reference engine, and leave
+// the same files.
+func TestSeveralEqualAlone(t *testing.T) {
+	library := ortest.Library(t)
+	for _, c := range []struct {
+		engine, name string
+		set          []string
+	}{
+		{"xla", "quickstart", []string{"train.batch=1"}},
+		{"xla", "quickstart", []string{"train.batch=3"}},
+		{"xla", "elimipl", []string{"data.set=generated:prototypes", "train.batch=2"}}, // label weights after the step
+		{"xla", "proden-mean", []string{"data.set=generated:prototypes"}},
+		{"gorgonia", "quickstart", nil},
+		{"ort", "quickstart", nil},
+	} {
+		t.Run(c.engine+"/"+c.name, func(t *testing.T) {
+			set := append([]string{"train.epochs=3", "data.generated.bags=40"}, c.set...)
+			o := Options{Dir: t.TempDir(), Library: library, Engine: c.engine, Device: "cpu"}
+			got, err := Train(context.Background(), several(t, 2, c.name, set...), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(got.Runs) != 2 || len(got.Failed) != 0 || got.Mean == nil {
+				t.Fatalf("%d runs, failed %v", len(got.Runs), got.Failed)
+			}
+			for i, trial := range several(t, 2, c.name, set...) {
+				alone, err := one(context.Background(), trial.Program.Spec, Options{Dir: t.TempDir(), Library: library, Engine: "gorgonia"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				r := got.Runs[i]
+				if r.Folder != trial.Name || r.Seed != trial.Seed() || r.SpecSHA256 != alone.SpecSHA256 || math.Abs(r.Loss-alone.Loss) > 1e-4 {
+					t.Errorf("run %s of seed %d ends at the loss %v, alone at %v", r.Folder, r.Seed, r.Loss, alone.Loss)
+				}
+				for _, name := range append(slices.Clone(alone.Files), train.CheckpointFile) {
+					if _, err := os.Stat(filepath.Join(o.Dir, trial.Name, name)); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			if _, err := Train(context.Background(), several(t, 2, c.name, set...), o); err == nil {
+				t.Error("finished runs were overwritten")
+			}
+		})
+	}
+}
+
+// stopAfter cancels after some epochs of any run.
+type stopAfter struct {
+	stopAt
+	mu     sync.Mutex
+	epochs int
+}
+
+func (s *stopAfter) Epoch(train.Metrics, train.Progress) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.epochs--; s.epochs == 0 {
+		s.cancel()
+	}
+}
+
+// Stopped anywhere, some runs finished, some begun, some not, the same call goes
+// on to the same files as an unbroken one, in every engine and for learners.
+func TestSeveralResumeToSameBits(t *testing.T) {
+	library := ortest.Library(t)
+	for _, c := range []struct {
+		engine, spec string
+		set          []string
+		stops        []int
+	}{
+		{"gorgonia", "quickstart", nil, []int{2, 4, 2}}, {"ort", "quickstart", nil, []int{2, 4, 2}}, {"xla", "quickstart", nil, []int{2, 4, 2}},
+		{"", "pl-aggd-mean", few, []int{4}},
+	} {
+		t.Run(c.engine+c.spec, func(t *testing.T) {
+			list := func() []*train.Trial {
+				if c.engine == "" {
+					return several(t, 2, c.spec, c.set...)
+				}
+				return several(t, 3, c.spec, "train.epochs=5", "data.generated.bags=30")
+			}
+			o := Options{Dir: t.TempDir(), Library: library, Engine: c.engine, Device: "cpu", Version: "test"}
+			if _, err := Train(context.Background(), list(), o); err != nil {
+				t.Fatal(err)
+			}
+			whole := o.Dir
+			o.Dir = filepath.Join(t.TempDir(), "table")
+			for _, epochs := range c.stops {
+				ctx, cancel := context.WithCancel(context.Background())
+				_, err := os.Stat(o.Dir)
+				o.Resume = err == nil
+				o.Observer = &stopAfter{stopAt: stopAt{cancel: cancel}, epochs: epochs}
+				var stopped *InterruptedError
+				if _, err := Train(ctx, list(), o); !errors.As(err, &stopped) || !strings.Contains(err.Error(), "interrupted") {
+					t.Fatalf("stopped after %d epochs: %v", epochs, err)
+				}
+			}
+			o.Resume, o.Observer = true, nil
+			got, err := Train(context.Background(), list(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range got.Runs {
+				for _, name := range []string{ModelFile, SpecFile, train.CheckpointFile, PlotsFolder + "/label-weights.svg"} {
+					if c.engine == "" && name == train.CheckpointFile {
+						continue
+					}
+					if !same(t, filepath.Join(whole, r.Folder, name), filepath.Join(o.Dir, r.Folder, name)) {
+						t.Errorf("%s of %s differs from that of an unbroken call", name, r.Folder)
+					}
+				}
+			}
+		})
+	}
+}
+
+// Interrupted before the first checkpoint, several runs leave nothing behind.
+func TestSeveralInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, engine := range []string{"gorgonia", "xla"} {
+		o := Options{Dir: filepath.Join(t.TempDir(), "table"), Library: ortest.Library(t), Engine: engine, Device: "cpu"}
+		if _, err := Train(ctx, several(t, 2, "quickstart"), o); err == nil {
+			t.Fatal("an interrupted call succeeded")
+		}
+		if _, err := os.Stat(o.Dir); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the folder is still there: %v", err)
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package runs
+
+import (
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/solved"
+)
+
+// NewTrial compiles a spec for a data set, or prepares its learner. What is wrong
+// with the pair comes back as a *SpecError.
+func NewTrial(spec *language.Spec, set *data.Dataset, split *data.Split) (*train.Trial, error) {
+	sig, err := compile.SignatureOf(spec, set.Shape, set.Classes)
+	if err != nil {
+		return nil, &SpecError{err}
+	}
+	p := &compile.Program{Spec: spec, Signature: sig, Normalize: spec.Data.Normalize.V != "none"}
+	if spec.Learner != nil {
+		err = solved.Check(spec)
+	} else {
+		p, err = compile.Compile(spec, sig)
+	}
+	if err != nil {
+		return nil, &SpecError{err}
+	}
+	return &train.Trial{Program: p, Data: set, Split: split}, nil
+}
+
+// OpenTrials opens what specs train on, each data set once, and makes their
+// trials. Files are looked up from the working directory and then in dataDir (may
+// be empty).
+func OpenTrials(list []*language.Spec, dataDir string) ([]*train.Trial, error) {
+	type source struct {
+		set       string
+		generated language.Generated
+	}
+	opened := map[source]*data.Dataset{}
+	trials := make([]*train.Trial, len(list))
+	for i, spec := range list {
+		from := source{spec.Data.Set.V, spec.Data.Generated}
+		set, err := opened[from], error(nil)
+		if set == nil {
+			if set, err = OpenData(spec, dataDir); err != nil {
+				return nil, err
+			}
+			opened[from] = set
+		}
+		split, err := openSplit(spec, set.Bags(), dataDir)
+		if err != nil {
+			return nil, err
+		}
+		if trials[i], err = NewTrial(spec, set, split); err != nil {
+			return nil, err
+		}
+	}
+	return trials, nil
+}
+
+// SpecError marks an error as one of the spec, so that callers can tell it from
+// those of the data and the machine.
+type SpecError struct{ Err error }
+
+func (e *SpecError) Error() string { return e.Err.Error() }
+func (e *SpecError) Unwrap() error { return e.Err }

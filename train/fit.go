@@ -1,0 +1,308 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Executor computes epochs of runs that go in step: an engine those of one, the
+// job axis of XLA those of many. A run that rests is nil in its lists.
+type Executor interface {
+	// SetStates puts the states of all runs in; States copies them out.
+	SetStates([]*State) error
+	States() ([]*State, error)
+	// Epoch runs the training steps of the epoch under way and hands what comes
+	// out of each to Run.Took. It may leave a run whose Took gives an error.
+	Epoch(ctx context.Context, runs []*Run) error
+	// Predict hands what the inference graph gives for the bags of
+	// Run.EvaluatedBatches to Run.Predicted.
+	Predict(ctx context.Context, runs []*Run) error
+	Close() error
+}
+
+// fit is a call of Fit under way.
+type fit struct {
+	ctx      context.Context
+	place    Placement
+	options  Options
+	runs     []*Run
+	executor Executor
+	clock    clock
+}
+
+// Fit trains trials in step on the executor that open makes: the loop of all
+// trainers that go by epochs. Trials that are not as far as others, because
+// their last checkpoints are not of the same epoch, catch up first. An error is
+// one of all trials; one that a trial has alone stands in its outcome.
+func Fit(ctx context.Context, trials []*Trial, place Placement, o Options, open func([]*Run) (Executor, error)) (outcomes []Outcome, err error) {
+	f := &fit{ctx: ctx, place: place, options: o}
+	f.options.Observer = o.observer()
+	for _, t := range trials {
+		if err := t.check(); err != nil {
+			return nil, err
+		}
+		f.runs = append(f.runs, newRun(f, t))
+	}
+	defer func() { err = errors.Join(err, f.closeLogs()) }()
+	states, err := f.begin()
+	if err != nil {
+		return nil, err
+	}
+	if f.executor, err = open(f.runs); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.executor.Close()) }()
+	if err := f.executor.SetStates(states); err != nil {
+		return nil, fmt.Errorf("engine %s does not take the initial state: %w", place.Engine, err)
+	}
+	f.startClock()
+	f.options.Observer.Begin(f.plan())
+	for epoch := f.next(); epoch > 0; epoch = f.next() {
+		if err := f.epoch(epoch); err != nil {
+			return nil, err
+		}
+	}
+	return f.outcomes()
+}
+
+// begin gives the first states: those of the checkpoints, or fresh ones.
+func (f *fit) begin() ([]*State, error) {
+	states := make([]*State, len(f.runs))
+	for i, r := range f.runs {
+		if r.Dir != "" {
+			r.identity = f.identity(r)
+		}
+		states[i] = r.initial()
+		resumed, err := r.resume(f.options.Resume)
+		if err != nil {
+			return nil, err
+		}
+		if resumed != nil {
+			states[i] = resumed
+		}
+		if r.log, err = openMetrics(r.Log, r.Metrics); err != nil {
+			return nil, err
+		}
+	}
+	return states, nil
+}
+
+func (f *fit) identity(r *Run) Identity {
+	id := Identity{Spec: r.Program.Spec.Hash(), Data: r.Data.Hash(), Split: SplitHash(r.Split), Engine: f.place.Engine}
+	if f.place.Device != device("") {
+		id.Device = f.place.Device
+	}
+	if len(f.runs) > 1 {
+		id.Beside = len(f.runs) - 1
+	}
+	return id
+}
+
+func (f *fit) closeLogs() error {
+	var errs []error
+	for _, r := range f.runs {
+		if r.log != nil {
+			errs = append(errs, r.log.close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// next is the epoch that the runs behind all others are to train; 0: all are done.
+func (f *fit) next() int {
+	epoch := 0
+	for _, r := range f.runs {
+		if r.err == nil && r.done < r.Epochs && (epoch == 0 || r.done < epoch) {
+			epoch = r.done + 1
+		}
+	}
+	return epoch
+}
+
+// epoch trains one epoch of the runs that have come to it, measures it and
+// writes checkpoints.
+func (f *fit) epoch(epoch int) error {
+	began := time.Now()
+	going := pick(f.runs, func(r *Run) bool { return r.done == epoch-1 })
+	for _, r := range going {
+		if r != nil {
+			r.begin(epoch)
+		}
+	}
+	if err := f.executor.Epoch(f.ctx, going); err != nil {
+		return err
+	}
+	if err := f.ctx.Err(); err != nil {
+		return f.stopped(epoch, err)
+	}
+	going = pick(f.runs, func(r *Run) bool { return r.done == epoch-1 })
+	for _, r := range going {
+		if r != nil {
+			r.sum()
+		}
+	}
+	measured := pick(f.runs, func(r *Run) bool { return r.done == epoch-1 && r.measured(epoch) })
+	if err := f.predict(measured); err != nil {
+		return fmt.Errorf("evaluation after epoch %d: %w", epoch, err)
+	}
+	return f.end(going, measured, began)
+}
+
+// stopped says where the end of the context met the training.
+func (f *fit) stopped(epoch int, err error) error {
+	return fmt.Errorf("training stopped in epoch %d of %d: %w", epoch, f.runs[0].Epochs, err)
+}
+
+// predict evaluates runs.
+func (f *fit) predict(runs []*Run) error {
+	any := false
+	for _, r := range runs {
+		if r != nil {
+			r.startPrediction()
+			any = true
+		}
+	}
+	if !any {
+		return nil
+	}
+	return f.executor.Predict(f.ctx, runs)
+}
+
+// end records the epoch of the runs and keeps what is to be kept.
+func (f *fit) end(going, measured []*Run, began time.Time) error {
+	n := 0
+	for _, r := range going {
+		if r != nil {
+			n++
+		}
+	}
+	seconds := time.Since(began).Seconds() / float64(max(n, 1))
+	for i, r := range going {
+		if r == nil {
+			continue
+		}
+		if err := r.end(measured[i] != nil, seconds); err != nil {
+			return err
+		}
+	}
+	if err := f.keep(going); err != nil {
+		return err
+	}
+	for _, r := range going {
+		if r != nil && r.err == nil {
+			f.options.Observer.Epoch(r.now, Progress{Trial: r.Name, Epoch: r.done, Epochs: r.Epochs, Step: r.steps, Steps: r.steps,
+				Loss: r.now.Loss, Accuracy: r.right.share(), Left: f.clock.left()})
+		}
+	}
+	return nil
+}
+
+// keep writes the checkpoints that are due.
+func (f *fit) keep(going []*Run) error {
+	if !slices.ContainsFunc(going, func(r *Run) bool { return r != nil && r.due() }) {
+		return nil
+	}
+	states, err := f.states()
+	if err != nil {
+		return err
+	}
+	for i, r := range going {
+		if r == nil || !r.due() {
+			continue
+		}
+		if r.err = r.checkState(states[i]); r.err != nil {
+			continue
+		}
+		if err := r.save(states[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *fit) states() ([]*State, error) {
+	states, err := f.executor.States()
+	if err != nil {
+		return nil, fmt.Errorf("engine %s does not give its state: %w", f.place.Engine, err)
+	}
+	return states, nil
+}
+
+// outcomes sums all runs up after their last epochs.
+func (f *fit) outcomes() ([]Outcome, error) {
+	// Where all epochs came from the checkpoint nothing was evaluated.
+	if err := f.predict(pick(f.runs, func(r *Run) bool { part, _, _ := r.judged(); return r.Last[part] == nil })); err != nil {
+		return nil, err
+	}
+	states, err := f.states()
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Outcome, len(f.runs))
+	for i, r := range f.runs {
+		if r.err == nil {
+			r.err = r.checkState(states[i])
+		}
+		if list[i].Err = r.err; r.err != nil {
+			continue
+		}
+		if part, _, _ := r.judged(); r.Last[part] == nil {
+			r.Last = r.found
+		}
+		list[i].Report = r.Report(f.place.Engine, states[i])
+		list[i].Report.Resumed = r.resumed
+	}
+	return list, nil
+}
+
+func (f *fit) plan() Plan {
+	first := f.runs[0]
+	p := Plan{Name: first.Program.Spec.Name.V, Trials: len(f.runs), Engine: f.place.Engine, Device: f.place.Device, Reason: f.place.Reason,
+		Epochs: first.Epochs, TrainBags: len(first.Split.Train), TestBags: len(first.Split.Test), Steps: first.steps, Parameters: first.learned()}
+	for _, r := range f.runs {
+		p.Done += r.done
+	}
+	return p
+}
+
+// stepped tells of a step. Steps of many runs that go in step come in bursts,
+// after which their epoch tells more.
+func (f *fit) stepped(r *Run, step int) {
+	f.clock.did++
+	if len(f.runs) > 1 {
+		return
+	}
+	f.options.Observer.Step(Progress{Trial: r.Name, Epoch: r.now.Epoch, Epochs: r.Epochs, Step: step, Steps: r.steps,
+		Loss: r.now.Loss / r.seen, Accuracy: r.right.share(), Left: f.clock.left()})
+}
+
+// predicted tells of a batch of the evaluation.
+func (f *fit) predicted(r *Run, batch, batches int) {
+	f.options.Observer.Step(Progress{Trial: r.Name, Epoch: r.now.Epoch, Epochs: r.Epochs, Evaluating: true, Step: batch, Steps: batches,
+		Loss: r.now.Loss, Left: f.clock.left()})
+}
+
+// clock estimates the time left from the training steps done since Fit began;
+// evaluations are spread over them.
+type clock struct {
+	began time.Time
+	did   int // steps of this call so far
+	todo  int // steps of this call in all
+}
+
+func (f *fit) startClock() {
+	f.clock = clock{began: time.Now()}
+	for _, r := range f.runs {
+		f.clock.todo += (r.Epochs - r.done) * r.steps
+	}
+}
+
+func (c *clock) left() time.Duration {
+	if c.did == 0 {
+		return 0
+	}
+	return time.Duration(float64(time.Since(c.began)) / float64(c.did) * float64(c.todo-c.did))
+}

@@ -1,0 +1,209 @@
+package train
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/extent"
+)
+
+// Run is a trial under way: an Executor reads from it what to compute and hands
+// it what came out.
+type Run struct {
+	Record
+	fit       *fit
+	mean, std []float32 // statistics of the normalisation, shape of one instance; nil: none
+	identity  Identity  // without a folder for checkpoints it is empty
+	batch     int       // bags of a step
+	steps     int       // of an epoch
+	done      int       // epochs
+	resumed   int       // epochs that the checkpoint brought
+	saved     time.Time // when the last checkpoint was written, or the run began
+	log       *metricsLog
+	err       error // that ended the run
+
+	// Of the epoch under way.
+	now   Metrics
+	seen  float64 // bags
+	right counter // of the predictions made in the steps, each from before its update
+	found [2]*Predictions
+}
+
+func newRun(f *fit, t *Trial) *Run {
+	settings := &t.Program.Spec.Train
+	r := &Run{Record: Record{Trial: t, Epochs: settings.Epochs.V}, fit: f, batch: max(1, settings.Batch.V), saved: time.Now()}
+	r.steps = len(data.Batches(t.Split.Train, r.batch))
+	r.Weights = InitialWeights(t.Data)
+	r.FollowWeights()
+	r.Extend()
+	return r
+}
+
+// Now is the metrics of the epoch under way: its number and rates stand, the rest
+// is still being summed up.
+func (r *Run) Now() *Metrics { return &r.now }
+
+// Number is t of the schedules for the epoch under way: the spec says from where
+// it counts.
+func (r *Run) Number() int { return r.now.Epoch - 1 + r.Program.Spec.Weights.FirstEpoch.V }
+
+// Batches are the bags of the steps of the epoch under way.
+func (r *Run) Batches() [][]int { return r.BatchesOf(r.now.Epoch) }
+
+// BatchesOf are the bags of the steps of an epoch, counted from 1.
+func (r *Run) BatchesOf(epoch int) [][]int {
+	return data.Batches(data.Order(r.Split.Train, r.Seed(), epoch), r.batch)
+}
+
+// EvaluatedBatches are the training bags, then the test bags, in batches as Predicted
+// takes them.
+func (r *Run) EvaluatedBatches() [][]int {
+	return append(data.Batches(r.Split.Train, r.batch), data.Batches(r.Split.Test, r.batch)...)
+}
+
+// begin starts an epoch.
+func (r *Run) begin(epoch int) {
+	t := &r.Program.Spec.Train
+	r.now = Metrics{Epoch: epoch, Terms: map[string]float64{}, LR: LearningRate(t.Schedule.V, t.LR.V, epoch-1, r.Epochs)}
+	r.now.Lambda = Lambda(r.Program.Spec.Weights.Schedule.V, r.Number(), r.Epochs)
+	r.seen, r.right = 0, counter{}
+}
+
+// Took takes in what came out of a step of the epoch under way, counted from 1;
+// probabilities and attention scores may be missing. A value that is not finite
+// ends the run: the error, a *NonFiniteError, says so, and what comes later is not
+// looked at.
+func (r *Run) Took(step int, bags []int, out *Result) error {
+	if r.err != nil {
+		return r.err
+	}
+	if bad := r.nonFinite(out, bags); bad != nil {
+		bad.Epoch, bad.Step, bad.Set = r.now.Epoch, step, r.Data.Name
+		r.err = bad
+		return bad
+	}
+	n, k := float64(len(bags)), r.Data.Classes
+	r.seen += n
+	r.now.Loss += n * out.Loss
+	for name, v := range out.Terms {
+		r.now.Terms[name] += n * v
+	}
+	for i, bag := range bags {
+		copy(r.BagWeights(bag), out.Weights[i*k:(i+1)*k])
+		if out.Probabilities != nil {
+			r.right.add(r.Truth(bag), Argmax(out.Probabilities[i*k:(i+1)*k]))
+		}
+	}
+	r.fit.stepped(r, step)
+	return nil
+}
+
+// startPrediction makes room for what Predicted brings.
+func (r *Run) startPrediction() { r.found = [2]*Predictions{{}, {}} }
+
+// Predicted takes in the class that is predicted for a bag, and the attention
+// scores of its instances: bag by bag in the order of EvaluatedBatches.
+func (r *Run) Predicted(bag int, probabilities, attention []float32) {
+	part := r.found[0]
+	if len(part.Predicted) == len(r.Split.Train) {
+		part = r.found[1]
+	}
+	r.Add(part, bag, Argmax(probabilities), attention)
+}
+
+// end closes the epoch after its steps and, where it is evaluated, predictions.
+func (r *Run) end(evaluated bool, seconds float64) error {
+	if evaluated {
+		r.Evaluated(r.now.Epoch, &r.now, r.found)
+	}
+	r.now.Seconds = seconds
+	r.Metrics = append(r.Metrics, r.now)
+	r.done = r.now.Epoch
+	return r.log.add(r.now)
+}
+
+// sum turns the sums over the steps into means, and follows the label weights.
+func (r *Run) sum() {
+	r.now.Loss /= r.seen
+	for name := range r.now.Terms {
+		r.now.Terms[name] /= r.seen
+	}
+	r.now.Disambiguation = r.Disambiguation()
+	r.Extend()
+}
+
+// initial is the state that a run from the start begins with.
+func (r *Run) initial() *State {
+	state := InitState(r.Program, r.Data, r.Split.Train, r.Seed())
+	r.mean, r.std = state.Params[compile.ParamMean], state.Params[compile.ParamStd]
+	return state
+}
+
+// checkState makes sure that what an executor gives is whole and finite.
+func (r *Run) checkState(s *State) error {
+	if r.Program.Normalize {
+		s.Params[compile.ParamMean], s.Params[compile.ParamStd] = r.mean, r.std
+	}
+	for _, p := range r.Program.Params {
+		for _, part := range []struct {
+			what   string
+			values []float32
+		}{{"parameter ", s.Params[p.Name]}, {"the velocity of parameter ", s.Velocity[p.Name]}} {
+			if i := firstNonFinite(part.values); i >= 0 {
+				return &NonFiniteError{Epoch: r.done, Set: r.Data.Name, What: part.what + p.Name, Value: float64(part.values[i])}
+			}
+		}
+	}
+	return CheckState(r.Program, s)
+}
+
+// nameBags names bags, counted from 0 here, for a message.
+func (r *Run) nameBags(bags []int) string {
+	word := "bag "
+	if len(bags) > 1 {
+		word = "bags "
+	}
+	list := make([]string, len(bags))
+	for i, b := range bags {
+		list[i] = fmt.Sprint(b + 1)
+	}
+	return word + strings.Join(list, ", ") + " of " + r.Data.Name
+}
+
+// learned counts the numbers of the learned parameters.
+func (r *Run) learned() int {
+	n := 0
+	for _, p := range r.Program.Params {
+		n += extent.Size(p.Shape)
+	}
+	return n
+}
+
+// due reports whether a checkpoint is to be written after the epochs done. The
+// last epoch always gets one unless checkpoints are off or come by the clock.
+func (r *Run) due() bool {
+	every := r.Program.Spec.Train.Checkpoint.V
+	switch {
+	case r.Dir == "" || r.err != nil:
+		return false
+	case r.Pause > 0:
+		return time.Since(r.saved) >= r.Pause
+	}
+	return every > 0 && (r.done%every == 0 || r.done == r.Epochs)
+}
+
+// pick lists the runs that are not over and for which goes holds, nil in the
+// place of the others.
+func pick(runs []*Run, goes func(*Run) bool) []*Run {
+	list := slices.Clone(runs)
+	for i, r := range list {
+		if r.err != nil || !goes(r) {
+			list[i] = nil
+		}
+	}
+	return list
+}

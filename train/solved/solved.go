@@ -1,0 +1,213 @@
+// Package solved is the trainer of learners that are solved as a whole: it fits
+// them and keeps the same record as the trainers that go by steps.
+package solved
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/learners"
+	"github.com/miplc/miplc/learners/miplgp"
+	"github.com/miplc/miplc/learners/plaggd"
+	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/ort"
+)
+
+// Trainer fits learners on the CPU; the matrix products of MIPLGP may go through
+// an execution provider of onnxruntime. Nothing of a fit that ends early is kept.
+type Trainer struct {
+	Library  string // onnxruntime library; empty: searched
+	Provider string // execution provider of onnxruntime; empty: the CPU
+}
+
+// Check reports settings of a learner that cannot be, at their place in the spec.
+func Check(spec *language.Spec) error {
+	_, err := newLearner(spec.Learner, nil)
+	return located(spec, err)
+}
+
+// CheckPlace reports a device or provider that a learner cannot be fitted on.
+func CheckPlace(spec *language.Spec, device, provider string) error {
+	if spec.Learner == nil {
+		return nil
+	}
+	if device != "" && device != cpu || provider != "" && provider != cpu && spec.Learner.Kind.V != miplgp.Name {
+		return located(spec, fmt.Errorf("learner %s is fitted on the CPU: no other device or provider can be asked for", spec.Learner.Kind.V))
+	}
+	return nil
+}
+
+// cpu is a device and the execution provider that needs nothing.
+const cpu = "cpu"
+
+func located(spec *language.Spec, err error) error {
+	if err != nil {
+		err = spec.Locate(diag.Errorf(spec.Learner.Kind.Pos, "%v", err))
+	}
+	return err
+}
+
+// newLearner makes the learner that a spec names.
+func newLearner(l *language.Learner, products miplgp.Products) (learners.Learner, error) {
+	a := l.Args
+	switch l.Kind.V {
+	case plaggd.Name:
+		return plaggd.New(plaggd.Settings{
+			Vector: plaggd.Vector(a["vector"].Str), Neighbours: a["neighbours"].Int, Width: a["width"].Float,
+			Gamma: a["gamma"].Float, Lambda: a["lambda"].Float, Mu: a["mu"].Float, Iterations: a["iterations"].Int,
+		})
+	case miplgp.Name:
+		return miplgp.New(miplgp.Settings{
+			Iterations: a["iterations"].Int, LR: a["lr"].Float, Epsilon: a["epsilon"].Float,
+			Confidences: a["confidences"].Str, Samples: a["samples"].Int, Solver: a["solver"].Str,
+			Inducing: a["inducing"].Int, Subset: a["subset"].Int, Lengthscale: a["lengthscale"].Float,
+			Probes: a["probes"].Int, Rank: a["rank"].Int, Tolerance: a["tolerance"].Float, Products: products,
+		})
+	}
+	return nil, fmt.Errorf("this build of miplc has no learner %q", l.Kind.V)
+}
+
+// Train implements train.Trainer, one learner after the other.
+func (t *Trainer) Train(ctx context.Context, trials []*train.Trial, o train.Options, done func(i int, out train.Outcome)) {
+	for i, trial := range trials {
+		report, err := t.one(ctx, trial, o.Observer, func(r *train.Report) { done(i, train.Outcome{Report: r}) })
+		if report == nil {
+			done(i, train.Outcome{Err: err})
+		}
+	}
+}
+
+// one fits a learner and hands the report to done while what the fitted model
+// uses is open.
+func (t *Trainer) one(ctx context.Context, trial *train.Trial, observer train.Observer, done func(*train.Report)) (*train.Report, error) {
+	spec := trial.Program.Spec
+	products, free, err := t.products(spec.Learner.Kind.V)
+	if err != nil {
+		return nil, err
+	}
+	defer free()
+	f := &fit{observer: observer}
+	if f.learner, err = newLearner(spec.Learner, products); err != nil {
+		return nil, located(spec, err)
+	}
+	own := *trial
+	if own.Data, err = trial.Data.Reshape(trial.Program.Signature.Instance); err != nil {
+		return nil, err
+	}
+	f.Record = train.Record{Trial: &own, Epochs: f.learner.Iterations(), Weights: train.InitialWeights(own.Data)}
+	report, err := f.run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if trial.Log != "" {
+		if err := train.WriteMetrics(trial.Log, report.Metrics); err != nil {
+			return nil, err
+		}
+	}
+	done(report)
+	return report, nil
+}
+
+// products gives those of onnxruntime, in the execution provider that is asked
+// for, if any. Where this program cannot call onnxruntime it gives nil: a missing
+// library is reported where the model is checked.
+func (t *Trainer) products(kind string) (miplgp.Products, func(), error) {
+	if kind != miplgp.Name {
+		return nil, func() {}, nil
+	}
+	p, err := ort.NewProducts(ort.Options{Library: t.Library, Provider: t.Provider})
+	switch {
+	case err == nil:
+		return p, func() { p.Close() }, nil
+	case t.Provider != "":
+		return nil, nil, err
+	}
+	return nil, func() {}, nil
+}
+
+// fit is the fit of one learner under way.
+type fit struct {
+	train.Record
+	learner        learners.Learner
+	model          learners.Model
+	observer       train.Observer // may be nil
+	began, last    time.Time
+	disambiguation *float64
+	held           *train.Metrics // the last iteration, whose accuracies are still to come
+}
+
+// run fits the learner and measures what it found.
+func (f *fit) run(ctx context.Context) (*train.Report, error) {
+	f.began, f.last = time.Now(), time.Now()
+	if f.observer != nil {
+		f.observer.Begin(train.Plan{Name: f.Program.Spec.Name.V, Trials: 1, Learner: f.learner.Name(), Epochs: f.Epochs,
+			TrainBags: len(f.Split.Train), TestBags: len(f.Split.Test)})
+	}
+	var err error
+	f.model, err = f.learner.Fit(ctx, &learners.Problem{
+		Data: f.Data, Train: f.Split.Train, Normalization: train.Normalization(f.Program.Spec, f.Data, f.Split.Train), Seed: f.Seed(),
+	}, f.iteration)
+	if err != nil {
+		return nil, err
+	}
+	if f.held == nil { // nothing to iterate
+		f.held = &train.Metrics{Disambiguation: f.disambiguation}
+	}
+	sampled, err := f.measure(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f.release()
+	report := f.Report(f.learner.Name(), nil)
+	report.SampledAccuracy, report.Seconds, report.Solved = sampled, time.Since(f.began).Seconds(), f.model
+	return report, nil
+}
+
+// iteration records one iteration; the observer hears of it when the next one
+// comes, since the last one is told with its accuracies.
+func (f *fit) iteration(i learners.Iteration) {
+	if i.Confidences != nil {
+		f.confidences(i)
+	}
+	now := time.Now()
+	if i.Number > 0 {
+		f.release()
+		f.held = &train.Metrics{Epoch: i.Number, Loss: i.Loss, Disambiguation: f.disambiguation, Seconds: now.Sub(f.last).Seconds()}
+	}
+	f.last = now
+}
+
+// confidences keeps those of all training bags, and the paths of a few.
+func (f *fit) confidences(i learners.Iteration) {
+	k := f.Data.Classes
+	found := make([]int, len(f.Split.Train))
+	for row, bag := range f.Split.Train {
+		own := i.Confidences[row*k : (row+1)*k]
+		for c, v := range own {
+			f.BagWeights(bag)[c] = float32(v)
+		}
+		found[row] = train.Argmax(own)
+	}
+	f.disambiguation = f.Accuracy(f.Split.Train, found)
+	if f.Trajectories == nil {
+		f.FollowWeights()
+	}
+	f.Extend()
+}
+
+// release hands the held iteration on.
+func (f *fit) release() {
+	if f.held == nil {
+		return
+	}
+	f.Metrics = append(f.Metrics, *f.held)
+	if f.observer != nil && f.held.Epoch > 0 {
+		done := f.held.Epoch
+		left := time.Duration(float64(time.Since(f.began)) / float64(done) * float64(f.Epochs-done))
+		f.observer.Epoch(*f.held, train.Progress{Trial: f.Name, Epoch: done, Epochs: f.Epochs, Step: 1, Steps: 1, Loss: f.held.Loss, Left: left})
+	}
+	f.held = nil
+}

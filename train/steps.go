@@ -1,0 +1,179 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/graph"
+)
+
+// Steps trains trials on engines that run single steps, each trial on an engine
+// of its own: one after the other, or some at a time.
+type Steps struct {
+	Placement
+	New func(*compile.Program) (Engine, error)
+}
+
+// Train implements Trainer. At a time go as many trials as there are cores, but
+// one of images, which has them all for itself.
+func (s *Steps) Train(ctx context.Context, trials []*Trial, o Options, done func(i int, out Outcome)) {
+	if len(trials) == 1 {
+		done(0, s.one(ctx, trials[0], o))
+		return
+	}
+	var workers sync.WaitGroup
+	var mu sync.Mutex // of done
+	turns := make(chan int)
+	for range min(len(trials), s.atATime(trials, o)) {
+		workers.Go(func() {
+			for i := range turns {
+				out := s.guarded(ctx, trials[i], o)
+				mu.Lock()
+				done(i, out)
+				mu.Unlock()
+			}
+		})
+	}
+	for i := range trials {
+		turns <- i
+	}
+	close(turns)
+	workers.Wait()
+}
+
+func (s *Steps) atATime(trials []*Trial, o Options) int {
+	if o.AtATime > 0 {
+		return o.AtATime
+	}
+	for _, t := range trials {
+		if len(t.Program.Train.ByOp(graph.OpConv2D)) > 0 {
+			return 1
+		}
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// guarded is one for a goroutine of its own, in which a panic would end the
+// program before the other trials are kept.
+func (s *Steps) guarded(ctx context.Context, t *Trial, o Options) (out Outcome) {
+	defer func() {
+		if p := recover(); p != nil {
+			out = Outcome{Err: fmt.Errorf("this is a bug in miplc: %v", p)}
+		}
+	}()
+	return s.one(ctx, t, o)
+}
+
+func (s *Steps) one(ctx context.Context, t *Trial, o Options) Outcome {
+	if err := ctx.Err(); err != nil {
+		return Outcome{Err: fmt.Errorf("the training of %s was not begun: %w", t.Program.Spec.Name.V, err)}
+	}
+	list, err := Fit(ctx, []*Trial{t}, s.Placement, o, func(runs []*Run) (Executor, error) {
+		engine, err := s.New(t.Program)
+		if err != nil {
+			return nil, err
+		}
+		return newStepwise(engine, runs[0]), nil
+	})
+	if err != nil {
+		return Outcome{Err: err}
+	}
+	return list[0]
+}
+
+// stepwise is the executor of one run on an engine.
+type stepwise struct {
+	engine Engine
+	run    *Run
+	feed   feeder
+}
+
+func newStepwise(e Engine, r *Run) *stepwise {
+	return &stepwise{e, r, feeder{program: r.Program, data: r.Data, seed: r.Seed(), mean: r.mean, std: r.std}}
+}
+
+func (s *stepwise) SetStates(list []*State) error { return s.engine.SetState(list[0]) }
+
+func (s *stepwise) States() ([]*State, error) {
+	state, err := s.engine.State()
+	return []*State{state}, err
+}
+
+func (s *stepwise) Close() error { return s.engine.Close() }
+
+// Epoch implements Executor.
+func (s *stepwise) Epoch(ctx context.Context, _ []*Run) error {
+	r := s.run
+	for i, bags := range r.Batches() {
+		if err := ctx.Err(); err != nil {
+			return r.fit.stopped(r.now.Epoch, err)
+		}
+		out, err := s.step(bags, i+1)
+		if err != nil {
+			return err
+		}
+		if r.Took(i+1, bags, out) != nil {
+			return nil
+		}
+	}
+	return nil
+}
+
+// step runs one training step and checks the form of what came out.
+func (s *stepwise) step(bags []int, step int) (*Result, error) {
+	r, b := s.run, s.batch(bags, step)
+	out, err := s.engine.Step(b)
+	if err != nil {
+		return nil, fmt.Errorf("epoch %d, step %d, %s: %w", r.now.Epoch, step, r.nameBags(bags), err)
+	}
+	if want := len(bags) * r.Data.Classes; len(out.Probabilities) != want || len(out.Weights) != want || len(out.Attention) != len(b.BagOf) {
+		return nil, fmt.Errorf("engine %s gave %d probabilities, %d label weights and %d attention scores for %d bags of %d instances",
+			s.engine.Name(), len(out.Probabilities), len(out.Weights), len(out.Attention), len(bags), len(b.BagOf))
+	}
+	return out, nil
+}
+
+// batch lays out the bags of a step.
+func (s *stepwise) batch(bags []int, step int) *Batch {
+	r := s.run
+	b := s.feed.step(bags, r.Weights, r.now.Epoch, step)
+	b.Lambda, b.Epoch, b.Epochs, b.LR = r.now.Lambda, r.Number(), r.Epochs, r.now.LR
+	return b
+}
+
+// Predict implements Executor.
+func (s *stepwise) Predict(ctx context.Context, _ []*Run) error {
+	batches, k := s.run.EvaluatedBatches(), s.run.Data.Classes
+	for i, bags := range batches {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		probabilities, attention, err := s.predict(bags)
+		if err != nil {
+			return err
+		}
+		for j, bag := range bags {
+			n := s.run.Data.Size(bag)
+			s.run.Predicted(bag, probabilities[j*k:(j+1)*k], attention[:n])
+			attention = attention[n:]
+		}
+		s.run.fit.predicted(s.run, i+1, len(batches))
+	}
+	return nil
+}
+
+func (s *stepwise) predict(bags []int) (probabilities, attention []float32, err error) {
+	instances, bagOf := s.feed.raw(bags)
+	probabilities, attention, err = s.engine.Predict(instances, bagOf, len(bags))
+	if err != nil {
+		return nil, nil, fmt.Errorf("prediction of %s: %w", s.run.nameBags(bags), err)
+	}
+	if len(probabilities) != len(bags)*s.run.Data.Classes || len(attention) != len(bagOf) {
+		return nil, nil, fmt.Errorf("engine %s gave %d probabilities and %d attention scores for %d bags of %d instances",
+			s.engine.Name(), len(probabilities), len(attention), len(bags), len(bagOf))
+	}
+	return probabilities, attention, nil
+}

@@ -1,0 +1,123 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/extent"
+)
+
+// Trial is one training: a program on the bags of a split. Seed, epochs, rates,
+// schedules and weights of the loss terms are those of the program's spec; the
+// candidate sets are those of the data, so trials on other draws of them have
+// data sets of their own.
+type Trial struct {
+	Name    string           // among others; may be empty for a trial alone
+	Program *compile.Program // of a learner that is solved: without graphs
+	Data    *data.Dataset
+	Split   *data.Split // Test may be empty
+
+	// Snapshots are the epochs after which the attention scores are kept, besides
+	// the last; nil: the first, the middle and the last.
+	Snapshots []int
+	// Sparse trials are evaluated with their snapshots alone, not every
+	// train.eval_every epochs.
+	Sparse bool
+	// Follow is how many training bags have the trajectory of their label
+	// weights kept; 0: six.
+	Follow int
+
+	// Dir gets the checkpoints; it is made for the first one. Empty: none are kept.
+	Dir string
+	// Pause is the least time between two checkpoints; 0: they come as
+	// train.checkpoint says, and after the last epoch.
+	Pause time.Duration
+	// Log is the file that gets the metrics, a line an epoch; empty: none.
+	Log string
+}
+
+// Seed is that of initial parameters, orders of bags and dropout masks.
+func (t *Trial) Seed() uint64 { return uint64(t.Program.Spec.Train.Seed.V) }
+
+// Outcome is what became of a trial: a report, or the error that ended it alone.
+type Outcome struct {
+	Report *Report
+	Err    error
+}
+
+// Placement says what trains, and where.
+type Placement struct {
+	Engine     string
+	Device     string // cpu, cuda or an execution provider; checkpoints keep it, since another one rounds otherwise
+	DeviceName string // of the engine xla in words; empty for others
+	Reason     string // why this engine on this device; may be empty
+}
+
+// Options are what the trials of a list have in common.
+type Options struct {
+	// Resume goes on from the checkpoints of the trials where there are any. Else
+	// those that are found are removed.
+	Resume bool
+	// AtATime bounds the trials under way at a time; 0: as suits the trainer.
+	AtATime int
+	// Observer follows the training; may be nil. Calls come from several
+	// goroutines where several trials are under way, see Together.
+	Observer Observer
+}
+
+func (o *Options) observer() Observer {
+	if o.Observer == nil {
+		return silent{}
+	}
+	return o.Observer
+}
+
+// Trainer trains trials.
+type Trainer interface {
+	// Train trains all trials and hands each outcome to done, with the place of
+	// its trial in the list, as soon as it is there: one call at a time, exactly
+	// one for each trial. When ctx ends, the outcomes of the trials that were not
+	// finished say so. A Trainer is safe for concurrent use.
+	Train(ctx context.Context, trials []*Trial, o Options, done func(i int, out Outcome))
+}
+
+// One trains a list of one.
+func One(ctx context.Context, by Trainer, t *Trial, o Options) (*Report, error) {
+	var out Outcome
+	by.Train(ctx, []*Trial{t}, o, func(_ int, of Outcome) { out = of })
+	return out.Report, out.Err
+}
+
+// check reports what cannot be trained.
+func (t *Trial) check() error {
+	sig := &t.Program.Signature
+	switch {
+	case len(t.Split.Train) == 0:
+		return fmt.Errorf("no bag of %s is left for training: change data.split", t.Data.Name)
+	case t.Data.Classes != sig.Classes:
+		return fmt.Errorf("%s has %d classes, the program was compiled for %d", t.Data.Name, t.Data.Classes, sig.Classes)
+	case t.Data.Dim() != extent.Size(sig.Instance):
+		return fmt.Errorf("the instances of %s have %d features, the program was compiled for %d", t.Data.Name, t.Data.Dim(), extent.Size(sig.Instance))
+	case t.Program.Spec.Train.Epochs.V < 1:
+		return fmt.Errorf("train.epochs is %d: at least one epoch is needed", t.Program.Spec.Train.Epochs.V)
+	case len(t.Data.Candidates) != t.Data.Bags()*t.Data.Classes:
+		return errors.New("bug: a data set without the candidate sets of its bags")
+	}
+	seen := make([]bool, t.Data.Bags())
+	for _, bags := range [][]int{t.Split.Train, t.Split.Test} {
+		for _, b := range bags {
+			if b < 0 || b >= len(seen) {
+				return fmt.Errorf("the split names bag %d; %s has bags 1 to %d", b+1, t.Data.Name, len(seen))
+			}
+			if seen[b] {
+				return fmt.Errorf("the split names bag %d of %s twice", b+1, t.Data.Name)
+			}
+			seen[b] = true
+		}
+	}
+	return nil
+}
