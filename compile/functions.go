@@ -27,6 +27,7 @@ func init() {
 		"sigmoid":        one(graph.OpSigmoid),
 		"softplus":       one(graph.OpSoftplus),
 		"relu":           one(graph.OpRelu),
+		"erf":            one(graph.OpErf),
 		"clamp":          (*expression).clamp,
 		"softmax":        one(graph.OpSoftmax),
 		"log_softmax":    one(graph.OpLogSoftmax),

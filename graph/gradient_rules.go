@@ -39,6 +39,12 @@ func gradRelu(b *Builder, n, dy *Node) *Node {
 	return b.Mul(dy, b.Greater(n.In[0], b.Scalar(0)))
 }
 
+// gradErf is dy 2/sqrt(pi) exp(-x^2).
+func gradErf(b *Builder, n, dy *Node) *Node {
+	x := n.In[0]
+	return b.Mul(dy, b.Mul(b.Scalar(2/math.SqrtPi), b.Exp(b.Neg(b.Mul(x, x)))))
+}
+
 // gradClamp passes dy where lo <= x <= hi.
 func gradClamp(b *Builder, n, dy *Node) *Node {
 	x, one := n.In[0], b.Scalar(1)

@@ -24,6 +24,7 @@ const (
 	OpSigmoid
 	OpSoftplus // log(1 + exp x), without overflow
 	OpRelu     // gradient 0 at 0
+	OpErf      // the error function 2/sqrt(pi) integral of exp(-t^2) from 0 to x
 	OpClamp    // into [Lo, Hi]; gradient 1 inside and at the bounds, 0 outside
 	OpStopGrad // identity with gradient 0
 
@@ -139,6 +140,7 @@ func init() {
 		OpSigmoid:  unaryOp("Sigmoid", sigmoid, gradSigmoid),
 		OpSoftplus: unaryOp("Softplus", softplus, gradSoftplus),
 		OpRelu:     unaryOp("Relu", relu, gradRelu),
+		OpErf:      unaryOp("Erf", math.Erf, gradErf),
 		OpClamp:    {name: "Clamp", class: elementwise, arity: 1, shape: shapeClamp, eval: evalClamp, grad: grad1(gradClamp)},
 		OpStopGrad: {name: "StopGrad", class: elementwise, arity: 1, shape: shapeSame, eval: evalCopy, flat: true},
 

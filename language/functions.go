@@ -91,6 +91,7 @@ var Functions = []Function{
 	unary("sigmoid", "1 / (1 + exp(-x))."),
 	unary("softplus", "log(1 + exp(x)), without overflow."),
 	unary("relu", "max(x, 0); gradient 0 at 0."),
+	unary("erf", "Error function, 2/sqrt(pi) times the integral of exp(-t*t) for t from 0 to x."),
 	{Name: "clamp", Args: []string{"x", "lo", "hi"}, Kinds: []int{ArgValue, ArgNumber, ArgNumber},
 		Doc: "x kept in [lo, hi], two numbers; gradient 0 outside."},
 	unary("softmax", "Softmax along the last axis."),

@@ -175,6 +175,10 @@ func reluRows[T Float]() unaryRows[T] {
 	}
 }
 
+func erfRows[T Float]() unaryRows[T] {
+	return mapped[T](math.Erf, func(x, _ float64) float64 { return 2 / math.SqrtPi * exp[T](-x*x) })
+}
+
 // lowerClamp limits to [Lo, Hi]; the gradient passes inside and at the bounds.
 func lowerClamp[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	lo, hi := T(n.Attrs.Lo), T(n.Attrs.Hi)

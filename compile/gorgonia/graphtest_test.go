@@ -2,6 +2,7 @@ package gorgonia_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/miplc/miplc/compile/gorgonia"
@@ -26,7 +27,53 @@ func machineOf(t *testing.T, g *graph.Graph, env graph.Env, loss string) (*gorgo
 	return m, grads
 }
 
-// The cases that every engine is tested with.
+// learned makes parameters of the float inputs, since gorgonia.Grad is asked for
+// gradients by parameters. These have static shapes: one with a row per instance or
+// bag is the product of the unit matrix, an input, with a parameter.
+func learned(t *testing.T, g *graph.Graph, env graph.Env) (*graph.Graph, graph.Env) {
+	t.Helper()
+	b := graph.NewBuilder(g.Name)
+	out := graph.Env{N: env.N, B: env.B, Values: map[string]*graph.Tensor{}}
+	units := map[graph.Dim]*graph.Node{}
+	of := b.Copy(g, func(n *graph.Node) *graph.Node {
+		v := env.Values[n.Name]
+		if n.Op != graph.OpInput || n.Type == graph.Int || n.Shape.Static() {
+			if v != nil {
+				out.Values[n.Name] = v
+			}
+			if n.Op == graph.OpInput && n.Type == graph.Float {
+				return b.Param(n.Name, n.Shape)
+			}
+			return nil
+		}
+		d, rows := graph.N, env.N
+		if slices.Contains(n.Shape, graph.B) {
+			d, rows = graph.B, env.B
+		}
+		if units[d] == nil {
+			units[d] = b.Input("unit "+d.String(), graph.Float, graph.Shape{d, graph.Dim(rows)})
+			unit := graph.NewTensor([]int{rows, rows})
+			for i := range rows {
+				unit.Data[i*rows+i] = 1
+			}
+			out.Values["unit "+d.String()] = unit
+		}
+		width := len(v.Data) / rows
+		out.Values[n.Name] = graph.NewTensor([]int{rows, width}, v.Data...)
+		return b.Reshape(b.MatMul(units[d], b.Param(n.Name, graph.Shape{graph.Dim(rows), graph.Dim(width)})), n.Shape)
+	})
+	for _, o := range g.Outputs {
+		b.Output(o.Name, of[o.Node])
+	}
+	l, err := b.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, out
+}
+
+// The cases that every engine is tested with, and the gradients of gorgonia.Grad
+// beside those of package graph.
 func TestSharedCases(t *testing.T) {
 	for _, c := range graphtest.Cases() {
 		want := eval(t, c.Graph, c.Env.N, c.Env.B, c.Env.Values)
@@ -36,6 +83,22 @@ func TestSharedCases(t *testing.T) {
 		}
 		for _, name := range c.Outputs {
 			compare(t, c.Name+" "+name, m.Output(name), want[name].Data, 1e-11)
+		}
+		if !c.Differentiable {
+			continue
+		}
+		derived, err := graph.Gradient(c.Graph, "loss", c.Wrt)
+		if err != nil {
+			t.Fatalf("%s: %v", c.Name, err)
+		}
+		want = eval(t, derived, c.Env.N, c.Env.B, c.Env.Values)
+		g, env := learned(t, c.Graph, c.Env)
+		m, grads := machineOf(t, g, env, "loss")
+		if err := m.Run(inputs[float64](env.Values)); err != nil {
+			t.Fatalf("%s: %v", c.Name, err)
+		}
+		for _, name := range c.Wrt {
+			compare(t, c.Name+" gradient of "+name, grads[name], want[graph.GradPrefix+name].Data, 1e-11)
 		}
 	}
 }

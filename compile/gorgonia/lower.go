@@ -35,6 +35,7 @@ func table[T Float]() target.Table[*lowerer[T], *gorgonia.Node] {
 		graph.OpSigmoid:  unary(sigmoidRows[T]()),
 		graph.OpSoftplus: unary(softplusRows[T]()),
 		graph.OpRelu:     unary(reluRows[T]()),
+		graph.OpErf:      unary(erfRows[T]()),
 		graph.OpClamp:    lowerClamp[T],
 		graph.OpStopGrad: unary(unaryRows[T]{value: copyRow[T]}),
 

@@ -92,19 +92,3 @@ func TestEveryGradientAgainstFiniteDifferences(t *testing.T) {
 		})
 	}
 }
-
-// Every op that a spec can lead to must be in the cases above.
-func TestCasesCoverTheOpTable(t *testing.T) {
-	seen := map[graph.Op]bool{}
-	for i, c := range opCases {
-		s := newSheet(uint64(i))
-		for _, n := range s.finish(t, c.build(s)).Nodes {
-			seen[n.Op] = true
-		}
-	}
-	for _, op := range graph.AllOps() {
-		if !seen[op] {
-			t.Errorf("no case uses %v", op)
-		}
-	}
-}

@@ -49,6 +49,7 @@ func init() {
 		graph.OpSigmoid:  both(unary("Sigmoid")),
 		graph.OpSoftplus: both(unary("Softplus")),
 		graph.OpRelu:     both(unary("Relu")),
+		graph.OpErf:      {unary("Erf"), portableErf},
 		graph.OpClamp:    {lowerClamp, portableClamp},
 		graph.OpStopGrad: both(same),
 

@@ -187,6 +187,21 @@ func portableClamp(e *emitter, n *graph.Node, in []string) string {
 	return e.broadcast("Min", low, e.float(float32(n.Attrs.Hi)), s, one)
 }
 
+// portableErf is formula 7.1.26 of Abramowitz and Stegun, off by at most 1.5e-7:
+// with t = 1 / (1 + p |x|), erf |x| is 1 - (a1 t + ... + a5 t^5) exp(-x^2).
+func portableErf(e *emitter, n *graph.Node, in []string) string {
+	x, s := in[0], e.shapeOf(n)
+	one := graph.Shape{1, 1}
+	with := func(op, v string, c float32) string { return e.broadcast(op, v, e.float(c), s, one) }
+	t := e.broadcast("Div", e.float(1), with("Add", with("Mul", e.op("Abs", nil, x), 0.3275911), 1), one, s)
+	sum := with("Mul", t, 1.061405429)
+	for _, a := range []float32{-1.453152027, 1.421413741, -0.284496736, 0.254829592} {
+		sum = e.op("Mul", nil, with("Add", sum, a), t)
+	}
+	tail := e.op("Mul", nil, sum, e.op("Exp", nil, e.op("Neg", nil, e.op("Mul", nil, x, x))))
+	return e.op("Mul", nil, e.op("Sign", nil, x), with("Add", e.op("Neg", nil, tail), 1))
+}
+
 // portableGreater: the sign of the difference, without its negative half.
 func portableGreater(e *emitter, n *graph.Node, in []string) string {
 	return e.op("Relu", nil, e.op("Sign", nil, portableBinary("Sub")(e, n, in)))

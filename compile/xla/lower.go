@@ -69,6 +69,7 @@ func init() {
 		graph.OpSigmoid:  lowerSigmoid,
 		graph.OpSoftplus: lowerSoftplus,
 		graph.OpRelu:     lowerRelu,
+		graph.OpErf:      unary(compute.Function.Erf),
 		graph.OpClamp:    lowerClamp,
 		graph.OpStopGrad: same,
 

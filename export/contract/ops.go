@@ -24,7 +24,7 @@ var ops = map[string]opInfo{
 	"Transpose": {onnxGo: true},
 
 	"ArgMax": {}, "Cast": {}, "Clip": {}, "ConstantOfShape": {}, "ConvTranspose": {}, "Equal": {},
-	"Expand": {}, "Gather": {}, "Greater": {}, "LogSoftmax": {}, "MaxUnpool": {}, "Pad": {}, "Range": {},
+	"Erf": {}, "Expand": {}, "Gather": {}, "Greater": {}, "LogSoftmax": {}, "MaxUnpool": {}, "Pad": {}, "Range": {},
 	"ReduceMax": {}, "ReduceSum": {}, "ScatterElements": {since: 16}, "Shape": {}, "Slice": {}, "Split": {},
 	"Unsqueeze": {}, "Where": {},
 }

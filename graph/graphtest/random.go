@@ -161,7 +161,7 @@ func (r *random) step() {
 
 func (r *random) unary(v bounded) {
 	x := v.node
-	switch r.IntN(10) {
+	switch r.IntN(11) {
 	case 0:
 		r.keep(r.Neg(x), -v.hi, -v.lo)
 	case 1:
@@ -185,7 +185,18 @@ func (r *random) unary(v bounded) {
 		r.keep(r.Relu(x), 0, math.Max(v.hi, 0))
 	case 9:
 		r.keep(r.Clamp(x, -0.9, 1.7), -0.9, 1.7)
+	case 10:
+		r.keep(r.must(graph.OpErf, x), -1, 1)
 	}
+}
+
+// must applies an op without arguments.
+func (r *random) must(op graph.Op, in ...*graph.Node) *graph.Node {
+	y, err := r.Apply(op, graph.Attrs{}, in...)
+	if err != nil {
+		panic("graphtest: " + err.Error())
+	}
+	return y
 }
 
 // binary joins two values of the pool whose shapes fit.

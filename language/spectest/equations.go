@@ -67,7 +67,7 @@ func (d *draw) instanceMove(x value) value {
 	case 8:
 		return to("maximum(%s, -0.3 * %s)", x.name, x.name)
 	case 9:
-		return to("minimum(%s, 1.5)", x.name)
+		return to("minimum(%s, 1.5) + 0.1 * erf(%s)", x.name, x.name)
 	case 10:
 		if 2*c > maxColumns {
 			return x
