@@ -44,6 +44,7 @@ func init() {
 		"bag_min":        perBag(func(e *expression, x *graph.Node) *graph.Node { return e.bagMin(x) }),
 		"bag_count":      perBag(func(e *expression, _ *graph.Node) *graph.Node { return e.bagCount(2) }),
 		"bag_softmax":    one(graph.OpSegmentSoftmax),
+		"bag_attention":  one(graph.OpSegmentAttention),
 		"of_bag":         one(graph.OpSegmentGather),
 		"stop_gradient":  one(graph.OpStopGrad),
 	}

@@ -117,7 +117,7 @@ func (w *backward) run(top *Node) error {
 		}
 		rule := ops[n.Op].grad
 		if rule == nil {
-			return diag.Errorf(n.Pos, "%s has no gradient of its own: it is itself part of a gradient, and second gradients of images are not offered", n.label())
+			return diag.Errorf(n.Pos, "%s has no gradient of its own: it is itself part of a gradient, and second gradients are not offered", n.label())
 		}
 		grads := rule(w.b.At(n.Pos), n, dy)
 		if w.b.err != nil {

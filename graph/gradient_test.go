@@ -63,16 +63,17 @@ func differences(t *testing.T, g *graph.Graph, env graph.Env, name string) *grap
 
 // withoutGradient says why an op has no case for finite differences.
 var withoutGradient = map[graph.Op]string{
-	graph.OpConst:            "does not depend on anything",
-	graph.OpFill:             "does not depend on anything",
-	graph.OpStopGrad:         "stops the gradient, see TestGradientIsZero",
-	graph.OpSign:             "constant almost everywhere, see TestGradientIsZero",
-	graph.OpGreater:          "constant almost everywhere, see TestGradientIsZero",
-	graph.OpMaxMask:          "constant almost everywhere, see TestGradientIsZero",
-	graph.OpSegmentMaxMask:   "constant almost everywhere, see TestGradientIsZero",
-	graph.OpConv2DGradInput:  "second gradients are not offered, see TestGradientErrors",
-	graph.OpConv2DGradWeight: "second gradients are not offered, see TestGradientErrors",
-	graph.OpMaxPool2DGrad:    "second gradients are not offered, see TestGradientErrors",
+	graph.OpConst:                "does not depend on anything",
+	graph.OpFill:                 "does not depend on anything",
+	graph.OpStopGrad:             "stops the gradient, see TestGradientIsZero",
+	graph.OpSign:                 "constant almost everywhere, see TestGradientIsZero",
+	graph.OpGreater:              "constant almost everywhere, see TestGradientIsZero",
+	graph.OpMaxMask:              "constant almost everywhere, see TestGradientIsZero",
+	graph.OpSegmentMaxMask:       "constant almost everywhere, see TestGradientIsZero",
+	graph.OpSegmentAttentionGrad: "made by gradients",
+	graph.OpConv2DGradInput:      "second gradients are not offered, see TestGradientErrors",
+	graph.OpConv2DGradWeight:     "second gradients are not offered, see TestGradientErrors",
+	graph.OpMaxPool2DGrad:        "second gradients are not offered, see TestGradientErrors",
 }
 
 func TestGradientOfEveryOp(t *testing.T) {

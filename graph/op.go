@@ -50,11 +50,13 @@ const (
 	OpLogSoftmax // its logarithm
 
 	// Segment ops: the last input is bag_of [N].
-	OpSegmentSum     // [N, ...] -> [B, ...], sum over each bag
-	OpSegmentMax     // [N, ...] -> [B, ...], maximum over each bag
-	OpSegmentMaxMask // [N, ...] -> [N, ...], 1 at the first maximum of each bag and column, else 0
-	OpSegmentSoftmax // [N, ...] -> [N, ...], softmax over the instances of each bag, per column
-	OpSegmentGather  // [B, ...] -> [N, ...], every instance gets the row of its bag
+	OpSegmentSum           // [N, ...] -> [B, ...], sum over each bag
+	OpSegmentMax           // [N, ...] -> [B, ...], maximum over each bag
+	OpSegmentMaxMask       // [N, ...] -> [N, ...], 1 at the first maximum of each bag and column, else 0
+	OpSegmentSoftmax       // [N, ...] -> [N, ...], softmax over the instances of each bag, per column
+	OpSegmentGather        // [B, ...] -> [N, ...], every instance gets the row of its bag
+	OpSegmentAttention     // q, k [N, d], v [N, m] -> [N, m], see attention.go
+	OpSegmentAttentionGrad // q, k, v, dy -> the gradients by q, k and v side by side
 
 	// Images in the order [N, channel, height, width].
 	OpConv2D           // x, w [out, in, kh, kw]; cross-correlation, no bias
@@ -170,6 +172,10 @@ func init() {
 		OpSegmentMaxMask: flat(segmentOp("SegmentMaxMask", shapeOfInstances, joinsRows, evalSegmentMaxMask, nil)),
 		OpSegmentSoftmax: segmentOp("SegmentSoftmax", shapeOfInstances, joinsRows, evalSegmentSoftmax, gradSegmentSoftmax),
 		OpSegmentGather:  segmentOp("SegmentGather", shapeToInstances, nil, evalSegmentGather, gradSegmentGather),
+		OpSegmentAttention: {name: "SegmentAttention", class: segment, arity: 4, shape: shapeSegmentAttention, joins: joinsRows,
+			eval: evalSegmentAttention, grad: gradSegmentAttention},
+		OpSegmentAttentionGrad: {name: "SegmentAttentionGrad", class: segment, arity: 5, shape: shapeSegmentAttentionGrad, joins: joinsRows,
+			eval: evalSegmentAttentionGrad},
 
 		OpConv2D:           imageOp("Conv2D", 2, shapeConv2D, joinsPixels, evalConv2D, gradConv2D),
 		OpConv2DGradInput:  imageOp("Conv2DGradInput", 2, shapeConv2DGradInput, joinsPixels, evalConv2DGradInput, nil),
@@ -179,12 +185,15 @@ func init() {
 	}
 }
 
-func (o Op) String() string {
+// def is the row of the op, one that says nothing for a number beyond the table.
+func (o Op) def() *opDef {
 	if o < numOps {
-		return ops[o].name
+		return &ops[o]
 	}
-	return fmt.Sprintf("Op(%d)", uint8(o))
+	return &opDef{name: fmt.Sprintf("Op(%d)", uint8(o))}
 }
+
+func (o Op) String() string { return o.def().name }
 
 // AllOps lists every op, for tests that must cover the table.
 func AllOps() []Op {
@@ -197,21 +206,21 @@ func AllOps() []Op {
 
 // Elementwise reports whether each element of the result follows from the elements
 // of the inputs at its place, with broadcasting.
-func (o Op) Elementwise() bool { return ops[o].class == elementwise }
+func (o Op) Elementwise() bool { return o.def().class == elementwise }
 
 // Neutral is the number that changes nothing among those the op joins, and what it
 // gives for none at all: 0, or for maxima minus infinity.
-func (o Op) Neutral() float64 { return ops[o].neutral }
+func (o Op) Neutral() float64 { return o.def().neutral }
 
 // Arity is the number of inputs; -1 means one or more.
-func (o Op) Arity() int { return ops[o].arity }
+func (o Op) Arity() int { return o.def().arity }
 
 // Differentiable reports whether gradients pass the op. They do not pass what is
 // constant almost everywhere, nor what is itself part of a gradient of images.
-func (o Op) Differentiable() bool { return o == OpInput || o == OpParam || ops[o].grad != nil }
+func (o Op) Differentiable() bool { return o == OpInput || o == OpParam || o.def().grad != nil }
 
 // IsSegment reports whether the last input of the op is bag_of.
-func (o Op) IsSegment() bool { return ops[o].class == segment }
+func (o Op) IsSegment() bool { return o.def().class == segment }
 
 // infer checks a node against the op table and fills in its type and shape.
 func infer(n *Node) error {

@@ -104,6 +104,15 @@ func (n *Node) rowwise(i int) bool {
 	return len(n.JoinsRows(i)) == 0 && n.Attrs.Shape == nil
 }
 
+// fulls gives the inputs of a segment op in full, without bag_of.
+func (s *singleBag) fulls(n *Node) []*Node {
+	in := make([]*Node, len(n.In)-1)
+	for i := range in {
+		in[i] = s.full(n.In[i])
+	}
+	return in
+}
+
 func (s *singleBag) segment(n *Node) *Node {
 	x := n.In[0]
 	switch n.Op {
@@ -115,6 +124,10 @@ func (s *singleBag) segment(n *Node) *Node {
 		return s.b.MaxMask(s.full(x), 0)
 	case OpSegmentSoftmax:
 		return s.softmax(s.full(x))
+	case OpSegmentAttention:
+		return oneBagAttention(s.b, s.fulls(n))
+	case OpSegmentAttentionGrad:
+		return oneBagAttentionGrad(s.b, s.fulls(n))
 	}
 	if w, h := weighted(x); w != nil {
 		return s.b.MatMul(s.b.Transpose(s.full(w), 1, 0), s.full(h))

@@ -110,6 +110,8 @@ var Functions = []Function{
 	unary("bag_min", "Minimum over the instances of each bag: [N, ...] to [B, ...]."),
 	unary("bag_count", "Number of instances of each bag, [B, 1]; of x, [N, ...], the rows count and not the values."),
 	unary("bag_softmax", "Softmax over the instances of each bag, per column: [N, ...] to [N, ...]."),
+	{Name: "bag_attention", Args: []string{"q", "k", "v"}, Kinds: []int{ArgValue, ArgValue, ArgValue},
+		Doc: "Scaled dot-product attention among the instances of each bag: instance i gets the sum over the instances j of its bag of w_ij v_j, w_i the softmax over j of q_i k_j / sqrt(d). Queries and keys [N, d], values [N, m] to [N, m]."},
 	{Name: "of_bag", Args: []string{"y"}, Kinds: []int{ArgValue},
 		Doc: "Gives every instance the row of its bag: [B, ...] to [N, ...]."},
 	unary("stop_gradient", "x, taken as a constant by the gradient."),

@@ -61,11 +61,13 @@ func table[T Float]() target.Table[*lowerer[T], *gorgonia.Node] {
 		graph.OpSoftmax:    lowerSoftmax[T],
 		graph.OpLogSoftmax: lowerLogSoftmax[T],
 
-		graph.OpSegmentSum:     lowerSegmentSum[T],
-		graph.OpSegmentMax:     lowerSegmentMax[T],
-		graph.OpSegmentMaxMask: lowerSegmentMaxMask[T],
-		graph.OpSegmentSoftmax: lowerSegmentSoftmax[T],
-		graph.OpSegmentGather:  lowerSegmentGather[T],
+		graph.OpSegmentSum:           lowerSegmentSum[T],
+		graph.OpSegmentMax:           lowerSegmentMax[T],
+		graph.OpSegmentMaxMask:       lowerSegmentMaxMask[T],
+		graph.OpSegmentSoftmax:       lowerSegmentSoftmax[T],
+		graph.OpSegmentGather:        lowerSegmentGather[T],
+		graph.OpSegmentAttention:     lowerSegmentAttention[T],
+		graph.OpSegmentAttentionGrad: lowerSegmentAttentionGrad[T],
 
 		graph.OpConv2D:           lowerConv2D[T],
 		graph.OpConv2DGradInput:  lowerConv2DGradInput[T],

@@ -74,11 +74,13 @@ func init() {
 		graph.OpSoftmax:    {lowerSoftmax("Softmax"), portableSoftmax},
 		graph.OpLogSoftmax: {lowerSoftmax("LogSoftmax"), portableLogSoftmax},
 
-		graph.OpSegmentSum:     {full: lowerSegmentSum},
-		graph.OpSegmentMax:     {full: lowerSegmentMax},
-		graph.OpSegmentMaxMask: {full: lowerSegmentMaxMask},
-		graph.OpSegmentSoftmax: {full: lowerSegmentSoftmax},
-		graph.OpSegmentGather:  {full: lowerSegmentGather},
+		graph.OpSegmentSum:           {full: lowerSegmentSum},
+		graph.OpSegmentMax:           {full: lowerSegmentMax},
+		graph.OpSegmentMaxMask:       {full: lowerSegmentMaxMask},
+		graph.OpSegmentSoftmax:       {full: lowerSegmentSoftmax},
+		graph.OpSegmentGather:        {full: lowerSegmentGather},
+		graph.OpSegmentAttention:     {full: lowerSegmentAttention},
+		graph.OpSegmentAttentionGrad: {full: lowerSegmentAttentionGrad},
 
 		graph.OpConv2D:           {lowerConv2D, portableConv2D},
 		graph.OpConv2DGradInput:  {full: lowerConv2DGradInput},

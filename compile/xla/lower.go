@@ -94,11 +94,13 @@ func init() {
 		graph.OpSoftmax:    lowerSoftmax,
 		graph.OpLogSoftmax: lowerLogSoftmax,
 
-		graph.OpSegmentSum:     lowerSegmentSum,
-		graph.OpSegmentMax:     lowerSegmentMax,
-		graph.OpSegmentMaxMask: lowerSegmentMaxMask,
-		graph.OpSegmentSoftmax: lowerSegmentSoftmax,
-		graph.OpSegmentGather:  lowerSegmentGather,
+		graph.OpSegmentSum:           lowerSegmentSum,
+		graph.OpSegmentMax:           lowerSegmentMax,
+		graph.OpSegmentMaxMask:       lowerSegmentMaxMask,
+		graph.OpSegmentSoftmax:       lowerSegmentSoftmax,
+		graph.OpSegmentGather:        lowerSegmentGather,
+		graph.OpSegmentAttention:     lowerSegmentAttention,
+		graph.OpSegmentAttentionGrad: lowerSegmentAttentionGrad,
 
 		graph.OpConv2D:           lowerConv2D,
 		graph.OpConv2DGradInput:  lowerConv2DGradInput,

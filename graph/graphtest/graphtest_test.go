@@ -39,7 +39,7 @@ func TestRandomUsesTheTable(t *testing.T) {
 	for _, op := range graph.AllOps() {
 		switch op {
 		case graph.OpSign, graph.OpGreater, graph.OpMaxMask, graph.OpSegmentMaxMask: // not continuous
-		case graph.OpConv2DGradInput, graph.OpConv2DGradWeight, graph.OpMaxPool2DGrad: // made by gradients
+		case graph.OpSegmentAttentionGrad, graph.OpConv2DGradInput, graph.OpConv2DGradWeight, graph.OpMaxPool2DGrad: // made by gradients
 		default:
 			if used[op] < 5 {
 				t.Errorf("%v occurs %d times in 200 graphs", op, used[op])

@@ -324,6 +324,8 @@ func (r *random) rearrange(v bounded) {
 func (r *random) segment(v bounded) {
 	s := v.node.Shape
 	switch {
+	case len(s) == 2 && s[0] == n && r.IntN(6) == 0:
+		r.keep(r.must(graph.OpSegmentAttention, v.node, v.node, v.node, r.bagOf), v.lo, v.hi)
 	case len(s) == 2 && s[0] == b && !r.NoGather:
 		r.keep(r.SegmentGather(v.node, r.bagOf), math.Min(v.lo, 0), math.Max(v.hi, 0))
 	case len(s) == 0 || s[0] != n:

@@ -176,7 +176,7 @@ func segments() []recipe {
 	var list []recipe
 	for _, batch := range batches {
 		for _, op := range graph.AllOps() {
-			if !op.IsSegment() {
+			if !op.IsSegment() || op.Arity() != 2 {
 				continue
 			}
 			lead := n
@@ -194,6 +194,14 @@ func segments() []recipe {
 			}
 		}
 	}
+	for _, batch := range batches {
+		list = append(list, recipe{graph.OpSegmentAttention, batch.name, batch.bagOf, func(m *maker) *graph.Node {
+			return m.must(graph.OpSegmentAttention, graph.Attrs{}, m.in("q", shape{n, 3}), m.in("k", shape{n, 3}), m.in("v", shape{n, 2}), m.bags())
+		}}, recipe{graph.OpSegmentAttentionGrad, batch.name, batch.bagOf, func(m *maker) *graph.Node {
+			return m.must(graph.OpSegmentAttentionGrad, graph.Attrs{},
+				m.in("q", shape{n, 3}), m.in("k", shape{n, 3}), m.in("v", shape{n, 2}), m.in("dy", shape{n, 2}), m.bags())
+		}})
+	}
 	empty := []int{0, 0, 2, 2, 2} // bag 1 has no instances
 	return append(list,
 		recipe{graph.OpSegmentMax, "empty bag", empty, func(m *maker) *graph.Node {
@@ -208,6 +216,14 @@ func segments() []recipe {
 		}},
 		recipe{graph.OpSegmentSoftmax, "saturated", []int{0, 0, 1, 1}, func(m *maker) *graph.Node {
 			return m.SegmentSoftmax(m.in("x", shape{n, 1}, -60, 60, -500, -500.5), m.bags())
+		}},
+		recipe{graph.OpSegmentAttention, "saturated", nil, func(m *maker) *graph.Node {
+			q := m.Mul(m.in("q", shape{n, 1}), m.Scalar(50))
+			return m.must(graph.OpSegmentAttention, graph.Attrs{}, q, m.in("k", shape{n, 1}), m.in("v", shape{n, 1}), m.bags())
+		}},
+		recipe{graph.OpSegmentAttention, "of itself", nil, func(m *maker) *graph.Node {
+			x := m.in("x", shape{n, 2})
+			return m.must(graph.OpSegmentAttention, graph.Attrs{}, x, x, x, m.bags())
 		}},
 		recipe{graph.OpSegmentSum, "attention pooling", nil, func(m *maker) *graph.Node {
 			return m.SegmentSum(m.Mul(m.SegmentSoftmax(m.in("s", shape{n, 1}), m.bags()), m.in("x", shape{n, 3})), m.bags())

@@ -57,7 +57,7 @@ func (d *draw) instanceMove(x value) value {
 		y.columns = width
 		return to("tanh(matmul(%s, transpose(%s)) - %s)", x.name, d.param("V", []int{width, c}, ""), d.param("o", nil, "init: zeros"))
 	case 4:
-		return to("relu(%s) + 0.1 * %s", x.name, x.name)
+		return to("relu(%s) + 0.1 * bag_attention(%s, %s, %s)", x.name, x.name, x.name, x.name)
 	case 5:
 		return to("sqrt(abs(%s) + 0.25)", x.name)
 	case 6:

@@ -1,0 +1,106 @@
+package gorgonia
+
+import (
+	"github.com/miplc/miplc/graph"
+	"gorgonia.org/gorgonia"
+)
+
+// attention works among the instances of each bag, see graph.OpSegmentAttention:
+// d columns of queries and keys, m of values.
+type attention[T Float] struct {
+	d, m    int
+	scale   T
+	bags    [][]int // instances of each bag
+	weights []T     // of one query
+	slopes  []T     // gradient of one query by its scores
+}
+
+// newAttention is for the op n, or for its gradient.
+func (l *lowerer[T]) newAttention(n *graph.Node) *attention[T] {
+	return &attention[T]{
+		d: int(n.In[0].Shape[1]), m: int(n.In[2].Shape[1]), scale: T(graph.AttentionScale(n.In[0].Shape)),
+		bags: make([][]int, l.b), weights: make([]T, l.n), slopes: make([]T, l.n),
+	}
+}
+
+// eachQuery calls f with every instance of a bag, all instances of that bag and the
+// weights that it gives them.
+func (a *attention[T]) eachQuery(q, k []T, bagOf []int, f func(i int, bag []int, w []T)) {
+	for b := range a.bags {
+		a.bags[b] = a.bags[b][:0]
+	}
+	for i, b := range bagOf {
+		if b >= 0 {
+			a.bags[b] = append(a.bags[b], i)
+		}
+	}
+	for _, bag := range a.bags {
+		w := a.weights[:len(bag)]
+		for _, i := range bag {
+			for c, j := range bag {
+				w[c] = a.scale * dot(q[i*a.d:(i+1)*a.d], k[j*a.d:])
+			}
+			top, sum := shiftedExp(w)
+			for c, s := range w {
+				w[c] = T(exp[T](float64(s)-top) / sum)
+			}
+			f(i, bag, w)
+		}
+	}
+}
+
+// axpy adds a multiple of x to y.
+func axpy[T Float](y []T, factor T, x []T) {
+	x = x[:len(y)]
+	for i := range y {
+		y[i] += factor * x[i]
+	}
+}
+
+func (a *attention[T]) forward(out []T, in [][]T, bagOf []int) {
+	clear(out)
+	a.eachQuery(in[0], in[1], bagOf, func(i int, bag []int, w []T) {
+		for c, j := range bag {
+			axpy(out[i*a.m:(i+1)*a.m], w[c], in[2][j*a.m:])
+		}
+	})
+}
+
+// backward gives the gradients by q, k and v side by side.
+func (a *attention[T]) backward(out []T, in [][]T, bagOf []int) {
+	clear(out)
+	d, m, wide := a.d, a.m, 2*a.d+a.m
+	q, k, v, dy := in[0], in[1], in[2], in[3]
+	a.eachQuery(q, k, bagOf, func(i int, bag []int, w []T) {
+		ds := a.slopes[:len(bag)]
+		for c, j := range bag {
+			ds[c] = dot(dy[i*m:(i+1)*m], v[j*m:])
+		}
+		mean := dot(w, ds)
+		for c, j := range bag {
+			slope := a.scale * w[c] * (ds[c] - mean)
+			axpy(out[i*wide:i*wide+d], slope, k[j*d:])
+			axpy(out[j*wide+d:j*wide+2*d], slope, q[i*d:])
+			axpy(out[j*wide+2*d:(j+1)*wide], w[c], dy[i*m:])
+		}
+	})
+}
+
+func lowerSegmentAttention[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
+	a := l.newAttention(n)
+	wide := 2*a.d + a.m
+	var all *gorgonia.Node // the three gradients, computed once
+	grad := func(i int, x gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
+		if all == nil {
+			all = l.apply("SegmentAttentionGrad", []int{l.n, wide}, a.backward, nil, x[0], x[1], x[2], dy, x[3])
+		}
+		shape := shapeOf(x[i])
+		part := func(out []T, in [][]T, _ []int) { cut(out, in[0], l.n, shape[1], wide, i*a.d) }
+		return l.apply("SegmentAttentionPart", shape, part, nil, all)
+	}
+	return l.apply("SegmentAttention", l.concrete(n), a.forward, grad, in...)
+}
+
+func lowerSegmentAttentionGrad[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
+	return l.apply("SegmentAttentionGrad", l.concrete(n), l.newAttention(n).backward, nil, in...)
+}

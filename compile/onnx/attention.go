@@ -1,0 +1,37 @@
+package onnx
+
+import (
+	"math"
+
+	"github.com/miplc/miplc/graph"
+)
+
+// Attention among the instances of each bag, see graph.OpSegmentAttention, by the
+// weights of all pairs of instances, [N, N]: 0 for those of different bags. For one
+// bag the graph has plain ops in its place.
+
+// attentionWeights gives the weights and the scale of the scores.
+func (e *emitter) attentionWeights(n *graph.Node, in []string) (weights, scale string) {
+	bagOf := in[len(in)-1]
+	scale = e.float(float32(graph.AttentionScale(n.In[0].Shape)))
+	same := e.once("same bag", func() string { return e.op("Equal", nil, e.rows(bagOf, 1), bagOf) })
+	scores := e.op("Mul", nil, e.op("MatMul", nil, in[0], e.turned(in[1])), scale)
+	scores = e.op("Where", nil, same, scores, e.float(float32(math.Inf(-1))))
+	return e.op("Softmax", attrs(attrInt("axis", -1)), scores), scale
+}
+
+func lowerSegmentAttention(e *emitter, n *graph.Node, in []string) string {
+	w, _ := e.attentionWeights(n, in)
+	return e.op("MatMul", nil, w, in[2])
+}
+
+// lowerSegmentAttentionGrad gives the gradients by q, k and v side by side.
+func lowerSegmentAttentionGrad(e *emitter, n *graph.Node, in []string) string {
+	w, scale := e.attentionWeights(n, in)
+	q, k, v, dy := in[0], in[1], in[2], in[3]
+	g := e.op("MatMul", nil, dy, e.turned(v))
+	mean := e.op("ReduceSum", attrs(attrKeep(true)), e.op("Mul", nil, w, g), e.ints(1))
+	ds := e.op("Mul", nil, e.op("Mul", nil, w, e.op("Sub", nil, g, mean)), scale)
+	return e.op("Concat", attrs(attrInt("axis", 1)),
+		e.op("MatMul", nil, ds, k), e.op("MatMul", nil, e.turned(ds), q), e.op("MatMul", nil, e.turned(w), dy))
+}

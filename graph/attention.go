@@ -1,0 +1,132 @@
+package graph
+
+import (
+	"fmt"
+	"math"
+)
+
+// SegmentAttention is exact scaled dot-product attention (Vaswani et al. 2017, Eq. 1)
+// among the instances of each bag: of queries q [N, d], keys k [N, d] and values
+// v [N, m] it gives for instance i the sum over the instances j of its bag of
+//
+//	w_ij v_j,  w_i the softmax over j of q_i k_j / sqrt(d)
+//
+// as [N, m]. SegmentAttentionGrad holds its gradients by q, k and v side by side,
+// [N, 2d+m], since they share the weights w.
+
+// AttentionScale is the factor 1/sqrt(d) of queries or keys [N, d].
+func AttentionScale(q Shape) float64 { return 1 / math.Sqrt(float64(q[1])) }
+
+func shapeSegmentAttention(n *Node) (Shape, error) {
+	q, k, v := n.In[0].Shape, n.In[1].Shape, n.In[2].Shape
+	for _, x := range []Shape{q, k, v} {
+		if len(x) != 2 || x[0] != N || x[1] < 0 {
+			return nil, fmt.Errorf("queries, keys and values need one row per instance, [N, columns], they are %v, %v and %v", q, k, v)
+		}
+	}
+	if q[1] != k[1] {
+		return nil, fmt.Errorf("queries %v and keys %v need the same number of columns", q, k)
+	}
+	return v.Clone(), nil
+}
+
+func shapeSegmentAttentionGrad(n *Node) (Shape, error) {
+	v, err := shapeSegmentAttention(n)
+	if err != nil {
+		return nil, err
+	}
+	if dy := n.In[3].Shape; !dy.Equal(v) {
+		return nil, fmt.Errorf("the gradient coming in has shape %v, the result has %v", dy, v)
+	}
+	return Shape{N, 2*n.In[0].Shape[1] + v[1]}, nil
+}
+
+// eachQuery calls f with every instance i that belongs to a bag, the instances of
+// its bag, and the weights that i gives them.
+func eachQuery(env *Env, n *Node, in []*Tensor, f func(i int, bag []int, w []float64)) {
+	q, k, scale := in[0], in[1], AttentionScale(n.In[0].Shape)
+	bags := make([][]int, env.B)
+	eachInstance(env, in[len(in)-1], func(i, bag int) { bags[bag] = append(bags[bag], i) })
+	for _, bag := range bags {
+		for _, i := range bag {
+			w := make([]float64, len(bag))
+			for c, j := range bag {
+				w[c] = scale * dotRows(q, i, k, j)
+			}
+			top, sum := shiftedExp(w)
+			for c, s := range w {
+				w[c] = math.Exp(s-top) / sum
+			}
+			f(i, bag, w)
+		}
+	}
+}
+
+func row(x *Tensor, i int) []float64 { return x.Data[i*x.Shape[1] : (i+1)*x.Shape[1]] }
+
+func dotRows(x *Tensor, i int, y *Tensor, j int) float64 {
+	sum, other := 0.0, row(y, j)
+	for c, v := range row(x, i) {
+		sum += v * other[c]
+	}
+	return sum
+}
+
+// addRow adds a multiple of a row to to.
+func addRow(to []float64, factor float64, x []float64) {
+	for c, v := range x {
+		to[c] += factor * v
+	}
+}
+
+func evalSegmentAttention(env *Env, n *Node, in []*Tensor, out *Tensor) error {
+	eachQuery(env, n, in, func(i int, bag []int, w []float64) {
+		for c, j := range bag {
+			addRow(row(out, i), w[c], row(in[2], j))
+		}
+	})
+	return nil
+}
+
+// evalSegmentAttentionGrad: with g_ij = dy_i v_j, the gradient by the scores is
+// w_ij (g_ij - sum over j of w_ij g_ij).
+func evalSegmentAttentionGrad(env *Env, n *Node, in []*Tensor, out *Tensor) error {
+	q, k, v, dy := in[0], in[1], in[2], in[3]
+	d, scale := q.Shape[1], AttentionScale(n.In[0].Shape)
+	eachQuery(env, n, in, func(i int, bag []int, w []float64) {
+		mean := 0.0
+		for c, j := range bag {
+			mean += w[c] * dotRows(dy, i, v, j)
+		}
+		for c, j := range bag {
+			ds := scale * w[c] * (dotRows(dy, i, v, j) - mean)
+			addRow(row(out, i)[:d], ds, row(k, j))
+			addRow(row(out, j)[d:2*d], ds, row(q, i))
+			addRow(row(out, j)[2*d:], w[c], row(dy, i))
+		}
+	})
+	return nil
+}
+
+func gradSegmentAttention(b *Builder, n, dy *Node) []*Node {
+	q, v := int(n.In[0].Shape[1]), int(n.In[2].Shape[1])
+	all := b.op(OpSegmentAttentionGrad, Attrs{}, n.In[0], n.In[1], n.In[2], dy, n.In[3])
+	return []*Node{b.Slice(all, 1, 0, q), b.Slice(all, 1, q, 2*q), b.Slice(all, 1, 2*q, 2*q+v), nil}
+}
+
+// oneBagAttention is SegmentAttention in plain ops, for a single bag.
+func oneBagAttention(b *Builder, in []*Node) *Node { return b.MatMul(attentionWeights(b, in), in[2]) }
+
+func attentionWeights(b *Builder, in []*Node) *Node {
+	q := b.Mul(in[0], b.Scalar(AttentionScale(in[0].Shape)))
+	return b.Softmax(b.MatMul(q, b.Transpose(in[1], 1, 0)))
+}
+
+// oneBagAttentionGrad is SegmentAttentionGrad in plain ops, for a single bag.
+func oneBagAttentionGrad(b *Builder, in []*Node) *Node {
+	q, k, v, dy := in[0], in[1], in[2], in[3]
+	w := attentionWeights(b, in)
+	g := b.MatMul(dy, b.Transpose(v, 1, 0))
+	ds := b.Mul(b.Mul(w, b.Sub(g, b.Sum(b.Mul(w, g), true, 1))), b.Scalar(AttentionScale(q.Shape)))
+	return b.Concat(1, b.MatMul(ds, k), b.MatMul(b.Transpose(ds, 1, 0), q), b.MatMul(b.Transpose(w, 1, 0), dy))
+}
