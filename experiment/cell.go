@@ -130,9 +130,7 @@ func (e *Experiment) locate(err error, l *Learner, name language.Str, set []Sett
 
 // show makes a diagnostic at a text of the file.
 func (e *Experiment) show(at language.Str, format string, args ...any) diag.Diagnostic {
-	r := reader{e: e}
-	r.add(diag.Errorf(at.Pos, format, args...))
-	return r.errs[0]
+	return e.Locate(diag.Errorf(at.Pos, format, args...))
 }
 
 // addOnce adds a diagnostic that is not there yet: the same setting fails on

@@ -15,8 +15,7 @@ import (
 // Experiment is one file of the language (docs/experiments.md). Every value
 // knows its place in the file.
 type Experiment struct {
-	File        string // path or "builtin:name", for messages
-	Source      []byte // the text of the file
+	*language.Document
 	Name        language.Str
 	Description language.Str
 	// Reference is the learner that the others are tested against.
@@ -30,7 +29,10 @@ type Experiment struct {
 	// KeepModels has the ONNX file of every cell kept.
 	KeepModels bool
 	Report     []Item
-	root       language.Node
+
+	r      []int // of data sets without r of their own; nil: not given
+	splits splitKeys
+	keep   language.Str
 }
 
 // DataSet is one set of bags, or one for each r.
@@ -41,7 +43,13 @@ type DataSet struct {
 	Synth  *Synth       // how to draw it; nil: File
 	R      []int        // numbers of false positive labels; {Stored} where the file says it
 	Splits *Splits      // nil: those of the experiment
+
+	pos    diag.Pos
+	splits *splitKeys
 }
+
+// Place takes the place of the data set in the file.
+func (d *DataSet) Place(pos diag.Pos) { d.pos = pos }
 
 // Stored is the r of a data set whose file decides on the candidate labels.
 const Stored = -1
@@ -144,12 +152,17 @@ type Choose struct {
 
 // Item is one table or figure of the report.
 type Item struct {
-	Pos      diag.Pos
 	Kind     string // one of ItemKinds
 	Title    string
 	Learners []language.Str // empty: all
 	Where    Where
+
+	pos           diag.Pos
+	table, figure language.Str
 }
+
+// Place takes the place of the entry in the file.
+func (i *Item) Place(pos diag.Pos) { i.pos = pos }
 
 // Kinds of tables and figures.
 const (

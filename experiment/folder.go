@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -77,8 +78,8 @@ func (p *Plan) write(dir string) error {
 		return err
 	}
 	file := filepath.Join(dir, SpecFile)
-	if outfile.Among(file, []string{p.experiment.File}) == "" { // else it is what was read
-		if err := outfile.Replace(file, p.experiment.Source); err != nil {
+	if have, err := os.ReadFile(file); err != nil || !bytes.Equal(have, p.experiment.Text) { // else it may be what was read
+		if err := outfile.Replace(file, p.experiment.Text); err != nil {
 			return err
 		}
 	}

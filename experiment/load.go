@@ -1,61 +1,105 @@
 package experiment
 
 import (
-	"errors"
-	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"strings"
 
-	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language"
 )
 
-// builtin is the prefix of the file names of shipped experiments in messages.
-const builtin = "builtin:"
-
-// maxBytes bounds the file of an experiment.
-const maxBytes = 1 << 20
-
-// Load reads an experiment: a file, or a shipped one by its name.
-func Load(name string) (*Experiment, error) {
-	src, err := readFile(name)
-	if err == nil {
-		return Parse(name, src)
-	}
-	short := strings.TrimSuffix(strings.TrimPrefix(name, builtin), ".yaml")
-	if text, found := specs.Experiment(short); found && errors.Is(err, fs.ErrNotExist) {
-		return Parse(builtin+short, text)
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	d := diag.Diagnostic{
-		Text:  fmt.Sprintf("there is no file %s and no shipped experiment of that name", name),
-		Notes: []string{"shipped experiments: " + strings.Join(specs.Experiments(), ", ")},
-	}
-	if !strings.ContainsAny(name, `/\`) {
-		d.Suggestion = diag.Suggest(short, specs.Experiments())
-	}
-	return nil, diag.List{d}
+// Load reads an experiment: a file, or a shipped one by its name. All that is
+// wrong with it comes back in one diag.List; specs and data are not looked at.
+func Load(name string, o language.Options) (*Experiment, error) {
+	e := &Experiment{}
+	doc, err := Language.Load(name, o, e)
+	return e.settled(doc, err)
 }
 
-func readFile(name string) ([]byte, error) {
-	info, err := os.Stat(name)
+// Parse reads the text of an experiment; file is its name for messages.
+func Parse(file string, src []byte) (*Experiment, error) {
+	e := &Experiment{}
+	doc, err := Language.Parse(file, src, language.Options{}, e)
+	return e.settled(doc, err)
+}
+
+// settled fills in what follows from other keys, and checks how all of it fits.
+func (e *Experiment) settled(doc *language.Document, err error) (*Experiment, error) {
 	if err != nil {
 		return nil, err
 	}
-	if info.IsDir() { // such as the folder of results, named like a shipped experiment
-		return nil, fs.ErrNotExist
+	e.Document = doc
+	e.KeepModels = e.keep.V == "models"
+	e.Splits = e.splits.over(Splits{Count: defaultSplits, Train: defaultTrain, Seed: 1})
+	if e.Choose == (Choose{}) {
+		e.Choose = Choose{Holdout: defaultHoldout, Seed: 1}
 	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a file", name)
+	for i := range e.Data {
+		e.Data[i].settle(e)
 	}
-	f, err := os.Open(name)
-	if err != nil {
+	for i := range e.Learners {
+		if l := &e.Learners[i]; l.Title == "" {
+			l.Title = l.Name.V
+		}
+	}
+	for i := range e.Report {
+		e.Report[i].settle()
+	}
+	if e.Reference.V == "" && len(e.Learners) > 0 {
+		e.Reference.V = e.Learners[0].Name.V
+	}
+	c := checker{e: e}
+	c.rules()
+	if err := c.errs.Err(); err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxBytes+1))
+	return e, nil
+}
+
+// settle gives a data set its r and its splits.
+func (d *DataSet) settle(e *Experiment) {
+	switch {
+	case d.R != nil:
+	case d.File.V != "" && !strings.Contains(d.File.V, rMark):
+		d.R = []int{Stored}
+	case e.r != nil:
+		d.R = e.r
+	default:
+		d.R = []int{1}
+	}
+	if d.splits != nil {
+		s := d.splits.over(e.Splits)
+		d.Splits = &s
+	}
+}
+
+// splitKeys are the keys of splits: as written, where they are.
+type splitKeys struct {
+	count, seed language.Int
+	train       language.Float
+	index       language.Str
+}
+
+// over lays what is written over other splits.
+func (k *splitKeys) over(s Splits) Splits {
+	if k.count.Set() {
+		s.Count = k.count.V
+	}
+	if k.train.Set() {
+		s.Train = k.train.V
+	}
+	if k.seed.Set() {
+		s.Seed = k.seed.V
+	}
+	if k.index.Set() {
+		s.Index = k.index
+	}
+	return s
+}
+
+func (i *Item) settle() {
+	switch {
+	case i.table.V != "":
+		i.Kind = "table " + i.table.V
+	case i.figure.V != "":
+		i.Kind = "figure " + i.figure.V
+	}
 }

@@ -35,14 +35,14 @@ type Select struct {
 
 // check reports names that the experiment lacks.
 func (s *Select) check(e *Experiment) error {
-	r := reader{e: e}
+	c := checker{e: e}
 	for _, name := range s.Data {
-		r.known(language.Str{V: name}, r.dataNames(), "data set")
+		c.known(language.Str{V: name}, c.dataNames(), "data set")
 	}
 	for _, name := range s.Learners {
-		r.known(language.Str{V: name}, r.learnerNames(), "learner")
+		c.known(language.Str{V: name}, c.learnerNames(), "learner")
 	}
-	return r.errs.Err()
+	return c.errs.Err()
 }
 
 func (s *Select) data(name string, r int) bool {
@@ -87,7 +87,7 @@ func at(data string, r int, l *Learner, v Setting) Coord {
 // plan opens or draws the selected data sets and settles their cells. Errors of
 // data are *runs.DataError, those of specs *runs.SpecError.
 func (e *Experiment) plan(loaded map[Coord][]candidate, sel Select, dir, dataDir string) (*Plan, error) {
-	sum := sha256.Sum256(e.Source)
+	sum := sha256.Sum256(e.Text)
 	p := &Plan{Name: e.Name.V, SHA256: hex.EncodeToString(sum[:]), experiment: e}
 	for i := range e.Data {
 		d := &e.Data[i]

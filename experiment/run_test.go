@@ -345,7 +345,7 @@ func TestFolders(t *testing.T) {
 	other := strings.Replace(tiny, "name: tiny", "name: other", 1)
 	for dir, want := range map[string]string{
 		taken(outdir.Experiment, SpecFile, other):    `holds the results of the experiment "other", not of "tiny"`,
-		taken(outdir.Experiment, SpecFile, "oops"):   "an experiment must be a map",
+		taken(outdir.Experiment, SpecFile, "oops"):   "an experiment is a map",
 		taken("", ResultsFile, "mine"):               "no mark of miplc lists: results.jsonl",
 		taken("", SpecFile, tiny, PlanFile, "mine"):  "no mark of miplc lists: experiment.yaml, plan.json",
 		taken(outdir.Run):                            "was written by miplc train",

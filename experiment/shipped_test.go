@@ -5,6 +5,7 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/specs"
 )
 
@@ -21,7 +22,7 @@ func TestShippedExperimentsCompile(t *testing.T) {
 		if name == "smoke" {
 			continue
 		}
-		e, err := Load(name)
+		e, err := Load(name, language.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

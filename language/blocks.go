@@ -19,7 +19,7 @@ type BlockKind struct {
 	// Embeddings says that a feature block may also stand after the pool, where
 	// it works on the embedding z of each bag.
 	Embeddings bool
-	args       []row
+	args       []Row
 }
 
 // Args lists the names of the arguments; Block.Args has each of them.
@@ -29,25 +29,25 @@ func (k *BlockKind) Args() []string { return namesOf(k.args) }
 // names its parameters is in package compile.
 var Blocks = []BlockKind{
 	{Name: "conv2d", Role: RoleFeature, Doc: "Convolution of images [channels, height, width] with a square kernel and a bias.",
-		args: []row{
-			{name: "channels", typ: tInt, required: true, in: between(1, maxExtent), doc: "Output channels."},
-			{name: "kernel", typ: tInt, required: true, in: between(1, 4096), doc: "Height and width of the kernel."},
-			{name: "stride", typ: tInt, def: "1", in: between(1, 4096), doc: "Step of the kernel."},
-			{name: "pad", typ: tInt, def: "0", in: between(0, 4096), doc: "Zeros added at each edge."},
+		args: []Row{
+			{Name: "channels", Type: Whole, Required: true, In: Between(1, maxExtent), Doc: "Output channels."},
+			{Name: "kernel", Type: Whole, Required: true, In: Between(1, 4096), Doc: "Height and width of the kernel."},
+			{Name: "stride", Type: Whole, Default: "1", In: Between(1, 4096), Doc: "Step of the kernel."},
+			{Name: "pad", Type: Whole, Default: "0", In: Between(0, 4096), Doc: "Zeros added at each edge."},
 		}},
 	{Name: "maxpool2d", Role: RoleFeature, Doc: "Maximum over square windows of images; windows that do not fit are left out.",
-		args: []row{
-			{name: "kernel", typ: tInt, required: true, main: true, in: between(1, 4096), doc: "Height and width of a window."},
-			{name: "stride", typ: tInt, in: between(1, 4096), doc: "Step of the windows; default: kernel."},
+		args: []Row{
+			{Name: "kernel", Type: Whole, Required: true, Main: true, In: Between(1, 4096), Doc: "Height and width of a window."},
+			{Name: "stride", Type: Whole, In: Between(1, 4096), Doc: "Step of the windows; default: kernel."},
 		}},
 	{Name: "flatten", Role: RoleFeature, Doc: "Turns each instance into one row of features."},
 	{Name: "dense", Role: RoleFeature, Embeddings: true, Doc: "Fully connected layer with a bias.",
-		args: []row{
-			{name: "units", typ: tInt, required: true, main: true, in: between(1, maxExtent), doc: "Output features."},
+		args: []Row{
+			{Name: "units", Type: Whole, Required: true, Main: true, In: Between(1, maxExtent), Doc: "Output features."},
 		}},
 	{Name: "dropout", Role: RoleFeature, Embeddings: true, Doc: "Sets features to zero at random in training and scales the others up; nothing in prediction.",
-		args: []row{
-			{name: "rate", typ: tFloat, required: true, main: true, in: upTo(0, 1), doc: "Probability of a zero."},
+		args: []Row{
+			{Name: "rate", Type: Real, Required: true, Main: true, In: upTo(0, 1), Doc: "Probability of a zero."},
 		}},
 	{Name: "relu", Role: RoleFeature, Embeddings: true, Doc: "max(x, 0)."},
 	{Name: "tanh", Role: RoleFeature, Embeddings: true, Doc: "Hyperbolic tangent."},
@@ -55,24 +55,24 @@ var Blocks = []BlockKind{
 	{Name: "softplus", Role: RoleFeature, Embeddings: true, Doc: "log(1 + exp(x))."},
 	{Name: "attention", Role: RoleAttention, Makes: []string{"s", "loga", "a"},
 		Doc: "Attention scores a = sigmoid(s) of the instances (Eq. 2), loga their logarithm.",
-		args: []row{
-			{name: "kind", typ: tString, def: "disambiguation", main: true, choices: []string{"disambiguation"}, doc: "The gated attention of DEMIPL."},
-			{name: "gates", typ: tString, def: "separate", choices: []string{"separate", "shared"}, doc: "separate: tanh and sigmoid have weights of their own (Eq. 2); shared: the same weights (the authors' program)."},
-			{name: "scorer", typ: tString, def: "linear", choices: []string{"linear", "mlp"}, doc: "linear: the vector W without bias (Eq. 2); mlp: dense, ReLU, dense (the authors' program)."},
-			{name: "hidden", typ: tInt, def: "128", in: between(1, maxExtent), doc: "Width of the mlp scorer."},
-			{name: "width", typ: tInt, def: "0", in: between(0, maxExtent), doc: "Width of the gates; 0: number of classes (the paper)."},
+		args: []Row{
+			{Name: "kind", Type: Text, Default: "disambiguation", Main: true, Choices: []string{"disambiguation"}, Doc: "The gated attention of DEMIPL."},
+			{Name: "gates", Type: Text, Default: "separate", Choices: []string{"separate", "shared"}, Doc: "separate: tanh and sigmoid have weights of their own (Eq. 2); shared: the same weights (the authors' program)."},
+			{Name: "scorer", Type: Text, Default: "linear", Choices: []string{"linear", "mlp"}, Doc: "linear: the vector W without bias (Eq. 2); mlp: dense, ReLU, dense (the authors' program)."},
+			{Name: "hidden", Type: Whole, Default: "128", In: Between(1, maxExtent), Doc: "Width of the mlp scorer."},
+			{Name: "width", Type: Whole, Default: "0", In: Between(0, maxExtent), Doc: "Width of the gates; 0: number of classes (the paper)."},
 		}},
 	{Name: "pool", Role: RolePool, Makes: []string{"z"}, Doc: "One embedding z per bag.",
-		args: []row{
-			{name: "kind", typ: tString, required: true, main: true, choices: []string{"attention", "mean", "max", "maxmin"},
-				doc: "attention: mean weighted with the scores (Eq. 3); mean; max; maxmin: maxima and minima side by side."},
+		args: []Row{
+			{Name: "kind", Type: Text, Required: true, Main: true, Choices: []string{"attention", "mean", "max", "maxmin"},
+				Doc: "attention: mean weighted with the scores (Eq. 3); mean; max; maxmin: maxima and minima side by side."},
 		}},
 	{Name: "classifier", Role: RoleClassifier, Makes: []string{"logits", "logp", "p"},
 		Doc: "Dense layer from the embedding to the classes, then the link: probabilities p, logp their logarithm.",
-		args: []row{
-			{name: "link", typ: tString, def: "softmax", main: true, choices: []string{"softmax", "bounded_sigmoid"},
-				doc: "softmax, or bounded_sigmoid: sigmoid, kept in [epsilon, 1 - epsilon] in training, then softmax (the authors' program)."},
-			{name: "epsilon", typ: tFloat, def: "1e-05", in: within(0, 0.5), doc: "Bound of bounded_sigmoid."},
+		args: []Row{
+			{Name: "link", Type: Text, Default: "softmax", Main: true, Choices: []string{"softmax", "bounded_sigmoid"},
+				Doc: "softmax, or bounded_sigmoid: sigmoid, kept in [epsilon, 1 - epsilon] in training, then softmax (the authors' program)."},
+			{Name: "epsilon", Type: Real, Default: "1e-05", In: Within(0, 0.5), Doc: "Bound of bounded_sigmoid."},
 		}},
 }
 
@@ -98,19 +98,19 @@ func blockNames() []string {
 type lossKind struct {
 	name string
 	doc  string
-	args []row
+	args []Row
 }
 
 var lossKinds = []lossKind{
 	{name: "disambiguation", doc: "Cross-entropy weighted with the label weights (Eq. 5), mean over the bags.",
-		args: []row{{name: "weight", typ: tFloat, def: "1", main: true, in: atLeast(0), doc: "Factor of the term."}}},
+		args: []Row{{Name: "weight", Type: Real, Default: "1", Main: true, In: AtLeast(0), Doc: "Factor of the term."}}},
 	{name: "attention", doc: "Attention loss (Eq. 4): -sum of a log a over the instances, mean over the bags.",
-		args: []row{{name: "weight", typ: tFloat, def: "0.001", main: true, in: atLeast(0), doc: "Factor of the term, lambda_a of Eq. 8."}}},
+		args: []Row{{Name: "weight", Type: Real, Default: "0.001", Main: true, In: AtLeast(0), Doc: "Factor of the term, lambda_a of Eq. 8."}}},
 	{name: "equation", doc: "A term of your own.",
-		args: []row{
-			{name: "name", typ: tString, required: true, doc: "Name of the term in reports."},
-			{name: "value", typ: tExpression, required: true, doc: "Equation whose value is a single number."},
-			{name: "weight", typ: tFloat, def: "1", in: atLeast(0), doc: "Factor of the term."},
+		args: []Row{
+			{Name: "name", Type: Text, Required: true, Doc: "Name of the term in reports."},
+			{Name: "value", Type: expression, Required: true, Doc: "Equation whose value is a single number."},
+			{Name: "weight", Type: Real, Default: "1", In: AtLeast(0), Doc: "Factor of the term."},
 		}},
 }
 

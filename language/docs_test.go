@@ -70,7 +70,7 @@ func TestReferenceExamples(t *testing.T) {
 
 func referenceTables() map[string]string {
 	tables := map[string]string{
-		"top":            keyTable(append([]row{extendsRow}, language...)),
+		"top":            keyTable(append([]Row{extendsRow}, language...)),
 		"data":           keyTable(dataRows),
 		"data.generated": keyTable(generatedRows),
 		"data.split":     keyTable(splitRows),
@@ -92,29 +92,29 @@ func referenceTables() map[string]string {
 	return tables
 }
 
-func keyTable(rows []row) string {
+func keyTable(rows []Row) string {
 	var b strings.Builder
 	b.WriteString("\n| key | value | default | meaning |\n|---|---|---|---|\n")
 	for i := range rows {
 		r := &rows[i]
-		def := "`" + r.def + "`"
+		def := "`" + r.Default + "`"
 		switch {
-		case r.required:
+		case r.Required:
 			def = "required"
-		case r.def == "":
+		case r.Default == "":
 			def = ""
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", r.name, valueText(r), def, cell(r.doc))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", r.Name, valueText(r), def, cell(r.Doc))
 	}
 	return b.String() + "\n"
 }
 
-func valueText(r *row) string {
-	if len(r.choices) > 0 {
-		return "`" + strings.Join(r.choices, "`, `") + "`"
+func valueText(r *Row) string {
+	if len(r.Choices) > 0 {
+		return "`" + strings.Join(r.Choices, "`, `") + "`"
 	}
-	if r.typ != tInts && r.in.limited() {
-		return r.describeType() + ", " + r.in.String()
+	if r.Type != wholeList && r.In.limited() {
+		return r.describeType() + ", " + r.In.String()
 	}
 	return r.describeType()
 }
@@ -128,16 +128,16 @@ func entryTable(entries []schemaEntry) string {
 			r := &e.args[i]
 			def := ""
 			switch {
-			case r.required:
+			case r.Required:
 				def = "required"
-			case r.def != "":
-				def = "`" + r.def + "`"
+			case r.Default != "":
+				def = "`" + r.Default + "`"
 			}
-			name := "`" + r.name + "`"
-			if r.main {
+			name := "`" + r.Name + "`"
+			if r.Main {
 				name += " (main)"
 			}
-			fmt.Fprintf(&b, "| | %s | %s | %s | %s |\n", name, valueText(r), def, cell(r.doc))
+			fmt.Fprintf(&b, "| | %s | %s | %s | %s |\n", name, valueText(r), def, cell(r.Doc))
 		}
 	}
 	return b.String() + "\n"

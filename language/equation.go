@@ -45,7 +45,7 @@ func (e *Equation) errorAt(x ast.Node, text string) diag.Diagnostic {
 }
 
 // equation reads and parses an expression; nil after an error, which is added.
-func (r *reader) equation(name Str, path string, n *node) *Equation {
+func (r *Reader) equation(name Str, path string, n *node) *Equation {
 	if n.kind != scalarNode || n.tag != "!!str" && !numberText.MatchString(n.text) {
 		r.errs.Add(n.errorf("%s must be an equation, not %s", path, n.describe()))
 		return nil

@@ -91,7 +91,7 @@ func TestEquationForms(t *testing.T) {
 
 // formErrors parses an expression alone.
 func formErrors(text string) diag.List {
-	r := reader{spec: &Spec{}}
+	r := Reader{spec: &Spec{}}
 	src := newSource("test", text)
 	r.equation(Str{V: "q"}, "q", &node{tag: "!!str", text: text, src: src, pos: diag.Pos{File: "test", Line: 1, Col: 1}})
 	return diag.List(r.errs)

@@ -66,7 +66,7 @@ func FuzzEquation(f *testing.F) {
 		if _, ok := checkEncoding("fuzz", []byte(text)); !ok {
 			return
 		}
-		r := reader{spec: &Spec{}}
+		r := Reader{spec: &Spec{}}
 		src := newSource("fuzz", "q: |\n  "+text)
 		n := &node{tag: "!!str", text: text, style: styleBlock, src: src, pos: diag.Pos{File: "fuzz", Line: 1, Col: 4}}
 		eq := r.equation(Str{V: "q"}, "q", n)

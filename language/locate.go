@@ -15,23 +15,23 @@ type keyAt struct {
 	pos  diag.Pos
 }
 
-// origin knows where everything in a spec was written.
-type origin struct {
-	sources map[string][]string // lines of every file read
-	layers  map[string]int      // of the files: a later layer overrides earlier ones
-	sound   map[string]bool     // files that are right by themselves
-	keys    []keyAt             // all that are written, in the order of the spec
+// Origin knows where everything in a document was written.
+type Origin struct {
+	files  map[string]*source // all that were read
+	layers map[string]int     // of the files: a later layer overrides earlier ones
+	sound  map[string]bool    // files that are right by themselves
+	keys   []keyAt            // all that are written, in the order of the tables
 }
 
 // Files lists all files that were read, by their names as in messages.
-func (o *origin) Files() []string { return slices.Sorted(maps.Keys(o.sources)) }
+func (o *Origin) Files() []string { return slices.Sorted(maps.Keys(o.files)) }
 
 // Locate completes a diagnostic at a place in the spec's files, so that later
 // stages report errors as the reader does: it adds the source line and the width
 // of the underline. A place that is merely inherited is no fault of its file but
 // a clash with what the user wrote: the diagnostic moves to that line and notes
 // the other.
-func (o *origin) Locate(d diag.Diagnostic) diag.Diagnostic {
+func (o *Origin) Locate(d diag.Diagnostic) diag.Diagnostic {
 	d = o.show(d)
 	key, ok := o.overriding(d.Pos)
 	if !ok {
@@ -44,8 +44,11 @@ func (o *origin) Locate(d diag.Diagnostic) diag.Diagnostic {
 }
 
 // show adds what a diagnostic lacks of line and width.
-func (o *origin) show(d diag.Diagnostic) diag.Diagnostic {
-	in := source{file: d.Pos.File, lines: o.sources[d.Pos.File]}
+func (o *Origin) show(d diag.Diagnostic) diag.Diagnostic {
+	in := o.files[d.Pos.File]
+	if in == nil {
+		return d
+	}
 	if d.Line == "" {
 		d.Line = in.line(d.Pos.Line)
 	}
@@ -58,7 +61,7 @@ func (o *origin) show(d diag.Diagnostic) diag.Diagnostic {
 // overriding finds the key that most likely clashes with an inherited place:
 // the only one that overrides its section, or the section itself; for a part of
 // the model, failing that, one of the other sections that models are made of.
-func (o *origin) overriding(pos diag.Pos) (keyAt, bool) {
+func (o *Origin) overriding(pos diag.Pos) (keyAt, bool) {
 	if !o.sound[pos.File] {
 		return keyAt{}, false
 	}
@@ -76,7 +79,7 @@ func (o *origin) overriding(pos diag.Pos) (keyAt, bool) {
 
 // overridden gives the key of a section that stands in a layer above, the
 // section itself where there are several.
-func (o *origin) overridden(section string, layer int) (keyAt, bool) {
+func (o *Origin) overridden(section string, layer int) (keyAt, bool) {
 	var whole keyAt
 	var leaves []keyAt
 	for i, k := range o.keys {
@@ -97,7 +100,7 @@ func (o *origin) overridden(section string, layer int) (keyAt, bool) {
 }
 
 // sectionAt is the key at the top level that a place in a file belongs to.
-func (o *origin) sectionAt(pos diag.Pos) string {
+func (o *Origin) sectionAt(pos diag.Pos) string {
 	var last keyAt
 	for _, k := range o.keys {
 		before := k.pos.Line < pos.Line || k.pos.Line == pos.Line && k.pos.Col <= pos.Col
@@ -111,7 +114,7 @@ func (o *origin) sectionAt(pos diag.Pos) string {
 }
 
 // keyPos is the place of a key, the zero place when it was not written.
-func (o *origin) keyPos(path string) diag.Pos {
+func (o *Origin) keyPos(path string) diag.Pos {
 	for _, k := range o.keys {
 		if k.path == path {
 			return k.pos

@@ -14,7 +14,7 @@ type entry struct {
 }
 
 // entryOf splits one item of a list; what names the kind of list in messages.
-func (r *reader) entryOf(n *node, what string) (entry, bool) {
+func (r *Reader) entryOf(n *node, what string) (entry, bool) {
 	switch {
 	case n.kind == scalarNode && n.tag == "!!str":
 		return entry{word: n}, true
@@ -37,7 +37,7 @@ func (r *reader) entryOf(n *node, what string) (entry, bool) {
 }
 
 // list returns the items of a list, or reports that n is none.
-func (r *reader) list(n *node, path, what string) []*node {
+func (r *Reader) list(n *node, path, what string) []*node {
 	if n.kind != listNode {
 		r.errs.Add(n.errorf("%s must be a list of %s, not %s", path, what, n.describe()).WithNote("start each with a dash"))
 		return nil
@@ -45,7 +45,7 @@ func (r *reader) list(n *node, path, what string) []*node {
 	return n.items
 }
 
-func (r *reader) blocks(n *node, path string) {
+func (r *Reader) blocks(n *node, path string) {
 	for _, item := range r.list(n, path, "blocks") {
 		b := Block{}
 		if e, ok := r.entryOf(item, "block"); ok {
@@ -69,7 +69,7 @@ func (r *reader) blocks(n *node, path string) {
 	}
 }
 
-func (r *reader) unknownWord(word *node, what string, known []string) {
+func (r *Reader) unknownWord(word *node, what string, known []string) {
 	d := word.errorf("unknown %s %q", what, word.text)
 	if d.Suggestion = diag.Suggest(word.text, known); d.Suggestion == "" {
 		d = d.WithNote("known: %s", strings.Join(known, ", "))
@@ -79,10 +79,10 @@ func (r *reader) unknownWord(word *node, what string, known []string) {
 
 // args decodes the arguments of a block or loss term; every argument is in the
 // result, those not written with their default and no place.
-func (r *reader) args(word string, rows []row, e entry) map[string]Arg {
+func (r *Reader) args(word string, rows []Row, e entry) map[string]Arg {
 	args := map[string]Arg{}
 	for i := range rows {
-		args[rows[i].name] = rows[i].defaultArg()
+		args[rows[i].Name] = rows[i].defaultArg()
 	}
 	given := map[string]bool{} // or meant
 	switch {
@@ -90,8 +90,8 @@ func (r *reader) args(word string, rows []row, e entry) map[string]Arg {
 	case e.args.kind == mapNode:
 		for i, key := range e.args.keys {
 			if row := find(rows, key.text); row != nil {
-				given[row.name] = true
-				r.argument(args, row, word+"."+row.name, key, e.args.items[i])
+				given[row.Name] = true
+				r.argument(args, row, word+"."+row.Name, key, e.args.items[i])
 			} else {
 				given[r.unknownKey(key, rows, word)] = true
 			}
@@ -102,40 +102,40 @@ func (r *reader) args(word string, rows []row, e entry) map[string]Arg {
 			r.noMain(word, rows, e.args)
 			return args
 		}
-		given[main.name] = true
-		r.argument(args, main, word+"."+main.name, e.word, e.args)
+		given[main.Name] = true
+		r.argument(args, main, word+"."+main.Name, e.word, e.args)
 	}
 	for i := range rows {
-		if row := &rows[i]; row.required && !given[row.name] {
-			r.errs.Add(e.word.errorf("%s needs %s", word, row.name).WithNote("%s: %s", row.name, row.doc))
+		if row := &rows[i]; row.Required && !given[row.Name] {
+			r.errs.Add(e.word.errorf("%s needs %s", word, row.Name).WithNote("%s: %s", row.Name, row.Doc))
 		}
 	}
 	return args
 }
 
-func (r *reader) argument(args map[string]Arg, row *row, path string, key, n *node) {
+func (r *Reader) argument(args map[string]Arg, row *Row, path string, key, n *node) {
 	if n.isNull() {
 		r.errs.Add(key.errorf("%s has no value", path).WithNote("expected %s", row.describeType()))
 		return
 	}
-	if row.typ == tExpression { // kept for the reader of the loss term
+	if row.Type == expression { // kept for the reader of the loss term
 		return
 	}
 	if a, ok := r.arg(row, path, n); ok {
-		args[row.name] = a
+		args[row.Name] = a
 	}
 }
 
-func (r *reader) noMain(word string, rows []row, n *node) {
+func (r *Reader) noMain(word string, rows []Row, n *node) {
 	d := n.errorf("%s takes no value", word)
 	if len(rows) > 0 {
 		d = n.errorf("%s needs its arguments by name", word).
-			WithNote("write %s: {%s: ..., ...}; known: %s", word, rows[0].name, strings.Join(namesOf(rows), ", "))
+			WithNote("write %s: {%s: ..., ...}; known: %s", word, rows[0].Name, strings.Join(namesOf(rows), ", "))
 	}
 	r.errs.Add(d)
 }
 
-func (r *reader) losses(n *node, path string) {
+func (r *Reader) losses(n *node, path string) {
 	r.spec.Loss = nil
 	items := r.list(n, path, "loss terms")
 	if n.kind == listNode && len(items) == 0 {
@@ -173,14 +173,14 @@ func (r *reader) losses(n *node, path string) {
 }
 
 // entries walks over a map of names, reporting malformed names and null values.
-func (r *reader) entries(n *node, path, what string, each func(name Str, key, value *node)) {
+func (r *Reader) entries(n *node, path, what string, each func(name Str, key, value *node)) {
 	if n.kind != mapNode {
 		r.errs.Add(n.errorf("%s must be a map of names, not %s", path, n.describe()))
 		return
 	}
 	for i, key := range n.keys {
 		name := Str{V: key.text, Pos: key.pos}
-		r.spec.keys = append(r.spec.keys, keyAt{join(path, name.V), name.Pos})
+		r.keys = append(r.keys, keyAt{join(path, name.V), name.Pos})
 		if d, ok := checkName(key, what); !ok {
 			r.errs.Add(d)
 		}
@@ -192,8 +192,8 @@ func (r *reader) entries(n *node, path, what string, each func(name Str, key, va
 	}
 }
 
-func (r *reader) sizes(n *node, path string) {
-	row := row{typ: tInt, in: between(1, maxExtent)}
+func (r *Reader) sizes(n *node, path string) {
+	row := Row{Type: Whole, In: Between(1, maxExtent)}
 	r.entries(n, path, "a size", func(name Str, _, value *node) {
 		s := Size{Name: name}
 		if a, ok := r.arg(&row, path+"."+name.V, value); ok {
@@ -203,8 +203,8 @@ func (r *reader) sizes(n *node, path string) {
 	})
 }
 
-func (r *reader) numbers(n *node, path string) {
-	row := row{typ: tFloat}
+func (r *Reader) numbers(n *node, path string) {
+	row := Row{Type: Real}
 	r.entries(n, path, "a number", func(name Str, _, value *node) {
 		s := Number{Name: name}
 		if a, ok := r.arg(&row, path+"."+name.V, value); ok {
@@ -214,13 +214,13 @@ func (r *reader) numbers(n *node, path string) {
 	})
 }
 
-func (r *reader) params(n *node, path string) {
+func (r *Reader) params(n *node, path string) {
 	r.entries(n, path, "a parameter", func(name Str, key, value *node) {
 		r.param(name, path+"."+name.V, key, value)
 	})
 }
 
-func (r *reader) param(name Str, path string, key, n *node) {
+func (r *Reader) param(name Str, path string, key, n *node) {
 	p := Param{Name: name, Shape: []Str{{}}} // one unknown extent, until the shape is read
 	defer func() { r.spec.Model.Params = append(r.spec.Model.Params, p) }()
 	if n.kind == listNode { // Wv: [d, k] for Wv: {shape: [d, k]}
@@ -237,11 +237,11 @@ func (r *reader) param(name Str, path string, key, n *node) {
 	shape := n.get("shape")
 	switch {
 	case shape == nil:
-		r.errs.Add(key.errorf("%s needs shape", path).WithNote("%s", find(paramRows, "shape").doc))
+		r.errs.Add(key.errorf("%s needs shape", path).WithNote("%s", find(paramRows, "shape").Doc))
 	case shape.kind != listNode:
 		r.errs.Add(shape.errorf("%s.shape must be a list of extents, not %s", path, shape.describe()).WithNote("write [%s]", shape.text))
 	default:
-		row := row{typ: tExtent}
+		row := Row{Type: extent}
 		p.Shape = nil
 		for i, item := range shape.items {
 			e := Str{Pos: item.pos}
@@ -254,10 +254,10 @@ func (r *reader) param(name Str, path string, key, n *node) {
 }
 
 // paramScalars are the rows of a parameter other than its shape.
-func paramScalars() []row {
-	var rows []row
+func paramScalars() []Row {
+	var rows []Row
 	for _, r := range paramRows {
-		if r.typ != tExtents {
+		if r.Type != extents {
 			rows = append(rows, r)
 		}
 	}
@@ -275,7 +275,7 @@ func withoutKey(n *node, key string) *node {
 	return &out
 }
 
-func (r *reader) let(n *node, path string) {
+func (r *Reader) let(n *node, path string) {
 	r.entries(n, path, "an equation", func(name Str, _, value *node) {
 		if eq := r.equation(name, path+"."+name.V, value); eq != nil {
 			r.spec.Model.Let = append(r.spec.Model.Let, *eq)

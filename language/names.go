@@ -98,7 +98,7 @@ func (v *vocabulary) add(names ...string) {
 
 // equationRules checks the names of sizes, parameters and equations and that
 // each is used.
-func (r *reader) equationRules() {
+func (r *Reader) equationRules() {
 	m := &r.spec.Model
 	before := len(r.errs)
 	r.noDoubles()
@@ -149,7 +149,7 @@ func (r *reader) equationRules() {
 }
 
 // noDoubles reports names that are defined twice.
-func (r *reader) noDoubles() {
+func (r *Reader) noDoubles() {
 	m := &r.spec.Model
 	first := map[string]diag.Pos{}
 	define := func(name Str) {
@@ -191,7 +191,7 @@ func (r *reader) noDoubles() {
 }
 
 // sizeRules checks that extents are known and initialisers complete.
-func (r *reader) sizeRules() {
+func (r *Reader) sizeRules() {
 	m := &r.spec.Model
 	var known vocabulary
 	known.add(plain(extentNames)...)
@@ -219,9 +219,9 @@ func (r *reader) sizeRules() {
 
 // inherited reports whether a place is in a file that the spec extends. What
 // is merely inherited may be left unused; it is dropped.
-func (r *reader) inherited(pos diag.Pos) bool { return r.spec.layers[pos.File] < 0 }
+func (r *Reader) inherited(pos diag.Pos) bool { return r.layers[pos.File] < 0 }
 
-func (r *reader) unusedSizes(sc *scope) {
+func (r *Reader) unusedSizes(sc *scope) {
 	used := sc.used()
 	for i := range r.spec.Model.Params {
 		p := &r.spec.Model.Params[i]
@@ -238,7 +238,7 @@ func (r *reader) unusedSizes(sc *scope) {
 	})
 }
 
-func (r *reader) unusedNumbers(sc *scope) {
+func (r *Reader) unusedNumbers(sc *scope) {
 	used := sc.used()
 	var others []string
 	for _, n := range r.spec.Model.Numbers {
@@ -268,7 +268,7 @@ func (sc *scope) used() map[string]bool {
 
 // initRules checks that scale and fan_in fit the initialiser, and fills in the
 // default fan_in.
-func (r *reader) initRules(p *Param) {
+func (r *Reader) initRules(p *Param) {
 	scaled := p.Init.V == "normal" || p.Init.V == "uniform"
 	switch {
 	case scaled && p.Scale.V == 0:
@@ -295,7 +295,7 @@ func (r *reader) initRules(p *Param) {
 }
 
 // resolve checks the names of one equation; as is the key for its uses.
-func (r *reader) resolve(eq *Equation, sc *scope, as string) {
+func (r *Reader) resolve(eq *Equation, sc *scope, as string) {
 	if eq.Expr == nil {
 		return // reported when it was read
 	}
@@ -308,7 +308,7 @@ func (r *reader) resolve(eq *Equation, sc *scope, as string) {
 	})
 }
 
-func (r *reader) unknownName(eq *Equation, sc *scope, x *ast.Ident) diag.Diagnostic {
+func (r *Reader) unknownName(eq *Equation, sc *scope, x *ast.Ident) diag.Diagnostic {
 	d := eq.errorAt(x, fmt.Sprintf("%s is not defined", x.Name))
 	pos, later := sc.later[x.Name]
 	switch fn := FunctionNamed(x.Name); {
@@ -332,7 +332,7 @@ func (r *reader) unknownName(eq *Equation, sc *scope, x *ast.Ident) diag.Diagnos
 }
 
 // scheduleRule reports a schedule of lambda that an update without lambda ignores.
-func (r *reader) scheduleRule() {
+func (r *Reader) scheduleRule() {
 	w := &r.spec.Weights
 	if !r.spec.usesLambda() && r.pointless(w.Schedule.Pos, w.Update.Text.Pos) {
 		note(r.add(w.Schedule.Pos, "weights.schedule has no effect: weights.update does not use lambda"), "the update is at %s", w.Update.Text.Pos)
@@ -358,7 +358,7 @@ func (s *Spec) usesLambda() bool {
 }
 
 // unusedParams reports parameters that nothing trained depends on.
-func (r *reader) unusedParams(sc *scope) {
+func (r *Reader) unusedParams(sc *scope) {
 	m := &r.spec.Model
 	reached := map[string]bool{}
 	var reach func(name string)

@@ -11,7 +11,6 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/specs"
 )
 
 // Limits of one file. A spec is some hundred lines; these keep a wrong or
@@ -96,6 +95,8 @@ func (n *node) describe() string {
 	return fmt.Sprintf("the text %q", n.text)
 }
 
+const emptyFile = "the file is empty"
+
 // parseYAML reads one document. When it returns nil, errs has the reason.
 func parseYAML(file string, src []byte, errs *faults) *node {
 	if d, ok := checkEncoding(file, src); !ok {
@@ -106,7 +107,7 @@ func parseYAML(file string, src []byte, errs *faults) *node {
 	s := newSource(file, text)
 	if mostValues(s.lines) > maxValues {
 		errs.Add(diag.Errorf(diag.Pos{File: file}, "the file may hold more than %d values", maxValues).
-			WithNote("a spec is some hundred lines"))
+			WithNote("specs and experiments are some hundred lines"))
 		return nil
 	}
 	doc, err := decodeYAML([]byte(text))
@@ -115,8 +116,7 @@ func parseYAML(file string, src []byte, errs *faults) *node {
 		return nil
 	}
 	if doc == nil {
-		errs.Add(diag.Errorf(diag.Pos{File: file}, "the file is empty").
-			WithNote("a spec needs at least name and model; the shipped ones are %s", strings.Join(specs.Models(), ", ")))
+		errs.Add(diag.Errorf(diag.Pos{File: file}, emptyFile))
 		return nil
 	}
 	c := converter{src: s, errs: errs}
@@ -128,7 +128,7 @@ func checkEncoding(file string, src []byte) (diag.Diagnostic, bool) {
 	pos := diag.Pos{File: file}
 	switch {
 	case len(src) > maxBytes:
-		return diag.Errorf(pos, "the file has %d bytes, a spec at most %d", len(src), maxBytes), false
+		return diag.Errorf(pos, "the file has %d bytes, at most %d can be read", len(src), maxBytes), false
 	case bytes.HasPrefix(src, []byte{0xff, 0xfe}), bytes.HasPrefix(src, []byte{0xfe, 0xff}):
 		return diag.Errorf(pos, "the file is UTF-16; save it as UTF-8"), false
 	}
@@ -140,7 +140,7 @@ func checkEncoding(file string, src []byte) (diag.Diagnostic, bool) {
 		case r == utf8.RuneError && size == 1:
 			return diag.Errorf(pos, "the file is not UTF-8 text from here on"), false
 		case r < ' ' && r != '\t' && r != '\n' && r != '\r', r == 0x7f, r > 0x7f && r < 0xa0 && r != 0x85, r == 0xfffe, r == 0xffff, r == 0xfeff:
-			return diag.Errorf(pos, "the character U+%04X cannot stand in a spec", r), false
+			return diag.Errorf(pos, "the character U+%04X cannot stand in this file", r), false
 		}
 		pos.Col++
 		if isBreak(r) && !(r == '\r' && bytes.HasPrefix(src[i+1:], []byte("\n"))) {
@@ -293,7 +293,7 @@ func merge(base, over *node) *node {
 	if base.kind != mapNode || over.kind != mapNode {
 		return over
 	}
-	if was, is := base.get(kindRow.name), over.get(kindRow.name); was != nil && is != nil && was.text != is.text {
+	if was, is := base.get(kindRow.Name), over.get(kindRow.Name); was != nil && is != nil && was.text != is.text {
 		return over
 	}
 	out := *over

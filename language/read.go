@@ -7,54 +7,60 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/miplc/miplc/internal/diag"
 )
 
-// reader decodes the merged tree of a spec and collects what is wrong with it.
-type reader struct {
-	spec  *Spec
-	files map[string]*source
-	errs  faults
-	model int // errors about the model, so that none is reported that follows from them
-	data  int // errors about the data, which leave its shapes unknown
+// Reader decodes the tree of a file by the tables of its language and collects
+// what is wrong with it.
+type Reader struct {
+	*Origin
+	dialect *Dialect
+	spec    *Spec // nil in other languages
+	errs    faults
+	model   int // errors about the model, so that none is reported that follows from them
+	data    int // errors about the data, which leave its shapes unknown
 }
 
 // read decodes root, a map, into a spec with all defaults.
-func (r *reader) read(root *node) {
-	applyDefaults(r.spec, language)
+func (r *Reader) read(root *node) {
+	applyDefaults(language, r.spec)
 	r.spec.Model.Pos = root.pos // until model is found
-	r.section(root, language, "")
+	r.section(root, language, "", r.spec)
 	if root.get("loss") == nil && r.spec.trained() {
-		r.losses(defaultNode(find(language, "loss").def), "loss")
+		r.losses(defaultNode(find(language, "loss").Default), "loss")
 	}
 }
 
-// applyDefaults gives every key of rows that a Value holds its default.
-func applyDefaults(s *Spec, rows []row) {
+// applyDefaults gives what the keys of rows set its defaults. Sections that set
+// something of their own get theirs when they are read.
+func applyDefaults(rows []Row, to any) {
 	for i := range rows {
-		if r := &rows[i]; r.to != nil {
-			assign(r.to(s), r.defaultArg())
+		switch r := &rows[i]; {
+		case r.To == nil:
+			applyDefaults(r.Rows, to)
+		case r.Rows == nil && r.Own == nil:
+			assign(r.To(to), r.defaultArg())
 		}
-		applyDefaults(s, rows[i].rows)
 	}
 }
 
 // defaultArg is the default of a key as a decoded value without a place.
-func (r *row) defaultArg() Arg {
+func (r *Row) defaultArg() Arg {
 	var a Arg
-	if r.def == "" {
+	if r.Default == "" {
 		return a
 	}
-	switch r.typ {
-	case tInt:
-		a.Int, _ = strconv.Atoi(r.def)
-	case tFloat:
-		a.Float, _ = strconv.ParseFloat(r.def, 64)
-	case tBool:
-		a.Bool = r.def == "true"
+	switch r.Type {
+	case Whole:
+		a.Int, _ = strconv.Atoi(r.Default)
+	case Real:
+		a.Float, _ = strconv.ParseFloat(r.Default, 64)
+	case truth:
+		a.Bool = r.Default == "true"
 	default:
-		a.Str = r.def
+		a.Str = r.Default
 	}
 	return a
 }
@@ -71,20 +77,31 @@ func assign(to any, a Arg) {
 		*to = Bool{V: a.Bool, Pos: a.Pos}
 	case *Ints:
 		*to = Ints{V: a.Ints, Pos: a.Pos}
+	case *string:
+		*to = a.Str
+	case *int:
+		*to = a.Int
+	case *float64:
+		*to = a.Float
+	case *[]int:
+		*to = a.Ints
+	case *[]Str:
+		*to = a.strs
 	}
 }
 
-// section decodes the keys of a map; path is its dotted name, "" at the top.
-func (r *reader) section(n *node, rows []row, path string) {
+// section decodes the keys of a map; path is its dotted name, "" at the top, and to
+// what the keys set.
+func (r *Reader) section(n *node, rows []Row, path string, to any) {
 	if n.kind != mapNode {
-		r.errs.Add(n.errorf("%s must be a map, not %s", path, n.describe()))
+		r.notAMap(n, rows, path)
 		return
 	}
 	meant := map[string]bool{} // by misspelt keys
 	for i, key := range n.keys {
 		if row := find(rows, key.text); row != nil {
-			r.spec.keys = append(r.spec.keys, keyAt{join(path, key.text), key.pos})
-			r.key(row, join(path, key.text), key, n.items[i])
+			r.keys = append(r.keys, keyAt{join(path, key.text), key.pos})
+			r.key(row, join(path, key.text), key, n.items[i], to)
 		} else {
 			meant[r.unknownKey(key, rows, path)] = true
 		}
@@ -93,10 +110,22 @@ func (r *reader) section(n *node, rows []row, path string) {
 		r.model++
 	}
 	for i := range rows {
-		if rows[i].required && n.get(rows[i].name) == nil && !meant[rows[i].name] {
-			r.errs.Add(n.errorf("%s is missing", join(path, rows[i].name)).WithNote("%s", rows[i].doc))
+		if rows[i].Required && n.get(rows[i].Name) == nil && !meant[rows[i].Name] {
+			r.errs.Add(n.errorf("%s is missing", join(path, rows[i].Name)).WithNote("%s", rows[i].Doc))
 		}
 	}
+}
+
+func (r *Reader) notAMap(n *node, rows []Row, path string) {
+	if path == "" {
+		r.errs.Add(r.dialect.notAMap(n))
+		return
+	}
+	d := n.errorf("%s must be a map, not %s", path, n.describe())
+	if n.kind == listNode {
+		d = d.WithNote("leave out the dashes")
+	}
+	r.errs.Add(d.WithNote("known here: %s", strings.Join(namesOf(rows), ", ")))
 }
 
 func join(path, name string) string {
@@ -108,7 +137,7 @@ func join(path, name string) string {
 
 // unknownKey reports a key that rows lack, with the place where it does belong.
 // It returns the key that was probably meant, if any.
-func (r *reader) unknownKey(key *node, rows []row, path string) string {
+func (r *Reader) unknownKey(key *node, rows []Row, path string) string {
 	where := "at the top level"
 	if path != "" {
 		where = "in " + path
@@ -117,7 +146,7 @@ func (r *reader) unknownKey(key *node, rows []row, path string) string {
 	if d.Suggestion = diag.Suggest(key.text, namesOf(rows)); d.Suggestion == "" {
 		if path == "" && (key.text == "batch" || key.text == "seed") {
 			d = d.WithNote("%s is a key of train", key.text)
-		} else if home := homeOf(language, key.text, ""); home != "" {
+		} else if home := homeOf(r.dialect.Rows, key.text, ""); home != "" {
 			d = d.WithNote("%s is a key of %s", key.text, home)
 		}
 		if len(rows) == 0 {
@@ -131,20 +160,20 @@ func (r *reader) unknownKey(key *node, rows []row, path string) string {
 }
 
 // homeOf finds the only section that has a key called name, or "".
-func homeOf(rows []row, name, path string) string {
+func homeOf(rows []Row, name, path string) string {
 	home := ""
 	for i := range rows {
-		if rows[i].typ != tSection {
+		if rows[i].Type != Section {
 			continue
 		}
-		sub := join(path, rows[i].name)
-		if find(rows[i].rows, name) != nil {
+		sub := join(path, rows[i].Name)
+		if find(rows[i].Rows, name) != nil {
 			if home != "" {
 				return ""
 			}
 			home = sub
 		}
-		if deeper := homeOf(rows[i].rows, name, sub); deeper != "" {
+		if deeper := homeOf(rows[i].Rows, name, sub); deeper != "" {
 			if home != "" {
 				return ""
 			}
@@ -155,108 +184,168 @@ func homeOf(rows []row, name, path string) string {
 }
 
 // key decodes the value of one known key.
-func (r *reader) key(row *row, path string, key, n *node) {
+func (r *Reader) key(row *Row, path string, key, n *node, to any) {
 	if n.isNull() {
 		d := key.errorf("%s has no value", path).WithNote("expected %s", row.describeType())
-		if !row.required {
+		if !row.Required && path != "model" {
 			d = d.WithNote("leave the key out for the default")
 		}
 		r.errs.Add(d)
+		if path == "model" {
+			r.model++
+		}
 		return
 	}
-	switch row.typ {
-	case tSection:
-		if row.name == "model" {
-			r.spec.Model.Pos = key.pos
-			before := len(r.errs)
-			defer func() { r.model += len(r.errs) - before }()
+	switch row.Type {
+	case Section:
+		r.subsection(row, path, key, n, to)
+	case List:
+		items := r.list(n, path, "maps")
+		if n.kind == listNode && len(items) == 0 {
+			r.errs.Add(n.errorf("%s is empty", path))
 		}
-		if path == "data" {
-			before := len(r.errs)
-			defer func() { r.data += len(r.errs) - before }()
+		for i, item := range items {
+			r.entry(row, fmt.Sprintf("%s[%d]", path, i), item, row.To(to))
 		}
-		r.section(n, row.rows, path)
-	case tBlocks:
-		r.blocks(n, path)
-	case tSizes:
-		r.sizes(n, path)
-	case tNumbers:
-		r.numbers(n, path)
-	case tParams:
-		r.params(n, path)
-	case tLet:
-		r.let(n, path)
-	case tLosses:
-		r.losses(n, path)
-	case tLearner:
-		r.learner(key, n)
-	case tExpression: // weights.update; loss equations are read with their term
-		r.spec.Weights.Update = r.equation(Str{V: row.name, Pos: key.pos}, path, n)
-	default:
+	case Form:
+		row.Own.Read(r, path, Node{key}, Node{n}, row.To(to))
+	case Text, Whole, Real, truth, wholeList, Texts, Wholes:
 		if a, ok := r.arg(row, path, n); ok {
-			assign(row.to(r.spec), a)
+			assign(row.To(to), a)
 		}
+	default:
+		r.ofSpec(row, path, key, n)
+	}
+}
+
+// subsection decodes a section within another. A section with a main key may be
+// written as the value of that key alone.
+func (r *Reader) subsection(row *Row, path string, key, n *node, to any) {
+	before := len(r.errs)
+	if r.spec != nil && path == "model" {
+		r.spec.Model.Pos = key.pos
+	}
+	if row.To != nil {
+		to = row.To(to)
+	}
+	r.entry(row, path, n, to)
+	switch path {
+	case "model":
+		r.model += len(r.errs) - before
+	case "data":
+		r.data += len(r.errs) - before
+	}
+}
+
+// Fault adds what is wrong with a value.
+func (r *Reader) Fault(d diag.Diagnostic) { r.errs.Add(d) }
+
+// placed is what keeps its place in the file.
+type placed interface{ Place(diag.Pos) }
+
+// entry decodes a map, or the value of its main key, into what is its own.
+func (r *Reader) entry(row *Row, path string, n *node, to any) {
+	if p, ok := to.(placed); ok {
+		p.Place(n.pos)
+	}
+	if row.To != nil {
+		applyDefaults(row.Rows, to)
+	}
+	if main := mainOf(row.Rows); main != nil && n.kind == scalarNode {
+		r.key(main, join(path, main.Name), n, n, to)
+		return
+	}
+	r.section(n, row.Rows, path, to)
+}
+
+// ofSpec decodes what specs alone have.
+func (r *Reader) ofSpec(row *Row, path string, key, n *node) {
+	switch row.Type {
+	case blockList:
+		r.blocks(n, path)
+	case sizeMap:
+		r.sizes(n, path)
+	case numberMap:
+		r.numbers(n, path)
+	case paramMap:
+		r.params(n, path)
+	case letMap:
+		r.let(n, path)
+	case lossList:
+		r.losses(n, path)
+	case learnerForm:
+		r.learner(key, n)
+	case expression: // weights.update; loss equations are read with their term
+		r.spec.Weights.Update = r.equation(Str{V: row.Name, Pos: key.pos}, path, n)
 	}
 }
 
 // arg decodes a value of the type of a row.
-func (r *reader) arg(row *row, path string, n *node) (Arg, bool) {
+func (r *Reader) arg(row *Row, path string, n *node) (Arg, bool) {
 	a := Arg{Pos: n.pos}
 	ok := false
-	switch row.typ {
-	case tString:
+	switch row.Type {
+	case Text:
 		a.Str, ok = r.text(row, path, n)
-	case tInt:
+	case Whole:
 		a.Int, ok = r.integer(row, path, n)
-	case tFloat:
+	case Real:
 		a.Float, ok = r.number(row, path, n)
-	case tBool:
+	case truth:
 		if ok = n.tag == "!!bool" && n.kind == scalarNode; ok {
 			a.Bool = n.text == "true"
 		}
 		if ok = ok && (n.text == "true" || n.text == "false"); !ok {
 			r.wrongType(row, path, n)
 		}
-	case tInts:
+	case wholeList:
 		a.Ints, ok = r.integers(row, path, n)
-	case tExtent:
+	case Wholes:
+		a.Ints, ok = r.severalIntegers(row, path, n)
+	case Texts:
+		a.strs, ok = r.severalTexts(row, path, n)
+	case extent:
 		a.Str, ok = r.extent(row, path, n)
 	}
 	return a, ok
 }
 
-func (r *reader) wrongType(row *row, path string, n *node) {
+func (r *Reader) wrongType(row *Row, path string, n *node) {
 	d := n.errorf("%s must be %s, not %s", path, row.describeType(), n.describe())
 	if n.kind == scalarNode {
 		switch {
-		case n.style != stylePlain && (row.typ == tInt || row.typ == tFloat || row.typ == tBool):
+		case n.style != stylePlain && (row.Type == Whole || row.Type == Real || row.Type == truth):
 			d = d.WithNote("leave out the quotes")
-		case row.typ == tString && n.tag != "!!str":
+		case row.Type == Text && n.tag != "!!str":
 			d = d.WithNote("put it in quotes if it is meant as text")
-		case row.typ == tFloat && n.tag == "!!float":
+		case row.Type == Real && n.tag == "!!float":
 			d = d.WithNote("write an ordinary finite number such as 0.01 or 1e-5")
-		case row.typ == tInts:
+		case row.Type == wholeList:
 			d = d.WithNote("write [%s]", n.text)
 		}
 	}
 	r.errs.Add(d)
 }
 
-func (r *reader) text(row *row, path string, n *node) (string, bool) {
+func (r *Reader) text(row *Row, path string, n *node) (string, bool) {
 	if n.kind != scalarNode || n.tag != "!!str" {
 		r.wrongType(row, path, n)
 		return "", false
 	}
-	if len(row.choices) > 0 && !slices.Contains(row.choices, n.text) {
+	if len(row.Choices) > 0 && !slices.Contains(row.Choices, n.text) {
 		d := n.errorf("%s cannot be %q", path, n.text)
-		if d.Suggestion = diag.Suggest(n.text, row.choices); d.Suggestion == "" {
-			d = d.WithNote("it is one of %s", strings.Join(row.choices, ", "))
+		if d.Suggestion = diag.Suggest(n.text, row.Choices); d.Suggestion == "" {
+			d = d.WithNote("it is one of %s", strings.Join(row.Choices, ", "))
 		}
 		r.errs.Add(d)
 		return "", false
 	}
-	if strings.TrimSpace(n.text) == "" && row.name != "description" {
+	if strings.TrimSpace(n.text) == "" && row.Name != "description" {
 		r.errs.Add(n.errorf("%s is empty", path))
+		return "", false
+	}
+	if row.In.limited() && !row.In.has(float64(utf8.RuneCountInString(n.text))) {
+		r.errs.Add(n.errorf("%s must have %s characters", path, row.In))
 		return "", false
 	}
 	if strings.ContainsFunc(n.text, isControl) {
@@ -270,13 +359,13 @@ func isControl(c rune) bool { return isBreak(c) || c < ' ' || c == 0x7f }
 
 var integerText = regexp.MustCompile(`^[-+]?[0-9]+$`)
 
-func (r *reader) integer(row *row, path string, n *node) (int, bool) {
+func (r *Reader) integer(row *Row, path string, n *node) (int, bool) {
 	if n.kind != scalarNode || n.style != stylePlain || !integerText.MatchString(n.text) {
 		r.wrongType(row, path, n)
 		return 0, false
 	}
 	v, err := strconv.ParseInt(n.text, 10, 64)
-	if err != nil || !row.in.has(float64(v)) {
+	if err != nil || !row.In.has(float64(v)) {
 		r.outOfRange(row, path, n)
 		return 0, false
 	}
@@ -285,28 +374,28 @@ func (r *reader) integer(row *row, path string, n *node) (int, bool) {
 
 var numberText = regexp.MustCompile(`^[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?$`)
 
-func (r *reader) number(row *row, path string, n *node) (float64, bool) {
+func (r *Reader) number(row *Row, path string, n *node) (float64, bool) {
 	if n.kind != scalarNode || n.style != stylePlain || !numberText.MatchString(n.text) {
 		r.wrongType(row, path, n)
 		return 0, false
 	}
 	v, err := strconv.ParseFloat(n.text, 64)
-	if err != nil || math.IsInf(v, 0) || !row.in.has(v) {
+	if err != nil || math.IsInf(v, 0) || !row.In.has(v) {
 		r.outOfRange(row, path, n)
 		return 0, false
 	}
 	return v + 0, true // -0 becomes 0
 }
 
-func (r *reader) outOfRange(row *row, path string, n *node) {
-	if v, err := strconv.ParseFloat(n.text, 64); err != nil && !math.IsInf(row.in.hi, 0) || math.IsInf(v, 0) {
+func (r *Reader) outOfRange(row *Row, path string, n *node) {
+	if v, err := strconv.ParseFloat(n.text, 64); err != nil && !math.IsInf(row.In.hi, 0) || math.IsInf(v, 0) {
 		r.errs.Add(n.errorf("%s is too large a number", path))
 		return
 	}
-	r.errs.Add(n.errorf("%s must be %s, not %s", path, row.in, n.text))
+	r.errs.Add(n.errorf("%s must be %s, not %s", path, row.In, n.text))
 }
 
-func (r *reader) integers(row *row, path string, n *node) ([]int, bool) {
+func (r *Reader) integers(row *Row, path string, n *node) ([]int, bool) {
 	if n.kind != listNode {
 		r.wrongType(row, path, n)
 		return nil, false
@@ -314,27 +403,66 @@ func (r *reader) integers(row *row, path string, n *node) ([]int, bool) {
 	var list []int
 	ok := true
 	for i, item := range n.items {
-		v, good := r.integer(rowOfItem(row, tInt), fmt.Sprintf("%s[%d]", path, i), item)
+		v, good := r.integer(rowOfItem(row, Whole), fmt.Sprintf("%s[%d]", path, i), item)
 		list, ok = append(list, v), ok && good
 	}
 	return list, ok
 }
 
-func rowOfItem(r *row, typ valueType) *row {
+// severalIntegers decodes one number or a list of numbers that do not repeat.
+func (r *Reader) severalIntegers(row *Row, path string, n *node) ([]int, bool) {
+	if n.kind == scalarNode {
+		v, ok := r.integer(rowOfItem(row, Whole), path, n)
+		return []int{v}, ok
+	}
+	list, ok := r.integers(row, path, n)
+	for i, v := range list {
+		if slices.Contains(list[:i], v) {
+			r.errs.Add(n.items[i].errorf("%d stands in %s twice", v, path))
+			ok = false
+		}
+	}
+	return list, ok && r.notEmpty(path, n)
+}
+
+// severalTexts decodes one text or a list of them.
+func (r *Reader) severalTexts(row *Row, path string, n *node) ([]Str, bool) {
+	items := []*node{n}
+	if n.kind == listNode {
+		items = n.items
+	}
+	var list []Str
+	ok := n.kind == scalarNode || r.notEmpty(path, n)
+	for _, item := range items {
+		text, good := r.text(rowOfItem(row, Text), path, item)
+		list, ok = append(list, Str{V: text, Pos: item.pos}), ok && good
+	}
+	return list, ok
+}
+
+func (r *Reader) notEmpty(path string, n *node) bool {
+	if len(n.items) > 0 {
+		return true
+	}
+	r.errs.Add(n.errorf("%s is empty", path))
+	return false
+}
+
+func rowOfItem(r *Row, typ Type) *Row {
 	item := *r
-	item.typ = typ
+	item.Type = typ
 	return &item
 }
 
 // extent decodes an integer or a name; which names are known is checked when
 // all sizes have been read.
-func (r *reader) extent(row *row, path string, n *node) (string, bool) {
+func (r *Reader) extent(row *Row, path string, n *node) (string, bool) {
 	switch {
 	case n.kind == scalarNode && n.tag == "!!str" && identifier.MatchString(n.text):
 		return n.text, true
 	case n.kind == scalarNode && integerText.MatchString(n.text) && n.style == stylePlain:
 		limited := *row
-		limited.in = between(1, maxExtent)
+		limited.In = Between(1, maxExtent)
 		v, ok := r.integer(&limited, path, n)
 		return strconv.Itoa(v), ok
 	}

@@ -11,7 +11,7 @@ import (
 
 // rules checks what no single key can: how settings fit each other. Shapes are
 // checked by package compile, which knows the data.
-func (r *reader) rules() {
+func (r *Reader) rules() {
 	r.dataRules()
 	if r.data > 0 {
 		r.spec.Data.Set.V = "" // unknown
@@ -30,7 +30,7 @@ func (r *reader) rules() {
 	r.resetUnheld(language)
 }
 
-func (r *reader) add(pos diag.Pos, format string, args ...any) *diag.Diagnostic {
+func (r *Reader) add(pos diag.Pos, format string, args ...any) *diag.Diagnostic {
 	r.errs.Add(r.files[pos.File].diagnose(pos, 0, fmt.Sprintf(format, args...)))
 	return &r.errs[len(r.errs)-1]
 }
@@ -40,19 +40,19 @@ func note(d *diag.Diagnostic, format string, args ...any) { *d = d.WithNote(form
 // pointless reports whether a setting was written although cause, written in
 // the same file or one that it extends, leaves it without effect. A setting
 // that is merely inherited is no mistake.
-func (r *reader) pointless(setting, cause diag.Pos) bool {
+func (r *Reader) pointless(setting, cause diag.Pos) bool {
 	return !setting.IsZero() && !r.below(setting, cause)
 }
 
 // below reports whether a place is in a file that the file of other extends.
-func (r *reader) below(pos, other diag.Pos) bool {
-	return r.spec.layers[pos.File] < r.spec.layers[other.File]
+func (r *Reader) below(pos, other diag.Pos) bool {
+	return r.layers[pos.File] < r.layers[other.File]
 }
 
 // clash reports settings that do not fit each other, at the one that was written
 // last, in the file that extends the others; the places of the others are noted.
 // A default has no place.
-func (r *reader) clash(places []diag.Pos, format string, args ...any) *diag.Diagnostic {
+func (r *Reader) clash(places []diag.Pos, format string, args ...any) *diag.Diagnostic {
 	var last diag.Pos
 	for _, p := range places {
 		if last.IsZero() || !p.IsZero() && r.below(last, p) {
@@ -62,13 +62,13 @@ func (r *reader) clash(places []diag.Pos, format string, args ...any) *diag.Diag
 	d := r.add(last, format, args...)
 	for _, p := range places {
 		if !p.IsZero() && p.File != last.File {
-			note(d, "against %s: %s", p, strings.TrimSpace(r.spec.show(diag.Diagnostic{Pos: p}).Line))
+			note(d, "against %s: %s", p, strings.TrimSpace(r.show(diag.Diagnostic{Pos: p}).Line))
 		}
 	}
 	return d
 }
 
-func (r *reader) dataRules() {
+func (r *Reader) dataRules() {
 	d, before := &r.spec.Data, len(r.errs)
 	defer func() { r.data += len(r.errs) - before }()
 	switch set := d.Set.V; {
@@ -92,8 +92,8 @@ func (r *reader) dataRules() {
 	default:
 		for i := range generatedRows {
 			row := &generatedRows[i]
-			if pos := posOf(row.to(r.spec)); r.pointless(pos, d.Set.Pos) {
-				note(r.add(pos, "data.generated.%s has no effect: data.set is a file", row.name), "data.set is %q", set)
+			if pos := posOf(row.To(r.spec)); r.pointless(pos, d.Set.Pos) {
+				note(r.add(pos, "data.generated.%s has no effect: data.set is a file", row.Name), "data.set is %q", set)
 			}
 		}
 	}
@@ -129,7 +129,7 @@ func posOf(to any) diag.Pos {
 	return diag.Pos{}
 }
 
-func (r *reader) generatedRules() {
+func (r *Reader) generatedRules() {
 	d, g := &r.spec.Data, &r.spec.Data.Generated
 	if g.MinSize.V > g.MaxSize.V {
 		r.clash([]diag.Pos{g.MinSize.Pos, g.MaxSize.Pos}, "min_size %d is above max_size %d", g.MinSize.V, g.MaxSize.V)
@@ -151,7 +151,7 @@ func (r *reader) generatedRules() {
 }
 
 // shareRule refuses a share of training bags that leaves none to train or to test.
-func (r *reader) shareRule() {
+func (r *Reader) shareRule() {
 	share, bags := r.spec.Data.Split.Train, r.spec.Data.Generated.Bags
 	if n := int(math.Round(share.V * float64(bags.V))); r.spec.drawn() && (n < 1 || n >= bags.V) {
 		note(r.clash([]diag.Pos{share.Pos, bags.Pos}, "a share of %v of %d bags leaves %d for training and %d for testing", share.V, bags.V, n, bags.V-n), "both need at least one bag")
@@ -168,7 +168,7 @@ func volumeOf(shape []int) int {
 	return volume
 }
 
-func (r *reader) splitRules() {
+func (r *Reader) splitRules() {
 	s := &r.spec.Data.Split
 	if s.Index.V == "" {
 		if s.Part.Set() {
@@ -193,7 +193,7 @@ func (r *reader) splitRules() {
 }
 
 // blockRules checks the order of the blocks.
-func (r *reader) blockRules() {
+func (r *Reader) blockRules() {
 	var attention, pool, classifier *Block
 	for i := range r.spec.Model.Blocks {
 		b := &r.spec.Model.Blocks[i]
@@ -236,12 +236,12 @@ func (r *reader) blockRules() {
 
 // broken reports whether a block could not be read, so that rules about what
 // is absent must hold back.
-func (r *reader) broken() bool {
+func (r *Reader) broken() bool {
 	return slices.ContainsFunc(r.spec.Model.Blocks, func(b Block) bool { return b.Kind.V == "" })
 }
 
 // made lists the names that the blocks give to equations.
-func (r *reader) made() []string {
+func (r *Reader) made() []string {
 	list := []string{"X", "H"}
 	for i := range Blocks {
 		kind := &Blocks[i]
@@ -254,7 +254,7 @@ func (r *reader) made() []string {
 
 // outputRules settles which values are attention, probabilities and their
 // logarithm: those named, else those called a, p and logp.
-func (r *reader) outputRules() {
+func (r *Reader) outputRules() {
 	m := &r.spec.Model
 	known := r.made()
 	for i := range m.Let {
@@ -277,7 +277,7 @@ func (r *reader) outputRules() {
 	}
 }
 
-func (r *reader) output(key, name string, to *Str, known []string) {
+func (r *Reader) output(key, name string, to *Str, known []string) {
 	let := r.letNamed(name)
 	switch {
 	case to.V == "" && let != nil:
@@ -297,7 +297,7 @@ func (r *reader) output(key, name string, to *Str, known []string) {
 	}
 }
 
-func (r *reader) letNamed(name string) *Equation {
+func (r *Reader) letNamed(name string) *Equation {
 	for i := range r.spec.Model.Let {
 		if eq := &r.spec.Model.Let[i]; eq.Name.V == name {
 			return eq
@@ -307,11 +307,11 @@ func (r *reader) letNamed(name string) *Equation {
 }
 
 // scores reports whether the model has attention scores.
-func (r *reader) scores() bool {
+func (r *Reader) scores() bool {
 	return r.spec.Model.Attention.V != "" || slices.Contains(r.made(), "a")
 }
 
-func (r *reader) lossRules() {
+func (r *Reader) lossRules() {
 	seen := map[string]diag.Pos{}
 	kept := r.spec.Loss[:0:0]
 	for i := range r.spec.Loss {
@@ -350,9 +350,9 @@ func (r *reader) lossRules() {
 }
 
 // modelPos is the place that decides what the model computes.
-func (r *reader) modelPos() diag.Pos {
+func (r *Reader) modelPos() diag.Pos {
 	for _, key := range []string{"model.blocks", "model.let"} {
-		if pos := r.spec.keyPos(key); !pos.IsZero() {
+		if pos := r.keyPos(key); !pos.IsZero() {
 			return pos
 		}
 	}
@@ -361,16 +361,16 @@ func (r *reader) modelPos() diag.Pos {
 
 // resetUnheld gives keys that say nothing in this spec their defaults, so that
 // equal models have equal specs whatever they inherited.
-func (r *reader) resetUnheld(rows []row) {
+func (r *Reader) resetUnheld(rows []Row) {
 	for i := range rows {
 		row := &rows[i]
 		switch {
 		case row.holds == nil || row.holds(r.spec):
-			r.resetUnheld(row.rows)
-		case row.to != nil:
-			assign(row.to(r.spec), row.defaultArg())
+			r.resetUnheld(row.Rows)
+		case row.To != nil:
+			assign(row.To(r.spec), row.defaultArg())
 		default:
-			applyDefaults(r.spec, row.rows)
+			applyDefaults(row.Rows, r.spec)
 		}
 	}
 }

@@ -8,29 +8,27 @@ import (
 	"strconv"
 )
 
-// Schema is the JSON Schema (draft 2020-12) of the language, made from the
-// tables that the reader uses. Editors offer completion and checks with it.
-// Rules across keys and the grammar of equations are the reader's alone.
-func Schema() []byte {
-	root := sectionSchema(language)
+// Schema is the JSON Schema (draft 2020-12) of the language of specs.
+func Schema() []byte { return specDialect.Schema() }
+
+// Schema is the JSON Schema (draft 2020-12) of a dialect, made from the tables
+// that the reader uses. Editors offer completion and checks with it. Rules across
+// keys and the grammar of equations are the reader's alone.
+func (d *Dialect) Schema() []byte {
+	root := sectionSchema(d.Rows)
 	root.set("properties", withFirst(root.get("properties").(*object), "extends", rowSchema(&extendsRow)))
-	root.remove("required") // name may be inherited
+	root.remove("required") // may be inherited
 	schema := newObject(
 		"$schema", "https://json-schema.org/draft/2020-12/schema",
-		"title", "miplc spec",
-		"description", "A model for multi-instance partial-label learning: data, network, loss, training and export.",
+		"title", "miplc "+d.Noun,
+		"description", d.About,
 	)
 	for _, m := range root.members {
 		schema.set(m.key, m.value)
 	}
-	defs := newObject()
-	defs.set("block", entrySchema(blockEntries()))
-	defs.set("loss", entrySchema(lossEntries()))
-	param := sectionSchema(paramRows)
-	param.remove("required") // shape may be inherited
-	defs.set("param", param)
-	schema.set("$defs", defs)
-
+	if d == specDialect {
+		schema.set("$defs", specDefs())
+	}
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
@@ -40,6 +38,17 @@ func Schema() []byte {
 		panic(fmt.Sprintf("bug: writing the schema: %v", err))
 	}
 	return out.Bytes()
+}
+
+// specDefs are the parts that the schema of specs names.
+func specDefs() *object {
+	defs := newObject()
+	defs.set("block", entrySchema(blockEntries()))
+	defs.set("loss", entrySchema(lossEntries()))
+	param := sectionSchema(paramRows)
+	param.remove("required") // shape may be inherited
+	defs.set("param", param)
+	return defs
 }
 
 // object is a JSON object that keeps the order of its members.
@@ -113,13 +122,13 @@ func withFirst(o *object, key string, value any) *object {
 	return &object{members: append([]member{{key, value}}, o.members...)}
 }
 
-func sectionSchema(rows []row) *object {
+func sectionSchema(rows []Row) *object {
 	props := newObject()
 	var required []string
 	for i := range rows {
-		props.set(rows[i].name, rowSchema(&rows[i]))
-		if rows[i].required {
-			required = append(required, rows[i].name)
+		props.set(rows[i].Name, rowSchema(&rows[i]))
+		if rows[i].Required {
+			required = append(required, rows[i].Name)
 		}
 	}
 	s := newObject("type", "object", "properties", props, "additionalProperties", false)
@@ -146,11 +155,11 @@ func extentSchema() *object {
 func expressionSchema() *object { return newObject("type", []string{"string", "number"}) }
 
 // rowSchema is the schema of the value of one key.
-func rowSchema(r *row) *object {
+func rowSchema(r *Row) *object {
 	s := typeSchema(r)
-	s.set("description", r.doc)
-	if len(r.choices) > 0 {
-		s.set("enum", r.choices)
+	s.set("description", r.Doc)
+	if r.Type == Text {
+		words(s, r)
 	}
 	if v := schemaDefault(r); v != nil {
 		s.set("default", v)
@@ -158,45 +167,74 @@ func rowSchema(r *row) *object {
 	return s
 }
 
-func typeSchema(r *row) *object {
-	switch r.typ {
-	case tInt:
-		return limited(newObject("type", "integer"), r.in)
-	case tFloat:
-		return limited(newObject("type", "number"), r.in)
-	case tBool:
+// words limits a text to those that a row knows.
+func words(s *object, r *Row) *object {
+	if len(r.Choices) > 0 {
+		s.set("enum", r.Choices)
+	}
+	return s
+}
+
+func typeSchema(r *Row) *object {
+	switch r.Type {
+	case Whole:
+		return limited(newObject("type", "integer"), r.In)
+	case Real:
+		return limited(newObject("type", "number"), r.In)
+	case truth:
 		return newObject("type", "boolean")
-	case tInts:
-		return listOf(limited(newObject("type", "integer"), r.in))
-	case tExtent:
+	case wholeList:
+		return listOf(limited(newObject("type", "integer"), r.In))
+	case extent:
 		return extentSchema()
-	case tExtents:
+	case extents:
 		return listOf(extentSchema())
-	case tExpression:
+	case expression:
 		return expressionSchema()
-	case tSection:
-		return sectionSchema(r.rows)
-	case tBlocks:
+	case Section:
+		section := sectionSchema(r.Rows)
+		if main := mainOf(r.Rows); main != nil {
+			return newObject("anyOf", []*object{section, rowSchema(main)})
+		}
+		return section
+	case List:
+		list := listOf(sectionSchema(r.Rows))
+		list.set("minItems", 1)
+		return list
+	case Texts:
+		text := words(newObject("type", "string"), r)
+		return newObject("anyOf", []*object{text, listOf(text)})
+	case Wholes:
+		one := limited(newObject("type", "integer"), r.In)
+		return newObject("anyOf", []*object{one, listOf(one)})
+	case Form:
+		return newObject("anyOf", []any{r.Own.Schema})
+	case blockList:
 		return listOf(ref("block"))
-	case tSizes:
-		return mapOf(limited(newObject("type", "integer"), between(1, maxExtent)))
-	case tNumbers:
+	case sizeMap:
+		return mapOf(limited(newObject("type", "integer"), Between(1, maxExtent)))
+	case numberMap:
 		return mapOf(newObject("type", "number"))
-	case tParams:
+	case paramMap:
 		return mapOf(newObject("oneOf", []*object{ref("param"), listOf(extentSchema())}))
-	case tLet:
+	case letMap:
 		return mapOf(expressionSchema())
-	case tLearner:
+	case learnerForm:
 		return learnerSchema()
-	case tLosses:
+	case lossList:
 		list := listOf(ref("loss"))
 		list.set("minItems", 1)
 		return list
 	}
-	return newObject("type", "string")
+	text := newObject("type", "string")
+	if r.In.limited() {
+		text.set("minLength", r.In.lo)
+		text.set("maxLength", r.In.hi)
+	}
+	return text
 }
 
-func limited(s *object, in span) *object {
+func limited(s *object, in Span) *object {
 	if !in.limited() {
 		return s
 	}
@@ -214,20 +252,20 @@ func limited(s *object, in span) *object {
 	return s
 }
 
-func schemaDefault(r *row) any {
-	if r.def == "" {
+func schemaDefault(r *Row) any {
+	if r.Default == "" {
 		return nil
 	}
-	switch r.typ {
-	case tInt:
-		v, _ := strconv.Atoi(r.def)
+	switch r.Type {
+	case Whole:
+		v, _ := strconv.Atoi(r.Default)
 		return v
-	case tFloat:
-		return json.Number(r.def)
-	case tBool:
-		return r.def == "true"
-	case tString:
-		return r.def
+	case Real:
+		return json.Number(r.Default)
+	case truth:
+		return r.Default == "true"
+	case Text:
+		return r.Default
 	}
 	return nil
 }
@@ -235,7 +273,7 @@ func schemaDefault(r *row) any {
 // schemaEntry is one word of a list of blocks or loss terms.
 type schemaEntry struct {
 	word, doc string
-	args      []row
+	args      []Row
 }
 
 func blockEntries() []schemaEntry {

@@ -11,7 +11,7 @@ import (
 const setLayer = 1
 
 // override lays one "key.key=value" over the tree. A key after a list names the
-// entry of that kind, as in loss.attention=0.01.
+// entry of that kind or name, as in loss.attention=0.01 and learners.demipl.r=1.
 func (l *loader) override(root *node, set string) *node {
 	pos := diag.Pos{File: "--set " + set}
 	l.layers[pos.File] = setLayer
@@ -31,15 +31,15 @@ func (l *loader) override(root *node, set string) *node {
 			return root
 		}
 	}
-	if path[0] == extendsRow.name {
-		l.errs.Add(diag.Errorf(pos, "extends cannot be set from outside").WithNote("name the other spec instead of this one"))
+	if path[0] == extendsRow.Name {
+		l.errs.Add(diag.Errorf(pos, "extends cannot be set from outside").WithNote("name the other %s instead of this one", l.dialect.Noun))
 		return root
 	}
 	if root.kind != mapNode {
 		return root
 	}
-	if path[0] == "loss" && len(path) > 1 && root.get("loss") == nil {
-		def := defaultNode(find(language, "loss").def)
+	if l.dialect == specDialect && path[0] == "loss" && len(path) > 1 && root.get("loss") == nil {
+		def := defaultNode(find(language, "loss").Default)
 		root = merge(root, wrap([]string{"loss"}, def, diag.Pos{}))
 	}
 	out, err := l.put(root, path, v, pos)
@@ -82,6 +82,9 @@ func (l *loader) put(n *node, path []string, v *node, pos diag.Pos) (*node, erro
 	}
 	switch n.kind {
 	case mapNode:
+		if literal := l.dialect.Literal; literal != nil && literal(path[0]) && len(path) > 2 {
+			path = []string{path[0], strings.Join(path[1:], ".")}
+		}
 		under, err := l.put(n.get(path[0]), path[1:], v, pos)
 		if err != nil {
 			return nil, err
@@ -100,7 +103,7 @@ func (l *loader) put(n *node, path []string, v *node, pos diag.Pos) (*node, erro
 func (l *loader) putEntry(n *node, path []string, v *node, pos diag.Pos) (*node, error) {
 	index := -1
 	for i, item := range n.items {
-		if item.text == path[0] && item.kind == scalarNode || item.kind == mapNode && item.get(path[0]) != nil {
+		if item.text == path[0] && item.kind == scalarNode || item.kind == mapNode && (item.get(path[0]) != nil || named(item, path[0])) {
 			if index >= 0 {
 				return nil, fmt.Errorf("the list has more than one %s; set the whole list", path[0])
 			}
@@ -114,6 +117,12 @@ func (l *loader) putEntry(n *node, path []string, v *node, pos diag.Pos) (*node,
 	out.items = append([]*node(nil), n.items...)
 	item := n.items[index]
 	switch {
+	case named(item, path[0]):
+		entry, err := l.put(item, path[1:], v, pos)
+		if err != nil {
+			return nil, err
+		}
+		out.items[index] = entry
 	case len(path) == 1, item.kind == scalarNode:
 		out.items[index] = wrap(path, v, pos)
 	default:
@@ -132,8 +141,14 @@ func (l *loader) putEntry(n *node, path []string, v *node, pos diag.Pos) (*node,
 	return &out, nil
 }
 
+// named reports whether an entry of a list is a map with that name.
+func named(item *node, name string) bool {
+	n := item.get("name")
+	return n != nil && n.kind == scalarNode && n.text == name
+}
+
 func mainArgument(word string) string {
-	var rows []row
+	var rows []Row
 	if k := BlockNamed(word); k != nil {
 		rows = k.args
 	}
@@ -141,7 +156,7 @@ func mainArgument(word string) string {
 		rows = k.args
 	}
 	if main := mainOf(rows); main != nil {
-		return main.name
+		return main.Name
 	}
 	return ""
 }

@@ -40,7 +40,7 @@ type Spec struct {
 	Train       Train
 	Export      Export
 
-	origin // of all settings, for messages
+	Origin // of all settings, for messages
 }
 
 // Data says where the bags come from and how they are prepared.
@@ -116,6 +116,7 @@ type Arg struct {
 	Str   string
 	Bool  bool
 	Ints  []int
+	strs  []Str
 }
 
 // Size names an extent, e.g. m: 128.

@@ -6,60 +6,91 @@ import (
 	"strings"
 )
 
-// valueType says how a value of the language is written and decoded.
-type valueType uint8
+// Type says how a value is written and decoded.
+type Type uint8
 
+// The types of values. Those that are small belong to specs alone.
 const (
-	tString valueType = iota
-	tInt
-	tFloat
-	tBool
-	tInts       // list of integers
-	tExtent     // integer or name of an extent
-	tExtents    // list of those
-	tExpression // equation
-	tSection    // map with the keys of row.rows
-	tBlocks     // the lists and maps below have a reader each in model.go
-	tSizes
-	tNumbers
-	tParams
-	tLet
-	tLosses
-	tLearner // learner.go
+	Text       Type = iota
+	Whole           // whole number
+	Real            // number
+	Texts           // text, or a list of it
+	Wholes          // whole number, or a list of them that do not repeat
+	Section         // map with the keys of Row.Rows
+	List            // list of such maps
+	Form            // as Row.Own says
+	truth           // true or false
+	wholeList       // list of integers
+	extent          // integer or name of an extent
+	extents         // list of those
+	expression      // equation
+	blockList       // the lists and maps below have a reader each in model.go
+	sizeMap
+	numberMap
+	paramMap
+	letMap
+	lossList
+	learnerForm // learner.go
 )
 
-// row is one key of the language: all that reader, writer, schema and
-// reference know of it.
-type row struct {
-	name     string
-	typ      valueType
-	def      string // default as written in YAML; "" for none
-	required bool
-	main     bool // "word: value" sets this argument of a block or loss
-	in       span
-	choices  []string
-	doc      string
-	rows     []row            // of a section
-	to       func(*Spec) any  // pointer to the Value that the key sets; nil for arguments
-	holds    func(*Spec) bool // whether the key says anything in this spec; nil: always
+// Row is one key of a language: all that reader, writer, schema and reference
+// know of it.
+type Row struct {
+	Name     string
+	Type     Type
+	Default  string // as written in YAML; "" for none
+	Required bool
+	// Main marks the key that a section, block or loss takes when it is given a
+	// value alone, as in "word: value".
+	Main    bool
+	In      Span
+	Choices []string
+	Doc     string
+	Rows    []Row // of a section or of each map of a list
+	// To gives what the key sets, see Bind: a pointer to a value; of a section what
+	// its rows set, nil for what holds the section; of a list the next of its
+	// entries. It is nil for arguments of blocks and losses.
+	To    func(of any) any
+	Own   *Own
+	holds func(*Spec) bool // whether the key says anything in this spec; nil: always
 }
 
-// span is a range of numbers; the zero span does not limit.
-type span struct {
+// Own is a form of values that one key alone has.
+type Own struct {
+	Says   string // "a list of blocks", for messages
+	Schema any    // JSON Schema of the value
+	// Read decodes the value into what Row.To gives.
+	Read func(r *Reader, path string, key, value Node, to any)
+}
+
+// Bind makes the To of a row from what finds a value within a T.
+func Bind[T any](find func(*T) any) func(any) any {
+	return func(of any) any { return find(of.(*T)) }
+}
+
+// Span is a range of numbers; the zero span does not limit.
+type Span struct {
 	lo, hi         float64
 	loOpen, hiOpen bool
 }
 
-func atLeast(lo float64) span     { return span{lo: lo, hi: math.Inf(1)} }
-func above(lo float64) span       { return span{lo: lo, hi: math.Inf(1), loOpen: true} }
-func between(lo, hi float64) span { return span{lo: lo, hi: hi} }
-func within(lo, hi float64) span  { return span{lo: lo, hi: hi, loOpen: true, hiOpen: true} }
-func upTo(lo, hi float64) span    { return span{lo: lo, hi: hi, hiOpen: true} }
-func shareOf(hi float64) span     { return span{lo: 0, hi: hi, loOpen: true} }
+// AtLeast is the range from lo on.
+func AtLeast(lo float64) Span { return Span{lo: lo, hi: math.Inf(1)} }
+func above(lo float64) Span   { return Span{lo: lo, hi: math.Inf(1), loOpen: true} }
 
-func (s span) limited() bool { return s != span{} }
+// Between is the range from lo to hi, both of them in it.
+func Between(lo, hi float64) Span { return Span{lo: lo, hi: hi} }
 
-func (s span) has(v float64) bool {
+// Within is the range between lo and hi, neither of them in it.
+func Within(lo, hi float64) Span { return Span{lo: lo, hi: hi, loOpen: true, hiOpen: true} }
+func upTo(lo, hi float64) Span   { return Span{lo: lo, hi: hi, hiOpen: true} }
+
+// ShareOf is the range above 0 up to hi.
+func ShareOf(hi float64) Span { return Span{lo: 0, hi: hi, loOpen: true} }
+
+func (s Span) limited() bool { return s != Span{} }
+
+func (s Span) has(v float64) bool {
 	if !s.limited() {
 		return true
 	}
@@ -67,7 +98,7 @@ func (s span) has(v float64) bool {
 }
 
 // String says the range in words: "at least 1", "between 0 and 1 (1 excluded)".
-func (s span) String() string {
+func (s Span) String() string {
 	switch {
 	case math.IsInf(s.hi, 1) && s.loOpen:
 		return "greater than " + decimal(s.lo)
@@ -98,48 +129,56 @@ const (
 )
 
 // describeType names the type of a value for messages.
-func (r *row) describeType() string {
-	switch r.typ {
-	case tString:
-		if len(r.choices) > 0 {
-			return "one of " + strings.Join(r.choices, ", ")
+func (r *Row) describeType() string {
+	switch r.Type {
+	case Text:
+		if len(r.Choices) > 0 {
+			return "one of " + strings.Join(r.Choices, ", ")
 		}
 		return "text"
-	case tInt:
+	case Whole:
 		return "a whole number"
-	case tFloat:
+	case Real:
 		return "a number"
-	case tBool:
+	case truth:
 		return "true or false"
-	case tInts:
+	case wholeList:
 		return "a list of whole numbers"
-	case tExtent:
+	case Texts:
+		return "text or a list of texts"
+	case Wholes:
+		return "a whole number or a list of whole numbers"
+	case List:
+		return "a list of maps"
+	case Form:
+		return r.Own.Says
+	case extent:
 		return "a whole number or the name of an extent"
-	case tExtents:
+	case extents:
 		return "a list of extents (whole numbers or names)"
-	case tExpression:
+	case expression:
 		return "an equation"
-	case tBlocks:
+	case blockList:
 		return "a list of blocks"
-	case tLosses:
+	case lossList:
 		return "a list of loss terms"
 	}
 	return "a map"
 }
 
-func find(rows []row, name string) *row {
+func find(rows []Row, name string) *Row {
 	for i := range rows {
-		if rows[i].name == name {
+		if rows[i].Name == name {
 			return &rows[i]
 		}
 	}
 	return nil
 }
 
-func namesOf(rows []row) []string {
+func namesOf(rows []Row) []string {
 	list := make([]string, len(rows))
 	for i := range rows {
-		list[i] = rows[i].name
+		list[i] = rows[i].Name
 	}
 	return list
 }
@@ -149,13 +188,13 @@ func namesOf(rows []row) []string {
 // each word does something.
 func Choices() map[string][]string {
 	all := map[string][]string{}
-	var walk func(path string, rows []row)
-	walk = func(path string, rows []row) {
+	var walk func(path string, rows []Row)
+	walk = func(path string, rows []Row) {
 		for _, r := range rows {
-			if len(r.choices) > 0 {
-				all[path+r.name] = r.choices
+			if len(r.Choices) > 0 {
+				all[path+r.Name] = r.Choices
 			}
-			walk(path+r.name+".", r.rows)
+			walk(path+r.Name+".", r.Rows)
 		}
 	}
 	walk("", language)
@@ -169,9 +208,9 @@ func Choices() map[string][]string {
 	return all
 }
 
-func mainOf(rows []row) *row {
+func mainOf(rows []Row) *Row {
 	for i := range rows {
-		if rows[i].main {
+		if rows[i].Main {
 			return &rows[i]
 		}
 	}

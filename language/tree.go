@@ -7,22 +7,8 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 )
 
-// Node is a part of a YAML file that is no spec but is read with the same
-// manners, such as the file of an experiment: every value knows its place, keys
-// do not repeat, and there are no anchors, tags or merge keys.
+// Node is a part of a YAML file for what reads a form of its own.
 type Node struct{ n *node }
-
-// ParseTree reads a YAML file of one document. The error is a diag.List with
-// all that is wrong.
-func ParseTree(file string, src []byte) (Node, error) {
-	var errs faults
-	var n *node
-	collect(func() { n = parseYAML(file, src, &errs) })
-	if err := errs.Err(); err != nil {
-		return Node{}, err
-	}
-	return Node{n}, nil
-}
 
 // IsZero reports a node that is not there.
 func (n Node) IsZero() bool { return n.n == nil }
@@ -32,6 +18,9 @@ func (n Node) IsMap() bool { return n.n.kind == mapNode }
 
 // IsList reports a list, whose entries are Items.
 func (n Node) IsList() bool { return n.n.kind == listNode }
+
+// IsValue reports a single value that is there.
+func (n Node) IsValue() bool { return n.n.kind == scalarNode && !n.n.isNull() }
 
 // IsNull reports a value that was left out or written as null.
 func (n Node) IsNull() bool { return n.n.isNull() }
@@ -84,12 +73,6 @@ func (n Node) Describe() string { return n.n.describe() }
 
 // Errorf makes a diagnostic that shows the line of the node and underlines it.
 func (n Node) Errorf(format string, args ...any) diag.Diagnostic { return n.n.errorf(format, args...) }
-
-// Locate adds the source line of a place in the node's file to a diagnostic.
-func (n Node) Locate(d diag.Diagnostic) diag.Diagnostic {
-	o := origin{sources: map[string][]string{n.n.src.file: n.n.src.lines}}
-	return o.show(d)
-}
 
 // Flow writes the node on one line of YAML, as --set takes it.
 func (n Node) Flow() string {

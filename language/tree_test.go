@@ -2,6 +2,12 @@ package language
 
 import "testing"
 
+func parseTree(text []byte) (Node, error) {
+	var errs faults
+	n := parseYAML("x.yaml", text, &errs)
+	return Node{n}, errs.Err()
+}
+
 // What Flow writes reads back as the same value.
 func TestTreeFlow(t *testing.T) {
 	for text, want := range map[string]string{
@@ -10,20 +16,20 @@ func TestTreeFlow(t *testing.T) {
 		"a:\n  - b: {c: d}\n  - \"1\"": `{a: [{b: {c: d}}, "1"]}`,
 		"a: |\n  two\n  lines\n":       `{a: "two\nlines\n"}`,
 	} {
-		n, err := ParseTree("x.yaml", []byte(text))
+		n, err := parseTree([]byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := n.Flow(); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
 		}
-		again, err := ParseTree("x.yaml", []byte(n.Flow()))
+		again, err := parseTree([]byte(n.Flow()))
 		if err != nil || again.Flow() != want {
 			t.Errorf("%s reads back as %v, %v", want, again.n, err)
 		}
 	}
 	for _, text := range []string{"", "a: &x 1", "a: 1\na: 2", "a: !!int 1", "\xff"} {
-		if _, err := ParseTree("x.yaml", []byte(text)); err == nil {
+		if _, err := parseTree([]byte(text)); err == nil {
 			t.Errorf("%q was read", text)
 		}
 	}

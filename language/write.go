@@ -26,6 +26,40 @@ func (s *Spec) YAML() []byte {
 	return out.Bytes()
 }
 
+// yaml writes a tree as it is.
+func (n *node) yaml() []byte {
+	var out bytes.Buffer
+	enc := yaml.NewEncoder(&out)
+	enc.SetIndent(2)
+	// Encoding a tree of plain nodes into memory cannot fail.
+	if err := enc.Encode(n.plain()); err != nil {
+		panic(fmt.Sprintf("bug: writing YAML: %v", err))
+	}
+	enc.Close()
+	return out.Bytes()
+}
+
+func (n *node) plain() *yaml.Node {
+	switch n.kind {
+	case listNode:
+		list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
+		for _, item := range n.items {
+			list.Content = append(list.Content, item.plain())
+		}
+		return list
+	case mapNode:
+		m := mapping(0)
+		for i, key := range n.keys {
+			m.Content = append(m.Content, key.plain(), n.items[i].plain())
+		}
+		return m
+	}
+	if n.tag == "!!str" {
+		return textNode(n.text)
+	}
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: n.tag, Value: n.text}
+}
+
 // Hash is the SHA-256 of the complete spec as YAML writes it, in hexadecimal.
 func (s *Spec) Hash() string {
 	sum := sha256.Sum256(s.YAML())
@@ -101,63 +135,63 @@ func valueNode(v any) *yaml.Node {
 	return textNode("")
 }
 
-func (w *writer) section(rows []row) *yaml.Node {
+func (w *writer) section(rows []Row) *yaml.Node {
 	m := mapping(0)
 	for i := range rows {
 		r := &rows[i]
 		if r.holds != nil && !r.holds(w.spec) {
 			continue
 		}
-		put(m, r.name, w.value(r))
+		put(m, r.Name, w.value(r))
 	}
 	return m
 }
 
-func (w *writer) value(r *row) *yaml.Node {
-	switch r.typ {
-	case tSection:
-		return w.section(r.rows)
-	case tBlocks:
+func (w *writer) value(r *Row) *yaml.Node {
+	switch r.Type {
+	case Section:
+		return w.section(r.Rows)
+	case blockList:
 		return w.blocks()
-	case tSizes:
+	case sizeMap:
 		m := mapping(yaml.FlowStyle)
 		for _, s := range w.spec.Model.Sizes {
 			put(m, s.Name.V, intNode(s.V.V))
 		}
 		return m
-	case tNumbers:
+	case numberMap:
 		m := mapping(yaml.FlowStyle)
 		for _, s := range w.spec.Model.Numbers {
 			put(m, s.Name.V, floatNode(s.V.V))
 		}
 		return m
-	case tParams:
+	case paramMap:
 		m := mapping(0)
 		for i := range w.spec.Model.Params {
 			put(m, w.spec.Model.Params[i].Name.V, param(&w.spec.Model.Params[i]))
 		}
 		return m
-	case tLet:
+	case letMap:
 		m := mapping(0)
 		for _, eq := range w.spec.Model.Let {
 			put(m, eq.Name.V, textNode(eq.Text.V))
 		}
 		return m
-	case tLosses:
+	case lossList:
 		return w.losses()
-	case tLearner:
+	case learnerForm:
 		return w.learner()
-	case tExpression:
+	case expression:
 		return textNode(w.spec.Weights.Update.Text.V)
 	}
-	return valueNode(r.to(w.spec))
+	return valueNode(r.To(w.spec))
 }
 
-func argNode(r *row, a Arg) *yaml.Node {
-	switch r.typ {
-	case tInt:
+func argNode(r *Row, a Arg) *yaml.Node {
+	switch r.Type {
+	case Whole:
 		return intNode(a.Int)
-	case tFloat:
+	case Real:
 		return floatNode(a.Float)
 	}
 	return textNode(a.Str)
@@ -165,18 +199,18 @@ func argNode(r *row, a Arg) *yaml.Node {
 
 // entryNode writes a block or loss term: a word, word: value where it has the
 // main argument alone, or word: {arguments}.
-func entryNode(word string, rows []row, args map[string]Arg) *yaml.Node {
+func entryNode(word string, rows []Row, args map[string]Arg) *yaml.Node {
 	if len(rows) == 0 {
 		return textNode(word)
 	}
 	m := mapping(0)
-	if len(rows) == 1 && rows[0].main {
-		put(m, word, argNode(&rows[0], args[rows[0].name]))
+	if len(rows) == 1 && rows[0].Main {
+		put(m, word, argNode(&rows[0], args[rows[0].Name]))
 		return m
 	}
 	inner := mapping(yaml.FlowStyle)
 	for i := range rows {
-		put(inner, rows[i].name, argNode(&rows[i], args[rows[i].name]))
+		put(inner, rows[i].Name, argNode(&rows[i], args[rows[i].Name]))
 	}
 	put(m, word, inner)
 	return m

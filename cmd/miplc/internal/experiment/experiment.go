@@ -14,6 +14,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
 	"github.com/miplc/miplc/experiment"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train/engines"
@@ -23,6 +24,7 @@ import (
 type Options struct {
 	Console *console.Console
 	File    string
+	Set     []string
 	Dir     string
 	DataDir string
 	Library string
@@ -63,6 +65,7 @@ others. miplc report DIR makes tables and figures at any time.`, strings.Join(sp
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.Dir, "output", "o", "", "folder of the results (required)")
+	f.StringArrayVar(&o.Set, "set", nil, "override a value of the file, e.g. splits.count=3 (may be repeated)")
 	f.StringVar(&o.DataDir, "data-dir", con.Getenv("MIPLC_DATA"), "folder of data sets and of labelled instances")
 	f.StringVar(&o.Library, "library", "", "onnxruntime library, or a folder that holds it")
 	f.StringVar(&o.Engine, "engine", "", "engine of all cells: "+strings.Join(engines.Names(), ", "))
@@ -130,7 +133,7 @@ func (o *Options) load() (*experiment.Experiment, error) {
 			return nil, err
 		}
 	}
-	e, err := experiment.Load(o.File)
+	e, err := experiment.Load(o.File, language.Options{Set: o.Set})
 	return e, console.Invalid(err)
 }
 

@@ -1,0 +1,418 @@
+package experiment
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/specs"
+)
+
+// Limits that keep a slip of the keyboard from costing hours or memory.
+const (
+	maxR         = 1000
+	maxCount     = 1 << 30
+	maxSplits    = 1000
+	maxGrid      = 1000
+	maxNameRunes = 60
+	maxCells     = 100_000
+	maxTrainings = 1_000_000
+)
+
+// Language is that of experiments: every key with its type, default, range and
+// meaning.
+var Language = &language.Dialect{
+	Noun: "experiment", An: "an experiment", Start: "an experiment starts with name: and has at least data: and learners: beside it",
+	About: "Learners that are compared on data sets, r and splits, and the tables and figures of the results.",
+	Names: specs.Experiments, Source: specs.Experiment, Rows: rows,
+	Literal: func(key string) bool { return key == "set" || key == "grid" || key == "vary" },
+}
+
+// ofName bounds the characters of names, which stand in tables.
+var ofName = language.Between(1, maxNameRunes)
+
+var rows = []language.Row{
+	{Name: "name", Type: language.Text, Required: true, In: ofName,
+		To:  language.Bind(func(e *Experiment) any { return &e.Name }),
+		Doc: "Names the experiment; a folder of results belongs to one name."},
+	{Name: "description", Type: language.Text,
+		To:  language.Bind(func(e *Experiment) any { return &e.Description }),
+		Doc: "One line below the title of the report."},
+	{Name: "reference", Type: language.Text, In: ofName,
+		To:  language.Bind(func(e *Experiment) any { return &e.Reference }),
+		Doc: "The learner that the others are tested against; default: the first."},
+	{Name: "r", Type: language.Wholes, In: language.Between(0, maxR),
+		To:  language.Bind(func(e *Experiment) any { return &e.r }),
+		Doc: "Numbers of false positive labels of data sets that have none of their own; default: 1."},
+	{Name: "data", Type: language.List, Required: true, Rows: dataRows,
+		To: language.Bind(func(e *Experiment) any {
+			e.Data = append(e.Data, DataSet{})
+			return &e.Data[len(e.Data)-1]
+		}),
+		Doc: "The data sets, in the order of the tables."},
+	{Name: "learners", Type: language.List, Required: true, Rows: learnerRows,
+		To: language.Bind(func(e *Experiment) any {
+			e.Learners = append(e.Learners, Learner{})
+			return &e.Learners[len(e.Learners)-1]
+		}),
+		Doc: "The learners, in the order of the tables."},
+	{Name: "splits", Type: language.Section, Rows: splitRows,
+		To:  language.Bind(func(e *Experiment) any { return &e.splits }),
+		Doc: "How bags are split into training and test bags."},
+	{Name: "choose", Type: language.Section, Rows: chooseRows,
+		To:  language.Bind(func(e *Experiment) any { return &e.Choose }),
+		Doc: "How one of the settings of a grid is chosen in every cell."},
+	{Name: "attention", Type: language.Section, Rows: attentionRows,
+		To:  language.Bind(func(e *Experiment) any { return e }),
+		Doc: "Attention scores on the test bags that are kept as histograms."},
+	{Name: "keep", Type: language.Text, Default: "results", Choices: []string{"results", "models"},
+		To:  language.Bind(func(e *Experiment) any { return &e.keep }),
+		Doc: "models keeps the ONNX file of every cell too, each checked as by miplc train."},
+	{Name: "report", Type: language.List, Rows: itemRows,
+		To: language.Bind(func(e *Experiment) any {
+			e.Report = append(e.Report, Item{})
+			return &e.Report[len(e.Report)-1]
+		}),
+		Doc: "Tables and figures in their order; default: all that there is something for."},
+}
+
+var dataRows = []language.Row{
+	{Name: "name", Type: language.Text, Required: true, In: ofName,
+		To:  language.Bind(func(d *DataSet) any { return &d.Name }),
+		Doc: "Names the data set in tables and in the file."},
+	{Name: "domain", Type: language.Text,
+		To:  language.Bind(func(d *DataSet) any { return &d.Domain }),
+		Doc: "Where the bags come from, for the table of data sets."},
+	{Name: "file", Type: language.Text,
+		To:  language.Bind(func(d *DataSet) any { return &d.File }),
+		Doc: "A set of bags (.npz, .mat, .csv, .csv.gz); {r} stands for r. Without {r} the file decides on the candidate labels, and r is only a name for it."},
+	{Name: "synth", Type: language.Section, Rows: synthRows,
+		To: language.Bind(func(d *DataSet) any {
+			d.Synth = &Synth{}
+			return d.Synth
+		}),
+		Doc: "A set to draw as miplc data synth does: its name, or a map of its settings."},
+	{Name: "r", Type: language.Wholes, In: language.Between(0, maxR),
+		To:  language.Bind(func(d *DataSet) any { return &d.R }),
+		Doc: "Numbers of false positive labels of this data set."},
+	{Name: "splits", Type: language.Section, Rows: splitRows,
+		To: language.Bind(func(d *DataSet) any {
+			d.splits = &splitKeys{}
+			return d.splits
+		}),
+		Doc: "As at the top level, for this data set."},
+}
+
+var synthRows = []language.Row{
+	{Name: "set", Type: language.Text, Required: true, Main: true, Choices: append([]string{Prototypes}, data.SynthSets...),
+		To:  language.Bind(func(s *Synth) any { return &s.Set }),
+		Doc: "The set."},
+	{Name: "bags", Type: language.Whole, In: language.Between(1, maxCount),
+		To:  language.Bind(func(s *Synth) any { return &s.Bags }),
+		Doc: "Bags in all."},
+	{Name: "positives", Type: language.Real, In: language.ShareOf(1),
+		To:  language.Bind(func(s *Synth) any { return &s.Positives }),
+		Doc: "Share of positive instances in a bag."},
+	{Name: "min_size", Type: language.Whole, In: language.Between(1, maxCount),
+		To:  language.Bind(func(s *Synth) any { return &s.MinSize }),
+		Doc: "Instances of the smallest bag."},
+	{Name: "max_size", Type: language.Whole, In: language.Between(1, maxCount),
+		To:  language.Bind(func(s *Synth) any { return &s.MaxSize }),
+		Doc: "Instances of the largest bag."},
+	{Name: "classes", Type: language.Form, Own: &classesForm,
+		To:  language.Bind(func(s *Synth) any { return s }),
+		Doc: "Classes of the source, by name; of prototypes their number."},
+	{Name: "features", Type: language.Whole, In: language.Between(1, 1<<20),
+		To:  language.Bind(func(s *Synth) any { return &s.Features }),
+		Doc: "Features of an instance (prototypes)."},
+	{Name: "noise", Type: language.Real, In: language.AtLeast(0),
+		To:  language.Bind(func(s *Synth) any { return &s.Noise }),
+		Doc: "Standard deviation around a prototype (prototypes)."},
+	{Name: "seed", Type: language.Whole, Default: "1", In: language.Between(0, maxCount),
+		To:  language.Bind(func(s *Synth) any { return &s.Seed }),
+		Doc: "Seed of all draws."},
+}
+
+var learnerRows = []language.Row{
+	{Name: "name", Type: language.Text, Required: true, In: ofName,
+		To:  language.Bind(func(l *Learner) any { return &l.Name }),
+		Doc: "Names the learner in results and in the file."},
+	{Name: "title", Type: language.Text,
+		To:  language.Bind(func(l *Learner) any { return &l.Title }),
+		Doc: "Names it in tables; default: the name."},
+	{Name: "group", Type: language.Text,
+		To:  language.Bind(func(l *Learner) any { return &l.Group }),
+		Doc: "A heading in tables, such as Mean or MaxMin."},
+	{Name: "spec", Type: language.Text, Required: true,
+		To:  language.Bind(func(l *Learner) any { return &l.Spec }),
+		Doc: "A shipped spec or a file."},
+	{Name: "set", Type: language.Form, Own: &settingsForm,
+		To:  language.Bind(func(l *Learner) any { return &l.Set }),
+		Doc: "Settings of the spec, as --set of miplc train takes them. Data, split and name of the spec are the experiment's business."},
+	{Name: "grid", Type: language.Form, Own: &gridForm,
+		To:  language.Bind(func(l *Learner) any { return &l.Grid }),
+		Doc: "Settings to choose from: keys with lists of values, all combinations."},
+	{Name: "vary", Type: language.Form, Own: &varyForm,
+		To:  language.Bind(func(l *Learner) any { return &l.Vary }),
+		Doc: "One key with a list of values: the learner becomes several, for a figure over the values."},
+	{Name: "data", Type: language.Texts,
+		To:  language.Bind(func(l *Learner) any { return &l.Only.Data }),
+		Doc: "The learner runs on these data sets alone."},
+	{Name: "r", Type: language.Wholes, In: language.Between(0, maxR),
+		To:  language.Bind(func(l *Learner) any { return &l.Only.R }),
+		Doc: "The learner runs with these r alone."},
+	{Name: "published", Type: language.Form, Own: &publishedForm,
+		To:  language.Bind(func(l *Learner) any { return &l.Published }),
+		Doc: "Accuracies that were published, for table: beside, by data set and r; without r for a data set whose file decides on it."},
+	{Name: "cases", Type: language.List, Rows: caseRows,
+		To: language.Bind(func(l *Learner) any {
+			l.Cases = append(l.Cases, Case{})
+			return &l.Cases[len(l.Cases)-1]
+		}),
+		Doc: "What differs on some data sets and r; later cases win."},
+}
+
+var caseRows = []language.Row{
+	{Name: "data", Type: language.Texts,
+		To:  language.Bind(func(c *Case) any { return &c.Where.Data }),
+		Doc: "Data sets of the case; default: all."},
+	{Name: "r", Type: language.Wholes, In: language.Between(0, maxR),
+		To:  language.Bind(func(c *Case) any { return &c.Where.R }),
+		Doc: "Numbers r of the case; default: all."},
+	{Name: "spec", Type: language.Text,
+		To:  language.Bind(func(c *Case) any { return &c.Spec }),
+		Doc: "In place of the learner's spec."},
+	{Name: "set", Type: language.Form, Own: &settingsForm,
+		To:  language.Bind(func(c *Case) any { return &c.Set }),
+		Doc: "Beside the learner's settings."},
+	{Name: "grid", Type: language.Form, Own: &gridForm,
+		To: language.Bind(func(c *Case) any {
+			c.Grids = true
+			return &c.Grid
+		}),
+		Doc: "In place of the learner's grid."},
+}
+
+var splitRows = []language.Row{
+	{Name: "count", Type: language.Whole, Default: "10", In: language.Between(1, maxSplits),
+		To:  language.Bind(func(s *splitKeys) any { return &s.count }),
+		Doc: "Number of splits."},
+	{Name: "train", Type: language.Real, Default: "0.7", In: language.Within(0, 1),
+		To:  language.Bind(func(s *splitKeys) any { return &s.train }),
+		Doc: "Share of training bags of a random split."},
+	{Name: "seed", Type: language.Whole, Default: "1", In: language.Between(0, maxCount),
+		To:  language.Bind(func(s *splitKeys) any { return &s.seed }),
+		Doc: "Seed of the first split; split i has seed + i - 1, so that data.split.seed of a spec repeats it."},
+	{Name: "index", Type: language.Text,
+		To:  language.Bind(func(s *splitKeys) any { return &s.index }),
+		Doc: "A .csv of splits, or .mat files with {split} for the number, in place of random splits."},
+}
+
+var chooseRows = []language.Row{
+	{Name: "holdout", Type: language.Real, Default: "0.2", In: language.Within(0, 1),
+		To:  language.Bind(func(c *Choose) any { return &c.Holdout }),
+		Doc: "Share of the training bags that is held out for choosing."},
+	{Name: "seed", Type: language.Whole, Default: "1", In: language.Between(0, maxCount),
+		To:  language.Bind(func(c *Choose) any { return &c.Seed }),
+		Doc: "Seed of the held-out bags of split 1; split i has seed + i - 1."},
+}
+
+var attentionRows = []language.Row{
+	{Name: "epochs", Type: language.Wholes, Required: true, In: language.Between(1, maxCount),
+		To:  language.Bind(func(e *Experiment) any { return &e.Snapshots }),
+		Doc: "Epochs after which the scores are kept."},
+}
+
+var itemRows = []language.Row{
+	{Name: "table", Type: language.Text, Choices: kindsOf("table"),
+		To:  language.Bind(func(i *Item) any { return &i.table }),
+		Doc: "A table."},
+	{Name: "figure", Type: language.Text, Choices: kindsOf("figure"),
+		To:  language.Bind(func(i *Item) any { return &i.figure }),
+		Doc: "A figure; an entry is one of both."},
+	{Name: "title", Type: language.Text,
+		To:  language.Bind(func(i *Item) any { return &i.Title }),
+		Doc: "Its heading."},
+	{Name: "learners", Type: language.Texts,
+		To:  language.Bind(func(i *Item) any { return &i.Learners }),
+		Doc: "Learners it shows; default: all, but those with vary in tables only where they are named."},
+	{Name: "data", Type: language.Texts,
+		To:  language.Bind(func(i *Item) any { return &i.Where.Data }),
+		Doc: "Data sets it shows; default: all."},
+	{Name: "r", Type: language.Wholes, In: language.Between(0, maxR),
+		To:  language.Bind(func(i *Item) any { return &i.Where.R }),
+		Doc: "Numbers r it shows; default: all."},
+}
+
+// kindsOf lists the kinds of tables or of figures.
+func kindsOf(what string) []string {
+	var list []string
+	for _, k := range ItemKinds {
+		if kind, found := strings.CutPrefix(k, what+" "); found {
+			list = append(list, kind)
+		}
+	}
+	return list
+}
+
+var classesForm = language.Own{
+	Says:   "a number of classes or a list of their names",
+	Schema: map[string]any{"type": []string{"integer", "array"}, "minimum": 2, "maximum": 1 << 16, "items": map[string]any{"type": []string{"string", "number"}}},
+	Read: func(r *language.Reader, path string, _, n language.Node, to any) {
+		s := to.(*Synth)
+		if v, ok := n.Int(); ok && 2 <= v && v <= 1<<16 {
+			s.ClassCount = v
+			return
+		}
+		if !n.IsList() {
+			r.Fault(n.Errorf("%s must be a number of classes from 2 on, or a list of their names, not %s", path, n.Describe()))
+			return
+		}
+		for _, item := range n.Items() {
+			if !item.IsValue() {
+				r.Fault(item.Errorf("a class is named by a word or a number, not by %s", item.Describe()))
+				continue
+			}
+			s.Classes = append(s.Classes, item.Raw())
+		}
+	},
+}
+
+var settingsForm = language.Own{
+	Says:   "a map of settings such as {train.epochs: 5}",
+	Schema: map[string]any{"type": "object"},
+	Read: func(r *language.Reader, path string, _, n language.Node, to any) {
+		if !n.IsMap() {
+			r.Fault(n.Errorf("%s must be a map such as {train.epochs: 5}, not %s", path, n.Describe()))
+			return
+		}
+		list := to.(*[]Setting)
+		for i, key := range n.Keys() {
+			*list = append(*list, settingOf(r, key, n.Items()[i]))
+		}
+	},
+}
+
+// notForSpecs are the keys of a spec that the experiment decides on.
+var notForSpecs = []struct{ key, instead string }{
+	{"data.set", "data"}, {"data.split", "splits"}, {"data.generated", "data"}, {"name", "name"}, {"extends", "spec"},
+}
+
+func settingOf(r *language.Reader, key, value language.Node) Setting {
+	for _, not := range notForSpecs {
+		if key.Raw() == not.key || strings.HasPrefix(key.Raw(), not.key+".") {
+			r.Fault(key.Errorf("%s is no setting of a learner here", key.Raw()).WithNote("the experiment says it with %s", not.instead))
+		}
+	}
+	return Setting{key.Raw(), value.Flow(), value}
+}
+
+var gridForm = language.Own{
+	Says:   "a map of keys and lists of values, such as {train.lr: [0.01, 0.05]}",
+	Schema: axesSchema(maxGrid),
+	Read: func(r *language.Reader, path string, _, n language.Node, to any) {
+		*to.(*[]Axis) = axesOf(r, path, n)
+	},
+}
+
+var varyForm = language.Own{
+	Says:   "a map of one key and a list of values",
+	Schema: axesSchema(1),
+	Read: func(r *language.Reader, path string, _, n language.Node, to any) {
+		axes := axesOf(r, path, n)
+		if n.IsMap() && len(n.Keys()) != 1 {
+			r.Fault(n.Errorf("%s takes one key, not %d", path, len(n.Keys())).WithNote("settings to choose from belong into grid"))
+		} else if len(axes) == 1 {
+			*to.(**Axis) = &axes[0]
+		}
+	},
+}
+
+func axesSchema(most int) map[string]any {
+	return map[string]any{
+		"type": "object", "maxProperties": most,
+		"additionalProperties": map[string]any{"type": "array", "minItems": 1},
+	}
+}
+
+// axesOf reads a map of keys and lists of values.
+func axesOf(r *language.Reader, path string, n language.Node) []Axis {
+	if !n.IsMap() {
+		r.Fault(n.Errorf("%s must be a map such as {train.lr: [0.01, 0.05]}, not %s", path, n.Describe()))
+		return nil
+	}
+	var axes []Axis
+	size := 1
+	for i, key := range n.Keys() {
+		if a := axisOf(r, key, n.Items()[i]); len(a.Values) > 0 {
+			axes = append(axes, a)
+			size = min(size*len(a.Values), maxGrid+1)
+		}
+	}
+	if size > maxGrid {
+		r.Fault(n.Errorf("%s has more than %d settings", path, maxGrid))
+		return nil
+	}
+	return axes
+}
+
+func axisOf(r *language.Reader, key, values language.Node) Axis {
+	a := Axis{Key: key.Raw()}
+	switch {
+	case !values.IsList():
+		r.Fault(values.Errorf("%s needs a list of values, not %s", key.Raw(), values.Describe()).WithNote("write [%s]", values.Raw()))
+		return a
+	case len(values.Items()) == 0:
+		r.Fault(values.Errorf("the list of values of %s is empty", key.Raw()))
+	}
+	for _, v := range values.Items()[:min(len(values.Items()), maxGrid+1)] {
+		s := settingOf(r, key, v)
+		if slices.ContainsFunc(a.Values, func(had Setting) bool { return had.Value == s.Value }) {
+			r.Fault(v.Errorf("the value %s stands here twice", s.Value))
+		}
+		a.Values = append(a.Values, s)
+	}
+	return a
+}
+
+var publishedForm = language.Own{
+	Says: "a map of data sets, such as {MNIST-MIPL: {1: 0.976±0.008}}",
+	Schema: map[string]any{"type": "object", "additionalProperties": map[string]any{
+		"type": []string{"number", "string", "object"}, "additionalProperties": map[string]any{"type": []string{"number", "string"}},
+	}},
+	Read: func(r *language.Reader, path string, _, n language.Node, to any) {
+		if !n.IsMap() {
+			r.Fault(n.Errorf("%s must be a map of data sets, such as {MNIST-MIPL: {1: 0.976±0.008}}, not %s", path, n.Describe()))
+			return
+		}
+		list := to.(*[]Published)
+		for i, name := range n.Keys() {
+			p, value := Published{Data: language.Str{V: name.Raw(), Pos: name.Pos()}, R: Stored}, n.Items()[i]
+			if !value.IsMap() {
+				*list = appendPublished(r, *list, p, value)
+				continue
+			}
+			for j, label := range value.Keys() {
+				v, ok := label.Int()
+				if !ok || v < 0 || v > maxR {
+					r.Fault(label.Errorf("r must be a whole number between 0 and %d, not %s", maxR, label.Describe()))
+					continue
+				}
+				p.R = v
+				*list = appendPublished(r, *list, p, value.Items()[j])
+			}
+		}
+	},
+}
+
+// appendPublished reads one accuracy: a number, or a text such as 0.976±0.008.
+func appendPublished(r *language.Reader, list []Published, p Published, n language.Node) []Published {
+	if !n.IsValue() || utf8.RuneCountInString(n.Raw()) > maxNameRunes {
+		r.Fault(n.Errorf("a published accuracy is a number or a text such as 0.976±0.008, not %s", n.Describe()))
+		return list
+	}
+	p.Text = n.Raw()
+	return append(list, p)
+}
