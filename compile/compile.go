@@ -100,6 +100,7 @@ type lowering struct {
 	counts  map[string]int    // blocks so far, per kind, for parameter names
 	mixers  map[diag.Pos]bool // places reported to mix bags
 	pooled  bool              // the blocks have reached one row per bag
+	learned float64           // numbers in the parameters so far
 	full    bool              // the graph is too large; reported
 }
 
@@ -266,6 +267,7 @@ func (l *lowering) param(name string, init Init, shape ...int) *graph.Node {
 	n := l.b.Param(name, s)
 	l.nodes[name] = n
 	l.params = append(l.params, Param{Name: name, Shape: shape, Init: init})
+	l.weigh(n)
 	return n
 }
 

@@ -1,6 +1,13 @@
 package compile
 
-import "github.com/miplc/miplc/internal/diag"
+import (
+	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/diag"
+)
+
+// maxLearned bounds the learned numbers of a model: an ONNX file is a protocol
+// buffer, which holds at most 2 GiB.
+const maxLearned = 1<<29 - 1<<20
 
 // maxOps bounds the graph that a spec describes, before it is cleaned. The models
 // of the field have some hundred operations; each takes a thousand bytes or more
@@ -18,4 +25,13 @@ func (l *lowering) oversize(pos diag.Pos) bool {
 		l.errs.Add(diag.Errorf(pos, "the model has more than %d operations up to here", maxOps))
 	}
 	return true
+}
+
+// weigh counts the numbers of a parameter and reports the first that is too much.
+func (l *lowering) weigh(p *graph.Node) {
+	before := l.learned
+	if l.learned += p.Shape.Elements(1, 1); before <= maxLearned && l.learned > maxLearned {
+		l.errs.Add(diag.Errorf(p.Pos, "the model has %.0f parameters up to here, with the %v of %s; %d are the most", l.learned, p.Shape, p.Name, maxLearned).
+			WithNote("a model file holds at most 2 GiB"))
+	}
 }

@@ -3,6 +3,8 @@ package data
 import (
 	"math"
 	"math/rand/v2"
+
+	"github.com/miplc/miplc/internal/memory"
 )
 
 // drawing collects a set of bags while it is being drawn.
@@ -10,13 +12,28 @@ type drawing struct {
 	Dataset
 }
 
-func newDrawing(name string, shape []int, bags, classes int) *drawing {
+// newDrawing starts a set of about so many instances; it is an error when they do
+// not fit the memory.
+func newDrawing(name string, shape []int, instances float64, bags, classes int) (*drawing, error) {
+	if err := memory.Check("drawing "+name, drawnBytes(shape, instances, bags, classes)); err != nil {
+		return nil, err
+	}
 	return &drawing{Dataset{
 		Name: name, Shape: shape, Classes: classes,
 		Offsets:    append(make([]int, 0, bags+1), 0),
 		Candidates: make([]uint8, 0, bags*classes),
 		Labels:     make([]int, 0, bags),
-	}}
+	}}, nil
+}
+
+// drawnBytes is the least that a drawing takes: the set as it is drawn and its
+// shuffled copy.
+func drawnBytes(shape []int, instances float64, bags, classes int) float64 {
+	instance := 4.0
+	for _, e := range shape {
+		instance *= float64(e)
+	}
+	return 2 * (instances*(instance+8) + float64(bags)*(float64(classes)+16))
 }
 
 func (d *drawing) addInstance(x []float32, label int, positive bool) {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+
+	"github.com/miplc/miplc/internal/memory"
 )
 
 // DefaultMaxBytes is how much unpacked data a file may hold unless Options
@@ -14,15 +16,15 @@ const DefaultMaxBytes = 4 << 30
 type Options struct {
 	// MaxBytes is the most bytes of unpacked data that are read. Packed files
 	// can claim, and hold, a thousand times their own size. 0 means
-	// DefaultMaxBytes.
+	// DefaultMaxBytes, or what memory there is where that is less.
 	MaxBytes int64
 }
 
 func (o Options) max() int64 {
-	if o.MaxBytes <= 0 {
-		return DefaultMaxBytes
+	if o.MaxBytes > 0 {
+		return o.MaxBytes
 	}
-	return o.MaxBytes
+	return int64(min(DefaultMaxBytes, memory.Available().Bytes))
 }
 
 // tooLargeError says that a file unpacks to more than Options.MaxBytes.

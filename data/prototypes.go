@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/stream"
 )
 
@@ -37,10 +38,16 @@ func Prototypes(o PrototypeOptions) (*Dataset, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
+	if err := o.Fits(); err != nil {
+		return nil, err
+	}
 	centres := stream.New(o.Seed, "prototypes")
 	classes := randomDirections(centres, o.Classes, o.Features, prototypeRadius)
 	backgrounds := randomDirections(centres, backgroundsPerClass*o.Classes, o.Features, backgroundRadius)
-	d := newDrawing("prototypes", []int{o.Features}, o.Bags, o.Classes)
+	d, err := newDrawing("prototypes", []int{o.Features}, o.instances(), o.Bags, o.Classes)
+	if err != nil {
+		return nil, err
+	}
 	point := make([]float32, o.Features)
 	for bag := range o.Bags {
 		r := stream.New(o.Seed, "bag", uint64(bag))
@@ -60,6 +67,17 @@ func Prototypes(o PrototypeOptions) (*Dataset, error) {
 	}
 	set := d.shuffled(stream.New(o.Seed, "order"))
 	return set, set.Validate("generated:prototypes")
+}
+
+// Fits refuses settings that take more memory than there is.
+func (o PrototypeOptions) Fits() error {
+	centres := 4 * float64(1+backgroundsPerClass) * float64(o.Classes) * float64(o.Features)
+	return memory.Check("drawing generated:prototypes", centres+drawnBytes([]int{o.Features}, o.instances(), o.Bags, o.Classes))
+}
+
+// instances is the number of instances to be expected.
+func (o PrototypeOptions) instances() float64 {
+	return float64(o.Bags) * (float64(o.MinSize) + float64(o.MaxSize)) / 2
 }
 
 const (

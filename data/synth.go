@@ -162,7 +162,10 @@ func drawBags(name string, pool *instancePool, o SynthOptions) (*Dataset, error)
 		return nil, diag.Errorf(diag.Pos{File: name}, "the source has %d negative instances, but a bag may need %d", len(pool.negatives), o.MaxSize)
 	}
 	k := len(pool.classes)
-	d := newDrawing(name, pool.shape, o.Bags, k)
+	d, err := newDrawing(name, pool.shape, float64(o.Bags)*float64(o.MinSize+o.MaxSize)/2, o.Bags, k)
+	if err != nil {
+		return nil, err
+	}
 	d.ClassNames = slices.Clone(pool.classes)
 	features := make([]float32, d.Dim())
 	for bag := range o.Bags {

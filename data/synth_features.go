@@ -73,7 +73,10 @@ func drawSIVAL(name string, o SynthOptions) (*Dataset, error) {
 	}
 	k := len(classes)
 	kept := make([]int, k)
-	d := newDrawing(name, []int{t.features}, o.Bags, k)
+	d, err := newDrawing(name, []int{t.features}, float64(len(t.bags)), o.Bags, k)
+	if err != nil {
+		return nil, err
+	}
 	for _, c := range classes {
 		d.ClassNames = append(d.ClassNames, sivalNames[c])
 	}

@@ -88,6 +88,9 @@ func Build(o BuildOptions) (*Manifest, error) {
 	if err != nil {
 		return nil, &SpecError{err}
 	}
+	if err := runFits("building", p, batch{1, 1}); err != nil {
+		return nil, err
+	}
 	folder, err := claimBuild(&o)
 	if err != nil {
 		return nil, err

@@ -112,8 +112,13 @@ var placeholder = compile.Signature{Instance: []int{32}, Classes: 5}
 // facts is what is known of the data of a spec without training on it.
 type facts struct {
 	sig  compile.Signature
-	bags int    // 0: not known
-	note string // what is missing
+	bags int     // 0: not known
+	size float64 // of a bag, on average
+	note string  // what is missing
+}
+
+func meanSize(set *data.Dataset) float64 {
+	return float64(set.Offsets[set.Bags()]) / float64(max(1, set.Bags()))
 }
 
 // Signature settles the shapes a spec is compiled for. Where its data file is
@@ -127,13 +132,13 @@ func Signature(spec *language.Spec, dataDir string) (sig compile.Signature, note
 // look finds the facts of the data of a spec.
 func look(spec *language.Spec, dataDir string) (f facts, err error) {
 	if g := spec.Data.Generated; strings.HasPrefix(spec.Data.Set.V, generatedPrefix) {
-		f.bags = g.Bags.V
+		f.bags, f.size = g.Bags.V, float64(g.MinSize.V+g.MaxSize.V)/2
 		f.sig, err = compile.SignatureOf(spec, []int{g.Features.V}, g.Classes.V)
 		return f, err
 	}
 	set, err := OpenData(spec, dataDir)
 	if err == nil {
-		f.bags = set.Bags()
+		f.bags, f.size = set.Bags(), meanSize(set)
 		f.sig, err = compile.SignatureOf(spec, set.Shape, set.Classes)
 		return f, err
 	}

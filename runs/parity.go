@@ -73,6 +73,9 @@ func RunParity(dir string, o ParityOptions) (*parity.Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := predictionFits(program, o.Sizes); err != nil {
+		return nil, err
+	}
 	if err := train.CheckState(program, state); err != nil {
 		return nil, err
 	}

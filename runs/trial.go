@@ -9,7 +9,7 @@ import (
 )
 
 // NewTrial compiles a spec for a data set, or prepares its learner. What is wrong
-// with the pair comes back as a *SpecError.
+// with the pair comes back as a *SpecError; too little memory is another error.
 func NewTrial(spec *language.Spec, set *data.Dataset, split *data.Split) (*train.Trial, error) {
 	sig, err := compile.SignatureOf(spec, set.Shape, set.Classes)
 	if err != nil {
@@ -23,6 +23,11 @@ func NewTrial(spec *language.Spec, set *data.Dataset, split *data.Split) (*train
 	}
 	if err != nil {
 		return nil, &SpecError{err}
+	}
+	if spec.Learner == nil {
+		if err := runFits("training", p, batchOf(p, set.Bags(), meanSize(set))); err != nil {
+			return nil, err
+		}
 	}
 	return &train.Trial{Program: p, Data: set, Split: split}, nil
 }

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/internal/diag"
@@ -38,6 +39,10 @@ func Validate(name string, o language.Options, dataDir string) (Verdict, error) 
 			return Verdict{}, err
 		}
 		v.Parameters = Parameters(program)
+		v.note(runFits("training", program, batchOf(program, facts.bags, facts.size)))
+	}
+	if strings.HasPrefix(spec.Data.Set.V, generatedPrefix) {
+		v.note(prototypes(spec.Data.Generated).Fits())
 	}
 	if facts.bags > 0 {
 		if _, err := openSplit(spec, facts.bags, dataDir); err != nil {
@@ -45,6 +50,18 @@ func Validate(name string, o language.Options, dataDir string) (Verdict, error) 
 		}
 	}
 	return v, nil
+}
+
+// note adds what would end a training on this machine, which is no fault of the
+// spec.
+func (v *Verdict) note(err error) {
+	switch {
+	case err == nil:
+	case v.Note == "":
+		v.Note = err.Error()
+	default:
+		v.Note += "; " + err.Error()
+	}
 }
 
 // withShapes adds what is wrong with the shapes of a draft. Data that cannot be

@@ -177,7 +177,7 @@ func (s *Step) checkLayout() error {
 	for _, p := range s.Params {
 		n := 1
 		for _, d := range p.Shape {
-			if d < 1 || d > maxExtent/n {
+			if d < 1 || d > maxParams/n {
 				return fmt.Errorf("parameter %s has the shape %v", p.Name, p.Shape)
 			}
 			n *= d

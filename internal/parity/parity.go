@@ -9,12 +9,17 @@ import (
 	"sync"
 
 	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/stream"
 )
 
 // DefaultSizes are the numbers of instances of the bags that Measure draws: the
 // smallest bag, a small one, one of usual size and a large one.
 var DefaultSizes = []int{1, 2, 40, 1000}
+
+// MaxSize is the largest bag that can be asked for, a thousand times the largest of
+// the field.
+const MaxSize = 1_000_000
 
 // maxTogether is the largest bag that Measure puts into one run with others.
 const maxTogether = 100
@@ -60,6 +65,9 @@ func Measure(engines []Engine, o Options) (*Report, error) {
 	}
 	if o.Tolerance == 0 {
 		o.Tolerance = Tolerance
+	}
+	if err := memory.Check("drawing the bags", o.bytes()*float64(len(engines))); err != nil {
+		return nil, err
 	}
 	r := &Report{Tolerance: o.Tolerance, Seed: o.Seed, BagSizes: o.Sizes}
 	alone := make([][]prediction, len(engines)) // by engine and bag
@@ -110,6 +118,15 @@ func (r *Report) compareAll(engines []Engine, alone, atOnce [][]prediction, b *b
 		}
 	}
 	return nil
+}
+
+// bytes is what the largest bag takes.
+func (o *Options) bytes() float64 {
+	total := 4 * float64(slices.Max(o.Sizes))
+	for _, e := range o.Instance {
+		total *= float64(e)
+	}
+	return total
 }
 
 // predictions runs one engine on all bags.

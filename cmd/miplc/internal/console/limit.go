@@ -42,7 +42,7 @@ func (l limited) Set(text string) error {
 			return fmt.Errorf("%q is no number", part)
 		}
 		if !(l.low <= v && v <= l.high) {
-			return fmt.Errorf("it must be %s", l.bounds())
+			return fmt.Errorf("it must be %s", l.bounds(v))
 		}
 	}
 	if err := l.Value.Set(text); err != nil {
@@ -51,9 +51,11 @@ func (l limited) Set(text string) error {
 	return nil
 }
 
-func (l limited) bounds() string {
+func (l limited) bounds(v float64) string {
 	number := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 	switch {
+	case l.high >= Most && v > l.high:
+		return "at most " + number(l.high)
 	case l.low == AboveZero && l.high >= Most:
 		return "above 0"
 	case l.low == AboveZero:

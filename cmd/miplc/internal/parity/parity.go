@@ -55,7 +55,7 @@ some times that movement, and %.0e at most.`, parity.Tolerance, parity.MaxTolera
 	cmd.Flags().StringVar(&o.Library, "library", "", "onnxruntime library, or a folder that holds it")
 	cmd.Flags().IntSliceVar(&o.Sizes, "sizes", parity.DefaultSizes, "instances of the bags")
 	cmd.Flags().Uint64Var(&o.Seed, "seed", 1, "seed of the bags")
-	console.Limit(cmd.Flags(), 1, console.Most, "sizes")
+	console.Limit(cmd.Flags(), 1, parity.MaxSize, "sizes")
 	console.Limit(cmd.Flags(), 0, math.MaxUint64, "seed")
 	return cmd
 }

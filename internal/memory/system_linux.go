@@ -1,0 +1,88 @@
+package memory
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// system lists the bounds that Linux sets.
+func system() []Room {
+	rooms := groups("/proc/self/cgroup", "/sys/fs/cgroup")
+	if free, ok := entry("/proc/meminfo", "MemAvailable:"); ok {
+		rooms = append(rooms, Room{free * 1024, "free memory of this machine"})
+	}
+	var space syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_AS, &space) == nil && space.Cur < 1<<62 {
+		rooms = append(rooms, Room{float64(space.Cur), "limit of address space, ulimit -v"})
+	}
+	return rooms
+}
+
+// groups lists what the control groups of the process leave, version 2 and 1.
+// membership has a line "0::/a/b" or "5:memory:/a/b" each; the limit of every
+// group on the way to the root counts.
+func groups(membership, root string) []Room {
+	text, err := os.ReadFile(membership)
+	if err != nil {
+		return nil
+	}
+	var rooms []Room
+	for _, line := range strings.Fields(string(text)) {
+		part := strings.SplitN(line, ":", 3)
+		if len(part) < 3 {
+			continue
+		}
+		folder, limit, used, cache := root, "memory.max", "memory.current", "inactive_file"
+		switch {
+		case strings.Contains(","+part[1]+",", ",memory,"):
+			folder, limit, used, cache = path.Join(root, "memory"), "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
+		case part[1] != "":
+			continue
+		}
+		for group := path.Clean("/" + part[2]); ; group = path.Dir(group) {
+			at := path.Join(folder, group)
+			most, known := number(path.Join(at, limit))
+			now, knownUse := number(path.Join(at, used))
+			// Cached files leave when memory is short.
+			files, _ := entry(path.Join(at, "memory.stat"), cache)
+			if known && knownUse && most < 1<<62 {
+				rooms = append(rooms, Room{max(0, most-now+files), "limit of this control group"})
+			}
+			if group == "/" {
+				break
+			}
+		}
+	}
+	return rooms
+}
+
+// number reads a file that is one number; "max" is none.
+func number(file string) (float64, bool) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return 0, false
+	}
+	n, err := strconv.ParseFloat(string(bytes.TrimSpace(text)), 64)
+	return n, err == nil
+}
+
+// entry reads the number behind a word that starts a line.
+func entry(file, word string) (float64, bool) {
+	f, err := os.Open(file)
+	if err != nil {
+		return 0, false
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if fields := strings.Fields(lines.Text()); len(fields) > 1 && fields[0] == word {
+			n, err := strconv.ParseFloat(fields[1], 64)
+			return n, err == nil
+		}
+	}
+	return 0, false
+}
