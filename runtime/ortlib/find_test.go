@@ -56,6 +56,23 @@ func (m *machine) write(data []byte, name string) string {
 	return path
 }
 
+// A library in the working folder is found by its mere name, which the dynamic
+// linker would look for elsewhere.
+func TestFindByMereName(t *testing.T) {
+	m := newMachine(t)
+	path := m.put("new.so", "work/libmine.so")
+	t.Chdir(filepath.Dir(path))
+	for _, env := range []bool{false, true} {
+		o := Options{Path: "libmine.so"}
+		if env {
+			m.env[EnvLibrary], o.Path = o.Path, ""
+		}
+		if lib, err := m.places().find(o); err != nil || lib.Path != path {
+			t.Errorf("%+v, %v; want %s", lib, err, path)
+		}
+	}
+}
+
 const cached = "cache/onnxruntime/1.27.0/linux-amd64/libonnxruntime.so.1.27.0"
 
 // Taking away the first place must bring up the next.

@@ -6,6 +6,7 @@ package ortlib
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -137,7 +138,12 @@ func (p places) find(o Options) (Library, error) {
 	if found == nil {
 		return Library{}, &NotFoundError{Tried: tried}
 	}
-	return Library{Path: found.Path, Version: found.Version, Origin: found.Origin}, nil
+	// A name without a folder the dynamic linker would look for elsewhere.
+	path, err := filepath.Abs(found.Path)
+	if err != nil {
+		return Library{}, err
+	}
+	return Library{Path: path, Version: found.Version, Origin: found.Origin}, nil
 }
 
 // each inspects the candidates in order until visit returns false.
