@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"math/rand/v2"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
@@ -18,19 +19,20 @@ func InitParams(p *compile.Program, seed uint64) map[string][]float32 {
 	for _, param := range p.Params {
 		values := make([]float32, extent.Size(param.Shape))
 		r := stream.New(seed, "param/"+param.Name)
+		draw := draws[param.Init.Kind]
 		for i := range values {
-			switch param.Init.Kind {
-			case "uniform":
-				values[i] = float32(param.Init.Scale * (2*r.Float64() - 1))
-			case "normal":
-				values[i] = float32(param.Init.Scale * r.NormFloat64())
-			default: // constant
-				values[i] = float32(param.Init.Scale)
-			}
+			values[i] = float32(param.Init.Scale * draw(r))
 		}
 		params[param.Name] = values
 	}
 	return params
+}
+
+// draws are the kinds of compile.Init at scale 1.
+var draws = map[string]func(r *rand.Rand) float64{
+	"uniform":  func(r *rand.Rand) float64 { return 2*r.Float64() - 1 },
+	"normal":   func(r *rand.Rand) float64 { return r.NormFloat64() },
+	"constant": func(*rand.Rand) float64 { return 1 },
 }
 
 // InitState is the state that training starts from: the drawn parameters, zero

@@ -6,8 +6,10 @@ import "math"
 // epochs in all. "cosine" falls from base to 0 along a half cosine, once per
 // epoch, as PyTorch's CosineAnnealingLR with T_max = epochs; "constant" stays.
 func LearningRate(schedule string, base float64, e, epochs int) float64 {
-	if schedule == "cosine" {
-		return 0.5 * base * (1 + math.Cos(math.Pi*float64(e)/float64(epochs)))
-	}
-	return base
+	return rates[schedule](base, float64(e), float64(epochs))
+}
+
+var rates = map[string]func(base, e, epochs float64) float64{
+	"cosine":   func(base, e, epochs float64) float64 { return 0.5 * base * (1 + math.Cos(math.Pi*e/epochs)) },
+	"constant": func(base, _, _ float64) float64 { return base },
 }

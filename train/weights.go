@@ -4,14 +4,12 @@ import "github.com/miplc/miplc/data"
 
 // Lambda is the momentum of the label weights (paper Eq. 7) in epoch t of
 // epochs: "linear" (T-t)/T, "progressive" 0, "averaging" 1.
-func Lambda(schedule string, t, epochs int) float64 {
-	switch schedule {
-	case "progressive":
-		return 0
-	case "averaging":
-		return 1
-	}
-	return float64(epochs-t) / float64(epochs)
+func Lambda(schedule string, t, epochs int) float64 { return lambdas[schedule](t, epochs) }
+
+var lambdas = map[string]func(t, epochs int) float64{
+	"linear":      func(t, epochs int) float64 { return float64(epochs-t) / float64(epochs) },
+	"progressive": func(int, int) float64 { return 0 },
+	"averaging":   func(int, int) float64 { return 1 },
 }
 
 // InitialWeights gives every bag equal weight on its candidate labels (paper
