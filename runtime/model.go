@@ -19,7 +19,9 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"sync"
+	"text/tabwriter"
 
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/onnxpb"
@@ -77,6 +79,28 @@ type Info struct {
 	Engine        string             `json:"engine"`          // engine that trained the parameters
 	Parity        map[string]float64 `json:"parity"`          // pair of engines -> largest absolute difference
 	Backends      []string           `json:"backends"`        // back ends that can run the file
+}
+
+// String gives the metadata as lines for people, as fmt prints them.
+func (i Info) String() string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, row := range []struct {
+		name  string
+		value any
+	}{
+		{"contract", i.Contract}, {"back end", i.Backend}, {"opset", i.Opset}, {"miplc", i.Version},
+		{"classes", strings.Join(i.Classes, ", ")}, {"input shape", i.InputShape}, {"normalization", i.Normalization},
+		{"spec", i.SpecSHA256}, {"data", i.DataSHA256}, {"seed", i.Seed}, {"split", string(i.Split)}, {"engine", i.Engine},
+		{"back ends", strings.Join(i.Backends, ", ")},
+	} {
+		fmt.Fprintf(w, "%s\t%v\n", row.name, row.value)
+	}
+	for _, pair := range slices.Sorted(maps.Keys(i.Parity)) {
+		fmt.Fprintf(w, "parity %s\t%.2g\n", pair, i.Parity[pair])
+	}
+	w.Flush()
+	return b.String()
 }
 
 // Open reads the model at path, checks its contract and prepares it in the

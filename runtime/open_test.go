@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -75,6 +76,9 @@ func TestOpenRefusesBrokenContracts(t *testing.T) {
 		{"classes not JSON", meta(contract.KeyClasses, `["a", "b"`), contract.KeyClasses},
 		{"classes of other type", meta(contract.KeyClasses, `{"a": 1}`), contract.KeyClasses},
 		{"no classes", meta(contract.KeyClasses, `[]`), contract.KeyClasses},
+		{"a class without a name", meta(contract.KeyClasses, `["a", "", "c", "d"]`), "class 1 has no name"},
+		{"null for a class", meta(contract.KeyClasses, `["a", "b", "c", null]`), "class 3 has no name"},
+		{"one name for two classes", meta(contract.KeyClasses, `["a", "b", "c", "b"]`), `classes 1 and 3 are both called "b"`},
 		{"one class too few", meta(contract.KeyClasses, `["a", "b", "c"]`), contract.Probabilities},
 		{"input shape not JSON", meta(contract.KeyInputShape, `3`), contract.KeyInputShape},
 		{"negative input shape", meta(contract.KeyInputShape, `[-3]`), contract.KeyInputShape},
@@ -210,6 +214,27 @@ func TestGraphsThatCannotRun(t *testing.T) {
 			m.SetMetadata(contract.KeyClasses, `["a", "b", "c", "d", "e"]`)
 			m.Graph.Output[0].Type.GetTensorType().Shape.Dim[1].Value = &onnxpb.TensorShapeProto_Dimension_DimValue{DimValue: 5}
 		}},
+		{"probabilities twice, one below the other", instead(contract.Probabilities, "Concat", 2, 0)},
+		{"probabilities twice, side by side", instead(contract.Probabilities, "Concat", 2, 1)},
+		{"attention twice, one below the other", instead(contract.Attention, "Concat", 2, 0)},
+		{"attention twice, side by side", instead(contract.Attention, "Concat", 2, 1)},
+		{"probabilities twice, cut by a Reshape", func(m *onnxpb.ModelProto) {
+			instead(contract.Probabilities, "Concat", 2, 1)(m)
+			m.Graph.Node[len(m.Graph.Node)-1].Output[0] = "twice"
+			m.Graph.Initializer = append(m.Graph.Initializer, onnxpb.IntTensor("to", []int64{2}, []int64{1, 4}))
+			m.Graph.Node = append(m.Graph.Node, &onnxpb.NodeProto{Name: "cut", OpType: "Reshape", Input: []string{"twice", "to"}, Output: []string{contract.Probabilities}})
+		}},
+		{"probabilities for each instance", func(m *onnxpb.ModelProto) {
+			instead(contract.Probabilities, "Concat", 1, 0)(m)
+			last := m.Graph.Node[len(m.Graph.Node)-1]
+			last.OpType, last.Attribute = "Add", nil
+			m.Graph.Initializer = append(m.Graph.Initializer, onnxpb.FloatTensor("column", []int64{3, 1}, []float32{0, 0, 0}))
+			m.Graph.Node = append(m.Graph.Node[:len(m.Graph.Node)-1],
+				&onnxpb.NodeProto{Name: "rows", OpType: "MatMul", Input: []string{contract.Instances, "column"}, Output: []string{"rows"}}, last)
+			last.Input = append(last.Input, "rows")
+		}},
+		{"probabilities as a column", instead(contract.Probabilities, "Transpose", 1, 0)},
+		{"attention as a column", instead(contract.Attention, "Transpose", 1, 0)},
 	} {
 		for _, be := range backends {
 			t.Run(c.name+"/"+be.name, func(t *testing.T) {
@@ -227,6 +252,33 @@ func TestGraphsThatCannotRun(t *testing.T) {
 	}
 }
 
+// instead makes an output of another shape than the file declares: what was the
+// output goes through an op, as so many inputs.
+func instead(output, op string, inputs int, axis int64) func(*onnxpb.ModelProto) {
+	return func(m *onnxpb.ModelProto) {
+		for _, n := range m.Graph.Node {
+			if n.Output[0] == output {
+				n.Output[0] += ".inner"
+			}
+		}
+		last := &onnxpb.NodeProto{Name: "last", OpType: op, Output: []string{output}}
+		for i := range inputs {
+			name := output + ".inner"
+			if i > 0 { // onnx-go loses an input that comes twice
+				m.Graph.Node = append(m.Graph.Node, &onnxpb.NodeProto{Name: "again", OpType: "Identity", Input: []string{name}, Output: []string{"again"}})
+				name = "again"
+			}
+			last.Input = append(last.Input, name)
+		}
+		if op == "Concat" {
+			last.Attribute = []*onnxpb.AttributeProto{{Name: "axis", Type: onnxpb.AttributeProto_INT, I: axis}}
+		} else {
+			last.Attribute = []*onnxpb.AttributeProto{{Name: "perm", Type: onnxpb.AttributeProto_INTS, Ints: []int64{1, 0}}}
+		}
+		m.Graph.Node = append(m.Graph.Node, last)
+	}
+}
+
 func TestOnnxGoRefusesBatchModels(t *testing.T) {
 	_, err := runtime.Open("testdata/batch-3x4.onnx", runtime.WithBackend(onnxgo.Backend()))
 	if !errors.Is(err, runtime.ErrContract) || !strings.Contains(err.Error(), "onnx-go") {
@@ -241,6 +293,11 @@ func TestInfo(t *testing.T) {
 		len(i.Classes) != 4 || len(i.InputShape) != 1 || i.InputShape[0] != 3 || i.Normalization != "none" ||
 		i.SpecSHA256 != strings.Repeat("0", 64) || !bytes.Contains(i.Split, []byte("random")) {
 		t.Errorf("%+v", i)
+	}
+	for _, printed := range []string{fmt.Sprint(i), fmt.Sprintf("%+v", i)} {
+		if !strings.Contains(printed, `"random"`) || !strings.Contains(printed, "class 0, class 1") {
+			t.Errorf("printed as\n%s", printed)
+		}
 	}
 	i.Classes[0] = "changed"
 	if m.Info().Classes[0] != "class 0" {

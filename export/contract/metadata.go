@@ -124,6 +124,16 @@ func (m *Metadata) check() error {
 	if n := len(m.Classes); n < 1 || n > maxClasses {
 		return fmt.Errorf("%s names %d classes", KeyClasses, n)
 	}
+	seen := make(map[string]int, len(m.Classes))
+	for i, name := range m.Classes {
+		if name == "" { // null in the JSON, too
+			return fmt.Errorf("%s: class %d has no name", KeyClasses, i)
+		}
+		if first, twice := seen[name]; twice {
+			return fmt.Errorf("%s: classes %d and %d are both called %q", KeyClasses, first, i, name)
+		}
+		seen[name] = i
+	}
 	if n := len(m.InputShape); n < 1 || n >= maxRank {
 		return fmt.Errorf("%s %v: an instance has 1 to %d axes", KeyInputShape, m.InputShape, maxRank-1)
 	}

@@ -14,6 +14,8 @@ import (
 
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/exprvm"
+	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/runtime"
 )
 
@@ -24,6 +26,10 @@ const (
 	maxIdleBytes     = 64 << 20 // of the copies of the file
 	maxIdleInstances = 8192     // of all idle machines
 )
+
+// maxNodes bounds the graphs that onnx-go builds: its time grows with the square
+// of their number, and every size of bag needs a graph of its own.
+const maxNodes = 1000
 
 // Backend is the onnx-go back end, for runtime.WithBackend.
 func Backend() runtime.Backend { return backend{} }
@@ -37,6 +43,13 @@ func (backend) Name() string { return contract.BackendONNXGo }
 func (backend) Open(f *runtime.File) (runtime.Session, error) {
 	if f.Meta.Contract != contract.ContractBag {
 		return nil, fmt.Errorf("it runs contract %s alone, the file has %s; use onnxruntime", contract.ContractBag, f.Meta.Contract)
+	}
+	file, err := onnxpb.ReadBytes(f.Data)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(file.GetGraph().GetNode()); n > maxNodes {
+		return nil, fmt.Errorf("the graph has %d nodes, more than the %d that it builds in bearable time; use %s", n, maxNodes, contract.BackendORT)
 	}
 	s := &session{data: f.Data, shape: f.Meta.InputShape, classes: len(f.Meta.Classes)}
 	in := runtime.Input{Instances: make([]float32, f.InstanceSize()), N: 1, Bags: 1}
@@ -177,25 +190,26 @@ func (m *machine) run(in runtime.Input, out runtime.Output) (err error) {
 	return copyOut(contract.Attention, m.attention.GetTensor(), out.Attention)
 }
 
-// copyOut copies a tensor; gorgonia gives one with a single element as a bare
-// number.
+// copyOut copies a row of numbers out. gorgonia gives a single number without
+// its axes, and may leave out leading axes of 1.
 func copyOut(name string, from tensor.Tensor, to []float32) error {
 	if from == nil {
 		return fmt.Errorf("output %s has no value", name)
 	}
-	switch data := from.Data().(type) {
-	case float32:
-		if len(to) == 1 {
+	shape := from.Shape()
+	if extent.Size(shape) == len(to) && (len(shape) == 0 || shape[len(shape)-1] == len(to)) {
+		switch data := from.Data().(type) {
+		case float32:
 			to[0] = data
 			return nil
-		}
-	case []float32:
-		if len(to) == len(data) {
-			copy(to, data)
-			return nil
+		case []float32:
+			if len(to) == len(data) {
+				copy(to, data)
+				return nil
+			}
 		}
 	}
-	return fmt.Errorf("output %s has the shape %v, expected %d values", name, from.Shape(), len(to))
+	return fmt.Errorf("output %s has the shape %v, expected [1, %d]", name, shape, len(to))
 }
 
 // recoverInto turns a panic of onnx-go, which it raises for graphs that it

@@ -1,0 +1,47 @@
+package runtime_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/runtime"
+)
+
+// Long chains of nodes: onnxruntime takes them, onnx-go says that it does not,
+// rather than think for minutes.
+func TestLongChains(t *testing.T) {
+	for _, be := range backends {
+		for nodes, refused := range map[int]bool{300: false, 3000: be.name == contract.BackendONNXGo} {
+			open(t, "demipl-3x4.onnx") // makes sure of the library
+			m, err := runtime.OpenBytes(edited(t, func(m *onnxpb.ModelProto) { chain(m, nodes) }), be.opts...)
+			switch {
+			case refused && (err == nil || !strings.Contains(err.Error(), "3020 nodes, more than") || !strings.Contains(err.Error(), "onnxruntime")):
+				t.Errorf("%s, %d nodes: error %v", be.name, nodes, err)
+			case !refused && err != nil:
+				t.Errorf("%s, %d nodes: %v", be.name, nodes, err)
+			}
+			if err == nil {
+				m.Close()
+			}
+		}
+	}
+}
+
+// chain puts so many nodes before the probabilities.
+func chain(m *onnxpb.ModelProto, nodes int) {
+	for _, n := range m.Graph.Node {
+		if n.Output[0] == contract.Probabilities {
+			n.Output[0] = "link0"
+		}
+	}
+	for i := range nodes {
+		to := fmt.Sprint("link", i+1)
+		if i == nodes-1 {
+			to = contract.Probabilities
+		}
+		m.Graph.Node = append(m.Graph.Node, &onnxpb.NodeProto{Name: to, OpType: "Abs", Input: []string{fmt.Sprint("link", i)}, Output: []string{to}})
+	}
+}
