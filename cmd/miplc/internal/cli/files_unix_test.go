@@ -1,0 +1,72 @@
+//go:build unix
+
+package cli
+
+import (
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// null is a device that swallows what is written, one of our own where a mistake
+// could put a file in the place of the system's.
+func null(t *testing.T) string {
+	t.Helper()
+	if os.Getuid() != 0 {
+		return os.DevNull
+	}
+	if err := syscall.Mknod("null", syscall.S_IFCHR|0o666, 1<<8|3); err != nil {
+		t.Skip(err)
+	}
+	return "null"
+}
+
+// What is no regular file is written to and stays what it is, with and without
+// --force.
+func TestPipesAndDevicesAreWrittenTo(t *testing.T) {
+	workshop(t)
+	device := null(t)
+	for _, w := range fileWriters {
+		if strings.Contains(w.args, "sival6") { // its source is a stand-in
+			continue
+		}
+		do(t, 0, w.to(w.out))
+		content := contents(t)[w.out]
+		if err := os.Remove(w.out); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Mkfifo(w.out, 0o644); err != nil {
+			t.Skip(err)
+		}
+		if err := os.Symlink(device, "null-"+w.out); err != nil {
+			t.Fatal(err)
+		}
+		before := contents(t)
+		for _, force := range []string{"", " --force"} {
+			got := make(chan string)
+			go func() {
+				f, err := os.Open(w.out)
+				if err != nil {
+					got <- err.Error()
+					return
+				}
+				defer f.Close()
+				text, _ := io.ReadAll(f)
+				got <- string(text)
+			}()
+			do(t, 0, w.to(w.out)+force)
+			if text := <-got; text != content {
+				t.Errorf("miplc %s: the pipe got %d bytes of %d", w.args, len(text), len(content))
+			}
+			do(t, 0, w.to("null-"+w.out)+force)
+		}
+		if info, err := os.Stat("null-" + w.out); err != nil || info.Mode()&os.ModeDevice == 0 {
+			t.Fatalf("%s is no device any more: %v", device, err)
+		}
+		if names := differ(before, contents(t)); names != nil {
+			t.Errorf("miplc %s: changed %q", w.args, names)
+		}
+	}
+}
