@@ -337,7 +337,7 @@ func (l *lowering) wantOneBag(what string, n *graph.Node) {
 			continue // reported: for another output, or as another node of the same call
 		}
 		l.mixers[mixer.Pos] = true
-		l.errs.Add(diag.Errorf(mixer.Pos, "this mixes the rows of different bags, and the %s depend on it; a prediction is a function of one bag", what).
+		l.errs.Add(diag.Errorf(mixer.Pos, "this mixes the rows of different bags on the way to the %s; a prediction is a function of one bag", what).
 			WithNote("join the instances of a bag with bag_sum, bag_mean, bag_max or bag_softmax; only losses and weights.update may mix bags"))
 	}
 }

@@ -63,7 +63,7 @@ func TestAllOutputsFollowFromOneBag(t *testing.T) {
 	for _, output := range []string{"attention: e", "log_probabilities: q"} {
 		_, err := parse(t, strings.Replace(src, "loss:", "    q: log(p) - mean(p, 0)\n  "+output+"\nloss:", 1))
 		what, _, _ := strings.Cut(output, ":")
-		if err == nil || !strings.Contains(err.Error(), "the "+what+" depend on it") {
+		if err == nil || !strings.Contains(err.Error(), "on the way to the "+what) {
 			t.Errorf("%s: %v", output, err)
 		}
 	}

@@ -81,6 +81,7 @@ type opDef struct {
 	// neutral is what may stand beside the numbers that the op joins without
 	// changing its result; the result of an empty bag, then.
 	neutral float64
+	text    func(a *Attrs) string // prints the static arguments; nil: there are none, or the shape tells
 }
 
 // class says what an op is to the passes.
@@ -118,6 +119,9 @@ func imageOp(name string, arity int, shape shapeFunc, joins joinFunc, eval evalF
 // ofMaximum marks an op that looks for the largest of what it joins.
 func ofMaximum(d opDef) opDef { d.neutral = math.Inf(-1); return d }
 
+// prints gives the op a text of its static arguments.
+func (d opDef) prints(text func(a *Attrs) string) opDef { d.text = text; return d }
+
 // flat marks an op that passes no gradient.
 func flat(d opDef) opDef { d.grad, d.flat = nil, true; return d }
 
@@ -129,8 +133,8 @@ func init() {
 	ops = [numOps]opDef{
 		OpInput: {name: "Input", class: leaf},
 		OpParam: {name: "Param", class: leaf},
-		OpConst: {name: "Const", class: literal, shape: shapeConst, eval: evalConst, flat: true},
-		OpFill:  {name: "Fill", class: literal, shape: shapeAttr, eval: evalFill, flat: true},
+		OpConst: {name: "Const", class: literal, shape: shapeConst, eval: evalConst, flat: true, text: textOfConst},
+		OpFill:  {name: "Fill", class: literal, shape: shapeAttr, eval: evalFill, flat: true, text: textOfFill},
 
 		OpNeg:      unaryOp("Neg", neg, gradNeg),
 		OpExp:      unaryOp("Exp", math.Exp, gradExp),
@@ -143,7 +147,7 @@ func init() {
 		OpSoftplus: unaryOp("Softplus", softplus, gradSoftplus),
 		OpRelu:     unaryOp("Relu", relu, gradRelu),
 		OpErf:      unaryOp("Erf", math.Erf, gradErf),
-		OpClamp:    {name: "Clamp", class: elementwise, arity: 1, shape: shapeClamp, eval: evalClamp, grad: grad1(gradClamp)},
+		OpClamp:    {name: "Clamp", class: elementwise, arity: 1, shape: shapeClamp, eval: evalClamp, grad: grad1(gradClamp), text: textOfClamp},
 		OpStopGrad: {name: "StopGrad", class: elementwise, arity: 1, shape: shapeSame, eval: evalCopy, flat: true},
 
 		OpAdd:     binaryOp("Add", add, gradAdd),
@@ -155,15 +159,15 @@ func init() {
 		OpGreater: flat(binaryOp("Greater", greater, nil)),
 
 		OpMatMul:     arrayOp("MatMul", 2, shapeMatMul, joinsInner, evalMatMul, gradMatMul),
-		OpTranspose:  arrayOp("Transpose", 1, shapeTranspose, nil, evalTranspose, grad1(gradTranspose)),
+		OpTranspose:  arrayOp("Transpose", 1, shapeTranspose, nil, evalTranspose, grad1(gradTranspose)).prints(textOfPerm),
 		OpReshape:    arrayOp("Reshape", 1, shapeReshape, joinsReshape, evalCopy, grad1(gradReshape)),
 		OpExpand:     arrayOp("Expand", 1, shapeExpand, nil, evalExpand, grad1(gradExpand)),
-		OpSum:        arrayOp("Sum", 1, shapeReduce, joinsAxes, evalSum, grad1(gradSum)),
-		OpMax:        ofMaximum(arrayOp("Max", 1, shapeReduce, joinsAxes, evalMax, grad1(gradMax))),
-		OpMaxMask:    ofMaximum(flat(arrayOp("MaxMask", 1, shapeMaxMask, joinsAxes, evalMaxMask, nil))),
-		OpConcat:     arrayOp("Concat", -1, shapeConcat, joinsAxis, evalConcat, gradConcat),
-		OpSlice:      arrayOp("Slice", 1, shapeSlice, joinsAxis, evalSlice, grad1(gradSlice)),
-		OpPad:        arrayOp("Pad", 1, shapePad, joinsAxis, evalPad, grad1(gradPad)),
+		OpSum:        arrayOp("Sum", 1, shapeReduce, joinsAxes, evalSum, grad1(gradSum)).prints(textOfAxes),
+		OpMax:        ofMaximum(arrayOp("Max", 1, shapeReduce, joinsAxes, evalMax, grad1(gradMax))).prints(textOfAxes),
+		OpMaxMask:    ofMaximum(flat(arrayOp("MaxMask", 1, shapeMaxMask, joinsAxes, evalMaxMask, nil))).prints(textOfAxes),
+		OpConcat:     arrayOp("Concat", -1, shapeConcat, joinsAxis, evalConcat, gradConcat).prints(textOfAxis),
+		OpSlice:      arrayOp("Slice", 1, shapeSlice, joinsAxis, evalSlice, grad1(gradSlice)).prints(textOfSlice),
+		OpPad:        arrayOp("Pad", 1, shapePad, joinsAxis, evalPad, grad1(gradPad)).prints(textOfPad),
 		OpSoftmax:    ofMaximum(arrayOp("Softmax", 1, shapeRows, joinsLast, evalSoftmax, grad1(gradSoftmax))),
 		OpLogSoftmax: ofMaximum(arrayOp("LogSoftmax", 1, shapeRows, joinsLast, evalLogSoftmax, grad1(gradLogSoftmax))),
 
@@ -177,11 +181,11 @@ func init() {
 		OpSegmentAttentionGrad: {name: "SegmentAttentionGrad", class: segment, arity: 5, shape: shapeSegmentAttentionGrad, joins: joinsRows,
 			eval: evalSegmentAttentionGrad},
 
-		OpConv2D:           imageOp("Conv2D", 2, shapeConv2D, joinsPixels, evalConv2D, gradConv2D),
-		OpConv2DGradInput:  imageOp("Conv2DGradInput", 2, shapeConv2DGradInput, joinsPixels, evalConv2DGradInput, nil),
-		OpConv2DGradWeight: imageOp("Conv2DGradWeight", 2, shapeConv2DGradWeight, joinsAll, evalConv2DGradWeight, nil),
-		OpMaxPool2D:        imageOp("MaxPool2D", 1, shapeMaxPool2D, joinsPixels, evalMaxPool2D, grad1(gradMaxPool2D)),
-		OpMaxPool2DGrad:    imageOp("MaxPool2DGrad", 2, shapeMaxPool2DGrad, joinsPixels, evalMaxPool2DGrad, nil),
+		OpConv2D:           imageOp("Conv2D", 2, shapeConv2D, joinsPixels, evalConv2D, gradConv2D).prints(textOfConv),
+		OpConv2DGradInput:  imageOp("Conv2DGradInput", 2, shapeConv2DGradInput, joinsPixels, evalConv2DGradInput, nil).prints(textOfConv),
+		OpConv2DGradWeight: imageOp("Conv2DGradWeight", 2, shapeConv2DGradWeight, joinsAll, evalConv2DGradWeight, nil).prints(textOfConv),
+		OpMaxPool2D:        imageOp("MaxPool2D", 1, shapeMaxPool2D, joinsPixels, evalMaxPool2D, grad1(gradMaxPool2D)).prints(textOfPool),
+		OpMaxPool2DGrad:    imageOp("MaxPool2DGrad", 2, shapeMaxPool2DGrad, joinsPixels, evalMaxPool2DGrad, nil).prints(textOfPool),
 	}
 }
 

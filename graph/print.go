@@ -52,35 +52,36 @@ func (n *Node) text() string {
 // attrText prints the static arguments that the op reads and its result's
 // shape does not already tell.
 func (n *Node) attrText() string {
-	a := &n.Attrs
-	switch n.Op {
-	case OpConst:
-		return dataText(a.Data)
-	case OpFill:
-		return number(a.Value)
-	case OpClamp:
-		return number(a.Lo) + " to " + number(a.Hi)
-	case OpTranspose:
-		return fmt.Sprintf("perm %v", a.Perm)
-	case OpSum, OpMax:
-		if a.Keep {
-			return fmt.Sprintf("axes %v keep", a.Axes)
-		}
-		return fmt.Sprintf("axes %v", a.Axes)
-	case OpMaxMask:
-		return fmt.Sprintf("axes %v", a.Axes)
-	case OpConcat:
-		return fmt.Sprintf("axis %d", a.Axis)
-	case OpSlice:
-		return fmt.Sprintf("axis %d, %d to %d", a.Axis, a.Start, a.End)
-	case OpPad:
-		return fmt.Sprintf("axis %d, %d before, %d after", a.Axis, a.Start, a.End)
-	case OpConv2D, OpConv2DGradInput, OpConv2DGradWeight:
-		return fmt.Sprintf("stride %dx%d, pad %dx%d", a.Stride[0], a.Stride[1], a.Pad[0], a.Pad[1])
-	case OpMaxPool2D, OpMaxPool2DGrad:
-		return fmt.Sprintf("kernel %dx%d, stride %dx%d", a.Kernel[0], a.Kernel[1], a.Stride[0], a.Stride[1])
+	if text := n.Op.def().text; text != nil {
+		return text(&n.Attrs)
 	}
 	return ""
+}
+
+func textOfConst(a *Attrs) string { return dataText(a.Data) }
+func textOfFill(a *Attrs) string  { return number(a.Value) }
+func textOfClamp(a *Attrs) string { return number(a.Lo) + " to " + number(a.Hi) }
+func textOfPerm(a *Attrs) string  { return fmt.Sprintf("perm %v", a.Perm) }
+func textOfAxis(a *Attrs) string  { return fmt.Sprintf("axis %d", a.Axis) }
+func textOfSlice(a *Attrs) string { return fmt.Sprintf("axis %d, %d to %d", a.Axis, a.Start, a.End) }
+
+func textOfAxes(a *Attrs) string {
+	if a.Keep {
+		return fmt.Sprintf("axes %v keep", a.Axes)
+	}
+	return fmt.Sprintf("axes %v", a.Axes)
+}
+
+func textOfPad(a *Attrs) string {
+	return fmt.Sprintf("axis %d, %d before, %d after", a.Axis, a.Start, a.End)
+}
+
+func textOfConv(a *Attrs) string {
+	return fmt.Sprintf("stride %dx%d, pad %dx%d", a.Stride[0], a.Stride[1], a.Pad[0], a.Pad[1])
+}
+
+func textOfPool(a *Attrs) string {
+	return fmt.Sprintf("kernel %dx%d, stride %dx%d", a.Kernel[0], a.Kernel[1], a.Stride[0], a.Stride[1])
 }
 
 // dataText prints a short literal in full, of a long one the length and a hash.

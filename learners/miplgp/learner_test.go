@@ -120,6 +120,11 @@ func TestGraphEqualsModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		for _, o := range g.Outputs {
+			if n := o.Node.Mixers(); len(n) > 0 {
+				t.Errorf("%s does not follow from one bag alone: %v", o.Name, n[0].Op)
+			}
+		}
 		if err := graph.Verify(g); err != nil {
 			t.Fatal(err)
 		}
