@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/miplc/miplc/internal/golden"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/language/languagetest"
 	"github.com/miplc/miplc/specs"
 )
 
@@ -28,6 +31,12 @@ func TestReference(t *testing.T) {
 	if err := e.Check(); err != nil {
 		t.Error(err)
 	}
+	languagetest.Tables(t, "../docs/experiments.md", map[string]string{
+		"top": language.Reference(rows), "data": language.Reference(dataRows), "synth": language.Reference(synthRows),
+		"learners": language.Reference(learnerRows), "cases": language.Reference(caseRows), "splits": language.Reference(splitRows),
+		"attention": language.Reference(attentionRows), "choose": language.Reference(chooseRows), "report": language.Reference(itemRows),
+	})
+	golden.Check(t, "../specs/experiments/schema.json", Language.Schema())
 	for _, kind := range ItemKinds {
 		if !strings.Contains(string(src), "`"+strings.Replace(kind, " ", ": ", 1)+"`") {
 			t.Errorf("%s is not explained", kind)

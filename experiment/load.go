@@ -14,6 +14,20 @@ func Load(name string, o language.Options) (*Experiment, error) {
 	return e.settled(doc, err)
 }
 
+// Validate checks the file of an experiment with the specs it names and their
+// settings, and counts its cells. Data is not looked at.
+func Validate(name string, o language.Options) (cells int, err error) {
+	e, err := Load(name, o)
+	if err != nil {
+		return 0, err
+	}
+	if err := e.Check(); err != nil {
+		return 0, err
+	}
+	cells, _ = e.size()
+	return cells, nil
+}
+
 // Parse reads the text of an experiment; file is its name for messages.
 func Parse(file string, src []byte) (*Experiment, error) {
 	e := &Experiment{}

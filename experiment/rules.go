@@ -161,20 +161,28 @@ func (c *checker) whereRules(w Where) {
 // sizeRules refuses experiments that no machine finishes, before their cells are
 // counted out.
 func (c *checker) sizeRules() {
-	cells, trainings := 0, 0
-	for i := range c.e.Data {
-		d := &c.e.Data[i]
-		for j := range c.e.Learners {
-			l := &c.e.Learners[j]
+	if cells, trainings := c.e.size(); cells > maxCells || trainings > maxTrainings {
+		c.add(c.e.Name.Pos, "the experiment has %d cells with %d settings, more than %d or %d", cells, trainings, maxCells, maxTrainings)
+	}
+}
+
+// size counts the cells, and the settings that are tried in them.
+func (e *Experiment) size() (cells, trainings int) {
+	for i := range e.Data {
+		d := &e.Data[i]
+		for j := range e.Learners {
+			l := &e.Learners[j]
 			settings := 1
 			for _, a := range l.Grid {
 				settings *= len(a.Values)
 			}
-			n := len(d.R) * len(l.Variants()) * c.e.splitsOf(d).Count
-			cells, trainings = cells+n, trainings+n*settings
+			for _, r := range d.R {
+				if l.Only.Has(d.Name.V, r) {
+					n := len(l.Variants()) * e.splitsOf(d).Count
+					cells, trainings = cells+n, trainings+n*settings
+				}
+			}
 		}
 	}
-	if cells > maxCells || trainings > maxTrainings {
-		c.add(c.e.Name.Pos, "the experiment has %d cells with %d settings, more than %d or %d", cells, trainings, maxCells, maxTrainings)
-	}
+	return cells, trainings
 }

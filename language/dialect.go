@@ -79,6 +79,28 @@ func (d *Dialect) Parse(file string, src []byte, o Options, to any) (*Document, 
 	return doc, nil
 }
 
+// Fits counts the keys at the top of a file that the dialect knows; -1 says that
+// there is no such file. So a file tells which language it is written in.
+func (d *Dialect) Fits(name string) int {
+	file, src, err := d.lookUp(name, "")
+	if err != nil {
+		return -1
+	}
+	var errs faults
+	var root *node
+	collect(func() { root = parseYAML(file, src, &errs) })
+	if root == nil {
+		return 0
+	}
+	known := 0
+	for _, key := range root.keys {
+		if find(d.Rows, key.text) != nil {
+			known++
+		}
+	}
+	return known
+}
+
 // builtin is the prefix of the names of files that ship in messages.
 const builtin = "builtin:"
 

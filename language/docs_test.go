@@ -7,38 +7,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/internal/golden"
+	"github.com/miplc/miplc/language/languagetest"
 	"github.com/miplc/miplc/specs"
 )
 
 const reference = "../docs/spec.md"
 
-var tableMark = regexp.MustCompile(`(?s)<!-- table: ([a-z.]+) -->\n.*?<!-- end -->`)
-
 // TestReference writes the tables of the reference anew and compares; every
 // table must stand in it.
-func TestReference(t *testing.T) {
-	src, err := os.ReadFile(reference)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tables := referenceTables()
-	seen := map[string]bool{}
-	got := tableMark.ReplaceAllStringFunc(string(src), func(part string) string {
-		name := tableMark.FindStringSubmatch(part)[1]
-		if tables[name] == "" {
-			t.Errorf("there is no table %q", name)
-		}
-		seen[name] = true
-		return fmt.Sprintf("<!-- table: %s -->\n%s<!-- end -->", name, tables[name])
-	})
-	for name := range tables {
-		if !seen[name] {
-			t.Errorf("%s lacks the table %q", reference, name)
-		}
-	}
-	golden.Check(t, reference, []byte(got))
-}
+func TestReference(t *testing.T) { languagetest.Tables(t, reference, referenceTables()) }
 
 // TestReferenceExamples parses every YAML example; those without a name or a
 // model get one.
@@ -70,15 +47,15 @@ func TestReferenceExamples(t *testing.T) {
 
 func referenceTables() map[string]string {
 	tables := map[string]string{
-		"top":            keyTable(append([]Row{extendsRow}, language...)),
-		"data":           keyTable(dataRows),
-		"data.generated": keyTable(generatedRows),
-		"data.split":     keyTable(splitRows),
-		"model":          keyTable(modelRows),
-		"params":         keyTable(paramRows),
-		"weights":        keyTable(weightsRows),
-		"train":          keyTable(trainRows),
-		"export":         keyTable(exportRows),
+		"top":            Reference(append([]Row{extendsRow}, language...)),
+		"data":           Reference(dataRows),
+		"data.generated": Reference(generatedRows),
+		"data.split":     Reference(splitRows),
+		"model":          Reference(modelRows),
+		"params":         Reference(paramRows),
+		"weights":        Reference(weightsRows),
+		"train":          Reference(trainRows),
+		"export":         Reference(exportRows),
 		"blocks":         entryTable(blockEntries()),
 		"losses":         entryTable(lossEntries()),
 		"learners":       entryTable(learnerEntries()),
@@ -90,33 +67,6 @@ func referenceTables() map[string]string {
 		"shipped":        shippedTable(),
 	}
 	return tables
-}
-
-func keyTable(rows []Row) string {
-	var b strings.Builder
-	b.WriteString("\n| key | value | default | meaning |\n|---|---|---|---|\n")
-	for i := range rows {
-		r := &rows[i]
-		def := "`" + r.Default + "`"
-		switch {
-		case r.Required:
-			def = "required"
-		case r.Default == "":
-			def = ""
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", r.Name, valueText(r), def, cell(r.Doc))
-	}
-	return b.String() + "\n"
-}
-
-func valueText(r *Row) string {
-	if len(r.Choices) > 0 {
-		return "`" + strings.Join(r.Choices, "`, `") + "`"
-	}
-	if r.Type != wholeList && r.In.limited() {
-		return r.describeType() + ", " + r.In.String()
-	}
-	return r.describeType()
 }
 
 func entryTable(entries []schemaEntry) string {
@@ -185,5 +135,3 @@ func shippedTable() string {
 	}
 	return b.String() + "\n"
 }
-
-func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }

@@ -17,6 +17,9 @@ var specDialect = &Dialect{
 
 func init() { specDialect.Rows = language } // the rows read by it
 
+// Fits counts the keys at the top of a file that specs have, as Dialect.Fits.
+func Fits(name string) int { return specDialect.Fits(name) }
+
 // TrainedNames lists the shipped specs with a model that package compile takes,
 // which is all but those of learners.
 func TrainedNames() []string {

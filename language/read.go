@@ -345,7 +345,7 @@ func (r *Reader) text(row *Row, path string, n *node) (string, bool) {
 		return "", false
 	}
 	if row.In.limited() && !row.In.has(float64(utf8.RuneCountInString(n.text))) {
-		r.errs.Add(n.errorf("%s must have %s characters", path, row.In))
+		r.errs.Add(n.errorf("%s must have at most %v characters", path, row.In.hi))
 		return "", false
 	}
 	if strings.ContainsFunc(n.text, isControl) {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
@@ -27,6 +28,7 @@ type file struct {
 	Spec       string            `json:"spec"`
 	Valid      bool              `json:"valid"`
 	Parameters int               `json:"parameters,omitempty"` // learned numbers
+	Cells      int               `json:"cells,omitempty"`      // of an experiment
 	Note       string            `json:"note,omitempty"`       // what could not be checked
 	Errors     []console.Problem `json:"errors,omitempty"`
 	MoreErrors int               `json:"more_errors,omitempty"` // beyond those
@@ -37,10 +39,12 @@ func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con}
 	cmd := &cobra.Command{
 		Use:   "validate SPEC...",
-		Short: "Check specs and print all that is wrong with them",
+		Short: "Check specs and experiments and print all that is wrong with them",
 		Long: `Check specs: names, types and values, and every shape, by compiling them for the
 shapes of their data, and the split. Where the data is not at hand data.shape and
-data.classes are taken, or made-up extents. All errors of all files are printed.`,
+data.classes are taken, or made-up extents. All errors of all files are printed.
+
+A file may be an experiment too: it is checked with the settings of its specs.`,
 		Example: "  miplc validate model.yaml\n  miplc validate models/*.yaml --json",
 		Args:    console.Args("SPEC..."),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -78,12 +82,19 @@ func run(o *options) error {
 }
 
 func check(name string, o *options) (file, error) {
-	v, err := runs.Validate(name, language.Options{Set: o.Set}, o.DataDir)
-	if err != nil {
-		problems, more := console.Problems(err)
-		return file{Spec: name, Errors: problems, MoreErrors: more}, err
+	f := file{Spec: name}
+	var err error
+	if experiment.Language.Fits(name) > language.Fits(name) {
+		f.Cells, err = experiment.Validate(name, language.Options{Set: o.Set})
+	} else {
+		var v runs.Verdict
+		v, err = runs.Validate(name, language.Options{Set: o.Set}, o.DataDir)
+		f.Parameters, f.Note = v.Parameters, v.Note
 	}
-	return file{Spec: name, Valid: true, Parameters: v.Parameters, Note: v.Note}, nil
+	if f.Valid = err == nil; !f.Valid {
+		f.Errors, f.MoreErrors = console.Problems(err)
+	}
+	return f, err
 }
 
 // joined makes one list of all diagnostics, so that they are rendered alike.
@@ -100,9 +111,12 @@ func printValid(w io.Writer, files []file) error {
 		if !f.Valid {
 			continue
 		}
-		if f.Parameters > 0 {
+		switch {
+		case f.Cells > 0:
+			fmt.Fprintf(w, "%s: valid, an experiment of %d cells\n", f.Spec, f.Cells)
+		case f.Parameters > 0:
 			fmt.Fprintf(w, "%s: valid, %d parameters\n", f.Spec, f.Parameters)
-		} else { // a learner is as large as its data
+		default: // a learner is as large as its data
 			fmt.Fprintf(w, "%s: valid\n", f.Spec)
 		}
 		if f.Note != "" {

@@ -1,0 +1,38 @@
+// Package languagetest holds documents to the tables that the reader uses.
+package languagetest
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"testing"
+
+	"github.com/miplc/miplc/internal/golden"
+)
+
+var tableMark = regexp.MustCompile(`(?s)<!-- table: ([a-z.]+) -->\n.*?<!-- end -->`)
+
+// Tables compares the tables between the marks of a document with those given by
+// name, each of which must stand in it; with -update it writes them anew.
+func Tables(t *testing.T, document string, tables map[string]string) {
+	t.Helper()
+	src, err := os.ReadFile(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	got := tableMark.ReplaceAllStringFunc(string(src), func(part string) string {
+		name := tableMark.FindStringSubmatch(part)[1]
+		if tables[name] == "" {
+			t.Errorf("there is no table %q", name)
+		}
+		seen[name] = true
+		return fmt.Sprintf("<!-- table: %s -->\n%s<!-- end -->", name, tables[name])
+	})
+	for name := range tables {
+		if !seen[name] {
+			t.Errorf("%s lacks the table %q", document, name)
+		}
+	}
+	golden.Check(t, document, got)
+}
