@@ -116,7 +116,7 @@ func (r *runner) train(ctx context.Context, g *group, results []*Result) (errs [
 	r.outcomes(ctx, g, final)
 	for _, t := range final {
 		if errs[t.cell] = t.Err; t.Err == nil {
-			errs[t.cell] = r.measured(g.cells[t.cell], &t, results[t.cell])
+			errs[t.cell] = r.measured(ctx, g.cells[t.cell], &t, results[t.cell])
 		}
 	}
 	return errs
@@ -205,9 +205,16 @@ func best(c *Cell, settings []training, cell int) (chosen int, trials []SettingR
 	return chosen, trials, nil
 }
 
-// measured fills in the result of a trained cell; with keep: models it leaves the
-// folder of a run.
-func (r *runner) measured(c *Cell, t *training, result *Result) error {
+// measured fills in the result of a trained cell. Its accuracies are those of the
+// exported model, which keep: models leaves with the folder of a run.
+func (r *runner) measured(ctx context.Context, c *Cell, t *training, result *Result) error {
+	judge := r.judged
+	if r.e.KeepModels {
+		judge = r.kept
+	}
+	if err := judge(ctx, c, t); err != nil {
+		return err
+	}
 	report := t.Report
 	if report.TestAccuracy == nil {
 		return errors.New("no true label of the test bags is known: there is no accuracy")
@@ -217,16 +224,23 @@ func (r *runner) measured(c *Cell, t *training, result *Result) error {
 	if r.e.Snapshots != nil {
 		result.Attention = histograms(report.Attention, r.e.Snapshots)
 	}
-	if !r.e.KeepModels {
-		return nil
-	}
+	return nil
+}
+
+// judged measures a cell that leaves no file.
+func (r *runner) judged(ctx context.Context, _ *Cell, t *training) error {
+	return runs.JudgeAlone(ctx, t.trial, t.Report, r.o.Library)
+}
+
+// kept leaves the folder of the run of a cell.
+func (r *runner) kept(ctx context.Context, c *Cell, t *training) error {
 	var place train.Placement
 	if choice, err := r.trainers.Choice(t.trial.Program.Spec); err != nil {
 		return err
 	} else if choice != nil {
 		place = choice.Placement
 	}
-	_, err := runs.Keep(r.modelDir(c.Coord), t.trial, report, place, r.o.Library, r.o.Version)
+	_, err := runs.Keep(ctx, r.modelDir(c.Coord), t.trial, t.Report, place, r.o.Library, r.o.Version)
 	return err
 }
 

@@ -7,12 +7,16 @@ import (
 	"slices"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/parity"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
 	"github.com/miplc/miplc/runtime/ortenv"
+	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
 )
@@ -100,6 +104,20 @@ func checkable(backends []string) []string {
 	return slices.DeleteFunc(slices.Clone(backends), func(name string) bool {
 		return name == contract.BackendORT && !ortenv.Available()
 	})
+}
+
+// canCheck reports what would leave a model unchecked after hours of training. A
+// build without cgo checks files in onnx-go alone.
+func canCheck(spec *language.Spec, library string) error {
+	if ortenv.Available() {
+		_, err := ortlib.Find(ortlib.Options{Path: library})
+		return err
+	}
+	if s := &spec.Export.Signature; s.V == export.SignatureBatch {
+		return &SpecError{spec.Locate(diag.Errorf(s.Pos, "signature %s runs in onnxruntime alone, and this program was built with CGO_ENABLED=0: the model could not be checked", s.V).
+			WithNote("build miplc with cgo, or export signature %s", export.SignatureBag))}
+	}
+	return nil
 }
 
 // names lists the engines.

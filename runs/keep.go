@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -14,8 +15,9 @@ import (
 )
 
 // Keep leaves the folder of a run of a trial that was trained elsewhere: that of
-// Train, but without a checkpoint. What the folder held of a run is overwritten.
-func Keep(dir string, trial *train.Trial, report *train.Report, place train.Placement, library, version string) (*Summary, error) {
+// Train, but without a checkpoint. The accuracies of the report become those of
+// the model. What the folder held of a run is overwritten.
+func Keep(ctx context.Context, dir string, trial *train.Trial, report *train.Report, place train.Placement, library, version string) (*Summary, error) {
 	t := *trial
 	t.Dir = dir
 	folder, err := (&Options{Force: true}).claim(&t)
@@ -28,7 +30,7 @@ func Keep(dir string, trial *train.Trial, report *train.Report, place train.Plac
 	}
 	var s *Summary
 	if err == nil {
-		s, err = finish(&t, report, place, library, version)
+		s, err = finish(ctx, &t, report, place, library, version)
 	}
 	if err != nil {
 		abandon(folder)
@@ -45,14 +47,22 @@ func begin(t *train.Trial) error {
 }
 
 // finish writes what came of a trained run: the checked model, figures and the
-// summary.
-func finish(t *train.Trial, report *train.Report, place train.Placement, library, version string) (*Summary, error) {
-	export := exportTrained
-	if report.Solved != nil {
-		export = exportSolved
-	}
-	program, agreed, err := export(t, report, library, version)
+// summary, whose accuracies are those of the model.
+func finish(ctx context.Context, t *train.Trial, report *train.Report, place train.Placement, library, version string) (*Summary, error) {
+	program, params, err := exported(t, report)
 	if err != nil {
+		return nil, err
+	}
+	meta, err := metadata(program, t, report.Engine, version)
+	if err != nil {
+		return nil, err
+	}
+	draw, native := check(t, report, program, params)
+	agreed, err := exportChecked(ModelPath(t.Dir), program, params, meta, library, draw, native)
+	if err != nil {
+		return nil, err
+	}
+	if err := judgeFile(ctx, t, report, library); err != nil {
 		return nil, err
 	}
 	plots, err := writePlots(t.Dir, t.Program.Spec.Name.V, forPlots(report), t.Data)
@@ -62,21 +72,12 @@ func finish(t *train.Trial, report *train.Report, place train.Placement, library
 	return summarize(t, report, place, version, program, agreed, plots)
 }
 
-// exportTrained writes the checked model of a trial that was trained by steps.
-func exportTrained(t *train.Trial, report *train.Report, library, version string) (*compile.Program, *parity.Report, error) {
-	p := t.Program
-	meta, err := metadata(p, t, report.Engine, version)
-	if err != nil {
-		return nil, nil, err
+// exported gives the program and the parameters of the model to export. That of a
+// learner has the inference graph alone.
+func exported(t *train.Trial, report *train.Report) (*compile.Program, map[string][]float32, error) {
+	if report.Solved == nil {
+		return t.Program, report.State.Params, nil
 	}
-	own := func(e *predictors) error { return e.addNative(p, report.State) }
-	agreed, err := exportChecked(ModelPath(t.Dir), p, report.State.Params, meta, library, parityOptions(p, report.State), own)
-	return p, agreed, err
-}
-
-// exportSolved writes the checked model of a learner. The program that it gives
-// back has the inference graph alone.
-func exportSolved(t *train.Trial, report *train.Report, library, version string) (*compile.Program, *parity.Report, error) {
 	g, params, err := report.Solved.Graph()
 	if err != nil {
 		return nil, nil, err
@@ -91,18 +92,21 @@ func exportSolved(t *train.Trial, report *train.Report, library, version string)
 			p.Params = append(p.Params, compile.Param{Name: n.Name, Shape: n.Shape.Concrete(0, 0)})
 		}
 	}
-	meta, err := metadata(&p, t, report.Engine, version)
-	if err != nil {
-		return nil, nil, err
+	return &p, params, nil
+}
+
+// check gives the bags on which the model is checked, and what else predicts them.
+func check(t *train.Trial, report *train.Report, p *compile.Program, params map[string][]float32) (parity.Options, func(*predictors) error) {
+	if report.Solved == nil {
+		return parityOptions(p, report.State), func(e *predictors) error { return e.addNative(p, report.State) }
 	}
 	seen := data.NewNormalization(t.Data, t.Split.Train)
 	draw := parity.Options{Instance: p.Signature.Instance, Seed: paritySeed, Mean: seen.Mean, Std: seen.Std, Tolerance: report.Solved.Tolerance()}
-	agreed, err := exportChecked(ModelPath(t.Dir), &p, params, meta, library, draw, func(e *predictors) error {
+	return draw, func(e *predictors) error {
 		e.list = append(e.list, own(report))
-		e.addReference(&p, params)
+		e.addReference(p, params)
 		return nil
-	})
-	return &p, agreed, err
+	}
 }
 
 // own is the prediction of a learner itself, in float64.

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 
@@ -27,6 +28,9 @@ func Parity(path string, o ParityOptions) (*parity.Report, error) {
 	meta, err := e.addFile(path, o.Library)
 	if err != nil {
 		return nil, err
+	}
+	if len(e.list) < 2 {
+		return nil, fmt.Errorf("%s: of its back ends this program can run %v alone: there is nothing to compare it with; name the folder of a run, which has the graph", path, e.names())
 	}
 	// How far rounding moves the predictions is known from the check of the file.
 	return parity.Measure(e.list, parity.Options{Instance: meta.InputShape, Sizes: o.Sizes, Seed: o.Seed, Tolerance: meta.Tolerance})

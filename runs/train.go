@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/miplc/miplc/internal/outdir"
-	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 	"github.com/miplc/miplc/train/solved"
@@ -68,9 +67,10 @@ func (e *InterruptedError) Error() string {
 // to resume it, or nothing. The error of a trial alone is returned as it is; of
 // many it stands in Results.Failed unless all of them fail.
 func Train(ctx context.Context, trials []*train.Trial, o Options) (*Results, error) {
-	// Without the library models could not be checked after hours of training.
-	if _, err := ortlib.Find(ortlib.Options{Path: o.Library}); err != nil {
-		return nil, err
+	for _, t := range trials {
+		if err := canCheck(t.Program.Spec, o.Library); err != nil {
+			return nil, err
+		}
 	}
 	b := &bunch{Options: o, trials: trials, began: time.Now(), summaries: make([]*Summary, len(trials)), errs: make([]error, len(trials))}
 	for _, t := range trials {
@@ -164,7 +164,7 @@ func (b *bunch) train(ctx context.Context) error {
 	b.trainers.Train(ctx, list, train.Options{Resume: b.Resume, Observer: observer}, func(n int, out train.Outcome) {
 		i := b.left[n]
 		if b.errs[i] = out.Err; out.Err == nil {
-			b.summaries[i], b.errs[i] = b.keep(list[n], out.Report)
+			b.summaries[i], b.errs[i] = b.keep(ctx, list[n], out.Report)
 		}
 		if b.errs[i] != nil {
 			abandon(folders[n])
@@ -174,7 +174,7 @@ func (b *bunch) train(ctx context.Context) error {
 }
 
 // keep finishes the folder of a run.
-func (b *bunch) keep(t *train.Trial, report *train.Report) (*Summary, error) {
+func (b *bunch) keep(ctx context.Context, t *train.Trial, report *train.Report) (*Summary, error) {
 	var place train.Placement
 	if report.Solved == nil {
 		choice, err := b.trainers.Choice(t.Program.Spec)
@@ -183,7 +183,7 @@ func (b *bunch) keep(t *train.Trial, report *train.Report) (*Summary, error) {
 		}
 		place = choice.Placement
 	}
-	return finish(t, report, place, b.Library, b.Version)
+	return finish(ctx, t, report, place, b.Library, b.Version)
 }
 
 // results sums up.

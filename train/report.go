@@ -19,8 +19,8 @@ type Report struct {
 	Resumed       int      `json:"resumed_after_epoch"` // 0: from the start
 	TrainBags     int      `json:"train_bags"`
 	TestBags      int      `json:"test_bags"`
-	Loss          float64  `json:"loss"` // of the last epoch
-	TrainAccuracy *float64 `json:"train_accuracy"`
+	Loss          float64  `json:"loss"`           // of the last epoch
+	TrainAccuracy *float64 `json:"train_accuracy"` // of the engine that trained, until Judge
 	TestAccuracy  *float64 `json:"test_accuracy"`
 	// SampledAccuracy is that of a learner that also predicts by draws of a
 	// posterior, else nil.
@@ -36,4 +36,14 @@ type Report struct {
 	State     *State              `json:"-"`
 	Solved    learners.Model      `json:"-"` // in the place of State, where a learner was solved
 	Weights   []float32           `json:"-"` // label weights of all bags, [bags, classes]; test bags keep their first ones
+}
+
+// Judge replaces accuracies and confusion matrix by those of other predictions of
+// the training and the test bags, such as the exported model's.
+func (r *Report) Judge(t *Trial, found [2][]int) {
+	rec := Record{Trial: t}
+	r.TrainAccuracy = rec.Accuracy(t.Split.Train, found[0])
+	r.TestAccuracy = rec.Accuracy(t.Split.Test, found[1])
+	part, bags, _ := rec.judged()
+	r.Confusion = rec.confusion(bags, found[part])
 }

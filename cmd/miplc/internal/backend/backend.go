@@ -14,6 +14,7 @@ import (
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
+	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/runtime/ortlib"
 )
 
@@ -53,6 +54,10 @@ func (f *Flags) Open(path string) (*runtime.Model, error) {
 // EnsureLibrary installs onnxruntime where none is found. A library that was
 // named, by the flag or the environment, is left to its owner.
 func EnsureLibrary(ctx context.Context, con *console.Console, library string) error {
+	if !ortenv.Available() {
+		con.Notef("this program was built with CGO_ENABLED=0: models are checked in the interpreter, gorgonia and onnx-go, and not in onnxruntime")
+		return nil
+	}
 	_, err := ortlib.Find(ortlib.Options{Path: library})
 	named := library + con.Getenv(ortlib.EnvLibrary) + con.Getenv(ortlib.EnvLibraryOwn)
 	if err == nil || named != "" {

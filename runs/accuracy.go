@@ -1,0 +1,134 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	goruntime "runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/export"
+	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/parity"
+	"github.com/miplc/miplc/runtime"
+	"github.com/miplc/miplc/runtime/onnxgo"
+	"github.com/miplc/miplc/train"
+)
+
+// labelFunc gives the class of one bag of n instances.
+type labelFunc func(instances []float32, n int) (int, error)
+
+// JudgeAlone replaces the accuracies of a trained trial by those of the model
+// that would be exported, each bag predicted alone: in onnxruntime, where there
+// is none in onnx-go, and where that cannot run the model in the interpreter. No
+// file is written.
+func JudgeAlone(ctx context.Context, t *train.Trial, report *train.Report, library string) error {
+	p, params, err := exported(t, report)
+	if err != nil {
+		return err
+	}
+	meta, err := metadata(p, t, report.Engine, "")
+	if err != nil {
+		return err
+	}
+	spec := *p.Spec
+	spec.Export.Signature.V = export.SignatureBag // of one bag at a time, whatever the file will be
+	alone := *p
+	alone.Spec = &spec
+	pb, err := export.Model(&alone, params, meta)
+	if err != nil {
+		return err
+	}
+	content, err := onnxpb.Marshal(pb)
+	if err != nil {
+		return err
+	}
+	model, err := runtime.OpenBytes(content, runtime.WithLibrary(library))
+	if err != nil {
+		model, err = runtime.OpenBytes(content, runtime.WithBackend(onnxgo.Backend()))
+	}
+	if err != nil {
+		return judge(ctx, t, report, interpreted(&alone, params))
+	}
+	defer model.Close()
+	return judge(ctx, t, report, labelOf(ctx, model))
+}
+
+// judgeFile replaces the accuracies of a trained trial by those of its file, as
+// miplc predict has them, in the first of its back ends that can be called here.
+func judgeFile(ctx context.Context, t *train.Trial, report *train.Report, library string) error {
+	file, err := onnxpb.Read(ModelPath(t.Dir))
+	if err != nil {
+		return err
+	}
+	meta, err := contract.Check(file)
+	if err != nil {
+		return err
+	}
+	backends := checkable(meta.Backends)
+	if len(backends) == 0 {
+		return nil // nothing here runs the file
+	}
+	model, err := openFile(ModelPath(t.Dir), backends[0], library)
+	if err != nil {
+		return err
+	}
+	defer model.Close()
+	return judge(ctx, t, report, labelOf(ctx, model))
+}
+
+func labelOf(ctx context.Context, model *runtime.Model) labelFunc {
+	return func(x []float32, n int) (int, error) {
+		p, err := model.Predict(ctx, runtime.Bag{Instances: x, N: n})
+		return p.Label, err
+	}
+}
+
+func interpreted(p *compile.Program, params map[string][]float32) labelFunc {
+	e := parity.NewReference(p.Infer, p.Signature.Instance, params).Engine(Interpreter)
+	return func(x []float32, n int) (int, error) {
+		probabilities, _, err := e.Predict(x, n)
+		if err != nil {
+			return 0, err
+		}
+		return train.Argmax(probabilities), nil
+	}
+}
+
+// judge predicts all bags of the split, on all cores.
+func judge(ctx context.Context, t *train.Trial, report *train.Report, label labelFunc) error {
+	var found [2][]int
+	for part, bags := range [][]int{t.Split.Train, t.Split.Test} {
+		found[part] = make([]int, len(bags))
+		workers := min(goruntime.GOMAXPROCS(0), len(bags))
+		errs := make([]error, workers)
+		var next atomic.Int64
+		var all sync.WaitGroup
+		for w := range workers {
+			all.Go(func() {
+				for errs[w] == nil {
+					i := int(next.Add(1)) - 1
+					if i >= len(bags) {
+						return
+					}
+					if errs[w] = ctx.Err(); errs[w] != nil {
+						return
+					}
+					bag := bags[i]
+					if found[part][i], errs[w] = label(t.Data.Bag(bag), t.Data.Size(bag)); errs[w] != nil {
+						errs[w] = fmt.Errorf("bag %d of %s: %w", bag+1, t.Data.Name, errs[w])
+					}
+				}
+			})
+		}
+		all.Wait()
+		if err := errors.Join(errs...); err != nil {
+			return fmt.Errorf("accuracy of the exported model: %w", err)
+		}
+	}
+	report.Judge(t, found)
+	return nil
+}

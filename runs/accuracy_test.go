@@ -1,0 +1,108 @@
+package runs
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/language/spectest"
+	"github.com/miplc/miplc/runtime"
+	"github.com/miplc/miplc/runtime/ortlib/ortest"
+	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/engines"
+)
+
+// ofFile counts what a model file gets right, bag by bag.
+func ofFile(t *testing.T, dir string, trial *train.Trial, bags []int) float64 {
+	t.Helper()
+	model, err := runtime.Open(ModelPath(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer model.Close()
+	right := 0
+	for _, bag := range bags {
+		p, err := model.Predict(context.Background(), runtime.Bag{Instances: trial.Data.Bag(bag), N: trial.Data.Size(bag)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Label == trial.Data.Labels[bag] {
+			right++
+		}
+	}
+	return float64(right) / float64(len(bags))
+}
+
+// The accuracies of a run are those of its file, whatever trained it.
+func TestAccuracyIsThatOfTheFile(t *testing.T) {
+	t.Parallel()
+	library := ortest.Library(t)
+	for seed := range uint64(40) {
+		spec, err := language.Parse(fmt.Sprintf("random%d.yaml", seed), []byte(spectest.Random(seed)), language.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		trials, err := OpenTrials([]*language.Spec{spec}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		engine := []string{engines.ORT, engines.Gorgonia}[seed%2]
+		r, err := Train(context.Background(), trials, Options{Dir: dir, Library: library, Engine: engine, Version: "test"})
+		if err != nil {
+			t.Fatalf("random%d: %v", seed, err)
+		}
+		s, trial := r.Runs[0], trials[0]
+		for _, part := range []struct {
+			name string
+			said *float64
+			bags []int
+		}{{"training", s.TrainAccuracy, trial.Split.Train}, {"test", s.Accuracy, trial.Split.Test}} {
+			if want := ofFile(t, dir, trial, part.bags); part.said == nil || *part.said != want {
+				t.Errorf("random%d on %s: accuracy on the %s bags %v, the file has %g", seed, engine, part.name, part.said, want)
+			}
+		}
+	}
+}
+
+// An engine that is wrong about its accuracy is not believed, with a file and
+// without one, and whatever is there to run the model.
+func TestAccuraciesOfTheEngineAreReplaced(t *testing.T) {
+	spec := load(t, "quickstart", "train.epochs=3")
+	trials, err := OpenTrials([]*language.Spec{spec}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	trial := trials[0]
+	trainers := engines.NewTrainers(engines.Request{Engine: engines.Gorgonia})
+	defer trainers.Close()
+	report, err := train.One(context.Background(), trainers, trial, train.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, confusion := *report.TestAccuracy, fmt.Sprint(report.Confusion)
+	spoil := func() {
+		wrong := 2.0
+		report.TestAccuracy, report.TrainAccuracy, report.Confusion = &wrong, nil, nil
+	}
+	hold := func(how string, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%s: %v", how, err)
+		}
+		if *report.TestAccuracy != want || report.TrainAccuracy == nil || fmt.Sprint(report.Confusion) != confusion {
+			t.Errorf("%s: accuracy %g, want %g; confusion %v", how, *report.TestAccuracy, want, report.Confusion)
+		}
+	}
+	spoil()
+	dir := t.TempDir()
+	_, err = Keep(context.Background(), dir, trial, report, train.Placement{}, ortest.Library(t), "test")
+	hold("with a file", err)
+	spoil()
+	hold("in onnxruntime", JudgeAlone(context.Background(), trial, report, ortest.Library(t)))
+	spoil()
+	hold("in onnx-go", JudgeAlone(context.Background(), trial, report, t.TempDir()))
+	spoil()
+	hold("in the interpreter", judge(context.Background(), trial, report, interpreted(trial.Program, report.State.Params)))
+}

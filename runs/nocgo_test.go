@@ -1,0 +1,26 @@
+//go:build !cgo
+
+package runs
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+)
+
+// A build without cgo checks its models in what it has, and refuses at once what
+// onnxruntime alone could check.
+func TestWithoutCgo(t *testing.T) {
+	s, err := one(context.Background(), load(t, "quickstart", "train.epochs=2"), Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"interpreter", "gorgonia", "onnx-go"}; !slices.Equal(s.Parity.Engines, want) || !s.Parity.OK || s.Accuracy == nil {
+		t.Errorf("checked in %v, want %v; accuracy %v", s.Parity.Engines, want, s.Accuracy)
+	}
+	wrong := (*SpecError)(nil)
+	if _, err := one(context.Background(), load(t, "quickstart", "export.signature=batch"), Options{Dir: t.TempDir()}); !errors.As(err, &wrong) {
+		t.Errorf("signature batch: error %v", err)
+	}
+}
