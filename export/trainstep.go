@@ -12,6 +12,7 @@ import (
 	"github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/outfile"
 )
@@ -106,11 +107,7 @@ func describe(p *compile.Program, g *graph.Graph) (*contract.Step, error) {
 	for _, q := range p.Params {
 		shape := append([]int{}, q.Shape...) // [] rather than null for a scalar
 		s.Params = append(s.Params, contract.StepParam{Name: q.Name, Shape: shape, Offset: at, Init: q.Init.Kind, Scale: q.Init.Scale})
-		n := 1
-		for _, e := range q.Shape {
-			n *= e
-		}
-		at += n
+		at += extent.Size(q.Shape)
 	}
 	for _, n := range g.ByOp(graph.OpInput) {
 		v, err := stepValue(p, n.Name, n)

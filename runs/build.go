@@ -16,6 +16,7 @@ import (
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/parity"
@@ -109,7 +110,7 @@ func (o *BuildOptions) build(p *compile.Program, sig compile.Signature) (*Manife
 	state := initialState(p)
 	m := &Manifest{
 		Name: o.Spec.Name.V, Version: o.Version, SpecSHA256: o.Spec.Hash(), Seed: uint64(o.Spec.Train.Seed.V),
-		InputShape: sig.Instance, Classes: sig.Classes, Parameters: Parameters(p),
+		InputShape: sig.Instance, Classes: sig.Classes, Parameters: p.FlatSize(),
 		InferNodes: len(p.Infer.Nodes), TrainNodes: len(p.Train.Nodes), SHA256: map[string]string{},
 	}
 	for _, q := range p.Params {
@@ -178,10 +179,7 @@ func initialState(p *compile.Program) *train.State {
 		s.Velocity[name] = make([]float32, len(values))
 	}
 	if p.Normalize {
-		n := 1
-		for _, e := range p.Signature.Instance {
-			n *= e
-		}
+		n := extent.Size(p.Signature.Instance)
 		mean, std := make([]float32, n), make([]float32, n)
 		for i := range std {
 			std[i] = 1

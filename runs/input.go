@@ -166,16 +166,3 @@ func look(spec *language.Spec, dataDir string) (f facts, err error) {
 	}
 	return f, nil
 }
-
-// Parameters counts the learned numbers of a program.
-func Parameters(p *compile.Program) int {
-	total := 0
-	for _, param := range p.Params {
-		n := 1
-		for _, e := range param.Shape {
-			n *= e
-		}
-		total += n
-	}
-	return total
-}

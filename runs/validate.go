@@ -38,7 +38,7 @@ func Validate(name string, o language.Options, dataDir string) (Verdict, error) 
 		if err != nil {
 			return Verdict{}, err
 		}
-		v.Parameters = Parameters(program)
+		v.Parameters = program.FlatSize()
 		v.note(runFits("training", program, batchOf(program, facts.bags, facts.size)))
 	}
 	if strings.HasPrefix(spec.Data.Set.V, generatedPrefix) {

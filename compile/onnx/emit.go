@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
@@ -157,11 +158,7 @@ func (e *emitter) float(v float32) string {
 // filled gives a constant float32 tensor with all elements v.
 func (e *emitter) filled(v float32, dims ...int64) string {
 	return e.once(fmt.Sprint("filled", v, dims), func() string {
-		size := int64(1)
-		for _, d := range dims {
-			size *= d
-		}
-		data := make([]float32, size)
+		data := make([]float32, extent.Size(dims))
 		for i := range data {
 			data[i] = v
 		}
@@ -186,15 +183,6 @@ func dims(s graph.Shape) []int64 {
 		out[i] = int64(d)
 	}
 	return out
-}
-
-// volume gives the product of static extents.
-func volume(s graph.Shape) int64 {
-	size := int64(1)
-	for _, d := range s {
-		size *= int64(d)
-	}
-	return size
 }
 
 func attrs(list ...*onnxpb.AttributeProto) []*onnxpb.AttributeProto { return list }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/miplc/miplc/compile/target"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
@@ -19,11 +20,11 @@ const maxSelection = 1 << 22
 func symbolic(d graph.Dim) bool { return d < 0 }
 
 // tail gives the product of all extents but the first, if they are constant.
-func tail(s graph.Shape) (size int64, ok bool) {
+func tail(s graph.Shape) (size int, ok bool) {
 	if !s[1:].Static() {
 		return 0, false
 	}
-	return volume(s[1:]), true
+	return extent.Size(s[1:]), true
 }
 
 // constant gives the initializer of that name, or nil.
@@ -82,8 +83,8 @@ func (e *emitter) column(v float32) string {
 	zeros := e.once("zerocolumn", func() string {
 		for _, in := range e.src.ByOp(graph.OpInput) {
 			if s := e.shapeOf(in); in.Type == graph.Float && s[0] == graph.N && s[1:].Static() {
-				flat := e.reshaped(e.values[in], s, graph.Shape{graph.N, graph.Dim(volume(s[1:]))})
-				return e.op("MatMul", nil, flat, e.filled(0, volume(s[1:]), 1))
+				flat := e.reshaped(e.values[in], s, graph.Shape{graph.N, graph.Dim(extent.Size(s[1:]))})
+				return e.op("MatMul", nil, flat, e.filled(0, int64(extent.Size(s[1:])), 1))
 			}
 		}
 		return refuse("no input to measure N on")
@@ -118,7 +119,7 @@ func portableFill(e *emitter, n *graph.Node, in []string) string {
 	}
 	all := e.column(v)
 	if columns > 1 {
-		all = e.op("MatMul", nil, all, e.filled(1, 1, columns))
+		all = e.op("MatMul", nil, all, e.filled(1, 1, int64(columns)))
 	}
 	return e.reshaped(all, graph.Shape{s[0], graph.Dim(columns)}, s)
 }

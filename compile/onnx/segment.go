@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/extent"
 )
 
 // The segment ops work through the membership matrix [B, N]: 1 where the
@@ -50,20 +51,20 @@ func (e *emitter) segmentSum(rows, bagOf string) string {
 }
 
 func lowerSegmentMax(e *emitter, n *graph.Node, in []string) string {
-	columns := volume(n.Shape[1:])
+	columns := extent.Size(n.Shape[1:])
 	return e.unrows(e.segmentMax(e.rows(in[0], len(n.Shape)), in[1], columns), n.Shape)
 }
 
 // segmentMax takes the maximum of the rows [N, columns] of each bag. Opset 18
 // brought a scatter that keeps the larger value; before, the values are laid
 // out per bag as [B, N, columns].
-func (e *emitter) segmentMax(rows, bagOf string, columns int64) string {
+func (e *emitter) segmentMax(rows, bagOf string, columns int) string {
 	lowest := e.float(float32(graph.OpSegmentMax.Neutral()))
 	if e.opset < 18 {
 		mask := e.op("Unsqueeze", nil, e.membership(bagOf), e.ints(2))
 		return e.reduceMax(e.op("Where", nil, mask, rows, lowest), false, 1)
 	}
-	start := e.op("Expand", nil, lowest, e.op("Concat", attrs(attrInt("axis", 0)), e.extent(graph.B), e.ints(columns)))
+	start := e.op("Expand", nil, lowest, e.op("Concat", attrs(attrInt("axis", 0)), e.extent(graph.B), e.ints(int64(columns))))
 	index := e.op("Expand", nil, e.rows(bagOf, 1), e.op("Shape", nil, rows))
 	return e.op("ScatterElements", attrs(attrInt("axis", 0), attrString("reduction", "max")), start, index, rows)
 }
@@ -75,7 +76,7 @@ func lowerSegmentGather(e *emitter, n *graph.Node, in []string) string { return 
 
 func lowerSegmentSoftmax(e *emitter, n *graph.Node, in []string) string {
 	rows := e.rows(in[0], len(n.Shape))
-	top := e.segmentMax(rows, in[1], volume(n.Shape[1:]))
+	top := e.segmentMax(rows, in[1], extent.Size(n.Shape[1:]))
 	grown := e.op("Exp", nil, e.op("Sub", nil, rows, e.ofBag(top, in[1])))
 	share := e.op("Div", nil, grown, e.ofBag(e.segmentSum(grown, in[1]), in[1]))
 	return e.unrows(share, n.Shape)
@@ -85,7 +86,7 @@ func lowerSegmentSoftmax(e *emitter, n *graph.Node, in []string) string {
 // for the largest negated row number among the maxima; row numbers are exact
 // in float32 up to 2^24 instances.
 func lowerSegmentMaxMask(e *emitter, n *graph.Node, in []string) string {
-	rows, columns := e.rows(in[0], len(n.Shape)), volume(n.Shape[1:])
+	rows, columns := e.rows(in[0], len(n.Shape)), extent.Size(n.Shape[1:])
 	isMax := e.op("Equal", nil, rows, e.ofBag(e.segmentMax(rows, in[1], columns), in[1]))
 	instances := e.op("Gather", nil, e.extent(graph.N), e.integer(0))
 	number := e.op("Unsqueeze", nil, e.op("Range", nil, e.integer(0), instances, e.integer(1)), e.ints(1))
