@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/gofrs/flock"
 
@@ -77,6 +78,25 @@ type Folder struct {
 	Mark *Mark // nil: the folder is not one of miplc's
 	lock *flock.Flock
 	made []string // folders that Lock made
+	bare bool     // Lock found no mark
+}
+
+// held are the folders of the process that are not closed.
+var held = struct {
+	sync.Mutex
+	folders map[*Folder]bool
+}{folders: map[*Folder]bool{}}
+
+// AbandonAll clears and closes the folders of a process about to end out of turn.
+// Those that had a mark before keep what they hold.
+func AbandonAll() {
+	held.Lock() // for good: nothing is to be claimed after this
+	for f := range held.folders {
+		if f.bare {
+			_ = f.Clear() // there is nobody left to tell
+		}
+		f.release()
+	}
 }
 
 // Lock makes a folder if it is missing and keeps other processes out of it until
@@ -85,6 +105,8 @@ func Lock(dir string) (*Folder, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("%s is a file: name a folder", dir)
 	}
+	held.Lock()
+	defer held.Unlock()
 	made, err := outfile.MakeFolder(dir)
 	if err != nil {
 		return nil, err
@@ -92,11 +114,13 @@ func Lock(dir string) (*Folder, error) {
 	f := &Folder{Dir: dir, made: made}
 	if f.lock, err = lock(dir); err == nil {
 		f.Mark, err = ReadMark(dir)
+		f.bare = f.Mark == nil
 	}
 	if err != nil {
-		f.Close()
+		f.release()
 		return nil, err
 	}
+	held.folders[f] = true
 	return f, nil
 }
 
@@ -226,6 +250,13 @@ func (f *Folder) remove(files []string) error {
 
 // Close lets other processes in. A folder that Lock made and that is empty goes.
 func (f *Folder) Close() {
+	held.Lock()
+	defer held.Unlock()
+	delete(held.folders, f)
+	f.release()
+}
+
+func (f *Folder) release() {
 	if f.lock != nil {
 		os.Remove(filepath.Join(f.Dir, lockFile)) // while it is held
 		f.lock.Close()

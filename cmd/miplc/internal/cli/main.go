@@ -12,12 +12,14 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/quiet"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/internal/outfile"
 )
 
@@ -25,17 +27,57 @@ func init() { quiet.End() }
 
 // Main runs miplc with the arguments after the program name and returns the
 // exit code.
-func Main(args []string, con *console.Console) (code int) {
+func Main(args []string, con *console.Console) int {
 	// A wrong flag ends the parse before --json is seen; its error is JSON too.
 	con.JSON = slices.Contains(args, "--json")
+	ctx, stop := untilSignal()
+	defer stop()
+	ended := make(chan int, 1)
+	go func() { ended <- run(ctx, args, con) }()
+	select {
+	case code := <-ended:
+		return code
+	case <-ctx.Done():
+	}
+	return windUp(con, ended)
+}
+
+// What a command has after a signal to end in its own words, and to keep what it
+// has done.
+const (
+	grace   = 300 * time.Millisecond
+	keeping = 20 * time.Second
+)
+
+// windUp ends a command after a signal, whatever it is about, with nothing
+// half-written.
+func windUp(con *console.Console, ended <-chan int) int {
+	select {
+	case code := <-ended:
+		return code
+	case <-time.After(grace):
+	}
+	if !con.Keeps.Load() {
+		outfile.DiscardAll()
+		outdir.AbandonAll()
+		return con.Interrupt()
+	}
+	select {
+	case code := <-ended:
+		return code
+	case <-time.After(keeping): // what is kept is that of the last epochs
+	}
+	outfile.DiscardAll()
+	return con.Interrupt()
+}
+
+// run runs the command and tells how it ended.
+func run(ctx context.Context, args []string, con *console.Console) (code int) {
 	defer func() {
 		if r := recover(); r != nil {
 			code = con.Report(bug(r, con.Getenv))
 		}
 	}()
-	ctx, stop := untilSignal()
-	defer stop()
-
 	root := newRoot(con)
 	root.SetArgs(args)
 	root.SetIn(con.In)

@@ -31,7 +31,9 @@ it fails the object has "exit" and "errors", a list of objects with file, line,
 column, text, suggestion and notes, and standard error stays empty of errors. The
 first 20 errors are told; "more_errors" counts the others.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage or invalid spec.`
+Exit codes: 0 done, 1 failed, 2 wrong usage or invalid spec. Ctrl-C and SIGTERM end
+a command with code 1 and nothing half-written; train and experiment keep what is
+done and can go on. A second one does not wait for that.`
 
 const rootExample = `  miplc train quickstart -o quickstart-run
   miplc predict quickstart-run/model.onnx bags.npz

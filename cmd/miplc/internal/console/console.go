@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
+	"sync/atomic"
 )
 
 // Console is handed to every command.
@@ -20,6 +22,13 @@ type Console struct {
 	// Terminal says that Err is a terminal: a progress bar may redraw its line.
 	Terminal bool
 	Getenv   func(string) string
+	// Keeps is set by a command where it begins what it keeps at a signal, as the
+	// epochs of a training, and is given time for that. Others end at once.
+	Keeps atomic.Bool
+
+	lock     sync.Mutex
+	answered bool // something was printed as the result
+	ended    bool // by a signal: nothing more is printed
 }
 
 // System is the console of the process.
@@ -41,6 +50,12 @@ func isTerminal(f *os.File) bool {
 // Result prints what a command found: v as one JSON object for machines, or
 // whatever text writes for people.
 func (c *Console) Result(v any, text func(io.Writer) error) error {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	if c.ended {
+		return nil
+	}
+	c.answered = true
 	if c.JSON {
 		return writeJSON(c.Out, v)
 	}

@@ -47,9 +47,27 @@ func Usagef(format string, args ...any) error { return Invalid(fmt.Errorf(format
 // Report tells of err in the way the console's reader wants it and returns the
 // exit code.
 func (c *Console) Report(err error) int {
-	if err == nil {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	if err == nil || c.ended {
 		return ExitDone
 	}
+	return c.report(err)
+}
+
+// Interrupt ends the console of a command that a signal ends, and returns the exit
+// code. Where the one object for machines is printed already the command is done.
+func (c *Console) Interrupt() int {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	c.ended = true
+	if c.JSON && c.answered {
+		return ExitDone
+	}
+	return c.report(context.Canceled)
+}
+
+func (c *Console) report(err error) int {
 	code := ExitFailed
 	var failure *Failure
 	if errors.As(err, &failure) {

@@ -107,6 +107,7 @@ func Run(ctx context.Context, o *Options) error {
 		defer lines.close()
 		options.Observer = lines
 	}
+	o.Console.Keeps.Store(true)
 	progress, err := experiment.Run(ctx, e, options)
 	if err != nil {
 		return o.explain(err)

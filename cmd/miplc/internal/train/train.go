@@ -137,6 +137,7 @@ func Run(ctx context.Context, o *Options) error {
 		defer bar.Close()
 		options.Observer = bar
 	}
+	o.Console.Keeps.Store(true)
 	results, err := runs.Train(ctx, trials, options)
 	if err != nil {
 		return o.explain(err)

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/miplc/miplc/runtime/ortlib"
+	"github.com/miplc/miplc/runtime/ortlib/ortest"
+)
+
+// slowInputs writes what keeps every command busy for seconds into a folder.
+func slowInputs(t *testing.T, dir string) {
+	t.Helper()
+	write := func(name string, content []byte) {
+		t.Helper()
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bags, labelled := bytes.NewBufferString("bag,label,candidates"), &bytes.Buffer{}
+	packed := gzip.NewWriter(labelled)
+	head := "bag,instance_label"
+	for f := range 40 {
+		fmt.Fprintf(bags, ",f%d", f+1)
+		head += fmt.Sprintf(",f%d", f+1)
+	}
+	fmt.Fprintln(packed, head)
+	bags.WriteString("\n")
+	row := strings.Repeat(",0.12345678", 40) + "\n"
+	for i := range 200_000 {
+		if bag := i / 20; i%20 == 0 {
+			fmt.Fprintf(bags, "%d,%d,%d %d%s", bag+1, bag%3, bag%3, (bag+1)%3, row)
+		} else {
+			fmt.Fprintf(bags, "%d,,%s", bag+1, row)
+		}
+		fmt.Fprintf(packed, "%d,%d%s", i/20+1, i%14, row)
+	}
+	if err := packed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	write("bags.csv", bags.Bytes())
+	write("data/mil/birdsong/instances.csv.gz", labelled.Bytes())
+	workers := bytes.NewBufferString("image,DEB,LYM,MUC\n")
+	for i := range 1_500_000 {
+		fmt.Fprintf(workers, "image-%07d.png,%d,%d,1\n", i, i%2, i%3%2)
+	}
+	for _, name := range []string{"anna.csv", "ben.csv", "cleo.csv"} {
+		write(name, workers.Bytes())
+	}
+	write("large.yaml", []byte("name: large\nextends: quickstart\ndata: {set: bags.csv, split: {train: 0.5}}\n"))
+	write("wide.yaml", []byte("name: wide\nmodel: {blocks: [dense: 1000, dense: 8000, attention, pool: attention, classifier]}\n"))
+	write("small.yaml", []byte(`name: small
+data:
+  - {name: P, synth: {set: prototypes, bags: 30, features: 5, min_size: 2, max_size: 4}}
+learners:
+  - {name: demipl, spec: demipl, set: {train.epochs: 1, train.engine: gorgonia}}
+splits: {count: 1}
+`))
+	write("learner.yaml", []byte("name: learner\nextends: pl-aggd-mean\ndata: {set: generated:prototypes, generated: {bags: 6000}}\n"))
+}
+
+// Every command ends soon after the first signal, whatever it is about, and leaves
+// nothing half-written.
+func TestSignalEndsEveryCommand(t *testing.T) {
+	library := ortest.Library(t)
+	t.Setenv(ortlib.EnvLibrary, library)
+	dir := t.TempDir()
+	slowInputs(t, dir)
+	for _, line := range []string{"train quickstart -o run --set train.epochs=1", "experiment small.yaml -o small"} {
+		cmd := exec.Command("miplc", strings.Fields(line)...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	results := filepath.Join(dir, "small", "results.jsonl")
+	if err := os.WriteFile(results, bytes.Repeat(read(t, results), 200_000), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	before := list(t, dir)
+	for i, line := range []string{
+		"validate large.yaml",
+		"data import bags.csv copy.npz",
+		"data inspect bags.csv",
+		"data synth birdsong-mipl --source data -o birds.npz",
+		"data crowd anna.csv ben.csv cleo.csv -o candidates.csv",
+		"predict run/model.onnx bags.csv -o predictions.csv",
+		"parity run --sizes 400000,300000,350000",
+		"parity run/model.onnx --sizes 400000,300000,350000",
+		"build wide.yaml -o built",
+		"train large.yaml -o never",
+		"train learner.yaml -o never",
+		"report small",
+	} {
+		// As a person and as a machine does, in turn.
+		stop, flags := os.Signal(os.Interrupt), []string(nil)
+		if i%2 == 1 {
+			stop, flags = syscall.SIGTERM, []string{"--json"}
+		}
+		t.Run(line, func(t *testing.T) {
+			var out, errs bytes.Buffer
+			cmd := exec.Command("miplc", append(strings.Fields(line), flags...)...)
+			cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &errs
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(400 * time.Millisecond)
+			if err := cmd.Process.Signal(stop); errors.Is(err, os.ErrProcessDone) {
+				t.Fatal("it ended before the signal")
+			}
+			overdue := time.AfterFunc(30*time.Second, func() { _ = cmd.Process.Kill() })
+			_ = cmd.Wait() // the exit code is looked at below
+			if !overdue.Stop() {
+				t.Fatal("it did not end")
+			}
+			if code := cmd.ProcessState.ExitCode(); code != 1 {
+				t.Errorf("exit code %d\n%s%s", code, &out, &errs)
+			}
+			if text := out.String() + errs.String(); !strings.Contains(text, "interrupted") {
+				t.Errorf("it says\n%s", text)
+			}
+			if flags != nil {
+				dec := json.NewDecoder(&out)
+				if err := dec.Decode(&map[string]any{}); err != nil || dec.More() || errs.Len() > 0 {
+					t.Errorf("not one object: %v\n%s%s", err, &out, &errs)
+				}
+			}
+			if after := list(t, dir); after != before {
+				t.Errorf("left behind: %s", after)
+			}
+		})
+	}
+}
