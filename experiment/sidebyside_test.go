@@ -41,7 +41,7 @@ func TestSideBySideEqualsOneByOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, jobs := range []int{0, 3} {
-		together, w, err := run(t, e, Options{Dir: t.TempDir(), Engine: "xla", Device: "cpu", Jobs: jobs})
+		together, w, err := run(t, e, Options{Dir: t.TempDir(), Engine: "xla", Device: "go", Jobs: jobs})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +83,7 @@ func TestGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &runner{e: e, trainers: engines.NewTrainers(engines.Request{Engine: "xla", Device: "cpu"})}
+	r := &runner{e: e, trainers: engines.NewTrainers(engines.Request{Engine: "xla", Device: "go"})}
 	defer r.trainers.Close()
 	// demipl: 2 r of 2 splits, and lambda's 2 values; batches: 2 splits; proden: 4
 	// cells; pl-aggd: 2 splits, each alone. A finished cell keeps its place.
@@ -106,7 +106,7 @@ func TestSideBySideFailure(t *testing.T) {
 	e := parse(t, strings.Replace(tiny, "learners:", `learners:
   - {name: wild, spec: demipl, set: {train.epochs: 2, train.lr: 1e30}}`, 1))
 	dir := t.TempDir()
-	_, w, err := run(t, e, Options{Dir: dir, Engine: "xla", Device: "cpu"})
+	_, w, err := run(t, e, Options{Dir: dir, Engine: "xla", Device: "go"})
 	var failed *FailedError
 	if !errors.As(err, &failed) || failed.Progress.Failed != 4 || len(w.ran) != 12 {
 		t.Fatalf("%d cells ran, %v", len(w.ran), err)
@@ -125,7 +125,7 @@ func TestSideBySideFailure(t *testing.T) {
 // Interrupted between groups, the experiment goes on to the same results.
 func TestSideBySideInterrupted(t *testing.T) {
 	e := parse(t, tiny)
-	o := Options{Dir: t.TempDir(), Engine: "xla", Device: "cpu", Jobs: 2}
+	o := Options{Dir: t.TempDir(), Engine: "xla", Device: "go", Jobs: 2}
 	whole, _, err := run(t, e, o)
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +151,7 @@ func TestSideBySideInterrupted(t *testing.T) {
 // keep: models leaves checked models of cells side by side too.
 func TestSideBySideModels(t *testing.T) {
 	e := parse(t, strings.Replace(tiny, "splits:", "keep: models\nsplits:", 1))
-	o := Options{Dir: t.TempDir(), Library: ortest.Library(t), Engine: "xla", Device: "cpu"}
+	o := Options{Dir: t.TempDir(), Library: ortest.Library(t), Engine: "xla", Device: "go"}
 	if _, _, err := run(t, e, o); err != nil {
 		t.Fatal(err)
 	}

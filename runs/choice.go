@@ -55,6 +55,7 @@ func continued(r engines.Request, begun train.Identity, dir string) (engines.Req
 	switch {
 	case r.Engine != "" && r.Engine != engines.Auto && r.Engine != begun.Engine:
 		return r, differs("engine", r.Engine, begun.Engine)
+	case asked == engines.CPU && device == engines.Go: // which stood in for it, and goes on where a plugin came since
 	case asked != "" && asked != device:
 		return r, differs("device", asked, device)
 	}

@@ -3,6 +3,7 @@
 package engines
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -31,10 +32,11 @@ func Names() []string { return []string{Auto, Gorgonia, ORT, XLA} }
 const (
 	CPU  = "cpu"
 	CUDA = "cuda" // an NVIDIA GPU
+	Go   = "go"   // the executor in pure Go of the engine xla
 )
 
 // Devices lists what can be asked for.
-func Devices() []string { return []string{CPU, CUDA} }
+func Devices() []string { return []string{CPU, CUDA, Go} }
 
 // maxThreads bounds the threads of onnxruntime, which takes minutes to start some
 // thousands.
@@ -135,6 +137,8 @@ func (r *Request) check() error {
 		return fmt.Errorf("the execution provider %s belongs to the engine %s, not to %s", r.Provider, ORT, r.Engine)
 	case r.Engine != ORT && r.Engine != Auto && r.Threads > 0:
 		return fmt.Errorf("the number of threads belongs to the engine %s, not to %s", ORT, r.Engine)
+	case r.Device == Go && r.Engine != XLA:
+		return fmt.Errorf("the device %s belongs to the engine %s, not to %s", Go, XLA, r.Engine)
 	case r.Engine == Gorgonia && r.Device == CUDA:
 		return fmt.Errorf("the engine %s trains on the CPU alone: on the device %s train %s, or %s with the execution provider cuda", Gorgonia, CUDA, XLA, ORT)
 	case r.Device == CPU && r.Provider != "" && r.Provider != CPU && r.Provider != "xnnpack":
@@ -157,7 +161,7 @@ func (r Request) auto(m machine) (*Choice, error) {
 	if r.Device == "" && r.Provider == "" {
 		b, err := m.open(pjrt.CUDA, r.Plugin)
 		if err == nil {
-			return withBackend(pjrt.CUDA, b, "a GPU is usable: "+b.Device), nil
+			return withBackend(b, "a GPU is usable: "+b.Device), nil
 		}
 		noGPU = err.Error()
 	}
@@ -210,17 +214,14 @@ func (r Request) onnxruntime(m machine, reason string) (*Choice, error) {
 // xla is the engine xla by name. It takes the CPU only where that was named:
 // nobody who asks for a GPU's engine should wait for another unawares.
 func (r Request) xla(m machine) (*Choice, error) {
-	kind := pjrt.CUDA
-	if r.Device == CPU {
-		kind = pjrt.CPU
-	}
+	kind := pjrt.Kind(cmp.Or(r.Device, CUDA))
 	b, err := m.open(kind, r.Plugin)
 	switch {
 	case err == nil && kind == pjrt.CPU:
-		return withBackend(kind, b, "asked for on the CPU: "+b.Device), nil
+		return withBackend(b, "asked for on the CPU: "+b.Device), nil
 	case err == nil:
-		return withBackend(kind, b, "asked for by name"), nil
-	case kind == pjrt.CPU:
+		return withBackend(b, "asked for by name"), nil
+	case kind != pjrt.CUDA:
 		return nil, fmt.Errorf("engine %s: %w", XLA, err)
 	}
 	return nil, diag.Diagnostic{Text: fmt.Sprintf("engine %s: %v", XLA, err), Notes: []string{
@@ -230,8 +231,8 @@ func (r Request) xla(m machine) (*Choice, error) {
 }
 
 // withBackend takes an opened backend over.
-func withBackend(kind pjrt.Kind, b *xla.Backend, reason string) *Choice {
-	p := train.Placement{Engine: XLA, Device: string(kind), DeviceName: b.Device, Reason: reason}
+func withBackend(b *xla.Backend, reason string) *Choice {
+	p := train.Placement{Engine: XLA, Device: string(b.Kind), DeviceName: b.Device, Reason: reason}
 	return &Choice{Placement: p, backend: b, trainer: &xla.Trainer{Placement: p, Backend: b},
 		New: func(p *compile.Program) (train.Engine, error) { return xla.New(p, nil, b) }}
 }

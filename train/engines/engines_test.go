@@ -38,9 +38,9 @@ func fake(library, gpu, provider bool) machine {
 			if plugin != "" {
 				return nil, errors.New("a broken plugin")
 			}
-			b, err := xla.OpenGo()
+			b, err := xla.Open(xla.Go, pjrt.Options{})
 			if err == nil && kind == pjrt.CUDA {
-				b.Device = "Imagined GPU"
+				b.Kind, b.Device = kind, "Imagined GPU"
 			}
 			return b, err
 		},
@@ -74,7 +74,9 @@ func TestChoose(t *testing.T) {
 		{"a GPU's provider on the CPU", all, Request{Engine: ORT, Device: CPU, Provider: "cuda"}, "", "", "does not run on the device cpu"},
 		{"xla", all, Request{Engine: XLA}, XLA, CUDA, "by name"},
 		{"xla without a GPU", library, Request{Engine: XLA}, "", "", "engine xla: no driver"},
-		{"xla on the CPU", library, Request{Engine: XLA, Device: CPU}, XLA, CPU, "pure Go executor"},
+		{"xla on the CPU without a plugin", library, Request{Engine: XLA, Device: CPU}, XLA, Go, "pure Go executor"},
+		{"xla in pure Go", library, Request{Engine: XLA, Device: Go}, XLA, Go, "by name"},
+		{"another engine on the device of xla", library, Request{Engine: ORT, Device: Go}, "", "", "belongs to the engine xla"},
 		{"xla on the CPU with a plugin that fails", library, Request{Engine: XLA, Device: CPU, Plugin: "p.so"}, "", "", "a broken plugin"},
 		{"provider of another engine", all, Request{Engine: XLA, Provider: "cuda"}, "", "", "belongs to the engine ort"},
 		{"threads of another engine", all, Request{Engine: Gorgonia, Threads: 2}, "", "", "belongs to the engine ort"},
@@ -129,7 +131,7 @@ func TestEnginesStep(t *testing.T) {
 		Lambda: 0.9, Epoch: 1, Epochs: 10, LR: 0.1,
 	}
 	var first float64
-	for i, r := range []Request{{Engine: Gorgonia}, {Engine: ORT, Library: library}, {Engine: XLA, Device: CPU}} {
+	for i, r := range []Request{{Engine: Gorgonia}, {Engine: ORT, Library: library}, {Engine: XLA, Device: Go}} {
 		choice, err := Choose(r)
 		if err != nil {
 			t.Fatal(err)

@@ -69,7 +69,7 @@ others. miplc report DIR makes tables and figures at any time.`, strings.Join(sp
 	f.StringVar(&o.DataDir, "data-dir", con.Getenv("MIPLC_DATA"), "folder of data sets and of labelled instances")
 	f.StringVar(&o.Library, "library", "", "onnxruntime library, or a folder that holds it")
 	f.StringVar(&o.Engine, "engine", "", "engine of all cells: "+strings.Join(engines.Names(), ", "))
-	f.StringVar(&o.Device, "device", "", "cpu, or cuda for an NVIDIA GPU")
+	f.StringVar(&o.Device, "device", "", "cpu, cuda for an NVIDIA GPU, or go for the executor in pure Go of the engine xla")
 	f.IntVar(&o.Jobs, "jobs", 0, "cells at the same time, one thread each, by default as many as cores; with the engine xla side by side in one program, by default 64")
 	f.StringSliceVar(&o.Select.Data, "data", nil, "data sets to run, by name; all others are left out")
 	f.StringSliceVar(&o.Select.Learners, "learner", nil, "learners to run, by name")

@@ -95,7 +95,7 @@ there is none on this machine.`,
 	f.StringVarP(&o.Dir, "output", "o", "", "folder of the run (required)")
 	f.StringArrayVar(&o.Set, "set", nil, "override a value, e.g. train.epochs=5 (may be repeated)")
 	f.StringVar(&o.Engine, "engine", "", "engine to train with, the same as --set train.engine=: "+strings.Join(engines.Names(), ", "))
-	f.StringVar(&o.Device, "device", "", "cpu, or cuda for an NVIDIA GPU")
+	f.StringVar(&o.Device, "device", "", "cpu, cuda for an NVIDIA GPU, or go for the executor in pure Go of the engine xla")
 	f.StringVar(&o.Provider, "provider", "", "execution provider of onnxruntime: cpu, "+strings.Join(ort.Providers, ", "))
 	f.IntVar(&o.Threads, "threads", 0, "threads of onnxruntime; 0: one for features, all cores for images")
 	f.StringVar(&o.Plugin, "pjrt-plugin", "", "PJRT plugin of XLA for the device; else "+pjrt.EnvPlugin+", or what is installed")
