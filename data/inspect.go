@@ -3,6 +3,8 @@ package data
 import (
 	"fmt"
 	"strings"
+
+	"github.com/miplc/miplc/internal/plain"
 )
 
 // Stats describes a set as the paper's Table 1 does, and a little more.
@@ -78,11 +80,14 @@ func Markdown(sets ...Stats) string {
 	b.WriteString("| Dataset | #bags | #ins | #dim | avg. #ins | #class | avg. #CLs |\n")
 	b.WriteString("|---|---:|---:|---:|---:|---:|---:|\n")
 	for _, s := range sets {
-		fmt.Fprintf(&b, "| %s | %d | %d | %d | %s | %d | %s |\n", strings.ReplaceAll(s.Name, "|", `\|`),
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %s | %d | %s |\n", cell(s.Name),
 			s.Bags, s.Instances, s.Dim, decimals(s.MeanSize), s.Classes, decimals(s.MeanLabels))
 	}
 	return b.String()
 }
+
+// cell keeps a name within its cell.
+func cell(name string) string { return strings.ReplaceAll(plain.Line(name), "|", `\|`) }
 
 // decimals prints two decimals and leaves out zeros at the end.
 func decimals(x float64) string {
@@ -104,7 +109,7 @@ func (s Stats) Details() string {
 	fmt.Fprintf(&b, "contents: sha256 %s\n\n", s.Hash)
 	b.WriteString("| class | true label of | candidate of | positive instances |\n|---|---:|---:|---:|\n")
 	for _, c := range s.ByClass {
-		fmt.Fprintf(&b, "| %s | %d | %d | %d |\n", strings.ReplaceAll(c.Name, "|", `\|`), c.Truth, c.Candidate, c.Positive)
+		fmt.Fprintf(&b, "| %s | %d | %d | %d |\n", cell(c.Name), c.Truth, c.Candidate, c.Positive)
 	}
 	return b.String()
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+	"unicode"
 )
 
 const latexHead = `%% Tables of the experiment %s. Compiles as it stands; the tables can be copied
@@ -109,6 +110,15 @@ func (c *Cell) latex() string {
 
 var latexReplacer = strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`,
 	"{", `\{`, "}", `\}`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "<", `\textless{}`, ">", `\textgreater{}`,
-	"–", "--", "±", `$\pm$`, "•", `$\bullet$`, "◦", `$\circ$`, "\n", " ")
+	"–", "--", "±", `$\pm$`, "•", `$\bullet$`, "◦", `$\circ$`)
 
-func latexEscape(s string) string { return latexReplacer.Replace(s) }
+// latexEscape keeps names from being read as markup. Control characters become
+// spaces: few fonts of LaTeX have symbols for them.
+func latexEscape(s string) string {
+	return latexReplacer.Replace(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s))
+}

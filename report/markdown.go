@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+
+	"github.com/miplc/miplc/internal/plain"
 )
 
 // markdown writes the report as GitHub shows it; figures are files beside it.
@@ -91,5 +93,5 @@ var symbols = map[Mark]string{None: "", Better: "•", Worse: "◦"}
 
 // mdEscape keeps names from being read as markup.
 func mdEscape(s string) string {
-	return strings.NewReplacer(`\`, `\\`, "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", "[", `\[`, "]", `\]`, "\n", " ").Replace(s)
+	return plain.Line(strings.NewReplacer(`\`, `\\`, "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", "[", `\[`, "]", `\]`, "\n", " ").Replace(s))
 }

@@ -326,7 +326,10 @@ func TestEscapes(t *testing.T) {
 	if got := latexEscape(`50 % of a_b & {c} \ #1 ± • – $`); got != `50 \% of a\_b \& \{c\} \textbackslash{} \#1 $\pm$ $\bullet$ -- \$` {
 		t.Error(got)
 	}
-	if got := mdEscape("a|b*c_d<e>\n[f]"); got != `a\|b\*c\_d&lt;e> \[f\]` {
+	if got := mdEscape("a|b*c_d<e>\n[f]\x1b\r"); got != `a\|b\*c\_d&lt;e> \[f\]␛␍` {
+		t.Error(got)
+	}
+	if got := latexEscape("a\nb\x1bc\td"); got != "a b c d" {
 		t.Error(got)
 	}
 }

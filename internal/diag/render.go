@@ -6,12 +6,15 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/miplc/miplc/internal/plain"
 )
 
 // Render writes err for a person. Diagnostics get the part of their source line
 // around a caret under the place, notes and suggestion; any other error is one
 // line. Of a long list the first are shown and the rest is counted, see Shown.
 func Render(w io.Writer, err error) {
+	w = plain.Writer(w)
 	list, ok := ListOf(err)
 	if !ok {
 		fmt.Fprintf(w, "error: %s\n", clip(err.Error()))
@@ -42,7 +45,7 @@ func renderOne(w io.Writer, d Diagnostic) {
 	if d.Pos.IsZero() {
 		fmt.Fprintf(w, "error: %s\n", d.Text)
 	} else {
-		fmt.Fprintf(w, "%s: error: %s\n", d.Pos, d.Text)
+		fmt.Fprintf(w, "%s: error: %s\n", plain.Line(d.Pos.String()), d.Text)
 	}
 	if d.Line != "" && d.Pos.Line > 0 {
 		line, col := window(strings.ReplaceAll(d.Line, "\t", " "), d.Pos.Col)

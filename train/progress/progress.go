@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/miplc/miplc/internal/plain"
 	"github.com/miplc/miplc/train"
 )
 
@@ -41,7 +42,7 @@ func New(w io.Writer, isTerminal bool) *Reporter {
 func (r *Reporter) Begin(p train.Plan) {
 	r.plan, r.drawn = p, r.now()
 	if p.Learner != "" {
-		fmt.Fprintf(r.w, "fitting %s with learner %s: %d bags (%d for testing), %d iterations\n",
+		plain.Fprintf(r.w, "fitting %s with learner %s: %d bags (%d for testing), %d iterations\n",
 			p.Name, p.Learner, p.TrainBags, p.TestBags, p.Epochs)
 		return
 	}
@@ -50,13 +51,13 @@ func (r *Reporter) Begin(p train.Plan) {
 		engine += " on " + p.Device
 	}
 	if p.Reason != "" {
-		fmt.Fprintf(r.w, "engine %s: %s\n", engine, p.Reason)
+		plain.Fprintf(r.w, "engine %s: %s\n", engine, p.Reason)
 	}
 	what := p.Name
 	if p.Trials > 1 {
 		what = fmt.Sprintf("%d runs of %s", p.Trials, p.Name)
 	}
-	fmt.Fprintf(r.w, "training %s with engine %s: %d bags (%d for testing), %d epochs of %d steps, %d parameters\n",
+	plain.Fprintf(r.w, "training %s with engine %s: %d bags (%d for testing), %d epochs of %d steps, %d parameters\n",
 		what, engine, p.TrainBags, p.TestBags, p.Epochs, p.Steps, p.Parameters)
 	if p.Done > 0 && p.Trials > 1 {
 		fmt.Fprintf(r.w, "resuming after %d epochs, all runs counted\n", p.Done)

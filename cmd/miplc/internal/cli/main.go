@@ -21,6 +21,7 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/internal/plain"
 )
 
 func init() { quiet.End() }
@@ -30,6 +31,7 @@ func init() { quiet.End() }
 func Main(args []string, con *console.Console) int {
 	// A wrong flag ends the parse before --json is seen; its error is JSON too.
 	con.JSON = slices.Contains(args, "--json")
+	con.Err = plain.Writer(con.Err)
 	ctx, stop := untilSignal()
 	defer stop()
 	ended := make(chan int, 1)

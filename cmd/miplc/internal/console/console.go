@@ -5,11 +5,12 @@ package console
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"os"
 	"sync"
 	"sync/atomic"
+
+	"github.com/miplc/miplc/internal/plain"
 )
 
 // Console is handed to every command.
@@ -59,14 +60,14 @@ func (c *Console) Result(v any, text func(io.Writer) error) error {
 	if c.JSON {
 		return writeJSON(c.Out, v)
 	}
-	return text(c.Out)
+	return text(plain.Writer(c.Out))
 }
 
 // Notef tells a person what is going on. It goes to Err and is left out of
 // machine output.
 func (c *Console) Notef(format string, args ...any) {
 	if !c.JSON {
-		fmt.Fprintf(c.Err, format+"\n", args...)
+		plain.Fprintf(c.Err, format+"\n", args...)
 	}
 }
 

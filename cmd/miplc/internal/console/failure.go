@@ -80,13 +80,13 @@ func (c *Console) report(err error) int {
 		return code
 	}
 	if failure == nil || failure.Err != nil {
-		diag.Render(c.Err, plain(err))
+		diag.Render(c.Err, readable(err))
 	}
 	return code
 }
 
-// plain replaces errors whose own words say nothing to a person.
-func plain(err error) error {
+// readable replaces errors whose own words say nothing to a person.
+func readable(err error) error {
 	if errors.Is(err, context.Canceled) && err.Error() == context.Canceled.Error() {
 		return errors.New("interrupted")
 	}
@@ -110,9 +110,9 @@ func Problems(err error) (problems []Problem, more int) {
 	if err == nil {
 		return nil, 0
 	}
-	list, ok := diag.ListOf(plain(err))
+	list, ok := diag.ListOf(readable(err))
 	if !ok {
-		list = diag.List{{Text: plain(err).Error()}}
+		list = diag.List{{Text: readable(err).Error()}}
 	}
 	list, more = list.Shown()
 	for _, d := range list {

@@ -3,7 +3,6 @@
 package data
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -11,6 +10,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/internal/plain"
 )
 
 // Command makes the group.
@@ -54,7 +54,7 @@ func save(con *console.Console, set *data.Dataset, out *outfile.File, path strin
 	}
 	s := saved{path, set.Bags(), set.Offsets[set.Bags()], set.Dim(), set.Classes, set.Hash()}
 	return con.Result(s, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s: %d bags, %d instances of %d features, %d classes\n", s.File, s.Bags, s.Instances, s.Features, s.Classes)
+		_, err := plain.Fprintf(w, "%s: %d bags, %d instances of %d features, %d classes\n", s.File, s.Bags, s.Instances, s.Features, s.Classes)
 		return err
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/internal/plain"
 )
 
 // inspectOptions are the settings of miplc data inspect.
@@ -134,18 +135,18 @@ func (o *inspectOptions) bag(set *data.Dataset, svg *outfile.File) (*bagFacts, e
 func (b *bagFacts) print(w io.Writer) error {
 	fmt.Fprintf(w, "bag %d", b.Bag)
 	if b.Name != "" {
-		fmt.Fprintf(w, " (%s)", b.Name)
+		plain.Fprintf(w, " (%s)", b.Name)
 	}
-	fmt.Fprintf(w, ": %d instances, candidates %v", b.Instances, b.Candidates)
+	plain.Fprintf(w, ": %d instances, candidates %v", b.Instances, b.Candidates)
 	if b.True != "" {
-		fmt.Fprintf(w, ", true label %s", b.True)
+		plain.Fprintf(w, ", true label %s", b.True)
 	}
 	fmt.Fprintln(w)
 	if len(b.Positive) > 0 {
-		fmt.Fprintf(w, "positive instances %v\n", b.Positive)
+		plain.Fprintf(w, "positive instances %v\n", b.Positive)
 	}
 	if b.SVG != "" {
-		fmt.Fprintf(w, "drawn to %s\n", b.SVG)
+		plain.Fprintf(w, "drawn to %s\n", b.SVG)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
 	"github.com/miplc/miplc/internal/pinned"
+	"github.com/miplc/miplc/internal/plain"
 	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/train/engines"
 	"github.com/miplc/miplc/train/ort"
@@ -176,7 +177,7 @@ func folder(path string) Folder {
 
 func (f Findings) print(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "miplc\t%s\nGo\t%s (%s/%s)\n", f.Miplc, f.Go, f.OS, f.Arch)
+	plain.Fprintf(w, "miplc\t%s\nGo\t%s (%s/%s)\n", f.Miplc, f.Go, f.OS, f.Arch)
 	for _, b := range f.Backends {
 		b.print(w, "back end")
 	}
@@ -186,7 +187,7 @@ func (f Findings) print(out io.Writer) error {
 	for _, d := range f.Devices {
 		d.print(w, "xla on")
 	}
-	fmt.Fprintf(w, "engine auto\t%s\n", f.Auto)
+	plain.Fprintf(w, "engine auto\t%s\n", f.Auto)
 	f.Cache.print(w, "cache", "set "+pinned.EnvCache)
 	f.Data.print(w, "data", "set MIPLC_DATA or --data-dir")
 	if err := w.Flush(); err != nil {
@@ -199,19 +200,19 @@ func (f Findings) print(out io.Writer) error {
 		if c.Detail != "" {
 			verdict += " (" + c.Detail + ")"
 		}
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", c.Origin, orDash(c.Version), verdict, c.Path)
+		plain.Fprintf(w, "  %s\t%s\t%s\t%s\n", c.Origin, orDash(c.Version), verdict, c.Path)
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	if len(f.Plugins) == 0 {
-		_, err := fmt.Fprintf(out, "\nPJRT plugins: none was found; %s; %s\n", pjrt.Remedy(pjrt.CPU), pjrt.Remedy(pjrt.CUDA))
+		_, err := plain.Fprintf(out, "\nPJRT plugins: none was found; %s; %s\n", pjrt.Remedy(pjrt.CPU), pjrt.Remedy(pjrt.CUDA))
 		return err
 	}
 	fmt.Fprintln(out, "\nPJRT plugins, in the order of the search:")
 	fmt.Fprintln(w, "  place\tfor\tversion\tverdict\tpath")
 	for _, c := range f.Plugins {
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\n", c.Origin, orDash(string(c.Kind)), orDash(c.Version), c.Verdict, c.Path)
+		plain.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\n", c.Origin, orDash(string(c.Kind)), orDash(c.Version), c.Verdict, c.Path)
 	}
 	return w.Flush()
 }
@@ -228,16 +229,16 @@ func (b Backend) print(w io.Writer, what string) {
 	if !b.Usable {
 		state = "not usable"
 	}
-	fmt.Fprintf(w, "%s %s\t%s: %s\n", what, b.Name, state, b.Detail)
+	plain.Fprintf(w, "%s %s\t%s: %s\n", what, b.Name, state, b.Detail)
 }
 
 func (f Folder) print(w io.Writer, what, remedy string) {
 	switch {
 	case f.Path == "":
-		fmt.Fprintf(w, "%s\tnone: %s\n", what, remedy)
+		plain.Fprintf(w, "%s\tnone: %s\n", what, remedy)
 	case f.Exists:
-		fmt.Fprintf(w, "%s\t%s\n", what, f.Path)
+		plain.Fprintf(w, "%s\t%s\n", what, f.Path)
 	default:
-		fmt.Fprintf(w, "%s\t%s (does not exist yet)\n", what, f.Path)
+		plain.Fprintf(w, "%s\t%s (does not exist yet)\n", what, f.Path)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
 	"github.com/miplc/miplc/experiment"
+	"github.com/miplc/miplc/internal/plain"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/specs"
@@ -114,7 +115,7 @@ func Run(ctx context.Context, o *Options) error {
 	}
 	s := Summary{e.Name.V, o.Dir, progress}
 	return o.Console.Result(s, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s: %d of %d cells are done. Tables and figures: miplc report %s\n", e.Name.V, progress.Done, progress.Cells, o.Dir)
+		_, err := plain.Fprintf(w, "%s: %d of %d cells are done. Tables and figures: miplc report %s\n", e.Name.V, progress.Done, progress.Cells, o.Dir)
 		return err
 	})
 }

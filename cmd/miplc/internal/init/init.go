@@ -13,6 +13,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/internal/plain"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/specs"
 )
@@ -88,7 +89,7 @@ func run(o *options) error {
 		}
 	}
 	return o.Console.Result(r, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s: copy of %s\ntry: miplc validate %s\n     miplc train %s -o run\n", r.Spec, r.From, r.Spec, r.Spec)
+		_, err := plain.Fprintf(w, "%s: copy of %s\ntry: miplc validate %s\n     miplc train %s -o run\n", r.Spec, r.From, r.Spec, r.Spec)
 		return err
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/miplc/miplc/internal/plain"
 )
 
 func (r *result) printTable(out io.Writer) error {
@@ -14,19 +16,19 @@ func (r *result) printTable(out io.Writer) error {
 	fmt.Fprintln(w, "bag\tpredicted\tprobability\ttrue\thighest attention")
 	for _, b := range r.Bags {
 		top, score := highest(b.Attention)
-		fmt.Fprintf(w, "%d\t%s\t%.4f\t%s\tinstance %d (%.3f)\n", b.Bag, b.Class, b.Probabilities[b.Label], r.truth(b), top+1, score)
+		plain.Fprintf(w, "%d\t%s\t%.4f\t%s\tinstance %d (%.3f)\n", b.Bag, b.Class, b.Probabilities[b.Label], r.truth(b), top+1, score)
 	}
 	return w.Flush()
 }
 
 func (r *result) printBag(w io.Writer, b bag) {
-	fmt.Fprintf(w, "bag %d: %s", b.Bag, b.Class)
+	plain.Fprintf(w, "bag %d: %s", b.Bag, b.Class)
 	if b.True != nil {
-		fmt.Fprintf(w, " (true: %s)", r.truth(b))
+		plain.Fprintf(w, " (true: %s)", r.truth(b))
 	}
 	fmt.Fprintln(w, "\nprobabilities:")
 	for c, p := range b.Probabilities {
-		fmt.Fprintf(w, "  %-12s %.6f\n", r.Classes[c], p)
+		plain.Fprintf(w, "  %-12s %.6f\n", r.Classes[c], p)
 	}
 	fmt.Fprintln(w, "attention of each instance:")
 	for i, a := range b.Attention {

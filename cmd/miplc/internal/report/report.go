@@ -2,13 +2,13 @@
 package report
 
 import (
-	"fmt"
 	"io"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/internal/plain"
 	"github.com/miplc/miplc/report"
 )
 
@@ -62,7 +62,7 @@ func run(o *options) error {
 		return err
 	}
 	return o.Console.Result(written, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s: %d of %d cells, %d tables, figures in %s\n", filepath.Join(o.Output, report.HTMLFile),
+		_, err := plain.Fprintf(w, "%s: %d of %d cells, %d tables, figures in %s\n", filepath.Join(o.Output, report.HTMLFile),
 			written.Done, written.Cells, len(written.Tables), filepath.Join(o.Output, report.FiguresFolder))
 		return err
 	})

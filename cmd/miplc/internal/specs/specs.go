@@ -11,6 +11,7 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/plain"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/specs"
 )
@@ -64,7 +65,7 @@ func run(o *options) error {
 	return o.Console.Result(map[string]any{"specs": list}, func(out io.Writer) error {
 		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 		for _, s := range list {
-			fmt.Fprintf(w, "%s\t%s\n", s.Name, s.Description)
+			plain.Fprintf(w, "%s\t%s\n", s.Name, s.Description)
 		}
 		return w.Flush()
 	})

@@ -17,6 +17,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/parity"
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
+	"github.com/miplc/miplc/internal/plain"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train/engines"
 	"github.com/miplc/miplc/train/ort"
@@ -231,7 +232,7 @@ func device(s *runs.Summary) string {
 func printSummary(out io.Writer, dir string, s *runs.Summary) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	row := func(name, format string, args ...any) {
-		fmt.Fprintf(w, "%s\t%s\n", name, fmt.Sprintf(format, args...))
+		plain.Fprintf(w, "%s\t"+format+"\n", append([]any{name}, args...)...)
 	}
 	share := func(name string, v *float64, of string) {
 		if v != nil {

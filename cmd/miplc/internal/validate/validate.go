@@ -3,7 +3,6 @@ package validate
 
 import (
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -11,6 +10,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/plain"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
 )
@@ -113,14 +113,14 @@ func printValid(w io.Writer, files []file) error {
 		}
 		switch {
 		case f.Cells > 0:
-			fmt.Fprintf(w, "%s: valid, an experiment of %d cells\n", f.Spec, f.Cells)
+			plain.Fprintf(w, "%s: valid, an experiment of %d cells\n", f.Spec, f.Cells)
 		case f.Parameters > 0:
-			fmt.Fprintf(w, "%s: valid, %d parameters\n", f.Spec, f.Parameters)
+			plain.Fprintf(w, "%s: valid, %d parameters\n", f.Spec, f.Parameters)
 		default: // a learner is as large as its data
-			fmt.Fprintf(w, "%s: valid\n", f.Spec)
+			plain.Fprintf(w, "%s: valid\n", f.Spec)
 		}
 		if f.Note != "" {
-			fmt.Fprintf(w, "  note: %s\n", f.Note)
+			plain.Fprintf(w, "  note: %s\n", f.Note)
 		}
 	}
 	return nil
