@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/token"
 	"strconv"
+	"strings"
 
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/diag"
@@ -145,12 +146,23 @@ func (e *expression) apply(x ast.Node, op graph.Op, attrs graph.Attrs, in ...*gr
 	e.b.At(e.place(x))
 	n, err := e.b.Apply(op, attrs, in...)
 	if err != nil {
-		return nil, e.errorf(x, "%v", err)
+		return nil, e.errorf(x, "%s: %s", written(x), strings.TrimPrefix(err.Error(), op.String()+": "))
 	}
 	return n, nil
 }
 
-// node lowers an expression. What form it may have, package specs has checked.
+// written names an operation as the equation does.
+func written(x ast.Node) string {
+	switch x := x.(type) {
+	case *ast.CallExpr:
+		return x.Fun.(*ast.Ident).Name
+	case *ast.BinaryExpr:
+		return x.Op.String()
+	}
+	return "-"
+}
+
+// node lowers an expression. What form it may have, package language has checked.
 func (e *expression) node(x ast.Expr) (*graph.Node, error) {
 	switch x := x.(type) {
 	case *ast.ParenExpr:

@@ -61,11 +61,11 @@ func (d *Dialect) Parse(file string, src []byte, o Options, to any) (*Document, 
 	l := newLoader(d)
 	var root *node
 	collect(func() { root = l.merged(file, src, o.Set) })
-	if root == nil || len(l.errs) > 0 {
+	if root == nil || l.broken {
 		return nil, l.errs.Err()
 	}
 	doc := &Document{Origin: l.Origin, File: file, Text: src}
-	r := Reader{Origin: &doc.Origin, dialect: d}
+	r := Reader{Origin: &doc.Origin, dialect: d, errs: l.errs}
 	collect(func() {
 		applyDefaults(d.Rows, to)
 		r.section(root, d.Rows, "", to)
@@ -138,6 +138,13 @@ type loader struct {
 	Origin
 	dialect *Dialect
 	errs    faults
+	broken  bool // a part is missing, so that nothing can be told of the whole
+}
+
+// fail reports what leaves the document without a part.
+func (l *loader) fail(d diag.Diagnostic) {
+	l.broken = true
+	l.errs.Add(d)
 }
 
 func newLoader(d *Dialect) *loader {
@@ -160,15 +167,17 @@ func (l *loader) merged(file string, src []byte, sets []string) *node {
 func (l *loader) tree(file string, src []byte, chain []string) *node {
 	root := parseYAML(file, src, &l.errs)
 	if root == nil {
+		l.broken = true
 		if n := len(l.errs); n > 0 && l.errs[n-1].Text == emptyFile {
 			l.errs[n-1] = l.errs[n-1].WithNote("%s", l.dialect.Start).WithNote("shipped %ss: %s", l.dialect.Noun, strings.Join(l.dialect.Names(), ", "))
 		}
 		return nil
 	}
 	l.files[file] = root.src
+	l.broken = l.broken || root.src.damaged
 	l.layers[file] = -len(chain)
 	if root.kind != mapNode {
-		l.errs.Add(l.dialect.notAMap(root))
+		l.fail(l.dialect.notAMap(root))
 		return nil
 	}
 	base := root.get(extendsRow.Name)
@@ -177,7 +186,7 @@ func (l *loader) tree(file string, src []byte, chain []string) *node {
 	}
 	over := withoutKey(root, extendsRow.Name)
 	if base.kind != scalarNode || base.tag != "!!str" || base.text == "" {
-		l.errs.Add(base.errorf("extends must be a file or the name of a shipped %s, not %s", l.dialect.Noun, base.describe()))
+		l.fail(base.errorf("extends must be a file or the name of a shipped %s, not %s", l.dialect.Noun, base.describe()))
 		return over
 	}
 	chain = append(chain[:len(chain):len(chain)], file)
@@ -193,18 +202,18 @@ func (l *loader) base(n *node, from string, chain []string) *node {
 	if err != nil {
 		d := n.errorf("%v", err).WithNote("extends names a file beside %s or a shipped %s: %s", path.Base(from), l.dialect.Noun, strings.Join(l.dialect.Names(), ", "))
 		d.Suggestion = l.dialect.suggest(n.text)
-		l.errs.Add(d)
+		l.fail(d)
 		return nil
 	}
 	for i, f := range chain {
 		if f == file {
-			l.errs.Add(n.errorf("extends goes round in a circle").
+			l.fail(n.errorf("extends goes round in a circle").
 				WithNote("%s", strings.Join(append(chain[i:len(chain):len(chain)], file), " extends ")))
 			return nil
 		}
 	}
 	if len(chain) > maxExtends {
-		l.errs.Add(n.errorf("more than %d files extend each other", maxExtends))
+		l.fail(n.errorf("more than %d files extend each other", maxExtends))
 		return nil
 	}
 	return l.tree(file, src, chain)

@@ -131,6 +131,15 @@ func (e *Equation) syntaxError(err error) diag.Diagnostic {
 		return e.errorf(at, at+2, "an equation cannot hold a comment").WithNote("a single / divides")
 	case atEnd:
 		return e.errorf(at, at, "the equation ends too early").WithNote("%s", missing(m))
+	case e.Text.V[at] == '=':
+		return e.errorf(at, at+1, "an equation has no =").
+			WithNote("its name stands before the colon; arguments of functions have no names, as in sum(x, 0)")
+	case e.Text.V[at] == '@':
+		return e.errorf(at, at+1, "there is no operator @").WithNote("write matmul(a, b)")
+	case strings.Count(e.Text.V[:at+1], "[") > strings.Count(e.Text.V[:at+1], "]"):
+		return e.errorf(at, end, "indexing is not part of the language")
+	case strings.Contains(m, "missing ',' in argument list"):
+		return e.errorf(at, end, "an operator or a comma is missing before "+e.Text.V[at:end])
 	case wantsOperand.MatchString(m):
 		return e.errorf(at, end, "a value is missing before "+e.Text.V[at:end])
 	case wantsEnd.MatchString(m):

@@ -5,8 +5,6 @@ import (
 	"go/ast"
 	"go/token"
 	"strconv"
-
-	"github.com/miplc/miplc/internal/diag"
 )
 
 // maxNesting bounds the depth of an expression, for the sake of the recursive
@@ -117,7 +115,7 @@ func (f *former) call(x *ast.CallExpr, depth int) {
 	switch {
 	case fn == nil:
 		d := f.eq.errorAt(name, fmt.Sprintf("there is no function %s", name.Name))
-		if d.Suggestion = diag.Suggest(name.Name, functionNames()); d.Suggestion == "" {
+		if d.Suggestion = suggest(name.Name, functionNames()); d.Suggestion == "" {
 			d = d.WithNote("to multiply, write *")
 		}
 		f.errs.Add(d)

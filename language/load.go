@@ -80,11 +80,11 @@ func parse(name string, src []byte, o Options) (s *Spec, read, clashes faults, e
 	l := newLoader(specDialect)
 	var root *node
 	collect(func() { root = l.merged(name, src, o.Set) })
-	if root == nil || len(l.errs) > 0 {
+	if root == nil || l.broken {
 		return nil, nil, nil, l.errs.Err()
 	}
 	s = &Spec{File: name, Origin: l.Origin}
-	r := Reader{Origin: &s.Origin, dialect: specDialect, spec: s}
+	r := Reader{Origin: &s.Origin, dialect: specDialect, spec: s, errs: l.errs}
 	collect(func() { r.read(root) })
 	n := len(r.errs)
 	if n < diag.MaxFound {

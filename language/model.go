@@ -3,8 +3,6 @@ package language
 import (
 	"fmt"
 	"strings"
-
-	"github.com/miplc/miplc/internal/diag"
 )
 
 // An entry of a list of blocks or loss terms: a word and what it is given.
@@ -70,8 +68,8 @@ func (r *Reader) blocks(n *node, path string) {
 }
 
 func (r *Reader) unknownWord(word *node, what string, known []string) {
-	d := word.errorf("unknown %s %q", what, word.text)
-	if d.Suggestion = diag.Suggest(word.text, known); d.Suggestion == "" {
+	d := strange(word.errorf("unknown %s %q", what, word.text), word.text)
+	if d.Suggestion = suggest(word.text, known); d.Suggestion == "" {
 		d = d.WithNote("known: %s", strings.Join(known, ", "))
 	}
 	r.errs.Add(d)
@@ -239,7 +237,7 @@ func (r *Reader) param(name Str, path string, key, n *node) {
 	case shape == nil:
 		r.errs.Add(key.errorf("%s needs shape", path).WithNote("%s", find(paramRows, "shape").Doc))
 	case shape.kind != listNode:
-		r.errs.Add(shape.errorf("%s.shape must be a list of extents, not %s", path, shape.describe()).WithNote("write [%s]", shape.text))
+		r.errs.Add(shape.errorf("%s.shape must be a list of extents, not %s", path, shape.describe()).WithNote("write [%s]", strings.Trim(shape.text, "()")))
 	default:
 		row := Row{Type: extent}
 		p.Shape = nil

@@ -203,7 +203,7 @@ func (r *Reader) sizeRules() {
 			return
 		}
 		d := r.add(e.Pos, "the extent %s of %s is not known", e.V, name)
-		if d.Suggestion = diag.Suggest(e.V, known.list); d.Suggestion == "" {
+		if d.Suggestion = suggest(e.V, known.list); d.Suggestion == "" {
 			note(d, "known: %s; others are named under sizes", diag.Words(known.list))
 		}
 	}
@@ -249,7 +249,7 @@ func (r *Reader) unusedNumbers(sc *scope) {
 	r.spec.Model.Numbers = slices.DeleteFunc(r.spec.Model.Numbers, func(n Number) bool {
 		if !used[n.Name.V] && !r.inherited(n.Name.Pos) {
 			d := r.add(n.Name.Pos, "the number %s is used by no equation", n.Name.V)
-			d.Suggestion = diag.Suggest(n.Name.V, others)
+			d.Suggestion = suggest(n.Name.V, others)
 		}
 		return !used[n.Name.V]
 	})
@@ -324,7 +324,7 @@ func (r *Reader) unknownName(eq *Equation, sc *scope, x *ast.Ident) diag.Diagnos
 		d.Text = fmt.Sprintf("%s is known in losses and weights.update alone", x.Name)
 		d = d.WithNote("a prediction has no candidates")
 	default:
-		if d.Suggestion = diag.Suggest(x.Name, sc.known.list); d.Suggestion == "" {
+		if d.Suggestion = suggest(x.Name, sc.known.list); d.Suggestion == "" {
 			d = d.WithNote("known here: %s", diag.Words(sc.known.list))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -88,6 +89,8 @@ func (n *node) describe() string {
 		return n.text
 	case "!!null":
 		return "nothing"
+	case "!!timestamp":
+		return "the date " + n.text
 	}
 	if utf8.RuneCountInString(n.text) > 30 {
 		return "text"
@@ -210,19 +213,25 @@ type converter struct {
 	errs *faults
 }
 
+// refuse reports what cannot be kept: what follows is then not told from it.
+func (c *converter) refuse(d diag.Diagnostic) {
+	c.src.damaged = true
+	c.errs.Add(d)
+}
+
 // convert returns nil when the node as a whole is refused; the reason is added.
 func (c *converter) convert(y *yaml.Node, depth int) *node {
 	n := &node{pos: diag.Pos{File: c.src.file, Line: y.Line, Col: y.Column}, src: c.src}
 	switch {
 	case depth > maxDepth:
-		c.errs.Add(n.errorf("nested more than %d levels deep", maxDepth))
+		c.refuse(n.errorf("nested more than %d levels deep", maxDepth))
 		return nil
 	case y.Kind == yaml.AliasNode, y.Anchor != "":
-		c.errs.Add(n.errorf("anchors and aliases are not part of the language").
+		c.refuse(n.errorf("anchors and aliases are not part of the language").
 			WithNote("write the value out, or put what is shared into a file and name it with extends"))
 		return nil
 	case y.Style&yaml.TaggedStyle != 0:
-		c.errs.Add(n.errorf("type tags such as %s are not part of the language", y.Tag).
+		c.refuse(n.errorf("type tags such as %s are not part of the language", y.Tag).
 			WithNote("every setting has one type; leave the tag out"))
 		return nil
 	}
@@ -243,12 +252,12 @@ func (c *converter) convert(y *yaml.Node, depth int) *node {
 		c.convertMap(n, y, depth)
 		return n
 	}
-	c.errs.Add(n.errorf("this cannot be read as YAML"))
+	c.refuse(n.errorf("this cannot be read as YAML"))
 	return nil
 }
 
 func (c *converter) convertMap(n *node, y *yaml.Node, depth int) {
-	first := map[string]*node{}
+	first, joined := map[string]*node{}, map[*node]bool{}
 	for i := 0; i+1 < len(y.Content); i += 2 {
 		key := c.convert(y.Content[i], depth+1)
 		if key == nil {
@@ -256,15 +265,20 @@ func (c *converter) convertMap(n *node, y *yaml.Node, depth int) {
 		}
 		switch {
 		case key.kind != scalarNode:
-			c.errs.Add(key.errorf("a key must be a word, not %s", key.kind))
+			c.refuse(key.errorf("a key must be a word, not %s", key.kind))
 			continue
 		case key.tag == "!!merge":
-			c.errs.Add(key.errorf("merge keys are not part of the language").
+			c.refuse(key.errorf("merge keys are not part of the language").
 				WithNote("use extends to inherit from another spec"))
 			continue
 		case first[key.text] != nil:
 			c.errs.Add(key.errorf("the key %q stands here twice", key.text).
 				WithNote("first at %s", first[key.text].pos))
+			continue
+		}
+		if k := len(n.items) - 1; k >= 0 && y.Style&yaml.FlowStyle != 0 && cutByComma(n.items[k], key, y.Content[i+1]) {
+			n.items[k].text += ", " + key.text
+			joined[n.items[k]] = true
 			continue
 		}
 		first[key.text] = key
@@ -273,6 +287,21 @@ func (c *converter) convertMap(n *node, y *yaml.Node, depth int) {
 			n.items = append(n.items, value)
 		}
 	}
+	for _, item := range n.items {
+		if joined[item] && !tuple.MatchString(item.text) { // a tuple is of the wrong type
+			c.errs.Add(item.errorf("text with a comma needs quotes here, inside of braces"))
+		}
+	}
+}
+
+// tuple is a list as Python writes it.
+var tuple = regexp.MustCompile(`^\([\w., ]*\)$`)
+
+// cutByComma reports whether a key without a value is the rest of the text before
+// it, such as "W)" in {p: matmul(X, W)}.
+func cutByComma(before, key *node, value *yaml.Node) bool {
+	return value.ShortTag() == "!!null" && value.Value == "" && before.kind == scalarNode && before.style == stylePlain &&
+		strings.Count(before.text, "(") > strings.Count(before.text, ")")
 }
 
 func styleOf(s yaml.Style) scalarStyle {

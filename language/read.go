@@ -122,8 +122,11 @@ func (r *Reader) notAMap(n *node, rows []Row, path string) {
 		return
 	}
 	d := n.errorf("%s must be a map, not %s", path, n.describe())
-	if n.kind == listNode {
+	switch key, _, assigned := strings.Cut(n.text, " = "); {
+	case n.kind == listNode:
 		d = d.WithNote("leave out the dashes")
+	case assigned:
+		d = d.WithNote("write %s: with a colon", key)
 	}
 	r.errs.Add(d.WithNote("known here: %s", strings.Join(namesOf(rows), ", ")))
 }
@@ -142,8 +145,8 @@ func (r *Reader) unknownKey(key *node, rows []Row, path string) string {
 	if path != "" {
 		where = "in " + path
 	}
-	d := key.errorf("unknown key %q %s", key.text, where)
-	if d.Suggestion = diag.Suggest(key.text, namesOf(rows)); d.Suggestion == "" {
+	d := strange(key.errorf("unknown key %q %s", key.text, where), key.text)
+	if d.Suggestion = suggest(key.text, namesOf(rows)); d.Suggestion == "" {
 		if path == "" && (key.text == "batch" || key.text == "seed") {
 			d = d.WithNote("%s is a key of train", key.text)
 		} else if home := homeOf(r.dialect.Rows, key.text, ""); home != "" {
@@ -318,10 +321,15 @@ func (r *Reader) wrongType(row *Row, path string, n *node) {
 			d = d.WithNote("leave out the quotes")
 		case row.Type == Text && n.tag != "!!str":
 			d = d.WithNote("put it in quotes if it is meant as text")
-		case row.Type == Real && n.tag == "!!float":
-			d = d.WithNote("write an ordinary finite number such as 0.01 or 1e-5")
+		case row.Type == truth:
+			d.Suggestion = plainTruth(n.text)
+		case row.Type == Whole || row.Type == Real:
+			d.Suggestion = plainNumber(n.text, row.Type == Whole)
+			if d.Suggestion == "" && row.Type == Real && n.tag == "!!float" {
+				d = d.WithNote("write an ordinary finite number such as 0.01 or 1e-5")
+			}
 		case row.Type == wholeList:
-			d = d.WithNote("write [%s]", n.text)
+			d = d.WithNote("write [%s]", strings.Trim(n.text, "()"))
 		}
 	}
 	r.errs.Add(d)
@@ -333,8 +341,8 @@ func (r *Reader) text(row *Row, path string, n *node) (string, bool) {
 		return "", false
 	}
 	if len(row.Choices) > 0 && !slices.Contains(row.Choices, n.text) {
-		d := n.errorf("%s cannot be %q", path, n.text)
-		if d.Suggestion = diag.Suggest(n.text, row.Choices); d.Suggestion == "" {
+		d := strange(n.errorf("%s cannot be %q", path, n.text), n.text)
+		if d.Suggestion = suggest(n.text, row.Choices); d.Suggestion == "" {
 			d = d.WithNote("it is one of %s", strings.Join(row.Choices, ", "))
 		}
 		r.errs.Add(d)

@@ -76,7 +76,7 @@ func (r *Reader) dataRules() {
 		name := strings.TrimPrefix(set, generatedPrefix)
 		if !slices.Contains(generators, name) {
 			e := r.add(d.Set.Pos, "there is no generator %q", name)
-			if e.Suggestion = diag.Suggest(name, generators); e.Suggestion == "" {
+			if e.Suggestion = suggest(name, generators); e.Suggestion == "" {
 				note(e, "known: %s%s", generatedPrefix, strings.Join(generators, ", "+generatedPrefix))
 			} else {
 				e.Suggestion = generatedPrefix + e.Suggestion
@@ -86,7 +86,7 @@ func (r *Reader) dataRules() {
 	case set != "" && !hasSuffix(set, ".npz", ".mat", ".csv", ".csv.gz"):
 		e := r.add(d.Set.Pos, "data.set %q is no known kind of data set", set)
 		note(e, "generated:prototypes, or a file that ends in .npz, .mat, .csv or .csv.gz")
-		if s := diag.Suggest(set, []string{"generated:prototypes"}); s != "" {
+		if s := suggest(set, []string{"generated:prototypes"}); s != "" {
 			e.Suggestion = s
 		}
 	default:
@@ -288,7 +288,7 @@ func (r *Reader) output(key, name string, to *Str, known []string) {
 		r.output(key, name, to, known)
 	case !slices.Contains(known, to.V):
 		d := r.add(to.Pos, "model.%s names %s, which nothing defines", key, to.V)
-		if d.Suggestion = diag.Suggest(to.V, known); d.Suggestion == "" {
+		if d.Suggestion = suggest(to.V, known); d.Suggestion == "" {
 			note(d, "known: %s", diag.Words(known))
 		}
 	case let != nil && to.V != name:

@@ -17,22 +17,23 @@ func (l *loader) override(root *node, set string) *node {
 	l.layers[pos.File] = setLayer
 	keys, value, found := strings.Cut(set, "=")
 	if !found {
-		l.errs.Add(diag.Errorf(pos, "no value").WithNote("write key=value, such as train.epochs=5"))
+		l.fail(diag.Errorf(pos, "no value").WithNote("write key=value, such as train.epochs=5"))
 		return root
 	}
 	v := parseSetValue(value, pos, &l.errs)
 	if v == nil {
+		l.broken = true
 		return root
 	}
 	path := strings.Split(strings.TrimSpace(keys), ".")
 	for _, k := range path {
 		if k == "" {
-			l.errs.Add(diag.Errorf(pos, "the key %q is empty or has an empty part", keys))
+			l.fail(diag.Errorf(pos, "the key %q is empty or has an empty part", keys))
 			return root
 		}
 	}
 	if path[0] == extendsRow.Name {
-		l.errs.Add(diag.Errorf(pos, "extends cannot be set from outside").WithNote("name the other %s instead of this one", l.dialect.Noun))
+		l.fail(diag.Errorf(pos, "extends cannot be set from outside").WithNote("name the other %s instead of this one", l.dialect.Noun))
 		return root
 	}
 	if root.kind != mapNode {
@@ -44,7 +45,7 @@ func (l *loader) override(root *node, set string) *node {
 	}
 	out, err := l.put(root, path, v, pos)
 	if err != nil {
-		l.errs.Add(diag.Errorf(pos, "%v", err))
+		l.fail(diag.Errorf(pos, "%v", err))
 		return root
 	}
 	return out

@@ -11,7 +11,9 @@ import (
 type source struct {
 	file  string
 	lines []string
-	found struct{ line, col, offset int } // the last place that from looked up
+	// damaged says that a part was left out as no part of the language.
+	damaged bool
+	found   struct{ line, col, offset int } // the last place that from looked up
 }
 
 func newSource(file, text string) *source {

@@ -44,6 +44,9 @@ func syntaxError(s *source, err error) diag.Diagnostic {
 		return s.diagnose(diag.Pos{File: s.file, Line: line, Col: i + 1}, 1, "a tab in the indentation").
 			WithNote("YAML wants spaces")
 	}
+	if d, ok := commonSlip(s, line); ok {
+		return d
+	}
 	pos := diag.Pos{File: s.file, Line: line, Col: utf8.RuneCountInString(indent) + 1}
 	width := len(s.line(line))
 	for _, p := range plainWords {
@@ -56,6 +59,37 @@ func syntaxError(s *source, err error) diag.Diagnostic {
 		}
 	}
 	return s.diagnose(pos, width, "YAML syntax: "+strings.TrimSuffix(text, "."))
+}
+
+// slips are lines that YAML reads otherwise than they are meant, so that an error
+// shows in them or in the line after.
+var slips = []struct {
+	line       *regexp.Regexp
+	text, note string
+}{
+	{regexp.MustCompile(`^ *(//|/\*|--[^-]|%[^YT])`), "this is no comment of YAML", "comments start with #"},
+	{regexp.MustCompile(`^ *[\w.-]+ *= *[^=]`), "a key and its value are joined by a colon", "write key: value"},
+	{regexp.MustCompile(`^ *(- *)?[A-Za-z_]\w*:[^ :/\\]`), "a blank is missing after the colon", ""},
+	{regexp.MustCompile(`[\]}] *, *(#.*)?$`), "a comma at the end of a line has no place outside of brackets", ""},
+	{regexp.MustCompile(`^ *-[A-Za-z]`), "a blank is missing after the dash", ""},
+}
+
+// commonSlip looks for such a line at a broken one and just above it.
+func commonSlip(s *source, broken int) (diag.Diagnostic, bool) {
+	for _, line := range []int{broken, broken - 1} {
+		for _, slip := range slips {
+			text := s.line(line)
+			if at := slip.line.FindStringIndex(text); at != nil {
+				col := len(indentOf(text))
+				d := s.diagnose(diag.Pos{File: s.file, Line: line, Col: col + 1}, len(text)-col, slip.text)
+				if slip.note != "" {
+					d = d.WithNote("%s", slip.note)
+				}
+				return d, true
+			}
+		}
+	}
+	return diag.Diagnostic{}, false
 }
 
 func indentOf(line string) string {
