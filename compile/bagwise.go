@@ -7,9 +7,6 @@ import (
 	"github.com/miplc/miplc/internal/extent"
 )
 
-// InGrads is the input of Update: [P], the gradient by all parameters.
-const InGrads = "grads"
-
 // Windows gives a training step the parameters as inputs under their own names
 // and shapes, beside the flat vector that the update reads. A caller binds them
 // to windows into that vector, so nothing is cut at run time.
@@ -83,17 +80,8 @@ func Bagwise(p *Program) (gradients, update *graph.Graph, err error) {
 	if gradients, err = bagGradients(p); err != nil {
 		return nil, nil, err
 	}
-	b := graph.NewBuilder("update")
-	size := graph.Shape{graph.Dim(p.FlatSize())}
-	params, velocity := b.Input(InParams, graph.Float, size), b.Input(InVelocity, graph.Float, size)
-	grads, lr := b.Input(InGrads, graph.Float, size), b.Input(InLR, graph.Float, graph.Shape{1})
-	next, v := sgd(b, p, params, velocity, lr, grads)
-	b.Output(OutParams, next)
-	b.Output(OutVelocity, v)
-	if update, err = b.Graph(); err != nil {
-		return nil, nil, fmt.Errorf("bug: building the update: %w", err)
-	}
-	return gradients, update, nil
+	update, err = Update(p)
+	return gradients, update, err
 }
 
 func bagGradients(p *Program) (*graph.Graph, error) {

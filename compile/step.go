@@ -13,6 +13,7 @@ const (
 	InParams    = "params"       // [P] all parameters, in the order of Program.Params
 	InVelocity  = "velocity"     // [P] momentum of the optimiser
 	InLR        = "lr"           // [1] learning rate
+	InGrads     = "grads"        // [P] gradient by all parameters, of Update alone
 	OutParams   = "new_params"   // [P]
 	OutVelocity = "new_velocity" // [P]
 )
@@ -154,6 +155,23 @@ func cut(b *graph.Builder, p *Program, flat *graph.Node) map[string]*graph.Node 
 		at += n
 	}
 	return byName
+}
+
+// Update is the end of a training step by itself: parameters, velocity, gradients
+// and learning rate to new parameters and velocity, all flat vectors [P].
+func Update(p *Program) (*graph.Graph, error) {
+	b := graph.NewBuilder("update")
+	size := graph.Shape{graph.Dim(p.FlatSize())}
+	params, velocity := b.Input(InParams, graph.Float, size), b.Input(InVelocity, graph.Float, size)
+	grads, lr := b.Input(InGrads, graph.Float, size), b.Input(InLR, graph.Float, graph.Shape{1})
+	next, v := sgd(b, p, params, velocity, lr, grads)
+	b.Output(OutParams, next)
+	b.Output(OutVelocity, v)
+	g, err := b.Graph()
+	if err != nil {
+		return nil, fmt.Errorf("bug: building the update: %w", err)
+	}
+	return g, nil
 }
 
 // sgd is g += decay w; v = mu v + g; w -= lr (g + mu v), or w -= lr v without

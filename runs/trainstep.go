@@ -11,6 +11,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/stream"
 	"github.com/miplc/miplc/train"
@@ -148,18 +149,11 @@ func stepInput(p *compile.Program, state *train.State, draw uint64) (*train.Batc
 			b.Candidates[i], b.Weights[i] = 1, 0.25+0.5*r.Float32()
 		}
 	}
-	for _, m := range p.Masks {
-		n := 1
-		for _, e := range m.Shape.Concrete(3, 2) {
-			n *= e
-		}
-		v := make([]float32, n)
-		for i := range v {
-			if r.Float64() >= m.Drop {
-				v[i] = float32(1 / (1 - m.Drop))
-			}
-		}
-		b.Masks[m.Name] = v
+	for i := range p.Masks {
+		m := &p.Masks[i]
+		mask := make([]float32, extent.Size(m.Shape.Concrete(3, 2)))
+		train.DrawMask(mask, float32(1/(1-m.Drop)), m, paritySeed, int(draw), 1)
+		b.Masks[m.Name] = mask
 	}
 	s := &train.State{Params: state.Params, Velocity: map[string][]float32{}}
 	for _, q := range p.Params {
@@ -273,8 +267,6 @@ func oracleStep(p *compile.Program, s *train.State, b *train.Batch) (map[string]
 		return nil, err
 	}
 	out[compile.OutVelocity] = float64s(velocity)
-	for _, q := range p.Params {
-		out[compile.OutParams] = append(out[compile.OutParams], e.Param(q.Name)...)
-	}
+	out[compile.OutParams] = slices.Clone(e.Params())
 	return out, nil
 }

@@ -27,16 +27,6 @@ type Result struct {
 	Weights       []float32          // [B, k] new label weights
 }
 
-// State is everything of an engine that a checkpoint must keep.
-type State struct {
-	// Params by name, row-major: the learned ones and, when the program
-	// normalises, the statistics compile.ParamMean and compile.ParamStd.
-	Params map[string][]float32
-	// Velocity is the momentum of the optimiser, same shapes as the learned
-	// parameters; one that is missing counts as zero.
-	Velocity map[string][]float32
-}
-
 // Engine runs training steps of one program.
 type Engine interface {
 	Name() string

@@ -1,7 +1,6 @@
 package train
 
 import (
-	"fmt"
 	"math/rand/v2"
 
 	"github.com/miplc/miplc/compile"
@@ -61,33 +60,6 @@ func Normalization(spec *language.Spec, d *data.Dataset, trainBags []int) *data.
 			all[i] = i
 		}
 		return data.NewNormalization(d, all)
-	}
-	return nil
-}
-
-// CheckState reports the first parameter of the program that a state lacks or
-// holds in another size.
-func CheckState(p *compile.Program, s *State) error {
-	check := func(name string, want int) error {
-		if v, ok := s.Params[name]; !ok || len(v) != want {
-			return fmt.Errorf("the state has %d values of parameter %s, the program needs %d", len(v), name, want)
-		}
-		if v, ok := s.Velocity[name]; ok && len(v) != want {
-			return fmt.Errorf("the state has %d velocities of parameter %s, the program needs %d", len(v), name, want)
-		}
-		return nil
-	}
-	for _, param := range p.Params {
-		if err := check(param.Name, extent.Size(param.Shape)); err != nil {
-			return err
-		}
-	}
-	if p.Normalize {
-		for _, name := range []string{compile.ParamMean, compile.ParamStd} {
-			if err := check(name, extent.Size(p.Signature.Instance)); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
 }

@@ -176,8 +176,7 @@ func (l *lowerer[T]) applyInto(b *buffer[T], name string, run kernel[T], grad vj
 
 // reader returns a function that gives the value of an output after a run.
 func (l *lowerer[T]) reader(n *graph.Node) func() []T {
-	if n.Op == graph.OpParam {
-		data := l.o.Params.Data(n.Name)
+	if data := l.o.Params.Data(n.Name); data != nil && (n.Op == graph.OpParam || n.Op == graph.OpInput) {
 		return func() []T { return data }
 	}
 	b := l.memory(l.nodes[n.ID])
@@ -192,8 +191,12 @@ func (l *lowerer[T]) memory(n *gorgonia.Node) *buffer[T] {
 	return l.leaves[n]
 }
 
-// lowerInput makes a leaf that Run feeds.
-func lowerInput[T Float](l *lowerer[T], n *graph.Node, _ []*gorgonia.Node) *gorgonia.Node {
+// lowerInput makes a leaf that Run feeds, or one bound to the shared value of that
+// name.
+func lowerInput[T Float](l *lowerer[T], n *graph.Node, none []*gorgonia.Node) *gorgonia.Node {
+	if l.o.Params.Data(n.Name) != nil {
+		return lowerParam(l, n, none)
+	}
 	in := &input[T]{}
 	if n.Type == graph.Int {
 		l.bags = make([]int, l.n)

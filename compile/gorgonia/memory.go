@@ -105,7 +105,12 @@ func withoutOnes(shape []int) []int {
 }
 
 // Data returns the memory of a parameter, or nil.
-func (p *Params[T]) Data(name string) []T { return p.data[name] }
+func (p *Params[T]) Data(name string) []T {
+	if p == nil {
+		return nil
+	}
+	return p.data[name]
+}
 
 // tensorShape is the shape with which a value travels through gorgonia: a scalar
 // is a vector of one element.

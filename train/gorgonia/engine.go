@@ -1,153 +1,114 @@
 // Package gorgonia is the training engine that needs nothing but Go: the training
-// graph runs on gorgonia, gradients are those of gorgonia.Grad.
+// graph runs on gorgonia, with the gradients of gorgonia.Grad, which are the
+// independent check of ours; the rest of a step, the optimiser and the label
+// weights, are the graphs of every engine.
 package gorgonia
 
 import (
-	"fmt"
+	"errors"
 	"strings"
 
 	"github.com/miplc/miplc/compile"
 	lowering "github.com/miplc/miplc/compile/gorgonia"
+	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/train"
 )
 
 // Engine trains one program. It is not safe for concurrent use.
 type Engine struct {
-	program  *compile.Program
-	sgd      sgd
-	params   []param                   // learned, in the order of the program
-	shared   *lowering.Params[float32] // the same values, and the buffers, as machines see them
-	training *machines
-	renew    *machines // label weights after the step; nil where training gives them
-	infer    *machines
-	inputs   map[string][]float32
-	scalars  map[string][]float32 // memory of the scalar inputs
-	result   train.Result
-	terms    []string // names of the loss terms
-}
-
-// param is one learned value, its velocity and its gradient.
-type param struct {
-	name                      string
-	value, velocity, gradient []float32
+	program                     *compile.Program
+	params, velocity, gradients []float32                 // [P], in the order of the program
+	values, grads               [][]float32               // the same of each parameter, in memory of its own, on whose alignment rounding depends
+	shared                      *lowering.Params[float32] // all that machines share, by name; the statistics too
+	training                    *machines
+	update                      *lowering.Machine[float32]
+	renew                       *machines // label weights after the step; nil where training gives them
+	infer                       *machines
+	result                      train.Result
+	terms                       []string // names of the loss terms
 }
 
 var _ train.Engine = (*Engine)(nil)
 
-// NonFiniteGradientError says that a gradient is NaN or infinite although the
-// loss is not. The parameters are still those from before the step.
-type NonFiniteGradientError struct {
-	Param string
-}
-
-func (e *NonFiniteGradientError) Error() string {
-	return fmt.Sprintf("the gradient of parameter %s is not finite although the loss is; try a smaller train.lr, or a form of the loss that does not divide by zero", e.Param)
-}
-
 // New makes the engine of a program, with the optimiser of its spec. params are
-// the learned values by name, row-major, copied in; nil leaves zeros, for
-// SetState to fill. Buffers of the inference graph start at mean 0 and
-// deviation 1.
+// the learned values by name, row-major, and the statistics of the normalisation,
+// copied in; nil leaves zeros, for SetState to fill.
 func New(p *compile.Program, params map[string][]float32) (*Engine, error) {
-	t := &p.Spec.Train
-	e := &Engine{
-		program: p,
-		sgd:     sgd{momentum: float32(t.Momentum.V), decay: float32(t.WeightDecay.V), nesterov: t.Nesterov.V},
-		shared:  lowering.NewParams[float32](),
-		inputs:  map[string][]float32{},
-		scalars: map[string][]float32{},
-		result:  train.Result{Terms: map[string]float64{}},
-	}
+	e := &Engine{program: p, shared: lowering.NewParams[float32](), result: train.Result{Terms: map[string]float64{}}}
+	size := p.FlatSize()
+	e.params, e.velocity, e.gradients = make([]float32, size), make([]float32, size), make([]float32, size)
 	grads := map[string][]float32{}
 	for _, q := range p.Params {
-		n := volume(q.Shape)
-		one := param{q.Name, make([]float32, n), make([]float32, n), make([]float32, n)}
-		if params != nil {
-			if err := fill(one.value, params[q.Name], q.Name); err != nil {
-				return nil, err
-			}
-		}
-		e.params = append(e.params, one)
-		e.shared.Add(q.Name, q.Shape, one.value)
-		grads[q.Name] = one.gradient
+		value, gradient := make([]float32, extent.Size(q.Shape)), make([]float32, extent.Size(q.Shape))
+		e.values, e.grads = append(e.values, value), append(e.grads, gradient)
+		e.shared.Add(q.Name, q.Shape, value)
+		grads[q.Name] = gradient
+	}
+	for name, v := range map[string][]float32{compile.InParams: e.params, compile.InVelocity: e.velocity, compile.InGrads: e.gradients} {
+		e.shared.Add(name, []int{size}, v)
 	}
 	if p.Normalize {
-		e.shared.Add(compile.ParamMean, p.Signature.Instance, make([]float32, volume(p.Signature.Instance)))
-		ones := make([]float32, volume(p.Signature.Instance))
-		for i := range ones {
-			ones[i] = 1
+		for _, name := range []string{compile.ParamMean, compile.ParamStd} {
+			e.shared.Add(name, p.Signature.Instance, make([]float32, extent.Size(p.Signature.Instance)))
 		}
-		e.shared.Add(compile.ParamStd, p.Signature.Instance, ones)
 	}
-	arena := lowering.NewArena[float32]()
-	e.training = newMachines(p.Train, lowering.Options[float32]{Params: e.shared, Loss: compile.OutLoss, Grads: grads, Arena: arena})
-	e.infer = newMachines(p.Infer, lowering.Options[float32]{Params: e.shared, Arena: arena})
-	if p.Renew != nil {
-		e.renew = newMachines(p.Renew, lowering.Options[float32]{Params: e.shared, Arena: arena})
+	if err := e.lower(grads); err != nil {
+		return nil, err
 	}
 	for _, out := range p.Train.Outputs {
 		if name, ok := strings.CutPrefix(out.Name, compile.TermPrefix); ok {
 			e.terms = append(e.terms, name)
 		}
 	}
-	return e, nil
+	if params == nil {
+		return e, nil
+	}
+	return e, e.SetState(&train.State{Params: params})
+}
+
+// lower makes the machines. All share the parameters and one arena.
+func (e *Engine) lower(grads map[string][]float32) error {
+	p, o := e.program, lowering.Options[float32]{Params: e.shared, Arena: lowering.NewArena[float32]()}
+	e.infer = newMachines(p, p.Infer, o)
+	if p.Renew != nil {
+		e.renew = newMachines(p, p.Renew, o)
+	}
+	update, err := compile.Update(p)
+	if err == nil {
+		e.update, err = lowering.Lower(update, 1, 1, o) // the sizes of a batch do not occur in it
+	}
+	o.Loss, o.Grads = compile.OutLoss, grads
+	e.training = newMachines(p, p.Train, o)
+	return err
 }
 
 // Name is the word for this engine in a spec.
 func (e *Engine) Name() string { return "gorgonia" }
 
-// Step runs forward, backward and the update of the parameters. A loss that is
-// not finite is returned as it is, with its terms, and nothing is updated.
+// Step runs forward, backward and the update of the parameters.
 func (e *Engine) Step(b *train.Batch) (*train.Result, error) {
-	if err := checkBags(b.BagOf, b.Bags); err != nil {
-		return nil, err
-	}
-	in := e.inputs
-	clear(in)
-	in[compile.InInstances], in[compile.InCandidates], in[compile.InWeights] = b.Instances, b.Candidates, b.Weights
-	for name, v := range b.Masks {
-		in[name] = v
-	}
-	e.scalar(compile.InLambda, b.Lambda)
-	e.scalar(compile.InEpoch, float64(b.Epoch))
-	e.scalar(compile.InEpochs, float64(b.Epochs))
-	m, err := e.training.run(b.BagOf, b.Bags, in)
+	m, err := e.training.step(b)
 	if err != nil {
 		return nil, err
 	}
 	r := e.read(m, len(b.BagOf))
-	if e.renew != nil {
-		r.Weights = append(r.Weights[:0], b.Weights...)
+	flat := e.gradients
+	for _, gradient := range e.grads {
+		flat = flat[copy(flat, gradient):]
 	}
-	if r.Loss-r.Loss != 0 {
-		return r, nil
+	if err := e.update.Run(lowering.Inputs[float32]{Floats: e.training.inputs.Floats}); err != nil {
+		return nil, err
 	}
-	for i := range e.params {
-		if !finite(e.params[i].gradient) {
-			return nil, &NonFiniteGradientError{e.params[i].name}
-		}
-	}
-	for i := range e.params {
-		p := &e.params[i]
-		e.sgd.step(p.value, p.velocity, p.gradient, float32(b.LR))
-	}
+	params, velocity := e.update.Output(compile.OutParams), e.update.Output(compile.OutVelocity)
+	e.set(params, velocity)
 	if e.renew == nil {
 		return r, nil
 	}
-	if m, err = e.renew.run(b.BagOf, b.Bags, in); err != nil {
+	if m, err = e.renew.step(b); err != nil {
 		return nil, err
 	}
 	r.Weights = append(r.Weights[:0], m.Output(compile.OutWeights)...)
 	return r, nil
-}
-
-// scalar sets a scalar input without allocating.
-func (e *Engine) scalar(name string, v float64) {
-	if e.scalars[name] == nil {
-		e.scalars[name] = make([]float32, 1)
-	}
-	e.scalars[name][0] = float32(v)
-	e.inputs[name] = e.scalars[name]
 }
 
 // read copies the outputs of a training step; n is the number of instances
@@ -160,9 +121,7 @@ func (e *Engine) read(m *lowering.Machine[float32], n int) *train.Result {
 	}
 	r.Probabilities = append(r.Probabilities[:0], m.Output(compile.OutProbabilities)...)
 	r.Attention = append(r.Attention[:0], firstRows(m.Output(compile.OutAttention), n)...)
-	if e.renew == nil {
-		r.Weights = append(r.Weights[:0], m.Output(compile.OutWeights)...)
-	}
+	r.Weights = append(r.Weights[:0], m.Output(compile.OutWeights)...)
 	return r
 }
 
@@ -172,12 +131,7 @@ func firstRows(attention []float32, n int) []float32 { return attention[:min(n, 
 // Predict runs the inference graph on raw instances of whole bags. The slices
 // are the caller's.
 func (e *Engine) Predict(instances []float32, bagOf []int, bags int) (probabilities, attention []float32, err error) {
-	if err := checkBags(bagOf, bags); err != nil {
-		return nil, nil, err
-	}
-	clear(e.inputs)
-	e.inputs[compile.InInstances] = instances
-	m, err := e.infer.run(bagOf, bags, e.inputs)
+	m, err := e.infer.predict(instances, bagOf, bags)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -186,91 +140,45 @@ func (e *Engine) Predict(instances []float32, bagOf []int, bags int) (probabilit
 	return probabilities, attention, nil
 }
 
-// checkBags makes sure that every bag has an instance: an empty one has no
-// attention, and no prediction.
-func checkBags(bagOf []int, bags int) error {
-	next := 0
-	for i, b := range bagOf {
-		if b != next && b != next-1 || b < 0 {
-			return fmt.Errorf("bag_of[%d] is %d: bags must follow each other, counted from 0", i, b)
-		}
-		next = b + 1
-	}
-	if next != bags {
-		return fmt.Errorf("the batch has %d bags, its instances belong to %d", bags, next)
-	}
-	return nil
-}
-
-// SetBuffer sets a value of the inference graph that is not learned, such as
-// compile.ParamMean; values are copied.
-func (e *Engine) SetBuffer(name string, values []float32) error {
-	data := e.shared.Data(name)
-	if data == nil {
-		return fmt.Errorf("the program has no buffer %s", name)
-	}
-	return fill(data, values, name)
-}
-
-// State copies the parameters, buffers and velocities out.
+// State copies the parameters, statistics and velocities out.
 func (e *Engine) State() (*train.State, error) {
-	s := &train.State{Params: map[string][]float32{}, Velocity: map[string][]float32{}}
-	for _, p := range e.params {
-		s.Params[p.name] = append([]float32(nil), p.value...)
-		s.Velocity[p.name] = append([]float32(nil), p.velocity...)
-	}
+	statistics := map[string][]float32{}
 	if e.program.Normalize {
 		for _, name := range []string{compile.ParamMean, compile.ParamStd} {
-			s.Params[name] = append([]float32(nil), e.shared.Data(name)...)
+			statistics[name] = e.shared.Data(name)
 		}
 	}
-	return s, nil
+	return train.NewState(e.program, e.params, e.velocity, statistics), nil
 }
 
 // SetState puts a state in; velocities that are missing become zero.
 func (e *Engine) SetState(s *train.State) error {
-	if err := train.CheckState(e.program, s); err != nil {
+	params, velocity, statistics, err := s.Flat(e.program)
+	if err != nil {
 		return err
 	}
-	for _, p := range e.params {
-		copy(p.value, s.Params[p.name])
-		clear(p.velocity)
-		copy(p.velocity, s.Velocity[p.name])
-	}
-	if e.program.Normalize {
-		for _, name := range []string{compile.ParamMean, compile.ParamStd} {
-			copy(e.shared.Data(name), s.Params[name])
-		}
+	e.set(params, velocity)
+	for name, v := range statistics {
+		copy(e.shared.Data(name), v)
 	}
 	return nil
+}
+
+// set puts parameters and velocity in.
+func (e *Engine) set(params, velocity []float32) {
+	copy(e.params, params)
+	copy(e.velocity, velocity)
+	flat := e.params
+	for _, value := range e.values {
+		flat = flat[copy(value, flat):]
+	}
 }
 
 // Close frees the machines.
 func (e *Engine) Close() error {
-	err := e.training.close()
+	errs := []error{e.training.close(), e.infer.close(), e.update.Close()}
 	if e.renew != nil {
-		if err2 := e.renew.close(); err == nil {
-			err = err2
-		}
+		errs = append(errs, e.renew.close())
 	}
-	if err2 := e.infer.close(); err == nil {
-		err = err2
-	}
-	return err
-}
-
-func fill(dst, src []float32, name string) error {
-	if len(src) != len(dst) {
-		return fmt.Errorf("parameter %s needs %d values, not %d", name, len(dst), len(src))
-	}
-	copy(dst, src)
-	return nil
-}
-
-func volume(shape []int) int {
-	n := 1
-	for _, d := range shape {
-		n *= d
-	}
-	return n
+	return errors.Join(errs...)
 }

@@ -3,8 +3,10 @@ package gorgonia
 import (
 	"errors"
 
+	"github.com/miplc/miplc/compile"
 	lowering "github.com/miplc/miplc/compile/gorgonia"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/train"
 )
 
 // size is what a machine is built for.
@@ -12,17 +14,14 @@ type size struct{ instances, bags int }
 
 // machines keeps the machines of one graph, the most recently used ones.
 type machines struct {
+	program  *compile.Program
 	graph    *graph.Graph
 	options  lowering.Options[float32]
-	inputs   []*graph.Node
 	paddable bool
 	limit    int
 	bySize   map[size]*lowering.Machine[float32]
 	recent   []size // least recently used first
-
-	bagOf  []int // of the padded batch
-	floats map[string][]float32
-	pads   map[string][]float32 // memory of padded inputs
+	inputs   train.Inputs
 }
 
 // kept is how many machines of a graph are kept. Their values share memory, so
@@ -31,15 +30,12 @@ const kept = 64
 
 // newMachines starts without machines. A graph that cannot be padded gets
 // machines of the exact sizes of its batches.
-func newMachines(g *graph.Graph, o lowering.Options[float32]) *machines {
+func newMachines(p *compile.Program, g *graph.Graph, o lowering.Options[float32]) *machines {
 	padded, err := graph.Paddable(g)
 	if err == nil {
 		g = padded
 	}
-	return &machines{
-		graph: g, options: o, inputs: g.ByOp(graph.OpInput), paddable: err == nil, limit: kept,
-		bySize: map[size]*lowering.Machine[float32]{}, floats: map[string][]float32{}, pads: map[string][]float32{},
-	}
+	return &machines{program: p, graph: g, options: o, paddable: err == nil, limit: kept, bySize: map[size]*lowering.Machine[float32]{}}
 }
 
 // get returns the machine of a size, built if need be.
@@ -67,35 +63,40 @@ func (m *machines) get(s size) (*lowering.Machine[float32], error) {
 	return machine, nil
 }
 
-// run feeds a batch, padded where the graph allows it. The inputs are by name
-// without those that the graph lacks.
-func (m *machines) run(bagOf []int, bags int, inputs map[string][]float32) (*lowering.Machine[float32], error) {
-	n := len(bagOf)
-	s := size{n, bags}
-	if m.paddable {
-		s.instances = capacity(n, bags)
+// step runs the machine of the size of a batch on it.
+func (m *machines) step(b *train.Batch) (*lowering.Machine[float32], error) {
+	s := m.size(len(b.BagOf), b.Bags)
+	if err := m.inputs.Batch(m.program, b, s.instances, s.bags); err != nil {
+		return nil, err
 	}
+	return m.run(s)
+}
+
+// predict runs the machine of the size of some bags on them.
+func (m *machines) predict(instances []float32, bagOf []int, bags int) (*lowering.Machine[float32], error) {
+	s := m.size(len(bagOf), bags)
+	if err := m.inputs.Instances(m.program, instances, bagOf, bags, s.instances); err != nil {
+		return nil, err
+	}
+	return m.run(s)
+}
+
+func (m *machines) run(s size) (*lowering.Machine[float32], error) {
 	machine, err := m.get(s)
 	if err != nil {
 		return nil, err
 	}
-	m.bagOf = append(m.bagOf[:0], bagOf...)
-	for len(m.bagOf) < s.instances {
-		m.bagOf = append(m.bagOf, -1)
+	return machine, machine.Run(lowering.Inputs[float32]{Floats: m.inputs.Floats, BagOf: m.inputs.BagOf})
+}
+
+// size is what the machine for a batch is built for: rounded up, to keep machines
+// few, but for single small bags, of which there are few sizes.
+func (m *machines) size(instances, bags int) size {
+	const exact, parts = 64, 16
+	if m.paddable && (bags > 1 || instances > exact) {
+		instances = train.RoundUp(instances, parts)
 	}
-	clear(m.floats)
-	for _, in := range m.inputs {
-		v, ok := inputs[in.Name]
-		if !ok {
-			continue
-		}
-		if s.instances > n && perInstance(in) {
-			m.pads[in.Name] = padded(m.pads[in.Name], v, n, s.instances)
-			v = m.pads[in.Name]
-		}
-		m.floats[in.Name] = v
-	}
-	return machine, machine.Run(lowering.Inputs[float32]{Floats: m.floats, BagOf: m.bagOf})
+	return size{instances, bags}
 }
 
 func (m *machines) close() error {

@@ -57,7 +57,7 @@ func TestPlainMomentum(t *testing.T) {
 		if _, err := e.Step(batch); err != nil {
 			t.Fatal(err)
 		}
-		if got := e.Param("w")[0]; got != want {
+		if got := e.Params()[0]; got != want {
 			t.Errorf("w is %v, want %v", got, want)
 		}
 	}

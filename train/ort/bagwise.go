@@ -4,13 +4,13 @@ package ort
 
 import (
 	"errors"
-	"fmt"
 	"sync"
 
 	onnx "github.com/yalue/onnxruntime_go"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/train"
 )
 
@@ -127,14 +127,12 @@ func (w *bagwise) Destroy() error {
 
 // runBagwise runs a step; the results of several bags are put together.
 func (e *Engine) runBagwise(b *train.Batch) error {
-	if err := e.checkBatch(b); err != nil {
+	if err := b.Check(e.prog); err != nil {
 		return err
 	}
 	w, r := e.bagwise, &e.result
 	e.clearTerms()
-	if err := w.cutBags(b); err != nil {
-		return err
-	}
+	w.cutBags(b)
 	if b.Bags == 1 {
 		one := w.workers[0]
 		if err := e.gradients(one, w.alone, b, w.pieces[0]); err != nil {
@@ -173,7 +171,7 @@ func (w *bagwise) openBeside(o Options) (err error) {
 }
 
 // cutBags finds where each bag of a batch lies.
-func (w *bagwise) cutBags(b *train.Batch) error {
+func (w *bagwise) cutBags(b *train.Batch) {
 	w.pieces = w.pieces[:0]
 	longest, start := 0, 0
 	for bag := range b.Bags {
@@ -181,16 +179,12 @@ func (w *bagwise) cutBags(b *train.Batch) error {
 		for end < len(b.BagOf) && b.BagOf[end] == bag {
 			end++
 		}
-		if end == start {
-			return fmt.Errorf("bag %d has no instances", bag)
-		}
 		w.pieces = append(w.pieces, piece{bag, start, end})
 		longest, start = max(longest, end-start), end
 	}
 	for len(w.bagOf) < longest {
 		w.bagOf = append(w.bagOf, 0)
 	}
-	return nil
 }
 
 // sideBySide leaves the gradients of each piece with a worker.
@@ -211,9 +205,10 @@ func (e *Engine) gradients(one *worker, on *session, b *train.Batch, p piece) er
 		return err
 	}
 	e.bagOf(&one.part, b, p)
-	if err := s.fill(&one.part); err != nil {
+	if err := one.inputs.Batch(e.prog, &one.part, p.end-p.start, 1); err != nil {
 		return err
 	}
+	s.fill(&one.inputs)
 	one.done = s
 	return on.RunWithBinding(s.io[e.current])
 }
@@ -247,26 +242,9 @@ func (w *bagwise) add(first, last bool, n int, share float32) {
 	group.Wait()
 }
 
-// checkBatch sees to it that the parts of a batch can be cut out.
-func (e *Engine) checkBatch(b *train.Batch) error {
-	n, k := len(b.BagOf), e.prog.Signature.Classes
-	if want := n * elements(e.prog.Signature.Instance); len(b.Instances) != want {
-		return fmt.Errorf("%s has %d numbers, the batch needs %d", compile.InInstances, len(b.Instances), want)
-	}
-	if len(b.Candidates) != b.Bags*k || len(b.Weights) != b.Bags*k {
-		return fmt.Errorf("%d candidates and %d label weights for %d bags with %d classes", len(b.Candidates), len(b.Weights), b.Bags, k)
-	}
-	for _, m := range e.prog.Masks {
-		if want := elements(m.Shape.Concrete(n, b.Bags)); len(b.Masks[m.Name]) != want {
-			return fmt.Errorf("mask %s has %d numbers, %d are needed", m.Name, len(b.Masks[m.Name]), want)
-		}
-	}
-	return nil
-}
-
 // bagOf makes one bag of a batch a batch of its own.
 func (e *Engine) bagOf(part, b *train.Batch, p piece) {
-	k, dim := e.prog.Signature.Classes, elements(e.prog.Signature.Instance)
+	k, dim := e.prog.Signature.Classes, extent.Size(e.prog.Signature.Instance)
 	*part = train.Batch{
 		Instances: b.Instances[p.start*dim : p.end*dim], BagOf: e.bagwise.bagOf[:p.end-p.start], Bags: 1,
 		Candidates: b.Candidates[p.bag*k : (p.bag+1)*k], Weights: b.Weights[p.bag*k : (p.bag+1)*k],
@@ -276,7 +254,7 @@ func (e *Engine) bagOf(part, b *train.Batch, p piece) {
 		part.Masks = map[string][]float32{}
 	}
 	for _, m := range e.prog.Masks {
-		one := elements(m.Shape.Concrete(1, 1))
+		one := extent.Size(m.Shape.Concrete(1, 1))
 		if m.Shape[0] == graph.N {
 			part.Masks[m.Name] = b.Masks[m.Name][p.start*one : p.end*one]
 		} else {

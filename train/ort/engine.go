@@ -11,6 +11,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/train"
 )
@@ -113,7 +114,7 @@ func (e *Engine) allocate() error {
 func cut(p *compile.Program, flat []float32) (map[string]*onnx.Tensor[float32], error) {
 	windows := map[string]*onnx.Tensor[float32]{}
 	for _, q := range p.Params {
-		n := elements(q.Shape)
+		n := extent.Size(q.Shape)
 		if len(q.Shape) > 0 {
 			t, err := onnx.NewTensor(toShape(q.Shape), flat[:n])
 			if err != nil {
@@ -179,13 +180,14 @@ func (e *Engine) runWhole(b *train.Batch) error {
 	if err != nil {
 		return err
 	}
+	if err := e.whole.inputs.Batch(e.prog, b, len(b.BagOf), b.Bags); err != nil {
+		return err
+	}
 	s, err := e.whole.get(e, step, len(b.BagOf), b.Bags)
 	if err != nil {
 		return err
 	}
-	if err := s.fill(b); err != nil {
-		return err
-	}
+	s.fill(&e.whole.inputs)
 	if err := step.RunWithBinding(s.io[e.current]); err != nil {
 		return err
 	}
@@ -217,47 +219,17 @@ func (e *Engine) clearTerms() {
 
 // State implements train.Engine.
 func (e *Engine) State() (*train.State, error) {
-	s := &train.State{
-		Params:   e.prog.Unflatten(e.params[e.current].GetData()),
-		Velocity: e.prog.Unflatten(e.velocity[e.current].GetData()),
-	}
-	for name, v := range e.buffers {
-		s.Params[name] = append([]float32(nil), v...)
-	}
-	return s, nil
+	return train.NewState(e.prog, e.params[e.current].GetData(), e.velocity[e.current].GetData(), e.buffers), nil
 }
 
 // SetState implements train.Engine.
 func (e *Engine) SetState(s *train.State) error {
-	flat, err := e.prog.Flatten(s.Params)
+	params, velocity, buffers, err := s.Flat(e.prog)
 	if err != nil {
 		return err
 	}
-	velocity := map[string][]float32{}
-	for _, q := range e.prog.Params {
-		if v := s.Velocity[q.Name]; v != nil {
-			velocity[q.Name] = v
-		} else {
-			velocity[q.Name] = make([]float32, len(s.Params[q.Name]))
-		}
-	}
-	flatVelocity, err := e.prog.Flatten(velocity)
-	if err != nil {
-		return err
-	}
-	buffers := map[string][]float32{}
-	for _, n := range e.prog.Infer.ByOp(graph.OpParam) {
-		if n.Name != compile.ParamMean && n.Name != compile.ParamStd {
-			continue
-		}
-		v := s.Params[n.Name]
-		if want := elements(n.Shape.Concrete(0, 0)); len(v) != want {
-			return fmt.Errorf("%s has %d numbers, instances have %d features", n.Name, len(v), want)
-		}
-		buffers[n.Name] = append([]float32(nil), v...)
-	}
-	copy(e.params[e.current].GetData(), flat)
-	copy(e.velocity[e.current].GetData(), flatVelocity)
+	copy(e.params[e.current].GetData(), params)
+	copy(e.velocity[e.current].GetData(), velocity)
 	e.buffers = buffers
 	return nil
 }
@@ -296,12 +268,4 @@ func (e *Engine) Close() error {
 	}
 	*e = Engine{prog: e.prog}
 	return errors.Join(errs...)
-}
-
-func elements(shape []int) int {
-	n := 1
-	for _, d := range shape {
-		n *= d
-	}
-	return n
 }

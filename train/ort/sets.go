@@ -11,6 +11,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/train"
 )
 
@@ -26,11 +27,8 @@ type set struct {
 	n, bags       int
 	used          int // clock of the last use
 	io            [2]*onnx.IoBinding
-	instances     *onnx.Tensor[float32]
+	floats        map[string]*onnx.Tensor[float32] // inputs by name
 	bagOf         *onnx.Tensor[int64]
-	candidates    *onnx.Tensor[float32]
-	weights       *onnx.Tensor[float32]
-	masks         map[string]*onnx.Tensor[float32]
 	probabilities *onnx.Tensor[float32]
 	attention     *onnx.Tensor[float32]
 	newWeights    *onnx.Tensor[float32]
@@ -44,6 +42,8 @@ type workplace struct {
 	grads map[string]*onnx.Tensor[float32] // the gradient of each parameter, where the session gives them
 	sets  []*set
 	clock int
+
+	inputs train.Inputs // of the batch under way
 }
 
 // allocate makes the outputs that do not depend on the size of a batch.
@@ -112,7 +112,7 @@ func (s *set) destroy() {
 
 // newSet makes and binds the tensors of one size of batch.
 func (e *Engine) newSet(w *workplace, on *session, n, bags int) (*set, error) {
-	s := &set{session: on, n: n, bags: bags, masks: map[string]*onnx.Tensor[float32]{}}
+	s := &set{session: on, n: n, bags: bags, floats: map[string]*onnx.Tensor[float32]{}}
 	k := e.prog.Signature.Classes
 	shape := []int{n}
 	shape = append(shape, e.prog.Signature.Instance...)
@@ -126,10 +126,10 @@ func (e *Engine) newSet(w *workplace, on *session, n, bags int) (*set, error) {
 		s.all = append(s.all, t)
 		return t
 	}
-	s.instances, s.candidates, s.weights = float(shape...), float(bags, k), float(bags, k)
+	s.floats[compile.InInstances], s.floats[compile.InCandidates], s.floats[compile.InWeights] = float(shape...), float(bags, k), float(bags, k)
 	s.probabilities, s.attention, s.newWeights = float(bags, k), float(n, 1), float(bags, k)
 	for _, m := range e.prog.Masks {
-		s.masks[m.Name] = float(m.Shape.Concrete(n, bags)...)
+		s.floats[m.Name] = float(m.Shape.Concrete(n, bags)...)
 	}
 	var err error
 	if s.bagOf, err = onnx.NewEmptyTensor[int64](onnx.NewShape(int64(n))); err == nil {
@@ -165,14 +165,8 @@ func (e *Engine) bind(w *workplace, s *set) error {
 // input gives the tensor of an input when copy i of the parameters is read.
 func (e *Engine) input(s *set, name string, i int) onnx.Value {
 	switch name {
-	case compile.InInstances:
-		return s.instances
 	case compile.InBagOf:
 		return s.bagOf
-	case compile.InCandidates:
-		return s.candidates
-	case compile.InWeights:
-		return s.weights
 	case compile.InParams:
 		return e.params[i]
 	case compile.InVelocity:
@@ -181,7 +175,7 @@ func (e *Engine) input(s *set, name string, i int) onnx.Value {
 	if v := e.scalars[name]; v != nil {
 		return v
 	}
-	if v := s.masks[name]; v != nil {
+	if v := s.floats[name]; v != nil {
 		return v
 	}
 	return e.windows[i][name]
@@ -207,34 +201,15 @@ func (e *Engine) output(w *workplace, s *set, name string, i int) onnx.Value {
 	return w.grads[strings.TrimPrefix(name, graph.GradPrefix)]
 }
 
-// fill copies a batch into the tensors.
-func (s *set) fill(b *train.Batch) error {
-	pairs := []struct {
-		name string
-		to   []float32
-		from []float32
-	}{
-		{compile.InInstances, s.instances.GetData(), b.Instances},
-		{compile.InCandidates, s.candidates.GetData(), b.Candidates},
-		{compile.InWeights, s.weights.GetData(), b.Weights},
-	}
-	for _, p := range pairs {
-		if len(p.to) != len(p.from) {
-			return fmt.Errorf("%s has %d numbers, a batch of %d instances in %d bags needs %d", p.name, len(p.from), s.n, s.bags, len(p.to))
-		}
-		copy(p.to, p.from)
-	}
-	for name, t := range s.masks {
-		if len(b.Masks[name]) != len(t.GetData()) {
-			return fmt.Errorf("mask %s has %d numbers, %d are needed", name, len(b.Masks[name]), len(t.GetData()))
-		}
-		copy(t.GetData(), b.Masks[name])
+// fill copies the inputs of a batch of the set's size into the tensors.
+func (s *set) fill(in *train.Inputs) {
+	for name, t := range s.floats {
+		copy(t.GetData(), in.Floats[name])
 	}
 	bagOf := s.bagOf.GetData()
-	for i, bag := range b.BagOf {
+	for i, bag := range in.BagOf {
 		bagOf[i] = int64(bag)
 	}
-	return nil
 }
 
 // Predict implements train.Engine.
@@ -247,7 +222,7 @@ func (e *Engine) Predict(instances []float32, bagOf []int, bags int) (probabilit
 	}
 	out := make([]onnx.Value, len(e.prog.Infer.Outputs))
 	for i, o := range e.prog.Infer.Outputs {
-		data := make([]float32, elements(o.Node.Shape.Concrete(n, bags)))
+		data := make([]float32, extent.Size(o.Node.Shape.Concrete(n, bags)))
 		t, err := onnx.NewTensor(toShape(o.Node.Shape.Concrete(n, bags)), data)
 		if err != nil {
 			return nil, nil, err
@@ -312,7 +287,7 @@ func (e *Engine) inferInputs(instances []float32, bagOf []int) (in []onnx.Value,
 func (e *Engine) window() map[string][]float32 {
 	byName, flat := map[string][]float32{}, e.params[e.current].GetData()
 	for _, q := range e.prog.Params {
-		n := elements(q.Shape)
+		n := extent.Size(q.Shape)
 		byName[q.Name], flat = flat[:n], flat[n:]
 	}
 	for name, v := range e.buffers {

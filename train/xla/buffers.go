@@ -59,41 +59,11 @@ func release(buffers ...compute.Buffer) {
 
 func floatShape(dims ...int) shapes.Shape { return shapes.Make(dtypes.Float32, dims...) }
 
-// size is the number of elements of a shape.
-func size(shape []int) int {
-	n := 1
-	for _, d := range shape {
-		n *= d
-	}
-	return n
-}
-
-// extended adds zeros up to a length.
-func extended(v []float32, length int) []float32 {
-	out := make([]float32, length)
-	copy(out, v)
-	return out
-}
-
-// repeatFirst adds copies of the first of n rows up to a number of rows.
-func repeatFirst(v []float32, n, rows int) []float32 {
-	width := len(v) / n
-	out := make([]float32, rows*width)
-	copy(out, v)
-	for i := n; i < rows; i++ {
-		copy(out[i*width:], v[:width])
-	}
-	return out
-}
-
-// bagOf adds instances of no bag up to a length.
-func bagOf(bags []int, length int) []int32 {
-	out := make([]int32, length)
-	for i := range out {
-		out[i] = -1
-		if i < len(bags) {
-			out[i] = int32(bags[i])
-		}
+// ints32 narrows the numbers of bags.
+func ints32(bags []int) []int32 {
+	out := make([]int32, len(bags))
+	for i, bag := range bags {
+		out[i] = int32(bag)
 	}
 	return out
 }

@@ -25,6 +25,7 @@ type Engine struct {
 	programs         map[key]*xla.Program
 	params, velocity compute.Buffer
 	statistics       map[string][]float32 // of the normalisation
+	inputs           train.Inputs
 	result           train.Result
 }
 
@@ -60,11 +61,7 @@ func (e *Engine) Name() string { return "xla" }
 // capacity rounds the size of a batch up, so that few programs serve all: the
 // steps are at most an eighth of the size.
 func (e *Engine) capacity(n, bags int) xla.Capacity {
-	step := 8
-	for step*8 < n {
-		step *= 2
-	}
-	return xla.Capacity{N: (n + step - 1) / step * step, B: max(bags, e.prog.Spec.Train.Batch.V)}
+	return xla.Capacity{N: train.RoundUp(n, 8), B: max(bags, e.prog.Spec.Train.Batch.V)}
 }
 
 // program compiles a graph for a capacity, once.
@@ -87,16 +84,14 @@ func (e *Engine) program(predict bool, c xla.Capacity) (*xla.Program, error) {
 // Step implements train.Engine.
 func (e *Engine) Step(b *train.Batch) (*train.Result, error) {
 	c := e.capacity(len(b.BagOf), b.Bags)
+	if err := e.inputs.Batch(e.prog, b, c.N, c.B); err != nil {
+		return nil, err
+	}
 	p, err := e.program(false, c)
 	if err != nil {
 		return nil, err
 	}
-	values, err := e.padded(b, c)
-	if err != nil {
-		return nil, err
-	}
-	resident := map[string]compute.Buffer{compile.InParams: e.params, compile.InVelocity: e.velocity}
-	out, err := e.run(p, values, resident)
+	out, err := e.run(p)
 	if err != nil {
 		return nil, fmt.Errorf("training step on %d instances in %d bags: %w", len(b.BagOf), b.Bags, err)
 	}
@@ -137,44 +132,28 @@ func (e *Engine) take(name string, v []float32, n, bags int) {
 	}
 }
 
-// padded lays a batch out at the capacity. Instances of padding are copies of
-// the first one, so that nothing is computed from what no data could hold.
-func (e *Engine) padded(b *train.Batch, c xla.Capacity) (map[string]any, error) {
-	n, k := len(b.BagOf), e.prog.Signature.Classes
-	dim := size(e.prog.Signature.Instance)
-	if len(b.Instances) != n*dim || len(b.Candidates) != b.Bags*k || len(b.Weights) != b.Bags*k {
-		return nil, fmt.Errorf("the batch has %d numbers for instances, %d for candidates and %d for label weights; %d instances in %d bags need %d, %d and %d",
-			len(b.Instances), len(b.Candidates), len(b.Weights), n, b.Bags, n*dim, b.Bags*k, b.Bags*k)
-	}
-	values := map[string]any{
-		compile.InInstances:  repeatFirst(b.Instances, n, c.N),
-		compile.InBagOf:      bagOf(b.BagOf, c.N),
-		compile.InCandidates: extended(b.Candidates, c.B*k),
-		compile.InWeights:    extended(b.Weights, c.B*k),
-		compile.InLR:         []float32{float32(b.LR)},
-		compile.InLambda:     []float32{float32(b.Lambda)},
-		compile.InEpoch:      []float32{float32(b.Epoch)},
-		compile.InEpochs:     []float32{float32(b.Epochs)},
-	}
-	for _, m := range e.prog.Masks {
-		if want := size(m.Shape.Concrete(n, b.Bags)); len(b.Masks[m.Name]) != want {
-			return nil, fmt.Errorf("mask %s has %d numbers, %d are needed", m.Name, len(b.Masks[m.Name]), want)
-		}
-		values[m.Name] = extended(b.Masks[m.Name], size(m.Shape.Concrete(c.N, c.B)))
-	}
-	return values, nil
-}
-
 // run feeds a program from the host and the device.
-func (e *Engine) run(p *xla.Program, values map[string]any, resident map[string]compute.Buffer) ([]compute.Buffer, error) {
+func (e *Engine) run(p *xla.Program) ([]compute.Buffer, error) {
 	in := make([]compute.Buffer, len(p.Inputs))
 	var own []compute.Buffer
 	defer func() { release(own...) }()
 	for i, port := range p.Inputs {
-		if in[i] = resident[port.Name]; in[i] != nil {
+		var value any
+		switch port.Name {
+		case compile.InParams:
+			in[i] = e.params
 			continue
+		case compile.InVelocity:
+			in[i] = e.velocity
+			continue
+		case compile.InBagOf:
+			value = ints32(e.inputs.BagOf)
+		case compile.ParamMean, compile.ParamStd:
+			value = e.statistics[port.Name]
+		default:
+			value = e.inputs.Floats[port.Name]
 		}
-		buffer, err := e.backend.upload(values[port.Name], port)
+		buffer, err := e.backend.upload(value, port)
 		if err != nil {
 			return nil, err
 		}
@@ -187,19 +166,15 @@ func (e *Engine) run(p *xla.Program, values map[string]any, resident map[string]
 // Predict implements train.Engine.
 func (e *Engine) Predict(instances []float32, bags []int, count int) (probabilities, attention []float32, err error) {
 	n, k := len(bags), e.prog.Signature.Classes
-	if len(instances) != n*size(e.prog.Signature.Instance) {
-		return nil, nil, fmt.Errorf("%d numbers are not %d instances of the shape %v", len(instances), n, e.prog.Signature.Instance)
-	}
 	c := e.capacity(n, count)
+	if err := e.inputs.Instances(e.prog, instances, bags, count, c.N); err != nil {
+		return nil, nil, err
+	}
 	p, err := e.program(true, c)
 	if err != nil {
 		return nil, nil, err
 	}
-	values := map[string]any{compile.InInstances: repeatFirst(instances, n, c.N), compile.InBagOf: bagOf(bags, c.N)}
-	for name, v := range e.statistics {
-		values[name] = v
-	}
-	out, err := e.run(p, values, map[string]compute.Buffer{compile.InParams: e.params})
+	out, err := e.run(p)
 	if err != nil {
 		return nil, nil, fmt.Errorf("prediction on %d instances in %d bags: %w", n, count, err)
 	}
@@ -227,16 +202,12 @@ func (e *Engine) State() (*train.State, error) {
 			return nil, fmt.Errorf("fetching the state: %w", err)
 		}
 	}
-	s := &train.State{Params: e.prog.Unflatten(flat[0]), Velocity: e.prog.Unflatten(flat[1])}
-	for name, v := range e.statistics {
-		s.Params[name] = append([]float32(nil), v...)
-	}
-	return s, nil
+	return train.NewState(e.prog, flat[0], flat[1], e.statistics), nil
 }
 
 // SetState implements train.Engine.
 func (e *Engine) SetState(s *train.State) error {
-	params, velocity, err := flatten(e.prog, s)
+	params, velocity, statistics, err := s.Flat(e.prog)
 	if err != nil {
 		return err
 	}
@@ -250,32 +221,8 @@ func (e *Engine) SetState(s *train.State) error {
 		release(p)
 		return err
 	}
-	e.params, e.velocity = exchange(e.params, p), exchange(e.velocity, v)
-	e.statistics = map[string][]float32{}
-	if e.prog.Normalize {
-		for _, name := range []string{compile.ParamMean, compile.ParamStd} {
-			e.statistics[name] = append([]float32(nil), s.Params[name]...)
-		}
-	}
+	e.params, e.velocity, e.statistics = exchange(e.params, p), exchange(e.velocity, v), statistics
 	return nil
-}
-
-// flatten checks a state and gives its two vectors.
-func flatten(p *compile.Program, s *train.State) (params, velocity []float32, err error) {
-	if err := train.CheckState(p, s); err != nil {
-		return nil, nil, err
-	}
-	if params, err = p.Flatten(s.Params); err != nil {
-		return nil, nil, err
-	}
-	byName := map[string][]float32{}
-	for _, q := range p.Params {
-		if byName[q.Name] = s.Velocity[q.Name]; byName[q.Name] == nil {
-			byName[q.Name] = make([]float32, size(q.Shape))
-		}
-	}
-	velocity, err = p.Flatten(byName)
-	return params, velocity, err
 }
 
 // Close implements train.Engine.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/xla"
+	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/train"
 )
 
@@ -85,7 +86,7 @@ func order(batches [][][]int, l xla.Layout) []int32 {
 // masks draws the dropout masks of a feed, 1 for kept. Runs share the cores.
 func (s *jobs) masks(f *feed, m *compile.Mask) []uint8 {
 	l := s.layout
-	width := size(m.Shape.Concrete(l.N, l.Batch))
+	width := extent.Size(m.Shape.Concrete(l.N, l.Batch))
 	out := make([]uint8, l.Steps*l.Jobs*width)
 	var wait sync.WaitGroup
 	turns := make(chan int)
@@ -94,7 +95,7 @@ func (s *jobs) masks(f *feed, m *compile.Mask) []uint8 {
 			for j := range turns {
 				for step, bags := range f.batches[j] {
 					at := (step*l.Jobs + j) * width
-					n := size(m.Shape.Concrete(s.largest([][]int{bags}), len(bags)))
+					n := extent.Size(m.Shape.Concrete(s.largest([][]int{bags}), len(bags)))
 					train.DrawMask(out[at:at+n], 1, m, s.runs[j].Seed(), f.epoch, f.first+step+1)
 				}
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/xla"
+	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
@@ -83,7 +84,7 @@ func (s *jobs) largest(batches [][]int) int {
 func (s *jobs) bytesOfStep() int {
 	n := 4*s.layout.Batch + 4*xla.EpochWidth(s.program, s.terms, s.layout)
 	for _, m := range s.program.Masks {
-		n += size(m.Shape.Concrete(s.layout.N, s.layout.Batch))
+		n += extent.Size(m.Shape.Concrete(s.layout.N, s.layout.Batch))
 	}
 	return n * s.layout.Jobs
 }
@@ -104,7 +105,7 @@ func (s *jobs) SetStates(list []*train.State) error {
 	}
 	var params, velocity []float32
 	for _, state := range list {
-		p, v, err := flatten(s.program, state)
+		p, v, _, err := state.Flat(s.program)
 		if err != nil {
 			return err
 		}
@@ -273,7 +274,7 @@ func (s *jobs) States() ([]*train.State, error) {
 	}
 	list, n := make([]*train.State, len(s.runs)), s.program.FlatSize()
 	for i := range list {
-		list[i] = &train.State{Params: s.program.Unflatten(flat[0][i*n : (i+1)*n]), Velocity: s.program.Unflatten(flat[1][i*n : (i+1)*n])}
+		list[i] = train.NewState(s.program, flat[0][i*n:(i+1)*n], flat[1][i*n:(i+1)*n], nil)
 	}
 	return list, nil
 }
