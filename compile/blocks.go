@@ -12,7 +12,7 @@ import (
 
 // blocks lowers the named blocks in order. After one with an error all that the
 // others would make is unknown: they would only repeat it.
-func (l *lowering) blocks() {
+func (l *builder) blocks() {
 	for i := range l.spec.Model.Blocks {
 		blk := &l.spec.Model.Blocks[i]
 		if l.readable(blk) && !l.oversize(blk.Kind.Pos) {
@@ -35,20 +35,20 @@ func (l *lowering) blocks() {
 }
 
 // readable reports whether a block has no error and has something to work on.
-func (l *lowering) readable(blk *language.Block) bool {
+func (l *builder) readable(blk *language.Block) bool {
 	return blk.Kind.V != "" && blk.Args != nil && l.env[l.current()] != nil
 }
 
 // current names what a block works on: the features of the instances, or the
 // embeddings once there is a pool.
-func (l *lowering) current() string {
+func (l *builder) current() string {
 	if l.pooled {
 		return "z"
 	}
 	return "H"
 }
 
-func (l *lowering) block(blk *language.Block) {
+func (l *builder) block(blk *language.Block) {
 	b, at := l.b, l.current()
 	h := l.env[at]
 	switch blk.Kind.V {
@@ -86,7 +86,7 @@ func (l *lowering) block(blk *language.Block) {
 
 // unlowered reports a word of the language without a lowering. A test walks the
 // words, so that none gets that far.
-func (l *lowering) unlowered(word language.Str) {
+func (l *builder) unlowered(word language.Str) {
 	l.errs.Add(diag.Errorf(word.Pos, "bug: there is no lowering of %q", word.V))
 }
 
@@ -96,12 +96,12 @@ func word(blk *language.Block, arg string) language.Str {
 }
 
 // numbered names the next block of a kind: conv1, conv2, ...
-func (l *lowering) numbered(kind string) string {
+func (l *builder) numbered(kind string) string {
 	l.counts[kind]++
 	return fmt.Sprintf("%s%d", kind, l.counts[kind])
 }
 
-func (l *lowering) wantRows(blk *language.Block, h *graph.Node) bool {
+func (l *builder) wantRows(blk *language.Block, h *graph.Node) bool {
 	if len(h.Shape) == 2 {
 		return true
 	}
@@ -115,16 +115,16 @@ func (l *lowering) wantRows(blk *language.Block, h *graph.Node) bool {
 func fanIn(n int) Init { return Init{Kind: "uniform", Scale: 1 / math.Sqrt(float64(n))} }
 
 // dense is x W + b with W [in, out].
-func (l *lowering) dense(name string, x *graph.Node, units int) *graph.Node {
+func (l *builder) dense(name string, x *graph.Node, units int) *graph.Node {
 	in := int(x.Shape[1])
 	return l.affine(x, l.param(name+".weight", fanIn(in), in, units), l.param(name+".bias", fanIn(in), units))
 }
 
-func (l *lowering) affine(x, w, bias *graph.Node) *graph.Node {
+func (l *builder) affine(x, w, bias *graph.Node) *graph.Node {
 	return l.b.Add(l.b.MatMul(x, w), bias)
 }
 
-func (l *lowering) conv2d(blk *language.Block) {
+func (l *builder) conv2d(blk *language.Block) {
 	b, h := l.b, l.env["H"]
 	if len(h.Shape) != 4 {
 		l.errs.Add(diag.Errorf(blk.Kind.Pos, "conv2d needs images [N, channels, height, width], it gets %v", h.Shape).
@@ -140,7 +140,7 @@ func (l *lowering) conv2d(blk *language.Block) {
 	l.env["H"] = b.Add(y, b.Reshape(bias, graph.Shape{1, graph.Dim(out), 1, 1}))
 }
 
-func (l *lowering) dropout(blk *language.Block) {
+func (l *builder) dropout(blk *language.Block) {
 	name, rate := l.numbered("dropout"), blk.Args["rate"].Float
 	if !l.training || rate == 0 {
 		return
@@ -154,7 +154,7 @@ func (l *lowering) dropout(blk *language.Block) {
 
 // attention scores every instance (paper Eq. 2): a = sigmoid(s), with s from
 // gated features. Its logarithm is -softplus(-s), exact for any s.
-func (l *lowering) attention(blk *language.Block) {
+func (l *builder) attention(blk *language.Block) {
 	b, h := l.b, l.env["H"]
 	if !l.wantRows(blk, h) {
 		return
@@ -193,7 +193,7 @@ func (l *lowering) attention(blk *language.Block) {
 }
 
 // pool turns the instances of a bag into its embedding z [B, h].
-func (l *lowering) pool(blk *language.Block) {
+func (l *builder) pool(blk *language.Block) {
 	b, h := l.b, l.env["H"]
 	if !l.wantRows(blk, h) {
 		return
@@ -216,16 +216,16 @@ func (l *lowering) pool(blk *language.Block) {
 	l.pooled = true
 }
 
-func (l *lowering) bagMin(x *graph.Node) *graph.Node {
+func (l *builder) bagMin(x *graph.Node) *graph.Node {
 	return l.b.Neg(l.b.SegmentMax(l.b.Neg(x), l.bagOf))
 }
 
-func (l *lowering) bagMean(x *graph.Node) *graph.Node {
+func (l *builder) bagMean(x *graph.Node) *graph.Node {
 	return l.b.Div(l.b.SegmentSum(x, l.bagOf), l.bagCount(len(x.Shape)))
 }
 
 // bagCount is the number of instances of each bag, [B, 1, ...] of the given rank.
-func (l *lowering) bagCount(rank int) *graph.Node {
+func (l *builder) bagCount(rank int) *graph.Node {
 	ones := graph.Shape{graph.N}
 	for len(ones) < rank {
 		ones = append(ones, 1)
@@ -234,7 +234,7 @@ func (l *lowering) bagCount(rank int) *graph.Node {
 }
 
 // classifier gives class probabilities from the bag embedding.
-func (l *lowering) classifier(blk *language.Block) {
+func (l *builder) classifier(blk *language.Block) {
 	b, z := l.b, l.env["z"]
 	in, k := int(z.Shape[1]), l.prog.Signature.Classes
 	logits := l.affine(z, l.param("Wc", fanIn(in), in, k), l.param("bc", fanIn(in), k))

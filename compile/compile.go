@@ -40,11 +40,11 @@ func Check(spec *language.Spec, sig Signature) error {
 	if !known {
 		sig = Signature{Instance: []int{1}, Classes: 2}
 	}
-	l := newLowering(&Program{Spec: spec, Signature: sig}, true)
+	l := newBuilder(&Program{Spec: spec, Signature: sig}, true)
 	if l.inputs(); !known {
 		l.forget("X", "H", "S", "w", "d", "h", "k")
 	}
-	l.lower()
+	l.build()
 	return l.found()
 }
 
@@ -58,15 +58,15 @@ func Compile(spec *language.Spec, sig Signature) (*Program, error) {
 		return nil, spec.Locate(diag.Errorf(l.Kind.Pos, "learner %s is fitted to bags: there is nothing to compile before that", l.Kind.V))
 	}
 	p := &Program{Spec: spec, Signature: sig, Normalize: spec.Data.Normalize.V != "none"}
-	train := newLowering(p, true)
+	train := newBuilder(p, true)
 	train.inputs()
-	train.lower()
+	train.build()
 	if err := train.finish(); err != nil {
 		return nil, err
 	}
-	infer := newLowering(p, false)
+	infer := newBuilder(p, false)
 	infer.inputs()
-	infer.lower()
+	infer.build()
 	if err := infer.finish(); err != nil {
 		return nil, err
 	}
@@ -81,8 +81,8 @@ func Compile(spec *language.Spec, sig Signature) (*Program, error) {
 	return p, nil
 }
 
-// lowering builds one of the two graphs of a program.
-type lowering struct {
+// builder makes one of the two graphs of a program.
+type builder struct {
 	spec     *language.Spec
 	prog     *Program
 	training bool
@@ -104,18 +104,18 @@ type lowering struct {
 	full    bool              // the graph is too large; reported
 }
 
-func newLowering(p *Program, training bool) *lowering {
+func newBuilder(p *Program, training bool) *builder {
 	name := "infer"
 	if training {
 		name = "train"
 	}
-	return &lowering{
+	return &builder{
 		spec: p.Spec, prog: p, training: training, b: graph.NewBuilder(name),
 		env: map[string]*graph.Node{}, nodes: map[string]*graph.Node{}, unknown: map[string]bool{}, numbers: map[string]float64{}, counts: map[string]int{}, mixers: map[diag.Pos]bool{},
 	}
 }
 
-func (l *lowering) lower() {
+func (l *builder) build() {
 	l.blocks()
 	l.equations()
 	l.outputs()
@@ -125,7 +125,7 @@ func (l *lowering) lower() {
 }
 
 // found gives the errors of the spec, each at its place.
-func (l *lowering) found() error {
+func (l *builder) found() error {
 	for i := range l.errs {
 		l.errs[i] = l.spec.Locate(l.errs[i])
 	}
@@ -133,7 +133,7 @@ func (l *lowering) found() error {
 }
 
 // finish cleans and checks the graph.
-func (l *lowering) finish() error {
+func (l *builder) finish() error {
 	if err := l.found(); err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (l *lowering) finish() error {
 
 // checkLoss refuses a loss that no parameter can change: training would be
 // waiting.
-func (l *lowering) checkLoss() error {
+func (l *builder) checkLoss() error {
 	if l.graph.Output(OutLoss).Learns() {
 		return nil
 	}
@@ -173,7 +173,7 @@ func (l *lowering) checkLoss() error {
 }
 
 // checkInference refuses predictions that would need what only training knows.
-func (l *lowering) checkInference() error {
+func (l *builder) checkInference() error {
 	for _, in := range l.graph.ByOp(graph.OpInput) {
 		if in.Name == InInstances || in.Name == InBagOf {
 			continue
@@ -215,7 +215,7 @@ func splitWeights(g *graph.Graph) (train, renew *graph.Graph, err error) {
 }
 
 // inputs declares what is fed. Inputs that no output needs are removed at the end.
-func (l *lowering) inputs() {
+func (l *builder) inputs() {
 	b, k := l.b, graph.Dim(l.prog.Signature.Classes)
 	shape := graph.Shape{graph.N}
 	for _, e := range l.prog.Signature.Instance {
@@ -235,7 +235,7 @@ func (l *lowering) inputs() {
 }
 
 // forget marks names as having no known value.
-func (l *lowering) forget(names ...string) {
+func (l *builder) forget(names ...string) {
 	for _, n := range names {
 		l.unknown[n] = true
 		delete(l.env, n)
@@ -244,7 +244,7 @@ func (l *lowering) forget(names ...string) {
 
 // epoch makes t and T known. A prediction has those of the last epoch: what
 // decays over the epochs keeps its final value in the exported model.
-func (l *lowering) epoch() {
+func (l *builder) epoch() {
 	if l.training {
 		l.env["t"] = l.b.Input(InEpoch, graph.Float, graph.Shape{})
 		l.env["T"] = l.b.Input(InEpochs, graph.Float, graph.Shape{})
@@ -256,7 +256,7 @@ func (l *lowering) epoch() {
 }
 
 // param declares a learned value, or returns it when it exists already.
-func (l *lowering) param(name string, init Init, shape ...int) *graph.Node {
+func (l *builder) param(name string, init Init, shape ...int) *graph.Node {
 	if n := l.nodes[name]; n != nil {
 		return n
 	}
@@ -272,7 +272,7 @@ func (l *lowering) param(name string, init Init, shape ...int) *graph.Node {
 }
 
 // outputs settles attention, probabilities and their logarithm.
-func (l *lowering) outputs() {
+func (l *builder) outputs() {
 	m, b := &l.spec.Model, l.b
 	bags := graph.Shape{graph.B, graph.Dim(l.prog.Signature.Classes)}
 	p := l.output(m.Probabilities, "p", "probabilities", bags)
@@ -304,7 +304,7 @@ func (l *lowering) outputs() {
 
 // output is the value that the spec names as an output of the model, or that
 // has its usual name; nil where there is none or its shape is wrong.
-func (l *lowering) output(named language.Str, usual, what string, want graph.Shape) *graph.Node {
+func (l *builder) output(named language.Str, usual, what string, want graph.Shape) *graph.Node {
 	name := cmp.Or(named.V, usual)
 	n := l.env[name]
 	if l.unknown[name] {
@@ -331,7 +331,7 @@ func (l *lowering) output(named language.Str, usual, what string, want graph.Sha
 
 // wantOneBag refuses a prediction that the other bags of a batch would change: it
 // would not be that of the exported model, which sees one bag.
-func (l *lowering) wantOneBag(what string, n *graph.Node) {
+func (l *builder) wantOneBag(what string, n *graph.Node) {
 	for _, mixer := range n.Mixers() {
 		if l.mixers[mixer.Pos] {
 			continue // reported: for another output, or as another node of the same call

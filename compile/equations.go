@@ -16,7 +16,7 @@ import (
 
 // equations declares the parameters of the spec and lowers its let lines. A
 // line with an error is reported once; lines that use it are passed over.
-func (l *lowering) equations() {
+func (l *builder) equations() {
 	extents := l.extents()
 	for name, v := range extents {
 		l.numbers[name] = float64(v)
@@ -38,7 +38,7 @@ func (l *lowering) equations() {
 }
 
 // extents are the names that parameter shapes and equations may use.
-func (l *lowering) extents() map[string]int {
+func (l *builder) extents() map[string]int {
 	e := map[string]int{}
 	if !l.unknown["k"] {
 		e["d"], e["k"] = extent.Size(l.prog.Signature.Instance), l.prog.Signature.Classes
@@ -52,7 +52,7 @@ func (l *lowering) extents() map[string]int {
 	return e
 }
 
-func (l *lowering) declare(p *language.Param, extents map[string]int) {
+func (l *builder) declare(p *language.Param, extents map[string]int) {
 	extent := func(s language.Str) int { // 0: not known
 		if n, err := strconv.Atoi(s.V); err == nil {
 			return n
@@ -97,11 +97,11 @@ func (l *lowering) declare(p *language.Param, extents map[string]int) {
 
 // equation lowers one expression; nil after an error (reported) or when it
 // uses a name whose definition failed.
-func (l *lowering) equation(eq *language.Equation) *graph.Node {
+func (l *builder) equation(eq *language.Equation) *graph.Node {
 	if eq.Expr == nil || l.oversize(eq.Text.Pos) {
 		return nil
 	}
-	e := &expression{lowering: l, eq: eq}
+	e := &expression{builder: l, eq: eq}
 	n, err := e.node(eq.Expr)
 	switch {
 	case err == nil:
@@ -114,7 +114,7 @@ func (l *lowering) equation(eq *language.Equation) *graph.Node {
 }
 
 // at makes a diagnostic for the bytes start to end of an equation.
-func (l *lowering) at(eq *language.Equation, start, end int, text string) diag.Diagnostic {
+func (l *builder) at(eq *language.Equation, start, end int, text string) diag.Diagnostic {
 	d := diag.Diagnostic{Pos: eq.Text.Pos, Text: text, Width: max(end-start, 1)}
 	if eq.At != nil {
 		d.Pos = eq.At(start)
@@ -130,7 +130,7 @@ var errPoisoned = errors.New("uses a definition with an error")
 
 // expression lowers the syntax tree of one equation.
 type expression struct {
-	*lowering
+	*builder
 	eq *language.Equation
 }
 

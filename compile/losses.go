@@ -14,7 +14,7 @@ const outsideCandidates = 1e30
 
 // losses adds the label weights of this epoch (Eq. 7), the loss terms (Eq. 4,
 // 5 or equations) and their weighted sum (Eq. 8).
-func (l *lowering) losses() {
+func (l *builder) losses() {
 	next := l.newWeights()
 	if next != nil {
 		l.b.Output(OutWeights, next)
@@ -54,14 +54,14 @@ func (l *lowering) losses() {
 }
 
 // known reports whether all names have a value.
-func (l *lowering) known(names ...string) bool {
+func (l *builder) known(names ...string) bool {
 	return !slices.ContainsFunc(names, func(n string) bool { return l.env[n] == nil })
 }
 
 // newWeights is Eq. 7. The restricted share p_c / sum of p over the candidates
 // is taken as a softmax of log p over the candidates, which cannot be 0/0. No
 // gradient flows through the weights.
-func (l *lowering) newWeights() *graph.Node {
+func (l *builder) newWeights() *graph.Node {
 	b := l.b
 	if eq := l.spec.Weights.Update; eq != nil {
 		saved := l.env["p"]
@@ -92,7 +92,7 @@ func (l *lowering) newWeights() *graph.Node {
 }
 
 // term is the unweighted value of a loss term, a scalar.
-func (l *lowering) term(i int) *graph.Node {
+func (l *builder) term(i int) *graph.Node {
 	b, t := l.b, &l.spec.Loss[i]
 	switch t.Kind.V {
 	case "disambiguation": // Eq. 5 with the cross-entropy
@@ -113,7 +113,7 @@ func (l *lowering) term(i int) *graph.Node {
 }
 
 // number lowers an equation whose value is to be a single number.
-func (l *lowering) number(eq *language.Equation) *graph.Node {
+func (l *builder) number(eq *language.Equation) *graph.Node {
 	n := l.equation(eq)
 	if n != nil && len(n.Shape) > 0 {
 		l.errs.Add(l.at(eq, 0, len(eq.Text.V), fmt.Sprintf("a loss term must be a single number, this has the shape %v", n.Shape)).
@@ -125,7 +125,7 @@ func (l *lowering) number(eq *language.Equation) *graph.Node {
 
 // logOf is log x, taken from what x was made of where that is exact and x
 // itself may round to zero.
-func (l *lowering) logOf(x *graph.Node) *graph.Node {
+func (l *builder) logOf(x *graph.Node) *graph.Node {
 	b := l.b
 	switch x.Op {
 	case graph.OpExp:
@@ -142,7 +142,7 @@ func (l *lowering) logOf(x *graph.Node) *graph.Node {
 
 // logBagSoftmax is the logarithm of a softmax over the instances of each bag:
 // the distance from the largest, less the logarithm of the sum of exponentials.
-func (l *lowering) logBagSoftmax(x *graph.Node) *graph.Node {
+func (l *builder) logBagSoftmax(x *graph.Node) *graph.Node {
 	b := l.b
 	largest := b.StopGrad(b.SegmentMax(x, l.bagOf))
 	low := b.Sub(x, b.SegmentGather(largest, l.bagOf))
@@ -151,11 +151,11 @@ func (l *lowering) logBagSoftmax(x *graph.Node) *graph.Node {
 }
 
 // perBag sums all elements and divides by the number of bags.
-func (l *lowering) perBag(x *graph.Node) *graph.Node {
+func (l *builder) perBag(x *graph.Node) *graph.Node {
 	return l.b.Div(l.sumAll(x), l.count(graph.B))
 }
 
-func (l *lowering) sumAll(x *graph.Node) *graph.Node {
+func (l *builder) sumAll(x *graph.Node) *graph.Node {
 	axes := make([]int, len(x.Shape))
 	for i := range axes {
 		axes[i] = i
@@ -164,6 +164,6 @@ func (l *lowering) sumAll(x *graph.Node) *graph.Node {
 }
 
 // count is the number of instances (N) or bags (B) as a scalar.
-func (l *lowering) count(d graph.Dim) *graph.Node {
+func (l *builder) count(d graph.Dim) *graph.Node {
 	return l.b.Sum(l.b.Fill(1, graph.Shape{d}), false, 0)
 }

@@ -16,7 +16,7 @@ const maxOps = 20_000
 
 // oversize reports a graph that has grown too large by the place of a block or an
 // equation. It is told once.
-func (l *lowering) oversize(pos diag.Pos) bool {
+func (l *builder) oversize(pos diag.Pos) bool {
 	if l.b.Len() <= maxOps {
 		return false
 	}
@@ -28,7 +28,7 @@ func (l *lowering) oversize(pos diag.Pos) bool {
 }
 
 // weigh counts the numbers of a parameter and reports the first that is too much.
-func (l *lowering) weigh(p *graph.Node) {
+func (l *builder) weigh(p *graph.Node) {
 	before := l.learned
 	if l.learned += p.Shape.Elements(1, 1); before <= maxLearned && l.learned > maxLearned {
 		l.errs.Add(diag.Errorf(p.Pos, "the model has %.0f parameters up to here, with the %v of %s; %d are the most", l.learned, p.Shape, p.Name, maxLearned).

@@ -54,7 +54,7 @@ func (r *Record) FollowWeights() {
 			}
 		}
 		if len(candidates) > 1 && len(r.Trajectories) < n {
-			r.Trajectories = append(r.Trajectories, Trajectory{Bag: bag + 1, Label: r.Truth(bag), Candidates: candidates})
+			r.Trajectories = append(r.Trajectories, Trajectory{Bag: bag + 1, Label: r.truth(bag), Candidates: candidates})
 		}
 	}
 }
@@ -75,12 +75,12 @@ func (r *Record) BagWeights(bag int) []float32 {
 // measured reports whether an epoch is evaluated.
 func (r *Record) measured(epoch int) bool {
 	every := r.Program.Spec.Train.EvalEvery.V
-	return !r.Sparse && every > 0 && epoch%every == 0 || r.Snapshot(epoch)
+	return !r.Sparse && every > 0 && epoch%every == 0 || r.snapshot(epoch)
 }
 
-// Snapshot reports whether the attention scores of an epoch are kept: those
+// snapshot reports whether the attention scores of an epoch are kept: those
 // that were asked for, or the first and the middle one, and always the last.
-func (r *Record) Snapshot(epoch int) bool {
+func (r *Record) snapshot(epoch int) bool {
 	if r.Snapshots != nil {
 		return epoch == r.Epochs || slices.Contains(r.Snapshots, epoch)
 	}
@@ -106,7 +106,7 @@ func (r *Record) Add(o *Predictions, bag, class int, attention []float32) {
 
 func (r *Record) positive(bag, instance int) bool {
 	label := r.Data.InstLabels[instance]
-	if truth := r.Truth(bag); truth >= 0 {
+	if truth := r.truth(bag); truth >= 0 {
 		return label == truth
 	}
 	return label >= 0
@@ -118,13 +118,13 @@ func (r *Record) Evaluated(epoch int, m *Metrics, found [2]*Predictions) {
 	r.Last = found
 	m.TrainAccuracy = r.Accuracy(r.Split.Train, found[0].Predicted)
 	m.TestAccuracy = r.Accuracy(r.Split.Test, found[1].Predicted)
-	if r.Snapshot(epoch) {
+	if r.snapshot(epoch) {
 		r.Attention = append(r.Attention, AttentionSnapshot{epoch, found[0].Scores, found[1].Scores})
 	}
 }
 
-// Truth is the true label of a bag, -1 if not known.
-func (r *Record) Truth(bag int) int {
+// truth is the true label of a bag, -1 if not known.
+func (r *Record) truth(bag int) int {
 	if r.Data.Labels == nil {
 		return -1
 	}
@@ -136,17 +136,17 @@ func (r *Record) Truth(bag int) int {
 func (r *Record) Accuracy(bags, predicted []int) *float64 {
 	var c counter
 	for i, bag := range bags {
-		c.add(r.Truth(bag), predicted[i])
+		c.add(r.truth(bag), predicted[i])
 	}
 	return c.share()
 }
 
-// Disambiguation is the share of training bags whose largest label weight is
+// disambiguation is the share of training bags whose largest label weight is
 // on the true label; nil if no true label is known.
-func (r *Record) Disambiguation() *float64 {
+func (r *Record) disambiguation() *float64 {
 	var c counter
 	for _, bag := range r.Split.Train {
-		c.add(r.Truth(bag), Argmax(r.BagWeights(bag)))
+		c.add(r.truth(bag), Argmax(r.BagWeights(bag)))
 	}
 	return c.share()
 }
@@ -158,7 +158,7 @@ func (r *Record) confusion(bags, predicted []int) [][]int {
 		matrix[i] = make([]int, r.Data.Classes)
 	}
 	for i, bag := range bags {
-		if truth := r.Truth(bag); truth >= 0 {
+		if truth := r.truth(bag); truth >= 0 {
 			matrix[truth][predicted[i]]++
 		}
 	}

@@ -80,7 +80,7 @@ func (r *Run) restore(c *checkpoint) (*State, error) {
 	state := &State{Params: map[string][]float32{}, Velocity: map[string][]float32{}}
 	snapshots := map[string]*[]float32{}
 	for e := 1; e <= c.Epoch && e <= r.Epochs; e++ {
-		if r.Snapshot(e) {
+		if r.snapshot(e) {
 			r.Attention = append(r.Attention, AttentionSnapshot{Epoch: e})
 		}
 	}

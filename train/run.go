@@ -95,7 +95,7 @@ func (r *Run) Took(step int, bags []int, out *Result) error {
 	for i, bag := range bags {
 		copy(r.BagWeights(bag), out.Weights[i*k:(i+1)*k])
 		if out.Probabilities != nil {
-			r.right.add(r.Truth(bag), Argmax(out.Probabilities[i*k:(i+1)*k]))
+			r.right.add(r.truth(bag), Argmax(out.Probabilities[i*k:(i+1)*k]))
 		}
 	}
 	r.fit.stepped(r, step)
@@ -132,7 +132,7 @@ func (r *Run) sum() {
 	for name := range r.now.Terms {
 		r.now.Terms[name] /= r.seen
 	}
-	r.now.Disambiguation = r.Disambiguation()
+	r.now.Disambiguation = r.disambiguation()
 	r.Extend()
 }
 

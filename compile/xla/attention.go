@@ -13,13 +13,13 @@ import (
 // unless both belong to the same bag; rows of padding are 0 before anything is
 // multiplied with them.
 type attention struct {
-	*lowering
+	*lowerer
 	q, k, v, dy tensor
 	weights     tensor // [N, N]: row i has the weights that instance i gives
 	scale       tensor
 }
 
-func (l *lowering) attention(n *graph.Node, in []tensor) *attention {
+func (l *lowerer) attention(n *graph.Node, in []tensor) *attention {
 	last := len(in) - 1
 	bagOf := in[last]
 	own := l.binary(compute.Function.GreaterOrEqual, l.reshape(bagOf, l.capacity.N, 1), l.number(0))
@@ -27,7 +27,7 @@ func (l *lowering) attention(n *graph.Node, in []tensor) *attention {
 	for i, x := range in[:last] {
 		rows[i] = l.where(own, x, l.scalar(0))
 	}
-	a := &attention{lowering: l, q: rows[0], k: rows[1], v: rows[2], dy: rows[last-1], scale: l.scalar(graph.AttentionScale(n.In[0].Shape))}
+	a := &attention{lowerer: l, q: rows[0], k: rows[1], v: rows[2], dy: rows[last-1], scale: l.scalar(graph.AttentionScale(n.In[0].Shape))}
 	same := l.and(l.equal(l.reshape(bagOf, l.capacity.N, 1), l.reshape(bagOf, 1, l.capacity.N)), own)
 	scores := l.where(same, l.mul(l.dot(a.q, 1, a.k, 1), a.scale), l.scalar(math.Inf(-1)))
 	top := l.where(own, l.kept(compute.Function.ReduceMax, scores), l.scalar(0))
@@ -38,17 +38,17 @@ func (l *lowering) attention(n *graph.Node, in []tensor) *attention {
 }
 
 // kept reduces the last axis of a matrix to 1.
-func (l *lowering) kept(f reduceFunc, x tensor) tensor {
+func (l *lowerer) kept(f reduceFunc, x tensor) tensor {
 	return l.reshape(l.reduce(f, x, 1), x.inner()[0], 1)
 }
 
-func lowerSegmentAttention(l *lowering, n *graph.Node, in []tensor) tensor {
+func lowerSegmentAttention(l *lowerer, n *graph.Node, in []tensor) tensor {
 	a := l.attention(n, in)
 	return l.dot(a.weights, 1, a.v, 0)
 }
 
 // lowerSegmentAttentionGrad gives the gradients by q, k and v side by side.
-func lowerSegmentAttentionGrad(l *lowering, n *graph.Node, in []tensor) tensor {
+func lowerSegmentAttentionGrad(l *lowerer, n *graph.Node, in []tensor) tensor {
 	a := l.attention(n, in)
 	w := a.weights
 	g := l.dot(a.dy, 1, a.v, 1)

@@ -10,19 +10,19 @@ import (
 	"github.com/miplc/miplc/graph"
 )
 
-func unary(f unaryFunc) target.Func[*lowering, tensor] {
-	return func(l *lowering, _ *graph.Node, in []tensor) tensor { return l.unary(f, in[0]) }
+func unary(f unaryFunc) target.Func[*lowerer, tensor] {
+	return func(l *lowerer, _ *graph.Node, in []tensor) tensor { return l.unary(f, in[0]) }
 }
 
-func binary(f binaryFunc) target.Func[*lowering, tensor] {
-	return func(l *lowering, _ *graph.Node, in []tensor) tensor { return l.binary(f, in[0], in[1]) }
+func binary(f binaryFunc) target.Func[*lowerer, tensor] {
+	return func(l *lowerer, _ *graph.Node, in []tensor) tensor { return l.binary(f, in[0], in[1]) }
 }
 
-func same(_ *lowering, _ *graph.Node, in []tensor) tensor { return in[0] }
+func same(_ *lowerer, _ *graph.Node, in []tensor) tensor { return in[0] }
 
 // lowerSigmoid takes no exponential of a large number: executors differ in
 // what theirs does far out.
-func lowerSigmoid(l *lowering, _ *graph.Node, in []tensor) tensor {
+func lowerSigmoid(l *lowerer, _ *graph.Node, in []tensor) tensor {
 	x, one := in[0], l.scalar(1)
 	e := l.exp(l.unary(compute.Function.Neg, l.unary(compute.Function.Abs, x)))
 	top := l.where(l.less(x, l.scalar(0)), e, one)
@@ -30,19 +30,19 @@ func lowerSigmoid(l *lowering, _ *graph.Node, in []tensor) tensor {
 }
 
 // lowerSoftplus is max(x, 0) + log(1 + exp(-|x|)).
-func lowerSoftplus(l *lowering, _ *graph.Node, in []tensor) tensor {
+func lowerSoftplus(l *lowerer, _ *graph.Node, in []tensor) tensor {
 	x := in[0]
 	e := l.exp(l.unary(compute.Function.Neg, l.unary(compute.Function.Abs, x)))
 	return l.add(l.max(x, l.scalar(0)), l.unary(compute.Function.Log1p, e))
 }
 
 // lowerRelu keeps NaN, which a maximum may lose.
-func lowerRelu(l *lowering, _ *graph.Node, in []tensor) tensor {
+func lowerRelu(l *lowerer, _ *graph.Node, in []tensor) tensor {
 	zero := l.scalar(0)
 	return l.where(l.binary(compute.Function.LessOrEqual, in[0], zero), zero, in[0])
 }
 
-func lowerClamp(l *lowering, n *graph.Node, in []tensor) tensor {
+func lowerClamp(l *lowerer, n *graph.Node, in []tensor) tensor {
 	x := in[0]
 	if lo := n.Attrs.Lo; !math.IsInf(lo, -1) {
 		x = l.where(l.less(x, l.scalar(lo)), l.scalar(lo), x)
@@ -53,6 +53,6 @@ func lowerClamp(l *lowering, n *graph.Node, in []tensor) tensor {
 	return x
 }
 
-func lowerGreater(l *lowering, _ *graph.Node, in []tensor) tensor {
+func lowerGreater(l *lowerer, _ *graph.Node, in []tensor) tensor {
 	return l.convert(l.less(in[1], in[0]), dtypes.Float32)
 }

@@ -13,12 +13,12 @@ import (
 // convolution is the geometry of one: images [n, c, h, w], kernels
 // [o, c, kh, kw], results [n, o, oh, ow].
 type convolution struct {
-	*lowering
+	*lowerer
 	n, c, h, w, o, kh, kw, oh, ow int
 	stride, pad                   [2]int
 }
 
-func (l *lowering) convolution(a *graph.Attrs, x, k, y []int) *convolution {
+func (l *lowerer) convolution(a *graph.Attrs, x, k, y []int) *convolution {
 	return &convolution{l, x[0], x[1], x[2], x[3], k[0], k[2], k[3], y[2], y[3], a.Stride, a.Pad}
 }
 
@@ -39,7 +39,7 @@ func (c *convolution) unfold(node *graph.Node, x tensor) tensor {
 	}
 	x = c.transpose(x, 1, 0, 2, 3)
 	if c.pad != [2]int{} {
-		x = c.lowering.pad(x, compute.PadAxis{}, compute.PadAxis{},
+		x = c.lowerer.pad(x, compute.PadAxis{}, compute.PadAxis{},
 			compute.PadAxis{Start: c.pad[0], End: c.pad[0]}, compute.PadAxis{Start: c.pad[1], End: c.pad[1]})
 	}
 	taps := make([]tensor, 0, c.kh*c.kw)
@@ -60,7 +60,7 @@ func (c *convolution) channelsFirst(y tensor) tensor {
 	return c.reshape(c.transpose(y, 1, 0, 2, 3), c.o, c.n*c.oh*c.ow)
 }
 
-func lowerConv2D(l *lowering, n *graph.Node, in []tensor) tensor {
+func lowerConv2D(l *lowerer, n *graph.Node, in []tensor) tensor {
 	c := l.convolution(&n.Attrs, in[0].inner(), in[1].inner(), l.concrete(n.Shape))
 	kernels := c.reshape(in[1], c.o, c.c*c.kh*c.kw)
 	y := c.dot(kernels, 1, c.unfold(n.In[0], in[0]), 0)
@@ -70,7 +70,7 @@ func lowerConv2D(l *lowering, n *graph.Node, in []tensor) tensor {
 // lowerConv2DGradWeight sums over instances. Where the forward pass unfolded the
 // images already, those of padding are in it: copies of a real one, so finite, and
 // dy is 0 there.
-func lowerConv2DGradWeight(l *lowering, n *graph.Node, in []tensor) tensor {
+func lowerConv2DGradWeight(l *lowerer, n *graph.Node, in []tensor) tensor {
 	c := l.convolution(&n.Attrs, in[0].inner(), l.concrete(n.Shape), in[1].inner())
 	dy := c.channelsFirst(in[1])
 	dw := c.dot(dy, 1, c.unfold(n.In[0], in[0]), 1)
@@ -78,7 +78,7 @@ func lowerConv2DGradWeight(l *lowering, n *graph.Node, in []tensor) tensor {
 }
 
 // lowerConv2DGradInput folds the gradients of the taps back onto the image.
-func lowerConv2DGradInput(l *lowering, n *graph.Node, in []tensor) tensor {
+func lowerConv2DGradInput(l *lowerer, n *graph.Node, in []tensor) tensor {
 	c := l.convolution(&n.Attrs, l.concrete(n.Shape), in[1].inner(), in[0].inner())
 	kernels := c.reshape(in[1], c.o, c.c*c.kh*c.kw)
 	taps := c.dot(kernels, 0, c.channelsFirst(in[0]), 0)
@@ -86,7 +86,7 @@ func lowerConv2DGradInput(l *lowering, n *graph.Node, in []tensor) tensor {
 	var sum tensor
 	for tap := range c.kh * c.kw {
 		part := c.reshape(c.slice(taps, 1, tap, tap+1, 1), c.c, c.n, c.oh, c.ow)
-		part = dilated(c.lowering, part, [2]int{tap / c.kw, tap % c.kw}, c.stride, c.h+2*c.pad[0], c.w+2*c.pad[1])
+		part = dilated(c.lowerer, part, [2]int{tap / c.kw, tap % c.kw}, c.stride, c.h+2*c.pad[0], c.w+2*c.pad[1])
 		if tap > 0 {
 			part = c.add(sum, part)
 		}
@@ -101,7 +101,7 @@ func lowerConv2DGradInput(l *lowering, n *graph.Node, in []tensor) tensor {
 
 // dilated puts x [., ., oh, ow] on a plane of zeros [., ., h, w]: the first
 // element at the corner, the others a stride apart.
-func dilated(l *lowering, x tensor, corner, stride [2]int, h, w int) tensor {
+func dilated(l *lowerer, x tensor, corner, stride [2]int, h, w int) tensor {
 	axis := func(i, extent int) compute.PadAxis {
 		reach := corner[i] + (x.inner()[2+i]-1)*stride[i] + 1
 		return compute.PadAxis{Start: corner[i], End: extent - reach, Interior: stride[i] - 1}
@@ -110,14 +110,14 @@ func dilated(l *lowering, x tensor, corner, stride [2]int, h, w int) tensor {
 }
 
 // window gives what one place of the pooling window sees: [., ., oh, ow].
-func (l *lowering) window(x tensor, place int, a *graph.Attrs, oh, ow int) tensor {
+func (l *lowerer) window(x tensor, place int, a *graph.Attrs, oh, ow int) tensor {
 	ky, kx := place/a.Kernel[1], place%a.Kernel[1]
 	x = l.slice(x, 2, ky, ky+(oh-1)*a.Stride[0]+1, a.Stride[0])
 	return l.slice(x, 3, kx, kx+(ow-1)*a.Stride[1]+1, a.Stride[1])
 }
 
 // pooled is the maximum of every window.
-func (l *lowering) pooled(x tensor, a *graph.Attrs, oh, ow int) tensor {
+func (l *lowerer) pooled(x tensor, a *graph.Attrs, oh, ow int) tensor {
 	top := l.window(x, 0, a, oh, ow)
 	for place := 1; place < a.Kernel[0]*a.Kernel[1]; place++ {
 		top = l.max(top, l.window(x, place, a, oh, ow))
@@ -125,13 +125,13 @@ func (l *lowering) pooled(x tensor, a *graph.Attrs, oh, ow int) tensor {
 	return top
 }
 
-func lowerMaxPool2D(l *lowering, n *graph.Node, in []tensor) tensor {
+func lowerMaxPool2D(l *lowerer, n *graph.Node, in []tensor) tensor {
 	return l.pooled(in[0], &n.Attrs, int(n.Shape[2]), int(n.Shape[3]))
 }
 
 // lowerMaxPool2DGrad gives the gradient of each window to the place, in
 // row-major order, of its first maximum.
-func lowerMaxPool2DGrad(l *lowering, n *graph.Node, in []tensor) tensor {
+func lowerMaxPool2DGrad(l *lowerer, n *graph.Node, in []tensor) tensor {
 	x, dy, a := in[0], in[1], &n.Attrs
 	oh, ow := dy.inner()[2], dy.inner()[3]
 	places := make([]tensor, a.Kernel[0]*a.Kernel[1])

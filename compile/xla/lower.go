@@ -29,18 +29,18 @@ type Capacity struct {
 	Jobs int // extent of the leading job axis; 0: there is none
 }
 
-// Value is a value of a program with or without the job axis.
-type Value struct {
+// value is a value of a program with or without the job axis.
+type value struct {
 	Op   compute.Value
 	Jobs bool // its first axis is the job axis, the others are as the graph has them
 }
 
-// lowering is one graph on its way into a function.
-type lowering struct {
+// lowerer is one graph on its way into a function.
+type lowerer struct {
 	emitter
 	capacity Capacity
 	of       []tensor // by node ID
-	in       map[string]Value
+	in       map[string]value
 	bagOf    *graph.Node // nil: the graph has none, so nothing tells padding
 	masks    map[graph.Dim]tensor
 	members  map[*graph.Node]tensor
@@ -48,12 +48,12 @@ type lowering struct {
 }
 
 // table has one row per op of the graph.
-var table target.Table[*lowering, tensor]
+var table target.Table[*lowerer, tensor]
 
 // The table is filled here and not where it is declared because its functions
 // refer to it.
 func init() {
-	table = target.Table[*lowering, tensor]{
+	table = target.Table[*lowerer, tensor]{
 		graph.OpInput: bind,
 		graph.OpParam: bind,
 		graph.OpConst: lowerConst,
@@ -110,27 +110,27 @@ func init() {
 	}
 }
 
-// Lower writes a graph into a function. in binds its inputs and parameters by
+// lower writes a graph into a function. in binds its inputs and parameters by
 // name: float32 in the graph's shapes at the capacity, bag_of int32 with
 // negative numbers for padding. It returns the outputs by name; with a job axis
 // all of them have it.
-func Lower(f compute.Function, g *graph.Graph, c Capacity, in map[string]Value) (out map[string]Value, err error) {
+func lower(f compute.Function, g *graph.Graph, c Capacity, in map[string]value) (out map[string]value, err error) {
 	defer target.Catch(&err, "lowering the graph %s", g.Name)
 	if c.N < 1 || c.B < 1 || c.Jobs < 0 {
 		return nil, fmt.Errorf("a program holds at least one instance and one bag, not %d and %d", c.N, c.B)
 	}
 	e := emitter{f: f}
 	outputs := e.lower(g, c, in)
-	out = make(map[string]Value, len(outputs))
+	out = make(map[string]value, len(outputs))
 	for name, t := range outputs {
-		out[name] = Value{t.v, t.lead == 1}
+		out[name] = value{t.v, t.lead == 1}
 	}
 	return out, nil
 }
 
 // lower is Lower on tensors; it fails as the methods of emitter do.
-func (e *emitter) lower(g *graph.Graph, c Capacity, in map[string]Value) map[string]tensor {
-	l := &lowering{emitter: *e, capacity: c, of: make([]tensor, len(g.Nodes)), in: in,
+func (e *emitter) lower(g *graph.Graph, c Capacity, in map[string]value) map[string]tensor {
+	l := &lowerer{emitter: *e, capacity: c, of: make([]tensor, len(g.Nodes)), in: in,
 		masks: map[graph.Dim]tensor{}, members: map[*graph.Node]tensor{}, columns: map[columnsKey]tensor{}}
 	for _, n := range g.Nodes {
 		if n.Type == graph.Int && l.bagOf == nil {
@@ -159,7 +159,7 @@ func (e *emitter) lower(g *graph.Graph, c Capacity, in map[string]Value) map[str
 
 // node lowers one node and checks that the program gives it the graph's shape.
 // Where the op joins rows without regard to their bags, padding is left out.
-func (l *lowering) node(n *graph.Node) {
+func (l *lowerer) node(n *graph.Node) {
 	in := make([]tensor, len(n.In))
 	for i, x := range n.In {
 		in[i] = l.masked(l.of[x.ID], x.Shape, n.JoinsRows(i), n.Op.Neutral())
@@ -172,10 +172,10 @@ func (l *lowering) node(n *graph.Node) {
 }
 
 // concrete is a shape at the capacity.
-func (l *lowering) concrete(s graph.Shape) []int { return s.Concrete(l.capacity.N, l.capacity.B) }
+func (l *lowerer) concrete(s graph.Shape) []int { return s.Concrete(l.capacity.N, l.capacity.B) }
 
 // bind fetches an input or parameter.
-func bind(l *lowering, n *graph.Node, _ []tensor) tensor {
+func bind(l *lowerer, n *graph.Node, _ []tensor) tensor {
 	v, ok := l.in[n.Name]
 	if !ok {
 		if n == l.bagOf {
@@ -191,7 +191,7 @@ func bind(l *lowering, n *graph.Node, _ []tensor) tensor {
 	return l.tensor(v.Op, lead)
 }
 
-func lowerConst(l *lowering, n *graph.Node, _ []tensor) tensor {
+func lowerConst(l *lowerer, n *graph.Node, _ []tensor) tensor {
 	data := make([]float32, len(n.Attrs.Data))
 	for i, v := range n.Attrs.Data {
 		data[i] = float32(v)
@@ -199,7 +199,7 @@ func lowerConst(l *lowering, n *graph.Node, _ []tensor) tensor {
 	return l.constant(data, l.concrete(n.Shape)...)
 }
 
-func lowerFill(l *lowering, n *graph.Node, _ []tensor) tensor {
+func lowerFill(l *lowerer, n *graph.Node, _ []tensor) tensor {
 	return l.broadcast(l.scalar(n.Attrs.Value), l.concrete(n.Shape), nil)
 }
 

@@ -20,7 +20,7 @@ func run(t testing.TB, g *graph.Graph, c Capacity, envs ...graph.Env) []map[stri
 	backend := pjrttest.Backend(t)
 	builder := backend.Builder(g.Name)
 	f := builder.Main()
-	in, buffers := map[string]Value{}, []compute.Buffer{}
+	in, buffers := map[string]value{}, []compute.Buffer{}
 	for _, n := range g.Nodes {
 		if n.Op != graph.OpInput && n.Op != graph.OpParam {
 			continue
@@ -54,10 +54,10 @@ func run(t testing.TB, g *graph.Graph, c Capacity, envs ...graph.Env) []map[stri
 		if err != nil {
 			t.Fatal(err)
 		}
-		in[n.Name] = Value{op, c.Jobs > 0}
+		in[n.Name] = value{op, c.Jobs > 0}
 		buffers = append(buffers, buffer)
 	}
-	out, err := Lower(f, g, c, in)
+	out, err := lower(f, g, c, in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,10 +274,10 @@ func TestReshapeOfRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Lower(f, g, Capacity{N: 4, B: 1}, map[string]Value{"x": {Op: x}}); err == nil {
+	if _, err := lower(f, g, Capacity{N: 4, B: 1}, map[string]value{"x": {Op: x}}); err == nil {
 		t.Error("the reshape was lowered")
 	}
-	if _, err := Lower(f, g, Capacity{N: 4, B: 1}, nil); err == nil {
+	if _, err := lower(f, g, Capacity{N: 4, B: 1}, nil); err == nil {
 		t.Error("a missing input was accepted")
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 // real tells the rows of a symbol that are not padding, bool [N] or [B]; ok is
 // false where nothing tells.
-func (l *lowering) real(d graph.Dim) (mask tensor, ok bool) {
+func (l *lowerer) real(d graph.Dim) (mask tensor, ok bool) {
 	if l.bagOf == nil {
 		return tensor{}, false
 	}
@@ -27,7 +27,7 @@ func (l *lowering) real(d graph.Dim) (mask tensor, ok bool) {
 
 // masked replaces padded rows along the given axes, symbolic ones, of a value of
 // shape s.
-func (l *lowering) masked(x tensor, s graph.Shape, axes []int, fill float64) tensor {
+func (l *lowerer) masked(x tensor, s graph.Shape, axes []int, fill float64) tensor {
 	for _, a := range axes {
 		mask, ok := l.real(s[a])
 		if !ok {
@@ -44,7 +44,7 @@ func (l *lowering) masked(x tensor, s graph.Shape, axes []int, fill float64) ten
 }
 
 // member tells which instance belongs to which bag, bool [N, B].
-func (l *lowering) member(bagOf *graph.Node) tensor {
+func (l *lowerer) member(bagOf *graph.Node) tensor {
 	if m, ok := l.members[bagOf]; ok {
 		return m
 	}

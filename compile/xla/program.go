@@ -31,7 +31,7 @@ type Port struct {
 func Compile(backend compute.Backend, g *graph.Graph, c Capacity) (p *Program, err error) {
 	defer target.Catch(&err, "compiling the graph %s", g.Name)
 	w := newWriter(backend, g.Name)
-	in := map[string]Value{}
+	in := map[string]value{}
 	for _, n := range g.Nodes {
 		if n.Op != graph.OpInput && n.Op != graph.OpParam {
 			continue
@@ -44,9 +44,9 @@ func Compile(backend compute.Backend, g *graph.Graph, c Capacity) (p *Program, e
 		if n.Type == graph.Int {
 			shape = ints(dims...)
 		}
-		in[n.Name] = Value{w.input(n.Name, shape).v, c.Jobs > 0}
+		in[n.Name] = value{w.input(n.Name, shape).v, c.Jobs > 0}
 	}
-	out, err := Lower(w.f, g, c, in)
+	out, err := lower(w.f, g, c, in)
 	if err != nil {
 		return nil, err
 	}

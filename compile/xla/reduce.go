@@ -9,17 +9,17 @@ import (
 	"github.com/miplc/miplc/graph"
 )
 
-func lowerSum(l *lowering, n *graph.Node, in []tensor) tensor {
+func lowerSum(l *lowerer, n *graph.Node, in []tensor) tensor {
 	return l.reshape(l.reduce(compute.Function.ReduceSum, in[0], n.Attrs.Axes...), l.concrete(n.Shape)...)
 }
 
-func lowerMax(l *lowering, n *graph.Node, in []tensor) tensor {
+func lowerMax(l *lowerer, n *graph.Node, in []tensor) tensor {
 	return l.reshape(l.reduce(compute.Function.ReduceMax, in[0], n.Attrs.Axes...), l.concrete(n.Shape)...)
 }
 
 // lowerMaxMask numbers the elements of each reduced part in row-major order and
 // marks the one with the number of the first maximum.
-func lowerMaxMask(l *lowering, n *graph.Node, in []tensor) tensor {
+func lowerMaxMask(l *lowerer, n *graph.Node, in []tensor) tensor {
 	axes, x := n.Attrs.Axes, in[0]
 	dims := x.inner()
 	kept, part := slices.Clone(dims), 1
@@ -57,7 +57,7 @@ func ones(n int) []int {
 
 // shifted gives x minus its maximum along the last axis, and the sum of the
 // exponentials of that, kept as an axis of 1.
-func (l *lowering) shifted(n *graph.Node, x tensor) (z, sum tensor) {
+func (l *lowerer) shifted(n *graph.Node, x tensor) (z, sum tensor) {
 	last := len(n.Shape) - 1
 	kept := append([]int(nil), x.inner()...)
 	kept[last] = 1
@@ -65,12 +65,12 @@ func (l *lowering) shifted(n *graph.Node, x tensor) (z, sum tensor) {
 	return z, l.reshape(l.reduce(compute.Function.ReduceSum, l.exp(z), last), kept...)
 }
 
-func lowerSoftmax(l *lowering, n *graph.Node, in []tensor) tensor {
+func lowerSoftmax(l *lowerer, n *graph.Node, in []tensor) tensor {
 	z, sum := l.shifted(n, in[0])
 	return l.div(l.exp(z), sum)
 }
 
-func lowerLogSoftmax(l *lowering, n *graph.Node, in []tensor) tensor {
+func lowerLogSoftmax(l *lowerer, n *graph.Node, in []tensor) tensor {
 	z, sum := l.shifted(n, in[0])
 	return l.sub(z, l.unary(compute.Function.Log, sum))
 }

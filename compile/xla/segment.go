@@ -13,18 +13,18 @@ import (
 // segments is the setting of a segment op: bag_of and a value as matrix
 // [rows, width], both with the job axis if either has it.
 type segments struct {
-	*lowering
+	*lowerer
 	node  *graph.Node
 	bagOf tensor // int32 [N]
 	own   tensor // bool [N, 1]: the instance belongs to a bag
 	x     tensor
 }
 
-func (l *lowering) segments(n *graph.Node, in []tensor) *segments {
+func (l *lowerer) segments(n *graph.Node, in []tensor) *segments {
 	width := extent.Size(in[0].inner()[1:])
 	both := l.level(l.reshape(in[0], in[0].inner()[0], width), in[1])
 	own := l.binary(compute.Function.GreaterOrEqual, l.reshape(both[1], l.capacity.N, 1), l.number(0))
-	return &segments{lowering: l, node: n, bagOf: both[1], own: own, x: both[0]}
+	return &segments{lowerer: l, node: n, bagOf: both[1], own: own, x: both[0]}
 }
 
 // done gives a matrix the shape of the node.
@@ -82,12 +82,12 @@ func (s *segments) gather(y tensor) tensor {
 // plain takes the job axis for an ordinary one.
 func (e *emitter) plain(x tensor) tensor { x.lead = 0; return x }
 
-func lowerSegmentSum(l *lowering, n *graph.Node, in []tensor) tensor {
+func lowerSegmentSum(l *lowerer, n *graph.Node, in []tensor) tensor {
 	s := l.segments(n, in)
 	return s.done(s.sum(s.x))
 }
 
-func lowerSegmentMax(l *lowering, n *graph.Node, in []tensor) tensor {
+func lowerSegmentMax(l *lowerer, n *graph.Node, in []tensor) tensor {
 	s := l.segments(n, in)
 	return s.done(s.top())
 }
@@ -96,20 +96,20 @@ func lowerSegmentMax(l *lowering, n *graph.Node, in []tensor) tensor {
 func (s *segments) top() tensor { return s.extreme(compute.Function.ReduceMax) }
 
 // lowerSegmentMaxMask marks the first maximum of each bag by its row.
-func lowerSegmentMaxMask(l *lowering, n *graph.Node, in []tensor) tensor {
+func lowerSegmentMaxMask(l *lowerer, n *graph.Node, in []tensor) tensor {
 	s := l.segments(n, in)
 	first := s.gather(s.extreme(argMax))
 	isFirst := s.equal(s.iota(0, s.x.inner()...), first)
 	return s.done(s.convert(s.and(isFirst, s.own), dtypes.Float32))
 }
 
-func lowerSegmentSoftmax(l *lowering, n *graph.Node, in []tensor) tensor {
+func lowerSegmentSoftmax(l *lowerer, n *graph.Node, in []tensor) tensor {
 	s := l.segments(n, in)
 	e := s.exp(s.masked(s.sub(s.x, s.gather(s.top())), math.Inf(-1)))
 	return s.done(s.masked(s.div(e, s.gather(s.sum(e))), 0))
 }
 
-func lowerSegmentGather(l *lowering, n *graph.Node, in []tensor) tensor {
+func lowerSegmentGather(l *lowerer, n *graph.Node, in []tensor) tensor {
 	s := l.segments(n, in)
 	return s.done(s.masked(s.gather(s.x), 0))
 }

@@ -75,8 +75,8 @@ func (c *Choice) Close() {
 	}
 }
 
-// Trainer trains with the choice.
-func (c *Choice) Trainer() train.Trainer {
+// trainsBy trains with the choice.
+func (c *Choice) trainsBy() train.Trainer {
 	if c.trainer != nil {
 		return c.trainer
 	}

@@ -82,7 +82,7 @@ func (t *Trainers) Train(ctx context.Context, trials []*train.Trial, o train.Opt
 		}
 		var by train.Trainer = &solved.Trainer{Library: t.request.Library, Provider: t.request.Provider}
 		if c != nil {
-			by = c.Trainer()
+			by = c.trainsBy()
 		}
 		by.Train(ctx, own, o, func(n int, out train.Outcome) { done(parts[c][n], out) })
 	}

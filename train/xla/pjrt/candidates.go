@@ -52,7 +52,7 @@ func (c *Candidate) judge() {
 	if path, err := filepath.Abs(c.Path); err == nil {
 		c.Path = path
 	}
-	maj, min, err := Version(c.Path)
+	maj, min, err := versionOf(c.Path)
 	if err != nil {
 		c.Verdict = err.Error()
 		return

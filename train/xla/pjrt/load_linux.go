@@ -29,10 +29,10 @@ type table struct {
 	}
 }
 
-// Version loads a plugin and gives the version of the PJRT interface that it
+// versionOf loads a plugin and gives the version of the PJRT interface that it
 // speaks. It needs no device. No function of the table is called: those of a
 // version that is too old are not where this program would look for them.
-func Version(plugin string) (major, minor int, err error) {
+func versionOf(plugin string) (major, minor int, err error) {
 	if err := checkFile(plugin); err != nil {
 		return 0, 0, err
 	}
@@ -90,7 +90,7 @@ func unloadable(plugin string, err error) error {
 // load gives a plugin that may be used, its version in words, and a remark
 // about that.
 func load(path string) (p *gopjrt.Plugin, version string, err error) {
-	maj, min, err := Version(path)
+	maj, min, err := versionOf(path)
 	if err != nil {
 		return nil, "", fmt.Errorf("the file %w", err)
 	}

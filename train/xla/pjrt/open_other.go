@@ -11,11 +11,11 @@ import (
 
 var errBuild = errors.New("this build of miplc opens no PJRT plugins: that needs Linux on amd64 or arm64 and a build with cgo")
 
-// GPU, Version and Open need Linux and cgo.
+// GPU, versionOf and Open need Linux and cgo.
 func GPU() (name string, count int, err error) { return "", 0, errBuild }
 
-// Version loads a plugin and gives the version of the interface it speaks.
-func Version(string) (major, minor int, err error) { return 0, 0, errBuild }
+// versionOf loads a plugin and gives the version of the interface it speaks.
+func versionOf(string) (major, minor int, err error) { return 0, 0, errBuild }
 
 // Open gives a device as a backend.
 func Open(_ Kind, o Options) (compute.Backend, string, error) {

@@ -59,15 +59,15 @@ func explained(kind Kind, err error) error {
 	switch {
 	case strings.Contains(text, "Unexpected option name"):
 		return fmt.Errorf("it is no plugin for %s: %w", kind, err)
-	case OutOfMemory(err):
+	case outOfMemory(err):
 		return fmt.Errorf("the memory of the device does not suffice, perhaps because other programs hold it: %w", err)
 	}
 	return err
 }
 
-// OutOfMemory tells whether an error of a plugin says that the memory of the
+// outOfMemory tells whether an error of a plugin says that the memory of the
 // device does not suffice.
-func OutOfMemory(err error) bool {
+func outOfMemory(err error) bool {
 	const resourceExhausted = "PJRT error (code=8)"
 	return strings.Contains(err.Error(), resourceExhausted)
 }

@@ -23,51 +23,51 @@ import (
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
-// Options are the settings of the command.
-type Options struct {
+// options are the settings of the command.
+type options struct {
 	Console *console.Console
 	Library string
 	DataDir string
 	Plugin  string
 }
 
-// Findings is what the command prints.
-type Findings struct {
+// findings is what the command prints.
+type findings struct {
 	version.Info
 	Onnxruntime []ortlib.Candidate `json:"onnxruntime"` // every place looked at, in order
 	Plugins     []pjrt.Candidate   `json:"pjrt_plugins"`
-	Backends    []Backend          `json:"backends"`
-	Engines     []Backend          `json:"engines"`
-	Devices     []Device           `json:"devices"` // of the engine xla
+	Backends    []backend          `json:"backends"`
+	Engines     []backend          `json:"engines"`
+	Devices     []deviceFacts      `json:"devices"` // of the engine xla
 	Auto        string             `json:"auto"`    // what miplc train takes on its own, and why
-	Cache       Folder             `json:"cache"`
-	Data        Folder             `json:"data"`
+	Cache       folderFacts        `json:"cache"`
+	Data        folderFacts        `json:"data"`
 }
 
-// Backend is one way to run or to train a model.
-type Backend struct {
+// backend is one way to run or to train a model.
+type backend struct {
 	Name   string `json:"name"`
 	Usable bool   `json:"usable"`
 	Detail string `json:"detail"`
 }
 
-// Device is a device of the engine xla, tried with two training steps of a small
+// deviceFacts is a device of the engine xla, tried with two training steps of a small
 // model.
-type Device struct {
-	Backend
+type deviceFacts struct {
+	backend
 	FirstStep float64 `json:"first_step_seconds,omitempty"` // with compiling
 	Step      float64 `json:"step_seconds,omitempty"`
 }
 
-// Folder is a place of files.
-type Folder struct {
+// folderFacts is a place of files.
+type folderFacts struct {
 	Path   string `json:"path"`
 	Exists bool   `json:"exists"`
 }
 
 // Command makes the command.
 func Command(con *console.Console) *cobra.Command {
-	o := &Options{Console: con}
+	o := &options{Console: con}
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Show what this machine offers: onnxruntime, GPU, engines, folders",
@@ -79,7 +79,7 @@ The exit code is 1 when no onnxruntime library is
 usable; a GPU may be missing.`,
 		Example: "  miplc doctor\n  miplc doctor --json",
 		Args:    console.Args(),
-		RunE:    func(*cobra.Command, []string) error { return Run(o) },
+		RunE:    func(*cobra.Command, []string) error { return run(o) },
 	}
 	cmd.Flags().StringVar(&o.Library, "library", "", "onnxruntime library, or a folder that holds it")
 	cmd.Flags().StringVar(&o.DataDir, "data-dir", con.Getenv("MIPLC_DATA"), "folder of data sets")
@@ -87,13 +87,13 @@ usable; a GPU may be missing.`,
 	return cmd
 }
 
-// Run looks around and prints.
-func Run(o *Options) error {
-	f := Findings{Info: version.Current(), Onnxruntime: ortlib.Candidates(ortlib.Options{Path: o.Library, Verify: true})}
+// run looks around and prints.
+func run(o *options) error {
+	f := findings{Info: version.Current(), Onnxruntime: ortlib.Candidates(ortlib.Options{Path: o.Library, Verify: true})}
 	lib, err := ortlib.Find(ortlib.Options{Path: o.Library})
-	f.Backends = []Backend{onnxruntime(lib, err), {Name: "onnx-go", Usable: true, Detail: "built in"}}
+	f.Backends = []backend{onnxruntime(lib, err), {Name: "onnx-go", Usable: true, Detail: "built in"}}
 	f.Plugins = pjrt.Candidates(o.Plugin)
-	f.Devices = []Device{device(pjrt.CPU, o.Plugin), device(pjrt.CUDA, o.Plugin)}
+	f.Devices = []deviceFacts{device(pjrt.CPU, o.Plugin), device(pjrt.CUDA, o.Plugin)}
 	f.Engines = append(trainers(o, err), onDevices(f.Devices))
 	if choice, err := engines.Choose(engines.Request{Library: o.Library, Plugin: o.Plugin}); err == nil {
 		f.Auto = fmt.Sprintf("%s on %s: %s", choice.Engine, choice.Device, choice.Reason)
@@ -113,22 +113,22 @@ func Run(o *Options) error {
 	return errors.New("no onnxruntime library is usable: " + ortlib.Remedy)
 }
 
-func onnxruntime(lib ortlib.Library, err error) Backend {
+func onnxruntime(lib ortlib.Library, err error) backend {
 	if err != nil {
-		return Backend{Name: "onnxruntime", Detail: ortlib.Remedy}
+		return backend{Name: "onnxruntime", Detail: ortlib.Remedy}
 	}
 	name := "onnxruntime"
 	if lib.Version != "" {
-		return Backend{Name: name, Usable: true, Detail: "version " + lib.Version + ", " + lib.Path}
+		return backend{Name: name, Usable: true, Detail: "version " + lib.Version + ", " + lib.Path}
 	}
-	return Backend{Name: name, Usable: true, Detail: lib.Path}
+	return backend{Name: name, Usable: true, Detail: lib.Path}
 }
 
 // trainers lists the engines of miplc train but xla. noLibrary is why onnxruntime cannot
 // be used, nil if it can.
-func trainers(o *Options, noLibrary error) []Backend {
-	list := []Backend{{Name: engines.Gorgonia, Usable: true, Detail: "built in"}}
-	ortEngine := Backend{Name: engines.ORT, Detail: "no onnxruntime library"}
+func trainers(o *options, noLibrary error) []backend {
+	list := []backend{{Name: engines.Gorgonia, Usable: true, Detail: "built in"}}
+	ortEngine := backend{Name: engines.ORT, Detail: "no onnxruntime library"}
 	if noLibrary == nil {
 		ortEngine.Usable = true
 		ortEngine.Detail = "execution providers " + strings.Join(append([]string{engines.CPU}, ort.Offered(o.Library)...), ", ")
@@ -137,8 +137,8 @@ func trainers(o *Options, noLibrary error) []Backend {
 }
 
 // device opens a device for XLA and runs a training step on it.
-func device(kind pjrt.Kind, plugin string) Device {
-	d := Device{Backend: Backend{Name: string(kind)}}
+func device(kind pjrt.Kind, plugin string) deviceFacts {
+	d := deviceFacts{backend: backend{Name: string(kind)}}
 	b, err := xla.Open(kind, pjrt.Options{Plugin: plugin})
 	if err != nil {
 		d.Detail = err.Error()
@@ -157,7 +157,7 @@ func device(kind pjrt.Kind, plugin string) Device {
 }
 
 // onDevices is the engine xla: usable where one of its devices is.
-func onDevices(devices []Device) Backend {
+func onDevices(devices []deviceFacts) backend {
 	var names []string
 	for _, d := range devices {
 		if d.Usable {
@@ -165,17 +165,17 @@ func onDevices(devices []Device) Backend {
 		}
 	}
 	if len(names) == 0 {
-		return Backend{Name: engines.XLA, Detail: "none of its devices is usable"}
+		return backend{Name: engines.XLA, Detail: "none of its devices is usable"}
 	}
-	return Backend{Name: engines.XLA, Usable: true, Detail: "on the devices " + strings.Join(names, ", ")}
+	return backend{Name: engines.XLA, Usable: true, Detail: "on the devices " + strings.Join(names, ", ")}
 }
 
-func folder(path string) Folder {
+func folder(path string) folderFacts {
 	info, err := os.Stat(path)
-	return Folder{Path: path, Exists: err == nil && info.IsDir()}
+	return folderFacts{Path: path, Exists: err == nil && info.IsDir()}
 }
 
-func (f Findings) print(out io.Writer) error {
+func (f findings) print(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	plain.Fprintf(w, "miplc\t%s\nGo\t%s (%s/%s)\n", f.Miplc, f.Go, f.OS, f.Arch)
 	for _, b := range f.Backends {
@@ -224,7 +224,7 @@ func orDash(s string) string {
 	return s
 }
 
-func (b Backend) print(w io.Writer, what string) {
+func (b backend) print(w io.Writer, what string) {
 	state := "usable"
 	if !b.Usable {
 		state = "not usable"
@@ -232,7 +232,7 @@ func (b Backend) print(w io.Writer, what string) {
 	plain.Fprintf(w, "%s %s\t%s: %s\n", what, b.Name, state, b.Detail)
 }
 
-func (f Folder) print(w io.Writer, what, remedy string) {
+func (f folderFacts) print(w io.Writer, what, remedy string) {
 	switch {
 	case f.Path == "":
 		plain.Fprintf(w, "%s\tnone: %s\n", what, remedy)

@@ -21,7 +21,7 @@ type choice struct {
 
 // specs loads the spec once for each combination of split, seed and values of the
 // grid. Without any the only name is empty.
-func (o *Options) specs() (list []*language.Spec, names []string, err error) {
+func (o *options) specs() (list []*language.Spec, names []string, err error) {
 	axes, err := o.axes()
 	if err != nil {
 		return nil, nil, err
@@ -46,7 +46,7 @@ func (o *Options) specs() (list []*language.Spec, names []string, err error) {
 }
 
 // axes are the splits, the seeds and the values of each key of the grid.
-func (o *Options) axes() ([][]choice, error) {
+func (o *options) axes() ([][]choice, error) {
 	if len(o.Parts) > 0 {
 		base, err := language.Load(o.Spec, language.Options{Set: o.sets()})
 		if err != nil {

@@ -25,8 +25,8 @@ import (
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
-// Options are the settings of the command.
-type Options struct {
+// options are the settings of the command.
+type options struct {
 	Console *console.Console
 	Spec    string // empty with Resume: the spec in Dir
 	Dir     string
@@ -52,7 +52,7 @@ type Options struct {
 
 // Command makes the command.
 func Command(con *console.Console) *cobra.Command {
-	o := &Options{Console: con}
+	o := &options{Console: con}
 	cmd := &cobra.Command{
 		Use:   "train SPEC -o DIR",
 		Short: "Train a model and leave a checked ONNX file, figures and numbers",
@@ -89,7 +89,7 @@ there is none on this machine.`,
 			if len(args) > 0 {
 				o.Spec = args[0]
 			}
-			return Run(cmd.Context(), o)
+			return run(cmd.Context(), o)
 		},
 	}
 	f := cmd.Flags()
@@ -113,8 +113,8 @@ there is none on this machine.`,
 	return cmd
 }
 
-// Run trains and prints what came of it.
-func Run(ctx context.Context, o *Options) error {
+// run trains and prints what came of it.
+func run(ctx context.Context, o *options) error {
 	if err := o.check(); err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func Run(ctx context.Context, o *Options) error {
 	return o.Console.Result(results, func(w io.Writer) error { return printAll(w, o.Dir, len(trials), results) })
 }
 
-func (o *Options) options() runs.Options {
+func (o *options) options() runs.Options {
 	return runs.Options{
 		Dir: o.Dir, DataDir: o.DataDir, Library: o.Library, Version: version.Current().Miplc,
 		Resume: o.Resume, Force: o.Force, Engine: o.Engine, Device: o.Device, Provider: o.Provider, Threads: o.Threads, Plugin: o.Plugin,
@@ -157,7 +157,7 @@ func (o *Options) options() runs.Options {
 }
 
 // check reports wrong flags. Where a run goes on, its spec is taken.
-func (o *Options) check() error {
+func (o *options) check() error {
 	if o.Device != "" {
 		if err := console.CheckWord("--device", o.Device, engines.Devices()...); err != nil {
 			return err
@@ -194,10 +194,10 @@ func (o *Options) check() error {
 	return nil
 }
 
-func (o *Options) several() bool { return len(o.Seeds)+len(o.Parts)+len(o.Grid) > 0 }
+func (o *options) several() bool { return len(o.Seeds)+len(o.Parts)+len(o.Grid) > 0 }
 
 // sets are the overrides of the spec.
-func (o *Options) sets() []string {
+func (o *options) sets() []string {
 	set := slices.Clone(o.Set)
 	if o.specEngine != "" {
 		set = append(set, "train.engine="+o.specEngine)
@@ -206,7 +206,7 @@ func (o *Options) sets() []string {
 }
 
 // explain adds the exit code of a wrong spec, and how to go on.
-func (o *Options) explain(err error) error {
+func (o *options) explain(err error) error {
 	var wrong *runs.SpecError
 	var stopped *runs.InterruptedError
 	switch {
