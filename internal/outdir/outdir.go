@@ -129,10 +129,12 @@ func Lock(dir string) (*Folder, error) {
 func lock(dir string) (*flock.Flock, error) {
 	name := filepath.Join(dir, lockFile)
 	for {
-		l := flock.New(name)
+		l := flock.New(name, flock.SetPermissions(0o666))
 		switch free, err := l.TryLock(); {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil, fmt.Errorf("%s was removed by another process", dir)
+		case errors.Is(err, fs.ErrPermission):
+			return nil, fmt.Errorf("nothing can be written in %s: %w", dir, err)
 		case err != nil:
 			return nil, fmt.Errorf("%s cannot be locked: %w", dir, err)
 		case !free:

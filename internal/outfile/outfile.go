@@ -28,6 +28,7 @@ type File struct {
 	place   string   // path with symbolic links followed
 	through bool     // path is no regular file: Commit copies into it
 	aside   *os.File // what is written
+	release func()   // ends the hold on it
 	options Options
 	folders []string // that Create made, the innermost first
 	closed  bool
@@ -60,7 +61,8 @@ func (f *File) open() (err error) {
 	}
 	pending.Lock() // a signal between the two steps would leave the file
 	defer pending.Unlock()
-	if f.aside, err = createAside(folder, filepath.Base(f.place)); err == nil {
+	_ = sweep(filepath.Join(folder, filepath.Base(f.place)), abandoned) // a courtesy to who was killed before
+	if f.aside, f.release, err = createAside(folder, filepath.Base(f.place)); err == nil {
 		pending.files[f] = true
 	}
 	return err
@@ -156,6 +158,7 @@ func (f *File) Commit() error {
 		return f.explain(err)
 	}
 	f.settled = true
+	f.release()
 	delete(pending.files, f)
 	return f.explain(syncFolder(filepath.Dir(f.place)))
 }
@@ -175,6 +178,7 @@ func (f *File) discard() {
 	if f.aside != nil {
 		f.aside.Close()
 		os.Remove(f.aside.Name())
+		f.release()
 		delete(pending.files, f)
 	}
 	RemoveFolders(f.folders)

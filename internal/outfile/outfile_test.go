@@ -50,7 +50,7 @@ func tree(t *testing.T, dir string) map[string]string {
 	return found
 }
 
-func same(t *testing.T, dir string, want map[string]string) {
+func holds(t *testing.T, dir string, want map[string]string) {
 	t.Helper()
 	got := tree(t, dir)
 	for name, content := range want {
@@ -110,7 +110,7 @@ func TestRefused(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one with %q", err, c.want)
 			}
-			same(t, dir, before)
+			holds(t, dir, before)
 		})
 	}
 }
@@ -148,7 +148,7 @@ func TestWritten(t *testing.T) {
 			if err := Write(c.path, []byte("new"), Options{Force: c.force}); err != nil {
 				t.Fatal(err)
 			}
-			same(t, dir, want)
+			holds(t, dir, want)
 		})
 	}
 }
@@ -168,7 +168,7 @@ func TestAppearsMeanwhile(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	f.Discard()
-	same(t, dir, map[string]string{"a": "other"})
+	holds(t, dir, map[string]string{"a": "other"})
 }
 
 // What is given up leaves nothing, its folders included.
@@ -185,24 +185,25 @@ func TestDiscard(t *testing.T) {
 		f.Discard()
 		f.Discard()
 	}
-	same(t, dir, map[string]string{"a": "old"})
+	holds(t, dir, map[string]string{"a": "old"})
 }
 
 func TestSweep(t *testing.T) {
 	dir := folder(t, map[string]string{"a.csv": "", ".a.csv": "", ".a.miplc-0123.csv": "", ".a.miplc-0123456z.csv": "", ".b.miplc-01234567.csv": ""})
 	want := tree(t, dir)
-	f, err := createAside(dir, "a.csv")
+	f, release, err := createAside(dir, "a.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.Close()
+	defer release()
 	if len(tree(t, dir)) != len(want)+1 {
 		t.Fatal("no file aside")
 	}
 	if err := Sweep(filepath.Join(dir, "a.csv")); err != nil {
 		t.Fatal(err)
 	}
-	same(t, dir, want)
+	holds(t, dir, want)
 	if err := Sweep(filepath.Join(dir, "none", "a.csv")); err != nil {
 		t.Error(err)
 	}

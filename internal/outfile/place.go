@@ -59,21 +59,39 @@ func asideParts(name string) (prefix, ext string) {
 	return "." + stem + asideMark, ext
 }
 
-// createAside makes the file aside with the permissions that new files have.
-func createAside(folder, name string) (*os.File, error) {
+// createAside makes the file aside with the permissions that new files have, and
+// holds it until release is called.
+func createAside(folder, name string) (f *os.File, release func(), err error) {
 	prefix, ext := asideParts(name)
 	for {
 		path := filepath.Join(folder, fmt.Sprintf("%s%08x%s", prefix, rand.Uint32(), ext))
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
-		if !errors.Is(err, fs.ErrExist) {
-			return f, err
+		if errors.Is(err, fs.ErrExist) {
+			continue
 		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if release := hold(path); release != nil {
+			if named, err := os.Lstat(path); err == nil && same(f, named) {
+				return f, release, nil
+			}
+			release()
+		}
+		f.Close() // swept before it was held
 	}
+}
+
+func same(f *os.File, named fs.FileInfo) bool {
+	own, err := f.Stat()
+	return err == nil && os.SameFile(own, named)
 }
 
 // Sweep removes what killed processes were still writing aside for a path. The
 // caller knows that nobody writes it now.
-func Sweep(path string) error {
+func Sweep(path string) error { return sweep(path, func(string) bool { return true }) }
+
+func sweep(path string, stale func(aside string) bool) error {
 	folder, name := filepath.Split(path)
 	entries, err := os.ReadDir(filepath.Clean(folder))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -82,8 +100,8 @@ func Sweep(path string) error {
 	prefix, ext := asideParts(name)
 	aside := regexp.MustCompile("^" + regexp.QuoteMeta(prefix) + "[0-9a-f]{8}" + regexp.QuoteMeta(ext) + "$")
 	for _, e := range entries {
-		if aside.MatchString(e.Name()) {
-			err = errors.Join(err, os.Remove(filepath.Join(folder, e.Name())))
+		if path := filepath.Join(folder, e.Name()); aside.MatchString(e.Name()) && stale(path) {
+			err = errors.Join(err, os.Remove(path))
 		}
 	}
 	return err

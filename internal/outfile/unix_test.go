@@ -66,7 +66,7 @@ func TestThrough(t *testing.T) {
 			t.Errorf("%s got %q", name, content)
 		}
 	}
-	same(t, dir, map[string]string{"pipe": "p---------", "link": "L---------"})
+	holds(t, dir, map[string]string{"pipe": "p---------", "link": "L---------"})
 }
 
 // Devices are written to, and a full one is an error.
@@ -156,7 +156,60 @@ func TestFullDisk(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
-	same(t, dir, map[string]string{"a": "old"})
+	holds(t, dir, map[string]string{"a": "old"})
+}
+
+// What a killed process was writing goes when the file is written again; what a
+// living one writes stays.
+func TestKilled(t *testing.T) {
+	if dir := os.Getenv(child); dir != "" {
+		if _, err := Create(filepath.Join(dir, "a"), Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		select {}
+	}
+	dir := folder(t, nil)
+	cmd := exec.Command(os.Args[0], "-test.run=^TestKilled$")
+	cmd.Env = append(os.Environ(), child+"="+dir)
+	if err := cmd.Run(); err == nil {
+		t.Fatal("the process was not killed")
+	}
+	if left := tree(t, dir); len(left) != 1 {
+		t.Fatalf("left %v, want the file aside", left)
+	}
+	alive, err := Create(filepath.Join(dir, "a"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer alive.Discard()
+	if err := Write(filepath.Join(dir, "a"), []byte("new"), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, dir, map[string]string{"a": "new", filepath.Base(alive.Name()): ""})
+}
+
+// Many that write one file never take away what another is writing.
+func TestManyWriters(t *testing.T) {
+	dir := t.TempDir()
+	done := make(chan error)
+	for range 8 {
+		go func() {
+			var err error
+			for range 50 {
+				err = errors.Join(err, Replace(filepath.Join(dir, "a"), []byte("new")))
+			}
+			done <- err
+		}()
+	}
+	for range 8 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	holds(t, dir, map[string]string{"a": "new"})
 }
 
 // A process that ends out of turn leaves nothing where it can still act.
@@ -176,5 +229,5 @@ func TestDiscardAll(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
-	same(t, dir, map[string]string{"a": "old"})
+	holds(t, dir, map[string]string{"a": "old"})
 }

@@ -80,13 +80,21 @@ func run(o *options) error {
 	if _, err := os.Lstat(r.Spec); err == nil {
 		return fmt.Errorf("%s exists already: name another folder", r.Spec)
 	}
-	if err := outfile.Write(r.Spec, text, outfile.Options{}); err != nil {
+	spec, err := outfile.Create(r.Spec, outfile.Options{})
+	if err != nil {
+		return err
+	}
+	defer spec.Discard()
+	if _, err := spec.Write(text); err != nil {
 		return err
 	}
 	if _, err := os.Lstat(r.Schema); err != nil {
 		if err := outfile.Write(r.Schema, language.Schema(), outfile.Options{}); err != nil {
 			return err
 		}
+	}
+	if err := spec.Commit(); err != nil { // last: init is done where it is
+		return err
 	}
 	return o.Console.Result(r, func(w io.Writer) error {
 		_, err := plain.Fprintf(w, "%s: copy of %s\ntry: miplc validate %s\n     miplc train %s -o run\n", r.Spec, r.From, r.Spec, r.Spec)
