@@ -34,7 +34,10 @@ type tooLargeError struct {
 }
 
 func (e *tooLargeError) Error() string {
-	return fmt.Sprintf("%s unpacks to more than the limit of %s; raise the limit if the file can be trusted", e.what, byteSize(e.max))
+	if e.max == maxIndexBytes {
+		return fmt.Sprintf("%s unpacks to more than %s, which no index file needs", e.what, byteSize(e.max))
+	}
+	return fmt.Sprintf("%s unpacks to more than the limit of %s; --max-bytes raises it, if the file can be trusted", e.what, byteSize(e.max))
 }
 
 // byteSize prints a number of bytes for people.

@@ -17,6 +17,13 @@ import (
 // diagnostics with the path, and for CSV the line.
 func Open(path string) (*Dataset, error) { return OpenWith(path, Options{}) }
 
+// Folder is where data files are looked up besides the working directory, and what
+// reading one of them may cost.
+type Folder struct {
+	Dir string // may be empty
+	Options
+}
+
 // OpenWith is Open with other limits.
 func OpenWith(path string, o Options) (*Dataset, error) {
 	var d *Dataset

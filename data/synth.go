@@ -23,6 +23,7 @@ type SynthOptions struct {
 	MaxSize   int      // instances of the largest bag
 	Classes   []string // classes, by the names or numbers of the source; the others give the negatives
 	Seed      uint64
+	Limits    Options // of reading the source
 }
 
 // SynthSets names the sets that Synth draws.

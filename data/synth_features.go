@@ -38,7 +38,7 @@ func birdsongPool(o SynthOptions) (*instancePool, error) {
 		return nil, err
 	}
 	path := filepath.Join(o.Source, filepath.FromSlash(birdsongFile))
-	t, err := openLabelledCSV(path, "instance_label")
+	t, err := openLabelledCSV(path, "instance_label", o.Limits)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func drawSIVAL(name string, o SynthOptions) (*Dataset, error) {
 		return nil, err
 	}
 	path := filepath.Join(o.Source, filepath.FromSlash(sivalFile))
-	t, err := openLabelledCSV(path, "class")
+	t, err := openLabelledCSV(path, "class", o.Limits)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ type labelledCSV struct {
 	features     int
 }
 
-func openLabelledCSV(path, labelColumn string) (*labelledCSV, error) {
+func openLabelledCSV(path, labelColumn string, limits Options) (*labelledCSV, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, missingSource(path)
@@ -128,7 +128,7 @@ func openLabelledCSV(path, labelColumn string) (*labelledCSV, error) {
 	if err != nil {
 		return nil, diag.Errorf(diag.Pos{File: path}, "not a gzip file, though its name says so: %v", cutShort(err))
 	}
-	max := Options{}.max()
+	max := limits.max()
 	rows := csv.NewReader(&lineLimit{r: newBoundedReader(z, max, "the text", max)})
 	rows.ReuseRecord = true
 	t := &labelledCSV{}

@@ -26,11 +26,11 @@ func imagePool(o SynthOptions, folder string, names []string) (*instancePool, er
 		return nil, diag.Errorf(diag.Pos{}, "all %d classes are asked for, which leaves none for the negative instances", len(names))
 	}
 	dir := filepath.Join(o.Source, folder)
-	images, err := openIDXBeside(dir, idxImages)
+	images, err := openIDXBeside(dir, idxImages, o.Limits)
 	if err != nil {
 		return nil, err
 	}
-	labels, err := openIDXBeside(dir, idxLabels)
+	labels, err := openIDXBeside(dir, idxLabels, o.Limits)
 	if err != nil {
 		return nil, err
 	}
@@ -81,11 +81,11 @@ func idxFiles(folder string) []string {
 }
 
 // openIDXBeside reads the file packed or not, whichever is there.
-func openIDXBeside(dir, name string) (*idx, error) {
+func openIDXBeside(dir, name string, limits Options) (*idx, error) {
 	for _, ending := range idxEndings {
 		path := filepath.Join(dir, name+ending)
 		if _, err := os.Stat(path); err == nil {
-			return openIDX(path, Options{})
+			return openIDX(path, limits)
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return nil, fileError(path, err)
 		}

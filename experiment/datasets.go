@@ -38,6 +38,7 @@ type inputOf struct {
 	bags  string // hash of all but the candidate sets
 
 	mu      sync.Mutex
+	limits  data.Options
 	opened  *data.Dataset
 	waiting int // cells that still need it
 }
@@ -49,7 +50,7 @@ func (in *inputOf) open() (*data.Dataset, error) {
 	if in.opened != nil {
 		return in.opened, nil
 	}
-	set, err := data.Open(in.path)
+	set, err := data.OpenWith(in.path, in.limits)
 	if err != nil {
 		return nil, err
 	}
@@ -78,20 +79,20 @@ func (f *SetFacts) title() string {
 }
 
 // place finds or draws a data set and gives the path of its file.
-func (e *Experiment) place(d *DataSet, r int, dir, dataDir string) (path, source string, err error) {
+func (e *Experiment) place(d *DataSet, r int, dir string, folder data.Folder) (path, source string, err error) {
 	if d.Synth != nil {
-		return d.Synth.cached(d.Name.V, r, dir, dataDir)
+		return d.Synth.cached(d.Name.V, r, dir, folder)
 	}
 	name := strings.ReplaceAll(d.File.V, rMark, strconv.Itoa(r))
-	path, err = e.find(d.File, name, dataDir)
+	path, err = e.find(d.File, name, folder)
 	return path, filepath.Base(name), err
 }
 
-// find looks a file up from the working directory and then in dataDir.
-func (e *Experiment) find(at language.Str, name, dataDir string) (string, error) {
+// find looks a file up from the working directory and then in the folder.
+func (e *Experiment) find(at language.Str, name string, folder data.Folder) (string, error) {
 	places := []string{name}
-	if dataDir != "" && !filepath.IsAbs(name) {
-		places = append(places, filepath.Join(dataDir, name))
+	if folder.Dir != "" && !filepath.IsAbs(name) {
+		places = append(places, filepath.Join(folder.Dir, name))
 	}
 	for _, p := range places {
 		if _, err := os.Stat(p); err == nil {
@@ -101,7 +102,7 @@ func (e *Experiment) find(at language.Str, name, dataDir string) (string, error)
 		}
 	}
 	d := e.show(at, "there is no file %s", name).WithNote("looked for %s", strings.Join(places, " and "))
-	if dataDir == "" {
+	if folder.Dir == "" {
 		d = d.WithNote("--data-dir or MIPLC_DATA names a folder of data sets")
 	}
 	return "", d
@@ -109,7 +110,7 @@ func (e *Experiment) find(at language.Str, name, dataDir string) (string, error)
 
 // cached draws a set into the folder of the experiment unless it is there. Its
 // name has a hash of the description, so that another description draws anew.
-func (s *Synth) cached(name string, r int, dir, dataDir string) (path, source string, err error) {
+func (s *Synth) cached(name string, r int, dir string, folder data.Folder) (path, source string, err error) {
 	text, err := json.Marshal(s)
 	if err != nil {
 		return "", "", err
@@ -123,25 +124,25 @@ func (s *Synth) cached(name string, r int, dir, dataDir string) (path, source st
 	if err := outfile.Sweep(path); err != nil { // of a killed process: the folder is ours
 		return "", "", err
 	}
-	set, err := s.draw(r, dataDir)
+	set, err := s.draw(r, folder)
 	if err != nil {
 		return "", "", err
 	}
 	return path, source, set.Save(path)
 }
 
-func (s *Synth) draw(r int, dataDir string) (*data.Dataset, error) {
+func (s *Synth) draw(r int, folder data.Folder) (*data.Dataset, error) {
 	if s.Set.V == Prototypes {
 		return s.prototypes(r)
 	}
-	if dataDir == "" {
+	if folder.Dir == "" {
 		return nil, errors.New("it is drawn from labelled instances: --data-dir or MIPLC_DATA names their folder")
 	}
 	if r == 0 { // the package counts 0 as the default and -1 as none
 		r = -1
 	}
 	return data.Synth(s.Set.V, data.SynthOptions{
-		Source: dataDir, Bags: s.Bags, R: r, Positives: s.Positives,
+		Source: folder.Dir, Limits: folder.Options, Bags: s.Bags, R: r, Positives: s.Positives,
 		MinSize: s.MinSize, MaxSize: s.MaxSize, Classes: s.Classes, Seed: uint64(s.Seed),
 	})
 }
@@ -167,12 +168,12 @@ func (s *Synth) prototypes(r int) (*data.Dataset, error) {
 }
 
 // split gives split i of a data set, counted from 1.
-func (e *Experiment) split(s Splits, i, bags int, dataDir string) (*data.Split, error) {
+func (e *Experiment) split(s Splits, i, bags int, folder data.Folder) (*data.Split, error) {
 	if s.Index.V == "" {
 		return data.RandomSplit(bags, s.Train, uint64(s.Seed+i-1))
 	}
 	name := strings.ReplaceAll(s.Index.V, splitMark, strconv.Itoa(i))
-	path, err := e.find(s.Index, name, dataDir)
+	path, err := e.find(s.Index, name, folder)
 	if err != nil {
 		return nil, err
 	}

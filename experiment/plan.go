@@ -86,7 +86,7 @@ func at(data string, r int, l *Learner, v Setting) Coord {
 
 // plan opens or draws the selected data sets and settles their cells. Errors of
 // data are *runs.DataError, those of specs *runs.SpecError.
-func (e *Experiment) plan(loaded map[Coord][]candidate, sel Select, dir, dataDir string) (*Plan, error) {
+func (e *Experiment) plan(loaded map[Coord][]candidate, sel Select, dir string, folder data.Folder) (*Plan, error) {
 	sum := sha256.Sum256(e.Text)
 	p := &Plan{Name: e.Name.V, SHA256: hex.EncodeToString(sum[:]), experiment: e}
 	for i := range e.Data {
@@ -95,18 +95,18 @@ func (e *Experiment) plan(loaded map[Coord][]candidate, sel Select, dir, dataDir
 			if !sel.data(d.Name.V, r) {
 				continue
 			}
-			path, source, err := e.place(d, r, dir, dataDir)
+			path, source, err := e.place(d, r, dir, folder)
 			if err != nil {
 				return nil, e.dataError(d, r, err)
 			}
-			set, err := data.Open(path)
+			set, err := data.OpenWith(path, folder.Options)
 			if err != nil {
 				return nil, e.dataError(d, r, err)
 			}
-			in := &inputOf{path: path, bags: set.HashOfBags(), facts: SetFacts{d.Name.V, r, d.Domain, source, data.Describe(set)}}
+			in := &inputOf{path: path, limits: folder.Options, bags: set.HashOfBags(), facts: SetFacts{d.Name.V, r, d.Domain, source, data.Describe(set)}}
 			in.facts.ByClass = nil
 			p.Sets = append(p.Sets, in.facts)
-			if err := p.addCells(loaded, sel, d, in, set, dataDir); err != nil {
+			if err := p.addCells(loaded, sel, d, in, set, folder); err != nil {
 				return nil, err
 			}
 		}
@@ -118,7 +118,7 @@ func (e *Experiment) plan(loaded map[Coord][]candidate, sel Select, dir, dataDir
 }
 
 // addCells adds the cells of one data set.
-func (p *Plan) addCells(loaded map[Coord][]candidate, sel Select, d *DataSet, in *inputOf, set *data.Dataset, dataDir string) error {
+func (p *Plan) addCells(loaded map[Coord][]candidate, sel Select, d *DataSet, in *inputOf, set *data.Dataset, folder data.Folder) error {
 	e := p.experiment
 	s := e.splitsOf(d)
 	if sel.Splits > 0 {
@@ -127,7 +127,7 @@ func (p *Plan) addCells(loaded map[Coord][]candidate, sel Select, d *DataSet, in
 	splits := make([]*data.Split, s.Count)
 	for i := range splits {
 		var err error
-		if splits[i], err = e.split(s, i+1, set.Bags(), dataDir); err != nil {
+		if splits[i], err = e.split(s, i+1, set.Bags(), folder); err != nil {
 			return e.dataError(d, in.facts.R, err)
 		}
 	}

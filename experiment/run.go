@@ -18,11 +18,11 @@ import (
 
 // Options is one start of an experiment.
 type Options struct {
-	Dir     string // folder of the results, made if missing
-	DataDir string // where data files and sources are looked up besides the working directory
-	Library string // onnxruntime library; empty: search
-	Version string // of miplc, kept with every result
-	Engine  string // engine and device of all cells as in runs.Options; empty: as the specs say
+	Dir     string      // folder of the results, made if missing
+	Data    data.Folder // where data files and sources are looked up besides the working directory
+	Library string      // onnxruntime library; empty: search
+	Version string      // of miplc, kept with every result
+	Engine  string      // engine and device of all cells as in runs.Options; empty: as the specs say
 	Device  string
 	// Jobs is how many cells go at the same time. With the engine xla they are
 	// trainings side by side in one program, 64 for 0; else each has a thread, and
@@ -105,7 +105,7 @@ func Run(ctx context.Context, e *Experiment, o Options) (Progress, error) {
 		return Progress{}, err
 	}
 	defer folder.Close()
-	plan, err := e.plan(loaded, o.Select, o.Dir, o.DataDir)
+	plan, err := e.plan(loaded, o.Select, o.Dir, o.Data)
 	if err != nil {
 		abandon(folder)
 		return Progress{}, err
@@ -271,7 +271,7 @@ func (r *runner) input(c *Cell) (*data.Dataset, *data.Split, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	split, err := r.e.split(r.e.splitsOf(r.e.dataSet(c.Data)), c.Split, set.Bags(), r.o.DataDir)
+	split, err := r.e.split(r.e.splitsOf(r.e.dataSet(c.Data)), c.Split, set.Bags(), r.o.Data)
 	return set, split, err
 }
 

@@ -131,7 +131,7 @@ func TestCellIsAnOrdinaryRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trials, err := runs.OpenTrials([]*language.Spec{spec}, "")
+	trials, err := runs.OpenTrials([]*language.Spec{spec}, data.Folder{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/miplc/miplc/train/engines"
@@ -79,7 +80,7 @@ func TestGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer lock.Close()
-	plan, err := e.plan(loaded, Select{}, dir, "")
+	plan, err := e.plan(loaded, Select{}, dir, data.Folder{})
 	if err != nil {
 		t.Fatal(err)
 	}

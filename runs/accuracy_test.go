@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/spectest"
 	"github.com/miplc/miplc/runtime"
@@ -43,7 +44,7 @@ func TestAccuracyIsThatOfTheFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		trials, err := OpenTrials([]*language.Spec{spec}, "")
+		trials, err := OpenTrials([]*language.Spec{spec}, data.Folder{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +71,7 @@ func TestAccuracyIsThatOfTheFile(t *testing.T) {
 // without one, and whatever is there to run the model.
 func TestAccuraciesOfTheEngineAreReplaced(t *testing.T) {
 	spec := load(t, "quickstart", "train.epochs=3")
-	trials, err := OpenTrials([]*language.Spec{spec}, "")
+	trials, err := OpenTrials([]*language.Spec{spec}, data.Folder{})
 	if err != nil {
 		t.Fatal(err)
 	}

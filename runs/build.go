@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/graph"
@@ -39,7 +40,7 @@ var buildSizes = []int{1, 3}
 type BuildOptions struct {
 	Spec    *language.Spec
 	Dir     string
-	DataDir string
+	Data    data.Folder
 	Library string // onnxruntime library; empty: search
 	Version string // of miplc, for the metadata
 	Force   bool   // overwrite a run in Dir
@@ -81,7 +82,7 @@ func Build(o BuildOptions) (*Manifest, error) {
 	if o.Spec.Learner != nil {
 		return nil, refuseBuild(o.Spec)
 	}
-	sig, err := buildSignature(o.Spec, o.DataDir)
+	sig, err := buildSignature(o.Spec, o.Data)
 	if err != nil {
 		return nil, err
 	}
@@ -161,11 +162,11 @@ func refuseBuild(spec *language.Spec) error {
 
 // buildSignature takes the shapes from the spec where it gives them all, so that
 // a build needs no data.
-func buildSignature(spec *language.Spec, dataDir string) (compile.Signature, error) {
+func buildSignature(spec *language.Spec, folder data.Folder) (compile.Signature, error) {
 	if shape, k := spec.Data.Shape.V, spec.Data.Classes.V; len(shape) > 0 && k > 0 {
 		return compile.Signature{Instance: shape, Classes: k}, nil
 	}
-	sig, note, err := Signature(spec, dataDir)
+	sig, note, err := Signature(spec, folder)
 	if err == nil && note != "" {
 		err = spec.Locate(diag.Errorf(spec.Data.Set.Pos, "the shapes of %s are not known: the file is not here", spec.Data.Set.V).
 			WithNote("name its folder by --data-dir, or give data.shape and data.classes"))
@@ -213,7 +214,7 @@ func claimBuild(o *BuildOptions) (*outdir.Folder, error) {
 		err = held.Other(o.Dir, outdir.Run, outdir.Build)
 	}
 	if err == nil {
-		err = take(outdir.Build, buildFiles(), inputFiles(o.Spec, o.DataDir))
+		err = take(outdir.Build, buildFiles(), inputFiles(o.Spec, o.Data))
 	}
 	if err != nil {
 		f.Close()

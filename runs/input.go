@@ -19,10 +19,10 @@ import (
 const generatedPrefix = "generated:"
 
 // inputFiles are the files that a spec is read from and reads.
-func inputFiles(spec *language.Spec, dataDir string) []string {
+func inputFiles(spec *language.Spec, folder data.Folder) []string {
 	list := spec.Files()
 	for _, name := range []language.Str{spec.Data.Set, spec.Data.Split.Index} {
-		if path, err := find(spec, name, dataDir); err == nil && name.V != "" {
+		if path, err := find(spec, name, folder); err == nil && name.V != "" {
 			list = append(list, path)
 		}
 	}
@@ -30,16 +30,16 @@ func inputFiles(spec *language.Spec, dataDir string) []string {
 }
 
 // OpenData opens or draws the data set of a spec. A file is looked up from the
-// working directory and then in dataDir (may be empty).
-func OpenData(spec *language.Spec, dataDir string) (*data.Dataset, error) {
+// working directory and then in the folder.
+func OpenData(spec *language.Spec, folder data.Folder) (*data.Dataset, error) {
 	if strings.HasPrefix(spec.Data.Set.V, generatedPrefix) {
 		return data.Prototypes(prototypes(spec.Data.Generated))
 	}
-	path, err := find(spec, spec.Data.Set, dataDir)
+	path, err := find(spec, spec.Data.Set, folder)
 	if err != nil {
 		return nil, err
 	}
-	return data.Open(path)
+	return data.OpenWith(path, folder.Options)
 }
 
 func prototypes(g language.Generated) data.PrototypeOptions {
@@ -52,7 +52,7 @@ func prototypes(g language.Generated) data.PrototypeOptions {
 
 // openSplit splits a number of bags as the spec says. A share that leaves one
 // part without bags is a *SpecError.
-func openSplit(spec *language.Spec, bags int, dataDir string) (*data.Split, error) {
+func openSplit(spec *language.Spec, bags int, folder data.Folder) (*data.Split, error) {
 	s := spec.Data.Split
 	if s.Index.V == "" {
 		split, err := data.RandomSplit(bags, s.Train.V, uint64(s.Seed.V))
@@ -62,7 +62,7 @@ func openSplit(spec *language.Spec, bags int, dataDir string) (*data.Split, erro
 		}
 		return split, nil
 	}
-	path, err := find(spec, s.Index, dataDir)
+	path, err := find(spec, s.Index, folder)
 	if err != nil {
 		return nil, &DataError{err}
 	}
@@ -86,10 +86,10 @@ type missing struct{ diag.Diagnostic }
 func (m missing) Unwrap() error { return m.Diagnostic }
 
 // find looks a file of the spec up.
-func find(spec *language.Spec, name language.Str, dataDir string) (string, error) {
+func find(spec *language.Spec, name language.Str, folder data.Folder) (string, error) {
 	places := []string{name.V}
-	if dataDir != "" && !filepath.IsAbs(name.V) {
-		places = append(places, filepath.Join(dataDir, name.V))
+	if folder.Dir != "" && !filepath.IsAbs(name.V) {
+		places = append(places, filepath.Join(folder.Dir, name.V))
 	}
 	for _, p := range places {
 		if _, err := os.Stat(p); err == nil {
@@ -99,7 +99,7 @@ func find(spec *language.Spec, name language.Str, dataDir string) (string, error
 		}
 	}
 	d := diag.Errorf(name.Pos, "there is no file %s", name.V).WithNote("looked for %s", strings.Join(places, " and "))
-	if dataDir == "" {
+	if folder.Dir == "" {
 		d = d.WithNote("--data-dir or MIPLC_DATA names a folder of data sets")
 	}
 	return "", missing{spec.Locate(d)}
@@ -124,19 +124,19 @@ func meanSize(set *data.Dataset) float64 {
 // Signature settles the shapes a spec is compiled for. Where its data file is
 // missing they come from data.shape and data.classes, or are made up; then note
 // says so.
-func Signature(spec *language.Spec, dataDir string) (sig compile.Signature, note string, err error) {
-	f, err := look(spec, dataDir)
+func Signature(spec *language.Spec, folder data.Folder) (sig compile.Signature, note string, err error) {
+	f, err := look(spec, folder)
 	return f.sig, f.note, err
 }
 
 // look finds the facts of the data of a spec.
-func look(spec *language.Spec, dataDir string) (f facts, err error) {
+func look(spec *language.Spec, folder data.Folder) (f facts, err error) {
 	if g := spec.Data.Generated; strings.HasPrefix(spec.Data.Set.V, generatedPrefix) {
 		f.bags, f.size = g.Bags.V, float64(g.MinSize.V+g.MaxSize.V)/2
 		f.sig, err = compile.SignatureOf(spec, []int{g.Features.V}, g.Classes.V)
 		return f, err
 	}
-	set, err := OpenData(spec, dataDir)
+	set, err := OpenData(spec, folder)
 	if err == nil {
 		f.bags, f.size = set.Bags(), meanSize(set)
 		f.sig, err = compile.SignatureOf(spec, set.Shape, set.Classes)
@@ -160,7 +160,7 @@ func look(spec *language.Spec, dataDir string) (f facts, err error) {
 	f.note = fmt.Sprintf("%s is not here: shapes were checked with %s (%v, %d classes)",
 		spec.Data.Set.V, what, f.sig.Instance, f.sig.Classes)
 	if index := spec.Data.Split.Index; index.V != "" {
-		if _, err := find(spec, index, dataDir); err != nil {
+		if _, err := find(spec, index, folder); err != nil {
 			f.note += fmt.Sprintf("; nor is the index file %s", index.V)
 		}
 	}

@@ -103,7 +103,7 @@ func (o *Options) take(f *outdir.Folder, t *train.Trial) error {
 	default:
 		return fmt.Errorf("%s holds a build: choose another folder, or overwrite it with --force", t.Dir)
 	}
-	return f.Restart(outdir.Run, runFiles(), inputFiles(t.Program.Spec, o.DataDir))
+	return f.Restart(outdir.Run, runFiles(), inputFiles(t.Program.Spec, o.Data))
 }
 
 // abandon removes a run that failed before its first checkpoint: there is nothing

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/miplc/miplc/train"
@@ -82,7 +83,7 @@ func checkFinished(t *testing.T, spec *language.Spec, o Options, s *Summary) {
 	if r, err := Parity(ModelPath(o.Dir), ParityOptions{Library: o.Library, Sizes: []int{1, 5}}); err != nil || !r.OK {
 		t.Errorf("parity of a learner's model: %+v, %v", r, err)
 	}
-	trials, err := OpenTrials([]*language.Spec{spec}, "")
+	trials, err := OpenTrials([]*language.Spec{spec}, data.Folder{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +152,7 @@ func TestLearnerRefuses(t *testing.T) {
 	}
 	other := *spec
 	other.Data.Classes.V = 9
-	if _, err := OpenTrials([]*language.Spec{&other}, ""); !errors.As(err, &wrong) {
+	if _, err := OpenTrials([]*language.Spec{&other}, data.Folder{}); !errors.As(err, &wrong) {
 		t.Errorf("another number of classes: %v", err)
 	}
 	o := Options{Device: "cuda", Dir: t.TempDir(), Library: ortest.Library(t)}
@@ -163,7 +164,7 @@ func TestLearnerRefuses(t *testing.T) {
 // All bags may train; then the training bags are counted in the confusion matrix.
 func TestLearnerWithoutTestBags(t *testing.T) {
 	spec := load(t, "pl-aggd-mean", append(few, "data.normalize=none", "export.signature=batch")...)
-	trials, err := OpenTrials([]*language.Spec{spec}, "")
+	trials, err := OpenTrials([]*language.Spec{spec}, data.Folder{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
@@ -27,7 +28,7 @@ func load(t *testing.T, name string, set ...string) *language.Spec {
 
 // one trains a spec in o.Dir.
 func one(ctx context.Context, spec *language.Spec, o Options) (*Summary, error) {
-	trials, err := OpenTrials([]*language.Spec{spec}, "")
+	trials, err := OpenTrials([]*language.Spec{spec}, data.Folder{})
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +106,7 @@ func same(t *testing.T, a, b string) bool {
 // alone, reaches the model of Train.
 func TestSparseTrialAgreesWithTrain(t *testing.T) {
 	spec := load(t, "quickstart", "train.epochs=5", "data.generated.bags=60")
-	trials, err := OpenTrials([]*language.Spec{spec}, "")
+	trials, err := OpenTrials([]*language.Spec{spec}, data.Folder{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +222,7 @@ func TestSignature(t *testing.T) {
 		{"demipl", []string{"data.shape=[38]", "data.classes=13"}, 38, 13, "data.shape and data.classes"},
 	}
 	for _, c := range cases {
-		sig, note, err := Signature(load(t, c.spec, c.set...), "")
+		sig, note, err := Signature(load(t, c.spec, c.set...), data.Folder{})
 		if err != nil {
 			t.Errorf("%s %v: %v", c.spec, c.set, err)
 			continue

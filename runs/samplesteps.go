@@ -55,7 +55,7 @@ const alignment = 8
 // writeSampleSteps lays out the first steps of a run and trains on them with
 // the engine gorgonia.
 func writeSampleSteps(o *BuildOptions, p *compile.Program, described *contract.Step) (*SampleSteps, error) {
-	trials, err := OpenTrials([]*language.Spec{o.Spec}, o.DataDir)
+	trials, err := OpenTrials([]*language.Spec{o.Spec}, o.Data)
 	if err != nil {
 		return nil, err
 	}

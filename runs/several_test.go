@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/miplc/miplc/train"
@@ -25,7 +26,7 @@ func several(t *testing.T, seeds int, name string, set ...string) []*train.Trial
 	for seed := range seeds {
 		list = append(list, load(t, name, append(slices.Clone(set), fmt.Sprint("train.seed=", seed+1))...))
 	}
-	trials, err := OpenTrials(list, "")
+	trials, err := OpenTrials(list, data.Folder{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
@@ -18,12 +19,12 @@ import (
 
 // Options say where runs go and what trains them.
 type Options struct {
-	Dir     string // of a run without a name; runs with names have folders in it
-	DataDir string // where data files are looked up besides the working directory
-	Library string // onnxruntime library; empty: search
-	Version string // of miplc, for the metadata
-	Resume  bool   // go on with unfinished runs
-	Force   bool   // overwrite runs
+	Dir     string      // of a run without a name; runs with names have folders in it
+	Data    data.Folder // where data files are looked up besides the working directory
+	Library string      // onnxruntime library; empty: search
+	Version string      // of miplc, for the metadata
+	Resume  bool        // go on with unfinished runs
+	Force   bool        // overwrite runs
 	// Engine, Device, Provider, Threads and Plugin ask for an engine as in
 	// engines.Request; an empty Engine is train.engine of the spec.
 	Engine   string

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
@@ -27,7 +28,7 @@ func TestTrainStepOfShippedSpecs(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			sig, _, err := Signature(spec, "")
+			sig, _, err := Signature(spec, data.Folder{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -85,7 +86,7 @@ func TestSampleStepsAreThoseOfARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := &losses{}
-	trials, err := OpenTrials([]*language.Spec{spec}, "")
+	trials, err := OpenTrials([]*language.Spec{spec}, data.Folder{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,9 +33,9 @@ func NewTrial(spec *language.Spec, set *data.Dataset, split *data.Split) (*train
 }
 
 // OpenTrials opens what specs train on, each data set once, and makes their
-// trials. Files are looked up from the working directory and then in dataDir (may
-// be empty).
-func OpenTrials(list []*language.Spec, dataDir string) ([]*train.Trial, error) {
+// trials. Files are looked up from the working directory and then in the
+// folder.
+func OpenTrials(list []*language.Spec, folder data.Folder) ([]*train.Trial, error) {
 	type source struct {
 		set       string
 		generated language.Generated
@@ -46,12 +46,12 @@ func OpenTrials(list []*language.Spec, dataDir string) ([]*train.Trial, error) {
 		from := source{spec.Data.Set.V, spec.Data.Generated}
 		set, err := opened[from], error(nil)
 		if set == nil {
-			if set, err = OpenData(spec, dataDir); err != nil {
+			if set, err = OpenData(spec, folder); err != nil {
 				return nil, err
 			}
 			opened[from] = set
 		}
-		split, err := openSplit(spec, set.Bags(), dataDir)
+		split, err := openSplit(spec, set.Bags(), folder)
 		if err != nil {
 			return nil, err
 		}

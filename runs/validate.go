@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
 )
@@ -20,15 +21,15 @@ type Verdict struct {
 // not at hand data.shape and data.classes are taken, or made-up extents. The error
 // has all that is wrong in one diag.List; of a spec that is right, with data that
 // is not, it is a *DataError.
-func Validate(name string, o language.Options, dataDir string) (Verdict, error) {
+func Validate(name string, o language.Options, folder data.Folder) (Verdict, error) {
 	spec, err := language.Draft(name, o)
 	if spec == nil {
 		return Verdict{}, err
 	}
 	if err != nil {
-		return Verdict{}, withShapes(err, spec, dataDir)
+		return Verdict{}, withShapes(err, spec, folder)
 	}
-	facts, err := look(spec, dataDir)
+	facts, err := look(spec, folder)
 	if err != nil {
 		return Verdict{}, err
 	}
@@ -45,7 +46,7 @@ func Validate(name string, o language.Options, dataDir string) (Verdict, error) 
 		v.note(prototypes(spec.Data.Generated).Fits())
 	}
 	if facts.bags > 0 {
-		if _, err := openSplit(spec, facts.bags, dataDir); err != nil {
+		if _, err := openSplit(spec, facts.bags, folder); err != nil {
 			return Verdict{}, err
 		}
 	}
@@ -66,12 +67,12 @@ func (v *Verdict) note(err error) {
 
 // withShapes adds what is wrong with the shapes of a draft. Data that cannot be
 // used leaves them unknown.
-func withShapes(wrong error, draft *language.Spec, dataDir string) error {
+func withShapes(wrong error, draft *language.Spec, folder data.Folder) error {
 	var all diag.List
 	all.AddError(diag.Pos{}, wrong)
 	var facts facts
 	if draft.Data.Set.V != "" {
-		found, err := look(draft, dataDir)
+		found, err := look(draft, folder)
 		if err == nil {
 			facts = found
 		} else if !errors.As(err, new(*DataError)) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/specs"
@@ -30,7 +31,7 @@ func TestReadmeSpecs(t *testing.T) {
 			t.Errorf("%v\nin\n%s", err, b[1])
 			continue
 		}
-		sig, _, err := runs.Signature(spec, "")
+		sig, _, err := runs.Signature(spec, data.Folder{})
 		if err == nil {
 			_, err = compile.Compile(spec, sig)
 		}

@@ -58,7 +58,7 @@ type reader struct {
 // spend counts memory before it is used.
 func (f *reader) spend(n int64) error {
 	if n > f.left {
-		return fmt.Errorf("%w of %d bytes; raise the limit if the file can be trusted", ErrTooLarge, f.max)
+		return fmt.Errorf("%w of %d bytes", ErrTooLarge, f.max)
 	}
 	f.left -= n
 	return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/parity"
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/plain"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
@@ -25,7 +26,7 @@ type options struct {
 	Spec    string
 	Dir     string
 	Set     []string
-	DataDir string
+	Data    data.Folder
 	Library string
 	Force   bool
 	Steps   int
@@ -58,7 +59,7 @@ is replaced, a run is not.`,
 	f := cmd.Flags()
 	f.StringVarP(&o.Dir, "output", "o", "", "folder of the build (required)")
 	f.StringArrayVar(&o.Set, "set", nil, "override a value, e.g. data.classes=7 (may be repeated)")
-	f.StringVar(&o.DataDir, "data-dir", con.Getenv("MIPLC_DATA"), "folder of data sets")
+	console.DataFlags(con, f, &o.Data, "folder of data sets")
 	f.StringVar(&o.Library, "library", "", "onnxruntime library, or a folder that holds it")
 	f.IntVar(&o.Steps, "sample-steps", 0, "also write the batches of the first training steps, and print their losses")
 	f.BoolVar(&o.Force, "force", false, "overwrite a run in DIR")
@@ -79,7 +80,7 @@ func run(ctx context.Context, o *options) error {
 		return err
 	}
 	m, err := runs.Build(runs.BuildOptions{
-		Spec: spec, Dir: o.Dir, DataDir: o.DataDir, Library: o.Library, Version: version.Current().Miplc, Force: o.Force, SampleSteps: o.Steps,
+		Spec: spec, Dir: o.Dir, Data: o.Data, Library: o.Library, Version: version.Current().Miplc, Force: o.Force, SampleSteps: o.Steps,
 	})
 	if wrong := (*runs.SpecError)(nil); errors.As(err, &wrong) {
 		return console.Invalid(wrong.Err)

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/miplc/miplc/data"
 )
 
 // Bounds of flags that have none of their own.
@@ -64,4 +66,49 @@ func (l limited) bounds(v float64) string {
 		return "at least " + number(l.low)
 	}
 	return "between " + number(l.low) + " and " + number(l.high)
+}
+
+// DataFlags adds the flags of commands that look data files up and read them.
+func DataFlags(con *Console, flags *pflag.FlagSet, to *data.Folder, usage string) {
+	flags.StringVar(&to.Dir, "data-dir", con.Getenv("MIPLC_DATA"), usage)
+	SizeFlag(flags, &to.Options)
+}
+
+// SizeFlag adds the flag that bounds what a data file may hold.
+func SizeFlag(flags *pflag.FlagSet, to *data.Options) {
+	flags.Var((*size)(&to.MaxBytes), "max-bytes", "most bytes that a data file may unpack to, such as 500MB or 16GiB (default 4GiB, or the memory there is)")
+}
+
+// size is the value of a flag for a number of bytes.
+type size int64
+
+func (s *size) Type() string { return "size" }
+
+func (s *size) String() string {
+	if *s == 0 {
+		return ""
+	}
+	return strconv.FormatInt(int64(*s), 10)
+}
+
+var units = []struct {
+	name  string
+	bytes float64
+}{{"kib", 1 << 10}, {"mib", 1 << 20}, {"gib", 1 << 30}, {"tib", 1 << 40}, {"kb", 1e3}, {"mb", 1e6}, {"gb", 1e9}, {"tb", 1e12}, {"b", 1}}
+
+// Set reads a number with a unit, or of bytes.
+func (s *size) Set(text string) error {
+	number, unit := strings.ToLower(strings.TrimSpace(text)), 1.0
+	for _, u := range units {
+		if rest, found := strings.CutSuffix(number, u.name); found {
+			number, unit = strings.TrimSpace(rest), u.bytes
+			break
+		}
+	}
+	v, err := strconv.ParseFloat(number, 64)
+	if err != nil || !(v*unit >= 1 && v*unit <= 1<<50) {
+		return fmt.Errorf("write a size such as 500MB or 16GiB")
+	}
+	*s = size(v * unit)
+	return nil
 }

@@ -15,6 +15,7 @@ import (
 
 // crowdOptions are the settings of miplc data crowd.
 type crowdOptions struct {
+	Limits  data.Options
 	Console *console.Console
 	Workers []string
 	Output  string
@@ -53,6 +54,7 @@ of bags with the candidates in place of its own.`,
 		},
 	}
 	f := cmd.Flags()
+	console.SizeFlag(f, &o.Limits)
 	f.StringVarP(&o.Output, "output", "o", "", "file to write: .csv, or with --bags a set of bags (required)")
 	f.BoolVar(&o.Force, "force", false, "overwrite the file")
 	f.StringSliceVar(&o.Classes, "classes", nil, "the classes that the files must have (default: those of --bags, or of the first file)")
@@ -87,7 +89,7 @@ func runCrowd(o *crowdOptions) error {
 	var set *data.Dataset
 	classes := o.Classes
 	if o.Bags != "" {
-		if set, err = data.Open(o.Bags); err != nil {
+		if set, err = data.OpenWith(o.Bags, o.Limits); err != nil {
 			return err
 		}
 		for c := range set.Classes {

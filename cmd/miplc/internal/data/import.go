@@ -9,6 +9,7 @@ import (
 
 // importOptions are the settings of miplc data import.
 type importOptions struct {
+	Limits  data.Options
 	Console *console.Console
 	Input   string
 	Output  string
@@ -28,6 +29,7 @@ func importCommand(con *console.Console) *cobra.Command {
 			return runImport(o)
 		},
 	}
+	console.SizeFlag(cmd.Flags(), &o.Limits)
 	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite OUT")
 	return cmd
 }
@@ -39,7 +41,7 @@ func runImport(o *importOptions) error {
 		return err
 	}
 	defer out.Discard()
-	set, err := data.Open(o.Input)
+	set, err := data.OpenWith(o.Input, o.Limits)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 // inspectOptions are the settings of miplc data inspect.
 type inspectOptions struct {
+	Limits  data.Options
 	Console *console.Console
 	Files   []string
 	Bag     int    // from 1; 0: none
@@ -45,6 +46,7 @@ func inspectCommand(con *console.Console) *cobra.Command {
 			return runInspect(o)
 		},
 	}
+	console.SizeFlag(cmd.Flags(), &o.Limits)
 	cmd.Flags().IntVar(&o.Bag, "bag", 0, "describe this bag, counted from 1")
 	console.Limit(cmd.Flags(), 1, console.Most, "bag")
 	cmd.Flags().StringVar(&o.SVG, "svg", "", "draw the bag to this file")
@@ -71,7 +73,7 @@ func runInspect(o *inspectOptions) error {
 	var stats []data.Stats
 	var bag *bagFacts
 	for _, path := range o.Files {
-		set, err := data.Open(path)
+		set, err := data.OpenWith(path, o.Limits)
 		if err != nil {
 			return err
 		}

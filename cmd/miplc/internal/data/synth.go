@@ -17,6 +17,7 @@ const prototypes = "prototypes"
 // synthOptions are the settings of miplc data synth. Numbers that are 0 stand
 // for the default of the set.
 type synthOptions struct {
+	Limits  data.Options
 	Console *console.Console
 	Set     string
 	Output  string
@@ -70,6 +71,7 @@ given take the sizes of the published set. The same settings give the same file.
 	f.IntVar(&o.Features, "features", 0, "features of an instance (prototypes)")
 	f.IntVar(&o.ClassNum, "class-count", 0, "number of classes (prototypes)")
 	f.Float64Var(&o.Noise, "noise", -1, "standard deviation around a prototype (prototypes)")
+	console.SizeFlag(f, &o.Limits)
 	console.Limit(f, 1, console.Most, "bags", "min-size", "max-size", "features")
 	console.Limit(f, 2, console.Most, "class-count")
 	console.Limit(f, 0, 1000, "r")
@@ -131,7 +133,7 @@ func (o *synthOptions) draw() (*data.Dataset, error) {
 		}
 		return data.Synth(o.Set, data.SynthOptions{
 			Source: o.Source, Bags: o.Bags, R: r, Positives: o.Positives,
-			MinSize: o.MinSize, MaxSize: o.MaxSize, Classes: o.Classes, Seed: o.Seed,
+			MinSize: o.MinSize, MaxSize: o.MaxSize, Classes: o.Classes, Seed: o.Seed, Limits: o.Limits,
 		})
 	}
 	p := data.DefaultPrototypes

@@ -13,6 +13,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/backend"
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/internal/plain"
 	"github.com/miplc/miplc/language"
@@ -27,7 +28,7 @@ type Options struct {
 	File    string
 	Set     []string
 	Dir     string
-	DataDir string
+	Data    data.Folder
 	Library string
 	Engine  string
 	Device  string
@@ -67,7 +68,7 @@ others. miplc report DIR makes tables and figures at any time.`, strings.Join(sp
 	f := cmd.Flags()
 	f.StringVarP(&o.Dir, "output", "o", "", "folder of the results (required)")
 	f.StringArrayVar(&o.Set, "set", nil, "override a value of the file, e.g. splits.count=3 (may be repeated)")
-	f.StringVar(&o.DataDir, "data-dir", con.Getenv("MIPLC_DATA"), "folder of data sets and of labelled instances")
+	console.DataFlags(con, f, &o.Data, "folder of data sets and of labelled instances")
 	f.StringVar(&o.Library, "library", "", "onnxruntime library, or a folder that holds it")
 	f.StringVar(&o.Engine, "engine", "", "engine of all cells: "+strings.Join(engines.Names(), ", "))
 	f.StringVar(&o.Device, "device", "", "cpu, cuda for an NVIDIA GPU, or go for the executor in pure Go of the engine xla")
@@ -100,7 +101,7 @@ func Run(ctx context.Context, o *Options) error {
 		}
 	}
 	options := experiment.Options{
-		Dir: o.Dir, DataDir: o.DataDir, Library: o.Library, Version: version.Current().Miplc,
+		Dir: o.Dir, Data: o.Data, Library: o.Library, Version: version.Current().Miplc,
 		Engine: o.Engine, Device: o.Device, Jobs: o.Jobs, Select: o.Select,
 	}
 	if !o.Console.JSON {

@@ -18,6 +18,7 @@ import (
 
 // options are the settings of the command.
 type options struct {
+	Limits  data.Options
 	Console *console.Console
 	Model   string
 	Data    string
@@ -64,6 +65,7 @@ the accuracy is given too. Bags count from 1.`,
 			return run(cmd.Context(), o)
 		},
 	}
+	console.SizeFlag(cmd.Flags(), &o.Limits)
 	cmd.Flags().IntVar(&o.Bag, "bag", 0, "predict this bag alone, counted from 1")
 	console.Limit(cmd.Flags(), 1, console.Most, "bag")
 	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "write the predictions to this CSV file")
@@ -87,7 +89,7 @@ func run(ctx context.Context, o *options) error {
 		return err
 	}
 	defer model.Close()
-	set, err := data.Open(o.Data)
+	set, err := data.OpenWith(o.Data, o.Limits)
 	if err != nil {
 		return err
 	}

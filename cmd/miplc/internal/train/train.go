@@ -17,6 +17,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/parity"
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/plain"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train/engines"
@@ -31,7 +32,7 @@ type options struct {
 	Spec    string // empty with Resume: the spec in Dir
 	Dir     string
 	Set     []string
-	DataDir string
+	Data    data.Folder
 	Resume  bool
 	Force   bool
 	// Library, Engine, Device, Provider, Threads and Plugin are as in
@@ -100,7 +101,7 @@ there is none on this machine.`,
 	f.StringVar(&o.Provider, "provider", "", "execution provider of onnxruntime: cpu, "+strings.Join(ort.Providers, ", "))
 	f.IntVar(&o.Threads, "threads", 0, "threads of onnxruntime; 0: one for features, all cores for images")
 	f.StringVar(&o.Plugin, "pjrt-plugin", "", "PJRT plugin of XLA for the device; else "+pjrt.EnvPlugin+", or what is installed")
-	f.StringVar(&o.DataDir, "data-dir", con.Getenv("MIPLC_DATA"), "folder of data sets")
+	console.DataFlags(con, f, &o.Data, "folder of data sets")
 	f.StringVar(&o.Library, "library", "", "onnxruntime library, or a folder that holds it")
 	f.UintSliceVar(&o.Seeds, "seeds", nil, "train one run a seed")
 	f.UintSliceVar(&o.Parts, "parts", nil, "train one run for each of these splits of data.split.index")
@@ -125,7 +126,7 @@ func run(ctx context.Context, o *options) error {
 	if err := backend.EnsureLibrary(ctx, o.Console, o.Library); err != nil {
 		return err
 	}
-	trials, err := runs.OpenTrials(list, o.DataDir)
+	trials, err := runs.OpenTrials(list, o.Data)
 	if err != nil {
 		return o.explain(err)
 	}
@@ -151,7 +152,7 @@ func run(ctx context.Context, o *options) error {
 
 func (o *options) options() runs.Options {
 	return runs.Options{
-		Dir: o.Dir, DataDir: o.DataDir, Library: o.Library, Version: version.Current().Miplc,
+		Dir: o.Dir, Data: o.Data, Library: o.Library, Version: version.Current().Miplc,
 		Resume: o.Resume, Force: o.Force, Engine: o.Engine, Device: o.Device, Provider: o.Provider, Threads: o.Threads, Plugin: o.Plugin,
 	}
 }

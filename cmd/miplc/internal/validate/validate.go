@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/plain"
@@ -20,7 +21,7 @@ type options struct {
 	Console *console.Console
 	Specs   []string
 	Set     []string
-	DataDir string
+	Data    data.Folder
 }
 
 // file is the verdict on one spec.
@@ -53,7 +54,7 @@ A file may be an experiment too: it is checked with the settings of its specs.`,
 		},
 	}
 	cmd.Flags().StringArrayVar(&o.Set, "set", nil, "override a value, e.g. train.epochs=5 (may be repeated)")
-	cmd.Flags().StringVar(&o.DataDir, "data-dir", con.Getenv("MIPLC_DATA"), "folder of data sets")
+	console.DataFlags(con, cmd.Flags(), &o.Data, "folder of data sets")
 	return cmd
 }
 
@@ -88,7 +89,7 @@ func check(name string, o *options) (file, error) {
 		f.Cells, err = experiment.Validate(name, language.Options{Set: o.Set})
 	} else {
 		var v runs.Verdict
-		v, err = runs.Validate(name, language.Options{Set: o.Set}, o.DataDir)
+		v, err = runs.Validate(name, language.Options{Set: o.Set}, o.Data)
 		f.Parameters, f.Note = v.Parameters, v.Note
 	}
 	if f.Valid = err == nil; !f.Valid {
