@@ -66,7 +66,7 @@ func EpochWidth(p *compile.Program, terms []string, l Layout) int {
 func trainStep(e *emitter, p *compile.Program, g *graph.Graph, terms []string, l Layout,
 	step tensor, in map[string]tensor, scalars, shared []string) map[string]tensor {
 	b := e.batch(l, step, in)
-	bound := map[string]value{
+	bound := map[string]tensor{
 		compile.InInstances:  jobs(e.normalized(b.instances, in)),
 		compile.InBagOf:      jobs(b.bagOf),
 		compile.InCandidates: jobs(e.perBag(l, b, in[InSets])),
@@ -82,7 +82,7 @@ func trainStep(e *emitter, p *compile.Program, g *graph.Graph, terms []string, l
 		bound[name] = jobs(in[name])
 	}
 	for _, name := range shared {
-		bound[name] = value{Op: in[name].v}
+		bound[name] = in[name]
 	}
 	out := e.lower(g, l.capacity(), bound)
 	parts := []tensor{out[compile.OutLoss]}
@@ -114,7 +114,7 @@ func Forward(backend compute.Backend, p *compile.Program, l Layout) (program *Pr
 	s.state(InTrace, floats(l.Steps, l.Jobs, ForwardWidth(p, l)))
 	return s.loop(func(e *emitter, step tensor, in map[string]tensor) map[string]tensor {
 		b := e.batch(l, step, in)
-		bound := map[string]value{
+		bound := map[string]tensor{
 			compile.InInstances: jobs(b.instances), compile.InBagOf: jobs(b.bagOf), compile.InParams: jobs(in[compile.InParams]),
 		}
 		if p.Normalize {

@@ -12,8 +12,6 @@
 package xla
 
 import (
-	"fmt"
-
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -29,18 +27,12 @@ type Capacity struct {
 	Jobs int // extent of the leading job axis; 0: there is none
 }
 
-// value is a value of a program with or without the job axis.
-type value struct {
-	Op   compute.Value
-	Jobs bool // its first axis is the job axis, the others are as the graph has them
-}
-
 // lowerer is one graph on its way into a function.
 type lowerer struct {
 	emitter
 	capacity Capacity
 	of       []tensor // by node ID
-	in       map[string]value
+	in       map[string]tensor
 	bagOf    *graph.Node // nil: the graph has none, so nothing tells padding
 	masks    map[graph.Dim]tensor
 	members  map[*graph.Node]tensor
@@ -110,26 +102,14 @@ func init() {
 	}
 }
 
-// lower writes a graph into a function. in binds its inputs and parameters by
-// name: float32 in the graph's shapes at the capacity, bag_of int32 with
-// negative numbers for padding. It returns the outputs by name; with a job axis
-// all of them have it.
-func lower(f compute.Function, g *graph.Graph, c Capacity, in map[string]value) (out map[string]value, err error) {
-	defer target.Catch(&err, "lowering the graph %s", g.Name)
+// lower writes a graph into the function. in binds its inputs and parameters by
+// name: float32 in the graph's shapes at the capacity, bag_of int32 with negative
+// numbers for padding. It returns the outputs by name; with a job axis all of them
+// have it.
+func (e *emitter) lower(g *graph.Graph, c Capacity, in map[string]tensor) map[string]tensor {
 	if c.N < 1 || c.B < 1 || c.Jobs < 0 {
-		return nil, fmt.Errorf("a program holds at least one instance and one bag, not %d and %d", c.N, c.B)
+		target.Fail("a program holds at least one instance and one bag, not %d and %d", c.N, c.B)
 	}
-	e := emitter{f: f}
-	outputs := e.lower(g, c, in)
-	out = make(map[string]value, len(outputs))
-	for name, t := range outputs {
-		out[name] = value{t.v, t.lead == 1}
-	}
-	return out, nil
-}
-
-// lower is Lower on tensors; it fails as the methods of emitter do.
-func (e *emitter) lower(g *graph.Graph, c Capacity, in map[string]value) map[string]tensor {
 	l := &lowerer{emitter: *e, capacity: c, of: make([]tensor, len(g.Nodes)), in: in,
 		masks: map[graph.Dim]tensor{}, members: map[*graph.Node]tensor{}, columns: map[columnsKey]tensor{}}
 	for _, n := range g.Nodes {
@@ -176,7 +156,7 @@ func (l *lowerer) concrete(s graph.Shape) []int { return s.Concrete(l.capacity.N
 
 // bind fetches an input or parameter.
 func bind(l *lowerer, n *graph.Node, _ []tensor) tensor {
-	v, ok := l.in[n.Name]
+	t, ok := l.in[n.Name]
 	if !ok {
 		if n == l.bagOf {
 			l.bagOf = nil // no output needs it and nobody says what is padding
@@ -184,11 +164,7 @@ func bind(l *lowerer, n *graph.Node, _ []tensor) tensor {
 		}
 		target.Fail("nothing is bound to %s", n.Name)
 	}
-	lead := 0
-	if v.Jobs {
-		lead = 1
-	}
-	return l.tensor(v.Op, lead)
+	return t
 }
 
 func lowerConst(l *lowerer, n *graph.Node, _ []tensor) tensor {

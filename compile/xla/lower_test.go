@@ -18,9 +18,12 @@ import (
 func run(t testing.TB, g *graph.Graph, c Capacity, envs ...graph.Env) []map[string]*graph.Tensor {
 	t.Helper()
 	backend := pjrttest.Backend(t)
-	builder := backend.Builder(g.Name)
-	f := builder.Main()
-	in, buffers := map[string]value{}, []compute.Buffer{}
+	program, err := Compile(backend, g, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer program.Close()
+	var buffers []compute.Buffer
 	for _, n := range g.Nodes {
 		if n.Op != graph.OpInput && n.Op != graph.OpParam {
 			continue
@@ -46,34 +49,13 @@ func run(t testing.TB, g *graph.Graph, c Capacity, envs ...graph.Env) []map[stri
 		if n.Type == graph.Int {
 			shape, flat = ints(dims...), numbers
 		}
-		op, err := f.Parameter(fmt.Sprintf("p%d", n.ID), shape, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
 		buffer, err := backend.BufferFromFlatData(0, flat, shape)
 		if err != nil {
 			t.Fatal(err)
 		}
-		in[n.Name] = value{op, c.Jobs > 0}
 		buffers = append(buffers, buffer)
 	}
-	out, err := lower(f, g, c, in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var values []compute.Value
-	for _, o := range g.Outputs {
-		values = append(values, out[o.Name].Op)
-	}
-	if err := f.Return(values, nil); err != nil {
-		t.Fatal(err)
-	}
-	program, err := builder.Compile()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer program.Finalize()
-	results, err := program.Execute(buffers, nil, 0)
+	results, err := program.Run(buffers, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,16 +251,8 @@ func TestReshapeOfRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := pjrttest.Backend(t).Builder("mix").Main()
-	x, err := f.Parameter("x", floats(4, 2), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := lower(f, g, Capacity{N: 4, B: 1}, map[string]value{"x": {Op: x}}); err == nil {
+	if _, err := Compile(pjrttest.Backend(t), g, Capacity{N: 4, B: 1}); err == nil {
 		t.Error("the reshape was lowered")
-	}
-	if _, err := lower(f, g, Capacity{N: 4, B: 1}, nil); err == nil {
-		t.Error("a missing input was accepted")
 	}
 }
 

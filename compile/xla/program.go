@@ -31,7 +31,7 @@ type Port struct {
 func Compile(backend compute.Backend, g *graph.Graph, c Capacity) (p *Program, err error) {
 	defer target.Catch(&err, "compiling the graph %s", g.Name)
 	w := newWriter(backend, g.Name)
-	in := map[string]value{}
+	in := map[string]tensor{}
 	for _, n := range g.Nodes {
 		if n.Op != graph.OpInput && n.Op != graph.OpParam {
 			continue
@@ -44,14 +44,14 @@ func Compile(backend compute.Backend, g *graph.Graph, c Capacity) (p *Program, e
 		if n.Type == graph.Int {
 			shape = ints(dims...)
 		}
-		in[n.Name] = value{w.input(n.Name, shape).v, c.Jobs > 0}
+		in[n.Name] = w.input(n.Name, shape)
+		if c.Jobs > 0 {
+			in[n.Name] = jobs(in[n.Name])
+		}
 	}
-	out, err := lower(w.f, g, c, in)
-	if err != nil {
-		return nil, err
-	}
+	out := w.lower(g, c, in)
 	for _, o := range g.Outputs {
-		w.output(o.Name, w.tensor(out[o.Name].Op, 0))
+		w.output(o.Name, out[o.Name])
 	}
 	return w.compile(), nil
 }

@@ -202,7 +202,7 @@ func (e *emitter) record(trace, step tensor, active tensor, parts ...tensor) ten
 }
 
 // jobs marks a value as having the job axis.
-func jobs(t tensor) value { return value{t.v, true} }
+func jobs(t tensor) tensor { t.lead = 1; return t }
 
 // graphInputs are the inputs of a graph that stand for all of a kind.
 func graphInputs(g *graph.Graph) map[string]bool {
