@@ -76,6 +76,9 @@ func (f *File) look() error {
 	info, err := os.Stat(f.path)
 	if err == nil && (!info.Mode().IsRegular() && !info.IsDir() || stream(info) != nil) {
 		f.place, f.through = f.path, true
+		if info.Mode().IsRegular() { // the shell's: there, but not to be replaced
+			return f.options.notRead(f.path)
+		}
 		return nil
 	}
 	if f.place, info, err = follow(f.path); err != nil || info == nil {
@@ -89,14 +92,22 @@ func (o *Options) mayReplace(path string, info fs.FileInfo) error {
 	if info.IsDir() {
 		return refusal(fmt.Sprintf("%s is a folder: name a file", path))
 	}
-	if input := Among(path, o.Inputs); input != "" {
-		return refusal(fmt.Sprintf("%s is the same file as %s, which is read: choose another name", path, input))
+	if err := o.notRead(path); err != nil {
+		return err
 	}
 	switch {
 	case !o.Force:
 		return refusal(fmt.Sprintf("%s exists already: choose another name, or overwrite it with --force", path))
 	case info.Mode().Perm()&0o222 == 0:
 		return refusal(fmt.Sprintf("%s is write-protected: choose another name, or change its permissions", path))
+	}
+	return nil
+}
+
+// notRead refuses a path that is among the inputs.
+func (o *Options) notRead(path string) error {
+	if input := Among(path, o.Inputs); input != "" {
+		return refusal(fmt.Sprintf("%s is the same file as %s, which is read: choose another name", path, input))
 	}
 	return nil
 }
@@ -124,6 +135,12 @@ func (f *File) Write(p []byte) (int, error) {
 
 // Name is the file aside. It may be read after Finish.
 func (f *File) Name() string { return f.aside.Name() }
+
+// IsStdout says that the file is the standard output of the process.
+func (f *File) IsStdout() bool {
+	info, err := os.Stat(f.path)
+	return err == nil && f.through && stream(info) == os.Stdout
+}
 
 // Finish forces what was written to the disk. Nothing can be written after it.
 func (f *File) Finish() error {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/plain"
 )
 
@@ -61,6 +62,21 @@ func (c *Console) Result(v any, text func(io.Writer) error) error {
 		return writeJSON(c.Out, v)
 	}
 	return text(plain.Writer(c.Out))
+}
+
+// Create starts the file that a command writes. Where that is the standard output
+// the result for people goes to Err, and there is none for machines.
+func (c *Console) Create(path string, o outfile.Options) (*outfile.File, error) {
+	f, err := outfile.Create(path, o)
+	if err != nil || !f.IsStdout() {
+		return f, err
+	}
+	if c.JSON {
+		f.Discard()
+		return nil, Usagef("%s is where --json prints its object: name another file", path)
+	}
+	c.Out = c.Err
+	return f, nil
 }
 
 // Notef tells a person what is going on. It goes to Err and is left out of

@@ -132,7 +132,7 @@ func runBags(ctx context.Context, o *bagsOptions) error {
 		return err
 	}
 	defer sources.Close()
-	out, err := create(o.Output, o.Force, append(sources.Files(), o.Candidates)...)
+	out, err := create(o.Console, o.Output, o.Force, append(sources.Files(), o.Candidates)...)
 	if err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ func runCrowd(o *crowdOptions) error {
 	} else if filepath.Ext(o.Output) != ".csv" {
 		return console.Usagef("%s: candidate sets are written as .csv; give --bags to write a set of bags", o.Output)
 	}
-	out, err := outfile.Create(o.Output, outfile.Options{Force: o.Force, Inputs: append(o.Workers[:len(o.Workers):len(o.Workers)], o.Bags)})
+	out, err := o.Console.Create(o.Output, outfile.Options{Force: o.Force, Inputs: append(o.Workers[:len(o.Workers):len(o.Workers)], o.Bags)})
 	if err != nil {
 		return err
 	}

@@ -37,11 +37,11 @@ type saved struct {
 }
 
 // create starts the file that gets a set of bags, before the work.
-func create(path string, force bool, inputs ...string) (*outfile.File, error) {
+func create(con *console.Console, path string, force bool, inputs ...string) (*outfile.File, error) {
 	if err := data.CheckWritable(path); err != nil {
 		return nil, console.Invalid(err)
 	}
-	return outfile.Create(path, outfile.Options{Force: force, Inputs: inputs})
+	return con.Create(path, outfile.Options{Force: force, Inputs: inputs})
 }
 
 // save writes the set to its file.

@@ -36,7 +36,7 @@ func importCommand(con *console.Console) *cobra.Command {
 
 // runImport converts.
 func runImport(o *importOptions) error {
-	out, err := create(o.Output, o.Force, o.Input)
+	out, err := create(o.Console, o.Output, o.Force, o.Input)
 	if err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ func runInspect(o *inspectOptions) error {
 	var svg *outfile.File
 	if o.SVG != "" {
 		var err error
-		if svg, err = outfile.Create(o.SVG, outfile.Options{Force: o.Force, Inputs: o.Files}); err != nil {
+		if svg, err = o.Console.Create(o.SVG, outfile.Options{Force: o.Force, Inputs: o.Files}); err != nil {
 			return err
 		}
 		defer svg.Discard()

@@ -93,7 +93,7 @@ func runSynth(o *synthOptions) error {
 	if err := o.checkFlags(); err != nil {
 		return err
 	}
-	out, err := create(o.Output, o.Force, data.SynthSources(o.Set, o.Source)...)
+	out, err := create(o.Console, o.Output, o.Force, data.SynthSources(o.Set, o.Source)...)
 	if err != nil {
 		return err
 	}

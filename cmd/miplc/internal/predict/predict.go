@@ -79,7 +79,7 @@ func run(ctx context.Context, o *options) error {
 	var out *outfile.File
 	if o.Output != "" {
 		var err error
-		if out, err = outfile.Create(o.Output, outfile.Options{Force: o.Force, Inputs: []string{backend.ModelPath(o.Model), o.Data, o.Library}}); err != nil {
+		if out, err = o.Console.Create(o.Output, outfile.Options{Force: o.Force, Inputs: []string{backend.ModelPath(o.Model), o.Data, o.Library}}); err != nil {
 			return err
 		}
 		defer out.Discard()
