@@ -10,12 +10,12 @@ import (
 	"io"
 	"maps"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/infile"
 )
 
 // The CSV form of a set of bags, one row an instance:
@@ -39,7 +39,7 @@ import (
 const classesLine = "# classes:"
 
 func readCSV(path string, o Options) (*Dataset, error) {
-	f, err := os.Open(path)
+	f, info, err := infile.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func readCSV(path string, o Options) (*Dataset, error) {
 	if format(path) != ".csv.gz" {
 		return decodeCSV(f, path, o)
 	}
-	return decodeCSVGzip(f, path, o)
+	return decodeCSVGzip(f, path, o.unpacking(info.Size()))
 }
 
 func decodeCSVGzip(r io.Reader, path string, o Options) (*Dataset, error) {

@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"strings"
 
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/infile"
 )
 
 // idx is an array of bytes in the format of the MNIST files: 28x28 images
@@ -27,11 +27,12 @@ const maxIDXAxes = 8
 
 // openIDX reads an IDX file of unsigned bytes; one ending in .gz is unpacked.
 func openIDX(path string, o Options) (*idx, error) {
-	f, err := os.Open(path)
+	f, info, err := infile.Open(path)
 	if err != nil {
 		return nil, fileError(path, err)
 	}
 	defer f.Close()
+	o = o.unpacking(info.Size())
 	var r io.Reader = bufio.NewReaderSize(f, 1<<16)
 	if strings.HasSuffix(strings.ToLower(path), ".gz") {
 		if r, err = gzip.NewReader(r); err != nil {

@@ -27,6 +27,22 @@ func (o Options) max() int64 {
 	return int64(min(DefaultMaxBytes, memory.Available().Bytes))
 }
 
+// Bounds of what a packed file may unpack to: honest data take a tenth to a
+// thirtieth of their size, and every byte takes time to read.
+const (
+	maxRatio   = 100
+	freeUnpack = 200 << 20
+)
+
+// unpacking bounds the work that a packed file of that size may cause, unless the
+// caller set a limit.
+func (o Options) unpacking(size int64) Options {
+	if o.MaxBytes <= 0 {
+		o.MaxBytes = min(o.max(), max(freeUnpack, maxRatio*min(size, DefaultMaxBytes)))
+	}
+	return o
+}
+
 // tooLargeError says that a file unpacks to more than Options.MaxBytes.
 type tooLargeError struct {
 	what string

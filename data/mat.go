@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/miplc/miplc/data/matfile"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/infile"
 )
 
 // The .mat form of a set of bags is the one of the DEMIPL authors: a cell array
@@ -35,12 +35,12 @@ import (
 // Classes get the names "1", "2", ... that the numbers in the file have.
 
 func readMAT(path string, o Options) (*Dataset, error) {
-	f, err := os.Open(path)
+	f, info, err := infile.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return decodeMAT(f, path, o)
+	return decodeMAT(f, path, o.unpacking(info.Size()))
 }
 
 func decodeMAT(r io.Reader, path string, o Options) (*Dataset, error) {

@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/infile"
 )
 
 // Arrays of an .npz file.
@@ -29,16 +29,12 @@ const (
 
 // readNPZ reads the arrays above; others in the file are left alone.
 func readNPZ(path string, o Options) (*Dataset, error) {
-	f, err := os.Open(path)
+	f, info, err := infile.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	return decodeNPZ(f, info.Size(), path, o)
+	return decodeNPZ(f, info.Size(), path, o.unpacking(info.Size()))
 }
 
 func decodeNPZ(r io.ReaderAt, size int64, path string, o Options) (*Dataset, error) {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/miplc/miplc/data/matfile"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/stream"
 )
 
@@ -139,7 +139,7 @@ func OpenSplit(path string, part, bags int) (*Split, error) {
 const maxIndexBytes = 256 << 20
 
 func readIndexMAT(path string) (train, test []int, err error) {
-	f, err := os.Open(path)
+	f, _, err := infile.Open(path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -180,7 +180,7 @@ func indexNumbers(v *matfile.Array) ([]int, error) {
 }
 
 func readIndexCSV(path string, part int) (train, test []int, err error) {
-	f, err := os.Open(path)
+	f, _, err := infile.Open(path)
 	if err != nil {
 		return nil, nil, err
 	}

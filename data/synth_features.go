@@ -9,12 +9,12 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/stream"
 )
 
@@ -116,7 +116,7 @@ type labelledCSV struct {
 }
 
 func openLabelledCSV(path, labelColumn string, limits Options) (*labelledCSV, error) {
-	f, err := os.Open(path)
+	f, info, err := infile.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, missingSource(path)
 	}
@@ -128,7 +128,7 @@ func openLabelledCSV(path, labelColumn string, limits Options) (*labelledCSV, er
 	if err != nil {
 		return nil, diag.Errorf(diag.Pos{File: path}, "not a gzip file, though its name says so: %v", cutShort(err))
 	}
-	max := limits.max()
+	max := limits.unpacking(info.Size()).max()
 	rows := csv.NewReader(&lineLimit{r: newBoundedReader(z, max, "the text", max)})
 	rows.ReuseRecord = true
 	t := &labelledCSV{}

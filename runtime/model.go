@@ -24,6 +24,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
@@ -119,18 +120,14 @@ func Open(path string, opts ...Option) (*Model, error) {
 }
 
 func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, info, err := infile.Open(path)
 	if err != nil {
+		if at, folder := os.Stat(path); folder == nil && at.IsDir() {
+			return nil, fmt.Errorf("%s: %w: it is a directory; name the model.onnx in it", path, ErrContract)
+		}
 		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if info.IsDir() {
-		return nil, fmt.Errorf("%s: %w: it is a directory; name the model.onnx in it", path, ErrContract)
-	}
 	if info.Size() > onnxpb.MaxFile {
 		return nil, fmt.Errorf("%s: %w: %w", path, ErrContract, onnxpb.ErrTooLarge)
 	}

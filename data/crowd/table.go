@@ -18,6 +18,7 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/infile"
 )
 
 // Table is what one file says about each image and class: the probabilities that
@@ -54,7 +55,7 @@ const (
 // any order, and the table has them in the order given. All that is wrong is
 // reported together, with lines.
 func readTable(path string, classes []string) (*Table, error) {
-	f, err := os.Open(path)
+	f, _, err := infile.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, diag.Errorf(diag.Pos{File: path}, "there is no such file")
 	}

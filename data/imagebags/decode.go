@@ -12,12 +12,14 @@ import (
 
 	"golang.org/x/image/draw"
 	"golang.org/x/image/tiff"
+
+	"github.com/miplc/miplc/internal/memory"
 )
 
 // Limits bound what one source may cost. A zero field stands for its default:
 // 64 MiB, 25 million pixels, a million images. Archives and image formats can
 // claim, and hold, a thousand times their own size; no more than one image a
-// worker is in memory at a time, at up to about 30 bytes a pixel.
+// worker is in memory at a time, at up to about 60 bytes a pixel.
 type Limits struct {
 	FileBytes int64 // bytes of one image file, unpacked from its archive
 	Pixels    int   // pixels of one image
@@ -88,11 +90,28 @@ func (m Image) Read(size Size, limits Limits) (out *image.RGBA, err error) {
 	if config.Width > limits.pixels()/config.Height {
 		return nil, fmt.Errorf("the image claims %dx%d pixels, more than the limit of %d", config.Width, config.Height, limits.pixels())
 	}
+	if err := m.from.take(config.Width * config.Height); err != nil {
+		return nil, err
+	}
+	if err := memory.Check("this image", decodedBytes(config, size)); err != nil {
+		return nil, err
+	}
 	decoded, err := coding.decode(bytes.NewReader(content))
 	if err != nil {
 		return nil, broken(err)
 	}
 	return opaque(decoded, size), nil
+}
+
+// decodedBytes is the least that decoding an image takes, with 8 bytes for a pixel
+// of 16 bits a channel and the features that are taken of each, and bringing it to
+// a size, which goes through a row of sums for each row of pixels.
+func decodedBytes(c image.Config, size Size) float64 {
+	pixels := float64(c.Width) * float64(c.Height)
+	if size == (Size{}) {
+		return 40 * pixels
+	}
+	return 12*pixels + float64(size.Width)*(4*float64(size.Height)+32*float64(c.Height)) + 28*float64(size.Width)*float64(size.Height)
 }
 
 // bytes reads the file up to the limit.

@@ -81,3 +81,19 @@ func TestGuard(t *testing.T) {
 		})
 	}
 }
+
+// The images of an archive may have so many pixels together, by its size.
+func TestAllowance(t *testing.T) {
+	for size, pixels := range map[int64]int{0: freePixels, 1 << 20: freePixels, 100 << 20: maxPixelsPerByte * 100 << 20} {
+		a := newAllowance(size)
+		if err := a.take(pixels); err != nil {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+		if err := a.take(1); err == nil || !strings.Contains(err.Error(), "unpack it if it can be trusted") {
+			t.Errorf("%d bytes: one pixel more: %v", size, err)
+		}
+	}
+	if err := (*allowance)(nil).take(1 << 60); err != nil {
+		t.Errorf("a folder: %v", err)
+	}
+}

@@ -11,10 +11,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/infile"
 )
 
 // Image is one image file of a source.
@@ -27,6 +29,31 @@ type Image struct {
 	Class string
 	place string // for messages; the path of a file that lies in no archive
 	open  func() (io.ReadCloser, error)
+	from  *allowance // of the archive it lies in, or nil
+}
+
+// An archive of solid colours holds a thousand pixels a byte, photographs one to
+// twenty. Below freePixels nobody waits long.
+const (
+	maxPixelsPerByte = 100
+	freePixels       = 1_000_000_000
+)
+
+// allowance is the pixels that the images of an archive may still have, together.
+type allowance struct{ all, left atomic.Int64 }
+
+func newAllowance(size int64) *allowance {
+	a := &allowance{}
+	a.all.Store(max(freePixels, maxPixelsPerByte*min(size, 1<<50)))
+	a.left.Store(a.all.Load())
+	return a
+}
+
+func (a *allowance) take(pixels int) error {
+	if a != nil && a.left.Add(-int64(pixels)) < 0 {
+		return fmt.Errorf("the images of the archive have more than %d pixels, the limit for its size; unpack it if it can be trusted", a.all.Load())
+	}
+	return nil
 }
 
 // Sources are the images of folders and zip archives.
@@ -100,7 +127,12 @@ func (s *Sources) scan(p string) ([]Image, error) {
 	case info.IsDir():
 		return scanFolder(p)
 	}
-	return s.scanZip(p)
+	f, info, err := infile.Open(p)
+	if err != nil {
+		return nil, err
+	}
+	f.Close()
+	return s.scanZip(p, newAllowance(info.Size()))
 }
 
 // check looks at all images together.
@@ -190,7 +222,7 @@ func scanFolder(root string) ([]Image, error) {
 		case entry.IsDir():
 			f.folder(name)
 		case isImage(name):
-			f.image(name, func() (io.ReadCloser, error) { return os.Open(p) })
+			f.image(name, func() (io.ReadCloser, error) { f, _, err := infile.Open(p); return f, err })
 		}
 		return nil
 	})
@@ -200,7 +232,7 @@ func scanFolder(root string) ([]Image, error) {
 	return f.result()
 }
 
-func (s *Sources) scanZip(p string) ([]Image, error) {
+func (s *Sources) scanZip(p string, a *allowance) ([]Image, error) {
 	z, err := zip.OpenReader(p)
 	if err != nil {
 		return nil, diag.Errorf(diag.Pos{File: p}, "neither a folder nor a readable zip archive (%v)", err)
@@ -220,6 +252,9 @@ func (s *Sources) scanZip(p string) ([]Image, error) {
 		case isImage(name):
 			f.image(name, e.Open)
 		}
+	}
+	for i := range f.images {
+		f.images[i].from = a
 	}
 	return f.result()
 }

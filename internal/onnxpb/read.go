@@ -8,9 +8,10 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 
 	"google.golang.org/protobuf/proto"
+
+	"github.com/miplc/miplc/internal/infile"
 )
 
 // Generating needs protoc on the path and protoc-gen-go of the version in
@@ -30,18 +31,11 @@ var ErrTooLarge = errors.New("the file is larger than an ONNX model of miplc can
 
 // Read reads the model in a file. The error names the file.
 func Read(path string) (*ModelProto, error) {
-	f, err := os.Open(path)
+	f, info, err := infile.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if info.IsDir() {
-		return nil, fmt.Errorf("%s: is a directory, not an ONNX file", path)
-	}
 	if info.Size() > MaxFile {
 		return nil, fmt.Errorf("%s: %w: %d bytes, limit %d", path, ErrTooLarge, info.Size(), MaxFile)
 	}

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/miplc/miplc/internal/infile"
 )
 
 // EnvCache moves the cache; default: miplc in the user's cache directory.
@@ -128,7 +130,7 @@ func (s Slot) Check(verify bool) error {
 }
 
 func sumFile(path string) (string, error) {
-	f, err := os.Open(path)
+	f, _, err := infile.Open(path)
 	if err != nil {
 		return "", err
 	}

@@ -9,11 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/miplc/miplc/internal/infile"
 )
 
 // entryPoint is the one symbol by which a program reaches onnxruntime.
@@ -24,15 +25,11 @@ const entryPoint = "OrtGetApiBase"
 // damaged or foreign file gets a verdict and not a crash. The version is ""
 // when the file does not tell; such a library counts as usable.
 func inspect(path, goos, goarch string) (version string, v Verdict, detail string) {
-	f, err := os.Open(path)
+	f, info, err := infile.Open(path)
 	if err != nil {
 		return "", NotLibrary, "cannot be read: " + err.Error()
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return "", NotLibrary, "is not a regular file"
-	}
 	version, err = readVersion(f, info.Size(), goos, goarch)
 	if err != nil {
 		return "", NotLibrary, err.Error()

@@ -1,0 +1,48 @@
+package data
+
+import (
+	"bytes"
+	"compress/gzip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A packed file may unpack to a hundred times its size, and to 200 MiB whatever its
+// size; a limit that is given stands.
+func TestUnpacking(t *testing.T) {
+	for _, c := range []struct{ given, size, want int64 }{
+		{0, 0, 200 << 20}, {0, 1 << 20, 200 << 20}, {0, 10 << 20, 1000 << 20}, {0, 1 << 40, Options{}.max()}, {1 << 33, 1, 1 << 33}, {5, 1 << 30, 5},
+	} {
+		if got := (Options{MaxBytes: c.given}).unpacking(c.size).max(); got != min(c.want, max(c.given, Options{}.max())) {
+			t.Errorf("limit %d, file of %d bytes: %d, want %d", c.given, c.size, got, c.want)
+		}
+	}
+}
+
+// A small archive that unpacks without end is refused, not read for minutes.
+func TestSmallArchiveOfMuch(t *testing.T) {
+	var packed bytes.Buffer
+	z, err := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := "bag,label,candidates,f1\n" + strings.Repeat("1,0,0 1,0.5\n", 4<<20/12)
+	for range 60 {
+		if _, err := z.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		text = "1,0,0 1," + strings.Repeat("0", 4<<20) + "\n"
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "bomb.csv.gz")
+	if err := os.WriteFile(path, packed.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "unpacks to more than the limit of 200 MiB; --max-bytes raises it") {
+		t.Errorf("%d bytes: %v", packed.Len(), err)
+	}
+}

@@ -1,0 +1,39 @@
+// Package infile opens the files that a user names for reading. All readers need
+// regular ones: many read from several places, and a named pipe without a writer
+// would let a command wait for ever.
+package infile
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// Open opens a regular file. The error of anything else is an *fs.PathError that
+// says what it is.
+func Open(path string) (*os.File, fs.FileInfo, error) {
+	info, err := os.Stat(path) // before it is opened: opening a pipe waits
+	if err != nil {
+		return nil, nil, err
+	}
+	if kind := kindOf(info.Mode()); kind != "" {
+		return nil, nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("is " + kind + ", not a file")}
+	}
+	f, err := os.Open(path)
+	return f, info, err
+}
+
+// kindOf names what is no regular file.
+func kindOf(mode fs.FileMode) string {
+	switch {
+	case mode.IsRegular():
+		return ""
+	case mode.IsDir():
+		return "a directory"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a pipe"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
+	}
+	return "a device"
+}
