@@ -85,7 +85,11 @@ func run(ctx context.Context, args []string, con *console.Console) (code int) {
 	root.SetIn(con.In)
 	root.SetOut(con.Out)
 	root.SetErr(con.Err)
-	return con.Report(asUsage(root.ExecuteContext(ctx)))
+	err := root.ExecuteContext(ctx)
+	if ran := (*commandError)(nil); err != nil && !errors.As(err, &ran) {
+		con.JSON = slices.Contains(args, "--json") // a wrong flag may have unset it
+	}
+	return con.Report(asUsage(err))
 }
 
 // untilSignal is cancelled by the first signal to end, after which the command

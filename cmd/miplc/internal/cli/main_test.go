@@ -43,7 +43,7 @@ func TestJSONIsOneObject(t *testing.T) {
 		"version", "specs", "specs demipl", "specs nothing", "schema", "doctor --library nowhere",
 		"trian", "", "train", "train quickstart --epochs 3", "validate quickstart nothing.yaml",
 		"validate quickstart", "data", "data synth nothing -o x.npz", "predict a b", "parity nothing",
-		"runtime path --library nowhere",
+		"runtime path --library nowhere", "version --json=maybe",
 		"experiment smok -o nowhere", "experiment smoke", "report nowhere",
 	} {
 		con, out, errs := newConsole(nil)

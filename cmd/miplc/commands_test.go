@@ -1,0 +1,238 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/miplc/miplc/runtime/ortlib"
+	"github.com/miplc/miplc/runtime/ortlib/ortest"
+)
+
+var (
+	commandsFor  = flag.Duration("commands.for", 0, "how long TestCommands draws cases; 0: a few")
+	commandsSeed = flag.Uint64("commands.seed", 1, "seed of the cases of TestCommands")
+	commandsCase = flag.Uint64("commands.case", 0, "the first case of TestCommands")
+)
+
+// What a command may take. The process is told of half of the memory, since what it
+// refuses by is a bound from below.
+const (
+	commandSeconds = 10
+	commandMemory  = 1 << 30
+	toldMemory     = "GOMEMLIMIT=512MiB"
+)
+
+// TestCommands draws specs, data and flags by grammar and holds whole commands to
+// what they all promise: exit codes 0, 1 and 2, an answer in time and memory, no
+// trace of a crash, one JSON object, no half-written file, and the accuracy of the
+// exported file. Hours of it are run with
+//
+//	go test ./cmd/miplc -run 'TestCommands$' -timeout 0 -commands.for 30m -commands.seed 7
+func TestCommands(t *testing.T) {
+	t.Setenv(ortlib.EnvLibrary, ortest.Library(t))
+	t.Setenv("MIPLC_DATA", "")
+	few := uint64(25)
+	if *commandsFor > 0 {
+		few = math.MaxUint64
+	}
+	end := time.Now().Add(*commandsFor)
+	ran := map[string]int{}
+	for i := *commandsCase; i < *commandsCase+few && (*commandsFor == 0 || time.Now().Before(end)); i++ {
+		g := grammar{rand.New(rand.NewPCG(*commandsSeed, i))}
+		c := commandCase{T: t, dir: filepath.Join(t.TempDir(), fmt.Sprint(i)), number: i, ran: ran}
+		if err := g.files(c.dir); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range g.commands() {
+			if g.chance(0.5) {
+				args = append(args, "--json")
+			}
+			c.run(args)
+		}
+		os.RemoveAll(c.dir)
+	}
+	t.Logf("commands by exit code: %v", ran)
+}
+
+// commandCase is a folder in which some commands run one after the other.
+type commandCase struct {
+	*testing.T
+	dir    string
+	number uint64
+	ran    map[string]int
+}
+
+func (c *commandCase) fail(args []string, out []byte, format string, values ...any) {
+	spec, _ := os.ReadFile(filepath.Join(c.dir, "spec.yaml"))
+	c.Errorf("-commands.seed %d -commands.case %d: miplc %q: %s\n%.1500s\nspec.yaml:\n%.1500s", *commandsSeed, c.number, args, fmt.Sprintf(format, values...), out, spec)
+}
+
+var crash = regexp.MustCompile(`(?m)goroutine \d|panic|^fatal error|bug in miplc|\bbug:|runtime error|SIGSEGV`)
+
+func (c *commandCase) run(args []string) {
+	if slices.ContainsFunc(args, func(a string) bool { return strings.Contains(a, "\x00") }) {
+		return // no process can get it
+	}
+	before := c.tree()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, "miplc", args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = c.dir, &stdout, &stderr
+	cmd.Env = append(os.Environ(), toldMemory)
+	began := time.Now()
+	_ = cmd.Run() // the state says it all
+	wall := time.Since(began)
+	state := cmd.ProcessState
+	if state == nil {
+		c.Fatalf("miplc %q does not start", args)
+	}
+	out := append(slices.Clone(stdout.Bytes()), stderr.Bytes()...)
+	code := state.ExitCode()
+	c.ran[fmt.Sprint(code)]++
+	if code < 0 || code > 2 {
+		c.fail(args, out, "exit code %d after %v", code, wall)
+	}
+	// On a busy machine the clock counts the work of others, and on several
+	// cores the processor time counts more than once.
+	if took := min(wall, state.UserTime()+state.SystemTime()); took > commandSeconds*time.Second {
+		c.fail(args, out, "took %v", took)
+	}
+	if memory := state.SysUsage().(*syscall.Rusage).Maxrss << 10; memory > commandMemory {
+		c.fail(args, out, "took %d MiB", memory>>20)
+	}
+	if found := crash.Find(out); found != nil {
+		c.fail(args, out, "it says %q", found)
+	}
+	if slices.Contains(args, "--json") && code >= 0 {
+		c.oneObject(args, out, stdout.Bytes(), stderr.Bytes(), code)
+	}
+	c.leftovers(args, out, code, before)
+	if code == 0 && args[0] == "train" {
+		c.sameAccuracy(args)
+	}
+}
+
+func (c *commandCase) oneObject(args []string, out, stdout, stderr []byte, code int) {
+	dec := json.NewDecoder(bytes.NewReader(stdout))
+	object := map[string]any{}
+	if err := dec.Decode(&object); err != nil || dec.More() {
+		if code == 0 && slices.ContainsFunc(args, func(a string) bool { return a == "help" || a == "--help" || a == "--" }) {
+			return // help is for people
+		}
+		c.fail(args, out, "not one JSON object: %v", err)
+	}
+	if code != 0 && len(stderr) > 0 {
+		c.fail(args, out, "text on standard error beside JSON")
+	}
+}
+
+// tree lists the files of the case.
+func (c *commandCase) tree() map[string]bool {
+	found := map[string]bool{}
+	err := filepath.WalkDir(c.dir, func(path string, d fs.DirEntry, err error) error {
+		if rel, _ := filepath.Rel(c.dir, path); err == nil && rel != "." {
+			found[rel] = true
+		}
+		return err
+	})
+	if err != nil {
+		c.Fatal(err)
+	}
+	return found
+}
+
+// kept tells of a file whether a command that ends so may leave it: a failed
+// training its checkpoints or the model that failed its check, an experiment the
+// sets that it drew.
+func kept(command, name string, code int) bool {
+	switch command {
+	case "train", "build":
+		return code == 1
+	case "experiment":
+		return code == 1 || name == "cells" || strings.HasPrefix(name, filepath.Join("cells", "data"))
+	}
+	return false
+}
+
+func (c *commandCase) leftovers(args []string, out []byte, code int, before map[string]bool) {
+	for name := range c.tree() {
+		base := filepath.Base(name)
+		aside := strings.HasPrefix(base, ".") && base != ".miplc.json"
+		for _, end := range []string{".new", ".tmp", ".lock"} {
+			aside = aside || strings.HasSuffix(base, end)
+		}
+		if aside {
+			c.fail(args, out, "leaves %s", name)
+		} else if !before[name] && code != 0 && !kept(args[0], name, code) {
+			c.fail(args, out, "fails and leaves %s", name)
+		}
+	}
+}
+
+// sameAccuracy predicts the test bags of a run on a file with its model.
+func (c *commandCase) sameAccuracy(args []string) {
+	set := ""
+	for _, a := range args {
+		if name, found := strings.CutPrefix(a, "data.set="); found {
+			set = name
+		}
+	}
+	dir := args[slices.Index(args, "-o")+1]
+	var summary struct {
+		Accuracy *float64
+		Data     struct{ Name string }
+	}
+	var split struct{ Test []int }
+	if set == "" || !c.readJSON(filepath.Join(dir, "summary.json"), &summary) || !c.readJSON(filepath.Join(dir, "split.json"), &split) || summary.Accuracy == nil {
+		return // generated bags, or several runs
+	}
+	cmd := exec.Command("miplc", "predict", dir, set, "--json")
+	cmd.Dir = c.dir
+	text, err := cmd.Output()
+	var predicted struct {
+		Bags []struct {
+			True  *int
+			Label int
+		}
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &predicted)
+	}
+	if err != nil {
+		c.fail(args, text, "predict with its model: %v", err)
+		return
+	}
+	right, known := 0, 0
+	for _, bag := range split.Test {
+		if b := predicted.Bags[bag]; b.True != nil {
+			if known++; *b.True == b.Label {
+				right++
+			}
+		}
+	}
+	c.ran["accuracies"]++
+	if got := float64(right) / float64(known); math.Abs(got-*summary.Accuracy) > 1e-9 {
+		c.fail(args, text, "the accuracy reported is %g, that of the file %g", *summary.Accuracy, got)
+	}
+}
+
+func (c *commandCase) readJSON(name string, to any) bool {
+	text, err := os.ReadFile(filepath.Join(c.dir, name))
+	return err == nil && json.Unmarshal(text, to) == nil
+}
