@@ -42,7 +42,7 @@ func Model(p *compile.Program, params map[string][]float32, meta Metadata) (*onn
 	}
 	meta.InputShape = p.Signature.Instance
 	meta.Normalization = p.Spec.Data.Normalize.V
-	opt := onnx.Options{Opset: p.Spec.Export.Opset.V, Params: params}
+	opt := onnx.Options{Opset: p.Spec.Export.Opset.V, Params: params, Shapes: true}
 	var m *onnxpb.ModelProto
 	var err error
 	switch signature := p.Spec.Export.Signature.V; signature {
@@ -61,6 +61,7 @@ func Model(p *compile.Program, params map[string][]float32, meta Metadata) (*onn
 	m.ProducerVersion = meta.Version
 	m.Graph.Name = p.Spec.Name.V
 	m.DocString = p.Spec.Description.V
+	document(m, &meta)
 	if err := meta.Put(m); err != nil {
 		return nil, err
 	}
@@ -68,6 +69,32 @@ func Model(p *compile.Program, params map[string][]float32, meta Metadata) (*onn
 		return nil, fmt.Errorf("the exported model breaks its own contract: %w", err)
 	}
 	return m, nil
+}
+
+// document says in the file what goes in and what comes out, for who opens it in a
+// viewer.
+func document(m *onnxpb.ModelProto, meta *Metadata) {
+	inside := "as they are measured; the model normalises them"
+	if meta.Normalization == "none" {
+		inside = "as they are; the model does not normalise them"
+	}
+	bag, row := "one bag, a row for each instance", "the bag"
+	if meta.Contract == contract.ContractBatch {
+		bag, row = "all bags, a row for each instance", "each bag"
+	}
+	m.Graph.DocString = "Multi-instance partial-label learning: from a bag of instances to the probabilities of its classes. The metadata has the class names."
+	docs := map[string]string{
+		contract.Instances:     "Features of the instances of " + bag + ", " + inside + ".",
+		contract.BagOf:         "The bag of each instance: 0 to B-1, every bag at least once.",
+		contract.Probabilities: "Probabilities of the classes for " + row + ", in the order of the class names.",
+		contract.Attention:     "Attention score of each instance: how much it counts for its bag.",
+		contract.Label:         "The class of " + row + " with the largest probability, the first of equals.",
+	}
+	for _, list := range [][]*onnxpb.ValueInfoProto{m.Graph.Input, m.Graph.Output} {
+		for _, v := range list {
+			v.DocString = docs[v.GetName()]
+		}
+	}
 }
 
 // bagModel writes the graph for one bag, portable if possible, and says which

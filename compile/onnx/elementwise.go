@@ -35,7 +35,7 @@ func binary(op string) lowering {
 }
 
 func lowerClamp(e *emitter, n *graph.Node, in []string) string {
-	return e.op("Clip", nil, in[0], e.float(float32(n.Attrs.Lo)), e.float(float32(n.Attrs.Hi)))
+	return e.op("Clip", nil, in[0], e.scalar(float32(n.Attrs.Lo)), e.scalar(float32(n.Attrs.Hi)))
 }
 
 func lowerGreater(e *emitter, n *graph.Node, in []string) string {

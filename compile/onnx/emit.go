@@ -2,7 +2,6 @@ package onnx
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/miplc/miplc/graph"
@@ -24,6 +23,7 @@ type emitter struct {
 
 	base   string                 // heads the names of helpers: that of the node being lowered
 	values map[*graph.Node]string // ONNX value of each lowered node
+	shapes map[string]graph.Shape // of ONNX values; nil where they are not asked for
 	taken  map[string]bool        // names in use
 	memo   map[string]string      // constants and shared helpers by key
 }
@@ -36,6 +36,9 @@ func newEmitter(g *graph.Graph, opt Options) *emitter {
 	}
 	if e.instances == "" {
 		e.instances = graph.N.String()
+	}
+	if opt.Shapes || opt.Portable {
+		e.shapes = map[string]graph.Shape{}
 	}
 	if opt.Planes && !opt.Portable {
 		e.plane, e.pooled = map[*graph.Node]string{}, map[string]*windows{}
@@ -80,6 +83,28 @@ func padded(s graph.Shape) graph.Shape {
 	return out
 }
 
+// shaped remembers the shape of a value, and gives the value.
+func (e *emitter) shaped(v string, s graph.Shape) string {
+	if e.shapes != nil && v != "" {
+		e.shapes[v] = s
+	}
+	return v
+}
+
+// describe lists the shapes that are known of the values between inputs and
+// outputs.
+func (e *emitter) describe() {
+	isOutput := map[string]bool{}
+	for _, o := range e.out.Output {
+		isOutput[o.GetName()] = true
+	}
+	for _, n := range e.out.Node {
+		if s, ok := e.shapes[n.Output[0]]; ok && !isOutput[n.Output[0]] {
+			e.out.ValueInfo = append(e.out.ValueInfo, e.valueInfo(n.Output[0], onnxpb.TensorProto_FLOAT, s))
+		}
+	}
+}
+
 // op appends a node with one output and returns that value.
 func (e *emitter) op(opType string, attrs []*onnxpb.AttributeProto, in ...string) string {
 	return e.ops(opType, 1, attrs, in...)[0]
@@ -87,9 +112,6 @@ func (e *emitter) op(opType string, attrs []*onnxpb.AttributeProto, in ...string
 
 // ops appends a node with several outputs.
 func (e *emitter) ops(opType string, outputs int, attrs []*onnxpb.AttributeProto, in ...string) []string {
-	if e.portable {
-		in = e.distinct(in)
-	}
 	n := &onnxpb.NodeProto{OpType: opType, Input: in, Attribute: attrs}
 	for range outputs {
 		n.Output = append(n.Output, e.unique(e.base+"."+strings.ToLower(opType)))
@@ -97,18 +119,6 @@ func (e *emitter) ops(opType string, outputs int, attrs []*onnxpb.AttributeProto
 	n.Name = n.Output[0]
 	e.out.Node = append(e.out.Node, n)
 	return n.Output
-}
-
-// distinct gives repeated inputs an Identity of their own: onnx-go keeps one
-// edge for each pair of nodes and so loses the second.
-func (e *emitter) distinct(in []string) []string {
-	in = slices.Clone(in)
-	for i := range in {
-		if slices.Contains(in[:i], in[i]) {
-			in[i] = e.op("Identity", nil, in[i])
-		}
-	}
-	return in
 }
 
 // initializer appends a tensor under a name that is reserved already.
@@ -146,12 +156,16 @@ func numbers(v []int64) string {
 
 // float gives a constant float32: [1, 1] in a portable file, else a scalar.
 func (e *emitter) float(v float32) string {
+	if !e.portable {
+		return e.scalar(v)
+	}
+	return e.filled(v, 1, 1)
+}
+
+// scalar gives a constant float32 without axes.
+func (e *emitter) scalar(v float32) string {
 	return e.once(fmt.Sprint("float", v), func() string {
-		var dims []int64
-		if e.portable {
-			dims = []int64{1, 1}
-		}
-		return e.initializer(onnxpb.FloatTensor(e.unique(fmt.Sprint("float_", v)), dims, []float32{v}))
+		return e.initializer(onnxpb.FloatTensor(e.unique(fmt.Sprint("float_", v)), nil, []float32{v}))
 	})
 }
 

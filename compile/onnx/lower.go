@@ -51,7 +51,7 @@ func init() {
 		graph.OpSoftplus: both(unary("Softplus")),
 		graph.OpRelu:     both(unary("Relu")),
 		graph.OpErf:      {unary("Erf"), portableErf},
-		graph.OpClamp:    {lowerClamp, portableClamp},
+		graph.OpClamp:    both(lowerClamp),
 		graph.OpStopGrad: both(same),
 
 		graph.OpAdd:     {binary("Add"), portableBinary("Add")},
@@ -110,7 +110,8 @@ func refuse(format string, args ...any) string {
 // Options say how a graph becomes ONNX.
 type Options struct {
 	Opset int // onnxpb.MinOpset to onnxpb.MaxOpset
-	// Portable keeps to what onnx-go computes correctly. Values with fewer
+	// Portable keeps to what onnx-go computes correctly, after package foronnxgo
+	// has put its own ops in the place of some standard ones. Values with fewer
 	// than two axes then get axes of extent 1 at the left, inputs and outputs
 	// included. The error is a *NotPortable where that is impossible.
 	Portable bool
@@ -118,6 +119,9 @@ type Options struct {
 	// computes convolutions as products of matrices: quicker for training steps
 	// on a CPU, with weights that change, at the price of memory.
 	Planes bool
+	// Shapes are listed of the values that stand for nodes of the graph. Not with
+	// Planes, whose values have other ones; Portable models always list them.
+	Shapes bool
 	// Params become initializers; parameters that are not in it become inputs.
 	Params map[string][]float32
 	// Instances is what the extent N is called; "N" when empty.
@@ -172,11 +176,11 @@ func Lower(g *graph.Graph, opt Options) (m *onnxpb.ModelProto, err error) {
 	for i, r := range results {
 		e.output(r, values[i])
 	}
+	e.nameResults()
 	if e.portable {
 		e.dropUnused()
-	} else {
-		e.nameResults()
 	}
+	e.describe()
 	return &onnxpb.ModelProto{
 		IrVersion: ir, ProducerName: "miplc", Graph: e.out,
 		OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: e.opset}},
@@ -211,7 +215,7 @@ func (e *emitter) node(n *graph.Node) {
 		in[i] = e.value(x)
 	}
 	before := len(e.out.Node)
-	e.values[n] = e.rename(tables[e.portable].Lower(e, n, in), before)
+	e.values[n] = e.shaped(e.rename(tables[e.portable].Lower(e, n, in), before), e.shapeOf(n))
 }
 
 // label gives the name that heads the names of a node's ONNX nodes.
@@ -294,6 +298,11 @@ func (e *emitter) nameResults() {
 		renamed[value] = n.Output[0]
 	}
 	e.out.Node = kept
+	for from, to := range renamed {
+		if s, ok := e.shapes[from]; ok {
+			e.shapes[to] = s
+		}
+	}
 	rename := func(values []string) {
 		for i, v := range values {
 			if to := renamed[v]; to != "" {

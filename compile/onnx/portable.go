@@ -13,9 +13,6 @@ import (
 // All values have two axes or more (see padded); N may only be a leading axis,
 // or the second of two.
 
-// maxSelection bounds the selection matrices that stand in for Slice and Pad.
-const maxSelection = 1 << 22
-
 // symbolic reports whether the extent is known only at run time.
 func symbolic(d graph.Dim) bool { return d < 0 }
 
@@ -58,7 +55,7 @@ func (e *emitter) reshaped(v string, from, to graph.Shape) string {
 		return e.turned(e.reshaped(v, from, turnedShape(to)))
 	case from[0] == to[0] && symbolic(from[0]) && from[1:].Static() && to[1:].Static():
 		if len(to) == 2 {
-			return e.op("Flatten", attrs(attrInt("axis", 1)), v)
+			return e.op("Reshape", nil, v, e.ints(-1, int64(to[1])))
 		}
 		keepFirst := dims(to)
 		keepFirst[0] = 0 // Reshape: as in the input
@@ -180,12 +177,6 @@ func asMatrix(s, out graph.Shape) (graph.Shape, bool) {
 		return nil, false
 	}
 	return graph.Shape{full[0], graph.Dim(n)}, true
-}
-
-func portableClamp(e *emitter, n *graph.Node, in []string) string {
-	s, one := e.shapeOf(n.In[0]), graph.Shape{1, 1}
-	low := e.broadcast("Max", in[0], e.float(float32(n.Attrs.Lo)), s, one)
-	return e.broadcast("Min", low, e.float(float32(n.Attrs.Hi)), s, one)
 }
 
 // portableErf is formula 7.1.26 of Abramowitz and Stegun, off by at most 1.5e-7:

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/foronnxgo"
 )
 
 func portableMatMul(e *emitter, n *graph.Node, in []string) string {
@@ -99,8 +99,7 @@ func (e *emitter) reduced(n *graph.Node) (lead bool, rest int) {
 	return lead, some
 }
 
-// portableMax pools rows and columns as if they were images: onnx-go has no
-// ReduceMax.
+// portableMax reduces rows and columns of a matrix.
 func portableMax(e *emitter, n *graph.Node, in []string) string {
 	x, s := in[0], e.shapeOf(n.In[0])
 	lead, rest := e.reduced(n)
@@ -115,82 +114,49 @@ func portableMax(e *emitter, n *graph.Node, in []string) string {
 	m := graph.Shape{s[0], graph.Dim(columns)}
 	x = e.reshaped(x, s, m)
 	if rest == all {
-		x, m = e.rowMax(x, m), graph.Shape{m[0], 1}
+		x, m = e.maximum(x, m, 1), graph.Shape{m[0], 1}
 	}
 	if lead && m[0] != 1 {
-		x, m = e.columnMax(x, m), graph.Shape{1, m[1]}
+		x, m = e.maximum(x, m, 0), graph.Shape{1, m[1]}
 	}
 	return e.reshaped(x, m, e.shapeOf(n))
 }
 
-// columnMax gives the maximum of each column of a matrix, as a row.
-func (e *emitter) columnMax(x string, s graph.Shape) string {
-	if !symbolic(s[0]) {
-		return e.turned(e.rowMax(e.turned(x), turnedShape(s)))
-	}
-	// The instances become the width of images. One window cannot span a width
-	// that is not known, but with auto_pad each pooling divides it by the
-	// window, rounded up: after three, one is left of up to 2^24 instances.
-	const window = 256
-	x = e.reshaped(x, s, graph.Shape{s[0], s[1], 1, 1})
-	x = e.op("Transpose", attrs(attrInts("perm", 1, 2, 3, 0)), x)
-	for range 3 {
-		x = e.op("MaxPool", attrs(attrString("auto_pad", "SAME_UPPER"),
-			attrInts("kernel_shape", 1, window), attrInts("strides", 1, window)), x)
-	}
-	return e.reshaped(x, graph.Shape{s[1], 1, 1, 1}, graph.Shape{1, s[1]})
-}
-
-// rowMax gives the maximum of each row of a matrix, as a column.
-func (e *emitter) rowMax(x string, s graph.Shape) string {
-	if s[1] == 1 {
+// maximum reduces an axis of a matrix to 1.
+func (e *emitter) maximum(x string, s graph.Shape, axis int) string {
+	if s[axis] == 1 {
 		return x
 	}
-	image := e.reshaped(x, s, graph.Shape{s[0], 1, 1, s[1]})
-	top := e.op("MaxPool", attrs(attrInts("kernel_shape", 1, int64(s[1])), attrInts("strides", 1, 1)), image)
-	return e.reshaped(top, graph.Shape{s[0], 1, 1, 1}, graph.Shape{s[0], 1})
+	return e.reduceMax(e.shaped(x, s), true, int64(axis))
 }
 
 func portableConcat(e *emitter, n *graph.Node, in []string) string {
 	return e.concat(n.Attrs.Axis+len(e.shapeOf(n))-len(n.Shape), in)
 }
 
-// portableSlice picks rows or columns by multiplying with a matrix of zeros
-// and ones.
+// portableSlice and portablePad take rows or columns of matrices.
 func portableSlice(e *emitter, n *graph.Node, in []string) string {
 	a := &n.Attrs
-	return e.moved(n, in[0], a.End-a.Start, func(from int) int { return from - a.Start })
+	return e.op("Slice", nil, e.part(n, in[0]), e.ints(int64(a.Start)), e.ints(int64(a.End)), e.ints(int64(e.axis(n))))
 }
 
 func portablePad(e *emitter, n *graph.Node, in []string) string {
-	a := &n.Attrs
-	return e.moved(n, in[0], int(n.Shape[a.Axis]), func(from int) int { return from + a.Start })
+	pads := make([]int64, 4)
+	pads[e.axis(n)], pads[2+e.axis(n)] = int64(n.Attrs.Start), int64(n.Attrs.End)
+	return e.op("Pad", nil, e.part(n, in[0]), e.ints(pads...))
 }
 
-// moved gives the matrix in which index i of the axis stands at to(i), if that
-// lies between 0 and extent.
-func (e *emitter) moved(n *graph.Node, x string, extent int, to func(i int) int) string {
+// axis is that of Slice or Pad in the padded shape.
+func (e *emitter) axis(n *graph.Node) int { return n.Attrs.Axis + len(e.shapeOf(n)) - len(n.Shape) }
+
+// part refuses an operand of Slice or Pad for which the matrix that onnx-go
+// multiplies it with in their place would be too large.
+func (e *emitter) part(n *graph.Node, x string) string {
 	s := e.shapeOf(n.In[0])
-	axis := n.Attrs.Axis + len(s) - len(n.Shape)
-	old := int(s[axis])
-	if len(s) != 2 || old*extent > maxSelection {
+	if len(s) != 2 || int(s[e.axis(n)])*int(e.shapeOf(n)[e.axis(n)]) > foronnxgo.MaxSelection {
 		return refuse("no part of axis %d of %v", n.Attrs.Axis, n.In[0].Shape)
 	}
-	pick := make([]float32, old*extent)
-	for i := range old {
-		if j := to(i); j >= 0 && j < extent {
-			if axis == 1 {
-				pick[i*extent+j] = 1
-			} else {
-				pick[j*old+i] = 1
-			}
-		}
-	}
-	name := e.unique(e.base + ".pick")
-	if axis == 1 {
-		return e.op("MatMul", nil, x, e.initializer(onnxpb.FloatTensor(name, []int64{int64(old), int64(extent)}, pick)))
-	}
-	return e.op("MatMul", nil, e.initializer(onnxpb.FloatTensor(name, []int64{int64(extent), int64(old)}, pick)), x)
+	return e.shaped(x, s)
 }
 
 func portableSoftmax(e *emitter, n *graph.Node, in []string) string {
@@ -200,13 +166,10 @@ func portableSoftmax(e *emitter, n *graph.Node, in []string) string {
 	return e.op("Softmax", attrs(attrInt("axis", 1)), in[0])
 }
 
-// portableLogSoftmax is x - max - log(sum(exp(x - max))).
 func portableLogSoftmax(e *emitter, n *graph.Node, in []string) string {
 	s := e.shapeOf(n)
 	if len(s) != 2 || symbolic(s[1]) {
 		return refuse("only for matrices with a constant number of columns, not %v", s)
 	}
-	low := e.op("Sub", nil, in[0], e.rowMax(in[0], s))
-	sum := e.op("MatMul", nil, e.op("Exp", nil, low), e.ones(s[1], 1))
-	return e.op("Sub", nil, low, e.op("Log", nil, sum))
+	return e.op("LogSoftmax", attrs(attrInt("axis", 1)), e.shaped(in[0], s))
 }

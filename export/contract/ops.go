@@ -9,7 +9,7 @@ import (
 // opInfo is one row of the table of ONNX ops that miplc writes.
 type opInfo struct {
 	since  int64 // first opset that has the op in the form written; 0: MinOpset or older
-	onnxGo bool  // onnx-go v0.5.0 computes it correctly in the form written
+	onnxGo bool  // onnx-go v0.5.0 computes it correctly, or what package foronnxgo puts in its place
 }
 
 // ops lists every op that a file of miplc may hold. onnx-go has some more, but
@@ -23,9 +23,9 @@ var ops = map[string]opInfo{
 	"Softplus": {onnxGo: true}, "Sqrt": {onnxGo: true}, "Sub": {onnxGo: true}, "Tanh": {onnxGo: true},
 	"Transpose": {onnxGo: true},
 
-	"ArgMax": {}, "Cast": {}, "Clip": {}, "ConstantOfShape": {}, "ConvTranspose": {}, "Equal": {},
-	"Erf": {}, "Expand": {}, "Gather": {}, "Greater": {}, "LogSoftmax": {}, "MaxUnpool": {}, "Pad": {}, "Range": {},
-	"ReduceMax": {}, "ReduceSum": {}, "ScatterElements": {since: 16}, "Shape": {}, "Slice": {}, "Split": {},
+	"ArgMax": {}, "Cast": {}, "Clip": {onnxGo: true}, "ConstantOfShape": {}, "ConvTranspose": {}, "Equal": {},
+	"Erf": {}, "Expand": {}, "Gather": {}, "Greater": {}, "LogSoftmax": {onnxGo: true}, "MaxUnpool": {}, "Pad": {onnxGo: true}, "Range": {},
+	"ReduceMax": {onnxGo: true}, "ReduceSum": {}, "ScatterElements": {since: 16}, "Shape": {}, "Slice": {onnxGo: true}, "Split": {},
 	"Unsqueeze": {}, "Where": {},
 }
 

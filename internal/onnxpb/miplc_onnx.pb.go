@@ -247,8 +247,8 @@ type AttributeProto struct {
 	S             []byte                       `protobuf:"bytes,4,opt,name=s,proto3" json:"s,omitempty"`
 	T             *TensorProto                 `protobuf:"bytes,5,opt,name=t,proto3" json:"t,omitempty"`
 	G             *GraphProto                  `protobuf:"bytes,6,opt,name=g,proto3" json:"g,omitempty"`
-	Floats        []float32                    `protobuf:"fixed32,7,rep,packed,name=floats,proto3" json:"floats,omitempty"`
-	Ints          []int64                      `protobuf:"varint,8,rep,packed,name=ints,proto3" json:"ints,omitempty"`
+	Floats        []float32                    `protobuf:"fixed32,7,rep,name=floats,proto3" json:"floats,omitempty"`
+	Ints          []int64                      `protobuf:"varint,8,rep,name=ints,proto3" json:"ints,omitempty"`
 	Strings       [][]byte                     `protobuf:"bytes,9,rep,name=strings,proto3" json:"strings,omitempty"`
 	Tensors       []*TensorProto               `protobuf:"bytes,10,rep,name=tensors,proto3" json:"tensors,omitempty"`
 	Graphs        []*GraphProto                `protobuf:"bytes,11,rep,name=graphs,proto3" json:"graphs,omitempty"`
@@ -793,7 +793,7 @@ func (x *GraphProto) GetValueInfo() []*ValueInfoProto {
 
 type TensorProto struct {
 	state         protoimpl.MessageState    `protogen:"open.v1"`
-	Dims          []int64                   `protobuf:"varint,1,rep,packed,name=dims,proto3" json:"dims,omitempty"`
+	Dims          []int64                   `protobuf:"varint,1,rep,name=dims,proto3" json:"dims,omitempty"`
 	DataType      int32                     `protobuf:"varint,2,opt,name=data_type,json=dataType,proto3" json:"data_type,omitempty"`
 	FloatData     []float32                 `protobuf:"fixed32,4,rep,packed,name=float_data,json=floatData,proto3" json:"float_data,omitempty"`
 	Int32Data     []int32                   `protobuf:"varint,5,rep,packed,name=int32_data,json=int32Data,proto3" json:"int32_data,omitempty"`
@@ -1248,16 +1248,16 @@ var File_miplc_onnx_proto protoreflect.FileDescriptor
 const file_miplc_onnx_proto_rawDesc = "" +
 	"\n" +
 	"\x10miplc_onnx.proto\x12\n" +
-	"miplc.onnx\"\xd9\x04\n" +
+	"miplc.onnx\"\xe1\x04\n" +
 	"\x0eAttributeProto\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\f\n" +
 	"\x01f\x18\x02 \x01(\x02R\x01f\x12\f\n" +
 	"\x01i\x18\x03 \x01(\x03R\x01i\x12\f\n" +
 	"\x01s\x18\x04 \x01(\fR\x01s\x12%\n" +
 	"\x01t\x18\x05 \x01(\v2\x17.miplc.onnx.TensorProtoR\x01t\x12$\n" +
-	"\x01g\x18\x06 \x01(\v2\x16.miplc.onnx.GraphProtoR\x01g\x12\x16\n" +
-	"\x06floats\x18\a \x03(\x02R\x06floats\x12\x12\n" +
-	"\x04ints\x18\b \x03(\x03R\x04ints\x12\x18\n" +
+	"\x01g\x18\x06 \x01(\v2\x16.miplc.onnx.GraphProtoR\x01g\x12\x1a\n" +
+	"\x06floats\x18\a \x03(\x02B\x02\x10\x00R\x06floats\x12\x16\n" +
+	"\x04ints\x18\b \x03(\x03B\x02\x10\x00R\x04ints\x12\x18\n" +
 	"\astrings\x18\t \x03(\fR\astrings\x121\n" +
 	"\atensors\x18\n" +
 	" \x03(\v2\x17.miplc.onnx.TensorProtoR\atensors\x12.\n" +
@@ -1324,9 +1324,9 @@ const file_miplc_onnx_proto_rawDesc = "" +
 	"\x05input\x18\v \x03(\v2\x1a.miplc.onnx.ValueInfoProtoR\x05input\x122\n" +
 	"\x06output\x18\f \x03(\v2\x1a.miplc.onnx.ValueInfoProtoR\x06output\x129\n" +
 	"\n" +
-	"value_info\x18\r \x03(\v2\x1a.miplc.onnx.ValueInfoProtoR\tvalueInfo\"\xfc\x05\n" +
-	"\vTensorProto\x12\x12\n" +
-	"\x04dims\x18\x01 \x03(\x03R\x04dims\x12\x1b\n" +
+	"value_info\x18\r \x03(\v2\x1a.miplc.onnx.ValueInfoProtoR\tvalueInfo\"\x80\x06\n" +
+	"\vTensorProto\x12\x16\n" +
+	"\x04dims\x18\x01 \x03(\x03B\x02\x10\x00R\x04dims\x12\x1b\n" +
 	"\tdata_type\x18\x02 \x01(\x05R\bdataType\x12!\n" +
 	"\n" +
 	"float_data\x18\x04 \x03(\x02B\x02\x10\x01R\tfloatData\x12!\n" +

@@ -13,6 +13,7 @@ import (
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/exprvm"
+	"github.com/miplc/miplc/internal/foronnxgo"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/owulveryck/onnx-go"
@@ -170,6 +171,9 @@ func tryONNXGo(m *onnxpb.ModelProto, feed map[string]*graph.Tensor) (out map[str
 			err = fmt.Errorf("onnx-go panics: %v", p)
 		}
 	}()
+	if m, err = foronnxgo.Rewrite(m); err != nil {
+		return nil, err
+	}
 	data, err := onnxpb.Marshal(m)
 	if err != nil {
 		return nil, err

@@ -12,7 +12,8 @@ import (
 const maxShown = 8
 
 // Text prints a model for people and golden tests: metadata, inputs,
-// initializers (long ones by a hash), nodes and outputs, one a line.
+// initializers (long ones by a hash), nodes, the shapes of their values and outputs, one
+// a line.
 func Text(m *onnxpb.ModelProto) string {
 	var b strings.Builder
 	g := m.GetGraph()
@@ -20,8 +21,9 @@ func Text(m *onnxpb.ModelProto) string {
 	for _, p := range m.GetMetadataProps() {
 		fmt.Fprintf(&b, "meta %s = %s\n", p.GetKey(), p.GetValue())
 	}
+	fmt.Fprintf(&b, "graph: %s\n", g.GetDocString())
 	for _, v := range g.GetInput() {
-		fmt.Fprintf(&b, "input %s\n", valueText(v))
+		fmt.Fprintf(&b, "input %s: %s\n", valueText(v), v.GetDocString())
 	}
 	for _, t := range g.GetInitializer() {
 		fmt.Fprintf(&b, "init %s %s%s\n", t.GetName(), tensorType(t), tensorText(t))
@@ -30,8 +32,11 @@ func Text(m *onnxpb.ModelProto) string {
 		fmt.Fprintf(&b, "%s = %s(%s)%s\n", strings.Join(n.GetOutput(), ", "), n.GetOpType(),
 			strings.Join(n.GetInput(), ", "), attributesText(n))
 	}
+	for _, v := range g.GetValueInfo() {
+		fmt.Fprintf(&b, "value %s\n", valueText(v))
+	}
 	for _, v := range g.GetOutput() {
-		fmt.Fprintf(&b, "output %s\n", valueText(v))
+		fmt.Fprintf(&b, "output %s: %s\n", valueText(v), v.GetDocString())
 	}
 	return b.String()
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/exprvm"
 	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/foronnxgo"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/runtime"
 )
@@ -48,10 +49,17 @@ func (backend) Open(f *runtime.File) (runtime.Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	if file, err = foronnxgo.Rewrite(file); err != nil {
+		return nil, err
+	}
+	data, err := onnxpb.Marshal(file)
+	if err != nil {
+		return nil, err
+	}
 	if n := len(file.GetGraph().GetNode()); n > maxNodes {
 		return nil, fmt.Errorf("the graph has %d nodes, more than the %d that it builds in bearable time; use %s", n, maxNodes, contract.BackendORT)
 	}
-	s := &session{data: f.Data, shape: f.Meta.InputShape, classes: len(f.Meta.Classes)}
+	s := &session{data: data, shape: f.Meta.InputShape, classes: len(f.Meta.Classes)}
 	in := runtime.Input{Instances: make([]float32, f.InstanceSize()), N: 1, Bags: 1}
 	out := runtime.Output{Probabilities: make([]float32, s.classes), Attention: make([]float32, 1)}
 	if err := s.Run(in, out); err != nil {

@@ -1,0 +1,205 @@
+// Package foronnxgo prepares model files for onnx-go, which lacks some ops of
+// plain ONNX and gets some forms wrong. The file stays as every other runtime
+// likes it; what stands in for an op here, onnx-go v0.5.0 computes right.
+package foronnxgo
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/miplc/miplc/internal/onnxpb"
+)
+
+// Rewrite gives a model that onnx-go computes as onnxruntime does the given one,
+// which must be in the portable form of package compile/onnx.
+func Rewrite(model *onnxpb.ModelProto) (*onnxpb.ModelProto, error) {
+	m := proto.Clone(model).(*onnxpb.ModelProto)
+	r := &rewriter{g: m.Graph, shapes: map[string][]int64{}, constants: map[string]*onnxpb.TensorProto{}}
+	for _, list := range [][]*onnxpb.ValueInfoProto{m.Graph.Input, m.Graph.Output, m.Graph.ValueInfo} {
+		for _, v := range list {
+			r.shapes[v.GetName()] = shapeOf(v)
+		}
+	}
+	for _, t := range m.Graph.Initializer {
+		r.shapes[t.GetName()], r.constants[t.GetName()] = t.GetDims(), t
+	}
+	nodes := m.Graph.Node
+	m.Graph.Node, m.Graph.ValueInfo = nil, nil // onnx-go makes a node of every value that is listed
+	for _, n := range nodes {
+		if err := r.node(n); err != nil {
+			return nil, fmt.Errorf("node %q (%s): %w", n.GetName(), n.GetOpType(), err)
+		}
+	}
+	r.ownOutputs()
+	return m, nil
+}
+
+// symbol stands for an extent that is known only when the model runs.
+const symbol = -1
+
+func shapeOf(v *onnxpb.ValueInfoProto) []int64 {
+	shape := []int64{}
+	for _, d := range v.GetType().GetTensorType().GetShape().GetDim() {
+		if value, ok := d.GetValue().(*onnxpb.TensorShapeProto_Dimension_DimValue); ok {
+			shape = append(shape, value.DimValue)
+		} else {
+			shape = append(shape, symbol)
+		}
+	}
+	return shape
+}
+
+// rewriter writes the nodes of a graph anew.
+type rewriter struct {
+	g         *onnxpb.GraphProto
+	shapes    map[string][]int64
+	constants map[string]*onnxpb.TensorProto
+	made      int // names
+}
+
+// node writes what stands in for a node.
+func (r *rewriter) node(n *onnxpb.NodeProto) error {
+	if len(n.Input) == 0 || len(n.Output) != 1 {
+		return fmt.Errorf("%d inputs and %d outputs", len(n.Input), len(n.Output))
+	}
+	switch n.GetOpType() {
+	case "ReduceMax":
+		return r.reduceMax(n)
+	case "Slice", "Pad":
+		return r.part(n)
+	case "LogSoftmax":
+		return r.logSoftmax(n)
+	case "Clip":
+		return r.clip(n)
+	case "Reshape":
+		if to, err := r.ints(n, 1, 2); err == nil && to[0] == symbol {
+			r.last(n, "Flatten", attrs(attrInt("axis", 1)), n.Input[0])
+			return nil
+		}
+	}
+	r.last(n, n.GetOpType(), n.GetAttribute(), n.Input...)
+	return nil
+}
+
+// clip takes the maximum with the lower bound and the minimum with the upper one.
+func (r *rewriter) clip(n *onnxpb.NodeProto) error {
+	var bounds [2]string
+	for i := range bounds {
+		if len(n.Input) < 3 || r.constants[n.Input[1+i]] == nil || len(r.constants[n.Input[1+i]].Floats()) != 1 {
+			return errors.New("it has no constant bounds")
+		}
+		// What onnx-go stretches has three axes beside images, else two.
+		dims := []int64{1, 1}
+		if len(r.shapes[n.Input[0]]) == 4 {
+			dims = []int64{1, 1, 1}
+		}
+		bounds[i] = r.initializer(onnxpb.FloatTensor("", dims, r.constants[n.Input[1+i]].Floats()))
+	}
+	r.last(n, "Min", nil, r.op("Max", nil, n.Input[0], bounds[0]), bounds[1])
+	return nil
+}
+
+// op appends a node and gives its value.
+func (r *rewriter) op(opType string, attributes []*onnxpb.AttributeProto, in ...string) string {
+	return r.named(r.name(opType), opType, attributes, in)
+}
+
+// last appends the node that gives the value of n.
+func (r *rewriter) last(n *onnxpb.NodeProto, opType string, attributes []*onnxpb.AttributeProto, in ...string) {
+	r.named(n.Output[0], opType, attributes, in)
+}
+
+// named appends a node. A repeated input goes through an Identity: onnx-go keeps
+// one edge for each pair of nodes and so loses the second.
+func (r *rewriter) named(name, opType string, attributes []*onnxpb.AttributeProto, in []string) string {
+	in = slices.Clone(in)
+	for i := range in {
+		if slices.Contains(in[:i], in[i]) {
+			in[i] = r.op("Identity", nil, in[i])
+		}
+	}
+	r.g.Node = append(r.g.Node, &onnxpb.NodeProto{Name: name, OpType: opType, Attribute: attributes, Input: in, Output: []string{name}})
+	return name
+}
+
+// name makes a name that no file has.
+func (r *rewriter) name(kind string) string {
+	r.made++
+	return fmt.Sprintf("for onnx-go: %s %d", kind, r.made)
+}
+
+func (r *rewriter) initializer(t *onnxpb.TensorProto) string {
+	t.Name = r.name("constant")
+	r.g.Initializer = append(r.g.Initializer, t)
+	return t.Name
+}
+
+func (r *rewriter) reshaped(v string, to ...int64) string {
+	return r.op("Reshape", nil, v, r.initializer(onnxpb.IntTensor("", []int64{int64(len(to))}, to)))
+}
+
+func (r *rewriter) turned(v string) string {
+	return r.op("Transpose", attrs(attrInts("perm", 1, 0)), v)
+}
+
+// ints gives the numbers of an input that is a constant vector of that length.
+func (r *rewriter) ints(n *onnxpb.NodeProto, input, length int) ([]int64, error) {
+	if input < len(n.Input) {
+		t := r.constants[n.Input[input]]
+		if t != nil && t.GetDataType() == int32(onnxpb.TensorProto_INT64) && len(t.Ints()) == length {
+			return t.Ints(), nil
+		}
+	}
+	return nil, fmt.Errorf("its input %d is no constant of %d whole numbers", input, length)
+}
+
+// matrix gives the extents of a value with two axes.
+func (r *rewriter) matrix(v string) (rows, columns int64, err error) {
+	s := r.shapes[v]
+	if len(s) != 2 {
+		return 0, 0, fmt.Errorf("the shape of its input %q is %v, not that of a matrix", v, s)
+	}
+	return s[0], s[1], nil
+}
+
+// ownOutputs gives an output that nodes read as well a node of its own: onnx-go
+// knows the values of nodes alone that none reads.
+func (r *rewriter) ownOutputs() {
+	for _, o := range r.g.Output {
+		inner := r.name("output")
+		read := false
+		for _, n := range r.g.Node {
+			for i, in := range n.Input {
+				if in == o.GetName() {
+					n.Input[i], read = inner, true
+				}
+			}
+		}
+		if !read {
+			continue
+		}
+		for _, n := range r.g.Node {
+			if n.Output[0] == o.GetName() {
+				n.Output[0] = inner
+			}
+		}
+		r.named(o.GetName(), "Identity", nil, []string{inner})
+	}
+}
+
+func attrs(list ...*onnxpb.AttributeProto) []*onnxpb.AttributeProto { return list }
+
+func attrInt(name string, v int64) *onnxpb.AttributeProto {
+	return &onnxpb.AttributeProto{Name: name, Type: onnxpb.AttributeProto_INT, I: v}
+}
+
+func attrInts(name string, v ...int64) *onnxpb.AttributeProto {
+	return &onnxpb.AttributeProto{Name: name, Type: onnxpb.AttributeProto_INTS, Ints: v}
+}
+
+func attrString(name, v string) *onnxpb.AttributeProto {
+	return &onnxpb.AttributeProto{Name: name, Type: onnxpb.AttributeProto_STRING, S: []byte(v)}
+}

@@ -1,0 +1,163 @@
+package foronnxgo
+
+import (
+	"fmt"
+
+	"github.com/miplc/miplc/internal/onnxpb"
+)
+
+// reduceMax pools the rows or the columns of a matrix as if they were images.
+func (r *rewriter) reduceMax(n *onnxpb.NodeProto) error {
+	x := n.Input[0]
+	rows, columns, err := r.matrix(x)
+	if err != nil {
+		return err
+	}
+	axis, err := r.reduced(n)
+	switch {
+	case err != nil:
+		return err
+	case axis == 1 && columns != symbol:
+		r.last(n, "Identity", nil, r.rowMax(x, rows, columns))
+	case axis == 0 && rows != symbol:
+		r.last(n, "Transpose", attrs(attrInts("perm", 1, 0)), r.rowMax(r.turned(x), columns, rows))
+	case axis == 0 && columns != symbol:
+		r.last(n, "Identity", nil, r.columnMax(x, columns))
+	default:
+		return fmt.Errorf("no maximum of [%d, %d] over axis %d", rows, columns, axis)
+	}
+	return nil
+}
+
+// reduced gives the axis of ReduceMax, an attribute up to opset 17 and an input
+// since.
+func (r *rewriter) reduced(n *onnxpb.NodeProto) (int64, error) {
+	for _, a := range n.Attribute {
+		if a.GetName() == "axes" && len(a.GetInts()) == 1 {
+			return a.GetInts()[0], nil
+		}
+	}
+	axes, err := r.ints(n, 1, 1)
+	if err != nil {
+		return 0, err
+	}
+	return axes[0], nil
+}
+
+// rowMax gives the maximum of each row, as a column.
+func (r *rewriter) rowMax(x string, rows, columns int64) string {
+	first := rows
+	if first == symbol {
+		first = 0 // as in the input
+	}
+	image := r.reshaped(x, first, 1, 1, columns)
+	top := r.op("MaxPool", attrs(attrInts("kernel_shape", 1, columns), attrInts("strides", 1, 1)), image)
+	if rows == symbol {
+		return r.op("Flatten", attrs(attrInt("axis", 1)), top)
+	}
+	return r.reshaped(top, rows, 1)
+}
+
+// columnMax gives the maximum of each column of any number of rows, as a row. The
+// rows become the width of images. One window cannot span a width that is not
+// known, but with auto_pad each pooling divides it by the window, rounded up:
+// after three, one is left of up to 2^24.
+func (r *rewriter) columnMax(x string, columns int64) string {
+	const window = 256
+	x = r.reshaped(x, 0, columns, 1, 1)
+	x = r.op("Transpose", attrs(attrInts("perm", 1, 2, 3, 0)), x)
+	for range 3 {
+		x = r.op("MaxPool", attrs(attrString("auto_pad", "SAME_UPPER"),
+			attrInts("kernel_shape", 1, window), attrInts("strides", 1, window)), x)
+	}
+	return r.reshaped(x, 1, columns)
+}
+
+// logSoftmax is x - max - log(sum(exp(x - max))) of each row.
+func (r *rewriter) logSoftmax(n *onnxpb.NodeProto) error {
+	x := n.Input[0]
+	rows, columns, err := r.matrix(x)
+	if err != nil {
+		return err
+	}
+	if columns < 1 || columns > MaxSelection {
+		return fmt.Errorf("rows of %d columns", columns)
+	}
+	top := x
+	if columns > 1 {
+		top = r.rowMax(x, rows, columns)
+	}
+	ones := make([]float32, columns)
+	for i := range ones {
+		ones[i] = 1
+	}
+	low := r.op("Sub", nil, x, top)
+	sum := r.op("MatMul", nil, r.op("Exp", nil, low), r.initializer(onnxpb.FloatTensor("", []int64{columns, 1}, ones)))
+	r.last(n, "Sub", nil, low, r.op("Log", nil, sum))
+	return nil
+}
+
+// MaxSelection bounds the matrices that stand in for Slice and Pad, in elements.
+const MaxSelection = 1 << 22
+
+// part multiplies the operand of a Slice or Pad of a matrix with a matrix of zeros
+// and ones.
+func (r *rewriter) part(n *onnxpb.NodeProto) error {
+	x := n.Input[0]
+	rows, columns, err := r.matrix(x)
+	if err != nil {
+		return err
+	}
+	axis, from, to, err := r.kept(n, []int64{rows, columns})
+	if err != nil {
+		return err
+	}
+	old, extent := []int64{rows, columns}[axis], to-from
+	slice := n.GetOpType() == "Slice"
+	if old < 1 || from < -MaxSelection || to > MaxSelection || slice && (from < 0 || to > old) || from >= to || old > MaxSelection/extent {
+		return fmt.Errorf("no part from %d to %d of axis %d of [%d, %d]", from, to, axis, rows, columns)
+	}
+	pick := make([]float32, old*extent)
+	for i := range old {
+		if j := i - from; j >= 0 && j < extent {
+			if axis == 1 {
+				pick[i*extent+j] = 1
+			} else {
+				pick[j*old+i] = 1
+			}
+		}
+	}
+	if axis == 1 {
+		r.last(n, "MatMul", nil, x, r.initializer(onnxpb.FloatTensor("", []int64{old, extent}, pick)))
+	} else {
+		r.last(n, "MatMul", nil, r.initializer(onnxpb.FloatTensor("", []int64{extent, old}, pick)), x)
+	}
+	return nil
+}
+
+// kept gives where on an axis of the operand the result of a Slice or Pad begins
+// and ends; a Pad begins before it or ends behind it.
+func (r *rewriter) kept(n *onnxpb.NodeProto, shape []int64) (axis, from, to int64, err error) {
+	if n.GetOpType() == "Pad" {
+		pads, err := r.ints(n, 1, 4)
+		if err != nil {
+			return 0, 0, 0, err
+		}
+		if pads[1] != 0 || pads[3] != 0 {
+			axis = 1
+		}
+		return axis, -pads[axis], shape[axis] + pads[2+axis], nil
+	}
+	var numbers [3]int64 // starts, ends, axes
+	for i := range numbers {
+		list, err := r.ints(n, 1+i, 1)
+		if err != nil {
+			return 0, 0, 0, err
+		}
+		numbers[i] = list[0]
+	}
+	if numbers[2] != 0 && numbers[2] != 1 {
+		return 0, 0, 0, fmt.Errorf("axis %d of a matrix", numbers[2])
+	}
+	return numbers[2], numbers[0], numbers[1], nil
+}
