@@ -22,9 +22,6 @@ type BlockKind struct {
 	args       []Row
 }
 
-// Args lists the names of the arguments; Block.Args has each of them.
-func (k *BlockKind) Args() []string { return namesOf(k.args) }
-
 // Blocks is the table of the block kinds. What a kind computes and how it
 // names its parameters is in package compile.
 var Blocks = []BlockKind{
@@ -76,8 +73,8 @@ var Blocks = []BlockKind{
 		}},
 }
 
-// BlockNamed returns the row of a kind, or nil.
-func BlockNamed(name string) *BlockKind {
+// blockNamed returns the row of a kind, or nil.
+func blockNamed(name string) *BlockKind {
 	for i := range Blocks {
 		if Blocks[i].Name == name {
 			return &Blocks[i]

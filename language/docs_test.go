@@ -60,7 +60,7 @@ func referenceTables() map[string]string {
 		"losses":         entryTable(lossEntries()),
 		"learners":       entryTable(learnerEntries()),
 		"extents":        nameTable(extentNames),
-		"names":          nameTable(append(append([]Name(nil), trainingNames...), outputNames...)),
+		"names":          nameTable(append(append([]meaning(nil), trainingNames...), outputNames...)),
 		"epoch":          nameTable(epochNames),
 		"made":           madeTable(),
 		"functions":      functionTable(),
@@ -93,7 +93,7 @@ func entryTable(entries []schemaEntry) string {
 	return b.String() + "\n"
 }
 
-func nameTable(names []Name) string {
+func nameTable(names []meaning) string {
 	var b strings.Builder
 	b.WriteString("\n| name | meaning |\n|---|---|\n")
 	for _, n := range names {
@@ -118,7 +118,7 @@ func functionTable() string {
 	b.WriteString("\n| function | meaning |\n|---|---|\n")
 	for i := range Functions {
 		f := &Functions[i]
-		fmt.Fprintf(&b, "| `%s` | %s |\n", f.Signature(), cell(f.Doc))
+		fmt.Fprintf(&b, "| `%s` | %s |\n", f.signature(), cell(f.Doc))
 	}
 	return b.String() + "\n"
 }

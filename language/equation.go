@@ -16,11 +16,8 @@ import (
 // maxEquation bounds the text of one equation in bytes.
 const maxEquation = 16 << 10
 
-// PosOf gives the place in the spec of a place in the syntax tree Expr.
-func (e *Equation) PosOf(p token.Pos) diag.Pos { return e.At(Offset(p)) }
-
-// Offset is the byte offset into Text.V of a place in the syntax tree Expr.
-func Offset(p token.Pos) int { return int(p) - 1 }
+// offsetOf is the byte offset into Text.V of a place in the syntax tree Expr.
+func offsetOf(p token.Pos) int { return int(p) - 1 }
 
 // errorf makes a diagnostic for the bytes from start to end of the equation.
 func (e *Equation) errorf(start, end int, text string) diag.Diagnostic {
@@ -41,7 +38,7 @@ func (e *Equation) errorf(start, end int, text string) diag.Diagnostic {
 
 // errorAt makes a diagnostic for a part of the syntax tree.
 func (e *Equation) errorAt(x ast.Node, text string) diag.Diagnostic {
-	return e.errorf(Offset(x.Pos()), Offset(x.End()), text)
+	return e.errorf(offsetOf(x.Pos()), offsetOf(x.End()), text)
 }
 
 // equation reads and parses an expression; nil after an error, which is added.

@@ -43,13 +43,13 @@ func TestEquationPlaces(t *testing.T) {
 				return
 			}
 			found = true
-			if got := eq.PosOf(x.Pos()); got != want {
+			if got := eq.At(offsetOf(x.Pos())); got != want {
 				t.Errorf("%s: at %v, want %v", name, got, want)
 			}
-			if got := eq.LineAt(Offset(x.Pos())); !strings.Contains(got, "here") || got != strings.Split(src, "\n")[line-1] {
+			if got := eq.LineAt(offsetOf(x.Pos())); !strings.Contains(got, "here") || got != strings.Split(src, "\n")[line-1] {
 				t.Errorf("%s: line %q", name, got)
 			}
-			if eq.Text.V[Offset(x.Pos()):Offset(x.End())] != "here" {
+			if eq.Text.V[offsetOf(x.Pos()):offsetOf(x.End())] != "here" {
 				t.Errorf("%s: Offset is off", name)
 			}
 		})

@@ -78,7 +78,7 @@ func (f *former) literal(x *ast.BasicLit) {
 }
 
 func (f *former) operator(x ast.Expr, at token.Pos, op token.Token) {
-	start := Offset(at)
+	start := offsetOf(at)
 	d := f.eq.errorf(start, start+len(op.String()), fmt.Sprintf("the operator %v is not part of the language", op)).
 		WithNote("the operators are + - * / and a minus before a value")
 	f.errs.Add(d)
@@ -86,8 +86,8 @@ func (f *former) operator(x ast.Expr, at token.Pos, op token.Token) {
 
 func (f *former) binary(x *ast.BinaryExpr, depth int) {
 	if star, ok := x.Y.(*ast.StarExpr); ok && x.Op == token.MUL {
-		start := Offset(x.OpPos)
-		f.errs.Add(f.eq.errorf(start, Offset(star.Star)+1, "there is no power operator").
+		start := offsetOf(x.OpPos)
+		f.errs.Add(f.eq.errorf(start, offsetOf(star.Star)+1, "there is no power operator").
 			WithNote("write x * x for a square, sqrt(x), or exp(y * log(x))"))
 		f.check(x.X, depth+1)
 		f.check(star.X, depth+1)
@@ -120,7 +120,7 @@ func (f *former) call(x *ast.CallExpr, depth int) {
 		}
 		f.errs.Add(d)
 	case x.Ellipsis.IsValid():
-		start := Offset(x.Ellipsis)
+		start := offsetOf(x.Ellipsis)
 		f.errs.Add(f.eq.errorf(start, start+3, "... is not part of the language"))
 	default:
 		f.arguments(x, fn)
@@ -144,7 +144,7 @@ func (f *former) arguments(x *ast.CallExpr, fn *Function) {
 	least, most := fn.Arity()
 	if len(x.Args) < least || most >= 0 && len(x.Args) > most {
 		f.add(x, "%s takes %s, not %d", fn.Name, fn.arityText(), len(x.Args))
-		f.note("%s: %s", fn.Signature(), fn.Doc)
+		f.note("%s: %s", fn.signature(), fn.Doc)
 		return
 	}
 	for i, a := range x.Args {

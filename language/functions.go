@@ -22,8 +22,8 @@ type Function struct {
 	Doc      string
 }
 
-// Signature is how a call is written: "sum(x, axis)".
-func (f *Function) Signature() string {
+// signature is how a call is written: "sum(x, axis)".
+func (f *Function) signature() string {
 	s := f.Name + "("
 	for i, a := range f.Args {
 		if i > 0 {

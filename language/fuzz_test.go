@@ -54,7 +54,7 @@ func FuzzParse(f *testing.F) {
 }
 
 // FuzzEquation wants of any expression a syntax tree of the language whose
-// names stand where PosOf says, or diagnostics.
+// names stand where At says, or diagnostics.
 func FuzzEquation(f *testing.F) {
 	for _, text := range []string{
 		"matmul(tanh(matmul(X, Wv) + bv) * sigmoid(X), W)", "-softplus(-s)", "sum(w * logp, 1)", "clamp(X, -1e-5, 2)",
@@ -78,7 +78,7 @@ func FuzzEquation(f *testing.F) {
 		}
 		lines := src.lines
 		eq.names(func(x *ast.Ident) {
-			pos := eq.PosOf(x.Pos())
+			pos := eq.At(offsetOf(x.Pos()))
 			line := []rune(lines[pos.Line-1])
 			if got := string(line[pos.Col-1:]); !strings.HasPrefix(got, x.Name) {
 				t.Fatalf("%s is said to stand at %v, where %q stands", x.Name, pos, got)

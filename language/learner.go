@@ -17,19 +17,16 @@ type Learner struct {
 	Args map[string]Arg // each argument of the kind
 }
 
-// LearnerKind is one kind of learner. What a kind does is in the package under
+// learnerKind is one kind of learner. What a kind does is in the package under
 // learners of its name.
-type LearnerKind struct {
+type learnerKind struct {
 	Name string
 	Doc  string
 	args []Row
 }
 
-// Args lists the names of the arguments; Learner.Args has each of them.
-func (k *LearnerKind) Args() []string { return namesOf(k.args) }
-
-// Learners is the table of the learner kinds.
-var Learners = []LearnerKind{
+// learnerKinds is the table of the learner kinds.
+var learnerKinds = []learnerKind{
 	{Name: "pl-aggd", Doc: "Adaptive graph guided disambiguation (PL-AGGD, KDD 2019) on one vector per bag: a neighbour graph and labelling confidences in turn, then kernel ridge regression.",
 		args: []Row{
 			{Name: "vector", Type: Text, Default: "mean", Choices: []string{"mean", "maxmin"}, Doc: "What turns the instances of a bag into its vector: their mean, or maxima and minima side by side."},
@@ -57,19 +54,19 @@ var Learners = []LearnerKind{
 		}},
 }
 
-func learnerNamed(name string) *LearnerKind {
-	for i := range Learners {
-		if Learners[i].Name == name {
-			return &Learners[i]
+func learnerNamed(name string) *learnerKind {
+	for i := range learnerKinds {
+		if learnerKinds[i].Name == name {
+			return &learnerKinds[i]
 		}
 	}
 	return nil
 }
 
 func learnerNames() []string {
-	list := make([]string, len(Learners))
-	for i := range Learners {
-		list[i] = Learners[i].Name
+	list := make([]string, len(learnerKinds))
+	for i := range learnerKinds {
+		list[i] = learnerKinds[i].Name
 	}
 	return list
 }
@@ -96,7 +93,7 @@ func (r *Reader) learner(key, n *node) {
 		}
 		args = withoutKey(n, kindRow.Name)
 	case n.kind != scalarNode:
-		r.errs.Add(n.errorf("learner must be a map such as {kind: %s}, not %s", Learners[0].Name, n.describe()))
+		r.errs.Add(n.errorf("learner must be a map such as {kind: %s}, not %s", learnerKinds[0].Name, n.describe()))
 		return
 	}
 	name, ok := r.text(&kindRow, "learner.kind", word)
@@ -117,12 +114,12 @@ func (r *Reader) learner(key, n *node) {
 
 // withoutOtherKinds leaves out inherited arguments of another kind, when the
 // spec changes the kind that it inherits.
-func (r *Reader) withoutOtherKinds(kind *LearnerKind, word, args *node) *node {
+func (r *Reader) withoutOtherKinds(kind *learnerKind, word, args *node) *node {
 	out := args
 	for _, key := range args.keys {
-		others := func(k LearnerKind) bool { return find(k.args, key.text) != nil }
+		others := func(k learnerKind) bool { return find(k.args, key.text) != nil }
 		inherited := r.below(key.pos, word.pos)
-		if find(kind.args, key.text) == nil && inherited && slices.ContainsFunc(Learners, others) {
+		if find(kind.args, key.text) == nil && inherited && slices.ContainsFunc(learnerKinds, others) {
 			out = withoutKey(out, key.text)
 		}
 	}
@@ -150,7 +147,7 @@ func (r *Reader) learnerRules() {
 		}
 		e := r.add(pos, "train.%s has no effect: a learner is not trained by gradient steps", row.Name)
 		if kind := learnerNamed(l.Kind.V); kind != nil {
-			note(e, "settings of %s: %s, in learner", kind.Name, strings.Join(kind.Args(), ", "))
+			note(e, "settings of %s: %s, in learner", kind.Name, strings.Join(namesOf(kind.args), ", "))
 		}
 	}
 	r.spec.Model, r.spec.Loss, r.spec.Weights = Model{}, nil, Weights{}
@@ -175,8 +172,8 @@ func (w *writer) learner() *yaml.Node {
 // learnerSchema allows a plain word or the arguments of one of the kinds.
 func learnerSchema() *object {
 	forms := []*object{newObject("type", "string", "enum", learnerNames())}
-	for i := range Learners {
-		k := &Learners[i]
+	for i := range learnerKinds {
+		k := &learnerKinds[i]
 		form := sectionSchema(k.args)
 		word := newObject("type", "string", "enum", []string{k.Name}, "description", kindRow.Doc)
 		form.set("properties", withFirst(form.get("properties").(*object), kindRow.Name, word))
@@ -188,8 +185,8 @@ func learnerSchema() *object {
 
 func learnerEntries() []schemaEntry {
 	var list []schemaEntry
-	for i := range Learners {
-		list = append(list, schemaEntry{Learners[i].Name, Learners[i].Doc, Learners[i].args})
+	for i := range learnerKinds {
+		list = append(list, schemaEntry{learnerKinds[i].Name, learnerKinds[i].Doc, learnerKinds[i].args})
 	}
 	return list
 }

@@ -48,7 +48,7 @@ func (r *Reader) blocks(n *node, path string) {
 		b := Block{}
 		if e, ok := r.entryOf(item, "block"); ok {
 			b.Kind = Str{V: e.word.text, Pos: e.word.pos}
-			if kind := BlockNamed(e.word.text); kind == nil {
+			if kind := blockNamed(e.word.text); kind == nil {
 				r.unknownWord(e.word, "block", blockNames())
 				b.Kind.V = ""
 			} else {

@@ -12,7 +12,7 @@ import (
 
 // trainingNames are known in losses and in weights.update alone, since a
 // prediction has no candidates.
-var trainingNames = []Name{
+var trainingNames = []meaning{
 	{"S", "Candidate labels [B, k]: 1 for candidates, else 0."},
 	{"w", "Label weights [B, k]: those the loss uses; in weights.update the previous ones."},
 	{"lambda", "Momentum of the label weights in this epoch."},
@@ -20,29 +20,29 @@ var trainingNames = []Name{
 
 // epochNames are known in all equations. A prediction takes the values of the
 // last epoch, so that what decays over the epochs keeps its final value.
-var epochNames = []Name{
+var epochNames = []meaning{
 	{"t", "Number of the epoch, from weights.first_epoch on; in predictions that of the last epoch."},
 	{"T", "Number of epochs."},
 }
 
 // outputNames mean the model's outputs in losses and weights.update.
-var outputNames = []Name{
+var outputNames = []meaning{
 	{"p", "Class probabilities [B, k]."},
 	{"logp", "Logarithm of p."},
 	{"a", "Attention scores [N, 1], where the model has any."},
 }
 
-// Name is a name that equations may use, with its meaning.
-type Name struct{ Name, Doc string }
+// meaning is a name that equations may use, with its meaning.
+type meaning struct{ Name, Doc string }
 
 // extentNames are the extents that every spec knows.
-var extentNames = []Name{
+var extentNames = []meaning{
 	{"d", "Features of an instance, flattened."},
 	{"h", "Features of an instance after the feature blocks."},
 	{"k", "Classes."},
 }
 
-func plain(names []Name) []string {
+func plain(names []meaning) []string {
 	list := make([]string, len(names))
 	for i, n := range names {
 		list[i] = n.Name
@@ -319,7 +319,7 @@ func (r *Reader) unknownName(eq *Equation, sc *scope, x *ast.Ident) diag.Diagnos
 		d = d.WithNote("equations are read in order; %s stands at %s", x.Name, pos)
 	case fn != nil:
 		d.Text = fmt.Sprintf("%s is a function and needs arguments", x.Name)
-		d = d.WithNote("%s", fn.Signature())
+		d = d.WithNote("%s", fn.signature())
 	case sc.inside && slices.Contains(plain(trainingNames), x.Name):
 		d.Text = fmt.Sprintf("%s is known in losses and weights.update alone", x.Name)
 		d = d.WithNote("a prediction has no candidates")

@@ -197,7 +197,7 @@ func (r *Reader) blockRules() {
 	var attention, pool, classifier *Block
 	for i := range r.spec.Model.Blocks {
 		b := &r.spec.Model.Blocks[i]
-		kind := BlockNamed(b.Kind.V)
+		kind := blockNamed(b.Kind.V)
 		if kind == nil {
 			continue
 		}

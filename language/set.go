@@ -150,7 +150,7 @@ func named(item *node, name string) bool {
 
 func mainArgument(word string) string {
 	var rows []Row
-	if k := BlockNamed(word); k != nil {
+	if k := blockNamed(word); k != nil {
 		rows = k.args
 	}
 	if k := lossNamed(word); k != nil && rows == nil {

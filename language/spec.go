@@ -24,7 +24,6 @@ type (
 	Float = Value[float64]
 	Bool  = Value[bool]
 	Ints  = Value[[]int]
-	Strs  = Value[[]string]
 )
 
 // Spec is one file of the language after extends, --set and defaults.
@@ -148,7 +147,7 @@ type Equation struct {
 	Text Str // the expression
 	// Expr is the parsed expression: names, numbers, + - * /, unary minus,
 	// parentheses and calls of Functions with the right number of arguments.
-	// PosOf gives the places of its parts.
+	// At gives the places of its parts.
 	Expr ast.Expr
 	// At gives the place in the file of the byte offset into Text.V.
 	At func(offset int) diag.Pos

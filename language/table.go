@@ -202,7 +202,7 @@ func Choices() map[string][]string {
 	for _, b := range Blocks {
 		walk("blocks."+b.Name+".", b.args)
 	}
-	for _, l := range Learners {
+	for _, l := range learnerKinds {
 		walk("learners."+l.Name+".", l.args)
 	}
 	return all

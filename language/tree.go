@@ -10,9 +10,6 @@ import (
 // Node is a part of a YAML file for what reads a form of its own.
 type Node struct{ n *node }
 
-// IsZero reports a node that is not there.
-func (n Node) IsZero() bool { return n.n == nil }
-
 // IsMap reports a map, whose keys and values are Keys and Items.
 func (n Node) IsMap() bool { return n.n.kind == mapNode }
 
@@ -22,19 +19,11 @@ func (n Node) IsList() bool { return n.n.kind == listNode }
 // IsValue reports a single value that is there.
 func (n Node) IsValue() bool { return n.n.kind == scalarNode && !n.n.isNull() }
 
-// IsNull reports a value that was left out or written as null.
-func (n Node) IsNull() bool { return n.n.isNull() }
-
 // Pos is where the node begins.
 func (n Node) Pos() diag.Pos { return n.n.pos }
 
 // Raw is a single value as written, without quotes; "" of lists and maps.
 func (n Node) Raw() string { return n.n.text }
-
-// Text is a single value that YAML takes for text.
-func (n Node) Text() (string, bool) {
-	return n.n.text, n.n.kind == scalarNode && n.n.tag == "!!str"
-}
 
 // Int is a whole number, written as such.
 func (n Node) Int() (int, bool) {
@@ -42,15 +31,6 @@ func (n Node) Int() (int, bool) {
 		return 0, false
 	}
 	v, err := strconv.Atoi(n.n.text)
-	return v, err == nil
-}
-
-// Number is a finite number, written as such.
-func (n Node) Number() (float64, bool) {
-	if n.n.kind != scalarNode || n.n.style != stylePlain || !numberText.MatchString(n.n.text) {
-		return 0, false
-	}
-	v, err := strconv.ParseFloat(n.n.text, 64)
 	return v, err == nil
 }
 

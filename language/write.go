@@ -220,7 +220,7 @@ func (w *writer) blocks() *yaml.Node {
 	list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
 	for i := range w.spec.Model.Blocks {
 		b := &w.spec.Model.Blocks[i]
-		list.Content = append(list.Content, entryNode(b.Kind.V, BlockNamed(b.Kind.V).args, b.Args))
+		list.Content = append(list.Content, entryNode(b.Kind.V, blockNamed(b.Kind.V).args, b.Args))
 	}
 	return list
 }
