@@ -39,6 +39,7 @@ def arguments():
     p.add_argument("--threads", type=int, default=1, help="of PyTorch and of the engine ort on a CPU")
     p.add_argument("--torch", default=env("MIPLC_BENCH_TORCH", "python3"), help="Python with PyTorch; also $MIPLC_BENCH_TORCH")
     p.add_argument("--torch-splits", type=int, default=0, help="splits that PyTorch really trains, its total is estimated from them; 0: all")
+    p.add_argument("--miplc", default="", help="a built miplc; empty: built by Go")
     p.add_argument("--go", default=env("GO", "go"))
     p.add_argument("--peak", type=float, default=0, help="GFLOP/s that the device can do in float32, to print the share of it")
     p.add_argument("--out", default="", help="file for the result as JSON")
@@ -67,8 +68,9 @@ class Protocol:
     def miplc(self):
         """Trains all splits; gives the seconds of training and the accuracies."""
         a = self.args
-        binary = os.path.join(self.folder, "miplc")
-        subprocess.run([a.go, "build", "-o", binary, "./cmd/miplc"], cwd=ROOT, check=True)
+        binary = a.miplc or os.path.join(self.folder, "miplc")
+        if not a.miplc:
+            subprocess.run([a.go, "build", "-o", binary, "./cmd/miplc"], cwd=ROOT, check=True)
         common = [binary, "train", a.spec, "--json", "--engine", a.engine]
         if a.engine != "gorgonia":
             common += ["--device", a.device]

@@ -1,11 +1,13 @@
 // Package pjrttest gives tests an executor for XLA programs: compute's pure Go
-// one or, where the environment variable MIPLC_TEST_XLA is set to plugin, XLA
-// itself on the CPU, through the plugin that `miplc runtime install xla` fetches.
+// one or, where the environment variable MIPLC_TEST_XLA says so, XLA itself: on
+// the CPU (plugin), through the plugin that `miplc runtime install xla` fetches, or
+// on a GPU (cuda, and cuda-tf32 with rounded factors).
 package pjrttest
 
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -23,8 +25,8 @@ import (
 // EnvExecutor names the environment variable that chooses the executor.
 const EnvExecutor = "MIPLC_TEST_XLA"
 
-// OnPlugin tells whether tests are to run through the plugin.
-func OnPlugin() bool { return os.Getenv(EnvExecutor) == "plugin" }
+// OnPlugin tells whether tests are to run through a plugin.
+func OnPlugin() bool { return os.Getenv(EnvExecutor) != "" }
 
 // Plugin is the path of a plugin for CPUs. It is installed where there is none,
 // so that no test that asks for it skips itself.
@@ -49,13 +51,21 @@ var plugin = sync.OnceValues(func() (string, error) {
 	return p.Path, err
 })
 
-var shared = sync.OnceValues(func() (compute.Backend, error) {
-	path, err := plugin()
-	if err != nil {
-		return nil, err
+var shared = sync.OnceValues(func() (b compute.Backend, err error) {
+	switch name := os.Getenv(EnvExecutor); name {
+	case "plugin":
+		path, err := plugin()
+		if err != nil {
+			return nil, err
+		}
+		b, _, err = pjrt.Open(pjrt.CPU, pjrt.Options{Plugin: path})
+		return b, err
+	case "cuda", "cuda-tf32":
+		b, _, err = pjrt.Open(pjrt.CUDA, pjrt.Options{TF32: name == "cuda-tf32"})
+		return b, err
+	default:
+		return nil, fmt.Errorf("%s is %q: it can be plugin, cuda or cuda-tf32", EnvExecutor, name)
 	}
-	b, _, err := pjrt.Open(pjrt.CPU, pjrt.Options{Plugin: path})
-	return b, err
 })
 
 // Backend gives the executor. All tests of a process share the plugin's.
