@@ -23,7 +23,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"; [ -z "${watch:-}" ] || kill "$watch"' EXIT
 
 pack() {
-  go build -trimpath -ldflags='-s -w' -o "$folder/miplc" ./cmd/miplc
+  go build -ldflags='-s -w' -o "$folder/miplc" ./cmd/miplc
   for p in $packages; do
     go test -c -ldflags='-s -w' -o "$folder/${p//\//-}.test" "./$p"
   done

@@ -14,6 +14,7 @@ import (
 	"github.com/miplc/miplc/language/spectest"
 	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/xla/pjrt/pjrttest"
 )
 
 // light leaves out most random specs and the images in the slow tests: with go
@@ -28,7 +29,10 @@ func TestMain(m *testing.M) {
 
 // randomSpecs is how many random specs the tests of this package draw.
 func randomSpecs() uint64 {
-	if light {
+	switch {
+	case light && pjrttest.OnPlugin(): // XLA takes long to compile
+		return 8
+	case light:
 		return 20
 	}
 	return 200
