@@ -22,32 +22,34 @@ func Write(path string, model *onnxpb.ModelProto) error {
 }
 
 // aside writes the model to a file that has no name yet, and reads it back.
-func aside(path string, model *onnxpb.ModelProto) (f *outfile.File, back *onnxpb.ModelProto, err error) {
+func aside(path string, model *onnxpb.ModelProto) (*outfile.File, *onnxpb.ModelProto, error) {
 	content, err := onnxpb.Marshal(model)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if f, err = outfile.Create(path, outfile.Options{Force: true}); err != nil {
+	f, err := outfile.Create(path, outfile.Options{Force: true})
+	if err != nil {
 		return nil, nil, err
 	}
-	defer func() {
-		if err != nil {
-			f.Discard()
-		}
-	}()
-	if _, err := f.Write(content); err != nil {
-		return nil, nil, err
+	back, err := writeAndRead(f, content)
+	if err == nil && !proto.Equal(back, model) {
+		err = fmt.Errorf("%s: the file that was written does not read back as the same model", path)
 	}
-	if err := f.Finish(); err != nil {
+	if err != nil {
+		f.Discard()
 		return nil, nil, err
-	}
-	if back, err = onnxpb.Read(f.Name()); err != nil {
-		return nil, nil, err
-	}
-	if !proto.Equal(back, model) {
-		return nil, nil, fmt.Errorf("%s: the file that was written does not read back as the same model", path)
 	}
 	return f, back, nil
+}
+
+func writeAndRead(f *outfile.File, content []byte) (*onnxpb.ModelProto, error) {
+	if _, err := f.Write(content); err != nil {
+		return nil, err
+	}
+	if err := f.Finish(); err != nil {
+		return nil, err
+	}
+	return onnxpb.Read(f.Name())
 }
 
 // FailedCheck is the error of a model that was written well and does not compute

@@ -152,8 +152,10 @@ func (b *bunch) train(ctx context.Context) error {
 			folders[n], err = folder, begin(t)
 		}
 		if err != nil {
-			for _, claimed := range folders[:n] {
-				abandon(claimed)
+			for _, claimed := range folders {
+				if claimed != nil {
+					abandon(claimed)
+				}
 			}
 			return err
 		}

@@ -107,7 +107,7 @@ there is none on this machine.`,
 	f.UintSliceVar(&o.Parts, "parts", nil, "train one run for each of these splits of data.split.index")
 	f.StringArrayVar(&o.Grid, "grid", nil, "train one run for each of these values, e.g. train.lr=0.01,0.05 (may be repeated)")
 	f.BoolVar(&o.Resume, "resume", false, "go on with what is unfinished in DIR; SPEC of a single run may be left out")
-	f.BoolVar(&o.Force, "force", false, "overwrite the run in DIR")
+	f.BoolVar(&o.Force, "force", false, "start again in DIR: what a run or build wrote there goes, other files stay")
 	console.Limit(f, 0, 1024, "threads")
 	console.Limit(f, 0, console.Most, "seeds")
 	console.Limit(f, 1, console.Most, "parts")
