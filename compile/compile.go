@@ -1,7 +1,6 @@
 package compile
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -157,34 +156,6 @@ func (l *builder) finish() error {
 	return l.checkInference()
 }
 
-// checkLoss refuses a loss that no parameter can change: training would be
-// waiting.
-func (l *builder) checkLoss() error {
-	if l.graph.Output(OutLoss).Learns() {
-		return nil
-	}
-	term := &l.spec.Loss[0]
-	pos := term.Kind.Pos
-	if term.Equation.Text.Set() {
-		pos = term.Equation.Text.Pos
-	}
-	return l.spec.Locate(diag.Errorf(pos, "no parameter can change the loss: there is nothing to train").
-		WithNote("a term counts when its weight is not 0 and it depends on a parameter of the model outside of stop_gradient"))
-}
-
-// checkInference refuses predictions that would need what only training knows.
-func (l *builder) checkInference() error {
-	for _, in := range l.graph.ByOp(graph.OpInput) {
-		if in.Name == InInstances || in.Name == InBagOf {
-			continue
-		}
-		return l.spec.Locate(diag.Errorf(l.spec.Model.Probabilities.Pos,
-			"the model's outputs depend on %s, which is known in training alone", in.Name).
-			WithNote("keep S, w and lambda to the loss and the label weights"))
-	}
-	return nil
-}
-
 // splitWeights takes the new label weights out of a training graph into a graph
 // of their own.
 func splitWeights(g *graph.Graph) (train, renew *graph.Graph, err error) {
@@ -269,77 +240,6 @@ func (l *builder) param(name string, init Init, shape ...int) *graph.Node {
 	l.params = append(l.params, Param{Name: name, Shape: shape, Init: init})
 	l.weigh(n)
 	return n
-}
-
-// outputs settles attention, probabilities and their logarithm.
-func (l *builder) outputs() {
-	m, b := &l.spec.Model, l.b
-	bags := graph.Shape{graph.B, graph.Dim(l.prog.Signature.Classes)}
-	p := l.output(m.Probabilities, "p", "probabilities", bags)
-	logp := l.output(m.LogProbabilities, "logp", "log_probabilities", bags)
-	if p != nil && (l.env["logp"] == nil || m.Probabilities.V != "") && m.LogProbabilities.V == "" {
-		logp = l.logOf(p)
-	}
-	a := l.output(m.Attention, "a", "attention", graph.Shape{graph.N, 1})
-	if a == nil && !l.unknown["a"] {
-		// Pooling without scores weighs every instance alike.
-		a = b.SegmentSoftmax(b.Fill(0, graph.Shape{graph.N, 1}), l.bagOf)
-	}
-	for _, o := range []struct {
-		name, what string
-		n          *graph.Node
-	}{{"p", "probabilities", p}, {"logp", "log_probabilities", logp}, {"a", "attention", a}} {
-		if o.n == nil {
-			l.forget(o.name)
-			continue
-		}
-		l.wantOneBag(o.what, o.n)
-		l.env[o.name] = o.n
-	}
-	if p != nil && a != nil {
-		b.Output(OutProbabilities, p)
-		b.Output(OutAttention, a)
-	}
-}
-
-// output is the value that the spec names as an output of the model, or that
-// has its usual name; nil where there is none or its shape is wrong.
-func (l *builder) output(named language.Str, usual, what string, want graph.Shape) *graph.Node {
-	name := cmp.Or(named.V, usual)
-	n := l.env[name]
-	if l.unknown[name] {
-		l.forget(usual)
-		return nil
-	}
-	if n == nil || l.unknown["k"] || n.Type == graph.Float && n.Shape.Equal(want) {
-		return n
-	}
-	d := diag.Errorf(named.Pos, "%s must have the shape %v, not %v", what, want, n.Shape)
-	for i := range l.spec.Model.Let {
-		switch eq := &l.spec.Model.Let[i]; {
-		case eq.Name.V != name:
-		case named.Set():
-			d = d.WithNote("%s is defined at %s", name, eq.Text.Pos)
-		default:
-			d = l.at(eq, 0, len(eq.Text.V), d.Text)
-		}
-	}
-	l.errs.Add(d)
-	l.forget(usual)
-	return nil
-}
-
-// wantOneBag refuses a prediction that the other bags of a batch would change: it
-// would not be that of the exported model, which sees one bag.
-func (l *builder) wantOneBag(what string, n *graph.Node) {
-	for _, mixer := range n.Mixers() {
-		if l.mixers[mixer.Pos] {
-			continue // reported: for another output, or as another node of the same call
-		}
-		l.mixers[mixer.Pos] = true
-		l.errs.Add(diag.Errorf(mixer.Pos, "this mixes the rows of different bags on the way to the %s; a prediction is a function of one bag", what).
-			WithNote("join the instances of a bag with bag_sum, bag_mean, bag_max or bag_softmax; only losses and weights.update may mix bags"))
-	}
 }
 
 // pruneInputs removes inputs that nothing reads. Instances and bag_of stay, so

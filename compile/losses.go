@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
 )
 
@@ -121,6 +122,21 @@ func (l *builder) number(eq *language.Equation) *graph.Node {
 		return nil
 	}
 	return n
+}
+
+// checkLoss refuses a loss that no parameter can change: training would be
+// waiting.
+func (l *builder) checkLoss() error {
+	if l.graph.Output(OutLoss).Learns() {
+		return nil
+	}
+	term := &l.spec.Loss[0]
+	pos := term.Kind.Pos
+	if term.Equation.Text.Set() {
+		pos = term.Equation.Text.Pos
+	}
+	return l.spec.Locate(diag.Errorf(pos, "no parameter can change the loss: there is nothing to train").
+		WithNote("a term counts when its weight is not 0 and it depends on a parameter of the model outside of stop_gradient"))
 }
 
 // logOf is log x, taken from what x was made of where that is exact and x

@@ -51,7 +51,7 @@ const (
 
 	// Segment ops: the last input is bag_of [N].
 	OpSegmentSum           // [N, ...] -> [B, ...], sum over each bag
-	OpSegmentMax           // [N, ...] -> [B, ...], maximum over each bag
+	OpSegmentMax           // [N, ...] -> [B, ...], maximum over each bag; of none minus infinity
 	OpSegmentMaxMask       // [N, ...] -> [N, ...], 1 at the first maximum of each bag and column, else 0
 	OpSegmentSoftmax       // [N, ...] -> [N, ...], softmax over the instances of each bag, per column
 	OpSegmentGather        // [B, ...] -> [N, ...], every instance gets the row of its bag
