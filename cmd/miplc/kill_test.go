@@ -14,6 +14,7 @@ import (
 	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/engines"
 	"github.com/miplc/miplc/train/xla/pjrt"
 	"github.com/miplc/miplc/train/xla/pjrt/pjrttest"
 )
@@ -21,111 +22,98 @@ import (
 // A run that is killed again and again, each time at a random moment and without
 // a chance to tidy up, ends with the same files as an unbroken one.
 func TestKilledRunResumesToSameBits(t *testing.T) {
-	t.Setenv(ortlib.EnvLibrary, ortest.Library(t))
-	settings := []string{"train", "quickstart", "--set", "train.epochs=150", "--set", "data.generated.bags=60"}
-	whole, killed := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "run")
-	if out, err := exec.Command("miplc", append(settings, "-o", whole)...).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	const kills = 10
-	rng := rand.New(rand.NewPCG(1, 2))
-	for range kills {
-		cmd := exec.Command("miplc", append(settings, resumeFlags(t, killed)...)...)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Duration(1+rng.IntN(150)) * time.Millisecond)
-		if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-			t.Fatal(err)
-		}
-		_ = cmd.Wait() // "killed", or nil where it was done sooner
-	}
-	if _, epoch, err := train.LoadState(killed); err == nil {
-		t.Logf("after %d kills %d epochs were done", kills, epoch)
-	}
-	if out, err := exec.Command("miplc", append(settings, resumeFlags(t, killed)...)...).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	for _, name := range []string{runs.ModelFile, runs.SpecFile, train.CheckpointFile, runs.PlotsFolder + "/label-weights.svg"} {
-		if !bytes.Equal(read(t, filepath.Join(whole, name)), read(t, filepath.Join(killed, name))) {
-			t.Errorf("%s differs from that of the unbroken run", name)
-		}
-	}
-	if a, b := list(t, whole), list(t, killed); a != b {
-		t.Errorf("the killed run left %s, the unbroken one %s", b, a)
+	killed(t, 6, []string{"."}, "--set", "train.epochs=150")
+}
+
+// The same of several runs of one command, on every engine: some are finished,
+// some under way, some not begun when the process is killed.
+func TestKilledGroupsResumeToSameBits(t *testing.T) {
+	t.Setenv(pjrt.EnvPlugin, "")
+	for _, on := range [][]string{{"--engine", "gorgonia"}, {"--engine", "ort"}, {"--engine", "xla", "--device", engines.Go}} {
+		t.Run(on[1], func(t *testing.T) {
+			killed(t, 4, seeds, append(on, "--seeds", "1,2,3", "--set", "train.epochs=60")...)
+		})
 	}
 }
 
-// The same of a group of runs in one program through XLA's plugin: killed at a
-// random moment after each time that a checkpoint came, for it compiles longer
-// than it trains.
+// The same of a group in one program through XLA's plugin.
 func TestKilledGroupOnPluginResumesToSameBits(t *testing.T) {
 	if !pjrttest.OnPlugin() {
 		t.Skip("set " + pjrttest.EnvExecutor + "=plugin to run it through XLA")
 	}
-	t.Setenv(ortlib.EnvLibrary, ortest.Library(t))
 	t.Setenv(pjrt.EnvPlugin, pjrttest.Plugin(t))
-	settings := []string{"train", "quickstart", "--seeds", "1,2,3", "--engine", "xla", "--device", "cpu",
-		"--set", "train.epochs=200", "--set", "data.generated.bags=60"}
-	whole, killed := filepath.Join(t.TempDir(), "runs"), filepath.Join(t.TempDir(), "runs")
+	killed(t, 3, seeds, "--seeds", "1,2,3", "--engine", "xla", "--device", "cpu", "--set", "train.epochs=200")
+}
+
+var seeds = []string{"seed-1", "seed-2", "seed-3"}
+
+// killed trains the quickstart unbroken, and killed some times at random moments,
+// and compares the folders of the runs. Most processes live until they have kept
+// something more, for they may compile longer than they train.
+func killed(t *testing.T, kills int, folders []string, flags ...string) {
+	t.Helper()
+	t.Setenv(ortlib.EnvLibrary, ortest.Library(t))
+	settings := append([]string{"train", "quickstart", "--set", "data.generated.bags=60"}, flags...)
+	whole, broken := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "run")
 	if out, err := exec.Command("miplc", append(settings, "-o", whole)...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	const kills = 3
-	rng := rand.New(rand.NewPCG(3, 4))
-	first := filepath.Join(killed, "seed-1")
+	rng := rand.New(rand.NewPCG(1, uint64(kills)))
 	for range kills {
-		cmd := exec.Command("miplc", append(settings, resumeGroup(t, first, killed)...)...)
-		_, before, _ := train.LoadState(first)
+		cmd := exec.Command("miplc", append(settings, resumeFlags(t, broken, folders)...)...)
+		before := epochsKept(broken, folders)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
 		over := make(chan error, 1)
 		go func() { over <- cmd.Wait() }()
-		for now := before; now <= before; _, now, _ = train.LoadState(first) {
-			select {
-			case err := <-over:
-				t.Fatalf("it ended before it was killed: %v", err)
-			case <-time.After(10 * time.Millisecond):
-			}
+		for wait := rng.IntN(4) > 0; wait && len(over) == 0 && epochsKept(broken, folders) <= before; {
+			time.Sleep(5 * time.Millisecond)
 		}
-		time.Sleep(time.Duration(rng.IntN(150)) * time.Millisecond)
+		time.Sleep(time.Duration(1+rng.IntN(150)) * time.Millisecond)
 		if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 			t.Fatal(err)
 		}
 		<-over // "killed", or nil where it was done sooner
 	}
-	if _, epoch, err := train.LoadState(first); err == nil {
-		t.Logf("after %d kills %d epochs were done", kills, epoch)
-	}
-	if out, err := exec.Command("miplc", append(settings, resumeGroup(t, first, killed)...)...).CombinedOutput(); err != nil {
+	t.Logf("after %d kills %d epochs were done", kills, epochsKept(broken, folders))
+	if out, err := exec.Command("miplc", append(settings, resumeFlags(t, broken, folders)...)...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, seed := range []string{"seed-1", "seed-2", "seed-3"} {
+	for _, folder := range folders {
 		for _, name := range []string{runs.ModelFile, runs.SpecFile, train.CheckpointFile, runs.PlotsFolder + "/label-weights.svg"} {
-			if !bytes.Equal(read(t, filepath.Join(whole, seed, name)), read(t, filepath.Join(killed, seed, name))) {
-				t.Errorf("%s of %s differs from that of the unbroken runs", name, seed)
+			if !bytes.Equal(read(t, filepath.Join(whole, folder, name)), read(t, filepath.Join(broken, folder, name))) {
+				t.Errorf("%s of %s differs from that of the unbroken run", name, folder)
 			}
 		}
 	}
+	if a, b := list(t, whole), list(t, broken); a != b {
+		t.Errorf("the killed process left %s, the unbroken one %s", b, a)
+	}
 }
 
-// resumeGroup resumes unless the kill came before anything was written.
-func resumeGroup(t *testing.T, first, dir string) []string {
-	return append(resumeFlags(t, first)[2:], "-o", dir)
+// epochsKept counts those in the checkpoints of runs.
+func epochsKept(dir string, folders []string) (epochs int) {
+	for _, folder := range folders {
+		_, kept, _ := train.LoadState(filepath.Join(dir, folder)) // 0 without a checkpoint
+		epochs += kept
+	}
+	return epochs
 }
 
 // resumeFlags resumes unless the kill came before anything was written.
-func resumeFlags(t *testing.T, dir string) []string {
+func resumeFlags(t *testing.T, dir string, folders []string) []string {
 	t.Helper()
-	state, err := runs.StateOf(dir)
-	if err != nil {
-		t.Fatal(err)
+	for _, folder := range folders {
+		state, err := runs.StateOf(filepath.Join(dir, folder))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if state != runs.Absent {
+			return []string{"-o", dir, "--resume"}
+		}
 	}
-	if state == runs.Absent {
-		return []string{"-o", dir}
-	}
-	return []string{"-o", dir, "--resume"}
+	return []string{"-o", dir}
 }
 
 func read(t *testing.T, path string) []byte {
