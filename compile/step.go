@@ -157,6 +157,30 @@ func cut(b *graph.Builder, p *Program, flat *graph.Node) map[string]*graph.Node 
 	return byName
 }
 
+// Predict is the inference graph on the flat parameter vector. The statistics of a
+// normalisation are inputs of their own, ParamMean and ParamStd.
+func Predict(p *Program) (*graph.Graph, error) {
+	b := graph.NewBuilder("predict")
+	byName := cut(b, p, b.Input(InParams, graph.Float, graph.Shape{graph.Dim(p.FlatSize())}))
+	copied := b.Copy(p.Infer, func(n *graph.Node) *graph.Node {
+		switch {
+		case n.Op != graph.OpParam:
+			return nil
+		case byName[n.Name] != nil:
+			return byName[n.Name]
+		}
+		return b.Input(n.Name, n.Type, n.Shape)
+	})
+	for _, o := range p.Infer.Outputs {
+		b.Output(o.Name, copied[o.Node])
+	}
+	g, err := b.Graph()
+	if err != nil {
+		return nil, fmt.Errorf("bug: building the prediction graph: %w", err)
+	}
+	return graph.Optimize(g)
+}
+
 // Update is the end of a training step by itself: parameters, velocity, gradients
 // and learning rate to new parameters and velocity, all flat vectors [P].
 func Update(p *Program) (*graph.Graph, error) {

@@ -261,7 +261,7 @@ func (f *fit) outcomes() ([]Outcome, error) {
 func (f *fit) plan() Plan {
 	first := f.runs[0]
 	p := Plan{Name: first.Program.Spec.Name.V, Trials: len(f.runs), Engine: f.place.Engine, Device: f.place.Device, Reason: f.place.Reason,
-		Epochs: first.Epochs, TrainBags: len(first.Split.Train), TestBags: len(first.Split.Test), Steps: first.steps, Parameters: first.learned()}
+		Epochs: first.Epochs, TrainBags: len(first.Split.Train), TestBags: len(first.Split.Test), Steps: first.steps, Parameters: first.Program.FlatSize()}
 	for _, r := range f.runs {
 		p.Done += r.done
 	}

@@ -39,13 +39,13 @@ type AttentionSnapshot struct {
 	Test  Scores
 }
 
+// followed is how many training bags have the trajectory of their label weights
+// kept.
+const followed = 6
+
 // FollowWeights picks the training bags whose weights are followed: the first
 // ones of the split that have anything to disambiguate.
 func (r *Record) FollowWeights() {
-	n := r.Follow
-	if n == 0 {
-		n = 6
-	}
 	for _, bag := range r.Split.Train {
 		var candidates []int
 		for c, in := range r.Data.CandidateSet(bag) {
@@ -53,7 +53,7 @@ func (r *Record) FollowWeights() {
 				candidates = append(candidates, c)
 			}
 		}
-		if len(candidates) > 1 && len(r.Trajectories) < n {
+		if len(candidates) > 1 && len(r.Trajectories) < followed {
 			r.Trajectories = append(r.Trajectories, Trajectory{Bag: bag + 1, Label: r.truth(bag), Candidates: candidates})
 		}
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/internal/extent"
 )
 
 // Run is a trial under way: an Executor reads from it what to compute and hands
@@ -172,15 +171,6 @@ func (r *Run) nameBags(bags []int) string {
 		list[i] = fmt.Sprint(b + 1)
 	}
 	return word + strings.Join(list, ", ") + " of " + r.Data.Name
-}
-
-// learned counts the numbers of the learned parameters.
-func (r *Run) learned() int {
-	n := 0
-	for _, p := range r.Program.Params {
-		n += extent.Size(p.Shape)
-	}
-	return n
 }
 
 // due reports whether a checkpoint is to be written after the epochs done. The

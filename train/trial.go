@@ -27,9 +27,6 @@ type Trial struct {
 	// Sparse trials are evaluated with their snapshots alone, not every
 	// train.eval_every epochs.
 	Sparse bool
-	// Follow is how many training bags have the trajectory of their label
-	// weights kept; 0: six.
-	Follow int
 
 	// Dir gets the checkpoints; it is made for the first one. Empty: none are kept.
 	Dir string

@@ -104,7 +104,7 @@ func trainStep(e *emitter, p *compile.Program, g *graph.Graph, terms []string, l
 // job the probabilities [Batch, k] and the attention scores [N] of the step.
 func Forward(backend compute.Backend, p *compile.Program, l Layout) (program *Program, err error) {
 	defer target.Catch(&err, "compiling the evaluation")
-	g, err := Predict(p)
+	g, err := compile.Predict(p)
 	if err != nil {
 		return nil, err
 	}

@@ -6,10 +6,8 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/shapes"
 
-	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/target"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/extent"
 )
 
 // Program is a compiled function. It takes a buffer for each of Inputs and
@@ -99,38 +97,4 @@ func (w *writer) compile() *Program {
 	target.Check(w.f.Return(w.values, nil))
 	w.program.exec = target.Must(w.builder.Compile())
 	return &w.program
-}
-
-// Predict is the inference graph of a program on the flat parameter vector
-// compile.InParams [P]. The statistics of a normalisation stay inputs of their
-// own: inputs compile.ParamMean and compile.ParamStd.
-func Predict(p *compile.Program) (*graph.Graph, error) {
-	b := graph.NewBuilder("predict")
-	flat := b.Input(compile.InParams, graph.Float, graph.Shape{graph.Dim(p.FlatSize())})
-	byName, at := map[string]*graph.Node{}, 0
-	for _, q := range p.Params {
-		shape, n := make(graph.Shape, len(q.Shape)), extent.Size(q.Shape)
-		for i, e := range q.Shape {
-			shape[i] = graph.Dim(e)
-		}
-		byName[q.Name] = b.Reshape(b.Slice(flat, 0, at, at+n), shape)
-		at += n
-	}
-	copied := b.Copy(p.Infer, func(n *graph.Node) *graph.Node {
-		switch {
-		case n.Op != graph.OpParam:
-			return nil
-		case byName[n.Name] != nil:
-			return byName[n.Name]
-		}
-		return b.Input(n.Name, n.Type, n.Shape)
-	})
-	for _, o := range p.Infer.Outputs {
-		b.Output(o.Name, copied[o.Node])
-	}
-	g, err := b.Graph()
-	if err != nil {
-		return nil, fmt.Errorf("bug: building the prediction graph: %w", err)
-	}
-	return graph.Optimize(g)
 }

@@ -44,7 +44,7 @@ func New(p *compile.Program, params map[string][]float32, b *Backend) (*Engine, 
 	e := &Engine{prog: p, backend: b, programs: map[key]*xla.Program{}}
 	var err error
 	if e.step, err = compile.Step(p); err == nil {
-		e.predict, err = xla.Predict(p)
+		e.predict, err = compile.Predict(p)
 	}
 	if err == nil && params != nil {
 		err = e.SetState(&train.State{Params: params})
