@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"sync"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
@@ -24,24 +23,26 @@ func (s *Steps) Train(ctx context.Context, trials []*Trial, o Options, done func
 		done(0, s.one(ctx, trials[0], o))
 		return
 	}
-	var workers sync.WaitGroup
-	var mu sync.Mutex // of done
-	turns := make(chan int)
-	for range min(len(trials), s.atATime(trials, o)) {
-		workers.Go(func() {
-			for i := range turns {
-				out := s.guarded(ctx, trials[i], o)
-				mu.Lock()
-				done(i, out)
-				mu.Unlock()
-			}
-		})
+	type finished struct {
+		i   int
+		out Outcome
 	}
+	turns, results := make(chan int, len(trials)), make(chan finished, len(trials))
 	for i := range trials {
 		turns <- i
 	}
 	close(turns)
-	workers.Wait()
+	for range min(len(trials), s.atATime(trials, o)) {
+		go func() {
+			for i := range turns {
+				results <- finished{i, s.guarded(ctx, trials[i], o)}
+			}
+		}()
+	}
+	for range trials {
+		f := <-results
+		done(f.i, f.out)
+	}
 }
 
 func (s *Steps) atATime(trials []*Trial, o Options) int {

@@ -62,7 +62,7 @@ func toyProgram(d *data.Dataset) *compile.Program {
 		EvalEvery: language.Int{V: 1}, Checkpoint: language.Int{V: 1},
 	}
 	return &compile.Program{
-		Spec: s, Signature: compile.Signature{Instance: d.Shape, Classes: d.Classes}, Normalize: true,
+		Spec: s, Signature: compile.Signature{Instance: d.Shape, Classes: d.Classes}, Normalize: true, Train: &graph.Graph{},
 		Params: []compile.Param{
 			{Name: "Wc", Shape: []int{d.Dim(), d.Classes}, Init: compile.Init{Kind: "uniform", Scale: 0.5}},
 			{Name: "bc", Shape: []int{d.Classes}, Init: compile.Init{Kind: "constant"}},

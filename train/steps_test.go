@@ -1,0 +1,74 @@
+package train_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/train"
+)
+
+// Each trial of a list has the outcome that it has alone, one that fails or
+// panics is the error of itself, and the observer sees the epochs of all.
+func TestSeveralTrials(t *testing.T) {
+	var list []*train.Trial
+	for seed := range 4 {
+		o := toyOptions(t, func(s *language.Spec) { s.Train.Seed.V = seed })
+		o.Name = string(rune('a' + seed))
+		list = append(list, &o.Trial)
+	}
+	by := &train.Steps{New: func(p *compile.Program) (train.Engine, error) {
+		return &toyEngine{p: p, spoil: func(*train.Batch, *train.Result) error {
+			switch p.Spec.Train.Seed.V {
+			case 1:
+				return errors.New("out of memory")
+			case 2:
+				panic("a slip")
+			}
+			return nil
+		}}, nil
+	}}
+	for _, atATime := range []int{0, 1, 3} {
+		watch, seen := &spy{}, make([]train.Outcome, len(list))
+		o := train.Options{AtATime: atATime, Observer: train.Together(watch, list)}
+		by.Train(context.Background(), list, o, func(i int, out train.Outcome) { seen[i] = out })
+		for i, want := range map[int]string{1: "out of memory", 2: "this is a bug in miplc: a slip"} {
+			if seen[i].Err == nil || !strings.Contains(seen[i].Err.Error(), want) {
+				t.Errorf("trial %d: %v, want %q", i, seen[i].Err, want)
+			}
+		}
+		for _, i := range []int{0, 3} {
+			alone, err := train.One(context.Background(), by, list[i], train.Options{})
+			if err != nil || seen[i].Err != nil {
+				t.Fatal(err, seen[i].Err)
+			}
+			if bits(alone) != bits(seen[i].Report) {
+				t.Errorf("%d at a time: trial %d differs from that alone", atATime, i)
+			}
+		}
+		if last := watch.done[len(watch.done)-1]; watch.plan.Trials != 4 || len(watch.done) != 12 || last.Epoch != 12 {
+			t.Errorf("observed %d trials and %d epochs, the last as %d", watch.plan.Trials, len(watch.done), last.Epoch)
+		}
+	}
+}
+
+// When the context ends, trials that were not begun say so.
+func TestSeveralTrialsStopped(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	a, b := toyOptions(t, nil), toyOptions(t, nil)
+	watch := &spy{epoch: func(train.Metrics) { cancel() }}
+	by := &train.Steps{New: a.NewEngine}
+	outcomes := 0
+	by.Train(ctx, []*train.Trial{&a.Trial, &b.Trial}, train.Options{AtATime: 1, Observer: watch}, func(_ int, out train.Outcome) {
+		outcomes++
+		if !errors.Is(out.Err, context.Canceled) {
+			t.Errorf("after the end of the context: %v", out.Err)
+		}
+	})
+	if outcomes != 2 || len(watch.done) != 1 {
+		t.Errorf("%d outcomes, %d epochs", outcomes, len(watch.done))
+	}
+}
