@@ -189,6 +189,9 @@ func (c *commandCase) leftovers(args []string, out []byte, code int, before map[
 func (c *commandCase) sameAccuracy(args []string) {
 	set := ""
 	for _, a := range args {
+		if strings.HasPrefix(a, "--seeds") || strings.HasPrefix(a, "--grid") {
+			return // several runs, each in a folder of its own
+		}
 		if name, found := strings.CutPrefix(a, "data.set="); found {
 			set = name
 		}
@@ -200,7 +203,7 @@ func (c *commandCase) sameAccuracy(args []string) {
 	}
 	var split struct{ Test []int }
 	if set == "" || !c.readJSON(filepath.Join(dir, "summary.json"), &summary) || !c.readJSON(filepath.Join(dir, "split.json"), &split) || summary.Accuracy == nil {
-		return // generated bags, or several runs
+		return // generated bags, or no test bags
 	}
 	cmd := exec.Command("miplc", "predict", dir, set, "--json")
 	cmd.Dir = c.dir

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/stream"
 )
 
@@ -119,6 +120,10 @@ func (p *problem) subset(size int, seed uint64) *problem {
 func newObjective(ctx context.Context, p *problem, s Settings) (objective, error) {
 	switch s.solver(p.n()) {
 	case solverExact:
+		n := float64(len(p.X) / p.Dim) // kernel, its derivative and a factor are [n, n]
+		if err := memory.Check("fitting miplgp with exact posteriors", 3*8*n*n); err != nil {
+			return nil, err
+		}
 		return newExact(p, s.Products), nil
 	case solverCG:
 		return newCG(ctx, p, s)

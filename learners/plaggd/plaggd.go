@@ -20,6 +20,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/learners"
 )
 
@@ -106,7 +107,12 @@ type fit struct {
 // start makes the graph from the features, the confidences from the graph and
 // the first regression.
 func (f *fit) start(m *model) error {
-	var err error
+	// Distances, kernel and its factor are [m, m].
+	bags := float64(len(f.candidates))
+	err := memory.Check("fitting pl-aggd", 3*8*bags*bags)
+	if err != nil {
+		return err
+	}
 	if f.graph, err = newGraph(f.ctx, unitRows(m.vectors), f.set.Neighbours); err != nil {
 		return err
 	}
