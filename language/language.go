@@ -29,7 +29,7 @@ var language = []Row{
 var dataRows = []Row{
 	{Name: "set", Type: Text, Default: "generated:prototypes", To: Bind(func(s *Spec) any { return &s.Data.Set }),
 		Doc: "The bags: generated:prototypes (drawn by the built-in generator) or the path of an .npz, .mat, .csv or .csv.gz file, looked up in the working directory and in the data directory."},
-	{Name: "generated", Type: Section, Rows: generatedRows, holds: (*Spec).generates,
+	{Name: "generated", Type: Section, Rows: generatedRows, holds: (*Spec).Generates,
 		Doc: "Settings of the built-in generator, used when set begins with generated:."},
 	{Name: "shape", Type: wholeList, In: Between(1, maxExtent), To: Bind(func(s *Spec) any { return &s.Data.Shape }),
 		holds: func(s *Spec) bool { return len(s.Data.Shape.V) > 0 },
@@ -43,7 +43,9 @@ var dataRows = []Row{
 		Doc: "Which bags train and which test: a random share, or an index file."},
 }
 
-func (s *Spec) generates() bool { return strings.HasPrefix(s.Data.Set.V, generatedPrefix) }
+// Generates reports whether the bags come from a built-in generator, as
+// Data.Generated says, and not from a file.
+func (s *Spec) Generates() bool { return strings.HasPrefix(s.Data.Set.V, generatedPrefix) }
 
 const generatedPrefix = "generated:"
 
@@ -109,13 +111,13 @@ var modelRows = []Row{
 
 // paramRows are the keys of one entry of model.params.
 var paramRows = []Row{
-	{Name: "shape", Type: extents, Required: true,
+	{Name: "shape", Type: extentList, Required: true,
 		Doc: "Extents: whole numbers, d (features of an instance), h (features after the blocks), k (classes), or names of sizes; [] for a single number."},
 	{Name: "init", Type: Text, Default: "fan_in", Choices: []string{"fan_in", "zeros", "ones", "normal", "uniform"},
 		Doc: "Initial values: fan_in (uniform in +-1/sqrt(fan_in)), zeros, ones, normal (standard deviation scale), uniform (in +-scale)."},
 	{Name: "scale", Type: Real, In: above(0),
 		Doc: "Scale of init normal and uniform, where it is required."},
-	{Name: "fan_in", Type: extent,
+	{Name: "fan_in", Type: namedExtent,
 		Doc: "Extent that counts as fan in of init fan_in; default: the first of shape."},
 }
 

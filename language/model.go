@@ -239,7 +239,7 @@ func (r *Reader) param(name Str, path string, key, n *node) {
 	case shape.kind != listNode:
 		r.errs.Add(shape.errorf("%s.shape must be a list of extents, not %s", path, shape.describe()).WithNote("write [%s]", strings.Trim(shape.text, "()")))
 	default:
-		row := Row{Type: extent}
+		row := Row{Type: namedExtent}
 		p.Shape = nil
 		for i, item := range shape.items {
 			e := Str{Pos: item.pos}
@@ -255,7 +255,7 @@ func (r *Reader) param(name Str, path string, key, n *node) {
 func paramScalars() []Row {
 	var rows []Row
 	for _, r := range paramRows {
-		if r.Type != extents {
+		if r.Type != extentList {
 			rows = append(rows, r)
 		}
 	}

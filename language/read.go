@@ -307,7 +307,7 @@ func (r *Reader) arg(row *Row, path string, n *node) (Arg, bool) {
 		a.Ints, ok = r.severalIntegers(row, path, n)
 	case Texts:
 		a.strs, ok = r.severalTexts(row, path, n)
-	case extent:
+	case namedExtent:
 		a.Str, ok = r.extent(row, path, n)
 	}
 	return a, ok

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/extent"
 )
 
 // rules checks what no single key can: how settings fit each other. Shapes are
@@ -97,7 +98,7 @@ func (r *Reader) dataRules() {
 			}
 		}
 	}
-	if volumeOf(d.Shape.V) > maxCount {
+	if _, ok := extent.Within(d.Shape.V, maxCount); !ok {
 		r.add(d.Shape.Pos, "an instance of data.shape %v would hold more than %d numbers", d.Shape.V, maxCount)
 	}
 	r.splitRules()
@@ -145,7 +146,7 @@ func (r *Reader) generatedRules() {
 		r.clash([]diag.Pos{d.Classes.Pos, g.Classes.Pos}, "data.classes is %d, the generator makes %d", d.Classes.V, g.Classes.V)
 	}
 	r.shareRule()
-	if volume := volumeOf(d.Shape.V); len(d.Shape.V) > 0 && volume <= maxCount && volume != g.Features.V {
+	if volume, ok := extent.Within(d.Shape.V, maxCount); len(d.Shape.V) > 0 && ok && volume != g.Features.V {
 		r.clash([]diag.Pos{d.Shape.Pos, g.Features.Pos}, "data.shape %v holds %d numbers, the generator makes %d features", d.Shape.V, volume, g.Features.V)
 	}
 }
@@ -156,16 +157,6 @@ func (r *Reader) shareRule() {
 	if n := int(math.Round(share.V * float64(bags.V))); r.spec.drawn() && (n < 1 || n >= bags.V) {
 		note(r.clash([]diag.Pos{share.Pos, bags.Pos}, "a share of %v of %d bags leaves %d for training and %d for testing", share.V, bags.V, n, bags.V-n), "both need at least one bag")
 	}
-}
-
-// volumeOf is the number of values of a shape; what is above maxCount counts as
-// one more.
-func volumeOf(shape []int) int {
-	volume := 1
-	for _, e := range shape {
-		volume = min(volume*e, maxCount+1)
-	}
-	return volume
 }
 
 func (r *Reader) splitRules() {

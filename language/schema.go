@@ -185,9 +185,9 @@ func typeSchema(r *Row) *object {
 		return newObject("type", "boolean")
 	case wholeList:
 		return listOf(limited(newObject("type", "integer"), r.In))
-	case extent:
+	case namedExtent:
 		return extentSchema()
-	case extents:
+	case extentList:
 		return listOf(extentSchema())
 	case expression:
 		return expressionSchema()

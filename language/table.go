@@ -11,20 +11,20 @@ type Type uint8
 
 // The types of values. Those that are small belong to specs alone.
 const (
-	Text       Type = iota
-	Whole           // whole number
-	Real            // number
-	Texts           // text, or a list of it
-	Wholes          // whole number, or a list of them that do not repeat
-	Section         // map with the keys of Row.Rows
-	List            // list of such maps
-	Form            // as Row.Own says
-	truth           // true or false
-	wholeList       // list of integers
-	extent          // integer or name of an extent
-	extents         // list of those
-	expression      // equation
-	blockList       // the lists and maps below have a reader each in model.go
+	Text        Type = iota
+	Whole            // whole number
+	Real             // number
+	Texts            // text, or a list of it
+	Wholes           // whole number, or a list of them that do not repeat
+	Section          // map with the keys of Row.Rows
+	List             // list of such maps
+	Form             // as Row.Own says
+	truth            // true or false
+	wholeList        // list of integers
+	namedExtent      // integer or name of an extent
+	extentList       // list of those
+	expression       // equation
+	blockList        // the lists and maps below have a reader each in model.go
 	sizeMap
 	numberMap
 	paramMap
@@ -152,9 +152,9 @@ func (r *Row) describeType() string {
 		return "a list of maps"
 	case Form:
 		return r.Own.Says
-	case extent:
+	case namedExtent:
 		return "a whole number or the name of an extent"
-	case extents:
+	case extentList:
 		return "a list of extents (whole numbers or names)"
 	case expression:
 		return "an equation"

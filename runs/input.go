@@ -15,9 +15,6 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// generatedPrefix starts the names of built-in data sets in data.set.
-const generatedPrefix = "generated:"
-
 // inputFiles are the files that a spec is read from and reads.
 func inputFiles(spec *language.Spec, folder data.Folder) []string {
 	list := spec.Files()
@@ -32,7 +29,7 @@ func inputFiles(spec *language.Spec, folder data.Folder) []string {
 // OpenData opens or draws the data set of a spec. A file is looked up from the
 // working directory and then in the folder.
 func OpenData(spec *language.Spec, folder data.Folder) (*data.Dataset, error) {
-	if strings.HasPrefix(spec.Data.Set.V, generatedPrefix) {
+	if spec.Generates() {
 		return data.Prototypes(prototypes(spec.Data.Generated))
 	}
 	path, err := find(spec, spec.Data.Set, folder)
@@ -131,7 +128,7 @@ func Signature(spec *language.Spec, folder data.Folder) (sig compile.Signature, 
 
 // look finds the facts of the data of a spec.
 func look(spec *language.Spec, folder data.Folder) (f facts, err error) {
-	if g := spec.Data.Generated; strings.HasPrefix(spec.Data.Set.V, generatedPrefix) {
+	if g := spec.Data.Generated; spec.Generates() {
 		f.bags, f.size = g.Bags.V, float64(g.MinSize.V+g.MaxSize.V)/2
 		f.sig, err = compile.SignatureOf(spec, []int{g.Features.V}, g.Classes.V)
 		return f, err

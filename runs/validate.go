@@ -2,7 +2,6 @@ package runs
 
 import (
 	"errors"
-	"strings"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
@@ -42,7 +41,7 @@ func Validate(name string, o language.Options, folder data.Folder) (Verdict, err
 		v.Parameters = program.FlatSize()
 		v.note(runFits("training", program, batchOf(program, facts.bags, facts.size)))
 	}
-	if strings.HasPrefix(spec.Data.Set.V, generatedPrefix) {
+	if spec.Generates() {
 		v.note(prototypes(spec.Data.Generated).Fits())
 	}
 	if facts.bags > 0 {
