@@ -30,7 +30,7 @@ pack() {
   "$folder/miplc" data synth mnist-mipl --source "${MIPLC_DATA:?names the folder of the data sets}" -o "$folder/mnist.npz"
   "$folder/miplc" data synth birdsong-mipl --source "$MIPLC_DATA" -o "$folder/birdsong.npz"
   cp "$("$folder/miplc" runtime path)" "$folder/libonnxruntime.so"
-  tar -C "$folder" -cJf "$1" .
+  XZ_OPT='-2 -T0' tar -C "$folder" -cJf "$1" .
   ls -l "$1"
   [ "$(stat -c %s "$1")" -lt $((64 << 20)) ] || { echo "$1 is too large to travel"; return 1; }
 }
@@ -66,7 +66,7 @@ measured() {
   echo "\`$("$folder/miplc" version)\`, $(date -u +%F), $(uname -m), $(nproc) cores."
   echo
   echo '```'
-  "$folder/miplc" doctor | grep -E '^(miplc|Go|xla on)'
+  grep -E '^(miplc|Go|xla on)' "$folder/doctor"
   nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null || true
   echo '```'
   printf '\n## Tests, in full float32\n\n```\n'
@@ -92,7 +92,7 @@ measured() {
 }
 
 run() {
-  tar -C "$folder" -xJf "$1"
+  tar -C "$folder" -xf "$1"
   export ONNXRUNTIME_SHARED_LIBRARY_PATH=$folder/libonnxruntime.so
   executor=$DEVICE
   [ "$DEVICE" != cpu ] || executor=plugin
