@@ -30,7 +30,7 @@ func (o Options) max() int64 {
 // Bounds of what a packed file may unpack to: honest data take a tenth to a
 // thirtieth of their size, and every byte takes time to read.
 const (
-	maxRatio   = 100
+	maxRatio   = 50
 	freeUnpack = 200 << 20
 )
 
