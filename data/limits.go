@@ -8,15 +8,15 @@ import (
 	"github.com/miplc/miplc/internal/memory"
 )
 
-// DefaultMaxBytes is how much unpacked data a file may hold unless Options
+// defaultMaxBytes is how much unpacked data a file may hold unless Options
 // says otherwise.
-const DefaultMaxBytes = 4 << 30
+const defaultMaxBytes = 4 << 30
 
 // Options bounds what reading a file may cost.
 type Options struct {
 	// MaxBytes is the most bytes of unpacked data that are read. Packed files
 	// can claim, and hold, a thousand times their own size. 0 means
-	// DefaultMaxBytes, or what memory there is where that is less.
+	// defaultMaxBytes, or what memory there is where that is less.
 	MaxBytes int64
 }
 
@@ -24,7 +24,7 @@ func (o Options) max() int64 {
 	if o.MaxBytes > 0 {
 		return o.MaxBytes
 	}
-	return int64(min(DefaultMaxBytes, memory.Available().Bytes))
+	return int64(min(defaultMaxBytes, memory.Available().Bytes))
 }
 
 // Bounds of what a packed file may unpack to: honest data take a tenth to a
@@ -38,7 +38,7 @@ const (
 // caller set a limit.
 func (o Options) unpacking(size int64) Options {
 	if o.MaxBytes <= 0 {
-		o.MaxBytes = min(o.max(), max(freeUnpack, maxRatio*min(size, DefaultMaxBytes)))
+		o.MaxBytes = min(o.max(), max(freeUnpack, maxRatio*min(size, defaultMaxBytes)))
 	}
 	return o
 }

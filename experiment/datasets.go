@@ -132,7 +132,7 @@ func (s *Synth) cached(name string, r int, dir string, folder data.Folder) (path
 }
 
 func (s *Synth) draw(r int, folder data.Folder) (*data.Dataset, error) {
-	if s.Set.V == Prototypes {
+	if s.Set.V == prototypes {
 		return s.prototypes(r)
 	}
 	if folder.Dir == "" {

@@ -37,7 +37,7 @@ func TestReference(t *testing.T) {
 		"attention": language.Reference(attentionRows), "choose": language.Reference(chooseRows), "report": language.Reference(itemRows),
 	})
 	golden.Check(t, "../specs/experiments/schema.json", Language.Schema())
-	for _, kind := range ItemKinds {
+	for _, kind := range itemKinds {
 		if !strings.Contains(string(src), "`"+strings.Replace(kind, " ", ": ", 1)+"`") {
 			t.Errorf("%s is not explained", kind)
 		}

@@ -152,7 +152,7 @@ type Choose struct {
 
 // Item is one table or figure of the report.
 type Item struct {
-	Kind     string // one of ItemKinds
+	Kind     string // one of itemKinds
 	Title    string
 	Learners []language.Str // empty: all
 	Where    Where
@@ -178,8 +178,8 @@ const (
 	defaultHoldout  = 0.2
 )
 
-// ItemKinds lists the kinds of tables and figures.
-var ItemKinds = []string{TableData, TableAccuracy, TableAcross, TableBeside, FigureAttention, FigureR, FigureVary}
+// itemKinds lists the kinds of tables and figures.
+var itemKinds = []string{TableData, TableAccuracy, TableAcross, TableBeside, FigureAttention, FigureR, FigureVary}
 
 // Learner finds a learner by name.
 func (e *Experiment) Learner(name string) *Learner {

@@ -106,7 +106,7 @@ var dataRows = []language.Row{
 }
 
 var synthRows = []language.Row{
-	{Name: "set", Type: language.Text, Required: true, Main: true, Choices: append([]string{Prototypes}, data.SynthSets...),
+	{Name: "set", Type: language.Text, Required: true, Main: true, Choices: append([]string{prototypes}, data.SynthSets...),
 		To:  language.Bind(func(s *Synth) any { return &s.Set }),
 		Doc: "The set."},
 	{Name: "bags", Type: language.Whole, In: language.Between(1, maxCount),
@@ -249,7 +249,7 @@ var itemRows = []language.Row{
 // kindsOf lists the kinds of tables or of figures.
 func kindsOf(what string) []string {
 	var list []string
-	for _, k := range ItemKinds {
+	for _, k := range itemKinds {
 		if kind, found := strings.CutPrefix(k, what+" "); found {
 			list = append(list, kind)
 		}

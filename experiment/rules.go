@@ -8,8 +8,8 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// Prototypes is the set that is made up rather than drawn from a source.
-const Prototypes = "prototypes"
+// prototypes is the set that is made up rather than drawn from a source.
+const prototypes = "prototypes"
 
 // rMark and splitMark stand for numbers in the names of files.
 const (
@@ -123,11 +123,11 @@ func (c *checker) splitRules(k *splitKeys) {
 }
 
 func (c *checker) synthRules(s *Synth) {
-	if s.Set.V == Prototypes && len(s.Classes) > 0 {
-		note(c.add(s.Set.Pos, "%s has no named classes", Prototypes), "give their number, such as classes: 5")
+	if s.Set.V == prototypes && len(s.Classes) > 0 {
+		note(c.add(s.Set.Pos, "%s has no named classes", prototypes), "give their number, such as classes: 5")
 	}
-	if s.Set.V != Prototypes && (s.ClassCount != 0 || s.Features != 0 || s.Noise != 0) {
-		c.add(s.Set.Pos, "features, noise and a number of classes are settings of %s, not of %s", Prototypes, s.Set.V)
+	if s.Set.V != prototypes && (s.ClassCount != 0 || s.Features != 0 || s.Noise != 0) {
+		c.add(s.Set.Pos, "features, noise and a number of classes are settings of %s, not of %s", prototypes, s.Set.V)
 	}
 }
 

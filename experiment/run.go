@@ -68,10 +68,10 @@ func (e *InterruptedError) Error() string {
 	return fmt.Sprintf("interrupted; %d of %d cells are done and kept", e.Progress.Done, e.Progress.Cells)
 }
 
-// FailedError says that cells failed while all others were done.
-type FailedError struct{ Progress Progress }
+// failedError says that cells failed while all others were done.
+type failedError struct{ Progress Progress }
 
-func (e *FailedError) Error() string {
+func (e *failedError) Error() string {
 	return fmt.Sprintf("%d of %d cells failed; the others are done. Start again to try those cells once more", e.Progress.Failed, e.Progress.Cells)
 }
 
@@ -230,7 +230,7 @@ func (r *runner) end() (Progress, error) {
 	case r.ctx.Err() != nil:
 		return r.progress, &InterruptedError{r.progress}
 	case r.progress.Failed > 0:
-		return r.progress, &FailedError{r.progress}
+		return r.progress, &failedError{r.progress}
 	}
 	return r.progress, nil
 }

@@ -224,7 +224,7 @@ func TestFailingCell(t *testing.T) {
 	dir := t.TempDir()
 	for range 2 {
 		results, w, err := run(t, e, Options{Dir: dir})
-		var failed *FailedError
+		var failed *failedError
 		if !errors.As(err, &failed) || failed.Progress.Failed != 4 || failed.Progress.Done != 4 || len(results) != 8 {
 			t.Fatalf("%v, %d results", err, len(results))
 		}

@@ -108,7 +108,7 @@ func TestSideBySideFailure(t *testing.T) {
   - {name: wild, spec: demipl, set: {train.epochs: 2, train.lr: 1e30}}`, 1))
 	dir := t.TempDir()
 	_, w, err := run(t, e, Options{Dir: dir, Engine: "xla", Device: "go"})
-	var failed *FailedError
+	var failed *failedError
 	if !errors.As(err, &failed) || failed.Progress.Failed != 4 || len(w.ran) != 12 {
 		t.Fatalf("%d cells ran, %v", len(w.ran), err)
 	}

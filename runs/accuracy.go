@@ -88,7 +88,7 @@ func labelOf(ctx context.Context, model *runtime.Model) labelFunc {
 }
 
 func interpreted(p *compile.Program, params map[string][]float32) labelFunc {
-	e := parity.NewReference(p.Infer, p.Signature.Instance, params).Engine(Interpreter)
+	e := parity.NewReference(p.Infer, p.Signature.Instance, params).Engine(engineInterpreter)
 	return func(x []float32, n int) (int, error) {
 		probabilities, _, err := e.Predict(x, n)
 		if err != nil {

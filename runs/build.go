@@ -134,7 +134,7 @@ func (o *BuildOptions) build(p *compile.Program, sig compile.Signature) (*Manife
 	if m.TrainStep, m.StepCheck, err = pending.place(); err != nil {
 		return nil, err
 	}
-	for _, old := range []string{SampleFile, SampleValuesFile} { // those of another build would not fit
+	for _, old := range []string{sampleFile, sampleValuesFile} { // those of another build would not fit
 		if err := os.Remove(filepath.Join(o.Dir, old)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
@@ -145,7 +145,7 @@ func (o *BuildOptions) build(p *compile.Program, sig compile.Signature) (*Manife
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, SampleFile, SampleValuesFile)
+		files = append(files, sampleFile, sampleValuesFile)
 		for _, s := range sample.Steps {
 			m.Losses = append(m.Losses, s.Loss)
 		}
@@ -192,7 +192,7 @@ func initialState(p *compile.Program) *train.State {
 
 // buildFiles are all that a build writes.
 func buildFiles() []string {
-	return []string{ManifestFile, ModelFile, TrainStepFile, InitialFile, SampleFile, SampleValuesFile, GraphTextFile, GraphDOTFile,
+	return []string{ManifestFile, ModelFile, TrainStepFile, InitialFile, sampleFile, sampleValuesFile, GraphTextFile, GraphDOTFile,
 		FailedModelFile, FailedReportFile}
 }
 

@@ -23,8 +23,8 @@ import (
 
 // Names of the engines that need no ONNX file.
 const (
-	Interpreter = "interpreter" // float64, the reference
-	Gorgonia    = "gorgonia"
+	engineInterpreter = "interpreter" // float64, the oracle
+	engineGorgonia    = "gorgonia"
 )
 
 // predictors is a set of prediction engines that must be closed together.
@@ -57,7 +57,7 @@ func (e *predictors) addNative(p *compile.Program, state *train.State) error {
 	together := func(x []float32, sizes []int) ([]float32, []float32, error) {
 		return engine.Predict(x, parity.BagOf(sizes), len(sizes))
 	}
-	e.list = append(e.list, parity.Engine{Name: Gorgonia, Together: together, Predict: func(x []float32, n int) ([]float32, []float32, error) {
+	e.list = append(e.list, parity.Engine{Name: engineGorgonia, Together: together, Predict: func(x []float32, n int) ([]float32, []float32, error) {
 		return together(x, []int{n})
 	}})
 	return nil
@@ -66,7 +66,7 @@ func (e *predictors) addNative(p *compile.Program, state *train.State) error {
 // addReference adds the interpreter, which knows what rounding does.
 func (e *predictors) addReference(p *compile.Program, params map[string][]float32) {
 	r := parity.NewReference(p.Infer, p.Signature.Instance, params)
-	e.list = append(e.list, r.Engine(Interpreter))
+	e.list = append(e.list, r.Engine(engineInterpreter))
 	e.rounding = r.Rounding
 }
 

@@ -26,9 +26,9 @@ func inputFiles(spec *language.Spec, folder data.Folder) []string {
 	return list
 }
 
-// OpenData opens or draws the data set of a spec. A file is looked up from the
+// openData opens or draws the data set of a spec. A file is looked up from the
 // working directory and then in the folder.
-func OpenData(spec *language.Spec, folder data.Folder) (*data.Dataset, error) {
+func openData(spec *language.Spec, folder data.Folder) (*data.Dataset, error) {
 	if spec.Generates() {
 		return data.Prototypes(prototypes(spec.Data.Generated))
 	}
@@ -133,7 +133,7 @@ func look(spec *language.Spec, folder data.Folder) (f facts, err error) {
 		f.sig, err = compile.SignatureOf(spec, []int{g.Features.V}, g.Classes.V)
 		return f, err
 	}
-	set, err := OpenData(spec, folder)
+	set, err := openData(spec, folder)
 	if err == nil {
 		f.bags, f.size = set.Bags(), meanSize(set)
 		f.sig, err = compile.SignatureOf(spec, set.Shape, set.Classes)

@@ -41,7 +41,7 @@ func TestFitLearner(t *testing.T) {
 		if s.Learner != kind || s.Epochs != 3 || s.Accuracy == nil || s.TrainAccuracy == nil || s.Disambiguation == nil || s.Parameters == 0 {
 			t.Errorf("%s: summary %+v", name, s)
 		}
-		if want := []string{kind, Interpreter, "onnxruntime", "onnx-go"}; !slices.Equal(s.Parity.Engines, want) || !s.Parity.OK {
+		if want := []string{kind, engineInterpreter, "onnxruntime", "onnx-go"}; !slices.Equal(s.Parity.Engines, want) || !s.Parity.OK {
 			t.Errorf("%s: parity of %v: %+v", name, s.Parity.Engines, s.Parity.Pairs)
 		}
 		for _, f := range s.Files {

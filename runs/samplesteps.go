@@ -19,31 +19,31 @@ import (
 
 // Names that Build writes when sample steps are asked for.
 const (
-	SampleFile       = "sample_steps.json"
-	SampleValuesFile = "sample_steps.bin"
+	sampleFile       = "sample_steps.json"
+	sampleValuesFile = "sample_steps.bin"
 )
 
-// SampleSteps are the first steps of a training run: what to feed to the
+// sampleSteps are the first steps of a training run: what to feed to the
 // training step besides parameters and velocity, and what comes out.
-type SampleSteps struct {
+type sampleSteps struct {
 	File   string       `json:"file"`   // of the values
 	Engine string       `json:"engine"` // that computed the losses
 	Data   string       `json:"data"`   // name of the data set
 	Seed   uint64       `json:"seed"`
-	Steps  []SampleStep `json:"steps"`
+	Steps  []sampleStep `json:"steps"`
 }
 
-// SampleStep is one of them. The loss and its terms are from before the update.
-type SampleStep struct {
+// sampleStep is one of them. The loss and its terms are from before the update.
+type sampleStep struct {
 	Bags   int                     `json:"bags"`
-	Inputs map[string]SampleTensor `json:"inputs"`
+	Inputs map[string]sampleTensor `json:"inputs"`
 	Loss   float64                 `json:"loss"`
 	Terms  map[string]float64      `json:"terms"`
 }
 
-// SampleTensor is an input within the file of the values: row-major,
+// sampleTensor is an input within the file of the values: row-major,
 // little-endian, on an offset that any element type may start at.
-type SampleTensor struct {
+type sampleTensor struct {
 	Type   string `json:"type"` // float32 or int64
 	Shape  []int  `json:"shape"`
 	Offset int    `json:"offset"` // bytes
@@ -54,7 +54,7 @@ const alignment = 8
 
 // writeSampleSteps lays out the first steps of a run and trains on them with
 // the engine gorgonia.
-func writeSampleSteps(o *BuildOptions, p *compile.Program, described *contract.Step) (*SampleSteps, error) {
+func writeSampleSteps(o *BuildOptions, p *compile.Program, described *contract.Step) (*sampleSteps, error) {
 	trials, err := OpenTrials([]*language.Spec{o.Spec}, o.Data)
 	if err != nil {
 		return nil, err
@@ -72,14 +72,14 @@ func writeSampleSteps(o *BuildOptions, p *compile.Program, described *contract.S
 	if err := engine.SetState(state); err != nil {
 		return nil, err
 	}
-	s := &SampleSteps{File: SampleValuesFile, Engine: engine.Name(), Data: set.Name, Seed: uint64(o.Spec.Train.Seed.V)}
+	s := &sampleSteps{File: sampleValuesFile, Engine: engine.Name(), Data: set.Name, Seed: uint64(o.Spec.Train.Seed.V)}
 	var values []byte
 	for i, b := range batches {
-		step := SampleStep{Bags: b.Bags, Inputs: map[string]SampleTensor{}, Terms: map[string]float64{}}
+		step := sampleStep{Bags: b.Bags, Inputs: map[string]sampleTensor{}, Terms: map[string]float64{}}
 		feed := batchFeed(p, b)
 		for _, v := range described.Inputs {
 			if t, ok := feed[v.Name]; ok { // the state is not part of a batch
-				step.Inputs[v.Name] = SampleTensor{v.Type, t.Shape, len(values)}
+				step.Inputs[v.Name] = sampleTensor{v.Type, t.Shape, len(values)}
 				values = appendTensor(values, t)
 			}
 		}
@@ -93,14 +93,14 @@ func writeSampleSteps(o *BuildOptions, p *compile.Program, described *contract.S
 		}
 		s.Steps = append(s.Steps, step)
 	}
-	if err := outfile.Replace(filepath.Join(o.Dir, SampleValuesFile), values); err != nil {
+	if err := outfile.Replace(filepath.Join(o.Dir, sampleValuesFile), values); err != nil {
 		return nil, err
 	}
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return nil, err
 	}
-	return s, outfile.Replace(filepath.Join(o.Dir, SampleFile), append(text, '\n'))
+	return s, outfile.Replace(filepath.Join(o.Dir, sampleFile), append(text, '\n'))
 }
 
 func appendTensor(to []byte, t ort.Tensor) []byte {

@@ -46,7 +46,7 @@ func OpenTrials(list []*language.Spec, folder data.Folder) ([]*train.Trial, erro
 		from := source{spec.Data.Set.V, spec.Data.Generated}
 		set, err := opened[from], error(nil)
 		if set == nil {
-			if set, err = OpenData(spec, folder); err != nil {
+			if set, err = openData(spec, folder); err != nil {
 				return nil, err
 			}
 			opened[from] = set

@@ -22,8 +22,8 @@ import (
 	"github.com/miplc/miplc/train/engines"
 )
 
-// Options are the settings of the command.
-type Options struct {
+// options are the settings of the command.
+type options struct {
 	Console *console.Console
 	File    string
 	Set     []string
@@ -38,7 +38,7 @@ type Options struct {
 
 // Command makes the command.
 func Command(con *console.Console) *cobra.Command {
-	o := &Options{Console: con}
+	o := &options{Console: con}
 	cmd := &cobra.Command{
 		Use:   "experiment FILE -o DIR",
 		Short: "Run learners over data sets and splits; go on where it was stopped",
@@ -62,7 +62,7 @@ others. miplc report DIR makes tables and figures at any time.`, strings.Join(sp
 		Args: console.Args("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.File = args[0]
-			return Run(cmd.Context(), o)
+			return run(cmd.Context(), o)
 		},
 	}
 	f := cmd.Flags()
@@ -82,15 +82,15 @@ others. miplc report DIR makes tables and figures at any time.`, strings.Join(sp
 	return cmd
 }
 
-// Summary is what the command prints.
-type Summary struct {
+// summary is what the command prints.
+type summary struct {
 	Name string `json:"name"`
 	Dir  string `json:"dir"`
 	experiment.Progress
 }
 
-// Run runs the cells that are left.
-func Run(ctx context.Context, o *Options) error {
+// run runs the cells that are left.
+func run(ctx context.Context, o *options) error {
 	e, err := o.load()
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return o.explain(err)
 	}
-	s := Summary{e.Name.V, o.Dir, progress}
+	s := summary{e.Name.V, o.Dir, progress}
 	return o.Console.Result(s, func(w io.Writer) error {
 		_, err := plain.Fprintf(w, "%s: %d of %d cells are done. Tables and figures: miplc report %s\n", e.Name.V, progress.Done, progress.Cells, o.Dir)
 		return err
@@ -122,7 +122,7 @@ func Run(ctx context.Context, o *Options) error {
 }
 
 // load reads the file and checks the flags.
-func (o *Options) load() (*experiment.Experiment, error) {
+func (o *options) load() (*experiment.Experiment, error) {
 	if o.Dir == "" {
 		return nil, console.Usagef("miplc experiment: -o DIR is missing")
 	}
@@ -141,7 +141,7 @@ func (o *Options) load() (*experiment.Experiment, error) {
 }
 
 // explain adds the exit code of a wrong file, and how to go on.
-func (o *Options) explain(err error) error {
+func (o *options) explain(err error) error {
 	var wrong *runs.SpecError
 	var stopped *experiment.InterruptedError
 	switch {
