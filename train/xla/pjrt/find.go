@@ -26,7 +26,8 @@ func Remedy(kind Kind) string {
 // for GPUs that of the jax which python3 finds or which stands in a usual place.
 // Where there is none the error is ErrNoPlugin.
 func Find(kind Kind, given string) (string, error) {
-	for _, v := range named(given) {
+	if list := named(given); len(list) > 0 {
+		v := list[0]
 		path, err := filepath.Abs(v.Path)
 		if err != nil {
 			return "", err

@@ -20,11 +20,9 @@ const entryPoint = "GetPjrtApi"
 // table is how the table of functions begins that a plugin gives (PJRT_Api in
 // pjrt_c_api.h).
 type table struct {
-	size       uintptr
-	extensions uintptr
-	version    struct {
-		size         uintptr
-		extensions   uintptr
+	_       [2]uintptr // size, extensions
+	version struct {
+		_            [2]uintptr // size, extensions
 		major, minor int32
 	}
 }
