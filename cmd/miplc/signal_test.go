@@ -41,7 +41,7 @@ func slowInputs(t *testing.T, dir string) {
 	fmt.Fprintln(packed, head)
 	bags.WriteString("\n")
 	row := strings.Repeat(",0.12345678", 40) + "\n"
-	for i := range 200_000 {
+	for i := range 400_000 {
 		if bag := i / 20; i%20 == 0 {
 			fmt.Fprintf(bags, "%d,%d,%d %d%s", bag+1, bag%3, bag%3, (bag+1)%3, row)
 		} else {
@@ -118,7 +118,7 @@ func TestSignalEndsEveryCommand(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(400 * time.Millisecond)
+			time.Sleep(200 * time.Millisecond)
 			if err := cmd.Process.Signal(stop); errors.Is(err, os.ErrProcessDone) {
 				t.Fatal("it ended before the signal")
 			}
