@@ -2,6 +2,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -147,7 +148,20 @@ func run(ctx context.Context, o *options) error {
 	if names[0] == "" {
 		return o.Console.Result(results.Runs[0], func(w io.Writer) error { return printSummary(w, o.Dir, results.Runs[0]) })
 	}
-	return o.Console.Result(results, func(w io.Writer) error { return printAll(w, o.Dir, len(trials), results) })
+	return o.tell(results, len(trials))
+}
+
+// tell prints the results of several trials; one that failed fails the command.
+func (o *options) tell(results *runs.Results, trials int) error {
+	text := func(w io.Writer) error { return printAll(w, o.Dir, trials, results) }
+	if len(results.Failed) == 0 {
+		return o.Console.Result(results, text)
+	}
+	failure := &console.Failure{Code: console.ExitFailed, Err: fmt.Errorf("%d of %d runs failed", len(results.Failed), trials), Result: results}
+	if o.Console.JSON {
+		return failure
+	}
+	return cmp.Or(o.Console.Result(results, text), error(failure))
 }
 
 func (o *options) options() runs.Options {
