@@ -3,6 +3,7 @@ package plot
 import (
 	"errors"
 	"io"
+	"math"
 
 	"gonum.org/v1/plot/plotter"
 
@@ -62,11 +63,13 @@ func LossAccuracy(w io.Writer, title string, metrics []train.Metrics) error {
 	return f.write(w)
 }
 
-// padRange gives the y axis a little air, and a span if all values are equal.
+// padRange gives the y axis a little air, and a span if all values are equal, large
+// enough for ticks beside losses that ran away.
 func (p *panel) padRange() {
-	pad := 0.05 * (p.Y.Max - p.Y.Min)
-	if pad == 0 {
-		pad = 0.5
+	largest := math.Max(math.Abs(p.Y.Min), math.Abs(p.Y.Max))
+	pad := math.Max(0.05*(p.Y.Max-p.Y.Min), 1e-6*largest)
+	if p.Y.Max == p.Y.Min {
+		pad = math.Max(0.5, 0.05*largest)
 	}
 	p.Y.Min, p.Y.Max = p.Y.Min-pad, p.Y.Max+pad
 }

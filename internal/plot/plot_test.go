@@ -163,6 +163,20 @@ func TestEdges(t *testing.T) {
 	}
 }
 
+// Losses that ran away, equal or all but equal, have an axis.
+func TestHugeLosses(t *testing.T) {
+	for _, losses := range [][]float64{{2.894e26}, {2.894e26, 2.894e26}, {1e300, -1e300}, {1e16, math.Nextafter(1e16, 2e16)}, {-1e30}, {1e-300, 2e-300}, {0}} {
+		var metrics []train.Metrics
+		for i, loss := range losses {
+			metrics = append(metrics, train.Metrics{Epoch: i + 1, Loss: loss})
+		}
+		var out bytes.Buffer
+		if err := LossAccuracy(&out, "", metrics); err != nil {
+			t.Errorf("%g: %v", losses, err)
+		}
+	}
+}
+
 func TestNothingToDraw(t *testing.T) {
 	var out bytes.Buffer
 	for name, err := range map[string]error{
