@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train/engines"
 )
@@ -154,11 +155,11 @@ func (r *runner) run() (Progress, error) {
 			}
 		}
 	}
-	var workers sync.WaitGroup
+	var running workers.Group
 	shared, alone := make(chan *group, len(groups)), make(chan *group, len(groups))
-	workers.Go(func() { work(shared) })
+	running.Go(func() { work(shared) })
 	for range min(r.atATime(false), max(1, len(groups))) {
-		workers.Go(func() { work(alone) })
+		running.Go(func() { work(alone) })
 	}
 	for _, g := range groups {
 		if g.shared {
@@ -169,7 +170,7 @@ func (r *runner) run() (Progress, error) {
 	}
 	close(shared)
 	close(alone)
-	workers.Wait()
+	running.Wait()
 	return r.end()
 }
 

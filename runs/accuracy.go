@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	goruntime "runtime"
-	"sync"
 	"sync/atomic"
 
 	"github.com/miplc/miplc/compile"
@@ -13,6 +12,7 @@ import (
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/parity"
+	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
 	"github.com/miplc/miplc/train"
@@ -103,11 +103,11 @@ func judge(ctx context.Context, t *train.Trial, report *train.Report, label labe
 	var found [2][]int
 	for part, bags := range [][]int{t.Split.Train, t.Split.Test} {
 		found[part] = make([]int, len(bags))
-		workers := min(goruntime.GOMAXPROCS(0), len(bags))
-		errs := make([]error, workers)
+		atATime := min(goruntime.GOMAXPROCS(0), len(bags))
+		errs := make([]error, atATime)
 		var next atomic.Int64
-		var all sync.WaitGroup
-		for w := range workers {
+		var all workers.Group
+		for w := range atATime {
 			all.Go(func() {
 				for errs[w] == nil {
 					i := int(next.Add(1)) - 1

@@ -14,6 +14,7 @@ import (
 	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/stream"
+	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/oracle"
 	"github.com/miplc/miplc/train/ort"
@@ -41,7 +42,7 @@ type StepCheck struct {
 // check of the model.
 type stepUnderWay struct {
 	dir       string        // where its files go
-	done      chan struct{} // closed when what follows is settled
+	work      workers.Group // settles what follows
 	initial   []float32
 	file      *outfile.File // nil after an error
 	described *contract.Step
@@ -51,17 +52,14 @@ type stepUnderWay struct {
 
 // beginTrainStep starts to write and check the training step.
 func beginTrainStep(dir string, p *compile.Program, state *train.State, meta export.StepMeta, library string) *stepUnderWay {
-	s := &stepUnderWay{dir: dir, done: make(chan struct{})}
-	go func() {
-		defer close(s.done)
-		s.err = s.write(p, state, meta, library)
-	}()
+	s := &stepUnderWay{dir: dir}
+	s.work.Go(func() { s.err = s.write(p, state, meta, library) })
 	return s
 }
 
 // place waits for the check and gives the files their names.
 func (s *stepUnderWay) place() (*contract.Step, *StepCheck, error) {
-	<-s.done
+	s.work.Wait()
 	if s.err != nil {
 		return nil, nil, s.err
 	}
@@ -73,10 +71,12 @@ func (s *stepUnderWay) place() (*contract.Step, *StepCheck, error) {
 
 // discard waits and removes what has no name yet.
 func (s *stepUnderWay) discard() {
-	<-s.done
-	if s.file != nil {
-		s.file.Discard()
-	}
+	defer func() {
+		if s.file != nil {
+			s.file.Discard()
+		}
+	}()
+	s.work.Wait()
 }
 
 // write writes the training step aside and takes one step in onnxruntime, which
@@ -170,13 +170,10 @@ func stepDifference(p *compile.Program, s *train.State, b *train.Batch, path, li
 	}
 	var got map[string]ort.Tensor
 	var failed error
-	ran := make(chan struct{})
-	go func() {
-		defer close(ran)
-		got, failed = ort.RunFile(path, library, in)
-	}()
+	var beside workers.Group
+	beside.Go(func() { got, failed = ort.RunFile(path, library, in) })
 	want, err := oracleStep(p, s, b)
-	<-ran
+	beside.Wait()
 	if err := errors.Join(failed, err); err != nil {
 		return 0, "", err
 	}

@@ -2,7 +2,8 @@ package gorgonia
 
 import (
 	"runtime"
-	"sync"
+
+	"github.com/miplc/miplc/internal/workers"
 )
 
 // Smallest numbers of elements for which a second goroutine pays.
@@ -15,27 +16,15 @@ const (
 // must be independent of each other, so that the number of processors changes
 // no result.
 func parallel(n, least int, f func(from, to int)) {
-	workers := min(runtime.GOMAXPROCS(0), n)
-	if n < least || workers < 2 {
+	parts := min(runtime.GOMAXPROCS(0), n)
+	if n < least || parts < 2 {
 		f(0, n)
 		return
 	}
-	var wg sync.WaitGroup
-	var failed any // a panic of a worker, to be raised where it can be caught
-	var once sync.Once
-	for w := 1; w < workers; w++ {
-		wg.Go(func() {
-			defer func() {
-				if r := recover(); r != nil {
-					once.Do(func() { failed = r })
-				}
-			}()
-			f(n*w/workers, n*(w+1)/workers)
-		})
+	var wg workers.Group
+	for p := 1; p < parts; p++ {
+		wg.Go(func() { f(n*p/parts, n*(p+1)/parts) })
 	}
-	f(0, n/workers)
+	f(0, n/parts)
 	wg.Wait()
-	if failed != nil {
-		panic(failed)
-	}
 }

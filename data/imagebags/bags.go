@@ -11,6 +11,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/stream"
+	"github.com/miplc/miplc/internal/workers"
 )
 
 // Options are the settings of Bags.
@@ -90,9 +91,9 @@ func classesOf(images []Image) ([]string, error) {
 
 // generate runs the generator over the images, each worker taking the next.
 func generate(ctx context.Context, images []Image, o Options) ([][]float32, error) {
-	workers := o.Workers
-	if workers < 1 {
-		workers = runtime.GOMAXPROCS(0)
+	atATime := o.Workers
+	if atATime < 1 {
+		atATime = runtime.GOMAXPROCS(0)
 	}
 	bags, faults := make([][]float32, len(images)), make([]error, len(images))
 	var next, done int
@@ -103,8 +104,8 @@ func generate(ctx context.Context, images []Image, o Options) ([][]float32, erro
 		next++
 		return next - 1, next <= len(images) && ctx.Err() == nil
 	}
-	var running sync.WaitGroup
-	for range min(workers, len(images)) {
+	var running workers.Group
+	for range min(atATime, len(images)) {
 		running.Go(func() {
 			for i, ok := take(); ok; i, ok = take() {
 				bags[i], faults[i] = o.bag(images[i])

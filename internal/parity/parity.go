@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/stream"
+	"github.com/miplc/miplc/internal/workers"
 )
 
 // DefaultSizes are the numbers of instances of the bags that Measure draws: the
@@ -73,7 +73,7 @@ func Measure(engines []Engine, o Options) (*Report, error) {
 	alone := make([][]prediction, len(engines)) // by engine and bag
 	atOnce := make([][]prediction, len(engines))
 	errs := make([]error, len(engines))
-	var all sync.WaitGroup
+	var all workers.Group
 	for i, e := range engines {
 		r.Engines = append(r.Engines, e.Name)
 		all.Go(func() {

@@ -4,10 +4,11 @@ import (
 	"context"
 	"math"
 	"runtime"
-	"sync"
 	"sync/atomic"
 
 	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/miplc/miplc/internal/workers"
 )
 
 // matern is the Matern-5/2 kernel of unit variance at a squared distance, and
@@ -31,11 +32,9 @@ func rows(n int, f func(lo, hi int)) {
 // parallel runs f on the numbers below pieces likewise.
 func parallel(pieces int, f func(p int)) {
 	var next atomic.Int64
-	var wait sync.WaitGroup
+	var wait workers.Group
 	for range min(pieces, runtime.GOMAXPROCS(0)) {
-		wait.Add(1)
-		go func() {
-			defer wait.Done()
+		wait.Go(func() {
 			for {
 				p := int(next.Add(1)) - 1
 				if p >= pieces {
@@ -43,7 +42,7 @@ func parallel(pieces int, f func(p int)) {
 				}
 				f(p)
 			}
-		}()
+		})
 	}
 	wait.Wait()
 }

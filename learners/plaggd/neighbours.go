@@ -3,11 +3,12 @@ package plaggd
 import (
 	"context"
 	"runtime"
-	"sync"
 	"sync/atomic"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/miplc/miplc/internal/workers"
 )
 
 // nearest lists the k nearest other rows of every row of x by Euclidean
@@ -16,16 +17,16 @@ func nearest(ctx context.Context, x *mat.Dense, k int) ([][]int, error) {
 	m, _ := x.Dims()
 	lists := make([][]int, m)
 	var next atomic.Int64
-	var workers sync.WaitGroup
+	var running workers.Group
 	for range min(runtime.GOMAXPROCS(0), m) {
-		workers.Go(func() {
+		running.Go(func() {
 			distances := make([]float64, m)
 			for i := int(next.Add(1)) - 1; i < m && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
 				lists[i] = nearestTo(x, i, min(k, m-1), distances)
 			}
 		})
 	}
-	workers.Wait()
+	running.Wait()
 	return lists, ctx.Err()
 }
 

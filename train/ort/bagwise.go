@@ -4,13 +4,13 @@ package ort
 
 import (
 	"errors"
-	"sync"
 
 	onnx "github.com/yalue/onnxruntime_go"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/train"
 )
 
@@ -190,7 +190,7 @@ func (w *bagwise) cutBags(b *train.Batch) {
 // sideBySide leaves the gradients of each piece with a worker.
 func (e *Engine) sideBySide(b *train.Batch, wave []piece) error {
 	errs := make([]error, len(wave))
-	var group sync.WaitGroup
+	var group workers.Group
 	for i, p := range wave {
 		group.Go(func() { errs[i] = e.gradients(e.bagwise.workers[i], e.bagwise.beside, b, p) })
 	}
@@ -217,7 +217,7 @@ func (e *Engine) gradients(one *worker, on *session, b *train.Batch, p piece) er
 // order of the bags, so that the sum does not depend on the number of workers.
 // After the last bag the mean stands where the update reads it.
 func (w *bagwise) add(first, last bool, n int, share float32) {
-	var group sync.WaitGroup
+	var group workers.Group
 	size := len(w.sum)
 	for i := range w.workers {
 		from, to := i*size/len(w.workers), (i+1)*size/len(w.workers)

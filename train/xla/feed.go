@@ -3,11 +3,11 @@ package xla
 import (
 	"context"
 	"runtime"
-	"sync"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/xla"
 	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/train"
 )
 
@@ -25,7 +25,7 @@ type feed struct {
 // one is drawn while the device works on the last. stop ends it early.
 func (s *jobs) feeds(ctx context.Context, runs []*train.Run) (feeds <-chan *feed, stop func()) {
 	ch := make(chan *feed)
-	ctx, stop = context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(ctx)
 	all, steps, epoch := make([][][]int, len(runs)), 0, 0
 	for i, r := range runs {
 		if r != nil {
@@ -33,7 +33,8 @@ func (s *jobs) feeds(ctx context.Context, runs []*train.Run) (feeds <-chan *feed
 			steps = max(steps, len(all[i]))
 		}
 	}
-	go func() {
+	var drawing workers.Group
+	drawing.Go(func() {
 		defer close(ch)
 		for first := 0; first < steps; first += s.layout.Steps {
 			select {
@@ -42,8 +43,8 @@ func (s *jobs) feeds(ctx context.Context, runs []*train.Run) (feeds <-chan *feed
 				return
 			}
 		}
-	}()
-	return ch, stop
+	})
+	return ch, func() { cancel(); drawing.Wait() }
 }
 
 // window is a part of the batches of all runs: those of count steps from first on.
@@ -88,8 +89,8 @@ func (s *jobs) masks(f *feed, m *compile.Mask) []uint8 {
 	l := s.layout
 	width := extent.Size(m.Shape.Concrete(l.N, l.Batch))
 	out := make([]uint8, l.Steps*l.Jobs*width)
-	var wait sync.WaitGroup
-	turns := make(chan int)
+	var wait workers.Group
+	turns := make(chan int, len(s.runs))
 	for range min(len(s.runs), runtime.GOMAXPROCS(0)) {
 		wait.Go(func() {
 			for j := range turns {

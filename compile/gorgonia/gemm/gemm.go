@@ -10,6 +10,8 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/gonum"
+
+	"github.com/miplc/miplc/internal/workers"
 )
 
 // Multiply computes c = a b + beta c for row-major matrices; c is [m, n], the
@@ -29,14 +31,14 @@ func Multiply(ta, tb bool, m, n, k int, a, b []float32, beta float32, c []float3
 	}
 	scale(c[:m*n], beta)
 	x, y := view(a, m, k, ta), view(b, k, n, tb)
-	workers := min(runtime.GOMAXPROCS(0), (m+rows-1)/rows)
-	if m*n*k < large || workers < 2 {
+	parts := min(runtime.GOMAXPROCS(0), (m+rows-1)/rows)
+	if m*n*k < large || parts < 2 {
 		block(x, y, 0, m, n, k, c)
 		return
 	}
-	var wg sync.WaitGroup
-	for w := range workers {
-		wg.Go(func() { block(x, y, m*w/workers, m*(w+1)/workers, n, k, c) })
+	var wg workers.Group
+	for w := range parts {
+		wg.Go(func() { block(x, y, m*w/parts, m*(w+1)/parts, n, k, c) })
 	}
 	wg.Wait()
 }

@@ -1,0 +1,37 @@
+package workers_test
+
+import (
+	"sync/atomic"
+	"testing"
+
+	"github.com/miplc/miplc/internal/workers"
+)
+
+func TestWaitRaisesWhatAWorkerPanickedWith(t *testing.T) {
+	var done atomic.Int32
+	var g workers.Group
+	for i := range 8 {
+		g.Go(func() {
+			if i == 3 {
+				panic("worker 3")
+			}
+			done.Add(1)
+		})
+	}
+	defer func() {
+		if r := recover(); r != "worker 3" || done.Load() != 7 {
+			t.Errorf("recovered %v after %d workers", r, done.Load())
+		}
+	}()
+	g.Wait()
+}
+
+func TestWait(t *testing.T) {
+	var g workers.Group
+	g.Wait()
+	done := false
+	g.Go(func() { done = true })
+	if g.Wait(); !done {
+		t.Error("Wait did not wait")
+	}
+}
