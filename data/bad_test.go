@@ -340,8 +340,8 @@ func badSplits(t testing.TB) []badFile {
 }
 
 func TestUnknownEndings(t *testing.T) {
-	for _, path := range []string{"x.h5", "x", "x.npy"} {
-		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "known are .npz, .mat, .csv and .csv.gz") {
+	for path, files := range map[string]string{"x.h5": `files ending in ".h5"`, "x": "files without an ending", "x.npy": `files ending in ".npy"`} {
+		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), files+" are not read; known are .npz, .mat, .csv and .csv.gz") {
 			t.Errorf("Open(%s): %v", path, err)
 		}
 		if err := smallSet().Save(filepath.Join(t.TempDir(), path)); err == nil || !strings.Contains(err.Error(), "known are .npz, .csv and .csv.gz") {

@@ -3,6 +3,7 @@ package data
 import (
 	"encoding/csv"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"path/filepath"
@@ -95,7 +96,11 @@ func setName(path string) string {
 }
 
 func unknownFormat(path, verb, known string) error {
-	return diag.Errorf(diag.Pos{File: path}, "files ending in %q are not %s; known are %s", format(path), verb, known)
+	files := fmt.Sprintf("files ending in %q", format(path))
+	if format(path) == "" {
+		files = "files without an ending"
+	}
+	return diag.Errorf(diag.Pos{File: path}, "%s are not %s; known are %s", files, verb, known)
 }
 
 // fileError gives an error of the system the shape of the others.

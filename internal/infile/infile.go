@@ -14,6 +14,9 @@ import (
 func Open(path string) (*os.File, fs.FileInfo, error) {
 	info, err := os.Stat(path) // before it is opened: opening a pipe waits
 	if err != nil {
+		if missing := (*fs.PathError)(nil); errors.As(err, &missing) {
+			missing.Op = "open" // what the user asked for
+		}
 		return nil, nil, err
 	}
 	if kind := kindOf(info.Mode()); kind != "" {
