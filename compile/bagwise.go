@@ -7,10 +7,10 @@ import (
 	"github.com/miplc/miplc/internal/extent"
 )
 
-// Windows gives a training step the parameters as inputs under their own names
+// NamedParams gives a training step the parameters as inputs under their own names
 // and shapes, beside the flat vector that the update reads. A caller binds them
 // to windows into that vector, so nothing is cut at run time.
-func Windows(p *Program, step *graph.Graph) (*graph.Graph, error) {
+func NamedParams(p *Program, step *graph.Graph) (*graph.Graph, error) {
 	starts := map[int]Param{}
 	at := 0
 	for _, q := range p.Params {

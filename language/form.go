@@ -15,26 +15,26 @@ const maxNesting = 500
 // of expressions, operators, functions, numbers and arguments of functions.
 // Names are checked later, when all of them are known.
 func (e *Equation) checkForm() faults {
-	f := former{eq: e}
+	f := formChecker{eq: e}
 	collect(func() { f.check(e.Expr, 0) })
 	return f.errs
 }
 
-type former struct {
+type formChecker struct {
 	eq   *Equation
 	errs faults
 }
 
-func (f *former) add(x ast.Node, format string, args ...any) {
+func (f *formChecker) add(x ast.Node, format string, args ...any) {
 	f.errs.Add(f.eq.errorAt(x, fmt.Sprintf(format, args...)))
 }
 
-func (f *former) note(format string, args ...any) {
+func (f *formChecker) note(format string, args ...any) {
 	last := &f.errs[len(f.errs)-1]
 	*last = last.WithNote(format, args...)
 }
 
-func (f *former) check(x ast.Expr, depth int) {
+func (f *formChecker) check(x ast.Expr, depth int) {
 	if depth > maxNesting {
 		f.add(x, "the equation is nested more than %d levels deep", maxNesting)
 		f.note("split it into several equations")
@@ -68,7 +68,7 @@ func (f *former) check(x ast.Expr, depth int) {
 	}
 }
 
-func (f *former) literal(x *ast.BasicLit) {
+func (f *formChecker) literal(x *ast.BasicLit) {
 	if x.Kind != token.INT && x.Kind != token.FLOAT || !numberText.MatchString(x.Value) {
 		f.add(x, "%s is not a number of the language", x.Value)
 		f.note("write numbers such as 2, 0.5 or 1e-5")
@@ -77,14 +77,14 @@ func (f *former) literal(x *ast.BasicLit) {
 	}
 }
 
-func (f *former) operator(x ast.Expr, at token.Pos, op token.Token) {
+func (f *formChecker) operator(x ast.Expr, at token.Pos, op token.Token) {
 	start := offsetOf(at)
 	d := f.eq.errorf(start, start+len(op.String()), fmt.Sprintf("the operator %v is not part of the language", op)).
 		WithNote("the operators are + - * / and a minus before a value")
 	f.errs.Add(d)
 }
 
-func (f *former) binary(x *ast.BinaryExpr, depth int) {
+func (f *formChecker) binary(x *ast.BinaryExpr, depth int) {
 	if star, ok := x.Y.(*ast.StarExpr); ok && x.Op == token.MUL {
 		start := offsetOf(x.OpPos)
 		f.errs.Add(f.eq.errorf(start, offsetOf(star.Star)+1, "there is no power operator").
@@ -105,7 +105,7 @@ func (f *former) binary(x *ast.BinaryExpr, depth int) {
 	f.check(x.Y, depth+1)
 }
 
-func (f *former) call(x *ast.CallExpr, depth int) {
+func (f *formChecker) call(x *ast.CallExpr, depth int) {
 	name, ok := x.Fun.(*ast.Ident)
 	if !ok {
 		f.add(x.Fun, "only the functions of the language can be called")
@@ -140,7 +140,7 @@ func (f *Function) Kind(i int) int {
 	return f.Kinds[i]
 }
 
-func (f *former) arguments(x *ast.CallExpr, fn *Function) {
+func (f *formChecker) arguments(x *ast.CallExpr, fn *Function) {
 	least, most := fn.Arity()
 	if len(x.Args) < least || most >= 0 && len(x.Args) > most {
 		f.add(x, "%s takes %s, not %d", fn.Name, fn.arityText(), len(x.Args))

@@ -115,7 +115,7 @@ func checkStep(p *compile.Program, state *train.State, path, library string) (*S
 		if diff <= stepTolerance {
 			return check, nil
 		}
-		err = fmt.Errorf("one step in onnxruntime is %.3g away from the reference in %s, %.0g is allowed", diff, where, stepTolerance)
+		err = fmt.Errorf("one step in onnxruntime is %.3g away from the interpreter in %s, %.0g is allowed", diff, where, stepTolerance)
 		if draw == 1 {
 			return nil, err
 		}

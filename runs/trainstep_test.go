@@ -70,7 +70,7 @@ func TestWrongTrainStepIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = checkStep(p, initialState(p), filepath.Join(dir, TrainStepFile), library)
-	if err == nil || !strings.Contains(err.Error(), "away from the reference in new_") {
+	if err == nil || !strings.Contains(err.Error(), "away from the interpreter in new_") {
 		t.Errorf("the step of another weight decay passed: %v", err)
 	}
 }

@@ -32,8 +32,8 @@ type bagwise struct {
 
 // worker takes one bag at a time.
 type worker struct {
-	workplace
-	flat *onnx.Tensor[float32] // gradients of all parameters, [P]; workplace.grads are windows into it
+	bindings
+	flat *onnx.Tensor[float32] // gradients of all parameters, [P]; bindings.grads are windows into it
 	part train.Batch
 	done *set // of the last bag, where its results are
 }
@@ -138,7 +138,7 @@ func (e *Engine) runBagwise(b *train.Batch) error {
 		if err := e.gradients(one, w.alone, b, w.pieces[0]); err != nil {
 			return err
 		}
-		e.readTerms(&one.workplace, 1)
+		e.readTerms(&one.bindings, 1)
 		r.Probabilities, r.Attention, r.Weights = one.done.probabilities.GetData(), one.done.attention.GetData(), one.done.newWeights.GetData()
 		return w.update.RunWithBinding(w.io[e.current])
 	}
@@ -152,7 +152,7 @@ func (e *Engine) runBagwise(b *train.Batch) error {
 			return err
 		}
 		for _, one := range w.workers[:len(wave)] {
-			e.readTerms(&one.workplace, 1/float64(b.Bags))
+			e.readTerms(&one.bindings, 1/float64(b.Bags))
 			r.Probabilities = append(r.Probabilities, one.done.probabilities.GetData()...)
 			r.Attention = append(r.Attention, one.done.attention.GetData()...)
 			r.Weights = append(r.Weights, one.done.newWeights.GetData()...)

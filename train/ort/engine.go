@@ -37,7 +37,7 @@ type Engine struct {
 	current  int                                 // the copy that holds the newest values
 	buffers  map[string][]float32                // statistics of the normalisation
 	scalars  map[string]*onnx.Tensor[float32]    // inputs lr, lambda, epoch, epochs: [1]
-	whole    workplace                           // of whole steps
+	whole    bindings                            // of whole steps
 	result   train.Result
 }
 
@@ -141,7 +141,7 @@ func (e *Engine) wholeStep(bags int) (*session, error) {
 		return nil, err
 	}
 	if len(e.windows[0]) == len(e.prog.Params) {
-		if g, err = compile.Windows(e.prog, g); err != nil {
+		if g, err = compile.NamedParams(e.prog, g); err != nil {
 			return nil, err
 		}
 	}
@@ -199,8 +199,8 @@ func (e *Engine) runWhole(b *train.Batch) error {
 	return nil
 }
 
-// readTerms adds share times the loss and its terms at a workplace to the result.
-func (e *Engine) readTerms(w *workplace, share float64) {
+// readTerms adds share times the loss and its terms that w is bound to, to the result.
+func (e *Engine) readTerms(w *bindings, share float64) {
 	for output, value := range w.terms {
 		v := share * float64(value.GetData())
 		if output == compile.OutLoss {

@@ -35,9 +35,9 @@ type set struct {
 	all           []interface{ Destroy() error }
 }
 
-// workplace is what one thread needs to run a session: outputs, and the sets
+// bindings are what one thread needs to run a session: outputs, and the sets
 // used last.
-type workplace struct {
+type bindings struct {
 	terms map[string]*onnx.Scalar[float32] // the loss and its terms by output
 	grads map[string]*onnx.Tensor[float32] // the gradient of each parameter, where the session gives them
 	sets  []*set
@@ -47,7 +47,7 @@ type workplace struct {
 }
 
 // allocate makes the outputs that do not depend on the size of a batch.
-func (w *workplace) allocate(p *compile.Program) (err error) {
+func (w *bindings) allocate(p *compile.Program) (err error) {
 	w.terms = map[string]*onnx.Scalar[float32]{}
 	for _, o := range p.Train.Outputs {
 		if len(o.Node.Shape) > 0 {
@@ -62,7 +62,7 @@ func (w *workplace) allocate(p *compile.Program) (err error) {
 }
 
 // get gives the set of a size, made now if it is new.
-func (w *workplace) get(e *Engine, on *session, n, bags int) (*set, error) {
+func (w *bindings) get(e *Engine, on *session, n, bags int) (*set, error) {
 	w.clock++
 	oldest := 0
 	for i, s := range w.sets {
@@ -89,7 +89,7 @@ func (w *workplace) get(e *Engine, on *session, n, bags int) (*set, error) {
 }
 
 // Destroy releases what is there; bindings go before the tensors they point to.
-func (w *workplace) Destroy() error {
+func (w *bindings) Destroy() error {
 	for _, s := range w.sets {
 		s.destroy()
 	}
@@ -100,7 +100,7 @@ func (w *workplace) Destroy() error {
 	for _, v := range w.grads {
 		errs = append(errs, v.Destroy())
 	}
-	*w = workplace{}
+	*w = bindings{}
 	return errors.Join(errs...)
 }
 
@@ -111,7 +111,7 @@ func (s *set) destroy() {
 }
 
 // newSet makes and binds the tensors of one size of batch.
-func (e *Engine) newSet(w *workplace, on *session, n, bags int) (*set, error) {
+func (e *Engine) newSet(w *bindings, on *session, n, bags int) (*set, error) {
 	s := &set{session: on, n: n, bags: bags, floats: map[string]*onnx.Tensor[float32]{}}
 	k := e.prog.Signature.Classes
 	shape := []int{n}
@@ -147,7 +147,7 @@ func (e *Engine) newSet(w *workplace, on *session, n, bags int) (*set, error) {
 
 // bind ties the set to its session: binding i reads copy i of the parameters
 // and writes the other.
-func (e *Engine) bind(w *workplace, s *set) error {
+func (e *Engine) bind(w *bindings, s *set) error {
 	for i := range 2 {
 		io, err := s.session.bind(
 			func(name string) onnx.Value { return e.input(s, name, i) },
@@ -182,7 +182,7 @@ func (e *Engine) input(s *set, name string, i int) onnx.Value {
 }
 
 // output gives the tensor of an output.
-func (e *Engine) output(w *workplace, s *set, name string, i int) onnx.Value {
+func (e *Engine) output(w *bindings, s *set, name string, i int) onnx.Value {
 	switch name {
 	case compile.OutProbabilities:
 		return s.probabilities
