@@ -146,7 +146,7 @@ func (e *predictors) addModel(name string, model *runtime.Model, batch bool) {
 			bags = append(bags, runtime.Bag{Instances: x[:n*width], N: n})
 			x = x[n*width:]
 		}
-		all, err := model.PredictAll(context.Background(), bags)
+		all, err := model.PredictBatch(context.Background(), bags)
 		for _, p := range all {
 			probabilities, attention = append(probabilities, p.Probabilities...), append(attention, p.Attention...)
 		}

@@ -1,6 +1,8 @@
 package runtime
 
 import (
+	"context"
+
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/extent"
 )
@@ -18,9 +20,12 @@ type Backend interface {
 // Session is one opened file. Run must be safe for concurrent use; Close is
 // called once, when no Run is under way.
 type Session interface {
-	// Run predicts the bags of in and fills out, whose slices are allocated
-	// to size by the caller. It keeps neither.
-	Run(in Input, out Output) error
+	// Run predicts bags together: one for contract bag/1, any number for
+	// batch/1. It fills Probabilities [k] and Attention [n] of each prediction,
+	// which the caller allocates to size, and keeps nothing. The bags have passed
+	// every check. Where the context ends during a long run, Run ends early if
+	// the back end can, with any error.
+	Run(ctx context.Context, bags []Bag, to []Prediction) error
 	Close() error
 }
 
@@ -34,17 +39,3 @@ type File struct {
 
 // InstanceSize is the number of values of one instance.
 func (f *File) InstanceSize() int { return extent.Size(f.Meta.InputShape) }
-
-// Input is one or more bags whose instances follow each other.
-type Input struct {
-	Instances []float32 // [N, ...] row-major, all finite
-	BagOf     []int64   // [N] bag of each instance, 0 to Bags-1, ascending; nil for contract bag/1
-	N         int       // instances of all bags, at least 1
-	Bags      int       // B; 1 for contract bag/1
-}
-
-// Output receives the predictions of an Input.
-type Output struct {
-	Probabilities []float32 // [B, k]
-	Attention     []float32 // [N]
-}

@@ -89,7 +89,7 @@ func TestShippedSpecs(t *testing.T) {
 			for _, n := range []int{1, 2, 40} {
 				bags = append(bags, randomBag(n, d, 9))
 			}
-			all, err := many.PredictAll(context.Background(), bags)
+			all, err := many.PredictBatch(context.Background(), bags)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -33,8 +33,10 @@ func (g *gate) Open(f *runtime.File) (runtime.Session, error) {
 
 type closedGate struct{}
 
-func (closedGate) Run(runtime.Input, runtime.Output) error { return errors.New("nothing to run") }
-func (closedGate) Close() error                            { return nil }
+func (closedGate) Run(context.Context, []runtime.Bag, []runtime.Prediction) error {
+	return errors.New("nothing to run")
+}
+func (closedGate) Close() error { return nil }
 
 func readModel(t testing.TB, name string) []byte {
 	t.Helper()

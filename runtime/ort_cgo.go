@@ -3,6 +3,7 @@
 package runtime
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -11,6 +12,10 @@ import (
 
 	"github.com/miplc/miplc/export/contract"
 )
+
+// A run on more values than this is ended with its context. Smaller ones are over
+// within milliseconds, and watching costs allocations.
+const watchedValues = 1 << 14
 
 // What a session keeps bound for the next prediction.
 const (
@@ -59,7 +64,11 @@ func openORT(f *File) (Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	session, err := ort.NewDynamicAdvancedSessionWithONNXData(f.Data, nil, nil, opts)
+	inputs, outputs := []string{contract.Instances}, []string{contract.Probabilities, contract.Attention}
+	if f.Meta.Contract == contract.ContractBatch {
+		inputs, outputs = append(inputs, contract.BagOf), append(outputs, contract.Label)
+	}
+	session, err := ort.NewDynamicAdvancedSessionWithONNXData(f.Data, inputs, outputs, opts)
 	if err != nil {
 		return nil, fmt.Errorf("the graph is not accepted: %w", err)
 	}
@@ -75,26 +84,46 @@ func openORT(f *File) (Session, error) {
 }
 
 // Run implements Session.
-func (s *ortSession) Run(in Input, out Output) error {
-	b := s.take(in.N, in.Bags)
+func (s *ortSession) Run(ctx context.Context, bags []Bag, to []Prediction) error {
+	n := 0
+	for _, bag := range bags {
+		n += bag.N
+	}
+	b := s.take(n, len(bags))
 	if b == nil {
 		var err error
-		if b, err = s.bind(in.N, in.Bags); err != nil {
+		if b, err = s.bind(n, len(bags)); err != nil {
 			return err
 		}
 	}
-	copy(b.instances.GetData(), in.Instances)
-	if s.batch {
-		copy(b.bagOf.GetData(), in.BagOf)
-	}
-	if err := s.session.RunWithBinding(b.io); err != nil {
+	b.fill(bags)
+	if err := s.runBinding(ctx, b); err != nil {
 		b.destroy()
-		return fmt.Errorf("running the graph on %d instances: %w", in.N, err)
+		return fmt.Errorf("running the graph on %d instances: %w", n, err)
 	}
-	copy(out.Probabilities, b.probabilities.GetData())
-	copy(out.Attention, b.attention.GetData())
+	b.read(to)
 	s.put(b)
 	return nil
+}
+
+// runBinding runs the graph, and ends a long run with its context: onnxruntime
+// then stops before the next node.
+func (s *ortSession) runBinding(ctx context.Context, b *binding) error {
+	if ctx.Done() == nil || len(b.instances.GetData()) <= watchedValues {
+		return s.session.RunWithBinding(b.io)
+	}
+	options, err := ort.NewRunOptions()
+	if err != nil {
+		return err
+	}
+	defer options.Destroy()
+	terminated := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() { terminated <- options.Terminate() })
+	err = s.session.RunWithOptions(b.inputs(), b.outputs(), options)
+	if !stop() {
+		err = errors.Join(err, <-terminated)
+	}
+	return err
 }
 
 // Close implements Session.
@@ -180,6 +209,44 @@ func bindTensor[T ort.TensorData](bind func(string, ort.Value) error, name strin
 		return nil, fmt.Errorf("tensor %s: %w", name, err)
 	}
 	return t, nil
+}
+
+// fill copies the bags into the inputs.
+func (b *binding) fill(bags []Bag) {
+	values, n := b.instances.GetData(), 0
+	for i, bag := range bags {
+		values = values[copy(values, bag.Instances):]
+		if b.bagOf != nil {
+			for j := range bag.N {
+				b.bagOf.GetData()[n+j] = int64(i)
+			}
+		}
+		n += bag.N
+	}
+}
+
+// read copies the outputs into predictions of their sizes.
+func (b *binding) read(to []Prediction) {
+	probabilities, attention := b.probabilities.GetData(), b.attention.GetData()
+	for _, p := range to {
+		probabilities = probabilities[copy(p.Probabilities, probabilities):]
+		attention = attention[copy(p.Attention, attention):]
+	}
+}
+
+// inputs and outputs are those of the session, in its order.
+func (b *binding) inputs() []ort.Value {
+	if b.bagOf == nil {
+		return []ort.Value{b.instances}
+	}
+	return []ort.Value{b.instances, b.bagOf}
+}
+
+func (b *binding) outputs() []ort.Value {
+	if b.label == nil {
+		return []ort.Value{b.probabilities, b.attention}
+	}
+	return []ort.Value{b.probabilities, b.attention, b.label}
 }
 
 // values counts the float32 values that the binding holds.

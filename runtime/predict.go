@@ -3,8 +3,7 @@ package runtime
 import (
 	"context"
 	"fmt"
-
-	"github.com/miplc/miplc/internal/extent"
+	"sync"
 )
 
 // Prediction is what a model says of one bag.
@@ -22,114 +21,112 @@ const (
 	maxRunInstances = 4096
 )
 
+// single is one bag as the back end takes it: in slices, which live on the heap.
+type single struct {
+	bag [1]Bag
+	to  [1]Prediction
+}
+
+var singles = sync.Pool{New: func() any { return new(single) }}
+
 // Predict predicts one bag. Errors wrap ErrEmptyBag, ErrBagShape, ErrNotFinite
-// or ErrClosed, or are the context's: a context that has ended stops the
-// prediction before it starts, not in its middle.
+// or ErrClosed, or are the context's: one that ends before the prediction or in
+// the middle of a long one stops it.
 func (m *Model) Predict(ctx context.Context, bag Bag) (Prediction, error) {
 	var p Prediction
 	err := m.PredictInto(ctx, bag, &p)
 	return p, err
 }
 
-// PredictInto is Predict into an existing prediction, whose slices are reused
-// when they are large enough. After an error *p is not meaningful.
+// PredictInto is Predict into an existing prediction, whose slices are used
+// again where they are large enough: then it allocates nothing. After an error
+// *p is not meaningful.
 func (m *Model) PredictInto(ctx context.Context, bag Bag, p *Prediction) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	if err := bag.check(m.info.InputShape); err != nil {
 		return err
 	}
-	in := Input{Instances: bag.Instances, N: bag.N, Bags: 1}
-	if m.batch {
-		in.BagOf = make([]int64, bag.N)
-	}
-	k := len(m.info.Classes)
-	if cap(p.Probabilities) < k || cap(p.Attention) < bag.N {
-		both := make([]float32, k+bag.N)
-		p.Probabilities, p.Attention = both[:k:k], both[k:]
-	}
-	p.Probabilities, p.Attention = p.Probabilities[:k], p.Attention[:bag.N]
-	if err := m.run(in, Output{Probabilities: p.Probabilities, Attention: p.Attention}); err != nil {
+	s := singles.Get().(*single)
+	s.bag[0], s.to[0] = bag, *p
+	err := m.run(ctx, s.bag[:], s.to[:])
+	*p = s.to[0]
+	*s = single{} // keeps nothing of the caller's
+	singles.Put(s)
+	if err != nil {
 		return err
 	}
 	return m.name(p)
 }
 
-// PredictAll predicts bags in order. A model of contract batch/1 takes many
-// bags in one run; one of contract bag/1 is run bag by bag. An error names the
-// bag by its index, counted from 0; there are no partial results.
-func (m *Model) PredictAll(ctx context.Context, bags []Bag) ([]Prediction, error) {
-	for i, b := range bags {
-		if err := b.check(m.info.InputShape); err != nil {
-			return nil, fmt.Errorf("bag %d: %w", i, err)
-		}
-	}
+// PredictBatch predicts bags, in order, to what Predict gives for each alone but
+// for rounding. A model of contract batch/1 takes many bags in one run; one of
+// contract bag/1 is run bag by bag. Errors are those of Predict and name the bag
+// by its index, counted from 0; there are no partial results.
+func (m *Model) PredictBatch(ctx context.Context, bags []Bag) ([]Prediction, error) {
 	all := make([]Prediction, len(bags))
-	for from := 0; from < len(bags); {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		to := from + 1
-		for n := bags[from].N; m.batch && to < len(bags) && to-from < maxRunBags && n+bags[to].N <= maxRunInstances; to++ {
-			n += bags[to].N
-		}
-		if err := m.predictRun(bags[from:to], all[from:to]); err != nil {
-			return nil, fmt.Errorf("bags %d to %d: %w", from, to-1, err)
-		}
-		from = to
+	if err := m.PredictBatchInto(ctx, bags, all); err != nil {
+		return nil, err
 	}
 	return all, nil
 }
 
-// predictRun predicts checked bags in one run of the graph.
-func (m *Model) predictRun(bags []Bag, to []Prediction) error {
-	in := Input{Bags: len(bags)}
-	for _, b := range bags {
-		in.N += b.N
+// PredictBatchInto is PredictBatch into as many existing predictions, used as by
+// PredictInto.
+func (m *Model) PredictBatchInto(ctx context.Context, bags []Bag, to []Prediction) error {
+	if len(to) != len(bags) {
+		return fmt.Errorf("%d bags need as many predictions to be put into, there are %d", len(bags), len(to))
 	}
-	if len(bags) == 1 {
-		in.Instances = bags[0].Instances
-	} else {
-		in.Instances = make([]float32, 0, in.N*extent.Size(m.info.InputShape))
-		for _, b := range bags {
-			in.Instances = append(in.Instances, b.Instances...)
+	for i, b := range bags {
+		if err := b.check(m.info.InputShape); err != nil {
+			return fmt.Errorf("bag %d: %w", i, err)
 		}
 	}
-	if m.batch {
-		in.BagOf = make([]int64, 0, in.N)
-		for i, b := range bags {
-			for range b.N {
-				in.BagOf = append(in.BagOf, int64(i))
-			}
+	for from := 0; from < len(bags); {
+		end := from + 1
+		for n := bags[from].N; m.batch && end < len(bags) && end-from < maxRunBags && n+bags[end].N <= maxRunInstances; end++ {
+			n += bags[end].N
 		}
+		if err := m.run(ctx, bags[from:end], to[from:end]); err != nil {
+			return fmt.Errorf("bags %d to %d: %w", from, end-1, err)
+		}
+		from = end
 	}
-	k := len(m.info.Classes)
-	out := Output{Probabilities: make([]float32, k*len(bags)), Attention: make([]float32, in.N)}
-	if err := m.run(in, out); err != nil {
-		return err
-	}
-	for i, at := 0, 0; i < len(bags); i++ {
-		to[i].Probabilities = out.Probabilities[i*k : (i+1)*k : (i+1)*k]
-		to[i].Attention = out.Attention[at : at+bags[i].N : at+bags[i].N]
-		at += bags[i].N
+	for i := range to {
 		if err := m.name(&to[i]); err != nil {
-			return err
+			return fmt.Errorf("bag %d: %w", i, err)
 		}
 	}
 	return nil
 }
 
-func (m *Model) run(in Input, out Output) error {
+// run predicts checked bags in one run of the graph.
+func (m *Model) run(ctx context.Context, bags []Bag, to []Prediction) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for i, b := range bags {
+		to[i].makeRoom(len(m.info.Classes), b.N)
+	}
 	m.closing.RLock()
 	defer m.closing.RUnlock()
 	if m.session == nil {
 		return ErrClosed
 	}
-	if err := m.session.Run(in, out); err != nil {
+	if err := m.session.Run(ctx, bags, to); err != nil {
+		if ended := ctx.Err(); ended != nil {
+			return ended
+		}
 		return fmt.Errorf("%s: %w", m.info.Backend, err)
 	}
 	return nil
+}
+
+// makeRoom sizes the slices for k classes and n instances.
+func (p *Prediction) makeRoom(k, n int) {
+	if cap(p.Probabilities) < k || cap(p.Attention) < n {
+		both := make([]float32, k+n)
+		p.Probabilities, p.Attention = both[:k:k], both[k:]
+	}
+	p.Probabilities, p.Attention = p.Probabilities[:k], p.Attention[:n]
 }
 
 // name finds the label. Numbers that are not finite would make label 0 of

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/miplc/miplc/runtime"
@@ -38,7 +39,7 @@ func TestBadBags(t *testing.T) {
 			if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s, %s: %v", be.name, c.name, err)
 			}
-			_, err = m.PredictAll(context.Background(), []runtime.Bag{randomBag(2, 3, 1), c.bag})
+			_, err = m.PredictBatch(context.Background(), []runtime.Bag{randomBag(2, 3, 1), c.bag})
 			if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), "bag 1: ") {
 				t.Errorf("%s, %s among others: %v", be.name, c.name, err)
 			}
@@ -85,8 +86,86 @@ func TestContextIsHonoured(t *testing.T) {
 	if _, err := m.Predict(ctx, randomBag(2, 3, 1)); !errors.Is(err, context.Canceled) {
 		t.Errorf("Predict: %v", err)
 	}
-	if _, err := m.PredictAll(ctx, []runtime.Bag{randomBag(2, 3, 1)}); !errors.Is(err, context.Canceled) {
-		t.Errorf("PredictAll: %v", err)
+	if _, err := m.PredictBatch(ctx, []runtime.Bag{randomBag(2, 3, 1)}); !errors.Is(err, context.Canceled) {
+		t.Errorf("PredictBatch: %v", err)
+	}
+}
+
+// ending is a context whose deadline passes once it was asked so many times.
+type ending struct {
+	context.Context
+	asked *atomic.Int32
+	after int32
+}
+
+func endingAfter(times int32) ending {
+	return ending{context.Background(), new(atomic.Int32), times}
+}
+
+func (e ending) Done() <-chan struct{} {
+	over := make(chan struct{})
+	close(over)
+	return over
+}
+
+func (e ending) Err() error {
+	if e.asked.Add(1) <= e.after {
+		return nil
+	}
+	return context.DeadlineExceeded
+}
+
+// A context that ends during a long run ends the run, and the next is none the
+// worse for it.
+func TestContextEndsARun(t *testing.T) {
+	for _, be := range backends {
+		m := open(t, "demipl-38x13.onnx", be.opts...)
+		bag := randomBag(20000, 38, 1)
+		if _, err := m.Predict(endingAfter(1), bag); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: %v", be.name, err)
+		}
+		if _, err := m.Predict(context.Background(), bag); err != nil {
+			t.Errorf("%s, the same bag again: %v", be.name, err)
+		}
+	}
+}
+
+// Between the runs of a batch the context is asked as well.
+func TestContextEndsABatch(t *testing.T) {
+	for _, file := range []string{"demipl-3x4.onnx", "batch-3x4.onnx"} {
+		m := open(t, file)
+		bags := make([]runtime.Bag, 200)
+		for i := range bags {
+			bags[i] = randomBag(1+i%3, 3, 1)
+		}
+		if all, err := m.PredictBatch(endingAfter(2), bags); !errors.Is(err, context.DeadlineExceeded) || all != nil {
+			t.Errorf("%s: %v, %d predictions", file, err, len(all))
+		}
+	}
+}
+
+func TestPredictBatchInto(t *testing.T) {
+	for _, file := range []string{"demipl-3x4.onnx", "batch-3x4.onnx"} {
+		m := open(t, file)
+		bags := make([]runtime.Bag, 100)
+		for i := range bags {
+			bags[i] = randomBag(1+i%7, 3, 1)
+		}
+		to := make([]runtime.Prediction, len(bags))
+		allocations := testing.AllocsPerRun(20, func() {
+			if err := m.PredictBatchInto(context.Background(), bags, to); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if allocations > 0 {
+			t.Errorf("%s: %v allocations a batch", file, allocations)
+		}
+		if err := m.PredictBatchInto(context.Background(), bags, to[1:]); err == nil || !strings.Contains(err.Error(), "100 bags") {
+			t.Errorf("%s, too few predictions: %v", file, err)
+		}
+		if all, err := m.PredictBatch(context.Background(), nil); err != nil || len(all) != 0 {
+			t.Errorf("%s, no bags: %v, %v", file, all, err)
+		}
 	}
 }
 

@@ -17,6 +17,9 @@ import (
 
 // VM implements gorgonia.VM. After RunAll every node of the graph holds its value.
 type VM struct {
+	// Stop, where it is set, is asked before each op; its error ends the run.
+	Stop func() error
+
 	steps  []step
 	values []gorgonia.Value // by number of the node
 }
@@ -55,6 +58,11 @@ func New(g *gorgonia.ExprGraph) (*VM, error) {
 func (vm *VM) RunAll() error {
 	var in []gorgonia.Value
 	for i, s := range vm.steps {
+		if vm.Stop != nil {
+			if err := vm.Stop(); err != nil {
+				return err
+			}
+		}
 		if s.op == nil {
 			vm.values[i] = s.node.Value()
 			continue

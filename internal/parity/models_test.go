@@ -211,7 +211,7 @@ func amongOthers(t testing.TB, data []byte) parity.Engine {
 	t.Cleanup(func() { m.Close() })
 	return parity.Engine{Name: "batch signature", Predict: func(x []float32, n int) ([]float32, []float32, error) {
 		d, last := len(x)/n, min(n, 3)
-		all, err := m.PredictAll(context.Background(), []runtime.Bag{
+		all, err := m.PredictBatch(context.Background(), []runtime.Bag{
 			{Instances: x[:d], N: 1}, {Instances: x, N: n}, {Instances: x[(n-last)*d:], N: last}})
 		if err != nil {
 			return nil, nil, err

@@ -5,6 +5,7 @@
 package onnxgo
 
 import (
+	"context"
 	"fmt"
 	"sync"
 
@@ -59,10 +60,10 @@ func (backend) Open(f *runtime.File) (runtime.Session, error) {
 	if n := len(file.GetGraph().GetNode()); n > maxNodes {
 		return nil, fmt.Errorf("the graph has %d nodes, more than the %d that it builds in bearable time; use %s", n, maxNodes, contract.BackendORT)
 	}
-	s := &session{data: data, shape: f.Meta.InputShape, classes: len(f.Meta.Classes)}
-	in := runtime.Input{Instances: make([]float32, f.InstanceSize()), N: 1, Bags: 1}
-	out := runtime.Output{Probabilities: make([]float32, s.classes), Attention: make([]float32, 1)}
-	if err := s.Run(in, out); err != nil {
+	s := &session{data: data, shape: f.Meta.InputShape}
+	bag := runtime.Bag{Instances: make([]float32, f.InstanceSize()), N: 1}
+	p := runtime.Prediction{Probabilities: make([]float32, len(f.Meta.Classes)), Attention: make([]float32, 1)}
+	if err := s.Run(context.Background(), []runtime.Bag{bag}, []runtime.Prediction{p}); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -71,9 +72,8 @@ func (backend) Open(f *runtime.File) (runtime.Session, error) {
 // session keeps machines by bag size: gorgonia's shapes are static, so every
 // number of instances needs a graph of its own.
 type session struct {
-	data    []byte
-	shape   []int // of one instance
-	classes int
+	data  []byte
+	shape []int // of one instance
 
 	mu        sync.Mutex
 	idle      []*machine // oldest first
@@ -90,22 +90,27 @@ var building sync.Mutex
 type machine struct {
 	n     int
 	graph *gorgonnx.Graph
+	vm    *exprvm.VM
 	input *tensor.Dense
 
 	instances, probabilities, attention onnx.DataCarrier // nodes of the signature
 }
 
 // Run implements runtime.Session.
-func (s *session) Run(in runtime.Input, out runtime.Output) error {
-	m := s.take(in.N)
+func (s *session) Run(ctx context.Context, bags []runtime.Bag, to []runtime.Prediction) error {
+	bag := bags[0] // contract bag/1 has no more
+	m := s.take(bag.N)
 	if m == nil {
 		var err error
-		if m, err = s.build(in.N); err != nil {
+		if m, err = s.build(bag.N); err != nil {
 			return err
 		}
 	}
-	if err := m.run(in, out); err != nil {
-		return fmt.Errorf("running the graph on %d instances: %w", in.N, err)
+	m.vm.Stop = ctx.Err
+	err := m.run(bag, to[0])
+	m.vm.Stop = nil // an idle machine keeps no context
+	if err != nil {
+		return fmt.Errorf("running the graph on %d instances: %w", bag.N, err)
 	}
 	s.put(m)
 	return nil
@@ -175,27 +180,26 @@ func (s *session) build(n int) (m *machine, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("building the graph: %w", err)
 	}
-	vm, err := exprvm.New(expr)
-	if err != nil {
+	if m.vm, err = exprvm.New(expr); err != nil {
 		return nil, fmt.Errorf("building the graph: %w", err)
 	}
-	graph.SetVM(vm)
+	graph.SetVM(m.vm)
 	return m, nil
 }
 
-func (m *machine) run(in runtime.Input, out runtime.Output) (err error) {
+func (m *machine) run(bag runtime.Bag, to runtime.Prediction) (err error) {
 	defer recoverInto(&err)
-	copy(m.input.Data().([]float32), in.Instances)
+	copy(m.input.Data().([]float32), bag.Instances)
 	if err := m.instances.SetTensor(m.input); err != nil {
 		return err
 	}
 	if err := m.graph.Run(); err != nil {
 		return err
 	}
-	if err := copyOut(contract.Probabilities, m.probabilities.GetTensor(), out.Probabilities); err != nil {
+	if err := copyOut(contract.Probabilities, m.probabilities.GetTensor(), to.Probabilities); err != nil {
 		return err
 	}
-	return copyOut(contract.Attention, m.attention.GetTensor(), out.Attention)
+	return copyOut(contract.Attention, m.attention.GetTensor(), to.Attention)
 }
 
 // copyOut copies a row of numbers out. gorgonia gives a single number without
