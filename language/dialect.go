@@ -74,7 +74,7 @@ func (d *Dialect) Parse(file string, src []byte, o Options, to any) (*Document, 
 		return nil, err
 	}
 	if len(o.Set) > 0 || len(doc.files) > 1 {
-		doc.Text = root.yaml()
+		doc.Text = encode(root.plain())
 	}
 	return doc, nil
 }

@@ -3,6 +3,8 @@ package language
 import (
 	"fmt"
 	"strings"
+
+	"gopkg.in/yaml.v3"
 )
 
 // An entry of a list of blocks or loss terms: a word and what it is given.
@@ -43,13 +45,24 @@ func (r *Reader) list(n *node, path, what string) []*node {
 	return n.items
 }
 
-func (r *Reader) blocks(n *node, path string) {
-	for _, item := range r.list(n, path, "blocks") {
+var blocksForm = Own{
+	Says:   "a list of blocks",
+	Schema: func() *object { return listOf(ref("block")) },
+	Read:   readBlocks,
+	write: func(s *Spec) *yaml.Node {
+		return listOfNodes(0, s.Model.Blocks, func(b Block) *yaml.Node {
+			return entryNode(b.Kind.V, find(Blocks, b.Kind.V).args, b.Args)
+		})
+	},
+}
+
+func readBlocks(r *Reader, path string, _, n Node, _ any) {
+	for _, item := range r.list(n.n, path, "blocks") {
 		b := Block{}
 		if e, ok := r.entryOf(item, "block"); ok {
 			b.Kind = Str{V: e.word.text, Pos: e.word.pos}
-			if kind := blockNamed(e.word.text); kind == nil {
-				r.unknownWord(e.word, "block", blockNames())
+			if kind := find(Blocks, e.word.text); kind == nil {
+				r.unknownWord(e.word, "block", wordsOf(Blocks))
 				b.Kind.V = ""
 			} else {
 				before := len(r.errs)
@@ -128,30 +141,51 @@ func (r *Reader) noMain(word string, rows []Row, n *node) {
 	d := n.errorf("%s takes no value", word)
 	if len(rows) > 0 {
 		d = n.errorf("%s needs its arguments by name", word).
-			WithNote("write %s: {%s: ..., ...}; known: %s", word, rows[0].Name, strings.Join(namesOf(rows), ", "))
+			WithNote("write %s: {%s: ..., ...}; known: %s", word, rows[0].Name, strings.Join(wordsOf(rows), ", "))
 	}
 	r.errs.Add(d)
 }
 
-func (r *Reader) losses(n *node, path string) {
+var lossForm = Own{
+	Says: "a list of loss terms",
+	Schema: func() *object {
+		list := listOf(ref("loss"))
+		list.set("minItems", 1)
+		return list
+	},
+	Read:  readLosses,
+	write: func(s *Spec) *yaml.Node { return listOfNodes(0, s.Loss, lossNode) },
+}
+
+func lossNode(l Loss) *yaml.Node {
+	n := entryNode(l.Kind.V, find(lossKinds, l.Kind.V).args, map[string]Arg{
+		"weight": {Float: l.Weight.V}, "name": {Str: l.Name.V}, "value": {Str: l.Equation.Text.V},
+	})
+	if l.Kind.V == "equation" { // block style: the value may have several lines
+		n.Content[1].Style = 0
+	}
+	return n
+}
+
+func readLosses(r *Reader, path string, _, n Node, _ any) {
 	r.spec.Loss = nil
-	items := r.list(n, path, "loss terms")
-	if n.kind == listNode && len(items) == 0 {
-		r.errs.Add(n.errorf("the loss needs at least one term").WithNote("known: %s", strings.Join(lossNames(), ", ")))
+	items := r.list(n.n, path, "loss terms")
+	if n.IsList() && len(items) == 0 {
+		r.errs.Add(n.Errorf("the loss needs at least one term").WithNote("known: %s", strings.Join(wordsOf(lossKinds), ", ")))
 	}
 	for _, item := range items {
 		e, ok := r.entryOf(item, "loss term")
 		if !ok {
 			continue
 		}
-		kind := lossNamed(e.word.text)
+		kind := find(lossKinds, e.word.text)
 		if kind == nil {
-			r.unknownWord(e.word, "loss term", lossNames())
+			r.unknownWord(e.word, "loss term", wordsOf(lossKinds))
 			continue
 		}
-		args := r.args(kind.name, kind.args, e)
-		l := Loss{Kind: Str{V: kind.name, Pos: e.word.pos}, Weight: Float{V: args["weight"].Float, Pos: args["weight"].Pos}}
-		if kind.name == "equation" {
+		args := r.args(kind.Name, kind.args, e)
+		l := Loss{Kind: Str{V: kind.Name, Pos: e.word.pos}, Weight: Float{V: args["weight"].Float, Pos: args["weight"].Pos}}
+		if kind.Name == "equation" {
 			l.Name = Str{V: args["name"].Str, Pos: args["name"].Pos}
 			if e.args == nil || e.args.kind != mapNode {
 				continue
@@ -190,32 +224,58 @@ func (r *Reader) entries(n *node, path, what string, each func(name Str, key, va
 	}
 }
 
-func (r *Reader) sizes(n *node, path string) {
-	row := Row{Type: Whole, In: Between(1, maxExtent)}
-	r.entries(n, path, "a size", func(name Str, _, value *node) {
-		s := Size{Name: name}
-		if a, ok := r.arg(&row, path+"."+name.V, value); ok {
-			s.V = Int{V: a.Int, Pos: a.Pos}
-		}
-		r.spec.Model.Sizes = append(r.spec.Model.Sizes, s)
-	})
+// settingsForm is a map of names and single values of one kind, which add keeps.
+func settingsForm(what string, row Row, add func(*Model, Str, Arg), write func(*Model, *yaml.Node)) Own {
+	return Own{
+		Says:   "a map",
+		Schema: func() *object { return mapOf(typeSchema(&row)) },
+		Read: func(r *Reader, path string, _, n Node, _ any) {
+			r.entries(n.n, path, what, func(name Str, _, value *node) {
+				a, _ := r.arg(&row, path+"."+name.V, value)
+				add(&r.spec.Model, name, a)
+			})
+		},
+		write: func(s *Spec) *yaml.Node {
+			m := mapping(yaml.FlowStyle)
+			write(&s.Model, m)
+			return m
+		},
+	}
 }
 
-func (r *Reader) numbers(n *node, path string) {
-	row := Row{Type: Real}
-	r.entries(n, path, "a number", func(name Str, _, value *node) {
-		s := Number{Name: name}
-		if a, ok := r.arg(&row, path+"."+name.V, value); ok {
-			s.V = Float{V: a.Float, Pos: a.Pos}
+var sizesForm = settingsForm("a size", Row{Type: Whole, In: Between(1, maxExtent)},
+	func(m *Model, name Str, a Arg) { m.Sizes = append(m.Sizes, Size{name, Int{a.Int, a.Pos}}) },
+	func(m *Model, to *yaml.Node) {
+		for _, s := range m.Sizes {
+			put(to, s.Name.V, intNode(s.V.V))
 		}
-		r.spec.Model.Numbers = append(r.spec.Model.Numbers, s)
 	})
-}
 
-func (r *Reader) params(n *node, path string) {
-	r.entries(n, path, "a parameter", func(name Str, key, value *node) {
-		r.param(name, path+"."+name.V, key, value)
+var numbersForm = settingsForm("a number", Row{Type: Real},
+	func(m *Model, name Str, a Arg) { m.Numbers = append(m.Numbers, Number{name, Float{a.Float, a.Pos}}) },
+	func(m *Model, to *yaml.Node) {
+		for _, s := range m.Numbers {
+			put(to, s.Name.V, floatNode(s.V.V))
+		}
 	})
+
+var paramsForm = Own{
+	Says: "a map",
+	Schema: func() *object {
+		return mapOf(newObject("oneOf", []*object{ref("param"), listOf(extentSchema())}))
+	},
+	Read: func(r *Reader, path string, _, n Node, _ any) {
+		r.entries(n.n, path, "a parameter", func(name Str, key, value *node) {
+			r.param(name, path+"."+name.V, key, value)
+		})
+	},
+	write: func(s *Spec) *yaml.Node {
+		m := mapping(0)
+		for _, p := range s.Model.Params {
+			put(m, p.Name.V, paramNode(p))
+		}
+		return m
+	},
 }
 
 func (r *Reader) param(name Str, path string, key, n *node) {
@@ -273,13 +333,33 @@ func withoutKey(n *node, key string) *node {
 	return &out
 }
 
-func (r *Reader) let(n *node, path string) {
-	r.entries(n, path, "an equation", func(name Str, _, value *node) {
-		if eq := r.equation(name, path+"."+name.V, value); eq != nil {
+var letForm = Own{
+	Says:   "a map",
+	Schema: func() *object { return mapOf(expressionSchema()) },
+	Read: func(r *Reader, path string, _, n Node, _ any) {
+		r.entries(n.n, path, "an equation", func(name Str, _, value *node) {
+			eq := r.equation(name, path+"."+name.V, value)
+			if eq == nil { // users of the name are not to be reported as well
+				eq = &Equation{Name: name}
+			}
 			r.spec.Model.Let = append(r.spec.Model.Let, *eq)
-		} else {
-			// Users of the name are not to be reported as well.
-			r.spec.Model.Let = append(r.spec.Model.Let, Equation{Name: name})
+		})
+	},
+	write: func(s *Spec) *yaml.Node {
+		m := mapping(0)
+		for _, eq := range s.Model.Let {
+			put(m, eq.Name.V, textNode(eq.Text.V))
 		}
-	})
+		return m
+	},
+}
+
+// updateForm is weights.update; the equations of the loss are read with their term.
+var updateForm = Own{
+	Says:   "an equation",
+	Schema: expressionSchema,
+	Read: func(r *Reader, path string, key, n Node, _ any) {
+		r.spec.Weights.Update = r.equation(Str{V: key.Raw(), Pos: key.Pos()}, path, n.n)
+	},
+	write: func(s *Spec) *yaml.Node { return textNode(s.Weights.Update.Text.V) },
 }

@@ -59,7 +59,7 @@ func checkName(key *node, what string) (diag.Diagnostic, bool) {
 			WithNote("a name has letters, digits and _, and starts with a letter"), false
 	case token.IsKeyword(name), name == "_":
 		return key.errorf("%s is a reserved word and cannot name %s", name, what), false
-	case FunctionNamed(name) != nil:
+	case find(Functions, name) != nil:
 		return key.errorf("%s is a function and cannot name %s", name, what), false
 	case slices.Contains(plain(extentNames), name):
 		return key.errorf("the extent %s is known already", name).WithNote("d, h and k are given by data and blocks"), false
@@ -311,7 +311,7 @@ func (r *Reader) resolve(eq *Equation, sc *scope, as string) {
 func (r *Reader) unknownName(eq *Equation, sc *scope, x *ast.Ident) diag.Diagnostic {
 	d := eq.errorAt(x, fmt.Sprintf("%s is not defined", x.Name))
 	pos, later := sc.later[x.Name]
-	switch fn := FunctionNamed(x.Name); {
+	switch fn := find(Functions, x.Name); {
 	case x.Name == eq.Name.V && later:
 		d.Text = fmt.Sprintf("%s is defined by itself", x.Name)
 	case later:

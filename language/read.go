@@ -29,7 +29,7 @@ func (r *Reader) read(root *node) {
 	r.spec.Model.Pos = root.pos // until model is found
 	r.section(root, language, "", r.spec)
 	if root.get("loss") == nil && r.spec.trained() {
-		r.losses(defaultNode(find(language, "loss").Default), "loss")
+		readLosses(r, "loss", Node{}, Node{defaultNode(find(language, "loss").Default)}, nil)
 	}
 }
 
@@ -128,7 +128,7 @@ func (r *Reader) notAMap(n *node, rows []Row, path string) {
 	case assigned:
 		d = d.WithNote("write %s: with a colon", key)
 	}
-	r.errs.Add(d.WithNote("known here: %s", strings.Join(namesOf(rows), ", ")))
+	r.errs.Add(d.WithNote("known here: %s", strings.Join(wordsOf(rows), ", ")))
 }
 
 func join(path, name string) string {
@@ -146,7 +146,7 @@ func (r *Reader) unknownKey(key *node, rows []Row, path string) string {
 		where = "in " + path
 	}
 	d := strange(key.errorf("unknown key %q %s", key.text, where), key.text)
-	if d.Suggestion = suggest(key.text, namesOf(rows)); d.Suggestion == "" {
+	if d.Suggestion = suggest(key.text, wordsOf(rows)); d.Suggestion == "" {
 		if path == "" && (key.text == "batch" || key.text == "seed") {
 			d = d.WithNote("%s is a key of train", key.text)
 		} else if home := homeOf(r.dialect.Rows, key.text, ""); home != "" {
@@ -155,7 +155,7 @@ func (r *Reader) unknownKey(key *node, rows []Row, path string) string {
 		if len(rows) == 0 {
 			d = d.WithNote("it takes no arguments")
 		} else {
-			d = d.WithNote("known here: %s", strings.Join(namesOf(rows), ", "))
+			d = d.WithNote("known here: %s", strings.Join(wordsOf(rows), ", "))
 		}
 	}
 	r.errs.Add(d)
@@ -211,13 +211,14 @@ func (r *Reader) key(row *Row, path string, key, n *node, to any) {
 			r.entry(row, fmt.Sprintf("%s[%d]", path, i), item, row.To(to))
 		}
 	case Form:
-		row.Own.Read(r, path, Node{key}, Node{n}, row.To(to))
-	case Text, Whole, Real, truth, wholeList, Texts, Wholes:
+		if row.To != nil {
+			to = row.To(to)
+		}
+		row.Own.Read(r, path, Node{key}, Node{n}, to)
+	default:
 		if a, ok := r.arg(row, path, n); ok {
 			assign(row.To(to), a)
 		}
-	default:
-		r.ofSpec(row, path, key, n)
 	}
 }
 
@@ -261,28 +262,6 @@ func (r *Reader) entry(row *Row, path string, n *node, to any) {
 	r.section(n, row.Rows, path, to)
 }
 
-// ofSpec decodes what specs alone have.
-func (r *Reader) ofSpec(row *Row, path string, key, n *node) {
-	switch row.Type {
-	case blockList:
-		r.blocks(n, path)
-	case sizeMap:
-		r.sizes(n, path)
-	case numberMap:
-		r.numbers(n, path)
-	case paramMap:
-		r.params(n, path)
-	case letMap:
-		r.let(n, path)
-	case lossList:
-		r.losses(n, path)
-	case learnerForm:
-		r.learner(key, n)
-	case expression: // weights.update; loss equations are read with their term
-		r.spec.Weights.Update = r.equation(Str{V: row.Name, Pos: key.pos}, path, n)
-	}
-}
-
 // arg decodes a value of the type of a row.
 func (r *Reader) arg(row *Row, path string, n *node) (Arg, bool) {
 	a := Arg{Pos: n.pos}
@@ -310,7 +289,10 @@ func (r *Reader) arg(row *Row, path string, n *node) (Arg, bool) {
 	case namedExtent:
 		a.Str, ok = r.extent(row, path, n)
 	}
-	return a, ok
+	if !ok {
+		return Arg{}, false
+	}
+	return a, true
 }
 
 func (r *Reader) wrongType(row *Row, path string, n *node) {

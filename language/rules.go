@@ -188,7 +188,7 @@ func (r *Reader) blockRules() {
 	var attention, pool, classifier *Block
 	for i := range r.spec.Model.Blocks {
 		b := &r.spec.Model.Blocks[i]
-		kind := blockNamed(b.Kind.V)
+		kind := find(Blocks, b.Kind.V)
 		if kind == nil {
 			continue
 		}
@@ -323,7 +323,7 @@ func (r *Reader) lossRules() {
 			}
 			if !identifier.MatchString(name) {
 				note(r.add(pos, "%q cannot be the name of a loss term", name), "a name has letters, digits and _, and starts with a letter")
-			} else if lossNamed(name) != nil {
+			} else if find(lossKinds, name) != nil {
 				r.add(pos, "%s is the name of a built-in loss term; take another", name)
 				continue
 			}

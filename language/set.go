@@ -150,10 +150,10 @@ func named(item *node, name string) bool {
 
 func mainArgument(word string) string {
 	var rows []Row
-	if k := blockNamed(word); k != nil {
+	if k := find(Blocks, word); k != nil {
 		rows = k.args
 	}
-	if k := lossNamed(word); k != nil && rows == nil {
+	if k := find(lossKinds, word); k != nil && rows == nil {
 		rows = k.args
 	}
 	if main := mainOf(rows); main != nil {
