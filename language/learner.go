@@ -59,19 +59,19 @@ var kindRow = Row{Name: "kind", Type: Text, Required: true, Doc: "Kind of the le
 var learnerForm = Own{Says: "a map", Schema: learnerSchema, Read: readLearner, write: writeLearner}
 
 // readLearner decodes learner: {kind: word, arguments}, or a plain word.
-func readLearner(r *Reader, _ string, key, value Node, _ any) {
-	l, n := &Learner{Pos: key.Pos()}, value.n
+func readLearner(r *Reader, _ string, key, n *Node, _ any) {
+	l := &Learner{Pos: key.Pos()}
 	r.spec.Learner = l
-	word, args := n, (*node)(nil)
+	word, args := n, (*Node)(nil)
 	switch {
 	case n.kind == mapNode:
 		if word = n.get(kindRow.Name); word == nil {
-			r.errs.Add(n.errorf("learner.kind is missing").WithNote("known: %s", strings.Join(wordsOf(learnerKinds), ", ")))
+			r.errs.Add(n.Errorf("learner.kind is missing").WithNote("known: %s", strings.Join(wordsOf(learnerKinds), ", ")))
 			return
 		}
 		args = withoutKey(n, kindRow.Name)
 	case n.kind != scalarNode:
-		r.errs.Add(n.errorf("learner must be a map such as {kind: %s}, not %s", learnerKinds[0].Name, n.describe()))
+		r.errs.Add(n.Errorf("learner must be a map such as {kind: %s}, not %s", learnerKinds[0].Name, n.Describe()))
 		return
 	}
 	name, ok := r.text(&kindRow, "learner.kind", word)
@@ -92,7 +92,7 @@ func readLearner(r *Reader, _ string, key, value Node, _ any) {
 
 // withoutOtherKinds leaves out inherited arguments of another kind, when the
 // spec changes the kind that it inherits.
-func (r *Reader) withoutOtherKinds(kind *Kind, word, args *node) *node {
+func (r *Reader) withoutOtherKinds(kind *Kind, word, args *Node) *Node {
 	out := args
 	for _, key := range args.keys {
 		others := func(k Kind) bool { return find(k.args, key.text) != nil }

@@ -114,21 +114,7 @@ func hasSuffix(s string, suffixes ...string) bool {
 }
 
 // posOf is the place of the Value that a row points to.
-func posOf(to any) diag.Pos {
-	switch to := to.(type) {
-	case *Str:
-		return to.Pos
-	case *Int:
-		return to.Pos
-	case *Float:
-		return to.Pos
-	case *Bool:
-		return to.Pos
-	case *Ints:
-		return to.Pos
-	}
-	return diag.Pos{}
-}
+func posOf(to any) diag.Pos { return to.(interface{ place() diag.Pos }).place() }
 
 func (r *Reader) generatedRules() {
 	d, g := &r.spec.Data, &r.spec.Data.Generated

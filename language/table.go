@@ -56,7 +56,7 @@ type Own struct {
 	Says   string // "a list of blocks", for messages
 	Schema any    // JSON Schema of the value, or a func() *object that makes it
 	// Read decodes the value into what Row.To gives, in specs into the reader's.
-	Read  func(r *Reader, path string, key, value Node, to any)
+	Read  func(r *Reader, path string, key, value *Node, to any)
 	write func(*Spec) *yaml.Node // of specs, which are written back
 }
 

@@ -30,10 +30,10 @@ func encode(tree *yaml.Node) []byte {
 	return out.Bytes()
 }
 
-func (n *node) plain() *yaml.Node {
+func (n *Node) plain() *yaml.Node {
 	switch n.kind {
 	case listNode:
-		return listOfNodes(0, n.items, (*node).plain)
+		return listOfNodes(0, n.items, (*Node).plain)
 	case mapNode:
 		m := mapping(0)
 		for i, key := range n.keys {
