@@ -56,9 +56,9 @@ func referenceTables() map[string]string {
 		"weights":        Reference(weightsRows),
 		"train":          Reference(trainRows),
 		"export":         Reference(exportRows),
-		"blocks":         entryTable(Blocks),
-		"losses":         entryTable(lossKinds),
-		"learners":       entryTable(learnerKinds),
+		"blocks":         entryTable(blockEntries()),
+		"losses":         entryTable(lossEntries()),
+		"learners":       entryTable(learnerEntries()),
 		"extents":        nameTable(extentNames),
 		"names":          nameTable(append(append([]meaning(nil), trainingNames...), outputNames...)),
 		"epoch":          nameTable(epochNames),
@@ -69,11 +69,11 @@ func referenceTables() map[string]string {
 	return tables
 }
 
-func entryTable(entries []Kind) string {
+func entryTable(entries []schemaEntry) string {
 	var b strings.Builder
 	b.WriteString("\n| word | argument | value | default | meaning |\n|---|---|---|---|---|\n")
 	for _, e := range entries {
-		fmt.Fprintf(&b, "| **`%s`** | | | | %s |\n", e.Name, cell(e.Doc))
+		fmt.Fprintf(&b, "| **`%s`** | | | | %s |\n", e.word, cell(e.doc))
 		for i := range e.args {
 			r := &e.args[i]
 			def := ""

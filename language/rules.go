@@ -114,7 +114,21 @@ func hasSuffix(s string, suffixes ...string) bool {
 }
 
 // posOf is the place of the Value that a row points to.
-func posOf(to any) diag.Pos { return to.(interface{ place() diag.Pos }).place() }
+func posOf(to any) diag.Pos {
+	switch to := to.(type) {
+	case *Str:
+		return to.Pos
+	case *Int:
+		return to.Pos
+	case *Float:
+		return to.Pos
+	case *Bool:
+		return to.Pos
+	case *Ints:
+		return to.Pos
+	}
+	return diag.Pos{}
+}
 
 func (r *Reader) generatedRules() {
 	d, g := &r.spec.Data, &r.spec.Data.Generated
@@ -174,7 +188,7 @@ func (r *Reader) blockRules() {
 	var attention, pool, classifier *Block
 	for i := range r.spec.Model.Blocks {
 		b := &r.spec.Model.Blocks[i]
-		kind := find(Blocks, b.Kind.V)
+		kind := blockNamed(b.Kind.V)
 		if kind == nil {
 			continue
 		}
@@ -309,7 +323,7 @@ func (r *Reader) lossRules() {
 			}
 			if !identifier.MatchString(name) {
 				note(r.add(pos, "%q cannot be the name of a loss term", name), "a name has letters, digits and _, and starts with a letter")
-			} else if find(lossKinds, name) != nil {
+			} else if lossNamed(name) != nil {
 				r.add(pos, "%s is the name of a built-in loss term; take another", name)
 				continue
 			}

@@ -44,12 +44,8 @@ func Main(args []string, con *console.Console) int {
 	return windUp(con, ended)
 }
 
-// What a command has after a signal to end in its own words, and to keep what it
-// has done.
-const (
-	grace   = 300 * time.Millisecond
-	keeping = 20 * time.Second
-)
+// grace is what a command has after a signal to end in its own words.
+const grace = 300 * time.Millisecond
 
 // windUp ends a command after a signal, whatever it is about, with nothing
 // half-written.
@@ -59,7 +55,8 @@ func windUp(con *console.Console, ended <-chan int) int {
 		return code
 	case <-time.After(grace):
 	}
-	if !con.Keeps.Load() {
+	keeping := con.Keeps()
+	if keeping == 0 {
 		outfile.DiscardAll()
 		outdir.AbandonAll()
 		return con.Interrupt()
@@ -67,7 +64,7 @@ func windUp(con *console.Console, ended <-chan int) int {
 	select {
 	case code := <-ended:
 		return code
-	case <-time.After(keeping): // what is kept is that of the last epochs
+	case <-time.After(keeping):
 	}
 	outfile.DiscardAll()
 	return con.Interrupt()

@@ -14,6 +14,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/report"
 	"github.com/miplc/miplc/cmd/miplc/internal/runtime"
 	"github.com/miplc/miplc/cmd/miplc/internal/schema"
+	"github.com/miplc/miplc/cmd/miplc/internal/serve"
 	"github.com/miplc/miplc/cmd/miplc/internal/specs"
 	"github.com/miplc/miplc/cmd/miplc/internal/train"
 	"github.com/miplc/miplc/cmd/miplc/internal/validate"
@@ -33,7 +34,8 @@ first 20 errors are told; "more_errors" counts the others.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or invalid spec. Ctrl-C and SIGTERM end
 a command with code 1 and nothing half-written; train and experiment keep what is
-done and can go on. A second one does not wait for that.`
+done and can go on, serve answers what it has taken and ends with 0. A second one does
+not wait for that.`
 
 const rootExample = `  miplc train quickstart -o quickstart-run
   miplc predict quickstart-run/model.onnx bags.npz
@@ -60,6 +62,7 @@ func newRoot(con *console.Console) *cobra.Command {
 		build.Command(con),
 		train.Command(con),
 		predict.Command(con),
+		serve.Command(con),
 		parity.Command(con),
 		experiment.Command(con),
 		report.Command(con),

@@ -9,6 +9,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/plain"
@@ -24,10 +25,8 @@ type Console struct {
 	// Terminal says that Err is a terminal: a progress bar may redraw its line.
 	Terminal bool
 	Getenv   func(string) string
-	// Keeps is set by a command where it begins what it keeps at a signal, as the
-	// epochs of a training, and is given time for that. Others end at once.
-	Keeps atomic.Bool
 
+	keeps    atomic.Int64 // a time.Duration
 	lock     sync.Mutex
 	answered bool // something was printed as the result
 	ended    bool // by a signal: nothing more is printed
@@ -63,6 +62,16 @@ func (c *Console) Result(v any, text func(io.Writer) error) error {
 	}
 	return text(plain.Writer(c.Out))
 }
+
+// LastEpochs is the time to keep the last epochs of trainings.
+const LastEpochs = 20 * time.Second
+
+// Keep is called by a command where it begins what it keeps at a signal, as the epochs of
+// a training, with the time that it may take for that. Others end at once.
+func (c *Console) Keep(atMost time.Duration) { c.keeps.Store(int64(atMost)) }
+
+// Keeps is the time that the command has after a signal; 0: it ends at once.
+func (c *Console) Keeps() time.Duration { return time.Duration(c.keeps.Load()) }
 
 // Create starts the file that a command writes. Where that is the standard output
 // the result for people goes to Err, and there is none for machines.

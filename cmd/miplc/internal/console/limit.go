@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -76,7 +77,38 @@ func DataFlags(con *Console, flags *pflag.FlagSet, to *data.Folder, usage string
 
 // SizeFlag adds the flag that bounds what a data file may hold.
 func SizeFlag(flags *pflag.FlagSet, to *data.Options) {
-	flags.Var((*size)(&to.MaxBytes), "max-bytes", "most bytes that a data file may unpack to, such as 500MB or 16GiB (default 4GiB, or the memory there is)")
+	Bytes(flags, &to.MaxBytes, "max-bytes", "most bytes that a data file may unpack to, such as 500MB or 16GiB (default 4GiB, or the memory there is)")
+}
+
+// Bytes adds a flag that takes a number of bytes.
+func Bytes(flags *pflag.FlagSet, to *int64, name, usage string) {
+	flags.Var((*size)(to), name, usage)
+	flags.Lookup(name).DefValue = "" // stands in the usage as a person writes it
+}
+
+// Duration adds a flag that takes times of at least low.
+func Duration(flags *pflag.FlagSet, to *time.Duration, name string, value, low time.Duration, usage string) {
+	flags.DurationVar(to, name, value, usage)
+	f := flags.Lookup(name)
+	f.Value = longEnough{f.Value, low}
+}
+
+// longEnough is the value of a flag for times of at least low.
+type longEnough struct {
+	pflag.Value
+	low time.Duration
+}
+
+// Set reads a time with its unit.
+func (l longEnough) Set(text string) error {
+	v, err := time.ParseDuration(text)
+	if err != nil {
+		return fmt.Errorf("write a time such as 500ms or 10s")
+	}
+	if v < l.low || v > 24*time.Hour {
+		return fmt.Errorf("it must be between %v and 24h", l.low)
+	}
+	return l.Value.Set(text)
 }
 
 // size is the value of a flag for a number of bytes.

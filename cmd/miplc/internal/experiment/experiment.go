@@ -109,7 +109,7 @@ func run(ctx context.Context, o *options) error {
 		defer lines.close()
 		options.Observer = lines
 	}
-	o.Console.Keeps.Store(true)
+	o.Console.Keep(console.LastEpochs)
 	progress, err := experiment.Run(ctx, e, options)
 	if err != nil {
 		return o.explain(err)

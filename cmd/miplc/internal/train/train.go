@@ -140,7 +140,7 @@ func run(ctx context.Context, o *options) error {
 		defer bar.Close()
 		options.Observer = bar
 	}
-	o.Console.Keeps.Store(true)
+	o.Console.Keep(console.LastEpochs)
 	results, err := runs.Train(ctx, trials, options)
 	if err != nil {
 		return o.explain(err)

@@ -1,0 +1,180 @@
+package serve
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// route is one path of the HTTP service.
+type route struct {
+	method, path string
+	public       bool // needs no token: what probes and browsers ask for
+	handle       func(http.ResponseWriter, *http.Request) error
+}
+
+// routes are the paths of the service, those that openapi.json describes.
+func (s *Server) routes() []route {
+	const model, exact = "/v2/models/{model}", "/v2/models/{model}/versions/{version}"
+	return []route{
+		{"GET", "/v2", false, s.getServer},
+		{"GET", "/v2/health/live", true, s.getLive},
+		{"GET", "/v2/health/ready", true, s.getReady},
+		{"GET", model, false, s.getModel},
+		{"GET", exact, false, s.getModel},
+		{"GET", model + "/ready", true, s.getModelReady},
+		{"GET", exact + "/ready", true, s.getModelReady},
+		{"POST", model + "/infer", false, s.postInfer},
+		{"POST", exact + "/infer", false, s.postInfer},
+		{"POST", "/predict", false, s.postPredict},
+	}
+}
+
+// handler serves all routes.
+func (s *Server) handler() http.Handler {
+	mux := http.NewServeMux()
+	methods := map[string][]string{}
+	for _, r := range s.routes() {
+		mux.Handle(r.method+" "+r.path, s.serve(r))
+		methods[r.path] = append(methods[r.path], r.method)
+	}
+	for path, allowed := range methods {
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Allow", strings.Join(allowed, ", "))
+			writeError(w, http.StatusMethodNotAllowed, fmt.Sprintf("%s takes %s", path, strings.Join(allowed, ", ")))
+		})
+	}
+	if methods["/"] == nil {
+		mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+			writeError(w, http.StatusNotFound, "there is nothing at this path; /openapi.json lists what there is")
+		})
+	}
+	return mux
+}
+
+// serve is the handler of a route, with the bounds and the errors of all.
+func (s *Server) serve(route route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.draining.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		err := guarded(func() error { return route.handle(w, r) })
+		if err != nil {
+			s.fail(w, err)
+		}
+	})
+}
+
+// httpStatus is the status of HTTP for the codes that errors here have.
+var httpStatus = map[codes.Code]int{
+	codes.InvalidArgument:   http.StatusBadRequest,
+	codes.Unauthenticated:   http.StatusUnauthorized,
+	codes.NotFound:          http.StatusNotFound,
+	codes.ResourceExhausted: http.StatusRequestEntityTooLarge,
+	codes.Unavailable:       http.StatusServiceUnavailable,
+	codes.DeadlineExceeded:  http.StatusGatewayTimeout,
+	codes.Canceled:          499, // nobody reads it
+}
+
+func (s *Server) fail(w http.ResponseWriter, err error) {
+	of := status.Convert(err)
+	code := httpStatus[of.Code()]
+	switch {
+	case code == 0:
+		s.o.Log.Error("request failed", "error", err)
+		code = http.StatusInternalServerError
+	case code == http.StatusServiceUnavailable:
+		w.Header().Set("Retry-After", "1")
+	}
+	writeError(w, code, of.Message())
+}
+
+func writeError(w http.ResponseWriter, code int, text string) {
+	_ = writeJSON(w, code, map[string]string{"error": text}) // strings are never refused
+}
+
+func writeJSON(w http.ResponseWriter, code int, v any) error {
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_, _ = w.Write(text.Bytes()) // the client may have gone
+	return nil
+}
+
+func readJSON(data []byte, v any) error {
+	if err := json.Unmarshal(data, v); err != nil {
+		return status.Errorf(codes.InvalidArgument, "the body is not the JSON that is needed: %v", err)
+	}
+	return nil
+}
+
+// readBody reads the body of a request up to the limit.
+func (s *Server) readBody(r *http.Request) ([]byte, error) {
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
+		return nil, status.Errorf(codes.InvalidArgument, "a body in Content-Encoding %.40q: send it as it is", encoding)
+	}
+	if r.ContentLength > s.o.Bytes {
+		return nil, tooLarge(s.o.Bytes)
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, s.o.Bytes))
+	var over *http.MaxBytesError
+	var late net.Error
+	switch {
+	case errors.As(err, &over):
+		return nil, tooLarge(s.o.Bytes)
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &late) && late.Timeout():
+		return nil, status.Error(codes.DeadlineExceeded, "the body did not come in time")
+	case err != nil:
+		return nil, status.Errorf(codes.InvalidArgument, "the body ends early: %v", err)
+	}
+	return body, nil
+}
+
+func tooLarge(most int64) error {
+	return status.Errorf(codes.ResourceExhausted, "the request is larger than the %d bytes that this server takes", most)
+}
+
+func (s *Server) getServer(w http.ResponseWriter, _ *http.Request) error {
+	return writeJSON(w, http.StatusOK, map[string]any{"name": serverName, "version": s.o.Version, "extensions": extensions})
+}
+
+func (s *Server) getLive(w http.ResponseWriter, _ *http.Request) error {
+	return writeJSON(w, http.StatusOK, map[string]bool{"live": true})
+}
+
+func (s *Server) getReady(w http.ResponseWriter, _ *http.Request) error {
+	if !s.ready() {
+		return status.Error(codes.Unavailable, "the server is ending")
+	}
+	return writeJSON(w, http.StatusOK, map[string]bool{"live": true, "ready": true})
+}
+
+func (s *Server) getModelReady(w http.ResponseWriter, r *http.Request) error {
+	name := r.PathValue("model")
+	if err := s.modelReady(name, r.PathValue("version")); err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, map[string]any{"name": name, "ready": true})
+}
+
+func (s *Server) getModel(w http.ResponseWriter, r *http.Request) error {
+	m, err := s.modelMetadata(r.PathValue("model"), r.PathValue("version"))
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, m)
+}

@@ -1,0 +1,298 @@
+package serve
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/miplc/miplc/runtime"
+)
+
+const modelFile = "model.onnx"
+
+// place is where a version of a model lies.
+type place struct {
+	name, path string
+	version    int
+}
+
+// scan finds the models at a path: a model file; a folder that holds model.onnx, as
+// that of a run; or a folder of models, each as NAME.onnx, NAME/model.onnx or, with
+// versions, NAME/1/model.onnx, which is how repositories of other servers lie too.
+func scan(root string) ([]place, error) {
+	info, err := os.Stat(root)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []place{{name: nameOf(root), path: root, version: 1}}, nil
+	}
+	if file := filepath.Join(root, modelFile); exists(file) {
+		return []place{{name: nameOf(file), path: file, version: 1}}, nil
+	}
+	found, err := scanFolder(root)
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("%s holds no model: it must be a model file, or a folder with %s, NAME.onnx, NAME/%s or NAME/VERSION/%s in it",
+			root, modelFile, modelFile, modelFile)
+	}
+	return found, err
+}
+
+func scanFolder(root string) (found []place, err error) {
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]string{}
+	for _, e := range entries {
+		path := filepath.Join(root, e.Name())
+		var here []place
+		switch name, isModel := strings.CutSuffix(e.Name(), ".onnx"); {
+		case strings.HasPrefix(e.Name(), "."):
+		case isModel:
+			here = []place{{name: name, path: path, version: 1}}
+		case exists(filepath.Join(path, modelFile)):
+			here = []place{{name: e.Name(), path: filepath.Join(path, modelFile), version: 1}}
+		default:
+			here = scanVersions(path)
+		}
+		for _, p := range here {
+			if first := seen[p.name]; first != "" && first != path {
+				return nil, fmt.Errorf("%s and %s are both the model %s: rename one", first, path, p.name)
+			}
+			seen[p.name] = path
+		}
+		found = append(found, here...)
+	}
+	return found, nil
+}
+
+// scanVersions finds NUMBER/model.onnx in a folder; what else lies there is not ours.
+func scanVersions(folder string) (found []place) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil // a file, or a folder that is none of ours
+	}
+	for _, e := range entries {
+		file := filepath.Join(folder, e.Name(), modelFile)
+		if v, err := strconv.Atoi(e.Name()); err == nil && v > 0 && exists(file) {
+			found = append(found, place{name: filepath.Base(folder), path: file, version: v})
+		}
+	}
+	return found
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// nameOf is the name of the model in a file: that of the file, or of its folder where
+// the file has the name they all have.
+func nameOf(file string) string {
+	if filepath.Base(file) != modelFile {
+		return strings.TrimSuffix(filepath.Base(file), ".onnx")
+	}
+	if abs, err := filepath.Abs(file); err == nil && filepath.Dir(abs) != "/" {
+		return filepath.Base(filepath.Dir(abs))
+	}
+	return "model"
+}
+
+// version is one version of a model, opened.
+type version struct {
+	place
+	modified time.Time
+	size     int64
+	info     runtime.Info
+	queue    *queue
+	inUse    sync.RWMutex // held for reading by each request
+}
+
+// close waits for the requests under way and frees the version.
+func (v *version) close() {
+	v.inUse.Lock()
+	defer v.inUse.Unlock()
+	v.queue.close()
+}
+
+func (v *version) number() string { return strconv.Itoa(v.version) }
+
+// Models are the models at one path by name and version.
+type Models struct {
+	root  string
+	open  func(path string) (*runtime.Model, error)
+	batch Batching
+
+	reloading sync.Mutex
+	mu        sync.RWMutex
+	loaded    map[string][]*version // by version, the newest last
+}
+
+// OpenModels opens all models at a path: a model file; a folder that holds model.onnx;
+// or a folder of models, each as NAME.onnx, NAME/model.onnx or NAME/1/model.onnx, where
+// numbers are versions. All must open.
+func OpenModels(root string, open func(path string) (*runtime.Model, error), batch Batching) (*Models, error) {
+	m := &Models{root: root, open: open, batch: batch, loaded: map[string][]*version{}}
+	if _, err := m.reload(); err != nil {
+		m.Close()
+		return nil, err
+	}
+	return m, nil
+}
+
+// reload opens what is new or has changed at the path and lets go what is gone. What
+// does not open is an error, and what was loaded in its place stays. Requests under way
+// end with the version that they began with. It returns how many versions have changed.
+func (m *Models) reload() (changed int, err error) {
+	m.reloading.Lock()
+	defer m.reloading.Unlock()
+	places, err := scan(m.root)
+	if err != nil {
+		return 0, err
+	}
+	next := map[string][]*version{}
+	var failed []error
+	for _, p := range places {
+		old := m.exact(p.name, p.version)
+		v, err := m.load(p, old)
+		if err != nil {
+			failed = append(failed, err)
+			v = old
+		}
+		if v != nil {
+			next[p.name] = append(next[p.name], v)
+		}
+		if err == nil && v != old {
+			changed++
+		}
+	}
+	for _, versions := range next {
+		slices.SortFunc(versions, func(a, b *version) int { return cmp.Compare(a.version, b.version) })
+	}
+	gone := m.swap(next)
+	for _, v := range gone {
+		v.close()
+	}
+	return changed, errors.Join(failed...)
+}
+
+// load opens the version at a place, or returns the old one where its file is as it was.
+func (m *Models) load(p place, old *version) (*version, error) {
+	info, err := os.Stat(p.path)
+	if err != nil {
+		return nil, err
+	}
+	if old != nil && old.path == p.path && old.modified.Equal(info.ModTime()) && old.size == info.Size() {
+		return old, nil
+	}
+	model, err := m.open(p.path)
+	if err != nil {
+		return nil, err
+	}
+	return &version{place: p, modified: info.ModTime(), size: info.Size(), info: model.Info(), queue: newQueue(model, m.batch)}, nil
+}
+
+// swap puts the next versions into place and returns those that are no longer there.
+func (m *Models) swap(next map[string][]*version) (gone []*version) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for name, versions := range m.loaded {
+		for _, v := range versions {
+			if !slices.Contains(next[name], v) {
+				gone = append(gone, v)
+			}
+		}
+	}
+	m.loaded = next
+	return gone
+}
+
+func (m *Models) exact(name string, number int) *version {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	for _, v := range m.loaded[name] {
+		if v.version == number {
+			return v
+		}
+	}
+	return nil
+}
+
+// use finds a version for a request, which must call done when it has ended. The version
+// "" is the newest; the name "" the only model there is.
+func (m *Models) use(name, number string) (v *version, done func(), err error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if name == "" && len(m.loaded) == 1 {
+		for only := range m.loaded {
+			name = only
+		}
+	}
+	versions := m.loaded[name]
+	switch {
+	case name == "":
+		return nil, nil, status.Errorf(codes.InvalidArgument, "several models are served: name one of %s", strings.Join(m.names(), ", "))
+	case len(versions) == 0:
+		return nil, nil, status.Errorf(codes.NotFound, "there is no model %q; served are %s", name, strings.Join(m.names(), ", "))
+	case number == "":
+		v = versions[len(versions)-1]
+	default:
+		at := slices.IndexFunc(versions, func(v *version) bool { return v.number() == number })
+		if at < 0 {
+			return nil, nil, status.Errorf(codes.NotFound, "model %q has no version %q; it has %s", name, number, strings.Join(numbers(versions), ", "))
+		}
+		v = versions[at]
+	}
+	v.inUse.RLock()
+	return v, v.inUse.RUnlock, nil
+}
+
+// names must be called with the lock held.
+func (m *Models) names() []string {
+	var all []string
+	for name := range m.loaded {
+		all = append(all, name)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// versions are the numbers of the versions of a model.
+func (m *Models) versions(name string) []string {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return numbers(m.loaded[name])
+}
+
+func numbers(versions []*version) []string {
+	all := make([]string, len(versions))
+	for i, v := range versions {
+		all[i] = v.number()
+	}
+	return all
+}
+
+// Names are the names of the models, sorted.
+func (m *Models) Names() []string {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.names()
+}
+
+// Close waits for the requests under way and frees the models.
+func (m *Models) Close() {
+	for _, v := range m.swap(nil) {
+		v.close()
+	}
+}
