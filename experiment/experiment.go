@@ -122,7 +122,7 @@ func hasName(list []language.Str, name string) bool {
 type Setting struct {
 	Key   string
 	Value string // YAML in flow style
-	At    language.Node
+	At    *language.Node
 }
 
 func (s Setting) String() string { return s.Key + "=" + s.Value }

@@ -260,7 +260,7 @@ func kindsOf(what string) []string {
 var classesForm = language.Own{
 	Says:   "a number of classes or a list of their names",
 	Schema: map[string]any{"type": []string{"integer", "array"}, "minimum": 2, "maximum": 1 << 16, "items": map[string]any{"type": []string{"string", "number"}}},
-	Read: func(r *language.Reader, path string, _, n language.Node, to any) {
+	Read: func(r *language.Reader, path string, _, n *language.Node, to any) {
 		s := to.(*Synth)
 		if v, ok := n.Int(); ok && 2 <= v && v <= 1<<16 {
 			s.ClassCount = v
@@ -283,7 +283,7 @@ var classesForm = language.Own{
 var settingsForm = language.Own{
 	Says:   "a map of settings such as {train.epochs: 5}",
 	Schema: map[string]any{"type": "object"},
-	Read: func(r *language.Reader, path string, _, n language.Node, to any) {
+	Read: func(r *language.Reader, path string, _, n *language.Node, to any) {
 		if !n.IsMap() {
 			r.Fault(n.Errorf("%s must be a map such as {train.epochs: 5}, not %s", path, n.Describe()))
 			return
@@ -300,7 +300,7 @@ var notForSpecs = []struct{ key, instead string }{
 	{"data.set", "data"}, {"data.split", "splits"}, {"data.generated", "data"}, {"name", "name"}, {"extends", "spec"},
 }
 
-func settingOf(r *language.Reader, key, value language.Node) Setting {
+func settingOf(r *language.Reader, key, value *language.Node) Setting {
 	for _, not := range notForSpecs {
 		if key.Raw() == not.key || strings.HasPrefix(key.Raw(), not.key+".") {
 			r.Fault(key.Errorf("%s is no setting of a learner here", key.Raw()).WithNote("the experiment says it with %s", not.instead))
@@ -312,7 +312,7 @@ func settingOf(r *language.Reader, key, value language.Node) Setting {
 var gridForm = language.Own{
 	Says:   "a map of keys and lists of values, such as {train.lr: [0.01, 0.05]}",
 	Schema: axesSchema(maxGrid),
-	Read: func(r *language.Reader, path string, _, n language.Node, to any) {
+	Read: func(r *language.Reader, path string, _, n *language.Node, to any) {
 		*to.(*[]Axis) = axesOf(r, path, n)
 	},
 }
@@ -320,7 +320,7 @@ var gridForm = language.Own{
 var varyForm = language.Own{
 	Says:   "a map of one key and a list of values",
 	Schema: axesSchema(1),
-	Read: func(r *language.Reader, path string, _, n language.Node, to any) {
+	Read: func(r *language.Reader, path string, _, n *language.Node, to any) {
 		axes := axesOf(r, path, n)
 		if n.IsMap() && len(n.Keys()) != 1 {
 			r.Fault(n.Errorf("%s takes one key, not %d", path, len(n.Keys())).WithNote("settings to choose from belong into grid"))
@@ -338,7 +338,7 @@ func axesSchema(most int) map[string]any {
 }
 
 // axesOf reads a map of keys and lists of values.
-func axesOf(r *language.Reader, path string, n language.Node) []Axis {
+func axesOf(r *language.Reader, path string, n *language.Node) []Axis {
 	if !n.IsMap() {
 		r.Fault(n.Errorf("%s must be a map such as {train.lr: [0.01, 0.05]}, not %s", path, n.Describe()))
 		return nil
@@ -358,7 +358,7 @@ func axesOf(r *language.Reader, path string, n language.Node) []Axis {
 	return axes
 }
 
-func axisOf(r *language.Reader, key, values language.Node) Axis {
+func axisOf(r *language.Reader, key, values *language.Node) Axis {
 	a := Axis{Key: key.Raw()}
 	switch {
 	case !values.IsList():
@@ -382,7 +382,7 @@ var publishedForm = language.Own{
 	Schema: map[string]any{"type": "object", "additionalProperties": map[string]any{
 		"type": []string{"number", "string", "object"}, "additionalProperties": map[string]any{"type": []string{"number", "string"}},
 	}},
-	Read: func(r *language.Reader, path string, _, n language.Node, to any) {
+	Read: func(r *language.Reader, path string, _, n *language.Node, to any) {
 		if !n.IsMap() {
 			r.Fault(n.Errorf("%s must be a map of data sets, such as {MNIST-MIPL: {1: 0.976±0.008}}, not %s", path, n.Describe()))
 			return
@@ -408,7 +408,7 @@ var publishedForm = language.Own{
 }
 
 // appendPublished reads one accuracy: a number, or a text such as 0.976±0.008.
-func appendPublished(r *language.Reader, list []Published, p Published, n language.Node) []Published {
+func appendPublished(r *language.Reader, list []Published, p Published, n *language.Node) []Published {
 	if !n.IsValue() || utf8.RuneCountInString(n.Raw()) > maxNameRunes {
 		r.Fault(n.Errorf("a published accuracy is a number or a text such as 0.976±0.008, not %s", n.Describe()))
 		return list

@@ -10,21 +10,26 @@ const (
 	RoleClassifier             // ends the blocks, after the pool
 )
 
-// BlockKind is one kind of block of model.blocks.
-type BlockKind struct {
-	Name  string
-	Doc   string
+// Kind is one kind of block, of term of the loss or of learner.
+type Kind struct {
+	Name string
+	Doc  string
+	args []Row
+
+	// Of blocks:
+
 	Role  Role
 	Makes []string // names that equations may use for its results
 	// Embeddings says that a feature block may also stand after the pool, where
 	// it works on the embedding z of each bag.
 	Embeddings bool
-	args       []Row
 }
+
+func (k Kind) word() string { return k.Name }
 
 // Blocks is the table of the block kinds. What a kind computes and how it
 // names its parameters is in package compile.
-var Blocks = []BlockKind{
+var Blocks = []Kind{
 	{Name: "conv2d", Role: RoleFeature, Doc: "Convolution of images [channels, height, width] with a square kernel and a bias.",
 		args: []Row{
 			{Name: "channels", Type: Whole, Required: true, In: Between(1, maxExtent), Doc: "Output channels."},
@@ -73,57 +78,16 @@ var Blocks = []BlockKind{
 		}},
 }
 
-// blockNamed returns the row of a kind, or nil.
-func blockNamed(name string) *BlockKind {
-	for i := range Blocks {
-		if Blocks[i].Name == name {
-			return &Blocks[i]
-		}
-	}
-	return nil
-}
-
-func blockNames() []string {
-	list := make([]string, len(Blocks))
-	for i := range Blocks {
-		list[i] = Blocks[i].Name
-	}
-	return list
-}
-
-// lossKind is one kind of term of the loss.
-type lossKind struct {
-	name string
-	doc  string
-	args []Row
-}
-
-var lossKinds = []lossKind{
-	{name: "disambiguation", doc: "Cross-entropy weighted with the label weights (Eq. 5), mean over the bags.",
+// lossKinds is the table of the terms of the loss.
+var lossKinds = []Kind{
+	{Name: "disambiguation", Doc: "Cross-entropy weighted with the label weights (Eq. 5), mean over the bags.",
 		args: []Row{{Name: "weight", Type: Real, Default: "1", Main: true, In: AtLeast(0), Doc: "Factor of the term."}}},
-	{name: "attention", doc: "Attention loss (Eq. 4): -sum of a log a over the instances, mean over the bags.",
+	{Name: "attention", Doc: "Attention loss (Eq. 4): -sum of a log a over the instances, mean over the bags.",
 		args: []Row{{Name: "weight", Type: Real, Default: "0.001", Main: true, In: AtLeast(0), Doc: "Factor of the term, lambda_a of Eq. 8."}}},
-	{name: "equation", doc: "A term of your own.",
+	{Name: "equation", Doc: "A term of your own.",
 		args: []Row{
 			{Name: "name", Type: Text, Required: true, Doc: "Name of the term in reports."},
 			{Name: "value", Type: expression, Required: true, Doc: "Equation whose value is a single number."},
 			{Name: "weight", Type: Real, Default: "1", In: AtLeast(0), Doc: "Factor of the term."},
 		}},
-}
-
-func lossNamed(name string) *lossKind {
-	for i := range lossKinds {
-		if lossKinds[i].name == name {
-			return &lossKinds[i]
-		}
-	}
-	return nil
-}
-
-func lossNames() []string {
-	list := make([]string, len(lossKinds))
-	for i := range lossKinds {
-		list[i] = lossKinds[i].name
-	}
-	return list
 }

@@ -59,7 +59,7 @@ func (d *Dialect) Load(name string, o Options, to any) (*Document, error) {
 // beside it.
 func (d *Dialect) Parse(file string, src []byte, o Options, to any) (*Document, error) {
 	l := newLoader(d)
-	var root *node
+	var root *Node
 	collect(func() { root = l.merged(file, src, o.Set) })
 	if root == nil || l.broken {
 		return nil, l.errs.Err()
@@ -74,7 +74,7 @@ func (d *Dialect) Parse(file string, src []byte, o Options, to any) (*Document, 
 		return nil, err
 	}
 	if len(o.Set) > 0 || len(doc.files) > 1 {
-		doc.Text = root.yaml()
+		doc.Text = encode(root.plain())
 	}
 	return doc, nil
 }
@@ -87,7 +87,7 @@ func (d *Dialect) Fits(name string) int {
 		return -1
 	}
 	var errs faults
-	var root *node
+	var root *Node
 	collect(func() { root = parseYAML(file, src, &errs) })
 	if root == nil {
 		return 0
@@ -129,8 +129,8 @@ func (d *Dialect) suggest(name string) string {
 }
 
 // notAMap reports a file that is something else.
-func (d *Dialect) notAMap(root *node) diag.Diagnostic {
-	return root.errorf("%s is a map of keys and values, not %s", d.An, root.describe()).WithNote("%s", d.Start)
+func (d *Dialect) notAMap(root *Node) diag.Diagnostic {
+	return root.Errorf("%s is a map of keys and values, not %s", d.An, root.Describe()).WithNote("%s", d.Start)
 }
 
 // loader gathers the files of one document.
@@ -152,7 +152,7 @@ func newLoader(d *Dialect) *loader {
 }
 
 // merged is the tree of a file over what it extends, with the overrides on top.
-func (l *loader) merged(file string, src []byte, sets []string) *node {
+func (l *loader) merged(file string, src []byte, sets []string) *Node {
 	root := l.tree(file, src, nil)
 	if root != nil {
 		for _, set := range sets {
@@ -164,7 +164,7 @@ func (l *loader) merged(file string, src []byte, sets []string) *node {
 
 // tree parses a file and lays it over what it extends. chain holds the files
 // that led here. The result is nil after an error.
-func (l *loader) tree(file string, src []byte, chain []string) *node {
+func (l *loader) tree(file string, src []byte, chain []string) *Node {
 	root := parseYAML(file, src, &l.errs)
 	if root == nil {
 		l.broken = true
@@ -186,7 +186,7 @@ func (l *loader) tree(file string, src []byte, chain []string) *node {
 	}
 	over := withoutKey(root, extendsRow.Name)
 	if base.kind != scalarNode || base.tag != "!!str" || base.text == "" {
-		l.fail(base.errorf("extends must be a file or the name of a shipped %s, not %s", l.dialect.Noun, base.describe()))
+		l.fail(base.Errorf("extends must be a file or the name of a shipped %s, not %s", l.dialect.Noun, base.Describe()))
 		return over
 	}
 	chain = append(chain[:len(chain):len(chain)], file)
@@ -197,23 +197,23 @@ func (l *loader) tree(file string, src []byte, chain []string) *node {
 }
 
 // base reads the file that an extends names.
-func (l *loader) base(n *node, from string, chain []string) *node {
+func (l *loader) base(n *Node, from string, chain []string) *Node {
 	file, src, err := l.dialect.lookUp(n.text, from)
 	if err != nil {
-		d := n.errorf("%v", err).WithNote("extends names a file beside %s or a shipped %s: %s", path.Base(from), l.dialect.Noun, strings.Join(l.dialect.Names(), ", "))
+		d := n.Errorf("%v", err).WithNote("extends names a file beside %s or a shipped %s: %s", path.Base(from), l.dialect.Noun, strings.Join(l.dialect.Names(), ", "))
 		d.Suggestion = l.dialect.suggest(n.text)
 		l.fail(d)
 		return nil
 	}
 	for i, f := range chain {
 		if f == file {
-			l.fail(n.errorf("extends goes round in a circle").
+			l.fail(n.Errorf("extends goes round in a circle").
 				WithNote("%s", strings.Join(append(chain[i:len(chain):len(chain)], file), " extends ")))
 			return nil
 		}
 	}
 	if len(chain) > maxExtends {
-		l.fail(n.errorf("more than %d files extend each other", maxExtends))
+		l.fail(n.Errorf("more than %d files extend each other", maxExtends))
 		return nil
 	}
 	return l.tree(file, src, chain)

@@ -56,9 +56,9 @@ func referenceTables() map[string]string {
 		"weights":        Reference(weightsRows),
 		"train":          Reference(trainRows),
 		"export":         Reference(exportRows),
-		"blocks":         entryTable(blockEntries()),
-		"losses":         entryTable(lossEntries()),
-		"learners":       entryTable(learnerEntries()),
+		"blocks":         entryTable(Blocks),
+		"losses":         entryTable(lossKinds),
+		"learners":       entryTable(learnerKinds),
 		"extents":        nameTable(extentNames),
 		"names":          nameTable(append(append([]meaning(nil), trainingNames...), outputNames...)),
 		"epoch":          nameTable(epochNames),
@@ -69,11 +69,11 @@ func referenceTables() map[string]string {
 	return tables
 }
 
-func entryTable(entries []schemaEntry) string {
+func entryTable(entries []Kind) string {
 	var b strings.Builder
 	b.WriteString("\n| word | argument | value | default | meaning |\n|---|---|---|---|---|\n")
 	for _, e := range entries {
-		fmt.Fprintf(&b, "| **`%s`** | | | | %s |\n", e.word, cell(e.doc))
+		fmt.Fprintf(&b, "| **`%s`** | | | | %s |\n", e.Name, cell(e.Doc))
 		for i := range e.args {
 			r := &e.args[i]
 			def := ""

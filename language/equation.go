@@ -42,18 +42,18 @@ func (e *Equation) errorAt(x ast.Node, text string) diag.Diagnostic {
 }
 
 // equation reads and parses an expression; nil after an error, which is added.
-func (r *Reader) equation(name Str, path string, n *node) *Equation {
+func (r *Reader) equation(name Str, path string, n *Node) *Equation {
 	if n.kind != scalarNode || n.tag != "!!str" && !numberText.MatchString(n.text) {
-		r.errs.Add(n.errorf("%s must be an equation, not %s", path, n.describe()))
+		r.errs.Add(n.Errorf("%s must be an equation, not %s", path, n.Describe()))
 		return nil
 	}
 	eq := newEquation(name, n)
 	switch {
 	case strings.TrimSpace(n.text) == "":
-		r.errs.Add(n.errorf("%s is empty", path))
+		r.errs.Add(n.Errorf("%s is empty", path))
 		return nil
 	case len(n.text) > maxEquation:
-		r.errs.Add(n.errorf("%s has %d bytes, an equation at most %d", path, len(n.text), maxEquation).
+		r.errs.Add(n.Errorf("%s has %d bytes, an equation at most %d", path, len(n.text), maxEquation).
 			WithNote("split it into several equations"))
 		return nil
 	}
@@ -71,7 +71,7 @@ func (r *Reader) equation(name Str, path string, n *node) *Equation {
 }
 
 // newEquation prepares the mapping from the text to the file.
-func newEquation(name Str, n *node) *Equation {
+func newEquation(name Str, n *Node) *Equation {
 	places := locate(n)
 	at := func(offset int) diag.Pos {
 		if places == nil {

@@ -93,6 +93,6 @@ func TestEquationForms(t *testing.T) {
 func formErrors(text string) diag.List {
 	r := Reader{spec: &Spec{}}
 	src := newSource("test", text)
-	r.equation(Str{V: "q"}, "q", &node{tag: "!!str", text: text, src: src, pos: diag.Pos{File: "test", Line: 1, Col: 1}})
+	r.equation(Str{V: "q"}, "q", &Node{tag: "!!str", text: text, src: src, pos: diag.Pos{File: "test", Line: 1, Col: 1}})
 	return diag.List(r.errs)
 }

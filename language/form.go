@@ -111,11 +111,11 @@ func (f *formChecker) call(x *ast.CallExpr, depth int) {
 		f.add(x.Fun, "only the functions of the language can be called")
 		return
 	}
-	fn := FunctionNamed(name.Name)
+	fn := find(Functions, name.Name)
 	switch {
 	case fn == nil:
 		d := f.eq.errorAt(name, fmt.Sprintf("there is no function %s", name.Name))
-		if d.Suggestion = suggest(name.Name, functionNames()); d.Suggestion == "" {
+		if d.Suggestion = suggest(name.Name, wordsOf(Functions)); d.Suggestion == "" {
 			d = d.WithNote("to multiply, write *")
 		}
 		f.errs.Add(d)

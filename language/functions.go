@@ -117,20 +117,7 @@ var Functions = []Function{
 	unary("stop_gradient", "x, taken as a constant by the gradient."),
 }
 
-// FunctionNamed returns the row of a function, or nil.
-func FunctionNamed(name string) *Function {
-	for i := range Functions {
-		if Functions[i].Name == name {
-			return &Functions[i]
-		}
-	}
-	return nil
-}
+func (f Function) word() string { return f.Name }
 
-func functionNames() []string {
-	list := make([]string, len(Functions))
-	for i := range Functions {
-		list[i] = Functions[i].Name
-	}
-	return list
-}
+// FunctionNamed returns the row of a function, or nil.
+func FunctionNamed(name string) *Function { return find(Functions, name) }

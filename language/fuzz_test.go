@@ -68,7 +68,7 @@ func FuzzEquation(f *testing.F) {
 		}
 		r := Reader{spec: &Spec{}}
 		src := newSource("fuzz", "q: |\n  "+text)
-		n := &node{tag: "!!str", text: text, style: styleBlock, src: src, pos: diag.Pos{File: "fuzz", Line: 1, Col: 4}}
+		n := &Node{tag: "!!str", text: text, style: styleBlock, src: src, pos: diag.Pos{File: "fuzz", Line: 1, Col: 4}}
 		eq := r.equation(Str{V: "q"}, "q", n)
 		if eq == nil {
 			if len(r.errs) == 0 {

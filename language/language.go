@@ -12,11 +12,11 @@ var language = []Row{
 		Doc:   "What the spec is for, one line."},
 	{Name: "data", Type: Section, Rows: dataRows,
 		Doc: "Where the bags come from and how they are prepared."},
-	{Name: "learner", Type: learnerForm, holds: (*Spec).fitted,
+	{Name: "learner", Type: Form, Own: &learnerForm, holds: (*Spec).fitted,
 		Doc: "A learner that is fitted to the training bags as a whole, in place of model, loss and weights: {kind: word, arguments} or a plain word."},
 	{Name: "model", Type: Section, Rows: modelRows, holds: (*Spec).trained,
 		Doc: "The network from instances to class probabilities: blocks, equations, or blocks followed by equations."},
-	{Name: "loss", Type: lossList, Default: "[disambiguation, attention]", holds: (*Spec).trained,
+	{Name: "loss", Type: Form, Own: &lossForm, Default: "[disambiguation, attention]", holds: (*Spec).trained,
 		Doc: "Terms of the training loss, added with their weights (Eq. 8): each a plain word, word: weight, or word: {arguments}."},
 	{Name: "weights", Type: Section, Rows: weightsRows, holds: (*Spec).trained,
 		Doc: "How the label weights of each bag change during training (Eq. 6 and 7)."},
@@ -88,15 +88,15 @@ var splitRows = []Row{
 }
 
 var modelRows = []Row{
-	{Name: "blocks", Type: blockList, holds: func(s *Spec) bool { return len(s.Model.Blocks) > 0 },
+	{Name: "blocks", Type: Form, Own: &blocksForm, holds: func(s *Spec) bool { return len(s.Model.Blocks) > 0 },
 		Doc: "Named blocks in order: each a plain word, word: value (its main argument), or word: {arguments}."},
-	{Name: "sizes", Type: sizeMap, holds: func(s *Spec) bool { return len(s.Model.Sizes) > 0 },
+	{Name: "sizes", Type: Form, Own: &sizesForm, holds: func(s *Spec) bool { return len(s.Model.Sizes) > 0 },
 		Doc: "Names for extents used in the shapes of params and as numbers in equations."},
-	{Name: "numbers", Type: numberMap, holds: func(s *Spec) bool { return len(s.Model.Numbers) > 0 },
+	{Name: "numbers", Type: Form, Own: &numbersForm, holds: func(s *Spec) bool { return len(s.Model.Numbers) > 0 },
 		Doc: "Named numbers for the equations of model, loss and weights, such as {beta: 1}; --set model.numbers.beta=2 changes one."},
-	{Name: "params", Type: paramMap, holds: func(s *Spec) bool { return len(s.Model.Params) > 0 },
+	{Name: "params", Type: Form, Own: &paramsForm, holds: func(s *Spec) bool { return len(s.Model.Params) > 0 },
 		Doc: "Learned values of the equations, by name."},
-	{Name: "let", Type: letMap, holds: func(s *Spec) bool { return len(s.Model.Let) > 0 },
+	{Name: "let", Type: Form, Own: &letForm, holds: func(s *Spec) bool { return len(s.Model.Let) > 0 },
 		Doc: "Equations in order, name: expression; later ones may use earlier ones."},
 	{Name: "attention", Type: Text, holds: func(s *Spec) bool { return s.Model.Attention.V != "" },
 		To:  Bind(func(s *Spec) any { return &s.Model.Attention }),
@@ -132,7 +132,7 @@ var weightsRows = []Row{
 	{Name: "first_epoch", Type: Whole, Default: "1", In: Between(0, 1),
 		To:  Bind(func(s *Spec) any { return &s.Weights.FirstEpoch }),
 		Doc: "Number t of the first epoch: 1 (the paper) or 0 (the authors' program)."},
-	{Name: "update", Type: expression, holds: func(s *Spec) bool { return s.Weights.Update != nil },
+	{Name: "update", Type: Form, Own: &updateForm, holds: func(s *Spec) bool { return s.Weights.Update != nil },
 		Doc: "Equation [B, k] in place of Eq. 7, of w (the previous weights), p, S (candidates), lambda and the other known names."},
 }
 

@@ -17,16 +17,9 @@ type Learner struct {
 	Args map[string]Arg // each argument of the kind
 }
 
-// learnerKind is one kind of learner. What a kind does is in the package under
-// learners of its name.
-type learnerKind struct {
-	Name string
-	Doc  string
-	args []Row
-}
-
-// learnerKinds is the table of the learner kinds.
-var learnerKinds = []learnerKind{
+// learnerKinds is the table of the learners. What a kind does is in the package
+// under learners of its name.
+var learnerKinds = []Kind{
 	{Name: "pl-aggd", Doc: "Adaptive graph guided disambiguation (PL-AGGD, KDD 2019) on one vector per bag: a neighbour graph and labelling confidences in turn, then kernel ridge regression.",
 		args: []Row{
 			{Name: "vector", Type: Text, Default: "mean", Choices: []string{"mean", "maxmin"}, Doc: "What turns the instances of a bag into its vector: their mean, or maxima and minima side by side."},
@@ -54,23 +47,6 @@ var learnerKinds = []learnerKind{
 		}},
 }
 
-func learnerNamed(name string) *learnerKind {
-	for i := range learnerKinds {
-		if learnerKinds[i].Name == name {
-			return &learnerKinds[i]
-		}
-	}
-	return nil
-}
-
-func learnerNames() []string {
-	list := make([]string, len(learnerKinds))
-	for i := range learnerKinds {
-		list[i] = learnerKinds[i].Name
-	}
-	return list
-}
-
 // trained reports whether the spec has a model that is trained by gradient
 // steps, and not a learner.
 func (s *Spec) trained() bool { return s.Learner == nil }
@@ -80,29 +56,31 @@ func (s *Spec) fitted() bool { return s.Learner != nil }
 // kindRow stands for learner.kind in messages and in the schema.
 var kindRow = Row{Name: "kind", Type: Text, Required: true, Doc: "Kind of the learner."}
 
-// learner decodes learner: {kind: word, arguments}, or a plain word.
-func (r *Reader) learner(key, n *node) {
-	l := &Learner{Pos: key.pos}
+var learnerForm = Own{Says: "a map", Schema: learnerSchema, Read: readLearner, write: writeLearner}
+
+// readLearner decodes learner: {kind: word, arguments}, or a plain word.
+func readLearner(r *Reader, _ string, key, n *Node, _ any) {
+	l := &Learner{Pos: key.Pos()}
 	r.spec.Learner = l
-	word, args := n, (*node)(nil)
+	word, args := n, (*Node)(nil)
 	switch {
 	case n.kind == mapNode:
 		if word = n.get(kindRow.Name); word == nil {
-			r.errs.Add(n.errorf("learner.kind is missing").WithNote("known: %s", strings.Join(learnerNames(), ", ")))
+			r.errs.Add(n.Errorf("learner.kind is missing").WithNote("known: %s", strings.Join(wordsOf(learnerKinds), ", ")))
 			return
 		}
 		args = withoutKey(n, kindRow.Name)
 	case n.kind != scalarNode:
-		r.errs.Add(n.errorf("learner must be a map such as {kind: %s}, not %s", learnerKinds[0].Name, n.describe()))
+		r.errs.Add(n.Errorf("learner must be a map such as {kind: %s}, not %s", learnerKinds[0].Name, n.Describe()))
 		return
 	}
 	name, ok := r.text(&kindRow, "learner.kind", word)
 	if !ok {
 		return
 	}
-	kind := learnerNamed(name)
+	kind := find(learnerKinds, name)
 	if kind == nil {
-		r.unknownWord(word, "learner", learnerNames())
+		r.unknownWord(word, "learner", wordsOf(learnerKinds))
 		return
 	}
 	l.Kind = Str{V: name, Pos: word.pos}
@@ -114,10 +92,10 @@ func (r *Reader) learner(key, n *node) {
 
 // withoutOtherKinds leaves out inherited arguments of another kind, when the
 // spec changes the kind that it inherits.
-func (r *Reader) withoutOtherKinds(kind *learnerKind, word, args *node) *node {
+func (r *Reader) withoutOtherKinds(kind *Kind, word, args *Node) *Node {
 	out := args
 	for _, key := range args.keys {
-		others := func(k learnerKind) bool { return find(k.args, key.text) != nil }
+		others := func(k Kind) bool { return find(k.args, key.text) != nil }
 		inherited := r.below(key.pos, word.pos)
 		if find(kind.args, key.text) == nil && inherited && slices.ContainsFunc(learnerKinds, others) {
 			out = withoutKey(out, key.text)
@@ -146,18 +124,18 @@ func (r *Reader) learnerRules() {
 			continue
 		}
 		e := r.add(pos, "train.%s has no effect: a learner is not trained by gradient steps", row.Name)
-		if kind := learnerNamed(l.Kind.V); kind != nil {
-			note(e, "settings of %s: %s, in learner", kind.Name, strings.Join(namesOf(kind.args), ", "))
+		if kind := find(learnerKinds, l.Kind.V); kind != nil {
+			note(e, "settings of %s: %s, in learner", kind.Name, strings.Join(wordsOf(kind.args), ", "))
 		}
 	}
 	r.spec.Model, r.spec.Loss, r.spec.Weights = Model{}, nil, Weights{}
 }
 
-// learner writes the section with all arguments.
-func (w *writer) learner() *yaml.Node {
-	l, m := w.spec.Learner, mapping(0)
+// writeLearner writes the section with all arguments.
+func writeLearner(s *Spec) *yaml.Node {
+	l, m := s.Learner, mapping(0)
 	put(m, kindRow.Name, textNode(l.Kind.V))
-	rows := learnerNamed(l.Kind.V).args
+	rows := find(learnerKinds, l.Kind.V).args
 	for i := range rows {
 		a := l.Args[rows[i].Name]
 		value := argNode(&rows[i], a)
@@ -171,7 +149,7 @@ func (w *writer) learner() *yaml.Node {
 
 // learnerSchema allows a plain word or the arguments of one of the kinds.
 func learnerSchema() *object {
-	forms := []*object{newObject("type", "string", "enum", learnerNames())}
+	forms := []*object{newObject("type", "string", "enum", wordsOf(learnerKinds))}
 	for i := range learnerKinds {
 		k := &learnerKinds[i]
 		form := sectionSchema(k.args)
@@ -181,12 +159,4 @@ func learnerSchema() *object {
 		forms = append(forms, form)
 	}
 	return newObject("anyOf", forms)
-}
-
-func learnerEntries() []schemaEntry {
-	var list []schemaEntry
-	for i := range learnerKinds {
-		list = append(list, schemaEntry{learnerKinds[i].Name, learnerKinds[i].Doc, learnerKinds[i].args})
-	}
-	return list
 }

@@ -78,7 +78,7 @@ func draft(name string, src []byte, o Options) (*Spec, error) {
 // that do not fit each other; the error is that of a file without a spec.
 func parse(name string, src []byte, o Options) (s *Spec, read, clashes faults, err error) {
 	l := newLoader(specDialect)
-	var root *node
+	var root *Node
 	collect(func() { root = l.merged(name, src, o.Set) })
 	if root == nil || l.broken {
 		return nil, nil, nil, l.errs.Err()

@@ -3,53 +3,66 @@ package language
 import (
 	"fmt"
 	"strings"
+
+	"gopkg.in/yaml.v3"
 )
 
 // An entry of a list of blocks or loss terms: a word and what it is given.
 type entry struct {
-	word *node
-	args *node // nil for a plain word
+	word *Node
+	args *Node // nil for a plain word
 }
 
 // entryOf splits one item of a list; what names the kind of list in messages.
-func (r *Reader) entryOf(n *node, what string) (entry, bool) {
+func (r *Reader) entryOf(n *Node, what string) (entry, bool) {
 	switch {
 	case n.kind == scalarNode && n.tag == "!!str":
 		return entry{word: n}, true
 	case n.kind == mapNode && len(n.keys) == 1:
 		e := entry{word: n.keys[0], args: n.items[0]}
 		if e.args.isNull() {
-			r.errs.Add(e.word.errorf("%s has no value", e.word.text).WithNote("leave out the colon for a plain %s", e.word.text))
+			r.errs.Add(e.word.Errorf("%s has no value", e.word.text).WithNote("leave out the colon for a plain %s", e.word.text))
 			return e, false
 		}
 		return e, true
 	case n.kind == mapNode && len(n.keys) > 1:
-		r.errs.Add(n.keys[1].errorf("one item of the list holds two %ss, %s and %s", what, n.keys[0].text, n.keys[1].text).
+		r.errs.Add(n.keys[1].Errorf("one item of the list holds two %ss, %s and %s", what, n.keys[0].text, n.keys[1].text).
 			WithNote("start each %s with a dash; arguments are indented deeper or stand in braces", what))
 		return entry{}, false
 	case n.kind == mapNode:
 		return entry{}, false // empty, or emptied by an error reported before
 	}
-	r.errs.Add(n.errorf("a %s is a word, word: value or word: {arguments}, not %s", what, n.describe()))
+	r.errs.Add(n.Errorf("a %s is a word, word: value or word: {arguments}, not %s", what, n.Describe()))
 	return entry{}, false
 }
 
 // list returns the items of a list, or reports that n is none.
-func (r *Reader) list(n *node, path, what string) []*node {
+func (r *Reader) list(n *Node, path, what string) []*Node {
 	if n.kind != listNode {
-		r.errs.Add(n.errorf("%s must be a list of %s, not %s", path, what, n.describe()).WithNote("start each with a dash"))
+		r.errs.Add(n.Errorf("%s must be a list of %s, not %s", path, what, n.Describe()).WithNote("start each with a dash"))
 		return nil
 	}
 	return n.items
 }
 
-func (r *Reader) blocks(n *node, path string) {
+var blocksForm = Own{
+	Says:   "a list of blocks",
+	Schema: func() *object { return listOf(ref("block")) },
+	Read:   readBlocks,
+	write: func(s *Spec) *yaml.Node {
+		return listOfNodes(0, s.Model.Blocks, func(b Block) *yaml.Node {
+			return entryNode(b.Kind.V, find(Blocks, b.Kind.V).args, b.Args)
+		})
+	},
+}
+
+func readBlocks(r *Reader, path string, _, n *Node, _ any) {
 	for _, item := range r.list(n, path, "blocks") {
 		b := Block{}
 		if e, ok := r.entryOf(item, "block"); ok {
 			b.Kind = Str{V: e.word.text, Pos: e.word.pos}
-			if kind := blockNamed(e.word.text); kind == nil {
-				r.unknownWord(e.word, "block", blockNames())
+			if kind := find(Blocks, e.word.text); kind == nil {
+				r.unknownWord(e.word, "block", wordsOf(Blocks))
 				b.Kind.V = ""
 			} else {
 				before := len(r.errs)
@@ -67,8 +80,8 @@ func (r *Reader) blocks(n *node, path string) {
 	}
 }
 
-func (r *Reader) unknownWord(word *node, what string, known []string) {
-	d := strange(word.errorf("unknown %s %q", what, word.text), word.text)
+func (r *Reader) unknownWord(word *Node, what string, known []string) {
+	d := strange(word.Errorf("unknown %s %q", what, word.text), word.text)
 	if d.Suggestion = suggest(word.text, known); d.Suggestion == "" {
 		d = d.WithNote("known: %s", strings.Join(known, ", "))
 	}
@@ -105,15 +118,15 @@ func (r *Reader) args(word string, rows []Row, e entry) map[string]Arg {
 	}
 	for i := range rows {
 		if row := &rows[i]; row.Required && !given[row.Name] {
-			r.errs.Add(e.word.errorf("%s needs %s", word, row.Name).WithNote("%s: %s", row.Name, row.Doc))
+			r.errs.Add(e.word.Errorf("%s needs %s", word, row.Name).WithNote("%s: %s", row.Name, row.Doc))
 		}
 	}
 	return args
 }
 
-func (r *Reader) argument(args map[string]Arg, row *Row, path string, key, n *node) {
+func (r *Reader) argument(args map[string]Arg, row *Row, path string, key, n *Node) {
 	if n.isNull() {
-		r.errs.Add(key.errorf("%s has no value", path).WithNote("expected %s", row.describeType()))
+		r.errs.Add(key.Errorf("%s has no value", path).WithNote("expected %s", row.describeType()))
 		return
 	}
 	if row.Type == expression { // kept for the reader of the loss term
@@ -124,34 +137,55 @@ func (r *Reader) argument(args map[string]Arg, row *Row, path string, key, n *no
 	}
 }
 
-func (r *Reader) noMain(word string, rows []Row, n *node) {
-	d := n.errorf("%s takes no value", word)
+func (r *Reader) noMain(word string, rows []Row, n *Node) {
+	d := n.Errorf("%s takes no value", word)
 	if len(rows) > 0 {
-		d = n.errorf("%s needs its arguments by name", word).
-			WithNote("write %s: {%s: ..., ...}; known: %s", word, rows[0].Name, strings.Join(namesOf(rows), ", "))
+		d = n.Errorf("%s needs its arguments by name", word).
+			WithNote("write %s: {%s: ..., ...}; known: %s", word, rows[0].Name, strings.Join(wordsOf(rows), ", "))
 	}
 	r.errs.Add(d)
 }
 
-func (r *Reader) losses(n *node, path string) {
+var lossForm = Own{
+	Says: "a list of loss terms",
+	Schema: func() *object {
+		list := listOf(ref("loss"))
+		list.set("minItems", 1)
+		return list
+	},
+	Read:  readLosses,
+	write: func(s *Spec) *yaml.Node { return listOfNodes(0, s.Loss, lossNode) },
+}
+
+func lossNode(l Loss) *yaml.Node {
+	n := entryNode(l.Kind.V, find(lossKinds, l.Kind.V).args, map[string]Arg{
+		"weight": {Float: l.Weight.V}, "name": {Str: l.Name.V}, "value": {Str: l.Equation.Text.V},
+	})
+	if l.Kind.V == "equation" { // block style: the value may have several lines
+		n.Content[1].Style = 0
+	}
+	return n
+}
+
+func readLosses(r *Reader, path string, _, n *Node, _ any) {
 	r.spec.Loss = nil
 	items := r.list(n, path, "loss terms")
-	if n.kind == listNode && len(items) == 0 {
-		r.errs.Add(n.errorf("the loss needs at least one term").WithNote("known: %s", strings.Join(lossNames(), ", ")))
+	if n.IsList() && len(items) == 0 {
+		r.errs.Add(n.Errorf("the loss needs at least one term").WithNote("known: %s", strings.Join(wordsOf(lossKinds), ", ")))
 	}
 	for _, item := range items {
 		e, ok := r.entryOf(item, "loss term")
 		if !ok {
 			continue
 		}
-		kind := lossNamed(e.word.text)
+		kind := find(lossKinds, e.word.text)
 		if kind == nil {
-			r.unknownWord(e.word, "loss term", lossNames())
+			r.unknownWord(e.word, "loss term", wordsOf(lossKinds))
 			continue
 		}
-		args := r.args(kind.name, kind.args, e)
-		l := Loss{Kind: Str{V: kind.name, Pos: e.word.pos}, Weight: Float{V: args["weight"].Float, Pos: args["weight"].Pos}}
-		if kind.name == "equation" {
+		args := r.args(kind.Name, kind.args, e)
+		l := Loss{Kind: Str{V: kind.Name, Pos: e.word.pos}, Weight: Float{V: args["weight"].Float, Pos: args["weight"].Pos}}
+		if kind.Name == "equation" {
 			l.Name = Str{V: args["name"].Str, Pos: args["name"].Pos}
 			if e.args == nil || e.args.kind != mapNode {
 				continue
@@ -171,9 +205,9 @@ func (r *Reader) losses(n *node, path string) {
 }
 
 // entries walks over a map of names, reporting malformed names and null values.
-func (r *Reader) entries(n *node, path, what string, each func(name Str, key, value *node)) {
+func (r *Reader) entries(n *Node, path, what string, each func(name Str, key, value *Node)) {
 	if n.kind != mapNode {
-		r.errs.Add(n.errorf("%s must be a map of names, not %s", path, n.describe()))
+		r.errs.Add(n.Errorf("%s must be a map of names, not %s", path, n.Describe()))
 		return
 	}
 	for i, key := range n.keys {
@@ -183,49 +217,75 @@ func (r *Reader) entries(n *node, path, what string, each func(name Str, key, va
 			r.errs.Add(d)
 		}
 		if value := n.items[i]; value.isNull() {
-			r.errs.Add(key.errorf("%s.%s has no value", path, key.text))
+			r.errs.Add(key.Errorf("%s.%s has no value", path, key.text))
 		} else {
 			each(name, key, value)
 		}
 	}
 }
 
-func (r *Reader) sizes(n *node, path string) {
-	row := Row{Type: Whole, In: Between(1, maxExtent)}
-	r.entries(n, path, "a size", func(name Str, _, value *node) {
-		s := Size{Name: name}
-		if a, ok := r.arg(&row, path+"."+name.V, value); ok {
-			s.V = Int{V: a.Int, Pos: a.Pos}
+// settingsForm is a map of names and single values of one kind, which add keeps.
+func settingsForm(what string, row Row, add func(*Model, Str, Arg), write func(*Model, *yaml.Node)) Own {
+	return Own{
+		Says:   "a map",
+		Schema: func() *object { return mapOf(typeSchema(&row)) },
+		Read: func(r *Reader, path string, _, n *Node, _ any) {
+			r.entries(n, path, what, func(name Str, _, value *Node) {
+				a, _ := r.arg(&row, path+"."+name.V, value)
+				add(&r.spec.Model, name, a)
+			})
+		},
+		write: func(s *Spec) *yaml.Node {
+			m := mapping(yaml.FlowStyle)
+			write(&s.Model, m)
+			return m
+		},
+	}
+}
+
+var sizesForm = settingsForm("a size", Row{Type: Whole, In: Between(1, maxExtent)},
+	func(m *Model, name Str, a Arg) { m.Sizes = append(m.Sizes, Size{name, Int{a.Int, a.Pos}}) },
+	func(m *Model, to *yaml.Node) {
+		for _, s := range m.Sizes {
+			put(to, s.Name.V, intNode(s.V.V))
 		}
-		r.spec.Model.Sizes = append(r.spec.Model.Sizes, s)
 	})
-}
 
-func (r *Reader) numbers(n *node, path string) {
-	row := Row{Type: Real}
-	r.entries(n, path, "a number", func(name Str, _, value *node) {
-		s := Number{Name: name}
-		if a, ok := r.arg(&row, path+"."+name.V, value); ok {
-			s.V = Float{V: a.Float, Pos: a.Pos}
+var numbersForm = settingsForm("a number", Row{Type: Real},
+	func(m *Model, name Str, a Arg) { m.Numbers = append(m.Numbers, Number{name, Float{a.Float, a.Pos}}) },
+	func(m *Model, to *yaml.Node) {
+		for _, s := range m.Numbers {
+			put(to, s.Name.V, floatNode(s.V.V))
 		}
-		r.spec.Model.Numbers = append(r.spec.Model.Numbers, s)
 	})
+
+var paramsForm = Own{
+	Says: "a map",
+	Schema: func() *object {
+		return mapOf(newObject("oneOf", []*object{ref("param"), listOf(extentSchema())}))
+	},
+	Read: func(r *Reader, path string, _, n *Node, _ any) {
+		r.entries(n, path, "a parameter", func(name Str, key, value *Node) {
+			r.param(name, path+"."+name.V, key, value)
+		})
+	},
+	write: func(s *Spec) *yaml.Node {
+		m := mapping(0)
+		for _, p := range s.Model.Params {
+			put(m, p.Name.V, paramNode(p))
+		}
+		return m
+	},
 }
 
-func (r *Reader) params(n *node, path string) {
-	r.entries(n, path, "a parameter", func(name Str, key, value *node) {
-		r.param(name, path+"."+name.V, key, value)
-	})
-}
-
-func (r *Reader) param(name Str, path string, key, n *node) {
+func (r *Reader) param(name Str, path string, key, n *Node) {
 	p := Param{Name: name, Shape: []Str{{}}} // one unknown extent, until the shape is read
 	defer func() { r.spec.Model.Params = append(r.spec.Model.Params, p) }()
 	if n.kind == listNode { // Wv: [d, k] for Wv: {shape: [d, k]}
-		n = &node{kind: mapNode, pos: n.pos, src: n.src, keys: []*node{{text: "shape", pos: key.pos, src: key.src}}, items: []*node{n}}
+		n = &Node{kind: mapNode, pos: n.pos, src: n.src, keys: []*Node{{text: "shape", pos: key.pos, src: key.src}}, items: []*Node{n}}
 	}
 	if n.kind != mapNode {
-		r.errs.Add(n.errorf("%s must be a map such as {shape: [d, k]}, not %s", path, n.describe()))
+		r.errs.Add(n.Errorf("%s must be a map such as {shape: [d, k]}, not %s", path, n.Describe()))
 		return
 	}
 	args := r.args(path, paramScalars(), entry{word: key, args: withoutKey(n, "shape")})
@@ -235,9 +295,9 @@ func (r *Reader) param(name Str, path string, key, n *node) {
 	shape := n.get("shape")
 	switch {
 	case shape == nil:
-		r.errs.Add(key.errorf("%s needs shape", path).WithNote("%s", find(paramRows, "shape").Doc))
+		r.errs.Add(key.Errorf("%s needs shape", path).WithNote("%s", find(paramRows, "shape").Doc))
 	case shape.kind != listNode:
-		r.errs.Add(shape.errorf("%s.shape must be a list of extents, not %s", path, shape.describe()).WithNote("write [%s]", strings.Trim(shape.text, "()")))
+		r.errs.Add(shape.Errorf("%s.shape must be a list of extents, not %s", path, shape.Describe()).WithNote("write [%s]", strings.Trim(shape.text, "()")))
 	default:
 		row := Row{Type: namedExtent}
 		p.Shape = nil
@@ -262,7 +322,7 @@ func paramScalars() []Row {
 	return rows
 }
 
-func withoutKey(n *node, key string) *node {
+func withoutKey(n *Node, key string) *Node {
 	out := *n
 	out.keys, out.items = nil, nil
 	for i, k := range n.keys {
@@ -273,13 +333,33 @@ func withoutKey(n *node, key string) *node {
 	return &out
 }
 
-func (r *Reader) let(n *node, path string) {
-	r.entries(n, path, "an equation", func(name Str, _, value *node) {
-		if eq := r.equation(name, path+"."+name.V, value); eq != nil {
+var letForm = Own{
+	Says:   "a map",
+	Schema: func() *object { return mapOf(expressionSchema()) },
+	Read: func(r *Reader, path string, _, n *Node, _ any) {
+		r.entries(n, path, "an equation", func(name Str, _, value *Node) {
+			eq := r.equation(name, path+"."+name.V, value)
+			if eq == nil { // users of the name are not to be reported as well
+				eq = &Equation{Name: name}
+			}
 			r.spec.Model.Let = append(r.spec.Model.Let, *eq)
-		} else {
-			// Users of the name are not to be reported as well.
-			r.spec.Model.Let = append(r.spec.Model.Let, Equation{Name: name})
+		})
+	},
+	write: func(s *Spec) *yaml.Node {
+		m := mapping(0)
+		for _, eq := range s.Model.Let {
+			put(m, eq.Name.V, textNode(eq.Text.V))
 		}
-	})
+		return m
+	},
+}
+
+// updateForm is weights.update; the equations of the loss are read with their term.
+var updateForm = Own{
+	Says:   "an equation",
+	Schema: expressionSchema,
+	Read: func(r *Reader, path string, key, n *Node, _ any) {
+		r.spec.Weights.Update = r.equation(Str{V: key.Raw(), Pos: key.Pos()}, path, n)
+	},
+	write: func(s *Spec) *yaml.Node { return textNode(s.Weights.Update.Text.V) },
 }

@@ -51,20 +51,20 @@ func plain(names []meaning) []string {
 }
 
 // checkName checks the form of a name that a spec defines.
-func checkName(key *node, what string) (diag.Diagnostic, bool) {
+func checkName(key *Node, what string) (diag.Diagnostic, bool) {
 	name := key.text
 	switch {
 	case !identifier.MatchString(name):
-		return key.errorf("%q cannot be the name of %s", name, what).
+		return key.Errorf("%q cannot be the name of %s", name, what).
 			WithNote("a name has letters, digits and _, and starts with a letter"), false
 	case token.IsKeyword(name), name == "_":
-		return key.errorf("%s is a reserved word and cannot name %s", name, what), false
-	case FunctionNamed(name) != nil:
-		return key.errorf("%s is a function and cannot name %s", name, what), false
+		return key.Errorf("%s is a reserved word and cannot name %s", name, what), false
+	case find(Functions, name) != nil:
+		return key.Errorf("%s is a function and cannot name %s", name, what), false
 	case slices.Contains(plain(extentNames), name):
-		return key.errorf("the extent %s is known already", name).WithNote("d, h and k are given by data and blocks"), false
+		return key.Errorf("the extent %s is known already", name).WithNote("d, h and k are given by data and blocks"), false
 	case slices.Contains(plain(trainingNames), name), slices.Contains(plain(epochNames), name):
-		return key.errorf("%s is known already and cannot name %s", name, what).
+		return key.Errorf("%s is known already and cannot name %s", name, what).
 			WithNote("losses and weights.update know %s", strings.Join(append(plain(trainingNames), plain(epochNames)...), ", ")), false
 	}
 	return diag.Diagnostic{}, true
@@ -311,7 +311,7 @@ func (r *Reader) resolve(eq *Equation, sc *scope, as string) {
 func (r *Reader) unknownName(eq *Equation, sc *scope, x *ast.Ident) diag.Diagnostic {
 	d := eq.errorAt(x, fmt.Sprintf("%s is not defined", x.Name))
 	pos, later := sc.later[x.Name]
-	switch fn := FunctionNamed(x.Name); {
+	switch fn := find(Functions, x.Name); {
 	case x.Name == eq.Name.V && later:
 		d.Text = fmt.Sprintf("%s is defined by itself", x.Name)
 	case later:

@@ -43,21 +43,21 @@ const (
 	styleBlock
 )
 
-// node is one value of the YAML text with its place. Unlike yaml.Node it knows
+// Node is one value of the YAML text with its place. Unlike yaml.Node it knows
 // its file, so that trees of several files can be merged.
-type node struct {
+type Node struct {
 	kind  nodeKind
 	tag   string // of a scalar: !!str, !!int, !!float, !!bool, !!null, ...
 	text  string // of a scalar
 	style scalarStyle
 	pos   diag.Pos
 	src   *source
-	keys  []*node // of a map
-	items []*node // of a list; of a map the values beside keys
+	keys  []*Node // of a map
+	items []*Node // of a list; of a map the values beside keys
 }
 
-// errorf makes a diagnostic that underlines the node.
-func (n *node) errorf(format string, args ...any) diag.Diagnostic {
+// Errorf makes a diagnostic that shows the line of the node and underlines it.
+func (n *Node) Errorf(format string, args ...any) diag.Diagnostic {
 	width := 0
 	if n.kind == scalarNode && n.style == stylePlain && !strings.ContainsFunc(n.text, isBreak) {
 		width = utf8.RuneCountInString(n.text)
@@ -66,7 +66,7 @@ func (n *node) errorf(format string, args ...any) diag.Diagnostic {
 }
 
 // get returns the value of a key of a map, or nil.
-func (n *node) get(key string) *node {
+func (n *Node) get(key string) *Node {
 	for i, k := range n.keys {
 		if k.text == key {
 			return n.items[i]
@@ -75,10 +75,10 @@ func (n *node) get(key string) *node {
 	return nil
 }
 
-func (n *node) isNull() bool { return n.kind == scalarNode && n.tag == "!!null" }
+func (n *Node) isNull() bool { return n.kind == scalarNode && n.tag == "!!null" }
 
-// describe says what a node is, for messages of wrong types.
-func (n *node) describe() string {
+// Describe says what a node is, for messages: "the number 3", "a list".
+func (n *Node) Describe() string {
 	if n.kind != scalarNode {
 		return n.kind.String()
 	}
@@ -101,7 +101,7 @@ func (n *node) describe() string {
 const emptyFile = "the file is empty"
 
 // parseYAML reads one document. When it returns nil, errs has the reason.
-func parseYAML(file string, src []byte, errs *faults) *node {
+func parseYAML(file string, src []byte, errs *faults) *Node {
 	if d, ok := checkEncoding(file, src); !ok {
 		errs.Add(d)
 		return nil
@@ -220,18 +220,18 @@ func (c *converter) refuse(d diag.Diagnostic) {
 }
 
 // convert returns nil when the node as a whole is refused; the reason is added.
-func (c *converter) convert(y *yaml.Node, depth int) *node {
-	n := &node{pos: diag.Pos{File: c.src.file, Line: y.Line, Col: y.Column}, src: c.src}
+func (c *converter) convert(y *yaml.Node, depth int) *Node {
+	n := &Node{pos: diag.Pos{File: c.src.file, Line: y.Line, Col: y.Column}, src: c.src}
 	switch {
 	case depth > maxDepth:
-		c.refuse(n.errorf("nested more than %d levels deep", maxDepth))
+		c.refuse(n.Errorf("nested more than %d levels deep", maxDepth))
 		return nil
 	case y.Kind == yaml.AliasNode, y.Anchor != "":
-		c.refuse(n.errorf("anchors and aliases are not part of the language").
+		c.refuse(n.Errorf("anchors and aliases are not part of the language").
 			WithNote("write the value out, or put what is shared into a file and name it with extends"))
 		return nil
 	case y.Style&yaml.TaggedStyle != 0:
-		c.refuse(n.errorf("type tags such as %s are not part of the language", y.Tag).
+		c.refuse(n.Errorf("type tags such as %s are not part of the language", y.Tag).
 			WithNote("every setting has one type; leave the tag out"))
 		return nil
 	}
@@ -252,12 +252,12 @@ func (c *converter) convert(y *yaml.Node, depth int) *node {
 		c.convertMap(n, y, depth)
 		return n
 	}
-	c.refuse(n.errorf("this cannot be read as YAML"))
+	c.refuse(n.Errorf("this cannot be read as YAML"))
 	return nil
 }
 
-func (c *converter) convertMap(n *node, y *yaml.Node, depth int) {
-	first, joined := map[string]*node{}, map[*node]bool{}
+func (c *converter) convertMap(n *Node, y *yaml.Node, depth int) {
+	first, joined := map[string]*Node{}, map[*Node]bool{}
 	for i := 0; i+1 < len(y.Content); i += 2 {
 		key := c.convert(y.Content[i], depth+1)
 		if key == nil {
@@ -265,14 +265,14 @@ func (c *converter) convertMap(n *node, y *yaml.Node, depth int) {
 		}
 		switch {
 		case key.kind != scalarNode:
-			c.refuse(key.errorf("a key must be a word, not %s", key.kind))
+			c.refuse(key.Errorf("a key must be a word, not %s", key.kind))
 			continue
 		case key.tag == "!!merge":
-			c.refuse(key.errorf("merge keys are not part of the language").
+			c.refuse(key.Errorf("merge keys are not part of the language").
 				WithNote("use extends to inherit from another spec"))
 			continue
 		case first[key.text] != nil:
-			c.errs.Add(key.errorf("the key %q stands here twice", key.text).
+			c.errs.Add(key.Errorf("the key %q stands here twice", key.text).
 				WithNote("first at %s", first[key.text].pos))
 			continue
 		}
@@ -289,7 +289,7 @@ func (c *converter) convertMap(n *node, y *yaml.Node, depth int) {
 	}
 	for _, item := range n.items {
 		if joined[item] && !tuple.MatchString(item.text) { // a tuple is of the wrong type
-			c.errs.Add(item.errorf("text with a comma needs quotes here, inside of braces"))
+			c.errs.Add(item.Errorf("text with a comma needs quotes here, inside of braces"))
 		}
 	}
 }
@@ -299,7 +299,7 @@ var tuple = regexp.MustCompile(`^\([\w., ]*\)$`)
 
 // cutByComma reports whether a key without a value is the rest of the text before
 // it, such as "W)" in {p: matmul(X, W)}.
-func cutByComma(before, key *node, value *yaml.Node) bool {
+func cutByComma(before, key *Node, value *yaml.Node) bool {
 	return value.ShortTag() == "!!null" && value.Value == "" && before.kind == scalarNode && before.style == stylePlain &&
 		strings.Count(before.text, "(") > strings.Count(before.text, ")")
 }
@@ -318,7 +318,7 @@ func styleOf(s yaml.Style) scalarStyle {
 
 // merge lays over over base: maps key by key, everything else replaces, and so
 // does a map of another kind. Neither argument is changed.
-func merge(base, over *node) *node {
+func merge(base, over *Node) *Node {
 	if base.kind != mapNode || over.kind != mapNode {
 		return over
 	}
@@ -326,8 +326,8 @@ func merge(base, over *node) *node {
 		return over
 	}
 	out := *over
-	out.keys = append([]*node(nil), base.keys...)
-	out.items = append([]*node(nil), base.items...)
+	out.keys = append([]*Node(nil), base.keys...)
+	out.items = append([]*Node(nil), base.items...)
 	at := make(map[string]int, len(base.keys))
 	for j, k := range base.keys {
 		at[k.text] = j

@@ -24,12 +24,12 @@ type Reader struct {
 }
 
 // read decodes root, a map, into a spec with all defaults.
-func (r *Reader) read(root *node) {
+func (r *Reader) read(root *Node) {
 	applyDefaults(language, r.spec)
 	r.spec.Model.Pos = root.pos // until model is found
 	r.section(root, language, "", r.spec)
 	if root.get("loss") == nil && r.spec.trained() {
-		r.losses(defaultNode(find(language, "loss").Default), "loss")
+		readLosses(r, "loss", nil, defaultNode(find(language, "loss").Default), nil)
 	}
 }
 
@@ -92,7 +92,7 @@ func assign(to any, a Arg) {
 
 // section decodes the keys of a map; path is its dotted name, "" at the top, and to
 // what the keys set.
-func (r *Reader) section(n *node, rows []Row, path string, to any) {
+func (r *Reader) section(n *Node, rows []Row, path string, to any) {
 	if n.kind != mapNode {
 		r.notAMap(n, rows, path)
 		return
@@ -111,24 +111,24 @@ func (r *Reader) section(n *node, rows []Row, path string, to any) {
 	}
 	for i := range rows {
 		if rows[i].Required && n.get(rows[i].Name) == nil && !meant[rows[i].Name] {
-			r.errs.Add(n.errorf("%s is missing", join(path, rows[i].Name)).WithNote("%s", rows[i].Doc))
+			r.errs.Add(n.Errorf("%s is missing", join(path, rows[i].Name)).WithNote("%s", rows[i].Doc))
 		}
 	}
 }
 
-func (r *Reader) notAMap(n *node, rows []Row, path string) {
+func (r *Reader) notAMap(n *Node, rows []Row, path string) {
 	if path == "" {
 		r.errs.Add(r.dialect.notAMap(n))
 		return
 	}
-	d := n.errorf("%s must be a map, not %s", path, n.describe())
+	d := n.Errorf("%s must be a map, not %s", path, n.Describe())
 	switch key, _, assigned := strings.Cut(n.text, " = "); {
 	case n.kind == listNode:
 		d = d.WithNote("leave out the dashes")
 	case assigned:
 		d = d.WithNote("write %s: with a colon", key)
 	}
-	r.errs.Add(d.WithNote("known here: %s", strings.Join(namesOf(rows), ", ")))
+	r.errs.Add(d.WithNote("known here: %s", strings.Join(wordsOf(rows), ", ")))
 }
 
 func join(path, name string) string {
@@ -140,13 +140,13 @@ func join(path, name string) string {
 
 // unknownKey reports a key that rows lack, with the place where it does belong.
 // It returns the key that was probably meant, if any.
-func (r *Reader) unknownKey(key *node, rows []Row, path string) string {
+func (r *Reader) unknownKey(key *Node, rows []Row, path string) string {
 	where := "at the top level"
 	if path != "" {
 		where = "in " + path
 	}
-	d := strange(key.errorf("unknown key %q %s", key.text, where), key.text)
-	if d.Suggestion = suggest(key.text, namesOf(rows)); d.Suggestion == "" {
+	d := strange(key.Errorf("unknown key %q %s", key.text, where), key.text)
+	if d.Suggestion = suggest(key.text, wordsOf(rows)); d.Suggestion == "" {
 		if path == "" && (key.text == "batch" || key.text == "seed") {
 			d = d.WithNote("%s is a key of train", key.text)
 		} else if home := homeOf(r.dialect.Rows, key.text, ""); home != "" {
@@ -155,7 +155,7 @@ func (r *Reader) unknownKey(key *node, rows []Row, path string) string {
 		if len(rows) == 0 {
 			d = d.WithNote("it takes no arguments")
 		} else {
-			d = d.WithNote("known here: %s", strings.Join(namesOf(rows), ", "))
+			d = d.WithNote("known here: %s", strings.Join(wordsOf(rows), ", "))
 		}
 	}
 	r.errs.Add(d)
@@ -187,9 +187,9 @@ func homeOf(rows []Row, name, path string) string {
 }
 
 // key decodes the value of one known key.
-func (r *Reader) key(row *Row, path string, key, n *node, to any) {
+func (r *Reader) key(row *Row, path string, key, n *Node, to any) {
 	if n.isNull() {
-		d := key.errorf("%s has no value", path).WithNote("expected %s", row.describeType())
+		d := key.Errorf("%s has no value", path).WithNote("expected %s", row.describeType())
 		if !row.Required && path != "model" {
 			d = d.WithNote("leave the key out for the default")
 		}
@@ -205,25 +205,26 @@ func (r *Reader) key(row *Row, path string, key, n *node, to any) {
 	case List:
 		items := r.list(n, path, "maps")
 		if n.kind == listNode && len(items) == 0 {
-			r.errs.Add(n.errorf("%s is empty", path))
+			r.errs.Add(n.Errorf("%s is empty", path))
 		}
 		for i, item := range items {
 			r.entry(row, fmt.Sprintf("%s[%d]", path, i), item, row.To(to))
 		}
 	case Form:
-		row.Own.Read(r, path, Node{key}, Node{n}, row.To(to))
-	case Text, Whole, Real, truth, wholeList, Texts, Wholes:
+		if row.To != nil {
+			to = row.To(to)
+		}
+		row.Own.Read(r, path, key, n, to)
+	default:
 		if a, ok := r.arg(row, path, n); ok {
 			assign(row.To(to), a)
 		}
-	default:
-		r.ofSpec(row, path, key, n)
 	}
 }
 
 // subsection decodes a section within another. A section with a main key may be
 // written as the value of that key alone.
-func (r *Reader) subsection(row *Row, path string, key, n *node, to any) {
+func (r *Reader) subsection(row *Row, path string, key, n *Node, to any) {
 	before := len(r.errs)
 	if r.spec != nil && path == "model" {
 		r.spec.Model.Pos = key.pos
@@ -247,7 +248,7 @@ func (r *Reader) Fault(d diag.Diagnostic) { r.errs.Add(d) }
 type placed interface{ Place(diag.Pos) }
 
 // entry decodes a map, or the value of its main key, into what is its own.
-func (r *Reader) entry(row *Row, path string, n *node, to any) {
+func (r *Reader) entry(row *Row, path string, n *Node, to any) {
 	if p, ok := to.(placed); ok {
 		p.Place(n.pos)
 	}
@@ -261,30 +262,8 @@ func (r *Reader) entry(row *Row, path string, n *node, to any) {
 	r.section(n, row.Rows, path, to)
 }
 
-// ofSpec decodes what specs alone have.
-func (r *Reader) ofSpec(row *Row, path string, key, n *node) {
-	switch row.Type {
-	case blockList:
-		r.blocks(n, path)
-	case sizeMap:
-		r.sizes(n, path)
-	case numberMap:
-		r.numbers(n, path)
-	case paramMap:
-		r.params(n, path)
-	case letMap:
-		r.let(n, path)
-	case lossList:
-		r.losses(n, path)
-	case learnerForm:
-		r.learner(key, n)
-	case expression: // weights.update; loss equations are read with their term
-		r.spec.Weights.Update = r.equation(Str{V: row.Name, Pos: key.pos}, path, n)
-	}
-}
-
 // arg decodes a value of the type of a row.
-func (r *Reader) arg(row *Row, path string, n *node) (Arg, bool) {
+func (r *Reader) arg(row *Row, path string, n *Node) (Arg, bool) {
 	a := Arg{Pos: n.pos}
 	ok := false
 	switch row.Type {
@@ -310,11 +289,14 @@ func (r *Reader) arg(row *Row, path string, n *node) (Arg, bool) {
 	case namedExtent:
 		a.Str, ok = r.extent(row, path, n)
 	}
-	return a, ok
+	if !ok {
+		return Arg{}, false
+	}
+	return a, true
 }
 
-func (r *Reader) wrongType(row *Row, path string, n *node) {
-	d := n.errorf("%s must be %s, not %s", path, row.describeType(), n.describe())
+func (r *Reader) wrongType(row *Row, path string, n *Node) {
+	d := n.Errorf("%s must be %s, not %s", path, row.describeType(), n.Describe())
 	if n.kind == scalarNode {
 		switch {
 		case n.style != stylePlain && (row.Type == Whole || row.Type == Real || row.Type == truth):
@@ -335,13 +317,13 @@ func (r *Reader) wrongType(row *Row, path string, n *node) {
 	r.errs.Add(d)
 }
 
-func (r *Reader) text(row *Row, path string, n *node) (string, bool) {
+func (r *Reader) text(row *Row, path string, n *Node) (string, bool) {
 	if n.kind != scalarNode || n.tag != "!!str" {
 		r.wrongType(row, path, n)
 		return "", false
 	}
 	if len(row.Choices) > 0 && !slices.Contains(row.Choices, n.text) {
-		d := strange(n.errorf("%s cannot be %q", path, n.text), n.text)
+		d := strange(n.Errorf("%s cannot be %q", path, n.text), n.text)
 		if d.Suggestion = suggest(n.text, row.Choices); d.Suggestion == "" {
 			d = d.WithNote("it is one of %s", strings.Join(row.Choices, ", "))
 		}
@@ -349,15 +331,15 @@ func (r *Reader) text(row *Row, path string, n *node) (string, bool) {
 		return "", false
 	}
 	if strings.TrimSpace(n.text) == "" && row.Name != "description" {
-		r.errs.Add(n.errorf("%s is empty", path))
+		r.errs.Add(n.Errorf("%s is empty", path))
 		return "", false
 	}
 	if row.In.limited() && !row.In.has(float64(utf8.RuneCountInString(n.text))) {
-		r.errs.Add(n.errorf("%s must have at most %v characters", path, row.In.hi))
+		r.errs.Add(n.Errorf("%s must have at most %v characters", path, row.In.hi))
 		return "", false
 	}
 	if strings.ContainsFunc(n.text, isControl) {
-		r.errs.Add(n.errorf("%s must be one line of text without control characters", path))
+		r.errs.Add(n.Errorf("%s must be one line of text without control characters", path))
 		return "", false
 	}
 	return n.text, true
@@ -367,7 +349,7 @@ func isControl(c rune) bool { return isBreak(c) || c < ' ' || c == 0x7f }
 
 var integerText = regexp.MustCompile(`^[-+]?[0-9]+$`)
 
-func (r *Reader) integer(row *Row, path string, n *node) (int, bool) {
+func (r *Reader) integer(row *Row, path string, n *Node) (int, bool) {
 	if n.kind != scalarNode || n.style != stylePlain || !integerText.MatchString(n.text) {
 		r.wrongType(row, path, n)
 		return 0, false
@@ -382,7 +364,7 @@ func (r *Reader) integer(row *Row, path string, n *node) (int, bool) {
 
 var numberText = regexp.MustCompile(`^[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?$`)
 
-func (r *Reader) number(row *Row, path string, n *node) (float64, bool) {
+func (r *Reader) number(row *Row, path string, n *Node) (float64, bool) {
 	if n.kind != scalarNode || n.style != stylePlain || !numberText.MatchString(n.text) {
 		r.wrongType(row, path, n)
 		return 0, false
@@ -395,15 +377,15 @@ func (r *Reader) number(row *Row, path string, n *node) (float64, bool) {
 	return v + 0, true // -0 becomes 0
 }
 
-func (r *Reader) outOfRange(row *Row, path string, n *node) {
+func (r *Reader) outOfRange(row *Row, path string, n *Node) {
 	if v, err := strconv.ParseFloat(n.text, 64); err != nil && !math.IsInf(row.In.hi, 0) || math.IsInf(v, 0) {
-		r.errs.Add(n.errorf("%s is too large a number", path))
+		r.errs.Add(n.Errorf("%s is too large a number", path))
 		return
 	}
-	r.errs.Add(n.errorf("%s must be %s, not %s", path, row.In, n.text))
+	r.errs.Add(n.Errorf("%s must be %s, not %s", path, row.In, n.text))
 }
 
-func (r *Reader) integers(row *Row, path string, n *node) ([]int, bool) {
+func (r *Reader) integers(row *Row, path string, n *Node) ([]int, bool) {
 	if n.kind != listNode {
 		r.wrongType(row, path, n)
 		return nil, false
@@ -418,7 +400,7 @@ func (r *Reader) integers(row *Row, path string, n *node) ([]int, bool) {
 }
 
 // severalIntegers decodes one number or a list of numbers that do not repeat.
-func (r *Reader) severalIntegers(row *Row, path string, n *node) ([]int, bool) {
+func (r *Reader) severalIntegers(row *Row, path string, n *Node) ([]int, bool) {
 	if n.kind == scalarNode {
 		v, ok := r.integer(rowOfItem(row, Whole), path, n)
 		return []int{v}, ok
@@ -426,7 +408,7 @@ func (r *Reader) severalIntegers(row *Row, path string, n *node) ([]int, bool) {
 	list, ok := r.integers(row, path, n)
 	for i, v := range list {
 		if slices.Contains(list[:i], v) {
-			r.errs.Add(n.items[i].errorf("%d stands in %s twice", v, path))
+			r.errs.Add(n.items[i].Errorf("%d stands in %s twice", v, path))
 			ok = false
 		}
 	}
@@ -434,8 +416,8 @@ func (r *Reader) severalIntegers(row *Row, path string, n *node) ([]int, bool) {
 }
 
 // severalTexts decodes one text or a list of them.
-func (r *Reader) severalTexts(row *Row, path string, n *node) ([]Str, bool) {
-	items := []*node{n}
+func (r *Reader) severalTexts(row *Row, path string, n *Node) ([]Str, bool) {
+	items := []*Node{n}
 	if n.kind == listNode {
 		items = n.items
 	}
@@ -448,11 +430,11 @@ func (r *Reader) severalTexts(row *Row, path string, n *node) ([]Str, bool) {
 	return list, ok
 }
 
-func (r *Reader) notEmpty(path string, n *node) bool {
+func (r *Reader) notEmpty(path string, n *Node) bool {
 	if len(n.items) > 0 {
 		return true
 	}
-	r.errs.Add(n.errorf("%s is empty", path))
+	r.errs.Add(n.Errorf("%s is empty", path))
 	return false
 }
 
@@ -464,7 +446,7 @@ func rowOfItem(r *Row, typ Type) *Row {
 
 // extent decodes an integer or a name; which names are known is checked when
 // all sizes have been read.
-func (r *Reader) extent(row *Row, path string, n *node) (string, bool) {
+func (r *Reader) extent(row *Row, path string, n *Node) (string, bool) {
 	switch {
 	case n.kind == scalarNode && n.tag == "!!str" && identifier.MatchString(n.text):
 		return n.text, true
@@ -482,7 +464,7 @@ func (r *Reader) extent(row *Row, path string, n *node) (string, bool) {
 var identifier = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
 
 // defaultNode parses a default as written in the tables; its nodes have no place.
-func defaultNode(text string) *node {
+func defaultNode(text string) *Node {
 	var errs faults
 	n := parseYAML("", []byte(text), &errs)
 	n.place(diag.Pos{})
@@ -490,7 +472,7 @@ func defaultNode(text string) *node {
 }
 
 // place moves a tree to one place outside of any file.
-func (n *node) place(pos diag.Pos) {
+func (n *Node) place(pos diag.Pos) {
 	n.pos, n.src = pos, nil
 	for _, k := range n.keys {
 		k.place(pos)

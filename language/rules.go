@@ -114,21 +114,7 @@ func hasSuffix(s string, suffixes ...string) bool {
 }
 
 // posOf is the place of the Value that a row points to.
-func posOf(to any) diag.Pos {
-	switch to := to.(type) {
-	case *Str:
-		return to.Pos
-	case *Int:
-		return to.Pos
-	case *Float:
-		return to.Pos
-	case *Bool:
-		return to.Pos
-	case *Ints:
-		return to.Pos
-	}
-	return diag.Pos{}
-}
+func posOf(to any) diag.Pos { return to.(interface{ place() diag.Pos }).place() }
 
 func (r *Reader) generatedRules() {
 	d, g := &r.spec.Data, &r.spec.Data.Generated
@@ -188,7 +174,7 @@ func (r *Reader) blockRules() {
 	var attention, pool, classifier *Block
 	for i := range r.spec.Model.Blocks {
 		b := &r.spec.Model.Blocks[i]
-		kind := blockNamed(b.Kind.V)
+		kind := find(Blocks, b.Kind.V)
 		if kind == nil {
 			continue
 		}
@@ -323,7 +309,7 @@ func (r *Reader) lossRules() {
 			}
 			if !identifier.MatchString(name) {
 				note(r.add(pos, "%q cannot be the name of a loss term", name), "a name has letters, digits and _, and starts with a letter")
-			} else if lossNamed(name) != nil {
+			} else if find(lossKinds, name) != nil {
 				r.add(pos, "%s is the name of a built-in loss term; take another", name)
 				continue
 			}

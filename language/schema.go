@@ -43,8 +43,8 @@ func (d *Dialect) Schema() []byte {
 // specDefs are the parts that the schema of specs names.
 func specDefs() *object {
 	defs := newObject()
-	defs.set("block", entrySchema(blockEntries()))
-	defs.set("loss", entrySchema(lossEntries()))
+	defs.set("block", entrySchema(Blocks))
+	defs.set("loss", entrySchema(lossKinds))
 	param := sectionSchema(paramRows)
 	param.remove("required") // shape may be inherited
 	defs.set("param", param)
@@ -208,23 +208,10 @@ func typeSchema(r *Row) *object {
 		one := limited(newObject("type", "integer"), r.In)
 		return newObject("anyOf", []*object{one, listOf(one)})
 	case Form:
+		if made, ok := r.Own.Schema.(func() *object); ok {
+			return made()
+		}
 		return newObject("anyOf", []any{r.Own.Schema})
-	case blockList:
-		return listOf(ref("block"))
-	case sizeMap:
-		return mapOf(limited(newObject("type", "integer"), Between(1, maxExtent)))
-	case numberMap:
-		return mapOf(newObject("type", "number"))
-	case paramMap:
-		return mapOf(newObject("oneOf", []*object{ref("param"), listOf(extentSchema())}))
-	case letMap:
-		return mapOf(expressionSchema())
-	case learnerForm:
-		return learnerSchema()
-	case lossList:
-		list := listOf(ref("loss"))
-		list.set("minItems", 1)
-		return list
 	}
 	text := newObject("type", "string")
 	if r.In.limited() {
@@ -270,43 +257,21 @@ func schemaDefault(r *Row) any {
 	return nil
 }
 
-// schemaEntry is one word of a list of blocks or loss terms.
-type schemaEntry struct {
-	word, doc string
-	args      []Row
-}
-
-func blockEntries() []schemaEntry {
-	var list []schemaEntry
-	for i := range Blocks {
-		list = append(list, schemaEntry{Blocks[i].Name, Blocks[i].Doc, Blocks[i].args})
-	}
-	return list
-}
-
-func lossEntries() []schemaEntry {
-	var list []schemaEntry
-	for _, k := range lossKinds {
-		list = append(list, schemaEntry{k.name, k.doc, k.args})
-	}
-	return list
-}
-
 // entrySchema allows plain words (unless an argument is required), word: value
 // (for the main argument) and word: {arguments}.
-func entrySchema(entries []schemaEntry) *object {
+func entrySchema(entries []Kind) *object {
 	var words []string
 	props := newObject()
 	for _, e := range entries {
 		args := sectionSchema(e.args)
 		if args.get("required") == nil {
-			words = append(words, e.word)
+			words = append(words, e.Name)
 		}
 		forms := []*object{args}
 		if main := mainOf(e.args); main != nil {
 			forms = append(forms, rowSchema(main))
 		}
-		props.set(e.word, newObject("description", e.doc, "anyOf", forms))
+		props.set(e.Name, newObject("description", e.Doc, "anyOf", forms))
 	}
 	whole := newObject("type", "object", "properties", props, "additionalProperties", false, "minProperties", 1, "maxProperties", 1)
 	return newObject("anyOf", []*object{newObject("type", "string", "enum", words), whole})

@@ -12,7 +12,7 @@ const setLayer = 1
 
 // override lays one "key.key=value" over the tree. A key after a list names the
 // entry of that kind or name, as in loss.attention=0.01 and learners.demipl.r=1.
-func (l *loader) override(root *node, set string) *node {
+func (l *loader) override(root *Node, set string) *Node {
 	pos := diag.Pos{File: "--set " + set}
 	l.layers[pos.File] = setLayer
 	keys, value, found := strings.Cut(set, "=")
@@ -53,12 +53,12 @@ func (l *loader) override(root *node, set string) *node {
 
 // parseSetValue reads the value of an override; no text is a null node. It is nil
 // after an error.
-func parseSetValue(text string, pos diag.Pos, errs *faults) *node {
+func parseSetValue(text string, pos diag.Pos, errs *faults) *Node {
 	if strings.TrimSpace(text) == "" {
-		return &node{tag: "!!null", pos: pos}
+		return &Node{tag: "!!null", pos: pos}
 	}
 	var own faults
-	var n *node
+	var n *Node
 	collect(func() { n = parseYAML(pos.File, []byte(text), &own) })
 	if n == nil || len(own) > 0 {
 		for _, d := range own {
@@ -74,7 +74,7 @@ func parseSetValue(text string, pos diag.Pos, errs *faults) *node {
 }
 
 // put replaces what path names under n.
-func (l *loader) put(n *node, path []string, v *node, pos diag.Pos) (*node, error) {
+func (l *loader) put(n *Node, path []string, v *Node, pos diag.Pos) (*Node, error) {
 	if len(path) == 0 {
 		return v, nil
 	}
@@ -96,12 +96,12 @@ func (l *loader) put(n *node, path []string, v *node, pos diag.Pos) (*node, erro
 		return l.putEntry(n, path, v, pos)
 	}
 	// A value such as "attention: 0.001" that is to get further arguments.
-	return nil, fmt.Errorf("%s is inside of %s, which is not a map", strings.Join(path, "."), n.describe())
+	return nil, fmt.Errorf("%s is inside of %s, which is not a map", strings.Join(path, "."), n.Describe())
 }
 
 // putEntry replaces the entry of a list of blocks or loss terms, or one of its
 // arguments.
-func (l *loader) putEntry(n *node, path []string, v *node, pos diag.Pos) (*node, error) {
+func (l *loader) putEntry(n *Node, path []string, v *Node, pos diag.Pos) (*Node, error) {
 	index := -1
 	for i, item := range n.items {
 		if item.text == path[0] && item.kind == scalarNode || item.kind == mapNode && (item.get(path[0]) != nil || named(item, path[0])) {
@@ -115,7 +115,7 @@ func (l *loader) putEntry(n *node, path []string, v *node, pos diag.Pos) (*node,
 		return nil, fmt.Errorf("the list has no %s", path[0])
 	}
 	out := *n
-	out.items = append([]*node(nil), n.items...)
+	out.items = append([]*Node(nil), n.items...)
 	item := n.items[index]
 	switch {
 	case named(item, path[0]):
@@ -143,17 +143,17 @@ func (l *loader) putEntry(n *node, path []string, v *node, pos diag.Pos) (*node,
 }
 
 // named reports whether an entry of a list is a map with that name.
-func named(item *node, name string) bool {
+func named(item *Node, name string) bool {
 	n := item.get("name")
 	return n != nil && n.kind == scalarNode && n.text == name
 }
 
 func mainArgument(word string) string {
 	var rows []Row
-	if k := blockNamed(word); k != nil {
+	if k := find(Blocks, word); k != nil {
 		rows = k.args
 	}
-	if k := lossNamed(word); k != nil && rows == nil {
+	if k := find(lossKinds, word); k != nil && rows == nil {
 		rows = k.args
 	}
 	if main := mainOf(rows); main != nil {
@@ -163,10 +163,10 @@ func mainArgument(word string) string {
 }
 
 // wrap builds the maps that path names around v.
-func wrap(path []string, v *node, pos diag.Pos) *node {
+func wrap(path []string, v *Node, pos diag.Pos) *Node {
 	for i := len(path) - 1; i >= 0; i-- {
-		key := &node{tag: "!!str", text: path[i], pos: pos}
-		v = &node{kind: mapNode, pos: pos, keys: []*node{key}, items: []*node{v}}
+		key := &Node{tag: "!!str", text: path[i], pos: pos}
+		v = &Node{kind: mapNode, pos: pos, keys: []*Node{key}, items: []*Node{v}}
 	}
 	return v
 }

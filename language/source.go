@@ -1,6 +1,7 @@
 package language
 
 import (
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -141,7 +142,7 @@ func bracketWidth(runes []rune) int {
 // and indentation of multi-line scalars need no care: they add and remove
 // nothing else. Where the text does not match (it should), nil is returned and
 // callers fall back to the start of the scalar.
-func locate(n *node) []diag.Pos {
+func locate(n *Node) []diag.Pos {
 	if n.src == nil || n.pos.Line == 0 {
 		return nil
 	}
@@ -178,7 +179,7 @@ type cursor struct {
 	style     scalarStyle
 }
 
-func newCursor(n *node) *cursor {
+func newCursor(n *Node) *cursor {
 	c := &cursor{src: n.src, line: n.pos.Line, col: n.pos.Col, style: n.style}
 	c.rest = n.src.from(c.line, c.col)
 	switch n.style {
@@ -232,29 +233,17 @@ func (c *cursor) escape() rune {
 	if !ok {
 		return ' '
 	}
-	digits := map[rune]int{'x': 2, 'u': 4, 'U': 8}[r]
-	if digits > 0 {
-		var v rune
+	if digits := map[rune]int{'x': 2, 'u': 4, 'U': 8}[r]; digits > 0 {
+		var code []rune
 		for range digits {
 			digit, _ := c.take()
-			v = v*16 + hexDigit(digit)
+			code = append(code, digit)
 		}
-		return v
+		v, _ := strconv.ParseUint(string(code), 16, 32)
+		return rune(v)
 	}
 	if i := strings.IndexRune(`0abtnvfre_NLP`, r); i >= 0 {
 		return []rune("\x00\a\b\t\n\v\f\r\x1b\u00a0\u0085\u2028\u2029")[i]
 	}
 	return r
-}
-
-func hexDigit(r rune) rune {
-	switch {
-	case '0' <= r && r <= '9':
-		return r - '0'
-	case 'a' <= r && r <= 'f':
-		return r - 'a' + 10
-	case 'A' <= r && r <= 'F':
-		return r - 'A' + 10
-	}
-	return 0
 }

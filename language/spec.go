@@ -18,6 +18,8 @@ type Value[T any] struct {
 // Set reports whether the value was written down rather than defaulted.
 func (v Value[T]) Set() bool { return !v.Pos.IsZero() }
 
+func (v Value[T]) place() diag.Pos { return v.Pos }
+
 type (
 	Str   = Value[string]
 	Int   = Value[int]

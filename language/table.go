@@ -2,8 +2,11 @@ package language
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
+
+	"gopkg.in/yaml.v3"
 )
 
 // Type says how a value is written and decoded.
@@ -23,14 +26,7 @@ const (
 	wholeList        // list of integers
 	namedExtent      // integer or name of an extent
 	extentList       // list of those
-	expression       // equation
-	blockList        // the lists and maps below have a reader each in model.go
-	sizeMap
-	numberMap
-	paramMap
-	letMap
-	lossList
-	learnerForm // learner.go
+	expression       // equation, of a term of the loss
 )
 
 // Row is one key of a language: all that reader, writer, schema and reference
@@ -58,9 +54,10 @@ type Row struct {
 // Own is a form of values that one key alone has.
 type Own struct {
 	Says   string // "a list of blocks", for messages
-	Schema any    // JSON Schema of the value
-	// Read decodes the value into what Row.To gives.
-	Read func(r *Reader, path string, key, value Node, to any)
+	Schema any    // JSON Schema of the value, or a func() *object that makes it
+	// Read decodes the value into what Row.To gives, in specs into the reader's.
+	Read  func(r *Reader, path string, key, value *Node, to any)
+	write func(*Spec) *yaml.Node // of specs, which are written back
 }
 
 // Bind makes the To of a row from what finds a value within a T.
@@ -158,29 +155,8 @@ func (r *Row) describeType() string {
 		return "a list of extents (whole numbers or names)"
 	case expression:
 		return "an equation"
-	case blockList:
-		return "a list of blocks"
-	case lossList:
-		return "a list of loss terms"
 	}
 	return "a map"
-}
-
-func find(rows []Row, name string) *Row {
-	for i := range rows {
-		if rows[i].Name == name {
-			return &rows[i]
-		}
-	}
-	return nil
-}
-
-func namesOf(rows []Row) []string {
-	list := make([]string, len(rows))
-	for i := range rows {
-		list[i] = rows[i].Name
-	}
-	return list
 }
 
 // Choices gives the words of every setting that takes one of some words, by its
@@ -206,6 +182,28 @@ func Choices() map[string][]string {
 		walk("learners."+l.Name+".", l.args)
 	}
 	return all
+}
+
+// called is a row of a table of words.
+type called interface{ word() string }
+
+func (r Row) word() string { return r.Name }
+
+// find gives the row of a word, or nil.
+func find[T called](table []T, word string) *T {
+	if i := slices.IndexFunc(table, func(row T) bool { return row.word() == word }); i >= 0 {
+		return &table[i]
+	}
+	return nil
+}
+
+// wordsOf lists the words of a table in their order.
+func wordsOf[T called](table []T) []string {
+	list := make([]string, len(table))
+	for i, row := range table {
+		list[i] = row.word()
+	}
+	return list
 }
 
 func mainOf(rows []Row) *Row {

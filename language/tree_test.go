@@ -2,10 +2,10 @@ package language
 
 import "testing"
 
-func parseTree(text []byte) (Node, error) {
+func parseTree(text []byte) (*Node, error) {
 	var errs faults
 	n := parseYAML("x.yaml", text, &errs)
-	return Node{n}, errs.Err()
+	return n, errs.Err()
 }
 
 // What Flow writes reads back as the same value.
@@ -25,7 +25,7 @@ func TestTreeFlow(t *testing.T) {
 		}
 		again, err := parseTree([]byte(n.Flow()))
 		if err != nil || again.Flow() != want {
-			t.Errorf("%s reads back as %v, %v", want, again.n, err)
+			t.Errorf("%s reads back as %v, %v", want, again, err)
 		}
 	}
 	for _, text := range []string{"", "a: &x 1", "a: 1\na: 2", "a: !!int 1", "\xff"} {

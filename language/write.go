@@ -14,39 +14,26 @@ import (
 // YAML writes the complete spec: every key that says something, defaults
 // filled in, nothing inherited. Parse reads it back to an equal spec.
 func (s *Spec) YAML() []byte {
-	w := writer{spec: s}
-	var out bytes.Buffer
-	enc := yaml.NewEncoder(&out)
-	enc.SetIndent(2)
-	// Encoding a tree of plain nodes into memory cannot fail.
-	if err := enc.Encode(w.section(language)); err != nil {
-		panic(fmt.Sprintf("bug: writing a spec as YAML: %v", err))
-	}
-	enc.Close()
-	return out.Bytes()
+	return encode(s.section(language))
 }
 
-// yaml writes a tree as it is.
-func (n *node) yaml() []byte {
+// encode writes a tree of plain nodes.
+func encode(tree *yaml.Node) []byte {
 	var out bytes.Buffer
 	enc := yaml.NewEncoder(&out)
 	enc.SetIndent(2)
 	// Encoding a tree of plain nodes into memory cannot fail.
-	if err := enc.Encode(n.plain()); err != nil {
+	if err := enc.Encode(tree); err != nil {
 		panic(fmt.Sprintf("bug: writing YAML: %v", err))
 	}
 	enc.Close()
 	return out.Bytes()
 }
 
-func (n *node) plain() *yaml.Node {
+func (n *Node) plain() *yaml.Node {
 	switch n.kind {
 	case listNode:
-		list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
-		for _, item := range n.items {
-			list.Content = append(list.Content, item.plain())
-		}
-		return list
+		return listOfNodes(0, n.items, (*Node).plain)
 	case mapNode:
 		m := mapping(0)
 		for i, key := range n.keys {
@@ -65,8 +52,6 @@ func (s *Spec) Hash() string {
 	sum := sha256.Sum256(s.YAML())
 	return hex.EncodeToString(sum[:])
 }
-
-type writer struct{ spec *Spec }
 
 func mapping(style yaml.Style) *yaml.Node {
 	return &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Style: style}
@@ -111,8 +96,12 @@ func floatNode(v float64) *yaml.Node {
 	return n
 }
 
-func flow(items []*yaml.Node) *yaml.Node {
-	return &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Style: yaml.FlowStyle, Content: items}
+func listOfNodes[T any](style yaml.Style, items []T, write func(T) *yaml.Node) *yaml.Node {
+	list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Style: style}
+	for _, item := range items {
+		list.Content = append(list.Content, write(item))
+	}
+	return list
 }
 
 func valueNode(v any) *yaml.Node {
@@ -126,65 +115,25 @@ func valueNode(v any) *yaml.Node {
 	case *Bool:
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(v.V)}
 	case *Ints:
-		var items []*yaml.Node
-		for _, e := range v.V {
-			items = append(items, intNode(e))
-		}
-		return flow(items)
+		return listOfNodes(yaml.FlowStyle, v.V, intNode)
 	}
 	return textNode("")
 }
 
-func (w *writer) section(rows []Row) *yaml.Node {
+func (s *Spec) section(rows []Row) *yaml.Node {
 	m := mapping(0)
 	for i := range rows {
-		r := &rows[i]
-		if r.holds != nil && !r.holds(w.spec) {
-			continue
+		switch r := &rows[i]; {
+		case r.holds != nil && !r.holds(s):
+		case r.Type == Section:
+			put(m, r.Name, s.section(r.Rows))
+		case r.Type == Form:
+			put(m, r.Name, r.Own.write(s))
+		default:
+			put(m, r.Name, valueNode(r.To(s)))
 		}
-		put(m, r.Name, w.value(r))
 	}
 	return m
-}
-
-func (w *writer) value(r *Row) *yaml.Node {
-	switch r.Type {
-	case Section:
-		return w.section(r.Rows)
-	case blockList:
-		return w.blocks()
-	case sizeMap:
-		m := mapping(yaml.FlowStyle)
-		for _, s := range w.spec.Model.Sizes {
-			put(m, s.Name.V, intNode(s.V.V))
-		}
-		return m
-	case numberMap:
-		m := mapping(yaml.FlowStyle)
-		for _, s := range w.spec.Model.Numbers {
-			put(m, s.Name.V, floatNode(s.V.V))
-		}
-		return m
-	case paramMap:
-		m := mapping(0)
-		for i := range w.spec.Model.Params {
-			put(m, w.spec.Model.Params[i].Name.V, param(&w.spec.Model.Params[i]))
-		}
-		return m
-	case letMap:
-		m := mapping(0)
-		for _, eq := range w.spec.Model.Let {
-			put(m, eq.Name.V, textNode(eq.Text.V))
-		}
-		return m
-	case lossList:
-		return w.losses()
-	case learnerForm:
-		return w.learner()
-	case expression:
-		return textNode(w.spec.Weights.Update.Text.V)
-	}
-	return valueNode(r.To(w.spec))
 }
 
 func argNode(r *Row, a Arg) *yaml.Node {
@@ -216,37 +165,9 @@ func entryNode(word string, rows []Row, args map[string]Arg) *yaml.Node {
 	return m
 }
 
-func (w *writer) blocks() *yaml.Node {
-	list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
-	for i := range w.spec.Model.Blocks {
-		b := &w.spec.Model.Blocks[i]
-		list.Content = append(list.Content, entryNode(b.Kind.V, blockNamed(b.Kind.V).args, b.Args))
-	}
-	return list
-}
-
-func (w *writer) losses() *yaml.Node {
-	list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
-	for i := range w.spec.Loss {
-		l := &w.spec.Loss[i]
-		n := entryNode(l.Kind.V, lossNamed(l.Kind.V).args, map[string]Arg{
-			"weight": {Float: l.Weight.V}, "name": {Str: l.Name.V}, "value": {Str: l.Equation.Text.V},
-		})
-		if l.Kind.V == "equation" { // block style: the value may have several lines
-			n.Content[1].Style = 0
-		}
-		list.Content = append(list.Content, n)
-	}
-	return list
-}
-
-func param(p *Param) *yaml.Node {
+func paramNode(p Param) *yaml.Node {
 	m := mapping(yaml.FlowStyle)
-	var shape []*yaml.Node
-	for _, e := range p.Shape {
-		shape = append(shape, extentNode(e.V))
-	}
-	put(m, "shape", flow(shape))
+	put(m, "shape", listOfNodes(yaml.FlowStyle, p.Shape, func(e Str) *yaml.Node { return extentNode(e.V) }))
 	put(m, "init", textNode(p.Init.V))
 	if p.Scale.V != 0 {
 		put(m, "scale", floatNode(p.Scale.V))

@@ -127,3 +127,30 @@ func BenchmarkPredictImages(b *testing.B) {
 		})
 	}
 }
+
+// So many bags of 20 to 59 instances at once, through the signature batch, beside
+// one after the other through the signature bag.
+func BenchmarkPredictBatch(b *testing.B) {
+	for _, name := range []string{"demipl", "demipl-image"} {
+		one, many := openBytes(b, exported(b, name)), openBytes(b, exported(b, name, "export.signature=batch"))
+		d := extent.Size(one.Info().InputShape)
+		for _, n := range []int{1, 4, 16, 64} {
+			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
+				bags, to := make([]runtime.Bag, n), make([]runtime.Prediction, n)
+				for i := range bags {
+					bags[i] = randomBag(20+i*7%40, d, uint64(i))
+				}
+				each := inTurn(b, func() error {
+					for i, bag := range bags {
+						if err := one.PredictInto(context.Background(), bag, &to[i]); err != nil {
+							return err
+						}
+					}
+					return nil
+				}, func() error { return many.PredictBatchInto(context.Background(), bags, to) })
+				b.ReportMetric(float64(n)/each[0]*1e9, "bags/s-alone")
+				b.ReportMetric(float64(n)/each[1]*1e9, "bags/s-batch")
+			})
+		}
+	}
+}

@@ -58,10 +58,10 @@ func WithThreads(n int) Option { return func(o *options) { o.threads = n } }
 
 // Model is an opened model, safe for concurrent use.
 type Model struct {
-	info    Info
-	batch   bool // contract batch/1
-	closing sync.RWMutex
-	session Session // nil once closed
+	info     Info
+	together int // values up to which several bags share a run; 0 for contract bag/1
+	closing  sync.RWMutex
+	session  Session // nil once closed
 }
 
 // Info tells what a model says of itself.
@@ -155,11 +155,11 @@ func OpenBytes(data []byte, opts ...Option) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.backend.Name(), err)
 	}
-	return &Model{
-		info:    newInfo(meta, opset, o.backend.Name()),
-		batch:   meta.Contract == contract.ContractBatch,
-		session: session,
-	}, nil
+	m := &Model{info: newInfo(meta, opset, o.backend.Name()), session: session}
+	if meta.Contract == contract.ContractBatch {
+		m.together = maxRunValues * o.threads
+	}
+	return m, nil
 }
 
 // checkFile decodes a file and insists on its contract. It runs before any

@@ -14,11 +14,12 @@ type Prediction struct {
 	Attention     []float32 `json:"attention"`     // [n], score of each instance in [0, 1] (Eq. 2)
 }
 
-// Limits of one run of a batch model: its graph compares every instance with
-// every bag, so cost and memory grow with their product.
+// Limits of one run with several bags: the graph of a batch model compares every
+// instance with every bag, and beyond some 16,384 features its values leave the
+// processor's cache, which costs more than a run of its own saves.
 const (
-	maxRunBags      = 64
-	maxRunInstances = 4096
+	maxRunBags   = 16
+	maxRunValues = 1 << 14 // a thread
 )
 
 // single is one bag as the back end takes it: in slices, which live on the heap.
@@ -82,8 +83,11 @@ func (m *Model) PredictBatchInto(ctx context.Context, bags []Bag, to []Predictio
 	}
 	for from := 0; from < len(bags); {
 		end := from + 1
-		for n := bags[from].N; m.batch && end < len(bags) && end-from < maxRunBags && n+bags[end].N <= maxRunInstances; end++ {
-			n += bags[end].N
+		values := len(bags[from].Instances)
+		for ; m.together > 0 && end < len(bags) && end-from < maxRunBags; end++ {
+			if values += len(bags[end].Instances); values > m.together {
+				break
+			}
 		}
 		if err := m.run(ctx, bags[from:end], to[from:end]); err != nil {
 			return fmt.Errorf("bags %d to %d: %w", from, end-1, err)

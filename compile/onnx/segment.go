@@ -57,12 +57,14 @@ func lowerSegmentMax(e *emitter, n *graph.Node, in []string) string {
 
 // segmentMax takes the maximum of the rows [N, columns] of each bag. Opset 18
 // brought a scatter that keeps the larger value; before, the values are laid
-// out per bag as [B, N, columns].
+// out per bag as [B, columns, N]: onnxruntime is slow to choose where the last
+// axis is short.
 func (e *emitter) segmentMax(rows, bagOf string, columns int) string {
 	lowest := e.float(float32(graph.OpSegmentMax.Neutral()))
 	if e.opset < 18 {
-		mask := e.op("Unsqueeze", nil, e.membership(bagOf), e.ints(2))
-		return e.reduceMax(e.op("Where", nil, mask, rows, lowest), false, 1)
+		mask := e.op("Unsqueeze", nil, e.membership(bagOf), e.ints(1))
+		across := e.op("Transpose", attrs(attrInts("perm", 1, 0)), rows)
+		return e.reduceMax(e.op("Where", nil, mask, across, lowest), false, 2)
 	}
 	start := e.op("Expand", nil, lowest, e.op("Concat", attrs(attrInt("axis", 0)), e.extent(graph.B), e.ints(int64(columns))))
 	index := e.op("Expand", nil, e.rows(bagOf, 1), e.op("Shape", nil, rows))

@@ -116,12 +116,7 @@ func TestTwoRunsGiveTheSameBits(t *testing.T) {
 		o := options(t, text)
 		for _, m := range engines(t) {
 			a, b := m.train(t, o), m.train(t, o)
-			for name, v := range a.State.Params {
-				sameBits(t, m.name+": "+name, v, b.State.Params[name])
-			}
-			for name, v := range a.State.Velocity {
-				sameBits(t, m.name+": momentum of "+name, v, b.State.Velocity[name])
-			}
+			sameState(t, m.name, a.State, b.State)
 			sameBits(t, m.name+": label weights", a.Weights, b.Weights)
 			if math.Float64bits(a.Loss) != math.Float64bits(b.Loss) {
 				t.Errorf("%s: losses %v and %v", m.name, a.Loss, b.Loss)

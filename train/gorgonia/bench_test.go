@@ -1,7 +1,6 @@
 package gorgonia_test
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/miplc/miplc/compile"
@@ -31,33 +30,6 @@ func compiled(b *testing.B, spec string, sig compile.Signature) *compile.Program
 		b.Fatal(err)
 	}
 	return p
-}
-
-// BenchmarkStep measures a training step: forward, backward and update.
-func BenchmarkStep(b *testing.B) {
-	for _, c := range benchmarks {
-		for _, bags := range []int{1, 16} {
-			b.Run(fmt.Sprintf("%s/bags=%d", c.name, bags), func(b *testing.B) {
-				p := compiled(b, c.spec, c.signature)
-				e, _ := newEngine(b, p, 1)
-				sizes := make([]int, bags)
-				for i := range sizes {
-					sizes[i] = c.instances
-				}
-				batch := batchOf(p, 1, sizes...)
-				batch.LR = 0.001
-				if _, err := e.Step(batch); err != nil {
-					b.Fatal(err)
-				}
-				b.ReportAllocs()
-				for b.Loop() {
-					if _, err := e.Step(batch); err != nil {
-						b.Fatal(err)
-					}
-				}
-			})
-		}
-	}
 }
 
 // BenchmarkPredict measures inference of one bag.

@@ -12,20 +12,7 @@ import (
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
 	"github.com/miplc/miplc/train/oracle"
-	"github.com/miplc/miplc/train/traces"
 )
-
-// The oracle repeats twenty steps of plain PyTorch, for both readings of
-// DEMIPL, one bag and four bags a step.
-func TestPyTorchTraces(t *testing.T) {
-	traces.Check(t, func(p *compile.Program, params map[string][]float32) (train.Engine, error) {
-		e, err := oracle.New(p)
-		if err != nil {
-			return nil, err
-		}
-		return e, e.SetState(&train.State{Params: params})
-	})
-}
 
 // Without Nesterov's momentum: v = mu*v + g, p -= lr*v.
 func TestPlainMomentum(t *testing.T) {

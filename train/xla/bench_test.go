@@ -5,18 +5,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/enginebench"
 	"github.com/miplc/miplc/train/xla"
 )
-
-func BenchmarkStep(b *testing.B) {
-	backend := goBackend(b)
-	enginebench.Steps(b, func(p *compile.Program, params map[string][]float32) (train.Engine, error) {
-		return xla.New(p, params, backend)
-	})
-}
 
 // BenchmarkJobs runs two epochs of 42 bags, evaluation included, for numbers of
 // jobs side by side.

@@ -10,7 +10,6 @@ import (
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/oracle"
-	"github.com/miplc/miplc/train/traces"
 	"github.com/miplc/miplc/train/xla"
 	"github.com/miplc/miplc/train/xla/pjrt/pjrttest"
 )
@@ -21,14 +20,6 @@ func goBackend(t testing.TB) *xla.Backend {
 	b := &xla.Backend{Backend: pjrttest.Backend(t), Device: "test"}
 	t.Cleanup(b.Close)
 	return b
-}
-
-// The engine repeats twenty steps of plain PyTorch.
-func TestPyTorchTraces(t *testing.T) {
-	b := goBackend(t)
-	traces.Check(t, func(p *compile.Program, params map[string][]float32) (train.Engine, error) {
-		return xla.New(p, params, b)
-	})
 }
 
 // options is a short run of the shipped spec on a small set.

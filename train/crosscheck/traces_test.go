@@ -1,6 +1,4 @@
-// Package traces holds engines to twenty training steps recorded from PyTorch
-// (train/testdata/pytorch). It is for tests.
-package traces
+package crosscheck_test
 
 import (
 	"compress/gzip"
@@ -9,7 +7,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -19,16 +16,16 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// names lists the kept traces: of DEMIPL by reading and bags a step (trace.py),
+// traces lists the kept ones: of DEMIPL by reading and bags a step (trace.py),
 // of other shipped specs by name (pll.py).
-var names = []string{
+var traces = []string{
 	"trace-paper-b1", "trace-paper-b4", "trace-program-b1", "trace-program-b4",
 	"trace-proden-mean", "trace-proden-maxmin-mlp", "trace-rc-mean-mlp", "trace-rc-maxmin",
 	"trace-lws-mean", "trace-lws-maxmin-mlp", "trace-elimipl", "trace-miplma",
 }
 
-// tolerance is the relative difference that losses and parameters may have.
-const tolerance = 1e-5
+// traceTolerance is the relative difference that losses and parameters may have.
+const traceTolerance = 1e-5
 
 // trace is one recording; see trace.py and pll.py for its making.
 type trace struct {
@@ -64,8 +61,7 @@ type step struct {
 // load reads a kept trace.
 func load(t testing.TB, name string) *trace {
 	t.Helper()
-	_, here, _, _ := runtime.Caller(0)
-	dir := filepath.Join(filepath.Dir(here), "..", "testdata", "pytorch")
+	dir := filepath.Join("..", "testdata", "pytorch")
 	f, err := os.Open(filepath.Join(dir, name+".json.gz"))
 	if err != nil {
 		t.Fatal(err)
@@ -82,8 +78,8 @@ func load(t testing.TB, name string) *trace {
 	return tr
 }
 
-// Program compiles the spec of the trace.
-func (tr *trace) Program(t testing.TB) *compile.Program {
+// program compiles the spec of the trace.
+func (tr *trace) program(t testing.TB) *compile.Program {
 	t.Helper()
 	name := tr.Spec
 	if strings.HasSuffix(name, ".yaml") {
@@ -100,9 +96,9 @@ func (tr *trace) Program(t testing.TB) *compile.Program {
 	return p
 }
 
-// Batches gives the batches of all steps. The label weights of a step are
+// batches gives the batches of all steps. The label weights of a step are
 // those that the recording had before it.
-func (tr *trace) Batches(p *compile.Program) []*train.Batch {
+func (tr *trace) batches(p *compile.Program) []*train.Batch {
 	offsets, dim := []int{0}, extent.Size(tr.Instance)
 	for _, n := range tr.Sizes {
 		offsets = append(offsets, offsets[len(offsets)-1]+n)
@@ -140,24 +136,22 @@ func (tr *trace) Batches(p *compile.Program) []*train.Batch {
 	return batches
 }
 
-// Check runs every trace through an engine and compares losses, predictions,
-// label weights and parameters with PyTorch's.
-func Check(t *testing.T, newEngine func(p *compile.Program, params map[string][]float32) (train.Engine, error)) {
-	for _, name := range names {
-		t.Run(name, func(t *testing.T) {
-			tr := load(t, name)
-			p := tr.Program(t)
-			e, err := newEngine(p, tr.Start)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer e.Close()
-			for i, b := range tr.Batches(p) {
-				if err := tr.checkStep(e, &tr.Steps[i], b); err != nil {
-					t.Fatalf("step %d: %v", i+1, err)
+// Every engine repeats twenty steps of plain PyTorch: losses, predictions, label
+// weights and parameters.
+func TestPyTorchTraces(t *testing.T) {
+	for _, m := range append(engines(t), reference()) {
+		for _, name := range traces {
+			t.Run(m.name+"/"+name, func(t *testing.T) {
+				tr := load(t, name)
+				p := tr.program(t)
+				e := m.started(t, p, &train.State{Params: tr.Start})
+				for i, b := range tr.batches(p) {
+					if err := tr.checkStep(e, &tr.Steps[i], b); err != nil {
+						t.Fatalf("step %d: %v", i+1, err)
+					}
 				}
-			}
-		})
+			})
+		}
 	}
 }
 
@@ -219,7 +213,7 @@ func (tr *trace) checkStep(e train.Engine, want *step, b *train.Batch) error {
 // where a term is nothing beside it.
 func compareNumber(what string, got, want, loss float64) error {
 	scale := math.Max(math.Abs(want), 1e-3*math.Abs(loss))
-	if d := math.Abs(got-want) / scale; !(d <= tolerance) {
+	if d := math.Abs(got-want) / scale; !(d <= traceTolerance) {
 		return fmt.Errorf("%s is %v, PyTorch has %v (relative difference %.2g)", what, got, want, d)
 	}
 	return nil
@@ -246,7 +240,7 @@ func compareTo(what string, got, want []float32, scale float64) error {
 	for i := range want {
 		diff = math.Max(diff, math.Abs(float64(got[i])-float64(want[i])))
 	}
-	if !(diff <= tolerance*scale) {
+	if !(diff <= traceTolerance*scale) {
 		return fmt.Errorf("%s differs from PyTorch by %.2g of %.2g", what, diff, scale)
 	}
 	return nil

@@ -1,0 +1,32 @@
+package runtime
+
+import (
+	"math"
+	"testing"
+)
+
+// The first value that is not finite is found at every place, beside numbers so
+// large that their sum overflows as well.
+func TestFirstNotFinite(t *testing.T) {
+	inf := float32(math.Inf(1))
+	for n := range 40 {
+		for _, fill := range []float32{0, 1, -math.MaxFloat32, math.MaxFloat32} {
+			x := make([]float32, n)
+			for i := range x {
+				x[i] = fill
+			}
+			if at := firstNotFinite(x); at != -1 {
+				t.Fatalf("%d times %v: place %d", n, fill, at)
+			}
+			for want := range x {
+				for _, bad := range []float32{inf, -inf, float32(math.NaN())} {
+					x[want], x[n-1] = bad, bad
+					if at := firstNotFinite(x); at != want {
+						t.Fatalf("%d times %v, %v at %d: found at %d", n, fill, bad, want, at)
+					}
+					x[want], x[n-1] = fill, fill
+				}
+			}
+		}
+	}
+}

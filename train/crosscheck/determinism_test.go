@@ -1,0 +1,82 @@
+package crosscheck_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/runtime/ortlib/ortest"
+	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/ort"
+)
+
+// Two runs of the same steps of onnxruntime end in the same bits, on features and on images,
+// one bag or several a step, with one thread and with two.
+func TestSameBitsTwice(t *testing.T) {
+	library := ortest.Library(t)
+	for _, c := range works {
+		for _, threads := range []int{1, 2} {
+			if c.bags > 1 {
+				c.bags = 3 // enough for several, and quick
+			}
+			t.Run(fmt.Sprintf("%s/bags=%d/threads=%d", c.name, c.bags, threads), func(t *testing.T) {
+				p := c.program(t)
+				o := ort.Options{Library: library, Threads: threads}
+				first, second := steps(t, &c, p, o), steps(t, &c, p, o)
+				sameState(t, "the second run", first, second)
+			})
+		}
+	}
+}
+
+// Bags of images that go through side by side add up to the bits of bags that go
+// through one after the other.
+func TestSameBitsOnAnyNumberOfThreads(t *testing.T) {
+	library := ortest.Library(t)
+	c := works[slices.IndexFunc(works, func(c work) bool { return c.name == "cnn" })]
+	c.bags = 5
+	p := c.program(t)
+	one := steps(t, &c, p, ort.Options{Library: library, Threads: 1})
+	for _, threads := range []int{2, 3, 8} {
+		many := steps(t, &c, p, ort.Options{Library: library, Threads: threads})
+		sameState(t, fmt.Sprintf("%d threads", threads), one, many)
+	}
+}
+
+// steps runs a few steps from the same start with batches of two sizes.
+func steps(t *testing.T, c *work, p *compile.Program, o ort.Options) *train.State {
+	t.Helper()
+	e, err := ort.New(p, c.params(p), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	small := *c
+	small.instances = c.instances/2 + 1
+	for i := range 6 {
+		b := c.batch(p)
+		if i%2 == 1 {
+			b = small.batch(p)
+		}
+		b.LR = 0.01
+		if _, err := e.Step(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := e.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func sameState(t *testing.T, what string, a, b *train.State) {
+	t.Helper()
+	for name, v := range a.Params {
+		sameBits(t, what+": "+name, v, b.Params[name])
+	}
+	for name, v := range a.Velocity {
+		sameBits(t, what+": velocity of "+name, v, b.Velocity[name])
+	}
+}
