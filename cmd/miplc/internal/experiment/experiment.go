@@ -106,7 +106,7 @@ func run(ctx context.Context, o *options) error {
 	}
 	if !o.Console.JSON {
 		lines := newLines(o.Console.Err, o.Console.Terminal)
-		defer lines.close()
+		defer lines.line.End()
 		options.Observer = lines
 	}
 	o.Console.Keep(console.LastEpochs)
