@@ -3,6 +3,7 @@ package compile
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/diag"
@@ -16,13 +17,15 @@ func (l *builder) blocks() {
 	for i := range l.spec.Model.Blocks {
 		blk := &l.spec.Model.Blocks[i]
 		if l.readable(blk) && !l.oversize(blk.Kind.Pos) {
-			l.b.At(blk.Kind.Pos)
+			name := l.numbered(strings.TrimSuffix(blk.Kind.V, "2d"))
+			l.b.At(blk.Kind.Pos).Label(name)
 			before := len(l.errs)
-			l.block(blk)
+			l.block(blk, name)
 			if err := l.b.Err(); err != nil && len(l.errs) == before {
 				l.errs.AddError(blk.Kind.Pos, fmt.Errorf("block %s: %w", blk.Kind.V, err))
 			}
 			if len(l.errs) == before {
+				l.b.Name(l.env[l.current()], name)
 				continue
 			}
 		}
@@ -48,12 +51,12 @@ func (l *builder) current() string {
 	return "H"
 }
 
-func (l *builder) block(blk *language.Block) {
+func (l *builder) block(blk *language.Block, name string) {
 	b, at := l.b, l.current()
 	h := l.env[at]
 	switch blk.Kind.V {
 	case "conv2d":
-		l.conv2d(blk)
+		l.conv2d(blk, name)
 	case "maxpool2d":
 		k, s := blk.Args["kernel"].Int, blk.Args["stride"].Int
 		l.env["H"] = b.MaxPool2D(h, [2]int{k, k}, [2]int{s, s})
@@ -61,7 +64,7 @@ func (l *builder) block(blk *language.Block) {
 		l.env["H"] = b.Reshape(h, graph.Shape{h.Shape[0], graph.Dim(extent.Size(h.Shape[1:]))})
 	case "dense":
 		if l.wantRows(blk, h) {
-			l.env[at] = l.dense(l.numbered("dense"), h, blk.Args["units"].Int)
+			l.env[at] = l.dense(name, h, blk.Args["units"].Int)
 		}
 	case "relu":
 		l.env[at] = b.Relu(h)
@@ -72,7 +75,7 @@ func (l *builder) block(blk *language.Block) {
 	case "softplus":
 		l.env[at] = b.Softplus(h)
 	case "dropout":
-		l.dropout(blk)
+		l.dropout(blk, name)
 	case "attention":
 		l.attention(blk)
 	case "pool":
@@ -124,7 +127,7 @@ func (l *builder) affine(x, w, bias *graph.Node) *graph.Node {
 	return l.b.Add(l.b.MatMul(x, w), bias)
 }
 
-func (l *builder) conv2d(blk *language.Block) {
+func (l *builder) conv2d(blk *language.Block, name string) {
 	b, h := l.b, l.env["H"]
 	if len(h.Shape) != 4 {
 		l.errs.Add(diag.Errorf(blk.Kind.Pos, "conv2d needs images [N, channels, height, width], it gets %v", h.Shape).
@@ -133,15 +136,14 @@ func (l *builder) conv2d(blk *language.Block) {
 	}
 	out, k, s, pad := blk.Args["channels"].Int, blk.Args["kernel"].Int, blk.Args["stride"].Int, blk.Args["pad"].Int
 	in := int(h.Shape[1])
-	name := l.numbered("conv")
 	w := l.param(name+".weight", fanIn(in*k*k), out, in, k, k)
 	bias := l.param(name+".bias", fanIn(in*k*k), out)
 	y := b.Conv2D(h, w, [2]int{s, s}, [2]int{pad, pad})
 	l.env["H"] = b.Add(y, b.Reshape(bias, graph.Shape{1, graph.Dim(out), 1, 1}))
 }
 
-func (l *builder) dropout(blk *language.Block) {
-	name, rate := l.numbered("dropout"), blk.Args["rate"].Float
+func (l *builder) dropout(blk *language.Block, name string) {
+	rate := blk.Args["rate"].Float
 	if !l.training || rate == 0 {
 		return
 	}
@@ -163,6 +165,7 @@ func (l *builder) attention(blk *language.Block) {
 	if width == 0 {
 		width = l.prog.Signature.Classes
 	}
+	b.Label("attention")
 	in := int(h.Shape[1])
 	v := l.affine(h, l.param("Wv", fanIn(in), in, width), l.param("bv", fanIn(in), width))
 	var u *graph.Node
@@ -189,7 +192,9 @@ func (l *builder) attention(blk *language.Block) {
 		return
 	}
 	loga := b.Neg(b.Softplus(b.Neg(s)))
-	l.env["s"], l.env["loga"], l.env["a"] = s, loga, b.Exp(loga)
+	l.define("s", s)
+	l.define("loga", loga)
+	l.define("a", b.Exp(loga))
 }
 
 // pool turns the instances of a bag into its embedding z [B, h].
@@ -198,6 +203,7 @@ func (l *builder) pool(blk *language.Block) {
 	if !l.wantRows(blk, h) {
 		return
 	}
+	b.Label("pool")
 	var z *graph.Node
 	switch kind := word(blk, "kind"); kind.V {
 	case "attention": // Eq. 3: a / sum(a) is the softmax of log a
@@ -212,7 +218,7 @@ func (l *builder) pool(blk *language.Block) {
 		l.unlowered(kind)
 		return
 	}
-	l.env["z"] = z
+	l.define("z", z)
 	l.pooled = true
 }
 
@@ -235,10 +241,10 @@ func (l *builder) bagCount(rank int) *graph.Node {
 
 // classifier gives class probabilities from the bag embedding.
 func (l *builder) classifier(blk *language.Block) {
-	b, z := l.b, l.env["z"]
+	b, z := l.b.Label("classifier"), l.env["z"]
 	in, k := int(z.Shape[1]), l.prog.Signature.Classes
 	logits := l.affine(z, l.param("Wc", fanIn(in), in, k), l.param("bc", fanIn(in), k))
-	l.env["logits"] = logits
+	l.define("logits", logits)
 	q := logits
 	switch link := word(blk, "link"); link.V {
 	case "softmax":
@@ -250,5 +256,6 @@ func (l *builder) classifier(blk *language.Block) {
 	default:
 		l.unlowered(link)
 	}
-	l.env["p"], l.env["logp"] = b.Softmax(q), b.LogSoftmax(q)
+	l.define("p", b.Softmax(q))
+	l.define("logp", b.LogSoftmax(q))
 }

@@ -200,9 +200,16 @@ func (l *builder) inputs() {
 	l.epoch()
 	if l.prog.Normalize && !l.training {
 		row := append(graph.Shape{1}, shape[1:]...)
+		b.Label("normalize")
 		x = b.Div(b.Sub(x, b.Param(ParamMean, row)), b.Param(ParamStd, row))
 	}
 	l.env["X"], l.env["H"] = x, x
+}
+
+// define makes a value known by a name, and calls it so.
+func (l *builder) define(name string, n *graph.Node) {
+	l.env[name] = n
+	l.b.Name(n, name)
 }
 
 // forget marks names as having no known value.

@@ -29,8 +29,9 @@ func (l *builder) equations() {
 	}
 	for i := range l.spec.Model.Let {
 		eq := &l.spec.Model.Let[i]
+		l.b.Label(eq.Name.V)
 		if n := l.equation(eq); n != nil {
-			l.env[eq.Name.V] = n
+			l.define(eq.Name.V, n)
 		} else {
 			l.forget(eq.Name.V)
 		}

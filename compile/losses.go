@@ -16,8 +16,10 @@ const outsideCandidates = 1e30
 // losses adds the label weights of this epoch (Eq. 7), the loss terms (Eq. 4,
 // 5 or equations) and their weighted sum (Eq. 8).
 func (l *builder) losses() {
+	l.b.Label(OutWeights)
 	next := l.newWeights()
 	if next != nil {
+		l.b.Name(next, OutWeights)
 		l.b.Output(OutWeights, next)
 	}
 	switch order := l.spec.Weights.Order; order.V {
@@ -30,15 +32,17 @@ func (l *builder) losses() {
 	var total *graph.Node
 	for i := range l.spec.Loss {
 		term := &l.spec.Loss[i]
-		l.b.At(term.Kind.Pos)
-		name, value := term.Kind.V, l.term(i)
-		if value == nil {
-			l.forget(TermPrefix + name)
-			continue
-		}
+		name := term.Kind.V
 		if term.Kind.V == "equation" {
 			name = term.Name.V
 		}
+		l.b.At(term.Kind.Pos).Label(TermPrefix + name)
+		value := l.term(i)
+		if value == nil {
+			l.forget(TermPrefix + term.Kind.V)
+			continue
+		}
+		l.b.Name(value, TermPrefix+name)
 		l.b.Output(TermPrefix+name, value)
 		if term.Weight.V != 1 {
 			value = l.b.Mul(l.b.Scalar(term.Weight.V), value)
@@ -50,6 +54,7 @@ func (l *builder) losses() {
 		}
 	}
 	if total != nil {
+		l.b.Name(total, OutLoss)
 		l.b.Output(OutLoss, total)
 	}
 }

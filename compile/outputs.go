@@ -20,6 +20,7 @@ func (l *builder) outputs() {
 	a := l.output(m.Attention, "a", "attention", graph.Shape{graph.N, 1})
 	if a == nil && !l.unknown["a"] {
 		// Pooling without scores weighs every instance alike.
+		b.Label("a")
 		a = b.SegmentSoftmax(b.Fill(0, graph.Shape{graph.N, 1}), l.bagOf)
 	}
 	for _, o := range []struct {

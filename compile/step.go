@@ -97,6 +97,7 @@ func step(p *Program, train, renew *graph.Graph) (*graph.Graph, error) {
 	lr := b.Input(InLR, graph.Float, graph.Shape{1})
 	inputs := map[string]*graph.Node{}
 	copied := b.Copy(g, bind(b, inputs, byName))
+	b.Label(InGrads)
 	grads := make([]*graph.Node, len(p.Params))
 	for i, q := range p.Params {
 		grads[i] = b.Reshape(copied[g.Output(graph.GradPrefix+q.Name)], graph.Shape{graph.Dim(extent.Size(q.Shape))})
@@ -151,7 +152,9 @@ func cut(b *graph.Builder, p *Program, flat *graph.Node) map[string]*graph.Node 
 		for i, e := range q.Shape {
 			shape[i] = graph.Dim(e)
 		}
+		b.Label(q.Name)
 		byName[q.Name] = b.Reshape(b.Slice(flat, 0, at, at+n), shape)
+		b.Name(byName[q.Name], q.Name)
 		at += n
 	}
 	return byName
@@ -201,6 +204,7 @@ func Update(p *Program) (*graph.Graph, error) {
 // sgd is g += decay w; v = mu v + g; w -= lr (g + mu v), or w -= lr v without
 // Nesterov's form.
 func sgd(b *graph.Builder, p *Program, w, v, lr, g *graph.Node) (next, velocity *graph.Node) {
+	b.Label("update")
 	t := &p.Spec.Train
 	if t.WeightDecay.V != 0 {
 		g = b.Add(g, b.Mul(b.Scalar(t.WeightDecay.V), w))

@@ -17,9 +17,9 @@ import (
 	"github.com/miplc/miplc/internal/outfile"
 )
 
-// stepOpset is the least opset of a training step: what sums rows by bag came
-// with 16, and 17 is what the engine ort uses.
-const stepOpset = 17
+// stepOpset is the opset that a training step may always need: poolings of windows
+// that overlap add up their gradients by what came with it.
+const stepOpset = 16
 
 // StepMeta is what the caller says of a training step.
 type StepMeta struct {
@@ -42,7 +42,7 @@ func TrainStep(p *compile.Program, initial []float32, meta StepMeta) (*onnxpb.Mo
 	if g, err = graph.Condense(g); err != nil {
 		return nil, err
 	}
-	m, err := onnx.Lower(g, onnx.Options{Opset: max(p.Spec.Export.Opset.V, stepOpset)})
+	m, err := onnx.Lower(g, onnx.Options{Opset: max(p.Spec.Export.Opset.V, stepOpset), Planes: true})
 	if err != nil {
 		return nil, err
 	}

@@ -16,8 +16,7 @@ func (b *Builder) Copy(g *Graph, replace func(n *Node) *Node) map[*Node]*Node {
 		for i, x := range n.In {
 			in[i] = of[x]
 		}
-		b.At(n.Pos)
-		of[n] = b.copy(n, in)
+		of[n] = b.like(n).copy(n, in)
 	}
 	return of
 }

@@ -3,6 +3,7 @@ package graph
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/miplc/miplc/internal/diag"
 )
@@ -27,7 +28,7 @@ func Gradient(g *Graph, loss string, wrt []string) (*Graph, error) {
 		for k, x := range n.In {
 			in[k] = of[x.ID]
 		}
-		of[i] = b.At(n.Pos).copy(n, in)
+		of[i] = b.like(n).copy(n, in)
 	}
 	for _, o := range g.Outputs {
 		b.Output(o.Name, of[o.Node.ID])
@@ -119,7 +120,7 @@ func (w *backward) run(top *Node) error {
 		if rule == nil {
 			return diag.Errorf(n.Pos, "%s has no gradient of its own: it is itself part of a gradient, and second gradients are not offered", n.label())
 		}
-		grads := rule(w.b.At(n.Pos), n, dy)
+		grads := rule(w.b.At(n.Pos).Label(strings.TrimSuffix(GradPrefix+n.Name, ".")), n, dy)
 		if w.b.err != nil {
 			return w.b.err
 		}

@@ -9,6 +9,7 @@ package graph
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/miplc/miplc/internal/diag"
 )
@@ -111,9 +112,10 @@ func (g *Graph) leaf(op Op, name string) *Node {
 // Builder appends nodes to a graph. The first error sticks: later calls return
 // a node that nothing is computed from, and Graph reports the error.
 type Builder struct {
-	g   *Graph
-	pos diag.Pos
-	err error
+	g     *Graph
+	pos   diag.Pos
+	label string
+	err   error
 }
 
 // NewBuilder starts an empty graph.
@@ -121,6 +123,28 @@ func NewBuilder(name string) *Builder { return &Builder{g: &Graph{Name: name}} }
 
 // At sets the spec position given to the nodes that follow.
 func (b *Builder) At(pos diag.Pos) *Builder { b.pos = pos; return b }
+
+// Label heads the names of the nodes that follow: those of s are s.matmul, s.tanh.
+func (b *Builder) Label(label string) *Builder { b.label = label; return b }
+
+// like gives the nodes that follow the spec position of a node, and its name as label.
+func (b *Builder) like(n *Node) *Builder { return b.At(n.Pos).Label(n.Name) }
+
+// labelled is the name of the nodes of an op that have no other.
+func (b *Builder) labelled(op Op) string {
+	if b.label == "" {
+		return ""
+	}
+	return b.label + "." + strings.ToLower(op.String())
+}
+
+// Name names the value that all nodes of the label were for. What was there before
+// keeps its name.
+func (b *Builder) Name(n *Node, name string) {
+	if n.Name == b.labelled(n.Op) && n.Op != OpInput && n.Op != OpParam {
+		n.Name = name
+	}
+}
 
 // Len is the number of nodes so far.
 func (b *Builder) Len() int { return len(b.g.Nodes) }
@@ -145,7 +169,7 @@ func (b *Builder) Output(name string, n *Node) {
 // inputs against the op table. Unlike the short methods it returns the error
 // and leaves the builder usable, so a caller can report it at its own place.
 func (b *Builder) Apply(op Op, attrs Attrs, in ...*Node) (*Node, error) {
-	n := &Node{ID: len(b.g.Nodes), Op: op, In: in, Attrs: attrs, Pos: b.pos}
+	n := &Node{ID: len(b.g.Nodes), Op: op, In: in, Attrs: attrs, Name: b.labelled(op), Pos: b.pos}
 	if op == OpInput || op == OpParam {
 		return nil, fmt.Errorf("%v needs a name and a shape, use the builder's method of that name", op)
 	}

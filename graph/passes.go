@@ -49,7 +49,7 @@ func DeadCode(g *Graph) (*Graph, error) {
 		for k, x := range n.In {
 			in[k] = of[x.ID]
 		}
-		of[i] = b.At(n.Pos).copy(n, in)
+		of[i] = b.like(n).copy(n, in)
 	}
 	for _, o := range g.Outputs {
 		b.Output(o.Name, of[o.Node.ID])

@@ -12,12 +12,11 @@ func rewrite(g *Graph, rule func(b *Builder, n *Node, in []*Node) *Node) (*Graph
 			in[k] = of[x.ID]
 		}
 		before := len(b.g.Nodes)
-		b.At(n.Pos)
-		r := rule(b, n, in)
+		r := rule(b.like(n), n, in)
 		if r == nil {
 			r = b.copy(n, in)
 		}
-		if r.Name == "" && r.ID >= before {
+		if r.ID >= before {
 			r.Name = n.Name
 		}
 		of[i] = r

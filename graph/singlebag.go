@@ -17,9 +17,10 @@ func SingleBag(g *Graph) (*Graph, error) {
 		if n.Type == Int {
 			continue
 		}
-		s.b.At(n.Pos)
+		before := s.b.Len()
+		s.b.like(n)
 		r := s.convert(n)
-		if r.Name == "" {
+		if r.ID >= before {
 			r.Name = n.Name
 		}
 		s.of[n.ID] = r

@@ -171,5 +171,5 @@ var exportRows = []Row{
 	{Name: "signature", Type: Text, Default: "bag", Choices: []string{"bag", "batch"}, To: Bind(func(s *Spec) any { return &s.Export.Signature }),
 		Doc: "bag: one bag in, runs in onnxruntime and onnx-go; batch: many bags and bag_of in, onnxruntime alone."},
 	{Name: "opset", Type: Whole, Default: "17", In: Between(MinOpset, MaxOpset), To: Bind(func(s *Spec) any { return &s.Export.Opset }),
-		Doc: "Version of the ONNX operator set."},
+		Doc: "Newest ONNX operator set that the file may need; it names the oldest that has all of its operations, mostly 13."},
 }

@@ -93,6 +93,7 @@ func Inputs(b *graph.Builder, instance []int, z *data.Normalization, params map[
 	bagOf = b.Input(compile.InBagOf, graph.Int, graph.Shape{graph.N})
 	if z != nil {
 		params[compile.ParamMean], params[compile.ParamStd] = z.Mean, z.Std
+		b.Label("normalize")
 		x = b.Div(b.Sub(x, b.Param(compile.ParamMean, row)), b.Param(compile.ParamStd, row))
 	}
 	return x, bagOf

@@ -14,7 +14,7 @@ import (
 func (e *emitter) attentionWeights(n *graph.Node, in []string) (weights, scale string) {
 	bagOf := in[len(in)-1]
 	scale = e.float(float32(graph.AttentionScale(n.In[0].Shape)))
-	same := e.once("same bag", func() string { return e.op("Equal", nil, e.rows(bagOf, 1), bagOf) })
+	same := e.once("same bag", func() string { return e.op("Equal", nil, e.rows(bagOf, graph.Shape{graph.N}), bagOf) })
 	scores := e.op("Mul", nil, e.op("MatMul", nil, in[0], e.turned(in[1])), scale)
 	scores = e.op("Where", nil, same, scores, e.float(float32(math.Inf(-1))))
 	return e.op("Softmax", attrs(attrInt("axis", -1)), scores), scale

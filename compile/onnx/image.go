@@ -79,16 +79,19 @@ func window(a *graph.Attrs) []*onnxpb.AttributeProto {
 
 // lowerMaxPool2DGrad scatters dy to where the maxima were found; MaxPool
 // reports the first of equal ones. Windows that overlap can meet at one
-// element, so there the values are added up.
+// element, so there the values are added up, which takes opset 16. MaxUnpool would do
+// for the others, but few runtimes have it.
 func lowerMaxPool2DGrad(e *emitter, n *graph.Node, in []string) string {
 	a := &n.Attrs
 	index := e.ops("MaxPool", 2, window(a), in[0])[1]
 	shape := e.op("Shape", nil, in[0])
-	if a.Stride[0] >= a.Kernel[0] && a.Stride[1] >= a.Kernel[1] {
-		return e.op("MaxUnpool", window(a), in[1], index, shape)
+	scatter := attrs(attrInt("axis", 0))
+	if a.Stride[0] < a.Kernel[0] || a.Stride[1] < a.Kernel[1] {
+		scatter = append(scatter, attrString("reduction", "add"))
 	}
-	zeros := e.op("ConstantOfShape", nil, e.op("Shape", nil, e.op("Reshape", nil, in[0], e.ints(-1))))
-	sum := e.op("ScatterElements", attrs(attrInt("axis", 0), attrString("reduction", "add")),
+	value := attrTensor("value", onnxpb.FloatTensor("", []int64{1}, []float32{0})) // some runtimes take another type by default
+	zeros := e.op("ConstantOfShape", attrs(value), e.op("Shape", nil, e.op("Reshape", nil, in[0], e.ints(-1))))
+	sum := e.op("ScatterElements", scatter,
 		zeros, e.op("Reshape", nil, index, e.ints(-1)), e.op("Reshape", nil, in[1], e.ints(-1)))
 	return e.op("Reshape", nil, sum, shape)
 }

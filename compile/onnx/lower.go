@@ -109,7 +109,10 @@ func refuse(format string, args ...any) string {
 
 // Options say how a graph becomes ONNX.
 type Options struct {
-	Opset int // onnxpb.MinOpset to onnxpb.MaxOpset
+	// Opset is the newest that the model may need, onnxpb.MinOpset to
+	// onnxpb.MaxOpset. The model names the oldest that has all of its nodes: the
+	// more runtimes load it.
+	Opset int
 	// Portable keeps to what onnx-go computes correctly, after package foronnxgo
 	// has put its own ops in the place of some standard ones. Values with fewer
 	// than two axes then get axes of extent 1 at the left, inputs and outputs
@@ -153,8 +156,7 @@ const (
 // Each row of bag_of must be a bag from 0 to B-1. The model has no metadata.
 func Lower(g *graph.Graph, opt Options) (m *onnxpb.ModelProto, err error) {
 	defer target.Catch(&err, "graph %s as ONNX", g.Name)
-	ir, ok := onnxpb.IRVersion(opt.Opset)
-	if !ok {
+	if opt.Opset < onnxpb.MinOpset || opt.Opset > onnxpb.MaxOpset {
 		return nil, fmt.Errorf("opset %d is not supported, choose %d to %d", opt.Opset, onnxpb.MinOpset, onnxpb.MaxOpset)
 	}
 	e := newEmitter(g, opt)
@@ -181,10 +183,26 @@ func Lower(g *graph.Graph, opt Options) (m *onnxpb.ModelProto, err error) {
 		e.dropUnused()
 	}
 	e.describe()
+	opset, err := e.oldest()
+	if err != nil {
+		return nil, err
+	}
 	return &onnxpb.ModelProto{
-		IrVersion: ir, ProducerName: "miplc", Graph: e.out,
-		OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: e.opset}},
+		IrVersion: onnxpb.IRVersion(opset), ProducerName: "miplc", Graph: e.out,
+		OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: opset}},
 	}, nil
+}
+
+// oldest gives the oldest opset that has all nodes.
+func (e *emitter) oldest() (int64, error) {
+	oldest := int64(onnxpb.MinOpset)
+	for _, n := range e.out.Node {
+		oldest = max(oldest, n.Since())
+	}
+	if oldest > e.opset {
+		return 0, fmt.Errorf("opset %d is needed, %d is the newest allowed", oldest, e.opset)
+	}
+	return oldest, nil
 }
 
 // lower writes every node that an output needs. All inputs stand first, needed or

@@ -21,15 +21,12 @@ func (e *emitter) membership(bagOf string) string {
 	})
 }
 
-// rows gives the value as a matrix with one row per leading index.
-func (e *emitter) rows(v string, rank int) string {
-	switch rank {
-	case 1:
-		return e.op("Unsqueeze", nil, v, e.ints(1))
-	case 2:
+// rows gives a value of shape s as a matrix with one row per leading index.
+func (e *emitter) rows(v string, s graph.Shape) string {
+	if len(s) == 2 {
 		return v
 	}
-	return e.op("Flatten", attrs(attrInt("axis", 1)), v)
+	return e.op("Reshape", nil, v, e.ints(-1, int64(extent.Size(s[1:]))))
 }
 
 // unrows undoes rows for a value of the given shape.
@@ -41,18 +38,25 @@ func (e *emitter) unrows(v string, s graph.Shape) string {
 }
 
 func lowerSegmentSum(e *emitter, n *graph.Node, in []string) string {
-	return e.unrows(e.segmentSum(e.rows(in[0], len(n.Shape)), in[1]), n.Shape)
+	if x := n.In[0]; x.Op == graph.OpFill && x.Attrs.Value == 1 && len(n.Shape) == 2 && n.Shape[1] == 1 {
+		return e.op("ReduceSum", attrs(attrKeep(true)), e.member(in[1]), e.ints(1)) // the sizes of the bags
+	}
+	return e.unrows(e.segmentSum(e.rows(in[0], n.Shape), in[1]), n.Shape)
 }
 
 // segmentSum adds up the rows [N, c] of each bag.
 func (e *emitter) segmentSum(rows, bagOf string) string {
-	member := e.once("member", func() string { return e.toFloat(e.membership(bagOf)) })
-	return e.op("MatMul", nil, member, rows)
+	return e.op("MatMul", nil, e.member(bagOf), rows)
+}
+
+// member gives the membership matrix as 0 and 1.
+func (e *emitter) member(bagOf string) string {
+	return e.once("member", func() string { return e.toFloat(e.membership(bagOf)) })
 }
 
 func lowerSegmentMax(e *emitter, n *graph.Node, in []string) string {
 	columns := extent.Size(n.Shape[1:])
-	return e.unrows(e.segmentMax(e.rows(in[0], len(n.Shape)), in[1], columns), n.Shape)
+	return e.unrows(e.segmentMax(e.rows(in[0], n.Shape), in[1], columns), n.Shape)
 }
 
 // segmentMax takes the maximum of the rows [N, columns] of each bag. Opset 18
@@ -67,7 +71,7 @@ func (e *emitter) segmentMax(rows, bagOf string, columns int) string {
 		return e.reduceMax(e.op("Where", nil, mask, across, lowest), false, 2)
 	}
 	start := e.op("Expand", nil, lowest, e.op("Concat", attrs(attrInt("axis", 0)), e.extent(graph.B), e.ints(int64(columns))))
-	index := e.op("Expand", nil, e.rows(bagOf, 1), e.op("Shape", nil, rows))
+	index := e.op("Expand", nil, e.rows(bagOf, graph.Shape{graph.N}), e.op("Shape", nil, rows))
 	return e.op("ScatterElements", attrs(attrInt("axis", 0), attrString("reduction", "max")), start, index, rows)
 }
 
@@ -77,7 +81,7 @@ func (e *emitter) ofBag(v, bagOf string) string { return e.op("Gather", nil, v, 
 func lowerSegmentGather(e *emitter, n *graph.Node, in []string) string { return e.ofBag(in[0], in[1]) }
 
 func lowerSegmentSoftmax(e *emitter, n *graph.Node, in []string) string {
-	rows := e.rows(in[0], len(n.Shape))
+	rows := e.rows(in[0], n.Shape)
 	top := e.segmentMax(rows, in[1], extent.Size(n.Shape[1:]))
 	grown := e.op("Exp", nil, e.op("Sub", nil, rows, e.ofBag(top, in[1])))
 	share := e.op("Div", nil, grown, e.ofBag(e.segmentSum(grown, in[1]), in[1]))
@@ -88,7 +92,7 @@ func lowerSegmentSoftmax(e *emitter, n *graph.Node, in []string) string {
 // for the largest negated row number among the maxima; row numbers are exact
 // in float32 up to 2^24 instances.
 func lowerSegmentMaxMask(e *emitter, n *graph.Node, in []string) string {
-	rows, columns := e.rows(in[0], len(n.Shape)), extent.Size(n.Shape[1:])
+	rows, columns := e.rows(in[0], n.Shape), extent.Size(n.Shape[1:])
 	isMax := e.op("Equal", nil, rows, e.ofBag(e.segmentMax(rows, in[1], columns), in[1]))
 	instances := e.op("Gather", nil, e.extent(graph.N), e.integer(0))
 	number := e.op("Unsqueeze", nil, e.op("Range", nil, e.integer(0), instances, e.integer(1)), e.ints(1))

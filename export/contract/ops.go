@@ -8,8 +8,7 @@ import (
 
 // opInfo is one row of the table of ONNX ops that miplc writes.
 type opInfo struct {
-	since  int64 // first opset that has the op in the form written; 0: MinOpset or older
-	onnxGo bool  // onnx-go v0.5.0 computes it correctly, or what package foronnxgo puts in its place
+	onnxGo bool // onnx-go v0.5.0 computes it correctly, or what package foronnxgo puts in its place
 }
 
 // ops lists every op that a file of miplc may hold. onnx-go has some more, but
@@ -24,8 +23,8 @@ var ops = map[string]opInfo{
 	"Transpose": {onnxGo: true},
 
 	"ArgMax": {}, "Cast": {}, "Clip": {onnxGo: true}, "ConstantOfShape": {}, "ConvTranspose": {}, "Equal": {},
-	"Erf": {}, "Expand": {}, "Gather": {}, "Greater": {}, "LogSoftmax": {onnxGo: true}, "MaxUnpool": {}, "Pad": {onnxGo: true}, "Range": {},
-	"ReduceMax": {onnxGo: true}, "ReduceSum": {}, "ScatterElements": {since: 16}, "Shape": {}, "Slice": {onnxGo: true}, "Split": {},
+	"Erf": {}, "Expand": {}, "Gather": {}, "Greater": {}, "LogSoftmax": {onnxGo: true}, "Pad": {onnxGo: true}, "Range": {},
+	"ReduceMax": {onnxGo: true}, "ReduceSum": {}, "ScatterElements": {}, "Shape": {}, "Slice": {onnxGo: true}, "Split": {},
 	"Unsqueeze": {}, "Where": {},
 }
 
@@ -79,12 +78,12 @@ func Structure(model *onnxpb.ModelProto) error {
 }
 
 func checkNode(opset int64, n *onnxpb.NodeProto, defined map[string]bool, define func(name, what string) error) error {
-	info, known := ops[n.GetOpType()]
+	_, known := ops[n.GetOpType()]
 	if d := n.GetDomain(); !known || d != "" && d != "ai.onnx" {
 		return fmt.Errorf("not an op that miplc writes")
 	}
-	if opset < info.since {
-		return fmt.Errorf("needs opset %d, the file uses %d", info.since, opset)
+	if since := n.Since(); opset < since {
+		return fmt.Errorf("needs opset %d, the file uses %d", since, opset)
 	}
 	for _, in := range n.GetInput() {
 		if in != "" && !defined[in] {

@@ -7,13 +7,36 @@ const (
 	MaxOpset = 22
 )
 
+// Since gives the oldest opset that has a node in the form in which miplc writes it.
+func (n *NodeProto) Since() int64 {
+	attribute := func(name string) *AttributeProto {
+		for _, a := range n.GetAttribute() {
+			if a.GetName() == name {
+				return a
+			}
+		}
+		return nil
+	}
+	switch n.GetOpType() {
+	case "ReduceMax":
+		if len(n.GetInput()) > 1 { // its axes
+			return 18
+		}
+	case "ScatterElements":
+		switch reduction := attribute("reduction"); {
+		case reduction == nil:
+		case string(reduction.GetS()) == "add":
+			return 16
+		default:
+			return 18
+		}
+	}
+	return MinOpset
+}
+
 // irVersions gives the IR version that belongs to an opset: the one of the
 // ONNX release that brought the opset.
 var irVersions = map[int64]int64{13: 7, 14: 7, 15: 8, 16: 8, 17: 8, 18: 8, 19: 9, 20: 9, 21: 10, 22: 10}
 
-// IRVersion returns the IR version to write with an opset, and false for an
-// opset that is not in use here.
-func IRVersion(opset int) (int64, bool) {
-	v, ok := irVersions[int64(opset)]
-	return v, ok
-}
+// IRVersion returns the IR version to write with an opset from MinOpset to MaxOpset.
+func IRVersion(opset int64) int64 { return irVersions[opset] }

@@ -67,9 +67,11 @@ func (m *model) Graph() (*graph.Graph, map[string][]float32, error) {
 	w := &writer{Builder: graph.NewBuilder("infer"), m: m, params: map[string][]float32{}}
 	x, bagOf := learners.Inputs(w.Builder, m.shape, m.z, w.params)
 	mean, variance := w.moments(w.kernel(x))
+	w.Label("confidence")
 	root := w.Sqrt(w.Add(w.Mul(variance, w.Scalar(probitFactor)), w.Scalar(1)))
 	p := w.Softmax(w.Div(mean, root))
 	confidence := w.Max(p, true, 1)
+	w.Label("p")
 	top := w.SegmentGather(w.SegmentMax(confidence, bagOf), bagOf)
 	chosen := w.Sub(w.Scalar(1), w.Greater(top, confidence))
 	probabilities := w.Div(w.SegmentSum(w.Mul(p, chosen), bagOf), w.SegmentSum(chosen, bagOf))
@@ -94,6 +96,7 @@ func (w *writer) param(name string, rows, columns int, values []float32) *graph.
 // follow.
 func (w *writer) kernel(x *graph.Node) *graph.Node {
 	m := w.m
+	w.Label("kernel")
 	dim, points := m.points.Cols, m.points.Rows
 	if len(m.shape) != 1 {
 		x = w.Reshape(x, graph.Shape{graph.N, graph.Dim(dim)})
@@ -121,6 +124,7 @@ func (w *writer) kernel(x *graph.Node) *graph.Node {
 // moments gives mean and variance of the classes [N, k] from the kernel.
 func (w *writer) moments(k *graph.Node) (mean, variance *graph.Node) {
 	m := w.m
+	w.Label("moments")
 	scale, classes, points := m.h.scale, m.classes, m.points.Rows
 	phi := k
 	if m.v < points {

@@ -118,8 +118,10 @@ func (m *model) Graph() (*graph.Graph, map[string][]float32, error) {
 	if len(m.shape) != 1 {
 		x = b.Reshape(x, graph.Shape{graph.N, graph.Dim(m.dim)})
 	}
+	b.Label("z")
 	z := b.Sub(m.pool(b, x, bagOf), param(b, params, paramCentre, m.centre, 1, len(m.centre)))
 	z = b.Mul(z, b.Scalar(m.unit()))
+	b.Label("kernel")
 	length := b.Sum(b.Mul(z, z), true, 1)
 	far := b.Relu(b.Sub(length, b.Scalar(maxNear)))
 	one := b.Exp(b.Neg(far))
@@ -127,8 +129,10 @@ func (m *model) Graph() (*graph.Graph, map[string][]float32, error) {
 	sum = b.Add(sum, b.Mul(one, param(b, params, paramTotal, total, 1, m.classes)))
 	near := b.Exp(b.Neg(b.Minimum(length, b.Scalar(maxNear))))
 	f := b.Add(b.Mul(near, sum), param(b, params, paramBias, m.bias, 1, m.classes))
+	b.Label("p")
 	f = b.Relu(f)
 	b.Output(compile.OutProbabilities, b.Div(f, b.Sum(f, true, 1)))
+	b.Label("a")
 	b.Output(compile.OutAttention, learners.EqualAttention(b, bagOf))
 	g, err := b.Graph()
 	return g, params, err

@@ -1,0 +1,216 @@
+// Package runtimes_test runs models of miplc in runtimes that miplc does not use.
+package runtimes_test
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/runtime"
+	"github.com/miplc/miplc/runtime/ortlib/ortest"
+)
+
+// keep is for run.sh, which makes a table of what all runtimes say.
+var keep = flag.String("keep", "", "folder to leave the models, bags and report in")
+
+// python names the Python to use.
+const python = "MIPLC_PYTHON"
+
+// tolerance of predictions and losses beside miplc's own, in float32 on other kernels.
+const tolerance = 2e-5
+
+// generated draws bags for a shipped spec that would read them from a file.
+func generated(spec, instance string, features int) string {
+	return fmt.Sprintf(`name: %[1]s
+extends: %[1]s
+data:
+  set: generated:prototypes
+  generated: {bags: 20, classes: 3, features: %[3]d, min_size: 3, max_size: 6}
+  shape: %[2]s
+  classes: 3
+`, spec, instance, features)
+}
+
+// models are the specs, a file's text for those that need one: every block, every
+// form of attention and pooling, images, windows that overlap.
+var models = map[string]string{
+	"quickstart":       "",
+	"demipl-equations": generated("demipl-equations", "[9]", 9),
+	"proden-maxmin":    generated("proden-maxmin", "[9]", 9),
+	"rc-mean-mlp":      generated("rc-mean-mlp", "[9]", 9),
+	"elimipl":          generated("elimipl", "[9]", 9),
+	"miplma":           generated("miplma", "[9]", 9),
+	"demipl-image":     generated("demipl-image", "[1, 28, 28]", 784),
+	"overlap": generated("demipl-image", "[1, 12, 12]", 144) + `model:
+  blocks:
+    - conv2d: {channels: 3, kernel: 3}
+    - maxpool2d: {kernel: 3, stride: 2}
+    - flatten
+    - attention: disambiguation
+    - pool: attention
+    - classifier: softmax
+`,
+}
+
+// value is a tensor in bags.json.
+type value struct {
+	Shape []int     `json:"shape"`
+	Data  []float32 `json:"data"`
+}
+
+// answer is what one runtime says of a file.
+type answer struct {
+	Difference float64 `json:"difference"`
+	Error      string  `json:"error"`
+}
+
+type report map[string]struct {
+	Version   string            `json:"version"`
+	Missing   string            `json:"missing"`
+	Model     map[string]answer `json:"model"`
+	TrainStep map[string]answer `json:"train_step"`
+}
+
+// The files of miplc mean the same to everybody.
+func TestForeignRuntimes(t *testing.T) {
+	program := os.Getenv(python)
+	if program == "" {
+		program = "python3"
+	}
+	if out, err := exec.Command(program, "-c", "import numpy, onnx").CombinedOutput(); err != nil {
+		t.Skipf("%s with numpy and onnx is needed (pip install -r requirements.txt; %s names another Python): %v\n%s", program, python, err, out)
+	}
+	dir := *keep
+	if dir == "" {
+		dir = t.TempDir()
+	}
+	file := filepath.Join(dir, "report.json")
+	args := []string{"foreign.py", file}
+	for name, text := range models {
+		build := filepath.Join(dir, name)
+		leave(t, build, name, text)
+		args = append(args, build)
+	}
+	slices.Sort(args[2:])
+	if out, err := exec.Command(program, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all report
+	if err := json.Unmarshal(content, &all); err != nil {
+		t.Fatalf("%v\n%s", err, content)
+	}
+	agree(t, all)
+}
+
+// agree fails for each runtime that is installed and computes something else.
+func agree(t *testing.T, all report) {
+	for name, r := range all {
+		t.Run(name, func(t *testing.T) {
+			if r.Missing != "" {
+				t.Skip(r.Missing)
+			}
+			for file, answers := range map[string]map[string]answer{runs.ModelFile: r.Model, runs.TrainStepFile: r.TrainStep} {
+				for model, a := range answers {
+					if a.Error != "" || a.Difference > tolerance {
+						t.Errorf("%s of %s: %s differs by %.1e: %s", file, model, r.Version, a.Difference, a.Error)
+					}
+				}
+			}
+		})
+	}
+}
+
+// leave builds a model and predicts some bags with it.
+func leave(t *testing.T, dir, name, text string) {
+	t.Helper()
+	if text != "" {
+		file := filepath.Join(t.TempDir(), name+".yaml")
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		name = file
+	}
+	spec, err := language.Load(name, language.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	library := ortest.Library(t)
+	if _, err := runs.Build(runs.BuildOptions{Spec: spec, Dir: dir, Library: library, SampleSteps: 2}); err != nil {
+		t.Fatal(err)
+	}
+	model, err := runtime.Open(filepath.Join(dir, runs.ModelFile), runtime.WithLibrary(library))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer model.Close()
+	content, err := json.Marshal(predicted(t, model))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "bags.json"), content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func predicted(t *testing.T, model *runtime.Model) []map[string]value {
+	shape := model.Info().InputShape
+	random := rand.New(rand.NewPCG(1, 2))
+	var bags []map[string]value
+	for _, n := range []int{1, 2, 40} {
+		instances := make([][]float32, n)
+		x := value{Shape: append([]int{n}, shape...)}
+		for i := range instances {
+			instances[i] = make([]float32, extent.Size(shape))
+			for j := range instances[i] {
+				instances[i][j] = float32(random.NormFloat64())
+			}
+			x.Data = append(x.Data, instances[i]...)
+		}
+		bag, err := runtime.NewBag(instances)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := model.Predict(context.Background(), bag)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bags = append(bags, map[string]value{"instances": x,
+			"probabilities": {[]int{1, len(p.Probabilities)}, p.Probabilities},
+			"attention":     {[]int{1, n}, p.Attention},
+		})
+	}
+	return bags
+}
+
+// What is pinned is what foreign.py knows.
+func TestRequirements(t *testing.T) {
+	pins, err := os.ReadFile("requirements.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script, err := os.ReadFile("foreign.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Fields(string(pins)) {
+		name, _, pinned := strings.Cut(line, "==")
+		if !pinned || name != "numpy" && !strings.Contains(string(script), `"`+name+`"`) {
+			t.Errorf("%s is not pinned or not tried", line)
+		}
+	}
+}
