@@ -44,14 +44,18 @@ func readCSV(path string, o Options) (*Dataset, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if format(path) == ".csv.gz" {
-		o = o.unpacking(info.Size())
+	if format(path) != ".csv.gz" {
+		return decodeCSV(f, path, o)
 	}
-	r, err := unpack(f, path)
+	return decodeCSVGzip(f, path, o.unpacking(info.Size()))
+}
+
+func decodeCSVGzip(r io.Reader, path string, o Options) (*Dataset, error) {
+	z, err := gzip.NewReader(bufio.NewReader(r))
 	if err != nil {
-		return nil, err
+		return nil, diag.Errorf(diag.Pos{File: path}, "not a gzip file, though its name says so: %v", cutShort(err))
 	}
-	return decodeCSV(r, path, o)
+	return decodeCSV(z, path, o)
 }
 
 func decodeCSV(r io.Reader, path string, o Options) (*Dataset, error) {

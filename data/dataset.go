@@ -27,7 +27,10 @@ type Dataset struct {
 func (d *Dataset) Bags() int { return len(d.Offsets) - 1 }
 
 // Dim is the number of features of an instance.
-func (d *Dataset) Dim() int { return extent.Size(d.Shape) }
+func (d *Dataset) Dim() int {
+	n := extent.Size(d.Shape)
+	return n
+}
 
 // Bag returns the instances of bag i, [n, Dim], sharing memory.
 func (d *Dataset) Bag(i int) []float32 {
@@ -37,6 +40,14 @@ func (d *Dataset) Bag(i int) []float32 {
 
 // Size is the number of instances of bag i.
 func (d *Dataset) Size(i int) int { return d.Offsets[i+1] - d.Offsets[i] }
+
+// SizeOf is the number of instances of bags.
+func (d *Dataset) SizeOf(bags []int) (n int) {
+	for _, i := range bags {
+		n += d.Size(i)
+	}
+	return n
+}
 
 // CandidateSet returns the row of bag i, [Classes], sharing memory.
 func (d *Dataset) CandidateSet(i int) []uint8 {

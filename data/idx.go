@@ -1,12 +1,16 @@
 package data
 
 import (
+	"bufio"
+	"compress/gzip"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"strings"
 
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/internal/infile"
 )
@@ -28,11 +32,14 @@ func openIDX(path string, o Options) (*idx, error) {
 		return nil, fileError(path, err)
 	}
 	defer f.Close()
-	r, err := unpack(f, path)
-	if err != nil {
-		return nil, err
+	o = o.unpacking(info.Size())
+	var r io.Reader = bufio.NewReaderSize(f, 1<<16)
+	if strings.HasSuffix(strings.ToLower(path), ".gz") {
+		if r, err = gzip.NewReader(r); err != nil {
+			return nil, diag.Errorf(diag.Pos{File: path}, "not a gzip file, though its name says so: %v", cutShort(err))
+		}
 	}
-	x, err := readIDX(r, o.unpacking(info.Size()))
+	x, err := readIDX(r, o)
 	if err != nil {
 		return nil, fileError(path, err)
 	}

@@ -1,6 +1,8 @@
 package data
 
 import (
+	"bufio"
+	"compress/gzip"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -122,9 +124,9 @@ func openLabelledCSV(path, labelColumn string, limits Options) (*labelledCSV, er
 		return nil, fileError(path, err)
 	}
 	defer f.Close()
-	z, err := unpack(f, path)
+	z, err := gzip.NewReader(bufio.NewReader(f))
 	if err != nil {
-		return nil, err
+		return nil, diag.Errorf(diag.Pos{File: path}, "not a gzip file, though its name says so: %v", cutShort(err))
 	}
 	max := limits.unpacking(info.Size()).max()
 	rows := csv.NewReader(&lineLimit{r: newBoundedReader(z, max, "the text", max)})

@@ -23,7 +23,6 @@ type Plan struct {
 	Cells  []Cell     `json:"cells"`
 
 	experiment *Experiment
-	inputs     []*inputOf // the data sets of the cells
 }
 
 // Select picks a part of the cells; empty lists and 0 stand for all.
@@ -104,11 +103,10 @@ func (e *Experiment) plan(loaded map[Coord][]candidate, sel Select, dir string, 
 			if err != nil {
 				return nil, e.dataError(d, r, err)
 			}
-			in := &inputOf{path: path, folder: folder, splits: e.splitsOf(d), bags: set.HashOfBags(),
-				facts: SetFacts{d.Name.V, r, d.Domain, source, data.Describe(set)}}
+			in := &inputOf{path: path, limits: folder.Options, bags: set.HashOfBags(), facts: SetFacts{d.Name.V, r, d.Domain, source, data.Describe(set)}}
 			in.facts.ByClass = nil
-			p.Sets, p.inputs = append(p.Sets, in.facts), append(p.inputs, in)
-			if err := p.addCells(loaded, sel, d, in, set); err != nil {
+			p.Sets = append(p.Sets, in.facts)
+			if err := p.addCells(loaded, sel, d, in, set, folder); err != nil {
 				return nil, err
 			}
 		}
@@ -120,15 +118,16 @@ func (e *Experiment) plan(loaded map[Coord][]candidate, sel Select, dir string, 
 }
 
 // addCells adds the cells of one data set.
-func (p *Plan) addCells(loaded map[Coord][]candidate, sel Select, d *DataSet, in *inputOf, set *data.Dataset) error {
+func (p *Plan) addCells(loaded map[Coord][]candidate, sel Select, d *DataSet, in *inputOf, set *data.Dataset, folder data.Folder) error {
 	e := p.experiment
+	s := e.splitsOf(d)
 	if sel.Splits > 0 {
-		in.splits.Count = min(in.splits.Count, sel.Splits)
+		s.Count = min(s.Count, sel.Splits)
 	}
-	splits := make([]*data.Split, in.splits.Count)
+	splits := make([]*data.Split, s.Count)
 	for i := range splits {
 		var err error
-		if splits[i], err = e.split(in.splits, i+1, set.Bags(), in.folder); err != nil {
+		if splits[i], err = e.split(s, i+1, set.Bags(), folder); err != nil {
 			return e.dataError(d, in.facts.R, err)
 		}
 	}
@@ -163,13 +162,8 @@ func (p *Plan) addCells(loaded map[Coord][]candidate, sel Select, d *DataSet, in
 // compiles checks the specs of a cell against its data set, so that a shape that
 // does not fit is found before hours of training.
 func (e *Experiment) compiles(l *Learner, c *Cell, set *data.Dataset, split *data.Split, errs *diag.List) bool {
-	repeated := 1.0 // every setting of a grid trains on a part of the bags, the chosen one on all
-	if n := len(c.candidates); n > 1 {
-		repeated = 1 - e.Choose.Holdout + 1/float64(n)
-	}
 	for _, choice := range c.candidates {
-		trial, err := runs.NewTrial(choice.spec, set, split)
-		if err != nil {
+		if _, err := runs.NewTrial(choice.spec, set, split); err != nil {
 			name, set, _ := l.at(c.Data, c.R, Setting{})
 			var found diag.List
 			e.locate(err, l, name, append(set, choice.set...), &found)
@@ -178,7 +172,6 @@ func (e *Experiment) compiles(l *Learner, c *Cell, set *data.Dataset, split *dat
 			}
 			return false
 		}
-		c.nominal += repeated * nominal(trial)
 	}
 	return true
 }

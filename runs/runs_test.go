@@ -52,6 +52,7 @@ func (s *stopAt) Step(p train.Progress) {
 	}
 }
 func (s *stopAt) Epoch(train.Metrics, train.Progress) {}
+func (s *stopAt) Note(string)                         {}
 func (s *stopAt) Warn(string)                         {}
 
 // An interrupted run goes on to the same model as an unbroken one, wherever it

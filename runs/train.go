@@ -25,13 +25,14 @@ type Options struct {
 	Version string      // of miplc, for the metadata
 	Resume  bool        // go on with unfinished runs
 	Force   bool        // overwrite runs
-	// Engine, Device, Provider, Threads and Plugin ask for an engine as in
+	// Engine, Device, Provider, Threads, Plugin and Memory ask for an engine as in
 	// engines.Request; an empty Engine is train.engine of the spec.
 	Engine   string
 	Device   string
 	Provider string
 	Threads  int
 	Plugin   string
+	Memory   int64
 	// Observer follows the training; may be nil.
 	Observer train.Observer
 }

@@ -126,4 +126,5 @@ type silent struct{}
 func (silent) Begin(train.Plan)                    {}
 func (silent) Step(train.Progress)                 {}
 func (silent) Epoch(train.Metrics, train.Progress) {}
+func (silent) Note(string)                         {}
 func (silent) Warn(string)                         {}

@@ -128,22 +128,33 @@ func (v *version) close() {
 
 func (v *version) number() string { return strconv.Itoa(v.version) }
 
-// models are the models at one path by name and version.
-type models struct {
-	root    string
-	open    func(path string) (*runtime.Model, error)
-	batch   Batching
-	metrics *metrics
+// Models are the models at one path by name and version.
+type Models struct {
+	root  string
+	open  func(path string) (*runtime.Model, error)
+	batch Batching
 
 	reloading sync.Mutex
 	mu        sync.RWMutex
 	loaded    map[string][]*version // by version, the newest last
 }
 
+// OpenModels opens all models at a path: a model file; a folder that holds model.onnx;
+// or a folder of models, each as NAME.onnx, NAME/model.onnx or NAME/1/model.onnx, where
+// numbers are versions. All must open.
+func OpenModels(root string, open func(path string) (*runtime.Model, error), batch Batching) (*Models, error) {
+	m := &Models{root: root, open: open, batch: batch, loaded: map[string][]*version{}}
+	if _, err := m.reload(); err != nil {
+		m.Close()
+		return nil, err
+	}
+	return m, nil
+}
+
 // reload opens what is new or has changed at the path and lets go what is gone. What
 // does not open is an error, and what was loaded in its place stays. Requests under way
 // end with the version that they began with. It returns how many versions have changed.
-func (m *models) reload() (changed int, err error) {
+func (m *Models) reload() (changed int, err error) {
 	m.reloading.Lock()
 	defer m.reloading.Unlock()
 	places, err := scan(m.root)
@@ -177,7 +188,7 @@ func (m *models) reload() (changed int, err error) {
 }
 
 // load opens the version at a place, or returns the old one where its file is as it was.
-func (m *models) load(p place, old *version) (*version, error) {
+func (m *Models) load(p place, old *version) (*version, error) {
 	info, err := os.Stat(p.path)
 	if err != nil {
 		return nil, err
@@ -189,11 +200,11 @@ func (m *models) load(p place, old *version) (*version, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &version{place: p, modified: info.ModTime(), size: info.Size(), info: model.Info(), queue: newQueue(p.name, model, m.batch, m.metrics)}, nil
+	return &version{place: p, modified: info.ModTime(), size: info.Size(), info: model.Info(), queue: newQueue(model, m.batch)}, nil
 }
 
 // swap puts the next versions into place and returns those that are no longer there.
-func (m *models) swap(next map[string][]*version) (gone []*version) {
+func (m *Models) swap(next map[string][]*version) (gone []*version) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for name, versions := range m.loaded {
@@ -204,16 +215,10 @@ func (m *models) swap(next map[string][]*version) (gone []*version) {
 		}
 	}
 	m.loaded = next
-	m.metrics.models.Reset()
-	for name, versions := range next {
-		for _, v := range versions {
-			m.metrics.models.WithLabelValues(name, v.number()).Set(1)
-		}
-	}
 	return gone
 }
 
-func (m *models) exact(name string, number int) *version {
+func (m *Models) exact(name string, number int) *version {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	for _, v := range m.loaded[name] {
@@ -226,7 +231,7 @@ func (m *models) exact(name string, number int) *version {
 
 // use finds a version for a request, which must call done when it has ended. The version
 // "" is the newest; the name "" the only model there is.
-func (m *models) use(name, number string) (v *version, done func(), err error) {
+func (m *Models) use(name, number string) (v *version, done func(), err error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	if name == "" && len(m.loaded) == 1 {
@@ -237,9 +242,9 @@ func (m *models) use(name, number string) (v *version, done func(), err error) {
 	versions := m.loaded[name]
 	switch {
 	case name == "":
-		return nil, nil, status.Errorf(codes.InvalidArgument, "several models are served: name one of %s", strings.Join(m.sortedNames(), ", "))
+		return nil, nil, status.Errorf(codes.InvalidArgument, "several models are served: name one of %s", strings.Join(m.names(), ", "))
 	case len(versions) == 0:
-		return nil, nil, status.Errorf(codes.NotFound, "there is no model %q; served are %s", name, strings.Join(m.sortedNames(), ", "))
+		return nil, nil, status.Errorf(codes.NotFound, "there is no model %q; served are %s", name, strings.Join(m.names(), ", "))
 	case number == "":
 		v = versions[len(versions)-1]
 	default:
@@ -253,8 +258,8 @@ func (m *models) use(name, number string) (v *version, done func(), err error) {
 	return v, v.inUse.RUnlock, nil
 }
 
-// sortedNames must be called with the lock held.
-func (m *models) sortedNames() []string {
+// names must be called with the lock held.
+func (m *Models) names() []string {
 	var all []string
 	for name := range m.loaded {
 		all = append(all, name)
@@ -264,7 +269,7 @@ func (m *models) sortedNames() []string {
 }
 
 // versions are the numbers of the versions of a model.
-func (m *models) versions(name string) []string {
+func (m *Models) versions(name string) []string {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return numbers(m.loaded[name])
@@ -278,15 +283,15 @@ func numbers(versions []*version) []string {
 	return all
 }
 
-// names are the names of the models, sorted.
-func (m *models) names() []string {
+// Names are the names of the models, sorted.
+func (m *Models) Names() []string {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return m.sortedNames()
+	return m.names()
 }
 
-// close waits for the requests under way and frees the models.
-func (m *models) close() {
+// Close waits for the requests under way and frees the models.
+func (m *Models) Close() {
 	for _, v := range m.swap(nil) {
 		v.close()
 	}

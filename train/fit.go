@@ -41,7 +41,7 @@ func Fit(ctx context.Context, trials []*Trial, place Placement, o Options, open 
 	f := &fit{ctx: ctx, place: place, options: o}
 	f.options.Observer = o.observer()
 	for _, t := range trials {
-		if err := t.check(); err != nil {
+		if err := t.Check(); err != nil {
 			return nil, err
 		}
 		f.runs = append(f.runs, newRun(f, t))

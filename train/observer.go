@@ -9,6 +9,8 @@ import (
 
 // Observer follows a training. A slow observer slows the training.
 type Observer interface {
+	// Note tells what takes its time before the first epoch.
+	Note(text string)
 	// Begin comes before the first epoch, for a trial alone or for trials that go
 	// in step.
 	Begin(Plan)
@@ -52,6 +54,7 @@ type Progress struct {
 // silent is the observer of a training that has none.
 type silent struct{}
 
+func (silent) Note(string)             {}
 func (silent) Begin(Plan)              {}
 func (silent) Step(Progress)           {}
 func (silent) Epoch(Metrics, Progress) {}
@@ -85,6 +88,12 @@ func (t *together) Begin(p Plan) {
 		p.Trials = t.trials
 		t.to.Begin(p)
 	}
+}
+
+func (t *together) Note(text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.to.Note(text)
 }
 
 func (t *together) Warn(text string) {

@@ -17,7 +17,6 @@ type Run struct {
 	fit       *fit
 	mean, std []float32 // statistics of the normalisation, shape of one instance; nil: none
 	identity  Identity  // without a folder for checkpoints it is empty
-	batch     int       // bags of a step
 	steps     int       // of an epoch
 	done      int       // epochs
 	resumed   int       // epochs that the checkpoint brought
@@ -34,8 +33,8 @@ type Run struct {
 
 func newRun(f *fit, t *Trial) *Run {
 	settings := &t.Program.Spec.Train
-	r := &Run{Record: Record{Trial: t, Epochs: settings.Epochs.V}, fit: f, batch: max(1, settings.Batch.V), saved: time.Now()}
-	r.steps = len(data.Batches(t.Split.Train, r.batch))
+	r := &Run{Record: Record{Trial: t, Epochs: settings.Epochs.V}, fit: f, saved: time.Now()}
+	r.steps = len(data.Batches(t.Split.Train, t.Batch()))
 	r.Weights = InitialWeights(t.Data)
 	r.FollowWeights()
 	r.Extend()
@@ -52,17 +51,6 @@ func (r *Run) Number() int { return r.now.Epoch - 1 + r.Program.Spec.Weights.Fir
 
 // Batches are the bags of the steps of the epoch under way.
 func (r *Run) Batches() [][]int { return r.BatchesOf(r.now.Epoch) }
-
-// BatchesOf are the bags of the steps of an epoch, counted from 1.
-func (r *Run) BatchesOf(epoch int) [][]int {
-	return data.Batches(data.Order(r.Split.Train, r.Seed(), epoch), r.batch)
-}
-
-// EvaluatedBatches are the training bags, then the test bags, in batches as Predicted
-// takes them.
-func (r *Run) EvaluatedBatches() [][]int {
-	return append(data.Batches(r.Split.Train, r.batch), data.Batches(r.Split.Test, r.batch)...)
-}
 
 // begin starts an epoch.
 func (r *Run) begin(epoch int) {

@@ -235,6 +235,7 @@ type spy struct {
 }
 
 func (s *spy) Begin(p train.Plan) { s.plan = p }
+func (s *spy) Note(string)        {}
 func (s *spy) Warn(text string)   { s.warns = append(s.warns, text) }
 func (s *spy) Step(p train.Progress) {
 	s.steps = append(s.steps, p)

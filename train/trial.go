@@ -40,6 +40,20 @@ type Trial struct {
 // Seed is that of initial parameters, orders of bags and dropout masks.
 func (t *Trial) Seed() uint64 { return uint64(t.Program.Spec.Train.Seed.V) }
 
+// BatchesOf are the bags of the steps of an epoch, counted from 1.
+func (t *Trial) BatchesOf(epoch int) [][]int {
+	return data.Batches(data.Order(t.Split.Train, t.Seed(), epoch), t.Batch())
+}
+
+// EvaluatedBatches are the training bags, then the test bags, in batches as
+// Run.Predicted takes them.
+func (t *Trial) EvaluatedBatches() [][]int {
+	return append(data.Batches(t.Split.Train, t.Batch()), data.Batches(t.Split.Test, t.Batch())...)
+}
+
+// Batch is the number of bags of a step, but for the last of an epoch.
+func (t *Trial) Batch() int { return max(1, t.Program.Spec.Train.Batch.V) }
+
 // Outcome is what became of a trial: a report, or the error that ended it alone.
 type Outcome struct {
 	Report *Report
@@ -89,8 +103,8 @@ func One(ctx context.Context, by Trainer, t *Trial, o Options) (*Report, error) 
 	return out.Report, out.Err
 }
 
-// check reports what cannot be trained.
-func (t *Trial) check() error {
+// Check reports what cannot be trained.
+func (t *Trial) Check() error {
 	sig := &t.Program.Signature
 	switch {
 	case len(t.Split.Train) == 0:

@@ -29,6 +29,7 @@ func (f *follower) Step(p train.Progress) {
 	}
 }
 func (f *follower) Epoch(train.Metrics, train.Progress) { f.skip() }
+func (f *follower) Note(string)                         {}
 func (f *follower) Warn(string)                         {}
 
 // train runs miplc's own training loop on all bags until step reports true:

@@ -6,12 +6,11 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/target"
-	"github.com/miplc/miplc/graph"
 )
 
 // Epoch is the program that runs the training steps of an epoch, or a part of
 // them, of many jobs side by side. The data set is an input like any other:
-// the caller puts it on the device once. p comes from Weighted.
+// the caller puts it on the device once.
 //
 // Inputs are those of scan.go without InMean and InStd where the program does
 // not normalise, and compile.InParams and compile.InVelocity [Jobs, P],
@@ -20,51 +19,45 @@ import (
 // compile.InVelocity and OutTrace, of EpochWidth: per job the loss, its terms,
 // and the new label weights [Batch, k] of the bags of the step. A job without
 // a bag in a step keeps its state and records zeros.
-func Epoch(backend compute.Backend, p *compile.Program, terms []string, l Layout) (program *Program, err error) {
+func (m *Model) Epoch(backend compute.Backend, l Layout) (program *Program, err error) {
 	defer target.Catch(&err, "compiling the epoch")
-	g, err := compile.Step(p)
-	if err != nil {
-		return nil, err
-	}
 	s := newScan(backend, "epoch", l)
-	s.data(p)
-	k, size := p.Signature.Classes, p.FlatSize()
+	s.data(m.Program)
+	k, size := m.Signature.Classes, m.FlatSize()
 	s.state(InSets, floats(l.Jobs, l.Bags, k))
 	s.state(InOldWeights, floats(l.Jobs, l.Bags, k))
 	s.state(compile.InParams, floats(l.Jobs, size))
 	s.state(compile.InVelocity, floats(l.Jobs, size))
-	s.state(InTrace, floats(l.Steps, l.Jobs, EpochWidth(p, terms, l)))
-	for _, m := range p.Masks {
-		s.state(InMask+m.Name, bytes(append([]int{l.Steps, l.Jobs}, m.Shape.Concrete(l.N, l.Batch)...)...))
+	s.trace(m.EpochWidth(l))
+	for _, mask := range m.Masks {
+		s.state(InMask+mask.Name, bytes(append([]int{l.Steps, l.Jobs}, mask.Shape.Concrete(l.N, l.Batch)...)...))
 	}
 	scalars := []string{compile.InLR}
-	for _, name := range terms {
+	for _, name := range m.Terms {
 		scalars = append(scalars, InTermWeight+name)
 	}
 	for _, name := range scalars {
 		s.state(name, floats(l.Jobs, 1))
 	}
-	used := graphInputs(g)
 	var shared []string
 	for _, name := range []string{compile.InLambda, compile.InEpoch, compile.InEpochs} {
-		if used[name] {
+		if m.step.Input(name) != nil {
 			s.state(name, floats(1))
 			shared = append(shared, name)
 		}
 	}
 	return s.loop(func(e *emitter, step tensor, in map[string]tensor) map[string]tensor {
-		return trainStep(e, p, g, terms, l, step, in, scalars, shared)
+		return m.trainStep(e, l, step, in, scalars, shared)
 	}, compile.InParams, compile.InVelocity, OutTrace), nil
 }
 
 // EpochWidth is the last extent of the trace of Epoch.
-func EpochWidth(p *compile.Program, terms []string, l Layout) int {
-	return 1 + len(terms) + l.Batch*p.Signature.Classes
+func (m *Model) EpochWidth(l Layout) int {
+	return 1 + len(m.Terms) + l.Batch*m.Signature.Classes
 }
 
 // trainStep is the body of the loop of Epoch.
-func trainStep(e *emitter, p *compile.Program, g *graph.Graph, terms []string, l Layout,
-	step tensor, in map[string]tensor, scalars, shared []string) map[string]tensor {
+func (m *Model) trainStep(e *emitter, l Layout, step tensor, in map[string]tensor, scalars, shared []string) map[string]tensor {
 	b := e.batch(l, step, in)
 	bound := map[string]tensor{
 		compile.InInstances:  jobs(e.normalized(b.instances, in)),
@@ -74,9 +67,9 @@ func trainStep(e *emitter, p *compile.Program, g *graph.Graph, terms []string, l
 		compile.InParams:     jobs(in[compile.InParams]),
 		compile.InVelocity:   jobs(in[compile.InVelocity]),
 	}
-	for _, m := range p.Masks {
-		kept := e.convert(e.step(in[InMask+m.Name], step), dtypes.Float32)
-		bound[m.Name] = jobs(e.mul(kept, e.scalar(1/(1-m.Drop))))
+	for _, mask := range m.Masks {
+		kept := e.convert(e.step(in[InMask+mask.Name], step), dtypes.Float32)
+		bound[mask.Name] = jobs(e.mul(kept, e.scalar(1/(1-mask.Drop))))
 	}
 	for _, name := range scalars {
 		bound[name] = jobs(in[name])
@@ -84,9 +77,9 @@ func trainStep(e *emitter, p *compile.Program, g *graph.Graph, terms []string, l
 	for _, name := range shared {
 		bound[name] = in[name]
 	}
-	out := e.lower(g, l.capacity(), bound)
+	out := e.lower(m.step, l.capacity(), bound)
 	parts := []tensor{out[compile.OutLoss]}
-	for _, name := range terms {
+	for _, name := range m.Terms {
 		parts = append(parts, out[compile.TermPrefix+name])
 	}
 	parts = append(parts, out[compile.OutWeights])
@@ -94,41 +87,37 @@ func trainStep(e *emitter, p *compile.Program, g *graph.Graph, terms []string, l
 	return map[string]tensor{
 		compile.InParams:   e.where(active, e.plain(out[compile.OutParams]), in[compile.InParams]),
 		compile.InVelocity: e.where(active, e.plain(out[compile.OutVelocity]), in[compile.InVelocity]),
-		InTrace:            e.record(in[InTrace], step, b.active, parts...),
+		OutTrace:           e.record(in[OutTrace], step, b.active, parts...),
 	}
 }
 
 // Forward is the program that predicts bags with the parameters of each job.
-// Inputs are those of scan.go that hold order, data set and trace, and
+// Inputs are those of scan.go that hold order and data set, and
 // compile.InParams [Jobs, P]. Its only output is OutTrace, of ForwardWidth: per
 // job the probabilities [Batch, k] and the attention scores [N] of the step.
-func Forward(backend compute.Backend, p *compile.Program, l Layout) (program *Program, err error) {
+func (m *Model) Forward(backend compute.Backend, l Layout) (program *Program, err error) {
 	defer target.Catch(&err, "compiling the evaluation")
-	g, err := compile.Predict(p)
-	if err != nil {
-		return nil, err
-	}
 	s := newScan(backend, "forward", l)
-	s.data(p)
-	s.state(compile.InParams, floats(l.Jobs, p.FlatSize()))
-	s.state(InTrace, floats(l.Steps, l.Jobs, ForwardWidth(p, l)))
+	s.data(m.Program)
+	s.state(compile.InParams, floats(l.Jobs, m.FlatSize()))
+	s.trace(m.ForwardWidth(l))
 	return s.loop(func(e *emitter, step tensor, in map[string]tensor) map[string]tensor {
 		b := e.batch(l, step, in)
 		bound := map[string]tensor{
 			compile.InInstances: jobs(b.instances), compile.InBagOf: jobs(b.bagOf), compile.InParams: jobs(in[compile.InParams]),
 		}
-		if p.Normalize {
+		if m.Normalize {
 			for name, from := range map[string]string{compile.ParamMean: InMean, compile.ParamStd: InStd} {
-				dims := append([]int{l.Jobs}, g.Input(name).Shape.Concrete(l.N, l.Batch)...)
+				dims := append([]int{l.Jobs}, m.predict.Input(name).Shape.Concrete(l.N, l.Batch)...)
 				bound[name] = jobs(e.reshape(in[from], dims...))
 			}
 		}
-		out := e.lower(g, l.capacity(), bound)
+		out := e.lower(m.predict, l.capacity(), bound)
 		return map[string]tensor{
-			InTrace: e.record(in[InTrace], step, b.active, out[compile.OutProbabilities], out[compile.OutAttention]),
+			OutTrace: e.record(in[OutTrace], step, b.active, out[compile.OutProbabilities], out[compile.OutAttention]),
 		}
 	}, OutTrace), nil
 }
 
 // ForwardWidth is the last extent of the trace of Forward.
-func ForwardWidth(p *compile.Program, l Layout) int { return l.Batch*p.Signature.Classes + l.N }
+func (m *Model) ForwardWidth(l Layout) int { return l.Batch*m.Signature.Classes + l.N }

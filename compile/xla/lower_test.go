@@ -55,7 +55,7 @@ func run(t testing.TB, g *graph.Graph, c Capacity, envs ...graph.Env) []map[stri
 		}
 		buffers = append(buffers, buffer)
 	}
-	results, err := program.Run(buffers, nil)
+	results, err := program.Run(buffers)
 	if err != nil {
 		t.Fatal(err)
 	}

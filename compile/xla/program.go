@@ -11,11 +11,14 @@ import (
 )
 
 // Program is a compiled function. It takes a buffer for each of Inputs and
-// gives one for each of Outputs, in their order.
+// gives one for each of Outputs, in their order. An output of the name of an
+// input is what becomes of it: it is put into the memory of the input, whose
+// buffer is used up.
 type Program struct {
 	Inputs  []Port
 	Outputs []Port
 	exec    compute.Executable
+	usesUp  []bool // by input
 }
 
 // Port is an input or output of a program.
@@ -54,22 +57,32 @@ func Compile(backend compute.Backend, g *graph.Graph, c Capacity) (p *Program, e
 	return w.compile(), nil
 }
 
-// Run executes the program. The buffers of donate, by index, are used up: their
-// memory may serve the results.
-func (p *Program) Run(in []compute.Buffer, donate []bool) (out []compute.Buffer, err error) {
+// UsesUp tells whether the buffer of an input, by index, is gone after a run.
+func (p *Program) UsesUp(input int) bool { return p.usesUp[input] }
+
+// Run executes the program.
+func (p *Program) Run(in []compute.Buffer) (out []compute.Buffer, err error) {
 	defer target.Catch(&err, "running a compiled program")
 	if len(in) != len(p.Inputs) {
 		return nil, fmt.Errorf("bug: the program takes %d inputs, %d were given", len(p.Inputs), len(in))
 	}
-	return p.exec.Execute(in, donate, 0)
+	return p.exec.Execute(in, p.usesUp, 0)
 }
 
 // Close frees the program.
 func (p *Program) Close() { p.exec.Finalize() }
 
+// aliaser is a backend whose programs can put an output into the memory of an
+// input, both by index; others take the memory of an input that is used up for
+// whatever comes next.
+type aliaser interface {
+	Alias(main compute.Function, input, output int)
+}
+
 // writer builds the main function of a program.
 type writer struct {
 	emitter
+	backend compute.Backend
 	builder compute.Builder
 	program Program
 	values  []compute.Value
@@ -77,7 +90,7 @@ type writer struct {
 
 func newWriter(backend compute.Backend, name string) *writer {
 	b := backend.Builder(name)
-	return &writer{emitter: emitter{f: b.Main()}, builder: b}
+	return &writer{emitter: emitter{f: b.Main()}, backend: backend, builder: b}
 }
 
 // input adds a parameter of the function. The number keeps names apart that
@@ -94,7 +107,17 @@ func (w *writer) output(name string, t tensor) {
 }
 
 func (w *writer) compile() *Program {
+	p := &w.program
+	p.usesUp = make([]bool, len(p.Inputs))
+	reuses, _ := w.backend.(aliaser)
+	for i, in := range p.Inputs {
+		for o, out := range p.Outputs {
+			if p.usesUp[i] = p.usesUp[i] || in.Name == out.Name; in.Name == out.Name && reuses != nil {
+				reuses.Alias(w.f, i, o)
+			}
+		}
+	}
 	target.Check(w.f.Return(w.values, nil))
-	w.program.exec = target.Must(w.builder.Compile())
-	return &w.program
+	p.exec = target.Must(w.builder.Compile())
+	return p
 }

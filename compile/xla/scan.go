@@ -2,6 +2,7 @@ package xla
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/target"
-	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/extent"
 )
 
@@ -26,11 +26,11 @@ const (
 	InMean       = "mean"       // float32 [Jobs, ...]: statistics of the features
 	InStd        = "std"
 	InMask       = "mask." // uint8 [Steps, Jobs, N, ...] and the name of the mask: 1 where an element is kept
-	// InTrace takes zeros, float32 [Steps, Jobs, Width]; OutTrace gives what each
-	// step has to say, see Epoch and Forward.
-	InTrace  = "trace"
-	OutTrace = "trace"
 )
+
+// OutTrace is what each step has to say, float32 [Steps, Jobs, Width], see Epoch
+// and Forward.
+const OutTrace = "trace"
 
 // Layout has the extents of a program over many steps.
 type Layout struct {
@@ -50,7 +50,7 @@ func (l Layout) capacity() Capacity { return Capacity{N: l.N, B: l.Batch, Jobs: 
 type scan struct {
 	*writer
 	layout Layout
-	names  []string
+	states []Port
 	first  []compute.Value
 }
 
@@ -63,9 +63,17 @@ func newScan(backend compute.Backend, name string, l Layout) *scan {
 
 // state adds an input that the body of the loop sees.
 func (s *scan) state(name string, shape shapes.Shape) {
-	t := s.input(name, shape)
-	s.names = append(s.names, name)
-	s.first = append(s.first, t.v)
+	s.begin(Port{name, shape}, s.input(name, shape))
+}
+
+// trace adds the state that the steps record to.
+func (s *scan) trace(width int) {
+	shape := floats(s.layout.Steps, s.layout.Jobs, width)
+	s.begin(Port{OutTrace, shape}, s.zeros(shape.DType, shape.Dimensions))
+}
+
+func (s *scan) begin(p Port, first tensor) {
+	s.states, s.first = append(s.states, p), append(s.first, first.v)
 }
 
 // data adds the inputs that hold the data set.
@@ -90,7 +98,7 @@ func (s *scan) loop(b body, outputs ...string) *Program {
 		e := &emitter{f: f}
 		step := e.must(0)(f.Parameter("step", shapes.Make(dtypes.Int32), nil))
 		in := map[string]tensor{}
-		for i, port := range s.program.Inputs {
+		for i, port := range s.states {
 			in[port.Name] = e.must(0)(f.Parameter(fmt.Sprintf("state_%d", i), port.Shape, nil))
 		}
 		return e, step, in
@@ -101,20 +109,17 @@ func (s *scan) loop(b body, outputs ...string) *Program {
 	e, step, in = parameters(s.closure())
 	changed := b(e, step, in)
 	next := []compute.Value{e.add(step, e.number(1)).v}
-	for _, name := range s.names {
-		if t, ok := changed[name]; ok {
-			in[name] = t
+	for _, state := range s.states {
+		if t, ok := changed[state.Name]; ok {
+			in[state.Name] = t
 		}
-		next = append(next, in[name].v)
+		next = append(next, in[state.Name].v)
 	}
 	target.Check(e.f.Return(next, nil))
 	last := target.Must(s.f.While(cond, e.f, append([]compute.Value{s.number(0).v}, s.first...)...))
-	for _, out := range outputs {
-		for i, name := range s.names {
-			if name == out {
-				s.output(name, s.tensor(last[1+i], 0))
-			}
-		}
+	for _, name := range outputs {
+		i := slices.IndexFunc(s.states, func(p Port) bool { return p.Name == name })
+		s.output(name, s.tensor(last[1+i], 0))
 	}
 	return s.compile()
 }
@@ -203,12 +208,3 @@ func (e *emitter) record(trace, step tensor, active tensor, parts ...tensor) ten
 
 // jobs marks a value as having the job axis.
 func jobs(t tensor) tensor { t.lead = 1; return t }
-
-// graphInputs are the inputs of a graph that stand for all of a kind.
-func graphInputs(g *graph.Graph) map[string]bool {
-	names := map[string]bool{}
-	for _, n := range g.ByOp(graph.OpInput) {
-		names[n.Name] = true
-	}
-	return names
-}

@@ -39,19 +39,22 @@ type shortError struct {
 }
 
 func (e *shortError) Error() string {
-	return fmt.Sprintf("%s takes at least %s of memory; there are %s (%s)", e.What, size(e.Bytes), size(e.Room.Bytes), e.Room.Bound)
+	return fmt.Sprintf("%s takes at least %s of memory; there are %s (%s)", e.What, Size(e.Bytes), Size(e.Room.Bytes), e.Room.Bound)
 }
 
 // Check returns a *shortError when the work takes more bytes than there are.
-func Check(what string, bytes float64) error {
-	if room := Available(); bytes > room.Bytes {
-		return &shortError{what, bytes, room}
+func Check(what string, bytes float64) error { return Available().Check(what, bytes) }
+
+// Check returns a *shortError when the work takes more bytes than the room has.
+func (r Room) Check(what string, bytes float64) error {
+	if bytes > r.Bytes {
+		return &shortError{what, bytes, r}
 	}
 	return nil
 }
 
-// size prints a number of bytes for people.
-func size(bytes float64) string {
+// Size prints a number of bytes for people.
+func Size(bytes float64) string {
 	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 	i := 0
 	for ; bytes >= 1024 && i+1 < len(units); i++ {

@@ -28,7 +28,7 @@ func TestSize(t *testing.T) {
 	for bytes, want := range map[float64]string{
 		0: "0 bytes", 1023: "1023 bytes", 1024: "1.0 KiB", 150 << 20: "150 MiB", 1.5 * (1 << 40): "1.5 TiB", math.Ldexp(1, 90): "1e+09 EiB", math.Inf(1): "+Inf EiB",
 	} {
-		if got := size(bytes); got != want {
+		if got := Size(bytes); got != want {
 			t.Errorf("%g bytes are %q, want %q", bytes, got, want)
 		}
 	}

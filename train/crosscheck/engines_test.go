@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
 	"github.com/miplc/miplc/train/oracle"
 	"github.com/miplc/miplc/train/ort"
 	"github.com/miplc/miplc/train/xla"
+	"github.com/miplc/miplc/train/xla/pjrt"
 	"github.com/miplc/miplc/train/xla/pjrt/pjrttest"
 )
 
@@ -20,30 +22,36 @@ import (
 type maker struct {
 	name string
 	make func(p *compile.Program) (train.Engine, error)
+	by   train.Trainer // of whole trainings; nil: the engine, step by step
 }
 
 // engines are those that train in float32, to be held to the oracle. Where tests
 // go through XLA's plugin it is xla alone; the others are the same as ever.
 func engines(t testing.TB) []maker {
 	t.Helper()
-	executor := &xla.Backend{Backend: pjrttest.Backend(t), Device: "test"}
-	t.Cleanup(executor.Close)
-	through := maker{"xla", func(p *compile.Program) (train.Engine, error) { return xla.New(p, nil, executor) }}
+	executor := pjrttest.Backend(t)
+	backend := xla.NewBackend(&pjrt.Device{Backend: executor, Memory: memory.Available()}, xla.Go)
+	t.Cleanup(backend.Close)
+	through := maker{
+		"xla",
+		func(p *compile.Program) (train.Engine, error) { return newStepwise(p, executor), nil },
+		&xla.Trainer{Backend: backend},
+	}
 	if pjrttest.OnPlugin() {
 		return []maker{through}
 	}
 	library := ortest.Library(t)
 	return []maker{
-		{"gorgonia", func(p *compile.Program) (train.Engine, error) { return gorgonia.New(p, nil) }},
+		{"gorgonia", func(p *compile.Program) (train.Engine, error) { return gorgonia.New(p, nil) }, nil},
 		{"ort", func(p *compile.Program) (train.Engine, error) {
 			return ort.New(p, nil, ort.Options{Library: library})
-		}},
+		}, nil},
 		through,
 	}
 }
 
 func reference() maker {
-	return maker{"interpreter", func(p *compile.Program) (train.Engine, error) { return oracle.New(p) }}
+	return maker{"interpreter", func(p *compile.Program) (train.Engine, error) { return oracle.New(p) }, nil}
 }
 
 // started makes an engine in a state.

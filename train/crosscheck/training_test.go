@@ -63,7 +63,11 @@ func options(t testing.TB, text string) *train.Trial {
 
 func (m maker) train(t testing.TB, o *train.Trial) *train.Report {
 	t.Helper()
-	r, err := train.One(context.Background(), &train.Steps{New: m.make}, o, train.Options{})
+	by := m.by
+	if by == nil {
+		by = &train.Steps{New: m.make}
+	}
+	r, err := train.One(context.Background(), by, o, train.Options{})
 	if err != nil {
 		t.Fatalf("%s: %v", m.name, err)
 	}

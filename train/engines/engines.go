@@ -45,12 +45,12 @@ const maxThreads = 1024
 // Request is what the user asked for.
 type Request struct {
 	Engine   string // a name; empty: auto
-	Auto     string // engine that auto stands for; empty: what works here
 	Device   string // cpu or cuda; empty: what suits the engine
 	Library  string // onnxruntime library; empty: searched, see ortlib.Find
 	Provider string // execution provider of onnxruntime; empty: that of the device
 	Threads  int    // within an operation of onnxruntime; 0: as the program needs
 	Plugin   string // PJRT plugin; empty: searched, see pjrt.Find
+	Memory   int64  // bytes that the engine xla may take on its device; 0: what there is
 	// Shared cores: where Threads says nothing, onnxruntime takes one, since other
 	// trainings have the others.
 	Shared bool
@@ -61,12 +61,8 @@ type Request struct {
 // Choice is the engine to use.
 type Choice struct {
 	train.Placement
-	// New makes the engine of a program. Its starting state comes from SetState.
-	// It ends before the choice does.
-	New func(*compile.Program) (train.Engine, error)
-
-	backend *xla.Backend  // of the engine xla
-	trainer train.Trainer // on the backend
+	trainer train.Trainer
+	backend *xla.Backend // of the engine xla
 }
 
 // Close frees the device.
@@ -76,23 +72,15 @@ func (c *Choice) Close() {
 	}
 }
 
-// trainsBy trains with the choice.
-func (c *Choice) trainsBy() train.Trainer {
-	if c.trainer != nil {
-		return c.trainer
-	}
-	return &train.Steps{Placement: c.Placement, New: c.New}
-}
-
 // Choose settles the engine and the device. Auto takes a GPU through XLA where
 // one opens, else onnxruntime where its library is found, else gorgonia. What
 // was asked for by name and is not there is an error that says what to install.
 func Choose(r Request) (*Choice, error) {
-	c, err := choose(r, here)
-	if err == nil && r.Reason != "" {
-		c.Reason = r.Reason
-	}
-	return c, err
+	return choose(r, here)
+}
+
+func (r *Request) placement(engine, device, reason string) train.Placement {
+	return train.Placement{Engine: engine, Device: device, Reason: cmp.Or(r.Reason, reason)}
 }
 
 func choose(r Request, m machine) (*Choice, error) {
@@ -101,7 +89,7 @@ func choose(r Request, m machine) (*Choice, error) {
 	}
 	switch r.Engine {
 	case Gorgonia:
-		return pureGo("asked for by name"), nil
+		return r.pureGo("asked for by name"), nil
 	case ORT:
 		return r.onnxruntime(m, "asked for by name")
 	case XLA:
@@ -110,18 +98,11 @@ func choose(r Request, m machine) (*Choice, error) {
 	return r.auto(m)
 }
 
-// named is the engine that is asked for, where spec is what a spec says.
-func (r *Request) named(spec string) string {
-	name := cmp.Or(r.Engine, spec, Auto)
-	if name == Auto {
-		name = cmp.Or(r.Auto, Auto)
-	}
-	return name
-}
-
 // check reports names that are none and settings that exclude each other.
 func (r *Request) check() error {
-	r.Engine = r.named("")
+	if r.Engine == "" {
+		r.Engine = Auto
+	}
 	if err := diag.CheckWord("the engine", r.Engine, Names()); err != nil {
 		return err
 	}
@@ -169,7 +150,7 @@ func (r Request) auto(m machine) (*Choice, error) {
 	if r.Device == "" && r.Provider == "" {
 		b, err := m.open(pjrt.CUDA, r.Plugin)
 		if err == nil {
-			return withBackend(b, "a GPU is usable: "+b.Device), nil
+			return r.withBackend(b, "a GPU is usable: "+b.Text), nil
 		}
 		noGPU = err.Error()
 	}
@@ -177,7 +158,7 @@ func (r Request) auto(m machine) (*Choice, error) {
 	if err == nil {
 		return r.onnxruntime(m, join("onnxruntime "+version+" is the fastest engine on a CPU", noGPU))
 	}
-	return pureGo(join("no usable onnxruntime library was found", noGPU)), nil
+	return r.pureGo(join("no usable onnxruntime library was found", noGPU)), nil
 }
 
 func join(reasons ...string) string {
@@ -190,9 +171,9 @@ func join(reasons ...string) string {
 	return strings.Join(list, "; ")
 }
 
-func pureGo(reason string) *Choice {
-	return &Choice{Placement: train.Placement{Engine: Gorgonia, Device: CPU, Reason: reason},
-		New: func(p *compile.Program) (train.Engine, error) { return gorgonia.New(p, nil) }}
+func (r Request) pureGo(reason string) *Choice {
+	p := r.placement(Gorgonia, CPU, reason)
+	return &Choice{Placement: p, trainer: &train.Steps{Placement: p, New: func(p *compile.Program) (train.Engine, error) { return gorgonia.New(p, nil) }}}
 }
 
 // onnxruntime is the engine ort with the provider of the request or its device.
@@ -207,16 +188,14 @@ func (r Request) onnxruntime(m machine, reason string) (*Choice, error) {
 		return nil, fmt.Errorf("engine %s: %w", ORT, err)
 	}
 	o := ort.Options{Library: r.Library, Threads: r.Threads, Provider: r.Provider}
-	c := &Choice{Placement: train.Placement{Engine: ORT, Device: CPU, Reason: reason},
-		New: func(p *compile.Program) (train.Engine, error) { return ort.New(p, nil, o) }}
-	if r.Provider == "" || r.Provider == CPU {
-		return c, nil
+	p := r.placement(ORT, CPU, reason)
+	if r.Provider != "" && r.Provider != CPU {
+		p.Device = r.Provider
+		if err := m.provider(o); err != nil {
+			return nil, fmt.Errorf("engine %s: %w", ORT, err)
+		}
 	}
-	c.Device = r.Provider
-	if err := m.provider(o); err != nil {
-		return nil, fmt.Errorf("engine %s: %w", ORT, err)
-	}
-	return c, nil
+	return &Choice{Placement: p, trainer: &train.Steps{Placement: p, New: func(p *compile.Program) (train.Engine, error) { return ort.New(p, nil, o) }}}, nil
 }
 
 // xla is the engine xla by name. It takes the CPU only where that was named:
@@ -226,9 +205,9 @@ func (r Request) xla(m machine) (*Choice, error) {
 	b, err := m.open(kind, r.Plugin)
 	switch {
 	case err == nil && kind == pjrt.CPU:
-		return withBackend(b, "asked for on the CPU: "+b.Device), nil
+		return r.withBackend(b, "asked for on the CPU: "+b.Text), nil
 	case err == nil:
-		return withBackend(b, "asked for by name"), nil
+		return r.withBackend(b, "asked for by name"), nil
 	case kind != pjrt.CUDA:
 		return nil, fmt.Errorf("engine %s: %w", XLA, err)
 	}
@@ -239,8 +218,8 @@ func (r Request) xla(m machine) (*Choice, error) {
 }
 
 // withBackend takes an opened backend over.
-func withBackend(b *xla.Backend, reason string) *Choice {
-	p := train.Placement{Engine: XLA, Device: string(b.Kind), DeviceName: b.Device, Reason: reason}
-	return &Choice{Placement: p, backend: b, trainer: &xla.Trainer{Placement: p, Backend: b},
-		New: func(p *compile.Program) (train.Engine, error) { return xla.New(p, nil, b) }}
+func (r Request) withBackend(b *xla.Backend, reason string) *Choice {
+	p := r.placement(XLA, string(b.Kind), reason)
+	p.DeviceName = b.Text
+	return &Choice{Placement: p, backend: b, trainer: &xla.Trainer{Placement: p, Backend: b, Memory: r.Memory}}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
@@ -40,7 +41,7 @@ func fake(library, gpu, provider bool) machine {
 			}
 			b, err := xla.Open(xla.Go, pjrt.Options{})
 			if err == nil && kind == pjrt.CUDA {
-				b.Kind, b.Device = kind, "Imagined GPU"
+				b.Kind, b.Text = kind, "Imagined GPU"
 			}
 			return b, err
 		},
@@ -114,54 +115,45 @@ func TestMissingGPU(t *testing.T) {
 	}
 }
 
-// Every engine that this machine can choose takes a state and steps, and all
-// agree on the loss; so does a second engine of one choice.
-func TestEnginesStep(t *testing.T) {
+// Every engine that this machine can choose trains, and all agree on the loss; so
+// does a second training of one choice.
+func TestEnginesTrain(t *testing.T) {
 	library := ortest.Library(t)
-	spec, err := language.Load("quickstart", language.Options{})
+	spec, err := language.Load("quickstart", language.Options{Set: []string{"train.epochs=2"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := compile.Compile(spec, compile.Signature{Instance: []int{3}, Classes: 2})
+	o := data.DefaultPrototypes
+	o.Bags = 10
+	d, err := data.Prototypes(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	batch := &train.Batch{
-		Instances: []float32{1, 2, 3, -1, 0, 1}, BagOf: []int{0, 0}, Bags: 1, Candidates: []float32{1, 1}, Weights: []float32{0.5, 0.5},
-		Lambda: 0.9, Epoch: 1, Epochs: 10, LR: 0.1,
+	p, err := compile.Compile(spec, compile.Signature{Instance: d.Shape, Classes: d.Classes})
+	if err != nil {
+		t.Fatal(err)
 	}
+	trial := &train.Trial{Program: p, Data: d, Split: &data.Split{Train: []int{0, 1, 2, 3, 4, 5}, Test: []int{6, 7, 8, 9}}}
 	var first float64
 	for i, r := range []Request{{Engine: Gorgonia}, {Engine: ORT, Library: library}, {Engine: XLA, Device: Go}} {
 		choice, err := Choose(r)
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer choice.Close()
 		for range 2 {
-			e, err := choice.New(p)
+			got, err := train.One(t.Context(), choice.trainer, trial, train.Options{})
 			if err != nil {
 				t.Fatalf("%s: %v", choice.Engine, err)
 			}
-			if e.Name() != choice.Engine {
-				t.Errorf("the engine calls itself %s, the choice %s", e.Name(), choice.Engine)
-			}
-			state := &train.State{Params: train.InitParams(p, 1)}
-			if p.Normalize {
-				state.Params[compile.ParamMean], state.Params[compile.ParamStd] = make([]float32, 3), []float32{1, 1, 1}
-			}
-			if err := e.SetState(state); err != nil {
-				t.Fatalf("%s: %v", choice.Engine, err)
-			}
-			got, err := e.Step(batch)
-			if err != nil {
-				t.Fatalf("%s: %v", choice.Engine, err)
+			loss := got.Metrics[1].Loss
+			if got.Engine != choice.Engine {
+				t.Errorf("the report names the engine %s, the choice %s", got.Engine, choice.Engine)
 			}
 			if i == 0 {
-				first = got.Loss
-			} else if math.Abs(got.Loss-first) > 1e-5*math.Abs(first) {
-				t.Errorf("%s: loss %g, %s says %g", choice.Engine, got.Loss, Gorgonia, first)
-			}
-			if err := e.Close(); err != nil {
-				t.Errorf("%s: %v", choice.Engine, err)
+				first = loss
+			} else if math.Abs(loss-first) > 1e-5*math.Abs(first) {
+				t.Errorf("%s: loss %g, %s says %g", choice.Engine, loss, Gorgonia, first)
 			}
 		}
 	}

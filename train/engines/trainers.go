@@ -1,6 +1,7 @@
 package engines
 
 import (
+	"cmp"
 	"context"
 	"sync"
 
@@ -38,7 +39,7 @@ func (t *Trainers) Choice(spec *language.Spec) (*Choice, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.request
-	r.Engine = r.named(spec.Train.Engine.V)
+	r.Engine = cmp.Or(r.Engine, spec.Train.Engine.V, Auto)
 	if c := t.choices[r.Engine]; c != nil {
 		return c, nil
 	}
@@ -49,28 +50,11 @@ func (t *Trainers) Choice(spec *language.Spec) (*Choice, error) {
 	return c, err
 }
 
-// Engine is the name of the engine of a spec, "" for a learner that is solved. One
-// that was asked for by name need not be on this machine.
-func (t *Trainers) Engine(spec *language.Spec) (string, error) {
-	if spec.Learner != nil {
-		return "", nil
-	}
-	if name := t.request.named(spec.Train.Engine.V); name != Auto {
-		return name, nil
-	}
-	c, err := t.Choice(spec)
-	if err != nil {
-		return "", err
-	}
-	return c.Engine, nil
-}
-
 // Shared tells the specs whose trials, on the same bags, train side by side in
-// one program from those that do not; it is empty where each trains alone. The
-// engine is that of Engine.
+// one program from those that do not; it is empty where each trains alone.
 func (t *Trainers) Shared(spec *language.Spec) (string, error) {
-	name, err := t.Engine(spec)
-	if err != nil || name != XLA {
+	c, err := t.Choice(spec)
+	if err != nil || c == nil || c.Engine != XLA {
 		return "", err
 	}
 	return xla.Shared(spec), nil
@@ -98,7 +82,7 @@ func (t *Trainers) Train(ctx context.Context, trials []*train.Trial, o train.Opt
 		}
 		var by train.Trainer = &solved.Trainer{Library: t.request.Library, Provider: t.request.Provider}
 		if c != nil {
-			by = c.trainsBy()
+			by = c.trainer
 		}
 		by.Train(ctx, own, o, func(n int, out train.Outcome) { done(parts[c][n], out) })
 	}

@@ -1,11 +1,16 @@
 package xla
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
+	"sync"
 
-	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/gobackend"
 
+	"github.com/miplc/miplc/compile/xla"
+	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
@@ -13,12 +18,19 @@ import (
 // everywhere, slow, and for tests.
 const Go pjrt.Kind = "go"
 
-// Backend is where programs run.
+// Backend is where programs run. It keeps those that were compiled for later
+// epochs, evaluations and trials.
 type Backend struct {
-	compute.Backend
+	pjrt.Device
 	Kind pjrt.Kind // of device
-	// Device says in words what it is, e.g. for the report of a run.
-	Device string
+
+	mu       sync.Mutex
+	compiled map[string]*xla.Program // by a text that tells one from all others
+}
+
+// NewBackend makes a backend of an opened device.
+func NewBackend(d *pjrt.Device, kind pjrt.Kind) *Backend {
+	return &Backend{Device: *d, Kind: kind, compiled: map[string]*xla.Program{}}
 }
 
 // Open gives the first device of a kind. Where no PJRT plugin for CPUs is named
@@ -28,24 +40,56 @@ func Open(kind pjrt.Kind, o pjrt.Options) (*Backend, error) {
 	if kind == Go {
 		return openGo("pure Go executor")
 	}
-	b, device, err := pjrt.Open(kind, o)
+	d, err := pjrt.Open(kind, o)
 	switch {
 	case err == nil:
-		return &Backend{Backend: b, Kind: kind, Device: device}, nil
+		return NewBackend(d, kind), nil
 	case kind == pjrt.CPU && errors.Is(err, pjrt.ErrNoPlugin):
 		return openGo("pure Go executor, for want of a PJRT plugin: " + pjrt.Remedy(pjrt.CPU))
 	}
 	return nil, err
 }
 
-func openGo(device string) (*Backend, error) {
+func openGo(text string) (*Backend, error) {
 	// Its other modes run operations at once and can block each other.
 	b, err := gobackend.New("ops_sequential")
 	if err != nil {
 		return nil, err
 	}
-	return &Backend{Backend: b, Kind: Go, Device: device}, nil
+	return NewBackend(&pjrt.Device{Backend: b, Text: text, Memory: memory.Available()}, Go), nil
+}
+
+// programs gives the programs of a plan. What is not there yet is compiled, both
+// side by side, and said.
+func (b *Backend) programs(p *plan, note func(string)) (epoch, evaluation *xla.Program, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	keys := [2]string{fmt.Sprint("epoch", p.train, p.model.Text()), fmt.Sprint("evaluation", p.test, p.model.Text())}
+	list, errs := [2]*xla.Program{b.compiled[keys[0]], b.compiled[keys[1]]}, [2]error{}
+	if list[0] == nil || list[1] == nil {
+		note("compiling for " + p.String())
+	}
+	var both workers.Group
+	if list[0] == nil {
+		both.Go(func() { list[0], errs[0] = p.model.Epoch(&b.Device, p.train) })
+	}
+	if list[1] == nil {
+		both.Go(func() { list[1], errs[1] = p.model.Forward(&b.Device, p.test) })
+	}
+	both.Wait()
+	for i, program := range list {
+		if program != nil {
+			b.compiled[keys[i]] = program
+		}
+	}
+	return list[0], list[1], cmp.Or(errs[0], errs[1])
 }
 
 // Close frees the device. Buffers and programs of the backend end with it.
-func (b *Backend) Close() { b.Finalize() }
+func (b *Backend) Close() {
+	for _, p := range b.compiled {
+		p.Close()
+	}
+	clear(b.compiled)
+	b.Finalize()
+}

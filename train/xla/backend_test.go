@@ -10,16 +10,16 @@ import (
 
 // Asking for a device never crashes: it gives one or says what is missing.
 func TestOpen(t *testing.T) {
-	if _, count, driver := pjrt.GPU(); driver != nil || count == 0 {
+	if _, driver := pjrt.FirstGPU(); driver != nil {
 		if _, err := xla.Open(pjrt.CUDA, pjrt.Options{}); err == nil || !strings.Contains(err.Error(), "no GPU") {
 			t.Errorf("opening the GPU of a machine without one: %v", err)
 		}
 	}
 	b, err := xla.Open(pjrt.CPU, pjrt.Options{})
-	if err != nil || b.Device == "" || b.NumDevices() < 1 {
+	if err != nil || b.Text == "" || b.NumDevices() < 1 {
 		t.Fatalf("the CPU: %+v, %v", b, err)
 	}
-	t.Logf("the CPU is %s", b.Device)
+	t.Logf("the CPU is %s", b.Text)
 	b.Close()
 	if _, err := xla.Open(pjrt.CPU, pjrt.Options{Plugin: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "no file") {
 		t.Errorf("a folder as plugin: %v", err)

@@ -4,13 +4,74 @@ import (
 	"fmt"
 
 	"github.com/gomlx/compute"
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 
 	"github.com/miplc/miplc/compile/xla"
 )
 
-// upload copies values, row-major, to the device.
+// buffers are what lies on the device from call to call, by the names of the inputs
+// of programs.
+type buffers map[string]compute.Buffer
+
+// put moves values, row-major, to the device, where they stay.
+func (m buffers) put(b *Backend, values any, port xla.Port) error {
+	buffer, err := b.upload(values, port)
+	if err == nil {
+		m.drop(port.Name)
+		m[port.Name] = buffer
+	}
+	return err
+}
+
+// drop frees a buffer. That one cannot be freed is no reason to stop: the device
+// frees all with the backend.
+func (m buffers) drop(name string) {
+	if b := m[name]; b != nil {
+		_ = b.Finalize()
+		delete(m, name)
+	}
+}
+
+// call runs a program on what lies on the device and on values of the host. What
+// a program makes of its inputs stays on the device; the trace is copied out.
+func (m buffers) call(b *Backend, p *xla.Program, values map[string]any) (trace []float32, err error) {
+	in, own := make([]compute.Buffer, len(p.Inputs)), buffers{}
+	defer own.free()
+	for i, port := range p.Inputs {
+		if m[port.Name] == nil {
+			if err := own.put(b, values[port.Name], port); err != nil {
+				return nil, err
+			}
+		}
+		if in[i] = own[port.Name]; in[i] == nil {
+			in[i] = m[port.Name]
+		}
+		if p.UsesUp(i) { // whatever comes, it is not ours any more
+			delete(m, port.Name)
+		}
+	}
+	out, err := p.Run(in)
+	if err != nil {
+		return nil, err
+	}
+	for i, port := range p.Outputs {
+		if port.Name != xla.OutTrace {
+			m[port.Name] = out[i]
+			continue
+		}
+		own[port.Name] = out[i]
+		if trace, err = fetch(port, out[i]); err != nil {
+			return nil, err
+		}
+	}
+	return trace, nil
+}
+
+func (m buffers) free() {
+	for name := range m {
+		m.drop(name)
+	}
+}
+
 func (b *Backend) upload(values any, port xla.Port) (compute.Buffer, error) {
 	length := -1
 	switch v := values.(type) {
@@ -31,39 +92,11 @@ func (b *Backend) upload(values any, port xla.Port) (compute.Buffer, error) {
 	return buffer, nil
 }
 
-// fetch copies a result to the host and frees it on the device.
+// fetch copies values to the host.
 func fetch(port xla.Port, b compute.Buffer) ([]float32, error) {
 	v := make([]float32, port.Shape.Size())
 	if err := b.ToFlatData(v); err != nil {
 		return nil, fmt.Errorf("fetching %s: %w", port.Name, err)
 	}
-	release(b)
 	return v, nil
-}
-
-// exchange frees the old buffer and gives the new one.
-func exchange(old, next compute.Buffer) compute.Buffer {
-	release(old)
-	return next
-}
-
-// release frees buffers. That one cannot be freed is no reason to stop: the
-// device frees all with the backend.
-func release(buffers ...compute.Buffer) {
-	for _, b := range buffers {
-		if b != nil {
-			_ = b.Finalize()
-		}
-	}
-}
-
-func floatShape(dims ...int) shapes.Shape { return shapes.Make(dtypes.Float32, dims...) }
-
-// ints32 narrows the numbers of bags.
-func ints32(bags []int) []int32 {
-	out := make([]int32, len(bags))
-	for i, bag := range bags {
-		out[i] = int32(bag)
-	}
-	return out
 }

@@ -7,17 +7,19 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/oracle"
 	"github.com/miplc/miplc/train/xla"
+	"github.com/miplc/miplc/train/xla/pjrt"
 	"github.com/miplc/miplc/train/xla/pjrt/pjrttest"
 )
 
 // goBackend is the pure Go executor, or XLA on the CPU where pjrttest is told to.
 func goBackend(t testing.TB) *xla.Backend {
 	t.Helper()
-	b := &xla.Backend{Backend: pjrttest.Backend(t), Device: "test"}
+	b := xla.NewBackend(&pjrt.Device{Backend: pjrttest.Backend(t), Memory: memory.Available()}, xla.Go)
 	t.Cleanup(b.Close)
 	return b
 }

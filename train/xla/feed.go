@@ -11,34 +11,39 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// feed is what one call of the epoch program takes from the host beside the
-// settings of the epoch.
+// feed is what one call of a program takes from the host beside the settings of
+// the epoch.
 type feed struct {
-	epoch   int
-	first   int       // step of the epoch, from 0, that the call begins with
+	first   int       // step, from 0, that the call begins with
 	steps   int       // of the call
 	batches [][][]int // [run][step] bags
 	values  map[string]any
 }
 
-// feeds makes the feeds of an epoch in a goroutine of its own, so that the next
-// one is drawn while the device works on the last. stop ends it early.
-func (s *jobs) feeds(ctx context.Context, runs []*train.Run) (feeds <-chan *feed, stop func()) {
+// feeder makes the feeds of an epoch, or of an evaluation.
+type feeder struct {
+	layout  xla.Layout
+	runs    []*train.Run
+	masks   []compile.Mask // none in an evaluation
+	epoch   int
+	batches [][][]int // [run][step] bags
+}
+
+// feeds makes them in a goroutine of its own, so that the next one is drawn while
+// the device works on the last. stop ends it early.
+func (s *feeder) feeds(ctx context.Context) (feeds <-chan *feed, stop func()) {
 	ch := make(chan *feed)
 	ctx, cancel := context.WithCancel(ctx)
-	all, steps, epoch := make([][][]int, len(runs)), 0, 0
-	for i, r := range runs {
-		if r != nil {
-			all[i], epoch = r.Batches(), r.Now().Epoch
-			steps = max(steps, len(all[i]))
-		}
-	}
 	var drawing workers.Group
 	drawing.Go(func() {
 		defer close(ch)
-		for first := 0; first < steps; first += s.layout.Steps {
+		for first := 0; ; first += s.layout.Steps {
+			f := s.feed(first)
+			if f.steps == 0 || ctx.Err() != nil {
+				return
+			}
 			select {
-			case ch <- s.feed(epoch, first, all):
+			case ch <- f:
 			case <-ctx.Done():
 				return
 			}
@@ -47,23 +52,16 @@ func (s *jobs) feeds(ctx context.Context, runs []*train.Run) (feeds <-chan *feed
 	return ch, func() { cancel(); drawing.Wait() }
 }
 
-// window is a part of the batches of all runs: those of count steps from first on.
-func window(all [][][]int, first, most int) (part [][][]int, count int) {
-	part = make([][][]int, len(all))
-	for i, batches := range all {
-		part[i] = batches[min(first, len(batches)):min(first+most, len(batches))]
-		count = max(count, len(part[i]))
+// feed is that of the steps from first on.
+func (s *feeder) feed(first int) *feed {
+	f := &feed{first: first, batches: make([][][]int, len(s.batches))}
+	for i, all := range s.batches {
+		f.batches[i] = all[min(first, len(all)):min(first+s.layout.Steps, len(all))]
+		f.steps = max(f.steps, len(f.batches[i]))
 	}
-	return part, count
-}
-
-func (s *jobs) feed(epoch, first int, all [][][]int) *feed {
-	f := &feed{epoch: epoch, first: first}
-	f.batches, f.steps = window(all, first, s.layout.Steps)
 	f.values = map[string]any{xla.InLimit: []int32{int32(f.steps)}, xla.InOrder: order(f.batches, s.layout)}
-	for i := range s.program.Masks {
-		m := &s.program.Masks[i]
-		f.values[xla.InMask+m.Name] = s.masks(f, m)
+	for i := range s.masks {
+		f.values[xla.InMask+s.masks[i].Name] = s.drawn(f, &s.masks[i])
 	}
 	return f
 }
@@ -84,8 +82,8 @@ func order(batches [][][]int, l xla.Layout) []int32 {
 	return out
 }
 
-// masks draws the dropout masks of a feed, 1 for kept. Runs share the cores.
-func (s *jobs) masks(f *feed, m *compile.Mask) []uint8 {
+// drawn is a dropout mask of a feed, 1 for kept. Runs share the cores.
+func (s *feeder) drawn(f *feed, m *compile.Mask) []uint8 {
 	l := s.layout
 	width := extent.Size(m.Shape.Concrete(l.N, l.Batch))
 	out := make([]uint8, l.Steps*l.Jobs*width)
@@ -96,8 +94,8 @@ func (s *jobs) masks(f *feed, m *compile.Mask) []uint8 {
 			for j := range turns {
 				for step, bags := range f.batches[j] {
 					at := (step*l.Jobs + j) * width
-					n := extent.Size(m.Shape.Concrete(s.largest([][]int{bags}), len(bags)))
-					train.DrawMask(out[at:at+n], 1, m, s.runs[j].Seed(), f.epoch, f.first+step+1)
+					n := extent.Size(m.Shape.Concrete(s.runs[j].Data.SizeOf(bags), len(bags)))
+					train.DrawMask(out[at:at+n], 1, m, s.runs[j].Seed(), s.epoch, f.first+step+1)
 				}
 			}
 		})

@@ -4,216 +4,135 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/gomlx/compute"
-
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/xla"
-	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
 
-// jobs is the executor of many runs: each is a job of one program, an epoch one
-// call of it, or a few where the masks would take too much memory. A run's result
-// is that of the run alone, up to rounding.
+// jobs is the executor of one run or many: each is a job of one program, an epoch
+// one call of it, or a few where the masks would take too much memory. A run's
+// result is that of the run alone, up to rounding. Data set, statistics,
+// candidates, parameters and velocity stay on the device.
 type jobs struct {
-	backend  *Backend
-	program  *compile.Program // with weighable loss terms
-	terms    []string
-	runs     []*train.Run
-	maxFeed  int
-	layout   xla.Layout
-	step     *xla.Program
-	resident map[string]compute.Buffer // the data set, statistics and candidates
-	params   compute.Buffer            // [J, P]
-	velocity compute.Buffer
-	forward  evaluation
+	*plan
+	backend           *Backend
+	runs              []*train.Run
+	device            buffers
+	epoch, evaluation *xla.Program
 }
 
-// openJobs compiles the programs for runs that share one.
-func openJobs(b *Backend, runs []*train.Run, maxFeed int) (*jobs, error) {
-	s := &jobs{backend: b, runs: runs, maxFeed: maxFeed, resident: map[string]compute.Buffer{}}
-	var err error
-	if s.program, s.terms, err = xla.Weighted(runs[0].Program); err != nil {
-		return nil, err
+// openJobs makes the executor of runs that share their programs.
+func (t *Trainer) openJobs(runs []*train.Run, note func(string)) (*jobs, error) {
+	trials := make([]*train.Trial, len(runs))
+	for i, r := range runs {
+		trials[i] = r.Trial
 	}
-	d := runs[0].Data
-	s.layout = xla.Layout{Jobs: len(runs), Batch: max(1, s.program.Spec.Train.Batch.V), Bags: d.Bags(), Rows: d.Offsets[d.Bags()]}
-	steps := 0
-	for _, r := range runs {
-		for e := 1; e <= r.Epochs; e++ {
-			batches := r.BatchesOf(e)
-			s.layout.N = max(s.layout.N, s.largest(batches))
-			steps = max(steps, len(batches))
-		}
-	}
-	s.layout.Steps = s.stepsOfCall(steps, s.bytesOfStep())
-	if s.step, err = xla.Epoch(b.Backend, s.program, s.terms, s.layout); err == nil {
-		err = s.forward.begin(s)
+	p, err := t.plan(trials)
+	if err == nil {
+		err = p.check()
 	}
 	if err != nil {
-		s.Close()
 		return nil, err
 	}
-	return s, nil
-}
-
-// termWeights are the weights of the loss terms of a spec by name.
-func termWeights(spec *language.Spec) map[string]float64 {
-	weights := map[string]float64{}
-	for i := range spec.Loss {
-		weights[spec.Loss[i].Term()] = spec.Loss[i].Weight.V
-	}
-	return weights
-}
-
-// largest is the number of instances of the largest batch.
-func (s *jobs) largest(batches [][]int) int {
-	most := 0
-	for _, bags := range batches {
-		n := 0
-		for _, b := range bags {
-			n += s.runs[0].Data.Size(b)
-		}
-		most = max(most, n)
-	}
-	return most
-}
-
-// bytesOfStep is what one step takes of a feed.
-func (s *jobs) bytesOfStep() int {
-	n := 4*s.layout.Batch + 4*xla.EpochWidth(s.program, s.terms, s.layout)
-	for _, m := range s.program.Masks {
-		n += extent.Size(m.Shape.Concrete(s.layout.N, s.layout.Batch))
-	}
-	return n * s.layout.Jobs
-}
-
-// stepsOfCall bounds the memory of a feed.
-func (s *jobs) stepsOfCall(steps, bytes int) int {
-	most := s.maxFeed
-	if most == 0 {
-		most = 256 << 20
-	}
-	return min(steps, max(1, most/bytes))
+	s := &jobs{backend: t.Backend, plan: p, runs: runs, device: buffers{}}
+	s.epoch, s.evaluation, err = t.Backend.programs(p, note)
+	return s, err
 }
 
 // SetStates implements train.Executor: what stays on the device moves there.
 func (s *jobs) SetStates(list []*train.State) error {
-	if err := s.moveData(list); err != nil {
-		return err
+	d := s.runs[0].Data
+	starts, sizes := make([]int32, d.Bags()), make([]int32, d.Bags())
+	for i := range starts {
+		starts[i], sizes[i] = int32(d.Offsets[i]), int32(d.Size(i))
 	}
-	var params, velocity []float32
-	for _, state := range list {
-		p, v, _, err := state.Flat(s.program)
+	var sets, params, velocity, mean, std []float32
+	for i, state := range list {
+		for _, c := range s.runs[i].Data.Candidates {
+			sets = append(sets, float32(c))
+		}
+		p, v, statistics, err := state.Flat(s.model.Program)
 		if err != nil {
 			return err
 		}
 		params, velocity = append(params, p...), append(velocity, v...)
-	}
-	var err error
-	if s.params, err = s.backend.upload(params, s.statePort()); err != nil {
-		return err
-	}
-	s.velocity, err = s.backend.upload(velocity, s.statePort())
-	return err
-}
-
-func (s *jobs) statePort() xla.Port {
-	return xla.Port{Name: "state", Shape: floatShape(len(s.runs), s.program.FlatSize())}
-}
-
-// moveData puts the data set on the device.
-func (s *jobs) moveData(states []*train.State) error {
-	d := s.runs[0].Data
-	bags := d.Bags()
-	starts, sizes := make([]int32, bags), make([]int32, bags)
-	for i := range bags {
-		starts[i], sizes[i] = int32(d.Offsets[i]), int32(d.Size(i))
-	}
-	var sets []float32
-	for _, r := range s.runs {
-		for _, c := range r.Data.Candidates {
-			sets = append(sets, float32(c))
-		}
+		mean, std = append(mean, statistics[compile.ParamMean]...), append(std, statistics[compile.ParamStd]...)
 	}
 	values := map[string]any{
-		xla.InRows: d.Instances[:s.layout.Rows*d.Dim()], xla.InStarts: starts, xla.InSizes: sizes, xla.InSets: sets,
+		xla.InRows: d.Instances[:s.train.Rows*d.Dim()], xla.InStarts: starts, xla.InSizes: sizes, xla.InSets: sets,
+		xla.InMean: mean, xla.InStd: std, compile.InParams: params, compile.InVelocity: velocity,
 	}
-	if s.program.Normalize {
-		var mean, std []float32
-		for _, state := range states {
-			mean, std = append(mean, state.Params[compile.ParamMean]...), append(std, state.Params[compile.ParamStd]...)
-		}
-		values[xla.InMean], values[xla.InStd] = mean, std
-	}
-	for _, port := range s.step.Inputs {
+	for _, port := range s.epoch.Inputs {
 		if v, ok := values[port.Name]; ok {
-			buffer, err := s.backend.upload(v, port)
-			if err != nil {
+			if err := s.device.put(s.backend, v, port); err != nil {
 				return err
 			}
-			s.resident[port.Name] = exchange(s.resident[port.Name], buffer)
 		}
 	}
 	return nil
 }
 
-// call runs a program on resident buffers and values of the host.
-func (s *jobs) call(p *xla.Program, values map[string]any) ([]compute.Buffer, error) {
-	in := make([]compute.Buffer, len(p.Inputs))
-	var own []compute.Buffer
-	defer func() { release(own...) }()
-	for i, port := range p.Inputs {
-		switch port.Name {
-		case compile.InParams:
-			in[i] = s.params
-			continue
-		case compile.InVelocity:
-			in[i] = s.velocity
-			continue
+// States implements train.Executor.
+func (s *jobs) States() ([]*train.State, error) {
+	flat, n := map[string][]float32{}, s.model.FlatSize()
+	for _, port := range s.epoch.Outputs {
+		if b := s.device[port.Name]; b != nil {
+			var err error
+			if flat[port.Name], err = fetch(port, b); err != nil {
+				return nil, err
+			}
 		}
-		if in[i] = s.resident[port.Name]; in[i] != nil {
-			continue
-		}
-		v := values[port.Name]
-		if port.Name == xla.InTrace {
-			v = make([]float32, port.Shape.Size())
-		}
-		buffer, err := s.backend.upload(v, port)
-		if err != nil {
-			return nil, err
-		}
-		in[i] = buffer
-		own = append(own, buffer)
 	}
-	return p.Run(in, nil)
+	list := make([]*train.State, len(s.runs))
+	for i := range list {
+		list[i] = train.NewState(s.model.Program, flat[compile.InParams][i*n:(i+1)*n], flat[compile.InVelocity][i*n:(i+1)*n], nil)
+	}
+	return list, nil
 }
 
 // Epoch implements train.Executor.
 func (s *jobs) Epoch(ctx context.Context, runs []*train.Run) error {
-	values := s.settings(runs)
-	feeds, stop := s.feeds(ctx, runs)
-	defer stop()
-	for f := range feeds {
-		if ctx.Err() != nil {
-			return nil
+	from := &feeder{layout: s.train, runs: s.runs, masks: s.model.Masks, batches: make([][][]int, len(runs))}
+	for i, r := range runs {
+		if r != nil {
+			from.batches[i], from.epoch = r.Batches(), r.Now().Epoch
 		}
-		for name, v := range f.values {
-			values[name] = v
-		}
-		out, err := s.call(s.step, values)
-		if err != nil {
-			return fmt.Errorf("epoch %d, steps %d to %d: %w", f.epoch, f.first+1, f.first+f.steps, err)
-		}
-		s.params, s.velocity = exchange(s.params, out[0]), exchange(s.velocity, out[1])
-		trace, err := fetch(s.step.Outputs[2], out[2])
-		if err != nil {
-			return err
-		}
-		s.read(f, runs, trace)
+	}
+	err := s.run(ctx, s.epoch, from, s.settings(runs), s.took)
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("epoch %d, %w", from.epoch, err)
 	}
 	return nil
+}
+
+// Predict implements train.Executor.
+func (s *jobs) Predict(ctx context.Context, runs []*train.Run) error {
+	from := &feeder{layout: s.test, batches: make([][][]int, len(runs))}
+	for i, r := range runs {
+		if r != nil {
+			from.batches[i] = r.EvaluatedBatches()
+		}
+	}
+	return s.run(ctx, s.evaluation, from, nil, s.predicted)
+}
+
+// run sends the batches of all runs through a program, in as many calls as it
+// takes; read gets the trace of each. The end of the context is an error.
+func (s *jobs) run(ctx context.Context, p *xla.Program, from *feeder, settings map[string]any, read func(*feed, []float32)) error {
+	feeds, stop := from.feeds(ctx)
+	defer stop()
+	for f := range feeds {
+		for name, v := range settings {
+			f.values[name] = v
+		}
+		trace, err := s.device.call(s.backend, p, f.values)
+		if err != nil {
+			return fmt.Errorf("steps %d to %d: %w", f.first+1, f.first+f.steps, err)
+		}
+		read(f, trace)
+	}
+	return ctx.Err()
 }
 
 // settings are the scalars of an epoch and the label weights before it. The
@@ -233,7 +152,7 @@ func (s *jobs) settings(runs []*train.Run) map[string]any {
 		weights = append(weights, r.Weights...)
 	}
 	values[compile.InLR], values[xla.InOldWeights] = rates, weights
-	for _, name := range s.terms {
+	for _, name := range s.model.Terms {
 		var of []float32
 		for _, r := range s.runs {
 			of = append(of, float32(termWeights(r.Program.Spec)[name]))
@@ -243,19 +162,28 @@ func (s *jobs) settings(runs []*train.Run) map[string]any {
 	return values
 }
 
-// read hands each run its part of a trace: per step the loss, its terms, the new
-// label weights.
-func (s *jobs) read(f *feed, runs []*train.Run, trace []float32) {
-	width := xla.EpochWidth(s.program, s.terms, s.layout)
+// termWeights are the weights of the loss terms of a spec by name.
+func termWeights(spec *language.Spec) map[string]float64 {
+	weights := map[string]float64{}
+	for i := range spec.Loss {
+		weights[spec.Loss[i].Term()] = spec.Loss[i].Weight.V
+	}
+	return weights
+}
+
+// took hands each run its part of the trace of an epoch: per step the loss, its
+// terms, the new label weights.
+func (s *jobs) took(f *feed, trace []float32) {
+	width := s.model.EpochWidth(s.train)
 	out := train.Result{Terms: map[string]float64{}}
-	for i, r := range runs {
+	for i, r := range s.runs {
 		for step, bags := range f.batches[i] {
-			row := trace[(step*s.layout.Jobs+i)*width:][:width]
+			row := trace[(step*len(s.runs)+i)*width:][:width]
 			out.Loss = float64(row[0])
-			for t, name := range s.terms {
+			for t, name := range s.model.Terms {
 				out.Terms[name] = float64(row[1+t])
 			}
-			out.Weights = row[1+len(s.terms):][:len(bags)*r.Data.Classes]
+			out.Weights = row[1+len(s.model.Terms):][:len(bags)*r.Data.Classes]
 			if r.Took(f.first+step+1, bags, &out) != nil {
 				break
 			}
@@ -263,31 +191,25 @@ func (s *jobs) read(f *feed, runs []*train.Run, trace []float32) {
 	}
 }
 
-// States implements train.Executor.
-func (s *jobs) States() ([]*train.State, error) {
-	var flat [2][]float32
-	for i, b := range []compute.Buffer{s.params, s.velocity} {
-		flat[i] = make([]float32, s.statePort().Shape.Size())
-		if err := b.ToFlatData(flat[i]); err != nil {
-			return nil, fmt.Errorf("fetching the states: %w", err)
+// predicted takes predictions and attention scores out of a trace.
+func (s *jobs) predicted(f *feed, trace []float32) {
+	l, k := s.test, s.model.Signature.Classes
+	width := s.model.ForwardWidth(l)
+	for i, r := range s.runs {
+		for step, bags := range f.batches[i] {
+			row := trace[(step*len(s.runs)+i)*width:][:width]
+			attention := row[l.Batch*k:]
+			for slot, bag := range bags {
+				n := r.Data.Size(bag)
+				r.Predicted(bag, row[slot*k:(slot+1)*k], attention[:n])
+				attention = attention[n:]
+			}
 		}
 	}
-	list, n := make([]*train.State, len(s.runs)), s.program.FlatSize()
-	for i := range list {
-		list[i] = train.NewState(s.program, flat[0][i*n:(i+1)*n], flat[1][i*n:(i+1)*n], nil)
-	}
-	return list, nil
 }
 
 // Close frees what lies on the device.
 func (s *jobs) Close() error {
-	for _, b := range s.resident {
-		release(b)
-	}
-	release(s.params, s.velocity)
-	if s.step != nil {
-		s.step.Close()
-	}
-	s.forward.close()
+	s.device.free()
 	return nil
 }

@@ -1,27 +1,34 @@
+// Package xla trains through XLA: on a GPU or CPU by way of a PJRT plugin, or on
+// compute's pure Go executor, which needs nothing installed and is there for
+// tests. Whole epochs of one run or of many side by side are one program.
 package xla
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 
-	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
-// atATime are the trials of one program unless the options say how many.
-const atATime = 64
+// maxSideBySide are the trials of one program unless the options say how many.
+const maxSideBySide = 64
 
-// Trainer trains trials that share a program side by side in it, one that shares
-// its program with no other by single steps.
+// Trainer trains trials that share a program side by side in it.
 type Trainer struct {
 	train.Placement
 	Backend *Backend
 	// MaxFeed bounds the bytes of orders, masks and traces that one call of a
 	// program takes; an epoch that needs more runs in parts. 0: 256 MiB.
 	MaxFeed int
+	// Memory is the bytes that programs may take on the device, by an estimate. 0:
+	// what the device has.
+	Memory int64
 
 	device sync.Mutex
 }
@@ -45,63 +52,87 @@ func Shared(spec *language.Spec) string {
 func (t *Trainer) Train(ctx context.Context, trials []*train.Trial, o train.Options, done func(i int, out train.Outcome)) {
 	t.device.Lock()
 	defer t.device.Unlock()
-	most := o.AtATime
-	if most == 0 {
-		most = atATime
-	}
-	for _, group := range groups(trials, most) {
+	for _, group := range t.groups(trials, o.AtATime) {
 		t.group(ctx, trials, group, o, done)
 	}
 }
 
 // groups gathers the numbers of trials of one program and on the same bags, in
-// the order of the list.
-func groups(trials []*train.Trial, most int) (list [][]int) {
+// the order of the list, in groups of nearly the same size: at most most, 0 for as
+// many as fit.
+func (t *Trainer) groups(trials []*train.Trial, most int) (list [][]int) {
 	bags := map[*data.Dataset]string{}
-	open := map[string]int{} // group that takes more trials
-	for i, t := range trials {
-		if bags[t.Data] == "" {
-			bags[t.Data] = t.Data.HashOfBags()
+	sharing := map[string][]int{}
+	var keys []string
+	for i, trial := range trials {
+		if bags[trial.Data] == "" {
+			bags[trial.Data] = trial.Data.HashOfBags()
 		}
-		key := bags[t.Data] + Shared(t.Program.Spec)
-		at, ok := open[key]
-		if !ok || len(list[at]) == most {
-			at = len(list)
-			open[key] = at
-			list = append(list, nil)
+		key := bags[trial.Data] + Shared(trial.Program.Spec)
+		if sharing[key] == nil {
+			keys = append(keys, key)
 		}
-		list[at] = append(list[at], i)
+		sharing[key] = append(sharing[key], i)
+	}
+	for _, key := range keys {
+		all := sharing[key]
+		for parts := t.parts(trials[all[0]], len(all), most); parts > 0; parts-- {
+			size := (len(all) + parts - 1) / parts
+			list, all = append(list, all[:size]), all[size:]
+		}
 	}
 	return list
+}
+
+// parts is in how many groups so many trials like one go.
+func (t *Trainer) parts(like *train.Trial, trials, most int) int {
+	if most == 0 {
+		most = maxSideBySide
+	}
+	if like.Check() == nil { // else its group tells
+		if p, err := t.plan([]*train.Trial{like}); err == nil {
+			most = min(most, p.most())
+		}
+	}
+	return (trials + most - 1) / most
 }
 
 // group trains some trials of the list in one program, and in two halves where
 // that fails as a whole: it may be memory that it lacks.
 func (t *Trainer) group(ctx context.Context, trials []*train.Trial, group []int, o train.Options, done func(i int, out train.Outcome)) {
-	if len(group) == 1 {
-		steps := train.Steps{Placement: t.Placement, New: func(p *compile.Program) (train.Engine, error) { return New(p, nil, t.Backend) }}
-		steps.Train(ctx, []*train.Trial{trials[group[0]]}, o, func(_ int, out train.Outcome) { done(group[0], out) })
-		return
-	}
 	own := make([]*train.Trial, len(group))
 	for n, i := range group {
 		own[n] = trials[i]
 	}
+	note := func(string) {}
+	if o.Observer != nil {
+		note = o.Observer.Note
+	}
 	outcomes, err := train.Fit(ctx, own, t.Placement, o, func(runs []*train.Run) (train.Executor, error) {
-		return openJobs(t.Backend, runs, t.MaxFeed)
+		return t.openJobs(runs, note)
 	})
 	switch {
 	case err == nil:
 		for n, i := range group {
 			done(i, outcomes[n])
 		}
-	case ctx.Err() != nil:
+	case ctx.Err() != nil || len(group) == 1:
 		for _, i := range group {
-			done(i, train.Outcome{Err: err})
+			done(i, train.Outcome{Err: t.explained(err)})
 		}
 	default:
 		half := len(group) / 2
 		t.group(ctx, trials, group[:half], o, done)
 		t.group(ctx, trials, group[half:], o, done)
 	}
+}
+
+// explained says what to do where the memory of the device did not suffice,
+// though by the estimate it would.
+func (t *Trainer) explained(err error) error {
+	if !pjrt.OutOfMemory(err) {
+		return err
+	}
+	return fmt.Errorf("%w: the device ran out of memory; by the estimate it had room (%s, %s): name less by --device-memory, or take smaller batches (train.batch)",
+		err, memory.Size(t.room().Bytes), t.room().Bound)
 }

@@ -1,61 +1,54 @@
 package xla
 
 import (
-	"fmt"
-	"math"
+	"context"
 	"time"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
 
-// Try runs two training steps of a small model, to show that the device works.
-// It tells how long the first took, most of which is compiling, and the second.
-func (b *Backend) Try() (first, second time.Duration, err error) {
-	p, params, batch, err := trial()
+// Try trains a small model for two epochs, to show that the device works. It tells
+// how long compiling took, and a training step of the second epoch.
+func (b *Backend) Try(ctx context.Context) (compiling, step time.Duration, err error) {
+	t, err := trial()
 	if err != nil {
 		return 0, 0, err
 	}
-	e, err := New(p, params, b)
+	begin := time.Now()
+	report, err := train.One(ctx, &Trainer{Backend: b}, t, train.Options{})
 	if err != nil {
 		return 0, 0, err
 	}
-	defer e.Close()
-	var took [2]time.Duration
-	for i := range took {
-		begin := time.Now()
-		r, err := e.Step(batch)
-		if err != nil {
-			return 0, 0, err
-		}
-		if took[i] = time.Since(begin); math.IsNaN(r.Loss) || math.IsInf(r.Loss, 0) {
-			return 0, 0, fmt.Errorf("the loss of a step is %v: the device computes wrong", r.Loss)
-		}
+	compiling = time.Since(begin)
+	for _, m := range report.Metrics {
+		step = time.Duration(m.Seconds * float64(time.Second))
+		compiling -= step
 	}
-	return took[0], took[1], nil
+	return compiling, step / time.Duration(len(t.BatchesOf(1))), nil
 }
 
-// trial is the model of the quickstart on one bag of 16 instances.
-func trial() (*compile.Program, map[string][]float32, *train.Batch, error) {
-	const features, classes, n = 20, 4, 16
-	spec, err := language.Load("quickstart", language.Options{})
+// trial is the model of the quickstart on a few bags.
+func trial() (*train.Trial, error) {
+	o := data.DefaultPrototypes
+	o.Bags = 20
+	d, err := data.Prototypes(o)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
-	p, err := compile.Compile(spec, compile.Signature{Instance: []int{features}, Classes: classes})
+	spec, err := language.Load("quickstart", language.Options{Set: []string{"train.epochs=2"}})
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
-	params := train.InitParams(p, 1)
-	params[compile.ParamMean], params[compile.ParamStd] = make([]float32, features), make([]float32, features)
-	for i := range features {
-		params[compile.ParamStd][i] = 1
+	p, err := compile.Compile(spec, compile.Signature{Instance: d.Shape, Classes: d.Classes})
+	if err != nil {
+		return nil, err
 	}
-	b := &train.Batch{BagOf: make([]int, n), Bags: 1, Candidates: []float32{1, 1, 0, 0}, Weights: []float32{.5, .5, 0, 0},
-		Lambda: 0.5, Epoch: 1, Epochs: 2, LR: 0.1, Instances: make([]float32, n*features)}
-	for i := range b.Instances {
-		b.Instances[i] = float32(i%7) - 3
+	split := &data.Split{Train: make([]int, d.Bags())}
+	for i := range split.Train {
+		split.Train[i] = i
 	}
-	return p, params, b, nil
+	return &train.Trial{Program: p, Data: d, Split: split, Sparse: true, Snapshots: []int{}}, nil
 }

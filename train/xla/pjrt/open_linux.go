@@ -5,11 +5,15 @@ package pjrt
 import (
 	"fmt"
 	"io"
+	"reflect"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/go-xla/compute/xla"
 	gopjrt "github.com/gomlx/go-xla/pjrt"
+	"github.com/gomlx/go-xla/stablehlo"
 	"k8s.io/klog/v2"
+
+	"github.com/miplc/miplc/internal/memory"
 )
 
 // What go-xla logs it gives as errors too. XLA itself is kept quiet by go-xla
@@ -19,34 +23,31 @@ func init() {
 	klog.SetOutput(io.Discard)
 }
 
-// Open gives the first device of a kind as a backend, and a text that names
-// device, version and plugin. The error is ErrNoPlugin where none is found.
-func Open(kind Kind, o Options) (compute.Backend, string, error) {
+// Open gives the first device of a kind. The error is ErrNoPlugin where none is
+// found.
+func Open(kind Kind, o Options) (*Device, error) {
 	if kind == CUDA {
 		return openGPU(o)
 	}
 	path, err := Find(CPU, o.Plugin)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	b, version, err := open(CPU, path, nil, false)
-	if err != nil {
-		return nil, "", err
-	}
-	return b, fmt.Sprintf("CPU (%s, %s)", version, path), nil
+	return open(CPU, path, "CPU", nil, false)
 }
 
-func openGPU(o Options) (compute.Backend, string, error) {
-	gpu, count, err := GPU()
+func openGPU(o Options) (*Device, error) {
+	gpu, err := FirstGPU()
 	if err != nil {
-		return nil, "", fmt.Errorf("no GPU to train on: %w", err)
+		return nil, fmt.Errorf("no GPU to train on: %w", err)
 	}
 	path, err := Find(CUDA, o.Plugin)
 	if err != nil {
-		return nil, "", fmt.Errorf("a GPU is here (%s), but %w", gpu, err)
+		return nil, fmt.Errorf("a GPU is here (%s), but %w", gpu.Name, err)
 	}
-	if count > 1 {
-		gpu = fmt.Sprintf("%s, the first of %d", gpu, count)
+	name := gpu.Name
+	if gpu.Count > 1 {
+		name = fmt.Sprintf("%s, the first of %d", name, gpu.Count)
 	}
 	missing := preload(path)
 	if tools := toolkit(nvidia(path)); tools != "" {
@@ -58,17 +59,18 @@ func openGPU(o Options) (compute.Backend, string, error) {
 	// One program runs on one GPU. The others stay free for other programs, and
 	// so does the memory that this one does not need.
 	options := gopjrt.NamedValuesMap{"visible_devices": []int64{0}, "preallocate": false}
-	b, version, err := open(CUDA, path, options, o.TF32)
+	d, err := open(CUDA, path, name, options, o.TF32)
 	if err != nil {
-		return nil, "", withMissing(err, missing)
+		return nil, withMissing(err, missing)
 	}
-	return b, fmt.Sprintf("%s (%s, %s)", gpu, version, path), nil
+	d.Memory = memory.Room{Bytes: gpu.Memory * 3 / 4, Bound: "three quarters of the memory of the GPU, what XLA takes at most"}
+	return d, nil
 }
 
 // open opens a device through a plugin.
-func open(kind Kind, path string, options gopjrt.NamedValuesMap, tf32 bool) (compute.Backend, string, error) {
-	failed := func(err error) (compute.Backend, string, error) {
-		return nil, "", fmt.Errorf("the PJRT plugin %s does not open the device %s: %w", path, kind, err)
+func open(kind Kind, path, name string, options gopjrt.NamedValuesMap, tf32 bool) (*Device, error) {
+	failed := func(err error) (*Device, error) {
+		return nil, fmt.Errorf("the PJRT plugin %s does not open the device %s: %w", path, kind, err)
 	}
 	plugin, version, err := load(path)
 	if err != nil {
@@ -83,7 +85,17 @@ func open(kind Kind, path string, options gopjrt.NamedValuesMap, tf32 bool) (com
 	if err != nil {
 		return failed(explained(kind, err))
 	}
-	return b, version, nil
+	return &Device{Backend: b, Text: fmt.Sprintf("%s (%s, %s)", name, version, path), Memory: memory.Available()}, nil
+}
+
+// Alias puts an output of a program into the memory of an input, both by index:
+// the attribute by which XLA is told to, which the builder of compute does not
+// reach.
+func (d *Device) Alias(main compute.Function, input, output int) {
+	if f, ok := main.(*xla.Function); ok {
+		fn := (*stablehlo.Function)(reflect.ValueOf(f).Elem().FieldByName("fn").UnsafePointer())
+		fn.Inputs[input].Attributes = map[string]any{"tf.aliasing_output": int32(output)}
+	}
 }
 
 // isCPU opens a device to ask of what kind it is, which the backend does not

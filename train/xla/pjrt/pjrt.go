@@ -8,6 +8,10 @@ import (
 	"fmt"
 	"os"
 	"strings"
+
+	"github.com/gomlx/compute"
+
+	"github.com/miplc/miplc/internal/memory"
 )
 
 // Kind is a kind of device.
@@ -18,6 +22,20 @@ const (
 	CPU  Kind = "cpu"
 	CUDA Kind = "cuda" // NVIDIA GPUs
 )
+
+// GPU is what the driver tells of the first GPU.
+type GPU struct {
+	Name   string
+	Count  int     // of GPUs
+	Memory float64 // bytes
+}
+
+// Device is an opened device.
+type Device struct {
+	compute.Backend
+	Text   string // names device, version and plugin
+	Memory memory.Room
+}
 
 // EnvPlugin names the environment variable with the path of a PJRT plugin.
 const EnvPlugin = "MIPLC_PJRT_PLUGIN"
@@ -59,15 +77,15 @@ func explained(kind Kind, err error) error {
 	switch {
 	case strings.Contains(text, "Unexpected option name"):
 		return fmt.Errorf("it is no plugin for %s: %w", kind, err)
-	case outOfMemory(err):
+	case OutOfMemory(err):
 		return fmt.Errorf("the memory of the device does not suffice, perhaps because other programs hold it: %w", err)
 	}
 	return err
 }
 
-// outOfMemory tells whether an error of a plugin says that the memory of the
+// OutOfMemory tells whether an error of a plugin says that the memory of the
 // device does not suffice.
-func outOfMemory(err error) bool {
+func OutOfMemory(err error) bool {
 	const resourceExhausted = "PJRT error (code=8)"
 	return strings.Contains(err.Error(), resourceExhausted)
 }

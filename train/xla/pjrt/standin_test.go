@@ -106,7 +106,7 @@ func TestBrokenPlugins(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			quiet(t, func() {
-				_, _, err := Open(CPU, Options{Plugin: c.path})
+				_, err := Open(CPU, Options{Plugin: c.path})
 				if err == nil {
 					t.Fatal("it opened")
 				}
@@ -139,13 +139,13 @@ func TestStandInOpens(t *testing.T) {
 	} {
 		path := plugin(t, c.macro)
 		quiet(t, func() {
-			b, device, err := Open(CPU, Options{Plugin: path})
+			d, err := Open(CPU, Options{Plugin: path})
 			if err != nil {
 				t.Fatal(err)
 			}
-			b.Finalize()
-			if !strings.Contains(device, c.says) || !strings.Contains(device, path) {
-				t.Errorf("%s opens %q", c.macro, device)
+			d.Finalize()
+			if !strings.Contains(d.Text, c.says) || !strings.Contains(d.Text, path) {
+				t.Errorf("%s opens %q", c.macro, d.Text)
 			}
 		})
 	}
@@ -167,11 +167,13 @@ func TestHeadersVersion(t *testing.T) {
 // loader looks for the driver where the process was told at its start.
 func TestDrivers(t *testing.T) {
 	if path := os.Getenv("STAND_IN_PLUGIN"); path != "" {
-		b, device, err := Open(CUDA, Options{Plugin: path})
-		if err == nil {
-			b.Finalize()
+		d, err := Open(CUDA, Options{Plugin: path})
+		if err != nil {
+			fmt.Println(err)
+			return
 		}
-		fmt.Printf("%s %v\n", device, err)
+		fmt.Println(d.Text, d.Memory)
+		d.Finalize()
 		return
 	}
 	gpu := plugin(t, `PLATFORM="cuda"`)
@@ -183,7 +185,7 @@ func TestDrivers(t *testing.T) {
 	}{
 		{"a driver that does not start", []string{"GPUS=1", "START=100"}, gpu, "does not start (code 100"},
 		{"no GPU", []string{"GPUS=0"}, gpu, "sees no GPU"},
-		{"one GPU", []string{"GPUS=1"}, gpu, "Stand-in GPU (PJRT 0.104, " + gpu},
+		{"one GPU", []string{"GPUS=1"}, gpu, "Stand-in GPU (PJRT 0.104, " + gpu + ") {7.5e+09 three quarters"},
 		{"one GPU of two", []string{"GPUS=2"}, gpu, "Stand-in GPU, the first of 2 (PJRT"},
 		{"a plugin for CPUs", []string{"GPUS=1"}, plugin(t), "it is no plugin for cuda"},
 		{"a plugin that is gone", []string{"GPUS=1"}, gpu + "x", "a GPU is here (Stand-in GPU), but"},

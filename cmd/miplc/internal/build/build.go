@@ -14,6 +14,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/parity"
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/plain"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
@@ -22,9 +23,13 @@ import (
 // options are the settings of the command.
 type options struct {
 	Console *console.Console
-	Name    string // of the spec
+	Spec    string
+	Dir     string
 	Set     []string
-	runs.BuildOptions
+	Data    data.Folder
+	Library string
+	Force   bool
+	Steps   int
 }
 
 // Command makes the command.
@@ -47,7 +52,7 @@ is replaced, a run is not.`,
   miplc build model.yaml -o build && dot -Tsvg build/graph.dot > graph.svg`,
 		Args: console.Args("SPEC"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Name = args[0]
+			o.Spec = args[0]
 			return run(cmd.Context(), o)
 		},
 	}
@@ -56,7 +61,7 @@ is replaced, a run is not.`,
 	f.StringArrayVar(&o.Set, "set", nil, "override a value, e.g. data.classes=7 (may be repeated)")
 	console.DataFlags(con, f, &o.Data, "folder of data sets")
 	f.StringVar(&o.Library, "library", "", "onnxruntime library, or a folder that holds it")
-	f.IntVar(&o.SampleSteps, "sample-steps", 0, "also write the batches of the first training steps, and print their losses")
+	f.IntVar(&o.Steps, "sample-steps", 0, "also write the batches of the first training steps, and print their losses")
 	f.BoolVar(&o.Force, "force", false, "overwrite a run in DIR")
 	console.Limit(f, 0, 1000000, "sample-steps")
 	return cmd
@@ -67,15 +72,16 @@ func run(ctx context.Context, o *options) error {
 	if o.Dir == "" {
 		return console.Usagef("miplc build: -o DIR is missing")
 	}
-	var err error
-	if o.Spec, err = language.Load(o.Name, language.Options{Set: o.Set}); err != nil {
+	spec, err := language.Load(o.Spec, language.Options{Set: o.Set})
+	if err != nil {
 		return console.Invalid(err)
 	}
 	if err := backend.EnsureLibrary(ctx, o.Console, o.Library); err != nil {
 		return err
 	}
-	o.Version = version.Current().Miplc
-	m, err := runs.Build(o.BuildOptions)
+	m, err := runs.Build(runs.BuildOptions{
+		Spec: spec, Dir: o.Dir, Data: o.Data, Library: o.Library, Version: version.Current().Miplc, Force: o.Force, SampleSteps: o.Steps,
+	})
 	if wrong := (*runs.SpecError)(nil); errors.As(err, &wrong) {
 		return console.Invalid(wrong.Err)
 	}

@@ -2,7 +2,7 @@
 package doctor
 
 import (
-	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -52,11 +52,10 @@ type backend struct {
 	Detail string `json:"detail"`
 }
 
-// deviceFacts is a device of the engine xla, tried with two training steps of a small
-// model.
+// deviceFacts is a device of the engine xla, tried with the training of a small model.
 type deviceFacts struct {
 	backend
-	FirstStep float64 `json:"first_step_seconds,omitempty"` // with compiling
+	Compiling float64 `json:"compiling_seconds,omitempty"`
 	Step      float64 `json:"step_seconds,omitempty"`
 }
 
@@ -80,7 +79,7 @@ The exit code is 1 when no onnxruntime library is
 usable; a GPU may be missing.`,
 		Example: "  miplc doctor\n  miplc doctor --json",
 		Args:    console.Args(),
-		RunE:    func(*cobra.Command, []string) error { return run(o) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	cmd.Flags().StringVar(&o.Library, "library", "", "onnxruntime library, or a folder that holds it")
 	cmd.Flags().StringVar(&o.DataDir, "data-dir", con.Getenv("MIPLC_DATA"), "folder of data sets")
@@ -89,12 +88,12 @@ usable; a GPU may be missing.`,
 }
 
 // run looks around and prints.
-func run(o *options) error {
+func run(ctx context.Context, o *options) error {
 	f := findings{Info: version.Current(), Onnxruntime: ortlib.Candidates(ortlib.Options{Path: o.Library, Verify: true})}
 	lib, err := ortlib.Find(ortlib.Options{Path: o.Library})
 	f.Backends = []backend{onnxruntime(lib, err), {Name: "onnx-go", Usable: true, Detail: "built in"}}
 	f.Plugins = pjrt.Candidates(o.Plugin)
-	f.Devices = []deviceFacts{device(pjrt.CPU, o.Plugin), device(pjrt.CUDA, o.Plugin)}
+	f.Devices = []deviceFacts{device(ctx, pjrt.CPU, o.Plugin), device(ctx, pjrt.CUDA, o.Plugin)}
 	f.Engines = append(trainers(o, err), onDevices(f.Devices))
 	if choice, err := engines.Choose(engines.Request{Library: o.Library, Plugin: o.Plugin}); err == nil {
 		f.Auto = fmt.Sprintf("%s on %s: %s", choice.Engine, choice.Device, choice.Reason)
@@ -105,10 +104,13 @@ func run(o *options) error {
 		f.Cache = folder(cache)
 	}
 	f.Data = folder(o.DataDir)
-	if err != nil && !o.Console.JSON { // the places and their verdicts are printed
-		err = errors.New("no onnxruntime library is usable: " + ortlib.Remedy)
+	if err != nil && o.Console.JSON {
+		return &console.Failure{Code: console.ExitFailed, Err: err, Result: f}
 	}
-	return o.Console.ResultOf(err, f, f.print)
+	if perr := o.Console.Result(f, f.print); perr != nil || err == nil {
+		return perr
+	}
+	return errors.New("no onnxruntime library is usable: " + ortlib.Remedy)
 }
 
 func onnxruntime(lib ortlib.Library, err error) backend {
@@ -135,7 +137,7 @@ func trainers(o *options, noLibrary error) []backend {
 }
 
 // device opens a device for XLA and runs a training step on it.
-func device(kind pjrt.Kind, plugin string) deviceFacts {
+func device(ctx context.Context, kind pjrt.Kind, plugin string) deviceFacts {
 	d := deviceFacts{backend: backend{Name: string(kind)}}
 	b, err := xla.Open(kind, pjrt.Options{Plugin: plugin})
 	if err != nil {
@@ -143,14 +145,14 @@ func device(kind pjrt.Kind, plugin string) deviceFacts {
 		return d
 	}
 	defer b.Close()
-	first, second, err := b.Try()
+	compiling, step, err := b.Try(ctx)
 	if err != nil {
-		d.Detail = fmt.Sprintf("%s: a training step fails: %v", b.Device, err)
+		d.Detail = fmt.Sprintf("%s: a training fails: %v", b.Text, err)
 		return d
 	}
-	d.Usable, d.FirstStep, d.Step = true, first.Seconds(), second.Seconds()
-	d.Detail = fmt.Sprintf("%s; a training step in %v, the first, which is compiled, in %v",
-		b.Device, second.Round(10*time.Microsecond), first.Round(100*time.Microsecond))
+	d.Usable, d.Compiling, d.Step = true, compiling.Seconds(), step.Seconds()
+	d.Detail = fmt.Sprintf("%s; a training step in %v, after compiling for %v",
+		b.Text, step.Round(time.Microsecond), compiling.Round(100*time.Millisecond))
 	return d
 }
 
@@ -198,7 +200,7 @@ func (f findings) print(out io.Writer) error {
 		if c.Detail != "" {
 			verdict += " (" + c.Detail + ")"
 		}
-		plain.Fprintf(w, "  %s\t%s\t%s\t%s\n", c.Origin, cmp.Or(c.Version, "-"), verdict, c.Path)
+		plain.Fprintf(w, "  %s\t%s\t%s\t%s\n", c.Origin, orDash(c.Version), verdict, c.Path)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -210,9 +212,16 @@ func (f findings) print(out io.Writer) error {
 	fmt.Fprintln(out, "\nPJRT plugins, in the order of the search:")
 	fmt.Fprintln(w, "  place\tfor\tversion\tverdict\tpath")
 	for _, c := range f.Plugins {
-		plain.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\n", c.Origin, cmp.Or(string(c.Kind), "-"), cmp.Or(c.Version, "-"), c.Verdict, c.Path)
+		plain.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\n", c.Origin, orDash(string(c.Kind)), orDash(c.Version), c.Verdict, c.Path)
 	}
 	return w.Flush()
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
 }
 
 func (b backend) print(w io.Writer, what string) {

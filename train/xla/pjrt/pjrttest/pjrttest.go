@@ -51,18 +51,16 @@ var plugin = sync.OnceValues(func() (string, error) {
 	return p.Path, err
 })
 
-var shared = sync.OnceValues(func() (b compute.Backend, err error) {
+var shared = sync.OnceValues(func() (*pjrt.Device, error) {
 	switch name := os.Getenv(EnvExecutor); name {
 	case "plugin":
 		path, err := plugin()
 		if err != nil {
 			return nil, err
 		}
-		b, _, err = pjrt.Open(pjrt.CPU, pjrt.Options{Plugin: path})
-		return b, err
+		return pjrt.Open(pjrt.CPU, pjrt.Options{Plugin: path})
 	case "cuda", "cuda-tf32":
-		b, _, err = pjrt.Open(pjrt.CUDA, pjrt.Options{TF32: name == "cuda-tf32"})
-		return b, err
+		return pjrt.Open(pjrt.CUDA, pjrt.Options{TF32: name == "cuda-tf32"})
 	default:
 		return nil, fmt.Errorf("%s is %q: it can be plugin, cuda or cuda-tf32", EnvExecutor, name)
 	}
@@ -88,7 +86,7 @@ func Backend(t testing.TB) compute.Backend {
 
 // lasting is a backend that all tests share: closing it would end it for the
 // others.
-type lasting struct{ compute.Backend }
+type lasting struct{ *pjrt.Device }
 
 func (lasting) Finalize() {}
 

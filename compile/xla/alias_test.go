@@ -1,0 +1,72 @@
+package xla
+
+import (
+	"testing"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/train/xla/pjrt/pjrttest"
+)
+
+// Parameters and velocity stay where they are on the device from epoch to epoch.
+func TestStateStaysInPlace(t *testing.T) {
+	if !pjrttest.OnPlugin() {
+		t.Skip("the pure Go executor gives each result memory of its own: " + pjrttest.EnvExecutor + "=plugin runs this test")
+	}
+	backend := pjrttest.Backend(t)
+	spec, err := language.Load("quickstart", language.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := compile.Compile(spec, compile.Signature{Instance: []int{500}, Classes: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := NewModel(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := m.Epoch(backend, Layout{Jobs: 2, Steps: 1, Batch: 1, N: 1, Bags: 1, Rows: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer program.Close()
+	in, at := make([]compute.Buffer, len(program.Inputs)), map[string]*float32{}
+	for i, port := range program.Inputs {
+		flat := map[dtypes.DType]any{dtypes.Float32: make([]float32, port.Shape.Size()), dtypes.Int32: make([]int32, port.Shape.Size())}[port.Shape.DType]
+		if in[i], err = backend.BufferFromFlatData(0, flat, port.Shape); err != nil {
+			t.Fatal(err)
+		}
+		if program.UsesUp(i) {
+			at[port.Name] = place(t, in[i])
+		}
+	}
+	out, err := program.Run(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, port := range program.Outputs {
+		if port.Name == OutTrace {
+			continue
+		}
+		if before := at[port.Name]; before == nil || before != place(t, out[i]) {
+			t.Errorf("%s moved", port.Name)
+		}
+	}
+	if len(at) != 2 {
+		t.Errorf("%d inputs are used up, want parameters and velocity", len(at))
+	}
+}
+
+// place is where values lie.
+func place(t *testing.T, b compute.Buffer) *float32 {
+	t.Helper()
+	flat, err := b.Data()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &flat.([]float32)[0]
+}

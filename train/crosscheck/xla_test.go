@@ -1,0 +1,147 @@
+package crosscheck_test
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/gomlx/compute"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/xla"
+	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/train"
+)
+
+// stepwise runs single training steps through XLA, as train.Engine has them: the
+// graphs and the lowering of the programs over whole epochs that trainings run. The
+// state is on the host; batches are padded to a capacity, for which a program is
+// compiled once.
+type stepwise struct {
+	prog     *compile.Program
+	backend  compute.Backend
+	programs map[string]*xla.Program
+	inputs   train.Inputs
+	state    map[string][]float32 // flat vectors and statistics, by the names of inputs
+}
+
+func newStepwise(p *compile.Program, b compute.Backend) train.Engine {
+	return &stepwise{prog: p, backend: b, programs: map[string]*xla.Program{}}
+}
+
+func (e *stepwise) Name() string { return "xla" }
+
+// run sends what Inputs holds through a graph and gives the outputs by name.
+func (e *stepwise) run(name string, build func(*compile.Program) (*graph.Graph, error), c xla.Capacity) (map[string][]float32, error) {
+	key := fmt.Sprint(name, c)
+	if e.programs[key] == nil {
+		g, err := build(e.prog)
+		if err != nil {
+			return nil, err
+		}
+		if e.programs[key], err = xla.Compile(e.backend, g, c); err != nil {
+			return nil, err
+		}
+	}
+	p := e.programs[key]
+	in := make([]compute.Buffer, len(p.Inputs))
+	for i, port := range p.Inputs {
+		var value any = e.inputs.Floats[port.Name]
+		if v, ok := e.state[port.Name]; ok {
+			value = v
+		}
+		if port.Name == compile.InBagOf {
+			value = e.bagOf()
+		}
+		var err error
+		if in[i], err = e.backend.BufferFromFlatData(0, value, port.Shape); err != nil {
+			return nil, fmt.Errorf("%s: %w", port.Name, err)
+		}
+	}
+	list, err := p.Run(in)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string][]float32{}
+	for i, port := range p.Outputs {
+		v := make([]float32, port.Shape.Size())
+		if err := list[i].ToFlatData(v); err != nil {
+			return nil, err
+		}
+		out[port.Name] = v
+	}
+	return out, nil
+}
+
+func (e *stepwise) bagOf() []int32 {
+	list := make([]int32, len(e.inputs.BagOf))
+	for i, bag := range e.inputs.BagOf {
+		list[i] = int32(bag)
+	}
+	return list
+}
+
+func (e *stepwise) capacity(n, bags int) xla.Capacity {
+	return xla.Capacity{N: train.RoundUp(n, 8), B: max(bags, e.prog.Spec.Train.Batch.V)}
+}
+
+// Step implements train.Engine.
+func (e *stepwise) Step(b *train.Batch) (*train.Result, error) {
+	c := e.capacity(len(b.BagOf), b.Bags)
+	if err := e.inputs.Batch(e.prog, b, c.N, c.B); err != nil {
+		return nil, err
+	}
+	out, err := e.run("step", compile.Step, c)
+	if err != nil {
+		return nil, err
+	}
+	e.state[compile.InParams], e.state[compile.InVelocity] = out[compile.OutParams], out[compile.OutVelocity]
+	ofBags := b.Bags * e.prog.Signature.Classes
+	r := &train.Result{Loss: float64(out[compile.OutLoss][0]), Terms: map[string]float64{},
+		Probabilities: out[compile.OutProbabilities][:ofBags], Attention: out[compile.OutAttention][:len(b.BagOf)], Weights: out[compile.OutWeights][:ofBags]}
+	for name, v := range out {
+		if term, ok := strings.CutPrefix(name, compile.TermPrefix); ok {
+			r.Terms[term] = float64(v[0])
+		}
+	}
+	return r, nil
+}
+
+// Predict implements train.Engine.
+func (e *stepwise) Predict(instances []float32, bagOf []int, bags int) (probabilities, attention []float32, err error) {
+	c := e.capacity(len(bagOf), bags)
+	if err := e.inputs.Instances(e.prog, instances, bagOf, bags, c.N); err != nil {
+		return nil, nil, err
+	}
+	out, err := e.run("predict", compile.Predict, c)
+	if err != nil {
+		return nil, nil, err
+	}
+	return out[compile.OutProbabilities][:bags*e.prog.Signature.Classes], out[compile.OutAttention][:len(bagOf)], nil
+}
+
+// State implements train.Engine.
+func (e *stepwise) State() (*train.State, error) {
+	statistics := maps.Clone(e.state)
+	delete(statistics, compile.InParams)
+	delete(statistics, compile.InVelocity)
+	return train.NewState(e.prog, e.state[compile.InParams], e.state[compile.InVelocity], statistics), nil
+}
+
+// SetState implements train.Engine.
+func (e *stepwise) SetState(s *train.State) error {
+	params, velocity, state, err := s.Flat(e.prog)
+	if err == nil {
+		e.state = state
+		state[compile.InParams], state[compile.InVelocity] = params, velocity
+	}
+	return err
+}
+
+// Close implements train.Engine.
+func (e *stepwise) Close() error {
+	for _, p := range e.programs {
+		p.Close()
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package xla_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+
+	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/xla"
+	"github.com/miplc/miplc/train/xla/pjrt"
+	"github.com/miplc/miplc/train/xla/pjrt/pjrttest"
+)
+
+// notes keeps what is told before the first epoch, and how many trials began
+// together.
+type notes struct {
+	plans
+	said []string
+}
+
+func (n *notes) Note(text string) { n.said = append(n.said, text) }
+
+// seeds are trials that share a program.
+func seeds(t *testing.T, n int) (list []*train.Trial) {
+	o := options(t, 2, 1)
+	for i := range n {
+		list = append(list, vary(t, o, fmt.Sprint(i), seed(i)))
+	}
+	return list
+}
+
+// What was compiled is there for the next trials of as many, in two epochs and
+// their evaluations; others are compiled for, and that is said.
+func TestProgramsAreKept(t *testing.T) {
+	by := &xla.Trainer{Backend: goBackend(t)}
+	for _, c := range []struct {
+		trials int
+		said   string
+	}{{2, "compiling for 2 runs of quickstart side by side: steps of 16 instances, "}, {2, ""}, {1, "compiling for a run of quickstart: "}, {1, ""}, {2, ""}} {
+		n := &notes{}
+		for _, out := range together(context.Background(), by, seeds(t, c.trials), train.Options{Observer: n}) {
+			if out.Err != nil {
+				t.Fatal(out.Err)
+			}
+		}
+		if said := strings.Join(n.said, "\n"); !strings.HasPrefix(said, c.said) || c.said == "" && said != "" {
+			t.Errorf("%d trials: %q is said, want %q", c.trials, said, c.said)
+		}
+	}
+}
+
+// Groups are as large as the memory that is named has room for, by the estimate
+// that is told; a trial that alone is too large is refused with what it takes, what
+// there is and the flag.
+func TestGroupsFitMemory(t *testing.T) {
+	b := goBackend(t)
+	for _, c := range []struct {
+		memory int64
+		groups []int
+	}{{0, []int{5}}, {1 << 20, []int{5}}, {110 << 10, []int{3, 2}}, {80 << 10, []int{1, 1, 1, 1, 1}}} {
+		n := &notes{}
+		for _, out := range together(context.Background(), &xla.Trainer{Backend: b, Memory: c.memory}, seeds(t, 5), train.Options{Observer: n}) {
+			if out.Err != nil {
+				t.Fatal(out.Err)
+			}
+		}
+		if !slices.Equal(n.trials, c.groups) {
+			t.Errorf("in %d bytes: groups of %v, want %v; %q", c.memory, n.trials, c.groups, n.said)
+		}
+	}
+	out := together(context.Background(), &xla.Trainer{Backend: b, Memory: 1 << 10}, seeds(t, 1), train.Options{})
+	for _, want := range []string{"a run of quickstart takes at least", "KiB of memory; there are 1.0 KiB", "--device-memory"} {
+		if out[0].Err == nil || !strings.Contains(out[0].Err.Error(), want) {
+			t.Errorf("in a kibibyte: %v, want %q", out[0].Err, want)
+		}
+	}
+}
+
+// small is a device that has no room for the candidates of more jobs than so many.
+type small struct {
+	compute.Backend
+	jobs int
+}
+
+func (s small) BufferFromFlatData(d compute.DeviceNum, flat any, shape shapes.Shape) (compute.Buffer, error) {
+	if shape.DType == dtypes.Float32 && shape.Rank() == 3 && shape.Dimensions[0] > s.jobs {
+		return nil, errors.New("PJRT error (code=8): RESOURCE_EXHAUSTED: Out of memory allocating 7 bytes.")
+	}
+	return s.Backend.BufferFromFlatData(d, flat, shape)
+}
+
+// Where the device has less memory than the estimate, fewer trials go at a time;
+// where one is too many, the error says what to do.
+func TestOutOfMemory(t *testing.T) {
+	for _, c := range []struct {
+		jobs   int
+		trials []int
+		says   string
+	}{{4, []int{4}, ""}, {3, []int{2, 2}, ""}, {0, nil, "--device-memory"}} {
+		b := xla.NewBackend(&pjrt.Device{Backend: small{pjrttest.Backend(t), c.jobs}, Memory: memory.Available()}, xla.Go)
+		n := &notes{}
+		for _, out := range together(context.Background(), &xla.Trainer{Backend: b}, seeds(t, 4), train.Options{Observer: n}) {
+			if (out.Err == nil) != (c.says == "") || out.Err != nil && !strings.Contains(out.Err.Error(), c.says) {
+				t.Errorf("room for %d trials: %v, want %q", c.jobs, out.Err, c.says)
+			}
+		}
+		if !slices.Equal(n.trials, c.trials) {
+			t.Errorf("room for %d trials: groups of %v, want %v", c.jobs, n.trials, c.trials)
+		}
+		b.Close()
+	}
+}
