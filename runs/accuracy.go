@@ -1,10 +1,9 @@
 package runs
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	goruntime "runtime"
 	"sync/atomic"
 
 	"github.com/miplc/miplc/compile"
@@ -103,29 +102,19 @@ func judge(ctx context.Context, t *train.Trial, report *train.Report, label labe
 	var found [2][]int
 	for part, bags := range [][]int{t.Split.Train, t.Split.Test} {
 		found[part] = make([]int, len(bags))
-		atATime := min(goruntime.GOMAXPROCS(0), len(bags))
-		errs := make([]error, atATime)
-		var next atomic.Int64
-		var all workers.Group
-		for w := range atATime {
-			all.Go(func() {
-				for errs[w] == nil {
-					i := int(next.Add(1)) - 1
-					if i >= len(bags) {
-						return
-					}
-					if errs[w] = ctx.Err(); errs[w] != nil {
-						return
-					}
-					bag := bags[i]
-					if found[part][i], errs[w] = label(t.Data.Bag(bag), t.Data.Size(bag)); errs[w] != nil {
-						errs[w] = fmt.Errorf("bag %d of %s: %w", bag+1, t.Data.Name, errs[w])
-					}
-				}
-			})
-		}
-		all.Wait()
-		if err := errors.Join(errs...); err != nil {
+		errs := make([]error, len(bags))
+		var failed atomic.Bool
+		workers.Each(len(bags), 0, func(i int) {
+			if errs[i] = ctx.Err(); errs[i] != nil || failed.Load() {
+				return
+			}
+			bag := bags[i]
+			if found[part][i], errs[i] = label(t.Data.Bag(bag), t.Data.Size(bag)); errs[i] != nil {
+				errs[i] = fmt.Errorf("bag %d of %s: %w", bag+1, t.Data.Name, errs[i])
+				failed.Store(true)
+			}
+		})
+		if err := cmp.Or(errs...); err != nil {
 			return fmt.Errorf("accuracy of the exported model: %w", err)
 		}
 	}

@@ -3,7 +3,6 @@ package runs
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -242,11 +241,7 @@ func (m *Manifest) write(dir string, p *compile.Program, files []string) error {
 		}
 		m.SHA256[name] = sum
 	}
-	text, err := json.MarshalIndent(m, "", "  ")
-	if err != nil {
-		return err
-	}
-	return outfile.Replace(filepath.Join(dir, ManifestFile), append(text, '\n'))
+	return outfile.ReplaceJSON(filepath.Join(dir, ManifestFile), m)
 }
 
 func fileSum(path string) (string, error) {

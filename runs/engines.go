@@ -160,19 +160,3 @@ func (e *predictors) addModel(name string, model *runtime.Model, batch bool) {
 	}
 	e.list = append(e.list, engine)
 }
-
-func float64s(in []float32) []float64 {
-	out := make([]float64, len(in))
-	for i, v := range in {
-		out[i] = float64(v)
-	}
-	return out
-}
-
-func float32s(in []float64) []float32 {
-	out := make([]float32, len(in))
-	for i, v := range in {
-		out[i] = float32(v)
-	}
-	return out
-}

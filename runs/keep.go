@@ -11,6 +11,7 @@ import (
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/parity"
+	"github.com/miplc/miplc/internal/width"
 	"github.com/miplc/miplc/train"
 )
 
@@ -113,7 +114,7 @@ func check(t *train.Trial, report *train.Report, p *compile.Program, params map[
 func own(report *train.Report) parity.Engine {
 	return parity.Engine{Name: report.Engine, Predict: func(x []float32, n int) ([]float32, []float32, error) {
 		p, a, err := report.Solved.Predict(x, n)
-		return float32s(p), float32s(a), err
+		return width.To[float32](p), width.To[float32](a), err
 	}}
 }
 
@@ -152,5 +153,5 @@ func summarize(t *train.Trial, r *train.Report, place train.Placement, version s
 	if spec.Learner != nil {
 		s.Learner, s.Device = spec.Learner.Kind.V, "cpu"
 	}
-	return s, s.write(t.Dir)
+	return s, outfile.ReplaceJSON(filepath.Join(t.Dir, SummaryFile), s)
 }

@@ -51,8 +51,7 @@ func exportChecked(path string, p *compile.Program, params map[string][]float32,
 		return verdict(report)
 	})
 	if failed := (*export.FailedCheck)(nil); errors.As(err, &failed) {
-		text, jsonErr := json.MarshalIndent(report, "", "  ")
-		return report, errors.Join(err, jsonErr, outfile.Replace(failedReport, append(text, '\n')))
+		return report, errors.Join(err, outfile.ReplaceJSON(failedReport, report))
 	}
 	if err == nil {
 		os.Remove(failedModel) // of an earlier try

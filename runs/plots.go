@@ -25,10 +25,7 @@ var plotFiles = []string{lossPlot, attentionPlot, weightsPlot, confusionPlot}
 // writePlots draws the figures of a run into the folder of plots. Figures that
 // have nothing to show are left out. It returns the names of the files.
 func writePlots(dir, title string, report *train.Report, set *data.Dataset) ([]string, error) {
-	classes := make([]string, set.Classes)
-	for c := range classes {
-		classes[c] = set.ClassName(c)
-	}
+	classes := classNames(set)
 	figures := []struct {
 		file string
 		show bool

@@ -2,7 +2,6 @@ package runs
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 
@@ -76,7 +75,10 @@ func writeSampleSteps(o *BuildOptions, p *compile.Program, described *contract.S
 	var values []byte
 	for i, b := range batches {
 		step := sampleStep{Bags: b.Bags, Inputs: map[string]sampleTensor{}, Terms: map[string]float64{}}
-		feed := batchFeed(p, b)
+		feed, err := batchFeed(p, b)
+		if err != nil {
+			return nil, err
+		}
 		for _, v := range described.Inputs {
 			if t, ok := feed[v.Name]; ok { // the state is not part of a batch
 				step.Inputs[v.Name] = sampleTensor{v.Type, t.Shape, len(values)}
@@ -96,11 +98,7 @@ func writeSampleSteps(o *BuildOptions, p *compile.Program, described *contract.S
 	if err := outfile.Replace(filepath.Join(o.Dir, sampleValuesFile), values); err != nil {
 		return nil, err
 	}
-	text, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return nil, err
-	}
-	return s, outfile.Replace(filepath.Join(o.Dir, sampleFile), append(text, '\n'))
+	return s, outfile.ReplaceJSON(filepath.Join(o.Dir, sampleFile), s)
 }
 
 func appendTensor(to []byte, t ort.Tensor) []byte {

@@ -49,14 +49,6 @@ type DataFacts struct {
 	SHA256  string   `json:"sha256"`
 }
 
-func (s *Summary) write(dir string) error {
-	text, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return err
-	}
-	return outfile.Replace(filepath.Join(dir, SummaryFile), append(text, '\n'))
-}
-
 // writeSplit writes the bags of both parts, counted from 0 in the order of the
 // data set, for other programs that train or test on the same ones.
 func writeSplit(dir string, s *data.Split) error {

@@ -11,9 +11,11 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/stream"
+	"github.com/miplc/miplc/internal/width"
 	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/oracle"
@@ -134,11 +136,7 @@ func stepInput(p *compile.Program, state *train.State, draw uint64) (*train.Batc
 		}
 		return v
 	}
-	k, size := p.Signature.Classes, 1
-	for _, e := range p.Signature.Instance {
-		size *= e
-	}
-	t := &p.Spec.Train
+	k, size, t := p.Signature.Classes, extent.Size(p.Signature.Instance), &p.Spec.Train
 	b := &train.Batch{
 		BagOf: []int{0, 0, 1}, Bags: 2, Instances: normal(3*size, 1), Masks: map[string][]float32{},
 		Candidates: make([]float32, 2*k), Weights: make([]float32, 2*k),
@@ -194,45 +192,43 @@ func stepDifference(p *compile.Program, s *train.State, b *train.Batch, path, li
 
 // stepFeed lays a batch and a state out as the inputs of the training step.
 func stepFeed(p *compile.Program, s *train.State, b *train.Batch) (map[string]ort.Tensor, error) {
-	params, err := p.Flatten(s.Params)
+	params, velocity, _, err := s.Flat(p)
 	if err != nil {
 		return nil, err
 	}
-	velocity, err := p.Flatten(s.Velocity)
+	feed, err := batchFeed(p, b)
 	if err != nil {
 		return nil, err
 	}
-	feed := batchFeed(p, b)
-	feed[compile.InParams] = floats(params, len(params))
-	feed[compile.InVelocity] = floats(velocity, len(velocity))
+	feed[compile.InParams] = ort.Tensor{Shape: []int{len(params)}, Floats: params}
+	feed[compile.InVelocity] = ort.Tensor{Shape: []int{len(velocity)}, Floats: velocity}
 	return feed, nil
 }
 
 // batchFeed lays out what a batch brings: all inputs but the state.
-func batchFeed(p *compile.Program, b *train.Batch) map[string]ort.Tensor {
-	n, k := len(b.BagOf), p.Signature.Classes
-	bagOf := make([]int64, n)
-	for i, bag := range b.BagOf {
-		bagOf[i] = int64(bag)
+func batchFeed(p *compile.Program, b *train.Batch) (map[string]ort.Tensor, error) {
+	step, err := compile.Step(p)
+	if err != nil {
+		return nil, err
 	}
-	feed := map[string]ort.Tensor{
-		compile.InInstances:  floats(b.Instances, append([]int{n}, p.Signature.Instance...)...),
-		compile.InBagOf:      {Shape: []int{n}, Ints: bagOf},
-		compile.InCandidates: floats(b.Candidates, b.Bags, k),
-		compile.InWeights:    floats(b.Weights, b.Bags, k),
+	var in train.Inputs
+	if err := in.Batch(p, b, len(b.BagOf), b.Bags); err != nil {
+		return nil, err
 	}
-	for name, v := range map[string]float64{
-		compile.InLR: b.LR, compile.InLambda: b.Lambda, compile.InEpoch: float64(b.Epoch), compile.InEpochs: float64(b.Epochs),
-	} {
-		feed[name] = floats([]float32{float32(v)}, 1)
+	feed := map[string]ort.Tensor{}
+	for _, n := range step.ByOp(graph.OpInput) {
+		t := ort.Tensor{Shape: n.Shape.Concrete(len(b.BagOf), b.Bags), Floats: in.Floats[n.Name]}
+		if n.Type == graph.Int {
+			for _, bag := range in.BagOf {
+				t.Ints = append(t.Ints, int64(bag))
+			}
+		}
+		if t.Floats != nil || t.Ints != nil {
+			feed[n.Name] = t
+		}
 	}
-	for _, m := range p.Masks {
-		feed[m.Name] = floats(b.Masks[m.Name], m.Shape.Concrete(n, b.Bags)...)
-	}
-	return feed
+	return feed, nil
 }
-
-func floats(v []float32, shape ...int) ort.Tensor { return ort.Tensor{Shape: shape, Floats: v} }
 
 // oracleStep gives the outputs of the training step in float64.
 func oracleStep(p *compile.Program, s *train.State, b *train.Batch) (map[string][]float64, error) {
@@ -249,8 +245,8 @@ func oracleStep(p *compile.Program, s *train.State, b *train.Batch) (map[string]
 		return nil, err
 	}
 	out := map[string][]float64{
-		compile.OutLoss: {r.Loss}, compile.OutProbabilities: float64s(r.Probabilities),
-		compile.OutAttention: float64s(r.Attention), compile.OutWeights: float64s(r.Weights),
+		compile.OutLoss: {r.Loss}, compile.OutProbabilities: width.To[float64](r.Probabilities),
+		compile.OutAttention: width.To[float64](r.Attention), compile.OutWeights: width.To[float64](r.Weights),
 	}
 	for name, v := range r.Terms {
 		out[compile.TermPrefix+name] = []float64{v}
@@ -263,7 +259,7 @@ func oracleStep(p *compile.Program, s *train.State, b *train.Batch) (map[string]
 	if err != nil {
 		return nil, err
 	}
-	out[compile.OutVelocity] = float64s(velocity)
+	out[compile.OutVelocity] = width.To[float64](velocity)
 	out[compile.OutParams] = slices.Clone(e.Params())
 	return out, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/miplc/miplc/graph/graphtest"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/onnxtest"
+	"github.com/miplc/miplc/internal/width"
 )
 
 // feedOf gives the inputs that a model still asks for.
@@ -25,7 +26,7 @@ func feedOf(m *onnxpb.ModelProto, env graph.Env) map[string]*graph.Tensor {
 func paramsOf(g *graph.Graph, env graph.Env) map[string][]float32 {
 	params := map[string][]float32{}
 	for _, p := range g.ByOp(graph.OpParam) {
-		params[p.Name] = onnxtest.Singles(env.Values[p.Name].Data)
+		params[p.Name] = width.To[float32](env.Values[p.Name].Data)
 	}
 	return params
 }
@@ -39,7 +40,7 @@ func rounded(env graph.Env) graph.Env {
 			out.Values[name] = t
 			continue
 		}
-		out.Values[name] = &graph.Tensor{Shape: t.Shape, Data: onnxtest.Doubles(onnxtest.Singles(t.Data))}
+		out.Values[name] = &graph.Tensor{Shape: t.Shape, Data: width.To[float64](width.To[float32](t.Data))}
 	}
 	return out
 }

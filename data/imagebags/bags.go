@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
 
@@ -91,34 +90,21 @@ func classesOf(images []Image) ([]string, error) {
 
 // generate runs the generator over the images, each worker taking the next.
 func generate(ctx context.Context, images []Image, o Options) ([][]float32, error) {
-	atATime := o.Workers
-	if atATime < 1 {
-		atATime = runtime.GOMAXPROCS(0)
-	}
 	bags, faults := make([][]float32, len(images)), make([]error, len(images))
-	var next, done int
 	var lock sync.Mutex
-	take := func() (int, bool) {
+	done := 0
+	workers.Each(len(images), o.Workers, func(i int) {
+		if ctx.Err() != nil {
+			return
+		}
+		bags[i], faults[i] = o.bag(images[i])
 		lock.Lock()
 		defer lock.Unlock()
-		next++
-		return next - 1, next <= len(images) && ctx.Err() == nil
-	}
-	var running workers.Group
-	for range min(atATime, len(images)) {
-		running.Go(func() {
-			for i, ok := take(); ok; i, ok = take() {
-				bags[i], faults[i] = o.bag(images[i])
-				lock.Lock()
-				done++
-				if o.Progress != nil {
-					o.Progress(done, len(images))
-				}
-				lock.Unlock()
-			}
-		})
-	}
-	running.Wait()
+		done++
+		if o.Progress != nil {
+			o.Progress(done, len(images))
+		}
+	})
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

@@ -10,17 +10,19 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/miplc/miplc/export/contract"
-	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/exprvm"
-	"github.com/miplc/miplc/internal/foronnxgo"
-	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/owulveryck/onnx-go"
 	"github.com/owulveryck/onnx-go/backend/x/gorgonnx"
 	ort "github.com/yalue/onnxruntime_go"
 	"google.golang.org/protobuf/proto"
 	"gorgonia.org/tensor"
+
+	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/exprvm"
+	"github.com/miplc/miplc/internal/foronnxgo"
+	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/width"
+	"github.com/miplc/miplc/runtime/ortlib/ortest"
 )
 
 var keep = flag.String("keep", "", "folder to leave every model in that a test ran, for testdata/validate.py")
@@ -134,7 +136,7 @@ func ortValue(x *graph.Tensor) (ort.Value, error) {
 	if len(shape) == 0 {
 		return ort.NewScalar(float32(x.Data[0]))
 	}
-	return ort.NewTensor(shape, Singles(x.Data))
+	return ort.NewTensor(shape, width.To[float32](x.Data))
 }
 
 func fromORT(v ort.Value) *graph.Tensor {
@@ -144,7 +146,7 @@ func fromORT(v ort.Value) *graph.Tensor {
 	}
 	switch v := v.(type) {
 	case *ort.Tensor[float32]:
-		out.Data = Doubles(v.GetData())
+		out.Data = width.To[float64](v.GetData())
 	case *ort.Scalar[float32]:
 		out.Data = []float64{float64(v.GetData())}
 	case *ort.Tensor[int64]:
@@ -194,7 +196,7 @@ func tryONNXGo(m *onnxpb.ModelProto, feed map[string]*graph.Tensor) (out map[str
 		for len(shape) < 2 {
 			shape = append([]int{1}, shape...)
 		}
-		inputs = append(inputs, tensor.New(tensor.WithShape(shape...), tensor.WithBacking(Singles(x.Data))))
+		inputs = append(inputs, tensor.New(tensor.WithShape(shape...), tensor.WithBacking(width.To[float32](x.Data))))
 	}
 	for run := range 2 {
 		for i, x := range inputs {
@@ -235,27 +237,9 @@ func outputsOf(model *onnx.Model, m *onnxpb.ModelProto) (map[string]*graph.Tenso
 		if !ok {
 			flat = []float32{dense.Data().(float32)}
 		}
-		out[o.Name] = &graph.Tensor{Shape: dense.Shape(), Data: Doubles(flat)}
+		out[o.Name] = &graph.Tensor{Shape: dense.Shape(), Data: width.To[float64](flat)}
 	}
 	return out, nil
-}
-
-// Singles rounds to float32.
-func Singles(v []float64) []float32 {
-	out := make([]float32, len(v))
-	for i, x := range v {
-		out[i] = float32(x)
-	}
-	return out
-}
-
-// Doubles widens to float64.
-func Doubles(v []float32) []float64 {
-	out := make([]float64, len(v))
-	for i, x := range v {
-		out[i] = float64(x)
-	}
-	return out
 }
 
 // Near compares outputs with the reference: absolute below 1, relative above.

@@ -6,6 +6,7 @@
 package outfile
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -231,6 +232,15 @@ func Write(path string, content []byte, o Options) error {
 
 // Replace writes a file that belongs to miplc, whether it is there or not.
 func Replace(path string, content []byte) error { return Write(path, content, Options{Force: true}) }
+
+// ReplaceJSON is Replace with a value as indented JSON.
+func ReplaceJSON(path string, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return Replace(path, append(text, '\n'))
+}
 
 // refusal is an error that needs no more words.
 type refusal string

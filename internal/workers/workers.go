@@ -1,7 +1,11 @@
 // Package workers runs functions side by side.
 package workers
 
-import "sync"
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
 
 // Group is a sync.WaitGroup of which no goroutine ends the program: what one panics
 // with is raised again by Wait, where the caller's own goroutine can recover it.
@@ -31,4 +35,22 @@ func (g *Group) Wait() {
 	if g.panicked != nil {
 		panic(g.panicked)
 	}
+}
+
+// Each runs f on the numbers below n, at most so many at a time; 0: as many as there
+// are processors.
+func Each(n, atATime int, f func(i int)) {
+	if atATime < 1 {
+		atATime = runtime.GOMAXPROCS(0)
+	}
+	var next atomic.Int64
+	var running Group
+	for range min(n, atATime) {
+		running.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				f(i)
+			}
+		})
+	}
+	running.Wait()
 }

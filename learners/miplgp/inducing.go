@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/miplc/miplc/internal/stream"
+	"github.com/miplc/miplc/internal/workers"
 )
 
 // inducing is the variational approximation of Titsias (2009) with inducing
@@ -143,7 +144,7 @@ func (o *inducing) gather(ctx context.Context, b *basis, t *targets, slopes bool
 		hi := min(n, lo+gatherRows)
 		wide := o.features(b, lo, hi, parts)
 		phi := rowsOf(o.phi, lo, hi)
-		parallel(outputs+1, func(c int) {
+		workers.Each(outputs+1, 0, func(c int) {
 			if c == outputs {
 				o.addProduct(all, phi, wide)
 				return

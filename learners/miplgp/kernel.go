@@ -3,8 +3,6 @@ package miplgp
 import (
 	"context"
 	"math"
-	"runtime"
-	"sync/atomic"
 
 	"gonum.org/v1/gonum/blas/blas32"
 
@@ -26,25 +24,7 @@ const rowBlock = 256
 // rows runs f on all pieces of n rows, on as many processors as there are. The
 // pieces must write to different places.
 func rows(n int, f func(lo, hi int)) {
-	parallel((n+rowBlock-1)/rowBlock, func(p int) { f(p*rowBlock, min(n, (p+1)*rowBlock)) })
-}
-
-// parallel runs f on the numbers below pieces likewise.
-func parallel(pieces int, f func(p int)) {
-	var next atomic.Int64
-	var wait workers.Group
-	for range min(pieces, runtime.GOMAXPROCS(0)) {
-		wait.Go(func() {
-			for {
-				p := int(next.Add(1)) - 1
-				if p >= pieces {
-					return
-				}
-				f(p)
-			}
-		})
-	}
-	wait.Wait()
+	workers.Each((n+rowBlock-1)/rowBlock, 0, func(p int) { f(p*rowBlock, min(n, (p+1)*rowBlock)) })
 }
 
 // matrix is a float32 matrix, row-major.

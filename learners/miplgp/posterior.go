@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/miplc/miplc/internal/stream"
+	"github.com/miplc/miplc/internal/width"
 )
 
 // posterior is a fitted MIPLGP. For an instance x and class c, with k the kernel
@@ -64,11 +65,7 @@ func (q *posterior) widen() {
 
 // wide is a float64 copy of a float32 matrix.
 func wide(data []float32, r, c int) blas64.General {
-	g := newWide(r, c)
-	for i, v := range data {
-		g.Data[i] = float64(v)
-	}
-	return g
+	return blas64.General{Rows: r, Cols: c, Stride: c, Data: width.To[float64](data)}
 }
 
 func newWide(r, c int) blas64.General {

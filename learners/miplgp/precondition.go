@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/miplc/miplc/internal/workers"
 )
 
 // preconditioner is P = L L' + noise, with the low-rank L of a Cholesky
@@ -101,7 +103,7 @@ func inverseFactor(chol *mat.Cholesky) (matrix, error) {
 
 // solve makes z = P^-1 r, column by column with the noise of its class.
 func (p *preconditioner) solve(z, r matrix) {
-	parallel(len(p.solved), func(c int) {
+	workers.Each(len(p.solved), 0, func(c int) {
 		first := c * p.width
 		own := newMatrix(p.n, p.width)
 		for i := range p.n {

@@ -2,8 +2,6 @@ package plaggd
 
 import (
 	"context"
-	"runtime"
-	"sync/atomic"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -16,22 +14,18 @@ import (
 func nearest(ctx context.Context, x *mat.Dense, k int) ([][]int, error) {
 	m, _ := x.Dims()
 	lists := make([][]int, m)
-	var next atomic.Int64
-	var running workers.Group
-	for range min(runtime.GOMAXPROCS(0), m) {
-		running.Go(func() {
-			distances := make([]float64, m)
-			for i := int(next.Add(1)) - 1; i < m && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-				lists[i] = nearestTo(x, i, min(k, m-1), distances)
-			}
-		})
-	}
-	running.Wait()
+	workers.Each(m, 0, func(i int) {
+		if ctx.Err() == nil {
+			lists[i] = nearestTo(x, i, min(k, m-1))
+		}
+	})
 	return lists, ctx.Err()
 }
 
 // nearestTo keeps the k nearest rows sorted while it walks over all.
-func nearestTo(x *mat.Dense, i, k int, distances []float64) []int {
+func nearestTo(x *mat.Dense, i, k int) []int {
+	m, _ := x.Dims()
+	distances := make([]float64, m)
 	list := make([]int, 0, k+1)
 	row := x.RawRowView(i)
 	for j := range distances {

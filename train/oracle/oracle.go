@@ -10,6 +10,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/width"
 	"github.com/miplc/miplc/train"
 )
 
@@ -51,8 +52,8 @@ func (e *Engine) Step(b *train.Batch) (*train.Result, error) {
 		return nil, fmt.Errorf("oracle: %w", err)
 	}
 	r := &train.Result{
-		Loss: out[compile.OutLoss].Data[0], Terms: map[string]float64{}, Weights: floats32(out[compile.OutWeights]),
-		Probabilities: floats32(out[compile.OutProbabilities]), Attention: floats32(out[compile.OutAttention]),
+		Loss: out[compile.OutLoss].Data[0], Terms: map[string]float64{}, Weights: width.To[float32](out[compile.OutWeights].Data),
+		Probabilities: width.To[float32](out[compile.OutProbabilities].Data), Attention: width.To[float32](out[compile.OutAttention].Data),
 	}
 	for name, v := range out {
 		if term, ok := strings.CutPrefix(name, compile.TermPrefix); ok {
@@ -70,7 +71,7 @@ func (e *Engine) bind(g *graph.Graph, n, bags int) graph.Env {
 		if v := e.state[in.Name]; v != nil {
 			env.Values[in.Name] = v
 		} else if v := e.inputs.Floats[in.Name]; v != nil {
-			env.Values[in.Name] = tensor(in.Shape.Concrete(n, bags), v)
+			env.Values[in.Name] = graph.NewTensor(in.Shape.Concrete(n, bags), width.To[float64](v)...)
 		}
 	}
 	return env
@@ -85,7 +86,7 @@ func (e *Engine) Predict(instances []float32, bagOf []int, bags int) (probabilit
 	env := e.bind(e.program.Infer, n, bags)
 	for _, p := range e.program.Infer.ByOp(graph.OpParam) {
 		if v := e.statistics[p.Name]; v != nil {
-			env.Values[p.Name] = tensor(p.Shape.Concrete(n, bags), v)
+			env.Values[p.Name] = graph.NewTensor(p.Shape.Concrete(n, bags), width.To[float64](v)...)
 		}
 	}
 	at := 0
@@ -98,7 +99,7 @@ func (e *Engine) Predict(instances []float32, bagOf []int, bags int) (probabilit
 	if err != nil {
 		return nil, nil, fmt.Errorf("oracle: %w", err)
 	}
-	return floats32(out[compile.OutProbabilities]), floats32(out[compile.OutAttention]), nil
+	return width.To[float32](out[compile.OutProbabilities].Data), width.To[float32](out[compile.OutAttention].Data), nil
 }
 
 // Params are the float64 values of the learned parameters, [P] in the order of the
@@ -107,7 +108,7 @@ func (e *Engine) Params() []float64 { return e.state[compile.InParams].Data }
 
 // State rounds the state to float32.
 func (e *Engine) State() (*train.State, error) {
-	return train.NewState(e.program, floats32(e.state[compile.InParams]), floats32(e.state[compile.InVelocity]), e.statistics), nil
+	return train.NewState(e.program, width.To[float32](e.state[compile.InParams].Data), width.To[float32](e.state[compile.InVelocity].Data), e.statistics), nil
 }
 
 // SetState puts a state in.
@@ -117,24 +118,7 @@ func (e *Engine) SetState(s *train.State) error {
 		return err
 	}
 	size := []int{len(params)}
-	e.state = map[string]*graph.Tensor{compile.InParams: tensor(size, params), compile.InVelocity: tensor(size, velocity)}
+	e.state = map[string]*graph.Tensor{compile.InParams: graph.NewTensor(size, width.To[float64](params)...), compile.InVelocity: graph.NewTensor(size, width.To[float64](velocity)...)}
 	e.statistics = statistics
 	return nil
-}
-
-// tensor widens values.
-func tensor(shape []int, values []float32) *graph.Tensor {
-	data := make([]float64, len(values))
-	for i, v := range values {
-		data[i] = float64(v)
-	}
-	return &graph.Tensor{Shape: shape, Data: data}
-}
-
-func floats32(t *graph.Tensor) []float32 {
-	values := make([]float32, len(t.Data))
-	for i, v := range t.Data {
-		values[i] = float32(v)
-	}
-	return values
 }
