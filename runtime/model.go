@@ -66,20 +66,21 @@ type Model struct {
 
 // Info tells what a model says of itself.
 type Info struct {
-	Contract      string             `json:"contract"` // "bag/1" or "batch/1"
-	Backend       string             `json:"backend"`  // what runs it here
-	Opset         int64              `json:"opset"`
-	Version       string             `json:"version"`       // miplc that wrote the file
-	Classes       []string           `json:"classes"`       // in the order of the probabilities
-	InputShape    []int              `json:"input_shape"`   // of one instance
-	Normalization string             `json:"normalization"` // "none", "training" or "all"; it is part of the graph
-	SpecSHA256    string             `json:"spec_sha256"`
-	DataSHA256    string             `json:"data_sha256"`
-	Seed          uint64             `json:"seed"`
-	Split         json.RawMessage    `json:"split,omitempty"` // how the training bags were chosen
-	Engine        string             `json:"engine"`          // engine that trained the parameters
-	Parity        map[string]float64 `json:"parity"`          // pair of engines -> largest absolute difference
-	Backends      []string           `json:"backends"`        // back ends that can run the file
+	Contract       string             `json:"contract"`        // "bag/1" or "batch/1"
+	ContractSHA256 string             `json:"contract_sha256"` // of what callers rely on: contract, input shape, classes in their order
+	Backend        string             `json:"backend"`         // what runs it here
+	Opset          int64              `json:"opset"`
+	Version        string             `json:"version"`       // miplc that wrote the file
+	Classes        []string           `json:"classes"`       // in the order of the probabilities
+	InputShape     []int              `json:"input_shape"`   // of one instance
+	Normalization  string             `json:"normalization"` // "none", "training" or "all"; it is part of the graph
+	SpecSHA256     string             `json:"spec_sha256"`
+	DataSHA256     string             `json:"data_sha256"`
+	Seed           uint64             `json:"seed"`
+	Split          json.RawMessage    `json:"split,omitempty"` // how the training bags were chosen
+	Engine         string             `json:"engine"`          // engine that trained the parameters
+	Parity         map[string]float64 `json:"parity"`          // pair of engines -> largest absolute difference
+	Backends       []string           `json:"backends"`        // back ends that can run the file
 }
 
 // String gives the metadata as lines for people, as fmt prints them.
@@ -182,7 +183,7 @@ func checkFile(data []byte, backend string) (*contract.Metadata, int64, error) {
 
 func newInfo(m *contract.Metadata, opset int64, backend string) Info {
 	return Info{
-		Contract: m.Contract, Backend: backend, Opset: opset, Version: m.Version,
+		Contract: m.Contract, ContractSHA256: m.Hash(), Backend: backend, Opset: opset, Version: m.Version,
 		Classes: m.Classes, InputShape: m.InputShape, Normalization: m.Normalization,
 		SpecSHA256: m.SpecSHA256, DataSHA256: m.DataSHA256, Seed: m.Seed, Split: m.Split,
 		Engine: m.Engine, Parity: m.Parity, Backends: m.Backends,

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,13 +24,14 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs the commands as a user does; each script is one subject.
 func TestScripts(t *testing.T) {
-	library := ortest.Library(t)
+	library, toolchain := ortest.Library(t), goToolchain(t)
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
 		UpdateScripts: golden.Update(),
 		Setup: func(env *testscript.Env) error {
 			env.Setenv(ortlib.EnvLibrary, library)
 			env.Setenv(pinned.EnvCache, env.WorkDir+"/cache")
+			env.Vars = append(env.Vars, toolchain...)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -38,6 +41,24 @@ func TestScripts(t *testing.T) {
 			"pack":    pack,
 		},
 	})
+}
+
+// goToolchain gives the environment in which scripts compile against this module: REPO,
+// and the caches of the toolchain, which it would look for at HOME.
+func goToolchain(t *testing.T) []string {
+	repo, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"REPO=" + repo}
+	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPROXY"} {
+		value, err := exec.Command("go", "env", name).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		env = append(env, name+"="+strings.TrimSpace(string(value)))
+	}
+	return env
 }
 
 // exits CODE COMMAND... runs a command that must end with the code.

@@ -1,0 +1,104 @@
+// Package gen is the command miplc gen.
+package gen
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/export/goclient"
+	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/internal/plain"
+	"github.com/miplc/miplc/runs"
+)
+
+// Command makes the command.
+func Command(con *console.Console) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "gen",
+		Short:   "Generate code for one model",
+		Example: "  miplc gen go run/model.onnx -o internal/birds",
+	}
+	console.Group(con, cmd)
+	cmd.AddCommand(goCommand(con))
+	return cmd
+}
+
+// options are the settings of miplc gen go.
+type options struct {
+	Console *console.Console
+	Model   string
+	Dir     string
+	Package string
+	Force   bool
+}
+
+func goCommand(con *console.Console) *cobra.Command {
+	o := &options{Console: con}
+	cmd := &cobra.Command{
+		Use:   "go MODEL -o DIR",
+		Short: "Generate a typed Go package for one model",
+		Long: `Generate a Go package that predicts with one model. Its classes are constants, the
+shape of an instance is a type, so bags of other shapes do not compile, and it opens
+no file whose contract differs: the way bags are fed, the shape of an instance, the
+classes and their order. A model that was trained anew on the same classes fits.
+
+MODEL is a model file, or a folder with a model.onnx. DIR gets one file; one that was
+generated before is replaced.`,
+		Example: `  miplc gen go run/model.onnx -o internal/birds
+  miplc gen go run -o internal/birds --package birds`,
+		Args: console.Args("MODEL"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			o.Model = args[0]
+			return runGo(o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&o.Dir, "output", "o", "", "folder of the package (required)")
+	f.StringVar(&o.Package, "package", "", "name of the package (default that of the model)")
+	f.BoolVar(&o.Force, "force", false, "replace a file that miplc did not generate")
+	return cmd
+}
+
+// result is what miplc gen go prints.
+type result struct {
+	File           string `json:"file"`
+	Package        string `json:"package"`
+	ContractSHA256 string `json:"contract_sha256"`
+}
+
+func runGo(o *options) error {
+	if o.Dir == "" {
+		return console.Usagef("miplc gen go: -o DIR is missing")
+	}
+	if info, err := os.Stat(o.Model); err == nil && info.IsDir() {
+		o.Model = filepath.Join(o.Model, runs.ModelFile)
+	}
+	m, err := goclient.Read(o.Model)
+	if err != nil {
+		return err
+	}
+	if o.Package == "" {
+		o.Package = m.Package()
+	}
+	source, err := m.Generate(o.Package)
+	if err != nil {
+		return console.Usagef("--package: %v", err)
+	}
+	file := filepath.Join(o.Dir, o.Package+".go")
+	if old, err := os.ReadFile(file); err == nil && bytes.HasPrefix(old, []byte(goclient.Header)) {
+		o.Force = true
+	}
+	if err := outfile.Write(file, source, outfile.Options{Force: o.Force, Inputs: []string{o.Model}}); err != nil {
+		return err
+	}
+	r := result{File: file, Package: o.Package, ContractSHA256: m.Meta.Hash()}
+	return o.Console.Result(r, func(w io.Writer) error {
+		plain.Fprintf(w, "%s: package %s, %d classes, instances of %v, contract %s\n", r.File, r.Package, len(m.Meta.Classes), m.Meta.InputShape, r.ContractSHA256[:12])
+		return nil
+	})
+}

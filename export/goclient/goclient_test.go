@@ -1,0 +1,70 @@
+package goclient_test
+
+import (
+	"go/parser"
+	"go/token"
+	"strings"
+	"testing"
+
+	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/export/goclient"
+)
+
+// Whatever classes are called, they become different Go names.
+func TestAnyClasses(t *testing.T) {
+	for _, classes := range [][]string{
+		{"blue jay", "Blue-Jay", "blue_jay", "BlueJay"},
+		{"es", "s", "", "class"},
+		{"0", "1", "-", "--", "2"},
+		{"łódź", "東京", "a\nb", "*/ \" ` //", "\u202e"},
+	} {
+		m := goclient.Model{Name: "type", Meta: &contract.Metadata{Contract: contract.ContractBag, Classes: classes, InputShape: []int{2, 3}}}
+		source, err := m.Generate(m.Package())
+		if err != nil {
+			t.Errorf("%q: %v", classes, err)
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), "client.go", source, 0)
+		if err != nil {
+			t.Errorf("%q: %v", classes, err)
+			continue
+		}
+		if file.Name.Name != "typemodel" {
+			t.Errorf("package %s", file.Name.Name)
+		}
+		seen := map[string]bool{}
+		for _, line := range strings.Split(string(source), "\n") {
+			if name, _, comment := strings.Cut(strings.TrimSpace(line), " "); comment && strings.HasPrefix(name, "Class") && strings.Contains(line, "// \"") {
+				if seen[name] {
+					t.Errorf("%q: %s is there twice", classes, name)
+				}
+				seen[name] = true
+			}
+		}
+		if len(seen) != len(classes) {
+			t.Errorf("%q: constants %v", classes, seen)
+		}
+	}
+}
+
+// The hash is that of what callers rely on, and of nothing else.
+func TestContractHash(t *testing.T) {
+	base := contract.Metadata{Contract: contract.ContractBag, Classes: []string{"a", "b"}, InputShape: []int{3}, Seed: 1}
+	same := base
+	same.Seed, same.SpecSHA256, same.Engine = 2, "x", "ort"
+	if base.Hash() != same.Hash() {
+		t.Error("a model that was trained anew has another hash")
+	}
+	for name, change := range map[string]func(*contract.Metadata){
+		"order":    func(m *contract.Metadata) { m.Classes = []string{"b", "a"} },
+		"names":    func(m *contract.Metadata) { m.Classes = []string{"a", "c"} },
+		"shape":    func(m *contract.Metadata) { m.InputShape = []int{1, 3} },
+		"contract": func(m *contract.Metadata) { m.Contract = contract.ContractBatch },
+	} {
+		other := base
+		change(&other)
+		if other.Hash() == base.Hash() {
+			t.Errorf("another %s, the same hash", name)
+		}
+	}
+}
