@@ -44,18 +44,14 @@ func readCSV(path string, o Options) (*Dataset, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if format(path) != ".csv.gz" {
-		return decodeCSV(f, path, o)
+	if format(path) == ".csv.gz" {
+		o = o.unpacking(info.Size())
 	}
-	return decodeCSVGzip(f, path, o.unpacking(info.Size()))
-}
-
-func decodeCSVGzip(r io.Reader, path string, o Options) (*Dataset, error) {
-	z, err := gzip.NewReader(bufio.NewReader(r))
+	r, err := unpack(f, path)
 	if err != nil {
-		return nil, diag.Errorf(diag.Pos{File: path}, "not a gzip file, though its name says so: %v", cutShort(err))
+		return nil, err
 	}
-	return decodeCSV(z, path, o)
+	return decodeCSV(r, path, o)
 }
 
 func decodeCSV(r io.Reader, path string, o Options) (*Dataset, error) {

@@ -27,10 +27,7 @@ type Dataset struct {
 func (d *Dataset) Bags() int { return len(d.Offsets) - 1 }
 
 // Dim is the number of features of an instance.
-func (d *Dataset) Dim() int {
-	n := extent.Size(d.Shape)
-	return n
-}
+func (d *Dataset) Dim() int { return extent.Size(d.Shape) }
 
 // Bag returns the instances of bag i, [n, Dim], sharing memory.
 func (d *Dataset) Bag(i int) []float32 {

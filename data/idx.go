@@ -1,16 +1,12 @@
 package data
 
 import (
-	"bufio"
-	"compress/gzip"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"strings"
 
-	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/internal/infile"
 )
@@ -32,14 +28,11 @@ func openIDX(path string, o Options) (*idx, error) {
 		return nil, fileError(path, err)
 	}
 	defer f.Close()
-	o = o.unpacking(info.Size())
-	var r io.Reader = bufio.NewReaderSize(f, 1<<16)
-	if strings.HasSuffix(strings.ToLower(path), ".gz") {
-		if r, err = gzip.NewReader(r); err != nil {
-			return nil, diag.Errorf(diag.Pos{File: path}, "not a gzip file, though its name says so: %v", cutShort(err))
-		}
+	r, err := unpack(f, path)
+	if err != nil {
+		return nil, err
 	}
-	x, err := readIDX(r, o)
+	x, err := readIDX(r, o.unpacking(info.Size()))
 	if err != nil {
 		return nil, fileError(path, err)
 	}

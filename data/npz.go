@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -192,30 +191,14 @@ func (z *npzReader) decode(e *zip.File, key string, decode func(*npyHeader, io.R
 // writeNPZ writes the arrays; equal sets give equal bytes.
 func writeNPZ(w io.Writer, d *Dataset) error {
 	z := &npzWriter{zip: zip.NewWriter(w)}
-	shape := append([]int{d.Offsets[d.Bags()]}, d.Shape...)
-	z.array(keyInstances, npyStart("<f4", shape...), len(d.Instances), func(b []byte, i int) []byte {
-		return binary.LittleEndian.AppendUint32(b, math.Float32bits(d.Instances[i]))
-	})
+	writeArray(z, keyInstances, npyStart("<f4", append([]int{d.Offsets[d.Bags()]}, d.Shape...)...), d.Instances)
 	z.ints(keyOffsets, d.Offsets)
-	z.array(keyCandidates, npyStart("|u1", d.Bags(), d.Classes), len(d.Candidates), func(b []byte, i int) []byte {
-		return append(b, d.Candidates[i])
-	})
-	if d.Labels != nil {
-		z.ints(keyLabels, d.Labels)
-	}
-	if d.InstLabels != nil {
-		z.ints(keyInstLabels, d.InstLabels)
-	}
-	if d.ClassNames != nil {
-		z.names(keyClassNames, d.ClassNames)
-	}
-	if d.BagNames != nil {
-		z.names(keyBagNames, d.BagNames)
-	}
-	if z.err == nil {
-		z.err = z.zip.Close()
-	}
-	return z.err
+	writeArray(z, keyCandidates, npyStart("|u1", d.Bags(), d.Classes), d.Candidates)
+	z.ints(keyLabels, d.Labels)
+	z.ints(keyInstLabels, d.InstLabels)
+	z.names(keyClassNames, d.ClassNames)
+	z.names(keyBagNames, d.BagNames)
+	return errors.Join(z.err, z.zip.Close())
 }
 
 type npzWriter struct {
@@ -223,48 +206,48 @@ type npzWriter struct {
 	err error
 }
 
+// ints writes numbers that may be missing.
 func (z *npzWriter) ints(key string, numbers []int) {
-	z.array(key, npyStart("<i8", len(numbers)), len(numbers), func(b []byte, i int) []byte {
-		return binary.LittleEndian.AppendUint64(b, uint64(numbers[i]))
-	})
+	if numbers == nil {
+		return
+	}
+	wide := make([]int64, len(numbers))
+	for i, n := range numbers {
+		wide[i] = int64(n)
+	}
+	writeArray(z, key, npyStart("<i8", len(wide)), wide)
 }
 
+// names writes text that may be missing, as UTF-32 of one width.
 func (z *npzWriter) names(key string, names []string) {
+	if names == nil {
+		return
+	}
 	width := 1
 	for _, s := range names {
 		width = max(width, utf8.RuneCountInString(s))
 	}
-	z.array(key, npyStart(fmt.Sprintf("<U%d", width), len(names)), len(names), func(b []byte, i int) []byte {
-		n := 0
-		for _, c := range names[i] {
-			b = binary.LittleEndian.AppendUint32(b, uint32(c))
-			n++
-		}
-		return append(b, make([]byte, 4*(width-n))...)
-	})
+	var text []rune
+	for _, s := range names {
+		text = append(text, []rune(s)...)
+		text = append(text, make([]rune, width-utf8.RuneCountInString(s))...)
+	}
+	writeArray(z, key, npyStart(fmt.Sprintf("<U%d", width), len(names)), text)
 }
 
-// array writes one entry without a time, element by element.
-func (z *npzWriter) array(key string, start []byte, n int, element func([]byte, int) []byte) {
+// writeArray writes one entry without a time.
+func writeArray[T any](z *npzWriter, key string, start []byte, values []T) {
 	if z.err != nil {
 		return
 	}
 	w, err := z.zip.CreateHeader(&zip.FileHeader{Name: key + ".npy", Method: zip.Deflate})
-	if err != nil {
-		z.err = err
-		return
+	if err == nil {
+		_, err = w.Write(start)
 	}
-	buf := start
-	for i := range n {
-		buf = element(buf, i)
-		if len(buf) >= 1<<16 || i == n-1 {
-			if _, z.err = w.Write(buf); z.err != nil {
-				return
-			}
-			buf = buf[:0]
+	for part := range slices.Chunk(values, 1<<14) {
+		if err == nil {
+			err = binary.Write(w, binary.LittleEndian, part)
 		}
 	}
-	if n == 0 {
-		_, z.err = w.Write(buf)
-	}
+	z.err = err
 }

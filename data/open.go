@@ -1,6 +1,8 @@
 package data
 
 import (
+	"bufio"
+	"compress/gzip"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -101,6 +103,18 @@ func unknownFormat(path, verb, known string) error {
 		files = "files without an ending"
 	}
 	return diag.Errorf(diag.Pos{File: path}, "%s are not %s; known are %s", files, verb, known)
+}
+
+// unpack reads through gzip where the name of a file says that it is packed.
+func unpack(r io.Reader, path string) (io.Reader, error) {
+	if !strings.HasSuffix(strings.ToLower(path), ".gz") {
+		return r, nil
+	}
+	z, err := gzip.NewReader(bufio.NewReader(r))
+	if err != nil {
+		return nil, diag.Errorf(diag.Pos{File: path}, "not a gzip file, though its name says so: %v", cutShort(err))
+	}
+	return z, nil
 }
 
 // fileError gives an error of the system the shape of the others.

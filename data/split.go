@@ -1,8 +1,6 @@
 package data
 
 import (
-	"bufio"
-	"compress/gzip"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -185,11 +183,9 @@ func readIndexCSV(path string, part int) (train, test []int, err error) {
 		return nil, nil, err
 	}
 	defer f.Close()
-	var r io.Reader = bufio.NewReader(f)
-	if format(path) == ".csv.gz" {
-		if r, err = gzip.NewReader(r); err != nil {
-			return nil, nil, fmt.Errorf("not a gzip file, though its name says so: %w", cutShort(err))
-		}
+	r, err := unpack(f, path)
+	if err != nil {
+		return nil, nil, err
 	}
 	return decodeIndexCSV(r, path, part)
 }

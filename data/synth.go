@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -108,24 +109,8 @@ func Synth(set string, o SynthOptions) (*Dataset, error) {
 }
 
 func (o SynthOptions) orDefaults(d SynthOptions) SynthOptions {
-	if o.Bags == 0 {
-		o.Bags = d.Bags
-	}
-	switch o.R {
-	case 0:
-		o.R = d.R
-	case -1:
-		o.R = 0
-	}
-	if o.Positives == 0 {
-		o.Positives = d.Positives
-	}
-	if o.MinSize == 0 {
-		o.MinSize = d.MinSize
-	}
-	if o.MaxSize == 0 {
-		o.MaxSize = d.MaxSize
-	}
+	o.Bags, o.R, o.Positives = cmp.Or(o.Bags, d.Bags), max(cmp.Or(o.R, d.R), 0), cmp.Or(o.Positives, d.Positives)
+	o.MinSize, o.MaxSize = cmp.Or(o.MinSize, d.MinSize), cmp.Or(o.MaxSize, d.MaxSize)
 	if len(o.Classes) == 0 {
 		o.Classes = d.Classes
 	}

@@ -1,8 +1,6 @@
 package data
 
 import (
-	"bufio"
-	"compress/gzip"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -124,9 +122,9 @@ func openLabelledCSV(path, labelColumn string, limits Options) (*labelledCSV, er
 		return nil, fileError(path, err)
 	}
 	defer f.Close()
-	z, err := gzip.NewReader(bufio.NewReader(f))
+	z, err := unpack(f, path)
 	if err != nil {
-		return nil, diag.Errorf(diag.Pos{File: path}, "not a gzip file, though its name says so: %v", cutShort(err))
+		return nil, err
 	}
 	max := limits.unpacking(info.Size()).max()
 	rows := csv.NewReader(&lineLimit{r: newBoundedReader(z, max, "the text", max)})

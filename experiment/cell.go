@@ -40,12 +40,15 @@ type Cell struct {
 
 	candidates []candidate
 	input      *inputOf
+	nominal    float64 // seconds by its sizes alone, see nominal
 }
 
 // candidate is one setting of a grid, or the only setting of a cell.
 type candidate struct {
-	set  []Setting // of the grid; empty where there is none
-	spec *language.Spec
+	setting string // of the grid; empty where there is none
+	set     []Setting
+	spec    *language.Spec
+	hash    string // of the spec
 }
 
 // version of the meaning of a cell: it changes when the same spec, data and
@@ -63,7 +66,7 @@ func key(candidates []candidate, choose Choose, snapshots []int, dataHash, split
 		Split     string
 	}{Version: version, Snapshots: snapshots, Data: dataHash, Split: splitHash}
 	for _, c := range candidates {
-		content.Specs = append(content.Specs, c.spec.Hash())
+		content.Specs = append(content.Specs, c.hash)
 	}
 	if len(candidates) > 1 {
 		content.Choose = &choose
@@ -98,7 +101,7 @@ func (e *Experiment) load(l *Learner, data string, r int, variant Setting, cache
 			}
 			cache[id] = spec
 		}
-		list = append(list, candidate{choice, spec})
+		list = append(list, candidate{describe(choice), choice, spec, spec.Hash()})
 	}
 	return list
 }

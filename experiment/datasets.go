@@ -33,12 +33,13 @@ type SetFacts struct {
 // inputOf is the data set of some cells, opened when the first of them runs and
 // dropped with the last.
 type inputOf struct {
-	facts SetFacts
-	path  string
-	bags  string // hash of all but the candidate sets
+	facts  SetFacts
+	path   string
+	folder data.Folder // where files are looked up, and what reading them may cost
+	splits Splits
+	bags   string // hash of all but the candidate sets
 
 	mu      sync.Mutex
-	limits  data.Options
 	opened  *data.Dataset
 	waiting int // cells that still need it
 }
@@ -50,12 +51,12 @@ func (in *inputOf) open() (*data.Dataset, error) {
 	if in.opened != nil {
 		return in.opened, nil
 	}
-	set, err := data.OpenWith(in.path, in.limits)
+	set, err := data.OpenWith(in.path, in.folder.Options)
 	if err != nil {
 		return nil, err
 	}
 	if set.Hash() != in.facts.Hash {
-		return nil, fmt.Errorf("%s was changed while the experiment ran", in.path)
+		return nil, fmt.Errorf("%s was changed since the experiment was planned", in.path)
 	}
 	set.Name = in.facts.title()
 	in.opened = set

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/miplc/miplc/internal/outdir"
@@ -16,13 +17,21 @@ import (
 
 // Names inside the folder of an experiment.
 const (
-	SpecFile     = "experiment.yaml" // the text of the file
-	PlanFile     = "plan.json"       // the cells and data sets, see Plan
-	ResultsFile  = "results.jsonl"   // one Result per line
-	DataFolder   = "data"            // sets that were drawn
-	ModelsFolder = "models"          // one run folder per cell, with keep: models
-	TrialsFolder = "trials"          // checkpoints of the cells under way
+	SpecFile      = "experiment.yaml" // the text of the file
+	PlanFile      = "plan.json"       // the cells and data sets, see Plan
+	DealFile      = "shards.json"     // the cells as they are dealt to processes, see Deal
+	ResultsFolder = "results"         // a file for each process that computed cells, one Result per line
+	DataFolder    = "data"            // sets that were drawn, or taken along for other machines
+	SpecsFolder   = "specs"           // specs of dealt cells, by their hashes
+	LibraryFolder = "lib"             // the onnxruntime library for other machines
+	ModelsFolder  = "models"          // one run folder per cell, with keep: models
+	TrialsFolder  = "trials"          // checkpoints of the cells under way
+
+	resultsSuffix = ".jsonl"
 )
+
+// formerResults held the results of a folder of one process alone.
+const formerResults = "results.jsonl"
 
 // claim makes the folder the experiment's, or says why it must be left alone. Who
 // claims a folder closes it.
@@ -32,13 +41,32 @@ func claim(dir string, e *Experiment) (*outdir.Folder, error) {
 		return nil, err
 	}
 	if err = owner(f, e.Name.V); err == nil {
-		err = f.Take(outdir.Experiment, []string{SpecFile, PlanFile, ResultsFile}, nil)
+		err = adopt(f)
+	}
+	if err == nil {
+		err = f.Take(outdir.Experiment, []string{SpecFile, PlanFile, DealFile}, nil)
 	}
 	if err != nil {
 		f.Close()
 		return nil, err
 	}
 	return f, nil
+}
+
+// adopt takes the results of a folder over that an earlier version of miplc filled,
+// which Take would remove.
+func adopt(f *outdir.Folder) error {
+	if f.Mark == nil || !slices.Contains(f.Mark.Files, formerResults) {
+		return nil
+	}
+	if _, err := outfile.MakeFolder(filepath.Join(f.Dir, ResultsFolder)); err != nil {
+		return err
+	}
+	err := os.Rename(filepath.Join(f.Dir, formerResults), filepath.Join(f.Dir, ResultsFolder, "former"+resultsSuffix))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // abandon gives up a folder that no plan was written to. Data sets that were drawn
@@ -54,8 +82,14 @@ func owner(f *outdir.Folder, name string) error {
 	if err := f.Mark.Other(f.Dir, outdir.Experiment); err != nil {
 		return err
 	}
+	if f.Mark == nil {
+		if _, err := os.Lstat(filepath.Join(f.Dir, ResultsFolder)); err == nil {
+			return fmt.Errorf("%s holds %s, which no mark of miplc lists: move it away, or choose another folder", f.Dir, ResultsFolder)
+		}
+		return nil
+	}
 	src, err := os.ReadFile(filepath.Join(f.Dir, SpecFile))
-	if errors.Is(err, fs.ErrNotExist) || f.Mark == nil {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {

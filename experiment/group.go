@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/engines"
 )
 
 // most are the cells of one program unless Options.Jobs says how many.
@@ -20,44 +22,52 @@ const most = 64
 // group is the cells that are computed and kept together: the splits, r and
 // settings of learners that share a program, on the same bags, or one cell.
 type group struct {
-	cells  []*Cell
-	shared bool // train side by side in one program
-	beside int  // cells that the group was planned with, finished ones included
+	Cells   []*Cell `json:"cells"`
+	Shared  bool    `json:"shared,omitempty"` // train side by side in one program
+	Beside  int     `json:"beside"`           // cells that the group was planned with, finished ones included
+	Seconds float64 `json:"seconds"`          // that its cells take, as was estimated
 }
 
-// groups gathers cells by the programs that they share. Finished cells take
-// places too, so that an interrupted experiment has the same groups again, which
-// the bits of their trainings may depend on.
-func (r *runner) groups(cells []Cell, finished map[string]bool) (list []*group, err error) {
+// gather puts cells into groups by the programs that they share, side by side as
+// many as beside says.
+func gather(cells []Cell, trainers *engines.Trainers, beside int) (list []*group, err error) {
 	open := map[string]*group{} // that takes more cells
 	for i := range cells {
 		c := &cells[i]
-		program, err := r.trainers.Shared(c.candidates[0].spec)
+		program, err := trainers.Shared(c.candidates[0].spec)
 		if err != nil {
 			return nil, err
 		}
 		key := c.input.bags + program
 		g := open[key]
-		if program == "" || g == nil || g.beside == r.atATime(true) {
-			g = &group{shared: program != ""}
+		if program == "" || g == nil || g.Beside == beside {
+			g = &group{Shared: program != ""}
 			open[key] = g
 			list = append(list, g)
 		}
-		g.beside++
-		if !finished[c.Key] {
-			g.cells = append(g.cells, c)
-		}
+		g.Beside++
+		g.Cells = append(g.Cells, c)
 	}
 	return list, nil
+}
+
+// unfinished leaves finished cells out, and groups that have no others. A group
+// keeps the number that it was planned with, which the bits of trainings side by
+// side may depend on: an interrupted experiment goes on in the same company.
+func unfinished(groups []*group, have *Results) []*group {
+	for _, g := range groups {
+		g.Cells = slices.DeleteFunc(g.Cells, func(c *Cell) bool { return have.Done(c.Key) })
+	}
+	return slices.DeleteFunc(groups, func(g *group) bool { return len(g.Cells) == 0 })
 }
 
 // compute computes a group and keeps its results. An error says that no more cells
 // can be kept.
 func (r *runner) compute(ctx context.Context, g *group) error {
 	began := time.Now()
-	results := make([]*Result, len(g.cells))
+	results := make([]*Result, len(g.Cells))
 	errs := r.train(ctx, g, results)
-	for i, c := range g.cells {
+	for i, c := range g.Cells {
 		c.input.done()
 		if errs[i] != nil {
 			results[i] = &Result{Error: errs[i].Error()}
@@ -66,7 +76,7 @@ func (r *runner) compute(ctx context.Context, g *group) error {
 	if ctx.Err() != nil { // half a cell is no result
 		return nil
 	}
-	return r.keep(g, results, time.Since(began)/time.Duration(len(g.cells)))
+	return r.keep(g, results, time.Since(began)/time.Duration(len(g.Cells)))
 }
 
 // training is a trial of a cell of a group.
@@ -79,7 +89,7 @@ type training struct {
 // train chooses the settings of the cells and trains them; whatever goes wrong,
 // panics included, is the error of a cell.
 func (r *runner) train(ctx context.Context, g *group, results []*Result) (errs []error) {
-	errs = make([]error, len(g.cells))
+	errs = make([]error, len(g.Cells))
 	defer func() {
 		if p := recover(); p != nil {
 			for i := range errs {
@@ -87,9 +97,9 @@ func (r *runner) train(ctx context.Context, g *group, results []*Result) (errs [
 			}
 		}
 	}()
-	sets, splits := make([]*data.Dataset, len(g.cells)), make([]*data.Split, len(g.cells))
+	sets, splits := make([]*data.Dataset, len(g.Cells)), make([]*data.Split, len(g.Cells))
 	var settings []training
-	for i, c := range g.cells {
+	for i, c := range g.Cells {
 		results[i] = &Result{}
 		if sets[i], splits[i], errs[i] = r.input(c); errs[i] == nil && len(c.candidates) > 1 {
 			settings, errs[i] = r.settings(settings, g, i, sets[i], splits[i])
@@ -97,11 +107,11 @@ func (r *runner) train(ctx context.Context, g *group, results []*Result) (errs [
 	}
 	r.outcomes(ctx, g, settings)
 	var final []training
-	for i, c := range g.cells {
+	for i, c := range g.Cells {
 		chosen := 0
 		if errs[i] == nil && len(c.candidates) > 1 {
 			chosen, results[i].Trials, errs[i] = best(c, settings, i)
-			results[i].Setting = describe(c.candidates[chosen].set)
+			results[i].Setting = c.candidates[chosen].setting
 		}
 		if errs[i] != nil {
 			continue
@@ -116,7 +126,7 @@ func (r *runner) train(ctx context.Context, g *group, results []*Result) (errs [
 	r.outcomes(ctx, g, final)
 	for _, t := range final {
 		if errs[t.cell] = t.Err; t.Err == nil {
-			errs[t.cell] = r.measured(ctx, g.cells[t.cell], &t, results[t.cell])
+			errs[t.cell] = r.measured(ctx, g.Cells[t.cell], &t, results[t.cell])
 		}
 	}
 	return errs
@@ -124,7 +134,7 @@ func (r *runner) train(ctx context.Context, g *group, results []*Result) (errs [
 
 // settings adds the trials of the grid of a cell, on held-out training bags.
 func (r *runner) settings(list []training, g *group, cell int, set *data.Dataset, split *data.Split) ([]training, error) {
-	c := g.cells[cell]
+	c := g.Cells[cell]
 	inner, err := holdOut(split, r.e.Choose, c.Split)
 	if err != nil {
 		return list, err
@@ -153,7 +163,7 @@ func (r *runner) trial(g *group, c *Cell, name string, spec *language.Spec, set 
 	}
 	t.Name = c.String()
 	if choice != nil {
-		on := slug(fmt.Sprintf("%s-%s-%d", choice.Engine, choice.Device, g.beside))
+		on := slug(fmt.Sprintf("%s-%s-%d", choice.Engine, choice.Device, g.Beside))
 		t.Dir, t.Pause = filepath.Join(r.trialsDir(c), on, name), r.o.Pause
 	}
 	return t, nil
@@ -170,8 +180,8 @@ func (r *runner) outcomes(ctx context.Context, g *group, list []training) {
 		trials[i] = t.trial
 	}
 	o := train.Options{Resume: true, AtATime: 1}
-	if g.shared {
-		o.AtATime = r.o.Jobs
+	if g.Shared {
+		o.AtATime = r.beside
 	}
 	r.trainers.Train(ctx, trials, o, func(i int, out train.Outcome) { list[i].Outcome = out })
 }
@@ -186,7 +196,7 @@ func best(c *Cell, settings []training, cell int) (chosen int, trials []SettingR
 			continue
 		}
 		i := len(trials)
-		t := SettingResult{Setting: describe(c.candidates[i].set)}
+		t := SettingResult{Setting: c.candidates[i].setting}
 		switch {
 		case s.Err != nil:
 			t.Error = s.Err.Error()

@@ -23,6 +23,7 @@ type Plan struct {
 	Cells  []Cell     `json:"cells"`
 
 	experiment *Experiment
+	inputs     []*inputOf // the data sets of the cells
 }
 
 // Select picks a part of the cells; empty lists and 0 stand for all.
@@ -103,10 +104,11 @@ func (e *Experiment) plan(loaded map[Coord][]candidate, sel Select, dir string, 
 			if err != nil {
 				return nil, e.dataError(d, r, err)
 			}
-			in := &inputOf{path: path, limits: folder.Options, bags: set.HashOfBags(), facts: SetFacts{d.Name.V, r, d.Domain, source, data.Describe(set)}}
+			in := &inputOf{path: path, folder: folder, splits: e.splitsOf(d), bags: set.HashOfBags(),
+				facts: SetFacts{d.Name.V, r, d.Domain, source, data.Describe(set)}}
 			in.facts.ByClass = nil
-			p.Sets = append(p.Sets, in.facts)
-			if err := p.addCells(loaded, sel, d, in, set, folder); err != nil {
+			p.Sets, p.inputs = append(p.Sets, in.facts), append(p.inputs, in)
+			if err := p.addCells(loaded, sel, d, in, set); err != nil {
 				return nil, err
 			}
 		}
@@ -118,16 +120,15 @@ func (e *Experiment) plan(loaded map[Coord][]candidate, sel Select, dir string, 
 }
 
 // addCells adds the cells of one data set.
-func (p *Plan) addCells(loaded map[Coord][]candidate, sel Select, d *DataSet, in *inputOf, set *data.Dataset, folder data.Folder) error {
+func (p *Plan) addCells(loaded map[Coord][]candidate, sel Select, d *DataSet, in *inputOf, set *data.Dataset) error {
 	e := p.experiment
-	s := e.splitsOf(d)
 	if sel.Splits > 0 {
-		s.Count = min(s.Count, sel.Splits)
+		in.splits.Count = min(in.splits.Count, sel.Splits)
 	}
-	splits := make([]*data.Split, s.Count)
+	splits := make([]*data.Split, in.splits.Count)
 	for i := range splits {
 		var err error
-		if splits[i], err = e.split(s, i+1, set.Bags(), folder); err != nil {
+		if splits[i], err = e.split(in.splits, i+1, set.Bags(), in.folder); err != nil {
 			return e.dataError(d, in.facts.R, err)
 		}
 	}
@@ -162,8 +163,13 @@ func (p *Plan) addCells(loaded map[Coord][]candidate, sel Select, d *DataSet, in
 // compiles checks the specs of a cell against its data set, so that a shape that
 // does not fit is found before hours of training.
 func (e *Experiment) compiles(l *Learner, c *Cell, set *data.Dataset, split *data.Split, errs *diag.List) bool {
+	repeated := 1.0 // every setting of a grid trains on a part of the bags, the chosen one on all
+	if n := len(c.candidates); n > 1 {
+		repeated = 1 - e.Choose.Holdout + 1/float64(n)
+	}
 	for _, choice := range c.candidates {
-		if _, err := runs.NewTrial(choice.spec, set, split); err != nil {
+		trial, err := runs.NewTrial(choice.spec, set, split)
+		if err != nil {
 			name, set, _ := l.at(c.Data, c.R, Setting{})
 			var found diag.List
 			e.locate(err, l, name, append(set, choice.set...), &found)
@@ -172,6 +178,7 @@ func (e *Experiment) compiles(l *Learner, c *Cell, set *data.Dataset, split *dat
 			}
 			return false
 		}
+		c.nominal += repeated * nominal(trial)
 	}
 	return true
 }

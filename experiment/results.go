@@ -8,12 +8,13 @@ import (
 	"io/fs"
 	"math"
 	"os"
-	"sync"
+	"path/filepath"
+	"slices"
 
 	"github.com/miplc/miplc/internal/diag"
 )
 
-// Result is one finished or failed cell, one line of ResultsFile.
+// Result is one finished or failed cell, one line of a file in ResultsFolder.
 type Result struct {
 	Coord
 	Key            string          `json:"key"`
@@ -75,9 +76,9 @@ func (r *Result) valid() error {
 // maxLine bounds one line of results; a line has a few kilobytes.
 const maxLine = 16 << 20
 
-// parseResults reads the lines of a results file. A last line that was cut off
-// by a crash is left out: whole is the number of bytes before it. A wrong line
-// in the middle is an error.
+// parseResults reads the lines of a results file. A last line that is being
+// written, or was cut off, is left out: whole is the number of bytes before it. A
+// wrong line in the middle is an error.
 func parseResults(path string, text []byte) (list []Result, whole int, err error) {
 	for n := 1; whole < len(text); n++ {
 		line, rest, ended := bytes.Cut(text[whole:], []byte("\n"))
@@ -102,67 +103,78 @@ func parseResults(path string, text []byte) (list []Result, whole int, err error
 	return list, whole, nil
 }
 
-// ReadResults reads a results file that may be cut off at its end. A file that is
-// not there has no results.
-func ReadResults(path string) ([]Result, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, nil
-		}
+// Results are those of all processes that computed cells of a folder.
+type Results struct {
+	// ByKey has one for each cell that has any: a success where there is one, for a
+	// failed cell is tried again.
+	ByKey map[string]Result
+	// Differ are the cells that were computed more than once with results that are
+	// not the same. The one in ByKey follows from the results alone.
+	Differ []Coord
+}
+
+// Done says that a cell needs no computing.
+func (r *Results) Done(key string) bool {
+	result, found := r.ByKey[key]
+	return found && result.Error == ""
+}
+
+// ReadResults merges the results in the folder of an experiment, which processes
+// may be writing to. One without any has no results.
+func ReadResults(dir string) (*Results, error) {
+	entries, err := os.ReadDir(filepath.Join(dir, ResultsFolder))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	list, _, err := parseResults(path, text)
-	return list, err
-}
-
-// results is the results file while an experiment runs.
-type results struct {
-	mu   sync.Mutex
-	file *os.File
-}
-
-// openResults opens the file for more lines and reads those that are there; what
-// a crash cut off is removed, and dropped says how many bytes that were.
-func openResults(path string) (r *results, have []Result, dropped int, err error) {
-	text, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, 0, err
-	}
-	have, whole, err := parseResults(path, text)
-	if err != nil {
-		return nil, nil, 0, err
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
-	if err != nil {
-		return nil, nil, 0, err
-	}
-	if err = f.Truncate(int64(whole)); err == nil {
-		_, err = f.Seek(int64(whole), 0)
-	}
-	if err != nil {
-		return nil, nil, 0, errors.Join(err, f.Close())
-	}
-	return &results{file: f}, have, len(text) - whole, nil
-}
-
-// add appends a line each for results that were computed together, and forces them
-// to the disk.
-func (r *results) add(list []*Result) error {
-	var lines []byte
-	for _, result := range list {
-		line, err := json.Marshal(result)
-		if err != nil {
-			return fmt.Errorf("the result of %s: %w", result.Coord, err)
+	merged := &Results{ByKey: map[string]Result{}}
+	for _, entry := range entries {
+		if filepath.Ext(entry.Name()) != resultsSuffix {
+			continue
 		}
-		lines = append(append(lines, line...), '\n')
+		path := filepath.Join(dir, ResultsFolder, entry.Name())
+		text, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) { // a process without results is over
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		list, _, err := parseResults(path, text)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range list {
+			merged.add(r)
+		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, err := r.file.Write(lines); err != nil {
-		return err
-	}
-	return r.file.Sync()
+	return merged, nil
 }
 
-func (r *results) close() error { return r.file.Close() }
+// add takes a result in beside those of its cell that are there.
+func (r *Results) add(one Result) {
+	have, found := r.ByKey[one.Key]
+	switch {
+	case !found || have.Error != "":
+		r.ByKey[one.Key] = one
+	case one.Error == "":
+		if a, b := have.substance(), one.substance(); a != b {
+			if !slices.Contains(r.Differ, one.Coord) {
+				r.Differ = append(r.Differ, one.Coord)
+			}
+			if b < a { // whatever the order of the files
+				r.ByKey[one.Key] = one
+			}
+		}
+	}
+}
+
+// substance is what of a result does not depend on when and by which program the
+// cell was computed.
+func (r Result) substance() string {
+	r.Seconds, r.Miplc = 0, ""
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}

@@ -1,8 +1,8 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train/engines"
@@ -86,53 +87,88 @@ func (e *Experiment) Check() error {
 
 // Run computes the cells that have no result yet. Mistakes of the experiment's
 // file and its specs are found before o.Dir is touched, those of data before the
-// first cell runs. Failed cells give a *FailedError at the end, and are tried
-// again at the next start.
+// first cell runs. Failed cells give an error at the end, and are tried again at
+// the next start.
 func Run(ctx context.Context, e *Experiment, o Options) (Progress, error) {
-	if o.Observer == nil {
-		o.Observer = silent{}
+	w, err := prepare(e, o, engines.Request{Engine: o.Engine, Device: o.Device, Library: o.Library, Memory: o.Memory})
+	if err != nil {
+		return Progress{}, err
 	}
-	if o.Pause == 0 {
-		o.Pause = 30 * time.Second
-	}
+	defer w.close()
+	r := &runner{ctx: ctx, e: e, o: o, part: "all", trainers: w.trainers, groups: w.groups, have: w.have, beside: w.beside}
+	return r.run()
+}
+
+// work is an experiment whose folder is claimed and whose plan stands.
+type work struct {
+	folder   *outdir.Folder
+	plan     *Plan // with what earlier starts selected
+	selected []Cell
+	groups   []*group // of the selected cells
+	beside   int      // cells of a group at most
+	trainers *engines.Trainers
+	have     *Results
+}
+
+// prepare claims the folder, settles the plan and writes it. The work is closed at
+// the end.
+func prepare(e *Experiment, o Options, request engines.Request) (*work, error) {
 	loaded, err := e.loadSpecs()
 	if err == nil {
 		err = o.Select.check(e)
 	}
 	if err != nil {
-		return Progress{}, &runs.SpecError{Err: err}
+		return nil, &runs.SpecError{Err: err}
 	}
 	folder, err := claim(o.Dir, e)
 	if err != nil {
-		return Progress{}, err
+		return nil, err
 	}
-	defer folder.Close()
-	plan, err := e.plan(loaded, o.Select, o.Dir, o.Data)
-	if err != nil {
+	request.Shared = true // the cells share the cores, so each trains on one thread
+	w := &work{folder: folder, trainers: engines.NewTrainers(request), beside: cmp.Or(o.Jobs, most)}
+	if err := w.settle(e, o, loaded); err != nil {
 		abandon(folder)
-		return Progress{}, err
+		w.close()
+		return nil, err
 	}
-	r := &runner{ctx: ctx, e: e, o: o, cells: slices.Clone(plan.Cells)}
-	// The cells share the cores, so each trains on one thread.
-	r.trainers = engines.NewTrainers(engines.Request{Engine: o.Engine, Device: o.Device, Library: o.Library, Memory: o.Memory, Shared: true})
-	if err := plan.merge(o.Dir); err != nil {
-		return Progress{}, err
-	}
-	if err := plan.write(o.Dir); err != nil {
-		return Progress{}, err
-	}
-	return r.run()
+	return w, nil
 }
 
-// runner computes cells.
-type runner struct {
-	ctx     context.Context
-	e       *Experiment
-	o       Options
-	cells   []Cell
-	results *results
+func (w *work) settle(e *Experiment, o Options, loaded map[Coord][]candidate) (err error) {
+	if w.plan, err = e.plan(loaded, o.Select, o.Dir, o.Data); err != nil {
+		return err
+	}
+	w.selected = slices.Clone(w.plan.Cells)
+	if w.have, err = ReadResults(o.Dir); err != nil {
+		return err
+	}
+	if err := w.plan.merge(o.Dir); err != nil {
+		return err
+	}
+	if err := w.plan.write(o.Dir); err != nil {
+		return err
+	}
+	w.groups, err = gather(w.selected, w.trainers, w.beside)
+	return err
+}
 
+func (w *work) close() {
+	w.trainers.Close()
+	w.folder.Close()
+}
+
+// runner computes the cells of groups.
+type runner struct {
+	ctx      context.Context
+	e        *Experiment
+	o        Options
+	part     string // of the cells, in the name of the results file
+	groups   []*group
+	beside   int // trainings in one program at most
+	have     *Results
 	trainers *engines.Trainers
+
+	journal *journal
 
 	mu       sync.Mutex // guards what stands below, and the observer
 	progress Progress
@@ -141,11 +177,10 @@ type runner struct {
 }
 
 func (r *runner) run() (Progress, error) {
-	groups, err := r.begin()
-	if err != nil {
+	if err := r.begin(); err != nil {
 		return Progress{}, err
 	}
-	defer r.trainers.Close()
+	groups := r.groups
 	r.o.Observer.Begin(r.progress)
 	ctx, stop := context.WithCancel(r.ctx)
 	defer stop()
@@ -159,11 +194,11 @@ func (r *runner) run() (Progress, error) {
 	var running workers.Group
 	shared, alone := make(chan *group, len(groups)), make(chan *group, len(groups))
 	running.Go(func() { work(shared) })
-	for range min(r.atATime(false), max(1, len(groups))) {
+	for range min(r.atATime(), max(1, len(groups))) {
 		running.Go(func() { work(alone) })
 	}
 	for _, g := range groups {
-		if g.shared {
+		if g.Shared {
 			shared <- g
 		} else {
 			alone <- g
@@ -175,54 +210,45 @@ func (r *runner) run() (Progress, error) {
 	return r.end()
 }
 
-// atATime is how many cells train at a time: side by side in one program, or each
-// by itself.
-func (r *runner) atATime(shared bool) int {
-	switch {
-	case r.o.Jobs > 0:
-		return r.o.Jobs
-	case shared:
-		return most
-	}
-	return runtime.GOMAXPROCS(0)
-}
+// atATime is how many cells train at a time, each by itself.
+func (r *runner) atATime() int { return cmp.Or(r.o.Jobs, runtime.GOMAXPROCS(0)) }
 
-// begin opens the results and gives the groups of the cells that have none.
-func (r *runner) begin() ([]*group, error) {
-	path := filepath.Join(r.o.Dir, ResultsFile)
-	file, have, dropped, err := openResults(path)
-	if err != nil {
-		return nil, err
+// begin leaves the finished cells out and opens the results.
+func (r *runner) begin() (err error) {
+	if r.o.Observer == nil {
+		r.o.Observer = silent{}
 	}
-	if dropped > 0 {
-		r.o.Observer.Warn(fmt.Sprintf("the last line of %s was cut off and is left out; its cell runs again", path))
+	if r.o.Pause == 0 {
+		r.o.Pause = 30 * time.Second
 	}
-	finished := map[string]bool{}
-	for _, result := range have {
-		finished[result.Key] = result.Error == ""
+	for _, at := range r.have.Differ {
+		r.o.Observer.Warn(fmt.Sprintf("%s was computed more than once, with results that are not the same: one of them counts", at))
 	}
-	groups, err := r.groups(r.cells, finished)
-	if err != nil {
-		return nil, errors.Join(err, file.close())
-	}
-	r.results = file
-	groups = slices.DeleteFunc(groups, func(g *group) bool { return len(g.cells) == 0 })
-	var left []*Cell
-	for _, g := range groups {
-		left = append(left, g.cells...)
-	}
+	cells := cellsOf(r.groups)
+	costs := measure(cells, r.have)
+	r.groups = unfinished(r.groups, r.have)
+	left := cellsOf(r.groups)
 	for _, c := range left {
+		if _, err := r.trainers.Choice(c.candidates[0].spec); err != nil {
+			return err
+		}
 		c.input.waiting++
 	}
-	r.progress.Cells = len(r.cells)
-	r.progress.Before = len(r.cells) - len(left)
-	r.progress.Done = r.progress.Before
-	r.clock = newClock(left, have, r.atATime(false))
-	return groups, nil
+	r.progress = Progress{Cells: len(cells), Before: len(cells) - len(left), Done: len(cells) - len(left)}
+	r.clock = newClock(left, costs, r.atATime())
+	r.journal, err = openJournal(r.o.Dir, r.part)
+	return err
+}
+
+func cellsOf(groups []*group) (list []*Cell) {
+	for _, g := range groups {
+		list = append(list, g.Cells...)
+	}
+	return list
 }
 
 func (r *runner) end() (Progress, error) {
-	err := r.results.close()
+	err := r.journal.close()
 	_ = os.Remove(filepath.Join(r.o.Dir, TrialsFolder)) // fails, rightly, where cells are under way
 	switch {
 	case r.broken != nil:
@@ -240,11 +266,11 @@ func (r *runner) end() (Progress, error) {
 // keep appends the results of a group. An error says that no more cells can be
 // kept.
 func (r *runner) keep(g *group, results []*Result, took time.Duration) error {
-	for i, c := range g.cells {
+	for i, c := range g.Cells {
 		results[i].Coord, results[i].Key, results[i].Miplc, results[i].Seconds = c.Coord, c.Key, r.o.Version, took.Seconds()
 	}
-	err := r.results.add(results)
-	for _, c := range g.cells {
+	err := r.journal.add(results)
+	for _, c := range g.Cells {
 		if err == nil {
 			err = r.dropTrials(c)
 		}
@@ -255,13 +281,13 @@ func (r *runner) keep(g *group, results []*Result, took time.Duration) error {
 		r.broken = err
 		return err
 	}
-	for _, result := range results {
+	for i, result := range results {
 		if result.Error != "" {
 			r.progress.Failed++
 		} else {
 			r.progress.Done++
 		}
-		r.progress.Left = r.clock.tick(result)
+		r.progress.Left = r.clock.tick(g.Cells[i], result)
 		r.o.Observer.Cell(*result, r.progress)
 	}
 	return nil
@@ -273,15 +299,6 @@ func (r *runner) input(c *Cell) (*data.Dataset, *data.Split, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	split, err := r.e.split(r.e.splitsOf(r.e.dataSet(c.Data)), c.Split, set.Bags(), r.o.Data)
+	split, err := r.e.split(c.input.splits, c.Split, set.Bags(), c.input.folder)
 	return set, split, err
-}
-
-func (e *Experiment) dataSet(name string) *DataSet {
-	for i := range e.Data {
-		if e.Data[i].Name.V == name {
-			return &e.Data[i]
-		}
-	}
-	return nil
 }

@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -76,20 +75,21 @@ func run(t *testing.T, e *Experiment, o Options) (map[string]string, *watch, err
 
 func read(t *testing.T, dir string) map[string]string {
 	t.Helper()
-	list, err := ReadResults(filepath.Join(dir, ResultsFile))
+	out := map[string]string{}
+	for _, r := range results(t, dir) {
+		out[r.Key] = r.substance()
+	}
+	return out
+}
+
+// results lists the merged results of a folder.
+func results(t *testing.T, dir string) []Result {
+	t.Helper()
+	merged, err := ReadResults(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := map[string]string{}
-	for _, r := range list {
-		r.Seconds = 0
-		text, err := json.Marshal(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out[r.Key] = string(text)
-	}
-	return out
+	return slices.Collect(maps.Values(merged.ByKey))
 }
 
 // The results do not depend on how many cells run at a time, and no finished cell
@@ -118,10 +118,7 @@ func TestCellIsAnOrdinaryRun(t *testing.T) {
 	if _, _, err := run(t, e, Options{Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
-	list, err := ReadResults(filepath.Join(dir, ResultsFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := results(t, dir)
 	sets, err := filepath.Glob(filepath.Join(dir, DataFolder, "P-r2-*.npz"))
 	if err != nil || len(sets) != 1 {
 		t.Fatalf("%v, %v", sets, err)
@@ -179,7 +176,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// A torn last line is dropped, and its cell runs again.
+// A torn last line is dropped, and its cell runs again, into another file.
 func TestTornResults(t *testing.T) {
 	e := parse(t, tiny)
 	dir := t.TempDir()
@@ -187,10 +184,19 @@ func TestTornResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(dir, ResultsFile)
+	files, err := filepath.Glob(filepath.Join(dir, ResultsFolder, "*"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	path := files[0]
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
+	}
+	put := func(text []byte) {
+		if err := errors.Join(os.RemoveAll(filepath.Dir(path)), os.Mkdir(filepath.Dir(path), 0o755), os.WriteFile(path, text, 0o644)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	torn := map[string][]byte{
 		"half a line":  text[:len(text)-40],
@@ -198,19 +204,15 @@ func TestTornResults(t *testing.T) {
 		"zeros at end": append(slices.Clone(text[:len(text)-40]), make([]byte, 40)...),
 	}
 	for name, part := range torn {
-		if err := os.WriteFile(path, part, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		put(part)
 		again, w, err := run(t, e, Options{Dir: dir})
-		if err != nil || len(w.ran) != 1 || len(w.warn) != 1 || !maps.Equal(whole, again) {
-			t.Errorf("%s: %d cells ran, warnings %v, %v", name, len(w.ran), w.warn, err)
+		if err != nil || len(w.ran) != 1 || !maps.Equal(whole, again) {
+			t.Errorf("%s: %d cells ran, %v", name, len(w.ran), err)
 		}
 	}
 	lines := strings.SplitAfter(string(text), "\n")
 	lines[2] = "{\"key\": oops}\n"
-	if err := os.WriteFile(path, []byte(strings.Join(lines, "")), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	put([]byte(strings.Join(lines, "")))
 	_, err = Run(context.Background(), e, Options{Dir: dir})
 	var d diag.Diagnostic
 	if !errors.As(err, &d) || d.Pos.Line != 3 {
@@ -246,10 +248,7 @@ func TestGrid(t *testing.T) {
 	if _, _, err := run(t, e, Options{Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
-	list, err := ReadResults(filepath.Join(dir, ResultsFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := results(t, dir)
 	for _, r := range list {
 		switch {
 		case r.Learner == "demipl" && (r.Setting != "" || r.Trials != nil):
@@ -325,7 +324,7 @@ func TestFolders(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer f.Close()
-			if err := f.Take(by, []string{SpecFile, ResultsFile}, nil); err != nil {
+			if err := f.Take(by, []string{SpecFile}, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -346,7 +345,7 @@ func TestFolders(t *testing.T) {
 	for dir, want := range map[string]string{
 		taken(outdir.Experiment, SpecFile, other):    `holds the results of the experiment "other", not of "tiny"`,
 		taken(outdir.Experiment, SpecFile, "oops"):   "an experiment is a map",
-		taken("", ResultsFile, "mine"):               "no mark of miplc lists: results.jsonl",
+		taken("", ResultsFolder, "mine"):             "holds results, which no mark of miplc lists",
 		taken("", SpecFile, tiny, PlanFile, "mine"):  "no mark of miplc lists: experiment.yaml, plan.json",
 		taken(outdir.Run):                            "was written by miplc train",
 		filepath.Join(taken("", "file", ""), "file"): "is a file",
@@ -467,10 +466,16 @@ func furthest(dir string) (epoch int) {
 }
 
 func TestClock(t *testing.T) {
-	cell := func(learner string) *Cell { return &Cell{Coord: Coord{Data: "P", Learner: learner}} }
-	k := newClock([]*Cell{cell("a"), cell("a"), cell("b")}, []Result{{Coord: cell("b").Coord, Seconds: 10}}, 2)
-	if got := k.tick(&Result{Coord: cell("a").Coord, Seconds: 4}).Seconds(); got != 7 {
-		t.Errorf("%v seconds left, want (4+10)/2", got)
+	cell := func(learner string, split int, nominal float64) *Cell {
+		return &Cell{Coord: Coord{Data: "P", Learner: learner, Split: split}, Key: fmt.Sprint(learner, split), nominal: nominal}
+	}
+	done := cell("b", 1, 2)
+	have := &Results{ByKey: map[string]Result{done.Key: {Seconds: 10}}}
+	first := cell("a", 1, 1)
+	left := []*Cell{first, cell("a", 2, 1), cell("b", 2, 2), cell("c", 1, 6)}
+	k := newClock(left, measure(append(left, done), have), 2)
+	if got := k.tick(first, &Result{Seconds: 5}).Seconds(); got != 22.5 { // 15 seconds were 3 nominal ones
+		t.Errorf("%v seconds left, want (5+10+30)/2", got)
 	}
 }
 

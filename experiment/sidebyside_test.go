@@ -84,18 +84,18 @@ func TestGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &runner{e: e, trainers: engines.NewTrainers(engines.Request{Engine: "xla", Device: "go"})}
-	defer r.trainers.Close()
+	trainers := engines.NewTrainers(engines.Request{Engine: "xla", Device: "go"})
+	defer trainers.Close()
 	// demipl: 2 r of 2 splits, and lambda's 2 values; batches: 2 splits; proden: 4
 	// cells; pl-aggd: 2 splits, each alone. A finished cell keeps its place.
-	finished := map[string]bool{plan.Cells[0].Key: true}
-	groups, err := r.groups(plan.Cells, finished)
+	groups, err := gather(plan.Cells, trainers, most)
 	if err != nil {
 		t.Fatal(err)
 	}
+	groups = unfinished(groups, &Results{ByKey: map[string]Result{plan.Cells[0].Key: {}}})
 	var sizes, left []int
 	for _, g := range groups {
-		sizes, left = append(sizes, g.beside), append(left, len(g.cells))
+		sizes, left = append(sizes, g.Beside), append(left, len(g.Cells))
 	}
 	if !slices.Equal(sizes, []int{8, 2, 4, 1, 1}) || !slices.Equal(left, []int{7, 2, 4, 1, 1}) {
 		t.Errorf("groups of %v cells, %v of them left", sizes, left)
@@ -112,11 +112,7 @@ func TestSideBySideFailure(t *testing.T) {
 	if !errors.As(err, &failed) || failed.Progress.Failed != 4 || len(w.ran) != 12 {
 		t.Fatalf("%d cells ran, %v", len(w.ran), err)
 	}
-	list, err := ReadResults(filepath.Join(dir, ResultsFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range list {
+	for _, r := range results(t, dir) {
 		if (r.Error != "") != (r.Learner == "wild") {
 			t.Errorf("%s: %q", r.Coord, r.Error)
 		}

@@ -109,7 +109,7 @@ func parseYAML(file string, src []byte, errs *faults) *Node {
 	text := strings.TrimPrefix(string(src), "\ufeff")
 	s := newSource(file, text)
 	if mostValues(s.lines) > maxValues {
-		errs.Add(diag.Errorf(diag.Pos{File: file}, "the file may hold more than %d values", maxValues).
+		errs.Add(diag.Errorf(diag.Pos{File: file}, "the file is too long: more than %d values can stand in its lines", maxValues).
 			WithNote("specs and experiments are some hundred lines"))
 		return nil
 	}

@@ -24,6 +24,7 @@ type Report struct {
 	results  map[experiment.Coord][]experiment.Result
 	expected map[experiment.Coord]int // cells of the plan
 	failed   []experiment.Result
+	differ   []experiment.Coord // computed more than once with results that are not the same
 	done     int
 	engines  map[string][]string // by learner
 }
@@ -47,7 +48,7 @@ func Read(dir string) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	results, err := experiment.ReadResults(filepath.Join(dir, experiment.ResultsFile))
+	results, err := experiment.ReadResults(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -58,11 +59,8 @@ func Read(dir string) (*Report, error) {
 
 // gather sorts the results that the plan asks for by their cells. Results of
 // earlier versions of the experiment's file have other keys and are passed over.
-func (r *Report) gather(results []experiment.Result) {
-	last := map[string]experiment.Result{}
-	for _, one := range results {
-		last[one.Key] = one
-	}
+func (r *Report) gather(results *experiment.Results) {
+	r.differ = results.Differ
 	r.values, r.results = map[experiment.Coord]map[int]float64{}, map[experiment.Coord][]experiment.Result{}
 	r.expected = map[experiment.Coord]int{}
 	r.engines = map[string][]string{}
@@ -70,7 +68,7 @@ func (r *Report) gather(results []experiment.Result) {
 		at := cell.Coord
 		at.Split = 0
 		r.expected[at]++
-		result, found := last[cell.Key]
+		result, found := results.ByKey[cell.Key]
 		if !found {
 			continue
 		}
@@ -123,6 +121,9 @@ func (r *Report) facts() []string {
 			slices.Sort(used)
 			list = append(list, fmt.Sprintf("The cells of %s were computed by engines whose rounding differs: %s.", l.Name.V, strings.Join(used, ", ")))
 		}
+	}
+	if n := len(r.differ); n > 0 {
+		list = append(list, fmt.Sprintf("%d cells were computed more than once with results that are not the same, and one of them counts; the first: %s.", n, r.differ[0]))
 	}
 	return list
 }

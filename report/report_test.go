@@ -146,13 +146,19 @@ func folder(t *testing.T, seed uint64) string {
 	at("CRC", experiment.Stored, "proden", "", 0.501)
 	plan += strings.Join(cells, ",") + "]}"
 	rand.New(rand.NewPCG(seed, 1)).Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
-	for name, text := range map[string]string{experiment.PlanFile: plan, experiment.ResultsFile: strings.Join(lines, "") + `{"cut off`} {
+	for name, text := range map[string]string{experiment.PlanFile: plan, resultsFile: strings.Join(lines, "") + `{"cut off`} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return dir
 }
+
+// resultsFile is that of the process that filled the folder.
+const resultsFile = experiment.ResultsFolder + "/all.host.1.jsonl"
 
 // bins counts something in the bins from low to high.
 func bins(low, high int) []int {
@@ -247,7 +253,7 @@ func TestFigures(t *testing.T) {
 // Everything can be asked for before anything is done.
 func TestEmptyResults(t *testing.T) {
 	dir := folder(t, 1)
-	if err := os.Remove(filepath.Join(dir, experiment.ResultsFile)); err != nil {
+	if err := os.Remove(filepath.Join(dir, resultsFile)); err != nil {
 		t.Fatal(err)
 	}
 	text := string(write(t, dir)[markdownFile])
@@ -336,7 +342,7 @@ func TestEscapes(t *testing.T) {
 
 func TestBadFolders(t *testing.T) {
 	dir := folder(t, 1)
-	for name, text := range map[string]string{experiment.PlanFile: "{", experiment.ResultsFile: "oops\n" + `{"key":"k","data":"d","learner":"l","split":1}` + "\n", experiment.SpecFile: "- 1"} {
+	for name, text := range map[string]string{experiment.PlanFile: "{", resultsFile: "oops\n" + `{"key":"k","data":"d","learner":"l","split":1}` + "\n", experiment.SpecFile: "- 1"} {
 		old, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
@@ -344,7 +350,7 @@ func TestBadFolders(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Read(dir); err == nil || !strings.Contains(err.Error(), name) {
+		if _, err := Read(dir); err == nil || !strings.Contains(err.Error(), filepath.FromSlash(name)) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err := os.WriteFile(filepath.Join(dir, name), old, 0o644); err != nil {

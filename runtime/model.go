@@ -16,11 +16,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"text/tabwriter"
 
 	"github.com/miplc/miplc/export/contract"
@@ -58,10 +60,9 @@ func WithThreads(n int) Option { return func(o *options) { o.threads = n } }
 
 // Model is an opened model, safe for concurrent use.
 type Model struct {
-	info     Info
-	together int // values up to which several bags share a run; 0 for contract bag/1
-	closing  sync.RWMutex
-	session  Session // nil once closed
+	options   options
+	current   atomic.Pointer[opened]
+	reloading sync.Mutex
 }
 
 // Info tells what a model says of itself.
@@ -132,35 +133,71 @@ func readFile(path string) ([]byte, error) {
 	if info.Size() > onnxpb.MaxFile {
 		return nil, fmt.Errorf("%s: %w: %w", path, ErrContract, onnxpb.ErrTooLarge)
 	}
-	return io.ReadAll(io.LimitReader(f, onnxpb.MaxFile+1))
+	data, err := readStill(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return data, nil
+}
+
+// readStill reads a file that nobody writes to meanwhile: half of one model and
+// half of another can look like a model.
+func readStill(f fs.File) ([]byte, error) {
+	before, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(f, onnxpb.MaxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	after, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if after.Size() != int64(len(data)) || !after.ModTime().Equal(before.ModTime()) {
+		return nil, fmt.Errorf("%w: it was written to while it was read; write a new model beside it and rename it", ErrContract)
+	}
+	return data, nil
 }
 
 // OpenBytes opens a model that is in memory. The data must not be changed
 // while the model is open.
 func OpenBytes(data []byte, opts ...Option) (*Model, error) {
-	o := options{threads: 1}
+	m := &Model{options: options{threads: 1}}
 	for _, set := range opts {
-		set(&o)
+		set(&m.options)
 	}
-	if o.backend == nil {
-		o.backend = OnnxRuntime()
+	if m.options.backend == nil {
+		m.options.backend = OnnxRuntime()
 	}
-	if o.threads < 1 {
-		return nil, fmt.Errorf("WithThreads(%d): at least 1 thread is needed", o.threads)
+	if m.options.threads < 1 {
+		return nil, fmt.Errorf("WithThreads(%d): at least 1 thread is needed", m.options.threads)
 	}
-	meta, opset, err := checkFile(data, o.backend.Name())
+	o, err := m.options.open(data)
+	if err != nil {
+		return nil, err
+	}
+	m.current.Store(o)
+	return m, nil
+}
+
+// open checks a file and prepares it in the back end.
+func (o *options) open(data []byte) (*opened, error) {
+	backend := o.backend.Name()
+	meta, opset, err := checkFile(data, backend)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrContract, err)
 	}
 	session, err := o.backend.Open(&File{Data: data, Meta: meta, Library: o.library, Threads: o.threads})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", o.backend.Name(), err)
+		return nil, fmt.Errorf("%s: %w", backend, err)
 	}
-	m := &Model{info: newInfo(meta, opset, o.backend.Name()), session: session}
+	file := &opened{info: newInfo(meta, opset, backend), session: session}
 	if meta.Contract == contract.ContractBatch {
-		m.together = maxRunValues * o.threads
+		file.together = maxRunValues * o.threads
 	}
-	return m, nil
+	return file, nil
 }
 
 // checkFile decodes a file and insists on its contract. It runs before any
@@ -192,24 +229,11 @@ func newInfo(m *contract.Metadata, opset int64, backend string) Info {
 
 // Info returns a copy of the model's metadata.
 func (m *Model) Info() Info {
-	i := m.info
+	i := m.current.Load().info
 	i.Classes = slices.Clone(i.Classes)
 	i.InputShape = slices.Clone(i.InputShape)
 	i.Split = slices.Clone(i.Split)
 	i.Parity = maps.Clone(i.Parity)
 	i.Backends = slices.Clone(i.Backends)
 	return i
-}
-
-// Close waits for the predictions under way and frees the model. Closing
-// twice is harmless.
-func (m *Model) Close() error {
-	m.closing.Lock()
-	defer m.closing.Unlock()
-	if m.session == nil {
-		return nil
-	}
-	err := m.session.Close()
-	m.session = nil
-	return err
 }

@@ -43,19 +43,24 @@ func (m *Model) Predict(ctx context.Context, bag Bag) (Prediction, error) {
 // again where they are large enough: then it allocates nothing. After an error
 // *p is not meaningful.
 func (m *Model) PredictInto(ctx context.Context, bag Bag, p *Prediction) error {
-	if err := bag.check(m.info.InputShape); err != nil {
+	o, err := m.acquire()
+	if err != nil {
+		return err
+	}
+	defer o.using.RUnlock()
+	if err := bag.check(o.info.InputShape); err != nil {
 		return err
 	}
 	s := singles.Get().(*single)
 	s.bag[0], s.to[0] = bag, *p
-	err := m.run(ctx, s.bag[:], s.to[:])
+	err = o.run(ctx, s.bag[:], s.to[:])
 	*p = s.to[0]
 	*s = single{} // keeps nothing of the caller's
 	singles.Put(s)
 	if err != nil {
 		return err
 	}
-	return m.name(p)
+	return o.name(p)
 }
 
 // PredictBatch predicts bags, in order, to what Predict gives for each alone but
@@ -76,26 +81,31 @@ func (m *Model) PredictBatchInto(ctx context.Context, bags []Bag, to []Predictio
 	if len(to) != len(bags) {
 		return fmt.Errorf("%d bags need as many predictions to be put into, there are %d", len(bags), len(to))
 	}
+	o, err := m.acquire()
+	if err != nil {
+		return err
+	}
+	defer o.using.RUnlock()
 	for i, b := range bags {
-		if err := b.check(m.info.InputShape); err != nil {
+		if err := b.check(o.info.InputShape); err != nil {
 			return fmt.Errorf("bag %d: %w", i, err)
 		}
 	}
 	for from := 0; from < len(bags); {
 		end := from + 1
 		values := len(bags[from].Instances)
-		for ; m.together > 0 && end < len(bags) && end-from < maxRunBags; end++ {
-			if values += len(bags[end].Instances); values > m.together {
+		for ; o.together > 0 && end < len(bags) && end-from < maxRunBags; end++ {
+			if values += len(bags[end].Instances); values > o.together {
 				break
 			}
 		}
-		if err := m.run(ctx, bags[from:end], to[from:end]); err != nil {
+		if err := o.run(ctx, bags[from:end], to[from:end]); err != nil {
 			return fmt.Errorf("bags %d to %d: %w", from, end-1, err)
 		}
 		from = end
 	}
 	for i := range to {
-		if err := m.name(&to[i]); err != nil {
+		if err := o.name(&to[i]); err != nil {
 			return fmt.Errorf("bag %d: %w", i, err)
 		}
 	}
@@ -103,23 +113,18 @@ func (m *Model) PredictBatchInto(ctx context.Context, bags []Bag, to []Predictio
 }
 
 // run predicts checked bags in one run of the graph.
-func (m *Model) run(ctx context.Context, bags []Bag, to []Prediction) error {
+func (o *opened) run(ctx context.Context, bags []Bag, to []Prediction) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	for i, b := range bags {
-		to[i].makeRoom(len(m.info.Classes), b.N)
+		to[i].makeRoom(len(o.info.Classes), b.N)
 	}
-	m.closing.RLock()
-	defer m.closing.RUnlock()
-	if m.session == nil {
-		return ErrClosed
-	}
-	if err := m.session.Run(ctx, bags, to); err != nil {
+	if err := o.session.Run(ctx, bags, to); err != nil {
 		if ended := ctx.Err(); ended != nil {
 			return ended
 		}
-		return fmt.Errorf("%s: %w", m.info.Backend, err)
+		return fmt.Errorf("%s: %w", o.info.Backend, err)
 	}
 	return nil
 }
@@ -135,7 +140,7 @@ func (p *Prediction) makeRoom(k, n int) {
 
 // name finds the label. Numbers that are not finite would make label 0 of
 // anything, so they are an error.
-func (m *Model) name(p *Prediction) error {
+func (o *opened) name(p *Prediction) error {
 	if i := firstNotFinite(p.Probabilities); i >= 0 {
 		return fmt.Errorf("the model gives %v for class %d of this bag: %w", p.Probabilities[i], i, ErrNotFinite)
 	}
@@ -148,6 +153,6 @@ func (m *Model) name(p *Prediction) error {
 			p.Label = i
 		}
 	}
-	p.Class = m.info.Classes[p.Label]
+	p.Class = o.info.Classes[p.Label]
 	return nil
 }

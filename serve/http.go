@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -36,6 +38,7 @@ func (s *Server) routes() []route {
 		{"POST", model + "/infer", false, s.postInfer},
 		{"POST", exact + "/infer", false, s.postInfer},
 		{"POST", "/predict", false, s.postPredict},
+		{"GET", "/metrics", false, s.getMetrics},
 	}
 }
 
@@ -61,15 +64,16 @@ func (s *Server) handler() http.Handler {
 	return mux
 }
 
-// serve is the handler of a route, with the bounds and the errors of all.
+// serve is the handler of a route, with what all have in common.
 func (s *Server) serve(route route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.draining.Load() {
-			w.Header().Set("Connection", "close")
+			w.Header().Set("Connection", "close") // the next request finds another server
 		}
-		err := guarded(func() error { return route.handle(w, r) })
+		c := call{"http", route.method + " " + route.path, r.Header.Get("Authorization"), route.public}
+		err := s.call(r.Context(), c, func(ctx context.Context) error { return route.handle(w, r.WithContext(ctx)) })
 		if err != nil {
-			s.fail(w, err)
+			fail(w, err)
 		}
 	})
 }
@@ -85,15 +89,16 @@ var httpStatus = map[codes.Code]int{
 	codes.Canceled:          499, // nobody reads it
 }
 
-func (s *Server) fail(w http.ResponseWriter, err error) {
+func fail(w http.ResponseWriter, err error) {
 	of := status.Convert(err)
 	code := httpStatus[of.Code()]
-	switch {
-	case code == 0:
-		s.o.Log.Error("request failed", "error", err)
+	switch code {
+	case 0:
 		code = http.StatusInternalServerError
-	case code == http.StatusServiceUnavailable:
+	case http.StatusServiceUnavailable:
 		w.Header().Set("Retry-After", "1")
+	case http.StatusUnauthorized:
+		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
 	writeError(w, code, of.Message())
 }
@@ -150,6 +155,11 @@ func tooLarge(most int64) error {
 
 func (s *Server) getServer(w http.ResponseWriter, _ *http.Request) error {
 	return writeJSON(w, http.StatusOK, map[string]any{"name": serverName, "version": s.o.Version, "extensions": extensions})
+}
+
+func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request) error {
+	promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}).ServeHTTP(w, r)
+	return nil
 }
 
 func (s *Server) getLive(w http.ResponseWriter, _ *http.Request) error {

@@ -128,33 +128,22 @@ func (v *version) close() {
 
 func (v *version) number() string { return strconv.Itoa(v.version) }
 
-// Models are the models at one path by name and version.
-type Models struct {
-	root  string
-	open  func(path string) (*runtime.Model, error)
-	batch Batching
+// models are the models at one path by name and version.
+type models struct {
+	root    string
+	open    func(path string) (*runtime.Model, error)
+	batch   Batching
+	metrics *metrics
 
 	reloading sync.Mutex
 	mu        sync.RWMutex
 	loaded    map[string][]*version // by version, the newest last
 }
 
-// OpenModels opens all models at a path: a model file; a folder that holds model.onnx;
-// or a folder of models, each as NAME.onnx, NAME/model.onnx or NAME/1/model.onnx, where
-// numbers are versions. All must open.
-func OpenModels(root string, open func(path string) (*runtime.Model, error), batch Batching) (*Models, error) {
-	m := &Models{root: root, open: open, batch: batch, loaded: map[string][]*version{}}
-	if _, err := m.reload(); err != nil {
-		m.Close()
-		return nil, err
-	}
-	return m, nil
-}
-
 // reload opens what is new or has changed at the path and lets go what is gone. What
 // does not open is an error, and what was loaded in its place stays. Requests under way
 // end with the version that they began with. It returns how many versions have changed.
-func (m *Models) reload() (changed int, err error) {
+func (m *models) reload() (changed int, err error) {
 	m.reloading.Lock()
 	defer m.reloading.Unlock()
 	places, err := scan(m.root)
@@ -188,7 +177,7 @@ func (m *Models) reload() (changed int, err error) {
 }
 
 // load opens the version at a place, or returns the old one where its file is as it was.
-func (m *Models) load(p place, old *version) (*version, error) {
+func (m *models) load(p place, old *version) (*version, error) {
 	info, err := os.Stat(p.path)
 	if err != nil {
 		return nil, err
@@ -200,11 +189,11 @@ func (m *Models) load(p place, old *version) (*version, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &version{place: p, modified: info.ModTime(), size: info.Size(), info: model.Info(), queue: newQueue(model, m.batch)}, nil
+	return &version{place: p, modified: info.ModTime(), size: info.Size(), info: model.Info(), queue: newQueue(p.name, model, m.batch, m.metrics)}, nil
 }
 
 // swap puts the next versions into place and returns those that are no longer there.
-func (m *Models) swap(next map[string][]*version) (gone []*version) {
+func (m *models) swap(next map[string][]*version) (gone []*version) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for name, versions := range m.loaded {
@@ -215,10 +204,16 @@ func (m *Models) swap(next map[string][]*version) (gone []*version) {
 		}
 	}
 	m.loaded = next
+	m.metrics.models.Reset()
+	for name, versions := range next {
+		for _, v := range versions {
+			m.metrics.models.WithLabelValues(name, v.number()).Set(1)
+		}
+	}
 	return gone
 }
 
-func (m *Models) exact(name string, number int) *version {
+func (m *models) exact(name string, number int) *version {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	for _, v := range m.loaded[name] {
@@ -231,7 +226,7 @@ func (m *Models) exact(name string, number int) *version {
 
 // use finds a version for a request, which must call done when it has ended. The version
 // "" is the newest; the name "" the only model there is.
-func (m *Models) use(name, number string) (v *version, done func(), err error) {
+func (m *models) use(name, number string) (v *version, done func(), err error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	if name == "" && len(m.loaded) == 1 {
@@ -242,9 +237,9 @@ func (m *Models) use(name, number string) (v *version, done func(), err error) {
 	versions := m.loaded[name]
 	switch {
 	case name == "":
-		return nil, nil, status.Errorf(codes.InvalidArgument, "several models are served: name one of %s", strings.Join(m.names(), ", "))
+		return nil, nil, status.Errorf(codes.InvalidArgument, "several models are served: name one of %s", strings.Join(m.sortedNames(), ", "))
 	case len(versions) == 0:
-		return nil, nil, status.Errorf(codes.NotFound, "there is no model %q; served are %s", name, strings.Join(m.names(), ", "))
+		return nil, nil, status.Errorf(codes.NotFound, "there is no model %q; served are %s", name, strings.Join(m.sortedNames(), ", "))
 	case number == "":
 		v = versions[len(versions)-1]
 	default:
@@ -258,8 +253,8 @@ func (m *Models) use(name, number string) (v *version, done func(), err error) {
 	return v, v.inUse.RUnlock, nil
 }
 
-// names must be called with the lock held.
-func (m *Models) names() []string {
+// sortedNames must be called with the lock held.
+func (m *models) sortedNames() []string {
 	var all []string
 	for name := range m.loaded {
 		all = append(all, name)
@@ -269,7 +264,7 @@ func (m *Models) names() []string {
 }
 
 // versions are the numbers of the versions of a model.
-func (m *Models) versions(name string) []string {
+func (m *models) versions(name string) []string {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return numbers(m.loaded[name])
@@ -283,15 +278,15 @@ func numbers(versions []*version) []string {
 	return all
 }
 
-// Names are the names of the models, sorted.
-func (m *Models) Names() []string {
+// names are the names of the models, sorted.
+func (m *models) names() []string {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return m.names()
+	return m.sortedNames()
 }
 
-// Close waits for the requests under way and frees the models.
-func (m *Models) Close() {
+// close waits for the requests under way and frees the models.
+func (m *models) close() {
 	for _, v := range m.swap(nil) {
 		v.close()
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -24,6 +25,7 @@ type Batching struct {
 // job is the bags of one request, which wait for their predictions.
 type job struct {
 	ctx         context.Context
+	since       time.Time
 	bags        []runtime.Bag
 	predictions []runtime.Prediction
 	err         error
@@ -37,13 +39,18 @@ type queue struct {
 	batch   Batching
 	waiting chan *job
 	runners workers.Group
+
+	runBags, waited, instances prometheus.Observer
 }
 
-func newQueue(model *runtime.Model, batch Batching) *queue {
+func newQueue(name string, model *runtime.Model, batch Batching, m *metrics) *queue {
 	if model.Info().Contract != contract.ContractBatch {
 		batch.Bags = 1
 	}
-	q := &queue{model: model, batch: batch, waiting: make(chan *job, batch.Waiting)}
+	q := &queue{
+		model: model, batch: batch, waiting: make(chan *job, batch.Waiting),
+		runBags: m.runBags.WithLabelValues(name), waited: m.waited.WithLabelValues(name), instances: m.instances.WithLabelValues(name),
+	}
 	for range batch.Parallel {
 		q.runners.Go(func() {
 			for first := range q.waiting {
@@ -63,7 +70,7 @@ func (q *queue) close() {
 
 // predict predicts the bags of one request, in order.
 func (q *queue) predict(ctx context.Context, bags []runtime.Bag) ([]runtime.Prediction, error) {
-	j := &job{ctx: ctx, bags: bags, done: make(chan struct{})}
+	j := &job{ctx: ctx, since: time.Now(), bags: bags, done: make(chan struct{})}
 	select {
 	case q.waiting <- j:
 	default:
@@ -112,6 +119,10 @@ func (q *queue) run(jobs []*job) {
 			continue
 		}
 		live, bags = append(live, j), append(bags, j.bags...)
+		q.waited.Observe(time.Since(j.since).Seconds())
+	}
+	for _, b := range bags {
+		q.instances.Observe(float64(b.N))
 	}
 	if len(live) > 1 {
 		if all, err := q.predictAll(context.Background(), bags); err == nil {
@@ -129,6 +140,7 @@ func (q *queue) run(jobs []*job) {
 }
 
 func (q *queue) predictAll(ctx context.Context, bags []runtime.Bag) ([]runtime.Prediction, error) {
+	q.runBags.Observe(float64(len(bags)))
 	all := make([]runtime.Prediction, len(bags))
 	err := guarded(func() error {
 		if len(bags) == 1 {

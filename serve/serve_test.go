@@ -30,25 +30,26 @@ const (
 // service is a server under test with its models by name.
 type service struct {
 	*Server
-	url    string
-	direct map[string]*runtime.Model // the same models without a server
-	dir    string                    // of the models
-	end    context.CancelFunc
-	ended  chan error
+	url      string                    // of HTTP
+	web, rpc string                    // addresses
+	direct   map[string]*runtime.Model // the same models without a server
+	dir      string                    // of the models
+	end      context.CancelFunc
+	ended    chan error
 }
 
 // start serves a folder of the models bag and batch on loopback.
-func start(t testing.TB, change ...func(*Options, *Batching)) *service {
+func start(t testing.TB, change ...func(*Options)) *service {
 	t.Helper()
 	ortest.Library(t)
 	s := &service{dir: t.TempDir(), direct: map[string]*runtime.Model{}, ended: make(chan error, 1)}
 	o := Options{
 		Version: "test", Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
-		Bytes: 1 << 20, Instances: 5000, Timeout: 20 * time.Second, Drain: 20 * time.Second,
+		Batching: Batching{Bags: 8, Parallel: 2, Waiting: 1024},
+		Bytes:    1 << 20, Instances: 5000, Connections: 1000, Timeout: 20 * time.Second, Drain: 20 * time.Second,
 	}
-	batch := Batching{Bags: 8, Parallel: 2, Waiting: 1024}
 	for _, f := range change {
-		f(&o, &batch)
+		f(&o)
 	}
 	for name, path := range map[string]string{"bag": bagModel, "batch": batchModel} {
 		put(t, filepath.Join(s.dir, name+".onnx"), path)
@@ -59,26 +60,32 @@ func start(t testing.TB, change ...func(*Options, *Batching)) *service {
 		t.Cleanup(func() { model.Close() })
 		s.direct[name] = model
 	}
-	models, err := OpenModels(s.dir, func(path string) (*runtime.Model, error) { return runtime.Open(path) }, batch)
+	server, err := New(s.dir, func(path string) (*runtime.Model, error) { return runtime.Open(path) }, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	web, rpc := listen(t), listen(t)
 	ctx, cancel := context.WithCancel(context.Background())
-	s.Server, s.end, s.url = New(models, o), cancel, "http://"+listener.Addr().String()
-	go func() { s.ended <- s.Serve(ctx, listener) }()
+	s.Server, s.end, s.web, s.rpc = server, cancel, web.Addr().String(), rpc.Addr().String()
+	s.url = "http://" + s.web
+	go func() { s.ended <- s.Serve(ctx, web, rpc) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-s.ended; err != nil {
 			t.Error(err)
 		}
-		s.ended <- nil
-		models.Close()
+		server.Close()
 	})
 	return s
+}
+
+func listen(t testing.TB) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
 }
 
 func put(t testing.TB, to, from string) {

@@ -4,6 +4,7 @@ package serve
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
@@ -11,84 +12,137 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/net/netutil"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/runtime"
 )
 
-const serverName = "miplc"
+const (
+	serverName = "miplc"
+	maxStreams = 64 // requests at a time on one connection of HTTP/2
+)
 
 // extensions of the protocol that the server has.
 var extensions = []string{"binary_tensor_data"}
 
-// Options direct a server. All bounds must be set.
+// Options direct a server. All but TLS, Token and Reload must be set.
 type Options struct {
-	Version   string // of the server, for its metadata
-	Log       *slog.Logger
-	Bytes     int64         // most bytes of a request
-	Instances int           // most instances of a request
-	Timeout   time.Duration // most time for a request to arrive, to be predicted, to be taken
-	Reload    time.Duration // how often the models are looked at for new ones; 0: never
-	LameDuck  time.Duration // how long requests are still taken after the end was asked for
-	Drain     time.Duration // how long requests under way are waited for after that
+	Version     string // of the server, for its metadata
+	Log         *slog.Logger
+	TLS         *tls.Config   // nil: plain connections
+	Token       string        // what clients must bear; "": nothing
+	Batching    Batching      //
+	Bytes       int64         // most bytes of a request
+	Instances   int           // most instances of a request
+	Connections int           // most connections of each listener; more wait
+	Timeout     time.Duration // most time for a request to arrive, to be predicted, to be taken
+	Reload      time.Duration // how often the models are looked at for new ones; 0: never
+	LameDuck    time.Duration // how long requests are still taken after the end was asked for
+	Drain       time.Duration // how long requests under way are waited for after that
 }
 
 // Server serves models.
 type Server struct {
-	models   *Models
 	o        Options
+	models   *models
+	metrics  *metrics
 	draining atomic.Bool
 }
 
-// New makes a server of models, which stay the caller's to close.
-func New(models *Models, o Options) *Server { return &Server{models: models, o: o} }
-
-// Serve serves HTTP on a listener until the context ends. Then it says that it is not
-// ready, goes on for LameDuck, takes no more connections, and returns when the requests
-// under way are answered; an error says that some were not within Drain.
-func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
-	web := &http.Server{
-		Handler:           s.handler(),
-		ReadHeaderTimeout: s.o.Timeout,
-		ReadTimeout:       s.o.Timeout,
-		WriteTimeout:      3 * s.o.Timeout,
-		IdleTimeout:       time.Minute,
-		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug),
+// New makes a server of all models at a path: a model file; a folder that holds
+// model.onnx; or a folder of models, each as NAME.onnx, NAME/model.onnx or
+// NAME/1/model.onnx, where numbers are versions. All must open. Close frees them.
+func New(root string, open func(path string) (*runtime.Model, error), o Options) (*Server, error) {
+	s := &Server{o: o, metrics: newMetrics()}
+	s.models = &models{root: root, open: open, batch: o.Batching, metrics: s.metrics, loaded: map[string][]*version{}}
+	if _, err := s.models.reload(); err != nil {
+		s.Close()
+		return nil, err
 	}
+	return s, nil
+}
+
+// Close frees the models; no Serve may be under way.
+func (s *Server) Close() { s.models.close() }
+
+// Models are the names of the models, sorted.
+func (s *Server) Models() []string { return s.models.names() }
+
+// Serve serves HTTP on one listener and gRPC on another, unless that is nil, until the
+// context ends. Then it says that it is not ready, goes on for LameDuck, takes no more
+// connections, and returns when the requests under way are answered; an error says that
+// some were not within Drain.
+func (s *Server) Serve(ctx context.Context, web, rpc net.Listener) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	ending, end := context.WithCancel(context.Background())
+	defer end()
+	httpServer := s.newHTTP()
+	grpcServer, probes := s.newGRPC(ending)
 	var group workers.Group
-	failed := make(chan error, 1)
-	group.Go(func() { failed <- web.Serve(listener) })
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	group.Go(func() { s.reload(ctx) })
-	var err error
-	select {
-	case err = <-failed: // the listener broke
-		stop()
-	case <-ctx.Done():
-		s.draining.Store(true)
-		s.o.Log.Info("ending: no longer ready", "for", s.o.LameDuck)
-		time.Sleep(s.o.LameDuck)
-		err = s.drain(web)
+	listen := func(serve func(net.Listener) error, l net.Listener) {
+		if l == nil {
+			return
+		}
+		group.Go(func() {
+			if err := serve(netutil.LimitListener(l, s.o.Connections)); !s.draining.Load() {
+				stop(err)
+			}
+		})
+	}
+	listen(grpcServer.Serve, rpc)
+	if s.o.TLS == nil {
+		listen(httpServer.Serve, web)
+	} else {
+		listen(func(l net.Listener) error { return httpServer.ServeTLS(l, "", "") }, web)
+	}
+	group.Go(func() { s.watchModels(ctx) })
+
+	<-ctx.Done()
+	s.draining.Store(true)
+	probes.Shutdown()
+	s.o.Log.Info("ending: no longer ready", "for", s.o.LameDuck)
+	time.Sleep(s.o.LameDuck)
+	end()
+	timeUp, cancel := context.WithTimeout(context.Background(), s.o.Drain)
+	defer cancel()
+	group.Go(func() {
+		defer context.AfterFunc(timeUp, grpcServer.Stop)()
+		grpcServer.GracefulStop()
+	})
+	err := httpServer.Shutdown(timeUp)
+	if err != nil {
+		httpServer.Close()
 	}
 	group.Wait()
-	return err
-}
-
-func (s *Server) drain(web *http.Server) error {
-	ctx, cancel := context.WithTimeout(context.Background(), s.o.Drain)
-	defer cancel()
-	err := web.Shutdown(ctx)
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = errors.Join(errors.New("requests were still under way when the time to end was up"), web.Close())
+	if timeUp.Err() != nil {
+		err = errors.New("requests were still under way when the time to end was up")
+	}
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		err = errors.Join(cause, err)
 	}
 	return err
 }
 
-// reload looks for new models until the context ends.
-func (s *Server) reload(ctx context.Context) {
+func (s *Server) newHTTP() *http.Server {
+	return &http.Server{
+		Handler:           s.handler(),
+		TLSConfig:         s.o.TLS.Clone(),
+		ReadHeaderTimeout: s.o.Timeout,
+		ReadTimeout:       s.o.Timeout,
+		WriteTimeout:      3 * s.o.Timeout, // counts from the head of the request
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+		ErrorLog:          slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug),
+	}
+}
+
+// watchModels looks for new models until the context ends.
+func (s *Server) watchModels(ctx context.Context) {
 	if s.o.Reload == 0 {
 		return
 	}
@@ -102,9 +156,11 @@ func (s *Server) reload(ctx context.Context) {
 		}
 		changed, err := s.models.reload()
 		if changed > 0 {
-			s.o.Log.Info("models reloaded", "changed", changed, "models", s.models.Names())
+			s.metrics.reloads.WithLabelValues("changed").Inc()
+			s.o.Log.Info("models reloaded", "changed", changed, "models", s.models.names())
 		}
 		if err != nil {
+			s.metrics.reloads.WithLabelValues("failed").Inc()
 			s.o.Log.Error("models not reloaded: those that were loaded stay", "error", err)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/miplc/miplc/experiment"
 )
 
 // An experiment that is killed again and again, each time at a random moment and
@@ -43,8 +45,8 @@ attention: {epochs: [1, 40]}
 		}
 		_ = cmd.Wait() // "killed", or nil where it was done sooner
 	}
-	if text, err := os.ReadFile(filepath.Join(killed, "results.jsonl")); err == nil {
-		t.Logf("after 10 kills %d cells were done", bytes.Count(text, []byte("\n")))
+	if have, err := experiment.ReadResults(killed); err == nil {
+		t.Logf("after 10 kills %d cells were done", len(have.ByKey))
 	}
 	if out, err := run(killed).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -57,6 +59,11 @@ attention: {epochs: [1, 40]}
 	for _, name := range []string{"report.md", "report.tex", "report.html", "figures/figure-1.svg"} {
 		if !bytes.Equal(read(t, filepath.Join(whole, "report", name)), read(t, filepath.Join(killed, "report", name))) {
 			t.Errorf("%s differs from that of the unbroken experiment", name)
+		}
+	}
+	for _, dir := range []string{whole, killed} { // has a file for each start
+		if err := os.RemoveAll(filepath.Join(dir, experiment.ResultsFolder)); err != nil {
+			t.Fatal(err)
 		}
 	}
 	if a, b := list(t, whole), list(t, killed); a != b {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -83,14 +82,16 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// waitFor FILE waits until a background command has written the file.
+// waitFor FILE waits until a background command has written the file, or one that
+// fits the pattern.
 func waitFor(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: waitfor FILE")
 	}
 	path := ts.MkAbs(args[0])
 	for range 6000 {
-		if _, err := os.Stat(path); err == nil {
+		if found, err := filepath.Glob(path); err != nil || len(found) > 0 {
+			ts.Check(err)
 			return
 		}
 		time.Sleep(10 * time.Millisecond)

@@ -242,6 +242,17 @@ func ReplaceJSON(path string, v any) error {
 	return Replace(path, append(text, '\n'))
 }
 
+// Log starts a file that this process alone appends to, line by line, while others
+// read it: it has its name from the beginning, and never one that was there, for
+// which the error wraps fs.ErrExist. The caller forces what it writes to the disk.
+func Log(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	return f, syncFolder(filepath.Dir(path))
+}
+
 // refusal is an error that needs no more words.
 type refusal string
 

@@ -45,6 +45,7 @@ const maxThreads = 1024
 // Request is what the user asked for.
 type Request struct {
 	Engine   string // a name; empty: auto
+	Auto     string // engine that auto stands for; empty: what works here
 	Device   string // cpu or cuda; empty: what suits the engine
 	Library  string // onnxruntime library; empty: searched, see ortlib.Find
 	Provider string // execution provider of onnxruntime; empty: that of the device
@@ -98,11 +99,18 @@ func choose(r Request, m machine) (*Choice, error) {
 	return r.auto(m)
 }
 
+// named is the engine that is asked for, where spec is what a spec says.
+func (r *Request) named(spec string) string {
+	name := cmp.Or(r.Engine, spec, Auto)
+	if name == Auto {
+		name = cmp.Or(r.Auto, Auto)
+	}
+	return name
+}
+
 // check reports names that are none and settings that exclude each other.
 func (r *Request) check() error {
-	if r.Engine == "" {
-		r.Engine = Auto
-	}
+	r.Engine = r.named("")
 	if err := diag.CheckWord("the engine", r.Engine, Names()); err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package engines
 
 import (
-	"cmp"
 	"context"
 	"sync"
 
@@ -39,7 +38,7 @@ func (t *Trainers) Choice(spec *language.Spec) (*Choice, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.request
-	r.Engine = cmp.Or(r.Engine, spec.Train.Engine.V, Auto)
+	r.Engine = r.named(spec.Train.Engine.V)
 	if c := t.choices[r.Engine]; c != nil {
 		return c, nil
 	}
@@ -50,11 +49,28 @@ func (t *Trainers) Choice(spec *language.Spec) (*Choice, error) {
 	return c, err
 }
 
-// Shared tells the specs whose trials, on the same bags, train side by side in
-// one program from those that do not; it is empty where each trains alone.
-func (t *Trainers) Shared(spec *language.Spec) (string, error) {
+// Engine is the name of the engine of a spec, "" for a learner that is solved. One
+// that was asked for by name need not be on this machine.
+func (t *Trainers) Engine(spec *language.Spec) (string, error) {
+	if spec.Learner != nil {
+		return "", nil
+	}
+	if name := t.request.named(spec.Train.Engine.V); name != Auto {
+		return name, nil
+	}
 	c, err := t.Choice(spec)
-	if err != nil || c == nil || c.Engine != XLA {
+	if err != nil {
+		return "", err
+	}
+	return c.Engine, nil
+}
+
+// Shared tells the specs whose trials, on the same bags, train side by side in
+// one program from those that do not; it is empty where each trains alone. The
+// engine is that of Engine.
+func (t *Trainers) Shared(spec *language.Spec) (string, error) {
+	name, err := t.Engine(spec)
+	if err != nil || name != XLA {
 		return "", err
 	}
 	return xla.Shared(spec), nil

@@ -20,7 +20,7 @@ type Reporter struct {
 
 	plan     train.Plan
 	drawn    time.Time // of the last bar or line
-	width    int       // characters of the bar that stands on the line
+	line     Line      // of the bar
 	accuracy string    // the last measured one
 }
 
@@ -35,7 +35,7 @@ const (
 // return; else a line is written at most every ten seconds, for the first and
 // for the last epoch.
 func New(w io.Writer, isTerminal bool) *Reporter {
-	return &Reporter{w: w, terminal: isTerminal, now: time.Now}
+	return &Reporter{w: w, terminal: isTerminal, now: time.Now, line: Line{W: w}}
 }
 
 // Begin writes what is going to be trained.
@@ -85,8 +85,7 @@ func (r *Reporter) Epoch(m train.Metrics, p train.Progress) {
 		r.drawn = r.now()
 		r.bar(p)
 		if last {
-			r.width = 0
-			fmt.Fprintln(r.w)
+			r.line.End()
 		}
 		return
 	}
@@ -99,23 +98,18 @@ func (r *Reporter) Epoch(m train.Metrics, p train.Progress) {
 
 // Note writes a line of its own.
 func (r *Reporter) Note(text string) {
-	r.clear()
+	r.line.Clear()
 	plain.Fprintf(r.w, "%s\n", text)
 }
 
 // Warn writes a warning on a line of its own.
 func (r *Reporter) Warn(text string) {
-	r.clear()
+	r.line.Clear()
 	fmt.Fprintf(r.w, "warning: %s\n", text)
 }
 
 // Close leaves the cursor on a fresh line, whatever ended the run.
-func (r *Reporter) Close() {
-	if r.width > 0 {
-		r.width = 0
-		fmt.Fprintln(r.w)
-	}
-}
+func (r *Reporter) Close() { r.line.End() }
 
 // bar draws the state of the run over the one drawn before.
 func (r *Reporter) bar(p train.Progress) {
@@ -136,18 +130,8 @@ func (r *Reporter) bar(p train.Progress) {
 	if p.Evaluating {
 		doing = fmt.Sprintf("  measuring %d%%", 100*p.Step/max(p.Steps, 1))
 	}
-	line := fmt.Sprintf("%s%s %3.0f%%  %s %d/%d  loss %s%s%s%s", strings.Repeat("█", full), strings.Repeat("░", cells-full),
-		100*share, r.unit(), p.Epoch, p.Epochs, number(p.Loss), accuracy, doing, left(p, share >= 1))
-	pad := max(0, r.width-len([]rune(line)))
-	r.width = len([]rune(line))
-	fmt.Fprintf(r.w, "\r%s%s", line, strings.Repeat(" ", pad))
-}
-
-func (r *Reporter) clear() {
-	if r.width > 0 {
-		fmt.Fprintf(r.w, "\r%s\r", strings.Repeat(" ", r.width))
-		r.width = 0
-	}
+	r.line.Draw(fmt.Sprintf("%s%s %3.0f%%  %s %d/%d  loss %s%s%s%s", strings.Repeat("█", full), strings.Repeat("░", cells-full),
+		100*share, r.unit(), p.Epoch, p.Epochs, number(p.Loss), accuracy, doing, left(p, share >= 1)))
 }
 
 // unit is what the run counts.

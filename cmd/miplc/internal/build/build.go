@@ -14,7 +14,6 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/parity"
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
-	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/plain"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
@@ -23,13 +22,9 @@ import (
 // options are the settings of the command.
 type options struct {
 	Console *console.Console
-	Spec    string
-	Dir     string
+	Name    string // of the spec
 	Set     []string
-	Data    data.Folder
-	Library string
-	Force   bool
-	Steps   int
+	runs.BuildOptions
 }
 
 // Command makes the command.
@@ -52,7 +47,7 @@ is replaced, a run is not.`,
   miplc build model.yaml -o build && dot -Tsvg build/graph.dot > graph.svg`,
 		Args: console.Args("SPEC"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Spec = args[0]
+			o.Name = args[0]
 			return run(cmd.Context(), o)
 		},
 	}
@@ -61,7 +56,7 @@ is replaced, a run is not.`,
 	f.StringArrayVar(&o.Set, "set", nil, "override a value, e.g. data.classes=7 (may be repeated)")
 	console.DataFlags(con, f, &o.Data, "folder of data sets")
 	f.StringVar(&o.Library, "library", "", "onnxruntime library, or a folder that holds it")
-	f.IntVar(&o.Steps, "sample-steps", 0, "also write the batches of the first training steps, and print their losses")
+	f.IntVar(&o.SampleSteps, "sample-steps", 0, "also write the batches of the first training steps, and print their losses")
 	f.BoolVar(&o.Force, "force", false, "overwrite a run in DIR")
 	console.Limit(f, 0, 1000000, "sample-steps")
 	return cmd
@@ -72,16 +67,15 @@ func run(ctx context.Context, o *options) error {
 	if o.Dir == "" {
 		return console.Usagef("miplc build: -o DIR is missing")
 	}
-	spec, err := language.Load(o.Spec, language.Options{Set: o.Set})
-	if err != nil {
+	var err error
+	if o.Spec, err = language.Load(o.Name, language.Options{Set: o.Set}); err != nil {
 		return console.Invalid(err)
 	}
 	if err := backend.EnsureLibrary(ctx, o.Console, o.Library); err != nil {
 		return err
 	}
-	m, err := runs.Build(runs.BuildOptions{
-		Spec: spec, Dir: o.Dir, Data: o.Data, Library: o.Library, Version: version.Current().Miplc, Force: o.Force, SampleSteps: o.Steps,
-	})
+	o.Version = version.Current().Miplc
+	m, err := runs.Build(o.BuildOptions)
 	if wrong := (*runs.SpecError)(nil); errors.As(err, &wrong) {
 		return console.Invalid(wrong.Err)
 	}

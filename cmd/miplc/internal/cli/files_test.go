@@ -56,6 +56,7 @@ var folderWriters = []folderWriter{
 	{"build quickstart -o OUT", "graph.txt", outdir.Build},
 	{"train quickstart -o OUT --set train.epochs=1", "spec.yaml", outdir.Run},
 	{"experiment e.yaml -o OUT", "plan.json", outdir.Experiment},
+	{"experiment plan e.yaml -o OUT", "shards.json", outdir.Experiment},
 	{"report done -o OUT", "report.md", outdir.Report},
 }
 

@@ -4,6 +4,7 @@
 package console
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"os"
@@ -72,6 +73,14 @@ func (c *Console) Keep(atMost time.Duration) { c.keeps.Store(int64(atMost)) }
 
 // Keeps is the time that the command has after a signal; 0: it ends at once.
 func (c *Console) Keeps() time.Duration { return time.Duration(c.keeps.Load()) }
+
+// ResultOf prints what a command found and ends it with err, which may be nil.
+func (c *Console) ResultOf(err error, v any, text func(io.Writer) error) error {
+	if err != nil && c.JSON {
+		return &Failure{Code: ExitFailed, Err: err, Result: v}
+	}
+	return cmp.Or(c.Result(v, text), err)
+}
 
 // Create starts the file that a command writes. Where that is the standard output
 // the result for people goes to Err, and there is none for machines.

@@ -213,7 +213,7 @@ func checkOutside(word string) error {
 
 func (o *bagsOptions) bags(ctx context.Context, sources *imagebags.Sources, g imagebags.Generator, size imagebags.Size) (*data.Dataset, error) {
 	count := newCounter(o.Console, "images")
-	defer count.close()
+	defer count.line.End()
 	return imagebags.Bags(ctx, sources, imagebags.Options{Generator: g, Resize: size, Workers: o.Workers, Limits: o.Limits, Progress: count.progress})
 }
 

@@ -2,10 +2,10 @@ package data
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/train/progress"
 )
 
 // counter shows how much of a known number of things is done: a line that
@@ -16,12 +16,12 @@ type counter struct {
 	what  string
 	start time.Time
 	drawn time.Time
-	width int
+	line  progress.Line
 }
 
 func newCounter(con *console.Console, what string) *counter {
 	now := time.Now()
-	return &counter{con: con, what: what, start: now, drawn: now}
+	return &counter{con: con, what: what, start: now, drawn: now, line: progress.Line{W: con.Err}}
 }
 
 func (c *counter) progress(done, total int) {
@@ -35,18 +35,10 @@ func (c *counter) progress(done, total int) {
 	}
 	c.drawn = now
 	left := time.Duration(float64(now.Sub(c.start)) / float64(done) * float64(total-done)).Round(time.Second)
-	line := fmt.Sprintf("%d of %d %s, %v left", done, total, c.what, left)
-	if !c.con.Terminal {
-		fmt.Fprintln(c.con.Err, line)
-		return
-	}
-	fmt.Fprintf(c.con.Err, "\r%s%s", line, strings.Repeat(" ", max(0, c.width-len(line))))
-	c.width = len(line)
-}
-
-// close leaves the cursor on a fresh line.
-func (c *counter) close() {
-	if c.width > 0 {
-		fmt.Fprintln(c.con.Err)
+	text := fmt.Sprintf("%d of %d %s, %v left", done, total, c.what, left)
+	if c.con.Terminal {
+		c.line.Draw(text)
+	} else {
+		fmt.Fprintln(c.con.Err, text)
 	}
 }

@@ -2,6 +2,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -104,13 +105,10 @@ func run(ctx context.Context, o *options) error {
 		f.Cache = folder(cache)
 	}
 	f.Data = folder(o.DataDir)
-	if err != nil && o.Console.JSON {
-		return &console.Failure{Code: console.ExitFailed, Err: err, Result: f}
+	if err != nil && !o.Console.JSON { // the places and their verdicts are printed
+		err = errors.New("no onnxruntime library is usable: " + ortlib.Remedy)
 	}
-	if perr := o.Console.Result(f, f.print); perr != nil || err == nil {
-		return perr
-	}
-	return errors.New("no onnxruntime library is usable: " + ortlib.Remedy)
+	return o.Console.ResultOf(err, f, f.print)
 }
 
 func onnxruntime(lib ortlib.Library, err error) backend {
@@ -200,7 +198,7 @@ func (f findings) print(out io.Writer) error {
 		if c.Detail != "" {
 			verdict += " (" + c.Detail + ")"
 		}
-		plain.Fprintf(w, "  %s\t%s\t%s\t%s\n", c.Origin, orDash(c.Version), verdict, c.Path)
+		plain.Fprintf(w, "  %s\t%s\t%s\t%s\n", c.Origin, cmp.Or(c.Version, "-"), verdict, c.Path)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -212,16 +210,9 @@ func (f findings) print(out io.Writer) error {
 	fmt.Fprintln(out, "\nPJRT plugins, in the order of the search:")
 	fmt.Fprintln(w, "  place\tfor\tversion\tverdict\tpath")
 	for _, c := range f.Plugins {
-		plain.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\n", c.Origin, orDash(string(c.Kind)), orDash(c.Version), c.Verdict, c.Path)
+		plain.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\n", c.Origin, cmp.Or(string(c.Kind), "-"), cmp.Or(c.Version, "-"), c.Verdict, c.Path)
 	}
 	return w.Flush()
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }
 
 func (b backend) print(w io.Writer, what string) {

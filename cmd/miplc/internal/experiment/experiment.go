@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/backend"
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
@@ -22,7 +24,7 @@ import (
 	"github.com/miplc/miplc/train/engines"
 )
 
-// options are the settings of the command.
+// options are the settings of the commands that compute or plan cells.
 type options struct {
 	Console *console.Console
 	File    string
@@ -35,9 +37,10 @@ type options struct {
 	Memory  int64
 	Jobs    int
 	Select  experiment.Select
+	Shard   string
 }
 
-// Command makes the command.
+// Command makes the command with those below it.
 func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con}
 	cmd := &cobra.Command{
@@ -47,7 +50,7 @@ func Command(con *console.Console) *cobra.Command {
 labels, learner and split is one cell. FILE is a path or the name of a shipped
 experiment: %s.
 
-DIR gets results.jsonl, one line per finished cell, and the data sets that are
+DIR gets the results, one line per finished cell, and the data sets that are
 drawn. Ctrl-C, or even a crash, loses no finished cell: the same command goes on
 where it was and ends with the same results. A cell that fails is noted with its
 message, the others go on, and the next start tries it again.
@@ -56,20 +59,39 @@ On a GPU (engine xla) the splits, r and settings of a learner train side by side
 in one program; on a CPU as many cells as there are cores.
 
 --data, --learner, --r and --splits run a part of the cells; later starts may run
-others. miplc report DIR makes tables and figures at any time.`, strings.Join(specs.Experiments(), ", ")),
+others. miplc report DIR makes tables and figures at any time.
+
+With --shard the process computes one of the parts that miplc experiment plan has
+dealt in DIR, beside any number of others on any machines that see the folder. FILE
+and all that chooses cells and engines is then the plan's and left out. I/N is part
+I, from 1, of N; auto takes it from the job of Slurm or Kubernetes.`, strings.Join(specs.Experiments(), ", ")),
 		Example: `  miplc experiment smoke -o smoke
   miplc experiment paper-benchmark -o benchmark --data-dir data --data Birdsong-MIPL --splits 3
+  miplc experiment -o benchmark --shard 3/16
   miplc report benchmark`,
-		Args: console.Args("FILE"),
+		Args: console.Args("[FILE]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.File = args[0]
+			if len(args) > 0 {
+				o.File = args[0]
+			}
+			if o.Shard != "" {
+				return runShard(cmd, o)
+			}
 			return run(cmd.Context(), o)
 		},
 	}
+	o.flags(cmd)
+	cmd.Flags().StringVar(&o.Shard, "shard", "", "compute one part of the plan in DIR: I/N, or auto in a job")
+	cmd.AddCommand(planCommand(con))
+	return cmd
+}
+
+// flags declares those of commands that settle the plan of an experiment.
+func (o *options) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&o.Dir, "output", "o", "", "folder of the results (required)")
 	f.StringArrayVar(&o.Set, "set", nil, "override a value of the file, e.g. splits.count=3 (may be repeated)")
-	console.DataFlags(con, f, &o.Data, "folder of data sets and of labelled instances")
+	console.DataFlags(o.Console, f, &o.Data, "folder of data sets and of labelled instances")
 	f.StringVar(&o.Library, "library", "", "onnxruntime library, or a folder that holds it")
 	f.StringVar(&o.Engine, "engine", "", "engine of all cells: "+strings.Join(engines.Names(), ", "))
 	f.StringVar(&o.Device, "device", "", "cpu, cuda for an NVIDIA GPU, or go for the executor in pure Go of the engine xla")
@@ -81,7 +103,6 @@ others. miplc report DIR makes tables and figures at any time.`, strings.Join(sp
 	f.IntVar(&o.Select.Splits, "splits", 0, "splits to run, the first ones; 0: all")
 	console.Limit(f, 0, 4096, "jobs")
 	console.Limit(f, 0, 1000, "r", "splits")
-	return cmd
 }
 
 // summary is what the command prints.
@@ -102,29 +123,70 @@ func run(ctx context.Context, o *options) error {
 			return err
 		}
 	}
-	options := experiment.Options{
-		Dir: o.Dir, Data: o.Data, Library: o.Library, Version: version.Current().Miplc,
-		Engine: o.Engine, Device: o.Device, Memory: o.Memory, Jobs: o.Jobs, Select: o.Select,
+	return o.follow(e.Name.V, func(settings experiment.Options) (experiment.Progress, error) {
+		return experiment.Run(ctx, e, settings)
+	})
+}
+
+// ofShard are the flags that a shard takes; all others are settled by the plan.
+var ofShard = []string{"shard", "output", "library", "jobs", "max-bytes", "device-memory", "json"}
+
+// runShard computes one shard.
+func runShard(cmd *cobra.Command, o *options) error {
+	var settled []string
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if !slices.Contains(ofShard, f.Name) {
+			settled = append(settled, "--"+f.Name)
+		}
+	})
+	switch {
+	case o.Dir == "":
+		return console.Usagef("miplc experiment: -o DIR is missing")
+	case o.File != "":
+		return console.Usagef("miplc experiment --shard takes the experiment that was planned in %s: leave %s out", o.Dir, o.File)
+	case len(settled) > 0:
+		return console.Usagef("miplc experiment --shard: %s is settled by the plan in %s; plan again to change it", strings.Join(settled, ", "), o.Dir)
 	}
+	shard, err := experiment.ParseShard(o.Shard, o.Console.Getenv)
+	if err != nil {
+		return console.Invalid(err)
+	}
+	return o.follow(fmt.Sprintf("shard %d of %d", shard.I, shard.N), func(settings experiment.Options) (experiment.Progress, error) {
+		return experiment.RunShard(cmd.Context(), shard, settings)
+	})
+}
+
+// follow shows the computing of cells and tells how it ended.
+func (o *options) follow(name string, compute func(experiment.Options) (experiment.Progress, error)) error {
+	settings := o.settings()
 	if !o.Console.JSON {
 		lines := newLines(o.Console.Err, o.Console.Terminal)
-		defer lines.close()
-		options.Observer = lines
+		defer lines.line.End()
+		settings.Observer = lines
 	}
 	o.Console.Keep(console.LastEpochs)
-	progress, err := experiment.Run(ctx, e, options)
+	progress, err := compute(settings)
 	if err != nil {
 		return o.explain(err)
 	}
-	s := summary{e.Name.V, o.Dir, progress}
-	return o.Console.Result(s, func(w io.Writer) error {
-		_, err := plain.Fprintf(w, "%s: %d of %d cells are done. Tables and figures: miplc report %s\n", e.Name.V, progress.Done, progress.Cells, o.Dir)
+	return o.Console.Result(summary{name, o.Dir, progress}, func(w io.Writer) error {
+		_, err := plain.Fprintf(w, "%s: %d of %d cells are done. Tables and figures: miplc report %s\n", name, progress.Done, progress.Cells, o.Dir)
 		return err
 	})
 }
 
+func (o *options) settings() experiment.Options {
+	return experiment.Options{
+		Dir: o.Dir, Data: o.Data, Library: o.Library, Version: version.Current().Miplc,
+		Engine: o.Engine, Device: o.Device, Memory: o.Memory, Jobs: o.Jobs, Select: o.Select,
+	}
+}
+
 // load reads the file and checks the flags.
 func (o *options) load() (*experiment.Experiment, error) {
+	if o.File == "" {
+		return nil, console.Usagef("miplc experiment: FILE is missing; shipped ones are %s", strings.Join(specs.Experiments(), ", "))
+	}
 	if o.Dir == "" {
 		return nil, console.Usagef("miplc experiment: -o DIR is missing")
 	}
@@ -142,13 +204,18 @@ func (o *options) load() (*experiment.Experiment, error) {
 	return e, console.Invalid(err)
 }
 
-// explain adds the exit code of a wrong file, and how to go on.
+// explain adds the exit code of a wrong file or plan, and how to go on.
 func (o *options) explain(err error) error {
 	var wrong *runs.SpecError
+	var unfit *experiment.PlanError
 	var stopped *experiment.InterruptedError
 	switch {
 	case errors.As(err, &wrong):
 		return console.Invalid(wrong.Err)
+	case errors.As(err, &unfit):
+		return console.Invalid(unfit.Err)
+	case errors.As(err, &stopped) && o.Shard != "":
+		return fmt.Errorf("%w\ngo on with the same command", err)
 	case errors.As(err, &stopped):
 		return fmt.Errorf("%w\ngo on with: miplc experiment %s -o %s", err, o.File, o.Dir)
 	}

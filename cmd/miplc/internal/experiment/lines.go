@@ -3,10 +3,10 @@ package experiment
 import (
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/miplc/miplc/experiment"
+	"github.com/miplc/miplc/train/progress"
 )
 
 // lines shows an experiment to a person: on a terminal one line that redraws
@@ -16,13 +16,15 @@ type lines struct {
 	w        io.Writer
 	terminal bool
 	drawn    time.Time
-	width    int // characters of the line that redraws itself
+	line     progress.Line
 }
 
 // newLine is the time between two plain lines.
 const newLine = 5 * time.Second
 
-func newLines(w io.Writer, terminal bool) *lines { return &lines{w: w, terminal: terminal} }
+func newLines(w io.Writer, terminal bool) *lines {
+	return &lines{w: w, terminal: terminal, line: progress.Line{W: w}}
+}
 
 // Begin says what there is to do.
 func (l *lines) Begin(p experiment.Progress) {
@@ -36,7 +38,7 @@ func (l *lines) Begin(p experiment.Progress) {
 // Cell shows where the experiment stands.
 func (l *lines) Cell(r experiment.Result, p experiment.Progress) {
 	if r.Error != "" {
-		l.clear()
+		l.line.Clear()
 		fmt.Fprintf(l.w, "failed: %s: %s\n", r.Coord, r.Error)
 	}
 	text := fmt.Sprintf("%d/%d cells", p.Done+p.Failed, p.Cells)
@@ -51,9 +53,7 @@ func (l *lines) Cell(r experiment.Result, p experiment.Progress) {
 	}
 	switch last := p.Done+p.Failed == p.Cells; {
 	case l.terminal:
-		l.clear()
-		fmt.Fprint(l.w, text)
-		l.width = len([]rune(text))
+		l.line.Draw(text)
 	case last || time.Since(l.drawn) >= newLine:
 		l.drawn = time.Now()
 		fmt.Fprintln(l.w, text)
@@ -62,21 +62,6 @@ func (l *lines) Cell(r experiment.Result, p experiment.Progress) {
 
 // Warn writes a warning on a line of its own.
 func (l *lines) Warn(text string) {
-	l.clear()
+	l.line.Clear()
 	fmt.Fprintf(l.w, "warning: %s\n", text)
-}
-
-func (l *lines) clear() {
-	if l.width > 0 {
-		fmt.Fprintf(l.w, "\r%s\r", strings.Repeat(" ", l.width))
-		l.width = 0
-	}
-}
-
-// close leaves the cursor on a fresh line.
-func (l *lines) close() {
-	if l.width > 0 {
-		l.width = 0
-		fmt.Fprintln(l.w)
-	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
-	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/plain"
 	"github.com/miplc/miplc/language"
@@ -67,11 +66,7 @@ which an editor completes and checks the spec. Files that exist are left alone.`
 func run(o *options) error {
 	text, found := specs.Model(o.From)
 	if !found {
-		return console.Invalid(diag.Diagnostic{
-			Text:       fmt.Sprintf("--from: there is no shipped spec %q", o.From),
-			Suggestion: diag.Suggest(o.From, specs.Models()),
-			Notes:      []string{"shipped are " + strings.Join(specs.Models(), ", ")},
-		})
+		return console.CheckWord("--from", o.From, specs.Models()...)
 	}
 	if !strings.HasPrefix(string(text), "# yaml-language-server:") {
 		text = append([]byte(modeline), text...)

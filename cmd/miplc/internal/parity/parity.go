@@ -21,9 +21,7 @@ import (
 type options struct {
 	Console *console.Console
 	Target  string // a model file or the folder of a run
-	Library string
-	Sizes   []int
-	Seed    uint64
+	runs.ParityOptions
 }
 
 // result is what the command prints.
@@ -68,30 +66,22 @@ func run(o *options) error {
 	if r.Report, r.Note, err = measure(o); err != nil {
 		return err
 	}
-	err = r.Err()
-	if err != nil && o.Console.JSON {
-		return &console.Failure{Code: console.ExitFailed, Err: err, Result: r}
-	}
-	if perr := o.Console.Result(r, r.print); perr != nil {
-		return perr
-	}
-	return err
+	return o.Console.ResultOf(r.Err(), r, r.print)
 }
 
 func measure(o *options) (*parity.Report, string, error) {
-	options := runs.ParityOptions{Library: o.Library, Sizes: o.Sizes, Seed: o.Seed}
 	info, err := os.Stat(o.Target)
 	if err != nil {
 		return nil, "", fmt.Errorf("there is no model or run %s", o.Target)
 	}
 	if !info.IsDir() {
-		report, err := runs.Parity(o.Target, options)
+		report, err := runs.Parity(o.Target, o.ParityOptions)
 		return report, "", err
 	}
-	report, err := runs.RunParity(o.Target, options)
+	report, err := runs.RunParity(o.Target, o.ParityOptions)
 	if errors.Is(err, runs.ErrNoCheckpoint) || errors.Is(err, runs.ErrLearner) {
 		note := "the native graph is left out: " + err.Error()
-		report, err = runs.Parity(runs.ModelPath(o.Target), options)
+		report, err = runs.Parity(runs.ModelPath(o.Target), o.ParityOptions)
 		return report, note, err
 	}
 	return report, "", err

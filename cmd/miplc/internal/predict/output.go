@@ -9,14 +9,15 @@ import (
 	"text/tabwriter"
 
 	"github.com/miplc/miplc/internal/plain"
+	"github.com/miplc/miplc/train"
 )
 
 func (r *result) printTable(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "bag\tpredicted\tprobability\ttrue\thighest attention")
 	for _, b := range r.Bags {
-		top, score := highest(b.Attention)
-		plain.Fprintf(w, "%d\t%s\t%.4f\t%s\tinstance %d (%.3f)\n", b.Bag, b.Class, b.Probabilities[b.Label], r.truth(b), top+1, score)
+		top := train.Argmax(b.Attention)
+		plain.Fprintf(w, "%d\t%s\t%.4f\t%s\tinstance %d (%.3f)\n", b.Bag, b.Class, b.Probabilities[b.Label], r.truth(b), top+1, b.Attention[top])
 	}
 	return w.Flush()
 }
@@ -46,16 +47,6 @@ func (r *result) truth(b bag) string {
 		return r.Classes[*b.True]
 	}
 	return strconv.Itoa(*b.True)
-}
-
-func highest(scores []float32) (int, float32) {
-	best := 0
-	for i, s := range scores {
-		if s > scores[best] {
-			best = i
-		}
-	}
-	return best, scores[best]
 }
 
 // writeCSV writes one line per bag. Numbers have as many digits as a float32

@@ -2,6 +2,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -12,44 +13,52 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/backend"
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
+	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/serve"
 )
 
 // options are the settings of the command.
 type options struct {
-	Console *console.Console
-	Models  string
-	HTTP    string
-	Batch   serve.Batching
-	Serve   serve.Options
+	Console   *console.Console
+	Models    string
+	HTTP      string
+	GRPC      string
+	TLSCert   string
+	TLSKey    string
+	TokenFile string
+	Serve     serve.Options
 	backend.Flags
 }
+
+const help = `Answer for models over the network, in the Open Inference Protocol v2 over HTTP (below
+/v2, with the extension of binary tensors) and gRPC. POST /predict takes one bag as JSON,
+{"instances": [[...], ...]}, and returns its label, probabilities and attention;
+/openapi.json describes all paths, /metrics is for Prometheus.
+
+MODELS is a model.onnx, the folder of a run, or a folder of models, each as NAME.onnx,
+NAME/model.onnx or, with numbers as versions, NAME/1/model.onnx. The newest version
+answers where a request names none. New and changed files are taken up while it runs.
+
+Several bags are predicted in one run where a model was exported with the signature
+"batch"; a model of the signature "bag" predicts them one by one.
+
+SIGTERM ends it: it says that it is not ready, goes on for --lame-duck, takes no more
+connections, answers what it has taken, and ends with 0.`
 
 // Command makes the command.
 func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con, Serve: serve.Options{Version: version.Current().Miplc, Bytes: 64 << 20}}
 	cmd := &cobra.Command{
 		Use:   "serve MODELS",
-		Short: "Answer for models over HTTP",
-		Long: `Answer for models over HTTP: the Open Inference Protocol v2 below /v2, and /predict,
-which takes one bag as JSON, {"instances": [[...], ...]}, and returns its label,
-probabilities and attention.
-
-MODELS is a model.onnx, the folder of a run, or a folder of models, each as NAME.onnx,
-NAME/model.onnx or, with numbers as versions, NAME/1/model.onnx. The newest version
-answers where a request names none.
-
-Several bags are predicted in one run where a model was exported with the signature
-"batch"; a model of the signature "bag" predicts them one by one.
-
-SIGTERM ends it: it says that it is not ready, goes on for --lame-duck, takes no more
-connections and answers what it has taken.`,
+		Short: "Answer for models over HTTP and gRPC",
+		Long:  help,
 		Example: `  miplc serve quickstart-run
-  miplc serve models --http :8080 --timeout 5s
+  miplc serve models --http :8080 --grpc :8081 --timeout 5s
   curl -d '{"instances": [[0.5, 1], [2, 3]]}' localhost:8080/predict`,
 		Args: console.Args("MODELS"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -57,48 +66,97 @@ connections and answers what it has taken.`,
 			return run(cmd.Context(), o)
 		},
 	}
-	f := cmd.Flags()
+	o.flags(cmd.Flags())
+	o.Flags.Add(cmd)
+	return cmd
+}
+
+func (o *options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.HTTP, "http", "127.0.0.1:8080", "address of HTTP")
-	f.IntVar(&o.Batch.Bags, "batch", 32, "most bags of one run; 1 predicts each by itself")
-	console.Duration(f, &o.Batch.Delay, "batch-delay", 0, 0, "most time that a bag waits for others when it could be run")
-	f.IntVar(&o.Batch.Parallel, "parallel", runtime.GOMAXPROCS(0), "runs of a model side by side")
-	f.IntVar(&o.Batch.Waiting, "waiting", 1024, "most requests that wait for a model; more are refused")
+	f.StringVar(&o.GRPC, "grpc", "127.0.0.1:8081", "address of gRPC; empty: none")
+	f.StringVar(&o.TLSCert, "tls-cert", "", "PEM file of the certificate, with which connections are TLS; read again when it changes")
+	f.StringVar(&o.TLSKey, "tls-key", "", "PEM file of its key")
+	f.StringVar(&o.TokenFile, "token-file", "", "file with the token that requests must bear, all but probes of health and the page")
+	f.IntVar(&o.Serve.Batching.Bags, "batch", 32, "most bags of one run; 1: each by itself")
+	console.Duration(f, &o.Serve.Batching.Delay, "batch-delay", 0, 0, "most time that a bag waits for others when it could be run")
+	f.IntVar(&o.Serve.Batching.Parallel, "parallel", runtime.GOMAXPROCS(0), "runs of a model side by side")
+	f.IntVar(&o.Serve.Batching.Waiting, "waiting", 1024, "most requests that wait for a model; more are refused")
 	console.Bytes(f, &o.Serve.Bytes, "max-bytes", "most bytes of a request, such as 500kB or 1GiB (default 64MiB)")
 	f.IntVar(&o.Serve.Instances, "max-instances", 100_000, "most instances of a request")
-	console.Limit(f, 1, console.Most, "batch", "parallel", "waiting", "max-instances")
+	f.IntVar(&o.Serve.Connections, "max-connections", 1024, "most connections of HTTP, and of gRPC; more wait")
+	console.Limit(f, 1, console.Most, "batch", "parallel", "waiting", "max-instances", "max-connections")
 	console.Duration(f, &o.Serve.Timeout, "timeout", 10*time.Second, time.Millisecond, "most time for a request to arrive, to be predicted, and to be taken")
 	console.Duration(f, &o.Serve.Reload, "reload", 5*time.Second, 0, "how often MODELS is looked at for new and changed models; 0: never")
 	console.Duration(f, &o.Serve.LameDuck, "lame-duck", time.Second, 0, "how long requests are still taken after SIGTERM")
-	o.Flags.Add(cmd)
-	return cmd
 }
 
 // run serves until the context ends.
 func run(ctx context.Context, o *options) error {
 	o.Serve.Log = slog.New(slog.NewTextHandler(o.Console.Err, nil))
 	o.Serve.Drain = o.Serve.Timeout + time.Second
-	models, err := serve.OpenModels(o.Models, o.Open, o.Batch)
+	if err := o.secure(); err != nil {
+		return err
+	}
+	server, err := serve.New(o.Models, o.Open, o.Serve)
 	if err != nil {
 		return err
 	}
-	defer models.Close()
-	listener, err := net.Listen("tcp", o.HTTP)
+	defer server.Close()
+	r := result{Models: server.Models()}
+	web, err := net.Listen("tcp", o.HTTP)
 	if err != nil {
 		return err
+	}
+	r.HTTP = web.Addr().String()
+	var rpc net.Listener
+	if o.GRPC != "" {
+		if rpc, err = net.Listen("tcp", o.GRPC); err != nil {
+			web.Close()
+			return err
+		}
+		r.GRPC = rpc.Addr().String()
 	}
 	o.Console.Keep(o.Serve.LameDuck + o.Serve.Drain + time.Second)
-	o.Console.Notef("serving %s on http://%s", strings.Join(models.Names(), ", "), listener.Addr())
-	if err := serve.New(models, o.Serve).Serve(ctx, listener); err != nil {
+	o.Console.Notef("serving %s over HTTP at %s, gRPC at %s", strings.Join(r.Models, ", "), r.HTTP, cmp.Or(r.GRPC, "none"))
+	if err := server.Serve(ctx, web, rpc); err != nil {
 		return err
 	}
-	r := result{Models: models.Names(), HTTP: listener.Addr().String()}
 	return o.Console.Result(r, r.print)
+}
+
+// secure reads the certificate and the token.
+func (o *options) secure() (err error) {
+	if (o.TLSCert == "") != (o.TLSKey == "") {
+		return console.Usagef("--tls-cert and --tls-key go together: give both or none")
+	}
+	if o.TLSCert != "" {
+		if o.Serve.TLS, err = serve.TLS(o.TLSCert, o.TLSKey); err != nil {
+			return err
+		}
+	}
+	if o.TokenFile == "" {
+		return nil
+	}
+	file, _, err := infile.Open(o.TokenFile)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, 1<<16))
+	if err != nil {
+		return err
+	}
+	if o.Serve.Token = strings.TrimSpace(string(text)); o.Serve.Token == "" {
+		return fmt.Errorf("%s: there is no token in it", o.TokenFile)
+	}
+	return nil
 }
 
 // result is what the command prints when it has ended.
 type result struct {
 	Models []string `json:"models"`
 	HTTP   string   `json:"http"`
+	GRPC   string   `json:"grpc,omitempty"`
 }
 
 func (r result) print(w io.Writer) error {

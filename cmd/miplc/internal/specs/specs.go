@@ -2,15 +2,12 @@
 package specs
 
 import (
-	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
-	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/plain"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/specs"
@@ -74,11 +71,7 @@ func run(o *options) error {
 func printOne(o *options) error {
 	text, found := specs.Model(o.Name)
 	if !found {
-		return console.Invalid(diag.Diagnostic{
-			Text:       fmt.Sprintf("there is no shipped spec %q", o.Name),
-			Suggestion: diag.Suggest(o.Name, specs.Models()),
-			Notes:      []string{"shipped are " + strings.Join(specs.Models(), ", ")},
-		})
+		return console.CheckWord("NAME", o.Name, specs.Models()...)
 	}
 	s, err := language.Load("builtin:"+o.Name, language.Options{})
 	if err != nil {

@@ -18,7 +18,6 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/parity"
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
-	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/plain"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train/engines"
@@ -31,20 +30,8 @@ import (
 type options struct {
 	Console *console.Console
 	Spec    string // empty with Resume: the spec in Dir
-	Dir     string
 	Set     []string
-	Data    data.Folder
-	Resume  bool
-	Force   bool
-	// Library, Engine, Device, Provider, Threads, Plugin and Memory are as in
-	// runs.Options.
-	Library  string
-	Engine   string
-	Device   string
-	Provider string
-	Threads  int
-	Plugin   string
-	Memory   int64
+	runs.Options
 	// Seeds, Parts and Grid ask for several runs.
 	Seeds []uint
 	Parts []uint
@@ -136,41 +123,24 @@ func run(ctx context.Context, o *options) error {
 	for i, name := range names {
 		trials[i].Name = name
 	}
-	options := o.options()
+	o.Version = version.Current().Miplc
 	if !o.Console.JSON {
 		bar := progress.New(o.Console.Err, o.Console.Terminal)
 		defer bar.Close()
-		options.Observer = bar
+		o.Observer = bar
 	}
 	o.Console.Keep(console.LastEpochs)
-	results, err := runs.Train(ctx, trials, options)
+	results, err := runs.Train(ctx, trials, o.Options)
 	if err != nil {
 		return o.explain(err)
 	}
 	if names[0] == "" {
 		return o.Console.Result(results.Runs[0], func(w io.Writer) error { return printSummary(w, o.Dir, results.Runs[0]) })
 	}
-	return o.tell(results, len(trials))
-}
-
-// tell prints the results of several trials; one that failed fails the command.
-func (o *options) tell(results *runs.Results, trials int) error {
-	text := func(w io.Writer) error { return printAll(w, o.Dir, trials, results) }
-	if len(results.Failed) == 0 {
-		return o.Console.Result(results, text)
+	if n := len(results.Failed); n > 0 { // one that failed fails the command
+		err = fmt.Errorf("%d of %d runs failed", n, len(trials))
 	}
-	failure := &console.Failure{Code: console.ExitFailed, Err: fmt.Errorf("%d of %d runs failed", len(results.Failed), trials), Result: results}
-	if o.Console.JSON {
-		return failure
-	}
-	return cmp.Or(o.Console.Result(results, text), error(failure))
-}
-
-func (o *options) options() runs.Options {
-	return runs.Options{
-		Dir: o.Dir, Data: o.Data, Library: o.Library, Version: version.Current().Miplc,
-		Resume: o.Resume, Force: o.Force, Engine: o.Engine, Device: o.Device, Provider: o.Provider, Threads: o.Threads, Plugin: o.Plugin, Memory: o.Memory,
-	}
+	return o.Console.ResultOf(err, results, func(w io.Writer) error { return printAll(w, o.Dir, len(trials), results) })
 }
 
 // check reports wrong flags. Where a run goes on, its spec is taken.
@@ -238,12 +208,7 @@ func (o *options) explain(err error) error {
 }
 
 // device names what a run was trained on.
-func device(s *runs.Summary) string {
-	if s.DeviceName != "" {
-		return s.DeviceName
-	}
-	return s.Device
-}
+func device(s *runs.Summary) string { return cmp.Or(s.DeviceName, s.Device) }
 
 // printSummary writes the final table and the parity table.
 func printSummary(out io.Writer, dir string, s *runs.Summary) error {

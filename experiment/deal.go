@@ -1,0 +1,177 @@
+package experiment
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/train/engines"
+)
+
+// Deal is the cells of an experiment that had no result when it was planned, dealt
+// to processes that need nothing but the folder it lies in. DealFile holds it.
+type Deal struct {
+	ID         string `json:"id"`                // hash of all below
+	Experiment string `json:"experiment_sha256"` // of SpecFile
+	Name       string `json:"name"`
+	Miplc      string `json:"miplc"` // version that planned
+
+	Engine  string  `json:"engine,omitempty"` // of all cells; empty: as the specs say
+	Device  string  `json:"device,omitempty"`
+	Auto    string  `json:"auto,omitempty"` // engine that auto stands for in specs
+	Beside  int     `json:"beside"`         // trainings in one program at most
+	Library *staged `json:"library,omitempty"`
+
+	Sets    []dealtSet     `json:"sets"`
+	Choices []dealtChoices `json:"choices"`
+	Shards  []dealtShard   `json:"shards"` // the longest first
+}
+
+// dealtShard is what one process computes.
+type dealtShard struct {
+	Seconds float64  `json:"seconds"` // of one core, or of the device; estimated
+	Groups  []*group `json:"groups"`  // the longest first
+}
+
+// Dealing says how cells are dealt.
+type Dealing struct {
+	Shards  int // 0: some for each worker, if they have some minutes each
+	Workers int // processes at a time
+	// Accelerated workers have a GPU, which the machine that plans may lack.
+	Accelerated bool
+}
+
+// Shards that the scheduler's queue balances the workers with, and what a start of
+// a process should be worth.
+const (
+	shardsPerWorker = 8
+	leastSeconds    = 300
+)
+
+// PlanShards writes the plan of an experiment and deals the cells that have no result to
+// processes: RunShard computes those of one. All that they need is put into the
+// folder, the engine is settled. Errors are those of Run. A deal without shards says
+// that all cells are done.
+func PlanShards(e *Experiment, o Options, d Dealing) (*Deal, error) {
+	request := engines.Request{Engine: o.Engine, Device: o.Device, Library: o.Library, Memory: o.Memory}
+	if d.Accelerated {
+		request.Auto = engines.XLA
+	}
+	w, err := prepare(e, o, request)
+	if err != nil {
+		return nil, err
+	}
+	defer w.close()
+	deal := &Deal{Experiment: w.plan.SHA256, Name: w.plan.Name, Miplc: o.Version, Engine: o.Engine, Device: o.Device, Auto: request.Auto, Beside: w.beside}
+	costs := measure(cellsOf(w.groups), w.have)
+	groups := unfinished(w.groups, w.have)
+	for _, g := range groups {
+		for _, c := range g.Cells {
+			g.Seconds += costs.of(c)
+		}
+		if deal.Auto == "" {
+			if err := deal.settleAuto(g, w.trainers); err != nil {
+				return nil, err
+			}
+		}
+	}
+	deal.Shards = dealOut(groups, d.count(groups))
+	if err := deal.stage(o, w.plan, groups); err != nil {
+		return nil, err
+	}
+	return deal, deal.write(o.Dir)
+}
+
+// settleAuto finds what auto stands for on this machine where a cell asks for it.
+func (d *Deal) settleAuto(g *group, trainers *engines.Trainers) error {
+	for _, c := range g.Cells {
+		for _, choice := range c.candidates {
+			if choice.spec.Learner != nil || cmp.Or(d.Engine, choice.spec.Train.Engine.V, engines.Auto) != engines.Auto {
+				continue
+			}
+			name, err := trainers.Engine(choice.spec)
+			d.Auto = name
+			return err
+		}
+	}
+	return nil
+}
+
+// count is how many shards there are to be.
+func (d Dealing) count(groups []*group) int {
+	n := d.Shards
+	if n == 0 {
+		total := 0.0
+		for _, g := range groups {
+			total += g.Seconds
+		}
+		n = int(min(float64(shardsPerWorker*d.Workers), math.Ceil(total/leastSeconds)))
+	}
+	return min(max(n, 1), len(groups))
+}
+
+// dealOut gives the longest group that is left to the shard with the least, n times
+// over, and puts the longest shards first: so the last to end are short.
+func dealOut(groups []*group, n int) []dealtShard {
+	longest := slices.Clone(groups)
+	slices.SortStableFunc(longest, func(a, b *group) int { return cmp.Compare(b.Seconds, a.Seconds) })
+	shards := make([]dealtShard, n)
+	for _, g := range longest {
+		least := &shards[0]
+		for i := range shards {
+			if shards[i].Seconds < least.Seconds || shards[i].Seconds == least.Seconds && len(shards[i].Groups) < len(least.Groups) {
+				least = &shards[i]
+			}
+		}
+		least.Seconds += g.Seconds
+		least.Groups = append(least.Groups, g)
+	}
+	slices.SortStableFunc(shards, func(a, b dealtShard) int { return cmp.Compare(b.Seconds, a.Seconds) })
+	return shards
+}
+
+// Cells counts those of all shards; Seconds are what they take together.
+func (d *Deal) Cells() (cells int, seconds float64) {
+	for _, s := range d.Shards {
+		seconds += s.Seconds
+		for _, g := range s.Groups {
+			cells += len(g.Cells)
+		}
+	}
+	return cells, seconds
+}
+
+// write puts the deal into the folder, with its hash.
+func (d *Deal) write(dir string) error {
+	text, err := json.Marshal(d)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(text)
+	d.ID = hex.EncodeToString(sum[:6])
+	if text, err = json.MarshalIndent(d, "", " "); err != nil {
+		return err
+	}
+	return outfile.Replace(filepath.Join(dir, DealFile), append(text, '\n'))
+}
+
+// readDeal reads what PlanShards wrote.
+func readDeal(dir string) (*Deal, error) {
+	path := filepath.Join(dir, DealFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	d := &Deal{}
+	if err := json.Unmarshal(text, d); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return d, nil
+}

@@ -1,0 +1,208 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/engines"
+)
+
+// Environment of a process that computes a shard.
+const (
+	envShards = "MIPLC_SHARDS" // how many there are
+	envPlan   = "MIPLC_PLAN"   // Deal.ID that the job was made for; empty: any
+)
+
+// indices number the tasks of a job from 0: of an array of Slurm, of an indexed Job
+// of Kubernetes.
+var indices = []string{"SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX"}
+
+// Shard is the part of the cells that one process computes: number I, from 1, of N.
+type Shard struct {
+	I, N int
+	Plan string // Deal.ID; empty: any
+}
+
+// ParseShard reads I/N, or finds the place of the task for auto. The number of tasks
+// that a scheduler tells is never looked at: it shrinks where some are submitted
+// again.
+func ParseShard(text string, getenv func(string) string) (Shard, error) {
+	s := Shard{Plan: getenv(envPlan)}
+	if text != "auto" {
+		i, n, found := strings.Cut(text, "/")
+		var e1, e2 error
+		s.I, e1 = strconv.Atoi(i)
+		s.N, e2 = strconv.Atoi(n)
+		if !found || e1 != nil || e2 != nil || s.I < 1 || s.N < s.I {
+			return s, fmt.Errorf("--shard %q: write I/N, such as 3/16, with I from 1 to N, or auto", text)
+		}
+		return s, nil
+	}
+	var err error
+	if s.N, err = strconv.Atoi(getenv(envShards)); err != nil || s.N < 1 {
+		return s, fmt.Errorf("--shard auto: %s is %q; the job file sets it to the number of shards", envShards, getenv(envShards))
+	}
+	for _, name := range indices {
+		text := getenv(name)
+		if text == "" {
+			continue
+		}
+		index, err := strconv.Atoi(text)
+		if err != nil || index < 0 || index >= s.N {
+			return s, fmt.Errorf("--shard auto: %s is %q; with %d shards it is a number from 0 to %d", name, text, s.N, s.N-1)
+		}
+		s.I = index + 1
+		return s, nil
+	}
+	return s, fmt.Errorf("--shard auto: the environment has no number of a task, as %s", strings.Join(indices, " or "))
+}
+
+// PlanError says that a shard is not one of the folder's plan, or that something it
+// was planned with has changed.
+type PlanError struct{ Err error }
+
+func (e *PlanError) Error() string { return e.Err.Error() }
+func (e *PlanError) Unwrap() error { return e.Err }
+
+func unfit(format string, args ...any) error { return &PlanError{fmt.Errorf(format, args...)} }
+
+// RunShard computes the cells of one shard that have no result yet. It needs the
+// folder alone, and may run beside any number of others: it locks nothing, removes
+// nothing of others, and writes what it finds into a file of its own. What the cells
+// need is checked before the first of them runs; errors of that are *PlanError. Of
+// the options those that choose cells and engines are the plan's.
+func RunShard(ctx context.Context, s Shard, o Options) (Progress, error) {
+	deal, err := readDeal(o.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Progress{}, unfit("%s was not planned for shards: make it ready with miplc experiment plan", o.Dir)
+	}
+	if err != nil {
+		return Progress{}, &PlanError{err}
+	}
+	e, err := deal.admit(s, o.Dir)
+	if err != nil {
+		return Progress{}, err
+	}
+	groups := deal.Shards[s.I-1].Groups
+	if err := deal.bind(e, groups, o); err != nil {
+		return Progress{}, &PlanError{err}
+	}
+	if o.Library == "" {
+		if o.Library, err = deal.library(o.Dir); err != nil {
+			return Progress{}, &PlanError{err}
+		}
+	}
+	have, err := ReadResults(o.Dir)
+	if err != nil {
+		return Progress{}, err
+	}
+	trainers := engines.NewTrainers(engines.Request{Engine: deal.Engine, Device: deal.Device, Auto: deal.Auto, Library: o.Library, Memory: o.Memory, Shared: true})
+	defer trainers.Close()
+	r := &runner{ctx: ctx, e: e, o: o, part: fmt.Sprintf("%d-of-%d", s.I, s.N), trainers: trainers, groups: groups, have: have, beside: deal.Beside}
+	return r.run()
+}
+
+// admit checks that a shard is one of the deal, and reads the experiment.
+func (d *Deal) admit(s Shard, dir string) (*Experiment, error) {
+	again := "submit the job of the last plan, or plan again"
+	switch {
+	case s.Plan != "" && s.Plan != d.ID:
+		return nil, unfit("the job is of the plan %s, and %s was planned again since, as %s: %s", s.Plan, dir, d.ID, again)
+	case len(d.Shards) == 0:
+		return nil, unfit("no cell was left when %s was planned: there are no shards", dir)
+	case s.N != len(d.Shards):
+		return nil, unfit("shard %d/%d: %s was planned for %d shards: %s", s.I, s.N, dir, len(d.Shards), again)
+	}
+	path := filepath.Join(dir, SpecFile)
+	if err := unchanged(path, d.Experiment); err != nil {
+		return nil, unfit("%w: plan again", err)
+	}
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	e, err := Parse(path, src)
+	if err != nil {
+		return nil, &PlanError{err}
+	}
+	return e, nil
+}
+
+// bind gives cells their specs and data sets, and checks that their keys follow from
+// those still.
+func (d *Deal) bind(e *Experiment, groups []*group, o Options) error {
+	choices := map[Coord][]dealtChoice{}
+	for _, c := range d.Choices {
+		choices[c.Coord] = c.Choices
+	}
+	sets := map[Coord]*dealtSet{}
+	for i := range d.Sets {
+		sets[Coord{Data: d.Sets[i].Name, R: d.Sets[i].R}] = &d.Sets[i]
+	}
+	loaded, opened := map[Coord][]candidate{}, map[Coord]*inputOf{}
+	for _, g := range groups {
+		for _, c := range g.Cells {
+			at, on := c.Coord, Coord{Data: c.Data, R: c.R}
+			at.Split = 0
+			if sets[on] == nil || len(choices[at]) == 0 {
+				return fmt.Errorf("%s: the plan has no data set or spec for it", c.Coord)
+			}
+			if opened[on] == nil {
+				opened[on] = sets[on].input(o)
+			}
+			if loaded[at] == nil {
+				for _, choice := range choices[at] {
+					one, err := choice.load(o.Dir)
+					if err != nil {
+						return err
+					}
+					loaded[at] = append(loaded[at], one)
+				}
+			}
+			c.candidates, c.input, c.nominal = loaded[at], opened[on], g.Seconds/float64(len(g.Cells))
+		}
+	}
+	for _, in := range opened {
+		if err := e.checkKeys(in, groups); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkKeys opens a data set and compares the keys of its cells with those of the
+// plan.
+func (e *Experiment) checkKeys(in *inputOf, groups []*group) error {
+	set, err := in.open()
+	if err != nil {
+		return err
+	}
+	in.opened = nil // until the first of its cells runs
+	splits := map[int]*data.Split{}
+	for _, c := range cellsOf(groups) {
+		if c.input != in {
+			continue
+		}
+		if splits[c.Split] == nil {
+			if splits[c.Split], err = e.split(in.splits, c.Split, set.Bags(), in.folder); err != nil {
+				return err
+			}
+		}
+		now, err := key(c.candidates, e.Choose, e.Snapshots, in.facts.Hash, train.SplitHash(splits[c.Split]))
+		if err != nil {
+			return err
+		}
+		if now != c.Key {
+			return fmt.Errorf("%s is not the cell that was planned: its split was changed, or another version of miplc planned it; plan again", c.Coord)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,236 @@
+package experiment
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/runtime/ortenv"
+	"github.com/miplc/miplc/runtime/ortlib"
+)
+
+// staged is a file in the folder of the experiment that is known by its content.
+type staged struct {
+	File   string `json:"file"` // slash-separated, from the folder
+	SHA256 string `json:"sha256"`
+}
+
+// dealtSet is a data set of cells that were dealt.
+type dealtSet struct {
+	SetFacts
+	File  string  `json:"file"` // slash-separated, from the folder
+	Train float64 `json:"train,omitempty"`
+	Seed  int     `json:"seed,omitempty"`
+	Index string  `json:"index,omitempty"` // in place of Train and Seed; {split} stands for the number of the split
+}
+
+// dealtChoices are the settings to choose from of a learner on a data set.
+type dealtChoices struct {
+	Coord
+	Choices []dealtChoice `json:"choices"`
+}
+
+type dealtChoice struct {
+	Setting string `json:"setting,omitempty"`
+	Spec    string `json:"spec"` // its hash, and the name of its file in SpecsFolder
+}
+
+// stage puts the data sets, splits and specs of groups and the onnxruntime library
+// into the folder.
+func (d *Deal) stage(o Options, p *Plan, groups []*group) error {
+	needed, cells := map[*inputOf]bool{}, map[Coord]*Cell{}
+	for _, c := range cellsOf(groups) {
+		needed[c.input] = true
+		at := c.Coord
+		at.Split = 0
+		if cells[at] == nil {
+			cells[at] = c
+			if err := d.stageSpecs(o.Dir, at, c); err != nil {
+				return err
+			}
+		}
+	}
+	for _, in := range p.inputs {
+		if !needed[in] {
+			continue
+		}
+		if err := d.stageSet(o.Dir, in, p.experiment); err != nil {
+			return err
+		}
+	}
+	return d.stageLibrary(o)
+}
+
+func (d *Deal) stageSpecs(dir string, at Coord, c *Cell) error {
+	list := dealtChoices{Coord: at}
+	for _, choice := range c.candidates {
+		list.Choices = append(list.Choices, dealtChoice{choice.setting, choice.hash})
+		if err := stageText(filepath.Join(dir, SpecsFolder, choice.hash+".yaml"), choice.hash, choice.spec.YAML()); err != nil {
+			return err
+		}
+	}
+	d.Choices = append(d.Choices, list)
+	return nil
+}
+
+// stageText writes a file unless its content is there.
+func stageText(path, hash string, text []byte) error {
+	if have, err := hashOf(path); err == nil && have == hash {
+		return nil
+	}
+	return outfile.Replace(path, text)
+}
+
+func (d *Deal) stageSet(dir string, in *inputOf, e *Experiment) error {
+	set := dealtSet{SetFacts: in.facts, Train: in.splits.Train, Seed: in.splits.Seed}
+	name := slug(in.facts.title())
+	path := filepath.Join(DataFolder, name+"-"+in.facts.Hash[:8]+ending(in.path))
+	if rel, err := filepath.Rel(filepath.Join(dir, DataFolder), in.path); err == nil && filepath.IsLocal(rel) {
+		path = filepath.Join(DataFolder, rel) // drawn for this folder
+	} else if err := stageFile(filepath.Join(dir, path), in.path); err != nil {
+		return err
+	}
+	set.File = filepath.ToSlash(path)
+	if index := in.splits.Index; index.V != "" {
+		set.Train, set.Seed = 0, 0
+		set.Index = DataFolder + "/" + name + "-splits" + ending(index.V)
+		if strings.Contains(index.V, splitMark) {
+			set.Index = DataFolder + "/" + name + "-split-" + splitMark + ending(index.V)
+		}
+		for i := range in.splits.Count {
+			number := strconv.Itoa(i + 1)
+			from, err := e.find(index, strings.ReplaceAll(index.V, splitMark, number), in.folder)
+			if err != nil {
+				return err
+			}
+			if err := stageFile(filepath.Join(dir, strings.ReplaceAll(set.Index, splitMark, number)), from); err != nil {
+				return err
+			}
+		}
+	}
+	d.Sets = append(d.Sets, set)
+	return nil
+}
+
+// stageLibrary takes the onnxruntime library along, by which cells are trained or
+// judged. Without one it is not in the folder, and no process looks for another.
+func (d *Deal) stageLibrary(o Options) error {
+	if !ortenv.Available() {
+		return nil
+	}
+	library, err := ortlib.Find(ortlib.Options{Path: o.Library})
+	var missing *ortlib.NotFoundError
+	switch {
+	case errors.As(err, &missing) && o.Library == "":
+		return nil
+	case err != nil:
+		return err
+	}
+	path := filepath.Join(LibraryFolder, filepath.Base(library.Path))
+	if err := stageFile(filepath.Join(o.Dir, path), library.Path); err != nil {
+		return err
+	}
+	hash, err := hashOf(library.Path)
+	d.Library = &staged{filepath.ToSlash(path), hash}
+	return err
+}
+
+// stageFile copies a file unless its content is there.
+func stageFile(to, from string) error {
+	if a, err := hashOf(to); err == nil {
+		if b, err := hashOf(from); err != nil || a == b {
+			return err
+		}
+	}
+	in, _, err := infile.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := outfile.Create(to, outfile.Options{Force: true})
+	if err != nil {
+		return err
+	}
+	defer out.Discard()
+	if _, err := io.Copy(out, in); err != nil {
+		return err
+	}
+	return out.Commit()
+}
+
+// hashOf is the SHA-256 of a file, in hexadecimal.
+func hashOf(path string) (string, error) {
+	f, _, err := infile.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// ending is that of a file's name by which its format is known.
+func ending(name string) string {
+	if lower := strings.ToLower(name); strings.HasSuffix(lower, ".csv.gz") {
+		return ".csv.gz"
+	}
+	return filepath.Ext(name)
+}
+
+// library is the path of the onnxruntime library that was staged.
+func (d *Deal) library(dir string) (string, error) {
+	if d.Library == nil {
+		return "", nil
+	}
+	path := filepath.Join(dir, filepath.FromSlash(d.Library.File))
+	return path, unchanged(path, d.Library.SHA256)
+}
+
+// load reads a spec that was staged.
+func (c *dealtChoice) load(dir string) (candidate, error) {
+	path := filepath.Join(dir, SpecsFolder, c.Spec+".yaml")
+	if err := unchanged(path, c.Spec); err != nil {
+		return candidate{}, err
+	}
+	spec, err := language.Load(path, language.Options{})
+	if err == nil && spec.Hash() != c.Spec {
+		err = fmt.Errorf("%s means another spec to this version of miplc than to the one that planned", path)
+	}
+	return candidate{setting: c.Setting, spec: spec, hash: c.Spec}, err
+}
+
+// unchanged reports a file that is not the one that was planned with.
+func unchanged(path, hash string) error {
+	have, err := hashOf(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s is missing", path)
+	case err != nil:
+		return err
+	case have != hash:
+		return fmt.Errorf("%s was changed since the experiment was planned", path)
+	}
+	return nil
+}
+
+// input is the data set, unopened.
+func (s *dealtSet) input(o Options) *inputOf {
+	in := &inputOf{facts: s.SetFacts, path: filepath.Join(o.Dir, filepath.FromSlash(s.File)), folder: o.Data}
+	in.splits = Splits{Train: s.Train, Seed: s.Seed}
+	if s.Index != "" {
+		in.splits.Index = language.Str{V: filepath.Join(o.Dir, filepath.FromSlash(s.Index))}
+	}
+	return in
+}

@@ -1,0 +1,98 @@
+package runtime
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// opened is one file that a model predicts with, until another takes its place.
+type opened struct {
+	info     Info
+	together int // values up to which several bags share a run; 0 for contract bag/1
+
+	using   sync.RWMutex // held by predictions for reading, by close for writing
+	session Session      // nil once closed
+}
+
+// acquire returns the file to predict with; the caller releases it by
+// using.RUnlock.
+func (m *Model) acquire() (*opened, error) {
+	for {
+		o := m.current.Load()
+		o.using.RLock()
+		if o.session != nil {
+			return o, nil
+		}
+		o.using.RUnlock()
+		if m.current.Load() == o {
+			return nil, ErrClosed
+		}
+	}
+}
+
+// close waits for the predictions under way and frees the session.
+func (o *opened) close() error {
+	o.using.Lock()
+	defer o.using.Unlock()
+	if o.session == nil {
+		return nil
+	}
+	err := o.session.Close()
+	o.session = nil
+	return err
+}
+
+// Reload puts the model at path in the place of this one, with the options of
+// Open, while predictions go on: those under way end with the old file, which is
+// closed after the last of them, later ones use the new. None fails by it. The new
+// file must take instances of the same shape and know the same classes, in the same
+// order, so that callers need not care. After an error all is as before.
+func (m *Model) Reload(path string) error {
+	m.reloading.Lock()
+	defer m.reloading.Unlock()
+	old := m.current.Load()
+	if old.session == nil {
+		return ErrClosed
+	}
+	data, err := readFile(path)
+	if err != nil {
+		return err
+	}
+	o, err := m.options.open(data)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if err := old.info.replaceable(o.info); err != nil {
+		o.close()
+		return fmt.Errorf("%s: %w: %w", path, ErrContract, err)
+	}
+	m.current.Store(o)
+	return old.close()
+}
+
+// replaceable says what callers would notice of another file.
+func (i Info) replaceable(by Info) error {
+	if !slices.Equal(i.InputShape, by.InputShape) {
+		return fmt.Errorf("it takes instances of shape %v, the model in use of %v", by.InputShape, i.InputShape)
+	}
+	for c := range max(len(i.Classes), len(by.Classes)) {
+		switch {
+		case c >= len(by.Classes):
+			return fmt.Errorf("it has no class %d, the model in use has %q", c, i.Classes[c])
+		case c >= len(i.Classes):
+			return fmt.Errorf("its class %d, %q, is not one of the model in use", c, by.Classes[c])
+		case i.Classes[c] != by.Classes[c]:
+			return fmt.Errorf("its class %d is %q, that of the model in use %q", c, by.Classes[c], i.Classes[c])
+		}
+	}
+	return nil
+}
+
+// Close waits for the predictions under way and frees the model. Closing
+// twice is harmless.
+func (m *Model) Close() error {
+	m.reloading.Lock()
+	defer m.reloading.Unlock()
+	return m.current.Load().close()
+}

@@ -1,0 +1,197 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/runtime"
+)
+
+// place writes a model as a careful program does: beside its place, then renamed.
+func place(t testing.TB, path string, data []byte) {
+	t.Helper()
+	if err := errors.Join(os.WriteFile(path+".new", data, 0o644), os.Rename(path+".new", path)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// While bags are predicted, two models take turns at a path and broken files come
+// between. No prediction fails, each is that of one of the two, and each request of
+// several bags is that of the same.
+func TestReloadUnderLoad(t *testing.T) {
+	models := [][]byte{readModel(t, "demipl-3x4.onnx"), readModel(t, "saturated-3x4.onnx")}
+	for _, be := range backends {
+		t.Run(be.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "model.onnx")
+			place(t, path, models[0])
+			m, err := runtime.Open(path, be.opts...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bags := []runtime.Bag{randomBag(3, 3, 1), randomBag(17, 3, 2), randomBag(1, 3, 3)}
+			var want [2][]runtime.Prediction
+			for i, data := range models {
+				if want[i], err = openBytes(t, data, be.opts...).PredictBatch(context.Background(), bags); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var over atomic.Bool
+			var seen [2]atomic.Int64
+			var load sync.WaitGroup
+			for range 4 {
+				load.Go(func() {
+					to := make([]runtime.Prediction, len(bags))
+					for !over.Load() {
+						if err := m.PredictBatchInto(context.Background(), bags, to); err != nil {
+							t.Error(err)
+							return
+						}
+						which := slices.IndexFunc(want[:], func(p []runtime.Prediction) bool {
+							return slices.EqualFunc(p, to, func(a, b runtime.Prediction) bool {
+								return apart(a.Probabilities, widen(b.Probabilities)) == nil && apart(a.Attention, widen(b.Attention)) == nil
+							})
+						})
+						if which < 0 {
+							t.Errorf("predictions of neither model: %v", to)
+							return
+						}
+						seen[which].Add(1)
+					}
+				})
+			}
+			const rounds = 10
+			for round := range rounds {
+				place(t, path, models[1-round%2])
+				if err := m.Reload(path); err != nil {
+					t.Error(err)
+				}
+				place(t, path, models[1][:len(models[1])*round/rounds])
+				if err := m.Reload(path); !errors.Is(err, runtime.ErrContract) || !strings.HasPrefix(err.Error(), path) {
+					t.Errorf("a model cut at %d of %d: %v", round, rounds, err)
+				}
+				for before := seen[1-round%2].Load(); seen[1-round%2].Load() == before && !t.Failed(); {
+					if _, err := m.Predict(context.Background(), bags[0]); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			over.Store(true)
+			load.Wait()
+			if err := m.Close(); err != nil {
+				t.Error(err)
+			}
+			place(t, path, models[0])
+			if err := m.Reload(path); !errors.Is(err, runtime.ErrClosed) {
+				t.Errorf("reloading a closed model: %v", err)
+			}
+		})
+	}
+}
+
+// What cannot take the place of a model says why, and the model stays.
+func TestReloadRefuses(t *testing.T) {
+	m := open(t, "demipl-3x4.onnx")
+	bag := randomBag(5, 3, 1)
+	want, err := m.Predict(context.Background(), bag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	five := func(names string) func(*onnxpb.ModelProto) { return meta(contract.KeyClasses, names) }
+	for name, c := range map[string]struct {
+		data []byte
+		want string
+	}{
+		"shape.onnx":   {readModel(t, "demipl-38x13.onnx"), "it takes instances of shape [38], the model in use of [3]"},
+		"classes.onnx": {edited(t, five(`["class 0", "class 2", "class 1", "class 3"]`)), `its class 1 is "class 2", that of the model in use "class 1"`},
+		"text.onnx":    {[]byte("model: demipl\n"), "not a model"},
+		"graph.onnx":   {edited(t, func(m *onnxpb.ModelProto) { m.Graph.Node[0].Input = m.Graph.Node[0].Input[:1] }), "onnxruntime: the graph is not accepted"},
+	} {
+		path := filepath.Join(dir, name)
+		place(t, path, c.data)
+		if err := m.Reload(path); err == nil || !strings.HasPrefix(err.Error(), path+": ") || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := m.Reload(filepath.Join(dir, "none.onnx")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+	got, err := m.Predict(context.Background(), bag)
+	if err != nil || !slices.Equal(got.Probabilities, want.Probabilities) {
+		t.Errorf("afterwards: %v, %v, want %v", got, err, want)
+	}
+}
+
+// slow is a back end whose first session holds its first prediction until it is let
+// go, and which counts what is open.
+type slow struct {
+	opened, closed atomic.Int32
+	begun, let     chan struct{}
+}
+
+type slowSession struct {
+	*slow
+	number, runs int32
+}
+
+func (*slow) Name() string { return contract.BackendORT }
+
+func (s *slow) Open(*runtime.File) (runtime.Session, error) {
+	return &slowSession{slow: s, number: s.opened.Add(1)}, nil
+}
+
+func (s *slowSession) Run(_ context.Context, _ []runtime.Bag, to []runtime.Prediction) error {
+	if s.number == 1 && atomic.AddInt32(&s.runs, 1) == 1 {
+		close(s.begun)
+		<-s.let
+	}
+	clear(to[0].Probabilities)
+	clear(to[0].Attention)
+	to[0].Probabilities[s.number] = 1
+	return nil
+}
+
+func (s *slowSession) Close() error {
+	s.closed.Add(1)
+	return nil
+}
+
+// A model that was replaced is closed after its last prediction, once; meanwhile the
+// new one answers.
+func TestReloadClosesAfterTheLastPrediction(t *testing.T) {
+	s := &slow{begun: make(chan struct{}), let: make(chan struct{})}
+	m := openWith(t, "demipl-3x4.onnx", runtime.WithBackend(s))
+	label := func() int {
+		p, err := m.Predict(context.Background(), randomBag(2, 3, 1))
+		if err != nil {
+			t.Error(err)
+		}
+		return p.Label
+	}
+	first := make(chan int)
+	go func() { first <- label() }()
+	<-s.begun
+	reloaded := make(chan error)
+	go func() { reloaded <- m.Reload("testdata/demipl-3x4.onnx") }()
+	for s.opened.Load() < 2 || label() != 2 {
+	}
+	if s.closed.Load() != 0 {
+		t.Error("the old model was closed with a prediction under way")
+	}
+	close(s.let)
+	if got := <-first; got != 1 {
+		t.Errorf("the old model's prediction: %d", got)
+	}
+	if err := <-reloaded; err != nil || s.closed.Load() != 1 {
+		t.Errorf("reloaded: %v, %d closed", err, s.closed.Load())
+	}
+}

@@ -1,0 +1,268 @@
+package serve
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/miplc/miplc/runtime"
+	"github.com/miplc/miplc/serve/oip"
+)
+
+const oneBag = `{"instances": [[1, 2, 3]]}`
+
+// well asks for a prediction, as others do while one client misbehaves.
+func (s *service) well(t *testing.T) {
+	t.Helper()
+	if code, text := s.ask(t, "POST", "/predict?model=bag", oneBag); code != 200 {
+		t.Errorf("status %d: %s", code, text)
+	}
+}
+
+// connect opens a connection and sends the beginning of a request.
+func (s *service) connect(t *testing.T, text string) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", s.web)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if _, err := io.WriteString(conn, text); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// A client that stalls in the head, in the body or before it says anything loses its
+// connection; one that has sent its head is told why.
+func TestStalledClients(t *testing.T) {
+	s := start(t, func(o *Options) { o.Timeout = 300 * time.Millisecond })
+	for sent, want := range map[string]string{
+		"":                             "",
+		"POST /predict HTTP/1.1\r\nHo": "",
+		"POST /predict?model=bag HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{": "did not come in time",
+	} {
+		conn := s.connect(t, sent)
+		s.well(t)
+		told, err := io.ReadAll(conn)
+		if err != nil && !errors.Is(err, syscall.ECONNRESET) || !strings.Contains(string(told), want) {
+			t.Errorf("%q: %v, %q", sent, err, told)
+		}
+	}
+	s.well(t)
+}
+
+// A client that asks on and on and reads nothing is cut off.
+func TestSlowReader(t *testing.T) {
+	s := start(t, func(o *Options) { o.Timeout = 300 * time.Millisecond })
+	body := asJSON(map[string]any{"instances": nested(randomBag(5000, 1))})
+	request := fmt.Sprintf("POST /predict?model=bag HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	conn := s.connect(t, request)
+	for {
+		if _, err := io.WriteString(conn, request); err != nil {
+			break
+		}
+	}
+	s.well(t)
+}
+
+// Connections beyond the limit wait and are served when others end.
+func TestConnectionLimit(t *testing.T) {
+	s := start(t, func(o *Options) { o.Connections = 3 })
+	var held []net.Conn
+	for range 3 {
+		conn := s.connect(t, "GET /v2/health/live HTTP/1.1\r\nHost: a\r\n\r\n")
+		if _, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, conn)
+	}
+	answered := make(chan error, 1)
+	waiting := s.connect(t, "GET /v2/health/live HTTP/1.1\r\nHost: a\r\n\r\n")
+	go func() {
+		_, err := http.ReadResponse(bufio.NewReader(waiting), nil)
+		answered <- err
+	}()
+	select {
+	case err := <-answered:
+		t.Fatalf("answered beyond the limit, %v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	held[0].Close()
+	if err := <-answered; err != nil {
+		t.Error(err)
+	}
+}
+
+// A bag of a million instances is refused by the limits with a reason, and predicted
+// where they allow it.
+func TestMillionInstances(t *testing.T) {
+	big := randomBag(1_000_000, 1)
+	small := start(t)
+	client := oip.NewGRPCInferenceServiceClient(small.dial(t))
+	if _, err := client.ModelInfer(t.Context(), message(big, true)); status.Code(err) != codes.ResourceExhausted {
+		t.Error(err)
+	}
+	text := `{"instances": [` + strings.Repeat("[0,0,0],", big.N-1) + `[0,0,0]]}`
+	if code, said := small.ask(t, "POST", "/predict?model=bag", text); code != 413 {
+		t.Error(code, said)
+	}
+	small.well(t)
+
+	s := start(t, func(o *Options) { o.Bytes, o.Instances = 64<<20, big.N })
+	client = oip.NewGRPCInferenceServiceClient(s.dial(t))
+	got, err := client.ModelInfer(t.Context(), message(big, true))
+	if err != nil {
+		if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "received message larger") { // the client's own limit
+			t.Fatal(err)
+		}
+	} else if len(got.RawOutputContents[1]) != 4*big.N {
+		t.Errorf("%d bytes of attention", len(got.RawOutputContents[1]))
+	}
+	if code, said := s.ask(t, "POST", "/predict?model=bag", text); code != 200 {
+		t.Errorf("status %d: %.200s", code, said)
+	} else if a := decode[bagAnswer](t, said); len(a.Attention) != big.N {
+		t.Errorf("attention of %d instances", len(a.Attention))
+	}
+}
+
+// What waits for a model is bounded; more is refused, and nobody gets another's answer.
+func TestBusy(t *testing.T) {
+	s := start(t)
+	v, done, err := s.models.use("bag", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	q := &queue{waiting: make(chan *job, 1)}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := q.predict(ctx, nil); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	full := &version{place: v.place, info: v.info, queue: q}
+	if _, err := full.predict(t.Context(), nil); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "busy") {
+		t.Error(err)
+	}
+}
+
+// Bags that wait are put together up to the limit, whatever request they came with.
+func TestGather(t *testing.T) {
+	q := &queue{batch: Batching{Bags: 5}, waiting: make(chan *job, 10)}
+	for _, bags := range []int{1, 2, 1, 3, 1} {
+		q.waiting <- &job{bags: make([]runtime.Bag, bags)}
+	}
+	var got []int
+	for len(q.waiting) > 0 {
+		got = append(got, len(q.gather(<-q.waiting)))
+	}
+	if fmt.Sprint(got) != "[4 1]" {
+		t.Errorf("jobs of the runs: %v", got)
+	}
+}
+
+// One request that is wrong takes no other along that shares its run.
+func TestWrongAmongOthers(t *testing.T) {
+	s := start(t, func(o *Options) { o.Batching.Delay, o.Batching.Parallel = 50*time.Millisecond, 1 })
+	v, done, err := s.models.use("batch", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	var group sync.WaitGroup
+	for i := range 24 {
+		group.Go(func() {
+			bag := randomBag(1+i%5, uint64(i))
+			if i%6 == 0 {
+				bag.Instances = bag.Instances[1:]
+			}
+			got, err := v.predict(t.Context(), []runtime.Bag{bag})
+			want, wantErr := s.direct["batch"].Predict(t.Context(), bag)
+			if wantErr != nil {
+				if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), wantErr.Error()) {
+					t.Errorf("%d: %v, want %v", i, err, wantErr)
+				}
+			} else if err != nil {
+				t.Errorf("%d: %v", i, err)
+			} else if err := same(got[0], want); err != nil {
+				t.Errorf("%d: %v", i, err)
+			}
+		})
+	}
+	group.Wait()
+}
+
+// A server that ends under load answers all that it has taken: clients that keep their
+// connections, clients that open one for each request, and those of gRPC.
+func TestDrain(t *testing.T) {
+	s := start(t, func(o *Options) { o.LameDuck = 300 * time.Millisecond })
+	conn := s.dial(t)
+	client := oip.NewGRPCInferenceServiceClient(conn)
+	var group sync.WaitGroup
+	var answered [3]int
+	under := make(chan bool, 1000)
+	load := func(kind int, ask func() error) {
+		for {
+			err := ask()
+			if errors.Is(err, syscall.ECONNREFUSED) || status.Code(err) == codes.Unavailable && strings.Contains(err.Error(), "refused") {
+				return // there is no server any more
+			}
+			if err != nil {
+				t.Errorf("client %d, after %d answers: %v", kind, answered[kind], err)
+				return
+			}
+			answered[kind]++
+			select {
+			case under <- true:
+			default:
+			}
+		}
+	}
+	post := func(client *http.Client) error {
+		resp, err := client.Post(s.url+"/predict?model=batch", "application/json", strings.NewReader(oneBag))
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		if text, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != 200 {
+			return fmt.Errorf("status %d, %v: %s", resp.StatusCode, err, text)
+		}
+		return nil
+	}
+	kept := &http.Client{Transport: &http.Transport{}}
+	group.Go(func() { load(0, func() error { return post(kept) }) })
+	group.Go(func() {
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		load(1, func() error { return post(client) })
+	})
+	group.Go(func() {
+		load(2, func() error {
+			_, err := client.ModelInfer(t.Context(), message(randomBag(3, 1), true))
+			return err
+		})
+	})
+	for range 100 {
+		<-under
+	}
+	s.end()
+	for !s.draining.Load() {
+		time.Sleep(time.Millisecond)
+	}
+	if code, text := s.ask(t, "GET", "/v2/health/ready", ""); code != 503 {
+		t.Errorf("ready while it ends: status %d: %s", code, text)
+	}
+	group.Wait()
+	t.Logf("answered: %v", answered)
+}

@@ -1,0 +1,101 @@
+package serve
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/miplc/miplc/serve/oip"
+)
+
+// answers holds an answer to an arbitrary request to what all answers are: a prediction
+// for each instance, or an error that is the client's.
+func answers(t *testing.T, got *oip.ModelInferResponse, err error) {
+	if err != nil {
+		if code := status.Code(err); httpStatus[code] < 400 || httpStatus[code] >= 500 {
+			t.Fatalf("%v is none of the client's: %v", code, err)
+		}
+		return
+	}
+	if len(got.Outputs) == 0 || len(got.Outputs) != len(got.RawOutputContents) {
+		t.Fatalf("%d outputs, %d contents", len(got.Outputs), len(got.RawOutputContents))
+	}
+	for i, o := range got.Outputs {
+		count := 4
+		if o.Datatype == int64s {
+			count = 8
+		}
+		for _, d := range o.Shape {
+			count *= int(d)
+		}
+		if count != len(got.RawOutputContents[i]) {
+			t.Fatalf("output %s of shape %v has %d bytes", o.Name, o.Shape, len(got.RawOutputContents[i]))
+		}
+	}
+}
+
+func FuzzInferMessage(f *testing.F) {
+	s := start(f)
+	for _, raw := range []bool{true, false} {
+		text, err := proto.Marshal(message(randomBag(2, 1), raw))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var m oip.ModelInferRequest
+		if proto.Unmarshal(text, &m) != nil {
+			return // gRPC refuses it
+		}
+		got, err := s.infer(context.Background(), &m)
+		answers(t, got, err)
+	})
+}
+
+func FuzzInferBody(f *testing.F) {
+	s := start(f)
+	f.Add([]byte(`{"inputs": [{"name": "instances", "datatype": "FP32", "shape": [2, 3], "data": [[1, 2, 3], [4, 5, 6]]}]}`), "")
+	f.Add([]byte(`{"inputs": [{"name": "instances", "datatype": "FP32", "shape": [1, 3], "parameters": {"binary_data_size": 12}}]}000000000000`), "113")
+	f.Add([]byte(`{"inputs": [{"name": "instances", "datatype": "FP32", "shape": [1, 3], "data": [1,2,3]},{"name": "bag_of", "datatype": "INT64", "shape": [1], "data": [0]}], "outputs": [{"name": "label"}]}`), "")
+	f.Fuzz(func(t *testing.T, body []byte, length string) {
+		_, m, err := readInfer(body, length)
+		if err != nil {
+			answers(t, nil, err)
+			return
+		}
+		for _, m.ModelName = range []string{"bag", "batch"} {
+			got, err := s.infer(context.Background(), m)
+			answers(t, got, err)
+		}
+	})
+}
+
+func FuzzBag(f *testing.F) {
+	s := start(f)
+	f.Add(`{"instances": [[1, 2, 3], [4, 5, 6]]}`)
+	f.Add(`{"instances": [[[1, 2], [3, 4]], [1, 2, 3, 4]]}`)
+	f.Add(`{"instances": ` + strings.Repeat("[", 100) + `}`)
+	f.Fuzz(func(t *testing.T, body string) {
+		for _, shape := range [][]int{{3}, {2, 2}} {
+			bag, err := s.readBag([]byte(body), shape)
+			if err != nil {
+				if status.Code(err) != codes.InvalidArgument {
+					t.Fatal(err)
+				}
+				continue
+			}
+			d := 3
+			if len(shape) == 2 {
+				d = 4
+			}
+			if len(bag.Instances) != d*bag.N {
+				t.Fatalf("%d values for %d instances of shape %v", len(bag.Instances), bag.N, shape)
+			}
+		}
+	})
+}

@@ -1,0 +1,108 @@
+package serve
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/miplc/miplc/serve/oip"
+)
+
+// messageHead is room for what a message of the largest bag holds beside it.
+const messageHead = 64 << 10
+
+// newGRPC is the service of the protocol and that of grpc.health.v1, which probes ask.
+// Streams end with the context.
+func (s *Server) newGRPC(ending context.Context) (*grpc.Server, *health.Server) {
+	options := []grpc.ServerOption{
+		grpc.MaxRecvMsgSize(int(s.o.Bytes) + messageHead),
+		grpc.MaxConcurrentStreams(maxStreams),
+		grpc.ConnectionTimeout(s.o.Timeout),
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: 5 * time.Minute, Time: time.Minute, Timeout: s.o.Timeout}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
+		grpc.UnaryInterceptor(s.unary),
+		grpc.StreamInterceptor(func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+			ctx, cancel := context.WithCancel(stream.Context())
+			defer cancel()
+			defer context.AfterFunc(ending, cancel)()
+			return handle(srv, endingStream{stream, ctx})
+		}),
+	}
+	if s.o.TLS != nil {
+		options = append(options, grpc.Creds(credentials.NewTLS(s.o.TLS)))
+	}
+	server, probes := grpc.NewServer(options...), health.NewServer()
+	oip.RegisterGRPCInferenceServiceServer(server, protocol{s: s})
+	grpc_health_v1.RegisterHealthServer(server, probes)
+	probes.SetServingStatus(oip.GRPCInferenceService_ServiceDesc.ServiceName, grpc_health_v1.HealthCheckResponse_SERVING)
+	return server, probes
+}
+
+// endingStream is a stream that ends with the server: who watches the health of a server
+// would otherwise keep it.
+type endingStream struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+func (s endingStream) Context() context.Context { return s.ctx }
+
+// unary is what all calls have in common.
+func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (answer any, err error) {
+	c := call{protocol: "grpc", method: info.FullMethod[strings.LastIndex(info.FullMethod, "/")+1:]}
+	switch c.method {
+	case "Check", "ServerLive", "ServerReady", "ModelReady":
+		c.public = true
+	}
+	if given := metadata.ValueFromIncomingContext(ctx, "authorization"); len(given) > 0 {
+		c.authorization = given[0]
+	}
+	err = s.call(ctx, c, func(ctx context.Context) (err error) {
+		answer, err = handle(ctx, req)
+		return err
+	})
+	return answer, err
+}
+
+// protocol is the service of the Open Inference Protocol over gRPC.
+type protocol struct {
+	oip.UnimplementedGRPCInferenceServiceServer
+	s *Server
+}
+
+func (p protocol) ServerLive(context.Context, *oip.ServerLiveRequest) (*oip.ServerLiveResponse, error) {
+	return &oip.ServerLiveResponse{Live: true}, nil
+}
+
+func (p protocol) ServerReady(context.Context, *oip.ServerReadyRequest) (*oip.ServerReadyResponse, error) {
+	return &oip.ServerReadyResponse{Ready: p.s.ready()}, nil
+}
+
+func (p protocol) ModelReady(_ context.Context, req *oip.ModelReadyRequest) (*oip.ModelReadyResponse, error) {
+	err := p.s.modelReady(req.Name, req.Version)
+	if code := status.Code(err); code == codes.NotFound || code == codes.Unavailable {
+		return &oip.ModelReadyResponse{}, nil
+	}
+	return &oip.ModelReadyResponse{Ready: err == nil}, err
+}
+
+func (p protocol) ServerMetadata(context.Context, *oip.ServerMetadataRequest) (*oip.ServerMetadataResponse, error) {
+	return &oip.ServerMetadataResponse{Name: serverName, Version: p.s.o.Version, Extensions: extensions}, nil
+}
+
+func (p protocol) ModelMetadata(_ context.Context, req *oip.ModelMetadataRequest) (*oip.ModelMetadataResponse, error) {
+	return p.s.modelMetadata(req.Name, req.Version)
+}
+
+func (p protocol) ModelInfer(ctx context.Context, req *oip.ModelInferRequest) (*oip.ModelInferResponse, error) {
+	return p.s.infer(ctx, req)
+}

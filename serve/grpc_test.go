@@ -1,0 +1,162 @@
+package serve
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/miplc/miplc/runtime"
+	"github.com/miplc/miplc/serve/oip"
+)
+
+func (s *service) dial(t testing.TB, options ...grpc.DialOption) *grpc.ClientConn {
+	t.Helper()
+	if len(options) == 0 {
+		options = append(options, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	}
+	conn, err := grpc.NewClient(s.rpc, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// message is a request of one bag, raw or typed.
+func message(b runtime.Bag, raw bool) *oip.ModelInferRequest {
+	in := &oip.ModelInferRequest_InferInputTensor{Name: "instances", Datatype: "FP32", Shape: []int64{int64(b.N), 3}}
+	m := &oip.ModelInferRequest{ModelName: "bag", Id: "x", Inputs: []*oip.ModelInferRequest_InferInputTensor{in}}
+	if raw {
+		m.RawInputContents = [][]byte{appendFloats(nil, b.Instances)}
+	} else {
+		in.Contents = &oip.InferTensorContents{Fp32Contents: b.Instances}
+	}
+	return m
+}
+
+func TestGRPC(t *testing.T) {
+	s := start(t)
+	client := oip.NewGRPCInferenceServiceClient(s.dial(t))
+	for _, n := range []int{1, 2, 40, 1000} {
+		bag := randomBag(n, 7)
+		want, err := s.direct["bag"].Predict(t.Context(), bag)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, raw := range []bool{true, false} {
+			got, err := client.ModelInfer(t.Context(), message(bag, raw))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.ModelName != "bag" || got.ModelVersion != "1" || got.Id != "x" || len(got.Outputs) != 2 || len(got.RawOutputContents) != 2 {
+				t.Fatalf("raw %v: %v", raw, got)
+			}
+			if p := decoded(fp32, got.RawOutputContents[0]).([]float32); !slices.Equal(p, want.Probabilities) {
+				t.Errorf("%d instances: probabilities %v, want %v", n, p, want.Probabilities)
+			}
+			if a := decoded(fp32, got.RawOutputContents[1]).([]float32); !slices.Equal(a, want.Attention) || !slices.Equal(got.Outputs[1].Shape, []int64{1, int64(n)}) {
+				t.Errorf("%d instances: attention %v of shape %v, want %v", n, a, got.Outputs[1].Shape, want.Attention)
+			}
+		}
+	}
+	if live, err := client.ServerLive(t.Context(), &oip.ServerLiveRequest{}); err != nil || !live.Live {
+		t.Error(live, err)
+	}
+	if ready, err := client.ServerReady(t.Context(), &oip.ServerReadyRequest{}); err != nil || !ready.Ready {
+		t.Error(ready, err)
+	}
+	for name, want := range map[string]bool{"bag": true, "nosuch": false} {
+		if ready, err := client.ModelReady(t.Context(), &oip.ModelReadyRequest{Name: name}); err != nil || ready.Ready != want {
+			t.Error(name, ready, err)
+		}
+	}
+	if m, err := client.ServerMetadata(t.Context(), &oip.ServerMetadataRequest{}); err != nil || m.Name != "miplc" || !slices.Equal(m.Extensions, extensions) {
+		t.Error(m, err)
+	}
+	if m, err := client.ModelMetadata(t.Context(), &oip.ModelMetadataRequest{Name: "batch", Version: "1"}); err != nil || len(m.Inputs) != 2 || len(m.Outputs) != 3 {
+		t.Error(m, err)
+	}
+	probe, err := grpc_health_v1.NewHealthClient(s.dial(t)).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{Service: "inference.GRPCInferenceService"})
+	if err != nil || probe.Status != grpc_health_v1.HealthCheckResponse_SERVING {
+		t.Error(probe, err)
+	}
+}
+
+func TestWrongMessages(t *testing.T) {
+	s := start(t)
+	client := oip.NewGRPCInferenceServiceClient(s.dial(t))
+	change := func(raw bool, f func(*oip.ModelInferRequest)) *oip.ModelInferRequest {
+		m := message(randomBag(2, 1), raw)
+		f(m)
+		return m
+	}
+	nan := []byte{0, 0, 0xc0, 0x7f}
+	for _, c := range []struct {
+		m    *oip.ModelInferRequest
+		code codes.Code
+		want string
+	}{
+		{&oip.ModelInferRequest{}, codes.InvalidArgument, "several models"},
+		{change(true, func(m *oip.ModelInferRequest) { m.ModelName = "x" }), codes.NotFound, "no model"},
+		{change(true, func(m *oip.ModelInferRequest) { m.ModelVersion = "x" }), codes.NotFound, "no version"},
+		{change(true, func(m *oip.ModelInferRequest) { m.RawInputContents[0] = m.RawInputContents[0][1:] }), codes.InvalidArgument, "has 23 bytes, its shape [2 3] needs 24"},
+		{change(true, func(m *oip.ModelInferRequest) { copy(m.RawInputContents[0][8:], nan) }), codes.InvalidArgument, "instance 0, feature 2 is NaN"},
+		{change(true, func(m *oip.ModelInferRequest) { m.RawInputContents = append(m.RawInputContents, nil) }), codes.InvalidArgument, "raw contents of 2"},
+		{change(false, func(m *oip.ModelInferRequest) { m.Inputs[0].Contents = nil }), codes.InvalidArgument, "has 0 values"},
+		{change(false, func(m *oip.ModelInferRequest) { m.Inputs[0].Shape[0] = 1 << 40 }), codes.InvalidArgument, "shape"},
+		{change(false, func(m *oip.ModelInferRequest) { m.Inputs[0].Shape[0] = 5001 }), codes.InvalidArgument, "takes at most 5000"},
+		{message(randomBag(120_000, 1), true), codes.ResourceExhausted, "larger than max"},
+	} {
+		_, err := client.ModelInfer(t.Context(), c.m)
+		if status.Code(err) != c.code || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %v with %q", err, c.code, c.want)
+		}
+	}
+}
+
+func TestToken(t *testing.T) {
+	s := start(t, func(o *Options) { o.Token = "secret" })
+	client := oip.NewGRPCInferenceServiceClient(s.dial(t))
+	for path, want := range map[string]int{"/v2/health/ready": 200, "/v2/models/bag/ready": 200, "/v2": 401, "/v2/models/bag": 401, "/metrics": 401} {
+		if code, text := s.ask(t, "GET", path, ""); code != want {
+			t.Errorf("%s: status %d: %s", path, code, text)
+		}
+	}
+	if _, err := client.ServerReady(t.Context(), &oip.ServerReadyRequest{}); err != nil {
+		t.Error(err)
+	}
+	for header, want := range map[string]codes.Code{"": codes.Unauthenticated, "Bearer other": codes.Unauthenticated, "Basic secret": codes.Unauthenticated, "Bearer secret": codes.OK} {
+		ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", header)
+		if _, err := client.ModelInfer(ctx, message(randomBag(1, 1), true)); status.Code(err) != want {
+			t.Errorf("%q: %v", header, err)
+		}
+		err := s.allowed(call{authorization: header})
+		if status.Code(err) != want {
+			t.Errorf("%q: %v", header, err)
+		}
+	}
+}
+
+// Who watches the health of a server is told that it ends, and does not hold it up.
+func TestWatchedHealth(t *testing.T) {
+	s := start(t)
+	watch, err := grpc_health_v1.NewHealthClient(s.dial(t)).Watch(context.Background(), &grpc_health_v1.HealthCheckRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []grpc_health_v1.HealthCheckResponse_ServingStatus{grpc_health_v1.HealthCheckResponse_SERVING, grpc_health_v1.HealthCheckResponse_NOT_SERVING} {
+		got, err := watch.Recv()
+		if err != nil || got.Status != want {
+			t.Fatal(got, err)
+		}
+		s.end()
+	}
+}

@@ -1,0 +1,203 @@
+package serve
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+
+	"github.com/miplc/miplc/runtime"
+	"github.com/miplc/miplc/serve/oip"
+)
+
+func TestScan(t *testing.T) {
+	dir := t.TempDir()
+	for _, path := range []string{"a.onnx", "run/model.onnx", "many/1/model.onnx", "many/12/model.onnx", "many/x/model.onnx", "many/config.pbtxt", "empty/notes.txt", ".hidden/model.onnx"} {
+		put(t, filepath.Join(dir, path), bagModel)
+	}
+	for root, want := range map[string]string{
+		".":              "a 1 a.onnx, many 1 many/1/model.onnx, many 12 many/12/model.onnx, run 1 run/model.onnx",
+		"a.onnx":         "a 1 a.onnx",
+		"run":            "run 1 run/model.onnx",
+		"run/model.onnx": "run 1 run/model.onnx",
+		"empty":          "holds no model",
+		"nosuch":         "no such file",
+	} {
+		places, err := scan(filepath.Join(dir, root))
+		var got []string
+		for _, p := range places {
+			rel, _ := filepath.Rel(dir, p.path)
+			got = append(got, p.name+" "+(&version{place: p}).number()+" "+filepath.ToSlash(rel))
+		}
+		if err != nil {
+			got = []string{err.Error()}
+		}
+		if text := strings.Join(got, ", "); text != want && !(err != nil && strings.Contains(text, want)) {
+			t.Errorf("%s: %s\nwant %s", root, text, want)
+		}
+	}
+	put(t, filepath.Join(dir, "a", "model.onnx"), bagModel)
+	if _, err := scan(dir); err == nil || !strings.Contains(err.Error(), "are both the model a") {
+		t.Error(err)
+	}
+}
+
+// touch makes a file look changed, however coarse the clock of the file system is.
+func touch(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Chtimes(path, time.Time{}, time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Models are added, replaced and taken away under load without a failed request; a file
+// that is no model leaves the old one in its place.
+func TestReload(t *testing.T) {
+	s := start(t)
+	stop, failed := make(chan struct{}), make(chan string, 4)
+	for range cap(failed) {
+		go func() {
+			for {
+				select {
+				case <-stop:
+					failed <- ""
+					return
+				default:
+				}
+				if code, text := s.ask(t, "POST", "/predict?model=bag", `{"instances": [[1, 2, 3]]}`); code != 200 {
+					failed <- text
+					return
+				}
+			}
+		}()
+	}
+	reload := func(changed int, wrong string) {
+		t.Helper()
+		n, err := s.models.reload()
+		if n != changed || (err == nil) != (wrong == "") || err != nil && !strings.Contains(err.Error(), wrong) {
+			t.Errorf("%d changed, %v; want %d, %q", n, err, changed, wrong)
+		}
+	}
+	bag := filepath.Join(s.dir, "bag.onnx")
+	reload(0, "")
+	for range 5 {
+		touch(t, bag)
+		reload(1, "")
+		if err := os.Chtimes(bag, time.Time{}, time.Now().Add(-time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		reload(1, "")
+	}
+	if err := os.WriteFile(bag, []byte("no model"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	reload(0, "bag.onnx: "+runtime.ErrContract.Error())
+	put(t, filepath.Join(s.dir, "versioned", "2", modelFile), batchModel)
+	put(t, filepath.Join(s.dir, "versioned", "10", modelFile), bagModel)
+	if err := os.Remove(filepath.Join(s.dir, "batch.onnx")); err != nil {
+		t.Fatal(err)
+	}
+	reload(2, "bag.onnx")
+	if got := s.Models(); !slices.Equal(got, []string{"bag", "versioned"}) {
+		t.Error(got)
+	}
+	for path, want := range map[string]string{"/v2/models/versioned": `"versions":["2","10"]`, "/v2/models/versioned/versions/2": `"bag_of"`, "/v2/models/batch": "no model"} {
+		if _, text := s.ask(t, "GET", path, ""); !strings.Contains(text, want) {
+			t.Errorf("%s: %s", path, text)
+		}
+	}
+	close(stop)
+	for range cap(failed) {
+		if text := <-failed; text != "" {
+			t.Error(text)
+		}
+	}
+}
+
+// certify writes a certificate for 127.0.0.1 with its key.
+func certify(t *testing.T, dir, name string) *x509.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{name}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, block := range map[string]*pem.Block{"cert.pem": {Type: "CERTIFICATE", Bytes: der}, "key.pem": {Type: "PRIVATE KEY", Bytes: secret}} {
+		if err := os.WriteFile(filepath.Join(dir, file), pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		touch(t, filepath.Join(dir, file))
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cert
+}
+
+// Both protocols speak TLS, and take up a new certificate without a new start.
+func TestTLS(t *testing.T) {
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	certify(t, dir, "first.test")
+	s := start(t, func(o *Options) {
+		var err error
+		if o.TLS, err = TLS(cert, key); err != nil {
+			t.Fatal(err)
+		}
+	})
+	trusting := func(name string, of *x509.Certificate) *tls.Config {
+		pool := x509.NewCertPool()
+		pool.AddCert(of)
+		return &tls.Config{RootCAs: pool, ServerName: name}
+	}
+	check := func(config *tls.Config) {
+		t.Helper()
+		client := http.Client{Transport: &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true}}
+		resp, err := client.Get("https://" + s.web + "/v2/health/ready")
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != 200 || resp.ProtoMajor != 2 {
+			t.Errorf("status %d over HTTP/%d", resp.StatusCode, resp.ProtoMajor)
+		}
+		conn := s.dial(t, grpc.WithTransportCredentials(credentials.NewTLS(config)))
+		if _, err := oip.NewGRPCInferenceServiceClient(conn).ModelInfer(t.Context(), message(randomBag(2, 1), true)); err != nil {
+			t.Error(err)
+		}
+	}
+	second := certify(t, dir, "second.test")
+	if err := os.Chtimes(cert, time.Time{}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	check(trusting("second.test", second))
+	if err := os.WriteFile(key, []byte("half"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check(trusting("second.test", second))
+	if _, err := TLS(cert, key); err == nil || !strings.Contains(err.Error(), "key.pem") {
+		t.Error(err)
+	}
+}

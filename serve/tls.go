@@ -1,0 +1,56 @@
+package serve
+
+import (
+	"crypto/tls"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+)
+
+// TLS is a configuration with the certificate in two PEM files. A handshake reads them
+// again where they have changed; while they are not a whole pair the last one stays.
+func TLS(certificate, key string) (*tls.Config, error) {
+	p := &pair{certificate: certificate, key: key}
+	if err := p.load(); err != nil {
+		return nil, fmt.Errorf("the certificate %s with the key %s: %w", certificate, key, err)
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: p.get}, nil
+}
+
+// pair is a certificate and its key as they were last read.
+type pair struct {
+	certificate, key string
+
+	mu     sync.Mutex
+	read   [2]time.Time // when the files had been changed
+	loaded *tls.Certificate
+}
+
+func (p *pair) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.read != p.changed() {
+		_ = p.load() // what fails now is read again at the next handshake
+	}
+	return p.loaded, nil
+}
+
+func (p *pair) changed() (at [2]time.Time) {
+	for i, path := range []string{p.certificate, p.key} {
+		if info, err := os.Stat(path); err == nil {
+			at[i] = info.ModTime()
+		}
+	}
+	return at
+}
+
+func (p *pair) load() error {
+	at := p.changed()
+	loaded, err := tls.LoadX509KeyPair(p.certificate, p.key)
+	if err != nil {
+		return err
+	}
+	p.loaded, p.read = &loaded, at
+	return nil
+}
