@@ -58,6 +58,7 @@ var folderWriters = []folderWriter{
 	{"experiment e.yaml -o OUT", "plan.json", outdir.Experiment},
 	{"experiment plan e.yaml -o OUT", "shards.json", outdir.Experiment},
 	{"report done -o OUT", "report.md", outdir.Report},
+	{"gen go build --package m -o OUT", "m.go", ""},
 }
 
 const (
