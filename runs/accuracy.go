@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"sync/atomic"
 
 	"github.com/miplc/miplc/compile"
@@ -45,9 +46,9 @@ func JudgeAlone(ctx context.Context, t *train.Trial, report *train.Report, libra
 	if err != nil {
 		return err
 	}
-	model, err := runtime.OpenBytes(content, runtime.WithLibrary(library))
+	model, err := runtime.OpenBytes(content, runtime.WithLibrary(library), runtime.WithMaxInstances(math.MaxInt))
 	if err != nil {
-		model, err = runtime.OpenBytes(content, runtime.WithBackend(onnxgo.Backend()))
+		model, err = runtime.OpenBytes(content, runtime.WithBackend(onnxgo.Backend()), runtime.WithMaxInstances(math.MaxInt))
 	}
 	if err != nil {
 		return judge(ctx, t, report, interpreted(&alone, params))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/miplc/miplc/compile"
@@ -132,9 +133,9 @@ func (e *predictors) names() []string {
 // openFile opens a model in a back end.
 func openFile(path, backend, library string) (*runtime.Model, error) {
 	if backend == contract.BackendONNXGo {
-		return runtime.Open(path, runtime.WithBackend(onnxgo.Backend()))
+		return runtime.Open(path, runtime.WithBackend(onnxgo.Backend()), runtime.WithMaxInstances(math.MaxInt))
 	}
-	return runtime.Open(path, runtime.WithLibrary(library))
+	return runtime.Open(path, runtime.WithLibrary(library), runtime.WithMaxInstances(math.MaxInt))
 }
 
 func (e *predictors) addModel(name string, model *runtime.Model, batch bool) {

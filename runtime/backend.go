@@ -5,6 +5,7 @@ import (
 
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/runtime/ortenv"
 )
 
 // Backend runs ONNX graphs. Package runtime brings OnnxRuntime, the default;
@@ -34,7 +35,7 @@ type File struct {
 	Data    []byte             // the whole ONNX file; not to be changed
 	Meta    *contract.Metadata // its metadata, checked
 	Library string             // WithLibrary; "" searches
-	Threads int                // WithThreads; at least 1
+	Session ortenv.Session     // WithThreads, WithProvider; what a back end knows nothing of it refuses
 }
 
 // InstanceSize is the number of values of one instance.

@@ -37,9 +37,10 @@ func NewBag(instances [][]float32) (Bag, error) {
 	return Bag{Instances: flat, N: len(instances)}, nil
 }
 
-// check compares a bag with the shape of one instance. It must hold before any
-// back end sees the bag.
-func (b Bag) check(shape []int) error {
+// check says whether a bag is one that the file can predict. It must hold before
+// any back end sees the bag.
+func (o *opened) check(b Bag) error {
+	shape := o.info.InputShape
 	d := extent.Size(shape)
 	switch {
 	case b.N < 0:
@@ -51,6 +52,8 @@ func (b Bag) check(shape []int) error {
 	case len(b.Instances)%b.N != 0 || len(b.Instances)/b.N != d:
 		return fmt.Errorf("%w: %d values for %d instances, the model needs %d an instance (shape %v)",
 			ErrBagShape, len(b.Instances), b.N, d, shape)
+	case b.N > o.maxInstances:
+		return fmt.Errorf("%w: it has %d instances, at most %d are taken; WithMaxInstances sets the limit", ErrBagShape, b.N, o.maxInstances)
 	}
 	if i := firstNotFinite(b.Instances); i >= 0 {
 		return fmt.Errorf("instance %d, feature %d is %v: %w", i/d, i%d, b.Instances[i], ErrNotFinite)

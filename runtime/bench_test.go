@@ -2,14 +2,10 @@ package runtime_test
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"testing"
 	"time"
 
-	ort "github.com/yalue/onnxruntime_go"
-
-	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/runtime"
 )
 
@@ -119,48 +115,4 @@ func inTurn(b *testing.B, functions ...func() error) []float64 {
 		each = append(each, float64(d[b.N/10]))
 	}
 	return each
-}
-
-// What Predict costs beside a bare run of onnxruntime on tensors that are bound
-// already and hold the same bag.
-func BenchmarkOverhead(b *testing.B) {
-	m := open(b, "demipl-38x13.onnx")
-	bag := randomBag(37, 38, 1)
-	var p runtime.Prediction
-	each := inTurn(b, func() error { return m.PredictInto(context.Background(), bag, &p) },
-		newBareRun(b, "demipl-38x13.onnx", bag, 13))
-	b.ReportMetric(each[0], "ns/predict")
-	b.ReportMetric(each[1], "ns/bare")
-	b.ReportMetric(100*(each[0]/each[1]-1), "%overhead")
-}
-
-// newBareRun binds a bag to a session of onnxruntime's own and returns its run.
-func newBareRun(b *testing.B, file string, bag runtime.Bag, classes int64) func() error {
-	b.Helper()
-	must := func(err error) {
-		if err != nil {
-			b.Fatal(err)
-		}
-	}
-	options, err := ort.NewSessionOptions()
-	must(err)
-	defer options.Destroy()
-	must(errors.Join(options.SetIntraOpNumThreads(1), options.SetInterOpNumThreads(1)))
-	session, err := ort.NewDynamicAdvancedSessionWithONNXData(readModel(b, file), nil, nil, options)
-	must(err)
-	bound, err := session.CreateIoBinding()
-	must(err)
-	n := int64(bag.N)
-	instances, err := ort.NewTensor(ort.NewShape(n, int64(len(bag.Instances))/n), bag.Instances)
-	must(err)
-	probabilities, err := ort.NewEmptyTensor[float32](ort.NewShape(1, classes))
-	must(err)
-	attention, err := ort.NewEmptyTensor[float32](ort.NewShape(1, n))
-	must(err)
-	must(errors.Join(bound.BindInput(contract.Instances, instances),
-		bound.BindOutput(contract.Probabilities, probabilities), bound.BindOutput(contract.Attention, attention)))
-	b.Cleanup(func() {
-		must(errors.Join(bound.Destroy(), session.Destroy(), instances.Destroy(), probabilities.Destroy(), attention.Destroy()))
-	})
-	return func() error { return session.RunWithBinding(bound) }
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/runtime/ortenv"
 )
 
 // ErrContract reports a file that is no model of miplc, or not one that this
@@ -41,9 +42,10 @@ var ErrClosed = errors.New("the model is closed")
 type Option func(*options)
 
 type options struct {
-	backend Backend
-	library string
-	threads int
+	backend      Backend
+	library      string
+	session      ortenv.Session
+	maxInstances int
 }
 
 // WithBackend chooses what runs the graph; default: OnnxRuntime().
@@ -56,7 +58,19 @@ func WithLibrary(path string) Option { return func(o *options) { o.library = pat
 // WithThreads sets how many threads of onnxruntime share the work of one
 // prediction; default 1. A service that predicts many bags at once is fastest
 // with 1; more shorten a single prediction of a large image bag.
-func WithThreads(n int) Option { return func(o *options) { o.threads = n } }
+func WithThreads(n int) Option { return func(o *options) { o.session.Threads = n } }
+
+// WithProvider names the execution provider of onnxruntime, one of
+// ortenv.Providers; default: the CPU. The settings are onnxruntime's own of that
+// provider, such as "device_id" of "cuda"; nil leaves its defaults. The library must
+// be built with the provider, and Open fails where it cannot be used.
+func WithProvider(name string, settings map[string]string) Option {
+	return func(o *options) { o.session.Provider, o.session.Settings = name, settings }
+}
+
+// WithMaxInstances sets how many instances a bag may have; default 100,000. The memory
+// of a prediction grows with them, to about 100 kB an instance for small images.
+func WithMaxInstances(n int) Option { return func(o *options) { o.maxInstances = n } }
 
 // Model is an opened model, safe for concurrent use.
 type Model struct {
@@ -164,15 +178,18 @@ func readStill(f fs.File) ([]byte, error) {
 // OpenBytes opens a model that is in memory. The data must not be changed
 // while the model is open.
 func OpenBytes(data []byte, opts ...Option) (*Model, error) {
-	m := &Model{options: options{threads: 1}}
+	m := &Model{options: options{session: ortenv.Session{Threads: 1}, maxInstances: 100_000}}
 	for _, set := range opts {
 		set(&m.options)
 	}
 	if m.options.backend == nil {
 		m.options.backend = OnnxRuntime()
 	}
-	if m.options.threads < 1 {
-		return nil, fmt.Errorf("WithThreads(%d): at least 1 thread is needed", m.options.threads)
+	if n := m.options.session.Threads; n < 1 {
+		return nil, fmt.Errorf("WithThreads(%d): at least 1 thread is needed", n)
+	}
+	if n := m.options.maxInstances; n < 1 {
+		return nil, fmt.Errorf("WithMaxInstances(%d): a bag has at least 1 instance", n)
 	}
 	o, err := m.options.open(data)
 	if err != nil {
@@ -189,13 +206,13 @@ func (o *options) open(data []byte) (*opened, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrContract, err)
 	}
-	session, err := o.backend.Open(&File{Data: data, Meta: meta, Library: o.library, Threads: o.threads})
+	session, err := o.backend.Open(&File{Data: data, Meta: meta, Library: o.library, Session: o.session})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", backend, err)
 	}
-	file := &opened{info: newInfo(meta, opset, backend), session: session}
+	file := &opened{info: newInfo(meta, opset, backend), maxInstances: o.maxInstances, session: session}
 	if meta.Contract == contract.ContractBatch {
-		file.together = maxRunValues * o.threads
+		file.together = maxRunValues * o.session.Threads
 	}
 	return file, nil
 }

@@ -185,6 +185,13 @@ func TestOpenFiles(t *testing.T) {
 	if _, err := runtime.Open(filepath.Join(dir, "none.onnx")); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "none.onnx") {
 		t.Errorf("missing file: %v", err)
 	}
+	large := filepath.Join(dir, "large.onnx")
+	if err := errors.Join(os.WriteFile(large, nil, 0o644), os.Truncate(large, onnxpb.MaxFile+1)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := runtime.Open(large); !errors.Is(err, runtime.ErrContract) || !strings.Contains(err.Error(), "larger than") {
+		t.Errorf("a file of %d bytes: %v", onnxpb.MaxFile+1, err)
+	}
 	if _, err := runtime.Open(dir); !errors.Is(err, runtime.ErrContract) || !strings.Contains(err.Error(), "directory") {
 		t.Errorf("directory: %v", err)
 	}

@@ -51,19 +51,11 @@ type binding struct {
 }
 
 func openORT(f *File) (Session, error) {
-	opts, err := ort.NewSessionOptions()
+	opts, err := f.Session.Options()
 	if err != nil {
 		return nil, err
 	}
 	defer opts.Destroy()
-	err = errors.Join(
-		opts.SetIntraOpNumThreads(f.Threads),
-		opts.SetInterOpNumThreads(1),
-		opts.SetLogSeverityLevel(ort.LoggingLevelFatal),
-	)
-	if err != nil {
-		return nil, err
-	}
 	inputs, outputs := []string{contract.Instances}, []string{contract.Probabilities, contract.Attention}
 	if f.Meta.Contract == contract.ContractBatch {
 		inputs, outputs = append(inputs, contract.BagOf), append(outputs, contract.Label)

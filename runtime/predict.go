@@ -48,7 +48,7 @@ func (m *Model) PredictInto(ctx context.Context, bag Bag, p *Prediction) error {
 		return err
 	}
 	defer o.using.RUnlock()
-	if err := bag.check(o.info.InputShape); err != nil {
+	if err := o.check(bag); err != nil {
 		return err
 	}
 	s := singles.Get().(*single)
@@ -87,7 +87,7 @@ func (m *Model) PredictBatchInto(ctx context.Context, bags []Bag, to []Predictio
 	}
 	defer o.using.RUnlock()
 	for i, b := range bags {
-		if err := b.check(o.info.InputShape); err != nil {
+		if err := o.check(b); err != nil {
 			return fmt.Errorf("bag %d: %w", i, err)
 		}
 	}

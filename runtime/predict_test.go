@@ -5,12 +5,14 @@ import (
 	"errors"
 	"math"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/miplc/miplc/runtime"
+	"github.com/miplc/miplc/runtime/onnxgo"
 	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
@@ -277,6 +279,54 @@ func TestPredictIntoReusesSlices(t *testing.T) {
 	})
 	if allocations > 0 {
 		t.Errorf("%v allocations a prediction", allocations)
+	}
+}
+
+// Execution providers that nobody knows, and that the library does not have, are told
+// at Open; that of the CPU is always there.
+func TestProviders(t *testing.T) {
+	path := ortest.Library(t)
+	open(t, "demipl-3x4.onnx", runtime.WithProvider(ortenv.CPU, nil))
+	offered := ortenv.Offered(path)
+	for _, name := range append([]string{"cud"}, ortenv.Providers...) {
+		want := `no usable "` + name + `" provider`
+		switch {
+		case name == "cud":
+			want = `cannot be "cud"`
+		case slices.Contains(offered, name):
+			open(t, "demipl-3x4.onnx", runtime.WithProvider(name, nil))
+			continue
+		}
+		if _, err := runtime.Open("testdata/demipl-3x4.onnx", runtime.WithProvider(name, nil)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := runtime.Open("testdata/demipl-3x4.onnx", runtime.WithBackend(onnxgo.Backend()), runtime.WithProvider("cuda", nil)); err == nil || !strings.Contains(err.Error(), `onnx-go: it has no execution provider "cuda"`) {
+		t.Errorf("onnx-go: %v", err)
+	}
+}
+
+// A bag of a million instances is refused before anything is allocated for it, unless
+// the limit is raised.
+func TestMaxInstances(t *testing.T) {
+	million := runtime.Bag{Instances: make([]float32, 3_000_000), N: 1_000_000}
+	for _, be := range backends {
+		m := open(t, "demipl-3x4.onnx", be.opts...)
+		_, err := m.Predict(context.Background(), million)
+		if !errors.Is(err, runtime.ErrBagShape) || !strings.Contains(err.Error(), "it has 1000000 instances, at most 100000 are taken") {
+			t.Errorf("%s: %v", be.name, err)
+		}
+		_, err = m.PredictBatch(context.Background(), []runtime.Bag{randomBag(2, 3, 1), million})
+		if !errors.Is(err, runtime.ErrBagShape) || !strings.HasPrefix(err.Error(), "bag 1: ") {
+			t.Errorf("%s, among others: %v", be.name, err)
+		}
+	}
+	p, err := open(t, "demipl-3x4.onnx", runtime.WithMaxInstances(1_000_000)).Predict(context.Background(), million)
+	if err != nil || len(p.Attention) != million.N {
+		t.Errorf("with the limit raised: %d attention scores, %v", len(p.Attention), err)
+	}
+	if _, err := runtime.Open("testdata/demipl-3x4.onnx", runtime.WithMaxInstances(0)); err == nil || !strings.Contains(err.Error(), "WithMaxInstances(0)") {
+		t.Errorf("a limit of 0: %v", err)
 	}
 }
 

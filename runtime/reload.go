@@ -8,8 +8,9 @@ import (
 
 // opened is one file that a model predicts with, until another takes its place.
 type opened struct {
-	info     Info
-	together int // values up to which several bags share a run; 0 for contract bag/1
+	info         Info
+	maxInstances int // of a bag
+	together     int // values up to which several bags share a run; 0 for contract bag/1
 
 	using   sync.RWMutex // held by predictions for reading, by close for writing
 	session Session      // nil once closed

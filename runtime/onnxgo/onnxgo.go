@@ -19,6 +19,7 @@ import (
 	"github.com/miplc/miplc/internal/foronnxgo"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/runtime"
+	"github.com/miplc/miplc/runtime/ortenv"
 )
 
 // What a session keeps built for the next prediction. Every machine has its
@@ -43,6 +44,9 @@ func (backend) Name() string { return contract.BackendONNXGo }
 // Open builds the graph once for a bag of one instance, so that an op which
 // onnx-go does not know is reported here and not at the first prediction.
 func (backend) Open(f *runtime.File) (runtime.Session, error) {
+	if p := f.Session.Provider; p != "" && p != ortenv.CPU {
+		return nil, fmt.Errorf("it has no execution provider %q; use %s", p, contract.BackendORT)
+	}
 	if f.Meta.Contract != contract.ContractBag {
 		return nil, fmt.Errorf("it runs contract %s alone, the file has %s; use onnxruntime", contract.ContractBag, f.Meta.Contract)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
 	"github.com/miplc/miplc/train/ort"
@@ -120,7 +121,7 @@ func (r *Request) check() error {
 		}
 	}
 	if r.Provider != "" && r.Provider != CPU {
-		if err := diag.CheckWord("the execution provider", r.Provider, append([]string{CPU}, ort.Providers...)); err != nil {
+		if err := diag.CheckWord("the execution provider", r.Provider, append([]string{CPU}, ortenv.Providers...)); err != nil {
 			return err
 		}
 	}
@@ -199,7 +200,7 @@ func (r Request) onnxruntime(m machine, reason string) (*Choice, error) {
 	p := r.placement(ORT, CPU, reason)
 	if r.Provider != "" && r.Provider != CPU {
 		p.Device = r.Provider
-		if err := m.provider(o); err != nil {
+		if err := m.provider(o.Library, o.Provider); err != nil {
 			return nil, fmt.Errorf("engine %s: %w", ORT, err)
 		}
 	}

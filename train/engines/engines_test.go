@@ -12,7 +12,6 @@ import (
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/ort"
 	"github.com/miplc/miplc/train/xla"
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
@@ -26,7 +25,7 @@ func fake(library, gpu, provider bool) machine {
 			}
 			return "1.99.0", nil
 		},
-		provider: func(ort.Options) error {
+		provider: func(_, _ string) error {
 			if !provider {
 				return errors.New("no provider")
 			}

@@ -3,7 +3,6 @@ package engines
 import (
 	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/runtime/ortlib"
-	"github.com/miplc/miplc/train/ort"
 	"github.com/miplc/miplc/train/xla"
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
@@ -11,11 +10,11 @@ import (
 // machine is what a choice asks of the computer; tests put another one in.
 type machine struct {
 	onnxruntime func(library string) (version string, err error)
-	provider    func(ort.Options) error                                   // of onnxruntime
+	provider    func(library, name string) error                          // of onnxruntime
 	open        func(kind pjrt.Kind, plugin string) (*xla.Backend, error) // a device for XLA
 }
 
-var here = machine{onnxruntime: findLibrary, provider: ort.Check, open: open}
+var here = machine{onnxruntime: findLibrary, provider: ortenv.CheckProvider, open: open}
 
 func findLibrary(path string) (string, error) {
 	if !ortenv.Available() {

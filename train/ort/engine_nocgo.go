@@ -15,9 +15,6 @@ func New(*compile.Program, map[string][]float32, Options) (train.Engine, error) 
 	return nil, ortenv.ErrNoCgo
 }
 
-// Check fails like New.
-func Check(Options) error { return ortenv.ErrNoCgo }
-
 // Products cannot be had without cgo.
 type Products struct{}
 

@@ -22,7 +22,7 @@ func RunFile(path, library string, in map[string]Tensor) (out map[string]Tensor,
 	if err != nil {
 		return nil, err
 	}
-	opts, err := sessionOptions(Options{Threads: 1})
+	opts, err := ortenv.Session{Threads: 1}.Options()
 	if err != nil {
 		return nil, err
 	}

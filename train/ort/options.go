@@ -3,26 +3,17 @@
 // images two, the gradients of one bag and the update.
 package ort
 
+import "github.com/miplc/miplc/runtime/ortenv"
+
 // Options of New. The zero value searches the library and runs on the CPU.
 type Options struct {
 	Library  string // path of the onnxruntime library; empty: searched, see ortlib.Find
 	Threads  int    // threads within an operation; 0: one for features, all cores for images
-	Provider string // execution provider: "" or "cpu", or a name of Providers
+	Provider string // execution provider: "" or "cpu", or a name of ortenv.Providers
 }
 
-// Providers are the execution providers that can be named beside "cpu".
-var Providers = []string{"cuda", "tensorrt", "coreml", "directml", "openvino", "webgpu", "xnnpack", "qnn", "rocm"}
-
-// Offered lists those of Providers that the library has in a form that works on
-// this machine.
-func Offered(library string) []string {
-	var names []string
-	for _, name := range Providers {
-		if Check(Options{Library: library, Provider: name}) == nil {
-			names = append(names, name)
-		}
-	}
-	return names
+func (o Options) session() ortenv.Session {
+	return ortenv.Session{Threads: o.Threads, Provider: o.Provider}
 }
 
 // Tensor is a value of RunFile, row-major.

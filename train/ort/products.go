@@ -48,7 +48,7 @@ func openProduct(o Options, transA, transB int) (*onnx.DynamicAdvancedSession, e
 	if err != nil {
 		return nil, err
 	}
-	opts, err := sessionOptions(o)
+	opts, err := o.session().Options()
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func open(g *graph.Graph, o Options, planes bool) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts, err := sessionOptions(o)
+	opts, err := o.session().Options()
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,7 @@ import (
 type Flags struct {
 	Backend string
 	Library string
+	Options []runtime.Option // of the command, beside what the flags say
 }
 
 // Add declares the flags.
@@ -44,7 +45,7 @@ func (f *Flags) Open(path string) (*runtime.Model, error) {
 		return nil, err
 	}
 	path = ModelPath(path)
-	options := []runtime.Option{runtime.WithLibrary(f.Library)}
+	options := append([]runtime.Option{runtime.WithLibrary(f.Library)}, f.Options...)
 	if f.Backend == contract.BackendONNXGo {
 		options = append(options, runtime.WithBackend(onnxgo.Backend()))
 	}

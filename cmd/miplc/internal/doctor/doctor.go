@@ -18,9 +18,9 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
 	"github.com/miplc/miplc/internal/pinned"
 	"github.com/miplc/miplc/internal/plain"
+	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/train/engines"
-	"github.com/miplc/miplc/train/ort"
 	"github.com/miplc/miplc/train/xla"
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
@@ -129,7 +129,7 @@ func trainers(o *options, noLibrary error) []backend {
 	ortEngine := backend{Name: engines.ORT, Detail: "no onnxruntime library"}
 	if noLibrary == nil {
 		ortEngine.Usable = true
-		ortEngine.Detail = "execution providers " + strings.Join(append([]string{engines.CPU}, ort.Offered(o.Library)...), ", ")
+		ortEngine.Detail = "execution providers " + strings.Join(append([]string{engines.CPU}, ortenv.Offered(o.Library)...), ", ")
 	}
 	return append(list, ortEngine)
 }

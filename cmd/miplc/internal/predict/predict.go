@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/spf13/cobra"
 
@@ -84,6 +85,7 @@ func run(ctx context.Context, o *options) error {
 		}
 		defer out.Discard()
 	}
+	o.Options = append(o.Options, runtime.WithMaxInstances(math.MaxInt)) // the user's own data
 	model, err := o.Open(o.Model)
 	if err != nil {
 		return err

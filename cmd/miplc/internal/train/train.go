@@ -20,8 +20,8 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
 	"github.com/miplc/miplc/internal/plain"
 	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/train/engines"
-	"github.com/miplc/miplc/train/ort"
 	"github.com/miplc/miplc/train/progress"
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
@@ -87,7 +87,7 @@ there is none on this machine.`,
 	f.StringArrayVar(&o.Set, "set", nil, "override a value, e.g. train.epochs=5 (may be repeated)")
 	f.StringVar(&o.Engine, "engine", "", "engine to train with, the same as --set train.engine=: "+strings.Join(engines.Names(), ", "))
 	f.StringVar(&o.Device, "device", "", "cpu, cuda for an NVIDIA GPU, or go for the executor in pure Go of the engine xla")
-	f.StringVar(&o.Provider, "provider", "", "execution provider of onnxruntime: cpu, "+strings.Join(ort.Providers, ", "))
+	f.StringVar(&o.Provider, "provider", "", "execution provider of onnxruntime: cpu, "+strings.Join(ortenv.Providers, ", "))
 	f.IntVar(&o.Threads, "threads", 0, "threads of onnxruntime; 0: one for features, all cores for images")
 	f.StringVar(&o.Plugin, "pjrt-plugin", "", "PJRT plugin of XLA for the device; else "+pjrt.EnvPlugin+", or what is installed")
 	console.MemoryFlag(f, &o.Memory)
@@ -151,7 +151,7 @@ func (o *options) check() error {
 		}
 	}
 	if o.Provider != "" {
-		if err := console.CheckWord("--provider", o.Provider, append([]string{engines.CPU}, ort.Providers...)...); err != nil {
+		if err := console.CheckWord("--provider", o.Provider, append([]string{engines.CPU}, ortenv.Providers...)...); err != nil {
 			return err
 		}
 	}
