@@ -52,8 +52,8 @@ func (o *opened) check(b Bag) error {
 	case len(b.Instances)%b.N != 0 || len(b.Instances)/b.N != d:
 		return fmt.Errorf("%w: %d values for %d instances, the model needs %d an instance (shape %v)",
 			ErrBagShape, len(b.Instances), b.N, d, shape)
-	case b.N > o.maxInstances:
-		return fmt.Errorf("%w: it has %d instances, at most %d are taken; WithMaxInstances sets the limit", ErrBagShape, b.N, o.maxInstances)
+	case b.N > o.options.maxInstances:
+		return fmt.Errorf("%w: it has %d instances, at most %d are taken; WithMaxInstances sets the limit", ErrBagShape, b.N, o.options.maxInstances)
 	}
 	if i := firstNotFinite(b.Instances); i >= 0 {
 		return fmt.Errorf("instance %d, feature %d is %v: %w", i/d, i%d, b.Instances[i], ErrNotFinite)

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"maps"
 	"os"
 	"slices"
@@ -24,6 +25,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"text/tabwriter"
+
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/infile"
@@ -46,6 +49,8 @@ type options struct {
 	library      string
 	session      ortenv.Session
 	maxInstances int
+	tracer       trace.Tracer // nil: none
+	log          *slog.Logger
 }
 
 // WithBackend chooses what runs the graph; default: OnnxRuntime().
@@ -178,7 +183,7 @@ func readStill(f fs.File) ([]byte, error) {
 // OpenBytes opens a model that is in memory. The data must not be changed
 // while the model is open.
 func OpenBytes(data []byte, opts ...Option) (*Model, error) {
-	m := &Model{options: options{session: ortenv.Session{Threads: 1}, maxInstances: 100_000}}
+	m := &Model{options: options{session: ortenv.Session{Threads: 1}, maxInstances: 100_000, log: slog.New(slog.DiscardHandler)}}
 	for _, set := range opts {
 		set(&m.options)
 	}
@@ -196,6 +201,7 @@ func OpenBytes(data []byte, opts ...Option) (*Model, error) {
 		return nil, err
 	}
 	m.current.Store(o)
+	m.options.log.Info("model opened", "model", o.info)
 	return m, nil
 }
 
@@ -210,11 +216,7 @@ func (o *options) open(data []byte) (*opened, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", backend, err)
 	}
-	file := &opened{info: newInfo(meta, opset, backend), maxInstances: o.maxInstances, session: session}
-	if meta.Contract == contract.ContractBatch {
-		file.together = maxRunValues * o.session.Threads
-	}
-	return file, nil
+	return &opened{options: o, info: newInfo(meta, opset, backend), batch: meta.Contract == contract.ContractBatch, session: session}, nil
 }
 
 // checkFile decodes a file and insists on its contract. It runs before any

@@ -22,14 +22,6 @@ const (
 	maxRunValues = 1 << 14 // a thread
 )
 
-// single is one bag as the back end takes it: in slices, which live on the heap.
-type single struct {
-	bag [1]Bag
-	to  [1]Prediction
-}
-
-var singles = sync.Pool{New: func() any { return new(single) }}
-
 // Predict predicts one bag. Errors wrap ErrEmptyBag, ErrBagShape, ErrNotFinite
 // or ErrClosed, or are the context's: one that ends before the prediction or in
 // the middle of a long one stops it.
@@ -48,19 +40,10 @@ func (m *Model) PredictInto(ctx context.Context, bag Bag, p *Prediction) error {
 		return err
 	}
 	defer o.using.RUnlock()
-	if err := o.check(bag); err != nil {
-		return err
-	}
-	s := singles.Get().(*single)
-	s.bag[0], s.to[0] = bag, *p
-	err = o.run(ctx, s.bag[:], s.to[:])
-	*p = s.to[0]
-	*s = single{} // keeps nothing of the caller's
-	singles.Put(s)
-	if err != nil {
-		return err
-	}
-	return o.name(p)
+	ctx, span := o.startSpan(ctx, 1, bag.N)
+	err = o.predict(ctx, bag, p)
+	endSpan(span, err)
+	return err
 }
 
 // PredictBatch predicts bags, in order, to what Predict gives for each alone but
@@ -86,19 +69,48 @@ func (m *Model) PredictBatchInto(ctx context.Context, bags []Bag, to []Predictio
 		return err
 	}
 	defer o.using.RUnlock()
+	instances := 0
+	for _, b := range bags {
+		instances += b.N
+	}
+	ctx, span := o.startSpan(ctx, len(bags), instances)
+	err = o.predictBatch(ctx, bags, to)
+	endSpan(span, err)
+	return err
+}
+
+// single is one bag as the back end takes it: in slices, which live on the heap.
+type single struct {
+	bag [1]Bag
+	to  [1]Prediction
+}
+
+var singles = sync.Pool{New: func() any { return new(single) }}
+
+func (o *opened) predict(ctx context.Context, bag Bag, p *Prediction) error {
+	if err := o.check(bag); err != nil {
+		return err
+	}
+	s := singles.Get().(*single)
+	s.bag[0], s.to[0] = bag, *p
+	err := o.run(ctx, s.bag[:], s.to[:])
+	*p = s.to[0]
+	*s = single{} // keeps nothing of the caller's
+	singles.Put(s)
+	if err != nil {
+		return err
+	}
+	return o.name(p)
+}
+
+func (o *opened) predictBatch(ctx context.Context, bags []Bag, to []Prediction) error {
 	for i, b := range bags {
 		if err := o.check(b); err != nil {
 			return fmt.Errorf("bag %d: %w", i, err)
 		}
 	}
 	for from := 0; from < len(bags); {
-		end := from + 1
-		values := len(bags[from].Instances)
-		for ; o.together > 0 && end < len(bags) && end-from < maxRunBags; end++ {
-			if values += len(bags[end].Instances); values > o.together {
-				break
-			}
-		}
+		end := from + o.together(bags[from:])
 		if err := o.run(ctx, bags[from:end], to[from:end]); err != nil {
 			return fmt.Errorf("bags %d to %d: %w", from, end-1, err)
 		}
@@ -110,6 +122,20 @@ func (m *Model) PredictBatchInto(ctx context.Context, bags []Bag, to []Predictio
 		}
 	}
 	return nil
+}
+
+// together is how many of the bags, from the first, share a run.
+func (o *opened) together(bags []Bag) int {
+	if !o.batch {
+		return 1
+	}
+	n := 1
+	for values := len(bags[0].Instances); n < min(len(bags), maxRunBags); n++ {
+		if values += len(bags[n].Instances); values > maxRunValues*o.options.session.Threads {
+			break
+		}
+	}
+	return n
 }
 
 // run predicts checked bags in one run of the graph.

@@ -365,6 +365,12 @@ func TestImports(t *testing.T) {
 			}
 		}
 	}
+	// Of OpenTelemetry the interfaces alone: what spans become is the service's choice.
+	for _, line := range strings.Split(all, "\n") {
+		if strings.HasPrefix(line, "go.opentelemetry.io/") && strings.Contains(line, "/sdk") || strings.Contains(line, "google.golang.org/grpc") {
+			t.Errorf("runtime imports %s", line)
+		}
+	}
 	if !strings.Contains(all, "onnxruntime_go") {
 		t.Error("runtime does not import onnxruntime_go: is this test looking at the right package?")
 	}

@@ -8,9 +8,9 @@ import (
 
 // opened is one file that a model predicts with, until another takes its place.
 type opened struct {
-	info         Info
-	maxInstances int // of a bag
-	together     int // values up to which several bags share a run; 0 for contract bag/1
+	options *options
+	info    Info
+	batch   bool // contract batch/1
 
 	using   sync.RWMutex // held by predictions for reading, by close for writing
 	session Session      // nil once closed
@@ -36,9 +36,6 @@ func (m *Model) acquire() (*opened, error) {
 func (o *opened) close() error {
 	o.using.Lock()
 	defer o.using.Unlock()
-	if o.session == nil {
-		return nil
-	}
 	err := o.session.Close()
 	o.session = nil
 	return err
@@ -50,6 +47,16 @@ func (o *opened) close() error {
 // file must take instances of the same shape and know the same classes, in the same
 // order, so that callers need not care. After an error all is as before.
 func (m *Model) Reload(path string) error {
+	err := m.reload(path)
+	if err != nil {
+		m.options.log.Error("model not reloaded: the one in use stays", "path", path, "error", err)
+	} else {
+		m.options.log.Info("model reloaded", "path", path, "model", m.Info())
+	}
+	return err
+}
+
+func (m *Model) reload(path string) error {
 	m.reloading.Lock()
 	defer m.reloading.Unlock()
 	old := m.current.Load()
@@ -95,5 +102,11 @@ func (i Info) replaceable(by Info) error {
 func (m *Model) Close() error {
 	m.reloading.Lock()
 	defer m.reloading.Unlock()
-	return m.current.Load().close()
+	o := m.current.Load()
+	if o.session == nil {
+		return nil
+	}
+	err := o.close()
+	m.options.log.Info("model closed", "model", o.info, "error", err)
+	return err
 }

@@ -1,0 +1,49 @@
+package runtime
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// WithTracer makes a span of OpenTelemetry of every call of Predict and PredictBatch,
+// a child of that in the context: "miplc.predict", with the number of bags and of
+// instances, the back end and the hash of the spec, and the error if there is one.
+func WithTracer(t trace.Tracer) Option { return func(o *options) { o.tracer = t } }
+
+// WithLogger tells a logger when the model is opened, reloaded, kept because a reload
+// failed, and closed; default: nobody. Predictions are not logged.
+func WithLogger(l *slog.Logger) Option { return func(o *options) { o.log = l } }
+
+// startSpan begins the span of a call; nil without a tracer.
+func (o *opened) startSpan(ctx context.Context, bags, instances int) (context.Context, trace.Span) {
+	if o.options.tracer == nil {
+		return ctx, nil
+	}
+	return o.options.tracer.Start(ctx, "miplc.predict", trace.WithAttributes(
+		attribute.Int("miplc.bags", bags), attribute.Int("miplc.instances", instances),
+		attribute.String("miplc.backend", o.info.Backend), attribute.String("miplc.spec_sha256", o.info.SpecSHA256)))
+}
+
+func endSpan(span trace.Span, err error) {
+	if span == nil {
+		return
+	}
+	if err != nil {
+		span.RecordError(err)
+		span.SetStatus(codes.Error, err.Error())
+	}
+	span.End()
+}
+
+// LogValue gives what tells one model from another, for slog.
+func (i Info) LogValue() slog.Value {
+	return slog.GroupValue(
+		slog.String("contract", i.Contract), slog.String("backend", i.Backend), slog.String("miplc", i.Version),
+		slog.String("classes", strings.Join(i.Classes, ", ")), slog.Any("input_shape", i.InputShape),
+		slog.String("spec_sha256", i.SpecSHA256), slog.String("data_sha256", i.DataSHA256), slog.Uint64("seed", i.Seed))
+}
