@@ -73,10 +73,18 @@ func (r *runner) compute(ctx context.Context, g *group) error {
 			results[i] = &Result{Error: errs[i].Error()}
 		}
 	}
-	if ctx.Err() != nil { // half a cell is no result
-		return nil
+	took := time.Since(began).Seconds() / float64(len(g.Cells))
+	var cells []*Cell
+	var ended []*Result
+	for i, c := range g.Cells {
+		if ctx.Err() != nil && errs[i] != nil { // half a cell is no result
+			continue
+		}
+		result := results[i]
+		result.Coord, result.Key, result.Miplc, result.Seconds = c.Coord, c.Key, r.o.Version, took
+		cells, ended = append(cells, c), append(ended, result)
 	}
-	return r.keep(g, results, time.Since(began)/time.Duration(len(g.Cells)))
+	return r.keep(cells, ended)
 }
 
 // training is a trial of a cell of a group.

@@ -263,14 +263,14 @@ func (r *runner) end() (Progress, error) {
 	return r.progress, nil
 }
 
-// keep appends the results of a group. An error says that no more cells can be
-// kept.
-func (r *runner) keep(g *group, results []*Result, took time.Duration) error {
-	for i, c := range g.Cells {
-		results[i].Coord, results[i].Key, results[i].Miplc, results[i].Seconds = c.Coord, c.Key, r.o.Version, took.Seconds()
+// keep appends the results of cells that were computed together. An error says that
+// no more cells can be kept.
+func (r *runner) keep(cells []*Cell, results []*Result) error {
+	if len(cells) == 0 {
+		return nil
 	}
 	err := r.journal.add(results)
-	for _, c := range g.Cells {
+	for _, c := range cells {
 		if err == nil {
 			err = r.dropTrials(c)
 		}
@@ -287,7 +287,7 @@ func (r *runner) keep(g *group, results []*Result, took time.Duration) error {
 		} else {
 			r.progress.Done++
 		}
-		r.progress.Left = r.clock.tick(g.Cells[i], result)
+		r.progress.Left = r.clock.tick(cells[i], result)
 		r.o.Observer.Cell(*result, r.progress)
 	}
 	return nil

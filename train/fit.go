@@ -26,6 +26,8 @@ type Executor interface {
 // fit is a call of Fit under way.
 type fit struct {
 	ctx      context.Context
+	work     context.Context // of the epoch under way, which may outlive ctx for a while to be kept
+	over     bool            // ctx has ended
 	place    Placement
 	options  Options
 	runs     []*Run
@@ -33,18 +35,43 @@ type fit struct {
 	clock    clock
 }
 
+// patience is the time that an epoch under way has to come to its end when the
+// context of trials with a pause between their checkpoints does.
+const patience = 10 * time.Second
+
+// outlive gives a context that ends some time after another one. leave ends it at once.
+func outlive(ctx context.Context, by time.Duration) (longer context.Context, leave func()) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-time.After(by):
+			cancel()
+		case <-longer.Done():
+		}
+	})
+	return longer, func() {
+		stop()
+		cancel()
+	}
+}
+
 // Fit trains trials in step on the executor that open makes: the loop of all
 // trainers that go by epochs. Trials that are not as far as others, because
 // their last checkpoints are not of the same epoch, catch up first. An error is
 // one of all trials; one that a trial has alone stands in its outcome.
 func Fit(ctx context.Context, trials []*Trial, place Placement, o Options, open func([]*Run) (Executor, error)) (outcomes []Outcome, err error) {
-	f := &fit{ctx: ctx, place: place, options: o}
+	f := &fit{ctx: ctx, work: ctx, place: place, options: o}
 	f.options.Observer = o.observer()
 	for _, t := range trials {
 		if err := t.Check(); err != nil {
 			return nil, err
 		}
 		f.runs = append(f.runs, newRun(f, t))
+		if t.Dir != "" && t.Pause > 0 && f.work == ctx {
+			var leave func()
+			f.work, leave = outlive(ctx, patience)
+			defer leave()
+		}
 	}
 	defer func() { err = errors.Join(err, f.closeLogs()) }()
 	states, err := f.begin()
@@ -132,12 +159,13 @@ func (f *fit) epoch(epoch int) error {
 			r.begin(epoch)
 		}
 	}
-	if err := f.executor.Epoch(f.ctx, going); err != nil {
+	if err := f.executor.Epoch(f.work, going); err != nil {
 		return err
 	}
-	if err := f.ctx.Err(); err != nil {
+	if err := f.work.Err(); err != nil {
 		return f.stopped(epoch, err)
 	}
+	f.over = f.ctx.Err() != nil
 	going = pick(f.runs, func(r *Run) bool { return r.done == epoch-1 })
 	for _, r := range going {
 		if r != nil {
@@ -148,7 +176,13 @@ func (f *fit) epoch(epoch int) error {
 	if err := f.predict(measured); err != nil {
 		return fmt.Errorf("evaluation after epoch %d: %w", epoch, err)
 	}
-	return f.end(going, measured, began)
+	if err := f.end(going, measured, began); err != nil {
+		return err
+	}
+	if f.over {
+		return f.stopped(epoch+1, f.ctx.Err())
+	}
+	return nil
 }
 
 // stopped says where the end of the context met the training.
@@ -168,7 +202,7 @@ func (f *fit) predict(runs []*Run) error {
 	if !any {
 		return nil
 	}
-	return f.executor.Predict(f.ctx, runs)
+	return f.executor.Predict(f.work, runs)
 }
 
 // end records the epoch of the runs and keeps what is to be kept.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/language"
@@ -192,6 +193,26 @@ func TestResume(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Where checkpoints are far apart, the epoch in which the context ends is kept, and a
+// resumed run goes on from there to the same bits.
+func TestEpochOfTheEndIsKept(t *testing.T) {
+	o := toyOptions(t, nil)
+	whole, err := run(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Dir, o.Pause = t.TempDir(), time.Hour
+	interrupt(t, o, 4, 3)
+	if _, done, err := train.LoadState(o.Dir); err != nil || done != 4 {
+		t.Fatalf("epoch %d is kept, %v", done, err)
+	}
+	o.Resume, o.Observer = true, nil
+	r, err := run(context.Background(), o)
+	if err != nil || r.Resumed != 4 || bits(r) != bits(whole) {
+		t.Errorf("resumed after epoch %d: %v\n%s\nwant\n%s", r.Resumed, err, bits(r), bits(whole))
 	}
 }
 

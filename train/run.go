@@ -169,7 +169,7 @@ func (r *Run) due() bool {
 	case r.Dir == "" || r.err != nil:
 		return false
 	case r.Pause > 0:
-		return time.Since(r.saved) >= r.Pause
+		return r.fit.over || time.Since(r.saved) >= r.Pause
 	}
 	return every > 0 && (r.done%every == 0 || r.done == r.Epochs)
 }

@@ -30,8 +30,9 @@ type Trial struct {
 
 	// Dir gets the checkpoints; it is made for the first one. Empty: none are kept.
 	Dir string
-	// Pause is the least time between two checkpoints; 0: they come as
-	// train.checkpoint says, and after the last epoch.
+	// Pause is the least time between two checkpoints; one more is written after the
+	// epoch in which the context ends, if that takes some seconds at most. 0: they come
+	// as train.checkpoint says, and after the last epoch.
 	Pause time.Duration
 	// Log is the file that gets the metrics, a line an epoch; empty: none.
 	Log string

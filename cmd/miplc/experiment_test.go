@@ -3,21 +3,19 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/miplc/miplc/experiment"
 )
 
-// An experiment that is killed again and again, each time at a random moment and
-// without a chance to tidy up, ends with the same report as an unbroken one.
-func TestKilledExperimentEndsWithTheSameReport(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "killed.yaml")
-	if err := os.WriteFile(file, []byte(`name: killed
+const killedFile = `name: killed
 data:
   - {name: P, synth: {set: prototypes, bags: 30, features: 5, min_size: 2, max_size: 4}, r: [1, 2]}
 learners:
@@ -25,48 +23,130 @@ learners:
   - {name: demipl-md, spec: demipl-md, set: {train.epochs: 40, train.engine: gorgonia}, grid: {train.lr: [0.01, 0.1]}}
 splits: {count: 5}
 attention: {epochs: [1, 40]}
-`), 0o644); err != nil {
+`
+
+// An experiment that is killed again and again, each time at a random moment and
+// mostly without a chance to tidy up, ends with the same report as an unbroken one;
+// so do shards side by side.
+func TestKilledExperimentEndsWithTheSameReport(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "killed.yaml")
+	if err := os.WriteFile(file, []byte(killedFile), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	whole, killed := filepath.Join(t.TempDir(), "whole"), filepath.Join(t.TempDir(), "killed")
-	run := func(dir string) *exec.Cmd { return exec.Command("miplc", "experiment", file, "-o", dir, "--jobs", "2") }
-	if out, err := run(whole).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	must := func(args ...string) {
+		t.Helper()
+		if out, err := exec.Command("miplc", args...).CombinedOutput(); err != nil {
+			t.Fatalf("miplc %q: %v\n%s", args, err, out)
+		}
 	}
+	whole, killed, shards := filepath.Join(t.TempDir(), "whole"), filepath.Join(t.TempDir(), "killed"), filepath.Join(t.TempDir(), "shards")
+	must("experiment", file, "-o", whole, "--jobs", "2")
+	must("experiment", "plan", file, "-o", shards, "--shards", "3")
 	rng := rand.New(rand.NewPCG(3, 4))
-	for range 10 {
-		cmd := run(killed)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
+	harm(t, rng, killed, 10, []string{"experiment", file, "-o", killed, "--jobs", "2"})
+	var processes [][]string
+	for i := range 3 {
+		processes = append(processes, []string{"experiment", "-o", shards, "--jobs", "1", "--shard", fmt.Sprint(i+1, "/3")})
+	}
+	harm(t, rng, shards, 6, processes...)
+	for _, dir := range []string{whole, killed, shards} {
+		must("report", dir)
+		for _, name := range []string{"report.md", "report.tex", "report.html", "figures/figure-1.svg"} {
+			if !bytes.Equal(read(t, filepath.Join(whole, "report", name)), read(t, filepath.Join(dir, "report", name))) {
+				t.Errorf("%s differs from that of the unbroken experiment", filepath.Join(dir, name))
+			}
 		}
-		time.Sleep(time.Duration(1+rng.IntN(250)) * time.Millisecond)
-		if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-			t.Fatal(err)
-		}
-		_ = cmd.Wait() // "killed", or nil where it was done sooner
-	}
-	if have, err := experiment.ReadResults(killed); err == nil {
-		t.Logf("after 10 kills %d cells were done", len(have.ByKey))
-	}
-	if out, err := run(killed).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	for _, dir := range []string{whole, killed} {
-		if out, err := exec.Command("miplc", "report", dir).CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-	}
-	for _, name := range []string{"report.md", "report.tex", "report.html", "figures/figure-1.svg"} {
-		if !bytes.Equal(read(t, filepath.Join(whole, "report", name)), read(t, filepath.Join(killed, "report", name))) {
-			t.Errorf("%s differs from that of the unbroken experiment", name)
-		}
-	}
-	for _, dir := range []string{whole, killed} { // has a file for each start
-		if err := os.RemoveAll(filepath.Join(dir, experiment.ResultsFolder)); err != nil {
+		if err := os.RemoveAll(filepath.Join(dir, experiment.ResultsFolder)); err != nil { // a file for each start
 			t.Fatal(err)
 		}
 	}
 	if a, b := list(t, whole), list(t, killed); a != b {
 		t.Errorf("the killed experiment left %s, the unbroken one %s", b, a)
+	}
+}
+
+// harm starts processes side by side and ends them after a moment, some times over,
+// and then lets them finish. Those that are asked to end say that they can go on.
+func harm(t *testing.T, rng *rand.Rand, dir string, times int, processes ...[]string) {
+	t.Helper()
+	for range times {
+		var running []*exec.Cmd
+		for _, args := range processes {
+			cmd := exec.Command("miplc", args...)
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			running = append(running, cmd)
+		}
+		time.Sleep(time.Duration(1+rng.IntN(250)) * time.Millisecond)
+		for _, cmd := range running {
+			stop := os.Signal(syscall.SIGKILL)
+			if rng.IntN(3) == 0 {
+				stop = os.Interrupt
+			}
+			if err := cmd.Process.Signal(stop); err != nil && !errors.Is(err, os.ErrProcessDone) {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait() // the exit code is looked at below
+			if code := cmd.ProcessState.ExitCode(); stop == os.Interrupt && cmd.ProcessState.Exited() && code != 0 && code != 75 && code != 1 {
+				t.Errorf("interrupted with exit code %d", code)
+			}
+		}
+	}
+	if have, err := experiment.ReadResults(dir); err == nil {
+		t.Logf("%d cells were done when all were killed", len(have.ByKey))
+	}
+	for _, args := range processes {
+		if out, err := exec.Command("miplc", args...).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+}
+
+// A signal ends an experiment, whole or a shard, with the code that says that it can
+// go on, and the epochs of the cell under way are kept for that.
+func TestInterruptedExperimentKeepsItsEpochs(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "long.yaml")
+	if err := os.WriteFile(file, []byte(`name: long
+data: [{name: P, synth: {set: prototypes, bags: 20, features: 4, min_size: 2, max_size: 3}}]
+learners: [{name: demipl, spec: demipl, set: {train.epochs: 1000000, train.engine: gorgonia}}]
+splits: {count: 2}
+`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	shards := filepath.Join(dir, "shards")
+	if out, err := exec.Command("miplc", "experiment", "plan", file, "-o", shards, "--shards", "1").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for name, args := range map[string][]string{
+		"whole":  {"experiment", file, "-o", filepath.Join(dir, "whole"), "--jobs", "1"},
+		"shards": {"experiment", "-o", shards, "--shard", "1/1", "--jobs", "1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, stop := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+				cmd := exec.Command("miplc", args...)
+				var errs bytes.Buffer
+				cmd.Stderr = &errs
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				for journals := []string(nil); len(journals) == 0; journals, _ = filepath.Glob(filepath.Join(dir, name, "results", "*.jsonl")) {
+					time.Sleep(10 * time.Millisecond)
+				}
+				time.Sleep(300 * time.Millisecond) // into the training
+				if err := cmd.Process.Signal(stop); err != nil {
+					t.Fatal(err)
+				}
+				_ = cmd.Wait() // the exit code is looked at below
+				if code := cmd.ProcessState.ExitCode(); code != 75 || !bytes.Contains(errs.Bytes(), []byte("interrupted; 0 of 2 cells are done and kept")) {
+					t.Errorf("exit code %d\n%s", code, &errs)
+				}
+				kept, err := filepath.Glob(filepath.Join(dir, name, "trials", "*", "*", "*", "checkpoint.miplc"))
+				if err != nil || len(kept) != 1 {
+					t.Errorf("checkpoints %q, %v", kept, err)
+				}
+			}
+		})
 	}
 }

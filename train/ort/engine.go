@@ -75,7 +75,7 @@ func New(p *compile.Program, params map[string][]float32, o Options) (*Engine, e
 // defaultThreads: a step on feature bags is too small to share between cores.
 func defaultThreads(p *compile.Program) int {
 	if hasImages(p) {
-		return goruntime.NumCPU()
+		return goruntime.GOMAXPROCS(0)
 	}
 	return 1
 }

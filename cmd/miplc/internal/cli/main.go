@@ -32,7 +32,8 @@ func Main(args []string, con *console.Console) int {
 	// A wrong flag ends the parse before --json is seen; its error is JSON too.
 	con.JSON = slices.Contains(args, "--json")
 	con.Err = plain.Writer(con.Err)
-	ctx, stop := untilSignal()
+	allot(con.Getenv)
+	ctx, stop := untilSignal(con)
 	defer stop()
 	ended := make(chan int, 1)
 	go func() { ended <- run(ctx, args, con) }()
@@ -91,7 +92,7 @@ func run(ctx context.Context, args []string, con *console.Console) (code int) {
 
 // untilSignal is cancelled by the first signal to end, after which the command
 // winds up in order; a second one ends the process, with no file left aside.
-func untilSignal() (ctx context.Context, stop func()) {
+func untilSignal(con *console.Console) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals, done := make(chan os.Signal, 2), make(chan struct{})
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -105,7 +106,7 @@ func untilSignal() (ctx context.Context, stop func()) {
 			}
 		}
 		outfile.DiscardAll()
-		os.Exit(console.ExitFailed)
+		os.Exit(con.InterruptedCode())
 	}()
 	return ctx, func() {
 		signal.Stop(signals)

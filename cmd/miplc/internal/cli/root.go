@@ -35,8 +35,8 @@ first 20 errors are told; "more_errors" counts the others.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or invalid spec. Ctrl-C and SIGTERM end
 a command with code 1 and nothing half-written; train and experiment keep what is
-done and can go on, serve answers what it has taken and ends with 0. A second one does
-not wait for that.`
+done and end with 75, which says that they can go on; serve answers what it has taken
+and ends with 0. A second one does not wait for that.`
 
 const rootExample = `  miplc train quickstart -o quickstart-run
   miplc predict quickstart-run/model.onnx bags.npz

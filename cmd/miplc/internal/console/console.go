@@ -28,6 +28,7 @@ type Console struct {
 	Getenv   func(string) string
 
 	keeps    atomic.Int64 // a time.Duration
+	code     atomic.Int64 // where a signal ends the command; 0: ExitFailed
 	lock     sync.Mutex
 	answered bool // something was printed as the result
 	ended    bool // by a signal: nothing more is printed
@@ -68,8 +69,15 @@ func (c *Console) Result(v any, text func(io.Writer) error) error {
 const LastEpochs = 20 * time.Second
 
 // Keep is called by a command where it begins what it keeps at a signal, as the epochs of
-// a training, with the time that it may take for that. Others end at once.
-func (c *Console) Keep(atMost time.Duration) { c.keeps.Store(int64(atMost)) }
+// a training, with the time that it may take for that, and the exit code if that is not
+// enough. Others end at once.
+func (c *Console) Keep(atMost time.Duration, code int) {
+	c.code.Store(int64(code))
+	c.keeps.Store(int64(atMost))
+}
+
+// InterruptedCode is the exit code of the command if a signal ends it now.
+func (c *Console) InterruptedCode() int { return cmp.Or(int(c.code.Load()), ExitFailed) }
 
 // Keeps is the time that the command has after a signal; 0: it ends at once.
 func (c *Console) Keeps() time.Duration { return time.Duration(c.keeps.Load()) }

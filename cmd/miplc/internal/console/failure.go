@@ -14,6 +14,9 @@ const (
 	ExitDone    = 0
 	ExitFailed  = 1 // the work could not be done
 	ExitInvalid = 2 // the command line or a spec is wrong
+	// ExitInterrupted: a signal ended the command, which can go on from what is kept;
+	// EX_TEMPFAIL of sysexits.h.
+	ExitInterrupted = 75
 )
 
 // Failure is an error with the exit code it ends the process with, and what
@@ -41,6 +44,9 @@ func Invalid(err error) error {
 	return &Failure{Code: ExitInvalid, Err: err}
 }
 
+// Interrupted marks err as the end of a command that can go on.
+func Interrupted(err error) error { return &Failure{Code: ExitInterrupted, Err: err} }
+
 // Usagef is a wrong command line.
 func Usagef(format string, args ...any) error { return Invalid(fmt.Errorf(format, args...)) }
 
@@ -64,7 +70,7 @@ func (c *Console) Interrupt() int {
 	if c.JSON && c.answered {
 		return ExitDone
 	}
-	return c.report(context.Canceled)
+	return c.report(&Failure{Code: c.InterruptedCode(), Err: context.Canceled})
 }
 
 func (c *Console) report(err error) int {

@@ -52,7 +52,8 @@ experiment: %s.
 
 DIR gets the results, one line per finished cell, and the data sets that are
 drawn. Ctrl-C, or even a crash, loses no finished cell: the same command goes on
-where it was and ends with the same results. A cell that fails is noted with its
+where it was and ends with the same results. Ctrl-C and SIGTERM end it with exit code
+75, with the epochs of the cells under way kept. A cell that fails is noted with its
 message, the others go on, and the next start tries it again.
 
 On a GPU (engine xla) the splits, r and settings of a learner train side by side
@@ -164,7 +165,7 @@ func (o *options) follow(name string, compute func(experiment.Options) (experime
 		defer lines.line.End()
 		settings.Observer = lines
 	}
-	o.Console.Keep(console.LastEpochs)
+	o.Console.Keep(console.LastEpochs, console.ExitInterrupted)
 	progress, err := compute(settings)
 	if err != nil {
 		return o.explain(err)
@@ -215,9 +216,9 @@ func (o *options) explain(err error) error {
 	case errors.As(err, &unfit):
 		return console.Invalid(unfit.Err)
 	case errors.As(err, &stopped) && o.Shard != "":
-		return fmt.Errorf("%w\ngo on with the same command", err)
+		return console.Interrupted(fmt.Errorf("%w\ngo on with the same command", err))
 	case errors.As(err, &stopped):
-		return fmt.Errorf("%w\ngo on with: miplc experiment %s -o %s", err, o.File, o.Dir)
+		return console.Interrupted(fmt.Errorf("%w\ngo on with: miplc experiment %s -o %s", err, o.File, o.Dir))
 	}
 	return err
 }

@@ -116,7 +116,7 @@ func run(ctx context.Context, o *options) error {
 		}
 		r.GRPC = rpc.Addr().String()
 	}
-	o.Console.Keep(o.Serve.LameDuck + o.Serve.Drain + time.Second)
+	o.Console.Keep(o.Serve.LameDuck+o.Serve.Drain+time.Second, console.ExitFailed)
 	o.Console.Notef("serving %s over HTTP at %s, gRPC at %s", strings.Join(r.Models, ", "), r.HTTP, cmp.Or(r.GRPC, "none"))
 	if err := server.Serve(ctx, web, rpc); err != nil {
 		return err

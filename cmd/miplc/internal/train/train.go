@@ -129,7 +129,7 @@ func run(ctx context.Context, o *options) error {
 		defer bar.Close()
 		o.Observer = bar
 	}
-	o.Console.Keep(console.LastEpochs)
+	o.Console.Keep(console.LastEpochs, console.ExitInterrupted)
 	results, err := runs.Train(ctx, trials, o.Options)
 	if err != nil {
 		return o.explain(err)
@@ -200,9 +200,9 @@ func (o *options) explain(err error) error {
 	case errors.As(err, &wrong):
 		return console.Invalid(wrong.Err)
 	case errors.As(err, &stopped) && stopped.Runs > 1:
-		return fmt.Errorf("%w\ngo on with the same command and --resume", err)
+		return console.Interrupted(fmt.Errorf("%w\ngo on with the same command and --resume", err))
 	case errors.As(err, &stopped) && stopped.Epoch > 0:
-		return fmt.Errorf("%w\ngo on with: miplc train --resume -o %s", err, o.Dir)
+		return console.Interrupted(fmt.Errorf("%w\ngo on with: miplc train --resume -o %s", err, o.Dir))
 	}
 	return err
 }
