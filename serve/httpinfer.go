@@ -25,6 +25,8 @@ type parameters struct {
 	BinaryData       *bool `json:"binary_data,omitempty"`
 	BinaryDataOutput bool  `json:"binary_data_output,omitempty"`
 	BinaryDataSize   *int  `json:"binary_data_size,omitempty"`
+	Classification   any   `json:"classification,omitempty"`
+	SharedMemory     any   `json:"shared_memory_region,omitempty"`
 }
 
 // inferRequest is the JSON of a request to infer.
@@ -101,7 +103,13 @@ func readInfer(body []byte, length string) (*inferRequest, *oip.ModelInferReques
 func (req *inferRequest) message(raw []byte) (*oip.ModelInferRequest, error) {
 	m := &oip.ModelInferRequest{Id: req.ID}
 	for _, o := range req.Outputs {
-		m.Outputs = append(m.Outputs, &oip.ModelInferRequest_InferRequestedOutputTensor{Name: o.Name})
+		unknown := map[string]*oip.InferParameter{}
+		for name, value := range map[string]any{classification: o.Parameters.Classification, sharedMemory: o.Parameters.SharedMemory} {
+			if value != nil {
+				unknown[name] = &oip.InferParameter{}
+			}
+		}
+		m.Outputs = append(m.Outputs, &oip.ModelInferRequest_InferRequestedOutputTensor{Name: o.Name, Parameters: unknown})
 	}
 	for _, in := range req.Inputs {
 		t := &oip.ModelInferRequest_InferInputTensor{Name: in.Name, Datatype: in.Datatype, Shape: in.Shape}

@@ -22,6 +22,12 @@ const (
 	int64s = "INT64"
 )
 
+// Parameters of outputs that would change what they mean.
+const (
+	classification = "classification"
+	sharedMemory   = "shared_memory_region"
+)
+
 // tensor describes an input or output; -1 is a length that requests choose.
 type tensor = oip.ModelMetadataResponse_TensorMetadata
 
@@ -226,6 +232,11 @@ func addOutputs(answer *oip.ModelInferResponse, info runtime.Info, asked []*oip.
 		at := slices.IndexFunc(outputs, func(t *tensor) bool { return t.Name == a.GetName() })
 		if at < 0 {
 			return status.Errorf(codes.InvalidArgument, "there is no output %q; the model has %s", a.GetName(), namesOf(outputs))
+		}
+		for _, unknown := range []string{classification, sharedMemory} {
+			if a.Parameters[unknown] != nil {
+				return status.Errorf(codes.InvalidArgument, "output %q asks for %s, an extension of the protocol that this server does not have", a.Name, unknown)
+			}
 		}
 		raw, count := rawOutput(outputs[at].Name, predictions)
 		shape := slices.Clone(outputs[at].Shape)
