@@ -105,14 +105,14 @@ func run(ctx context.Context, o *options) error {
 	r := result{Models: server.Models()}
 	web, err := net.Listen("tcp", o.HTTP)
 	if err != nil {
-		return err
+		return fmt.Errorf("--http %s: %w", o.HTTP, err)
 	}
 	r.HTTP = web.Addr().String()
 	var rpc net.Listener
 	if o.GRPC != "" {
 		if rpc, err = net.Listen("tcp", o.GRPC); err != nil {
 			web.Close()
-			return err
+			return fmt.Errorf("--grpc %s: %w", o.GRPC, err)
 		}
 		r.GRPC = rpc.Addr().String()
 	}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/miplc/miplc/runtime/ortlib"
+	"github.com/miplc/miplc/runtime/ortlib/ortest"
+)
+
+var servingAt = regexp.MustCompile(`^serving (.*) over HTTP at (\S+), gRPC at (\S+)\n`)
+
+// serve starts `miplc serve` of a model of 3 features and returns the address of HTTP
+// and a function that sends a signal and returns how the process ended.
+func serveModel(t *testing.T, flags ...string) (address string, end func(os.Signal) (code int, out string)) {
+	t.Helper()
+	t.Setenv(ortlib.EnvLibrary, ortest.Library(t))
+	var out bytes.Buffer
+	cmd := exec.Command("miplc", append([]string{"serve", "../../runtime/testdata/demipl-3x4.onnx", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0"}, flags...)...)
+	cmd.Stdout = &out
+	pipe, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	errs := bufio.NewReader(pipe)
+	first, err := errs.ReadString('\n')
+	found := servingAt.FindStringSubmatch(first)
+	if err != nil || found == nil || found[1] != "demipl-3x4" {
+		t.Fatalf("%v: it says %q", err, first)
+	}
+	return found[2], func(s os.Signal) (int, string) {
+		if err := cmd.Process.Signal(s); err != nil {
+			t.Fatal(err)
+		}
+		logged, err := io.ReadAll(errs)
+		if err != nil {
+			t.Error(err)
+		}
+		_ = cmd.Wait() // the exit code is looked at
+		return cmd.ProcessState.ExitCode(), out.String() + string(logged)
+	}
+}
+
+// predictOnce asks for a prediction. It reports whether the server asks its clients to go
+// elsewhere.
+func predictOnce(client *http.Client, address string) (leave bool, err error) {
+	resp, err := client.Post("http://"+address+"/predict", "application/json", strings.NewReader(`{"instances": [[1, 2, 3], [4, 5, 6]]}`))
+	if err != nil {
+		return false, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err == nil && (resp.StatusCode != 200 || !strings.Contains(string(text), `"attention"`)) {
+		err = fmt.Errorf("status %d: %s", resp.StatusCode, text)
+	}
+	return resp.Close, err
+}
+
+// SIGTERM under load loses no request of clients that leave when they are told to, and
+// the command says so and ends with 0.
+func TestServeEndsInOrder(t *testing.T) {
+	address, end := serveModel(t)
+	var group sync.WaitGroup
+	begun := make(chan bool, 100)
+	for i := range 8 {
+		group.Go(func() {
+			client := &http.Client{Transport: &http.Transport{}}
+			for n := 0; ; n++ {
+				leave, err := predictOnce(client, address)
+				if err != nil {
+					t.Errorf("client %d, request %d: %v", i, n, err)
+				}
+				if err != nil || leave {
+					return
+				}
+				select {
+				case begun <- true:
+				default:
+				}
+			}
+		})
+	}
+	for range cap(begun) {
+		<-begun
+	}
+	code, out := end(syscall.SIGTERM)
+	if code != 0 || !strings.Contains(out, "all requests that were taken are answered") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	group.Wait()
+}
+
+// A server with 10,000 open connections answers those that ask, and still ends.
+func TestServe10000Connections(t *testing.T) {
+	const many = 10_000
+	var files syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil || files.Cur < many+1000 {
+		t.Skipf("a process may have %d open files here, %d connections need more (ulimit -n)", files.Cur, many)
+	}
+	address, end := serveModel(t, "--max-connections", fmt.Sprint(many+10), "--lame-duck", "0s", "--timeout", "20s")
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	for i := range many {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatalf("connection %d: %v", i, err)
+		}
+		defer conn.Close()
+		if i%1000 == 0 {
+			if _, err := predictOnce(client, address); err != nil {
+				t.Fatalf("beside %d connections: %v", i+1, err)
+			}
+		}
+	}
+	if _, err := predictOnce(client, address); err != nil {
+		t.Errorf("beside %d connections: %v", many, err)
+	}
+	if code, out := end(syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+}
+
+// Wrong calls are told before anything is served.
+func TestServeUsage(t *testing.T) {
+	t.Setenv(ortlib.EnvLibrary, ortest.Library(t))
+	dir := t.TempDir()
+	model := "../../runtime/testdata/demipl-3x4.onnx"
+	if err := os.WriteFile(dir+"/empty.txt", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{dir, 1, "holds no model"},
+		{"nosuch", 1, "nosuch"},
+		{model + " --tls-cert a.pem", 2, "--tls-cert and --tls-key go together"},
+		{model + " --tls-cert a.pem --tls-key b.pem", 1, "the certificate a.pem with the key b.pem"},
+		{model + " --token-file " + dir + "/empty.txt", 1, "there is no token in it"},
+		{model + " --http 127.0.0.1:x", 1, "127.0.0.1:x: listen tcp"},
+		{model + " --http 127.0.0.1:0 --grpc 127.0.0.1:x", 1, "127.0.0.1:x: listen tcp"},
+		{model + " --timeout 0s", 2, "it must be between 1ms and 24h"},
+		{model + " --batch 0", 2, "it must be at least 1"},
+		{model + " --max-bytes many", 2, "write a size such as"},
+		{model + " --backend onnxgo", 2, `did you mean "onnx-go"`},
+	} {
+		out, err := exec.Command("miplc", append([]string{"serve"}, strings.Fields(c.args)...)...).CombinedOutput()
+		if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != c.code || !strings.Contains(string(out), c.want) {
+			t.Errorf("miplc serve %s: %v, want exit code %d and %q\n%s", c.args, err, c.code, c.want, out)
+		}
+	}
+}
