@@ -38,7 +38,13 @@ func (s *Server) routes() []route {
 		{"POST", model + "/infer", false, s.postInfer},
 		{"POST", exact + "/infer", false, s.postInfer},
 		{"POST", "/predict", false, s.postPredict},
+		{"GET", "/models", false, s.getModels},
+		{"GET", "/bags/{number}", false, s.getBag},
 		{"GET", "/metrics", false, s.getMetrics},
+		{"GET", "/openapi.json", true, getFile("openapi.json")},
+		{"GET", "/{$}", true, getFile("page/index.html")},
+		{"GET", "/page.js", true, getFile("page/page.js")},
+		{"GET", "/page.css", true, getFile("page/page.css")},
 	}
 }
 
@@ -56,11 +62,9 @@ func (s *Server) handler() http.Handler {
 			writeError(w, http.StatusMethodNotAllowed, fmt.Sprintf("%s takes %s", path, strings.Join(allowed, ", ")))
 		})
 	}
-	if methods["/"] == nil {
-		mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-			writeError(w, http.StatusNotFound, "there is nothing at this path; /openapi.json lists what there is")
-		})
-	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		writeError(w, http.StatusNotFound, "there is nothing at this path; /openapi.json lists what there is")
+	})
 	return mux
 }
 

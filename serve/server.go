@@ -28,18 +28,19 @@ const (
 // extensions of the protocol that the server has.
 var extensions = []string{"binary_tensor_data"}
 
-// Options direct a server. All but TLS, Token and Reload must be set.
+// Options direct a server. All but TLS, Token, Reload and Examples must be set.
 type Options struct {
 	Version     string // of the server, for its metadata
 	Log         *slog.Logger
-	TLS         *tls.Config   // nil: plain connections
-	Token       string        // what clients must bear; "": nothing
-	Batching    Batching      //
+	TLS         *tls.Config // nil: plain connections
+	Token       string      // what clients must bear; "": nothing
+	Batching    Batching
 	Bytes       int64         // most bytes of a request
 	Instances   int           // most instances of a request
 	Connections int           // most connections of each listener; more wait
 	Timeout     time.Duration // most time for a request to arrive, to be predicted, to be taken
 	Reload      time.Duration // how often the models are looked at for new ones; 0: never
+	Examples    []Example     // bags that the page offers
 	LameDuck    time.Duration // how long requests are still taken after the end was asked for
 	Drain       time.Duration // how long requests under way are waited for after that
 }

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/backend"
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/serve"
 )
@@ -31,6 +33,7 @@ type options struct {
 	TLSCert   string
 	TLSKey    string
 	TokenFile string
+	Bags      string
 	Serve     serve.Options
 	backend.Flags
 }
@@ -77,6 +80,7 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.TLSCert, "tls-cert", "", "PEM file of the certificate, with which connections are TLS; read again when it changes")
 	f.StringVar(&o.TLSKey, "tls-key", "", "PEM file of its key")
 	f.StringVar(&o.TokenFile, "token-file", "", "file with the token that requests must bear, all but probes of health and the page")
+	f.StringVar(&o.Bags, "bags", "", "data set whose bags the page at / offers to show")
 	f.IntVar(&o.Serve.Batching.Bags, "batch", 32, "most bags of one run; 1: each by itself")
 	console.Duration(f, &o.Serve.Batching.Delay, "batch-delay", 0, 0, "most time that a bag waits for others when it could be run")
 	f.IntVar(&o.Serve.Batching.Parallel, "parallel", runtime.GOMAXPROCS(0), "runs of a model side by side")
@@ -95,6 +99,9 @@ func run(ctx context.Context, o *options) error {
 	o.Serve.Log = slog.New(slog.NewTextHandler(o.Console.Err, nil))
 	o.Serve.Drain = o.Serve.Timeout + time.Second
 	if err := o.secure(); err != nil {
+		return err
+	}
+	if err := o.examples(); err != nil {
 		return err
 	}
 	server, err := serve.New(o.Models, o.Open, o.Serve)
@@ -117,7 +124,7 @@ func run(ctx context.Context, o *options) error {
 		r.GRPC = rpc.Addr().String()
 	}
 	o.Console.Keep(o.Serve.LameDuck+o.Serve.Drain+time.Second, console.ExitFailed)
-	o.Console.Notef("serving %s over HTTP at %s, gRPC at %s", strings.Join(r.Models, ", "), r.HTTP, cmp.Or(r.GRPC, "none"))
+	o.Console.Notef("serving %s over HTTP at %s, gRPC at %s", strings.Join(r.Models, ", "), r.HTTP, cmp.Or(r.GRPC, "no address"))
 	if err := server.Serve(ctx, web, rpc); err != nil {
 		return err
 	}
@@ -148,6 +155,28 @@ func (o *options) secure() (err error) {
 	}
 	if o.Serve.Token = strings.TrimSpace(string(text)); o.Serve.Token == "" {
 		return fmt.Errorf("%s: there is no token in it", o.TokenFile)
+	}
+	return nil
+}
+
+// examples reads the bags that the page offers.
+func (o *options) examples() error {
+	if o.Bags == "" {
+		return nil
+	}
+	set, err := data.OpenWith(o.Bags, data.Options{})
+	if err != nil {
+		return err
+	}
+	for i := range set.Bags() {
+		e := serve.Example{Instances: set.Bag(i), N: set.Size(i)}
+		if set.Labels != nil && set.Labels[i] >= 0 {
+			e.Class = strconv.Itoa(set.Labels[i])
+			if set.ClassNames != nil {
+				e.Class = set.ClassNames[set.Labels[i]]
+			}
+		}
+		o.Serve.Examples = append(o.Serve.Examples, e)
 	}
 	return nil
 }

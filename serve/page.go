@@ -1,0 +1,69 @@
+package serve
+
+import (
+	"embed"
+	"net/http"
+	"strconv"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/miplc/miplc/runtime"
+)
+
+//go:embed page openapi.json
+var files embed.FS
+
+// Example is a bag that the page offers to show.
+type Example struct {
+	Instances []float32 // [N, ...] row-major, as runtime.Bag has them
+	N         int
+	Class     string // its true class; "" where it is not known
+}
+
+// getFile sends an embedded file.
+func getFile(name string) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		http.ServeFileFS(w, r, files, name)
+		return nil
+	}
+}
+
+// modelInfo is what the page and other people's programs can know of a model.
+type modelInfo struct {
+	Name     string   `json:"name"`
+	Versions []string `json:"versions"`
+	runtime.Info
+}
+
+// getModels tells of the newest version of each model, and how many example bags there are.
+func (s *Server) getModels(w http.ResponseWriter, _ *http.Request) error {
+	all := []modelInfo{}
+	for _, name := range s.models.names() {
+		if v, done, err := s.models.use(name, ""); err == nil { // it may just have been taken away
+			all = append(all, modelInfo{name, s.models.versions(name), v.info})
+			done()
+		}
+	}
+	return writeJSON(w, http.StatusOK, map[string]any{"models": all, "bags": len(s.o.Examples)})
+}
+
+// getBag sends an example bag, counted from 1, as /predict takes it.
+func (s *Server) getBag(w http.ResponseWriter, r *http.Request) error {
+	n, err := strconv.Atoi(r.PathValue("number"))
+	if err != nil || n < 1 || n > len(s.o.Examples) {
+		return status.Errorf(codes.NotFound, "there is no bag %.40q; they count from 1 to %d", r.PathValue("number"), len(s.o.Examples))
+	}
+	e := s.o.Examples[n-1]
+	instances := make([][]float32, e.N)
+	d := len(e.Instances) / max(e.N, 1)
+	for i := range instances {
+		instances[i] = e.Instances[i*d : (i+1)*d]
+	}
+	return writeJSON(w, http.StatusOK, struct {
+		Instances [][]float32 `json:"instances"`
+		Class     string      `json:"class,omitempty"`
+	}{instances, e.Class})
+}

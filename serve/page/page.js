@@ -1,0 +1,115 @@
+"use strict";
+const at = (id) => document.getElementById(id);
+const few = 400; // instances that are drawn
+let models = [], shown = null;
+
+async function ask(path, body) {
+  const headers = at("token").value ? { Authorization: "Bearer " + at("token").value } : {};
+  const answer = await fetch(path, body === undefined ? { headers } : { method: "POST", headers, body });
+  const said = await answer.json();
+  at("token-label").hidden = at("token-label").hidden && answer.status !== 401;
+  if (!answer.ok) throw new Error(said.error);
+  return said;
+}
+
+// telling runs what a person asked for and says what went wrong.
+const telling = (f) => async (event) => {
+  event?.preventDefault();
+  at("error").textContent = "";
+  try { await f(); } catch (e) { at("error").textContent = e.message; }
+};
+
+const model = () => models.find((m) => m.name === at("model").value) ?? models[0];
+
+async function list() {
+  const before = at("model").value;
+  const told = await ask("models");
+  models = told.models;
+  at("model").replaceChildren(...models.map((m) => new Option(m.name + (m.versions.length > 1 ? ", version " + m.versions.at(-1) : ""), m.name)));
+  if (models.some((m) => m.name === before)) at("model").value = before;
+  at("examples").hidden = told.bags === 0;
+  at("number").max = told.bags;
+  describe();
+}
+
+function describe() {
+  const shape = model().input_shape;
+  at("shape").textContent = `{"instances": [[…], …]}, each instance ${shape.length > 1 ? "an image of shape " + shape.join(" × ") : "a list of " + shape[0] + " numbers"}. `
+    + `Classes: ${model().classes.join(", ")}.`;
+}
+
+const size = (shape) => shape.reduce((a, b) => a * b, 1);
+const fill = (bag) => { at("bag").value = JSON.stringify(bag); };
+
+function random() {
+  const shape = model().input_shape, n = 3 + Math.floor(Math.random() * 8);
+  const value = () => +(shape.length > 1 ? Math.random() : Math.random() * 4 - 2).toFixed(3);
+  fill({ instances: Array.from({ length: n }, () => Array.from({ length: size(shape) }, value)) });
+}
+
+async function predict() {
+  if (models.length === 0) await list();
+  const bag = JSON.parse(at("bag").value), m = model();
+  const p = await ask("predict?model=" + encodeURIComponent(m.name), JSON.stringify({ instances: bag.instances }));
+  shown = { shape: m.input_shape, instances: bag.instances, attention: p.attention };
+  at("result").hidden = false;
+  at("label").textContent = `Class ${p.class}` + (bag.class === undefined ? "" : `, true class ${bag.class}`);
+  at("probabilities").replaceChildren(...p.probabilities.map((v, i) => row(m.classes[i], v, i === p.label)));
+  draw();
+  at("label").focus({ preventScroll: true });
+  at("label").scrollIntoView({ block: "nearest" });
+}
+
+function element(name, text, properties) {
+  const e = Object.assign(document.createElement(name), properties);
+  if (text !== undefined) e.textContent = text;
+  return e;
+}
+
+function row(name, v, best) {
+  const tr = element("tr", undefined, { className: best ? "best" : "" }), bar = element("td");
+  bar.append(element("meter", undefined, { value: v, ariaLabel: `probability of ${name}` }));
+  tr.append(element("th", name, { scope: "row" }), bar, element("td", v.toFixed(4)));
+  return tr;
+}
+
+function draw() {
+  const { shape, instances, attention } = shown, most = Math.max(...attention);
+  let order = attention.map((_, i) => i);
+  if (at("sorted").checked) order.sort((a, b) => attention[b] - attention[a]);
+  at("attention-title").textContent = `Attention of ${attention.length} instances, bars relative to the highest` + (order.length > few ? `, ${few} shown` : "");
+  at("instances").replaceChildren(...order.slice(0, few).map((i) => {
+    const li = element("li"), said = element("p");
+    said.append(element("span", `${i + 1}`), element("strong", attention[i].toFixed(4)));
+    li.append(picture(instances[i].flat(Infinity), shape, i), said,
+      element("meter", undefined, { value: attention[i], max: most || 1, ariaLabel: `attention of instance ${i + 1}` }));
+    return li;
+  }));
+}
+
+// picture draws an image instance as what it is, and features as a strip of shades.
+// Images lie as [channels, height, width] or [height, width].
+function picture(values, shape, i) {
+  const image = shape.length > 1;
+  const [c, h, w] = image ? [...(shape.length === 2 ? [1] : []), ...shape] : [1, 1, values.length];
+  const low = Math.min(...values), span = Math.max(...values) - low || 1;
+  const canvas = element("canvas", undefined, { width: w, height: h, role: "img", ariaLabel: `instance ${i + 1}` + (image ? "" : `: ${values.length} features as shades, from ${low} to ${low + span}`) });
+  if (!image) canvas.style.height = "2rem";
+  const g = canvas.getContext("2d"), pixels = g.createImageData(w, h);
+  for (let at = 0; at < h * w; at++) {
+    for (let rgb = 0; rgb < 3; rgb++) pixels.data[4 * at + rgb] = 255 * (values[(c >= 3 ? rgb : 0) * h * w + at] - low) / span;
+    pixels.data[4 * at + 3] = 255;
+  }
+  g.putImageData(pixels, 0, 0);
+  return canvas;
+}
+
+at("form").addEventListener("submit", telling(predict));
+at("bag").addEventListener("keydown", (e) => { if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) at("form").requestSubmit(); });
+at("model").addEventListener("change", () => { describe(); at("result").hidden = true; });
+at("token").addEventListener("change", telling(list));
+at("random").addEventListener("click", telling(async () => { if (models.length === 0) await list(); random(); }));
+at("show").addEventListener("click", telling(async () => { fill(await ask("bags/" + at("number").value)); await predict(); }));
+at("file").addEventListener("change", telling(async () => { if (at("file").files.length) fill(JSON.parse(await at("file").files[0].text())); }));
+at("sorted").addEventListener("change", draw);
+telling(list)();

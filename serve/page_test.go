@@ -1,0 +1,88 @@
+package serve
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// openapi.json describes the routes that there are, and what needs a token.
+func TestOpenAPI(t *testing.T) {
+	s := start(t)
+	code, text := s.ask(t, "GET", "/openapi.json", "")
+	doc := decode[struct {
+		Paths map[string]map[string]struct {
+			Security   *[]any
+			Parameters []struct{ Name, In string }
+		}
+	}](t, text)
+	var described []string
+	for path, methods := range doc.Paths {
+		for method, op := range methods {
+			described = append(described, strings.ToUpper(method)+" "+path)
+			var named []string
+			for _, p := range op.Parameters {
+				if p.In == "path" {
+					named = append(named, "{"+p.Name+"}")
+				}
+			}
+			if want := regexp.MustCompile(`\{\w+\}`).FindAllString(path, -1); !slices.Equal(named, want) {
+				t.Errorf("%s %s describes %v", method, path, named)
+			}
+		}
+	}
+	var there []string
+	for _, r := range s.routes() {
+		if r.path == "/{$}" || strings.HasPrefix(r.path, "/page.") {
+			continue // for people
+		}
+		there = append(there, r.method+" "+r.path)
+		if public := doc.Paths[r.path][strings.ToLower(r.method)].Security != nil; public != r.public {
+			t.Errorf("%s: described as public: %v, is: %v", r.path, public, r.public)
+		}
+	}
+	slices.Sort(described)
+	slices.Sort(there)
+	if code != 200 || !slices.Equal(described, there) {
+		t.Errorf("status %d, described are\n%s\nthere are\n%s", code, strings.Join(described, "\n"), strings.Join(there, "\n"))
+	}
+	for _, ref := range regexp.MustCompile(`"#/components/(\w+)/(\w+)"`).FindAllStringSubmatch(text, -1) {
+		if !strings.Contains(text, `"`+ref[2]+`": {`) {
+			t.Errorf("%s is not described", ref[0])
+		}
+	}
+}
+
+// The page comes with what it needs, from this server alone.
+func TestPage(t *testing.T) {
+	s := start(t, func(o *Options) {
+		o.Examples = []Example{{Instances: []float32{1, 2, 3, 4, 5, 6}, N: 2, Class: "wren"}}
+		o.Token = "secret"
+	})
+	_, page := s.ask(t, "GET", "/", "")
+	for _, found := range regexp.MustCompile(`(?:src|href)="([^"]+)"`).FindAllStringSubmatch(page, -1) {
+		if strings.HasPrefix(found[1], "data:") {
+			continue
+		}
+		if code, text := s.ask(t, "GET", "/"+found[1], ""); code != 200 && found[1] != "metrics" || text == "" {
+			t.Errorf("%s: status %d", found[1], code)
+		}
+	}
+	get := func(path, want string) {
+		t.Helper()
+		req := httptest.NewRequest("GET", path, nil)
+		req.Header.Set("Authorization", "Bearer secret")
+		w := httptest.NewRecorder()
+		s.handler().ServeHTTP(w, req)
+		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s: status %d: %s", path, w.Code, w.Body)
+		}
+	}
+	get("/bags/1", `{"instances":[[1,2,3],[4,5,6]],"class":"wren"}`)
+	get("/models", `"bags":1`)
+	get("/models", `"name":"bag","versions":["1"],"contract":"bag/1"`)
+	get("/metrics", `miplc_model_loaded{model="bag",version="1"} 1`)
+}
