@@ -8,7 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"runtime"
+	goruntime "runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +21,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/serve"
 )
 
@@ -83,7 +84,7 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.Bags, "bags", "", "data set whose bags the page at / offers to show")
 	f.IntVar(&o.Serve.Batching.Bags, "batch", 32, "most bags of one run; 1: each by itself")
 	console.Duration(f, &o.Serve.Batching.Delay, "batch-delay", 0, 0, "most time that a bag waits for others when it could be run")
-	f.IntVar(&o.Serve.Batching.Parallel, "parallel", runtime.GOMAXPROCS(0), "runs of a model side by side")
+	f.IntVar(&o.Serve.Batching.Parallel, "parallel", goruntime.GOMAXPROCS(0), "runs of a model side by side")
 	f.IntVar(&o.Serve.Batching.Waiting, "waiting", 1024, "most requests that wait for a model; more are refused")
 	console.Bytes(f, &o.Serve.Bytes, "max-bytes", "most bytes of a request, such as 500kB or 1GiB (default 64MiB)")
 	f.IntVar(&o.Serve.Instances, "max-instances", 100_000, "most instances of a request")
@@ -104,6 +105,7 @@ func run(ctx context.Context, o *options) error {
 	if err := o.examples(); err != nil {
 		return err
 	}
+	o.Options = []runtime.Option{runtime.WithMaxInstances(o.Serve.Instances)}
 	server, err := serve.New(o.Models, o.Open, o.Serve)
 	if err != nil {
 		return err
