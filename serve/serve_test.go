@@ -60,7 +60,9 @@ func start(t testing.TB, change ...func(*Options)) *service {
 		t.Cleanup(func() { model.Close() })
 		s.direct[name] = model
 	}
-	server, err := New(s.dir, func(path string) (*runtime.Model, error) { return runtime.Open(path, runtime.WithMaxInstances(o.Instances)) }, o)
+	server, err := New(s.dir, func(path string) (*runtime.Model, error) {
+		return runtime.Open(path, runtime.WithMaxInstances(o.Instances))
+	}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
