@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"time"
 
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
@@ -47,6 +48,50 @@ func ExampleWithBackend() {
 	info := m.Info()
 	fmt.Println(info.Backend, info.Contract, info.Classes)
 	// Output: onnx-go bag/1 [class 0 class 1 class 2 class 3]
+}
+
+// Many bags in one call, within a deadline, into predictions that are used again.
+func ExampleModel_PredictBatchInto() {
+	m, err := runtime.Open("testdata/batch-3x4.onnx")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+
+	bags := []runtime.Bag{
+		{Instances: []float32{0.2, -1.0, 0.7, 1.5, 0.3, -0.4}, N: 2},
+		{Instances: []float32{-1.5, 2.0, 0.1}, N: 1},
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	predictions := make([]runtime.Prediction, len(bags))
+	for range 3 { // nothing is allocated after the first round
+		if err := m.PredictBatchInto(ctx, bags, predictions); err != nil {
+			log.Fatal(err)
+		}
+	}
+	for _, p := range predictions {
+		fmt.Printf("%s (%.3f)\n", p.Class, p.Probabilities[p.Label])
+	}
+	// Output:
+	// class 0 (0.965)
+	// class 3 (0.932)
+}
+
+// A newly trained file takes the place of a model that is in use. One that callers
+// could not use is refused.
+func ExampleModel_Reload() {
+	m, err := runtime.Open("testdata/demipl-3x4.onnx")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+
+	fmt.Println(m.Reload("testdata/saturated-3x4.onnx"))
+	fmt.Println(m.Reload("testdata/demipl-38x13.onnx"))
+	// Output:
+	// <nil>
+	// testdata/demipl-38x13.onnx: not a model that miplc can run: it takes instances of shape [38], the model in use of [3]
 }
 
 // A service shares one model among all requests.

@@ -1,0 +1,121 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/miplc/miplc/runtime/ortlib/ortest"
+)
+
+// TestMain runs the service itself where the test asks for it.
+func TestMain(m *testing.M) {
+	if os.Getenv("RUN_SERVICE") != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// The service as its users run it: requests, a new model, a broken one, the end.
+func TestService(t *testing.T) {
+	model := filepath.Join(t.TempDir(), "model.onnx")
+	place := func(file string) {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(model+".new", data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(model+".new", model); err != nil {
+			t.Fatal(err)
+		}
+	}
+	place("../../runtime/testdata/demipl-3x4.onnx")
+	free, err := net.Listen("tcp", "localhost:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().String()
+	free.Close()
+
+	service := exec.Command(os.Args[0], "-model", model, "-listen", address)
+	service.Env = append(os.Environ(), "RUN_SERVICE=1", "ONNXRUNTIME_SHARED_LIBRARY_PATH="+ortest.Library(t))
+	pipe, err := service.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := service.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { service.Process.Kill() })
+	log := bufio.NewScanner(pipe)
+	logged := func(want string) {
+		t.Helper()
+		if !log.Scan() || !strings.Contains(log.Text(), want) {
+			t.Fatalf("the service logged %q, want %q", log.Text(), want)
+		}
+	}
+	ask := func(body string) string {
+		t.Helper()
+		var answer *http.Response
+		for { // until it listens; the test's own time limit ends a service that never does
+			if answer, err = http.Post("http://"+address, "application/json", strings.NewReader(body)); err == nil {
+				break
+			}
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.Status[:4] + string(text)
+	}
+
+	logged("model opened")
+	bag := "[[0.2, -1.0, 0.7], [1.5, 0.3, -0.4]]"
+	first := ask(bag)
+	for body, want := range map[string]string{
+		bag:             `200 {"label":0,"class":"class 0","probabilities":[0.96`,
+		"[[0.2, -1]]":   "400 the bag does not have the shape that the model needs",
+		"[]":            "400 the bag has no instances",
+		`{"bag": null}`: "400 json: cannot unmarshal",
+	} {
+		if got := ask(body); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %s, want %s", body, got, want)
+		}
+	}
+	hangUp := func(file, want string) {
+		t.Helper()
+		place(file)
+		if err := service.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		logged(want)
+	}
+	hangUp("main.go", "model not reloaded: the one in use stays")
+	if got := ask(bag); got != first {
+		t.Errorf("after a broken file: %s, want %s", got, first)
+	}
+	hangUp("../../runtime/testdata/saturated-3x4.onnx", "model reloaded")
+	if got := ask(bag); got == first || !strings.HasPrefix(got, "200 ") {
+		t.Errorf("after a new model: %s", got)
+	}
+	if err := service.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	logged("model closed")
+	if err := service.Wait(); err != nil {
+		t.Errorf("the service ended with %v", err)
+	}
+}

@@ -1,0 +1,91 @@
+package runtime_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	goruntime "runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/miplc/miplc/runtime"
+)
+
+var predictions = flag.Int("predictions", 20_000, "how many predictions TestManyGoroutines makes in each back end; onnx-go makes a hundredth")
+
+// 64 goroutines predict bags of ten sizes with one model: every prediction has the
+// bits of the one made alone, and memory, of which fewer than 10,000 predictions say
+// nothing, does not grow.
+func TestManyGoroutines(t *testing.T) {
+	const goroutines = 64
+	for _, be := range backends {
+		t.Run(be.name, func(t *testing.T) {
+			m := open(t, "demipl-38x13.onnx", be.opts...)
+			var bags []runtime.Bag
+			var want []runtime.Prediction
+			for i := range 10 {
+				bags = append(bags, randomBag(1+i*i, 38, uint64(i)))
+				p, err := m.Predict(context.Background(), bags[i])
+				if err != nil {
+					t.Fatal(err)
+				}
+				want = append(want, p)
+			}
+			many := *predictions
+			if be.name == "onnx-go" {
+				many /= 100
+			}
+			var next atomic.Int64
+			round := func(upTo int) {
+				var wg sync.WaitGroup
+				for range goroutines {
+					wg.Go(func() {
+						var p runtime.Prediction
+						for n := next.Add(1); n <= int64(upTo); n = next.Add(1) {
+							i := n % int64(len(bags))
+							if err := m.PredictInto(context.Background(), bags[i], &p); err != nil {
+								t.Error(err)
+								return
+							}
+							if p.Label != want[i].Label || !slices.Equal(p.Probabilities, want[i].Probabilities) || !slices.Equal(p.Attention, want[i].Attention) {
+								t.Errorf("prediction %d, a bag of %d instances: %v, alone %v", n, bags[i].N, p, want[i])
+								return
+							}
+						}
+					})
+				}
+				wg.Wait()
+			}
+			round(many / 5)
+			heap, resident := memory(t)
+			next.Store(0)
+			round(many)
+			heapLater, residentLater := memory(t)
+			t.Logf("%d predictions: heap %d kB, then %d kB; resident %d kB, then %d kB", many, heap>>10, heapLater>>10, resident>>10, residentLater>>10)
+			const room = 64 << 20
+			if many >= 10_000 && (heapLater > heap+room || residentLater > resident+room) {
+				t.Error("memory grew")
+			}
+		})
+	}
+}
+
+// memory is Go's heap after a collection, and what of the process is in memory, 0
+// where the system does not say.
+func memory(t *testing.T) (heap, resident int64) {
+	t.Helper()
+	goruntime.GC()
+	var s goruntime.MemStats
+	goruntime.ReadMemStats(&s)
+	if statm, err := os.ReadFile("/proc/self/statm"); err == nil {
+		var pages int64
+		if _, err := fmt.Sscan(string(statm), new(int64), &pages); err != nil {
+			t.Fatal(err)
+		}
+		resident = pages * int64(os.Getpagesize())
+	}
+	return int64(s.HeapAlloc), resident
+}
