@@ -34,7 +34,7 @@ func (r *Report) attentionFigures(it *experiment.Item) ([]figure, error) {
 			if len(rows) == 0 {
 				continue
 			}
-			title := fmt.Sprintf("%s on %s", orTitle(it, "Attention scores of test bags"), setTitle(s.facts[i]))
+			title := fmt.Sprintf("%s on %s", cmp.Or(it.Title, "Attention scores of test bags"), setTitle(s.facts[i]))
 			var svg bytes.Buffer
 			if err := plot.AttentionRows(&svg, title, rows); err != nil {
 				return nil, err
@@ -102,7 +102,7 @@ func (r *Report) rFigure(it *experiment.Item) ([]figure, error) {
 			panels = append(panels, p)
 		}
 	}
-	return curves(orTitle(it, "Accuracy over r"), "r (false positive labels)", false, panels)
+	return curves(cmp.Or(it.Title, "Accuracy over r"), "r (false positive labels)", false, panels)
 }
 
 // rowName tells learners of the same title apart by their group.
@@ -161,7 +161,7 @@ func (r *Report) varyFigures(it *experiment.Item) ([]figure, error) {
 				panels = append(panels, p)
 			}
 		}
-		made, err := curves(fmt.Sprintf("%s: %s", orTitle(it, "Accuracy over "+l.Vary.Key), l.Title), l.Vary.Key, log, panels)
+		made, err := curves(fmt.Sprintf("%s: %s", cmp.Or(it.Title, "Accuracy over "+l.Vary.Key), l.Title), l.Vary.Key, log, panels)
 		if err != nil {
 			return nil, err
 		}

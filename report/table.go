@@ -103,7 +103,7 @@ const dash = "–"
 
 // dataTable is the paper's Table 1, one row for a data set at all its r.
 func (r *Report) dataTable(it *experiment.Item) *Table {
-	t := &Table{Title: orTitle(it, "Data sets"), Notes: []string{
+	t := &Table{Title: cmp.Or(it.Title, "Data sets"), Notes: []string{
 		"avg. #CLs: candidate labels of a bag on average, for every r. Positive: share of positive instances.",
 	}}
 	var line []Head
@@ -149,18 +149,11 @@ func decimals(x float64) string {
 	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.2f", x), "0"), ".")
 }
 
-func orTitle(it *experiment.Item, title string) string {
-	if it.Title != "" {
-		return it.Title
-	}
-	return title
-}
-
 // accuracyTable has learners and r down and data sets across, as the paper's
 // Tables 2 and 3. Groups of learners stand under a line of their own.
 // With beside every data set has a second column, for what was published.
 func (r *Report) accuracyTable(it *experiment.Item, beside bool) *Table {
-	t := &Table{Title: orTitle(it, "Classification accuracy")}
+	t := &Table{Title: cmp.Or(it.Title, "Classification accuracy")}
 	sets := r.sets(it)
 	var labels []int
 	for _, s := range sets {
@@ -240,7 +233,7 @@ func (r *Report) learnerRows(t *Table, l row, sets []set, labels []int, withR, b
 
 // acrossTable has learners down, data sets and r across, as the paper's Table 4.
 func (r *Report) acrossTable(it *experiment.Item) *Table {
-	t := &Table{Title: orTitle(it, "Classification accuracy")}
+	t := &Table{Title: cmp.Or(it.Title, "Classification accuracy")}
 	sets := r.sets(it)
 	top, below := []Head{{"Learner", 1, 2}}, []Head{{"", 1, 0}}
 	for _, s := range sets {

@@ -2,6 +2,7 @@ package imagebags
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"image"
@@ -26,26 +27,9 @@ type Limits struct {
 	Images    int   // images in all
 }
 
-func (l Limits) fileBytes() int64 {
-	if l.FileBytes <= 0 {
-		return 64 << 20
-	}
-	return l.FileBytes
-}
-
-func (l Limits) pixels() int {
-	if l.Pixels <= 0 {
-		return 25_000_000
-	}
-	return l.Pixels
-}
-
-func (l Limits) images() int {
-	if l.Images <= 0 {
-		return 1_000_000
-	}
-	return l.Images
-}
+func (l Limits) fileBytes() int64 { return cmp.Or(max(l.FileBytes, 0), 64<<20) }
+func (l Limits) pixels() int      { return cmp.Or(max(l.Pixels, 0), 25_000_000) }
+func (l Limits) images() int      { return cmp.Or(max(l.Images, 0), 1_000_000) }
 
 // Size is a size in pixels; the zero value stands for the image's own.
 type Size struct{ Width, Height int }
@@ -162,8 +146,7 @@ func codingOf(content []byte) (coding, error) {
 }
 
 func broken(err error) error {
-	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return errors.New("the image cannot be decoded: the file is cut short")
 	}
 	return fmt.Errorf("the image cannot be decoded: %w", err)

@@ -3,6 +3,7 @@ package imagebags
 import (
 	"archive/zip"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -74,13 +75,11 @@ func (s *Sources) Files() []string {
 
 // Close closes the archives; the images cannot be read any more.
 func (s *Sources) Close() error {
-	var first error
-	for _, a := range s.archive {
-		if err := a.Close(); err != nil && first == nil {
-			first = err
-		}
+	errs := make([]error, len(s.archive))
+	for i, a := range s.archive {
+		errs[i] = a.Close()
 	}
-	return first
+	return errors.Join(errs...)
 }
 
 // Find lists the images (JPEG, PNG, TIFF, by the ending of the name) of folders

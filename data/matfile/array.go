@@ -24,7 +24,7 @@ func (f *reader) matrix(s *section, depth int) (*Array, error) {
 	if err := f.spend(arrayMemory); err != nil {
 		return nil, err
 	}
-	if s.left == 0 { // how MATLAB writes [] inside a cell array
+	if s.N == 0 { // how MATLAB writes [] inside a cell array
 		return &Array{Class: Double, Dims: []int{0, 0}}, nil
 	}
 	a := &Array{}
@@ -32,7 +32,7 @@ func (f *reader) matrix(s *section, depth int) (*Array, error) {
 	if err == nil {
 		err = f.body(s, a, complex, depth)
 	}
-	if err == nil && s.left > 0 {
+	if err == nil && s.N > 0 {
 		err = errors.New("more data than the array needs")
 	}
 	if err != nil {
@@ -107,7 +107,7 @@ func (f *reader) body(s *section, a *Array, complex bool, depth int) error {
 	switch {
 	case a.Skipped, a.Class == Struct, a.Class == Object, a.Class == Sparse, a.Class == Function:
 		a.Skipped = true
-		return s.discard(s.left)
+		return discard(s, s.N)
 	case a.Class == Cell:
 		return f.cells(s, a, depth)
 	case a.Class == Char:
@@ -124,7 +124,7 @@ func (f *reader) body(s *section, a *Array, complex bool, depth int) error {
 }
 
 func (f *reader) part(s *section, a *Array, what string) ([]float64, error) {
-	if a.Len() == 0 && s.left == 0 {
+	if a.Len() == 0 && s.N == 0 {
 		return []float64{}, nil
 	}
 	x, err := f.numbers(s, what, a.Len())
@@ -139,8 +139,8 @@ func (f *reader) cells(s *section, a *Array, depth int) error {
 		return fmt.Errorf("cell arrays nested more than %d deep are not read", maxDepth)
 	}
 	n := a.Len()
-	if int64(n) > s.left/smallestCell {
-		return fmt.Errorf("%s cells are claimed, but only %d bytes are left", a.Size(), s.left)
+	if int64(n) > s.N/smallestCell {
+		return fmt.Errorf("%s cells are claimed, but only %d bytes are left", a.Size(), s.N)
 	}
 	for i := range n {
 		cell, err := f.cell(s, depth+1)
@@ -256,7 +256,7 @@ func (f *reader) text(s *section, a *Array) error {
 		return fmt.Errorf("text of %s is not read; it may have rows and columns", a.Size())
 	}
 	if a.Len() == 0 {
-		return s.discard(s.left)
+		return discard(s, s.N)
 	}
 	t, err := f.element(s, "text")
 	if err != nil {

@@ -1,6 +1,7 @@
 package matfile
 
 import (
+	"bytes"
 	"compress/zlib"
 	"encoding/binary"
 	"errors"
@@ -85,7 +86,7 @@ func (f *reader) readTag(r io.Reader) (tag, error) {
 func (f *reader) variable(r io.Reader, t tag) (*Array, error) {
 	switch {
 	case t.typ == miMATRIX && t.small == nil:
-		return f.matrix(&section{r: r, left: t.size}, 0)
+		return f.matrix(&section{R: r, N: t.size}, 0)
 	case t.typ == miCOMPRESSED && t.small == nil:
 		return f.packed(r, t)
 	}
@@ -93,7 +94,7 @@ func (f *reader) variable(r io.Reader, t tag) (*Array, error) {
 }
 
 func (f *reader) packed(r io.Reader, t tag) (*Array, error) {
-	in := &io.LimitedReader{R: r, N: t.size}
+	in := &section{R: r, N: t.size}
 	z, err := zlib.NewReader(in)
 	if err != nil {
 		return nil, fmt.Errorf("the packed data are damaged: %w", cutShort(err))
@@ -105,7 +106,7 @@ func (f *reader) packed(r io.Reader, t tag) (*Array, error) {
 	if inner.typ != miMATRIX || inner.small != nil {
 		return nil, fmt.Errorf("the packed data hold an element of type %d, not an array", inner.typ)
 	}
-	a, err := f.matrix(&section{r: z, left: inner.size}, 0)
+	a, err := f.matrix(&section{R: z, N: inner.size}, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -131,25 +132,10 @@ func damaged(err error) error {
 }
 
 // section is the rest of an element that others are nested in.
-type section struct {
-	r    io.Reader
-	left int64
-}
-
-func (s *section) Read(p []byte) (int, error) {
-	if s.left <= 0 {
-		return 0, io.EOF
-	}
-	if int64(len(p)) > s.left {
-		p = p[:s.left]
-	}
-	n, err := s.r.Read(p)
-	s.left -= int64(n)
-	return n, err
-}
+type section = io.LimitedReader
 
 // discard skips n bytes of the section.
-func (s *section) discard(n int64) error {
+func discard(s *section, n int64) error {
 	got, err := io.CopyN(io.Discard, s, n)
 	if err == nil && got < n {
 		err = io.ErrUnexpectedEOF
@@ -163,8 +149,8 @@ func (f *reader) element(s *section, what string) (tag, error) {
 	if err != nil {
 		return tag{}, fmt.Errorf("%s: %w", what, damaged(err))
 	}
-	if t.small == nil && t.size > s.left {
-		return tag{}, fmt.Errorf("%s: it claims %d bytes, but its array has only %d left", what, t.size, s.left)
+	if t.small == nil && t.size > s.N {
+		return tag{}, fmt.Errorf("%s: it claims %d bytes, but its array has only %d left", what, t.size, s.N)
 	}
 	return t, nil
 }
@@ -173,31 +159,19 @@ func (f *reader) element(s *section, what string) (tag, error) {
 // skips to the next multiple of 8 bytes.
 func (f *reader) contents(s *section, t tag, read func(r io.Reader) error) error {
 	if t.small != nil {
-		return read(&bytesReader{t.small})
+		return read(bytes.NewReader(t.small))
 	}
-	in := &section{r: s, left: t.size}
+	in := &section{R: s, N: t.size}
 	if err := read(in); err != nil {
 		return err
 	}
-	if in.left > 0 {
+	if in.N > 0 {
 		return errors.New("an element is longer than its contents")
 	}
 	if pad := -t.size & 7; pad > 0 {
-		return s.discard(min(pad, s.left))
+		return discard(s, min(pad, s.N))
 	}
 	return nil
-}
-
-// bytesReader reads from memory.
-type bytesReader struct{ b []byte }
-
-func (r *bytesReader) Read(p []byte) (int, error) {
-	if len(r.b) == 0 {
-		return 0, io.EOF
-	}
-	n := copy(p, r.b)
-	r.b = r.b[n:]
-	return n, nil
 }
 
 // inVariable is an error inside the variable of that name.

@@ -68,10 +68,7 @@ type Array struct {
 }
 
 // Len is the number of elements, the product of the extents.
-func (a *Array) Len() int {
-	n := extent.Size(a.Dims)
-	return n
-}
+func (a *Array) Len() int { return extent.Size(a.Dims) }
 
 // Size prints the extents, e.g. "350x1".
 func (a *Array) Size() string {

@@ -73,14 +73,14 @@ func figures(epochs int) map[string]func(io.Writer) error {
 		row[i], row[(i+7)%25] = 15, 3
 		many = append(many, row)
 	}
-	unlabelled := []train.Scores{{Unknown: snapshots[0].Test.Positive}}
+	unlabelled := []train.AttentionSnapshot{{Epoch: 1, Train: train.Scores{Unknown: snapshots[0].Test.Positive}}}
 	return map[string]func(io.Writer) error{
 		"loss": func(w io.Writer) error { return LossAccuracy(w, "DEMIPL on MNIST-MIPL, r = 1", metrics) },
 		"loss-only": func(w io.Writer) error {
 			return LossAccuracy(w, "Without labels", []train.Metrics{{Epoch: 1, Loss: 2}, {Epoch: 2, Loss: 1}})
 		},
 		"attention":   func(w io.Writer) error { return AttentionSnapshots(w, "Attention scores of the test bags", snapshots) },
-		"attention-1": func(w io.Writer) error { return attentionHistogram(w, "Attention scores", []int{1}, unlabelled) },
+		"attention-1": func(w io.Writer) error { return AttentionSnapshots(w, "Attention scores", unlabelled) },
 		"trajectories": func(w io.Writer) error {
 			return WeightTrajectories(w, "Label weights of six training bags", bags, digits)
 		},

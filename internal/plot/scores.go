@@ -6,6 +6,7 @@ import (
 	"image/color"
 	"io"
 	"math"
+	"slices"
 )
 
 // ScoreRow is one row of a figure of attention scores: a learner after several
@@ -16,16 +17,22 @@ type ScoreRow struct {
 }
 
 // ScoreCounts are the attention scores after one epoch, counted in bins of equal
-// width from 0 to 1, by the kind of their instance; nil where none is known.
+// width, by the kind of their instance; nil where none is known.
 type ScoreCounts struct {
 	Epoch                       int
 	Positive, Negative, Unknown []int
 }
 
 // AttentionRows draws the histograms of several learners below each other, one
-// column an epoch (the paper's Figure 3). Shares are of the instances of their
-// own kind, on a logarithmic axis.
+// column an epoch (the paper's Figure 3).
 func AttentionRows(w io.Writer, title string, rows []ScoreRow) error {
+	return histograms(w, title, rows, 0, 1, 90+210*float64(len(rows)))
+}
+
+// histograms draws counts of scores from low to high as shares of the instances of
+// their own kind, on a logarithmic axis: most scores fall into one bin once a model
+// is trained. Rows may have no names.
+func histograms(w io.Writer, title string, rows []ScoreRow, low, high, height float64) error {
 	if len(rows) == 0 || len(rows[0].Epochs) == 0 {
 		return errors.New("plot of the attention scores: there is no epoch")
 	}
@@ -39,28 +46,31 @@ func AttentionRows(w io.Writer, title string, rows []ScoreRow) error {
 	for i, r := range rows {
 		panels[i] = make([]*panel, columns)
 		for j, counts := range r.Epochs {
-			p := newPanel(fmt.Sprintf("%s, epoch %d", r.Name, counts.Epoch), "", "")
+			p := newPanel(fmt.Sprintf("epoch %d", counts.Epoch), "", "")
+			if r.Name != "" {
+				p.heading = r.Name + ", " + p.heading
+			}
 			if i == len(rows)-1 {
 				p.X.Label.Text = "attention score"
 			}
 			if j == 0 {
 				p.Y.Label.Text = "share of instances"
 			}
-			p.X.Min, p.X.Max = 0, 1
+			p.X.Min, p.X.Max = low, high
 			p.Y.Min, p.Y.Max, p.Y.Tick.Marker = floor, 0, percentTicks
 			p.addGrid()
 			for _, k := range counts.kinds() {
 				fill := k.colour
 				fill.A = 0x50
 				p.addSteps(sharesOf(k.bins), fill, stroke(k.colour))
-				if !named(legend, k.name) {
+				if !slices.ContainsFunc(legend, func(e entry) bool { return e.name == k.name }) {
 					legend = append(legend, entry{name: k.name, fill: k.colour})
 				}
 			}
 			panels[i][j] = p
 		}
 	}
-	f := newFigure(max(250*float64(columns), 500), 90+210*float64(len(rows)), title, legend)
+	f := newFigure(max(250*float64(columns), 500), height, title, legend)
 	f.panels(panels)
 	return f.write(w)
 }

@@ -134,15 +134,8 @@ func (q *labelling) project(p *mat.Dense) {
 // being cut off, so that 1 is left as their sum.
 func toSimplex(values []float64) float64 {
 	sorted := slices.Clone(values)
-	slices.SortFunc(sorted, func(a, b float64) int {
-		switch {
-		case a > b:
-			return -1
-		case a < b:
-			return 1
-		}
-		return 0
-	})
+	slices.Sort(sorted)
+	slices.Reverse(sorted)
 	sum, shift := 0.0, 0.0
 	for i, v := range sorted {
 		sum += v
