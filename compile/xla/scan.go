@@ -200,10 +200,13 @@ func (e *emitter) record(trace, step tensor, active tensor, parts ...tensor) ten
 		parts[i] = e.reshape(p, jobs, extent.Size(p.dims)/jobs)
 	}
 	row := e.where(e.reshape(active, jobs, 1), e.concat(1, parts...), e.scalar(0))
-	flat := e.reshape(trace, trace.dims[0], jobs*width)
-	next := e.must(0)(e.f.ScatterSum(flat.v, e.reshape(step, 1, 1).v, e.reshape(row, 1, jobs*width).v,
-		1, []int{1}, []int{0}, []int{0}, true, true))
-	return e.reshape(next, trace.dims...)
+	flat, row := e.reshape(trace, trace.dims[0], jobs*width), e.reshape(row, 1, jobs*width)
+	// XLA writes a slice in its place, and copies all of what it scatters into.
+	next, err := e.f.DynamicUpdateSlice(flat.v, row.v, []compute.Value{step.v, e.number(0).v})
+	if compute.IsNotImplemented(err) { // on the pure Go executor
+		next, err = e.f.ScatterSum(flat.v, e.reshape(step, 1, 1).v, row.v, 1, []int{1}, []int{0}, []int{0}, true, true)
+	}
+	return e.reshape(e.must(0)(next, err), trace.dims...)
 }
 
 // jobs marks a value as having the job axis.
