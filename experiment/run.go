@@ -90,7 +90,7 @@ func (e *Experiment) Check() error {
 // first cell runs. Failed cells give an error at the end, and are tried again at
 // the next start.
 func Run(ctx context.Context, e *Experiment, o Options) (Progress, error) {
-	w, err := prepare(e, o, engines.Request{Engine: o.Engine, Device: o.Device, Library: o.Library, Memory: o.Memory})
+	w, err := prepare(e, o, engines.Request{Engine: o.Engine, Device: o.Device, Library: o.Library, Memory: o.Memory, Groups: true})
 	if err != nil {
 		return Progress{}, err
 	}
@@ -147,6 +147,10 @@ func (w *work) settle(e *Experiment, o Options, loaded map[Coord][]candidate) (e
 	}
 	if err := w.plan.write(o.Dir); err != nil {
 		return err
+	}
+	for i := range w.selected {
+		c := &w.selected[i]
+		w.trainers.Expect(c.candidates[0].spec, c.input.bags, c.input.facts.Bags)
 	}
 	w.groups, err = gather(w.selected, w.trainers, w.beside)
 	return err

@@ -14,7 +14,7 @@ import (
 // promise of the same bits would be broken.
 func (b *bunch) engineRequest() (engines.Request, error) {
 	r := engines.Request{
-		Engine: b.Engine, Device: b.Device, Library: b.Library, Provider: b.Provider, Threads: b.Threads, Plugin: b.Plugin, Memory: b.Memory,
+		Engine: b.Engine, Device: b.Device, Library: b.Library, Provider: b.Provider, Threads: b.Threads, Plugin: b.Plugin, Memory: b.Memory, Groups: true,
 	}
 	if !b.Resume {
 		return r, nil

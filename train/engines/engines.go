@@ -53,11 +53,16 @@ type Request struct {
 	Threads  int    // within an operation of onnxruntime; 0: as the program needs
 	Plugin   string // PJRT plugin; empty: searched, see pjrt.Find
 	Memory   int64  // bytes that the engine xla may take on its device; 0: what there is
+	// Groups lets auto take XLA on the CPU for runs of one program, by what
+	// Trainers.Expect has counted.
+	Groups bool
 	// Shared cores: where Threads says nothing, onnxruntime takes one, since other
 	// trainings have the others.
 	Shared bool
 	// Reason, where there is one, is that of the choice.
 	Reason string
+
+	many bool // runs of a program are to come
 }
 
 // Choice is the engine to use.
@@ -162,6 +167,13 @@ func (r Request) auto(m machine) (*Choice, error) {
 			return r.withBackend(b, "a GPU is usable: "+b.Text), nil
 		}
 		noGPU = err.Error()
+	}
+	if r.many {
+		if b, err := m.open(pjrt.CPU, r.Plugin); err == nil && b.Kind == pjrt.CPU {
+			return r.withBackend(b, join(fmt.Sprintf("%d runs or more share a program of features, %d steps or more in all: %s", manyRuns, manySteps, b.Text), noGPU)), nil
+		} else if err == nil {
+			b.Close()
+		}
 	}
 	version, err := m.onnxruntime(r.Library)
 	if err == nil {

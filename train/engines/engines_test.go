@@ -2,6 +2,7 @@ package engines
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -111,6 +112,63 @@ func TestMissingGPU(t *testing.T) {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is not in %s", want, &text)
 		}
+	}
+}
+
+// Auto takes XLA on the CPU for many runs of one program and on the same bags, where
+// there is a plugin, and for nothing else.
+func TestManyRuns(t *testing.T) {
+	plugin := func(kind pjrt.Kind, _ string) (*xla.Backend, error) {
+		if kind == pjrt.CUDA {
+			return nil, errors.New("no driver")
+		}
+		b, err := xla.Open(xla.Go, pjrt.Options{})
+		if err == nil {
+			b.Kind, b.Text = kind, "Imagined CPU"
+		}
+		return b, err
+	}
+	with, without := fake(true, false, false), fake(true, false, false)
+	with.open = plugin
+	for _, c := range []struct {
+		name                 string
+		m                    machine
+		r                    Request
+		spec                 string
+		sets, runs, bags     int
+		engine, device, says string
+	}{
+		{"many runs", with, Request{Groups: true}, "demipl", 1, 8, 1000, XLA, CPU, "Imagined CPU"},
+		{"many runs by name of ort", with, Request{Groups: true, Engine: ORT}, "demipl", 1, 8, 1000, ORT, CPU, "by name"},
+		{"many runs with threads", with, Request{Groups: true, Threads: 2}, "demipl", 1, 8, 1000, ORT, CPU, "onnxruntime"},
+		{"few runs", with, Request{Groups: true}, "demipl", 1, 7, 10000, ORT, CPU, "onnxruntime"},
+		{"few steps", with, Request{Groups: true}, "demipl", 1, 8, 600, ORT, CPU, "onnxruntime"},
+		{"many runs on different bags", with, Request{Groups: true}, "demipl", 8, 8, 1000, ORT, CPU, "onnxruntime"},
+		{"many runs on images", with, Request{Groups: true}, "demipl-image", 1, 8, 1000, ORT, CPU, "onnxruntime"},
+		{"many runs without a plugin", without, Request{Groups: true}, "demipl", 1, 8, 1000, ORT, CPU, "onnxruntime"},
+		{"many runs that are dealt out", with, Request{}, "demipl", 1, 8, 1000, ORT, CPU, "onnxruntime"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			trainers := NewTrainers(c.r)
+			trainers.machine = c.m
+			defer trainers.Close()
+			var last *language.Spec
+			for i := range c.runs {
+				spec, err := language.Load(c.spec, language.Options{Set: []string{fmt.Sprintf("train.seed=%d", i)}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				trainers.Expect(spec, fmt.Sprint(i%c.sets), c.bags)
+				last = spec
+			}
+			got, err := trainers.Choice(last)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Engine != c.engine || got.Device != c.device || !strings.Contains(got.Reason, c.says) {
+				t.Errorf("engine %s on %s because %q, want %s on %s because ...%s...", got.Engine, got.Device, got.Reason, c.engine, c.device, c.says)
+			}
+		})
 	}
 }
 

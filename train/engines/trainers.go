@@ -2,6 +2,7 @@ package engines
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/miplc/miplc/language"
@@ -10,22 +11,61 @@ import (
 	"github.com/miplc/miplc/train/xla"
 )
 
+// Where a PJRT plugin for CPUs is installed, auto takes XLA for runs that share a
+// program and bags of features, where they are many and have many steps: epochs by
+// bags, divided by those of a step.
+// Compiling costs some seconds of a processor, a step side by side saves 20 to 50
+// microseconds beside onnxruntime (docs/results.md). Images gain nothing.
+const (
+	manyRuns  = 8
+	manySteps = 500_000
+)
+
 // Trainers is the trainer of any trials: each goes to its learner, or to the
 // engine that the request or its spec names. Engines are chosen once.
 type Trainers struct {
 	request Request
+	machine machine
 	mu      sync.Mutex
-	choices map[string]*Choice // by the name of the engine
+	choices map[string]*Choice // by what Choose was asked for
+	groups  map[string]*group  // by the programs and bags that they share
+	many    map[string]bool    // whether a program is that of many runs
 }
+
+// group counts runs to come.
+type group struct{ runs, steps int }
 
 // NewTrainers starts without engines; an empty Request.Engine is train.engine of
 // each spec.
-func NewTrainers(r Request) *Trainers { return &Trainers{request: r, choices: map[string]*Choice{}} }
+func NewTrainers(r Request) *Trainers {
+	return &Trainers{request: r, machine: here, choices: map[string]*Choice{}, groups: map[string]*group{}, many: map[string]bool{}}
+}
 
 // Close frees the devices.
 func (t *Trainers) Close() {
 	for _, c := range t.choices {
 		c.Close()
+	}
+}
+
+// Expect counts a run to come, before engines are chosen: of a spec, on so many
+// bags, which a hash tells from others.
+func (t *Trainers) Expect(spec *language.Spec, hash string, bags int) {
+	if !t.request.Groups || spec.Learner != nil || len(spec.Data.Shape.V) > 1 {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	program := xla.Shared(spec)
+	g := t.groups[program+hash]
+	if g == nil {
+		g = &group{}
+		t.groups[program+hash] = g
+	}
+	g.runs++
+	g.steps += spec.Train.Epochs.V * bags / max(1, spec.Train.Batch.V)
+	if g.runs >= manyRuns && g.steps >= manySteps {
+		t.many[program] = true
 	}
 }
 
@@ -39,12 +79,14 @@ func (t *Trainers) Choice(spec *language.Spec) (*Choice, error) {
 	defer t.mu.Unlock()
 	r := t.request
 	r.Engine = r.named(spec.Train.Engine.V)
-	if c := t.choices[r.Engine]; c != nil {
+	r.many = r.Groups && r.Threads == 0 && t.many[xla.Shared(spec)]
+	key := fmt.Sprint(r.Engine, r.many && r.Engine == Auto)
+	if c := t.choices[key]; c != nil {
 		return c, nil
 	}
-	c, err := Choose(r)
+	c, err := choose(r, t.machine)
 	if err == nil {
-		t.choices[r.Engine] = c
+		t.choices[key] = c
 	}
 	return c, err
 }
