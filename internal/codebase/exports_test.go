@@ -76,9 +76,13 @@ type survey struct {
 
 // readTemplates finds the names that templates ask for.
 func (s *survey) readTemplates(t *testing.T) {
-	files, err := filepath.Glob(root + "/*/*.tmpl")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no template: %v", err)
+	var files []string
+	for _, pattern := range []string{"/*/*.tmpl", "/*/*/*.tmpl"} {
+		found, err := filepath.Glob(root + pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("no template is %s: %v", pattern, err)
+		}
+		files = append(files, found...)
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)

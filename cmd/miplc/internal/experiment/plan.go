@@ -1,7 +1,11 @@
 package experiment
 
 import (
+	"cmp"
+	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -9,6 +13,9 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/experiment"
+	"github.com/miplc/miplc/experiment/jobfile"
+	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/plain"
 )
 
@@ -16,6 +23,9 @@ import (
 type planOptions struct {
 	options
 	experiment.Dealing
+	Slurm, Kubernetes bool
+	Template          string // file in place of the shipped one
+	Job               jobfile.Options
 }
 
 func planCommand(con *console.Console) *cobra.Command {
@@ -31,8 +41,15 @@ their sizes say. Cells that share a program on a GPU stay together; short ones a
 bundled to shards of some minutes.
 
 The processes need DIR and the binary alone: miplc experiment -o DIR --shard I/N.
-Planning again after losses deals what is missing.`,
-		Example: `  miplc experiment plan smoke -o smoke --shards 8
+Planning again after losses deals what is missing.
+
+--slurm writes DIR/job.sbatch, an array whose tasks queue themselves again where the
+time limit ends them, --kubernetes DIR/job.yaml, an indexed Job. How to submit and
+watch them is printed. --template takes a text/template in place of the shipped one
+(docs/clusters.md).`,
+		Example: `  miplc experiment plan paper-benchmark -o table --slurm --workers 32 --time 02:00:00
+  miplc experiment plan paper-benchmark -o table --kubernetes --image miplc:1 --claim data/table
+  miplc experiment plan smoke -o smoke --shards 8
   for i in 1 2 3 4 5 6 7 8; do miplc experiment -o smoke --shard $i/8; done`,
 		Args: console.Args("FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -44,8 +61,22 @@ Planning again after losses deals what is missing.`,
 	f := cmd.Flags()
 	f.IntVar(&o.Shards, "shards", 0, "parts to deal the cells to, by default eight for each worker, if they take some minutes each")
 	f.IntVar(&o.Workers, "workers", 16, "processes at the same time")
+	f.BoolVar(&o.Slurm, "slurm", false, "write an array job of Slurm")
+	f.BoolVar(&o.Kubernetes, "kubernetes", false, "write an indexed Job of Kubernetes")
+	f.IntVar(&o.Job.CPUs, "cpus", 1, "cores of a process")
+	f.IntVar(&o.Job.GPUs, "gpus", 0, "GPUs of a process; the engine auto is then xla")
+	f.StringVar(&o.Job.Memory, "memory", "", "memory of a process, as the scheduler writes it: 4G, 4Gi")
+	f.StringVar(&o.Job.Partition, "partition", "", "partition of Slurm")
+	f.StringVar(&o.Job.Account, "account", "", "account of Slurm")
+	f.StringVar(&o.Job.Time, "time", "", "time limit of a task of Slurm, such as 02:00:00")
+	f.StringVar(&o.Job.Binary, "binary", "", "miplc on the nodes of Slurm, by default this program")
+	f.StringVar(&o.Job.Image, "image", "", "image of Kubernetes with miplc")
+	f.StringVar(&o.Job.Claim, "claim", "", "volume claim of Kubernetes that holds DIR, as NAME or NAME/PATH")
+	f.StringVar(&o.Template, "template", "", "text/template of the job in place of the shipped one")
 	console.Limit(f, 0, maxShards, "shards")
 	console.Limit(f, 1, maxShards, "workers")
+	console.Limit(f, 1, 4096, "cpus")
+	console.Limit(f, 0, 64, "gpus")
 	return cmd
 }
 
@@ -61,24 +92,105 @@ type planned struct {
 	Shards  int     `json:"shards"`
 	Seconds float64 `json:"seconds"` // of one core, estimated
 	Longest float64 `json:"longest"` // of the shards
+
+	Job    string   `json:"job,omitempty"` // the file to submit
+	Submit string   `json:"submit,omitempty"`
+	Watch  []string `json:"watch"`
 }
 
 // runPlan deals the cells.
 func runPlan(o *planOptions) error {
+	if err := o.checkJob(); err != nil {
+		return err
+	}
 	e, err := o.load()
 	if err != nil {
 		return err
 	}
+	o.Accelerated = o.Job.GPUs > 0
 	deal, err := experiment.PlanShards(e, o.settings(), o.Dealing)
 	if err != nil {
 		return o.explain(err)
 	}
-	p := planned{Name: e.Name.V, Dir: o.Dir, ID: deal.ID, Shards: len(deal.Shards)}
+	p := planned{Name: e.Name.V, Dir: o.Dir, ID: deal.ID, Shards: len(deal.Shards), Watch: []string{"miplc report " + o.Dir}}
 	p.Cells, p.Seconds = deal.Cells()
 	if p.Shards > 0 {
 		p.Longest = deal.Shards[0].Seconds
+		if err := o.writeJob(&p); err != nil {
+			return err
+		}
 	}
 	return o.Console.Result(p, func(w io.Writer) error { return p.print(w) })
+}
+
+// checkJob reports flags of jobs that exclude each other or are missing.
+func (o *planOptions) checkJob() error {
+	switch {
+	case o.Slurm && o.Kubernetes:
+		return console.Usagef("miplc experiment plan: --slurm and --kubernetes are two jobs: give one of them")
+	case o.Template != "" && !o.Slurm && !o.Kubernetes:
+		return console.Usagef("miplc experiment plan: --template is of a job: give --slurm or --kubernetes too")
+	case o.Kubernetes && (o.Job.Image == "" || o.Job.Claim == ""):
+		return console.Usagef("miplc experiment plan: --kubernetes needs --image, with miplc in it, and --claim, the volume that holds %s", cmp.Or(o.Dir, "DIR"))
+	}
+	return console.Invalid(o.Job.Check())
+}
+
+// writeJob writes the file of the job and says how to submit and watch it.
+func (o *planOptions) writeJob(p *planned) error {
+	if !o.Slurm && !o.Kubernetes {
+		return nil
+	}
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return err
+	}
+	job := jobfile.Job{Options: o.Job, Name: p.Name, Dir: dir, Plan: p.ID, Shards: p.Shards}
+	job.Workers = o.Workers
+	if job.Binary == "" {
+		if job.Binary, err = os.Executable(); err != nil {
+			return err
+		}
+	}
+	name, fill := jobfile.SlurmFile, jobfile.Slurm
+	if o.Kubernetes {
+		name, fill = jobfile.KubernetesFile, jobfile.Kubernetes
+	}
+	if o.Template != "" {
+		own, err := readTemplate(o.Template)
+		if err != nil {
+			return err
+		}
+		fill = func(j jobfile.Job) ([]byte, error) { return jobfile.Fill(o.Template, string(own), j) }
+	}
+	text, err := fill(job)
+	if err != nil {
+		return console.Invalid(err)
+	}
+	p.Job = filepath.Join(o.Dir, name)
+	if o.Kubernetes {
+		p.Submit = "kubectl apply -f " + p.Job
+		p.Watch = append(p.Watch, "kubectl get job "+job.JobName()+" --watch")
+	} else {
+		p.Submit = "sbatch " + p.Job
+		p.Watch = append(p.Watch, "squeue --me --name "+job.JobName())
+		if err := os.MkdirAll(filepath.Join(o.Dir, jobfile.LogsFolder), 0o777); err != nil {
+			return err
+		}
+	}
+	return outfile.Replace(p.Job, text)
+}
+
+// maxTemplate bounds a template, which has some kilobytes.
+const maxTemplate = 1 << 20
+
+func readTemplate(path string) ([]byte, error) {
+	f, _, err := infile.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxTemplate))
 }
 
 func (p *planned) print(w io.Writer) error {
@@ -86,8 +198,17 @@ func (p *planned) print(w io.Writer) error {
 		_, err := plain.Fprintf(w, "%s: all cells are done. Tables and figures: miplc report %s\n", p.Name, p.Dir)
 		return err
 	}
-	_, err := plain.Fprintf(w, "%s: %d cells in %d shards, about %s of one core, the longest shard %s\n"+
-		"compute shard I with: miplc experiment -o %s --shard I/%d\n", p.Name, p.Cells, p.Shards, span(p.Seconds), span(p.Longest), p.Dir, p.Shards)
+	submit := p.Submit
+	if submit == "" {
+		submit = fmt.Sprintf("miplc experiment -o %s --shard I/%d for every I", p.Dir, p.Shards)
+	}
+	_, err := plain.Fprintf(w, "%s: %d cells in %d shards, about %s of one core, the longest shard %s\nsubmit with: %s\n",
+		p.Name, p.Cells, p.Shards, span(p.Seconds), span(p.Longest), submit)
+	for _, command := range p.Watch {
+		if err == nil {
+			_, err = plain.Fprintf(w, "watch with:  %s\n", command)
+		}
+	}
 	return err
 }
 

@@ -1,0 +1,164 @@
+package jobfile
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/miplc/miplc/internal/golden"
+)
+
+func job(o Options) Job {
+	return Job{Options: o, Name: "Own Ta_ble (2nd)", Dir: "/home/o'hara/my \"table\"", Plan: "0123456789ab", Shards: 24}
+}
+
+func TestFiles(t *testing.T) {
+	cpu := Options{Workers: 8, CPUs: 4, Memory: "4Gi", Image: "registry.example/miplc:1@sha256:ab", Claim: "experiments/own table", Binary: "/opt/my tools/miplc"}
+	gpu := Options{Workers: 99, CPUs: 2, GPUs: 1, Partition: "gpu", Account: "lab", Time: "01:00:00", Image: "miplc", Claim: "experiments", Binary: "miplc"}
+	for name, o := range map[string]Options{"cpu": cpu, "gpu": gpu} {
+		for _, kind := range []struct {
+			ending string
+			make   func(Job) ([]byte, error)
+		}{{".sbatch", Slurm}, {".yaml", Kubernetes}} {
+			text, err := kind.make(job(o))
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden.Check(t, filepath.Join("testdata", name+kind.ending), text)
+		}
+	}
+	for _, bad := range []Options{{Partition: "a b"}, {Account: "x\n#SBATCH"}, {Time: `"`}, {Image: "a'b"}, {Claim: "{}"}, {Memory: "$(x)"}} {
+		if bad.Check() == nil {
+			t.Errorf("%+v passed", bad)
+		}
+	}
+	if err := gpu.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The rules of the manifest keep evicted pods alive first, and only then look at exit
+// codes.
+func TestRules(t *testing.T) {
+	text, err := Kubernetes(job(Options{Workers: 8, CPUs: 1}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var j struct {
+		Metadata struct{ Name string }
+		Spec     struct {
+			Completions, Parallelism, BackoffLimitPerIndex int
+			PodFailurePolicy                               struct {
+				Rules []struct {
+					Action          string
+					OnPodConditions []struct{ Type string } `yaml:"onPodConditions"`
+					OnExitCodes     struct{ Values []int }  `yaml:"onExitCodes"`
+				}
+			} `yaml:"podFailurePolicy"`
+		}
+	}
+	if err := yaml.Unmarshal(text, &j); err != nil {
+		t.Fatal(err)
+	}
+	var rules []string
+	for _, r := range j.Spec.PodFailurePolicy.Rules {
+		if len(r.OnPodConditions) == 1 {
+			rules = append(rules, r.Action+" "+r.OnPodConditions[0].Type)
+		} else {
+			rules = append(rules, r.Action+" "+string(rune('0'+r.OnExitCodes.Values[0]%10)))
+		}
+	}
+	if got := strings.Join(rules, ", "); got != "Ignore DisruptionTarget, FailJob 2, FailIndex 1, Count 5" {
+		t.Errorf("rules %s", got)
+	}
+	if j.Metadata.Name != "miplc-own-ta-ble-2nd-0123456789ab" || j.Spec.Completions != 24 || j.Spec.Parallelism != 8 {
+		t.Errorf("%+v", j)
+	}
+}
+
+// A task that is told ahead of its end queues itself again where the shard says that
+// it can go on, some times at most; one that is done, failed or wrong does not.
+func TestSlurmFileRequeues(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("no bash on this machine")
+	}
+	dir := t.TempDir()
+	put := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	put("scontrol", "#!/bin/sh\necho \"$@\" >>"+quoteShell(filepath.Join(dir, "queue"))+"\n")
+	for name, c := range map[string]struct {
+		shard, restarts string
+		signal          bool
+		code            int
+		requeued        bool
+	}{
+		"told":             {"trap 'exit 75' TERM; touch ready; while :; do sleep 0.01; done", "3", true, 75, true},
+		"told, done":       {"trap 'exit 0' TERM; touch ready; while :; do sleep 0.01; done", "3", true, 0, false},
+		"told too often":   {"trap 'exit 75' TERM; touch ready; while :; do sleep 0.01; done", "20", true, 75, false},
+		"told by another":  {"exit 75", "", false, 75, true},
+		"cells failed":     {"exit 1", "", false, 1, false},
+		"another plan":     {"exit 2", "", false, 2, false},
+		"out of memory":    {"kill -KILL $$", "", false, 137, false},
+		"what it is given": {`[ "$*" = "experiment -o ` + dir + ` --shard auto" ] && [ "$MIPLC_SHARDS $MIPLC_PLAN $GOMAXPROCS" = "24 0123456789ab 4" ]`, "", false, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, left := range []string{"queue", "ready"} {
+				_ = os.Remove(filepath.Join(dir, left))
+			}
+			j := job(Options{Workers: 8, CPUs: 4, Binary: put("miplc", "#!/bin/bash\ncd "+quoteShell(dir)+"\n"+c.shard+"\n")})
+			j.Dir = dir
+			text, err := Slurm(j)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command(bash, put("job", string(text)))
+			cmd.Env = append(os.Environ(), "PATH="+dir+string(filepath.ListSeparator)+os.Getenv("PATH"), "SLURM_RESTART_COUNT="+c.restarts, "SLURM_ARRAY_JOB_ID=7", "SLURM_ARRAY_TASK_ID=3")
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			for c.signal {
+				if _, err := os.Stat(filepath.Join(dir, "ready")); err == nil {
+					if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+						t.Fatal(err)
+					}
+					break
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			_ = cmd.Wait() // the exit code is looked at below
+			queue, err := os.ReadFile(filepath.Join(dir, "queue"))
+			if err != nil && !errors.Is(err, os.ErrNotExist) {
+				t.Fatal(err)
+			}
+			if code := cmd.ProcessState.ExitCode(); code != c.code || (string(queue) == "requeue 7_3\n") != c.requeued {
+				t.Errorf("exit code %d, queue %q", code, queue)
+			}
+		})
+	}
+}
+
+// A template of the user's has the values and functions of the shipped ones.
+func TestOwnTemplate(t *testing.T) {
+	got, err := Fill("own", "{{.Name}} {{.Last}} {{sh .Dir}} {{yaml .Plan}}", job(Options{}))
+	if want := `Own Ta_ble (2nd) 23 '/home/o'\''hara/my "table"' "0123456789ab"`; err != nil || string(got) != want {
+		t.Errorf("%s, %v", got, err)
+	}
+	for _, wrong := range []string{"{{.Nme}}", "{{", "{{nope}}"} {
+		if _, err := Fill("own", wrong, job(Options{})); err == nil || !strings.Contains(err.Error(), "own:1") {
+			t.Errorf("%s: %v", wrong, err)
+		}
+	}
+}
