@@ -140,17 +140,18 @@ class Bench:
     def inference(self, threads):
         for name, (_, _, size) in SETS.items():
             spec = "demipl-image" if name == "cnn" else "demipl"
-            model = os.path.join(self.folder, name + ".onnx")
-            run([self.driver, "model", "-data", self.data[name], "-spec", spec, "-out", model])
-            programs = [("miplc runtime", lambda s: self.miplc("infer", name, spec, s, threads, "-model", model)),
-                        ("PyTorch cpu, eval", lambda s: self.torch(name, threads, "--infer", s))]
-            if self.args.onnxruntime:
-                programs.append(("onnxruntime from Python", lambda s: [
-                    self.args.onnxruntime, os.path.join(HERE, "onnxruntime", "infer.py"), "--data", self.data[name],
-                    "--model", model, "--steps", str(s), "--threads", str(threads)]))
-            if threads == 1:
-                programs.append(("onnx-go", lambda s: self.miplc("infer", name, spec, s, 1, "-model", model, "-backend", "onnx-go")))
-            self.case("predict %s, one bag" % name, threads, programs, (1, size))
+            for bags in (1, 16):
+                model = os.path.join(self.folder, "%s-%d.onnx" % (name, bags))
+                run([self.driver, "model", "-data", self.data[name], "-spec", spec, "-bags", str(bags), "-out", model])
+                programs = [("miplc runtime", lambda s: self.miplc("infer", name, spec, s, threads, "-model", model, "-bags", bags)),
+                            ("PyTorch cpu, eval", lambda s: self.torch(name, threads, "--infer", s, "--batch", bags))]
+                if self.args.onnxruntime:
+                    programs.append(("onnxruntime from Python", lambda s: [
+                        self.args.onnxruntime, os.path.join(HERE, "onnxruntime", "infer.py"), "--data", self.data[name],
+                        "--model", model, "--steps", str(s), "--threads", str(threads), "--bags", str(bags)]))
+                if threads == 1 and bags == 1:
+                    programs.append(("onnx-go", lambda s: self.miplc("infer", name, spec, s, 1, "-model", model, "-backend", "onnx-go")))
+                self.case("predict %s, %d at once" % (name, bags), threads, programs, (bags, size))
 
 
 def machine(args):

@@ -12,9 +12,13 @@ import (
 )
 
 // writeModel exports the spec with starting parameters: what they are makes no
-// difference to the time.
+// difference to the time. For several bags at once it has the signature batch.
 func writeModel(r request) (any, error) {
-	p, d, err := r.program()
+	signature := export.SignatureBag
+	if r.bags > 1 {
+		signature = export.SignatureBatch
+	}
+	p, d, err := r.program("export.signature=" + string(signature))
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +33,7 @@ func writeModel(r request) (any, error) {
 	return map[string]string{"model": r.out}, export.Write(r.out, m)
 }
 
-// infer measures predictions of one bag after the other.
+// infer measures predictions, each of so many bags.
 func infer(r request) (any, error) {
 	_, d, err := r.program()
 	if err != nil {
@@ -53,13 +57,20 @@ func infer(r request) (any, error) {
 		bags[i] = runtime.Bag{Instances: d.Bag(i), N: d.Size(i)}
 	}
 	w := newStopwatch(r.steps)
-	var p runtime.Prediction
-	for i := 0; ; i++ {
-		if err := m.PredictInto(context.Background(), bags[i%len(bags)], &p); err != nil {
+	to := make([]runtime.Prediction, r.bags)
+	for i := 0; ; i = (i + r.bags) % (len(bags) - r.bags + 1) {
+		if err := predict(m, bags[i:i+r.bags], to); err != nil {
 			return nil, err
 		}
 		if w.lap() {
 			return w.times(), nil
 		}
 	}
+}
+
+func predict(m *runtime.Model, bags []runtime.Bag, to []runtime.Prediction) error {
+	if len(bags) == 1 {
+		return m.PredictInto(context.Background(), bags[0], &to[0])
+	}
+	return m.PredictBatchInto(context.Background(), bags, to)
 }

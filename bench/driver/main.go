@@ -46,7 +46,7 @@ func run(args []string) error {
 	f.StringVar(&r.model, "model", "model.onnx", "infer: the file to read")
 	f.StringVar(&r.backend, "backend", "ort", "infer: ort or onnx-go")
 	f.StringVar(&r.library, "library", "", "onnxruntime library; empty: searched")
-	f.IntVar(&r.bags, "bags", 1, "train: bags a step")
+	f.IntVar(&r.bags, "bags", 1, "bags a step or a prediction")
 	f.IntVar(&r.threads, "threads", 1, "threads within an operation")
 	f.IntVar(&r.steps, "steps", 1000, "training steps or predictions to measure")
 	if err := f.Parse(args[1:]); err != nil {

@@ -13,8 +13,8 @@ import (
 var started = regexp.MustCompile(`(?m)^\s*go (func\b|[\w.]+\()|sync\.WaitGroup|errgroup\.`)
 
 // TestGoroutines: no panic reaches a user, so goroutines are those of a
-// workers.Group, or of a file that recovers in them itself. Examples are what users write, without
-// our internal packages.
+// workers.Group, or of a file that recovers in them itself. Examples are what users
+// write, without our internal packages.
 func TestGoroutines(t *testing.T) {
 	recovers := map[string]bool{"internal/workers/workers.go": true, "cmd/miplc/internal/cli/main.go": true, "train/steps.go": true}
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
