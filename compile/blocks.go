@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -161,10 +162,7 @@ func (l *builder) attention(blk *language.Block) {
 	if !l.wantRows(blk, h) {
 		return
 	}
-	width := blk.Args["width"].Int
-	if width == 0 {
-		width = l.prog.Signature.Classes
-	}
+	width := cmp.Or(blk.Args["width"].Int, l.prog.Signature.Classes)
 	b.Label("attention")
 	in := int(h.Shape[1])
 	v := l.affine(h, l.param("Wv", fanIn(in), in, width), l.param("bv", fanIn(in), width))

@@ -2,6 +2,7 @@ package compile_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -126,9 +127,7 @@ func alone(t *testing.T, p *compile.Program, sizes []int) error {
 	at := 0
 	for bag, size := range sizes {
 		env := graph.Env{N: size, B: 1, Values: map[string]*graph.Tensor{}}
-		for name, v := range batch.Values {
-			env.Values[name] = v
-		}
+		maps.Copy(env.Values, batch.Values)
 		env.Values[compile.InInstances] = rows(batch.Values[compile.InInstances], at, size)
 		env.Values[compile.InBagOf] = graph.NewInts(make([]int, size)...)
 		out := eval(t, p.Infer, env)

@@ -126,8 +126,7 @@ func (c *csvReader) readClassesLine(r *bufio.Reader) error {
 
 // readError words an error of the packed file or of the CSV syntax.
 func (c *csvReader) readError(err error, line int) error {
-	var syntax *csv.ParseError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*csv.ParseError](err); ok {
 		return SyntaxError(c.path, c.skip, syntax)
 	}
 	return c.errorf(line, "%v", cutShort(err))
@@ -385,11 +384,10 @@ func writeCSVGzip(w io.Writer, d *Dataset) error {
 }
 
 func writeCSV(w io.Writer, d *Dataset) error {
-	names := make([]string, d.Classes)
-	for c := range names {
-		names[c] = d.ClassName(c)
-		if len(strings.Fields(names[c])) != 1 || strings.Fields(names[c])[0] != names[c] {
-			return fmt.Errorf("the class name %q has spaces, which CSV cannot hold; save as .npz", names[c])
+	names := d.Names()
+	for _, name := range names {
+		if !slices.Equal(strings.Fields(name), []string{name}) {
+			return fmt.Errorf("the class name %q has spaces, which CSV cannot hold; save as .npz", name)
 		}
 	}
 	out := bufio.NewWriterSize(w, 1<<16)

@@ -26,6 +26,15 @@ type Dataset struct {
 // Bags is the number of bags m.
 func (d *Dataset) Bags() int { return len(d.Offsets) - 1 }
 
+// AllBags lists the bags, 0 to m-1.
+func (d *Dataset) AllBags() []int {
+	all := make([]int, d.Bags())
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
 // Dim is the number of features of an instance.
 func (d *Dataset) Dim() int { return extent.Size(d.Shape) }
 

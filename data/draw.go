@@ -156,12 +156,8 @@ func drawHeatMap(w io.Writer, d *Dataset, i int) (width, height int, err error) 
 // instance far out would else make its feature pale everywhere.
 func heatMap(d *Dataset, i, cellW, cellH int) image.Image {
 	const reach = 2.5
-	all := make([]int, d.Bags())
-	for b := range all {
-		all[b] = b
-	}
 	dim := d.Dim()
-	scores := NewNormalization(d, all).Apply(d.Bag(i))
+	scores := NewNormalization(d, d.AllBags()).Apply(d.Bag(i))
 	m := image.NewRGBA(image.Rect(0, 0, dim*cellW, d.Size(i)*cellH))
 	for at, z := range scores {
 		c := heat(min(max((float64(z)+reach)/(2*reach), 0), 1))

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"io"
 	"math"
+	"slices"
 )
 
 // Hash is the SHA-256 of the contents in hexadecimal. It does not depend on
@@ -61,10 +62,5 @@ func writeLabels(w io.Writer, labels []int) {
 }
 
 func anyKnown(labels []int) bool {
-	for _, c := range labels {
-		if c >= 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(labels, func(c int) bool { return c >= 0 })
 }

@@ -95,7 +95,7 @@ func parseNpyHeader(text string) (*npyHeader, error) {
 	} else if !validNumber(h.kind, h.size) {
 		return nil, fmt.Errorf("elements of type %q are not read; save plain numbers", descr[1])
 	}
-	for _, e := range strings.Split(shape[1], ",") {
+	for e := range strings.SplitSeq(shape[1], ",") {
 		if e = strings.TrimSpace(e); e == "" {
 			continue
 		}

@@ -151,8 +151,7 @@ func (z *npzReader) read(key string, needed bool, decode func(*npyHeader, io.Rea
 		return nil
 	}
 	if err := z.decode(e, key, decode); err != nil {
-		var large *tooLargeError
-		if errors.As(err, &large) {
+		if _, ok := errors.AsType[*tooLargeError](err); ok {
 			return err
 		}
 		return fmt.Errorf("array %q: %w", key, err)

@@ -227,7 +227,7 @@ func decodeIndexCSV(r io.Reader, path string, part int) (train, test []int, err 
 		default:
 			return nil, nil, diag.Errorf(pos, "the part is %q; it must be train or test", row[1])
 		}
-		for _, field := range strings.Fields(row[2]) {
+		for field := range strings.FieldsSeq(row[2]) {
 			n, err := strconv.Atoi(field)
 			if err != nil {
 				return nil, nil, diag.Errorf(pos, "%q is no bag number", field)

@@ -24,6 +24,15 @@ func (d *Dataset) ClassName(c int) string {
 	return d.ClassNames[c]
 }
 
+// Names lists the names of the classes as ClassName gives them.
+func (d *Dataset) Names() []string {
+	names := make([]string, d.Classes)
+	for c := range names {
+		names[c] = d.ClassName(c)
+	}
+	return names
+}
+
 // Validate checks every promise of Dataset and returns all that is broken as a
 // diag.List, each entry with the source (a path, or how the set was drawn) and
 // the bag, counted from 1. Every reader of this package runs it.

@@ -49,9 +49,9 @@ func Eval(g *Graph, env Env) (map[string]*Tensor, error) {
 	for _, o := range g.Outputs {
 		uses[o.Node.ID]++
 	}
-	for i := len(g.Nodes) - 1; i >= 0; i-- {
+	for i, v := range slices.Backward(g.Nodes) {
 		if uses[i] > 0 {
-			for _, in := range g.Nodes[i].In {
+			for _, in := range v.In {
 				uses[in.ID]++
 			}
 		}
@@ -140,7 +140,7 @@ func (env *Env) bind(n *Node) (*Tensor, error) {
 	if got != n.Type {
 		return nil, fmt.Errorf("%s %s: want %v %v, got %v %v", kind, n.Name, n.Type, want, got, v.Shape)
 	}
-	if !equalInts(v.Shape, want) {
+	if !slices.Equal(v.Shape, want) {
 		return nil, fmt.Errorf("%s %s: want shape %v (%v), got %v", kind, n.Name, want, n.Shape, v.Shape)
 	}
 	if size != extent.Size(want) {
@@ -156,18 +156,6 @@ func (n *Node) label() string {
 		s += " (" + n.Name + ")"
 	}
 	return s
-}
-
-func equalInts(a, b []int) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // strides gives the row-major distance between neighbours along each axis.

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"math"
+	"slices"
 
 	"github.com/miplc/miplc/internal/extent"
 )
@@ -77,10 +78,7 @@ func evalSum(_ *Env, n *Node, in []*Tensor, out *Tensor) error {
 // firstMax finds for each result cell the index of its first maximum; a NaN
 // counts as larger than any number, so that it is not lost.
 func firstMax(x *Tensor, axes []int, cells int) []int {
-	best := make([]int, cells)
-	for j := range best {
-		best[j] = -1
-	}
+	best := slices.Repeat([]int{-1}, cells)
 	reduction(x.Shape, axes, func(k, j int) {
 		if best[j] < 0 || exceeds(x.Data[k], x.Data[best[j]]) {
 			best[j] = k

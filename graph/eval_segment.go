@@ -2,6 +2,7 @@ package graph
 
 import (
 	"math"
+	"slices"
 
 	"github.com/miplc/miplc/internal/extent"
 )
@@ -33,10 +34,7 @@ func evalSegmentSum(env *Env, _ *Node, in []*Tensor, out *Tensor) error {
 // maximum; -1 where the bag is empty.
 func firstMaxOfBags(env *Env, in []*Tensor) []int {
 	w := width(in[0])
-	best := make([]int, env.B*w)
-	for c := range best {
-		best[c] = -1
-	}
+	best := slices.Repeat([]int{-1}, env.B*w)
 	eachInstance(env, in[1], func(i, bag int) {
 		for j := range w {
 			c := bag*w + j

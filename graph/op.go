@@ -202,7 +202,7 @@ func (o Op) String() string { return o.def().name }
 // AllOps lists every op, for tests that must cover the table.
 func AllOps() []Op {
 	list := make([]Op, 0, numOps)
-	for o := Op(0); o < numOps; o++ {
+	for o := range numOps {
 		list = append(list, o)
 	}
 	return list

@@ -1,5 +1,7 @@
 package graph
 
+import "slices"
+
 // rewrite builds a new graph node by node. The rule sees each node of the old
 // graph with its inputs already rewritten and returns what stands in its place;
 // nil keeps the node.
@@ -43,9 +45,9 @@ func (g *Graph) Live() []bool {
 	for _, o := range g.Outputs {
 		live[o.Node.ID] = true
 	}
-	for i := len(g.Nodes) - 1; i >= 0; i-- {
+	for i, v := range slices.Backward(g.Nodes) {
 		if live[i] {
-			for _, in := range g.Nodes[i].In {
+			for _, in := range v.In {
 				live[in.ID] = true
 			}
 		}

@@ -43,8 +43,8 @@ type rowAxis struct {
 // rowAxes lists the symbolic axes from the right.
 func rowAxes(s Shape) []rowAxis {
 	var list []rowAxis
-	for i := len(s) - 1; i >= 0; i-- {
-		if s[i] < 0 {
+	for i, v := range slices.Backward(s) {
+		if v < 0 {
 			size, ns, bs := s[i+1:].volume()
 			list = append(list, rowAxis{i, [3]int{size, ns, bs}})
 		}

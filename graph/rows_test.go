@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"testing"
 
@@ -13,9 +14,7 @@ import (
 func moved(g *graph.Graph, env graph.Env, bag int) graph.Env {
 	bagOf := bagOfRows(g, env)
 	out := graph.Env{N: env.N, B: env.B, Values: map[string]*graph.Tensor{}}
-	for name, v := range env.Values {
-		out.Values[name] = v
-	}
+	maps.Copy(out.Values, env.Values)
 	for _, n := range g.ByOp(graph.OpInput) {
 		v := env.Values[n.Name]
 		if n.Type == graph.Int || v == nil {

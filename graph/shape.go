@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -38,17 +39,7 @@ func (s Shape) String() string {
 }
 
 // Equal reports whether both shapes have the same extents, symbols included.
-func (s Shape) Equal(o Shape) bool {
-	if len(s) != len(o) {
-		return false
-	}
-	for i := range s {
-		if s[i] != o[i] {
-			return false
-		}
-	}
-	return true
-}
+func (s Shape) Equal(o Shape) bool { return slices.Equal(s, o) }
 
 // Clone returns a copy.
 func (s Shape) Clone() Shape { return append(Shape{}, s...) }

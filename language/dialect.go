@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/miplc/miplc/internal/diag"
@@ -189,7 +190,7 @@ func (l *loader) tree(file string, src []byte, chain []string) *Node {
 		l.fail(base.Errorf("extends must be a file or the name of a shipped %s, not %s", l.dialect.Noun, base.Describe()))
 		return over
 	}
-	chain = append(chain[:len(chain):len(chain)], file)
+	chain = append(slices.Clip(chain), file)
 	if under := l.base(base, file, chain); under != nil {
 		return merge(under, over)
 	}

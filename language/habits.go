@@ -3,6 +3,7 @@ package language
 import (
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -47,10 +48,8 @@ func suggest(word string, known []string) string {
 		}
 	}
 	if head, rest, found := strings.Cut(word, ":"); found { // a blank is missing
-		for _, k := range known {
-			if k == head {
-				return head + ": " + rest
-			}
+		if slices.Contains(known, head) {
+			return head + ": " + rest
 		}
 	}
 	return diag.Suggest(word, known)

@@ -308,7 +308,7 @@ func TestLoad(t *testing.T) {
 		"big.yaml":  small + "# " + strings.Repeat("x", 1<<20),
 		"deep.yaml": "name: " + strings.Repeat("[", 20000),
 	})
-	for i := 0; i < 30; i++ {
+	for i := range 30 {
 		write(t, dir, map[string]string{"chain" + strings.Repeat("x", i) + ".yaml": "extends: chain" + strings.Repeat("x", i+1) + ".yaml\n"})
 	}
 	for name, want := range map[string]string{

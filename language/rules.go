@@ -105,12 +105,7 @@ func (r *Reader) dataRules() {
 }
 
 func hasSuffix(s string, suffixes ...string) bool {
-	for _, suffix := range suffixes {
-		if strings.HasSuffix(strings.ToLower(s), suffix) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(suffixes, func(suffix string) bool { return strings.HasSuffix(strings.ToLower(s), suffix) })
 }
 
 // posOf is the place of the Value that a row points to.

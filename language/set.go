@@ -2,6 +2,7 @@ package language
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/miplc/miplc/internal/diag"
@@ -26,11 +27,9 @@ func (l *loader) override(root *Node, set string) *Node {
 		return root
 	}
 	path := strings.Split(strings.TrimSpace(keys), ".")
-	for _, k := range path {
-		if k == "" {
-			l.fail(diag.Errorf(pos, "the key %q is empty or has an empty part", keys))
-			return root
-		}
+	if slices.Contains(path, "") {
+		l.fail(diag.Errorf(pos, "the key %q is empty or has an empty part", keys))
+		return root
 	}
 	if path[0] == extendsRow.Name {
 		l.fail(diag.Errorf(pos, "extends cannot be set from outside").WithNote("name the other %s instead of this one", l.dialect.Noun))
@@ -164,8 +163,8 @@ func mainArgument(word string) string {
 
 // wrap builds the maps that path names around v.
 func wrap(path []string, v *Node, pos diag.Pos) *Node {
-	for i := len(path) - 1; i >= 0; i-- {
-		key := &Node{tag: "!!str", text: path[i], pos: pos}
+	for _, p := range slices.Backward(path) {
+		key := &Node{tag: "!!str", text: p, pos: pos}
 		v = &Node{kind: mapNode, pos: pos, keys: []*Node{key}, items: []*Node{v}}
 	}
 	return v

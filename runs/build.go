@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/miplc/miplc/compile"
@@ -180,11 +181,7 @@ func initialState(p *compile.Program) *train.State {
 	}
 	if p.Normalize {
 		n := extent.Size(p.Signature.Instance)
-		mean, std := make([]float32, n), make([]float32, n)
-		for i := range std {
-			std[i] = 1
-		}
-		s.Params[compile.ParamMean], s.Params[compile.ParamStd] = mean, std
+		s.Params[compile.ParamMean], s.Params[compile.ParamStd] = make([]float32, n), slices.Repeat([]float32{1}, n)
 	}
 	return s
 }

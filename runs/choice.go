@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -28,9 +29,7 @@ func (b *bunch) engineRequest() (engines.Request, error) {
 		case err != nil:
 			return r, err
 		}
-		if r.Engine == "" {
-			r.Engine = t.Program.Spec.Train.Engine.V
-		}
+		r.Engine = cmp.Or(r.Engine, t.Program.Spec.Train.Engine.V)
 		r.Reason = "the run was begun with it"
 		return continued(r, identity, t.Dir)
 	}
@@ -40,10 +39,7 @@ func (b *bunch) engineRequest() (engines.Request, error) {
 // continued fills a request up with the engine and device of a checkpoint, or
 // says how they differ.
 func continued(r engines.Request, begun train.Identity, dir string) (engines.Request, error) {
-	device := begun.Device
-	if device == "" {
-		device = engines.CPU
-	}
+	device := cmp.Or(begun.Device, engines.CPU)
 	differs := func(what, asked, was string) error {
 		return fmt.Errorf("the run in %s was begun with the %s %s and cannot go on with %s, which would give other numbers: leave that out, or start again with --force",
 			dir, what, was, asked)

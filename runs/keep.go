@@ -145,7 +145,7 @@ func summarize(t *train.Trial, r *train.Report, place train.Placement, version s
 		Parameters: p.FlatSize(), Accuracy: r.TestAccuracy, Sampled: r.SampledAccuracy, TrainAccuracy: r.TrainAccuracy,
 		Disambiguation: r.Disambiguation, Loss: r.Loss, Confusion: r.Confusion, ConfusionBags: r.ConfusionOf,
 		Seconds:    r.Seconds,
-		Data:       DataFacts{t.Data.Name, t.Data.Bags(), classNames(t.Data), t.Data.Hash()},
+		Data:       DataFacts{t.Data.Name, t.Data.Bags(), t.Data.Names(), t.Data.Hash()},
 		Split:      splitFacts{t.Split.Source, r.TrainBags, r.TestBags, train.SplitHash(t.Split)},
 		SpecSHA256: spec.Hash(), ModelSHA256: sum, Parity: agreed,
 		Files: append([]string{ModelFile, SpecFile, SplitFile, SummaryFile, train.MetricsFile}, plots...),

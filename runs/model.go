@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/parity"
@@ -115,15 +114,7 @@ type splitFacts struct {
 func metadata(p *compile.Program, in *train.Trial, engine, version string) (export.Metadata, error) {
 	split, err := json.Marshal(splitFacts{in.Split.Source, len(in.Split.Train), len(in.Split.Test), train.SplitHash(in.Split)})
 	return export.Metadata{
-		Version: version, Classes: classNames(in.Data), SpecSHA256: p.Spec.Hash(), DataSHA256: in.Data.Hash(),
+		Version: version, Classes: in.Data.Names(), SpecSHA256: p.Spec.Hash(), DataSHA256: in.Data.Hash(),
 		Seed: uint64(p.Spec.Train.Seed.V), Split: split, Engine: engine,
 	}, err
-}
-
-func classNames(set *data.Dataset) []string {
-	names := make([]string, set.Classes)
-	for c := range names {
-		names[c] = set.ClassName(c)
-	}
-	return names
 }

@@ -25,7 +25,7 @@ var plotFiles = []string{lossPlot, attentionPlot, weightsPlot, confusionPlot}
 // writePlots draws the figures of a run into the folder of plots. Figures that
 // have nothing to show are left out. It returns the names of the files.
 func writePlots(dir, title string, report *train.Report, set *data.Dataset) ([]string, error) {
-	classes := classNames(set)
+	classes := set.Names()
 	figures := []struct {
 		file string
 		show bool

@@ -3,6 +3,7 @@ package runs
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"path/filepath"
 
 	"github.com/miplc/miplc/compile"
@@ -90,9 +91,7 @@ func writeSampleSteps(o *BuildOptions, p *compile.Program, described *contract.S
 			return nil, fmt.Errorf("sample step %d: %w", i+1, err)
 		}
 		step.Loss = r.Loss
-		for name, v := range r.Terms {
-			step.Terms[name] = v
-		}
+		maps.Copy(step.Terms, r.Terms)
 		s.Steps = append(s.Steps, step)
 	}
 	if err := outfile.Replace(filepath.Join(o.Dir, sampleValuesFile), values); err != nil {

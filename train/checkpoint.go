@@ -144,8 +144,8 @@ func decodeBody(body []byte) (*checkpoint, error) {
 			return nil, fmt.Errorf("%w: array %s is longer than the file", errTorn, a.Name)
 		}
 		values := make([]float32, a.Len)
-		for i := range values {
-			values[i] = math.Float32frombits(binary.LittleEndian.Uint32(rest[4*i:]))
+		if _, err := binary.Decode(rest, binary.LittleEndian, values); err != nil {
+			return nil, fmt.Errorf("%w: %v", errTorn, err)
 		}
 		c.Arrays[a.Name], rest = values, rest[4*a.Len:]
 	}

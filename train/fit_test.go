@@ -479,7 +479,7 @@ func linesWithoutSeconds(t *testing.T, dir string) string {
 	t.Helper()
 	text := string(readFile(t, dir, train.MetricsFile))
 	var lines []string
-	for _, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
 		head, _, ok := strings.Cut(line, `,"seconds":`)
 		if !ok {
 			t.Fatalf("line without seconds: %s", line)

@@ -55,11 +55,7 @@ func Normalization(spec *language.Spec, d *data.Dataset, trainBags []int) *data.
 	case "training":
 		return data.NewNormalization(d, trainBags)
 	case "all":
-		all := make([]int, d.Bags())
-		for i := range all {
-			all[i] = i
-		}
-		return data.NewNormalization(d, all)
+		return data.NewNormalization(d, d.AllBags())
 	}
 	return nil
 }

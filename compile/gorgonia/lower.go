@@ -3,6 +3,7 @@ package gorgonia
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/chewxy/hm"
 	"gorgonia.org/gorgonia"
@@ -245,11 +246,7 @@ func lowerConst[T Float](l *lowerer[T], n *graph.Node, _ []*gorgonia.Node) *gorg
 
 // lowerFill makes a leaf that holds one number everywhere.
 func lowerFill[T Float](l *lowerer[T], n *graph.Node, _ []*gorgonia.Node) *gorgonia.Node {
-	data := make([]T, extent.Size(l.concrete(n)))
-	for i := range data {
-		data[i] = T(n.Attrs.Value)
-	}
-	return l.literal(n, data)
+	return l.literal(n, slices.Repeat([]T{T(n.Attrs.Value)}, extent.Size(l.concrete(n))))
 }
 
 // literal is a leaf with a fixed value. It is no gorgonia constant: those are

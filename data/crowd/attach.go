@@ -86,10 +86,9 @@ func Attach(d *data.Dataset, t *Table, outside Outside) (*data.Dataset, int, err
 	if out.Classes == 0 {
 		out.Classes, out.ClassNames = len(t.Classes), slices.Clone(t.Classes)
 	}
-	number := make([]int, len(t.Classes))
+	number, names := make([]int, len(t.Classes)), out.Names()
 	for c, name := range t.Classes {
-		number[c] = classNumber(&out, name)
-		if number[c] < 0 {
+		if number[c] = slices.Index(names, name); number[c] < 0 {
 			e := diag.Errorf(diag.Pos{File: t.Path}, "unknown class %q: no bag is of it", name).WithNote("the classes of the bags are %s", listed(out.ClassNames))
 			e.Suggestion = diag.Suggest(name, out.ClassNames)
 			return nil, 0, e
@@ -104,15 +103,6 @@ func Attach(d *data.Dataset, t *Table, outside Outside) (*data.Dataset, int, err
 		}
 	}
 	return truths(&out, t, outside)
-}
-
-func classNumber(d *data.Dataset, name string) int {
-	for c := range d.Classes {
-		if d.ClassName(c) == name {
-			return c
-		}
-	}
-	return -1
 }
 
 // truths deals with true labels outside the candidates.
@@ -167,10 +157,7 @@ func match(bags []string, t *Table) ([]int, error) {
 			}
 		}
 	}
-	rows := make([]int, len(bags))
-	for i := range rows {
-		rows[i] = -1
-	}
+	rows := slices.Repeat([]int{-1}, len(bags))
 	var faults diag.List
 	for r, image := range t.Images {
 		i, ok := exact[image]

@@ -1,6 +1,7 @@
 package graphtest_test
 
 import (
+	"maps"
 	"math"
 	"testing"
 
@@ -78,9 +79,7 @@ func TestRandomIgnoresPadding(t *testing.T) {
 		g := graphtest.Random(seed, graphtest.Options{Images: seed%4 == 0})
 		env := graphtest.RandomEnv(g, seed, []int{3, 1, 5})
 		padded := graph.Env{N: env.N + 2, B: env.B, Values: map[string]*graph.Tensor{}}
-		for name, v := range env.Values {
-			padded.Values[name] = v
-		}
+		maps.Copy(padded.Values, env.Values)
 		x := env.Values["instances"]
 		shape := append([]int{padded.N}, x.Shape[1:]...)
 		row := len(x.Data) / env.N

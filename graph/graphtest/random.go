@@ -1,11 +1,13 @@
 package graphtest
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/miplc/miplc/graph"
 )
@@ -60,9 +62,7 @@ type Options struct {
 // value mixes instances of different bags except through the bags, so padding
 // with instances of no bag changes no output but in the padded rows.
 func Random(seed uint64, o Options) *graph.Graph {
-	if o.Steps == 0 {
-		o.Steps = 20
-	}
+	o.Steps = cmp.Or(o.Steps, 20)
 	r := &random{Builder: graph.NewBuilder(fmt.Sprintf("random%d", seed)), Rand: stream(seed, "random graph"), Options: o}
 	x := r.instances()
 	r.bagOf = r.Input("bag_of", graph.Int, shape{n})
@@ -356,9 +356,9 @@ func (r *random) pooling(v bounded) {
 // every value of the pool that nothing else uses.
 func (r *random) outputs() {
 	lastOf := func(lead graph.Dim) *graph.Node {
-		for i := len(r.pool) - 1; i >= 0; i-- {
-			if s := r.pool[i].node.Shape; len(s) > 0 && s[0] == lead {
-				return r.pool[i].node
+		for _, v := range slices.Backward(r.pool) {
+			if s := v.node.Shape; len(s) > 0 && s[0] == lead {
+				return v.node
 			}
 		}
 		return r.mean(r.pool[0].node)

@@ -4,6 +4,7 @@ package diag
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -60,7 +61,7 @@ func Errorf(pos Pos, format string, args ...any) Diagnostic {
 
 // WithNote returns the diagnostic with one more note.
 func (d Diagnostic) WithNote(format string, args ...any) Diagnostic {
-	d.Notes = append(d.Notes[:len(d.Notes):len(d.Notes)], fmt.Sprintf(format, args...))
+	d.Notes = append(slices.Clip(d.Notes), fmt.Sprintf(format, args...))
 	return d
 }
 

@@ -212,7 +212,7 @@ func (f *Folder) foreign(files []string) error {
 // read reports files, new or listed, that are among the inputs.
 func (f *Folder) read(files, inputs []string) error {
 	if f.Mark != nil {
-		files = append(files[:len(files):len(files)], f.Mark.Files...)
+		files = append(slices.Clip(files), f.Mark.Files...)
 	}
 	for _, name := range files {
 		own := filepath.Join(f.Dir, name)

@@ -3,6 +3,7 @@
 package parity
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -63,9 +64,7 @@ func Measure(engines []Engine, o Options) (*Report, error) {
 	if o.Sizes == nil {
 		o.Sizes = DefaultSizes
 	}
-	if o.Tolerance == 0 {
-		o.Tolerance = Tolerance
-	}
+	o.Tolerance = cmp.Or(o.Tolerance, Tolerance)
 	if err := memory.Check("drawing the bags", o.bytes()*float64(len(engines))); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package parity
 
 import (
+	"maps"
 	"math"
 
 	"github.com/miplc/miplc/compile"
@@ -46,9 +47,7 @@ func (r *Reference) predict(x []float32, sizes []int, move func([]float64)) (pro
 		compile.InInstances: graph.NewTensor(append([]int{len(bagOf)}, r.instance...), width.To[float64](x)...),
 		compile.InBagOf:     graph.NewInts(bagOf...),
 	}}
-	for name, v := range r.params {
-		env.Values[name] = v
-	}
+	maps.Copy(env.Values, r.params)
 	out, err := graph.Eval(r.graph, env)
 	if err != nil {
 		return nil, nil, err

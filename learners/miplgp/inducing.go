@@ -91,18 +91,12 @@ func (o *inducing) basis(h hyper) (*basis, error) {
 	if !chol.Factorize(u) {
 		return nil, errNotPositive
 	}
-	b := &basis{h: h, inverse: new(mat.TriDense), slope: new(mat.Dense), right: newMatrix(m, m)}
-	var l mat.TriDense
-	chol.LTo(&l)
-	if err := b.inverse.InverseTri(&l); err != nil {
-		return nil, errNotPositive
+	inverse, right, err := inverseFactor(&chol)
+	if err != nil {
+		return nil, err
 	}
-	b.slope.Product(b.inverse, du, b.inverse.T())
-	for i := range m {
-		for j := range i + 1 {
-			b.right.Data[i*m+j] = float32(b.inverse.At(i, j))
-		}
-	}
+	b := &basis{h: h, inverse: inverse, slope: new(mat.Dense), right: right}
+	b.slope.Product(inverse, du, inverse.T())
 	return b, nil
 }
 

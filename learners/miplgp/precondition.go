@@ -2,6 +2,7 @@ package miplgp
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -74,7 +75,7 @@ func (p *preconditioner) prepare(c int) error {
 		return errNotPositive
 	}
 	p.logDet[c] += chol.LogDet()
-	inverse, err := inverseFactor(&chol)
+	_, inverse, err := inverseFactor(&chol)
 	if err != nil {
 		return err
 	}
@@ -84,12 +85,12 @@ func (p *preconditioner) prepare(c int) error {
 	return nil
 }
 
-// inverseFactor is the inverse of the lower Cholesky factor.
-func inverseFactor(chol *mat.Cholesky) (matrix, error) {
+// inverseFactor is the inverse of the lower Cholesky factor, in float32 too.
+func inverseFactor(chol *mat.Cholesky) (*mat.TriDense, matrix, error) {
 	var l, inverse mat.TriDense
 	chol.LTo(&l)
 	if err := inverse.InverseTri(&l); err != nil {
-		return matrix{}, errNotPositive
+		return nil, matrix{}, errNotPositive
 	}
 	n := chol.SymmetricDim()
 	m := newMatrix(n, n)
@@ -98,7 +99,7 @@ func inverseFactor(chol *mat.Cholesky) (matrix, error) {
 			m.Data[i*n+j] = float32(inverse.At(i, j))
 		}
 	}
-	return m, nil
+	return &inverse, m, nil
 }
 
 // solve makes z = P^-1 r, column by column with the noise of its class.
@@ -130,10 +131,7 @@ func (p *preconditioner) solve(z, r matrix) {
 func pivotedCholesky(k matrix, scale float64, rank int) matrix {
 	n := k.Rows
 	l := newMatrix(n, rank)
-	rest := make([]float64, n)
-	for i := range rest {
-		rest[i] = scale
-	}
+	rest := slices.Repeat([]float64{scale}, n)
 	for j := range rank {
 		pivot := 0
 		for i, v := range rest {

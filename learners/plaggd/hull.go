@@ -23,9 +23,7 @@ func nearestInHull(gram, w []float64) {
 		}
 		scale = math.Max(scale, h.at(j, j))
 	}
-	for j := range w {
-		w[j] = 0
-	}
+	clear(w)
 	w[first], h.active = 1, []int{first}
 	for range 20 * (n + 1) { // far more than ever needed: ends cycles of rounding errors
 		enter, gap := h.mostUseful()

@@ -75,11 +75,7 @@ func (m *model) Predict(instances []float32, n int) (probabilities, attention []
 		f[c] = math.Max(f[c], 0)
 	}
 	floats.Scale(1/floats.Sum(f), f)
-	attention = make([]float64, n)
-	for i := range attention {
-		attention[i] = 1 / float64(n)
-	}
-	return f, attention, nil
+	return f, slices.Repeat([]float64{1 / float64(n)}, n), nil
 }
 
 // Names of the parameters in the inference graph. Those of the kept vectors and

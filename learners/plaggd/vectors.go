@@ -23,9 +23,7 @@ func (v Vector) of(instances []float64, dim int, out []float64) {
 		copy(out, instances[:dim])
 		copy(out[dim:], instances[:dim])
 	} else {
-		for j := range out {
-			out[j] = 0
-		}
+		clear(out)
 	}
 	for at := 0; at < len(instances); at += dim {
 		for j, x := range instances[at : at+dim] {

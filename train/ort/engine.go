@@ -3,6 +3,7 @@
 package ort
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	goruntime "runtime"
@@ -48,9 +49,7 @@ func New(p *compile.Program, params map[string][]float32, o Options) (*Engine, e
 	if _, err := ortenv.Start(o.Library); err != nil {
 		return nil, err
 	}
-	if o.Threads == 0 {
-		o.Threads = defaultThreads(p)
-	}
+	o.Threads = cmp.Or(o.Threads, defaultThreads(p))
 	e := &Engine{prog: p, options: o}
 	err := e.allocate()
 	if err == nil {

@@ -3,6 +3,7 @@
 package ort
 
 import (
+	"cmp"
 	"fmt"
 	goruntime "runtime"
 
@@ -26,9 +27,7 @@ func NewProducts(o Options) (*Products, error) {
 	if _, err := ortenv.Start(o.Library); err != nil {
 		return nil, err
 	}
-	if o.Threads == 0 {
-		o.Threads = 1
-	}
+	o.Threads = cmp.Or(o.Threads, 1)
 	p := &Products{}
 	for a := range p.sessions {
 		for b := range p.sessions[a] {

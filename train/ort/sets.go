@@ -5,6 +5,7 @@ package ort
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	onnx "github.com/yalue/onnxruntime_go"
@@ -290,9 +291,7 @@ func (e *Engine) window() map[string][]float32 {
 		n := extent.Size(q.Shape)
 		byName[q.Name], flat = flat[:n], flat[n:]
 	}
-	for name, v := range e.buffers {
-		byName[name] = v
-	}
+	maps.Copy(byName, e.buffers)
 	return byName
 }
 

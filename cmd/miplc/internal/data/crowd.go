@@ -3,6 +3,7 @@ package data
 import (
 	"io"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -81,7 +82,7 @@ func runCrowd(o *crowdOptions) error {
 	} else if filepath.Ext(o.Output) != ".csv" {
 		return console.Usagef("%s: candidate sets are written as .csv; give --bags to write a set of bags", o.Output)
 	}
-	out, err := o.Console.Create(o.Output, outfile.Options{Force: o.Force, Inputs: append(o.Workers[:len(o.Workers):len(o.Workers)], o.Bags)})
+	out, err := o.Console.Create(o.Output, outfile.Options{Force: o.Force, Inputs: append(slices.Clip(o.Workers), o.Bags)})
 	if err != nil {
 		return err
 	}
@@ -92,10 +93,8 @@ func runCrowd(o *crowdOptions) error {
 		if set, err = data.OpenWith(o.Bags, o.Limits); err != nil {
 			return err
 		}
-		for c := range set.Classes {
-			if o.Classes == nil {
-				classes = append(classes, set.ClassName(c))
-			}
+		if o.Classes == nil && set.Classes > 0 {
+			classes = set.Names()
 		}
 	}
 	workers, err := crowd.ReadWorkers(o.Workers, classes)

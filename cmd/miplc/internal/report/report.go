@@ -2,6 +2,7 @@
 package report
 
 import (
+	"cmp"
 	"io"
 	"path/filepath"
 
@@ -50,9 +51,7 @@ row, a circle that it is worse: two-sided t-test on the pairs of splits, level
 
 // run writes the report.
 func run(o *options) error {
-	if o.Output == "" {
-		o.Output = filepath.Join(o.Dir, defaultFolder)
-	}
+	o.Output = cmp.Or(o.Output, filepath.Join(o.Dir, defaultFolder))
 	r, err := report.Read(o.Dir)
 	if err != nil {
 		return err

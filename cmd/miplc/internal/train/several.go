@@ -101,7 +101,7 @@ func combinations(axes [][]choice) [][]choice {
 		var next [][]choice
 		for _, begun := range list {
 			for _, c := range axis {
-				next = append(next, append(begun[:len(begun):len(begun)], c))
+				next = append(next, append(slices.Clip(begun), c))
 			}
 		}
 		list = next
