@@ -65,6 +65,36 @@ func TestStalledClients(t *testing.T) {
 	s.well(t)
 }
 
+// The same over gRPC, and what is no gRPC at all, or a message cut short.
+func TestStalledGRPC(t *testing.T) {
+	s := start(t, func(o *Options) { o.Timeout = 300 * time.Millisecond })
+	const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+	for _, sent := range []string{"", preface[:10], "GET / HTTP/1.1\r\n\r\n", preface + "\xff\xff\xff\xff\xff\xff\xff\xff\xff"} {
+		conn, err := net.Dial("tcp", s.rpc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := io.WriteString(conn, sent); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, conn); err != nil && !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("%q: %v", sent, err)
+		}
+	}
+	// A message that gRPC takes apart and the protocol does not know.
+	var got oip.ModelInferResponse
+	broken := message(randomBag(1, 1), true)
+	broken.ProtoReflect().SetUnknown([]byte{0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f})
+	err := s.dial(t).Invoke(t.Context(), oip.GRPCInferenceService_ModelInfer_FullMethodName, broken, &got)
+	if status.Code(err) != codes.Internal || !strings.Contains(err.Error(), "unmarshal") {
+		t.Error(err)
+	}
+	if _, err := oip.NewGRPCInferenceServiceClient(s.dial(t)).ModelInfer(t.Context(), message(randomBag(1, 1), true)); err != nil {
+		t.Error(err)
+	}
+}
+
 // A client that asks on and on and reads nothing is cut off.
 func TestSlowReader(t *testing.T) {
 	s := start(t, func(o *Options) { o.Timeout = 300 * time.Millisecond })
@@ -122,7 +152,7 @@ func TestMillionInstances(t *testing.T) {
 	}
 	small.well(t)
 
-	s := start(t, func(o *Options) { o.Bytes, o.Instances = 64<<20, big.N })
+	s := start(t, func(o *Options) { o.Bytes, o.Instances, o.Timeout = 64<<20, big.N, time.Hour })
 	client = oip.NewGRPCInferenceServiceClient(s.dial(t))
 	got, err := client.ModelInfer(t.Context(), message(big, true))
 	if err != nil {

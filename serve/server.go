@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"golang.org/x/net/netutil"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -85,16 +86,15 @@ func (s *Server) Serve(ctx context.Context, web, rpc net.Listener) error {
 	grpcServer, probes := s.newGRPC(ending)
 	var group workers.Group
 	listen := func(serve func(net.Listener) error, l net.Listener) {
-		if l == nil {
-			return
-		}
 		group.Go(func() {
 			if err := serve(netutil.LimitListener(l, s.o.Connections)); !s.draining.Load() {
 				stop(err)
 			}
 		})
 	}
-	listen(grpcServer.Serve, rpc)
+	if rpc != nil {
+		listen(grpcServer.Serve, rpc)
+	}
 	if s.o.TLS == nil {
 		listen(httpServer.Serve, web)
 	} else {
@@ -108,24 +108,32 @@ func (s *Server) Serve(ctx context.Context, web, rpc net.Listener) error {
 	s.o.Log.Info("ending: no longer ready", "for", s.o.LameDuck)
 	time.Sleep(s.o.LameDuck)
 	end()
-	timeUp, cancel := context.WithTimeout(context.Background(), s.o.Drain)
-	defer cancel()
-	group.Go(func() {
-		defer context.AfterFunc(timeUp, grpcServer.Stop)()
-		grpcServer.GracefulStop()
-	})
-	err := httpServer.Shutdown(timeUp)
-	if err != nil {
-		httpServer.Close()
-	}
+	err := s.drain(httpServer, grpcServer)
 	group.Wait()
-	if timeUp.Err() != nil {
-		err = errors.New("requests were still under way when the time to end was up")
-	}
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		err = errors.Join(cause, err)
 	}
 	return err
+}
+
+// drain closes the listeners and waits for the requests under way, of both protocols at
+// a time.
+func (s *Server) drain(web *http.Server, rpc *grpc.Server) error {
+	timeUp, cancel := context.WithTimeout(context.Background(), s.o.Drain)
+	defer cancel()
+	var group workers.Group
+	group.Go(func() {
+		defer context.AfterFunc(timeUp, rpc.Stop)()
+		rpc.GracefulStop()
+	})
+	if err := web.Shutdown(timeUp); err != nil {
+		web.Close()
+	}
+	group.Wait()
+	if timeUp.Err() != nil {
+		return errors.New("requests were still under way when the time to end was up")
+	}
+	return nil
 }
 
 func (s *Server) newHTTP() *http.Server {
