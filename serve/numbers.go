@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 )
@@ -8,8 +9,8 @@ import (
 // readNumbers reads a tensor from JSON: nested lists as the shape has them, or flat from
 // any level on, in row-major order. A first length of -1 is whatever there is up to most.
 // It returns the first length. Errors begin with the place in the tensor.
-func readNumbers[T any](data []byte, shape []int64, most int, parse func(string) (T, error)) (values []T, first int, err error) {
-	r := reader[T]{data: data, parse: parse}
+func readNumbers[T any](data []byte, shape []int64, most int, parse func([]byte) (T, error)) (values []T, first int, err error) {
+	r := reader[T]{data: data, parse: parse, values: make([]T, 0, bytes.Count(data, comma)+1)}
 	if first, err = r.list(shape, most); err != nil {
 		return nil, 0, err
 	}
@@ -19,19 +20,21 @@ func readNumbers[T any](data []byte, shape []int64, most int, parse func(string)
 	return r.values, first, nil
 }
 
-func parseFloat(text string) (float32, error) {
-	v, err := strconv.ParseFloat(text, 32)
+var comma = []byte{','}
+
+func parseFloat(text []byte) (float32, error) {
+	v, err := strconv.ParseFloat(string(text), 32)
 	return float32(v), err
 }
 
-func parseInt(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }
+func parseInt(text []byte) (int64, error) { return strconv.ParseInt(string(text), 10, 64) }
 
 type reader[T any] struct {
 	data   []byte
 	at     int
 	values []T
 	path   []int // indices of the lists around
-	parse  func(string) (T, error)
+	parse  func([]byte) (T, error)
 }
 
 func (r *reader[T]) fail(format string, args ...any) error {
@@ -94,7 +97,7 @@ func (r *reader[T]) number() error {
 		r.at++
 	}
 	text := r.data[from:r.at]
-	v, err := r.parse(string(text))
+	v, err := r.parse(text)
 	if err != nil {
 		return r.fail("%.40q is no number that fits", text)
 	}
