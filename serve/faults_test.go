@@ -189,6 +189,35 @@ func TestBusy(t *testing.T) {
 	}
 }
 
+// Requests under way hold no more bytes than they may: what comes beyond is refused, and
+// taken again when others are done.
+func TestHeld(t *testing.T) {
+	s := start(t, func(o *Options) { o.Held = 10_000 })
+	const head = "POST /predict?model=bag HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n"
+	held := s.connect(t, head+strings.Repeat(" ", 9_900))
+	for s.memory.TryAcquire(200) { // until it has come
+		s.memory.Release(200)
+		time.Sleep(time.Millisecond)
+	}
+	large := `{"instances": [` + strings.Repeat("[0,0,0],", 50) + `[0,0,0]]}`
+	if code, text := s.ask(t, "POST", "/predict?model=bag", large); code != 503 || !strings.Contains(text, "memory") {
+		t.Errorf("status %d: %s", code, text)
+	}
+	client := oip.NewGRPCInferenceServiceClient(s.dial(t))
+	if _, err := client.ModelInfer(t.Context(), message(randomBag(50, 1), true)); status.Code(err) != codes.Unavailable {
+		t.Error(err)
+	}
+	s.well(t)
+	held.Close()
+	for !s.memory.TryAcquire(10_000) {
+		time.Sleep(time.Millisecond)
+	}
+	s.memory.Release(10_000)
+	if code, text := s.ask(t, "POST", "/predict?model=bag", large); code != 200 {
+		t.Errorf("status %d: %s", code, text)
+	}
+}
+
 // Bags that wait are put together up to the limit, whatever request they came with.
 func TestGather(t *testing.T) {
 	q := &queue{batch: Batching{Bags: 5}, waiting: make(chan *job, 10)}

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/miplc/miplc/serve/oip"
 )
@@ -66,7 +67,14 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 	if given := metadata.ValueFromIncomingContext(ctx, "authorization"); len(given) > 0 {
 		c.authorization = given[0]
 	}
+	body := &held{of: s.memory}
+	defer body.release()
 	err = s.call(ctx, c, func(ctx context.Context) (err error) {
+		if message, ok := req.(proto.Message); ok {
+			if err := body.take(int64(proto.Size(message))); err != nil {
+				return err
+			}
+		}
 		answer, err = handle(ctx, req)
 		return err
 	})

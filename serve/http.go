@@ -74,6 +74,9 @@ func (s *Server) serve(route route) http.Handler {
 		if s.draining.Load() {
 			w.Header().Set("Connection", "close") // the next request finds another server
 		}
+		body := &held{ReadCloser: r.Body, of: s.memory}
+		defer body.release()
+		r.Body = body
 		c := call{"http", route.method + " " + route.path, r.Header.Get("Authorization"), route.public}
 		err := s.call(r.Context(), c, func(ctx context.Context) error { return route.handle(w, r.WithContext(ctx)) })
 		if err != nil {
@@ -147,6 +150,8 @@ func (s *Server) readBody(r *http.Request) ([]byte, error) {
 		return nil, tooLarge(s.o.Bytes)
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &late) && late.Timeout():
 		return nil, status.Error(codes.DeadlineExceeded, "the body did not come in time")
+	case status.Code(err) == codes.Unavailable:
+		return nil, err
 	case err != nil:
 		return nil, status.Errorf(codes.InvalidArgument, "the body ends early: %v", err)
 	}

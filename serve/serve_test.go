@@ -46,7 +46,7 @@ func start(t testing.TB, change ...func(*Options)) *service {
 	o := Options{
 		Version: "test", Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		Batching: Batching{Bags: 8, Parallel: 2, Waiting: 1024},
-		Bytes:    1 << 20, Instances: 5000, Connections: 1000, Timeout: time.Minute, Drain: time.Minute,
+		Bytes:    1 << 20, Held: 1 << 30, Instances: 5000, Connections: 1000, Timeout: time.Minute, Drain: time.Minute,
 	}
 	for _, f := range change {
 		f(&o)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"golang.org/x/net/netutil"
+	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -37,6 +38,7 @@ type Options struct {
 	Token       string      // what clients must bear; "": nothing
 	Batching    Batching
 	Bytes       int64         // most bytes of a request
+	Held        int64         // most bytes of all requests at a time
 	Instances   int           // most instances of a request
 	Connections int           // most connections of each listener; more wait
 	Timeout     time.Duration // most time for a request to arrive, to be predicted, to be taken
@@ -51,6 +53,7 @@ type Server struct {
 	o        Options
 	models   *models
 	metrics  *metrics
+	memory   *semaphore.Weighted // Held
 	draining atomic.Bool
 }
 
@@ -58,7 +61,7 @@ type Server struct {
 // model.onnx; or a folder of models, each as NAME.onnx, NAME/model.onnx or
 // NAME/1/model.onnx, where numbers are versions. All must open. Close frees them.
 func New(root string, open func(path string) (*runtime.Model, error), o Options) (*Server, error) {
-	s := &Server{o: o, metrics: newMetrics()}
+	s := &Server{o: o, metrics: newMetrics(), memory: semaphore.NewWeighted(o.Held)}
 	s.models = &models{root: root, open: open, batch: o.Batching, metrics: s.metrics, loaded: map[string][]*version{}}
 	if _, err := s.models.reload(); err != nil {
 		s.Close()

@@ -152,6 +152,7 @@ func TestServeUsage(t *testing.T) {
 		{"nosuch", 1, "nosuch"},
 		{model + " --tls-cert a.pem", 2, "--tls-cert and --tls-key go together"},
 		{model + " --tls-cert a.pem --tls-key b.pem", 1, "the certificate a.pem with the key b.pem"},
+		{model + " --max-bytes 2GiB", 2, "--max-held must be at least --max-bytes"},
 		{model + " --token-file " + dir + "/empty.txt", 1, "there is no token in it"},
 		{model + " --http 127.0.0.1:x", 1, "127.0.0.1:x: listen tcp"},
 		{model + " --http 127.0.0.1:0 --grpc 127.0.0.1:x", 1, "127.0.0.1:x: listen tcp"},

@@ -56,7 +56,7 @@ connections, answers what it has taken, and ends with 0.`
 
 // Command makes the command.
 func Command(con *console.Console) *cobra.Command {
-	o := &options{Console: con, Serve: serve.Options{Version: version.Current().Miplc, Bytes: 64 << 20}}
+	o := &options{Console: con, Serve: serve.Options{Version: version.Current().Miplc, Bytes: 64 << 20, Held: 1 << 30}}
 	cmd := &cobra.Command{
 		Use:   "serve MODELS",
 		Short: "Answer for models over HTTP and gRPC",
@@ -87,6 +87,7 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.IntVar(&o.Serve.Batching.Parallel, "parallel", goruntime.GOMAXPROCS(0), "runs of a model side by side")
 	f.IntVar(&o.Serve.Batching.Waiting, "waiting", 1024, "most requests that wait for a model; more are refused")
 	console.Bytes(f, &o.Serve.Bytes, "max-bytes", "most bytes of a request, such as 500kB or 1GiB (default 64MiB)")
+	console.Bytes(f, &o.Serve.Held, "max-held", "most bytes of all requests at a time; more are refused (default 1GiB)")
 	f.IntVar(&o.Serve.Instances, "max-instances", 100_000, "most instances of a request")
 	f.IntVar(&o.Serve.Connections, "max-connections", 1024, "most connections of HTTP, and of gRPC; more wait")
 	console.Limit(f, 1, console.Most, "batch", "parallel", "waiting", "max-instances", "max-connections")
@@ -99,7 +100,7 @@ func (o *options) flags(f *pflag.FlagSet) {
 func run(ctx context.Context, o *options) error {
 	o.Serve.Log = slog.New(slog.NewTextHandler(o.Console.Err, nil))
 	o.Serve.Drain = o.Serve.Timeout + time.Second
-	if err := o.secure(); err != nil {
+	if err := o.check(); err != nil {
 		return err
 	}
 	if err := o.examples(); err != nil {
@@ -133,10 +134,13 @@ func run(ctx context.Context, o *options) error {
 	return o.Console.Result(r, r.print)
 }
 
-// secure reads the certificate and the token.
-func (o *options) secure() (err error) {
+// check checks what flags mean together, and reads the certificate and the token.
+func (o *options) check() (err error) {
 	if (o.TLSCert == "") != (o.TLSKey == "") {
 		return console.Usagef("--tls-cert and --tls-key go together: give both or none")
+	}
+	if o.Serve.Held < o.Serve.Bytes {
+		return console.Usagef("--max-held must be at least --max-bytes, %d: one request needs that", o.Serve.Bytes)
 	}
 	if o.TLSCert != "" {
 		if o.Serve.TLS, err = serve.TLS(o.TLSCert, o.TLSKey); err != nil {
