@@ -187,11 +187,23 @@ func (r *runner) outcomes(ctx context.Context, g *group, list []training) {
 	for i, t := range list {
 		trials[i] = t.trial
 	}
-	o := train.Options{Resume: true, AtATime: 1}
+	o := train.Options{Resume: true, AtATime: 1, Observer: noting{r: r}}
 	if g.Shared {
 		o.AtATime = r.beside
 	}
 	r.trainers.Train(ctx, trials, o, func(i int, out train.Outcome) { list[i].Outcome = out })
+}
+
+// noting tells the observer of an experiment what its trainings note.
+type noting struct {
+	train.Silent
+	r *runner
+}
+
+func (n noting) Note(text string) {
+	n.r.mu.Lock()
+	defer n.r.mu.Unlock()
+	n.r.o.Observer.Note(text)
 }
 
 // best is the setting of a cell with the best accuracy on the held-out bags, the

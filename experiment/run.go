@@ -45,6 +45,8 @@ type Observer interface {
 	Begin(p Progress)
 	// Cell comes after every cell.
 	Cell(r Result, p Progress)
+	// Note tells what takes its time before results come.
+	Note(text string)
 	// Warn tells of something unusual that the experiment goes on in spite of.
 	Warn(text string)
 }
@@ -62,6 +64,7 @@ type silent struct{}
 
 func (silent) Begin(Progress)        {}
 func (silent) Cell(Result, Progress) {}
+func (silent) Note(string)           {}
 func (silent) Warn(string)           {}
 
 // InterruptedError is the error of an experiment that was stopped and can go on.

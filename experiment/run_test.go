@@ -48,6 +48,7 @@ func parse(t *testing.T, text string) *Experiment {
 type watch struct {
 	mu    sync.Mutex
 	ran   []Coord
+	note  []string
 	warn  []string
 	begin Progress
 	after int // cells after which stop is called
@@ -55,6 +56,7 @@ type watch struct {
 }
 
 func (w *watch) Begin(p Progress) { w.begin = p }
+func (w *watch) Note(text string) { w.note = append(w.note, text) }
 func (w *watch) Warn(text string) { w.warn = append(w.warn, text) }
 func (w *watch) Cell(r Result, _ Progress) {
 	w.mu.Lock()

@@ -49,6 +49,9 @@ func TestSideBySideEqualsOneByOne(t *testing.T) {
 		if len(together) != len(alone) || len(w.ran) != len(alone) {
 			t.Fatalf("%d results side by side, %d one by one", len(together), len(alone))
 		}
+		if len(w.note) == 0 || !strings.HasPrefix(w.note[0], "compiling for ") {
+			t.Errorf("%q is told of compiling", w.note)
+		}
 		for key, text := range alone {
 			var want, got Result
 			if err := errors.Join(json.Unmarshal([]byte(text), &want), json.Unmarshal([]byte(together[key]), &got)); err != nil {

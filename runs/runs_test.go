@@ -41,19 +41,16 @@ func one(ctx context.Context, spec *language.Spec, o Options) (*Summary, error) 
 
 // stopAt cancels a run in the middle of an epoch.
 type stopAt struct {
+	train.Silent
 	epoch, step int
 	cancel      func()
 }
 
-func (s *stopAt) Begin(train.Plan) {}
 func (s *stopAt) Step(p train.Progress) {
 	if p.Epoch == s.epoch && p.Step == s.step && !p.Evaluating {
 		s.cancel()
 	}
 }
-func (s *stopAt) Epoch(train.Metrics, train.Progress) {}
-func (s *stopAt) Note(string)                         {}
-func (s *stopAt) Warn(string)                         {}
 
 // An interrupted run goes on to the same model as an unbroken one, wherever it
 // was stopped.
@@ -142,7 +139,7 @@ func TestNothingIsLeftBeforeTheFirstCheckpoint(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	ctx, cancel := context.WithCancel(context.Background())
 	spec := load(t, "quickstart")
-	o := Options{Dir: dir, Library: ortest.Library(t), Observer: &stopAt{1, 3, cancel}}
+	o := Options{Dir: dir, Library: ortest.Library(t), Observer: &stopAt{epoch: 1, step: 3, cancel: cancel}}
 	var stopped *InterruptedError
 	if _, err := one(ctx, spec, o); !errors.As(err, &stopped) || stopped.Epoch != 0 {
 		t.Fatalf("error %v", err)

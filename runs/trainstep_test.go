@@ -107,7 +107,7 @@ func TestSampleStepsAreThoseOfARun(t *testing.T) {
 
 // losses collects the loss of each step of the first epoch, from its mean.
 type losses struct {
-	silent
+	train.Silent
 	list []float64
 	sum  float64
 }
@@ -120,11 +120,3 @@ func (l *losses) Step(p train.Progress) {
 	l.list = append(l.list, total-l.sum)
 	l.sum = total
 }
-
-type silent struct{}
-
-func (silent) Begin(train.Plan)                    {}
-func (silent) Step(train.Progress)                 {}
-func (silent) Epoch(train.Metrics, train.Progress) {}
-func (silent) Note(string)                         {}
-func (silent) Warn(string)                         {}

@@ -51,14 +51,15 @@ type Progress struct {
 	Left       time.Duration
 }
 
-// silent is the observer of a training that has none.
-type silent struct{}
+// Silent is the observer of a training that has none, and the part of others that
+// look at little.
+type Silent struct{}
 
-func (silent) Note(string)             {}
-func (silent) Begin(Plan)              {}
-func (silent) Step(Progress)           {}
-func (silent) Epoch(Metrics, Progress) {}
-func (silent) Warn(string)             {}
+func (Silent) Note(string)             {}
+func (Silent) Begin(Plan)              {}
+func (Silent) Step(Progress)           {}
+func (Silent) Epoch(Metrics, Progress) {}
+func (Silent) Warn(string)             {}
 
 // Together makes one observer of several trials that are under way at a time of
 // one that follows a single training: an epoch is one of any trial, its numbers

@@ -226,6 +226,7 @@ func toyOptions(t *testing.T, edit func(*language.Spec)) toy {
 
 // spy collects what an observer sees and may act on it.
 type spy struct {
+	train.Silent
 	plan  train.Plan
 	steps []train.Progress
 	done  []train.Metrics
@@ -235,7 +236,6 @@ type spy struct {
 }
 
 func (s *spy) Begin(p train.Plan) { s.plan = p }
-func (s *spy) Note(string)        {}
 func (s *spy) Warn(text string)   { s.warns = append(s.warns, text) }
 func (s *spy) Step(p train.Progress) {
 	s.steps = append(s.steps, p)

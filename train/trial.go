@@ -83,7 +83,7 @@ type Options struct {
 
 func (o *Options) observer() Observer {
 	if o.Observer == nil {
-		return silent{}
+		return Silent{}
 	}
 	return o.Observer
 }

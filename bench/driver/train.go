@@ -13,13 +13,13 @@ import (
 
 // follower stops the run after enough steps.
 type follower struct {
+	train.Silent
 	step func() (done bool)
 	skip func()
 	stop context.CancelFunc
 	done bool
 }
 
-func (f *follower) Begin(train.Plan) {}
 func (f *follower) Step(p train.Progress) {
 	if p.Evaluating {
 		f.skip()
@@ -29,8 +29,6 @@ func (f *follower) Step(p train.Progress) {
 	}
 }
 func (f *follower) Epoch(train.Metrics, train.Progress) { f.skip() }
-func (f *follower) Note(string)                         {}
-func (f *follower) Warn(string)                         {}
 
 // train runs miplc's own training loop on all bags until step reports true:
 // batches are laid out, dropout masks drawn and label weights kept as in any

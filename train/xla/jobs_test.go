@@ -195,14 +195,11 @@ func TestJobEndsAlone(t *testing.T) {
 
 // stop ends the training after some epochs, all trials counted.
 type stop struct {
+	train.Silent
 	epochs int
 	cancel func()
 }
 
-func (s *stop) Begin(train.Plan)    {}
-func (s *stop) Step(train.Progress) {}
-func (s *stop) Note(string)         {}
-func (s *stop) Warn(string)         {}
 func (s *stop) Epoch(train.Metrics, train.Progress) {
 	if s.epochs--; s.epochs == 0 {
 		s.cancel()
@@ -226,7 +223,7 @@ func TestJobsResumeToSameBits(t *testing.T) {
 	want := together(context.Background(), &xla.Trainer{Backend: b}, kept(whole), train.Options{})
 	for i, epochs := range []int{3, 6, 5} { // of the 6 trials that go on, all counted
 		ctx, cancel := context.WithCancel(context.Background())
-		got := together(ctx, &xla.Trainer{Backend: b}, kept(broken), train.Options{Resume: true, Observer: &stop{epochs, cancel}})
+		got := together(ctx, &xla.Trainer{Backend: b}, kept(broken), train.Options{Resume: true, Observer: &stop{epochs: epochs, cancel: cancel}})
 		if !errors.Is(got[0].Err, context.Canceled) {
 			t.Fatalf("stopped after %d epochs: %v", epochs, got[0].Err)
 		}

@@ -60,6 +60,12 @@ func (l *lines) Cell(r experiment.Result, p experiment.Progress) {
 	}
 }
 
+// Note writes a line of its own.
+func (l *lines) Note(text string) {
+	l.line.Clear()
+	fmt.Fprintln(l.w, text)
+}
+
 // Warn writes a warning on a line of its own.
 func (l *lines) Warn(text string) {
 	l.line.Clear()
