@@ -57,7 +57,7 @@ for case in $CASES; do
     ;;
   cnn)
     jobs=$CNN_JOBS
-    [ -e "$out/mnist.npz" ] || "$MIPLC" data synth mnist-mipl --bags 100 --source "$MIPLC_DATA" -o "$out/mnist.npz"
+    [ -e "$out/mnist.npz" ] || "$MIPLC" data synth mnist-mipl --bags 40 --source "$MIPLC_DATA" -o "$out/mnist.npz"
     compared cnn demipl-program 1 2 --set "data.set=$out/mnist.npz"
     ;;
   esac
