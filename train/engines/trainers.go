@@ -15,7 +15,7 @@ import (
 // program and bags of features, where they are many and have many steps: epochs by
 // bags, divided by those of a step.
 // Compiling costs some seconds of a processor, a step side by side saves 20 to 50
-// microseconds beside onnxruntime (docs/results.md). Images gain nothing.
+// microseconds beside onnxruntime (bench/results). Images gain nothing.
 const (
 	manyRuns  = 8
 	manySteps = 500_000
