@@ -27,6 +27,7 @@ type Deal struct {
 	Device  string  `json:"device,omitempty"`
 	Auto    string  `json:"auto,omitempty"` // engine that auto stands for in specs
 	Beside  int     `json:"beside"`         // trainings in one program at most
+	CPUs    int     `json:"cpus,omitempty"` // cores of a process; 0: not known
 	Library *staged `json:"library,omitempty"`
 
 	Sets    []dealtSet     `json:"sets"`
@@ -44,6 +45,7 @@ type dealtShard struct {
 type Dealing struct {
 	Shards  int // 0: some for each worker, if they have some minutes each
 	Workers int // processes at a time
+	CPUs    int // cores of a process; 0: not known
 	// Accelerated workers have a GPU, which the machine that plans may lack.
 	Accelerated bool
 }
@@ -69,7 +71,7 @@ func PlanShards(e *Experiment, o Options, d Dealing) (*Deal, error) {
 		return nil, err
 	}
 	defer w.close()
-	deal := &Deal{Experiment: w.plan.SHA256, Name: w.plan.Name, Miplc: o.Version, Engine: o.Engine, Device: o.Device, Auto: request.Auto, Beside: w.beside}
+	deal := &Deal{Experiment: w.plan.SHA256, Name: w.plan.Name, Miplc: o.Version, Engine: o.Engine, Device: o.Device, Auto: request.Auto, Beside: w.beside, CPUs: d.CPUs}
 	costs := measure(cellsOf(w.groups), w.have)
 	groups := unfinished(w.groups, w.have)
 	for _, g := range groups {

@@ -17,9 +17,10 @@ import (
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 )
 
-func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"miplc": main})
-}
+// programs are those that tests start, by their names.
+var programs = map[string]func(){"miplc": main}
+
+func TestMain(m *testing.M) { testscript.Main(m, programs) }
 
 // TestScripts runs the commands as a user does; each script is one subject.
 func TestScripts(t *testing.T) {

@@ -83,7 +83,7 @@ I, from 1, of N; auto takes it from the job of Slurm or Kubernetes.`, strings.Jo
 	}
 	o.flags(cmd)
 	cmd.Flags().StringVar(&o.Shard, "shard", "", "compute one part of the plan in DIR: I/N, or auto in a job")
-	cmd.AddCommand(planCommand(con))
+	cmd.AddCommand(planCommand(con), statusCommand(con))
 	return cmd
 }
 

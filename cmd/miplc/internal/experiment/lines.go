@@ -51,7 +51,12 @@ func (l *lines) Cell(r experiment.Result, p experiment.Progress) {
 	if r.Error == "" {
 		text += fmt.Sprintf("; %s: %.3f (%.1f s)", r.Coord, r.Accuracy, r.Seconds)
 	}
-	switch last := p.Done+p.Failed == p.Cells; {
+	l.show(text, p.Done+p.Failed == p.Cells)
+}
+
+// show redraws the line, or writes one where it is time for that or it is the last.
+func (l *lines) show(text string, last bool) {
+	switch {
 	case l.terminal:
 		l.line.Draw(text)
 	case last || time.Since(l.drawn) >= newLine:

@@ -107,12 +107,12 @@ func runPlan(o *planOptions) error {
 	if err != nil {
 		return err
 	}
-	o.Accelerated = o.Job.GPUs > 0
+	o.Accelerated, o.Dealing.CPUs = o.Job.GPUs > 0, o.Job.CPUs
 	deal, err := experiment.PlanShards(e, o.settings(), o.Dealing)
 	if err != nil {
 		return o.explain(err)
 	}
-	p := planned{Name: e.Name.V, Dir: o.Dir, ID: deal.ID, Shards: len(deal.Shards), Watch: []string{"miplc report " + o.Dir}}
+	p := planned{Name: e.Name.V, Dir: o.Dir, ID: deal.ID, Shards: len(deal.Shards), Watch: []string{"miplc experiment status " + o.Dir + " --watch"}}
 	p.Cells, p.Seconds = deal.Cells()
 	if p.Shards > 0 {
 		p.Longest = deal.Shards[0].Seconds

@@ -1,0 +1,127 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/experiment"
+	"github.com/miplc/miplc/internal/plain"
+)
+
+// statusOptions are the settings of miplc experiment status.
+type statusOptions struct {
+	Console *console.Console
+	Dir     string
+	Watch   bool
+}
+
+func statusCommand(con *console.Console) *cobra.Command {
+	o := &statusOptions{Console: con}
+	cmd := &cobra.Command{
+		Use:   "status DIR",
+		Short: "Say where an experiment stands, on whatever machines it runs",
+		Long: `Count the cells in DIR that are done, failed and left, list the processes that run
+and the reasons of failures, and estimate the time left.
+
+A process runs where its results file is not ended and got a sign of life within the
+last two minutes, which it gives every half a minute. --watch looks again every few
+seconds, until every cell has a result and no process runs any more.`,
+		Example: "  miplc experiment status table\n  miplc experiment status table --watch",
+		Args:    console.Args("DIR"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Dir = args[0]
+			return runStatus(cmd.Context(), o)
+		},
+	}
+	cmd.Flags().BoolVar(&o.Watch, "watch", false, "look again until all is over")
+	return cmd
+}
+
+// lookAgain is the time between two looks of --watch.
+const lookAgain = 5 * time.Second
+
+// runStatus looks at the folder once, or until nothing is under way.
+func runStatus(ctx context.Context, o *statusOptions) error {
+	if o.Watch && o.Console.JSON {
+		return console.Usagef("miplc experiment status: --watch is for people and --json is one object: give one of them")
+	}
+	lines := newLines(o.Console.Err, o.Console.Terminal)
+	defer lines.line.End()
+	for {
+		s, err := experiment.ReadStatus(o.Dir, time.Now())
+		if err != nil {
+			return err
+		}
+		if over := s.Done+s.Failed == s.Cells && len(s.Running) == 0; !o.Watch || over {
+			lines.line.Clear()
+			return o.Console.Result(s, func(w io.Writer) error { return printStatus(w, o.Dir, s) })
+		}
+		lines.show(summaryOf(s), false)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(lookAgain):
+		}
+	}
+}
+
+// summaryOf is the line that --watch redraws.
+func summaryOf(s *experiment.Status) string {
+	text := fmt.Sprintf("%d/%d cells", s.Done, s.Cells)
+	if s.Failed > 0 {
+		text += fmt.Sprintf(", %d failed", s.Failed)
+	}
+	text += fmt.Sprintf(", %s at work", counted(len(s.Running), "process", "processes"))
+	if s.Left != nil {
+		text += ", about " + span(*s.Left) + " left"
+	}
+	return text
+}
+
+// most are the processes and the failures that people are shown.
+const most = 10
+
+func printStatus(w io.Writer, dir string, s *experiment.Status) error {
+	t := plain.Writer(w)
+	left := s.Cells - s.Done
+	fmt.Fprintf(t, "%s: %d of %d cells are done, %d failed\n", plain.Line(s.Name), s.Done, s.Cells, s.Failed)
+	for i, p := range s.Running {
+		if i == most {
+			fmt.Fprintf(t, "  and %d more\n", len(s.Running)-most)
+			break
+		}
+		fmt.Fprintf(t, "  %s runs on %s, last seen %s ago\n", plain.Line(p.Part), plain.Line(p.Host), span(p.Silent))
+	}
+	for i, f := range s.Failures {
+		if i == most {
+			fmt.Fprintf(t, "  and %d more cells failed\n", len(s.Failures)-most)
+			break
+		}
+		fmt.Fprintf(t, "  failed: %s: %s\n", plain.Line(f.Coord.String()), plain.Line(f.Error))
+	}
+	if n := len(s.Differ); n > 0 {
+		fmt.Fprintf(t, "  %s computed more than once with results that are not the same, the first is %s\n", counted(n, "cell was", "cells were"), plain.Line(s.Differ[0].String()))
+	}
+	var err error
+	switch {
+	case left == 0:
+		_, err = fmt.Fprintf(t, "tables and figures: miplc report %s\n", plain.Line(dir))
+	case s.Left != nil:
+		_, err = fmt.Fprintf(t, "%s left, about %s of one core; %s with the %s at work\n", counted(left, "cell is", "cells are"), span(s.Seconds), span(*s.Left), counted(len(s.Running), "process", "processes"))
+	default:
+		_, err = fmt.Fprintf(t, "%s left, about %s of one core, and no process is at work\n", counted(left, "cell is", "cells are"), span(s.Seconds))
+	}
+	return err
+}
+
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprint(n, " ", many)
+}
