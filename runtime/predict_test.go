@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
@@ -271,9 +272,11 @@ func TestManySizes(t *testing.T) {
 func TestPredictIntoReusesSlices(t *testing.T) {
 	m := open(t, "demipl-3x4.onnx")
 	bag := randomBag(10, 3, 1)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour) // as requests have
+	defer cancel()
 	var p runtime.Prediction
 	allocations := testing.AllocsPerRun(50, func() {
-		if err := m.PredictInto(context.Background(), bag, &p); err != nil {
+		if err := m.PredictInto(ctx, bag, &p); err != nil {
 			t.Fatal(err)
 		}
 	})
