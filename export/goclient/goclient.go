@@ -14,7 +14,6 @@ import (
 
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/extent"
-	"github.com/miplc/miplc/internal/onnxpb"
 )
 
 //go:embed client.go.tmpl
@@ -33,13 +32,9 @@ type Model struct {
 
 // Read reads a model file. The error says which part of its contract does not hold.
 func Read(path string) (*Model, error) {
-	pb, err := onnxpb.Read(path)
+	pb, meta, err := contract.Read(path)
 	if err != nil {
 		return nil, err
-	}
-	meta, err := contract.Check(pb)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return &Model{Name: pb.GetGraph().GetName(), Meta: meta}, nil
 }

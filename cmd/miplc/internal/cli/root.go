@@ -8,6 +8,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/data"
 	"github.com/miplc/miplc/cmd/miplc/internal/doctor"
 	"github.com/miplc/miplc/cmd/miplc/internal/experiment"
+	"github.com/miplc/miplc/cmd/miplc/internal/export"
 	"github.com/miplc/miplc/cmd/miplc/internal/gen"
 	initcmd "github.com/miplc/miplc/cmd/miplc/internal/init"
 	"github.com/miplc/miplc/cmd/miplc/internal/parity"
@@ -65,6 +66,7 @@ func newRoot(con *console.Console) *cobra.Command {
 		predict.Command(con),
 		serve.Command(con),
 		parity.Command(con),
+		export.Command(con),
 		gen.Command(con),
 		experiment.Command(con),
 		report.Command(con),

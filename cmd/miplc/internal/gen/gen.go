@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/miplc/miplc/cmd/miplc/internal/backend"
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/export/goclient"
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/plain"
-	"github.com/miplc/miplc/runs"
 )
 
 // Command makes the command.
@@ -75,9 +75,7 @@ func runGo(o *options) error {
 	if o.Dir == "" {
 		return console.Usagef("miplc gen go: -o DIR is missing")
 	}
-	if info, err := os.Stat(o.Model); err == nil && info.IsDir() {
-		o.Model = filepath.Join(o.Model, runs.ModelFile)
-	}
+	o.Model = backend.ModelPath(o.Model)
 	m, err := goclient.Read(o.Model)
 	if err != nil {
 		return err

@@ -1,0 +1,177 @@
+package deploy
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/export"
+	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/onnxtest"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/train"
+)
+
+// built gives a small model, of signature bag or batch.
+func built(t *testing.T, signature string) *Model {
+	t.Helper()
+	spec, err := language.Load("quickstart", language.Options{Set: []string{"export.signature=" + signature, "name=A small_model", "data.normalize=none"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := compile.Compile(spec, compile.Signature{Instance: []int{20}, Classes: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pb, err := export.Model(p, train.InitParams(p, 1), export.Metadata{Classes: []string{"a", "b", "c", "d", "e"}, Engine: "none"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "model.onnx")
+	if err := export.Write(path, pb); err != nil {
+		t.Fatal(err)
+	}
+	m, err := Read(path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// What Triton feeds, all values in one row and where each bag ends, gives what the
+// model gives for bag_of.
+func TestRaggedIsTheBatch(t *testing.T) {
+	m := built(t, "batch")
+	sizes := []int{3, 1, 7}
+	rows, n := onnxtest.Bag(graphOf(m), 11, 1), 11
+	var bagOf, ends []int
+	for b, size := range sizes {
+		for range size {
+			bagOf = append(bagOf, b)
+		}
+		ends = append(ends, len(bagOf)*20)
+	}
+	want := onnxtest.RunORT(t, m.proto, map[string]*graph.Tensor{contract.Instances: rows, contract.BagOf: whole(bagOf)})
+	r := ragged(m.proto, m.meta.InputShape)
+	if err := contract.Structure(r); err != nil {
+		t.Fatal(err)
+	}
+	r.Graph.Input[1].GetType().GetTensorType().ElemType = int32(onnxpb.TensorProto_INT64) // what the test can feed
+	got := onnxtest.RunORT(t, r, map[string]*graph.Tensor{contract.Instances: graph.NewTensor([]int{n * 20}, rows.Data...), bagEnds: whole(ends)})
+	for _, name := range []string{contract.Probabilities, contract.Attention, contract.Label} {
+		if err := onnxtest.Near(name, got[name], want[name], 0); err != nil {
+			t.Error(err)
+		}
+	}
+	if proto.Equal(r, m.proto) {
+		t.Error("the model of the caller was changed")
+	}
+}
+
+func whole(v []int) *graph.Tensor { return &graph.Tensor{Shape: []int{len(v)}, Ints: v} }
+
+// graphOf has the input that a bag is drawn for.
+func graphOf(m *Model) *graph.Graph {
+	b := graph.NewBuilder("bag")
+	b.Input(contract.Instances, graph.Float, graph.Shape{graph.N, graph.Dim(m.meta.InputShape[0])})
+	g, _ := b.Graph()
+	return g
+}
+
+func TestNames(t *testing.T) {
+	m := built(t, "bag")
+	if m.Name != "a-small-model" {
+		t.Errorf("the name is %q", m.Name)
+	}
+	for _, bad := range []string{"Big", "a.b", "-a", "a-", "1a", strings.Repeat("a", 53), "a/../b"} {
+		if _, err := Read(m.path, bad); err == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+}
+
+// Nothing is written where one of the files is there already.
+func TestTritonReplacesNothing(t *testing.T) {
+	m, dir := built(t, "bag"), t.TempDir()
+	labels := filepath.Join(dir, m.Name, "labels.txt")
+	if err := os.MkdirAll(filepath.Dir(labels), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(labels, []byte("mine"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Triton(dir, false); err == nil || !strings.Contains(err.Error(), "labels.txt") {
+		t.Errorf("error %v", err)
+	}
+	if list, _ := os.ReadDir(filepath.Dir(labels)); len(list) != 1 {
+		t.Errorf("left beside it: %v", list)
+	}
+	files, err := m.Triton(dir, true)
+	if err != nil || len(files) != 3 {
+		t.Errorf("%v, %v", files, err)
+	}
+}
+
+// The health check of the images tells a service that is ready from others.
+func TestHealthCheck(t *testing.T) {
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("there is no bash")
+	}
+	files, err := built(t, "bag").Docker(t.TempDir(), "v1.2.3", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	status := http.StatusOK
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/ready" {
+			t.Errorf("it asks for %s", r.URL.Path)
+		}
+		w.WriteHeader(status)
+	}))
+	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range files {
+		if !strings.HasSuffix(path, "Dockerfile") {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var check []string
+		if err := json.Unmarshal(regexp.MustCompile(`(?m)^    CMD (\[.*\])$`).FindSubmatch(text)[1], &check); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		healthy := func() bool {
+			cmd := exec.Command(check[0], check[1:]...)
+			cmd.Env = append(os.Environ(), "PORT="+port, "HEALTH=/ready")
+			return cmd.Run() == nil
+		}
+		if status = http.StatusOK; !healthy() {
+			t.Errorf("%s: ready is not healthy", path)
+		}
+		if status = http.StatusServiceUnavailable; healthy() {
+			t.Errorf("%s: not ready is healthy", path)
+		}
+		for _, must := range []string{"USER 65532:65532", "sha256sum -c", "ENTRYPOINT", "amd64) ", "arm64) "} {
+			if !strings.Contains(string(text), must) {
+				t.Errorf("%s has no %s", path, must)
+			}
+		}
+	}
+	server.Close()
+}

@@ -1,0 +1,49 @@
+package deploy
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/miplc/miplc/internal/pinned"
+	"github.com/miplc/miplc/runtime/ortlib"
+)
+
+// library is the pinned onnxruntime for one architecture of Docker.
+type library struct{ Arch, Archive, Platform, Member, File, SHA256 string }
+
+// libraries are those for Linux that pip can fetch.
+func libraries() []library {
+	var list []library
+	for _, p := range ortlib.Pins() {
+		if arch, ok := strings.CutPrefix(p.System, "linux/"); ok && p.Via == pinned.ViaPip {
+			list = append(list, library{arch, p.Archive, p.Platform, p.Member, path.Base(p.Member), p.SHA256})
+		}
+	}
+	return list
+}
+
+// Docker writes what builds two images into a folder: Dockerfile, which runs miplc
+// serve with the model, and service.Dockerfile, for a Go service that uses package
+// runtime; beside them the model. version is the miplc to install. It gives the paths
+// written.
+func (m *Model) Docker(dir, version string, force bool) ([]string, error) {
+	content, err := os.ReadFile(m.path)
+	if err != nil {
+		return nil, err
+	}
+	values := map[string]any{"Name": m.Name, "Version": version, "Libraries": libraries()}
+	if len(libraries()) == 0 {
+		return nil, fmt.Errorf("bug: no onnxruntime library is pinned for Linux")
+	}
+	files := []file{{"models/" + m.Name + "/1/model.onnx", content}}
+	for name, source := range map[string]string{"Dockerfile": "serve.Dockerfile.tmpl", "service.Dockerfile": "service.Dockerfile.tmpl"} {
+		f, err := rendered(name, source, values)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, f)
+	}
+	return write(dir, force, []string{m.path}, files)
+}

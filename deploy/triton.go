@@ -1,0 +1,124 @@
+package deploy
+
+import (
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/onnxpb"
+)
+
+// Triton writes a model into a model repository: DIR/NAME with config.pbtxt, the class
+// names as labels.txt, and 1/model.onnx. Requests hold one bag each. A model of
+// signature bag is run for each; one of signature batch gets the bags that the dynamic
+// batcher puts together, in a form that takes what Triton makes of bags of different
+// sizes. It gives the paths written.
+func (m *Model) Triton(dir string, force bool) ([]string, error) {
+	model, batch := m.proto, m.meta.Contract == contract.ContractBatch
+	if batch {
+		model = ragged(m.proto, m.meta.InputShape)
+		if err := contract.Structure(model); err != nil {
+			return nil, fmt.Errorf("bug: the model for Triton: %w", err)
+		}
+	}
+	content, err := onnxpb.Marshal(model)
+	if err != nil {
+		return nil, err
+	}
+	dims := "-1"
+	for _, d := range m.meta.InputShape {
+		dims += fmt.Sprintf(", %d", d)
+	}
+	config, err := rendered(m.Name+"/config.pbtxt", "config.pbtxt.tmpl", map[string]any{
+		"Name": m.Name, "Dims": dims, "Classes": len(m.meta.Classes), "Batch": batch,
+		"Instances": contract.Instances, "Probabilities": contract.Probabilities, "Attention": contract.Attention,
+		"Label": contract.Label, "Ends": bagEnds,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return write(dir, force, []string{m.path}, []file{
+		config,
+		{m.Name + "/labels.txt", labels(m.meta.Classes)},
+		{m.Name + "/1/model.onnx", content},
+	})
+}
+
+// labels gives one class a line.
+func labels(classes []string) []byte {
+	var b strings.Builder
+	for _, c := range classes {
+		b.WriteString(strings.NewReplacer("\n", " ", "\r", " ").Replace(c) + "\n")
+	}
+	return []byte(b.String())
+}
+
+// bagEnds is the input that Triton fills: for each bag the number of values of
+// instances up to its end.
+const bagEnds = "bag_ends"
+
+// contractRagged is the contract of such a model.
+const contractRagged = "ragged/1"
+
+// ragged gives a model of contract batch/1 the inputs that Triton's ragged batching
+// feeds: all values of all bags in one row, and bag_ends, int32 [B].
+func ragged(batch *onnxpb.ModelProto, shape []int) *onnxpb.ModelProto {
+	m := proto.Clone(batch).(*onnxpb.ModelProto)
+	g := m.Graph
+	rename := map[string]string{contract.Instances: "ragged.instances", contract.BagOf: "ragged.bag_of"}
+	for _, n := range g.Node {
+		for i, in := range n.Input {
+			if to, ok := rename[in]; ok {
+				n.Input[i] = to
+			}
+		}
+	}
+	rows := []int64{-1}
+	for _, d := range shape {
+		rows = append(rows, int64(d))
+	}
+	whole := func(name string, dims []int64, v ...int64) string {
+		g.Initializer = append(g.Initializer, onnxpb.IntTensor("ragged."+name, dims, v))
+		return "ragged." + name
+	}
+	zero, one := whole("zero", nil, 0), whole("one", nil, 1)
+	var head []*onnxpb.NodeProto
+	op := func(name, opType string, attributes []*onnxpb.AttributeProto, in ...string) string {
+		name = "ragged." + name
+		head = append(head, &onnxpb.NodeProto{Name: name, OpType: opType, Attribute: attributes, Input: in, Output: []string{name}})
+		return name
+	}
+	to := func(t onnxpb.TensorProto_DataType) []*onnxpb.AttributeProto { return whole1("to", int64(t)) }
+	bags := op("instances", "Reshape", nil, contract.Instances, whole("shape", []int64{int64(len(rows))}, rows...))
+	count := op("count", "Gather", nil, op("extents", "Shape", nil, bags), zero)
+	number := op("number", "Range", nil, zero, count, one)
+	values := op("values", "Cast", to(onnxpb.TensorProto_INT64), bagEnds)
+	ends := op("ends", "Div", nil, values, whole("size", nil, int64(extent.Size(shape))))
+	// The bag of an instance is the first that ends behind it.
+	behind := op("behind", "Greater", nil, op("column", "Unsqueeze", nil, ends, whole("axis", []int64{1}, 1)), number)
+	op("bag_of", "ArgMax", append(whole1("axis", 0), whole1("keepdims", 0)...), op("is_behind", "Cast", to(onnxpb.TensorProto_FLOAT), behind))
+	g.Node = append(head, g.Node...)
+	g.Input = []*onnxpb.ValueInfoProto{
+		row(contract.Instances, onnxpb.TensorProto_FLOAT, "values", "All values of all bags, one after the other, as they are measured."),
+		row(bagEnds, onnxpb.TensorProto_INT32, "B", "For each bag the number of values of instances up to its end."),
+	}
+	m.SetMetadata(contract.KeyContract, contractRagged)
+	return m
+}
+
+// whole1 is an attribute of one whole number.
+func whole1(name string, v int64) []*onnxpb.AttributeProto {
+	return []*onnxpb.AttributeProto{{Name: name, Type: onnxpb.AttributeProto_INT, I: v}}
+}
+
+// row describes an input of one axis.
+func row(name string, elem onnxpb.TensorProto_DataType, extent, doc string) *onnxpb.ValueInfoProto {
+	return &onnxpb.ValueInfoProto{Name: name, DocString: doc, Type: &onnxpb.TypeProto{Value: &onnxpb.TypeProto_TensorType{
+		TensorType: &onnxpb.TypeProto_Tensor{ElemType: int32(elem), Shape: &onnxpb.TensorShapeProto{Dim: []*onnxpb.TensorShapeProto_Dimension{
+			{Value: &onnxpb.TensorShapeProto_Dimension_DimParam{DimParam: extent}},
+		}}},
+	}}}
+}
