@@ -13,7 +13,7 @@ import (
 // FirstGPU asks for the first GPU that the NVIDIA driver offers. It asks the
 // driver alone: no plugin is loaded and no memory taken.
 func FirstGPU() (gpu GPU, err error) {
-	driver, err := purego.Dlopen("libcuda.so.1", purego.RTLD_NOW|purego.RTLD_GLOBAL)
+	driver, err := loadLibrary("libcuda.so.1", purego.RTLD_NOW|purego.RTLD_GLOBAL)
 	if err != nil {
 		return GPU{}, errors.New("no NVIDIA driver is installed (libcuda.so.1 was not found)")
 	}
@@ -61,7 +61,7 @@ func FirstGPU() (gpu GPU, err error) {
 func preload(plugin string) (missing []string) {
 	paths, missing := libraries(nvidia(plugin))
 	for _, path := range paths {
-		if _, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_GLOBAL); err != nil {
+		if _, err := loadLibrary(path, purego.RTLD_NOW|purego.RTLD_GLOBAL); err != nil {
 			missing = append(missing, fmt.Sprintf("%s (%v)", path, err))
 		}
 	}

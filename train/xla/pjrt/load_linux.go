@@ -34,7 +34,7 @@ func versionOf(plugin string) (major, minor int, err error) {
 	if err := checkFile(plugin); err != nil {
 		return 0, 0, err
 	}
-	library, err := purego.Dlopen(plugin, purego.RTLD_LAZY|purego.RTLD_LOCAL)
+	library, err := loadLibrary(plugin, purego.RTLD_LAZY|purego.RTLD_LOCAL)
 	if err != nil {
 		return 0, 0, unloadable(plugin, err)
 	}
@@ -49,6 +49,14 @@ func versionOf(plugin string) (major, minor int, err error) {
 		return 0, 0, fmt.Errorf("is no working PJRT plugin: its %s gives nothing", entryPoint)
 	}
 	return int(t.version.major), int(t.version.minor), nil
+}
+
+// loadLibrary loads a shared library. What went wrong is told to the thread that asked,
+// so the goroutine must stay on it.
+func loadLibrary(path string, mode int) (uintptr, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	return purego.Dlopen(path, mode)
 }
 
 // checkFile says what is wrong with a file that is no library of this machine;
