@@ -1,8 +1,6 @@
 package compile
 
 import (
-	"fmt"
-
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/extent"
 )
@@ -39,11 +37,7 @@ func NamedParams(p *Program, step *graph.Graph) (*graph.Graph, error) {
 	for _, o := range step.Outputs {
 		b.Output(o.Name, of[o.Node])
 	}
-	g, err := b.Graph()
-	if err != nil {
-		return nil, fmt.Errorf("bug: windows of the training step: %w", err)
-	}
-	return graph.Optimize(g)
+	return finished(b)
 }
 
 // windowOf recognises a parameter cut out of the flat vector, in its own shape
@@ -89,14 +83,7 @@ func bagGradients(p *Program) (*graph.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	if single, err = graph.PoolFirst(single); err != nil {
-		return nil, err
-	}
-	names := make([]string, len(p.Params))
-	for i, q := range p.Params {
-		names[i] = q.Name
-	}
-	g, err := graph.Gradient(single, OutLoss, names)
+	g, err := gradients(p, single)
 	if err != nil {
 		return nil, err
 	}
@@ -109,9 +96,5 @@ func bagGradients(p *Program) (*graph.Graph, error) {
 	for _, o := range g.Outputs {
 		b.Output(o.Name, of[o.Node])
 	}
-	whole, err := b.Graph()
-	if err != nil {
-		return nil, fmt.Errorf("bug: building the gradients of a bag: %w", err)
-	}
-	return graph.Optimize(whole)
+	return finished(b)
 }

@@ -188,10 +188,7 @@ func splitWeights(g *graph.Graph) (train, renew *graph.Graph, err error) {
 // inputs declares what is fed. Inputs that no output needs are removed at the end.
 func (l *builder) inputs() {
 	b, k := l.b, graph.Dim(l.prog.Signature.Classes)
-	shape := graph.Shape{graph.N}
-	for _, e := range l.prog.Signature.Instance {
-		shape = append(shape, graph.Dim(e))
-	}
+	shape := append(graph.Shape{graph.N}, static(l.prog.Signature.Instance)...)
 	x := b.Input(InInstances, graph.Float, shape)
 	l.bagOf = b.Input(InBagOf, graph.Int, graph.Shape{graph.N})
 	l.env["S"] = b.Input(InCandidates, graph.Float, graph.Shape{graph.B, k})
@@ -238,11 +235,7 @@ func (l *builder) param(name string, init Init, shape ...int) *graph.Node {
 	if n := l.nodes[name]; n != nil {
 		return n
 	}
-	s := make(graph.Shape, len(shape))
-	for i, e := range shape {
-		s[i] = graph.Dim(e)
-	}
-	n := l.b.Param(name, s)
+	n := l.b.Param(name, static(shape))
 	l.nodes[name] = n
 	l.params = append(l.params, Param{Name: name, Shape: shape, Init: init})
 	l.weigh(n)

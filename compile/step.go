@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/miplc/miplc/graph"
@@ -42,12 +43,15 @@ func (p *Program) Flatten(byName map[string][]float32) ([]float32, error) {
 
 // Unflatten copies the flat vector out into parameters by name.
 func (p *Program) Unflatten(flat []float32) map[string][]float32 {
+	return p.Windows(slices.Clone(flat))
+}
+
+// Windows gives the part of each parameter of the flat vector, in its memory.
+func (p *Program) Windows(flat []float32) map[string][]float32 {
 	byName := make(map[string][]float32, len(p.Params))
-	at := 0
 	for _, q := range p.Params {
 		n := extent.Size(q.Shape)
-		byName[q.Name] = append([]float32(nil), flat[at:at+n]...)
-		at += n
+		byName[q.Name], flat = flat[:n:n], flat[n:]
 	}
 	return byName
 }
@@ -78,15 +82,7 @@ func StepOneBag(p *Program) (*graph.Graph, error) {
 // step puts gradients and the update behind a training graph, and behind them
 // the graph of new label weights, nil where the training graph has them.
 func step(p *Program, train, renew *graph.Graph) (*graph.Graph, error) {
-	names := make([]string, len(p.Params))
-	for i, q := range p.Params {
-		names[i] = q.Name
-	}
-	train, err := graph.PoolFirst(train)
-	if err != nil {
-		return nil, err
-	}
-	g, err := graph.Gradient(train, OutLoss, names)
+	g, err := gradients(p, train)
 	if err != nil {
 		return nil, err
 	}
@@ -114,11 +110,29 @@ func step(p *Program, train, renew *graph.Graph) (*graph.Graph, error) {
 		again := b.Copy(renew, bind(b, inputs, cut(b, p, next)))
 		b.Output(OutWeights, again[renew.Output(OutWeights)])
 	}
-	whole, err := b.Graph()
+	return finished(b)
+}
+
+// gradients puts the gradients by all parameters behind a training graph.
+func gradients(p *Program, train *graph.Graph) (*graph.Graph, error) {
+	train, err := graph.PoolFirst(train)
 	if err != nil {
-		return nil, fmt.Errorf("bug: building the training step: %w", err)
+		return nil, err
 	}
-	return graph.Optimize(whole)
+	names := make([]string, len(p.Params))
+	for i, q := range p.Params {
+		names[i] = q.Name
+	}
+	return graph.Gradient(train, OutLoss, names)
+}
+
+// finished is the optimised graph of a builder.
+func finished(b *graph.Builder) (*graph.Graph, error) {
+	g, err := b.Graph()
+	if err != nil {
+		return nil, fmt.Errorf("bug: building a graph of the program: %w", err)
+	}
+	return graph.Optimize(g)
 }
 
 // bind replaces parameters and inputs of a copied graph: scalars become buffers
@@ -148,12 +162,8 @@ func cut(b *graph.Builder, p *Program, flat *graph.Node) map[string]*graph.Node 
 	at := 0
 	for _, q := range p.Params {
 		n := extent.Size(q.Shape)
-		shape := make(graph.Shape, len(q.Shape))
-		for i, e := range q.Shape {
-			shape[i] = graph.Dim(e)
-		}
 		b.Label(q.Name)
-		byName[q.Name] = b.Reshape(b.Slice(flat, 0, at, at+n), shape)
+		byName[q.Name] = b.Reshape(b.Slice(flat, 0, at, at+n), static(q.Shape))
 		b.Name(byName[q.Name], q.Name)
 		at += n
 	}
@@ -177,11 +187,7 @@ func Predict(p *Program) (*graph.Graph, error) {
 	for _, o := range p.Infer.Outputs {
 		b.Output(o.Name, copied[o.Node])
 	}
-	g, err := b.Graph()
-	if err != nil {
-		return nil, fmt.Errorf("bug: building the prediction graph: %w", err)
-	}
-	return graph.Optimize(g)
+	return finished(b)
 }
 
 // Update is the end of a training step by itself: parameters, velocity, gradients

@@ -12,7 +12,6 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/train"
 )
@@ -111,17 +110,15 @@ func (e *Engine) allocate() error {
 // cut makes a tensor of each parameter that shares the memory of a flat vector.
 // A parameter without axes has none; onnxruntime cannot look at it in place.
 func cut(p *compile.Program, flat []float32) (map[string]*onnx.Tensor[float32], error) {
-	windows := map[string]*onnx.Tensor[float32]{}
+	windows, parts := map[string]*onnx.Tensor[float32]{}, p.Windows(flat)
 	for _, q := range p.Params {
-		n := extent.Size(q.Shape)
 		if len(q.Shape) > 0 {
-			t, err := onnx.NewTensor(toShape(q.Shape), flat[:n])
+			t, err := onnx.NewTensor(toShape(q.Shape), parts[q.Name])
 			if err != nil {
 				return windows, err
 			}
 			windows[q.Name] = t
 		}
-		flat = flat[n:]
 	}
 	return windows, nil
 }

@@ -4,6 +4,7 @@ package ort
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	goruntime "runtime"
 
@@ -117,16 +118,13 @@ func (p *Products) Gemm(transA, transB bool, a, b, c blas32.General) error {
 
 // Close frees the sessions.
 func (p *Products) Close() error {
-	var first error
+	var errs []error
 	for _, row := range p.sessions {
 		for _, s := range row {
-			if s == nil {
-				continue
-			}
-			if err := s.Destroy(); err != nil && first == nil {
-				first = err
+			if s != nil {
+				errs = append(errs, s.Destroy())
 			}
 		}
 	}
-	return first
+	return errors.Join(errs...)
 }

@@ -286,11 +286,7 @@ func (e *Engine) inferInputs(instances []float32, bagOf []int) (in []onnx.Value,
 
 // window cuts the newest flat parameters by name without copying.
 func (e *Engine) window() map[string][]float32 {
-	byName, flat := map[string][]float32{}, e.params[e.current].GetData()
-	for _, q := range e.prog.Params {
-		n := extent.Size(q.Shape)
-		byName[q.Name], flat = flat[:n], flat[n:]
-	}
+	byName := e.prog.Windows(e.params[e.current].GetData())
 	maps.Copy(byName, e.buffers)
 	return byName
 }
