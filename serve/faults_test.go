@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"regexp"
+	goruntime "runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -340,3 +341,27 @@ func TestDrain(t *testing.T) {
 
 // notSent finds that a call of gRPC did not reach the server.
 var notSent = regexp.MustCompile("(?i)error while dialing|server preface")
+
+// A run does not wait for a bag that another run has taken.
+func TestGatherLoses(t *testing.T) {
+	defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(8))
+	q := &queue{batch: Batching{Bags: 8}, waiting: make(chan *job, 1)}
+	for range 100_000 {
+		q.waiting <- &job{}
+		begin, ended := make(chan bool), make(chan int, 8)
+		for range cap(ended) {
+			go func() {
+				<-begin
+				ended <- len(q.gather(&job{}))
+			}()
+		}
+		close(begin)
+		for range cap(ended) {
+			select {
+			case <-ended:
+			case <-time.After(10 * time.Second):
+				t.Fatal("a run waits for what is gone")
+			}
+		}
+	}
+}

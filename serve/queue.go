@@ -88,24 +88,35 @@ func (q *queue) predict(ctx context.Context, bags []runtime.Bag) ([]runtime.Pred
 func (q *queue) gather(first *job) []*job {
 	jobs, bags := []*job{first}, len(first.bags)
 	var late <-chan time.Time
+	if q.batch.Bags > bags && q.batch.Delay > 0 {
+		late = time.After(q.batch.Delay)
+	}
 	for bags < q.batch.Bags {
-		if late == nil && len(q.waiting) == 0 {
-			if q.batch.Delay <= 0 {
-				break
-			}
-			late = time.After(q.batch.Delay)
+		j := q.next(late)
+		if j == nil {
+			break
 		}
-		select {
-		case j, open := <-q.waiting:
-			if !open {
-				return jobs
-			}
-			jobs, bags = append(jobs, j), bags+len(j.bags)
-		case <-late:
-			return jobs
-		}
+		jobs, bags = append(jobs, j), bags+len(j.bags)
 	}
 	return jobs
+}
+
+// next is a job that waits, or that comes until it is late; nil: there is none.
+func (q *queue) next(late <-chan time.Time) *job {
+	select {
+	case j := <-q.waiting: // nil of a closed queue
+		return j
+	default:
+	}
+	if late == nil {
+		return nil
+	}
+	select {
+	case j := <-q.waiting:
+		return j
+	case <-late:
+		return nil
+	}
 }
 
 // run predicts jobs together. Where that fails each is predicted by itself, so that
