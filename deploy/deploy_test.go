@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"context"
 	"encoding/json"
 	"net"
 	"net/http"
@@ -15,12 +16,14 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/onnxtest"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/miplc/miplc/train"
 )
 
@@ -48,6 +51,38 @@ func built(t *testing.T, signature string) *Model {
 		t.Fatal(err)
 	}
 	return m
+}
+
+// A model that loses more accuracy than it may is not written, nor is the other one.
+// No loss at all is too much where accuracy is to grow.
+func TestCompactRefuses(t *testing.T) {
+	m, dir := built(t, "bag"), t.TempDir()
+	bags, err := data.Prototypes(data.PrototypeOptions{Bags: 30, Classes: 5, Features: 20, Candidates: 1, Positives: 0.5, MinSize: 2, MaxSize: 5, Noise: 0.5, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := CompactOptions{
+		Paths: map[string]string{"float16": filepath.Join(dir, "half.onnx"), "int8": filepath.Join(dir, "eighth.onnx")},
+		Bags:  bags, MaxLoss: -0.5, Library: ortest.Library(t),
+	}
+	if _, err := m.Compact(context.Background(), o); err == nil || !strings.Contains(err.Error(), "nothing is written") {
+		t.Errorf("error %v", err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("written: %v", left)
+	}
+	o.MaxLoss = 1
+	list, err := m.Compact(context.Background(), o)
+	if err != nil || len(list) != 3 || list[0].Agreement != 1 || list[0].Largest != 0 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 2 {
+		t.Errorf("written: %v", left)
+	}
+	bags.Labels = nil
+	if _, err := m.Compact(context.Background(), o); err == nil || !strings.Contains(err.Error(), "no bag whose label is known") {
+		t.Errorf("error %v", err)
+	}
 }
 
 // What Triton feeds, all values in one row and where each bag ends, gives what the

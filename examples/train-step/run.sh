@@ -22,10 +22,10 @@ command -v "$browser" >/dev/null || {
   echo "there is no $browser: install Chromium, or name another browser by BROWSER" >&2
   exit 1
 }
-[ -d node_modules/onnxruntime-web ] || npm install --no-fund --no-audit --silent
+[ -d ../node_modules/onnxruntime-web ] || npm install --prefix .. --no-fund --no-audit --silent
 
 go run ../../cmd/miplc build "$spec" -o build --sample-steps 10 "$@" >build.log
 mv build.log build/miplc.log
 "$python" train.py build >build/python.log
-"$python" serve.py "$browser" build >build/browser.log || { cat build/browser.log >&2; exit 1; }
+"$python" ../serve.py "$browser" "train-step/index.html?build=build&report" >build/browser.log || { cat build/browser.log >&2; exit 1; }
 "$python" compare.py "$tolerance" build/miplc.log build/python.log build/browser.log

@@ -1,7 +1,7 @@
 // Trains steps of a miplc model in the browser with onnxruntime-web. base is
 // the folder that `miplc build SPEC -o DIR --sample-steps 10` left; print gets
 // one line a step.
-import * as ort from "./node_modules/onnxruntime-web/dist/ort.wasm.bundle.min.mjs";
+import * as ort from "../node_modules/onnxruntime-web/dist/ort.wasm.bundle.min.mjs";
 
 ort.env.wasm.numThreads = 1; // more need a page that is isolated from other origins
 

@@ -25,6 +25,7 @@ const (
 	KeyEngine     = "miplc.engine"           // engine that trained the parameters; "none": initial parameters
 	KeyParity     = "miplc.parity"           // JSON object: pair of engines -> max abs difference
 	KeyTolerance  = "miplc.parity_tolerance" // number: differences up to it count as agreement
+	KeyPrecision  = "miplc.precision"        // of the parameters where it is not float32: "float16" or "int8"
 	KeyBackends   = "miplc.backends"         // JSON array of the back ends that can run the file
 )
 

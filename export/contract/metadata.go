@@ -23,6 +23,7 @@ type Metadata struct {
 	Engine        string             // engine that trained the parameters; "none": initial parameters
 	Parity        map[string]float64 // pair of engines -> largest absolute difference measured
 	Tolerance     float64            // difference up to which engines were taken to agree; 0: not said
+	Precision     string             // of the parameters; empty: float32
 	Backends      []string           // BackendORT, BackendONNXGo
 }
 
@@ -65,6 +66,9 @@ func (m *Metadata) Put(model *onnxpb.ModelProto) error {
 		}
 		model.SetMetadata(kv.key, text)
 	}
+	if m.Precision != "" {
+		model.SetMetadata(KeyPrecision, m.Precision)
+	}
 	return nil
 }
 
@@ -96,6 +100,7 @@ func Get(model *onnxpb.ModelProto) (*Metadata, error) {
 		}
 		m.Tolerance = v
 	}
+	m.Precision, _ = model.Metadata(KeyPrecision)
 	var seed json.Number
 	for _, coded := range []struct {
 		key string

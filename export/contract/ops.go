@@ -15,7 +15,8 @@ type opInfo struct {
 // wrong ones (Gemm overwrites its bias) or unneeded.
 var ops = map[string]opInfo{
 	"Abs": {onnxGo: true}, "Add": {onnxGo: true}, "Concat": {onnxGo: true}, "Conv": {onnxGo: true},
-	"Div": {onnxGo: true}, "Exp": {onnxGo: true}, "Flatten": {onnxGo: true}, "Identity": {onnxGo: true},
+	"Div": {onnxGo: true}, "DynamicQuantizeLinear": {}, "MatMulInteger": {},
+	"Exp": {onnxGo: true}, "Flatten": {onnxGo: true}, "Identity": {onnxGo: true},
 	"Log": {onnxGo: true}, "MatMul": {onnxGo: true}, "Max": {onnxGo: true}, "MaxPool": {onnxGo: true},
 	"Min": {onnxGo: true}, "Mul": {onnxGo: true}, "Neg": {onnxGo: true}, "Relu": {onnxGo: true},
 	"Reshape": {onnxGo: true}, "Sigmoid": {onnxGo: true}, "Sign": {onnxGo: true}, "Softmax": {onnxGo: true},

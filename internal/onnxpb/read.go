@@ -143,7 +143,7 @@ func (x *TensorProto) Size() (int, error) {
 	return int(size), nil
 }
 
-// Check reports whether the data of a float32, int64 or bool tensor has the
+// Check reports whether the data of a float32, float16, int64, uint8 or bool tensor has the
 // length that its dims promise. Data in other files is refused: a model of
 // miplc is one file.
 func (x *TensorProto) Check() error {
@@ -160,10 +160,12 @@ func (x *TensorProto) Check() error {
 		have = max(len(x.GetFloatData()), wholes(x.GetRawData(), 4))
 	case TensorProto_INT64:
 		have = max(len(x.GetInt64Data()), wholes(x.GetRawData(), 8))
-	case TensorProto_BOOL:
+	case TensorProto_FLOAT16:
+		have = max(len(x.GetInt32Data()), wholes(x.GetRawData(), 2))
+	case TensorProto_BOOL, TensorProto_UINT8:
 		have = max(len(x.GetInt32Data()), len(x.GetRawData()))
 	default:
-		return fmt.Errorf("tensor %q has the element type %v, expected float, int64 or bool",
+		return fmt.Errorf("tensor %q has the element type %v, expected float, float16, int64, uint8 or bool",
 			x.GetName(), TensorProto_DataType(x.GetDataType()))
 	}
 	if have != size {

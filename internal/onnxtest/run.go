@@ -47,6 +47,9 @@ func tryORT(t testing.TB, m *onnxpb.ModelProto, feed map[string]*graph.Tensor) (
 	t.Helper()
 	library := ortest.Library(t)
 	ortOnce.Do(func() {
+		if ort.IsInitialized() { // by package runtime
+			return
+		}
 		ort.SetSharedLibraryPath(library)
 		if err := ort.InitializeEnvironment(ort.WithLogLevelError()); err != nil {
 			t.Fatal(err)

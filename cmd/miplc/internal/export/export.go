@@ -2,14 +2,18 @@
 package export
 
 import (
+	"context"
+	"fmt"
 	"io"
 	"path/filepath"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/backend"
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/deploy"
 	"github.com/miplc/miplc/internal/plain"
 )
@@ -23,6 +27,12 @@ type options struct {
 	KServe  string
 	Storage string
 	Docker  string
+	Float16 string
+	Int8    string
+	Data    string
+	MaxLoss float64
+	Limits  data.Options
+	Library string
 	Force   bool
 }
 
@@ -41,13 +51,20 @@ func Command(con *console.Console) *cobra.Command {
   --kserve FILE  the manifest of an InferenceService for such a repository
   --docker DIR   Dockerfile, which runs miplc serve with the model, service.Dockerfile
                  for a Go service of yours, and the model: built in stages, without
-                 root, with the pinned onnxruntime library and a health check`,
+                 root, with the pinned onnxruntime library and a health check
+  --float16 FILE a smaller model: parameters in half precision, computed in single
+  --int8 FILE    a smaller one still: products of matrices in whole numbers of 8 bits
+
+The last two are measured on the bags of --data whose label is known: accuracy, size and
+latency beside the model itself. One that loses more than --max-loss of accuracy is not
+written, and the command ends with 1.`,
 		Example: `  miplc export run --triton repository --kserve inferenceservice.yaml
-  miplc export run/model.onnx --docker image && docker build image`,
+  miplc export run/model.onnx --docker image && docker build image
+  miplc export run --float16 half.onnx --int8 eighth.onnx --data bags.npz`,
 		Args: console.Args("MODEL"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Model = args[0]
-			return run(o)
+			return run(cmd.Context(), o)
 		},
 	}
 	f := cmd.Flags()
@@ -56,19 +73,32 @@ func Command(con *console.Console) *cobra.Command {
 	f.StringVar(&o.KServe, "kserve", "", "manifest to write")
 	f.StringVar(&o.Storage, "storage", "pvc://models/repository", "where the manifest finds the repository")
 	f.StringVar(&o.Docker, "docker", "", "folder to write Dockerfiles into")
+	f.StringVar(&o.Float16, "float16", "", "model to write with parameters in half precision")
+	f.StringVar(&o.Int8, "int8", "", "model to write with products in 8 bits")
+	f.StringVar(&o.Data, "data", "", "bags to measure smaller models on")
+	f.Float64Var(&o.MaxLoss, "max-loss", 0.01, "most accuracy that a smaller model may lose, a share of the bags")
+	f.StringVar(&o.Library, "library", "", "onnxruntime library, or a folder that holds it")
+	console.SizeFlag(f, &o.Limits)
 	f.BoolVar(&o.Force, "force", false, "replace files that are there")
 	return cmd
 }
 
 // result is what the command prints.
 type result struct {
-	Name  string   `json:"name"`
-	Files []string `json:"files"`
+	Name   string           `json:"name"`
+	Files  []string         `json:"files"`
+	Models []deploy.Measure `json:"models,omitempty"` // the model itself, then smaller ones
 }
 
-func run(o *options) error {
-	if o.Triton == "" && o.KServe == "" && o.Docker == "" {
-		return console.Usagef("miplc export: one of --triton, --kserve and --docker is missing")
+func run(ctx context.Context, o *options) error {
+	smaller := o.Float16 != "" || o.Int8 != ""
+	switch {
+	case o.Triton == "" && o.KServe == "" && o.Docker == "" && !smaller:
+		return console.Usagef("miplc export: one of --triton, --kserve, --docker, --float16 and --int8 is missing")
+	case smaller && o.Data == "":
+		return console.Usagef("miplc export: --data is missing: smaller models are measured on bags whose label is known")
+	case !(o.MaxLoss >= 0 && o.MaxLoss <= 1):
+		return console.Usagef("miplc export: --max-loss is %v, it must be between 0 and 1", o.MaxLoss)
 	}
 	m, err := deploy.Read(backend.ModelPath(o.Model), o.Name)
 	if err != nil {
@@ -92,12 +122,49 @@ func run(o *options) error {
 		}
 		r.Files = append(r.Files, files...)
 	}
-	return o.Console.Result(r, func(w io.Writer) error {
-		for _, f := range r.Files {
-			plain.Fprintf(w, "%s\n", filepath.Clean(f))
+	if smaller {
+		if err := o.compact(ctx, m, &r); err != nil {
+			return err
 		}
-		return nil
+	}
+	return o.Console.Result(r, r.print)
+}
+
+// compact makes smaller models and measures them.
+func (o *options) compact(ctx context.Context, m *deploy.Model, r *result) error {
+	if err := backend.EnsureLibrary(ctx, o.Console, o.Library); err != nil {
+		return err
+	}
+	bags, err := data.OpenWith(o.Data, o.Limits)
+	if err != nil {
+		return err
+	}
+	r.Models, err = m.Compact(ctx, deploy.CompactOptions{
+		Paths: map[string]string{"float16": o.Float16, "int8": o.Int8},
+		Bags:  bags, MaxLoss: o.MaxLoss, Library: o.Library, Force: o.Force,
 	})
+	for _, made := range r.Models {
+		if made.Path != "" {
+			r.Files = append(r.Files, made.Path)
+		}
+	}
+	return err
+}
+
+// print lists the files, and a line for each model that was measured.
+func (r *result) print(w io.Writer) error {
+	for _, f := range r.Files {
+		plain.Fprintf(w, "%s\n", filepath.Clean(f))
+	}
+	if len(r.Models) == 0 {
+		return nil
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "precision\taccuracy\tsame class\tlargest difference\tbytes\tmedian latency")
+	for _, made := range r.Models {
+		fmt.Fprintf(t, "%s\t%.4f\t%.4f\t%.1e\t%d\t%.0f µs\n", made.Precision, made.Accuracy, made.Agreement, made.Largest, made.Bytes, made.Median)
+	}
+	return t.Flush()
 }
 
 // release is the version of miplc that go install finds: this one where it has a tag

@@ -1,7 +1,7 @@
-"""Serves this folder, opens index.html in a browser without a window, and prints
-what the page reports.
+"""Serves the examples, opens one of their pages in a browser without a window, and
+prints what the page reports.
 
-    python3 serve.py chromium build
+    python3 serve.py chromium 'train-step/index.html?build=build&report'
 """
 import subprocess
 import sys
@@ -11,7 +11,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Event, Thread
 
-browser, build = sys.argv[1], sys.argv[2]
+browser, page = sys.argv[1], sys.argv[2]
 report, done = [], Event()
 
 
@@ -30,15 +30,15 @@ class Handler(SimpleHTTPRequestHandler):
 
 server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=Path(__file__).parent))
 Thread(target=server.serve_forever, daemon=True).start()
-address = f"http://127.0.0.1:{server.server_port}/index.html?build={build}&report"
 with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-    page = subprocess.Popen(
-        [browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", f"--user-data-dir={profile}", address],
+    window = subprocess.Popen(
+        [browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", f"--user-data-dir={profile}",
+         f"http://127.0.0.1:{server.server_port}/{page}"],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )
     answered = done.wait(300)
-    page.terminate()
-    page.wait()
+    window.terminate()
+    window.wait()
 if not answered:
     sys.exit(f"the page did not report within 5 minutes: does {browser} start?")
 text = report[0]

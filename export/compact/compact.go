@@ -1,0 +1,101 @@
+// Package compact makes model files smaller: parameters in half precision, or products
+// of matrices in whole numbers of eight bits. What goes in and comes out stays the same.
+// Such a file runs in onnxruntime alone and predicts a little else; package deploy
+// measures how much.
+package compact
+
+import (
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/onnxpb"
+)
+
+// Form is a way to make a model smaller.
+type Form struct {
+	Name    string // as in contract.KeyPrecision
+	rewrite func(*rewriter)
+	// alone: it takes a model of one bag at a time
+	alone bool
+}
+
+// Forms are all of them.
+var Forms = []Form{
+	{"float16", (*rewriter).halve, false},
+	{"int8", (*rewriter).quantize, true},
+}
+
+// Of gives a model in the form. The error says why it cannot be.
+func (f Form) Of(model *onnxpb.ModelProto) (*onnxpb.ModelProto, error) {
+	meta, err := contract.Check(model)
+	if err != nil {
+		return nil, err
+	}
+	if meta.Precision != "" {
+		return nil, fmt.Errorf("the model is in %s already: make it from the one that was trained", meta.Precision)
+	}
+	if f.alone && meta.Contract != contract.ContractBag {
+		return nil, fmt.Errorf("a model of contract %s cannot be had in %s: the range of numbers is measured over all bags of a run, so a prediction would depend on the others", meta.Contract, f.Name)
+	}
+	m := proto.Clone(model).(*onnxpb.ModelProto)
+	r := &rewriter{g: m.Graph, old: m.Graph.Node}
+	m.Graph.Node = nil
+	f.rewrite(r)
+	if r.changed == 0 {
+		return nil, fmt.Errorf("the model has no parameters that %s would make smaller", f.Name)
+	}
+	r.dropUnused()
+	meta.Precision, meta.Backends, meta.Parity, meta.Tolerance = f.Name, []string{contract.BackendORT}, nil, 0
+	if err := meta.Put(m); err != nil {
+		return nil, err
+	}
+	if _, err := contract.Check(m); err != nil {
+		return nil, fmt.Errorf("bug: the model in %s breaks its contract: %w", f.Name, err)
+	}
+	return m, nil
+}
+
+// rewriter writes the nodes of a graph anew.
+type rewriter struct {
+	g       *onnxpb.GraphProto
+	old     []*onnxpb.NodeProto
+	changed int // parameters
+}
+
+// op appends a node with one output of that name.
+func (r *rewriter) op(name, opType string, attributes []*onnxpb.AttributeProto, in ...string) string {
+	return r.ops(opType, attributes, in, name)[0]
+}
+
+func (r *rewriter) ops(opType string, attributes []*onnxpb.AttributeProto, in []string, out ...string) []string {
+	r.g.Node = append(r.g.Node, &onnxpb.NodeProto{Name: out[0], OpType: opType, Attribute: attributes, Input: in, Output: out})
+	return out
+}
+
+// cast appends a Cast.
+func (r *rewriter) cast(name, in string, to onnxpb.TensorProto_DataType) string {
+	return r.op(name, "Cast", []*onnxpb.AttributeProto{{Name: "to", Type: onnxpb.AttributeProto_INT, I: int64(to)}}, in)
+}
+
+// fewest elements of a parameter for which the nodes around it are worth their while.
+const fewest = 64
+
+// matrix reports parameters that are large enough.
+func matrix(t *onnxpb.TensorProto) bool {
+	return t.GetDataType() == int32(onnxpb.TensorProto_FLOAT) && len(t.GetDims()) >= 2 && extent.Size(t.GetDims()) >= fewest
+}
+
+// dropUnused leaves out the parameters that no node reads any more.
+func (r *rewriter) dropUnused() {
+	used := map[string]bool{}
+	for _, n := range r.g.Node {
+		for _, in := range n.Input {
+			used[in] = true
+		}
+	}
+	r.g.Initializer = slices.DeleteFunc(r.g.Initializer, func(t *onnxpb.TensorProto) bool { return !used[t.GetName()] })
+}
