@@ -49,9 +49,9 @@ func TestFitLearner(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		metrics, err := train.ReadMetrics(filepath.Join(first, train.MetricsFile))
-		if err != nil || len(metrics) != 3 || metrics[2].TestAccuracy == nil || *metrics[2].TestAccuracy != *s.Accuracy || metrics[1].TestAccuracy != nil {
-			t.Errorf("%s: metrics %+v, %v", name, metrics, err)
+		metrics := readMetrics(t, filepath.Join(first, train.MetricsFile))
+		if len(metrics) != 3 || metrics[2].TestAccuracy == nil || *metrics[2].TestAccuracy != *s.Accuracy || metrics[1].TestAccuracy != nil {
+			t.Errorf("%s: metrics %+v", name, metrics)
 		}
 		again := load(t, filepath.Join(first, SpecFile))
 		o.Dir = second
@@ -178,4 +178,20 @@ func TestLearnerWithoutTestBags(t *testing.T) {
 		text, _ := json.Marshal(s)
 		t.Errorf("summary %s", text)
 	}
+}
+
+func readMetrics(t *testing.T, path string) (list []train.Metrics) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		var m train.Metrics
+		if err := json.Unmarshal([]byte(line), &m); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		list = append(list, m)
+	}
+	return list
 }

@@ -114,26 +114,6 @@ func recallSeconds(path string, done []Metrics) error {
 	return nil
 }
 
-// ReadMetrics reads a metrics file. A last line that was cut off is left out.
-func ReadMetrics(path string) ([]Metrics, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	var list []Metrics
-	for n, line := range bytes.SplitAfter(text, []byte("\n")) {
-		if !bytes.HasSuffix(line, []byte("\n")) {
-			break
-		}
-		var m Metrics
-		if err := json.Unmarshal(line, &m); err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", path, n+1, err)
-		}
-		list = append(list, m)
-	}
-	return list, nil
-}
-
 // WriteMetrics writes the metrics file of a run that is done.
 func WriteMetrics(path string, list []Metrics) error {
 	var text bytes.Buffer
