@@ -55,6 +55,27 @@ func (c *convolution) unfold(node *graph.Node, x tensor) tensor {
 	return t
 }
 
+// unfolded is how many numbers the unfolded images of the convolutions of a graph
+// hold, and their gradients, for so many instances.
+func unfolded(g *graph.Graph, instances int) (total float64) {
+	for _, n := range g.Nodes {
+		var y, k graph.Shape
+		switch n.Op {
+		case graph.OpConv2D:
+			y, k = n.Shape, n.In[1].Shape
+		case graph.OpConv2DGradInput:
+			y, k = n.In[0].Shape, n.In[1].Shape
+		case graph.OpConv2DGradWeight:
+			y, k = n.In[1].Shape, n.Shape
+		default:
+			continue
+		}
+		channels := float64(y.Concrete(instances, 1)[1])
+		total += y.Elements(instances, 1) / channels * k.Elements(instances, 1) / channels
+	}
+	return total
+}
+
 // channelsFirst turns results [n, o, oh, ow] to [o, n oh ow].
 func (c *convolution) channelsFirst(y tensor) tensor {
 	return c.reshape(c.transpose(y, 1, 0, 2, 3), c.o, c.n*c.oh*c.ow)
