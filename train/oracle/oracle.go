@@ -9,7 +9,6 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/internal/width"
 	"github.com/miplc/miplc/train"
 )
@@ -18,22 +17,26 @@ import (
 // states of all engines are, so a resumed oracle differs from an unbroken one
 // in the eighth digit.
 type Engine struct {
-	program    *compile.Program
-	step       *graph.Graph
-	state      map[string]*graph.Tensor // compile.InParams and compile.InVelocity, [P]
-	statistics map[string][]float32     // of the normalisation
-	inputs     train.Inputs
+	program       *compile.Program
+	step, predict *graph.Graph
+	state         map[string]*graph.Tensor // compile.InParams and compile.InVelocity, [P]
+	statistics    map[string][]float32     // of the normalisation
+	inputs        train.Inputs
 }
 
 var _ train.Engine = (*Engine)(nil)
 
 // New makes the engine of a program. Its starting state comes from SetState.
 func New(p *compile.Program) (*Engine, error) {
-	step, err := compile.Step(p)
+	e := &Engine{program: p}
+	var err error
+	if e.step, err = compile.Step(p); err == nil {
+		e.predict, err = compile.Predict(p)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("oracle: %w", err)
 	}
-	return &Engine{program: p, step: step}, nil
+	return e, nil
 }
 
 // Name is "oracle".
@@ -70,8 +73,12 @@ func (e *Engine) bind(g *graph.Graph, n, bags int) graph.Env {
 	for _, in := range g.ByOp(graph.OpInput) {
 		if v := e.state[in.Name]; v != nil {
 			env.Values[in.Name] = v
-		} else if v := e.inputs.Floats[in.Name]; v != nil {
-			env.Values[in.Name] = graph.NewTensor(in.Shape.Concrete(n, bags), width.To[float64](v)...)
+			continue
+		}
+		for _, values := range []map[string][]float32{e.inputs.Floats, e.statistics} {
+			if v := values[in.Name]; v != nil {
+				env.Values[in.Name] = graph.NewTensor(in.Shape.Concrete(n, bags), width.To[float64](v)...)
+			}
 		}
 	}
 	return env
@@ -83,19 +90,7 @@ func (e *Engine) Predict(instances []float32, bagOf []int, bags int) (probabilit
 	if err := e.inputs.Instances(e.program, instances, bagOf, bags, n); err != nil {
 		return nil, nil, fmt.Errorf("oracle: %w", err)
 	}
-	env := e.bind(e.program.Infer, n, bags)
-	for _, p := range e.program.Infer.ByOp(graph.OpParam) {
-		if v := e.statistics[p.Name]; v != nil {
-			env.Values[p.Name] = graph.NewTensor(p.Shape.Concrete(n, bags), width.To[float64](v)...)
-		}
-	}
-	at := 0
-	for _, q := range e.program.Params {
-		end := at + extent.Size(q.Shape)
-		env.Values[q.Name] = &graph.Tensor{Shape: q.Shape, Data: e.Params()[at:end]}
-		at = end
-	}
-	out, err := graph.Eval(e.program.Infer, env)
+	out, err := graph.Eval(e.predict, e.bind(e.predict, n, bags))
 	if err != nil {
 		return nil, nil, fmt.Errorf("oracle: %w", err)
 	}
