@@ -14,7 +14,7 @@ import (
 // Where a PJRT plugin for CPUs is installed, auto takes XLA for runs that share a
 // program and bags of features, where they are many and have many steps: epochs by
 // bags, divided by those of a step.
-// Compiling costs some seconds of a processor, a step side by side saves 20 to 50
+// Compiling costs some seconds of a processor, a step side by side saves 30 to 60
 // microseconds beside onnxruntime (bench/results). Images gain nothing.
 const (
 	manyRuns  = 8
