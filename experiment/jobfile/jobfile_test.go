@@ -83,8 +83,9 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// A task that is told ahead of its end queues itself again where the shard says that
-// it can go on, some times at most; one that is done, failed or wrong does not.
+// A task that is told ahead of its time limit queues itself again where the shard says
+// that it can go on, some times at most; one that is done, failed, wrong or cancelled
+// does not.
 func TestSlurmFileRequeues(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
@@ -101,18 +102,19 @@ func TestSlurmFileRequeues(t *testing.T) {
 	put("scontrol", "#!/bin/sh\necho \"$@\" >>"+quoteShell(filepath.Join(dir, "queue"))+"\n")
 	for name, c := range map[string]struct {
 		shard, restarts string
-		signal          bool
+		signal          syscall.Signal
 		code            int
 		requeued        bool
 	}{
-		"told":             {"trap 'exit 75' TERM; touch ready; while :; do sleep 0.01; done", "3", true, 75, true},
-		"told, done":       {"trap 'exit 0' TERM; touch ready; while :; do sleep 0.01; done", "3", true, 0, false},
-		"told too often":   {"trap 'exit 75' TERM; touch ready; while :; do sleep 0.01; done", "20", true, 75, false},
-		"told by another":  {"exit 75", "", false, 75, true},
-		"cells failed":     {"exit 1", "", false, 1, false},
-		"another plan":     {"exit 2", "", false, 2, false},
-		"out of memory":    {"kill -KILL $$", "", false, 137, false},
-		"what it is given": {`[ "$*" = "experiment -o ` + dir + ` --shard auto" ] && [ "$MIPLC_SHARDS $MIPLC_PLAN $GOMAXPROCS" = "24 0123456789ab 4" ]`, "", false, 0, false},
+		"told":             {"trap 'exit 75' TERM; touch ready; while :; do sleep 0.01; done", "3", syscall.SIGUSR1, 75, true},
+		"told, done":       {"trap 'exit 0' TERM; touch ready; while :; do sleep 0.01; done", "3", syscall.SIGUSR1, 0, false},
+		"told too often":   {"trap 'exit 75' TERM; touch ready; while :; do sleep 0.01; done", "20", syscall.SIGUSR1, 75, false},
+		"cancelled":        {"trap 'exit 75' TERM; touch ready; while :; do sleep 0.01; done", "3", syscall.SIGTERM, 75, false},
+		"told by another":  {"exit 75", "", 0, 75, true},
+		"cells failed":     {"exit 1", "", 0, 1, false},
+		"another plan":     {"exit 2", "", 0, 2, false},
+		"out of memory":    {"kill -KILL $$", "", 0, 137, false},
+		"what it is given": {`[ "$*" = "experiment -o ` + dir + ` --shard auto" ] && [ "$MIPLC_SHARDS $MIPLC_PLAN $GOMAXPROCS" = "24 0123456789ab 4" ]`, "", 0, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, left := range []string{"queue", "ready"} {
@@ -129,9 +131,9 @@ func TestSlurmFileRequeues(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			for c.signal {
+			for c.signal != 0 {
 				if _, err := os.Stat(filepath.Join(dir, "ready")); err == nil {
-					if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+					if err := cmd.Process.Signal(c.signal); err != nil {
 						t.Fatal(err)
 					}
 					break
