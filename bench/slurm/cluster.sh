@@ -5,6 +5,7 @@
 #   export SLURM_CONF=DIR/slurm.conf                    for sbatch, squeue and the like
 #   bash bench/slurm/cluster.sh node DIR NAME           starts the slurmd of a node again
 #   bash bench/slurm/cluster.sh down DIR                cancels all jobs and ends it
+#   bash bench/slurm/cluster.sh check                   says what is missing here, with exit code 77
 #
 # Needs root, and Debian's packages slurmctld, slurmd, slurm-client and munge. The
 # controller listens on PORT (17000) of 127.0.0.1, the nodes n1, n2, ... on those above.
@@ -23,7 +24,8 @@ SlurmctldPort=$port
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
-AuthInfo=socket=$dir/munge/socket
+# A task that is queued again starts as soon as its former credential has expired.
+AuthInfo=socket=$dir/munge/socket,cred_expire=15
 CredType=cred/munge
 StateSaveLocation=$dir/state
 SlurmdSpoolDir=$dir/spool/%n
@@ -87,7 +89,7 @@ up() {
 }
 
 # running says whether a process of the pid file is there.
-running() { [ -e "$1" ] && kill -0 "$(cat "$1")" 2>/dev/null; }
+running() { [ -e "$1" ] && readlink -q "/proc/$(cat "$1")/exe" >/dev/null; }
 
 down() {
   local file
@@ -108,7 +110,18 @@ down() {
   done
 }
 
-usage() { sed -n '4,7s/^# *//p' "$0" >&2; exit 2; }
+check() {
+  local program
+  [ "$(uname)" = Linux ] || { echo "Slurm's daemons need Linux" && return 77; }
+  [ "$(id -u)" = 0 ] || { echo "Slurm's daemons need root" && return 77; }
+  for program in slurmctld slurmd munged sbatch; do
+    command -v $program >/dev/null ||
+      { echo "$program is not installed: apt-get install slurmctld slurmd slurm-client munge" && return 77; }
+  done
+}
+
+usage() { sed -n '4,8s/^# *//p' "$0" >&2; exit 2; }
+if [ "${1:-}" = check ]; then check; exit; fi
 [ $# -ge 2 ] || usage
 mkdir -p "$2"
 dir=$(realpath "$2")

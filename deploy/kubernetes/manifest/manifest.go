@@ -1,0 +1,60 @@
+// Package manifest makes tests the manifests of Jobs that miplc writes.
+package manifest
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+)
+
+// Miplc is the path of the command, built from the repository around this module.
+type Miplc string
+
+// Build builds the command.
+func Build(t *testing.T) Miplc {
+	t.Helper()
+	_, file, _, _ := runtime.Caller(0)
+	path := filepath.Join(t.TempDir(), "miplc")
+	cmd := exec.Command("go", "build", "-o", path, "./cmd/miplc")
+	cmd.Dir = filepath.Join(filepath.Dir(file), "..", "..", "..")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return Miplc(path)
+}
+
+// Run runs the command, which must succeed.
+func (m Miplc) Run(t *testing.T, args ...string) []byte {
+	t.Helper()
+	cmd := exec.Command(string(m), args...)
+	var said []byte
+	out, err := cmd.Output()
+	if exit, ok := err.(*exec.ExitError); ok {
+		said = exit.Stderr
+	}
+	if err != nil {
+		t.Fatalf("miplc %q: %v\n%s%s", args, err, out, said)
+	}
+	return out
+}
+
+// Plan plans an experiment in dir and gives the manifest and the number of shards.
+func (m Miplc) Plan(t *testing.T, dir, file string, flags ...string) (text []byte, shards int) {
+	t.Helper()
+	args := append([]string{"experiment", "plan", file, "-o", dir, "--kubernetes", "--image", "miplc:test", "--claim", "experiments", "--json"}, flags...)
+	var planned struct {
+		Job    string
+		Shards int
+	}
+	if err := json.Unmarshal(m.Run(t, args...), &planned); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(planned.Job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text, planned.Shards
+}
