@@ -33,7 +33,7 @@ func (t *tracer) Start(ctx context.Context, name string, opts ...trace.SpanStart
 	config := trace.NewSpanStartConfig(opts...)
 	for _, kv := range config.Attributes() {
 		if kv.Key != attribute.Key("miplc.spec_sha256") {
-			s.line += fmt.Sprintf(" %s=%s", kv.Key, kv.Value.Emit())
+			s.line += fmt.Sprintf(" %s=%s", kv.Key, kv.Value.String())
 		}
 	}
 	return ctx, s
