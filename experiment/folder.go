@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/miplc/miplc/experiment/jobfile"
 	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/internal/outfile"
 )
@@ -44,7 +45,7 @@ func claim(dir string, e *Experiment) (*outdir.Folder, error) {
 		err = adopt(f)
 	}
 	if err == nil {
-		err = f.Take(outdir.Experiment, []string{SpecFile, PlanFile, DealFile}, nil)
+		err = f.Take(outdir.Experiment, []string{SpecFile, PlanFile, DealFile, jobfile.SlurmFile, jobfile.KubernetesFile}, nil)
 	}
 	if err != nil {
 		f.Close()

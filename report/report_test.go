@@ -3,6 +3,8 @@ package report
 import (
 	"bytes"
 	"encoding/xml"
+	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"math"
@@ -159,6 +161,44 @@ func folder(t *testing.T, seed uint64) string {
 
 // resultsFile is that of the process that filled the folder.
 const resultsFile = experiment.ResultsFolder + "/all.host.1.jsonl"
+
+// BenchmarkReport reads ten thousand results of 512 processes and writes the report.
+func BenchmarkReport(b *testing.B) {
+	const learners, splits = 20, 50
+	spec, plan := "name: many\ndata:\n", `{"name":"many","cells":[`
+	for i := range 10 {
+		spec += fmt.Sprintf("  - {name: P%d, synth: prototypes}\n", i)
+	}
+	spec += "learners:\n"
+	for i := range learners {
+		spec += fmt.Sprintf("  - {name: l%d, spec: demipl}\n", i)
+	}
+	files := make([]strings.Builder, 512)
+	for n := range 10 * learners * splits {
+		at := fmt.Sprintf(`"data":"P%d","r":1,"learner":"l%d","split":%d,"key":"%d"`, n/splits/learners, n/splits%learners, n%splits+1, n)
+		plan += "{" + at + "},"
+		fmt.Fprintf(&files[n%len(files)], `{%s,"accuracy":%v,"seconds":1,"engine":"ort"}`+"\n", at, float64(n%97)/97)
+	}
+	dir := b.TempDir()
+	content := map[string]string{experiment.SpecFile: spec, experiment.PlanFile: strings.TrimSuffix(plan, ",") + "]}"}
+	for i := range files {
+		content[fmt.Sprintf("%s/%d-of-512.host.1.jsonl", experiment.ResultsFolder, i+1)] = files[i].String()
+	}
+	for name, text := range content {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for b.Loop() {
+		r, err := Read(dir)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := r.Write(b.TempDir()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
 
 // bins counts something in the bins from low to high.
 func bins(low, high int) []int {

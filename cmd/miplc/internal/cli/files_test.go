@@ -57,6 +57,8 @@ var folderWriters = []folderWriter{
 	{"train quickstart -o OUT --set train.epochs=1", "spec.yaml", outdir.Run},
 	{"experiment e.yaml -o OUT", "plan.json", outdir.Experiment},
 	{"experiment plan e.yaml -o OUT", "shards.json", outdir.Experiment},
+	{"experiment plan e.yaml -o OUT --slurm", "job.sbatch", outdir.Experiment},
+	{"experiment plan e.yaml -o OUT --kubernetes --image i --claim c", "job.yaml", outdir.Experiment},
 	{"report done -o OUT", "report.md", outdir.Report},
 	{"gen go build --package m -o OUT", "m.go", ""},
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/backend"
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
-	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/internal/plain"
 	"github.com/miplc/miplc/language"
@@ -29,15 +28,8 @@ type options struct {
 	Console *console.Console
 	File    string
 	Set     []string
-	Dir     string
-	Data    data.Folder
-	Library string
-	Engine  string
-	Device  string
-	Memory  int64
-	Jobs    int
-	Select  experiment.Select
-	Shard   string
+	experiment.Options
+	Shard string
 }
 
 // Command makes the command with those below it.
@@ -159,7 +151,8 @@ func runShard(cmd *cobra.Command, o *options) error {
 
 // follow shows the computing of cells and tells how it ended.
 func (o *options) follow(name string, compute func(experiment.Options) (experiment.Progress, error)) error {
-	settings := o.settings()
+	settings := o.Options
+	settings.Version = version.Current().Miplc
 	if !o.Console.JSON {
 		lines := newLines(o.Console.Err, o.Console.Terminal)
 		defer lines.line.End()
@@ -174,13 +167,6 @@ func (o *options) follow(name string, compute func(experiment.Options) (experime
 		_, err := plain.Fprintf(w, "%s: %d of %d cells are done. Tables and figures: miplc report %s\n", name, progress.Done, progress.Cells, o.Dir)
 		return err
 	})
-}
-
-func (o *options) settings() experiment.Options {
-	return experiment.Options{
-		Dir: o.Dir, Data: o.Data, Library: o.Library, Version: version.Current().Miplc,
-		Engine: o.Engine, Device: o.Device, Memory: o.Memory, Jobs: o.Jobs, Select: o.Select,
-	}
 }
 
 // load reads the file and checks the flags.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/cmd/miplc/internal/version"
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/experiment/jobfile"
 	"github.com/miplc/miplc/internal/infile"
@@ -107,8 +108,10 @@ func runPlan(o *planOptions) error {
 	if err != nil {
 		return err
 	}
+	settings := o.Options
+	settings.Version = version.Current().Miplc
 	o.Accelerated, o.Dealing.CPUs = o.Job.GPUs > 0, o.Job.CPUs
-	deal, err := experiment.PlanShards(e, o.settings(), o.Dealing)
+	deal, err := experiment.PlanShards(e, settings, o.Dealing)
 	if err != nil {
 		return o.explain(err)
 	}
