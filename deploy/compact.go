@@ -31,6 +31,7 @@ type CompactOptions struct {
 	Bags    *data.Dataset     // those with a label are predicted
 	MaxLoss float64           // most accuracy that may be lost, a share of the bags
 	Library string            // onnxruntime
+	Read    []string          // files that are not to be replaced, besides the model
 	Force   bool
 }
 
@@ -72,7 +73,7 @@ func (m *Model) Compact(ctx context.Context, o CompactOptions) ([]Measure, error
 		made.Path = path
 		list, files = append(list, made), append(files, file{path, content})
 	}
-	_, err = write("", o.Force, []string{m.path}, files)
+	_, err = write("", o.Force, append([]string{m.path}, o.Read...), files)
 	return list, err
 }
 

@@ -40,6 +40,8 @@ var fileWriters = []fileWriter{
 	{"data crowd w1.csv w2.csv w3.csv --bags bags.csv -o OUT", "cb.csv", []string{"bags.csv", "w3.csv"}},
 	{"data import bags.csv OUT", "i.csv", []string{"bags.csv"}},
 	{"data inspect bags.csv --bag 1 --svg OUT", "d.svg", []string{"bags.csv"}},
+	{"export build --kserve OUT", "k.yaml", []string{"build/model.onnx"}},
+	{"export wide/model.onnx --float16 OUT --data wide.csv", "h.onnx", []string{"wide/model.onnx", "wide.csv"}},
 }
 
 type folderWriter struct {
@@ -61,6 +63,8 @@ var folderWriters = []folderWriter{
 	{"experiment plan e.yaml -o OUT --kubernetes --image i --claim c", "job.yaml", outdir.Experiment},
 	{"report done -o OUT", "report.md", outdir.Report},
 	{"gen go build --package m -o OUT", "m.go", ""},
+	{"export build --name m --triton OUT", "m/config.pbtxt", ""},
+	{"export build --docker OUT", "Dockerfile", ""},
 }
 
 const (
@@ -98,6 +102,8 @@ func workshop(t *testing.T) string {
 		f.Close()
 	}
 	do(t, 0, "build m.yaml -o build")
+	do(t, 0, "data synth prototypes --bags 10 -o wide.csv")
+	do(t, 0, "build quickstart -o wide")
 	do(t, 0, "experiment e.yaml -o done")
 	return dir
 }

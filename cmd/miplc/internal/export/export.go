@@ -79,6 +79,7 @@ written, and the command ends with 1.`,
 	f.Float64Var(&o.MaxLoss, "max-loss", 0.01, "most accuracy that a smaller model may lose, a share of the bags")
 	f.StringVar(&o.Library, "library", "", "onnxruntime library, or a folder that holds it")
 	console.SizeFlag(f, &o.Limits)
+	console.Limit(f, 0, 1, "max-loss")
 	f.BoolVar(&o.Force, "force", false, "replace files that are there")
 	return cmd
 }
@@ -97,8 +98,6 @@ func run(ctx context.Context, o *options) error {
 		return console.Usagef("miplc export: one of --triton, --kserve, --docker, --float16 and --int8 is missing")
 	case smaller && o.Data == "":
 		return console.Usagef("miplc export: --data is missing: smaller models are measured on bags whose label is known")
-	case !(o.MaxLoss >= 0 && o.MaxLoss <= 1):
-		return console.Usagef("miplc export: --max-loss is %v, it must be between 0 and 1", o.MaxLoss)
 	}
 	m, err := deploy.Read(backend.ModelPath(o.Model), o.Name)
 	if err != nil {
@@ -141,7 +140,7 @@ func (o *options) compact(ctx context.Context, m *deploy.Model, r *result) error
 	}
 	r.Models, err = m.Compact(ctx, deploy.CompactOptions{
 		Paths: map[string]string{"float16": o.Float16, "int8": o.Int8},
-		Bags:  bags, MaxLoss: o.MaxLoss, Library: o.Library, Force: o.Force,
+		Bags:  bags, MaxLoss: o.MaxLoss, Library: o.Library, Read: []string{o.Data, o.Library}, Force: o.Force,
 	})
 	for _, made := range r.Models {
 		if made.Path != "" {
