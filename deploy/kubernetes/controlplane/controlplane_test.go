@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -92,7 +93,7 @@ type cluster struct {
 	folder string // in place of the volume
 
 	mu     sync.Mutex
-	number int
+	number int            // of the last name or version
 	tries  map[string]int // pods that were started, by their index
 	harm   func(index string, try int, pod *corev1.Pod, p *os.Process)
 	ran    sync.WaitGroup
@@ -112,6 +113,7 @@ func start(t *testing.T, m manifest.Miplc, folder string) *cluster {
 		pod.Status.Phase = corev1.PodPending
 		return false, nil, nil
 	})
+	c.client.PrependReactor("patch", "pods", c.patch)
 	pods, err := c.client.CoreV1().Pods(namespace).Watch(ctx, metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -137,6 +139,29 @@ func start(t *testing.T, m manifest.Miplc, folder string) *cluster {
 		c.ran.Wait()
 	})
 	return c
+}
+
+// patch changes a pod and its version, without which the controller takes no notice.
+func (c *cluster) patch(action clienttesting.Action) (bool, runtime.Object, error) {
+	change := action.(clienttesting.PatchActionImpl)
+	var patch map[string]any
+	if err := json.Unmarshal(change.Patch, &patch); err != nil {
+		return true, nil, err
+	}
+	metadata, _ := patch["metadata"].(map[string]any)
+	if metadata == nil {
+		metadata = map[string]any{}
+	}
+	c.mu.Lock()
+	c.number++
+	metadata["resourceVersion"] = strconv.Itoa(c.number)
+	c.mu.Unlock()
+	patch["metadata"] = metadata
+	var err error
+	if change.Patch, err = json.Marshal(patch); err != nil {
+		return true, nil, err
+	}
+	return clienttesting.ObjectReaction(c.client.Tracker())(change)
 }
 
 // run is the kubelet of one pod.
