@@ -245,7 +245,7 @@ func TestLosses(t *testing.T) {
 // A cell that takes longer than the time limit goes on in the task that its own queues.
 func TestTimeLimit(t *testing.T) {
 	c := start(t)
-	file, one, many := c.experimentOf(40000, 1), filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "many")
+	file, one, many := c.experimentOf(15000, 1), filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "many")
 	job, _ := c.submit(many, file, "--time", "1")
 	restarts := 0
 	c.until("the task is over", func() bool {
