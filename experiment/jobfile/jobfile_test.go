@@ -106,10 +106,10 @@ func TestSlurmFileRequeues(t *testing.T) {
 		code            int
 		requeued        bool
 	}{
-		"told":             {"trap 'exit 75' TERM; touch ready; while :; do sleep 0.01; done", "3", syscall.SIGUSR1, 75, true},
-		"told, done":       {"trap 'exit 0' TERM; touch ready; while :; do sleep 0.01; done", "3", syscall.SIGUSR1, 0, false},
-		"told too often":   {"trap 'exit 75' TERM; touch ready; while :; do sleep 0.01; done", "20", syscall.SIGUSR1, 75, false},
-		"cancelled":        {"trap 'exit 75' TERM; touch ready; while :; do sleep 0.01; done", "3", syscall.SIGTERM, 75, false},
+		"told":             {"trap 'exit 75' TERM; touch ready; for i in {1..6000}; do sleep 0.01; done", "3", syscall.SIGUSR1, 75, true},
+		"told, done":       {"trap 'exit 0' TERM; touch ready; for i in {1..6000}; do sleep 0.01; done", "3", syscall.SIGUSR1, 0, false},
+		"told too often":   {"trap 'exit 75' TERM; touch ready; for i in {1..6000}; do sleep 0.01; done", "20", syscall.SIGUSR1, 75, false},
+		"cancelled":        {"trap 'exit 75' TERM; touch ready; for i in {1..6000}; do sleep 0.01; done", "3", syscall.SIGTERM, 75, false},
 		"told by another":  {"exit 75", "", 0, 75, true},
 		"cells failed":     {"exit 1", "", 0, 1, false},
 		"another plan":     {"exit 2", "", 0, 2, false},
