@@ -112,7 +112,11 @@ func (w *writer) compile() *Program {
 	reuses, _ := w.backend.(aliaser)
 	for i, in := range p.Inputs {
 		for o, out := range p.Outputs {
-			if p.usesUp[i] = p.usesUp[i] || in.Name == out.Name; in.Name == out.Name && reuses != nil {
+			if in.Name != out.Name || !in.Shape.Equal(out.Shape) {
+				continue
+			}
+			p.usesUp[i] = true
+			if reuses != nil {
 				reuses.Alias(w.f, i, o)
 			}
 		}
