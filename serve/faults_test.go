@@ -269,7 +269,7 @@ func TestWrongAmongOthers(t *testing.T) {
 // connections and leave when they are told to, clients that look whether it is ready and
 // open a connection for each request, and those of gRPC.
 func TestDrain(t *testing.T) {
-	s := start(t, func(o *Options) { o.LameDuck = time.Second })
+	s := start(t, func(o *Options) { o.LameDuck = 3 * time.Second })
 	rpc := oip.NewGRPCInferenceServiceClient(s.dial(t))
 	kept := &http.Client{Transport: &http.Transport{}}
 	single := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}

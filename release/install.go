@@ -1,0 +1,117 @@
+package main
+
+import (
+	"debug/buildinfo"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	cdx "github.com/CycloneDX/cyclonedx-go"
+)
+
+// platform is what a command is built for. Without a C compiler for it, the command
+// is pure Go: it trains with engine gorgonia and predicts with onnx-go.
+type platform struct{ system, processor, compiler string }
+
+func (p platform) ending() string {
+	if p.system == "windows" {
+		return ".exe"
+	}
+	return ""
+}
+
+func (p platform) note() string {
+	if p.compiler == "" {
+		return "-pure"
+	}
+	return ""
+}
+
+// platforms are those of a release, with the C compilers that this machine has.
+func platforms() []platform {
+	all := []platform{{"linux", "amd64", "x86_64-linux-gnu-gcc"}, {"linux", "arm64", "aarch64-linux-gnu-gcc"},
+		{"darwin", "arm64", ""}, {"darwin", "amd64", ""}, {"windows", "amd64", ""}}
+	for i, p := range all {
+		if p.system == runtime.GOOS && p.processor == runtime.GOARCH {
+			all[i].compiler = "cc"
+		} else if _, err := exec.LookPath(p.compiler); err != nil {
+			all[i].compiler = ""
+		}
+	}
+	return all
+}
+
+// environment is that of a go command which takes miplc from the proxy and what it
+// needs from this machine's module cache first. Modules are unpacked to a cache of
+// its own: a version that is tried out must not stay in the user's.
+func environment(proxy, cache string) ([]string, error) {
+	out, err := exec.Command("go", "env", "GOMODCACHE", "GOPROXY").Output()
+	if err != nil {
+		return nil, err
+	}
+	modules, elsewhere, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	return append(os.Environ(), "GOWORK=off", "GOFLAGS=-modcacherw -mod=mod", "GOPATH="+cache, "GOMODCACHE="+filepath.Join(cache, "mod"), "GOBIN=",
+		"GOSUMDB=off", "GOPROXY=file://"+proxy+",file://"+filepath.Join(modules, "cache", "download")+","+elsewhere), nil
+}
+
+// install builds the command of the published module as go install does, stripped
+// and without the paths of this machine.
+func install(version, proxy, cache string, p platform, binary string) error {
+	env, err := environment(proxy, cache)
+	if err != nil {
+		return err
+	}
+	cgo := "0"
+	if p.compiler != "" {
+		cgo = "1"
+		env = append(env, "CC="+p.compiler)
+	}
+	build := exec.Command("go", "install", "-trimpath", "-ldflags=-s -w", path+"/cmd/miplc@"+version)
+	build.Env = append(env, "GOOS="+p.system, "GOARCH="+p.processor, "CGO_ENABLED="+cgo)
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	dir := filepath.Join(cache, "bin")
+	if p.system != runtime.GOOS || p.processor != runtime.GOARCH {
+		dir = filepath.Join(dir, p.system+"_"+p.processor)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "miplc"+p.ending()))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(binary, data, 0o755)
+}
+
+// describe writes the modules that a command was built from, as Go recorded them in
+// it, as a CycloneDX SBOM.
+func describe(binary, file string) error {
+	info, err := buildinfo.ReadFile(binary)
+	if err != nil {
+		return err
+	}
+	component := func(path, version string) cdx.Component {
+		url := "pkg:golang/" + path + "@" + version
+		return cdx.Component{BOMRef: url, Type: cdx.ComponentTypeLibrary, Name: path, Version: version, PackageURL: url}
+	}
+	parts := []cdx.Component{component("std", strings.TrimPrefix(info.GoVersion, "go"))}
+	for _, d := range info.Deps {
+		parts = append(parts, component(d.Path, d.Version))
+	}
+	main := component(info.Main.Path, info.Main.Version)
+	main.Type = cdx.ComponentTypeApplication
+	bom := cdx.NewBOM()
+	bom.Metadata = &cdx.Metadata{Component: &main}
+	bom.Components = &parts
+	f, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	if err := cdx.NewBOMEncoder(f, cdx.BOMFileFormatJSON).SetPretty(true).Encode(bom); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
+}

@@ -1,0 +1,83 @@
+// Command release makes what is published of a version of miplc out of the commit
+// that is checked out: the module as a proxy serves it, the command for each
+// platform, built from that module, what is in each (SBOM) and SHA-256 sums.
+//
+//	cd release && go run . v1.2.3 OUT
+package main
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+func main() {
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: go run . VERSION OUT, such as go run . v1.2.3 ../dist")
+		os.Exit(2)
+	}
+	if err := release(os.Args[1], os.Args[2]); err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+// release fills the folder out, which must not exist.
+func release(version, out string) error {
+	out, err := filepath.Abs(out)
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(out, 0o755); err != nil {
+		return err
+	}
+	if err := publish(version, filepath.Join(out, "proxy")); err != nil {
+		return err
+	}
+	cache, err := os.MkdirTemp("", "miplc-release")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(cache)
+	for _, p := range platforms() {
+		name := fmt.Sprintf("miplc-%s-%s-%s%s", version, p.system, p.processor, p.note())
+		binary := filepath.Join(out, name+p.ending())
+		if err := install(version, filepath.Join(out, "proxy"), cache, p, binary); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if err := describe(binary, filepath.Join(out, name+".cdx.json")); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		fmt.Println(binary)
+	}
+	return sums(out)
+}
+
+// sums writes SHA256SUMS of the files of the folder, as sha256sum -c reads it.
+func sums(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	var list strings.Builder
+	for _, e := range entries {
+		if e.IsDir() {
+			continue
+		}
+		f, err := os.Open(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return err
+		}
+		h := sha256.New()
+		_, err = io.Copy(h, f)
+		f.Close()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&list, "%x  %s\n", h.Sum(nil), e.Name())
+	}
+	return os.WriteFile(filepath.Join(dir, "SHA256SUMS"), []byte(list.String()), 0o644)
+}

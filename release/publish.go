@@ -1,0 +1,77 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/semver"
+	"golang.org/x/mod/zip"
+)
+
+const path = "github.com/miplc/miplc"
+
+// publish lays the commit that is checked out into the folder as a proxy of Go
+// modules serves it (https://go.dev/ref/mod#goproxy-protocol).
+func publish(version, proxy string) error {
+	if !semver.IsValid(version) || semver.Canonical(version) != version {
+		return fmt.Errorf("%q is no version such as v1.2.3", version)
+	}
+	when, err := git("log", "-1", "--format=%cI")
+	if err != nil {
+		return err
+	}
+	requirements, err := git("show", "HEAD:go.mod")
+	if err != nil {
+		return err
+	}
+	info, err := json.Marshal(map[string]string{"Version": version, "Time": when})
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(proxy, filepath.FromSlash(path), "@v")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for name, text := range map[string][]byte{"list": []byte(version + "\n"), version + ".info": info, version + ".mod": []byte(requirements + "\n")} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
+			return err
+		}
+	}
+	return archive(version, filepath.Join(dir, version+".zip"))
+}
+
+// archive packs the commit as Go packs modules: from a clone, which has nothing
+// else, and from any kind of checkout.
+func archive(version, file string) error {
+	top, err := git("rev-parse", "--show-toplevel")
+	if err != nil {
+		return err
+	}
+	clone, err := os.MkdirTemp("", "miplc-release")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(clone)
+	if _, err := git("clone", "--quiet", "--no-hardlinks", top, clone); err != nil {
+		return err
+	}
+	f, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	return errors.Join(zip.CreateFromVCS(f, module.Version{Path: path, Version: version}, clone, "HEAD", ""), f.Close())
+}
+
+func git(args ...string) (string, error) {
+	out, err := exec.Command("git", args...).Output()
+	if err != nil {
+		return "", fmt.Errorf("git %s: %w", strings.Join(args, " "), err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The command installs from the published module, and a service that imports the
+// runtime builds with it, without what only training needs.
+func TestPublishedModule(t *testing.T) {
+	const version = "v0.0.1"
+	proxy, cache := t.TempDir(), t.TempDir()
+	if err := publish(version, proxy); err != nil {
+		t.Fatal(err)
+	}
+	binary := filepath.Join(t.TempDir(), "miplc")
+	host := platforms()[0]
+	if err := install(version, proxy, cache, host, binary); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(binary, "version").CombinedOutput()
+	if err != nil || !strings.HasPrefix(string(out), "miplc "+version) {
+		t.Errorf("%v\n%s", err, out)
+	}
+	bom := filepath.Join(t.TempDir(), "bom.json")
+	if err := describe(binary, bom); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(bom); err != nil || !strings.Contains(string(text), `"pkg:golang/github.com/yalue/onnxruntime_go@`) {
+		t.Errorf("%v\n%s", err, text)
+	}
+	service(t, version, proxy, cache)
+}
+
+func service(t *testing.T, version, proxy, cache string) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod": "module service\n\ngo 1.26.0\n\nrequire " + path + " " + version + "\n",
+		"main.go": `package main
+
+import "github.com/miplc/miplc/runtime"
+
+func main() { println(runtime.ErrEmptyBag.Error()) }
+`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env, err := environment(proxy, cache)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"run", "."}, {"list", "-deps", "."}} {
+		cmd := exec.Command("go", args...)
+		cmd.Dir, cmd.Env = dir, env
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("go %v: %v\n%s", args, err, out)
+		}
+		if args[0] == "run" && !strings.Contains(string(out), "no instances") {
+			t.Errorf("the service prints %q", out)
+		}
+		for _, heavy := range []string{"gorgonia.org/", path + "/train", "google.golang.org/grpc"} {
+			if strings.Contains(string(out), heavy) {
+				t.Errorf("a service that imports the runtime also gets %s", heavy)
+			}
+		}
+	}
+}
+
+func TestVersions(t *testing.T) {
+	for _, wrong := range []string{"", "1.2.3", "v1", "v1.2", "latest", "v1.2.3+x y"} {
+		if err := publish(wrong, filepath.Join(t.TempDir(), "proxy")); err == nil {
+			t.Errorf("%q passes for a version", wrong)
+		}
+	}
+}
