@@ -99,7 +99,7 @@ func (r *reader[T]) number() error {
 	text := r.data[from:r.at]
 	v, err := r.parse(text)
 	if err != nil {
-		return r.fail("%.40q is no number that fits", text)
+		return r.fail("%.40s is no number that fits", text)
 	}
 	r.values = append(r.values, v)
 	return nil

@@ -294,7 +294,7 @@ func TestWrongRequests(t *testing.T) {
 		{`POST /predict {"instances": [[1, 2, 3]]}`, 400, "several models are served: name one of bag, batch"},
 		{`POST /predict?model=bag {"instances": [[1, 2], [3, 4]]}`, 400, "instances[0]: 2 values, the shape needs 3"},
 		{`POST /predict?model=bag {"instances": [[1, 2, 3], [1, 2, 3, 4]]}`, 400, "instances[1]: more than 3 values"},
-		{`POST /predict?model=bag {"instances": [[1, 2, "x"]]}`, 400, `instances[0][2]: "\"x\"" is no number that fits`},
+		{`POST /predict?model=bag {"instances": [[1, 2, "x"]]}`, 400, `instances[0][2]: "x" is no number that fits`},
 		{`POST /predict?model=bag {"instances": [[1, 2, 1e39]]}`, 400, "no number that fits"},
 		{`POST /predict?model=bag {"instances": [[1, 2, NaN]]}`, 400, "invalid character 'N'"},
 		{`POST /predict?model=bag {"instances": []}`, 400, "no instances"},
