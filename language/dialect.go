@@ -80,10 +80,13 @@ func (d *Dialect) Parse(file string, src []byte, o Options, to any) (*Document, 
 	return doc, nil
 }
 
-// Fits counts the keys at the top of a file that the dialect knows; -1 says that
-// there is no such file. So a file tells which language it is written in.
-func (d *Dialect) Fits(name string) int {
-	file, src, err := d.lookUp(name, "")
+// Fits counts the keys at the top of a file, and of what it extends, that the
+// dialect knows; -1 says that there is no such file. So a file tells which language
+// it is written in.
+func (d *Dialect) Fits(name string) int { return d.fits(name, "", maxExtends) }
+
+func (d *Dialect) fits(name, from string, more int) int {
+	file, src, err := d.lookUp(name, from)
 	if err != nil {
 		return -1
 	}
@@ -98,6 +101,9 @@ func (d *Dialect) Fits(name string) int {
 		if find(d.Rows, key.text) != nil {
 			known++
 		}
+	}
+	if base := root.get(extendsRow.Name); base != nil && more > 0 {
+		known += max(0, d.fits(base.text, file, more-1))
 	}
 	return known
 }
