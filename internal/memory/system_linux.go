@@ -18,7 +18,8 @@ func system() []Room {
 	}
 	var space syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_AS, &space) == nil && space.Cur < 1<<62 {
-		rooms = append(rooms, Room{float64(space.Cur), "limit of address space, ulimit -v"})
+		used, _ := entry("/proc/self/status", "VmSize:")
+		rooms = append(rooms, Room{max(0, float64(space.Cur)-used*1024), "limit of address space, ulimit -v"})
 	}
 	return rooms
 }
