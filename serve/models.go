@@ -142,7 +142,8 @@ type models struct {
 
 // reload opens what is new or has changed at the path and lets go what is gone. What
 // does not open is an error, and what was loaded in its place stays. Requests under way
-// end with the version that they began with. It returns how many versions have changed.
+// end with the version that they began with. It returns how many versions have come, have
+// changed or are gone.
 func (m *models) reload() (changed int, err error) {
 	m.reloading.Lock()
 	defer m.reloading.Unlock()
@@ -169,8 +170,10 @@ func (m *models) reload() (changed int, err error) {
 	for _, versions := range next {
 		slices.SortFunc(versions, func(a, b *version) int { return cmp.Compare(a.version, b.version) })
 	}
-	gone := m.swap(next)
-	for _, v := range gone {
+	for _, v := range m.swap(next) {
+		if m.exact(v.name, v.version) == nil {
+			changed++
+		}
 		v.close()
 	}
 	return changed, errors.Join(failed...)

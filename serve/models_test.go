@@ -110,7 +110,7 @@ func TestReload(t *testing.T) {
 	if err := os.Remove(filepath.Join(s.dir, "batch.onnx")); err != nil {
 		t.Fatal(err)
 	}
-	reload(2, "bag.onnx")
+	reload(3, "bag.onnx")
 	if got := s.Models(); !slices.Equal(got, []string{"bag", "versioned"}) {
 		t.Error(got)
 	}

@@ -19,7 +19,7 @@ type Batching struct {
 	Bags     int           // most bags of one run; 1: each bag by itself
 	Delay    time.Duration // most time that a bag waits for others when it could be run
 	Parallel int           // runs side by side
-	Waiting  int           // most bags that wait; what comes then is refused
+	Waiting  int           // most requests that wait; what comes then is refused
 }
 
 // job is the bags of one request, which wait for their predictions.
