@@ -59,10 +59,10 @@ func TestGRPC(t *testing.T) {
 			if got.ModelName != "bag" || got.ModelVersion != "1" || got.Id != "x" || len(got.Outputs) != 2 || len(got.RawOutputContents) != 2 {
 				t.Fatalf("raw %v: %v", raw, got)
 			}
-			if p := decoded(fp32, got.RawOutputContents[0]).([]float32); !slices.Equal(p, want.Probabilities) {
+			if p := decoded[float32](got.RawOutputContents[0]); !slices.Equal(p, want.Probabilities) {
 				t.Errorf("%d instances: probabilities %v, want %v", n, p, want.Probabilities)
 			}
-			if a := decoded(fp32, got.RawOutputContents[1]).([]float32); !slices.Equal(a, want.Attention) || !slices.Equal(got.Outputs[1].Shape, []int64{1, int64(n)}) {
+			if a := decoded[float32](got.RawOutputContents[1]); !slices.Equal(a, want.Attention) || !slices.Equal(got.Outputs[1].Shape, []int64{1, int64(n)}) {
 				t.Errorf("%d instances: attention %v of shape %v, want %v", n, a, got.Outputs[1].Shape, want.Attention)
 			}
 		}

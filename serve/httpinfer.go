@@ -2,7 +2,6 @@ package serve
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -155,12 +154,15 @@ func (req *inferRequest) write(w http.ResponseWriter, answer *oip.ModelInferResp
 	for i, t := range answer.Outputs {
 		out := inferOutput{Name: t.Name, Datatype: t.Datatype, Shape: t.Shape}
 		contents := answer.RawOutputContents[i]
-		if req.wantsRaw(t.Name) {
+		switch {
+		case req.wantsRaw(t.Name):
 			size := len(contents)
 			out.Parameters = &parameters{BinaryDataSize: &size}
 			raw = append(raw, contents)
-		} else {
-			out.Data = decoded(t.Datatype, contents)
+		case t.Datatype == int64s:
+			out.Data = decoded[int64](contents)
+		default:
+			out.Data = decoded[float32](contents)
 		}
 		head.Outputs = append(head.Outputs, out)
 	}
@@ -184,19 +186,4 @@ func (req *inferRequest) wantsRaw(output string) bool {
 		}
 	}
 	return req.Parameters.BinaryDataOutput
-}
-
-// decoded is the contents of an output as JSON has them.
-func decoded(datatype string, raw []byte) any {
-	if datatype == int64s {
-		return slices.Collect(func(yield func(int64) bool) {
-			for i := 0; i < len(raw) && yield(int64(binary.LittleEndian.Uint64(raw[i:]))); i += 8 {
-			}
-		})
-	}
-	values := make([]float32, len(raw)/4)
-	for i := range values {
-		values[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
-	}
-	return values
 }

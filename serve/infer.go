@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 
@@ -109,18 +110,14 @@ func (s *Server) bagsOf(v *version, req *oip.ModelInferRequest) ([]runtime.Bag, 
 	if err := s.checkSize(n); err != nil {
 		return nil, err
 	}
-	values, err := elements(given[0], given[0].Contents.GetFp32Contents(), 4, func(raw []byte) float32 {
-		return math.Float32frombits(binary.LittleEndian.Uint32(raw))
-	})
+	values, err := elements(given[0], given[0].Contents.GetFp32Contents())
 	if err != nil {
 		return nil, err
 	}
 	if len(given) == 1 {
 		return []runtime.Bag{{Instances: values, N: n}}, nil
 	}
-	bagOf, err := elements(given[1], given[1].Contents.GetInt64Contents(), 8, func(raw []byte) int64 {
-		return int64(binary.LittleEndian.Uint64(raw))
-	})
+	bagOf, err := elements(given[1], given[1].Contents.GetInt64Contents())
 	if err != nil {
 		return nil, err
 	}
@@ -174,9 +171,8 @@ func match(want []*tensor, req *oip.ModelInferRequest) ([]input, error) {
 	return found, nil
 }
 
-// elements are the contents of an input: typed, or raw in little endian with width
-// bytes an element.
-func elements[T any](in input, typed []T, width int, from func([]byte) T) ([]T, error) {
+// elements are the contents of an input, typed or raw.
+func elements[T float32 | int64](in input, typed []T) ([]T, error) {
 	count := 1
 	for _, d := range in.Shape {
 		count *= int(d)
@@ -187,14 +183,19 @@ func elements[T any](in input, typed []T, width int, from func([]byte) T) ([]T, 
 		}
 		return typed, nil
 	}
-	if len(in.raw) != width*count {
-		return nil, status.Errorf(codes.InvalidArgument, "input %q has %d bytes, its shape %v needs %d", in.Name, len(in.raw), in.Shape, width*count)
+	if size := count * binary.Size(T(0)); len(in.raw) != size {
+		return nil, status.Errorf(codes.InvalidArgument, "input %q has %d bytes, its shape %v needs %d", in.Name, len(in.raw), in.Shape, size)
 	}
-	values := make([]T, count)
-	for i := range values {
-		values[i] = from(in.raw[width*i:])
+	return decoded[T](in.raw), nil
+}
+
+// decoded is raw contents as numbers, of which raw must hold a whole number.
+func decoded[T float32 | int64](raw []byte) []T {
+	values := make([]T, len(raw)/binary.Size(T(0)))
+	if _, err := binary.Decode(raw, binary.LittleEndian, values); err != nil {
+		panic(fmt.Sprintf("bug: %v", err)) // there are as many bytes as values need
 	}
-	return values, nil
+	return values
 }
 
 // split cuts instances of d values each into bags.

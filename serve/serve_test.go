@@ -258,7 +258,7 @@ func TestInferBinary(t *testing.T) {
 	if len(got.Outputs) != 2 || got.Outputs[0].Name != "label" || *got.Outputs[1].Parameters.BinaryDataSize != len(body)-length {
 		t.Fatalf("%s and %d bytes", body[:length], len(body)-length)
 	}
-	probabilities := decoded(fp32, body[length:]).([]float32)
+	probabilities := decoded[float32](body[length:])
 	labels := got.Outputs[0].Data.([]any)
 	for i, b := range bags {
 		want, err := s.direct["batch"].Predict(t.Context(), b)
