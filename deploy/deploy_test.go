@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -164,9 +165,13 @@ func TestHealthCheck(t *testing.T) {
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("there is no bash")
 	}
-	files, err := built(t, "bag").Docker(t.TempDir(), "v1.2.3", false)
+	dir := t.TempDir()
+	files, err := built(t, "bag").Docker(dir, "v1.2.3", false)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if want := []string{dir + "/models/a-small-model/1/model.onnx", dir + "/Dockerfile", dir + "/service.Dockerfile"}; !slices.Equal(files, want) {
+		t.Errorf("written are %q, want %q", files, want)
 	}
 	status := http.StatusOK
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -3,7 +3,6 @@ package deploy
 import (
 	"fmt"
 	"os"
-	"path"
 	"strings"
 
 	"github.com/miplc/miplc/internal/pinned"
@@ -11,14 +10,14 @@ import (
 )
 
 // library is the pinned onnxruntime for one architecture of Docker.
-type library struct{ Arch, Archive, Platform, Member, File, SHA256 string }
+type library struct{ Arch, Archive, Platform, Member, SHA256 string }
 
 // libraries are those for Linux that pip can fetch.
 func libraries() []library {
 	var list []library
 	for _, p := range ortlib.Pins() {
 		if arch, ok := strings.CutPrefix(p.System, "linux/"); ok && p.Via == pinned.ViaPip {
-			list = append(list, library{arch, p.Archive, p.Platform, p.Member, path.Base(p.Member), p.SHA256})
+			list = append(list, library{arch, p.Archive, p.Platform, p.Member, p.SHA256})
 		}
 	}
 	return list
@@ -33,13 +32,14 @@ func (m *Model) Docker(dir, version string, force bool) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	values := map[string]any{"Name": m.Name, "Version": version, "Libraries": libraries()}
-	if len(libraries()) == 0 {
+	from := libraries()
+	if len(from) == 0 {
 		return nil, fmt.Errorf("bug: no onnxruntime library is pinned for Linux")
 	}
+	values := map[string]any{"Name": m.Name, "Version": version, "Libraries": from}
 	files := []file{{"models/" + m.Name + "/1/model.onnx", content}}
-	for name, source := range map[string]string{"Dockerfile": "serve.Dockerfile.tmpl", "service.Dockerfile": "service.Dockerfile.tmpl"} {
-		f, err := rendered(name, source, values)
+	for _, name := range []string{"Dockerfile", "service.Dockerfile"} {
+		f, err := rendered(name, name+".tmpl", values)
 		if err != nil {
 			return nil, err
 		}
