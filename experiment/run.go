@@ -3,6 +3,7 @@ package experiment
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -180,6 +181,7 @@ type runner struct {
 	mu       sync.Mutex // guards what stands below, and the observer
 	progress Progress
 	clock    clock
+	failed   []*Cell
 	broken   error // of the results file: nothing more can be kept
 }
 
@@ -255,7 +257,7 @@ func cellsOf(groups []*group) (list []*Cell) {
 }
 
 func (r *runner) end() (Progress, error) {
-	err := r.journal.close()
+	err := errors.Join(r.journal.close(), r.doneElsewhere())
 	_ = os.Remove(filepath.Join(r.o.Dir, TrialsFolder)) // fails, rightly, where cells are under way
 	switch {
 	case r.broken != nil:
@@ -270,6 +272,25 @@ func (r *runner) end() (Progress, error) {
 	return r.progress, nil
 }
 
+// doneElsewhere counts cells as done that failed here and that another process has
+// done meanwhile: it dropped their checkpoints, or held the folders of their models.
+func (r *runner) doneElsewhere() error {
+	if len(r.failed) == 0 {
+		return nil
+	}
+	have, err := ReadResults(r.o.Dir)
+	if err != nil {
+		return err
+	}
+	for _, c := range r.failed {
+		if have.Done(c.Key) {
+			r.progress.Failed--
+			r.progress.Done++
+		}
+	}
+	return nil
+}
+
 // keep appends the results of cells that were computed together. An error says that
 // no more cells can be kept.
 func (r *runner) keep(cells []*Cell, results []*Result) error {
@@ -279,7 +300,7 @@ func (r *runner) keep(cells []*Cell, results []*Result) error {
 	err := r.journal.add(results)
 	for _, c := range cells {
 		if err == nil {
-			err = r.dropTrials(c)
+			r.dropTrials(c)
 		}
 	}
 	r.mu.Lock()
@@ -290,6 +311,7 @@ func (r *runner) keep(cells []*Cell, results []*Result) error {
 	}
 	for i, result := range results {
 		if result.Error != "" {
+			r.failed = append(r.failed, cells[i])
 			r.progress.Failed++
 		} else {
 			r.progress.Done++

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/workers"
 )
 
 // staging has files that must be taken along: a set of bags, splits and a spec that
@@ -81,6 +82,38 @@ func TestShards(t *testing.T) {
 	}
 	if _, err := RunShard(context.Background(), Shard{I: 1, N: 3}, Options{Dir: dir, Observer: &watch{after: 1, stop: func() { t.Error("a finished cell ran again") }}}); err != nil {
 		t.Error(err)
+	}
+}
+
+// Processes that a scheduler started on the same shard keep the checkpoints of their
+// cells in the same place, and take them from each other when a cell is done: none
+// of them fails for that.
+func TestSameShard(t *testing.T) {
+	e := parse(t, strings.ReplaceAll(tiny, "train.epochs: 2", "train.epochs: 10"))
+	dir := t.TempDir()
+	if _, err := PlanShards(e, Options{Dir: dir}, Dealing{Shards: 1}); err != nil {
+		t.Fatal(err)
+	}
+	var running workers.Group
+	for range 3 {
+		running.Go(func() {
+			if _, err := RunShard(context.Background(), Shard{I: 1, N: 1}, Options{Dir: dir, Jobs: 1, Pause: 1}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	running.Wait()
+	have, err := ReadResults(dir)
+	if err != nil || len(have.ByKey) != 8 || len(have.Differ) > 0 {
+		t.Errorf("%d results, %v differ, %v", len(have.ByKey), have.Differ, err)
+	}
+	for _, r := range have.ByKey {
+		if r.Error != "" {
+			t.Errorf("%+v", r)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, TrialsFolder)); err != nil || left != nil {
+		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
 
