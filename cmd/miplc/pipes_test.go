@@ -64,13 +64,12 @@ func TestPipesAreRefused(t *testing.T) {
 		"experiment p.yaml -o never",
 		"doctor --library p.so",
 	} {
-		began := time.Now()
 		out, err := miplc(strings.Fields(line)...)
 		if err == nil && !strings.HasPrefix(line, "doctor") {
 			t.Errorf("%s: it works\n%s", line, out)
 		}
 		if !strings.Contains(out, "is a pipe, not a file") && !strings.Contains(out, "is not a file") {
-			t.Errorf("%s: after %v it says\n%s", line, time.Since(began), out)
+			t.Errorf("%s: it says\n%s", line, out)
 		}
 	}
 	if found, _ := filepath.Glob(filepath.Join(dir, "never*")); found != nil {

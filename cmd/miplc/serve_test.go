@@ -22,7 +22,7 @@ import (
 
 var servingAt = regexp.MustCompile(`^serving (.*) over HTTP at (\S+), gRPC at (\S+)\n`)
 
-// serve starts `miplc serve` of a model of 3 features and returns the address of HTTP
+// serveModel starts `miplc serve` of a model of 3 features and returns the address of HTTP
 // and a function that sends a signal and returns how the process ended.
 func serveModel(t *testing.T, flags ...string) (address string, end func(os.Signal) (code int, out string)) {
 	t.Helper()
