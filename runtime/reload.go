@@ -76,7 +76,10 @@ func (m *Model) reload(path string) error {
 		return fmt.Errorf("%s: %w: %w", path, ErrContract, err)
 	}
 	m.current.Store(o)
-	return old.close()
+	if err := old.close(); err != nil {
+		m.options.log.Warn("the model that was replaced is not freed", "error", err)
+	}
+	return nil
 }
 
 // replaceable says what callers would notice of another file.

@@ -1,8 +1,10 @@
 package runtime_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -136,6 +138,7 @@ func TestReloadRefuses(t *testing.T) {
 type slow struct {
 	opened, closed atomic.Int32
 	begun, let     chan struct{}
+	closing        error // what closing a session gives
 }
 
 type slowSession struct {
@@ -162,7 +165,7 @@ func (s *slowSession) Run(_ context.Context, _ []runtime.Bag, to []runtime.Predi
 
 func (s *slowSession) Close() error {
 	s.closed.Add(1)
-	return nil
+	return s.closing
 }
 
 // A model that was replaced is closed after its last prediction, once; meanwhile the
@@ -193,5 +196,28 @@ func TestReloadClosesAfterTheLastPrediction(t *testing.T) {
 	}
 	if err := <-reloaded; err != nil || s.closed.Load() != 1 {
 		t.Errorf("reloaded: %v, %d closed", err, s.closed.Load())
+	}
+}
+
+// Where the old model cannot be freed the new one is in use all the same: that is no
+// error, and it is logged.
+func TestReloadTellsOfAModelThatIsNotFreed(t *testing.T) {
+	var out bytes.Buffer
+	s := &slow{begun: make(chan struct{}), let: make(chan struct{}), closing: errors.New("it is held")}
+	close(s.let)
+	m, err := runtime.Open("testdata/demipl-3x4.onnx", runtime.WithBackend(s), runtime.WithLogger(slog.New(slog.NewTextHandler(&out, nil))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Reload("testdata/demipl-3x4.onnx"); err != nil {
+		t.Errorf("reloaded: %v", err)
+	}
+	if p, err := m.Predict(context.Background(), randomBag(2, 3, 1)); err != nil || p.Label != 2 {
+		t.Errorf("afterwards: %v, %v", p, err)
+	}
+	for _, want := range []string{`level=WARN msg="the model that was replaced is not freed" error="it is held"`, `msg="model reloaded"`} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("logged\n%swant %s", out.String(), want)
+		}
 	}
 }
