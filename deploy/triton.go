@@ -91,7 +91,9 @@ func ragged(batch *onnxpb.ModelProto, shape []int) *onnxpb.ModelProto {
 		head = append(head, &onnxpb.NodeProto{Name: name, OpType: opType, Attribute: attributes, Input: in, Output: []string{name}})
 		return name
 	}
-	to := func(t onnxpb.TensorProto_DataType) []*onnxpb.AttributeProto { return whole1("to", int64(t)) }
+	to := func(t onnxpb.TensorProto_DataType) []*onnxpb.AttributeProto {
+		return []*onnxpb.AttributeProto{onnxpb.IntAttr("to", int64(t))}
+	}
 	bags := op("instances", "Reshape", nil, contract.Instances, whole("shape", []int64{int64(len(rows))}, rows...))
 	count := op("count", "Gather", nil, op("extents", "Shape", nil, bags), zero)
 	number := op("number", "Range", nil, zero, count, one)
@@ -99,7 +101,7 @@ func ragged(batch *onnxpb.ModelProto, shape []int) *onnxpb.ModelProto {
 	ends := op("ends", "Div", nil, values, whole("size", nil, int64(extent.Size(shape))))
 	// The bag of an instance is the first that ends behind it.
 	behind := op("behind", "Greater", nil, op("column", "Unsqueeze", nil, ends, whole("axis", []int64{1}, 1)), number)
-	op("bag_of", "ArgMax", append(whole1("axis", 0), whole1("keepdims", 0)...), op("is_behind", "Cast", to(onnxpb.TensorProto_FLOAT), behind))
+	op("bag_of", "ArgMax", []*onnxpb.AttributeProto{onnxpb.IntAttr("axis", 0), onnxpb.IntAttr("keepdims", 0)}, op("is_behind", "Cast", to(onnxpb.TensorProto_FLOAT), behind))
 	g.Node = append(head, g.Node...)
 	g.Input = []*onnxpb.ValueInfoProto{
 		row(contract.Instances, onnxpb.TensorProto_FLOAT, "values", "All values of all bags, one after the other, as they are measured."),
@@ -107,11 +109,6 @@ func ragged(batch *onnxpb.ModelProto, shape []int) *onnxpb.ModelProto {
 	}
 	m.SetMetadata(contract.KeyContract, contractRagged)
 	return m
-}
-
-// whole1 is an attribute of one whole number.
-func whole1(name string, v int64) []*onnxpb.AttributeProto {
-	return []*onnxpb.AttributeProto{{Name: name, Type: onnxpb.AttributeProto_INT, I: v}}
 }
 
 // row describes an input of one axis.

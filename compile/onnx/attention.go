@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/onnxpb"
 )
 
 // Attention among the instances of each bag, see graph.OpSegmentAttention, by the
@@ -17,7 +18,7 @@ func (e *emitter) attentionWeights(n *graph.Node, in []string) (weights, scale s
 	same := e.once("same bag", func() string { return e.op("Equal", nil, e.rows(bagOf, graph.Shape{graph.N}), bagOf) })
 	scores := e.op("Mul", nil, e.op("MatMul", nil, in[0], e.turned(in[1])), scale)
 	scores = e.op("Where", nil, same, scores, e.float(float32(math.Inf(-1))))
-	return e.op("Softmax", attrs(attrInt("axis", -1)), scores), scale
+	return e.op("Softmax", attrs(onnxpb.IntAttr("axis", -1)), scores), scale
 }
 
 func lowerSegmentAttention(e *emitter, n *graph.Node, in []string) string {
@@ -32,6 +33,6 @@ func lowerSegmentAttentionGrad(e *emitter, n *graph.Node, in []string) string {
 	g := e.op("MatMul", nil, dy, e.turned(v))
 	mean := e.op("ReduceSum", attrs(attrKeep(true)), e.op("Mul", nil, w, g), e.ints(1))
 	ds := e.op("Mul", nil, e.op("Mul", nil, w, e.op("Sub", nil, g, mean)), scale)
-	return e.op("Concat", attrs(attrInt("axis", 1)),
+	return e.op("Concat", attrs(onnxpb.IntAttr("axis", 1)),
 		e.op("MatMul", nil, ds, k), e.op("MatMul", nil, e.turned(ds), q), e.op("MatMul", nil, e.turned(w), dy))
 }

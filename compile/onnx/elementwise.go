@@ -22,7 +22,7 @@ func lowerFill(e *emitter, n *graph.Node, in []string) string {
 	if n.Shape.Static() {
 		return e.filled(v, dims(n.Shape)...)
 	}
-	value := attrTensor("value", onnxpb.FloatTensor("", []int64{1}, []float32{v}))
+	value := onnxpb.TensorAttr("value", onnxpb.FloatTensor("", []int64{1}, []float32{v}))
 	return e.op("ConstantOfShape", attrs(value), e.shapeVector(n.Shape))
 }
 
@@ -44,7 +44,7 @@ func lowerGreater(e *emitter, n *graph.Node, in []string) string {
 
 // toFloat turns truth values into 0 and 1.
 func (e *emitter) toFloat(v string) string {
-	return e.op("Cast", attrs(attrInt("to", int64(onnxpb.TensorProto_FLOAT))), v)
+	return e.op("Cast", attrs(onnxpb.IntAttr("to", int64(onnxpb.TensorProto_FLOAT))), v)
 }
 
 // shapeVector gives a shape as an int64 vector, symbols measured on the inputs.
@@ -63,7 +63,7 @@ func (e *emitter) shapeVector(s graph.Shape) string {
 	if len(parts) == 1 {
 		return parts[0]
 	}
-	return e.op("Concat", attrs(attrInt("axis", 0)), parts...)
+	return e.op("Concat", attrs(onnxpb.IntAttr("axis", 0)), parts...)
 }
 
 // extent measures N or B as an int64 vector of one element: on an input that

@@ -201,22 +201,6 @@ func dims(s graph.Shape) []int64 {
 
 func attrs(list ...*onnxpb.AttributeProto) []*onnxpb.AttributeProto { return list }
 
-func attrInt(name string, v int64) *onnxpb.AttributeProto {
-	return &onnxpb.AttributeProto{Name: name, Type: onnxpb.AttributeProto_INT, I: v}
-}
-
-func attrInts(name string, v ...int64) *onnxpb.AttributeProto {
-	return &onnxpb.AttributeProto{Name: name, Type: onnxpb.AttributeProto_INTS, Ints: v}
-}
-
-func attrString(name, v string) *onnxpb.AttributeProto {
-	return &onnxpb.AttributeProto{Name: name, Type: onnxpb.AttributeProto_STRING, S: []byte(v)}
-}
-
-func attrTensor(name string, t *onnxpb.TensorProto) *onnxpb.AttributeProto {
-	return &onnxpb.AttributeProto{Name: name, Type: onnxpb.AttributeProto_TENSOR, T: t}
-}
-
 // pair widens the two numbers of an image attribute.
 func pair(v [2]int) []int64 { return []int64{int64(v[0]), int64(v[1])} }
 
@@ -252,7 +236,7 @@ func (e *emitter) valueInfo(name string, elem onnxpb.TensorProto_DataType, s gra
 // attrKeep says whether a reduction keeps its axes as 1.
 func attrKeep(keep bool) *onnxpb.AttributeProto {
 	if keep {
-		return attrInt("keepdims", 1)
+		return onnxpb.IntAttr("keepdims", 1)
 	}
-	return attrInt("keepdims", 0)
+	return onnxpb.IntAttr("keepdims", 0)
 }

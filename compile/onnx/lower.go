@@ -345,7 +345,7 @@ func (e *emitter) formed(r Result) string {
 	case Flat:
 		return e.op("Reshape", nil, v, e.ints(-1))
 	case Largest:
-		return e.op("ArgMax", attrs(attrInt("axis", 1), attrKeep(false)), v)
+		return e.op("ArgMax", attrs(onnxpb.IntAttr("axis", 1), attrKeep(false)), v)
 	}
 	target.Fail("bug: output %s has the form %d", r.Name, r.Form)
 	return ""

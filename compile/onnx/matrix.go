@@ -8,7 +8,7 @@ import (
 )
 
 func lowerTranspose(e *emitter, n *graph.Node, in []string) string {
-	return e.op("Transpose", attrs(attrInts("perm", numbersOf(n.Attrs.Perm)...)), in[0])
+	return e.op("Transpose", attrs(onnxpb.IntsAttr("perm", numbersOf(n.Attrs.Perm)...)), in[0])
 }
 
 func lowerReshape(e *emitter, n *graph.Node, in []string) string { return e.reshape(in[0], n.Shape) }
@@ -53,7 +53,7 @@ func lowerMax(e *emitter, n *graph.Node, in []string) string {
 // reduceMax takes its axes as an attribute up to opset 17, as an input since.
 func (e *emitter) reduceMax(v string, keepAxes bool, axes ...int64) string {
 	if e.opset < 18 {
-		return e.op("ReduceMax", attrs(attrInts("axes", axes...), attrKeep(keepAxes)), v)
+		return e.op("ReduceMax", attrs(onnxpb.IntsAttr("axes", axes...), attrKeep(keepAxes)), v)
 	}
 	return e.op("ReduceMax", attrs(attrKeep(keepAxes)), v, e.ints(axes...))
 }
@@ -63,7 +63,7 @@ func (e *emitter) reduceMax(v string, keepAxes bool, axes ...int64) string {
 func lowerMaxMask(e *emitter, n *graph.Node, in []string) string {
 	s, reduced := n.Shape, n.Attrs.Axes
 	if len(reduced) == 0 {
-		value := attrTensor("value", onnxpb.FloatTensor("", []int64{1}, []float32{1}))
+		value := onnxpb.TensorAttr("value", onnxpb.FloatTensor("", []int64{1}, []float32{1}))
 		return e.op("ConstantOfShape", attrs(value), e.op("Shape", nil, in[0]))
 	}
 	var perm []int
@@ -78,24 +78,24 @@ func lowerMaxMask(e *emitter, n *graph.Node, in []string) string {
 	for i, p := range perm {
 		back[p] = int64(i)
 	}
-	x := e.op("Transpose", attrs(attrInts("perm", numbersOf(perm)...)), in[0])
+	x := e.op("Transpose", attrs(onnxpb.IntsAttr("perm", numbersOf(perm)...)), in[0])
 	full := e.op("Shape", nil, x)
 	if len(reduced) > 1 {
 		// Reshape: 0 keeps an extent, -1 takes what is left.
 		fold := append(make([]int64, kept), -1)
 		x = e.op("Reshape", nil, x, e.ints(fold...))
 	}
-	first := e.op("ArgMax", attrs(attrInt("axis", int64(kept)), attrKeep(true)), x)
+	first := e.op("ArgMax", attrs(onnxpb.IntAttr("axis", int64(kept)), attrKeep(true)), x)
 	extent := e.op("Gather", nil, e.op("Shape", nil, x), e.integer(int64(kept)))
 	index := e.op("Range", nil, e.integer(0), extent, e.integer(1))
 	mask := e.op("Reshape", nil, e.toFloat(e.op("Equal", nil, index, first)), full)
-	return e.op("Transpose", attrs(attrInts("perm", back...)), mask)
+	return e.op("Transpose", attrs(onnxpb.IntsAttr("perm", back...)), mask)
 }
 
 func lowerConcat(e *emitter, n *graph.Node, in []string) string { return e.concat(n.Attrs.Axis, in) }
 
 func (e *emitter) concat(axis int, in []string) string {
-	return e.op("Concat", attrs(attrInt("axis", int64(axis))), in...)
+	return e.op("Concat", attrs(onnxpb.IntAttr("axis", int64(axis))), in...)
 }
 
 func lowerSlice(e *emitter, n *graph.Node, in []string) string {
@@ -112,6 +112,6 @@ func lowerPad(e *emitter, n *graph.Node, in []string) string {
 
 func lowerSoftmax(op string) lowering {
 	return func(e *emitter, n *graph.Node, in []string) string {
-		return e.op(op, attrs(attrInt("axis", -1)), in[0])
+		return e.op(op, attrs(onnxpb.IntAttr("axis", -1)), in[0])
 	}
 }

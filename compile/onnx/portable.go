@@ -71,7 +71,7 @@ func turnedShape(s graph.Shape) graph.Shape { return graph.Shape{s[1], s[0]} }
 
 // turned transposes a matrix.
 func (e *emitter) turned(v string) string {
-	return e.op("Transpose", attrs(attrInts("perm", 1, 0)), v)
+	return e.op("Transpose", attrs(onnxpb.IntsAttr("perm", 1, 0)), v)
 }
 
 // column gives [N, 1] with all elements v, made from the instances: there is

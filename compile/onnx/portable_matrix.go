@@ -5,6 +5,7 @@ import (
 
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/foronnxgo"
+	"github.com/miplc/miplc/internal/onnxpb"
 )
 
 func portableMatMul(e *emitter, n *graph.Node, in []string) string {
@@ -163,7 +164,7 @@ func portableSoftmax(e *emitter, n *graph.Node, in []string) string {
 	if len(e.shapeOf(n)) != 2 {
 		return refuse("only for matrices, not %v", e.shapeOf(n))
 	}
-	return e.op("Softmax", attrs(attrInt("axis", 1)), in[0])
+	return e.op("Softmax", attrs(onnxpb.IntAttr("axis", 1)), in[0])
 }
 
 func portableLogSoftmax(e *emitter, n *graph.Node, in []string) string {
@@ -171,5 +172,5 @@ func portableLogSoftmax(e *emitter, n *graph.Node, in []string) string {
 	if len(s) != 2 || symbolic(s[1]) {
 		return refuse("only for matrices with a constant number of columns, not %v", s)
 	}
-	return e.op("LogSoftmax", attrs(attrInt("axis", 1)), e.shaped(in[0], s))
+	return e.op("LogSoftmax", attrs(onnxpb.IntAttr("axis", 1)), e.shaped(in[0], s))
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/onnxpb"
 )
 
 // The segment ops work through the membership matrix [B, N]: 1 where the
@@ -67,12 +68,12 @@ func (e *emitter) segmentMax(rows, bagOf string, columns int) string {
 	lowest := e.float(float32(graph.OpSegmentMax.Neutral()))
 	if e.opset < 18 {
 		mask := e.op("Unsqueeze", nil, e.membership(bagOf), e.ints(1))
-		across := e.op("Transpose", attrs(attrInts("perm", 1, 0)), rows)
+		across := e.op("Transpose", attrs(onnxpb.IntsAttr("perm", 1, 0)), rows)
 		return e.reduceMax(e.op("Where", nil, mask, across, lowest), false, 2)
 	}
-	start := e.op("Expand", nil, lowest, e.op("Concat", attrs(attrInt("axis", 0)), e.extent(graph.B), e.ints(int64(columns))))
+	start := e.op("Expand", nil, lowest, e.op("Concat", attrs(onnxpb.IntAttr("axis", 0)), e.extent(graph.B), e.ints(int64(columns))))
 	index := e.op("Expand", nil, e.rows(bagOf, graph.Shape{graph.N}), e.op("Shape", nil, rows))
-	return e.op("ScatterElements", attrs(attrInt("axis", 0), attrString("reduction", "max")), start, index, rows)
+	return e.op("ScatterElements", attrs(onnxpb.IntAttr("axis", 0), onnxpb.StringAttr("reduction", "max")), start, index, rows)
 }
 
 // ofBag gives every instance the row of its bag.

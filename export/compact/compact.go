@@ -78,7 +78,7 @@ func (r *rewriter) ops(opType string, attributes []*onnxpb.AttributeProto, in []
 
 // cast appends a Cast.
 func (r *rewriter) cast(name, in string, to onnxpb.TensorProto_DataType) string {
-	return r.op(name, "Cast", []*onnxpb.AttributeProto{{Name: "to", Type: onnxpb.AttributeProto_INT, I: int64(to)}}, in)
+	return r.op(name, "Cast", []*onnxpb.AttributeProto{onnxpb.IntAttr("to", int64(to))}, in)
 }
 
 // fewest elements of a parameter for which the nodes around it are worth their while.

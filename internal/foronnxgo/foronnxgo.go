@@ -76,7 +76,7 @@ func (r *rewriter) node(n *onnxpb.NodeProto) error {
 		return r.clip(n)
 	case "Reshape":
 		if to, err := r.ints(n, 1, 2); err == nil && to[0] == symbol {
-			r.last(n, "Flatten", attrs(attrInt("axis", 1)), n.Input[0])
+			r.last(n, "Flatten", attrs(onnxpb.IntAttr("axis", 1)), n.Input[0])
 			return nil
 		}
 	}
@@ -142,7 +142,7 @@ func (r *rewriter) reshaped(v string, to ...int64) string {
 }
 
 func (r *rewriter) turned(v string) string {
-	return r.op("Transpose", attrs(attrInts("perm", 1, 0)), v)
+	return r.op("Transpose", attrs(onnxpb.IntsAttr("perm", 1, 0)), v)
 }
 
 // ints gives the numbers of an input that is a constant vector of that length.
@@ -191,15 +191,3 @@ func (r *rewriter) ownOutputs() {
 }
 
 func attrs(list ...*onnxpb.AttributeProto) []*onnxpb.AttributeProto { return list }
-
-func attrInt(name string, v int64) *onnxpb.AttributeProto {
-	return &onnxpb.AttributeProto{Name: name, Type: onnxpb.AttributeProto_INT, I: v}
-}
-
-func attrInts(name string, v ...int64) *onnxpb.AttributeProto {
-	return &onnxpb.AttributeProto{Name: name, Type: onnxpb.AttributeProto_INTS, Ints: v}
-}
-
-func attrString(name, v string) *onnxpb.AttributeProto {
-	return &onnxpb.AttributeProto{Name: name, Type: onnxpb.AttributeProto_STRING, S: []byte(v)}
-}

@@ -20,7 +20,7 @@ func (r *rewriter) reduceMax(n *onnxpb.NodeProto) error {
 	case axis == 1 && columns != symbol:
 		r.last(n, "Identity", nil, r.rowMax(x, rows, columns))
 	case axis == 0 && rows != symbol:
-		r.last(n, "Transpose", attrs(attrInts("perm", 1, 0)), r.rowMax(r.turned(x), columns, rows))
+		r.last(n, "Transpose", attrs(onnxpb.IntsAttr("perm", 1, 0)), r.rowMax(r.turned(x), columns, rows))
 	case axis == 0 && columns != symbol:
 		r.last(n, "Identity", nil, r.columnMax(x, columns))
 	default:
@@ -32,10 +32,8 @@ func (r *rewriter) reduceMax(n *onnxpb.NodeProto) error {
 // reduced gives the axis of ReduceMax, an attribute up to opset 17 and an input
 // since.
 func (r *rewriter) reduced(n *onnxpb.NodeProto) (int64, error) {
-	for _, a := range n.Attribute {
-		if a.GetName() == "axes" && len(a.GetInts()) == 1 {
-			return a.GetInts()[0], nil
-		}
+	if axes := n.Attr("axes").GetInts(); len(axes) == 1 {
+		return axes[0], nil
 	}
 	axes, err := r.ints(n, 1, 1)
 	if err != nil {
@@ -51,9 +49,9 @@ func (r *rewriter) rowMax(x string, rows, columns int64) string {
 		first = 0 // as in the input
 	}
 	image := r.reshaped(x, first, 1, 1, columns)
-	top := r.op("MaxPool", attrs(attrInts("kernel_shape", 1, columns), attrInts("strides", 1, 1)), image)
+	top := r.op("MaxPool", attrs(onnxpb.IntsAttr("kernel_shape", 1, columns), onnxpb.IntsAttr("strides", 1, 1)), image)
 	if rows == symbol {
-		return r.op("Flatten", attrs(attrInt("axis", 1)), top)
+		return r.op("Flatten", attrs(onnxpb.IntAttr("axis", 1)), top)
 	}
 	return r.reshaped(top, rows, 1)
 }
@@ -65,10 +63,10 @@ func (r *rewriter) rowMax(x string, rows, columns int64) string {
 func (r *rewriter) columnMax(x string, columns int64) string {
 	const window = 256
 	x = r.reshaped(x, 0, columns, 1, 1)
-	x = r.op("Transpose", attrs(attrInts("perm", 1, 2, 3, 0)), x)
+	x = r.op("Transpose", attrs(onnxpb.IntsAttr("perm", 1, 2, 3, 0)), x)
 	for range 3 {
-		x = r.op("MaxPool", attrs(attrString("auto_pad", "SAME_UPPER"),
-			attrInts("kernel_shape", 1, window), attrInts("strides", 1, window)), x)
+		x = r.op("MaxPool", attrs(onnxpb.StringAttr("auto_pad", "SAME_UPPER"),
+			onnxpb.IntsAttr("kernel_shape", 1, window), onnxpb.IntsAttr("strides", 1, window)), x)
 	}
 	return r.reshaped(x, 1, columns)
 }

@@ -9,21 +9,13 @@ const (
 
 // Since gives the oldest opset that has a node in the form in which miplc writes it.
 func (n *NodeProto) Since() int64 {
-	attribute := func(name string) *AttributeProto {
-		for _, a := range n.GetAttribute() {
-			if a.GetName() == name {
-				return a
-			}
-		}
-		return nil
-	}
 	switch n.GetOpType() {
 	case "ReduceMax":
 		if len(n.GetInput()) > 1 { // its axes
 			return 18
 		}
 	case "ScatterElements":
-		switch reduction := attribute("reduction"); {
+		switch reduction := n.Attr("reduction"); {
 		case reduction == nil:
 		case string(reduction.GetS()) == "add":
 			return 16

@@ -58,9 +58,6 @@ func openProduct(o Options, transA, transB int) (*onnx.DynamicAdvancedSession, e
 
 // productModel is one Gemm of matrices of any size.
 func productModel(transA, transB int) *onnxpb.ModelProto {
-	transposed := func(name string, i int) *onnxpb.AttributeProto {
-		return &onnxpb.AttributeProto{Name: name, Type: onnxpb.AttributeProto_INT, I: int64(i)}
-	}
 	return &onnxpb.ModelProto{
 		IrVersion:   8,
 		OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: opset}},
@@ -68,7 +65,7 @@ func productModel(transA, transB int) *onnxpb.ModelProto {
 			Name: "product",
 			Node: []*onnxpb.NodeProto{{
 				OpType: "Gemm", Name: "c", Input: []string{"a", "b"}, Output: []string{"c"},
-				Attribute: []*onnxpb.AttributeProto{transposed("transA", transA), transposed("transB", transB)},
+				Attribute: []*onnxpb.AttributeProto{onnxpb.IntAttr("transA", int64(transA)), onnxpb.IntAttr("transB", int64(transB))},
 			}},
 			Input:  []*onnxpb.ValueInfoProto{anyMatrix("a"), anyMatrix("b")},
 			Output: []*onnxpb.ValueInfoProto{anyMatrix("c")},
