@@ -123,7 +123,7 @@ func TestRefused(t *testing.T) {
 			f := taken(t)
 			if c.prepare != nil {
 				if err := c.prepare(f.Dir); err != nil {
-					t.Skip(err)
+					t.Skipf("no such file can be made here: %v", err)
 				}
 			}
 			before := list(t, f.Dir)

@@ -67,7 +67,7 @@ func holds(t *testing.T, dir string, want map[string]string) {
 func link(t *testing.T, to, path string) {
 	t.Helper()
 	if err := os.Symlink(to, path); err != nil {
-		t.Skip(err)
+		t.Skipf("no symbolic link can be made here: %v", err)
 	}
 }
 
@@ -102,7 +102,7 @@ func TestRefused(t *testing.T) {
 			t.Chdir(dir)
 			if c.prepare != nil {
 				if err := c.prepare(dir); err != nil {
-					t.Skip(err)
+					t.Skipf("no such file can be made here: %v", err)
 				}
 			}
 			before := tree(t, dir)

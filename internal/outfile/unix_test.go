@@ -44,7 +44,7 @@ func TestThrough(t *testing.T) {
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "pipe")
 	if err := syscall.Mkfifo(pipe, 0o644); err != nil {
-		t.Skip(err)
+		t.Skipf("no named pipe can be made here: %v", err)
 	}
 	link(t, "pipe", filepath.Join(dir, "link"))
 	for _, name := range []string{"pipe", "link"} {
@@ -82,11 +82,11 @@ func TestDevice(t *testing.T) {
 	}{"null": {3, ""}, "full": {7, "no space left"}} {
 		if os.Getuid() == 0 {
 			if err := syscall.Mknod(name, syscall.S_IFCHR|0o666, 1<<8|c.minor); err != nil {
-				t.Skip(err)
+				t.Skipf("root cannot make a device here: %v", err)
 			}
 		}
 		if info, err := os.Stat(name); err != nil || info.Mode()&os.ModeDevice == 0 {
-			t.Skip(info, err)
+			t.Skipf("there is no device %s here: %v", name, err)
 		}
 		err := Write(name, []byte("new"), Options{})
 		if (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
@@ -111,7 +111,7 @@ func TestStandardOutput(t *testing.T) {
 		os.Exit(0)
 	}
 	if _, err := os.Stat("/dev/stdout"); err != nil {
-		t.Skip(err)
+		t.Skipf("there is no /dev/stdout here: %v", err)
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^TestStandardOutput$")
 	cmd.Env = append(os.Environ(), child+"=1")
@@ -141,7 +141,7 @@ func TestFullDisk(t *testing.T) {
 	if dir := os.Getenv(child); dir != "" {
 		signal.Ignore(syscall.SIGXFSZ)
 		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 100, Max: 100}); err != nil {
-			t.Skip(err)
+			t.Fatal(err)
 		}
 		for _, name := range []string{"a", "x/y/b"} {
 			if err := Replace(filepath.Join(dir, name), make([]byte, 1000)); err == nil || !strings.Contains(err.Error(), "cannot write "+filepath.Join(dir, name)) {

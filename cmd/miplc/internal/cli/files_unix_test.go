@@ -18,7 +18,7 @@ func null(t *testing.T) string {
 		return os.DevNull
 	}
 	if err := syscall.Mknod("null", syscall.S_IFCHR|0o666, 1<<8|3); err != nil {
-		t.Skip(err)
+		t.Skipf("root cannot make a device here: %v", err)
 	}
 	return "null"
 }
@@ -38,7 +38,7 @@ func TestPipesAndDevicesAreWrittenTo(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := syscall.Mkfifo(w.out, 0o644); err != nil {
-			t.Skip(err)
+			t.Skipf("no named pipe can be made here: %v", err)
 		}
 		if err := os.Symlink(device, "null-"+w.out); err != nil {
 			t.Fatal(err)
