@@ -42,13 +42,7 @@ var extentNames = []meaning{
 	{"k", "Classes."},
 }
 
-func plain(names []meaning) []string {
-	list := make([]string, len(names))
-	for i, n := range names {
-		list[i] = n.Name
-	}
-	return list
-}
+func (m meaning) word() string { return m.Name }
 
 // checkName checks the form of a name that a spec defines.
 func checkName(key *Node, what string) (diag.Diagnostic, bool) {
@@ -61,11 +55,11 @@ func checkName(key *Node, what string) (diag.Diagnostic, bool) {
 		return key.Errorf("%s is a reserved word and cannot name %s", name, what), false
 	case find(Functions, name) != nil:
 		return key.Errorf("%s is a function and cannot name %s", name, what), false
-	case slices.Contains(plain(extentNames), name):
+	case slices.Contains(wordsOf(extentNames), name):
 		return key.Errorf("the extent %s is known already", name).WithNote("d, h and k are given by data and blocks"), false
-	case slices.Contains(plain(trainingNames), name), slices.Contains(plain(epochNames), name):
+	case slices.Contains(wordsOf(trainingNames), name), slices.Contains(wordsOf(epochNames), name):
 		return key.Errorf("%s is known already and cannot name %s", name, what).
-			WithNote("losses and weights.update know %s", strings.Join(append(plain(trainingNames), plain(epochNames)...), ", ")), false
+			WithNote("losses and weights.update know %s", strings.Join(append(wordsOf(trainingNames), wordsOf(epochNames)...), ", ")), false
 	}
 	return diag.Diagnostic{}, true
 }
@@ -111,8 +105,8 @@ func (r *Reader) equationRules() {
 	for _, n := range m.Numbers {
 		sc.known.add(n.Name.V)
 	}
-	sc.known.add(plain(extentNames)...)
-	sc.known.add(plain(epochNames)...)
+	sc.known.add(wordsOf(extentNames)...)
+	sc.known.add(wordsOf(epochNames)...)
 	for _, p := range m.Params {
 		sc.known.add(p.Name.V)
 	}
@@ -126,8 +120,8 @@ func (r *Reader) equationRules() {
 		sc.known.add(eq.Name.V)
 	}
 	sc.inside = false
-	sc.known.add(plain(trainingNames)...)
-	for _, n := range plain(outputNames) {
+	sc.known.add(wordsOf(trainingNames)...)
+	for _, n := range wordsOf(outputNames) {
 		if n != "a" || r.scores() {
 			sc.known.add(n)
 		}
@@ -170,8 +164,8 @@ func (r *Reader) noDoubles() {
 		}
 	}
 	setting := func(name Str) { // in losses these names mean the outputs
-		if _, ok := first[name.V]; !ok && slices.Contains(plain(outputNames), name.V) {
-			note(r.add(name.Pos, "%s means an output of the model; take another name", name.V), "losses know %s", strings.Join(plain(outputNames), ", "))
+		if _, ok := first[name.V]; !ok && slices.Contains(wordsOf(outputNames), name.V) {
+			note(r.add(name.Pos, "%s means an output of the model; take another name", name.V), "losses know %s", strings.Join(wordsOf(outputNames), ", "))
 			return
 		}
 		define(name)
@@ -194,7 +188,7 @@ func (r *Reader) noDoubles() {
 func (r *Reader) sizeRules() {
 	m := &r.spec.Model
 	var known vocabulary
-	known.add(plain(extentNames)...)
+	known.add(wordsOf(extentNames)...)
 	for _, s := range m.Sizes {
 		known.add(s.Name.V)
 	}
@@ -320,7 +314,7 @@ func (r *Reader) unknownName(eq *Equation, sc *scope, x *ast.Ident) diag.Diagnos
 	case fn != nil:
 		d.Text = fmt.Sprintf("%s is a function and needs arguments", x.Name)
 		d = d.WithNote("%s", fn.signature())
-	case sc.inside && slices.Contains(plain(trainingNames), x.Name):
+	case sc.inside && slices.Contains(wordsOf(trainingNames), x.Name):
 		d.Text = fmt.Sprintf("%s is known in losses and weights.update alone", x.Name)
 		d = d.WithNote("a prediction has no candidates")
 	default:
