@@ -293,12 +293,13 @@ func (f *fit) outcomes() ([]Outcome, error) {
 }
 
 func (f *fit) plan() Plan {
-	first := f.runs[0]
-	p := Plan{Name: first.Program.Spec.Name.V, Trials: len(f.runs), Engine: f.place.Engine, Device: f.place.Device, Reason: f.place.Reason,
-		Epochs: first.Epochs, TrainBags: len(first.Split.Train), TestBags: len(first.Split.Test), Steps: first.steps, Parameters: first.Program.FlatSize()}
-	for _, r := range f.runs {
-		p.Done += r.done
+	trials, done := make([]*Trial, len(f.runs)), 0
+	for i, r := range f.runs {
+		trials[i] = r.Trial
+		done += r.done
 	}
+	p := planOf(trials)
+	p.Engine, p.Device, p.Reason, p.Done = f.place.Engine, f.place.Device, f.place.Reason, done
 	return p
 }
 

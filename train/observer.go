@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/miplc/miplc/data"
 )
 
 // Observer follows a training. A slow observer slows the training.
@@ -22,20 +24,32 @@ type Observer interface {
 	Warn(text string)
 }
 
-// Plan says what is going to be trained; where trials differ, the first one.
+// Plan says what is going to be trained. What is not said of all trials is that of
+// the first one.
 type Plan struct {
 	Name       string // of the spec
 	Trials     int
-	Learner    string // fitted in place of a model that is trained: no Engine and Steps, Epochs are its iterations
+	Learner    string // fitted in place of a model that is trained: no Engine, Epochs are its iterations
 	Engine     string
 	Device     string // empty: the CPU
 	Reason     string // of the choice of the engine; may be empty
-	Epochs     int    // T
-	Done       int    // epochs that checkpoints brought, of all trials
+	Epochs     int    // of all trials, T of one
+	Done       int    // epochs that checkpoints brought, of all trials that begin
 	TrainBags  int
 	TestBags   int
 	Steps      int // steps of one epoch
 	Parameters int // learned numbers
+}
+
+// planOf is the plan of trials but for what trains them and what is done.
+func planOf(trials []*Trial) Plan {
+	first := trials[0]
+	p := Plan{Name: first.Program.Spec.Name.V, Trials: len(trials), TrainBags: len(first.Split.Train), TestBags: len(first.Split.Test),
+		Steps: len(data.Batches(first.Split.Train, first.Batch())), Parameters: first.Program.FlatSize()}
+	for _, t := range trials {
+		p.Epochs += t.epochs()
+	}
+	return p
 }
 
 // Progress says where a trial stands.
@@ -65,29 +79,27 @@ func (Silent) Warn(string)             {}
 // one that follows a single training: an epoch is one of any trial, its numbers
 // are means over the newest of all trials. Trials are told apart by their names.
 func Together(o Observer, trials []*Trial) Observer {
-	return &together{to: o, trials: len(trials), began: time.Now(), latest: map[string]Metrics{}}
+	return &together{to: o, plan: planOf(trials), began: time.Now(), latest: map[string]Metrics{}}
 }
 
 type together struct {
 	mu     sync.Mutex
 	to     Observer
-	trials int
+	plan   Plan // Done is that of the trials begun so far
+	told   bool
 	began  time.Time
-	known  Plan // of the trials begun so far: sums of Trials, Epochs and Done
-	did    int  // epochs
+	did    int // epochs
 	latest map[string]Metrics
 }
 
 func (t *together) Begin(p Plan) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	first := t.known.Trials == 0
-	t.known.Trials += p.Trials
-	t.known.Epochs += p.Trials * p.Epochs
-	t.known.Done += p.Done
-	if first {
-		p.Trials = t.trials
-		t.to.Begin(p)
+	t.plan.Done += p.Done
+	if !t.told {
+		t.told = true
+		t.plan.Learner, t.plan.Engine, t.plan.Device, t.plan.Reason = p.Learner, p.Engine, p.Device, p.Reason
+		t.to.Begin(t.plan)
 	}
 }
 
@@ -106,7 +118,7 @@ func (t *together) Warn(text string) {
 func (t *together) Step(p Progress) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	p.Epoch, p.Epochs, p.Left = t.known.Done+t.did+1, t.epochs(), t.left()
+	p.Epoch, p.Epochs, p.Left = t.plan.Done+t.did+1, t.plan.Epochs, t.left()
 	t.to.Step(p)
 }
 
@@ -115,7 +127,7 @@ func (t *together) Epoch(m Metrics, p Progress) {
 	defer t.mu.Unlock()
 	t.did++
 	t.latest[p.Trial] = m
-	mean := Metrics{Epoch: t.known.Done + t.did}
+	mean := Metrics{Epoch: t.plan.Done + t.did}
 	var loss, trained, tested counter
 	for _, name := range slices.Sorted(maps.Keys(t.latest)) {
 		m := t.latest[name]
@@ -124,16 +136,12 @@ func (t *together) Epoch(m Metrics, p Progress) {
 		tested.measure(m.TestAccuracy)
 	}
 	mean.Loss, mean.TrainAccuracy, mean.TestAccuracy = *loss.share(), trained.share(), tested.share()
-	t.to.Epoch(mean, Progress{Epoch: mean.Epoch, Epochs: t.epochs(), Step: 1, Steps: 1, Loss: mean.Loss, Left: t.left()})
+	t.to.Epoch(mean, Progress{Epoch: mean.Epoch, Epochs: t.plan.Epochs, Step: 1, Steps: 1, Loss: mean.Loss, Left: t.left()})
 }
-
-// epochs are those of all trials; trials that have not begun are taken to have as
-// many as the others have on the average.
-func (t *together) epochs() int { return t.known.Epochs * t.trials / max(t.known.Trials, 1) }
 
 func (t *together) left() time.Duration {
 	if t.did == 0 {
 		return 0
 	}
-	return time.Duration(float64(time.Since(t.began)) / float64(t.did) * float64(t.epochs()-t.known.Done-t.did))
+	return time.Duration(float64(time.Since(t.began)) / float64(t.did) * float64(t.plan.Epochs-t.plan.Done-t.did))
 }

@@ -32,8 +32,7 @@ type Run struct {
 }
 
 func newRun(f *fit, t *Trial) *Run {
-	settings := &t.Program.Spec.Train
-	r := &Run{Record: Record{Trial: t, Epochs: settings.Epochs.V}, fit: f, saved: time.Now()}
+	r := &Run{Record: Record{Trial: t, Epochs: t.epochs()}, fit: f, saved: time.Now()}
 	r.steps = len(data.Batches(t.Split.Train, t.Batch()))
 	r.Weights = InitialWeights(t.Data)
 	r.FollowWeights()

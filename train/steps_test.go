@@ -15,8 +15,13 @@ import (
 // panics is the error of itself, and the observer sees the epochs of all.
 func TestSeveralTrials(t *testing.T) {
 	var list []*train.Trial
+	epochs := 0
 	for seed := range 4 {
-		o := toyOptions(t, func(s *language.Spec) { s.Train.Seed.V = seed })
+		o := toyOptions(t, func(s *language.Spec) {
+			s.Train.Seed.V = seed
+			s.Train.Epochs.V += seed
+			epochs += s.Train.Epochs.V
+		})
 		o.Name = string(rune('a' + seed))
 		list = append(list, &o.Trial)
 	}
@@ -49,8 +54,8 @@ func TestSeveralTrials(t *testing.T) {
 				t.Errorf("%d at a time: trial %d differs from that alone", atATime, i)
 			}
 		}
-		if last := watch.done[len(watch.done)-1]; watch.plan.Trials != 4 || len(watch.done) != 12 || last.Epoch != 12 {
-			t.Errorf("observed %d trials and %d epochs, the last as %d", watch.plan.Trials, len(watch.done), last.Epoch)
+		if last := watch.done[len(watch.done)-1]; watch.plan.Trials != 4 || watch.plan.Epochs != epochs || len(watch.done) != 15 || last.Epoch != 15 {
+			t.Errorf("observed %+v of %d epochs and %d epochs, the last as %d", watch.plan, epochs, len(watch.done), last.Epoch)
 		}
 	}
 }

@@ -55,6 +55,14 @@ func (t *Trial) EvaluatedBatches() [][]int {
 // Batch is the number of bags of a step, but for the last of an epoch.
 func (t *Trial) Batch() int { return max(1, t.Program.Spec.Train.Batch.V) }
 
+// epochs are those of training, T, or the iterations of a learner.
+func (t *Trial) epochs() int {
+	if l := t.Program.Spec.Learner; l != nil {
+		return l.Args["iterations"].Int
+	}
+	return t.Program.Spec.Train.Epochs.V
+}
+
 // Outcome is what became of a trial: a report, or the error that ended it alone.
 type Outcome struct {
 	Report *Report

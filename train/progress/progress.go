@@ -41,29 +41,39 @@ func New(w io.Writer, isTerminal bool) *Reporter {
 // Begin writes what is going to be trained.
 func (r *Reporter) Begin(p train.Plan) {
 	r.plan, r.drawn = p, r.now()
-	if p.Learner != "" {
-		plain.Fprintf(r.w, "fitting %s with learner %s: %d bags (%d for testing), %d iterations\n",
-			p.Name, p.Learner, p.TrainBags, p.TestBags, p.Epochs)
-		return
+	what, length, size := p.Name, fmt.Sprintf("%d %ss", p.Epochs, r.unit()), fmt.Sprintf("%d bags (%d for testing)", p.TrainBags, p.TestBags)
+	several := p.Trials > 1
+	if several {
+		what, size = fmt.Sprintf("%d runs of %s", p.Trials, p.Name), fmt.Sprintf("%s in all; the first has %s", length, size)
+		length = r.unit() + "s"
 	}
-	engine := p.Engine
-	if p.Device != "" {
-		engine += " on " + p.Device
+	switch {
+	case p.Learner != "" && several:
+		plain.Fprintf(r.w, "fitting %s with learner %s: %s\n", what, p.Learner, size)
+	case p.Learner != "":
+		plain.Fprintf(r.w, "fitting %s with learner %s: %s, %s\n", what, p.Learner, size, length)
+	default:
+		engine := r.engine()
+		plain.Fprintf(r.w, "training %s with engine %s: %s, %s of %d steps, %d parameters\n", what, engine, size, length, p.Steps, p.Parameters)
 	}
-	if p.Reason != "" {
-		plain.Fprintf(r.w, "engine %s: %s\n", engine, p.Reason)
-	}
-	what := p.Name
-	if p.Trials > 1 {
-		what = fmt.Sprintf("%d runs of %s", p.Trials, p.Name)
-	}
-	plain.Fprintf(r.w, "training %s with engine %s: %d bags (%d for testing), %d epochs of %d steps, %d parameters\n",
-		what, engine, p.TrainBags, p.TestBags, p.Epochs, p.Steps, p.Parameters)
-	if p.Done > 0 && p.Trials > 1 {
-		fmt.Fprintf(r.w, "resuming after %d epochs, all runs counted\n", p.Done)
-	} else if p.Done > 0 {
+	switch {
+	case p.Done > 0 && several: // those that begin later are not known yet
+		fmt.Fprintln(r.w, "resuming from checkpoints")
+	case p.Done > 0:
 		fmt.Fprintf(r.w, "resuming after epoch %d\n", p.Done)
 	}
+}
+
+// engine names the engine and its device, and tells why it was chosen.
+func (r *Reporter) engine() string {
+	name := r.plan.Engine
+	if r.plan.Device != "" {
+		name += " on " + r.plan.Device
+	}
+	if r.plan.Reason != "" {
+		plain.Fprintf(r.w, "engine %s: %s\n", name, r.plan.Reason)
+	}
+	return name
 }
 
 // Step redraws the bar.

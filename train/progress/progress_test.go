@@ -74,6 +74,20 @@ func TestEngine(t *testing.T) {
 	}
 }
 
+// Of several runs that differ, what is said of all is true of all.
+func TestSeveralRuns(t *testing.T) {
+	var out bytes.Buffer
+	r := New(&out, false)
+	r.Begin(train.Plan{Name: "demipl", Trials: 2, Engine: "ort", Epochs: 3, Done: 1, TrainBags: 20, TestBags: 9, Steps: 2, Parameters: 77})
+	r.Begin(train.Plan{Name: "graph", Trials: 2, Learner: "pl-aggd", Epochs: 3, TrainBags: 20, TestBags: 9})
+	want := "training 2 runs of demipl with engine ort: 3 epochs in all; the first has 20 bags (9 for testing), epochs of 2 steps, 77 parameters\n" +
+		"resuming from checkpoints\n" +
+		"fitting 2 runs of graph with learner pl-aggd: 3 iterations in all; the first has 20 bags (9 for testing)\n"
+	if out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+}
+
 // A shorter line wipes out what is left of a longer one.
 func TestBarWipes(t *testing.T) {
 	var out bytes.Buffer
