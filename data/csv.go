@@ -27,7 +27,8 @@ import (
 //
 // The rows of a bag stand together and share the text in the column bag. Its
 // first row gives the true label (empty: unknown) and the candidates, separated
-// by spaces; later rows repeat them or leave them empty. Labels are always
+// by spaces; later rows repeat them or leave them empty. What else may stand between
+// fields and at the end of lines says NewCSV. Labels are always
 // names: where they are numbers, the numbers are the names, so that a file that
 // counts from 0 and one that counts from 1 both read well. The classes are the
 // names that occur, in the order of the numbers if all are whole numbers and
@@ -37,6 +38,9 @@ import (
 // when it is negative or unknown.
 
 const classesLine = "# classes:"
+
+// filled is what spreadsheets fill up the line of classes with, to the width of the rows.
+const filled = ",;"
 
 func readCSV(path string, o Options) (*Dataset, error) {
 	f, info, err := infile.Open(path)
@@ -55,15 +59,14 @@ func readCSV(path string, o Options) (*Dataset, error) {
 }
 
 func decodeCSV(r io.Reader, path string, o Options) (*Dataset, error) {
-	text := bufio.NewReaderSize(&lineLimit{r: newBoundedReader(r, o.max(), "the text", o.max())}, 1<<16)
+	text := csvText(r, tooLargeError{what: "the text", max: o.max()})
 	c := &csvReader{path: path, max: o.max(), classes: map[string]bool{}}
 	if err := c.readClassesLine(text); err != nil {
 		return nil, err
 	}
-	rows := csv.NewReader(text)
-	rows.ReuseRecord = true
-	rows.FieldsPerRecord = -1 // counted here, for a better message
-	if err := c.readRows(rows); err != nil {
+	c.rows = csvRows(text)
+	c.rows.FieldsPerRecord = -1 // counted here, for a better message
+	if err := c.readRows(); err != nil {
 		return nil, err
 	}
 	d, err := c.dataset()
@@ -86,6 +89,7 @@ type csvBag struct {
 
 type csvReader struct {
 	path       string
+	rows       *csv.Reader
 	max        int64           // bytes that the candidate sets may take
 	named      []string        // classes of the line "# classes:", or nil
 	classes    map[string]bool // labels and candidates that occur
@@ -103,18 +107,15 @@ func (c *csvReader) errorf(line int, format string, args ...any) error {
 }
 
 func (c *csvReader) readClassesLine(r *bufio.Reader) error {
-	if bom, _ := r.Peek(3); string(bom) == "\ufeff" {
-		r.Discard(3) // spreadsheets put one in front
-	}
 	if start, _ := r.Peek(len(classesLine)); string(start) != classesLine {
 		return nil
 	}
 	line, err := r.ReadString('\n')
 	if err != nil {
-		return c.readError(err, 1)
+		return CSVError(c.path, 0, err)
 	}
 	c.skip = 1
-	c.named = strings.Fields(line[len(classesLine):])
+	c.named = strings.Fields(strings.TrimRight(line[len(classesLine):], filled+" \t\n"))
 	sorted := slices.Sorted(slices.Values(c.named))
 	for i := 1; i < len(sorted); i++ {
 		if sorted[i] == sorted[i-1] {
@@ -124,32 +125,13 @@ func (c *csvReader) readClassesLine(r *bufio.Reader) error {
 	return nil
 }
 
-// readError words an error of the packed file or of the CSV syntax.
-func (c *csvReader) readError(err error, line int) error {
-	if syntax, ok := errors.AsType[*csv.ParseError](err); ok {
-		return SyntaxError(c.path, c.skip, syntax)
-	}
-	return c.errorf(line, "%v", cutShort(err))
-}
-
-// SyntaxError words an error of a CSV file whose first lines, skip of them, were
-// read by other means. Where a quoted field goes on over several lines its quote
-// is most likely not closed: the place is the row that opens it.
-func SyntaxError(path string, skip int, err *csv.ParseError) diag.Diagnostic {
-	if err.Line > err.StartLine {
-		return diag.Errorf(diag.Pos{File: path, Line: err.StartLine + skip}, "not well-formed CSV: a quote that opens in this row is not closed").
-			WithNote("a quote inside of a field is written twice")
-	}
-	return diag.Errorf(diag.Pos{File: path, Line: err.Line + skip, Col: err.Column}, "not well-formed CSV: %v", err.Err)
-}
-
-func (c *csvReader) readRows(rows *csv.Reader) error {
-	header, err := rows.Read()
+func (c *csvReader) readRows() error {
+	header, err := c.rows.Read()
 	if err == io.EOF {
 		return c.errorf(0, "the file is empty; a header bag,label,candidates,f1,... is needed")
 	}
 	if err != nil {
-		return c.readError(err, 0)
+		return CSVError(c.path, c.skip, err)
 	}
 	if err := c.readHeader(header); err != nil {
 		return err
@@ -158,14 +140,14 @@ func (c *csvReader) readRows(rows *csv.Reader) error {
 	c.d.Offsets = []int{0}
 	n := 0
 	for {
-		row, err := rows.Read()
+		row, err := c.rows.Read()
 		if err == io.EOF {
 			break
 		}
 		if err != nil {
-			return c.readError(err, 0)
+			return CSVError(c.path, c.skip, err)
 		}
-		line, _ := rows.FieldPos(0)
+		line, _ := c.rows.FieldPos(0)
 		if err := c.readRow(row, line+c.skip, n); err != nil {
 			return err
 		}
@@ -180,13 +162,24 @@ func (c *csvReader) readRows(rows *csv.Reader) error {
 
 func (c *csvReader) readHeader(header []string) error {
 	line := 1 + c.skip
+	is := func(i int, want string) bool {
+		return i < len(header) && strings.EqualFold(strings.TrimSpace(header[i]), want)
+	}
 	for i, want := range []string{"bag", "label", "candidates"} {
-		if i >= len(header) || strings.TrimSpace(header[i]) != want {
-			return c.errorf(line, "the header must start with bag,label,candidates; column %d is not %q", i+1, want)
+		if is(i, want) {
+			continue
 		}
+		d := diag.Errorf(diag.Pos{File: c.path, Line: line}, "the header must start with bag,label,candidates; column %d is not %q", i+1, want)
+		switch {
+		case is(i+1, want):
+			d = d.WithNote("a column of row numbers is to be left out: index=False in pandas, row.names=FALSE in R")
+		case i > 0:
+			d = d.WithNote("where labels are not known the column is there and its fields are empty")
+		}
+		return d
 	}
 	c.first = 3
-	if len(header) > 3 && strings.TrimSpace(header[3]) == "instance_label" {
+	if is(3, "instance_label") {
 		c.first = 4
 		c.instLabels = []string{}
 	}
@@ -209,13 +202,14 @@ func (c *csvReader) readRow(row []string, line, n int) error {
 	if c.instLabels != nil {
 		name := strings.TrimSpace(row[3])
 		if name != "" {
-			c.classes[name] = true
-			name = strings.Clone(name)
+			if err := c.class(name, line); err != nil {
+				return err
+			}
 		}
-		c.instLabels = append(c.instLabels, name)
+		c.instLabels = append(c.instLabels, strings.Clone(name))
 	}
 	for j, field := range row[c.first:] {
-		x, err := strconv.ParseFloat(strings.TrimSpace(field), 32)
+		x, err := strconv.ParseFloat(CSVNumber(c.rows, field), 32)
 		switch {
 		case err != nil && errors.Is(err, strconv.ErrRange):
 			return c.errorf(line, "bag %d: feature %d is %s, too large for float32", bag, j+1, field)
@@ -254,20 +248,41 @@ func (c *csvReader) readBag(row []string, line, n int) error {
 		if slices.Contains(b.candidates, name) {
 			return c.errorf(line, "bag %d (%q) lists the candidate %q twice", len(c.bags)+1, id, name)
 		}
+		if err := c.class(name, line); err != nil {
+			return err
+		}
 		b.candidates = append(b.candidates, strings.Clone(name))
-		c.classes[b.candidates[len(b.candidates)-1]] = true
 	}
 	if len(candidates) == 0 {
 		return c.errorf(line, "bag %d (%q) has no candidate label", len(c.bags)+1, id)
 	}
 	if label != "" && !slices.Contains(candidates, label) {
-		return c.errorf(line, "bag %d (%q): the true label %q is not among the candidates %q", len(c.bags)+1, id, label, row[2])
+		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "bag %d (%q): the true label %q is not among the candidates %q", len(c.bags)+1, id, label, row[2]).
+			WithNote("the field of a label that is not known is empty")
 	}
 	if n > 0 {
 		c.d.Offsets = append(c.d.Offsets, n)
 	}
 	c.ids[b.id] = len(c.bags)
 	c.bags = append(c.bags, b)
+	return nil
+}
+
+// joints are what other programs write between candidates and around them; a name
+// that has one must stand in the first line of the file.
+const joints = ",;|[]"
+
+// class takes the name of a class in.
+func (c *csvReader) class(name string, line int) error {
+	switch {
+	case c.classes[name]:
+		return nil
+	case c.named == nil && strings.ContainsAny(name, joints):
+		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "bag %d: %q does not look like the name of a class", len(c.bags)+1, name).
+			WithNote("candidates stand apart by spaces, such as: cat dog").
+			WithNote("where names do have one of %s, list all in a first line %s", joints, classesLine)
+	}
+	c.classes[strings.Clone(name)] = true
 	return nil
 }
 
@@ -386,12 +401,12 @@ func writeCSVGzip(w io.Writer, d *Dataset) error {
 func writeCSV(w io.Writer, d *Dataset) error {
 	names := d.Names()
 	for _, name := range names {
-		if !slices.Equal(strings.Fields(name), []string{name}) {
-			return fmt.Errorf("the class name %q has spaces, which CSV cannot hold; save as .npz", name)
+		if !slices.Equal(strings.Fields(name), []string{name}) || strings.TrimRight(name, filled) != name {
+			return fmt.Errorf("the class name %q has spaces, or a comma at its end, which CSV cannot hold; save as .npz", name)
 		}
 	}
 	out := bufio.NewWriterSize(w, 1<<16)
-	if !slices.Equal(names, sortedNames(names)) {
+	if !slices.Equal(names, sortedNames(names)) || strings.ContainsAny(strings.Join(names, ""), joints) {
 		fmt.Fprintf(out, "%s %s\n", classesLine, strings.Join(names, " "))
 	}
 	out.WriteString("bag,label,candidates")

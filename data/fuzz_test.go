@@ -77,7 +77,7 @@ func FuzzNPY(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, read := range []func(h *npyHeader, r *bytes.Reader) (int, error){
 			func(h *npyHeader, r *bytes.Reader) (int, error) { x, err := h.floats(r); return len(x), err },
-			func(h *npyHeader, r *bytes.Reader) (int, error) { x, err := h.ints(r); return len(x), err },
+			func(h *npyHeader, r *bytes.Reader) (int, error) { x, err := h.ints(r, "numbers"); return len(x), err },
 			func(h *npyHeader, r *bytes.Reader) (int, error) { x, err := h.strings(r); return len(x), err },
 		} {
 			r := bytes.NewReader(b)
@@ -121,7 +121,7 @@ func FuzzMAT(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		d, err := decodeMAT(bytes.NewReader(b), "fuzz.mat", fuzzLimit)
 		checkRead(t, d, err)
-		if vars, err := readVariables(bytes.NewReader(b), fuzzLimit); err == nil {
+		if vars, err := readVariables(bytes.NewReader(b), tooLargeError{max: fuzzLimit.MaxBytes}); err == nil {
 			for _, v := range vars {
 				indexNumbers(v)
 			}

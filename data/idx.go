@@ -64,7 +64,7 @@ func readIDX(r io.Reader, o Options) (*idx, error) {
 	}
 	n, ok := extent.Within(x.Shape, math.MaxInt)
 	if !ok || int64(n) > o.max() {
-		return nil, &tooLargeError{"the array", o.max()}
+		return nil, &tooLargeError{what: "the array", max: o.max()}
 	}
 	x.Bytes = make([]uint8, 0, min(n, 1<<20)) // grows with what is really there
 	buf := make([]byte, min(n, 1<<16))

@@ -1,7 +1,6 @@
 package data
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 
@@ -43,15 +42,17 @@ func (o Options) unpacking(size int64) Options {
 	return o
 }
 
-// tooLargeError says that a file unpacks to more than Options.MaxBytes.
+// tooLargeError says that a file unpacks to more than Options.MaxBytes, or than is
+// ever read of its kind.
 type tooLargeError struct {
-	what string
-	max  int64
+	what  string
+	max   int64
+	fixed bool
 }
 
 func (e *tooLargeError) Error() string {
-	if e.max == maxIndexBytes {
-		return fmt.Sprintf("%s unpacks to more than %s, which no index file needs", e.what, byteSize(e.max))
+	if e.fixed {
+		return fmt.Sprintf("%s unpacks to more than %s, the most that is read of such a file", e.what, byteSize(e.max))
 	}
 	return fmt.Sprintf("%s unpacks to more than the limit of %s; --max-bytes raises it, if the file can be trusted", e.what, byteSize(e.max))
 }
@@ -76,8 +77,9 @@ type boundedReader struct {
 	err  *tooLargeError
 }
 
-func newBoundedReader(r io.Reader, left int64, what string, max int64) *boundedReader {
-	return &boundedReader{r: r, left: left, err: &tooLargeError{what, max}}
+// bounded reads up to the limit of the error.
+func bounded(r io.Reader, err tooLargeError) *boundedReader {
+	return &boundedReader{r: r, left: err.max, err: &err}
 }
 
 func (b *boundedReader) Read(p []byte) (int, error) {
@@ -99,30 +101,4 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
 	b.left -= int64(n)
 	return n, err
-}
-
-// maxLine is the longest line of a CSV file; a splitter of lines into fields
-// needs many times the memory of a line.
-const maxLine = 8 << 20
-
-// lineLimit passes text through and fails at a line of more than maxLine bytes.
-type lineLimit struct {
-	r    io.Reader
-	line int // bytes of the line so far
-}
-
-func (l *lineLimit) Read(p []byte) (int, error) {
-	n, err := l.r.Read(p)
-	rest := p[:n]
-	for {
-		i := bytes.IndexByte(rest, '\n')
-		if l.line+max(i, 0) > maxLine || i < 0 && l.line+len(rest) > maxLine {
-			return 0, fmt.Errorf("a line is longer than %s", byteSize(maxLine))
-		}
-		if i < 0 {
-			l.line += len(rest)
-			return n, err
-		}
-		l.line, rest = 0, rest[i+1:]
-	}
 }

@@ -30,7 +30,8 @@ import (
 //   - instances in columns, when only so all bags have the same number of
 //     features;
 //   - candidates as vectors of 0 and 1 over all classes, when all entries of
-//     all bags are 0 or 1, all vectors have one length, and it is above 1.
+//     all bags are 0 or 1, all vectors have one length, and it is above 1; true labels
+//     may be such vectors then, with at most one 1.
 //
 // Classes get the names "1", "2", ... that the numbers in the file have.
 
@@ -44,7 +45,7 @@ func readMAT(path string, o Options) (*Dataset, error) {
 }
 
 func decodeMAT(r io.Reader, path string, o Options) (*Dataset, error) {
-	vars, err := readVariables(r, o)
+	vars, err := readVariables(r, tooLargeError{what: "the file", max: o.max()})
 	if err == nil {
 		var d *Dataset
 		if d, err = bagsOfVariables(vars, o); err == nil {
@@ -57,10 +58,10 @@ func decodeMAT(r io.Reader, path string, o Options) (*Dataset, error) {
 	return nil, diag.Errorf(diag.Pos{File: path}, "%v", err)
 }
 
-func readVariables(r io.Reader, o Options) ([]*matfile.Array, error) {
-	vars, err := matfile.Read(bufio.NewReaderSize(r, 1<<16), o.max())
+func readVariables(r io.Reader, limit tooLargeError) ([]*matfile.Array, error) {
+	vars, err := matfile.Read(bufio.NewReaderSize(r, 1<<16), limit.max)
 	if errors.Is(err, matfile.ErrTooLarge) {
-		return nil, &tooLargeError{what: "the file", max: o.max()}
+		return nil, &limit
 	}
 	return vars, err
 }
@@ -111,9 +112,10 @@ func findBags(vars []*matfile.Array) (*matfile.Array, error) {
 
 // matBags is the cell array with one row a bag.
 type matBags struct {
-	name string
-	max  int64              // bytes that the candidate sets may take
-	rows [][]*matfile.Array // 2 to 4 columns
+	name    string
+	max     int64              // bytes that the candidate sets may take
+	rows    [][]*matfile.Array // 2 to 4 columns
+	vectors bool               // labels are vectors of 0 and 1 over the classes
 }
 
 // orient lays the cells out with one row a bag.
@@ -134,6 +136,9 @@ func (m *matBags) orient(table *matfile.Array) error {
 		row := make([]*matfile.Array, columns)
 		for j := range row {
 			cell := at(i, j)
+			if cell.Class == matfile.Sparse {
+				return fmt.Errorf("bag %d: column %d is a sparse array, which is not read: save full(...) of it", i+1, j+1)
+			}
 			if cell.Numbers == nil && cell.Len() > 0 || cell.Skipped {
 				return fmt.Errorf("bag %d: column %d is a %s of %s; numbers are needed", i+1, j+1, cell.Class, cell.Size())
 			}
@@ -212,7 +217,7 @@ func (m *matBags) features() (features int, transposed bool, err error) {
 
 func (m *matBags) candidates(d *Dataset) error {
 	length, vectors := m.candidateVectors()
-	if vectors {
+	if m.vectors = vectors; vectors {
 		d.Classes = length
 	} else if err := m.countClasses(d); err != nil {
 		return err
@@ -227,7 +232,7 @@ func (m *matBags) candidates(d *Dataset) error {
 		return fmt.Errorf("the largest label is %d, but the bags list only %d candidates in all: some classes have no examples", d.Classes, listed)
 	}
 	if int64(d.Classes) > m.max/int64(len(m.rows)) {
-		return &tooLargeError{fmt.Sprintf("a table of %d candidate labels for %d bags", d.Classes, len(m.rows)), m.max}
+		return &tooLargeError{what: fmt.Sprintf("a table of %d candidate labels for %d bags", d.Classes, len(m.rows)), max: m.max}
 	}
 	d.Candidates = make([]uint8, len(m.rows)*d.Classes)
 	for i, row := range m.rows {
@@ -251,7 +256,6 @@ func (m *matBags) candidates(d *Dataset) error {
 
 // candidateVectors tells vectors of 0 and 1 from lists of labels.
 func (m *matBags) candidateVectors() (length int, vectors bool) {
-	zero := false
 	for i, row := range m.rows {
 		x := row[1].Numbers
 		if i == 0 {
@@ -264,12 +268,10 @@ func (m *matBags) candidateVectors() (length int, vectors bool) {
 			if v != 0 && v != 1 {
 				return 0, false
 			}
-			zero = zero || v == 0
 		}
 	}
-	// Without any 0 every bag lists the label 1 over and over or has every
-	// class as a candidate; only the second makes sense.
-	return length, zero || length > 1
+	// Where all are 1 every class is a candidate: no bag lists the label 1 twice.
+	return length, true
 }
 
 // countClasses checks that labels are numbers from 1 and finds the largest.
@@ -296,7 +298,11 @@ func (m *matBags) labels(d *Dataset) error {
 	d.Labels = make([]int, len(m.rows))
 	for i, row := range m.rows {
 		d.Labels[i] = -1
-		switch x := row[2].Numbers; {
+		x := row[2].Numbers
+		if m.vectors && len(x) == d.Classes {
+			x = oneHot(x)
+		}
+		switch {
 		case len(x) > 1:
 			return fmt.Errorf("bag %d has %d true labels; one is needed", i+1, len(x))
 		case len(x) == 1 && (x[0] < 0 || x[0] > float64(d.Classes) || x[0] != math.Trunc(x[0])):
@@ -309,6 +315,21 @@ func (m *matBags) labels(d *Dataset) error {
 		d.Labels = nil
 	}
 	return nil
+}
+
+// oneHot gives the place of the only 1 in a vector of else 0, counted from 1, and 0
+// where there is none; a vector of other numbers is left as it is.
+func oneHot(x []float64) []float64 {
+	at := 0
+	for i, v := range x {
+		switch {
+		case v == 1 && at == 0:
+			at = i + 1
+		case v != 0:
+			return x
+		}
+	}
+	return []float64{float64(at)}
 }
 
 func (m *matBags) instanceLabels(d *Dataset) error {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/x448/float16"
+
 	"github.com/miplc/miplc/internal/extent"
 )
 
@@ -22,7 +24,7 @@ import (
 // npyHeader is what the text at the start of a .npy array says.
 type npyHeader struct {
 	order   binary.ByteOrder
-	kind    byte // f, i, u, b or U as in NumPy
+	kind    byte // f, i, u, b, U or S as in NumPy
 	size    int  // bytes of an element
 	fortran bool // first index varies fastest
 	shape   []int
@@ -35,7 +37,7 @@ var (
 	npyDescr   = regexp.MustCompile(`'descr'\s*:\s*'([^']*)'`)
 	npyFortran = regexp.MustCompile(`'fortran_order'\s*:\s*(True|False)`)
 	npyShape   = regexp.MustCompile(`'shape'\s*:\s*\(([0-9,\s]*)\)`)
-	npyType    = regexp.MustCompile(`^([<>|=]?)([fiubU])([0-9]{1,9})$`)
+	npyType    = regexp.MustCompile(`^([<>|=]?)([fiubUS])([0-9]{1,9})$`)
 )
 
 func readNpyHeader(r io.Reader) (*npyHeader, error) {
@@ -80,20 +82,20 @@ func parseNpyHeader(text string) (*npyHeader, error) {
 	h := &npyHeader{order: binary.LittleEndian, fortran: fortran[1] == "True"}
 	typ := npyType.FindStringSubmatch(descr[1])
 	if typ == nil {
-		return nil, fmt.Errorf("elements of type %q are not read; save plain numbers", descr[1])
+		return nil, unreadType(descr[1])
 	}
 	if typ[1] == ">" {
 		h.order = binary.BigEndian
 	}
 	h.kind = typ[2][0]
 	h.size, _ = strconv.Atoi(typ[3])
-	if h.kind == 'U' {
-		if h.size > 1<<16 {
-			return nil, fmt.Errorf("strings of %d characters are too long", h.size)
-		}
+	switch {
+	case h.text() && h.size > 1<<16:
+		return nil, fmt.Errorf("strings of %d characters are too long", h.size)
+	case h.kind == 'U':
 		h.size *= 4 // UTF-32
-	} else if !validNumber(h.kind, h.size) {
-		return nil, fmt.Errorf("elements of type %q are not read; save plain numbers", descr[1])
+	case !h.text() && !validNumber(h.kind, h.size):
+		return nil, unreadType(descr[1])
 	}
 	for e := range strings.SplitSeq(shape[1], ",") {
 		if e = strings.TrimSpace(e); e == "" {
@@ -113,10 +115,17 @@ func parseNpyHeader(text string) (*npyHeader, error) {
 	return h, nil
 }
 
+func unreadType(descr string) error {
+	return fmt.Errorf("elements of type %q are not read; save numbers as float32 or int64, text by dtype=str", descr)
+}
+
+// text reports whether the elements are text.
+func (h *npyHeader) text() bool { return h.kind == 'U' || h.kind == 'S' }
+
 func validNumber(kind byte, size int) bool {
 	switch kind {
 	case 'f':
-		return size == 4 || size == 8
+		return size == 2 || size == 4 || size == 8
 	case 'i', 'u':
 		return size == 1 || size == 2 || size == 4 || size == 8
 	case 'b':
@@ -132,9 +141,9 @@ func (h *npyHeader) bytes() int64 { return int64(h.count) * int64(h.size) }
 func (h *npyHeader) cost() int64 {
 	each := int64(max(h.size, 8))
 	switch {
-	case h.kind == 'f' && h.size == 4:
+	case h.kind == 'f' && h.size <= 4:
 		each = 4
-	case h.kind == 'U':
+	case h.text():
 		each = int64(h.size) + 32
 	}
 	if int64(h.count) > math.MaxInt64/each {
@@ -169,16 +178,14 @@ func firstGuess(n int) int { return min(n, 1<<20) }
 
 // floats reads numbers of any type as float32, row-major.
 func (h *npyHeader) floats(r io.Reader) ([]float32, error) {
-	if h.kind == 'U' {
+	if h.text() {
 		return nil, errors.New("holds text where numbers are needed")
 	}
 	out := make([]float32, 0, firstGuess(h.count))
 	var err error
 	switch {
-	case h.kind == 'f' && h.size == 4:
-		err = h.each(r, func(b []byte) { out = append(out, math.Float32frombits(h.order.Uint32(b))) })
 	case h.kind == 'f':
-		err = h.each(r, func(b []byte) { out = append(out, float32(math.Float64frombits(h.order.Uint64(b)))) })
+		err = h.each(r, func(b []byte) { out = append(out, float32(h.float(b))) })
 	case h.kind == 'u' && h.size == 8:
 		err = h.each(r, func(b []byte) { out = append(out, float32(h.order.Uint64(b))) })
 	default:
@@ -190,10 +197,10 @@ func (h *npyHeader) floats(r io.Reader) ([]float32, error) {
 	return rowMajor(h, out), nil
 }
 
-// ints reads whole numbers of any type, row-major.
-func (h *npyHeader) ints(r io.Reader) ([]int, error) {
-	if h.kind == 'U' {
-		return nil, errors.New("holds text where whole numbers are needed")
+// ints reads whole numbers of any type, row-major. What they are is for messages.
+func (h *npyHeader) ints(r io.Reader, what string) ([]int, error) {
+	if h.text() {
+		return nil, fmt.Errorf("holds text where whole numbers are needed: %s", what)
 	}
 	out := make([]int, 0, firstGuess(h.count))
 	bad := 0.0
@@ -212,13 +219,16 @@ func (h *npyHeader) ints(r io.Reader) ([]int, error) {
 		return nil, err
 	}
 	if bad != 0 {
-		return nil, fmt.Errorf("holds %v where whole numbers are needed", bad)
+		return nil, fmt.Errorf("holds %v where whole numbers are needed: %s", bad, what)
 	}
 	return rowMajor(h, out), nil
 }
 
 func (h *npyHeader) float(b []byte) float64 {
-	if h.size == 4 {
+	switch h.size {
+	case 2:
+		return float64(float16.Frombits(h.order.Uint16(b)).Float32())
+	case 4:
 		return float64(math.Float32frombits(h.order.Uint32(b)))
 	}
 	return math.Float64frombits(h.order.Uint64(b))
@@ -245,9 +255,9 @@ func (h *npyHeader) integer(b []byte) int {
 	}
 }
 
-// strings reads an array of text (NumPy's unicode type).
+// strings reads an array of text: NumPy's unicode type, or its bytes as UTF-8.
 func (h *npyHeader) strings(r io.Reader) ([]string, error) {
-	if h.kind != 'U' {
+	if !h.text() {
 		return nil, errors.New("holds numbers where text is needed")
 	}
 	if h.size == 0 && h.count > 0 {
@@ -256,6 +266,10 @@ func (h *npyHeader) strings(r io.Reader) ([]string, error) {
 	var out []string
 	bad := false
 	err := h.each(r, func(b []byte) {
+		if h.kind == 'S' {
+			out = append(out, string(bytes.TrimRight(b, "\x00")))
+			return
+		}
 		var s []byte
 		for i := 0; i < len(b); i += 4 {
 			c := h.order.Uint32(b[i:])

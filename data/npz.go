@@ -78,21 +78,21 @@ func (z *npzReader) dataset(path string) *Dataset {
 		d.Instances, err = h.floats(r)
 		return err
 	}))
-	note(z.ints(keyOffsets, true, &d.Offsets))
+	note(z.ints(keyOffsets, true, "where each bag begins, from 0, and the number of instances", &d.Offsets))
 	note(z.read(keyCandidates, true, func(h *npyHeader, r io.Reader) error {
 		if len(h.shape) != 2 {
 			return fmt.Errorf("has the shape %v; [bags, classes] is needed", h.shape)
 		}
 		candidates = h.shape
-		numbers, err := h.ints(r)
+		numbers, err := h.ints(r, "0 or 1 for each bag and class")
 		if err != nil {
 			return err
 		}
 		d.Candidates, err = zeroOne(numbers, h.shape[1])
 		return err
 	}))
-	note(z.ints(keyLabels, false, &d.Labels))
-	note(z.ints(keyInstLabels, false, &d.InstLabels))
+	note(z.ints(keyLabels, false, "the class of each bag, from 0, -1 where it is unknown", &d.Labels))
+	note(z.ints(keyInstLabels, false, "the class of each instance, from 0, -1 where it is negative or unknown", &d.InstLabels))
 	note(z.names(keyClassNames, "classes", &d.ClassNames))
 	note(z.names(keyBagNames, "bags", &d.BagNames))
 	if len(z.faults) > 0 {
@@ -101,7 +101,7 @@ func (z *npzReader) dataset(path string) *Dataset {
 	d.Shape = slices.Clone(shape[1:])
 	d.Classes = candidates[1]
 	if bags := len(d.Offsets) - 1; bags != candidates[0] {
-		note(fmt.Errorf("%q speaks of %d bags, %q of %d", keyOffsets, bags, keyCandidates, candidates[0]))
+		note(fmt.Errorf("%q speaks of %d bags, %q of %d; offsets has one number more than there are bags", keyOffsets, bags, keyCandidates, candidates[0]))
 	}
 	return d
 }
@@ -119,12 +119,13 @@ func zeroOne(numbers []int, classes int) ([]uint8, error) {
 	return out, nil
 }
 
-func (z *npzReader) ints(key string, needed bool, to *[]int) error {
+// ints reads a row or a column of whole numbers; what they are is for messages.
+func (z *npzReader) ints(key string, needed bool, what string, to *[]int) error {
 	return z.read(key, needed, func(h *npyHeader, r io.Reader) (err error) {
-		if len(h.shape) != 1 {
-			return fmt.Errorf("has the shape %v; one axis is needed", h.shape)
+		if len(h.shape) == 0 || h.count != slices.Max(h.shape) {
+			return fmt.Errorf("has the shape %v; one axis is needed: %s", h.shape, what)
 		}
-		*to, err = h.ints(r)
+		*to, err = h.ints(r, what)
 		return err
 	})
 }
@@ -165,14 +166,14 @@ func (z *npzReader) decode(e *zip.File, key string, decode func(*npyHeader, io.R
 		return err
 	}
 	defer raw.Close()
-	bounded := newBoundedReader(raw, z.left, fmt.Sprintf("array %q", key), z.max)
-	r := bufio.NewReaderSize(bounded, 1<<16)
+	limit := &boundedReader{r: raw, left: z.left, err: &tooLargeError{what: fmt.Sprintf("array %q", key), max: z.max}}
+	r := bufio.NewReaderSize(limit, 1<<16)
 	h, err := readNpyHeader(r)
 	if err != nil {
 		return err
 	}
 	if h.cost() > z.left {
-		return bounded.err
+		return limit.err
 	}
 	if err := decode(h, r); err != nil {
 		return err

@@ -127,7 +127,7 @@ func fileError(path string, err error) error {
 	case errors.As(err, &d), errors.As(err, &l):
 		return err
 	case errors.As(err, &syntax):
-		return SyntaxError(path, 0, syntax)
+		return CSVError(path, 0, err)
 	case errors.Is(err, fs.ErrNotExist):
 		return diag.Errorf(diag.Pos{File: path}, "there is no such file")
 	case errors.As(err, &p):

@@ -1,7 +1,6 @@
 package data
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -102,7 +101,7 @@ func newIndexSplit(source string, train, test []int, bags int) (*Split, error) {
 // OpenSplit reads a split of a set of that many bags from an index file: a .mat
 // with trainIndex and testIndex as the DEMIPL authors keep them, or a CSV with
 // the header split,part,bags, whose rows give the number of the split (column
-// split), "train" or "test", and bag numbers separated by spaces. Bags count
+// split), "train" or "test", and bag numbers separated by spaces or commas. Bags count
 // from 1 in both. part chooses the split of a CSV, counted from 1; a .mat holds
 // one split, part is then 0 or 1.
 func OpenSplit(path string, part, bags int) (*Split, error) {
@@ -142,7 +141,7 @@ func readIndexMAT(path string) (train, test []int, err error) {
 		return nil, nil, err
 	}
 	defer f.Close()
-	vars, err := readVariables(f, Options{MaxBytes: maxIndexBytes})
+	vars, err := readVariables(f, tooLargeError{what: "the file", max: maxIndexBytes, fixed: true})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -191,12 +190,12 @@ func readIndexCSV(path string, part int) (train, test []int, err error) {
 }
 
 func decodeIndexCSV(r io.Reader, path string, part int) (train, test []int, err error) {
-	rows := csv.NewReader(&lineLimit{r: newBoundedReader(r, maxIndexBytes, "the text", maxIndexBytes)})
+	rows := NewCSV(r, maxIndexBytes)
 	header, err := rows.Read()
 	if err != nil {
 		return nil, nil, fmt.Errorf("no header split,part,bags: %w", cutShort(err))
 	}
-	if !slices.Equal(header, []string{"split", "part", "bags"}) {
+	if !slices.EqualFunc(header, []string{"split", "part", "bags"}, func(a, b string) bool { return strings.EqualFold(strings.TrimSpace(a), b) }) {
 		return nil, nil, diag.Errorf(diag.Pos{File: path, Line: 1}, "the header is %q; split,part,bags is needed", strings.Join(header, ","))
 	}
 	last := 0
@@ -210,7 +209,7 @@ func decodeIndexCSV(r io.Reader, path string, part int) (train, test []int, err 
 		}
 		line, _ := rows.FieldPos(0)
 		pos := diag.Pos{File: path, Line: line}
-		number, err := strconv.Atoi(row[0])
+		number, err := strconv.Atoi(strings.TrimSpace(row[0]))
 		if err != nil {
 			return nil, nil, diag.Errorf(pos, "the split number %q is not a whole number", row[0])
 		}
@@ -219,7 +218,7 @@ func decodeIndexCSV(r io.Reader, path string, part int) (train, test []int, err 
 			continue
 		}
 		var to *[]int
-		switch row[1] {
+		switch strings.ToLower(strings.TrimSpace(row[1])) {
 		case "train":
 			to = &train
 		case "test":
@@ -227,7 +226,7 @@ func decodeIndexCSV(r io.Reader, path string, part int) (train, test []int, err 
 		default:
 			return nil, nil, diag.Errorf(pos, "the part is %q; it must be train or test", row[1])
 		}
-		for field := range strings.FieldsSeq(row[2]) {
+		for field := range strings.FieldsFuncSeq(row[2], func(r rune) bool { return strings.ContainsRune(" ,;\t", r) }) {
 			n, err := strconv.Atoi(field)
 			if err != nil {
 				return nil, nil, diag.Errorf(pos, "%q is no bag number", field)

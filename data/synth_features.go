@@ -126,11 +126,8 @@ func openLabelledCSV(path, labelColumn string, limits Options) (*labelledCSV, er
 	if err != nil {
 		return nil, err
 	}
-	max := limits.unpacking(info.Size()).max()
-	rows := csv.NewReader(&lineLimit{r: newBoundedReader(z, max, "the text", max)})
-	rows.ReuseRecord = true
-	t := &labelledCSV{}
-	if err := t.read(rows, labelColumn); err != nil {
+	t, text := &labelledCSV{}, csvText(z, tooLargeError{what: "the text", max: limits.unpacking(info.Size()).max()})
+	if err := t.read(csvRows(text), labelColumn); err != nil {
 		if errors.As(err, new(*csv.ParseError)) {
 			return nil, fileError(path, err)
 		}

@@ -4,7 +4,6 @@
 package crowd
 
 import (
-	"bufio"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -28,7 +27,7 @@ import (
 //	tile-1.png,0.7,0.3,0
 //	tile-2.png,,1,
 //
-// An empty field counts as 0.
+// An empty field counts as 0. What may stand between fields and at the end of lines says data.NewCSV.
 type Table struct {
 	Path    string
 	Classes []string
@@ -67,13 +66,7 @@ func readTable(path string, classes []string) (*Table, error) {
 }
 
 func decodeTable(r io.Reader, path string, classes []string) (*Table, error) {
-	limited := &io.LimitedReader{R: r, N: maxBytes}
-	text := bufio.NewReaderSize(limited, 1<<16)
-	if mark, _ := text.Peek(3); string(mark) == "\ufeff" {
-		_, _ = text.Discard(3) // spreadsheets put one in front
-	}
-	p := &tableReader{t: &Table{Path: path, Classes: classes}, seen: map[string]int{}, rows: csv.NewReader(text)}
-	p.rows.ReuseRecord = true
+	p := &tableReader{t: &Table{Path: path, Classes: classes}, seen: map[string]int{}, rows: data.NewCSV(r, maxBytes)}
 	p.rows.FieldsPerRecord = -1 // counted here, for a better message
 	if !p.header() {
 		return nil, p.faults.Err()
@@ -82,9 +75,6 @@ func decodeTable(r io.Reader, path string, classes []string) (*Table, error) {
 	}
 	if len(p.t.Images) == 0 && len(p.faults) == 0 {
 		p.errorf(0, 0, "no rows after the header")
-	}
-	if limited.N == 0 {
-		p.faults = diag.List{diag.Errorf(diag.Pos{File: path}, "the file is larger than the limit of %d bytes", maxBytes)}
 	}
 	if p.more > 0 {
 		p.faults.Add(diag.Errorf(diag.Pos{File: path}, "%d faults in all; the others are left out", len(p.faults)+p.more))
@@ -119,15 +109,10 @@ func (p *tableReader) add(d diag.Diagnostic) {
 // next reads one row; at the end, or where the file is no CSV, it is nil.
 func (p *tableReader) next() []string {
 	row, err := p.rows.Read()
-	var syntax *csv.ParseError
-	switch {
-	case err == io.EOF:
-		return nil
-	case errors.As(err, &syntax):
-		p.add(data.SyntaxError(p.t.Path, 0, syntax))
-		return nil
-	case err != nil:
-		p.errorf(0, 0, "cannot be read: %v", err)
+	if err != nil {
+		if err != io.EOF {
+			p.add(data.CSVError(p.t.Path, 0, err))
+		}
 		return nil
 	}
 	return row
@@ -211,7 +196,7 @@ func (p *tableReader) row() bool {
 	for i, field := range row[1:] {
 		_, col := p.rows.FieldPos(i + 1)
 		class := p.columns[i]
-		v, err := probability(field)
+		v, err := probability(data.CSVNumber(p.rows, field))
 		if err != nil {
 			p.errorf(line, col, "image %q, class %q: %v", image, p.t.Classes[class], err)
 		}
@@ -226,7 +211,6 @@ func (p *tableReader) row() bool {
 }
 
 func probability(field string) (float64, error) {
-	field = strings.TrimSpace(field)
 	if field == "" {
 		return 0, nil
 	}
