@@ -9,6 +9,7 @@ import (
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/width"
 )
 
 // Triton writes a model into a model repository: DIR/NAME with config.pbtxt, the class
@@ -76,20 +77,15 @@ func ragged(batch *onnxpb.ModelProto, shape []int) *onnxpb.ModelProto {
 			}
 		}
 	}
-	rows := []int64{-1}
-	for _, d := range shape {
-		rows = append(rows, int64(d))
-	}
+	rows := append([]int64{-1}, width.To[int64](shape)...)
 	whole := func(name string, dims []int64, v ...int64) string {
 		g.Initializer = append(g.Initializer, onnxpb.IntTensor("ragged."+name, dims, v))
 		return "ragged." + name
 	}
 	zero, one := whole("zero", nil, 0), whole("one", nil, 1)
-	var head []*onnxpb.NodeProto
+	var head onnxpb.GraphProto // the nodes that stand before those of the model
 	op := func(name, opType string, attributes []*onnxpb.AttributeProto, in ...string) string {
-		name = "ragged." + name
-		head = append(head, &onnxpb.NodeProto{Name: name, OpType: opType, Attribute: attributes, Input: in, Output: []string{name}})
-		return name
+		return head.Add("ragged."+name, opType, attributes, in...)
 	}
 	to := func(t onnxpb.TensorProto_DataType) []*onnxpb.AttributeProto {
 		return []*onnxpb.AttributeProto{onnxpb.IntAttr("to", int64(t))}
@@ -102,7 +98,7 @@ func ragged(batch *onnxpb.ModelProto, shape []int) *onnxpb.ModelProto {
 	// The bag of an instance is the first that ends behind it.
 	behind := op("behind", "Greater", nil, op("column", "Unsqueeze", nil, ends, whole("axis", []int64{1}, 1)), number)
 	op("bag_of", "ArgMax", []*onnxpb.AttributeProto{onnxpb.IntAttr("axis", 0), onnxpb.IntAttr("keepdims", 0)}, op("is_behind", "Cast", to(onnxpb.TensorProto_FLOAT), behind))
-	g.Node = append(head, g.Node...)
+	g.Node = append(head.Node, g.Node...)
 	g.Input = []*onnxpb.ValueInfoProto{
 		row(contract.Instances, onnxpb.TensorProto_FLOAT, "values", "All values of all bags, one after the other, as they are measured."),
 		row(bagEnds, onnxpb.TensorProto_INT32, "B", "For each bag the number of values of instances up to its end."),
@@ -113,9 +109,7 @@ func ragged(batch *onnxpb.ModelProto, shape []int) *onnxpb.ModelProto {
 
 // row describes an input of one axis.
 func row(name string, elem onnxpb.TensorProto_DataType, extent, doc string) *onnxpb.ValueInfoProto {
-	return &onnxpb.ValueInfoProto{Name: name, DocString: doc, Type: &onnxpb.TypeProto{Value: &onnxpb.TypeProto_TensorType{
-		TensorType: &onnxpb.TypeProto_Tensor{ElemType: int32(elem), Shape: &onnxpb.TensorShapeProto{Dim: []*onnxpb.TensorShapeProto_Dimension{
-			{Value: &onnxpb.TensorShapeProto_Dimension_DimParam{DimParam: extent}},
-		}}},
-	}}}
+	v := onnxpb.Value(name, elem, onnxpb.Open(extent))
+	v.DocString = doc
+	return v
 }

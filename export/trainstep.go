@@ -2,10 +2,8 @@ package export
 
 import (
 	"crypto/sha256"
-	bytesof "encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/miplc/miplc/compile"
@@ -15,6 +13,7 @@ import (
 	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/internal/width"
 )
 
 // stepOpset is the opset that a training step may always need: poolings of windows
@@ -54,7 +53,7 @@ func TrainStep(p *compile.Program, initial []float32, meta StepMeta) (*onnxpb.Mo
 		return nil, err
 	}
 	step.Version, step.SpecSHA256, step.Seed = meta.Version, meta.SpecSHA256, meta.Seed
-	sum := sha256.Sum256(FlatBytes(initial))
+	sum := sha256.Sum256(width.AppendBytes(nil, initial))
 	step.Initial = contract.StepInitial{File: meta.Initial, SHA256: hex.EncodeToString(sum[:])}
 	if step.Size != len(initial) {
 		return nil, fmt.Errorf("%d initial values are given, the program has %d", len(initial), step.Size)
@@ -66,15 +65,6 @@ func TrainStep(p *compile.Program, initial []float32, meta StepMeta) (*onnxpb.Mo
 		return nil, fmt.Errorf("the training step breaks its own contract: %w", err)
 	}
 	return m, nil
-}
-
-// FlatBytes lays numbers out as little-endian float32.
-func FlatBytes(v []float32) []byte {
-	out := make([]byte, 0, 4*len(v))
-	for _, x := range v {
-		out = bytesof.LittleEndian.AppendUint32(out, math.Float32bits(x))
-	}
-	return out
 }
 
 // CheckedStep writes a training step only if it holds what it promises: it is

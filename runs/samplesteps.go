@@ -1,16 +1,15 @@
 package runs
 
 import (
-	"encoding/binary"
 	"fmt"
 	"maps"
 	"path/filepath"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/internal/width"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
@@ -101,12 +100,7 @@ func writeSampleSteps(o *BuildOptions, p *compile.Program, described *contract.S
 }
 
 func appendTensor(to []byte, t ort.Tensor) []byte {
-	if t.Ints == nil {
-		to = append(to, export.FlatBytes(t.Floats)...)
-	}
-	for _, v := range t.Ints {
-		to = binary.LittleEndian.AppendUint64(to, uint64(v))
-	}
+	to = width.AppendBytes(width.AppendBytes(to, t.Floats), t.Ints) // one of them is nil
 	for len(to)%alignment != 0 {
 		to = append(to, 0)
 	}

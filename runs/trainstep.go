@@ -68,7 +68,7 @@ func (s *stepUnderWay) place() (*contract.Step, *StepCheck, error) {
 	if err := s.file.Commit(); err != nil {
 		return nil, nil, err
 	}
-	return s.described, s.check, outfile.Replace(filepath.Join(s.dir, InitialFile), export.FlatBytes(s.initial))
+	return s.described, s.check, outfile.Replace(filepath.Join(s.dir, InitialFile), width.AppendBytes(nil, s.initial))
 }
 
 // discard waits and removes what has no name yet.

@@ -11,6 +11,7 @@ import (
 	ort "github.com/yalue/onnxruntime_go"
 
 	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/width"
 )
 
 // A run on more values than this is ended with its context. Smaller ones are over
@@ -64,15 +65,12 @@ func openORT(f *File) (Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the graph is not accepted: %w", err)
 	}
-	s := &ortSession{
-		session: session,
-		classes: int64(len(f.Meta.Classes)),
-		batch:   f.Meta.Contract == contract.ContractBatch,
-	}
-	for _, d := range f.Meta.InputShape {
-		s.instance = append(s.instance, int64(d))
-	}
-	return s, nil
+	return &ortSession{
+		session:  session,
+		instance: width.To[int64](f.Meta.InputShape),
+		classes:  int64(len(f.Meta.Classes)),
+		batch:    f.Meta.Contract == contract.ContractBatch,
+	}, nil
 }
 
 // Run implements Session.

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/miplc/miplc/internal/width"
 	"github.com/miplc/miplc/serve/oip"
 )
 
@@ -160,9 +161,9 @@ func (req *inferRequest) write(w http.ResponseWriter, answer *oip.ModelInferResp
 			out.Parameters = &parameters{BinaryDataSize: &size}
 			raw = append(raw, contents)
 		case t.Datatype == int64s:
-			out.Data = decoded[int64](contents)
+			out.Data = width.FromBytes[int64](contents)
 		default:
-			out.Data = decoded[float32](contents)
+			out.Data = width.FromBytes[float32](contents)
 		}
 		head.Outputs = append(head.Outputs, out)
 	}

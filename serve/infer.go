@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/width"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/serve/oip"
 )
@@ -34,22 +34,16 @@ type tensor = oip.ModelMetadataResponse_TensorMetadata
 
 // signature gives the tensors of a model, those of its file.
 func signature(info runtime.Info) (inputs, outputs []*tensor) {
-	instances := &tensor{Name: contract.Instances, Datatype: fp32, Shape: []int64{-1}}
-	for _, d := range info.InputShape {
-		instances.Shape = append(instances.Shape, int64(d))
+	in, out := contract.Signature(info.Contract, info.InputShape, len(info.Classes))
+	return tensorsOf(in), tensorsOf(out)
+}
+
+func tensorsOf(described []contract.Tensor) []*tensor {
+	tensors := make([]*tensor, len(described))
+	for i, d := range described {
+		tensors[i] = &tensor{Name: d.Name, Datatype: map[string]string{"float32": fp32, "int64": int64s}[d.Type], Shape: d.Dims}
 	}
-	k := int64(len(info.Classes))
-	if info.Contract != contract.ContractBatch {
-		return []*tensor{instances}, []*tensor{
-			{Name: contract.Probabilities, Datatype: fp32, Shape: []int64{1, k}},
-			{Name: contract.Attention, Datatype: fp32, Shape: []int64{1, -1}},
-		}
-	}
-	return []*tensor{instances, {Name: contract.BagOf, Datatype: int64s, Shape: []int64{-1}}}, []*tensor{
-		{Name: contract.Probabilities, Datatype: fp32, Shape: []int64{-1, k}},
-		{Name: contract.Attention, Datatype: fp32, Shape: []int64{-1}},
-		{Name: contract.Label, Datatype: int64s, Shape: []int64{-1}},
-	}
+	return tensors
 }
 
 func (s *Server) modelMetadata(name, number string) (*oip.ModelMetadataResponse, error) {
@@ -173,10 +167,7 @@ func match(want []*tensor, req *oip.ModelInferRequest) ([]input, error) {
 
 // elements are the contents of an input, typed or raw.
 func elements[T float32 | int64](in input, typed []T) ([]T, error) {
-	count := 1
-	for _, d := range in.Shape {
-		count *= int(d)
-	}
+	count := extent.Size(in.Shape)
 	if in.raw == nil {
 		if len(typed) != count {
 			return nil, status.Errorf(codes.InvalidArgument, "input %q has %d values, its shape %v needs %d", in.Name, len(typed), in.Shape, count)
@@ -186,16 +177,7 @@ func elements[T float32 | int64](in input, typed []T) ([]T, error) {
 	if size := count * binary.Size(T(0)); len(in.raw) != size {
 		return nil, status.Errorf(codes.InvalidArgument, "input %q has %d bytes, its shape %v needs %d", in.Name, len(in.raw), in.Shape, size)
 	}
-	return decoded[T](in.raw), nil
-}
-
-// decoded is raw contents as numbers, of which raw must hold a whole number.
-func decoded[T float32 | int64](raw []byte) []T {
-	values := make([]T, len(raw)/binary.Size(T(0)))
-	if _, err := binary.Decode(raw, binary.LittleEndian, values); err != nil {
-		panic(fmt.Sprintf("bug: %v", err)) // there are as many bytes as values need
-	}
-	return values
+	return width.FromBytes[T](in.raw), nil
 }
 
 // split cuts instances of d values each into bags.
@@ -260,23 +242,14 @@ func rawOutput(name string, predictions []runtime.Prediction) (raw []byte, count
 	for _, p := range predictions {
 		switch name {
 		case contract.Label:
-			raw = binary.LittleEndian.AppendUint64(raw, uint64(p.Label))
-			count++
+			raw, count = width.AppendBytes(raw, []int64{int64(p.Label)}), count+1
 		case contract.Probabilities:
-			raw, count = appendFloats(raw, p.Probabilities), count+len(p.Probabilities)
+			raw, count = width.AppendBytes(raw, p.Probabilities), count+len(p.Probabilities)
 		case contract.Attention:
-			raw, count = appendFloats(raw, p.Attention), count+len(p.Attention)
+			raw, count = width.AppendBytes(raw, p.Attention), count+len(p.Attention)
 		}
 	}
 	return raw, count
-}
-
-func appendFloats(raw []byte, values []float32) []byte {
-	raw = slices.Grow(raw, 4*len(values))
-	for _, v := range values {
-		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(v))
-	}
-	return raw
 }
 
 func namesOf(tensors []*tensor) []string {

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/miplc/miplc/internal/width"
 	"github.com/miplc/miplc/runtime"
 )
 
@@ -54,10 +55,7 @@ func (s *Server) readBag(body []byte, instance []int) (runtime.Bag, error) {
 	if req.Instances == nil {
 		return runtime.Bag{}, status.Error(codes.InvalidArgument, `"instances" is missing: a bag is {"instances": [[...], [...]]}, a list of numbers for each instance`)
 	}
-	shape := []int64{-1}
-	for _, d := range instance {
-		shape = append(shape, int64(d))
-	}
+	shape := append([]int64{-1}, width.To[int64](instance)...)
 	values, n, err := readNumbers(req.Instances, shape, s.o.Instances, parseFloat)
 	if err != nil {
 		return runtime.Bag{}, status.Errorf(codes.InvalidArgument, "instances%v (shape of an instance: %v)", err, instance)

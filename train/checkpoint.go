@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"sort"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/internal/width"
 )
 
 // Names of the checkpoint files in the output directory.
@@ -96,9 +96,7 @@ func (c *checkpoint) encode() ([]byte, error) {
 	out = binary.LittleEndian.AppendUint64(out, uint64(len(text)))
 	out = append(out, text...)
 	for _, a := range h.Arrays {
-		for _, v := range c.Arrays[a.Name] {
-			out = binary.LittleEndian.AppendUint32(out, math.Float32bits(v))
-		}
+		out = width.AppendBytes(out, c.Arrays[a.Name])
 	}
 	sum := sha256.Sum256(out)
 	return append(out, sum[:]...), nil
@@ -143,11 +141,7 @@ func decodeBody(body []byte) (*checkpoint, error) {
 		if a.Len < 0 || a.Len > len(rest)/4 {
 			return nil, fmt.Errorf("%w: array %s is longer than the file", errTorn, a.Name)
 		}
-		values := make([]float32, a.Len)
-		if _, err := binary.Decode(rest, binary.LittleEndian, values); err != nil {
-			return nil, fmt.Errorf("%w: %v", errTorn, err)
-		}
-		c.Arrays[a.Name], rest = values, rest[4*a.Len:]
+		c.Arrays[a.Name], rest = width.FromBytes[float32](rest[:4*a.Len]), rest[4*a.Len:]
 	}
 	if len(rest) != 0 {
 		return nil, fmt.Errorf("%w: %d bytes are left over", errTorn, len(rest))

@@ -4,13 +4,11 @@ import (
 	"github.com/miplc/miplc/compile/target"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/width"
 )
 
 func lowerConst(e *emitter, n *graph.Node, in []string) string {
-	data := make([]float32, len(n.Attrs.Data))
-	for i, v := range n.Attrs.Data {
-		data[i] = float32(v)
-	}
+	data := width.To[float32](n.Attrs.Data)
 	if len(n.Shape) == 0 {
 		return e.float(data[0])
 	}
@@ -22,8 +20,14 @@ func lowerFill(e *emitter, n *graph.Node, in []string) string {
 	if n.Shape.Static() {
 		return e.filled(v, dims(n.Shape)...)
 	}
+	return e.constantOfShape(v, e.shapeVector(n.Shape))
+}
+
+// constantOfShape gives a tensor with all elements v, 0 too: some runtimes take another
+// type where none is named.
+func (e *emitter) constantOfShape(v float32, shape string) string {
 	value := onnxpb.TensorAttr("value", onnxpb.FloatTensor("", []int64{1}, []float32{v}))
-	return e.op("ConstantOfShape", attrs(value), e.shapeVector(n.Shape))
+	return e.op("ConstantOfShape", attrs(value), shape)
 }
 
 func unary(op string) lowering {

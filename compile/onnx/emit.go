@@ -7,6 +7,7 @@ import (
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/width"
 )
 
 // emitter collects the ONNX graph of one IR graph.
@@ -191,46 +192,24 @@ func (e *emitter) once(key string, make func() string) string {
 }
 
 // dims gives the extents of a static shape.
-func dims(s graph.Shape) []int64 {
-	out := make([]int64, len(s))
-	for i, d := range s {
-		out[i] = int64(d)
-	}
-	return out
-}
+func dims(s graph.Shape) []int64 { return width.To[int64](s) }
 
 func attrs(list ...*onnxpb.AttributeProto) []*onnxpb.AttributeProto { return list }
 
-// pair widens the two numbers of an image attribute.
-func pair(v [2]int) []int64 { return []int64{int64(v[0]), int64(v[1])} }
-
-// numbersOf widens a list of axes.
-func numbersOf(v []int) []int64 {
-	out := make([]int64, len(v))
-	for i, x := range v {
-		out[i] = int64(x)
-	}
-	return out
-}
-
 // valueInfo describes an input or output.
 func (e *emitter) valueInfo(name string, elem onnxpb.TensorProto_DataType, s graph.Shape) *onnxpb.ValueInfoProto {
-	shape := &onnxpb.TensorShapeProto{}
-	for _, d := range s {
-		x := &onnxpb.TensorShapeProto_Dimension{}
+	extents := make([]*onnxpb.TensorShapeProto_Dimension, len(s))
+	for i, d := range s {
 		switch {
 		case d == graph.N:
-			x.Value = &onnxpb.TensorShapeProto_Dimension_DimParam{DimParam: e.instances}
+			extents[i] = onnxpb.Open(e.instances)
 		case d < 0:
-			x.Value = &onnxpb.TensorShapeProto_Dimension_DimParam{DimParam: d.String()}
+			extents[i] = onnxpb.Open(d.String())
 		default:
-			x.Value = &onnxpb.TensorShapeProto_Dimension_DimValue{DimValue: int64(d)}
+			extents[i] = onnxpb.Fixed(int64(d))
 		}
-		shape.Dim = append(shape.Dim, x)
 	}
-	return &onnxpb.ValueInfoProto{Name: name, Type: &onnxpb.TypeProto{Value: &onnxpb.TypeProto_TensorType{
-		TensorType: &onnxpb.TypeProto_Tensor{ElemType: int32(elem), Shape: shape},
-	}}}
+	return onnxpb.Value(name, elem, extents...)
 }
 
 // attrKeep says whether a reduction keeps its axes as 1.

@@ -4,22 +4,23 @@ import (
 	"github.com/miplc/miplc/compile/target"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/width"
 )
 
 // frame gives the pads attribute: zeros before height and width, then after.
 func frame(pad, more [2]int) *onnxpb.AttributeProto {
-	return onnxpb.IntsAttr("pads", int64(pad[0]), int64(pad[1]), int64(pad[0]+more[0]), int64(pad[1]+more[1]))
+	return onnxpb.IntsAttr("pads", pad[0], pad[1], pad[0]+more[0], pad[1]+more[1])
 }
 
 // extents gives height and width of a shape [.., .., height, width].
-func extents(s graph.Shape) [2]int { return [2]int{int(s[2]), int(s[3])} }
+func extents(s graph.Shape) []int { return width.To[int](s[2:]) }
 
 func lowerConv2D(e *emitter, n *graph.Node, in []string) string {
 	a := &n.Attrs
 	return e.op("Conv", attrs(
-		onnxpb.IntsAttr("kernel_shape", pair(extents(n.In[1].Shape))...),
+		onnxpb.IntsAttr("kernel_shape", extents(n.In[1].Shape)...),
 		frame(a.Pad, [2]int{}),
-		onnxpb.IntsAttr("strides", pair(a.Stride)...),
+		onnxpb.IntsAttr("strides", a.Stride[:]...),
 	), in[0], in[1])
 }
 
@@ -37,10 +38,10 @@ func lowerConv2DGradInput(e *emitter, n *graph.Node, in []string) string {
 		}
 	}
 	return e.op("ConvTranspose", attrs(
-		onnxpb.IntsAttr("kernel_shape", pair(kernel)...),
-		onnxpb.IntsAttr("output_padding", pair(rest)...),
+		onnxpb.IntsAttr("kernel_shape", kernel...),
+		onnxpb.IntsAttr("output_padding", rest[:]...),
 		frame(a.Pad, [2]int{}),
-		onnxpb.IntsAttr("strides", pair(a.Stride)...),
+		onnxpb.IntsAttr("strides", a.Stride[:]...),
 	), in[0], in[1])
 }
 
@@ -62,8 +63,8 @@ func lowerConv2DGradWeight(e *emitter, n *graph.Node, in []string) string {
 	}
 	swap := onnxpb.IntsAttr("perm", 1, 0, 2, 3)
 	return e.op("Transpose", attrs(swap), e.op("Conv", attrs(
-		onnxpb.IntsAttr("dilations", pair(a.Stride)...),
-		onnxpb.IntsAttr("kernel_shape", pair(dy)...),
+		onnxpb.IntsAttr("dilations", a.Stride[:]...),
+		onnxpb.IntsAttr("kernel_shape", dy...),
 		frame(a.Pad, more),
 	), e.op("Transpose", attrs(swap), x), e.op("Transpose", attrs(swap), in[1])))
 }
@@ -74,7 +75,7 @@ func lowerMaxPool2D(e *emitter, n *graph.Node, in []string) string {
 }
 
 func window(a *graph.Attrs) []*onnxpb.AttributeProto {
-	return attrs(onnxpb.IntsAttr("kernel_shape", pair(a.Kernel)...), onnxpb.IntsAttr("strides", pair(a.Stride)...))
+	return attrs(onnxpb.IntsAttr("kernel_shape", a.Kernel[:]...), onnxpb.IntsAttr("strides", a.Stride[:]...))
 }
 
 // lowerMaxPool2DGrad scatters dy to where the maxima were found; MaxPool
@@ -89,8 +90,7 @@ func lowerMaxPool2DGrad(e *emitter, n *graph.Node, in []string) string {
 	if a.Stride[0] < a.Kernel[0] || a.Stride[1] < a.Kernel[1] {
 		scatter = append(scatter, onnxpb.StringAttr("reduction", "add"))
 	}
-	value := onnxpb.TensorAttr("value", onnxpb.FloatTensor("", []int64{1}, []float32{0})) // some runtimes take another type by default
-	zeros := e.op("ConstantOfShape", attrs(value), e.op("Shape", nil, e.op("Reshape", nil, in[0], e.ints(-1))))
+	zeros := e.constantOfShape(0, e.op("Shape", nil, e.op("Reshape", nil, in[0], e.ints(-1))))
 	sum := e.op("ScatterElements", scatter,
 		zeros, e.op("Reshape", nil, index, e.ints(-1)), e.op("Reshape", nil, in[1], e.ints(-1)))
 	return e.op("Reshape", nil, sum, shape)

@@ -180,7 +180,7 @@ func Lower(g *graph.Graph, opt Options) (m *onnxpb.ModelProto, err error) {
 	}
 	e.nameResults()
 	if e.portable {
-		e.dropUnused()
+		e.out.DropUnused() // parameters that are stored in another shape only
 	}
 	e.describe()
 	opset, err := e.oldest()

@@ -5,10 +5,11 @@ import (
 
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/width"
 )
 
 func lowerTranspose(e *emitter, n *graph.Node, in []string) string {
-	return e.op("Transpose", attrs(onnxpb.IntsAttr("perm", numbersOf(n.Attrs.Perm)...)), in[0])
+	return e.op("Transpose", attrs(onnxpb.IntsAttr("perm", n.Attrs.Perm...)), in[0])
 }
 
 func lowerReshape(e *emitter, n *graph.Node, in []string) string { return e.reshape(in[0], n.Shape) }
@@ -39,7 +40,7 @@ func lowerSum(e *emitter, n *graph.Node, in []string) string {
 	if len(a.Axes) == 0 {
 		return in[0] // ONNX would sum over all axes
 	}
-	return e.op("ReduceSum", attrs(attrKeep(a.Keep)), in[0], e.ints(numbersOf(a.Axes)...))
+	return e.op("ReduceSum", attrs(attrKeep(a.Keep)), in[0], e.ints(width.To[int64](a.Axes)...))
 }
 
 func lowerMax(e *emitter, n *graph.Node, in []string) string {
@@ -47,7 +48,7 @@ func lowerMax(e *emitter, n *graph.Node, in []string) string {
 	if len(a.Axes) == 0 {
 		return in[0]
 	}
-	return e.reduceMax(in[0], a.Keep, numbersOf(a.Axes)...)
+	return e.reduceMax(in[0], a.Keep, width.To[int64](a.Axes)...)
 }
 
 // reduceMax takes its axes as an attribute up to opset 17, as an input since.
@@ -63,8 +64,7 @@ func (e *emitter) reduceMax(v string, keepAxes bool, axes ...int64) string {
 func lowerMaxMask(e *emitter, n *graph.Node, in []string) string {
 	s, reduced := n.Shape, n.Attrs.Axes
 	if len(reduced) == 0 {
-		value := onnxpb.TensorAttr("value", onnxpb.FloatTensor("", []int64{1}, []float32{1}))
-		return e.op("ConstantOfShape", attrs(value), e.op("Shape", nil, in[0]))
+		return e.constantOfShape(1, e.op("Shape", nil, in[0]))
 	}
 	var perm []int
 	for i := range s {
@@ -74,11 +74,11 @@ func lowerMaxMask(e *emitter, n *graph.Node, in []string) string {
 	}
 	kept := len(perm)
 	perm = append(perm, reduced...)
-	back := make([]int64, len(perm))
+	back := make([]int, len(perm))
 	for i, p := range perm {
-		back[p] = int64(i)
+		back[p] = i
 	}
-	x := e.op("Transpose", attrs(onnxpb.IntsAttr("perm", numbersOf(perm)...)), in[0])
+	x := e.op("Transpose", attrs(onnxpb.IntsAttr("perm", perm...)), in[0])
 	full := e.op("Shape", nil, x)
 	if len(reduced) > 1 {
 		// Reshape: 0 keeps an extent, -1 takes what is left.

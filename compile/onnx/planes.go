@@ -40,7 +40,7 @@ func (e *emitter) onPlanes(n *graph.Node) bool {
 		e.values[n] = e.reshape(sum, n.Shape)
 		return true
 	case n.Op == graph.OpReshape && e.plane[n.In[0]] != "" && len(n.Shape) == 2 && n.Shape[0] == graph.N:
-		e.values[n] = e.op("Transpose", attrs(onnxpb.IntsAttr("perm", 1, 0)), e.reshape(e.plane[n.In[0]], graph.Shape{n.Shape[1], graph.N}))
+		e.values[n] = e.turned(e.reshape(e.plane[n.In[0]], graph.Shape{n.Shape[1], graph.N}))
 		return true
 	}
 	return false
@@ -56,8 +56,7 @@ func (e *emitter) asPlane(n *graph.Node) string {
 	}
 	c, h, w := n.Shape[1], n.Shape[2], n.Shape[3]
 	rows := e.reshape(e.values[n], graph.Shape{graph.N, c * h * w})
-	turned := e.op("Transpose", attrs(onnxpb.IntsAttr("perm", 1, 0)), rows)
-	e.plane[n] = e.reshape(turned, graph.Shape{c, h, w, graph.N})
+	e.plane[n] = e.reshape(e.turned(rows), graph.Shape{c, h, w, graph.N})
 	return e.plane[n]
 }
 
@@ -68,8 +67,7 @@ func (e *emitter) value(n *graph.Node) string {
 		return e.values[n]
 	}
 	c, h, w := n.Shape[1], n.Shape[2], n.Shape[3]
-	turned := e.op("Transpose", attrs(onnxpb.IntsAttr("perm", 1, 0)), e.reshape(plane, graph.Shape{c * h * w, graph.N}))
-	e.values[n] = e.reshape(turned, n.Shape)
+	e.values[n] = e.reshape(e.turned(e.reshape(plane, graph.Shape{c * h * w, graph.N})), n.Shape)
 	return e.values[n]
 }
 
@@ -122,7 +120,7 @@ func (e *emitter) planeGradWeight(n *graph.Node) bool {
 		return false
 	}
 	rows := e.op("Reshape", nil, e.asPlane(dy), e.ints(int64(w[0]), -1))
-	product := e.op("MatMul", nil, rows, e.op("Transpose", attrs(onnxpb.IntsAttr("perm", 1, 0)), taps))
+	product := e.op("MatMul", nil, rows, e.turned(taps))
 	e.values[n] = e.reshape(product, w)
 	return true
 }

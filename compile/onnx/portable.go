@@ -205,20 +205,3 @@ func portableConv2D(e *emitter, n *graph.Node, in []string) string {
 	}
 	return lowerConv2D(e, n, in)
 }
-
-// dropUnused leaves out parameters that are stored in another shape only.
-func (e *emitter) dropUnused() {
-	used := map[string]bool{}
-	for _, n := range e.out.Node {
-		for _, in := range n.Input {
-			used[in] = true
-		}
-	}
-	kept := e.out.Initializer[:0]
-	for _, t := range e.out.Initializer {
-		if used[t.Name] {
-			kept = append(kept, t)
-		}
-	}
-	e.out.Initializer = kept
-}

@@ -68,8 +68,7 @@ func (e *emitter) segmentMax(rows, bagOf string, columns int) string {
 	lowest := e.float(float32(graph.OpSegmentMax.Neutral()))
 	if e.opset < 18 {
 		mask := e.op("Unsqueeze", nil, e.membership(bagOf), e.ints(1))
-		across := e.op("Transpose", attrs(onnxpb.IntsAttr("perm", 1, 0)), rows)
-		return e.reduceMax(e.op("Where", nil, mask, across, lowest), false, 2)
+		return e.reduceMax(e.op("Where", nil, mask, e.turned(rows), lowest), false, 2)
 	}
 	start := e.op("Expand", nil, lowest, e.op("Concat", attrs(onnxpb.IntAttr("axis", 0)), e.extent(graph.B), e.ints(int64(columns))))
 	index := e.op("Expand", nil, e.rows(bagOf, graph.Shape{graph.N}), e.op("Shape", nil, rows))

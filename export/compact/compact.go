@@ -6,7 +6,6 @@ package compact
 
 import (
 	"fmt"
-	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -48,7 +47,7 @@ func (f Form) Of(model *onnxpb.ModelProto) (*onnxpb.ModelProto, error) {
 	if r.changed == 0 {
 		return nil, fmt.Errorf("the model has no parameters that %s would make smaller", f.Name)
 	}
-	r.dropUnused()
+	m.Graph.DropUnused()
 	meta.Precision, meta.Backends, meta.Parity, meta.Tolerance = f.Name, []string{contract.BackendORT}, nil, 0
 	if err := meta.Put(m); err != nil {
 		return nil, err
@@ -66,19 +65,9 @@ type rewriter struct {
 	changed int // parameters
 }
 
-// op appends a node with one output of that name.
-func (r *rewriter) op(name, opType string, attributes []*onnxpb.AttributeProto, in ...string) string {
-	return r.ops(opType, attributes, in, name)[0]
-}
-
-func (r *rewriter) ops(opType string, attributes []*onnxpb.AttributeProto, in []string, out ...string) []string {
-	r.g.Node = append(r.g.Node, &onnxpb.NodeProto{Name: out[0], OpType: opType, Attribute: attributes, Input: in, Output: out})
-	return out
-}
-
 // cast appends a Cast.
 func (r *rewriter) cast(name, in string, to onnxpb.TensorProto_DataType) string {
-	return r.op(name, "Cast", []*onnxpb.AttributeProto{onnxpb.IntAttr("to", int64(to))}, in)
+	return r.g.Add(name, "Cast", []*onnxpb.AttributeProto{onnxpb.IntAttr("to", int64(to))}, in)
 }
 
 // fewest elements of a parameter for which the nodes around it are worth their while.
@@ -87,15 +76,4 @@ const fewest = 64
 // matrix reports parameters that are large enough.
 func matrix(t *onnxpb.TensorProto) bool {
 	return t.GetDataType() == int32(onnxpb.TensorProto_FLOAT) && len(t.GetDims()) >= 2 && extent.Size(t.GetDims()) >= fewest
-}
-
-// dropUnused leaves out the parameters that no node reads any more.
-func (r *rewriter) dropUnused() {
-	used := map[string]bool{}
-	for _, n := range r.g.Node {
-		for _, in := range n.Input {
-			used[in] = true
-		}
-	}
-	r.g.Initializer = slices.DeleteFunc(r.g.Initializer, func(t *onnxpb.TensorProto) bool { return !used[t.GetName()] })
 }

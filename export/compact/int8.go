@@ -35,12 +35,13 @@ func (r *rewriter) quantize() {
 			r.columns(w)
 		}
 		if measured[x] == nil {
-			measured[x] = r.ops("DynamicQuantizeLinear", nil, []string{x}, x+".uint8", x+".scale", x+".zero")
+			measured[x] = []string{x + ".uint8", x + ".scale", x + ".zero"}
+			r.g.Node = append(r.g.Node, &onnxpb.NodeProto{Name: x + ".uint8", OpType: "DynamicQuantizeLinear", Input: []string{x}, Output: measured[x]})
 		}
 		q := measured[x]
-		sum := r.op(y+".int32", "MatMulInteger", nil, q[0], name+".uint8", q[2], zeroName)
-		scale := r.op(y+".scale", "Mul", nil, q[1], name+".scale")
-		r.op(y, "Mul", nil, r.cast(y+".float", sum, onnxpb.TensorProto_FLOAT), scale)
+		sum := r.g.Add(y+".int32", "MatMulInteger", nil, q[0], name+".uint8", q[2], zeroName)
+		scale := r.g.Add(y+".scale", "Mul", nil, q[1], name+".scale")
+		r.g.Add(y, "Mul", nil, r.cast(y+".float", sum, onnxpb.TensorProto_FLOAT), scale)
 	}
 	if r.changed > 0 {
 		r.g.Initializer = append(r.g.Initializer, &onnxpb.TensorProto{Name: zeroName, DataType: int32(onnxpb.TensorProto_UINT8), RawData: []byte{zero}})

@@ -5,37 +5,33 @@ import (
 	"slices"
 
 	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/width"
 )
 
-// symbol stands for an extent that is known only when the model runs.
-const symbol = -1
-
-// tensor is one row of a signature.
-type tensor struct {
-	name string
-	elem onnxpb.TensorProto_DataType
-	dims []int64
+// Tensor is an input or an output of a model.
+type Tensor struct {
+	Name string
+	Type string  // a key of elementTypes
+	Dims []int64 // onnxpb.Symbol: known only when the model runs
 }
 
-// signature lists the inputs and outputs that the metadata promises.
-func signature(m *Metadata) (in, out []tensor) {
-	instance := []int64{symbol}
-	for _, d := range m.InputShape {
-		instance = append(instance, int64(d))
+// elementTypes are those of inputs and outputs, as descriptions call them.
+var elementTypes = map[string]onnxpb.TensorProto_DataType{
+	"float32": onnxpb.TensorProto_FLOAT,
+	"int64":   onnxpb.TensorProto_INT64,
+}
+
+// Signature lists the inputs and outputs of the models of a contract, for instances of a
+// shape.
+func Signature(contract string, instance []int, classes int) (in, out []Tensor) {
+	const open = onnxpb.Symbol
+	k := int64(classes)
+	in = []Tensor{{Instances, "float32", append([]int64{open}, width.To[int64](instance)...)}}
+	if contract == ContractBag {
+		return in, []Tensor{{Probabilities, "float32", []int64{1, k}}, {Attention, "float32", []int64{1, open}}}
 	}
-	k := int64(len(m.Classes))
-	in = []tensor{{Instances, onnxpb.TensorProto_FLOAT, instance}}
-	if m.Contract == ContractBag {
-		return in, []tensor{
-			{Probabilities, onnxpb.TensorProto_FLOAT, []int64{1, k}},
-			{Attention, onnxpb.TensorProto_FLOAT, []int64{1, symbol}},
-		}
-	}
-	return append(in, tensor{BagOf, onnxpb.TensorProto_INT64, []int64{symbol}}), []tensor{
-		{Probabilities, onnxpb.TensorProto_FLOAT, []int64{symbol, k}},
-		{Attention, onnxpb.TensorProto_FLOAT, []int64{symbol}},
-		{Label, onnxpb.TensorProto_INT64, []int64{symbol}},
-	}
+	return append(in, Tensor{BagOf, "int64", []int64{open}}),
+		[]Tensor{{Probabilities, "float32", []int64{open, k}}, {Attention, "float32", []int64{open}}, {Label, "int64", []int64{open}}}
 }
 
 // Check reports whether a model keeps the contract that its metadata names,
@@ -45,15 +41,8 @@ func Check(model *onnxpb.ModelProto) (*Metadata, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, o := range model.GetOpsetImport() {
-		if d := o.GetDomain(); d != "" && d != "ai.onnx" {
-			return nil, fmt.Errorf("contract %s: the file uses ops of the domain %q", meta.Contract, d)
-		}
-	}
-	if v := model.Opset(); v < onnxpb.MinOpset || v > onnxpb.MaxOpset {
-		return nil, fmt.Errorf("contract %s: the file uses opset %d, supported are %d to %d", meta.Contract, v, onnxpb.MinOpset, onnxpb.MaxOpset)
-	}
-	if err := Structure(model); err != nil {
+	in, out := Signature(meta.Contract, meta.InputShape, len(meta.Classes))
+	if err := checkFile(meta.Contract, model, in, out); err != nil {
 		return nil, err
 	}
 	if slices.Contains(meta.Backends, BackendONNXGo) {
@@ -61,14 +50,27 @@ func Check(model *onnxpb.ModelProto) (*Metadata, error) {
 			return nil, err
 		}
 	}
-	in, out := signature(meta)
-	if err := match(meta.Contract, "input", in, inputs(model.GetGraph())); err != nil {
-		return nil, err
-	}
-	if err := match(meta.Contract, "output", out, model.GetGraph().GetOutput()); err != nil {
-		return nil, err
-	}
 	return meta, nil
+}
+
+// checkFile checks the graph of a file, and that its inputs and outputs are those that a
+// contract asks for.
+func checkFile(contract string, model *onnxpb.ModelProto, in, out []Tensor) error {
+	for _, o := range model.GetOpsetImport() {
+		if d := o.GetDomain(); d != "" && d != "ai.onnx" {
+			return fmt.Errorf("contract %s: the file uses ops of the domain %q", contract, d)
+		}
+	}
+	if v := model.Opset(); v < onnxpb.MinOpset || v > onnxpb.MaxOpset {
+		return fmt.Errorf("contract %s: the file uses opset %d, supported are %d to %d", contract, v, onnxpb.MinOpset, onnxpb.MaxOpset)
+	}
+	if err := Structure(model); err != nil {
+		return err
+	}
+	if err := match(contract, "input", in, inputs(model.GetGraph())); err != nil {
+		return err
+	}
+	return match(contract, "output", out, model.GetGraph().GetOutput())
 }
 
 // inputs returns the values to feed: older writers list initializers among the
@@ -82,18 +84,18 @@ func inputs(g *onnxpb.GraphProto) []*onnxpb.ValueInfoProto {
 }
 
 // match compares the values of a file with those that the contract asks for.
-func match(contract, what string, want []tensor, have []*onnxpb.ValueInfoProto) error {
+func match(contract, what string, want []Tensor, have []*onnxpb.ValueInfoProto) error {
 	for _, w := range want {
-		i := slices.IndexFunc(have, func(v *onnxpb.ValueInfoProto) bool { return v.GetName() == w.name })
+		i := slices.IndexFunc(have, func(v *onnxpb.ValueInfoProto) bool { return v.GetName() == w.Name })
 		if i < 0 {
-			return fmt.Errorf("contract %s: the file has no %s %q", contract, what, w.name)
+			return fmt.Errorf("contract %s: the file has no %s %q", contract, what, w.Name)
 		}
-		t := have[i].GetType().GetTensorType()
-		if elem := onnxpb.TensorProto_DataType(t.GetElemType()); elem != w.elem {
-			return fmt.Errorf("contract %s: %s %q has the element type %v, expected %v", contract, what, w.name, elem, w.elem)
+		elem := onnxpb.TensorProto_DataType(have[i].GetType().GetTensorType().GetElemType())
+		if expected := elementTypes[w.Type]; elem != expected {
+			return fmt.Errorf("contract %s: %s %q has the element type %v, expected %v", contract, what, w.Name, elem, expected)
 		}
-		if err := matchDims(w.dims, t.GetShape()); err != nil {
-			return fmt.Errorf("contract %s: %s %q %w", contract, what, w.name, err)
+		if err := matchDims(w.Dims, have[i].Extents()); err != nil {
+			return fmt.Errorf("contract %s: %s %q %w", contract, what, w.Name, err)
 		}
 	}
 	if len(have) != len(want) {
@@ -102,19 +104,19 @@ func match(contract, what string, want []tensor, have []*onnxpb.ValueInfoProto) 
 	return nil
 }
 
-func matchDims(want []int64, have *onnxpb.TensorShapeProto) error {
-	if len(have.GetDim()) != len(want) {
-		return fmt.Errorf("has %d axes, expected %d", len(have.GetDim()), len(want))
+func matchDims(want, have []int64) error {
+	if len(have) != len(want) {
+		return fmt.Errorf("has %d axes, expected %d", len(have), len(want))
 	}
-	for i, d := range have.GetDim() {
-		value, fixed := d.GetValue().(*onnxpb.TensorShapeProto_Dimension_DimValue)
+	for i, d := range have {
 		switch {
-		case want[i] == symbol && fixed:
-			return fmt.Errorf("has the fixed extent %d on axis %d, expected any", value.DimValue, i)
-		case want[i] != symbol && !fixed:
+		case d == want[i]:
+		case want[i] == onnxpb.Symbol:
+			return fmt.Errorf("has the fixed extent %d on axis %d, expected any", d, i)
+		case d == onnxpb.Symbol:
 			return fmt.Errorf("has no fixed extent on axis %d, expected %d", i, want[i])
-		case want[i] != symbol && value.DimValue != want[i]:
-			return fmt.Errorf("has the extent %d on axis %d, expected %d", value.DimValue, i, want[i])
+		default:
+			return fmt.Errorf("has the extent %d on axis %d, expected %d", d, i, want[i])
 		}
 	}
 	return nil

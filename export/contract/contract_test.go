@@ -9,20 +9,17 @@ import (
 )
 
 func value(name string, elem onnxpb.TensorProto_DataType, dims ...any) *onnxpb.ValueInfoProto {
-	shape := &onnxpb.TensorShapeProto{}
+	v := onnxpb.Value(name, elem)
+	shape := v.Type.GetTensorType().Shape
 	for _, d := range dims {
-		x := &onnxpb.TensorShapeProto_Dimension{}
 		switch d := d.(type) {
 		case int:
-			x.Value = &onnxpb.TensorShapeProto_Dimension_DimValue{DimValue: int64(d)}
+			shape.Dim = append(shape.Dim, onnxpb.Fixed(int64(d)))
 		case string:
-			x.Value = &onnxpb.TensorShapeProto_Dimension_DimParam{DimParam: d}
+			shape.Dim = append(shape.Dim, onnxpb.Open(d))
 		}
-		shape.Dim = append(shape.Dim, x)
 	}
-	return &onnxpb.ValueInfoProto{Name: name, Type: &onnxpb.TypeProto{Value: &onnxpb.TypeProto_TensorType{
-		TensorType: &onnxpb.TypeProto_Tensor{ElemType: int32(elem), Shape: shape},
-	}}}
+	return v
 }
 
 func node(op, out string, in ...string) *onnxpb.NodeProto {
@@ -101,11 +98,14 @@ func TestBroken(t *testing.T) {
 		reason string
 	}{
 		{"no metadata", func(m *onnxpb.ModelProto) { m.MetadataProps = nil }, "it was not written by miplc"},
-		{"one key less", func(m *onnxpb.ModelProto) { m.MetadataProps = m.MetadataProps[:3] }, "the file has no miplc.normalization"},
+		{"one key less", func(m *onnxpb.ModelProto) { m.MetadataProps = m.MetadataProps[:3] }, "the file has no miplc.input_shape"},
 		{"unknown contract", set(contract.KeyContract, "bag/9"), `miplc.contract is "bag/9"`},
 		{"contract of another signature", set(contract.KeyContract, contract.ContractBatch), `the file has no input "bag_of"`},
 		{"classes not JSON", set(contract.KeyClasses, "[a]"), "miplc.classes: invalid"},
 		{"no classes", set(contract.KeyClasses, "[]"), "names 0 classes"},
+		{"class without a name", set(contract.KeyClasses, `["a",null]`), "class 2 has no name"},
+		{"classes of one name", set(contract.KeyClasses, `["b","b"]`), `classes 1 and 2 are both called "b"`},
+		{"tolerance", set(contract.KeyTolerance, "2"), "miplc.parity_tolerance is 2"},
 		{"other number of classes", set(contract.KeyClasses, `["a","b","c"]`), `output "probabilities" has the extent 2 on axis 1, expected 3`},
 		{"zero extent", set(contract.KeyInputShape, "[0]"), "is not the shape of an instance"},
 		{"overflowing shape", set(contract.KeyInputShape, "[4294967296,4294967296,4294967296]"), "is not the shape of an instance"},
@@ -154,8 +154,8 @@ func TestBroken(t *testing.T) {
 		}, `tensor "W": shape [3 1] needs 3 elements`},
 		{"huge tensor", func(m *onnxpb.ModelProto) {
 			m.Graph.Initializer[0].Dims = []int64{1 << 40, 1 << 40}
-		}, "more than a file can hold"},
-		{"negative extent", func(m *onnxpb.ModelProto) { m.Graph.Initializer[0].Dims = []int64{-3, -1} }, "negative extent -3"},
+		}, "which no file can hold"},
+		{"negative extent", func(m *onnxpb.ModelProto) { m.Graph.Initializer[0].Dims = []int64{-3, -1} }, "the shape [-3 -1]"},
 		{"element type of a tensor", func(m *onnxpb.ModelProto) { m.Graph.Initializer[0].DataType = 11 }, "has the element type DOUBLE"},
 		{"data elsewhere", func(m *onnxpb.ModelProto) {
 			m.Graph.Initializer[0].DataLocation = onnxpb.TensorProto_EXTERNAL

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 
+	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
@@ -35,91 +35,77 @@ const (
 	maxParams  = 1 << 29 // elements of one parameter: a file holds at most 2 GiB
 )
 
-// Put writes the metadata into a model, keys in a fixed order.
-func (m *Metadata) Put(model *onnxpb.ModelProto) error {
-	split := m.Split
-	if len(split) == 0 {
-		split = json.RawMessage("null")
+// entry is one key of the metadata and its value: text as it is, others as JSON.
+type entry struct {
+	key      string
+	value    any  // a pointer
+	optional bool // a reader takes files without it; a writer leaves empty text out
+}
+
+// entries are those of a model in the order in which they are written.
+func (m *Metadata) entries() []entry {
+	return []entry{
+		{KeyContract, &m.Contract, false}, {KeyVersion, &m.Version, false}, {KeyClasses, &m.Classes, false},
+		{KeyInputShape, &m.InputShape, false}, {KeyNormalize, &m.Normalization, false}, {KeySpecHash, &m.SpecSHA256, false},
+		{KeyDataHash, &m.DataSHA256, false}, {KeySeed, &m.Seed, false}, {KeySplit, &m.Split, false}, {KeyEngine, &m.Engine, false},
+		{KeyTolerance, &m.Tolerance, true}, {KeyBackends, &m.Backends, false}, {KeyParity, &m.Parity, false}, {KeyPrecision, &m.Precision, true},
 	}
-	parity := m.Parity
-	if parity == nil {
-		parity = map[string]float64{}
-	}
-	for _, kv := range []struct {
-		key   string
-		value any
-	}{
-		{KeyContract, m.Contract}, {KeyVersion, m.Version},
-		{KeyClasses, m.Classes}, {KeyInputShape, m.InputShape}, {KeyNormalize, m.Normalization},
-		{KeySpecHash, m.SpecSHA256}, {KeyDataHash, m.DataSHA256},
-		{KeySeed, strconv.FormatUint(m.Seed, 10)}, {KeySplit, split},
-		{KeyEngine, m.Engine}, {KeyTolerance, m.Tolerance}, {KeyBackends, m.Backends}, {KeyParity, parity},
-	} {
-		text, plain := kv.value.(string)
-		if !plain {
-			// json writes the keys of a map in order.
-			b, err := json.Marshal(kv.value)
-			if err != nil {
-				return fmt.Errorf("metadata %s: %w", kv.key, err)
+}
+
+func putEntries(model *onnxpb.ModelProto, entries []entry) error {
+	for _, e := range entries {
+		if text, plain := e.value.(*string); plain {
+			if *text != "" || !e.optional {
+				model.SetMetadata(e.key, *text)
 			}
-			text = string(b)
+			continue
 		}
-		model.SetMetadata(kv.key, text)
-	}
-	if m.Precision != "" {
-		model.SetMetadata(KeyPrecision, m.Precision)
+		text, err := json.Marshal(e.value) // the keys of a map in order
+		if err != nil {
+			return fmt.Errorf("metadata %s: %w", e.key, err)
+		}
+		model.SetMetadata(e.key, string(text))
 	}
 	return nil
 }
 
+func getEntries(model *onnxpb.ModelProto, entries []entry) error {
+	for _, e := range entries {
+		text, ok := model.Metadata(e.key)
+		if !ok && !e.optional {
+			return fmt.Errorf("the file has no %s", e.key)
+		}
+		if to, plain := e.value.(*string); plain {
+			*to = text
+		} else if ok {
+			if err := json.Unmarshal([]byte(text), e.value); err != nil {
+				return fmt.Errorf("%s: %w", e.key, err)
+			}
+		}
+	}
+	return nil
+}
+
+// Put writes the metadata into a model, keys in a fixed order.
+func (m *Metadata) Put(model *onnxpb.ModelProto) error {
+	full := *m
+	if full.Parity == nil {
+		full.Parity = map[string]float64{}
+	}
+	return putEntries(model, full.entries())
+}
+
 // Get reads the metadata of a model and checks that each entry makes sense.
 func Get(model *onnxpb.ModelProto) (*Metadata, error) {
-	m := &Metadata{}
-	var ok bool
-	if m.Contract, ok = model.Metadata(KeyContract); !ok {
+	switch c, ok := model.Metadata(KeyContract); {
+	case !ok:
 		return nil, fmt.Errorf("the file has no %s: it was not written by miplc", KeyContract)
+	case c != ContractBag && c != ContractBatch:
+		return nil, fmt.Errorf("%s is %q, this version of miplc knows %q and %q", KeyContract, c, ContractBag, ContractBatch)
 	}
-	if m.Contract != ContractBag && m.Contract != ContractBatch {
-		return nil, fmt.Errorf("%s is %q, this version of miplc knows %q and %q", KeyContract, m.Contract, ContractBag, ContractBatch)
-	}
-	for _, plain := range []struct {
-		key string
-		to  *string
-	}{
-		{KeyVersion, &m.Version}, {KeyNormalize, &m.Normalization}, {KeyEngine, &m.Engine},
-		{KeySpecHash, &m.SpecSHA256}, {KeyDataHash, &m.DataSHA256},
-	} {
-		if *plain.to, ok = model.Metadata(plain.key); !ok {
-			return nil, fmt.Errorf("the file has no %s", plain.key)
-		}
-	}
-	if text, ok := model.Metadata(KeyTolerance); ok { // earlier writers have none
-		v, err := strconv.ParseFloat(text, 64)
-		if err != nil || !(v >= 0 && v <= 1) {
-			return nil, fmt.Errorf("%s is %q, expected a number from 0 to 1", KeyTolerance, text)
-		}
-		m.Tolerance = v
-	}
-	m.Precision, _ = model.Metadata(KeyPrecision)
-	var seed json.Number
-	for _, coded := range []struct {
-		key string
-		to  any
-	}{
-		{KeyClasses, &m.Classes}, {KeyInputShape, &m.InputShape}, {KeySplit, &m.Split},
-		{KeyParity, &m.Parity}, {KeyBackends, &m.Backends}, {KeySeed, &seed},
-	} {
-		text, ok := model.Metadata(coded.key)
-		if !ok {
-			return nil, fmt.Errorf("the file has no %s", coded.key)
-		}
-		if err := json.Unmarshal([]byte(text), coded.to); err != nil {
-			return nil, fmt.Errorf("%s: %w", coded.key, err)
-		}
-	}
-	var err error
-	if m.Seed, err = strconv.ParseUint(seed.String(), 10, 64); err != nil {
-		return nil, fmt.Errorf("%s: %q is not a seed", KeySeed, seed)
+	m := &Metadata{}
+	if err := getEntries(model, m.entries()); err != nil {
+		return nil, err
 	}
 	return m, m.check()
 }
@@ -132,22 +118,21 @@ func (m *Metadata) check() error {
 	seen := make(map[string]int, len(m.Classes))
 	for i, name := range m.Classes {
 		if name == "" { // null in the JSON, too
-			return fmt.Errorf("%s: class %d has no name", KeyClasses, i)
+			return fmt.Errorf("%s: class %d has no name", KeyClasses, i+1)
 		}
 		if first, twice := seen[name]; twice {
-			return fmt.Errorf("%s: classes %d and %d are both called %q", KeyClasses, first, i, name)
+			return fmt.Errorf("%s: classes %d and %d are both called %q", KeyClasses, first+1, i+1, name)
 		}
 		seen[name] = i
 	}
 	if n := len(m.InputShape); n < 1 || n >= maxRank {
 		return fmt.Errorf("%s %v: an instance has 1 to %d axes", KeyInputShape, m.InputShape, maxRank-1)
 	}
-	size := 1
-	for _, d := range m.InputShape {
-		if d < 1 || d > maxExtent/size {
-			return fmt.Errorf("%s %v is not the shape of an instance", KeyInputShape, m.InputShape)
-		}
-		size *= d
+	if size, ok := extent.Within(m.InputShape, maxExtent); !ok || size == 0 {
+		return fmt.Errorf("%s %v is not the shape of an instance", KeyInputShape, m.InputShape)
+	}
+	if !(m.Tolerance >= 0 && m.Tolerance <= 1) {
+		return fmt.Errorf("%s is %v, expected a number from 0 to 1", KeyTolerance, m.Tolerance)
 	}
 	if !slices.Contains([]string{"none", "training", "all"}, m.Normalization) {
 		return fmt.Errorf("%s is %q, expected none, training or all", KeyNormalize, m.Normalization)

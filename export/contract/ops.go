@@ -6,32 +6,21 @@ import (
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
-// opInfo is one row of the table of ONNX ops that miplc writes.
-type opInfo struct {
-	onnxGo bool // onnx-go v0.5.0 computes it correctly, or what package foronnxgo puts in its place
+// ops lists every op that a file of miplc may hold, and whether onnx-go v0.5.0 computes it
+// correctly in the form that miplc writes, or what package foronnxgo puts in its place.
+// onnx-go has some more, but wrong ones (Gemm overwrites its bias) or unneeded.
+var ops = map[string]bool{
+	"Abs": true, "Add": true, "Clip": true, "Concat": true, "Conv": true, "Div": true, "Exp": true, "Flatten": true,
+	"Identity": true, "Log": true, "LogSoftmax": true, "MatMul": true, "Max": true, "MaxPool": true, "Min": true,
+	"Mul": true, "Neg": true, "Pad": true, "ReduceMax": true, "Relu": true, "Reshape": true, "Sigmoid": true,
+	"Sign": true, "Slice": true, "Softmax": true, "Softplus": true, "Sqrt": true, "Sub": true, "Tanh": true,
+	"Transpose": true,
+
+	"ArgMax": false, "Cast": false, "ConstantOfShape": false, "ConvTranspose": false, "DynamicQuantizeLinear": false,
+	"Equal": false, "Erf": false, "Expand": false, "Gather": false, "Greater": false, "MatMulInteger": false,
+	"Range": false, "ReduceSum": false, "ScatterElements": false, "Shape": false, "Split": false, "Unsqueeze": false,
+	"Where": false,
 }
-
-// ops lists every op that a file of miplc may hold. onnx-go has some more, but
-// wrong ones (Gemm overwrites its bias) or unneeded.
-var ops = map[string]opInfo{
-	"Abs": {onnxGo: true}, "Add": {onnxGo: true}, "Concat": {onnxGo: true}, "Conv": {onnxGo: true},
-	"Div": {onnxGo: true}, "DynamicQuantizeLinear": {}, "MatMulInteger": {},
-	"Exp": {onnxGo: true}, "Flatten": {onnxGo: true}, "Identity": {onnxGo: true},
-	"Log": {onnxGo: true}, "MatMul": {onnxGo: true}, "Max": {onnxGo: true}, "MaxPool": {onnxGo: true},
-	"Min": {onnxGo: true}, "Mul": {onnxGo: true}, "Neg": {onnxGo: true}, "Relu": {onnxGo: true},
-	"Reshape": {onnxGo: true}, "Sigmoid": {onnxGo: true}, "Sign": {onnxGo: true}, "Softmax": {onnxGo: true},
-	"Softplus": {onnxGo: true}, "Sqrt": {onnxGo: true}, "Sub": {onnxGo: true}, "Tanh": {onnxGo: true},
-	"Transpose": {onnxGo: true},
-
-	"ArgMax": {}, "Cast": {}, "Clip": {onnxGo: true}, "ConstantOfShape": {}, "ConvTranspose": {}, "Equal": {},
-	"Erf": {}, "Expand": {}, "Gather": {}, "Greater": {}, "LogSoftmax": {onnxGo: true}, "Pad": {onnxGo: true}, "Range": {},
-	"ReduceMax": {onnxGo: true}, "ReduceSum": {}, "ScatterElements": {}, "Shape": {}, "Slice": {onnxGo: true}, "Split": {},
-	"Unsqueeze": {}, "Where": {},
-}
-
-// runsOnONNXGo reports whether onnx-go computes an op correctly in the form
-// that miplc writes.
-func runsOnONNXGo(op string) bool { return ops[op].onnxGo }
 
 // Structure checks what holds for every ONNX file that miplc writes: known
 // ops, each value defined once and before its use, initializers whose data
@@ -113,7 +102,7 @@ func checkNode(opset int64, n *onnxpb.NodeProto, defined map[string]bool, define
 // onlyONNXGo reports the first op that onnx-go lacks.
 func onlyONNXGo(g *onnxpb.GraphProto) error {
 	for _, n := range g.GetNode() {
-		if !runsOnONNXGo(n.GetOpType()) {
+		if !ops[n.GetOpType()] {
 			return fmt.Errorf("%s lists %s, which does not have the op %s of node %q",
 				KeyBackends, BackendONNXGo, n.GetOpType(), n.GetName())
 		}

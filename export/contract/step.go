@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 
+	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
@@ -95,38 +95,30 @@ func (e *Extent) UnmarshalJSON(text []byte) error {
 
 func (e Extent) dim() int64 {
 	if e.Symbol != "" {
-		return symbol
+		return onnxpb.Symbol
 	}
 	return int64(e.Number)
 }
 
+func (s *Step) entries() []entry {
+	return []entry{{KeyVersion, &s.Version, false}, {KeySpecHash, &s.SpecSHA256, false}, {KeySeed, &s.Seed, false}, {KeyStep, s, false}}
+}
+
 // Put writes the description into a model.
 func (s *Step) Put(model *onnxpb.ModelProto) error {
-	text, err := json.Marshal(s)
-	if err != nil {
-		return fmt.Errorf("metadata %s: %w", KeyStep, err)
-	}
-	for _, kv := range [][2]string{
-		{KeyContract, contractStep}, {KeyVersion, s.Version}, {KeySpecHash, s.SpecSHA256},
-		{KeySeed, strconv.FormatUint(s.Seed, 10)}, {KeyStep, string(text)},
-	} {
-		model.SetMetadata(kv[0], kv[1])
-	}
-	return nil
+	model.SetMetadata(KeyContract, contractStep)
+	return putEntries(model, s.entries())
 }
 
 // CheckStep reports whether a model is the training step that it says it is: its
 // inputs and outputs are the described ones, and the parameters fill the flat
 // vectors without a gap.
 func CheckStep(model *onnxpb.ModelProto) (*Step, error) {
-	s, err := getStep(model)
-	if err != nil {
-		return nil, err
+	if c, _ := model.Metadata(KeyContract); c != contractStep {
+		return nil, fmt.Errorf("%s is %q, expected %q: the file is no training step of miplc", KeyContract, c, contractStep)
 	}
-	if v := model.Opset(); v < onnxpb.MinOpset || v > onnxpb.MaxOpset {
-		return nil, fmt.Errorf("contract %s: the file uses opset %d, supported are %d to %d", contractStep, v, onnxpb.MinOpset, onnxpb.MaxOpset)
-	}
-	if err := Structure(model); err != nil {
+	s := &Step{}
+	if err := getEntries(model, s.entries()); err != nil {
 		return nil, err
 	}
 	if err := s.checkLayout(); err != nil {
@@ -140,47 +132,16 @@ func CheckStep(model *onnxpb.ModelProto) (*Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := match(contractStep, "input", in, inputs(model.GetGraph())); err != nil {
-		return nil, err
-	}
-	return s, match(contractStep, "output", out, model.GetGraph().GetOutput())
-}
-
-func getStep(model *onnxpb.ModelProto) (*Step, error) {
-	s := &Step{}
-	var seed, text string
-	for _, kv := range []struct {
-		key string
-		to  *string
-	}{{KeyVersion, &s.Version}, {KeySpecHash, &s.SpecSHA256}, {KeySeed, &seed}, {KeyStep, &text}} {
-		var ok bool
-		if *kv.to, ok = model.Metadata(kv.key); !ok {
-			return nil, fmt.Errorf("the file has no %s: it is no training step of miplc", kv.key)
-		}
-	}
-	if c, _ := model.Metadata(KeyContract); c != contractStep {
-		return nil, fmt.Errorf("%s is %q, expected %q", KeyContract, c, contractStep)
-	}
-	var err error
-	if s.Seed, err = strconv.ParseUint(seed, 10, 64); err != nil {
-		return nil, fmt.Errorf("%s: %q is not a seed", KeySeed, seed)
-	}
-	if err := json.Unmarshal([]byte(text), s); err != nil {
-		return nil, fmt.Errorf("%s: %w", KeyStep, err)
-	}
-	return s, nil
+	return s, checkFile(contractStep, model, in, out)
 }
 
 // checkLayout makes sure that the parameters follow each other from 0 to Size.
 func (s *Step) checkLayout() error {
 	at := 0
 	for _, p := range s.Params {
-		n := 1
-		for _, d := range p.Shape {
-			if d < 1 || d > maxParams/n {
-				return fmt.Errorf("parameter %s has the shape %v", p.Name, p.Shape)
-			}
-			n *= d
+		n, ok := extent.Within(p.Shape, maxParams)
+		if !ok || n == 0 {
+			return fmt.Errorf("parameter %s has the shape %v", p.Name, p.Shape)
 		}
 		if p.Offset != at {
 			return fmt.Errorf("parameter %s starts at %d of the flat vector, the one before ends at %d", p.Name, p.Offset, at)
@@ -193,23 +154,18 @@ func (s *Step) checkLayout() error {
 	return nil
 }
 
-func tensors(values []StepValue) ([]tensor, error) {
+func tensors(values []StepValue) ([]Tensor, error) {
 	if len(values) == 0 {
 		return nil, errors.New("the training step names no values")
 	}
-	list := make([]tensor, len(values))
+	list := make([]Tensor, len(values))
 	for i, v := range values {
-		elem := onnxpb.TensorProto_FLOAT
-		switch v.Type {
-		case "float32":
-		case "int64":
-			elem = onnxpb.TensorProto_INT64
-		default:
+		if _, known := elementTypes[v.Type]; !known {
 			return nil, fmt.Errorf("%s has the element type %q, expected float32 or int64", v.Name, v.Type)
 		}
-		list[i] = tensor{v.Name, elem, nil}
+		list[i] = Tensor{Name: v.Name, Type: v.Type}
 		for _, e := range v.Shape {
-			list[i].dims = append(list[i].dims, e.dim())
+			list[i].Dims = append(list[i].Dims, e.dim())
 		}
 	}
 	return list, nil

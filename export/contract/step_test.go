@@ -121,7 +121,7 @@ func TestBrokenStep(t *testing.T) {
 	}{
 		{"no metadata", func(m *onnxpb.ModelProto) { m.MetadataProps = nil }, "no training step of miplc"},
 		{"an inference model", func(m *onnxpb.ModelProto) { m.SetMetadata(contract.KeyContract, contract.ContractBag) }, "expected"},
-		{"a seed that is none", func(m *onnxpb.ModelProto) { m.SetMetadata(contract.KeySeed, "-1") }, "not a seed"},
+		{"a seed that is none", func(m *onnxpb.ModelProto) { m.SetMetadata(contract.KeySeed, "-1") }, contract.KeySeed},
 		{"no JSON", func(m *onnxpb.ModelProto) { m.SetMetadata(contract.KeyStep, "{") }, contract.KeyStep},
 		{"a gap", edit(func(s *contract.Step) { s.Params[1].Offset++ }), "starts at"},
 		{"an extent of nothing", edit(func(s *contract.Step) { s.Params[0].Shape[0] = 0 }), "has the shape"},

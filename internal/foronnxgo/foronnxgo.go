@@ -20,7 +20,7 @@ func Rewrite(model *onnxpb.ModelProto) (*onnxpb.ModelProto, error) {
 	r := &rewriter{g: m.Graph, shapes: map[string][]int64{}, constants: map[string]*onnxpb.TensorProto{}}
 	for _, list := range [][]*onnxpb.ValueInfoProto{m.Graph.Input, m.Graph.Output, m.Graph.ValueInfo} {
 		for _, v := range list {
-			r.shapes[v.GetName()] = shapeOf(v)
+			r.shapes[v.GetName()] = v.Extents()
 		}
 	}
 	for _, t := range m.Graph.Initializer {
@@ -35,21 +35,6 @@ func Rewrite(model *onnxpb.ModelProto) (*onnxpb.ModelProto, error) {
 	}
 	r.ownOutputs()
 	return m, nil
-}
-
-// symbol stands for an extent that is known only when the model runs.
-const symbol = -1
-
-func shapeOf(v *onnxpb.ValueInfoProto) []int64 {
-	shape := []int64{}
-	for _, d := range v.GetType().GetTensorType().GetShape().GetDim() {
-		if value, ok := d.GetValue().(*onnxpb.TensorShapeProto_Dimension_DimValue); ok {
-			shape = append(shape, value.DimValue)
-		} else {
-			shape = append(shape, symbol)
-		}
-	}
-	return shape
 }
 
 // rewriter writes the nodes of a graph anew.
@@ -75,7 +60,7 @@ func (r *rewriter) node(n *onnxpb.NodeProto) error {
 	case "Clip":
 		return r.clip(n)
 	case "Reshape":
-		if to, err := r.ints(n, 1, 2); err == nil && to[0] == symbol {
+		if to, err := r.ints(n, 1, 2); err == nil && to[0] == onnxpb.Symbol {
 			r.last(n, "Flatten", attrs(onnxpb.IntAttr("axis", 1)), n.Input[0])
 			return nil
 		}
@@ -121,8 +106,7 @@ func (r *rewriter) named(name, opType string, attributes []*onnxpb.AttributeProt
 			in[i] = r.op("Identity", nil, in[i])
 		}
 	}
-	r.g.Node = append(r.g.Node, &onnxpb.NodeProto{Name: name, OpType: opType, Attribute: attributes, Input: in, Output: []string{name}})
-	return name
+	return r.g.Add(name, opType, attributes, in...)
 }
 
 // name makes a name that no file has.

@@ -17,11 +17,11 @@ func (r *rewriter) reduceMax(n *onnxpb.NodeProto) error {
 	switch {
 	case err != nil:
 		return err
-	case axis == 1 && columns != symbol:
+	case axis == 1 && columns != onnxpb.Symbol:
 		r.last(n, "Identity", nil, r.rowMax(x, rows, columns))
-	case axis == 0 && rows != symbol:
+	case axis == 0 && rows != onnxpb.Symbol:
 		r.last(n, "Transpose", attrs(onnxpb.IntsAttr("perm", 1, 0)), r.rowMax(r.turned(x), columns, rows))
-	case axis == 0 && columns != symbol:
+	case axis == 0 && columns != onnxpb.Symbol:
 		r.last(n, "Identity", nil, r.columnMax(x, columns))
 	default:
 		return fmt.Errorf("no maximum of [%d, %d] over axis %d", rows, columns, axis)
@@ -45,12 +45,12 @@ func (r *rewriter) reduced(n *onnxpb.NodeProto) (int64, error) {
 // rowMax gives the maximum of each row, as a column.
 func (r *rewriter) rowMax(x string, rows, columns int64) string {
 	first := rows
-	if first == symbol {
+	if first == onnxpb.Symbol {
 		first = 0 // as in the input
 	}
 	image := r.reshaped(x, first, 1, 1, columns)
 	top := r.op("MaxPool", attrs(onnxpb.IntsAttr("kernel_shape", 1, columns), onnxpb.IntsAttr("strides", 1, 1)), image)
-	if rows == symbol {
+	if rows == onnxpb.Symbol {
 		return r.op("Flatten", attrs(onnxpb.IntAttr("axis", 1)), top)
 	}
 	return r.reshaped(top, rows, 1)

@@ -1,13 +1,15 @@
 package onnxpb
 
+import "github.com/miplc/miplc/internal/width"
+
 // IntAttr is an attribute of one whole number.
 func IntAttr(name string, v int64) *AttributeProto {
 	return &AttributeProto{Name: name, Type: AttributeProto_INT, I: v}
 }
 
 // IntsAttr is an attribute of a list of whole numbers.
-func IntsAttr(name string, v ...int64) *AttributeProto {
-	return &AttributeProto{Name: name, Type: AttributeProto_INTS, Ints: v}
+func IntsAttr[I int | int64](name string, v ...I) *AttributeProto {
+	return &AttributeProto{Name: name, Type: AttributeProto_INTS, Ints: width.To[int64](v)}
 }
 
 // StringAttr is an attribute of a text.

@@ -3,15 +3,15 @@
 package onnxpb
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/width"
 )
 
 // Generating needs protoc on the path and protoc-gen-go of the version in
@@ -111,36 +111,22 @@ func (x *ModelProto) SetMetadata(key, value string) {
 
 // FloatTensor makes a float32 tensor; its length must be the product of dims.
 func FloatTensor(name string, dims []int64, data []float32) *TensorProto {
-	raw := make([]byte, 0, 4*len(data))
-	for _, v := range data {
-		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(v))
-	}
-	return &TensorProto{Name: name, Dims: dims, DataType: int32(TensorProto_FLOAT), RawData: raw}
+	return &TensorProto{Name: name, Dims: dims, DataType: int32(TensorProto_FLOAT), RawData: width.AppendBytes([]byte{}, data)}
 }
 
 // IntTensor makes an int64 tensor; its length must be the product of dims.
 func IntTensor(name string, dims []int64, data []int64) *TensorProto {
-	raw := make([]byte, 0, 8*len(data))
-	for _, v := range data {
-		raw = binary.LittleEndian.AppendUint64(raw, uint64(v))
-	}
-	return &TensorProto{Name: name, Dims: dims, DataType: int32(TensorProto_INT64), RawData: raw}
+	return &TensorProto{Name: name, Dims: dims, DataType: int32(TensorProto_INT64), RawData: width.AppendBytes([]byte{}, data)}
 }
 
 // Size returns the number of elements that dims promise. It fails on negative
 // extents and on products beyond what a file could hold.
 func (x *TensorProto) Size() (int, error) {
-	size := int64(1)
-	for _, d := range x.GetDims() {
-		if d < 0 {
-			return 0, fmt.Errorf("tensor %q has the negative extent %d", x.GetName(), d)
-		}
-		if d > 0 && size > MaxFile/d {
-			return 0, fmt.Errorf("tensor %q claims the shape %v, more than a file can hold", x.GetName(), x.GetDims())
-		}
-		size *= d
+	size, ok := extent.Within(x.GetDims(), MaxFile)
+	if !ok {
+		return 0, fmt.Errorf("tensor %q claims the shape %v, which no file can hold", x.GetName(), x.GetDims())
 	}
-	return int(size), nil
+	return size, nil
 }
 
 // Check reports whether the data of a float32, float16, int64, uint8 or bool tensor has the
@@ -184,27 +170,14 @@ func wholes(raw []byte, width int) int {
 }
 
 // Floats returns the elements of a float32 tensor that passed Check.
-func (x *TensorProto) Floats() []float32 {
-	raw := x.GetRawData()
-	if raw == nil {
-		return x.GetFloatData()
-	}
-	out := make([]float32, len(raw)/4)
-	for i := range out {
-		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
-	}
-	return out
-}
+func (x *TensorProto) Floats() []float32 { return elements(x.GetRawData(), x.GetFloatData()) }
 
 // Ints returns the elements of an int64 tensor that passed Check.
-func (x *TensorProto) Ints() []int64 {
-	raw := x.GetRawData()
+func (x *TensorProto) Ints() []int64 { return elements(x.GetRawData(), x.GetInt64Data()) }
+
+func elements[T float32 | int64](raw []byte, typed []T) []T {
 	if raw == nil {
-		return x.GetInt64Data()
+		return typed
 	}
-	out := make([]int64, len(raw)/8)
-	for i := range out {
-		out[i] = int64(binary.LittleEndian.Uint64(raw[8*i:]))
-	}
-	return out
+	return width.FromBytes[T](raw)
 }

@@ -59,7 +59,7 @@ func tryORT(t testing.TB, m *onnxpb.ModelProto, feed map[string]*graph.Tensor) (
 		m = proto.Clone(m).(*onnxpb.ModelProto)
 		m.Graph.Input = []*onnxpb.ValueInfoProto{proto.Clone(m.Graph.Output[0]).(*onnxpb.ValueInfoProto)}
 		m.Graph.Input[0].Name = "unused"
-		feed = map[string]*graph.Tensor{"unused": graph.NewTensor(declared(m.Graph.Output[0]))}
+		feed = map[string]*graph.Tensor{"unused": graph.NewTensor(width.To[int](m.Graph.Output[0].Extents()))}
 	}
 	if err := contract.Structure(m); err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func tryORT(t testing.TB, m *onnxpb.ModelProto, feed map[string]*graph.Tensor) (
 	defer s.Destroy()
 	values := make([]ort.Value, len(outputs))
 	for i, o := range m.Graph.Output {
-		if len(o.Type.GetTensorType().Shape.Dim) == 0 { // nor make room for a scalar
+		if len(o.Extents()) == 0 { // nor make room for a scalar
 			if values[i], err = ort.NewEmptyScalar[float32](); err != nil {
 				return nil, err
 			}
@@ -115,47 +115,26 @@ func tryORT(t testing.TB, m *onnxpb.ModelProto, feed map[string]*graph.Tensor) (
 	return result, nil
 }
 
-// declared gives the shape that a value of static shape has in a file.
-func declared(v *onnxpb.ValueInfoProto) []int {
-	shape := []int{}
-	for _, d := range v.Type.GetTensorType().Shape.Dim {
-		shape = append(shape, int(d.GetDimValue()))
-	}
-	return shape
-}
-
 func ortValue(x *graph.Tensor) (ort.Value, error) {
-	shape := make(ort.Shape, len(x.Shape))
-	for i, d := range x.Shape {
-		shape[i] = int64(d)
-	}
-	if x.Ints != nil {
-		v := make([]int64, len(x.Ints))
-		for i, k := range x.Ints {
-			v[i] = int64(k)
-		}
-		return ort.NewTensor(shape, v)
-	}
-	if len(shape) == 0 {
+	shape := ort.Shape(width.To[int64](x.Shape))
+	switch {
+	case x.Ints != nil:
+		return ort.NewTensor(shape, width.To[int64](x.Ints))
+	case len(shape) == 0:
 		return ort.NewScalar(float32(x.Data[0]))
 	}
 	return ort.NewTensor(shape, width.To[float32](x.Data))
 }
 
 func fromORT(v ort.Value) *graph.Tensor {
-	out := &graph.Tensor{}
-	for _, d := range v.GetShape() {
-		out.Shape = append(out.Shape, int(d))
-	}
+	out := &graph.Tensor{Shape: width.To[int](v.GetShape())}
 	switch v := v.(type) {
 	case *ort.Tensor[float32]:
 		out.Data = width.To[float64](v.GetData())
 	case *ort.Scalar[float32]:
 		out.Data = []float64{float64(v.GetData())}
 	case *ort.Tensor[int64]:
-		for _, k := range v.GetData() {
-			out.Data = append(out.Data, float64(k))
-		}
+		out.Data = width.To[float64](v.GetData())
 	}
 	return out
 }

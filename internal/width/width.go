@@ -1,11 +1,35 @@
-// Package width brings numbers from one width to another.
+// Package width writes numbers in another width: as another type, or as bytes.
 package width
 
+import (
+	"encoding/binary"
+	"fmt"
+)
+
 // To gives the numbers as T, rounded where it is the narrower.
-func To[T, From float32 | float64](numbers []From) []T {
+func To[T, From ~int | ~int64 | float32 | float64](numbers []From) []T {
 	out := make([]T, len(numbers))
 	for i, v := range numbers {
 		out[i] = T(v)
+	}
+	return out
+}
+
+// AppendBytes appends the numbers in little endian.
+func AppendBytes[T float32 | int64](to []byte, numbers []T) []byte {
+	to, err := binary.Append(to, binary.LittleEndian, numbers)
+	if err != nil {
+		panic(fmt.Sprintf("bug: %v", err)) // these types have a size
+	}
+	return to
+}
+
+// FromBytes reads what AppendBytes wrote. What is left behind the last whole number is
+// not read.
+func FromBytes[T float32 | int64](from []byte) []T {
+	out := make([]T, len(from)/binary.Size(T(0)))
+	if _, err := binary.Decode(from, binary.LittleEndian, out); err != nil {
+		panic(fmt.Sprintf("bug: %v", err)) // there are as many bytes as the numbers need
 	}
 	return out
 }

@@ -9,6 +9,7 @@ import (
 	onnx "github.com/yalue/onnxruntime_go"
 
 	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/width"
 	"github.com/miplc/miplc/runtime/ortenv"
 )
 
@@ -85,7 +86,7 @@ func runSession(s *onnx.DynamicAdvancedSession, in []onnx.Value, outputs []*onnx
 		}
 	}()
 	for i, o := range outputs {
-		if len(o.GetType().GetTensorType().GetShape().GetDim()) == 0 {
+		if len(o.Extents()) == 0 {
 			scalar, err := onnx.NewScalar[float32](0)
 			if err != nil {
 				return nil, err
@@ -100,11 +101,7 @@ func runSession(s *onnx.DynamicAdvancedSession, in []onnx.Value, outputs []*onnx
 	for i, v := range values {
 		switch t := v.(type) {
 		case *onnx.Tensor[float32]:
-			shape := []int{}
-			for _, d := range t.GetShape() {
-				shape = append(shape, int(d))
-			}
-			out[outputs[i].GetName()] = Tensor{Shape: shape, Floats: append([]float32{}, t.GetData()...)}
+			out[outputs[i].GetName()] = Tensor{Shape: width.To[int](t.GetShape()), Floats: append([]float32{}, t.GetData()...)}
 		case *onnx.Scalar[float32]:
 			out[outputs[i].GetName()] = Tensor{Shape: []int{}, Floats: []float32{t.GetData()}}
 		default:

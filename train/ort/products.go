@@ -74,15 +74,7 @@ func productModel(transA, transB int) *onnxpb.ModelProto {
 }
 
 func anyMatrix(name string) *onnxpb.ValueInfoProto {
-	extent := func(axis string) *onnxpb.TensorShapeProto_Dimension {
-		return &onnxpb.TensorShapeProto_Dimension{Value: &onnxpb.TensorShapeProto_Dimension_DimParam{DimParam: name + axis}}
-	}
-	return &onnxpb.ValueInfoProto{Name: name, Type: &onnxpb.TypeProto{Value: &onnxpb.TypeProto_TensorType{
-		TensorType: &onnxpb.TypeProto_Tensor{
-			ElemType: int32(onnxpb.TensorProto_FLOAT),
-			Shape:    &onnxpb.TensorShapeProto{Dim: []*onnxpb.TensorShapeProto_Dimension{extent("0"), extent("1")}},
-		},
-	}}}
+	return onnxpb.Value(name, onnxpb.TensorProto_FLOAT, onnxpb.Open(name+"0"), onnxpb.Open(name+"1"))
 }
 
 // Gemm makes c = a b, either of them transposed first if asked. The matrices

@@ -13,6 +13,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/width"
 	"github.com/miplc/miplc/train"
 )
 
@@ -291,10 +292,4 @@ func (e *Engine) window() map[string][]float32 {
 	return byName
 }
 
-func toShape(dims []int) onnx.Shape {
-	s := make(onnx.Shape, len(dims))
-	for i, d := range dims {
-		s[i] = int64(d)
-	}
-	return s
-}
+func toShape(dims []int) onnx.Shape { return width.To[int64](dims) }

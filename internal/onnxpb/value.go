@@ -1,0 +1,34 @@
+package onnxpb
+
+// Value describes a float32 or int64 input, output or inner value of a graph.
+func Value(name string, elem TensorProto_DataType, dims ...*TensorShapeProto_Dimension) *ValueInfoProto {
+	return &ValueInfoProto{Name: name, Type: &TypeProto{Value: &TypeProto_TensorType{
+		TensorType: &TypeProto_Tensor{ElemType: int32(elem), Shape: &TensorShapeProto{Dim: dims}},
+	}}}
+}
+
+// Fixed is an extent that is known.
+func Fixed(extent int64) *TensorShapeProto_Dimension {
+	return &TensorShapeProto_Dimension{Value: &TensorShapeProto_Dimension_DimValue{DimValue: extent}}
+}
+
+// Open is an extent that is known only when the model runs, and its name.
+func Open(name string) *TensorShapeProto_Dimension {
+	return &TensorShapeProto_Dimension{Value: &TensorShapeProto_Dimension_DimParam{DimParam: name}}
+}
+
+// Symbol stands among Extents for one that is known only when the model runs.
+const Symbol = -1
+
+// Extents are those of a value's axes.
+func (x *ValueInfoProto) Extents() []int64 {
+	extents := []int64{}
+	for _, d := range x.GetType().GetTensorType().GetShape().GetDim() {
+		if fixed, ok := d.GetValue().(*TensorShapeProto_Dimension_DimValue); ok {
+			extents = append(extents, fixed.DimValue)
+		} else {
+			extents = append(extents, Symbol)
+		}
+	}
+	return extents
+}
