@@ -62,17 +62,12 @@ func (o *opened) check(b Bag) error {
 }
 
 // firstNotFinite gives the index of the first NaN or infinity, or -1. It runs over
-// every feature of every bag, so it looks at sixteen at a time: their sum is not
-// finite if one of them is not.
+// every feature of every bag, so it looks at the sum first, which is not finite if one
+// of them is not.
 func firstNotFinite(x []float32) int {
-	at := 0
-	for ; at+16 <= len(x); at += 16 {
-		v := (*[16]float32)(x[at:])
-		a := ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]))
-		b := ((v[8] + v[9]) + (v[10] + v[11])) + ((v[12] + v[13]) + (v[14] + v[15]))
-		if s := a + b; s-s != 0 {
-			break // the sum of large numbers can also be what overflows
-		}
+	at := len(x) / block * block
+	if s := sum(x[:at]); s-s != 0 {
+		at = 0 // the sum of large numbers can also be what overflows
 	}
 	const exponent = 0x7f800000 // all bits set: NaN or infinity
 	for i := at; i < len(x); i++ {
@@ -82,3 +77,6 @@ func firstNotFinite(x []float32) int {
 	}
 	return -1
 }
+
+// block is what sum takes at a time.
+const block = 16

@@ -20,7 +20,7 @@ func TestFirstNotFinite(t *testing.T) {
 			}
 			for want := range x {
 				for _, bad := range []float32{inf, -inf, float32(math.NaN())} {
-					x[want], x[n-1] = bad, bad
+					x[want], x[n-1] = bad, -bad
 					if at := firstNotFinite(x); at != want {
 						t.Fatalf("%d times %v, %v at %d: found at %d", n, fill, bad, want, at)
 					}
