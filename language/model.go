@@ -1,7 +1,6 @@
 package language
 
 import (
-	"fmt"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -303,7 +302,7 @@ func (r *Reader) param(name Str, path string, key, n *Node) {
 		p.Shape = nil
 		for i, item := range shape.items {
 			e := Str{Pos: item.pos}
-			if a, ok := r.arg(&row, fmt.Sprintf("%s.shape[%d]", path, i), item); ok {
+			if a, ok := r.arg(&row, entryPath(path+".shape", i, item), item); ok {
 				e.V = a.Str
 			}
 			p.Shape = append(p.Shape, e)

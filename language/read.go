@@ -131,6 +131,16 @@ func (r *Reader) notAMap(n *Node, rows []Row, path string) {
 	r.errs.Add(d.WithNote("known here: %s", strings.Join(wordsOf(rows), ", ")))
 }
 
+// entryPath names an entry of a list in messages: by its name, as --set does, or by its
+// number, counted from 1.
+func entryPath(path string, i int, item *Node) string {
+	const long = 60 // bytes, beyond which a name makes no message clearer
+	if name := item.get("name"); name != nil && name.text != "" && len(name.text) <= long && !strings.ContainsFunc(name.text, isControl) {
+		return join(path, name.text)
+	}
+	return fmt.Sprintf("%s entry %d", path, i+1)
+}
+
 func join(path, name string) string {
 	if path == "" {
 		return name
@@ -208,7 +218,7 @@ func (r *Reader) key(row *Row, path string, key, n *Node, to any) {
 			r.errs.Add(n.Errorf("%s is empty", path))
 		}
 		for i, item := range items {
-			r.entry(row, fmt.Sprintf("%s[%d]", path, i), item, row.To(to))
+			r.entry(row, entryPath(path, i, item), item, row.To(to))
 		}
 	case Form:
 		if row.To != nil {
@@ -393,7 +403,7 @@ func (r *Reader) integers(row *Row, path string, n *Node) ([]int, bool) {
 	var list []int
 	ok := true
 	for i, item := range n.items {
-		v, good := r.integer(rowOfItem(row, Whole), fmt.Sprintf("%s[%d]", path, i), item)
+		v, good := r.integer(rowOfItem(row, Whole), entryPath(path, i, item), item)
 		list, ok = append(list, v), ok && good
 	}
 	return list, ok
