@@ -77,18 +77,19 @@ func RunParity(dir string, o ParityOptions) (*parity.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := predictionFits(program, o.Sizes); err != nil {
-		return nil, err
-	}
 	if err := train.CheckState(program, state); err != nil {
 		return nil, err
 	}
 	if err := own.addNative(program, state); err != nil {
 		return nil, err
 	}
+	engines := append(own.list, files.list...)
 	draw := parityOptions(program, state)
 	draw.Sizes, draw.Seed, draw.Rounding = o.Sizes, o.Seed, own.rounding
-	return parity.Measure(append(own.list, files.list...), draw)
+	if err := comparisonFits(program, draw.Sizes, len(engines)); err != nil {
+		return nil, err
+	}
+	return parity.Measure(engines, draw)
 }
 
 func signatureOf(meta *contract.Metadata) compile.Signature {

@@ -19,7 +19,8 @@ func system() []Room {
 	var space syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_AS, &space) == nil && space.Cur < 1<<62 {
 		used, _ := entry("/proc/self/status", "VmSize:")
-		rooms = append(rooms, Room{max(0, float64(space.Cur)-used*1024), "limit of address space, ulimit -v"})
+		// Heaps and threads reserve half as much again as they come to use.
+		rooms = append(rooms, Room{max(0, float64(space.Cur)-used*1024) * 2 / 3, "limit of address space, ulimit -v"})
 	}
 	return rooms
 }
