@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/miplc/miplc/internal/plain"
 )
 
 // Line is a line of a terminal that redraws itself.
@@ -14,7 +17,8 @@ type Line struct {
 
 // Draw writes the text over what stands there.
 func (l *Line) Draw(text string) {
-	width := len([]rune(text))
+	text = plain.Line(text)
+	width := utf8.RuneCountInString(text)
 	fmt.Fprintf(l.W, "\r%s%s", text, strings.Repeat(" ", max(0, l.width-width)))
 	l.width = width
 }

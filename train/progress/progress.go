@@ -115,7 +115,7 @@ func (r *Reporter) Note(text string) {
 // Warn writes a warning on a line of its own.
 func (r *Reporter) Warn(text string) {
 	r.line.Clear()
-	fmt.Fprintf(r.w, "warning: %s\n", text)
+	plain.Fprintf(r.w, "warning: %s\n", text)
 }
 
 // Close leaves the cursor on a fresh line, whatever ended the run.

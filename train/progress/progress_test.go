@@ -46,6 +46,22 @@ func TestPlainLines(t *testing.T) {
 	}
 }
 
+// Names and paths of other people, which notes, warnings and lines have in them, do
+// nothing on a terminal.
+func TestControlCharacters(t *testing.T) {
+	var out bytes.Buffer
+	r := New(&out, true)
+	name := "a\x1b[2Jb\u202ec"
+	r.Begin(train.Plan{Name: name, Engine: "ort", Reason: name})
+	r.Note(name)
+	r.Warn(name)
+	line := Line{W: &out}
+	line.Draw(name)
+	if strings.ContainsAny(out.String(), "\x1b\u202e") {
+		t.Errorf("control characters reach the terminal: %q", out.String())
+	}
+}
+
 func TestBar(t *testing.T) {
 	out := run(true, time.Second)
 	for _, want := range []string{

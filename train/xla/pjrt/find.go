@@ -91,11 +91,12 @@ func pythonPlaces() []string {
 	if err != nil {
 		return nil
 	}
-	out, err := exec.Command(python, "-c", `import sys; print("\n".join(sys.path))`).Output()
+	out, err := exec.Command(python, "-c", `import sys; print("\0".join(sys.path))`).Output()
 	if err != nil {
 		return nil
 	}
-	return strings.Fields(string(out))
+	places := strings.Split(strings.TrimRight(string(out), "\r\n"), "\x00")
+	return slices.DeleteFunc(places, func(place string) bool { return place == "" }) // the folder of the command
 }
 
 // usualPlaces are the folders of packages of the active virtual environment,

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -33,6 +34,23 @@ func bare(t *testing.T) (home string) {
 		t.Setenv(name, value)
 	}
 	return home
+}
+
+// The folders in which Python looks may have any names.
+func TestFindWhatPythonKnows(t *testing.T) {
+	python, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
+	if err != nil {
+		t.Skipf("there is no python3 on this machine to ask: %v", err)
+	}
+	home := bare(t)
+	site := filepath.Join(home, "my packages")
+	t.Setenv("PYTHONPATH", site)
+	t.Setenv("PATH", filepath.Dir(string(python)))
+	plugin := filepath.Join(site, "jax_plugins/xla_cuda13", cudaLibrary)
+	put(t, plugin)
+	if got, err := Find(CUDA, ""); err != nil || got != plugin {
+		t.Errorf("found %s, %v; want %s", got, err, plugin)
+	}
 }
 
 func TestFind(t *testing.T) {
