@@ -18,6 +18,7 @@ import (
 	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/internal/foronnxgo"
 	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/recent"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/ortenv"
 )
@@ -65,6 +66,7 @@ func (backend) Open(f *runtime.File) (runtime.Session, error) {
 		return nil, fmt.Errorf("the graph has %d nodes, more than the %d that it builds in bearable time; use %s", n, maxNodes, contract.BackendORT)
 	}
 	s := &session{data: data, shape: f.Meta.InputShape}
+	s.idle.Most, s.idle.Room = max(1, min(maxIdleMachines, maxIdleBytes/len(data))), maxIdleInstances
 	bag := runtime.Bag{Instances: make([]float32, f.InstanceSize()), N: 1}
 	p := runtime.Prediction{Probabilities: make([]float32, len(f.Meta.Classes)), Attention: make([]float32, 1)}
 	if err := s.Run(context.Background(), []runtime.Bag{bag}, []runtime.Prediction{p}); err != nil {
@@ -79,9 +81,8 @@ type session struct {
 	data  []byte
 	shape []int // of one instance
 
-	mu        sync.Mutex
-	idle      []*machine // oldest first
-	instances int        // of all idle machines
+	mu   sync.Mutex
+	idle recent.List[int, *machine] // by instances of a bag
 }
 
 // building guards the counter from which onnx-go takes the names of its nodes
@@ -92,7 +93,6 @@ var building sync.Mutex
 // machine is the model built for bags of n instances. It is used by one
 // prediction at a time.
 type machine struct {
-	n     int
 	graph *gorgonnx.Graph
 	vm    *exprvm.VM
 	input *tensor.Dense
@@ -103,8 +103,10 @@ type machine struct {
 // Run implements runtime.Session.
 func (s *session) Run(ctx context.Context, bags []runtime.Bag, to []runtime.Prediction) error {
 	bag := bags[0] // contract bag/1 has no more
-	m := s.take(bag.N)
-	if m == nil {
+	s.mu.Lock()
+	m, ok := s.idle.Take(bag.N)
+	s.mu.Unlock()
+	if !ok {
 		var err error
 		if m, err = s.build(bag.N); err != nil {
 			return err
@@ -116,7 +118,9 @@ func (s *session) Run(ctx context.Context, bags []runtime.Bag, to []runtime.Pred
 	if err != nil {
 		return fmt.Errorf("running the graph on %d instances: %w", bag.N, err)
 	}
-	s.put(m)
+	s.mu.Lock()
+	s.idle.Put(bag.N, m, bag.N)
+	s.mu.Unlock()
 	return nil
 }
 
@@ -124,33 +128,8 @@ func (s *session) Run(ctx context.Context, bags []runtime.Bag, to []runtime.Pred
 func (s *session) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.idle, s.instances = nil, 0
+	s.idle.Clear()
 	return nil
-}
-
-func (s *session) take(n int) *machine {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i := len(s.idle) - 1; i >= 0; i-- {
-		if m := s.idle[i]; m.n == n {
-			s.idle = append(s.idle[:i], s.idle[i+1:]...)
-			s.instances -= n
-			return m
-		}
-	}
-	return nil
-}
-
-// put makes a machine idle and drops the oldest ones beyond the limits.
-func (s *session) put(m *machine) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.idle = append(s.idle, m)
-	s.instances += m.n
-	for len(s.idle) > 1 && (len(s.idle) > maxIdleMachines || len(s.idle)*len(s.data) > maxIdleBytes || s.instances > maxIdleInstances) {
-		s.instances -= s.idle[0].n
-		s.idle = append(s.idle[:0:0], s.idle[1:]...)
-	}
 }
 
 // build reads the file anew: onnx-go fixes the shapes of its graph at the
@@ -162,7 +141,7 @@ func (s *session) build(n int) (m *machine, err error) {
 	if err := model.UnmarshalBinary(s.data); err != nil {
 		return nil, fmt.Errorf("reading the graph: %w", err)
 	}
-	m = &machine{n: n, graph: graph}
+	m = &machine{graph: graph}
 	for name, to := range map[string]*onnx.DataCarrier{
 		contract.Instances: &m.instances, contract.Probabilities: &m.probabilities, contract.Attention: &m.attention,
 	} {

@@ -5,7 +5,6 @@
 package gorgonia
 
 import (
-	"errors"
 	"strings"
 
 	"github.com/miplc/miplc/compile"
@@ -176,9 +175,11 @@ func (e *Engine) set(params, velocity []float32) {
 
 // Close frees the machines.
 func (e *Engine) Close() error {
-	errs := []error{e.training.close(), e.infer.close(), e.update.Close()}
-	if e.renew != nil {
-		errs = append(errs, e.renew.close())
+	for _, m := range []*machines{e.training, e.infer, e.renew} {
+		if m != nil {
+			m.bySize.Clear()
+		}
 	}
-	return errors.Join(errs...)
+	e.update.Close()
+	return nil
 }

@@ -1,11 +1,10 @@
 package gorgonia
 
 import (
-	"errors"
-
 	"github.com/miplc/miplc/compile"
 	lowering "github.com/miplc/miplc/compile/gorgonia"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/recent"
 	"github.com/miplc/miplc/train"
 )
 
@@ -18,9 +17,7 @@ type machines struct {
 	graph    *graph.Graph
 	options  lowering.Options[float32]
 	paddable bool
-	limit    int
-	bySize   map[size]*lowering.Machine[float32]
-	recent   []size // least recently used first
+	bySize   recent.List[size, *lowering.Machine[float32]]
 	inputs   train.Inputs
 }
 
@@ -35,31 +32,20 @@ func newMachines(p *compile.Program, g *graph.Graph, o lowering.Options[float32]
 	if err == nil {
 		g = padded
 	}
-	return &machines{program: p, graph: g, options: o, paddable: err == nil, limit: kept, bySize: map[size]*lowering.Machine[float32]{}}
+	return &machines{program: p, graph: g, options: o, paddable: err == nil,
+		bySize: recent.List[size, *lowering.Machine[float32]]{Most: kept, Drop: (*lowering.Machine[float32]).Close}}
 }
 
 // get returns the machine of a size, built if need be.
 func (m *machines) get(s size) (*lowering.Machine[float32], error) {
-	for i, r := range m.recent {
-		if r == s {
-			copy(m.recent[i:], m.recent[i+1:])
-			m.recent[len(m.recent)-1] = s
-			return m.bySize[s], nil
-		}
-	}
-	if len(m.recent) >= m.limit {
-		if err := m.bySize[m.recent[0]].Close(); err != nil {
+	machine, ok := m.bySize.Take(s)
+	if !ok {
+		var err error
+		if machine, err = lowering.Lower(m.graph, s.instances, s.bags, m.options); err != nil {
 			return nil, err
 		}
-		delete(m.bySize, m.recent[0])
-		m.recent = append(m.recent[:0], m.recent[1:]...)
 	}
-	machine, err := lowering.Lower(m.graph, s.instances, s.bags, m.options)
-	if err != nil {
-		return nil, err
-	}
-	m.bySize[s] = machine
-	m.recent = append(m.recent, s)
+	m.bySize.Put(s, machine, 0)
 	return machine, nil
 }
 
@@ -97,13 +83,4 @@ func (m *machines) size(instances, bags int) size {
 		instances = train.RoundUp(instances, parts)
 	}
 	return size{instances, bags}
-}
-
-func (m *machines) close() error {
-	var errs []error
-	for _, s := range m.recent {
-		errs = append(errs, m.bySize[s].Close())
-	}
-	m.bySize, m.recent = nil, nil
-	return errors.Join(errs...)
 }

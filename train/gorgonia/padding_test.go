@@ -103,8 +103,10 @@ func TestPaddingChangesNoStep(t *testing.T) {
 			t.Fatalf("%d attention scores with padding, %d without", len(with.Attention), len(without.Attention))
 		}
 	}
-	if len(engines[0].training.recent) != 1 || engines[0].training.recent[0].instances != 8 {
-		t.Fatalf("the padded engine has machines of %v", engines[0].training.recent)
+	for i, want := range []size{{8, 3}, {7, 3}} {
+		if _, ok := engines[i].training.bySize.Take(want); !ok {
+			t.Errorf("engine %d has no machine of %+v", i, want)
+		}
 	}
 }
 
@@ -116,7 +118,7 @@ func TestMachinesAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	e.infer.limit = 4
+	e.infer.bySize.Most = 4
 	for n := 1; n <= 9; n++ {
 		for _, size := range []int{n, 1} { // bags of one instance stay in use
 			if _, _, err := e.Predict(make([]float32, 6*size), make([]int, size), 1); err != nil {
@@ -124,8 +126,11 @@ func TestMachinesAreBounded(t *testing.T) {
 			}
 		}
 	}
-	if len(e.infer.bySize) != 4 || len(e.infer.recent) != 4 || e.infer.bySize[size{1, 1}] == nil || e.infer.bySize[size{2, 1}] != nil {
-		t.Fatalf("kept %v", e.infer.recent)
+	for n := range 10 {
+		want := n == 1 || n >= 7
+		if _, ok := e.infer.bySize.Take(size{n, 1}); ok != want {
+			t.Errorf("the machine for %d instances is kept: %t, want %t", n, ok, want)
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/recent"
 	"github.com/miplc/miplc/internal/width"
 	"github.com/miplc/miplc/train"
 )
@@ -21,13 +22,17 @@ import (
 // there are as many as sizes of bags.
 const maxSets = 64
 
+// size is a session and the size of its batches: n instances in b bags.
+type size struct {
+	session *session
+	n, bags int
+}
+
 // set is the tensors of batches with n instances in b bags, bound to a session
 // in both directions of the two copies of the parameters. onnxruntime holds
 // only pointers into them, so the set keeps the Go values alive.
 type set struct {
-	session       *session
-	n, bags       int
-	used          int // clock of the last use
+	size
 	io            [2]*onnx.IoBinding
 	floats        map[string]*onnx.Tensor[float32] // inputs by name
 	bagOf         *onnx.Tensor[int64]
@@ -42,15 +47,14 @@ type set struct {
 type bindings struct {
 	terms map[string]*onnx.Scalar[float32] // the loss and its terms by output
 	grads map[string]*onnx.Tensor[float32] // the gradient of each parameter, where the session gives them
-	sets  []*set
-	clock int
+	sets  recent.List[size, *set]
 
 	inputs train.Inputs // of the batch under way
 }
 
 // allocate makes the outputs that do not depend on the size of a batch.
 func (w *bindings) allocate(p *compile.Program) (err error) {
-	w.terms = map[string]*onnx.Scalar[float32]{}
+	w.terms, w.sets = map[string]*onnx.Scalar[float32]{}, recent.List[size, *set]{Most: maxSets, Drop: (*set).destroy}
 	for _, o := range p.Train.Outputs {
 		if len(o.Node.Shape) > 0 {
 			continue
@@ -65,36 +69,21 @@ func (w *bindings) allocate(p *compile.Program) (err error) {
 
 // get gives the set of a size, made now if it is new.
 func (w *bindings) get(e *Engine, on *session, n, bags int) (*set, error) {
-	w.clock++
-	oldest := 0
-	for i, s := range w.sets {
-		if s.session == on && s.n == n && s.bags == bags {
-			s.used = w.clock
-			return s, nil
-		}
-		if s.used < w.sets[oldest].used {
-			oldest = i
+	key := size{on, n, bags}
+	s, ok := w.sets.Take(key)
+	if !ok {
+		var err error
+		if s, err = e.newSet(w, key); err != nil {
+			return nil, err
 		}
 	}
-	s, err := e.newSet(w, on, n, bags)
-	if err != nil {
-		return nil, err
-	}
-	s.used = w.clock
-	if len(w.sets) < maxSets {
-		w.sets = append(w.sets, s)
-	} else {
-		w.sets[oldest].destroy()
-		w.sets[oldest] = s
-	}
+	w.sets.Put(key, s, 0)
 	return s, nil
 }
 
 // Destroy releases what is there; bindings go before the tensors they point to.
 func (w *bindings) Destroy() error {
-	for _, s := range w.sets {
-		s.destroy()
-	}
+	w.sets.Clear()
 	var errs []error
 	for _, v := range w.terms {
 		errs = append(errs, v.Destroy())
@@ -113,11 +102,10 @@ func (s *set) destroy() {
 }
 
 // newSet makes and binds the tensors of one size of batch.
-func (e *Engine) newSet(w *bindings, on *session, n, bags int) (*set, error) {
-	s := &set{session: on, n: n, bags: bags, floats: map[string]*onnx.Tensor[float32]{}}
-	k := e.prog.Signature.Classes
-	shape := []int{n}
-	shape = append(shape, e.prog.Signature.Instance...)
+func (e *Engine) newSet(w *bindings, of size) (*set, error) {
+	s := &set{size: of, floats: map[string]*onnx.Tensor[float32]{}}
+	n, bags, k := of.n, of.bags, e.prog.Signature.Classes
+	shape := append([]int{n}, e.prog.Signature.Instance...)
 	var errs []error
 	float := func(shape ...int) *onnx.Tensor[float32] {
 		t, err := onnx.NewEmptyTensor[float32](toShape(shape))

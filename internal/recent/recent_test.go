@@ -1,0 +1,60 @@
+package recent
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestList(t *testing.T) {
+	var dropped []string
+	l := List[int, string]{Most: 3, Room: 10, Drop: func(v string) { dropped = append(dropped, v) }}
+	expect := func(what string, want ...string) {
+		t.Helper()
+		if !slices.Equal(dropped, want) {
+			t.Errorf("%s: dropped %q, want %q", what, dropped, want)
+		}
+		dropped = nil
+	}
+	take := func(key int, want string) {
+		t.Helper()
+		if got, ok := l.Take(key); got != want || ok != (want != "") {
+			t.Errorf("key %d: took %q, %t, want %q", key, got, ok, want)
+		}
+	}
+	take(1, "")
+	l.Put(1, "a", 1)
+	l.Put(2, "b", 1)
+	l.Put(1, "c", 1)
+	expect("three fit")
+	take(1, "c")
+	take(1, "a")
+	take(1, "")
+	l.Put(1, "a", 1)
+	l.Put(1, "c", 1)
+	l.Put(3, "d", 1)
+	expect("one more than three", "b")
+	l.Put(4, "e", 9)
+	expect("more than there is room for", "a", "c")
+	l.Put(5, "f", 11)
+	expect("one that never fits", "d", "e", "f")
+	l.Put(6, "g", 10)
+	l.Clear()
+	expect("clear", "g")
+	take(6, "")
+	l.Put(7, "h", 10)
+	expect("room after clear")
+}
+
+// What was taken out or dropped is not kept alive.
+func TestListForgets(t *testing.T) {
+	l := List[int, *int]{Most: 2}
+	for i := range 5 {
+		l.Put(i, new(int), 0)
+	}
+	l.Take(4)
+	for _, e := range l.entries[len(l.entries):cap(l.entries)] {
+		if e.value != nil {
+			t.Error("a value that was taken out or dropped is still held")
+		}
+	}
+}
