@@ -35,7 +35,7 @@ func NamedParams(p *Program, step *graph.Graph) (*graph.Graph, error) {
 		return nil
 	})
 	for _, o := range step.Outputs {
-		b.Output(o.Name, of[o.Node])
+		b.Output(o.Name, of[o.Node.ID])
 	}
 	return finished(b)
 }
@@ -94,7 +94,7 @@ func bagGradients(p *Program) (*graph.Graph, error) {
 	}
 	of := b.Copy(g, bind(b, map[string]*graph.Node{}, params))
 	for _, o := range g.Outputs {
-		b.Output(o.Name, of[o.Node])
+		b.Output(o.Name, of[o.Node.ID])
 	}
 	return finished(b)
 }

@@ -164,7 +164,7 @@ func splitWeights(g *graph.Graph) (train, renew *graph.Graph, err error) {
 		copied := b.Copy(g, nil)
 		for _, o := range g.Outputs {
 			if belongs(o.Name) {
-				b.Output(o.Name, copied[o.Node])
+				b.Output(o.Name, copied[o.Node.ID])
 			}
 		}
 		out, e := b.Graph()

@@ -142,21 +142,21 @@ func (e *expression) max(x *ast.CallExpr, args []*graph.Node) (*graph.Node, erro
 func (e *expression) mean(x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
 	a := args[0]
 	if len(x.Args) == 1 {
-		count := e.sumAll(e.b.Fill(1, a.Shape))
-		return e.apply(x, graph.OpDiv, graph.Attrs{}, e.sumAll(a), count)
+		count := e.b.SumAll(e.b.Fill(1, a.Shape))
+		return e.apply(x, graph.OpDiv, graph.Attrs{}, e.b.SumAll(a), count)
 	}
 	axis, err := e.axis(x, a)
 	if err != nil {
 		return nil, err
 	}
 	sum := e.b.Sum(a, true, axis)
-	return e.apply(x, graph.OpDiv, graph.Attrs{}, sum, e.sumAll(e.b.Fill(1, a.Shape[axis:axis+1])))
+	return e.apply(x, graph.OpDiv, graph.Attrs{}, sum, e.b.SumAll(e.b.Fill(1, a.Shape[axis:axis+1])))
 }
 
 // reduce goes over all elements, or over one axis that stays as an extent of 1.
 func (e *expression) reduce(x *ast.CallExpr, op graph.Op, a *graph.Node) (*graph.Node, error) {
 	if len(x.Args) == 1 {
-		return e.sumAll(a), nil
+		return e.b.SumAll(a), nil
 	}
 	axis, err := e.axis(x, a)
 	if err != nil {

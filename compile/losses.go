@@ -144,21 +144,12 @@ func (l *builder) checkLoss() error {
 		WithNote("a term counts when its weight is not 0 and it depends on a parameter of the model outside of stop_gradient"))
 }
 
-// logOf is log x, taken from what x was made of where that is exact and x
-// itself may round to zero.
+// logOf is log x without that x itself rounds to zero, where that can be.
 func (l *builder) logOf(x *graph.Node) *graph.Node {
-	b := l.b
-	switch x.Op {
-	case graph.OpExp:
-		return x.In[0]
-	case graph.OpSigmoid:
-		return b.Neg(b.Softplus(b.Neg(x.In[0])))
-	case graph.OpSoftmax:
-		return b.LogSoftmax(x.In[0])
-	case graph.OpSegmentSoftmax:
+	if x.Op == graph.OpSegmentSoftmax {
 		return l.logBagSoftmax(x.In[0])
 	}
-	return b.Log(x)
+	return l.b.StableLog(x)
 }
 
 // logBagSoftmax is the logarithm of a softmax over the instances of each bag:
@@ -173,18 +164,5 @@ func (l *builder) logBagSoftmax(x *graph.Node) *graph.Node {
 
 // perBag sums all elements and divides by the number of bags.
 func (l *builder) perBag(x *graph.Node) *graph.Node {
-	return l.b.Div(l.sumAll(x), l.count(graph.B))
-}
-
-func (l *builder) sumAll(x *graph.Node) *graph.Node {
-	axes := make([]int, len(x.Shape))
-	for i := range axes {
-		axes[i] = i
-	}
-	return l.b.Sum(x, false, axes...)
-}
-
-// count is the number of instances (N) or bags (B) as a scalar.
-func (l *builder) count(d graph.Dim) *graph.Node {
-	return l.b.Sum(l.b.Fill(1, graph.Shape{d}), false, 0)
+	return l.b.Div(l.b.SumAll(x), l.b.SumAll(l.b.Fill(1, graph.Shape{graph.B})))
 }

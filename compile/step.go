@@ -96,11 +96,11 @@ func step(p *Program, train, renew *graph.Graph) (*graph.Graph, error) {
 	b.Label(InGrads)
 	grads := make([]*graph.Node, len(p.Params))
 	for i, q := range p.Params {
-		grads[i] = b.Reshape(copied[g.Output(graph.GradPrefix+q.Name)], graph.Shape{graph.Dim(extent.Size(q.Shape))})
+		grads[i] = b.Reshape(copied[g.Output(graph.GradPrefix+q.Name).ID], graph.Shape{graph.Dim(extent.Size(q.Shape))})
 	}
 	for _, o := range g.Outputs {
 		if !strings.HasPrefix(o.Name, graph.GradPrefix) {
-			b.Output(o.Name, copied[o.Node])
+			b.Output(o.Name, copied[o.Node.ID])
 		}
 	}
 	next, v := sgd(b, p, params, velocity, lr, b.Concat(0, grads...))
@@ -108,7 +108,7 @@ func step(p *Program, train, renew *graph.Graph) (*graph.Graph, error) {
 	b.Output(OutVelocity, v)
 	if renew != nil { // a second forward pass, with the new parameters
 		again := b.Copy(renew, bind(b, inputs, cut(b, p, next)))
-		b.Output(OutWeights, again[renew.Output(OutWeights)])
+		b.Output(OutWeights, again[renew.Output(OutWeights).ID])
 	}
 	return finished(b)
 }
@@ -185,7 +185,7 @@ func Predict(p *Program) (*graph.Graph, error) {
 		return b.Input(n.Name, n.Type, n.Shape)
 	})
 	for _, o := range p.Infer.Outputs {
-		b.Output(o.Name, copied[o.Node])
+		b.Output(o.Name, copied[o.Node.ID])
 	}
 	return finished(b)
 }

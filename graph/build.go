@@ -50,6 +50,15 @@ func (b *Builder) Expand(x *Node, s Shape) *Node  { return b.op(OpExpand, Attrs{
 func (b *Builder) Sum(x *Node, keep bool, axes ...int) *Node {
 	return b.op(OpSum, Attrs{Axes: axes, Keep: keep}, x)
 }
+
+// SumAll adds all elements up to a scalar.
+func (b *Builder) SumAll(x *Node) *Node {
+	axes := make([]int, len(x.Shape))
+	for i := range axes {
+		axes[i] = i
+	}
+	return b.Sum(x, false, axes...)
+}
 func (b *Builder) Max(x *Node, keep bool, axes ...int) *Node {
 	return b.op(OpMax, Attrs{Axes: axes, Keep: keep}, x)
 }

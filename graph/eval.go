@@ -158,29 +158,6 @@ func (n *Node) label() string {
 	return s
 }
 
-// strides gives the row-major distance between neighbours along each axis.
-func strides(shape []int) []int {
-	out, step := make([]int, len(shape)), 1
-	for i := len(shape) - 1; i >= 0; i-- {
-		out[i] = step
-		step *= shape[i]
-	}
-	return out
-}
-
-// stretched gives the strides with which a value of the given shape is read
-// when it is broadcast to out: 0 along stretched axes.
-func stretched(shape, out []int) []int {
-	st, s := strides(shape), make([]int, len(out))
-	shift := len(out) - len(shape)
-	for i := range shape {
-		if shape[i] != 1 {
-			s[i+shift] = st[i]
-		}
-	}
-	return s
-}
-
 // eachRow walks the positions of shape in row-major order, one call per run
 // along the last axis: i and j are where the run begins in two values read with
 // strides a and b, n is its length, da and db their steps along it.

@@ -26,7 +26,7 @@ func matMulAdd(out, x, y []float64, m, k, n int) {
 }
 
 func evalTranspose(_ *Env, n *Node, in []*Tensor, out *Tensor) error {
-	st, s := strides(in[0].Shape), make([]int, len(out.Shape))
+	st, s := extent.Strides(in[0].Shape), make([]int, len(out.Shape))
 	for i, p := range n.Attrs.Perm {
 		s[i] = st[p]
 	}
@@ -35,7 +35,7 @@ func evalTranspose(_ *Env, n *Node, in []*Tensor, out *Tensor) error {
 }
 
 func evalExpand(_ *Env, _ *Node, in []*Tensor, out *Tensor) error {
-	copyStrided(out, in[0].Data, stretched(in[0].Shape, out.Shape))
+	copyStrided(out, in[0].Data, extent.Stretched(in[0].Shape, out.Shape))
 	return nil
 }
 
@@ -57,11 +57,7 @@ func evalCopy(_ *Env, _ *Node, in []*Tensor, out *Tensor) error {
 
 // reduction walks x and tells for each element k the result cell j it belongs to.
 func reduction(x []int, axes []int, f func(k, j int)) {
-	kept := append([]int(nil), x...)
-	for _, a := range axes {
-		kept[a] = 1
-	}
-	s, k := stretched(kept, x), 0
+	s, k := extent.Reduced(x, axes), 0
 	eachRow(x, s, s, func(j, _, n, d, _ int) {
 		for range n {
 			f(k, j)
@@ -108,14 +104,8 @@ func evalMaxMask(_ *Env, n *Node, in []*Tensor, out *Tensor) error {
 	return nil
 }
 
-// blocks splits a shape at an axis: outer repetitions and the length of one
-// step along the axis.
-func blocks(shape []int, axis int) (outer, step int) {
-	return extent.Size(shape[:axis]), extent.Size(shape[axis+1:])
-}
-
 func evalConcat(_ *Env, n *Node, in []*Tensor, out *Tensor) error {
-	outer, step := blocks(out.Shape, n.Attrs.Axis)
+	outer, step := extent.Blocks(out.Shape, n.Attrs.Axis)
 	row, at := out.Shape[n.Attrs.Axis]*step, 0
 	for _, x := range in {
 		width := x.Shape[n.Attrs.Axis] * step
@@ -128,7 +118,7 @@ func evalConcat(_ *Env, n *Node, in []*Tensor, out *Tensor) error {
 }
 
 func evalSlice(_ *Env, n *Node, in []*Tensor, out *Tensor) error {
-	outer, step := blocks(out.Shape, n.Attrs.Axis)
+	outer, step := extent.Blocks(out.Shape, n.Attrs.Axis)
 	row, width := in[0].Shape[n.Attrs.Axis]*step, out.Shape[n.Attrs.Axis]*step
 	for o := range outer {
 		copy(out.Data[o*width:(o+1)*width], in[0].Data[o*row+n.Attrs.Start*step:])
@@ -137,7 +127,7 @@ func evalSlice(_ *Env, n *Node, in []*Tensor, out *Tensor) error {
 }
 
 func evalPad(_ *Env, n *Node, in []*Tensor, out *Tensor) error {
-	outer, step := blocks(out.Shape, n.Attrs.Axis)
+	outer, step := extent.Blocks(out.Shape, n.Attrs.Axis)
 	row, width := out.Shape[n.Attrs.Axis]*step, in[0].Shape[n.Attrs.Axis]*step
 	for o := range outer {
 		copy(out.Data[o*row+n.Attrs.Start*step:], in[0].Data[o*width:(o+1)*width])

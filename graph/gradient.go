@@ -22,17 +22,8 @@ type gradFunc func(b *Builder, n, dy *Node) []*Node
 // value. It is zero for values that the loss does not depend on.
 func Gradient(g *Graph, loss string, wrt []string) (*Graph, error) {
 	b := NewBuilder(g.Name)
-	of := make([]*Node, len(g.Nodes))
-	for i, n := range g.Nodes {
-		in := make([]*Node, len(n.In))
-		for k, x := range n.In {
-			in[k] = of[x.ID]
-		}
-		of[i] = b.like(n).copy(n, in)
-	}
-	for _, o := range g.Outputs {
-		b.Output(o.Name, of[o.Node.ID])
-	}
+	of := b.Copy(g, nil)
+	b.copyOutputs(g, of)
 	if _, err := b.Graph(); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -40,20 +41,13 @@ func Optimize(g *Graph) (*Graph, error) {
 func DeadCode(g *Graph) (*Graph, error) {
 	live := g.Live()
 	b := NewBuilder(g.Name)
-	of := make([]*Node, len(g.Nodes))
-	for i, n := range g.Nodes {
-		if !live[i] && n.Op != OpInput && n.Op != OpParam {
-			continue
+	of := b.walk(g, func(n *Node, in []*Node) *Node {
+		if !live[n.ID] && n.Op != OpInput && n.Op != OpParam {
+			return nil
 		}
-		in := make([]*Node, len(n.In))
-		for k, x := range n.In {
-			in[k] = of[x.ID]
-		}
-		of[i] = b.like(n).copy(n, in)
-	}
-	for _, o := range g.Outputs {
-		b.Output(o.Name, of[o.Node.ID])
-	}
+		return b.like(n).copy(n, in)
+	})
+	b.copyOutputs(g, of)
 	return b.Graph()
 }
 
@@ -242,7 +236,7 @@ func simplify(g *Graph) (*Graph, error) {
 	return rewrite(g, func(b *Builder, n *Node, in []*Node) *Node {
 		switch n.Op {
 		case OpLog:
-			return stableLog(b, in[0])
+			return b.StableLog(in[0])
 		case OpNeg:
 			if in[0].Op == OpNeg {
 				return in[0].In[0]
@@ -272,7 +266,9 @@ func simplify(g *Graph) (*Graph, error) {
 	})
 }
 
-func stableLog(b *Builder, x *Node) *Node {
+// StableLog is log x, taken from what x was made of where that is exact and x
+// itself may round to zero.
+func (b *Builder) StableLog(x *Node) *Node {
 	switch x.Op {
 	case OpSigmoid:
 		return b.Neg(b.Softplus(b.Neg(x.In[0])))
@@ -281,13 +277,13 @@ func stableLog(b *Builder, x *Node) *Node {
 	case OpExp:
 		return x.In[0]
 	}
-	return nil
+	return b.Log(x)
 }
 
-// simpleTranspose joins a transposition with one before it; nil when there is
-// nothing to gain.
+// simpleTranspose joins a transposition with one before it, and leaves out one that
+// moves nothing.
 func simpleTranspose(b *Builder, perm []int, x *Node) *Node {
-	joined := append([]int(nil), perm...)
+	joined := slices.Clone(perm)
 	if x.Op == OpTranspose {
 		for i, p := range perm {
 			joined[i] = x.Attrs.Perm[p]

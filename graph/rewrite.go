@@ -7,13 +7,8 @@ import "slices"
 // nil keeps the node.
 func rewrite(g *Graph, rule func(b *Builder, n *Node, in []*Node) *Node) (*Graph, error) {
 	b := NewBuilder(g.Name)
-	of := make([]*Node, len(g.Nodes))
-	for i, n := range g.Nodes {
-		in := make([]*Node, len(n.In))
-		for k, x := range n.In {
-			in[k] = of[x.ID]
-		}
-		before := len(b.g.Nodes)
+	of := b.walk(g, func(n *Node, in []*Node) *Node {
+		before := b.Len()
 		r := rule(b.like(n), n, in)
 		if r == nil {
 			r = b.copy(n, in)
@@ -21,22 +16,10 @@ func rewrite(g *Graph, rule func(b *Builder, n *Node, in []*Node) *Node) (*Graph
 		if r.ID >= before {
 			r.Name = n.Name
 		}
-		of[i] = r
-	}
-	for _, o := range g.Outputs {
-		b.Output(o.Name, of[o.Node.ID])
-	}
+		return r
+	})
+	b.copyOutputs(g, of)
 	return b.Graph()
-}
-
-// copy appends a node like n with other inputs.
-func (b *Builder) copy(n *Node, in []*Node) *Node {
-	if n.Op == OpInput || n.Op == OpParam {
-		return b.leaf(n.Op, n.Name, n.Type, n.Shape)
-	}
-	c := b.op(n.Op, n.Attrs, in...)
-	c.Name = n.Name
-	return c
 }
 
 // Live marks by ID the nodes from which an output is computed.

@@ -174,11 +174,11 @@ func shapeRows(n *Node) (Shape, error) {
 func leading(n *Node, d Dim) (Shape, error) {
 	x := n.In[0].Shape
 	if len(x) == 0 || x[0] != d {
-		what := "instances"
+		what := "instance"
 		if d == B {
-			what = "bags"
+			what = "bag"
 		}
-		return nil, fmt.Errorf("needs one row per %s, [%v, ...], not %v", what[:len(what)-1], d, x)
+		return nil, fmt.Errorf("needs one row per %s, [%v, ...], not %v", what, d, x)
 	}
 	return x.Clone(), nil
 }

@@ -11,7 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/miplc/miplc/data"
@@ -77,7 +77,7 @@ type arrayInfo struct {
 // bytes, little-endian), the header as JSON, the arrays as little-endian
 // float32, and the SHA-256 of all that.
 func (c *checkpoint) encode() ([]byte, error) {
-	h := header{Identity: c.Identity, Epoch: c.Epoch, Metrics: append([]Metrics(nil), c.Metrics...)}
+	h := header{Identity: c.Identity, Epoch: c.Epoch, Metrics: slices.Clone(c.Metrics)}
 	for i := range h.Metrics {
 		h.Metrics[i].Seconds = 0
 	}
@@ -86,7 +86,7 @@ func (c *checkpoint) encode() ([]byte, error) {
 		h.Arrays = append(h.Arrays, arrayInfo{name, len(values)})
 		size += 4 * len(values)
 	}
-	sort.Slice(h.Arrays, func(i, j int) bool { return h.Arrays[i].Name < h.Arrays[j].Name })
+	slices.SortFunc(h.Arrays, func(a, b arrayInfo) int { return strings.Compare(a.Name, b.Name) })
 	text, err := json.Marshal(h)
 	if err != nil {
 		return nil, err

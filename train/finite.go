@@ -3,6 +3,7 @@ package train
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -23,15 +24,29 @@ func (e *NonFiniteError) Error() string {
 		fmt.Fprintf(&b, ", step %d", e.Step)
 	}
 	if len(e.Bags) > 0 {
-		word := "bag"
-		if len(e.Bags) > 1 {
-			word = "bags"
-		}
-		list := strings.Trim(fmt.Sprint(e.Bags), "[]")
-		fmt.Fprintf(&b, ", %s %s of %s", word, strings.ReplaceAll(list, " ", ", "), e.Set)
+		b.WriteString(", " + nameBags(e.Bags, e.Set))
 	}
 	b.WriteString("; try a smaller train.lr, and look at the features of the data with data inspect")
 	return b.String()
+}
+
+// nameBags names bags of a data set, counted from 1, for a message.
+func nameBags(numbers []int, set string) string {
+	word := "bag"
+	if len(numbers) > 1 {
+		word = "bags"
+	}
+	list := strings.Trim(fmt.Sprint(numbers), "[]")
+	return fmt.Sprintf("%s %s of %s", word, strings.ReplaceAll(list, " ", ", "), set)
+}
+
+// fromOne counts bags from 1, as people do.
+func fromOne(bags []int) []int {
+	list := slices.Clone(bags)
+	for i := range list {
+		list[i]++
+	}
+	return list
 }
 
 // finite reports whether v is neither NaN nor infinite.
@@ -83,15 +98,12 @@ func (r *Run) culprits(out *Result, bags []int) (list []int) {
 	for i, bag := range bags {
 		own := min(r.Data.Size(bag), len(attention))
 		if firstNonFinite(row(out.Probabilities, i)) >= 0 || firstNonFinite(row(out.Weights, i)) >= 0 || firstNonFinite(attention[:own]) >= 0 {
-			list = append(list, bag+1)
+			list = append(list, bag)
 		}
 		attention = attention[own:]
 	}
-	if list != nil {
-		return list
+	if list == nil {
+		list = bags
 	}
-	for _, bag := range bags {
-		list = append(list, bag+1)
-	}
-	return list
+	return fromOne(list)
 }

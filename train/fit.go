@@ -61,7 +61,7 @@ func outlive(ctx context.Context, by time.Duration) (longer context.Context, lea
 // one of all trials; one that a trial has alone stands in its outcome.
 func Fit(ctx context.Context, trials []*Trial, place Placement, o Options, open func([]*Run) (Executor, error)) (outcomes []Outcome, err error) {
 	f := &fit{ctx: ctx, work: ctx, place: place, options: o}
-	f.options.Observer = o.observer()
+	f.options.Observer = o.Watched()
 	for _, t := range trials {
 		if err := t.Check(); err != nil {
 			return nil, err
@@ -335,9 +335,4 @@ func (f *fit) startClock() {
 	}
 }
 
-func (c *clock) left() time.Duration {
-	if c.did == 0 {
-		return 0
-	}
-	return time.Duration(float64(time.Since(c.began)) / float64(c.did) * float64(c.todo-c.did))
-}
+func (c *clock) left() time.Duration { return TimeLeft(c.began, c.did, c.todo) }

@@ -1,7 +1,5 @@
 package train
 
-import "strings"
-
 // LoadState reads the state of an engine, and the number of epochs behind it,
 // from the newest whole checkpoint in dir. It changes nothing there. Without a
 // checkpoint the error wraps fs.ErrNotExist.
@@ -10,15 +8,7 @@ func LoadState(dir string) (*State, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	state := &State{Params: map[string][]float32{}, Velocity: map[string][]float32{}}
-	for name, values := range c.Arrays {
-		if p, ok := strings.CutPrefix(name, arrayParam); ok {
-			state.Params[p] = values
-		} else if p, ok := strings.CutPrefix(name, arrayVelocity); ok {
-			state.Velocity[p] = values
-		}
-	}
-	return state, c.Epoch, nil
+	return c.state(), c.Epoch, nil
 }
 
 // LoadIdentity reads what the newest whole checkpoint in dir belongs to. Errors

@@ -2,7 +2,6 @@ package train
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,13 +48,7 @@ func openMetrics(path string, done []Metrics) (*metricsLog, error) {
 			return nil, err
 		}
 	}
-	var text bytes.Buffer
-	for _, m := range done {
-		if err := writeLine(&text, m); err != nil {
-			return nil, err
-		}
-	}
-	if err := outfile.Replace(path, text.Bytes()); err != nil {
+	if err := WriteMetrics(path, done); err != nil {
 		return nil, err
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
@@ -69,11 +62,11 @@ func (l *metricsLog) add(m Metrics) error {
 	if l.file == nil {
 		return nil
 	}
-	var line bytes.Buffer
-	if err := writeLine(&line, m); err != nil {
+	line, err := m.line()
+	if err != nil {
 		return err
 	}
-	_, err := l.file.Write(line.Bytes())
+	_, err = l.file.Write(line)
 	return err
 }
 
@@ -84,13 +77,12 @@ func (l *metricsLog) close() error {
 	return l.file.Close()
 }
 
-func writeLine(w *bytes.Buffer, m Metrics) error {
+func (m *Metrics) line() ([]byte, error) {
 	line, err := json.Marshal(m)
 	if err != nil {
-		return fmt.Errorf("metrics of epoch %d: %w", m.Epoch, err)
+		return nil, fmt.Errorf("metrics of epoch %d: %w", m.Epoch, err)
 	}
-	w.Write(append(line, '\n'))
-	return nil
+	return append(line, '\n'), nil
 }
 
 // recallSeconds fills in the seconds of epochs that the old file knows. Lines
@@ -114,13 +106,15 @@ func recallSeconds(path string, done []Metrics) error {
 	return nil
 }
 
-// WriteMetrics writes the metrics file of a run that is done.
+// WriteMetrics writes the metrics file of the epochs that are done.
 func WriteMetrics(path string, list []Metrics) error {
-	var text bytes.Buffer
-	for _, m := range list {
-		if err := writeLine(&text, m); err != nil {
+	var text []byte
+	for i := range list {
+		line, err := list[i].line()
+		if err != nil {
 			return err
 		}
+		text = append(text, line...)
 	}
-	return outfile.Replace(path, text.Bytes())
+	return outfile.Replace(path, text)
 }

@@ -139,9 +139,13 @@ func (t *together) Epoch(m Metrics, p Progress) {
 	t.to.Epoch(mean, Progress{Epoch: mean.Epoch, Epochs: t.plan.Epochs, Step: 1, Steps: 1, Loss: mean.Loss, Left: t.left()})
 }
 
-func (t *together) left() time.Duration {
-	if t.did == 0 {
+func (t *together) left() time.Duration { return TimeLeft(t.began, t.did, t.plan.Epochs-t.plan.Done) }
+
+// TimeLeft estimates how long the rest takes of what is equal in length, when so many
+// of all are done since a training began; 0 before the first.
+func TimeLeft(began time.Time, did, all int) time.Duration {
+	if did == 0 {
 		return 0
 	}
-	return time.Duration(float64(time.Since(t.began)) / float64(t.did) * float64(t.plan.Epochs-t.plan.Done-t.did))
+	return time.Duration(float64(time.Since(began)) / float64(did) * float64(all-did))
 }

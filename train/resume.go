@@ -77,8 +77,6 @@ func (r *Run) resume(wanted bool) (*State, error) {
 
 // restore spreads the arrays of a checkpoint over the run.
 func (r *Run) restore(c *checkpoint) (*State, error) {
-	state := &State{Params: map[string][]float32{}, Velocity: map[string][]float32{}}
-	snapshots := map[string]*[]float32{}
 	for e := 1; e <= c.Epoch && e <= r.Epochs; e++ {
 		if r.snapshot(e) {
 			r.Attention = append(r.Attention, AttentionSnapshot{Epoch: e})
@@ -86,18 +84,12 @@ func (r *Run) restore(c *checkpoint) (*State, error) {
 	}
 	for i := range r.Attention {
 		for name, scores := range r.Attention[i].parts() {
-			snapshots[fmt.Sprintf("%s%d/%s", arrayAttention, r.Attention[i].Epoch, name)] = scores
+			if values := c.Arrays[fmt.Sprintf("%s%d/%s", arrayAttention, r.Attention[i].Epoch, name)]; len(values) > 0 {
+				*scores = values
+			}
 		}
 	}
-	for name, values := range c.Arrays {
-		if p, ok := strings.CutPrefix(name, arrayParam); ok {
-			state.Params[p] = values
-		} else if p, ok := strings.CutPrefix(name, arrayVelocity); ok {
-			state.Velocity[p] = values
-		} else if scores := snapshots[name]; scores != nil && len(values) > 0 {
-			*scores = values
-		}
-	}
+	state := c.state()
 	if err := CheckState(r.Program, state); err != nil {
 		return nil, err
 	}
@@ -109,12 +101,25 @@ func (r *Run) restore(c *checkpoint) (*State, error) {
 		tr := &r.Trajectories[i]
 		values := c.Arrays[arrayTrajectory+strconv.Itoa(tr.Bag-1)]
 		if len(values) == (c.Epoch+1)*r.Data.Classes {
-			tr.Weights = rows(values, r.Data.Classes)
+			tr.Weights = slices.Collect(slices.Chunk(values, r.Data.Classes))
 		}
 	}
 	r.Weights, r.Metrics = c.Arrays[arrayWeights], c.Metrics
 	r.done, r.resumed = c.Epoch, c.Epoch
 	return state, nil
+}
+
+// state is that of the engine.
+func (c *checkpoint) state() *State {
+	s := &State{Params: map[string][]float32{}, Velocity: map[string][]float32{}}
+	for name, values := range c.Arrays {
+		if p, ok := strings.CutPrefix(name, arrayParam); ok {
+			s.Params[p] = values
+		} else if p, ok := strings.CutPrefix(name, arrayVelocity); ok {
+			s.Velocity[p] = values
+		}
+	}
+	return s
 }
 
 // parts lists the score lists of a snapshot by the end of their array names.
@@ -123,12 +128,4 @@ func (s *AttentionSnapshot) parts() map[string]*[]float32 {
 		"train/positive": &s.Train.Positive, "train/negative": &s.Train.Negative, "train/unknown": &s.Train.Unknown,
 		"test/positive": &s.Test.Positive, "test/negative": &s.Test.Negative, "test/unknown": &s.Test.Unknown,
 	}
-}
-
-func rows(flat []float32, width int) [][]float32 {
-	var list [][]float32
-	for ; len(flat) >= width; flat = flat[width:] {
-		list = append(list, flat[:width:width])
-	}
-	return list
 }

@@ -1,9 +1,7 @@
 package train
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/miplc/miplc/compile"
@@ -145,19 +143,6 @@ func (r *Run) checkState(s *State) error {
 		}
 	}
 	return CheckState(r.Program, s)
-}
-
-// nameBags names bags, counted from 0 here, for a message.
-func (r *Run) nameBags(bags []int) string {
-	word := "bag "
-	if len(bags) > 1 {
-		word = "bags "
-	}
-	list := make([]string, len(bags))
-	for i, b := range bags {
-		list[i] = fmt.Sprint(b + 1)
-	}
-	return word + strings.Join(list, ", ") + " of " + r.Data.Name
 }
 
 // due reports whether a checkpoint is to be written after the epochs done. The

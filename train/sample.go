@@ -1,6 +1,9 @@
 package train
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Sample lays out the first steps of a training run exactly as they are fed to
 // an engine, and the state that it starts from: for programs that take the same
@@ -25,13 +28,11 @@ func Sample(t *Trial, steps int) (*State, []*Batch, error) {
 // clone copies a batch out of the buffers of its feeder.
 func (b *Batch) clone() *Batch {
 	c := *b
-	c.Instances = append([]float32{}, b.Instances...)
-	c.BagOf = append([]int{}, b.BagOf...)
-	c.Candidates = append([]float32{}, b.Candidates...)
-	c.Weights = append([]float32{}, b.Weights...)
+	c.Instances, c.BagOf = slices.Clone(b.Instances), slices.Clone(b.BagOf)
+	c.Candidates, c.Weights = slices.Clone(b.Candidates), slices.Clone(b.Weights)
 	c.Masks = map[string][]float32{}
 	for name, v := range b.Masks {
-		c.Masks[name] = append([]float32{}, v...)
+		c.Masks[name] = slices.Clone(v)
 	}
 	return &c
 }

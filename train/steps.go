@@ -3,10 +3,12 @@ package train
 import (
 	"context"
 	"fmt"
-	"runtime"
+	"slices"
+	"sync"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/workers"
 )
 
 // Steps trains trials on engines that run single steps, each trial on an engine
@@ -23,42 +25,25 @@ func (s *Steps) Train(ctx context.Context, trials []*Trial, o Options, done func
 		done(0, s.one(ctx, trials[0], o))
 		return
 	}
-	type finished struct {
-		i   int
-		out Outcome
-	}
-	turns, results := make(chan int, len(trials)), make(chan finished, len(trials))
-	for i := range trials {
-		turns <- i
-	}
-	close(turns)
-	for range min(len(trials), s.atATime(trials, o)) {
-		go func() {
-			for i := range turns {
-				results <- finished{i, s.guarded(ctx, trials[i], o)}
-			}
-		}()
-	}
-	for range trials {
-		f := <-results
-		done(f.i, f.out)
-	}
+	var telling sync.Mutex
+	workers.Each(len(trials), atATime(trials, o), func(i int) {
+		out := s.guarded(ctx, trials[i], o)
+		telling.Lock()
+		defer telling.Unlock()
+		done(i, out)
+	})
 }
 
-func (s *Steps) atATime(trials []*Trial, o Options) int {
-	if o.AtATime > 0 {
-		return o.AtATime
+// atATime is 0 for as many as there are cores.
+func atATime(trials []*Trial, o Options) int {
+	images := func(t *Trial) bool { return len(t.Program.Train.ByOp(graph.OpConv2D)) > 0 }
+	if o.AtATime == 0 && slices.ContainsFunc(trials, images) {
+		return 1
 	}
-	for _, t := range trials {
-		if len(t.Program.Train.ByOp(graph.OpConv2D)) > 0 {
-			return 1
-		}
-	}
-	return runtime.GOMAXPROCS(0)
+	return o.AtATime
 }
 
-// guarded is one for a goroutine of its own, in which a panic would end the
-// program before the other trials are kept.
+// guarded is one among others, which its panic would end before they are kept.
 func (s *Steps) guarded(ctx context.Context, t *Trial, o Options) (out Outcome) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -128,7 +113,7 @@ func (s *stepwise) step(bags []int, step int) (*Result, error) {
 	r, b := s.run, s.batch(bags, step)
 	out, err := s.engine.Step(b)
 	if err != nil {
-		return nil, fmt.Errorf("epoch %d, step %d, %s: %w", r.now.Epoch, step, r.nameBags(bags), err)
+		return nil, fmt.Errorf("epoch %d, step %d, %s: %w", r.now.Epoch, step, nameBags(fromOne(bags), r.Data.Name), err)
 	}
 	if want := len(bags) * r.Data.Classes; len(out.Probabilities) != want || len(out.Weights) != want || len(out.Attention) != len(b.BagOf) {
 		return nil, fmt.Errorf("engine %s gave %d probabilities, %d label weights and %d attention scores for %d bags of %d instances",
@@ -170,7 +155,7 @@ func (s *stepwise) predict(bags []int) (probabilities, attention []float32, err 
 	instances, bagOf := s.feed.raw(bags)
 	probabilities, attention, err = s.engine.Predict(instances, bagOf, len(bags))
 	if err != nil {
-		return nil, nil, fmt.Errorf("prediction of %s: %w", s.run.nameBags(bags), err)
+		return nil, nil, fmt.Errorf("prediction of %s: %w", nameBags(fromOne(bags), s.run.Data.Name), err)
 	}
 	if len(probabilities) != len(bags)*s.run.Data.Classes || len(attention) != len(bagOf) {
 		return nil, nil, fmt.Errorf("engine %s gave %d probabilities and %d attention scores for %d bags of %d instances",

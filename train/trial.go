@@ -89,7 +89,8 @@ type Options struct {
 	Observer Observer
 }
 
-func (o *Options) observer() Observer {
+// Watched is the observer, or a silent one where there is none.
+func (o *Options) Watched() Observer {
 	if o.Observer == nil {
 		return Silent{}
 	}

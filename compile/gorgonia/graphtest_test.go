@@ -63,7 +63,7 @@ func learned(t *testing.T, g *graph.Graph, env graph.Env) (*graph.Graph, graph.E
 		return b.Reshape(b.MatMul(units[d], b.Param(n.Name, graph.Shape{graph.Dim(rows), graph.Dim(width)})), n.Shape)
 	})
 	for _, o := range g.Outputs {
-		b.Output(o.Name, of[o.Node])
+		b.Output(o.Name, of[o.Node.ID])
 	}
 	l, err := b.Graph()
 	if err != nil {

@@ -10,11 +10,6 @@ import (
 // Ops that cut and join along one axis. A value is seen as outer blocks, each
 // of width elements: the extent of the axis times all that lies inside of it.
 
-// blocks gives the number of outer blocks and the elements of one step.
-func blocks(shape []int, axis int) (outer, step int) {
-	return extent.Size(shape[:axis]), extent.Size(shape[axis+1:])
-}
-
 // cut copies the part from offset of blocks of width wide to blocks of width
 // narrow.
 func cut[T Float](narrow, wide []T, outer, width, wideWidth, offset int) {
@@ -33,7 +28,7 @@ func paste[T Float](wide, narrow []T, outer, width, wideWidth, offset int) {
 // lowerConcat joins along an axis.
 func lowerConcat[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	shape, axis := l.concrete(n), n.Attrs.Axis
-	outer, step := blocks(shape, axis)
+	outer, step := extent.Blocks(shape, axis)
 	wide := shape[axis] * step
 	widths, offsets := make([]int, len(in)), make([]int, len(in))
 	at := 0
@@ -56,7 +51,7 @@ func lowerConcat[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *go
 // lowerSlice takes Start to End of an axis.
 func lowerSlice[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	shape, axis := l.concrete(n), n.Attrs.Axis
-	outer, step := blocks(shape, axis)
+	outer, step := extent.Blocks(shape, axis)
 	width, wide, offset := shape[axis]*step, shapeOf(in[0])[axis]*step, n.Attrs.Start*step
 	run := func(out []T, in [][]T, _ []int) { cut(out, in[0], outer, width, wide, offset) }
 	grad := func(_ int, x gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
@@ -72,7 +67,7 @@ func lowerSlice[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gor
 // lowerPad adds zeros before and after along an axis.
 func lowerPad[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	shape, axis := l.concrete(n), n.Attrs.Axis
-	outer, step := blocks(shape, axis)
+	outer, step := extent.Blocks(shape, axis)
 	width, wide, offset := shapeOf(in[0])[axis]*step, shape[axis]*step, n.Attrs.Start*step
 	run := func(out []T, in [][]T, _ []int) {
 		clear(out)

@@ -9,7 +9,7 @@ import (
 
 // sumTo adds up an array of the given shape into the cells that strides give.
 func sumTo[T Float](shape, strides []int) kernel[T] {
-	loops := newLoops(shape, strides, rowMajor(shape))
+	loops := newLoops(shape, strides, extent.Strides(shape))
 	n, s := loops.length(), loops.step()
 	return func(out []T, in [][]T, _ []int) {
 		x := in[0]
@@ -28,20 +28,10 @@ func sumTo[T Float](shape, strides []int) kernel[T] {
 	}
 }
 
-// cells gives, for the axes that a reduction keeps, the strides of its result
-// along the axes of x: 0 along reduced ones.
-func cells(x []int, axes []int) []int {
-	kept := append([]int(nil), x...)
-	for _, a := range axes {
-		kept[a] = 1
-	}
-	return stretched(kept, x)
-}
-
 // lowerSum adds up along axes.
 func lowerSum[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	x := shapeOf(in[0])
-	strides := cells(x, n.Attrs.Axes)
+	strides := extent.Reduced(x, n.Attrs.Axes)
 	grad := func(_ int, _ gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
 		return l.apply("SumGrad", x, permute[T](x, strides), nil, dy)
 	}
@@ -58,7 +48,7 @@ type firstMax[T Float] struct {
 }
 
 func newFirstMax[T Float](x, strides []int, cells int) *firstMax[T] {
-	return &firstMax[T]{loops: newLoops(x, strides, rowMajor(x)), where: make([]int, cells)}
+	return &firstMax[T]{loops: newLoops(x, strides, extent.Strides(x)), where: make([]int, cells)}
 }
 
 func (f *firstMax[T]) find(x []T) {
@@ -80,7 +70,7 @@ func (f *firstMax[T]) find(x []T) {
 // lowerMax takes the maximum along axes; the gradient goes to the first.
 func lowerMax[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	shape, x := l.concrete(n), shapeOf(in[0])
-	f := newFirstMax[T](x, cells(x, n.Attrs.Axes), extent.Size(shape))
+	f := newFirstMax[T](x, extent.Reduced(x, n.Attrs.Axes), extent.Size(shape))
 	run := func(out []T, in [][]T, _ []int) {
 		f.find(in[0])
 		for cell, i := range f.where {
@@ -107,7 +97,7 @@ func lowerMaxMask[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *g
 	for _, a := range n.Attrs.Axes {
 		count /= x[a]
 	}
-	f := newFirstMax[T](x, cells(x, n.Attrs.Axes), count)
+	f := newFirstMax[T](x, extent.Reduced(x, n.Attrs.Axes), count)
 	run := func(out []T, in [][]T, _ []int) {
 		f.find(in[0])
 		clear(out)

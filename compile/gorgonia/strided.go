@@ -77,26 +77,3 @@ func (n *loops) each(f func(at [3]int)) {
 		}
 	}
 }
-
-// rowMajor gives the strides of a contiguous array.
-func rowMajor(shape []int) []int {
-	s, step := make([]int, len(shape)), 1
-	for i := len(shape) - 1; i >= 0; i-- {
-		s[i] = step
-		step *= shape[i]
-	}
-	return s
-}
-
-// stretched gives the strides by which an array is read when it is broadcast
-// to the extents out: aligned at the right, 0 along stretched axes.
-func stretched(shape, out []int) []int {
-	s, own := make([]int, len(out)), rowMajor(shape)
-	shift := len(out) - len(shape)
-	for i, d := range shape {
-		if i+shift >= 0 && d != 1 {
-			s[i+shift] = own[i]
-		}
-	}
-	return s
-}

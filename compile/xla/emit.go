@@ -120,12 +120,8 @@ func (e *emitter) align(x ...tensor) ([]tensor, int) {
 		if len(t.dims) == 0 || len(t.dims) == lead+rank {
 			continue // the builder stretches scalars by itself
 		}
-		dims := slices.Clone(t.outer())
-		for len(dims) < lead+rank-len(t.inner()) {
-			dims = append(dims, 1)
-		}
-		dims = append(dims, t.inner()...)
-		out[i] = e.must(lead)(e.f.Reshape(t.v, dims...))
+		front := ones(lead + rank - len(t.dims))
+		out[i] = e.must(lead)(e.f.Reshape(t.v, slices.Concat(t.outer(), front, t.inner())...))
 	}
 	return out, lead
 }
@@ -178,10 +174,7 @@ func (e *emitter) where(condition, x, y tensor) tensor {
 			outer = t.outer()
 		}
 	}
-	inner := make([]int, rank)
-	for i := range inner {
-		inner[i] = 1
-	}
+	inner := ones(rank)
 	for _, t := range []tensor{condition, x, y} {
 		shift := rank - len(t.inner())
 		for i, d := range t.inner() {
@@ -230,11 +223,7 @@ func (e *emitter) transpose(x tensor, perm ...int) tensor {
 
 // slice takes start to end of an inner axis, every step-th.
 func (e *emitter) slice(x tensor, axis, start, end, step int) tensor {
-	starts, steps := make([]int, len(x.dims)), make([]int, len(x.dims))
-	limits := slices.Clone(x.dims)
-	for i := range steps {
-		steps[i] = 1
-	}
+	starts, steps, limits := make([]int, len(x.dims)), ones(len(x.dims)), slices.Clone(x.dims)
 	at := axis + x.lead
 	starts[at], limits[at], steps[at] = start, end, step
 	return e.must(x.lead)(e.f.Slice(x.v, starts, limits, steps))

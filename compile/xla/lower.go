@@ -12,6 +12,8 @@
 package xla
 
 import (
+	"slices"
+
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -77,8 +79,8 @@ func init() {
 		graph.OpTranspose:  lowerTranspose,
 		graph.OpReshape:    lowerReshape,
 		graph.OpExpand:     lowerExpand,
-		graph.OpSum:        lowerSum,
-		graph.OpMax:        lowerMax,
+		graph.OpSum:        reduction(compute.Function.ReduceSum),
+		graph.OpMax:        reduction(compute.Function.ReduceMax),
 		graph.OpMaxMask:    lowerMaxMask,
 		graph.OpConcat:     lowerConcat,
 		graph.OpSlice:      lowerSlice,
@@ -145,7 +147,7 @@ func (l *lowerer) node(n *graph.Node) {
 		in[i] = l.masked(l.of[x.ID], x.Shape, n.JoinsRows(i), n.Op.Neutral())
 	}
 	t := table.Lower(l, n, in)
-	if want := l.concrete(n.Shape); !equal(t.inner(), want) {
+	if want := l.concrete(n.Shape); !slices.Equal(t.inner(), want) {
 		target.Fail("bug: the lowering of %v gives the shape %v for %v at %d instances, %d bags", n.Op, t.inner(), n.Shape, l.capacity.N, l.capacity.B)
 	}
 	l.of[n.ID] = t
@@ -177,18 +179,6 @@ func lowerConst(l *lowerer, n *graph.Node, _ []tensor) tensor {
 
 func lowerFill(l *lowerer, n *graph.Node, _ []tensor) tensor {
 	return l.broadcast(l.scalar(n.Attrs.Value), l.concrete(n.Shape), nil)
-}
-
-func equal(a, b []int) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // floats and ints are the shapes of the two types of values.

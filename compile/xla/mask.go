@@ -33,10 +33,7 @@ func (l *lowerer) masked(x tensor, s graph.Shape, axes []int, fill float64) tens
 		if !ok {
 			continue
 		}
-		dims := make([]int, len(s))
-		for i := range dims {
-			dims[i] = 1
-		}
+		dims := ones(len(s))
 		dims[a] = x.inner()[a]
 		x = l.where(l.reshape(mask, dims...), x, l.scalar(fill))
 	}

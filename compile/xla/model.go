@@ -68,13 +68,13 @@ func weigh(p *compile.Program) (weighted *compile.Program, terms []string, err e
 		if o.Name == compile.OutLoss {
 			continue
 		}
-		b.Output(o.Name, copied[o.Node])
+		b.Output(o.Name, copied[o.Node.ID])
 		name, isTerm := strings.CutPrefix(o.Name, compile.TermPrefix)
 		if !isTerm {
 			continue
 		}
 		terms = append(terms, name)
-		part := b.Mul(b.Input(InTermWeight+name, graph.Float, graph.Shape{}), copied[o.Node])
+		part := b.Mul(b.Input(InTermWeight+name, graph.Float, graph.Shape{}), copied[o.Node.ID])
 		if total == nil {
 			total = part
 		} else {

@@ -6,15 +6,14 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 
+	"github.com/miplc/miplc/compile/target"
 	"github.com/miplc/miplc/graph"
 )
 
-func lowerSum(l *lowerer, n *graph.Node, in []tensor) tensor {
-	return l.reshape(l.reduce(compute.Function.ReduceSum, in[0], n.Attrs.Axes...), l.concrete(n.Shape)...)
-}
-
-func lowerMax(l *lowerer, n *graph.Node, in []tensor) tensor {
-	return l.reshape(l.reduce(compute.Function.ReduceMax, in[0], n.Attrs.Axes...), l.concrete(n.Shape)...)
+func reduction(f reduceFunc) target.Func[*lowerer, tensor] {
+	return func(l *lowerer, n *graph.Node, in []tensor) tensor {
+		return l.reshape(l.reduce(f, in[0], n.Attrs.Axes...), l.concrete(n.Shape)...)
+	}
 }
 
 // lowerMaxMask numbers the elements of each reduced part in row-major order and
@@ -47,19 +46,13 @@ func lowerMaxMask(l *lowerer, n *graph.Node, in []tensor) tensor {
 	return l.convert(l.equal(l.broadcast(number, dims, nil), first), dtypes.Float32)
 }
 
-func ones(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = 1
-	}
-	return out
-}
+func ones(n int) []int { return slices.Repeat([]int{1}, n) }
 
 // shifted gives x minus its maximum along the last axis, and the sum of the
 // exponentials of that, kept as an axis of 1.
 func (l *lowerer) shifted(n *graph.Node, x tensor) (z, sum tensor) {
 	last := len(n.Shape) - 1
-	kept := append([]int(nil), x.inner()...)
+	kept := slices.Clone(x.inner())
 	kept[last] = 1
 	z = l.sub(x, l.reshape(l.reduce(compute.Function.ReduceMax, x, last), kept...))
 	return z, l.reshape(l.reduce(compute.Function.ReduceSum, l.exp(z), last), kept...)

@@ -31,8 +31,8 @@ type maker struct {
 	env   graph.Env
 	name  string
 	wrt   []string
-	bagOf *graph.Node
-	kink  bool // the values lie where finite differences do not work
+	bagOf *graph.Node // every case has it, whether used or not
+	kink  bool        // the values lie where finite differences do not work
 }
 
 // draw gives numbers in [-2, 2] that depend on the names of case and value alone.
@@ -70,9 +70,6 @@ func (m *maker) param(name string, s graph.Shape) *graph.Node {
 	m.wrt = append(m.wrt, name)
 	return m.Param(name, s)
 }
-
-// bags adds bag_of; every case with a symbol N has it, whether used or not.
-func (m *maker) bags() *graph.Node { return m.bagOf }
 
 // recipe is one row of a table of cases.
 type recipe struct {
@@ -117,11 +114,7 @@ func (r recipe) make() Case {
 	c.Differentiable = r.op.Differentiable() && !m.kink
 	if c.Differentiable {
 		c.Wrt = m.wrt
-		axes := make([]int, len(y.Shape))
-		for i := range axes {
-			axes[i] = i
-		}
-		m.Output("loss", m.Sum(m.Mul(y, m.in("weight", y.Shape)), false, axes...))
+		m.Output("loss", m.SumAll(m.Mul(y, m.in("weight", y.Shape))))
 		c.Outputs = append(c.Outputs, "loss")
 	}
 	g, err := m.Graph()

@@ -186,17 +186,8 @@ func (r *random) unary(v bounded) {
 	case 9:
 		r.keep(r.Clamp(x, -0.9, 1.7), -0.9, 1.7)
 	case 10:
-		r.keep(r.must(graph.OpErf, x), -1, 1)
+		r.keep(must(r.Builder, graph.OpErf, graph.Attrs{}, x), -1, 1)
 	}
-}
-
-// must applies an op without arguments.
-func (r *random) must(op graph.Op, in ...*graph.Node) *graph.Node {
-	y, err := r.Apply(op, graph.Attrs{}, in...)
-	if err != nil {
-		panic("graphtest: " + err.Error())
-	}
-	return y
 }
 
 // binary joins two values of the pool whose shapes fit.
@@ -325,7 +316,7 @@ func (r *random) segment(v bounded) {
 	s := v.node.Shape
 	switch {
 	case len(s) == 2 && s[0] == n && r.IntN(6) == 0:
-		r.keep(r.must(graph.OpSegmentAttention, v.node, v.node, v.node, r.bagOf), v.lo, v.hi)
+		r.keep(must(r.Builder, graph.OpSegmentAttention, graph.Attrs{}, v.node, v.node, v.node, r.bagOf), v.lo, v.hi)
 	case len(s) == 2 && s[0] == b && !r.NoGather:
 		r.keep(r.SegmentGather(v.node, r.bagOf), math.Min(v.lo, 0), math.Max(v.hi, 0))
 	case len(s) == 0 || s[0] != n:
@@ -386,9 +377,5 @@ func (r *random) scalar(v bounded) *graph.Node {
 			x = r.SegmentSum(r.Mul(r.SegmentSoftmax(x, r.bagOf), x), r.bagOf)
 		}
 	}
-	axes := make([]int, len(x.Shape))
-	for i := range axes {
-		axes[i] = i
-	}
-	return r.Sum(x, false, axes...)
+	return r.SumAll(x)
 }

@@ -33,16 +33,16 @@ func elementwise() []recipe {
 		}
 		for _, s := range []shape{{n, 3}, {}, {b, 1, 2}} {
 			list = append(list, recipe{op, s.String(), nil, func(m *maker) *graph.Node {
-				return m.must(op, graph.Attrs{}, m.in("x", s))
+				return must(m.Builder, op, graph.Attrs{}, m.in("x", s))
 			}})
 		}
 	}
 	return list
 }
 
-// must applies an op by its name in the table.
-func (m *maker) must(op graph.Op, a graph.Attrs, in ...*graph.Node) *graph.Node {
-	y, err := m.Apply(op, a, in...)
+// must applies an op by its number.
+func must(b *graph.Builder, op graph.Op, a graph.Attrs, in ...*graph.Node) *graph.Node {
+	y, err := b.Apply(op, a, in...)
 	if err != nil {
 		panic("graphtest: " + err.Error())
 	}
@@ -70,7 +70,7 @@ func broadcasting() []recipe {
 			{{}, {}},
 		} {
 			list = append(list, recipe{op, s[0].String() + s[1].String(), nil, func(m *maker) *graph.Node {
-				return m.must(op, graph.Attrs{}, m.in("x", s[0]), m.positive("y", s[1]))
+				return must(m.Builder, op, graph.Attrs{}, m.in("x", s[0]), m.positive("y", s[1]))
 			}})
 		}
 	}
@@ -151,7 +151,7 @@ func reductions() []recipe {
 			{"all kept", []int{0, 1, 2}, true},
 		} {
 			list = append(list, recipe{op, v.name, nil, func(m *maker) *graph.Node {
-				return m.must(op, graph.Attrs{Axes: v.axes, Keep: v.keep}, x(m))
+				return must(m.Builder, op, graph.Attrs{Axes: v.axes, Keep: v.keep}, x(m))
 			}})
 		}
 	}
@@ -189,52 +189,52 @@ func segments() []recipe {
 					variant += " " + batch.name
 				}
 				list = append(list, recipe{op, variant, batch.bagOf, func(m *maker) *graph.Node {
-					return m.must(op, graph.Attrs{}, m.in("x", s), m.bags())
+					return must(m.Builder, op, graph.Attrs{}, m.in("x", s), m.bagOf)
 				}})
 			}
 		}
 	}
 	for _, batch := range batches {
 		list = append(list, recipe{graph.OpSegmentAttention, batch.name, batch.bagOf, func(m *maker) *graph.Node {
-			return m.must(graph.OpSegmentAttention, graph.Attrs{}, m.in("q", shape{n, 3}), m.in("k", shape{n, 3}), m.in("v", shape{n, 2}), m.bags())
+			return must(m.Builder, graph.OpSegmentAttention, graph.Attrs{}, m.in("q", shape{n, 3}), m.in("k", shape{n, 3}), m.in("v", shape{n, 2}), m.bagOf)
 		}}, recipe{graph.OpSegmentAttentionGrad, batch.name, batch.bagOf, func(m *maker) *graph.Node {
-			return m.must(graph.OpSegmentAttentionGrad, graph.Attrs{},
-				m.in("q", shape{n, 3}), m.in("k", shape{n, 3}), m.in("v", shape{n, 2}), m.in("dy", shape{n, 2}), m.bags())
+			return must(m.Builder, graph.OpSegmentAttentionGrad, graph.Attrs{},
+				m.in("q", shape{n, 3}), m.in("k", shape{n, 3}), m.in("v", shape{n, 2}), m.in("dy", shape{n, 2}), m.bagOf)
 		}})
 	}
 	empty := []int{0, 0, 2, 2, 2} // bag 1 has no instances
 	return append(list,
 		recipe{graph.OpSegmentMax, "empty bag", empty, func(m *maker) *graph.Node {
 			m.kink = true // of the clamp, which makes the result finite
-			return m.Clamp(m.SegmentMax(m.in("x", shape{n, 2}), m.bags()), -50, 50)
+			return m.Clamp(m.SegmentMax(m.in("x", shape{n, 2}), m.bagOf), -50, 50)
 		}},
 		recipe{graph.OpSegmentSum, "empty bag", empty, func(m *maker) *graph.Node {
-			return m.SegmentSum(m.in("x", shape{n, 2}), m.bags())
+			return m.SegmentSum(m.in("x", shape{n, 2}), m.bagOf)
 		}},
 		recipe{graph.OpSegmentMaxMask, "ties", []int{0, 0, 1, 1}, func(m *maker) *graph.Node {
-			return m.SegmentMaxMask(m.in("x", shape{n, 2}, 1, 2, 1, 3, 5, 5, 5, 4), m.bags())
+			return m.SegmentMaxMask(m.in("x", shape{n, 2}, 1, 2, 1, 3, 5, 5, 5, 4), m.bagOf)
 		}},
 		recipe{graph.OpSegmentSoftmax, "saturated", []int{0, 0, 1, 1}, func(m *maker) *graph.Node {
-			return m.SegmentSoftmax(m.in("x", shape{n, 1}, -60, 60, -500, -500.5), m.bags())
+			return m.SegmentSoftmax(m.in("x", shape{n, 1}, -60, 60, -500, -500.5), m.bagOf)
 		}},
 		recipe{graph.OpSegmentAttention, "saturated", nil, func(m *maker) *graph.Node {
 			q := m.Mul(m.in("q", shape{n, 1}), m.Scalar(50))
-			return m.must(graph.OpSegmentAttention, graph.Attrs{}, q, m.in("k", shape{n, 1}), m.in("v", shape{n, 1}), m.bags())
+			return must(m.Builder, graph.OpSegmentAttention, graph.Attrs{}, q, m.in("k", shape{n, 1}), m.in("v", shape{n, 1}), m.bagOf)
 		}},
 		recipe{graph.OpSegmentAttention, "of itself", nil, func(m *maker) *graph.Node {
 			x := m.in("x", shape{n, 2})
-			return m.must(graph.OpSegmentAttention, graph.Attrs{}, x, x, x, m.bags())
+			return must(m.Builder, graph.OpSegmentAttention, graph.Attrs{}, x, x, x, m.bagOf)
 		}},
 		recipe{graph.OpSegmentSum, "attention pooling", nil, func(m *maker) *graph.Node {
-			return m.SegmentSum(m.Mul(m.SegmentSoftmax(m.in("s", shape{n, 1}), m.bags()), m.in("x", shape{n, 3})), m.bags())
+			return m.SegmentSum(m.Mul(m.SegmentSoftmax(m.in("s", shape{n, 1}), m.bagOf), m.in("x", shape{n, 3})), m.bagOf)
 		}},
 		recipe{graph.OpSegmentSum, "mean", nil, func(m *maker) *graph.Node {
-			return m.Div(m.SegmentSum(m.in("x", shape{n, 3}), m.bags()), m.SegmentSum(m.Fill(1, shape{n, 1}), m.bags()))
+			return m.Div(m.SegmentSum(m.in("x", shape{n, 3}), m.bagOf), m.SegmentSum(m.Fill(1, shape{n, 1}), m.bagOf))
 		}},
 		recipe{graph.OpSegmentGather, "difference from the mean", nil, func(m *maker) *graph.Node {
 			x := m.in("x", shape{n, 3})
-			mean := m.Div(m.SegmentSum(x, m.bags()), m.SegmentSum(m.Fill(1, shape{n, 3}), m.bags()))
-			return m.Sub(x, m.SegmentGather(mean, m.bags()))
+			mean := m.Div(m.SegmentSum(x, m.bagOf), m.SegmentSum(m.Fill(1, shape{n, 3}), m.bagOf))
+			return m.Sub(x, m.SegmentGather(mean, m.bagOf))
 		}},
 	)
 }

@@ -1,4 +1,4 @@
-// Package extent counts the elements of arrays.
+// Package extent has the arithmetic of arrays: elements and strides, row-major.
 package extent
 
 // Size is the number of elements of an array of these extents: their product,

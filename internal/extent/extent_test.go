@@ -2,6 +2,7 @@ package extent
 
 import (
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -18,5 +19,26 @@ func TestSize(t *testing.T) {
 		if got, ok := Within(extents, 24); ok {
 			t.Errorf("%v: %d is within 24", extents, got)
 		}
+	}
+}
+
+func TestStrides(t *testing.T) {
+	for _, c := range []struct {
+		what      string
+		got, want []int
+	}{
+		{"of an array", Strides([]int{2, 3, 4}), []int{12, 4, 1}},
+		{"of a scalar", Strides(nil), []int{}},
+		{"of a row that is stretched", Stretched([]int{3}, []int{2, 3}), []int{0, 1}},
+		{"of a column that is stretched", Stretched([]int{2, 1}, []int{4, 2, 3}), []int{0, 1, 0}},
+		{"of sums over two axes", Reduced([]int{2, 3, 4}, []int{0, 2}), []int{0, 1, 0}},
+		{"of a sum over one axis", Reduced([]int{2, 3, 4}, []int{1}), []int{4, 0, 1}},
+	} {
+		if !slices.Equal(c.got, c.want) {
+			t.Errorf("%s: %v, want %v", c.what, c.got, c.want)
+		}
+	}
+	if outer, step := Blocks([]int{2, 3, 4, 5}, 1); outer != 2 || step != 20 {
+		t.Errorf("%d blocks of steps of %d elements, want 2 and 20", outer, step)
 	}
 }

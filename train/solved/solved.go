@@ -73,8 +73,8 @@ func newLearner(l *language.Learner, products miplgp.Products) (learners.Learner
 // Train implements train.Trainer, one learner after the other.
 func (t *Trainer) Train(ctx context.Context, trials []*train.Trial, o train.Options, done func(i int, out train.Outcome)) {
 	for i, trial := range trials {
-		report, err := t.one(ctx, trial, o.Observer, func(r *train.Report) { done(i, train.Outcome{Report: r}) })
-		if report == nil {
+		err := t.one(ctx, trial, o.Watched(), func(r *train.Report) { done(i, train.Outcome{Report: r}) })
+		if err != nil {
 			done(i, train.Outcome{Err: err})
 		}
 	}
@@ -82,33 +82,30 @@ func (t *Trainer) Train(ctx context.Context, trials []*train.Trial, o train.Opti
 
 // one fits a learner and hands the report to done while what the fitted model
 // uses is open.
-func (t *Trainer) one(ctx context.Context, trial *train.Trial, observer train.Observer, done func(*train.Report)) (*train.Report, error) {
+func (t *Trainer) one(ctx context.Context, trial *train.Trial, observer train.Observer, done func(*train.Report)) error {
 	spec := trial.Program.Spec
 	products, free, err := t.products(spec.Learner.Kind.V)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer free()
 	f := &fit{observer: observer}
 	if f.learner, err = newLearner(spec.Learner, products); err != nil {
-		return nil, located(spec, err)
+		return located(spec, err)
 	}
 	own := *trial
 	if own.Data, err = trial.Data.Reshape(trial.Program.Signature.Instance); err != nil {
-		return nil, err
+		return err
 	}
 	f.Record = train.Record{Trial: &own, Epochs: f.learner.Iterations(), Weights: train.InitialWeights(own.Data)}
 	report, err := f.run(ctx)
-	if err != nil {
-		return nil, err
+	if err == nil && trial.Log != "" {
+		err = train.WriteMetrics(trial.Log, report.Metrics)
 	}
-	if trial.Log != "" {
-		if err := train.WriteMetrics(trial.Log, report.Metrics); err != nil {
-			return nil, err
-		}
+	if err == nil {
+		done(report)
 	}
-	done(report)
-	return report, nil
+	return err
 }
 
 // products gives those of onnxruntime, in the execution provider that is asked
@@ -133,7 +130,7 @@ type fit struct {
 	train.Record
 	learner        learners.Learner
 	model          learners.Model
-	observer       train.Observer // may be nil
+	observer       train.Observer
 	began, last    time.Time
 	disambiguation *float64
 	held           *train.Metrics // the last iteration, whose accuracies are still to come
@@ -142,10 +139,8 @@ type fit struct {
 // run fits the learner and measures what it found.
 func (f *fit) run(ctx context.Context) (*train.Report, error) {
 	f.began, f.last = time.Now(), time.Now()
-	if f.observer != nil {
-		f.observer.Begin(train.Plan{Name: f.Program.Spec.Name.V, Trials: 1, Learner: f.learner.Name(), Epochs: f.Epochs,
-			TrainBags: len(f.Split.Train), TestBags: len(f.Split.Test)})
-	}
+	f.observer.Begin(train.Plan{Name: f.Program.Spec.Name.V, Trials: 1, Learner: f.learner.Name(), Epochs: f.Epochs,
+		TrainBags: len(f.Split.Train), TestBags: len(f.Split.Test)})
 	var err error
 	f.model, err = f.learner.Fit(ctx, &learners.Problem{
 		Data: f.Data, Train: f.Split.Train, Normalization: train.Normalization(f.Program.Spec, f.Data, f.Split.Train), Seed: f.Seed(),
@@ -204,10 +199,9 @@ func (f *fit) release() {
 		return
 	}
 	f.Metrics = append(f.Metrics, *f.held)
-	if f.observer != nil && f.held.Epoch > 0 {
-		done := f.held.Epoch
-		left := time.Duration(float64(time.Since(f.began)) / float64(done) * float64(f.Epochs-done))
-		f.observer.Epoch(*f.held, train.Progress{Trial: f.Name, Epoch: done, Epochs: f.Epochs, Step: 1, Steps: 1, Loss: f.held.Loss, Left: left})
+	if done := f.held.Epoch; done > 0 {
+		f.observer.Epoch(*f.held, train.Progress{Trial: f.Name, Epoch: done, Epochs: f.Epochs, Step: 1, Steps: 1, Loss: f.held.Loss,
+			Left: train.TimeLeft(f.began, done, f.Epochs)})
 	}
 	f.held = nil
 }

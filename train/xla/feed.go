@@ -2,7 +2,6 @@ package xla
 
 import (
 	"context"
-	"runtime"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/xla"
@@ -87,23 +86,12 @@ func (s *feeder) drawn(f *feed, m *compile.Mask) []uint8 {
 	l := s.layout
 	width := extent.Size(m.Shape.Concrete(l.N, l.Batch))
 	out := make([]uint8, l.Steps*l.Jobs*width)
-	var wait workers.Group
-	turns := make(chan int, len(s.runs))
-	for range min(len(s.runs), runtime.GOMAXPROCS(0)) {
-		wait.Go(func() {
-			for j := range turns {
-				for step, bags := range f.batches[j] {
-					at := (step*l.Jobs + j) * width
-					n := extent.Size(m.Shape.Concrete(s.runs[j].Data.SizeOf(bags), len(bags)))
-					train.DrawMask(out[at:at+n], 1, m, s.runs[j].Seed(), s.epoch, f.first+step+1)
-				}
-			}
-		})
-	}
-	for j := range s.runs {
-		turns <- j
-	}
-	close(turns)
-	wait.Wait()
+	workers.Each(len(s.runs), 0, func(j int) {
+		for step, bags := range f.batches[j] {
+			at := (step*l.Jobs + j) * width
+			n := extent.Size(m.Shape.Concrete(s.runs[j].Data.SizeOf(bags), len(bags)))
+			train.DrawMask(out[at:at+n], 1, m, s.runs[j].Seed(), s.epoch, f.first+step+1)
+		}
+	})
 	return out
 }

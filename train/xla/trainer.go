@@ -104,12 +104,8 @@ func (t *Trainer) group(ctx context.Context, trials []*train.Trial, group []int,
 	for n, i := range group {
 		own[n] = trials[i]
 	}
-	note := func(string) {}
-	if o.Observer != nil {
-		note = o.Observer.Note
-	}
 	outcomes, err := train.Fit(ctx, own, t.Placement, o, func(runs []*train.Run) (train.Executor, error) {
-		return t.openJobs(runs, note)
+		return t.openJobs(runs, o.Watched().Note)
 	})
 	switch {
 	case err == nil:
