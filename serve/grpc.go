@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,8 +12,8 @@ import (
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/tap"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/miplc/miplc/serve/oip"
@@ -30,6 +31,7 @@ func (s *Server) newGRPC(ending context.Context) (*grpc.Server, *health.Server) 
 		grpc.ConnectionTimeout(s.o.Timeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: 5 * time.Minute, Time: time.Minute, Timeout: s.o.Timeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
+		grpc.InTapHandle(s.tap),
 		grpc.UnaryInterceptor(s.unary),
 		grpc.StreamInterceptor(func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 			ctx, cancel := context.WithCancel(stream.Context())
@@ -41,11 +43,11 @@ func (s *Server) newGRPC(ending context.Context) (*grpc.Server, *health.Server) 
 	if s.o.TLS != nil {
 		options = append(options, grpc.Creds(credentials.NewTLS(s.o.TLS)))
 	}
-	server, probes := grpc.NewServer(options...), health.NewServer()
+	server, readiness := grpc.NewServer(options...), health.NewServer()
 	oip.RegisterGRPCInferenceServiceServer(server, protocol{s: s})
-	grpc_health_v1.RegisterHealthServer(server, probes)
-	probes.SetServingStatus(oip.GRPCInferenceService_ServiceDesc.ServiceName, grpc_health_v1.HealthCheckResponse_SERVING)
-	return server, probes
+	grpc_health_v1.RegisterHealthServer(server, readiness)
+	readiness.SetServingStatus(oip.GRPCInferenceService_ServiceDesc.ServiceName, grpc_health_v1.HealthCheckResponse_SERVING)
+	return server, readiness
 }
 
 // endingStream is a stream that ends with the server: who watches the health of a server
@@ -57,16 +59,26 @@ type endingStream struct {
 
 func (s endingStream) Context() context.Context { return s.ctx }
 
+// probes are the methods that need no token, besides those of grpc.health.v1.
+var probes = []string{
+	oip.GRPCInferenceService_ServerLive_FullMethodName, oip.GRPCInferenceService_ServerReady_FullMethodName, oip.GRPCInferenceService_ModelReady_FullMethodName,
+}
+
+// tap sees the head of a call: who has no token gets no message into memory.
+func (s *Server) tap(ctx context.Context, head *tap.Info) (context.Context, error) {
+	if slices.Contains(probes, head.FullMethodName) || strings.HasPrefix(head.FullMethodName, "/"+grpc_health_v1.Health_ServiceDesc.ServiceName+"/") {
+		return ctx, nil
+	}
+	err := s.allowed(strings.Join(head.Header.Get("authorization"), ","))
+	if err != nil {
+		s.metrics.requests.WithLabelValues("grpc", "any", codes.Unauthenticated.String()).Inc() // names of methods may be made up
+	}
+	return ctx, err
+}
+
 // unary is what all calls have in common.
 func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (answer any, err error) {
 	c := call{protocol: "grpc", method: info.FullMethod[strings.LastIndex(info.FullMethod, "/")+1:]}
-	switch c.method {
-	case "Check", "ServerLive", "ServerReady", "ModelReady":
-		c.public = true
-	}
-	if given := metadata.ValueFromIncomingContext(ctx, "authorization"); len(given) > 0 {
-		c.authorization = given[0]
-	}
 	body := &held{of: s.memory}
 	defer body.release()
 	err = s.call(ctx, c, func(ctx context.Context) (err error) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -139,10 +140,24 @@ func TestToken(t *testing.T) {
 		if _, err := client.ModelInfer(ctx, message(randomBag(1, 1), true)); status.Code(err) != want {
 			t.Errorf("%q: %v", header, err)
 		}
-		err := s.allowed(call{authorization: header})
+		err := s.allowed(header)
 		if status.Code(err) != want {
 			t.Errorf("%q: %v", header, err)
 		}
+	}
+}
+
+// Without the token no message is waited for, or kept: the head of a call is refused.
+func TestTokenBeforeMessage(t *testing.T) {
+	s := start(t, func(o *Options) { o.Token = "secret" })
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	stream, err := s.dial(t).NewStream(ctx, &grpc.StreamDesc{ClientStreams: true}, oip.GRPCInferenceService_ModelInfer_FullMethodName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.RecvMsg(&oip.ModelInferResponse{}); status.Code(err) != codes.Unauthenticated {
+		t.Error(err)
 	}
 }
 

@@ -5,12 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
-	"strings"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"google.golang.org/grpc/codes"
@@ -51,15 +49,11 @@ func (s *Server) routes() []route {
 // handler serves all routes.
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
-	methods := map[string][]string{}
-	for _, r := range s.routes() {
-		mux.Handle(r.method+" "+r.path, s.serve(r))
-		methods[r.path] = append(methods[r.path], r.method)
-	}
-	for path, allowed := range methods {
-		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Allow", strings.Join(allowed, ", "))
-			writeError(w, http.StatusMethodNotAllowed, fmt.Sprintf("%s takes %s", path, strings.Join(allowed, ", ")))
+	for _, route := range s.routes() {
+		mux.Handle(route.method+" "+route.path, s.serve(route))
+		mux.HandleFunc(route.path, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Allow", route.method)
+			writeError(w, http.StatusMethodNotAllowed, route.path+" takes "+route.method)
 		})
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
@@ -77,8 +71,14 @@ func (s *Server) serve(route route) http.Handler {
 		body := &held{ReadCloser: r.Body, of: s.memory}
 		defer body.release()
 		r.Body = body
-		c := call{"http", route.method + " " + route.path, r.Header.Get("Authorization"), route.public}
-		err := s.call(r.Context(), c, func(ctx context.Context) error { return route.handle(w, r.WithContext(ctx)) })
+		err := s.call(r.Context(), call{"http", route.method + " " + route.path}, func(ctx context.Context) error {
+			if !route.public {
+				if err := s.allowed(r.Header.Get("Authorization")); err != nil {
+					return err
+				}
+			}
+			return route.handle(w, r.WithContext(ctx))
+		})
 		if err != nil {
 			fail(w, err)
 		}

@@ -86,7 +86,7 @@ func (s *Server) Serve(ctx context.Context, web, rpc net.Listener) error {
 	ending, end := context.WithCancel(context.Background())
 	defer end()
 	httpServer := s.newHTTP()
-	grpcServer, probes := s.newGRPC(ending)
+	grpcServer, readiness := s.newGRPC(ending)
 	var group workers.Group
 	listen := func(serve func(net.Listener) error, l net.Listener) {
 		group.Go(func() {
@@ -107,7 +107,7 @@ func (s *Server) Serve(ctx context.Context, web, rpc net.Listener) error {
 
 	<-ctx.Done()
 	s.draining.Store(true)
-	probes.Shutdown()
+	readiness.Shutdown()
 	s.o.Log.Info("ending: no longer ready", "for", s.o.LameDuck)
 	time.Sleep(s.o.LameDuck)
 	end()

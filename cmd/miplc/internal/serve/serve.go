@@ -134,10 +134,16 @@ func run(ctx context.Context, o *options) error {
 	return o.Console.Result(r, r.print)
 }
 
+// longestToken is in bytes; it must fit into the head of a request.
+const longestToken = 4096
+
 // check checks what flags mean together, and reads the certificate and the token.
 func (o *options) check() (err error) {
 	if (o.TLSCert == "") != (o.TLSKey == "") {
 		return console.Usagef("--tls-cert and --tls-key go together: give both or none")
+	}
+	if o.HTTP == "" {
+		return console.Usagef("--http needs an address, such as 127.0.0.1:8080; :8080 is that of all networks")
 	}
 	if o.Serve.Held < o.Serve.Bytes {
 		return console.Usagef("--max-held must be at least --max-bytes, %d: one request needs that", o.Serve.Bytes)
@@ -155,9 +161,12 @@ func (o *options) check() (err error) {
 		return err
 	}
 	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, 1<<16))
+	text, err := io.ReadAll(io.LimitReader(file, longestToken+1))
 	if err != nil {
 		return err
+	}
+	if len(text) > longestToken {
+		return fmt.Errorf("%s: it has more than %d bytes, too many for a token", o.TokenFile, longestToken)
 	}
 	if o.Serve.Token = strings.TrimSpace(string(text)); o.Serve.Token == "" {
 		return fmt.Errorf("%s: there is no token in it", o.TokenFile)
