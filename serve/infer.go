@@ -195,7 +195,7 @@ func split(values []float32, bagOf []int64, d int) ([]runtime.Bag, error) {
 			continue
 		}
 		if bagOf[i-1] != int64(len(bags)) {
-			return nil, status.Errorf(codes.InvalidArgument, "%s must count the bags from 0 in order: instance %d is of bag %d, after %d bags", contract.BagOf, from, bagOf[i-1], len(bags))
+			return nil, status.Errorf(codes.InvalidArgument, "%s must count the bags from 0 in order: %s[%d] is %d, after %d bags", contract.BagOf, contract.BagOf, from, bagOf[i-1], len(bags))
 		}
 		bags = append(bags, runtime.Bag{Instances: values[from*d : i*d], N: i - from})
 		from = i
@@ -224,12 +224,8 @@ func addOutputs(answer *oip.ModelInferResponse, info runtime.Info, asked []*oip.
 		raw, count := rawOutput(outputs[at].Name, predictions)
 		shape := slices.Clone(outputs[at].Shape)
 		if i := slices.Index(shape, -1); i >= 0 {
-			shape[i] = int64(count)
-			for j, d := range shape {
-				if j != i {
-					shape[i] /= d
-				}
-			}
+			shape[i] = 1
+			shape[i] = int64(count / extent.Size(shape))
 		}
 		answer.Outputs = append(answer.Outputs, &oip.ModelInferResponse_InferOutputTensor{Name: outputs[at].Name, Datatype: outputs[at].Datatype, Shape: shape})
 		answer.RawOutputContents = append(answer.RawOutputContents, raw)

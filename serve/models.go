@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -77,7 +78,8 @@ func scanFolder(root string) (found []place, err error) {
 	return found, nil
 }
 
-// scanVersions finds NUMBER/model.onnx in a folder; what else lies there is not ours.
+// scanVersions finds NUMBER/model.onnx in a folder; what else lies there is not ours, nor
+// is a number in another form, such as 01, beside which the same version could lie.
 func scanVersions(folder string) (found []place) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -85,7 +87,7 @@ func scanVersions(folder string) (found []place) {
 	}
 	for _, e := range entries {
 		file := filepath.Join(folder, e.Name(), modelFile)
-		if v, err := strconv.Atoi(e.Name()); err == nil && v > 0 && exists(file) {
+		if v, _ := strconv.Atoi(e.Name()); v > 0 && strconv.Itoa(v) == e.Name() && exists(file) {
 			found = append(found, place{name: filepath.Base(folder), path: file, version: v})
 		}
 	}
@@ -233,9 +235,7 @@ func (m *models) use(name, number string) (v *version, done func(), err error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	if name == "" && len(m.loaded) == 1 {
-		for only := range m.loaded {
-			name = only
-		}
+		name = m.sortedNames()[0]
 	}
 	versions := m.loaded[name]
 	switch {
@@ -257,14 +257,7 @@ func (m *models) use(name, number string) (v *version, done func(), err error) {
 }
 
 // sortedNames must be called with the lock held.
-func (m *models) sortedNames() []string {
-	var all []string
-	for name := range m.loaded {
-		all = append(all, name)
-	}
-	slices.Sort(all)
-	return all
-}
+func (m *models) sortedNames() []string { return slices.Sorted(maps.Keys(m.loaded)) }
 
 // versions are the numbers of the versions of a model.
 func (m *models) versions(name string) []string {

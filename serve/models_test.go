@@ -25,7 +25,7 @@ import (
 
 func TestScan(t *testing.T) {
 	dir := t.TempDir()
-	for _, path := range []string{"a.onnx", "run/model.onnx", "many/1/model.onnx", "many/12/model.onnx", "many/x/model.onnx", "many/config.pbtxt", "empty/notes.txt", ".hidden/model.onnx"} {
+	for _, path := range []string{"a.onnx", "run/model.onnx", "many/1/model.onnx", "many/12/model.onnx", "many/x/model.onnx", "many/01/model.onnx", "many/+1/model.onnx", "many/config.pbtxt", "empty/notes.txt", ".hidden/model.onnx"} {
 		put(t, filepath.Join(dir, path), bagModel)
 	}
 	for root, want := range map[string]string{

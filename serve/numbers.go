@@ -8,19 +8,13 @@ import (
 
 // readNumbers reads a tensor from JSON: nested lists as the shape has them, or flat from
 // any level on, in row-major order. A first length of -1 is whatever there is up to most.
-// It returns the first length. Errors begin with the place in the tensor.
+// It returns the first length. Errors begin with the place in the tensor. The data must be
+// one value of valid JSON.
 func readNumbers[T any](data []byte, shape []int64, most int, parse func([]byte) (T, error)) (values []T, first int, err error) {
-	r := reader[T]{data: data, parse: parse, values: make([]T, 0, bytes.Count(data, comma)+1)}
-	if first, err = r.list(shape, most); err != nil {
-		return nil, 0, err
-	}
-	if r.space(); r.at != len(data) {
-		return nil, 0, r.fail("there is more after the list")
-	}
-	return r.values, first, nil
+	r := reader[T]{data: data, parse: parse, values: make([]T, 0, bytes.Count(data, []byte{','})+1)}
+	first, err = r.list(shape, most)
+	return r.values, first, err
 }
-
-var comma = []byte{','}
 
 func parseFloat(text []byte) (float32, error) {
 	v, err := strconv.ParseFloat(string(text), 32)
@@ -61,8 +55,8 @@ func (r *reader[T]) list(shape []int64, most int) (int, error) {
 	r.path = append(r.path, 0)
 	count := 0
 	for !r.next(']') {
-		if count > 0 && !r.next(',') {
-			return 0, r.fail("a comma or the end of the list is missing")
+		if count > 0 {
+			r.next(',')
 		}
 		r.path[depth] = count
 		if count++; want >= 0 && int64(count) > want || want < 0 && count > most {

@@ -3,6 +3,7 @@ package serve
 import (
 	"embed"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"google.golang.org/grpc/codes"
@@ -17,8 +18,8 @@ var files embed.FS
 // Example is a bag that the page offers to show.
 type Example struct {
 	Instances []float32 // [N, ...] row-major, as runtime.Bag has them
-	N         int
-	Class     string // its true class; "" where it is not known
+	N         int       // at least 1
+	Class     string    // its true class; "" where it is not known
 }
 
 // getFile sends an embedded file.
@@ -57,11 +58,7 @@ func (s *Server) getBag(w http.ResponseWriter, r *http.Request) error {
 		return status.Errorf(codes.NotFound, "there is no bag %.40q; they count from 1 to %d", r.PathValue("number"), len(s.o.Examples))
 	}
 	e := s.o.Examples[n-1]
-	instances := make([][]float32, e.N)
-	d := len(e.Instances) / max(e.N, 1)
-	for i := range instances {
-		instances[i] = e.Instances[i*d : (i+1)*d]
-	}
+	instances := slices.Collect(slices.Chunk(e.Instances, len(e.Instances)/e.N))
 	return writeJSON(w, http.StatusOK, struct {
 		Instances [][]float32 `json:"instances"`
 		Class     string      `json:"class,omitempty"`

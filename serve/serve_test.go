@@ -319,7 +319,7 @@ func TestWrongRequests(t *testing.T) {
 		{infer("bag", good, `, "outputs": [{"name": "label"}]`), 400, `no output "label"; the model has [probabilities attention]`},
 		{infer("bag", `{"name": "instances", "datatype": "FP32", "shape": [1, 3], "parameters": {"binary_data_size": 12}}`, ""), 400, "binary_data_size is 12, 0 bytes are left"},
 		{infer("batch", good, ""), 400, `input "bag_of" is missing`},
-		{infer("batch", good+`, {"name": "bag_of", "datatype": "INT64", "shape": [1], "data": [1]}`, ""), 400, "instance 0 is of bag 1"},
+		{infer("batch", good+`, {"name": "bag_of", "datatype": "INT64", "shape": [1], "data": [1]}`, ""), 400, "bag_of[0] is 1"},
 		{infer("batch", good+`, {"name": "bag_of", "datatype": "INT64", "shape": [2], "data": [0, 0]}`, ""), 400, "names the bags of 2 instances"},
 	} {
 		parts := strings.SplitN(c.request, " ", 3)
