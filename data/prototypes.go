@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 
@@ -28,6 +29,18 @@ var DefaultPrototypes = PrototypeOptions{
 	MinSize: 8, MaxSize: 15, Noise: 0.5, Seed: 1,
 }
 
+// prototypes are the settings with the defaults of the set.
+func (o SynthOptions) prototypes() PrototypeOptions {
+	d := DefaultPrototypes
+	d.Bags, d.Classes, d.Features = cmp.Or(o.Bags, d.Bags), cmp.Or(o.ClassCount, d.Classes), cmp.Or(o.Features, d.Features)
+	d.MinSize, d.MaxSize = cmp.Or(o.MinSize, d.MinSize), cmp.Or(o.MaxSize, d.MaxSize)
+	d.Candidates, d.Positives, d.Seed = max(cmp.Or(o.R, d.Candidates), 0), cmp.Or(o.Positives, d.Positives), o.Seed
+	if o.Noise != nil {
+		d.Noise = *o.Noise
+	}
+	return d
+}
+
 // Prototypes draws bags around class prototypes. Every class has one prototype
 // on a sphere; the positive instances of a bag lie around that of its class.
 // The negative ones lie around backgrounds that all classes share, farther out
@@ -44,7 +57,7 @@ func Prototypes(o PrototypeOptions) (*Dataset, error) {
 	centres := stream.New(o.Seed, "prototypes")
 	classes := randomDirections(centres, o.Classes, o.Features, prototypeRadius)
 	backgrounds := randomDirections(centres, backgroundsPerClass*o.Classes, o.Features, backgroundRadius)
-	d, err := newDrawing("prototypes", []int{o.Features}, o.instances(), o.Bags, o.Classes)
+	d, err := newDrawing(PrototypeSet, []int{o.Features}, o.instances(), o.Bags, o.Classes)
 	if err != nil {
 		return nil, err
 	}

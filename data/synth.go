@@ -12,11 +12,10 @@ import (
 	"github.com/miplc/miplc/internal/stream"
 )
 
-// SynthOptions are the settings of a set that is drawn from labelled
-// instances. The zero value of a field means the default of the set, see
-// synthSets.
+// SynthOptions are the settings of a set that is drawn. The zero value of a field
+// means the default of the set, see synthSets and DefaultPrototypes.
 type SynthOptions struct {
-	Source    string   // folder of the data sets: holds mnist, fashion-mnist, mil/birdsong, mil/sival6
+	Source    string   // folder of labelled instances: holds mnist, fashion-mnist, mil/birdsong, mil/sival6
 	Bags      int      // bags in all, the same number for every class
 	R         int      // false positive labels per bag; -1 for none
 	Positives float64  // share of positive instances in a bag; at least one instance is positive
@@ -25,10 +24,19 @@ type SynthOptions struct {
 	Classes   []string // classes, by the names or numbers of the source; the others give the negatives
 	Seed      uint64
 	Limits    Options // of reading the source
+
+	// Of PrototypeSet alone, which has no source.
+	ClassCount int
+	Features   int
+	Noise      *float64 // nil: the default
 }
 
+// PrototypeSet is the set that is made up rather than drawn from labelled instances,
+// see Prototypes.
+const PrototypeSet = "prototypes"
+
 // SynthSets names the sets that Synth draws.
-var SynthSets = []string{"mnist-mipl", "fmnist-mipl", "birdsong-mipl", "sival6-mipl"}
+var SynthSets = []string{PrototypeSet, "mnist-mipl", "fmnist-mipl", "birdsong-mipl", "sival6-mipl"}
 
 // instancePool is what a set is drawn from.
 type instancePool struct {
@@ -87,10 +95,14 @@ func SynthSources(set, folder string) []string {
 // positive instances are drawn from those of the class and the others from the
 // negatives, without repetition within a bag; R false positive labels are drawn
 // uniformly from the other classes. The result is named after set and r, e.g.
-// mnist-mipl-r1, and depends on nothing but the source and the options.
+// mnist-mipl-r1, and depends on nothing but the source and the options. PrototypeSet
+// is drawn by Prototypes.
 func Synth(set string, o SynthOptions) (*Dataset, error) {
 	if err := diag.CheckWord("the set", set, SynthSets); err != nil {
 		return nil, err
+	}
+	if set == PrototypeSet {
+		return Prototypes(o.prototypes())
 	}
 	s := synthSets[set]
 	o = o.orDefaults(s.defaults)

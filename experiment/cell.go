@@ -46,9 +46,10 @@ type Cell struct {
 // candidate is one setting of a grid, or the only setting of a cell.
 type candidate struct {
 	setting string // of the grid; empty where there is none
-	set     []Setting
 	spec    *language.Spec
-	hash    string // of the spec
+	hash    string       // of the spec
+	name    language.Str // of the spec, and all settings that made it, by which errors find their places
+	set     []Setting
 }
 
 // version of the meaning of a cell: it changes when the same spec, data and
@@ -83,9 +84,9 @@ func key(candidates []candidate, choose Choose, snapshots []int, dataHash, split
 // grid. What is wrong is shown at the place in the file of the experiment.
 // Specs that were loaded before come from the cache.
 func (e *Experiment) load(l *Learner, data string, r int, variant Setting, cache map[string]*language.Spec, errs *diag.List) []candidate {
-	name, set, grid := l.at(data, r, variant)
+	name, set := l.at(data, r, variant)
 	var list []candidate
-	for _, choice := range combinations(grid) {
+	for _, choice := range combinations(l.gridOn(data, r)) {
 		all := append(set[:len(set):len(set)], choice...)
 		options := language.Options{}
 		for _, s := range all {
@@ -101,7 +102,7 @@ func (e *Experiment) load(l *Learner, data string, r int, variant Setting, cache
 			}
 			cache[id] = spec
 		}
-		list = append(list, candidate{describe(choice), choice, spec, spec.Hash()})
+		list = append(list, candidate{describe(choice), spec, spec.Hash(), name, all})
 	}
 	return list
 }

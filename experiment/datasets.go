@@ -133,10 +133,7 @@ func (s *Synth) cached(name string, r int, dir string, folder data.Folder) (path
 }
 
 func (s *Synth) draw(r int, folder data.Folder) (*data.Dataset, error) {
-	if s.Set.V == prototypes {
-		return s.prototypes(r)
-	}
-	if folder.Dir == "" {
+	if folder.Dir == "" && s.Set.V != data.PrototypeSet {
 		return nil, errors.New("it is drawn from labelled instances: --data-dir or MIPLC_DATA names their folder")
 	}
 	if r == 0 { // the package counts 0 as the default and -1 as none
@@ -145,27 +142,8 @@ func (s *Synth) draw(r int, folder data.Folder) (*data.Dataset, error) {
 	return data.Synth(s.Set.V, data.SynthOptions{
 		Source: folder.Dir, Limits: folder.Options, Bags: s.Bags, R: r, Positives: s.Positives,
 		MinSize: s.MinSize, MaxSize: s.MaxSize, Classes: s.Classes, Seed: uint64(s.Seed),
+		ClassCount: s.ClassCount, Features: s.Features, Noise: s.Noise,
 	})
-}
-
-func (s *Synth) prototypes(r int) (*data.Dataset, error) {
-	p := data.DefaultPrototypes
-	p.Candidates, p.Seed = r, uint64(s.Seed)
-	for _, given := range []struct {
-		value int
-		to    *int
-	}{{s.Bags, &p.Bags}, {s.MinSize, &p.MinSize}, {s.MaxSize, &p.MaxSize}, {s.Features, &p.Features}, {s.ClassCount, &p.Classes}} {
-		if given.value != 0 {
-			*given.to = given.value
-		}
-	}
-	if s.Positives != 0 {
-		p.Positives = s.Positives
-	}
-	if s.Noise != 0 {
-		p.Noise = s.Noise
-	}
-	return data.Prototypes(p)
 }
 
 // split gives split i of a data set, counted from 1.

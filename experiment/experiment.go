@@ -54,8 +54,8 @@ func (d *DataSet) Place(pos diag.Pos) { d.pos = pos }
 // Stored is the r of a data set whose file decides on the candidate labels.
 const Stored = -1
 
-// Synth describes a data set that is drawn: the set of data.Synth, or
-// "prototypes", and its settings. 0 stands for the default of the set.
+// Synth describes a data set that is drawn: the set of data.Synth and its settings.
+// The zero value stands for the default of the set.
 type Synth struct {
 	Set        language.Str `json:"-"`
 	Bags       int          `json:"bags,omitempty"`
@@ -65,8 +65,10 @@ type Synth struct {
 	Classes    []string     `json:"classes,omitempty"`     // of the source
 	ClassCount int          `json:"class_count,omitempty"` // of prototypes
 	Features   int          `json:"features,omitempty"`    // of prototypes
-	Noise      float64      `json:"noise,omitempty"`       // of prototypes
+	Noise      *float64     `json:"noise,omitempty"`       // of prototypes
 	Seed       int          `json:"seed"`
+
+	noise language.Float
 }
 
 // Learner is one spec with its settings, or one for each value of Vary.
@@ -217,9 +219,10 @@ func (l *Learner) PublishedOn(data string, r int) string {
 	return ""
 }
 
-// at gives the spec, settings and grid of the learner on a data set.
-func (l *Learner) at(data string, r int, variant Setting) (spec language.Str, set []Setting, grid []Axis) {
-	spec, set, grid = l.Spec, slices.Clone(l.Set), l.Grid
+// at gives the spec and the settings of the learner on a data set, besides those of
+// its grid.
+func (l *Learner) at(data string, r int, variant Setting) (spec language.Str, set []Setting) {
+	spec, set = l.Spec, slices.Clone(l.Set)
 	for _, c := range l.Cases {
 		if !c.Where.Has(data, r) {
 			continue
@@ -228,14 +231,22 @@ func (l *Learner) at(data string, r int, variant Setting) (spec language.Str, se
 			spec = c.Spec
 		}
 		set = append(set, c.Set...)
-		if c.Grids {
-			grid = c.Grid
-		}
 	}
 	if variant.Key != "" {
 		set = append(set, variant)
 	}
-	return spec, set, grid
+	return spec, set
+}
+
+// gridOn is the grid of the learner on a data set.
+func (l *Learner) gridOn(data string, r int) []Axis {
+	grid := l.Grid
+	for _, c := range l.Cases {
+		if c.Grids && c.Where.Has(data, r) {
+			grid = c.Grid
+		}
+	}
+	return grid
 }
 
 // combinations are all choices of one value from each axis, the last axis

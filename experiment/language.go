@@ -106,7 +106,7 @@ var dataRows = []language.Row{
 }
 
 var synthRows = []language.Row{
-	{Name: "set", Type: language.Text, Required: true, Main: true, Choices: append([]string{prototypes}, data.SynthSets...),
+	{Name: "set", Type: language.Text, Required: true, Main: true, Choices: data.SynthSets,
 		To:  language.Bind(func(s *Synth) any { return &s.Set }),
 		Doc: "The set."},
 	{Name: "bags", Type: language.Whole, In: language.Between(1, maxCount),
@@ -128,7 +128,7 @@ var synthRows = []language.Row{
 		To:  language.Bind(func(s *Synth) any { return &s.Features }),
 		Doc: "Features of an instance (prototypes)."},
 	{Name: "noise", Type: language.Real, In: language.AtLeast(0),
-		To:  language.Bind(func(s *Synth) any { return &s.Noise }),
+		To:  language.Bind(func(s *Synth) any { return &s.noise }),
 		Doc: "Standard deviation around a prototype (prototypes)."},
 	{Name: "seed", Type: language.Whole, Default: "1", In: language.Between(0, maxCount),
 		To:  language.Bind(func(s *Synth) any { return &s.Seed }),

@@ -68,8 +68,11 @@ func (e *Experiment) settled(doc *language.Document, err error) (*Experiment, er
 	return e, nil
 }
 
-// settle gives a data set its r and its splits.
+// settle gives a data set its r, its splits and a noise that may be 0.
 func (d *DataSet) settle(e *Experiment) {
+	if s := d.Synth; s != nil && s.noise.Set() {
+		s.Noise = &s.noise.V
+	}
 	switch {
 	case d.R != nil:
 	case d.File.V != "" && !strings.Contains(d.File.V, rMark):

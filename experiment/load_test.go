@@ -108,7 +108,8 @@ func TestRead(t *testing.T) {
 		{"A", 3, "demipl", "train.epochs=3, loss=[disambiguation], train.epochs=4", 1},
 		{"B", 1, "demipl-pr", "train.epochs=3, loss=[disambiguation]", 4},
 	} {
-		spec, set, grid := a.at(c.data, c.r, Setting{})
+		spec, set := a.at(c.data, c.r, Setting{})
+		grid := a.gridOn(c.data, c.r)
 		if spec.V != c.spec || describe(set) != c.set || len(combinations(grid)) != c.grid {
 			t.Errorf("a on %s r=%d: %s, %s, %d settings", c.data, c.r, spec.V, describe(set), len(combinations(grid)))
 		}
@@ -155,8 +156,7 @@ func FuzzParse(f *testing.F) {
 		for i := range e.Learners {
 			for _, d := range e.Data {
 				for _, r := range d.R {
-					_, _, grid := e.Learners[i].at(d.Name.V, r, Setting{})
-					if n := len(combinations(grid)); n < 1 || n > maxGrid {
+					if n := len(combinations(e.Learners[i].gridOn(d.Name.V, r))); n < 1 || n > maxGrid {
 						t.Fatalf("%d settings", n)
 					}
 				}

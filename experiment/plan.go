@@ -170,9 +170,8 @@ func (e *Experiment) compiles(l *Learner, c *Cell, set *data.Dataset, split *dat
 	for _, choice := range c.candidates {
 		trial, err := runs.NewTrial(choice.spec, set, split)
 		if err != nil {
-			name, set, _ := l.at(c.Data, c.R, Setting{})
 			var found diag.List
-			e.locate(err, l, name, append(set, choice.set...), &found)
+			e.locate(err, l, choice.name, choice.set, &found)
 			for _, d := range found {
 				addOnce(errs, d.WithNote("on the data set %s", c.input.facts.title()))
 			}

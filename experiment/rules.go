@@ -4,12 +4,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
 )
-
-// prototypes is the set that is made up rather than drawn from a source.
-const prototypes = "prototypes"
 
 // rMark and splitMark stand for numbers in the names of files.
 const (
@@ -123,11 +121,11 @@ func (c *checker) splitRules(k *splitKeys) {
 }
 
 func (c *checker) synthRules(s *Synth) {
-	if s.Set.V == prototypes && len(s.Classes) > 0 {
-		note(c.add(s.Set.Pos, "%s has no named classes", prototypes), "give their number, such as classes: 5")
+	if s.Set.V == data.PrototypeSet && len(s.Classes) > 0 {
+		note(c.add(s.Set.Pos, "%s has no named classes", s.Set.V), "give their number, such as classes: 5")
 	}
-	if s.Set.V != prototypes && (s.ClassCount != 0 || s.Features != 0 || s.Noise != 0) {
-		c.add(s.Set.Pos, "features, noise and a number of classes are settings of %s, not of %s", prototypes, s.Set.V)
+	if s.Set.V != data.PrototypeSet && (s.ClassCount != 0 || s.Features != 0 || s.Noise != nil) {
+		c.add(s.Set.Pos, "features, noise and a number of classes are settings of %s, not of %s", data.PrototypeSet, s.Set.V)
 	}
 }
 
@@ -143,7 +141,11 @@ func (c *checker) learnerRules() {
 		for _, p := range l.Published {
 			c.known(p.Data, c.dataNames(), "data set")
 		}
-		for _, a := range l.Grid {
+		grids := slices.Clone(l.Grid)
+		for _, part := range l.Cases {
+			grids = append(grids, part.Grid...)
+		}
+		for _, a := range grids {
 			if l.Vary != nil && l.Vary.Key == a.Key {
 				c.add(a.Values[0].At.Pos(), "%s cannot be varied and be chosen from a grid", a.Key)
 			}
@@ -172,15 +174,16 @@ func (e *Experiment) size() (cells, trainings int) {
 		d := &e.Data[i]
 		for j := range e.Learners {
 			l := &e.Learners[j]
-			settings := 1
-			for _, a := range l.Grid {
-				settings *= len(a.Values)
-			}
 			for _, r := range d.R {
-				if l.Only.Has(d.Name.V, r) {
-					n := len(l.Variants()) * e.splitsOf(d).Count
-					cells, trainings = cells+n, trainings+n*settings
+				if !l.Only.Has(d.Name.V, r) {
+					continue
 				}
+				n := len(l.Variants()) * e.splitsOf(d).Count
+				cells += n
+				for _, a := range l.gridOn(d.Name.V, r) {
+					n *= len(a.Values)
+				}
+				trainings += n
 			}
 		}
 	}

@@ -390,6 +390,26 @@ func TestBadData(t *testing.T) {
 	if !errors.As(err, &wrong) || !strings.Contains(err.Error(), `test.yaml:7:22: learner "md": `) || len(w.ran) > 0 {
 		t.Errorf("images on features: %v", err)
 	}
+	e = parse(t, strings.Replace(tiny, "spec: demipl-md,", "spec: demipl-md, vary: {data.classes: [5, 6]},", 1))
+	_, _, err = run(t, e, Options{Dir: t.TempDir()})
+	if !errors.As(err, &wrong) || !strings.Contains(err.Error(), `test.yaml:7:58: learner "md": `) {
+		t.Errorf("a varied value that does not fit the data: %v, want its place", err)
+	}
+}
+
+// Settings of a set that is drawn are those of its file; 0 is a value, too.
+func TestDraw(t *testing.T) {
+	want := data.DefaultPrototypes
+	want.Bags, want.Classes, want.Noise, want.Candidates, want.Seed = 8, 4, 0, 0, 3
+	set, err := data.Prototypes(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := parse(t, strings.Replace(tiny, "bags: 20, features: 4, min_size: 2, max_size: 3", "bags: 8, classes: 4, noise: 0, seed: 3", 1))
+	got, err := e.Data[0].Synth.draw(0, data.Folder{})
+	if err != nil || got.Hash() != set.Hash() {
+		t.Errorf("noise: 0 draws another set than that without noise, %v", err)
+	}
 }
 
 // With keep: models every cell leaves a run.
