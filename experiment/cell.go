@@ -148,30 +148,22 @@ func addOnce(errs *diag.List, d diag.Diagnostic) {
 	errs.Add(d)
 }
 
-// compareCoord orders cells by data set, r, learner, variant and split; rank
-// numbers data sets and learners in the order of the file.
-func compareCoord(a, b Coord, rank map[string]int) int {
-	return cmp.Or(
-		cmp.Compare(rank[rankData+a.Data], rank[rankData+b.Data]), cmp.Compare(a.R, b.R),
-		cmp.Compare(rank[rankLearner+a.Learner+" "+a.Variant], rank[rankLearner+b.Learner+" "+b.Variant]),
-		cmp.Compare(a.Split, b.Split))
+// compareCoord orders cells by data set, r, learner, variant and split.
+func compareCoord(a, b Coord, rank map[Coord]int) int {
+	data := func(c Coord) int { return rank[Coord{Data: c.Data}] }
+	learner := func(c Coord) int { return rank[Coord{Learner: c.Learner, Variant: c.Variant}] }
+	return cmp.Or(cmp.Compare(data(a), data(b)), cmp.Compare(a.R, b.R), cmp.Compare(learner(a), learner(b)), cmp.Compare(a.Split, b.Split))
 }
 
-const (
-	rankData    = "data "
-	rankLearner = "learner "
-)
-
-// rank numbers data sets and learners for compareCoord.
-func (e *Experiment) rank() map[string]int {
-	rank := map[string]int{}
+// rank numbers data sets, and learners with their variants, in the order of the file.
+func (e *Experiment) rank() map[Coord]int {
+	rank := map[Coord]int{}
 	for _, d := range e.Data {
-		rank[rankData+d.Name.V] = len(rank)
+		rank[Coord{Data: d.Name.V}] = len(rank)
 	}
 	for i := range e.Learners {
-		l := &e.Learners[i]
-		for _, v := range l.Variants() {
-			rank[rankLearner+at("", 0, l, v).Learner+" "+at("", 0, l, v).Variant] = len(rank)
+		for _, v := range e.Learners[i].Variants() {
+			rank[e.Learners[i].On("", 0, v)] = len(rank)
 		}
 	}
 	return rank

@@ -1,18 +1,16 @@
 package experiment
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
-
-	"crypto/sha256"
-	"encoding/hex"
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
@@ -89,24 +87,9 @@ func (e *Experiment) place(d *DataSet, r int, dir string, folder data.Folder) (p
 	return path, filepath.Base(name), err
 }
 
-// find looks a file up from the working directory and then in the folder.
+// find looks up a file that the experiment names.
 func (e *Experiment) find(at language.Str, name string, folder data.Folder) (string, error) {
-	places := []string{name}
-	if folder.Dir != "" && !filepath.IsAbs(name) {
-		places = append(places, filepath.Join(folder.Dir, name))
-	}
-	for _, p := range places {
-		if _, err := os.Stat(p); err == nil {
-			return p, nil
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return "", err
-		}
-	}
-	d := e.show(at, "there is no file %s", name).WithNote("looked for %s", strings.Join(places, " and "))
-	if folder.Dir == "" {
-		d = d.WithNote("--data-dir or MIPLC_DATA names a folder of data sets")
-	}
-	return "", d
+	return runs.Find(&e.Origin, at.Pos, name, folder)
 }
 
 // cached draws a set into the folder of the experiment unless it is there. Its
@@ -182,12 +165,9 @@ func holdOut(split *data.Split, c Choose, number int) (*data.Split, error) {
 
 // dataError marks an error of a data set at its place in the file.
 func (e *Experiment) dataError(d *DataSet, r int, err error) error {
-	var list diag.List
-	var one diag.Diagnostic
-	if errors.As(err, &list) && len(list) > 0 {
+	one := diag.Diagnostic{Text: err.Error()}
+	if list, ok := diag.ListOf(err); ok {
 		one = list[0]
-	} else if !errors.As(err, &one) {
-		one = diag.Diagnostic{Text: err.Error()}
 	}
 	if one.Pos.File == e.File && one.Pos.Line > 0 {
 		return &runs.DataError{Err: one}

@@ -5,12 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 
+	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/train/engines"
 )
@@ -62,16 +61,15 @@ const (
 // folder, the engine is settled. Errors are those of Run. A deal without shards says
 // that all cells are done.
 func PlanShards(e *Experiment, o Options, d Dealing) (*Deal, error) {
-	request := engines.Request{Engine: o.Engine, Device: o.Device, Library: o.Library, Memory: o.Memory}
 	if d.Accelerated {
-		request.Auto = engines.XLA
+		o.Auto = engines.XLA
 	}
-	w, err := prepare(e, o, request)
+	w, err := prepare(e, o)
 	if err != nil {
 		return nil, err
 	}
 	defer w.close()
-	deal := &Deal{Experiment: w.plan.SHA256, Name: w.plan.Name, Miplc: o.Version, Engine: o.Engine, Device: o.Device, Auto: request.Auto, Beside: w.beside, CPUs: d.CPUs}
+	deal := &Deal{Experiment: w.plan.SHA256, Name: w.plan.Name, Miplc: o.Version, Engine: o.Engine, Device: o.Device, Auto: o.Auto, Beside: w.beside, CPUs: d.CPUs}
 	costs := measure(cellsOf(w.groups), w.have)
 	groups := unfinished(w.groups, w.have)
 	for _, g := range groups {
@@ -158,22 +156,11 @@ func (d *Deal) write(dir string) error {
 	}
 	sum := sha256.Sum256(text)
 	d.ID = hex.EncodeToString(sum[:6])
-	if text, err = json.MarshalIndent(d, "", " "); err != nil {
-		return err
-	}
-	return outfile.Replace(filepath.Join(dir, DealFile), append(text, '\n'))
+	return outfile.ReplaceJSON(filepath.Join(dir, DealFile), d)
 }
 
 // readDeal reads what PlanShards wrote.
 func readDeal(dir string) (*Deal, error) {
-	path := filepath.Join(dir, DealFile)
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
 	d := &Deal{}
-	if err := json.Unmarshal(text, d); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return d, nil
+	return d, infile.JSON(filepath.Join(dir, DealFile), d)
 }

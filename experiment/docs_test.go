@@ -24,7 +24,7 @@ func TestReference(t *testing.T) {
 		t.Fatalf("%d examples", len(examples))
 	}
 	whole := examples[0][1] + examples[1][1]
-	e, err := Parse("experiments.md", []byte(whole))
+	e, err := parseText("experiments.md", []byte(whole))
 	if err != nil {
 		t.Fatal(err)
 	}

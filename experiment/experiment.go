@@ -166,6 +166,9 @@ type Item struct {
 // Place takes the place of the entry in the file.
 func (i *Item) Place(pos diag.Pos) { i.pos = pos }
 
+// Names reports whether a learner is meant.
+func (i *Item) Names(learner string) bool { return hasName(i.Learners, learner) }
+
 // Kinds of tables and figures.
 const (
 	TableData       = "table data"       // the data sets (the paper's Table 1)
@@ -207,6 +210,15 @@ func (l *Learner) Variants() []Setting {
 		return []Setting{{}}
 	}
 	return l.Vary.Values
+}
+
+// On are the coordinates of the learner's cells on a data set, without the split.
+func (l *Learner) On(data string, r int, variant Setting) Coord {
+	c := Coord{Data: data, R: r, Learner: l.Name.V}
+	if variant.Key != "" {
+		c.Variant = variant.String()
+	}
+	return c
 }
 
 // PublishedOn is the accuracy published for a data set and r, "" for none.

@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/experiment/jobfile"
+	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/internal/outfile"
 )
@@ -89,14 +89,10 @@ func owner(f *outdir.Folder, name string) error {
 		}
 		return nil
 	}
-	src, err := os.ReadFile(filepath.Join(f.Dir, SpecFile))
+	have, err := Open(f.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	have, err := Parse(filepath.Join(f.Dir, SpecFile), src)
 	if err != nil {
 		return err
 	}
@@ -108,29 +104,30 @@ func owner(f *outdir.Folder, name string) error {
 
 // write puts the file of the experiment and the plan into the folder.
 func (p *Plan) write(dir string) error {
-	text, err := json.MarshalIndent(p, "", " ")
-	if err != nil {
-		return err
-	}
 	file := filepath.Join(dir, SpecFile)
 	if have, err := os.ReadFile(file); err != nil || !bytes.Equal(have, p.experiment.Text) { // else it may be what was read
 		if err := outfile.Replace(file, p.experiment.Text); err != nil {
 			return err
 		}
 	}
-	return outfile.Replace(filepath.Join(dir, PlanFile), append(text, '\n'))
+	return outfile.ReplaceJSON(filepath.Join(dir, PlanFile), p)
 }
 
-// ReadPlan reads the plan of an experiment.
-func ReadPlan(dir string) (*Plan, error) {
-	path := filepath.Join(dir, PlanFile)
-	text, err := os.ReadFile(path)
+// Open reads the experiment of a folder.
+func Open(dir string) (*Experiment, error) {
+	path := filepath.Join(dir, SpecFile)
+	src, err := os.ReadFile(path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s holds no experiment: %w", dir, err)
 	}
+	return parseText(path, src)
+}
+
+// ReadPlan reads the plan of the experiment of a folder.
+func ReadPlan(dir string) (*Plan, error) {
 	p := &Plan{}
-	if err := json.Unmarshal(text, p); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	if err := infile.JSON(filepath.Join(dir, PlanFile), p); err != nil {
+		return nil, fmt.Errorf("%s holds no experiment: %w", dir, err)
 	}
 	return p, nil
 }

@@ -28,8 +28,8 @@ func Validate(name string, o language.Options) (cells int, err error) {
 	return cells, nil
 }
 
-// Parse reads the text of an experiment; file is its name for messages.
-func Parse(file string, src []byte) (*Experiment, error) {
+// parseText reads the text of an experiment; file is its name for messages.
+func parseText(file string, src []byte) (*Experiment, error) {
 	e := &Experiment{}
 	doc, err := Language.Parse(file, src, language.Options{}, e)
 	return e.settled(doc, err)

@@ -80,7 +80,7 @@ learners:
 
 // A file is read as it is meant: defaults, cases, grids and variants.
 func TestRead(t *testing.T) {
-	e, err := Parse("small.yaml", []byte(small))
+	e, err := parseText("small.yaml", []byte(small))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func FuzzParse(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
-		e, err := Parse("fuzz.yaml", src)
+		e, err := parseText("fuzz.yaml", src)
 		if (e == nil) == (err == nil) {
 			t.Fatalf("experiment %v, error %v", e, err)
 		}

@@ -68,21 +68,12 @@ func (e *Experiment) loadSpecs() (map[Coord][]candidate, error) {
 					continue
 				}
 				for _, v := range l.Variants() {
-					loaded[at(d.Name.V, r, l, v)] = e.load(l, d.Name.V, r, v, cache, &errs)
+					loaded[l.On(d.Name.V, r, v)] = e.load(l, d.Name.V, r, v, cache, &errs)
 				}
 			}
 		}
 	}
 	return loaded, errs.Err()
-}
-
-// at are the coordinates of a learner on a data set, without the split.
-func at(data string, r int, l *Learner, v Setting) Coord {
-	c := Coord{Data: data, R: r, Learner: l.Name.V}
-	if v.Key != "" {
-		c.Variant = v.String()
-	}
-	return c
 }
 
 // plan opens or draws the selected data sets and settles their cells. Errors of
@@ -139,7 +130,7 @@ func (p *Plan) addCells(loaded map[Coord][]candidate, sel Select, d *DataSet, in
 			continue
 		}
 		for _, v := range l.Variants() {
-			c := Cell{Coord: at(d.Name.V, in.facts.R, l, v), input: in}
+			c := Cell{Coord: l.On(d.Name.V, in.facts.R, v), input: in}
 			c.candidates = loaded[c.Coord]
 			if !e.compiles(l, &c, set, splits[0], &errs) {
 				continue

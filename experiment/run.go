@@ -21,13 +21,10 @@ import (
 
 // Options is one start of an experiment.
 type Options struct {
-	Dir     string      // folder of the results, made if missing
-	Data    data.Folder // where data files and sources are looked up besides the working directory
-	Library string      // onnxruntime library; empty: search
-	Version string      // of miplc, kept with every result
-	Engine  string      // engine, device and its memory, of all cells as in runs.Options; empty: as the specs say
-	Device  string
-	Memory  int64
+	engines.Request             // of all cells; an empty Engine is as the specs say
+	Dir             string      // folder of the results, made if missing
+	Data            data.Folder // where data files and sources are looked up besides the working directory
+	Version         string      // of miplc, kept with every result
 	// Jobs is how many cells go at the same time. With the engine xla they are
 	// trainings side by side in one program, 64 for 0; else each has a thread, and
 	// 0 stands for the number of cores.
@@ -94,7 +91,8 @@ func (e *Experiment) Check() error {
 // first cell runs. Failed cells give an error at the end, and are tried again at
 // the next start.
 func Run(ctx context.Context, e *Experiment, o Options) (Progress, error) {
-	w, err := prepare(e, o, engines.Request{Engine: o.Engine, Device: o.Device, Library: o.Library, Memory: o.Memory, Groups: true})
+	o.Groups = true
+	w, err := prepare(e, o)
 	if err != nil {
 		return Progress{}, err
 	}
@@ -116,7 +114,7 @@ type work struct {
 
 // prepare claims the folder, settles the plan and writes it. The work is closed at
 // the end.
-func prepare(e *Experiment, o Options, request engines.Request) (*work, error) {
+func prepare(e *Experiment, o Options) (*work, error) {
 	loaded, err := e.loadSpecs()
 	if err == nil {
 		err = o.Select.check(e)
@@ -128,8 +126,8 @@ func prepare(e *Experiment, o Options, request engines.Request) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	request.Shared = true // the cells share the cores, so each trains on one thread
-	w := &work{folder: folder, trainers: engines.NewTrainers(request), beside: cmp.Or(o.Jobs, most)}
+	o.Shared = true // the cells share the cores, so each trains on one thread
+	w := &work{folder: folder, trainers: engines.NewTrainers(o.Request), beside: cmp.Or(o.Jobs, most)}
 	if err := w.settle(e, o, loaded); err != nil {
 		abandon(folder)
 		w.close()

@@ -37,7 +37,7 @@ attention: {epochs: [1, 2]}
 
 func parse(t *testing.T, text string) *Experiment {
 	t.Helper()
-	e, err := Parse("test.yaml", []byte(text))
+	e, err := parseText("test.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -417,7 +417,7 @@ func TestKeepModels(t *testing.T) {
 	library := ortest.Library(t)
 	e := parse(t, tiny+"keep: models\n")
 	dir := t.TempDir()
-	kept, _, err := run(t, e, Options{Dir: dir, Library: library, Select: Select{Splits: 1, R: []int{1}}})
+	kept, _, err := run(t, e, Options{Dir: dir, Select: Select{Splits: 1, R: []int{1}}, Request: engines.Request{Library: library}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -439,7 +439,7 @@ func TestInterruptedInsideACell(t *testing.T) {
 	e := parse(t, strings.Replace(text, "train.engine: gorgonia", "train.batch: 2", 1))
 	for _, engine := range []string{"gorgonia", "ort", "xla"} {
 		t.Run(engine, func(t *testing.T) {
-			o := Options{Dir: t.TempDir(), Library: library, Engine: engine, Device: device(engine), Pause: time.Nanosecond}
+			o := Options{Dir: t.TempDir(), Pause: time.Nanosecond, Request: engines.Request{Library: library, Engine: engine, Device: device(engine)}}
 			whole, _, err := run(t, e, o)
 			if err != nil {
 				t.Fatal(err)

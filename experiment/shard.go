@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -104,7 +103,8 @@ func RunShard(ctx context.Context, s Shard, o Options) (Progress, error) {
 	if err != nil {
 		return Progress{}, err
 	}
-	trainers := engines.NewTrainers(engines.Request{Engine: deal.Engine, Device: deal.Device, Auto: deal.Auto, Library: o.Library, Memory: o.Memory, Shared: true})
+	o.Engine, o.Device, o.Auto, o.Shared = deal.Engine, deal.Device, deal.Auto, true
+	trainers := engines.NewTrainers(o.Request)
 	defer trainers.Close()
 	r := &runner{ctx: ctx, e: e, o: o, part: fmt.Sprintf("%d-of-%d", s.I, s.N), trainers: trainers, groups: groups, have: have, beside: deal.Beside}
 	return r.run()
@@ -121,15 +121,10 @@ func (d *Deal) admit(s Shard, dir string) (*Experiment, error) {
 	case s.N != len(d.Shards):
 		return nil, unfit("shard %d/%d: %s was planned for %d shards: %s", s.I, s.N, dir, len(d.Shards), again)
 	}
-	path := filepath.Join(dir, SpecFile)
-	if err := unchanged(path, d.Experiment); err != nil {
+	if err := unchanged(filepath.Join(dir, SpecFile), d.Experiment); err != nil {
 		return nil, unfit("%w: plan again", err)
 	}
-	src, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	e, err := Parse(path, src)
+	e, err := Open(dir)
 	if err != nil {
 		return nil, &PlanError{err}
 	}

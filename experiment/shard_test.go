@@ -13,6 +13,7 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/train/engines"
 )
 
 // staging has files that must be taken along: a set of bags, splits and a spec that
@@ -179,7 +180,7 @@ func TestShardsThatDoNotFit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			o := Options{Dir: dir, Library: "../runtime/ortlib/testdata/new.so", Select: Select{Splits: 1}} // small
+			o := Options{Dir: dir, Select: Select{Splits: 1}, Request: engines.Request{Library: "../runtime/ortlib/testdata/new.so"}} // small
 			if _, err := PlanShards(staging(t), o, Dealing{Shards: 2}); err != nil {
 				t.Fatal(err)
 			}
@@ -302,7 +303,7 @@ func TestShardCount(t *testing.T) {
 func TestPlanAgain(t *testing.T) {
 	e := parse(t, beside)
 	dir := t.TempDir()
-	o := Options{Dir: dir, Engine: "xla", Device: "go"}
+	o := Options{Dir: dir, Request: engines.Request{Engine: "xla", Device: "go"}}
 	first, err := PlanShards(e, o, Dealing{Shards: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -326,7 +327,7 @@ func TestPlanAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	whole, _, err := run(t, e, Options{Dir: t.TempDir(), Engine: "xla", Device: "go"})
+	whole, _, err := run(t, e, Options{Dir: t.TempDir(), Request: engines.Request{Engine: "xla", Device: "go"}})
 	if err != nil || !maps.Equal(read(t, dir), whole) {
 		t.Errorf("shards have other results than one process: %v", err)
 	}

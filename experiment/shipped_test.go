@@ -47,7 +47,7 @@ func TestShippedExperimentsCompile(t *testing.T) {
 						continue
 					}
 					for _, v := range l.Variants() {
-						c := Cell{Coord: at(d.Name.V, r, l, v), input: &inputOf{facts: SetFacts{Name: d.Name.V, R: r}}}
+						c := Cell{Coord: l.On(d.Name.V, r, v), input: &inputOf{facts: SetFacts{Name: d.Name.V, R: r}}}
 						c.candidates = loaded[c.Coord]
 						var errs diag.List
 						if !e.compiles(l, &c, set, split, &errs) {

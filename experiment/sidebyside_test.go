@@ -37,12 +37,12 @@ attention: {epochs: [1, 3]}
 // engine.
 func TestSideBySideEqualsOneByOne(t *testing.T) {
 	e := parse(t, beside)
-	alone, _, err := run(t, e, Options{Dir: t.TempDir(), Engine: "gorgonia"})
+	alone, _, err := run(t, e, Options{Dir: t.TempDir(), Request: engines.Request{Engine: "gorgonia"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, jobs := range []int{0, 3} {
-		together, w, err := run(t, e, Options{Dir: t.TempDir(), Engine: "xla", Device: "go", Jobs: jobs})
+		together, w, err := run(t, e, Options{Dir: t.TempDir(), Jobs: jobs, Request: engines.Request{Engine: "xla", Device: "go"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +110,7 @@ func TestSideBySideFailure(t *testing.T) {
 	e := parse(t, strings.Replace(tiny, "learners:", `learners:
   - {name: wild, spec: demipl, set: {train.epochs: 2, train.lr: 1e30}}`, 1))
 	dir := t.TempDir()
-	_, w, err := run(t, e, Options{Dir: dir, Engine: "xla", Device: "go"})
+	_, w, err := run(t, e, Options{Dir: dir, Request: engines.Request{Engine: "xla", Device: "go"}})
 	var failed *failedError
 	if !errors.As(err, &failed) || failed.Progress.Failed != 4 || len(w.ran) != 12 {
 		t.Fatalf("%d cells ran, %v", len(w.ran), err)
@@ -125,7 +125,7 @@ func TestSideBySideFailure(t *testing.T) {
 // Interrupted between groups, the experiment goes on to the same results.
 func TestSideBySideInterrupted(t *testing.T) {
 	e := parse(t, tiny)
-	o := Options{Dir: t.TempDir(), Engine: "xla", Device: "go", Jobs: 2}
+	o := Options{Dir: t.TempDir(), Jobs: 2, Request: engines.Request{Engine: "xla", Device: "go"}}
 	whole, _, err := run(t, e, o)
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +151,7 @@ func TestSideBySideInterrupted(t *testing.T) {
 // keep: models leaves checked models of cells side by side too.
 func TestSideBySideModels(t *testing.T) {
 	e := parse(t, strings.Replace(tiny, "splits:", "keep: models\nsplits:", 1))
-	o := Options{Dir: t.TempDir(), Library: ortest.Library(t), Engine: "xla", Device: "go"}
+	o := Options{Dir: t.TempDir(), Request: engines.Request{Library: ortest.Library(t), Engine: "xla", Device: "go"}}
 	if _, _, err := run(t, e, o); err != nil {
 		t.Fatal(err)
 	}

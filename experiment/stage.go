@@ -1,8 +1,6 @@
 package experiment
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -84,7 +82,7 @@ func (d *Deal) stageSpecs(dir string, at Coord, c *Cell) error {
 
 // stageText writes a file unless its content is there.
 func stageText(path, hash string, text []byte) error {
-	if have, err := hashOf(path); err == nil && have == hash {
+	if have, err := infile.SHA256(path); err == nil && have == hash {
 		return nil
 	}
 	return outfile.Replace(path, text)
@@ -139,15 +137,15 @@ func (d *Deal) stageLibrary(o Options) error {
 	if err := stageFile(filepath.Join(o.Dir, path), library.Path); err != nil {
 		return err
 	}
-	hash, err := hashOf(library.Path)
+	hash, err := infile.SHA256(library.Path)
 	d.Library = &staged{filepath.ToSlash(path), hash}
 	return err
 }
 
 // stageFile copies a file unless its content is there.
 func stageFile(to, from string) error {
-	if a, err := hashOf(to); err == nil {
-		if b, err := hashOf(from); err != nil || a == b {
+	if a, err := infile.SHA256(to); err == nil {
+		if b, err := infile.SHA256(from); err != nil || a == b {
 			return err
 		}
 	}
@@ -165,20 +163,6 @@ func stageFile(to, from string) error {
 		return err
 	}
 	return out.Commit()
-}
-
-// hashOf is the SHA-256 of a file, in hexadecimal.
-func hashOf(path string) (string, error) {
-	f, _, err := infile.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
 // ending is that of a file's name by which its format is known.
@@ -213,7 +197,7 @@ func (c *dealtChoice) load(dir string) (candidate, error) {
 
 // unchanged reports a file that is not the one that was planned with.
 func unchanged(path, hash string) error {
-	have, err := hashOf(path)
+	have, err := infile.SHA256(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%s is missing", path)

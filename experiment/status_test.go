@@ -112,7 +112,7 @@ func manyCells(b *testing.B, cells int) *Experiment {
 		fmt.Fprintf(&text, "  - {name: l%d, spec: demipl, set: {train.epochs: %d}, grid: {train.lr: [0.01, 0.02, 0.05, 0.1]}}\n", i, i+10)
 	}
 	fmt.Fprintf(&text, "splits: {count: %d}\n", cells/200)
-	e, err := Parse(filepath.Join("many.yaml"), []byte(text.String()))
+	e, err := parseText(filepath.Join("many.yaml"), []byte(text.String()))
 	if err != nil {
 		b.Fatal(err)
 	}

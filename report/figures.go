@@ -137,7 +137,7 @@ func (r *Report) varyFigures(it *experiment.Item) ([]figure, error) {
 	var list []figure
 	for i := range r.Experiment.Learners {
 		l := &r.Experiment.Learners[i]
-		if l.Vary == nil || len(it.Learners) > 0 && !hasName(it, l.Name.V) {
+		if l.Vary == nil || !it.Names(l.Name.V) {
 			continue
 		}
 		values, log := numbers(l.Vary)
@@ -168,15 +168,6 @@ func (r *Report) varyFigures(it *experiment.Item) ([]figure, error) {
 		list = append(list, made...)
 	}
 	return list, nil
-}
-
-func hasName(it *experiment.Item, name string) bool {
-	for _, l := range it.Learners {
-		if l.V == name {
-			return true
-		}
-	}
-	return false
 }
 
 // numbers places the values of a setting on an axis: by their size, on a

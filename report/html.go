@@ -12,7 +12,8 @@ var pageText string
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"symbol": func(m Mark) string { return symbols[m] },
 	// The figures are our own: all texts in them were escaped when they were drawn.
-	"inline": func(svg []byte) template.HTML { return template.HTML(inline(svg)) },
+	// What stands before the svg element has no place inside a page.
+	"inline": func(svg []byte) template.HTML { return template.HTML(svg[max(0, bytes.Index(svg, []byte("<svg"))):]) },
 }).Parse(pageText))
 
 // html writes one page that needs no other file.
@@ -20,13 +21,4 @@ func (d *document) html() ([]byte, error) {
 	var b bytes.Buffer
 	err := page.Execute(&b, d)
 	return b.Bytes(), err
-}
-
-// inline leaves out what stands before the svg element, which has no place
-// inside a page.
-func inline(svg []byte) []byte {
-	if i := bytes.Index(svg, []byte("<svg")); i >= 0 {
-		return svg[i:]
-	}
-	return svg
 }

@@ -6,8 +6,6 @@ package report
 import (
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,15 +30,7 @@ type Report struct {
 // Read gathers the results in the folder of an experiment, which need not be
 // finished.
 func Read(dir string) (*Report, error) {
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nil, fmt.Errorf("there is no folder %s with the results of an experiment", dir)
-	}
-	path := filepath.Join(dir, experiment.SpecFile)
-	src, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("%s holds no experiment: %w", dir, err)
-	}
-	e, err := experiment.Parse(path, src)
+	e, err := experiment.Open(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -168,13 +158,7 @@ func (l row) name() string {
 	return fmt.Sprintf("%s (%s)", l.learner.Title, l.variant)
 }
 
-func (l row) at(data string, r int) experiment.Coord {
-	c := experiment.Coord{Data: data, R: r, Learner: l.learner.Name.V}
-	if l.variant.Key != "" {
-		c.Variant = l.variant.String()
-	}
-	return c
-}
+func (l row) at(data string, r int) experiment.Coord { return l.learner.On(data, r, l.variant) }
 
 // rows are the learners of an item. Learners that are varied have a figure of
 // their own and are left out unless they are named.

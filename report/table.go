@@ -281,8 +281,7 @@ func (r *Report) tally(t *Table) []string {
 		r.referenceTitle(), counts[Better], total, counts[Worse], counts[None])}
 }
 
-// settingsTable says which settings of a grid were chosen how often; nil if there
-// is no grid.
+// settingsTable says which settings of a grid were chosen how often.
 func (r *Report) settingsTable() *Table {
 	t := &Table{Title: "Settings chosen from the grids, with the number of splits",
 		Head: [][]Head{{{"Learner", 1, 1}, {"Data set", 1, 1}, {"r", 1, 1}, {"Settings", 1, 1}}}}
@@ -297,9 +296,6 @@ func (r *Report) settingsTable() *Table {
 				}
 			}
 		}
-	}
-	if len(t.Rows) == 0 {
-		return nil
 	}
 	return t
 }

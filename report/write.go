@@ -96,7 +96,7 @@ func (r *Report) document() (*document, error) {
 	doc := &document{Title: e.Name.V, Description: e.Description.V, Status: r.status(), Facts: r.facts(), Failures: r.failures()}
 	tables, figures := 0, 0
 	table := func(t *Table) {
-		if len(t.Rows) == 0 { // nothing of it is in the plan
+		if len(t.Rows) == 0 { // nothing of it is in the plan, or there is no grid
 			return
 		}
 		tables++
@@ -130,8 +130,6 @@ func (r *Report) document() (*document, error) {
 			doc.Parts = append(doc.Parts, part{Number: figures, Figure: &made[i]})
 		}
 	}
-	if t := r.settingsTable(); t != nil {
-		table(t)
-	}
+	table(r.settingsTable())
 	return doc, nil
 }

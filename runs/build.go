@@ -1,8 +1,6 @@
 package runs
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,6 +16,7 @@ import (
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/parity"
@@ -232,20 +231,11 @@ func (m *Manifest) write(dir string, p *compile.Program, files []string) error {
 		}
 	}
 	for _, name := range append(files, GraphTextFile, GraphDOTFile) {
-		sum, err := fileSum(filepath.Join(dir, name))
+		sum, err := infile.SHA256(filepath.Join(dir, name))
 		if err != nil {
 			return err
 		}
 		m.SHA256[name] = sum
 	}
 	return outfile.ReplaceJSON(filepath.Join(dir, ManifestFile), m)
-}
-
-func fileSum(path string) (string, error) {
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256(content)
-	return hex.EncodeToString(sum[:]), nil
 }

@@ -14,9 +14,8 @@ import (
 // what their checkpoints were made with: another engine rounds otherwise, and the
 // promise of the same bits would be broken.
 func (b *bunch) engineRequest() (engines.Request, error) {
-	r := engines.Request{
-		Engine: b.Engine, Device: b.Device, Library: b.Library, Provider: b.Provider, Threads: b.Threads, Plugin: b.Plugin, Memory: b.Memory, Groups: true,
-	}
+	r := b.Request
+	r.Groups = true
 	if !b.Resume {
 		return r, nil
 	}

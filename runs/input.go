@@ -84,9 +84,15 @@ func (m missing) Unwrap() error { return m.Diagnostic }
 
 // find looks a file of the spec up.
 func find(spec *language.Spec, name language.Str, folder data.Folder) (string, error) {
-	places := []string{name.V}
-	if folder.Dir != "" && !filepath.IsAbs(name.V) {
-		places = append(places, filepath.Join(folder.Dir, name.V))
+	return Find(&spec.Origin, name.Pos, name.V, folder)
+}
+
+// Find looks up a file that a document names at pos, from the working directory and
+// then in the folder.
+func Find(document *language.Origin, pos diag.Pos, name string, folder data.Folder) (string, error) {
+	places := []string{name}
+	if folder.Dir != "" && !filepath.IsAbs(name) {
+		places = append(places, filepath.Join(folder.Dir, name))
 	}
 	for _, p := range places {
 		if _, err := os.Stat(p); err == nil {
@@ -95,11 +101,11 @@ func find(spec *language.Spec, name language.Str, folder data.Folder) (string, e
 			return "", err
 		}
 	}
-	d := diag.Errorf(name.Pos, "there is no file %s", name.V).WithNote("looked for %s", strings.Join(places, " and "))
+	d := diag.Errorf(pos, "there is no file %s", name).WithNote("looked for %s", strings.Join(places, " and "))
 	if folder.Dir == "" {
 		d = d.WithNote("--data-dir or MIPLC_DATA names a folder of data sets")
 	}
-	return "", missing{spec.Locate(d)}
+	return "", missing{document.Locate(d)}
 }
 
 // Placeholder extents of data that cannot be opened: any would do, these are

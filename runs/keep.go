@@ -9,6 +9,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/parity"
 	"github.com/miplc/miplc/internal/width"
@@ -134,7 +135,7 @@ func forPlots(report *train.Report) *train.Report {
 
 // summarize writes the summary, which finishes the run.
 func summarize(t *train.Trial, r *train.Report, place train.Placement, version string, p *compile.Program, agreed *parity.Report, plots []string) (*Summary, error) {
-	sum, err := fileSum(ModelPath(t.Dir))
+	sum, err := infile.SHA256(ModelPath(t.Dir))
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/engines"
 	"github.com/miplc/miplc/train/solved"
 )
 
@@ -33,7 +34,7 @@ func TestFitLearner(t *testing.T) {
 	} {
 		name, kind := c.name, c.kind
 		first, second := t.TempDir(), t.TempDir()
-		o := Options{Dir: first, Library: ortest.Library(t), Version: "test"}
+		o := Options{Dir: first, Version: "test", Request: engines.Request{Library: ortest.Library(t)}}
 		s, err := one(context.Background(), load(t, name, slices.Concat(few, c.set)...), o)
 		if err != nil {
 			t.Fatal(err)
@@ -112,7 +113,7 @@ func TestInterruptedFitLeavesNothing(t *testing.T) {
 			cancel()
 		}
 		dir := filepath.Join(t.TempDir(), "run")
-		o := Options{Dir: dir, Library: ortest.Library(t),
+		o := Options{Dir: dir, Request: engines.Request{Library: ortest.Library(t)},
 			Observer: &stopLearner{stopAt: stopAt{cancel: cancel}, after: after}}
 		var stopped *InterruptedError
 		if _, err := one(ctx, load(t, "pl-aggd-mean", few...), o); !errors.As(err, &stopped) || stopped.Epoch != 0 {
@@ -134,7 +135,7 @@ func TestKilledFitStartsAgain(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, SpecFile), spec.YAML(), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Dir: dir, Library: ortest.Library(t)}
+	o := Options{Dir: dir, Request: engines.Request{Library: ortest.Library(t)}}
 	if _, err := one(context.Background(), spec, o); err == nil || !strings.Contains(err.Error(), "unfinished run") {
 		t.Errorf("error %v", err)
 	}
@@ -155,7 +156,7 @@ func TestLearnerRefuses(t *testing.T) {
 	if _, err := OpenTrials([]*language.Spec{&other}, data.Folder{}); !errors.As(err, &wrong) {
 		t.Errorf("another number of classes: %v", err)
 	}
-	o := Options{Device: "cuda", Dir: t.TempDir(), Library: ortest.Library(t)}
+	o := Options{Dir: t.TempDir(), Request: engines.Request{Device: "cuda", Library: ortest.Library(t)}}
 	if _, err := one(context.Background(), spec, o); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "on the CPU") {
 		t.Errorf("a learner on the GPU: %v", err)
 	}
@@ -170,7 +171,7 @@ func TestLearnerWithoutTestBags(t *testing.T) {
 	}
 	split := trials[0].Split
 	split.Train, split.Test = append(split.Train, split.Test...), nil
-	r, err := Train(context.Background(), trials, Options{Dir: t.TempDir(), Library: ortest.Library(t)})
+	r, err := Train(context.Background(), trials, Options{Dir: t.TempDir(), Request: engines.Request{Library: ortest.Library(t)}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -43,27 +44,18 @@ var ErrNoCheckpoint = errors.New("the run has no checkpoint (train.checkpoint is
 // ErrLearner says that a learner keeps no checkpoint.
 var ErrLearner = errors.New("a learner keeps no checkpoint; " + SummaryFile + " has its parity")
 
-// learnerRun reports whether the run in dir is one of a learner.
-func learnerRun(dir string) bool {
-	spec, err := language.Load(filepath.Join(dir, SpecFile), language.Options{})
-	return err == nil && spec.Learner != nil
-}
-
 // RunParity compares the native graph of a run, from its spec and checkpoint,
 // with its model in every back end.
 func RunParity(dir string, o ParityOptions) (*parity.Report, error) {
-	if learnerRun(dir) {
+	spec, wrong := language.Load(filepath.Join(dir, SpecFile), language.Options{})
+	if wrong == nil && spec.Learner != nil {
 		return nil, ErrLearner
 	}
 	state, _, err := train.LoadState(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNoCheckpoint
 	}
-	if err != nil {
-		return nil, err
-	}
-	spec, err := language.Load(filepath.Join(dir, SpecFile), language.Options{})
-	if err != nil {
+	if err := cmp.Or(err, wrong); err != nil {
 		return nil, err
 	}
 	var files, own predictors

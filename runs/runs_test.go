@@ -56,7 +56,7 @@ func (s *stopAt) Step(p train.Progress) {
 // was stopped.
 func TestInterruptedRunResumesToSameBits(t *testing.T) {
 	spec := load(t, "quickstart", "train.epochs=4", "data.generated.bags=40")
-	o := Options{Library: ortest.Library(t), Version: "test"}
+	o := Options{Version: "test", Request: engines.Request{Library: ortest.Library(t)}}
 	whole, broken := t.TempDir(), t.TempDir()
 	o.Dir = whole
 	if _, err := one(context.Background(), spec, o); err != nil {
@@ -119,7 +119,7 @@ func TestSparseTrialAgreesWithTrain(t *testing.T) {
 	if len(alone.Attention) != 2 || alone.Attention[0].Epoch != 2 || alone.Attention[1].Epoch != 5 || alone.Metrics[2].TestAccuracy != nil {
 		t.Errorf("attention scores are kept of %d epochs, not of 2 and 5", len(alone.Attention))
 	}
-	o := Options{Dir: t.TempDir(), Library: ortest.Library(t)}
+	o := Options{Dir: t.TempDir(), Request: engines.Request{Library: ortest.Library(t)}}
 	whole, err := one(context.Background(), spec, o)
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +139,7 @@ func TestNothingIsLeftBeforeTheFirstCheckpoint(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	ctx, cancel := context.WithCancel(context.Background())
 	spec := load(t, "quickstart")
-	o := Options{Dir: dir, Library: ortest.Library(t), Observer: &stopAt{epoch: 1, step: 3, cancel: cancel}}
+	o := Options{Dir: dir, Observer: &stopAt{epoch: 1, step: 3, cancel: cancel}, Request: engines.Request{Library: ortest.Library(t)}}
 	var stopped *InterruptedError
 	if _, err := one(ctx, spec, o); !errors.As(err, &stopped) || stopped.Epoch != 0 {
 		t.Fatalf("error %v", err)

@@ -53,7 +53,7 @@ func TestSeveralEqualAlone(t *testing.T) {
 	} {
 		t.Run(c.engine+"/"+c.name, func(t *testing.T) {
 			set := append([]string{"train.epochs=3", "data.generated.bags=40"}, c.set...)
-			o := Options{Dir: t.TempDir(), Library: library, Engine: c.engine, Device: device(c.engine)}
+			o := Options{Dir: t.TempDir(), Request: engines.Request{Library: library, Engine: c.engine, Device: device(c.engine)}}
 			got, err := Train(context.Background(), several(t, 2, c.name, set...), o)
 			if err != nil {
 				t.Fatal(err)
@@ -62,7 +62,7 @@ func TestSeveralEqualAlone(t *testing.T) {
 				t.Fatalf("%d runs, failed %v", len(got.Runs), got.Failed)
 			}
 			for i, trial := range several(t, 2, c.name, set...) {
-				alone, err := one(context.Background(), trial.Program.Spec, Options{Dir: t.TempDir(), Library: library, Engine: "gorgonia"})
+				alone, err := one(context.Background(), trial.Program.Spec, Options{Dir: t.TempDir(), Request: engines.Request{Library: library, Engine: "gorgonia"}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -117,7 +117,7 @@ func TestSeveralResumeToSameBits(t *testing.T) {
 				}
 				return several(t, 3, c.spec, "train.epochs=5", "data.generated.bags=30")
 			}
-			o := Options{Dir: t.TempDir(), Library: library, Engine: c.engine, Device: device(c.engine), Version: "test"}
+			o := Options{Dir: t.TempDir(), Version: "test", Request: engines.Request{Library: library, Engine: c.engine, Device: device(c.engine)}}
 			if _, err := Train(context.Background(), list(), o); err != nil {
 				t.Fatal(err)
 			}
@@ -157,7 +157,7 @@ func TestSeveralInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, engine := range []string{"gorgonia", "xla"} {
-		o := Options{Dir: filepath.Join(t.TempDir(), "table"), Library: ortest.Library(t), Engine: engine, Device: device(engine)}
+		o := Options{Dir: filepath.Join(t.TempDir(), "table"), Request: engines.Request{Library: ortest.Library(t), Engine: engine, Device: device(engine)}}
 		if _, err := Train(ctx, several(t, 2, "quickstart"), o); err == nil {
 			t.Fatal("an interrupted call succeeded")
 		}

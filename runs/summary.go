@@ -2,11 +2,10 @@ package runs
 
 import (
 	"encoding/json"
-	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/parity"
 )
@@ -65,14 +64,6 @@ func writeSplit(dir string, s *data.Split) error {
 
 // ReadSummary reads the summary of a finished run.
 func ReadSummary(dir string) (*Summary, error) {
-	path := filepath.Join(dir, SummaryFile)
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
 	s := &Summary{}
-	if err := json.Unmarshal(text, s); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return s, nil
+	return s, infile.JSON(filepath.Join(dir, SummaryFile), s)
 }

@@ -19,20 +19,12 @@ import (
 
 // Options say where runs go and what trains them.
 type Options struct {
-	Dir     string      // of a run without a name; runs with names have folders in it
-	Data    data.Folder // where data files are looked up besides the working directory
-	Library string      // onnxruntime library; empty: search
-	Version string      // of miplc, for the metadata
-	Resume  bool        // go on with unfinished runs
-	Force   bool        // overwrite runs
-	// Engine, Device, Provider, Threads, Plugin and Memory ask for an engine as in
-	// engines.Request; an empty Engine is train.engine of the spec.
-	Engine   string
-	Device   string
-	Provider string
-	Threads  int
-	Plugin   string
-	Memory   int64
+	engines.Request             // an empty Engine is train.engine of the spec
+	Dir             string      // of a run without a name; runs with names have folders in it
+	Data            data.Folder // where data files are looked up besides the working directory
+	Version         string      // of miplc, for the metadata
+	Resume          bool        // go on with unfinished runs
+	Force           bool        // overwrite runs
 	// Observer follows the training; may be nil.
 	Observer train.Observer
 }

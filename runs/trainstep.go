@@ -73,12 +73,10 @@ func (s *stepUnderWay) place() (*contract.Step, *StepCheck, error) {
 
 // discard waits and removes what has no name yet.
 func (s *stepUnderWay) discard() {
-	defer func() {
-		if s.file != nil {
-			s.file.Discard()
-		}
-	}()
 	s.work.Wait()
+	if s.file != nil {
+		s.file.Discard()
+	}
 }
 
 // write writes the training step aside and takes one step in onnxruntime, which
@@ -106,23 +104,18 @@ func (s *stepUnderWay) write(p *compile.Program, state *train.State, meta export
 // kink, where a gradient jumps, may part float32 from float64, so a second draw
 // decides where the first one disagrees.
 func checkStep(p *compile.Program, state *train.State, path, library string) (*StepCheck, error) {
-	var check *StepCheck
-	for draw := range uint64(2) {
+	for draw := uint64(0); ; draw++ {
 		b, s := stepInput(p, state, draw)
 		diff, where, err := stepDifference(p, s, b, path, library)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		check = &StepCheck{MaxAbsDiff: diff, Tolerance: stepTolerance, Instances: len(b.BagOf), Bags: b.Bags}
-		if diff <= stepTolerance {
-			return check, nil
-		}
-		err = fmt.Errorf("one step in onnxruntime is %.3g away from the interpreter in %s, %.0g is allowed", diff, where, stepTolerance)
-		if draw == 1 {
-			return nil, err
+		case diff <= stepTolerance:
+			return &StepCheck{MaxAbsDiff: diff, Tolerance: stepTolerance, Instances: len(b.BagOf), Bags: b.Bags}, nil
+		case draw == 1:
+			return nil, fmt.Errorf("one step in onnxruntime is %.3g away from the interpreter in %s; %.0g is allowed", diff, where, stepTolerance)
 		}
 	}
-	return check, nil
 }
 
 // stepInput draws two bags of two instances and one, and a velocity, so that
@@ -183,7 +176,7 @@ func stepDifference(p *compile.Program, s *train.State, b *train.Batch, path, li
 		for i, w := range want[name] {
 			d := math.Abs(float64(have[i])-w) / max(1, math.Abs(w))
 			if !(d <= diff) { // not a number counts as far away
-				diff, where = d, fmt.Sprintf("%s at %d", name, i)
+				diff, where = d, fmt.Sprintf("%s, value %d of %d", name, i+1, len(have))
 			}
 		}
 	}

@@ -3,9 +3,9 @@
 package diag
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 )
 
@@ -88,16 +88,9 @@ func (l List) Err() error {
 	if len(l) == 0 {
 		return nil
 	}
-	sorted := append(List(nil), l...)
-	sort.SliceStable(sorted, func(i, j int) bool {
-		a, b := sorted[i].Pos, sorted[j].Pos
-		if a.File != b.File {
-			return a.File < b.File
-		}
-		if a.Line != b.Line {
-			return a.Line < b.Line
-		}
-		return a.Col < b.Col
+	sorted := slices.Clone(l)
+	slices.SortStableFunc(sorted, func(a, b Diagnostic) int {
+		return cmp.Or(cmp.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Col, b.Pos.Col))
 	})
 	return sorted
 }

@@ -11,8 +11,7 @@ func CheckWord(what, word string, known []string) error {
 	if slices.Contains(known, word) {
 		return nil
 	}
-	d := Errorf(Pos{}, "%s cannot be %q", what, word)
+	d := Errorf(Pos{}, "%s cannot be %q", what, word).WithNote("known are %s", strings.Join(known, ", "))
 	d.Suggestion = Suggest(word, known)
-	d.Notes = []string{"known are " + strings.Join(known, ", ")}
 	return d
 }

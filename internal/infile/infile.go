@@ -4,7 +4,12 @@
 package infile
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 )
@@ -24,6 +29,37 @@ func Open(path string) (*os.File, fs.FileInfo, error) {
 	}
 	f, err := os.Open(path)
 	return f, info, err
+}
+
+// SHA256 is the hash of what a file holds, in hexadecimal.
+func SHA256(path string) (string, error) {
+	f, _, err := Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return "", fmt.Errorf("cannot read %s: %w", path, err)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// JSON reads a file that holds one value.
+func JSON(path string, to any) error {
+	f, _, err := Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(f)
+	if err == nil {
+		err = json.Unmarshal(text, to)
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return err
 }
 
 // kindOf names what is no regular file.

@@ -179,14 +179,11 @@ func (f *Folder) take(kind Kind, files, inputs []string, stale func(name string)
 		}
 	}
 	m := &Mark{By: kind, Files: files}
-	text, err := json.MarshalIndent(m, "", "  ")
-	if err == nil {
-		err = outfile.Replace(filepath.Join(f.Dir, MarkFile), append(text, '\n'))
+	if err := outfile.ReplaceJSON(filepath.Join(f.Dir, MarkFile), m); err != nil {
+		return err
 	}
-	if err == nil {
-		f.Mark = m
-	}
-	return err
+	f.Mark = m
+	return nil
 }
 
 // foreign reports files that are there though the mark does not list them.

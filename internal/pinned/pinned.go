@@ -3,11 +3,8 @@
 package pinned
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -117,7 +114,7 @@ func (s Slot) Check(verify bool) error {
 	if !verify {
 		return nil
 	}
-	sum, err := sumFile(s.Path)
+	sum, err := infile.SHA256(s.Path)
 	if err != nil {
 		return err
 	}
@@ -127,17 +124,4 @@ func (s Slot) Check(verify bool) error {
 		}
 	}
 	return errors.New("damaged: its SHA-256 is not a pinned one")
-}
-
-func sumFile(path string) (string, error) {
-	f, _, err := infile.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", fmt.Errorf("cannot read %s: %w", path, err)
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }

@@ -1,5 +1,5 @@
-// Package progress shows a training run to a person: a bar that redraws itself
-// on a terminal, plain lines elsewhere.
+// Package progress shows a person how far work is, a training run above all: a bar
+// that redraws itself on a terminal, plain lines elsewhere.
 package progress
 
 import (
@@ -14,33 +14,25 @@ import (
 
 // Reporter writes the progress of a run. It is a train.Observer.
 type Reporter struct {
-	w        io.Writer
-	terminal bool
-	now      func() time.Time
-
+	*Line
 	plan     train.Plan
-	drawn    time.Time // of the last bar or line
-	line     Line      // of the bar
-	accuracy string    // the last measured one
+	accuracy string // the last measured one
 }
 
-// Times between two redrawn bars and between two plain lines.
-const (
-	redraw  = 100 * time.Millisecond
-	newLine = 10 * time.Second
-	cells   = 24 // width of the bar
-)
+// cells are the width of the bar.
+const cells = 24
 
 // New returns a reporter. On a terminal the bar redraws itself with a carriage
 // return; else a line is written at most every ten seconds, for the first and
 // for the last epoch.
 func New(w io.Writer, isTerminal bool) *Reporter {
-	return &Reporter{w: w, terminal: isTerminal, now: time.Now, line: Line{W: w}}
+	return &Reporter{Line: NewLine(w, isTerminal)}
 }
 
 // Begin writes what is going to be trained.
 func (r *Reporter) Begin(p train.Plan) {
-	r.plan, r.drawn = p, r.now()
+	r.plan = p
+	r.Wait()
 	what, length, size := p.Name, fmt.Sprintf("%d %ss", p.Epochs, r.unit()), fmt.Sprintf("%d bags (%d for testing)", p.TrainBags, p.TestBags)
 	several := p.Trials > 1
 	if several {
@@ -78,11 +70,9 @@ func (r *Reporter) engine() string {
 
 // Step redraws the bar.
 func (r *Reporter) Step(p train.Progress) {
-	if !r.terminal || r.now().Sub(r.drawn) < redraw {
-		return
+	if r.terminal && r.Due() {
+		r.bar(p)
 	}
-	r.drawn = r.now()
-	r.bar(p)
 }
 
 // Epoch redraws the bar, or writes a line when it is time for one.
@@ -92,34 +82,16 @@ func (r *Reporter) Epoch(m train.Metrics, p train.Progress) {
 	}
 	last := p.Epoch == p.Epochs
 	if r.terminal {
-		r.drawn = r.now()
 		r.bar(p)
 		if last {
-			r.line.End()
+			r.End()
 		}
 		return
 	}
-	if first := p.Epoch == r.plan.Done+1; !first && !last && r.now().Sub(r.drawn) < newLine {
-		return
+	if first := p.Epoch == r.plan.Done+1; first || last || r.Due() {
+		r.Show(fmt.Sprintf("%s %d/%d  loss %s%s%s", r.unit(), p.Epoch, p.Epochs, number(p.Loss), r.accuracy, left(p, last)))
 	}
-	r.drawn = r.now()
-	fmt.Fprintf(r.w, "%s %d/%d  loss %s%s%s\n", r.unit(), p.Epoch, p.Epochs, number(p.Loss), r.accuracy, left(p, last))
 }
-
-// Note writes a line of its own.
-func (r *Reporter) Note(text string) {
-	r.line.Clear()
-	plain.Fprintf(r.w, "%s\n", text)
-}
-
-// Warn writes a warning on a line of its own.
-func (r *Reporter) Warn(text string) {
-	r.line.Clear()
-	plain.Fprintf(r.w, "warning: %s\n", text)
-}
-
-// Close leaves the cursor on a fresh line, whatever ended the run.
-func (r *Reporter) Close() { r.line.End() }
 
 // bar draws the state of the run over the one drawn before.
 func (r *Reporter) bar(p train.Progress) {
@@ -140,7 +112,7 @@ func (r *Reporter) bar(p train.Progress) {
 	if p.Evaluating {
 		doing = fmt.Sprintf("  measuring %d%%", 100*p.Step/max(p.Steps, 1))
 	}
-	r.line.Draw(fmt.Sprintf("%s%s %3.0f%%  %s %d/%d  loss %s%s%s%s", strings.Repeat("█", full), strings.Repeat("░", cells-full),
+	r.Show(fmt.Sprintf("%s%s %3.0f%%  %s %d/%d  loss %s%s%s%s", strings.Repeat("█", full), strings.Repeat("░", cells-full),
 		100*share, r.unit(), p.Epoch, p.Epochs, number(p.Loss), accuracy, doing, left(p, share >= 1)))
 }
 
@@ -168,19 +140,7 @@ func left(p train.Progress, done bool) string {
 	if done || p.Left < time.Second {
 		return ""
 	}
-	return "  " + duration(p.Left) + " left"
-}
-
-// duration writes a time as people estimate it: 8s, 3m20s, 2h05m.
-func duration(d time.Duration) string {
-	s := int(d.Round(time.Second) / time.Second)
-	switch {
-	case s < 60:
-		return fmt.Sprintf("%ds", s)
-	case s < 3600:
-		return fmt.Sprintf("%dm%02ds", s/60, s%60)
-	}
-	return fmt.Sprintf("%dh%02dm", s/3600, s/60%60)
+	return "  " + Duration(p.Left) + " left"
 }
 
 // number writes a loss with four digits that say something.

@@ -29,7 +29,7 @@ func run(terminal bool, step time.Duration) string {
 		}
 		r.Epoch(m, train.Progress{Epoch: epoch, Epochs: 3, Step: 2, Steps: 2, Loss: m.Loss, Left: 100 * time.Second})
 	}
-	r.Close()
+	r.End()
 	return out.String()
 }
 
@@ -55,8 +55,7 @@ func TestControlCharacters(t *testing.T) {
 	r.Begin(train.Plan{Name: name, Engine: "ort", Reason: name})
 	r.Note(name)
 	r.Warn(name)
-	line := Line{W: &out}
-	line.Draw(name)
+	NewLine(&out, true).Show(name)
 	if strings.ContainsAny(out.String(), "\x1b\u202e") {
 		t.Errorf("control characters reach the terminal: %q", out.String())
 	}
@@ -121,7 +120,7 @@ func TestDuration(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		900 * time.Millisecond: "1s", 59 * time.Second: "59s", 200 * time.Second: "3m20s", 125 * time.Minute: "2h05m",
 	} {
-		if got := duration(d); got != want {
+		if got := Duration(d); got != want {
 			t.Errorf("%v: %s, want %s", d, got, want)
 		}
 	}
@@ -133,7 +132,7 @@ func TestLearner(t *testing.T) {
 	r := New(&out, false)
 	r.Begin(train.Plan{Name: "graph", Learner: "pl-aggd", Epochs: 1, TrainBags: 20, TestBags: 9})
 	r.Epoch(train.Metrics{Epoch: 1, Loss: 2}, train.Progress{Epoch: 1, Epochs: 1, Step: 1, Steps: 1, Loss: 2})
-	r.Close()
+	r.End()
 	if want := "fitting graph with learner pl-aggd: 20 bags (9 for testing), 1 iterations\niteration 1/1  loss 2.0000\n"; out.String() != want {
 		t.Errorf("%q, want %q", out.String(), want)
 	}

@@ -1,5 +1,5 @@
-// Package backend turns the flags --backend and --library into an opened model,
-// and gets onnxruntime where a command cannot do without it.
+// Package backend turns flags into what runs a model and into what trains one, and
+// gets onnxruntime where a command cannot do without it.
 package backend
 
 import (

@@ -80,11 +80,6 @@ func SizeFlag(flags *pflag.FlagSet, to *data.Options) {
 	Bytes(flags, &to.MaxBytes, "max-bytes", "most bytes that a data file may unpack to, such as 500MB or 16GiB (default 4GiB, or the memory there is)")
 }
 
-// MemoryFlag adds the flag of commands that train by the engine xla.
-func MemoryFlag(flags *pflag.FlagSet, to *int64) {
-	Bytes(flags, to, "device-memory", "bytes that the engine xla may take on its device, such as 6GiB (default what it has): that many runs go side by side")
-}
-
 // Bytes adds a flag that takes a number of bytes.
 func Bytes(flags *pflag.FlagSet, to *int64, name, usage string) {
 	flags.Var((*size)(to), name, usage)

@@ -3,6 +3,7 @@ package data
 import (
 	"context"
 	"errors"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -156,7 +157,7 @@ func (o *bagsOptions) generator() (imagebags.Generator, error) {
 	if err := console.CheckWord("--generator", o.Generator, imagebags.Names...); err != nil {
 		return nil, err
 	}
-	for _, flag := range []string{"grid", "neighbours", "blob", "color", "max-segments", "distortion", "improvement", "patch", "step", "sigma"} {
+	for _, flag := range slices.Sorted(maps.Keys(generatorFlags)) {
 		if o.given(flag) && !slices.Contains(generatorFlags[flag], o.Generator) {
 			return nil, console.Usagef("--%s is a setting of %s, not of %s", flag, strings.Join(generatorFlags[flag], " and "), o.Generator)
 		}
@@ -213,7 +214,7 @@ func checkOutside(word string) error {
 
 func (o *bagsOptions) bags(ctx context.Context, sources *imagebags.Sources, g imagebags.Generator, size imagebags.Size) (*data.Dataset, error) {
 	count := newCounter(o.Console, "images")
-	defer count.line.End()
+	defer count.End()
 	return imagebags.Bags(ctx, sources, imagebags.Options{Generator: g, Resize: size, Workers: o.Workers, Limits: o.Limits, Progress: count.progress})
 }
 

@@ -20,7 +20,6 @@ import (
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/specs"
-	"github.com/miplc/miplc/train/engines"
 )
 
 // options are the settings of the commands that compute or plan cells.
@@ -85,10 +84,7 @@ func (o *options) flags(cmd *cobra.Command) {
 	f.StringVarP(&o.Dir, "output", "o", "", "folder of the results (required)")
 	f.StringArrayVar(&o.Set, "set", nil, "override a value of the file, e.g. splits.count=3 (may be repeated)")
 	console.DataFlags(o.Console, f, &o.Data, "folder of data sets and of labelled instances")
-	f.StringVar(&o.Library, "library", "", "onnxruntime library, or a folder that holds it")
-	f.StringVar(&o.Engine, "engine", "", "engine of all cells: "+strings.Join(engines.Names(), ", "))
-	f.StringVar(&o.Device, "device", "", "cpu, cuda for an NVIDIA GPU, or go for the executor in pure Go of the engine xla")
-	console.MemoryFlag(f, &o.Memory)
+	backend.EngineFlags(f, &o.Request, "engine of all cells")
 	f.IntVar(&o.Jobs, "jobs", 0, "cells at the same time, one thread each, by default as many as cores; with the engine xla side by side in one program, by default 64")
 	f.StringSliceVar(&o.Select.Data, "data", nil, "data sets to run, by name; all others are left out")
 	f.StringSliceVar(&o.Select.Learners, "learner", nil, "learners to run, by name")
@@ -155,7 +151,7 @@ func (o *options) follow(name string, compute func(experiment.Options) (experime
 	settings.Version = version.Current().Miplc
 	if !o.Console.JSON {
 		lines := newLines(o.Console.Err, o.Console.Terminal)
-		defer lines.line.End()
+		defer lines.End()
 		settings.Observer = lines
 	}
 	o.Console.Keep(console.LastEpochs, console.ExitInterrupted)
@@ -177,15 +173,8 @@ func (o *options) load() (*experiment.Experiment, error) {
 	if o.Dir == "" {
 		return nil, console.Usagef("miplc experiment: -o DIR is missing")
 	}
-	if o.Engine != "" {
-		if err := console.CheckWord("--engine", o.Engine, engines.Names()...); err != nil {
-			return nil, err
-		}
-	}
-	if o.Device != "" {
-		if err := console.CheckWord("--device", o.Device, engines.Devices()...); err != nil {
-			return nil, err
-		}
+	if err := backend.CheckEngine(&o.Request); err != nil {
+		return nil, err
 	}
 	e, err := experiment.Load(o.File, language.Options{Set: o.Set})
 	return e, console.Invalid(err)

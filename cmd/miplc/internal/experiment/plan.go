@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,6 +17,7 @@ import (
 	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/plain"
+	"github.com/miplc/miplc/train/progress"
 )
 
 // planOptions are the settings of miplc experiment plan.
@@ -193,7 +193,11 @@ func readTemplate(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxTemplate))
+	text, err := io.ReadAll(io.LimitReader(f, maxTemplate+1))
+	if err == nil && len(text) > maxTemplate {
+		err = fmt.Errorf("%s has more than %d bytes, and is no template of a job", path, maxTemplate)
+	}
+	return text, err
 }
 
 func (p *planned) print(w io.Writer) error {
@@ -215,11 +219,7 @@ func (p *planned) print(w io.Writer) error {
 	return err
 }
 
-// span prints seconds for people.
+// span prints estimated seconds.
 func span(seconds float64) string {
-	d := time.Duration(seconds * float64(time.Second))
-	if d < time.Minute {
-		return d.Round(time.Second).String()
-	}
-	return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	return progress.Duration(time.Duration(seconds * float64(time.Second)))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/internal/plain"
+	"github.com/miplc/miplc/train/progress"
 )
 
 // statusOptions are the settings of miplc experiment status.
@@ -50,18 +51,20 @@ func runStatus(ctx context.Context, o *statusOptions) error {
 	if o.Watch && o.Console.JSON {
 		return console.Usagef("miplc experiment status: --watch is for people and --json is one object: give one of them")
 	}
-	lines := newLines(o.Console.Err, o.Console.Terminal)
-	defer lines.line.End()
+	line := progress.NewLine(o.Console.Err, o.Console.Terminal)
+	defer line.End()
 	for {
 		s, err := experiment.ReadStatus(o.Dir, time.Now())
 		if err != nil {
 			return err
 		}
 		if over := s.Done+s.Failed == s.Cells && len(s.Running) == 0; !o.Watch || over {
-			lines.line.Clear()
+			line.Clear()
 			return o.Console.Result(s, func(w io.Writer) error { return printStatus(w, o.Dir, s) })
 		}
-		lines.show(summaryOf(s), false)
+		if line.Due() {
+			line.Show(summaryOf(s))
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

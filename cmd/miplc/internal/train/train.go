@@ -21,7 +21,6 @@ import (
 	"github.com/miplc/miplc/internal/plain"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runtime/ortenv"
-	"github.com/miplc/miplc/train/engines"
 	"github.com/miplc/miplc/train/progress"
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
@@ -87,14 +86,11 @@ there is none on this machine.`,
 	f := cmd.Flags()
 	f.StringVarP(&o.Dir, "output", "o", "", "folder of the run (required)")
 	f.StringArrayVar(&o.Set, "set", nil, "override a value, e.g. train.epochs=5 (may be repeated)")
-	f.StringVar(&o.Engine, "engine", "", "engine to train with, the same as --set train.engine=: "+strings.Join(engines.Names(), ", "))
-	f.StringVar(&o.Device, "device", "", "cpu, cuda for an NVIDIA GPU, or go for the executor in pure Go of the engine xla")
+	backend.EngineFlags(f, &o.Request, "engine to train with, the same as --set train.engine=")
 	f.StringVar(&o.Provider, "provider", "", "execution provider of onnxruntime: cpu, "+strings.Join(ortenv.Providers, ", "))
 	f.IntVar(&o.Threads, "threads", 0, "threads of onnxruntime; 0: one for features, all cores for images")
 	f.StringVar(&o.Plugin, "pjrt-plugin", "", "PJRT plugin of XLA for the device; else "+pjrt.EnvPlugin+", or what is installed")
-	console.MemoryFlag(f, &o.Memory)
 	console.DataFlags(con, f, &o.Data, "folder of data sets")
-	f.StringVar(&o.Library, "library", "", "onnxruntime library, or a folder that holds it")
 	f.UintSliceVar(&o.Seeds, "seeds", nil, "train one run a seed")
 	f.UintSliceVar(&o.Parts, "parts", nil, "train one run for each of these splits of data.split.index")
 	f.StringArrayVar(&o.Grid, "grid", nil, "train one run for each of these values, e.g. train.lr=0.01,0.05 (may be repeated)")
@@ -128,7 +124,7 @@ func run(ctx context.Context, o *options) error {
 	o.Version = version.Current().Miplc
 	if !o.Console.JSON {
 		bar := progress.New(o.Console.Err, o.Console.Terminal)
-		defer bar.Close()
+		defer bar.End()
 		o.Observer = bar
 	}
 	o.Console.Keep(console.LastEpochs, console.ExitInterrupted)
@@ -147,20 +143,8 @@ func run(ctx context.Context, o *options) error {
 
 // check reports wrong flags. Where a run goes on, its spec is taken.
 func (o *options) check() error {
-	if o.Device != "" {
-		if err := console.CheckWord("--device", o.Device, engines.Devices()...); err != nil {
-			return err
-		}
-	}
-	if o.Provider != "" {
-		if err := console.CheckWord("--provider", o.Provider, append([]string{engines.CPU}, ortenv.Providers...)...); err != nil {
-			return err
-		}
-	}
-	if o.Engine != "" {
-		if err := console.CheckWord("--engine", o.Engine, engines.Names()...); err != nil {
-			return err
-		}
+	if err := backend.CheckEngine(&o.Request); err != nil {
+		return err
 	}
 	switch {
 	case o.Dir == "":

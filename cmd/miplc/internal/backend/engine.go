@@ -1,0 +1,39 @@
+package backend
+
+import (
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/runtime/ortenv"
+	"github.com/miplc/miplc/train/engines"
+)
+
+// EngineFlags declares the flags that ask for what trains; engine says what of.
+func EngineFlags(f *pflag.FlagSet, to *engines.Request, engine string) {
+	f.StringVar(&to.Engine, "engine", "", engine+": "+strings.Join(engines.Names(), ", "))
+	f.StringVar(&to.Device, "device", "", "cpu, cuda for an NVIDIA GPU, or go for the executor in pure Go of the engine xla")
+	f.StringVar(&to.Library, "library", "", "onnxruntime library, or a folder that holds it")
+	console.Bytes(f, &to.Memory, "device-memory", "bytes that the engine xla may take on its device, such as 6GiB (default what it has): that many runs go side by side")
+}
+
+// CheckEngine reports what is asked for by a name that nothing has.
+func CheckEngine(r *engines.Request) error {
+	for _, asked := range []struct {
+		flag, name string
+		known      []string
+	}{
+		{"--device", r.Device, engines.Devices()},
+		{"--provider", r.Provider, append([]string{engines.CPU}, ortenv.Providers...)},
+		{"--engine", r.Engine, engines.Names()},
+	} {
+		if asked.name == "" {
+			continue
+		}
+		if err := console.CheckWord(asked.flag, asked.name, asked.known...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
