@@ -11,6 +11,9 @@ import (
 	"google.golang.org/grpc/status"
 )
 
+// maxError is the most bytes of an error's text, which may quote what the client sent.
+const maxError = 1000
+
 // call is a request of either protocol.
 type call struct {
 	protocol, method string
@@ -28,6 +31,9 @@ func (s *Server) call(ctx context.Context, c call, answer func(context.Context) 
 	if _, told := status.FromError(err); !told {
 		s.o.Log.Error("request failed", "protocol", c.protocol, "method", c.method, "error", err)
 		err = status.Error(codes.Internal, err.Error())
+	}
+	if text := status.Convert(err).Message(); len(text) > maxError {
+		err = status.Error(status.Code(err), strings.ToValidUTF8(text[:maxError], "")+" ...")
 	}
 	s.metrics.requests.WithLabelValues(c.protocol, c.method, status.Code(err).String()).Inc()
 	s.metrics.seconds.WithLabelValues(c.protocol, c.method).Observe(time.Since(begin).Seconds())

@@ -16,7 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/miplc/miplc/runtime"
@@ -93,6 +95,28 @@ func TestStalledGRPC(t *testing.T) {
 	}
 	if _, err := oip.NewGRPCInferenceServiceClient(s.dial(t)).ModelInfer(t.Context(), message(randomBag(1, 1), true)); err != nil {
 		t.Error(err)
+	}
+	// A request without its message.
+	silent, err := s.dial(t).NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true}, oip.GRPCInferenceService_ModelInfer_FullMethodName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := silent.RecvMsg(&got); status.Code(err) != codes.DeadlineExceeded {
+		t.Error(err)
+	}
+}
+
+// A head that is too long is refused before it is held.
+func TestLongHead(t *testing.T) {
+	s := start(t)
+	long := strings.Repeat("x", 100<<10)
+	conn := s.connect(t, "GET /v2 HTTP/1.1\r\nHost: a\r\nX: "+long[:2*maxHeader]+"\r\n\r\n")
+	if told, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil || told.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+		t.Error(told, err)
+	}
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "x", long)
+	if _, err := oip.NewGRPCInferenceServiceClient(s.dial(t)).ServerLive(ctx, &oip.ServerLiveRequest{}); err == nil {
+		t.Error("a head of 100 kB over gRPC is taken")
 	}
 }
 

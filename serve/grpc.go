@@ -28,6 +28,7 @@ func (s *Server) newGRPC(ending context.Context) (*grpc.Server, *health.Server) 
 	options := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(int(s.o.Bytes) + messageHead),
 		grpc.MaxConcurrentStreams(maxStreams),
+		grpc.MaxHeaderListSize(maxHeader),
 		grpc.ConnectionTimeout(s.o.Timeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: 5 * time.Minute, Time: time.Minute, Timeout: s.o.Timeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
@@ -64,16 +65,22 @@ var probes = []string{
 	oip.GRPCInferenceService_ServerLive_FullMethodName, oip.GRPCInferenceService_ServerReady_FullMethodName, oip.GRPCInferenceService_ModelReady_FullMethodName,
 }
 
-// tap sees the head of a call: who has no token gets no message into memory.
+// tap sees the head of a call, interceptors only its message: who has no token gets none
+// into memory, and a call whose message never comes has an end. Watching has none.
 func (s *Server) tap(ctx context.Context, head *tap.Info) (context.Context, error) {
-	if slices.Contains(probes, head.FullMethodName) || strings.HasPrefix(head.FullMethodName, "/"+grpc_health_v1.Health_ServiceDesc.ServiceName+"/") {
+	if head.FullMethodName == grpc_health_v1.Health_Watch_FullMethodName {
 		return ctx, nil
+	}
+	limited, cancel := context.WithTimeout(ctx, s.whole())
+	context.AfterFunc(ctx, cancel)
+	if slices.Contains(probes, head.FullMethodName) || strings.HasPrefix(head.FullMethodName, "/"+grpc_health_v1.Health_ServiceDesc.ServiceName+"/") {
+		return limited, nil
 	}
 	err := s.allowed(strings.Join(head.Header.Get("authorization"), ","))
 	if err != nil {
 		s.metrics.requests.WithLabelValues("grpc", "any", codes.Unauthenticated.String()).Inc() // names of methods may be made up
 	}
-	return ctx, err
+	return limited, err
 }
 
 // unary is what all calls have in common.

@@ -100,7 +100,8 @@ func TestWrongMessages(t *testing.T) {
 		f(m)
 		return m
 	}
-	nan := []byte{0, 0, 0xc0, 0x7f}
+	nan, long := []byte{0, 0, 0xc0, 0x7f}, strings.Repeat("ä", 100_000)
+	attention := &oip.ModelInferRequest_InferRequestedOutputTensor{Name: "attention"}
 	for _, c := range []struct {
 		m    *oip.ModelInferRequest
 		code codes.Code
@@ -115,11 +116,17 @@ func TestWrongMessages(t *testing.T) {
 		{change(false, func(m *oip.ModelInferRequest) { m.Inputs[0].Contents = nil }), codes.InvalidArgument, "has 0 values"},
 		{change(false, func(m *oip.ModelInferRequest) { m.Inputs[0].Shape[0] = 1 << 40 }), codes.InvalidArgument, "shape"},
 		{change(false, func(m *oip.ModelInferRequest) { m.Inputs[0].Shape[0] = 5001 }), codes.InvalidArgument, "takes at most 5000"},
+		{change(true, func(m *oip.ModelInferRequest) { m.Outputs = append(m.Outputs, attention, attention) }), codes.InvalidArgument, `"attention" is asked for twice`},
+		{change(true, func(m *oip.ModelInferRequest) { m.ModelName = long }), codes.NotFound, "no model"},
+		{change(true, func(m *oip.ModelInferRequest) { m.ModelVersion = long }), codes.NotFound, "no version"},
+		{change(true, func(m *oip.ModelInferRequest) { m.Inputs[0].Name = long }), codes.InvalidArgument, "no input"},
+		{change(true, func(m *oip.ModelInferRequest) { m.Inputs[0].Datatype = long }), codes.InvalidArgument, "datatype"},
+		{change(true, func(m *oip.ModelInferRequest) { m.Inputs[0].Shape = make([]int64, 100_000) }), codes.InvalidArgument, "shape"},
 		{message(randomBag(120_000, 1), true), codes.ResourceExhausted, "larger than max"},
 	} {
 		_, err := client.ModelInfer(t.Context(), c.m)
-		if status.Code(err) != c.code || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v, want %v with %q", err, c.code, c.want)
+		if status.Code(err) != c.code || !strings.Contains(err.Error(), c.want) || len(err.Error()) > maxError+100 {
+			t.Errorf("%.1200v, want %v with %q", err, c.code, c.want)
 		}
 	}
 }

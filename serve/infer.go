@@ -211,10 +211,13 @@ func addOutputs(answer *oip.ModelInferResponse, info runtime.Info, asked []*oip.
 			asked = append(asked, &oip.ModelInferRequest_InferRequestedOutputTensor{Name: t.Name})
 		}
 	}
-	for _, a := range asked {
+	for i, a := range asked {
 		at := slices.IndexFunc(outputs, func(t *tensor) bool { return t.Name == a.GetName() })
 		if at < 0 {
 			return status.Errorf(codes.InvalidArgument, "there is no output %q; the model has %s", a.GetName(), namesOf(outputs))
+		}
+		if slices.ContainsFunc(asked[:i], func(b *oip.ModelInferRequest_InferRequestedOutputTensor) bool { return b.Name == a.Name }) {
+			return status.Errorf(codes.InvalidArgument, "output %q is asked for twice", a.Name)
 		}
 		for _, unknown := range []string{classification, sharedMemory} {
 			if a.Parameters[unknown] != nil {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -157,7 +158,8 @@ func (m *models) reload() (changed int, err error) {
 	var failed []error
 	for _, p := range places {
 		old := m.exact(p.name, p.version)
-		v, err := m.load(p, old)
+		var v *version
+		err := guarded(func() (err error) { v, err = m.load(p, old); return err })
 		if err != nil {
 			failed = append(failed, err)
 			v = old
@@ -183,6 +185,9 @@ func (m *models) reload() (changed int, err error) {
 
 // load opens the version at a place, or returns the old one where its file is as it was.
 func (m *models) load(p place, old *version) (*version, error) {
+	if p.name == "" || !utf8.ValidString(p.name) {
+		return nil, fmt.Errorf("%q gives the model the name %q, which is not text in UTF-8: rename it", p.path, p.name)
+	}
 	info, err := os.Stat(p.path)
 	if err != nil {
 		return nil, err

@@ -127,6 +127,29 @@ func TestReload(t *testing.T) {
 	}
 }
 
+// A file whose name is no name for a model, and one over which the program falls, are told
+// as files that are no models, and end no server.
+func TestReloadOfHostileFiles(t *testing.T) {
+	s := start(t)
+	whole := s.models.open
+	s.models.open = func(path string) (*runtime.Model, error) {
+		if filepath.Base(path) == "fall.onnx" {
+			panic("fallen")
+		}
+		return whole(path)
+	}
+	for _, name := range []string{"fall", "\xff", "good"} {
+		put(t, filepath.Join(s.dir, name+".onnx"), bagModel)
+	}
+	n, err := s.models.reload()
+	if err == nil || !strings.Contains(err.Error(), "fallen") || !strings.Contains(err.Error(), `\xff.onnx" gives the model the name`) {
+		t.Error(err)
+	}
+	if got := s.Models(); n != 1 || !slices.Equal(got, []string{"bag", "batch", "good"}) {
+		t.Error(n, got)
+	}
+}
+
 // certify writes a certificate for 127.0.0.1 with its key.
 func certify(t *testing.T, dir, name string) *x509.Certificate {
 	t.Helper()

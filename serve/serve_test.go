@@ -317,6 +317,7 @@ func TestWrongRequests(t *testing.T) {
 		{infer("bag", instances("[]", "[1]"), ""), 400, "shape []"},
 		{infer("bag", instances("[0, 3]", "[]"), ""), 400, "no instances"},
 		{infer("bag", good, `, "outputs": [{"name": "label"}]`), 400, `no output "label"; the model has [probabilities attention]`},
+		{infer("bag", good, `, "outputs": [{"name": "attention"}, {"name": "probabilities"}, {"name": "attention"}]`), 400, `output "attention" is asked for twice`},
 		{infer("bag", `{"name": "instances", "datatype": "FP32", "shape": [1, 3], "parameters": {"binary_data_size": 12}}`, ""), 400, "binary_data_size is 12, 0 bytes are left"},
 		{infer("batch", good, ""), 400, `input "bag_of" is missing`},
 		{infer("batch", good+`, {"name": "bag_of", "datatype": "INT64", "shape": [1], "data": [1]}`, ""), 400, "bag_of[0] is 1"},

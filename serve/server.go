@@ -24,7 +24,8 @@ import (
 
 const (
 	serverName = "miplc"
-	maxStreams = 64 // requests at a time on one connection of HTTP/2
+	maxStreams = 64       // requests at a time on one connection of HTTP/2
+	maxHeader  = 16 << 10 // bytes of the head of a request
 )
 
 // extensions of the protocol that the server has.
@@ -145,13 +146,17 @@ func (s *Server) newHTTP() *http.Server {
 		TLSConfig:         s.o.TLS.Clone(),
 		ReadHeaderTimeout: s.o.Timeout,
 		ReadTimeout:       s.o.Timeout,
-		WriteTimeout:      3 * s.o.Timeout, // counts from the head of the request
+		WriteTimeout:      s.whole(),
 		IdleTimeout:       time.Minute,
-		MaxHeaderBytes:    16 << 10,
+		MaxHeaderBytes:    maxHeader,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 		ErrorLog:          slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug),
 	}
 }
+
+// whole is the most time from the head of a request until its answer is taken: it may
+// arrive, be predicted and be taken in Timeout each.
+func (s *Server) whole() time.Duration { return 3 * s.o.Timeout }
 
 // watchModels looks for new models until the context ends.
 func (s *Server) watchModels(ctx context.Context) {
