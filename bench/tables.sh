@@ -37,7 +37,7 @@ started() {
     --engine "$2" --device cpu $(epochs "$1") 2>"$to.log"; } 2>"$to.time"
   seconds=$(awk '{printf "%.1f\t%.1f", $1, $2 + $3}' "$to.time")
   "$MIPLC" report "$to" >"$to.txt"
-  printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "$(wc -l <"$to/results.jsonl")" "$seconds" "$before" "$(cut -d' ' -f1 /proc/loadavg)" | tee -a "$out/times.tsv"
+  printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "$(cat "$to"/results/*.jsonl | wc -l)" "$seconds" "$before" "$(cut -d' ' -f1 /proc/loadavg)" | tee -a "$out/times.tsv"
 }
 
 for experiment in $EXPERIMENTS; do

@@ -161,7 +161,7 @@ func (l row) name() string {
 func (l row) at(data string, r int) experiment.Coord { return l.learner.On(data, r, l.variant) }
 
 // rows are the learners of an item. Learners that are varied have a figure of
-// their own and are left out unless they are named.
+// their own and are left out unless they are named or there are no others.
 func (r *Report) rows(it *experiment.Item) []row {
 	var list []row
 	add := func(l *experiment.Learner) {
@@ -177,8 +177,9 @@ func (r *Report) rows(it *experiment.Item) []row {
 	if len(it.Learners) > 0 {
 		return list
 	}
+	plain := slices.ContainsFunc(r.Experiment.Learners, func(l experiment.Learner) bool { return l.Vary == nil })
 	for i := range r.Experiment.Learners {
-		if l := &r.Experiment.Learners[i]; l.Vary == nil {
+		if l := &r.Experiment.Learners[i]; l.Vary == nil || !plain {
 			add(l)
 		}
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/internal/outdir"
@@ -35,11 +36,12 @@ type part struct {
 
 // Written is what Write made.
 type Written struct {
-	Files  []string `json:"files"`
-	Cells  int      `json:"cells"`
-	Done   int      `json:"done"`
-	Failed int      `json:"failed"`
-	Tables []*Table `json:"tables"`
+	Files   []string `json:"files"`
+	Cells   int      `json:"cells"`
+	Done    int      `json:"done"`
+	Failed  int      `json:"failed"`
+	Tables  []*Table `json:"tables"`
+	Figures []string `json:"figures"` // those among the files
 }
 
 // Write makes all tables and figures and writes them into a folder, in place of an
@@ -87,6 +89,9 @@ func (r *Report) Write(out string) (*Written, error) {
 			return nil, err
 		}
 		w.Files = append(w.Files, path)
+		if strings.HasPrefix(name, FiguresFolder+"/") {
+			w.Figures = append(w.Figures, path)
+		}
 	}
 	return w, nil
 }

@@ -61,8 +61,8 @@ func run(o *options) error {
 		return err
 	}
 	return o.Console.Result(written, func(w io.Writer) error {
-		_, err := plain.Fprintf(w, "%s: %d of %d cells, %d tables, figures in %s\n", filepath.Join(o.Output, report.HTMLFile),
-			written.Done, written.Cells, len(written.Tables), filepath.Join(o.Output, report.FiguresFolder))
+		_, err := plain.Fprintf(w, "%s: %d of %d cells, tables: %d, figures: %d\n", filepath.Join(o.Output, report.HTMLFile),
+			written.Done, written.Cells, len(written.Tables), len(written.Figures))
 		return err
 	})
 }
