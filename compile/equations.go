@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -60,9 +61,14 @@ func (l *builder) declare(p *language.Param, extents map[string]int) {
 		}
 		return extents[s.V]
 	}
-	if l.nodes[p.Name.V] != nil {
-		l.errs.Add(diag.Errorf(p.Name.Pos, "the blocks have a parameter %s already", p.Name.V).
-			WithNote("give this one another name"))
+	taken := ""
+	if slices.Contains(reserved, p.Name.V) {
+		taken = "the graphs of a model have an input or output %s"
+	} else if l.nodes[p.Name.V] != nil {
+		taken = "the blocks have a parameter %s already"
+	}
+	if taken != "" {
+		l.errs.Add(diag.Errorf(p.Name.Pos, taken, p.Name.V).WithNote("give this parameter another name"))
 		l.forget(p.Name.V)
 		return
 	}

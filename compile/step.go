@@ -19,6 +19,10 @@ const (
 	OutVelocity = "new_velocity" // [P]
 )
 
+// reserved names no parameter: engines and files know values by their names.
+var reserved = []string{InInstances, InBagOf, InCandidates, InWeights, InLambda, InEpoch, InEpochs, InParams, InVelocity, InLR, InGrads,
+	OutProbabilities, OutAttention, OutLoss, OutWeights, OutParams, OutVelocity}
+
 // FlatSize is the length P of the flat parameter vector.
 func (p *Program) FlatSize() int {
 	n := 0

@@ -1,0 +1,62 @@
+package compile_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/language"
+)
+
+// withParameter is a model that reads all that a training graph may, with a parameter
+// of the name.
+func withParameter(t *testing.T, name string) *language.Spec {
+	t.Helper()
+	spec, err := language.Parse("test.yaml", []byte("name: t\nmodel:\n  params:\n    "+name+": {shape: [d, k]}\n  let: {p: \"softmax(matmul(bag_mean(X), "+name+"))\"}\n"+
+		"weights: {update: \"S * w * exp(-t / T)\"}\nloss:\n  - equation: {name: e, value: \"-sum(w * log(p) * lambda * t / T)\"}\n"), language.Options{})
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return spec
+}
+
+// No parameter can have the name of an input or output of the graphs of a program:
+// engines, files and steps tell values by their names.
+func TestNoParameterIsNamedAsAnInputOrOutput(t *testing.T) {
+	sig := compile.Signature{Instance: []int{3}, Classes: 4}
+	p, err := compile.Compile(withParameter(t, "C"), sig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	graphs := []*graph.Graph{p.Train, p.Infer}
+	for _, build := range []func(*compile.Program) (*graph.Graph, error){compile.Step, compile.StepOneBag, compile.Predict, compile.Update} {
+		g, err := build(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		graphs = append(graphs, g)
+	}
+	names := map[string]bool{}
+	for _, g := range graphs {
+		for _, n := range g.ByOp(graph.OpInput) {
+			names[n.Name] = true
+		}
+		for _, o := range g.Outputs {
+			names[o.Name] = true
+		}
+	}
+	if len(names) < 19 {
+		t.Errorf("the graphs have the names %v alone", names)
+	}
+	for name := range names {
+		if strings.Contains(name, ".") || name == compile.InLambda {
+			continue // no name in a spec, or refused by the language
+		}
+		want := fmt.Sprintf("test.yaml:4:5: the graphs of a model have an input or output %s", name)
+		if err := compile.Check(withParameter(t, name), sig); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("parameter %s: %v, want %q", name, err, want)
+		}
+	}
+}
