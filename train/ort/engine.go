@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	goruntime "runtime"
+	"slices"
 
 	onnx "github.com/yalue/onnxruntime_go"
 
@@ -35,10 +36,12 @@ type Engine struct {
 	velocity [2]*onnx.Tensor[float32]
 	windows  [2]map[string]*onnx.Tensor[float32] // each parameter within params
 	current  int                                 // the copy that holds the newest values
-	buffers  map[string][]float32                // statistics of the normalisation
-	scalars  map[string]*onnx.Tensor[float32]    // inputs lr, lambda, epoch, epochs: [1]
-	whole    bindings                            // of whole steps
-	result   train.Result
+
+	statistics map[string]*onnx.Tensor[float32] // of the normalisation, one row
+	scalars    map[string]*onnx.Tensor[float32] // inputs lr, lambda, epoch, epochs: [1]
+	whole      bindings                         // of whole steps
+	evaluated  bindings                         // of predictions
+	result     train.Result
 }
 
 // New builds the training step of a program, hands it to onnxruntime and puts
@@ -52,7 +55,7 @@ func New(p *compile.Program, params map[string][]float32, o Options) (*Engine, e
 	e := &Engine{prog: p, options: o}
 	err := e.allocate()
 	if err == nil {
-		e.infer, err = open(p.Infer, o, false)
+		err = e.openInfer()
 	}
 	if err == nil && hasImages(p) && e.onCPU() {
 		e.bagwise, err = newBagwise(e)
@@ -104,7 +107,35 @@ func (e *Engine) allocate() error {
 		}
 	}
 	e.result.Terms = map[string]float64{}
+	e.evaluated.sets = newSets()
 	return e.whole.allocate(e.prog)
+}
+
+// openInfer opens the inference graph, with room for the statistics that it takes.
+func (e *Engine) openInfer() error {
+	g, err := e.named(compile.Predict(e.prog))
+	if err != nil {
+		return err
+	}
+	e.statistics = map[string]*onnx.Tensor[float32]{}
+	for _, name := range []string{compile.ParamMean, compile.ParamStd} {
+		if in := g.Input(name); in != nil {
+			if e.statistics[name], err = onnx.NewEmptyTensor[float32](toShape(in.Shape.Concrete(0, 0))); err != nil {
+				return err
+			}
+		}
+	}
+	e.infer, err = open(g, e.options, false)
+	return err
+}
+
+// named gives a graph on the flat vector of parameters each of them by its name, where
+// all have windows.
+func (e *Engine) named(g *graph.Graph, err error) (*graph.Graph, error) {
+	if err != nil || len(e.windows[0]) < len(e.prog.Params) {
+		return g, err
+	}
+	return compile.NamedParams(e.prog, g)
 }
 
 // cut makes a tensor of each parameter that shares the memory of a flat vector.
@@ -132,16 +163,11 @@ func (e *Engine) wholeStep(bags int) (*session, error) {
 	if *at != nil {
 		return *at, nil
 	}
-	g, err := build(e.prog)
+	g, err := e.named(build(e.prog))
+	if err == nil {
+		g, err = graph.Condense(g)
+	}
 	if err != nil {
-		return nil, err
-	}
-	if len(e.windows[0]) == len(e.prog.Params) {
-		if g, err = compile.NamedParams(e.prog, g); err != nil {
-			return nil, err
-		}
-	}
-	if g, err = graph.Condense(g); err != nil {
 		return nil, err
 	}
 	*at, err = open(g, e.options, false)
@@ -195,6 +221,23 @@ func (e *Engine) runWhole(b *train.Batch) error {
 	return nil
 }
 
+// Predict implements train.Engine.
+func (e *Engine) Predict(instances []float32, bagOf []int, bags int) (probabilities, attention []float32, err error) {
+	w, n := &e.evaluated, len(bagOf)
+	if err := w.inputs.Instances(e.prog, instances, bagOf, bags, n); err != nil {
+		return nil, nil, err
+	}
+	s, err := w.get(e, e.infer, n, bags)
+	if err == nil {
+		s.fill(&w.inputs)
+		err = e.infer.RunWithBinding(s.io[e.current])
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("prediction on %d instances in %d bags: %w", n, bags, err)
+	}
+	return slices.Clone(s.probabilities.GetData()), slices.Clone(s.attention.GetData()), nil
+}
+
 // readTerms adds share times the loss and its terms that w is bound to, to the result.
 func (e *Engine) readTerms(w *bindings, share float64) {
 	for output, value := range w.terms {
@@ -215,25 +258,31 @@ func (e *Engine) clearTerms() {
 
 // State implements train.Engine.
 func (e *Engine) State() (*train.State, error) {
-	return train.NewState(e.prog, e.params[e.current].GetData(), e.velocity[e.current].GetData(), e.buffers), nil
+	statistics := map[string][]float32{}
+	for name, v := range e.statistics {
+		statistics[name] = v.GetData()
+	}
+	return train.NewState(e.prog, e.params[e.current].GetData(), e.velocity[e.current].GetData(), statistics), nil
 }
 
 // SetState implements train.Engine.
 func (e *Engine) SetState(s *train.State) error {
-	params, velocity, buffers, err := s.Flat(e.prog)
+	params, velocity, statistics, err := s.Flat(e.prog)
 	if err != nil {
 		return err
 	}
 	copy(e.params[e.current].GetData(), params)
 	copy(e.velocity[e.current].GetData(), velocity)
-	e.buffers = buffers
+	for name, v := range statistics {
+		copy(e.statistics[name].GetData(), v)
+	}
 	return nil
 }
 
 // Close implements train.Engine. Bindings go before the tensors they point to.
 func (e *Engine) Close() error {
 	var all []interface{ Destroy() error }
-	all = append(all, &e.whole)
+	all = append(all, &e.whole, &e.evaluated)
 	if e.bagwise != nil {
 		all = append(all, e.bagwise)
 	}
@@ -248,9 +297,11 @@ func (e *Engine) Close() error {
 			all = append(all, e.velocity[i])
 		}
 	}
-	for _, v := range e.scalars {
-		if v != nil {
-			all = append(all, v)
+	for _, values := range []map[string]*onnx.Tensor[float32]{e.scalars, e.statistics} {
+		for _, v := range values {
+			if v != nil {
+				all = append(all, v)
+			}
 		}
 	}
 	for _, s := range []*session{e.oneBag, e.manyBags, e.infer} {

@@ -5,14 +5,12 @@ package ort
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 
 	onnx "github.com/yalue/onnxruntime_go"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/internal/recent"
 	"github.com/miplc/miplc/internal/width"
 	"github.com/miplc/miplc/train"
@@ -54,7 +52,7 @@ type bindings struct {
 
 // allocate makes the outputs that do not depend on the size of a batch.
 func (w *bindings) allocate(p *compile.Program) (err error) {
-	w.terms, w.sets = map[string]*onnx.Scalar[float32]{}, recent.List[size, *set]{Most: maxSets, Drop: (*set).destroy}
+	w.terms, w.sets = map[string]*onnx.Scalar[float32]{}, newSets()
 	for _, o := range p.Train.Outputs {
 		if len(o.Node.Shape) > 0 {
 			continue
@@ -65,6 +63,10 @@ func (w *bindings) allocate(p *compile.Program) (err error) {
 		}
 	}
 	return nil
+}
+
+func newSets() recent.List[size, *set] {
+	return recent.List[size, *set]{Most: maxSets, Drop: (*set).destroy}
 }
 
 // get gives the set of a size, made now if it is new.
@@ -105,7 +107,6 @@ func (s *set) destroy() {
 func (e *Engine) newSet(w *bindings, of size) (*set, error) {
 	s := &set{size: of, floats: map[string]*onnx.Tensor[float32]{}}
 	n, bags, k := of.n, of.bags, e.prog.Signature.Classes
-	shape := append([]int{n}, e.prog.Signature.Instance...)
 	var errs []error
 	float := func(shape ...int) *onnx.Tensor[float32] {
 		t, err := onnx.NewEmptyTensor[float32](toShape(shape))
@@ -116,11 +117,16 @@ func (e *Engine) newSet(w *bindings, of size) (*set, error) {
 		s.all = append(s.all, t)
 		return t
 	}
-	s.floats[compile.InInstances], s.floats[compile.InCandidates], s.floats[compile.InWeights] = float(shape...), float(bags, k), float(bags, k)
-	s.probabilities, s.attention, s.newWeights = float(bags, k), float(n, 1), float(bags, k)
+	shapes := map[string][]int{compile.InInstances: append([]int{n}, e.prog.Signature.Instance...), compile.InCandidates: {bags, k}, compile.InWeights: {bags, k}}
 	for _, m := range e.prog.Masks {
-		s.floats[m.Name] = float(m.Shape.Concrete(n, bags)...)
+		shapes[m.Name] = m.Shape.Concrete(n, bags)
 	}
+	for _, name := range of.session.in {
+		if shape := shapes[name]; shape != nil {
+			s.floats[name] = float(shape...)
+		}
+	}
+	s.probabilities, s.attention, s.newWeights = float(bags, k), float(n, 1), float(bags, k)
 	var err error
 	if s.bagOf, err = onnx.NewEmptyTensor[int64](onnx.NewShape(int64(n))); err == nil {
 		s.all = append(s.all, s.bagOf)
@@ -162,13 +168,12 @@ func (e *Engine) input(s *set, name string, i int) onnx.Value {
 	case compile.InVelocity:
 		return e.velocity[i]
 	}
-	if v := e.scalars[name]; v != nil {
-		return v
+	for _, values := range []map[string]*onnx.Tensor[float32]{e.scalars, e.statistics, s.floats, e.windows[i]} {
+		if v := values[name]; v != nil {
+			return v
+		}
 	}
-	if v := s.floats[name]; v != nil {
-		return v
-	}
-	return e.windows[i][name]
+	return nil
 }
 
 // output gives the tensor of an output.
@@ -200,84 +205,6 @@ func (s *set) fill(in *train.Inputs) {
 	for i, bag := range in.BagOf {
 		bagOf[i] = int64(bag)
 	}
-}
-
-// Predict implements train.Engine.
-func (e *Engine) Predict(instances []float32, bagOf []int, bags int) (probabilities, attention []float32, err error) {
-	n, k := len(bagOf), e.prog.Signature.Classes
-	in, release, err := e.inferInputs(instances, bagOf)
-	defer release()
-	if err != nil {
-		return nil, nil, err
-	}
-	out := make([]onnx.Value, len(e.prog.Infer.Outputs))
-	for i, o := range e.prog.Infer.Outputs {
-		data := make([]float32, extent.Size(o.Node.Shape.Concrete(n, bags)))
-		t, err := onnx.NewTensor(toShape(o.Node.Shape.Concrete(n, bags)), data)
-		if err != nil {
-			return nil, nil, err
-		}
-		defer t.Destroy()
-		out[i] = t
-		if o.Name == compile.OutProbabilities {
-			probabilities = data
-		} else if o.Name == compile.OutAttention {
-			attention = data
-		}
-	}
-	if err := e.infer.Run(in, out); err != nil {
-		return nil, nil, fmt.Errorf("prediction on %d instances in %d bags: %w", n, bags, err)
-	}
-	if len(probabilities) != bags*k || len(attention) != n {
-		return nil, nil, fmt.Errorf("bug: the inference graph has the outputs %v", e.prog.Infer.Outputs)
-	}
-	return probabilities, attention, nil
-}
-
-// inferInputs makes the inputs that the session of the inference graph has.
-// Parameters are windows into the flat vector.
-func (e *Engine) inferInputs(instances []float32, bagOf []int) (in []onnx.Value, release func(), err error) {
-	release = func() {
-		for _, v := range in {
-			v.Destroy()
-		}
-	}
-	ids := make([]int64, len(bagOf))
-	for i, b := range bagOf {
-		ids[i] = int64(b)
-	}
-	byName := e.window()
-	g := e.prog.Infer
-	nodes := map[string]*graph.Node{}
-	for _, n := range append(g.ByOp(graph.OpInput), g.ByOp(graph.OpParam)...) {
-		nodes[n.Name] = n
-	}
-	for _, name := range e.infer.in {
-		shape := toShape(nodes[name].Shape.Concrete(len(bagOf), 0))
-		var v onnx.Value
-		switch {
-		case name == compile.InBagOf:
-			v, err = onnx.NewTensor(shape, ids)
-		case name == compile.InInstances:
-			v, err = onnx.NewTensor(shape, instances)
-		case len(shape) == 0:
-			v, err = onnx.NewScalar(byName[name][0])
-		default:
-			v, err = onnx.NewTensor(shape, byName[name])
-		}
-		if err != nil {
-			return in, release, fmt.Errorf("%s: %w", name, err)
-		}
-		in = append(in, v)
-	}
-	return in, release, nil
-}
-
-// window cuts the newest flat parameters by name without copying.
-func (e *Engine) window() map[string][]float32 {
-	byName := e.prog.Windows(e.params[e.current].GetData())
-	maps.Copy(byName, e.buffers)
-	return byName
 }
 
 func toShape(dims []int) onnx.Shape { return width.To[int64](dims) }
