@@ -37,14 +37,14 @@ func (m buffers) call(b *Backend, p *xla.Program, values map[string]any) (trace 
 	in, own := make([]compute.Buffer, len(p.Inputs)), buffers{}
 	defer own.free()
 	for i, port := range p.Inputs {
-		if m[port.Name] == nil {
+		if in[i] = m[port.Name]; in[i] == nil {
 			if err := own.put(b, values[port.Name], port); err != nil {
 				return nil, err
 			}
+			in[i] = own[port.Name]
 		}
-		if in[i] = own[port.Name]; in[i] == nil {
-			in[i] = m[port.Name]
-		}
+	}
+	for i, port := range p.Inputs {
 		if p.UsesUp(i) { // whatever comes, it is not ours any more
 			delete(m, port.Name)
 		}

@@ -1,0 +1,62 @@
+package xla
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/gomlx/compute"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/xla"
+	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/xla/pjrt"
+	"github.com/miplc/miplc/train/xla/pjrt/pjrttest"
+)
+
+// held is a buffer that knows whether it was freed.
+type held struct {
+	compute.Buffer
+	freed *bool
+}
+
+func (h held) Finalize() error { *h.freed = true; return nil }
+
+// Where the rest of what a program takes does not fit onto the device, what lay there
+// already is freed with the executor: smaller groups are tried next.
+func TestAFailedCallLosesNoBuffer(t *testing.T) {
+	b := NewBackend(&pjrt.Device{Backend: pjrttest.Backend(t)}, Go)
+	defer b.Close()
+	trial, err := trial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := (&Trainer{Backend: b, Memory: 1 << 30}).plan([]*train.Trial{trial})
+	if err != nil {
+		t.Fatal(err)
+	}
+	epoch, _, err := b.programs(p, func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, lacking := range epoch.Inputs {
+		device, freed := buffers{}, make([]bool, len(epoch.Inputs))
+		for i, port := range epoch.Inputs {
+			if port.Name != lacking.Name {
+				device[port.Name] = held{freed: &freed[i]}
+			}
+		}
+		if _, err := device.call(b, epoch, nil); err == nil {
+			t.Fatalf("the program runs without %s", lacking.Name)
+		}
+		device.free()
+		for i, port := range epoch.Inputs {
+			if freed[i] != (port.Name != lacking.Name) {
+				t.Errorf("%s is freed: %t, after %s did not fit", port.Name, freed[i], lacking.Name)
+			}
+		}
+	}
+	params := slices.IndexFunc(epoch.Inputs, func(p xla.Port) bool { return p.Name == compile.InParams })
+	if params < 0 || !epoch.UsesUp(params) {
+		t.Error("the program does not take the memory of the parameters over: this test shows nothing")
+	}
+}
