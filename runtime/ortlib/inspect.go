@@ -11,6 +11,7 @@ import (
 	"io"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -63,7 +64,7 @@ func readVersion(r io.ReaderAt, size int64, goos, goarch string) (version string
 	if kind == "" {
 		return "", errors.New("not a shared library")
 	}
-	if want := wantedKind(goos); kind != want {
+	if want := namingOf(goos).kind; kind != want {
 		return "", fmt.Errorf("is in %s format, %s needs %s", kind, goos, want)
 	}
 	switch kind {
@@ -83,24 +84,11 @@ func fileKind(head []byte) string {
 	case string(head[:2]) == "MZ":
 		return "PE"
 	}
-	switch binary.LittleEndian.Uint32(head) {
-	case macho.Magic32, macho.Magic64:
-		return "Mach-O"
-	}
-	if binary.BigEndian.Uint32(head) == macho.MagicFat {
+	little := binary.LittleEndian.Uint32(head)
+	if little == macho.Magic32 || little == macho.Magic64 || binary.BigEndian.Uint32(head) == macho.MagicFat {
 		return "Mach-O"
 	}
 	return ""
-}
-
-func wantedKind(goos string) string {
-	switch goos {
-	case "windows":
-		return "PE"
-	case "darwin", "ios":
-		return "Mach-O"
-	}
-	return "ELF"
 }
 
 // elfMachines gives the ELF name of each architecture onnxruntime is built for.
@@ -132,7 +120,8 @@ func elfVersion(r io.ReaderAt, size int64, goarch string) (string, error) {
 	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
 		return "", errors.New("damaged: " + err.Error())
 	}
-	if !exportsEntryPoint(symbols) {
+	exported := func(s elf.Symbol) bool { return s.Name == entryPoint && s.Section != elf.SHN_UNDEF }
+	if !slices.ContainsFunc(symbols, exported) {
 		return "", errors.New("a shared library, but not onnxruntime: it does not export " + entryPoint)
 	}
 	versions, err := f.DynamicVersions()
@@ -145,15 +134,6 @@ func elfVersion(r io.ReaderAt, size int64, goarch string) (string, error) {
 		}
 	}
 	return "", nil
-}
-
-func exportsEntryPoint(symbols []elf.Symbol) bool {
-	for _, s := range symbols {
-		if s.Name == entryPoint && s.Section != elf.SHN_UNDEF {
-			return true
-		}
-	}
-	return false
 }
 
 var machoCPUs = map[string]macho.Cpu{"amd64": macho.CpuAmd64, "arm64": macho.CpuArm64}

@@ -183,7 +183,7 @@ func (p places) inspectAt(path string, from Origin, verify bool) Candidate {
 	}
 	c.Exists = true
 	if info.IsDir() {
-		c.Verdict, c.Detail = NotLibrary, "is a directory without "+libraryName(p.goos)
+		c.Verdict, c.Detail = NotLibrary, "is a directory without "+namingOf(p.goos).plain
 		return c
 	}
 	if from == FromCache {

@@ -2,11 +2,12 @@ package ortlib
 
 import (
 	"bufio"
+	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/miplc/miplc/internal/pinned"
@@ -86,7 +87,7 @@ func (p places) groups(explicit string) []group {
 
 // cachePath is where Install puts the library for this system.
 func (p places) cachePath() string {
-	return filepath.Join(p.cache, "onnxruntime", Version, p.goos+"-"+p.goarch, installedName(p.goos))
+	return filepath.Join(p.cache, "onnxruntime", Version, p.goos+"-"+p.goarch, namingOf(p.goos).installed)
 }
 
 // inDir lets a directory stand for the library in it.
@@ -95,7 +96,7 @@ func (p places) inDir(path string) string {
 	if err != nil || !info.IsDir() {
 		return path
 	}
-	if found := newestFirst(filepath.Join(path, libraryGlob(p.goos))); len(found) > 0 {
+	if found := newestFirst(filepath.Join(path, namingOf(p.goos).glob)); len(found) > 0 {
 		return found[0]
 	}
 	return path
@@ -104,10 +105,10 @@ func (p places) inDir(path string) string {
 // librariesIn lists the onnxruntime libraries of a directory; when there are
 // none, the path at which one was expected.
 func (p places) librariesIn(dir string) []string {
-	if found := newestFirst(filepath.Join(dir, libraryGlob(p.goos))); len(found) > 0 {
+	if found := newestFirst(filepath.Join(dir, namingOf(p.goos).glob)); len(found) > 0 {
 		return found
 	}
-	return []string{filepath.Join(dir, libraryName(p.goos))}
+	return []string{filepath.Join(dir, namingOf(p.goos).plain)}
 }
 
 // newestFirst expands a pattern so that libonnxruntime.so.1.27.0 comes before
@@ -117,48 +118,28 @@ func newestFirst(pattern string) []string {
 	if err != nil {
 		return nil
 	}
-	sort.SliceStable(found, func(i, j int) bool {
-		a, b := versionInName(found[i]), versionInName(found[j])
-		if a != b {
-			return compareVersions(a, b) > 0
-		}
-		return found[i] < found[j]
+	slices.SortFunc(found, func(a, b string) int {
+		return cmp.Or(compareVersions(versionInName(b), versionInName(a)), strings.Compare(a, b))
 	})
 	return found
 }
 
-// libraryName is the plain name of the library.
-func libraryName(goos string) string {
-	switch goos {
-	case "windows":
-		return "onnxruntime.dll"
-	case "darwin", "ios":
-		return "libonnxruntime.dylib"
-	}
-	return "libonnxruntime.so"
+// naming is how systems call the library.
+type naming struct {
+	plain     string
+	glob      string // the names that distributions give it, but not those of its add-ons (libonnxruntime_providers_shared.so)
+	installed string // carries the version, so that a listing of the cache tells it
+	kind      string // format of the file
 }
 
-// libraryGlob matches the names that distributions give the library, but not
-// those of its add-ons (libonnxruntime_providers_shared.so).
-func libraryGlob(goos string) string {
+func namingOf(goos string) naming {
 	switch goos {
 	case "windows":
-		return "onnxruntime.dll"
+		return naming{"onnxruntime.dll", "onnxruntime.dll", "onnxruntime.dll", "PE"}
 	case "darwin", "ios":
-		return "libonnxruntime*.dylib"
+		return naming{"libonnxruntime.dylib", "libonnxruntime*.dylib", "libonnxruntime." + Version + ".dylib", "Mach-O"}
 	}
-	return "libonnxruntime.so*"
-}
-
-// installedName carries the version, so that a listing of the cache tells it.
-func installedName(goos string) string {
-	switch goos {
-	case "windows":
-		return "onnxruntime.dll"
-	case "darwin", "ios":
-		return "libonnxruntime." + Version + ".dylib"
-	}
-	return "libonnxruntime.so." + Version
+	return naming{"libonnxruntime.so", "libonnxruntime.so*", "libonnxruntime.so." + Version, "ELF"}
 }
 
 func systemDirs(goos string, getenv func(string) string) []string {
@@ -225,7 +206,7 @@ func pythonGlobs(goos string, getenv func(string) string) []string {
 	}
 	prefixes = append(prefixes, "/usr", "/usr/local")
 
-	tail := filepath.Join("onnxruntime", "capi", libraryGlob(goos))
+	tail := filepath.Join("onnxruntime", "capi", namingOf(goos).glob)
 	var globs []string
 	for _, prefix := range prefixes {
 		for _, site := range []string{"python3*/site-packages", "python3*/dist-packages"} {
