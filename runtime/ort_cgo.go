@@ -11,6 +11,7 @@ import (
 	ort "github.com/yalue/onnxruntime_go"
 
 	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/recent"
 	"github.com/miplc/miplc/internal/width"
 )
 
@@ -33,16 +34,17 @@ type ortSession struct {
 	classes  int64
 	batch    bool
 
-	mu     sync.Mutex
-	idle   []*binding // oldest first
-	values int        // of all idle bindings
+	mu   sync.Mutex
+	idle recent.List[size, *binding]
 }
+
+// size is what a binding is made for: the instances of all bags, and the bags.
+type size struct{ instances, bags int }
 
 // binding is a set of tensors bound to the names of the signature. The C
 // session knows only pointers into the tensors' Go memory, so the Go tensors
 // must be referenced for as long as the binding lives.
 type binding struct {
-	n, bags       int
 	io            *ort.IoBinding
 	instances     *ort.Tensor[float32]
 	bagOf         *ort.Tensor[int64]
@@ -70,29 +72,34 @@ func openORT(f *File) (Session, error) {
 		instance: width.To[int64](f.Meta.InputShape),
 		classes:  int64(len(f.Meta.Classes)),
 		batch:    f.Meta.Contract == contract.ContractBatch,
+		idle:     recent.List[size, *binding]{Most: maxIdleBindings, Room: maxIdleValues, Drop: (*binding).destroy},
 	}, nil
 }
 
 // Run implements Session.
 func (s *ortSession) Run(ctx context.Context, bags []Bag, to []Prediction) error {
-	n := 0
+	of := size{bags: len(bags)}
 	for _, bag := range bags {
-		n += bag.N
+		of.instances += bag.N
 	}
-	b := s.take(n, len(bags))
-	if b == nil {
+	s.mu.Lock()
+	b, ok := s.idle.Take(of)
+	s.mu.Unlock()
+	if !ok {
 		var err error
-		if b, err = s.bind(n, len(bags)); err != nil {
+		if b, err = s.bind(of); err != nil {
 			return err
 		}
 	}
 	b.fill(bags)
 	if err := s.runBinding(ctx, b); err != nil {
 		b.destroy()
-		return fmt.Errorf("running the graph on %d instances: %w", n, err)
+		return fmt.Errorf("running the graph on %d instances: %w", of.instances, err)
 	}
 	b.read(to)
-	s.put(b)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.idle.Put(of, b, b.values())
 	return nil
 }
 
@@ -118,47 +125,13 @@ func (s *ortSession) runBinding(ctx context.Context, b *binding) error {
 
 // Close implements Session.
 func (s *ortSession) Close() error {
-	for _, b := range s.idle {
-		b.destroy()
-	}
-	s.idle = nil
+	s.idle.Clear()
 	return s.session.Destroy()
 }
 
-// take removes an idle binding of this size, the one used last, or returns nil.
-func (s *ortSession) take(n, bags int) *binding {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i := len(s.idle) - 1; i >= 0; i-- {
-		if b := s.idle[i]; b.n == n && b.bags == bags {
-			s.idle = append(s.idle[:i], s.idle[i+1:]...)
-			s.values -= b.values()
-			return b
-		}
-	}
-	return nil
-}
-
-// put makes a binding idle and drops the oldest ones beyond the limits.
-func (s *ortSession) put(b *binding) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.idle = append(s.idle, b)
-	s.values += b.values()
-	drop := 0
-	for drop < len(s.idle) && (len(s.idle)-drop > maxIdleBindings || s.values > maxIdleValues) {
-		s.values -= s.idle[drop].values()
-		s.idle[drop].destroy()
-		drop++
-	}
-	if drop > 0 {
-		s.idle = append(s.idle[:0], s.idle[drop:]...)
-	}
-}
-
-// bind makes the tensors for n instances in the given number of bags.
-func (s *ortSession) bind(n, bags int) (_ *binding, err error) {
-	b := &binding{n: n, bags: bags}
+// bind makes the tensors of a size.
+func (s *ortSession) bind(of size) (_ *binding, err error) {
+	b := &binding{}
 	defer func() {
 		if err != nil {
 			b.destroy()
@@ -167,7 +140,7 @@ func (s *ortSession) bind(n, bags int) (_ *binding, err error) {
 	if b.io, err = s.session.CreateIoBinding(); err != nil {
 		return nil, err
 	}
-	N, B := int64(n), int64(bags)
+	N, B := int64(of.instances), int64(of.bags)
 	attention := ort.NewShape(1, N)
 	if s.batch {
 		attention = ort.NewShape(N)
