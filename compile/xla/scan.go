@@ -66,9 +66,9 @@ func (s *scan) state(name string, shape shapes.Shape) {
 	s.begin(Port{name, shape}, s.input(name, shape))
 }
 
-// trace adds the state that the steps record to.
+// trace adds the state that the steps record to, a row each: [Steps, Jobs*width].
 func (s *scan) trace(width int) {
-	shape := floats(s.layout.Steps, s.layout.Jobs, width)
+	shape := floats(s.layout.Steps, s.layout.Jobs*width)
 	s.begin(Port{OutTrace, shape}, s.zeros(shape.DType, shape.Dimensions))
 }
 
@@ -119,7 +119,11 @@ func (s *scan) loop(b body, outputs ...string) *Program {
 	last := target.Must(s.f.While(cond, e.f, append([]compute.Value{s.number(0).v}, s.first...)...))
 	for _, name := range outputs {
 		i := slices.IndexFunc(s.states, func(p Port) bool { return p.Name == name })
-		s.output(name, s.tensor(last[1+i], 0))
+		out := s.tensor(last[1+i], 0)
+		if name == OutTrace {
+			out = s.reshape(out, s.layout.Steps, s.layout.Jobs, out.dims[1]/s.layout.Jobs)
+		}
+		s.output(name, out)
 	}
 	return s.compile()
 }
@@ -194,19 +198,20 @@ func (e *emitter) normalized(x tensor, in map[string]tensor) tensor {
 // record writes parts [Jobs, ...] of a step into its row of the trace, which
 // holds zeros so far; jobs without a bag in the step leave theirs.
 func (e *emitter) record(trace, step tensor, active tensor, parts ...tensor) tensor {
-	jobs, width := trace.dims[1], trace.dims[2]
+	jobs := active.dims[0]
 	for i, p := range parts {
 		p.lead = 0
 		parts[i] = e.reshape(p, jobs, extent.Size(p.dims)/jobs)
 	}
 	row := e.where(e.reshape(active, jobs, 1), e.concat(1, parts...), e.scalar(0))
-	flat, row := e.reshape(trace, trace.dims[0], jobs*width), e.reshape(row, 1, jobs*width)
-	// XLA writes a slice in its place, and copies all of what it scatters into.
-	next, err := e.f.DynamicUpdateSlice(flat.v, row.v, []compute.Value{step.v, e.number(0).v})
+	row = e.reshape(row, 1, trace.dims[1])
+	// XLA writes a slice in its place, and copies all of what it scatters into or
+	// gives another shape afterwards.
+	next, err := e.f.DynamicUpdateSlice(trace.v, row.v, []compute.Value{step.v, e.number(0).v})
 	if compute.IsNotImplemented(err) { // on the pure Go executor
-		next, err = e.f.ScatterSum(flat.v, e.reshape(step, 1, 1).v, row.v, 1, []int{1}, []int{0}, []int{0}, true, true)
+		next, err = e.f.ScatterSum(trace.v, e.reshape(step, 1, 1).v, row.v, 1, []int{1}, []int{0}, []int{0}, true, true)
 	}
-	return e.reshape(e.must(0)(next, err), trace.dims...)
+	return e.must(0)(next, err)
 }
 
 // jobs marks a value as having the job axis.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gomlx/compute/gobackend"
 
+	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/xla"
 	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/workers"
@@ -69,12 +70,16 @@ func (b *Backend) programs(p *plan, note func(string)) (epoch, evaluation *xla.P
 	if list[0] == nil || list[1] == nil {
 		note("compiling for " + p.String())
 	}
+	thread := func(f func()) { f() }
+	if b.oneCore(p.model.Program) {
+		thread = pjrt.OnOneCore
+	}
 	var both workers.Group
 	if list[0] == nil {
-		both.Go(func() { list[0], errs[0] = p.model.Epoch(&b.Device, p.train) })
+		both.Go(func() { thread(func() { list[0], errs[0] = p.model.Epoch(&b.Device, p.train) }) })
 	}
 	if list[1] == nil {
-		both.Go(func() { list[1], errs[1] = p.model.Forward(&b.Device, p.test) })
+		both.Go(func() { thread(func() { list[1], errs[1] = p.model.Forward(&b.Device, p.test) }) })
 	}
 	both.Wait()
 	for i, program := range list {
@@ -83,6 +88,13 @@ func (b *Backend) programs(p *plan, note func(string)) (epoch, evaluation *xla.P
 		}
 	}
 	return list[0], list[1], cmp.Or(errs[0], errs[1])
+}
+
+// oneCore reports whether programs of a model each take one core, of which several
+// go at a time: on a CPU all but those of images. A step of bags of features is too
+// little to be worth handing parts of it from core to core.
+func (b *Backend) oneCore(p *compile.Program) bool {
+	return b.Kind == pjrt.CPU && len(p.Signature.Instance) == 1
 }
 
 // Close frees the device. Buffers and programs of the backend end with it.

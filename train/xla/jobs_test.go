@@ -8,8 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/miplc/miplc/compile"
@@ -17,6 +19,7 @@ import (
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/xla"
+	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
 // vary is a trial like another one but for its spec.
@@ -303,7 +306,42 @@ func TestGroups(t *testing.T) {
 // plans notes how many trials began together.
 type plans struct {
 	stop
+	mu     sync.Mutex
 	trials []int
 }
 
-func (p *plans) Begin(plan train.Plan) { p.trials = append(p.trials, plan.Trials) }
+func (p *plans) Begin(plan train.Plan) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.trials = append(p.trials, plan.Trials)
+}
+
+// Trials of bags of features on a CPU go in a group for each core, where each has
+// some, and end as one group after the other does.
+func TestGroupsPerCore(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	goes := goBackend(t)
+	cpu := xla.NewBackend(&goes.Device, pjrt.CPU)
+	for _, c := range []struct {
+		trials, atATime int
+		memory          int64
+		groups          []int
+	}{{7, 0, 0, []int{7}}, {8, 0, 0, []int{4, 4}}, {9, 4, 0, []int{2, 2, 2, 2, 1}}, {9, 0, 220 << 10, []int{3, 3, 3}}} {
+		list, p := seeds(t, c.trials), &plans{}
+		got := together(context.Background(), &xla.Trainer{Backend: cpu, Memory: c.memory}, list, train.Options{Observer: p, AtATime: c.atATime})
+		slices.Sort(p.trials)
+		slices.Reverse(p.trials)
+		if !slices.Equal(p.trials, c.groups) {
+			t.Errorf("%d trials, %d at a time, in %d bytes: groups of %v, want %v", c.trials, c.atATime, c.memory, p.trials, c.groups)
+		}
+		alone := together(context.Background(), &xla.Trainer{Backend: goes}, list, train.Options{AtATime: c.groups[0]})
+		for i, out := range got {
+			if out.Err != nil || alone[i].Err != nil {
+				t.Fatal(out.Err, alone[i].Err)
+			}
+			if !reflect.DeepEqual(out.Report.State, alone[i].Report.State) {
+				t.Errorf("%d trials: trial %d ends in another state abreast", c.trials, i)
+			}
+		}
+	}
+}

@@ -80,12 +80,10 @@ func (t *Trainer) room() memory.Room {
 	return t.Backend.Memory
 }
 
-// most is the number of trials that fit side by side, at least one.
-func (p *plan) most() int {
-	if free := (p.room.Bytes - p.shared) / p.job; free < maxSideBySide {
-		return max(1, int(free))
-	}
-	return maxSideBySide
+// most is the number of trials that fit side by side into one of so many equal
+// parts of the memory.
+func (p *plan) most(parts int) int {
+	return int(min((p.room.Bytes/float64(parts)-p.shared)/p.job, maxSideBySide))
 }
 
 // check refuses trials that take more memory than there is.

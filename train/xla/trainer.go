@@ -6,11 +6,13 @@ package xla
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/xla/pjrt"
@@ -19,7 +21,12 @@ import (
 // maxSideBySide are the trials of one program unless the options say how many.
 const maxSideBySide = 64
 
-// Trainer trains trials that share a program side by side in it.
+// fewest are the trials side by side that are worth a program on another core: each
+// of fewer costs more than it gains.
+const fewest = 4
+
+// Trainer trains trials that share a program side by side in it: of bags of features
+// on a CPU, one group to a core.
 type Trainer struct {
 	train.Placement
 	Backend *Backend
@@ -52,15 +59,34 @@ func Shared(spec *language.Spec) string {
 func (t *Trainer) Train(ctx context.Context, trials []*train.Trial, o train.Options, done func(i int, out train.Outcome)) {
 	t.device.Lock()
 	defer t.device.Unlock()
-	for _, group := range t.groups(trials, o.AtATime) {
-		t.group(ctx, trials, group, o, done)
+	abreast := t.abreast(trials)
+	var one sync.Mutex
+	groups := t.groups(trials, o.AtATime, abreast)
+	workers.Each(len(groups), abreast, func(n int) {
+		t.group(ctx, trials, groups[n], o, func(i int, out train.Outcome) {
+			one.Lock()
+			defer one.Unlock()
+			done(i, out)
+		})
+	})
+}
+
+// abreast is how many groups go at a time: as many as there are cores where each
+// takes one and, by the estimate, its part of the memory.
+func (t *Trainer) abreast(trials []*train.Trial) int {
+	cores := runtime.GOMAXPROCS(0)
+	for _, trial := range trials {
+		if !t.Backend.oneCore(trial.Program) || t.fits(trial, cores) < 1 {
+			return 1
+		}
 	}
+	return cores
 }
 
 // groups gathers the numbers of trials of one program and on the same bags, in
-// the order of the list, in groups of nearly the same size: at most most, 0 for as
-// many as fit.
-func (t *Trainer) groups(trials []*train.Trial, most int) (list [][]int) {
+// the order of the list, in groups of nearly the same size: at most most trials in
+// the groups that go abreast, 0 for as many as fit.
+func (t *Trainer) groups(trials []*train.Trial, most, abreast int) (list [][]int) {
 	bags := map[*data.Dataset]string{}
 	sharing := map[string][]int{}
 	var keys []string
@@ -76,7 +102,7 @@ func (t *Trainer) groups(trials []*train.Trial, most int) (list [][]int) {
 	}
 	for _, key := range keys {
 		all := sharing[key]
-		for parts := t.parts(trials[all[0]], len(all), most); parts > 0; parts-- {
+		for parts := t.parts(trials[all[0]], len(all), most, abreast); parts > 0; parts-- {
 			size := (len(all) + parts - 1) / parts
 			list, all = append(list, all[:size]), all[size:]
 		}
@@ -84,17 +110,27 @@ func (t *Trainer) groups(trials []*train.Trial, most int) (list [][]int) {
 	return list
 }
 
-// parts is in how many groups so many trials like one go.
-func (t *Trainer) parts(like *train.Trial, trials, most int) int {
+// parts is in how many groups so many trials like one go: in as few as can be, but
+// in some for each of the cores that they go abreast on.
+func (t *Trainer) parts(like *train.Trial, trials, most, abreast int) int {
 	if most == 0 {
-		most = maxSideBySide
+		most = maxSideBySide * abreast
 	}
+	most = min(max(1, most/abreast), max(1, t.fits(like, abreast)))
+	parts := (trials + most - 1) / most
+	even := (parts + abreast - 1) / abreast * abreast
+	return max(parts, min(even, trials/fewest))
+}
+
+// fits is how many trials like one fit side by side into one of so many equal parts
+// of the memory.
+func (t *Trainer) fits(like *train.Trial, parts int) int {
 	if like.Check() == nil { // else its group tells
 		if p, err := t.plan([]*train.Trial{like}); err == nil {
-			most = min(most, p.most())
+			return p.most(parts)
 		}
 	}
-	return (trials + most - 1) / most
+	return maxSideBySide
 }
 
 // group trains some trials of the list in one program, and in two halves where

@@ -3,6 +3,7 @@ package pjrt
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 
@@ -24,6 +25,29 @@ var pins = map[string]pinned.Pin{
 	"linux/arm64": {Via: pinned.ViaPip, Archive: "xla-cpu-pjrt==0.0.1", Member: "xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so",
 		Platform: "manylinux_2_27_aarch64", Size: 200328224, Download: 50,
 		SHA256: "fcf411f3e8ff635c2b2cf87215aa7016f460e66d236c3db08309e7486583532d"},
+}
+
+// options are those of XLA with which a pinned plugin trains many small models
+// fastest, by its package: products on one core, and none but convolutions by YNNPACK,
+// which builds a pipeline for each. A plugin reads them while it opens, and one that
+// does not know an option ends the program.
+var options = map[string]string{
+	"lammps-jax-pjrt-cpu==0.11.2": "--xla_cpu_multi_thread_eigen=false --xla_cpu_experimental_ynn_fusion_type=individual_convolution",
+}
+
+// tuned gives a plugin that Install fetched its options unless the user has set
+// some. untuned takes them back, for other plugins read them too.
+func tuned(path string) (untuned func()) {
+	s, err := slot()
+	if err != nil || path != s.Path || s.Check(false) != nil || len(s.Pins) == 0 {
+		return func() {}
+	}
+	flags := options[s.Pins[0].Archive]
+	if _, set := os.LookupEnv(envFlags); set || flags == "" {
+		return func() {}
+	}
+	os.Setenv(envFlags, flags)
+	return func() { os.Unsetenv(envFlags) }
 }
 
 // slot is the plugin for CPUs in the cache; its path is empty where the user

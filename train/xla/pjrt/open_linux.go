@@ -33,6 +33,7 @@ func Open(kind Kind, o Options) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer tuned(path)()
 	return open(CPU, path, "CPU", nil, false)
 }
 
@@ -51,7 +52,7 @@ func openGPU(o Options) (*Device, error) {
 	}
 	missing := preload(path)
 	if tools := toolkit(nvidia(path)); tools != "" {
-		setDefault("XLA_FLAGS", "--xla_gpu_cuda_data_dir="+tools)
+		setDefault(envFlags, "--xla_gpu_cuda_data_dir="+tools)
 	}
 	if !o.TF32 {
 		setDefault("NVIDIA_TF32_OVERRIDE", "0") // what the libraries would round on their own

@@ -40,6 +40,9 @@ type Device struct {
 // EnvPlugin names the environment variable with the path of a PJRT plugin.
 const EnvPlugin = "MIPLC_PJRT_PLUGIN"
 
+// envFlags has options of XLA.
+const envFlags = "XLA_FLAGS"
+
 // Options of Open. The zero value searches the plugin and computes in full
 // float32.
 type Options struct {

@@ -174,3 +174,34 @@ func TestPins(t *testing.T) {
 		}
 	}
 }
+
+// Only the plugin that is pinned gets options, only while it opens, and none in the
+// place of the user's.
+func TestTuned(t *testing.T) {
+	bare(t)
+	s, err := slot()
+	if err != nil || len(s.Pins) == 0 || options[s.Pins[0].Archive] == "" {
+		t.Skip("no plugin with options is pinned for this system")
+	}
+	put(t, s.Path)
+	if err := os.Truncate(s.Path, s.Pins[0].Size); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(envFlags, "the user's")
+	for _, c := range []struct{ path, user, want string }{
+		{s.Path, "", options[s.Pins[0].Archive]}, {s.Path, "--mine", "--mine"}, {filepath.Join(t.TempDir(), "other.so"), "", ""},
+	} {
+		os.Unsetenv(envFlags)
+		if c.user != "" {
+			os.Setenv(envFlags, c.user)
+		}
+		untuned := tuned(c.path)
+		if got := os.Getenv(envFlags); got != c.want {
+			t.Errorf("%s, user's %q: options %q while it opens, want %q", c.path, c.user, got, c.want)
+		}
+		untuned()
+		if got := os.Getenv(envFlags); got != c.user {
+			t.Errorf("%s: options %q afterwards, want %q", c.path, got, c.user)
+		}
+	}
+}
