@@ -11,9 +11,9 @@ import (
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/width"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
-	"github.com/miplc/miplc/train/ort"
 )
 
 // Names that Build writes when sample steps are asked for.
@@ -99,7 +99,7 @@ func writeSampleSteps(o *BuildOptions, p *compile.Program, described *contract.S
 	return s, outfile.ReplaceJSON(filepath.Join(o.Dir, sampleFile), s)
 }
 
-func appendTensor(to []byte, t ort.Tensor) []byte {
+func appendTensor(to []byte, t ortenv.Tensor) []byte {
 	to = width.AppendBytes(width.AppendBytes(to, t.Floats), t.Ints) // one of them is nil
 	for len(to)%alignment != 0 {
 		to = append(to, 0)

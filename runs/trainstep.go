@@ -17,9 +17,9 @@ import (
 	"github.com/miplc/miplc/internal/stream"
 	"github.com/miplc/miplc/internal/width"
 	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/oracle"
-	"github.com/miplc/miplc/train/ort"
 )
 
 // Names that Build writes for programs that train without miplc.
@@ -159,10 +159,10 @@ func stepDifference(p *compile.Program, s *train.State, b *train.Batch, path, li
 	if err != nil {
 		return 0, "", err
 	}
-	var got map[string]ort.Tensor
+	var got map[string]ortenv.Tensor
 	var failed error
 	var beside workers.Group
-	beside.Go(func() { got, failed = ort.RunFile(path, library, in) })
+	beside.Go(func() { got, failed = ortenv.RunFile(path, library, in) })
 	want, err := oracleStep(p, s, b)
 	beside.Wait()
 	if err := errors.Join(failed, err); err != nil {
@@ -184,7 +184,7 @@ func stepDifference(p *compile.Program, s *train.State, b *train.Batch, path, li
 }
 
 // stepFeed lays a batch and a state out as the inputs of the training step.
-func stepFeed(p *compile.Program, s *train.State, b *train.Batch) (map[string]ort.Tensor, error) {
+func stepFeed(p *compile.Program, s *train.State, b *train.Batch) (map[string]ortenv.Tensor, error) {
 	params, velocity, _, err := s.Flat(p)
 	if err != nil {
 		return nil, err
@@ -193,13 +193,13 @@ func stepFeed(p *compile.Program, s *train.State, b *train.Batch) (map[string]or
 	if err != nil {
 		return nil, err
 	}
-	feed[compile.InParams] = ort.Tensor{Shape: []int{len(params)}, Floats: params}
-	feed[compile.InVelocity] = ort.Tensor{Shape: []int{len(velocity)}, Floats: velocity}
+	feed[compile.InParams] = ortenv.Tensor{Shape: []int{len(params)}, Floats: params}
+	feed[compile.InVelocity] = ortenv.Tensor{Shape: []int{len(velocity)}, Floats: velocity}
 	return feed, nil
 }
 
 // batchFeed lays out what a batch brings: all inputs but the state.
-func batchFeed(p *compile.Program, b *train.Batch) (map[string]ort.Tensor, error) {
+func batchFeed(p *compile.Program, b *train.Batch) (map[string]ortenv.Tensor, error) {
 	step, err := compile.Step(p)
 	if err != nil {
 		return nil, err
@@ -208,13 +208,11 @@ func batchFeed(p *compile.Program, b *train.Batch) (map[string]ort.Tensor, error
 	if err := in.Batch(p, b, len(b.BagOf), b.Bags); err != nil {
 		return nil, err
 	}
-	feed := map[string]ort.Tensor{}
+	feed := map[string]ortenv.Tensor{}
 	for _, n := range step.ByOp(graph.OpInput) {
-		t := ort.Tensor{Shape: n.Shape.Concrete(len(b.BagOf), b.Bags), Floats: in.Floats[n.Name]}
+		t := ortenv.Tensor{Shape: n.Shape.Concrete(len(b.BagOf), b.Bags), Floats: in.Floats[n.Name]}
 		if n.Type == graph.Int {
-			for _, bag := range in.BagOf {
-				t.Ints = append(t.Ints, int64(bag))
-			}
+			t.Ints = width.To[int64](in.BagOf)
 		}
 		if t.Floats != nil || t.Ints != nil {
 			feed[n.Name] = t

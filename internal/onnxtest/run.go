@@ -7,12 +7,10 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 
 	"github.com/owulveryck/onnx-go"
 	"github.com/owulveryck/onnx-go/backend/x/gorgonnx"
-	ort "github.com/yalue/onnxruntime_go"
 	"google.golang.org/protobuf/proto"
 	"gorgonia.org/tensor"
 
@@ -22,18 +20,16 @@ import (
 	"github.com/miplc/miplc/internal/foronnxgo"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/width"
+	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 )
 
 var keep = flag.String("keep", "", "folder to leave every model in that a test ran, for testdata/validate.py")
 
-var (
-	ortOnce sync.Once
-	kept    int
-)
+var kept int
 
-// RunORT feeds the tensors by input name to a fresh session and returns every
-// float output (and int outputs as floats).
+// RunORT feeds the tensors by input name to a fresh session and returns every output, int
+// ones as floats.
 func RunORT(t testing.TB, m *onnxpb.ModelProto, feed map[string]*graph.Tensor) map[string]*graph.Tensor {
 	t.Helper()
 	out, err := tryORT(t, m, feed)
@@ -45,16 +41,6 @@ func RunORT(t testing.TB, m *onnxpb.ModelProto, feed map[string]*graph.Tensor) m
 
 func tryORT(t testing.TB, m *onnxpb.ModelProto, feed map[string]*graph.Tensor) (map[string]*graph.Tensor, error) {
 	t.Helper()
-	library := ortest.Library(t)
-	ortOnce.Do(func() {
-		if ort.IsInitialized() { // by package runtime
-			return
-		}
-		ort.SetSharedLibraryPath(library)
-		if err := ort.InitializeEnvironment(ort.WithLogLevelError()); err != nil {
-			t.Fatal(err)
-		}
-	})
 	if len(m.Graph.Input) == 0 { // onnxruntime_go cannot run a model without inputs
 		m = proto.Clone(m).(*onnxpb.ModelProto)
 		m.Graph.Input = []*onnxpb.ValueInfoProto{proto.Clone(m.Graph.Output[0]).(*onnxpb.ValueInfoProto)}
@@ -64,79 +50,35 @@ func tryORT(t testing.TB, m *onnxpb.ModelProto, feed map[string]*graph.Tensor) (
 	if err := contract.Structure(m); err != nil {
 		return nil, err
 	}
-	data, err := onnxpb.Marshal(m)
+	content, err := onnxpb.Marshal(m)
 	if err != nil {
 		return nil, err
 	}
 	if *keep != "" {
 		kept++
-		if err := os.WriteFile(filepath.Join(*keep, fmt.Sprintf("%05d.onnx", kept)), data, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(*keep, fmt.Sprintf("%05d.onnx", kept)), content, 0o644); err != nil {
 			return nil, err
 		}
 	}
-	var names, outputs []string
-	var inputs []ort.Value
-	for _, in := range m.Graph.Input {
-		x, ok := feed[in.Name]
-		if !ok {
-			return nil, fmt.Errorf("no value for input %q", in.Name)
+	in := map[string]ortenv.Tensor{}
+	for name, x := range feed {
+		in[name] = ortenv.Tensor{Shape: x.Shape, Floats: width.To[float32](x.Data)}
+		if x.Ints != nil {
+			in[name] = ortenv.Tensor{Shape: x.Shape, Ints: width.To[int64](x.Ints)}
 		}
-		v, err := ortValue(x)
-		if err != nil {
-			return nil, err
-		}
-		defer v.Destroy()
-		names, inputs = append(names, in.Name), append(inputs, v)
 	}
-	for _, o := range m.Graph.Output {
-		outputs = append(outputs, o.Name)
-	}
-	s, err := ort.NewDynamicAdvancedSessionWithONNXData(data, names, outputs, nil)
+	got, err := ortenv.Run(content, ortest.Library(t), in)
 	if err != nil {
 		return nil, err
 	}
-	defer s.Destroy()
-	values := make([]ort.Value, len(outputs))
-	for i, o := range m.Graph.Output {
-		if len(o.Extents()) == 0 { // nor make room for a scalar
-			if values[i], err = ort.NewEmptyScalar[float32](); err != nil {
-				return nil, err
-			}
+	out := map[string]*graph.Tensor{}
+	for name, y := range got {
+		out[name] = &graph.Tensor{Shape: y.Shape, Data: width.To[float64](y.Floats)}
+		if y.Ints != nil {
+			out[name].Data = width.To[float64](y.Ints)
 		}
 	}
-	if err := s.Run(inputs, values); err != nil {
-		return nil, err
-	}
-	result := map[string]*graph.Tensor{}
-	for i, v := range values {
-		defer v.Destroy()
-		result[outputs[i]] = fromORT(v)
-	}
-	return result, nil
-}
-
-func ortValue(x *graph.Tensor) (ort.Value, error) {
-	shape := ort.Shape(width.To[int64](x.Shape))
-	switch {
-	case x.Ints != nil:
-		return ort.NewTensor(shape, width.To[int64](x.Ints))
-	case len(shape) == 0:
-		return ort.NewScalar(float32(x.Data[0]))
-	}
-	return ort.NewTensor(shape, width.To[float32](x.Data))
-}
-
-func fromORT(v ort.Value) *graph.Tensor {
-	out := &graph.Tensor{Shape: width.To[int](v.GetShape())}
-	switch v := v.(type) {
-	case *ort.Tensor[float32]:
-		out.Data = width.To[float64](v.GetData())
-	case *ort.Scalar[float32]:
-		out.Data = []float64{float64(v.GetData())}
-	case *ort.Tensor[int64]:
-		out.Data = width.To[float64](v.GetData())
-	}
-	return out
+	return out, nil
 }
 
 // RunONNXGo does the same with onnx-go.

@@ -28,8 +28,3 @@ func (*Products) Gemm(bool, bool, blas32.General, blas32.General, blas32.General
 
 // Close does nothing.
 func (*Products) Close() error { return nil }
-
-// RunFile fails like New.
-func RunFile(string, string, map[string]Tensor) (map[string]Tensor, error) {
-	return nil, ortenv.ErrNoCgo
-}

@@ -15,10 +15,3 @@ type Options struct {
 func (o Options) session() ortenv.Session {
 	return ortenv.Session{Threads: o.Threads, Provider: o.Provider}
 }
-
-// Tensor is a value of RunFile, row-major.
-type Tensor struct {
-	Shape  []int
-	Floats []float32
-	Ints   []int64 // in place of Floats
-}

@@ -1,0 +1,19 @@
+package ortenv
+
+import "os"
+
+// Tensor is an input or an output of a model, row-major.
+type Tensor struct {
+	Shape  []int
+	Floats []float32
+	Ints   []int64 // in place of Floats
+}
+
+// RunFile runs an ONNX file as Run does.
+func RunFile(path, library string, in map[string]Tensor) (map[string]Tensor, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return Run(content, library, in)
+}

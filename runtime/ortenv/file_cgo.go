@@ -1,0 +1,105 @@
+//go:build cgo
+
+package ortenv
+
+import (
+	"fmt"
+	"slices"
+
+	ort "github.com/yalue/onnxruntime_go"
+
+	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/width"
+)
+
+// Run runs the content of an ONNX file once, on one thread: inputs by name to outputs by
+// name, all of them, float32 or int64.
+func Run(content []byte, library string, in map[string]Tensor) (map[string]Tensor, error) {
+	if _, err := Start(library); err != nil {
+		return nil, err
+	}
+	model, err := onnxpb.ReadBytes(content)
+	if err != nil {
+		return nil, err
+	}
+	opts, err := Session{Threads: 1}.Options()
+	if err != nil {
+		return nil, err
+	}
+	defer opts.Destroy()
+	inputs, outputs := model.GetGraph().GetInput(), model.GetGraph().GetOutput()
+	s, err := ort.NewDynamicAdvancedSessionWithONNXData(content, names(inputs), names(outputs), opts)
+	if err != nil {
+		return nil, fmt.Errorf("onnxruntime does not accept the model: %w", err)
+	}
+	defer s.Destroy()
+	fed, made := make([]ort.Value, len(inputs)), make([]ort.Value, len(outputs))
+	defer func() {
+		for _, v := range slices.Concat(fed, made) {
+			if v != nil {
+				v.Destroy()
+			}
+		}
+	}()
+	for i, name := range names(inputs) {
+		t, ok := in[name]
+		if !ok {
+			return nil, fmt.Errorf("no value is given for the input %s", name)
+		}
+		if fed[i], err = t.value(); err != nil {
+			return nil, fmt.Errorf("input %s: %w", name, err)
+		}
+	}
+	for i, o := range outputs {
+		if len(o.Extents()) == 0 { // onnxruntime_go cannot wrap a scalar that it did not make
+			if made[i], err = ort.NewEmptyScalar[float32](); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := s.Run(fed, made); err != nil {
+		return nil, err
+	}
+	out := map[string]Tensor{}
+	for i, name := range names(outputs) {
+		if out[name], err = tensorOf(made[i]); err != nil {
+			return nil, fmt.Errorf("output %s: %w", name, err)
+		}
+	}
+	return out, nil
+}
+
+func names(values []*onnxpb.ValueInfoProto) []string {
+	all := make([]string, len(values))
+	for i, v := range values {
+		all[i] = v.GetName()
+	}
+	return all
+}
+
+// value copies nothing but a scalar.
+func (t Tensor) value() (ort.Value, error) {
+	switch {
+	case t.Ints != nil:
+		return ort.NewTensor(ort.Shape(width.To[int64](t.Shape)), t.Ints)
+	case len(t.Shape) == 0:
+		return ort.NewScalar(t.Floats[0])
+	}
+	return ort.NewTensor(ort.Shape(width.To[int64](t.Shape)), t.Floats)
+}
+
+// tensorOf copies a value of onnxruntime.
+func tensorOf(v ort.Value) (Tensor, error) {
+	t := Tensor{Shape: width.To[int](v.GetShape())}
+	switch v := v.(type) {
+	case *ort.Tensor[float32]:
+		t.Floats = slices.Clone(v.GetData())
+	case *ort.Scalar[float32]:
+		t.Floats = []float32{v.GetData()}
+	case *ort.Tensor[int64]:
+		t.Ints = slices.Clone(v.GetData())
+	default:
+		return t, fmt.Errorf("it is neither float32 nor int64")
+	}
+	return t, nil
+}
