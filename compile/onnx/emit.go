@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/miplc/miplc/graph"
@@ -67,21 +68,17 @@ func (e *emitter) unique(name string) string {
 // shapeOf gives the shape that a value has in the ONNX graph.
 func (e *emitter) shapeOf(n *graph.Node) graph.Shape {
 	if e.portable && n.Type == graph.Float {
-		return padded(n.Shape)
+		return padded(n.Shape, 2)
 	}
 	return n.Shape
 }
 
-// padded gives the shape that a value has in a portable file: axes of extent 1
-// added at the left until there are two. onnx-go mistakes which axis a value
-// with fewer axes belongs to; broadcasting and all ops along axes counted from
-// the right mean the same.
-func padded(s graph.Shape) graph.Shape {
-	out := s.Clone()
-	for len(out) < 2 {
-		out = append(graph.Shape{1}, out...)
-	}
-	return out
+// padded gives a shape with axes of extent 1 added at the left until there are as many as
+// asked for, two for all values of a portable file: onnx-go mistakes which axis a value
+// with fewer belongs to; broadcasting and all ops along axes counted from the right mean
+// the same.
+func padded(s graph.Shape, axes int) graph.Shape {
+	return slices.Concat(slices.Repeat(graph.Shape{1}, max(axes-len(s), 0)), s)
 }
 
 // shaped remembers the shape of a value, and gives the value.
@@ -173,10 +170,7 @@ func (e *emitter) scalar(v float32) string {
 // filled gives a constant float32 tensor with all elements v.
 func (e *emitter) filled(v float32, dims ...int64) string {
 	return e.once(fmt.Sprint("filled", v, dims), func() string {
-		data := make([]float32, extent.Size(dims))
-		for i := range data {
-			data[i] = v
-		}
+		data := slices.Repeat([]float32{v}, extent.Size(dims))
 		return e.initializer(onnxpb.FloatTensor(e.unique(fmt.Sprintf("all_%v%s", v, numbers(dims))), dims, data))
 	})
 }

@@ -62,7 +62,7 @@ func init() {
 		graph.OpMinimum: {binary("Min"), portableBinary("Min")},
 		graph.OpGreater: {lowerGreater, portableGreater},
 
-		graph.OpMatMul:     {binary("MatMul"), portableMatMul},
+		graph.OpMatMul:     both(binary("MatMul")),
 		graph.OpTranspose:  {lowerTranspose, portableTranspose},
 		graph.OpReshape:    {lowerReshape, portableReshape},
 		graph.OpExpand:     {lowerExpand, portableExpand},

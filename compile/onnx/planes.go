@@ -191,11 +191,8 @@ func (e *emitter) parts(v string, count int64) (parts []string, top string) {
 	if count == 1 {
 		return []string{v}, v
 	}
-	ones := make([]int64, count)
-	for i := range ones {
-		ones[i] = 1
-	}
-	parts = e.ops("Split", int(count), attrs(onnxpb.IntAttr("axis", 1)), v, e.ints(ones...))
+	ones := slices.Repeat([]int64{1}, int(count))
+	parts = e.ops("Split", len(ones), attrs(onnxpb.IntAttr("axis", 1)), v, e.ints(ones...))
 	return parts, e.op("Max", nil, parts...)
 }
 

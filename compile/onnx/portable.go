@@ -157,21 +157,14 @@ func canDropBatch(s graph.Shape) bool { return s.Static() && (len(s) < 4 || s[0]
 
 // withoutBatch gives a value three axes.
 func (e *emitter) withoutBatch(v string, s graph.Shape) string {
-	to := s.Clone()
-	for len(to) < 3 {
-		to = append(graph.Shape{1}, to...)
-	}
-	to = to[len(to)-3:]
-	return e.reshaped(v, s, to)
+	to := padded(s, 3)
+	return e.reshaped(v, s, to[len(to)-3:])
 }
 
 // asMatrix folds all axes after the first into one, if the value broadcasts to
 // out the same way then: it must have all of these axes, or 1 in all of them.
 func asMatrix(s, out graph.Shape) (graph.Shape, bool) {
-	full := s.Clone()
-	for len(full) < len(out) {
-		full = append(graph.Shape{1}, full...)
-	}
+	full := padded(s, len(out))
 	n, ok := tail(full)
 	if !ok || !full[1:].Equal(out[1:]) && n != 1 {
 		return nil, false

@@ -8,10 +8,6 @@ import (
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
-func portableMatMul(e *emitter, n *graph.Node, in []string) string {
-	return e.op("MatMul", nil, in[0], in[1])
-}
-
 func portableTranspose(e *emitter, n *graph.Node, in []string) string {
 	if len(n.Shape) < 2 {
 		return in[0]

@@ -2,6 +2,7 @@ package foronnxgo
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/miplc/miplc/internal/onnxpb"
 )
@@ -85,10 +86,7 @@ func (r *rewriter) logSoftmax(n *onnxpb.NodeProto) error {
 	if columns > 1 {
 		top = r.rowMax(x, rows, columns)
 	}
-	ones := make([]float32, columns)
-	for i := range ones {
-		ones[i] = 1
-	}
+	ones := slices.Repeat([]float32{1}, int(columns))
 	low := r.op("Sub", nil, x, top)
 	sum := r.op("MatMul", nil, r.op("Exp", nil, low), r.initializer(onnxpb.FloatTensor("", []int64{columns, 1}, ones)))
 	r.last(n, "Sub", nil, low, r.op("Log", nil, sum))
