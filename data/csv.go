@@ -432,8 +432,8 @@ func writeCSVBag(w *bufio.Writer, d *Dataset, i int, names []string) {
 		}
 	}
 	label := ""
-	if d.Labels != nil && d.Labels[i] >= 0 {
-		label = names[d.Labels[i]]
+	if c, known := d.Label(i); known {
+		label = names[c]
 	}
 	id := strconv.Itoa(i + 1)
 	if d.BagNames != nil {

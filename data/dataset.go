@@ -55,6 +55,14 @@ func (d *Dataset) SizeOf(bags []int) (n int) {
 	return n
 }
 
+// Label is the true class of bag i, where the set knows it.
+func (d *Dataset) Label(i int) (class int, known bool) {
+	if d.Labels == nil || d.Labels[i] < 0 {
+		return 0, false
+	}
+	return d.Labels[i], true
+}
+
 // CandidateSet returns the row of bag i, [Classes], sharing memory.
 func (d *Dataset) CandidateSet(i int) []uint8 {
 	return d.Candidates[i*d.Classes : (i+1)*d.Classes]

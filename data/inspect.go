@@ -52,8 +52,8 @@ func Describe(d *Dataset) Stats {
 		}
 		s.MinLabels, s.MaxLabels = min(s.MinLabels, n), max(s.MaxLabels, n)
 		labels += n
-		if d.Labels != nil && d.Labels[i] >= 0 {
-			s.ByClass[d.Labels[i]].Truth++
+		if c, known := d.Label(i); known {
+			s.ByClass[c].Truth++
 		}
 	}
 	s.MeanSize = float64(s.Instances) / float64(s.Bags)

@@ -90,7 +90,8 @@ func measured(ctx context.Context, precision string, content []byte, want []runt
 	var times []time.Duration
 	right, same := 0, 0
 	for i := range o.Bags.Bags() {
-		if o.Bags.Labels == nil || o.Bags.Labels[i] < 0 {
+		label, known := o.Bags.Label(i)
+		if !known {
 			continue
 		}
 		bag := runtime.Bag{Instances: o.Bags.Bag(i), N: o.Bags.Size(i)}
@@ -102,7 +103,7 @@ func measured(ctx context.Context, precision string, content []byte, want []runt
 			}
 			times = append(times, time.Since(start))
 		}
-		if p.Label == o.Bags.Labels[i] {
+		if p.Label == label {
 			right++
 		}
 		if want == nil || want[len(made)].Label == p.Label {

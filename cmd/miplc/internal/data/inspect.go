@@ -114,8 +114,8 @@ func (o *inspectOptions) bag(set *data.Dataset, svg *outfile.File) (*bagFacts, e
 			b.Candidates = append(b.Candidates, set.ClassName(c))
 		}
 	}
-	if set.Labels != nil && set.Labels[i] >= 0 {
-		b.True = set.ClassName(set.Labels[i])
+	if c, known := set.Label(i); known {
+		b.True = set.ClassName(c)
 	}
 	if set.InstLabels != nil {
 		for j, c := range set.InstLabels[set.Offsets[i]:set.Offsets[i+1]] {

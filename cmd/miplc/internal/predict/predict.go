@@ -128,10 +128,10 @@ func predict(ctx context.Context, o *options, model *runtime.Model, set *data.Da
 			return nil, fmt.Errorf("%s: bag %d: %w", o.Data, i+1, err)
 		}
 		bag := bag{Bag: i + 1, Prediction: p}
-		if set.Labels != nil && set.Labels[i] >= 0 {
+		if label, known := set.Label(i); known {
 			r.Known++
-			bag.True = &set.Labels[i]
-			if p.Label == *bag.True {
+			bag.True = &label
+			if p.Label == label {
 				right++
 			}
 		}

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	goruntime "runtime"
-	"strconv"
 	"strings"
 	"time"
 
@@ -185,11 +184,8 @@ func (o *options) examples() error {
 	}
 	for i := range set.Bags() {
 		e := serve.Example{Instances: set.Bag(i), N: set.Size(i)}
-		if set.Labels != nil && set.Labels[i] >= 0 {
-			e.Class = strconv.Itoa(set.Labels[i])
-			if set.ClassNames != nil {
-				e.Class = set.ClassNames[set.Labels[i]]
-			}
+		if c, known := set.Label(i); known {
+			e.Class = set.ClassName(c)
 		}
 		o.Serve.Examples = append(o.Serve.Examples, e)
 	}
