@@ -249,10 +249,10 @@ func TestModelRefuses(t *testing.T) {
 func TestText(t *testing.T) {
 	for _, name := range []string{"demipl", "demipl-image", "demipl-program"} {
 		m, _ := exported(t, program(t, name, ""), nil)
-		golden.Check(t, "testdata/"+name+".txt", onnxtest.Text(m))
+		golden.Check(t, "testdata/"+name+".txt", modelText(m))
 	}
 	m, _ := exported(t, program(t, "demipl", "", "export.signature=batch"), nil)
-	golden.Check(t, "testdata/demipl-batch.txt", onnxtest.Text(m))
+	golden.Check(t, "testdata/demipl-batch.txt", modelText(m))
 }
 
 // Two exports of one model have the same bytes, and Checked leaves the whole file

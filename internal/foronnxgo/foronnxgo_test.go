@@ -1,6 +1,7 @@
 package foronnxgo_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/miplc/miplc/graph"
@@ -45,4 +46,40 @@ func FuzzRewrite(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A form that compile/onnx does not write is refused rather than computed as if it were
+// the one that it does.
+func TestOtherForms(t *testing.T) {
+	ints := func(name string, v ...int64) *onnxpb.TensorProto {
+		return onnxpb.IntTensor(name, []int64{int64(len(v))}, v)
+	}
+	for name, c := range map[string]struct {
+		attribute *onnxpb.AttributeProto
+		constants []*onnxpb.TensorProto
+	}{
+		"Slice":      {nil, []*onnxpb.TensorProto{ints("starts", 0), ints("ends", 4), ints("axes", 0), ints("steps", 2)}},
+		"Pad":        {nil, []*onnxpb.TensorProto{ints("pads", 1, 1, 0, 0)}},
+		"Pad filled": {nil, []*onnxpb.TensorProto{ints("pads", 1, 0, 0, 0), onnxpb.FloatTensor("with", nil, []float32{7})}},
+		"Pad turned": {onnxpb.StringAttr("mode", "reflect"), []*onnxpb.TensorProto{ints("pads", 1, 0, 0, 0)}},
+		"Reshape":    {nil, []*onnxpb.TensorProto{ints("shape", -1, 6)}},
+		"LogSoftmax": {onnxpb.IntAttr("axis", 0), nil},
+		"ReduceMax":  {onnxpb.IntAttr("keepdims", 0), []*onnxpb.TensorProto{ints("axes", 1)}},
+	} {
+		n := &onnxpb.NodeProto{OpType: strings.Fields(name)[0], Name: "y", Input: []string{"x"}, Output: []string{"y"}}
+		if c.attribute != nil {
+			n.Attribute = append(n.Attribute, c.attribute)
+		}
+		for _, constant := range c.constants {
+			n.Input = append(n.Input, constant.Name)
+		}
+		_, err := foronnxgo.Rewrite(&onnxpb.ModelProto{Graph: &onnxpb.GraphProto{
+			Input:       []*onnxpb.ValueInfoProto{onnxpb.Value("x", onnxpb.TensorProto_FLOAT, onnxpb.Fixed(4), onnxpb.Fixed(3))},
+			Initializer: c.constants,
+			Node:        []*onnxpb.NodeProto{n},
+		}})
+		if err == nil {
+			t.Errorf("%s is taken", name)
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package foronnxgo
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -33,6 +34,9 @@ func (r *rewriter) reduceMax(n *onnxpb.NodeProto) error {
 // reduced gives the axis of ReduceMax, an attribute up to opset 17 and an input
 // since.
 func (r *rewriter) reduced(n *onnxpb.NodeProto) (int64, error) {
+	if keep := n.Attr("keepdims"); keep != nil && keep.GetI() != 1 {
+		return 0, errors.New("it drops the axis")
+	}
 	if axes := n.Attr("axes").GetInts(); len(axes) == 1 {
 		return axes[0], nil
 	}
@@ -78,6 +82,9 @@ func (r *rewriter) logSoftmax(n *onnxpb.NodeProto) error {
 	rows, columns, err := r.matrix(x)
 	if err != nil {
 		return err
+	}
+	if axis := n.Attr("axis"); axis != nil && axis.GetI() != 1 && axis.GetI() != -1 {
+		return errors.New("it does not go along the rows")
 	}
 	if columns < 1 || columns > MaxSelection {
 		return fmt.Errorf("rows of %d columns", columns)
@@ -142,7 +149,13 @@ func (r *rewriter) kept(n *onnxpb.NodeProto, shape []int64) (axis, from, to int6
 		if pads[1] != 0 || pads[3] != 0 {
 			axis = 1
 		}
+		if pads[1-axis] != 0 || pads[3-axis] != 0 || len(n.Input) > 2 || n.Attr("mode") != nil {
+			return 0, 0, 0, errors.New("it pads both axes, or not with zeros")
+		}
 		return axis, -pads[axis], shape[axis] + pads[2+axis], nil
+	}
+	if len(n.Input) > 4 {
+		return 0, 0, 0, errors.New("it has steps")
 	}
 	var numbers [3]int64 // starts, ends, axes
 	for i := range numbers {

@@ -1,4 +1,4 @@
-package onnxtest
+package export_test
 
 import (
 	"crypto/sha256"
@@ -8,13 +8,13 @@ import (
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
-// maxShown is the number of elements up to which Text prints a tensor's values.
+// maxShown is the number of elements up to which modelText prints a tensor's values.
 const maxShown = 8
 
-// Text prints a model for people and golden tests: metadata, inputs,
+// modelText prints a model for people and golden tests: metadata, inputs,
 // initializers (long ones by a hash), nodes, the shapes of their values and outputs, one
 // a line.
-func Text(m *onnxpb.ModelProto) string {
+func modelText(m *onnxpb.ModelProto) string {
 	var b strings.Builder
 	g := m.GetGraph()
 	fmt.Fprintf(&b, "model %s, opset %d, IR version %d\n", g.GetName(), m.Opset(), m.GetIrVersion())
