@@ -22,20 +22,17 @@ import (
 func Keep(ctx context.Context, dir string, trial *train.Trial, report *train.Report, place train.Placement, library, version string) (*Summary, error) {
 	t := *trial
 	t.Dir = dir
-	folder, err := (&Options{Force: true}).claim(&t)
+	folders, err := (&Options{Force: true}).claim(&t)
 	if err != nil {
 		return nil, err
 	}
-	defer folder.Close()
-	if err = begin(&t); err == nil {
-		err = train.WriteMetrics(filepath.Join(dir, train.MetricsFile), report.Metrics)
-	}
+	defer folders[0].Close()
 	var s *Summary
-	if err == nil {
+	if err = train.WriteMetrics(filepath.Join(dir, train.MetricsFile), report.Metrics); err == nil {
 		s, err = finish(ctx, &t, report, place, library, version)
 	}
 	if err != nil {
-		abandon(folder)
+		abandon(folders[0])
 	}
 	return s, err
 }

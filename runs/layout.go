@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/train"
@@ -71,39 +72,71 @@ func StateOf(dir string) (State, error) {
 	return Absent, nil
 }
 
-// claim makes the folder of a trial that of a run, or says why it must be left
-// alone. Who claims a folder closes it.
-func (o *Options) claim(t *train.Trial) (*outdir.Folder, error) {
-	f, err := outdir.Lock(t.Dir)
-	if err != nil {
-		return nil, err
+// claim makes the folders of trials those of runs, with what these are made from, or
+// says which must be left alone: then none is touched. Who claims folders closes them.
+func (o *Options) claim(trials ...*train.Trial) (folders []*outdir.Folder, err error) {
+	taken := 0
+	defer func() {
+		if err == nil {
+			return
+		}
+		for _, f := range folders[:taken] {
+			abandon(f)
+		}
+		closeAll(folders)
+	}()
+	takes := make([]func() error, len(trials))
+	for i, t := range trials {
+		f, err := outdir.Lock(t.Dir)
+		if err != nil {
+			return folders, err
+		}
+		folders = append(folders, f)
+		if takes[i], err = o.admit(f, t); err != nil {
+			return folders, err
+		}
 	}
-	if err := o.take(f, t); err != nil {
-		f.Close()
-		return nil, err
+	for i, t := range trials {
+		if err := takes[i](); err != nil {
+			return folders, err
+		}
+		taken++
+		if err := begin(t); err != nil {
+			return folders, err
+		}
 	}
-	return f, nil
+	return folders, nil
 }
 
-func (o *Options) take(f *outdir.Folder, t *train.Trial) error {
+// closeAll closes folders, the first last: it made those above them.
+func closeAll(folders []*outdir.Folder) {
+	for _, f := range slices.Backward(folders) {
+		f.Close()
+	}
+}
+
+// admit gives what takes the folder of a trial, or says why it must be left alone.
+func (o *Options) admit(f *outdir.Folder, t *train.Trial) (take func() error, err error) {
+	files, inputs := runFiles(), inputFiles(t.Program.Spec, o.Data)
+	how := f.Restart
 	state, err := StateOf(t.Dir)
 	switch {
 	case err != nil:
-		return err
+		return nil, err
 	case o.Resume && state != Absent:
-		return f.Take(outdir.Run, runFiles(), nil) // its own spec may be what is read
+		how, inputs = f.Take, nil // its own spec may be what is read
 	case f.Mark == nil || f.Mark.By == outdir.Run && state == Absent:
 	case f.Mark.Other(t.Dir, outdir.Run, outdir.Build) != nil:
-		return f.Mark.Other(t.Dir, outdir.Run, outdir.Build)
+		return nil, f.Mark.Other(t.Dir, outdir.Run, outdir.Build)
 	case o.Force:
 	case state == Finished:
-		return fmt.Errorf("%s holds a finished run: choose another folder, or overwrite it with --force", t.Dir)
+		return nil, fmt.Errorf("%s holds a finished run: choose another folder, or overwrite it with --force", t.Dir)
 	case state == Interrupted:
-		return fmt.Errorf("%s holds an unfinished run: go on with it by --resume, or start again with --force", t.Dir)
+		return nil, fmt.Errorf("%s holds an unfinished run: go on with it by --resume, or start again with --force", t.Dir)
 	default:
-		return fmt.Errorf("%s holds a build: choose another folder, or overwrite it with --force", t.Dir)
+		return nil, fmt.Errorf("%s holds a build: choose another folder, or overwrite it with --force", t.Dir)
 	}
-	return f.Restart(outdir.Run, runFiles(), inputFiles(t.Program.Spec, o.Data))
+	return func() error { return how(outdir.Run, files, inputs) }, f.May(files, inputs)
 }
 
 // abandon removes a run that failed before its first checkpoint: there is nothing

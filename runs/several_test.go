@@ -175,3 +175,25 @@ func device(engine string) string {
 	}
 	return engines.CPU
 }
+
+// Where one folder must be left alone none is touched, whatever --force says.
+func TestForceTakesAllOrNone(t *testing.T) {
+	o := Options{Dir: t.TempDir(), Request: engines.Request{Library: ortest.Library(t), Engine: "gorgonia"}}
+	trials := func() []*train.Trial {
+		return several(t, 2, "quickstart", "train.epochs=1", "data.generated.bags=10")
+	}
+	if _, err := Train(context.Background(), trials()[:1], o); err != nil {
+		t.Fatal(err)
+	}
+	users := filepath.Join(o.Dir, "seed-2", SpecFile)
+	if err := errors.Join(os.Mkdir(filepath.Dir(users), 0o777), os.WriteFile(users, []byte("mine"), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	o.Force = true
+	if _, err := Train(context.Background(), trials(), o); err == nil || !strings.Contains(err.Error(), "no mark of miplc lists: spec.yaml") {
+		t.Errorf("%v, want that of a user's file", err)
+	}
+	if state, err := StateOf(filepath.Join(o.Dir, "seed-1")); state != Finished {
+		t.Errorf("the finished run is %v, %v", state, err)
+	}
+}

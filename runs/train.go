@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"path/filepath"
 	"slices"
 	"time"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 	"github.com/miplc/miplc/train/solved"
@@ -144,22 +144,11 @@ func (b *bunch) train(ctx context.Context) error {
 			return &SpecError{err}
 		}
 	}
-	folders := make([]*outdir.Folder, len(list))
-	for n, t := range list {
-		folder, err := b.claim(t)
-		if err == nil {
-			defer folder.Close()
-			folders[n], err = folder, begin(t)
-		}
-		if err != nil {
-			for _, claimed := range folders {
-				if claimed != nil {
-					abandon(claimed)
-				}
-			}
-			return err
-		}
+	folders, err := b.claim(list...)
+	if err != nil {
+		return err
 	}
+	defer closeAll(folders)
 	observer := b.Observer
 	if observer != nil && len(b.trials) > 1 {
 		observer = train.Together(observer, list)
@@ -224,13 +213,9 @@ func (r *Results) sum() {
 	if len(list) == 0 {
 		return
 	}
-	mean, std := 0.0, 0.0
-	for _, v := range list {
-		mean += v / float64(len(list))
+	mean, std := stat.MeanStdDev(list, nil)
+	if len(list) == 1 {
+		std = 0
 	}
-	for _, v := range list {
-		std += (v - mean) * (v - mean) / float64(max(len(list)-1, 1))
-	}
-	std = math.Sqrt(std)
 	r.Mean, r.Std = &mean, &std
 }

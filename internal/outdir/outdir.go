@@ -164,8 +164,13 @@ func (f *Folder) Restart(kind Kind, files, inputs []string) error {
 	return f.take(kind, files, inputs, func(string) bool { return true })
 }
 
+// May says why Take and Restart would touch nothing.
+func (f *Folder) May(files, inputs []string) error {
+	return errors.Join(f.foreign(files), f.read(files, inputs))
+}
+
 func (f *Folder) take(kind Kind, files, inputs []string, stale func(name string) bool) error {
-	if err := errors.Join(f.foreign(files), f.read(files, inputs)); err != nil {
+	if err := f.May(files, inputs); err != nil {
 		return err
 	}
 	if f.Mark != nil {
