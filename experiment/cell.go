@@ -45,11 +45,12 @@ type Cell struct {
 
 // candidate is one setting of a grid, or the only setting of a cell.
 type candidate struct {
-	setting string // of the grid; empty where there is none
-	spec    *language.Spec
-	hash    string       // of the spec
-	name    language.Str // of the spec, and all settings that made it, by which errors find their places
-	set     []Setting
+	Setting string `json:"setting,omitempty"` // of the grid; empty where there is none
+	Hash    string `json:"spec"`              // of the spec
+
+	spec *language.Spec
+	name language.Str // of the spec, and all settings that made it, by which errors find their places
+	set  []Setting
 }
 
 // version of the meaning of a cell: it changes when the same spec, data and
@@ -67,7 +68,7 @@ func key(candidates []candidate, choose Choose, snapshots []int, dataHash, split
 		Split     string
 	}{Version: version, Snapshots: snapshots, Data: dataHash, Split: splitHash}
 	for _, c := range candidates {
-		content.Specs = append(content.Specs, c.hash)
+		content.Specs = append(content.Specs, c.Hash)
 	}
 	if len(candidates) > 1 {
 		content.Choose = &choose
@@ -102,7 +103,7 @@ func (e *Experiment) load(l *Learner, data string, r int, variant Setting, cache
 			}
 			cache[id] = spec
 		}
-		list = append(list, candidate{describe(choice), spec, spec.Hash(), name, all})
+		list = append(list, candidate{describe(choice), spec.Hash(), spec, name, all})
 	}
 	return list
 }

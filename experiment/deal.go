@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
@@ -161,6 +162,15 @@ func (d *Deal) write(dir string) error {
 
 // readDeal reads what PlanShards wrote.
 func readDeal(dir string) (*Deal, error) {
+	path := filepath.Join(dir, DealFile)
 	d := &Deal{}
-	return d, infile.JSON(filepath.Join(dir, DealFile), d)
+	if err := infile.JSON(path, d); err != nil {
+		return nil, err
+	}
+	for _, s := range d.Shards {
+		if slices.Contains(s.Groups, nil) || slices.Contains(cellsOf(s.Groups), nil) {
+			return nil, fmt.Errorf("%s is damaged: plan again", path)
+		}
+	}
+	return d, nil
 }

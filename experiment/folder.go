@@ -2,6 +2,8 @@ package experiment
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -132,14 +134,21 @@ func ReadPlan(dir string) (*Plan, error) {
 	return p, nil
 }
 
-// slug makes a name of a file from a name of the experiment.
+// slug makes a name of a file from a name of the experiment, another one from each.
 func slug(name string) string {
-	out := strings.Map(func(r rune) rune {
+	exact := !strings.HasPrefix(name, ".")
+	out := strings.TrimLeft(strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '.', r == '=':
 			return r
+		case r != ' ':
+			exact = false
 		}
 		return '_'
-	}, name)
-	return strings.TrimLeft(out, ".")
+	}, name), ".")
+	if exact {
+		return out
+	}
+	sum := sha256.Sum256([]byte(name))
+	return out + "-" + hex.EncodeToString(sum[:4])
 }

@@ -119,7 +119,7 @@ func (r *runner) train(ctx context.Context, g *group, results []*Result) (errs [
 		chosen := 0
 		if errs[i] == nil && len(c.candidates) > 1 {
 			chosen, results[i].Trials, errs[i] = best(c, settings, i)
-			results[i].Setting = c.candidates[chosen].setting
+			results[i].Setting = c.candidates[chosen].Setting
 		}
 		if errs[i] != nil {
 			continue
@@ -165,13 +165,13 @@ func (r *runner) trial(g *group, c *Cell, name string, spec *language.Spec, set 
 	if err != nil {
 		return nil, err
 	}
-	choice, err := r.trainers.Choice(spec)
+	place, err := r.trainers.Placement(spec)
 	if err != nil {
 		return nil, err
 	}
 	t.Name = c.String()
-	if choice != nil {
-		on := slug(fmt.Sprintf("%s-%s-%d", choice.Engine, choice.Device, g.Beside))
+	if spec.Learner == nil { // one that is solved keeps no checkpoint
+		on := slug(fmt.Sprintf("%s-%s-%d", place.Engine, place.Device, g.Beside))
 		t.Dir, t.Pause = filepath.Join(r.trialsDir(c), on, name), r.o.Pause
 	}
 	return t, nil
@@ -216,7 +216,7 @@ func best(c *Cell, settings []training, cell int) (chosen int, trials []SettingR
 			continue
 		}
 		i := len(trials)
-		t := SettingResult{Setting: c.candidates[i].setting}
+		t := SettingResult{Setting: c.candidates[i].Setting}
 		switch {
 		case s.Err != nil:
 			t.Error = s.Err.Error()
@@ -264,13 +264,11 @@ func (r *runner) judged(ctx context.Context, _ *Cell, t *training) error {
 
 // kept leaves the folder of the run of a cell.
 func (r *runner) kept(ctx context.Context, c *Cell, t *training) error {
-	var place train.Placement
-	if choice, err := r.trainers.Choice(t.trial.Program.Spec); err != nil {
+	place, err := r.trainers.Placement(t.trial.Program.Spec)
+	if err != nil {
 		return err
-	} else if choice != nil {
-		place = choice.Placement
 	}
-	_, err := runs.Keep(ctx, r.modelDir(c.Coord), t.trial, t.Report, place, r.o.Library, r.o.Version)
+	_, err = runs.Keep(ctx, r.modelDir(c.Coord), t.trial, t.Report, place, r.o.Library, r.o.Version)
 	return err
 }
 

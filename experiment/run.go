@@ -236,7 +236,7 @@ func (r *runner) begin() (err error) {
 	r.groups = unfinished(r.groups, r.have)
 	left := cellsOf(r.groups)
 	for _, c := range left {
-		if _, err := r.trainers.Choice(c.candidates[0].spec); err != nil {
+		if _, err := r.trainers.Placement(c.candidates[0].spec); err != nil {
 			return err
 		}
 		c.input.waiting++

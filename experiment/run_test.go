@@ -431,6 +431,23 @@ func TestKeepModels(t *testing.T) {
 	}
 }
 
+// No two names of an experiment share a folder.
+func TestSlug(t *testing.T) {
+	seen := map[string]string{}
+	for _, name := range []string{"a", ".a", "..a", "a b", "a_b", "a/b", "a+b", "ü", "ö", "数据一", "数据二", "/", "\\", "..", "x=1", "x 1"} {
+		got := slug(name)
+		if other, found := seen[got]; found || got == "" || !filepath.IsLocal(got) || strings.ContainsAny(got, `/\ `) {
+			t.Errorf("%q becomes %q, as %q", name, got, other)
+		}
+		seen[got] = name
+	}
+	for name, want := range map[string]string{"MNIST-MIPL r=1": "MNIST-MIPL_r=1", "demipl-train.lr=0.05": "demipl-train.lr=0.05"} {
+		if got := slug(name); got != want {
+			t.Errorf("%q becomes %q, want %q", name, got, want)
+		}
+	}
+}
+
 // Interrupted in the midst of cells, the experiment goes on inside of them, to the
 // same results, and leaves no checkpoint in the end.
 func TestInterruptedInsideACell(t *testing.T) {

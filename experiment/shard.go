@@ -134,7 +134,7 @@ func (d *Deal) admit(s Shard, dir string) (*Experiment, error) {
 // bind gives cells their specs and data sets, and checks that their keys follow from
 // those still.
 func (d *Deal) bind(e *Experiment, groups []*group, o Options) error {
-	choices := map[Coord][]dealtChoice{}
+	choices := map[Coord][]candidate{}
 	for _, c := range d.Choices {
 		choices[c.Coord] = c.Choices
 	}
@@ -142,7 +142,7 @@ func (d *Deal) bind(e *Experiment, groups []*group, o Options) error {
 	for i := range d.Sets {
 		sets[Coord{Data: d.Sets[i].Name, R: d.Sets[i].R}] = &d.Sets[i]
 	}
-	loaded, opened := map[Coord][]candidate{}, map[Coord]*inputOf{}
+	opened := map[Coord]*inputOf{}
 	for _, g := range groups {
 		for _, c := range g.Cells {
 			at, on := c.Coord, Coord{Data: c.Data, R: c.R}
@@ -153,16 +153,14 @@ func (d *Deal) bind(e *Experiment, groups []*group, o Options) error {
 			if opened[on] == nil {
 				opened[on] = sets[on].input(o)
 			}
-			if loaded[at] == nil {
-				for _, choice := range choices[at] {
-					one, err := choice.load(o.Dir)
-					if err != nil {
+			for i := range choices[at] {
+				if choice := &choices[at][i]; choice.spec == nil {
+					if err := choice.load(o.Dir); err != nil {
 						return err
 					}
-					loaded[at] = append(loaded[at], one)
 				}
 			}
-			c.candidates, c.input, c.nominal = loaded[at], opened[on], g.Seconds/float64(len(g.Cells))
+			c.candidates, c.input, c.nominal = choices[at], opened[on], g.Seconds/float64(len(g.Cells))
 		}
 	}
 	for _, in := range opened {

@@ -157,6 +157,8 @@ func TestShardsThatDoNotFit(t *testing.T) {
 		"another plan":   {nil, Shard{I: 1, N: 2, Plan: "0123"}, "the job is of the plan 0123"},
 		"no plan":        {remove(DealFile), Shard{I: 1, N: 2}, "was not planned for shards"},
 		"half a plan":    {replace(DealFile, "}", ""), Shard{I: 1, N: 2}, "shards.json"},
+		"no cell":        {replace(DealFile, `"cells": [`, `"cells": [null,`), Shard{I: 1, N: 2}, "shards.json is damaged"},
+		"no group":       {replace(DealFile, `"groups": [`, `"groups": [null,`), Shard{I: 1, N: 2}, "shards.json is damaged"},
 		"experiment":     {replace(SpecFile, "staging", "changed"), Shard{I: 1, N: 2}, "experiment.yaml was changed since the experiment was planned"},
 		"bags":           {replace("data/F-*.csv", "0.", "1."), Shard{I: 1, N: 2}, "was changed since the experiment was planned"},
 		"bags gone":      {remove("data/F-*.csv"), Shard{I: 1, N: 2}, "no such file"},

@@ -34,12 +34,7 @@ type dealtSet struct {
 // dealtChoices are the settings to choose from of a learner on a data set.
 type dealtChoices struct {
 	Coord
-	Choices []dealtChoice `json:"choices"`
-}
-
-type dealtChoice struct {
-	Setting string `json:"setting,omitempty"`
-	Spec    string `json:"spec"` // its hash, and the name of its file in SpecsFolder
+	Choices []candidate `json:"choices"` // whose hashes name files in SpecsFolder
 }
 
 // stage puts the data sets, splits and specs of groups and the onnxruntime library
@@ -69,16 +64,17 @@ func (d *Deal) stage(o Options, p *Plan, groups []*group) error {
 }
 
 func (d *Deal) stageSpecs(dir string, at Coord, c *Cell) error {
-	list := dealtChoices{Coord: at}
 	for _, choice := range c.candidates {
-		list.Choices = append(list.Choices, dealtChoice{choice.setting, choice.hash})
-		if err := stageText(filepath.Join(dir, SpecsFolder, choice.hash+".yaml"), choice.hash, choice.spec.YAML()); err != nil {
+		if err := stageText(choice.path(dir), choice.Hash, choice.spec.YAML()); err != nil {
 			return err
 		}
 	}
-	d.Choices = append(d.Choices, list)
+	d.Choices = append(d.Choices, dealtChoices{at, c.candidates})
 	return nil
 }
+
+// path is that of the spec in the folder of the experiment.
+func (c *candidate) path(dir string) string { return filepath.Join(dir, SpecsFolder, c.Hash+".yaml") }
 
 // stageText writes a file unless its content is there.
 func stageText(path, hash string, text []byte) error {
@@ -100,11 +96,13 @@ func (d *Deal) stageSet(dir string, in *inputOf, e *Experiment) error {
 	set.File = filepath.ToSlash(path)
 	if index := in.splits.Index; index.V != "" {
 		set.Train, set.Seed = 0, 0
+		files := 1
 		set.Index = DataFolder + "/" + name + "-splits" + ending(index.V)
 		if strings.Contains(index.V, splitMark) {
+			files = in.splits.Count
 			set.Index = DataFolder + "/" + name + "-split-" + splitMark + ending(index.V)
 		}
-		for i := range in.splits.Count {
+		for i := range files {
 			number := strconv.Itoa(i + 1)
 			from, err := e.find(index, strings.ReplaceAll(index.V, splitMark, number), in.folder)
 			if err != nil {
@@ -183,16 +181,15 @@ func (d *Deal) library(dir string) (string, error) {
 }
 
 // load reads a spec that was staged.
-func (c *dealtChoice) load(dir string) (candidate, error) {
-	path := filepath.Join(dir, SpecsFolder, c.Spec+".yaml")
-	if err := unchanged(path, c.Spec); err != nil {
-		return candidate{}, err
+func (c *candidate) load(dir string) (err error) {
+	path := c.path(dir)
+	if err := unchanged(path, c.Hash); err != nil {
+		return err
 	}
-	spec, err := language.Load(path, language.Options{})
-	if err == nil && spec.Hash() != c.Spec {
+	if c.spec, err = language.Load(path, language.Options{}); err == nil && c.spec.Hash() != c.Hash {
 		err = fmt.Errorf("%s means another spec to this version of miplc than to the one that planned", path)
 	}
-	return candidate{setting: c.Setting, spec: spec, hash: c.Spec}, err
+	return err
 }
 
 // unchanged reports a file that is not the one that was planned with.

@@ -137,7 +137,7 @@ func (b *bunch) train(ctx context.Context) error {
 	list := make([]*train.Trial, len(b.left))
 	for n, i := range b.left {
 		list[n] = b.trials[i]
-		if _, err := b.trainers.Choice(list[n].Program.Spec); err != nil {
+		if _, err := b.trainers.Placement(list[n].Program.Spec); err != nil {
 			return err
 		}
 		if err := solved.CheckPlace(list[n].Program.Spec, b.Device, b.Provider); err != nil {
@@ -167,13 +167,9 @@ func (b *bunch) train(ctx context.Context) error {
 
 // keep finishes the folder of a run.
 func (b *bunch) keep(ctx context.Context, t *train.Trial, report *train.Report) (*Summary, error) {
-	var place train.Placement
-	if report.Solved == nil {
-		choice, err := b.trainers.Choice(t.Program.Spec)
-		if err != nil {
-			return nil, err
-		}
-		place = choice.Placement
+	place, err := b.trainers.Placement(t.Program.Spec)
+	if err != nil {
+		return nil, err
 	}
 	return finish(ctx, t, report, place, b.Library, b.Version)
 }

@@ -161,7 +161,7 @@ func TestManyRuns(t *testing.T) {
 				trainers.Expect(spec, fmt.Sprint(i%c.sets), c.bags)
 				last = spec
 			}
-			got, err := trainers.Choice(last)
+			got, err := trainers.Placement(last)
 			if err != nil {
 				t.Fatal(err)
 			}

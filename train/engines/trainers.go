@@ -69,9 +69,18 @@ func (t *Trainers) Expect(spec *language.Spec, hash string, bags int) {
 	}
 }
 
-// Choice is the engine of a spec; nil for a learner that is solved. Errors are
-// those of Choose.
-func (t *Trainers) Choice(spec *language.Spec) (*Choice, error) {
+// Placement is the engine of a spec and its device, empty for a learner that is
+// solved. Errors are those of Choose.
+func (t *Trainers) Placement(spec *language.Spec) (train.Placement, error) {
+	c, err := t.choice(spec)
+	if c == nil {
+		return train.Placement{}, err
+	}
+	return c.Placement, nil
+}
+
+// choice is the engine of a spec; nil for a learner that is solved.
+func (t *Trainers) choice(spec *language.Spec) (*Choice, error) {
 	if spec.Learner != nil {
 		return nil, nil
 	}
@@ -100,7 +109,7 @@ func (t *Trainers) Engine(spec *language.Spec) (string, error) {
 	if name := t.request.named(spec.Train.Engine.V); name != Auto {
 		return name, nil
 	}
-	c, err := t.Choice(spec)
+	c, err := t.choice(spec)
 	if err != nil {
 		return "", err
 	}
@@ -123,7 +132,7 @@ func (t *Trainers) Train(ctx context.Context, trials []*train.Trial, o train.Opt
 	var order []*Choice
 	parts := map[*Choice][]int{}
 	for i, trial := range trials {
-		c, err := t.Choice(trial.Program.Spec)
+		c, err := t.choice(trial.Program.Spec)
 		if err != nil {
 			done(i, train.Outcome{Err: err})
 			continue

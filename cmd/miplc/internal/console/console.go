@@ -65,6 +65,14 @@ func (c *Console) Result(v any, text func(io.Writer) error) error {
 	return text(plain.Writer(c.Out))
 }
 
+// Resultf is Result with a text as plain.Fprintf writes it.
+func (c *Console) Resultf(v any, format string, args ...any) error {
+	return c.Result(v, func(w io.Writer) error {
+		_, err := plain.Fprintf(w, format, args...)
+		return err
+	})
+}
+
 // LastEpochs is the time to keep the last epochs of trainings.
 const LastEpochs = 20 * time.Second
 

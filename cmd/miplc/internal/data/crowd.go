@@ -1,7 +1,6 @@
 package data
 
 import (
-	"io"
 	"path/filepath"
 	"slices"
 
@@ -11,7 +10,6 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/crowd"
 	"github.com/miplc/miplc/internal/outfile"
-	"github.com/miplc/miplc/internal/plain"
 )
 
 // crowdOptions are the settings of miplc data crowd.
@@ -121,9 +119,6 @@ func (o *crowdOptions) table(out *outfile.File, table *crowd.Table, stats crowd.
 	if err := out.Commit(); err != nil {
 		return err
 	}
-	return o.Console.Result(distilled{o.Output, stats}, func(w io.Writer) error {
-		_, err := plain.Fprintf(w, "%s: %d images, %d classes, %.2f candidates an image; agreed on for %d, most probable labels for %d\n",
-			o.Output, stats.Images, stats.Classes, stats.MeanCandidates, stats.Agreed, stats.Picked)
-		return err
-	})
+	return o.Console.Resultf(distilled{o.Output, stats}, "%s: %d images, %d classes, %.2f candidates an image; agreed on for %d, most probable labels for %d\n",
+		o.Output, stats.Images, stats.Classes, stats.MeanCandidates, stats.Agreed, stats.Picked)
 }

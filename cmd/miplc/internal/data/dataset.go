@@ -3,14 +3,11 @@
 package data
 
 import (
-	"io"
-
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/outfile"
-	"github.com/miplc/miplc/internal/plain"
 )
 
 // Command makes the group.
@@ -53,8 +50,5 @@ func save(con *console.Console, set *data.Dataset, out *outfile.File, path strin
 		return err
 	}
 	s := saved{path, set.Bags(), set.Offsets[set.Bags()], set.Dim(), set.Classes, set.Hash()}
-	return con.Result(s, func(w io.Writer) error {
-		_, err := plain.Fprintf(w, "%s: %d bags, %d instances of %d features, %d classes\n", s.File, s.Bags, s.Instances, s.Features, s.Classes)
-		return err
-	})
+	return con.Resultf(s, "%s: %d bags, %d instances of %d features, %d classes\n", s.File, s.Bags, s.Instances, s.Features, s.Classes)
 }

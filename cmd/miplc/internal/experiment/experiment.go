@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -16,7 +15,6 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
 	"github.com/miplc/miplc/experiment"
-	"github.com/miplc/miplc/internal/plain"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/specs"
@@ -159,10 +157,7 @@ func (o *options) follow(name string, compute func(experiment.Options) (experime
 	if err != nil {
 		return o.explain(err)
 	}
-	return o.Console.Result(summary{name, o.Dir, progress}, func(w io.Writer) error {
-		_, err := plain.Fprintf(w, "%s: %d of %d cells are done. Tables and figures: miplc report %s\n", name, progress.Done, progress.Cells, o.Dir)
-		return err
-	})
+	return o.Console.Resultf(summary{name, o.Dir, progress}, "%s: %d of %d cells are done. Tables and figures: miplc report %s\n", name, progress.Done, progress.Cells, o.Dir)
 }
 
 // load reads the file and checks the flags.

@@ -3,7 +3,6 @@ package gen
 
 import (
 	"bytes"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/export/goclient"
 	"github.com/miplc/miplc/internal/outfile"
-	"github.com/miplc/miplc/internal/plain"
 )
 
 // Command makes the command.
@@ -95,8 +93,5 @@ func runGo(o *options) error {
 		return err
 	}
 	r := result{File: file, Package: o.Package, ContractSHA256: m.Meta.Hash()}
-	return o.Console.Result(r, func(w io.Writer) error {
-		plain.Fprintf(w, "%s: package %s, %d classes, instances of %v, contract %s\n", r.File, r.Package, len(m.Meta.Classes), m.Meta.InputShape, r.ContractSHA256[:12])
-		return nil
-	})
+	return o.Console.Resultf(r, "%s: package %s, %d classes, instances of %v, contract %s\n", r.File, r.Package, len(m.Meta.Classes), m.Meta.InputShape, r.ContractSHA256[:12])
 }

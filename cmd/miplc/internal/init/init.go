@@ -3,7 +3,6 @@ package initcmd
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/internal/outfile"
-	"github.com/miplc/miplc/internal/plain"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/specs"
 )
@@ -91,8 +89,5 @@ func run(o *options) error {
 	if err := spec.Commit(); err != nil { // last: init is done where it is
 		return err
 	}
-	return o.Console.Result(r, func(w io.Writer) error {
-		_, err := plain.Fprintf(w, "%s: copy of %s\ntry: miplc validate %s\n     miplc train %s -o run\n", r.Spec, r.From, r.Spec, r.Spec)
-		return err
-	})
+	return o.Console.Resultf(r, "%s: copy of %s\ntry: miplc validate %s\n     miplc train %s -o run\n", r.Spec, r.From, r.Spec, r.Spec)
 }

@@ -3,13 +3,11 @@ package report
 
 import (
 	"cmp"
-	"io"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
-	"github.com/miplc/miplc/internal/plain"
 	"github.com/miplc/miplc/report"
 )
 
@@ -60,9 +58,6 @@ func run(o *options) error {
 	if err != nil {
 		return err
 	}
-	return o.Console.Result(written, func(w io.Writer) error {
-		_, err := plain.Fprintf(w, "%s: %d of %d cells, tables: %d, figures: %d\n", filepath.Join(o.Output, report.HTMLFile),
-			written.Done, written.Cells, len(written.Tables), len(written.Figures))
-		return err
-	})
+	return o.Console.Resultf(written, "%s: %d of %d cells, tables: %d, figures: %d\n", filepath.Join(o.Output, report.HTMLFile),
+		written.Done, written.Cells, len(written.Tables), len(written.Figures))
 }

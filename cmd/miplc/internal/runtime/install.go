@@ -4,8 +4,6 @@ package runtime
 
 import (
 	"context"
-	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -116,8 +114,5 @@ func pathCommand(con *console.Console) *cobra.Command {
 
 // printPath prints the bare path, fit for a shell's $(...).
 func printPath(con *console.Console, result any, path string) error {
-	return con.Result(result, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, path)
-		return err
-	})
+	return con.Resultf(result, "%s\n", path)
 }

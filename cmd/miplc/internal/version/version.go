@@ -3,7 +3,6 @@ package version
 
 import (
 	"fmt"
-	"io"
 	"runtime"
 	"runtime/debug"
 
@@ -69,10 +68,7 @@ func Command(con *console.Console) *cobra.Command {
 		Args:  console.Args(),
 		RunE: func(*cobra.Command, []string) error {
 			info := Current()
-			return con.Result(info, func(w io.Writer) error {
-				_, err := fmt.Fprintln(w, info)
-				return err
-			})
+			return con.Resultf(info, "%s\n", info)
 		},
 	}
 }
