@@ -1,4 +1,4 @@
-// Package manifest makes tests the manifests of Jobs that miplc writes.
+// Package manifest makes tests the manifests that miplc writes.
 package manifest
 
 import (
@@ -57,4 +57,18 @@ func (m Miplc) Plan(t *testing.T, dir, file string, flags ...string) (text []byt
 		t.Fatal(err)
 	}
 	return text, planned.Shards
+}
+
+// KServe builds a model of a signature and gives the manifest that serves it.
+func (m Miplc) KServe(t *testing.T, signature string) []byte {
+	t.Helper()
+	dir := t.TempDir()
+	model, file := filepath.Join(dir, "model"), filepath.Join(dir, "inferenceservice.yaml")
+	m.Run(t, "build", "quickstart", "-o", model, "--set", "export.signature="+signature)
+	m.Run(t, "export", model, "--kserve", file, "--name", "quickstart-"+signature)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
