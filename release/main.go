@@ -3,10 +3,12 @@
 // platform, built from that module, what is in each (SBOM) and SHA-256 sums.
 //
 //	cd release && go run . v1.2.3 OUT
+//	cd release && go run . -module v1.2.3 OUT    the module alone
 package main
 
 import (
 	"crypto/sha256"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -15,18 +17,20 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: go run . VERSION OUT, such as go run . v1.2.3 ../dist")
+	alone := flag.Bool("module", false, "lay out the module alone, without the commands")
+	flag.Parse()
+	if flag.NArg() != 2 {
+		fmt.Fprintln(os.Stderr, "usage: go run . [-module] VERSION OUT, such as go run . v1.2.3 ../dist")
 		os.Exit(2)
 	}
-	if err := release(os.Args[1], os.Args[2]); err != nil {
+	if err := release(flag.Arg(0), flag.Arg(1), *alone); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
 }
 
 // release fills the folder out, which must not exist.
-func release(version, out string) error {
+func release(version, out string, moduleAlone bool) error {
 	out, err := filepath.Abs(out)
 	if err != nil {
 		return err
@@ -34,7 +38,7 @@ func release(version, out string) error {
 	if err := os.Mkdir(out, 0o755); err != nil {
 		return err
 	}
-	if err := publish(version, filepath.Join(out, "proxy")); err != nil {
+	if err := publish(version, filepath.Join(out, "proxy")); err != nil || moduleAlone {
 		return err
 	}
 	cache, err := os.MkdirTemp("", "miplc-release")
