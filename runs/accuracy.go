@@ -60,11 +60,7 @@ func JudgeAlone(ctx context.Context, t *train.Trial, report *train.Report, libra
 // judgeFile replaces the accuracies of a trained trial by those of its file, as
 // miplc predict has them, in the first of its back ends that can be called here.
 func judgeFile(ctx context.Context, t *train.Trial, report *train.Report, library string) error {
-	file, err := onnxpb.Read(ModelPath(t.Dir))
-	if err != nil {
-		return err
-	}
-	meta, err := contract.Check(file)
+	_, meta, err := contract.Read(ModelPath(t.Dir))
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package runs
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 
@@ -11,7 +10,6 @@ import (
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/parity"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runtime"
@@ -75,13 +73,9 @@ func (e *predictors) addReference(p *compile.Program, params map[string][]float3
 // program can call, and returns the metadata of the file. A back end that does
 // not take the file fails when it is to predict, so that the others are heard.
 func (e *predictors) addFile(path, library string) (*contract.Metadata, error) {
-	file, err := onnxpb.Read(path)
+	_, meta, err := contract.Read(path)
 	if err != nil {
 		return nil, err
-	}
-	meta, err := contract.Check(file)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	for _, name := range checkable(meta.Backends) {
 		if name == contract.BackendORT { // a missing library says nothing about the file

@@ -92,15 +92,21 @@ func (e *emitter) shaped(v string, s graph.Shape) string {
 // describe lists the shapes that are known of the values between inputs and
 // outputs.
 func (e *emitter) describe() {
-	isOutput := map[string]bool{}
-	for _, o := range e.out.Output {
-		isOutput[o.GetName()] = true
-	}
+	isOutput := e.isOutput()
 	for _, n := range e.out.Node {
 		if s, ok := e.shapes[n.Output[0]]; ok && !isOutput[n.Output[0]] {
 			e.out.ValueInfo = append(e.out.ValueInfo, e.valueInfo(n.Output[0], onnxpb.TensorProto_FLOAT, s))
 		}
 	}
+}
+
+// isOutput tells the names of the outputs.
+func (e *emitter) isOutput() map[string]bool {
+	names := map[string]bool{}
+	for _, o := range e.out.Output {
+		names[o.GetName()] = true
+	}
+	return names
 }
 
 // op appends a node with one output and returns that value.

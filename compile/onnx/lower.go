@@ -9,6 +9,7 @@ package onnx
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/miplc/miplc/compile/target"
@@ -292,30 +293,21 @@ func same(_ *emitter, _ *graph.Node, in []string) string { return in[0] }
 // nameResults lets nodes make the outputs under their own names, where each
 // output would else be a copy made by an Identity.
 func (e *emitter) nameResults() {
-	maker := map[string]*onnxpb.NodeProto{}
+	made, isOutput := map[string]bool{}, e.isOutput()
 	for _, n := range e.out.Node {
 		for _, out := range n.Output {
-			maker[out] = n
+			made[out] = true
 		}
-	}
-	isOutput := map[string]bool{}
-	for _, o := range e.out.Output {
-		isOutput[o.GetName()] = true
 	}
 	renamed := map[string]string{}
-	kept := e.out.Node[:0]
-	for _, n := range e.out.Node {
-		value := ""
-		if n.OpType == "Identity" && isOutput[n.Output[0]] {
-			value = n.Input[0]
+	e.out.Node = slices.DeleteFunc(e.out.Node, func(n *onnxpb.NodeProto) bool {
+		value, name := n.Input[0], n.Output[0]
+		if n.OpType != "Identity" || !isOutput[name] || !made[value] || isOutput[value] || renamed[value] != "" {
+			return false
 		}
-		if maker[value] == nil || isOutput[value] || renamed[value] != "" {
-			kept = append(kept, n)
-			continue
-		}
-		renamed[value] = n.Output[0]
-	}
-	e.out.Node = kept
+		renamed[value] = name
+		return true
+	})
 	for from, to := range renamed {
 		if s, ok := e.shapes[from]; ok {
 			e.shapes[to] = s

@@ -56,7 +56,7 @@ func (m *Model) Package() string {
 
 // Generate gives the source of a package.
 func (m *Model) Generate(pkg string) ([]byte, error) {
-	if !token.IsIdentifier(pkg) {
+	if !token.IsIdentifier(pkg) || pkg == "_" {
 		return nil, fmt.Errorf("%q is not the name of a Go package", pkg)
 	}
 	dims := ""

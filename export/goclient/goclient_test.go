@@ -47,6 +47,15 @@ func TestAnyClasses(t *testing.T) {
 	}
 }
 
+func TestPackageNames(t *testing.T) {
+	m := goclient.Model{Meta: &contract.Metadata{Classes: []string{"a"}, InputShape: []int{3}}}
+	for _, name := range []string{"", "_", "a b", "func", "1"} {
+		if _, err := m.Generate(name); err == nil || !strings.Contains(err.Error(), "not the name of a Go package") {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
 // The hash is that of what callers rely on, and of nothing else.
 func TestContractHash(t *testing.T) {
 	base := contract.Metadata{Contract: contract.ContractBag, Classes: []string{"a", "b"}, InputShape: []int{3}, Seed: 1}
