@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"time"
 
@@ -31,24 +30,22 @@ type CompactOptions struct {
 	Bags    *data.Dataset     // those with a label are predicted
 	MaxLoss float64           // most accuracy that may be lost, a share of the bags
 	Library string            // onnxruntime
-	Read    []string          // files that are not to be replaced, besides the model
-	Force   bool
 }
 
-// Compact makes a model smaller, measures what that costs on bags, and writes the forms.
-// Where one loses more accuracy than it may, none is written: the error has the figures.
+// Compact makes a model smaller and measures what that costs on bags. Where a form loses
+// more accuracy than it may, there is none of them: the error has the figures.
 // The first measure is that of the model itself. Latencies are of this machine, one
 // thread, one bag at a time.
-func (m *Model) Compact(ctx context.Context, o CompactOptions) ([]Measure, error) {
-	original, err := os.ReadFile(m.path)
+func (m *Model) Compact(ctx context.Context, o CompactOptions) ([]Measure, []File, error) {
+	original, err := onnxpb.Marshal(m.proto)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	whole, want, err := measured(ctx, "float32", original, nil, o)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	list, files := []Measure{whole}, []file{}
+	list, files := []Measure{whole}, []File{}
 	for _, form := range compact.Forms {
 		path := o.Paths[form.Name]
 		if path == "" {
@@ -56,25 +53,24 @@ func (m *Model) Compact(ctx context.Context, o CompactOptions) ([]Measure, error
 		}
 		small, err := form.Of(m.proto)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		content, err := onnxpb.Marshal(small)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		made, _, err := measured(ctx, form.Name, content, want, o)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if lost := whole.Accuracy - made.Accuracy; lost > o.MaxLoss {
-			return nil, fmt.Errorf("%s: the accuracy on %s falls from %.4f to %.4f, by more than the %.4f that it may: nothing is written",
+			return nil, nil, fmt.Errorf("%s: the accuracy on %s falls from %.4f to %.4f, by more than the %.4f that it may: nothing is written",
 				form.Name, o.Bags.Name, whole.Accuracy, made.Accuracy, o.MaxLoss)
 		}
 		made.Path = path
-		list, files = append(list, made), append(files, file{path, content})
+		list, files = append(list, made), append(files, File{path, content})
 	}
-	_, err = write("", o.Force, append([]string{m.path}, o.Read...), files)
-	return list, err
+	return list, files, nil
 }
 
 // measured predicts all bags whose label is known, and compares with the predictions

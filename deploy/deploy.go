@@ -6,8 +6,8 @@ import (
 	"bytes"
 	"embed"
 	"fmt"
-	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -44,49 +44,52 @@ func Read(path, name string) (*Model, error) {
 	return &Model{Name: name, path: path, proto: proto, meta: meta}, nil
 }
 
-// file is one of those that belong together.
-type file struct {
-	name    string
-	content []byte
+// File is one of those that are handed over together.
+type File struct {
+	Path    string
+	Content []byte
 }
 
 // rendered fills a template.
-func rendered(name, source string, values any) (file, error) {
+func rendered(path, source string, values any) (File, error) {
 	var out bytes.Buffer
 	if err := templates.ExecuteTemplate(&out, source, values); err != nil {
-		return file{}, fmt.Errorf("bug: %s: %w", source, err)
+		return File{}, fmt.Errorf("bug: %s: %w", source, err)
 	}
-	return file{name, out.Bytes()}, nil
+	return File{path, out.Bytes()}, nil
 }
 
-// write writes files below a folder, all of them or none that would replace
-// something, and gives their paths.
-func write(dir string, force bool, inputs []string, files []file) ([]string, error) {
+// Write writes files, all of them or none where one would replace something: without
+// force what is there, with it the model and others that are read.
+func (m *Model) Write(files []File, force bool, read ...string) error {
 	var started []*outfile.File
 	defer func() {
-		for _, f := range started {
+		for _, f := range slices.Backward(started) { // the first made the folders
 			f.Discard()
 		}
 	}()
-	paths := make([]string, len(files))
-	for i, f := range files {
-		paths[i] = filepath.Join(dir, filepath.FromSlash(f.name))
-		out, err := outfile.Create(paths[i], outfile.Options{Force: force, Inputs: inputs})
+	paths := map[string]bool{}
+	for _, f := range files {
+		if paths[f.Path] {
+			return fmt.Errorf("%s is to be written twice: choose another name for one of them", f.Path)
+		}
+		paths[f.Path] = true
+		out, err := outfile.Create(f.Path, outfile.Options{Force: force, Inputs: append(read, m.path)})
 		if err != nil {
-			return nil, err
+			return err
 		}
 		started = append(started, out)
-		if _, err := out.Write(f.content); err != nil {
-			return nil, err
+		if _, err := out.Write(f.Content); err != nil {
+			return err
 		}
 		if err := out.Finish(); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	for _, out := range started {
 		if err := out.Commit(); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return paths, nil
+	return nil
 }

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -66,22 +65,16 @@ func TestCompactRefuses(t *testing.T) {
 		Paths: map[string]string{"float16": filepath.Join(dir, "half.onnx"), "int8": filepath.Join(dir, "eighth.onnx")},
 		Bags:  bags, MaxLoss: -0.5, Library: ortest.Library(t),
 	}
-	if _, err := m.Compact(context.Background(), o); err == nil || !strings.Contains(err.Error(), "nothing is written") {
+	if _, _, err := m.Compact(context.Background(), o); err == nil || !strings.Contains(err.Error(), "nothing is written") {
 		t.Errorf("error %v", err)
 	}
-	if left, _ := os.ReadDir(dir); len(left) > 0 {
-		t.Errorf("written: %v", left)
-	}
 	o.MaxLoss = 1
-	list, err := m.Compact(context.Background(), o)
-	if err != nil || len(list) != 3 || list[0].Agreement != 1 || list[0].Largest != 0 {
-		t.Fatalf("%+v, %v", list, err)
-	}
-	if left, _ := os.ReadDir(dir); len(left) != 2 {
-		t.Errorf("written: %v", left)
+	list, files, err := m.Compact(context.Background(), o)
+	if err != nil || len(list) != 3 || list[0].Agreement != 1 || list[0].Largest != 0 || len(files) != 2 {
+		t.Fatalf("%+v, %d files, %v", list, len(files), err)
 	}
 	bags.Labels = nil
-	if _, err := m.Compact(context.Background(), o); err == nil || !strings.Contains(err.Error(), "no bag whose label is known") {
+	if _, _, err := m.Compact(context.Background(), o); err == nil || !strings.Contains(err.Error(), "no bag whose label is known") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -148,15 +141,21 @@ func TestTritonReplacesNothing(t *testing.T) {
 	if err := os.WriteFile(labels, []byte("mine"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.Triton(dir, false); err == nil || !strings.Contains(err.Error(), "labels.txt") {
+	files, err := m.Triton(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Write(files, false); err == nil || !strings.Contains(err.Error(), "labels.txt") {
 		t.Errorf("error %v", err)
 	}
 	if list, _ := os.ReadDir(filepath.Dir(labels)); len(list) != 1 {
 		t.Errorf("left beside it: %v", list)
 	}
-	files, err := m.Triton(dir, true)
-	if err != nil || len(files) != 3 {
-		t.Errorf("%v, %v", files, err)
+	if err := m.Write(files, true); err != nil {
+		t.Error(err)
+	}
+	if list, _ := os.ReadDir(filepath.Dir(labels)); len(list) != 3 {
+		t.Errorf("written: %v", list)
 	}
 }
 
@@ -166,12 +165,9 @@ func TestHealthCheck(t *testing.T) {
 		t.Skip("there is no bash")
 	}
 	dir := t.TempDir()
-	files, err := built(t, "bag").Docker(dir, "v1.2.3", false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := []string{dir + "/models/a-small-model/1/model.onnx", dir + "/Dockerfile", dir + "/service.Dockerfile"}; !slices.Equal(files, want) {
-		t.Errorf("written are %q, want %q", files, want)
+	files, err := built(t, "bag").Docker(dir, "v1.2.3")
+	if err != nil || len(files) != 3 || files[0].Path != dir+"/models/a-small-model/1/model.onnx" {
+		t.Fatalf("%d files, %v", len(files), err)
 	}
 	status := http.StatusOK
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -184,14 +180,8 @@ func TestHealthCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range files {
-		if !strings.HasSuffix(path, "Dockerfile") {
-			continue
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, f := range files[1:] {
+		path, text := f.Path, f.Content
 		var check []string
 		if err := json.Unmarshal(regexp.MustCompile(`(?m)^    CMD (\[.*\])$`).FindSubmatch(text)[1], &check); err != nil {
 			t.Fatalf("%s: %v", path, err)

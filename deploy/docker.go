@@ -3,6 +3,7 @@ package deploy
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/miplc/miplc/internal/pinned"
@@ -23,11 +24,10 @@ func libraries() []library {
 	return list
 }
 
-// Docker writes what builds two images into a folder: Dockerfile, which runs miplc
+// Docker makes what builds two images in a folder: Dockerfile, which runs miplc
 // serve with the model, and service.Dockerfile, for a Go service that uses package
-// runtime; beside them the model. version is the miplc to install. It gives the paths
-// written.
-func (m *Model) Docker(dir, version string, force bool) ([]string, error) {
+// runtime; beside them the model. version is the miplc to install.
+func (m *Model) Docker(dir, version string) ([]File, error) {
 	content, err := os.ReadFile(m.path)
 	if err != nil {
 		return nil, err
@@ -37,13 +37,13 @@ func (m *Model) Docker(dir, version string, force bool) ([]string, error) {
 		return nil, fmt.Errorf("bug: no onnxruntime library is pinned for Linux")
 	}
 	values := map[string]any{"Name": m.Name, "Version": version, "Libraries": from}
-	files := []file{{"models/" + m.Name + "/1/model.onnx", content}}
+	files := []File{{filepath.Join(dir, "models", m.Name, "1", "model.onnx"), content}}
 	for _, name := range []string{"Dockerfile", "service.Dockerfile"} {
-		f, err := rendered(name, name+".tmpl", values)
+		f, err := rendered(filepath.Join(dir, name), name+".tmpl", values)
 		if err != nil {
 			return nil, err
 		}
 		files = append(files, f)
 	}
-	return write(dir, force, []string{m.path}, files)
+	return files, nil
 }

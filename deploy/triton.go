@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -12,12 +13,13 @@ import (
 	"github.com/miplc/miplc/internal/width"
 )
 
-// Triton writes a model into a model repository: DIR/NAME with config.pbtxt, the class
+// Triton lays a model out in a model repository: DIR/NAME with config.pbtxt, the class
 // names as labels.txt, and 1/model.onnx. Requests hold one bag each. A model of
 // signature bag is run for each; one of signature batch gets the bags that the dynamic
 // batcher puts together, in a form that takes what Triton makes of bags of different
-// sizes. It gives the paths written.
-func (m *Model) Triton(dir string, force bool) ([]string, error) {
+// sizes.
+func (m *Model) Triton(dir string) ([]File, error) {
+	dir = filepath.Join(dir, m.Name)
 	model, batch := m.proto, m.meta.Contract == contract.ContractBatch
 	if batch {
 		model = ragged(m.proto, m.meta.InputShape)
@@ -33,7 +35,7 @@ func (m *Model) Triton(dir string, force bool) ([]string, error) {
 	for _, d := range m.meta.InputShape {
 		dims += fmt.Sprintf(", %d", d)
 	}
-	config, err := rendered(m.Name+"/config.pbtxt", "config.pbtxt.tmpl", map[string]any{
+	config, err := rendered(filepath.Join(dir, "config.pbtxt"), "config.pbtxt.tmpl", map[string]any{
 		"Name": m.Name, "Dims": dims, "Classes": len(m.meta.Classes), "Batch": batch,
 		"Instances": contract.Instances, "Probabilities": contract.Probabilities, "Attention": contract.Attention,
 		"Label": contract.Label, "Ends": bagEnds,
@@ -41,11 +43,7 @@ func (m *Model) Triton(dir string, force bool) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return write(dir, force, []string{m.path}, []file{
-		config,
-		{m.Name + "/labels.txt", labels(m.meta.Classes)},
-		{m.Name + "/1/model.onnx", content},
-	})
+	return []File{config, {filepath.Join(dir, "labels.txt"), labels(m.meta.Classes)}, {filepath.Join(dir, "1", "model.onnx"), content}}, nil
 }
 
 // labels gives one class a line.

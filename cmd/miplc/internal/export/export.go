@@ -104,50 +104,50 @@ func run(ctx context.Context, o *options) error {
 		return err
 	}
 	r := result{Name: m.Name}
+	var files []deploy.File
 	for _, part := range []struct {
-		to    string
-		write func(to string) ([]string, error)
+		to   string
+		made func(to string) ([]deploy.File, error)
 	}{
-		{o.Triton, func(dir string) ([]string, error) { return m.Triton(dir, o.Force) }},
-		{o.KServe, func(path string) ([]string, error) { return m.KServe(path, o.Storage, o.Force) }},
-		{o.Docker, func(dir string) ([]string, error) { return m.Docker(dir, release(version.Current()), o.Force) }},
+		{o.Triton, m.Triton},
+		{o.KServe, func(path string) ([]deploy.File, error) { return m.KServe(path, o.Storage) }},
+		{o.Docker, func(dir string) ([]deploy.File, error) { return m.Docker(dir, release(version.Current())) }},
+		{o.Float16 + o.Int8, func(string) (made []deploy.File, err error) {
+			r.Models, made, err = o.compact(ctx, m)
+			return made, err
+		}},
 	} {
 		if part.to == "" {
 			continue
 		}
-		files, err := part.write(part.to)
+		made, err := part.made(part.to)
 		if err != nil {
 			return err
 		}
-		r.Files = append(r.Files, files...)
+		files = append(files, made...)
 	}
-	if smaller {
-		if err := o.compact(ctx, m, &r); err != nil {
-			return err
-		}
+	if err := m.Write(files, o.Force, o.Data, o.Library); err != nil {
+		return err
+	}
+	for _, f := range files {
+		r.Files = append(r.Files, f.Path)
 	}
 	return o.Console.Result(r, r.print)
 }
 
 // compact makes smaller models and measures them.
-func (o *options) compact(ctx context.Context, m *deploy.Model, r *result) error {
+func (o *options) compact(ctx context.Context, m *deploy.Model) ([]deploy.Measure, []deploy.File, error) {
 	if err := backend.EnsureLibrary(ctx, o.Console, o.Library); err != nil {
-		return err
+		return nil, nil, err
 	}
 	bags, err := data.OpenWith(o.Data, o.Limits)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	r.Models, err = m.Compact(ctx, deploy.CompactOptions{
+	return m.Compact(ctx, deploy.CompactOptions{
 		Paths: map[string]string{"float16": o.Float16, "int8": o.Int8},
-		Bags:  bags, MaxLoss: o.MaxLoss, Library: o.Library, Read: []string{o.Data, o.Library}, Force: o.Force,
+		Bags:  bags, MaxLoss: o.MaxLoss, Library: o.Library,
 	})
-	for _, made := range r.Models {
-		if made.Path != "" {
-			r.Files = append(r.Files, made.Path)
-		}
-	}
-	return err
 }
 
 // print lists the files, and a line for each model that was measured.
