@@ -94,7 +94,7 @@ func PlanShards(e *Experiment, o Options, d Dealing) (*Deal, error) {
 func (d *Deal) settleAuto(g *group, trainers *engines.Trainers) error {
 	for _, c := range g.Cells {
 		for _, choice := range c.candidates {
-			if choice.spec.Learner != nil || cmp.Or(d.Engine, choice.spec.Train.Engine.V, engines.Auto) != engines.Auto {
+			if !choice.spec.TakesEngine() || cmp.Or(d.Engine, choice.spec.Train.Engine.V, engines.Auto) != engines.Auto {
 				continue
 			}
 			name, err := trainers.Engine(choice.spec)

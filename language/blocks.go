@@ -16,6 +16,8 @@ type Kind struct {
 	Doc  string
 	args []Row
 
+	onDevice bool // of learners: computes on the device of an engine
+
 	// Of blocks:
 
 	Role  Role

@@ -30,7 +30,7 @@ var learnerKinds = []Kind{
 			{Name: "mu", Type: Real, Default: "1", In: above(0), Doc: "Weight of the labelling confidences in the graph, and of the graph in the confidences."},
 			{Name: "iterations", Type: Whole, Default: "10", In: Between(0, 10000), Doc: "Times that graph, confidences and regression are renewed after the start."},
 		}},
-	{Name: "miplgp", Doc: "Gaussian process per class on instances with the bag's candidates and a class of negatives (MIPLGP, Tang, Zhang, Zhang); a bag takes the class of its most confident instance.",
+	{Name: "miplgp", onDevice: true, Doc: "Gaussian process per class on instances with the bag's candidates and a class of negatives (MIPLGP, Tang, Zhang, Zhang); a bag takes the class of its most confident instance.",
 		args: []Row{
 			{Name: "iterations", Type: Whole, Default: "500", In: Between(0, 100000), Doc: "Steps of Adam on the hyper-parameters."},
 			{Name: "lr", Type: Real, Default: "0.1", In: above(0), Doc: "Rate of the first step; falls to 0 along a cosine."},
@@ -52,6 +52,16 @@ var learnerKinds = []Kind{
 func (s *Spec) trained() bool { return s.Learner == nil }
 
 func (s *Spec) fitted() bool { return s.Learner != nil }
+
+// TakesEngine reports whether an engine computes for the spec: its model is trained,
+// or its learner is of a kind that computes on the device of an engine.
+func (s *Spec) TakesEngine() bool {
+	if s.trained() {
+		return true
+	}
+	kind := find(learnerKinds, s.Learner.Kind.V)
+	return kind != nil && kind.onDevice
+}
 
 // kindRow stands for learner.kind in messages and in the schema.
 var kindRow = Row{Name: "kind", Type: Text, Required: true, Doc: "Kind of the learner."}

@@ -75,28 +75,53 @@ type Model interface {
 	Tolerance() float64
 }
 
-// Sampler is a model with a second way to predict: from random draws, with a
-// seed of the fit. Its exported files predict as Predict does.
-type Sampler interface {
-	Sampled(instances []float32, n int) (probabilities, attention []float64, err error)
+// Prediction is what a model says of one bag.
+type Prediction struct {
+	Probabilities []float64 // [k]
+	Attention     []float64 // [n]
+	// Sampled are the probabilities by random draws, with a seed of the fit, of a
+	// model that can predict so too. Its files predict as Predict does.
+	Sampled []float64
+}
+
+// Batcher is a model that predicts many bags at a time on the device of its fit, up
+// to the rounding of float32 as Predict does.
+type Batcher interface {
+	// PredictBags gives the predictions in the order of the bags; those by draws
+	// only if they are asked for.
+	PredictBags(ctx context.Context, d *data.Dataset, bags []int, sampled bool) ([]Prediction, error)
 }
 
 // Inputs starts an inference graph: it declares the instances, of the given
 // shape each, and bag_of, and normalises the instances. The values of the
 // normalisation are put into params. z may be nil.
 func Inputs(b *graph.Builder, instance []int, z *data.Normalization, params map[string][]float32) (x, bagOf *graph.Node) {
-	shape, row := graph.Shape{graph.N}, graph.Shape{1}
-	for _, e := range instance {
-		shape, row = append(shape, graph.Dim(e)), append(row, graph.Dim(e))
-	}
-	x = b.Input(compile.InInstances, graph.Float, shape)
+	x = b.Input(compile.InInstances, graph.Float, rowsOf(graph.N, instance))
 	bagOf = b.Input(compile.InBagOf, graph.Int, graph.Shape{graph.N})
-	if z != nil {
-		params[compile.ParamMean], params[compile.ParamStd] = z.Mean, z.Std
-		b.Label("normalize")
-		x = b.Div(b.Sub(x, b.Param(compile.ParamMean, row)), b.Param(compile.ParamStd, row))
+	return normalize(b, x, instance, z, params), bagOf
+}
+
+// Instances starts a graph of instances alone, as Inputs does.
+func Instances(b *graph.Builder, instance []int, z *data.Normalization, params map[string][]float32) *graph.Node {
+	return normalize(b, b.Input(compile.InInstances, graph.Float, rowsOf(graph.N, instance)), instance, z, params)
+}
+
+func rowsOf(n graph.Dim, instance []int) graph.Shape {
+	shape := graph.Shape{n}
+	for _, e := range instance {
+		shape = append(shape, graph.Dim(e))
 	}
-	return x, bagOf
+	return shape
+}
+
+func normalize(b *graph.Builder, x *graph.Node, instance []int, z *data.Normalization, params map[string][]float32) *graph.Node {
+	if z == nil {
+		return x
+	}
+	params[compile.ParamMean], params[compile.ParamStd] = z.Mean, z.Std
+	b.Label("normalize")
+	row := rowsOf(1, instance)
+	return b.Div(b.Sub(x, b.Param(compile.ParamMean, row)), b.Param(compile.ParamStd, row))
 }
 
 // EqualAttention is the attention output of a model without scores: every

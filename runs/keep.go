@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"github.com/miplc/miplc/internal/parity"
 	"github.com/miplc/miplc/internal/width"
 	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/engines"
 )
 
 // Keep leaves the folder of a run of a trial that was trained elsewhere: that of
@@ -149,7 +151,7 @@ func summarize(t *train.Trial, r *train.Report, place train.Placement, version s
 		Files: append([]string{ModelFile, SpecFile, SplitFile, SummaryFile, train.MetricsFile}, plots...),
 	}
 	if spec.Learner != nil {
-		s.Learner, s.Device = spec.Learner.Kind.V, "cpu"
+		s.Learner, s.Device = spec.Learner.Kind.V, cmp.Or(place.Device, engines.CPU)
 	}
 	return s, outfile.ReplaceJSON(filepath.Join(t.Dir, SummaryFile), s)
 }

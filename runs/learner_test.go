@@ -15,7 +15,6 @@ import (
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
-	"github.com/miplc/miplc/train/solved"
 )
 
 // few are overrides that make a learner quick.
@@ -24,22 +23,26 @@ var few = []string{"data.set=generated:prototypes", "data.generated.bags=60", "l
 // A learner leaves the folder of a trained run, less the checkpoint, and the
 // same bits each time, also through the spec that it leaves.
 func TestFitLearner(t *testing.T) {
+	cg := []string{"learner.solver=cg", "learner.inducing=40", "learner.subset=0", "learner.probes=2"}
 	for _, c := range []struct {
-		name, kind string
-		set        []string
+		name, kind     string
+		set            []string
+		engine, device string
+		on             string // the device of the summary
 	}{
-		{"pl-aggd-mean", "pl-aggd", nil}, {"pl-aggd-maxmin", "pl-aggd", nil},
-		{"miplgp", "miplgp", []string{"learner.solver=inducing", "learner.inducing=40", "learner.subset=0"}},
-		{"miplgp", "miplgp", []string{"learner.solver=cg", "learner.inducing=40", "learner.subset=0", "learner.probes=2"}},
+		{"pl-aggd-mean", "pl-aggd", nil, "", "", engines.CPU}, {"pl-aggd-maxmin", "pl-aggd", nil, "", "", engines.CPU},
+		{"miplgp", "miplgp", []string{"learner.solver=inducing", "learner.inducing=40", "learner.subset=0"}, engines.ORT, "", engines.CPU},
+		{"miplgp", "miplgp", cg, engines.Gorgonia, "", engines.CPU}, {"miplgp", "miplgp", cg, engines.XLA, engines.Go, engines.Go},
 	} {
 		name, kind := c.name, c.kind
 		first, second := t.TempDir(), t.TempDir()
-		o := Options{Dir: first, Version: "test", Request: engines.Request{Library: ortest.Library(t)}}
+		request := engines.Request{Library: ortest.Library(t), Engine: c.engine, Device: c.device}
+		o := Options{Dir: first, Version: "test", Request: request}
 		s, err := one(context.Background(), load(t, name, slices.Concat(few, c.set)...), o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Learner != kind || s.Epochs != 3 || s.Accuracy == nil || s.TrainAccuracy == nil || s.Disambiguation == nil || s.Parameters == 0 {
+		if s.Learner != kind || s.Device != c.on || s.Epochs != 3 || s.Accuracy == nil || s.TrainAccuracy == nil || s.Disambiguation == nil || s.Parameters == 0 {
 			t.Errorf("%s: summary %+v", name, s)
 		}
 		if want := []string{kind, engineInterpreter, "onnxruntime", "onnx-go"}; !slices.Equal(s.Parity.Engines, want) || !s.Parity.OK {
@@ -88,7 +91,9 @@ func checkFinished(t *testing.T, spec *language.Spec, o Options, s *Summary) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := train.One(context.Background(), &solved.Trainer{Library: o.Library}, trials[0], train.Options{})
+	trainers := engines.NewTrainers(o.Request)
+	defer trainers.Close()
+	report, err := train.One(context.Background(), trainers, trials[0], train.Options{})
 	if err != nil || *report.TestAccuracy != *s.Accuracy || len(report.Trajectories) != 6 || len(report.Trajectories[0].Weights) != 4 {
 		t.Errorf("fitted without a folder: %+v, %v", report, err)
 	}

@@ -29,8 +29,8 @@ type Observer interface {
 type Plan struct {
 	Name       string // of the spec
 	Trials     int
-	Learner    string // fitted in place of a model that is trained: no Engine, Epochs are its iterations
-	Engine     string
+	Learner    string // fitted in place of a model that is trained: Epochs are its iterations
+	Engine     string // empty: a learner that takes none
 	Device     string // empty: the CPU
 	Reason     string // of the choice of the engine; may be empty
 	Epochs     int    // of all trials, T of one

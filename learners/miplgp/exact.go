@@ -21,6 +21,8 @@ type objective interface {
 	evaluate(ctx context.Context, h hyper, t *targets) (*evaluation, error)
 	// posterior keeps what predictions need.
 	posterior(ctx context.Context, h hyper, t *targets) (*posterior, error)
+	// close frees what lies on a device.
+	close() error
 }
 
 // errNotPositive says that a kernel matrix could not be factorised.
@@ -34,6 +36,8 @@ type exact struct {
 	shift    []float32
 	squared  *mat.SymDense // squared distances
 }
+
+func (e *exact) close() error { return nil }
 
 func newExact(p *problem, products Products) *exact {
 	e := &exact{p: p, products: products, shift: meanOf(p.X, p.Dim)}

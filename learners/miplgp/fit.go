@@ -2,6 +2,7 @@ package miplgp
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 
@@ -22,7 +23,7 @@ type progress struct {
 // fit learns the hyper-parameters and gives the posterior. The same arguments
 // give the same bits. observe may be nil. When ctx ends Fit returns its error
 // within one piece of work.
-func fit(ctx context.Context, p *problem, s Settings, observe func(progress)) (*posterior, error) {
+func fit(ctx context.Context, p *problem, s Settings, observe func(progress)) (q *posterior, err error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
@@ -38,21 +39,23 @@ func fit(ctx context.Context, p *problem, s Settings, observe func(progress)) (*
 	if err != nil {
 		return nil, err
 	}
+	defer func() { err = errors.Join(err, o.close()) }()
 	h, last, err := learn(ctx, o, some, s, observe)
 	if err != nil {
 		return nil, err
 	}
+	of := o
 	if some != p {
-		if o, err = newObjective(ctx, p, s); err != nil {
+		if of, err = newObjective(ctx, p, s); err != nil {
 			return nil, err
 		}
+		defer func() { err = errors.Join(err, of.close()) }()
 		last = newTargets(p, s.Epsilon)
 	}
-	q, err := o.posterior(ctx, h, last)
-	if err != nil {
+	if q, err = of.posterior(ctx, h, last); err != nil {
 		return nil, err
 	}
-	q.samples, q.seed = s.Samples, s.Seed
+	q.device, q.samples, q.seed = s.Device, s.Samples, s.Seed
 	return q, nil
 }
 
@@ -126,7 +129,7 @@ func newObjective(ctx context.Context, p *problem, s Settings) (objective, error
 		}
 		return newExact(p, s.Products), nil
 	case solverCG:
-		return newCG(ctx, p, s)
+		return newCG(p, s)
 	}
 	return newInducing(ctx, p, s), nil
 }

@@ -34,6 +34,9 @@ func (l *learner) Fit(ctx context.Context, p *learners.Problem, observe func(lea
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
+	if l.s.Device == nil {
+		return nil, fmt.Errorf("bug: %s has no device to compute on", Name)
+	}
 	set, s := p.Data, l.s
 	s.Seed = p.Seed
 	in := &problem{Dim: set.Dim(), Classes: set.Classes}

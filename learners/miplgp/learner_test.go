@@ -71,10 +71,9 @@ func TestLearns(t *testing.T) {
 			if len(numbers) != 11 || numbers[0] != 0 || numbers[10] != 10 || losses[10] >= losses[0] {
 				t.Errorf("iterations %v with losses %v", numbers, losses)
 			}
-			for way, predict := range map[string]func([]float32, int) ([]float64, []float64, error){"mean": m.Predict, "sampled": m.Sampled} {
-				if right := accuracy(t, p.Data, predict); right < 0.75 {
-					t.Errorf("%s: %.2f of the test bags are right", way, right)
-				}
+			byMean, byDraws := accuracies(t, m, p.Data)
+			if byMean < 0.75 || byDraws < 0.75 {
+				t.Errorf("%.2f of the test bags are right by mean and variance, %.2f by draws", byMean, byDraws)
 			}
 		})
 	}
@@ -95,19 +94,43 @@ func checkConfidences(t *testing.T, p *learners.Problem, confidences []float64) 
 	}
 }
 
-// accuracy on bags 100 to 149.
-func accuracy(t *testing.T, set *data.Dataset, predict func([]float32, int) ([]float64, []float64, error)) float64 {
-	right := 0
+// accuracies on bags 100 to 149.
+func accuracies(t *testing.T, m *model, set *data.Dataset) (byMean, byDraws float64) {
+	var bags []int
 	for bag := 100; bag < 150; bag++ {
-		p, _, err := predict(set.Bag(bag), set.Size(bag))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if slices.Index(p, slices.Max(p)) == set.Labels[bag] {
-			right++
+		bags = append(bags, bag)
+	}
+	list, err := m.PredictBags(t.Context(), set, bags, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range list {
+		for to, probabilities := range map[*float64][]float64{&byMean: p.Probabilities, &byDraws: p.Sampled} {
+			if slices.Index(probabilities, slices.Max(probabilities)) == set.Labels[bags[i]] {
+				*to += 1. / 50
+			}
 		}
 	}
-	return float64(right) / 50
+	return byMean, byDraws
+}
+
+// Many bags at a time on the device are predicted as each is alone in float64.
+func TestPredictBags(t *testing.T) {
+	p := prototypes(t)
+	m := mustFit(t, quick(solverCG), p, nil)
+	bags := []int{7, 149, 0}
+	list, err := m.PredictBags(t.Context(), p.Data, bags, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, bag := range bags {
+		probabilities, attention, err := m.Predict(p.Data.Bag(bag), p.Data.Size(bag))
+		if err != nil || list[i].Sampled != nil {
+			t.Fatal(err, list[i])
+		}
+		near(t, "probabilities", list[i].Probabilities, probabilities, tolerance)
+		near(t, "attention", list[i].Attention, attention, tolerance)
+	}
 }
 
 // The graph says in the float64 interpreter what the model says natively, up to
@@ -176,15 +199,13 @@ func TestMeanAgainstSamples(t *testing.T) {
 	worst := 0.0
 	for bag := 100; bag < 150; bag++ {
 		x := learners.Normalized(p.Data.Bag(bag), p.Normalization)
-		byMean, err := m.confidences(x)
+		mean, variance, err := m.moments(x)
 		if err != nil {
 			t.Fatal(err)
 		}
-		bySamples, err := m.sampledConfidences(x)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, v := range byMean {
+		mean, variance = m.ofClasses(mean), m.ofClasses(variance)
+		bySamples := m.sampledConfidences(mean, variance)
+		for i, v := range m.confidences(mean, variance) {
 			worst = math.Max(worst, math.Abs(v-bySamples[i]))
 		}
 	}

@@ -1,12 +1,18 @@
 package miplgp
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math"
+
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/width"
 	"github.com/miplc/miplc/learners"
 )
 
@@ -28,25 +34,93 @@ func (m *model) Tolerance() float64 { return tolerance }
 // scores the confidence of every instance in its own most probable class,
 // between 1/classes and 1.
 func (m *model) Predict(instances []float32, n int) (probabilities, attention []float64, err error) {
-	return m.predict(instances, n, m.confidences)
-}
-
-// Sampled gives the same from draws of the posterior, as the authors' program
-// predicts.
-func (m *model) Sampled(instances []float32, n int) (probabilities, attention []float64, err error) {
-	return m.predict(instances, n, m.sampledConfidences)
-}
-
-func (m *model) predict(instances []float32, n int, confidences func([]float64) ([]float64, error)) (probabilities, attention []float64, err error) {
 	if n < 1 || len(instances) != n*m.points.Cols {
 		return nil, nil, fmt.Errorf("a bag of %d instances of %d features has %d numbers, not %d", n, m.points.Cols, n*m.points.Cols, len(instances))
 	}
-	p, err := confidences(learners.Normalized(instances, m.z))
+	mean, variance, err := m.moments(learners.Normalized(instances, m.z))
 	if err != nil {
 		return nil, nil, err
 	}
-	probabilities, attention = bag(p, m.classes)
+	probabilities, attention = bag(m.confidences(m.ofClasses(mean), m.ofClasses(variance)), m.classes)
 	return probabilities, attention, nil
+}
+
+// PredictBags implements learners.Batcher. Draws of the posterior predict as the
+// authors' program does.
+func (m *model) PredictBags(ctx context.Context, d *data.Dataset, bags []int, sampled bool) (list []learners.Prediction, err error) {
+	var instances []float32
+	for _, b := range bags {
+		instances = append(instances, d.Bag(b)...)
+	}
+	mean, variance, err := m.momentsOnDevice(ctx, instances)
+	if err != nil {
+		return nil, err
+	}
+	byMean, byDraws := m.confidences(mean, variance), []float64(nil)
+	if sampled {
+		byDraws = m.sampledConfidences(mean, variance)
+	}
+	at := 0
+	for _, b := range bags {
+		end := at + d.Size(b)*m.classes
+		var p learners.Prediction
+		p.Probabilities, p.Attention = bag(byMean[at:end], m.classes)
+		if sampled {
+			p.Sampled, _ = bag(byDraws[at:end], m.classes)
+		}
+		list, at = append(list, p), end
+	}
+	return list, nil
+}
+
+// predictedRows is the number of instances that are predicted at a time.
+const predictedRows = 1024
+
+// Outputs of the graph of the posterior's moments, [N, classes].
+const (
+	outMean     = "mean"
+	outVariance = "variance"
+)
+
+// momentsOnDevice gives mean and variance of the posterior of the classes at raw
+// instances, [n, classes] each.
+func (m *model) momentsOnDevice(ctx context.Context, instances []float32) (mean, variance []float64, err error) {
+	w := &writer{Builder: graph.NewBuilder("moments"), m: m, params: map[string][]float32{}}
+	a, b := w.moments(w.kernel(learners.Instances(w.Builder, m.shape, m.z, w.params)))
+	w.Output(outMean, a)
+	w.Output(outVariance, b)
+	g, err := w.Builder.Graph()
+	if err != nil {
+		return nil, nil, fmt.Errorf("bug: %w", err)
+	}
+	space := m.device.Workspace()
+	defer func() { err = errors.Join(err, space.Close()) }()
+	for _, p := range g.ByOp(graph.OpParam) {
+		if err := space.Put(p.Name, w.params[p.Name], p.Shape.Concrete(0, 0)...); err != nil {
+			return nil, nil, err
+		}
+	}
+	shape := append([]int{predictedRows}, m.shape...)
+	block := make([]float32, extent.Size(shape))
+	for len(instances) > 0 {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		n := copy(block, instances) // what follows in the last block belongs to no bag
+		rows := n / m.points.Cols
+		if err := errors.Join(space.Put(compile.InInstances, block, shape...), space.Run(g, predictedRows, nil)); err != nil {
+			return nil, nil, err
+		}
+		for name, to := range map[string]*[]float64{outMean: &mean, outVariance: &variance} {
+			v, err := space.Get(name)
+			if err != nil {
+				return nil, nil, err
+			}
+			*to = append(*to, width.To[float64](v[:rows*m.classes])...)
+		}
+		instances = instances[n:]
+	}
+	return mean, variance, nil
 }
 
 // Names of the parameters in the inference graph.
@@ -116,9 +190,7 @@ func (w *writer) kernel(x *graph.Node) *graph.Node {
 	cross := w.MatMul(z, w.param(paramPoints, dim, points, kept))
 	squares := w.Add(w.Sum(w.Mul(z, z), true, 1), w.param(paramNorms, 1, points, norms))
 	squared := w.Relu(w.Sub(squares, w.Mul(cross, w.Scalar(2)))) // at least 0 in spite of rounding
-	root := w.Sqrt(squared)
-	polynomial := w.Add(w.Add(w.Mul(squared, w.Scalar(1./3)), root), w.Scalar(1))
-	return w.Mul(polynomial, w.Exp(w.Neg(root)))
+	return matern52(w.Builder, w.Sqrt(squared), squared)
 }
 
 // moments gives mean and variance of the classes [N, k] from the kernel.
@@ -169,13 +241,18 @@ func (w *writer) moments(k *graph.Node) (mean, variance *graph.Node) {
 	return mean, w.Relu(w.Sub(w.Scalar(scale), all))
 }
 
-// withoutNegatives drops the last column of [rows, classes+1] and multiplies.
+// withoutNegatives drops the class of negatives and multiplies.
 func (q *posterior) withoutNegatives(values []float32, factor float64) []float32 {
-	var out []float32
-	for i, v := range values {
-		if i%(q.classes+1) < q.classes {
-			out = append(out, float32(factor*float64(v)))
-		}
+	out := q.ofClasses(width.To[float64](values))
+	floats.Scale(factor, out)
+	return width.To[float32](out)
+}
+
+// ofClasses drops the last column of [rows, classes+1].
+func (q *posterior) ofClasses(values []float64) []float64 {
+	var out []float64
+	for ; len(values) > 0; values = values[q.classes+1:] {
+		out = append(out, values[:q.classes]...)
 	}
 	return out
 }

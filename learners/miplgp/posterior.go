@@ -12,6 +12,7 @@ import (
 
 	"github.com/miplc/miplc/internal/stream"
 	"github.com/miplc/miplc/internal/width"
+	"github.com/miplc/miplc/learners"
 )
 
 // posterior is a fitted MIPLGP. For an instance x and class c, with k the kernel
@@ -25,6 +26,7 @@ import (
 // It keeps the numbers of moderate size, so that float32 is enough.
 type posterior struct {
 	*multiplier
+	device  learners.Device // that predicts many bags
 	classes int
 	h       hyper
 	shift   []float32 // [d] taken from every instance first
@@ -156,24 +158,18 @@ func (q *posterior) kernel(x []float64) blas64.General {
 // logistic function of a normal variable.
 const probitFactor = math.Pi / 8
 
-// confidences are the expected probabilities of the classes of every instance,
-// [n, classes], the class of negatives left out. They are computed from mean
-// and variance alone: the softmax of mean / sqrt(1 + pi/8 variance).
-func (q *posterior) confidences(x []float64) ([]float64, error) {
-	mean, variance, err := q.moments(x)
-	if err != nil {
-		return nil, err
-	}
-	n, outputs := len(mean)/(q.classes+1), q.classes+1
-	p := make([]float64, n*q.classes)
-	z := make([]float64, q.classes)
-	for i := range n {
+// confidences are the expected probabilities of the classes at instances,
+// [n, classes], from mean and variance of the posterior there alone: the softmax of
+// mean / sqrt(1 + pi/8 variance).
+func (q *posterior) confidences(mean, variance []float64) []float64 {
+	p, z := make([]float64, len(mean)), make([]float64, q.classes)
+	for i := 0; i < len(p); i += q.classes {
 		for c := range z {
-			z[c] = mean[i*outputs+c] / math.Sqrt(1+probitFactor*variance[i*outputs+c])
+			z[c] = mean[i+c] / math.Sqrt(1+probitFactor*variance[i+c])
 		}
-		softmax(p[i*q.classes:(i+1)*q.classes], z)
+		softmax(p[i:i+q.classes], z)
 	}
-	return p, nil
+	return p
 }
 
 // sampledConfidences are the same expectations as means over draws of the
@@ -181,25 +177,20 @@ func (q *posterior) confidences(x []float64) ([]float64, error) {
 // instance depends on the distribution there alone, instances are not drawn
 // jointly: every draw has one standard normal number a class, used at all
 // instances.
-func (q *posterior) sampledConfidences(x []float64) ([]float64, error) {
-	mean, variance, err := q.moments(x)
-	if err != nil {
-		return nil, err
-	}
-	n, outputs := len(mean)/(q.classes+1), q.classes+1
+func (q *posterior) sampledConfidences(mean, variance []float64) []float64 {
 	rng := stream.New(q.seed, "miplgp samples")
 	draws := make([]float64, q.samples*q.classes)
 	for i := range draws {
 		draws[i] = rng.NormFloat64()
 	}
-	p := make([]float64, n*q.classes)
-	rows(n, func(lo, hi int) {
+	p := make([]float64, len(mean))
+	rows(len(p)/q.classes, func(lo, hi int) {
 		z, one := make([]float64, q.classes), make([]float64, q.classes)
-		for i := lo; i < hi; i++ {
-			sum := p[i*q.classes : (i+1)*q.classes]
+		for i := lo * q.classes; i < hi*q.classes; i += q.classes {
+			sum := p[i : i+q.classes]
 			for s := range q.samples {
 				for c := range z {
-					z[c] = mean[i*outputs+c] + math.Sqrt(variance[i*outputs+c])*draws[s*q.classes+c]
+					z[c] = mean[i+c] + math.Sqrt(variance[i+c])*draws[s*q.classes+c]
 				}
 				softmax(one, z)
 				for c, v := range one {
@@ -208,7 +199,7 @@ func (q *posterior) sampledConfidences(x []float64) ([]float64, error) {
 			}
 		}
 	})
-	return p, nil
+	return p
 }
 
 func softmax(out, z []float64) {

@@ -1,88 +1,70 @@
 package miplgp
 
 import (
+	"errors"
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/internal/width"
 )
 
-// preconditioner is P = L L' + noise, with the low-rank L of a Cholesky
-// factorisation with pivots of K, shared by all classes; the noise is that of
-// each class. P is below the kernel matrix in the order of positive
-// semidefinite matrices.
-type preconditioner struct {
-	*multiplier
-	width  int
-	n      int
-	noises []float32 // [n] by class
-	factor matrix    // L, [n, rank]
-	// solved is, for each class, noise^-1 L C^-1 with C the Cholesky factor of
-	// I + L' noise^-1 L, so that P^-1 = noise^-1 - solved solved'.
-	solved []matrix
-	logDet []float64 // of P, by class
-}
-
-// noise is the noise variance of instance i in the system of column j.
-func (p *preconditioner) noise(i, j int) float32 { return p.noises[j/p.width*p.n+i] }
-
-func newPreconditioner(g *conjugate, h hyper, t *targets) (*preconditioner, error) {
-	n, outputs := g.p.n(), g.p.outputs()
-	p := &preconditioner{multiplier: g.multiplier, width: 1 + g.s.Probes, n: n, noises: make([]float32, n*outputs), logDet: make([]float64, outputs)}
-	p.factor = pivotedCholesky(g.kernel, h.scale, g.s.Rank)
-	for c := range outputs {
+// precondition makes the preconditioner P = L L' + noise of every class, with the
+// low-rank factor L of a Cholesky factorisation with pivots of K, shared by all
+// classes. P is below the kernel matrix in the order of positive semidefinite
+// matrices. With W = noise^-1 and the inverse R of the Cholesky factor of
+// I + L' W L, P^-1 = W - W L R' R L' W. Noise, factor and the R of all classes are
+// put on the device; logDet is of P, by class.
+func (g *conjugate) precondition(h hyper, t *targets) (logDet []float64, err error) {
+	n, columns := g.p.n(), g.columns()
+	noise, logDet := make([]float32, n*columns), make([]float64, g.outputs)
+	for c := range g.outputs {
 		for i := range n {
 			v := t.noise[c*n+i] + h.noise[c]
-			p.noises[c*n+i] = float32(v)
-			p.logDet[c] += math.Log(v)
+			logDet[c] += math.Log(v)
+			for j := range g.width {
+				noise[i*columns+c*g.width+j] = float32(v)
+			}
 		}
-		if err := p.prepare(c); err != nil {
+	}
+	if err := g.space.Put(inNoise, noise, n, columns); err != nil || g.rank == 0 {
+		return logDet, err
+	}
+	if err := errors.Join(g.space.Put(inFactor, g.pivots.factor(h, g.rank).Data, n, g.rank), g.space.Run(g.inner, n, nil)); err != nil {
+		return nil, err
+	}
+	inner, err := g.space.Get(inInner)
+	if err != nil {
+		return nil, err
+	}
+	size := g.rank * g.rank
+	roots := make([]float32, 0, g.outputs*size)
+	for c := range g.outputs {
+		chol, err := onePlus(inner[c*size:(c+1)*size], g.rank)
+		if err != nil {
 			return nil, err
 		}
+		logDet[c] += chol.LogDet()
+		_, inverse, err := inverseFactor(chol)
+		if err != nil {
+			return nil, err
+		}
+		roots = append(roots, inverse.Data...)
 	}
-	return p, nil
+	return logDet, g.space.Put(inRoots, roots, g.outputs*g.rank, g.rank)
 }
 
-// prepare computes solved and adds to the determinant of a class.
-func (p *preconditioner) prepare(c int) error {
-	rank := p.factor.Cols
-	if rank == 0 {
-		p.solved = append(p.solved, matrix{})
-		return nil
-	}
-	weighted := newMatrix(p.n, rank)
-	for i := range p.n {
-		for j := range rank {
-			weighted.Data[i*rank+j] = p.factor.Data[i*rank+j] / p.noises[c*p.n+i]
-		}
-	}
-	small := newMatrix(rank, rank)
-	p.mul(true, false, weighted, p.factor, small)
-	if err := p.err(); err != nil {
-		return err
-	}
-	inner := mat.NewSymDense(rank, nil)
-	for i := range rank {
-		for j := i; j < rank; j++ {
-			inner.SetSym(i, j, float64(small.Data[i*rank+j]))
-		}
-		inner.SetSym(i, i, inner.At(i, i)+1)
+// onePlus factorises I + m for a symmetric m [size, size].
+func onePlus(m []float32, size int) (*mat.Cholesky, error) {
+	sum := mat.NewSymDense(size, width.To[float64](m))
+	for i := range size {
+		sum.SetSym(i, i, sum.At(i, i)+1)
 	}
 	var chol mat.Cholesky
-	if !chol.Factorize(inner) {
-		return errNotPositive
+	if !chol.Factorize(sum) {
+		return nil, errNotPositive
 	}
-	p.logDet[c] += chol.LogDet()
-	_, inverse, err := inverseFactor(&chol)
-	if err != nil {
-		return err
-	}
-	solved := newMatrix(p.n, rank)
-	p.mul(false, true, weighted, inverse, solved)
-	p.solved = append(p.solved, solved)
-	return nil
+	return &chol, nil
 }
 
 // inverseFactor is the inverse of the lower Cholesky factor, in float32 too.
@@ -102,36 +84,37 @@ func inverseFactor(chol *mat.Cholesky) (*mat.TriDense, matrix, error) {
 	return &inverse, m, nil
 }
 
-// solve makes z = P^-1 r, column by column with the noise of its class.
-func (p *preconditioner) solve(z, r matrix) {
-	workers.Each(len(p.solved), 0, func(c int) {
-		first := c * p.width
-		own := newMatrix(p.n, p.width)
-		for i := range p.n {
-			copy(own.Data[i*p.width:(i+1)*p.width], r.Data[i*r.Cols+first:])
-		}
-		low := like(own)
-		if rank := p.factor.Cols; rank > 0 {
-			small := newMatrix(rank, p.width)
-			p.mul(true, false, p.solved[c], own, small)
-			p.mul(false, false, p.solved[c], small, low)
-		}
-		for i := range p.n {
-			noise := p.noises[c*p.n+i]
-			for j := range p.width {
-				at := i*p.width + j
-				z.Data[i*r.Cols+first+j] = own.Data[at]/noise - low.Data[at]
-			}
-		}
-	})
+// pivots makes low-rank factors of kernels. It keeps the squared distances from
+// instances that were pivots: most are so again at the next hyper-parameters.
+type pivots struct {
+	x         matrix
+	distances map[int][]float64
 }
 
-// pivotedCholesky gives L [n, rank] with L L' close to k from below; the
-// diagonal of k is all scale. A pivot is the row with the largest rest.
-func pivotedCholesky(k matrix, scale float64, rank int) matrix {
-	n := k.Rows
+// from gives the squared distances of all instances from one.
+func (p *pivots) from(pivot int) []float64 {
+	if p.distances[pivot] == nil {
+		n, dim := p.x.Rows, p.x.Cols
+		own := make([]float64, n)
+		rows(n, func(lo, hi int) {
+			for i := lo; i < hi; i++ {
+				own[i] = squaredDistance(p.x.Data[i*dim:(i+1)*dim], p.x.Data[pivot*dim:(pivot+1)*dim])
+			}
+		})
+		p.distances[pivot] = own
+	}
+	return p.distances[pivot]
+}
+
+// factor gives L [n, rank] with L L' close to K from below. A pivot is the row
+// with the largest rest.
+func (p *pivots) factor(h hyper, rank int) matrix {
+	n := p.x.Rows
 	l := newMatrix(n, rank)
-	rest := slices.Repeat([]float64{scale}, n)
+	rest := make([]float64, n)
+	for i := range rest {
+		rest[i] = h.scale
+	}
 	for j := range rank {
 		pivot := 0
 		for i, v := range rest {
@@ -139,13 +122,14 @@ func pivotedCholesky(k matrix, scale float64, rank int) matrix {
 				pivot = i
 			}
 		}
-		if rest[pivot] <= 1e-6*scale {
+		if rest[pivot] <= 1e-6*h.scale {
 			break // the columns left stay 0
 		}
 		root := math.Sqrt(rest[pivot])
 		row := l.Data[pivot*rank : pivot*rank+j]
-		for i := range n {
-			v := float64(k.Data[i*k.Stride+pivot])
+		for i, squared := range p.from(pivot) {
+			v, _ := matern(squared, h.length)
+			v *= h.scale
 			for q, w := range row {
 				v -= float64(w) * float64(l.Data[i*rank+q])
 			}

@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// Products multiplies float32 matrices, which is nearly all of the work: c = a b,
-// either of them transposed first if asked. The matrices have no gaps between
+// Products multiplies float32 matrices, which is nearly all of the work of inducing
+// points: c = a b, either of them transposed first if asked. The matrices have no gaps between
 // rows. It must allow calls from several goroutines.
 type Products interface {
 	Gemm(transA, transB bool, a, b, c blas32.General) error

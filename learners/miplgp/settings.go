@@ -10,7 +10,11 @@
 // the class of its most confident instance, the class of negatives left out.
 package miplgp
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/miplc/miplc/learners"
+)
 
 // Names of the solvers of the linear systems.
 const (
@@ -48,7 +52,10 @@ type Settings struct {
 	Subset      int     // instances, in whole bags, that the hyper-parameters are learned on; 0: all
 	Lengthscale float64 // first value, in units of the instances; 0: median distance between instances
 	Seed        uint64
-	Products    Products // of float32 matrices; nil: gonum's, in Go
+	// Device computes conjugate gradients and predictions. Products are those of
+	// inducing points; nil: gonum's, in Go.
+	Device   learners.Device
+	Products Products
 }
 
 // Sizes up to which SolverAuto takes the more exact solver: the exact one takes

@@ -9,6 +9,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/learners"
 	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
@@ -69,7 +70,8 @@ type Request struct {
 type Choice struct {
 	train.Placement
 	trainer train.Trainer
-	backend *xla.Backend // of the engine xla
+	device  func() (learners.Device, error) // for learners
+	backend *xla.Backend                    // of the engine xla
 }
 
 // Close frees the device.
@@ -194,7 +196,11 @@ func join(reasons ...string) string {
 
 func (r Request) pureGo(reason string) *Choice {
 	p := r.placement(Gorgonia, CPU, reason)
-	return &Choice{Placement: p, trainer: &train.Steps{Placement: p, New: func(p *compile.Program) (train.Engine, error) { return gorgonia.New(p, nil) }}}
+	return &Choice{
+		Placement: p,
+		trainer:   &train.Steps{Placement: p, New: func(p *compile.Program) (train.Engine, error) { return gorgonia.New(p, nil) }},
+		device:    func() (learners.Device, error) { return gorgonia.Device{}, nil },
+	}
 }
 
 // onnxruntime is the engine ort with the provider of the request or its device.
@@ -216,7 +222,11 @@ func (r Request) onnxruntime(m machine, reason string) (*Choice, error) {
 			return nil, fmt.Errorf("engine %s: %w", ORT, err)
 		}
 	}
-	return &Choice{Placement: p, trainer: &train.Steps{Placement: p, New: func(p *compile.Program) (train.Engine, error) { return ort.New(p, nil, o) }}}, nil
+	return &Choice{
+		Placement: p,
+		trainer:   &train.Steps{Placement: p, New: func(p *compile.Program) (train.Engine, error) { return ort.New(p, nil, o) }},
+		device:    func() (learners.Device, error) { return ort.NewDevice(o) },
+	}, nil
 }
 
 // xla is the engine xla by name. It takes the CPU only where that was named:
@@ -242,5 +252,9 @@ func (r Request) xla(m machine) (*Choice, error) {
 func (r Request) withBackend(b *xla.Backend, reason string) *Choice {
 	p := r.placement(XLA, string(b.Kind), reason)
 	p.DeviceName = b.Text
-	return &Choice{Placement: p, backend: b, trainer: &xla.Trainer{Placement: p, Backend: b, Memory: r.Memory}}
+	return &Choice{
+		Placement: p, backend: b,
+		trainer: &xla.Trainer{Placement: p, Backend: b, Memory: r.Memory},
+		device:  func() (learners.Device, error) { return b, nil },
+	}
 }

@@ -70,7 +70,7 @@ func (t *Trainers) Expect(spec *language.Spec, hash string, bags int) {
 }
 
 // Placement is the engine of a spec and its device, empty for a learner that is
-// solved. Errors are those of Choose.
+// solved in Go. Errors are those of Choose.
 func (t *Trainers) Placement(spec *language.Spec) (train.Placement, error) {
 	c, err := t.choice(spec)
 	if c == nil {
@@ -79,9 +79,9 @@ func (t *Trainers) Placement(spec *language.Spec) (train.Placement, error) {
 	return c.Placement, nil
 }
 
-// choice is the engine of a spec; nil for a learner that is solved.
+// choice is the engine of a spec; nil for a learner that is solved in Go.
 func (t *Trainers) choice(spec *language.Spec) (*Choice, error) {
-	if spec.Learner != nil {
+	if !spec.TakesEngine() {
 		return nil, nil
 	}
 	t.mu.Lock()
@@ -100,10 +100,10 @@ func (t *Trainers) choice(spec *language.Spec) (*Choice, error) {
 	return c, err
 }
 
-// Engine is the name of the engine of a spec, "" for a learner that is solved. One
-// that was asked for by name need not be on this machine.
+// Engine is the name of the engine of a spec, "" for a learner that is solved in
+// Go. One that was asked for by name need not be on this machine.
 func (t *Trainers) Engine(spec *language.Spec) (string, error) {
-	if spec.Learner != nil {
+	if !spec.TakesEngine() {
 		return "", nil
 	}
 	if name := t.request.named(spec.Train.Engine.V); name != Auto {
@@ -121,36 +121,60 @@ func (t *Trainers) Engine(spec *language.Spec) (string, error) {
 // engine is that of Engine.
 func (t *Trainers) Shared(spec *language.Spec) (string, error) {
 	name, err := t.Engine(spec)
-	if err != nil || name != XLA {
+	if err != nil || name != XLA || spec.Learner != nil {
 		return "", err
 	}
 	return xla.Shared(spec), nil
 }
 
+// part is the trials of one trainer.
+type part struct {
+	choice *Choice // nil: none
+	solved bool
+}
+
 // Train implements train.Trainer: the trials of each trainer in turn.
 func (t *Trainers) Train(ctx context.Context, trials []*train.Trial, o train.Options, done func(i int, out train.Outcome)) {
-	var order []*Choice
-	parts := map[*Choice][]int{}
+	var order []part
+	parts := map[part][]int{}
 	for i, trial := range trials {
 		c, err := t.choice(trial.Program.Spec)
 		if err != nil {
 			done(i, train.Outcome{Err: err})
 			continue
 		}
-		if parts[c] == nil {
-			order = append(order, c)
+		p := part{c, trial.Program.Spec.Learner != nil}
+		if parts[p] == nil {
+			order = append(order, p)
 		}
-		parts[c] = append(parts[c], i)
+		parts[p] = append(parts[p], i)
 	}
-	for _, c := range order {
-		own := make([]*train.Trial, len(parts[c]))
-		for n, i := range parts[c] {
+	for _, p := range order {
+		own := make([]*train.Trial, len(parts[p]))
+		for n, i := range parts[p] {
 			own[n] = trials[i]
 		}
-		var by train.Trainer = &solved.Trainer{Library: t.request.Library, Provider: t.request.Provider}
-		if c != nil {
-			by = c.trainer
+		by, err := t.trainer(p)
+		if err != nil {
+			for _, i := range parts[p] {
+				done(i, train.Outcome{Err: err})
+			}
+			continue
 		}
-		by.Train(ctx, own, o, func(n int, out train.Outcome) { done(parts[c][n], out) })
+		by.Train(ctx, own, o, func(n int, out train.Outcome) { done(parts[p][n], out) })
 	}
+}
+
+func (t *Trainers) trainer(p part) (train.Trainer, error) {
+	if !p.solved {
+		return p.choice.trainer, nil
+	}
+	by := &solved.Trainer{Library: t.request.Library}
+	if p.choice == nil {
+		return by, nil
+	}
+	var err error
+	by.Placement = p.choice.Placement
+	by.Device, err = p.choice.device()
+	return by, err
 }

@@ -175,7 +175,7 @@ func (e *Engine) wholeStep(bags int) (*session, error) {
 }
 
 // Name implements train.Engine.
-func (e *Engine) Name() string { return "ort" }
+func (e *Engine) Name() string { return Name }
 
 // Step implements train.Engine.
 func (e *Engine) Step(b *train.Batch) (*train.Result, error) {

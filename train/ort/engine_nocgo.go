@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/learners"
 	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/train"
 )
@@ -28,3 +29,6 @@ func (*Products) Gemm(bool, bool, blas32.General, blas32.General, blas32.General
 
 // Close does nothing.
 func (*Products) Close() error { return nil }
+
+// NewDevice fails like New.
+func NewDevice(Options) (learners.Device, error) { return nil, ortenv.ErrNoCgo }

@@ -5,6 +5,9 @@ package ort
 
 import "github.com/miplc/miplc/runtime/ortenv"
 
+// Name is that of the engine.
+const Name = "ort"
+
 // Options of New. The zero value searches the library and runs on the CPU.
 type Options struct {
 	Library  string // path of the onnxruntime library; empty: searched, see ortlib.Find

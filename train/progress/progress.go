@@ -39,11 +39,15 @@ func (r *Reporter) Begin(p train.Plan) {
 		what, size = fmt.Sprintf("%d runs of %s", p.Trials, p.Name), fmt.Sprintf("%s in all; the first has %s", length, size)
 		length = r.unit() + "s"
 	}
+	learner := p.Learner
+	if learner != "" && p.Engine != "" {
+		learner += " by engine " + r.engine()
+	}
 	switch {
-	case p.Learner != "" && several:
-		plain.Fprintf(r.w, "fitting %s with learner %s: %s\n", what, p.Learner, size)
-	case p.Learner != "":
-		plain.Fprintf(r.w, "fitting %s with learner %s: %s, %s\n", what, p.Learner, size, length)
+	case learner != "" && several:
+		plain.Fprintf(r.w, "fitting %s with learner %s: %s\n", what, learner, size)
+	case learner != "":
+		plain.Fprintf(r.w, "fitting %s with learner %s: %s, %s\n", what, learner, size, length)
 	default:
 		engine := r.engine()
 		plain.Fprintf(r.w, "training %s with engine %s: %s, %s of %d steps, %d parameters\n", what, engine, size, length, p.Steps, p.Parameters)

@@ -3,34 +3,30 @@ package solved
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	"github.com/miplc/miplc/internal/width"
 	"github.com/miplc/miplc/learners"
 	"github.com/miplc/miplc/train"
 )
 
-// predictFunc predicts one bag of n instances, as learners.Model does.
-type predictFunc func(instances []float32, n int) (probabilities, attention []float64, err error)
-
-// predict gives the predicted class of each bag, and the attention scores.
-// scored reports whether some bag has scores that are not all alike.
-func (f *fit) predict(ctx context.Context, bags []int, by predictFunc) (out *train.Predictions, scored bool, err error) {
-	out = &train.Predictions{}
-	for _, bag := range bags {
-		if err := ctx.Err(); err != nil {
-			return nil, false, err
-		}
-		p, a, err := by(f.Data.Bag(bag), f.Data.Size(bag))
-		if err != nil {
-			return nil, false, fmt.Errorf("prediction of bag %d of %s: %w", bag+1, f.Data.Name, err)
-		}
-		scores := make([]float32, len(a))
-		for i, v := range a {
-			scored = scored || v != a[0]
-			scores[i] = float32(v)
-		}
-		f.Add(out, bag, train.Argmax(p), scores)
+// predict predicts bags, many at a time where the model does; sampled asks for
+// predictions by draws too.
+func (f *fit) predict(ctx context.Context, bags []int, sampled bool) ([]learners.Prediction, error) {
+	if m, ok := f.model.(learners.Batcher); ok {
+		return m.PredictBags(ctx, f.Data, bags, sampled)
 	}
-	return out, scored, nil
+	list := make([]learners.Prediction, len(bags))
+	for i, bag := range bags {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		var err error
+		if list[i].Probabilities, list[i].Attention, err = f.model.Predict(f.Data.Bag(bag), f.Data.Size(bag)); err != nil {
+			return nil, fmt.Errorf("prediction of bag %d of %s: %w", bag+1, f.Data.Name, err)
+		}
+	}
+	return list, nil
 }
 
 // measure predicts all bags of the split into the metrics of the last iteration.
@@ -38,25 +34,28 @@ func (f *fit) predict(ctx context.Context, bags []int, by predictFunc) (out *tra
 // so too.
 func (f *fit) measure(ctx context.Context) (sampled *float64, err error) {
 	var found [2]*train.Predictions
-	scored := false
+	var byDraws []int
+	scored := false // whether some bag has scores that are not all alike
 	for i, bags := range [][]int{f.Split.Train, f.Split.Test} {
-		out, any, err := f.predict(ctx, bags, f.model.Predict)
+		list, err := f.predict(ctx, bags, i == 1)
 		if err != nil {
 			return nil, err
 		}
-		found[i], scored = out, scored || any
+		found[i] = &train.Predictions{}
+		for n, p := range list {
+			scored = scored || slices.Max(p.Attention) != slices.Min(p.Attention)
+			f.Add(found[i], bags[n], train.Argmax(p.Probabilities), width.To[float32](p.Attention))
+			if p.Sampled != nil {
+				byDraws = append(byDraws, train.Argmax(p.Sampled))
+			}
+		}
 	}
 	f.Evaluated(f.Epochs, f.held, found)
 	if !scored {
 		f.Attention = nil
 	}
-	s, ok := f.model.(learners.Sampler)
-	if !ok {
+	if byDraws == nil {
 		return nil, nil
 	}
-	out, _, err := f.predict(ctx, f.Split.Test, s.Sampled)
-	if err != nil {
-		return nil, err
-	}
-	return f.Accuracy(f.Split.Test, out.Predicted), nil
+	return f.Accuracy(f.Split.Test, byDraws), nil
 }

@@ -16,25 +16,24 @@ import (
 	"github.com/miplc/miplc/train/ort"
 )
 
-// Trainer fits learners on the CPU; the matrix products of MIPLGP may go through
-// an execution provider of onnxruntime. Nothing of a fit that ends early is kept.
+// Trainer fits learners: MIPLGP on a device, others in Go. Nothing of a fit that
+// ends early is kept.
 type Trainer struct {
-	Library  string // onnxruntime library; empty: searched
-	Provider string // execution provider of onnxruntime; empty: the CPU
+	train.Placement                 // of the device; empty: none
+	Device          learners.Device // for learners of specs that take an engine; others need none
+	Library         string          // onnxruntime library for what is left of products; empty: searched
 }
 
 // Check reports settings of a learner that cannot be, at their place in the spec.
 func Check(spec *language.Spec) error {
-	_, err := newLearner(spec.Learner, nil)
+	_, err := new(Trainer).learner(spec.Learner, nil)
 	return located(spec, err)
 }
 
 // CheckPlace reports a device or provider that a learner cannot be fitted on.
 func CheckPlace(spec *language.Spec, device, provider string) error {
-	if spec.Learner == nil {
-		return nil
-	}
-	if device != "" && device != cpu || provider != "" && provider != cpu && spec.Learner.Kind.V != miplgp.Name {
+	elsewhere := device != "" && device != cpu || provider != "" && provider != cpu
+	if elsewhere && !spec.TakesEngine() {
 		return located(spec, fmt.Errorf("learner %s is fitted on the CPU: no other device or provider can be asked for", spec.Learner.Kind.V))
 	}
 	return nil
@@ -50,8 +49,8 @@ func located(spec *language.Spec, err error) error {
 	return err
 }
 
-// newLearner makes the learner that a spec names.
-func newLearner(l *language.Learner, products miplgp.Products) (learners.Learner, error) {
+// learner makes the learner that a spec names.
+func (t *Trainer) learner(l *language.Learner, products miplgp.Products) (learners.Learner, error) {
 	a := l.Args
 	switch l.Kind.V {
 	case plaggd.Name:
@@ -64,7 +63,7 @@ func newLearner(l *language.Learner, products miplgp.Products) (learners.Learner
 			Iterations: a["iterations"].Int, LR: a["lr"].Float, Epsilon: a["epsilon"].Float,
 			Confidences: a["confidences"].Str, Samples: a["samples"].Int, Solver: a["solver"].Str,
 			Inducing: a["inducing"].Int, Subset: a["subset"].Int, Lengthscale: a["lengthscale"].Float,
-			Probes: a["probes"].Int, Rank: a["rank"].Int, Tolerance: a["tolerance"].Float, Products: products,
+			Probes: a["probes"].Int, Rank: a["rank"].Int, Tolerance: a["tolerance"].Float, Device: t.Device, Products: products,
 		})
 	}
 	return nil, fmt.Errorf("this build of miplc has no learner %q", l.Kind.V)
@@ -84,13 +83,13 @@ func (t *Trainer) Train(ctx context.Context, trials []*train.Trial, o train.Opti
 // uses is open.
 func (t *Trainer) one(ctx context.Context, trial *train.Trial, observer train.Observer, done func(*train.Report)) error {
 	spec := trial.Program.Spec
-	products, free, err := t.products(spec.Learner.Kind.V)
+	products, free, err := t.products(spec)
 	if err != nil {
 		return err
 	}
 	defer free()
-	f := &fit{observer: observer}
-	if f.learner, err = newLearner(spec.Learner, products); err != nil {
+	f := &fit{observer: observer, place: t.Placement}
+	if f.learner, err = t.learner(spec.Learner, products); err != nil {
 		return located(spec, err)
 	}
 	own := *trial
@@ -108,18 +107,22 @@ func (t *Trainer) one(ctx context.Context, trial *train.Trial, observer train.Ob
 	return err
 }
 
-// products gives those of onnxruntime, in the execution provider that is asked
-// for, if any. Where this program cannot call onnxruntime it gives nil: a missing
+// products gives those of onnxruntime, in the execution provider of the device if
+// it has one. Where this program cannot call onnxruntime it gives nil: a missing
 // library is reported where the model is checked.
-func (t *Trainer) products(kind string) (miplgp.Products, func(), error) {
-	if kind != miplgp.Name {
+func (t *Trainer) products(spec *language.Spec) (miplgp.Products, func(), error) {
+	if !spec.TakesEngine() {
 		return nil, func() {}, nil
 	}
-	p, err := ort.NewProducts(ort.Options{Library: t.Library, Provider: t.Provider})
+	o := ort.Options{Library: t.Library}
+	if t.Engine == ort.Name && t.Placement.Device != cpu {
+		o.Provider = t.Placement.Device
+	}
+	p, err := ort.NewProducts(o)
 	switch {
 	case err == nil:
 		return p, func() { p.Close() }, nil
-	case t.Provider != "":
+	case o.Provider != "":
 		return nil, nil, err
 	}
 	return nil, func() {}, nil
@@ -128,6 +131,7 @@ func (t *Trainer) products(kind string) (miplgp.Products, func(), error) {
 // fit is the fit of one learner under way.
 type fit struct {
 	train.Record
+	place          train.Placement
 	learner        learners.Learner
 	model          learners.Model
 	observer       train.Observer
@@ -140,7 +144,7 @@ type fit struct {
 func (f *fit) run(ctx context.Context) (*train.Report, error) {
 	f.began, f.last = time.Now(), time.Now()
 	f.observer.Begin(train.Plan{Name: f.Program.Spec.Name.V, Trials: 1, Learner: f.learner.Name(), Epochs: f.Epochs,
-		TrainBags: len(f.Split.Train), TestBags: len(f.Split.Test)})
+		Engine: f.place.Engine, Device: f.place.Device, Reason: f.place.Reason, TrainBags: len(f.Split.Train), TestBags: len(f.Split.Test)})
 	var err error
 	f.model, err = f.learner.Fit(ctx, &learners.Problem{
 		Data: f.Data, Train: f.Split.Train, Normalization: train.Normalization(f.Program.Spec, f.Data, f.Split.Train), Seed: f.Seed(),

@@ -211,7 +211,11 @@ func printSummary(out io.Writer, dir string, s *runs.Summary) error {
 	row("model", "%s (%s, %d parameters)", filepath.Join(dir, runs.ModelFile), s.Name, s.Parameters)
 	row("data", "%s, %d bags, split %s", s.Data.Name, s.Data.Bags, s.Split.Source)
 	if s.Learner != "" {
-		row("learner", "%s, %d iterations in %.1f s, seed %d", s.Learner, s.Epochs, s.Seconds, s.Seed)
+		on := ""
+		if s.EngineReason != "" {
+			on = " on " + device(s)
+		}
+		row("learner", "%s%s, %d iterations in %.1f s, seed %d", s.Learner, on, s.Epochs, s.Seconds, s.Seed)
 	} else {
 		row("engine", "%s on %s, %d epochs in %.1f s, seed %d", s.Engine, device(s), s.Epochs, s.Seconds, s.Seed)
 	}

@@ -1,0 +1,118 @@
+// Package devicetest holds devices for learners to what learners.Device promises.
+package devicetest
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/learners"
+)
+
+// Run tests a device.
+func Run(t *testing.T, d learners.Device) {
+	t.Run("a value takes the place of its input", func(t *testing.T) { inPlace(t, open(t, d)) })
+	t.Run("names stand for others", func(t *testing.T) { named(t, open(t, d)) })
+	t.Run("workspaces share nothing", func(t *testing.T) { apart(t, open(t, d), open(t, d)) })
+	t.Run("a value that is missing is an error", func(t *testing.T) { missing(t, open(t, d)) })
+}
+
+func open(t *testing.T, d learners.Device) learners.Workspace {
+	w := d.Workspace()
+	t.Cleanup(func() {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+// doubled gives x = 2 x and the sum of the rows with a factor, a parameter, on
+// matrices of n rows.
+func doubled(t *testing.T) *graph.Graph {
+	t.Helper()
+	b := graph.NewBuilder("doubled")
+	x := b.Input("x", graph.Float, graph.Shape{graph.N, 2})
+	b.Output("x", b.Mul(x, b.Scalar(2)))
+	b.Output("sums", b.MatMul(x, b.Param("factor", graph.Shape{2, 1})))
+	g, err := b.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func put(t *testing.T, w learners.Workspace, name string, values []float32, shape ...int) {
+	t.Helper()
+	if err := w.Put(name, values, shape...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func run(t *testing.T, w learners.Workspace, g *graph.Graph, n int, names map[string]string) {
+	t.Helper()
+	if err := w.Run(g, n, names); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func holds(t *testing.T, w learners.Workspace, name string, want ...float32) {
+	t.Helper()
+	if got, err := w.Get(name); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%s is %v, %v; want %v", name, got, err, want)
+	}
+}
+
+func inPlace(t *testing.T, w learners.Workspace) {
+	g, own := doubled(t), []float32{1, 2, 3, 4}
+	put(t, w, "factor", []float32{10, 1}, 2, 1)
+	put(t, w, "x", own, 2, 2)
+	run(t, w, g, 2, nil)
+	holds(t, w, "x", 2, 4, 6, 8)
+	holds(t, w, "sums", 12, 34)
+	run(t, w, g, 2, nil)
+	run(t, w, g, 2, nil)
+	holds(t, w, "x", 8, 16, 24, 32)
+	holds(t, w, "sums", 48, 136)
+	put(t, w, "x", own, 2, 2)
+	own[0] = 100 // what was put is a copy
+	holds(t, w, "x", 1, 2, 3, 4)
+	run(t, w, g, 2, nil)
+	holds(t, w, "sums", 12, 34)
+}
+
+func named(t *testing.T, w learners.Workspace) {
+	g := doubled(t)
+	put(t, w, "factor", []float32{10, 1}, 2, 1)
+	put(t, w, "a", []float32{1, 2}, 1, 2)
+	put(t, w, "b", []float32{1, 2, 3, 4, 5, 6}, 3, 2)
+	run(t, w, g, 1, map[string]string{"x": "a", "sums": "a.sums"})
+	run(t, w, g, 3, map[string]string{"x": "b"})
+	holds(t, w, "a", 2, 4)
+	holds(t, w, "b", 2, 4, 6, 8, 10, 12)
+	holds(t, w, "a.sums", 12)
+	holds(t, w, "sums", 12, 34, 56)
+}
+
+func apart(t *testing.T, one, other learners.Workspace) {
+	put(t, one, "x", []float32{1, 2}, 1, 2)
+	put(t, other, "x", []float32{3, 4}, 1, 2)
+	holds(t, one, "x", 1, 2)
+	put(t, other, "y", []float32{5}, 1, 1)
+	if v, err := one.Get("y"); err == nil {
+		t.Errorf("a value of another workspace: %v", v)
+	}
+}
+
+func missing(t *testing.T, w learners.Workspace) {
+	put(t, w, "x", []float32{1, 2}, 1, 2)
+	if err := w.Run(doubled(t), 1, nil); err == nil {
+		t.Error("a graph without its parameter ran")
+	}
+	if _, err := w.Get("sums"); err == nil {
+		t.Error("a value that nothing made was there")
+	}
+	if err := w.Put("y", []float32{1, 2, 3}, 2, 2); err == nil {
+		t.Error("three numbers passed for four")
+	}
+}

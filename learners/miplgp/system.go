@@ -1,0 +1,291 @@
+package miplgp
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/miplc/miplc/graph"
+)
+
+// system is the graphs of conjugate gradients for the systems (K + noise) x = b of
+// all classes, side by side: column c*width is that of class c's targets, the
+// width-1 columns after it are those of its probes. K is the kernel between n
+// instances, in blocks of rows, which most graphs take one after the other, so that
+// what they make on their way stays small. The names are those of values in a
+// workspace.
+type system struct {
+	n, dim, outputs, width, rank int
+
+	distances *graph.Graph // a block of distances from the instances
+	kernel    *graph.Graph // a block of the kernel from the distances
+	inner     *graph.Graph // factor' noise^-1 factor of each class
+	start     *graph.Graph // right sides, and the state of the solution before the first step
+	step      *graph.Graph // one step of conjugate gradients
+	sides     *graph.Graph // left and right vectors of the gradient
+	slopes    *graph.Graph // the gradient by the rows of a block
+}
+
+// Values of a system. Those of a block have its number behind the name.
+const (
+	inInstances = "instances" // [n, dim]
+	inRows      = "rows"      // [N, dim], those of a block
+	inDistance  = "distance"  // [N, n] of a block
+	inKernel    = "kernel"    // [N, n] of a block
+	inScale     = "scale"     // [N, 1] of a block, the same in all rows
+	inLength    = "length"    // likewise
+	inNoise     = "noise"     // [n, columns]
+	inFactor    = "factor"    // [n, rank]
+	inInner     = "inner"     // [outputs*rank, rank]
+	inRoots     = "roots"     // [outputs*rank, rank]
+	inNormal    = "normal"    // [n, columns]
+	inLowRank   = "lowrank"   // [rank, columns]
+	inProbes    = "probes"    // [1, columns], 1 for probes, else 0
+	inShares    = "shares"    // [1, columns], what a column counts in the gradient
+	inResidual  = "residual"  // [n, columns], of the targets, 0 for probes
+	inRight     = "b"         // [n, columns] right sides; of the gradient: "right"
+	inSolution  = "x"         // [n, columns]
+	inRest      = "r"         // b - (K + noise) x
+	inWay       = "v"         // the direction of the next step
+	outRZ       = "rz"        // [1, columns]
+	outRR       = "rr"        // [1, columns] squared lengths of the rests
+	outBB       = "bb"        // and of the right sides
+	outFit      = "fit"       // [1, columns] b x
+	outPlain    = "plain"     // [1, columns] left right
+	inLeft      = "left"      // [N, columns] of a block
+	inWeighted  = "right"     // [n, columns]
+	totalName   = "total"
+)
+
+// systemRows is the number of rows of a block.
+const systemRows = 1024
+
+// blocks is the number of blocks.
+func (s *system) blocks() int { return (s.n + systemRows - 1) / systemRows }
+
+// block is the rows of a block.
+func (s *system) block(b int) (lo, hi int) { return b * systemRows, min(s.n, (b+1)*systemRows) }
+
+func (s *system) columns() int { return s.outputs * s.width }
+
+// numbered is the name of a value of a block.
+func numbered(name string, block int) string { return fmt.Sprint(name, block) }
+
+func newSystem(n, dim, outputs, width, rank int) (*system, error) {
+	s := &system{n: n, dim: dim, outputs: outputs, width: width, rank: rank}
+	var err error
+	for _, part := range []struct {
+		to    **graph.Graph
+		name  string
+		write func(*systemWriter)
+	}{
+		{&s.distances, "distances", (*systemWriter).distances}, {&s.kernel, "kernel", (*systemWriter).kernel},
+		{&s.inner, "inner", (*systemWriter).inner}, {&s.start, "start", (*systemWriter).start}, {&s.step, "step", (*systemWriter).step},
+		{&s.sides, "sides", (*systemWriter).sides}, {&s.slopes, "slopes", (*systemWriter).slopes},
+	} {
+		w := &systemWriter{graph.NewBuilder(part.name), s, map[string]*graph.Node{}}
+		part.write(w)
+		if *part.to, err = w.Graph(); err != nil {
+			return nil, fmt.Errorf("bug: %w", err)
+		}
+	}
+	if s.slopes, err = graph.Gradient(s.slopes, totalName, []string{inScale, inLength}); err != nil {
+		return nil, fmt.Errorf("bug: %w", err)
+	}
+	s.slopes.Outputs = s.slopes.Outputs[1:] // the total is of no use
+	for _, g := range []**graph.Graph{&s.distances, &s.kernel, &s.inner, &s.start, &s.step, &s.sides, &s.slopes} {
+		if *g, err = graph.Optimize(*g); err != nil {
+			return nil, fmt.Errorf("bug: %w", err)
+		}
+	}
+	return s, nil
+}
+
+// systemWriter writes one graph of a system.
+type systemWriter struct {
+	*graph.Builder
+	s  *system
+	in map[string]*graph.Node
+}
+
+// matrix is an input.
+func (w *systemWriter) matrix(name string, rows, columns graph.Dim) *graph.Node {
+	if w.in[name] == nil {
+		w.in[name] = w.Input(name, graph.Float, graph.Shape{rows, columns})
+	}
+	return w.in[name]
+}
+
+func (w *systemWriter) factor() *graph.Node {
+	return w.matrix(inFactor, graph.Dim(w.s.n), graph.Dim(w.s.rank))
+}
+
+// all declares an input of a row an instance and a column a system.
+func (w *systemWriter) all(name string) *graph.Node {
+	return w.matrix(name, graph.Dim(w.s.n), graph.Dim(w.s.columns()))
+}
+
+// each declares an input of one number a system.
+func (w *systemWriter) each(name string) *graph.Node {
+	return w.matrix(name, 1, graph.Dim(w.s.columns()))
+}
+
+// dots gives the dot product of each pair of columns.
+func (w *systemWriter) dots(x, y *graph.Node) *graph.Node { return w.Sum(w.Mul(x, y), true, 0) }
+
+func (w *systemWriter) distances() {
+	rows := w.matrix(inRows, graph.N, graph.Dim(w.s.dim))
+	all := w.matrix(inInstances, graph.Dim(w.s.n), graph.Dim(w.s.dim))
+	norms := w.Add(w.Sum(w.Mul(rows, rows), true, 1), w.Transpose(w.Sum(w.Mul(all, all), true, 1), 1, 0))
+	cross := w.MatMul(rows, w.Transpose(all, 1, 0))
+	squared := w.Relu(w.Sub(norms, w.Mul(cross, w.Scalar(2)))) // at least 0 in spite of rounding
+	w.Output(inDistance, w.Sqrt(squared))
+}
+
+func (w *systemWriter) kernel() { w.Output(inKernel, w.kernelRows()) }
+
+// kernelRows is a block of the kernel. Scale and lengthscale come once a row, so
+// that the gradient by them is the sum of n numbers only.
+func (w *systemWriter) kernelRows() *graph.Node {
+	distance := w.matrix(inDistance, graph.N, graph.Dim(w.s.n))
+	scale, length := w.matrix(inScale, graph.N, 1), w.matrix(inLength, graph.N, 1)
+	u := w.Mul(distance, w.Div(w.Scalar(math.Sqrt(5)), length))
+	return w.Mul(matern52(w.Builder, u, w.Mul(u, u)), scale)
+}
+
+// matern52 is the Matern-5/2 kernel of unit variance at distances in units of
+// lengthscale / sqrt(5), and their squares.
+func matern52(b *graph.Builder, distance, squared *graph.Node) *graph.Node {
+	polynomial := b.Add(b.Add(b.Mul(squared, b.Scalar(1./3)), distance), b.Scalar(1))
+	return b.Mul(polynomial, b.Exp(b.Neg(distance)))
+}
+
+// inner takes the noise of a class from the column of its targets.
+func (w *systemWriter) inner() {
+	s := w.s
+	noise := w.all(inNoise)
+	if s.rank == 0 {
+		w.Output(inInner, noise)
+		return
+	}
+	factor := w.factor()
+	var parts []*graph.Node
+	for c := range s.outputs {
+		weighted := w.Div(factor, w.Slice(noise, 1, c*s.width, c*s.width+1))
+		parts = append(parts, w.MatMul(w.Transpose(weighted, 1, 0), factor))
+	}
+	w.Output(inInner, w.Concat(0, parts...))
+}
+
+// preconditioner gives y -> P^-1 y of each system, see type preconditioner.
+func (w *systemWriter) preconditioner(noise *graph.Node) func(y *graph.Node) *graph.Node {
+	s := w.s
+	if s.rank == 0 {
+		return func(y *graph.Node) *graph.Node { return w.Div(y, noise) }
+	}
+	factor := w.factor()
+	roots := w.matrix(inRoots, graph.Dim(s.outputs*s.rank), graph.Dim(s.rank))
+	return func(y *graph.Node) *graph.Node {
+		scaled := w.Div(y, noise)
+		low := w.MatMul(w.Transpose(factor, 1, 0), scaled)
+		var parts []*graph.Node
+		for c := range s.outputs {
+			root := w.Slice(roots, 0, c*s.rank, (c+1)*s.rank)
+			own := w.MatMul(root, w.Slice(low, 1, c*s.width, (c+1)*s.width))
+			parts = append(parts, w.MatMul(w.Transpose(root, 1, 0), own))
+		}
+		return w.Sub(scaled, w.Div(w.MatMul(factor, w.Concat(1, parts...)), noise))
+	}
+}
+
+// operator gives x -> (K + noise) x.
+func (w *systemWriter) operator(noise *graph.Node) func(x *graph.Node) *graph.Node {
+	var kernel []*graph.Node
+	for b := range w.s.blocks() {
+		lo, hi := w.s.block(b)
+		kernel = append(kernel, w.matrix(numbered(inKernel, b), graph.Dim(hi-lo), graph.Dim(w.s.n)))
+	}
+	return func(x *graph.Node) *graph.Node {
+		var parts []*graph.Node
+		for _, k := range kernel {
+			parts = append(parts, w.MatMul(k, x))
+		}
+		all := parts[0]
+		if len(parts) > 1 {
+			all = w.Concat(0, parts...)
+		}
+		return w.Add(all, w.Mul(noise, x))
+	}
+}
+
+// start: the probes are normal with the covariance of the preconditioner.
+func (w *systemWriter) start() {
+	s := w.s
+	noise := w.all(inNoise)
+	apply, precondition := w.operator(noise), w.preconditioner(noise)
+	b := w.all(inResidual)
+	if s.width > 1 {
+		random := w.Mul(w.Sqrt(noise), w.all(inNormal))
+		if s.rank > 0 {
+			random = w.Add(random, w.MatMul(w.factor(), w.matrix(inLowRank, graph.Dim(s.rank), graph.Dim(s.columns()))))
+		}
+		b = w.Add(b, w.Mul(random, w.each(inProbes)))
+	}
+	r := w.Sub(b, apply(w.all(inSolution)))
+	z := precondition(r)
+	w.Output(inRight, b)
+	w.Output(inRest, r)
+	w.Output(inWay, z)
+	w.Output(outRZ, w.dots(r, z))
+	w.Output(outRR, w.dots(r, r))
+	w.Output(outBB, w.dots(b, b))
+}
+
+// tiny stands below numbers that are divided by, where they are greater than 0.
+const tiny = 1e-30
+
+// positiveShare is x / y, or 0 where y is not above 0.
+func (w *systemWriter) positiveShare(x, y *graph.Node) *graph.Node {
+	return w.Div(w.Mul(w.Greater(y, w.Scalar(0)), x), w.Maximum(y, w.Scalar(tiny)))
+}
+
+func (w *systemWriter) step() {
+	noise := w.all(inNoise)
+	apply, precondition := w.operator(noise), w.preconditioner(noise)
+	x, r, v, rz := w.all(inSolution), w.all(inRest), w.all(inWay), w.each(outRZ)
+	along := apply(v)
+	step := w.positiveShare(rz, w.dots(v, along))
+	x = w.Add(x, w.Mul(v, step))
+	r = w.Sub(r, w.Mul(along, step))
+	z := precondition(r)
+	next := w.dots(r, z)
+	w.Output(inSolution, x)
+	w.Output(inRest, r)
+	w.Output(inWay, w.Add(z, w.Mul(v, w.positiveShare(next, rz))))
+	w.Output(outRZ, next)
+	w.Output(outRR, w.dots(r, r))
+}
+
+// sides: the trace of A^-1 dA is the mean of (A^-1 z) dA (P^-1 z) over the probes z;
+// the data term is alpha dA alpha. The shares of the columns are in the right ones.
+func (w *systemWriter) sides() {
+	s := w.s
+	b, x, probes := w.all(inRight), w.all(inSolution), w.each(inProbes)
+	solved := w.preconditioner(w.all(inNoise))(b)
+	right := w.Add(w.Mul(solved, probes), w.Mul(x, w.Sub(w.Scalar(1), probes)))
+	right = w.Mul(right, w.each(inShares))
+	w.Output(outFit, w.dots(b, x))
+	w.Output(outPlain, w.dots(x, right))
+	w.Output(inWeighted, right)
+	for b := range s.blocks() {
+		lo, hi := s.block(b)
+		w.Output(numbered(inLeft, b), w.Slice(x, 0, lo, hi))
+	}
+}
+
+// slopes is the sum of left K right over the columns, from which the gradient is
+// made.
+func (w *systemWriter) slopes() {
+	columns := graph.Dim(w.s.columns())
+	left, right := w.matrix(inLeft, graph.N, columns), w.matrix(inWeighted, graph.Dim(w.s.n), columns)
+	w.Output(totalName, w.Sum(w.Mul(w.kernelRows(), w.MatMul(left, w.Transpose(right, 1, 0))), false, 0, 1))
+}

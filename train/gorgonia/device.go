@@ -1,0 +1,109 @@
+package gorgonia
+
+import (
+	"fmt"
+	"slices"
+
+	lowering "github.com/miplc/miplc/compile/gorgonia"
+	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/learners"
+)
+
+// Device runs graphs for learners in Go.
+type Device struct{}
+
+// Workspace implements learners.Device.
+func (Device) Workspace() learners.Workspace {
+	return &workspace{values: map[string][]float32{}, machines: map[at]*machine{}, arena: lowering.NewArena[float32]()}
+}
+
+// workspace copies what a machine reads into it, and what it makes out: machines
+// share their memory.
+type workspace struct {
+	values   map[string][]float32
+	machines map[at]*machine
+	arena    *lowering.Arena[float32]
+}
+
+// at is a graph at a number of instances.
+type at struct {
+	g *graph.Graph
+	n int
+}
+
+// machine is that of a graph with the memory of its parameters.
+type machine struct {
+	*lowering.Machine[float32]
+	params *lowering.Params[float32]
+}
+
+// Put implements learners.Workspace.
+func (w *workspace) Put(name string, values []float32, shape ...int) error {
+	if len(values) != extent.Size(shape) {
+		return fmt.Errorf("bug: %s has %d values, its shape is %v", name, len(values), shape)
+	}
+	w.values[name] = append(w.values[name][:0], values...)
+	return nil
+}
+
+// Get implements learners.Workspace.
+func (w *workspace) Get(name string) ([]float32, error) {
+	v, ok := w.values[name]
+	if !ok {
+		return nil, fmt.Errorf("bug: no value %s was made", name)
+	}
+	return slices.Clone(v), nil
+}
+
+// Run implements learners.Workspace.
+func (w *workspace) Run(g *graph.Graph, n int, names map[string]string) error {
+	m, err := w.machine(g, n)
+	if err != nil {
+		return err
+	}
+	in := lowering.Inputs[float32]{Floats: map[string][]float32{}}
+	for _, leaf := range append(g.ByOp(graph.OpInput), g.ByOp(graph.OpParam)...) {
+		name := learners.InWorkspace(leaf.Name, names)
+		v, ok := w.values[name]
+		if !ok {
+			return fmt.Errorf("bug: the graph %s reads %s, which has no value", g.Name, name)
+		}
+		in.Floats[leaf.Name] = v
+		copy(m.params.Data(leaf.Name), v)
+	}
+	if err := m.Run(in); err != nil {
+		return fmt.Errorf("the graph %s: %w", g.Name, err)
+	}
+	for _, o := range g.Outputs {
+		name := learners.InWorkspace(o.Name, names)
+		w.values[name] = append(w.values[name][:0], m.Output(o.Name)...)
+	}
+	return nil
+}
+
+func (w *workspace) machine(g *graph.Graph, n int) (*machine, error) {
+	if m := w.machines[at{g, n}]; m != nil {
+		return m, nil
+	}
+	m := &machine{params: lowering.NewParams[float32]()}
+	for _, p := range g.ByOp(graph.OpParam) {
+		shape := p.Shape.Concrete(n, 1)
+		m.params.Add(p.Name, shape, make([]float32, extent.Size(shape)))
+	}
+	var err error
+	if m.Machine, err = lowering.Lower(g, n, 1, lowering.Options[float32]{Params: m.params, Arena: w.arena}); err != nil {
+		return nil, err
+	}
+	w.machines[at{g, n}] = m
+	return m, nil
+}
+
+// Close implements learners.Workspace.
+func (w *workspace) Close() error {
+	for _, m := range w.machines {
+		m.Machine.Close()
+	}
+	*w = workspace{}
+	return nil
+}
