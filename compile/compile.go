@@ -54,7 +54,7 @@ func Compile(spec *language.Spec, sig Signature) (*Program, error) {
 		return nil, fmt.Errorf("a program needs instances with at least one feature and at least 2 classes, not %v and %d", sig.Instance, sig.Classes)
 	}
 	if l := spec.Learner; l != nil {
-		return nil, spec.Locate(diag.Errorf(l.Kind.Pos, "learner %s is fitted to bags: there is nothing to compile before that", l.Kind.V))
+		return nil, spec.Show(diag.Errorf(l.Kind.Pos, "learner %s is fitted to bags: there is nothing to compile before that", l.Kind.V))
 	}
 	p := &Program{Spec: spec, Signature: sig, Normalize: spec.Data.Normalize.V != "none"}
 	train := newBuilder(p, true)

@@ -1,7 +1,6 @@
 package data
 
 import (
-	"cmp"
 	"math"
 	"math/rand/v2"
 
@@ -27,18 +26,6 @@ type PrototypeOptions struct {
 var DefaultPrototypes = PrototypeOptions{
 	Bags: 300, Classes: 5, Features: 20, Candidates: 1, Positives: 0.2,
 	MinSize: 8, MaxSize: 15, Noise: 0.5, Seed: 1,
-}
-
-// prototypes are the settings with the defaults of the set.
-func (o SynthOptions) prototypes() PrototypeOptions {
-	d := DefaultPrototypes
-	d.Bags, d.Classes, d.Features = cmp.Or(o.Bags, d.Bags), cmp.Or(o.ClassCount, d.Classes), cmp.Or(o.Features, d.Features)
-	d.MinSize, d.MaxSize = cmp.Or(o.MinSize, d.MinSize), cmp.Or(o.MaxSize, d.MaxSize)
-	d.Candidates, d.Positives, d.Seed = max(cmp.Or(o.R, d.Candidates), 0), cmp.Or(o.Positives, d.Positives), o.Seed
-	if o.Noise != nil {
-		d.Noise = *o.Noise
-	}
-	return d
 }
 
 // Prototypes draws bags around class prototypes. Every class has one prototype

@@ -17,7 +17,7 @@ import (
 type SynthOptions struct {
 	Source    string   // folder of labelled instances: holds mnist, fashion-mnist, mil/birdsong, mil/sival6
 	Bags      int      // bags in all, the same number for every class
-	R         int      // false positive labels per bag; -1 for none
+	R         *int     // false positive labels per bag
 	Positives float64  // share of positive instances in a bag; at least one instance is positive
 	MinSize   int      // instances of the smallest bag
 	MaxSize   int      // instances of the largest bag
@@ -59,22 +59,22 @@ type synthSet struct {
 // instances is not published.
 var synthSets = map[string]synthSet{
 	"mnist-mipl": {
-		defaults: SynthOptions{Bags: 500, R: 1, Positives: 0.1, MinSize: 35, MaxSize: 48, Classes: []string{"0", "2", "4", "6", "8"}},
+		defaults: SynthOptions{Bags: 500, R: new(1), Positives: 0.1, MinSize: 35, MaxSize: 48, Classes: []string{"0", "2", "4", "6", "8"}},
 		sources:  idxFiles("mnist"),
 		pool:     func(o SynthOptions) (*instancePool, error) { return imagePool(o, "mnist", digitNames) },
 	},
 	"fmnist-mipl": {
-		defaults: SynthOptions{Bags: 500, R: 1, Positives: 0.1, MinSize: 35, MaxSize: 48, Classes: []string{"0", "2", "4", "6", "8"}},
+		defaults: SynthOptions{Bags: 500, R: new(1), Positives: 0.1, MinSize: 35, MaxSize: 48, Classes: []string{"0", "2", "4", "6", "8"}},
 		sources:  idxFiles("fashion-mnist"),
 		pool:     func(o SynthOptions) (*instancePool, error) { return imagePool(o, "fashion-mnist", garmentNames) },
 	},
 	"birdsong-mipl": {
-		defaults: SynthOptions{Bags: 1300, R: 1, Positives: 0.1, MinSize: 32, MaxSize: 42, Classes: birdNames},
+		defaults: SynthOptions{Bags: 1300, R: new(1), Positives: 0.1, MinSize: 32, MaxSize: 42, Classes: birdNames},
 		sources:  []string{birdsongFile},
 		pool:     birdsongPool,
 	},
 	"sival6-mipl": {
-		defaults: SynthOptions{Bags: 360, R: 1, Classes: []string{"4", "7", "10", "13", "16", "20"}},
+		defaults: SynthOptions{Bags: 360, R: new(1), Classes: []string{"4", "7", "10", "13", "16", "20"}},
 		sources:  []string{sivalFile},
 		draw:     drawSIVAL,
 	},
@@ -90,15 +90,15 @@ func SynthSources(set, folder string) []string {
 	return list
 }
 
-// Synth draws a set of bags from labelled instances. Bag by bag, the class goes
-// round all classes; the size is uniform between MinSize and MaxSize; the
+// Synth draws a set of bags: prototypes, or from labelled instances. Bag by bag, the
+// class goes round all classes; the size is uniform between MinSize and MaxSize; the
 // positive instances are drawn from those of the class and the others from the
 // negatives, without repetition within a bag; R false positive labels are drawn
 // uniformly from the other classes. The result is named after set and r, e.g.
 // mnist-mipl-r1, and depends on nothing but the source and the options. PrototypeSet
 // is drawn by Prototypes.
 func Synth(set string, o SynthOptions) (*Dataset, error) {
-	if err := diag.CheckWord("the set", set, SynthSets); err != nil {
+	if err := o.Check(set); err != nil {
 		return nil, err
 	}
 	if set == PrototypeSet {
@@ -106,7 +106,7 @@ func Synth(set string, o SynthOptions) (*Dataset, error) {
 	}
 	s := synthSets[set]
 	o = o.orDefaults(s.defaults)
-	name := fmt.Sprintf("%s-r%d", set, o.R)
+	name := fmt.Sprintf("%s-r%d", set, *o.R)
 	if err := o.check(name, s.draw == nil); err != nil {
 		return nil, err
 	}
@@ -120,13 +120,39 @@ func Synth(set string, o SynthOptions) (*Dataset, error) {
 	return drawBags(name, pool, o)
 }
 
+// Check reports a set that there is not, and settings that it would ignore.
+func (o SynthOptions) Check(set string) error {
+	if err := diag.CheckWord("the set", set, SynthSets); err != nil {
+		return err
+	}
+	switch {
+	case set == PrototypeSet && len(o.Classes) > 0:
+		return fmt.Errorf("%s has no named classes: give their number", set)
+	case set != PrototypeSet && (o.Features != 0 || o.ClassCount != 0 || o.Noise != nil):
+		return fmt.Errorf("features, noise and a number of classes are settings of %s, not of %s", PrototypeSet, set)
+	case synthSets[set].draw != nil && (o.Positives != 0 || o.MinSize != 0 || o.MaxSize != 0):
+		return fmt.Errorf("the bags of %s are those of the source: neither their sizes nor the share of positive instances can be chosen", set)
+	}
+	return nil
+}
+
 func (o SynthOptions) orDefaults(d SynthOptions) SynthOptions {
-	o.Bags, o.R, o.Positives = cmp.Or(o.Bags, d.Bags), max(cmp.Or(o.R, d.R), 0), cmp.Or(o.Positives, d.Positives)
+	o.Bags, o.R, o.Positives = cmp.Or(o.Bags, d.Bags), cmp.Or(o.R, d.R), cmp.Or(o.Positives, d.Positives)
 	o.MinSize, o.MaxSize = cmp.Or(o.MinSize, d.MinSize), cmp.Or(o.MaxSize, d.MaxSize)
 	if len(o.Classes) == 0 {
 		o.Classes = d.Classes
 	}
 	return o
+}
+
+// prototypes are the options as Prototypes takes them.
+func (o SynthOptions) prototypes() PrototypeOptions {
+	d := DefaultPrototypes
+	return PrototypeOptions{
+		Bags: cmp.Or(o.Bags, d.Bags), Classes: cmp.Or(o.ClassCount, d.Classes), Features: cmp.Or(o.Features, d.Features),
+		Candidates: *cmp.Or(o.R, &d.Candidates), Positives: cmp.Or(o.Positives, d.Positives),
+		MinSize: cmp.Or(o.MinSize, d.MinSize), MaxSize: cmp.Or(o.MaxSize, d.MaxSize), Noise: *cmp.Or(o.Noise, &d.Noise), Seed: o.Seed,
+	}
 }
 
 // check looks at the options; sizes matter only for sets that are mixtures.
@@ -143,7 +169,7 @@ func (o SynthOptions) check(name string, mixture bool) error {
 	if !mixture {
 		positives, minSize, maxSize = 1, 1, 1
 	}
-	checkDraw(&faults, k, o.R, positives, minSize, maxSize)
+	checkDraw(&faults, k, *o.R, positives, minSize, maxSize)
 	for i := range faults {
 		faults[i].Pos.File = name
 	}
@@ -179,7 +205,7 @@ func drawBags(name string, pool *instancePool, o SynthOptions) (*Dataset, error)
 			pool.instance(from.next(), features)
 			d.addInstance(features, label, p)
 		}
-		d.endBag(label, DrawCandidates(r, label, k, o.R))
+		d.endBag(label, DrawCandidates(r, label, k, *o.R))
 	}
 	set := d.shuffled(stream.New(o.Seed, "order"))
 	return set, set.Validate(name)

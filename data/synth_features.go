@@ -57,8 +57,7 @@ func birdsongPool(o SynthOptions) (*instancePool, error) {
 
 // drawSIVAL keeps the bags of mil/sival6 as they are (60 images for each of six
 // objects, 31 or 32 segments of 30 features a bag) and draws the candidates
-// alone. Bags, Positives and sizes of the options change nothing but how many
-// bags of each class are kept.
+// alone. Bags says how many of each class are kept.
 func drawSIVAL(name string, o SynthOptions) (*Dataset, error) {
 	classes, err := classNumbers(o.Classes, sivalNames, 0)
 	if err != nil {
@@ -90,7 +89,7 @@ func drawSIVAL(name string, o SynthOptions) (*Dataset, error) {
 			d.Offsets = append(d.Offsets, d.Offsets[len(d.Offsets)-1]+end-start)
 			d.Labels = append(d.Labels, label)
 			r := stream.New(o.Seed, "bag", uint64(t.bags[start]))
-			d.Candidates = append(d.Candidates, DrawCandidates(r, label, k, o.R)...)
+			d.Candidates = append(d.Candidates, DrawCandidates(r, label, k, *o.R)...)
 		}
 		start = end
 	}

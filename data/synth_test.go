@@ -110,7 +110,7 @@ func TestSynthErrors(t *testing.T) {
 		want string
 	}{
 		{"mnist-mipil", SynthOptions{}, `did you mean "mnist-mipl"`},
-		{"mnist-mipl", SynthOptions{R: 5}, "0 to 4 are possible with 5 classes"},
+		{"mnist-mipl", SynthOptions{R: new(5)}, "0 to 4 are possible with 5 classes"},
 		{"mnist-mipl", SynthOptions{Bags: 501}, "501 bags cannot be the same number"},
 		{"mnist-mipl", SynthOptions{Classes: []string{"1"}}, "at least 2 are needed"},
 		{"mnist-mipl", SynthOptions{Classes: []string{"1", "eleven"}}, `no class "eleven"`},
@@ -120,6 +120,10 @@ func TestSynthErrors(t *testing.T) {
 		{"birdsong-mipl", SynthOptions{Source: "no-such-folder"}, "no such file"},
 		{"sival6-mipl", SynthOptions{Source: "no-such-folder"}, "no such file"},
 		{"birdsong-mipl", SynthOptions{Positives: 1.5}, "above 0 and at most 1"},
+		{"sival6-mipl", SynthOptions{Positives: 0.5}, "the bags of sival6-mipl are those of the source"},
+		{"sival6-mipl", SynthOptions{MaxSize: 5}, "the bags of sival6-mipl are those of the source"},
+		{PrototypeSet, SynthOptions{Classes: []string{"a", "b"}}, "no named classes"},
+		{"mnist-mipl", SynthOptions{Noise: new(0.0)}, "noise and a number of classes are settings of prototypes"},
 	} {
 		if _, err := Synth(c.set, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("Synth(%s, %+v): %v, want %q", c.set, c.o, err, c.want)
@@ -143,7 +147,7 @@ func TestPaperSets(t *testing.T) {
 		{"sival6-mipl", 3, 360, 30, 6, 31.69, 0.01},
 	} {
 		t.Run(c.set, func(t *testing.T) {
-			d, err := Synth(c.set, SynthOptions{Source: dir, R: c.r, Seed: 1})
+			d, err := Synth(c.set, SynthOptions{Source: dir, R: &c.r, Seed: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -165,11 +169,11 @@ func TestPaperSets(t *testing.T) {
 			if c.dim == 784 {
 				return // the draw is the same code; reading the images twice more takes seconds
 			}
-			again, err := Synth(c.set, SynthOptions{Source: dir, R: c.r, Seed: 1})
+			again, err := Synth(c.set, SynthOptions{Source: dir, R: &c.r, Seed: 1})
 			if err != nil || again.Hash() != s.Hash {
 				t.Errorf("the same seed gives another set (%v)", err)
 			}
-			other, err := Synth(c.set, SynthOptions{Source: dir, R: c.r, Seed: 2})
+			other, err := Synth(c.set, SynthOptions{Source: dir, R: &c.r, Seed: 2})
 			if err != nil || other.Hash() == s.Hash {
 				t.Errorf("another seed gives the same set (%v)", err)
 			}
@@ -180,7 +184,7 @@ func TestPaperSets(t *testing.T) {
 // Classes can be chosen by name and by number.
 func TestSynthClasses(t *testing.T) {
 	dir := dataDir(t)
-	d, err := Synth("birdsong-mipl", SynthOptions{Source: dir, Bags: 30, Classes: []string{"HAFL", "2", "brcr"}, R: -1})
+	d, err := Synth("birdsong-mipl", SynthOptions{Source: dir, Bags: 30, Classes: []string{"HAFL", "2", "brcr"}, R: new(0)})
 	if err != nil {
 		t.Fatal(err)
 	}

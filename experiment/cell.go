@@ -135,7 +135,7 @@ func (e *Experiment) locate(err error, l *Learner, name language.Str, set []Sett
 
 // show makes a diagnostic at a text of the file.
 func (e *Experiment) show(at language.Str, format string, args ...any) diag.Diagnostic {
-	return e.Locate(diag.Errorf(at.Pos, format, args...))
+	return e.Show(diag.Errorf(at.Pos, format, args...))
 }
 
 // addOnce adds a diagnostic that is not there yet: the same setting fails on

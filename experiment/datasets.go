@@ -116,17 +116,20 @@ func (s *Synth) cached(name string, r int, dir string, folder data.Folder) (path
 }
 
 func (s *Synth) draw(r int, folder data.Folder) (*data.Dataset, error) {
-	if folder.Dir == "" && s.Set.V != data.PrototypeSet {
+	if s.Set.V != data.PrototypeSet && folder.Dir == "" {
 		return nil, errors.New("it is drawn from labelled instances: --data-dir or MIPLC_DATA names their folder")
 	}
-	if r == 0 { // the package counts 0 as the default and -1 as none
-		r = -1
+	o := s.options()
+	o.Source, o.Limits, o.R = folder.Dir, folder.Options, &r
+	return data.Synth(s.Set.V, o)
+}
+
+// options are all settings that stand in the file.
+func (s *Synth) options() data.SynthOptions {
+	return data.SynthOptions{
+		Bags: s.Bags, Positives: s.Positives, MinSize: s.MinSize, MaxSize: s.MaxSize, Classes: s.Classes,
+		ClassCount: s.ClassCount, Features: s.Features, Noise: s.Noise, Seed: uint64(s.Seed),
 	}
-	return data.Synth(s.Set.V, data.SynthOptions{
-		Source: folder.Dir, Limits: folder.Options, Bags: s.Bags, R: r, Positives: s.Positives,
-		MinSize: s.MinSize, MaxSize: s.MaxSize, Classes: s.Classes, Seed: uint64(s.Seed),
-		ClassCount: s.ClassCount, Features: s.Features, Noise: s.Noise,
-	})
 }
 
 // split gives split i of a data set, counted from 1.

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
 )
@@ -42,7 +41,7 @@ func (c *checker) rules() {
 // add adds a diagnostic, with its line and the width of its word. It is the last
 // of the list, for notes.
 func (c *checker) add(pos diag.Pos, format string, args ...any) *diag.Diagnostic {
-	c.errs.Add(c.e.Locate(diag.Errorf(pos, format, args...)))
+	c.errs.Add(c.e.Show(diag.Errorf(pos, format, args...)))
 	return &c.errs[len(c.errs)-1]
 }
 
@@ -121,11 +120,8 @@ func (c *checker) splitRules(k *splitKeys) {
 }
 
 func (c *checker) synthRules(s *Synth) {
-	if s.Set.V == data.PrototypeSet && len(s.Classes) > 0 {
-		note(c.add(s.Set.Pos, "%s has no named classes", s.Set.V), "give their number, such as classes: 5")
-	}
-	if s.Set.V != data.PrototypeSet && (s.ClassCount != 0 || s.Features != 0 || s.Noise != nil) {
-		c.add(s.Set.Pos, "features, noise and a number of classes are settings of %s, not of %s", data.PrototypeSet, s.Set.V)
+	if err := s.options().Check(s.Set.V); err != nil {
+		c.add(s.Set.Pos, "%v", err)
 	}
 }
 

@@ -26,13 +26,11 @@ type Origin struct {
 // Files lists all files that were read, by their names as in messages.
 func (o *Origin) Files() []string { return slices.Sorted(maps.Keys(o.files)) }
 
-// Locate completes a diagnostic at a place in the spec's files, so that later
-// stages report errors as the reader does: it adds the source line and the width
-// of the underline. A place that is merely inherited is no fault of its file but
-// a clash with what the user wrote: the diagnostic moves to that line and notes
-// the other.
+// Locate is Show for values that do not fit each other. A place that is merely
+// inherited is no fault of its file then, but a clash with what the user wrote: the
+// diagnostic moves to that line and notes the other.
 func (o *Origin) Locate(d diag.Diagnostic) diag.Diagnostic {
-	d = o.show(d)
+	d = o.Show(d)
 	key, ok := o.overriding(d.Pos)
 	if !ok {
 		return d
@@ -40,11 +38,13 @@ func (o *Origin) Locate(d diag.Diagnostic) diag.Diagnostic {
 	moved := d.WithNote("inherited from %s: %s", d.Pos, strings.TrimSpace(d.Line))
 	moved.Pos, moved.Line, moved.Width = key.pos, "", 0
 	moved.Text = fmt.Sprintf("%s does not fit what is inherited: %s", key.path, d.Text)
-	return o.show(moved)
+	return o.Show(moved)
 }
 
-// show adds what a diagnostic lacks of line and width.
-func (o *Origin) show(d diag.Diagnostic) diag.Diagnostic {
+// Show completes a diagnostic at a place in the spec's files, so that later stages
+// report errors as the reader does: it adds the source line and the width of the
+// underline.
+func (o *Origin) Show(d diag.Diagnostic) diag.Diagnostic {
 	in := o.files[d.Pos.File]
 	if in == nil {
 		return d

@@ -63,7 +63,7 @@ func (r *Reader) clash(places []diag.Pos, format string, args ...any) *diag.Diag
 	d := r.add(last, format, args...)
 	for _, p := range places {
 		if !p.IsZero() && p.File != last.File {
-			note(d, "against %s: %s", p, strings.TrimSpace(r.show(diag.Diagnostic{Pos: p}).Line))
+			note(d, "against %s: %s", p, strings.TrimSpace(r.Show(diag.Diagnostic{Pos: p}).Line))
 		}
 	}
 	return d

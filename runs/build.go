@@ -155,7 +155,7 @@ func (o *BuildOptions) build(p *compile.Program, sig compile.Signature) (*Manife
 // refuseBuild says why a spec with a learner cannot be built.
 func refuseBuild(spec *language.Spec) error {
 	l := spec.Learner
-	return &SpecError{spec.Locate(diag.Errorf(l.Kind.Pos, "learner %s has no model before it is fitted: there is nothing to build", l.Kind.V).
+	return &SpecError{spec.Show(diag.Errorf(l.Kind.Pos, "learner %s has no model before it is fitted: there is nothing to build", l.Kind.V).
 		WithNote("miplc train fits it and leaves model.onnx"))}
 }
 
@@ -167,7 +167,7 @@ func buildSignature(spec *language.Spec, folder data.Folder) (compile.Signature,
 	}
 	sig, note, err := Signature(spec, folder)
 	if err == nil && note != "" {
-		err = spec.Locate(diag.Errorf(spec.Data.Set.Pos, "the shapes of %s are not known: the file is not here", spec.Data.Set.V).
+		err = spec.Show(diag.Errorf(spec.Data.Set.Pos, "the shapes of %s are not known: the file is not here", spec.Data.Set.V).
 			WithNote("name its folder by --data-dir, or give data.shape and data.classes"))
 	}
 	return sig, err

@@ -109,7 +109,7 @@ func canCheck(spec *language.Spec, library string) error {
 		return err
 	}
 	if s := &spec.Export.Signature; s.V == export.SignatureBatch {
-		return &SpecError{spec.Locate(diag.Errorf(s.Pos, "signature %s runs in onnxruntime alone, and this program was built with CGO_ENABLED=0: the model could not be checked", s.V).
+		return &SpecError{spec.Show(diag.Errorf(s.Pos, "signature %s runs in onnxruntime alone, and this program was built with CGO_ENABLED=0: the model could not be checked", s.V).
 			WithNote("build miplc with cgo, or export signature %s", export.SignatureBag))}
 	}
 	return nil

@@ -105,7 +105,7 @@ func Find(document *language.Origin, pos diag.Pos, name string, folder data.Fold
 	if folder.Dir == "" {
 		d = d.WithNote("--data-dir or MIPLC_DATA names a folder of data sets")
 	}
-	return "", missing{document.Locate(d)}
+	return "", missing{document.Show(d)}
 }
 
 // Placeholder extents of data that cannot be opened: any would do, these are

@@ -61,7 +61,7 @@ func writeSampleSteps(o *BuildOptions, p *compile.Program, described *contract.S
 	set := trials[0].Data
 	state, batches, err := train.Sample(trials[0], o.SampleSteps)
 	if err != nil {
-		return nil, o.Spec.Locate(diag.Errorf(o.Spec.Data.Set.Pos, "sample steps: %v", err))
+		return nil, o.Spec.Show(diag.Errorf(o.Spec.Data.Set.Pos, "sample steps: %v", err))
 	}
 	engine, err := gorgonia.New(p, nil)
 	if err != nil {

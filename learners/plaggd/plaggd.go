@@ -107,9 +107,9 @@ type fit struct {
 // start makes the graph from the features, the confidences from the graph and
 // the first regression.
 func (f *fit) start(m *model) error {
-	// Distances, kernel and its factor are [m, m].
+	// The kernel, which takes the place of the distances, and its factor are [m, m].
 	bags := float64(len(f.candidates))
-	err := memory.Check("fitting pl-aggd", 3*8*bags*bags)
+	err := memory.Check("fitting pl-aggd", 2*8*bags*bags)
 	if err != nil {
 		return err
 	}

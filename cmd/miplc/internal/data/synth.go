@@ -13,13 +13,13 @@ import (
 
 // synthOptions are the settings of miplc data synth.
 type synthOptions struct {
+	data.SynthOptions
 	Console *console.Console
 	Set     string
 	Output  string
 	Force   bool
-	data.SynthOptions
-	FalseLabels int     // -1: default
-	Deviation   float64 // in place of Noise; below 0: default
+	r       int     // false positive labels; -1: default
+	noise   float64 // -1: default
 }
 
 func synthCommand(con *console.Console) *cobra.Command {
@@ -49,7 +49,7 @@ given take the sizes of the published set. The same settings give the same file.
 	f.BoolVar(&o.Force, "force", false, "overwrite the file")
 	f.StringVar(&o.Source, "source", con.Getenv("MIPLC_DATA"), "folder of the labelled instances")
 	f.IntVar(&o.Bags, "bags", 0, "bags in all")
-	f.IntVar(&o.FalseLabels, "r", -1, "false positive labels of a bag")
+	f.IntVar(&o.r, "r", -1, "false positive labels of a bag")
 	f.Float64Var(&o.Positives, "positives", 0, "share of positive instances in a bag")
 	f.IntVar(&o.MinSize, "min-size", 0, "instances of the smallest bag")
 	f.IntVar(&o.MaxSize, "max-size", 0, "instances of the largest bag")
@@ -57,7 +57,7 @@ given take the sizes of the published set. The same settings give the same file.
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of all draws")
 	f.IntVar(&o.Features, "features", 0, "features of an instance (prototypes)")
 	f.IntVar(&o.ClassCount, "class-count", 0, "number of classes (prototypes)")
-	f.Float64Var(&o.Deviation, "noise", -1, "standard deviation around a prototype (prototypes)")
+	f.Float64Var(&o.noise, "noise", -1, "standard deviation around a prototype (prototypes)")
 	console.SizeFlag(f, &o.Limits)
 	console.Limit(f, 1, console.Most, "bags", "min-size", "max-size", "features")
 	console.Limit(f, 2, console.Most, "class-count")
@@ -76,46 +76,26 @@ func runSynth(o *synthOptions) error {
 	if err := console.CheckWord("SET", o.Set, data.SynthSets...); err != nil {
 		return err
 	}
-	if err := o.checkFlags(); err != nil {
-		return err
+	if o.r >= 0 {
+		o.R = &o.r
+	}
+	if o.noise >= 0 {
+		o.Noise = &o.noise
+	}
+	if err := o.Check(o.Set); err != nil {
+		return console.Usagef("miplc data synth: %v", err)
+	}
+	if o.Set != data.PrototypeSet && o.Source == "" {
+		return console.Usagef("%s is drawn from labelled instances: give their folder by --source or MIPLC_DATA", o.Set)
 	}
 	out, err := create(o.Console, o.Output, o.Force, data.SynthSources(o.Set, o.Source)...)
 	if err != nil {
 		return err
 	}
 	defer out.Discard()
-	set, err := o.draw()
+	set, err := data.Synth(o.Set, o.SynthOptions)
 	if err != nil {
 		return err
 	}
 	return save(o.Console, set, out, o.Output)
-}
-
-// checkFlags refuses settings that the set would ignore.
-func (o *synthOptions) checkFlags() error {
-	switch made := o.Set == data.PrototypeSet; {
-	case made && len(o.Classes) > 0:
-		return console.Usagef("--classes chooses among the classes of a source; %s has none: give --class-count", o.Set)
-	case !made && (o.Features != 0 || o.ClassCount != 0 || o.Deviation >= 0):
-		return console.Usagef("--features, --class-count and --noise are settings of %s, not of %s", data.PrototypeSet, o.Set)
-	case !made && o.Source == "":
-		return console.Usagef("%s is drawn from labelled instances: give their folder by --source or MIPLC_DATA", o.Set)
-	}
-	return nil
-}
-
-// draw draws the set. data counts 0 false positive labels as its default and -1 as none.
-func (o *synthOptions) draw() (*data.Dataset, error) {
-	settings := o.SynthOptions
-	settings.R = o.FalseLabels
-	switch o.FalseLabels {
-	case -1:
-		settings.R = 0
-	case 0:
-		settings.R = -1
-	}
-	if o.Deviation >= 0 {
-		settings.Noise = &o.Deviation
-	}
-	return data.Synth(o.Set, settings)
 }

@@ -62,7 +62,7 @@ func Command(con *console.Console) *cobra.Command {
 		Long:  help,
 		Example: `  miplc serve quickstart-run
   miplc serve models --http :8080 --grpc :8081 --timeout 5s
-  curl -d '{"instances": [[0.5, 1], [2, 3]]}' localhost:8080/predict`,
+  curl -d @bag.json localhost:8080/predict`,
 		Args: console.Args("MODELS"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Models = args[0]
