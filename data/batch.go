@@ -1,12 +1,16 @@
 package data
 
-import "github.com/miplc/miplc/internal/stream"
+import (
+	"slices"
+
+	"github.com/miplc/miplc/internal/stream"
+)
 
 // Order is the order in which an epoch goes through the bags: a shuffle of
 // bags that depends on seed and epoch alone, so that a resumed run goes on as
 // the unbroken one would.
 func Order(bags []int, seed uint64, epoch int) []int {
-	out := append([]int(nil), bags...)
+	out := slices.Clone(bags)
 	r := stream.New(seed, "shuffle", uint64(epoch))
 	r.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
 	return out
@@ -39,11 +43,5 @@ func (b *Batch) Assemble(d *Dataset, bags []int) {
 // Batches cuts an order into batches of size bags; the last one may be smaller.
 // The batches share the memory of order.
 func Batches(order []int, size int) [][]int {
-	var out [][]int
-	for size > 0 && len(order) > 0 {
-		n := min(size, len(order))
-		out = append(out, order[:n:n])
-		order = order[n:]
-	}
-	return out
+	return slices.Collect(slices.Chunk(order, size))
 }

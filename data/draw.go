@@ -11,6 +11,7 @@ import (
 	"image/png"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/plain"
@@ -89,7 +90,7 @@ func (d *Dataset) positive(i, j int) bool {
 
 func drawThumbnails(w io.Writer, d *Dataset, i, h, wd, channels int) (width, height int, err error) {
 	const side, gap, perRow = 56, 8, 10
-	low, high := extremes(d.Bag(i))
+	low, high := slices.Min(d.Bag(i)), slices.Max(d.Bag(i))
 	for j := range d.Size(i) {
 		x := drawMargin + j%perRow*(side+gap)
 		y := titleSpace + drawMargin + j/perRow*(side+gap)
@@ -171,14 +172,6 @@ func heatMap(d *Dataset, i, cellW, cellH int) image.Image {
 func heat(share float64) color.RGBA {
 	mix := func(a, b float64) uint8 { return uint8(math.Round(a + (b-a)*share)) }
 	return color.RGBA{mix(247, 8), mix(251, 48), mix(255, 107), 255}
-}
-
-func extremes(x []float32) (low, high float32) {
-	low, high = x[0], x[0]
-	for _, v := range x {
-		low, high = min(low, v), max(high, v)
-	}
-	return low, high
 }
 
 func embedPNG(w io.Writer, m image.Image, x, y, width, height int) error {

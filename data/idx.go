@@ -25,7 +25,7 @@ const maxIDXAxes = 8
 func openIDX(path string, o Options) (*idx, error) {
 	f, info, err := infile.Open(path)
 	if err != nil {
-		return nil, fileError(path, err)
+		return nil, FileError(path, err)
 	}
 	defer f.Close()
 	r, err := unpack(f, path)
@@ -34,7 +34,7 @@ func openIDX(path string, o Options) (*idx, error) {
 	}
 	x, err := readIDX(r, o.unpacking(info.Size()))
 	if err != nil {
-		return nil, fileError(path, err)
+		return nil, FileError(path, err)
 	}
 	return x, nil
 }

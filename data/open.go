@@ -42,7 +42,7 @@ func OpenWith(path string, o Options) (*Dataset, error) {
 		return nil, unknownFormat(path, "read", ".npz, .mat, .csv and .csv.gz")
 	}
 	if err != nil {
-		return nil, fileError(path, err)
+		return nil, FileError(path, err)
 	}
 	d.Name = setName(path)
 	return d, nil
@@ -117,8 +117,8 @@ func unpack(r io.Reader, path string) (io.Reader, error) {
 	return z, nil
 }
 
-// fileError gives an error of the system the shape of the others.
-func fileError(path string, err error) error {
+// FileError gives an error of the system, or of CSV, the shape of the others.
+func FileError(path string, err error) error {
 	var d diag.Diagnostic
 	var l diag.List
 	var p *fs.PathError

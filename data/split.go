@@ -51,9 +51,7 @@ func newIndexSplit(source string, train, test []int, bags int) (*Split, error) {
 	pos := diag.Pos{File: source}
 	var faults diag.List
 	note := func(format string, args ...any) {
-		if len(faults) < maxReported {
-			faults.Add(diag.Errorf(pos, format, args...))
-		}
+		faults.Add(diag.Errorf(pos, format, args...))
 	}
 	part := make([]string, bags)
 	s := &Split{Source: source}
@@ -122,7 +120,7 @@ func OpenSplit(path string, part, bags int) (*Split, error) {
 		return nil, unknownFormat(path, "read as splits", ".mat and .csv")
 	}
 	if err != nil {
-		return nil, fileError(path, err)
+		return nil, FileError(path, err)
 	}
 	s, err := newIndexSplit(path, train, test, bags)
 	if err != nil {

@@ -118,7 +118,7 @@ func openLabelledCSV(path, labelColumn string, limits Options) (*labelledCSV, er
 		return nil, missingSource(path)
 	}
 	if err != nil {
-		return nil, fileError(path, err)
+		return nil, FileError(path, err)
 	}
 	defer f.Close()
 	z, err := unpack(f, path)
@@ -128,7 +128,7 @@ func openLabelledCSV(path, labelColumn string, limits Options) (*labelledCSV, er
 	t, text := &labelledCSV{}, csvText(z, tooLargeError{what: "the text", max: limits.unpacking(info.Size()).max()})
 	if err := t.read(csvRows(text), labelColumn); err != nil {
 		if errors.As(err, new(*csv.ParseError)) {
-			return nil, fileError(path, err)
+			return nil, FileError(path, err)
 		}
 		return nil, diag.Errorf(diag.Pos{File: path, Line: len(t.labels) + 2}, "%v", cutShort(err))
 	}

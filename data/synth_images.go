@@ -87,7 +87,7 @@ func openIDXBeside(dir, name string, limits Options) (*idx, error) {
 		if _, err := os.Stat(path); err == nil {
 			return openIDX(path, limits)
 		} else if !errors.Is(err, fs.ErrNotExist) {
-			return nil, fileError(path, err)
+			return nil, FileError(path, err)
 		}
 	}
 	return nil, missingSource(filepath.Join(dir, name+".gz"))

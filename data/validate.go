@@ -11,10 +11,6 @@ import (
 	"github.com/miplc/miplc/internal/extent"
 )
 
-// maxReported bounds how many faults of one file are listed; a file that is
-// wrong in one way is often wrong in every bag.
-const maxReported = 20
-
 // ClassName is the name of class c: the one of ClassNames, or its number
 // counted from 0 when the set names none.
 func (d *Dataset) ClassName(c int) string {
@@ -54,9 +50,6 @@ func (d *Dataset) Validate(source string) error {
 	v.labels()
 	v.names()
 	v.bagNames()
-	if v.more > 0 {
-		v.list.Add(diag.Errorf(diag.Pos{File: source}, "%d more faults of this kind", v.more))
-	}
 	return v.list.Err()
 }
 
@@ -64,14 +57,9 @@ type validator struct {
 	d      *Dataset
 	source string
 	list   diag.List
-	more   int
 }
 
 func (v *validator) errorf(format string, args ...any) {
-	if len(v.list) >= maxReported {
-		v.more++
-		return
-	}
 	v.list.Add(diag.Errorf(diag.Pos{File: v.source}, format, args...))
 }
 

@@ -23,14 +23,14 @@ func ReadCandidates(path string, classes []string) (*Table, error) {
 		pos := diag.Pos{File: path, Line: t.lines[i]}
 		labels := 0
 		for c, v := range t.row(i) {
-			if v != 0 && v != 1 && len(faults) < maxReported {
+			if v != 0 && v != 1 {
 				faults.Add(diag.Errorf(pos, "image %q, class %q: %v is neither 0 nor 1; make candidate sets out of workers' probabilities with miplc data crowd", image, t.Classes[c], v))
 			}
 			if v != 0 {
 				labels++
 			}
 		}
-		if labels == 0 && len(faults) < maxReported {
+		if labels == 0 {
 			faults.Add(diag.Errorf(pos, "the image %q has no candidate label", image))
 		}
 	}
@@ -89,7 +89,7 @@ func Attach(d *data.Dataset, t *Table, outside Outside) (*data.Dataset, int, err
 	number, names := make([]int, len(t.Classes)), out.Names()
 	for c, name := range t.Classes {
 		if number[c] = slices.Index(names, name); number[c] < 0 {
-			e := diag.Errorf(diag.Pos{File: t.Path}, "unknown class %q: no bag is of it", name).WithNote("the classes of the bags are %s", listed(out.ClassNames))
+			e := diag.Errorf(diag.Pos{File: t.Path}, "unknown class %q: no bag is of it", name).WithNote("the classes of the bags are %s", diag.Words(out.ClassNames))
 			e.Suggestion = diag.Suggest(name, out.ClassNames)
 			return nil, 0, e
 		}
@@ -167,7 +167,6 @@ func match(bags []string, t *Table) ([]int, error) {
 		switch pos := (diag.Pos{File: t.Path, Line: t.lines[r]}); {
 		case !ok:
 			continue
-		case len(faults) >= maxReported:
 		case i < 0:
 			faults.Add(diag.Errorf(pos, "several bags are named %q at the end; write more of the path", image))
 		case rows[i] >= 0:
@@ -176,21 +175,10 @@ func match(bags []string, t *Table) ([]int, error) {
 			rows[i] = r
 		}
 	}
-	unmatched(bags, rows, t, &faults)
-	return rows, faults.Err()
-}
-
-func unmatched(bags []string, rows []int, t *Table, faults *diag.List) {
-	n := 0
 	for i, r := range rows {
-		if r >= 0 {
-			continue
-		}
-		if n++; n <= maxReported && len(*faults) < maxReported {
+		if r < 0 {
 			faults.Add(diag.Errorf(diag.Pos{File: t.Path}, "no row for the image %q", bags[i]))
 		}
 	}
-	if n > maxReported {
-		faults.Add(diag.Errorf(diag.Pos{File: t.Path}, "%d images have no row in all", n))
-	}
+	return rows, faults.Err()
 }

@@ -121,7 +121,7 @@ func Distill(workers []*Table) (*Table, Stats, error) {
 		}
 		labels, picked := distill(said, out.row(i))
 		switch {
-		case labels == 0 && len(faults) < maxReported:
+		case labels == 0:
 			faults.Add(diag.Errorf(diag.Pos{File: first.Path, Line: first.lines[i]}, "no worker gives the image %q any label", image))
 		case picked:
 			s.Picked++

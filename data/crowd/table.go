@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,10 +43,9 @@ func (t *Table) row(i int) []float64 {
 
 // Bounds on what a file may hold.
 const (
-	maxClasses  = 10_000
-	maxBytes    = 1 << 30
-	maxValues   = 100_000_000
-	maxReported = 20
+	maxClasses = 10_000
+	maxBytes   = 1 << 30
+	maxValues  = 100_000_000
 )
 
 // readTable reads a file. Where classes are given, the columns must be these, in
@@ -55,11 +53,8 @@ const (
 // reported together, with lines.
 func readTable(path string, classes []string) (*Table, error) {
 	f, _, err := infile.Open(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, diag.Errorf(diag.Pos{File: path}, "there is no such file")
-	}
 	if err != nil {
-		return nil, diag.Errorf(diag.Pos{File: path}, "%v", err)
+		return nil, data.FileError(path, err)
 	}
 	defer f.Close()
 	return decodeTable(f, path, classes)
@@ -76,9 +71,6 @@ func decodeTable(r io.Reader, path string, classes []string) (*Table, error) {
 	if len(p.t.Images) == 0 && len(p.faults) == 0 {
 		p.errorf(0, 0, "no rows after the header")
 	}
-	if p.more > 0 {
-		p.faults.Add(diag.Errorf(diag.Pos{File: path}, "%d faults in all; the others are left out", len(p.faults)+p.more))
-	}
 	if len(p.faults) > 0 {
 		return nil, p.faults.Err()
 	}
@@ -91,19 +83,10 @@ type tableReader struct {
 	columns []int          // column -> class
 	seen    map[string]int // image -> line
 	faults  diag.List
-	more    int
 }
 
 func (p *tableReader) errorf(line, col int, format string, args ...any) {
-	p.add(diag.Errorf(diag.Pos{File: p.t.Path, Line: line, Col: col}, format, args...))
-}
-
-func (p *tableReader) add(d diag.Diagnostic) {
-	if len(p.faults) >= maxReported {
-		p.more++
-		return
-	}
-	p.faults.Add(d)
+	p.faults.Add(diag.Errorf(diag.Pos{File: p.t.Path, Line: line, Col: col}, format, args...))
 }
 
 // next reads one row; at the end, or where the file is no CSV, it is nil.
@@ -111,7 +94,7 @@ func (p *tableReader) next() []string {
 	row, err := p.rows.Read()
 	if err != nil {
 		if err != io.EOF {
-			p.add(data.CSVError(p.t.Path, 0, err))
+			p.faults.Add(data.CSVError(p.t.Path, 0, err))
 		}
 		return nil
 	}
@@ -152,9 +135,9 @@ func (p *tableReader) header() bool {
 			p.t.Classes = append(p.t.Classes, strings.Clone(name))
 			p.columns = append(p.columns, i)
 		case !slices.Contains(known, name):
-			d := diag.Errorf(diag.Pos{File: p.t.Path, Line: line, Col: col}, "unknown class %q", name).WithNote("the classes are %s", listed(known))
+			d := diag.Errorf(diag.Pos{File: p.t.Path, Line: line, Col: col}, "unknown class %q", name).WithNote("the classes are %s", diag.Words(known))
 			d.Suggestion = diag.Suggest(name, known)
-			p.add(d)
+			p.faults.Add(d)
 		default:
 			p.columns = append(p.columns, slices.Index(known, name))
 		}
@@ -222,12 +205,4 @@ func probability(field string) (float64, error) {
 		return 0, fmt.Errorf("the probability %s is not between 0 and 1", field)
 	}
 	return v, nil
-}
-
-// listed joins names for a message, cut when there are many.
-func listed(names []string) string {
-	if len(names) > maxReported {
-		return strings.Join(names[:maxReported], ", ") + ", ..."
-	}
-	return strings.Join(names, ", ")
 }

@@ -119,23 +119,13 @@ func (o Options) bag(m Image) ([]float32, error) {
 	return o.Generator.Bag(pixels)
 }
 
-// maxReported bounds how many images are listed as broken.
-const maxReported = 20
-
 // report names the images that gave no bag, in their order.
 func report(images []Image, faults []error) error {
 	var list diag.List
-	n := 0
 	for i, err := range faults {
-		if err == nil {
-			continue
-		}
-		if n++; n <= maxReported {
+		if err != nil {
 			list.Add(diag.Errorf(diag.Pos{File: images[i].place}, "%v", err))
 		}
-	}
-	if n > maxReported {
-		list[len(list)-1] = list[len(list)-1].WithNote("%d more images gave no bag", n-maxReported)
 	}
 	return list.Err()
 }

@@ -68,8 +68,12 @@ func (d Diagnostic) WithNote(format string, args ...any) Diagnostic {
 // List collects the diagnostics of one run; it is an error when not empty.
 type List []Diagnostic
 
-// Add appends a diagnostic.
-func (l *List) Add(d Diagnostic) { *l = append(*l, d) }
+// Add appends a diagnostic, unless there are MaxFound: more are never told.
+func (l *List) Add(d Diagnostic) {
+	if len(*l) < MaxFound {
+		*l = append(*l, d)
+	}
+}
 
 // AddError appends err: the diagnostics it holds, or one made from its text at pos.
 func (l *List) AddError(pos Pos, err error) {
