@@ -3,6 +3,7 @@ package data
 
 import (
 	"math"
+	"slices"
 
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/extent"
@@ -61,6 +62,27 @@ func (d *Dataset) Label(i int) (class int, known bool) {
 		return 0, false
 	}
 	return d.Labels[i], true
+}
+
+// LabelsIn gives the true labels, -1 unknown, as numbers of the given classes, such as
+// those of a model. Classes with names go by them: a set need not have all of the
+// others, nor in their order. It is an error when a true label is none of them.
+func (d *Dataset) LabelsIn(classes []string) ([]int, error) {
+	out := make([]int, d.Bags())
+	for i := range out {
+		c, known := d.Label(i)
+		if !known {
+			out[i] = -1
+			continue
+		}
+		if out[i] = c; d.ClassNames != nil {
+			out[i] = slices.Index(classes, d.ClassNames[c])
+		}
+		if out[i] < 0 || out[i] >= len(classes) {
+			return nil, diag.Errorf(diag.Pos{File: d.Name}, "the true label of bag %d, %s, is none of the classes %s", i+1, d.ClassName(c), diag.Words(classes))
+		}
+	}
+	return out, nil
 }
 
 // CandidateSet returns the row of bag i, [Classes], sharing memory.

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -190,5 +191,37 @@ func TestMATVectors(t *testing.T) {
 		if _, err := read(truth); err == nil || !strings.Contains(err.Error(), "bag 2 has") {
 			t.Errorf("a wrong vector: %v", err)
 		}
+	}
+}
+
+// Labels go by the names of classes, as those of CSV files, which have no others.
+func TestLabelsIn(t *testing.T) {
+	const head = "bag,label,candidates,f1\n"
+	for _, c := range []struct {
+		text    string
+		classes []string
+		want    string // labels, or the error
+	}{
+		{"1,dog,cat dog,1\n2,cat,cat dog,2\n3,,cat dog,3\n", []string{"cat", "cow", "dog"}, "[2 0 -1]"},
+		{"1,dog,cat dog,1\n", []string{"dog", "cow", "cat"}, "[0]"},
+		{"1,cat,cat emu,1\n", []string{"dog", "cat"}, "[1]"},
+		{"1,cat,cat emu,1\n2,emu,cat emu,1\n", []string{"dog", "cat"}, "the true label of bag 2, emu, is none of the classes dog, cat"},
+	} {
+		d, err := decodeCSV(strings.NewReader(head+c.text), "two.csv", Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		labels, err := d.LabelsIn(c.classes)
+		if got := fmt.Sprint(labels); err == nil && got != c.want || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q in %v: %s, %v, want %s", c.text, c.classes, got, err, c.want)
+		}
+	}
+	d := smallSet()
+	d.ClassNames = nil // their numbers alone are known
+	if labels, err := d.LabelsIn([]string{"wren", "jay", "crow", "tit"}); err != nil || fmt.Sprint(labels) != "[0 2 -1]" {
+		t.Errorf("without names: %v, %v", labels, err)
+	}
+	if _, err := d.LabelsIn([]string{"wren", "jay"}); err == nil || !strings.Contains(err.Error(), "bag 2, 2, is none of the classes wren, jay") {
+		t.Errorf("without names, too many: %v", err)
 	}
 }

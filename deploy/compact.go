@@ -82,12 +82,15 @@ func measured(ctx context.Context, precision string, content []byte, want []runt
 		return r, nil, fmt.Errorf("the model in %s: %w", precision, err)
 	}
 	defer model.Close()
+	labels, err := o.Bags.LabelsIn(model.Info().Classes)
+	if err != nil {
+		return r, nil, err
+	}
 	var made []runtime.Prediction
 	var times []time.Duration
 	right, same := 0, 0
-	for i := range o.Bags.Bags() {
-		label, known := o.Bags.Label(i)
-		if !known {
+	for i, label := range labels {
+		if label < 0 {
 			continue
 		}
 		bag := runtime.Bag{Instances: o.Bags.Bag(i), N: o.Bags.Size(i)}

@@ -37,16 +37,12 @@ func (r *result) printBag(w io.Writer, b bag) {
 	}
 }
 
-// truth names the true class. The data set may have more classes than the
-// model knows names for.
+// truth names the true class.
 func (r *result) truth(b bag) string {
-	switch {
-	case b.True == nil:
+	if b.True == nil {
 		return "-"
-	case *b.True < len(r.Classes):
-		return r.Classes[*b.True]
 	}
-	return strconv.Itoa(*b.True)
+	return r.Classes[*b.True]
 }
 
 // writeCSV writes one line per bag. Numbers have as many digits as a float32

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -56,7 +57,7 @@ func Command(con *console.Console) *cobra.Command {
 		Short: "Predict the bags of a data set with an exported model",
 		Long: `Predict the bags of a data set (.npz, .mat, .csv, .csv.gz) with a model.onnx, or
 with the model in the folder of a run. Where the data set knows the true labels
-the accuracy is given too. Bags count from 1.`,
+the accuracy is given too; classes are matched by their names. Bags count from 1.`,
 		Example: `  miplc predict run/model.onnx bags.npz
   miplc predict run bags.npz --bag 3
   miplc predict run bags.csv --backend onnx-go -o predictions.csv`,
@@ -121,6 +122,11 @@ func predict(ctx context.Context, o *options, model *runtime.Model, set *data.Da
 	if o.Bag > 0 {
 		from, to = o.Bag-1, o.Bag
 	}
+	labels, err := set.LabelsIn(info.Classes)
+	if err != nil {
+		o.Console.Notef("%v: all true labels are left out", err)
+		labels = slices.Repeat([]int{-1}, set.Bags())
+	}
 	right := 0
 	for i := from; i < to; i++ {
 		p, err := model.Predict(ctx, runtime.Bag{Instances: set.Bag(i), N: set.Size(i)})
@@ -128,7 +134,7 @@ func predict(ctx context.Context, o *options, model *runtime.Model, set *data.Da
 			return nil, fmt.Errorf("%s: bag %d: %w", o.Data, i+1, err)
 		}
 		bag := bag{Bag: i + 1, Prediction: p}
-		if label, known := set.Label(i); known {
+		if label := labels[i]; label >= 0 {
 			r.Known++
 			bag.True = &label
 			if p.Label == label {
