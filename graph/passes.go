@@ -59,7 +59,7 @@ func cse(g *Graph) (*Graph, error) {
 		if n.Op == OpInput || n.Op == OpParam {
 			return nil
 		}
-		key := expressionKey(n.Op, in)
+		key := expressionKey(n, in)
 		for _, m := range seen[key] {
 			if sameAttrs(&m.Attrs, &n.Attrs) {
 				return m
@@ -71,12 +71,15 @@ func cse(g *Graph) (*Graph, error) {
 	})
 }
 
-func expressionKey(op Op, in []*Node) string {
-	if (op == OpAdd || op == OpMul) && in[0].ID > in[1].ID {
+func expressionKey(n *Node, in []*Node) string {
+	if (n.Op == OpAdd || n.Op == OpMul) && in[0].ID > in[1].ID {
 		in = []*Node{in[1], in[0]}
 	}
 	var b strings.Builder
-	fmt.Fprint(&b, op)
+	fmt.Fprint(&b, n.Op)
+	if n.Op == OpConst { // of which a graph may have thousands
+		fmt.Fprintf(&b, " %x", n.Attrs.Data[0])
+	}
 	for _, x := range in {
 		fmt.Fprintf(&b, " %d", x.ID)
 	}

@@ -106,19 +106,19 @@ func (o *opened) predict(ctx context.Context, bag Bag, p *Prediction) error {
 func (o *opened) predictBatch(ctx context.Context, bags []Bag, to []Prediction) error {
 	for i, b := range bags {
 		if err := o.check(b); err != nil {
-			return fmt.Errorf("bag %d: %w", i, err)
+			return fmt.Errorf("bag %d (counted from 0): %w", i, err)
 		}
 	}
 	for from := 0; from < len(bags); {
 		end := from + o.together(bags[from:])
 		if err := o.run(ctx, bags[from:end], to[from:end]); err != nil {
-			return fmt.Errorf("bags %d to %d: %w", from, end-1, err)
+			return fmt.Errorf("bags %d to %d (counted from 0): %w", from, end-1, err)
 		}
 		from = end
 	}
 	for i := range to {
 		if err := o.name(&to[i]); err != nil {
-			return fmt.Errorf("bag %d: %w", i, err)
+			return fmt.Errorf("bag %d (counted from 0): %w", i, err)
 		}
 	}
 	return nil
@@ -168,10 +168,10 @@ func (p *Prediction) makeRoom(k, n int) {
 // anything, so they are an error.
 func (o *opened) name(p *Prediction) error {
 	if i := firstNotFinite(p.Probabilities); i >= 0 {
-		return fmt.Errorf("the model gives %v for class %d of this bag: %w", p.Probabilities[i], i, ErrNotFinite)
+		return fmt.Errorf("the model gives %v for class %q of this bag: %w", p.Probabilities[i], o.info.Classes[i], ErrNotFinite)
 	}
 	if i := firstNotFinite(p.Attention); i >= 0 {
-		return fmt.Errorf("the model gives attention %v for instance %d of this bag: %w", p.Attention[i], i, ErrNotFinite)
+		return fmt.Errorf("the model gives attention %v for instance %d (counted from 0) of this bag: %w", p.Attention[i], i, ErrNotFinite)
 	}
 	p.Label = 0
 	for i, v := range p.Probabilities {

@@ -43,7 +43,7 @@ func TestBadBags(t *testing.T) {
 				t.Errorf("%s, %s: %v", be.name, c.name, err)
 			}
 			_, err = m.PredictBatch(context.Background(), []runtime.Bag{randomBag(2, 3, 1), c.bag})
-			if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), "bag 1: ") {
+			if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), "bag 1 (counted from 0): ") {
 				t.Errorf("%s, %s among others: %v", be.name, c.name, err)
 			}
 		}
@@ -58,7 +58,7 @@ func TestNewBag(t *testing.T) {
 	if _, err := runtime.NewBag(nil); !errors.Is(err, runtime.ErrEmptyBag) {
 		t.Errorf("empty: %v", err)
 	}
-	if _, err := runtime.NewBag([][]float32{{1, 2}, {3}}); !errors.Is(err, runtime.ErrBagShape) || !strings.Contains(err.Error(), "instance 1 has 1") {
+	if _, err := runtime.NewBag([][]float32{{1, 2}, {3}}); !errors.Is(err, runtime.ErrBagShape) || !strings.Contains(err.Error(), "instance 1 (counted from 0) has 1 values, the first has 2") {
 		t.Errorf("ragged: %v", err)
 	}
 }
@@ -320,7 +320,7 @@ func TestMaxInstances(t *testing.T) {
 			t.Errorf("%s: %v", be.name, err)
 		}
 		_, err = m.PredictBatch(context.Background(), []runtime.Bag{randomBag(2, 3, 1), million})
-		if !errors.Is(err, runtime.ErrBagShape) || !strings.HasPrefix(err.Error(), "bag 1: ") {
+		if !errors.Is(err, runtime.ErrBagShape) || !strings.HasPrefix(err.Error(), "bag 1 (counted from 0): ") {
 			t.Errorf("%s, among others: %v", be.name, err)
 		}
 	}

@@ -90,11 +90,11 @@ func (i Info) replaceable(by Info) error {
 	for c := range max(len(i.Classes), len(by.Classes)) {
 		switch {
 		case c >= len(by.Classes):
-			return fmt.Errorf("it has no class %d, the model in use has %q", c, i.Classes[c])
+			return fmt.Errorf("it has no class number %d, the model in use has %q", c+1, i.Classes[c])
 		case c >= len(i.Classes):
-			return fmt.Errorf("its class %d, %q, is not one of the model in use", c, by.Classes[c])
+			return fmt.Errorf("its class number %d, %q, is not one of the model in use", c+1, by.Classes[c])
 		case i.Classes[c] != by.Classes[c]:
-			return fmt.Errorf("its class %d is %q, that of the model in use %q", c, by.Classes[c], i.Classes[c])
+			return fmt.Errorf("its class number %d is %q, that of the model in use %q", c+1, by.Classes[c], i.Classes[c])
 		}
 	}
 	return nil
