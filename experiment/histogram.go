@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"math"
 	"slices"
 
 	"github.com/miplc/miplc/train"
@@ -26,7 +27,9 @@ func count(scores []float32) []int {
 	}
 	bins := make([]int, HistogramBins)
 	for _, v := range scores {
-		bins[max(0, min(int(v*HistogramBins), HistogramBins-1))]++
+		if !math.IsNaN(float64(v)) { // a model may give what is no number
+			bins[int(max(0, min(v*HistogramBins, HistogramBins-1)))]++
+		}
 	}
 	return bins
 }

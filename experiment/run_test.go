@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -519,8 +520,8 @@ func TestClock(t *testing.T) {
 }
 
 func TestHistogram(t *testing.T) {
-	got := histograms([]train.AttentionSnapshot{{Epoch: 3, Test: train.Scores{Positive: []float32{0, 0.039, 0.04, 1, 2, -1}}}, {Epoch: 4}}, []int{3})
-	if len(got) != 1 || got[0].Epoch != 3 || got[0].Positive[0] != 3 || got[0].Positive[1] != 1 || got[0].Positive[24] != 2 || got[0].Negative != nil {
+	got := histograms([]train.AttentionSnapshot{{Epoch: 3, Test: train.Scores{Positive: []float32{0, 0.039, 0.04, 1, 2, 1e30, float32(math.Inf(1)), -1, -1e30, float32(math.NaN())}}}, {Epoch: 4}}, []int{3})
+	if len(got) != 1 || got[0].Epoch != 3 || got[0].Positive[0] != 4 || got[0].Positive[1] != 1 || got[0].Positive[24] != 4 || got[0].Negative != nil {
 		t.Errorf("%+v", got)
 	}
 }

@@ -46,19 +46,23 @@ func scoreRange(scores []train.Scores) (low, high float64) {
 	for _, s := range scores {
 		for _, list := range [][]float32{s.Positive, s.Negative, s.Unknown} {
 			for _, v := range list {
-				low, high = math.Min(low, float64(v)), math.Max(high, float64(v))
+				if !math.IsNaN(float64(v)) && !math.IsInf(float64(v), 0) {
+					low, high = math.Min(low, float64(v)), math.Max(high, float64(v))
+				}
 			}
 		}
 	}
 	return low, high
 }
 
-// count counts values into bins of equal width.
+// count counts values into bins of equal width, those outside in the first or last.
 func count(values []float32, low, high float64) []int {
 	bins := make([]int, attentionBins)
 	for _, v := range values {
-		at := int((float64(v) - low) / (high - low) * attentionBins)
-		bins[max(0, min(at, attentionBins-1))]++
+		if !math.IsNaN(float64(v)) {
+			at := (float64(v) - low) / (high - low) * attentionBins
+			bins[int(max(0, min(at, attentionBins-1)))]++
+		}
 	}
 	return bins
 }

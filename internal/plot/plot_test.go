@@ -203,3 +203,18 @@ func TestWriteError(t *testing.T) {
 		}
 	}
 }
+
+// A test bag may have scores that are not finite after an epoch, whose figure is drawn
+// all the same.
+func TestScoresThatAreNotFinite(t *testing.T) {
+	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	for _, scores := range [][]float32{{0.5, inf}, {-inf, 0.5}, {nan, 0.5}, {nan}, {inf}, {3e38, -3e38}} {
+		var out strings.Builder
+		if err := AttentionSnapshots(&out, "scores", []train.AttentionSnapshot{{Epoch: 1, Test: train.Scores{Positive: scores}}}); err != nil {
+			t.Error(err)
+		}
+		if svg := out.String(); strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
+			t.Errorf("%v: the figure has numbers that are none", scores)
+		}
+	}
+}
