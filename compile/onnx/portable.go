@@ -139,10 +139,7 @@ func (e *emitter) broadcast(op string, x, y string, xs, ys graph.Shape) string {
 	case len(ys) == 4 && canDropBatch(xs):
 		return e.op(op, nil, e.withoutBatch(x, xs), y)
 	}
-	out, err := graph.Broadcast(xs, ys)
-	if err != nil {
-		target.Check(err)
-	}
+	out := target.Must(graph.Broadcast(xs, ys))
 	xm, okx := asMatrix(xs, out)
 	ym, oky := asMatrix(ys, out)
 	om, oko := asMatrix(out, out)

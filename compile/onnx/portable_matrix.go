@@ -40,23 +40,33 @@ func portableExpand(e *emitter, n *graph.Node, in []string) string {
 
 // portableSum adds up by multiplying with ones.
 func portableSum(e *emitter, n *graph.Node, in []string) string {
-	x, s := in[0], e.shapeOf(n.In[0])
+	return e.reduce(n, in[0], func(x string, s graph.Shape, axis int) string {
+		if axis == 1 {
+			return e.op("MatMul", nil, x, e.ones(s[1], 1))
+		}
+		return e.op("MatMul", nil, e.ones(1, s[0]), x)
+	})
+}
+
+func portableMax(e *emitter, n *graph.Node, in []string) string { return e.reduce(n, in[0], e.maximum) }
+
+// reduce does what Sum and Max do, by a way to reduce one axis of a matrix to 1.
+func (e *emitter) reduce(n *graph.Node, x string, along func(x string, s graph.Shape, axis int) string) string {
+	s := e.shapeOf(n.In[0])
 	lead, rest := e.reduced(n)
 	if len(s) > 2 {
 		columns, ok := tail(s)
 		if !ok || rest == some {
-			return refuse("no Sum of %v over %v", s, n.Attrs.Axes)
+			return refuse("no %v of %v over %v", n.Op, s, n.Attrs.Axes)
 		}
 		m := graph.Shape{s[0], graph.Dim(columns)}
 		x, s = e.reshaped(x, s, m), m
 	}
 	if rest == all {
-		x = e.op("MatMul", nil, x, e.ones(s[1], 1))
-		s = graph.Shape{s[0], 1}
+		x, s = along(x, s, 1), graph.Shape{s[0], 1}
 	}
 	if lead {
-		x = e.op("MatMul", nil, e.ones(1, s[0]), x)
-		s = graph.Shape{1, s[1]}
+		x, s = along(x, s, 0), graph.Shape{1, s[1]}
 	}
 	return e.reshaped(x, s, e.shapeOf(n))
 }
@@ -96,33 +106,15 @@ func (e *emitter) reduced(n *graph.Node) (lead bool, rest int) {
 	return lead, some
 }
 
-// portableMax reduces rows and columns of a matrix.
-func portableMax(e *emitter, n *graph.Node, in []string) string {
-	x, s := in[0], e.shapeOf(n.In[0])
-	lead, rest := e.reduced(n)
-	columns, ok := tail(s)
-	switch {
-	case isRow(s): // as a column, its one axis comes first
-		x, s, columns, ok = e.turned(x), turnedShape(s), 1, true
-		lead, rest = rest == all, none
-	case !ok || rest == some:
-		return refuse("no Max of %v over %v", s, n.Attrs.Axes)
-	}
-	m := graph.Shape{s[0], graph.Dim(columns)}
-	x = e.reshaped(x, s, m)
-	if rest == all {
-		x, m = e.maximum(x, m, 1), graph.Shape{m[0], 1}
-	}
-	if lead && m[0] != 1 {
-		x, m = e.maximum(x, m, 0), graph.Shape{1, m[1]}
-	}
-	return e.reshaped(x, m, e.shapeOf(n))
-}
-
 // maximum reduces an axis of a matrix to 1.
 func (e *emitter) maximum(x string, s graph.Shape, axis int) string {
-	if s[axis] == 1 {
+	switch {
+	case s[axis] == 1:
 		return x
+	case isRow(s): // as a column, its one axis comes first
+		return e.maximum(e.turned(x), turnedShape(s), 0)
+	case symbolic(s[1]):
+		return refuse("no Max of %v over axis %d", s, axis)
 	}
 	return e.reduceMax(e.shaped(x, s), true, int64(axis))
 }

@@ -32,15 +32,6 @@ var kept int
 // ones as floats.
 func RunORT(t testing.TB, m *onnxpb.ModelProto, feed map[string]*graph.Tensor) map[string]*graph.Tensor {
 	t.Helper()
-	out, err := tryORT(t, m, feed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
-func tryORT(t testing.TB, m *onnxpb.ModelProto, feed map[string]*graph.Tensor) (map[string]*graph.Tensor, error) {
-	t.Helper()
 	if len(m.Graph.Input) == 0 { // onnxruntime_go cannot run a model without inputs
 		m = proto.Clone(m).(*onnxpb.ModelProto)
 		m.Graph.Input = []*onnxpb.ValueInfoProto{proto.Clone(m.Graph.Output[0]).(*onnxpb.ValueInfoProto)}
@@ -48,16 +39,16 @@ func tryORT(t testing.TB, m *onnxpb.ModelProto, feed map[string]*graph.Tensor) (
 		feed = map[string]*graph.Tensor{"unused": graph.NewTensor(width.To[int](m.Graph.Output[0].Extents()))}
 	}
 	if err := contract.Structure(m); err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
 	content, err := onnxpb.Marshal(m)
 	if err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
 	if *keep != "" {
 		kept++
 		if err := os.WriteFile(filepath.Join(*keep, fmt.Sprintf("%05d.onnx", kept)), content, 0o644); err != nil {
-			return nil, err
+			t.Fatal(err)
 		}
 	}
 	in := map[string]ortenv.Tensor{}
@@ -69,7 +60,7 @@ func tryORT(t testing.TB, m *onnxpb.ModelProto, feed map[string]*graph.Tensor) (
 	}
 	got, err := ortenv.Run(content, ortest.Library(t), in)
 	if err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
 	out := map[string]*graph.Tensor{}
 	for name, y := range got {
@@ -78,7 +69,7 @@ func tryORT(t testing.TB, m *onnxpb.ModelProto, feed map[string]*graph.Tensor) (
 			out[name].Data = width.To[float64](y.Ints)
 		}
 	}
-	return out, nil
+	return out
 }
 
 // RunONNXGo does the same with onnx-go.
