@@ -149,6 +149,11 @@ func TestBroken(t *testing.T) {
 		{"graph in an attribute", func(m *onnxpb.ModelProto) {
 			m.Graph.Node[0].Attribute = []*onnxpb.AttributeProto{{Name: "body", G: &onnxpb.GraphProto{}}}
 		}, `its attribute "body" holds a graph`},
+		{"attribute with data elsewhere", func(m *onnxpb.ModelProto) {
+			away := onnxpb.FloatTensor("v", []int64{1}, []float32{1})
+			away.DataLocation = onnxpb.TensorProto_EXTERNAL
+			m.Graph.Node[0].Attribute = []*onnxpb.AttributeProto{onnxpb.TensorAttr("value", away)}
+		}, `its attribute "value": tensor "v" keeps its data in another file`},
 		{"cut tensor", func(m *onnxpb.ModelProto) {
 			m.Graph.Initializer[0].RawData = m.Graph.Initializer[0].RawData[:7]
 		}, `tensor "W": shape [3 1] needs 3 elements`},

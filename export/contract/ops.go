@@ -84,6 +84,11 @@ func checkNode(opset int64, n *onnxpb.NodeProto, defined map[string]bool, define
 		if a.GetG() != nil || len(a.GetGraphs()) > 0 {
 			return fmt.Errorf("its attribute %q holds a graph", a.GetName())
 		}
+		if t := a.GetT(); t != nil {
+			if err := t.Check(); err != nil {
+				return fmt.Errorf("its attribute %q: %w", a.GetName(), err)
+			}
+		}
 	}
 	if len(n.GetOutput()) == 0 {
 		return fmt.Errorf("it has no output")

@@ -140,19 +140,22 @@ func (x *TensorProto) Check() error {
 	if x.GetDataLocation() != TensorProto_DEFAULT || len(x.GetExternalData()) > 0 {
 		return fmt.Errorf("tensor %q keeps its data in another file", x.GetName())
 	}
-	have := 0
+	bytes, have := 0, 0 // bytes of an element, elements
 	switch TensorProto_DataType(x.GetDataType()) {
 	case TensorProto_FLOAT:
-		have = max(len(x.GetFloatData()), wholes(x.GetRawData(), 4))
+		bytes, have = 4, len(x.GetFloatData())
 	case TensorProto_INT64:
-		have = max(len(x.GetInt64Data()), wholes(x.GetRawData(), 8))
+		bytes, have = 8, len(x.GetInt64Data())
 	case TensorProto_FLOAT16:
-		have = max(len(x.GetInt32Data()), wholes(x.GetRawData(), 2))
+		bytes, have = 2, len(x.GetInt32Data())
 	case TensorProto_BOOL, TensorProto_UINT8:
-		have = max(len(x.GetInt32Data()), len(x.GetRawData()))
+		bytes, have = 1, len(x.GetInt32Data())
 	default:
 		return fmt.Errorf("tensor %q has the element type %v, expected float, float16, int64, uint8 or bool",
 			x.GetName(), TensorProto_DataType(x.GetDataType()))
+	}
+	if raw := x.GetRawData(); raw != nil { // which is what is read then
+		have = wholes(raw, bytes)
 	}
 	if have != size {
 		return fmt.Errorf("tensor %q: shape %v needs %d elements, the file has %d", x.GetName(), x.GetDims(), size, have)

@@ -67,6 +67,14 @@ func TestTensors(t *testing.T) {
 	if err := errors.Join(f.Check(), i.Check()); err != nil {
 		t.Fatal(err)
 	}
+	// What is counted is what is read: a file may give both forms.
+	f.FloatData, i.Int64Data = []float32{1, 2, 3}, []int64{1, 2, 3}
+	f.Dims, i.Dims = []int64{3}, []int64{3}
+	for _, both := range []*onnxpb.TensorProto{f, i} {
+		if both.Check() == nil {
+			t.Errorf("%s: 3 elements are found where 2 are read", both.Name)
+		}
+	}
 	if got := f.Floats(); got[0] != 1.5 || got[1] != -2 {
 		t.Errorf("floats came back as %v", got)
 	}
