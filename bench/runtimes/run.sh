@@ -12,5 +12,11 @@ dir=$(realpath "${1:-$(mktemp -d)}")
 rm -rf "$dir/builds"
 mkdir "$dir/builds"
 MIPLC_PYTHON=$dir/venv/bin/python go test -count 1 -timeout 20m -run ForeignRuntimes . -keep "$dir/builds" || failed=1
-"$dir/venv/bin/python" table.py "$dir/builds/report.json" ../../docs/runtimes.md
+# The oldest and the newest onnxruntime that this Python has, on the same models.
+for version in 1.15.0 1.31.1; do
+  other=$dir/onnxruntime-$version
+  [ -d "$other" ] || { python3 -m venv "$other" && "$other/bin/pip" install --quiet numpy==1.26.4 "onnxruntime==$version"; }
+  "$other/bin/python" foreign.py "$dir/$version.json" "$dir"/builds/*/
+done
+"$dir/venv/bin/python" table.py "$dir"/builds/report.json "$dir"/1.*.json ../../docs/runtimes.md
 exit "${failed:-0}"

@@ -1,6 +1,6 @@
 """Puts what foreign.py reported into the table of docs/runtimes.md.
 
-    python3 table.py report.json ../../docs/runtimes.md
+    python3 table.py report.json... ../../docs/runtimes.md
 """
 import json
 import pathlib
@@ -23,12 +23,12 @@ def verdict(answers):
     return said
 
 
-report = json.loads(pathlib.Path(sys.argv[1]).read_text())
+*reports, page = map(pathlib.Path, sys.argv[1:])
 lines = ["| runtime | version | models | training steps |", "|---|---|---|---|"]
-for name, r in report.items():
-    if "version" in r:
-        lines.append(f"| {name} | {r['version']} | {verdict(r.get('model'))} | {verdict(r.get('train_step'))} |")
-page = pathlib.Path(sys.argv[2])
+for report in reports:
+    for name, r in json.loads(report.read_text()).items():
+        if "version" in r:
+            lines.append(f"| {name} | {r['version']} | {verdict(r.get('model'))} | {verdict(r.get('train_step'))} |")
 text, count = re.subn(r"(?s)(<!-- table: runtimes -->\n).*?(<!-- end -->)", lambda m: m[1] + "\n" + "\n".join(lines) + "\n\n" + m[2], page.read_text())
 if count != 1:
     sys.exit(f"{page} has no place for the table")
