@@ -12,12 +12,13 @@
 #   DEVICE=cuda     cpu takes the plugin of XLA for CPUs
 #   SPLITS=10 EPOCHS=100             of MNIST-MIPL
 #   RUNS=40 RUN_EPOCHS=100           of Birdsong-MIPL
+#   ITERATIONS=100  of Gaussian processes on Birdsong-MIPL
 #   PEAK=0          GFLOP/s that the device can do in float32, to print the share
 #   TESTS=all       which tests of the engine, a regular expression
 #   PYTHON=python3  with numpy and PyTorch, if there is one
 set -eu
 cd "$(dirname "$0")/.."
-: "${DEVICE:=cuda}" "${SPLITS:=10}" "${EPOCHS:=100}" "${RUNS:=40}" "${RUN_EPOCHS:=100}" "${PEAK:=0}" "${TESTS:=all}" "${PYTHON:=python3}"
+: "${DEVICE:=cuda}" "${SPLITS:=10}" "${EPOCHS:=100}" "${RUNS:=40}" "${RUN_EPOCHS:=100}" "${ITERATIONS:=100}" "${PEAK:=0}" "${TESTS:=all}" "${PYTHON:=python3}"
 packages="compile/xla train/xla train/crosscheck"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"; [ -z "${watch:-}" ] || kill "$watch"' EXIT
@@ -42,6 +43,12 @@ splits() { seq -s, 1 "$1"; }
 trained() {
   "$folder/miplc" train "$1" -o "$folder/$2" --engine xla --device "$DEVICE" --grid "data.split.seed=$(splits "$3")" \
     --set "data.set=$folder/$2.npz" --set "train.epochs=$4" --set "train.eval_every=$4" | tail -n 1 | sed "s#, in $folder[^;]*##"
+}
+
+# fitted NAME FLAGS... fits Gaussian processes to Birdsong-MIPL and prints what came out.
+fitted() {
+  "$folder/miplc" train miplgp -o "$folder/$1" "${@:2}" --set "data.set=$folder/birdsong.npz" --set "learner.iterations=$ITERATIONS" |
+    sed -n 's/^learner  *//p; s/^test accuracy  */test accuracy /p' | paste -sd ';' | sed 's/;/; /g'
 }
 
 # beside SPEC SET N EPOCHS does the same beside PyTorch, where that is.
@@ -80,6 +87,8 @@ measured() {
   printf '\n## Whole protocols\n\n'
   echo "- MNIST-MIPL, $SPLITS splits, $EPOCHS epochs, one program: $(trained demipl-program mnist "$SPLITS" "$EPOCHS")"
   echo "- Birdsong-MIPL, $RUNS splits, $RUN_EPOCHS epochs, one program: $(trained bench/program-features.yaml birdsong "$RUNS" "$RUN_EPOCHS")"
+  echo "- Birdsong-MIPL, one split: $(fitted gp-xla --engine xla --device "$DEVICE")"
+  echo "- the same by onnxruntime on the CPU: $(fitted gp-ort --engine ort --device cpu)"
   [ ! -s "$folder/memory" ] || echo "- largest memory of the GPU: $(sort -n "$folder/memory" | tail -n 1) MiB"
   if "$PYTHON" -c 'import numpy, torch' 2>/dev/null; then
     printf '\n```\n'
@@ -112,5 +121,5 @@ run() {
 
 case ${1:-} in
 pack | run) "$1" "${2:?name the archive}" ;;
-*) sed -n '2,22s/^# \{0,1\}//p' "$0" && exit 2 ;;
+*) sed -n '2,23s/^# \{0,1\}//p' "$0" && exit 2 ;;
 esac
