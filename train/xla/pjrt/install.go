@@ -27,27 +27,36 @@ var pins = map[string]pinned.Pin{
 		SHA256: "fcf411f3e8ff635c2b2cf87215aa7016f460e66d236c3db08309e7486583532d"},
 }
 
-// options are those of XLA with which a pinned plugin trains many small models
-// fastest, by its package: products on one core, and none but convolutions by YNNPACK,
-// which builds a pipeline for each. A plugin reads them while it opens, and one that
-// does not know an option ends the program.
-var options = map[string]string{
-	"lammps-jax-pjrt-cpu==0.11.2": "--xla_cpu_multi_thread_eigen=false --xla_cpu_experimental_ynn_fusion_type=individual_convolution",
+// tuning is how a plugin trains many small models fastest.
+type tuning struct {
+	flags  string         // XLA's own, read while the plugin opens
+	client map[string]any // options of the client
 }
 
-// tuned gives a plugin that Install fetched its options unless the user has set
+// tunings are those of pinned plugins, by package: products on one core, and none but
+// convolutions by YNNPACK, which builds a pipeline for each; programs on the threads that
+// call them, else one waits for the other. A plugin that does not know one of the flags
+// ends the program.
+var tunings = map[string]tuning{
+	"lammps-jax-pjrt-cpu==0.11.2": {
+		flags:  "--xla_cpu_multi_thread_eigen=false --xla_cpu_experimental_ynn_fusion_type=individual_convolution",
+		client: map[string]any{"asynchronous": false},
+	},
+}
+
+// tuned gives a plugin that Install fetched its tuning, its flags unless the user has set
 // some. untuned takes them back, for other plugins read them too.
-func tuned(path string) (untuned func()) {
+func tuned(path string) (client map[string]any, untuned func()) {
 	s, err := slot()
 	if err != nil || path != s.Path || s.Check(false) != nil || len(s.Pins) == 0 {
-		return func() {}
+		return nil, func() {}
 	}
-	flags := options[s.Pins[0].Archive]
-	if _, set := os.LookupEnv(envFlags); set || flags == "" {
-		return func() {}
+	t := tunings[s.Pins[0].Archive]
+	if _, set := os.LookupEnv(envFlags); set || t.flags == "" {
+		return t.client, func() {}
 	}
-	os.Setenv(envFlags, flags)
-	return func() { os.Unsetenv(envFlags) }
+	os.Setenv(envFlags, t.flags)
+	return t.client, func() { os.Unsetenv(envFlags) }
 }
 
 // slot is the plugin for CPUs in the cache; its path is empty where the user

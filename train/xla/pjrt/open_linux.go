@@ -33,8 +33,9 @@ func Open(kind Kind, o Options) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer tuned(path)()
-	return open(CPU, path, "CPU", nil, false)
+	client, untuned := tuned(path)
+	defer untuned()
+	return open(CPU, path, "CPU", client, false)
 }
 
 func openGPU(o Options) (*Device, error) {

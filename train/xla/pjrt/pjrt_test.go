@@ -180,7 +180,7 @@ func TestPins(t *testing.T) {
 func TestTuned(t *testing.T) {
 	bare(t)
 	s, err := slot()
-	if err != nil || len(s.Pins) == 0 || options[s.Pins[0].Archive] == "" {
+	if err != nil || len(s.Pins) == 0 || tunings[s.Pins[0].Archive].flags == "" {
 		t.Skip("no plugin with options is pinned for this system")
 	}
 	put(t, s.Path)
@@ -189,13 +189,16 @@ func TestTuned(t *testing.T) {
 	}
 	t.Setenv(envFlags, "the user's")
 	for _, c := range []struct{ path, user, want string }{
-		{s.Path, "", options[s.Pins[0].Archive]}, {s.Path, "--mine", "--mine"}, {filepath.Join(t.TempDir(), "other.so"), "", ""},
+		{s.Path, "", tunings[s.Pins[0].Archive].flags}, {s.Path, "--mine", "--mine"}, {filepath.Join(t.TempDir(), "other.so"), "", ""},
 	} {
 		os.Unsetenv(envFlags)
 		if c.user != "" {
 			os.Setenv(envFlags, c.user)
 		}
-		untuned := tuned(c.path)
+		client, untuned := tuned(c.path)
+		if (client != nil) != (c.path == s.Path) {
+			t.Errorf("%s: the client gets %v", c.path, client)
+		}
 		if got := os.Getenv(envFlags); got != c.want {
 			t.Errorf("%s, user's %q: options %q while it opens, want %q", c.path, c.user, got, c.want)
 		}
