@@ -233,6 +233,11 @@ func (r *runner) begin() (err error) {
 	}
 	cells := cellsOf(r.groups)
 	costs := measure(cells, r.have)
+	for _, c := range cells {
+		if r.have.Done(c.Key) { // and its process may have been killed right after it kept the result
+			r.dropTrials(c)
+		}
+	}
 	r.groups = unfinished(r.groups, r.have)
 	left := cellsOf(r.groups)
 	for _, c := range left {

@@ -114,6 +114,25 @@ func TestRunTwice(t *testing.T) {
 	}
 }
 
+// A process that is killed between the result of a cell and its checkpoints leaves
+// these; the next start drops them.
+func TestLeftCheckpoints(t *testing.T) {
+	e, dir := parse(t, tiny), t.TempDir()
+	if _, _, err := run(t, e, Options{Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	left := filepath.Join(dir, TrialsFolder, results(t, dir)[0].Key[:16], "gorgonia")
+	if err := os.MkdirAll(left, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := run(t, e, Options{Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, TrialsFolder)); !os.IsNotExist(err) {
+		t.Errorf("%s is left: %v", left, err)
+	}
+}
+
 // A cell has the accuracy of an ordinary training run with the same settings.
 func TestCellIsAnOrdinaryRun(t *testing.T) {
 	e := parse(t, tiny)
