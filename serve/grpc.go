@@ -45,7 +45,7 @@ func (s *Server) newGRPC(ending context.Context) (*grpc.Server, *health.Server) 
 		options = append(options, grpc.Creds(credentials.NewTLS(s.o.TLS)))
 	}
 	server, readiness := grpc.NewServer(options...), health.NewServer()
-	oip.RegisterGRPCInferenceServiceServer(server, protocol{s: s})
+	oip.RegisterGRPCInferenceServiceServer(server, protocol{s})
 	grpc_health_v1.RegisterHealthServer(server, readiness)
 	readiness.SetServingStatus(oip.GRPCInferenceService_ServiceDesc.ServiceName, grpc_health_v1.HealthCheckResponse_SERVING)
 	return server, readiness
@@ -101,10 +101,7 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 }
 
 // protocol is the service of the Open Inference Protocol over gRPC.
-type protocol struct {
-	oip.UnimplementedGRPCInferenceServiceServer
-	s *Server
-}
+type protocol struct{ s *Server }
 
 func (p protocol) ServerLive(context.Context, *oip.ServerLiveRequest) (*oip.ServerLiveResponse, error) {
 	return &oip.ServerLiveResponse{Live: true}, nil

@@ -14,9 +14,9 @@ import (
 	"github.com/miplc/miplc/internal/width"
 )
 
-// Generating needs protoc on the path and protoc-gen-go of the version in
-// go.mod: go install google.golang.org/protobuf/cmd/protoc-gen-go
-//go:generate protoc --go_out=. --go_opt=paths=source_relative miplc_onnx.proto
+// The messages are compiled by protoc 31.1 on the path.
+//go:generate go install google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.11
+//go:generate protoc -I. --go_out=. --go_opt=paths=source_relative miplc_onnx.proto
 
 // MaxFile is the largest file that Read accepts, in bytes. Models of this
 // family have some megabytes.

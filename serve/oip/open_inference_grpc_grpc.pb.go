@@ -137,7 +137,7 @@ func (c *gRPCInferenceServiceClient) ModelInfer(ctx context.Context, in *ModelIn
 }
 
 // GRPCInferenceServiceServer is the server API for GRPCInferenceService service.
-// All implementations must embed UnimplementedGRPCInferenceServiceServer
+// All implementations should embed UnimplementedGRPCInferenceServiceServer
 // for forward compatibility.
 //
 // Inference Server GRPC endpoints.
@@ -161,10 +161,9 @@ type GRPCInferenceServiceServer interface {
 	// indicated by the google.rpc.Status returned for the request. The OK code
 	// indicates success and other codes indicate failure.
 	ModelInfer(context.Context, *ModelInferRequest) (*ModelInferResponse, error)
-	mustEmbedUnimplementedGRPCInferenceServiceServer()
 }
 
-// UnimplementedGRPCInferenceServiceServer must be embedded to have
+// UnimplementedGRPCInferenceServiceServer should be embedded to have
 // forward compatible implementations.
 //
 // NOTE: this should be embedded by value instead of pointer to avoid a nil
@@ -189,8 +188,7 @@ func (UnimplementedGRPCInferenceServiceServer) ModelMetadata(context.Context, *M
 func (UnimplementedGRPCInferenceServiceServer) ModelInfer(context.Context, *ModelInferRequest) (*ModelInferResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ModelInfer not implemented")
 }
-func (UnimplementedGRPCInferenceServiceServer) mustEmbedUnimplementedGRPCInferenceServiceServer() {}
-func (UnimplementedGRPCInferenceServiceServer) testEmbeddedByValue()                              {}
+func (UnimplementedGRPCInferenceServiceServer) testEmbeddedByValue() {}
 
 // UnsafeGRPCInferenceServiceServer may be embedded to opt out of forward compatibility for this service.
 // Use of this interface is not recommended, as added methods to GRPCInferenceServiceServer will
