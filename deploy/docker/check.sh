@@ -46,7 +46,7 @@ image() {
 modules=$(go env GOMODCACHE)/cache/download
 image debian:bookworm-slim debian
 image python:3.12-slim-bookworm tools --env PIP_CERT=/etc/ssl/certs/ca-certificates.crt
-image golang:1.26-bookworm tools --env GOPATH=/go --env GOTOOLCHAIN=local --env GOSUMDB=off --env GOFLAGS=-buildvcs=false \
+image golang:1.26-bookworm tools --env GOPATH=/go --env GOCACHE=/go-cache --env GOTOOLCHAIN=local --env GOSUMDB=off --env GOFLAGS=-buildvcs=false \
   --env PIP_CERT=/etc/ssl/certs/ca-certificates.crt \
   --env PATH=/go/bin:/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
   --env "GOPROXY=file:///published,file:///modules,$(go env GOPROXY)"
@@ -60,7 +60,7 @@ go build -o "$folder/miplc" ./cmd/miplc
 # built NAME ARGUMENTS... builds an image. Go and what it has compiled are this machine's.
 built() {
   buildah "${storage[@]}" bud --isolation chroot --format docker --pull-never --tag "$1" \
-    --volume "$(go env GOROOT):/usr/local/go:ro" --volume "$(go env GOCACHE):/root/.cache/go-build" \
+    --volume "$(go env GOROOT):/usr/local/go:ro" --volume "$(go env GOCACHE):/go-cache" \
     --volume "$modules:/modules:ro" --volume "$folder/release/proxy:/published:ro" "${@:2}" >"$folder/log" 2>&1 ||
     { tail -n 30 "$folder/log"; echo "$1: FAILED"; exit 1; }
 }
@@ -124,65 +124,17 @@ built quickstart --build-arg "MIPLC=$version" "$folder/image"
 serves quickstart /predict "$folder/bag"
 agrees quickstart .probabilities
 
-# A service as the comments of service.Dockerfile ask for.
-mkdir -p "$folder/service/cmd/birds"
-cat >"$folder/service/cmd/birds/main.go" <<'END'
-package main
-
-import (
-	"context"
-	"encoding/json"
-	"log"
-	"net/http"
-	"os"
-	"os/signal"
-	"syscall"
-
-	"github.com/miplc/miplc/runtime"
-)
-
-func main() {
-	model, err := runtime.Open(os.Args[1])
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer model.Close()
-	http.HandleFunc(os.Getenv("HEALTH"), func(http.ResponseWriter, *http.Request) {})
-	http.HandleFunc("/bag", func(w http.ResponseWriter, r *http.Request) {
-		var rows [][]float32
-		if err := json.NewDecoder(r.Body).Decode(&rows); err != nil {
-			log.Fatal(err)
-		}
-		bag, err := runtime.NewBag(rows)
-		if err != nil {
-			log.Fatal(err)
-		}
-		p, err := model.Predict(r.Context(), bag)
-		if err != nil {
-			log.Fatal(err)
-		}
-		json.NewEncoder(w).Encode(p)
-	})
-	server := &http.Server{Addr: ":" + os.Getenv("PORT")}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	go func() {
-		if err := server.ListenAndServe(); err != http.ErrServerClosed {
-			log.Fatal(err)
-		}
-	}()
-	<-ctx.Done()
-	server.Shutdown(context.Background())
-}
-END
+# examples/service, as service.Dockerfile takes a service of a user's.
+mkdir -p "$folder/service/cmd/service"
+cp examples/service/main.go "$folder/service/cmd/service"
 (
   cd "$folder/service"
-  go mod init birds 2>"$folder/log"
+  go mod init example 2>"$folder/log"
   go mod edit -require "github.com/miplc/miplc@$version"
   GOFLAGS=-modcacherw GOMODCACHE=$folder/cache GOSUMDB=off GOPROXY="file://$folder/release/proxy,file://$modules,$(go env GOPROXY)" go mod tidy 2>"$folder/log" || { cat "$folder/log"; exit 1; }
 )
-built service --file "$folder/image/service.Dockerfile" --build-context "service=$folder/service" --build-arg PACKAGE=./cmd/birds "$folder/image"
-serves service /bag "$folder/rows"
+built service --file "$folder/image/service.Dockerfile" --build-context "service=$folder/service" --build-arg PACKAGE=./cmd/service "$folder/image"
+serves service /predict "$folder/rows"
 agrees service .probabilities
 
 built worker --file deploy/worker/Dockerfile "$repository"

@@ -1,8 +1,10 @@
-// Command service answers a bag, a JSON list of instances, with its prediction. SIGHUP
-// reads the model file again, SIGTERM ends the service after the requests under way.
+// Command service answers a bag, a JSON list of instances, with the prediction of the model
+// file that its argument names, on PORT. SIGHUP reads the file again, SIGTERM ends the service
+// after the requests under way. GET on the path HEALTH says that it is up.
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -17,19 +19,20 @@ import (
 )
 
 func main() {
-	path, address := flag.String("model", "model.onnx", "model file"), flag.String("listen", "localhost:8080", "address")
 	flag.Parse()
-	model, err := runtime.Open(*path, runtime.WithLogger(slog.Default()))
+	model, err := runtime.Open(flag.Arg(0), runtime.WithLogger(slog.Default()))
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer model.Close()
-	server := &http.Server{Addr: *address, Handler: handler(model)}
+	http.HandleFunc("POST /predict", func(w http.ResponseWriter, r *http.Request) { predict(model, w, r) })
+	http.HandleFunc("GET "+cmp.Or(os.Getenv("HEALTH"), "/healthz"), func(http.ResponseWriter, *http.Request) {})
+	server := &http.Server{Addr: ":" + cmp.Or(os.Getenv("PORT"), "8080")}
 	signals, ended := make(chan os.Signal, 1), make(chan error)
 	signal.Notify(signals, syscall.SIGHUP, syscall.SIGTERM, os.Interrupt)
 	go func() {
 		for <-signals == syscall.SIGHUP {
-			model.Reload(*path) // the model logs how it went, and stays if it went wrong
+			model.Reload(flag.Arg(0)) // the model logs how it went, and stays if it went wrong
 		}
 		ended <- server.Shutdown(context.Background())
 	}()
@@ -39,21 +42,18 @@ func main() {
 	<-ended
 }
 
-func handler(model *runtime.Model) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		var instances [][]float32
-		bag, p := runtime.Bag{}, runtime.Prediction{}
-		err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 16<<20)).Decode(&instances)
-		if err == nil {
-			bag, err = runtime.NewBag(instances)
-		}
-		if err == nil {
-			p, err = model.Predict(r.Context(), bag)
-		}
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		json.NewEncoder(w).Encode(p)
+func predict(model *runtime.Model, w http.ResponseWriter, r *http.Request) {
+	instances, bag, p := [][]float32{}, runtime.Bag{}, runtime.Prediction{}
+	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 16<<20)).Decode(&instances)
+	if err == nil {
+		bag, err = runtime.NewBag(instances)
 	}
+	if err == nil {
+		p, err = model.Predict(r.Context(), bag)
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	json.NewEncoder(w).Encode(p)
 }

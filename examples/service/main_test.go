@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -42,15 +43,15 @@ func TestService(t *testing.T) {
 		}
 	}
 	place("../../runtime/testdata/demipl-3x4.onnx")
-	free, err := net.Listen("tcp", "localhost:0")
+	free, err := net.ListenTCP("tcp", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := free.Addr().String()
+	port := strconv.Itoa(free.Addr().(*net.TCPAddr).Port)
 	free.Close()
 
-	service := exec.Command(os.Args[0], "-model", model, "-listen", address)
-	service.Env = append(os.Environ(), "RUN_SERVICE=1", "ONNXRUNTIME_SHARED_LIBRARY_PATH="+ortest.Library(t))
+	service := exec.Command(os.Args[0], model)
+	service.Env = append(os.Environ(), "RUN_SERVICE=1", "PORT="+port, "HEALTH=/up", "ONNXRUNTIME_SHARED_LIBRARY_PATH="+ortest.Library(t))
 	pipe, err := service.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -66,13 +67,12 @@ func TestService(t *testing.T) {
 			t.Fatalf("the service logged %q, want %q", log.Text(), want)
 		}
 	}
+	address := "http://localhost:" + port
 	ask := func(body string) string {
 		t.Helper()
-		var answer *http.Response
-		for { // until it listens; the test's own time limit ends a service that never does
-			if answer, err = http.Post("http://"+address, "application/json", strings.NewReader(body)); err == nil {
-				break
-			}
+		answer, err := http.Post(address+"/predict", "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
 		}
 		defer answer.Body.Close()
 		text, err := io.ReadAll(answer.Body)
@@ -83,6 +83,15 @@ func TestService(t *testing.T) {
 	}
 
 	logged("model opened")
+	for { // until it listens; the test's own time limit ends a service that never does
+		if answer, err := http.Get(address + "/up"); err == nil {
+			answer.Body.Close()
+			if answer.StatusCode != http.StatusOK {
+				t.Fatalf("the service is not healthy: %s", answer.Status)
+			}
+			break
+		}
+	}
 	bag := "[[0.2, -1.0, 0.7], [1.5, 0.3, -0.4]]"
 	first := ask(bag)
 	for body, want := range map[string]string{
