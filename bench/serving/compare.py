@@ -181,12 +181,12 @@ def measure(args, folder):
 def table(found):
     lines = []
     for (form, connections), by_name in sorted(found.items(), key=lambda i: (i[0][0], i[0][1])):
-        lines += [f"## {form}, {connections} connection{'s' * (connections > 1)}", "", "| server | p50 | p99 | requests a second | p50 times miplc |", "|---|---|---|---|---|"]
+        lines += [f"## {form}, {connections} connection{'s' * (connections > 1)}", "", "| server | p50 | p99 | requests a second | p50 times miplc | p99 times miplc |", "|---|---|---|---|---|---|"]
         median = {n: {k: statistics.median(r[k] for r in runs) for k in ("p50", "p99")} | {"rate": statistics.median(r["requests"] / r["seconds"] for r in runs)} for n, runs in by_name.items()}
         first = next(iter(by_name))
         for name, m in median.items():
-            ratio = statistics.median(a["p50"] / b["p50"] for a, b in zip(by_name[name], by_name[first]))
-            lines.append("| %s | %.2f | %.2f | %.0f | %.2f |" % (name, m["p50"] / 1000, m["p99"] / 1000, m["rate"], ratio))
+            ratios = (statistics.median(a[k] / b[k] for a, b in zip(by_name[name], by_name[first])) for k in ("p50", "p99"))
+            lines.append("| %s | %.2f | %.2f | %.0f | %.2f | %.2f |" % (name, m["p50"] / 1000, m["p99"] / 1000, m["rate"], *ratios))
         lines.append("")
     return lines
 
@@ -211,11 +211,12 @@ def main():
             "bag": f"{args.instances} instances of {FEATURES} features, model quickstart", "rounds": args.rounds, "seconds": args.seconds,
         }
         found = measure(args, folder)
+        about["load at end"], about["priority"] = "%.1f" % os.getloadavg()[0], "nice %d" % os.nice(0)
     text = re.search(r"model name\s*:\s*(.*)", open("/proc/cpuinfo").read()) if os.path.exists("/proc/cpuinfo") else None
     about["cpu"] = text[1] if text else about["cpu"]
     lines = [f"# Serving, measured {about['date']} on {about['cpu']}", ""] + [f"- {k}: {v}" for k, v in about.items()]
     lines += ["", "Milliseconds from request to answer on loopback, under wrk with one thread, which shares the cores with the server.",
-              "Medians over the rounds; the last column is the median over the rounds of the quotient within a round.", ""] + table(found)
+              "Medians over the rounds; the last columns are the medians over the rounds of the quotients within a round.", ""] + table(found)
     print("\n".join(lines))
     if args.out:
         path = os.path.join(args.out, f"{about['date']}-serving")

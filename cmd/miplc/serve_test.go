@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -104,6 +105,25 @@ func TestServeEndsInOrder(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 	group.Wait()
+}
+
+// Models that run take no thread from the requests, unless the environment has set how many
+// there are.
+func TestServeHasRoomForRuns(t *testing.T) {
+	for _, c := range []struct{ env, want string }{{"", fmt.Sprint(runtime.GOMAXPROCS(0) + 5)}, {"3", "3"}} {
+		t.Setenv("GOMAXPROCS", c.env)
+		address, end := serveModel(t, "--parallel", "5", "--lame-duck", "0s")
+		resp, err := http.Get("http://" + address + "/metrics")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || !strings.Contains(string(text), "\ngo_sched_gomaxprocs_threads "+c.want+"\n") {
+			t.Errorf("GOMAXPROCS=%q: %v: not %s threads\n%s", c.env, err, c.want, text)
+		}
+		end(syscall.SIGTERM)
+	}
 }
 
 // A server with 10,000 open connections answers those that ask, and still ends.

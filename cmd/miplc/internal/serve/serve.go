@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	goruntime "runtime"
 	"strings"
 	"time"
@@ -100,9 +101,19 @@ func (o *options) flags(f *pflag.FlagSet) {
 // request waited for it.
 const idleHeap = 32 << 20
 
+// roomForRuns lets Go run as many threads more as models run side by side. A thread that is
+// in onnxruntime counts as one of Go's, and requests waited to be read until it came back.
+// A number that the environment sets stays.
+func (o *options) roomForRuns() {
+	if os.Getenv("GOMAXPROCS") == "" {
+		goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(0) + o.Serve.Batching.Parallel)
+	}
+}
+
 // run serves until the context ends.
 func run(ctx context.Context, o *options) error {
 	defer goruntime.KeepAlive(make([]byte, idleHeap))
+	o.roomForRuns()
 	o.Serve.Log = slog.New(slog.NewTextHandler(o.Console.Err, nil))
 	o.Serve.Drain = o.Serve.Timeout + time.Second
 	if err := o.check(); err != nil {
