@@ -7,7 +7,10 @@ async function ask(path, body) {
   const headers = at("token").value ? { Authorization: "Bearer " + at("token").value } : {};
   const answer = await fetch(path, body === undefined ? { headers } : { method: "POST", headers, body });
   const said = await answer.json();
-  at("token-label").hidden = at("token-label").hidden && answer.status !== 401;
+  if (answer.status === 401) {
+    at("token-label").hidden = false;
+    throw new Error(headers.Authorization ? "This is not the token of this server." : "This server asks for a token.");
+  }
   if (!answer.ok) throw new Error(said.error);
   return said;
 }
@@ -47,9 +50,16 @@ function random() {
   fill({ instances: Array.from({ length: n }, () => Array.from({ length: size(shape) }, value)) });
 }
 
+// parse reads the JSON of a bag.
+function parse(text) {
+  if (!text.trim()) throw new Error("There is no bag yet: write one as JSON, open a file or take a random one.");
+  try { return JSON.parse(text) ?? {}; } catch (e) { throw new Error("The bag is not JSON: " + e.message); }
+}
+
 async function predict() {
+  at("result").hidden = true;
   if (models.length === 0) await list();
-  const bag = JSON.parse(at("bag").value), m = model();
+  const bag = parse(at("bag").value), m = model();
   const p = await ask("predict?model=" + encodeURIComponent(m.name), JSON.stringify({ instances: bag.instances }));
   shown = { shape: m.input_shape, instances: bag.instances, attention: p.attention };
   at("result").hidden = false;
@@ -108,8 +118,9 @@ at("form").addEventListener("submit", telling(predict));
 at("bag").addEventListener("keydown", (e) => { if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) at("form").requestSubmit(); });
 at("model").addEventListener("change", () => { describe(); at("result").hidden = true; });
 at("token").addEventListener("change", telling(list));
+at("token").addEventListener("keydown", (e) => { if (e.key === "Enter") { e.preventDefault(); at("bag").focus(); } });
 at("random").addEventListener("click", telling(async () => { if (models.length === 0) await list(); random(); }));
 at("show").addEventListener("click", telling(async () => { fill(await ask("bags/" + at("number").value)); await predict(); }));
-at("file").addEventListener("change", telling(async () => { if (at("file").files.length) fill(JSON.parse(await at("file").files[0].text())); }));
+at("file").addEventListener("change", telling(async () => { if (at("file").files.length) fill(parse(await at("file").files[0].text())); }));
 at("sorted").addEventListener("change", draw);
 telling(list)();
