@@ -194,6 +194,27 @@ func TestMillionInstances(t *testing.T) {
 	}
 }
 
+// A client that looks for its answer when it has sent all of a body that is refused gets
+// it: a connection that is closed before looks like a fault of the network.
+func TestRefusedBodies(t *testing.T) {
+	s := start(t, func(o *Options) { o.Token = "secret" })
+	const size = 12 << 20 // beyond what the buffers of a connection take
+	body := strings.Repeat("x", size)
+	whole := fmt.Sprintf("Content-Length: %d\r\n\r\n%s", size, body)
+	chunked := fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", size, body)
+	const token = "Host: a\r\nAuthorization: Bearer secret\r\n"
+	for request, want := range map[string]int{
+		"POST /predict?model=bag HTTP/1.1\r\n" + token + whole:    413,
+		"POST /predict?model=bag HTTP/1.1\r\n" + token + chunked:  413,
+		"POST /predict?model=bag HTTP/1.1\r\nHost: a\r\n" + whole: 401,
+	} {
+		told, err := http.ReadResponse(bufio.NewReader(s.connect(t, request)), nil)
+		if err != nil || told.StatusCode != want {
+			t.Errorf("%.60q: want %d: %v, %v", request, want, told, err)
+		}
+	}
+}
+
 // What waits for a model is bounded; more is refused, and nobody gets another's answer.
 func TestBusy(t *testing.T) {
 	s := start(t)
@@ -361,6 +382,27 @@ func TestDrain(t *testing.T) {
 	}
 	s.end()
 	group.Wait()
+}
+
+// A connection that was taken before the end is answered, though its request comes after.
+func TestDrainNewConnection(t *testing.T) {
+	s := start(t)
+	conn := s.connect(t, "")
+	s.well(t) // connections are taken one after the other, so that one is
+	s.end()
+	for {
+		refused, err := net.Dial("tcp", s.web)
+		if err != nil {
+			break
+		}
+		refused.Close()
+	}
+	if _, err := fmt.Fprintf(conn, "POST /predict?model=bag HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s", len(oneBag), oneBag); err != nil {
+		t.Fatal(err)
+	}
+	if told, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil || told.StatusCode != 200 || !told.Close {
+		t.Errorf("%v, %v", told, err)
+	}
 }
 
 // notSent finds that a call of gRPC did not reach the server.

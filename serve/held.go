@@ -34,4 +34,7 @@ func (h *held) take(n int64) error {
 }
 
 // release gives all back that was taken.
-func (h *held) release() { h.of.Release(h.bytes) }
+func (h *held) release() {
+	h.of.Release(h.bytes)
+	h.bytes = 0
+}

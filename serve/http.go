@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"google.golang.org/grpc/codes"
@@ -46,19 +47,24 @@ func (s *Server) routes() []route {
 	}
 }
 
+// anyMethod is a route of what is left of a path.
+func anyMethod(path string, handle func(http.ResponseWriter, *http.Request) error) route {
+	return route{"ANY", path, true, handle}
+}
+
 // handler serves all routes.
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, route := range s.routes() {
 		mux.Handle(route.method+" "+route.path, s.serve(route))
-		mux.HandleFunc(route.path, func(w http.ResponseWriter, r *http.Request) {
+		mux.Handle(route.path, s.serve(anyMethod(route.path, func(w http.ResponseWriter, _ *http.Request) error {
 			w.Header().Set("Allow", route.method)
-			writeError(w, http.StatusMethodNotAllowed, route.path+" takes "+route.method)
-		})
+			return status.Errorf(codes.Unimplemented, "%s takes %s", route.path, route.method)
+		})))
 	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		writeError(w, http.StatusNotFound, "there is nothing at this path; /openapi.json lists what there is")
-	})
+	mux.Handle("/", s.serve(anyMethod("/", func(http.ResponseWriter, *http.Request) error {
+		return status.Error(codes.NotFound, "there is nothing at this path; /openapi.json lists what there is")
+	})))
 	return mux
 }
 
@@ -80,9 +86,21 @@ func (s *Server) serve(route route) http.Handler {
 			return route.handle(w, r.WithContext(ctx))
 		})
 		if err != nil {
-			fail(w, err)
+			refuse(w, body, err)
 		}
 	})
+}
+
+// refuse answers with an error before the body has come, and throws away what is left of
+// it in the time that it has: a client that looks for its answer when it has sent all would
+// find a broken connection otherwise.
+func refuse(w http.ResponseWriter, body *held, err error) {
+	body.release()
+	control := http.NewResponseController(w)
+	_ = control.EnableFullDuplex() // http.Server has it
+	fail(w, err)
+	_ = control.Flush() // as the body, it may end with the connection
+	_, _ = io.Copy(io.Discard, body.ReadCloser)
 }
 
 // httpStatus is the status of HTTP for the codes that errors here have.
@@ -90,6 +108,7 @@ var httpStatus = map[codes.Code]int{
 	codes.InvalidArgument:   http.StatusBadRequest,
 	codes.Unauthenticated:   http.StatusUnauthorized,
 	codes.NotFound:          http.StatusNotFound,
+	codes.Unimplemented:     http.StatusMethodNotAllowed,
 	codes.ResourceExhausted: http.StatusRequestEntityTooLarge,
 	codes.Unavailable:       http.StatusServiceUnavailable,
 	codes.DeadlineExceeded:  http.StatusGatewayTimeout,
@@ -122,6 +141,7 @@ func writeJSON(w http.ResponseWriter, code int, v any) error {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(text.Len()))
 	w.WriteHeader(code)
 	_, _ = w.Write(text.Bytes()) // the client may have gone
 	return nil

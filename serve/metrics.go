@@ -24,7 +24,7 @@ func newMetrics() *metrics {
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	make := promauto.With(registry)
 	seconds := prometheus.ExponentialBuckets(1e-4, 2.5, 14) // to 15 s
-	return &metrics{
+	m := &metrics{
 		registry: registry,
 		requests: make.NewCounterVec(prometheus.CounterOpts{Name: "miplc_requests_total", Help: "Requests that were answered, by the code of gRPC."},
 			[]string{"protocol", "method", "code"}),
@@ -40,4 +40,8 @@ func newMetrics() *metrics {
 		models:  make.NewGaugeVec(prometheus.GaugeOpts{Name: "miplc_model_loaded", Help: "1 for each version of a model that is loaded."}, []string{"model", "version"}),
 		reloads: make.NewCounterVec(prometheus.CounterOpts{Name: "miplc_reloads_total", Help: "Looks for new models that found a change, by result."}, []string{"result"}),
 	}
+	for _, result := range []string{"changed", "failed"} {
+		m.reloads.WithLabelValues(result) // an alert on a first failure compares with 0
+	}
+	return m
 }

@@ -26,6 +26,10 @@ const (
 	serverName = "miplc"
 	maxStreams = 64       // requests at a time on one connection of HTTP/2
 	maxHeader  = 16 << 10 // bytes of the head of a request
+
+	// firstRequest is how long the end waits for the first request of a connection:
+	// http.Server.Shutdown takes one that has said nothing for longer for idle.
+	firstRequest = 5 * time.Second
 )
 
 // extensions of the protocol that the server has.
@@ -55,6 +59,7 @@ type Server struct {
 	models   *models
 	metrics  *metrics
 	memory   *semaphore.Weighted // Held
+	unheard  unheard
 	draining atomic.Bool
 }
 
@@ -62,7 +67,7 @@ type Server struct {
 // model.onnx; or a folder of models, each as NAME.onnx, NAME/model.onnx or
 // NAME/1/model.onnx, where numbers are versions. All must open. Close frees them.
 func New(root string, open func(path string) (*runtime.Model, error), o Options) (*Server, error) {
-	s := &Server{o: o, metrics: newMetrics(), memory: semaphore.NewWeighted(o.Held)}
+	s := &Server{o: o, metrics: newMetrics(), memory: semaphore.NewWeighted(o.Held), unheard: unheard{conns: map[net.Conn]bool{}}}
 	s.models = &models{root: root, open: open, batch: o.Batching, metrics: s.metrics, loaded: map[string][]*version{}}
 	if _, err := s.models.reload(); err != nil {
 		s.Close()
@@ -112,6 +117,7 @@ func (s *Server) Serve(ctx context.Context, web, rpc net.Listener) error {
 	s.o.Log.Info("ending: no longer ready", "for", s.o.LameDuck)
 	time.Sleep(s.o.LameDuck)
 	end()
+	web.Close()
 	err := s.drain(httpServer, grpcServer)
 	group.Wait()
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
@@ -120,8 +126,8 @@ func (s *Server) Serve(ctx context.Context, web, rpc net.Listener) error {
 	return err
 }
 
-// drain closes the listeners and waits for the requests under way, of both protocols at
-// a time.
+// drain closes what listens and waits for the requests under way, of both protocols at a
+// time, and for those of connections that were taken just now.
 func (s *Server) drain(web *http.Server, rpc *grpc.Server) error {
 	timeUp, cancel := context.WithTimeout(context.Background(), s.o.Drain)
 	defer cancel()
@@ -130,6 +136,9 @@ func (s *Server) drain(web *http.Server, rpc *grpc.Server) error {
 		defer context.AfterFunc(timeUp, rpc.Stop)()
 		rpc.GracefulStop()
 	})
+	first, cancelFirst := context.WithTimeout(timeUp, firstRequest)
+	defer cancelFirst()
+	s.unheard.wait(first)
 	if err := web.Shutdown(timeUp); err != nil {
 		web.Close()
 	}
@@ -142,7 +151,9 @@ func (s *Server) drain(web *http.Server, rpc *grpc.Server) error {
 
 func (s *Server) newHTTP() *http.Server {
 	return &http.Server{
-		Handler:           s.handler(),
+		Handler:           s.unheard.handler(s.handler()),
+		ConnContext:       s.unheard.taken,
+		ConnState:         s.unheard.state,
 		TLSConfig:         s.o.TLS.Clone(),
 		ReadHeaderTimeout: s.o.Timeout,
 		ReadTimeout:       s.o.Timeout,
