@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/miplc/miplc/internal/needs"
 )
 
 // The .mat files of testdata hold the same three bags in the layouts that are
@@ -56,7 +58,7 @@ func TestOpenSplit(t *testing.T) {
 
 // The authors' index files and their copy as text say the same.
 func TestAuthorsSplits(t *testing.T) {
-	dir := filepath.Join(dataDir(t), "mipl-splits")
+	dir := needs.Data(t, "mipl-splits", "its files are in data/MNIST_MIPL/index of the repository tangw-seu/DEMIPL")
 	for part := 1; part <= 10; part++ {
 		mat, err := OpenSplit(filepath.Join(dir, fmt.Sprintf("index%d.mat", part)), 0, 500)
 		if err != nil {

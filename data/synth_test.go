@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/miplc/miplc/internal/needs"
 )
 
 func TestPrototypes(t *testing.T) {
@@ -134,7 +136,7 @@ func TestSynthErrors(t *testing.T) {
 // The sets that are drawn from the published data have the sizes of the
 // paper's Table 1.
 func TestPaperSets(t *testing.T) {
-	dir := dataDir(t)
+	dir := needs.Data(t, ".", "README.md says what is in it")
 	for _, c := range []struct {
 		set                string
 		r                  int
@@ -183,7 +185,7 @@ func TestPaperSets(t *testing.T) {
 
 // Classes can be chosen by name and by number.
 func TestSynthClasses(t *testing.T) {
-	dir := dataDir(t)
+	dir := needs.Data(t, ".", "README.md says what is in it")
 	d, err := Synth("birdsong-mipl", SynthOptions{Source: dir, Bags: 30, Classes: []string{"HAFL", "2", "brcr"}, R: new(0)})
 	if err != nil {
 		t.Fatal(err)

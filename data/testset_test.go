@@ -1,11 +1,5 @@
 package data
 
-import (
-	"os"
-	"path/filepath"
-	"testing"
-)
-
 // smallSet is a valid set with everything known: 3 bags of 2, 1 and 3
 // instances, 2 features, 3 classes.
 func smallSet() *Dataset {
@@ -21,18 +15,4 @@ func smallSet() *Dataset {
 		ClassNames: []string{"wren", "jay", "crow"},
 		BagNames:   []string{"a/1.png", "a/2.png", "b, c/1.png"},
 	}
-}
-
-// dataDir is the folder of the real data sets; tests that need it are skipped
-// where it is missing.
-func dataDir(t testing.TB) string {
-	t.Helper()
-	dir := os.Getenv("MIPLC_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "shared", "data") // beside the repository
-	}
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("no folder %s with the real data sets (mnist, mil/birdsong, mipl-splits): set MIPLC_DATA to it", dir)
-	}
-	return dir
 }

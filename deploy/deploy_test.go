@@ -162,7 +162,7 @@ func TestTritonReplacesNothing(t *testing.T) {
 // The health check of the images tells a service that is ready from others.
 func TestHealthCheck(t *testing.T) {
 	if _, err := exec.LookPath("bash"); err != nil {
-		t.Skip("there is no bash")
+		t.Skip("bash is not installed")
 	}
 	dir := t.TempDir()
 	files, err := built(t, "bag").Docker(dir, "v1.2.3")

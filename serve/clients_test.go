@@ -1,21 +1,18 @@
 package serve
 
 import (
-	"cmp"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/miplc/miplc/internal/needs"
 )
 
 // Clients that others wrote get the answers that the model gives.
 func TestForeignClients(t *testing.T) {
-	python := cmp.Or(os.Getenv("MIPLC_PYTHON"), "python3")
-	for library, pin := range map[string]string{"tritonclient": "'tritonclient[all]==2.73.0'", "kserve": "kserve"} {
+	for library, pin := range map[string]string{"tritonclient": "tritonclient[grpc,http]==2.73.0", "kserve": "kserve==0.21.0"} {
 		t.Run(library, func(t *testing.T) {
-			if out, err := exec.Command(python, "-c", "import numpy, "+library).CombinedOutput(); err != nil {
-				t.Skipf("%s with numpy and %s is needed (pip install %s; MIPLC_PYTHON names another Python): %v\n%s", python, library, pin, err, out)
-			}
+			python := needs.Python(t, "numpy", pin)
 			s := start(t)
 			var cases []map[string]any
 			for _, n := range []int{1, 2, 40, 1000} {

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/needs"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runtime"
@@ -23,9 +24,6 @@ import (
 
 // keep is for run.sh, which makes a table of what all runtimes say.
 var keep = flag.String("keep", "", "folder to leave the models, bags and report in")
-
-// python names the Python to use.
-const python = "MIPLC_PYTHON"
 
 // tolerance of predictions and losses beside miplc's own, in float32 on other kernels.
 const tolerance = 2e-5
@@ -84,13 +82,7 @@ type report map[string]struct {
 
 // The files of miplc mean the same to everybody.
 func TestForeignRuntimes(t *testing.T) {
-	program := os.Getenv(python)
-	if program == "" {
-		program = "python3"
-	}
-	if out, err := exec.Command(program, "-c", "import numpy, onnx").CombinedOutput(); err != nil {
-		t.Skipf("%s with numpy and onnx is needed (pip install -r requirements.txt; %s names another Python): %v\n%s", program, python, err, out)
-	}
+	python := needs.Python(t, "numpy", "onnx")
 	dir := *keep
 	if dir == "" {
 		dir = t.TempDir()
@@ -103,7 +95,7 @@ func TestForeignRuntimes(t *testing.T) {
 		args = append(args, build)
 	}
 	slices.Sort(args[2:])
-	if out, err := exec.Command(program, args...).CombinedOutput(); err != nil {
+	if out, err := exec.Command(python, args...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	content, err := os.ReadFile(file)
@@ -122,7 +114,7 @@ func agree(t *testing.T, all report) {
 	for name, r := range all {
 		t.Run(name, func(t *testing.T) {
 			if r.Missing != "" {
-				t.Skip(r.Missing)
+				t.Skipf("%s: pip install -r bench/runtimes/requirements.txt", r.Missing)
 			}
 			for file, answers := range map[string]map[string]answer{runs.ModelFile: r.Model, runs.TrainStepFile: r.TrainStep} {
 				for model, a := range answers {
@@ -197,20 +189,24 @@ func predicted(t *testing.T, model *runtime.Model) []map[string]value {
 	return bags
 }
 
-// What is pinned is what foreign.py knows.
+// What is pinned is what foreign.py knows, and .ci/run has no other versions.
 func TestRequirements(t *testing.T) {
-	pins, err := os.ReadFile("requirements.txt")
-	if err != nil {
-		t.Fatal(err)
+	var texts []string
+	for _, file := range []string{"requirements.txt", "foreign.py", "../../.ci/python/requirements.txt"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, string(text))
 	}
-	script, err := os.ReadFile("foreign.py")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, line := range strings.Fields(string(pins)) {
+	pins, script, checked := texts[0], texts[1], "\n"+texts[2]
+	for _, line := range strings.Fields(pins) {
 		name, _, pinned := strings.Cut(line, "==")
-		if !pinned || name != "numpy" && !strings.Contains(string(script), `"`+name+`"`) {
+		if !pinned || name != "numpy" && !strings.Contains(script, `"`+name+`"`) {
 			t.Errorf("%s is not pinned or not tried", line)
+		}
+		if strings.Contains(checked, "\n"+name+"==") && !strings.Contains(checked, "\n"+line+" ") {
+			t.Errorf(".ci/run has another version than %s", line)
 		}
 	}
 }

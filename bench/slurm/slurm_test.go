@@ -31,10 +31,10 @@ type cluster struct {
 
 func start(t *testing.T) *cluster {
 	if os.Getenv(asked) == "" {
-		t.Skipf("NOT RUN: %s=1 asks for it", asked)
+		t.Skipf("%s=1 asks for it: it takes minutes, on a Slurm that cluster.sh starts", asked)
 	}
 	if out, err := exec.Command("bash", "cluster.sh", "check").CombinedOutput(); err != nil {
-		t.Skipf("NOT RUN: %s", out)
+		t.Skipf("%s", out)
 	}
 	c := &cluster{t, filepath.Join(t.TempDir(), "slurm"), filepath.Join(t.TempDir(), "miplc")}
 	c.run("go", "build", "-o", c.miplc, "../../cmd/miplc")

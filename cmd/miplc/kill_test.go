@@ -38,9 +38,7 @@ func TestKilledGroupsResumeToSameBits(t *testing.T) {
 
 // The same of a group in one program through XLA's plugin.
 func TestKilledGroupOnPluginResumesToSameBits(t *testing.T) {
-	if !pjrttest.OnPlugin() {
-		t.Skip("set " + pjrttest.EnvExecutor + "=plugin to run it through XLA")
-	}
+	pjrttest.OnlyOnPlugin(t)
 	t.Setenv(pjrt.EnvPlugin, pjrttest.Plugin(t))
 	killed(t, 3, seeds, "--seeds", "1,2,3", "--engine", "xla", "--device", "cpu", "--set", "train.epochs=200")
 }

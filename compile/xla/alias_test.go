@@ -13,9 +13,7 @@ import (
 
 // Parameters and velocity stay where they are on the device from epoch to epoch.
 func TestStateStaysInPlace(t *testing.T) {
-	if !pjrttest.OnPlugin() {
-		t.Skip("the pure Go executor gives each result memory of its own: " + pjrttest.EnvExecutor + "=plugin runs this test")
-	}
+	pjrttest.OnlyOnPlugin(t) // the pure Go executor gives each result memory of its own
 	backend := pjrttest.Backend(t)
 	spec, err := language.Load("quickstart", language.Options{})
 	if err != nil {

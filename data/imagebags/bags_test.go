@@ -18,6 +18,8 @@ import (
 	"testing"
 
 	"golang.org/x/image/tiff"
+
+	"github.com/miplc/miplc/internal/needs"
 )
 
 // encoded is a picture in the format of the name's ending.
@@ -326,14 +328,7 @@ func TestFalseCandidates(t *testing.T) {
 
 // The counts of the paper's Table 1 on real tiles of the paper's source.
 func TestRealTiles(t *testing.T) {
-	dir := os.Getenv("MIPLC_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "data") // beside the repository
-	}
-	path := filepath.Join(dir, "crc", "nct-crc-sample.zip")
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("no file %s with ten tiles of NCT-CRC-HE-100K: set MIPLC_DATA to the folder of data sets", path)
-	}
+	path := needs.Data(t, "crc/nct-crc-sample.zip", "it has ten tiles of the data set NCT-CRC-HE-100K")
 	s, err := Find([]string{path}, Limits{})
 	if err != nil {
 		t.Fatal(err)

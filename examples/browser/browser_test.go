@@ -2,6 +2,7 @@
 package browser_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,23 +14,25 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/miplc/miplc/internal/needs"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 )
 
-// environment names other programs than python3 and chromium.
-const python, browser = "MIPLC_PYTHON", "MIPLC_BROWSER"
-
 // sizes of the bags that are compared.
 var sizes = []int{1, 2, 40, 1000}
 
 // The page predicts what the Go runtime predicts, and shows it.
 func TestPagePredictsTheSame(t *testing.T) {
-	program, window := needed(t, python, "python3"), needed(t, browser, "chromium")
+	python := needs.Python(t)
+	browser, err := exec.LookPath(cmp.Or(os.Getenv("MIPLC_BROWSER"), "chromium"))
+	if err != nil {
+		t.Skipf("install Chromium, or name another browser by MIPLC_BROWSER: %v", err)
+	}
 	if _, err := os.Stat("../node_modules/onnxruntime-web"); err != nil {
-		t.Skip("onnxruntime-web is needed: npm install in the folder examples")
+		t.Skip("there is no onnxruntime-web: npm ci in the folder examples")
 	}
 	build, err := os.MkdirTemp(".", "build-") // the page loads it from below the folder that is served
 	if err != nil {
@@ -37,7 +40,7 @@ func TestPagePredictsTheSame(t *testing.T) {
 	}
 	t.Cleanup(func() { os.RemoveAll(build) })
 	leave(t, build)
-	out, err := exec.Command(program, "../serve.py", window, "browser/index.html?build="+filepath.Base(build)+"&report").CombinedOutput()
+	out, err := exec.Command(python, "../serve.py", browser, "browser/index.html?build="+filepath.Base(build)+"&report").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -54,18 +57,6 @@ func TestPagePredictsTheSame(t *testing.T) {
 	if !regexp.MustCompile(`(?m)^page Class \d 1 $`).Match(out) {
 		t.Errorf("the page does not show the first bag:\n%s", out)
 	}
-}
-
-func needed(t *testing.T, variable, usual string) string {
-	name := os.Getenv(variable)
-	if name == "" {
-		name = usual
-	}
-	path, err := exec.LookPath(name)
-	if err != nil {
-		t.Skipf("%s is needed (%s names another): %v", name, variable, err)
-	}
-	return path
 }
 
 // leave writes a model and bags with the predictions of the Go runtime.

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Computes a small experiment with each front end whose program is installed, and
-# compares its report with that of one process. PYTHON names one with ray and optuna.
+# compares its report with that of one process. MIPLC_PYTHON names one with ray and optuna.
 #
 #   bash examples/frontends/try.sh
 set -euo pipefail
 cd "$(dirname "$0")"
 here=$PWD
-: "${PYTHON:=python3}"
+: "${MIPLC_PYTHON:=python3}"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 go build -o "$folder/bin/miplc" ../../cmd/miplc
@@ -33,10 +33,10 @@ try() {
 }
 
 has() { command -v "$1" >log || { echo "$1: NOT TRIED, it is not installed"; return 1; }; }
-imports() { "$PYTHON" -c "import $1" 2>log || { echo "$1: NOT TRIED, $PYTHON does not have it"; return 1; }; }
+imports() { "$MIPLC_PYTHON" -c "import $1" 2>log || { echo "$1: NOT TRIED, $MIPLC_PYTHON does not have it"; return 1; }; }
 
 if has parallel; then try parallel parallel -j 2 --retries 3 miplc experiment -o parallel --shard {}/4 --jobs 1 ::: 1 2 3 4; fi
 if has snakemake; then try snakemake snakemake -s "$here/Snakefile" --cores 2 --config folder=snakemake; fi
 if has nextflow; then try nextflow nextflow run "$here/main.nf" --folder "$folder/nextflow"; fi
-if imports ray; then try ray "$PYTHON" "$here/shards.py" "$folder/ray"; fi
-if imports optuna; then "$PYTHON" "$here/trials.py" one sqlite:///trials.db 2>log | tail -n 1; fi
+if imports ray; then try ray "$MIPLC_PYTHON" "$here/shards.py" "$folder/ray"; fi
+if imports optuna; then "$MIPLC_PYTHON" "$here/trials.py" one sqlite:///trials.db 2>log | tail -n 1; fi

@@ -3,30 +3,21 @@ package trainstep_test
 
 import (
 	"math"
-	"os"
 	"os/exec"
 	"regexp"
 	"strconv"
 	"testing"
 
+	"github.com/miplc/miplc/internal/needs"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 )
 
-// python names the Python to use.
-const python = "MIPLC_PYTHON"
-
 // train.py prints the losses that miplc has, in a program that knows nothing of
 // miplc but the files of a build.
 func TestPythonPrintsTheSameLosses(t *testing.T) {
-	program := os.Getenv(python)
-	if program == "" {
-		program = "python3"
-	}
-	if out, err := exec.Command(program, "-c", "import numpy, onnxruntime").CombinedOutput(); err != nil {
-		t.Skipf("%s with numpy and onnxruntime is needed (pip install numpy onnxruntime; %s names another Python): %v\n%s", program, python, err, out)
-	}
+	python := needs.Python(t, "numpy", "onnxruntime")
 	spec, err := language.Load("quickstart", language.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +27,7 @@ func TestPythonPrintsTheSameLosses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command(program, "train.py", dir).Output()
+	out, err := exec.Command(python, "train.py", dir).Output()
 	if err != nil {
 		t.Fatalf("train.py: %v\n%s", err, out)
 	}

@@ -5,24 +5,24 @@
 #
 #   bash run.sh [SPEC [miplc build flags...]]
 #
-# PYTHON, BROWSER: other programs than python3 and chromium.
+# MIPLC_PYTHON, MIPLC_BROWSER: other programs than python3 and chromium.
 set -euo pipefail
 cd "$(dirname "$0")"
-python=${PYTHON:-python3}
-browser=${BROWSER:-chromium}
+python=${MIPLC_PYTHON:-python3}
+browser=${MIPLC_BROWSER:-chromium}
 tolerance=1e-5
 spec=${1:-quickstart}
 [ $# -gt 0 ] && shift
 
 "$python" -c 'import numpy, onnxruntime' || {
-  echo "$python has no numpy and onnxruntime: pip install numpy onnxruntime, or name another one by PYTHON" >&2
+  echo "$python has no numpy and onnxruntime: pip install numpy onnxruntime, or name another one by MIPLC_PYTHON" >&2
   exit 1
 }
 command -v "$browser" >/dev/null || {
-  echo "there is no $browser: install Chromium, or name another browser by BROWSER" >&2
+  echo "there is no $browser: install Chromium, or name another browser by MIPLC_BROWSER" >&2
   exit 1
 }
-[ -d ../node_modules/onnxruntime-web ] || npm install --prefix .. --no-fund --no-audit --silent
+[ -d ../node_modules/onnxruntime-web ] || npm ci --prefix .. --no-fund --no-audit --silent
 
 go run ../../cmd/miplc build "$spec" -o build --sample-steps 10 "$@" >build.log
 mv build.log build/miplc.log

@@ -89,7 +89,7 @@ func TestRules(t *testing.T) {
 func TestSlurmFileRequeues(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
-		t.Skip("no bash on this machine")
+		t.Skip("bash is not installed")
 	}
 	dir := t.TempDir()
 	put := func(name, text string) string {

@@ -3,11 +3,11 @@ package plaggd
 import (
 	"math"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/matfile"
+	"github.com/miplc/miplc/internal/needs"
 	"github.com/miplc/miplc/learners"
 )
 
@@ -16,14 +16,9 @@ import (
 // and tests.
 func lost(t *testing.T) (set *data.Dataset, train, test []int) {
 	t.Helper()
-	folder := os.Getenv("MIPLC_DATA")
-	if folder == "" {
-		folder = filepath.Join("..", "..", "..", "shared", "data")
-	}
-	path := filepath.Join(folder, "Lost.mat")
-	file, err := os.Open(path)
+	file, err := os.Open(needs.Data(t, "Lost.mat", "the repository dengbaowang/PL-AGGD has it"))
 	if err != nil {
-		t.Skipf("%s is missing: the repository dengbaowang/PL-AGGD has it; MIPLC_DATA names its folder", path)
+		t.Fatal(err)
 	}
 	defer file.Close()
 	list, err := matfile.Read(file, 1<<26)

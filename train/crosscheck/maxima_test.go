@@ -50,9 +50,7 @@ train:
 // uses it. The parameters of this spec were off by 0.9 % after one step, by 3.3 %
 // after four, as long as the mask asked which values equal the maximum.
 func TestMaximaOfUnoptimisedXLA(t *testing.T) {
-	if !pjrttest.OnPlugin() {
-		t.Skip("set " + pjrttest.EnvExecutor + "=plugin to run it through XLA")
-	}
+	pjrttest.OnlyOnPlugin(t)
 	if !pjrttest.Unoptimised(t) {
 		return
 	}

@@ -22,11 +22,19 @@ import (
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
-// EnvExecutor names the environment variable that chooses the executor.
-const EnvExecutor = "MIPLC_TEST_XLA"
+// envExecutor names the environment variable that chooses the executor.
+const envExecutor = "MIPLC_TEST_XLA"
 
 // OnPlugin tells whether tests are to run through a plugin.
-func OnPlugin() bool { return os.Getenv(EnvExecutor) != "" }
+func OnPlugin() bool { return os.Getenv(envExecutor) != "" }
+
+// OnlyOnPlugin leaves out a test of XLA itself unless tests run through a plugin.
+func OnlyOnPlugin(t testing.TB) {
+	t.Helper()
+	if !OnPlugin() {
+		t.Skip(envExecutor + "=plugin runs it through XLA, as the check plugin of .ci/run does")
+	}
+}
 
 // Plugin is the path of a plugin for CPUs. It is installed where there is none,
 // so that no test that asks for it skips itself.
@@ -52,7 +60,7 @@ var plugin = sync.OnceValues(func() (string, error) {
 })
 
 var shared = sync.OnceValues(func() (*pjrt.Device, error) {
-	switch name := os.Getenv(EnvExecutor); name {
+	switch name := os.Getenv(envExecutor); name {
 	case "plugin":
 		path, err := plugin()
 		if err != nil {
@@ -62,7 +70,7 @@ var shared = sync.OnceValues(func() (*pjrt.Device, error) {
 	case "cuda", "cuda-tf32":
 		return pjrt.Open(pjrt.CUDA, pjrt.Options{TF32: name == "cuda-tf32"})
 	default:
-		return nil, fmt.Errorf("%s is %q: it can be plugin, cuda or cuda-tf32", EnvExecutor, name)
+		return nil, fmt.Errorf("%s is %q: it can be plugin, cuda or cuda-tf32", envExecutor, name)
 	}
 })
 
@@ -101,7 +109,7 @@ func Unoptimised(t *testing.T) bool {
 		return true
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v=true", "-test.count=1")
-	cmd.Env = append(os.Environ(), flags+"="+os.Getenv(flags)+" "+level, EnvExecutor+"=plugin")
+	cmd.Env = append(os.Environ(), flags+"="+os.Getenv(flags)+" "+level, envExecutor+"=plugin")
 	out, err := cmd.CombinedOutput()
 	if err != nil || !bytes.Contains(out, []byte("--- PASS: "+t.Name())) {
 		t.Errorf("without optimisation of XLA: %v\n%s", err, out)

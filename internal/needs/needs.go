@@ -1,0 +1,63 @@
+// Package needs finds what some tests need and the module does not bring. Where it is
+// missing the test leaves itself out and says how to get it.
+package needs
+
+import (
+	"bytes"
+	"cmp"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// Python gives a Python with packages, each spelt as pip is given it: the one that
+// MIPLC_PYTHON names, else python3.
+func Python(t testing.TB, packages ...string) string {
+	t.Helper()
+	program, err := exec.LookPath(cmp.Or(os.Getenv("MIPLC_PYTHON"), "python3"))
+	if err != nil {
+		t.Skipf("there is no Python, or MIPLC_PYTHON does not name it: %v", err)
+	}
+	for _, p := range packages {
+		module := regexp.MustCompile(`^\w+`).FindString(p)
+		out, err := exec.Command(program, "-c", "import "+module).CombinedOutput()
+		if err != nil {
+			out = bytes.TrimSpace(out)
+			t.Skipf("%s cannot import %s: pip install '%s'; MIPLC_PYTHON names another Python: %v: %s",
+				program, module, strings.Join(packages, "' '"), err, out[bytes.LastIndexByte(out, '\n')+1:])
+		}
+	}
+	return program
+}
+
+// Data gives the path of a file or folder among the data sets, which are in the folder
+// that MIPLC_DATA names or in shared/data beside the repository. source says who has it.
+func Data(t testing.TB, name, source string) string {
+	t.Helper()
+	folder := os.Getenv("MIPLC_DATA")
+	if folder == "" {
+		folder = filepath.Join(root(t), "..", "shared", "data")
+	}
+	path := filepath.Join(folder, filepath.FromSlash(name))
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("there is no %s: %s; MIPLC_DATA names the folder of data sets", path, source)
+	}
+	return path
+}
+
+// root is the folder of the module.
+func root(t testing.TB) string {
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil || dir == filepath.Dir(dir) {
+			return dir
+		}
+		dir = filepath.Dir(dir)
+	}
+}
