@@ -1,5 +1,4 @@
-// Package devicetest holds devices for learners to what learners.Device promises.
-package devicetest
+package miplgp
 
 import (
 	"slices"
@@ -9,15 +8,19 @@ import (
 	"github.com/miplc/miplc/learners"
 )
 
-// Run tests a device.
-func Run(t *testing.T, d learners.Device) {
-	t.Run("a value takes the place of its input", func(t *testing.T) { inPlace(t, open(t, d)) })
-	t.Run("names stand for others", func(t *testing.T) { named(t, open(t, d)) })
-	t.Run("workspaces share nothing", func(t *testing.T) { apart(t, open(t, d), open(t, d)) })
-	t.Run("a value that is missing is an error", func(t *testing.T) { missing(t, open(t, d)) })
+// The device of every engine keeps what learners.Device promises.
+func TestDevices(t *testing.T) {
+	for name, d := range devices(t) {
+		for what, check := range map[string]func(*testing.T, learners.Device){
+			"a value takes the place of its input": inPlace, "names stand for others": named,
+			"workspaces share nothing": apart, "a value that is missing is an error": missing,
+		} {
+			t.Run(name+"/"+what, func(t *testing.T) { check(t, d) })
+		}
+	}
 }
 
-func open(t *testing.T, d learners.Device) learners.Workspace {
+func workspaceOf(t *testing.T, d learners.Device) learners.Workspace {
 	w := d.Workspace()
 	t.Cleanup(func() {
 		if err := w.Close(); err != nil {
@@ -63,8 +66,8 @@ func holds(t *testing.T, w learners.Workspace, name string, want ...float32) {
 	}
 }
 
-func inPlace(t *testing.T, w learners.Workspace) {
-	g, own := doubled(t), []float32{1, 2, 3, 4}
+func inPlace(t *testing.T, d learners.Device) {
+	w, g, own := workspaceOf(t, d), doubled(t), []float32{1, 2, 3, 4}
 	put(t, w, "factor", []float32{10, 1}, 2, 1)
 	put(t, w, "x", own, 2, 2)
 	run(t, w, g, 2, nil)
@@ -81,8 +84,8 @@ func inPlace(t *testing.T, w learners.Workspace) {
 	holds(t, w, "sums", 12, 34)
 }
 
-func named(t *testing.T, w learners.Workspace) {
-	g := doubled(t)
+func named(t *testing.T, d learners.Device) {
+	w, g := workspaceOf(t, d), doubled(t)
 	put(t, w, "factor", []float32{10, 1}, 2, 1)
 	put(t, w, "a", []float32{1, 2}, 1, 2)
 	put(t, w, "b", []float32{1, 2, 3, 4, 5, 6}, 3, 2)
@@ -94,7 +97,8 @@ func named(t *testing.T, w learners.Workspace) {
 	holds(t, w, "sums", 12, 34, 56)
 }
 
-func apart(t *testing.T, one, other learners.Workspace) {
+func apart(t *testing.T, d learners.Device) {
+	one, other := workspaceOf(t, d), workspaceOf(t, d)
 	put(t, one, "x", []float32{1, 2}, 1, 2)
 	put(t, other, "x", []float32{3, 4}, 1, 2)
 	holds(t, one, "x", 1, 2)
@@ -104,7 +108,8 @@ func apart(t *testing.T, one, other learners.Workspace) {
 	}
 }
 
-func missing(t *testing.T, w learners.Workspace) {
+func missing(t *testing.T, d learners.Device) {
+	w := workspaceOf(t, d)
 	put(t, w, "x", []float32{1, 2}, 1, 2)
 	if err := w.Run(doubled(t), 1, nil); err == nil {
 		t.Error("a graph without its parameter ran")
