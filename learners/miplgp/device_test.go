@@ -125,7 +125,7 @@ func TestBlocks(t *testing.T) {
 		t.Fatalf("%d instances are not two blocks", p.n())
 	}
 	tg, r := newTargets(p, 1e-4), firstRaw(p.outputs(), 1)
-	want, err := newExact(p, nil).evaluate(t.Context(), r.hyper(), tg)
+	want, err := newExact(p).evaluate(t.Context(), r.hyper(), tg)
 	if err != nil {
 		t.Fatal(err)
 	}

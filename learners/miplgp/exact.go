@@ -26,21 +26,20 @@ type objective interface {
 }
 
 // errNotPositive says that a kernel matrix could not be factorised.
-var errNotPositive = errors.New("miplgp: the kernel matrix is not positive definite in floating point: are features infinite or of very different size? Use data.normalize: training")
+var errNotPositive = errors.New("the kernel matrix is not positive definite in floating point: are features infinite or of very different size? Use data.normalize: training")
 
 // exact computes everything by Cholesky factors in float64.
 type exact struct {
-	p        *problem
-	products Products
-	x        matrix // [n, d] centred
-	shift    []float32
-	squared  *mat.SymDense // squared distances
+	p       *problem
+	x       matrix // [n, d] centred
+	shift   []float32
+	squared *mat.SymDense // squared distances
 }
 
 func (e *exact) close() error { return nil }
 
-func newExact(p *problem, products Products) *exact {
-	e := &exact{p: p, products: products, shift: meanOf(p.X, p.Dim)}
+func newExact(p *problem) *exact {
+	e := &exact{p: p, shift: meanOf(p.X, p.Dim)}
 	e.x = centred(p.X, p.Dim, e.shift)
 	n := p.n()
 	e.squared = mat.NewSymDense(n, nil)
@@ -152,7 +151,7 @@ func (e *exact) evaluate(ctx context.Context, h hyper, t *targets) (*evaluation,
 func (e *exact) posterior(ctx context.Context, h hyper, t *targets) (*posterior, error) {
 	n := e.p.n()
 	k, _ := e.kernels(h)
-	post := &posterior{multiplier: &multiplier{products: e.products}, classes: e.p.Classes, h: h, shift: e.shift, points: e.x, v: n}
+	post := &posterior{classes: e.p.Classes, h: h, shift: e.shift, points: e.x, v: n}
 	post.alpha = make([]float32, n*e.p.outputs())
 	for c := range e.p.outputs() {
 		if err := ctx.Err(); err != nil {

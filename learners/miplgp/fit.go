@@ -3,6 +3,7 @@ package miplgp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 
@@ -24,11 +25,8 @@ type progress struct {
 // give the same bits. observe may be nil. When ctx ends Fit returns its error
 // within one piece of work.
 func fit(ctx context.Context, p *problem, s Settings, observe func(progress)) (q *posterior, err error) {
-	if err := s.check(); err != nil {
-		return nil, err
-	}
-	if err := p.check(); err != nil {
-		return nil, err
+	if p.n() < 2 {
+		return nil, fmt.Errorf("%d instances are too few to learn from", p.n())
 	}
 	some := p.subset(s.Subset, s.Seed)
 	learning := s
@@ -123,11 +121,11 @@ func (p *problem) subset(size int, seed uint64) *problem {
 func newObjective(ctx context.Context, p *problem, s Settings) (objective, error) {
 	switch s.solver(p.n()) {
 	case solverExact:
-		n := float64(len(p.X) / p.Dim) // kernel, its derivative and a factor are [n, n]
+		n := float64(p.n()) // kernel, its derivative and a factor are [n, n]
 		if err := memory.Check("fitting miplgp with exact posteriors", 3*8*n*n); err != nil {
 			return nil, err
 		}
-		return newExact(p, s.Products), nil
+		return newExact(p), nil
 	case solverCG:
 		return newCG(p, s)
 	}

@@ -158,27 +158,23 @@ func (o *inducing) gather(ctx context.Context, b *basis, t *targets, slopes bool
 // together.
 func (s *sums) combine(all, own *mat.Dense, w weights) {
 	m := len(s.p)
-	s.gram = mat.NewDense(m, m, nil)
-	for i := range m {
-		for j, v := range all.RawRowView(i)[:m] {
-			s.gram.Set(i, j, w.base*v+own.At(i, j))
-		}
+	part := func(of *mat.Dense, n int) mat.Matrix { return of.Slice(0, m, n*m, (n+1)*m) }
+	sum := func(factor float64, a, b mat.Matrix) *mat.Dense {
+		out := new(mat.Dense)
+		out.Scale(factor, a)
+		out.Add(out, b)
+		return out
 	}
+	s.gram = sum(w.base, part(all, 0), part(own, 0))
 	if w.columns == 1 {
 		return
 	}
-	s.cross, s.square = mat.NewDense(m, m, nil), mat.NewDense(m, m, nil)
-	for i := range m {
-		a, d := all.RawRowView(i), own.RawRowView(i)
-		for j := range m {
-			s.cross.Set(i, j, w.base*a[m+j]+d[m+j])
-			squares := (w.base + w.other) * d[j]
-			if w.columns == 3 {
-				squares = d[2*m+j]
-			}
-			s.square.Set(i, j, w.base*w.base*a[j]+squares)
-		}
+	s.cross = sum(w.base, part(all, 1), part(own, 1))
+	squares := new(mat.Dense)
+	if squares.Scale(w.base+w.other, part(own, 0)); w.columns == 3 {
+		squares = mat.DenseCopyOf(part(own, 2))
 	}
+	s.square = sum(w.base*w.base, part(all, 0), squares)
 }
 
 // gatherRows is the number of instances whose products are summed in float32.
@@ -435,7 +431,7 @@ func (o *inducing) posterior(ctx context.Context, h hyper, t *targets) (*posteri
 		return nil, err
 	}
 	m, outputs := o.points.Rows, o.p.outputs()
-	q := &posterior{multiplier: o.multiplier, classes: o.p.Classes, h: h, shift: o.shift, points: o.points, v: m, white: b.right.Data}
+	q := &posterior{classes: o.p.Classes, h: h, shift: o.shift, points: o.points, v: m, white: b.right.Data}
 	q.beta = make([]float32, m*outputs)
 	for c := range found {
 		if err := ctx.Err(); err != nil {

@@ -3,7 +3,7 @@ package miplgp
 import (
 	"context"
 	"fmt"
-	"math"
+	"slices"
 
 	"github.com/miplc/miplc/learners"
 )
@@ -69,23 +69,12 @@ func (l *learner) Fit(ctx context.Context, p *learners.Problem, observe func(lea
 // bagConfidences gives [bags, classes] from the posterior means of the
 // instances: the softmax over the candidates at the most confident instance.
 func (p *problem) bagConfidences(f []float64) []float64 {
-	n := p.n()
 	best := make([]float64, len(p.Candidates)/p.Classes)
 	out := make([]float64, len(p.Candidates))
 	row := make([]float64, p.Classes)
 	for i, b := range p.BagOf {
-		for c := range row {
-			row[c] = math.Inf(-1)
-			if p.candidate(i, c) {
-				row[c] = f[c*n+i]
-			}
-		}
-		softmax(row, row)
-		top := 0.0
-		for _, v := range row {
-			top = math.Max(top, v)
-		}
-		if top > best[b] {
+		p.confidences(i, f, row)
+		if top := slices.Max(row); top > best[b] {
 			best[b] = top
 			copy(out[b*p.Classes:], row)
 		}

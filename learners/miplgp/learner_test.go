@@ -199,10 +199,7 @@ func TestMeanAgainstSamples(t *testing.T) {
 	worst := 0.0
 	for bag := 100; bag < 150; bag++ {
 		x := learners.Normalized(p.Data.Bag(bag), p.Normalization)
-		mean, variance, err := m.moments(x)
-		if err != nil {
-			t.Fatal(err)
-		}
+		mean, variance := m.moments(x)
 		mean, variance = m.ofClasses(mean), m.ofClasses(variance)
 		bySamples := m.sampledConfidences(mean, variance)
 		for i, v := range m.confidences(mean, variance) {
@@ -225,7 +222,7 @@ func TestGradientsAgainstDifferences(t *testing.T) {
 		}
 	}
 	tg := newTargets(p, 1e-4)
-	for name, o := range map[string]objective{"exact": newExact(p, nil), "inducing": newInducingAt(t.Context(), p, []int{0, 4, 9, 13, 20}, nil)} {
+	for name, o := range map[string]objective{"exact": newExact(p), "inducing": newInducingAt(t.Context(), p, []int{0, 4, 9, 13, 20}, nil)} {
 		at := raw{0.4, 0.9, -1, -0.5, -2, 0.3, 0.1, -0.7, 0.5, -1.2}
 		loss := func(r raw) float64 {
 			e, err := o.evaluate(t.Context(), r.hyper(), tg)
@@ -253,18 +250,18 @@ func TestGradientsAgainstDifferences(t *testing.T) {
 }
 
 func TestRefuses(t *testing.T) {
-	for want, change := range map[string]func(*Settings){
-		"lr":          func(s *Settings) { s.LR = 0 },
-		"epsilon":     func(s *Settings) { s.Epsilon = math.NaN() },
-		"solver":      func(s *Settings) { s.Solver = "lu" },
-		"subset":      func(s *Settings) { s.Subset, s.Confidences = 10, confidencesPosterior },
-		"confidences": func(s *Settings) { s.Confidences = "none" },
-	} {
-		s := defaults()
-		change(&s)
-		if _, err := New(s); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one about %s", err, want)
-		}
+	s := defaults()
+	s.Subset, s.Confidences = 10, confidencesPosterior
+	if _, err := New(s); err == nil || !strings.Contains(err.Error(), "subset must be 0") {
+		t.Errorf("a subset with confidences of the posterior: %v", err)
+	}
+	p := prototypes(t)
+	p.Data, p.Train = &data.Dataset{Name: "one", Shape: []int{1}, Classes: 2, Instances: []float32{1}, Offsets: []int{0, 1}, Candidates: []uint8{1, 1}, Labels: []int{0}}, []int{0}
+	p.Normalization = nil
+	if l, err := New(defaults()); err != nil {
+		t.Fatal(err)
+	} else if _, err := l.Fit(t.Context(), p, nil); err == nil || err.Error() != "miplgp: 1 instances are too few to learn from" {
+		t.Errorf("one instance: %v", err)
 	}
 	m := mustFit(t, quick(solverInducing), prototypes(t), nil)
 	for _, n := range []int{0, 2, -1} {

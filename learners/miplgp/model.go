@@ -37,10 +37,7 @@ func (m *model) Predict(instances []float32, n int) (probabilities, attention []
 	if n < 1 || len(instances) != n*m.points.Cols {
 		return nil, nil, fmt.Errorf("a bag of %d instances of %d features has %d numbers, not %d", n, m.points.Cols, n*m.points.Cols, len(instances))
 	}
-	mean, variance, err := m.moments(learners.Normalized(instances, m.z))
-	if err != nil {
-		return nil, nil, err
-	}
+	mean, variance := m.moments(learners.Normalized(instances, m.z))
 	probabilities, attention = bag(m.confidences(m.ofClasses(mean), m.ofClasses(variance)), m.classes)
 	return probabilities, attention, nil
 }

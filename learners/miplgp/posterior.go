@@ -1,14 +1,11 @@
 package miplgp
 
 import (
-	"fmt"
 	"math"
 	"slices"
-	"sync"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/miplc/miplc/internal/stream"
 	"github.com/miplc/miplc/internal/width"
@@ -25,7 +22,6 @@ import (
 // white is the inverse of the Cholesky factor of the kernel between the points.
 // It keeps the numbers of moderate size, so that float32 is enough.
 type posterior struct {
-	*multiplier
 	device  learners.Device // that predicts many bags
 	classes int
 	h       hyper
@@ -38,117 +34,59 @@ type posterior struct {
 	reduce  [][]float32 // by class, [v, v]; symmetric
 	samples int
 	seed    uint64
-
-	once sync.Once
-	wide wideParts
-}
-
-// wideParts are float64 copies for moments.
-type wideParts struct {
-	alpha, beta, white blas64.General
-	norms              []float64 // squared lengths of the points
-}
-
-func (q *posterior) widen() {
-	outputs, w := q.classes+1, &q.wide
-	for _, norm := range squaredNorms(q.points) {
-		w.norms = append(w.norms, float64(norm))
-	}
-	if q.alpha != nil {
-		w.alpha = wide(q.alpha, q.points.Rows, outputs)
-	}
-	if q.beta != nil {
-		w.beta = wide(q.beta, q.v, outputs)
-	}
-	if q.white != nil {
-		w.white = wide(q.white, q.v, q.v)
-	}
 }
 
 // wide is a float64 copy of a float32 matrix.
-func wide(data []float32, r, c int) blas64.General {
-	return blas64.General{Rows: r, Cols: c, Stride: c, Data: width.To[float64](data)}
-}
-
-func newWide(r, c int) blas64.General {
-	return blas64.General{Rows: r, Cols: c, Stride: c, Data: make([]float64, r*c)}
-}
+func wide(data []float32, r, c int) *mat.Dense { return mat.NewDense(r, c, width.To[float64](data)) }
 
 // moments gives the posterior mean and variance of the latent function of every
 // class, the class of negatives last: [n, classes+1] each.
-func (q *posterior) moments(x []float64) (mean, variance []float64, err error) {
-	dim, outputs := q.points.Cols, q.classes+1
-	if len(x)%dim != 0 || len(x) == 0 {
-		return nil, nil, fmt.Errorf("miplgp: %d numbers are no instances of %d features", len(x), dim)
-	}
-	q.once.Do(q.widen)
-	n := len(x) / dim
-	mean, variance = make([]float64, n*outputs), make([]float64, n*outputs)
-	rows(n, func(lo, hi int) {
-		q.momentsInto(x[lo*dim:hi*dim], mean[lo*outputs:hi*outputs], variance[lo*outputs:hi*outputs])
-	})
-	return mean, variance, q.err()
-}
-
-func (q *posterior) momentsInto(x, mean, variance []float64) {
-	outputs, w := q.classes+1, &q.wide
-	k := q.kernel(x)
-	n := k.Rows
-	m := blas64.General{Rows: n, Cols: outputs, Stride: outputs, Data: mean}
-	for i := range mean {
-		mean[i] = q.h.mean[i%outputs]
-	}
-	if q.alpha != nil {
-		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, k, w.alpha, 1, m)
-	}
-	phi := k
-	phi.Cols = q.v
+func (q *posterior) moments(x []float64) (mean, variance []float64) {
+	outputs, k := q.classes+1, q.kernel(x)
+	n, _ := k.Dims()
+	phi := mat.DenseCopyOf(k.Slice(0, n, 0, q.v))
 	if q.white != nil {
-		phi = newWide(n, q.v)
-		near := k
-		near.Cols = q.v
-		blas64.Gemm(blas.NoTrans, blas.Trans, 1, near, w.white, 0, phi)
+		phi.Mul(k.Slice(0, n, 0, q.v), wide(q.white, q.v, q.v).T())
+	}
+	sum, part := mat.NewDense(n, outputs, slices.Repeat(q.h.mean, n)), mat.NewDense(n, outputs, nil)
+	if q.alpha != nil {
+		part.Mul(k, wide(q.alpha, q.points.Rows, outputs))
+		sum.Add(sum, part)
 	}
 	if q.beta != nil {
-		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, phi, w.beta, 1, m)
+		part.Mul(phi, wide(q.beta, q.v, outputs))
+		sum.Add(sum, part)
 	}
-	// Most of the work is here and in the kernel; phi and reduce are moderate, so
-	// float32 will do.
-	few, product := newMatrix(n, q.v), newMatrix(n, q.v)
-	for i := range n {
-		for j := range q.v {
-			few.Data[i*q.v+j] = float32(phi.Data[i*phi.Stride+j])
-		}
-	}
+	variance = make([]float64, n*outputs)
 	for c := range outputs {
-		reduce := matrix{Rows: q.v, Cols: q.v, Stride: q.v, Data: q.reduce[c]}
-		q.mul(false, false, few, reduce, product)
+		var product mat.Dense
+		product.Mul(phi, wide(q.reduce[c], q.v, q.v))
 		for i := range n {
-			explained := 0.0
-			for j, v := range product.Data[i*q.v : (i+1)*q.v] {
-				explained += float64(v) * phi.Data[i*phi.Stride+j]
-			}
+			explained := floats.Dot(product.RawRowView(i), phi.RawRowView(i))
 			variance[i*outputs+c] = math.Max(0, q.h.scale-explained)
 		}
 	}
+	return sum.RawMatrix().Data, variance
 }
 
 // kernel gives the kernel between instances and all points.
-func (q *posterior) kernel(x []float64) blas64.General {
+func (q *posterior) kernel(x []float64) *mat.Dense {
 	dim := q.points.Cols
 	n := len(x) / dim
-	shifted := newMatrix(n, dim)
-	for i, v := range x {
-		shifted.Data[i] = float32(v - float64(q.shift[i%dim]))
+	shifted, points, k := mat.NewDense(n, dim, slices.Clone(x)), wide(q.points.Data, q.points.Rows, dim), new(mat.Dense)
+	shift, norms := width.To[float64](q.shift), make([]float64, q.points.Rows)
+	for u := range norms {
+		norms[u] = floats.Dot(points.RawRowView(u), points.RawRowView(u))
 	}
-	norms, cross := squaredNorms(shifted), newMatrix(n, q.points.Rows)
-	q.mul(false, true, shifted, q.points, cross)
-	k := newWide(n, q.points.Rows)
 	for i := range n {
-		for u, norm := range q.wide.norms {
-			squared := float64(norms[i]) + norm - 2*float64(cross.Data[i*cross.Cols+u])
-			v, _ := matern(math.Max(0, squared), q.h.length)
-			k.Data[i*k.Stride+u] = q.h.scale * v
+		floats.Sub(shifted.RawRowView(i), shift)
+	}
+	k.Mul(shifted, points.T())
+	for i := range n {
+		row, norm := k.RawRowView(i), floats.Dot(shifted.RawRowView(i), shifted.RawRowView(i))
+		for u, cross := range row {
+			v, _ := matern(math.Max(0, norm+norms[u]-2*cross), q.h.length)
+			row[u] = q.h.scale * v
 		}
 	}
 	return k

@@ -29,10 +29,9 @@ func (p *counted) Gemm(transA, transB bool, a, b, c blas32.General) error {
 	return nil
 }
 
-// Products that are given do the work, and their errors end a fit and a
-// prediction.
+// Products that are given do the work, and their errors end a fit.
 func TestProducts(t *testing.T) {
-	for _, solver := range []string{solverExact, solverCG, solverInducing} {
+	for _, solver := range []string{solverCG, solverInducing} {
 		p, s := prototypes(t), quick(solver)
 		s.Iterations = 2
 		plain := mustFit(t, s, p, nil)
@@ -56,10 +55,7 @@ func TestProducts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, err := l.Fit(t.Context(), p, nil)
-			if err == nil {
-				_, _, err = m.Predict(bag, p.Data.Size(0))
-			}
+			_, err = l.Fit(t.Context(), p, nil)
 			if !errors.Is(err, errProduct) {
 				t.Errorf("%s: product %d of %d fails: %v", solver, at, calls, err)
 			}

@@ -37,7 +37,8 @@ const (
 	confidencesPosterior = "posterior"
 )
 
-// Settings of a fit. The zero value is not usable; the spec language has defaults.
+// Settings of a fit. The zero value is not usable; the spec language has defaults and
+// ranges.
 type Settings struct {
 	Iterations  int     // steps of Adam
 	LR          float64 // of the first step; falls to 0 along a cosine
@@ -79,31 +80,11 @@ func (s *Settings) solver(n int) string {
 	return solverInducing
 }
 
+// check reports settings that do not go together. That each is in its range is the
+// business of the spec language.
 func (s *Settings) check() error {
-	for _, c := range []struct {
-		ok   bool
-		name string
-		want string
-		have any
-	}{
-		{s.Iterations >= 0, "iterations", "0 or more", s.Iterations},
-		{s.LR > 0, "lr", "greater than 0", s.LR},
-		{s.Epsilon > 0, "epsilon", "greater than 0", s.Epsilon},
-		{s.Samples > 0, "samples", "1 or more", s.Samples},
-		{s.Inducing > 0, "inducing", "1 or more", s.Inducing},
-		{s.Probes > 0, "probes", "1 or more", s.Probes},
-		{s.Rank >= 0, "rank", "0 or more", s.Rank},
-		{s.Tolerance > 0 && s.Tolerance < 1, "tolerance", "between 0 and 1", s.Tolerance},
-		{s.Lengthscale >= 0, "lengthscale", "0 or more", s.Lengthscale},
-		{s.Subset >= 0, "subset", "0 or more", s.Subset},
-		{s.Confidences == confidencesPrior || s.Confidences == confidencesPosterior, "confidences", "prior or posterior", s.Confidences},
-		{s.Subset == 0 || s.Confidences == confidencesPrior, "subset", "0 with confidences: posterior, which change at every instance", s.Subset},
-		{s.Solver == solverAuto || s.Solver == solverExact || s.Solver == solverCG || s.Solver == solverInducing,
-			"solver", "auto, exact, cg or inducing", s.Solver},
-	} {
-		if !c.ok {
-			return fmt.Errorf("miplgp: %s must be %s, not %v", c.name, c.want, c.have)
-		}
+	if s.Subset > 0 && s.Confidences == confidencesPosterior {
+		return fmt.Errorf("miplgp: subset must be 0 with confidences: posterior, which change at every instance, not %d", s.Subset)
 	}
 	return nil
 }
@@ -128,21 +109,4 @@ func (p *problem) outputs() int { return p.Classes + 1 }
 // candidate reports whether instance i may belong to class c.
 func (p *problem) candidate(i, c int) bool {
 	return c == p.Classes || p.Candidates[p.BagOf[i]*p.Classes+c] != 0
-}
-
-func (p *problem) check() error {
-	switch {
-	case p.Dim < 1 || p.Classes < 1:
-		return fmt.Errorf("miplgp: %d features and %d classes: at least one of each is needed", p.Dim, p.Classes)
-	case p.n() < 2:
-		return fmt.Errorf("miplgp: %d instances are too few to learn from", p.n())
-	case len(p.X) != p.n()*p.Dim:
-		return fmt.Errorf("miplgp: %d numbers for %d instances of %d features", len(p.X), p.n(), p.Dim)
-	}
-	for i, b := range p.BagOf {
-		if b < 0 || (b+1)*p.Classes > len(p.Candidates) {
-			return fmt.Errorf("miplgp: instance %d belongs to bag %d, which has no candidate set", i, b)
-		}
-	}
-	return nil
 }

@@ -72,7 +72,6 @@ func numbered(name string, block int) string { return fmt.Sprint(name, block) }
 
 func newSystem(n, dim, outputs, width, rank int) (*system, error) {
 	s := &system{n: n, dim: dim, outputs: outputs, width: width, rank: rank}
-	var err error
 	for _, part := range []struct {
 		to    **graph.Graph
 		name  string
@@ -84,16 +83,16 @@ func newSystem(n, dim, outputs, width, rank int) (*system, error) {
 	} {
 		w := &systemWriter{graph.NewBuilder(part.name), s, map[string]*graph.Node{}}
 		part.write(w)
-		if *part.to, err = w.Graph(); err != nil {
-			return nil, fmt.Errorf("bug: %w", err)
+		g, err := w.Graph()
+		if err == nil && part.to == &s.slopes {
+			if g, err = graph.Gradient(g, totalName, []string{inScale, inLength}); err == nil {
+				g.Outputs = g.Outputs[1:] // the total is of no use
+			}
 		}
-	}
-	if s.slopes, err = graph.Gradient(s.slopes, totalName, []string{inScale, inLength}); err != nil {
-		return nil, fmt.Errorf("bug: %w", err)
-	}
-	s.slopes.Outputs = s.slopes.Outputs[1:] // the total is of no use
-	for _, g := range []**graph.Graph{&s.distances, &s.kernel, &s.inner, &s.start, &s.step, &s.sides, &s.slopes} {
-		if *g, err = graph.Optimize(*g); err != nil {
+		if err == nil {
+			*part.to, err = graph.Optimize(g)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("bug: %w", err)
 		}
 	}

@@ -30,24 +30,10 @@ func (t *targets) clone() *targets {
 // renew sets the confidences of every instance to the softmax of f over its
 // augmented candidate set, and the targets after them; the noise only if asked.
 func (t *targets) renew(f []float64, noise bool) {
-	n, k := t.p.n(), t.p.outputs()
+	n, row := t.p.n(), make([]float64, t.p.outputs())
 	for i := range n {
-		top, sum := math.Inf(-1), 0.0
-		for c := range k {
-			if t.p.candidate(i, c) {
-				top = math.Max(top, f[c*n+i])
-			}
-		}
-		for c := range k {
-			if t.p.candidate(i, c) {
-				sum += math.Exp(f[c*n+i] - top)
-			}
-		}
-		for c := range k {
-			confidence := 0.0
-			if t.p.candidate(i, c) {
-				confidence = math.Exp(f[c*n+i]-top) / sum
-			}
+		t.p.confidences(i, f, row)
+		for c, confidence := range row {
 			y, v := dirichlet(t.eps + confidence)
 			t.y[c*n+i] = y
 			if noise {
@@ -55,6 +41,18 @@ func (t *targets) renew(f []float64, noise bool) {
 			}
 		}
 	}
+}
+
+// confidences sets a row to the softmax of f at instance i over its candidates among
+// the classes of the row, and 0 for the others.
+func (p *problem) confidences(i int, f, row []float64) {
+	for c := range row {
+		row[c] = math.Inf(-1)
+		if p.candidate(i, c) {
+			row[c] = f[c*p.n()+i]
+		}
+	}
+	softmax(row, row)
 }
 
 // dirichlet gives mean and variance of the normal distribution that stands for

@@ -46,18 +46,8 @@ type Settings struct {
 // Name of the learner in specs.
 const Name = "pl-aggd"
 
-// New makes the learner.
-func New(s Settings) (learners.Learner, error) {
-	switch {
-	case s.Vector != Mean && s.Vector != MaxMin:
-		return nil, fmt.Errorf("pl-aggd: vector %q is neither %s nor %s", s.Vector, Mean, MaxMin)
-	case s.Neighbours < 1 || s.Iterations < 0:
-		return nil, fmt.Errorf("pl-aggd: %d neighbours and %d iterations; at least 1 and 0 are needed", s.Neighbours, s.Iterations)
-	case !(s.Gamma > 0 && s.Mu > 0 && s.Lambda >= 0 && s.Width >= 0):
-		return nil, fmt.Errorf("pl-aggd: gamma %g and mu %g must be above 0, lambda %g and width %g at least 0", s.Gamma, s.Mu, s.Lambda, s.Width)
-	}
-	return &learner{s}, nil
-}
+// New makes the learner of settings whose ranges the spec language has checked.
+func New(s Settings) learners.Learner { return &learner{s} }
 
 type learner struct{ set Settings }
 

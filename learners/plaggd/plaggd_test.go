@@ -41,11 +41,7 @@ func drawn(t *testing.T, features int, positives float64) *learners.Problem {
 
 func mustFit(t *testing.T, s Settings, p *learners.Problem, observe func(learners.Iteration)) learners.Model {
 	t.Helper()
-	l, err := New(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := l.Fit(context.Background(), p, observe)
+	m, err := New(s).Fit(context.Background(), p, observe)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,22 +181,7 @@ func TestSameBits(t *testing.T) {
 
 func TestRefuses(t *testing.T) {
 	ctx := context.Background()
-	for want, change := range map[string]func(*Settings){
-		"vector":     func(s *Settings) { s.Vector = "max" },
-		"neighbours": func(s *Settings) { s.Neighbours = 0 },
-		"gamma":      func(s *Settings) { s.Gamma = math.NaN() },
-		"mu":         func(s *Settings) { s.Mu = 0 },
-	} {
-		s := settings()
-		change(&s)
-		if _, err := New(s); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one about %s", err, want)
-		}
-	}
-	l, err := New(settings())
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := New(settings())
 	p := prototypes(t)
 	p.Train = p.Train[:1]
 	if _, err := l.Fit(ctx, p, nil); err == nil || !strings.Contains(err.Error(), "at least 2 training bags") {
@@ -225,10 +206,7 @@ func TestRefuses(t *testing.T) {
 
 // Cancelled at any time, a fit ends with the error of its context.
 func TestCancel(t *testing.T) {
-	l, err := New(settings())
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := New(settings())
 	for _, at := range []int{-1, 0, 3} {
 		ctx, cancel := context.WithCancel(context.Background())
 		if at < 0 {

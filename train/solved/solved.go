@@ -57,7 +57,7 @@ func (t *Trainer) learner(l *language.Learner, products miplgp.Products) (learne
 		return plaggd.New(plaggd.Settings{
 			Vector: plaggd.Vector(a["vector"].Str), Neighbours: a["neighbours"].Int, Width: a["width"].Float,
 			Gamma: a["gamma"].Float, Lambda: a["lambda"].Float, Mu: a["mu"].Float, Iterations: a["iterations"].Int,
-		})
+		}), nil
 	case miplgp.Name:
 		return miplgp.New(miplgp.Settings{
 			Iterations: a["iterations"].Int, LR: a["lr"].Float, Epsilon: a["epsilon"].Float,
