@@ -50,7 +50,6 @@ type binding struct {
 	bagOf         *ort.Tensor[int64]
 	probabilities *ort.Tensor[float32]
 	attention     *ort.Tensor[float32]
-	label         *ort.Tensor[int64]
 }
 
 func openORT(f *File) (Session, error) {
@@ -59,10 +58,11 @@ func openORT(f *File) (Session, error) {
 		return nil, err
 	}
 	defer opts.Destroy()
-	inputs, outputs := []string{contract.Instances}, []string{contract.Probabilities, contract.Attention}
+	inputs := []string{contract.Instances}
 	if f.Meta.Contract == contract.ContractBatch {
-		inputs, outputs = append(inputs, contract.BagOf), append(outputs, contract.Label)
+		inputs = append(inputs, contract.BagOf)
 	}
+	outputs := []string{contract.Probabilities, contract.Attention} // not the label, which follows from them
 	session, err := ort.NewDynamicAdvancedSessionWithONNXData(f.Data, inputs, outputs, opts)
 	if err != nil {
 		return nil, fmt.Errorf("the graph is not accepted: %w", err)
@@ -116,7 +116,7 @@ func (s *ortSession) runBinding(ctx context.Context, b *binding) error {
 	defer options.Destroy()
 	terminated := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() { terminated <- options.Terminate() })
-	err = s.session.RunWithOptions(b.inputs(), b.outputs(), options)
+	err = s.session.RunWithOptions(b.inputs(), []ort.Value{b.probabilities, b.attention}, options)
 	if !stop() {
 		err = errors.Join(err, <-terminated)
 	}
@@ -145,9 +145,6 @@ func (s *ortSession) bind(of size) (_ *binding, err error) {
 	if s.batch {
 		attention = ort.NewShape(N)
 		if b.bagOf, err = bindTensor[int64](b.io.BindInput, contract.BagOf, ort.NewShape(N)); err != nil {
-			return nil, err
-		}
-		if b.label, err = bindTensor[int64](b.io.BindOutput, contract.Label, ort.NewShape(B)); err != nil {
 			return nil, err
 		}
 	}
@@ -197,19 +194,12 @@ func (b *binding) read(to []Prediction) {
 	}
 }
 
-// inputs and outputs are those of the session, in its order.
+// inputs are those of the session, in its order.
 func (b *binding) inputs() []ort.Value {
 	if b.bagOf == nil {
 		return []ort.Value{b.instances}
 	}
 	return []ort.Value{b.instances, b.bagOf}
-}
-
-func (b *binding) outputs() []ort.Value {
-	if b.label == nil {
-		return []ort.Value{b.probabilities, b.attention}
-	}
-	return []ort.Value{b.probabilities, b.attention, b.label}
 }
 
 // values counts the float32 values that the binding holds.
@@ -226,9 +216,7 @@ func (b *binding) destroy() {
 			t.Destroy()
 		}
 	}
-	for _, t := range []*ort.Tensor[int64]{b.bagOf, b.label} {
-		if t != nil {
-			t.Destroy()
-		}
+	if b.bagOf != nil {
+		b.bagOf.Destroy()
 	}
 }
