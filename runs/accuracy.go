@@ -9,7 +9,6 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/export"
-	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/parity"
 	"github.com/miplc/miplc/internal/workers"
@@ -22,9 +21,7 @@ import (
 type labelFunc func(instances []float32, n int) (int, error)
 
 // JudgeAlone replaces the accuracies of a trained trial by those of the model
-// that would be exported, each bag predicted alone: in onnxruntime, where there
-// is none in onnx-go, and where that cannot run the model in the interpreter. No
-// file is written.
+// that would be exported for one bag at a time. No file is written.
 func JudgeAlone(ctx context.Context, t *train.Trial, report *train.Report, library string) error {
 	p, params, err := exported(t, report)
 	if err != nil {
@@ -46,34 +43,20 @@ func JudgeAlone(ctx context.Context, t *train.Trial, report *train.Report, libra
 	if err != nil {
 		return err
 	}
-	model, err := runtime.OpenBytes(content, runtime.WithLibrary(library), runtime.WithMaxInstances(math.MaxInt))
-	if err != nil {
-		model, err = runtime.OpenBytes(content, runtime.WithBackend(onnxgo.Backend()), runtime.WithMaxInstances(math.MaxInt))
-	}
-	if err != nil {
-		return judge(ctx, t, report, interpreted(&alone, params))
-	}
-	defer model.Close()
-	return judge(ctx, t, report, labelOf(ctx, model))
+	return judgeModel(ctx, t, report, content, library, interpreted(&alone, params))
 }
 
-// judgeFile replaces the accuracies of a trained trial by those of its file, as
-// miplc predict has them, in the first of its back ends that can be called here.
-func judgeFile(ctx context.Context, t *train.Trial, report *train.Report, library string) error {
-	_, meta, err := contract.Read(ModelPath(t.Dir))
-	if err != nil {
-		return err
+// judgeModel replaces the accuracies of a trained trial by those of a model file, each
+// bag predicted alone: in onnxruntime, where there is none or it is none of the
+// file's back ends in onnx-go, and where that cannot run the model by other.
+func judgeModel(ctx context.Context, t *train.Trial, report *train.Report, content []byte, library string, other labelFunc) error {
+	for _, with := range []runtime.Option{runtime.WithLibrary(library), runtime.WithBackend(onnxgo.Backend())} {
+		if model, err := runtime.OpenBytes(content, with, runtime.WithMaxInstances(math.MaxInt)); err == nil {
+			defer model.Close()
+			return judge(ctx, t, report, labelOf(ctx, model))
+		}
 	}
-	backends := checkable(meta.Backends)
-	if len(backends) == 0 {
-		return nil // nothing here runs the file
-	}
-	model, err := openFile(ModelPath(t.Dir), backends[0], library)
-	if err != nil {
-		return err
-	}
-	defer model.Close()
-	return judge(ctx, t, report, labelOf(ctx, model))
+	return judge(ctx, t, report, other)
 }
 
 func labelOf(ctx context.Context, model *runtime.Model) labelFunc {

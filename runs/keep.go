@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -63,7 +64,11 @@ func finish(ctx context.Context, t *train.Trial, report *train.Report, place tra
 	if err != nil {
 		return nil, err
 	}
-	if err := judgeFile(ctx, t, report, library); err != nil {
+	content, err := os.ReadFile(ModelPath(t.Dir))
+	if err != nil {
+		return nil, err
+	}
+	if err := judgeModel(ctx, t, report, content, library, interpreted(program, params)); err != nil {
 		return nil, err
 	}
 	plots, err := writePlots(t.Dir, t.Program.Spec.Name.V, forPlots(report), t.Data)
