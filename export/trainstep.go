@@ -2,7 +2,6 @@ package export
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"strings"
 
@@ -20,65 +19,53 @@ import (
 // that overlap add up their gradients by what came with it.
 const stepOpset = 16
 
-// StepMeta is what the caller says of a training step.
-type StepMeta struct {
-	Version    string // of miplc
-	SpecSHA256 string
-	Seed       uint64
-	Initial    string // name of the file with the initial parameters
-}
-
 // TrainStep gives the ONNX model of one training step of a program: forward,
 // gradient and update of the parameters, for ragged batches of any size. Inputs
 // and outputs are those of compile.Step; the metadata describes them and the
 // layout of the flat vectors. initial is the flat vector of initial parameters,
-// whose hash goes into the metadata.
-func TrainStep(p *compile.Program, initial []float32, meta StepMeta) (*onnxpb.ModelProto, error) {
+// whose hash goes into the metadata. The caller says of the step its Version,
+// SpecSHA256, Seed and the file of the initial parameters; it comes back described
+// in full.
+func TrainStep(p *compile.Program, initial []float32, step contract.Step) (*onnxpb.ModelProto, *contract.Step, error) {
 	g, err := compile.Step(p)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if g, err = graph.Condense(g); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	m, err := onnx.Lower(g, onnx.Options{Opset: max(p.Spec.Export.Opset.V, stepOpset), Planes: true})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	m.ProducerVersion = meta.Version
+	m.ProducerVersion = step.Version
 	m.Graph.Name = p.Spec.Name.V + " training step"
 	m.DocString = "One training step: feed new_params and new_velocity back as params and velocity, and new_weights as weights of the same bags in the next epoch."
-	step, err := describe(p, g)
-	if err != nil {
-		return nil, err
+	if err := describe(&step, p, g); err != nil {
+		return nil, nil, err
 	}
-	step.Version, step.SpecSHA256, step.Seed = meta.Version, meta.SpecSHA256, meta.Seed
-	sum := sha256.Sum256(width.AppendBytes(nil, initial))
-	step.Initial = contract.StepInitial{File: meta.Initial, SHA256: hex.EncodeToString(sum[:])}
+	step.Initial.SHA256 = fmt.Sprintf("%x", sha256.Sum256(width.AppendBytes(nil, initial)))
 	if step.Size != len(initial) {
-		return nil, fmt.Errorf("%d initial values are given, the program has %d", len(initial), step.Size)
+		return nil, nil, fmt.Errorf("%d initial values are given, the program has %d", len(initial), step.Size)
 	}
 	if err := step.Put(m); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if _, err := contract.CheckStep(m); err != nil {
-		return nil, fmt.Errorf("the training step breaks its own contract: %w", err)
+		return nil, nil, fmt.Errorf("the training step breaks its own contract: %w", err)
 	}
-	return m, nil
+	return m, &step, nil
 }
 
 // CheckedStep writes a training step only if it holds what it promises: it is
-// written aside, read again, checked against its contract and given to verify,
-// which runs it against the oracle. The file still wants its Commit.
+// written aside, read again and given to verify, which runs it against the oracle.
+// The file still wants its Commit.
 func CheckedStep(path string, model *onnxpb.ModelProto, verify func(tmpPath string) error) (*outfile.File, error) {
-	f, back, err := aside(path, model)
+	f, err := aside(path, model)
 	if err != nil {
 		return nil, err
 	}
-	if _, err = contract.CheckStep(back); err == nil {
-		err = verify(f.Name())
-	}
-	if err != nil {
+	if err := verify(f.Name()); err != nil {
 		f.Discard()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -86,13 +73,13 @@ func CheckedStep(path string, model *onnxpb.ModelProto, verify func(tmpPath stri
 }
 
 // describe names the values of a step graph.
-func describe(p *compile.Program, g *graph.Graph) (*contract.Step, error) {
+func describe(s *contract.Step, p *compile.Program, g *graph.Graph) error {
 	t := &p.Spec.Train
-	s := &contract.Step{Size: p.FlatSize(), Training: contract.StepTraining{
+	s.Size, s.Training = p.FlatSize(), contract.StepTraining{
 		Epochs: t.Epochs.V, Batch: t.Batch.V, LR: t.LR.V, LRSchedule: t.Schedule.V, Momentum: t.Momentum.V,
 		Nesterov: t.Nesterov.V, WeightDecay: t.WeightDecay.V,
 		Lambda: p.Spec.Weights.Schedule.V, FirstEpoch: p.Spec.Weights.FirstEpoch.V,
-	}}
+	}
 	at := 0
 	for _, q := range p.Params {
 		shape := append([]int{}, q.Shape...) // [] rather than null for a scalar
@@ -102,18 +89,18 @@ func describe(p *compile.Program, g *graph.Graph) (*contract.Step, error) {
 	for _, n := range g.ByOp(graph.OpInput) {
 		v, err := stepValue(p, n.Name, n)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		s.Inputs = append(s.Inputs, v)
 	}
 	for _, o := range g.Outputs {
 		v, err := stepValue(p, o.Name, o.Node)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		s.Outputs = append(s.Outputs, v)
 	}
-	return s, nil
+	return nil
 }
 
 func stepValue(p *compile.Program, name string, n *graph.Node) (contract.StepValue, error) {

@@ -22,14 +22,14 @@ func Write(path string, model *onnxpb.ModelProto) error {
 }
 
 // aside writes the model to a file that has no name yet, and reads it back.
-func aside(path string, model *onnxpb.ModelProto) (*outfile.File, *onnxpb.ModelProto, error) {
+func aside(path string, model *onnxpb.ModelProto) (*outfile.File, error) {
 	content, err := onnxpb.Marshal(model)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	f, err := outfile.Create(path, outfile.Options{Force: true})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	back, err := writeAndRead(f, content)
 	if err == nil && !proto.Equal(back, model) {
@@ -37,9 +37,9 @@ func aside(path string, model *onnxpb.ModelProto) (*outfile.File, *onnxpb.ModelP
 	}
 	if err != nil {
 		f.Discard()
-		return nil, nil, err
+		return nil, err
 	}
-	return f, back, nil
+	return f, nil
 }
 
 func writeAndRead(f *outfile.File, content []byte) (*onnxpb.ModelProto, error) {
@@ -59,22 +59,21 @@ type FailedCheck struct{ Err error }
 func (e *FailedCheck) Error() string { return e.Err.Error() }
 func (e *FailedCheck) Unwrap() error { return e.Err }
 
-// Checked writes a model only if it holds what it promises. The model is
-// written aside, read again, checked against its contract and given to verify,
-// which runs it in the back ends against the native graph and changes the
-// metadata to what it found. Then the file gets its final name. On any error
-// path stays as it was; where verify gives a *FailedCheck, the model gets the name
-// failedPath.
+// Checked writes a model only if it holds what it promises. The model is checked
+// against its contract, written aside, read again and given to verify, which runs
+// it in the back ends against the native graph and changes the metadata to what it
+// found. Then the file gets its final name. On any error path stays as it was;
+// where verify gives a *FailedCheck, the model gets the name failedPath.
 func Checked(path, failedPath string, model *onnxpb.ModelProto, verify func(tmpPath string, meta *Metadata) error) error {
-	tried, back, err := aside(path, model)
+	meta, err := contract.Check(model)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	tried, err := aside(path, model)
 	if err != nil {
 		return err
 	}
 	defer tried.Discard()
-	meta, err := contract.Check(back)
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
 	to, failed := path, (*FailedCheck)(nil)
 	verdict := verify(tried.Name(), meta)
 	switch {
@@ -87,13 +86,13 @@ func Checked(path, failedPath string, model *onnxpb.ModelProto, verify func(tmpP
 	if err := meta.Put(model); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	final, back, err := aside(to, model)
+	if _, err := contract.Check(model); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	final, err := aside(to, model)
 	if err != nil {
 		return errors.Join(verdict, err)
 	}
 	defer final.Discard() // does nothing where it has its name
-	if _, err := contract.Check(back); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
 	return errors.Join(verdict, final.Commit())
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/parity"
+	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
@@ -120,9 +121,18 @@ func (o *BuildOptions) build(p *compile.Program, sig compile.Signature) (*Manife
 	for c := range sig.Classes {
 		meta.Classes = append(meta.Classes, fmt.Sprint(c))
 	}
-	step := export.StepMeta{Version: o.Version, SpecSHA256: m.SpecSHA256, Seed: m.Seed}
-	pending := beginTrainStep(o.Dir, p, state, step, o.Library)
-	defer pending.discard()
+	var step *trainStep
+	var failed error
+	var beside workers.Group
+	beside.Go(func() {
+		said := contract.Step{Version: o.Version, SpecSHA256: m.SpecSHA256, Seed: m.Seed}
+		step, failed = writeTrainStep(o.Dir, p, state, said, o.Library)
+	})
+	defer func() {
+		if beside.Wait(); step != nil {
+			step.file.Discard() // does nothing where it has its name
+		}
+	}()
 	draw := parityOptions(p, state)
 	draw.Sizes = buildSizes
 	own := func(e *predictors) error { return e.addNative(p, state) }
@@ -130,9 +140,13 @@ func (o *BuildOptions) build(p *compile.Program, sig compile.Signature) (*Manife
 	if m.Parity, err = exportChecked(ModelPath(o.Dir), p, state.Params, meta, o.Library, draw, own); err != nil {
 		return nil, err
 	}
-	if m.TrainStep, m.StepCheck, err = pending.place(); err != nil {
+	if beside.Wait(); failed != nil {
+		return nil, failed
+	}
+	if err := step.place(o.Dir); err != nil {
 		return nil, err
 	}
+	m.TrainStep, m.StepCheck = step.described, step.check
 	for _, old := range []string{sampleFile, sampleValuesFile} { // those of another build would not fit
 		if err := os.Remove(filepath.Join(o.Dir, old)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err

@@ -40,64 +40,44 @@ type StepCheck struct {
 	Bags       int     `json:"bags"`
 }
 
-// stepUnderWay is a training step that is written and checked aside, beside the
-// check of the model.
-type stepUnderWay struct {
-	dir       string        // where its files go
-	work      workers.Group // settles what follows
+// trainStep is a training step that is written aside and agrees with the oracle.
+type trainStep struct {
+	file      *outfile.File
 	initial   []float32
-	file      *outfile.File // nil after an error
 	described *contract.Step
 	check     *StepCheck
-	err       error
 }
 
-// beginTrainStep starts to write and check the training step.
-func beginTrainStep(dir string, p *compile.Program, state *train.State, meta export.StepMeta, library string) *stepUnderWay {
-	s := &stepUnderWay{dir: dir}
-	s.work.Go(func() { s.err = s.write(p, state, meta, library) })
-	return s
-}
-
-// place waits for the check and gives the files their names.
-func (s *stepUnderWay) place() (*contract.Step, *StepCheck, error) {
-	s.work.Wait()
-	if s.err != nil {
-		return nil, nil, s.err
-	}
-	if err := s.file.Commit(); err != nil {
-		return nil, nil, err
-	}
-	return s.described, s.check, outfile.Replace(filepath.Join(s.dir, InitialFile), width.AppendBytes(nil, s.initial))
-}
-
-// discard waits and removes what has no name yet.
-func (s *stepUnderWay) discard() {
-	s.work.Wait()
-	if s.file != nil {
-		s.file.Discard()
-	}
-}
-
-// write writes the training step aside and takes one step in onnxruntime, which
-// must agree with the oracle.
-func (s *stepUnderWay) write(p *compile.Program, state *train.State, meta export.StepMeta, library string) (err error) {
-	if s.initial, err = p.Flatten(state.Params); err != nil {
-		return err
-	}
-	meta.Initial = InitialFile
-	model, err := export.TrainStep(p, s.initial, meta)
+// writeTrainStep writes the training step aside and takes one step in onnxruntime,
+// which must agree with the oracle.
+func writeTrainStep(dir string, p *compile.Program, state *train.State, said contract.Step, library string) (*trainStep, error) {
+	initial, err := p.Flatten(state.Params)
 	if err != nil {
-		return fmt.Errorf("%s: %w", TrainStepFile, err)
+		return nil, err
 	}
-	if s.described, err = contract.CheckStep(model); err != nil {
-		return err
+	s := &trainStep{initial: initial}
+	said.Initial.File = InitialFile
+	model, described, err := export.TrainStep(p, initial, said)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", TrainStepFile, err)
 	}
-	s.file, err = export.CheckedStep(filepath.Join(s.dir, TrainStepFile), model, func(aside string) (err error) {
+	s.described = described
+	s.file, err = export.CheckedStep(filepath.Join(dir, TrainStepFile), model, func(aside string) (err error) {
 		s.check, err = checkStep(p, state, aside, library)
 		return err
 	})
-	return err
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// place gives the files their names.
+func (s *trainStep) place(dir string) error {
+	if err := s.file.Commit(); err != nil {
+		return err
+	}
+	return outfile.Replace(filepath.Join(dir, InitialFile), width.AppendBytes(nil, s.initial))
 }
 
 // checkStep takes one step on seeded random bags. A value within rounding of a

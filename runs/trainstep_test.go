@@ -10,13 +10,26 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/export"
+	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 )
+
+// placedStep writes the training step of a program into a folder.
+func placedStep(t *testing.T, dir string, p *compile.Program, library string) (*contract.Step, *StepCheck) {
+	t.Helper()
+	s, err := writeTrainStep(dir, p, initialState(p), contract.Step{Version: "test"}, library)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.place(dir); err != nil {
+		t.Fatal(err)
+	}
+	return s.described, s.check
+}
 
 // The training step of every shipped spec agrees with the oracle, and its
 // initial parameters are those that a run starts from.
@@ -37,10 +50,7 @@ func TestTrainStepOfShippedSpecs(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir := t.TempDir()
-			described, check, err := beginTrainStep(dir, p, initialState(p), export.StepMeta{Version: "test"}, library).place()
-			if err != nil {
-				t.Fatal(err)
-			}
+			described, check := placedStep(t, dir, p, library)
 			if check.MaxAbsDiff > stepTolerance || check.MaxAbsDiff == 0 && described.Size > 100 {
 				t.Errorf("difference %g", check.MaxAbsDiff)
 			}
@@ -66,9 +76,7 @@ func TestWrongTrainStepIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if _, _, err := beginTrainStep(dir, q, initialState(q), export.StepMeta{}, library).place(); err != nil {
-		t.Fatal(err)
-	}
+	placedStep(t, dir, q, library)
 	_, err = checkStep(p, initialState(p), filepath.Join(dir, TrainStepFile), library)
 	if err == nil || !strings.Contains(err.Error(), "away from the interpreter in new_") {
 		t.Errorf("the step of another weight decay passed: %v", err)

@@ -2,7 +2,6 @@ package contract
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 )
@@ -15,6 +14,5 @@ func (m *Metadata) Hash() string {
 	if err != nil {
 		panic(fmt.Sprintf("bug: strings and whole numbers as JSON: %v", err)) // nothing else is in there
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
+	return fmt.Sprintf("%x", sha256.Sum256(text))
 }

@@ -32,7 +32,7 @@ func quickstartStep(t *testing.T) *onnxpb.ModelProto {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := export.TrainStep(p, initial, export.StepMeta{Version: "test", SpecSHA256: spec.Hash(), Seed: 1, Initial: "initial.bin"})
+	m, _, err := export.TrainStep(p, initial, contract.Step{Version: "test", SpecSHA256: spec.Hash(), Seed: 1, Initial: contract.StepInitial{File: "initial.bin"}})
 	if err != nil {
 		t.Fatal(err)
 	}
