@@ -3,7 +3,6 @@ package experiment
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -74,11 +73,7 @@ func key(candidates []candidate, choose Choose, snapshots []int, dataHash, split
 		content.Choose = &choose
 	}
 	text, err := json.Marshal(content)
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:]), nil
+	return fmt.Sprintf("%x", sha256.Sum256(text)), err
 }
 
 // load reads the specs of a learner on a data set, one for each choice of the

@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -99,9 +98,9 @@ func (s *Synth) cached(name string, r int, dir string, folder data.Folder) (path
 	if err != nil {
 		return "", "", err
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s r %d %s", s.Set.V, r, text))
+	hash := sha256.Sum256(fmt.Appendf(nil, "%s r %d %s", s.Set.V, r, text))
 	source = fmt.Sprintf("%s, seed %d", s.Set.V, s.Seed)
-	path = filepath.Join(dir, DataFolder, fmt.Sprintf("%s-r%d-%s.npz", slug(name), r, hex.EncodeToString(sum[:4])))
+	path = filepath.Join(dir, DataFolder, fmt.Sprintf("%s-r%d-%x.npz", slug(name), r, hash[:4]))
 	if _, err := os.Stat(path); err == nil {
 		return path, source, nil
 	}

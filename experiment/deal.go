@@ -3,7 +3,6 @@ package experiment
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -65,26 +64,26 @@ func PlanShards(e *Experiment, o Options, d Dealing) (*Deal, error) {
 	if d.Accelerated {
 		o.Auto = engines.XLA
 	}
-	w, err := prepare(e, o)
+	r, err := prepare(e, o)
 	if err != nil {
 		return nil, err
 	}
-	defer w.close()
-	deal := &Deal{Experiment: w.plan.SHA256, Name: w.plan.Name, Miplc: o.Version, Engine: o.Engine, Device: o.Device, Auto: o.Auto, Beside: w.beside, CPUs: d.CPUs}
-	costs := measure(cellsOf(w.groups), w.have)
-	groups := unfinished(w.groups, w.have)
+	defer r.close()
+	deal := &Deal{Experiment: r.plan.SHA256, Name: r.plan.Name, Miplc: o.Version, Engine: o.Engine, Device: o.Device, Auto: o.Auto, Beside: r.beside, CPUs: d.CPUs}
+	costs := measure(cellsOf(r.groups), r.have)
+	groups := unfinished(r.groups, r.have)
 	for _, g := range groups {
 		for _, c := range g.Cells {
 			g.Seconds += costs.of(c)
 		}
 		if deal.Auto == "" {
-			if err := deal.settleAuto(g, w.trainers); err != nil {
+			if err := deal.settleAuto(g, r.trainers); err != nil {
 				return nil, err
 			}
 		}
 	}
 	deal.Shards = dealOut(groups, d.count(groups))
-	if err := deal.stage(o, w.plan, groups); err != nil {
+	if err := deal.stage(o, r.plan, groups); err != nil {
 		return nil, err
 	}
 	return deal, deal.write(o.Dir)
@@ -155,8 +154,7 @@ func (d *Deal) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256(text)
-	d.ID = hex.EncodeToString(sum[:6])
+	d.ID = fmt.Sprintf("%x", sha256.Sum256(text))[:12]
 	return outfile.ReplaceJSON(filepath.Join(dir, DealFile), d)
 }
 

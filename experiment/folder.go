@@ -3,7 +3,6 @@ package experiment
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -149,6 +148,6 @@ func slug(name string) string {
 	if exact {
 		return out
 	}
-	sum := sha256.Sum256([]byte(name))
-	return out + "-" + hex.EncodeToString(sum[:4])
+	hash := sha256.Sum256([]byte(name))
+	return fmt.Sprintf("%s-%x", out, hash[:4])
 }

@@ -2,8 +2,8 @@ package experiment
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 
@@ -79,8 +79,7 @@ func (e *Experiment) loadSpecs() (map[Coord][]candidate, error) {
 // plan opens or draws the selected data sets and settles their cells. Errors of
 // data are *runs.DataError, those of specs *runs.SpecError.
 func (e *Experiment) plan(loaded map[Coord][]candidate, sel Select, dir string, folder data.Folder) (*Plan, error) {
-	sum := sha256.Sum256(e.Text)
-	p := &Plan{Name: e.Name.V, SHA256: hex.EncodeToString(sum[:]), experiment: e}
+	p := &Plan{Name: e.Name.V, SHA256: fmt.Sprintf("%x", sha256.Sum256(e.Text)), experiment: e}
 	for i := range e.Data {
 		d := &e.Data[i]
 		for _, r := range d.R {

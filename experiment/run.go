@@ -92,83 +92,21 @@ func (e *Experiment) Check() error {
 // the next start.
 func Run(ctx context.Context, e *Experiment, o Options) (Progress, error) {
 	o.Groups = true
-	w, err := prepare(e, o)
+	r, err := prepare(e, o)
 	if err != nil {
 		return Progress{}, err
 	}
-	defer w.close()
-	r := &runner{ctx: ctx, e: e, o: o, part: "all", trainers: w.trainers, groups: w.groups, have: w.have, beside: w.beside}
-	return r.run()
-}
-
-// work is an experiment whose folder is claimed and whose plan stands.
-type work struct {
-	folder   *outdir.Folder
-	plan     *Plan // with what earlier starts selected
-	selected []Cell
-	groups   []*group // of the selected cells
-	beside   int      // cells of a group at most
-	trainers *engines.Trainers
-	have     *Results
-}
-
-// prepare claims the folder, settles the plan and writes it. The work is closed at
-// the end.
-func prepare(e *Experiment, o Options) (*work, error) {
-	loaded, err := e.loadSpecs()
-	if err == nil {
-		err = o.Select.check(e)
-	}
-	if err != nil {
-		return nil, &runs.SpecError{Err: err}
-	}
-	folder, err := claim(o.Dir, e)
-	if err != nil {
-		return nil, err
-	}
-	o.Shared = true // the cells share the cores, so each trains on one thread
-	w := &work{folder: folder, trainers: engines.NewTrainers(o.Request), beside: cmp.Or(o.Jobs, most)}
-	if err := w.settle(e, o, loaded); err != nil {
-		abandon(folder)
-		w.close()
-		return nil, err
-	}
-	return w, nil
-}
-
-func (w *work) settle(e *Experiment, o Options, loaded map[Coord][]candidate) (err error) {
-	if w.plan, err = e.plan(loaded, o.Select, o.Dir, o.Data); err != nil {
-		return err
-	}
-	w.selected = slices.Clone(w.plan.Cells)
-	if w.have, err = ReadResults(o.Dir); err != nil {
-		return err
-	}
-	if err := w.plan.merge(o.Dir); err != nil {
-		return err
-	}
-	if err := w.plan.write(o.Dir); err != nil {
-		return err
-	}
-	for i := range w.selected {
-		c := &w.selected[i]
-		w.trainers.Expect(c.candidates[0].spec, c.input.bags, c.input.facts.Bags)
-	}
-	w.groups, err = gather(w.selected, w.trainers, w.beside)
-	return err
-}
-
-func (w *work) close() {
-	w.trainers.Close()
-	w.folder.Close()
+	defer r.close()
+	return r.run(ctx)
 }
 
 // runner computes the cells of groups.
 type runner struct {
-	ctx      context.Context
 	e        *Experiment
 	o        Options
-	part     string // of the cells, in the name of the results file
+	part     string         // of the cells, in the name of the results file
+	folder   *outdir.Folder // claimed; nil: it is shared with other shards
+	plan     *Plan          // with what earlier starts selected; nil of a shard
 	groups   []*group
 	beside   int // trainings in one program at most
 	have     *Results
@@ -183,17 +121,70 @@ type runner struct {
 	broken   error // of the results file: nothing more can be kept
 }
 
-func (r *runner) run() (Progress, error) {
+// prepare claims the folder, settles the plan and writes it. The runner is closed at
+// the end.
+func prepare(e *Experiment, o Options) (*runner, error) {
+	loaded, err := e.loadSpecs()
+	if err == nil {
+		err = o.Select.check(e)
+	}
+	if err != nil {
+		return nil, &runs.SpecError{Err: err}
+	}
+	folder, err := claim(o.Dir, e)
+	if err != nil {
+		return nil, err
+	}
+	o.Shared = true // the cells share the cores, so each trains on one thread
+	r := &runner{e: e, o: o, part: "all", folder: folder, trainers: engines.NewTrainers(o.Request), beside: cmp.Or(o.Jobs, most)}
+	if err := r.settle(loaded); err != nil {
+		abandon(folder)
+		r.close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *runner) settle(loaded map[Coord][]candidate) (err error) {
+	if r.plan, err = r.e.plan(loaded, r.o.Select, r.o.Dir, r.o.Data); err != nil {
+		return err
+	}
+	selected := slices.Clone(r.plan.Cells)
+	if r.have, err = ReadResults(r.o.Dir); err != nil {
+		return err
+	}
+	if err := r.plan.merge(r.o.Dir); err != nil {
+		return err
+	}
+	if err := r.plan.write(r.o.Dir); err != nil {
+		return err
+	}
+	for i := range selected {
+		c := &selected[i]
+		r.trainers.Expect(c.candidates[0].spec, c.input.bags, c.input.facts.Bags)
+	}
+	r.groups, err = gather(selected, r.trainers, r.beside)
+	return err
+}
+
+func (r *runner) close() {
+	r.trainers.Close()
+	if r.folder != nil {
+		r.folder.Close()
+	}
+}
+
+func (r *runner) run(ctx context.Context) (Progress, error) {
 	if err := r.begin(); err != nil {
 		return Progress{}, err
 	}
 	groups := r.groups
 	r.o.Observer.Begin(r.progress)
-	ctx, stop := context.WithCancel(r.ctx)
+	going, stop := context.WithCancel(ctx)
 	defer stop()
 	work := func(groups <-chan *group) {
 		for g := range groups {
-			if ctx.Err() == nil && r.compute(ctx, g) != nil {
+			if going.Err() == nil && r.compute(going, g) != nil {
 				stop()
 			}
 		}
@@ -214,7 +205,7 @@ func (r *runner) run() (Progress, error) {
 	close(shared)
 	close(alone)
 	running.Wait()
-	return r.end()
+	return r.end(ctx)
 }
 
 // atATime is how many cells train at a time, each by itself.
@@ -259,7 +250,7 @@ func cellsOf(groups []*group) (list []*Cell) {
 	return list
 }
 
-func (r *runner) end() (Progress, error) {
+func (r *runner) end(ctx context.Context) (Progress, error) {
 	err := errors.Join(r.journal.close(), r.doneElsewhere())
 	_ = os.Remove(filepath.Join(r.o.Dir, TrialsFolder)) // fails, rightly, where cells are under way
 	switch {
@@ -267,7 +258,7 @@ func (r *runner) end() (Progress, error) {
 		return r.progress, fmt.Errorf("the results cannot be kept: %w", r.broken)
 	case err != nil:
 		return r.progress, err
-	case r.ctx.Err() != nil:
+	case ctx.Err() != nil:
 		return r.progress, &InterruptedError{r.progress}
 	case r.progress.Failed > 0:
 		return r.progress, &failedError{r.progress}

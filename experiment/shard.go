@@ -104,10 +104,9 @@ func RunShard(ctx context.Context, s Shard, o Options) (Progress, error) {
 		return Progress{}, err
 	}
 	o.Engine, o.Device, o.Auto, o.Shared = deal.Engine, deal.Device, deal.Auto, true
-	trainers := engines.NewTrainers(o.Request)
-	defer trainers.Close()
-	r := &runner{ctx: ctx, e: e, o: o, part: fmt.Sprintf("%d-of-%d", s.I, s.N), trainers: trainers, groups: groups, have: have, beside: deal.Beside}
-	return r.run()
+	r := &runner{e: e, o: o, part: fmt.Sprintf("%d-of-%d", s.I, s.N), trainers: engines.NewTrainers(o.Request), groups: groups, have: have, beside: deal.Beside}
+	defer r.close()
+	return r.run(ctx)
 }
 
 // admit checks that a shard is one of the deal, and reads the experiment.

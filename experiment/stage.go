@@ -65,7 +65,10 @@ func (d *Deal) stage(o Options, p *Plan, groups []*group) error {
 
 func (d *Deal) stageSpecs(dir string, at Coord, c *Cell) error {
 	for _, choice := range c.candidates {
-		if err := stageText(choice.path(dir), choice.Hash, choice.spec.YAML()); err != nil {
+		if unchanged(choice.path(dir), choice.Hash) == nil {
+			continue
+		}
+		if err := outfile.Replace(choice.path(dir), choice.spec.YAML()); err != nil {
 			return err
 		}
 	}
@@ -75,14 +78,6 @@ func (d *Deal) stageSpecs(dir string, at Coord, c *Cell) error {
 
 // path is that of the spec in the folder of the experiment.
 func (c *candidate) path(dir string) string { return filepath.Join(dir, SpecsFolder, c.Hash+".yaml") }
-
-// stageText writes a file unless its content is there.
-func stageText(path, hash string, text []byte) error {
-	if have, err := infile.SHA256(path); err == nil && have == hash {
-		return nil
-	}
-	return outfile.Replace(path, text)
-}
 
 func (d *Deal) stageSet(dir string, in *inputOf, e *Experiment) error {
 	set := dealtSet{SetFacts: in.facts, Train: in.splits.Train, Seed: in.splits.Seed}
