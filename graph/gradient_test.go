@@ -2,7 +2,6 @@ package graph_test
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -19,13 +18,7 @@ func checkGradient(t *testing.T, what string, g *graph.Graph, wrt []string, env 
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
-	if err := graph.Verify(grad); err != nil {
-		t.Fatalf("%s: %v\n%s", what, err, grad.Text())
-	}
-	got, err := graph.Eval(grad, env)
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", what, err, grad.Text())
-	}
+	got := evaluated(t, what, grad, env)
 	for _, name := range wrt {
 		want := differences(t, g, env, name)
 		if d := difference(got[graph.GradPrefix+name], want); d > tol {
@@ -38,25 +31,9 @@ func checkGradient(t *testing.T, what string, g *graph.Graph, wrt []string, env 
 // differences estimates the gradient of loss by one value.
 func differences(t *testing.T, g *graph.Graph, env graph.Env, name string) *graph.Tensor {
 	t.Helper()
-	x := env.Values[name]
-	moved := graph.Env{N: env.N, B: env.B, Values: maps.Clone(env.Values)}
-	at := graph.NewTensor(x.Shape, append([]float64(nil), x.Data...)...)
-	moved.Values[name] = at
-	loss := func() float64 {
-		out, err := graph.Eval(g, moved)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return out["loss"].Data[0]
-	}
-	out := graph.NewTensor(x.Shape)
-	for i, v := range x.Data {
-		const h = 1e-5
-		at.Data[i] = v + h
-		up := loss()
-		at.Data[i] = v - h
-		out.Data[i] = (up - loss()) / (2 * h)
-		at.Data[i] = v
+	out := graph.NewTensor(env.Values[name].Shape)
+	for i := range out.Data {
+		out.Data[i] = graphtest.Slope(t, g, env, "loss", name, i)
 	}
 	return out
 }

@@ -43,22 +43,13 @@ func TestPaddableLeavesPaddingOut(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if err := graph.Verify(p); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
 		env := graphtest.RandomEnv(g, 1, []int{2, 3})
-		want, err := graph.Eval(g, env)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := evaluated(t, name, g, env)
 		padded := graph.Env{N: env.N + 2, B: env.B, Values: map[string]*graph.Tensor{}}
 		x := env.Values["x"].Data
 		padded.Values["x"] = graph.NewTensor([]int{padded.N, 3}, append(append([]float64(nil), x...), 9, 9, 9, -9, 9, 9)...)
 		padded.Values["bag_of"] = graph.NewInts(append(append([]int(nil), env.Values["bag_of"].Ints...), -1, -1)...)
-		got, err := graph.Eval(p, padded)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := evaluated(t, name, p, padded)
 		for i, w := range want["y"].Data {
 			if math.Abs(got["y"].Data[i]-w) > 1e-12 {
 				t.Errorf("%s: y[%d] = %v with padding, %v without", name, i, got["y"].Data[i], w)

@@ -18,22 +18,31 @@ type shape = graph.Shape
 // agree evaluates both graphs and compares all outputs of the first.
 func agree(t *testing.T, what string, before, after *graph.Graph, env graph.Env, tol float64) {
 	t.Helper()
-	if err := graph.Verify(after); err != nil {
-		t.Fatalf("%s: %v\n%s", what, err, after.Text())
-	}
-	want, err := graph.Eval(before, env)
-	if err != nil {
-		t.Fatalf("%s: %v", what, err)
-	}
-	got, err := graph.Eval(after, env)
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", what, err, after.Text())
-	}
+	agreeOn(t, what, before, env, after, env, tol)
+}
+
+// agreeOn is agree where each graph has a batch of its own.
+func agreeOn(t *testing.T, what string, before *graph.Graph, env graph.Env, after *graph.Graph, own graph.Env, tol float64) {
+	t.Helper()
+	want, got := evaluated(t, what, before, env), evaluated(t, what, after, own)
 	for _, o := range before.Outputs {
 		if d := difference(got[o.Name], want[o.Name]); d > tol {
 			t.Errorf("%s: output %s differs by %g\nbefore:\n%s\nafter:\n%s", what, o.Name, d, before.Text(), after.Text())
 		}
 	}
+}
+
+// evaluated gives the outputs of a graph that is valid.
+func evaluated(t *testing.T, what string, g *graph.Graph, env graph.Env) map[string]*graph.Tensor {
+	t.Helper()
+	if err := graph.Verify(g); err != nil {
+		t.Fatalf("%s: %v\n%s", what, err, g.Text())
+	}
+	out, err := graph.Eval(g, env)
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", what, err, g.Text())
+	}
+	return out
 }
 
 // difference is the largest difference relative to 1 + |want|; infinite when
@@ -187,22 +196,7 @@ func single(t *testing.T, what string, g *graph.Graph, env graph.Env) *graph.Gra
 	without := env
 	without.Values = maps.Clone(env.Values)
 	delete(without.Values, "bag_of")
-	want, err := graph.Eval(g, env)
-	if err != nil {
-		t.Fatalf("%s: %v", what, err)
-	}
-	if err := graph.Verify(s); err != nil {
-		t.Fatalf("%s: %v\n%s", what, err, s.Text())
-	}
-	got, err := graph.Eval(s, without)
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", what, err, s.Text())
-	}
-	for name := range want {
-		if d := difference(got[name], want[name]); d > 1e-9 {
-			t.Errorf("%s: output %s differs by %g\nbefore:\n%s\nafter:\n%s", what, name, d, g.Text(), s.Text())
-		}
-	}
+	agreeOn(t, what, g, env, s, without, 1e-9)
 	return s
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/width"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
@@ -62,15 +63,7 @@ func exported(t testing.TB, name string, set ...string) []byte {
 func openBytes(t testing.TB, data []byte, opts ...runtime.Option) *runtime.Model {
 	t.Helper()
 	m, err := runtime.OpenBytes(data, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := m.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return m
+	return opened(t, m, err)
 }
 
 // Every shipped spec gives the same predictions in both back ends, and through
@@ -103,8 +96,8 @@ func TestShippedSpecs(t *testing.T) {
 					t.Fatal(err)
 				}
 				for what, p := range map[string]runtime.Prediction{"onnx-go": got, "batch": all[i]} {
-					near(t, what+": probabilities", p.Probabilities, widen(want.Probabilities))
-					near(t, what+": attention", p.Attention, widen(want.Attention))
+					near(t, what+": probabilities", p.Probabilities, width.To[float64](want.Probabilities))
+					near(t, what+": attention", p.Attention, width.To[float64](want.Attention))
 				}
 			}
 		})

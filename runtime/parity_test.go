@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/width"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
@@ -26,6 +27,12 @@ func open(t testing.TB, name string, opts ...runtime.Option) *runtime.Model {
 func openWith(t testing.TB, name string, opts ...runtime.Option) *runtime.Model {
 	t.Helper()
 	m, err := runtime.Open("testdata/"+name, opts...)
+	return opened(t, m, err)
+}
+
+// opened is a model that is closed at the end of the test.
+func opened(t testing.TB, m *runtime.Model, err error) *runtime.Model {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,17 +218,9 @@ func TestBackendsAgreeOnImages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		near(t, "probabilities", x.Probabilities, widen(y.Probabilities))
-		near(t, "attention", x.Attention, widen(y.Attention))
+		near(t, "probabilities", x.Probabilities, width.To[float64](y.Probabilities))
+		near(t, "attention", x.Attention, width.To[float64](y.Attention))
 	}
-}
-
-func widen(x []float32) []float64 {
-	y := make([]float64, len(x))
-	for i, v := range x {
-		y[i] = float64(v)
-	}
-	return y
 }
 
 // batch-3x4.onnx has the parameters of demipl-3x4.onnx.

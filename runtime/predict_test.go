@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/miplc/miplc/internal/width"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
 	"github.com/miplc/miplc/runtime/ortenv"
@@ -216,8 +217,8 @@ func TestConcurrentUse(t *testing.T) {
 								return
 							}
 							if err := errors.Join(
-								apart(p.Probabilities, widen(want[i].Probabilities)),
-								apart(p.Attention, widen(want[i].Attention)),
+								apart(p.Probabilities, width.To[float64](want[i].Probabilities)),
+								apart(p.Attention, width.To[float64](want[i].Attention)),
 							); err != nil {
 								t.Error(err)
 								return

@@ -15,6 +15,7 @@ import (
 
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/width"
 	"github.com/miplc/miplc/runtime"
 )
 
@@ -59,7 +60,7 @@ func TestReloadUnderLoad(t *testing.T) {
 						}
 						which := slices.IndexFunc(want[:], func(p []runtime.Prediction) bool {
 							return slices.EqualFunc(p, to, func(a, b runtime.Prediction) bool {
-								return apart(a.Probabilities, widen(b.Probabilities)) == nil && apart(a.Attention, widen(b.Attention)) == nil
+								return apart(a.Probabilities, width.To[float64](b.Probabilities)) == nil && apart(a.Attention, width.To[float64](b.Attention)) == nil
 							})
 						})
 						if which < 0 {

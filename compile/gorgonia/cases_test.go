@@ -9,6 +9,7 @@ import (
 	"github.com/miplc/miplc/compile/gorgonia"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/width"
 )
 
 // The batch of the op tests: three ragged bags and two instances of padding.
@@ -273,7 +274,7 @@ func lower[T gorgonia.Float](t testing.TB, g *graph.Graph, values map[string]*gr
 	params, grads := gorgonia.NewParams[T](), map[string][]T{}
 	for _, p := range g.ByOp(graph.OpParam) {
 		v := values[p.Name]
-		params.Add(p.Name, v.Shape, convert[T](v.Data))
+		params.Add(p.Name, v.Shape, width.To[T](v.Data))
 		grads[p.Name] = make([]T, len(v.Data))
 	}
 	m, err := gorgonia.Lower(g, rows, bags, gorgonia.Options[T]{Params: params, Loss: "loss", Grads: grads})
@@ -291,16 +292,8 @@ func inputs[T gorgonia.Float](values map[string]*graph.Tensor) gorgonia.Inputs[T
 		if v.Ints != nil {
 			in.BagOf = v.Ints
 		} else {
-			in.Floats[name] = convert[T](v.Data)
+			in.Floats[name] = width.To[T](v.Data)
 		}
 	}
 	return in
-}
-
-func convert[T gorgonia.Float](x []float64) []T {
-	out := make([]T, len(x))
-	for i, v := range x {
-		out[i] = T(v)
-	}
-	return out
 }

@@ -12,18 +12,16 @@ import (
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/parity"
-	"github.com/miplc/miplc/internal/stream"
+	"github.com/miplc/miplc/internal/width"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/language/spectest"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
-	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
+	"github.com/miplc/miplc/train/traintest"
 )
 
 // model is a compiled spec with values for all parameters and statistics.
@@ -31,14 +29,6 @@ type model struct {
 	name    string
 	program *compile.Program
 	params  map[string][]float32
-}
-
-// trained lists the shipped specs that have a model trained by gradient steps.
-func trained() []string {
-	return slices.DeleteFunc(specs.Models(), func(name string) bool {
-		spec, err := language.Load(name, language.Options{})
-		return err == nil && len(spec.Model.Blocks) == 0 && len(spec.Model.Let) == 0
-	})
 }
 
 // shipped is a shipped spec, on features of the size of Birdsong-MIPL where it
@@ -57,57 +47,17 @@ func shipped(t testing.TB, name string, extent int) *model {
 		}
 		sig = compile.Signature{Instance: spec.Data.Shape.V, Classes: 5}
 	}
-	return compiled(t, name, spec, sig, 1)
+	return drawn(name, traintest.Compiled(t, spec, sig), 1)
 }
 
 // random is the random spec of a seed.
 func random(t testing.TB, seed uint64) *model {
-	t.Helper()
-	name := fmt.Sprintf("random%d", seed)
-	spec, err := language.Parse(name+".yaml", []byte(spectest.Random(seed)), language.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := spec.Data.Generated
-	sig, err := compile.SignatureOf(spec, []int{g.Features.V}, g.Classes.V)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return compiled(t, name, spec, sig, seed)
+	return drawn(fmt.Sprintf("random%d", seed), traintest.Random(t, seed), seed)
 }
 
-func compiled(t testing.TB, name string, spec *language.Spec, sig compile.Signature, seed uint64) *model {
-	t.Helper()
-	p, err := compile.Compile(spec, sig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := &model{name: name, program: p}
-	m.draw(seed)
-	return m
-}
-
-// draw gives the parameters values.
-func (m *model) draw(seed uint64) {
-	p := m.program
-	m.params = train.InitParams(p, seed)
-	for _, q := range p.Params {
-		if q.Init.Kind != "constant" {
-			continue
-		}
-		// Zeros and ones would hide what is done with them.
-		r := stream.New(seed, "parity parameters "+q.Name)
-		for i := range m.params[q.Name] {
-			m.params[q.Name][i] += float32(0.2 * r.NormFloat64())
-		}
-	}
-	if p.Normalize {
-		r := stream.New(seed, "parity statistics")
-		for range extent.Size(p.Signature.Instance) {
-			m.params[compile.ParamMean] = append(m.params[compile.ParamMean], float32(r.NormFloat64()))
-			m.params[compile.ParamStd] = append(m.params[compile.ParamStd], 0.5+float32(r.Float64()))
-		}
-	}
+// drawn gives the parameters of a program values.
+func drawn(name string, p *compile.Program, seed uint64) *model {
+	return &model{name: name, program: p, params: traintest.Start(p, seed).Params}
 }
 
 // bags are those of a measurement, like the training data of the model.
@@ -120,11 +70,11 @@ func (m *model) bags(sizes []int, seed uint64) parity.Options {
 func (m *model) interpret(x []float32, n int) (map[*graph.Node]*graph.Tensor, error) {
 	p := m.program
 	env := graph.Env{N: n, B: 1, Values: map[string]*graph.Tensor{
-		compile.InInstances: graph.NewTensor(append([]int{n}, p.Signature.Instance...), wide(x)...),
+		compile.InInstances: graph.NewTensor(append([]int{n}, p.Signature.Instance...), width.To[float64](x)...),
 		compile.InBagOf:     graph.NewInts(make([]int, n)...),
 	}}
 	for _, q := range p.Infer.ByOp(graph.OpParam) {
-		env.Values[q.Name] = graph.NewTensor(q.Shape.Concrete(n, 1), wide(m.params[q.Name])...)
+		env.Values[q.Name] = graph.NewTensor(q.Shape.Concrete(n, 1), width.To[float64](m.params[q.Name])...)
 	}
 	all, err := graph.EvalAll(p.Infer, env)
 	values := map[*graph.Node]*graph.Tensor{}
@@ -132,14 +82,6 @@ func (m *model) interpret(x []float32, n int) (map[*graph.Node]*graph.Tensor, er
 		values[p.Infer.Nodes[i]] = v
 	}
 	return values, err
-}
-
-func wide(x []float32) []float64 {
-	y := make([]float64, len(x))
-	for i, v := range x {
-		y[i] = float64(v)
-	}
-	return y
 }
 
 func (m *model) reference() *parity.Reference {
@@ -400,8 +342,7 @@ func (m *model) saturated(t testing.TB, o parity.Options, reach float64) (best *
 	for attempt := uint64(0); attempt < 6 && !(rounding < 1e-6); attempt++ {
 		g := m
 		if attempt > 0 {
-			g = &model{name: m.name, program: m.program}
-			g.draw(o.Seed + 1000*attempt)
+			g = drawn(m.name, m.program, o.Seed+1000*attempt)
 			maps.Copy(g.params, m.statistics())
 		}
 		if g = g.grown(1+3*float32(attempt%2)).stretched(t, s, o, reach); g == nil {

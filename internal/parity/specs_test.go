@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/internal/parity"
+	"github.com/miplc/miplc/language"
 )
 
 // randomSpecs is how many random specs the tests of this package draw.
@@ -26,7 +27,7 @@ func isImage(m *model) bool {
 // Every shipped spec predicts the same in every engine.
 func TestShippedSpecs(t *testing.T) {
 	var w worst
-	for _, name := range trained() {
+	for _, name := range language.TrainedNames() {
 		m := shipped(t, name, 0)
 		engines := m.engines(t)
 		if len(engines) != 5 {
@@ -72,7 +73,7 @@ func TestSaturatedAttention(t *testing.T) {
 		held++
 		return true
 	}
-	for _, name := range trained() {
+	for _, name := range language.TrainedNames() {
 		// Fresh networks see large images of noise as all the same.
 		m, bags := shipped(t, name, 16), parity.DefaultSizes
 		if isImage(m) {

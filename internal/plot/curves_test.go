@@ -1,11 +1,7 @@
 package plot
 
 import (
-	"bytes"
 	"io"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -55,35 +51,7 @@ func TestComparisons(t *testing.T) {
 		"many":        {">i<"},
 		"rows":        {">DEMIPL-MD, epoch 10<", ">DEMIPL, epoch 30<", ">MIPLGP, epoch 1<", ">instances, kind unknown<"},
 	}
-	second := comparisons()
-	for name, draw := range comparisons() {
-		var a, b bytes.Buffer
-		if err := draw(&a); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if err := second[name](&b); err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(a.Bytes(), b.Bytes()) {
-			t.Errorf("%s differs from itself", name)
-		}
-		if err := wellFormed(a.Bytes()); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		for _, word := range append(words[name], "<svg") {
-			if !strings.Contains(a.String(), word) {
-				t.Errorf("%s lacks %q", name, word)
-			}
-		}
-		if strings.Contains(a.String(), "NaN") || strings.Contains(a.String(), "Inf") || strings.Contains(a.String(), ">1.2<") {
-			t.Errorf("%s has numbers that are none, or leaves its axes", name)
-		}
-		if *keep != "" {
-			if err := os.WriteFile(filepath.Join(*keep, name+".svg"), a.Bytes(), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	checkFigures(t, comparisons, words, "NaN", "Inf", ">1.2<") // which would lie beyond an axis
 }
 
 func TestNoComparison(t *testing.T) {

@@ -9,18 +9,9 @@ import (
 // BenchmarkConjugateGradients is an iteration of a fit on 2,000 instances of 38
 // features and 13 classes, as the shipped spec has them on Birdsong-MIPL.
 func BenchmarkConjugateGradients(b *testing.B) {
-	set, err := data.Prototypes(data.PrototypeOptions{
+	p := instances(b, data.PrototypeOptions{
 		Bags: 55, Classes: 13, Features: 38, Candidates: 1, Positives: 0.1, MinSize: 36, MaxSize: 37, Noise: 0.3, Seed: 1,
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
-	p := &problem{X: set.Instances, Dim: 38, Classes: 13, Candidates: set.Candidates}
-	for bag := range set.Bags() {
-		for range set.Size(bag) {
-			p.BagOf = append(p.BagOf, bag)
-		}
-	}
 	for name, d := range devices(b) {
 		b.Run(name, func(b *testing.B) {
 			s := defaults()

@@ -109,18 +109,9 @@ func TestFitsOnDevices(t *testing.T) {
 
 // Problems of several blocks of rows, the last one small.
 func TestBlocks(t *testing.T) {
-	set, err := data.Prototypes(data.PrototypeOptions{
+	p := instances(t, data.PrototypeOptions{
 		Bags: 260, Classes: 2, Features: 3, Candidates: 1, Positives: 0.4, MinSize: 4, MaxSize: 5, Noise: 0.5, Seed: 3,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &problem{X: set.Instances, Dim: 3, Classes: 2, Candidates: set.Candidates}
-	for b := range set.Bags() {
-		for range set.Size(b) {
-			p.BagOf = append(p.BagOf, b)
-		}
-	}
 	if p.n() <= systemRows || p.n() > 2*systemRows {
 		t.Fatalf("%d instances are not two blocks", p.n())
 	}

@@ -37,19 +37,8 @@ func (l *learner) Fit(ctx context.Context, p *learners.Problem, observe func(lea
 	if l.s.Device == nil {
 		return nil, fmt.Errorf("bug: %s has no device to compute on", Name)
 	}
-	set, s := p.Data, l.s
+	in, s := problemOf(p), l.s
 	s.Seed = p.Seed
-	in := &problem{Dim: set.Dim(), Classes: set.Classes}
-	for b, bag := range p.Train {
-		x := learners.Normalized(set.Bag(bag), p.Normalization)
-		for _, v := range x {
-			in.X = append(in.X, float32(v))
-		}
-		for range set.Size(bag) {
-			in.BagOf = append(in.BagOf, b)
-		}
-		in.Candidates = append(in.Candidates, set.CandidateSet(bag)...)
-	}
 	q, err := fit(ctx, in, s, func(now progress) {
 		if observe == nil {
 			return
@@ -63,7 +52,7 @@ func (l *learner) Fit(ctx context.Context, p *learners.Problem, observe func(lea
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", Name, err)
 	}
-	return &model{posterior: q, shape: set.Shape, z: p.Normalization}, nil
+	return &model{posterior: q, shape: p.Data.Shape, z: p.Normalization}, nil
 }
 
 // bagConfidences gives [bags, classes] from the posterior means of the

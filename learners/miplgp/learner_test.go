@@ -31,6 +31,16 @@ func prototypes(t *testing.T) *learners.Problem {
 	return p
 }
 
+// instances are those of drawn bags, as they are.
+func instances(t testing.TB, o data.PrototypeOptions) *problem {
+	t.Helper()
+	set, err := data.Prototypes(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return problemOf(&learners.Problem{Data: set, Train: set.AllBags()})
+}
+
 // quick are settings that suffice for prototypes.
 func quick(solver string) Settings {
 	s := defaults()

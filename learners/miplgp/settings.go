@@ -12,7 +12,9 @@ package miplgp
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/miplc/miplc/internal/width"
 	"github.com/miplc/miplc/learners"
 )
 
@@ -97,6 +99,19 @@ type problem struct {
 	BagOf      []int   // [n] bag of each instance
 	Candidates []uint8 // [bags, Classes], 1 for candidates
 	Classes    int     // k, without the class of negatives
+}
+
+// problemOf lays the training bags out, their features normalised.
+func problemOf(p *learners.Problem) *problem {
+	set := p.Data
+	in := &problem{Dim: set.Dim(), Classes: set.Classes}
+	for b, bag := range p.Train {
+		x := learners.Normalized(set.Bag(bag), p.Normalization)
+		in.X = append(in.X, width.To[float32](x)...)
+		in.BagOf = append(in.BagOf, slices.Repeat([]int{b}, set.Size(bag))...)
+		in.Candidates = append(in.Candidates, set.CandidateSet(bag)...)
+	}
+	return in
 }
 
 // n is the number of instances.

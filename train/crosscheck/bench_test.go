@@ -9,6 +9,7 @@ import (
 	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/traintest"
 )
 
 // work is one size of training steps: the sizes of the paper's data sets.
@@ -37,7 +38,7 @@ func (c *work) program(tb testing.TB) *compile.Program {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return compiled(tb, c.name, spec, c.signature)
+	return traintest.Compiled(tb, spec, c.signature)
 }
 
 // params are starting parameters and, where the program normalises, statistics

@@ -13,6 +13,7 @@ import (
 	"github.com/miplc/miplc/train/gorgonia"
 	"github.com/miplc/miplc/train/oracle"
 	"github.com/miplc/miplc/train/ort"
+	"github.com/miplc/miplc/train/traintest"
 	"github.com/miplc/miplc/train/xla"
 	"github.com/miplc/miplc/train/xla/pjrt"
 	"github.com/miplc/miplc/train/xla/pjrt/pjrttest"
@@ -89,9 +90,9 @@ func follow(t testing.TB, p *compile.Program, e train.Engine, steps int, seed ui
 	epochs := (steps + len(sizes) - 1) / len(sizes)
 	for step := range steps {
 		which, epoch := step%len(sizes), step/len(sizes)
-		b := batch(p, seed+uint64(which), sizes[which]...)
+		b := traintest.Batch(p, seed+uint64(which), sizes[which]...)
 		// The same bags come with other masks.
-		b.Masks = batch(p, seed+1000+uint64(step), sizes[which]...).Masks
+		b.Masks = traintest.Batch(p, seed+1000+uint64(step), sizes[which]...).Masks
 		if kept[which] != nil {
 			b.Weights = kept[which]
 		}
@@ -110,7 +111,7 @@ func follow(t testing.TB, p *compile.Program, e train.Engine, steps int, seed ui
 		t.Fatal(err)
 	}
 	tr.params = s.Params
-	b := batch(p, seed+2000, sizes[0]...)
+	b := traintest.Batch(p, seed+2000, sizes[0]...)
 	if tr.testProbabilities, tr.testScores, err = e.Predict(b.Instances, b.BagOf, b.Bags); err != nil {
 		t.Fatalf("%s: %v", e.Name(), err)
 	}
@@ -178,7 +179,7 @@ func furthest(got, want []float32, scale float64) float64 {
 func compareTrajectories(t *testing.T, name string, p *compile.Program, list []maker, w map[string]map[string]float64,
 	tolerance float64, steps int, seed uint64, sizes [][]int) {
 	t.Helper()
-	s := start(p, seed)
+	s := traintest.Start(p, seed)
 	want := follow(t, p, reference().started(t, p, s), steps, seed, sizes)
 	for _, m := range list {
 		got := follow(t, p, m.started(t, p, s), steps, seed, sizes)

@@ -8,8 +8,13 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/gorgonia"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/graph/graphtest"
+	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/internal/stream"
+	"github.com/miplc/miplc/internal/width"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/traintest"
 )
 
 // Largest differences between gradients, relative to the largest element of
@@ -31,7 +36,7 @@ func gradients(t testing.TB, p *compile.Program, b *train.Batch, params map[stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := evaluate(t, g, environment(g, b, params))
+	out := evaluate(t, g, traintest.Environment(g, b, params))
 	grads := map[string][]float64{}
 	for _, name := range names {
 		grads[name] = out[graph.GradPrefix+name].Data
@@ -44,8 +49,8 @@ func gorgoniaGradients[T gorgonia.Float](t testing.TB, p *compile.Program, b *tr
 	t.Helper()
 	values, grads := gorgonia.NewParams[T](), map[string][]T{}
 	for _, q := range p.Params {
-		values.Add(q.Name, q.Shape, converted[T](params[q.Name]))
-		grads[q.Name] = make([]T, volume(q.Shape))
+		values.Add(q.Name, q.Shape, width.To[T](params[q.Name]))
+		grads[q.Name] = make([]T, extent.Size(q.Shape))
 	}
 	m, err := gorgonia.Lower(p.Train, len(b.BagOf), b.Bags, gorgonia.Options[T]{Params: values, Loss: compile.OutLoss, Grads: grads})
 	if err != nil {
@@ -53,12 +58,12 @@ func gorgoniaGradients[T gorgonia.Float](t testing.TB, p *compile.Program, b *tr
 	}
 	defer m.Close()
 	in := gorgonia.Inputs[T]{BagOf: b.BagOf, Floats: map[string][]T{
-		compile.InInstances: converted[T](b.Instances), compile.InCandidates: converted[T](b.Candidates),
-		compile.InWeights: converted[T](b.Weights), compile.InLambda: {T(float32(b.Lambda))},
+		compile.InInstances: width.To[T](b.Instances), compile.InCandidates: width.To[T](b.Candidates),
+		compile.InWeights: width.To[T](b.Weights), compile.InLambda: {T(float32(b.Lambda))},
 		compile.InEpoch: {T(b.Epoch)}, compile.InEpochs: {T(b.Epochs)},
 	}}
 	for name, mask := range b.Masks {
-		in.Floats[name] = converted[T](mask)
+		in.Floats[name] = width.To[T](mask)
 	}
 	if err := m.Run(in); err != nil {
 		t.Fatal(err)
@@ -70,14 +75,6 @@ func gorgoniaGradients[T gorgonia.Float](t testing.TB, p *compile.Program, b *tr
 		}
 	}
 	return out
-}
-
-func converted[T gorgonia.Float](x []float32) []T {
-	y := make([]T, len(x))
-	for i, v := range x {
-		y[i] = T(v)
-	}
-	return y
 }
 
 // least is the size below which a gradient counts as zero: that of a loss which
@@ -111,7 +108,7 @@ func (w worst) add(kind string, diff float64) { w[kind] = math.Max(w[kind], diff
 // holdGradients compares ours, run by the interpreter, with gorgonia's.
 func holdGradients(t testing.TB, name string, p *compile.Program, w worst, seed uint64, sizes ...int) {
 	t.Helper()
-	params, b := start(p, seed).Params, batch(p, seed, sizes...)
+	params, b := traintest.Start(p, seed).Params, traintest.Batch(p, seed, sizes...)
 	want := gradients(t, p, b, params)
 	for _, c := range []struct {
 		kind      string
@@ -132,8 +129,8 @@ func holdGradients(t testing.TB, name string, p *compile.Program, w worst, seed 
 func TestGradientsOfShippedSpecs(t *testing.T) {
 	t.Parallel()
 	w := worst{}
-	for _, name := range trained(t) {
-		p := shipped(t, name)
+	for _, name := range language.TrainedNames() {
+		p := traintest.Shipped(t, name)
 		for seed, sizes := range [][]int{{9}, {3, 1, 5}} {
 			holdGradients(t, name, p, w, uint64(seed), sizes...)
 		}
@@ -145,36 +142,9 @@ func TestGradientsOfRandomSpecs(t *testing.T) {
 	t.Parallel()
 	w := worst{}
 	for seed := range randomSpecs() {
-		holdGradients(t, fmt.Sprintf("random%d", seed), random(t, seed), w, seed, 3, 1, 5)
+		holdGradients(t, fmt.Sprintf("random%d", seed), traintest.Random(t, seed), w, seed, 3, 1, 5)
 	}
 	t.Logf("largest differences over %d specs: %v", randomSpecs(), w)
-}
-
-// frozen turns the nodes that stop gradients into inputs with the values that
-// they have in env, so that differences do not pass through them.
-func frozen(t testing.TB, g *graph.Graph, env graph.Env) *graph.Graph {
-	t.Helper()
-	values, err := graph.EvalAll(g, env)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := &graph.Graph{Name: g.Name}
-	for i, n := range g.Nodes {
-		c := *n
-		c.In = nil
-		for _, in := range n.In {
-			c.In = append(c.In, f.Nodes[in.ID])
-		}
-		if n.Op == graph.OpStopGrad {
-			c = graph.Node{ID: i, Op: graph.OpInput, Shape: n.Shape, Name: fmt.Sprint("frozen", i)}
-			env.Values[c.Name] = values[i]
-		}
-		f.Nodes = append(f.Nodes, &c)
-	}
-	for _, out := range g.Outputs {
-		f.Outputs = append(f.Outputs, graph.Output{Name: out.Name, Node: f.Nodes[out.Node.ID]})
-	}
-	return f
 }
 
 // The loss of every shipped spec: ours against central differences of the
@@ -184,15 +154,15 @@ func frozen(t testing.TB, g *graph.Graph, env graph.Env) *graph.Graph {
 func TestGradientsAgainstFiniteDifferences(t *testing.T) {
 	t.Parallel()
 	largest := 0.0
-	for _, name := range trained(t) {
-		p := shipped(t, name)
+	for _, name := range language.TrainedNames() {
+		p := traintest.Shipped(t, name)
 		if light && isImage(p) {
 			continue
 		}
-		params, b := start(p, 1).Params, batch(p, 1, 2, 1, 3)
+		params, b := traintest.Start(p, 1).Params, traintest.Batch(p, 1, 2, 1, 3)
 		grads := gradients(t, p, b, params)
-		env := environment(p.Train, b, params)
-		g := frozen(t, p.Train, env)
+		env := traintest.Environment(p.Train, b, params)
+		g := graphtest.Frozen(t, p.Train, env)
 		scale := 0.0
 		for _, v := range grads {
 			for _, x := range v {
@@ -204,16 +174,10 @@ func TestGradientsAgainstFiniteDifferences(t *testing.T) {
 			x := env.Values[q.Name].Data
 			for range min(12, len(x)) {
 				i := r.IntN(len(x))
-				v := x[i]
-				const h = 1e-5
-				x[i] = v + h
-				up := evaluate(t, g, env)[compile.OutLoss].Data[0]
-				x[i] = v - h
-				down := evaluate(t, g, env)[compile.OutLoss].Data[0]
-				x[i] = v
-				diff := math.Abs((up-down)/(2*h)-grads[q.Name][i]) / scale
+				slope := graphtest.Slope(t, g, env, compile.OutLoss, q.Name, i)
+				diff := math.Abs(slope-grads[q.Name][i]) / scale
 				if !(diff <= toleranceDiff) {
-					t.Errorf("%s: gradient of %s[%d] is %v, differences give %v", name, q.Name, i, grads[q.Name][i], (up-down)/(2*h))
+					t.Errorf("%s: gradient of %s[%d] is %v, differences give %v", name, q.Name, i, grads[q.Name][i], slope)
 				}
 				largest = math.Max(largest, diff)
 			}

@@ -3,6 +3,7 @@ package crosscheck_test
 import (
 	"testing"
 
+	"github.com/miplc/miplc/train/traintest"
 	"github.com/miplc/miplc/train/xla/pjrt/pjrttest"
 )
 
@@ -55,7 +56,7 @@ func TestMaximaOfUnoptimisedXLA(t *testing.T) {
 		return
 	}
 	const seed, steps = 60, 4
-	p := parsed(t, "maxima", maxima)
+	p := traintest.Parsed(t, "maxima", maxima)
 	worst := map[string]map[string]float64{}
 	compareTrajectories(t, "maxima", p, engines(t), worst, 1e-5, steps, seed, [][]int{{4, 1, 3}, {2, 5, 1}})
 	logWorst(t, worst)

@@ -5,10 +5,10 @@ import (
 	"math"
 	"testing"
 
-	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/traintest"
 )
 
 // An image model small enough for the interpreter, with everything that the
@@ -47,18 +47,7 @@ func options(t testing.TB, text string) *train.Trial {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sig, err := compile.SignatureOf(s, d.Shape, d.Classes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d, err = d.Reshape(sig.Instance); err != nil {
-		t.Fatal(err)
-	}
-	split, err := data.RandomSplit(d.Bags(), s.Data.Split.Train.V, uint64(s.Data.Split.Seed.V))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &train.Trial{Program: compiled(t, "training", s, sig), Data: d, Split: split}
+	return traintest.Trial(t, s, d)
 }
 
 func (m maker) train(t testing.TB, o *train.Trial) *train.Report {

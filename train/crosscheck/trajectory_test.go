@@ -6,6 +6,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/train/traintest"
 )
 
 // The authors' program (shared gates, a small network as scorer, bounded
@@ -47,10 +48,10 @@ func TestTwentySteps(t *testing.T) {
 		name    string
 		program func() *compile.Program
 	}{
-		{"paper, features", func() *compile.Program { return parsed(t, "paper", paperFeatures) }},
-		{"program, features", func() *compile.Program { return parsed(t, "program", programFeatures) }},
-		{"paper, CNN", func() *compile.Program { return shipped(t, "demipl-image") }},
-		{"program, CNN", func() *compile.Program { return shipped(t, "demipl-program") }},
+		{"paper, features", func() *compile.Program { return traintest.Parsed(t, "paper", paperFeatures) }},
+		{"program, features", func() *compile.Program { return traintest.Parsed(t, "program", programFeatures) }},
+		{"paper, CNN", func() *compile.Program { return traintest.Shipped(t, "demipl-image") }},
+		{"program, CNN", func() *compile.Program { return traintest.Shipped(t, "demipl-program") }},
 	} {
 		for _, sizes := range [][][]int{
 			{{9}, {1}, {5}, {12}},
@@ -72,7 +73,7 @@ func TestTwentySteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := compiled(t, "demipl-program", spec, compile.Signature{Instance: spec.Data.Shape.V, Classes: 5})
+	p := traintest.Compiled(t, spec, compile.Signature{Instance: spec.Data.Shape.V, Classes: 5})
 	compareTrajectories(t, "program, images of 28 by 28", p, list, w, 1e-5, 20, 1, [][]int{{2}, {3}})
 	logWorst(t, w)
 }
@@ -87,13 +88,13 @@ func TestStepsOfAllSpecs(t *testing.T) {
 		p.Spec.Train.Batch.V = 3
 		compareTrajectories(t, name, p, list, w, 1e-5, 4, seed, [][]int{{4, 1, 3}, {2, 5, 1}, {3}})
 	}
-	for _, name := range trained(t) {
-		if p := shipped(t, name); !light || !isImage(p) {
+	for _, name := range language.TrainedNames() {
+		if p := traintest.Shipped(t, name); !light || !isImage(p) {
 			run(name, p, 1)
 		}
 	}
 	for seed := range randomSpecs() {
-		run(fmt.Sprintf("random%d", seed), random(t, seed), seed)
+		run(fmt.Sprintf("random%d", seed), traintest.Random(t, seed), seed)
 	}
 	logWorst(t, w)
 }

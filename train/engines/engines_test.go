@@ -7,18 +7,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/traintest"
 	"github.com/miplc/miplc/train/xla"
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
-// fake is a machine with the named parts; its GPU is the pure Go executor.
-func fake(library, gpu, provider bool) machine {
+// machineOf is a machine with the named parts; its GPU is the pure Go executor.
+func machineOf(library, gpu, provider bool) machine {
 	return machine{
 		onnxruntime: func(string) (string, error) {
 			if !library {
@@ -49,7 +48,7 @@ func fake(library, gpu, provider bool) machine {
 }
 
 func TestChoose(t *testing.T) {
-	bare, library, all := fake(false, false, false), fake(true, false, false), fake(true, true, true)
+	bare, library, all := machineOf(false, false, false), machineOf(true, false, false), machineOf(true, true, true)
 	for _, c := range []struct {
 		name           string
 		m              machine
@@ -105,7 +104,7 @@ func TestChoose(t *testing.T) {
 
 // The error of a missing GPU says what to install and what goes without.
 func TestMissingGPU(t *testing.T) {
-	_, err := choose(Request{Engine: XLA}, fake(true, false, false))
+	_, err := choose(Request{Engine: XLA}, machineOf(true, false, false))
 	var text strings.Builder
 	diag.Render(&text, err)
 	for _, want := range []string{"pip install", "--pjrt-plugin", "--device cpu"} {
@@ -128,7 +127,7 @@ func TestManyRuns(t *testing.T) {
 		}
 		return b, err
 	}
-	with, without := fake(true, false, false), fake(true, false, false)
+	with, without := machineOf(true, false, false), machineOf(true, false, false)
 	with.open = plugin
 	for _, c := range []struct {
 		name                 string
@@ -176,21 +175,7 @@ func TestManyRuns(t *testing.T) {
 // does a second training of one choice.
 func TestEnginesTrain(t *testing.T) {
 	library := ortest.Library(t)
-	spec, err := language.Load("quickstart", language.Options{Set: []string{"train.epochs=2"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := data.DefaultPrototypes
-	o.Bags = 10
-	d, err := data.Prototypes(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := compile.Compile(spec, compile.Signature{Instance: d.Shape, Classes: d.Classes})
-	if err != nil {
-		t.Fatal(err)
-	}
-	trial := &train.Trial{Program: p, Data: d, Split: &data.Split{Train: []int{0, 1, 2, 3, 4, 5}, Test: []int{6, 7, 8, 9}}}
+	trial := traintest.Quickstart(t, 10, 2, 1)
 	var first float64
 	for i, r := range []Request{{Engine: Gorgonia}, {Engine: ORT, Library: library}, {Engine: XLA, Device: Go}} {
 		choice, err := Choose(r)

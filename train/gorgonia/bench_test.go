@@ -5,6 +5,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/train/traintest"
 )
 
 // benchmarks are the sizes of the paper's data sets.
@@ -38,7 +39,7 @@ func BenchmarkPredict(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			p := compiled(b, c.spec, c.signature)
 			e, _ := newEngine(b, p, 1)
-			batch := batchOf(p, 1, c.instances)
+			batch := traintest.Batch(p, 1, c.instances)
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, _, err := e.Predict(batch.Instances, batch.BagOf, 1); err != nil {
@@ -56,7 +57,7 @@ func BenchmarkNewSize(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
 		e, _ := newEngine(b, p, 1)
-		batch := batchOf(p, 1, 37)
+		batch := traintest.Batch(p, 1, 37)
 		b.StartTimer()
 		if _, err := e.Step(batch); err != nil {
 			b.Fatal(err)

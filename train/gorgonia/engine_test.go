@@ -10,81 +10,14 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/graph/graphtest"
+	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/width"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
+	"github.com/miplc/miplc/train/traintest"
 )
-
-// program compiles a shipped spec.
-func program(t testing.TB, name string, set ...string) *compile.Program {
-	t.Helper()
-	spec, err := language.Load(name, language.Options{Set: set})
-	if err != nil {
-		t.Fatal(err)
-	}
-	sig := compile.Signature{Instance: []int{6}, Classes: 5}
-	if len(spec.Data.Shape.V) > 0 {
-		sig.Instance = spec.Data.Shape.V
-	}
-	p, err := compile.Compile(spec, sig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
-func volume(shape []int) int {
-	n := 1
-	for _, d := range shape {
-		n *= d
-	}
-	return n
-}
-
-func normal(rng *rand.Rand, n int, scale float64) []float32 {
-	x := make([]float32, n)
-	for i := range x {
-		x[i] = float32(scale * rng.NormFloat64())
-	}
-	return x
-}
-
-// batchOf draws a batch of bags of the given sizes.
-func batchOf(p *compile.Program, seed uint64, sizes ...int) *train.Batch {
-	rng := rand.New(rand.NewPCG(seed, 2))
-	b := &train.Batch{Bags: len(sizes), Lambda: 0.7, Epoch: 3, Epochs: 10, LR: 0.05, Masks: map[string][]float32{}}
-	for bag, n := range sizes {
-		for range n {
-			b.BagOf = append(b.BagOf, bag)
-		}
-	}
-	n, k := len(b.BagOf), p.Signature.Classes
-	b.Instances = normal(rng, n*volume(p.Signature.Instance), 1)
-	b.Candidates, b.Weights = make([]float32, b.Bags*k), make([]float32, b.Bags*k)
-	for bag := range b.Bags {
-		truth := rng.IntN(k)
-		for _, c := range []int{truth, (truth + 1 + rng.IntN(k-1)) % k} {
-			b.Candidates[bag*k+c] = 1
-		}
-		share := 0.2 + 0.6*float32(rng.Float64())
-		for c := range k {
-			if b.Candidates[bag*k+c] == 1 {
-				b.Weights[bag*k+c] = share
-				share = 1 - share
-			}
-		}
-	}
-	for _, m := range p.Masks {
-		values := make([]float32, volume(m.Shape.Concrete(n, b.Bags)))
-		for i := range values {
-			if rng.Float64() >= m.Drop {
-				values[i] = float32(1 / (1 - m.Drop))
-			}
-		}
-		b.Masks[m.Name] = values
-	}
-	return b
-}
 
 func newEngine(t testing.TB, p *compile.Program, scale float64) (*gorgonia.Engine, *train.State) {
 	t.Helper()
@@ -95,7 +28,7 @@ func newEngine(t testing.TB, p *compile.Program, scale float64) (*gorgonia.Engin
 		}
 	}
 	if p.Normalize {
-		n := volume(p.Signature.Instance)
+		n := extent.Size(p.Signature.Instance)
 		s.Params[compile.ParamMean], s.Params[compile.ParamStd] = make([]float32, n), make([]float32, n)
 		for i := range n {
 			s.Params[compile.ParamMean][i], s.Params[compile.ParamStd][i] = float32(i)/10, 1+float32(i)/5
@@ -110,36 +43,6 @@ func newEngine(t testing.TB, p *compile.Program, scale float64) (*gorgonia.Engin
 		t.Fatal(err)
 	}
 	return e, s
-}
-
-func wide(x []float32) []float64 {
-	out := make([]float64, len(x))
-	for i, v := range x {
-		out[i] = float64(v)
-	}
-	return out
-}
-
-// environment gives a batch and a state to the interpreter.
-func environment(p *compile.Program, g *graph.Graph, b *train.Batch, params map[string][]float32) graph.Env {
-	env := graph.Env{N: len(b.BagOf), B: b.Bags, Values: map[string]*graph.Tensor{compile.InBagOf: graph.NewInts(b.BagOf...)}}
-	floats := map[string][]float32{
-		compile.InInstances: b.Instances, compile.InCandidates: b.Candidates, compile.InWeights: b.Weights,
-		compile.InLambda: {float32(b.Lambda)}, compile.InEpoch: {float32(b.Epoch)}, compile.InEpochs: {float32(b.Epochs)},
-	}
-	for name, v := range b.Masks {
-		floats[name] = v
-	}
-	for _, n := range g.Nodes {
-		v := floats[n.Name]
-		if n.Op == graph.OpParam {
-			v = params[n.Name]
-		} else if n.Op != graph.OpInput || n.Type == graph.Int {
-			continue
-		}
-		env.Values[n.Name] = graph.NewTensor(n.Shape.Concrete(env.N, env.B), wide(v)...)
-	}
-	return env
 }
 
 func evaluate(t testing.TB, g *graph.Graph, env graph.Env) map[string]*graph.Tensor {
@@ -169,14 +72,14 @@ var batchSizes = [][]int{{9}, {1}, {70}, {3, 1, 5}, {4, 9, 1, 7, 3, 3, 8, 2, 6, 
 func TestStepAgainstInterpreter(t *testing.T) {
 	for _, name := range language.TrainedNames() {
 		for i, sizes := range batchSizes {
-			p := program(t, name)
+			p := traintest.Shipped(t, name)
 			if len(p.Signature.Instance) > 1 && i > 0 && i != 3 {
 				continue // the interpreter takes its time over images
 			}
 			t.Run(fmt.Sprintf("%s/%d bags of %d", name, len(sizes), sizes[0]), func(t *testing.T) {
 				e, s := newEngine(t, p, 1)
-				b := batchOf(p, uint64(i), sizes...)
-				want := evaluate(t, p.Train, environment(p, p.Train, b, s.Params))
+				b := traintest.Batch(p, uint64(i), sizes...)
+				want := evaluate(t, p.Train, traintest.Environment(p.Train, b, s.Params))
 				r, err := e.Step(b)
 				if err != nil {
 					t.Fatal(err)
@@ -192,7 +95,7 @@ func TestStepAgainstInterpreter(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					want = evaluate(t, p.Renew, environment(p, p.Renew, b, after.Params))
+					want = evaluate(t, p.Renew, traintest.Environment(p.Renew, b, after.Params))
 				}
 				closeTo(t, "label weights", r.Weights, want[compile.OutWeights].Data, 1e-5)
 			})
@@ -202,11 +105,11 @@ func TestStepAgainstInterpreter(t *testing.T) {
 
 func TestPredictAgainstInterpreter(t *testing.T) {
 	for _, name := range language.TrainedNames() {
-		p := program(t, name)
+		p := traintest.Shipped(t, name)
 		e, s := newEngine(t, p, 1)
 		for i, sizes := range [][]int{{3}, {2, 5, 1}} {
-			b := batchOf(p, uint64(i), sizes...)
-			want := evaluate(t, p.Infer, environment(p, p.Infer, b, s.Params))
+			b := traintest.Batch(p, uint64(i), sizes...)
+			want := evaluate(t, p.Infer, traintest.Environment(p.Infer, b, s.Params))
 			probabilities, attention, err := e.Predict(b.Instances, b.BagOf, b.Bags)
 			if err != nil {
 				t.Fatal(err)
@@ -217,37 +120,10 @@ func TestPredictAgainstInterpreter(t *testing.T) {
 	}
 }
 
-// frozen turns the nodes that stop gradients into inputs and puts the values
-// that they have in env there, so that differences do not pass through them.
-func frozen(t testing.TB, g *graph.Graph, env graph.Env) *graph.Graph {
-	t.Helper()
-	values, err := graph.EvalAll(g, env)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := &graph.Graph{Name: g.Name}
-	for i, n := range g.Nodes {
-		c := *n
-		c.In = nil
-		for _, in := range n.In {
-			c.In = append(c.In, f.Nodes[in.ID])
-		}
-		if n.Op == graph.OpStopGrad {
-			c = graph.Node{ID: i, Op: graph.OpInput, Shape: n.Shape, Name: fmt.Sprintf("frozen %d", i)}
-			env.Values[c.Name] = values[i]
-		}
-		f.Nodes = append(f.Nodes, &c)
-	}
-	for _, out := range g.Outputs {
-		f.Outputs = append(f.Outputs, graph.Output{Name: out.Name, Node: f.Nodes[out.Node.ID]})
-	}
-	return f
-}
-
 // The update of one step without momentum and decay is the gradient.
 func TestGradientOfTheLossesAgainstFiniteDifferences(t *testing.T) {
 	for _, name := range language.TrainedNames() {
-		p := program(t, name, "train.momentum=0", "train.nesterov=false", "train.weight_decay=0")
+		p := traintest.Shipped(t, name, "train.momentum=0", "train.nesterov=false", "train.weight_decay=0")
 		sizes := []int{4, 1, 6}
 		perParam := 40
 		if len(p.Signature.Instance) > 1 {
@@ -257,7 +133,7 @@ func TestGradientOfTheLossesAgainstFiniteDifferences(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			e, before := newEngine(t, p, 1)
-			b := batchOf(p, 11, sizes...)
+			b := traintest.Batch(p, 11, sizes...)
 			b.LR = 1
 			if _, err := e.Step(b); err != nil {
 				t.Fatal(err)
@@ -266,21 +142,14 @@ func TestGradientOfTheLossesAgainstFiniteDifferences(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			env := environment(p, p.Train, b, before.Params)
-			train := frozen(t, p.Train, env)
+			env := traintest.Environment(p.Train, b, before.Params)
+			train := graphtest.Frozen(t, p.Train, env)
 			rng := rand.New(rand.NewPCG(5, 5))
 			for _, q := range p.Params {
 				x := env.Values[q.Name].Data
 				for range min(perParam, len(x)) {
 					i := rng.IntN(len(x))
-					const h = 1e-5
-					v := x[i]
-					x[i] = v + h
-					up := evaluate(t, train, env)[compile.OutLoss].Data[0]
-					x[i] = v - h
-					down := evaluate(t, train, env)[compile.OutLoss].Data[0]
-					x[i] = v
-					want := (up - down) / (2 * h)
+					want := graphtest.Slope(t, train, env, compile.OutLoss, q.Name, i)
 					got := float64(before.Params[q.Name][i]) - float64(after.Params[q.Name][i])
 					if math.Abs(got-want) > 2e-6+1e-5*math.Abs(want) {
 						t.Fatalf("gradient of %s[%d] = %v, want %v", q.Name, i, got, want)
@@ -293,7 +162,7 @@ func TestGradientOfTheLossesAgainstFiniteDifferences(t *testing.T) {
 
 // Attention that is shut or open beyond the range of float32's sigmoid.
 func TestSaturatedAttention(t *testing.T) {
-	p := program(t, "demipl")
+	p := traintest.Shipped(t, "demipl")
 	for _, scale := range []float64{-60, 60} {
 		e, s := newEngine(t, p, 8)
 		for _, v := range [][]float32{s.Params["bv"], s.Params["bu"]} {
@@ -307,11 +176,11 @@ func TestSaturatedAttention(t *testing.T) {
 		if err := e.SetState(s); err != nil {
 			t.Fatal(err)
 		}
-		b := batchOf(p, 4, 7, 3)
+		b := traintest.Batch(p, 4, 7, 3)
 		for i := range b.Instances {
 			b.Instances[i] /= 100
 		}
-		want := evaluate(t, p.Train, environment(p, p.Train, b, s.Params))
+		want := evaluate(t, p.Train, traintest.Environment(p.Train, b, s.Params))
 		r, err := e.Step(b)
 		if err != nil {
 			t.Fatal(err)
@@ -333,7 +202,7 @@ func run(t testing.TB, p *compile.Program, steps int) (*train.State, []float64) 
 	e, _ := newEngine(t, p, 1)
 	var losses []float64
 	for i := range steps {
-		r, err := e.Step(batchOf(p, uint64(i), batchSizes[i%len(batchSizes)]...))
+		r, err := e.Step(traintest.Batch(p, uint64(i), batchSizes[i%len(batchSizes)]...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -348,7 +217,7 @@ func run(t testing.TB, p *compile.Program, steps int) (*train.State, []float64) 
 
 func TestTwoRunsAgreeBitForBit(t *testing.T) {
 	for _, name := range []string{"demipl", "demipl-program", "demipl-image"} {
-		p := program(t, name)
+		p := traintest.Shipped(t, name)
 		steps := 30
 		if name == "demipl-image" {
 			steps = 2
@@ -368,7 +237,7 @@ func TestTwoRunsAgreeBitForBit(t *testing.T) {
 
 // A state that is put into a fresh engine goes on with the same bits.
 func TestStateCarriesEverything(t *testing.T) {
-	p := program(t, "demipl")
+	p := traintest.Shipped(t, "demipl")
 	e, _ := newEngine(t, p, 1)
 	f, _ := newEngine(t, p, 3)
 	for i := range 12 {
@@ -378,7 +247,7 @@ func TestStateCarriesEverything(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		b := batchOf(p, uint64(i), 5, 4)
+		b := traintest.Batch(p, uint64(i), 5, 4)
 		r, err := e.Step(b)
 		if err != nil {
 			t.Fatal(err)
@@ -396,15 +265,15 @@ func TestStateCarriesEverything(t *testing.T) {
 // Nesterov's momentum and weight decay in the form that PyTorch documents.
 func TestOptimiserAgainstDefinition(t *testing.T) {
 	for _, nesterov := range []string{"true", "false"} {
-		p := program(t, "demipl", "train.nesterov="+nesterov)
+		p := traintest.Shipped(t, "demipl", "train.nesterov="+nesterov)
 		momentum, decay := p.Spec.Train.Momentum.V, p.Spec.Train.WeightDecay.V
-		plain := program(t, "demipl", "train.momentum=0", "train.nesterov=false", "train.weight_decay=0")
+		plain := traintest.Shipped(t, "demipl", "train.momentum=0", "train.nesterov=false", "train.weight_decay=0")
 		e, s := newEngine(t, p, 1)
 		g, _ := newEngine(t, plain, 1)
-		w := wide(s.Params["Wc"])
+		w := width.To[float64](s.Params["Wc"])
 		v := make([]float64, len(w))
 		for i := range 5 {
-			b := batchOf(p, uint64(i), 6, 3)
+			b := traintest.Batch(p, uint64(i), 6, 3)
 			state, _ := e.State()
 			if err := g.SetState(&train.State{Params: state.Params}); err != nil {
 				t.Fatal(err)
@@ -435,11 +304,11 @@ func TestOptimiserAgainstDefinition(t *testing.T) {
 
 // Many steps over batches of changing sizes leave neither goroutines nor memory.
 func TestStepsLeakNothing(t *testing.T) {
-	p := program(t, "demipl")
+	p := traintest.Shipped(t, "demipl")
 	e, _ := newEngine(t, p, 1)
 	batches := make([]*train.Batch, len(batchSizes))
 	for i, sizes := range batchSizes {
-		batches[i] = batchOf(p, uint64(i), sizes...)
+		batches[i] = traintest.Batch(p, uint64(i), sizes...)
 	}
 	steps := func(n int) (heap uint64, goroutines int) {
 		for i := range n {

@@ -7,6 +7,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/traintest"
 )
 
 func TestSize(t *testing.T) {
@@ -28,7 +29,7 @@ func TestSize(t *testing.T) {
 
 func TestShippedProgramsCanBePadded(t *testing.T) {
 	for _, name := range language.TrainedNames() {
-		e, err := New(compiled(t, name), nil)
+		e, err := New(traintest.Shipped(t, name), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,23 +37,6 @@ func TestShippedProgramsCanBePadded(t *testing.T) {
 			t.Errorf("%s cannot be padded", name)
 		}
 	}
-}
-
-func compiled(t *testing.T, name string) *compile.Program {
-	t.Helper()
-	spec, err := language.Load(name, language.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	sig := compile.Signature{Instance: []int{6}, Classes: 5}
-	if len(spec.Data.Shape.V) > 0 {
-		sig.Instance = spec.Data.Shape.V
-	}
-	p, err := compile.Compile(spec, sig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
 }
 
 // started are parameters to start from, with statistics that change nothing.
@@ -68,7 +52,7 @@ func started(p *compile.Program) map[string][]float32 {
 
 // Steps with and without padding give the same results up to rounding.
 func TestPaddingChangesNoStep(t *testing.T) {
-	p := compiled(t, "demipl")
+	p := traintest.Shipped(t, "demipl")
 	params := started(p)
 	var engines [2]*Engine
 	for i := range engines {
@@ -80,7 +64,7 @@ func TestPaddingChangesNoStep(t *testing.T) {
 	}
 	engines[1].training.paddable = false
 	b := &train.Batch{Bags: 3, BagOf: []int{0, 0, 1, 2, 2, 2, 2}, Lambda: 0.5, Epoch: 1, Epochs: 4, LR: 0.1}
-	for i := range 7 * 6 {
+	for i := range 7 * 7 {
 		b.Instances = append(b.Instances, float32(math.Sin(float64(i))))
 	}
 	for range 3 {
@@ -112,7 +96,7 @@ func TestPaddingChangesNoStep(t *testing.T) {
 
 // The engine keeps the machines used last, not all.
 func TestMachinesAreBounded(t *testing.T) {
-	p := compiled(t, "demipl")
+	p := traintest.Shipped(t, "demipl")
 	e, err := New(p, started(p))
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +105,7 @@ func TestMachinesAreBounded(t *testing.T) {
 	e.infer.bySize.Most = 4
 	for n := 1; n <= 9; n++ {
 		for _, size := range []int{n, 1} { // bags of one instance stay in use
-			if _, _, err := e.Predict(make([]float32, 6*size), make([]int, size), 1); err != nil {
+			if _, _, err := e.Predict(make([]float32, 7*size), make([]int, size), 1); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -135,7 +119,7 @@ func TestMachinesAreBounded(t *testing.T) {
 }
 
 func TestBadBatches(t *testing.T) {
-	p := compiled(t, "demipl")
+	p := traintest.Shipped(t, "demipl")
 	e, err := New(p, started(p))
 	if err != nil {
 		t.Fatal(err)

@@ -6,12 +6,12 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
 	"github.com/miplc/miplc/train/oracle"
+	"github.com/miplc/miplc/train/traintest"
 )
 
 // Without Nesterov's momentum: v = mu*v + g, p -= lr*v.
@@ -50,31 +50,6 @@ func TestPlainMomentum(t *testing.T) {
 	}
 }
 
-// quickstart is a short run of the shipped spec on a small set.
-func quickstart(t *testing.T, epochs, batch int) *train.Trial {
-	t.Helper()
-	o := data.DefaultPrototypes
-	o.Bags = 100
-	d, err := data.Prototypes(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := language.Load("quickstart", language.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Train.Epochs.V, s.Train.Batch.V = epochs, batch
-	p, err := compile.Compile(s, compile.Signature{Instance: d.Shape, Classes: d.Classes})
-	if err != nil {
-		t.Fatal(err)
-	}
-	split, err := data.RandomSplit(d.Bags(), 0.7, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &train.Trial{Program: p, Data: d, Split: split}
-}
-
 func exact(p *compile.Program) (train.Engine, error) { return oracle.New(p) }
 
 func run(t *testing.T, o *train.Trial, engine func(*compile.Program) (train.Engine, error)) *train.Report {
@@ -89,7 +64,7 @@ func run(t *testing.T, o *train.Trial, engine func(*compile.Program) (train.Engi
 // The quickstart learns on the oracle alone: loop, graphs and gradient fit
 // together without any other engine. A second run gives the same bits.
 func TestQuickstartLearns(t *testing.T) {
-	o := quickstart(t, 12, 1)
+	o := traintest.Quickstart(t, 100, 12, 1)
 	r, again := run(t, o, exact), run(t, o, exact)
 	if first := r.Metrics[0].Loss; r.Loss > 0.7*first || *r.TrainAccuracy < 0.7 {
 		t.Errorf("loss from %v to %v, training accuracy %v", first, r.Loss, *r.TrainAccuracy)
@@ -107,7 +82,7 @@ func TestQuickstartLearns(t *testing.T) {
 // normalisation, label weights and schedules are the same numbers.
 func TestGorgoniaFollowsOracle(t *testing.T) {
 	for _, batch := range []int{1, 16} {
-		o := quickstart(t, 4, batch)
+		o := traintest.Quickstart(t, 100, 4, batch)
 		want := run(t, o, exact)
 		got := run(t, o, func(p *compile.Program) (train.Engine, error) { return gorgonia.New(p, nil) })
 		for i, m := range want.Metrics {

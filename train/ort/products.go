@@ -10,7 +10,6 @@ import (
 
 	onnx "github.com/yalue/onnxruntime_go"
 	"gonum.org/v1/gonum/blas/blas32"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/runtime/ortenv"
@@ -32,7 +31,7 @@ func NewProducts(o Options) (*Products, error) {
 	p := &Products{}
 	for a := range p.sessions {
 		for b := range p.sessions[a] {
-			s, err := openProduct(o, a, b)
+			s, err := start(productModel(a, b), []string{"a", "b"}, []string{"c"}, o)
 			if err != nil {
 				p.Close()
 				return nil, fmt.Errorf("matrix products in onnxruntime: %w", err)
@@ -41,19 +40,6 @@ func NewProducts(o Options) (*Products, error) {
 		}
 	}
 	return p, nil
-}
-
-func openProduct(o Options, transA, transB int) (*onnx.DynamicAdvancedSession, error) {
-	bytes, err := proto.Marshal(productModel(transA, transB))
-	if err != nil {
-		return nil, err
-	}
-	opts, err := o.session().Options()
-	if err != nil {
-		return nil, err
-	}
-	defer opts.Destroy()
-	return onnx.NewDynamicAdvancedSessionWithONNXData(bytes, []string{"a", "b"}, []string{"c"}, opts)
 }
 
 // productModel is one Gemm of matrices of any size.

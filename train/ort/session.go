@@ -10,6 +10,7 @@ import (
 
 	lowering "github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/onnxpb"
 )
 
 // opset of the graphs that only this engine sees: ScatterElements with
@@ -29,6 +30,21 @@ func open(g *graph.Graph, o Options, planes bool) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
+	s := &session{name: g.Name}
+	for _, v := range model.Graph.Input {
+		s.in = append(s.in, v.GetName())
+	}
+	for _, v := range model.Graph.Output {
+		s.out = append(s.out, v.GetName())
+	}
+	if s.DynamicAdvancedSession, err = start(model, s.in, s.out, o); err != nil {
+		return nil, fmt.Errorf("onnxruntime does not accept the %s graph: %w", g.Name, err)
+	}
+	return s, nil
+}
+
+// start makes a session of a model.
+func start(model *onnxpb.ModelProto, in, out []string, o Options) (*onnx.DynamicAdvancedSession, error) {
 	bytes, err := proto.Marshal(model)
 	if err != nil {
 		return nil, err
@@ -38,18 +54,7 @@ func open(g *graph.Graph, o Options, planes bool) (*session, error) {
 		return nil, err
 	}
 	defer opts.Destroy()
-	s := &session{name: g.Name}
-	for _, v := range model.Graph.Input {
-		s.in = append(s.in, v.GetName())
-	}
-	for _, v := range model.Graph.Output {
-		s.out = append(s.out, v.GetName())
-	}
-	s.DynamicAdvancedSession, err = onnx.NewDynamicAdvancedSessionWithONNXData(bytes, s.in, s.out, opts)
-	if err != nil {
-		return nil, fmt.Errorf("onnxruntime does not accept the %s graph: %w", g.Name, err)
-	}
-	return s, nil
+	return onnx.NewDynamicAdvancedSessionWithONNXData(bytes, in, out, opts)
 }
 
 // bind ties named tensors to the inputs and outputs of the session.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/traintest"
 	"github.com/miplc/miplc/train/xla"
 )
 
@@ -15,7 +16,7 @@ func BenchmarkJobs(b *testing.B) {
 	backend := goBackend(b)
 	for _, n := range []int{1, 10, 40} {
 		b.Run(fmt.Sprintf("jobs=%d", n), func(b *testing.B) {
-			o := options(b, 2, 1)
+			o := traintest.Quickstart(b, 60, 2, 1)
 			list := make([]*train.Trial, n)
 			for i := range list {
 				list[i] = vary(b, o, fmt.Sprint(i), seed(i))

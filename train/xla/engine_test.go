@@ -6,11 +6,10 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/memory"
-	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/oracle"
+	"github.com/miplc/miplc/train/traintest"
 	"github.com/miplc/miplc/train/xla"
 	"github.com/miplc/miplc/train/xla/pjrt"
 	"github.com/miplc/miplc/train/xla/pjrt/pjrttest"
@@ -22,31 +21,6 @@ func goBackend(t testing.TB) *xla.Backend {
 	b := xla.NewBackend(&pjrt.Device{Backend: pjrttest.Backend(t), Memory: memory.Available()}, xla.Go)
 	t.Cleanup(b.Close)
 	return b
-}
-
-// options is a short run of the shipped spec on a small set.
-func options(t testing.TB, epochs, batch int) *train.Trial {
-	t.Helper()
-	o := data.DefaultPrototypes
-	o.Bags = 60
-	d, err := data.Prototypes(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := language.Load("quickstart", language.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Train.Epochs.V, s.Train.Batch.V = epochs, batch
-	p, err := compile.Compile(s, compile.Signature{Instance: d.Shape, Classes: d.Classes})
-	if err != nil {
-		t.Fatal(err)
-	}
-	split, err := data.RandomSplit(d.Bags(), 0.7, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &train.Trial{Program: p, Data: d, Split: split}
 }
 
 // run trains a trial alone on the oracle.
@@ -65,7 +39,7 @@ func run(t *testing.T, o *train.Trial) *train.Report {
 func TestEngineFollowsOracle(t *testing.T) {
 	b := goBackend(t)
 	for _, batch := range []int{1, 16} {
-		o := options(t, 3, batch)
+		o := traintest.Quickstart(t, 60, 3, batch)
 		got, err := train.One(context.Background(), &xla.Trainer{Backend: b}, o, train.Options{})
 		if err != nil {
 			t.Fatal(err)

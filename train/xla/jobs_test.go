@@ -18,6 +18,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/traintest"
 	"github.com/miplc/miplc/train/xla"
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
@@ -82,7 +83,7 @@ func together(ctx context.Context, by *xla.Trainer, list []*train.Trial, o train
 func TestJobsMatchSingleRuns(t *testing.T) {
 	b := goBackend(t)
 	for _, c := range []struct{ batch, feed int }{{1, 0}, {16, 0}, {4, 20000}} {
-		list := mixed(t, options(t, 3, c.batch))
+		list := mixed(t, traintest.Quickstart(t, 60, 3, c.batch))
 		got := together(context.Background(), &xla.Trainer{Backend: b, MaxFeed: c.feed}, list, train.Options{})
 		for i, trial := range list {
 			t.Run(trial.Name, func(t *testing.T) {
@@ -153,22 +154,11 @@ func TestImageJobsMatchSingleRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d, err = d.Reshape([]int{1, 8, 8}); err != nil {
-		t.Fatal(err)
-	}
 	s, err := language.Parse("images.yaml", []byte(imageSpec), language.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := compile.Compile(s, compile.Signature{Instance: d.Shape, Classes: d.Classes})
-	if err != nil {
-		t.Fatal(err)
-	}
-	split, err := data.RandomSplit(d.Bags(), 0.7, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain := &train.Trial{Program: p, Data: d, Split: split}
+	plain := traintest.Trial(t, s, d)
 	list := []*train.Trial{vary(t, plain, "plain", nil), vary(t, plain, "seed", seed(2)), vary(t, plain, "rate", rate(0.002))}
 	got := together(context.Background(), &xla.Trainer{Backend: b}, list, train.Options{})
 	for i, trial := range list {
@@ -183,7 +173,7 @@ func TestImageJobsMatchSingleRuns(t *testing.T) {
 // what they are without it.
 func TestJobEndsAlone(t *testing.T) {
 	b := goBackend(t)
-	o := options(t, 3, 1)
+	o := traintest.Quickstart(t, 60, 3, 1)
 	list := []*train.Trial{vary(t, o, "plain", nil), vary(t, o, "wild", rate(1e30))}
 	got := together(context.Background(), &xla.Trainer{Backend: b}, list, train.Options{})
 	var bad *train.NonFiniteError
@@ -215,7 +205,7 @@ func (s *stop) Epoch(train.Metrics, train.Progress) {
 func TestJobsResumeToSameBits(t *testing.T) {
 	b := goBackend(t)
 	kept := func(dir string) []*train.Trial {
-		list := mixed(t, options(t, 4, 4))
+		list := mixed(t, traintest.Quickstart(t, 60, 4, 4))
 		list = append(list, vary(t, list[0], "wild", rate(1e30)))
 		for i, trial := range list {
 			trial.Dir = filepath.Join(dir, fmt.Sprint(i))
@@ -267,7 +257,7 @@ func TestJobsResumeToSameBits(t *testing.T) {
 // What one trial cannot have is its error; an end of the context is that of all.
 func TestJobsRefused(t *testing.T) {
 	b := goBackend(t)
-	o := options(t, 1, 1)
+	o := traintest.Quickstart(t, 60, 1, 1)
 	for want, split := range map[string]*data.Split{"left for training": {Test: []int{1}}, "names bag 61": {Train: []int{60}}} {
 		wrong := vary(t, o, "wrong", nil)
 		wrong.Split = split
@@ -289,7 +279,7 @@ func TestJobsRefused(t *testing.T) {
 // other bags do not.
 func TestGroups(t *testing.T) {
 	b := goBackend(t)
-	o := options(t, 1, 1)
+	o := traintest.Quickstart(t, 60, 1, 1)
 	list := append(mixed(t, o), vary(t, o, "batches", func(s *language.Spec) { s.Train.Batch.V = 2 }))
 	other := vary(t, o, "other bags", nil)
 	set := *o.Data

@@ -14,6 +14,7 @@ import (
 
 	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/traintest"
 	"github.com/miplc/miplc/train/xla"
 	"github.com/miplc/miplc/train/xla/pjrt"
 	"github.com/miplc/miplc/train/xla/pjrt/pjrttest"
@@ -30,7 +31,7 @@ func (n *notes) Note(text string) { n.said = append(n.said, text) }
 
 // seeds are trials that share a program.
 func seeds(t *testing.T, n int) (list []*train.Trial) {
-	o := options(t, 2, 1)
+	o := traintest.Quickstart(t, 60, 2, 1)
 	for i := range n {
 		list = append(list, vary(t, o, fmt.Sprint(i), seed(i)))
 	}

@@ -1,0 +1,181 @@
+// Package traintest has what tests of engines train: programs of shipped and of random
+// specs, states and batches for them, short trials.
+package traintest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/stream"
+	"github.com/miplc/miplc/internal/width"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/language/spectest"
+	"github.com/miplc/miplc/train"
+)
+
+// Shipped compiles a shipped spec for 7 features and 5 classes, or for images of 16 by 16
+// where it takes images, the least that its two convolutions fit.
+func Shipped(t testing.TB, name string, set ...string) *compile.Program {
+	t.Helper()
+	spec, err := language.Load(name, language.Options{Set: set})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sig := compile.Signature{Instance: []int{7}, Classes: 5}
+	if len(spec.Data.Shape.V) > 0 {
+		sig.Instance = []int{1, 16, 16}
+		spec.Data.Shape.V = sig.Instance
+	}
+	return Compiled(t, spec, sig)
+}
+
+// Random compiles the random spec of a seed.
+func Random(t testing.TB, seed uint64) *compile.Program {
+	t.Helper()
+	return Parsed(t, fmt.Sprintf("random%d", seed), spectest.Random(seed))
+}
+
+// Parsed compiles a spec whose data.generated says what its data looks like.
+func Parsed(t testing.TB, name, text string) *compile.Program {
+	t.Helper()
+	spec, err := language.Parse(name+".yaml", []byte(text), language.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := spec.Data.Generated
+	sig, err := compile.SignatureOf(spec, []int{g.Features.V}, g.Classes.V)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Compiled(t, spec, sig)
+}
+
+// Compiled compiles a spec.
+func Compiled(t testing.TB, spec *language.Spec, sig compile.Signature) *compile.Program {
+	t.Helper()
+	p, err := compile.Compile(spec, sig)
+	if err != nil {
+		t.Fatalf("%s: %v", spec.Name.V, err)
+	}
+	return p
+}
+
+// Start gives the state that training starts from. Parameters that start as zeros or
+// ones move away from there, where much would be hidden.
+func Start(p *compile.Program, seed uint64) *train.State {
+	s := &train.State{Params: train.InitParams(p, seed), Velocity: map[string][]float32{}}
+	for _, q := range p.Params {
+		if q.Init.Kind == "constant" {
+			r := stream.New(seed, "parity parameters "+q.Name)
+			for i := range s.Params[q.Name] {
+				s.Params[q.Name][i] += float32(0.2 * r.NormFloat64())
+			}
+		}
+	}
+	if p.Normalize {
+		r := stream.New(seed, "parity statistics")
+		for range extent.Size(p.Signature.Instance) {
+			s.Params[compile.ParamMean] = append(s.Params[compile.ParamMean], float32(r.NormFloat64()))
+			s.Params[compile.ParamStd] = append(s.Params[compile.ParamStd], 0.5+float32(r.Float64()))
+		}
+	}
+	return s
+}
+
+// Batch draws normalised bags of the given sizes with two candidates each, label weights
+// and dropout masks.
+func Batch(p *compile.Program, seed uint64, sizes ...int) *train.Batch {
+	r := stream.New(seed, "batch")
+	b := &train.Batch{Bags: len(sizes), Lambda: 0.7, Epoch: 3, Epochs: 10, LR: 0.05, Masks: map[string][]float32{}}
+	for bag, n := range sizes {
+		for range n {
+			b.BagOf = append(b.BagOf, bag)
+		}
+	}
+	n, k := len(b.BagOf), p.Signature.Classes
+	b.Instances = make([]float32, n*extent.Size(p.Signature.Instance))
+	for i := range b.Instances {
+		b.Instances[i] = float32(r.NormFloat64())
+	}
+	b.Candidates, b.Weights = make([]float32, b.Bags*k), make([]float32, b.Bags*k)
+	for bag := range b.Bags {
+		first := r.IntN(k)
+		second := (first + 1 + r.IntN(k-1)) % k
+		share := 0.2 + 0.6*float32(r.Float64())
+		b.Candidates[bag*k+first], b.Candidates[bag*k+second] = 1, 1
+		b.Weights[bag*k+first], b.Weights[bag*k+second] = share, 1-share
+	}
+	for _, m := range p.Masks {
+		values := make([]float32, extent.Size(m.Shape.Concrete(n, b.Bags)))
+		for i := range values {
+			if r.Float64() >= m.Drop {
+				values[i] = float32(1 / (1 - m.Drop))
+			}
+		}
+		b.Masks[m.Name] = values
+	}
+	return b
+}
+
+// Environment gives a batch and parameters to the interpreter.
+func Environment(g *graph.Graph, b *train.Batch, params map[string][]float32) graph.Env {
+	env := graph.Env{N: len(b.BagOf), B: b.Bags, Values: map[string]*graph.Tensor{}}
+	floats := map[string][]float32{
+		compile.InInstances: b.Instances, compile.InCandidates: b.Candidates, compile.InWeights: b.Weights,
+		compile.InLambda: {float32(b.Lambda)}, compile.InEpoch: {float32(b.Epoch)}, compile.InEpochs: {float32(b.Epochs)},
+	}
+	for _, n := range g.Nodes {
+		v, mask := floats[n.Name], b.Masks[n.Name]
+		switch {
+		case n.Op == graph.OpInput && n.Type == graph.Int:
+			env.Values[n.Name] = graph.NewInts(b.BagOf...)
+			continue
+		case n.Op == graph.OpParam:
+			v = params[n.Name]
+		case n.Op != graph.OpInput:
+			continue
+		case v == nil:
+			v = mask
+		}
+		env.Values[n.Name] = graph.NewTensor(n.Shape.Concrete(env.N, env.B), width.To[float64](v)...)
+	}
+	return env
+}
+
+// Quickstart is a short trial of the shipped spec on a small set.
+func Quickstart(t testing.TB, bags, epochs, batch int) *train.Trial {
+	t.Helper()
+	spec, err := language.Load("quickstart", language.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.Train.Epochs.V, spec.Train.Batch.V = epochs, batch
+	o := data.DefaultPrototypes
+	o.Bags = bags
+	d, err := data.Prototypes(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Trial(t, spec, d)
+}
+
+// Trial is one of a spec on bags, shaped and split as the spec says.
+func Trial(t testing.TB, spec *language.Spec, d *data.Dataset) *train.Trial {
+	t.Helper()
+	sig, err := compile.SignatureOf(spec, d.Shape, d.Classes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, err = d.Reshape(sig.Instance); err != nil {
+		t.Fatal(err)
+	}
+	split, err := data.RandomSplit(d.Bags(), spec.Data.Split.Train.V, uint64(spec.Data.Split.Seed.V))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &train.Trial{Program: Compiled(t, spec, sig), Data: d, Split: split}
+}
