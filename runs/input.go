@@ -108,9 +108,9 @@ func Find(document *language.Origin, pos diag.Pos, name string, folder data.Fold
 	return "", missing{document.Show(d)}
 }
 
-// Placeholder extents of data that cannot be opened: any would do, these are
+// assumed are extents of data that cannot be opened: any would do, these are
 // small and large enough for images through two convolutions.
-var placeholder = compile.Signature{Instance: []int{32}, Classes: 5}
+var assumed = compile.Signature{Instance: []int{32}, Classes: 5}
 
 // facts is what is known of the data of a spec without training on it.
 type facts struct {
@@ -148,7 +148,7 @@ func look(spec *language.Spec, folder data.Folder) (f facts, err error) {
 	if !errors.As(err, &missing{}) {
 		return f, &DataError{err}
 	}
-	f.sig = placeholder
+	f.sig = assumed
 	var from []string
 	if shape := spec.Data.Shape.V; len(shape) > 0 {
 		f.sig.Instance, from = shape, append(from, "data.shape")

@@ -325,14 +325,14 @@ func (f *fit) predicted(r *Run, batch, batches int) {
 type clock struct {
 	began time.Time
 	did   int // steps of this call so far
-	todo  int // steps of this call in all
+	steps int // steps of this call in all
 }
 
 func (f *fit) startClock() {
 	f.clock = clock{began: time.Now()}
 	for _, r := range f.runs {
-		f.clock.todo += (r.Epochs - r.done) * r.steps
+		f.clock.steps += (r.Epochs - r.done) * r.steps
 	}
 }
 
-func (c *clock) left() time.Duration { return TimeLeft(c.began, c.did, c.todo) }
+func (c *clock) left() time.Duration { return TimeLeft(c.began, c.did, c.steps) }
