@@ -5,28 +5,40 @@
 #                                 what the other machine needs, an archive below 64 MB
 #   bash bench/gpu.sh run FILE    on the other machine, in a copy of the working tree
 #
-# run opens the device, runs the tests of the engine xla on it, trains many splits of
-# MNIST-MIPL and of Birdsong-MIPL in one program each, and PyTorch beside them where
-# PYTHON has it. What comes out stands in bench/results. Settings, by environment:
+# run opens the device, tests a part of the engine xla on it, trains many splits of
+# MNIST-MIPL and of Birdsong-MIPL in one program each, PyTorch and JAX beside them where
+# PYTHON has them, fits Gaussian processes there and on the CPU, and tests the rest. A
+# part that fails or takes too long is told, and the next one comes. What is found stands
+# in RESULT at once, all that was printed in a log beside it. Settings, by environment:
 #
 #   DEVICE=cuda     cpu takes the plugin of XLA for CPUs
+#   LIMIT=1140      seconds for all parts; each also has its own, below
+#   PARTS="core mnist birdsong gaussian tf32 rest"   which parts, in this order
 #   SPLITS=10 EPOCHS=100             of MNIST-MIPL
 #   RUNS=40 RUN_EPOCHS=100           of Birdsong-MIPL
+#   PEER_SPLITS=2   splits that PyTorch and JAX train, their totals are estimated from them
 #   ITERATIONS=100  of Gaussian processes on Birdsong-MIPL
-#   PEAK=0          GFLOP/s that the device can do in float32, to print the share
-#   TESTS=all       which tests of the engine, a regular expression
-#   PYTHON=python3  with numpy and PyTorch, if there is one
-set -eu
+#   PEAK=           GFLOP/s that the device can do in float32; empty: known by its name
+#   CORE='TwentySteps|Oracle|JobsMatch|JobsResume|InPlace' TESTS=.   regular expressions:
+#                   tests that come first, and what of all tests to take
+#   RESULT=bench/results/DATE-xla-DEVICE.md
+#   PYTHON=python3  which may have PyTorch and JAX; the plugin of a GPU is that of its JAX
+set -u
 cd "$(dirname "$0")/.."
-: "${DEVICE:=cuda}" "${SPLITS:=10}" "${EPOCHS:=100}" "${RUNS:=40}" "${RUN_EPOCHS:=100}" "${ITERATIONS:=100}" "${PEAK:=0}" "${TESTS:=all}" "${PYTHON:=python3}"
+: "${DEVICE:=cuda}" "${LIMIT:=1140}" "${PARTS:=core mnist birdsong gaussian tf32 rest}" "${SPLITS:=10}" "${EPOCHS:=100}" "${RUNS:=40}"
+: "${RUN_EPOCHS:=100}" "${PEER_SPLITS:=2}" "${ITERATIONS:=100}" "${PEAK:=}" "${TESTS:=.}" "${PYTHON:=python3}"
+: "${CORE:=TwentySteps|Oracle|JobsMatch|JobsResume|InPlace}" "${RESULT:=bench/results/$(date -u +%F)-xla-$DEVICE.md}"
 packages="compile/xla train/xla train/crosscheck"
+RESULT=$(realpath -m "$RESULT")
+log=${RESULT%.md}.log
 folder=$(mktemp -d)
-trap 'rm -rf "$folder"; [ -z "${watch:-}" ] || kill "$watch"' EXIT
+trap 'rm -rf "$folder"' EXIT
 
 pack() {
-  go build -ldflags='-s -w' -o "$folder/miplc" ./cmd/miplc
+  set -e
+  go build -trimpath -ldflags='-s -w' -o "$folder/miplc" ./cmd/miplc
   for p in $packages; do
-    go test -c -ldflags='-s -w' -o "$folder/${p//\//-}.test" "./$p"
+    go test -c -trimpath -ldflags='-s -w' -o "$folder/${p//\//-}.test" "./$p"
   done
   "$folder/miplc" data synth mnist-mipl --source "${MIPLC_DATA:?names the folder of the data sets}" -o "$folder/mnist.npz"
   "$folder/miplc" data synth birdsong-mipl --source "$MIPLC_DATA" -o "$folder/birdsong.npz"
@@ -36,90 +48,128 @@ pack() {
   [ "$(stat -c %s "$1")" -lt $((64 << 20)) ] || { echo "$1 is too large to travel"; return 1; }
 }
 
-# splits N lists 1 to N for --grid.
-splits() { seq -s, 1 "$1"; }
+# limited PERCENT COMMAND... runs a command for at most that share of LIMIT, and no longer
+# than is left of it; its errors go into the log.
+limited() {
+  local most=$((LIMIT * $1 / 100)) left=$((LIMIT - SECONDS)) rc
+  shift
+  [ "$most" -le "$left" ] || most=$left
+  [ "$most" -gt 5 ] || { echo "left out: the $LIMIT s of all parts are over"; return; }
+  timeout -k 10 "$most" "$@" 2>>"$log"
+  rc=$?
+  case $rc in
+  0) ;;
+  124 | 137) echo "ended after $most s" ;;
+  *) echo "exit code $rc, see $(basename "$log")" ;;
+  esac
+}
 
-# trained SPEC SET N EPOCHS trains N splits in one program and prints what came out.
-trained() {
-  "$folder/miplc" train "$1" -o "$folder/$2" --engine xla --device "$DEVICE" --grid "data.split.seed=$(splits "$3")" \
-    --set "data.set=$folder/$2.npz" --set "train.epochs=$4" --set "train.eval_every=$4" | tail -n 1 | sed "s#, in $folder[^;]*##"
+# protocol SPEC SET N EPOCHS trains N splits in one program, and a few by the peers.
+protocol() {
+  local peers=$((PEER_SPLITS < $3 ? PEER_SPLITS : $3))
+  limited 45 "$PYTHON" bench/protocol.py --miplc "$folder/miplc" --torch "$PYTHON" --jax "$PYTHON" --device "$DEVICE" --spec "$1" \
+    --data "$folder/$2.npz" --splits "$3" --epochs "$4" --peer-splits "$peers" --limit $((LIMIT * 40 / 100)) --peak "${PEAK:-0}"
 }
 
 # fitted NAME FLAGS... fits Gaussian processes to Birdsong-MIPL and prints what came out.
 fitted() {
-  "$folder/miplc" train miplgp -o "$folder/$1" "${@:2}" --set "data.set=$folder/birdsong.npz" --set "learner.iterations=$ITERATIONS" |
-    sed -n 's/^learner  *//p; s/^test accuracy  */test accuracy /p' | paste -sd ';' | sed 's/;/; /g'
+  limited 15 "$folder/miplc" train miplgp -o "$folder/$1" "${@:2}" --set "data.set=$folder/birdsong.npz" --set "learner.iterations=$ITERATIONS" |
+    sed -n 's/^learner  *//p; s/^test accuracy  */test accuracy /p; /^ended\|^exit\|^left/p' | paste -sd ';' | sed 's/;/; /g'
 }
 
-# beside SPEC SET N EPOCHS does the same beside PyTorch, where that is.
-beside() {
-  "$PYTHON" bench/protocol.py --miplc "$folder/miplc" --torch "$PYTHON" --device "$DEVICE" --spec "$1" --data "$folder/$2.npz" \
-    --splits "$3" --epochs "$4" --torch-splits 2 --peak "$PEAK"
-}
-
-# tested EXECUTOR runs the tests of the engine, as MIPLC_TEST_XLA names it.
+# tested PERCENT EXECUTOR PATTERN [FLAGS...] runs the tests of the engine that match, as
+# MIPLC_TEST_XLA names the executor, and prints their verdicts and what they measured.
 tested() {
-  local p pattern=$TESTS
-  [ "$pattern" != all ] || pattern=.
+  local p share=$1 executor=$2 pattern=$3
+  shift 3
   for p in $packages; do
-    (cd "$p" && MIPLC_TEST_XLA=$1 "$folder/${p//\//-}.test" -test.short -test.run "$pattern" -test.v 2>&1) |
-      grep -E '^(--- |PASS|FAIL)|xla +map|differs' || true
+    (cd "$p" && MIPLC_TEST_XLA=$executor limited "$share" "$folder/${p//\//-}.test" -test.short -test.v -test.run "$pattern" "$@" 2>&1) |
+      tee -a "$log" | grep -E '^(--- |PASS|FAIL|panic|ended|exit|left)|xla +map|differs'
   done
 }
 
+core() {
+  printf '\n## Tests that come first, in full float32\n\n```\n'
+  tested 10 "$executor" "$CORE"
+  printf '```\n'
+}
+
+mnist() {
+  printf '\n## MNIST-MIPL\n\n```\n'
+  protocol demipl-program mnist "$SPLITS" "$EPOCHS"
+  printf '```\n'
+}
+
+birdsong() {
+  printf '\n## Birdsong-MIPL\n\n```\n'
+  protocol bench/program-features.yaml birdsong "$RUNS" "$RUN_EPOCHS"
+  printf '```\n'
+}
+
+gaussian() {
+  printf '\n## Gaussian processes on Birdsong-MIPL, one split\n\n'
+  echo "- by XLA: $(fitted gp-xla --engine xla --device "$DEVICE")"
+  echo "- by onnxruntime on the CPU: $(fitted gp-ort --engine ort --device cpu)"
+}
+
+tf32() {
+  printf '\n## Twenty steps with TF32, for measure\n\n```\n'
+  if [ "$DEVICE" = cuda ]; then tested 5 cuda-tf32 TwentySteps; else echo "a CPU has none"; fi
+  printf '```\n'
+}
+
+rest() {
+  printf '\n## All other tests, in full float32\n\n```\n'
+  tested 100 "$executor" "$TESTS" -test.skip "$CORE"
+  printf '```\n'
+}
+
+# peak gives the GFLOP/s in float32, without tensor cores, of GPUs by the name of the first.
+peak() {
+  case $(nvidia-smi -i 0 --query-gpu=name --format=csv,noheader 2>/dev/null) in
+  *H100*PCIe*) echo 51200 ;;
+  *H100* | *H200*) echo 66900 ;;
+  *A100*) echo 19500 ;;
+  *L40S*) echo 91600 ;;
+  *L4) echo 30300 ;;
+  *T4) echo 8100 ;;
+  esac
+}
+
 measured() {
+  local part
   echo "# The engine xla on $DEVICE"
   echo
   echo "\`$("$folder/miplc" version)\`, $(date -u +%F), $(uname -m), $(nproc) cores."
-  echo
-  echo '```'
+  printf '\n```\n'
   grep -E '^(miplc|Go|xla on)' "$folder/doctor"
-  nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null || true
-  echo '```'
-  printf '\n## Tests, in full float32\n\n```\n'
-  tested "$executor"
+  nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null
   printf '```\n'
-  if [ "$DEVICE" = cuda ]; then
-    printf '\n## The same steps with TF32, for measure\n\n```\n'
-    TESTS=TwentySteps tested cuda-tf32
-    printf '```\n'
-  fi
-  printf '\n## Whole protocols\n\n'
-  echo "- MNIST-MIPL, $SPLITS splits, $EPOCHS epochs, one program: $(trained demipl-program mnist "$SPLITS" "$EPOCHS")"
-  echo "- Birdsong-MIPL, $RUNS splits, $RUN_EPOCHS epochs, one program: $(trained bench/program-features.yaml birdsong "$RUNS" "$RUN_EPOCHS")"
-  echo "- Birdsong-MIPL, one split: $(fitted gp-xla --engine xla --device "$DEVICE")"
-  echo "- the same by onnxruntime on the CPU: $(fitted gp-ort --engine ort --device cpu)"
-  [ ! -s "$folder/memory" ] || echo "- largest memory of the GPU: $(sort -n "$folder/memory" | tail -n 1) MiB"
-  if "$PYTHON" -c 'import numpy, torch' 2>/dev/null; then
-    printf '\n```\n'
-    beside demipl-program mnist "$SPLITS" "$EPOCHS"
-    beside bench/program-features.yaml birdsong "$RUNS" "$RUN_EPOCHS"
-    printf '```\n'
-  else
-    printf '\nNo PyTorch: %s has none.\n' "$PYTHON"
-  fi
+  for part in $PARTS; do
+    "$part"
+    printf '\n(%s: at %d s)\n' "$part" $SECONDS
+  done
 }
 
 run() {
-  tar -C "$folder" -xf "$1"
+  tar -C "$folder" -xf "$1" || return
+  "$folder/miplc" version >/dev/null || { echo "the programs of $1 do not run here: pack on a machine like this one"; return 1; }
   export ONNXRUNTIME_SHARED_LIBRARY_PATH=$folder/libonnxruntime.so
-  executor=$DEVICE
-  [ "$DEVICE" != cpu ] || executor=plugin
-  "$folder/miplc" doctor >"$folder/doctor"
+  # Where containers have the driver, and the Python whose JAX has the plugin.
+  export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}/usr/local/nvidia/lib64
+  PATH=$(dirname "$(command -v "$PYTHON")"):$PATH
+  local executor=$DEVICE found='^xla on cuda  *usable'
+  [ "$DEVICE" = cuda ] || { executor=plugin; found='^xla on cpu  *usable.*PJRT'; } # pure Go stands in for a plugin
+  : >"$log"
+  limited 15 "$folder/miplc" doctor >"$folder/doctor"
   grep "^xla on $DEVICE" "$folder/doctor"
-  grep -q "^xla on $DEVICE  *usable" "$folder/doctor" || return 1
-  if command -v nvidia-smi >/dev/null; then
-    nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits -l 1 >"$folder/memory" 2>/dev/null &
-    watch=$!
-  fi
-  local out
-  out=bench/results/$(date -u +%F)-xla-$DEVICE.md
-  measured | tee "$folder/result"
-  mv "$folder/result" "$out"
-  echo "kept in $out"
+  grep -q "$found" "$folder/doctor" || { echo "the device is not usable"; return 1; }
+  : "${PEAK:=$(peak)}"
+  measured | tee "$RESULT"
+  echo "kept in $RESULT"
 }
 
 case ${1:-} in
 pack | run) "$1" "${2:?name the archive}" ;;
-*) sed -n '2,23s/^# \{0,1\}//p' "$0" && exit 2 ;;
+*) sed -n '2,/^set/{/^set/!s/^# \{0,1\}//p}' "$0" && exit 2 ;;
 esac

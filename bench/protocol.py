@@ -1,26 +1,34 @@
 #!/usr/bin/env python3
 """Times the protocol of a paper: many splits of one data set, whole trainings.
 
-miplc trains all splits side by side in one program of the engine xla, PyTorch
-runs the authors' loop on one split after the other. Same bags, same splits:
+miplc trains all splits side by side in one program of the engine xla, the peers
+run the authors' loop on one split after the other. Same bags, same splits, full
+float32:
 
     python3 bench/protocol.py --data mnist-mipl-r1.npz --device cuda             # ten splits, 100 epochs, the CNN
     python3 bench/protocol.py --data birdsong-mipl-r1.npz --device cuda --splits 40 --spec bench/program-features.yaml
     python3 bench/protocol.py --data birdsong-mipl-r1.npz --engine ort --splits 3 --epochs 10 --spec bench/program-features.yaml
 
-Without a GPU name --engine ort: its trainings go one after the other. Needs Go,
-and numpy in the Python that runs this script. See bench/README.md.
+Without a GPU name --engine ort: its trainings go one after the other. Needs nothing
+beside Python, and Go where --miplc names no built one. What is found stands in a line
+as soon as it is there; a peer that is not installed, fails or takes too long is told
+and left out. See bench/README.md.
 """
 import argparse
+import ast
 import csv
 import json
+import math
 import os
+import random
+import statistics
+import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-
-import numpy as np
+import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
@@ -30,15 +38,17 @@ def arguments():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     env = os.environ.get
     p.add_argument("--data", required=True, help="a set of bags (.npz)")
-    p.add_argument("--spec", default="demipl-program", help="spec of miplc; the peer computes the authors' program")
+    p.add_argument("--spec", default="demipl-program", help="spec of miplc; the peers compute the authors' program")
     p.add_argument("--splits", type=int, default=10)
     p.add_argument("--epochs", type=int, default=100)
     p.add_argument("--lr", type=float, default=0.01)
     p.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     p.add_argument("--engine", default="xla", choices=["xla", "ort", "gorgonia"])
     p.add_argument("--threads", type=int, default=1, help="of PyTorch and of the engine ort on a CPU")
-    p.add_argument("--torch", default=env("MIPLC_BENCH_TORCH", "python3"), help="Python with PyTorch; also $MIPLC_BENCH_TORCH")
-    p.add_argument("--torch-splits", type=int, default=0, help="splits that PyTorch really trains, its total is estimated from them; 0: all")
+    p.add_argument("--torch", default=env("MIPLC_BENCH_TORCH", "python3"), help="Python with PyTorch; also $MIPLC_BENCH_TORCH; empty: without")
+    p.add_argument("--jax", default=env("MIPLC_BENCH_JAX", "python3"), help="Python with JAX; also $MIPLC_BENCH_JAX; empty: without")
+    p.add_argument("--peer-splits", type=int, default=0, help="splits that a peer really trains, its total is estimated from them; 0: all")
+    p.add_argument("--limit", type=float, default=math.inf, help="seconds for all: 70 %% of them for miplc, the peers share what is left")
     p.add_argument("--miplc", default="", help="a built miplc; empty: built by Go")
     p.add_argument("--go", default=env("GO", "go"))
     p.add_argument("--peak", type=float, default=0, help="GFLOP/s that the device can do in float32, to print the share of it")
@@ -46,27 +56,31 @@ def arguments():
     return p.parse_args()
 
 
+class Failure(Exception):
+    """Why there is no figure."""
+
+
 class Protocol:
     def __init__(self, args, folder):
         self.args, self.folder = args, folder
-        self.set = np.load(args.data)
-        self.bags = len(self.set["offsets"]) - 1
-        self.images = self.set["instances"][0].size == 784
+        self.offsets = integers(args.data, "offsets")
+        self.images = math.prod(shape(args.data, "instances")[1:]) == 28 * 28
+        bags = len(self.offsets) - 1
         self.splits = []
         for seed in range(1, args.splits + 1):
-            order = np.random.default_rng(seed).permutation(self.bags)
-            cut = self.bags * 7 // 10
-            self.splits.append((sorted(order[:cut].tolist()), sorted(order[cut:].tolist())))
+            order, cut = list(range(bags)), bags * 7 // 10
+            random.Random(seed).shuffle(order)
+            self.splits.append((sorted(order[:cut]), sorted(order[cut:])))
         self.index = os.path.join(folder, "splits.csv")
         with open(self.index, "w", newline="") as f:
             w = csv.writer(f)
             w.writerow(["split", "part", "bags"])
             for i, (train, test) in enumerate(self.splits, 1):
-                for part, bags in (("train", train), ("test", test)):
-                    w.writerow([i, part, " ".join(str(b + 1) for b in bags)])
+                for part, list_ in (("train", train), ("test", test)):
+                    w.writerow([i, part, " ".join(str(b + 1) for b in list_)])
 
-    def miplc(self):
-        """Trains all splits; gives the seconds of training and the accuracies."""
+    def miplc(self, limit):
+        """Trains all splits: seconds of the epochs, accuracies, epochs."""
         a = self.args
         binary = a.miplc or os.path.join(self.folder, "miplc")
         if not a.miplc:
@@ -79,30 +93,32 @@ class Protocol:
         for s in ("data.set=" + os.path.abspath(a.data), "data.split.index=" + self.index,
                   "train.epochs=%d" % a.epochs, "train.lr=%g" % a.lr, "train.eval_every=%d" % a.epochs):
             common += ["--set", s]
-        if a.engine == "xla":
-            parts = ",".join(str(i + 1) for i in range(a.splits))
-            out = answer(common + ["-o", os.path.join(self.folder, "runs"), "--parts", parts])
-            return out["seconds"], [r["accuracy"] for r in out["runs"]]
-        seconds, accuracies = 0.0, []
-        for i in range(1, a.splits + 1):
-            out = answer(common + ["-o", os.path.join(self.folder, "run-%d" % i), "--set", "data.split.part=%d" % i])
-            seconds, accuracies = seconds + out["seconds"], accuracies + [out["accuracy"]]
-        return seconds, accuracies
+        parts = ",".join(str(i + 1) for i in range(a.splits))
+        env = dict(os.environ) if a.engine == "xla" else dict(os.environ, GOMAXPROCS="1")  # one run after the other
+        out = answer(common + ["-o", os.path.join(self.folder, "runs"), "--parts", parts], limit, env)
+        if out["failed"]:
+            raise Failure("; ".join(out["failed"]))
+        # Groups that go abreast on the cores of a CPU count their epochs twice.
+        seconds = min(out["seconds"], sum(r["seconds"] for r in out["runs"]))
+        return seconds, [r["accuracy"] for r in out["runs"]], a.splits * a.epochs
 
-    def torch(self):
-        """The same of the authors' loop, one split after the other."""
-        a, seconds, accuracies = self.args, 0.0, []
-        runs = a.torch_splits or a.splits
-        for i, (train, test) in enumerate(self.splits[:runs]):
-            path = os.path.join(self.folder, "split.json")
+    def peer(self, command, limit):
+        """The same of a peer, one split after the other: seconds of all splits, by the
+        epochs that it trained in the time, and the accuracies of whole trainings."""
+        a, seconds, epochs, accuracies = self.args, 0.0, 0, []
+        path, begin = os.path.join(self.folder, "split.json"), time.perf_counter()
+        for i, (train, test) in enumerate(self.splits[:a.peer_splits or a.splits]):
             with open(path, "w") as f:
                 json.dump({"train": train, "test": test}, f)
-            out = answer([a.torch, os.path.join(HERE, "pytorch", "demipl.py"), "--data", a.data, "--split", path,
-                          "--reading", "program", "--loop", "loader", "--normalize", "all", "--epochs", str(a.epochs),
-                          "--lr", str(a.lr), "--device", a.device, "--threads", str(a.threads), "--seed", str(i + 1)]
-                         + (["--cnn"] if self.images else []))
-            seconds, accuracies = seconds + out["seconds"], accuracies + [out["test_accuracy"]]
-        return seconds * a.splits / runs, accuracies
+            left = limit - (time.perf_counter() - begin)
+            if epochs and left < 0:
+                break
+            out = answer(command + ["--data", a.data, "--split", path, "--epochs", str(a.epochs), "--lr", str(a.lr), "--device", a.device,
+                                    "--seed", str(i + 1), "--seconds", str(left)] + (["--cnn"] if self.images else []), 2 * left + 60)
+            seconds, epochs = seconds + out["seconds"], epochs + out["epochs"]
+            if out["epochs"] == a.epochs:
+                accuracies.append(out["test_accuracy"])
+        return seconds / epochs * a.epochs * a.splits, accuracies, epochs
 
     def gflop(self):
         """Floating point operations of all training steps of the CNN in its three
@@ -110,43 +126,134 @@ class Protocol:
         if not self.images:
             return 0
         conv1, rest = 24 * 24 * 25 * 20, 8 * 8 * 500 * 50 + 800 * 500
-        sizes = np.diff(self.set["offsets"])
-        instances = sum(int(sizes[train].sum()) for train, _ in self.splits)
+        instances = sum(self.offsets[b + 1] - self.offsets[b] for train, _ in self.splits for b in train)
         return 2 * (2 * conv1 + 3 * rest) * instances * self.args.epochs / 1e9
 
 
-def answer(command):
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit("%s failed:\n%s%s" % (" ".join(command), done.stdout, done.stderr))
-    return json.loads(done.stdout.strip())
+def header(f):
+    """Type and shape of an array of numpy's format, whose file stands behind them then."""
+    start = f.read(8)
+    size = struct.unpack("<H", f.read(2))[0] if start[6] == 1 else struct.unpack("<I", f.read(4))[0]
+    told = ast.literal_eval(f.read(size).decode())
+    return told["descr"], told["shape"]
+
+
+def shape(path, name):
+    with zipfile.ZipFile(path) as z, z.open(name + ".npy") as f:
+        return header(f)[1]
+
+
+def integers(path, name):
+    with zipfile.ZipFile(path) as z, z.open(name + ".npy") as f:
+        kind, (n,) = header(f)
+        return struct.unpack("<%d%s" % (n, {"<i8": "q", "<i4": "i"}[kind]), f.read())
+
+
+def answer(command, limit, env=None):
+    """The JSON that a command prints."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=None if limit == math.inf else limit, env=env)
+        if done.returncode == 0:
+            return json.loads(done.stdout)
+    except subprocess.TimeoutExpired as late:
+        raise Failure(("did not end within %.0f s; %s" % (limit, last(late.stderr))).rstrip("; "))
+    except (OSError, ValueError) as err:
+        raise Failure(str(err))
+    sys.stderr.write(done.stderr)
+    raise Failure("failed: " + last(done.stderr or done.stdout))
+
+
+def last(text):
+    """The last line of what a program printed."""
+    text = text.decode(errors="replace") if isinstance(text, bytes) else text or ""
+    return text.replace("\r", "\n").strip().split("\n")[-1]
+
+
+class Memory:
+    """The most memory of the GPU that was in use within the block, all programs together."""
+
+    def __enter__(self):
+        self.most, self.program = 0, None
+        command = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits", "-i", "0", "-lms", "200"]
+        try:
+            self.program = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        except OSError:
+            return self
+        self.reader = threading.Thread(target=self.read)
+        self.reader.start()
+        return self
+
+    def read(self):
+        for line in self.program.stdout:
+            if line.strip().isdigit():
+                self.most = max(self.most, int(line))
+
+    def __exit__(self, *_):
+        if self.program:
+            self.program.terminate()
+            self.program.wait()
+            self.reader.join()
 
 
 def main():
     args = arguments()
+    print("%d splits of %s, %d epochs, on %s, in full float32" % (args.splits, os.path.basename(args.data), args.epochs, args.device))
+    result = dict(vars(args), data=os.path.basename(args.data))
     with tempfile.TemporaryDirectory() as folder:
         p = Protocol(args, folder)
-        begin = time.perf_counter()
-        ours, found = p.miplc()
-        wall = time.perf_counter() - begin
-        peer, beside = p.torch()
-        gflop = p.gflop()
-    estimated = args.torch_splits and args.torch_splits < args.splits
-    print("%d splits of %s, %d epochs, on %s" % (args.splits, os.path.basename(args.data), args.epochs, args.device))
-    row = "  %-32s %10.1f s   accuracy %.3f, deviation %.3f%s"
-    print(row % ("miplc %s" % args.engine, ours, np.mean(found), np.std(found, ddof=len(found) > 1),
-                 "   (%.1f s with build, export and checks)" % wall))
-    print(row % ("PyTorch, authors' loop", peer, np.mean(beside), np.std(beside, ddof=len(beside) > 1),
-                 "   (estimated from %d splits)" % len(beside) if estimated else ""))
-    print("  PyTorch takes %.2f times as long" % (peer / ours))
-    if gflop:
-        print("  miplc reaches %.0f GFLOP/s%s" % (gflop / ours, ", %.1f %% of the peak" % (100 * gflop / ours / args.peak) if args.peak else ""))
+
+        def measured(name, run):
+            """Prints a line and returns it as figures, None where there are none."""
+            begin = time.perf_counter()
+            with Memory() as memory:
+                try:
+                    seconds, accuracies, epochs = run()
+                except Failure as why:
+                    print("  %-32s %s" % (name, why), flush=True)
+                    return None
+            r = {"seconds": seconds, "wall": time.perf_counter() - begin, "accuracy": accuracies, "epochs": epochs, "gpu_mib": memory.most}
+            told = ["%10.1f s" % seconds]
+            if accuracies:
+                told.append("accuracy %.3f, deviation %.3f" % (statistics.mean(accuracies), statistics.stdev(accuracies) if accuracies[1:] else 0))
+            if epochs < args.splits * args.epochs:
+                told.append("estimated from %.1f of %d epochs" % (epochs, args.splits * args.epochs))
+            if memory.most:
+                told.append("%d MiB on the GPU" % memory.most)
+            print("  %-32s %s" % (name, "   ".join(told)), flush=True)
+            result[name] = r
+            return r
+
+        end = time.perf_counter() + args.limit
+        ours = measured("miplc %s" % args.engine, lambda: p.miplc(0.7 * args.limit))
+        if ours:
+            print("  %-32s %10.1f s" % ("  with compiling, export, checks", ours["wall"]))
+            gflop = p.gflop()
+            if gflop:
+                share = "%.1f %% of the peak of %g" % (100 * gflop / ours["seconds"] / args.peak, args.peak) if args.peak else "the peak is not named"
+                print("  miplc reaches %.0f GFLOP/s, %s" % (gflop / ours["seconds"], share), flush=True)
+        left = peers(args)
+        while left:
+            limit = (end - time.perf_counter()) / len(left)
+            name, command = left.pop(0)
+            theirs = measured(name, lambda: p.peer(command, limit))
+            if ours and theirs:
+                print("    %.2f times as long, %.2f times with all that miplc does once" %
+                      (theirs["seconds"] / ours["seconds"], theirs["seconds"] / ours["wall"]), flush=True)
     if args.out:
         with open(args.out, "w") as f:
-            json.dump({"data": os.path.basename(args.data), "spec": args.spec, "splits": args.splits, "epochs": args.epochs,
-                       "device": args.device, "engine": args.engine, "miplc_s": ours, "miplc_wall_s": wall, "torch_s": peer,
-                       "torch_splits": len(beside), "times_miplc": peer / ours, "accuracy": found, "torch_accuracy": beside,
-                       "gflop": gflop}, f, indent=1)
+            json.dump(result, f, indent=1)
+    return 0 if ours else 1
 
 
-main()
+def peers(args):
+    """The peers by what they are, and their commands."""
+    list_ = []
+    if args.torch:
+        list_.append(("PyTorch, authors' loop", [args.torch, os.path.join(HERE, "pytorch", "demipl.py"), "--reading", "program",
+                                                 "--loop", "loader", "--normalize", "all", "--threads", str(args.threads)]))
+    if args.jax:
+        list_ += [("JAX, %s under jit" % how, [args.jax, os.path.join(HERE, "jax", "demipl.py"), "--jit", how]) for how in ("step", "epoch")]
+    return list_
+
+
+sys.exit(main())

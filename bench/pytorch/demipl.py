@@ -39,6 +39,7 @@ def arguments():
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--device", default="cpu")
     p.add_argument("--steps", type=int, default=0, help="time this many steps and stop, for benchmarks")
+    p.add_argument("--seconds", type=float, default=math.inf, help="end when so much time is over")
     p.add_argument("--infer", type=int, default=0, help="time this many predictions with the starting parameters and stop")
     return p.parse_args()
 
@@ -161,6 +162,7 @@ def inference(model, bags, args):
 def main():
     args = arguments()
     torch.set_num_threads(args.threads)
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False  # full float32
     torch.manual_seed(args.seed)
     bags, S, labels, train, test = load(args)
     model = Demipl(bags[0].shape[1], S.shape[1], args.reading, args.cnn).to(args.device)
@@ -193,14 +195,15 @@ def main():
             start = now
             if len(times) == warm:
                 cpu = time.process_time()
-            if args.steps and len(times) >= warm + args.steps:
+            enough = args.steps and len(times) >= warm + args.steps or now - begin > args.seconds
+            if enough:
                 break
-        cosine.step()
-        if args.steps and len(times) >= warm + args.steps:
+        if enough:
             break
-    cpu = time.process_time() - cpu
+        cosine.step()
+    cpu, warm = time.process_time() - cpu, min(warm, len(times) - 1)
     out = {"peer": "pytorch " + torch.__version__, "loop": args.loop, "reading": args.reading, "batch": args.batch,
-           "threads": args.threads, "seed": args.seed, "epochs": args.epochs, "steps": len(times),
+           "threads": args.threads, "seed": args.seed, "epochs": len(times) / math.ceil(len(train) / args.batch), "steps": len(times),
            "median_step_us": 1e6 * float(np.median(times[warm:])), "min_step_us": 1e6 * min(times[warm:]),
            "cpu_step_us": 1e6 * cpu / (len(times) - warm), "seconds": time.perf_counter() - begin}
     if not args.steps:

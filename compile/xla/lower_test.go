@@ -184,7 +184,7 @@ func check(t *testing.T, g *graph.Graph, env graph.Env) {
 		alone = nil // the jobs below are padded too
 	}
 	for _, c := range alone {
-		if err := agree(run(t, g, c, env)[0], want, 1e-5); err != nil {
+		if err := agree(run(t, g, c, env)[0], want, pjrttest.Tolerance(1e-5)); err != nil {
 			t.Errorf("capacity %d instances, %d bags: %v", c.N, c.B, err)
 		}
 	}
@@ -195,7 +195,7 @@ func check(t *testing.T, g *graph.Graph, env graph.Env) {
 	}
 	got := run(t, g, Capacity{N: env.N + 2, B: env.B + 1, Jobs: 2}, env, other)
 	for i, w := range []map[string]*graph.Tensor{want, wantOther} {
-		if err := agree(got[i], w, 1e-5); err != nil {
+		if err := agree(got[i], w, pjrttest.Tolerance(1e-5)); err != nil {
 			t.Errorf("job %d: %v", i, err)
 		}
 	}
@@ -238,7 +238,7 @@ func TestRandomGraphs(t *testing.T) {
 		}
 		all := capacities(env)
 		c := all[seed%uint64(len(all))]
-		if err := agree(run(t, d, c, env)[0], want, 1e-4); err != nil {
+		if err := agree(run(t, d, c, env)[0], want, pjrttest.Tolerance(1e-4)); err != nil {
 			t.Errorf("graph %d at %d of %d instances, %d of %d bags: %v", seed, env.N, c.N, env.B, c.B, err)
 		}
 	}

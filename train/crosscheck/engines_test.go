@@ -179,6 +179,7 @@ func furthest(got, want []float32, scale float64) float64 {
 func compareTrajectories(t *testing.T, name string, p *compile.Program, list []maker, w map[string]map[string]float64,
 	tolerance float64, steps int, seed uint64, sizes [][]int) {
 	t.Helper()
+	tolerance = pjrttest.Tolerance(tolerance)
 	s := traintest.Start(p, seed)
 	want := follow(t, p, reference().started(t, p, s), steps, seed, sizes)
 	for _, m := range list {

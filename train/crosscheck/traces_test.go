@@ -14,6 +14,7 @@ import (
 	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/xla/pjrt/pjrttest"
 )
 
 // traces lists the kept ones: of DEMIPL by reading and bags a step (trace.py),
@@ -213,7 +214,7 @@ func (tr *trace) checkStep(e train.Engine, want *step, b *train.Batch) error {
 // where a term is nothing beside it.
 func compareNumber(what string, got, want, loss float64) error {
 	scale := math.Max(math.Abs(want), 1e-3*math.Abs(loss))
-	if d := math.Abs(got-want) / scale; !(d <= traceTolerance) {
+	if d := math.Abs(got-want) / scale; !(d <= pjrttest.Tolerance(traceTolerance)) {
 		return fmt.Errorf("%s is %v, PyTorch has %v (relative difference %.2g)", what, got, want, d)
 	}
 	return nil
@@ -240,7 +241,7 @@ func compareTo(what string, got, want []float32, scale float64) error {
 	for i := range want {
 		diff = math.Max(diff, math.Abs(float64(got[i])-float64(want[i])))
 	}
-	if !(diff <= traceTolerance*scale) {
+	if !(diff <= pjrttest.Tolerance(traceTolerance)*scale) {
 		return fmt.Errorf("%s differs from PyTorch by %.2g of %.2g", what, diff, scale)
 	}
 	return nil

@@ -51,6 +51,7 @@ func TestEngineFollowsOracle(t *testing.T) {
 // sameRun compares losses, accuracies, parameters and label weights of two runs.
 func sameRun(t *testing.T, got, want *train.Report, tolerance float64) {
 	t.Helper()
+	tolerance = pjrttest.Tolerance(tolerance)
 	if len(got.Metrics) != len(want.Metrics) {
 		t.Fatalf("%d epochs, want %d", len(got.Metrics), len(want.Metrics))
 	}
@@ -82,6 +83,7 @@ func sameRun(t *testing.T, got, want *train.Report, tolerance float64) {
 
 func near(t *testing.T, what string, got, want []float32, tolerance float64) {
 	t.Helper()
+	tolerance = pjrttest.Tolerance(tolerance)
 	if len(got) != len(want) {
 		t.Fatalf("%s has %d numbers, want %d", what, len(got), len(want))
 	}

@@ -52,9 +52,13 @@ func openGPU(o Options) (*Device, error) {
 		name = fmt.Sprintf("%s, the first of %d", name, gpu.Count)
 	}
 	missing := preload(path)
+	// Without, products are those that were fastest when they were compiled, which one
+	// process finds to be others than the next, and a resumed training has other bits.
+	flags := "--xla_gpu_deterministic_ops=true"
 	if tools := toolkit(nvidia(path)); tools != "" {
-		setDefault(envFlags, "--xla_gpu_cuda_data_dir="+tools)
+		flags += " --xla_gpu_cuda_data_dir=" + tools
 	}
+	setDefault(envFlags, flags)
 	if !o.TF32 {
 		setDefault("NVIDIA_TF32_OVERRIDE", "0") // what the libraries would round on their own
 	}

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"strings"
@@ -34,6 +35,19 @@ func OnlyOnPlugin(t testing.TB) {
 	if !OnPlugin() {
 		t.Skip(envExecutor + "=plugin runs it through XLA, as the check plugin of .ci/run does")
 	}
+}
+
+// Tolerance is how far numbers may be from those of the interpreter, where on a CPU they
+// may be by as much as given. A GPU has an exponential function and an order of sums of its
+// own. With rounded factors nothing is held to a tolerance, only measured.
+func Tolerance(onCPU float64) float64 {
+	switch os.Getenv(envExecutor) {
+	case "cuda":
+		return math.Max(onCPU, 1e-4)
+	case "cuda-tf32":
+		return math.MaxFloat64
+	}
+	return onCPU
 }
 
 // Plugin is the path of a plugin for CPUs. It is installed where there is none,
@@ -109,7 +123,7 @@ func Unoptimised(t *testing.T) bool {
 		return true
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v=true", "-test.count=1")
-	cmd.Env = append(os.Environ(), flags+"="+os.Getenv(flags)+" "+level, envExecutor+"=plugin")
+	cmd.Env = append(os.Environ(), flags+"="+os.Getenv(flags)+" "+level)
 	out, err := cmd.CombinedOutput()
 	if err != nil || !bytes.Contains(out, []byte("--- PASS: "+t.Name())) {
 		t.Errorf("without optimisation of XLA: %v\n%s", err, out)
