@@ -115,36 +115,49 @@ func TestSignalEndsEveryCommand(t *testing.T) {
 			stop, flags = syscall.SIGTERM, []string{"--json"}
 		}
 		t.Run(line, func(t *testing.T) {
-			var out, errs bytes.Buffer
-			cmd := exec.Command("miplc", append(strings.Fields(line), flags...)...)
-			cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &errs
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(200 * time.Millisecond)
-			if err := cmd.Process.Signal(stop); errors.Is(err, os.ErrProcessDone) {
-				t.Fatal("it ended before the signal")
-			}
-			overdue := time.AfterFunc(30*time.Second, func() { _ = cmd.Process.Kill() })
-			_ = cmd.Wait() // the exit code is looked at below
-			if !overdue.Stop() {
-				t.Fatal("it did not end")
-			}
-			if code := cmd.ProcessState.ExitCode(); code != 1 {
-				t.Errorf("exit code %d\n%s%s", code, &out, &errs)
+			code, out, errs := signalled(t, dir, stop, append(strings.Fields(line), flags...))
+			if code != 1 {
+				t.Errorf("exit code %d\n%s%s", code, out, errs)
 			}
 			if text := out.String() + errs.String(); !strings.Contains(text, "interrupted") {
 				t.Errorf("it says\n%s", text)
 			}
 			if flags != nil {
-				dec := json.NewDecoder(&out)
+				dec := json.NewDecoder(out)
 				if err := dec.Decode(&map[string]any{}); err != nil || dec.More() || errs.Len() > 0 {
-					t.Errorf("not one object: %v\n%s%s", err, &out, &errs)
+					t.Errorf("not one object: %v\n%s%s", err, out, errs)
 				}
 			}
 			if after := list(t, dir); after != before {
 				t.Errorf("left behind: %s", after)
 			}
 		})
+	}
+}
+
+// signalled starts a command, sends it a signal while it works, and gives its exit code
+// and what it wrote. A command that the signal ended as it would any program had no time
+// yet to listen for it: it is started again and has longer.
+func signalled(t *testing.T, dir string, stop os.Signal, args []string) (code int, out, errs *bytes.Buffer) {
+	t.Helper()
+	for wait := 200 * time.Millisecond; ; wait *= 2 {
+		out, errs = &bytes.Buffer{}, &bytes.Buffer{}
+		cmd := exec.Command("miplc", args...)
+		cmd.Dir, cmd.Stdout, cmd.Stderr = dir, out, errs
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(wait)
+		if err := cmd.Process.Signal(stop); errors.Is(err, os.ErrProcessDone) {
+			t.Fatal("it ended before the signal")
+		}
+		overdue := time.AfterFunc(5*time.Minute, func() { _ = cmd.Process.Kill() })
+		_ = cmd.Wait() // the exit code says more
+		if !overdue.Stop() {
+			t.Fatal("it did not end")
+		}
+		if code = cmd.ProcessState.ExitCode(); code != -1 || wait > 10*time.Second {
+			return code, out, errs
+		}
 	}
 }
