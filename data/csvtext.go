@@ -13,6 +13,7 @@ import (
 	"golang.org/x/text/transform"
 
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/infile"
 )
 
 // NewCSV reads the rows of a text as spreadsheets, pandas and R write it: in UTF-8, or
@@ -66,7 +67,7 @@ func CSVError(path string, skip int, err error) diag.Diagnostic {
 	syntax, ok := errors.AsType[*csv.ParseError](err)
 	switch {
 	case !ok:
-		return diag.Errorf(diag.Pos{File: path}, "%v", cutShort(err))
+		return diag.Errorf(diag.Pos{File: path}, "%v", infile.CutShort(err))
 	case syntax.Line > syntax.StartLine:
 		return diag.Errorf(diag.Pos{File: path, Line: syntax.StartLine + skip}, "not well-formed CSV: a quote that opens in this row is not closed").
 			WithNote("a quote inside of a field is written twice")

@@ -42,7 +42,7 @@ func openIDX(path string, o Options) (*idx, error) {
 func readIDX(r io.Reader, o Options) (*idx, error) {
 	var start [4]byte
 	if _, err := io.ReadFull(r, start[:]); err != nil {
-		return nil, cutShort(err)
+		return nil, infile.CutShort(err)
 	}
 	switch {
 	case start[0] == 0x1f && start[1] == 0x8b:
@@ -58,7 +58,7 @@ func readIDX(r io.Reader, o Options) (*idx, error) {
 	for i := range x.Shape {
 		var b [4]byte
 		if _, err := io.ReadFull(r, b[:]); err != nil {
-			return nil, cutShort(err)
+			return nil, infile.CutShort(err)
 		}
 		x.Shape[i] = int(binary.BigEndian.Uint32(b[:]))
 	}
@@ -71,7 +71,7 @@ func readIDX(r io.Reader, o Options) (*idx, error) {
 	for len(x.Bytes) < n {
 		part := buf[:min(len(buf), n-len(x.Bytes))]
 		if _, err := io.ReadFull(r, part); err != nil {
-			return nil, fmt.Errorf("the shape %v needs %d bytes: %w", x.Shape, n, cutShort(err))
+			return nil, fmt.Errorf("the shape %v needs %d bytes: %w", x.Shape, n, infile.CutShort(err))
 		}
 		x.Bytes = append(x.Bytes, part...)
 	}
@@ -79,7 +79,7 @@ func readIDX(r io.Reader, o Options) (*idx, error) {
 	case more > 0:
 		return nil, fmt.Errorf("more data than the shape %v needs", x.Shape)
 	case err != io.EOF:
-		return nil, cutShort(err) // a wrong checksum of the packed data shows only here
+		return nil, infile.CutShort(err) // a wrong checksum of the packed data shows only here
 	}
 	return x, nil
 }

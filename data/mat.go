@@ -139,11 +139,11 @@ func (m *matBags) orient(table *matfile.Array) error {
 			if cell.Class == matfile.Sparse {
 				return fmt.Errorf("bag %d: column %d is a sparse array, which is not read: save full(...) of it", i+1, j+1)
 			}
-			if cell.Numbers == nil && cell.Len() > 0 || cell.Skipped {
-				return fmt.Errorf("bag %d: column %d is a %s of %s; numbers are needed", i+1, j+1, cell.Class, cell.Size())
-			}
-			if cell.Imag != nil {
+			if cell.Complex {
 				return fmt.Errorf("bag %d: column %d holds complex numbers", i+1, j+1)
+			}
+			if empty := cell.Len() == 0 && (cell.Class == matfile.Char || cell.Class == matfile.Cell); cell.Numbers == nil && !empty {
+				return fmt.Errorf("bag %d: column %d is a %s of %s; numbers are needed", i+1, j+1, cell.Class, cell.Size())
 			}
 			row[j] = cell
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/x448/float16"
 
 	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/infile"
 )
 
 // The .npy reader is our own since files come from anywhere: every length in a
@@ -43,7 +44,7 @@ var (
 func readNpyHeader(r io.Reader) (*npyHeader, error) {
 	var start [8]byte
 	if _, err := io.ReadFull(r, start[:]); err != nil {
-		return nil, cutShort(err)
+		return nil, infile.CutShort(err)
 	}
 	if !bytes.Equal(start[:6], []byte("\x93NUMPY")) {
 		return nil, errors.New("not a NumPy array (wrong magic number)")
@@ -56,7 +57,7 @@ func readNpyHeader(r io.Reader) (*npyHeader, error) {
 		return nil, fmt.Errorf("NumPy format version %d is not known", start[6])
 	}
 	if _, err := io.ReadFull(r, length); err != nil {
-		return nil, cutShort(err)
+		return nil, infile.CutShort(err)
 	}
 	n := int64(binary.LittleEndian.Uint16(length))
 	if len(length) == 4 {
@@ -67,7 +68,7 @@ func readNpyHeader(r io.Reader) (*npyHeader, error) {
 	}
 	text := make([]byte, n)
 	if _, err := io.ReadFull(r, text); err != nil {
-		return nil, cutShort(err)
+		return nil, infile.CutShort(err)
 	}
 	return parseNpyHeader(string(text))
 }
@@ -162,7 +163,7 @@ func (h *npyHeader) each(r io.Reader, f func(element []byte)) error {
 	for left := h.bytes(); left > 0; {
 		part := buf[:min(int64(len(buf)), left)]
 		if _, err := io.ReadFull(r, part); err != nil {
-			return cutShort(err)
+			return infile.CutShort(err)
 		}
 		for i := 0; i < len(part); i += h.size {
 			f(part[i : i+h.size])
@@ -317,14 +318,6 @@ func rowMajor[T any](h *npyHeader, in []T) []T {
 		}
 	}
 	return out
-}
-
-// cutShort words the end of the data inside something.
-func cutShort(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("the data end too early; the file is cut short")
-	}
-	return err
 }
 
 // npyStart is the header of a row-major little-endian array, version 1.0,

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/outfile"
 )
 
@@ -112,7 +113,7 @@ func unpack(r io.Reader, path string) (io.Reader, error) {
 	}
 	z, err := gzip.NewReader(bufio.NewReader(r))
 	if err != nil {
-		return nil, diag.Errorf(diag.Pos{File: path}, "not a gzip file, though its name says so: %v", cutShort(err))
+		return nil, diag.Errorf(diag.Pos{File: path}, "not a gzip file, though its name says so: %v", infile.CutShort(err))
 	}
 	return z, nil
 }

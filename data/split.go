@@ -191,7 +191,7 @@ func decodeIndexCSV(r io.Reader, path string, part int) (train, test []int, err 
 	rows := NewCSV(r, maxIndexBytes)
 	header, err := rows.Read()
 	if err != nil {
-		return nil, nil, fmt.Errorf("no header split,part,bags: %w", cutShort(err))
+		return nil, nil, fmt.Errorf("no header split,part,bags: %w", infile.CutShort(err))
 	}
 	if !slices.EqualFunc(header, []string{"split", "part", "bags"}, func(a, b string) bool { return strings.EqualFold(strings.TrimSpace(a), b) }) {
 		return nil, nil, diag.Errorf(diag.Pos{File: path, Line: 1}, "the header is %q; split,part,bags is needed", strings.Join(header, ","))
@@ -203,7 +203,7 @@ func decodeIndexCSV(r io.Reader, path string, part int) (train, test []int, err 
 			break
 		}
 		if err != nil {
-			return nil, nil, cutShort(err)
+			return nil, nil, infile.CutShort(err)
 		}
 		line, _ := rows.FieldPos(0)
 		pos := diag.Pos{File: path, Line: line}

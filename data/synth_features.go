@@ -130,7 +130,7 @@ func openLabelledCSV(path, labelColumn string, limits Options) (*labelledCSV, er
 		if errors.As(err, new(*csv.ParseError)) {
 			return nil, FileError(path, err)
 		}
-		return nil, diag.Errorf(diag.Pos{File: path, Line: len(t.labels) + 2}, "%v", cutShort(err))
+		return nil, diag.Errorf(diag.Pos{File: path, Line: len(t.labels) + 2}, "%v", infile.CutShort(err))
 	}
 	return t, nil
 }
@@ -138,7 +138,7 @@ func openLabelledCSV(path, labelColumn string, limits Options) (*labelledCSV, er
 func (t *labelledCSV) read(rows *csv.Reader, labelColumn string) error {
 	header, err := rows.Read()
 	if err != nil {
-		return fmt.Errorf("no header bag,%s,f1,...: %w", labelColumn, cutShort(err))
+		return fmt.Errorf("no header bag,%s,f1,...: %w", labelColumn, infile.CutShort(err))
 	}
 	if len(header) < 3 || header[0] != "bag" || header[1] != labelColumn {
 		return fmt.Errorf("the header must be bag,%s and the features from f1 on", labelColumn)

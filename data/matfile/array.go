@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"unicode/utf16"
-	"unicode/utf8"
 )
 
 const (
@@ -15,7 +13,6 @@ const (
 	maxName      = 4096 // bytes of a name
 	arrayMemory  = 200  // about what an Array takes without its contents
 	flagComplex  = 0x0800
-	flagLogical  = 0x0200
 	smallestCell = 8 // bytes of the shortest element of a cell array
 )
 
@@ -28,9 +25,9 @@ func (f *reader) matrix(s *section, depth int) (*Array, error) {
 		return &Array{Class: Double, Dims: []int{0, 0}}, nil
 	}
 	a := &Array{}
-	complex, err := f.head(s, a)
+	err := f.head(s, a)
 	if err == nil {
-		err = f.body(s, a, complex, depth)
+		err = f.body(s, a, depth)
 	}
 	if err == nil && s.N > 0 {
 		err = errors.New("more data than the array needs")
@@ -45,43 +42,43 @@ func (f *reader) matrix(s *section, depth int) (*Array, error) {
 }
 
 // head reads flags, extents and name.
-func (f *reader) head(s *section, a *Array) (complex bool, err error) {
+func (f *reader) head(s *section, a *Array) error {
 	flags, err := f.numbers(s, "array flags", 2)
 	if err != nil {
-		return false, err
+		return err
 	}
 	if len(flags) != 2 {
-		return false, fmt.Errorf("array flags: %d numbers, not 2", len(flags))
+		return fmt.Errorf("array flags: %d numbers, not 2", len(flags))
 	}
 	bits := uint32(flags[0])
-	a.Class, a.Logical = Class(bits&0xff), bits&flagLogical != 0
+	a.Class, a.Complex = Class(bits&0xff), bits&flagComplex != 0
 	if a.Class < Cell || a.Class > Opaque {
-		return false, fmt.Errorf("array flags: class %d is not known", a.Class)
+		return fmt.Errorf("array flags: class %d is not known", a.Class)
 	}
 	if a.Class == Opaque { // has no extents
-		a.Dims, a.Skipped = []int{0, 0}, true
+		a.Dims = []int{0, 0}
 		a.Name, err = f.name(s)
-		return false, err
+		return err
 	}
 	dims, err := f.numbers(s, "extents", maxDims)
 	if err != nil {
-		return false, err
+		return err
 	}
 	if len(dims) < 2 {
-		return false, fmt.Errorf("%d extents; an array has at least 2", len(dims))
+		return fmt.Errorf("%d extents; an array has at least 2", len(dims))
 	}
 	total := 1.0
 	for _, e := range dims {
 		if e < 0 || e > math.MaxInt32 || e != math.Trunc(e) {
-			return false, fmt.Errorf("the extent %v is not possible", e)
+			return fmt.Errorf("the extent %v is not possible", e)
 		}
 		a.Dims = append(a.Dims, int(e))
 		if total *= e; total > 1<<50 {
-			return false, fmt.Errorf("the extents %v are too large", dims)
+			return fmt.Errorf("the extents %v are too large", dims)
 		}
 	}
 	a.Name, err = f.name(s)
-	return bits&flagComplex != 0, err
+	return err
 }
 
 func (f *reader) name(s *section) (string, error) {
@@ -89,7 +86,7 @@ func (f *reader) name(s *section) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if width(t.typ) != 1 {
+	if numberTypes[t.typ].width != 1 {
 		return "", fmt.Errorf("name: an element of type %d is not text", t.typ)
 	}
 	if t.size > maxName {
@@ -103,35 +100,22 @@ func (f *reader) name(s *section) (string, error) {
 	return string(name), err
 }
 
-func (f *reader) body(s *section, a *Array, complex bool, depth int) error {
+func (f *reader) body(s *section, a *Array, depth int) error {
 	switch {
-	case a.Skipped, a.Class == Struct, a.Class == Object, a.Class == Sparse, a.Class == Function:
-		a.Skipped = true
-		return discard(s, s.N)
 	case a.Class == Cell:
 		return f.cells(s, a, depth)
-	case a.Class == Char:
-		return f.text(s, a)
+	case a.Class < Double || a.Class > Uint64 || a.Complex:
+		return discard(s, s.N)
+	case a.Len() == 0 && s.N == 0:
+		a.Numbers = []float64{}
+		return nil
 	}
 	var err error
-	if a.Numbers, err = f.part(s, a, "real part"); err != nil {
-		return err
-	}
-	if complex {
-		a.Imag, err = f.part(s, a, "imaginary part")
+	a.Numbers, err = f.numbers(s, "real part", a.Len())
+	if err == nil && len(a.Numbers) != a.Len() {
+		err = fmt.Errorf("real part: %d numbers for an array of %s", len(a.Numbers), a.Size())
 	}
 	return err
-}
-
-func (f *reader) part(s *section, a *Array, what string) ([]float64, error) {
-	if a.Len() == 0 && s.N == 0 {
-		return []float64{}, nil
-	}
-	x, err := f.numbers(s, what, a.Len())
-	if err == nil && len(x) != a.Len() {
-		err = fmt.Errorf("%s: %d numbers for an array of %s", what, len(x), a.Size())
-	}
-	return x, err
 }
 
 func (f *reader) cells(s *section, a *Array, depth int) error {
@@ -187,11 +171,11 @@ func (f *reader) numbers(s *section, what string, max int) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := width(t.typ)
-	if w == 0 || t.size%w != 0 {
+	typ, known := numberTypes[t.typ]
+	if !known || t.size%typ.width != 0 {
 		return nil, fmt.Errorf("%s: an element of type %d and %d bytes does not hold numbers", what, t.typ, t.size)
 	}
-	n := t.size / w
+	n := t.size / typ.width
 	if n > int64(max) {
 		return nil, fmt.Errorf("%s: %d numbers where %d have a place", what, n, max)
 	}
@@ -206,8 +190,10 @@ func (f *reader) numbers(s *section, what string, max int) ([]float64, error) {
 			if _, err := io.ReadFull(r, part); err != nil {
 				return damaged(err)
 			}
-			out = f.decode(out, t.typ, part)
 			left -= int64(len(part))
+			for ; len(part) > 0; part = part[typ.width:] {
+				out = append(out, typ.number(f.order, part))
+			}
 		}
 		return nil
 	})
@@ -215,122 +201,4 @@ func (f *reader) numbers(s *section, what string, max int) ([]float64, error) {
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}
 	return out, nil
-}
-
-// decode appends the numbers of a block.
-func (f *reader) decode(out []float64, typ uint32, b []byte) []float64 {
-	for w := int(width(typ)); len(b) > 0; b = b[w:] {
-		out = append(out, f.number(typ, b))
-	}
-	return out
-}
-
-func (f *reader) number(typ uint32, b []byte) float64 {
-	switch typ {
-	case miINT8:
-		return float64(int8(b[0]))
-	case miUINT8, miUTF8:
-		return float64(b[0])
-	case miINT16:
-		return float64(int16(f.order.Uint16(b)))
-	case miUINT16, miUTF16:
-		return float64(f.order.Uint16(b))
-	case miINT32:
-		return float64(int32(f.order.Uint32(b)))
-	case miUINT32, miUTF32:
-		return float64(f.order.Uint32(b))
-	case miSINGLE:
-		return float64(math.Float32frombits(f.order.Uint32(b)))
-	case miDOUBLE:
-		return math.Float64frombits(f.order.Uint64(b))
-	case miINT64:
-		return float64(int64(f.order.Uint64(b)))
-	default: // miUINT64
-		return float64(f.order.Uint64(b))
-	}
-}
-
-// text reads the rows of a char array.
-func (f *reader) text(s *section, a *Array) error {
-	if len(a.Dims) != 2 {
-		return fmt.Errorf("text of %s is not read; it may have rows and columns", a.Size())
-	}
-	if a.Len() == 0 {
-		return discard(s, s.N)
-	}
-	t, err := f.element(s, "text")
-	if err != nil {
-		return err
-	}
-	runes, err := f.runes(s, t)
-	if err != nil {
-		return err
-	}
-	rows, columns := a.Dims[0], a.Dims[1]
-	if rows == 1 { // in UTF-8 and UTF-16 there may be fewer letters than columns
-		a.Text = []string{string(runes)}
-		return nil
-	}
-	if len(runes) != rows*columns {
-		return fmt.Errorf("text: %d letters for an array of %s", len(runes), a.Size())
-	}
-	for i := range rows {
-		row := make([]rune, columns)
-		for j := range row {
-			row[j] = runes[i+j*rows]
-		}
-		a.Text = append(a.Text, string(row))
-	}
-	return nil
-}
-
-func (f *reader) runes(s *section, t tag) ([]rune, error) {
-	w := width(t.typ)
-	if w == 0 || w == 8 || t.typ == miSINGLE || t.size%w != 0 {
-		return nil, fmt.Errorf("text: an element of type %d and %d bytes does not hold letters", t.typ, t.size)
-	}
-	if err := f.spend(16 * t.size / w); err != nil {
-		return nil, err
-	}
-	var codes []float64
-	err := f.contents(s, t, func(r io.Reader) error {
-		b, err := io.ReadAll(r)
-		if err == nil && int64(len(b)) < t.size {
-			err = io.ErrUnexpectedEOF
-		}
-		if err != nil { // a part of a number cannot be decoded
-			return damaged(err)
-		}
-		codes = f.decode(nil, t.typ, b)
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("text: %w", err)
-	}
-	return toRunes(codes, t.typ), nil
-}
-
-func toRunes(codes []float64, typ uint32) []rune {
-	switch typ {
-	case miUTF8:
-		b := make([]byte, len(codes))
-		for i, c := range codes {
-			b[i] = byte(c)
-		}
-		return []rune(string(b))
-	case miUTF16, miUINT16:
-		u := make([]uint16, len(codes))
-		for i, c := range codes {
-			u[i] = uint16(c)
-		}
-		return utf16.Decode(u)
-	}
-	out := make([]rune, len(codes))
-	for i, c := range codes {
-		out[i] = utf8.RuneError
-		if c >= 0 && c <= utf8.MaxRune {
-			out[i] = rune(c)
-		}
-	}
-	return out
 }

@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+
+	"github.com/miplc/miplc/internal/infile"
 )
 
 // Types of data elements.
@@ -24,23 +27,25 @@ const (
 	miMATRIX     = 14
 	miCOMPRESSED = 15
 	miUTF8       = 16
-	miUTF16      = 17
-	miUTF32      = 18
 )
 
-// width is the number of bytes of one number of a data type, 0 if it has none.
-func width(typ uint32) int64 {
-	switch typ {
-	case miINT8, miUINT8, miUTF8:
-		return 1
-	case miINT16, miUINT16, miUTF16:
-		return 2
-	case miINT32, miUINT32, miSINGLE, miUTF32:
-		return 4
-	case miDOUBLE, miINT64, miUINT64:
-		return 8
-	}
-	return 0
+// numberTypes are the data types that hold numbers: the bytes of one, and how they are
+// read. Their order is that of the file.
+var numberTypes = map[uint32]struct {
+	width  int64
+	number func(order binary.ByteOrder, b []byte) float64
+}{
+	miINT8:   {1, func(_ binary.ByteOrder, b []byte) float64 { return float64(int8(b[0])) }},
+	miUINT8:  {1, func(_ binary.ByteOrder, b []byte) float64 { return float64(b[0]) }},
+	miUTF8:   {1, func(_ binary.ByteOrder, b []byte) float64 { return float64(b[0]) }},
+	miINT16:  {2, func(o binary.ByteOrder, b []byte) float64 { return float64(int16(o.Uint16(b))) }},
+	miUINT16: {2, func(o binary.ByteOrder, b []byte) float64 { return float64(o.Uint16(b)) }},
+	miINT32:  {4, func(o binary.ByteOrder, b []byte) float64 { return float64(int32(o.Uint32(b))) }},
+	miUINT32: {4, func(o binary.ByteOrder, b []byte) float64 { return float64(o.Uint32(b)) }},
+	miSINGLE: {4, func(o binary.ByteOrder, b []byte) float64 { return float64(math.Float32frombits(o.Uint32(b))) }},
+	miDOUBLE: {8, func(o binary.ByteOrder, b []byte) float64 { return math.Float64frombits(o.Uint64(b)) }},
+	miINT64:  {8, func(o binary.ByteOrder, b []byte) float64 { return float64(int64(o.Uint64(b))) }},
+	miUINT64: {8, func(o binary.ByteOrder, b []byte) float64 { return float64(o.Uint64(b)) }},
 }
 
 // tag starts a data element. A small one has its data, up to 4 bytes, inside.
@@ -97,7 +102,7 @@ func (f *reader) packed(r io.Reader, t tag) (*Array, error) {
 	in := &section{R: r, N: t.size}
 	z, err := zlib.NewReader(in)
 	if err != nil {
-		return nil, fmt.Errorf("the packed data are damaged: %w", cutShort(err))
+		return nil, fmt.Errorf("the packed data are damaged: %w", infile.CutShort(err))
 	}
 	inner, err := f.readTag(z)
 	if err != nil {
@@ -128,7 +133,7 @@ func damaged(err error) error {
 	if errors.Is(err, zlib.ErrChecksum) || errors.Is(err, zlib.ErrHeader) {
 		return fmt.Errorf("the packed data are damaged: %w", err)
 	}
-	return cutShort(err)
+	return infile.CutShort(err)
 }
 
 // section is the rest of an element that others are nested in.

@@ -1,6 +1,6 @@
-// Package matfile reads MATLAB 5 files (save -v6 and -v7): numeric and logical
-// arrays, text and cell arrays, of either byte order, packed or not. Files come
-// from anywhere, so no length in them is believed before the data are there.
+// Package matfile reads MATLAB 5 files (save -v6 and -v7): numeric, logical and cell
+// arrays, of either byte order, packed or not. Files come from anywhere, so no length
+// in them is believed before the data are there.
 //
 // The format is described in "MAT-File Format", The MathWorks, chapter 1.
 package matfile
@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/infile"
 )
 
 // Class is the MATLAB class of an array.
@@ -51,20 +52,16 @@ func (c Class) String() string {
 	return classNames[c]
 }
 
-// Array is one variable or one element of a cell array. Which of Numbers, Text
-// and Cells holds the contents depends on the class; all are column-major. For
-// classes that are not read (struct, object, sparse, function handle) all are
-// nil and Skipped says so.
+// Array is one variable or one element of a cell array. Numbers or Cells holds the
+// contents, column-major; both are nil for complex numbers and for classes that are not
+// read (text, struct, object, sparse, function handle).
 type Array struct {
 	Name    string
 	Class   Class
-	Dims    []int // at least two extents
-	Logical bool
+	Dims    []int     // at least two extents
 	Numbers []float64 // numeric classes; int64 beyond 2^53 is rounded
-	Imag    []float64 // imaginary part of complex numbers, else nil
-	Text    []string  // char: one string a row
 	Cells   []*Array  // cell
-	Skipped bool
+	Complex bool
 }
 
 // Len is the number of elements, the product of the extents.
@@ -101,7 +98,7 @@ func Read(r io.Reader, maxBytes int64) ([]*Array, error) {
 			return out, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("after %d variables: %w", len(out), cutShort(err))
+			return nil, fmt.Errorf("after %d variables: %w", len(out), infile.CutShort(err))
 		}
 		a, err := f.variable(r, t)
 		if err != nil {
@@ -160,11 +157,3 @@ func readHeader(r io.Reader) (binary.ByteOrder, error) {
 }
 
 var errHDF5 = errors.New("a MATLAB 7.3 file (HDF5) is not read: load it and save it with save(..., '-v7')")
-
-// cutShort words the end of the data inside something.
-func cutShort(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("the data end too early; the file is cut short")
-	}
-	return err
-}

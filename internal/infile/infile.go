@@ -31,6 +31,14 @@ func Open(path string) (*os.File, fs.FileInfo, error) {
 	return f, info, err
 }
 
+// CutShort words the end of the data inside something.
+func CutShort(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("the data end too early; the file is cut short")
+	}
+	return err
+}
+
 // SHA256 is the hash of what a file holds, in hexadecimal.
 func SHA256(path string) (string, error) {
 	f, _, err := Open(path)
