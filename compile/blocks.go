@@ -59,13 +59,13 @@ func (l *builder) block(blk *language.Block, name string) {
 	case "conv2d":
 		l.conv2d(blk, name)
 	case "maxpool2d":
-		k, s := blk.Args["kernel"].Int, blk.Args["stride"].Int
+		k, s := blk.Args["kernel"].Int(), blk.Args["stride"].Int()
 		l.env["H"] = b.MaxPool2D(h, [2]int{k, k}, [2]int{s, s})
 	case "flatten":
 		l.env["H"] = b.Reshape(h, graph.Shape{h.Shape[0], graph.Dim(extent.Size(h.Shape[1:]))})
 	case "dense":
 		if l.wantRows(blk, h) {
-			l.env[at] = l.dense(name, h, blk.Args["units"].Int)
+			l.env[at] = l.dense(name, h, blk.Args["units"].Int())
 		}
 	case "relu":
 		l.env[at] = b.Relu(h)
@@ -96,7 +96,7 @@ func (l *builder) unlowered(word language.Str) {
 
 // word is the argument of a block that is one of some words.
 func word(blk *language.Block, arg string) language.Str {
-	return language.Str{V: blk.Args[arg].Str, Pos: blk.Args[arg].Pos}
+	return language.Str{V: blk.Args[arg].Str(), Pos: blk.Args[arg].Pos}
 }
 
 // numbered names the next block of a kind: conv1, conv2, ...
@@ -135,7 +135,7 @@ func (l *builder) conv2d(blk *language.Block, name string) {
 			WithNote("give the shape of one image in data.shape, e.g. shape: [1, 28, 28]"))
 		return
 	}
-	out, k, s, pad := blk.Args["channels"].Int, blk.Args["kernel"].Int, blk.Args["stride"].Int, blk.Args["pad"].Int
+	out, k, s, pad := blk.Args["channels"].Int(), blk.Args["kernel"].Int(), blk.Args["stride"].Int(), blk.Args["pad"].Int()
 	in := int(h.Shape[1])
 	w := l.param(name+".weight", fanIn(in*k*k), out, in, k, k)
 	bias := l.param(name+".bias", fanIn(in*k*k), out)
@@ -144,7 +144,7 @@ func (l *builder) conv2d(blk *language.Block, name string) {
 }
 
 func (l *builder) dropout(blk *language.Block, name string) {
-	rate := blk.Args["rate"].Float
+	rate := blk.Args["rate"].Float()
 	if !l.training || rate == 0 {
 		return
 	}
@@ -162,7 +162,7 @@ func (l *builder) attention(blk *language.Block) {
 	if !l.wantRows(blk, h) {
 		return
 	}
-	width := cmp.Or(blk.Args["width"].Int, l.prog.Signature.Classes)
+	width := cmp.Or(blk.Args["width"].Int(), l.prog.Signature.Classes)
 	b.Label("attention")
 	in := int(h.Shape[1])
 	v := l.affine(h, l.param("Wv", fanIn(in), in, width), l.param("bv", fanIn(in), width))
@@ -182,7 +182,7 @@ func (l *builder) attention(blk *language.Block) {
 	case "linear":
 		s = b.MatMul(gated, l.param("W", fanIn(width), width, 1))
 	case "mlp":
-		m := blk.Args["hidden"].Int
+		m := blk.Args["hidden"].Int()
 		hidden := b.Relu(l.affine(gated, l.param("W1", fanIn(width), width, m), l.param("b1", fanIn(width), m)))
 		s = l.affine(hidden, l.param("W2", fanIn(m), m, 1), l.param("b2", fanIn(m), 1))
 	default:
@@ -248,7 +248,7 @@ func (l *builder) classifier(blk *language.Block) {
 	case "softmax":
 	case "bounded_sigmoid":
 		q = b.Sigmoid(logits)
-		if eps := blk.Args["epsilon"].Float; l.training {
+		if eps := blk.Args["epsilon"].Float(); l.training {
 			q = b.Clamp(q, eps, 1-eps)
 		}
 	default:

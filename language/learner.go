@@ -145,14 +145,8 @@ func (r *Reader) learnerRules() {
 func writeLearner(s *Spec) *yaml.Node {
 	l, m := s.Learner, mapping(0)
 	put(m, kindRow.Name, textNode(l.Kind.V))
-	rows := find(learnerKinds, l.Kind.V).args
-	for i := range rows {
-		a := l.Args[rows[i].Name]
-		value := argNode(&rows[i], a)
-		if rows[i].Type == truth {
-			value = valueNode(&Bool{V: a.Bool})
-		}
-		put(m, rows[i].Name, value)
+	for _, row := range find(learnerKinds, l.Kind.V).args {
+		put(m, row.Name, valueNode(l.Args[row.Name].V))
 	}
 	return m
 }
@@ -162,9 +156,8 @@ func learnerSchema() *object {
 	forms := []*object{newObject("type", "string", "enum", wordsOf(learnerKinds))}
 	for i := range learnerKinds {
 		k := &learnerKinds[i]
-		form := sectionSchema(k.args)
 		word := newObject("type", "string", "enum", []string{k.Name}, "description", kindRow.Doc)
-		form.set("properties", withFirst(form.get("properties").(*object), kindRow.Name, word))
+		form := sectionSchema(k.args, member{kindRow.Name, word})
 		form.set("description", k.Doc)
 		forms = append(forms, form)
 	}

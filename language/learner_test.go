@@ -6,7 +6,7 @@ import "testing"
 // inherits for training is dropped.
 func TestLearnerReplacesInheritedModel(t *testing.T) {
 	s := mustParse(t, "name: x\nextends: demipl\nlearner: pl-aggd\ntrain: {seed: 7}\n")
-	if !s.fitted() || s.Learner.Kind.V != "pl-aggd" || s.Learner.Args["gamma"].Float != 0.05 {
+	if !s.fitted() || s.Learner.Kind.V != "pl-aggd" || s.Learner.Args["gamma"].Float() != 0.05 {
 		t.Fatalf("learner %+v", s.Learner)
 	}
 	if len(s.Model.Blocks) > 0 || len(s.Loss) > 0 || s.Train.Seed.V != 7 {
@@ -22,7 +22,7 @@ func TestLearnerReplacesInheritedModel(t *testing.T) {
 func TestLearnerSettings(t *testing.T) {
 	s := mustParse(t, "name: x\nextends: pl-aggd-mean\nlearner: {vector: maxmin}\n", "learner.mu=3", "learner.iterations=0")
 	args := s.Learner.Args
-	if args["vector"].Str != "maxmin" || args["mu"].Float != 3 || args["iterations"].Int != 0 || args["neighbours"].Int != 10 {
+	if args["vector"].Str() != "maxmin" || args["mu"].Float() != 3 || args["iterations"].Int() != 0 || args["neighbours"].Int() != 10 {
 		t.Errorf("%+v", args)
 	}
 	checkRoundTrip(t, s)
@@ -31,18 +31,18 @@ func TestLearnerSettings(t *testing.T) {
 // A learner of another kind inherits no settings, not even those of the same name.
 func TestLearnerOfAnotherKind(t *testing.T) {
 	base := "name: x\nextends: pl-aggd-mean\nlearner: {iterations: 3}\n"
-	if s := mustParse(t, base); s.Learner.Args["iterations"].Int != 3 {
+	if s := mustParse(t, base); s.Learner.Args["iterations"].Int() != 3 {
 		t.Errorf("%+v", s.Learner.Args)
 	}
 	own := mustParse(t, "name: x\nlearner: miplgp\n")
 	other := mustParse(t, "name: x\nextends: pl-aggd-mean\nlearner: {kind: miplgp}\n")
-	if got, want := other.Learner.Args["iterations"].Int, own.Learner.Args["iterations"].Int; got != want || got == 10 {
+	if got, want := other.Learner.Args["iterations"].Int(), own.Learner.Args["iterations"].Int(); got != want || got == 10 {
 		t.Errorf("%d iterations, want the default %d", got, want)
 	}
 	if s := mustParse(t, "name: x\nextends: pl-aggd-mean\n", "learner.kind=miplgp"); s.Learner.Kind.V != "miplgp" {
 		t.Errorf("kind by --set: %+v", s.Learner)
 	}
-	if s := mustParse(t, "name: x\nextends: pl-aggd-maxmin\nlearner: {kind: pl-aggd}\n"); s.Learner.Args["vector"].Str != "maxmin" {
+	if s := mustParse(t, "name: x\nextends: pl-aggd-maxmin\nlearner: {kind: pl-aggd}\n"); s.Learner.Args["vector"].Str() != "maxmin" {
 		t.Errorf("the same kind lost what it inherits: %+v", s.Learner.Args)
 	}
 }

@@ -21,7 +21,6 @@ var sameValues = []cmp.Option{
 	cmpopts.IgnoreFields(Spec{}, "File"),
 	cmpopts.IgnoreFields(Equation{}, "Expr", "At", "LineAt"),
 	cmpopts.IgnoreTypes(Origin{}),
-	cmpopts.IgnoreUnexported(Arg{}),
 	cmpopts.EquateEmpty(),
 }
 
@@ -157,7 +156,7 @@ func TestDefaults(t *testing.T) {
 	if s.Train.Epochs.V != 100 || s.Train.Epochs.Set() || s.Train.LR.V != 0.01 || !s.Train.Nesterov.V {
 		t.Errorf("train: %+v", s.Train)
 	}
-	if got := s.Model.Blocks[0].Args["hidden"]; got.Int != 128 || !got.Pos.IsZero() {
+	if got := s.Model.Blocks[0].Args["hidden"]; got.Int() != 128 || !got.Pos.IsZero() {
 		t.Errorf("hidden: %+v", got)
 	}
 	if len(s.Loss) != 2 || s.Loss[1].Weight.V != 0.001 || s.Loss[1].Kind.Set() {
@@ -239,7 +238,7 @@ func TestSet(t *testing.T) {
 		t.Errorf("place %q, want %q", s.Train.Epochs.Pos, want)
 	}
 	block := mustParse(t, strings.Replace(small, "{pool: attention}", "{pool: {kind: mean}}", 1), "model.blocks.attention.width=4", "model.blocks.attention.gates=shared")
-	if a := block.Model.Blocks[0].Args; a["width"].Int != 4 || a["gates"].Str != "shared" {
+	if a := block.Model.Blocks[0].Args; a["width"].Int() != 4 || a["gates"].Str() != "shared" {
 		t.Errorf("two arguments of one block: %+v", a)
 	}
 }

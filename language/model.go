@@ -66,8 +66,8 @@ func readBlocks(r *Reader, path string, _, n *Node, _ any) {
 			} else {
 				before := len(r.errs)
 				b.Args = r.args(kind.Name, kind.args, e)
-				if kind.Name == "maxpool2d" && b.Args["stride"].Int == 0 {
-					b.Args["stride"] = Arg{Int: b.Args["kernel"].Int}
+				if kind.Name == "maxpool2d" && b.Args["stride"].Int() == 0 {
+					b.Args["stride"] = Arg{V: b.Args["kernel"].Int()}
 				}
 				if len(r.errs) > before {
 					b.Args = nil
@@ -158,7 +158,7 @@ var lossForm = Own{
 
 func lossNode(l Loss) *yaml.Node {
 	n := entryNode(l.Kind.V, find(lossKinds, l.Kind.V).args, map[string]Arg{
-		"weight": {Float: l.Weight.V}, "name": {Str: l.Name.V}, "value": {Str: l.Equation.Text.V},
+		"weight": {V: l.Weight.V}, "name": {V: l.Name.V}, "value": {V: l.Equation.Text.V},
 	})
 	if l.Kind.V == "equation" { // block style: the value may have several lines
 		n.Content[1].Style = 0
@@ -183,9 +183,10 @@ func readLosses(r *Reader, path string, _, n *Node, _ any) {
 			continue
 		}
 		args := r.args(kind.Name, kind.args, e)
-		l := Loss{Kind: Str{V: kind.Name, Pos: e.word.pos}, Weight: Float{V: args["weight"].Float, Pos: args["weight"].Pos}}
+		l := Loss{Kind: Str{V: kind.Name, Pos: e.word.pos}}
+		l.Weight.set(args["weight"])
 		if kind.Name == "equation" {
-			l.Name = Str{V: args["name"].Str, Pos: args["name"].Pos}
+			l.Name.set(args["name"])
 			if e.args == nil || e.args.kind != mapNode {
 				continue
 			}
@@ -227,7 +228,7 @@ func (r *Reader) entries(n *Node, path, what string, each func(name Str, key, va
 func settingsForm(what string, row Row, add func(*Model, Str, Arg), write func(*Model, *yaml.Node)) Own {
 	return Own{
 		Says:   "a map",
-		Schema: func() *object { return mapOf(typeSchema(&row)) },
+		Schema: func() *object { return mapOf(types[row.Type].schema(&row)) },
 		Read: func(r *Reader, path string, _, n *Node, _ any) {
 			r.entries(n, path, what, func(name Str, _, value *Node) {
 				a, _ := r.arg(&row, path+"."+name.V, value)
@@ -243,7 +244,7 @@ func settingsForm(what string, row Row, add func(*Model, Str, Arg), write func(*
 }
 
 var sizesForm = settingsForm("a size", Row{Type: Whole, In: Between(1, maxExtent)},
-	func(m *Model, name Str, a Arg) { m.Sizes = append(m.Sizes, Size{name, Int{a.Int, a.Pos}}) },
+	func(m *Model, name Str, a Arg) { m.Sizes = append(m.Sizes, Size{name, Int{a.Int(), a.Pos}}) },
 	func(m *Model, to *yaml.Node) {
 		for _, s := range m.Sizes {
 			put(to, s.Name.V, intNode(s.V.V))
@@ -251,7 +252,7 @@ var sizesForm = settingsForm("a size", Row{Type: Whole, In: Between(1, maxExtent
 	})
 
 var numbersForm = settingsForm("a number", Row{Type: Real},
-	func(m *Model, name Str, a Arg) { m.Numbers = append(m.Numbers, Number{name, Float{a.Float, a.Pos}}) },
+	func(m *Model, name Str, a Arg) { m.Numbers = append(m.Numbers, Number{name, Float{a.Float(), a.Pos}}) },
 	func(m *Model, to *yaml.Node) {
 		for _, s := range m.Numbers {
 			put(to, s.Name.V, floatNode(s.V.V))
@@ -288,9 +289,9 @@ func (r *Reader) param(name Str, path string, key, n *Node) {
 		return
 	}
 	args := r.args(path, paramScalars(), entry{word: key, args: withoutKey(n, "shape")})
-	p.Init = Str{V: args["init"].Str, Pos: args["init"].Pos}
-	p.Scale = Float{V: args["scale"].Float, Pos: args["scale"].Pos}
-	p.FanIn = Str{V: args["fan_in"].Str, Pos: args["fan_in"].Pos}
+	p.Init.set(args["init"])
+	p.Scale.set(args["scale"])
+	p.FanIn.set(args["fan_in"])
 	shape := n.get("shape")
 	switch {
 	case shape == nil:
@@ -303,7 +304,7 @@ func (r *Reader) param(name Str, path string, key, n *Node) {
 		for i, item := range shape.items {
 			e := Str{Pos: item.pos}
 			if a, ok := r.arg(&row, entryPath(path+".shape", i, item), item); ok {
-				e.V = a.Str
+				e.V = a.Str()
 			}
 			p.Shape = append(p.Shape, e)
 		}

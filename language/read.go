@@ -46,50 +46,6 @@ func applyDefaults(rows []Row, to any) {
 	}
 }
 
-// defaultArg is the default of a key as a decoded value without a place.
-func (r *Row) defaultArg() Arg {
-	var a Arg
-	if r.Default == "" {
-		return a
-	}
-	switch r.Type {
-	case Whole:
-		a.Int, _ = strconv.Atoi(r.Default)
-	case Real:
-		a.Float, _ = strconv.ParseFloat(r.Default, 64)
-	case truth:
-		a.Bool = r.Default == "true"
-	default:
-		a.Str = r.Default
-	}
-	return a
-}
-
-func assign(to any, a Arg) {
-	switch to := to.(type) {
-	case *Str:
-		*to = Str{V: a.Str, Pos: a.Pos}
-	case *Int:
-		*to = Int{V: a.Int, Pos: a.Pos}
-	case *Float:
-		*to = Float{V: a.Float, Pos: a.Pos}
-	case *Bool:
-		*to = Bool{V: a.Bool, Pos: a.Pos}
-	case *Ints:
-		*to = Ints{V: a.Ints, Pos: a.Pos}
-	case *string:
-		*to = a.Str
-	case *int:
-		*to = a.Int
-	case *float64:
-		*to = a.Float
-	case *[]int:
-		*to = a.Ints
-	case *[]Str:
-		*to = a.strs
-	}
-}
-
 // section decodes the keys of a map; path is its dotted name, "" at the top, and to
 // what the keys set.
 func (r *Reader) section(n *Node, rows []Row, path string, to any) {
@@ -274,35 +230,11 @@ func (r *Reader) entry(row *Row, path string, n *Node, to any) {
 
 // arg decodes a value of the type of a row.
 func (r *Reader) arg(row *Row, path string, n *Node) (Arg, bool) {
-	a := Arg{Pos: n.pos}
-	ok := false
-	switch row.Type {
-	case Text:
-		a.Str, ok = r.text(row, path, n)
-	case Whole:
-		a.Int, ok = r.integer(row, path, n)
-	case Real:
-		a.Float, ok = r.number(row, path, n)
-	case truth:
-		if ok = n.tag == "!!bool" && n.kind == scalarNode; ok {
-			a.Bool = n.text == "true"
-		}
-		if ok = ok && (n.text == "true" || n.text == "false"); !ok {
-			r.wrongType(row, path, n)
-		}
-	case wholeList:
-		a.Ints, ok = r.integers(row, path, n)
-	case Wholes:
-		a.Ints, ok = r.severalIntegers(row, path, n)
-	case Texts:
-		a.strs, ok = r.severalTexts(row, path, n)
-	case namedExtent:
-		a.Str, ok = r.extent(row, path, n)
-	}
+	v, ok := types[row.Type].read(r, row, path, n)
 	if !ok {
 		return Arg{}, false
 	}
-	return a, true
+	return Arg{V: v, Pos: n.pos}, true
 }
 
 func (r *Reader) wrongType(row *Row, path string, n *Node) {
@@ -353,6 +285,14 @@ func (r *Reader) text(row *Row, path string, n *Node) (string, bool) {
 		return "", false
 	}
 	return n.text, true
+}
+
+func (r *Reader) truth(row *Row, path string, n *Node) (v, ok bool) {
+	if n.kind != scalarNode || n.tag != "!!bool" || n.text != "true" && n.text != "false" {
+		r.wrongType(row, path, n)
+		return false, false
+	}
+	return n.text == "true", true
 }
 
 func isControl(c rune) bool { return isBreak(c) || c < ' ' || c == 0x7f }

@@ -108,9 +108,6 @@ func hasSuffix(s string, suffixes ...string) bool {
 	return slices.ContainsFunc(suffixes, func(suffix string) bool { return strings.HasSuffix(strings.ToLower(s), suffix) })
 }
 
-// posOf is the place of the Value that a row points to.
-func posOf(to any) diag.Pos { return to.(interface{ place() diag.Pos }).place() }
-
 func (r *Reader) generatedRules() {
 	d, g := &r.spec.Data, &r.spec.Data.Generated
 	if g.MinSize.V > g.MaxSize.V {
@@ -187,7 +184,7 @@ func (r *Reader) blockRules() {
 			note(r.add(pos, "attention must stand before the pool"), "the pool is at %s", pool.Kind.Pos)
 		case kind.Role == RolePool && pool != nil:
 			note(r.add(pos, "a second pool"), "the first is at %s", pool.Kind.Pos)
-		case kind.Role == RolePool && b.Args["kind"].Str == "attention" && attention == nil && !r.broken():
+		case kind.Role == RolePool && b.Args["kind"].Str() == "attention" && attention == nil && !r.broken():
 			note(r.add(b.Args["kind"].Pos, "pool: attention needs an attention block before it"), "or pool with mean, max or maxmin")
 		case kind.Role == RoleClassifier && pool == nil && !r.broken():
 			note(r.add(pos, "the classifier needs a pool before it"), "a pool turns the instances of a bag into one embedding")

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"strconv"
 )
 
 // Schema is the JSON Schema (draft 2020-12) of the language of specs.
@@ -15,17 +14,13 @@ func Schema() []byte { return specDialect.Schema() }
 // that the reader uses. Editors offer completion and checks with it. Rules across
 // keys and the grammar of equations are the reader's alone.
 func (d *Dialect) Schema() []byte {
-	root := sectionSchema(d.Rows)
-	root.set("properties", withFirst(root.get("properties").(*object), "extends", rowSchema(&extendsRow)))
-	root.remove("required") // may be inherited
+	root := openSchema(d.Rows, member{extendsRow.Name, rowSchema(&extendsRow)})
 	schema := newObject(
 		"$schema", "https://json-schema.org/draft/2020-12/schema",
 		"title", "miplc "+d.Noun,
 		"description", d.About,
 	)
-	for _, m := range root.members {
-		schema.set(m.key, m.value)
-	}
+	schema.members = append(schema.members, root.members...)
 	if d == specDialect {
 		schema.set("$defs", specDefs())
 	}
@@ -45,9 +40,7 @@ func specDefs() *object {
 	defs := newObject()
 	defs.set("block", entrySchema(Blocks))
 	defs.set("loss", entrySchema(lossKinds))
-	param := sectionSchema(paramRows)
-	param.remove("required") // shape may be inherited
-	defs.set("param", param)
+	defs.set("param", openSchema(paramRows))
 	return defs
 }
 
@@ -67,34 +60,7 @@ func newObject(pairs ...any) *object {
 	return o
 }
 
-func (o *object) set(key string, value any) {
-	for i := range o.members {
-		if o.members[i].key == key {
-			o.members[i].value = value
-			return
-		}
-	}
-	o.members = append(o.members, member{key, value})
-}
-
-func (o *object) get(key string) any {
-	for _, m := range o.members {
-		if m.key == key {
-			return m.value
-		}
-	}
-	return nil
-}
-
-func (o *object) remove(key string) {
-	kept := o.members[:0]
-	for _, m := range o.members {
-		if m.key != key {
-			kept = append(kept, m)
-		}
-	}
-	o.members = kept
-}
+func (o *object) set(key string, value any) { o.members = append(o.members, member{key, value}) }
 
 // MarshalJSON writes the members in order.
 func (o *object) MarshalJSON() ([]byte, error) {
@@ -118,24 +84,31 @@ func (o *object) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func withFirst(o *object, key string, value any) *object {
-	return &object{members: append([]member{{key, value}}, o.members...)}
-}
-
-func sectionSchema(rows []Row) *object {
-	props := newObject()
-	var required []string
-	for i := range rows {
-		props.set(rows[i].Name, rowSchema(&rows[i]))
-		if rows[i].Required {
-			required = append(required, rows[i].Name)
-		}
-	}
-	s := newObject("type", "object", "properties", props, "additionalProperties", false)
-	if required != nil {
-		s.set("required", required)
+// sectionSchema is the schema of a map with the keys of rows after the first ones.
+func sectionSchema(rows []Row, first ...member) *object {
+	s := openSchema(rows, first...)
+	if names := required(rows); names != nil {
+		s.set("required", names)
 	}
 	return s
+}
+
+// openSchema is sectionSchema for keys that may all be inherited.
+func openSchema(rows []Row, first ...member) *object {
+	props := &object{first}
+	for i := range rows {
+		props.set(rows[i].Name, rowSchema(&rows[i]))
+	}
+	return newObject("type", "object", "properties", props, "additionalProperties", false)
+}
+
+func required(rows []Row) (names []string) {
+	for _, r := range rows {
+		if r.Required {
+			names = append(names, r.Name)
+		}
+	}
+	return names
 }
 
 const identifierPattern = "^[A-Za-z][A-Za-z0-9_]*$"
@@ -156,69 +129,61 @@ func expressionSchema() *object { return newObject("type", []string{"string", "n
 
 // rowSchema is the schema of the value of one key.
 func rowSchema(r *Row) *object {
-	s := typeSchema(r)
+	s := types[r.Type].schema(r)
 	s.set("description", r.Doc)
-	if r.Type == Text {
-		words(s, r)
+	if r.Type == Text && len(r.Choices) > 0 {
+		s.set("enum", r.Choices)
 	}
-	if v := schemaDefault(r); v != nil {
+	if v := r.schemaDefault(); v != nil {
 		s.set("default", v)
 	}
 	return s
 }
 
-// words limits a text to those that a row knows.
-func words(s *object, r *Row) *object {
-	if len(r.Choices) > 0 {
-		s.set("enum", r.Choices)
-	}
-	return s
-}
-
-func typeSchema(r *Row) *object {
-	switch r.Type {
-	case Whole:
-		return limited(newObject("type", "integer"), r.In)
-	case Real:
-		return limited(newObject("type", "number"), r.In)
-	case truth:
-		return newObject("type", "boolean")
-	case wholeList:
-		return listOf(limited(newObject("type", "integer"), r.In))
-	case namedExtent:
-		return extentSchema()
-	case extentList:
-		return listOf(extentSchema())
-	case expression:
-		return expressionSchema()
-	case Section:
-		section := sectionSchema(r.Rows)
-		if main := mainOf(r.Rows); main != nil {
-			return newObject("anyOf", []*object{section, rowSchema(main)})
-		}
-		return section
-	case List:
-		list := listOf(sectionSchema(r.Rows))
-		list.set("minItems", 1)
-		return list
-	case Texts:
-		text := words(newObject("type", "string"), r)
-		return newObject("anyOf", []*object{text, listOf(text)})
-	case Wholes:
-		one := limited(newObject("type", "integer"), r.In)
-		return newObject("anyOf", []*object{one, listOf(one)})
-	case Form:
-		if made, ok := r.Own.Schema.(func() *object); ok {
-			return made()
-		}
-		return newObject("anyOf", []any{r.Own.Schema})
-	}
+func textSchema(r *Row) *object {
 	text := newObject("type", "string")
 	if r.In.limited() {
 		text.set("minLength", r.In.lo)
 		text.set("maxLength", r.In.hi)
 	}
 	return text
+}
+
+// wordSchema is that of one of several texts.
+func wordSchema(r *Row) *object {
+	text := newObject("type", "string")
+	if len(r.Choices) > 0 {
+		text.set("enum", r.Choices)
+	}
+	return text
+}
+
+func wholeSchema(r *Row) *object { return limited(newObject("type", "integer"), r.In) }
+
+func realSchema(r *Row) *object { return limited(newObject("type", "number"), r.In) }
+
+func oneOrList(one *object) *object { return newObject("anyOf", []*object{one, listOf(one)}) }
+
+// mapSchema allows the value of the main key alone too.
+func mapSchema(r *Row) *object {
+	section := sectionSchema(r.Rows)
+	if main := mainOf(r.Rows); main != nil {
+		return newObject("anyOf", []*object{section, rowSchema(main)})
+	}
+	return section
+}
+
+func mapsSchema(r *Row) *object {
+	list := listOf(sectionSchema(r.Rows))
+	list.set("minItems", 1)
+	return list
+}
+
+func formSchema(r *Row) *object {
+	if made, ok := r.Own.Schema.(func() *object); ok {
+		return made()
+	}
+	return newObject("anyOf", []any{r.Own.Schema})
 }
 
 func limited(s *object, in Span) *object {
@@ -239,35 +204,16 @@ func limited(s *object, in Span) *object {
 	return s
 }
 
-func schemaDefault(r *Row) any {
-	if r.Default == "" {
-		return nil
-	}
-	switch r.Type {
-	case Whole:
-		v, _ := strconv.Atoi(r.Default)
-		return v
-	case Real:
-		return json.Number(r.Default)
-	case truth:
-		return r.Default == "true"
-	case Text:
-		return r.Default
-	}
-	return nil
-}
-
 // entrySchema allows plain words (unless an argument is required), word: value
 // (for the main argument) and word: {arguments}.
 func entrySchema(entries []Kind) *object {
 	var words []string
 	props := newObject()
 	for _, e := range entries {
-		args := sectionSchema(e.args)
-		if args.get("required") == nil {
+		if required(e.args) == nil {
 			words = append(words, e.Name)
 		}
-		forms := []*object{args}
+		forms := []*object{sectionSchema(e.args)}
 		if main := mainOf(e.args); main != nil {
 			forms = append(forms, rowSchema(main))
 		}

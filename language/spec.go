@@ -109,17 +109,6 @@ type Block struct {
 	Args map[string]Arg
 }
 
-// Arg is one argument of a block or loss: the field of its type is set.
-type Arg struct {
-	Pos   diag.Pos
-	Int   int
-	Float float64
-	Str   string
-	Bool  bool
-	Ints  []int
-	strs  []Str
-}
-
 // Size names an extent, e.g. m: 128.
 type Size struct {
 	Name Str

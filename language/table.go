@@ -9,26 +9,6 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Type says how a value is written and decoded.
-type Type uint8
-
-// The types of values. Those that are small belong to specs alone.
-const (
-	Text        Type = iota
-	Whole            // whole number
-	Real             // number
-	Texts            // text, or a list of it
-	Wholes           // whole number, or a list of them that do not repeat
-	Section          // map with the keys of Row.Rows
-	List             // list of such maps
-	Form             // as Row.Own says
-	truth            // true or false
-	wholeList        // list of integers
-	namedExtent      // integer or name of an extent
-	extentList       // list of those
-	expression       // equation, of a term of the loss
-)
-
 // Row is one key of a language: all that reader, writer, schema and reference
 // know of it.
 type Row struct {
@@ -124,40 +104,6 @@ const (
 	maxExtent = 1 << 20
 	maxCount  = 1 << 30
 )
-
-// describeType names the type of a value for messages.
-func (r *Row) describeType() string {
-	switch r.Type {
-	case Text:
-		if len(r.Choices) > 0 {
-			return "one of " + strings.Join(r.Choices, ", ")
-		}
-		return "text"
-	case Whole:
-		return "a whole number"
-	case Real:
-		return "a number"
-	case truth:
-		return "true or false"
-	case wholeList:
-		return "a list of whole numbers"
-	case Texts:
-		return "text or a list of texts"
-	case Wholes:
-		return "a whole number or a list of whole numbers"
-	case List:
-		return "a list of maps"
-	case Form:
-		return r.Own.Says
-	case namedExtent:
-		return "a whole number or the name of an extent"
-	case extentList:
-		return "a list of extents (whole numbers or names)"
-	case expression:
-		return "an equation"
-	}
-	return "a map"
-}
 
 // Choices gives the words of every setting that takes one of some words, by its
 // path: "weights.order", "params.init", "blocks.pool.kind". Later stages test that

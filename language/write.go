@@ -104,22 +104,6 @@ func listOfNodes[T any](style yaml.Style, items []T, write func(T) *yaml.Node) *
 	return list
 }
 
-func valueNode(v any) *yaml.Node {
-	switch v := v.(type) {
-	case *Str:
-		return textNode(v.V)
-	case *Int:
-		return intNode(v.V)
-	case *Float:
-		return floatNode(v.V)
-	case *Bool:
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(v.V)}
-	case *Ints:
-		return listOfNodes(yaml.FlowStyle, v.V, intNode)
-	}
-	return textNode("")
-}
-
 func (s *Spec) section(rows []Row) *yaml.Node {
 	m := mapping(0)
 	for i := range rows {
@@ -130,20 +114,10 @@ func (s *Spec) section(rows []Row) *yaml.Node {
 		case r.Type == Form:
 			put(m, r.Name, r.Own.write(s))
 		default:
-			put(m, r.Name, valueNode(r.To(s)))
+			put(m, r.Name, valueNode(r.To(s).(interface{ value() any }).value()))
 		}
 	}
 	return m
-}
-
-func argNode(r *Row, a Arg) *yaml.Node {
-	switch r.Type {
-	case Whole:
-		return intNode(a.Int)
-	case Real:
-		return floatNode(a.Float)
-	}
-	return textNode(a.Str)
 }
 
 // entryNode writes a block or loss term: a word, word: value where it has the
@@ -154,12 +128,12 @@ func entryNode(word string, rows []Row, args map[string]Arg) *yaml.Node {
 	}
 	m := mapping(0)
 	if len(rows) == 1 && rows[0].Main {
-		put(m, word, argNode(&rows[0], args[rows[0].Name]))
+		put(m, word, valueNode(args[rows[0].Name].V))
 		return m
 	}
 	inner := mapping(yaml.FlowStyle)
 	for i := range rows {
-		put(inner, rows[i].Name, argNode(&rows[i], args[rows[i].Name]))
+		put(inner, rows[i].Name, valueNode(args[rows[i].Name].V))
 	}
 	put(m, word, inner)
 	return m

@@ -58,7 +58,7 @@ func (t *Trial) Batch() int { return max(1, t.Program.Spec.Train.Batch.V) }
 // epochs are those of training, T, or the iterations of a learner.
 func (t *Trial) epochs() int {
 	if l := t.Program.Spec.Learner; l != nil {
-		return l.Args["iterations"].Int
+		return l.Args["iterations"].Int()
 	}
 	return t.Program.Spec.Train.Epochs.V
 }

@@ -65,7 +65,7 @@ func tally(s *language.Spec, add func(word string)) {
 	for _, b := range s.Model.Blocks {
 		add("block " + b.Kind.V)
 		for _, arg := range []string{"kind", "gates", "scorer", "link"} {
-			if v := b.Args[arg].Str; v != "" {
+			if v := b.Args[arg].Str(); v != "" {
 				add("block " + b.Kind.V + " " + arg + " " + v)
 			}
 		}

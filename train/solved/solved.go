@@ -55,15 +55,15 @@ func (t *Trainer) learner(l *language.Learner, products miplgp.Products) (learne
 	switch l.Kind.V {
 	case plaggd.Name:
 		return plaggd.New(plaggd.Settings{
-			Vector: plaggd.Vector(a["vector"].Str), Neighbours: a["neighbours"].Int, Width: a["width"].Float,
-			Gamma: a["gamma"].Float, Lambda: a["lambda"].Float, Mu: a["mu"].Float, Iterations: a["iterations"].Int,
+			Vector: plaggd.Vector(a["vector"].Str()), Neighbours: a["neighbours"].Int(), Width: a["width"].Float(),
+			Gamma: a["gamma"].Float(), Lambda: a["lambda"].Float(), Mu: a["mu"].Float(), Iterations: a["iterations"].Int(),
 		}), nil
 	case miplgp.Name:
 		return miplgp.New(miplgp.Settings{
-			Iterations: a["iterations"].Int, LR: a["lr"].Float, Epsilon: a["epsilon"].Float,
-			Confidences: a["confidences"].Str, Samples: a["samples"].Int, Solver: a["solver"].Str,
-			Inducing: a["inducing"].Int, Subset: a["subset"].Int, Lengthscale: a["lengthscale"].Float,
-			Probes: a["probes"].Int, Rank: a["rank"].Int, Tolerance: a["tolerance"].Float, Device: t.Device, Products: products,
+			Iterations: a["iterations"].Int(), LR: a["lr"].Float(), Epsilon: a["epsilon"].Float(),
+			Confidences: a["confidences"].Str(), Samples: a["samples"].Int(), Solver: a["solver"].Str(),
+			Inducing: a["inducing"].Int(), Subset: a["subset"].Int(), Lengthscale: a["lengthscale"].Float(),
+			Probes: a["probes"].Int(), Rank: a["rank"].Int(), Tolerance: a["tolerance"].Float(), Device: t.Device, Products: products,
 		})
 	}
 	return nil, fmt.Errorf("this build of miplc has no learner %q", l.Kind.V)
