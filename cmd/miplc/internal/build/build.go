@@ -45,11 +45,8 @@ is replaced, a run is not.`,
 		Example: `  miplc build demipl -o build --data-dir data
   miplc build quickstart -o build --sample-steps 10
   miplc build model.yaml -o build && dot -Tsvg build/graph.dot > graph.svg`,
-		Args: console.Args("SPEC"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Name = args[0]
-			return run(cmd.Context(), o)
-		},
+		Args: console.Args(console.Arg("SPEC", &o.Name)),
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.Dir, "output", "o", "", "folder of the build (required)")

@@ -10,24 +10,43 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 )
 
-// Args checks the number of arguments against their names: "SPEC" is needed,
-// "[DIR]" may be left out, "SPEC..." is one or more.
-func Args(names ...string) cobra.PositionalArgs {
+// Argument is one argument of a command by its name, and where it goes.
+type Argument struct {
+	name string
+	one  *string
+	all  *[]string
+}
+
+// Arg is an argument that is needed, or that may be left out as "[DIR]" may.
+func Arg(name string, to *string) Argument { return Argument{name: name, one: to} }
+
+// Arguments are all that follow, one or more.
+func Arguments(name string, to *[]string) Argument { return Argument{name: name, all: to} }
+
+// Args checks the number of arguments and sets what they are for.
+func Args(list ...Argument) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		least, most := 0, len(names)
-		for _, n := range names {
-			if !strings.HasPrefix(n, "[") {
+		least, most := 0, len(list)
+		for _, a := range list {
+			if !strings.HasPrefix(a.name, "[") {
 				least++
 			}
-			if strings.HasSuffix(n, "...") {
+			if a.all != nil {
 				most = len(args)
 			}
 		}
 		switch {
 		case len(args) < least:
-			return seeHelp(cmd, diag.Diagnostic{Text: fmt.Sprintf("%s: %s is missing", cmd.CommandPath(), names[len(args)])})
+			return seeHelp(cmd, diag.Diagnostic{Text: fmt.Sprintf("%s: %s is missing", cmd.CommandPath(), list[len(args)].name)})
 		case len(args) > most:
 			return seeHelp(cmd, diag.Diagnostic{Text: fmt.Sprintf("%s: unexpected argument %q", cmd.CommandPath(), args[most])})
+		}
+		for i, a := range list[:min(len(list), len(args))] {
+			if a.all != nil {
+				*a.all = args[i:]
+			} else {
+				*a.one = args[i]
+			}
 		}
 		return nil
 	}

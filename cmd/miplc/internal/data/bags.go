@@ -69,9 +69,8 @@ miplc data crowd writes. The same images and settings give the same file.`,
 		Example: `  miplc data bags --generator row tiles -o row.npz
   miplc data bags --generator sift --r 1 train.zip test.zip -o sift-r1.npz
   miplc data bags --generator sbn --resize 224 --candidates candidates.csv photos -o sbn.npz`,
-		Args: console.Args("IMAGES..."),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Sources = args
+		Args: console.Args(console.Arguments("IMAGES...", &o.Sources)),
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.given = cmd.Flags().Changed
 			return runBags(cmd.Context(), o)
 		},

@@ -46,11 +46,8 @@ with 0 and 1, for miplc data bags --candidates. With --bags the result is that s
 of bags with the candidates in place of its own.`,
 		Example: `  miplc data crowd anna.csv ben.csv cleo.csv -o candidates.csv
   miplc data crowd anna.csv ben.csv cleo.csv --bags sift.npz -o sift-crowd.npz`,
-		Args: console.Args("WORKER.csv..."),
-		RunE: func(_ *cobra.Command, args []string) error {
-			o.Workers = args
-			return runCrowd(o)
-		},
+		Args: console.Args(console.Arguments("WORKER.csv...", &o.Workers)),
+		RunE: func(*cobra.Command, []string) error { return runCrowd(o) },
 	}
 	f := cmd.Flags()
 	console.SizeFlag(f, &o.Limits)

@@ -23,11 +23,8 @@ func importCommand(con *console.Console) *cobra.Command {
 		Short:   "Convert a set of bags to another format",
 		Long:    "Read a set of bags (.npz, .mat, .csv, .csv.gz), check it, and write it as .npz, .csv\nor .csv.gz.",
 		Example: "  miplc data import MNIST_MIPL_r1.mat mnist-r1.npz\n  miplc data import bags.npz bags.csv.gz",
-		Args:    console.Args("IN", "OUT"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			o.Input, o.Output = args[0], args[1]
-			return runImport(o)
-		},
+		Args:    console.Args(console.Arg("IN", &o.Input), console.Arg("OUT", &o.Output)),
+		RunE:    func(*cobra.Command, []string) error { return runImport(o) },
 	}
 	console.SizeFlag(cmd.Flags(), &o.Limits)
 	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite OUT")

@@ -40,11 +40,8 @@ func inspectCommand(con *console.Console) *cobra.Command {
 		Short: "Describe sets of bags, as in Table 1 of the paper, and draw a bag",
 		Example: `  miplc data inspect mnist-r1.npz fmnist-r1.npz
   miplc data inspect mnist-r1.npz --bag 3 --svg bag3.svg`,
-		Args: console.Args("FILE..."),
-		RunE: func(_ *cobra.Command, args []string) error {
-			o.Files = args
-			return runInspect(o)
-		},
+		Args: console.Args(console.Arguments("FILE...", &o.Files)),
+		RunE: func(*cobra.Command, []string) error { return runInspect(o) },
 	}
 	console.SizeFlag(cmd.Flags(), &o.Limits)
 	cmd.Flags().IntVar(&o.Bag, "bag", 0, "describe this bag, counted from 1")

@@ -38,11 +38,8 @@ given take the sizes of the published set. The same settings give the same file.
 		Example: `  miplc data synth prototypes -o bags.npz
   miplc data synth mnist-mipl --source data --r 1 -o mnist-r1.npz
   miplc data synth birdsong-mipl --source data --r 2 --seed 7 -o birdsong-r2.npz`,
-		Args: console.Args("SET"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			o.Set = args[0]
-			return runSynth(o)
-		},
+		Args: console.Args(console.Arg("SET", &o.Set)),
+		RunE: func(*cobra.Command, []string) error { return runSynth(o) },
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.Output, "output", "o", "", "file to write: .npz, .csv or .csv.gz (required)")

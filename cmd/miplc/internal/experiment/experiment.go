@@ -59,11 +59,8 @@ I, from 1, of N; auto takes it from the job of Slurm or Kubernetes.`, strings.Jo
   miplc experiment paper-benchmark -o benchmark --data-dir data --data Birdsong-MIPL --splits 3
   miplc experiment -o benchmark --shard 3/16
   miplc report benchmark`,
-		Args: console.Args("[FILE]"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				o.File = args[0]
-			}
+		Args: console.Args(console.Arg("[FILE]", &o.File)),
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Shard != "" {
 				return runShard(cmd, o)
 			}

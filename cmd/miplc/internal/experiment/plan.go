@@ -52,11 +52,8 @@ watch them is printed. --template takes a text/template in place of the shipped 
   miplc experiment plan paper-benchmark -o table --kubernetes --image miplc:1 --claim data/table
   miplc experiment plan smoke -o smoke --shards 8
   for i in 1 2 3 4 5 6 7 8; do miplc experiment -o smoke --shard $i/8; done`,
-		Args: console.Args("FILE"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			o.File = args[0]
-			return runPlan(o)
-		},
+		Args: console.Args(console.Arg("FILE", &o.File)),
+		RunE: func(*cobra.Command, []string) error { return runPlan(o) },
 	}
 	o.flags(cmd)
 	f := cmd.Flags()

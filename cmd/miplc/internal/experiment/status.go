@@ -33,11 +33,8 @@ A process runs where its results file is not ended and got a sign of life within
 last two minutes, which it gives every half a minute. --watch looks again every few
 seconds, until every cell has a result and no process runs any more.`,
 		Example: "  miplc experiment status table\n  miplc experiment status table --watch",
-		Args:    console.Args("DIR"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Dir = args[0]
-			return runStatus(cmd.Context(), o)
-		},
+		Args:    console.Args(console.Arg("DIR", &o.Dir)),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runStatus(cmd.Context(), o) },
 	}
 	cmd.Flags().BoolVar(&o.Watch, "watch", false, "look again until all is over")
 	return cmd

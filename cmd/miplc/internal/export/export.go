@@ -61,11 +61,8 @@ written, and the command ends with 1.`,
 		Example: `  miplc export run --triton repository --kserve inferenceservice.yaml
   miplc export run/model.onnx --docker image && docker build image
   miplc export run --float16 half.onnx --int8 eighth.onnx --data bags.npz`,
-		Args: console.Args("MODEL"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Model = args[0]
-			return run(cmd.Context(), o)
-		},
+		Args: console.Args(console.Arg("MODEL", &o.Model)),
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.Name, "name", "", "name of the model there (default that of its spec)")

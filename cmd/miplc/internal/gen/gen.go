@@ -49,11 +49,8 @@ MODEL is a model file, or a folder with a model.onnx. DIR gets one file; one tha
 generated before is replaced.`,
 		Example: `  miplc gen go run/model.onnx -o internal/birds
   miplc gen go run -o internal/birds --package birds`,
-		Args: console.Args("MODEL"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			o.Model = args[0]
-			return runGo(o)
-		},
+		Args: console.Args(console.Arg("MODEL", &o.Model)),
+		RunE: func(*cobra.Command, []string) error { return runGo(o) },
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.Dir, "output", "o", "", "folder of the package (required)")

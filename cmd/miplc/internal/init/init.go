@@ -40,21 +40,15 @@ type result struct {
 
 // Command makes the command.
 func Command(con *console.Console) *cobra.Command {
-	o := &options{Console: con}
+	o := &options{Console: con, Dir: "."}
 	cmd := &cobra.Command{
 		Use:   "init [DIR]",
 		Short: "Write a starter spec",
 		Long: fmt.Sprintf(`Write %s, a commented copy of a shipped spec, and %s beside it, with
 which an editor completes and checks the spec. Files that exist are left alone.`, specFile, schemaFile),
 		Example: "  miplc init\n  miplc init mine --from demipl",
-		Args:    console.Args("[DIR]"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			o.Dir = "."
-			if len(args) > 0 {
-				o.Dir = args[0]
-			}
-			return run(o)
-		},
+		Args:    console.Args(console.Arg("[DIR]", &o.Dir)),
+		RunE:    func(*cobra.Command, []string) error { return run(o) },
 	}
 	cmd.Flags().StringVar(&o.From, "from", "quickstart", "shipped spec to start from, see miplc specs")
 	return cmd

@@ -45,11 +45,8 @@ and onnx-go. The exit code is 1 when a pair differs by more than %.0e; where
 rounding to float32 alone moves the predictions of a model further, by more than
 some times that movement, and %.0e at most.`, parity.Tolerance, parity.MaxTolerance),
 		Example: "  miplc parity quickstart-run\n  miplc parity model.onnx --sizes 1,7,500 --json",
-		Args:    console.Args("DIR|MODEL"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			o.Target = args[0]
-			return run(o)
-		},
+		Args:    console.Args(console.Arg("DIR|MODEL", &o.Target)),
+		RunE:    func(*cobra.Command, []string) error { return run(o) },
 	}
 	cmd.Flags().StringVar(&o.Library, "library", "", "onnxruntime library, or a folder that holds it")
 	cmd.Flags().IntSliceVar(&o.Sizes, "sizes", parity.DefaultSizes, "instances of the bags")

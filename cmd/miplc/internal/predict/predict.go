@@ -61,11 +61,8 @@ the accuracy is given too; classes are matched by their names. Bags count from 1
 		Example: `  miplc predict run/model.onnx bags.npz
   miplc predict run bags.npz --bag 3
   miplc predict run bags.csv --backend onnx-go -o predictions.csv`,
-		Args: console.Args("MODEL", "DATA"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Model, o.Data = args[0], args[1]
-			return run(cmd.Context(), o)
-		},
+		Args: console.Args(console.Arg("MODEL", &o.Model), console.Arg("DATA", &o.Data)),
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	console.SizeFlag(cmd.Flags(), &o.Limits)
 	cmd.Flags().IntVar(&o.Bag, "bag", 0, "predict this bag alone, counted from 1")

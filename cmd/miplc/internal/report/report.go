@@ -37,11 +37,8 @@ says that the reference learner is significantly better than the learner of the
 row, a circle that it is worse: two-sided t-test on the pairs of splits, level
 0.05.`,
 		Example: "  miplc report smoke\n  miplc report benchmark -o tables",
-		Args:    console.Args("DIR"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			o.Dir = args[0]
-			return run(o)
-		},
+		Args:    console.Args(console.Arg("DIR", &o.Dir)),
+		RunE:    func(*cobra.Command, []string) error { return run(o) },
 	}
 	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "folder of the report (default: report in DIR)")
 	return cmd

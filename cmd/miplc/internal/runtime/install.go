@@ -48,7 +48,7 @@ const (
 )
 
 func installCommand(con *console.Console) *cobra.Command {
-	o := &installOptions{Console: con}
+	o := &installOptions{Console: con, What: libraryORT}
 	cmd := &cobra.Command{
 		Use:   "install [onnxruntime|xla]",
 		Short: "Fetch onnxruntime " + ortlib.Version + ", or a PJRT plugin of XLA for CPUs, into the cache",
@@ -56,13 +56,8 @@ func installCommand(con *console.Console) *cobra.Command {
 which the engine xla trains on CPUs through pip, check its SHA-256 and unpack it
 into the cache of miplc. Nothing is done when it is there already.`,
 		Example: "  miplc runtime install\n  miplc runtime install --via npm --force\n  miplc runtime install xla",
-		Args:    console.Args("[onnxruntime|xla]"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if o.What = libraryORT; len(args) > 0 {
-				o.What = args[0]
-			}
-			return runInstall(cmd.Context(), o)
-		},
+		Args:    console.Args(console.Arg("[onnxruntime|xla]", &o.What)),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runInstall(cmd.Context(), o) },
 	}
 	cmd.Flags().StringVar(&o.Via, "via", string(pinned.ViaAuto), "tool to fetch with: auto, pip or npm")
 	cmd.Flags().BoolVar(&o.Force, "force", false, "fetch again even when a good library is installed")

@@ -11,6 +11,7 @@ import (
 
 // Command makes the command.
 func Command(con *console.Console) *cobra.Command {
+	name := "spec"
 	return &cobra.Command{
 		Use:   "schema [LANGUAGE]",
 		Short: "Print the JSON Schema of specs or of experiments",
@@ -19,16 +20,14 @@ with a YAML language server completes and checks a file whose first line names i
 
   # yaml-language-server: $schema=./schema.json`,
 		Example: "  miplc schema > schema.json\n  miplc schema experiment > experiment.schema.json",
-		Args:    console.Args("[LANGUAGE]"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		Args:    console.Args(console.Arg("[LANGUAGE]", &name)),
+		RunE: func(*cobra.Command, []string) error {
+			if err := console.CheckWord("LANGUAGE", name, "spec", "experiment"); err != nil {
+				return err
+			}
 			schema := language.Schema()
-			if len(args) > 0 {
-				if err := console.CheckWord("LANGUAGE", args[0], "spec", "experiment"); err != nil {
-					return err
-				}
-				if args[0] == "experiment" {
-					schema = experiment.Language.Schema()
-				}
+			if name == "experiment" {
+				schema = experiment.Language.Schema()
 			}
 			_, err := con.Out.Write(schema)
 			return err

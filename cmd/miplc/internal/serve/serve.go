@@ -64,11 +64,8 @@ func Command(con *console.Console) *cobra.Command {
 		Example: `  miplc serve quickstart-run
   miplc serve models --http :8080 --grpc :8081 --timeout 5s
   curl -d @bag.json localhost:8080/predict`,
-		Args: console.Args("MODELS"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Models = args[0]
-			return run(cmd.Context(), o)
-		},
+		Args: console.Args(console.Arg("MODELS", &o.Models)),
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	o.flags(cmd.Flags())
 	o.Flags.Add(cmd)

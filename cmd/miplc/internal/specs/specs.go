@@ -34,13 +34,8 @@ func Command(con *console.Console) *cobra.Command {
 		Use:     "specs [NAME]",
 		Short:   "List the shipped specs, or print one",
 		Example: "  miplc specs\n  miplc specs demipl > mine.yaml\n  miplc specs demipl-md --full",
-		Args:    console.Args("[NAME]"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				o.Name = args[0]
-			}
-			return run(o)
-		},
+		Args:    console.Args(console.Arg("[NAME]", &o.Name)),
+		RunE:    func(*cobra.Command, []string) error { return run(o) },
 	}
 	cmd.Flags().BoolVar(&o.Full, "full", false, "with what it extends and all defaults filled in")
 	return cmd

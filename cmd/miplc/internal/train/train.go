@@ -75,13 +75,8 @@ there is none on this machine.`,
   miplc train birdsong.yaml -o gpu-run --device cuda
   miplc train demipl -o table --device cuda --seeds 1,2,3 --grid train.lr=0.01,0.05 --grid loss.attention=0,0.001
   miplc train --resume -o run`,
-		Args: console.Args("[SPEC]"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				o.Spec = args[0]
-			}
-			return run(cmd.Context(), o)
-		},
+		Args: console.Args(console.Arg("[SPEC]", &o.Spec)),
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.Dir, "output", "o", "", "folder of the run (required)")

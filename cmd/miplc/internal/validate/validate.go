@@ -47,11 +47,8 @@ data.classes are taken, or made-up extents. All errors of all files are printed.
 
 A file may be an experiment too: it is checked with the settings of its specs.`,
 		Example: "  miplc validate model.yaml\n  miplc validate models/*.yaml --json",
-		Args:    console.Args("SPEC..."),
-		RunE: func(_ *cobra.Command, args []string) error {
-			o.Specs = args
-			return run(o)
-		},
+		Args:    console.Args(console.Arguments("SPEC...", &o.Specs)),
+		RunE:    func(*cobra.Command, []string) error { return run(o) },
 	}
 	cmd.Flags().StringArrayVar(&o.Set, "set", nil, "override a value, e.g. train.epochs=5 (may be repeated)")
 	console.DataFlags(con, cmd.Flags(), &o.Data, "folder of data sets")
