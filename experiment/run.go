@@ -161,7 +161,7 @@ func (r *runner) settle(loaded map[Coord][]candidate) (err error) {
 	}
 	for i := range selected {
 		c := &selected[i]
-		r.trainers.Expect(c.candidates[0].spec, c.input.bags, c.input.facts.Bags)
+		r.trainers.Expect(c.candidates[0].spec, c.parameters, c.input.bags, c.input.facts.Bags)
 	}
 	r.groups, err = gather(selected, r.trainers, r.beside)
 	return err

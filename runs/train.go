@@ -132,7 +132,7 @@ func (b *bunch) train(ctx context.Context) error {
 		if bags[t.Data] == "" {
 			bags[t.Data] = t.Data.HashOfBags()
 		}
-		b.trainers.Expect(t.Program.Spec, bags[t.Data], t.Data.Bags())
+		b.trainers.Expect(t.Program.Spec, t.Program.FlatSize(), bags[t.Data], t.Data.Bags())
 	}
 	list := make([]*train.Trial, len(b.left))
 	for n, i := range b.left {

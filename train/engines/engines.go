@@ -172,7 +172,7 @@ func (r Request) auto(m machine) (*Choice, error) {
 	}
 	if r.many {
 		if b, err := m.open(pjrt.CPU, r.Plugin); err == nil && b.Kind == pjrt.CPU {
-			return r.withBackend(b, join(fmt.Sprintf("%d runs or more share a program of features, %d steps or more in all: %s", manyRuns, manySteps, b.Text), noGPU)), nil
+			return r.withBackend(b, join("the runs to come share a small program of features and fill the cores: "+b.Text, noGPU)), nil
 		} else if err == nil {
 			b.Close()
 		}

@@ -19,6 +19,7 @@ import (
 // machineOf is a machine with the named parts; its GPU is the pure Go executor.
 func machineOf(library, gpu, provider bool) machine {
 	return machine{
+		cores: 2,
 		onnxruntime: func(string) (string, error) {
 			if !library {
 				return "", errors.New("no library")
@@ -129,23 +130,28 @@ func TestManyRuns(t *testing.T) {
 	}
 	with, without := machineOf(true, false, false), machineOf(true, false, false)
 	with.open = plugin
+	many := with
+	many.cores = 16
 	for _, c := range []struct {
 		name                 string
 		m                    machine
 		r                    Request
 		spec                 string
 		sets, runs, bags     int
+		parameters           int
 		engine, device, says string
 	}{
-		{"many runs", with, Request{Groups: true}, "demipl", 1, 8, 1000, XLA, CPU, "Imagined CPU"},
-		{"many runs by name of ort", with, Request{Groups: true, Engine: ORT}, "demipl", 1, 8, 1000, ORT, CPU, "by name"},
-		{"many runs with threads", with, Request{Groups: true, Threads: 2}, "demipl", 1, 8, 1000, ORT, CPU, "onnxruntime"},
-		{"few runs", with, Request{Groups: true}, "demipl", 1, 7, 10000, ORT, CPU, "onnxruntime"},
-		{"few steps", with, Request{Groups: true}, "demipl", 1, 8, 600, ORT, CPU, "onnxruntime"},
-		{"many runs on different bags", with, Request{Groups: true}, "demipl", 8, 8, 1000, ORT, CPU, "onnxruntime"},
-		{"many runs on images", with, Request{Groups: true}, "demipl-image", 1, 8, 1000, ORT, CPU, "onnxruntime"},
-		{"many runs without a plugin", without, Request{Groups: true}, "demipl", 1, 8, 1000, ORT, CPU, "onnxruntime"},
-		{"many runs that are dealt out", with, Request{}, "demipl", 1, 8, 1000, ORT, CPU, "onnxruntime"},
+		{"many runs", with, Request{Groups: true}, "demipl", 1, 8, 400, 1500, XLA, CPU, "Imagined CPU"},
+		{"many runs by name of ort", with, Request{Groups: true, Engine: ORT}, "demipl", 1, 8, 400, 1500, ORT, CPU, "by name"},
+		{"many runs with threads", with, Request{Groups: true, Threads: 2}, "demipl", 1, 8, 400, 1500, ORT, CPU, "onnxruntime"},
+		{"few runs", with, Request{Groups: true}, "demipl", 1, 7, 10000, 1500, ORT, CPU, "onnxruntime"},
+		{"few steps", with, Request{Groups: true}, "demipl", 1, 8, 300, 1500, ORT, CPU, "onnxruntime"},
+		{"many runs on different bags", with, Request{Groups: true}, "demipl", 8, 8, 400, 1500, ORT, CPU, "onnxruntime"},
+		{"many runs on more cores", many, Request{Groups: true}, "demipl", 1, 8, 10000, 1500, ORT, CPU, "onnxruntime"},
+		{"many runs of a large model", with, Request{Groups: true}, "proden-maxmin-mlp", 1, 8, 400, 300000, ORT, CPU, "onnxruntime"},
+		{"many runs on images", with, Request{Groups: true}, "demipl-image", 1, 8, 400, 1500, ORT, CPU, "onnxruntime"},
+		{"many runs without a plugin", without, Request{Groups: true}, "demipl", 1, 8, 400, 1500, ORT, CPU, "onnxruntime"},
+		{"many runs that are dealt out", with, Request{}, "demipl", 1, 8, 400, 1500, ORT, CPU, "onnxruntime"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			trainers := NewTrainers(c.r)
@@ -157,7 +163,7 @@ func TestManyRuns(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				trainers.Expect(spec, fmt.Sprint(i%c.sets), c.bags)
+				trainers.Expect(spec, c.parameters, fmt.Sprint(i%c.sets), c.bags)
 				last = spec
 			}
 			got, err := trainers.Placement(last)

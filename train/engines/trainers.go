@@ -12,13 +12,15 @@ import (
 )
 
 // Where a PJRT plugin for CPUs is installed, auto takes XLA for runs that share a
-// program and bags of features, where they are many and have many steps: epochs by
-// bags, divided by those of a step.
-// Compiling costs some seconds of a processor, a step side by side saves 30 to 60
-// microseconds beside onnxruntime (bench/results). Images gain nothing.
+// program and bags of features, where they fill the cores in groups and have many steps:
+// epochs by bags, divided by those of a step. Compiling costs three to four seconds, a step
+// side by side saves some thirty microseconds of a core beside onnxruntime, as long as
+// the model is so small that a step is mostly what calling it costs (bench/results). Images
+// gain nothing.
 const (
-	manyRuns  = 8
-	manySteps = 500_000
+	runsOfCore     = 4
+	stepsOfCore    = 125_000
+	mostParameters = 20_000
 )
 
 // Trainers is the trainer of any trials: each goes to its learner, or to the
@@ -48,10 +50,10 @@ func (t *Trainers) Close() {
 	}
 }
 
-// Expect counts a run to come, before engines are chosen: of a spec, on so many
-// bags, which a hash tells from others.
-func (t *Trainers) Expect(spec *language.Spec, hash string, bags int) {
-	if !t.request.Groups || spec.Learner != nil || len(spec.Data.Shape.V) > 1 {
+// Expect counts a run to come, before engines are chosen: of a spec whose model has so
+// many parameters, on so many bags, which a hash tells from others.
+func (t *Trainers) Expect(spec *language.Spec, parameters int, hash string, bags int) {
+	if !t.request.Groups || spec.Learner != nil || len(spec.Data.Shape.V) > 1 || parameters > mostParameters {
 		return
 	}
 	t.mu.Lock()
@@ -64,7 +66,7 @@ func (t *Trainers) Expect(spec *language.Spec, hash string, bags int) {
 	}
 	g.runs++
 	g.steps += spec.Train.Epochs.V * bags / max(1, spec.Train.Batch.V)
-	if g.runs >= manyRuns && g.steps >= manySteps {
+	if g.runs >= runsOfCore*t.machine.cores && g.steps >= stepsOfCore*t.machine.cores {
 		t.many[program] = true
 	}
 }

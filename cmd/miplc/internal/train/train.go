@@ -51,10 +51,10 @@ metrics.jsonl, plots/*.svg and the checkpoint.
 
 Engines: gorgonia needs nothing but Go; ort runs whole training steps in
 onnxruntime and is the fastest on a CPU; xla trains on an NVIDIA GPU through a
-PJRT plugin. auto takes a GPU if one is usable, else for many runs on
-features (8 that share a program, with 500,000 steps in all) xla on the CPU, where
-"miplc runtime install xla" put its plugin, else ort, else gorgonia, and says
-why. miplc doctor shows what this machine has.
+PJRT plugin. auto takes a GPU if one is usable, else for many runs of a
+small model on features (4 to a core that share a program, with 125,000 steps to a core)
+xla on the CPU, where "miplc runtime install xla" put its plugin, else ort, else
+gorgonia, and says why. miplc doctor shows what this machine has.
 
 With --seeds, --parts or --grid one command trains many runs, each into a folder of
 its own below DIR (seed-1, part-2-seed-1-lr-0.05, ...): runs on features as many at
