@@ -60,6 +60,9 @@ func TestStalledClients(t *testing.T) {
 	} {
 		conn := s.connect(t, sent)
 		s.well(t)
+		if err := conn.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil { // before it would end as idle
+			t.Fatal(err)
+		}
 		told, err := io.ReadAll(conn)
 		if err != nil && !errors.Is(err, syscall.ECONNRESET) || !strings.Contains(string(told), want) {
 			t.Errorf("%q: %v, %q", sent, err, told)

@@ -14,10 +14,12 @@ type held struct {
 	io.ReadCloser
 	of    *semaphore.Weighted
 	bytes int64
+	ended bool // all of it has come
 }
 
 func (h *held) Read(p []byte) (int, error) {
 	n, err := h.ReadCloser.Read(p)
+	h.ended = h.ended || err == io.EOF
 	if busy := h.take(int64(n)); busy != nil {
 		return 0, busy
 	}

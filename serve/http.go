@@ -74,7 +74,7 @@ func (s *Server) serve(route route) http.Handler {
 		if s.draining.Load() {
 			w.Header().Set("Connection", "close") // the next request finds another server
 		}
-		body := &held{ReadCloser: r.Body, of: s.memory}
+		body := &held{ReadCloser: r.Body, of: s.memory, ended: r.Body == http.NoBody}
 		defer body.release()
 		r.Body = body
 		err := s.call(r.Context(), call{"http", route.method + " " + route.path}, func(ctx context.Context) error {
@@ -91,11 +91,16 @@ func (s *Server) serve(route route) http.Handler {
 	})
 }
 
-// refuse answers with an error before the body has come, and throws away what is left of
+// refuse answers with an error. Where the body has not come, it throws away what is left of
 // it in the time that it has: a client that looks for its answer when it has sent all would
 // find a broken connection otherwise.
 func refuse(w http.ResponseWriter, body *held, err error) {
+	if body.ended {
+		fail(w, err)
+		return
+	}
 	body.release()
+	w.Header().Set("Connection", "close")
 	control := http.NewResponseController(w)
 	_ = control.EnableFullDuplex() // http.Server has it
 	fail(w, err)
