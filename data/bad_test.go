@@ -178,6 +178,7 @@ func badCSV(t testing.TB) []badFile {
 		text("two-truths", head+"1,a,a b,1,2\n1,b,,1,2\n"),
 		text("two-candidate-sets", head+"1,a,a b,1,2\n1,,b c,1,2\n"),
 		text("unknown-class", "# classes: cat dog\n"+head+"1,cat,cat dgo,1,2\n"),
+		text("instance-label", "bag,label,candidates,instance_label,f1\n1,a,a b,,1\n2,b,a b,b|,2\n"),
 		text("class-without-examples", "# classes: cat dog cow\n"+head+"1,cat,cat dog,1,2\n"),
 		text("one-class", head+"1,a,a,1,2\n"),
 		{"long-line.csv", []byte(head + strings.Repeat(",", 9<<20)), func(path string) error {

@@ -202,7 +202,7 @@ func (c *csvReader) readRow(row []string, line, n int) error {
 	if c.instLabels != nil {
 		name := strings.TrimSpace(row[3])
 		if name != "" {
-			if err := c.class(name, line); err != nil {
+			if err := c.class(name, line, bag); err != nil {
 				return err
 			}
 		}
@@ -248,7 +248,7 @@ func (c *csvReader) readBag(row []string, line, n int) error {
 		if slices.Contains(b.candidates, name) {
 			return c.errorf(line, "bag %d (%q) lists the candidate %q twice", len(c.bags)+1, id, name)
 		}
-		if err := c.class(name, line); err != nil {
+		if err := c.class(name, line, len(c.bags)+1); err != nil {
 			return err
 		}
 		b.candidates = append(b.candidates, strings.Clone(name))
@@ -272,13 +272,13 @@ func (c *csvReader) readBag(row []string, line, n int) error {
 // that has one must stand in the first line of the file.
 const joints = ",;|[]"
 
-// class takes the name of a class in.
-func (c *csvReader) class(name string, line int) error {
+// class takes the name of a class in, of a bag counted from 1.
+func (c *csvReader) class(name string, line, bag int) error {
 	switch {
 	case c.classes[name]:
 		return nil
 	case c.named == nil && strings.ContainsAny(name, joints):
-		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "bag %d: %q does not look like the name of a class", len(c.bags)+1, name).
+		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "bag %d: %q does not look like the name of a class", bag, name).
 			WithNote("candidates stand apart by spaces, such as: cat dog").
 			WithNote("where names do have one of %s, list all in a first line %s", joints, classesLine)
 	}
