@@ -224,69 +224,58 @@ func (r *Reader) entries(n *Node, path, what string, each func(name Str, key, va
 	}
 }
 
-// settingsForm is a map of names and single values of one kind, which add keeps.
-func settingsForm(what string, row Row, add func(*Model, Str, Arg), write func(*Model, *yaml.Node)) Own {
+// namesForm is a map of names, which are of what; the model keeps their values in the
+// list that of gives.
+func namesForm[T any](what string, style yaml.Style, of func(*Model) *[]T, schema func() *object,
+	read func(r *Reader, name Str, path string, key, value *Node) T, write func(T) (string, *yaml.Node)) Own {
 	return Own{
 		Says:   "a map",
-		Schema: func() *object { return mapOf(types[row.Type].schema(&row)) },
+		Schema: func() *object { return mapOf(schema()) },
 		Read: func(r *Reader, path string, _, n *Node, _ any) {
-			r.entries(n, path, what, func(name Str, _, value *Node) {
-				a, _ := r.arg(&row, path+"."+name.V, value)
-				add(&r.spec.Model, name, a)
+			list := of(&r.spec.Model)
+			r.entries(n, path, what, func(name Str, key, value *Node) {
+				*list = append(*list, read(r, name, path+"."+name.V, key, value))
 			})
 		},
 		write: func(s *Spec) *yaml.Node {
-			m := mapping(yaml.FlowStyle)
-			write(&s.Model, m)
+			m := mapping(style)
+			for _, entry := range *of(&s.Model) {
+				name, value := write(entry)
+				put(m, name, value)
+			}
 			return m
 		},
 	}
 }
 
-var sizesForm = settingsForm("a size", Row{Type: Whole, In: Between(1, maxExtent)},
-	func(m *Model, name Str, a Arg) { m.Sizes = append(m.Sizes, Size{name, Int{a.Int(), a.Pos}}) },
-	func(m *Model, to *yaml.Node) {
-		for _, s := range m.Sizes {
-			put(to, s.Name.V, intNode(s.V.V))
-		}
-	})
-
-var numbersForm = settingsForm("a number", Row{Type: Real},
-	func(m *Model, name Str, a Arg) { m.Numbers = append(m.Numbers, Number{name, Float{a.Float(), a.Pos}}) },
-	func(m *Model, to *yaml.Node) {
-		for _, s := range m.Numbers {
-			put(to, s.Name.V, floatNode(s.V.V))
-		}
-	})
-
-var paramsForm = Own{
-	Says: "a map",
-	Schema: func() *object {
-		return mapOf(newObject("oneOf", []*object{ref("param"), listOf(extentSchema())}))
-	},
-	Read: func(r *Reader, path string, _, n *Node, _ any) {
-		r.entries(n, path, "a parameter", func(name Str, key, value *Node) {
-			r.param(name, path+"."+name.V, key, value)
-		})
-	},
-	write: func(s *Spec) *yaml.Node {
-		m := mapping(0)
-		for _, p := range s.Model.Params {
-			put(m, p.Name.V, paramNode(p))
-		}
-		return m
-	},
+// settingsForm is a map of names and single values of one kind.
+func settingsForm[T any](what string, row Row, of func(*Model) *[]Setting[T]) Own {
+	return namesForm(what, yaml.FlowStyle, of, func() *object { return types[row.Type].schema(&row) },
+		func(r *Reader, name Str, path string, _, n *Node) Setting[T] {
+			s := Setting[T]{Name: name}
+			a, _ := r.arg(&row, path, n)
+			s.V.set(a)
+			return s
+		},
+		func(s Setting[T]) (string, *yaml.Node) { return s.Name.V, valueNode(s.V.value()) })
 }
 
-func (r *Reader) param(name Str, path string, key, n *Node) {
+var sizesForm = settingsForm("a size", Row{Type: Whole, In: Between(1, maxExtent)}, func(m *Model) *[]Size { return &m.Sizes })
+
+var numbersForm = settingsForm("a number", Row{Type: Real}, func(m *Model) *[]Number { return &m.Numbers })
+
+var paramsForm = namesForm("a parameter", 0, func(m *Model) *[]Param { return &m.Params },
+	func() *object { return newObject("oneOf", []*object{ref("param"), listOf(extentSchema())}) },
+	(*Reader).param, func(p Param) (string, *yaml.Node) { return p.Name.V, paramNode(p) })
+
+func (r *Reader) param(name Str, path string, key, n *Node) Param {
 	p := Param{Name: name, Shape: []Str{{}}} // one unknown extent, until the shape is read
-	defer func() { r.spec.Model.Params = append(r.spec.Model.Params, p) }()
-	if n.kind == listNode { // Wv: [d, k] for Wv: {shape: [d, k]}
+	if n.kind == listNode {                  // Wv: [d, k] for Wv: {shape: [d, k]}
 		n = &Node{kind: mapNode, pos: n.pos, src: n.src, keys: []*Node{{text: "shape", pos: key.pos, src: key.src}}, items: []*Node{n}}
 	}
 	if n.kind != mapNode {
 		r.errs.Add(n.Errorf("%s must be a map such as {shape: [d, k]}, not %s", path, n.Describe()))
-		return
+		return p
 	}
 	args := r.args(path, paramScalars(), entry{word: key, args: withoutKey(n, "shape")})
 	p.Init.set(args["init"])
@@ -309,6 +298,7 @@ func (r *Reader) param(name Str, path string, key, n *Node) {
 			p.Shape = append(p.Shape, e)
 		}
 	}
+	return p
 }
 
 // paramScalars are the rows of a parameter other than its shape.
@@ -333,26 +323,14 @@ func withoutKey(n *Node, key string) *Node {
 	return &out
 }
 
-var letForm = Own{
-	Says:   "a map",
-	Schema: func() *object { return mapOf(expressionSchema()) },
-	Read: func(r *Reader, path string, _, n *Node, _ any) {
-		r.entries(n, path, "an equation", func(name Str, _, value *Node) {
-			eq := r.equation(name, path+"."+name.V, value)
-			if eq == nil { // users of the name are not to be reported as well
-				eq = &Equation{Name: name}
-			}
-			r.spec.Model.Let = append(r.spec.Model.Let, *eq)
-		})
-	},
-	write: func(s *Spec) *yaml.Node {
-		m := mapping(0)
-		for _, eq := range s.Model.Let {
-			put(m, eq.Name.V, textNode(eq.Text.V))
+var letForm = namesForm("an equation", 0, func(m *Model) *[]Equation { return &m.Let }, expressionSchema,
+	func(r *Reader, name Str, path string, _, n *Node) Equation {
+		if eq := r.equation(name, path, n); eq != nil {
+			return *eq
 		}
-		return m
+		return Equation{Name: name} // users of the name are not to be reported as well
 	},
-}
+	func(eq Equation) (string, *yaml.Node) { return eq.Name.V, textNode(eq.Text.V) })
 
 // updateForm is weights.update; the equations of the loss are read with their term.
 var updateForm = Own{

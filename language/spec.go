@@ -109,17 +109,17 @@ type Block struct {
 	Args map[string]Arg
 }
 
-// Size names an extent, e.g. m: 128.
-type Size struct {
+// Setting is a value with a name of its own.
+type Setting[T any] struct {
 	Name Str
-	V    Int
+	V    Value[T]
 }
 
+// Size names an extent, e.g. m: 128.
+type Size = Setting[int]
+
 // Number names a setting of the equations, e.g. beta: 2.
-type Number struct {
-	Name Str
-	V    Float
-}
+type Number = Setting[float64]
 
 // Param is one learned value of the equation level.
 type Param struct {

@@ -161,18 +161,9 @@ func (o *bagsOptions) generator() (imagebags.Generator, error) {
 			return nil, console.Usagef("--%s is a setting of %s, not of %s", flag, strings.Join(generatorFlags[flag], " and "), o.Generator)
 		}
 	}
-	var g imagebags.Generator
-	switch o.Generator {
-	case "row":
-		g = o.Row
-	case "sbn":
-		o.SBN.Grid = o.Row.Grid
-		g = o.SBN
-	case "kmeansseg":
-		g = o.KMeansSeg
-	case "sift":
-		g = o.SIFT
-	}
+	o.SBN.Grid = o.Row.Grid
+	all := []imagebags.Generator{o.Row, o.SBN, o.KMeansSeg, o.SIFT}
+	g := all[slices.IndexFunc(all, func(g imagebags.Generator) bool { return g.Name() == o.Generator })]
 	return g, console.Invalid(g.Check())
 }
 
