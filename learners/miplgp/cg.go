@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/memory"
@@ -26,7 +27,7 @@ type conjugate struct {
 	shift  []float32
 	x      matrix // centred instances
 	pivots *pivots
-	space  learners.Workspace
+	space  *workspace
 }
 
 func newCG(p *problem, s Settings) (*conjugate, error) {
@@ -54,7 +55,7 @@ func (g *conjugate) open() (err error) {
 	if g.system, err = newSystem(n, g.p.Dim, outputs, width, g.s.Rank); err != nil {
 		return err
 	}
-	g.space = g.s.Device.Workspace()
+	g.space = &workspace{Workspace: g.s.Device.Workspace()}
 	columns := g.columns()
 	rng := stream.New(g.s.Seed, "miplgp probes")
 	draw := func(rows int) []float32 {
@@ -70,31 +71,55 @@ func (g *conjugate) open() (err error) {
 			probes[j], shares[j] = 0, -1
 		}
 	}
-	err = errors.Join(
-		g.space.Put(inInstances, g.x.Data, n, g.p.Dim),
-		g.space.Put(inSolution, make([]float32, n*columns), n, columns),
-		g.space.Put(inProbes, probes, 1, columns), g.space.Put(inShares, shares, 1, columns),
-	)
-	if err == nil && g.s.Probes > 0 {
-		err = g.space.Put(inNormal, draw(n), n, columns)
-	}
-	if err == nil && g.s.Probes > 0 && g.s.Rank > 0 {
-		err = g.space.Put(inLowRank, draw(g.s.Rank), g.s.Rank, columns)
-	}
-	for b := 0; b < g.blocks() && err == nil; b++ {
-		lo, hi := g.block(b)
-		if err = g.space.Put(inRows, rowsOf(g.x, lo, hi).Data, hi-lo, g.p.Dim); err == nil {
-			err = g.space.Run(g.distances, hi-lo, map[string]string{inDistance: numbered(inDistance, b)})
+	g.space.put(inInstances, g.x.Data, n, g.p.Dim)
+	g.space.put(inSolution, make([]float32, n*columns), n, columns)
+	g.space.put(inProbes, probes, 1, columns)
+	g.space.put(inShares, shares, 1, columns)
+	if g.s.Probes > 0 {
+		g.space.put(inNormal, draw(n), n, columns)
+		if g.s.Rank > 0 {
+			g.space.put(inLowRank, draw(g.s.Rank), g.s.Rank, columns)
 		}
 	}
-	if err != nil {
-		err = errors.Join(err, g.close())
+	for b := range g.blocks() {
+		lo, hi := g.block(b)
+		g.space.put(inRows, rowsOf(g.x, lo, hi).Data, hi-lo, g.p.Dim)
+		g.space.run(g.distances, hi-lo, map[string]string{inDistance: numbered(inDistance, b)})
 	}
-	return err
+	if g.space.err != nil {
+		return errors.Join(g.space.err, g.close())
+	}
+	return nil
 }
 
 // close frees what lies on the device.
 func (g *conjugate) close() error { return g.space.Close() }
+
+// workspace is one of a device whose first error stays: then nothing more is done, and
+// what is asked for is nil.
+type workspace struct {
+	learners.Workspace
+	err error
+}
+
+func (w *workspace) put(name string, values []float32, shape ...int) {
+	if w.err == nil {
+		w.err = w.Put(name, values, shape...)
+	}
+}
+
+func (w *workspace) run(g *graph.Graph, n int, names map[string]string) {
+	if w.err == nil {
+		w.err = w.Run(g, n, names)
+	}
+}
+
+func (w *workspace) get(name string) (values []float32) {
+	if w.err == nil {
+		values, w.err = w.Get(name)
+	}
+	return values
+}
 
 // ofBlock names the values of a block that a graph reads and makes.
 func ofBlock(b int, names ...string) map[string]string {
@@ -106,24 +131,13 @@ func ofBlock(b int, names ...string) map[string]string {
 }
 
 // fillKernel computes the kernel at the hyper-parameters.
-func (g *conjugate) fillKernel(h hyper) error {
+func (g *conjugate) fillKernel(h hyper) {
 	for b := range g.blocks() {
 		lo, hi := g.block(b)
-		scale, length := make([]float32, hi-lo), make([]float32, hi-lo)
-		for i := range scale {
-			scale[i], length[i] = float32(h.scale), float32(h.length)
-		}
-		if err := errors.Join(
-			g.space.Put(numbered(inScale, b), scale, hi-lo, 1),
-			g.space.Put(numbered(inLength, b), length, hi-lo, 1),
-		); err != nil {
-			return err
-		}
-		if err := g.space.Run(g.kernel, hi-lo, ofBlock(b, inDistance, inScale, inLength, inKernel)); err != nil {
-			return err
-		}
+		g.space.put(numbered(inScale, b), slices.Repeat([]float32{float32(h.scale)}, hi-lo), hi-lo, 1)
+		g.space.put(numbered(inLength, b), slices.Repeat([]float32{float32(h.length)}, hi-lo), hi-lo, 1)
+		g.space.run(g.kernel, hi-lo, ofBlock(b, inDistance, inScale, inLength, inKernel))
 	}
-	return nil
 }
 
 // cgSteps bounds the steps of one solution.
@@ -139,26 +153,17 @@ func (g *conjugate) solve(ctx context.Context, h hyper, t *targets, tolerance fl
 			residual[i*columns+c*g.width] = float32(t.y[c*n+i] - h.mean[c])
 		}
 	}
-	if err := g.space.Put(inResidual, residual, n, columns); err != nil {
-		return err
-	}
-	if err := g.space.Run(g.start, n, nil); err != nil {
-		return err
-	}
-	size, err := g.space.Get(outBB)
+	g.space.put(inResidual, residual, n, columns)
+	g.space.run(g.start, n, nil)
+	size := g.space.get(outBB)
 	for range cgSteps {
-		if err = errors.Join(err, ctx.Err()); err != nil {
+		rest := g.space.get(outRR)
+		if err := errors.Join(g.space.err, ctx.Err()); err != nil || converged(rest, size, tolerance) {
 			return err
 		}
-		rest, err := g.space.Get(outRR)
-		if err != nil || converged(rest, size, tolerance) {
-			return err
-		}
-		if err := g.space.Run(g.step, n, nil); err != nil {
-			return err
-		}
+		g.space.run(g.step, n, nil)
 	}
-	return nil
+	return g.space.err
 }
 
 // converged compares squared residuals with the squared right sides.
@@ -175,9 +180,7 @@ func converged(residual, size []float32, tolerance float64) bool {
 // place of that of the kernel matrix, which is never smaller: a lower bound. The
 // gradient is an unbiased estimate of that of the marginal likelihood.
 func (g *conjugate) evaluate(ctx context.Context, h hyper, t *targets) (*evaluation, error) {
-	if err := g.fillKernel(h); err != nil {
-		return nil, err
-	}
+	g.fillKernel(h)
 	logDet, err := g.precondition(h, t)
 	if err != nil {
 		return nil, err
@@ -185,9 +188,7 @@ func (g *conjugate) evaluate(ctx context.Context, h hyper, t *targets) (*evaluat
 	if err := g.solve(ctx, h, t, g.s.Tolerance); err != nil {
 		return nil, err
 	}
-	if err := g.space.Run(g.sides, g.p.n(), nil); err != nil {
-		return nil, err
-	}
+	g.space.run(g.sides, g.p.n(), nil)
 	out, err := g.gather(h, t, logDet)
 	if err != nil {
 		return nil, err
@@ -203,23 +204,14 @@ func (g *conjugate) slopesOf(ctx context.Context) (scale, length float64, err er
 			return 0, 0, err
 		}
 		lo, hi := g.block(b)
-		if err := g.space.Run(g.slopes, hi-lo, ofBlock(b, inDistance, inScale, inLength, inLeft)); err != nil {
-			return 0, 0, err
-		}
-		byScale, err := g.space.Get(graph.GradPrefix + inScale)
-		if err != nil {
-			return 0, 0, err
-		}
-		byLength, err := g.space.Get(graph.GradPrefix + inLength)
-		if err != nil {
-			return 0, 0, err
-		}
-		for i := range byScale {
-			scale, length = scale+float64(byScale[i]), length+float64(byLength[i])
+		g.space.run(g.slopes, hi-lo, ofBlock(b, inDistance, inScale, inLength, inLeft))
+		byScale, byLength := g.space.get(graph.GradPrefix+inScale), g.space.get(graph.GradPrefix+inLength)
+		for i, v := range byLength {
+			scale, length = scale+float64(byScale[i]), length+float64(v)
 		}
 	}
 	share := 1 / float64(g.p.n()*g.outputs)
-	return share * scale / 2, share * length / 2, nil
+	return share * scale / 2, share * length / 2, g.space.err
 }
 
 // gather sums the parts of loss and gradient that are not of the kernel.
@@ -227,17 +219,9 @@ func (g *conjugate) gather(h hyper, t *targets, logDet []float64) (*evaluation, 
 	n, columns := g.p.n(), g.columns()
 	out := &evaluation{grad: newHyper(g.outputs), f: make([]float64, n*g.outputs)}
 	share := 1 / float64(n*g.outputs)
-	fit, err := g.space.Get(outFit)
-	if err != nil {
-		return nil, err
-	}
-	plain, err := g.space.Get(outPlain)
-	if err != nil {
-		return nil, err
-	}
-	solution, err := g.space.Get(inSolution)
-	if err != nil {
-		return nil, err
+	fit, plain, solution := g.space.get(outFit), g.space.get(outPlain), g.space.get(inSolution)
+	if g.space.err != nil {
+		return nil, g.space.err
 	}
 	for c := range g.outputs {
 		j := c * g.width
@@ -269,18 +253,16 @@ func (g *conjugate) posterior(ctx context.Context, h hyper, t *targets) (q *post
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, alone.close()) }()
-	if err := alone.fillKernel(h); err != nil {
-		return nil, err
-	}
+	alone.fillKernel(h)
 	if _, err := alone.precondition(h, t); err != nil {
 		return nil, err
 	}
 	if err := alone.solve(ctx, h, t, finalTolerance); err != nil {
 		return nil, err
 	}
-	solution, err := alone.space.Get(inSolution)
-	if err != nil {
-		return nil, err
+	solution := alone.space.get(inSolution)
+	if alone.space.err != nil {
+		return nil, alone.space.err
 	}
 	n, outputs := g.p.n(), g.outputs
 	q.shift, q.points, q.beta, q.alpha = g.shift, newMatrix(n, g.p.Dim), nil, make([]float32, n*outputs)
@@ -291,15 +273,12 @@ func (g *conjugate) posterior(ctx context.Context, h hyper, t *targets) (q *post
 	return q, nil
 }
 
-// firstThese gives the numbers below n, the chosen ones first, else in order.
+// firstThese gives the numbers below n, the chosen ones first, else in order. Those
+// chosen are ascending.
 func firstThese(chosen []int, n int) []int {
-	order := append([]int(nil), chosen...)
-	taken := make([]bool, n)
-	for _, i := range chosen {
-		taken[i] = true
-	}
+	order := slices.Clone(chosen)
 	for i := range n {
-		if !taken[i] {
+		if _, found := slices.BinarySearch(chosen, i); !found {
 			order = append(order, i)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/miplc/miplc/internal/width"
 )
 
 // evaluation is what an objective knows at one set of hyper-parameters.
@@ -175,12 +177,5 @@ func (e *exact) posterior(ctx context.Context, h hyper, t *targets) (*posterior,
 
 // narrow is a float32 copy of a matrix, row-major.
 func narrow(m mat.Matrix) []float32 {
-	r, c := m.Dims()
-	out := make([]float32, 0, r*c)
-	for i := range r {
-		for j := range c {
-			out = append(out, float32(m.At(i, j)))
-		}
-	}
-	return out
+	return width.To[float32](mat.DenseCopyOf(m).RawMatrix().Data)
 }

@@ -195,7 +195,7 @@ func (o *inducing) features(b *basis, lo, hi, parts int) matrix {
 		part := rowsOf(wide, first, last)
 		phi := rowsOf(o.phi, lo+first, lo+last)
 		o.mul(false, true, f, b.right, phi)
-		psi := like(phi)
+		psi := newMatrix(phi.Rows, phi.Cols)
 		if parts == 2 {
 			o.mul(false, true, df, b.right, psi)
 		}
@@ -442,10 +442,8 @@ func (o *inducing) posterior(ctx context.Context, h hyper, t *targets) (*posteri
 			return nil, err
 		}
 		reduce := mat.NewSymDense(m, nil)
+		reduce.ScaleSym(-1, sol.inverse)
 		for i := range m {
-			for j := i; j < m; j++ {
-				reduce.SetSym(i, j, -sol.inverse.At(i, j))
-			}
 			reduce.SetSym(i, i, 1+reduce.At(i, i))
 			q.beta[i*outputs+c] = float32(sol.v.AtVec(i))
 		}

@@ -34,8 +34,6 @@ func newMatrix(r, c int) matrix {
 	return matrix{Rows: r, Cols: c, Stride: c, Data: make([]float32, r*c)}
 }
 
-func like(m matrix) matrix { return newMatrix(m.Rows, m.Cols) }
-
 // rowsOf is rows lo to hi of a matrix, sharing memory.
 func rowsOf(m matrix, lo, hi int) matrix {
 	return matrix{Rows: hi - lo, Cols: m.Cols, Stride: m.Stride, Data: m.Data[lo*m.Stride : hi*m.Stride]}

@@ -90,31 +90,24 @@ func (m *model) momentsOnDevice(ctx context.Context, instances []float32) (mean,
 	if err != nil {
 		return nil, nil, fmt.Errorf("bug: %w", err)
 	}
-	space := m.device.Workspace()
+	space := &workspace{Workspace: m.device.Workspace()}
 	defer func() { err = errors.Join(err, space.Close()) }()
 	for _, p := range g.ByOp(graph.OpParam) {
-		if err := space.Put(p.Name, w.params[p.Name], p.Shape.Concrete(0, 0)...); err != nil {
-			return nil, nil, err
-		}
+		space.put(p.Name, w.params[p.Name], p.Shape.Concrete(0, 0)...)
 	}
 	shape := append([]int{predictedRows}, m.shape...)
 	block := make([]float32, extent.Size(shape))
 	for len(instances) > 0 {
-		if err := ctx.Err(); err != nil {
-			return nil, nil, err
-		}
 		n := copy(block, instances) // what follows in the last block belongs to no bag
 		rows := n / m.points.Cols
-		if err := errors.Join(space.Put(compile.InInstances, block, shape...), space.Run(g, predictedRows, nil)); err != nil {
+		space.put(compile.InInstances, block, shape...)
+		space.run(g, predictedRows, nil)
+		byMean, byVariance := space.get(outMean), space.get(outVariance)
+		if err := errors.Join(space.err, ctx.Err()); err != nil {
 			return nil, nil, err
 		}
-		for name, to := range map[string]*[]float64{outMean: &mean, outVariance: &variance} {
-			v, err := space.Get(name)
-			if err != nil {
-				return nil, nil, err
-			}
-			*to = append(*to, width.To[float64](v[:rows*m.classes])...)
-		}
+		mean = append(mean, width.To[float64](byMean[:rows*m.classes])...)
+		variance = append(variance, width.To[float64](byVariance[:rows*m.classes])...)
 		instances = instances[n:]
 	}
 	return mean, variance, nil

@@ -1,7 +1,6 @@
 package miplgp
 
 import (
-	"errors"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
@@ -27,15 +26,15 @@ func (g *conjugate) precondition(h hyper, t *targets) (logDet []float64, err err
 			}
 		}
 	}
-	if err := g.space.Put(inNoise, noise, n, columns); err != nil || g.rank == 0 {
-		return logDet, err
+	g.space.put(inNoise, noise, n, columns)
+	if g.rank == 0 {
+		return logDet, g.space.err
 	}
-	if err := errors.Join(g.space.Put(inFactor, g.pivots.factor(h, g.rank).Data, n, g.rank), g.space.Run(g.inner, n, nil)); err != nil {
-		return nil, err
-	}
-	inner, err := g.space.Get(inInner)
-	if err != nil {
-		return nil, err
+	g.space.put(inFactor, g.pivots.factor(h, g.rank).Data, n, g.rank)
+	g.space.run(g.inner, n, nil)
+	inner := g.space.get(inInner)
+	if g.space.err != nil {
+		return nil, g.space.err
 	}
 	size := g.rank * g.rank
 	roots := make([]float32, 0, g.outputs*size)
@@ -51,7 +50,8 @@ func (g *conjugate) precondition(h hyper, t *targets) (logDet []float64, err err
 		}
 		roots = append(roots, inverse.Data...)
 	}
-	return logDet, g.space.Put(inRoots, roots, g.outputs*g.rank, g.rank)
+	g.space.put(inRoots, roots, g.outputs*g.rank, g.rank)
+	return logDet, g.space.err
 }
 
 // onePlus factorises I + m for a symmetric m [size, size].
@@ -75,13 +75,7 @@ func inverseFactor(chol *mat.Cholesky) (*mat.TriDense, matrix, error) {
 		return nil, matrix{}, errNotPositive
 	}
 	n := chol.SymmetricDim()
-	m := newMatrix(n, n)
-	for i := range n {
-		for j := range i + 1 {
-			m.Data[i*n+j] = float32(inverse.At(i, j))
-		}
-	}
-	return &inverse, m, nil
+	return &inverse, matrix{Rows: n, Cols: n, Stride: n, Data: narrow(&inverse)}, nil
 }
 
 // pivots makes low-rank factors of kernels. It keeps the squared distances from
