@@ -238,11 +238,13 @@ func best(c *Cell, settings []training, cell int) (chosen int, trials []SettingR
 // measured fills in the result of a trained cell. Its accuracies are those of the
 // exported model, which keep: models leaves with the folder of a run.
 func (r *runner) measured(ctx context.Context, c *Cell, t *training, result *Result) error {
-	judge := r.judged
+	var err error
 	if r.e.KeepModels {
-		judge = r.kept
+		err = r.kept(ctx, c, t)
+	} else {
+		err = runs.JudgeAlone(ctx, t.trial, t.Report, r.o.Library)
 	}
-	if err := judge(ctx, c, t); err != nil {
+	if err != nil {
 		return err
 	}
 	report := t.Report
@@ -255,11 +257,6 @@ func (r *runner) measured(ctx context.Context, c *Cell, t *training, result *Res
 		result.Attention = histograms(report.Attention, r.e.Snapshots)
 	}
 	return nil
-}
-
-// judged measures a cell that leaves no file.
-func (r *runner) judged(ctx context.Context, _ *Cell, t *training) error {
-	return runs.JudgeAlone(ctx, t.trial, t.Report, r.o.Library)
 }
 
 // kept leaves the folder of the run of a cell.

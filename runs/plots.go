@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/outfile"
@@ -40,7 +41,7 @@ func writePlots(dir, title string, report *train.Report, set *data.Dataset) ([]s
 		{weightsPlot, len(report.Trajectories) > 0, func(w io.Writer) error {
 			return plot.WeightTrajectories(w, title+": label weights of training bags", report.Trajectories, classes)
 		}},
-		{confusionPlot, anyPositive(report.Confusion), func(w io.Writer) error {
+		{confusionPlot, slices.ContainsFunc(report.Confusion, func(row []int) bool { return slices.Max(row) > 0 }), func(w io.Writer) error {
 			return plot.Confusion(w, fmt.Sprintf("%s: %s bags", title, report.ConfusionOf), report.Confusion, classes)
 		}},
 	}
@@ -59,15 +60,4 @@ func writePlots(dir, title string, report *train.Report, set *data.Dataset) ([]s
 		names = append(names, PlotsFolder+"/"+f.file)
 	}
 	return names, nil
-}
-
-func anyPositive(matrix [][]int) bool {
-	for _, row := range matrix {
-		for _, n := range row {
-			if n > 0 {
-				return true
-			}
-		}
-	}
-	return false
 }

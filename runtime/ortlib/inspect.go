@@ -220,7 +220,7 @@ func checkPE(r io.ReaderAt, goarch string) error {
 
 // realName follows links: libonnxruntime.so usually leads to a versioned name.
 func realName(path string) string {
-	if real, err := evalSymlinks(path); err == nil {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
 	}
 	return path

@@ -151,7 +151,7 @@ func (p places) each(o Options, visit func(Candidate) bool) {
 	seen := map[string]bool{}
 	look := func(path string, from Origin) bool {
 		key := path
-		if real, err := evalSymlinks(path); err == nil {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
 			key = real
 		}
 		if seen[key] {

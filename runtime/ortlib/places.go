@@ -13,8 +13,6 @@ import (
 	"github.com/miplc/miplc/internal/pinned"
 )
 
-var evalSymlinks = filepath.EvalSymlinks
-
 // places is the machine as the search sees it; tests put their own in.
 type places struct {
 	goos, goarch string
@@ -197,7 +195,7 @@ func pythonGlobs(goos string, getenv func(string) string) []string {
 	}
 	if python, err := exec.LookPath("python3"); err == nil {
 		prefixes = append(prefixes, filepath.Dir(filepath.Dir(python)))
-		if real, err := evalSymlinks(python); err == nil {
+		if real, err := filepath.EvalSymlinks(python); err == nil {
 			prefixes = append(prefixes, filepath.Dir(filepath.Dir(real)))
 		}
 	}
