@@ -113,6 +113,8 @@ func badNPZ(t testing.TB) []badFile {
 	return []badFile{
 		{name: "truncated.npz", bytes: good[:len(good)/2]},
 		{name: "empty.npz", bytes: nil},
+		{name: "one-array.npz", bytes: x.bytes},
+		{name: "no-candidates.npz", bytes: npzBytes(t, x, offsets, u1([]int{2, 2}, 1, 1, 0, 0), i8(keyLabels, 0, 1))},
 		{name: "not-zip.npz", bytes: []byte("bag,label,candidates,f1\n")},
 		{name: "damaged.npz", bytes: damaged},
 		{name: "missing-keys.npz", bytes: npzBytes(t, x)},
@@ -342,12 +344,22 @@ func badSplits(t testing.TB) []badFile {
 
 func TestUnknownEndings(t *testing.T) {
 	for path, files := range map[string]string{"x.h5": `files ending in ".h5"`, "x": "files without an ending", "x.npy": `files ending in ".npy"`} {
+		path = filepath.Join(t.TempDir(), path)
+		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "there is no such file") {
+			t.Errorf("Open(%s), which is missing: %v", path, err)
+		}
+		if err := os.WriteFile(path, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
 		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), files+" are not read; known are .npz, .mat, .csv and .csv.gz") {
 			t.Errorf("Open(%s): %v", path, err)
 		}
-		if err := smallSet().Save(filepath.Join(t.TempDir(), path)); err == nil || !strings.Contains(err.Error(), "known are .npz, .csv and .csv.gz") {
+		if err := smallSet().Save(path); err == nil || !strings.Contains(err.Error(), "known are .npz, .csv and .csv.gz") {
 			t.Errorf("Save(%s): %v", path, err)
 		}
+	}
+	if _, err := Open(t.TempDir()); err == nil || !strings.Contains(err.Error(), "is a directory, not a file") {
+		t.Errorf("a folder: %v", err)
 	}
 	if _, err := Open("no-such.npz"); err == nil || err.Error() != "no-such.npz: there is no such file" {
 		t.Errorf("a missing file: %v", err)

@@ -61,6 +61,9 @@ func readCSV(path string, o Options) (*Dataset, error) {
 func decodeCSV(r io.Reader, path string, o Options) (*Dataset, error) {
 	text := csvText(r, tooLargeError{what: "the text", max: o.max()})
 	c := &csvReader{path: path, max: o.max(), classes: map[string]bool{}}
+	if packed := packedText(text); packed != "" {
+		return nil, c.errorf(0, "this is no text: it is %s", packed)
+	}
 	if err := c.readClassesLine(text); err != nil {
 		return nil, err
 	}
@@ -214,7 +217,7 @@ func (c *csvReader) readRow(row []string, line, n int) error {
 		case err != nil && errors.Is(err, strconv.ErrRange):
 			return c.errorf(line, "bag %d: feature %d is %s, too large for float32", bag, j+1, field)
 		case err != nil:
-			return c.errorf(line, "bag %d: feature %d is %q, not a number", bag, j+1, field)
+			return c.notANumber(line, bag, j+1, field)
 		case math.IsNaN(x) || math.IsInf(x, 0):
 			return c.errorf(line, "bag %d: feature %d is %s; features must be finite", bag, j+1, field)
 		}
@@ -222,6 +225,22 @@ func (c *csvReader) readRow(row []string, line, n int) error {
 	}
 	return nil
 }
+
+// notANumber says how what often stands in the place of a feature is to be written.
+func (c *csvReader) notANumber(line, bag, feature int, field string) error {
+	field = strings.TrimSpace(field)
+	d := diag.Errorf(diag.Pos{File: c.path, Line: line}, "bag %d: feature %d is %q, not a number", bag, feature, field)
+	switch _, err := strconv.ParseFloat(strings.Replace(field, ",", ".", 1), 32); {
+	case missing[strings.ToLower(field)]:
+		return d.WithNote("every instance needs all features: fill in the missing ones, such as with the mean of the column, or leave the row out")
+	case err == nil:
+		return d.WithNote("where a number has a comma for its point, semicolons stand between the fields")
+	}
+	return d
+}
+
+// missing are the marks of a value that is not known, as other programs write them.
+var missing = map[string]bool{"": true, "na": true, "n/a": true, "#n/a": true, "null": true, "none": true, "?": true, "-": true, ".": true}
 
 // readBag starts a new bag or checks that the row agrees with the one at hand.
 func (c *csvReader) readBag(row []string, line, n int) error {

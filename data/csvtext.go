@@ -31,6 +31,18 @@ func csvText(r io.Reader, limit tooLargeError) *bufio.Reader {
 	return bufio.NewReaderSize(&lineReader{r: plain}, 1<<16)
 }
 
+// packedText says what a text is that begins like a packed file; "" for others.
+func packedText(text *bufio.Reader) string {
+	start, _ := text.Peek(4)
+	switch {
+	case bytes.HasPrefix(start, []byte("\x1f\x8b")):
+		return "packed by gzip; a name that ends in .csv.gz says so"
+	case bytes.Equal(start, []byte("PK\x03\x04")):
+		return "a zip archive or a workbook of Excel; unpack it, or save the sheet as CSV"
+	}
+	return ""
+}
+
 // csvRows reads rows from the header on.
 func csvRows(text *bufio.Reader) *csv.Reader {
 	rows := csv.NewReader(text)

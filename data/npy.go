@@ -18,6 +18,9 @@ import (
 	"github.com/miplc/miplc/internal/infile"
 )
 
+// npyMagic is what a file of one array begins with.
+const npyMagic = "\x93NUMPY"
+
 // The .npy reader is our own since files come from anywhere: every length in a
 // header is checked before it is believed, and memory grows with the data that
 // really arrives.
@@ -46,7 +49,7 @@ func readNpyHeader(r io.Reader) (*npyHeader, error) {
 	if _, err := io.ReadFull(r, start[:]); err != nil {
 		return nil, infile.CutShort(err)
 	}
-	if !bytes.Equal(start[:6], []byte("\x93NUMPY")) {
+	if string(start[:6]) != npyMagic {
 		return nil, errors.New("not a NumPy array (wrong magic number)")
 	}
 	length := make([]byte, 2)
@@ -333,6 +336,6 @@ func npyStart(descr string, shape ...int) []byte {
 	}
 	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descr, tuple)
 	text += strings.Repeat(" ", 63-(10+len(text))%64) + "\n"
-	out := append([]byte("\x93NUMPY\x01\x00"), byte(len(text)), byte(len(text)>>8))
+	out := append([]byte(npyMagic+"\x01\x00"), byte(len(text)), byte(len(text)>>8))
 	return append(out, text...)
 }

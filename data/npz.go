@@ -38,7 +38,15 @@ func readNPZ(path string, o Options) (*Dataset, error) {
 
 func decodeNPZ(r io.ReaderAt, size int64, path string, o Options) (*Dataset, error) {
 	archive, err := zip.NewReader(r, size)
-	if err != nil {
+	start := make([]byte, len(npyMagic))
+	n, _ := r.ReadAt(start, 0)
+	switch {
+	case err == nil:
+	case size == 0:
+		return nil, diag.Errorf(diag.Pos{File: path}, "the file is empty")
+	case string(start[:n]) == npyMagic:
+		return nil, diag.Errorf(diag.Pos{File: path}, "a single array, as numpy.save writes it; numpy.savez writes all arrays to one file")
+	default:
 		return nil, diag.Errorf(diag.Pos{File: path}, "not a readable .npz archive (%v); the file is cut short or of another kind", err)
 	}
 	z := &npzReader{entries: map[string]*zip.File{}, left: o.max(), max: o.max()}

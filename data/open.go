@@ -40,6 +40,11 @@ func OpenWith(path string, o Options) (*Dataset, error) {
 	case ".mat":
 		d, err = readMAT(path, o)
 	default:
+		f, _, err := infile.Open(path)
+		if err != nil {
+			return nil, FileError(path, err)
+		}
+		f.Close()
 		return nil, unknownFormat(path, "read", ".npz, .mat, .csv and .csv.gz")
 	}
 	if err != nil {

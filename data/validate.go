@@ -3,6 +3,7 @@ package data
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -158,12 +159,16 @@ func (v *validator) candidates() {
 
 func (v *validator) labels() {
 	d := v.d
+	if len(d.Labels) > 0 && slices.Max(d.Labels) == d.Classes && slices.Min(d.Labels) == 1 {
+		v.errorf("the true labels count from 1 to %d; classes count from 0 to %d: take 1 from each", d.Classes, d.Classes-1)
+		return
+	}
 	for i, c := range d.Labels {
 		switch {
 		case c == -1: // unknown
 		case c < -1 || c >= d.Classes:
 			v.errorf("bag %d: the true label %d is out of range; classes count from 0 to %d, -1 means unknown", i+1, c, d.Classes-1)
-		case d.CandidateSet(i)[c] == 0:
+		case d.CandidateSet(i)[c] == 0 && slices.Contains(d.CandidateSet(i), 1):
 			v.errorf("bag %d: the true label %s is not among the candidates %s", i+1, v.className(c), d.candidateNames(i))
 		}
 	}

@@ -207,7 +207,7 @@ func (l *loader) tree(file string, src []byte, chain []string) *Node {
 func (l *loader) base(n *Node, from string, chain []string) *Node {
 	file, src, err := l.dialect.lookUp(n.text, from)
 	if err != nil {
-		d := n.Errorf("%v", err).WithNote("extends names a file beside %s or a shipped %s: %s", path.Base(from), l.dialect.Noun, strings.Join(l.dialect.Names(), ", "))
+		d := strange(n.Errorf("%v", err), n.text).WithNote("extends names a file beside %s or a shipped %s: %s", path.Base(from), l.dialect.Noun, strings.Join(l.dialect.Names(), ", "))
 		d.Suggestion = l.dialect.suggest(n.text)
 		l.fail(d)
 		return nil

@@ -61,6 +61,8 @@ func strange(d diag.Diagnostic, text string) diag.Diagnostic {
 		switch {
 		case strings.ContainsRune("“”„‘’‚«»", c):
 			return d.WithNote("%c is no quote of YAML: write \" or '", c)
+		case strings.ContainsRune("‐‑‒–—−", c):
+			return d.WithNote("%c is no minus: write -", c)
 		case c > unicode.MaxASCII && (unicode.IsSpace(c) || unicode.Is(unicode.Cf, c)):
 			return d.WithNote("it holds the character U+%04X, which only looks like a blank: write a plain one", c)
 		}

@@ -141,7 +141,7 @@ func checkEncoding(file string, src []byte) (diag.Diagnostic, bool) {
 		r, size := utf8.DecodeRune(src[i:])
 		switch {
 		case r == utf8.RuneError && size == 1:
-			return diag.Errorf(pos, "the file is not UTF-8 text from here on"), false
+			return diag.Errorf(pos, "the file is not UTF-8 text from here on; save it as UTF-8"), false
 		case r < ' ' && r != '\t' && r != '\n' && r != '\r', r == 0x7f, r > 0x7f && r < 0xa0 && r != 0x85, r == 0xfffe, r == 0xffff, r == 0xfeff:
 			return diag.Errorf(pos, "the character U+%04X cannot stand in this file", r), false
 		}

@@ -78,11 +78,15 @@ func (r *Reader) notAMap(n *Node, rows []Row, path string) {
 		return
 	}
 	d := n.Errorf("%s must be a map, not %s", path, n.Describe())
-	switch key, _, assigned := strings.Cut(n.text, " = "); {
+	key, _, assigned := strings.Cut(n.text, " = ")
+	word, value, joined := strings.Cut(n.text, ":")
+	switch {
 	case n.kind == listNode:
 		d = d.WithNote("leave out the dashes")
 	case assigned:
 		d = d.WithNote("write %s: with a colon", key)
+	case joined && slices.Contains(wordsOf(rows), word):
+		d = d.WithNote("a blank stands after the colon: %s: %s", word, value)
 	}
 	r.errs.Add(d.WithNote("known here: %s", strings.Join(wordsOf(rows), ", ")))
 }
@@ -252,6 +256,7 @@ func (r *Reader) wrongType(row *Row, path string, n *Node) {
 			if d.Suggestion == "" && row.Type == Real && n.tag == "!!float" {
 				d = d.WithNote("write an ordinary finite number such as 0.01 or 1e-5")
 			}
+			d = strange(d, n.text)
 		case row.Type == wholeList:
 			d = d.WithNote("write [%s]", strings.Trim(n.text, "()"))
 		}
