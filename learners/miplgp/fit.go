@@ -22,7 +22,7 @@ type progress struct {
 }
 
 // fit learns the hyper-parameters and gives the posterior. The same arguments
-// give the same bits. observe may be nil. When ctx ends Fit returns its error
+// give the same bits. observe may be nil. When ctx ends fit returns its error
 // within one piece of work.
 func fit(ctx context.Context, p *problem, s Settings, observe func(progress)) (q *posterior, err error) {
 	if p.n() < 2 {

@@ -61,7 +61,7 @@ type Settings struct {
 	Products Products
 }
 
-// Sizes up to which SolverAuto takes the more exact solver: the exact one takes
+// Sizes up to which solverAuto takes the more exact solver: the exact one takes
 // one Cholesky factor a class and iteration; conjugate gradients keep two
 // float32 matrices of instances by instances, 3.2 GB at the limit.
 const (

@@ -175,7 +175,7 @@ func (w *systemWriter) inner() {
 	w.Output(inInner, w.Concat(0, parts...))
 }
 
-// preconditioner gives y -> P^-1 y of each system, see type preconditioner.
+// preconditioner gives y -> P^-1 y of each system, see conjugate.precondition.
 func (w *systemWriter) preconditioner(noise *graph.Node) func(y *graph.Node) *graph.Node {
 	s := w.s
 	if s.rank == 0 {
