@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/miplc/miplc/internal/stream"
@@ -61,10 +63,9 @@ func newInducingAt(ctx context.Context, p *problem, chosen []int, products Produ
 
 // basis is the kernel between the inducing points at some hyper-parameters.
 type basis struct {
-	h       hyper
-	inverse *mat.TriDense // L^-1, lower
-	slope   *mat.Dense    // L^-1 dU L'^-1, dU by the lengthscale
-	right   matrix        // L^-1 in float32
+	h     hyper
+	slope *mat.Dense // L^-1 dU L'^-1, dU by the lengthscale
+	right matrix     // L^-1 in float32
 }
 
 func (o *inducing) basis(h hyper) (*basis, error) {
@@ -97,8 +98,9 @@ func (o *inducing) basis(h hyper) (*basis, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &basis{h: h, inverse: inverse, slope: new(mat.Dense), right: right}
-	b.slope.Product(inverse, du, inverse.T())
+	b := &basis{h: h, slope: mat.DenseCopyOf(du), right: right}
+	blas64.Trmm(blas.Left, blas.NoTrans, 1, inverse.RawTriangular(), b.slope.RawMatrix())
+	blas64.Trmm(blas.Right, blas.Trans, 1, inverse.RawTriangular(), b.slope.RawMatrix())
 	return b, nil
 }
 
