@@ -103,6 +103,29 @@ func harm(t *testing.T, rng *rand.Rand, dir string, times int, processes ...[]st
 	}
 }
 
+// interrupt starts a command on an experiment of two long cells and sends it a signal some
+// time after it has begun with them.
+func interrupt(t *testing.T, dir string, stop os.Signal, wait time.Duration, args []string) {
+	t.Helper()
+	cmd := exec.Command("miplc", args...)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for journals := []string(nil); len(journals) == 0; journals, _ = filepath.Glob(filepath.Join(dir, "results", "*.jsonl")) {
+		time.Sleep(10 * time.Millisecond)
+	}
+	time.Sleep(wait)
+	if err := cmd.Process.Signal(stop); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // the exit code is looked at below
+	if code := cmd.ProcessState.ExitCode(); code != 75 || !bytes.Contains(errs.Bytes(), []byte("interrupted; 0 of 2 cells are done and kept")) {
+		t.Errorf("exit code %d\n%s", code, &errs)
+	}
+}
+
 // A signal ends an experiment, whole or a shard, with the code that says that it can
 // go on, and the epochs of the cell under way are kept for that.
 func TestInterruptedExperimentKeepsItsEpochs(t *testing.T) {
@@ -125,26 +148,15 @@ splits: {count: 2}
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, stop := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
-				cmd := exec.Command("miplc", args...)
-				var errs bytes.Buffer
-				cmd.Stderr = &errs
-				if err := cmd.Start(); err != nil {
-					t.Fatal(err)
-				}
-				for journals := []string(nil); len(journals) == 0; journals, _ = filepath.Glob(filepath.Join(dir, name, "results", "*.jsonl")) {
-					time.Sleep(10 * time.Millisecond)
-				}
-				time.Sleep(300 * time.Millisecond) // into the training
-				if err := cmd.Process.Signal(stop); err != nil {
-					t.Fatal(err)
-				}
-				_ = cmd.Wait() // the exit code is looked at below
-				if code := cmd.ProcessState.ExitCode(); code != 75 || !bytes.Contains(errs.Bytes(), []byte("interrupted; 0 of 2 cells are done and kept")) {
-					t.Errorf("exit code %d\n%s", code, &errs)
-				}
-				kept, err := filepath.Glob(filepath.Join(dir, name, "trials", "*", "*", "*", "checkpoint.miplc"))
-				if err != nil || len(kept) != 1 {
-					t.Errorf("checkpoints %q, %v", kept, err)
+				for wait := 300 * time.Millisecond; ; wait *= 2 { // into the training
+					interrupt(t, filepath.Join(dir, name), stop, wait, args)
+					kept, err := filepath.Glob(filepath.Join(dir, name, "trials", "*", "*", "*", "checkpoint.miplc"))
+					if err != nil || len(kept) > 1 || len(kept) == 0 && wait > 10*time.Second {
+						t.Fatalf("checkpoints %q, %v", kept, err)
+					}
+					if len(kept) == 1 {
+						break
+					}
 				}
 			}
 		})
