@@ -89,7 +89,7 @@ func Start(p *compile.Program, seed uint64) *train.State {
 // Batch draws normalised bags of the given sizes with two candidates each, label weights
 // and dropout masks.
 func Batch(p *compile.Program, seed uint64, sizes ...int) *train.Batch {
-	r := stream.New(seed, "batch")
+	r := stream.New(seed, "crosscheck batch")
 	b := &train.Batch{Bags: len(sizes), Lambda: 0.7, Epoch: 3, Epochs: 10, LR: 0.05, Masks: map[string][]float32{}}
 	for bag, n := range sizes {
 		for range n {
