@@ -224,11 +224,8 @@ func (r *Reader) unusedSizes(sc *scope) {
 			used[e.V] = true
 		}
 	}
-	r.spec.Model.Sizes = slices.DeleteFunc(r.spec.Model.Sizes, func(s Size) bool {
-		if !used[s.Name.V] && !r.inherited(s.Name.Pos) {
-			r.add(s.Name.Pos, "the size %s is used by no parameter and no equation", s.Name.V)
-		}
-		return !used[s.Name.V]
+	r.spec.Model.Sizes = dropUnused(r, r.spec.Model.Sizes, used, func(name Str) {
+		r.add(name.Pos, "the size %s is used by no parameter and no equation", name.V)
 	})
 }
 
@@ -240,12 +237,19 @@ func (r *Reader) unusedNumbers(sc *scope) {
 			others = append(others, n.Name.V)
 		}
 	}
-	r.spec.Model.Numbers = slices.DeleteFunc(r.spec.Model.Numbers, func(n Number) bool {
-		if !used[n.Name.V] && !r.inherited(n.Name.Pos) {
-			d := r.add(n.Name.Pos, "the number %s is used by no equation", n.Name.V)
-			d.Suggestion = suggest(n.Name.V, others)
+	r.spec.Model.Numbers = dropUnused(r, r.spec.Model.Numbers, used, func(name Str) {
+		r.add(name.Pos, "the number %s is used by no equation", name.V).Suggestion = suggest(name.V, others)
+	})
+}
+
+// dropUnused leaves out settings that are not used, and tells of those that are not
+// merely inherited.
+func dropUnused[T any](r *Reader, list []Setting[T], used map[string]bool, tell func(name Str)) []Setting[T] {
+	return slices.DeleteFunc(list, func(s Setting[T]) bool {
+		if !used[s.Name.V] && !r.inherited(s.Name.Pos) {
+			tell(s.Name)
 		}
-		return !used[n.Name.V]
+		return !used[s.Name.V]
 	})
 }
 

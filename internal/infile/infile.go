@@ -39,6 +39,20 @@ func CutShort(err error) error {
 	return err
 }
 
+// Bytes reads a file of at most so many bytes; what it is to be is for messages.
+func Bytes(path string, most int64, what string) ([]byte, error) {
+	f, _, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(content)) > most {
+		err = fmt.Errorf("%s has more than %d bytes, too many for %s", path, most, what)
+	}
+	return content, err
+}
+
 // SHA256 is the hash of what a file holds, in hexadecimal.
 func SHA256(path string) (string, error) {
 	f, _, err := Open(path)

@@ -3,6 +3,7 @@
 package infile
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,6 +34,21 @@ func TestOpen(t *testing.T) {
 	} {
 		if _, _, err := Open(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", path, err, want)
+		}
+	}
+}
+
+// A file is taken as a whole or refused.
+func TestBytes(t *testing.T) {
+	const most = 1000
+	path := filepath.Join(t.TempDir(), "file")
+	for size, whole := range map[int]bool{most: true, most + 1: false} {
+		if err := os.WriteFile(path, bytes.Repeat([]byte("#"), size), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		content, err := Bytes(path, most, "a token")
+		if whole && (err != nil || len(content) != size) || !whole && (err == nil || !strings.Contains(err.Error(), path+" has more than 1000 bytes")) {
+			t.Errorf("of %d bytes %d were read, %v", size, len(content), err)
 		}
 	}
 }

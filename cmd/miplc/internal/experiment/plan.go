@@ -157,7 +157,7 @@ func (o *planOptions) writeJob(p *planned) error {
 		name, fill = jobfile.KubernetesFile, jobfile.Kubernetes
 	}
 	if o.Template != "" {
-		own, err := readTemplate(o.Template)
+		own, err := infile.Bytes(o.Template, maxTemplate, "a template of a job")
 		if err != nil {
 			return err
 		}
@@ -183,19 +183,6 @@ func (o *planOptions) writeJob(p *planned) error {
 
 // maxTemplate bounds a template, which has some kilobytes.
 const maxTemplate = 1 << 20
-
-func readTemplate(path string) ([]byte, error) {
-	f, _, err := infile.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxTemplate+1))
-	if err == nil && len(text) > maxTemplate {
-		err = fmt.Errorf("%s has more than %d bytes, and is no template of a job", path, maxTemplate)
-	}
-	return text, err
-}
 
 func (p *planned) print(w io.Writer) error {
 	if p.Shards == 0 {

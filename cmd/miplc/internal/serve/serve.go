@@ -169,17 +169,9 @@ func (o *options) check() (err error) {
 	if o.TokenFile == "" {
 		return nil
 	}
-	file, _, err := infile.Open(o.TokenFile)
+	text, err := infile.Bytes(o.TokenFile, longestToken, "a token")
 	if err != nil {
 		return err
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, longestToken+1))
-	if err != nil {
-		return err
-	}
-	if len(text) > longestToken {
-		return fmt.Errorf("%s: it has more than %d bytes, too many for a token", o.TokenFile, longestToken)
 	}
 	if o.Serve.Token = strings.TrimSpace(string(text)); o.Serve.Token == "" {
 		return fmt.Errorf("%s: there is no token in it", o.TokenFile)
