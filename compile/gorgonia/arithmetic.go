@@ -4,20 +4,11 @@ package gorgonia
 
 func addRows[T Float]() binaryRows[T] {
 	return binaryRows[T]{
-		both: func(out, a, b []T) {
-			a, b = a[:len(out)], b[:len(out)]
+		value: func(out []T, a, b operand[T]) {
+			x, y := 0, 0
 			for i := range out {
-				out[i] = a[i] + b[i]
-			}
-		},
-		right: func(out, a []T, b T) {
-			for i, v := range a[:len(out)] {
-				out[i] = v + b
-			}
-		},
-		left: func(out []T, a T, b []T) {
-			for i, v := range b[:len(out)] {
-				out[i] = a + v
+				out[i] = a.v[x] + b.v[y]
+				x, y = x+a.step, y+b.step
 			}
 		},
 		gradient: func(_ int, r gradientRow[T]) { r.add(1) },
@@ -26,20 +17,11 @@ func addRows[T Float]() binaryRows[T] {
 
 func subRows[T Float]() binaryRows[T] {
 	return binaryRows[T]{
-		both: func(out, a, b []T) {
-			a, b = a[:len(out)], b[:len(out)]
+		value: func(out []T, a, b operand[T]) {
+			x, y := 0, 0
 			for i := range out {
-				out[i] = a[i] - b[i]
-			}
-		},
-		right: func(out, a []T, b T) {
-			for i, v := range a[:len(out)] {
-				out[i] = v - b
-			}
-		},
-		left: func(out []T, a T, b []T) {
-			for i, v := range b[:len(out)] {
-				out[i] = a - v
+				out[i] = a.v[x] - b.v[y]
+				x, y = x+a.step, y+b.step
 			}
 		},
 		gradient: func(i int, r gradientRow[T]) { r.add(T(1 - 2*i)) },
@@ -47,40 +29,25 @@ func subRows[T Float]() binaryRows[T] {
 }
 
 func mulRows[T Float]() binaryRows[T] {
-	scale := func(out, a []T, b T) {
-		for i, v := range a[:len(out)] {
-			out[i] = v * b
-		}
-	}
 	return binaryRows[T]{
-		both: func(out, a, b []T) {
-			a, b = a[:len(out)], b[:len(out)]
+		value: func(out []T, a, b operand[T]) {
+			x, y := 0, 0
 			for i := range out {
-				out[i] = a[i] * b[i]
+				out[i] = a.v[x] * b.v[y]
+				x, y = x+a.step, y+b.step
 			}
 		},
-		right:    scale,
-		left:     func(out []T, a T, b []T) { scale(out, b, a) },
 		gradient: func(_ int, r gradientRow[T]) { r.times() },
 	}
 }
 
 func divRows[T Float]() binaryRows[T] {
 	return binaryRows[T]{
-		both: func(out, a, b []T) {
-			a, b = a[:len(out)], b[:len(out)]
+		value: func(out []T, a, b operand[T]) {
+			x, y := 0, 0
 			for i := range out {
-				out[i] = a[i] / b[i]
-			}
-		},
-		right: func(out, a []T, b T) {
-			for i, v := range a[:len(out)] {
-				out[i] = v / b
-			}
-		},
-		left: func(out []T, a T, b []T) {
-			for i, v := range b[:len(out)] {
-				out[i] = a / v
+				out[i] = a.v[x] / b.v[y]
+				x, y = x+a.step, y+b.step
 			}
 		},
 		gradient: func(i int, r gradientRow[T]) {
@@ -140,21 +107,9 @@ func greaterRows[T Float]() binaryRows[T] {
 
 // pairwise makes the loops of a function without a gradient.
 func pairwise[T Float](f func(a, b T) T) binaryRows[T] {
-	return binaryRows[T]{
-		both: func(out, a, b []T) {
-			for i := range out {
-				out[i] = f(a[i], b[i])
-			}
-		},
-		right: func(out, a []T, b T) {
-			for i := range out {
-				out[i] = f(a[i], b)
-			}
-		},
-		left: func(out []T, a T, b []T) {
-			for i := range out {
-				out[i] = f(a, b[i])
-			}
-		},
-	}
+	return binaryRows[T]{value: func(out []T, a, b operand[T]) {
+		for i := range out {
+			out[i] = f(a.at(i), b.at(i))
+		}
+	}}
 }

@@ -1,6 +1,8 @@
 package gorgonia
 
 import (
+	"math"
+
 	"github.com/miplc/miplc/graph"
 	"gorgonia.org/gorgonia"
 )
@@ -47,6 +49,18 @@ func (a *attention[T]) eachQuery(q, k []T, bagOf []int, f func(i int, bag []int,
 			f(i, bag, w)
 		}
 	}
+}
+
+// shiftedExp gives the maximum m of x and the sum of exp(x - m).
+func shiftedExp[T Float](x []T) (m, sum float64) {
+	m = math.Inf(-1)
+	for _, v := range x {
+		m = math.Max(m, float64(v)) // keeps NaN
+	}
+	for _, v := range x {
+		sum += exp[T](float64(v) - m)
+	}
+	return m, sum
 }
 
 // axpy adds a multiple of x to y.

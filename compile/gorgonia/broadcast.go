@@ -8,25 +8,30 @@ import (
 	"github.com/miplc/miplc/internal/extent"
 )
 
-// binaryRows are the loops of a function of two numbers. Values: both operands
-// run, or one is a single number. gradient adds to each dx the gradient of one
-// operand; a step is 1 or 0 (a single number).
+// binaryRows are the loops of a function of two numbers.
 type binaryRows[T Float] struct {
-	both  func(out, a, b []T)
-	right func(out, a []T, b T) // b is a single number
-	left  func(out []T, a T, b []T)
-	// gradient of operand i, whose value is self, other being the second one.
+	value func(out []T, a, b operand[T])
+	// gradient adds to dx the gradient of operand i, which is self in the row.
 	gradient func(i int, r gradientRow[T])
 }
 
-// gradientRow is one run of the loops of a gradient. dx and self have the step
-// own, dy and y the step 1, other the step step.
+// operand is what a run of the loops reads: with the step 0 a single number.
+type operand[T Float] struct {
+	v    []T
+	step int
+}
+
+func (o *operand[T]) at(i int) T { return o.v[i*o.step] }
+
+// operandAt is the part of v that a run of n elements from an offset reads.
+func operandAt[T Float](v []T, at, n, step int) operand[T] {
+	return operand[T]{v[at : at+(n-1)*step+1], step}
+}
+
+// gradientRow is one run of the loops of a gradient.
 type gradientRow[T Float] struct {
-	dx, self  []T
-	own       int
-	dy, y     []T
-	other     []T
-	otherStep int
+	dx, self, other operand[T] // the first two of the same step
+	dy, y           []T
 }
 
 // binary is the lowering of an element-wise function with broadcasting.
@@ -52,15 +57,7 @@ func binary[T Float](f binaryRows[T]) target.Func[*lowerer[T], *gorgonia.Node] {
 func (f *binaryRows[T]) forward(loops *loops, out, a, b []T) {
 	n, s := loops.length(), loops.step()
 	loops.each(func(at [3]int) {
-		o := out[at[0] : at[0]+n]
-		switch {
-		case s[2] == 0:
-			f.right(o, a[at[1]:at[1]+n], b[at[2]])
-		case s[1] == 0:
-			f.left(o, a[at[1]], b[at[2]:at[2]+n])
-		default:
-			f.both(o, a[at[1]:at[1]+n], b[at[2]:at[2]+n])
-		}
+		f.value(out[at[0]:at[0]+n], operandAt(a, at[1], n, s[1]), operandAt(b, at[2], n, s[2]))
 	})
 }
 
@@ -69,42 +66,32 @@ func (f *binaryRows[T]) forward(loops *loops, out, a, b []T) {
 func (f *binaryRows[T]) backward(loops *loops, i int, dx []T, in [][]T) {
 	clear(dx)
 	n, s := loops.length(), loops.step()
-	part := func(v []T, at, step int) []T {
-		if step == 0 {
-			return v[at : at+1]
-		}
-		return v[at : at+n]
-	}
 	loops.each(func(at [3]int) {
 		f.gradient(i, gradientRow[T]{
-			dx: part(dx, at[0], s[0]), self: part(in[0], at[0], s[0]), own: s[0],
+			dx: operandAt(dx, at[0], n, s[0]), self: operandAt(in[0], at[0], n, s[0]), other: operandAt(in[1], at[2], n, s[2]),
 			dy: in[3][at[1] : at[1]+n], y: in[2][at[1] : at[1]+n],
-			other: part(in[1], at[2], s[2]), otherStep: s[2],
 		})
 	})
 }
 
 // add adds factor times dy to dx.
 func (r *gradientRow[T]) add(factor T) {
-	if r.own == 0 {
-		r.dx[0] += factor * total(r.dy)
+	if r.dx.step == 0 {
+		r.dx.v[0] += factor * total(r.dy)
 		return
 	}
-	dx := r.dx[:len(r.dy)]
-	for i, v := range r.dy {
-		dx[i] += factor * v
-	}
+	axpy(r.dx.v, factor, r.dy)
 }
 
 // times adds dy times the other operand to dx.
 func (r *gradientRow[T]) times() {
 	switch {
-	case r.otherStep == 0:
-		r.add(r.other[0])
-	case r.own == 0:
-		r.dx[0] += dot(r.dy, r.other)
+	case r.other.step == 0:
+		r.add(r.other.v[0])
+	case r.dx.step == 0:
+		r.dx.v[0] += dot(r.dy, r.other.v)
 	default:
-		dx, other := r.dx[:len(r.dy)], r.other[:len(r.dy)]
+		dx, other := r.dx.v[:len(r.dy)], r.other.v[:len(r.dy)]
 		for i, v := range r.dy {
 			dx[i] += v * other[i]
 		}
@@ -114,8 +101,7 @@ func (r *gradientRow[T]) times() {
 // each adds dy times f to dx, element by element.
 func (r *gradientRow[T]) each(f func(self, other, y T) T) {
 	for i, v := range r.dy {
-		j := i * r.own
-		r.dx[j] += v * f(r.self[j], r.other[i*r.otherStep], r.y[i])
+		r.dx.v[i*r.dx.step] += v * f(r.self.at(i), r.other.at(i), r.y[i])
 	}
 }
 

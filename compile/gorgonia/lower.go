@@ -60,12 +60,12 @@ func table[T Float]() target.Table[*lowerer[T], *gorgonia.Node] {
 		graph.OpPad:       lowerPad[T],
 
 		graph.OpSoftmax:    lowerSoftmax[T],
-		graph.OpLogSoftmax: lowerLogSoftmax[T],
+		graph.OpLogSoftmax: lowerSoftmax[T],
 
 		graph.OpSegmentSum:           lowerSegmentSum[T],
-		graph.OpSegmentMax:           lowerSegmentMax[T],
-		graph.OpSegmentMaxMask:       lowerSegmentMaxMask[T],
-		graph.OpSegmentSoftmax:       lowerSegmentSoftmax[T],
+		graph.OpSegmentMax:           lowerMax[T],
+		graph.OpSegmentMaxMask:       lowerMaxMask[T],
+		graph.OpSegmentSoftmax:       lowerSoftmax[T],
 		graph.OpSegmentGather:        lowerSegmentGather[T],
 		graph.OpSegmentAttention:     lowerSegmentAttention[T],
 		graph.OpSegmentAttentionGrad: lowerSegmentAttentionGrad[T],
