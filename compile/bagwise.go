@@ -9,49 +9,19 @@ import (
 // and shapes, beside the flat vector that the update reads. A caller binds them
 // to windows into that vector, so nothing is cut at run time.
 func NamedParams(p *Program, step *graph.Graph) (*graph.Graph, error) {
-	starts := map[int]Param{}
-	at := 0
+	starts, at := map[int]Param{}, 0
 	for _, q := range p.Params {
 		starts[at] = q
 		at += extent.Size(q.Shape)
 	}
 	b := graph.NewBuilder(step.Name)
-	inputs := map[string]*graph.Node{}
-	input := func(q Param) *graph.Node {
-		if inputs[q.Name] == nil {
-			inputs[q.Name] = b.Input(q.Name, graph.Float, static(q.Shape))
+	return copied(b, step, func(n *graph.Node) *graph.Node {
+		if n.Op != graph.OpSlice || n.In[0].Op != graph.OpInput || n.In[0].Name != InParams {
+			return nil
 		}
-		return inputs[q.Name]
-	}
-	of := b.Copy(step, func(n *graph.Node) *graph.Node {
-		if q, ok := windowOf(n, starts); ok && n.Shape.Equal(static(q.Shape)) {
-			return input(q)
-		}
-		if n.Op == graph.OpReshape {
-			if q, ok := windowOf(n.In[0], starts); ok {
-				return b.Reshape(input(q), n.Shape)
-			}
-		}
-		return nil
+		q := starts[n.Attrs.Start]
+		return b.Reshape(b.Input(q.Name, graph.Float, static(q.Shape)), n.Shape)
 	})
-	for _, o := range step.Outputs {
-		b.Output(o.Name, of[o.Node.ID])
-	}
-	return finished(b)
-}
-
-// windowOf recognises a parameter cut out of the flat vector, in its own shape
-// or flat.
-func windowOf(n *graph.Node, starts map[int]Param) (Param, bool) {
-	cut := n
-	if n.Op == graph.OpReshape {
-		cut = n.In[0]
-	}
-	if cut.Op != graph.OpSlice || cut.In[0].Op != graph.OpInput || cut.In[0].Name != InParams {
-		return Param{}, false
-	}
-	q, ok := starts[cut.Attrs.Start]
-	return q, ok && cut.Attrs.End-cut.Attrs.Start == extent.Size(q.Shape)
 }
 
 func static(shape []int) graph.Shape {
@@ -92,9 +62,5 @@ func bagGradients(p *Program) (*graph.Graph, error) {
 	for _, q := range p.Params {
 		params[q.Name] = b.Input(q.Name, graph.Float, static(q.Shape))
 	}
-	of := b.Copy(g, bind(b, map[string]*graph.Node{}, params))
-	for _, o := range g.Outputs {
-		b.Output(o.Name, of[o.Node.ID])
-	}
-	return finished(b)
+	return copied(b, g, bind(b, map[string]*graph.Node{}, params))
 }

@@ -159,30 +159,24 @@ func (l *builder) finish() error {
 // splitWeights takes the new label weights out of a training graph into a graph
 // of their own.
 func splitWeights(g *graph.Graph) (train, renew *graph.Graph, err error) {
-	part := func(name string, belongs func(output string) bool) *graph.Graph {
-		b := graph.NewBuilder(name)
-		copied := b.Copy(g, nil)
-		for _, o := range g.Outputs {
-			if belongs(o.Name) {
-				b.Output(o.Name, copied[o.Node.ID])
-			}
+	train, renew = &graph.Graph{Name: g.Name, Nodes: g.Nodes}, &graph.Graph{Name: "renew", Nodes: g.Nodes}
+	for _, o := range g.Outputs {
+		of := train
+		if o.Name == OutWeights {
+			of = renew
 		}
-		out, e := b.Graph()
-		if e == nil {
-			out, e = graph.Optimize(out)
-		}
-		if e == nil {
-			out = pruneInputs(out)
-			e = graph.Verify(out)
-		}
-		if e != nil && err == nil {
-			err = fmt.Errorf("bug: the %s graph with label weights after the step: %w", name, e)
-		}
-		return out
+		of.Outputs = append(of.Outputs, o)
 	}
-	train = part(g.Name, func(o string) bool { return o != OutWeights })
-	renew = part("renew", func(o string) bool { return o == OutWeights })
-	return train, renew, err
+	for _, part := range []**graph.Graph{&train, &renew} {
+		if *part, err = graph.Optimize(*part); err == nil {
+			*part = pruneInputs(*part)
+			err = graph.Verify(*part)
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("bug: a graph with label weights after the step: %w", err)
+		}
+	}
+	return train, renew, nil
 }
 
 // inputs declares what is fed. Inputs that no output needs are removed at the end.

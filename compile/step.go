@@ -96,15 +96,15 @@ func step(p *Program, train, renew *graph.Graph) (*graph.Graph, error) {
 	velocity := b.Input(InVelocity, graph.Float, graph.Shape{graph.Dim(p.FlatSize())})
 	lr := b.Input(InLR, graph.Float, graph.Shape{1})
 	inputs := map[string]*graph.Node{}
-	copied := b.Copy(g, bind(b, inputs, byName))
+	of := b.Copy(g, bind(b, inputs, byName))
 	b.Label(InGrads)
 	grads := make([]*graph.Node, len(p.Params))
 	for i, q := range p.Params {
-		grads[i] = b.Reshape(copied[g.Output(graph.GradPrefix+q.Name).ID], graph.Shape{graph.Dim(extent.Size(q.Shape))})
+		grads[i] = b.Reshape(of[g.Output(graph.GradPrefix+q.Name).ID], graph.Shape{graph.Dim(extent.Size(q.Shape))})
 	}
 	for _, o := range g.Outputs {
 		if !strings.HasPrefix(o.Name, graph.GradPrefix) {
-			b.Output(o.Name, copied[o.Node.ID])
+			b.Output(o.Name, of[o.Node.ID])
 		}
 	}
 	next, v := sgd(b, p, params, velocity, lr, b.Concat(0, grads...))
@@ -139,15 +139,25 @@ func finished(b *graph.Builder) (*graph.Graph, error) {
 	return graph.Optimize(g)
 }
 
+// copied is the optimised copy of a graph with other values in the place of some.
+func copied(b *graph.Builder, g *graph.Graph, replace func(n *graph.Node) *graph.Node) (*graph.Graph, error) {
+	of := b.Copy(g, replace)
+	for _, o := range g.Outputs {
+		b.Output(o.Name, of[o.Node.ID])
+	}
+	return finished(b)
+}
+
 // bind replaces parameters and inputs of a copied graph: scalars become buffers
-// of one element, and graphs of one step share their inputs.
+// of one element, parameters that params lacks inputs, and graphs of one step share
+// their inputs.
 func bind(b *graph.Builder, inputs, params map[string]*graph.Node) func(n *graph.Node) *graph.Node {
 	return func(n *graph.Node) *graph.Node {
 		switch {
-		case n.Op == graph.OpParam:
-			return params[n.Name]
-		case n.Op != graph.OpInput:
+		case n.Op != graph.OpParam && n.Op != graph.OpInput:
 			return nil
+		case params[n.Name] != nil:
+			return params[n.Name]
 		case inputs[n.Name] != nil:
 			return inputs[n.Name]
 		}
@@ -179,19 +189,7 @@ func cut(b *graph.Builder, p *Program, flat *graph.Node) map[string]*graph.Node 
 func Predict(p *Program) (*graph.Graph, error) {
 	b := graph.NewBuilder("predict")
 	byName := cut(b, p, b.Input(InParams, graph.Float, graph.Shape{graph.Dim(p.FlatSize())}))
-	copied := b.Copy(p.Infer, func(n *graph.Node) *graph.Node {
-		switch {
-		case n.Op != graph.OpParam:
-			return nil
-		case byName[n.Name] != nil:
-			return byName[n.Name]
-		}
-		return b.Input(n.Name, n.Type, n.Shape)
-	})
-	for _, o := range p.Infer.Outputs {
-		b.Output(o.Name, copied[o.Node.ID])
-	}
-	return finished(b)
+	return copied(b, p.Infer, bind(b, map[string]*graph.Node{}, byName))
 }
 
 // Update is the end of a training step by itself: parameters, velocity, gradients

@@ -22,28 +22,30 @@ type bagwise struct {
 	alone   *session     // the same on all threads
 	beside  *session     // on one thread; opened when a batch first has several bags
 	update  *session
-	workers []*worker             // one for each thread
-	io      [2]*onnx.IoBinding    // of the update: i reads copy i of the parameters
-	mean    *onnx.Tensor[float32] // gradients that the update reads: [P]; the first worker's flat
-	pieces  []piece               // of the batch, one for each bag
-	bagOf   []int                 // zeros
-	sum     []float32             // of the gradients of the bags so far
+	workers []*worker          // one for each thread
+	io      [2]*onnx.IoBinding // of the update: i reads copy i of the parameters
+	pieces  []piece            // of the batch, one for each bag
+	bagOf   []int              // zeros
+	sum     []float32          // of the gradients of the bags so far
 }
 
-// worker takes one bag at a time.
+// worker takes one bag at a time. Its value compile.InGrads has the gradients by all
+// parameters, [P]; those by each are windows into it. The update reads the first worker's.
 type worker struct {
 	bindings
-	flat *onnx.Tensor[float32] // gradients of all parameters, [P]; bindings.grads are windows into it
 	part train.Batch
 	done *set // of the last bag, where its results are
 }
+
+// flat is the gradients of the last bag.
+func (w *worker) flat() []float32 { return w.own.floats(compile.InGrads) }
 
 // piece is a bag of a batch: its instances from start to end.
 type piece struct{ bag, start, end int }
 
 // newBagwise gives nil where the bags of the program cannot stand alone.
 func newBagwise(e *Engine) (*bagwise, error) {
-	if len(e.windows[0]) < len(e.prog.Params) {
+	if !e.cuttable() {
 		return nil, nil
 	}
 	gradients, update, err := compile.Bagwise(e.prog)
@@ -68,10 +70,10 @@ func (w *bagwise) open(e *Engine, gradients, update *graph.Graph) (err error) {
 		if err := one.allocate(e.prog); err != nil {
 			return err
 		}
-		if one.flat, err = onnx.NewEmptyTensor[float32](onnx.NewShape(int64(len(w.sum)))); err != nil {
+		if err := one.own.add(compile.InGrads, len(w.sum)); err != nil {
 			return err
 		}
-		if one.grads, err = cut(e.prog, one.flat.GetData()); err != nil {
+		if err := one.own.cut(e.prog, graph.GradPrefix, one.flat()); err != nil {
 			return err
 		}
 	}
@@ -82,25 +84,10 @@ func (w *bagwise) open(e *Engine, gradients, update *graph.Graph) (err error) {
 	if w.update, err = open(update, e.options, false); err != nil {
 		return err
 	}
-	w.mean = w.workers[0].flat
-	return w.bindUpdate(e)
-}
-
-func (w *bagwise) bindUpdate(e *Engine) (err error) {
-	for i := range 2 {
-		in := map[string]onnx.Value{
-			compile.InParams: e.params[i], compile.InVelocity: e.velocity[i],
-			compile.InGrads: w.mean, compile.InLR: e.scalars[compile.InLR],
-		}
-		out := map[string]onnx.Value{compile.OutParams: e.params[1-i], compile.OutVelocity: e.velocity[1-i]}
-		w.io[i], err = w.update.bind(
-			func(name string) onnx.Value { return in[name] },
-			func(name string) onnx.Value { return out[name] })
-		if err != nil {
-			return err
-		}
+	for i := 0; i < len(w.io) && err == nil; i++ {
+		w.io[i], err = w.update.bind(append(e.copied(i), w.workers[0].own)...)
 	}
-	return nil
+	return err
 }
 
 // Destroy releases what is there.
@@ -113,9 +100,6 @@ func (w *bagwise) Destroy() error {
 	}
 	for _, one := range w.workers {
 		errs = append(errs, one.Destroy())
-		if one.flat != nil {
-			errs = append(errs, one.flat.Destroy())
-		}
 	}
 	for _, s := range []*session{w.alone, w.beside, w.update} {
 		if s != nil {
@@ -139,7 +123,7 @@ func (e *Engine) runBagwise(b *train.Batch) error {
 			return err
 		}
 		e.readTerms(&one.bindings, 1)
-		r.Probabilities, r.Attention, r.Weights = one.done.probabilities.GetData(), one.done.attention.GetData(), one.done.newWeights.GetData()
+		r.Probabilities, r.Attention, r.Weights = one.done.floats(compile.OutProbabilities), one.done.floats(compile.OutAttention), one.done.floats(compile.OutWeights)
 		return w.update.RunWithBinding(w.io[e.current])
 	}
 	if err := w.openBeside(e.options); err != nil {
@@ -153,9 +137,9 @@ func (e *Engine) runBagwise(b *train.Batch) error {
 		}
 		for _, one := range w.workers[:len(wave)] {
 			e.readTerms(&one.bindings, 1/float64(b.Bags))
-			r.Probabilities = append(r.Probabilities, one.done.probabilities.GetData()...)
-			r.Attention = append(r.Attention, one.done.attention.GetData()...)
-			r.Weights = append(r.Weights, one.done.newWeights.GetData()...)
+			r.Probabilities = append(r.Probabilities, one.done.floats(compile.OutProbabilities)...)
+			r.Attention = append(r.Attention, one.done.floats(compile.OutAttention)...)
+			r.Weights = append(r.Weights, one.done.floats(compile.OutWeights)...)
 		}
 		w.add(at == 0, at+len(wave) == b.Bags, len(wave), 1/float32(b.Bags))
 	}
@@ -227,12 +211,12 @@ func (w *bagwise) add(first, last bool, n int, share float32) {
 				clear(sum)
 			}
 			for _, one := range w.workers[:n] {
-				for j, g := range one.flat.GetData()[from:to] {
+				for j, g := range one.flat()[from:to] {
 					sum[j] += g
 				}
 			}
 			if last {
-				mean := w.mean.GetData()[from:to]
+				mean := w.workers[0].flat()[from:to]
 				for j, s := range sum {
 					mean[j] = s * share
 				}

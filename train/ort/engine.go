@@ -9,8 +9,6 @@ import (
 	goruntime "runtime"
 	"slices"
 
-	onnx "github.com/yalue/onnxruntime_go"
-
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/runtime/ortenv"
@@ -32,15 +30,12 @@ type Engine struct {
 	manyBags *session
 	bagwise  *bagwise // nil: whole steps
 
-	params   [2]*onnx.Tensor[float32]
-	velocity [2]*onnx.Tensor[float32]
-	windows  [2]map[string]*onnx.Tensor[float32] // each parameter within params
-	current  int                                 // the copy that holds the newest values
-
-	statistics map[string]*onnx.Tensor[float32] // of the normalisation, one row
-	scalars    map[string]*onnx.Tensor[float32] // inputs lr, lambda, epoch, epochs: [1]
-	whole      bindings                         // of whole steps
-	evaluated  bindings                         // of predictions
+	copies     [2]values // parameters and velocity, flat, and each parameter within
+	current    int       // the copy that holds the newest values
+	statistics values    // of the normalisation, one row
+	scalars    values    // inputs lr, lambda, epoch, epochs: [1]
+	whole      bindings  // of whole steps
+	evaluated  bindings  // of predictions
 	result     train.Result
 }
 
@@ -88,21 +83,18 @@ func (e *Engine) onCPU() bool { return e.options.Provider == "" || e.options.Pro
 // allocate makes the tensors that do not depend on the size of a batch.
 func (e *Engine) allocate() error {
 	size := e.prog.FlatSize()
-	var err error
-	for i := range 2 {
-		if e.params[i], err = onnx.NewEmptyTensor[float32](onnx.NewShape(int64(size))); err != nil {
+	for i := range e.copies {
+		e.copies[i] = values{}
+		if err := cmp.Or(e.copies[i].add(compile.InParams, size), e.copies[i].add(compile.InVelocity, size)); err != nil {
 			return err
 		}
-		if e.velocity[i], err = onnx.NewEmptyTensor[float32](onnx.NewShape(int64(size))); err != nil {
-			return err
-		}
-		if e.windows[i], err = cut(e.prog, e.params[i].GetData()); err != nil {
+		if err := e.copies[i].cut(e.prog, "", e.copies[i].floats(compile.InParams)); err != nil {
 			return err
 		}
 	}
-	e.scalars = map[string]*onnx.Tensor[float32]{}
+	e.scalars = values{}
 	for _, name := range []string{compile.InLR, compile.InLambda, compile.InEpoch, compile.InEpochs} {
-		if e.scalars[name], err = onnx.NewEmptyTensor[float32](onnx.NewShape(1)); err != nil {
+		if err := e.scalars.add(name, 1); err != nil {
 			return err
 		}
 	}
@@ -111,47 +103,42 @@ func (e *Engine) allocate() error {
 	return e.whole.allocate(e.prog)
 }
 
+// copied are the values with which a session reads copy i of the parameters and
+// writes the other.
+func (e *Engine) copied(i int) []values {
+	next := e.copies[1-i]
+	return []values{e.copies[i], {compile.OutParams: next[compile.InParams], compile.OutVelocity: next[compile.InVelocity]}, e.scalars, e.statistics}
+}
+
 // openInfer opens the inference graph, with room for the statistics that it takes.
 func (e *Engine) openInfer() error {
 	g, err := e.named(compile.Predict(e.prog))
 	if err != nil {
 		return err
 	}
-	e.statistics = map[string]*onnx.Tensor[float32]{}
+	e.statistics = values{}
 	for _, name := range []string{compile.ParamMean, compile.ParamStd} {
-		if in := g.Input(name); in != nil {
-			if e.statistics[name], err = onnx.NewEmptyTensor[float32](toShape(in.Shape.Concrete(0, 0))); err != nil {
-				return err
-			}
+		if in := g.Input(name); in != nil && err == nil {
+			err = e.statistics.add(name, in.Shape.Concrete(0, 0)...)
 		}
 	}
-	e.infer, err = open(g, e.options, false)
+	if err == nil {
+		e.infer, err = open(g, e.options, false)
+	}
 	return err
 }
 
-// named gives a graph on the flat vector of parameters each of them by its name, where
-// all have windows.
+// named gives a graph on the flat vector of parameters each of them by its name.
 func (e *Engine) named(g *graph.Graph, err error) (*graph.Graph, error) {
-	if err != nil || len(e.windows[0]) < len(e.prog.Params) {
+	if err != nil || !e.cuttable() {
 		return g, err
 	}
 	return compile.NamedParams(e.prog, g)
 }
 
-// cut makes a tensor of each parameter that shares the memory of a flat vector.
-// A parameter without axes has none; onnxruntime cannot look at it in place.
-func cut(p *compile.Program, flat []float32) (map[string]*onnx.Tensor[float32], error) {
-	windows, parts := map[string]*onnx.Tensor[float32]{}, p.Windows(flat)
-	for _, q := range p.Params {
-		if len(q.Shape) > 0 {
-			t, err := onnx.NewTensor(toShape(q.Shape), parts[q.Name])
-			if err != nil {
-				return windows, err
-			}
-			windows[q.Name] = t
-		}
-	}
-	return windows, nil
+// cuttable reports whether all parameters have values within the flat vector.
+func (e *Engine) cuttable() bool {
+	return !slices.ContainsFunc(e.prog.Params, func(q compile.Param) bool { return len(q.Shape) == 0 })
 }
 
 // wholeStep gives the session for batches of that many bags.
@@ -183,7 +170,7 @@ func (e *Engine) Step(b *train.Batch) (*train.Result, error) {
 		compile.InLR: b.LR, compile.InLambda: b.Lambda,
 		compile.InEpoch: float64(b.Epoch), compile.InEpochs: float64(b.Epochs),
 	} {
-		e.scalars[name].GetData()[0] = float32(v)
+		e.scalars.floats(name)[0] = float32(v)
 	}
 	run := e.runWhole
 	if e.bagwise != nil {
@@ -215,9 +202,9 @@ func (e *Engine) runWhole(b *train.Batch) error {
 	}
 	e.clearTerms()
 	e.readTerms(&e.whole, 1)
-	e.result.Probabilities = s.probabilities.GetData()
-	e.result.Attention = s.attention.GetData()
-	e.result.Weights = s.newWeights.GetData()
+	e.result.Probabilities = s.floats(compile.OutProbabilities)
+	e.result.Attention = s.floats(compile.OutAttention)
+	e.result.Weights = s.floats(compile.OutWeights)
 	return nil
 }
 
@@ -235,7 +222,7 @@ func (e *Engine) Predict(instances []float32, bagOf []int, bags int) (probabilit
 	if err != nil {
 		return nil, nil, fmt.Errorf("prediction on %d instances in %d bags: %w", n, bags, err)
 	}
-	return slices.Clone(s.probabilities.GetData()), slices.Clone(s.attention.GetData()), nil
+	return slices.Clone(s.floats(compile.OutProbabilities)), slices.Clone(s.floats(compile.OutAttention)), nil
 }
 
 // readTerms adds share times the loss and its terms that w is bound to, to the result.
@@ -258,11 +245,11 @@ func (e *Engine) clearTerms() {
 
 // State implements train.Engine.
 func (e *Engine) State() (*train.State, error) {
-	statistics := map[string][]float32{}
-	for name, v := range e.statistics {
-		statistics[name] = v.GetData()
+	statistics, now := map[string][]float32{}, e.copies[e.current]
+	for name := range e.statistics {
+		statistics[name] = e.statistics.floats(name)
 	}
-	return train.NewState(e.prog, e.params[e.current].GetData(), e.velocity[e.current].GetData(), statistics), nil
+	return train.NewState(e.prog, now.floats(compile.InParams), now.floats(compile.InVelocity), statistics), nil
 }
 
 // SetState implements train.Engine.
@@ -271,39 +258,22 @@ func (e *Engine) SetState(s *train.State) error {
 	if err != nil {
 		return err
 	}
-	copy(e.params[e.current].GetData(), params)
-	copy(e.velocity[e.current].GetData(), velocity)
+	copy(e.copies[e.current].floats(compile.InParams), params)
+	copy(e.copies[e.current].floats(compile.InVelocity), velocity)
 	for name, v := range statistics {
-		copy(e.statistics[name].GetData(), v)
+		copy(e.statistics.floats(name), v)
 	}
 	return nil
 }
 
-// Close implements train.Engine. Bindings go before the tensors they point to.
+// Close implements train.Engine. Bindings go before the values they point to, and
+// those before the sessions.
 func (e *Engine) Close() error {
-	var all []interface{ Destroy() error }
-	all = append(all, &e.whole, &e.evaluated)
+	all := []interface{ Destroy() error }{&e.whole, &e.evaluated}
 	if e.bagwise != nil {
 		all = append(all, e.bagwise)
 	}
-	for i := range 2 {
-		for _, w := range e.windows[i] {
-			all = append(all, w)
-		}
-		if e.params[i] != nil {
-			all = append(all, e.params[i])
-		}
-		if e.velocity[i] != nil {
-			all = append(all, e.velocity[i])
-		}
-	}
-	for _, values := range []map[string]*onnx.Tensor[float32]{e.scalars, e.statistics} {
-		for _, v := range values {
-			if v != nil {
-				all = append(all, v)
-			}
-		}
-	}
+	all = append(all, e.copies[0], e.copies[1], e.scalars, e.statistics)
 	for _, s := range []*session{e.oneBag, e.manyBags, e.infer} {
 		if s != nil {
 			all = append(all, s)

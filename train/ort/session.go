@@ -3,7 +3,9 @@
 package ort
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	onnx "github.com/yalue/onnxruntime_go"
 	"google.golang.org/protobuf/proto"
@@ -57,23 +59,27 @@ func start(model *onnxpb.ModelProto, in, out []string, o Options) (*onnx.Dynamic
 	return onnx.NewDynamicAdvancedSessionWithONNXData(bytes, in, out, opts)
 }
 
-// bind ties named tensors to the inputs and outputs of the session.
-func (s *session) bind(in, out func(name string) onnx.Value) (*onnx.IoBinding, error) {
+// bind ties values to the inputs and outputs of the session, each the first of its name.
+func (s *session) bind(from ...values) (*onnx.IoBinding, error) {
 	io, err := s.CreateIoBinding()
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range s.in {
-		if err := io.BindInput(name, in(name)); err != nil {
-			io.Destroy()
-			return nil, fmt.Errorf("input %s of the %s graph: %w", name, s.name, err)
+	tie := func(kind string, names []string, bind func(string, onnx.Value) error) {
+		for _, name := range names {
+			at := slices.IndexFunc(from, func(v values) bool { return v[name] != nil })
+			if at < 0 {
+				err = cmp.Or(err, fmt.Errorf("bug: nothing is there for the %s %s of the %s graph", kind, name, s.name))
+			} else if failed := bind(name, from[at][name]); failed != nil {
+				err = cmp.Or(err, fmt.Errorf("%s %s of the %s graph: %w", kind, name, s.name, failed))
+			}
 		}
 	}
-	for _, name := range s.out {
-		if err := io.BindOutput(name, out(name)); err != nil {
-			io.Destroy()
-			return nil, fmt.Errorf("output %s of the %s graph: %w", name, s.name, err)
-		}
+	tie("input", s.in, io.BindInput)
+	tie("output", s.out, io.BindOutput)
+	if err != nil {
+		io.Destroy()
+		return nil, err
 	}
 	return io, nil
 }

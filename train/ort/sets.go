@@ -5,16 +5,58 @@ package ort
 import (
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 
 	onnx "github.com/yalue/onnxruntime_go"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/recent"
 	"github.com/miplc/miplc/internal/width"
 	"github.com/miplc/miplc/train"
 )
+
+// values are what sessions read and write, by the names of their inputs and outputs.
+// onnxruntime holds only pointers into them, so they keep the Go values alive.
+type values map[string]onnx.Value
+
+// add makes a value of zeros.
+func (v values) add(name string, shape ...int) error {
+	t, err := onnx.NewEmptyTensor[float32](toShape(shape))
+	if err == nil {
+		v[name] = t
+	}
+	return err
+}
+
+// cut adds a value for each parameter, its name after a prefix, that shares the
+// memory of a flat vector. A parameter without axes gets none; onnxruntime cannot
+// look at it in place.
+func (v values) cut(p *compile.Program, prefix string, flat []float32) error {
+	parts := p.Windows(flat)
+	for _, q := range p.Params {
+		if len(q.Shape) > 0 {
+			t, err := onnx.NewTensor(toShape(q.Shape), parts[q.Name])
+			if err != nil {
+				return err
+			}
+			v[prefix+q.Name] = t
+		}
+	}
+	return nil
+}
+
+// floats is the memory of a value.
+func (v values) floats(name string) []float32 { return v[name].(*onnx.Tensor[float32]).GetData() }
+
+// Destroy releases the values.
+func (v values) Destroy() error {
+	var errs []error
+	for _, t := range v {
+		errs = append(errs, t.Destroy())
+	}
+	clear(v)
+	return errors.Join(errs...)
+}
 
 // maxSets bounds the batch sizes whose tensors are kept. With one bag a step
 // there are as many as sizes of bags.
@@ -26,47 +68,40 @@ type size struct {
 	n, bags int
 }
 
-// set is the tensors of batches with n instances in b bags, bound to a session
-// in both directions of the two copies of the parameters. onnxruntime holds
-// only pointers into them, so the set keeps the Go values alive.
+// set is the values of batches with n instances in b bags, bound to a session in
+// both directions of the two copies of the parameters.
 type set struct {
-	size
-	io            [2]*onnx.IoBinding
-	floats        map[string]*onnx.Tensor[float32] // inputs by name
-	bagOf         *onnx.Tensor[int64]
-	probabilities *onnx.Tensor[float32]
-	attention     *onnx.Tensor[float32]
-	newWeights    *onnx.Tensor[float32]
-	all           []interface{ Destroy() error }
+	values
+	io [2]*onnx.IoBinding
 }
 
 // bindings are what one thread needs to run a session: outputs, and the sets
 // used last.
 type bindings struct {
-	terms map[string]*onnx.Scalar[float32] // the loss and its terms by output
-	grads map[string]*onnx.Tensor[float32] // the gradient of each parameter, where the session gives them
-	sets  recent.List[size, *set]
-
+	own    values                           // the loss, its terms and the gradients
+	terms  map[string]*onnx.Scalar[float32] // the loss and its terms
+	sets   recent.List[size, *set]
 	inputs train.Inputs // of the batch under way
 }
 
 // allocate makes the outputs that do not depend on the size of a batch.
-func (w *bindings) allocate(p *compile.Program) (err error) {
-	w.terms, w.sets = map[string]*onnx.Scalar[float32]{}, newSets()
+func (w *bindings) allocate(p *compile.Program) error {
+	w.own, w.terms, w.sets = values{}, map[string]*onnx.Scalar[float32]{}, newSets()
 	for _, o := range p.Train.Outputs {
 		if len(o.Node.Shape) > 0 {
 			continue
 		}
-		if w.terms[o.Name], err = onnx.NewScalar[float32](0); err != nil {
-			delete(w.terms, o.Name)
+		v, err := onnx.NewScalar[float32](0)
+		if err != nil {
 			return err
 		}
+		w.own[o.Name], w.terms[o.Name] = v, v
 	}
 	return nil
 }
 
 func newSets() recent.List[size, *set] {
-	return recent.List[size, *set]{Most: maxSets, Drop: (*set).destroy}
+	return recent.List[size, *set]{Most: maxSets, Drop: func(s *set) { _ = s.Destroy() }}
 }
 
 // get gives the set of a size, made now if it is new.
@@ -76,132 +111,68 @@ func (w *bindings) get(e *Engine, on *session, n, bags int) (*set, error) {
 	if !ok {
 		var err error
 		if s, err = e.newSet(w, key); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("memory for %d instances in %d bags: %w", n, bags, err)
 		}
 	}
 	w.sets.Put(key, s, 0)
 	return s, nil
 }
 
-// Destroy releases what is there; bindings go before the tensors they point to.
+// Destroy releases what is there; sets point to the outputs.
 func (w *bindings) Destroy() error {
 	w.sets.Clear()
-	var errs []error
-	for _, v := range w.terms {
-		errs = append(errs, v.Destroy())
-	}
-	for _, v := range w.grads {
-		errs = append(errs, v.Destroy())
-	}
-	*w = bindings{}
-	return errors.Join(errs...)
+	return w.own.Destroy()
 }
 
-func (s *set) destroy() {
-	for _, v := range s.all {
-		v.Destroy()
-	}
-}
-
-// newSet makes and binds the tensors of one size of batch.
-func (e *Engine) newSet(w *bindings, of size) (*set, error) {
-	s := &set{size: of, floats: map[string]*onnx.Tensor[float32]{}}
-	n, bags, k := of.n, of.bags, e.prog.Signature.Classes
+// Destroy releases the bindings before the values that they point to.
+func (s *set) Destroy() error {
 	var errs []error
-	float := func(shape ...int) *onnx.Tensor[float32] {
-		t, err := onnx.NewEmptyTensor[float32](toShape(shape))
-		if err != nil {
-			errs = append(errs, err)
-			return nil
+	for _, io := range s.io {
+		if io != nil {
+			errs = append(errs, io.Destroy())
 		}
-		s.all = append(s.all, t)
-		return t
 	}
-	shapes := map[string][]int{compile.InInstances: append([]int{n}, e.prog.Signature.Instance...), compile.InCandidates: {bags, k}, compile.InWeights: {bags, k}}
+	return errors.Join(append(errs, s.values.Destroy())...)
+}
+
+// newSet makes and binds the values of one size of batch: binding i reads copy i of
+// the parameters and writes the other.
+func (e *Engine) newSet(w *bindings, of size) (s *set, err error) {
+	n, bags, k := of.n, of.bags, e.prog.Signature.Classes
+	shapes := map[string][]int{
+		compile.InInstances: append([]int{n}, e.prog.Signature.Instance...), compile.InCandidates: {bags, k}, compile.InWeights: {bags, k},
+		compile.OutProbabilities: {bags, k}, compile.OutAttention: {n, 1}, compile.OutWeights: {bags, k},
+	}
 	for _, m := range e.prog.Masks {
 		shapes[m.Name] = m.Shape.Concrete(n, bags)
 	}
-	for _, name := range of.session.in {
-		if shape := shapes[name]; shape != nil {
-			s.floats[name] = float(shape...)
+	s = &set{values: values{}}
+	for _, name := range slices.Concat(of.session.in, of.session.out) {
+		if shape := shapes[name]; shape != nil && err == nil {
+			err = s.add(name, shape...)
 		}
 	}
-	s.probabilities, s.attention, s.newWeights = float(bags, k), float(n, 1), float(bags, k)
-	var err error
-	if s.bagOf, err = onnx.NewEmptyTensor[int64](onnx.NewShape(int64(n))); err == nil {
-		s.all = append(s.all, s.bagOf)
+	if err == nil {
+		s.values[compile.InBagOf], err = onnx.NewEmptyTensor[int64](onnx.NewShape(int64(n)))
 	}
-	if err = errors.Join(append(errs, err)...); err == nil {
-		err = e.bind(w, s)
+	for i := 0; i < len(s.io) && err == nil; i++ {
+		s.io[i], err = of.session.bind(append(e.copied(i), s.values, w.own)...)
 	}
 	if err != nil {
-		s.destroy()
-		return nil, fmt.Errorf("memory for %d instances in %d bags: %w", n, bags, err)
+		s.Destroy()
+		return nil, err
 	}
 	return s, nil
 }
 
-// bind ties the set to its session: binding i reads copy i of the parameters
-// and writes the other.
-func (e *Engine) bind(w *bindings, s *set) error {
-	for i := range 2 {
-		io, err := s.session.bind(
-			func(name string) onnx.Value { return e.input(s, name, i) },
-			func(name string) onnx.Value { return e.output(w, s, name, i) })
-		if err != nil {
-			return err
-		}
-		// Bindings are released before the tensors they point to.
-		s.all = append([]interface{ Destroy() error }{io}, s.all...)
-		s.io[i] = io
-	}
-	return nil
-}
-
-// input gives the tensor of an input when copy i of the parameters is read.
-func (e *Engine) input(s *set, name string, i int) onnx.Value {
-	switch name {
-	case compile.InBagOf:
-		return s.bagOf
-	case compile.InParams:
-		return e.params[i]
-	case compile.InVelocity:
-		return e.velocity[i]
-	}
-	for _, values := range []map[string]*onnx.Tensor[float32]{e.scalars, e.statistics, s.floats, e.windows[i]} {
-		if v := values[name]; v != nil {
-			return v
-		}
-	}
-	return nil
-}
-
-// output gives the tensor of an output.
-func (e *Engine) output(w *bindings, s *set, name string, i int) onnx.Value {
-	switch name {
-	case compile.OutProbabilities:
-		return s.probabilities
-	case compile.OutAttention:
-		return s.attention
-	case compile.OutWeights:
-		return s.newWeights
-	case compile.OutParams:
-		return e.params[1-i]
-	case compile.OutVelocity:
-		return e.velocity[1-i]
-	}
-	if v := w.terms[name]; v != nil {
-		return v
-	}
-	return w.grads[strings.TrimPrefix(name, graph.GradPrefix)]
-}
-
 // fill copies the inputs of a batch of the set's size into the tensors.
 func (s *set) fill(in *train.Inputs) {
-	for name, t := range s.floats {
-		copy(t.GetData(), in.Floats[name])
+	for name, v := range in.Floats {
+		if s.values[name] != nil {
+			copy(s.floats(name), v)
+		}
 	}
-	bagOf := s.bagOf.GetData()
+	bagOf := s.values[compile.InBagOf].(*onnx.Tensor[int64]).GetData()
 	for i, bag := range in.BagOf {
 		bagOf[i] = int64(bag)
 	}
