@@ -46,7 +46,11 @@ func shapeSegmentAttentionGrad(n *Node) (Shape, error) {
 func eachQuery(env *Env, n *Node, in []*Tensor, f func(i int, bag []int, w []float64)) {
 	q, k, scale := in[0], in[1], AttentionScale(n.In[0].Shape)
 	bags := make([][]int, env.B)
-	eachInstance(env, in[len(in)-1], func(i, bag int) { bags[bag] = append(bags[bag], i) })
+	for i, bag := range in[len(in)-1].Ints {
+		if bag >= 0 && bag < env.B {
+			bags[bag] = append(bags[bag], i)
+		}
+	}
 	for _, bag := range bags {
 		for _, i := range bag {
 			w := make([]float64, len(bag))
@@ -60,6 +64,18 @@ func eachQuery(env *Env, n *Node, in []*Tensor, f func(i int, bag []int, w []flo
 			f(i, bag, w)
 		}
 	}
+}
+
+// shiftedExp gives the maximum m of x and the sum of exp(x - m).
+func shiftedExp(x []float64) (m, sum float64) {
+	m = math.Inf(-1)
+	for _, v := range x {
+		m = math.Max(m, v)
+	}
+	for _, v := range x {
+		sum += math.Exp(v - m)
+	}
+	return m, sum
 }
 
 func row(x *Tensor, i int) []float64 { return x.Data[i*x.Shape[1] : (i+1)*x.Shape[1]] }

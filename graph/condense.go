@@ -1,19 +1,16 @@
 package graph
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // Condensing lists the passes of Condense in order.
 func Condensing() []Pass {
 	return append([]Pass{
-		{"uniform operands", uniformOperands},
-		{"signs", signs},
-		{"scalar factors", scalarFactors},
-		{"reshapes", reshapes},
-		{"masks", masks},
-		{"gates", gates},
+		{"uniform operands", rule(uniformOperands).run},
+		{"signs", rule(signs).run},
+		{"scalar factors", rule(scalarFactors).run},
+		{"reshapes", rule(reshapes).run},
+		{"masks", rule(masks).run},
+		{"gates", rule(gates).run},
 	}, cleaning()...)
 }
 
@@ -24,17 +21,14 @@ func Condensing() []Pass {
 func Condense(g *Graph) (*Graph, error) {
 	const most = 8 // enough for chains of rewrites; each round only helps
 	for range most {
-		before := len(g.Nodes)
-		for _, p := range Condensing() {
-			next, err := p.Run(g)
-			if err != nil {
-				return nil, fmt.Errorf("pass %s: %w", p.Name, err)
-			}
-			g = next
+		next, err := runAll(Condensing(), g)
+		if err != nil {
+			return nil, err
 		}
-		if len(g.Nodes) == before {
-			break
+		if len(next.Nodes) == len(g.Nodes) {
+			return next, nil
 		}
+		g = next
 	}
 	return g, nil
 }
@@ -42,47 +36,43 @@ func Condense(g *Graph) (*Graph, error) {
 // uniformOperands turns a Fill that meets a value of the full shape of the
 // result into a scalar, which needs no memory and no measuring of the batch:
 // Fill(v) * x = v * x.
-func uniformOperands(g *Graph) (*Graph, error) {
-	return rewrite(g, func(b *Builder, n *Node, in []*Node) *Node {
-		if !n.Op.Elementwise() || len(in) != 2 {
-			return nil
-		}
-		for i, other := range []*Node{in[1], in[0]} {
-			if in[i].Op == OpFill && other.Shape.Equal(n.Shape) && other.Op != OpFill {
-				scalars := slices.Clone(in)
-				scalars[i] = b.Scalar(in[i].Attrs.Value)
-				return b.op(n.Op, n.Attrs, scalars...)
-			}
-		}
+func uniformOperands(b *Builder, n *Node, in []*Node) *Node {
+	if !n.Op.Elementwise() || len(in) != 2 {
 		return nil
-	})
+	}
+	for i, other := range []*Node{in[1], in[0]} {
+		if in[i].Op == OpFill && other.Shape.Equal(n.Shape) && other.Op != OpFill {
+			scalars := slices.Clone(in)
+			scalars[i] = b.Scalar(in[i].Attrs.Value)
+			return b.op(n.Op, n.Attrs, scalars...)
+		}
+	}
+	return nil
 }
 
 // signs moves negations towards the results, where they cancel or turn Add
 // into Sub. All of it is exact.
-func signs(g *Graph) (*Graph, error) {
-	return rewrite(g, func(b *Builder, n *Node, in []*Node) *Node {
-		neg := make([]bool, len(in)) // which inputs are negations
-		pos := slices.Clone(in)      // the inputs without them
-		for i, x := range in {
-			if x.Op == OpNeg {
-				neg[i], pos[i] = true, x.In[0]
-			}
+func signs(b *Builder, n *Node, in []*Node) *Node {
+	neg := make([]bool, len(in)) // which inputs are negations
+	pos := slices.Clone(in)      // the inputs without them
+	for i, x := range in {
+		if x.Op == OpNeg {
+			neg[i], pos[i] = true, x.In[0]
 		}
-		switch n.Op {
-		case OpNeg:
-			return negated(b, in[0])
-		case OpAdd, OpSub:
-			return signedSum(b, n.Op == OpSub, neg, pos)
-		case OpMul, OpDiv, OpMatMul:
-			return signedProduct(b, n, neg, pos)
-		case OpSum, OpSegmentSum, OpSegmentGather:
-			if neg[0] {
-				return b.Neg(b.op(n.Op, n.Attrs, pos...))
-			}
+	}
+	switch n.Op {
+	case OpNeg:
+		return negated(b, in[0])
+	case OpAdd, OpSub:
+		return signedSum(b, n.Op == OpSub, neg, pos)
+	case OpMul, OpDiv, OpMatMul:
+		return signedProduct(b, n, neg, pos)
+	case OpSum, OpSegmentSum, OpSegmentGather:
+		if neg[0] {
+			return b.Neg(b.op(n.Op, n.Attrs, pos...))
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // negated gives -x without a Neg where x offers it.
@@ -131,28 +121,26 @@ func signedProduct(b *Builder, n *Node, neg []bool, pos []*Node) *Node {
 
 // scalarFactors brings literal factors to the front and outwards, (c x) y = c
 // (x y), so that products that differ in them alone are computed once.
-func scalarFactors(g *Graph) (*Graph, error) {
-	return rewrite(g, func(b *Builder, n *Node, in []*Node) *Node {
-		if n.Op != OpMul {
-			return nil
-		}
-		x, y := in[0], in[1]
-		switch {
-		case literalScalar(y) && !literalScalar(x):
-			return b.Mul(y, x)
-		case literalScalar(x) && x.Attrs.Data[0] == -1 && y.Shape.Equal(n.Shape):
-			return b.Neg(y)
-		case literalScalar(x) && y.Op == OpMul && literalScalar(y.In[0]):
-			return b.Mul(b.Scalar(x.Attrs.Data[0]*y.In[0].Attrs.Data[0]), y.In[1])
-		case literalScalar(x):
-			return nil
-		case x.Op == OpMul && literalScalar(x.In[0]):
-			return b.Mul(x.In[0], b.Mul(x.In[1], y))
-		case y.Op == OpMul && literalScalar(y.In[0]):
-			return b.Mul(y.In[0], b.Mul(x, y.In[1]))
-		}
+func scalarFactors(b *Builder, n *Node, in []*Node) *Node {
+	if n.Op != OpMul {
 		return nil
-	})
+	}
+	x, y := in[0], in[1]
+	switch {
+	case literalScalar(y) && !literalScalar(x):
+		return b.Mul(y, x)
+	case literalScalar(x) && x.Attrs.Data[0] == -1 && y.Shape.Equal(n.Shape):
+		return b.Neg(y)
+	case literalScalar(x) && y.Op == OpMul && literalScalar(y.In[0]):
+		return b.Mul(b.Scalar(x.Attrs.Data[0]*y.In[0].Attrs.Data[0]), y.In[1])
+	case literalScalar(x):
+		return nil
+	case x.Op == OpMul && literalScalar(x.In[0]):
+		return b.Mul(x.In[0], b.Mul(x.In[1], y))
+	case y.Op == OpMul && literalScalar(y.In[0]):
+		return b.Mul(y.In[0], b.Mul(x, y.In[1]))
+	}
+	return nil
 }
 
 func literalScalar(n *Node) bool { return n.Op == OpConst && len(n.Shape) == 0 }
@@ -161,20 +149,18 @@ func literalScalar(n *Node) bool { return n.Op == OpConst && len(n.Shape) == 0 }
 // the order of the elements is a Reshape, a Reshape that drops the axes of a
 // Sum is part of the Sum, one between [1] and [] is needless in broadcasting,
 // and exp(log_softmax x) is softmax x.
-func reshapes(g *Graph) (*Graph, error) {
-	return rewrite(g, func(b *Builder, n *Node, in []*Node) *Node {
-		switch {
-		case n.Op == OpTranspose && keepsOrder(n):
-			return b.Reshape(in[0], n.Shape)
-		case n.Op == OpReshape && (in[0].Op == OpSum || in[0].Op == OpMax) && in[0].Attrs.Keep:
-			return droppedAxes(b, in[0], n.Shape)
-		case n.Op == OpExp && in[0].Op == OpLogSoftmax:
-			return b.Softmax(in[0].In[0])
-		case n.Op.Elementwise() && len(in) == 2:
-			return broadcastNumber(b, n, in)
-		}
-		return nil
-	})
+func reshapes(b *Builder, n *Node, in []*Node) *Node {
+	switch {
+	case n.Op == OpTranspose && keepsOrder(n):
+		return b.Reshape(in[0], n.Shape)
+	case n.Op == OpReshape && (in[0].Op == OpSum || in[0].Op == OpMax) && in[0].Attrs.Keep:
+		return droppedAxes(b, in[0], n.Shape)
+	case n.Op == OpExp && in[0].Op == OpLogSoftmax:
+		return b.Softmax(in[0].In[0])
+	case n.Op.Elementwise() && len(in) == 2:
+		return broadcastNumber(b, n, in)
+	}
+	return nil
 }
 
 // keepsOrder reports whether a Transpose moves axes of extent 1 alone.
@@ -229,22 +215,20 @@ func broadcastNumber(b *Builder, n *Node, in []*Node) *Node {
 
 // masks finds what the gradient of a Clamp passes from its result: x lies within
 // the bounds where the Clamp left it as it was.
-func masks(g *Graph) (*Graph, error) {
-	return rewrite(g, func(b *Builder, n *Node, in []*Node) *Node {
-		if n.Op != OpMul || in[0].Op != OpMul {
-			return nil
-		}
-		x, hi := notAbove(in[1], 0)
-		y, lo := notAbove(in[0].In[1], 1)
-		clamp := b.find(func(m *Node) bool {
-			return m.Op == OpClamp && x != nil && x == y && m.In[0] == x && m.Attrs.Lo == lo && m.Attrs.Hi == hi
-		})
-		if clamp == nil {
-			return nil
-		}
-		outside := b.Abs(b.Sign(b.Sub(x, clamp)))
-		return b.Mul(in[0].In[0], b.Sub(b.Scalar(1), outside))
+func masks(b *Builder, n *Node, in []*Node) *Node {
+	if n.Op != OpMul || in[0].Op != OpMul {
+		return nil
+	}
+	x, hi := notAbove(in[1], 0)
+	y, lo := notAbove(in[0].In[1], 1)
+	clamp := b.find(func(m *Node) bool {
+		return m.Op == OpClamp && x != nil && x == y && m.In[0] == x && m.Attrs.Lo == lo && m.Attrs.Hi == hi
 	})
+	if clamp == nil {
+		return nil
+	}
+	outside := b.Abs(b.Sign(b.Sub(x, clamp)))
+	return b.Mul(in[0].In[0], b.Sub(b.Scalar(1), outside))
 }
 
 // notAbove takes 1 - (x > c), or with side 1 1 - (c > x), apart into x and c.
@@ -271,29 +255,27 @@ func (b *Builder) find(fits func(*Node) bool) *Node {
 
 // gates uses the product t s of two gates again in the gradients of both:
 // (d t) (s (1 - s)) = m - m s and (d s) (1 - t t) = d s - m t with m = d (t s).
-func gates(g *Graph) (*Graph, error) {
-	return rewrite(g, func(b *Builder, n *Node, in []*Node) *Node {
-		if n.Op != OpMul {
-			return nil
-		}
-		for i, slope := range []*Node{in[1], in[0]} {
-			gate, sigmoid := sloped(slope)
-			dy := in[i]
-			if gate == nil || dy.Op != OpMul || !dy.Shape.Equal(n.Shape) {
-				continue
-			}
-			d, both := b.shared(dy, gate)
-			if both == nil {
-				continue
-			}
-			m := b.Mul(d, both)
-			if sigmoid {
-				return b.Sub(m, b.Mul(m, gate))
-			}
-			return b.Sub(dy, b.Mul(m, gate))
-		}
+func gates(b *Builder, n *Node, in []*Node) *Node {
+	if n.Op != OpMul {
 		return nil
-	})
+	}
+	for i, slope := range []*Node{in[1], in[0]} {
+		gate, sigmoid := sloped(slope)
+		dy := in[i]
+		if gate == nil || dy.Op != OpMul || !dy.Shape.Equal(n.Shape) {
+			continue
+		}
+		d, both := b.shared(dy, gate)
+		if both == nil {
+			continue
+		}
+		m := b.Mul(d, both)
+		if sigmoid {
+			return b.Sub(m, b.Mul(m, gate))
+		}
+		return b.Sub(dy, b.Mul(m, gate))
+	}
+	return nil
 }
 
 // shared finds a product of the gate with one factor of dy and gives it with the

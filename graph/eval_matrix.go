@@ -1,11 +1,6 @@
 package graph
 
-import (
-	"math"
-	"slices"
-
-	"github.com/miplc/miplc/internal/extent"
-)
+import "github.com/miplc/miplc/internal/extent"
 
 func evalMatMul(_ *Env, _ *Node, in []*Tensor, out *Tensor) error {
 	m, k, n := in[0].Shape[0], in[0].Shape[1], in[1].Shape[1]
@@ -55,55 +50,6 @@ func evalCopy(_ *Env, _ *Node, in []*Tensor, out *Tensor) error {
 	return nil
 }
 
-// reduction walks x and tells for each element k the result cell j it belongs to.
-func reduction(x []int, axes []int, f func(k, j int)) {
-	s, k := extent.Reduced(x, axes), 0
-	eachRow(x, s, s, func(j, _, n, d, _ int) {
-		for range n {
-			f(k, j)
-			j, k = j+d, k+1
-		}
-	})
-}
-
-func evalSum(_ *Env, n *Node, in []*Tensor, out *Tensor) error {
-	reduction(in[0].Shape, n.Attrs.Axes, func(k, j int) { out.Data[j] += in[0].Data[k] })
-	return nil
-}
-
-// firstMax finds for each result cell the index of its first maximum; a NaN
-// counts as larger than any number, so that it is not lost.
-func firstMax(x *Tensor, axes []int, cells int) []int {
-	best := slices.Repeat([]int{-1}, cells)
-	reduction(x.Shape, axes, func(k, j int) {
-		if best[j] < 0 || exceeds(x.Data[k], x.Data[best[j]]) {
-			best[j] = k
-		}
-	})
-	return best
-}
-
-// exceeds orders numbers with NaN above all.
-func exceeds(v, w float64) bool { return v > w || math.IsNaN(v) && !math.IsNaN(w) }
-
-func evalMax(_ *Env, n *Node, in []*Tensor, out *Tensor) error {
-	for j, k := range firstMax(in[0], n.Attrs.Axes, len(out.Data)) {
-		out.Data[j] = in[0].Data[k]
-	}
-	return nil
-}
-
-func evalMaxMask(_ *Env, n *Node, in []*Tensor, out *Tensor) error {
-	cells := len(out.Data)
-	for _, a := range n.Attrs.Axes {
-		cells /= out.Shape[a]
-	}
-	for _, k := range firstMax(in[0], n.Attrs.Axes, cells) {
-		out.Data[k] = 1
-	}
-	return nil
-}
-
 func evalConcat(_ *Env, n *Node, in []*Tensor, out *Tensor) error {
 	outer, step := extent.Blocks(out.Shape, n.Attrs.Axis)
 	row, at := out.Shape[n.Attrs.Axis]*step, 0
@@ -133,39 +79,4 @@ func evalPad(_ *Env, n *Node, in []*Tensor, out *Tensor) error {
 		copy(out.Data[o*row+n.Attrs.Start*step:], in[0].Data[o*width:(o+1)*width])
 	}
 	return nil
-}
-
-func evalSoftmax(_ *Env, _ *Node, in []*Tensor, out *Tensor) error {
-	width := out.Shape[len(out.Shape)-1]
-	for at := 0; at < len(out.Data); at += width {
-		y := out.Data[at : at+width]
-		m, sum := shiftedExp(in[0].Data[at : at+width])
-		for i, v := range in[0].Data[at : at+width] {
-			y[i] = math.Exp(v-m) / sum
-		}
-	}
-	return nil
-}
-
-func evalLogSoftmax(_ *Env, _ *Node, in []*Tensor, out *Tensor) error {
-	width := out.Shape[len(out.Shape)-1]
-	for at := 0; at < len(out.Data); at += width {
-		m, sum := shiftedExp(in[0].Data[at : at+width])
-		for i, v := range in[0].Data[at : at+width] {
-			out.Data[at+i] = v - m - math.Log(sum)
-		}
-	}
-	return nil
-}
-
-// shiftedExp gives the maximum m of x and the sum of exp(x - m).
-func shiftedExp(x []float64) (m, sum float64) {
-	m = math.Inf(-1)
-	for _, v := range x {
-		m = math.Max(m, v)
-	}
-	for _, v := range x {
-		sum += math.Exp(v - m)
-	}
-	return m, sum
 }

@@ -16,8 +16,8 @@ type Pass struct {
 // cleaning lists the passes of Optimize in order.
 func cleaning() []Pass {
 	return []Pass{
-		{"fold constants", foldConstants},
-		{"simplify", simplify},
+		{"fold constants", rule(foldConstants).run},
+		{"simplify", rule(simplify).run},
 		{"common subexpressions", cse},
 		{"dead code", DeadCode},
 	}
@@ -25,8 +25,10 @@ func cleaning() []Pass {
 
 // Optimize runs the cleaning passes. Optimize before Gradient where the graph
 // has logarithms of sigmoids or softmaxes: the stable forms have stable gradients.
-func Optimize(g *Graph) (*Graph, error) {
-	for _, p := range cleaning() {
+func Optimize(g *Graph) (*Graph, error) { return runAll(cleaning(), g) }
+
+func runAll(passes []Pass, g *Graph) (*Graph, error) {
+	for _, p := range passes {
 		next, err := p.Run(g)
 		if err != nil {
 			return nil, fmt.Errorf("pass %s: %w", p.Name, err)
@@ -92,19 +94,17 @@ const foldLimit = 1 << 14
 // foldConstants computes what depends on literals alone, keeps values whose
 // elements are all equal as Fill, and drops operations that change nothing
 // (x+0, x-0, x*1, x/1, a sum over no axis, an expansion to the same shape).
-func foldConstants(g *Graph) (*Graph, error) {
-	return rewrite(g, func(b *Builder, n *Node, in []*Node) *Node {
-		if x := neutral(n, in); x != nil {
-			return x
+func foldConstants(b *Builder, n *Node, in []*Node) *Node {
+	if x := neutral(n, in); x != nil {
+		return x
+	}
+	if v, ok := uniformResult(n, in); ok {
+		if len(n.Shape) == 0 {
+			return b.Scalar(v)
 		}
-		if v, ok := uniformResult(n, in); ok {
-			if len(n.Shape) == 0 {
-				return b.Scalar(v)
-			}
-			return b.Fill(v, n.Shape)
-		}
-		return foldLiteral(b, n, in)
-	})
+		return b.Fill(v, n.Shape)
+	}
+	return foldLiteral(b, n, in)
 }
 
 // neutral returns the input that a node passes on unchanged, or nil.
@@ -235,38 +235,36 @@ func foldLiteral(b *Builder, n *Node, in []*Node) *Node {
 // overflow: log(sigmoid x) = -softplus(-x), log(softmax x) = log_softmax x,
 // log(exp x) = x, --x = x, chains of Transpose and of Reshape become one, and a
 // reduction over axes of extent 1 becomes a Reshape.
-func simplify(g *Graph) (*Graph, error) {
-	return rewrite(g, func(b *Builder, n *Node, in []*Node) *Node {
-		switch n.Op {
-		case OpLog:
-			return b.StableLog(in[0])
-		case OpNeg:
-			if in[0].Op == OpNeg {
-				return in[0].In[0]
-			}
-		case OpTranspose:
-			return simpleTranspose(b, n.Attrs.Perm, in[0])
-		case OpReshape:
-			if in[0].Op == OpReshape {
-				in = in[0].In
-			}
-			if in[0].Shape.Equal(n.Shape) {
-				return in[0]
-			}
-			return b.Reshape(in[0], n.Shape)
-		case OpSum, OpMax:
-			for _, a := range n.Attrs.Axes {
-				if in[0].Shape[a] != 1 {
-					return nil
-				}
-			}
-			if n.Attrs.Keep {
-				return in[0]
-			}
-			return b.Reshape(in[0], n.Shape)
+func simplify(b *Builder, n *Node, in []*Node) *Node {
+	switch n.Op {
+	case OpLog:
+		return b.StableLog(in[0])
+	case OpNeg:
+		if in[0].Op == OpNeg {
+			return in[0].In[0]
 		}
-		return nil
-	})
+	case OpTranspose:
+		return simpleTranspose(b, n.Attrs.Perm, in[0])
+	case OpReshape:
+		if in[0].Op == OpReshape {
+			in = in[0].In
+		}
+		if in[0].Shape.Equal(n.Shape) {
+			return in[0]
+		}
+		return b.Reshape(in[0], n.Shape)
+	case OpSum, OpMax:
+		for _, a := range n.Attrs.Axes {
+			if in[0].Shape[a] != 1 {
+				return nil
+			}
+		}
+		if n.Attrs.Keep {
+			return in[0]
+		}
+		return b.Reshape(in[0], n.Shape)
+	}
+	return nil
 }
 
 // StableLog is log x, taken from what x was made of where that is exact and x

@@ -2,14 +2,18 @@ package graph
 
 import "slices"
 
-// rewrite builds a new graph node by node. The rule sees each node of the old
-// graph with its inputs already rewritten and returns what stands in its place;
-// nil keeps the node.
-func rewrite(g *Graph, rule func(b *Builder, n *Node, in []*Node) *Node) (*Graph, error) {
+// rule sees a node of a graph with its inputs already rewritten and returns what
+// stands in its place; nil keeps the node.
+type rule func(b *Builder, n *Node, in []*Node) *Node
+
+func (r rule) run(g *Graph) (*Graph, error) { return rewrite(g, r) }
+
+// rewrite builds a new graph node by node.
+func rewrite(g *Graph, rewritten rule) (*Graph, error) {
 	b := NewBuilder(g.Name)
 	of := b.walk(g, func(n *Node, in []*Node) *Node {
 		before := b.Len()
-		r := rule(b.like(n), n, in)
+		r := rewritten(b.like(n), n, in)
 		if r == nil {
 			r = b.copy(n, in)
 		}

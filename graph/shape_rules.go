@@ -170,35 +170,20 @@ func shapeRows(n *Node) (Shape, error) {
 	return x.Clone(), nil
 }
 
-// leading checks that the first input runs along the given symbol.
-func leading(n *Node, d Dim) (Shape, error) {
-	x := n.In[0].Shape
-	if len(x) == 0 || x[0] != d {
-		what := "instance"
-		if d == B {
-			what = "bag"
+// shapeOfRows is for an op that takes rows along one symbol and gives as many along
+// another.
+func shapeOfRows(from, to Dim) shapeFunc {
+	return func(n *Node) (Shape, error) {
+		x := n.In[0].Shape
+		if len(x) == 0 || x[0] != from {
+			what := "instance"
+			if from == B {
+				what = "bag"
+			}
+			return nil, fmt.Errorf("needs one row per %s, [%v, ...], not %v", what, from, x)
 		}
-		return nil, fmt.Errorf("needs one row per %s, [%v, ...], not %v", what, d, x)
+		return append(Shape{to}, x[1:]...), nil
 	}
-	return x.Clone(), nil
-}
-
-func shapeOfInstances(n *Node) (Shape, error) { return leading(n, N) }
-
-func shapeToBags(n *Node) (Shape, error) {
-	s, err := leading(n, N)
-	if err == nil {
-		s[0] = B
-	}
-	return s, err
-}
-
-func shapeToInstances(n *Node) (Shape, error) {
-	s, err := leading(n, B)
-	if err == nil {
-		s[0] = N
-	}
-	return s, err
 }
 
 func shapeConv2D(n *Node) (Shape, error) { return convolved(n.In[0].Shape, n.In[1].Shape, &n.Attrs) }

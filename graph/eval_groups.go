@@ -1,0 +1,107 @@
+package graph
+
+import (
+	"math"
+	"slices"
+
+	"github.com/miplc/miplc/internal/extent"
+)
+
+// groups is how the elements of the first input of a reduction, a softmax or a segment
+// op fall into groups: along the axes that the op joins, or for each column by bag.
+// each calls f with every element that is in a group, in row-major order: its place
+// and the number of its group.
+type groups struct {
+	count int
+	each  func(f func(place, group int))
+}
+
+func groupsOf(env *Env, n *Node, in []*Tensor) groups {
+	if n.Op.IsSegment() {
+		width := extent.Size(in[0].Shape[1:])
+		return groups{env.B * width, func(f func(place, group int)) {
+			for i, bag := range in[1].Ints {
+				for j := 0; j < width && bag >= 0 && bag < env.B; j++ {
+					f(i*width+j, bag*width+j)
+				}
+			}
+		}}
+	}
+	x, axes := in[0].Shape, ops[n.Op].joins(n, 0)
+	count := extent.Size(x)
+	for _, a := range axes {
+		count /= x[a]
+	}
+	strides := extent.Reduced(x, axes)
+	return groups{count, func(f func(place, group int)) {
+		place := 0
+		eachRow(x, strides, strides, func(group, _, n, step, _ int) {
+			for range n {
+				f(place, group)
+				place, group = place+1, group+step
+			}
+		})
+	}}
+}
+
+func evalSum(env *Env, n *Node, in []*Tensor, out *Tensor) error {
+	groupsOf(env, n, in).each(func(place, group int) { out.Data[group] += in[0].Data[place] })
+	return nil
+}
+
+func evalSegmentGather(env *Env, n *Node, in []*Tensor, out *Tensor) error {
+	groupsOf(env, n, in).each(func(place, group int) { out.Data[place] = in[0].Data[group] })
+	return nil
+}
+
+// exceeds orders numbers with NaN above all.
+func exceeds(v, w float64) bool { return v > w || math.IsNaN(v) && !math.IsNaN(w) }
+
+// firstMax finds the place of the first maximum of each group, -1 where it is
+// empty; a NaN counts as larger than any number, so that it is not lost.
+func (g groups) firstMax(x *Tensor) []int {
+	best := slices.Repeat([]int{-1}, g.count)
+	g.each(func(place, group int) {
+		if best[group] < 0 || exceeds(x.Data[place], x.Data[best[group]]) {
+			best[group] = place
+		}
+	})
+	return best
+}
+
+func evalMax(env *Env, n *Node, in []*Tensor, out *Tensor) error {
+	for group, place := range groupsOf(env, n, in).firstMax(in[0]) {
+		out.Data[group] = n.Op.Neutral()
+		if place >= 0 {
+			out.Data[group] = in[0].Data[place]
+		}
+	}
+	return nil
+}
+
+func evalMaxMask(env *Env, n *Node, in []*Tensor, out *Tensor) error {
+	for _, place := range groupsOf(env, n, in).firstMax(in[0]) {
+		if place >= 0 {
+			out.Data[place] = 1
+		}
+	}
+	return nil
+}
+
+// evalSoftmax is for the softmax of groups and its logarithm.
+func evalSoftmax(env *Env, n *Node, in []*Tensor, out *Tensor) error {
+	g, x, y := groupsOf(env, n, in), in[0].Data, out.Data
+	top, sum := g.firstMax(in[0]), make([]float64, g.count)
+	g.each(func(place, group int) {
+		y[place] = math.Exp(x[place] - x[top[group]])
+		sum[group] += y[place]
+	})
+	g.each(func(place, group int) {
+		if n.Op == OpLogSoftmax {
+			y[place] = x[place] - x[top[group]] - math.Log(sum[group])
+		} else {
+			y[place] /= sum[group]
+		}
+	})
+	return nil
+}
