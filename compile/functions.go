@@ -32,9 +32,9 @@ func init() {
 		"softmax":        one(graph.OpSoftmax),
 		"log_softmax":    one(graph.OpLogSoftmax),
 		"masked_softmax": (*expression).maskedSoftmax,
-		"sum":            (*expression).sum,
+		"sum":            reduction(graph.OpSum),
 		"mean":           (*expression).mean,
-		"max":            (*expression).max,
+		"max":            reduction(graph.OpMax),
 		"maximum":        one(graph.OpMaximum),
 		"minimum":        one(graph.OpMinimum),
 		"concat":         (*expression).concat,
@@ -130,14 +130,6 @@ func (e *expression) maskedSoftmax(x *ast.CallExpr, args []*graph.Node) (*graph.
 	return e.apply(x, graph.OpMul, graph.Attrs{}, m, share)
 }
 
-func (e *expression) sum(x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
-	return e.reduce(x, graph.OpSum, args[0])
-}
-
-func (e *expression) max(x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
-	return e.reduce(x, graph.OpMax, args[0])
-}
-
 // mean divides a sum by the sum of ones along the same axes.
 func (e *expression) mean(x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
 	a := args[0]
@@ -153,16 +145,19 @@ func (e *expression) mean(x *ast.CallExpr, args []*graph.Node) (*graph.Node, err
 	return e.apply(x, graph.OpDiv, graph.Attrs{}, sum, e.b.SumAll(e.b.Fill(1, a.Shape[axis:axis+1])))
 }
 
-// reduce goes over all elements, or over one axis that stays as an extent of 1.
-func (e *expression) reduce(x *ast.CallExpr, op graph.Op, a *graph.Node) (*graph.Node, error) {
-	if len(x.Args) == 1 {
-		return e.b.SumAll(a), nil
+// reduction goes over one axis, which stays as an extent of 1, or sums all elements:
+// the maximum has no such form.
+func reduction(op graph.Op) function {
+	return func(e *expression, x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
+		if len(x.Args) == 1 {
+			return e.b.SumAll(args[0]), nil
+		}
+		axis, err := e.axis(x, args[0])
+		if err != nil {
+			return nil, err
+		}
+		return e.apply(x, op, graph.Attrs{Axes: []int{axis}, Keep: true}, args[0])
 	}
-	axis, err := e.axis(x, a)
-	if err != nil {
-		return nil, err
-	}
-	return e.apply(x, op, graph.Attrs{Axes: []int{axis}, Keep: true}, a)
 }
 
 // axis reads the second argument of a reduction of a.

@@ -73,3 +73,12 @@ type Program struct {
 	// inputs of Train and the parameters after the step; else nil.
 	Renew *graph.Graph
 }
+
+// Statistics names the buffers of the inference graph: ParamMean and ParamStd where
+// the program normalises.
+func (p *Program) Statistics() []string {
+	if p.Normalize {
+		return []string{ParamMean, ParamStd}
+	}
+	return nil
+}

@@ -45,32 +45,9 @@ type Env struct {
 // no output needs may be missing. It is the reference that every engine is
 // measured against.
 func Eval(g *Graph, env Env) (map[string]*Tensor, error) {
-	uses := make([]int, len(g.Nodes))
-	for _, o := range g.Outputs {
-		uses[o.Node.ID]++
-	}
-	for i, v := range slices.Backward(g.Nodes) {
-		if uses[i] > 0 {
-			for _, in := range v.In {
-				uses[in.ID]++
-			}
-		}
-	}
-	values := make([]*Tensor, len(g.Nodes))
-	for i, n := range g.Nodes {
-		if uses[i] == 0 {
-			continue
-		}
-		v, err := evalNode(&env, n, values)
-		if err != nil {
-			return nil, err
-		}
-		values[i] = v
-		for _, in := range n.In {
-			if uses[in.ID]--; uses[in.ID] == 0 {
-				values[in.ID] = nil // images of large bags are too big to keep
-			}
-		}
+	values, err := evalNodes(g, &env, g.Live(), g.ends())
+	if err != nil {
+		return nil, err
 	}
 	out := make(map[string]*Tensor, len(g.Outputs))
 	for _, o := range g.Outputs {
@@ -81,13 +58,24 @@ func Eval(g *Graph, env Env) (map[string]*Tensor, error) {
 
 // EvalAll computes every node; the value of node n stands at index n.ID.
 func EvalAll(g *Graph, env Env) ([]*Tensor, error) {
+	return evalNodes(g, &env, slices.Repeat([]bool{true}, len(g.Nodes)), make([][]*Node, len(g.Nodes)))
+}
+
+// evalNodes computes the nodes that are wanted, by ID, and lets go of those of ends
+// after each: images of large bags are too big to keep.
+func evalNodes(g *Graph, env *Env, wanted []bool, ends [][]*Node) ([]*Tensor, error) {
 	values := make([]*Tensor, len(g.Nodes))
 	for i, n := range g.Nodes {
-		v, err := evalNode(&env, n, values)
-		if err != nil {
-			return nil, err
+		if wanted[i] {
+			v, err := evalNode(env, n, values)
+			if err != nil {
+				return nil, err
+			}
+			values[i] = v
 		}
-		values[i] = v
+		for _, done := range ends[i] {
+			values[done.ID] = nil
+		}
 	}
 	return values, nil
 }

@@ -1,36 +1,51 @@
 package graph
 
-// convolution holds the extents of one Conv2D: images x [n, c, h, w], kernels
-// [o, c, kh, kw], result [n, o, oh, ow].
-type convolution struct {
-	n, c, h, w, o, kh, kw, oh, ow int
-	stride, pad                   [2]int
+import "slices"
+
+// Convolution is the geometry of a convolution, or of a gradient of one: images
+// x [N, C, H, W], kernels [O, C, KH, KW], result [N, O, OH, OW].
+type Convolution struct {
+	N, C, H, W, O, KH, KW, OH, OW int
+	Stride, Pad                   [2]int
 }
 
-func newConvolution(a *Attrs, x, k, y []int) convolution {
-	return convolution{
-		n: x[0], c: x[1], h: x[2], w: x[3], o: k[0], kh: k[2], kw: k[3], oh: y[2], ow: y[3],
-		stride: a.Stride, pad: a.Pad,
+// Convolution is that of the node for so many instances; nil if it is none.
+func (n *Node) Convolution(instances int) *Convolution {
+	var x, k, y Shape
+	switch n.Op {
+	case OpConv2D:
+		x, k, y = n.In[0].Shape, n.In[1].Shape, n.Shape
+	case OpConv2DGradInput:
+		x, k, y = n.Shape, n.In[1].Shape, n.In[0].Shape
+	case OpConv2DGradWeight:
+		x, k, y = n.In[0].Shape, n.Shape, n.In[1].Shape
+	default:
+		return nil
 	}
+	e := slices.Concat(x, k, y).Concrete(instances, 1)
+	return &Convolution{e[0], e[1], e[2], e[3], e[4], e[6], e[7], e[10], e[11], n.Attrs.Stride, n.Attrs.Pad}
 }
 
-func (c *convolution) taps() int      { return c.c * c.kh * c.kw }
-func (c *convolution) positions() int { return c.oh * c.ow }
+// Taps is the number of elements of a kernel, Positions that of the places where it
+// is applied, Image that of the elements of an image.
+func (c *Convolution) Taps() int      { return c.C * c.KH * c.KW }
+func (c *Convolution) Positions() int { return c.OH * c.OW }
+func (c *Convolution) Image() int     { return c.C * c.H * c.W }
 
 // eachTap calls f for every pair of a tap of the kernel and a position of the
 // result that reads inside the image: index in the unfolded image [taps,
 // positions] and in the image [c, h, w].
-func (c *convolution) eachTap(f func(unfolded, image int)) {
-	for tap := range c.taps() {
-		ch, ky, kx := tap/(c.kh*c.kw), tap/c.kw%c.kh, tap%c.kw
-		for oy := range c.oh {
-			y := oy*c.stride[0] - c.pad[0] + ky
-			if y < 0 || y >= c.h {
+func (c *Convolution) eachTap(f func(unfolded, image int)) {
+	for tap := range c.Taps() {
+		ch, ky, kx := tap/(c.KH*c.KW), tap/c.KW%c.KH, tap%c.KW
+		for oy := range c.OH {
+			y := oy*c.Stride[0] - c.Pad[0] + ky
+			if y < 0 || y >= c.H {
 				continue
 			}
-			for ox := range c.ow {
-				if x := ox*c.stride[1] - c.pad[1] + kx; x >= 0 && x < c.w {
-					f((tap*c.oh+oy)*c.ow+ox, (ch*c.h+y)*c.w+x)
+			for ox := range c.OW {
+				if x := ox*c.Stride[1] - c.Pad[1] + kx; x >= 0 && x < c.W {
+					f((tap*c.OH+oy)*c.OW+ox, (ch*c.H+y)*c.W+x)
 				}
 			}
 		}
@@ -39,52 +54,52 @@ func (c *convolution) eachTap(f func(unfolded, image int)) {
 
 // unfold writes each tap's view of one image as a row of cols; the padding
 // positions of cols are never written and stay 0.
-func (c *convolution) unfold(cols, image []float64) {
+func (c *Convolution) unfold(cols, image []float64) {
 	c.eachTap(func(u, i int) { cols[u] = image[i] })
 }
 
-func evalConv2D(_ *Env, n *Node, in []*Tensor, out *Tensor) error {
-	c := newConvolution(&n.Attrs, in[0].Shape, in[1].Shape, out.Shape)
-	cols := make([]float64, c.taps()*c.positions())
-	size, result := c.c*c.h*c.w, c.o*c.positions()
-	for i := range c.n {
+func evalConv2D(env *Env, n *Node, in []*Tensor, out *Tensor) error {
+	c := n.Convolution(env.N)
+	cols := make([]float64, c.Taps()*c.Positions())
+	size, result := c.Image(), c.O*c.Positions()
+	for i := range c.N {
 		c.unfold(cols, in[0].Data[i*size:(i+1)*size])
-		matMulAdd(out.Data[i*result:(i+1)*result], in[1].Data, cols, c.o, c.taps(), c.positions())
+		matMulAdd(out.Data[i*result:(i+1)*result], in[1].Data, cols, c.O, c.Taps(), c.Positions())
 	}
 	return nil
 }
 
-func evalConv2DGradInput(_ *Env, n *Node, in []*Tensor, out *Tensor) error {
+func evalConv2DGradInput(env *Env, n *Node, in []*Tensor, out *Tensor) error {
 	dy, k := in[0], in[1]
-	c := newConvolution(&n.Attrs, out.Shape, k.Shape, dy.Shape)
-	taps, positions := c.taps(), c.positions()
+	c := n.Convolution(env.N)
+	taps, positions := c.Taps(), c.Positions()
 	transposed := make([]float64, len(k.Data))
-	for o := range c.o {
+	for o := range c.O {
 		for t := range taps {
-			transposed[t*c.o+o] = k.Data[o*taps+t]
+			transposed[t*c.O+o] = k.Data[o*taps+t]
 		}
 	}
 	cols := make([]float64, taps*positions)
-	size, result := c.c*c.h*c.w, c.o*positions
-	for i := range c.n {
+	size, result := c.Image(), c.O*positions
+	for i := range c.N {
 		clear(cols)
-		matMulAdd(cols, transposed, dy.Data[i*result:(i+1)*result], taps, c.o, positions)
+		matMulAdd(cols, transposed, dy.Data[i*result:(i+1)*result], taps, c.O, positions)
 		image := out.Data[i*size : (i+1)*size]
 		c.eachTap(func(u, i int) { image[i] += cols[u] })
 	}
 	return nil
 }
 
-func evalConv2DGradWeight(_ *Env, n *Node, in []*Tensor, out *Tensor) error {
+func evalConv2DGradWeight(env *Env, n *Node, in []*Tensor, out *Tensor) error {
 	x, dy := in[0], in[1]
-	c := newConvolution(&n.Attrs, x.Shape, out.Shape, dy.Shape)
-	taps, positions := c.taps(), c.positions()
+	c := n.Convolution(env.N)
+	taps, positions := c.Taps(), c.Positions()
 	cols := make([]float64, taps*positions)
-	size := c.c * c.h * c.w
-	for i := range c.n {
+	size := c.Image()
+	for i := range c.N {
 		c.unfold(cols, x.Data[i*size:(i+1)*size])
-		for o := range c.o {
-			at := (i*c.o + o) * positions
+		for o := range c.O {
+			at := (i*c.O + o) * positions
 			row := dy.Data[at : at+positions]
 			for t := range taps {
 				sum := 0.0

@@ -116,24 +116,16 @@ func neutral(n *Node, in []*Node) *Node {
 		return nil
 	}
 	switch n.Op {
-	case OpAdd, OpMul:
+	case OpAdd, OpSub, OpMul, OpDiv:
 		unit := 0.0
-		if n.Op == OpMul {
+		if n.Op == OpMul || n.Op == OpDiv {
 			unit = 1
 		}
 		if v, ok := uniform(in[1]); ok && v == unit && same(0) != nil {
 			return in[0]
 		}
-		if v, ok := uniform(in[0]); ok && v == unit {
+		if v, ok := uniform(in[0]); ok && v == unit && (n.Op == OpAdd || n.Op == OpMul) {
 			return same(1)
-		}
-	case OpSub, OpDiv:
-		unit := 0.0
-		if n.Op == OpDiv {
-			unit = 1
-		}
-		if v, ok := uniform(in[1]); ok && v == unit {
-			return same(0)
 		}
 	case OpReshape, OpExpand, OpSlice, OpPad:
 		return same(0)

@@ -6,23 +6,7 @@ package graph
 // repeats other numbers counts as none. It is below what any engine takes, and a
 // float64, since shapes may hold more than an int counts.
 func (g *Graph) Peak(n, b int) float64 {
-	last := make([]int, len(g.Nodes)) // the node after which a value is not needed
-	for _, node := range g.Nodes {
-		last[node.ID] = node.ID
-		if node.Op == OpInput || node.Op == OpParam {
-			last[node.ID] = len(g.Nodes)
-		}
-		for _, in := range node.In {
-			last[in.ID] = max(last[in.ID], node.ID)
-		}
-	}
-	for _, o := range g.Outputs {
-		last[o.Node.ID] = len(g.Nodes)
-	}
-	ends := make([][]*Node, len(g.Nodes)+1)
-	for _, node := range g.Nodes {
-		ends[last[node.ID]] = append(ends[last[node.ID]], node)
-	}
+	ends := g.ends()
 	alive, peak := 0.0, 0.0
 	for _, node := range g.Nodes {
 		alive += node.stored(n, b)
@@ -32,6 +16,29 @@ func (g *Graph) Peak(n, b int) float64 {
 		}
 	}
 	return peak
+}
+
+// ends lists by ID the nodes whose values nobody needs after that one: inputs,
+// parameters and outputs are in no list.
+func (g *Graph) ends() [][]*Node {
+	last := make([]int, len(g.Nodes))
+	for _, n := range g.Nodes {
+		last[n.ID] = n.ID
+		if n.Op == OpInput || n.Op == OpParam {
+			last[n.ID] = len(g.Nodes)
+		}
+		for _, in := range n.In {
+			last[in.ID] = max(last[in.ID], n.ID)
+		}
+	}
+	for _, o := range g.Outputs {
+		last[o.Node.ID] = len(g.Nodes)
+	}
+	ends := make([][]*Node, len(g.Nodes)+1)
+	for _, n := range g.Nodes {
+		ends[last[n.ID]] = append(ends[last[n.ID]], n)
+	}
+	return ends
 }
 
 // stored is how many numbers the value of a node must take.

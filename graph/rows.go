@@ -86,7 +86,7 @@ func (n *Node) mixes() bool {
 // meet. Empty means that each row of n, which has at most one symbolic axis,
 // follows from its own bag alone, and n without rows from no bag at all.
 func (n *Node) Mixers() []*Node {
-	way := ancestors(n)
+	way := n.ancestors(func(*Node) bool { return true })
 	slices.SortFunc(way, func(x, y *Node) int { return x.ID - y.ID })
 	mixed := map[*Node]bool{}
 	var first []*Node
@@ -104,21 +104,10 @@ func (n *Node) Mixers() []*Node {
 // Learns reports whether the gradient of n reaches a parameter: whether some
 // parameter can change n at all. What is multiplied by a literal 0 cannot.
 func (n *Node) Learns() bool {
-	seen := map[*Node]bool{}
-	list := []*Node{n}
-	for len(list) > 0 {
-		x := list[len(list)-1]
-		list = list[:len(list)-1]
-		if x.Op == OpParam {
-			return true
-		}
-		if seen[x] || ops[x.Op].flat || x.Op == OpMul && (zero(x.In[0]) || zero(x.In[1])) {
-			continue
-		}
-		seen[x] = true
-		list = append(list, x.In...)
+	passes := func(x *Node) bool {
+		return !ops[x.Op].flat && (x.Op != OpMul || !zero(x.In[0]) && !zero(x.In[1]))
 	}
-	return false
+	return slices.ContainsFunc(n.ancestors(passes), func(x *Node) bool { return x.Op == OpParam })
 }
 
 func zero(n *Node) bool {
@@ -126,11 +115,15 @@ func zero(n *Node) bool {
 	return ok && v == 0
 }
 
-// ancestors lists n and all nodes it is computed from, each once.
-func ancestors(n *Node) []*Node {
+// ancestors lists n and all nodes it is computed from, each once, as far as the way
+// leads through nodes that pass.
+func (n *Node) ancestors(passes func(x *Node) bool) []*Node {
 	seen := map[*Node]bool{n: true}
 	list := []*Node{n}
 	for i := 0; i < len(list); i++ {
+		if !passes(list[i]) {
+			continue
+		}
 		for _, x := range list[i].In {
 			if !seen[x] {
 				seen[x] = true

@@ -9,7 +9,7 @@ import (
 )
 
 // Executor computes epochs of runs that go in step: an engine those of one, the
-// job axis of XLA those of many. A run that rests is nil in its lists.
+// job axis of XLA those of many. Runs that rest are not in the lists that it gets.
 type Executor interface {
 	// SetStates puts the states of all runs in; States copies them out.
 	SetStates([]*State) error
@@ -66,7 +66,7 @@ func Fit(ctx context.Context, trials []*Trial, place Placement, o Options, open 
 		if err := t.Check(); err != nil {
 			return nil, err
 		}
-		f.runs = append(f.runs, newRun(f, t))
+		f.runs = append(f.runs, newRun(f, t, len(f.runs)))
 		if t.Dir != "" && t.Pause > 0 && f.work == ctx {
 			var leave func()
 			f.work, leave = outlive(ctx, patience)
@@ -155,9 +155,7 @@ func (f *fit) epoch(epoch int) error {
 	began := time.Now()
 	going := pick(f.runs, func(r *Run) bool { return r.done == epoch-1 })
 	for _, r := range going {
-		if r != nil {
-			r.begin(epoch)
-		}
+		r.begin(epoch)
 	}
 	if err := f.executor.Epoch(f.work, going); err != nil {
 		return err
@@ -166,13 +164,11 @@ func (f *fit) epoch(epoch int) error {
 		return f.stopped(epoch, err)
 	}
 	f.over = f.ctx.Err() != nil
-	going = pick(f.runs, func(r *Run) bool { return r.done == epoch-1 })
+	going = pick(going, nil)
 	for _, r := range going {
-		if r != nil {
-			r.sum()
-		}
+		r.sum()
 	}
-	measured := pick(f.runs, func(r *Run) bool { return r.done == epoch-1 && r.measured(epoch) })
+	measured := pick(going, func(r *Run) bool { return r.measured(epoch) })
 	if err := f.predict(measured); err != nil {
 		return fmt.Errorf("evaluation after epoch %d: %w", epoch, err)
 	}
@@ -192,65 +188,47 @@ func (f *fit) stopped(epoch int, err error) error {
 
 // predict evaluates runs.
 func (f *fit) predict(runs []*Run) error {
-	any := false
-	for _, r := range runs {
-		if r != nil {
-			r.startPrediction()
-			any = true
-		}
-	}
-	if !any {
+	if len(runs) == 0 {
 		return nil
+	}
+	for _, r := range runs {
+		r.startPrediction()
 	}
 	return f.executor.Predict(f.work, runs)
 }
 
 // end records the epoch of the runs and keeps what is to be kept.
 func (f *fit) end(going, measured []*Run, began time.Time) error {
-	n := 0
+	seconds := time.Since(began).Seconds() / float64(max(len(going), 1))
 	for _, r := range going {
-		if r != nil {
-			n++
-		}
-	}
-	seconds := time.Since(began).Seconds() / float64(max(n, 1))
-	for i, r := range going {
-		if r == nil {
-			continue
-		}
-		if err := r.end(measured[i] != nil, seconds); err != nil {
+		if err := r.end(slices.Contains(measured, r), seconds); err != nil {
 			return err
 		}
 	}
-	if err := f.keep(going); err != nil {
+	if err := f.keep(pick(going, (*Run).due)); err != nil {
 		return err
 	}
-	for _, r := range going {
-		if r != nil && r.err == nil {
-			f.options.Observer.Epoch(r.now, Progress{Trial: r.Name, Epoch: r.done, Epochs: r.Epochs, Step: r.steps, Steps: r.steps,
-				Loss: r.now.Loss, Accuracy: r.right.share(), Left: f.clock.left()})
-		}
+	for _, r := range pick(going, nil) {
+		f.options.Observer.Epoch(r.now, Progress{Trial: r.Name, Epoch: r.done, Epochs: r.Epochs, Step: r.steps, Steps: r.steps,
+			Loss: r.now.Loss, Accuracy: r.right.share(), Left: f.clock.left()})
 	}
 	return nil
 }
 
-// keep writes the checkpoints that are due.
-func (f *fit) keep(going []*Run) error {
-	if !slices.ContainsFunc(going, func(r *Run) bool { return r != nil && r.due() }) {
+// keep writes the checkpoints of runs.
+func (f *fit) keep(due []*Run) error {
+	if len(due) == 0 {
 		return nil
 	}
 	states, err := f.states()
 	if err != nil {
 		return err
 	}
-	for i, r := range going {
-		if r == nil || !r.due() {
+	for _, r := range due {
+		if r.err = r.checkState(states[r.Place]); r.err != nil {
 			continue
 		}
-		if r.err = r.checkState(states[i]); r.err != nil {
-			continue
-		}
-		if err := r.save(states[i]); err != nil {
+		if err := r.save(states[r.Place]); err != nil {
 			return err
 		}
 	}

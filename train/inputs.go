@@ -30,13 +30,13 @@ func (in *Inputs) Batch(p *compile.Program, b *Batch, n, bags int) error {
 	}
 	in.start(b.BagOf, n)
 	in.rows(compile.InInstances, b.Instances, len(b.BagOf), n)
-	in.zeros(compile.InCandidates, b.Candidates, bags*p.Signature.Classes)
-	in.zeros(compile.InWeights, b.Weights, bags*p.Signature.Classes)
+	in.fill(compile.InCandidates, b.Candidates, bags*p.Signature.Classes, zero)
+	in.fill(compile.InWeights, b.Weights, bags*p.Signature.Classes, zero)
 	for _, m := range p.Masks {
 		if m.Shape[0] == graph.N {
 			in.rows(m.Name, b.Masks[m.Name], len(b.BagOf), n)
 		} else {
-			in.zeros(m.Name, b.Masks[m.Name], extent.Size(m.Shape.Concrete(n, bags)))
+			in.fill(m.Name, b.Masks[m.Name], extent.Size(m.Shape.Concrete(n, bags)), zero)
 		}
 	}
 	in.scalar(compile.InLR, b.LR)
@@ -69,30 +69,24 @@ func (in *Inputs) start(bagOf []int, n int) {
 
 // rows repeats the last of some rows up to a number of rows.
 func (in *Inputs) rows(name string, values []float32, rows, capacity int) {
-	in.Floats[name] = values
-	if capacity == rows {
-		return
-	}
-	width := len(values) / rows
-	to := append(in.padded[name][:0], values...)
-	for range capacity - rows {
-		to = append(to, values[(rows-1)*width:]...)
-	}
-	in.padded[name], in.Floats[name] = to, to
+	width := len(values) / max(rows, 1)
+	in.fill(name, values, capacity*width, values[len(values)-width:])
 }
 
-// zeros adds zeros up to a size.
-func (in *Inputs) zeros(name string, values []float32, size int) {
+// fill adds copies of more up to a size.
+func (in *Inputs) fill(name string, values []float32, size int, more []float32) {
 	in.Floats[name] = values
 	if len(values) == size {
 		return
 	}
 	to := append(in.padded[name][:0], values...)
 	for len(to) < size {
-		to = append(to, 0)
+		to = append(to, more...)
 	}
 	in.padded[name], in.Floats[name] = to, to
 }
+
+var zero = []float32{0}
 
 // scalar sets a scalar input, a buffer of one element.
 func (in *Inputs) scalar(name string, v float64) {

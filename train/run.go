@@ -12,6 +12,7 @@ import (
 // it what came out.
 type Run struct {
 	Record
+	Place     int // among the runs that go in step, from 0
 	fit       *fit
 	mean, std []float32 // statistics of the normalisation, shape of one instance; nil: none
 	identity  Identity  // without a folder for checkpoints it is empty
@@ -29,8 +30,8 @@ type Run struct {
 	found [2]*Predictions
 }
 
-func newRun(f *fit, t *Trial) *Run {
-	r := &Run{Record: Record{Trial: t, Epochs: t.epochs()}, fit: f, saved: time.Now()}
+func newRun(f *fit, t *Trial, place int) *Run {
+	r := &Run{Record: Record{Trial: t, Epochs: t.epochs()}, Place: place, fit: f, saved: time.Now()}
 	r.steps = len(data.Batches(t.Split.Train, t.Batch()))
 	r.Weights = InitialWeights(t.Data)
 	r.FollowWeights()
@@ -150,7 +151,7 @@ func (r *Run) checkState(s *State) error {
 func (r *Run) due() bool {
 	every := r.Program.Spec.Train.Checkpoint.V
 	switch {
-	case r.Dir == "" || r.err != nil:
+	case r.Dir == "":
 		return false
 	case r.Pause > 0:
 		return r.fit.over || time.Since(r.saved) >= r.Pause
@@ -158,14 +159,8 @@ func (r *Run) due() bool {
 	return every > 0 && (r.done%every == 0 || r.done == r.Epochs)
 }
 
-// pick lists the runs that are not over and for which goes holds, nil in the
-// place of the others.
+// pick lists the runs that are not over and for which goes holds, nil for all of
+// those.
 func pick(runs []*Run, goes func(*Run) bool) []*Run {
-	list := slices.Clone(runs)
-	for i, r := range list {
-		if r.err != nil || !goes(r) {
-			list[i] = nil
-		}
-	}
-	return list
+	return slices.DeleteFunc(slices.Clone(runs), func(r *Run) bool { return r.err != nil || goes != nil && !goes(r) })
 }

@@ -10,7 +10,7 @@ import (
 // steps elsewhere. All steps are of the first epoch, so that the label weights
 // of each are the first ones of its bags.
 func Sample(t *Trial, steps int) (*State, []*Batch, error) {
-	r := newRun(nil, t)
+	r := newRun(nil, t, 0)
 	r.begin(1)
 	chunks := r.Batches()
 	if steps < 1 || steps > len(chunks) {

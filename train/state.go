@@ -46,10 +46,8 @@ func (s *State) Flat(p *compile.Program) (params, velocity []float32, statistics
 		velocity = append(velocity, v...)
 	}
 	statistics = map[string][]float32{}
-	if p.Normalize {
-		for _, name := range []string{compile.ParamMean, compile.ParamStd} {
-			statistics[name] = slices.Clone(s.Params[name])
-		}
+	for _, name := range p.Statistics() {
+		statistics[name] = slices.Clone(s.Params[name])
 	}
 	return params, velocity, statistics, nil
 }
@@ -71,11 +69,9 @@ func CheckState(p *compile.Program, s *State) error {
 			return err
 		}
 	}
-	if p.Normalize {
-		for _, name := range []string{compile.ParamMean, compile.ParamStd} {
-			if err := check(name, extent.Size(p.Signature.Instance)); err != nil {
-				return err
-			}
+	for _, name := range p.Statistics() {
+		if err := check(name, extent.Size(p.Signature.Instance)); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -5,37 +5,24 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// convolution holds the extents of a Conv2D: images x [n, c, h, w], kernels
-// [o, c, kh, kw], result [n, o, oh, ow]. It is computed image by image as a
-// product of the kernels [o, taps] with the unfolded image [taps, positions].
+// convolution is computed image by image as a product of the kernels [o, taps] with
+// the unfolded image [taps, positions].
 type convolution[T Float] struct {
-	arena                         *Arena[T]
-	n, c, h, w, o, kh, kw, oh, ow int
-	stride, pad                   [2]int
+	*graph.Convolution
+	arena *Arena[T]
 }
-
-func newConvolution[T Float](arena *Arena[T], a *graph.Attrs, x, k, y []int) *convolution[T] {
-	return &convolution[T]{
-		arena: arena, n: x[0], c: x[1], h: x[2], w: x[3], o: k[0], kh: k[2], kw: k[3], oh: y[2], ow: y[3],
-		stride: a.Stride, pad: a.Pad,
-	}
-}
-
-func (c *convolution[T]) taps() int      { return c.c * c.kh * c.kw }
-func (c *convolution[T]) positions() int { return c.oh * c.ow }
-func (c *convolution[T]) image() int     { return c.c * c.h * c.w }
 
 // columns gives the part of an output row that the tap kx reads inside the
 // image, from included to to excluded.
 func (c *convolution[T]) columns(kx int) (from, to int) {
-	s, shift := c.stride[1], kx-c.pad[1] // reads column ox*s + shift
+	s, shift := c.Stride[1], kx-c.Pad[1] // reads column ox*s + shift
 	if shift < 0 {
 		from = (-shift + s - 1) / s
 	}
-	if last := c.w - 1 - shift; last >= 0 {
-		to = min(c.ow, last/s+1)
+	if last := c.W - 1 - shift; last >= 0 {
+		to = min(c.OW, last/s+1)
 	}
-	return min(from, c.ow), max(to, min(from, c.ow))
+	return min(from, c.OW), max(to, min(from, c.OW))
 }
 
 // rows calls f for each tap and output row: where the row stands in the
@@ -43,14 +30,14 @@ func (c *convolution[T]) columns(kx int) (from, to int) {
 // them is read. inside is false for a row of padding.
 func (c *convolution[T]) rows(f func(at, from, to, source int, inside bool)) {
 	at := 0
-	for ch := range c.c {
-		for ky := range c.kh {
-			for kx := range c.kw {
+	for ch := range c.C {
+		for ky := range c.KH {
+			for kx := range c.KW {
 				from, to := c.columns(kx)
-				for oy := range c.oh {
-					y := oy*c.stride[0] + ky - c.pad[0]
-					f(at, from, to, (ch*c.h+y)*c.w+from*c.stride[1]+kx-c.pad[1], y >= 0 && y < c.h)
-					at += c.ow
+				for oy := range c.OH {
+					y := oy*c.Stride[0] + ky - c.Pad[0]
+					f(at, from, to, (ch*c.H+y)*c.W+from*c.Stride[1]+kx-c.Pad[1], y >= 0 && y < c.H)
+					at += c.OW
 				}
 			}
 		}
@@ -60,20 +47,20 @@ func (c *convolution[T]) rows(f func(at, from, to, source int, inside bool)) {
 // unfold writes what each tap sees of an image into a row of cols.
 func (c *convolution[T]) unfold(cols, image []T) {
 	c.rows(func(at, from, to, source int, inside bool) {
-		row := cols[at : at+c.ow]
+		row := cols[at : at+c.OW]
 		if !inside {
 			clear(row)
 			return
 		}
 		clear(row[:from])
 		clear(row[to:])
-		if c.stride[1] == 1 {
+		if c.Stride[1] == 1 {
 			copy(row[from:to], image[source:])
 			return
 		}
 		for i := from; i < to; i++ {
 			row[i] = image[source]
-			source += c.stride[1]
+			source += c.Stride[1]
 		}
 	})
 }
@@ -86,29 +73,29 @@ func (c *convolution[T]) fold(image, cols []T) {
 		}
 		for _, v := range cols[at+from : at+to] {
 			image[source] += v
-			source += c.stride[1]
+			source += c.Stride[1]
 		}
 	})
 }
 
 // forward correlates the images in[0] with the kernels in[1].
 func (c *convolution[T]) forward(out []T, in [][]T, _ []int) {
-	taps, pos := c.taps(), c.positions()
-	c.arena.chunked(c.n, taps*pos, func(_, from, to int, cols []T) {
+	taps, pos := c.Taps(), c.Positions()
+	c.arena.chunked(c.N, taps*pos, func(_, from, to int, cols []T) {
 		for i := from; i < to; i++ {
-			c.unfold(cols, in[0][i*c.image():(i+1)*c.image()])
-			gemm(false, false, c.o, pos, taps, in[1], cols, 0, out[i*c.o*pos:(i+1)*c.o*pos])
+			c.unfold(cols, in[0][i*c.Image():(i+1)*c.Image()])
+			gemm(false, false, c.O, pos, taps, in[1], cols, 0, out[i*c.O*pos:(i+1)*c.O*pos])
 		}
 	})
 }
 
 // gradInput is the gradient of the images from dy = in[0] and the kernels in[1].
 func (c *convolution[T]) gradInput(out []T, in [][]T, _ []int) {
-	taps, pos := c.taps(), c.positions()
-	c.arena.chunked(c.n, taps*pos, func(_, from, to int, cols []T) {
+	taps, pos := c.Taps(), c.Positions()
+	c.arena.chunked(c.N, taps*pos, func(_, from, to int, cols []T) {
 		for i := from; i < to; i++ {
-			gemm(true, false, taps, pos, c.o, in[1], in[0][i*c.o*pos:(i+1)*c.o*pos], 0, cols)
-			image := out[i*c.image() : (i+1)*c.image()]
+			gemm(true, false, taps, pos, c.O, in[1], in[0][i*c.O*pos:(i+1)*c.O*pos], 0, cols)
+			image := out[i*c.Image() : (i+1)*c.Image()]
 			clear(image)
 			c.fold(image, cols)
 		}
@@ -119,14 +106,14 @@ func (c *convolution[T]) gradInput(out []T, in [][]T, _ []int) {
 // dy = in[1]. Every chunk of images adds up its own part, and the parts are
 // added in order, so that the number of processors changes no bit.
 func (c *convolution[T]) gradWeight(out []T, in [][]T, _ []int) {
-	taps, pos := c.taps(), c.positions()
-	size := c.o * taps
-	used := c.arena.chunked(c.n, taps*pos+size, func(_, from, to int, scratch []T) {
+	taps, pos := c.Taps(), c.Positions()
+	size := c.O * taps
+	used := c.arena.chunked(c.N, taps*pos+size, func(_, from, to int, scratch []T) {
 		cols, part := scratch[:taps*pos], scratch[taps*pos:]
 		clear(part)
 		for i := from; i < to; i++ {
-			c.unfold(cols, in[0][i*c.image():(i+1)*c.image()])
-			gemm(false, true, c.o, taps, pos, in[1][i*c.o*pos:(i+1)*c.o*pos], cols, 1, part)
+			c.unfold(cols, in[0][i*c.Image():(i+1)*c.Image()])
+			gemm(false, true, c.O, taps, pos, in[1][i*c.O*pos:(i+1)*c.O*pos], cols, 1, part)
 		}
 	})
 	clear(out)
@@ -139,29 +126,23 @@ func (c *convolution[T]) gradWeight(out []T, in [][]T, _ []int) {
 
 // lowerConv2D correlates images with kernels.
 func lowerConv2D[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
-	shape := l.concrete(n)
-	c := newConvolution(l.o.Arena, &n.Attrs, shapeOf(in[0]), shapeOf(in[1]), shape)
+	c := &convolution[T]{n.Convolution(l.n), l.o.Arena}
 	grad := func(i int, x gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
 		if i == 0 {
 			return l.apply("Conv2DGradInput", shapeOf(x[0]), c.gradInput, nil, dy, x[1])
 		}
 		return l.apply("Conv2DGradWeight", shapeOf(x[1]), c.gradWeight, nil, x[0], dy)
 	}
-	return l.apply("Conv2D", shape, c.forward, grad, in...)
+	return l.apply("Conv2D", l.concrete(n), c.forward, grad, in...)
 }
 
-// lowerConv2DGradInput is the gradient of the images as an op of the IR. It has
-// itself no gradient here.
-func lowerConv2DGradInput[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
-	shape := l.concrete(n)
-	c := newConvolution(l.o.Arena, &n.Attrs, shape, shapeOf(in[1]), shapeOf(in[0]))
-	return l.apply("Conv2DGradInput", shape, c.gradInput, nil, in...)
-}
-
-// lowerConv2DGradWeight is the gradient of the kernels as an op of the IR. It
-// has itself no gradient here.
-func lowerConv2DGradWeight[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
-	shape := l.concrete(n)
-	c := newConvolution(l.o.Arena, &n.Attrs, shapeOf(in[0]), shape, shapeOf(in[1]))
-	return l.apply("Conv2DGradWeight", shape, c.gradWeight, nil, in...)
+// lowerConv2DGrad is the gradient of the images or of the kernels as an op of the IR.
+// It has itself no gradient here.
+func lowerConv2DGrad[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
+	c := &convolution[T]{n.Convolution(l.n), l.o.Arena}
+	run := c.gradInput
+	if n.Op == graph.OpConv2DGradWeight {
+		run = c.gradWeight
+	}
+	return l.apply(n.Op.String(), l.concrete(n), run, nil, in...)
 }

@@ -42,11 +42,16 @@ func mapped[T Float](f func(x float64) float64, df func(x, y float64) float64) u
 				}
 			})
 		},
-		gradient: func(dx, x, y, dy []T) {
-			for i := range dx {
-				dx[i] = dy[i] * T(df(float64(x[i]), float64(y[i])))
-			}
-		},
+		gradient: gradientOf(func(x, y, dy T) T { return dy * T(df(float64(x), float64(y))) }),
+	}
+}
+
+// gradientOf makes the loop of a gradient.
+func gradientOf[T Float](f func(x, y, dy T) T) func(dx, x, y, dy []T) {
+	return func(dx, x, y, dy []T) {
+		for i := range dx {
+			dx[i] = f(x[i], y[i], dy[i])
+		}
 	}
 }
 
@@ -63,21 +68,13 @@ func negRows[T Float]() unaryRows[T] {
 
 func expRows[T Float]() unaryRows[T] {
 	rows := mapped[T](exp[T], nil)
-	rows.gradient = func(dx, _, y, dy []T) {
-		for i := range dx {
-			dx[i] = dy[i] * y[i]
-		}
-	}
+	rows.gradient = gradientOf(func(_, y, dy T) T { return dy * y })
 	return rows
 }
 
 func logRows[T Float]() unaryRows[T] {
 	rows := mapped[T](math.Log, nil)
-	rows.gradient = func(dx, x, _, dy []T) {
-		for i := range dx {
-			dx[i] = dy[i] / x[i]
-		}
-	}
+	rows.gradient = gradientOf(func(x, _, dy T) T { return dy / x })
 	return rows
 }
 
@@ -107,11 +104,7 @@ func sign(x float64) float64 {
 
 func tanhRows[T Float]() unaryRows[T] {
 	rows := mapped[T](tanh[T], nil)
-	rows.gradient = func(dx, _, y, dy []T) {
-		for i := range dx {
-			dx[i] = dy[i] * (1 - y[i]*y[i])
-		}
-	}
+	rows.gradient = gradientOf(func(_, y, dy T) T { return dy * (1 - y*y) })
 	return rows
 }
 
@@ -138,11 +131,7 @@ func sigmoid[T Float](x float64) float64 {
 
 func sigmoidRows[T Float]() unaryRows[T] {
 	rows := mapped[T](sigmoid[T], nil)
-	rows.gradient = func(dx, _, y, dy []T) {
-		for i := range dx {
-			dx[i] = dy[i] * y[i] * (1 - y[i])
-		}
-	}
+	rows.gradient = gradientOf(func(_, y, dy T) T { return dy * y * (1 - y) })
 	return rows
 }
 
@@ -194,13 +183,11 @@ func lowerClamp[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gor
 				out[i] = v
 			}
 		},
-		gradient: func(dx, x, _, dy []T) {
-			for i := range dx {
-				dx[i] = dy[i]
-				if x[i] < lo || x[i] > hi {
-					dx[i] = 0
-				}
+		gradient: gradientOf(func(x, _, dy T) T {
+			if x < lo || x > hi {
+				return 0
 			}
-		},
+			return dy
+		}),
 	})(l, n, in)
 }

@@ -21,8 +21,8 @@ var errCollision = errors.New("two nodes of the expression graph have the same h
 // table has one lowering per op of the IR.
 func table[T Float]() target.Table[*lowerer[T], *gorgonia.Node] {
 	return target.Table[*lowerer[T], *gorgonia.Node]{
-		graph.OpInput: lowerInput[T],
-		graph.OpParam: lowerParam[T],
+		graph.OpInput: lowerLeaf[T],
+		graph.OpParam: lowerLeaf[T],
 		graph.OpConst: lowerConst[T],
 		graph.OpFill:  lowerFill[T],
 
@@ -56,8 +56,8 @@ func table[T Float]() target.Table[*lowerer[T], *gorgonia.Node] {
 		graph.OpMax:       lowerMax[T],
 		graph.OpMaxMask:   lowerMaxMask[T],
 		graph.OpConcat:    lowerConcat[T],
-		graph.OpSlice:     lowerSlice[T],
-		graph.OpPad:       lowerPad[T],
+		graph.OpSlice:     lowerPart[T],
+		graph.OpPad:       lowerPart[T],
 
 		graph.OpSoftmax:    lowerSoftmax[T],
 		graph.OpLogSoftmax: lowerSoftmax[T],
@@ -71,8 +71,8 @@ func table[T Float]() target.Table[*lowerer[T], *gorgonia.Node] {
 		graph.OpSegmentAttentionGrad: lowerSegmentAttentionGrad[T],
 
 		graph.OpConv2D:           lowerConv2D[T],
-		graph.OpConv2DGradInput:  lowerConv2DGradInput[T],
-		graph.OpConv2DGradWeight: lowerConv2DGradWeight[T],
+		graph.OpConv2DGradInput:  lowerConv2DGrad[T],
+		graph.OpConv2DGradWeight: lowerConv2DGrad[T],
 		graph.OpMaxPool2D:        lowerMaxPool2D[T],
 		graph.OpMaxPool2DGrad:    lowerMaxPool2DGrad[T],
 	}
@@ -90,8 +90,7 @@ type lowerer[T Float] struct {
 	buffers []*buffer[T]
 	need    int                           // elements of all buffers
 	leaves  map[*gorgonia.Node]*buffer[T] // memory of inputs and literals
-	inputs  map[string]*input[T]
-	names   []string
+	inputs  []*input[T]                   // in the order of the graph
 	bags    []int
 }
 
@@ -100,7 +99,7 @@ func lower[T Float](g *graph.Graph, n, b int, o *Options[T], try int) *lowerer[T
 	l := &lowerer[T]{
 		g: gorgonia.NewGraph(), o: o, n: n, b: b, ids: try << 20,
 		nodes: make([]*gorgonia.Node, len(g.Nodes)), needs: map[*gorgonia.Node]bool{},
-		leaves: map[*gorgonia.Node]*buffer[T]{}, inputs: map[string]*input[T]{},
+		leaves: map[*gorgonia.Node]*buffer[T]{},
 	}
 	live, lowerings := g.Live(), table[T]()
 	for _, node := range g.Nodes {
@@ -192,13 +191,13 @@ func (l *lowerer[T]) memory(n *gorgonia.Node) *buffer[T] {
 	return l.leaves[n]
 }
 
-// lowerInput makes a leaf that Run feeds, or one bound to the shared value of that
-// name.
-func lowerInput[T Float](l *lowerer[T], n *graph.Node, none []*gorgonia.Node) *gorgonia.Node {
-	if l.o.Params.Data(n.Name) != nil {
-		return lowerParam(l, n, none)
+// lowerLeaf makes an input or parameter: bound to the shared value of its name, where
+// there is one, else fed by Run. What has a gradient must be shared.
+func lowerLeaf[T Float](l *lowerer[T], n *graph.Node, _ []*gorgonia.Node) *gorgonia.Node {
+	if _, learned := l.o.Grads[n.Name]; learned || l.o.Params.Data(n.Name) != nil {
+		return l.shared(n)
 	}
-	in := &input[T]{}
+	in := &input[T]{name: n.Name}
 	if n.Type == graph.Int {
 		l.bags = make([]int, l.n)
 		value := tensor.New(tensor.WithShape(l.n), tensor.WithBacking(l.bags))
@@ -208,11 +207,10 @@ func lowerInput[T Float](l *lowerer[T], n *graph.Node, none []*gorgonia.Node) *g
 		in.node = l.leaf("input "+n.Name, in.memory.shape)
 		l.leaves[in.node] = in.memory
 	}
-	if l.inputs[n.Name] != nil {
+	if slices.ContainsFunc(l.inputs, func(other *input[T]) bool { return other.name == n.Name }) {
 		target.Fail("there are two inputs %s", n.Name)
 	}
-	l.inputs[n.Name] = in
-	l.names = append(l.names, n.Name)
+	l.inputs = append(l.inputs, in)
 	return in.node
 }
 
@@ -220,8 +218,8 @@ func (l *lowerer[T]) leaf(name string, shape []int) *gorgonia.Node {
 	return gorgonia.NewTensor(l.g, dtype[T](), len(shape), gorgonia.WithName(name), gorgonia.WithShape(shape...))
 }
 
-// lowerParam makes a leaf bound to a shared parameter.
-func lowerParam[T Float](l *lowerer[T], n *graph.Node, _ []*gorgonia.Node) *gorgonia.Node {
+// shared is a leaf bound to a shared value.
+func (l *lowerer[T]) shared(n *graph.Node) *gorgonia.Node {
 	shape := tensorShape(l.concrete(n))
 	value := target.Must(l.o.Params.tensor(n.Name, shape))
 	node := l.leaf("param "+n.Name, shape)

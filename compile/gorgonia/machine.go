@@ -16,7 +16,8 @@ import (
 
 // Options of a lowering.
 type Options[T Float] struct {
-	// Params holds the values of the graph's parameters.
+	// Params holds values of the graph's parameters and inputs; Run is given those
+	// that it lacks.
 	Params *Params[T]
 	// Loss names the scalar output to differentiate; empty: forward only.
 	Loss string
@@ -27,7 +28,7 @@ type Options[T Float] struct {
 	Arena *Arena[T]
 }
 
-// Inputs are the values of one run by name, row-major. BagOf is the value of
+// Inputs are the values of one run by name, inputs' and parameters', row-major. BagOf is the value of
 // the int input, [N]; instances with -1 belong to no bag and reach none.
 type Inputs[T Float] struct {
 	Floats map[string][]T
@@ -43,14 +44,14 @@ type Machine[T Float] struct {
 	floor   []T // the arena's memory that the buffers point into
 	need    int
 	buffers []*buffer[T]
-	inputs  map[string]*input[T]
-	names   []string // of the inputs in the order of the graph
+	inputs  []*input[T] // in the order of the graph
 	bags    []int
 	outputs map[string]func() []T
 }
 
 // input is a leaf that is fed at each run.
 type input[T Float] struct {
+	name   string
 	node   *gorgonia.Node
 	memory *buffer[T] // nil: bag_of
 }
@@ -85,7 +86,7 @@ func (l *lowerer[T]) machine(g *graph.Graph, arena *Arena[T]) *Machine[T] {
 	runtime.SetFinalizer(vm, nil)
 	m := &Machine[T]{
 		n: l.n, b: l.b, vm: vm, arena: arena, need: l.need, buffers: l.buffers, bags: l.bags,
-		inputs: l.inputs, names: l.names, outputs: map[string]func() []T{},
+		inputs: l.inputs, outputs: map[string]func() []T{},
 	}
 	for _, out := range g.Outputs {
 		m.outputs[out.Name] = l.reader(out.Node)
@@ -123,8 +124,8 @@ func (m *Machine[T]) place() error {
 	for _, b := range m.buffers {
 		b.place(m.arena)
 	}
-	for _, name := range m.names {
-		if in := m.inputs[name]; in.memory != nil {
+	for _, in := range m.inputs {
+		if in.memory != nil {
 			if err := gorgonia.Let(in.node, in.memory.dense); err != nil {
 				return err
 			}
@@ -135,20 +136,19 @@ func (m *Machine[T]) place() error {
 
 // feed copies the inputs of a run in.
 func (m *Machine[T]) feed(in Inputs[T]) error {
-	for _, name := range m.names {
-		p := m.inputs[name]
+	for _, p := range m.inputs {
 		if p.memory == nil {
 			if err := m.feedBags(in.BagOf); err != nil {
 				return err
 			}
 			continue
 		}
-		v, ok := in.Floats[name]
+		v, ok := in.Floats[p.name]
 		if !ok {
-			return fmt.Errorf("input %s is missing", name)
+			return fmt.Errorf("input %s is missing", p.name)
 		}
 		if len(v) != p.memory.size {
-			return fmt.Errorf("input %s has %d elements, shape %v needs %d", name, len(v), p.memory.shape, p.memory.size)
+			return fmt.Errorf("input %s has %d elements, shape %v needs %d", p.name, len(v), p.memory.shape, p.memory.size)
 		}
 		copy(p.memory.data, v)
 	}

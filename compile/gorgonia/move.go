@@ -48,34 +48,24 @@ func lowerConcat[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *go
 	return l.apply("Concat", shape, run, grad, in...)
 }
 
-// lowerSlice takes Start to End of an axis.
-func lowerSlice[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
+// lowerPart takes Start to End of an axis (Slice), or puts what comes in behind Start
+// zeros (Pad); each is the gradient of the other.
+func lowerPart[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	shape, axis := l.concrete(n), n.Attrs.Axis
 	outer, step := extent.Blocks(shape, axis)
 	width, wide, offset := shape[axis]*step, shapeOf(in[0])[axis]*step, n.Attrs.Start*step
-	run := func(out []T, in [][]T, _ []int) { cut(out, in[0], outer, width, wide, offset) }
-	grad := func(_ int, x gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
-		back := func(out []T, in [][]T, _ []int) {
-			clear(out)
-			paste(out, in[0], outer, width, wide, offset)
-		}
-		return l.apply("SliceGrad", shapeOf(x[0]), back, nil, dy)
-	}
-	return l.apply("Slice", shape, run, grad, in...)
-}
-
-// lowerPad adds zeros before and after along an axis.
-func lowerPad[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
-	shape, axis := l.concrete(n), n.Attrs.Axis
-	outer, step := extent.Blocks(shape, axis)
-	width, wide, offset := shapeOf(in[0])[axis]*step, shape[axis]*step, n.Attrs.Start*step
-	run := func(out []T, in [][]T, _ []int) {
+	take := func(out []T, in [][]T, _ []int) { cut(out, in[0], outer, width, wide, offset) }
+	put := func(out []T, in [][]T, _ []int) {
 		clear(out)
 		paste(out, in[0], outer, width, wide, offset)
 	}
-	grad := func(_ int, x gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
-		back := func(out []T, in [][]T, _ []int) { cut(out, in[0], outer, width, wide, offset) }
-		return l.apply("PadGrad", shapeOf(x[0]), back, nil, dy)
+	run, back := take, put
+	if n.Op == graph.OpPad {
+		width, wide = wide, width
+		run, back = put, take
 	}
-	return l.apply("Pad", shape, run, grad, in...)
+	grad := func(_ int, x gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
+		return l.apply(n.Op.String()+"Grad", shapeOf(x[0]), back, nil, dy)
+	}
+	return l.apply(n.Op.String(), shape, run, grad, in...)
 }

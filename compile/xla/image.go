@@ -10,16 +10,13 @@ import (
 // batch axis of the product, where grouped convolutions are slow; the same
 // lowering serves both executors; and products know a setting for TF32.
 
-// convolution is the geometry of one: images [n, c, h, w], kernels
-// [o, c, kh, kw], results [n, o, oh, ow].
 type convolution struct {
 	*lowerer
-	n, c, h, w, o, kh, kw, oh, ow int
-	stride, pad                   [2]int
+	*graph.Convolution
 }
 
-func (l *lowerer) convolution(a *graph.Attrs, x, k, y []int) *convolution {
-	return &convolution{l, x[0], x[1], x[2], x[3], k[0], k[2], k[3], y[2], y[3], a.Stride, a.Pad}
+func (l *lowerer) convolution(n *graph.Node) convolution {
+	return convolution{l, n.Convolution(l.capacity.N)}
 }
 
 // columnsKey finds unfolded images again: the gradient by the kernels needs
@@ -32,25 +29,25 @@ type columnsKey struct {
 
 // unfold gives for each tap of the kernel what it sees: [n, c, h, w] ->
 // [c kh kw, n oh ow].
-func (c *convolution) unfold(node *graph.Node, x tensor) tensor {
-	key := columnsKey{node, c.kh, c.kw, c.stride, c.pad}
+func (c convolution) unfold(node *graph.Node, x tensor) tensor {
+	key := columnsKey{node, c.KH, c.KW, c.Stride, c.Pad}
 	if t, ok := c.columns[key]; ok {
 		return t
 	}
 	x = c.transpose(x, 1, 0, 2, 3)
-	if c.pad != [2]int{} {
-		x = c.lowerer.pad(x, compute.PadAxis{}, compute.PadAxis{},
-			compute.PadAxis{Start: c.pad[0], End: c.pad[0]}, compute.PadAxis{Start: c.pad[1], End: c.pad[1]})
+	if c.Pad != [2]int{} {
+		x = c.pad(x, compute.PadAxis{}, compute.PadAxis{},
+			compute.PadAxis{Start: c.Pad[0], End: c.Pad[0]}, compute.PadAxis{Start: c.Pad[1], End: c.Pad[1]})
 	}
-	taps := make([]tensor, 0, c.kh*c.kw)
-	for ky := range c.kh {
-		rows := c.slice(x, 2, ky, ky+(c.oh-1)*c.stride[0]+1, c.stride[0])
-		for kx := range c.kw {
-			tap := c.slice(rows, 3, kx, kx+(c.ow-1)*c.stride[1]+1, c.stride[1])
-			taps = append(taps, c.reshape(tap, c.c, 1, c.n*c.oh*c.ow))
+	taps := make([]tensor, 0, c.KH*c.KW)
+	for ky := range c.KH {
+		rows := c.slice(x, 2, ky, ky+(c.OH-1)*c.Stride[0]+1, c.Stride[0])
+		for kx := range c.KW {
+			tap := c.slice(rows, 3, kx, kx+(c.OW-1)*c.Stride[1]+1, c.Stride[1])
+			taps = append(taps, c.reshape(tap, c.C, 1, c.N*c.OH*c.OW))
 		}
 	}
-	t := c.reshape(c.concat(1, taps...), c.c*c.kh*c.kw, c.n*c.oh*c.ow)
+	t := c.reshape(c.concat(1, taps...), c.Taps(), c.N*c.OH*c.OW)
 	c.columns[key] = t
 	return t
 }
@@ -59,63 +56,53 @@ func (c *convolution) unfold(node *graph.Node, x tensor) tensor {
 // hold, and their gradients, for so many instances.
 func unfolded(g *graph.Graph, instances int) (total float64) {
 	for _, n := range g.Nodes {
-		var y, k graph.Shape
-		switch n.Op {
-		case graph.OpConv2D:
-			y, k = n.Shape, n.In[1].Shape
-		case graph.OpConv2DGradInput:
-			y, k = n.In[0].Shape, n.In[1].Shape
-		case graph.OpConv2DGradWeight:
-			y, k = n.In[1].Shape, n.Shape
-		default:
-			continue
+		if c := n.Convolution(instances); c != nil {
+			total += float64(c.N) * float64(c.Positions()) * float64(c.Taps())
 		}
-		channels := float64(y.Concrete(instances, 1)[1])
-		total += y.Elements(instances, 1) / channels * k.Elements(instances, 1) / channels
 	}
 	return total
 }
 
 // channelsFirst turns results [n, o, oh, ow] to [o, n oh ow].
-func (c *convolution) channelsFirst(y tensor) tensor {
-	return c.reshape(c.transpose(y, 1, 0, 2, 3), c.o, c.n*c.oh*c.ow)
+func (c convolution) channelsFirst(y tensor) tensor {
+	return c.reshape(c.transpose(y, 1, 0, 2, 3), c.O, c.N*c.OH*c.OW)
 }
 
 func lowerConv2D(l *lowerer, n *graph.Node, in []tensor) tensor {
-	c := l.convolution(&n.Attrs, in[0].inner(), in[1].inner(), l.concrete(n.Shape))
-	kernels := c.reshape(in[1], c.o, c.c*c.kh*c.kw)
+	c := l.convolution(n)
+	kernels := c.reshape(in[1], c.O, c.Taps())
 	y := c.dot(kernels, 1, c.unfold(n.In[0], in[0]), 0)
-	return c.transpose(c.reshape(y, c.o, c.n, c.oh, c.ow), 1, 0, 2, 3)
+	return c.transpose(c.reshape(y, c.O, c.N, c.OH, c.OW), 1, 0, 2, 3)
 }
 
 // lowerConv2DGradWeight sums over instances. Where the forward pass unfolded the
 // images already, those of padding are in it: copies of a real one, so finite, and
 // dy is 0 there.
 func lowerConv2DGradWeight(l *lowerer, n *graph.Node, in []tensor) tensor {
-	c := l.convolution(&n.Attrs, in[0].inner(), l.concrete(n.Shape), in[1].inner())
+	c := l.convolution(n)
 	dy := c.channelsFirst(in[1])
 	dw := c.dot(dy, 1, c.unfold(n.In[0], in[0]), 1)
-	return c.reshape(dw, c.o, c.c, c.kh, c.kw)
+	return c.reshape(dw, c.O, c.C, c.KH, c.KW)
 }
 
 // lowerConv2DGradInput folds the gradients of the taps back onto the image.
 func lowerConv2DGradInput(l *lowerer, n *graph.Node, in []tensor) tensor {
-	c := l.convolution(&n.Attrs, l.concrete(n.Shape), in[1].inner(), in[0].inner())
-	kernels := c.reshape(in[1], c.o, c.c*c.kh*c.kw)
+	c := l.convolution(n)
+	kernels := c.reshape(in[1], c.O, c.Taps())
 	taps := c.dot(kernels, 0, c.channelsFirst(in[0]), 0)
-	taps = c.reshape(taps, c.c, c.kh*c.kw, c.n, c.oh, c.ow)
+	taps = c.reshape(taps, c.C, c.KH*c.KW, c.N, c.OH, c.OW)
 	var sum tensor
-	for tap := range c.kh * c.kw {
-		part := c.reshape(c.slice(taps, 1, tap, tap+1, 1), c.c, c.n, c.oh, c.ow)
-		part = dilated(c.lowerer, part, [2]int{tap / c.kw, tap % c.kw}, c.stride, c.h+2*c.pad[0], c.w+2*c.pad[1])
+	for tap := range c.KH * c.KW {
+		part := c.reshape(c.slice(taps, 1, tap, tap+1, 1), c.C, c.N, c.OH, c.OW)
+		part = dilated(c.lowerer, part, [2]int{tap / c.KW, tap % c.KW}, c.Stride, c.H+2*c.Pad[0], c.W+2*c.Pad[1])
 		if tap > 0 {
 			part = c.add(sum, part)
 		}
 		sum = part
 	}
-	if c.pad != [2]int{} {
-		sum = c.slice(sum, 2, c.pad[0], c.pad[0]+c.h, 1)
-		sum = c.slice(sum, 3, c.pad[1], c.pad[1]+c.w, 1)
+	if c.Pad != [2]int{} {
+		sum = c.slice(sum, 2, c.Pad[0], c.Pad[0]+c.H, 1)
+		sum = c.slice(sum, 3, c.Pad[1], c.Pad[1]+c.W, 1)
 	}
 	return c.transpose(sum, 1, 0, 2, 3)
 }

@@ -144,6 +144,7 @@ func TestManyRuns(t *testing.T) {
 		{"many runs", with, Request{Groups: true}, "demipl", 1, 8, 400, 1500, XLA, CPU, "Imagined CPU"},
 		{"many runs by name of ort", with, Request{Groups: true, Engine: ORT}, "demipl", 1, 8, 400, 1500, ORT, CPU, "by name"},
 		{"many runs with threads", with, Request{Groups: true, Threads: 2}, "demipl", 1, 8, 400, 1500, ORT, CPU, "onnxruntime"},
+		{"many runs with a provider", with, Request{Groups: true, Provider: CPU}, "demipl", 1, 8, 400, 1500, ORT, CPU, "onnxruntime"},
 		{"few runs", with, Request{Groups: true}, "demipl", 1, 7, 10000, 1500, ORT, CPU, "onnxruntime"},
 		{"few steps", with, Request{Groups: true}, "demipl", 1, 8, 300, 1500, ORT, CPU, "onnxruntime"},
 		{"many runs on different bags", with, Request{Groups: true}, "demipl", 8, 8, 400, 1500, ORT, CPU, "onnxruntime"},

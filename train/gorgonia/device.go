@@ -15,14 +15,14 @@ type Device struct{}
 
 // Workspace implements learners.Device.
 func (Device) Workspace() learners.Workspace {
-	return &workspace{values: map[string][]float32{}, machines: map[at]*machine{}, arena: lowering.NewArena[float32]()}
+	return &workspace{values: map[string][]float32{}, machines: map[at]*lowering.Machine[float32]{}, arena: lowering.NewArena[float32]()}
 }
 
 // workspace copies what a machine reads into it, and what it makes out: machines
 // share their memory.
 type workspace struct {
 	values   map[string][]float32
-	machines map[at]*machine
+	machines map[at]*lowering.Machine[float32]
 	arena    *lowering.Arena[float32]
 }
 
@@ -30,12 +30,6 @@ type workspace struct {
 type at struct {
 	g *graph.Graph
 	n int
-}
-
-// machine is that of a graph with the memory of its parameters.
-type machine struct {
-	*lowering.Machine[float32]
-	params *lowering.Params[float32]
 }
 
 // Put implements learners.Workspace.
@@ -70,7 +64,6 @@ func (w *workspace) Run(g *graph.Graph, n int, names map[string]string) error {
 			return fmt.Errorf("bug: the graph %s reads %s, which has no value", g.Name, name)
 		}
 		in.Floats[leaf.Name] = v
-		copy(m.params.Data(leaf.Name), v)
 	}
 	if err := m.Run(in); err != nil {
 		return fmt.Errorf("the graph %s: %w", g.Name, err)
@@ -82,27 +75,19 @@ func (w *workspace) Run(g *graph.Graph, n int, names map[string]string) error {
 	return nil
 }
 
-func (w *workspace) machine(g *graph.Graph, n int) (*machine, error) {
-	if m := w.machines[at{g, n}]; m != nil {
-		return m, nil
+func (w *workspace) machine(g *graph.Graph, n int) (m *lowering.Machine[float32], err error) {
+	if m = w.machines[at{g, n}]; m == nil {
+		if m, err = lowering.Lower(g, n, 1, lowering.Options[float32]{Arena: w.arena}); err == nil {
+			w.machines[at{g, n}] = m
+		}
 	}
-	m := &machine{params: lowering.NewParams[float32]()}
-	for _, p := range g.ByOp(graph.OpParam) {
-		shape := p.Shape.Concrete(n, 1)
-		m.params.Add(p.Name, shape, make([]float32, extent.Size(shape)))
-	}
-	var err error
-	if m.Machine, err = lowering.Lower(g, n, 1, lowering.Options[float32]{Params: m.params, Arena: w.arena}); err != nil {
-		return nil, err
-	}
-	w.machines[at{g, n}] = m
-	return m, nil
+	return m, err
 }
 
 // Close implements learners.Workspace.
 func (w *workspace) Close() error {
 	for _, m := range w.machines {
-		m.Machine.Close()
+		m.Close()
 	}
 	*w = workspace{}
 	return nil

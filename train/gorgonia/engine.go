@@ -46,10 +46,8 @@ func New(p *compile.Program, params map[string][]float32) (*Engine, error) {
 	for name, v := range map[string][]float32{compile.InParams: e.params, compile.InVelocity: e.velocity, compile.InGrads: e.gradients} {
 		e.shared.Add(name, []int{size}, v)
 	}
-	if p.Normalize {
-		for _, name := range []string{compile.ParamMean, compile.ParamStd} {
-			e.shared.Add(name, p.Signature.Instance, make([]float32, extent.Size(p.Signature.Instance)))
-		}
+	for _, name := range p.Statistics() {
+		e.shared.Add(name, p.Signature.Instance, make([]float32, extent.Size(p.Signature.Instance)))
 	}
 	if err := e.lower(grads); err != nil {
 		return nil, err
@@ -142,10 +140,8 @@ func (e *Engine) Predict(instances []float32, bagOf []int, bags int) (probabilit
 // State copies the parameters, statistics and velocities out.
 func (e *Engine) State() (*train.State, error) {
 	statistics := map[string][]float32{}
-	if e.program.Normalize {
-		for _, name := range []string{compile.ParamMean, compile.ParamStd} {
-			statistics[name] = e.shared.Data(name)
-		}
+	for _, name := range e.program.Statistics() {
+		statistics[name] = e.shared.Data(name)
 	}
 	return train.NewState(e.program, e.params, e.velocity, statistics), nil
 }

@@ -183,18 +183,12 @@ func (e *Engine) sideBySide(b *train.Batch, wave []piece) error {
 }
 
 // gradients runs one bag through a session.
-func (e *Engine) gradients(one *worker, on *session, b *train.Batch, p piece) error {
-	s, err := one.get(e, on, p.end-p.start, 1)
-	if err != nil {
-		return err
-	}
+func (e *Engine) gradients(one *worker, on *session, b *train.Batch, p piece) (err error) {
 	e.bagOf(&one.part, b, p)
-	if err := one.inputs.Batch(e.prog, &one.part, p.end-p.start, 1); err != nil {
-		return err
+	if err = one.inputs.Batch(e.prog, &one.part, p.end-p.start, 1); err == nil {
+		one.done, err = one.run(e, on, p.end-p.start, 1)
 	}
-	s.fill(&one.inputs)
-	one.done = s
-	return on.RunWithBinding(s.io[e.current])
+	return err
 }
 
 // add adds the gradients that n workers hold to those before, always in the

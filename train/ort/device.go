@@ -13,6 +13,7 @@ import (
 	onnx "github.com/yalue/onnxruntime_go"
 
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/learners"
 	"github.com/miplc/miplc/runtime/ortenv"
 )
@@ -32,61 +33,38 @@ func NewDevice(o Options) (learners.Device, error) {
 
 // Workspace implements learners.Device.
 func (d *device) Workspace() learners.Workspace {
-	return &workspace{options: d.options, values: tensors{}, spare: tensors{}, sessions: map[*graph.Graph]*session{}}
+	return &workspace{options: d.options, values: values{}, sessions: map[*graph.Graph]*session{}}
 }
 
 // workspace is memory of this process.
 type workspace struct {
 	options  Options
-	values   tensors
-	spare    tensors // where the next value of a name goes that the same graph reads
+	values   values
 	sessions map[*graph.Graph]*session
 }
 
-type tensors map[string]*onnx.Tensor[float32]
-
-// room gives the memory of a name, made where there is none of its shape.
-func (t tensors) room(name string, shape []int) (*onnx.Tensor[float32], error) {
-	want := toShape(shape)
-	if old := t[name]; old != nil {
-		if slices.Equal(old.GetShape(), want) {
-			return old, nil
-		}
-		if err := old.Destroy(); err != nil {
-			return nil, err
-		}
-		delete(t, name)
-	}
-	made, err := onnx.NewEmptyTensor[float32](want)
-	if err == nil {
-		t[name] = made
-	}
-	return made, err
-}
-
 // Put implements learners.Workspace.
-func (w *workspace) Put(name string, values []float32, shape ...int) error {
-	t, err := w.values.room(name, shape)
+func (w *workspace) Put(name string, numbers []float32, shape ...int) error {
+	if len(numbers) != extent.Size(shape) {
+		return fmt.Errorf("bug: %s has %d values, its shape is %v", name, len(numbers), shape)
+	}
+	t, err := onnx.NewTensor(toShape(shape), slices.Clone(numbers))
 	if err != nil {
 		return err
 	}
-	if len(values) != len(t.GetData()) {
-		return fmt.Errorf("bug: %s has %d values, its shape is %v", name, len(values), shape)
-	}
-	copy(t.GetData(), values)
-	return nil
+	return w.values.replace(values{name: t})
 }
 
 // Get implements learners.Workspace.
 func (w *workspace) Get(name string) ([]float32, error) {
-	t := w.values[name]
-	if t == nil {
+	if w.values[name] == nil {
 		return nil, fmt.Errorf("bug: no value %s was made", name)
 	}
-	return slices.Clone(t.GetData()), nil
+	return slices.Clone(w.values.floats(name)), nil
 }
 
-// Run implements learners.Workspace.
+// Run implements learners.Workspace. Outputs take the memory of the values that they
+// replace unless the graph reads those.
 func (w *workspace) Run(g *graph.Graph, n int, names map[string]string) error {
 	s := w.sessions[g]
 	if s == nil {
@@ -96,40 +74,30 @@ func (w *workspace) Run(g *graph.Graph, n int, names map[string]string) error {
 		}
 		w.sessions[g] = s
 	}
-	in, out := make([]onnx.Value, len(s.in)), make([]onnx.Value, len(s.out))
-	read, next := map[string]bool{}, tensors{}
+	in, out, next := make([]onnx.Value, len(s.in)), make([]onnx.Value, len(s.out)), values{}
 	for i, name := range s.in {
 		name = learners.InWorkspace(name, names)
-		t := w.values[name]
-		if t == nil {
+		if in[i] = w.values[name]; in[i] == nil {
 			return fmt.Errorf("bug: the graph %s reads %s, which has no value", g.Name, name)
 		}
-		in[i], read[name] = t, true
 	}
 	for i, output := range s.out {
 		output = strings.TrimPrefix(output, made)
-		name, to := learners.InWorkspace(output, names), w.values
-		if read[name] {
-			to = w.spare
+		name, shape := learners.InWorkspace(output, names), g.Output(output).Shape.Concrete(n, 1)
+		if old := w.values[name]; old != nil && !slices.Contains(in, old) && slices.Equal(old.GetShape(), toShape(shape)) {
+			next[name] = old
+		} else if err := next.add(name, shape...); err != nil {
+			return errors.Join(err, w.values.replace(next))
 		}
-		t, err := to.room(name, g.Output(output).Shape.Concrete(n, 1))
-		if err != nil {
-			return err
-		}
-		out[i], next[name] = t, t
+		out[i] = next[name]
 	}
 	err := s.Run(in, out)
 	goruntime.KeepAlive(in) // the session holds only their C pointers
 	goruntime.KeepAlive(out)
 	if err != nil {
-		return fmt.Errorf("the graph %s in onnxruntime: %w", g.Name, err)
+		err = fmt.Errorf("the graph %s in onnxruntime: %w", g.Name, err)
 	}
-	for name, t := range next {
-		if read[name] {
-			w.values[name], w.spare[name] = t, w.values[name]
-		}
-	}
-	return nil
+	return errors.Join(err, w.values.replace(next))
 }
 
 // made stands before the names of outputs in ONNX, where none may be that of an
@@ -151,11 +119,5 @@ func (w *workspace) Close() error {
 	for _, s := range w.sessions {
 		errs = append(errs, s.Destroy())
 	}
-	for _, list := range []tensors{w.values, w.spare} {
-		for _, t := range list {
-			errs = append(errs, t.Destroy())
-		}
-	}
-	*w = workspace{}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, w.values.Destroy())...)
 }

@@ -117,9 +117,9 @@ func (e *Engine) openInfer() error {
 		return err
 	}
 	e.statistics = values{}
-	for _, name := range []string{compile.ParamMean, compile.ParamStd} {
-		if in := g.Input(name); in != nil && err == nil {
-			err = e.statistics.add(name, in.Shape.Concrete(0, 0)...)
+	for _, name := range e.prog.Statistics() {
+		if err == nil {
+			err = e.statistics.add(name, g.Input(name).Shape.Concrete(0, 0)...)
 		}
 	}
 	if err == nil {
@@ -192,12 +192,8 @@ func (e *Engine) runWhole(b *train.Batch) error {
 	if err := e.whole.inputs.Batch(e.prog, b, len(b.BagOf), b.Bags); err != nil {
 		return err
 	}
-	s, err := e.whole.get(e, step, len(b.BagOf), b.Bags)
+	s, err := e.whole.run(e, step, len(b.BagOf), b.Bags)
 	if err != nil {
-		return err
-	}
-	s.fill(&e.whole.inputs)
-	if err := step.RunWithBinding(s.io[e.current]); err != nil {
 		return err
 	}
 	e.clearTerms()
@@ -214,11 +210,7 @@ func (e *Engine) Predict(instances []float32, bagOf []int, bags int) (probabilit
 	if err := w.inputs.Instances(e.prog, instances, bagOf, bags, n); err != nil {
 		return nil, nil, err
 	}
-	s, err := w.get(e, e.infer, n, bags)
-	if err == nil {
-		s.fill(&w.inputs)
-		err = e.infer.RunWithBinding(s.io[e.current])
-	}
+	s, err := w.run(e, e.infer, n, bags)
 	if err != nil {
 		return nil, nil, fmt.Errorf("prediction on %d instances in %d bags: %w", n, bags, err)
 	}

@@ -48,6 +48,18 @@ func (v values) cut(p *compile.Program, prefix string, flat []float32) error {
 // floats is the memory of a value.
 func (v values) floats(name string) []float32 { return v[name].(*onnx.Tensor[float32]).GetData() }
 
+// replace puts other values in the place of those of their names, which it releases.
+func (v values) replace(by values) error {
+	var errs []error
+	for name, t := range by {
+		if old := v[name]; old != nil && old != t {
+			errs = append(errs, old.Destroy())
+		}
+		v[name] = t
+	}
+	return errors.Join(errs...)
+}
+
 // Destroy releases the values.
 func (v values) Destroy() error {
 	var errs []error
@@ -104,8 +116,9 @@ func newSets() recent.List[size, *set] {
 	return recent.List[size, *set]{Most: maxSets, Drop: func(s *set) { _ = s.Destroy() }}
 }
 
-// get gives the set of a size, made now if it is new.
-func (w *bindings) get(e *Engine, on *session, n, bags int) (*set, error) {
+// run runs a session on the inputs, of n instances in b bags, and gives the set that
+// holds the results; it is made now if the size is new.
+func (w *bindings) run(e *Engine, on *session, n, bags int) (*set, error) {
 	key := size{on, n, bags}
 	s, ok := w.sets.Take(key)
 	if !ok {
@@ -115,7 +128,8 @@ func (w *bindings) get(e *Engine, on *session, n, bags int) (*set, error) {
 		}
 	}
 	w.sets.Put(key, s, 0)
-	return s, nil
+	s.fill(&w.inputs)
+	return s, on.RunWithBinding(s.io[e.current])
 }
 
 // Destroy releases what is there; sets point to the outputs.

@@ -2,6 +2,7 @@ package xla
 
 import (
 	"fmt"
+	"reflect"
 
 	"github.com/gomlx/compute"
 
@@ -73,14 +74,9 @@ func (m buffers) free() {
 }
 
 func (b *Backend) upload(values any, port xla.Port) (compute.Buffer, error) {
-	length := -1
-	switch v := values.(type) {
-	case []float32:
-		length = len(v)
-	case []int32:
-		length = len(v)
-	case []uint8:
-		length = len(v)
+	length := 0
+	if values != nil {
+		length = reflect.ValueOf(values).Len()
 	}
 	if length != port.Shape.Size() {
 		return nil, fmt.Errorf("bug: %s has %d values, its shape %v holds %d", port.Name, length, port.Shape, port.Shape.Size())

@@ -93,11 +93,9 @@ func (s *jobs) States() ([]*train.State, error) {
 
 // Epoch implements train.Executor.
 func (s *jobs) Epoch(ctx context.Context, runs []*train.Run) error {
-	from := &feeder{layout: s.train, runs: s.runs, masks: s.model.Masks, batches: make([][][]int, len(runs))}
-	for i, r := range runs {
-		if r != nil {
-			from.batches[i], from.epoch = r.Batches(), r.Now().Epoch
-		}
+	from := &feeder{layout: s.train, runs: s.runs, masks: s.model.Masks, batches: make([][][]int, len(s.runs))}
+	for _, r := range runs {
+		from.batches[r.Place], from.epoch = r.Batches(), r.Now().Epoch
 	}
 	err := s.run(ctx, s.epoch, from, s.settings(runs), s.took)
 	if err != nil && ctx.Err() == nil {
@@ -108,11 +106,9 @@ func (s *jobs) Epoch(ctx context.Context, runs []*train.Run) error {
 
 // Predict implements train.Executor.
 func (s *jobs) Predict(ctx context.Context, runs []*train.Run) error {
-	from := &feeder{layout: s.test, batches: make([][][]int, len(runs))}
-	for i, r := range runs {
-		if r != nil {
-			from.batches[i] = r.EvaluatedBatches()
-		}
+	from := &feeder{layout: s.test, batches: make([][][]int, len(s.runs))}
+	for _, r := range runs {
+		from.batches[r.Place] = r.EvaluatedBatches()
 	}
 	return s.run(ctx, s.evaluation, from, nil, s.predicted)
 }
@@ -139,16 +135,14 @@ func (s *jobs) run(ctx context.Context, p *xla.Program, from *feeder, settings m
 // epoch and the momentum of the label weights are those of all runs that go.
 func (s *jobs) settings(runs []*train.Run) map[string]any {
 	values := map[string]any{}
-	var rates, weights []float32
-	for i, r := range s.runs {
-		rate := 0.0
-		if runs[i] != nil {
-			rate = r.Now().LR
-			values[compile.InLambda] = []float32{float32(r.Now().Lambda)}
-			values[compile.InEpoch] = []float32{float32(r.Number())}
-			values[compile.InEpochs] = []float32{float32(r.Epochs)}
-		}
-		rates = append(rates, float32(rate))
+	rates, weights := make([]float32, len(s.runs)), []float32(nil)
+	for _, r := range runs {
+		rates[r.Place] = float32(r.Now().LR)
+		values[compile.InLambda] = []float32{float32(r.Now().Lambda)}
+		values[compile.InEpoch] = []float32{float32(r.Number())}
+		values[compile.InEpochs] = []float32{float32(r.Epochs)}
+	}
+	for _, r := range s.runs {
 		weights = append(weights, r.Weights...)
 	}
 	values[compile.InLR], values[xla.InOldWeights] = rates, weights
