@@ -170,7 +170,7 @@ func (r Request) auto(m machine) (*Choice, error) {
 		}
 		noGPU = err.Error()
 	}
-	if r.many {
+	if r.many && r.Provider == "" {
 		if b, err := m.open(pjrt.CPU, r.Plugin); err == nil && b.Kind == pjrt.CPU {
 			return r.withBackend(b, join("the runs to come share a small program of features and fill the cores: "+b.Text, noGPU)), nil
 		} else if err == nil {
