@@ -191,10 +191,10 @@ func (l *lowerer[T]) memory(n *gorgonia.Node) *buffer[T] {
 	return l.leaves[n]
 }
 
-// lowerLeaf makes an input or parameter: bound to the shared value of its name, where
-// there is one, else fed by Run. What has a gradient must be shared.
+// lowerLeaf makes an input or parameter: bound to the shared value of its name, else
+// fed by Run. Where values are shared, those of parameters must be.
 func lowerLeaf[T Float](l *lowerer[T], n *graph.Node, _ []*gorgonia.Node) *gorgonia.Node {
-	if _, learned := l.o.Grads[n.Name]; learned || l.o.Params.Data(n.Name) != nil {
+	if n.Op == graph.OpParam && l.o.Params != nil || l.o.Params.Data(n.Name) != nil {
 		return l.shared(n)
 	}
 	in := &input[T]{name: n.Name}

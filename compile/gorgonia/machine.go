@@ -16,8 +16,8 @@ import (
 
 // Options of a lowering.
 type Options[T Float] struct {
-	// Params holds values of the graph's parameters and inputs; Run is given those
-	// that it lacks.
+	// Params holds the values of the graph's parameters, and of inputs that it may
+	// have; nil: Run is given all, and there are no gradients.
 	Params *Params[T]
 	// Loss names the scalar output to differentiate; empty: forward only.
 	Loss string
