@@ -45,8 +45,8 @@ where it was and ends with the same results. Ctrl-C and SIGTERM end it with exit
 75, with the epochs of the cells under way kept. A cell that fails is noted with its
 message, the others go on, and the next start tries it again.
 
-On a GPU (engine xla) the splits, r and settings of a learner train side by side
-in one program; on a CPU as many cells as there are cores.
+In the engine xla the splits, r and settings of a learner train side by side in one
+program; in the others as many cells at a time as there are cores.
 
 --data, --learner, --r and --splits run a part of the cells; later starts may run
 others. miplc report DIR makes tables and figures at any time.

@@ -83,5 +83,5 @@ func run(o *options) error {
 	if err := spec.Commit(); err != nil { // last: init is done where it is
 		return err
 	}
-	return o.Console.Resultf(r, "%s: copy of %s\ntry: miplc validate %s\n     miplc train %s -o run\n", r.Spec, r.From, r.Spec, r.Spec)
+	return o.Console.Resultf(r, "%s: copy of %s\n%s: for editors\ntry: miplc validate %s\n     miplc train %s -o run\n", r.Spec, r.From, r.Schema, r.Spec, r.Spec)
 }

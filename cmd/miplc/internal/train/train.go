@@ -50,8 +50,8 @@ the training graph, spec.yaml with all defaults, split.json, summary.json,
 metrics.jsonl, plots/*.svg and the checkpoint.
 
 Engines: gorgonia needs nothing but Go; ort runs whole training steps in
-onnxruntime and is the fastest on a CPU; xla trains on an NVIDIA GPU through a
-PJRT plugin. auto takes a GPU if one is usable, else for many runs of a
+onnxruntime and is the fastest on a CPU for one run; xla trains through a PJRT plugin, on
+an NVIDIA GPU or many runs on a CPU. auto takes a GPU if one is usable, else for many runs of a
 small model on features (4 to a core that share a program, with 125,000 steps to a core)
 xla on the CPU, where "miplc runtime install xla" put its plugin, else ort, else
 gorgonia, and says why. miplc doctor shows what this machine has.
