@@ -106,7 +106,7 @@ func owner(f *outdir.Folder, name string) error {
 // write puts the file of the experiment and the plan into the folder.
 func (p *Plan) write(dir string) error {
 	file := filepath.Join(dir, SpecFile)
-	if have, err := os.ReadFile(file); err != nil || !bytes.Equal(have, p.experiment.Text) { // else it may be what was read
+	if have, err := infile.Read(file); err != nil || !bytes.Equal(have, p.experiment.Text) { // else it may be what was read
 		if err := outfile.Replace(file, p.experiment.Text); err != nil {
 			return err
 		}
@@ -117,7 +117,7 @@ func (p *Plan) write(dir string) error {
 // Open reads the experiment of a folder.
 func Open(dir string) (*Experiment, error) {
 	path := filepath.Join(dir, SpecFile)
-	src, err := os.ReadFile(path)
+	src, err := infile.Read(path)
 	if err != nil {
 		return nil, fmt.Errorf("%s holds no experiment: %w", dir, err)
 	}

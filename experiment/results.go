@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/infile"
 )
 
 // Result is one finished or failed cell, one line of a file in ResultsFolder.
@@ -132,7 +133,7 @@ func ReadResults(dir string) (*Results, error) {
 			continue
 		}
 		path := filepath.Join(dir, ResultsFolder, entry.Name())
-		text, err := os.ReadFile(path)
+		text, err := infile.Read(path)
 		if errors.Is(err, fs.ErrNotExist) { // a process without results is over
 			continue
 		}

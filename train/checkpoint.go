@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/width"
 )
@@ -188,7 +189,7 @@ func replaceCheckpoint(dir string, content []byte) error {
 func newestCheckpoint(dir string) (c *checkpoint, passed []damagedFile, err error) {
 	for _, name := range []string{CheckpointFile, PreviousFile} {
 		path := filepath.Join(dir, name)
-		content, err := os.ReadFile(path)
+		content, err := infile.Read(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

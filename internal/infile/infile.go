@@ -39,6 +39,16 @@ func CutShort(err error) error {
 	return err
 }
 
+// Read reads a whole file, one that miplc wrote: nothing bounds its size.
+func Read(path string) ([]byte, error) {
+	f, _, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
+
 // Bytes reads a file of at most so many bytes; what it is to be is for messages.
 func Bytes(path string, most int64, what string) ([]byte, error) {
 	f, _, err := Open(path)
@@ -69,19 +79,14 @@ func SHA256(path string) (string, error) {
 
 // JSON reads a file that holds one value.
 func JSON(path string, to any) error {
-	f, _, err := Open(path)
+	text, err := Read(path)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	text, err := io.ReadAll(f)
-	if err == nil {
-		err = json.Unmarshal(text, to)
+	if err := json.Unmarshal(text, to); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
-	if err != nil {
-		err = fmt.Errorf("%s: %w", path, err)
-	}
-	return err
+	return nil
 }
 
 // kindOf names what is no regular file.

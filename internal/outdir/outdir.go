@@ -17,6 +17,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/outfile"
 )
 
@@ -55,7 +56,7 @@ func (m *Mark) Other(dir string, kinds ...Kind) error {
 // ReadMark reads the mark of a folder; nil where there is none.
 func ReadMark(dir string) (*Mark, error) {
 	name := filepath.Join(dir, MarkFile)
-	text, err := os.ReadFile(name)
+	text, err := infile.Read(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -3,7 +3,6 @@ package gen
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -11,6 +10,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/backend"
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/export/goclient"
+	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/outfile"
 )
 
@@ -83,7 +83,7 @@ func runGo(o *options) error {
 		return console.Usagef("--package: %v", err)
 	}
 	file := filepath.Join(o.Dir, o.Package+".go")
-	if old, err := os.ReadFile(file); err == nil && bytes.HasPrefix(old, []byte(goclient.Header)) {
+	if old, err := infile.Read(file); err == nil && bytes.HasPrefix(old, []byte(goclient.Header)) {
 		o.Force = true
 	}
 	if err := outfile.Write(file, source, outfile.Options{Force: o.Force, Inputs: []string{o.Model}}); err != nil {
