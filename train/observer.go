@@ -9,7 +9,8 @@ import (
 	"github.com/miplc/miplc/data"
 )
 
-// Observer follows a training. A slow observer slows the training.
+// Observer follows a training. A slow observer slows the training. Trials that are under
+// way at a time call it at the same time: Together is for those.
 type Observer interface {
 	// Note tells what takes its time before the first epoch.
 	Note(text string)

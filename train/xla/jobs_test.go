@@ -189,11 +189,14 @@ func TestJobEndsAlone(t *testing.T) {
 // stop ends the training after some epochs, all trials counted.
 type stop struct {
 	train.Silent
+	mu     sync.Mutex
 	epochs int
 	cancel func()
 }
 
 func (s *stop) Epoch(train.Metrics, train.Progress) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.epochs--; s.epochs == 0 {
 		s.cancel()
 	}
@@ -295,7 +298,7 @@ func TestGroups(t *testing.T) {
 
 // plans notes how many trials began together.
 type plans struct {
-	stop
+	train.Silent
 	mu     sync.Mutex
 	trials []int
 }
