@@ -46,7 +46,7 @@ image() {
 modules=$(go env GOMODCACHE)/cache/download
 image debian:bookworm-slim debian
 image python:3.12-slim-bookworm tools --env PIP_CERT=/etc/ssl/certs/ca-certificates.crt
-image golang:1.26-bookworm tools --env GOPATH=/go --env GOTOOLCHAIN=local --env GOSUMDB=off --env GOFLAGS=-buildvcs=false \
+image golang:1.26-bookworm tools --env GOPATH=/go --env GOCACHE=/go-cache --env GOTOOLCHAIN=local --env GOSUMDB=off --env GOFLAGS=-buildvcs=false \
   --env PIP_CERT=/etc/ssl/certs/ca-certificates.crt \
   --env PATH=/go/bin:/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
   --env "GOPROXY=file:///published,file:///modules,$(go env GOPROXY)"
@@ -60,7 +60,7 @@ go build -o "$folder/miplc" ./cmd/miplc
 # built NAME ARGUMENTS... builds an image. Go and what it has compiled are this machine's.
 built() {
   buildah "${storage[@]}" bud --isolation chroot --format docker --pull-never --tag "$1" \
-    --volume "$(go env GOROOT):/usr/local/go:ro" --volume "$(go env GOCACHE):/root/.cache/go-build" \
+    --volume "$(go env GOROOT):/usr/local/go:ro" --volume "$(go env GOCACHE):/go-cache" \
     --volume "$modules:/modules:ro" --volume "$folder/release/proxy:/published:ro" "${@:2}" >"$folder/log" 2>&1 ||
     { tail -n 30 "$folder/log"; echo "$1: FAILED"; exit 1; }
 }
