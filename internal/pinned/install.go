@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/miplc/miplc/internal/trusted"
 )
 
 // InstallOptions directs Install. The zero value is fit for use.
@@ -33,19 +35,22 @@ func (s Slot) Install(ctx context.Context, o InstallOptions) error {
 	if err != nil {
 		return err
 	}
-	if s.Check(true) == nil && !o.Force {
+	if s.Check() == nil && !o.Force {
 		return nil
 	}
 	dir := filepath.Dir(s.Path)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("cannot install %s: %w; set %s to a directory that can be written", s.Name, err, EnvCache)
 	}
+	if err := trusted.Folder(dir); err != nil {
+		return fmt.Errorf("cannot install %s: %w; set %s to a directory of your own", s.Name, err, EnvCache)
+	}
 	unlock, err := s.lock(ctx, filepath.Join(dir, ".lock"), o.Progress)
 	if err != nil {
 		return fmt.Errorf("cannot install %s: %w", s.Name, err)
 	}
 	defer unlock()
-	if s.Check(true) == nil && !o.Force {
+	if s.Check() == nil && !o.Force {
 		return nil
 	}
 	if err := s.fetchFirst(ctx, dir, pins, o.Progress); err != nil {
@@ -122,5 +127,5 @@ func (s Slot) fetchOne(ctx context.Context, dir string, p Pin, progress io.Write
 	if err := os.Rename(unpacked, s.Path); err != nil {
 		return errors.New("cannot move the library into the cache: " + err.Error())
 	}
-	return nil
+	return s.Check()
 }

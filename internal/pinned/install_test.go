@@ -163,7 +163,7 @@ func TestInstallByEachTool(t *testing.T) {
 			if !strings.Contains(progress.String(), "installed onnxruntime 1.27.0 at "+s.slot.Path) {
 				t.Errorf("progress: %q", progress.String())
 			}
-			if err := s.slot.Check(true); err != nil {
+			if err := s.slot.Check(); err != nil {
 				t.Error(err)
 			}
 			if left := s.leftovers(); len(left) > 0 {
@@ -188,7 +188,7 @@ func TestInstallAgainOffline(t *testing.T) {
 	if err := s.install(InstallOptions{Force: true}); err == nil {
 		t.Error("force did not fetch")
 	}
-	if err := s.slot.Check(true); err != nil {
+	if err := s.slot.Check(); err != nil {
 		t.Errorf("after a failed --force: %v", err)
 	}
 }
@@ -265,7 +265,7 @@ func TestInstallElsewhere(t *testing.T) {
 	}
 	// Where nothing is pinned, what lies there was put there by hand.
 	s.put([]byte("by hand"), filepath.Base(s.slot.Path))
-	if err := s.slot.Check(true); err != nil {
+	if err := s.slot.Check(); err != nil {
 		t.Errorf("put there by hand: %v", err)
 	}
 	s.slot.System, s.slot.Pins = "linux/amd64", s.slot.Pins[:1]
@@ -301,7 +301,7 @@ func TestInstallRepairs(t *testing.T) {
 	for name, data := range map[string][]byte{"cut": whole[:700], "empty": {}, "flipped": flipped} {
 		s.put(data, filepath.Base(s.slot.Path))
 		s.put([]byte("half a download"), ".fetch-123/onnxruntime.whl")
-		if err := s.slot.Check(true); err == nil || !strings.Contains(err.Error(), "damaged") {
+		if err := s.slot.Check(); err == nil || !strings.Contains(err.Error(), "damaged") {
 			t.Errorf("%s: the damage was not noticed: %v", name, err)
 		}
 		if err := s.install(InstallOptions{}); err != nil {
@@ -314,11 +314,44 @@ func TestInstallRepairs(t *testing.T) {
 			t.Errorf("%s: left behind: %v", name, left)
 		}
 	}
-	// Without verify Check compares the size alone, which is what an
-	// interrupted copy gets wrong.
-	s.put(whole[:700], filepath.Base(s.slot.Path))
-	if err := s.slot.Check(false); err == nil {
-		t.Error("a cut library was found fit")
+}
+
+// A library whose bytes changed while size and modification time stayed is not taken
+// for the one that was checked before.
+func TestCheckSeesChangedContent(t *testing.T) {
+	s := newShop(t)
+	if err := s.install(InstallOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(s.slot.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := library()
+	changed[len(changed)/2] ^= 1
+	s.put(changed, filepath.Base(s.slot.Path))
+	if err := os.Chtimes(s.slot.Path, info.ModTime(), info.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.slot.Check(); err == nil || !strings.Contains(err.Error(), "SHA-256") {
+		t.Errorf("changed content was accepted: %v", err)
+	}
+}
+
+// A cache that others can write to is refused before anything is fetched into it.
+func TestInstallIntoOpenFolder(t *testing.T) {
+	s := newShop(t)
+	dir := filepath.Dir(s.slot.Path)
+	s.put(library(), filepath.Base(s.slot.Path))
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.slot.Check(); err == nil || !strings.Contains(err.Error(), "refused: every user can write to") {
+		t.Errorf("a library in a folder open to all: %v", err)
+	}
+	err := s.install(InstallOptions{})
+	if err == nil || !strings.Contains(err.Error(), "every user can write to "+dir) || !strings.Contains(err.Error(), EnvCache) || len(s.calls) > 0 {
+		t.Errorf("installed into a folder open to all: %v, %v", err, s.calls)
 	}
 }
 

@@ -8,9 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
-	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/trusted"
 )
 
 // EnvCache moves the cache; default: miplc in the user's cache directory.
@@ -90,38 +91,31 @@ func (s Slot) fit(via Via) ([]Pin, error) {
 	return nil, fmt.Errorf("no %s is pinned for %s: %s", s.Name, s.System, s.Remedy)
 }
 
-// Check compares the file in the slot with the pins of its system: its size,
-// and with verify its SHA-256, which reads all of it. Where nothing is pinned
-// the file was put there by hand and is taken as it is.
-func (s Slot) Check(verify bool) error {
+// Check returns an error unless the file in the slot has the SHA-256 of a pin of its
+// system and nobody else can change it. Where no library is pinned for the system, the
+// user put the file there by hand, and only the second part is checked. Check reads the
+// whole file once per process: later calls read it again only if it has changed.
+func (s Slot) Check() error {
 	info, err := os.Stat(s.Path)
 	if err != nil {
 		return err
+	}
+	if err := trusted.File(s.Path); err != nil {
+		return fmt.Errorf("refused: %w", err)
 	}
 	fit, err := s.fit(ViaAuto)
 	if err != nil {
 		return nil
 	}
-	var same []Pin
-	for _, p := range fit {
-		if p.Size == info.Size() {
-			same = append(same, p)
-		}
-	}
-	if len(same) == 0 {
+	if !slices.ContainsFunc(fit, func(p Pin) bool { return p.Size == info.Size() }) {
 		return fmt.Errorf("damaged: %d bytes, none of the pinned libraries has that size", info.Size())
 	}
-	if !verify {
-		return nil
-	}
-	sum, err := infile.SHA256(s.Path)
+	sum, err := hashOf(s.Path, info)
 	if err != nil {
 		return err
 	}
-	for _, p := range same {
-		if strings.EqualFold(p.SHA256, sum) {
-			return nil
-		}
+	if !slices.ContainsFunc(fit, func(p Pin) bool { return strings.EqualFold(p.SHA256, sum) }) {
+		return errors.New("damaged: its SHA-256 is not a pinned one")
 	}
-	return errors.New("damaged: its SHA-256 is not a pinned one")
+	return nil
 }

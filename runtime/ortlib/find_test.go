@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -88,9 +89,9 @@ func TestFindOrder(t *testing.T) {
 	}{
 		{FromEnv, m.path("env/first.so"), func() { delete(m.env, EnvLibrary) }},
 		{FromEnv, m.path("env/second.so"), func() { delete(m.env, EnvLibraryOwn) }},
+		{FromCache, m.put("new.so", cached), nil},
 		{FromExecutable, m.put("new.so", "bin/libonnxruntime.so"), nil},
 		{FromExecutable, m.put("new.so", "lib/libonnxruntime.so.1"), nil},
-		{FromCache, m.put("new.so", cached), nil},
 		{FromSystem, m.put("new.so", "usr/lib/libonnxruntime.so.1.27.0"), nil},
 		{FromSystem, m.put("new.so", "usr/local/lib/libonnxruntime.so"), nil},
 		{FromPython, m.put("new.so", "python3.12/site-packages/onnxruntime/capi/libonnxruntime.so.1.27.0"), nil},
@@ -149,6 +150,69 @@ func TestFindPassesOverUnusable(t *testing.T) {
 	check("option", Options{Path: bad})
 	m.env[EnvLibrary] = bad
 	check("environment", Options{})
+}
+
+// A library that another user could have put into its place is not loaded, wherever
+// the search finds it, and the error says why.
+func TestFindRefusesWhatOthersCanChange(t *testing.T) {
+	const system = "usr/lib/libonnxruntime.so"
+	for _, c := range []struct{ origin, place string }{
+		{"executable", "bin/libonnxruntime.so"}, {"cache", cached}, {"system", system},
+		{"python", "python3.12/site-packages/onnxruntime/capi/libonnxruntime.so.1.27.0"},
+	} {
+		t.Run(c.origin, func(t *testing.T) {
+			m := newMachine(t)
+			path := m.put("new.so", c.place)
+			if err := os.Chmod(filepath.Dir(path), 0o777|os.ModeSticky); err != nil {
+				t.Fatal(err)
+			}
+			_, err := m.places().find(Options{})
+			if err == nil || !strings.Contains(err.Error(), path+" ("+c.origin+"): refused: every user can write to "+filepath.Dir(path)) {
+				t.Errorf("%v", err)
+			}
+			if lib, err := m.places().find(Options{Path: path}); err != nil || lib.Path != path {
+				t.Errorf("the explicit path is not taken: %v", err)
+			}
+		})
+	}
+}
+
+// A link in a refused place does not hide the library that it points to.
+func TestRefusedLinkHidesNothing(t *testing.T) {
+	m := newMachine(t)
+	good := m.put("new.so", "usr/lib/libonnxruntime.so")
+	m.write(nil, "bin/service")
+	if err := os.Symlink(good, m.path("bin/libonnxruntime.so")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(m.path("bin"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if lib, err := m.places().find(Options{}); err != nil || lib.Path != good || lib.Origin != FromSystem {
+		t.Errorf("%+v, %v; want %s", lib, err, good)
+	}
+}
+
+// Empty and relative elements of LD_LIBRARY_PATH mean the working folder, which may be
+// an unpacked download.
+func TestFindIgnoresTheWorkingFolder(t *testing.T) {
+	for _, variable := range []string{"", ":/nowhere", "/nowhere::", ".", "lib"} {
+		t.Run(variable, func(t *testing.T) {
+			m := newMachine(t)
+			m.put("new.so", "work/libonnxruntime.so")
+			m.put("new.so", "work/lib/libonnxruntime.so")
+			t.Chdir(m.path("work"))
+			p := m.places()
+			p.systemDirs = systemDirs("linux", func(name string) string { return map[string]string{"LD_LIBRARY_PATH": variable}[name] })
+			p.systemDirs = slices.DeleteFunc(p.systemDirs, filepath.IsAbs) // of the machine that runs the test
+			lib, err := p.find(Options{})
+			if err == nil {
+				t.Errorf("took %s", lib.Path)
+			} else if variable != "" && !strings.Contains(err.Error(), "refused: the path is relative") {
+				t.Errorf("the error does not name the refused library: %v", err)
+			}
+		})
+	}
 }
 
 func TestFindInDirectory(t *testing.T) {

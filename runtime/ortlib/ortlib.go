@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/miplc/miplc/internal/trusted"
 )
 
 const (
@@ -29,12 +31,13 @@ const (
 // Origin says which rule led to a candidate.
 type Origin string
 
-// The places searched, in order.
+// The places searched, in order. The user chooses the first two, so that any file there
+// is accepted. Files from all others must pass package trusted.
 const (
 	FromOption     Origin = "option"      // path given by the caller or a flag
 	FromEnv        Origin = "environment" // EnvLibrary, then EnvLibraryOwn
-	FromExecutable Origin = "executable"  // the directory of the running binary
 	FromCache      Origin = "cache"       // where Install puts it
+	FromExecutable Origin = "executable"  // the directory of the running binary
 	FromSystem     Origin = "system"      // library directories of the system and of Homebrew
 	FromPython     Origin = "python"      // the onnxruntime package of a Python installation
 )
@@ -48,6 +51,7 @@ const (
 	NotFound   Verdict = "not found"
 	TooOld     Verdict = "too old"
 	NotLibrary Verdict = "not a usable library" // damaged, another system's, or something else
+	Refused    Verdict = "refused"              // another user of the machine could have put it there
 )
 
 // Library is a library that passed inspection.
@@ -72,9 +76,6 @@ type Options struct {
 	// Path is an explicit library, or a directory that holds one. When set,
 	// no other place is searched.
 	Path string
-	// Verify compares a library in the cache with the pinned SHA-256, which
-	// reads all of it. Without it only the size is compared.
-	Verify bool
 }
 
 // NotFoundError says that no place holds a usable library.
@@ -105,10 +106,12 @@ func (e *NotFoundError) Error() string {
 	return b.String()
 }
 
-// Find returns the first usable library in the order option, environment,
-// beside the executable, cache, system, Python. A library that the option or
-// the environment names is binding: when it is not usable, Find says so
-// instead of silently taking another. The error is a *NotFoundError.
+// Find returns the first usable library in the order option, environment, cache,
+// beside the executable, system, Python. A library that the option or the environment
+// names is binding: when it is not usable, Find says so instead of silently taking
+// another. A library in the cache must have the pinned SHA-256. Libraries that are
+// found rather than named are refused if another user than root could have put them
+// there, see Refused. The error is a *NotFoundError.
 func Find(o Options) (Library, error) {
 	return here().find(o)
 }
@@ -157,8 +160,10 @@ func (p places) each(o Options, visit func(Candidate) bool) {
 		if seen[key] {
 			return true
 		}
-		seen[key] = true
-		return visit(p.inspectAt(path, from, o.Verify))
+		c := p.inspectAt(path, from)
+		// The target of a link in a refused place can still be found by its own path.
+		seen[key] = c.Verdict != Refused
+		return visit(c)
 	}
 	for _, group := range p.groups(o.Path) {
 		for _, path := range group.paths() {
@@ -169,9 +174,9 @@ func (p places) each(o Options, visit func(Candidate) bool) {
 	}
 }
 
-// inspectAt judges the file at path, with the extra rule of the cache: what
-// lies there must be what Install put there.
-func (p places) inspectAt(path string, from Origin, verify bool) Candidate {
+// inspectAt judges the file at path. A file that nobody named must pass package trusted
+// before it is read, and a file in the cache must be the one that Install put there.
+func (p places) inspectAt(path string, from Origin) Candidate {
 	c := Candidate{Path: path, Origin: from}
 	info, err := os.Stat(path)
 	if err != nil {
@@ -186,8 +191,14 @@ func (p places) inspectAt(path string, from Origin, verify bool) Candidate {
 		c.Verdict, c.Detail = NotLibrary, "is a directory without "+namingOf(p.goos).plain
 		return c
 	}
+	if from != FromOption && from != FromEnv {
+		if err := trusted.File(path); err != nil {
+			c.Verdict, c.Detail = Refused, err.Error()
+			return c
+		}
+	}
 	if from == FromCache {
-		if err := p.slot().Check(verify); err != nil {
+		if err := p.slot().Check(); err != nil {
 			c.Verdict = NotLibrary
 			c.Detail = err.Error() + "; `miplc runtime install --force` replaces it"
 			return c

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/pinned"
 )
 
@@ -57,14 +58,14 @@ func (p places) groups(explicit string) []group {
 			gs = append(gs, group{FromEnv, one(v)})
 		}
 	}
+	if p.cache != "" {
+		gs = append(gs, group{FromCache, func() []string { return []string{p.cachePath()} }})
+	}
 	if p.executable != "" {
 		gs = append(gs, group{FromExecutable, func() []string {
 			dir := filepath.Dir(p.executable)
 			return append(p.librariesIn(dir), p.librariesIn(filepath.Join(dir, "..", "lib"))...)
 		}})
-	}
-	if p.cache != "" {
-		gs = append(gs, group{FromCache, func() []string { return []string{p.cachePath()} }})
 	}
 	return append(gs,
 		group{FromSystem, func() []string {
@@ -158,8 +159,11 @@ func systemDirs(goos string, getenv func(string) string) []string {
 // ldConfDirs reads the directories of the dynamic linker's configuration; a
 // file that cannot be read has none.
 func ldConfDirs(path string, depth int) []string {
-	f, err := os.Open(path)
-	if err != nil || depth > 4 {
+	if depth > 4 {
+		return nil
+	}
+	f, _, err := infile.Open(path)
+	if err != nil {
 		return nil
 	}
 	defer f.Close()

@@ -17,6 +17,12 @@ type Candidate struct {
 	Verdict string `json:"verdict"`
 }
 
+// Origins of plugins that nobody named.
+const (
+	originCache  = "cache"
+	originPython = "python"
+)
+
 // Candidates lists the plugins in the order of Find. Those that would be taken,
 // for each kind of device the first that is there, are loaded and asked for their
 // versions, which needs no device. Nothing else is loaded.
@@ -31,11 +37,15 @@ func Candidates(given string) []Candidate {
 	}
 	behind := len(list) > 0
 	for _, kind := range []Kind{CPU, CUDA} {
-		origin := map[Kind]string{CPU: "cache", CUDA: "python"}[kind]
-		for i, path := range installed(kind) {
-			c := Candidate{Path: path, Origin: origin, Kind: kind, Verdict: "stands behind the one above"}
-			if i == 0 && !behind {
+		behind := behind
+		for _, c := range installed(kind) {
+			switch {
+			case c.Verdict != "": // refused
+			case behind:
+				c.Verdict = "stands behind the one above"
+			default:
 				c.judge()
+				behind = true
 			}
 			list = append(list, c)
 		}
@@ -70,7 +80,7 @@ func (c *Candidate) judge() {
 	if c.Kind != CUDA {
 		return
 	}
-	if _, missing := libraries(nvidia(c.Path)); len(missing) > 0 {
+	if _, missing := libraries(nvidia(c.Path), libraryCheck(c.Origin != originPython)); len(missing) > 0 {
 		c.Verdict += fmt.Sprintf("; %d CUDA libraries are not beside it and must be on the system", len(missing))
 	}
 }

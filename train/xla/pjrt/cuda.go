@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/miplc/miplc/internal/trusted"
 )
 
 // nvidia is the folder of NVIDIA's Python packages that belong to a plugin:
@@ -21,8 +23,8 @@ var wanted = []string{
 }
 
 // libraries finds the wanted libraries below a folder of NVIDIA's packages and
-// names those that are missing.
-func libraries(folder string) (paths, missing []string) {
+// names those that are missing or that check refuses.
+func libraries(folder string, check func(path string) error) (paths, missing []string) {
 	for _, name := range wanted {
 		match, _ := filepath.Glob(filepath.Join(folder, "*", "lib", name+".so.*"))
 		if len(match) == 0 {
@@ -30,9 +32,23 @@ func libraries(folder string) (paths, missing []string) {
 			continue
 		}
 		slices.Sort(match)
-		paths = append(paths, match[len(match)-1])
+		newest := match[len(match)-1]
+		if err := check(newest); err != nil {
+			missing = append(missing, fmt.Sprintf("%s (refused: %v)", name, err))
+			continue
+		}
+		paths = append(paths, newest)
 	}
 	return paths, missing
+}
+
+// libraryCheck returns the check of the libraries that belong to a plugin. Whoever names
+// a plugin chooses the libraries of its installation too.
+func libraryCheck(named bool) func(path string) error {
+	if named {
+		return func(string) error { return nil }
+	}
+	return trusted.File
 }
 
 // toolkit is the folder below NVIDIA's packages that holds what the compiler of

@@ -6,14 +6,45 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/ebitengine/purego"
+
+	"github.com/miplc/miplc/internal/trusted"
 )
+
+const driverLibrary = "libcuda.so.1"
+
+// byName returns what to load for a library that the dynamic linker would search by its
+// name: the first file of that name in the folders of LD_LIBRARY_PATH, or the name, which
+// the linker then finds in the folders of the system. The linker takes empty elements for
+// the working folder and files of any user.
+func byName(name, libraryPath string) (string, error) {
+	if libraryPath == "" {
+		return name, nil
+	}
+	for _, dir := range filepath.SplitList(libraryPath) {
+		path := filepath.Join(dir, name)
+		if _, err := os.Stat(path); err != nil {
+			continue
+		}
+		if err := trusted.File(path); err != nil {
+			return "", fmt.Errorf("%s of LD_LIBRARY_PATH is refused: %w; correct LD_LIBRARY_PATH", path, err)
+		}
+		return path, nil
+	}
+	return name, nil
+}
 
 // FirstGPU asks for the first GPU that the NVIDIA driver offers. It asks the
 // driver alone: no plugin is loaded and no memory taken.
 func FirstGPU() (gpu GPU, err error) {
-	driver, err := loadLibrary("libcuda.so.1", purego.RTLD_NOW|purego.RTLD_GLOBAL)
+	path, err := byName(driverLibrary, os.Getenv("LD_LIBRARY_PATH"))
+	if err != nil {
+		return GPU{}, err
+	}
+	driver, err := loadLibrary(path, purego.RTLD_NOW|purego.RTLD_GLOBAL)
 	if err != nil {
 		return GPU{}, errors.New("no NVIDIA driver is installed (libcuda.so.1 was not found)")
 	}
@@ -58,8 +89,8 @@ func FirstGPU() (gpu GPU, err error) {
 // preload loads the CUDA libraries beside the plugin where it will look for
 // them: its own search path does not know virtual environments. It returns
 // what is missing; the system may have that elsewhere.
-func preload(plugin string) (missing []string) {
-	paths, missing := libraries(nvidia(plugin))
+func preload(plugin string, check func(path string) error) (missing []string) {
+	paths, missing := libraries(nvidia(plugin), check)
 	for _, path := range paths {
 		if _, err := loadLibrary(path, purego.RTLD_NOW|purego.RTLD_GLOBAL); err != nil {
 			missing = append(missing, fmt.Sprintf("%s (%v)", path, err))

@@ -3,11 +3,14 @@ package pjrt
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/miplc/miplc/internal/trusted"
 )
 
 // ErrNoPlugin is the error of Find where no plugin is named or installed.
@@ -21,10 +24,12 @@ func Remedy(kind Kind) string {
 	return "pip install \"jax[cuda13]\" brings one for CUDA, or set " + EnvPlugin + " to the path of a " + cudaLibrary
 }
 
-// Find gives the path of the plugin for a kind of device: the given one if any,
+// Find returns the path of the plugin for a kind of device: the given one if any,
 // else that of EnvPlugin; else for CPUs the one that Install put into the cache,
-// for GPUs that of the jax which python3 finds or which stands in a usual place.
-// Where there is none the error is ErrNoPlugin.
+// for GPUs that of the jax that python3 finds or that is in a usual folder. Plugins that
+// are found rather than named are refused if another user than root could have put them
+// there; the one in the cache must have the pinned SHA-256. Without a plugin the error
+// is ErrNoPlugin.
 func Find(kind Kind, given string) (string, error) {
 	if list := named(given); len(list) > 0 {
 		v := list[0]
@@ -32,15 +37,19 @@ func Find(kind Kind, given string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if info, err := os.Stat(path); err != nil || info.IsDir() {
+		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 			return "", fmt.Errorf("%s names the PJRT plugin %s, which is no file there", v.Origin, v.Path)
 		}
 		return path, nil
 	}
-	if found := installed(kind); len(found) > 0 {
-		return found[0], nil
+	var refused strings.Builder
+	for _, c := range installed(kind) {
+		if c.Verdict == "" {
+			return c.Path, nil
+		}
+		fmt.Fprintf(&refused, "; %s: %s", c.Path, c.Verdict)
 	}
-	return "", fmt.Errorf("%w for %s: %s", ErrNoPlugin, kind, Remedy(kind))
+	return "", fmt.Errorf("%w for %s%s: %s", ErrNoPlugin, kind, refused.String(), Remedy(kind))
 }
 
 // named lists the plugins that the user names.
@@ -53,16 +62,30 @@ func named(given string) (list []Candidate) {
 	return list
 }
 
-// installed lists the plugins for a kind of device that nobody named.
-func installed(kind Kind) []string {
-	if kind == CUDA {
-		return ofJAX()
+// installed lists the plugins for a kind of device that nobody named. Those with a
+// verdict are not used.
+func installed(kind Kind) (list []Candidate) {
+	if kind == CPU {
+		s, err := slot()
+		if err != nil {
+			return nil
+		}
+		switch err := s.Check(); {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return []Candidate{{Path: s.Path, Origin: originCache, Kind: kind, Verdict: err.Error() + "; `miplc runtime install xla --force` replaces it"}}
+		}
+		return []Candidate{{Path: s.Path, Origin: originCache, Kind: kind}}
 	}
-	s, err := slot()
-	if err != nil || s.Check(false) != nil {
-		return nil
+	for _, path := range ofJAX() {
+		c := Candidate{Path: path, Origin: originPython, Kind: kind}
+		if err := trusted.File(path); err != nil {
+			c.Verdict = "refused: " + err.Error()
+		}
+		list = append(list, c)
 	}
-	return []string{s.Path}
+	return list
 }
 
 // jaxPlugins are the packages of jax that hold a plugin, the newest CUDA first.
@@ -91,12 +114,16 @@ func pythonPlaces() []string {
 	if err != nil {
 		return nil
 	}
-	out, err := exec.Command(python, "-c", `import sys; print("\0".join(sys.path))`).Output()
+	cmd := exec.Command(python, "-c", `import sys; print("\0".join(sys.path))`)
+	// An empty element of PYTHONPATH means the working folder, which may be an unpacked
+	// download: Python would load modules from there.
+	cmd.Dir = string(filepath.Separator)
+	out, err := cmd.Output()
 	if err != nil {
 		return nil
 	}
 	places := strings.Split(strings.TrimRight(string(out), "\r\n"), "\x00")
-	return slices.DeleteFunc(places, func(place string) bool { return place == "" }) // the folder of the command
+	return slices.DeleteFunc(places, func(place string) bool { return !filepath.IsAbs(place) }) // such as the folder of the command
 }
 
 // usualPlaces are the folders of packages of the active virtual environment,

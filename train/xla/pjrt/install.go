@@ -48,7 +48,7 @@ var tunings = map[string]tuning{
 // some. untuned takes them back, for other plugins read them too.
 func tuned(path string) (client map[string]any, untuned func()) {
 	s, err := slot()
-	if err != nil || path != s.Path || s.Check(false) != nil || len(s.Pins) == 0 {
+	if err != nil || path != s.Path || s.Check() != nil || len(s.Pins) == 0 {
 		return nil, func() {}
 	}
 	t := tunings[s.Pins[0].Archive]

@@ -51,7 +51,7 @@ func openGPU(o Options) (*Device, error) {
 	if gpu.Count > 1 {
 		name = fmt.Sprintf("%s, the first of %d", name, gpu.Count)
 	}
-	missing := preload(path)
+	missing := preload(path, libraryCheck(len(named(o.Plugin)) > 0))
 	// Without, products are those that were fastest when they were compiled, which one
 	// process finds to be others than the next, and a resumed training has other bits.
 	flags := "--xla_gpu_deterministic_ops=true"

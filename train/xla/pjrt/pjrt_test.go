@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/internal/pinned"
+	"github.com/miplc/miplc/internal/trusted"
 )
 
 // put makes empty files.
@@ -106,6 +107,49 @@ func TestFindNothing(t *testing.T) {
 	}
 }
 
+// A plugin that another user could have put there is passed over with its reason, and a
+// plugin that the user names is taken.
+func TestFindRefusesWhatOthersCanChange(t *testing.T) {
+	home := bare(t)
+	site := filepath.Join(home, ".local/lib/python3.11/site-packages/jax_plugins")
+	open, good := filepath.Join(site, "xla_cuda13", cudaLibrary), filepath.Join(site, "xla_cuda12", cudaLibrary)
+	put(t, open, good)
+	if err := os.Chmod(open, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Find(CUDA, ""); err != nil || got != good {
+		t.Errorf("found %s, %v; want %s", got, err, good)
+	}
+	if list := Candidates(""); list[0].Path != open || list[0].Usable || !strings.HasPrefix(list[0].Verdict, "refused: every user can write to") {
+		t.Errorf("%+v", list)
+	}
+	if got, err := Find(CUDA, open); err != nil || got != open {
+		t.Errorf("the named plugin: %s, %v", got, err)
+	}
+	if err := os.Remove(good); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Find(CUDA, ""); err == nil || !strings.Contains(err.Error(), open+": refused") {
+		t.Errorf("the refused plugin is not told: %v", err)
+	}
+}
+
+// The plugin in the cache must have the pinned bytes, not only their number.
+func TestFindChecksTheHash(t *testing.T) {
+	bare(t)
+	s, err := slot()
+	if err != nil || len(s.Pins) == 0 {
+		t.Skip("no plugin is pinned for this system")
+	}
+	put(t, s.Path)
+	if err := os.Truncate(s.Path, s.Pins[0].Size); err != nil {
+		t.Fatal(err)
+	}
+	if path, err := Find(CPU, ""); err == nil || !strings.Contains(err.Error(), "SHA-256") {
+		t.Errorf("found %s, %v, which has other bytes", path, err)
+	}
+}
+
 // The libraries come in the order in which they need each other.
 func TestLibraries(t *testing.T) {
 	site := t.TempDir()
@@ -113,7 +157,7 @@ func TestLibraries(t *testing.T) {
 	blas, runtime := filepath.Join(site, "nvidia/cu13/lib/libcublas.so.13"), filepath.Join(site, "nvidia/cu13/lib/libcudart.so.13")
 	nn := filepath.Join(site, "nvidia/cudnn/lib/libcudnn.so.9")
 	put(t, plugin, blas, nn, runtime, filepath.Join(site, "nvidia/cu13/nvvm/libdevice/libdevice.10.bc"))
-	paths, missing := libraries(nvidia(plugin))
+	paths, missing := libraries(nvidia(plugin), trusted.File)
 	if want := []string{runtime, blas, nn}; !reflect.DeepEqual(paths, want) {
 		t.Errorf("libraries %v, want %v", paths, want)
 	}
@@ -183,10 +227,13 @@ func TestTuned(t *testing.T) {
 	if err != nil || len(s.Pins) == 0 || tunings[s.Pins[0].Archive].flags == "" {
 		t.Skip("no plugin with options is pinned for this system")
 	}
+	system, pin := s.System, s.Pins[0]
+	t.Cleanup(func() { pins[system] = pin })
+	empty := sha256.Sum256(nil)
+	fake := pin
+	fake.Size, fake.SHA256 = 0, hex.EncodeToString(empty[:])
+	pins[system] = fake
 	put(t, s.Path)
-	if err := os.Truncate(s.Path, s.Pins[0].Size); err != nil {
-		t.Fatal(err)
-	}
 	t.Setenv(envFlags, "the user's")
 	for _, c := range []struct{ path, user, want string }{
 		{s.Path, "", tunings[s.Pins[0].Archive].flags}, {s.Path, "--mine", "--mine"}, {filepath.Join(t.TempDir(), "other.so"), "", ""},

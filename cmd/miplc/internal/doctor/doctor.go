@@ -90,7 +90,7 @@ usable; a GPU may be missing.`,
 
 // run looks around and prints.
 func run(ctx context.Context, o *options) error {
-	f := findings{Info: version.Current(), Onnxruntime: ortlib.Candidates(ortlib.Options{Path: o.Library, Verify: true})}
+	f := findings{Info: version.Current(), Onnxruntime: ortlib.Candidates(ortlib.Options{Path: o.Library})}
 	lib, err := ortlib.Find(ortlib.Options{Path: o.Library})
 	f.Backends = []backend{onnxruntime(lib, err), {Name: "onnx-go", Usable: true, Detail: "built in"}}
 	f.Plugins = pjrt.Candidates(o.Plugin)

@@ -20,13 +20,16 @@ func Command(con *console.Console) *cobra.Command {
 		Short: "Install or find onnxruntime and the plugin of XLA",
 		Long: `The onnxruntime library is looked for in this order: the flag --library, the
 environment (` + ortlib.EnvLibrary + `, then ` + ortlib.EnvLibraryOwn + `),
-beside the miplc binary, the cache that "miplc runtime install" fills, the
-system's library folders, and Python's onnxruntime package.
+the cache that "miplc runtime install" fills, beside the miplc binary, the
+system's library folders, and Python's onnxruntime package. A library in the
+cache must have the pinned SHA-256. A library that neither the flag nor the
+environment names must belong to root or to you, in folders that nobody else can
+change.
 
 The PJRT plugin with which the engine xla trains is looked for in the flag
 --pjrt-plugin, the environment (` + pjrt.EnvPlugin + `), and then: for the CPU in
 the cache that "miplc runtime install xla" fills, for NVIDIA GPUs in Python's
-packages, where pip install "jax[cuda13]" puts it.`,
+packages, where pip install "jax[cuda13]" puts it. The same rules apply to it.`,
 	}
 	console.Group(con, cmd)
 	cmd.AddCommand(installCommand(con), pathCommand(con))
@@ -99,6 +102,11 @@ func pathCommand(con *console.Console) *cobra.Command {
 			lib, err := ortlib.Find(ortlib.Options{Path: library})
 			if err != nil {
 				return err
+			}
+			for _, c := range ortlib.Candidates(ortlib.Options{Path: library}) {
+				if c.Verdict == ortlib.Refused {
+					con.Notef("%s is not used: %s", c.Path, c.Detail)
+				}
 			}
 			return printPath(con, lib, lib.Path)
 		},

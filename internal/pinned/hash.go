@@ -1,0 +1,41 @@
+package pinned
+
+import (
+	"io/fs"
+	"os"
+	"sync"
+
+	"github.com/miplc/miplc/internal/infile"
+)
+
+// hashed keeps the hashes of the process, since one command looks for a library
+// several times. They are not kept on disk: whoever can replace the library could
+// replace them too.
+var hashed = struct {
+	sync.Mutex
+	files map[string]hashedFile
+}{files: map[string]hashedFile{}}
+
+type hashedFile struct {
+	info fs.FileInfo
+	sum  string
+}
+
+// hashOf returns the SHA-256 of a file. info is of the file at path now.
+func hashOf(path string, info fs.FileInfo) (string, error) {
+	hashed.Lock()
+	defer hashed.Unlock()
+	if h, ok := hashed.files[path]; ok && unchanged(h.info, info) {
+		return h.sum, nil
+	}
+	sum, err := infile.SHA256(path)
+	if err == nil {
+		hashed.files[path] = hashedFile{info, sum}
+	}
+	return sum, err
+}
+
+// unchanged reports whether two looks saw the same content of the same file.
+func unchanged(a, b fs.FileInfo) bool {
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime()) && changeTime(a) == changeTime(b)
+}
