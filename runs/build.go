@@ -179,7 +179,7 @@ func buildSignature(spec *language.Spec, folder data.Folder) (compile.Signature,
 	if shape, k := spec.Data.Shape.V, spec.Data.Classes.V; len(shape) > 0 && k > 0 {
 		return compile.Signature{Instance: shape, Classes: k}, nil
 	}
-	sig, note, err := Signature(spec, folder)
+	sig, note, err := specSignature(spec, folder)
 	if err == nil && note != "" {
 		err = spec.Show(diag.Errorf(spec.Data.Set.Pos, "the shapes of %s are not known: the file is not here", spec.Data.Set.V).
 			WithNote("name its folder by --data-dir, or give data.shape and data.classes"))

@@ -124,10 +124,10 @@ func meanSize(set *data.Dataset) float64 {
 	return float64(set.Offsets[set.Bags()]) / float64(max(1, set.Bags()))
 }
 
-// Signature settles the shapes a spec is compiled for. Where its data file is
+// specSignature returns the shapes that a spec is compiled for. Where its data file is
 // missing they come from data.shape and data.classes, or are made up; then note
 // says so.
-func Signature(spec *language.Spec, folder data.Folder) (sig compile.Signature, note string, err error) {
+func specSignature(spec *language.Spec, folder data.Folder) (sig compile.Signature, note string, err error) {
 	f, err := look(spec, folder)
 	return f.sig, f.note, err
 }

@@ -220,7 +220,7 @@ func TestSignature(t *testing.T) {
 		{"demipl", []string{"data.shape=[38]", "data.classes=13"}, 38, 13, "data.shape and data.classes"},
 	}
 	for _, c := range cases {
-		sig, note, err := Signature(load(t, c.spec, c.set...), data.Folder{})
+		sig, note, err := specSignature(load(t, c.spec, c.set...), data.Folder{})
 		if err != nil {
 			t.Errorf("%s %v: %v", c.spec, c.set, err)
 			continue

@@ -41,7 +41,7 @@ func TestTrainStepOfShippedSpecs(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			sig, _, err := Signature(spec, data.Folder{})
+			sig, _, err := specSignature(spec, data.Folder{})
 			if err != nil {
 				t.Fatal(err)
 			}

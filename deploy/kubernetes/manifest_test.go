@@ -3,10 +3,14 @@
 package kubernetes
 
 import (
+	"bytes"
+	"os"
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/miplc/miplc/deploy/kubernetes/manifest"
@@ -32,5 +36,30 @@ func TestManifestDecodesStrictly(t *testing.T) {
 		if err := yaml.UnmarshalStrict([]byte(wrong), &job); err == nil {
 			t.Errorf("%s: a misspelled field passed", name)
 		}
+	}
+}
+
+// The manifest that the tutorial applies has no unknown field, and its Service selects its pods.
+func TestServeExampleDecodesStrictly(t *testing.T) {
+	text, err := os.ReadFile("../../examples/kubernetes/serve.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var deployment appsv1.Deployment
+	var service corev1.Service
+	first, second, _ := bytes.Cut(text, []byte("\n---\n"))
+	if err := yaml.UnmarshalStrict(first, &deployment); err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.UnmarshalStrict(second, &service); err != nil {
+		t.Fatal(err)
+	}
+	for key, value := range service.Spec.Selector {
+		if deployment.Spec.Template.Labels[key] != value || deployment.Spec.Selector.MatchLabels[key] != value {
+			t.Errorf("the Service selects %s=%s, which the pods do not have", key, value)
+		}
+	}
+	if len(service.Spec.Ports) != len(deployment.Spec.Template.Spec.Containers[0].Ports) {
+		t.Error("the Service and the container have different ports")
 	}
 }

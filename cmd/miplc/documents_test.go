@@ -1,0 +1,116 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/experiment"
+	"github.com/miplc/miplc/internal/pinned"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/runtime/ortlib"
+	"github.com/miplc/miplc/runtime/ortlib/ortest"
+)
+
+var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
+
+// TestDocumentedSpecs checks that the specs and experiments in the README and the tutorial
+// are valid.
+func TestDocumentedSpecs(t *testing.T) {
+	shown := 0
+	for _, document := range []string{"README.md", "docs/tutorial.md"} {
+		text, err := os.ReadFile("../../" + document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, block := range yamlBlock.FindAllStringSubmatch(string(text), -1) {
+			shown++
+			file := filepath.Join(t.TempDir(), "example.yaml")
+			if err := os.WriteFile(file, []byte(block[1]), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if experiment.Language.Fits(file) > language.Fits(file) {
+				_, err = experiment.Validate(file, language.Options{})
+			} else {
+				_, err = runs.Validate(file, language.Options{}, data.Folder{})
+			}
+			if err != nil {
+				t.Errorf("%s: %v\nin\n%s", document, err, block[1])
+			}
+		}
+	}
+	if shown < 4 {
+		t.Errorf("found only %d examples", shown)
+	}
+}
+
+var (
+	tutorialStep = regexp.MustCompile("(?m)^(?: {4}(miplc .*)|<!-- file: (\\S+) -->\n```yaml\n((?s:.*?))```|```text\n((?s:.*?))```)$")
+	number       = regexp.MustCompile(`[0-9][0-9.e+-]*`)
+	gap          = regexp.MustCompile(` +`)
+)
+
+// TestTutorial runs the commands of docs/tutorial.md in order, after writing the files that
+// it shows. Each line of a text block must be in the output of the command above it; only
+// the numbers may differ, since they depend on the processor.
+func TestTutorial(t *testing.T) {
+	text, err := os.ReadFile("../../docs/tutorial.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := []string{"images tiles/cat/1.jpg tiles/cat/2.jpg tiles/cat/3.jpg tiles/dog/1.jpg tiles/dog/2.jpg tiles/dog/3.jpg"}
+	var files strings.Builder
+	commands, lines := 0, 0
+	for _, m := range tutorialStep.FindAllStringSubmatch(string(text), -1) {
+		command, name, content, output := m[1], m[2], m[3], m[4]
+		switch {
+		case name != "":
+			files.WriteString("-- " + name + " --\n" + content)
+		case output != "":
+			lines++
+			for _, line := range strings.Split(strings.TrimSpace(output), "\n") {
+				if line != "" {
+					script = append(script, "says '"+strings.ReplaceAll(line, "'", "''")+"'")
+				}
+			}
+		case !strings.HasPrefix(command, "miplc serve"): // it runs until it is stopped
+			commands++
+			script = append(script, "exec "+command)
+		}
+	}
+	if commands < 10 || lines < 3 {
+		t.Fatalf("found only %d commands and %d outputs", commands, lines)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "tutorial.txtar"), []byte(strings.Join(script, "\n")+"\n"+files.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	library := ortest.Library(t)
+	testscript.Run(t, testscript.Params{
+		Dir: dir,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv(ortlib.EnvLibrary, library)
+			env.Setenv(pinned.EnvCache, env.WorkDir+"/cache")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"images": images, "says": says},
+	})
+}
+
+// says LINE fails if the output of the last command lacks the line, numbers and the width
+// of gaps aside.
+func says(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: says LINE")
+	}
+	words := func(s string) string { return gap.ReplaceAllString(number.ReplaceAllString(s, "#"), " ") }
+	if said := ts.ReadFile("stdout") + ts.ReadFile("stderr"); !strings.Contains(words(said), words(args[0])) {
+		ts.Fatalf("the tutorial shows %q, but the command printed\n%s", args[0], said)
+	}
+}
