@@ -109,7 +109,7 @@ class Protocol:
         path, begin = os.path.join(self.folder, "split.json"), time.perf_counter()
         for i, (train, test) in enumerate(self.splits[:a.peer_splits or a.splits]):
             with open(path, "w") as f:
-                json.dump({"train": train, "test": test}, f)
+                json.dump({"train": [b + 1 for b in train], "test": [b + 1 for b in test]}, f)
             left = limit - (time.perf_counter() - begin)
             if epochs and left < 0:
                 break

@@ -2,10 +2,11 @@ package data
 
 import (
 	"bytes"
-	"encoding/xml"
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/miplc/miplc/internal/svgtest"
 )
 
 func TestDescribe(t *testing.T) {
@@ -60,12 +61,8 @@ func TestDrawBag(t *testing.T) {
 				t.Fatal(err)
 			}
 			svg := b.String()
-			for dec := xml.NewDecoder(&b); ; {
-				if _, err := dec.Token(); err == io.EOF {
-					break
-				} else if err != nil {
-					t.Fatalf("not well-formed: %v", err)
-				}
+			if err := svgtest.Check(b.Bytes()); err != nil {
+				t.Error(err)
 			}
 			if n := strings.Count(svg, "<image "); n != c.pictures {
 				t.Errorf("%d pictures, want %d", n, c.pictures)

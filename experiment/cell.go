@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/miplc/miplc/internal/diag"
@@ -83,7 +84,7 @@ func key(candidates []candidate, choose Choose, snapshots []int, dataHash, split
 func (e *Experiment) load(l *Learner, data string, r int, variant Setting, cache map[string]*language.Spec, errs *diag.List) []candidate {
 	name, set := l.at(data, r, variant)
 	var list []candidate
-	for _, choice := range combinations(l.gridOn(data, r)) {
+	for _, choice := range language.Combinations(settingsOf(l.gridOn(data, r))) {
 		all := append(set[:len(set):len(set)], choice...)
 		options := language.Options{}
 		for _, s := range all {
@@ -99,7 +100,22 @@ func (e *Experiment) load(l *Learner, data string, r int, variant Setting, cache
 			}
 			cache[id] = spec
 		}
-		list = append(list, candidate{describe(choice), spec.Hash(), spec, name, all})
+		c := candidate{describe(choice), spec.Hash(), spec, name, all}
+		if i := slices.IndexFunc(list, func(had candidate) bool { return had.Hash == c.Hash }); i >= 0 {
+			addOnce(errs, e.Show(choice[len(choice)-1].At.Errorf("learner %q: the grid tries equal settings twice: %s and %s",
+				l.Name.V, list[i].Setting, c.Setting)))
+			continue
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// settingsOf returns the values of axes, for the combinations of them.
+func settingsOf(axes []Axis) [][]Setting {
+	list := make([][]Setting, len(axes))
+	for i, a := range axes {
+		list[i] = a.Values
 	}
 	return list
 }

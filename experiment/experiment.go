@@ -261,22 +261,6 @@ func (l *Learner) gridOn(data string, r int) []Axis {
 	return grid
 }
 
-// combinations are all choices of one value from each axis, the last axis
-// running fastest; one empty choice where there is no axis.
-func combinations(axes []Axis) [][]Setting {
-	list := [][]Setting{nil}
-	for _, a := range axes {
-		var next [][]Setting
-		for _, begun := range list {
-			for _, v := range a.Values {
-				next = append(next, append(slices.Clone(begun), v))
-			}
-		}
-		list = next
-	}
-	return list
-}
-
 // describe writes settings as "key=value, key=value".
 func describe(set []Setting) string {
 	list := make([]string, len(set))

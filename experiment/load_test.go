@@ -110,11 +110,11 @@ func TestRead(t *testing.T) {
 	} {
 		spec, set := a.at(c.data, c.r, Setting{})
 		grid := a.gridOn(c.data, c.r)
-		if spec.V != c.spec || describe(set) != c.set || len(combinations(grid)) != c.grid {
-			t.Errorf("a on %s r=%d: %s, %s, %d settings", c.data, c.r, spec.V, describe(set), len(combinations(grid)))
+		if spec.V != c.spec || describe(set) != c.set || len(language.Combinations(settingsOf(grid))) != c.grid {
+			t.Errorf("a on %s r=%d: %s, %s, %d settings", c.data, c.r, spec.V, describe(set), len(language.Combinations(settingsOf(grid))))
 		}
 	}
-	if got := describe(combinations(a.Grid)[1]); got != "train.lr=0.1, train.momentum=0.9" {
+	if got := describe(language.Combinations(settingsOf(a.Grid))[1]); got != "train.lr=0.1, train.momentum=0.9" {
 		t.Errorf("second setting: %s", got)
 	}
 	if v := b.Variants(); len(v) != 2 || v[1].String() != "loss.attention=0.2" || !b.Only.Has("B", 2) || b.Only.Has("C", 2) || b.Only.Has("A", 3) {
@@ -156,7 +156,7 @@ func FuzzParse(f *testing.F) {
 		for i := range e.Learners {
 			for _, d := range e.Data {
 				for _, r := range d.R {
-					if n := len(combinations(e.Learners[i].gridOn(d.Name.V, r))); n < 1 || n > maxGrid {
+					if n := language.CountCombinations(settingsOf(e.Learners[i].gridOn(d.Name.V, r)), maxGrid); n < 1 || n > maxGrid {
 						t.Fatalf("%d settings", n)
 					}
 				}

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -73,7 +74,50 @@ func (e *Experiment) loadSpecs() (map[Coord][]candidate, error) {
 			}
 		}
 	}
+	if errs.Err() == nil {
+		e.checkTwins(loaded, &errs)
+	}
 	return loaded, errs.Err()
+}
+
+// entry is a learner, or one value of its vary.
+type entry struct {
+	learner *Learner
+	variant Setting
+}
+
+// checkTwins reports learners, and values of one learner's vary, that have equal settings
+// on every data set that both run on: their results would be the same numbers under two
+// names. A learner may equal a value of another's vary, which figures show apart.
+func (e *Experiment) checkTwins(loaded map[Coord][]candidate, errs *diag.List) {
+	first := map[string]entry{} // by all that decides on the results
+	for i := range e.Learners {
+		l := &e.Learners[i]
+		for _, v := range l.Variants() {
+			id := ""
+			if l.Vary != nil {
+				id = l.Name.V
+			}
+			for _, d := range e.Data {
+				for _, r := range d.R {
+					id += "\n"
+					for _, c := range loaded[l.On(d.Name.V, r, v)] {
+						id += c.spec.SettingsHash() + " "
+					}
+				}
+			}
+			had, twin := first[id]
+			switch {
+			case !twin:
+				first[id] = entry{l, v}
+			case l.Vary != nil:
+				errs.Add(e.Show(v.At.Errorf("learner %q: %s and %s are equal settings", l.Name.V, had.variant, v)))
+			default:
+				d := e.show(l.Name, "learners %q and %q have equal settings: their results would be the same", had.learner.Name.V, l.Name.V)
+				errs.Add(d.WithNote("remove one of them, or say with set: in what they differ"))
+			}
+		}
+	}
 }
 
 // plan opens or draws the selected data sets and settles their cells. Errors of
@@ -115,12 +159,9 @@ func (p *Plan) addCells(loaded map[Coord][]candidate, sel Select, d *DataSet, in
 	if sel.Splits > 0 {
 		in.splits.Count = min(in.splits.Count, sel.Splits)
 	}
-	splits := make([]*data.Split, in.splits.Count)
-	for i := range splits {
-		var err error
-		if splits[i], err = e.split(in.splits, i+1, set.Bags(), in.folder); err != nil {
-			return e.dataError(d, in.facts.R, err)
-		}
+	splits, err := e.splitList(d, in, set.Bags())
+	if err != nil {
+		return err
 	}
 	var errs diag.List
 	for i := range e.Learners {
@@ -148,6 +189,26 @@ func (p *Plan) addCells(loaded map[Coord][]candidate, sel Select, d *DataSet, in
 		return &runs.SpecError{Err: err}
 	}
 	return nil
+}
+
+// splitList makes the splits of a data set. Two equal splits are an error: they would
+// count twice in means and deviations.
+func (e *Experiment) splitList(d *DataSet, in *inputOf, bags int) ([]*data.Split, error) {
+	list, first := make([]*data.Split, in.splits.Count), map[string]int{}
+	for i := range list {
+		split, err := e.split(in.splits, i+1, bags, in.folder)
+		if err != nil {
+			return nil, e.dataError(d, in.facts.R, err)
+		}
+		hash := train.SplitHash(split)
+		if n, had := first[hash]; had {
+			pos := cmp.Or(in.splits.Index.Pos, d.Name.Pos)
+			wrong := e.Show(diag.Errorf(pos, "splits %d and %d of %s have the same training and test bags: their results would count twice", n, i+1, in.facts.title()))
+			return nil, &runs.SpecError{Err: wrong.WithNote("ask for fewer splits, or correct the index file")}
+		}
+		list[i], first[hash] = split, i+1
+	}
+	return list, nil
 }
 
 // compiles checks the specs of a cell against its data set, so that a shape that

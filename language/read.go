@@ -363,14 +363,14 @@ func (r *Reader) severalIntegers(row *Row, path string, n *Node) ([]int, bool) {
 	list, ok := r.integers(row, path, n)
 	for i, v := range list {
 		if slices.Contains(list[:i], v) {
-			r.errs.Add(n.items[i].Errorf("%d stands in %s twice", v, path))
+			r.errs.Add(n.items[i].Errorf("%d is listed twice in %s", v, path))
 			ok = false
 		}
 	}
 	return list, ok && r.notEmpty(path, n)
 }
 
-// severalTexts decodes one text or a list of them.
+// severalTexts decodes one text or a list of texts that do not repeat.
 func (r *Reader) severalTexts(row *Row, path string, n *Node) ([]Str, bool) {
 	items := []*Node{n}
 	if n.kind == listNode {
@@ -380,6 +380,10 @@ func (r *Reader) severalTexts(row *Row, path string, n *Node) ([]Str, bool) {
 	ok := n.kind == scalarNode || r.notEmpty(path, n)
 	for _, item := range items {
 		text, good := r.text(rowOfItem(row, Text), path, item)
+		if good && slices.ContainsFunc(list, func(had Str) bool { return had.V == text }) {
+			r.errs.Add(item.Errorf("%q is listed twice in %s", text, path))
+			good = false
+		}
 		list, ok = append(list, Str{V: text, Pos: item.pos}), ok && good
 	}
 	return list, ok

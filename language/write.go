@@ -53,6 +53,15 @@ func (s *Spec) Hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
+// SettingsHash identifies what is trained, whatever it is called and whatever bags it
+// is trained on: the hash of the spec without its name, description, dataset and split.
+func (s *Spec) SettingsHash() string {
+	c := *s
+	c.Name, c.Description = Str{}, Str{}
+	c.Data.Set, c.Data.Generated, c.Data.Split = Str{}, Generated{}, Split{}
+	return c.Hash()
+}
+
 func mapping(style yaml.Style) *yaml.Node {
 	return &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Style: style}
 }

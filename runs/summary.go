@@ -48,14 +48,17 @@ type DataFacts struct {
 	SHA256  string   `json:"sha256"`
 }
 
-// writeSplit writes the bags of both parts, counted from 0 in the order of the
-// data set, for other programs that train or test on the same ones.
+// writeSplit writes the bags of both parts, counted from 1 in the order of the dataset,
+// for other programs that train or test on the same ones.
 func writeSplit(dir string, s *data.Split) error {
-	parts := struct {
-		Train []int `json:"train"`
-		Test  []int `json:"test"`
-	}{append([]int{}, s.Train...), append([]int{}, s.Test...)}
-	text, err := json.Marshal(parts)
+	toOne := func(bags []int) []int {
+		out := make([]int, len(bags))
+		for i, bag := range bags {
+			out[i] = bag + 1
+		}
+		return out
+	}
+	text, err := json.Marshal(splitFile{toOne(s.Train), toOne(s.Test)})
 	if err != nil {
 		return err
 	}

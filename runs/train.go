@@ -66,6 +66,9 @@ func Train(ctx context.Context, trials []*train.Trial, o Options) (*Results, err
 			return nil, err
 		}
 	}
+	if err := checkDistinct(trials); err != nil {
+		return nil, err
+	}
 	b := &bunch{Options: o, trials: trials, began: time.Now(), summaries: make([]*Summary, len(trials)), errs: make([]error, len(trials))}
 	for _, t := range trials {
 		t.Dir = filepath.Join(o.Dir, t.Name)

@@ -1,6 +1,8 @@
 package runs
 
 import (
+	"fmt"
+
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/language"
@@ -60,6 +62,27 @@ func OpenTrials(list []*language.Spec, folder data.Folder) ([]*train.Trial, erro
 		}
 	}
 	return trials, nil
+}
+
+// checkDistinct reports two trials that train the same settings on the same bags and
+// split: they would count twice in the mean and deviation.
+func checkDistinct(trials []*train.Trial) error {
+	if len(trials) < 2 {
+		return nil
+	}
+	type identity struct{ settings, bags, split string }
+	first, bags := map[identity]*train.Trial{}, map[*data.Dataset]string{}
+	for _, t := range trials {
+		if bags[t.Data] == "" {
+			bags[t.Data] = t.Data.Hash()
+		}
+		id := identity{t.Program.Spec.SettingsHash(), bags[t.Data], train.SplitHash(t.Split)}
+		if had := first[id]; had != nil {
+			return &SpecError{fmt.Errorf("%s and %s are the same run: their settings, bags and split are equal; remove one of them", had.Name, t.Name)}
+		}
+		first[id] = t
+	}
+	return nil
 }
 
 // SpecError marks an error as one of the spec, so that callers can tell it from

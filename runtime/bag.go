@@ -30,7 +30,7 @@ func NewBag(instances [][]float32) (Bag, error) {
 	flat := make([]float32, 0, d*len(instances))
 	for i, x := range instances {
 		if len(x) != d {
-			return Bag{}, fmt.Errorf("%w: instance %d (counted from 0) has %d values, the first has %d", ErrBagShape, i, len(x), d)
+			return Bag{}, fmt.Errorf("%w: instance %d of %d has %d values, the first has %d", ErrBagShape, i+1, len(instances), len(x), d)
 		}
 		flat = append(flat, x...)
 	}
@@ -56,7 +56,7 @@ func (o *opened) check(b Bag) error {
 		return fmt.Errorf("%w: it has %d instances, at most %d are taken; WithMaxInstances sets the limit", ErrBagShape, b.N, o.options.maxInstances)
 	}
 	if i := firstNotFinite(b.Instances); i >= 0 {
-		return fmt.Errorf("instance %d, feature %d is %v (counted from 0): %w", i/d, i%d, b.Instances[i], ErrNotFinite)
+		return fmt.Errorf("feature %d of instance %d is %v: %w", i%d+1, i/d+1, b.Instances[i], ErrNotFinite)
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func (m *Model) PredictInto(ctx context.Context, bag Bag, p *Prediction) error {
 // PredictBatch predicts bags, in order, to what Predict gives for each alone but
 // for rounding. A model of contract batch/1 takes many bags in one run; one of
 // contract bag/1 is run bag by bag. Errors are those of Predict and name the bag
-// by its index, counted from 0; there are no partial results.
+// by its number, counted from 1; there are no partial results.
 func (m *Model) PredictBatch(ctx context.Context, bags []Bag) ([]Prediction, error) {
 	all := make([]Prediction, len(bags))
 	if err := m.PredictBatchInto(ctx, bags, all); err != nil {
@@ -106,19 +106,19 @@ func (o *opened) predict(ctx context.Context, bag Bag, p *Prediction) error {
 func (o *opened) predictBatch(ctx context.Context, bags []Bag, to []Prediction) error {
 	for i, b := range bags {
 		if err := o.check(b); err != nil {
-			return fmt.Errorf("bag %d (counted from 0): %w", i, err)
+			return fmt.Errorf("bag %d (counted from 1): %w", i+1, err)
 		}
 	}
 	for from := 0; from < len(bags); {
 		end := from + o.together(bags[from:])
 		if err := o.run(ctx, bags[from:end], to[from:end]); err != nil {
-			return fmt.Errorf("bags %d to %d (counted from 0): %w", from, end-1, err)
+			return fmt.Errorf("bags %d to %d (counted from 1): %w", from+1, end, err)
 		}
 		from = end
 	}
 	for i := range to {
 		if err := o.name(&to[i]); err != nil {
-			return fmt.Errorf("bag %d (counted from 0): %w", i, err)
+			return fmt.Errorf("bag %d (counted from 1): %w", i+1, err)
 		}
 	}
 	return nil
@@ -171,7 +171,7 @@ func (o *opened) name(p *Prediction) error {
 		return fmt.Errorf("the model gives %v for class %q of this bag: %w", p.Probabilities[i], o.info.Classes[i], ErrNotFinite)
 	}
 	if i := firstNotFinite(p.Attention); i >= 0 {
-		return fmt.Errorf("the model gives attention %v for instance %d (counted from 0) of this bag: %w", p.Attention[i], i, ErrNotFinite)
+		return fmt.Errorf("the model gives attention %v for instance %d of this bag: %w", p.Attention[i], i+1, ErrNotFinite)
 	}
 	p.Label = 0
 	for i, v := range p.Probabilities {

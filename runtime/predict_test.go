@@ -37,14 +37,14 @@ func TestBadBags(t *testing.T) {
 			{"wrong dimension", runtime.Bag{Instances: make([]float32, 8), N: 2}, runtime.ErrBagShape, "the model needs 3"},
 			{"not a multiple", runtime.Bag{Instances: make([]float32, 7), N: 2}, runtime.ErrBagShape, "7 values for 2"},
 			{"NaN", runtime.Bag{Instances: []float32{1, 2, 3, 4, nan, 6}, N: 2}, runtime.ErrNotFinite, "instance 1, feature 1"},
-			{"infinity", runtime.Bag{Instances: []float32{inf, 2, 3}, N: 1}, runtime.ErrNotFinite, "instance 0, feature 0"},
+			{"infinity", runtime.Bag{Instances: []float32{inf, 2, 3}, N: 1}, runtime.ErrNotFinite, "feature 1 of instance 1"},
 		} {
 			_, err := m.Predict(context.Background(), c.bag)
 			if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s, %s: %v", be.name, c.name, err)
 			}
 			_, err = m.PredictBatch(context.Background(), []runtime.Bag{randomBag(2, 3, 1), c.bag})
-			if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), "bag 1 (counted from 0): ") {
+			if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), "bag 2 (counted from 1): ") {
 				t.Errorf("%s, %s among others: %v", be.name, c.name, err)
 			}
 		}
@@ -59,7 +59,7 @@ func TestNewBag(t *testing.T) {
 	if _, err := runtime.NewBag(nil); !errors.Is(err, runtime.ErrEmptyBag) {
 		t.Errorf("empty: %v", err)
 	}
-	if _, err := runtime.NewBag([][]float32{{1, 2}, {3}}); !errors.Is(err, runtime.ErrBagShape) || !strings.Contains(err.Error(), "instance 1 (counted from 0) has 1 values, the first has 2") {
+	if _, err := runtime.NewBag([][]float32{{1, 2}, {3}}); !errors.Is(err, runtime.ErrBagShape) || !strings.Contains(err.Error(), "instance 2 of 2 has 1 values, the first has 2") {
 		t.Errorf("ragged: %v", err)
 	}
 }
@@ -321,7 +321,7 @@ func TestMaxInstances(t *testing.T) {
 			t.Errorf("%s: %v", be.name, err)
 		}
 		_, err = m.PredictBatch(context.Background(), []runtime.Bag{randomBag(2, 3, 1), million})
-		if !errors.Is(err, runtime.ErrBagShape) || !strings.HasPrefix(err.Error(), "bag 1 (counted from 0): ") {
+		if !errors.Is(err, runtime.ErrBagShape) || !strings.HasPrefix(err.Error(), "bag 2 (counted from 1): ") {
 			t.Errorf("%s, among others: %v", be.name, err)
 		}
 	}

@@ -113,7 +113,7 @@ def load(args):
     X, here = np.zeros((len(sizes), sizes.max(), x.shape[1]), np.float32), np.zeros((len(sizes), sizes.max()), np.float32)
     for i, n in enumerate(sizes):
         X[i, :n], here[i, :n] = x[off[i]:off[i + 1]], 1
-    return jnp.array(X), jnp.array(here), jnp.array(f["candidates"], jnp.float32), f["labels"], split["train"], np.array(split["test"])
+    return jnp.array(X), jnp.array(here), jnp.array(f["candidates"], jnp.float32), f["labels"], [bag - 1 for bag in split["train"]], np.array(split["test"]) - 1
 
 
 def main():

@@ -94,7 +94,7 @@ def load(args):
     m = len(off) - 1
     if args.split:
         split = json.load(open(args.split))
-        train, test = split["train"], split["test"]
+        train, test = ([bag - 1 for bag in split[part]] for part in ("train", "test"))
     else:
         order = np.random.default_rng(args.seed).permutation(m)
         train, test = order[:m * 7 // 10].tolist(), order[m * 7 // 10:].tolist()

@@ -223,7 +223,7 @@ func (c *commandCase) sameAccuracy(args []string) {
 	}
 	right, known := 0, 0
 	for _, bag := range split.Test {
-		if b := predicted.Bags[bag]; b.True != nil {
+		if b := predicted.Bags[bag-1]; b.True != nil {
 			if known++; *b.True == b.Label {
 				right++
 			}

@@ -2,8 +2,11 @@ package main
 
 import (
 	"errors"
+	"io/fs"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,6 +16,7 @@ import (
 
 	"github.com/miplc/miplc/internal/golden"
 	"github.com/miplc/miplc/internal/pinned"
+	"github.com/miplc/miplc/internal/svgtest"
 	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 )
@@ -32,6 +36,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv(ortlib.EnvLibrary, library)
 			env.Setenv(pinned.EnvCache, env.WorkDir+"/cache")
 			env.Vars = append(env.Vars, toolchain...)
+			env.Defer(func() { checkFigures(t, env.WorkDir) })
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -42,6 +47,36 @@ func TestScripts(t *testing.T) {
 		},
 	})
 }
+
+// checkFigures checks every figure that the commands of a script drew, those within
+// HTML pages included.
+func checkFigures(t *testing.T, dir string) {
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		ending := filepath.Ext(path)
+		if err != nil || ending != ".svg" && ending != ".html" {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		figures := [][]byte{content}
+		if ending == ".html" {
+			figures = inHTML.FindAll(content, -1)
+		}
+		for _, figure := range figures {
+			if err := svgtest.Check(figure); err != nil {
+				t.Errorf("%s: %v", path, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+var inHTML = regexp.MustCompile(`(?s)<svg.*?</svg>`)
 
 // goToolchain gives the environment in which scripts compile against this module: REPO,
 // and the caches of the toolchain, which it would look for at HOME.

@@ -42,7 +42,7 @@ func Confusion(w io.Writer, title string, matrix [][]int, classes []string) erro
 	p.X.Tick.Marker, p.Y.Tick.Marker = x, y
 	for _, axis := range []*gonum.Axis{&p.X, &p.Y} {
 		axis.Tick.Length, axis.LineStyle.Width = 3, 0
-		axis.Tick.Color = color.Transparent
+		axis.Tick.Color = color.White // not seen on the page, while the labels keep their distance
 	}
 	below := 30.0
 	if float64(longest) > cell-4 { // names side by side would run together

@@ -203,7 +203,7 @@ func (f *figure) write(w io.Writer) error {
 // newPanel is an empty plot in the look of all figures.
 func newPanel(heading, x, y string) *panel {
 	p := gonum.New()
-	p.BackgroundColor = color.Transparent
+	p.BackgroundColor = nil // the SVG canvas divides by alpha, so a transparent colour would be no colour
 	p.X.Label.Text, p.Y.Label.Text = x, y
 	for _, axis := range []*gonum.Axis{&p.X, &p.Y} {
 		axis.Label.TextStyle = textStyle(labelSize, draw.XCenter, draw.YBottom)

@@ -14,8 +14,14 @@ import (
 
 func (r *result) printTable(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	if r.Parts != nil {
+		fmt.Fprint(w, "part\t")
+	}
 	fmt.Fprintln(w, "bag\tpredicted\tprobability\ttrue\thighest attention")
 	for _, b := range r.Bags {
+		if r.Parts != nil {
+			fmt.Fprintf(w, "%s\t", b.Part)
+		}
 		top := train.Argmax(b.Attention)
 		plain.Fprintf(w, "%d\t%s\t%.4f\t%s\tinstance %d (%.3f)\n", b.Bag, b.Class, b.Probabilities[b.Label], r.truth(b), top+1, b.Attention[top])
 	}
@@ -26,6 +32,9 @@ func (r *result) printBag(w io.Writer, b bag) {
 	plain.Fprintf(w, "bag %d: %s", b.Bag, b.Class)
 	if b.True != nil {
 		plain.Fprintf(w, " (true: %s)", r.truth(b))
+	}
+	if b.Part != "" {
+		fmt.Fprintf(w, " (%s part of the split)", b.Part)
 	}
 	fmt.Fprintln(w, "\nprobabilities:")
 	for c, p := range b.Probabilities {
@@ -49,15 +58,15 @@ func (r *result) truth(b bag) string {
 // needs to come back unchanged.
 func (r *result) writeCSV(to io.Writer) error {
 	w := csv.NewWriter(to)
-	header := []string{"bag", "true", "predicted"}
+	header := []string{"bag", "name", "part", "true", "predicted"}
 	for _, c := range r.Classes {
 		header = append(header, "p("+c+")")
 	}
 	_ = w.Write(append(header, "attention")) // the error comes again from Error
 	for _, b := range r.Bags {
-		row := []string{strconv.Itoa(b.Bag), "", b.Class}
+		row := []string{strconv.Itoa(b.Bag), b.Name, b.Part, "", b.Class}
 		if b.True != nil {
-			row[1] = r.truth(b)
+			row[3] = r.truth(b)
 		}
 		for _, p := range b.Probabilities {
 			row = append(row, number(p))

@@ -3,6 +3,7 @@ package predict
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -15,6 +16,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/plain"
+	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runtime"
 )
 
@@ -32,21 +34,54 @@ type options struct {
 
 // bag is the prediction of one bag.
 type bag struct {
-	Bag  int  `json:"bag"`            // from 1
-	True *int `json:"true,omitempty"` // true label, if the data set knows it
+	Bag  int    `json:"bag"`            // from 1
+	Name string `json:"name,omitempty"` // of the bag, if the dataset has names
+	Part string `json:"part,omitempty"` // of the split of the model, if it was trained on this dataset: train or test
+	True *int   `json:"true,omitempty"` // true label, if the dataset knows it
 	runtime.Prediction
 }
 
 // result is what the command prints.
 type result struct {
-	Model    string   `json:"model"`
-	Data     string   `json:"data"`
-	Backend  string   `json:"backend"`
-	Classes  []string `json:"classes"`
-	Bags     []bag    `json:"bags"`
+	Model   string   `json:"model"`
+	Data    string   `json:"data"`
+	Backend string   `json:"backend"`
+	Classes []string `json:"classes"`
+	Bags    []bag    `json:"bags"`
+	score            // of all bags, without an accuracy if Parts are known
+	Parts   []part   `json:"parts,omitempty"`
+	Output  string   `json:"output,omitempty"`
+}
+
+// score counts the bags that are predicted right.
+type score struct {
 	Known    int      `json:"known"`              // bags whose true label is known
 	Accuracy *float64 `json:"accuracy,omitempty"` // share of them that are predicted right
-	Output   string   `json:"output,omitempty"`
+
+	right int
+}
+
+// add counts a bag whose true label is known.
+func (s *score) add(right bool) {
+	s.Known++
+	if right {
+		s.right++
+	}
+}
+
+// settle computes the accuracy.
+func (s *score) settle() {
+	if s.Known > 0 {
+		share := float64(s.right) / float64(s.Known)
+		s.Accuracy = &share
+	}
+}
+
+// part is the score of one part of the split on which the model was trained.
+type part struct {
+	Part string `json:"part"` // train or test
+	Bags int    `json:"bags"`
+	score
 }
 
 // Command makes the command.
@@ -57,7 +92,9 @@ func Command(con *console.Console) *cobra.Command {
 		Short: "Predict the bags of a data set with an exported model",
 		Long: `Predict the bags of a data set (.npz, .mat, .csv, .csv.gz) with a model.onnx, or
 with the model in the folder of a run. Where the data set knows the true labels
-the accuracy is given too; classes are matched by their names. Bags count from 1.`,
+the accuracy is given too; classes are matched by their names. Bags count from 1.
+If the model was trained on this dataset, training and test bags are told apart, and
+each part has an accuracy of its own.`,
 		Example: `  miplc predict run/model.onnx bags.npz
   miplc predict run bags.npz --bag 3
   miplc predict run bags.csv --backend onnx-go -o predictions.csv`,
@@ -124,7 +161,12 @@ func predict(ctx context.Context, o *options, model *runtime.Model, set *data.Da
 		o.Console.Notef("%v: all true labels are left out", err)
 		labels = slices.Repeat([]int{-1}, set.Bags())
 	}
-	right := 0
+	parts, err := runs.PartsOf(backend.ModelPath(o.Model), info.DataSHA256, info.Split, set)
+	if unknown := (*runs.UnknownSplitError)(nil); errors.As(err, &unknown) {
+		o.Console.Notef("%v: the accuracy counts training bags as well; predict with the folder of the run to tell them apart", err)
+	} else if err != nil {
+		return nil, err
+	}
 	for i := from; i < to; i++ {
 		p, err := model.Predict(ctx, runtime.Bag{Instances: set.Bag(i), N: set.Size(i)})
 		if err != nil {
@@ -132,19 +174,45 @@ func predict(ctx context.Context, o *options, model *runtime.Model, set *data.Da
 		}
 		bag := bag{Bag: i + 1, Prediction: p}
 		if label := labels[i]; label >= 0 {
-			r.Known++
 			bag.True = &label
-			if p.Label == label {
-				right++
-			}
+		}
+		if set.BagNames != nil {
+			bag.Name = set.BagNames[i]
+		}
+		if parts != nil {
+			bag.Part = parts[i]
 		}
 		r.Bags = append(r.Bags, bag)
 	}
-	if r.Known > 0 {
-		share := float64(right) / float64(r.Known)
-		r.Accuracy = &share
-	}
+	r.scores(parts != nil)
 	return r, nil
+}
+
+// scores computes the accuracies: of each part of the split, or of all bags together if
+// the model was not trained on any of them.
+func (r *result) scores(split bool) {
+	parts := []part{{Part: runs.TrainPart}, {Part: runs.TestPart}}
+	for _, b := range r.Bags {
+		of := slices.IndexFunc(parts, func(p part) bool { return p.Part == b.Part })
+		if of >= 0 {
+			parts[of].Bags++
+		}
+		if b.True == nil {
+			continue
+		}
+		r.add(b.Label == *b.True)
+		if of >= 0 {
+			parts[of].add(b.Label == *b.True)
+		}
+	}
+	if !split {
+		r.settle()
+		return
+	}
+	for i := range parts {
+		parts[i].settle()
+	}
+	r.Parts = parts
 }
 
 // print lists the bags: for one bag with all it knows, for many a line each.
@@ -156,8 +224,16 @@ func (r *result) print(w io.Writer) error {
 	} else if err := r.printTable(w); err != nil {
 		return err
 	}
-	if r.Accuracy != nil && len(r.Bags) > 1 {
+	if len(r.Bags) == 1 {
+		return nil
+	}
+	if r.Accuracy != nil {
 		fmt.Fprintf(w, "accuracy %.4f on the %d bags whose true label is known\n", *r.Accuracy, r.Known)
+	}
+	for _, p := range r.Parts {
+		if p.Accuracy != nil {
+			fmt.Fprintf(w, "%s accuracy %.4f on %d bags whose true label is known\n", map[string]string{runs.TrainPart: "training", runs.TestPart: "test"}[p.Part], *p.Accuracy, p.Known)
+		}
 	}
 	return nil
 }

@@ -13,10 +13,20 @@ import (
 	"github.com/miplc/miplc/runs"
 )
 
-// choice is one value of what the runs of one command differ in.
+// maxRuns bounds the runs of one command. It is documented in the command's help.
+const maxRuns = 1000
+
+// choice is one value of a setting in which the runs of one command differ.
 type choice struct {
 	name string // its part of the name of a folder
 	set  string // as --set takes it
+}
+
+// axis is one setting with the values that the runs of one command take for it.
+type axis struct {
+	flag    string // that named it, for messages
+	key     string
+	choices []choice
 }
 
 // specs loads the spec once for each combination of split, seed and values of the
@@ -26,27 +36,33 @@ func (o *options) specs() (list []*language.Spec, names []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, choices := range combinations(axes) {
-		set, parts := o.sets(), make([]string, len(choices))
-		for i, c := range choices {
+	choices := make([][]choice, len(axes))
+	for i, a := range axes {
+		choices[i] = a.choices
+	}
+	if n := language.CountCombinations(choices, maxRuns); n > maxRuns {
+		return nil, nil, console.Usagef("miplc train: --seeds, --parts and --grid ask for more than %d runs, which is the limit of one command", maxRuns)
+	}
+	for _, combination := range language.Combinations(choices) {
+		set, parts := o.sets(), make([]string, len(combination))
+		for i, c := range combination {
 			set, parts[i] = append(set, c.set), c.name
 		}
 		name := strings.Join(parts, "-")
 		if slices.Contains(names, name) {
-			return nil, nil, console.Usagef("miplc train: %s is asked for twice", name)
+			return nil, nil, console.Usagef("miplc train: two runs would be called %s: give every value once", name)
 		}
-		names = append(names, name)
 		spec, err := language.Load(o.Spec, language.Options{Set: set})
 		if err != nil {
 			return nil, nil, console.Invalid(err)
 		}
-		list = append(list, spec)
+		list, names = append(list, spec), append(names, name)
 	}
 	return list, names, nil
 }
 
 // axes are the splits, the seeds and the values of each key of the grid.
-func (o *options) axes() ([][]choice, error) {
+func (o *options) axes() (axes []axis, err error) {
 	if len(o.Parts) > 0 {
 		base, err := language.Load(o.Spec, language.Options{Set: o.sets()})
 		if err != nil {
@@ -56,31 +72,53 @@ func (o *options) axes() ([][]choice, error) {
 			return nil, console.Usagef("miplc train: --parts numbers the splits of data.split.index, which the spec does not have")
 		}
 	}
-	var axes [][]choice
-	numbered := func(values []uint, name, key string) {
-		var axis []choice
-		for _, v := range values {
-			axis = append(axis, choice{fmt.Sprintf("%s-%d", name, v), fmt.Sprintf("%s=%d", key, v)})
-		}
-		if len(axis) > 0 {
-			axes = append(axes, axis)
-		}
+	if len(o.Parts) > 0 {
+		axes = append(axes, numbered("--parts", "part", "data.split.part", o.Parts))
 	}
-	numbered(o.Parts, "part", "data.split.part")
-	numbered(o.Seeds, "seed", "train.seed")
+	if len(o.Seeds) > 0 {
+		axes = append(axes, numbered("--seeds", "seed", "train.seed", o.Seeds))
+	}
 	for _, g := range o.Grid {
 		key, values, ok := strings.Cut(g, "=")
 		if !ok || key == "" || values == "" {
 			return nil, console.Usagef("miplc train: --grid %s: write a key and its values, as in train.lr=0.01,0.05", g)
 		}
-		var axis []choice
+		a := axis{flag: "--grid", key: key}
 		for v := range strings.SplitSeq(values, ",") {
 			last := key[strings.LastIndexByte(key, '.')+1:]
-			axis = append(axis, choice{fileName(last + "-" + v), key + "=" + v})
+			a.choices = append(a.choices, choice{fileName(last + "-" + v), key + "=" + v})
 		}
-		axes = append(axes, axis)
+		axes = append(axes, a)
 	}
-	return axes, nil
+	return axes, o.checkKeys(axes)
+}
+
+// numbered returns the axis of a flag that lists numbers.
+func numbered(flag, name, key string, values []uint) axis {
+	a := axis{flag: flag, key: key}
+	for _, v := range values {
+		a.choices = append(a.choices, choice{fmt.Sprintf("%s-%d", name, v), fmt.Sprintf("%s=%d", key, v)})
+	}
+	return a
+}
+
+// checkKeys reports a setting that is given values twice: the later values would
+// replace the earlier ones, and folders would be named after values that do not apply.
+func (o *options) checkKeys(axes []axis) error {
+	if o.specEngine != "" {
+		axes = append([]axis{{flag: "--engine", key: "train.engine"}}, axes...)
+	}
+	for i, a := range axes {
+		for _, b := range axes[:i] {
+			switch {
+			case a.key == b.key && a.flag == b.flag:
+				return console.Usagef("miplc train: %s %s is given twice: list all values in one, as in %s=1,2", a.flag, a.key, a.key)
+			case a.key == b.key, strings.HasPrefix(a.key, b.key+"."), strings.HasPrefix(b.key, a.key+"."):
+				return console.Usagef("miplc train: %s sets %s and %s sets %s: the same setting cannot have values from both", b.flag, b.key, a.flag, a.key)
+			}
+		}
+	}
+	return nil
 }
 
 // fileName keeps what every file system takes in a name.
@@ -91,22 +129,6 @@ func fileName(text string) string {
 		}
 		return '_'
 	}, text)
-}
-
-// combinations are all choices of one value from each axis, the last axis
-// running fastest.
-func combinations(axes [][]choice) [][]choice {
-	list := [][]choice{nil}
-	for _, axis := range axes {
-		var next [][]choice
-		for _, begun := range list {
-			for _, c := range axis {
-				next = append(next, append(slices.Clip(begun), c))
-			}
-		}
-		list = next
-	}
-	return list
 }
 
 // printAll writes a line for each run, then mean and deviation.

@@ -1,0 +1,101 @@
+package runs
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/train"
+)
+
+// Parts of a split, as SplitFile and predictions name them.
+const (
+	TrainPart = "train"
+	TestPart  = "test"
+)
+
+// UnknownSplitError reports that a model was trained on some bags of a dataset, and that
+// the files at hand do not say on which.
+type UnknownSplitError struct{ Source string }
+
+func (e *UnknownSplitError) Error() string {
+	return fmt.Sprintf("the model was trained on bags of this dataset, and its split (%s) is not known here", e.Source)
+}
+
+// PartsOf returns for each bag of a dataset the part of the split in which it was when a
+// model was trained, or nil if the model was not trained on this dataset. dataSHA256 and
+// split are those of the model's metadata. The split comes from the SplitFile beside the
+// model, or is drawn again if it was random; its hash must be that of the metadata. The
+// error is an *UnknownSplitError if neither is at hand.
+func PartsOf(model, dataSHA256 string, split json.RawMessage, set *data.Dataset) ([]string, error) {
+	if dataSHA256 == "" || set.Hash() != dataSHA256 {
+		return nil, nil
+	}
+	var facts splitFacts
+	if err := json.Unmarshal(split, &facts); err != nil {
+		return nil, fmt.Errorf("the split in the metadata of %s: %w", model, err)
+	}
+	for _, s := range []*data.Split{readSplit(filepath.Dir(model), set.Bags()), drawnAgain(facts.Source, set.Bags())} {
+		if s == nil || train.SplitHash(s) != facts.SHA256 {
+			continue
+		}
+		parts := make([]string, set.Bags())
+		for _, bag := range s.Train {
+			parts[bag] = TrainPart
+		}
+		for _, bag := range s.Test {
+			parts[bag] = TestPart
+		}
+		return parts, nil
+	}
+	return nil, &UnknownSplitError{facts.Source}
+}
+
+// splitFile is the content of SplitFile. Bags count from 1 in the order of the dataset.
+type splitFile struct {
+	Train []int `json:"train"`
+	Test  []int `json:"test"`
+}
+
+// readSplit reads the split of the run in a folder, or returns nil if there is none for
+// that many bags.
+func readSplit(dir string, bags int) *data.Split {
+	var f splitFile
+	if infile.JSON(filepath.Join(dir, SplitFile), &f) != nil {
+		return nil
+	}
+	train, errTrain := fromOne(f.Train, bags)
+	test, errTest := fromOne(f.Test, bags)
+	if errTrain != nil || errTest != nil {
+		return nil
+	}
+	return &data.Split{Train: train, Test: test}
+}
+
+// fromOne turns the numbers of bags that count from 1 into those that count from 0.
+func fromOne(list []int, bags int) ([]int, error) {
+	out := make([]int, len(list))
+	for i, n := range list {
+		if n < 1 || n > bags {
+			return nil, fmt.Errorf("there is no bag %d", n)
+		}
+		out[i] = n - 1
+	}
+	return out, nil
+}
+
+// drawnAgain repeats a random split by its description, or returns nil if it was none.
+func drawnAgain(source string, bags int) *data.Split {
+	var share float64
+	var seed uint64
+	if _, err := fmt.Sscanf(source, "random %g, seed %d", &share, &seed); err != nil {
+		return nil
+	}
+	s, err := data.RandomSplit(bags, share, seed)
+	if err != nil || s.Source != source {
+		return nil
+	}
+	return s
+}
