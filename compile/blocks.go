@@ -10,6 +10,7 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/language/schema"
 )
 
 // blocks lowers the named blocks in order. After one with an error all that the
@@ -90,13 +91,13 @@ func (l *builder) block(blk *language.Block, name string) {
 
 // unlowered reports a word of the language without a lowering. A test walks the
 // words, so that none gets that far.
-func (l *builder) unlowered(word language.Str) {
+func (l *builder) unlowered(word schema.Str) {
 	l.errs.Add(diag.Errorf(word.Pos, "bug: there is no lowering of %q", word.V))
 }
 
 // word is the argument of a block that is one of some words.
-func word(blk *language.Block, arg string) language.Str {
-	return language.Str{V: blk.Args[arg].Str(), Pos: blk.Args[arg].Pos}
+func word(blk *language.Block, arg string) schema.Str {
+	return schema.Str{V: blk.Args[arg].Str(), Pos: blk.Args[arg].Pos}
 }
 
 // numbered names the next block of a kind: conv1, conv2, ...

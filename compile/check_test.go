@@ -20,7 +20,7 @@ func TestNoShapeErrorFollowsFromAMisspeltWord(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "spec.yaml")
 	drafts := 0
 	for _, name := range []string{"quickstart", "demipl-equations", "elimipl-image"} {
-		whole, err := language.Load(name, language.Options{})
+		whole, err := language.Load(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +72,7 @@ func draftOf(t *testing.T, file string, text []byte) *language.Spec {
 	if err := os.WriteFile(file, text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	draft, err := language.Draft(file, language.Options{})
+	draft, err := language.Draft(file)
 	if err == nil {
 		return nil
 	}

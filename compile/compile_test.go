@@ -26,7 +26,7 @@ func signature(s *language.Spec) compile.Signature {
 
 func load(t *testing.T, name string) *compile.Program {
 	t.Helper()
-	spec, err := language.Load(name, language.Options{})
+	spec, err := language.Load(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func parse(t *testing.T, src string) (*compile.Program, error) { return parseAs(
 // parseAs compiles for instances of a shape.
 func parseAs(t *testing.T, src string, instance ...int) (*compile.Program, error) {
 	t.Helper()
-	spec, err := language.Parse("test.yaml", []byte(src), language.Options{})
+	spec, err := language.Parse("test.yaml", []byte(src))
 	if err != nil {
 		t.Fatalf("the spec should be readable: %v", err)
 	}
@@ -275,7 +275,7 @@ func TestShapeErrorsAtTheirPlace(t *testing.T) {
 }
 
 func TestSignatureOf(t *testing.T) {
-	spec, err := language.Parse("s.yaml", []byte("extends: demipl-image\nname: s\ndata: {classes: 5}\n"), language.Options{})
+	spec, err := language.Parse("s.yaml", []byte("extends: demipl-image\nname: s\ndata: {classes: 5}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/language/schema"
 )
 
 // equations declares the parameters of the spec and lowers its let lines. A
@@ -55,7 +56,7 @@ func (l *builder) extents() map[string]int {
 }
 
 func (l *builder) declare(p *language.Param, extents map[string]int) {
-	extent := func(s language.Str) int { // 0: not known
+	extent := func(s schema.Str) int { // 0: not known
 		if n, err := strconv.Atoi(s.V); err == nil {
 			return n
 		}

@@ -149,7 +149,7 @@ func rows(x *graph.Tensor, at, n int) *graph.Tensor {
 
 func TestPredictionOfABagAloneIsThatInABatch(t *testing.T) {
 	for seed := range uint64(200) {
-		spec, err := language.Parse("random.yaml", []byte(spectest.Random(seed)), language.Options{})
+		spec, err := language.Parse("random.yaml", []byte(spectest.Random(seed)))
 		if err != nil {
 			t.Fatal(err)
 		}

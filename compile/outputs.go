@@ -5,7 +5,7 @@ import (
 
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/language/schema"
 )
 
 // outputs settles attention, probabilities and their logarithm.
@@ -42,7 +42,7 @@ func (l *builder) outputs() {
 
 // output is the value that the spec names as an output of the model, or that
 // has its usual name; nil where there is none or its shape is wrong.
-func (l *builder) output(named language.Str, usual, what string, want graph.Shape) *graph.Node {
+func (l *builder) output(named schema.Str, usual, what string, want graph.Shape) *graph.Node {
 	name := cmp.Or(named.V, usual)
 	n := l.env[name]
 	if l.unknown[name] {

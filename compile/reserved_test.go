@@ -15,7 +15,7 @@ import (
 func withParameter(t *testing.T, name string) *language.Spec {
 	t.Helper()
 	spec, err := language.Parse("test.yaml", []byte("name: t\nmodel:\n  params:\n    "+name+": {shape: [d, k]}\n  let: {p: \"softmax(matmul(bag_mean(X), "+name+"))\"}\n"+
-		"weights: {update: \"S * w * exp(-t / T)\"}\nloss:\n  - equation: {name: e, value: \"-sum(w * log(p) * lambda * t / T)\"}\n"), language.Options{})
+		"weights: {update: \"S * w * exp(-t / T)\"}\nloss:\n  - equation: {name: e, value: \"-sum(w * log(p) * lambda * t / T)\"}\n"))
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}

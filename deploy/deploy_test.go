@@ -30,7 +30,7 @@ import (
 // built gives a small model, of signature bag or batch.
 func built(t *testing.T, signature string) *Model {
 	t.Helper()
-	spec, err := language.Load("quickstart", language.Options{Set: []string{"export.signature=" + signature, "name=A small_model", "data.normalize=none"}})
+	spec, err := language.Load("quickstart", "export.signature="+signature, "name=A small_model", "data.normalize=none")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/language/schema"
 )
 
 // Coord says which cell of an experiment is meant.
@@ -50,7 +51,7 @@ type candidate struct {
 	Hash    string `json:"spec"`              // of the spec
 
 	spec *language.Spec
-	name language.Str // of the spec, and all settings that made it, by which errors find their places
+	name schema.Str // of the spec, and all settings that made it, by which errors find their places
 	set  []Setting
 }
 
@@ -86,15 +87,15 @@ func (e *Experiment) load(l *Learner, data string, r int, variant Setting, cache
 	var list []candidate
 	for _, choice := range language.Combinations(settingsOf(l.gridOn(data, r))) {
 		all := append(set[:len(set):len(set)], choice...)
-		options := language.Options{}
+		var overrides []string
 		for _, s := range all {
-			options.Set = append(options.Set, s.String())
+			overrides = append(overrides, s.String())
 		}
-		id := strings.Join(append([]string{name.V}, options.Set...), "\n")
+		id := strings.Join(append([]string{name.V}, overrides...), "\n")
 		spec := cache[id]
 		if spec == nil {
 			var err error
-			if spec, err = language.Load(name.V, options); err != nil {
+			if spec, err = language.Load(name.V, overrides...); err != nil {
 				e.locate(err, l, name, all, errs)
 				continue
 			}
@@ -123,7 +124,7 @@ func settingsOf(axes []Axis) [][]Setting {
 // locate turns errors of a spec into errors of the experiment: those of a
 // setting are shown where the setting stands, others at the name of the spec
 // with what the spec's own file says as a note.
-func (e *Experiment) locate(err error, l *Learner, name language.Str, set []Setting, errs *diag.List) {
+func (e *Experiment) locate(err error, l *Learner, name schema.Str, set []Setting, errs *diag.List) {
 	var found diag.List
 	found.AddError(diag.Pos{}, err)
 	for _, d := range found {
@@ -146,7 +147,7 @@ func (e *Experiment) locate(err error, l *Learner, name language.Str, set []Sett
 }
 
 // show makes a diagnostic at a text of the file.
-func (e *Experiment) show(at language.Str, format string, args ...any) diag.Diagnostic {
+func (e *Experiment) show(at schema.Str, format string, args ...any) diag.Diagnostic {
 	return e.Show(diag.Errorf(at.Pos, format, args...))
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/outfile"
-	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/language/schema"
 	"github.com/miplc/miplc/runs"
 )
 
@@ -87,7 +87,7 @@ func (e *Experiment) place(d *DataSet, r int, dir string, folder data.Folder) (p
 }
 
 // find looks up a file that the experiment names.
-func (e *Experiment) find(at language.Str, name string, folder data.Folder) (string, error) {
+func (e *Experiment) find(at schema.Str, name string, folder data.Folder) (string, error) {
 	return runs.Find(&e.Origin, at.Pos, name, folder)
 }
 

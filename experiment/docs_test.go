@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/internal/golden"
-	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/languagetest"
+	"github.com/miplc/miplc/language/schema"
 	"github.com/miplc/miplc/specs"
 )
 
@@ -32,9 +32,9 @@ func TestReference(t *testing.T) {
 		t.Error(err)
 	}
 	languagetest.Tables(t, "../docs/experiments.md", map[string]string{
-		"top": language.Reference(rows), "data": language.Reference(dataRows), "synth": language.Reference(synthRows),
-		"learners": language.Reference(learnerRows), "cases": language.Reference(caseRows), "splits": language.Reference(splitRows),
-		"attention": language.Reference(attentionRows), "choose": language.Reference(chooseRows), "report": language.Reference(itemRows),
+		"top": schema.Reference(rows), "data": schema.Reference(dataRows), "synth": schema.Reference(synthRows),
+		"learners": schema.Reference(learnerRows), "cases": schema.Reference(caseRows), "splits": schema.Reference(splitRows),
+		"attention": schema.Reference(attentionRows), "choose": schema.Reference(chooseRows), "report": schema.Reference(itemRows),
 	})
 	golden.Check(t, "../specs/experiments/schema.json", Language.Schema())
 	for _, kind := range itemKinds {

@@ -9,17 +9,17 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/language/schema"
 )
 
 // Experiment is one file of the language (docs/experiments.md). Every value
 // knows its place in the file.
 type Experiment struct {
-	*language.Document
-	Name        language.Str
-	Description language.Str
+	*schema.Document
+	Name        schema.Str
+	Description schema.Str
 	// Reference is the learner that the others are tested against.
-	Reference language.Str
+	Reference schema.Str
 	Data      []DataSet
 	Learners  []Learner
 	Splits    Splits
@@ -32,24 +32,24 @@ type Experiment struct {
 
 	r      []int // of data sets without r of their own; nil: not given
 	splits splitKeys
-	keep   language.Str
+	keep   schema.Str
 }
 
 // DataSet is one set of bags, or one for each r.
 type DataSet struct {
-	Name   language.Str
-	Domain string       // where the bags come from, for the table of data sets
-	File   language.Str // path with {r} where r is to stand; empty: drawn
-	Synth  *Synth       // how to draw it; nil: File
-	R      []int        // numbers of false positive labels; {Stored} where the file says it
-	Splits *Splits      // nil: those of the experiment
+	Name   schema.Str
+	Domain string     // where the bags come from, for the table of data sets
+	File   schema.Str // path with {r} where r is to stand; empty: drawn
+	Synth  *Synth     // how to draw it; nil: File
+	R      []int      // numbers of false positive labels; {Stored} where the file says it
+	Splits *Splits    // nil: those of the experiment
 
 	pos    diag.Pos
 	splits *splitKeys
 }
 
 // Place takes the place of the data set in the file.
-func (d *DataSet) Place(pos diag.Pos) { d.pos = pos }
+func (d *DataSet) SetPos(pos diag.Pos) { d.pos = pos }
 
 // Stored is the r of a data set whose file decides on the candidate labels.
 const Stored = -1
@@ -57,26 +57,26 @@ const Stored = -1
 // Synth describes a data set that is drawn: the set of data.Synth and its settings.
 // The zero value stands for the default of the set.
 type Synth struct {
-	Set        language.Str `json:"-"`
-	Bags       int          `json:"bags,omitempty"`
-	Positives  float64      `json:"positives,omitempty"` // share of positive instances
-	MinSize    int          `json:"min_size,omitempty"`
-	MaxSize    int          `json:"max_size,omitempty"`
-	Classes    []string     `json:"classes,omitempty"`     // of the source
-	ClassCount int          `json:"class_count,omitempty"` // of prototypes
-	Features   int          `json:"features,omitempty"`    // of prototypes
-	Noise      *float64     `json:"noise,omitempty"`       // of prototypes
-	Seed       int          `json:"seed"`
+	Set        schema.Str `json:"-"`
+	Bags       int        `json:"bags,omitempty"`
+	Positives  float64    `json:"positives,omitempty"` // share of positive instances
+	MinSize    int        `json:"min_size,omitempty"`
+	MaxSize    int        `json:"max_size,omitempty"`
+	Classes    []string   `json:"classes,omitempty"`     // of the source
+	ClassCount int        `json:"class_count,omitempty"` // of prototypes
+	Features   int        `json:"features,omitempty"`    // of prototypes
+	Noise      *float64   `json:"noise,omitempty"`       // of prototypes
+	Seed       int        `json:"seed"`
 
-	noise language.Float
+	noise schema.Float
 }
 
 // Learner is one spec with its settings, or one for each value of Vary.
 type Learner struct {
-	Name  language.Str // names it in results and in the file
-	Title string       // names it in tables
-	Group string       // heading above it in tables, e.g. "Mean"
-	Spec  language.Str
+	Name  schema.Str // names it in results and in the file
+	Title string     // names it in tables
+	Group string     // heading above it in tables, e.g. "Mean"
+	Spec  schema.Str
 	Set   []Setting
 	// Grid holds the settings to choose from, each key with its values.
 	Grid []Axis
@@ -91,7 +91,7 @@ type Learner struct {
 
 // Published is an accuracy that was published, as text such as "0.976±0.008".
 type Published struct {
-	Data language.Str
+	Data schema.Str
 	R    int // Stored where the file of the data set decides
 	Text string
 }
@@ -99,15 +99,15 @@ type Published struct {
 // Case replaces settings of a learner on some data sets and r.
 type Case struct {
 	Where Where
-	Spec  language.Str // empty: as the learner
-	Set   []Setting    // beside those of the learner
+	Spec  schema.Str // empty: as the learner
+	Set   []Setting  // beside those of the learner
 	Grid  []Axis
 	Grids bool // Grid was given and replaces that of the learner
 }
 
 // Where names data sets and numbers r; an empty list stands for all.
 type Where struct {
-	Data []language.Str
+	Data []schema.Str
 	R    []int
 }
 
@@ -116,15 +116,15 @@ func (w Where) Has(data string, r int) bool {
 	return (len(w.R) == 0 || slices.Contains(w.R, r)) && hasName(w.Data, data)
 }
 
-func hasName(list []language.Str, name string) bool {
-	return len(list) == 0 || slices.ContainsFunc(list, func(s language.Str) bool { return s.V == name })
+func hasName(list []schema.Str, name string) bool {
+	return len(list) == 0 || slices.ContainsFunc(list, func(s schema.Str) bool { return s.V == name })
 }
 
 // Setting is one override of a spec, as --set takes it.
 type Setting struct {
 	Key   string
 	Value string // YAML in flow style
-	At    *language.Node
+	At    *schema.Node
 }
 
 func (s Setting) String() string { return s.Key + "=" + s.Value }
@@ -141,7 +141,7 @@ type Splits struct {
 	Count int
 	Train float64 // share of training bags
 	Seed  int
-	Index language.Str // path; {split} stands for the number of the split
+	Index schema.Str // path; {split} stands for the number of the split
 }
 
 // Choose says how one setting of a grid is chosen in every cell: by the accuracy
@@ -156,15 +156,15 @@ type Choose struct {
 type Item struct {
 	Kind     string // one of itemKinds
 	Title    string
-	Learners []language.Str // empty: all
+	Learners []schema.Str // empty: all
 	Where    Where
 
 	pos           diag.Pos
-	table, figure language.Str
+	table, figure schema.Str
 }
 
 // Place takes the place of the entry in the file.
-func (i *Item) Place(pos diag.Pos) { i.pos = pos }
+func (i *Item) SetPos(pos diag.Pos) { i.pos = pos }
 
 // Names reports whether a learner is meant.
 func (i *Item) Names(learner string) bool { return hasName(i.Learners, learner) }
@@ -233,7 +233,7 @@ func (l *Learner) PublishedOn(data string, r int) string {
 
 // at gives the spec and the settings of the learner on a data set, besides those of
 // its grid.
-func (l *Learner) at(data string, r int, variant Setting) (spec language.Str, set []Setting) {
+func (l *Learner) at(data string, r int, variant Setting) (spec schema.Str, set []Setting) {
 	spec, set = l.Spec, slices.Clone(l.Set)
 	for _, c := range l.Cases {
 		if !c.Where.Has(data, r) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/language/schema"
 	"github.com/miplc/miplc/specs"
 )
 
@@ -23,227 +24,227 @@ const (
 
 // Language is that of experiments: every key with its type, default, range and
 // meaning.
-var Language = &language.Dialect{
+var Language = &schema.Dialect{
 	Noun: "experiment", An: "an experiment", Start: "an experiment starts with name: and has at least data: and learners: beside it",
 	About: "Learners that are compared on data sets, r and splits, and the tables and figures of the results.",
-	Names: specs.Experiments, Source: specs.Experiment, Rows: rows,
+	Names: specs.Experiments, Source: specs.Experiment, Rows: rows, Synonyms: language.Synonyms,
 	Literal: func(key string) bool { return key == "set" || key == "grid" || key == "vary" },
 }
 
 // ofName bounds the characters of names, which stand in tables.
-var ofName = language.Between(1, maxNameRunes)
+var ofName = schema.Between(1, maxNameRunes)
 
-var rows = []language.Row{
-	{Name: "name", Type: language.Text, Required: true, In: ofName,
-		To:  language.Bind(func(e *Experiment) any { return &e.Name }),
-		Doc: "Names the experiment; a folder of results belongs to one name."},
-	{Name: "description", Type: language.Text,
-		To:  language.Bind(func(e *Experiment) any { return &e.Description }),
-		Doc: "One line below the title of the report."},
-	{Name: "reference", Type: language.Text, In: ofName,
-		To:  language.Bind(func(e *Experiment) any { return &e.Reference }),
-		Doc: "The learner that the others are tested against; default: the first."},
-	{Name: "r", Type: language.Wholes, In: language.Between(0, maxR),
-		To:  language.Bind(func(e *Experiment) any { return &e.r }),
-		Doc: "Numbers of false positive labels of data sets that have none of their own; default: 1."},
-	{Name: "data", Type: language.List, Required: true, Rows: dataRows,
-		To: language.Bind(func(e *Experiment) any {
+var rows = []schema.Row{
+	{Name: "name", Type: schema.Text, Required: true, In: ofName,
+		Field: schema.Bind(func(e *Experiment) any { return &e.Name }),
+		Doc:   "Names the experiment; a folder of results belongs to one name."},
+	{Name: "description", Type: schema.Text,
+		Field: schema.Bind(func(e *Experiment) any { return &e.Description }),
+		Doc:   "One line below the title of the report."},
+	{Name: "reference", Type: schema.Text, In: ofName,
+		Field: schema.Bind(func(e *Experiment) any { return &e.Reference }),
+		Doc:   "The learner that the others are tested against; default: the first."},
+	{Name: "r", Type: schema.Wholes, In: schema.Between(0, maxR),
+		Field: schema.Bind(func(e *Experiment) any { return &e.r }),
+		Doc:   "Numbers of false positive labels of data sets that have none of their own; default: 1."},
+	{Name: "data", Type: schema.List, Required: true, Rows: dataRows,
+		Field: schema.Bind(func(e *Experiment) any {
 			e.Data = append(e.Data, DataSet{})
 			return &e.Data[len(e.Data)-1]
 		}),
 		Doc: "The data sets, in the order of the tables."},
-	{Name: "learners", Type: language.List, Required: true, Rows: learnerRows,
-		To: language.Bind(func(e *Experiment) any {
+	{Name: "learners", Type: schema.List, Required: true, Rows: learnerRows,
+		Field: schema.Bind(func(e *Experiment) any {
 			e.Learners = append(e.Learners, Learner{})
 			return &e.Learners[len(e.Learners)-1]
 		}),
 		Doc: "The learners, in the order of the tables."},
-	{Name: "splits", Type: language.Section, Rows: splitRows,
-		To:  language.Bind(func(e *Experiment) any { return &e.splits }),
-		Doc: "How bags are split into training and test bags."},
-	{Name: "choose", Type: language.Section, Rows: chooseRows,
-		To:  language.Bind(func(e *Experiment) any { return &e.Choose }),
-		Doc: "How one of the settings of a grid is chosen in every cell."},
-	{Name: "attention", Type: language.Section, Rows: attentionRows,
-		To:  language.Bind(func(e *Experiment) any { return e }),
-		Doc: "Attention scores on the test bags that are kept as histograms."},
-	{Name: "keep", Type: language.Text, Default: "results", Choices: []string{"results", "models"},
-		To:  language.Bind(func(e *Experiment) any { return &e.keep }),
-		Doc: "models keeps the ONNX file of every cell too, each checked as by miplc train."},
-	{Name: "report", Type: language.List, Rows: itemRows,
-		To: language.Bind(func(e *Experiment) any {
+	{Name: "splits", Type: schema.Section, Rows: splitRows,
+		Field: schema.Bind(func(e *Experiment) any { return &e.splits }),
+		Doc:   "How bags are split into training and test bags."},
+	{Name: "choose", Type: schema.Section, Rows: chooseRows,
+		Field: schema.Bind(func(e *Experiment) any { return &e.Choose }),
+		Doc:   "How one of the settings of a grid is chosen in every cell."},
+	{Name: "attention", Type: schema.Section, Rows: attentionRows,
+		Field: schema.Bind(func(e *Experiment) any { return e }),
+		Doc:   "Attention scores on the test bags that are kept as histograms."},
+	{Name: "keep", Type: schema.Text, Default: "results", Choices: []string{"results", "models"},
+		Field: schema.Bind(func(e *Experiment) any { return &e.keep }),
+		Doc:   "models keeps the ONNX file of every cell too, each checked as by miplc train."},
+	{Name: "report", Type: schema.List, Rows: itemRows,
+		Field: schema.Bind(func(e *Experiment) any {
 			e.Report = append(e.Report, Item{})
 			return &e.Report[len(e.Report)-1]
 		}),
 		Doc: "Tables and figures in their order; default: all that there is something for."},
 }
 
-var dataRows = []language.Row{
-	{Name: "name", Type: language.Text, Required: true, In: ofName,
-		To:  language.Bind(func(d *DataSet) any { return &d.Name }),
-		Doc: "Names the data set in tables and in the file."},
-	{Name: "domain", Type: language.Text,
-		To:  language.Bind(func(d *DataSet) any { return &d.Domain }),
-		Doc: "Where the bags come from, for the table of data sets."},
-	{Name: "file", Type: language.Text,
-		To:  language.Bind(func(d *DataSet) any { return &d.File }),
-		Doc: "A set of bags (.npz, .mat, .csv, .csv.gz); {r} stands for r. Without {r} the file decides on the candidate labels, and r is only a name for it."},
-	{Name: "synth", Type: language.Section, Rows: synthRows,
-		To: language.Bind(func(d *DataSet) any {
+var dataRows = []schema.Row{
+	{Name: "name", Type: schema.Text, Required: true, In: ofName,
+		Field: schema.Bind(func(d *DataSet) any { return &d.Name }),
+		Doc:   "Names the data set in tables and in the file."},
+	{Name: "domain", Type: schema.Text,
+		Field: schema.Bind(func(d *DataSet) any { return &d.Domain }),
+		Doc:   "Where the bags come from, for the table of data sets."},
+	{Name: "file", Type: schema.Text,
+		Field: schema.Bind(func(d *DataSet) any { return &d.File }),
+		Doc:   "A set of bags (.npz, .mat, .csv, .csv.gz); {r} stands for r. Without {r} the file decides on the candidate labels, and r is only a name for it."},
+	{Name: "synth", Type: schema.Section, Rows: synthRows,
+		Field: schema.Bind(func(d *DataSet) any {
 			d.Synth = &Synth{}
 			return d.Synth
 		}),
 		Doc: "A set to draw as miplc data synth does: its name, or a map of its settings."},
-	{Name: "r", Type: language.Wholes, In: language.Between(0, maxR),
-		To:  language.Bind(func(d *DataSet) any { return &d.R }),
-		Doc: "Numbers of false positive labels of this data set."},
-	{Name: "splits", Type: language.Section, Rows: splitRows,
-		To: language.Bind(func(d *DataSet) any {
+	{Name: "r", Type: schema.Wholes, In: schema.Between(0, maxR),
+		Field: schema.Bind(func(d *DataSet) any { return &d.R }),
+		Doc:   "Numbers of false positive labels of this data set."},
+	{Name: "splits", Type: schema.Section, Rows: splitRows,
+		Field: schema.Bind(func(d *DataSet) any {
 			d.splits = &splitKeys{}
 			return d.splits
 		}),
 		Doc: "As at the top level, for this data set."},
 }
 
-var synthRows = []language.Row{
-	{Name: "set", Type: language.Text, Required: true, Main: true, Choices: data.SynthSets,
-		To:  language.Bind(func(s *Synth) any { return &s.Set }),
-		Doc: "The set."},
-	{Name: "bags", Type: language.Whole, In: language.Between(1, maxCount),
-		To:  language.Bind(func(s *Synth) any { return &s.Bags }),
-		Doc: "Bags in all."},
-	{Name: "positives", Type: language.Real, In: language.ShareOf(1),
-		To:  language.Bind(func(s *Synth) any { return &s.Positives }),
-		Doc: "Share of positive instances in a bag."},
-	{Name: "min_size", Type: language.Whole, In: language.Between(1, maxCount),
-		To:  language.Bind(func(s *Synth) any { return &s.MinSize }),
-		Doc: "Instances of the smallest bag."},
-	{Name: "max_size", Type: language.Whole, In: language.Between(1, maxCount),
-		To:  language.Bind(func(s *Synth) any { return &s.MaxSize }),
-		Doc: "Instances of the largest bag."},
-	{Name: "classes", Type: language.Form, Own: &classesForm,
-		To:  language.Bind(func(s *Synth) any { return s }),
-		Doc: "Classes of the source, by name; of prototypes their number."},
-	{Name: "features", Type: language.Whole, In: language.Between(1, 1<<20),
-		To:  language.Bind(func(s *Synth) any { return &s.Features }),
-		Doc: "Features of an instance (prototypes)."},
-	{Name: "noise", Type: language.Real, In: language.AtLeast(0),
-		To:  language.Bind(func(s *Synth) any { return &s.noise }),
-		Doc: "Standard deviation around a prototype (prototypes)."},
-	{Name: "seed", Type: language.Whole, Default: "1", In: language.Between(0, maxCount),
-		To:  language.Bind(func(s *Synth) any { return &s.Seed }),
-		Doc: "Seed of all draws."},
+var synthRows = []schema.Row{
+	{Name: "set", Type: schema.Text, Required: true, Main: true, Choices: data.SynthSets,
+		Field: schema.Bind(func(s *Synth) any { return &s.Set }),
+		Doc:   "The set."},
+	{Name: "bags", Type: schema.Whole, In: schema.Between(1, maxCount),
+		Field: schema.Bind(func(s *Synth) any { return &s.Bags }),
+		Doc:   "Bags in all."},
+	{Name: "positives", Type: schema.Real, In: schema.ShareOf(1),
+		Field: schema.Bind(func(s *Synth) any { return &s.Positives }),
+		Doc:   "Share of positive instances in a bag."},
+	{Name: "min_size", Type: schema.Whole, In: schema.Between(1, maxCount),
+		Field: schema.Bind(func(s *Synth) any { return &s.MinSize }),
+		Doc:   "Instances of the smallest bag."},
+	{Name: "max_size", Type: schema.Whole, In: schema.Between(1, maxCount),
+		Field: schema.Bind(func(s *Synth) any { return &s.MaxSize }),
+		Doc:   "Instances of the largest bag."},
+	{Name: "classes", Type: schema.Form, Custom: &classesForm,
+		Field: schema.Bind(func(s *Synth) any { return s }),
+		Doc:   "Classes of the source, by name; of prototypes their number."},
+	{Name: "features", Type: schema.Whole, In: schema.Between(1, 1<<20),
+		Field: schema.Bind(func(s *Synth) any { return &s.Features }),
+		Doc:   "Features of an instance (prototypes)."},
+	{Name: "noise", Type: schema.Real, In: schema.AtLeast(0),
+		Field: schema.Bind(func(s *Synth) any { return &s.noise }),
+		Doc:   "Standard deviation around a prototype (prototypes)."},
+	{Name: "seed", Type: schema.Whole, Default: "1", In: schema.Between(0, maxCount),
+		Field: schema.Bind(func(s *Synth) any { return &s.Seed }),
+		Doc:   "Seed of all draws."},
 }
 
-var learnerRows = []language.Row{
-	{Name: "name", Type: language.Text, Required: true, In: ofName,
-		To:  language.Bind(func(l *Learner) any { return &l.Name }),
-		Doc: "Names the learner in results and in the file."},
-	{Name: "title", Type: language.Text,
-		To:  language.Bind(func(l *Learner) any { return &l.Title }),
-		Doc: "Names it in tables; default: the name."},
-	{Name: "group", Type: language.Text,
-		To:  language.Bind(func(l *Learner) any { return &l.Group }),
-		Doc: "A heading in tables, such as Mean or MaxMin."},
-	{Name: "spec", Type: language.Text, Required: true,
-		To:  language.Bind(func(l *Learner) any { return &l.Spec }),
-		Doc: "A shipped spec or a file."},
-	{Name: "set", Type: language.Form, Own: &settingsForm,
-		To:  language.Bind(func(l *Learner) any { return &l.Set }),
-		Doc: "Settings of the spec, as --set of miplc train takes them. Data, split and name of the spec are the experiment's business."},
-	{Name: "grid", Type: language.Form, Own: &gridForm,
-		To:  language.Bind(func(l *Learner) any { return &l.Grid }),
-		Doc: "Settings to choose from: keys with lists of values, all combinations."},
-	{Name: "vary", Type: language.Form, Own: &varyForm,
-		To:  language.Bind(func(l *Learner) any { return &l.Vary }),
-		Doc: "One key with a list of values: the learner becomes several, for a figure over the values."},
-	{Name: "data", Type: language.Texts,
-		To:  language.Bind(func(l *Learner) any { return &l.Only.Data }),
-		Doc: "The learner runs on these data sets alone."},
-	{Name: "r", Type: language.Wholes, In: language.Between(0, maxR),
-		To:  language.Bind(func(l *Learner) any { return &l.Only.R }),
-		Doc: "The learner runs with these r alone."},
-	{Name: "published", Type: language.Form, Own: &publishedForm,
-		To:  language.Bind(func(l *Learner) any { return &l.Published }),
-		Doc: "Accuracies that were published, for table: beside, by data set and r; without r for a data set whose file decides on it."},
-	{Name: "cases", Type: language.List, Rows: caseRows,
-		To: language.Bind(func(l *Learner) any {
+var learnerRows = []schema.Row{
+	{Name: "name", Type: schema.Text, Required: true, In: ofName,
+		Field: schema.Bind(func(l *Learner) any { return &l.Name }),
+		Doc:   "Names the learner in results and in the file."},
+	{Name: "title", Type: schema.Text,
+		Field: schema.Bind(func(l *Learner) any { return &l.Title }),
+		Doc:   "Names it in tables; default: the name."},
+	{Name: "group", Type: schema.Text,
+		Field: schema.Bind(func(l *Learner) any { return &l.Group }),
+		Doc:   "A heading in tables, such as Mean or MaxMin."},
+	{Name: "spec", Type: schema.Text, Required: true,
+		Field: schema.Bind(func(l *Learner) any { return &l.Spec }),
+		Doc:   "A shipped spec or a file."},
+	{Name: "set", Type: schema.Form, Custom: &settingsForm,
+		Field: schema.Bind(func(l *Learner) any { return &l.Set }),
+		Doc:   "Settings of the spec, as --set of miplc train takes them. Data, split and name of the spec are the experiment's business."},
+	{Name: "grid", Type: schema.Form, Custom: &gridForm,
+		Field: schema.Bind(func(l *Learner) any { return &l.Grid }),
+		Doc:   "Settings to choose from: keys with lists of values, all combinations."},
+	{Name: "vary", Type: schema.Form, Custom: &varyForm,
+		Field: schema.Bind(func(l *Learner) any { return &l.Vary }),
+		Doc:   "One key with a list of values: the learner becomes several, for a figure over the values."},
+	{Name: "data", Type: schema.Texts,
+		Field: schema.Bind(func(l *Learner) any { return &l.Only.Data }),
+		Doc:   "The learner runs on these data sets alone."},
+	{Name: "r", Type: schema.Wholes, In: schema.Between(0, maxR),
+		Field: schema.Bind(func(l *Learner) any { return &l.Only.R }),
+		Doc:   "The learner runs with these r alone."},
+	{Name: "published", Type: schema.Form, Custom: &publishedForm,
+		Field: schema.Bind(func(l *Learner) any { return &l.Published }),
+		Doc:   "Accuracies that were published, for table: beside, by data set and r; without r for a data set whose file decides on it."},
+	{Name: "cases", Type: schema.List, Rows: caseRows,
+		Field: schema.Bind(func(l *Learner) any {
 			l.Cases = append(l.Cases, Case{})
 			return &l.Cases[len(l.Cases)-1]
 		}),
 		Doc: "What differs on some data sets and r; later cases win."},
 }
 
-var caseRows = []language.Row{
-	{Name: "data", Type: language.Texts,
-		To:  language.Bind(func(c *Case) any { return &c.Where.Data }),
-		Doc: "Data sets of the case; default: all."},
-	{Name: "r", Type: language.Wholes, In: language.Between(0, maxR),
-		To:  language.Bind(func(c *Case) any { return &c.Where.R }),
-		Doc: "Numbers r of the case; default: all."},
-	{Name: "spec", Type: language.Text,
-		To:  language.Bind(func(c *Case) any { return &c.Spec }),
-		Doc: "In place of the learner's spec."},
-	{Name: "set", Type: language.Form, Own: &settingsForm,
-		To:  language.Bind(func(c *Case) any { return &c.Set }),
-		Doc: "Beside the learner's settings."},
-	{Name: "grid", Type: language.Form, Own: &gridForm,
-		To: language.Bind(func(c *Case) any {
+var caseRows = []schema.Row{
+	{Name: "data", Type: schema.Texts,
+		Field: schema.Bind(func(c *Case) any { return &c.Where.Data }),
+		Doc:   "Data sets of the case; default: all."},
+	{Name: "r", Type: schema.Wholes, In: schema.Between(0, maxR),
+		Field: schema.Bind(func(c *Case) any { return &c.Where.R }),
+		Doc:   "Numbers r of the case; default: all."},
+	{Name: "spec", Type: schema.Text,
+		Field: schema.Bind(func(c *Case) any { return &c.Spec }),
+		Doc:   "In place of the learner's spec."},
+	{Name: "set", Type: schema.Form, Custom: &settingsForm,
+		Field: schema.Bind(func(c *Case) any { return &c.Set }),
+		Doc:   "Beside the learner's settings."},
+	{Name: "grid", Type: schema.Form, Custom: &gridForm,
+		Field: schema.Bind(func(c *Case) any {
 			c.Grids = true
 			return &c.Grid
 		}),
 		Doc: "In place of the learner's grid."},
 }
 
-var splitRows = []language.Row{
-	{Name: "count", Type: language.Whole, Default: "10", In: language.Between(1, maxSplits),
-		To:  language.Bind(func(s *splitKeys) any { return &s.count }),
-		Doc: "Number of splits."},
-	{Name: "train", Type: language.Real, Default: "0.7", In: language.Within(0, 1),
-		To:  language.Bind(func(s *splitKeys) any { return &s.train }),
-		Doc: "Share of training bags of a random split."},
-	{Name: "seed", Type: language.Whole, Default: "1", In: language.Between(0, maxCount),
-		To:  language.Bind(func(s *splitKeys) any { return &s.seed }),
-		Doc: "Seed of the first split; split i has seed + i - 1, so that data.split.seed of a spec repeats it."},
-	{Name: "index", Type: language.Text,
-		To:  language.Bind(func(s *splitKeys) any { return &s.index }),
-		Doc: "A .csv of splits, or .mat files with {split} for the number, in place of random splits."},
+var splitRows = []schema.Row{
+	{Name: "count", Type: schema.Whole, Default: "10", In: schema.Between(1, maxSplits),
+		Field: schema.Bind(func(s *splitKeys) any { return &s.count }),
+		Doc:   "Number of splits."},
+	{Name: "train", Type: schema.Real, Default: "0.7", In: schema.Within(0, 1),
+		Field: schema.Bind(func(s *splitKeys) any { return &s.train }),
+		Doc:   "Share of training bags of a random split."},
+	{Name: "seed", Type: schema.Whole, Default: "1", In: schema.Between(0, maxCount),
+		Field: schema.Bind(func(s *splitKeys) any { return &s.seed }),
+		Doc:   "Seed of the first split; split i has seed + i - 1, so that data.split.seed of a spec repeats it."},
+	{Name: "index", Type: schema.Text,
+		Field: schema.Bind(func(s *splitKeys) any { return &s.index }),
+		Doc:   "A .csv of splits, or .mat files with {split} for the number, in place of random splits."},
 }
 
-var chooseRows = []language.Row{
-	{Name: "holdout", Type: language.Real, Default: "0.2", In: language.Within(0, 1),
-		To:  language.Bind(func(c *Choose) any { return &c.Holdout }),
-		Doc: "Share of the training bags that is held out for choosing."},
-	{Name: "seed", Type: language.Whole, Default: "1", In: language.Between(0, maxCount),
-		To:  language.Bind(func(c *Choose) any { return &c.Seed }),
-		Doc: "Seed of the held-out bags of split 1; split i has seed + i - 1."},
+var chooseRows = []schema.Row{
+	{Name: "holdout", Type: schema.Real, Default: "0.2", In: schema.Within(0, 1),
+		Field: schema.Bind(func(c *Choose) any { return &c.Holdout }),
+		Doc:   "Share of the training bags that is held out for choosing."},
+	{Name: "seed", Type: schema.Whole, Default: "1", In: schema.Between(0, maxCount),
+		Field: schema.Bind(func(c *Choose) any { return &c.Seed }),
+		Doc:   "Seed of the held-out bags of split 1; split i has seed + i - 1."},
 }
 
-var attentionRows = []language.Row{
-	{Name: "epochs", Type: language.Wholes, Required: true, In: language.Between(1, maxCount),
-		To:  language.Bind(func(e *Experiment) any { return &e.Snapshots }),
-		Doc: "Epochs after which the scores are kept."},
+var attentionRows = []schema.Row{
+	{Name: "epochs", Type: schema.Wholes, Required: true, In: schema.Between(1, maxCount),
+		Field: schema.Bind(func(e *Experiment) any { return &e.Snapshots }),
+		Doc:   "Epochs after which the scores are kept."},
 }
 
-var itemRows = []language.Row{
-	{Name: "table", Type: language.Text, Choices: kindsOf("table"),
-		To:  language.Bind(func(i *Item) any { return &i.table }),
-		Doc: "A table."},
-	{Name: "figure", Type: language.Text, Choices: kindsOf("figure"),
-		To:  language.Bind(func(i *Item) any { return &i.figure }),
-		Doc: "A figure; an entry is one of both."},
-	{Name: "title", Type: language.Text,
-		To:  language.Bind(func(i *Item) any { return &i.Title }),
-		Doc: "Its heading."},
-	{Name: "learners", Type: language.Texts,
-		To:  language.Bind(func(i *Item) any { return &i.Learners }),
-		Doc: "Learners it shows; default: all, but those with vary in tables only where they are named."},
-	{Name: "data", Type: language.Texts,
-		To:  language.Bind(func(i *Item) any { return &i.Where.Data }),
-		Doc: "Data sets it shows; default: all."},
-	{Name: "r", Type: language.Wholes, In: language.Between(0, maxR),
-		To:  language.Bind(func(i *Item) any { return &i.Where.R }),
-		Doc: "Numbers r it shows; default: all."},
+var itemRows = []schema.Row{
+	{Name: "table", Type: schema.Text, Choices: kindsOf("table"),
+		Field: schema.Bind(func(i *Item) any { return &i.table }),
+		Doc:   "A table."},
+	{Name: "figure", Type: schema.Text, Choices: kindsOf("figure"),
+		Field: schema.Bind(func(i *Item) any { return &i.figure }),
+		Doc:   "A figure; an entry is one of both."},
+	{Name: "title", Type: schema.Text,
+		Field: schema.Bind(func(i *Item) any { return &i.Title }),
+		Doc:   "Its heading."},
+	{Name: "learners", Type: schema.Texts,
+		Field: schema.Bind(func(i *Item) any { return &i.Learners }),
+		Doc:   "Learners it shows; default: all, but those with vary in tables only where they are named."},
+	{Name: "data", Type: schema.Texts,
+		Field: schema.Bind(func(i *Item) any { return &i.Where.Data }),
+		Doc:   "Data sets it shows; default: all."},
+	{Name: "r", Type: schema.Wholes, In: schema.Between(0, maxR),
+		Field: schema.Bind(func(i *Item) any { return &i.Where.R }),
+		Doc:   "Numbers r it shows; default: all."},
 }
 
 // kindsOf lists the kinds of tables or of figures.
@@ -257,10 +258,10 @@ func kindsOf(what string) []string {
 	return list
 }
 
-var classesForm = language.Own{
+var classesForm = schema.Custom{
 	Says:   "a number of classes or a list of their names",
 	Schema: map[string]any{"type": []string{"integer", "array"}, "minimum": 2, "maximum": 1 << 16, "items": map[string]any{"type": []string{"string", "number"}}},
-	Read: func(r *language.Reader, path string, _, n *language.Node, to any) {
+	Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
 		s := to.(*Synth)
 		if v, ok := n.Int(); ok && 2 <= v && v <= 1<<16 {
 			s.ClassCount = v
@@ -280,10 +281,10 @@ var classesForm = language.Own{
 	},
 }
 
-var settingsForm = language.Own{
+var settingsForm = schema.Custom{
 	Says:   "a map of settings such as {train.epochs: 5}",
 	Schema: map[string]any{"type": "object"},
-	Read: func(r *language.Reader, path string, _, n *language.Node, to any) {
+	Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
 		if !n.IsMap() {
 			r.Fault(n.Errorf("%s must be a map such as {train.epochs: 5}, not %s", path, n.Describe()))
 			return
@@ -300,7 +301,7 @@ var notForSpecs = []struct{ key, instead string }{
 	{"data.set", "data"}, {"data.split", "splits"}, {"data.generated", "data"}, {"name", "name"}, {"extends", "spec"},
 }
 
-func settingOf(r *language.Reader, key, value *language.Node) Setting {
+func settingOf(r *schema.Reader, key, value *schema.Node) Setting {
 	for _, not := range notForSpecs {
 		if key.Raw() == not.key || strings.HasPrefix(key.Raw(), not.key+".") {
 			r.Fault(key.Errorf("%s is no setting of a learner here", key.Raw()).WithNote("the experiment says it with %s", not.instead))
@@ -309,18 +310,18 @@ func settingOf(r *language.Reader, key, value *language.Node) Setting {
 	return Setting{key.Raw(), value.Flow(), value}
 }
 
-var gridForm = language.Own{
+var gridForm = schema.Custom{
 	Says:   "a map of keys and lists of values, such as {train.lr: [0.01, 0.05]}",
 	Schema: axesSchema(maxGrid),
-	Read: func(r *language.Reader, path string, _, n *language.Node, to any) {
+	Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
 		*to.(*[]Axis) = axesOf(r, path, n)
 	},
 }
 
-var varyForm = language.Own{
+var varyForm = schema.Custom{
 	Says:   "a map of one key and a list of values",
 	Schema: axesSchema(1),
-	Read: func(r *language.Reader, path string, _, n *language.Node, to any) {
+	Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
 		axes := axesOf(r, path, n)
 		if n.IsMap() && len(n.Keys()) != 1 {
 			r.Fault(n.Errorf("%s takes one key, not %d", path, len(n.Keys())).WithNote("settings to choose from belong into grid"))
@@ -338,7 +339,7 @@ func axesSchema(most int) map[string]any {
 }
 
 // axesOf reads a map of keys and lists of values.
-func axesOf(r *language.Reader, path string, n *language.Node) []Axis {
+func axesOf(r *schema.Reader, path string, n *schema.Node) []Axis {
 	if !n.IsMap() {
 		r.Fault(n.Errorf("%s must be a map such as {train.lr: [0.01, 0.05]}, not %s", path, n.Describe()))
 		return nil
@@ -358,7 +359,7 @@ func axesOf(r *language.Reader, path string, n *language.Node) []Axis {
 	return axes
 }
 
-func axisOf(r *language.Reader, key, values *language.Node) Axis {
+func axisOf(r *schema.Reader, key, values *schema.Node) Axis {
 	a := Axis{Key: key.Raw()}
 	switch {
 	case !values.IsList():
@@ -377,19 +378,19 @@ func axisOf(r *language.Reader, key, values *language.Node) Axis {
 	return a
 }
 
-var publishedForm = language.Own{
+var publishedForm = schema.Custom{
 	Says: "a map of data sets, such as {MNIST-MIPL: {1: 0.976±0.008}}",
 	Schema: map[string]any{"type": "object", "additionalProperties": map[string]any{
 		"type": []string{"number", "string", "object"}, "additionalProperties": map[string]any{"type": []string{"number", "string"}},
 	}},
-	Read: func(r *language.Reader, path string, _, n *language.Node, to any) {
+	Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
 		if !n.IsMap() {
 			r.Fault(n.Errorf("%s must be a map of data sets, such as {MNIST-MIPL: {1: 0.976±0.008}}, not %s", path, n.Describe()))
 			return
 		}
 		list := to.(*[]Published)
 		for i, name := range n.Keys() {
-			p, value := Published{Data: language.Str{V: name.Raw(), Pos: name.Pos()}, R: Stored}, n.Items()[i]
+			p, value := Published{Data: schema.Str{V: name.Raw(), Pos: name.Pos()}, R: Stored}, n.Items()[i]
 			if !value.IsMap() {
 				*list = appendPublished(r, *list, p, value)
 				continue
@@ -408,7 +409,7 @@ var publishedForm = language.Own{
 }
 
 // appendPublished reads one accuracy: a number, or a text such as 0.976±0.008.
-func appendPublished(r *language.Reader, list []Published, p Published, n *language.Node) []Published {
+func appendPublished(r *schema.Reader, list []Published, p Published, n *schema.Node) []Published {
 	if !n.IsValue() || utf8.RuneCountInString(n.Raw()) > maxNameRunes {
 		r.Fault(n.Errorf("a published accuracy is a number or a text such as 0.976±0.008, not %s", n.Describe()))
 		return list

@@ -3,21 +3,22 @@ package experiment
 import (
 	"strings"
 
-	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/language/schema"
 )
 
-// Load reads an experiment: a file, or a shipped one by its name. All that is
-// wrong with it comes back in one diag.List; specs and data are not looked at.
-func Load(name string, o language.Options) (*Experiment, error) {
+// Load reads an experiment: a file, or a shipped one by its name. Overrides such as
+// "splits.count=3" are applied in order. All faults are returned in one diag.List.
+// Load does not read the specs and data that the experiment names.
+func Load(name string, overrides ...string) (*Experiment, error) {
 	e := &Experiment{}
-	doc, err := Language.Load(name, o, e)
+	doc, err := Language.Load(name, overrides, e)
 	return e.settled(doc, err)
 }
 
 // Validate checks the file of an experiment with the specs it names and their
 // settings, and counts its cells. Data is not looked at.
-func Validate(name string, o language.Options) (cells int, err error) {
-	e, err := Load(name, o)
+func Validate(name string, overrides ...string) (cells int, err error) {
+	e, err := Load(name, overrides...)
 	if err != nil {
 		return 0, err
 	}
@@ -31,12 +32,12 @@ func Validate(name string, o language.Options) (cells int, err error) {
 // parseText reads the text of an experiment; file is its name for messages.
 func parseText(file string, src []byte) (*Experiment, error) {
 	e := &Experiment{}
-	doc, err := Language.Parse(file, src, language.Options{}, e)
+	doc, err := Language.Parse(file, src, nil, e)
 	return e.settled(doc, err)
 }
 
 // settled fills in what follows from other keys, and checks how all of it fits.
-func (e *Experiment) settled(doc *language.Document, err error) (*Experiment, error) {
+func (e *Experiment) settled(doc *schema.Document, err error) (*Experiment, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -90,9 +91,9 @@ func (d *DataSet) settle(e *Experiment) {
 
 // splitKeys are the keys of splits: as written, where they are.
 type splitKeys struct {
-	count, seed language.Int
-	train       language.Float
-	index       language.Str
+	count, seed schema.Int
+	train       schema.Float
+	index       schema.Str
 }
 
 // over lays what is written over other splits.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/golden"
-	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/specs"
 )
 
@@ -23,7 +22,7 @@ func TestBadFiles(t *testing.T) {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
 	for _, file := range files {
-		e, err := Load(filepath.ToSlash(file), language.Options{})
+		e, err := Load(filepath.ToSlash(file))
 		if err == nil {
 			err = e.Check()
 		}
@@ -41,7 +40,7 @@ func TestBadFiles(t *testing.T) {
 // The shipped experiments name specs that exist and settings that they have.
 func TestShippedExperiments(t *testing.T) {
 	for _, name := range specs.Experiments() {
-		e, err := Load(name, language.Options{})
+		e, err := Load(name)
 		if err != nil {
 			t.Errorf("%s:\n%v", name, err)
 			continue
@@ -53,7 +52,7 @@ func TestShippedExperiments(t *testing.T) {
 			t.Errorf("%s: name %q, description %q, %d parts of a report", name, e.Name.V, e.Description.V, len(e.Report))
 		}
 	}
-	if _, err := Load("smok", language.Options{}); err == nil || !strings.Contains(err.Error(), `did you mean "smoke"?`) {
+	if _, err := Load("smok"); err == nil || !strings.Contains(err.Error(), `did you mean "smoke"?`) {
 		t.Errorf("smok: %v", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/language/schema"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train"
 )
@@ -39,10 +40,10 @@ type Select struct {
 func (s *Select) check(e *Experiment) error {
 	c := checker{e: e}
 	for _, name := range s.Data {
-		c.known(language.Str{V: name}, c.dataNames(), "data set")
+		c.known(schema.Str{V: name}, c.dataNames(), "data set")
 	}
 	for _, name := range s.Learners {
-		c.known(language.Str{V: name}, c.learnerNames(), "learner")
+		c.known(schema.Str{V: name}, c.learnerNames(), "learner")
 	}
 	return c.errs.Err()
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/language/schema"
 )
 
 // rMark and splitMark stand for numbers in the names of files.
@@ -48,7 +48,7 @@ func (c *checker) add(pos diag.Pos, format string, args ...any) *diag.Diagnostic
 func note(d *diag.Diagnostic, format string, args ...any) { *d = d.WithNote(format, args...) }
 
 // known reports a name that nothing in the file has.
-func (c *checker) known(name language.Str, names []string, what string) {
+func (c *checker) known(name schema.Str, names []string, what string) {
 	if slices.Contains(names, name.V) {
 		return
 	}
@@ -59,8 +59,8 @@ func (c *checker) known(name language.Str, names []string, what string) {
 }
 
 // unique reports names that stand twice.
-func (c *checker) unique(names []language.Str, what string) {
-	first := map[string]language.Str{}
+func (c *checker) unique(names []schema.Str, what string) {
+	first := map[string]schema.Str{}
 	for _, n := range names {
 		if was, found := first[n.V]; found {
 			note(c.add(n.Pos, "there are two %ss called %q", what, n.V), "the first is at %s", was.Pos)
@@ -87,7 +87,7 @@ func (c *checker) learnerNames() []string {
 }
 
 func (c *checker) dataRules() {
-	var names []language.Str
+	var names []schema.Str
 	for i := range c.e.Data {
 		d := &c.e.Data[i]
 		names = append(names, d.Name)
@@ -126,7 +126,7 @@ func (c *checker) synthRules(s *Synth) {
 }
 
 func (c *checker) learnerRules() {
-	var names []language.Str
+	var names []schema.Str
 	for i := range c.e.Learners {
 		l := &c.e.Learners[i]
 		names = append(names, l.Name)

@@ -145,8 +145,8 @@ func TestCellIsAnOrdinaryRun(t *testing.T) {
 	if err != nil || len(sets) != 1 {
 		t.Fatalf("%v, %v", sets, err)
 	}
-	spec, err := language.Load("demipl", language.Options{Set: []string{
-		"train.epochs=2", "train.engine=gorgonia", "data.set=" + sets[0], "data.split.seed=2"}})
+	spec, err := language.Load("demipl",
+		"train.epochs=2", "train.engine=gorgonia", "data.set="+sets[0], "data.split.seed=2")
 	if err != nil {
 		t.Fatal(err)
 	}

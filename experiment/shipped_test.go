@@ -5,7 +5,6 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/specs"
 )
 
@@ -22,7 +21,7 @@ func TestShippedExperimentsCompile(t *testing.T) {
 		if name == "smoke" {
 			continue
 		}
-		e, err := Load(name, language.Options{})
+		e, err := Load(name)
 		if err != nil {
 			t.Fatal(err)
 		}

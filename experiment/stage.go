@@ -12,6 +12,7 @@ import (
 	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/language/schema"
 	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/runtime/ortlib"
 )
@@ -181,7 +182,7 @@ func (c *candidate) load(dir string) (err error) {
 	if err := unchanged(path, c.Hash); err != nil {
 		return err
 	}
-	if c.spec, err = language.Load(path, language.Options{}); err == nil && c.spec.Hash() != c.Hash {
+	if c.spec, err = language.Load(path); err == nil && c.spec.Hash() != c.Hash {
 		err = fmt.Errorf("%s means another spec to this version of miplc than to the one that planned", path)
 	}
 	return err
@@ -206,7 +207,7 @@ func (s *dealtSet) input(o Options) *inputOf {
 	in := &inputOf{facts: s.SetFacts, path: filepath.Join(o.Dir, filepath.FromSlash(s.File)), folder: o.Data}
 	in.splits = Splits{Train: s.Train, Seed: s.Seed}
 	if s.Index != "" {
-		in.splits.Index = language.Str{V: filepath.Join(o.Dir, filepath.FromSlash(s.Index))}
+		in.splits.Index = schema.Str{V: filepath.Join(o.Dir, filepath.FromSlash(s.Index))}
 	}
 	return in
 }

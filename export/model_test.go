@@ -23,9 +23,9 @@ import (
 // program compiles a shipped spec, or the text of one, for small inputs.
 func program(t testing.TB, name, text string, set ...string) *compile.Program {
 	t.Helper()
-	spec, err := language.Load(name, language.Options{Set: set})
+	spec, err := language.Load(name, set...)
 	if text != "" {
-		spec, err = language.Parse(name, []byte(text), language.Options{Set: set})
+		spec, err = language.Parse(name, []byte(text), set...)
 	}
 	if err != nil {
 		t.Fatal(err)

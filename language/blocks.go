@@ -1,5 +1,7 @@
 package language
 
+import "github.com/miplc/miplc/language/schema"
+
 // Role says where in the list of blocks a kind may stand.
 type Role uint8
 
@@ -14,7 +16,7 @@ const (
 type Kind struct {
 	Name string
 	Doc  string
-	args []Row
+	args []schema.Row
 
 	onDevice bool // of learners: computes on the device of an engine
 
@@ -27,31 +29,32 @@ type Kind struct {
 	Embeddings bool
 }
 
-func (k Kind) word() string { return k.Name }
+// Word returns the name of the kind.
+func (k Kind) Word() string { return k.Name }
 
 // Blocks is the table of the block kinds. What a kind computes and how it
 // names its parameters is in package compile.
 var Blocks = []Kind{
 	{Name: "conv2d", Role: RoleFeature, Doc: "Convolution of images [channels, height, width] with a square kernel and a bias.",
-		args: []Row{
-			{Name: "channels", Type: Whole, Required: true, In: Between(1, maxExtent), Doc: "Output channels."},
-			{Name: "kernel", Type: Whole, Required: true, In: Between(1, 4096), Doc: "Height and width of the kernel."},
-			{Name: "stride", Type: Whole, Default: "1", In: Between(1, 4096), Doc: "Step of the kernel."},
-			{Name: "pad", Type: Whole, Default: "0", In: Between(0, 4096), Doc: "Zeros added at each edge."},
+		args: []schema.Row{
+			{Name: "channels", Type: schema.Whole, Required: true, In: schema.Between(1, schema.MaxExtent), Doc: "Output channels."},
+			{Name: "kernel", Type: schema.Whole, Required: true, In: schema.Between(1, 4096), Doc: "Height and width of the kernel."},
+			{Name: "stride", Type: schema.Whole, Default: "1", In: schema.Between(1, 4096), Doc: "Step of the kernel."},
+			{Name: "pad", Type: schema.Whole, Default: "0", In: schema.Between(0, 4096), Doc: "Zeros added at each edge."},
 		}},
 	{Name: "maxpool2d", Role: RoleFeature, Doc: "Maximum over square windows of images; windows that do not fit are left out.",
-		args: []Row{
-			{Name: "kernel", Type: Whole, Required: true, Main: true, In: Between(1, 4096), Doc: "Height and width of a window."},
-			{Name: "stride", Type: Whole, In: Between(1, 4096), Doc: "Step of the windows; default: kernel."},
+		args: []schema.Row{
+			{Name: "kernel", Type: schema.Whole, Required: true, Main: true, In: schema.Between(1, 4096), Doc: "Height and width of a window."},
+			{Name: "stride", Type: schema.Whole, In: schema.Between(1, 4096), Doc: "Step of the windows; default: kernel."},
 		}},
 	{Name: "flatten", Role: RoleFeature, Doc: "Turns each instance into one row of features."},
 	{Name: "dense", Role: RoleFeature, Embeddings: true, Doc: "Fully connected layer with a bias.",
-		args: []Row{
-			{Name: "units", Type: Whole, Required: true, Main: true, In: Between(1, maxExtent), Doc: "Output features."},
+		args: []schema.Row{
+			{Name: "units", Type: schema.Whole, Required: true, Main: true, In: schema.Between(1, schema.MaxExtent), Doc: "Output features."},
 		}},
 	{Name: "dropout", Role: RoleFeature, Embeddings: true, Doc: "Sets features to zero at random in training and scales the others up; nothing in prediction.",
-		args: []Row{
-			{Name: "rate", Type: Real, Required: true, Main: true, In: upTo(0, 1), Doc: "Probability of a zero."},
+		args: []schema.Row{
+			{Name: "rate", Type: schema.Real, Required: true, Main: true, In: schema.Below(0, 1), Doc: "Probability of a zero."},
 		}},
 	{Name: "relu", Role: RoleFeature, Embeddings: true, Doc: "max(x, 0)."},
 	{Name: "tanh", Role: RoleFeature, Embeddings: true, Doc: "Hyperbolic tangent."},
@@ -59,37 +62,37 @@ var Blocks = []Kind{
 	{Name: "softplus", Role: RoleFeature, Embeddings: true, Doc: "log(1 + exp(x))."},
 	{Name: "attention", Role: RoleAttention, Makes: []string{"s", "loga", "a"},
 		Doc: "Attention scores a = sigmoid(s) of the instances (Eq. 2), loga their logarithm.",
-		args: []Row{
-			{Name: "kind", Type: Text, Default: "disambiguation", Main: true, Choices: []string{"disambiguation"}, Doc: "The gated attention of DEMIPL."},
-			{Name: "gates", Type: Text, Default: "separate", Choices: []string{"separate", "shared"}, Doc: "separate: tanh and sigmoid have weights of their own (Eq. 2); shared: the same weights (the authors' program)."},
-			{Name: "scorer", Type: Text, Default: "linear", Choices: []string{"linear", "mlp"}, Doc: "linear: the vector W without bias (Eq. 2); mlp: dense, ReLU, dense (the authors' program)."},
-			{Name: "hidden", Type: Whole, Default: "128", In: Between(1, maxExtent), Doc: "Width of the mlp scorer."},
-			{Name: "width", Type: Whole, Default: "0", In: Between(0, maxExtent), Doc: "Width of the gates; 0: number of classes (the paper)."},
+		args: []schema.Row{
+			{Name: "kind", Type: schema.Text, Default: "disambiguation", Main: true, Choices: []string{"disambiguation"}, Doc: "The gated attention of DEMIPL."},
+			{Name: "gates", Type: schema.Text, Default: "separate", Choices: []string{"separate", "shared"}, Doc: "separate: tanh and sigmoid have weights of their own (Eq. 2); shared: the same weights (the authors' program)."},
+			{Name: "scorer", Type: schema.Text, Default: "linear", Choices: []string{"linear", "mlp"}, Doc: "linear: the vector W without bias (Eq. 2); mlp: dense, ReLU, dense (the authors' program)."},
+			{Name: "hidden", Type: schema.Whole, Default: "128", In: schema.Between(1, schema.MaxExtent), Doc: "Width of the mlp scorer."},
+			{Name: "width", Type: schema.Whole, Default: "0", In: schema.Between(0, schema.MaxExtent), Doc: "Width of the gates; 0: number of classes (the paper)."},
 		}},
 	{Name: "pool", Role: RolePool, Makes: []string{"z"}, Doc: "One embedding z per bag.",
-		args: []Row{
-			{Name: "kind", Type: Text, Required: true, Main: true, Choices: []string{"attention", "mean", "max", "maxmin"},
+		args: []schema.Row{
+			{Name: "kind", Type: schema.Text, Required: true, Main: true, Choices: []string{"attention", "mean", "max", "maxmin"},
 				Doc: "attention: mean weighted with the scores (Eq. 3); mean; max; maxmin: maxima and minima side by side."},
 		}},
 	{Name: "classifier", Role: RoleClassifier, Makes: []string{"logits", "logp", "p"},
 		Doc: "Dense layer from the embedding to the classes, then the link: probabilities p, logp their logarithm.",
-		args: []Row{
-			{Name: "link", Type: Text, Default: "softmax", Main: true, Choices: []string{"softmax", "bounded_sigmoid"},
+		args: []schema.Row{
+			{Name: "link", Type: schema.Text, Default: "softmax", Main: true, Choices: []string{"softmax", "bounded_sigmoid"},
 				Doc: "softmax, or bounded_sigmoid: sigmoid, kept in [epsilon, 1 - epsilon] in training, then softmax (the authors' program)."},
-			{Name: "epsilon", Type: Real, Default: "1e-05", In: Within(0, 0.5), Doc: "Bound of bounded_sigmoid."},
+			{Name: "epsilon", Type: schema.Real, Default: "1e-05", In: schema.Within(0, 0.5), Doc: "Bound of bounded_sigmoid."},
 		}},
 }
 
 // lossKinds is the table of the terms of the loss.
 var lossKinds = []Kind{
 	{Name: "disambiguation", Doc: "Cross-entropy weighted with the label weights (Eq. 5), mean over the bags.",
-		args: []Row{{Name: "weight", Type: Real, Default: "1", Main: true, In: AtLeast(0), Doc: "Factor of the term."}}},
+		args: []schema.Row{{Name: "weight", Type: schema.Real, Default: "1", Main: true, In: schema.AtLeast(0), Doc: "Factor of the term."}}},
 	{Name: "attention", Doc: "Attention loss (Eq. 4): -sum of a log a over the instances, mean over the bags.",
-		args: []Row{{Name: "weight", Type: Real, Default: "0.001", Main: true, In: AtLeast(0), Doc: "Factor of the term, lambda_a of Eq. 8."}}},
+		args: []schema.Row{{Name: "weight", Type: schema.Real, Default: "0.001", Main: true, In: schema.AtLeast(0), Doc: "Factor of the term, lambda_a of Eq. 8."}}},
 	{Name: "equation", Doc: "A term of your own.",
-		args: []Row{
-			{Name: "name", Type: Text, Required: true, Doc: "Name of the term in reports."},
-			{Name: "value", Type: expression, Required: true, Doc: "Equation whose value is a single number."},
-			{Name: "weight", Type: Real, Default: "1", In: AtLeast(0), Doc: "Factor of the term."},
+		args: []schema.Row{
+			{Name: "name", Type: schema.Text, Required: true, Doc: "Name of the term in reports."},
+			{Name: "value", Type: schema.Expression, Required: true, Doc: "Equation whose value is a single number."},
+			{Name: "weight", Type: schema.Real, Default: "1", In: schema.AtLeast(0), Doc: "Factor of the term."},
 		}},
 }

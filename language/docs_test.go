@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/language/languagetest"
+	"github.com/miplc/miplc/language/schema"
 	"github.com/miplc/miplc/specs"
 )
 
@@ -36,7 +37,7 @@ func TestReferenceExamples(t *testing.T) {
 		if !regexp.MustCompile(`(?m)^(model|extends|learner):`).MatchString(text) {
 			text += strings.TrimPrefix(small, "name: x\n")
 		}
-		s, err := Parse("spec.md", []byte(text), Options{})
+		s, err := Parse("spec.md", []byte(text))
 		if err != nil {
 			t.Errorf("%v\nin\n%s", err, text)
 			continue
@@ -47,15 +48,15 @@ func TestReferenceExamples(t *testing.T) {
 
 func referenceTables() map[string]string {
 	tables := map[string]string{
-		"top":            Reference(append([]Row{extendsRow}, language...)),
-		"data":           Reference(dataRows),
-		"data.generated": Reference(generatedRows),
-		"data.split":     Reference(splitRows),
-		"model":          Reference(modelRows),
-		"params":         Reference(paramRows),
-		"weights":        Reference(weightsRows),
-		"train":          Reference(trainRows),
-		"export":         Reference(exportRows),
+		"top":            schema.Reference(append([]schema.Row{schema.ExtendsRow}, specRows...)),
+		"data":           schema.Reference(dataRows),
+		"data.generated": schema.Reference(generatedRows),
+		"data.split":     schema.Reference(splitRows),
+		"model":          schema.Reference(modelRows),
+		"params":         schema.Reference(paramRows),
+		"weights":        schema.Reference(weightsRows),
+		"train":          schema.Reference(trainRows),
+		"export":         schema.Reference(exportRows),
 		"blocks":         entryTable(Blocks),
 		"losses":         entryTable(lossKinds),
 		"learners":       entryTable(learnerKinds),
@@ -73,7 +74,7 @@ func entryTable(entries []Kind) string {
 	var b strings.Builder
 	b.WriteString("\n| word | argument | value | default | meaning |\n|---|---|---|---|---|\n")
 	for _, e := range entries {
-		fmt.Fprintf(&b, "| **`%s`** | | | | %s |\n", e.Name, cell(e.Doc))
+		fmt.Fprintf(&b, "| **`%s`** | | | | %s |\n", e.Name, schema.Cell(e.Doc))
 		for i := range e.args {
 			r := &e.args[i]
 			def := ""
@@ -87,7 +88,7 @@ func entryTable(entries []Kind) string {
 			if r.Main {
 				name += " (main)"
 			}
-			fmt.Fprintf(&b, "| | %s | %s | %s | %s |\n", name, valueText(r), def, cell(r.Doc))
+			fmt.Fprintf(&b, "| | %s | %s | %s | %s |\n", name, schema.ValueText(r), def, schema.Cell(r.Doc))
 		}
 	}
 	return b.String() + "\n"
@@ -97,7 +98,7 @@ func nameTable(names []meaning) string {
 	var b strings.Builder
 	b.WriteString("\n| name | meaning |\n|---|---|\n")
 	for _, n := range names {
-		fmt.Fprintf(&b, "| `%s` | %s |\n", n.Name, cell(n.Doc))
+		fmt.Fprintf(&b, "| `%s` | %s |\n", n.Name, schema.Cell(n.Doc))
 	}
 	return b.String() + "\n"
 }
@@ -118,7 +119,7 @@ func functionTable() string {
 	b.WriteString("\n| function | meaning |\n|---|---|\n")
 	for i := range Functions {
 		f := &Functions[i]
-		fmt.Fprintf(&b, "| `%s` | %s |\n", f.signature(), cell(f.Doc))
+		fmt.Fprintf(&b, "| `%s` | %s |\n", f.signature(), schema.Cell(f.Doc))
 	}
 	return b.String() + "\n"
 }
@@ -127,11 +128,11 @@ func shippedTable() string {
 	var b strings.Builder
 	b.WriteString("\n| name | what it is |\n|---|---|\n")
 	for _, name := range specs.Models() {
-		s, err := Load(builtin+name, Options{})
+		s, err := Load(schema.Builtin + name)
 		if err != nil {
 			continue // TestShippedSpecs reports it
 		}
-		fmt.Fprintf(&b, "| `%s` | %s |\n", name, cell(s.Description.V))
+		fmt.Fprintf(&b, "| `%s` | %s |\n", name, schema.Cell(s.Description.V))
 	}
 	return b.String() + "\n"
 }

@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/miplc/miplc/internal/diag"
+
+	"github.com/miplc/miplc/language/schema"
 )
 
 // maxEquation bounds the text of one equation in bytes.
@@ -24,7 +26,7 @@ func (e *Equation) errorf(start, end int, text string) diag.Diagnostic {
 	start = max(0, min(start, len(e.Text.V)))
 	end = max(start, min(end, len(e.Text.V)))
 	part := e.Text.V[start:end]
-	if i := strings.IndexFunc(part, isBreak); i >= 0 {
+	if i := strings.IndexFunc(part, schema.IsBreak); i >= 0 {
 		part = part[:i]
 	}
 	line := e.LineAt(start)
@@ -41,47 +43,49 @@ func (e *Equation) errorAt(x ast.Node, text string) diag.Diagnostic {
 	return e.errorf(offsetOf(x.Pos()), offsetOf(x.End()), text)
 }
 
-// equation reads and parses an expression; nil after an error, which is added.
-func (r *Reader) equation(name Str, path string, n *Node) *Equation {
-	if n.kind != scalarNode || n.tag != "!!str" && !numberText.MatchString(n.text) {
-		r.errs.Add(n.Errorf("%s must be an equation, not %s", path, n.Describe()))
+// readEquation reads and parses an expression. It returns nil after an error.
+func readEquation(r *schema.Reader, name schema.Str, path string, n *schema.Node) *Equation {
+	if !n.IsText() && !(n.IsScalar() && schema.IsNumber(n.Raw())) {
+		r.Fault(n.Errorf("%s must be an equation, not %s", path, n.Describe()))
 		return nil
 	}
 	eq := newEquation(name, n)
 	switch {
-	case strings.TrimSpace(n.text) == "":
-		r.errs.Add(n.Errorf("%s is empty", path))
+	case strings.TrimSpace(n.Raw()) == "":
+		r.Fault(n.Errorf("%s is empty", path))
 		return nil
-	case len(n.text) > maxEquation:
-		r.errs.Add(n.Errorf("%s has %d bytes, an equation at most %d", path, len(n.text), maxEquation).
+	case len(n.Raw()) > maxEquation:
+		r.Fault(n.Errorf("%s has %d bytes, an equation at most %d", path, len(n.Raw()), maxEquation).
 			WithNote("split it into several equations"))
 		return nil
 	}
-	expr, err := parseExpression(n.text)
+	expr, err := parseExpression(n.Raw())
 	if err != nil {
-		r.errs.Add(eq.syntaxError(err))
+		r.Fault(eq.syntaxError(err))
 		return nil
 	}
 	eq.Expr = expr
 	if list := eq.checkForm(); len(list) > 0 {
-		r.errs.Add(list...)
+		for _, d := range list {
+			r.Fault(d)
+		}
 		return nil
 	}
 	return eq
 }
 
 // newEquation prepares the mapping from the text to the file.
-func newEquation(name Str, n *Node) *Equation {
-	places := locate(n)
+func newEquation(name schema.Str, n *schema.Node) *Equation {
+	places := n.Places()
 	at := func(offset int) diag.Pos {
 		if places == nil {
-			return n.pos
+			return n.Pos()
 		}
 		return places[max(0, min(offset, len(places)-1))]
 	}
 	return &Equation{
-		Name: name, Text: Str{V: n.text, Pos: n.pos}, At: at,
-		LineAt: func(offset int) string { return n.src.line(at(offset).Line) },
+		Name: name, Text: schema.Str{V: n.Raw(), Pos: n.Pos()}, At: at,
+		LineAt: func(offset int) string { return n.Line(at(offset).Line) },
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/language/schema"
 )
 
 // TestEquationPlaces marks a name in equations of every scalar style with «»
@@ -91,8 +92,17 @@ func TestEquationForms(t *testing.T) {
 
 // formErrors parses an expression alone.
 func formErrors(text string) diag.List {
-	r := Reader{spec: &Spec{}}
-	src := newSource("test", text)
-	r.equation(Str{V: "q"}, "q", &Node{tag: "!!str", text: text, src: src, pos: diag.Pos{File: "test", Line: 1, Col: 1}})
-	return diag.List(r.errs)
+	_, faults := readAlone(text)
+	return diag.List(faults)
+}
+
+// readAlone reads a spec that has one equation only. The equation is nil if the YAML
+// cannot hold the text; the faults are those of the text.
+func readAlone(text string) (*Equation, schema.Faults) {
+	block := strings.ReplaceAll(text, "\n", "\n      ")
+	s, faults, _, err := parse("test", []byte("name: x\nmodel:\n  let:\n    q: |2-\n      "+block), nil)
+	if err != nil || len(s.Model.Let) == 0 {
+		return nil, faults
+	}
+	return &s.Model.Let[0], faults
 }

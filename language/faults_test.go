@@ -19,14 +19,14 @@ func TestTooManyFaults(t *testing.T) {
 		"equation": small + "weights: {update: '" + strings.Repeat("n.n+", diag.MaxFound/3) + "1'}\nloss: [" + strings.Repeat("equation: {name: e, value: a.b + c.d},", diag.MaxFound) + "]\n",
 		"names":    small + "loss: [" + strings.Repeat("equation: {name: e, value: nope + nope},", diag.MaxFound) + "]\n",
 	} {
-		s, err := Parse("test.yaml", []byte(src), Options{})
+		s, err := Parse("test.yaml", []byte(src))
 		var list diag.List
 		if s != nil || !errors.As(err, &list) || len(list) < diag.MaxFound || len(list) > diag.MaxFound+1 {
 			t.Errorf("%s: %d errors", name, len(list))
 		}
 	}
 	var list diag.List
-	_, err := Parse("test.yaml", []byte(small), Options{Set: []string{"model.blocks=[" + many("&a b,") + "]", "train.epochs=x"}})
+	_, err := Parse("test.yaml", []byte(small), "model.blocks=["+many("&a b,")+"]", "train.epochs=x")
 	if !errors.As(err, &list) || len(list) != diag.MaxFound {
 		t.Errorf("--set: %d errors", len(list))
 	}

@@ -1,6 +1,10 @@
 package language
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/miplc/miplc/language/schema"
+)
 
 // Argument kinds of functions.
 const (
@@ -117,7 +121,8 @@ var Functions = []Function{
 	unary("stop_gradient", "x, taken as a constant by the gradient."),
 }
 
-func (f Function) word() string { return f.Name }
+// Word returns the name of the function.
+func (f Function) Word() string { return f.Name }
 
 // FunctionNamed returns the row of a function, or nil.
-func FunctionNamed(name string) *Function { return find(Functions, name) }
+func FunctionNamed(name string) *Function { return schema.Find(Functions, name) }

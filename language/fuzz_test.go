@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/language/schema"
 )
 
 // FuzzParse wants of any input a spec that survives its round trip, or
@@ -35,12 +36,12 @@ func FuzzParse(f *testing.F) {
 		if len(src) > 1<<14 { // larger inputs say nothing new and cost time
 			return
 		}
-		var o Options
+		var overrides []string
 		if sets != "" {
-			o.Set = strings.Split(sets, "\n")
+			overrides = strings.Split(sets, "\n")
 		}
 		// Under a name of a shipped spec, extends cannot reach files.
-		spec, err := Parse(builtin+"fuzz", src, o)
+		spec, err := Parse(schema.Builtin+"fuzz", src, overrides...)
 		if err != nil {
 			var out bytes.Buffer
 			diag.Render(&out, err)
@@ -63,23 +64,20 @@ func FuzzEquation(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if _, ok := checkEncoding("fuzz", []byte(text)); !ok {
+		eq, faults := readAlone(text)
+		if eq == nil {
 			return
 		}
-		r := Reader{spec: &Spec{}}
-		src := newSource("fuzz", "q: |\n  "+text)
-		n := &Node{tag: "!!str", text: text, style: styleBlock, src: src, pos: diag.Pos{File: "fuzz", Line: 1, Col: 4}}
-		eq := r.equation(Str{V: "q"}, "q", n)
-		if eq == nil {
-			if len(r.errs) == 0 {
+		if eq.Expr == nil {
+			if len(faults) == 0 {
 				t.Fatal("neither an equation nor an error")
 			}
 			return
 		}
-		lines := src.lines
 		eq.names(func(x *ast.Ident) {
-			pos := eq.At(offsetOf(x.Pos()))
-			line := []rune(lines[pos.Line-1])
+			offset := offsetOf(x.Pos())
+			pos := eq.At(offset)
+			line := []rune(eq.LineAt(offset))
 			if got := string(line[pos.Col-1:]); !strings.HasPrefix(got, x.Name) {
 				t.Fatalf("%s is said to stand at %v, where %q stands", x.Name, pos, got)
 			}

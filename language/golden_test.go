@@ -38,7 +38,7 @@ func TestBadSpecs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			spec, err := Parse(file, src, Options{Set: setsOf(src)})
+			spec, err := Parse(file, src, setsOf(src)...)
 			if err == nil {
 				t.Fatalf("no error; the spec is\n%s", spec.YAML())
 			}
@@ -84,7 +84,7 @@ func TestShippedSpecs(t *testing.T) {
 		t.Fatal(d)
 	}
 	for _, name := range specs.Models() {
-		spec, err := Load(name, Options{})
+		spec, err := Load(name)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -103,4 +103,4 @@ func TestShippedSpecs(t *testing.T) {
 	}
 }
 
-func TestSchemaFile(t *testing.T) { golden.Check(t, "../specs/models/schema.json", Schema()) }
+func TestSchemaFile(t *testing.T) { golden.Check(t, "../specs/models/schema.json", Dialect.Schema()) }

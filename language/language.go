@@ -1,47 +1,54 @@
 package language
 
-import "strings"
+import (
+	"strings"
 
-// language is the whole language: every key with its type, default, range and
-// meaning.
-var language = []Row{
-	{Name: "name", Type: Text, Required: true, To: Bind(func(s *Spec) any { return &s.Name }),
+	"github.com/miplc/miplc/language/schema"
+)
+
+// specRows is the whole language of specs: every key with its type, default, range
+// and meaning.
+var specRows = []schema.Row{
+	{Name: "name", Type: schema.Text, Required: true, Field: schema.Bind(func(s *Spec) any { return &s.Name }),
 		Doc: "Name of the model, used in reports and in the metadata of the exported file."},
-	{Name: "description", Type: Text, To: Bind(func(s *Spec) any { return &s.Description }),
-		holds: func(s *Spec) bool { return s.Description.V != "" },
-		Doc:   "What the spec is for, one line."},
-	{Name: "data", Type: Section, Rows: dataRows,
+	{Name: "description", Type: schema.Text, Field: schema.Bind(func(s *Spec) any { return &s.Description }), MayBeEmpty: true,
+		Applies: schema.When(func(s *Spec) bool { return s.Description.V != "" }),
+		Doc:     "What the spec is for, one line."},
+	{Name: "data", Type: schema.Section, Rows: dataRows,
 		Doc: "Where the bags come from and how they are prepared."},
-	{Name: "learner", Type: Form, Own: &learnerForm, holds: (*Spec).fitted,
+	{Name: "learner", Type: schema.Form, Custom: &learnerForm, Applies: schema.When((*Spec).fitted),
 		Doc: "A learner that is fitted to the training bags as a whole, in place of model, loss and weights: {kind: word, arguments} or a plain word."},
-	{Name: "model", Type: Section, Rows: modelRows, holds: (*Spec).trained,
+	{Name: "model", Type: schema.Section, Rows: modelRows, Applies: schema.When((*Spec).trained),
 		Doc: "The network from instances to class probabilities: blocks, equations, or blocks followed by equations."},
-	{Name: "loss", Type: Form, Own: &lossForm, Default: "[disambiguation, attention]", holds: (*Spec).trained,
+	{Name: "loss", Type: schema.Form, Custom: &lossForm, Default: "[disambiguation, attention]", Applies: schema.When((*Spec).trained),
 		Doc: "Terms of the training loss, added with their weights (Eq. 8): each a plain word, word: weight, or word: {arguments}."},
-	{Name: "weights", Type: Section, Rows: weightsRows, holds: (*Spec).trained,
+	{Name: "weights", Type: schema.Section, Rows: weightsRows, Applies: schema.When((*Spec).trained),
 		Doc: "How the label weights of each bag change during training (Eq. 6 and 7)."},
-	{Name: "train", Type: Section, Rows: trainRows,
+	{Name: "train", Type: schema.Section, Rows: trainRows,
 		Doc: "Optimiser and training loop: SGD with momentum. Beside a learner, seed alone."},
-	{Name: "export", Type: Section, Rows: exportRows,
+	{Name: "export", Type: schema.Section, Rows: exportRows,
 		Doc: "The ONNX file."},
 }
 
-var dataRows = []Row{
-	{Name: "set", Type: Text, Default: "generated:prototypes", To: Bind(func(s *Spec) any { return &s.Data.Set }),
+var dataRows = []schema.Row{
+	{Name: "set", Type: schema.Text, Default: "generated:prototypes", Field: schema.Bind(func(s *Spec) any { return &s.Data.Set }),
 		Doc: "The bags: generated:prototypes (drawn by the built-in generator) or the path of an .npz, .mat, .csv or .csv.gz file, looked up in the working directory and in the data directory."},
-	{Name: "generated", Type: Section, Rows: generatedRows, holds: (*Spec).Generates,
+	{Name: "generated", Type: schema.Section, Rows: generatedRows, Applies: schema.When((*Spec).Generates),
 		Doc: "Settings of the built-in generator, used when set begins with generated:."},
-	{Name: "shape", Type: wholeList, In: Between(1, maxExtent), To: Bind(func(s *Spec) any { return &s.Data.Shape }),
-		holds: func(s *Spec) bool { return len(s.Data.Shape.V) > 0 },
-		Doc:   "Shape of one instance, such as [1, 28, 28] (channels, height, width); [] or absent: as stored."},
-	{Name: "classes", Type: Whole, Default: "0", In: Between(0, maxExtent), To: Bind(func(s *Spec) any { return &s.Data.Classes }),
+	{Name: "shape", Type: schema.WholeList, In: schema.Between(1, schema.MaxExtent), Field: schema.Bind(func(s *Spec) any { return &s.Data.Shape }),
+		Applies: schema.When(func(s *Spec) bool { return len(s.Data.Shape.V) > 0 }),
+		Doc:     "Shape of one instance, such as [1, 28, 28] (channels, height, width); [] or absent: as stored."},
+	{Name: "classes", Type: schema.Whole, Default: "0", In: schema.Between(0, schema.MaxExtent), Field: schema.Bind(func(s *Spec) any { return &s.Data.Classes }),
 		Doc: "Number of classes to expect; the data set must agree. 0: as stored."},
-	{Name: "normalize", Type: Text, Default: "training", Choices: []string{"none", "training", "all"},
-		To:  Bind(func(s *Spec) any { return &s.Data.Normalize }),
-		Doc: "z-scores of the features, with statistics of the training bags, of all bags (as the authors' program does), or none."},
-	{Name: "split", Type: Section, Rows: splitRows,
+	{Name: "normalize", Type: schema.Text, Default: "training", Choices: []string{"none", "training", "all"},
+		Field: schema.Bind(func(s *Spec) any { return &s.Data.Normalize }),
+		Doc:   "z-scores of the features, with statistics of the training bags, of all bags (as the authors' program does), or none."},
+	{Name: "split", Type: schema.Section, Rows: splitRows,
 		Doc: "Which bags train and which test: a random share, or an index file."},
 }
+
+// maxCount bounds counts and seeds.
+const maxCount = 1 << 30
 
 // Generates reports whether the bags come from a built-in generator, as
 // Data.Generated says, and not from a file.
@@ -52,112 +59,112 @@ const generatedPrefix = "generated:"
 // generators are the built-in data sets that may follow generatedPrefix.
 var generators = []string{"prototypes"}
 
-var generatedRows = []Row{
-	{Name: "bags", Type: Whole, Default: "300", In: Between(2, 1e6), To: Bind(func(s *Spec) any { return &s.Data.Generated.Bags }),
+var generatedRows = []schema.Row{
+	{Name: "bags", Type: schema.Whole, Default: "300", In: schema.Between(2, 1e6), Field: schema.Bind(func(s *Spec) any { return &s.Data.Generated.Bags }),
 		Doc: "Number of bags."},
-	{Name: "classes", Type: Whole, Default: "5", In: Between(2, 10000), To: Bind(func(s *Spec) any { return &s.Data.Generated.Classes }),
+	{Name: "classes", Type: schema.Whole, Default: "5", In: schema.Between(2, 10000), Field: schema.Bind(func(s *Spec) any { return &s.Data.Generated.Classes }),
 		Doc: "Number of classes k."},
-	{Name: "features", Type: Whole, Default: "20", In: Between(1, maxExtent), To: Bind(func(s *Spec) any { return &s.Data.Generated.Features }),
+	{Name: "features", Type: schema.Whole, Default: "20", In: schema.Between(1, schema.MaxExtent), Field: schema.Bind(func(s *Spec) any { return &s.Data.Generated.Features }),
 		Doc: "Features d of an instance."},
-	{Name: "candidates", Type: Whole, Default: "1", In: Between(0, 10000), To: Bind(func(s *Spec) any { return &s.Data.Generated.Candidates }),
+	{Name: "candidates", Type: schema.Whole, Default: "1", In: schema.Between(0, 10000), Field: schema.Bind(func(s *Spec) any { return &s.Data.Generated.Candidates }),
 		Doc: "False candidate labels r of each bag, beside the true one."},
-	{Name: "positives", Type: Real, Default: "0.2", In: ShareOf(1), To: Bind(func(s *Spec) any { return &s.Data.Generated.Positives }),
+	{Name: "positives", Type: schema.Real, Default: "0.2", In: schema.ShareOf(1), Field: schema.Bind(func(s *Spec) any { return &s.Data.Generated.Positives }),
 		Doc: "Share of the instances of a bag that show its class."},
-	{Name: "min_size", Type: Whole, Default: "8", In: Between(1, 1e6), To: Bind(func(s *Spec) any { return &s.Data.Generated.MinSize }),
+	{Name: "min_size", Type: schema.Whole, Default: "8", In: schema.Between(1, 1e6), Field: schema.Bind(func(s *Spec) any { return &s.Data.Generated.MinSize }),
 		Doc: "Instances of the smallest bag."},
-	{Name: "max_size", Type: Whole, Default: "15", In: Between(1, 1e6), To: Bind(func(s *Spec) any { return &s.Data.Generated.MaxSize }),
+	{Name: "max_size", Type: schema.Whole, Default: "15", In: schema.Between(1, 1e6), Field: schema.Bind(func(s *Spec) any { return &s.Data.Generated.MaxSize }),
 		Doc: "Instances of the largest bag."},
-	{Name: "noise", Type: Real, Default: "0.5", In: AtLeast(0), To: Bind(func(s *Spec) any { return &s.Data.Generated.Noise }),
+	{Name: "noise", Type: schema.Real, Default: "0.5", In: schema.AtLeast(0), Field: schema.Bind(func(s *Spec) any { return &s.Data.Generated.Noise }),
 		Doc: "Standard deviation of the features around the prototype of their class."},
-	{Name: "seed", Type: Whole, Default: "1", In: Between(0, maxCount), To: Bind(func(s *Spec) any { return &s.Data.Generated.Seed }),
+	{Name: "seed", Type: schema.Whole, Default: "1", In: schema.Between(0, maxCount), Field: schema.Bind(func(s *Spec) any { return &s.Data.Generated.Seed }),
 		Doc: "Seed of the generator."},
 }
 
 func (s *Spec) indexed() bool { return s.Data.Split.Index.V != "" }
 func (s *Spec) drawn() bool   { return !s.indexed() }
 
-var splitRows = []Row{
-	{Name: "train", Type: Real, Default: "0.7", In: Within(0, 1), holds: (*Spec).drawn, To: Bind(func(s *Spec) any { return &s.Data.Split.Train }),
+var splitRows = []schema.Row{
+	{Name: "train", Type: schema.Real, Default: "0.7", In: schema.Within(0, 1), Applies: schema.When((*Spec).drawn), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Train }),
 		Doc: "Share of the bags that train; the rest test."},
-	{Name: "seed", Type: Whole, Default: "1", In: Between(0, maxCount), holds: (*Spec).drawn, To: Bind(func(s *Spec) any { return &s.Data.Split.Seed }),
+	{Name: "seed", Type: schema.Whole, Default: "1", In: schema.Between(0, maxCount), Applies: schema.When((*Spec).drawn), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Seed }),
 		Doc: "Seed of the random split."},
-	{Name: "index", Type: Text, holds: (*Spec).indexed, To: Bind(func(s *Spec) any { return &s.Data.Split.Index }),
+	{Name: "index", Type: schema.Text, Applies: schema.When((*Spec).indexed), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Index }),
 		Doc: "File of bag numbers in place of a random split: a .mat with trainIndex and testIndex, or a .csv of splits."},
-	{Name: "part", Type: Whole, Default: "1", In: Between(1, 1e6), holds: (*Spec).indexed, To: Bind(func(s *Spec) any { return &s.Data.Split.Part }),
+	{Name: "part", Type: schema.Whole, Default: "1", In: schema.Between(1, 1e6), Applies: schema.When((*Spec).indexed), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Part }),
 		Doc: "Which split of a .csv index file, counted from 1."},
 }
 
-var modelRows = []Row{
-	{Name: "blocks", Type: Form, Own: &blocksForm, holds: func(s *Spec) bool { return len(s.Model.Blocks) > 0 },
+var modelRows = []schema.Row{
+	{Name: "blocks", Type: schema.Form, Custom: &blocksForm, Applies: schema.When(func(s *Spec) bool { return len(s.Model.Blocks) > 0 }),
 		Doc: "Named blocks in order: each a plain word, word: value (its main argument), or word: {arguments}."},
-	{Name: "sizes", Type: Form, Own: &sizesForm, holds: func(s *Spec) bool { return len(s.Model.Sizes) > 0 },
+	{Name: "sizes", Type: schema.Form, Custom: &sizesForm, Applies: schema.When(func(s *Spec) bool { return len(s.Model.Sizes) > 0 }),
 		Doc: "Names for extents used in the shapes of params and as numbers in equations."},
-	{Name: "numbers", Type: Form, Own: &numbersForm, holds: func(s *Spec) bool { return len(s.Model.Numbers) > 0 },
+	{Name: "numbers", Type: schema.Form, Custom: &numbersForm, Applies: schema.When(func(s *Spec) bool { return len(s.Model.Numbers) > 0 }),
 		Doc: "Named numbers for the equations of model, loss and weights, such as {beta: 1}; --set model.numbers.beta=2 changes one."},
-	{Name: "params", Type: Form, Own: &paramsForm, holds: func(s *Spec) bool { return len(s.Model.Params) > 0 },
+	{Name: "params", Type: schema.Form, Custom: &paramsForm, Applies: schema.When(func(s *Spec) bool { return len(s.Model.Params) > 0 }),
 		Doc: "Learned values of the equations, by name."},
-	{Name: "let", Type: Form, Own: &letForm, holds: func(s *Spec) bool { return len(s.Model.Let) > 0 },
+	{Name: "let", Type: schema.Form, Custom: &letForm, Applies: schema.When(func(s *Spec) bool { return len(s.Model.Let) > 0 }),
 		Doc: "Equations in order, name: expression; later ones may use earlier ones."},
-	{Name: "attention", Type: Text, holds: func(s *Spec) bool { return s.Model.Attention.V != "" },
-		To:  Bind(func(s *Spec) any { return &s.Model.Attention }),
-		Doc: "Name of the attention scores [N, 1]; needed when they are not called a."},
-	{Name: "probabilities", Type: Text, holds: func(s *Spec) bool { return s.Model.Probabilities.V != "" },
-		To:  Bind(func(s *Spec) any { return &s.Model.Probabilities }),
-		Doc: "Name of the class probabilities [B, k]; needed when they are not called p."},
-	{Name: "log_probabilities", Type: Text, holds: func(s *Spec) bool { return s.Model.LogProbabilities.V != "" },
-		To:  Bind(func(s *Spec) any { return &s.Model.LogProbabilities }),
-		Doc: "Name of the logarithm of the probabilities, if it is known in a form safer than log(p)."},
+	{Name: "attention", Type: schema.Text, Applies: schema.When(func(s *Spec) bool { return s.Model.Attention.V != "" }),
+		Field: schema.Bind(func(s *Spec) any { return &s.Model.Attention }),
+		Doc:   "Name of the attention scores [N, 1]; needed when they are not called a."},
+	{Name: "probabilities", Type: schema.Text, Applies: schema.When(func(s *Spec) bool { return s.Model.Probabilities.V != "" }),
+		Field: schema.Bind(func(s *Spec) any { return &s.Model.Probabilities }),
+		Doc:   "Name of the class probabilities [B, k]; needed when they are not called p."},
+	{Name: "log_probabilities", Type: schema.Text, Applies: schema.When(func(s *Spec) bool { return s.Model.LogProbabilities.V != "" }),
+		Field: schema.Bind(func(s *Spec) any { return &s.Model.LogProbabilities }),
+		Doc:   "Name of the logarithm of the probabilities, if it is known in a form safer than log(p)."},
 }
 
 // paramRows are the keys of one entry of model.params.
-var paramRows = []Row{
-	{Name: "shape", Type: extentList, Required: true,
+var paramRows = []schema.Row{
+	{Name: "shape", Type: schema.ExtentList, Required: true,
 		Doc: "Extents: whole numbers, d (features of an instance), h (features after the blocks), k (classes), or names of sizes; [] for a single number."},
-	{Name: "init", Type: Text, Default: "fan_in", Choices: []string{"fan_in", "zeros", "ones", "normal", "uniform"},
+	{Name: "init", Type: schema.Text, Default: "fan_in", Choices: []string{"fan_in", "zeros", "ones", "normal", "uniform"},
 		Doc: "Initial values: fan_in (uniform in +-1/sqrt(fan_in)), zeros, ones, normal (standard deviation scale), uniform (in +-scale)."},
-	{Name: "scale", Type: Real, In: above(0),
+	{Name: "scale", Type: schema.Real, In: schema.Above(0),
 		Doc: "Scale of init normal and uniform, where it is required."},
-	{Name: "fan_in", Type: namedExtent,
+	{Name: "fan_in", Type: schema.Extent,
 		Doc: "Extent that counts as fan in of init fan_in; default: the first of shape."},
 }
 
-var weightsRows = []Row{
-	{Name: "schedule", Type: Text, Default: "linear", Choices: []string{"linear", "progressive", "averaging"},
-		holds: (*Spec).usesLambda,
-		To:    Bind(func(s *Spec) any { return &s.Weights.Schedule }),
-		Doc:   "Momentum lambda of the label weights in epoch t of T: linear (T-t)/T, progressive 0, averaging 1."},
-	{Name: "order", Type: Text, Default: "before_loss", Choices: []string{"before_loss", "after_loss", "after_step"},
-		To:  Bind(func(s *Spec) any { return &s.Weights.Order }),
-		Doc: "before_loss (the paper): the loss of an epoch uses the weights of that epoch; after_loss (the authors' program): those of the epoch before, and the new ones come from the prediction before the step; after_step (RC, LWS): likewise, with a second prediction after the step."},
-	{Name: "first_epoch", Type: Whole, Default: "1", In: Between(0, 1),
-		To:  Bind(func(s *Spec) any { return &s.Weights.FirstEpoch }),
-		Doc: "Number t of the first epoch: 1 (the paper) or 0 (the authors' program)."},
-	{Name: "update", Type: Form, Own: &updateForm, holds: func(s *Spec) bool { return s.Weights.Update != nil },
+var weightsRows = []schema.Row{
+	{Name: "schedule", Type: schema.Text, Default: "linear", Choices: []string{"linear", "progressive", "averaging"},
+		Applies: schema.When((*Spec).usesLambda),
+		Field:   schema.Bind(func(s *Spec) any { return &s.Weights.Schedule }),
+		Doc:     "Momentum lambda of the label weights in epoch t of T: linear (T-t)/T, progressive 0, averaging 1."},
+	{Name: "order", Type: schema.Text, Default: "before_loss", Choices: []string{"before_loss", "after_loss", "after_step"},
+		Field: schema.Bind(func(s *Spec) any { return &s.Weights.Order }),
+		Doc:   "before_loss (the paper): the loss of an epoch uses the weights of that epoch; after_loss (the authors' program): those of the epoch before, and the new ones come from the prediction before the step; after_step (RC, LWS): likewise, with a second prediction after the step."},
+	{Name: "first_epoch", Type: schema.Whole, Default: "1", In: schema.Between(0, 1),
+		Field: schema.Bind(func(s *Spec) any { return &s.Weights.FirstEpoch }),
+		Doc:   "Number t of the first epoch: 1 (the paper) or 0 (the authors' program)."},
+	{Name: "update", Type: schema.Form, Custom: &updateForm, Applies: schema.When(func(s *Spec) bool { return s.Weights.Update != nil }),
 		Doc: "Equation [B, k] in place of Eq. 7, of w (the previous weights), p, S (candidates), lambda and the other known names."},
 }
 
-var trainRows = []Row{
-	{Name: "epochs", Type: Whole, Default: "100", In: Between(1, 1e6), holds: (*Spec).trained, To: Bind(func(s *Spec) any { return &s.Train.Epochs }),
+var trainRows = []schema.Row{
+	{Name: "epochs", Type: schema.Whole, Default: "100", In: schema.Between(1, 1e6), Applies: schema.When((*Spec).trained), Field: schema.Bind(func(s *Spec) any { return &s.Train.Epochs }),
 		Doc: "Passes over the training bags, T."},
-	{Name: "batch", Type: Whole, Default: "1", In: Between(1, 1e6), holds: (*Spec).trained, To: Bind(func(s *Spec) any { return &s.Train.Batch }),
+	{Name: "batch", Type: schema.Whole, Default: "1", In: schema.Between(1, 1e6), Applies: schema.When((*Spec).trained), Field: schema.Bind(func(s *Spec) any { return &s.Train.Batch }),
 		Doc: "Bags per step."},
-	{Name: "seed", Type: Whole, Default: "1", In: Between(0, maxCount), To: Bind(func(s *Spec) any { return &s.Train.Seed }),
+	{Name: "seed", Type: schema.Whole, Default: "1", In: schema.Between(0, maxCount), Field: schema.Bind(func(s *Spec) any { return &s.Train.Seed }),
 		Doc: "Seed of initial parameters, order of the bags and dropout masks, and of what a learner draws."},
-	{Name: "lr", Type: Real, Default: "0.01", In: above(0), holds: (*Spec).trained, To: Bind(func(s *Spec) any { return &s.Train.LR }),
+	{Name: "lr", Type: schema.Real, Default: "0.01", In: schema.Above(0), Applies: schema.When((*Spec).trained), Field: schema.Bind(func(s *Spec) any { return &s.Train.LR }),
 		Doc: "Learning rate of the first epoch."},
-	{Name: "momentum", Type: Real, Default: "0.9", In: upTo(0, 1), holds: (*Spec).trained, To: Bind(func(s *Spec) any { return &s.Train.Momentum }),
+	{Name: "momentum", Type: schema.Real, Default: "0.9", In: schema.Below(0, 1), Applies: schema.When((*Spec).trained), Field: schema.Bind(func(s *Spec) any { return &s.Train.Momentum }),
 		Doc: "Momentum of SGD; 0: none."},
-	{Name: "nesterov", Type: truth, Default: "true", holds: (*Spec).trained, To: Bind(func(s *Spec) any { return &s.Train.Nesterov }),
+	{Name: "nesterov", Type: schema.Truth, Default: "true", Applies: schema.When((*Spec).trained), Field: schema.Bind(func(s *Spec) any { return &s.Train.Nesterov }),
 		Doc: "Nesterov's form of the momentum."},
-	{Name: "weight_decay", Type: Real, Default: "0.0001", In: AtLeast(0), holds: (*Spec).trained, To: Bind(func(s *Spec) any { return &s.Train.WeightDecay }),
+	{Name: "weight_decay", Type: schema.Real, Default: "0.0001", In: schema.AtLeast(0), Applies: schema.When((*Spec).trained), Field: schema.Bind(func(s *Spec) any { return &s.Train.WeightDecay }),
 		Doc: "Decay of every parameter, added to its gradient."},
-	{Name: "schedule", Type: Text, Default: "cosine", Choices: []string{"cosine", "constant"}, holds: (*Spec).trained, To: Bind(func(s *Spec) any { return &s.Train.Schedule }),
+	{Name: "schedule", Type: schema.Text, Default: "cosine", Choices: []string{"cosine", "constant"}, Applies: schema.When((*Spec).trained), Field: schema.Bind(func(s *Spec) any { return &s.Train.Schedule }),
 		Doc: "Learning rate over the epochs: cosine (to 0) or constant."},
-	{Name: "engine", Type: Text, Default: "auto", Choices: []string{"auto", "gorgonia", "ort", "xla"}, holds: (*Spec).TakesEngine, To: Bind(func(s *Spec) any { return &s.Train.Engine }),
+	{Name: "engine", Type: schema.Text, Default: "auto", Choices: []string{"auto", "gorgonia", "ort", "xla"}, Applies: schema.When((*Spec).TakesEngine), Field: schema.Bind(func(s *Spec) any { return &s.Train.Engine }),
 		Doc: "What runs the training steps, or computes for the learner miplgp."},
-	{Name: "eval_every", Type: Whole, Default: "1", In: Between(1, 1e6), holds: (*Spec).trained, To: Bind(func(s *Spec) any { return &s.Train.EvalEvery }),
+	{Name: "eval_every", Type: schema.Whole, Default: "1", In: schema.Between(1, 1e6), Applies: schema.When((*Spec).trained), Field: schema.Bind(func(s *Spec) any { return &s.Train.EvalEvery }),
 		Doc: "Epochs between two measurements of the accuracies."},
-	{Name: "checkpoint", Type: Whole, Default: "1", In: Between(0, 1e6), holds: (*Spec).trained, To: Bind(func(s *Spec) any { return &s.Train.Checkpoint }),
+	{Name: "checkpoint", Type: schema.Whole, Default: "1", In: schema.Between(0, 1e6), Applies: schema.When((*Spec).trained), Field: schema.Bind(func(s *Spec) any { return &s.Train.Checkpoint }),
 		Doc: "Epochs between two checkpoints; 0: none."},
 }
 
@@ -167,9 +174,25 @@ const (
 	MaxOpset = 21
 )
 
-var exportRows = []Row{
-	{Name: "signature", Type: Text, Default: "bag", Choices: []string{"bag", "batch"}, To: Bind(func(s *Spec) any { return &s.Export.Signature }),
+var exportRows = []schema.Row{
+	{Name: "signature", Type: schema.Text, Default: "bag", Choices: []string{"bag", "batch"}, Field: schema.Bind(func(s *Spec) any { return &s.Export.Signature }),
 		Doc: "bag: one bag in, runs in onnxruntime and onnx-go; batch: many bags and bag_of in, onnxruntime alone."},
-	{Name: "opset", Type: Whole, Default: "17", In: Between(MinOpset, MaxOpset), To: Bind(func(s *Spec) any { return &s.Export.Opset }),
+	{Name: "opset", Type: schema.Whole, Default: "17", In: schema.Between(MinOpset, MaxOpset), Field: schema.Bind(func(s *Spec) any { return &s.Export.Opset }),
 		Doc: "Newest ONNX operator set that the file may need; it names the oldest that has all of its operations, mostly 13."},
+}
+
+// Choices returns the words of every setting that accepts one of some words, by its
+// path: "weights.order", "params.init", "blocks.pool.kind". Later stages test that
+// each word has an effect.
+func Choices() map[string][]string {
+	all := map[string][]string{}
+	schema.Choices("", specRows, all)
+	schema.Choices("params.", paramRows, all)
+	for _, b := range Blocks {
+		schema.Choices("blocks."+b.Name+".", b.args, all)
+	}
+	for _, l := range learnerKinds {
+		schema.Choices("learners."+l.Name+".", l.args, all)
+	}
+	return all
 }

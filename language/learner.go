@@ -7,43 +7,45 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/miplc/miplc/internal/diag"
+
+	"github.com/miplc/miplc/language/schema"
 )
 
 // Learner names a learner that is fitted to the training bags as a whole, in
 // place of a model that is trained by gradient steps.
 type Learner struct {
 	Pos  diag.Pos
-	Kind Str
-	Args map[string]Arg // each argument of the kind
+	Kind schema.Str
+	Args map[string]schema.Arg // each argument of the kind
 }
 
 // learnerKinds is the table of the learners. What a kind does is in the package
 // under learners of its name.
 var learnerKinds = []Kind{
 	{Name: "pl-aggd", Doc: "Adaptive graph guided disambiguation (PL-AGGD, KDD 2019) on one vector per bag: a neighbour graph and labelling confidences in turn, then kernel ridge regression.",
-		args: []Row{
-			{Name: "vector", Type: Text, Default: "mean", Choices: []string{"mean", "maxmin"}, Doc: "What turns the instances of a bag into its vector: their mean, or maxima and minima side by side."},
-			{Name: "neighbours", Type: Whole, Default: "10", In: Between(1, 10000), Doc: "Neighbours of each training vector in the graph; with fewer training bags, all others."},
-			{Name: "width", Type: Real, Default: "0", In: AtLeast(0), Doc: "Width sigma of the kernel exp(-d^2 / (2 sigma^2)); 0: mean distance between two training vectors."},
-			{Name: "gamma", Type: Real, Default: "0.05", In: above(0), Doc: "Weight of the norm of the regression."},
-			{Name: "lambda", Type: Real, Default: "1", In: AtLeast(0), Doc: "Weight of the features in the graph."},
-			{Name: "mu", Type: Real, Default: "1", In: above(0), Doc: "Weight of the labelling confidences in the graph, and of the graph in the confidences."},
-			{Name: "iterations", Type: Whole, Default: "10", In: Between(0, 10000), Doc: "Times that graph, confidences and regression are renewed after the start."},
+		args: []schema.Row{
+			{Name: "vector", Type: schema.Text, Default: "mean", Choices: []string{"mean", "maxmin"}, Doc: "What turns the instances of a bag into its vector: their mean, or maxima and minima side by side."},
+			{Name: "neighbours", Type: schema.Whole, Default: "10", In: schema.Between(1, 10000), Doc: "Neighbours of each training vector in the graph; with fewer training bags, all others."},
+			{Name: "width", Type: schema.Real, Default: "0", In: schema.AtLeast(0), Doc: "Width sigma of the kernel exp(-d^2 / (2 sigma^2)); 0: mean distance between two training vectors."},
+			{Name: "gamma", Type: schema.Real, Default: "0.05", In: schema.Above(0), Doc: "Weight of the norm of the regression."},
+			{Name: "lambda", Type: schema.Real, Default: "1", In: schema.AtLeast(0), Doc: "Weight of the features in the graph."},
+			{Name: "mu", Type: schema.Real, Default: "1", In: schema.Above(0), Doc: "Weight of the labelling confidences in the graph, and of the graph in the confidences."},
+			{Name: "iterations", Type: schema.Whole, Default: "10", In: schema.Between(0, 10000), Doc: "Times that graph, confidences and regression are renewed after the start."},
 		}},
 	{Name: "miplgp", onDevice: true, Doc: "Gaussian process per class on instances with the bag's candidates and a class of negatives (MIPLGP, Tang, Zhang, Zhang); a bag takes the class of its most confident instance.",
-		args: []Row{
-			{Name: "iterations", Type: Whole, Default: "500", In: Between(0, 100000), Doc: "Steps of Adam on the hyper-parameters."},
-			{Name: "lr", Type: Real, Default: "0.1", In: above(0), Doc: "Rate of the first step; falls to 0 along a cosine."},
-			{Name: "epsilon", Type: Real, Default: "0.0001", In: above(0), Doc: "What a Dirichlet parameter has beside its confidence."},
-			{Name: "confidences", Type: Text, Default: "prior", Choices: []string{"prior", "posterior"}, Doc: "What renews the confidences: the constant prior means, for the hyper-parameters alone (the authors' program), or the posterior mean at each instance, for noise and predictions too."},
-			{Name: "samples", Type: Whole, Default: "512", In: Between(1, 1000000), Doc: "Draws of the posterior where predictions are sampled; the exported model takes mean and variance instead."},
-			{Name: "solver", Type: Text, Default: "auto", Choices: []string{"auto", "exact", "cg", "inducing"}, Doc: "exact: Cholesky; cg: conjugate gradients with all instances; inducing: inducing points. auto: exact up to 1,500 instances, cg up to 20,000, else inducing."},
-			{Name: "inducing", Type: Whole, Default: "1000", In: Between(1, 20000), Doc: "Inducing points, drawn among the instances; with cg they carry the variance alone."},
-			{Name: "subset", Type: Whole, Default: "0", In: AtLeast(0), Doc: "Instances, in whole bags, that the hyper-parameters are learned on, with a tenth as many inducing points; 0: all. Predictions always use all."},
-			{Name: "lengthscale", Type: Real, Default: "0", In: AtLeast(0), Doc: "First lengthscale of the kernel, in units of the features; 0: median distance between two instances. The authors' program starts at 0.6931."},
-			{Name: "probes", Type: Whole, Default: "10", In: Between(1, 10000), Doc: "cg: random vectors of the trace estimates."},
-			{Name: "rank", Type: Whole, Default: "100", In: Between(0, 10000), Doc: "cg: rank of the preconditioner."},
-			{Name: "tolerance", Type: Real, Default: "0.001", In: Within(0, 1), Doc: "cg: residual at which a system counts as solved, relative to its right side."},
+		args: []schema.Row{
+			{Name: "iterations", Type: schema.Whole, Default: "500", In: schema.Between(0, 100000), Doc: "Steps of Adam on the hyper-parameters."},
+			{Name: "lr", Type: schema.Real, Default: "0.1", In: schema.Above(0), Doc: "Rate of the first step; falls to 0 along a cosine."},
+			{Name: "epsilon", Type: schema.Real, Default: "0.0001", In: schema.Above(0), Doc: "What a Dirichlet parameter has beside its confidence."},
+			{Name: "confidences", Type: schema.Text, Default: "prior", Choices: []string{"prior", "posterior"}, Doc: "What renews the confidences: the constant prior means, for the hyper-parameters alone (the authors' program), or the posterior mean at each instance, for noise and predictions too."},
+			{Name: "samples", Type: schema.Whole, Default: "512", In: schema.Between(1, 1000000), Doc: "Draws of the posterior where predictions are sampled; the exported model takes mean and variance instead."},
+			{Name: "solver", Type: schema.Text, Default: "auto", Choices: []string{"auto", "exact", "cg", "inducing"}, Doc: "exact: Cholesky; cg: conjugate gradients with all instances; inducing: inducing points. auto: exact up to 1,500 instances, cg up to 20,000, else inducing."},
+			{Name: "inducing", Type: schema.Whole, Default: "1000", In: schema.Between(1, 20000), Doc: "Inducing points, drawn among the instances; with cg they carry the variance alone."},
+			{Name: "subset", Type: schema.Whole, Default: "0", In: schema.AtLeast(0), Doc: "Instances, in whole bags, that the hyper-parameters are learned on, with a tenth as many inducing points; 0: all. Predictions always use all."},
+			{Name: "lengthscale", Type: schema.Real, Default: "0", In: schema.AtLeast(0), Doc: "First lengthscale of the kernel, in units of the features; 0: median distance between two instances. The authors' program starts at 0.6931."},
+			{Name: "probes", Type: schema.Whole, Default: "10", In: schema.Between(1, 10000), Doc: "cg: random vectors of the trace estimates."},
+			{Name: "rank", Type: schema.Whole, Default: "100", In: schema.Between(0, 10000), Doc: "cg: rank of the preconditioner."},
+			{Name: "tolerance", Type: schema.Real, Default: "0.001", In: schema.Within(0, 1), Doc: "cg: residual at which a system counts as solved, relative to its right side."},
 		}},
 }
 
@@ -59,56 +61,56 @@ func (s *Spec) TakesEngine() bool {
 	if s.trained() {
 		return true
 	}
-	kind := find(learnerKinds, s.Learner.Kind.V)
+	kind := schema.Find(learnerKinds, s.Learner.Kind.V)
 	return kind != nil && kind.onDevice
 }
 
 // kindRow stands for learner.kind in messages and in the schema.
-var kindRow = Row{Name: "kind", Type: Text, Required: true, Doc: "Kind of the learner."}
+var kindRow = schema.Row{Name: "kind", Type: schema.Text, Required: true, Doc: "Kind of the learner."}
 
-var learnerForm = Own{Says: "a map", Schema: learnerSchema, Read: readLearner, write: writeLearner}
+var learnerForm = schema.Custom{Says: "a map", Schema: learnerSchema, Read: readLearner, Write: writeLearner}
 
 // readLearner decodes learner: {kind: word, arguments}, or a plain word.
-func readLearner(r *Reader, _ string, key, n *Node, _ any) {
+func readLearner(r *schema.Reader, _ string, key, n *schema.Node, to any) {
 	l := &Learner{Pos: key.Pos()}
-	r.spec.Learner = l
-	word, args := n, (*Node)(nil)
+	to.(*Spec).Learner = l
+	word, args := n, (*schema.Node)(nil)
 	switch {
-	case n.kind == mapNode:
-		if word = n.get(kindRow.Name); word == nil {
-			r.errs.Add(n.Errorf("learner.kind is missing").WithNote("known: %s", strings.Join(wordsOf(learnerKinds), ", ")))
+	case n.IsMap():
+		if word = n.Get(kindRow.Name); word == nil {
+			r.Fault(n.Errorf("learner.kind is missing").WithNote("known: %s", strings.Join(schema.Words(learnerKinds), ", ")))
 			return
 		}
-		args = withoutKey(n, kindRow.Name)
-	case n.kind != scalarNode:
-		r.errs.Add(n.Errorf("learner must be a map such as {kind: %s}, not %s", learnerKinds[0].Name, n.Describe()))
+		args = n.WithoutKey(kindRow.Name)
+	case !n.IsScalar():
+		r.Fault(n.Errorf("learner must be a map such as {kind: %s}, not %s", learnerKinds[0].Name, n.Describe()))
 		return
 	}
-	name, ok := r.text(&kindRow, "learner.kind", word)
+	name, ok := r.Text(&kindRow, "learner.kind", word)
 	if !ok {
 		return
 	}
-	kind := find(learnerKinds, name)
+	kind := schema.Find(learnerKinds, name)
 	if kind == nil {
-		r.unknownWord(word, "learner", wordsOf(learnerKinds))
+		r.UnknownWord(word, "learner", schema.Words(learnerKinds))
 		return
 	}
-	l.Kind = Str{V: name, Pos: word.pos}
+	l.Kind = schema.Str{V: name, Pos: word.Pos()}
 	if args != nil {
-		args = r.withoutOtherKinds(kind, word, args)
+		args = withoutOtherKinds(r, kind, word, args)
 	}
-	l.Args = r.args("learner", kind.args, entry{word: word, args: args})
+	l.Args = r.Args("learner", kind.args, schema.Entry{Word: word, Args: args})
 }
 
 // withoutOtherKinds leaves out inherited arguments of another kind, when the
 // spec changes the kind that it inherits.
-func (r *Reader) withoutOtherKinds(kind *Kind, word, args *Node) *Node {
+func withoutOtherKinds(r *schema.Reader, kind *Kind, word, args *schema.Node) *schema.Node {
 	out := args
-	for _, key := range args.keys {
-		others := func(k Kind) bool { return find(k.args, key.text) != nil }
-		inherited := r.below(key.pos, word.pos)
-		if find(kind.args, key.text) == nil && inherited && slices.ContainsFunc(learnerKinds, others) {
-			out = withoutKey(out, key.text)
+	for _, key := range args.Keys() {
+		others := func(k Kind) bool { return schema.Find(k.args, key.Raw()) != nil }
+		inherited := r.Below(key.Pos(), word.Pos())
+		if schema.Find(kind.args, key.Raw()) == nil && inherited && slices.ContainsFunc(learnerKinds, others) {
+			out = out.WithoutKey(key.Raw())
 		}
 	}
 	return out
@@ -116,50 +118,50 @@ func (r *Reader) withoutOtherKinds(kind *Kind, word, args *Node) *Node {
 
 // learnerRules refuses what has no effect beside a learner, and drops it where
 // it is merely inherited.
-func (r *Reader) learnerRules() {
-	l := r.spec.Learner
+func (c *checker) learnerRules() {
+	l := c.spec.Learner
 	for _, name := range []string{"model", "loss", "weights"} {
-		if pos := r.keyPos(name); r.pointless(pos, l.Pos) {
-			note(r.add(pos, "%s has no effect beside learner", name),
+		if pos := c.KeyPos(name); c.pointless(pos, l.Pos) {
+			note(c.add(pos, "%s has no effect beside learner", name),
 				"a learner (at %s) brings its model and is not trained by gradient steps: leave one of the two out", l.Pos)
 		}
 	}
 	for i := range trainRows {
 		row := &trainRows[i]
-		if row.holds == nil || row.holds(r.spec) {
+		if row.Applies == nil || row.Applies(c.spec) {
 			continue
 		}
-		pos := posOf(row.To(r.spec))
-		if !r.pointless(pos, l.Pos) {
+		pos := row.PosOf(c.spec)
+		if !c.pointless(pos, l.Pos) {
 			continue
 		}
-		e := r.add(pos, "train.%s has no effect: a learner is not trained by gradient steps", row.Name)
-		if kind := find(learnerKinds, l.Kind.V); kind != nil {
-			note(e, "settings of %s: %s, in learner", kind.Name, strings.Join(wordsOf(kind.args), ", "))
+		e := c.add(pos, "train.%s has no effect: a learner is not trained by gradient steps", row.Name)
+		if kind := schema.Find(learnerKinds, l.Kind.V); kind != nil {
+			note(e, "settings of %s: %s, in learner", kind.Name, strings.Join(schema.Words(kind.args), ", "))
 		}
 	}
-	r.spec.Model, r.spec.Loss, r.spec.Weights = Model{}, nil, Weights{}
+	c.spec.Model, c.spec.Loss, c.spec.Weights = Model{}, nil, Weights{}
 }
 
 // writeLearner writes the section with all arguments.
-func writeLearner(s *Spec) *yaml.Node {
-	l, m := s.Learner, mapping(0)
-	put(m, kindRow.Name, textNode(l.Kind.V))
-	for _, row := range find(learnerKinds, l.Kind.V).args {
-		put(m, row.Name, valueNode(l.Args[row.Name].V))
+func writeLearner(of any) *yaml.Node {
+	l, m := of.(*Spec).Learner, schema.MapNode(0)
+	schema.Put(m, kindRow.Name, schema.TextNode(l.Kind.V))
+	for _, row := range schema.Find(learnerKinds, l.Kind.V).args {
+		schema.Put(m, row.Name, schema.ValueNode(l.Args[row.Name].V))
 	}
 	return m
 }
 
 // learnerSchema allows a plain word or the arguments of one of the kinds.
-func learnerSchema() *object {
-	forms := []*object{newObject("type", "string", "enum", wordsOf(learnerKinds))}
+func learnerSchema() *schema.Object {
+	forms := []*schema.Object{schema.NewObject("type", "string", "enum", schema.Words(learnerKinds))}
 	for i := range learnerKinds {
 		k := &learnerKinds[i]
-		word := newObject("type", "string", "enum", []string{k.Name}, "description", kindRow.Doc)
-		form := sectionSchema(k.args, member{kindRow.Name, word})
-		form.set("description", k.Doc)
+		word := schema.NewObject("type", "string", "enum", []string{k.Name}, "description", kindRow.Doc)
+		form := schema.SectionSchema(k.args, schema.Member{Key: kindRow.Name, Value: word})
+		form.Set("description", k.Doc)
 		forms = append(forms, form)
 	}
-	return newObject("anyOf", forms)
+	return schema.NewObject("anyOf", forms)
 }

@@ -2,118 +2,128 @@ package language
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/language/schema"
 	"github.com/miplc/miplc/specs"
 )
 
-// specDialect is the language of specs.
-var specDialect = &Dialect{
-	Noun: "spec", An: "a spec", Start: "a spec starts with name: and has at least model: beside it",
+// Dialect is the language of specs.
+var Dialect = &schema.Dialect{
+	Noun: "spec", An: "a spec", Start: "a spec starts with name: and has at least model:",
 	About: "A model for multi-instance partial-label learning: data, network, loss, training and export.",
-	Names: specs.Models, Source: specs.Model,
+	Names: specs.Models, Source: specs.Model, Synonyms: Synonyms,
+	Arguments: entryArguments, Defs: schemaDefs,
+	Related: map[string][]string{"model": modelSections, "learner": modelSections, "loss": modelSections, "weights": modelSections},
 }
 
-func init() { specDialect.Rows = language } // the rows read by it
+func init() { Dialect.Rows = specRows } // the readers of the rows refer to Dialect
 
-// Fits counts the keys at the top of a file that specs have, as Dialect.Fits.
-func Fits(name string) int { return specDialect.Fits(name) }
+// modelSections are the sections that decide what a model computes.
+var modelSections = []string{"model", "data", "learner", "loss", "weights"}
 
-// TrainedNames lists the shipped specs with a model that package compile takes,
-// which is all but those of learners.
+// entryArguments returns the arguments of a block or loss term.
+func entryArguments(word string) []schema.Row {
+	if k := schema.Find(Blocks, word); k != nil {
+		return k.args
+	}
+	if k := schema.Find(lossKinds, word); k != nil {
+		return k.args
+	}
+	return nil
+}
+
+// schemaDefs are the shared definitions of the JSON Schema.
+func schemaDefs() *schema.Object {
+	describe := func(k Kind) (word, doc string, args []schema.Row) { return k.Name, k.Doc, k.args }
+	return schema.NewObject(
+		"block", schema.EntrySchema(Blocks, describe),
+		"loss", schema.EntrySchema(lossKinds, describe),
+		"param", schema.OpenSchema(paramRows),
+	)
+}
+
+// TrainedNames lists the shipped specs with a model that package compile accepts,
+// that is all except fitted learners.
 func TrainedNames() []string {
 	return slices.DeleteFunc(specs.Models(), func(name string) bool {
-		s, err := Load(builtin+name, Options{})
+		s, err := Load(schema.Builtin + name)
 		return err == nil && s.Learner != nil
 	})
 }
 
-// Load reads a spec: a file, or a shipped spec by its name. All that is wrong
-// with it is returned in one diag.List.
-func Load(name string, o Options) (*Spec, error) {
-	file, src, err := specDialect.open(name)
+// Load reads a spec: a file, or a shipped spec by its name. Overrides such as
+// "train.epochs=5" are applied in order. All faults are returned in one diag.List.
+func Load(name string, overrides ...string) (*Spec, error) {
+	file, src, err := Dialect.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	return Parse(file, src, o)
+	return Parse(file, src, overrides...)
 }
 
 // Parse reads the spec src. name is its file for messages; extends is looked up
-// beside it.
-func Parse(name string, src []byte, o Options) (*Spec, error) {
-	s, err := draft(name, src, o)
+// relative to it.
+func Parse(name string, src []byte, overrides ...string) (*Spec, error) {
+	s, err := draft(name, src, overrides)
 	if err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// Draft is Load, but gives what could be read of a spec with errors too, so that
-// its shapes can be checked as well (compile.Check). What has an error is left
-// out of a draft: blocks lack kind or arguments, equations their expression,
-// extents their text, and data with an error its set. The spec is nil where the
-// file is none.
-func Draft(name string, o Options) (*Spec, error) {
-	file, src, err := specDialect.open(name)
+// Draft is Load, but also returns what could be read of a faulty spec, so that
+// compile.Check can check its shapes. Parts with an error are left out of a draft:
+// blocks lack kind or arguments, equations their expression, extents their text, and
+// data its set. The spec is nil if the file is not a spec at all.
+func Draft(name string, overrides ...string) (*Spec, error) {
+	file, src, err := Dialect.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	return draft(file, src, o)
+	return draft(file, src, overrides)
 }
 
-func draft(name string, src []byte, o Options) (*Spec, error) {
-	s, read, clashes, err := parse(name, src, o)
+func draft(name string, src []byte, overrides []string) (*Spec, error) {
+	s, read, conflicts, err := parse(name, src, overrides)
 	if err != nil {
 		return nil, err
 	}
-	s.sound = s.soundFiles(len(clashes) > 0)
-	for _, d := range clashes {
+	s.MarkSound(func(file string) bool { return len(conflicts) == 0 || isSound(file) })
+	for _, d := range conflicts {
 		read = append(read, s.Locate(d))
 	}
 	return s, diag.List(read).Err()
 }
 
-// parse reads a spec. Its faults are those of single values and those of values
-// that do not fit each other; the error is that of a file without a spec.
-func parse(name string, src []byte, o Options) (s *Spec, read, clashes faults, err error) {
-	l := newLoader(specDialect)
-	var root *Node
-	collect(func() { root = l.merged(name, src, o.Set) })
-	if root == nil || l.broken {
-		return nil, nil, nil, l.errs.Err()
+// parse reads a spec. read are the faults of single values, conflicts those of
+// values that do not fit each other; err reports a file that is not a spec.
+func parse(name string, src []byte, overrides []string) (s *Spec, read, conflicts schema.Faults, err error) {
+	s = &Spec{File: name}
+	doc, r, err := Dialect.Read(name, src, overrides, s)
+	if err != nil {
+		return nil, nil, nil, err
 	}
-	s = &Spec{File: name, Origin: l.Origin}
-	r := Reader{Origin: &s.Origin, dialect: specDialect, spec: s, errs: l.errs}
-	collect(func() { r.read(root) })
-	n := len(r.errs)
-	if n < diag.MaxFound {
-		collect(r.rules)
+	s.Origin = doc.Origin
+	if s.Model.Pos = doc.Pos; !s.KeyPos("model").IsZero() {
+		s.Model.Pos = s.KeyPos("model")
 	}
-	return s, r.errs[:n:n], r.errs[n:], nil
+	read = r.Faults()
+	n := len(read)
+	if n >= diag.MaxFound {
+		return s, read, nil, nil
+	}
+	c := checker{Origin: &s.Origin, spec: s, faults: read[:n:n], inModel: r.FaultsIn("model"), inData: r.FaultsIn("data")}
+	schema.Collect(c.rules)
+	return s, read, c.faults[n:], nil
 }
 
-// soundFiles tells the files that are right by themselves, so that an error at a
-// place in them is a clash with what lies over them. Files of the user are
-// read for that, and only when there are errors.
-func (o *Origin) soundFiles(errs bool) map[string]bool {
-	sound := map[string]bool{}
-	for file, layer := range o.layers {
-		switch {
-		case strings.HasPrefix(file, builtin):
-			sound[file] = true
-		case layer < 0:
-			sound[file] = !errs || isSound(file)
-		}
-	}
-	return sound
-}
-
+// isSound reports whether a file is a correct spec by itself.
 func isSound(name string) bool {
-	file, src, err := specDialect.open(name)
+	file, src, err := Dialect.Open(name)
 	if err != nil {
 		return false
 	}
-	_, read, clashes, err := parse(file, src, Options{})
-	return err == nil && len(read)+len(clashes) == 0
+	_, read, conflicts, err := parse(file, src, nil)
+	return err == nil && len(read)+len(conflicts) == 0
 }

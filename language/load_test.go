@@ -12,6 +12,7 @@ import (
 
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/golden"
+	"github.com/miplc/miplc/language/schema"
 	"github.com/miplc/miplc/specs"
 )
 
@@ -20,7 +21,7 @@ var sameValues = []cmp.Option{
 	cmpopts.IgnoreTypes(diag.Pos{}),
 	cmpopts.IgnoreFields(Spec{}, "File"),
 	cmpopts.IgnoreFields(Equation{}, "Expr", "At", "LineAt"),
-	cmpopts.IgnoreTypes(Origin{}),
+	cmpopts.IgnoreTypes(schema.Origin{}),
 	cmpopts.EquateEmpty(),
 }
 
@@ -29,7 +30,7 @@ const small = "name: x\nmodel:\n  blocks: [attention, {pool: attention}, classif
 
 func mustParse(t *testing.T, src string, sets ...string) *Spec {
 	t.Helper()
-	s, err := Parse("test.yaml", []byte(src), Options{Set: sets})
+	s, err := Parse("test.yaml", []byte(src), sets...)
 	if err != nil {
 		t.Fatalf("%v\nin\n%s", err, src)
 	}
@@ -40,7 +41,7 @@ func mustParse(t *testing.T, src string, sets ...string) *Spec {
 func checkRoundTrip(t *testing.T, s *Spec) {
 	t.Helper()
 	text := s.YAML()
-	again, err := Parse("again.yaml", text, Options{})
+	again, err := Parse("again.yaml", text)
 	if err != nil {
 		t.Fatalf("the written spec does not parse: %v\n%s", err, text)
 	}
@@ -135,7 +136,7 @@ export: {signature: batch, opset: 21}
 
 func TestRoundTrip(t *testing.T) {
 	for _, name := range specs.Models() {
-		s, err := Load(name, Options{})
+		s, err := Load(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -267,7 +268,7 @@ func TestExtends(t *testing.T) {
 		"shadowed.yaml":  "extends: demipl.yaml\n",
 	})
 	load := func(name string) *Spec {
-		s, err := Load(filepath.Join(dir, name), Options{})
+		s, err := Load(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -298,7 +299,7 @@ func TestExtends(t *testing.T) {
 func TestLoad(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, name := range []string{"quickstart", "quickstart.yaml", "builtin:quickstart"} {
-		if s, err := Load(name, Options{}); err != nil || s.File != "builtin:quickstart" {
+		if s, err := Load(name); err != nil || s.File != "builtin:quickstart" {
 			t.Errorf("%s: %v, %v", name, s, err)
 		}
 	}
@@ -320,7 +321,7 @@ func TestLoad(t *testing.T) {
 		filepath.Join(dir, "deep.yaml"):  "nested",
 		filepath.Join(dir, "chain.yaml"): "more than 16 files extend each other",
 	} {
-		_, err := Load(name, Options{})
+		_, err := Load(name)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", name, err, want)
 		}
@@ -347,11 +348,11 @@ func TestPlaceOfBadText(t *testing.T) {
 		for _, bad := range []string{"\xff", "\x00", "\ufffe"} {
 			for _, mark := range []string{"", "\ufeff"} {
 				text := mark + strings.ReplaceAll("name: x\n\nmodel:\n  blö"+bad+"cks: []\n", "\n", end)
-				_, err := Parse("test.yaml", []byte(text), Options{})
+				_, err := Parse("test.yaml", []byte(text))
 				if err == nil || !strings.HasPrefix(err.Error(), "test.yaml:4:6: ") {
 					t.Errorf("%q: %v", text, err)
 				}
-				if _, err := Parse("test.yaml", []byte(mark+bad), Options{}); err == nil || !strings.HasPrefix(err.Error(), "test.yaml:1:1: ") {
+				if _, err := Parse("test.yaml", []byte(mark+bad)); err == nil || !strings.HasPrefix(err.Error(), "test.yaml:1:1: ") {
 					t.Errorf("%q at the start: %v", bad, err)
 				}
 			}

@@ -3,36 +3,20 @@
 package language
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"go/ast"
 
 	"github.com/miplc/miplc/internal/diag"
-)
 
-// Value is a setting with the place it was written at. A default has the zero
-// position.
-type Value[T any] struct {
-	V   T
-	Pos diag.Pos
-}
-
-// Set reports whether the value was written down rather than defaulted.
-func (v Value[T]) Set() bool { return !v.Pos.IsZero() }
-
-func (v Value[T]) place() diag.Pos { return v.Pos }
-
-type (
-	Str   = Value[string]
-	Int   = Value[int]
-	Float = Value[float64]
-	Bool  = Value[bool]
-	Ints  = Value[[]int]
+	"github.com/miplc/miplc/language/schema"
 )
 
 // Spec is one file of the language after extends, --set and defaults.
 type Spec struct {
 	File        string // path or "builtin:name", for messages
-	Name        Str
-	Description Str
+	Name        schema.Str
+	Description schema.Str
 	Data        Data
 	Learner     *Learner // nil: Model is trained; else Model, Loss and Weights are empty
 	Model       Model
@@ -41,7 +25,7 @@ type Spec struct {
 	Train       Train
 	Export      Export
 
-	Origin // of all settings, for messages
+	schema.Origin // of all settings, for messages
 }
 
 // Data says where the bags come from and how they are prepared.
@@ -49,39 +33,39 @@ type Data struct {
 	// Set is "generated:prototypes" (a built-in generator) or the path of an
 	// .npz, .mat, .csv or .csv.gz file; relative paths are looked up beside the
 	// working directory and in the data directory.
-	Set Str
+	Set schema.Str
 	// Generated holds the settings of the generator when Set names one.
 	Generated Generated
 	// Shape reshapes each instance, e.g. [1, 28, 28]; empty: as stored.
-	Shape Ints
+	Shape schema.Ints
 	// Classes is the number of classes to expect; 0: as stored.
-	Classes Int
+	Classes schema.Int
 	// Normalize is "none", "training" (z-scores with statistics of the training
 	// bags) or "all" (statistics of all bags, as the authors' program does).
-	Normalize Str
+	Normalize schema.Str
 	Split     Split
 }
 
 // Generated parametrises the built-in data generator (package data).
 type Generated struct {
-	Bags       Int   // bags in all
-	Classes    Int   // classes k
-	Features   Int   // dimension d of an instance
-	Candidates Int   // false positive labels r per bag
-	Positives  Float // share of positive instances in a bag
-	MinSize    Int   // instances of the smallest bag
-	MaxSize    Int   // instances of the largest bag
-	Noise      Float // standard deviation around the class prototypes
-	Seed       Int
+	Bags       schema.Int   // bags in all
+	Classes    schema.Int   // classes k
+	Features   schema.Int   // dimension d of an instance
+	Candidates schema.Int   // false positive labels r per bag
+	Positives  schema.Float // share of positive instances in a bag
+	MinSize    schema.Int   // instances of the smallest bag
+	MaxSize    schema.Int   // instances of the largest bag
+	Noise      schema.Float // standard deviation around the class prototypes
+	Seed       schema.Int
 }
 
 // Split says which bags train. Index names a file of bag numbers; else a share
 // of the bags is drawn at random.
 type Split struct {
-	Train Float // share of training bags
-	Seed  Int
-	Index Str // path of a .mat with trainIndex and testIndex, or of a splits CSV
-	Part  Int // which split of an index CSV, counted from 1
+	Train schema.Float // share of training bags
+	Seed  schema.Int
+	Index schema.Str // path of a .mat with trainIndex and testIndex, or of a splits CSV
+	Part  schema.Int // which split of an index CSV, counted from 1
 }
 
 // Model describes the network from the instances to the class probabilities,
@@ -97,22 +81,22 @@ type Model struct {
 	// Attention and Probabilities name the equations (or block results) that
 	// are the model's outputs: scores [N, 1] and probabilities [B, k].
 	// Log-probabilities, if named, are used in place of log(probabilities).
-	Attention        Str
-	Probabilities    Str
-	LogProbabilities Str
+	Attention        schema.Str
+	Probabilities    schema.Str
+	LogProbabilities schema.Str
 }
 
 // Block is one named block. Args holds what its kind allows; which arguments
 // exist, their types and defaults is fixed by the table in blocks.go.
 type Block struct {
-	Kind Str
-	Args map[string]Arg
+	Kind schema.Str
+	Args map[string]schema.Arg
 }
 
 // Setting is a value with a name of its own.
 type Setting[T any] struct {
-	Name Str
-	V    Value[T]
+	Name schema.Str
+	V    schema.Value[T]
 }
 
 // Size names an extent, e.g. m: 128.
@@ -123,19 +107,19 @@ type Number = Setting[float64]
 
 // Param is one learned value of the equation level.
 type Param struct {
-	Name  Str
-	Shape []Str // each an integer or the name of an extent: d, k, h or one of Sizes
+	Name  schema.Str
+	Shape []schema.Str // each an integer or the name of an extent: d, k, h or one of Sizes
 	// Init is "fan_in" (uniform in +-1/sqrt(fan in)), "zeros", "ones",
 	// "normal" (standard deviation Scale) or "uniform" (+-Scale).
-	Init  Str
-	Scale Float
-	FanIn Str // extent that counts as fan in; default: the first of Shape
+	Init  schema.Str
+	Scale schema.Float
+	FanIn schema.Str // extent that counts as fan in; default: the first of Shape
 }
 
 // Equation is one definition "name: expression" in Go's expression grammar.
 type Equation struct {
-	Name Str
-	Text Str // the expression
+	Name schema.Str
+	Text schema.Str // the expression
 	// Expr is the parsed expression: names, numbers, + - * /, unary minus,
 	// parentheses and calls of Functions with the right number of arguments.
 	// At gives the places of its parts.
@@ -148,10 +132,10 @@ type Equation struct {
 
 // Loss is one term of the training loss: a named one, or an equation.
 type Loss struct {
-	Kind     Str // "disambiguation", "attention" or "equation"
-	Weight   Float
-	Name     Str      // of an equation term
-	Equation Equation // of an equation term; its value must be a scalar
+	Kind     schema.Str // "disambiguation", "attention" or "equation"
+	Weight   schema.Float
+	Name     schema.Str // of an equation term
+	Equation Equation   // of an equation term; its value must be a scalar
 }
 
 // Term is the name of the term among those of the loss.
@@ -166,14 +150,14 @@ func (l *Loss) Term() string {
 // (paper Eq. 6 and 7).
 type Weights struct {
 	// Schedule of lambda: "linear" (T-t)/T, "progressive" 0, "averaging" 1.
-	Schedule Str
+	Schedule schema.Str
 	// Order is "before_loss" (paper: the loss of epoch t uses the weights of
 	// epoch t), "after_loss" (the authors' program: those of epoch t-1) or
 	// "after_step" (those of epoch t-1; the new ones are taken from the
 	// parameters after the step).
-	Order Str
+	Order schema.Str
 	// FirstEpoch is the number t of the first epoch: 1 (paper) or 0 (program).
-	FirstEpoch Int
+	FirstEpoch schema.Int
 	// Update, when given, replaces Eq. 7: an equation [B, k] of w (previous
 	// weights), p (probabilities), S (candidates) and lambda.
 	Update *Equation
@@ -181,21 +165,40 @@ type Weights struct {
 
 // Train holds the settings of the optimiser and the loop.
 type Train struct {
-	Epochs      Int
-	Batch       Int // bags per step
-	Seed        Int
-	LR          Float
-	Momentum    Float
-	Nesterov    Bool
-	WeightDecay Float
-	Schedule    Str // of the learning rate: "cosine" (to 0, per epoch) or "constant"
-	Engine      Str // "auto", "gorgonia", "ort", "xla"
-	EvalEvery   Int // epochs between two measurements of the accuracies
-	Checkpoint  Int // epochs between two checkpoints; 0: none
+	Epochs      schema.Int
+	Batch       schema.Int // bags per step
+	Seed        schema.Int
+	LR          schema.Float
+	Momentum    schema.Float
+	Nesterov    schema.Bool
+	WeightDecay schema.Float
+	Schedule    schema.Str // of the learning rate: "cosine" (to 0, per epoch) or "constant"
+	Engine      schema.Str // "auto", "gorgonia", "ort", "xla"
+	EvalEvery   schema.Int // epochs between two measurements of the accuracies
+	Checkpoint  schema.Int // epochs between two checkpoints; 0: none
 }
 
 // Export holds the settings of the ONNX file.
 type Export struct {
-	Signature Str // "bag" or "batch"
-	Opset     Int
+	Signature schema.Str // "bag" or "batch"
+	Opset     schema.Int
+}
+
+// YAML writes the complete spec: every key that applies, with defaults, without
+// extends. Parse reads it back to an equal spec.
+func (s *Spec) YAML() []byte { return schema.Encode(specRows, s) }
+
+// Hash returns the SHA-256 of the complete spec as YAML writes it, in hexadecimal.
+func (s *Spec) Hash() string {
+	sum := sha256.Sum256(s.YAML())
+	return hex.EncodeToString(sum[:])
+}
+
+// SettingsHash identifies what is trained, whatever it is called and whatever bags it
+// is trained on: the hash of the spec without its name, description, dataset and split.
+func (s *Spec) SettingsHash() string {
+	c := *s
+	c.Name, c.Description = schema.Str{}, schema.Str{}
+	c.Data.Set, c.Data.Generated, c.Data.Split = schema.Str{}, Generated{}, Split{}
+	return c.Hash()
 }

@@ -40,7 +40,7 @@ func TestAccuracyIsThatOfTheFile(t *testing.T) {
 	t.Parallel()
 	library := ortest.Library(t)
 	for seed := range uint64(40) {
-		spec, err := language.Parse(fmt.Sprintf("random%d.yaml", seed), []byte(spectest.Random(seed)), language.Options{})
+		spec, err := language.Parse(fmt.Sprintf("random%d.yaml", seed), []byte(spectest.Random(seed)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,12 +13,13 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/language/schema"
 )
 
 // inputFiles are the files that a spec is read from and reads.
 func inputFiles(spec *language.Spec, folder data.Folder) []string {
 	list := spec.Files()
-	for _, name := range []language.Str{spec.Data.Set, spec.Data.Split.Index} {
+	for _, name := range []schema.Str{spec.Data.Set, spec.Data.Split.Index} {
 		if path, err := find(spec, name, folder); err == nil && name.V != "" {
 			list = append(list, path)
 		}
@@ -83,13 +84,13 @@ type missing struct{ diag.Diagnostic }
 func (m missing) Unwrap() error { return m.Diagnostic }
 
 // find looks a file of the spec up.
-func find(spec *language.Spec, name language.Str, folder data.Folder) (string, error) {
+func find(spec *language.Spec, name schema.Str, folder data.Folder) (string, error) {
 	return Find(&spec.Origin, name.Pos, name.V, folder)
 }
 
 // Find looks up a file that a document names at pos, from the working directory and
 // then in the folder.
-func Find(document *language.Origin, pos diag.Pos, name string, folder data.Folder) (string, error) {
+func Find(document *schema.Origin, pos diag.Pos, name string, folder data.Folder) (string, error) {
 	places := []string{name}
 	if folder.Dir != "" && !filepath.IsAbs(name) {
 		places = append(places, filepath.Join(folder.Dir, name))

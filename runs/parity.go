@@ -47,7 +47,7 @@ var ErrLearner = errors.New("a learner keeps no checkpoint; " + SummaryFile + " 
 // RunParity compares the native graph of a run, from its spec and checkpoint,
 // with its model in every back end.
 func RunParity(dir string, o ParityOptions) (*parity.Report, error) {
-	spec, wrong := language.Load(filepath.Join(dir, SpecFile), language.Options{})
+	spec, wrong := language.Load(filepath.Join(dir, SpecFile))
 	if wrong == nil && spec.Learner != nil {
 		return nil, ErrLearner
 	}

@@ -19,7 +19,7 @@ import (
 
 func load(t *testing.T, name string, set ...string) *language.Spec {
 	t.Helper()
-	s, err := language.Load(name, language.Options{Set: set})
+	s, err := language.Load(name, set...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +253,7 @@ func TestKeptSpecHasTheSameHash(t *testing.T) {
 func BenchmarkBuild(b *testing.B) {
 	lib := ortest.Library(b)
 	for b.Loop() {
-		s, err := language.Load("demipl-program", language.Options{Set: []string{"data.classes=5"}})
+		s, err := language.Load("demipl-program", "data.classes=5")
 		if err != nil {
 			b.Fatal(err)
 		}

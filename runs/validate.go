@@ -20,8 +20,8 @@ type Verdict struct {
 // not at hand data.shape and data.classes are taken, or made-up extents. The error
 // has all that is wrong in one diag.List; of a spec that is right, with data that
 // is not, it is a *DataError.
-func Validate(name string, o language.Options, folder data.Folder) (Verdict, error) {
-	spec, err := language.Draft(name, o)
+func Validate(name string, overrides []string, folder data.Folder) (Verdict, error) {
+	spec, err := language.Draft(name, overrides...)
 	if spec == nil {
 		return Verdict{}, err
 	}

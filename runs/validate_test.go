@@ -20,7 +20,7 @@ func TestValidateWrongSpecs(t *testing.T) {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
 	for _, file := range files {
-		_, err := Validate(filepath.ToSlash(file), language.Options{}, data.Folder{})
+		_, err := Validate(filepath.ToSlash(file), nil, data.Folder{})
 		if err == nil {
 			t.Errorf("%s is taken for valid", file)
 			continue
@@ -39,14 +39,14 @@ func TestInheritedAttentionLoss(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	spec, err := language.Load(file, language.Options{})
+	spec, err := language.Load(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(spec.Loss) != 1 || spec.Loss[0].Kind.V != "disambiguation" {
 		t.Errorf("the loss is %+v", spec.Loss)
 	}
-	if v, err := Validate(file, language.Options{}, data.Folder{}); err != nil || v.Parameters != 105 {
+	if v, err := Validate(file, nil, data.Folder{}); err != nil || v.Parameters != 105 {
 		t.Errorf("%+v, %v", v, err)
 	}
 }

@@ -22,7 +22,7 @@ import (
 // exported gives the file of a shipped spec with its initial parameters.
 func exported(t testing.TB, name string, set ...string) []byte {
 	t.Helper()
-	spec, err := language.Load(name, language.Options{Set: set})
+	spec, err := language.Load(name, set...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/stream"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/language/schema"
 	"github.com/miplc/miplc/train"
 )
 
@@ -54,12 +55,12 @@ func toyProgram(d *data.Dataset) *compile.Program {
 	s := &language.Spec{}
 	s.Name.V = "toy"
 	s.Data.Normalize.V = "training"
-	s.Loss = []language.Loss{{Kind: language.Str{V: "disambiguation"}}, {Kind: language.Str{V: "equation"}, Name: language.Str{V: "size"}}}
+	s.Loss = []language.Loss{{Kind: schema.Str{V: "disambiguation"}}, {Kind: schema.Str{V: "equation"}, Name: schema.Str{V: "size"}}}
 	s.Weights.Schedule.V, s.Weights.FirstEpoch.V = "linear", 1
 	s.Train = language.Train{
-		Epochs: language.Int{V: 6}, Batch: language.Int{V: 4}, Seed: language.Int{V: 3}, LR: language.Float{V: 0.05}, Momentum: language.Float{V: 0.9},
-		Nesterov: language.Bool{V: true}, WeightDecay: language.Float{V: 1e-4}, Schedule: language.Str{V: "cosine"},
-		EvalEvery: language.Int{V: 1}, Checkpoint: language.Int{V: 1},
+		Epochs: schema.Int{V: 6}, Batch: schema.Int{V: 4}, Seed: schema.Int{V: 3}, LR: schema.Float{V: 0.05}, Momentum: schema.Float{V: 0.9},
+		Nesterov: schema.Bool{V: true}, WeightDecay: schema.Float{V: 1e-4}, Schedule: schema.Str{V: "cosine"},
+		EvalEvery: schema.Int{V: 1}, Checkpoint: schema.Int{V: 1},
 	}
 	return &compile.Program{
 		Spec: s, Signature: compile.Signature{Instance: d.Shape, Classes: d.Classes}, Normalize: true, Train: &graph.Graph{},

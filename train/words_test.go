@@ -45,7 +45,7 @@ func TestEveryStartCanBeDrawn(t *testing.T) {
 			scale = ", scale: 1"
 		}
 		spec, err := language.Parse("t.yaml", []byte("name: t\nmodel: {params: {C: {shape: [h, k], init: "+word+scale+
-			"}}, let: {p: \"softmax(matmul(bag_sum(X), C))\"}}\n"), language.Options{})
+			"}}, let: {p: \"softmax(matmul(bag_sum(X), C))\"}}\n"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -65,7 +65,7 @@ func (r *request) program(set ...string) (*compile.Program, *data.Dataset, error
 	if err != nil {
 		return nil, nil, err
 	}
-	spec, err := language.Load(r.spec, language.Options{Set: append(set, "data.normalize=none")})
+	spec, err := language.Load(r.spec, append(set, "data.normalize=none")...)
 	if err != nil {
 		return nil, nil, err
 	}

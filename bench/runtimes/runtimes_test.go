@@ -137,7 +137,7 @@ func leave(t *testing.T, dir, name, text string) {
 		}
 		name = file
 	}
-	spec, err := language.Load(name, language.Options{})
+	spec, err := language.Load(name)
 	if err != nil {
 		t.Fatal(err)
 	}

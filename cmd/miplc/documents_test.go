@@ -35,10 +35,10 @@ func TestDocumentedSpecs(t *testing.T) {
 			if err := os.WriteFile(file, []byte(block[1]), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			if experiment.Language.Fits(file) > language.Fits(file) {
-				_, err = experiment.Validate(file, language.Options{})
+			if experiment.Language.CountKnownKeys(file) > language.Dialect.CountKnownKeys(file) {
+				_, err = experiment.Validate(file)
 			} else {
-				_, err = runs.Validate(file, language.Options{}, data.Folder{})
+				_, err = runs.Validate(file, nil, data.Folder{})
 			}
 			if err != nil {
 				t.Errorf("%s: %v\nin\n%s", document, err, block[1])

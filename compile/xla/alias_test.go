@@ -15,7 +15,7 @@ import (
 func TestStateStaysInPlace(t *testing.T) {
 	pjrttest.OnlyOnPlugin(t) // the pure Go executor gives each result memory of its own
 	backend := pjrttest.Backend(t)
-	spec, err := language.Load("quickstart", language.Options{})
+	spec, err := language.Load("quickstart")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ func TestPagePredictsTheSame(t *testing.T) {
 
 // leave writes a model and bags with the predictions of the Go runtime.
 func leave(t *testing.T, dir string) {
-	spec, err := language.Load("quickstart", language.Options{})
+	spec, err := language.Load("quickstart")
 	if err != nil {
 		t.Fatal(err)
 	}

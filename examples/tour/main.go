@@ -58,7 +58,7 @@ func tour(w io.Writer) error {
 
 // compileSpec reads the spec and compiles it for instances of 2 numbers and 2 classes.
 func compileSpec(w io.Writer) (*compile.Program, error) {
-	spec, err := language.Parse("tour.yaml", []byte(text), language.Options{})
+	spec, err := language.Parse("tour.yaml", []byte(text))
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 // miplc but the files of a build.
 func TestPythonPrintsTheSameLosses(t *testing.T) {
 	python := needs.Python(t, "numpy", "onnxruntime")
-	spec, err := language.Load("quickstart", language.Options{})
+	spec, err := language.Load("quickstart")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 // exported gives a model with initial parameters, and the graph it is of.
 func exported(t *testing.T, spec string, instance []int, set ...string) (*onnxpb.ModelProto, *graph.Graph) {
 	t.Helper()
-	s, err := language.Load(spec, language.Options{Set: append(set, "data.normalize=none")})
+	s, err := language.Load(spec, append(set, "data.normalize=none")...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ import (
 // quickstartStep is the training step of a shipped spec.
 func quickstartStep(t *testing.T) *onnxpb.ModelProto {
 	t.Helper()
-	spec, err := language.Load("quickstart", language.Options{})
+	spec, err := language.Load("quickstart")
 	if err != nil {
 		t.Fatal(err)
 	}

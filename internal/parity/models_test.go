@@ -36,7 +36,7 @@ type model struct {
 // as it says.
 func shipped(t testing.TB, name string, extent int) *model {
 	t.Helper()
-	spec, err := language.Load(name, language.Options{})
+	spec, err := language.Load(name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ const count = 200
 func load(t *testing.T, seed uint64) *language.Spec {
 	t.Helper()
 	text := spectest.Random(seed)
-	s, err := language.Parse(fmt.Sprintf("random%d.yaml", seed), []byte(text), language.Options{})
+	s, err := language.Parse(fmt.Sprintf("random%d.yaml", seed), []byte(text))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
@@ -48,7 +48,7 @@ func TestRandomSpecsAreValid(t *testing.T) {
 	for seed := range uint64(2 * count) {
 		s := load(t, seed)
 		want := program(t, s)
-		again, err := language.Parse("again.yaml", s.YAML(), language.Options{})
+		again, err := language.Parse("again.yaml", s.YAML())
 		if err != nil {
 			t.Fatalf("%v\n%s", err, s.YAML())
 		}

@@ -34,7 +34,7 @@ var works = []work{
 // program compiles the spec of a case.
 func (c *work) program(tb testing.TB) *compile.Program {
 	tb.Helper()
-	spec, err := language.Load(c.spec, language.Options{})
+	spec, err := language.Load(c.spec)
 	if err != nil {
 		tb.Fatal(err)
 	}

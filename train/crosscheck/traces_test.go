@@ -86,7 +86,7 @@ func (tr *trace) program(t testing.TB) *compile.Program {
 	if strings.HasSuffix(name, ".yaml") {
 		name = filepath.Join(tr.dir, name)
 	}
-	spec, err := language.Load(name, language.Options{Set: tr.Sets})
+	spec, err := language.Load(name, tr.Sets...)
 	if err != nil {
 		t.Fatal(err)
 	}

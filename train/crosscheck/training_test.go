@@ -37,7 +37,7 @@ train: {lr: 0.1, epochs: 15, batch: 4}
 // options are a whole training of a spec on the set that it generates.
 func options(t testing.TB, text string) *train.Trial {
 	t.Helper()
-	s, err := language.Parse("training.yaml", []byte(text), language.Options{})
+	s, err := language.Parse("training.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,7 @@ func TestTwentySteps(t *testing.T) {
 		logWorst(t, w)
 		return
 	}
-	spec, err := language.Load("demipl-program", language.Options{})
+	spec, err := language.Load("demipl-program")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -160,7 +160,7 @@ func TestManyRuns(t *testing.T) {
 			defer trainers.Close()
 			var last *language.Spec
 			for i := range c.runs {
-				spec, err := language.Load(c.spec, language.Options{Set: []string{fmt.Sprintf("train.seed=%d", i)}})
+				spec, err := language.Load(c.spec, fmt.Sprintf("train.seed=%d", i))
 				if err != nil {
 					t.Fatal(err)
 				}

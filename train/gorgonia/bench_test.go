@@ -22,7 +22,7 @@ var benchmarks = []struct {
 
 func compiled(b *testing.B, spec string, sig compile.Signature) *compile.Program {
 	b.Helper()
-	s, err := language.Load(spec, language.Options{})
+	s, err := language.Load(spec)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -21,7 +21,7 @@ import (
 // where it takes images, the least that its two convolutions fit.
 func Shipped(t testing.TB, name string, set ...string) *compile.Program {
 	t.Helper()
-	spec, err := language.Load(name, language.Options{Set: set})
+	spec, err := language.Load(name, set...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func Random(t testing.TB, seed uint64) *compile.Program {
 // Parsed compiles a spec whose data.generated says what its data looks like.
 func Parsed(t testing.TB, name, text string) *compile.Program {
 	t.Helper()
-	spec, err := language.Parse(name+".yaml", []byte(text), language.Options{})
+	spec, err := language.Parse(name+".yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func Environment(g *graph.Graph, b *train.Batch, params map[string][]float32) gr
 // Quickstart is a short trial of the shipped spec on a small set.
 func Quickstart(t testing.TB, bags, epochs, batch int) *train.Trial {
 	t.Helper()
-	spec, err := language.Load("quickstart", language.Options{})
+	spec, err := language.Load("quickstart")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -154,7 +154,7 @@ func TestImageJobsMatchSingleRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := language.Parse("images.yaml", []byte(imageSpec), language.Options{})
+	s, err := language.Parse("images.yaml", []byte(imageSpec))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func trial() (*train.Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec, err := language.Load("quickstart", language.Options{Set: []string{"train.epochs=2"}})
+	spec, err := language.Load("quickstart", "train.epochs=2")
 	if err != nil {
 		return nil, err
 	}

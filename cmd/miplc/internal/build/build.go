@@ -65,7 +65,7 @@ func run(ctx context.Context, o *options) error {
 		return console.Usagef("miplc build: -o DIR is missing")
 	}
 	var err error
-	if o.Spec, err = language.Load(o.Name, language.Options{Set: o.Set}); err != nil {
+	if o.Spec, err = language.Load(o.Name, o.Set...); err != nil {
 		return console.Invalid(err)
 	}
 	if err := backend.EnsureLibrary(ctx, o.Console, o.Library); err != nil {

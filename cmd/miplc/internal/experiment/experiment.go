@@ -15,7 +15,6 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
 	"github.com/miplc/miplc/experiment"
-	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/specs"
 )
@@ -168,7 +167,7 @@ func (o *options) load() (*experiment.Experiment, error) {
 	if err := backend.CheckEngine(&o.Request); err != nil {
 		return nil, err
 	}
-	e, err := experiment.Load(o.File, language.Options{Set: o.Set})
+	e, err := experiment.Load(o.File, o.Set...)
 	return e, console.Invalid(err)
 }
 

@@ -76,7 +76,7 @@ func run(o *options) error {
 		return err
 	}
 	if _, err := os.Lstat(r.Schema); err != nil {
-		if err := outfile.Write(r.Schema, language.Schema(), outfile.Options{}); err != nil {
+		if err := outfile.Write(r.Schema, language.Dialect.Schema(), outfile.Options{}); err != nil {
 			return err
 		}
 	}

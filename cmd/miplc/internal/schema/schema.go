@@ -25,7 +25,7 @@ with a YAML language server completes and checks a file whose first line names i
 			if err := console.CheckWord("LANGUAGE", name, "spec", "experiment"); err != nil {
 				return err
 			}
-			schema := language.Schema()
+			schema := language.Dialect.Schema()
 			if name == "experiment" {
 				schema = experiment.Language.Schema()
 			}

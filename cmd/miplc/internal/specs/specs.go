@@ -48,7 +48,7 @@ func run(o *options) error {
 	}
 	var list []spec
 	for _, name := range specs.Models() {
-		s, err := language.Load("builtin:"+name, language.Options{})
+		s, err := language.Load("builtin:" + name)
 		if err != nil {
 			return err
 		}
@@ -68,7 +68,7 @@ func printOne(o *options) error {
 	if !found {
 		return console.CheckWord("NAME", o.Name, specs.Models()...)
 	}
-	s, err := language.Load("builtin:"+o.Name, language.Options{})
+	s, err := language.Load("builtin:" + o.Name)
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ func (o *options) specs() (list []*language.Spec, names []string, err error) {
 		if slices.Contains(names, name) {
 			return nil, nil, console.Usagef("miplc train: two runs would be called %s: give every value once", name)
 		}
-		spec, err := language.Load(o.Spec, language.Options{Set: set})
+		spec, err := language.Load(o.Spec, set...)
 		if err != nil {
 			return nil, nil, console.Invalid(err)
 		}
@@ -64,7 +64,7 @@ func (o *options) specs() (list []*language.Spec, names []string, err error) {
 // axes are the splits, the seeds and the values of each key of the grid.
 func (o *options) axes() (axes []axis, err error) {
 	if len(o.Parts) > 0 {
-		base, err := language.Load(o.Spec, language.Options{Set: o.sets()})
+		base, err := language.Load(o.Spec, o.sets()...)
 		if err != nil {
 			return nil, console.Invalid(err)
 		}

@@ -82,11 +82,11 @@ func run(o *options) error {
 func check(name string, o *options) (file, error) {
 	f := file{Spec: name}
 	var err error
-	if experiment.Language.Fits(name) > language.Fits(name) {
-		f.Cells, err = experiment.Validate(name, language.Options{Set: o.Set})
+	if experiment.Language.CountKnownKeys(name) > language.Dialect.CountKnownKeys(name) {
+		f.Cells, err = experiment.Validate(name, o.Set...)
 	} else {
 		var v runs.Verdict
-		v, err = runs.Validate(name, language.Options{Set: o.Set}, o.Data)
+		v, err = runs.Validate(name, o.Set, o.Data)
 		f.Parameters, f.Note = v.Parameters, v.Note
 	}
 	if f.Valid = err == nil; !f.Valid {

@@ -1,12 +1,11 @@
-package language
+package schema
 
 import (
 	"fmt"
 	"strings"
 )
 
-// Reference writes the keys of rows as a table in Markdown: what the documents of
-// the languages show.
+// Reference returns a Markdown table of the keys of rows.
 func Reference(rows []Row) string {
 	var b strings.Builder
 	b.WriteString("\n| key | value | default | meaning |\n|---|---|---|---|\n")
@@ -19,26 +18,27 @@ func Reference(rows []Row) string {
 		case r.Default == "":
 			def = ""
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", r.Name, cell(valueText(r)), def, cell(r.Doc))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", r.Name, Cell(ValueText(r)), def, Cell(r.Doc))
 	}
 	return b.String() + "\n"
 }
 
-// valueText says what values a key takes.
-func valueText(r *Row) string {
+// ValueText describes the values that a key accepts.
+func ValueText(r *Row) string {
 	if len(r.Choices) > 0 {
 		return "`" + strings.Join(r.Choices, "`, `") + "`"
 	}
-	if main := mainOf(r.Rows); r.Type == Section && main != nil {
-		return valueText(main) + ", or a map"
+	if main := mainRow(r.Rows); r.Type == Section && main != nil {
+		return ValueText(main) + ", or a map"
 	}
 	switch {
 	case r.Type == Text && r.In.limited():
 		return fmt.Sprintf("text, at most %v characters", r.In.hi)
-	case r.Type != wholeList && r.In.limited():
+	case r.Type != WholeList && r.In.limited():
 		return r.describeType() + ", " + r.In.String()
 	}
 	return r.describeType()
 }
 
-func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
+// Cell escapes text for a cell of a Markdown table.
+func Cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }

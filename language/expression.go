@@ -5,6 +5,8 @@ import (
 	"go/ast"
 	"go/token"
 	"strconv"
+
+	"github.com/miplc/miplc/language/schema"
 )
 
 // maxNesting bounds the depth of an expression, for the sake of the recursive
@@ -14,15 +16,15 @@ const maxNesting = 500
 // checkForm reports what of the syntax tree is no part of the language: kinds
 // of expressions, operators, functions, numbers and arguments of functions.
 // Names are checked later, when all of them are known.
-func (e *Equation) checkForm() faults {
+func (e *Equation) checkForm() schema.Faults {
 	f := formChecker{eq: e}
-	collect(func() { f.check(e.Expr, 0) })
+	schema.Collect(func() { f.check(e.Expr, 0) })
 	return f.errs
 }
 
 type formChecker struct {
 	eq   *Equation
-	errs faults
+	errs schema.Faults
 }
 
 func (f *formChecker) add(x ast.Node, format string, args ...any) {
@@ -69,7 +71,7 @@ func (f *formChecker) check(x ast.Expr, depth int) {
 }
 
 func (f *formChecker) literal(x *ast.BasicLit) {
-	if x.Kind != token.INT && x.Kind != token.FLOAT || !numberText.MatchString(x.Value) {
+	if x.Kind != token.INT && x.Kind != token.FLOAT || !schema.IsNumber(x.Value) {
 		f.add(x, "%s is not a number of the language", x.Value)
 		f.note("write numbers such as 2, 0.5 or 1e-5")
 	} else if _, err := strconv.ParseFloat(x.Value, 64); err != nil {
@@ -111,11 +113,11 @@ func (f *formChecker) call(x *ast.CallExpr, depth int) {
 		f.add(x.Fun, "only the functions of the language can be called")
 		return
 	}
-	fn := find(Functions, name.Name)
+	fn := schema.Find(Functions, name.Name)
 	switch {
 	case fn == nil:
 		d := f.eq.errorAt(name, fmt.Sprintf("there is no function %s", name.Name))
-		if d.Suggestion = suggest(name.Name, wordsOf(Functions)); d.Suggestion == "" {
+		if d.Suggestion = Dialect.Suggest(name.Name, schema.Words(Functions)); d.Suggestion == "" {
 			d = d.WithNote("to multiply, write *")
 		}
 		f.errs.Add(d)
@@ -177,7 +179,7 @@ func Constant(x ast.Expr) (float64, bool) {
 		v, ok := Constant(x.X)
 		return -v, ok && x.Op == token.SUB
 	case *ast.BasicLit:
-		if !numberText.MatchString(x.Value) {
+		if !schema.IsNumber(x.Value) {
 			return 0, false
 		}
 		v, err := strconv.ParseFloat(x.Value, 64)

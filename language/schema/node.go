@@ -1,4 +1,4 @@
-package language
+package schema
 
 import (
 	"bytes"
@@ -59,7 +59,7 @@ type Node struct {
 // Errorf makes a diagnostic that shows the line of the node and underlines it.
 func (n *Node) Errorf(format string, args ...any) diag.Diagnostic {
 	width := 0
-	if n.kind == scalarNode && n.style == stylePlain && !strings.ContainsFunc(n.text, isBreak) {
+	if n.kind == scalarNode && n.style == stylePlain && !strings.ContainsFunc(n.text, IsBreak) {
 		width = utf8.RuneCountInString(n.text)
 	}
 	return n.src.diagnose(n.pos, width, fmt.Sprintf(format, args...))
@@ -101,7 +101,7 @@ func (n *Node) Describe() string {
 const emptyFile = "the file is empty"
 
 // parseYAML reads one document. When it returns nil, errs has the reason.
-func parseYAML(file string, src []byte, errs *faults) *Node {
+func parseYAML(file string, src []byte, errs *Faults) *Node {
 	if d, ok := checkEncoding(file, src); !ok {
 		errs.Add(d)
 		return nil
@@ -146,7 +146,7 @@ func checkEncoding(file string, src []byte) (diag.Diagnostic, bool) {
 			return diag.Errorf(pos, "the character U+%04X cannot stand in this file", r), false
 		}
 		pos.Col++
-		if isBreak(r) && !(r == '\r' && bytes.HasPrefix(src[i+1:], []byte("\n"))) {
+		if IsBreak(r) && !(r == '\r' && bytes.HasPrefix(src[i+1:], []byte("\n"))) {
 			pos.Line, pos.Col = pos.Line+1, 1
 		}
 		i += size
@@ -210,7 +210,7 @@ func decodeYAML(text []byte) (root *yaml.Node, err error) {
 // converter turns yaml.Nodes into nodes, refusing what the language leaves out.
 type converter struct {
 	src  *source
-	errs *faults
+	errs *Faults
 }
 
 // refuse reports what cannot be kept: what follows is then not told from it.
@@ -316,13 +316,16 @@ func styleOf(s yaml.Style) scalarStyle {
 	return stylePlain
 }
 
-// merge lays over over base: maps key by key, everything else replaces, and so
-// does a map of another kind. Neither argument is changed.
+// kindKey is the key by which maps of different kinds are told apart.
+const kindKey = "kind"
+
+// merge lays over on top of base: maps are merged key by key, everything else
+// replaces, as does a map of another kind. Neither argument is changed.
 func merge(base, over *Node) *Node {
 	if base.kind != mapNode || over.kind != mapNode {
 		return over
 	}
-	if was, is := base.get(kindRow.Name), over.get(kindRow.Name); was != nil && is != nil && was.text != is.text {
+	if was, is := base.get(kindKey), over.get(kindKey); was != nil && is != nil && was.text != is.text {
 		return over
 	}
 	out := *over

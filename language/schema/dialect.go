@@ -1,4 +1,4 @@
-package language
+package schema
 
 import (
 	"errors"
@@ -14,121 +14,140 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 )
 
-// Dialect is one of the YAML languages of miplc: that of specs or that of
-// experiments. Both are read, overridden by --set, described by a JSON Schema and
-// explained by tables alike; what differs stands here.
+// Dialect is a YAML language that is described by tables of keys. It is read,
+// overridden by --set, described by a JSON Schema and documented by the same code
+// for every dialect.
 type Dialect struct {
-	Noun   string // "spec", with its article in An: "a spec"
-	An     string
+	Noun   string // such as "spec"
+	An     string // the noun with its article, such as "a spec"
 	Start  string // what a file has at least, for messages
 	About  string // what a file is, for the schema
 	Rows   []Row
-	Names  func() []string // of the files that ship
+	Names  func() []string // of the shipped files
 	Source func(name string) ([]byte, bool)
-	// Literal tells the maps whose keys are kept as they are, dots included, such
+	// Literal reports the maps whose keys are kept as they are, dots included, such
 	// as set: {train.epochs: 5} of an experiment; may be nil.
 	Literal func(key string) bool
+	// Synonyms maps words of other programs to words of the dialect, for
+	// suggestions. Its keys are in lower case without - and _.
+	Synonyms map[string][]string
+	// Related lists the top-level sections that must fit each other, by the section
+	// in which a conflict shows up; may be nil.
+	Related map[string][]string
+	// Arguments returns the arguments of the entry of a list by its word; may be nil.
+	Arguments func(word string) []Row
+	// Defs returns the shared definitions of the JSON Schema; may be nil.
+	Defs func() *Object
 }
 
-// Options change how a file is read.
-type Options struct {
-	// Set holds overrides such as "train.epochs=5"; the value is YAML, lists in
-	// flow syntax. Later ones win.
-	Set []string
-}
-
-// Document is a file of a dialect, and where everything in it was written.
+// Document is a file of a dialect with the position of everything in it.
 type Document struct {
 	Origin
-	File string // path or "builtin:name", for messages
-	// Text is the file as it was written, or with overrides and all that is
-	// inherited where there are any.
+	File string   // path or "builtin:name", for messages
+	Pos  diag.Pos // of the first key
+	// Text is the file as written. If it extends another file or has overrides, Text
+	// is the merged document.
 	Text []byte
 }
 
-// Load reads a file of the dialect, or one that ships by its name, into to, which
-// the rows set. All that is wrong with single values is returned in one diag.List.
-func (d *Dialect) Load(name string, o Options, to any) (*Document, error) {
-	file, src, err := d.open(name)
+// Load reads a file of the dialect, or a shipped one by its name, and sets the
+// fields of to. Overrides such as "train.epochs=5" are applied in order; their
+// values are YAML. All faults are returned in one diag.List.
+func (d *Dialect) Load(name string, overrides []string, to any) (*Document, error) {
+	file, src, err := d.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	return d.Parse(file, src, o, to)
+	return d.Parse(file, src, overrides, to)
 }
 
 // Parse is Load for a text. file is its name for messages; extends is looked up
-// beside it.
-func (d *Dialect) Parse(file string, src []byte, o Options, to any) (*Document, error) {
-	l := newLoader(d)
-	var root *Node
-	collect(func() { root = l.merged(file, src, o.Set) })
-	if root == nil || l.broken {
-		return nil, l.errs.Err()
-	}
-	doc := &Document{Origin: l.Origin, File: file, Text: src}
-	r := Reader{Origin: &doc.Origin, dialect: d, errs: l.errs}
-	collect(func() {
-		applyDefaults(d.Rows, to)
-		r.section(root, d.Rows, "", to)
-	})
-	if err := r.errs.Err(); err != nil {
+// relative to it.
+func (d *Dialect) Parse(file string, src []byte, overrides []string, to any) (*Document, error) {
+	doc, r, err := d.Read(file, src, overrides, to)
+	if err != nil {
 		return nil, err
 	}
-	if len(o.Set) > 0 || len(doc.files) > 1 {
-		doc.Text = encode(root.plain())
+	if err := r.Faults().Err(); err != nil {
+		return nil, err
 	}
 	return doc, nil
 }
 
-// Fits counts the keys at the top of a file, and of what it extends, that the
-// dialect knows; -1 says that there is no such file. So a file tells which language
-// it is written in.
-func (d *Dialect) Fits(name string) int { return d.fits(name, "", maxExtends) }
+// Read is Parse for callers that use what could be read of a faulty document. The
+// Reader has the faults; the error reports a file that is not a document at all.
+func (d *Dialect) Read(file string, src []byte, overrides []string, to any) (*Document, *Reader, error) {
+	l := newLoader(d)
+	var root *Node
+	Collect(func() { root = l.merged(file, src, overrides) })
+	if root == nil || l.broken {
+		return nil, nil, l.errs.Err()
+	}
+	doc := &Document{Origin: l.Origin, File: file, Pos: root.pos, Text: src}
+	r := &Reader{Origin: &doc.Origin, dialect: d, errs: l.errs, faults: map[string]int{}}
+	Collect(func() {
+		applyDefaults(d.Rows, to)
+		r.section(root, d.Rows, "", to)
+	})
+	if len(overrides) > 0 || len(doc.files) > 1 {
+		doc.Text = encodeTree(root.yaml())
+	}
+	return doc, r, nil
+}
 
-func (d *Dialect) fits(name, from string, more int) int {
+// Faults returns the faults found so far.
+func (r *Reader) Faults() Faults { return r.errs }
+
+// CountKnownKeys counts the top-level keys of a file, and of the files it extends,
+// that the dialect has. Comparing the counts of two dialects shows which one a file
+// is written in. It returns -1 if there is no such file.
+func (d *Dialect) CountKnownKeys(name string) int { return d.countKnownKeys(name, "", maxExtends) }
+
+func (d *Dialect) countKnownKeys(name, from string, more int) int {
 	file, src, err := d.lookUp(name, from)
 	if err != nil {
 		return -1
 	}
-	var errs faults
+	var errs Faults
 	var root *Node
-	collect(func() { root = parseYAML(file, src, &errs) })
+	Collect(func() { root = parseYAML(file, src, &errs) })
 	if root == nil {
 		return 0
 	}
 	known := 0
 	for _, key := range root.keys {
-		if find(d.Rows, key.text) != nil {
+		if Find(d.Rows, key.text) != nil {
 			known++
 		}
 	}
-	if base := root.get(extendsRow.Name); base != nil && more > 0 {
-		known += max(0, d.fits(base.text, file, more-1))
+	if base := root.get(ExtendsRow.Name); base != nil && more > 0 {
+		known += max(0, d.countKnownKeys(base.text, file, more-1))
 	}
 	return known
 }
 
-// builtin is the prefix of the names of files that ship in messages.
-const builtin = "builtin:"
+// Builtin is the prefix of the names of shipped files.
+const Builtin = "builtin:"
 
 // maxExtends bounds the length of a chain of extends.
 const maxExtends = 16
 
-// extendsRow is read before all others and is not part of a complete file.
-var extendsRow = Row{Name: "extends", Type: Text,
+// ExtendsRow is the key that every dialect has. It is read before all others and is
+// not part of a complete document.
+var ExtendsRow = Row{Name: "extends", Type: Text,
 	Doc: "What to inherit from: a file, relative to this one, or the name of a shipped one. Maps merge key by key; lists and single values replace."}
 
-// open finds the file that a user names.
-func (d *Dialect) open(name string) (file string, src []byte, err error) {
+// Open finds and reads the file that a user names.
+func (d *Dialect) Open(name string) (file string, src []byte, err error) {
 	if file, src, err = d.lookUp(name, ""); err != nil {
-		return "", nil, diag.List{diag.Diagnostic{Text: err.Error(), Suggestion: d.suggest(name),
+		return "", nil, diag.List{diag.Diagnostic{Text: err.Error(), Suggestion: d.suggestFile(name),
 			Notes: []string{"shipped " + d.Noun + "s: " + strings.Join(d.Names(), ", ")}}}
 	}
 	return file, src, nil
 }
 
-// suggest is the file that ships that was probably meant.
-func (d *Dialect) suggest(name string) string {
+// suggestFile returns the shipped file that was probably meant, or "".
+func (d *Dialect) suggestFile(name string) string {
 	if strings.ContainsAny(name, `/\`) {
 		return ""
 	}
@@ -144,7 +163,7 @@ func (d *Dialect) notAMap(root *Node) diag.Diagnostic {
 type loader struct {
 	Origin
 	dialect *Dialect
-	errs    faults
+	errs    Faults
 	broken  bool // a part is missing, so that nothing can be told of the whole
 }
 
@@ -155,7 +174,7 @@ func (l *loader) fail(d diag.Diagnostic) {
 }
 
 func newLoader(d *Dialect) *loader {
-	return &loader{dialect: d, Origin: Origin{files: map[string]*source{}, layers: map[string]int{}}}
+	return &loader{dialect: d, Origin: Origin{files: map[string]*source{}, layers: map[string]int{}, related: d.Related}}
 }
 
 // merged is the tree of a file over what it extends, with the overrides on top.
@@ -187,11 +206,11 @@ func (l *loader) tree(file string, src []byte, chain []string) *Node {
 		l.fail(l.dialect.notAMap(root))
 		return nil
 	}
-	base := root.get(extendsRow.Name)
+	base := root.get(ExtendsRow.Name)
 	if base == nil {
 		return root
 	}
-	over := withoutKey(root, extendsRow.Name)
+	over := root.WithoutKey(ExtendsRow.Name)
 	if base.kind != scalarNode || base.tag != "!!str" || base.text == "" {
 		l.fail(base.Errorf("extends must be a file or the name of a shipped %s, not %s", l.dialect.Noun, base.Describe()))
 		return over
@@ -207,8 +226,8 @@ func (l *loader) tree(file string, src []byte, chain []string) *Node {
 func (l *loader) base(n *Node, from string, chain []string) *Node {
 	file, src, err := l.dialect.lookUp(n.text, from)
 	if err != nil {
-		d := strange(n.Errorf("%v", err), n.text).WithNote("extends names a file beside %s or a shipped %s: %s", path.Base(from), l.dialect.Noun, strings.Join(l.dialect.Names(), ", "))
-		d.Suggestion = l.dialect.suggest(n.text)
+		d := noteStrangeCharacter(n.Errorf("%v", err), n.text).WithNote("extends names a file beside %s or a shipped %s: %s", path.Base(from), l.dialect.Noun, strings.Join(l.dialect.Names(), ", "))
+		d.Suggestion = l.dialect.suggestFile(n.text)
 		l.fail(d)
 		return nil
 	}
@@ -230,7 +249,7 @@ func (l *loader) base(n *Node, from string, chain []string) *Node {
 // extends it, or "". Files come before those that ship, except that the latter
 // see no files.
 func (d *Dialect) lookUp(name, from string) (file string, src []byte, err error) {
-	if !strings.HasPrefix(from, builtin) && !strings.HasPrefix(name, builtin) {
+	if !strings.HasPrefix(from, Builtin) && !strings.HasPrefix(name, Builtin) {
 		file = name
 		if from != "" && !filepath.IsAbs(name) {
 			file = filepath.Join(filepath.Dir(from), name)
@@ -240,9 +259,9 @@ func (d *Dialect) lookUp(name, from string) (file string, src []byte, err error)
 			return file, src, err
 		}
 	}
-	short := strings.TrimSuffix(strings.TrimPrefix(name, builtin), ".yaml")
+	short := strings.TrimSuffix(strings.TrimPrefix(name, Builtin), ".yaml")
 	if src, ok := d.Source(short); ok {
-		return builtin + short, src, nil
+		return Builtin + short, src, nil
 	}
 	return "", nil, fmt.Errorf("there is no file %s and no shipped %s of that name", name, d.Noun)
 }

@@ -1,9 +1,9 @@
-package language
+package schema
 
 import "testing"
 
 func parseTree(text []byte) (*Node, error) {
-	var errs faults
+	var errs Faults
 	n := parseYAML("x.yaml", text, &errs)
 	return n, errs.Err()
 }

@@ -1,4 +1,4 @@
-package language
+package schema
 
 import (
 	"fmt"
@@ -13,41 +13,20 @@ import (
 )
 
 // Reader decodes the tree of a file by the tables of its language and collects
-// what is wrong with it.
+// diagnostics.
 type Reader struct {
 	*Origin
 	dialect *Dialect
-	spec    *Spec // nil in other languages
-	errs    faults
-	model   int // errors about the model, so that none is reported that follows from them
-	data    int // errors about the data, which leave its shapes unknown
+	errs    Faults
+	faults  map[string]int // see FaultsIn
 }
 
-// read decodes root, a map, into a spec with all defaults.
-func (r *Reader) read(root *Node) {
-	applyDefaults(language, r.spec)
-	r.spec.Model.Pos = root.pos // until model is found
-	r.section(root, language, "", r.spec)
-	if root.get("loss") == nil && r.spec.trained() {
-		readLosses(r, "loss", nil, defaultNode(find(language, "loss").Default), nil)
-	}
-}
+// FaultsIn returns the number of faults found in a top-level section, so that
+// callers need not report errors that follow from them.
+func (r *Reader) FaultsIn(section string) int { return r.faults[section] }
 
-// applyDefaults gives what the keys of rows set its defaults. Sections that set
-// something of their own get theirs when they are read.
-func applyDefaults(rows []Row, to any) {
-	for i := range rows {
-		switch r := &rows[i]; {
-		case r.To == nil:
-			applyDefaults(r.Rows, to)
-		case r.Rows == nil && r.Own == nil:
-			assign(r.To(to), r.defaultArg())
-		}
-	}
-}
-
-// section decodes the keys of a map; path is its dotted name, "" at the top, and to
-// what the keys set.
+// section decodes the keys of a map. path is its dotted name, "" at the top; to is
+// the value whose fields the keys set.
 func (r *Reader) section(n *Node, rows []Row, path string, to any) {
 	if n.kind != mapNode {
 		r.notAMap(n, rows, path)
@@ -55,19 +34,28 @@ func (r *Reader) section(n *Node, rows []Row, path string, to any) {
 	}
 	meant := map[string]bool{} // by misspelt keys
 	for i, key := range n.keys {
-		if row := find(rows, key.text); row != nil {
-			r.keys = append(r.keys, keyAt{join(path, key.text), key.pos})
-			r.key(row, join(path, key.text), key, n.items[i], to)
-		} else {
-			meant[r.unknownKey(key, rows, path)] = true
+		before := len(r.errs)
+		name := key.text
+		if row := Find(rows, name); row != nil {
+			r.keys = append(r.keys, keyAt{join(path, name), key.pos})
+			r.key(row, join(path, name), key, n.items[i], to)
+		} else if name = r.unknownKey(key, rows, path); name != "" {
+			meant[name] = true
+		}
+		if path == "" {
+			r.faults[name] += len(r.errs) - before
 		}
 	}
-	if path == "" && meant["model"] {
-		r.model++
-	}
 	for i := range rows {
-		if rows[i].Required && n.get(rows[i].Name) == nil && !meant[rows[i].Name] {
-			r.errs.Add(n.Errorf("%s is missing", join(path, rows[i].Name)).WithNote("%s", rows[i].Doc))
+		row := &rows[i]
+		if n.get(row.Name) != nil {
+			continue
+		}
+		switch {
+		case row.Required && !meant[row.Name]:
+			r.errs.Add(n.Errorf("%s is missing", join(path, row.Name)).WithNote("%s", row.Doc))
+		case row.Type == Form && row.Default != "" && (row.Applies == nil || row.Applies(to)):
+			row.Custom.Read(r, join(path, row.Name), nil, defaultNode(row.Default), to)
 		}
 	}
 }
@@ -85,15 +73,15 @@ func (r *Reader) notAMap(n *Node, rows []Row, path string) {
 		d = d.WithNote("leave out the dashes")
 	case assigned:
 		d = d.WithNote("write %s: with a colon", key)
-	case joined && slices.Contains(wordsOf(rows), word):
+	case joined && slices.Contains(Words(rows), word):
 		d = d.WithNote("a blank stands after the colon: %s: %s", word, value)
 	}
-	r.errs.Add(d.WithNote("known here: %s", strings.Join(wordsOf(rows), ", ")))
+	r.errs.Add(d.WithNote("known here: %s", strings.Join(Words(rows), ", ")))
 }
 
-// entryPath names an entry of a list in messages: by its name, as --set does, or by its
-// number, counted from 1.
-func entryPath(path string, i int, item *Node) string {
+// EntryPath returns the path of item i of a list for messages: by its name, as
+// --set addresses it, or by its number counted from 1.
+func EntryPath(path string, i int, item *Node) string {
 	const long = 60 // bytes, beyond which a name makes no message clearer
 	if name := item.get("name"); name != nil && name.text != "" && len(name.text) <= long && !strings.ContainsFunc(name.text, isControl) {
 		return join(path, name.text)
@@ -115,125 +103,119 @@ func (r *Reader) unknownKey(key *Node, rows []Row, path string) string {
 	if path != "" {
 		where = "in " + path
 	}
-	d := strange(key.Errorf("unknown key %q %s", key.text, where), key.text)
-	if d.Suggestion = suggest(key.text, wordsOf(rows)); d.Suggestion == "" {
-		if path == "" && (key.text == "batch" || key.text == "seed") {
-			d = d.WithNote("%s is a key of train", key.text)
-		} else if home := homeOf(r.dialect.Rows, key.text, ""); home != "" {
+	d := noteStrangeCharacter(key.Errorf("unknown key %q %s", key.text, where), key.text)
+	if d.Suggestion = r.dialect.Suggest(key.text, Words(rows)); d.Suggestion == "" {
+		if home := homeOf(r.dialect.Rows, key.text); home != "" {
 			d = d.WithNote("%s is a key of %s", key.text, home)
 		}
 		if len(rows) == 0 {
 			d = d.WithNote("it takes no arguments")
 		} else {
-			d = d.WithNote("known here: %s", strings.Join(wordsOf(rows), ", "))
+			d = d.WithNote("known here: %s", strings.Join(Words(rows), ", "))
 		}
 	}
 	r.errs.Add(d)
 	return d.Suggestion
 }
 
-// homeOf finds the only section that has a key called name, or "".
-func homeOf(rows []Row, name, path string) string {
-	home := ""
-	for i := range rows {
-		if rows[i].Type != Section {
-			continue
-		}
-		sub := join(path, rows[i].Name)
-		if find(rows[i].Rows, name) != nil {
-			if home != "" {
-				return ""
+// homeOf returns the dotted path of the section that has a key called name. Among
+// several the one nearest to the top counts; "" if there is none or no single one.
+func homeOf(rows []Row, name string) string {
+	type level struct {
+		path string
+		rows []Row
+	}
+	for levels := []level{{"", rows}}; len(levels) > 0; {
+		var homes []string
+		var below []level
+		for _, l := range levels {
+			for i := range l.rows {
+				if l.rows[i].Type != Section {
+					continue
+				}
+				sub := level{join(l.path, l.rows[i].Name), l.rows[i].Rows}
+				if Find(sub.rows, name) != nil {
+					homes = append(homes, sub.path)
+				}
+				below = append(below, sub)
 			}
-			home = sub
 		}
-		if deeper := homeOf(rows[i].Rows, name, sub); deeper != "" {
-			if home != "" {
-				return ""
-			}
-			home = deeper
+		switch len(homes) {
+		case 0:
+			levels = below
+		case 1:
+			return homes[0]
+		default:
+			return ""
 		}
 	}
-	return home
+	return ""
 }
 
 // key decodes the value of one known key.
 func (r *Reader) key(row *Row, path string, key, n *Node, to any) {
 	if n.isNull() {
 		d := key.Errorf("%s has no value", path).WithNote("expected %s", row.describeType())
-		if !row.Required && path != "model" {
+		if !row.Required && (row.Type != Section || hasDefault(row.Rows)) {
 			d = d.WithNote("leave the key out for the default")
 		}
 		r.errs.Add(d)
-		if path == "model" {
-			r.model++
-		}
 		return
 	}
 	switch row.Type {
 	case Section:
-		r.subsection(row, path, key, n, to)
+		if row.Field != nil {
+			to = row.Field(to)
+		}
+		r.entry(row, path, n, to)
 	case List:
-		items := r.list(n, path, "maps")
+		items := r.List(n, path, "maps")
 		if n.kind == listNode && len(items) == 0 {
 			r.errs.Add(n.Errorf("%s is empty", path))
 		}
 		for i, item := range items {
-			r.entry(row, entryPath(path, i, item), item, row.To(to))
+			r.entry(row, EntryPath(path, i, item), item, row.Field(to))
 		}
 	case Form:
-		if row.To != nil {
-			to = row.To(to)
+		if row.Field != nil {
+			to = row.Field(to)
 		}
-		row.Own.Read(r, path, key, n, to)
+		row.Custom.Read(r, path, key, n, to)
 	default:
-		if a, ok := r.arg(row, path, n); ok {
-			assign(row.To(to), a)
+		if a, ok := r.Value(row, path, n); ok {
+			assign(row.Field(to), a)
 		}
 	}
 }
 
-// subsection decodes a section within another. A section with a main key may be
-// written as the value of that key alone.
-func (r *Reader) subsection(row *Row, path string, key, n *Node, to any) {
-	before := len(r.errs)
-	if r.spec != nil && path == "model" {
-		r.spec.Model.Pos = key.pos
-	}
-	if row.To != nil {
-		to = row.To(to)
-	}
-	r.entry(row, path, n, to)
-	switch path {
-	case "model":
-		r.model += len(r.errs) - before
-	case "data":
-		r.data += len(r.errs) - before
-	}
+// hasDefault reports whether any key of a section has a default.
+func hasDefault(rows []Row) bool {
+	return slices.ContainsFunc(rows, func(r Row) bool { return r.Default != "" || hasDefault(r.Rows) })
 }
 
-// Fault adds what is wrong with a value.
+// Fault adds a diagnostic.
 func (r *Reader) Fault(d diag.Diagnostic) { r.errs.Add(d) }
 
-// placed is what keeps its place in the file.
-type placed interface{ Place(diag.Pos) }
+// placed is a value that keeps its position in the file.
+type placed interface{ SetPos(diag.Pos) }
 
-// entry decodes a map, or the value of its main key, into what is its own.
+// entry decodes a map, or the value of its main key, into to.
 func (r *Reader) entry(row *Row, path string, n *Node, to any) {
 	if p, ok := to.(placed); ok {
-		p.Place(n.pos)
+		p.SetPos(n.pos)
 	}
-	if row.To != nil {
+	if row.Field != nil {
 		applyDefaults(row.Rows, to)
 	}
-	if main := mainOf(row.Rows); main != nil && n.kind == scalarNode {
+	if main := mainRow(row.Rows); main != nil && n.kind == scalarNode {
 		r.key(main, join(path, main.Name), n, n, to)
 		return
 	}
 	r.section(n, row.Rows, path, to)
 }
 
-// arg decodes a value of the type of a row.
-func (r *Reader) arg(row *Row, path string, n *Node) (Arg, bool) {
+// Value decodes a single value of the type of a row. ok is false after an error.
+func (r *Reader) Value(row *Row, path string, n *Node) (Arg, bool) {
 	v, ok := types[row.Type].read(r, row, path, n)
 	if !ok {
 		return Arg{}, false
@@ -245,39 +227,40 @@ func (r *Reader) wrongType(row *Row, path string, n *Node) {
 	d := n.Errorf("%s must be %s, not %s", path, row.describeType(), n.Describe())
 	if n.kind == scalarNode {
 		switch {
-		case n.style != stylePlain && (row.Type == Whole || row.Type == Real || row.Type == truth):
+		case n.style != stylePlain && (row.Type == Whole || row.Type == Real || row.Type == Truth):
 			d = d.WithNote("leave out the quotes")
 		case row.Type == Text && n.tag != "!!str":
 			d = d.WithNote("put it in quotes if it is meant as text")
-		case row.Type == truth:
+		case row.Type == Truth:
 			d.Suggestion = plainTruth(n.text)
 		case row.Type == Whole || row.Type == Real:
 			d.Suggestion = plainNumber(n.text, row.Type == Whole)
 			if d.Suggestion == "" && row.Type == Real && n.tag == "!!float" {
 				d = d.WithNote("write an ordinary finite number such as 0.01 or 1e-5")
 			}
-			d = strange(d, n.text)
-		case row.Type == wholeList:
+			d = noteStrangeCharacter(d, n.text)
+		case row.Type == WholeList:
 			d = d.WithNote("write [%s]", strings.Trim(n.text, "()"))
 		}
 	}
 	r.errs.Add(d)
 }
 
-func (r *Reader) text(row *Row, path string, n *Node) (string, bool) {
+// Text decodes a text. ok is false after an error.
+func (r *Reader) Text(row *Row, path string, n *Node) (string, bool) {
 	if n.kind != scalarNode || n.tag != "!!str" {
 		r.wrongType(row, path, n)
 		return "", false
 	}
 	if len(row.Choices) > 0 && !slices.Contains(row.Choices, n.text) {
-		d := strange(n.Errorf("%s cannot be %q", path, n.text), n.text)
-		if d.Suggestion = suggest(n.text, row.Choices); d.Suggestion == "" {
+		d := noteStrangeCharacter(n.Errorf("%s cannot be %q", path, n.text), n.text)
+		if d.Suggestion = r.dialect.Suggest(n.text, row.Choices); d.Suggestion == "" {
 			d = d.WithNote("it is one of %s", strings.Join(row.Choices, ", "))
 		}
 		r.errs.Add(d)
 		return "", false
 	}
-	if strings.TrimSpace(n.text) == "" && row.Name != "description" {
+	if strings.TrimSpace(n.text) == "" && !row.MayBeEmpty {
 		r.errs.Add(n.Errorf("%s is empty", path))
 		return "", false
 	}
@@ -300,7 +283,7 @@ func (r *Reader) truth(row *Row, path string, n *Node) (v, ok bool) {
 	return n.text == "true", true
 }
 
-func isControl(c rune) bool { return isBreak(c) || c < ' ' || c == 0x7f }
+func isControl(c rune) bool { return IsBreak(c) || c < ' ' || c == 0x7f }
 
 var integerText = regexp.MustCompile(`^[-+]?[0-9]+$`)
 
@@ -316,6 +299,10 @@ func (r *Reader) integer(row *Row, path string, n *Node) (int, bool) {
 	}
 	return int(v), true
 }
+
+// IsNumber reports whether text is a number as documents write it, such as 2, 0.5
+// or 1e-5.
+func IsNumber(text string) bool { return numberText.MatchString(text) }
 
 var numberText = regexp.MustCompile(`^[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?$`)
 
@@ -348,7 +335,7 @@ func (r *Reader) integers(row *Row, path string, n *Node) ([]int, bool) {
 	var list []int
 	ok := true
 	for i, item := range n.items {
-		v, good := r.integer(rowOfItem(row, Whole), entryPath(path, i, item), item)
+		v, good := r.integer(rowOfItem(row, Whole), EntryPath(path, i, item), item)
 		list, ok = append(list, v), ok && good
 	}
 	return list, ok
@@ -379,7 +366,7 @@ func (r *Reader) severalTexts(row *Row, path string, n *Node) ([]Str, bool) {
 	var list []Str
 	ok := n.kind == scalarNode || r.notEmpty(path, n)
 	for _, item := range items {
-		text, good := r.text(rowOfItem(row, Text), path, item)
+		text, good := r.Text(rowOfItem(row, Text), path, item)
 		if good && slices.ContainsFunc(list, func(had Str) bool { return had.V == text }) {
 			r.errs.Add(item.Errorf("%q is listed twice in %s", text, path))
 			good = false
@@ -403,15 +390,14 @@ func rowOfItem(r *Row, typ Type) *Row {
 	return &item
 }
 
-// extent decodes an integer or a name; which names are known is checked when
-// all sizes have been read.
+// extent decodes a whole number or a name. The caller checks which names exist.
 func (r *Reader) extent(row *Row, path string, n *Node) (string, bool) {
 	switch {
 	case n.kind == scalarNode && n.tag == "!!str" && identifier.MatchString(n.text):
 		return n.text, true
 	case n.kind == scalarNode && integerText.MatchString(n.text) && n.style == stylePlain:
 		limited := *row
-		limited.In = Between(1, maxExtent)
+		limited.In = Between(1, MaxExtent)
 		v, ok := r.integer(&limited, path, n)
 		return strconv.Itoa(v), ok
 	}
@@ -419,12 +405,16 @@ func (r *Reader) extent(row *Row, path string, n *Node) (string, bool) {
 	return "", false
 }
 
-// identifier is the form of the names of equations, params and sizes.
-var identifier = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
+// identifier is the pattern of names that documents define.
+var identifier = regexp.MustCompile(identifierPattern)
+
+// IsIdentifier reports whether name has letters, digits and underscores only and
+// starts with a letter.
+func IsIdentifier(name string) bool { return identifier.MatchString(name) }
 
 // defaultNode parses a default as written in the tables; its nodes have no place.
 func defaultNode(text string) *Node {
-	var errs faults
+	var errs Faults
 	n := parseYAML("", []byte(text), &errs)
 	n.place(diag.Pos{})
 	return n

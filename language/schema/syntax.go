@@ -1,4 +1,4 @@
-package language
+package schema
 
 import (
 	"errors"
@@ -128,11 +128,11 @@ func secondDocument(s *source) diag.Diagnostic {
 	for i, l := range s.lines {
 		if content && (strings.HasPrefix(l, "---") || strings.HasPrefix(l, "...")) {
 			return s.diagnose(diag.Pos{File: s.file, Line: i + 1, Col: 1}, 3, "a second YAML document starts here").
-				WithNote("a file holds one spec: remove the line, or use two files and extends")
+				WithNote("a file contains one document: remove the line, or use two files and extends")
 		}
 		trimmed := strings.TrimSpace(l)
 		content = content || trimmed != "" && trimmed[0] != '#' && trimmed[0] != '%'
 	}
 	return diag.Errorf(diag.Pos{File: s.file}, "the file holds several YAML documents").
-		WithNote("a file holds one spec")
+		WithNote("a file contains one document")
 }

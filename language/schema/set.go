@@ -1,4 +1,4 @@
-package language
+package schema
 
 import (
 	"fmt"
@@ -31,16 +31,15 @@ func (l *loader) override(root *Node, set string) *Node {
 		l.fail(diag.Errorf(pos, "the key %q is empty or has an empty part", keys))
 		return root
 	}
-	if path[0] == extendsRow.Name {
+	if path[0] == ExtendsRow.Name {
 		l.fail(diag.Errorf(pos, "extends cannot be set from outside").WithNote("name the other %s instead of this one", l.dialect.Noun))
 		return root
 	}
 	if root.kind != mapNode {
 		return root
 	}
-	if l.dialect == specDialect && path[0] == "loss" && len(path) > 1 && root.get("loss") == nil {
-		def := defaultNode(find(language, "loss").Default)
-		root = merge(root, wrap([]string{"loss"}, def, diag.Pos{}))
+	if row := Find(l.dialect.Rows, path[0]); len(path) > 1 && row != nil && row.Type == Form && row.Default != "" && root.get(path[0]) == nil {
+		root = merge(root, wrap(path[:1], defaultNode(row.Default), diag.Pos{}))
 	}
 	out, err := l.put(root, path, v, pos)
 	if err != nil {
@@ -52,18 +51,18 @@ func (l *loader) override(root *Node, set string) *Node {
 
 // parseSetValue reads the value of an override; no text is a null node. It is nil
 // after an error.
-func parseSetValue(text string, pos diag.Pos, errs *faults) *Node {
+func parseSetValue(text string, pos diag.Pos, errs *Faults) *Node {
 	if strings.TrimSpace(text) == "" {
 		return &Node{tag: "!!null", pos: pos}
 	}
-	var own faults
+	var found Faults
 	var n *Node
-	collect(func() { n = parseYAML(pos.File, []byte(text), &own) })
-	if n == nil || len(own) > 0 {
-		for _, d := range own {
+	Collect(func() { n = parseYAML(pos.File, []byte(text), &found) })
+	if n == nil || len(found) > 0 {
+		for _, d := range found {
 			errs.Add(diag.Diagnostic{Pos: pos, Text: d.Text, Notes: d.Notes})
 		}
-		if len(own) == 0 {
+		if len(found) == 0 {
 			errs.Add(diag.Errorf(pos, "the value cannot be read"))
 		}
 		return nil
@@ -103,7 +102,7 @@ func (l *loader) put(n *Node, path []string, v *Node, pos diag.Pos) (*Node, erro
 func (l *loader) putEntry(n *Node, path []string, v *Node, pos diag.Pos) (*Node, error) {
 	index := -1
 	for i, item := range n.items {
-		if item.text == path[0] && item.kind == scalarNode || item.kind == mapNode && (item.get(path[0]) != nil || named(item, path[0])) {
+		if item.text == path[0] && item.kind == scalarNode || item.kind == mapNode && (item.get(path[0]) != nil || hasName(item, path[0])) {
 			if index >= 0 {
 				return nil, fmt.Errorf("the list has more than one %s; set the whole list", path[0])
 			}
@@ -117,7 +116,7 @@ func (l *loader) putEntry(n *Node, path []string, v *Node, pos diag.Pos) (*Node,
 	out.items = append([]*Node(nil), n.items...)
 	item := n.items[index]
 	switch {
-	case named(item, path[0]):
+	case hasName(item, path[0]):
 		entry, err := l.put(item, path[1:], v, pos)
 		if err != nil {
 			return nil, err
@@ -128,7 +127,7 @@ func (l *loader) putEntry(n *Node, path []string, v *Node, pos diag.Pos) (*Node,
 	default:
 		args := item.get(path[0])
 		if args.kind == scalarNode { // word: value becomes word: {main: value}
-			if main := mainArgument(path[0]); main != "" {
+			if main := l.dialect.mainArgument(path[0]); main != "" {
 				args = wrap([]string{main}, args, args.pos)
 			}
 		}
@@ -141,21 +140,18 @@ func (l *loader) putEntry(n *Node, path []string, v *Node, pos diag.Pos) (*Node,
 	return &out, nil
 }
 
-// named reports whether an entry of a list is a map with that name.
-func named(item *Node, name string) bool {
+// hasName reports whether an entry of a list is a map with that name.
+func hasName(item *Node, name string) bool {
 	n := item.get("name")
 	return n != nil && n.kind == scalarNode && n.text == name
 }
 
-func mainArgument(word string) string {
-	var rows []Row
-	if k := find(Blocks, word); k != nil {
-		rows = k.args
+// mainArgument returns the name of the main argument of a list entry, or "".
+func (d *Dialect) mainArgument(word string) string {
+	if d.Arguments == nil {
+		return ""
 	}
-	if k := find(lossKinds, word); k != nil && rows == nil {
-		rows = k.args
-	}
-	if main := mainOf(rows); main != nil {
+	if main := mainRow(d.Arguments(word)); main != nil {
 		return main.Name
 	}
 	return ""

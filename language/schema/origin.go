@@ -1,4 +1,4 @@
-package language
+package schema
 
 import (
 	"fmt"
@@ -15,20 +15,42 @@ type keyAt struct {
 	pos  diag.Pos
 }
 
-// Origin knows where everything in a document was written.
+// Origin has the position of everything in a document.
 type Origin struct {
-	files  map[string]*source // all that were read
-	layers map[string]int     // of the files: a later layer overrides earlier ones
-	sound  map[string]bool    // files that are right by themselves
-	keys   []keyAt            // all that are written, in the order of the tables
+	files   map[string]*source // all that were read
+	layers  map[string]int     // of the files: a higher layer overrides lower ones
+	sound   map[string]bool    // see MarkSound
+	related map[string][]string
+	keys    []keyAt // all that are written, in the order of the tables
 }
 
-// Files lists all files that were read, by their names as in messages.
+// MarkSound records the extended files that are correct by themselves, so that an
+// error at a position in them is a conflict with the file that extends them.
+// isSound is called for files that do not ship.
+func (o *Origin) MarkSound(isSound func(file string) bool) {
+	o.sound = map[string]bool{}
+	for file, layer := range o.layers {
+		switch {
+		case strings.HasPrefix(file, Builtin):
+			o.sound[file] = true
+		case layer < 0:
+			o.sound[file] = isSound(file)
+		}
+	}
+}
+
+// Inherited reports whether a position is in a file that the document extends.
+func (o *Origin) Inherited(pos diag.Pos) bool { return o.layers[pos.File] < 0 }
+
+// Below reports whether pos is in a file that the file of other extends.
+func (o *Origin) Below(pos, other diag.Pos) bool { return o.layers[pos.File] < o.layers[other.File] }
+
+// Files lists the names of all files that were read.
 func (o *Origin) Files() []string { return slices.Sorted(maps.Keys(o.files)) }
 
-// Locate is Show for values that do not fit each other. A place that is merely
-// inherited is no fault of its file then, but a clash with what the user wrote: the
-// diagnostic moves to that line and notes the other.
+// Locate is Show for values that conflict with each other. If the position is in an
+// inherited file that is correct by itself, the diagnostic moves to the line of the
+// user that overrides it, with a note about the other.
 func (o *Origin) Locate(d diag.Diagnostic) diag.Diagnostic {
 	d = o.Show(d)
 	key, ok := o.overriding(d.Pos)
@@ -58,18 +80,15 @@ func (o *Origin) Show(d diag.Diagnostic) diag.Diagnostic {
 	return d
 }
 
-// overriding finds the key that most likely clashes with an inherited place:
-// the only one that overrides its section, or the section itself; for a part of
-// the model, failing that, one of the other sections that models are made of.
+// overriding finds the key that most likely conflicts with an inherited position:
+// the only one that overrides its section, or the section itself; failing that, one
+// in a related section.
 func (o *Origin) overriding(pos diag.Pos) (keyAt, bool) {
 	if !o.sound[pos.File] {
 		return keyAt{}, false
 	}
-	sections := []string{o.sectionAt(pos)}
-	if slices.Contains([]string{"model", "learner", "loss", "weights"}, sections[0]) {
-		sections = append(sections, "model", "data", "learner", "loss", "weights")
-	}
-	for _, section := range sections {
+	section := o.sectionAt(pos)
+	for _, section := range append([]string{section}, o.related[section]...) {
 		if key, ok := o.overridden(section, o.layers[pos.File]); ok {
 			return key, true
 		}
@@ -113,8 +132,9 @@ func (o *Origin) sectionAt(pos diag.Pos) string {
 	return section
 }
 
-// keyPos is the place of a key, the zero place when it was not written.
-func (o *Origin) keyPos(path string) diag.Pos {
+// KeyPos returns the position of a key by its dotted path, or the zero position if it
+// was not written.
+func (o *Origin) KeyPos(path string) diag.Pos {
 	for _, k := range o.keys {
 		if k.path == path {
 			return k.pos

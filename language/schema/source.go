@@ -1,4 +1,4 @@
-package language
+package schema
 
 import (
 	"strconv"
@@ -31,7 +31,7 @@ func splitLines(text string) []string {
 		if r == '\r' && strings.HasPrefix(text[i+1:], "\n") {
 			size = 2
 		}
-		if isBreak(r) {
+		if IsBreak(r) {
 			lines = append(lines, text[start:i])
 			start = i + size
 		}
@@ -40,11 +40,12 @@ func splitLines(text string) []string {
 	return append(lines, text[start:])
 }
 
-func isBreak(r rune) bool {
+// IsBreak reports whether YAML ends a line at r.
+func IsBreak(r rune) bool {
 	return r == '\n' || r == '\r' || r == '\u0085' || r == '\u2028' || r == '\u2029'
 }
 
-func isSpace(r rune) bool { return r == ' ' || r == '\t' || isBreak(r) }
+func isSpace(r rune) bool { return r == ' ' || r == '\t' || IsBreak(r) }
 
 // line returns the text of a line counted from 1, or "".
 func (s *source) line(n int) string {
@@ -137,12 +138,11 @@ func bracketWidth(runes []rune) int {
 	return len(runes)
 }
 
-// locate maps the byte offsets 0 to len(n.text) of a scalar to places in its
-// file. Only characters that are not white space are matched, so that folding
-// and indentation of multi-line scalars need no care: they add and remove
-// nothing else. Where the text does not match (it should), nil is returned and
-// callers fall back to the start of the scalar.
-func locate(n *Node) []diag.Pos {
+// Places maps the byte offsets 0 to len(n.Raw()) of a scalar to positions in its
+// file. It skips white space, because folding and indentation of multi-line scalars
+// change nothing else. It returns nil if the text does not match the file; callers
+// then use the start of the scalar.
+func (n *Node) Places() []diag.Pos {
 	if n.src == nil || n.pos.Line == 0 {
 		return nil
 	}
@@ -247,3 +247,6 @@ func (c *cursor) escape() rune {
 	}
 	return r
 }
+
+// Line returns a line of the file that the node is in, counted from 1, or "".
+func (n *Node) Line(number int) string { return n.src.line(number) }

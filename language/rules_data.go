@@ -1,0 +1,102 @@
+package language
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/extent"
+)
+
+func (c *checker) dataRules() {
+	d, before := &c.spec.Data, len(c.faults)
+	defer func() { c.inData += len(c.faults) - before }()
+	switch set := d.Set.V; {
+	case strings.HasPrefix(set, generatedPrefix):
+		name := strings.TrimPrefix(set, generatedPrefix)
+		if !slices.Contains(generators, name) {
+			e := c.add(d.Set.Pos, "there is no generator %q", name)
+			if e.Suggestion = Dialect.Suggest(name, generators); e.Suggestion == "" {
+				note(e, "known: %s%s", generatedPrefix, strings.Join(generators, ", "+generatedPrefix))
+			} else {
+				e.Suggestion = generatedPrefix + e.Suggestion
+			}
+		}
+		c.generatedRules()
+	case set != "" && !hasSuffix(set, ".npz", ".mat", ".csv", ".csv.gz"):
+		e := c.add(d.Set.Pos, "data.set %q is no known kind of data set", set)
+		note(e, "generated:prototypes, or a file that ends in .npz, .mat, .csv or .csv.gz")
+		if s := Dialect.Suggest(set, []string{"generated:prototypes"}); s != "" {
+			e.Suggestion = s
+		}
+	default:
+		for i := range generatedRows {
+			row := &generatedRows[i]
+			if pos := row.PosOf(c.spec); c.pointless(pos, d.Set.Pos) {
+				note(c.add(pos, "data.generated.%s has no effect: data.set is a file", row.Name), "data.set is %q", set)
+			}
+		}
+	}
+	if _, ok := extent.Within(d.Shape.V, maxCount); !ok {
+		c.add(d.Shape.Pos, "an instance of data.shape %v would hold more than %d numbers", d.Shape.V, maxCount)
+	}
+	c.splitRules()
+}
+
+func hasSuffix(s string, suffixes ...string) bool {
+	return slices.ContainsFunc(suffixes, func(suffix string) bool { return strings.HasSuffix(strings.ToLower(s), suffix) })
+}
+
+func (c *checker) generatedRules() {
+	d, g := &c.spec.Data, &c.spec.Data.Generated
+	if g.MinSize.V > g.MaxSize.V {
+		c.clash([]diag.Pos{g.MinSize.Pos, g.MaxSize.Pos}, "min_size %d is above max_size %d", g.MinSize.V, g.MaxSize.V)
+	}
+	if g.Candidates.V >= g.Classes.V {
+		note(c.clash([]diag.Pos{g.Candidates.Pos, g.Classes.Pos}, "%d false candidates do not fit %d classes", g.Candidates.V, g.Classes.V),
+			"one class is the true one, so at most %d can be false candidates", g.Classes.V-1)
+	}
+	if g.Bags.V < g.Classes.V {
+		c.clash([]diag.Pos{g.Bags.Pos, g.Classes.Pos}, "%d bags cannot show %d classes", g.Bags.V, g.Classes.V)
+	}
+	if d.Classes.V != 0 && d.Classes.V != g.Classes.V {
+		c.clash([]diag.Pos{d.Classes.Pos, g.Classes.Pos}, "data.classes is %d, the generator makes %d", d.Classes.V, g.Classes.V)
+	}
+	c.shareRule()
+	if volume, ok := extent.Within(d.Shape.V, maxCount); len(d.Shape.V) > 0 && ok && volume != g.Features.V {
+		c.clash([]diag.Pos{d.Shape.Pos, g.Features.Pos}, "data.shape %v holds %d numbers, the generator makes %d features", d.Shape.V, volume, g.Features.V)
+	}
+}
+
+// shareRule refuses a share of training bags that leaves none to train or to test.
+func (c *checker) shareRule() {
+	share, bags := c.spec.Data.Split.Train, c.spec.Data.Generated.Bags
+	if n := int(math.Round(share.V * float64(bags.V))); c.spec.drawn() && (n < 1 || n >= bags.V) {
+		note(c.clash([]diag.Pos{share.Pos, bags.Pos}, "a share of %v of %d bags leaves %d for training and %d for testing", share.V, bags.V, n, bags.V-n), "both need at least one bag")
+	}
+}
+
+func (c *checker) splitRules() {
+	s := &c.spec.Data.Split
+	if s.Index.V == "" {
+		if s.Part.Set() {
+			note(c.add(s.Part.Pos, "data.split.part has no effect without index"), "name the file of splits with index")
+		}
+		return
+	}
+	for _, other := range []struct {
+		name string
+		pos  diag.Pos
+	}{{"train", s.Train.Pos}, {"seed", s.Seed.Pos}} {
+		if c.pointless(other.pos, s.Index.Pos) {
+			note(c.add(other.pos, "data.split.%s has no effect beside index", other.name), "the index file says which bags train")
+		}
+	}
+	switch {
+	case !hasSuffix(s.Index.V, ".mat", ".csv", ".csv.gz"):
+		note(c.add(s.Index.Pos, "data.split.index %q is no known kind of index file", s.Index.V), "a .mat with trainIndex and testIndex, or a .csv of splits")
+	case hasSuffix(s.Index.V, ".mat") && c.pointless(s.Part.Pos, s.Index.Pos):
+		c.add(s.Part.Pos, "data.split.part has no effect: a .mat file holds one split")
+	}
+}

@@ -1,0 +1,142 @@
+package language
+
+import (
+	"fmt"
+	"go/ast"
+	"slices"
+	"strings"
+
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/language/schema"
+)
+
+// equationRules checks the names of sizes, parameters and equations and that
+// each is used.
+func (c *checker) equationRules() {
+	m := &c.spec.Model
+	before := len(c.faults)
+	c.checkDuplicateNames()
+	c.sizeRules()
+	sc := scope{later: map[string]diag.Pos{}, uses: map[string][]string{}, inside: true}
+	sc.known.add(c.made()...)
+	for _, s := range m.Sizes {
+		sc.known.add(s.Name.V)
+	}
+	for _, n := range m.Numbers {
+		sc.known.add(n.Name.V)
+	}
+	sc.known.add(schema.Words(extentNames)...)
+	sc.known.add(schema.Words(epochNames)...)
+	for _, p := range m.Params {
+		sc.known.add(p.Name.V)
+	}
+	for i := range m.Let {
+		sc.later[m.Let[i].Name.V] = m.Let[i].Name.Pos
+	}
+	for i := range m.Let {
+		eq := &m.Let[i]
+		c.resolve(eq, &sc, "let "+eq.Name.V)
+		delete(sc.later, eq.Name.V)
+		sc.known.add(eq.Name.V)
+	}
+	sc.inside = false
+	sc.known.add(schema.Words(trainingNames)...)
+	for _, n := range schema.Words(outputNames) {
+		if n != "a" || c.scores() {
+			sc.known.add(n)
+		}
+	}
+	for i := range c.spec.Loss {
+		if l := &c.spec.Loss[i]; l.Kind.V == "equation" {
+			c.resolve(&l.Equation, &sc, "")
+		}
+	}
+	if u := c.spec.Weights.Update; u != nil {
+		c.resolve(u, &sc, "")
+		c.scheduleRule()
+	}
+	if c.inModel == 0 && len(c.faults) == before {
+		c.unusedSizes(&sc)
+		c.unusedNumbers(&sc)
+		c.unusedParams(&sc)
+	}
+}
+
+// checkDuplicateNames reports names that are defined twice.
+func (c *checker) checkDuplicateNames() {
+	m := &c.spec.Model
+	first := map[string]diag.Pos{}
+	define := func(name schema.Str) {
+		if pos, ok := first[name.V]; ok {
+			d := c.clash([]diag.Pos{name.Pos, pos}, "%s is defined already", name.V)
+			if pos.IsZero() {
+				note(d, "the blocks make %s", name.V)
+			} else if pos.File == name.Pos.File {
+				note(d, "at %s", pos)
+			}
+			return
+		}
+		first[name.V] = name.Pos
+	}
+	if !c.broken() {
+		for _, n := range c.made() {
+			first[n] = diag.Pos{}
+		}
+	}
+	setting := func(name schema.Str) { // in losses these names mean the outputs
+		if _, ok := first[name.V]; !ok && slices.Contains(schema.Words(outputNames), name.V) {
+			note(c.add(name.Pos, "%s means an output of the model; take another name", name.V), "losses know %s", strings.Join(schema.Words(outputNames), ", "))
+			return
+		}
+		define(name)
+	}
+	for _, s := range m.Sizes {
+		setting(s.Name)
+	}
+	for _, n := range m.Numbers {
+		setting(n.Name)
+	}
+	for _, p := range m.Params {
+		define(p.Name)
+	}
+	for i := range m.Let {
+		define(m.Let[i].Name)
+	}
+}
+
+// resolve checks the names of one equation; as is the key for its uses.
+func (c *checker) resolve(eq *Equation, sc *scope, as string) {
+	if eq.Expr == nil {
+		return // reported when it was read
+	}
+	eq.names(func(x *ast.Ident) {
+		sc.uses[as] = append(sc.uses[as], x.Name)
+		if sc.known.has[x.Name] {
+			return
+		}
+		c.faults.Add(c.unknownName(eq, sc, x))
+	})
+}
+
+func (c *checker) unknownName(eq *Equation, sc *scope, x *ast.Ident) diag.Diagnostic {
+	d := eq.errorAt(x, fmt.Sprintf("%s is not defined", x.Name))
+	pos, later := sc.later[x.Name]
+	switch fn := schema.Find(Functions, x.Name); {
+	case x.Name == eq.Name.V && later:
+		d.Text = fmt.Sprintf("%s is defined by itself", x.Name)
+	case later:
+		d.Text = fmt.Sprintf("%s is used before it is defined", x.Name)
+		d = d.WithNote("equations are read in order; %s stands at %s", x.Name, pos)
+	case fn != nil:
+		d.Text = fmt.Sprintf("%s is a function and needs arguments", x.Name)
+		d = d.WithNote("%s", fn.signature())
+	case sc.inside && slices.Contains(schema.Words(trainingNames), x.Name):
+		d.Text = fmt.Sprintf("%s is known in losses and weights.update alone", x.Name)
+		d = d.WithNote("a prediction has no candidates")
+	default:
+		if d.Suggestion = Dialect.Suggest(x.Name, sc.known.list); d.Suggestion == "" {
+			d = d.WithNote("known here: %s", diag.Words(sc.known.list))
+		}
+	}
+	return d
+}

@@ -1,0 +1,137 @@
+package language
+
+import (
+	"slices"
+
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/language/schema"
+)
+
+// blockRules checks the order of the blocks.
+func (c *checker) blockRules() {
+	var attention, pool, classifier *Block
+	for i := range c.spec.Model.Blocks {
+		b := &c.spec.Model.Blocks[i]
+		kind := schema.Find(Blocks, b.Kind.V)
+		if kind == nil {
+			continue
+		}
+		pos, before := b.Kind.Pos, len(c.faults)
+		switch {
+		case classifier != nil:
+			note(c.add(pos, "%s stands after the classifier, which ends the blocks", kind.Name), "the classifier is at %s", classifier.Kind.Pos)
+		case kind.Role == RoleFeature && pool != nil && !kind.Embeddings:
+			note(c.add(pos, "%s works on instances and must stand before the pool", kind.Name), "the pool is at %s", pool.Kind.Pos)
+		case kind.Role == RoleFeature && attention != nil && pool == nil:
+			note(c.add(pos, "%s must stand before the attention, which scores the features", kind.Name), "the attention is at %s", attention.Kind.Pos)
+		case kind.Role == RoleAttention && attention != nil:
+			note(c.add(pos, "a second attention"), "the first is at %s", attention.Kind.Pos)
+		case kind.Role == RoleAttention && pool != nil:
+			note(c.add(pos, "attention must stand before the pool"), "the pool is at %s", pool.Kind.Pos)
+		case kind.Role == RolePool && pool != nil:
+			note(c.add(pos, "a second pool"), "the first is at %s", pool.Kind.Pos)
+		case kind.Role == RolePool && b.Args["kind"].Str() == "attention" && attention == nil && !c.broken():
+			note(c.add(b.Args["kind"].Pos, "pool: attention needs an attention block before it"), "or pool with mean, max or maxmin")
+		case kind.Role == RoleClassifier && pool == nil && !c.broken():
+			note(c.add(pos, "the classifier needs a pool before it"), "a pool turns the instances of a bag into one embedding")
+		}
+		if len(c.faults) > before {
+			b.Args = nil // in drafts
+		}
+		switch kind.Role {
+		case RoleAttention:
+			attention = b
+		case RolePool:
+			pool = b
+		case RoleClassifier:
+			classifier = b
+		}
+	}
+}
+
+// broken reports whether a block could not be read, so that rules about what
+// is absent must hold back.
+func (c *checker) broken() bool {
+	return slices.ContainsFunc(c.spec.Model.Blocks, func(b Block) bool { return b.Kind.V == "" })
+}
+
+// made lists the names that the blocks give to equations.
+func (c *checker) made() []string {
+	list := []string{"X", "H"}
+	for i := range Blocks {
+		kind := &Blocks[i]
+		if c.broken() || slices.ContainsFunc(c.spec.Model.Blocks, func(b Block) bool { return b.Kind.V == kind.Name }) {
+			list = append(list, kind.Makes...)
+		}
+	}
+	return list
+}
+
+// outputRules settles which values are attention, probabilities and their
+// logarithm: those named, else those called a, p and logp.
+func (c *checker) outputRules() {
+	m := &c.spec.Model
+	known := c.made()
+	for i := range m.Let {
+		known = append(known, m.Let[i].Name.V)
+	}
+	if len(m.Blocks) == 0 && len(m.Let) == 0 {
+		if c.inModel == 0 {
+			note(c.add(m.Pos, "the model is missing"), "give model blocks, or equations under let")
+		}
+		return
+	}
+	for _, out := range []struct {
+		key, name string
+		to        *schema.Str
+	}{{"attention", "a", &m.Attention}, {"probabilities", "p", &m.Probabilities}, {"log_probabilities", "logp", &m.LogProbabilities}} {
+		c.output(out.key, out.name, out.to, known)
+	}
+	if m.Probabilities.V == "" && !slices.Contains(known, "p") && !c.broken() && c.inModel == 0 {
+		note(c.add(m.Pos, "the model has no class probabilities"), "end the blocks in a classifier, or name an equation with probabilities:")
+	}
+}
+
+func (c *checker) output(key, name string, to *schema.Str, known []string) {
+	let := c.letNamed(name)
+	switch {
+	case to.V == "" && let != nil:
+		to.V = name // the default; it has no place
+	case to.V == "":
+	case !slices.Contains(known, to.V) && c.Inherited(to.Pos):
+		*to = schema.Str{} // of a model that was replaced
+		c.output(key, name, to, known)
+	case !slices.Contains(known, to.V):
+		d := c.add(to.Pos, "model.%s names %s, which nothing defines", key, to.V)
+		if d.Suggestion = Dialect.Suggest(to.V, known); d.Suggestion == "" {
+			note(d, "known: %s", diag.Words(known))
+		}
+	case let != nil && to.V != name:
+		note(c.clash([]diag.Pos{let.Name.Pos, to.Pos}, "%s is defined but model.%s names %s", name, key, to.V),
+			"in losses and weights.update %s means model.%s: give this equation another name", name, key)
+	}
+}
+
+func (c *checker) letNamed(name string) *Equation {
+	for i := range c.spec.Model.Let {
+		if eq := &c.spec.Model.Let[i]; eq.Name.V == name {
+			return eq
+		}
+	}
+	return nil
+}
+
+// scores reports whether the model has attention scores.
+func (c *checker) scores() bool {
+	return c.spec.Model.Attention.V != "" || slices.Contains(c.made(), "a")
+}
+
+// modelPos is the place that decides what the model computes.
+func (c *checker) modelPos() diag.Pos {
+	for _, key := range []string{"model.blocks", "model.let"} {
+		if pos := c.KeyPos(key); !pos.IsZero() {
+			return pos
+		}
+	}
+	return c.spec.Model.Pos
+}

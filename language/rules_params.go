@@ -1,0 +1,141 @@
+package language
+
+import (
+	"slices"
+
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/language/schema"
+)
+
+// sizeRules checks that extents are known and initialisers complete.
+func (c *checker) sizeRules() {
+	m := &c.spec.Model
+	var known vocabulary
+	known.add(schema.Words(extentNames)...)
+	for _, s := range m.Sizes {
+		known.add(s.Name.V)
+	}
+	extent := func(e schema.Str, name string) {
+		if e.V == "" || e.V[0] >= '0' && e.V[0] <= '9' || known.has[e.V] {
+			return
+		}
+		d := c.add(e.Pos, "the extent %s of %s is not known", e.V, name)
+		if d.Suggestion = Dialect.Suggest(e.V, known.list); d.Suggestion == "" {
+			note(d, "known: %s; others are named under sizes", diag.Words(known.list))
+		}
+	}
+	for i := range m.Params {
+		p := &m.Params[i]
+		for _, e := range p.Shape {
+			extent(e, p.Name.V)
+		}
+		extent(p.FanIn, p.Name.V)
+		c.initRules(p)
+	}
+}
+
+// initRules checks that scale and fan_in fit the initialiser, and fills in the
+// default fan_in.
+func (c *checker) initRules(p *Param) {
+	scaled := p.Init.V == "normal" || p.Init.V == "uniform"
+	switch {
+	case scaled && p.Scale.V == 0:
+		c.add(p.Init.Pos, "init %s of %s needs a scale", p.Init.V, p.Name.V)
+	case !scaled && c.pointless(p.Scale.Pos, p.Init.Pos):
+		note(c.add(p.Scale.Pos, "scale has no effect with init %s", p.Init.V), "normal and uniform have a scale")
+	}
+	if !scaled {
+		p.Scale = schema.Float{}
+	}
+	if p.Init.V != "fan_in" {
+		if c.pointless(p.FanIn.Pos, p.Init.Pos) {
+			c.add(p.FanIn.Pos, "fan_in has no effect with init %s", p.Init.V)
+		}
+		p.FanIn = schema.Str{}
+		return
+	}
+	if p.FanIn.V == "" {
+		p.FanIn.V = "1"
+		if len(p.Shape) > 0 {
+			p.FanIn.V = p.Shape[0].V
+		}
+	}
+}
+
+func (c *checker) unusedSizes(sc *scope) {
+	used := sc.used()
+	for i := range c.spec.Model.Params {
+		p := &c.spec.Model.Params[i]
+		used[p.FanIn.V] = true
+		for _, e := range p.Shape {
+			used[e.V] = true
+		}
+	}
+	c.spec.Model.Sizes = dropUnused(c, c.spec.Model.Sizes, used, func(name schema.Str) {
+		c.add(name.Pos, "the size %s is used by no parameter and no equation", name.V)
+	})
+}
+
+func (c *checker) unusedNumbers(sc *scope) {
+	used := sc.used()
+	var others []string
+	for _, n := range c.spec.Model.Numbers {
+		if used[n.Name.V] {
+			others = append(others, n.Name.V)
+		}
+	}
+	c.spec.Model.Numbers = dropUnused(c, c.spec.Model.Numbers, used, func(name schema.Str) {
+		c.add(name.Pos, "the number %s is used by no equation", name.V).Suggestion = Dialect.Suggest(name.V, others)
+	})
+}
+
+// unusedParams reports parameters that nothing trained depends on.
+func (c *checker) unusedParams(sc *scope) {
+	m := &c.spec.Model
+	reached := map[string]bool{}
+	var reach func(name string)
+	reach = func(name string) {
+		if reached[name] {
+			return
+		}
+		reached[name] = true
+		for _, n := range sc.uses["let "+name] {
+			reach(n)
+		}
+	}
+	for _, n := range []string{m.Attention.V, m.Probabilities.V, m.LogProbabilities.V} {
+		reach(n)
+	}
+	for _, n := range sc.uses[""] {
+		reach(n)
+	}
+	user := map[string]string{} // the first equation that uses a name
+	for i := range m.Let {
+		for _, n := range sc.uses["let "+m.Let[i].Name.V] {
+			if user[n] == "" {
+				user[n] = m.Let[i].Name.V
+			}
+		}
+	}
+	m.Params = slices.DeleteFunc(m.Params, func(p Param) bool { return !reached[p.Name.V] && c.Inherited(p.Name.Pos) })
+	for _, p := range m.Params {
+		if reached[p.Name.V] {
+			continue
+		}
+		d := c.add(p.Name.Pos, "the parameter %s is never used", p.Name.V)
+		if name := user[p.Name.V]; name != "" {
+			note(d, "%s uses it, but neither outputs nor losses depend on %s", name, name)
+		}
+	}
+}
+
+// dropUnused leaves out settings that are not used, and tells of those that are not
+// merely inherited.
+func dropUnused[T any](c *checker, list []Setting[T], used map[string]bool, tell func(name schema.Str)) []Setting[T] {
+	return slices.DeleteFunc(list, func(s Setting[T]) bool {
+		if !used[s.Name.V] && !c.Inherited(s.Name.Pos) {
+			tell(s.Name)
+		}
+		return !used[s.Name.V]
+	})
+}

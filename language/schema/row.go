@@ -1,0 +1,192 @@
+package schema
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Row describes one key of a language. The reader, the writer, the JSON Schema and
+// the reference tables are all derived from it.
+type Row struct {
+	Name     string
+	Type     Type
+	Default  string // as written in YAML; "" for none
+	Required bool
+	// Main marks the key that is meant when a section or a list entry is given a
+	// single value, as in "word: value".
+	Main bool
+	// MayBeEmpty allows the empty text.
+	MayBeEmpty bool
+	In         Span
+	Choices    []string
+	Doc        string
+	Rows       []Row // of a section, or of each map of a list
+	// Field returns the variable that the key sets, given the value that the
+	// enclosing section sets; see Bind. For a section it returns what its rows
+	// set, or is nil if they set fields of the enclosing value. For a list it
+	// appends an entry and returns it. It is nil for arguments of list entries.
+	Field  func(of any) any
+	Custom *Custom
+	// Applies reports whether the key has a meaning for this document; nil means
+	// always. Keys that do not apply are not written.
+	Applies func(of any) bool
+}
+
+// Custom is a type of values that one key alone has.
+type Custom struct {
+	Says   string // noun phrase for messages, such as "a list of blocks"
+	Schema any    // JSON Schema of the value, or a func() *Object that returns it
+	// Read decodes value into to, the result of Row.Field.
+	Read func(r *Reader, path string, key, value *Node, to any)
+	// Write encodes the value; of is the value that Encode was given. It may be
+	// nil in languages that are not written.
+	Write func(of any) *yaml.Node
+}
+
+// Bind adapts a function that finds a variable within a T to Row.Field.
+func Bind[T any](find func(*T) any) func(any) any {
+	return func(of any) any { return find(of.(*T)) }
+}
+
+// When adapts a condition on a T to Row.Applies.
+func When[T any](holds func(*T) bool) func(any) bool {
+	return func(of any) bool { return holds(of.(*T)) }
+}
+
+// Span is a range of numbers. The zero Span does not limit.
+type Span struct {
+	lo, hi         float64
+	loOpen, hiOpen bool
+}
+
+// AtLeast returns the range [lo, infinity).
+func AtLeast(lo float64) Span { return Span{lo: lo, hi: math.Inf(1)} }
+
+// Above returns the range (lo, infinity).
+func Above(lo float64) Span { return Span{lo: lo, hi: math.Inf(1), loOpen: true} }
+
+// Between returns the closed range [lo, hi].
+func Between(lo, hi float64) Span { return Span{lo: lo, hi: hi} }
+
+// Within returns the open range (lo, hi).
+func Within(lo, hi float64) Span { return Span{lo: lo, hi: hi, loOpen: true, hiOpen: true} }
+
+// Below returns the range [lo, hi).
+func Below(lo, hi float64) Span { return Span{lo: lo, hi: hi, hiOpen: true} }
+
+// ShareOf returns the range (0, hi].
+func ShareOf(hi float64) Span { return Span{lo: 0, hi: hi, loOpen: true} }
+
+func (s Span) limited() bool { return s != Span{} }
+
+func (s Span) has(v float64) bool {
+	if !s.limited() {
+		return true
+	}
+	return (v > s.lo || v == s.lo && !s.loOpen) && (v < s.hi || v == s.hi && !s.hiOpen)
+}
+
+// String describes the range: "at least 1", "between 0 and 1 (1 excluded)".
+func (s Span) String() string {
+	switch {
+	case math.IsInf(s.hi, 1) && s.loOpen:
+		return "greater than " + decimal(s.lo)
+	case math.IsInf(s.hi, 1):
+		return "at least " + decimal(s.lo)
+	}
+	var out []string
+	if s.loOpen {
+		out = append(out, decimal(s.lo))
+	}
+	if s.hiOpen {
+		out = append(out, decimal(s.hi))
+	}
+	text := "between " + decimal(s.lo) + " and " + decimal(s.hi)
+	if len(out) > 0 {
+		text += " (" + strings.Join(out, " and ") + " excluded)"
+	}
+	return text
+}
+
+func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+// MaxExtent bounds the extents of arrays, so that a typing error is reported here
+// and not by an allocation that fails later.
+const MaxExtent = 1 << 20
+
+// named is a row of a table that is looked up by a word.
+type named interface{ Word() string }
+
+// Word returns the key.
+func (r Row) Word() string { return r.Name }
+
+// Find returns the row of a table with the given word, or nil.
+func Find[T named](table []T, word string) *T {
+	if i := slices.IndexFunc(table, func(row T) bool { return row.Word() == word }); i >= 0 {
+		return &table[i]
+	}
+	return nil
+}
+
+// Words lists the words of a table in order.
+func Words[T named](table []T) []string {
+	list := make([]string, len(table))
+	for i, row := range table {
+		list[i] = row.Word()
+	}
+	return list
+}
+
+// mainRow returns the row that Main marks, or nil.
+func mainRow(rows []Row) *Row {
+	for i := range rows {
+		if rows[i].Main {
+			return &rows[i]
+		}
+	}
+	return nil
+}
+
+// applyDefaults assigns the defaults of rows to the variables they set. Sections
+// with a Field get theirs when they are read.
+func applyDefaults(rows []Row, to any) {
+	for i := range rows {
+		switch r := &rows[i]; {
+		case r.Field == nil:
+			applyDefaults(r.Rows, to)
+		case r.Rows == nil && r.Custom == nil:
+			assign(r.Field(to), r.defaultArg())
+		}
+	}
+}
+
+// ResetInapplicable assigns their defaults to the keys that do not apply, so that
+// documents that mean the same are equal whatever they inherited.
+func ResetInapplicable(rows []Row, of any) {
+	for i := range rows {
+		row := &rows[i]
+		switch {
+		case row.Applies == nil || row.Applies(of):
+			ResetInapplicable(row.Rows, of)
+		case row.Field != nil:
+			assign(row.Field(of), row.defaultArg())
+		default:
+			applyDefaults(row.Rows, of)
+		}
+	}
+}
+
+// Choices returns the words of every row that takes one of some words, by its
+// dotted path under prefix.
+func Choices(prefix string, rows []Row, into map[string][]string) {
+	for _, r := range rows {
+		if len(r.Choices) > 0 {
+			into[prefix+r.Name] = r.Choices
+		}
+		Choices(prefix+r.Name+".", r.Rows, into)
+	}
+}

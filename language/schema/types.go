@@ -1,0 +1,173 @@
+package schema
+
+import (
+	"encoding/json"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/miplc/miplc/internal/diag"
+)
+
+// Value is a setting with the place where it was written. A default has the zero
+// position.
+type Value[T any] struct {
+	V   T
+	Pos diag.Pos
+}
+
+// Set reports whether the value was written rather than defaulted.
+func (v Value[T]) Set() bool { return !v.Pos.IsZero() }
+
+func (v Value[T]) place() diag.Pos { return v.Pos }
+
+func (v Value[T]) value() any { return v.V }
+
+// Assign sets v to a decoded argument, or to the zero value if a has none.
+func (v *Value[T]) Assign(a Arg) { *v = Value[T]{as[T](a), a.Pos} }
+
+// The common kinds of Value.
+type (
+	Str   = Value[string]
+	Int   = Value[int]
+	Float = Value[float64]
+	Bool  = Value[bool]
+	Ints  = Value[[]int]
+)
+
+// Type is the type of the value of a key.
+type Type uint8
+
+// The types of values.
+const (
+	Text       Type = iota
+	Whole           // whole number
+	Real            // number
+	Texts           // text, or a list of texts
+	Wholes          // whole number, or a list of distinct whole numbers
+	Section         // map with the keys of Row.Rows
+	List            // list of such maps
+	Form            // as Row.Custom says
+	Truth           // true or false
+	WholeList       // list of whole numbers
+	Extent          // whole number, or the name of an extent
+	ExtentList      // list of extents
+	Expression      // equation; the reader of its entry decodes it
+)
+
+// valueType is what messages, reader and schema need to know about a type.
+type valueType struct {
+	says   string                                                           // for messages
+	read   func(r *Reader, row *Row, path string, n *Node) (v any, ok bool) // nil if it is not a single value
+	schema func(*Row) *Object
+}
+
+var types [Expression + 1]valueType
+
+func init() { // the readers refer to the table for their messages
+	types = [...]valueType{
+		Text:       {"text", reading((*Reader).Text), textSchema},
+		Whole:      {"a whole number", reading((*Reader).integer), wholeSchema},
+		Real:       {"a number", reading((*Reader).number), realSchema},
+		Texts:      {"text or a list of texts", reading((*Reader).severalTexts), func(r *Row) *Object { return oneOrList(wordSchema(r)) }},
+		Wholes:     {"a whole number or a list of whole numbers", reading((*Reader).severalIntegers), func(r *Row) *Object { return oneOrList(wholeSchema(r)) }},
+		Section:    {"a map", nil, mapSchema},
+		List:       {"a list of maps", nil, mapsSchema},
+		Form:       {"", nil, formSchema},
+		Truth:      {"true or false", reading((*Reader).truth), func(*Row) *Object { return NewObject("type", "boolean") }},
+		WholeList:  {"a list of whole numbers", reading((*Reader).integers), func(r *Row) *Object { return ListOf(wholeSchema(r)) }},
+		Extent:     {"a whole number or the name of an extent", reading((*Reader).extent), func(*Row) *Object { return ExtentSchema() }},
+		ExtentList: {"a list of extents (whole numbers or names)", nil, func(*Row) *Object { return ListOf(ExtentSchema()) }},
+		Expression: {"an equation", nil, func(*Row) *Object { return ExpressionSchema() }},
+	}
+}
+
+func reading[T any](read func(*Reader, *Row, string, *Node) (T, bool)) func(*Reader, *Row, string, *Node) (any, bool) {
+	return func(r *Reader, row *Row, path string, n *Node) (any, bool) { return read(r, row, path, n) }
+}
+
+// describeType names the type of a value for messages.
+func (r *Row) describeType() string {
+	switch {
+	case r.Type == Form:
+		return r.Custom.Says
+	case r.Type == Text && len(r.Choices) > 0:
+		return "one of " + strings.Join(r.Choices, ", ")
+	}
+	return types[r.Type].says
+}
+
+// Arg is a decoded value, such as an argument of a list entry. V has the type that
+// belongs to the type of its row, or is nil if there is neither a value nor a
+// default.
+type Arg Value[any]
+
+// Int returns the value of a whole number.
+func (a Arg) Int() int { return as[int](a) }
+
+// Float returns the value of a number.
+func (a Arg) Float() float64 { return as[float64](a) }
+
+// Str returns the value of a text.
+func (a Arg) Str() string { return as[string](a) }
+
+func as[T any](a Arg) T {
+	v, _ := a.V.(T)
+	return v
+}
+
+// defaultArg returns the default of a key as a decoded value without a position.
+func (r *Row) defaultArg() Arg {
+	if r.Default == "" || types[r.Type].read == nil {
+		return Arg{}
+	}
+	n := &Node{text: r.Default, tag: "!!str"}
+	if r.Type == Truth {
+		n.tag = "!!bool"
+	}
+	v, _ := types[r.Type].read(&Reader{}, r, r.Name, n)
+	return Arg{V: v}
+}
+
+// schemaDefault is the default as the schema writes it, nil for none.
+func (r *Row) schemaDefault() any {
+	if r.Type == Real && r.Default != "" {
+		return json.Number(r.Default) // as it is written
+	}
+	return r.defaultArg().V
+}
+
+// assign sets the variable that Row.Field returned: a Value or an ordinary one.
+func assign(to any, a Arg) {
+	if v, ok := to.(interface{ Assign(Arg) }); ok {
+		v.Assign(a)
+		return
+	}
+	variable := reflect.ValueOf(to).Elem()
+	variable.SetZero()
+	if a.V != nil {
+		variable.Set(reflect.ValueOf(a.V))
+	}
+}
+
+// PosOf returns the position of the Value that a row sets within of.
+func (r *Row) PosOf(of any) diag.Pos { return r.Field(of).(interface{ place() diag.Pos }).place() }
+
+// ValueNode encodes a decoded value.
+func ValueNode(v any) *yaml.Node {
+	switch v := v.(type) {
+	case int:
+		return IntNode(v)
+	case float64:
+		return FloatNode(v)
+	case bool:
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(v)}
+	case []int:
+		return ListNode(yaml.FlowStyle, v, IntNode)
+	case string:
+		return TextNode(v)
+	}
+	return TextNode("")
+}

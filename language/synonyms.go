@@ -1,0 +1,26 @@
+package language
+
+// Synonyms maps words of other libraries to words of specs and experiments. The keys
+// are in lower case without - and _.
+var Synonyms = map[string][]string{
+	"learningrate": {"lr"}, "batchsize": {"batch"}, "numepochs": {"epochs"}, "nepochs": {"epochs"}, "maxepochs": {"epochs"},
+	"wd": {"weight_decay"}, "l2": {"weight_decay"}, "scheduler": {"schedule"}, "lrschedule": {"schedule"}, "lrscheduler": {"schedule"},
+	"backend": {"engine"}, "device": {"engine"}, "randomstate": {"seed"}, "randomseed": {"seed"},
+	"outchannels": {"channels"}, "filters": {"channels"}, "kernelsize": {"kernel"}, "poolsize": {"kernel"}, "strides": {"stride"}, "padding": {"pad"},
+	"outfeatures": {"units"}, "dim": {"units"}, "hidden": {"units", "width"}, "p": {"rate"}, "prob": {"rate"},
+	"layers": {"blocks"}, "parameters": {"params"}, "variables": {"params"}, "equations": {"let"}, "constants": {"numbers"}, "dims": {"sizes"},
+	"dataset": {"data"}, "datasets": {"data"}, "path": {"set"}, "file": {"set"}, "source": {"set"}, "inputshape": {"shape"}, "numclasses": {"classes"}, "nclasses": {"classes"},
+	"trainsize": {"train"}, "ratio": {"train"}, "folds": {"index", "splits"}, "std": {"scale"}, "stddev": {"scale"}, "sigma": {"scale"}, "initializer": {"init"}, "inittype": {"init"},
+	"network": {"model"}, "training": {"train"}, "output": {"export"}, "onnx": {"export"}, "models": {"learners"}, "methods": {"learners"}, "baseline": {"reference"}, "tables": {"report"}, "figures": {"report"},
+
+	"linear": {"dense"}, "fc": {"dense"}, "conv": {"conv2d"}, "convolution": {"conv2d"}, "maxpool": {"maxpool2d"}, "maxpooling2d": {"maxpool2d"},
+	"attn": {"attention"}, "gatedattention": {"attention"}, "softmax": {"classifier"}, "head": {"classifier"}, "mean": {"pool"}, "max": {"pool"},
+	"avgpool": {"pool"}, "meanpool": {"pool"}, "globalaveragepooling": {"pool"}, "globalaveragepooling2d": {"pool"}, "pooling": {"pool"},
+	"avg": {"mean"}, "average": {"mean"}, "minmax": {"maxmin"},
+	"crossentropy": {"disambiguation"}, "crossentropyloss": {"disambiguation"}, "ce": {"disambiguation"}, "nll": {"disambiguation"}, "entropy": {"attention"},
+	"xavier": {"fan_in"}, "glorot": {"fan_in"}, "kaiming": {"fan_in"}, "he": {"fan_in"}, "default": {"fan_in"}, "gaussian": {"normal"}, "zero": {"zeros"}, "one": {"ones"},
+	"cuda": {"xla"}, "gpu": {"xla"}, "cpu": {"ort"}, "onnxruntime": {"ort"}, "cosineannealing": {"cosine"}, "zscore": {"training"}, "standard": {"training"},
+
+	"dot": {"matmul"}, "mm": {"matmul"}, "bmm": {"matmul"}, "cat": {"concat"}, "concatenate": {"concat"}, "clip": {"clamp"}, "amax": {"max"},
+	"t": {"transpose"}, "ln": {"log"}, "logsoftmax": {"log_softmax"}, "detach": {"stop_gradient"}, "segmentsum": {"bag_sum"}, "scattersum": {"bag_sum"}, "logistic": {"sigmoid"},
+}
