@@ -9,6 +9,7 @@ import (
 
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/golden"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/specs"
 )
 
