@@ -33,6 +33,8 @@ type ortSession struct {
 	instance []int64 // shape of one instance
 	classes  int64
 	batch    bool
+	onCPU    bool
+	calls    sync.Locker // held during calls on the session and its bindings
 
 	mu   sync.Mutex
 	idle recent.List[size, *binding]
@@ -53,6 +55,18 @@ type binding struct {
 }
 
 func openORT(f *File) (Session, error) {
+	s, err := newORT(f)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkDevice(f); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func newORT(f *File) (*ortSession, error) {
 	opts, err := f.Session.Options()
 	if err != nil {
 		return nil, err
@@ -63,6 +77,9 @@ func openORT(f *File) (Session, error) {
 		inputs = append(inputs, contract.BagOf)
 	}
 	outputs := []string{contract.Probabilities, contract.Attention} // not the label, which follows from them
+	calls := f.Session.Locker()
+	calls.Lock()
+	defer calls.Unlock()
 	session, err := ort.NewDynamicAdvancedSessionWithONNXData(f.Data, inputs, outputs, opts)
 	if err != nil {
 		return nil, fmt.Errorf("the graph is not accepted: %w", err)
@@ -72,6 +89,8 @@ func openORT(f *File) (Session, error) {
 		instance: width.To[int64](f.Meta.InputShape),
 		classes:  int64(len(f.Meta.Classes)),
 		batch:    f.Meta.Contract == contract.ContractBatch,
+		onCPU:    f.Session.OnCPU(),
+		calls:    calls,
 		idle:     recent.List[size, *binding]{Most: maxIdleBindings, Room: maxIdleValues, Drop: (*binding).destroy},
 	}, nil
 }
@@ -85,6 +104,8 @@ func (s *ortSession) Run(ctx context.Context, bags []Bag, to []Prediction) error
 	s.mu.Lock()
 	b, ok := s.idle.Take(of)
 	s.mu.Unlock()
+	s.calls.Lock()
+	defer s.calls.Unlock()
 	if !ok {
 		var err error
 		if b, err = s.bind(of); err != nil {
@@ -99,7 +120,7 @@ func (s *ortSession) Run(ctx context.Context, bags []Bag, to []Prediction) error
 	b.read(to)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.idle.Put(of, b, b.values())
+	s.idle.Put(of, b, b.values()) // may release another binding
 	return nil
 }
 
@@ -107,6 +128,11 @@ func (s *ortSession) Run(ctx context.Context, bags []Bag, to []Prediction) error
 // then stops before the next node.
 func (s *ortSession) runBinding(ctx context.Context, b *binding) error {
 	if ctx.Done() == nil || len(b.instances.GetData()) <= watchedValues {
+		if !s.onCPU {
+			if err := b.rebind(); err != nil {
+				return err
+			}
+		}
 		return s.session.RunWithBinding(b.io)
 	}
 	options, err := ort.NewRunOptions()
@@ -125,6 +151,8 @@ func (s *ortSession) runBinding(ctx context.Context, b *binding) error {
 
 // Close implements Session.
 func (s *ortSession) Close() error {
+	s.calls.Lock()
+	defer s.calls.Unlock()
 	s.idle.Clear()
 	return s.session.Destroy()
 }
@@ -183,6 +211,15 @@ func (b *binding) fill(bags []Bag) {
 		}
 		n += bag.N
 	}
+}
+
+// rebind copies the filled inputs to the memory of the device, see ortenv.Session.OnCPU.
+func (b *binding) rebind() error {
+	err := b.io.BindInput(contract.Instances, b.instances)
+	if err == nil && b.bagOf != nil {
+		err = b.io.BindInput(contract.BagOf, b.bagOf)
+	}
+	return err
 }
 
 // read copies the outputs into predictions of their sizes.

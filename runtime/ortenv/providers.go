@@ -1,5 +1,7 @@
 package ortenv
 
+import "sync"
+
 // CPU is the execution provider that every library has.
 const CPU = "cpu"
 
@@ -12,6 +14,31 @@ type Session struct {
 	Provider string            // execution provider: "" or CPU, or a name of Providers
 	Settings map[string]string // of the provider, by the names that onnxruntime gives them
 }
+
+// OnCPU reports whether the session runs on the CPU provider. All others may have memory
+// of their own. onnxruntime copies an input to it when the input is bound, not when the
+// session runs, so a bound input must be bound again after it was filled.
+func (s Session) OnCPU() bool { return s.Provider == "" || s.Provider == CPU }
+
+// oneAtATime serialises the providers that allow one call at a time in a process.
+var oneAtATime sync.Mutex
+
+// Locker returns the lock to hold during every call on sessions of the provider and on
+// their bindings: creating, binding, running and releasing. WebGPU has one device and
+// queue for all sessions of a process, and two calls at a time crash it
+// (github.com/microsoft/onnxruntime/issues/32561 and 31627); DirectML does not allow
+// concurrent runs of a session. For other providers the lock does nothing.
+func (s Session) Locker() sync.Locker {
+	if s.Provider == "webgpu" || s.Provider == "directml" {
+		return &oneAtATime
+	}
+	return unlocked{}
+}
+
+type unlocked struct{}
+
+func (unlocked) Lock()   {}
+func (unlocked) Unlock() {}
 
 // Offered lists those of Providers that the library has in a form that works on
 // this machine.

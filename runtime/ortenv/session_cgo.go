@@ -3,13 +3,17 @@
 package ortenv
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 
 	ort "github.com/yalue/onnxruntime_go"
 
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/runtime/ortenv/plugin"
+	"github.com/miplc/miplc/runtime/ortlib"
 )
 
 // Options makes the options of a session, which the caller destroys. Threads that
@@ -27,7 +31,7 @@ func (s Session) Options() (*ort.SessionOptions, error) {
 		opts.AddSessionConfigEntry("session.intra_op.allow_spinning", "0"),
 		opts.SetLogSeverityLevel(ort.LoggingLevelFatal),
 	)
-	if err == nil && s.Provider != "" && s.Provider != CPU {
+	if err == nil && !s.OnCPU() {
 		err = s.appendProvider(opts)
 	}
 	if err != nil {
@@ -54,13 +58,97 @@ func (s Session) appendProvider(opts *ort.SessionOptions) error {
 	if err := diag.CheckWord("the execution provider", s.Provider, append([]string{CPU}, Providers...)); err != nil {
 		return err
 	}
-	if err := s.tryProvider(opts); err != nil {
-		return fmt.Errorf("this onnxruntime library has no usable %q provider (%w): name another one, or point ONNXRUNTIME_SHARED_LIBRARY_PATH at a library built with it", s.Provider, err)
+	path, err := ortlib.FindProvider(s.Provider)
+	if err != nil {
+		return err
+	}
+	if path != "" {
+		if err := s.appendPlugin(opts, path); err != nil {
+			return fmt.Errorf("the execution provider %s of %s is not usable: %w", s.Provider, path, err)
+		}
+		return nil
+	}
+	if err := s.appendBuiltIn(opts); err != nil {
+		remedy := "name another one, or point " + ortlib.EnvLibrary + " at a library built with it"
+		if s.Provider == ortlib.WebGPU {
+			remedy = "run `miplc runtime install " + ortlib.WebGPU + "`"
+		}
+		return fmt.Errorf("this onnxruntime library has no usable %q provider (%w): %s", s.Provider, err, remedy)
 	}
 	return nil
 }
 
-func (s Session) tryProvider(opts *ort.SessionOptions) error {
+// plugins are the names that providers in libraries of their own give themselves.
+var plugins = map[string]string{
+	"cuda": "CUDAExecutionProvider", "openvino": "OpenVINOExecutionProvider", ortlib.WebGPU: "WebGpuExecutionProvider",
+}
+
+// appendPlugin adds a provider that comes as a library of its own.
+func (s Session) appendPlugin(opts *ort.SessionOptions, library string) error {
+	name := plugins[s.Provider]
+	if name == "" {
+		return fmt.Errorf("miplc does not know this provider as a library of its own")
+	}
+	on, settings, err := s.pluginDevice()
+	if err != nil {
+		return err
+	}
+	env.Lock()
+	loaded := env.lib.Path
+	env.Unlock()
+	if loaded == "" {
+		return errors.New("the program around miplc has loaded onnxruntime itself; let miplc load it")
+	}
+	lock := s.Locker()
+	lock.Lock()
+	defer lock.Unlock()
+	if err := plugin.Register(loaded, s.Provider, library); err != nil {
+		return err
+	}
+	return plugin.Append(opts, name, on, settings)
+}
+
+// pluginDevice returns the kind of device to use and the settings of the provider.
+// OpenVINO offers several kinds, which the setting device_type selects as in the
+// provider that is built in; its default is the CPU.
+func (s Session) pluginDevice() (plugin.DeviceType, map[string]string, error) {
+	settings := s.withPrecision()
+	if s.Provider != "openvino" {
+		return plugin.Any, settings, nil
+	}
+	kind := cmp.Or(settings["device_type"], "CPU")
+	delete(settings, "device_type")
+	kinds := map[string]plugin.DeviceType{"CPU": plugin.CPU, "GPU": plugin.GPU, "NPU": plugin.NPU}
+	if on, ok := kinds[kind]; ok {
+		return on, settings, nil
+	}
+	return plugin.Any, nil, fmt.Errorf("device_type is %q, it must be CPU, GPU or NPU", kind)
+}
+
+// withPrecision returns a copy of the settings that asks for float32. By default OpenVINO
+// computes in bfloat16 or float16 on devices that have it and CUDA multiplies in TF32,
+// which changes predictions by up to 1e-2.
+func (s Session) withPrecision() map[string]string {
+	settings := maps.Clone(s.Settings)
+	if settings == nil {
+		settings = map[string]string{}
+	}
+	name, value := "", ""
+	switch s.Provider {
+	case "openvino":
+		name, value = "load_config", fmt.Sprintf(`{%q:{"INFERENCE_PRECISION_HINT":"f32"}}`, cmp.Or(settings["device_type"], "CPU"))
+	case "cuda":
+		name, value = "use_tf32", "0"
+	}
+	if _, set := settings[name]; name != "" && !set {
+		settings[name] = value
+	}
+	return settings
+}
+
+// appendBuiltIn adds a provider that the onnxruntime library has built in.
+func (s Session) appendBuiltIn(opts *ort.SessionOptions) error {
+	settings := s.withPrecision()
 	switch s.Provider {
 	case "cuda":
 		cuda, err := ort.NewCUDAProviderOptions()
@@ -68,7 +156,7 @@ func (s Session) tryProvider(opts *ort.SessionOptions) error {
 			return err
 		}
 		defer cuda.Destroy()
-		if err := update(cuda.Update, s.Settings); err != nil {
+		if err := update(cuda.Update, settings); err != nil {
 			return err
 		}
 		return opts.AppendExecutionProviderCUDA(cuda)
@@ -78,15 +166,15 @@ func (s Session) tryProvider(opts *ort.SessionOptions) error {
 			return err
 		}
 		defer trt.Destroy()
-		if err := update(trt.Update, s.Settings); err != nil {
+		if err := update(trt.Update, settings); err != nil {
 			return err
 		}
 		return opts.AppendExecutionProviderTensorRT(trt)
 	case "coreml":
-		return opts.AppendExecutionProviderCoreMLV2(s.Settings)
+		return opts.AppendExecutionProviderCoreMLV2(settings)
 	case "directml":
 		device := 0
-		if id, ok := s.Settings["device_id"]; ok {
+		if id, ok := settings["device_id"]; ok {
 			var err error
 			if device, err = strconv.Atoi(id); err != nil {
 				return fmt.Errorf("device_id: %w", err)
@@ -94,11 +182,11 @@ func (s Session) tryProvider(opts *ort.SessionOptions) error {
 		}
 		return opts.AppendExecutionProviderDirectML(device)
 	case "openvino":
-		return opts.AppendExecutionProviderOpenVINO(s.Settings)
+		return opts.AppendExecutionProviderOpenVINO(settings)
 	}
 	// The generic call knows these under onnxruntime's own names.
-	own := map[string]string{"webgpu": "WebGPU", "xnnpack": "XNNPACK", "qnn": "QNN", "rocm": "ROCM"}
-	return opts.AppendExecutionProvider(own[s.Provider], s.Settings)
+	own := map[string]string{ortlib.WebGPU: "WebGPU", "xnnpack": "XNNPACK", "qnn": "QNN", "rocm": "ROCM"}
+	return opts.AppendExecutionProvider(own[s.Provider], settings)
 }
 
 // update leaves a provider's defaults alone where nothing is set.

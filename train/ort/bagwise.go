@@ -5,8 +5,6 @@ package ort
 import (
 	"errors"
 
-	onnx "github.com/yalue/onnxruntime_go"
-
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/extent"
@@ -22,11 +20,11 @@ type bagwise struct {
 	alone   *session     // the same on all threads
 	beside  *session     // on one thread; opened when a batch first has several bags
 	update  *session
-	workers []*worker          // one for each thread
-	io      [2]*onnx.IoBinding // of the update: i reads copy i of the parameters
-	pieces  []piece            // of the batch, one for each bag
-	bagOf   []int              // zeros
-	sum     []float32          // of the gradients of the bags so far
+	workers []*worker // one for each thread
+	io      [2]*bound // of the update: i reads copy i of the parameters
+	pieces  []piece   // of the batch, one for each bag
+	bagOf   []int     // zeros
+	sum     []float32 // of the gradients of the bags so far
 }
 
 // worker takes one bag at a time. Its value compile.InGrads has the gradients by all
@@ -124,7 +122,7 @@ func (e *Engine) runBagwise(b *train.Batch) error {
 		}
 		e.readTerms(&one.bindings, 1)
 		r.Probabilities, r.Attention, r.Weights = one.done.floats(compile.OutProbabilities), one.done.floats(compile.OutAttention), one.done.floats(compile.OutWeights)
-		return w.update.RunWithBinding(w.io[e.current])
+		return w.io[e.current].run()
 	}
 	if err := w.openBeside(e.options); err != nil {
 		return err
@@ -143,7 +141,7 @@ func (e *Engine) runBagwise(b *train.Batch) error {
 		}
 		w.add(at == 0, at+len(wave) == b.Bags, len(wave), 1/float32(b.Bags))
 	}
-	return w.update.RunWithBinding(w.io[e.current])
+	return w.io[e.current].run()
 }
 
 func (w *bagwise) openBeside(o Options) (err error) {

@@ -91,7 +91,9 @@ func (w *workspace) Run(g *graph.Graph, n int, names map[string]string) error {
 		}
 		out[i] = next[name]
 	}
+	s.calls.Lock()
 	err := s.Run(in, out)
+	s.calls.Unlock()
 	goruntime.KeepAlive(in) // the session holds only their C pointers
 	goruntime.KeepAlive(out)
 	if err != nil {

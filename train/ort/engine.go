@@ -52,6 +52,9 @@ func New(p *compile.Program, params map[string][]float32, o Options) (*Engine, e
 	if err == nil {
 		err = e.openInfer()
 	}
+	if err == nil && !e.onCPU() {
+		err = e.checkPredictions()
+	}
 	if err == nil && hasImages(p) && e.onCPU() {
 		e.bagwise, err = newBagwise(e)
 	}
@@ -78,7 +81,7 @@ func defaultThreads(p *compile.Program) int {
 
 func hasImages(p *compile.Program) bool { return len(p.Train.ByOp(graph.OpConv2D)) > 0 }
 
-func (e *Engine) onCPU() bool { return e.options.Provider == "" || e.options.Provider == "cpu" }
+func (e *Engine) onCPU() bool { return e.options.session().OnCPU() }
 
 // allocate makes the tensors that do not depend on the size of a batch.
 func (e *Engine) allocate() error {
@@ -157,7 +160,9 @@ func (e *Engine) wholeStep(bags int) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	*at, err = open(g, e.options, false)
+	if *at, err = open(g, e.options, false); err == nil && !e.onCPU() {
+		err = e.checkStep(bags)
+	}
 	return *at, err
 }
 
@@ -166,6 +171,11 @@ func (e *Engine) Name() string { return Name }
 
 // Step implements train.Engine.
 func (e *Engine) Step(b *train.Batch) (*train.Result, error) {
+	if e.bagwise == nil { // opened first, since the check of a new session takes steps of its own
+		if _, err := e.wholeStep(b.Bags); err != nil {
+			return nil, err
+		}
+	}
 	for name, v := range map[string]float64{
 		compile.InLR: b.LR, compile.InLambda: b.Lambda,
 		compile.InEpoch: float64(b.Epoch), compile.InEpochs: float64(b.Epochs),

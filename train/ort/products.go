@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	goruntime "runtime"
+	"sync"
 
 	onnx "github.com/yalue/onnxruntime_go"
 	"gonum.org/v1/gonum/blas/blas32"
@@ -19,6 +20,7 @@ import (
 // on a CPU as gonum does in Go. It may be used by many goroutines at a time.
 type Products struct {
 	sessions [2][2]*onnx.DynamicAdvancedSession // by what is transposed
+	calls    sync.Locker                        // held during calls on the sessions
 }
 
 // NewProducts opens the sessions. On the CPU each product uses one thread unless
@@ -28,7 +30,7 @@ func NewProducts(o Options) (*Products, error) {
 		return nil, err
 	}
 	o.Threads = cmp.Or(o.Threads, 1)
-	p := &Products{}
+	p := &Products{calls: o.session().Locker()}
 	for a := range p.sessions {
 		for b := range p.sessions[a] {
 			s, err := start(productModel(a, b), []string{"a", "b"}, []string{"c"}, o)
@@ -85,7 +87,9 @@ func (p *Products) Gemm(transA, transB bool, a, b, c blas32.General) error {
 		defer t.Destroy()
 		tensors[q] = t
 	}
+	p.calls.Lock()
 	err := p.sessions[i][j].Run([]onnx.Value{tensors[0], tensors[1]}, []onnx.Value{tensors[2]})
+	p.calls.Unlock()
 	goruntime.KeepAlive(tensors) // the session holds only their C pointers
 	goruntime.KeepAlive([]any{a, b, c})
 	return err
@@ -93,6 +97,8 @@ func (p *Products) Gemm(transA, transB bool, a, b, c blas32.General) error {
 
 // Close frees the sessions.
 func (p *Products) Close() error {
+	p.calls.Lock()
+	defer p.calls.Unlock()
 	var errs []error
 	for _, row := range p.sessions {
 		for _, s := range row {

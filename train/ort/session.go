@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sync"
 
 	onnx "github.com/yalue/onnxruntime_go"
 	"google.golang.org/protobuf/proto"
@@ -24,6 +25,8 @@ type session struct {
 	*onnx.DynamicAdvancedSession
 	name    string
 	in, out []string
+	onCPU   bool
+	calls   sync.Locker // held during calls on the session and its bindings
 }
 
 // open makes a session of a graph whose parameters are inputs.
@@ -32,7 +35,7 @@ func open(g *graph.Graph, o Options, planes bool) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{name: g.Name}
+	s := &session{name: g.Name, onCPU: o.session().OnCPU(), calls: o.session().Locker()}
 	for _, v := range model.Graph.Input {
 		s.in = append(s.in, v.GetName())
 	}
@@ -56,30 +59,72 @@ func start(model *onnxpb.ModelProto, in, out []string, o Options) (*onnx.Dynamic
 		return nil, err
 	}
 	defer opts.Destroy()
+	calls := o.session().Locker()
+	calls.Lock()
+	defer calls.Unlock()
 	return onnx.NewDynamicAdvancedSessionWithONNXData(bytes, in, out, opts)
 }
 
+// Destroy releases the session.
+func (s *session) Destroy() error {
+	s.calls.Lock()
+	defer s.calls.Unlock()
+	return s.DynamicAdvancedSession.Destroy()
+}
+
+// bound is a session with the values that it reads and writes.
+type bound struct {
+	*onnx.IoBinding
+	session *session
+	from    []values
+}
+
+// run runs the session. It binds the inputs again on a device, see ortenv.Session.OnCPU.
+func (b *bound) run() error {
+	s := b.session
+	s.calls.Lock()
+	defer s.calls.Unlock()
+	if !s.onCPU {
+		if err := s.tie("input", s.in, b.BindInput, b.from); err != nil {
+			return err
+		}
+	}
+	return s.RunWithBinding(b.IoBinding)
+}
+
+// Destroy releases the binding, and neither the session nor the values.
+func (b *bound) Destroy() error {
+	b.session.calls.Lock()
+	defer b.session.calls.Unlock()
+	return b.IoBinding.Destroy()
+}
+
 // bind ties values to the inputs and outputs of the session, each the first of its name.
-func (s *session) bind(from ...values) (*onnx.IoBinding, error) {
+func (s *session) bind(from ...values) (*bound, error) {
+	s.calls.Lock()
+	defer s.calls.Unlock()
 	io, err := s.CreateIoBinding()
 	if err != nil {
 		return nil, err
 	}
-	tie := func(kind string, names []string, bind func(string, onnx.Value) error) {
-		for _, name := range names {
-			at := slices.IndexFunc(from, func(v values) bool { return v[name] != nil })
-			if at < 0 {
-				err = cmp.Or(err, fmt.Errorf("bug: nothing is there for the %s %s of the %s graph", kind, name, s.name))
-			} else if failed := bind(name, from[at][name]); failed != nil {
-				err = cmp.Or(err, fmt.Errorf("%s %s of the %s graph: %w", kind, name, s.name, failed))
-			}
-		}
-	}
-	tie("input", s.in, io.BindInput)
-	tie("output", s.out, io.BindOutput)
+	err = cmp.Or(s.tie("input", s.in, io.BindInput, from), s.tie("output", s.out, io.BindOutput, from))
 	if err != nil {
 		io.Destroy()
 		return nil, err
 	}
-	return io, nil
+	return &bound{io, s, from}, nil
+}
+
+// tie binds each name to the first value of that name.
+func (s *session) tie(kind string, names []string, bind func(string, onnx.Value) error, from []values) error {
+	for _, name := range names {
+		at := slices.IndexFunc(from, func(v values) bool { return v[name] != nil })
+		if at < 0 {
+			return fmt.Errorf("bug: nothing is there for the %s %s of the %s graph", kind, name, s.name)
+		}
+		if err := bind(name, from[at][name]); err != nil {
+			return fmt.Errorf("%s %s of the %s graph: %w", kind, name, s.name, err)
+		}
+	}
+	return nil
 }

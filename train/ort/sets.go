@@ -84,7 +84,7 @@ type size struct {
 // both directions of the two copies of the parameters.
 type set struct {
 	values
-	io [2]*onnx.IoBinding
+	io [2]*bound
 }
 
 // bindings are what one thread needs to run a session: outputs, and the sets
@@ -129,7 +129,7 @@ func (w *bindings) run(e *Engine, on *session, n, bags int) (*set, error) {
 	}
 	w.sets.Put(key, s, 0)
 	s.fill(&w.inputs)
-	return s, on.RunWithBinding(s.io[e.current])
+	return s, s.io[e.current].run()
 }
 
 // Destroy releases what is there; sets point to the outputs.

@@ -1,0 +1,69 @@
+package needs
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// EnvSwiftShader names the folder of SwiftShader, a Vulkan device in software, with a
+// Vulkan loader.
+const EnvSwiftShader = "MIPLC_SWIFTSHADER"
+
+// SwiftShader returns the environment of a process that finds SwiftShader as its only
+// Vulkan device. The dynamic linker reads a part of it when the process starts, so a test
+// needs a process of its own, see InProcess.
+func SwiftShader(t testing.TB) []string {
+	t.Helper()
+	dir := os.Getenv(EnvSwiftShader)
+	if dir == "" {
+		t.Skipf("there is no SwiftShader: %s names its folder, which .ci/run makes from the npm package of .ci/swiftshader", EnvSwiftShader)
+	}
+	driver := filepath.Join(dir, "vk_swiftshader_icd.json")
+	if _, err := os.Stat(driver); err != nil {
+		t.Fatalf("%s names a folder without SwiftShader: %v", EnvSwiftShader, err)
+	}
+	libraries := dir
+	if others := os.Getenv("LD_LIBRARY_PATH"); others != "" {
+		libraries += string(os.PathListSeparator) + others
+	}
+	return []string{"VK_DRIVER_FILES=" + driver, "VK_ICD_FILENAMES=" + driver, "LD_LIBRARY_PATH=" + libraries,
+		"ORT_WEBGPU_EP_ALLOW_SOFTWARE_ADAPTER=1"}
+}
+
+// OpenVINO returns the environment of a process whose execution provider openvino is the
+// library of the Python package onnxruntime-ep-openvino.
+func OpenVINO(t testing.TB) []string {
+	t.Helper()
+	python := Python(t, "onnxruntime_ep_openvino==1.8.1")
+	path, err := exec.Command(python, "-c", "import onnxruntime_ep_openvino as p; print(p.get_library_path())").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{"MIPLC_PROVIDER_OPENVINO=" + string(bytes.TrimSpace(path))}
+}
+
+// InProcess starts the test again in a process of its own, with the environment in
+// addition, and reports whether this is that process. A device that ends its process then
+// fails one test.
+func InProcess(t *testing.T, environment func(testing.TB) []string) bool {
+	t.Helper()
+	const mark = "MIPLC_TEST_PROCESS"
+	if os.Getenv(mark) == t.Name() {
+		return true
+	}
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=5m")
+	cmd.Env = append(append(os.Environ(), environment(t)...), mark+"="+t.Name())
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	} else if testing.Verbose() {
+		t.Logf("%s", out)
+	}
+	return false
+}

@@ -1,0 +1,104 @@
+//go:build cgo
+
+package runtime
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/miplc/miplc/internal/stream"
+	"github.com/miplc/miplc/runtime/ortenv"
+)
+
+// deviceTolerance is the largest absolute difference between a prediction on a device and
+// on the CPU. It is ten times the tolerance between engines, since GPUs may compute
+// functions such as exp with less precision. A model whose predictions rounding moves
+// further allows as much as its metadata says.
+const deviceTolerance = 1e-4
+
+// checkDevice compares predictions on a device with those of the CPU, and refuses a device
+// that differs. It does nothing on the CPU. Several inputs pass through one binding:
+// a device that keeps the first of them is wrong from the second on.
+func (s *ortSession) checkDevice(f *File) error {
+	if s.onCPU {
+		return nil
+	}
+	onCPU := *f
+	onCPU.Session = ortenv.Session{Threads: f.Session.Threads}
+	reference, err := newORT(&onCPU)
+	if err != nil {
+		return err
+	}
+	defer reference.Close()
+	worst := 0.0
+	for _, bags := range s.sampleBags(f, reference) {
+		want, err := reference.sample(bags)
+		if err != nil {
+			return fmt.Errorf("checking the execution provider %s: on the CPU: %w", f.Session.Provider, err)
+		}
+		got, err := s.sample(bags)
+		if err != nil {
+			return fmt.Errorf("checking the execution provider %s: %w", f.Session.Provider, err)
+		}
+		worst = max(worst, ortenv.Difference(want, got))
+	}
+	return f.Session.CheckDevice("the predictions", worst, max(deviceTolerance, f.Meta.Tolerance))
+}
+
+// sample predicts bags and returns all probabilities and attention scores.
+func (s *ortSession) sample(bags []Bag) ([]float32, error) {
+	to := make([]Prediction, len(bags))
+	for i, b := range bags {
+		to[i].makeRoom(int(s.classes), b.N)
+	}
+	err := s.Run(context.Background(), bags, to)
+	var all []float32
+	for _, p := range to {
+		all = append(append(all, p.Probabilities...), p.Attention...)
+	}
+	return all, err
+}
+
+// sampleScales are standard deviations of drawn features: which of them a model tells
+// apart depends on its normalization.
+var sampleScales = []float32{1, 10, 0.1, 1000, 0.001}
+
+// sampleBags returns inputs of equal shape, so that they share a binding, at a scale at
+// which the predictions of the reference depend on the input. Models of contract batch/1
+// get two bags at a time, whose sizes change.
+func (s *ortSession) sampleBags(f *File, reference *ortSession) [][]Bag {
+	var first [][]Bag
+	for _, scale := range sampleScales {
+		drawn := drawBags(f.InstanceSize(), s.batch, scale)
+		a, err := reference.sample(drawn[0])
+		if err != nil {
+			break
+		}
+		b, err := reference.sample(drawn[1])
+		if err != nil || ortenv.Difference(a, b) > 100*deviceTolerance {
+			return drawn
+		}
+		if first == nil {
+			first = drawn
+		}
+	}
+	if first == nil { // the reference fails, and says so when it is compared
+		return [][]Bag{drawBags(f.InstanceSize(), s.batch, 1)[0]}
+	}
+	return first
+}
+
+func drawBags(instance int, batch bool, scale float32) [][]Bag {
+	r := stream.New(1, "device")
+	bag := func(n int) Bag {
+		b := Bag{N: n, Instances: make([]float32, n*instance)}
+		for i := range b.Instances {
+			b.Instances[i] = scale * float32(r.NormFloat64())
+		}
+		return b
+	}
+	if batch {
+		return [][]Bag{{bag(2), bag(5)}, {bag(4), bag(3)}, {bag(1), bag(6)}}
+	}
+	return [][]Bag{{bag(5)}, {bag(5)}, {bag(5)}}
+}

@@ -1,0 +1,108 @@
+//go:build cgo
+
+package runtime_test
+
+import (
+	"context"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/miplc/miplc/internal/needs"
+	"github.com/miplc/miplc/runtime"
+	"github.com/miplc/miplc/runtime/ortlib/ortest"
+)
+
+// deviceAgreement is how close predictions on the devices of these tests are to the CPU's.
+const deviceAgreement = 1e-5
+
+func TestPredictOnWebGPU(t *testing.T) {
+	if needs.InProcess(t, ortest.WebGPU) {
+		predictOn(t, "webgpu")
+	}
+}
+
+func TestPredictOnOpenVINO(t *testing.T) {
+	if needs.InProcess(t, needs.OpenVINO) {
+		predictOn(t, "openvino")
+	}
+}
+
+// predictOn compares a provider with the CPU: bags of one size one after the other, so
+// that they share a binding, bags in batches and from several goroutines at once.
+func predictOn(t *testing.T, provider string) {
+	for _, name := range []string{"demipl-3x4.onnx", "saturated-3x4.onnx", "batch-3x4.onnx", "image-12x12.onnx", "demipl-38x13.onnx"} {
+		t.Run(name, func(t *testing.T) {
+			cpu, device := open(t, name), open(t, name, runtime.WithProvider(provider, nil))
+			size := 1
+			for _, d := range cpu.Info().InputShape {
+				size *= d
+			}
+			var bags []runtime.Bag
+			for i, n := range []int{1, 1, 3, 40, 40, 3, 1} {
+				bags = append(bags, randomBag(n, size, uint64(i)))
+			}
+			want := predictAll(t, cpu, bags)
+			worst := furthestPrediction(want, predictAll(t, device, bags))
+			batch, err := device.PredictBatch(context.Background(), bags)
+			if err != nil {
+				t.Fatal(err)
+			}
+			worst = max(worst, furthestPrediction(want, batch))
+			var together sync.WaitGroup
+			found := make([][]runtime.Prediction, 3)
+			for g := range found {
+				together.Go(func() { found[g] = predictAll(t, device, bags) })
+			}
+			together.Wait()
+			for _, f := range found {
+				worst = max(worst, furthestPrediction(want, f))
+			}
+			t.Logf("largest difference to the CPU: %.1e", worst)
+			if !(worst <= deviceAgreement) {
+				t.Errorf("predictions on %s are %g away from those on the CPU", provider, worst)
+			}
+		})
+	}
+}
+
+func predictAll(t *testing.T, m *runtime.Model, bags []runtime.Bag) []runtime.Prediction {
+	t.Helper()
+	all := make([]runtime.Prediction, len(bags))
+	for i, b := range bags {
+		if err := m.PredictInto(context.Background(), b, &all[i]); err != nil {
+			t.Error(err)
+		}
+	}
+	return all
+}
+
+func furthestPrediction(a, b []runtime.Prediction) float64 {
+	worst := 0.0
+	for i := range a {
+		for j, v := range a[i].Probabilities {
+			worst = max(worst, math.Abs(float64(v)-float64(b[i].Probabilities[j])))
+		}
+		for j, v := range a[i].Attention {
+			worst = max(worst, math.Abs(float64(v)-float64(b[i].Attention[j])))
+		}
+	}
+	return worst
+}
+
+// OpenVINO in bfloat16 or float16 stands in for a device that computes wrong numbers.
+func TestWrongDeviceIsRefused(t *testing.T) {
+	if !needs.InProcess(t, needs.OpenVINO) {
+		return
+	}
+	m, err := runtime.Open("testdata/demipl-38x13.onnx", runtime.WithLibrary(ortest.Library(t)),
+		runtime.WithProvider("openvino", map[string]string{"load_config": `{"CPU":{"INFERENCE_PRECISION_HINT":"bf16"}}`}))
+	if err == nil {
+		m.Close()
+		t.Skip("this processor has no bfloat16, so OpenVINO computes in float32")
+	}
+	if !strings.Contains(err.Error(), "openvino computes wrong numbers") {
+		t.Error(err)
+	}
+}

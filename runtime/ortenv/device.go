@@ -1,0 +1,37 @@
+package ortenv
+
+import (
+	"fmt"
+	"math"
+)
+
+// WrongDeviceError reports a provider whose numbers differ from the CPU's.
+type WrongDeviceError struct {
+	Provider   string
+	What       string  // what was compared
+	Difference float64 // largest, absolute or relative as What says; may be NaN
+	Tolerance  float64
+}
+
+func (e *WrongDeviceError) Error() string {
+	return fmt.Sprintf("the execution provider %s computes wrong numbers on this machine: %s differ from the CPU's by %.3g, at most %.2g is allowed; update its library or the device's driver, or run without it on the CPU",
+		e.Provider, e.What, e.Difference, e.Tolerance)
+}
+
+// CheckDevice returns a WrongDeviceError unless the difference is within the tolerance.
+func (s Session) CheckDevice(what string, difference, tolerance float64) error {
+	if difference <= tolerance { // false for NaN
+		return nil
+	}
+	return &WrongDeviceError{s.Provider, what, difference, tolerance}
+}
+
+// Difference returns the largest absolute difference of two vectors of one length; NaN if
+// a value is not a number.
+func Difference(a, b []float32) float64 {
+	worst := 0.0
+	for i := range a {
+		worst = max(worst, math.Abs(float64(a[i])-float64(b[i])))
+	}
+	return worst
+}

@@ -1,0 +1,93 @@
+//go:build cgo
+
+// Package plugin loads execution providers of onnxruntime that come as libraries of their
+// own, with the calls that the Go binding lacks. onnxruntime_c_api.h and
+// onnxruntime_ep_c_api.h are copies of the files in the binding's module.
+package plugin
+
+// #include <stdlib.h>
+// #include "plugin.h"
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"unsafe"
+
+	ort "github.com/yalue/onnxruntime_go"
+)
+
+// DeviceType restricts a provider to one kind of device, as onnxruntime numbers them.
+type DeviceType int
+
+// Kinds of devices.
+const (
+	Any DeviceType = -1
+	CPU DeviceType = 0
+	GPU DeviceType = 1
+	NPU DeviceType = 2
+)
+
+var state struct {
+	sync.Mutex
+	started    bool
+	registered map[string]string // library by provider
+}
+
+// Register loads the library of a provider into the onnxruntime that was loaded from the
+// path onnxruntime. A provider is loaded once in a process.
+func Register(onnxruntime, provider, library string) error {
+	state.Lock()
+	defer state.Unlock()
+	if loaded, ok := state.registered[provider]; ok {
+		if loaded != library {
+			return fmt.Errorf("it is already loaded from %s; a process cannot load a second one from %s", loaded, library)
+		}
+		return nil
+	}
+	if !state.started {
+		base, err := apiBase(onnxruntime)
+		if err != nil {
+			return err
+		}
+		if err := failure(C.plugin_start(base)); err != nil {
+			return err
+		}
+		state.started, state.registered = true, map[string]string{}
+	}
+	if err := ort.RegisterExecutionProviderLibrary(provider, library); err != nil {
+		return fmt.Errorf("loading %s: %w", library, err)
+	}
+	state.registered[provider] = library
+	return nil
+}
+
+// Append adds the first device of a registered provider to the options of a session.
+// name is the name that the provider gives itself.
+func Append(o *ort.SessionOptions, name string, on DeviceType, settings map[string]string) error {
+	var keys, values []*C.char
+	for k, v := range settings {
+		keys, values = append(keys, C.CString(k)), append(values, C.CString(v))
+	}
+	defer func() {
+		for i := range keys {
+			C.free(unsafe.Pointer(keys[i]))
+			C.free(unsafe.Pointer(values[i]))
+		}
+	}()
+	provider := C.CString(name)
+	defer C.free(unsafe.Pointer(provider))
+	// The options are a struct of one field, the pointer of the C API; a test checks that.
+	options := *(*unsafe.Pointer)(unsafe.Pointer(o))
+	return failure(C.plugin_append(options, provider, C.int(on), unsafe.SliceData(keys), unsafe.SliceData(values), C.size_t(len(keys))))
+}
+
+// failure converts a message of the C functions and frees it.
+func failure(message *C.char) error {
+	if message == nil {
+		return nil
+	}
+	defer C.free(unsafe.Pointer(message))
+	return errors.New(C.GoString(message))
+}

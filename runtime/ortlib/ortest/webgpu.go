@@ -1,0 +1,25 @@
+package ortest
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/miplc/miplc/internal/needs"
+	"github.com/miplc/miplc/internal/pinned"
+	"github.com/miplc/miplc/runtime/ortlib"
+)
+
+// WebGPU returns the environment of a process that runs the WebGPU provider on
+// SwiftShader. It installs the pinned provider unless it is there.
+func WebGPU(t testing.TB) []string {
+	t.Helper()
+	environment := needs.SwiftShader(t)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	if _, err := ortlib.InstallProvider(ctx, ortlib.WebGPU, pinned.InstallOptions{Progress: os.Stderr}); err != nil {
+		t.Fatalf("this test needs the WebGPU provider: %v", err)
+	}
+	return environment
+}

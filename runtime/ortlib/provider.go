@@ -1,0 +1,91 @@
+package ortlib
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/miplc/miplc/internal/pinned"
+)
+
+// EnvProvider followed by the name of an execution provider in capitals names the library
+// of that provider, such as MIPLC_PROVIDER_WEBGPU. It goes before the cache.
+const EnvProvider = "MIPLC_PROVIDER_"
+
+// WebGPU is the execution provider that InstallProvider fetches.
+const WebGPU = "webgpu"
+
+// WebGPUVersion is the release of it.
+const WebGPUVersion = "0.4.0"
+
+const webgpuArchive = "onnxruntime-ep-webgpu==" + WebGPUVersion
+
+// providerPins holds the pinned libraries of execution providers.
+var providerPins = map[string][]pinned.Pin{
+	WebGPU: {
+		{System: "linux/amd64", Via: pinned.ViaPip, Archive: webgpuArchive, Member: "onnxruntime_ep_webgpu/libonnxruntime_providers_webgpu.so",
+			Platform: "manylinux_2_28_x86_64", Size: 16450888, Download: 7,
+			SHA256: "9f76e3dc4459421958ad086a9da03bf7e5de9289e9a3a56e28bbb459773dec81"},
+		{System: "linux/arm64", Via: pinned.ViaPip, Archive: webgpuArchive, Member: "onnxruntime_ep_webgpu/libonnxruntime_providers_webgpu.so",
+			Platform: "manylinux_2_28_aarch64", Size: 13862448, Download: 6,
+			SHA256: "720e1288e7e465f924db44b88a98a9d1c543eba3fbb2ff801cf2545f5e7f0279"},
+		{System: "darwin/arm64", Via: pinned.ViaPip, Archive: webgpuArchive, Member: "onnxruntime_ep_webgpu/libonnxruntime_providers_webgpu.dylib",
+			Platform: "macosx_14_0_arm64", Size: 14966224, Download: 5,
+			SHA256: "894aa43c308c97afe58f6485b8411962181a39b27170f5f210cc7503adb52850"},
+	},
+}
+
+// FindProvider returns the library of an execution provider: the one that EnvProvider
+// names, else the one that InstallProvider put into the cache. The path is empty if there
+// is neither; an onnxruntime library may still have the provider built in. A library that
+// is named and does not exist, or is damaged in the cache, is an error.
+func FindProvider(name string) (path string, err error) {
+	variable := EnvProvider + strings.ToUpper(name)
+	if named := os.Getenv(variable); named != "" {
+		if info, err := os.Stat(named); err != nil || info.IsDir() {
+			return "", fmt.Errorf("%s names %s, which is not a file", variable, named)
+		}
+		// onnxruntime resolves a relative path against its own folder.
+		return filepath.Abs(named)
+	}
+	slot, err := providerSlot(name)
+	if err != nil {
+		return "", nil
+	}
+	if _, err := os.Stat(slot.Path); err != nil {
+		return "", nil
+	}
+	if err := slot.Check(true); err != nil {
+		return "", fmt.Errorf("%s: %w; `miplc runtime install %s --force` replaces it", slot.Path, err, name)
+	}
+	return slot.Path, nil
+}
+
+// InstallProvider puts the pinned library of an execution provider into the cache and
+// returns its path. A good one that is already there is returned without touching the
+// network.
+func InstallProvider(ctx context.Context, name string, o pinned.InstallOptions) (path string, err error) {
+	slot, err := providerSlot(name)
+	if err != nil {
+		return "", fmt.Errorf("cannot install the execution provider %s: %w", name, err)
+	}
+	return slot.Path, slot.Install(ctx, o)
+}
+
+// providerSlot returns the place of a pinned provider in the cache of this machine.
+func providerSlot(name string) (pinned.Slot, error) {
+	pins := providerPins[name]
+	if pins == nil {
+		return pinned.Slot{}, fmt.Errorf("no library of it is pinned")
+	}
+	cache, err := pinned.CacheDir()
+	if err != nil {
+		return pinned.Slot{}, fmt.Errorf("%w; set %s to a directory", err, pinned.EnvCache)
+	}
+	l := pinned.Library{Name: "the execution provider " + name + " " + WebGPUVersion, Pins: pins,
+		Remedy: "get its library yourself and set " + EnvProvider + strings.ToUpper(name)}
+	return l.On(filepath.Join(cache, "provider-"+name, WebGPUVersion, runtime.GOOS+"-"+runtime.GOARCH, filepath.Base(pins[0].Member))), nil
+}

@@ -1,0 +1,174 @@
+//go:build cgo
+
+package ort
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/stream"
+	"github.com/miplc/miplc/runtime/ortenv"
+	"github.com/miplc/miplc/train"
+)
+
+// Largest differences between a device and the CPU. GPUs may compute functions such as exp
+// with less precision than a CPU, so more is allowed than between engines.
+const (
+	outputTolerance   = 1e-4 // loss, relative above 1, and outputs
+	gradientTolerance = 1e-3 // relative to the largest
+)
+
+// checkStep compares training steps of batches of that many bags on a device with those of
+// the CPU, and refuses a device that differs. Two batches of one size pass through one
+// binding: a device that keeps the first inputs is wrong from the second on. The state of
+// the engine stays as it is.
+func (e *Engine) checkStep(bags int) error {
+	kept, err := e.State()
+	if err != nil {
+		return err
+	}
+	cpu, err := e.reference()
+	if err != nil {
+		return err
+	}
+	defer cpu.Close()
+	if err := e.SetState(sampleState(e.prog)); err != nil {
+		return err
+	}
+	loss, gradients := 0.0, 0.0
+	for i := range 2 {
+		b := sampleBatch(e.prog, bags, i)
+		want, err := cpu.Step(b)
+		if err != nil {
+			return err
+		}
+		got, err := e.Step(b)
+		if err != nil {
+			return err
+		}
+		loss = max(loss, math.Abs(got.Loss-want.Loss)/max(1, math.Abs(want.Loss)),
+			ortenv.Difference(got.Probabilities, want.Probabilities), ortenv.Difference(got.Attention, want.Attention), ortenv.Difference(got.Weights, want.Weights))
+		now, then := e.copies[e.current], cpu.copies[cpu.current]
+		for _, name := range []string{compile.InParams, compile.InVelocity} {
+			gradients = max(gradients, ortenv.Difference(now.floats(name), then.floats(name))/largest(then.floats(name)))
+		}
+	}
+	device := e.options.session()
+	if err := device.CheckDevice("the results of training steps", loss, outputTolerance); err != nil {
+		return err
+	}
+	if err := device.CheckDevice("the gradients, relative to the largest,", gradients, gradientTolerance); err != nil {
+		return err
+	}
+	return e.SetState(kept)
+}
+
+// checkPredictions does for predictions what checkStep does for steps.
+func (e *Engine) checkPredictions() error {
+	kept, err := e.State()
+	if err != nil {
+		return err
+	}
+	cpu, err := e.reference()
+	if err != nil {
+		return err
+	}
+	defer cpu.Close()
+	if err := e.SetState(sampleState(e.prog)); err != nil {
+		return err
+	}
+	worst := 0.0
+	for i := range 2 {
+		b := sampleBatch(e.prog, 2, i)
+		wantP, wantA, err := cpu.Predict(b.Instances, b.BagOf, b.Bags)
+		if err != nil {
+			return err
+		}
+		gotP, gotA, err := e.Predict(b.Instances, b.BagOf, b.Bags)
+		if err != nil {
+			return err
+		}
+		worst = max(worst, ortenv.Difference(gotP, wantP), ortenv.Difference(gotA, wantA))
+	}
+	if err := e.options.session().CheckDevice("the predictions", worst, outputTolerance); err != nil {
+		return err
+	}
+	return e.SetState(kept)
+}
+
+// reference opens an engine on the CPU in the state of the check.
+func (e *Engine) reference() (*Engine, error) {
+	cpu, err := New(e.prog, sampleState(e.prog).Params, Options{Library: e.options.Library, Threads: e.options.Threads})
+	if err != nil {
+		return nil, fmt.Errorf("checking the execution provider %s: %w", e.options.Provider, err)
+	}
+	return cpu, nil
+}
+
+// sampleState returns drawn parameters, and statistics that leave features as they are.
+func sampleState(p *compile.Program) *train.State {
+	s := &train.State{Params: train.InitParams(p, 1)}
+	for _, name := range p.Statistics() {
+		s.Params[name] = make([]float32, extent.Size(p.Signature.Instance))
+		if name == compile.ParamStd {
+			for i := range s.Params[name] {
+				s.Params[name][i] = 1
+			}
+		}
+	}
+	return s
+}
+
+// sampleBatch draws a batch. Batches of an equal number of bags have equal shapes; the
+// sizes of their bags differ.
+func sampleBatch(p *compile.Program, bags, index int) *train.Batch {
+	const instances = 4 // of a bag on average
+	r := stream.New(1, "device", uint64(index))
+	k, t := p.Signature.Classes, &p.Spec.Train
+	b := &train.Batch{Bags: bags, Masks: map[string][]float32{}, Lambda: 0.5, Epoch: 1, Epochs: max(1, t.Epochs.V), LR: t.LR.V}
+	sizes := make([]int, bags)
+	for range bags * (instances - 1) {
+		sizes[r.IntN(bags)]++
+	}
+	for bag, more := range sizes {
+		for range 1 + more {
+			b.BagOf = append(b.BagOf, bag)
+		}
+		first := r.IntN(k)
+		second := (first + 1 + r.IntN(max(1, k-1))) % k
+		candidates := make([]float32, k)
+		candidates[first], candidates[second] = 1, 1
+		b.Candidates = append(b.Candidates, candidates...)
+		for _, c := range candidates {
+			if first != second {
+				c /= 2
+			}
+			b.Weights = append(b.Weights, c)
+		}
+	}
+	b.Instances = make([]float32, len(b.BagOf)*extent.Size(p.Signature.Instance))
+	for i := range b.Instances {
+		b.Instances[i] = float32(r.NormFloat64())
+	}
+	for i := range p.Masks {
+		m := &p.Masks[i]
+		values := make([]float32, extent.Size(m.Shape.Concrete(len(b.BagOf), bags)))
+		train.DrawMask(values, float32(1/(1-m.Drop)), m, 1, 1, index+1)
+		b.Masks[m.Name] = values
+	}
+	return b
+}
+
+// largest returns the largest absolute value, and 1 if all are zero.
+func largest(v []float32) float64 {
+	top := 0.0
+	for _, x := range v {
+		top = max(top, math.Abs(float64(x)))
+	}
+	if top == 0 {
+		return 1
+	}
+	return top
+}
