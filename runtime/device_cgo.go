@@ -20,7 +20,7 @@ const deviceTolerance = 1e-4
 // that differs. It does nothing on the CPU. Several inputs pass through one binding:
 // a device that keeps the first of them is wrong from the second on.
 func (s *ortSession) checkDevice(f *File) error {
-	if s.onCPU {
+	if f.Session.OnCPU() {
 		return nil
 	}
 	onCPU := *f

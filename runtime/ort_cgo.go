@@ -33,7 +33,7 @@ type ortSession struct {
 	instance []int64 // shape of one instance
 	classes  int64
 	batch    bool
-	onCPU    bool
+	rebinds  bool        // inputs must be bound again after they were filled
 	calls    sync.Locker // held during calls on the session and its bindings
 
 	mu   sync.Mutex
@@ -89,7 +89,7 @@ func newORT(f *File) (*ortSession, error) {
 		instance: width.To[int64](f.Meta.InputShape),
 		classes:  int64(len(f.Meta.Classes)),
 		batch:    f.Meta.Contract == contract.ContractBatch,
-		onCPU:    f.Session.OnCPU(),
+		rebinds:  !f.Session.OnCPU(),
 		calls:    calls,
 		idle:     recent.List[size, *binding]{Most: maxIdleBindings, Room: maxIdleValues, Drop: (*binding).destroy},
 	}, nil
@@ -128,7 +128,7 @@ func (s *ortSession) Run(ctx context.Context, bags []Bag, to []Prediction) error
 // then stops before the next node.
 func (s *ortSession) runBinding(ctx context.Context, b *binding) error {
 	if ctx.Done() == nil || len(b.instances.GetData()) <= watchedValues {
-		if !s.onCPU {
+		if s.rebinds {
 			if err := b.rebind(); err != nil {
 				return err
 			}

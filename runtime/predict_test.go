@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/miplc/miplc/internal/pinned"
 	"github.com/miplc/miplc/internal/width"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
@@ -290,6 +291,8 @@ func TestPredictIntoReusesSlices(t *testing.T) {
 // at Open; that of the CPU is always there.
 func TestProviders(t *testing.T) {
 	path := ortest.Library(t)
+	t.Setenv(ortlib.EnvLibrary, path)
+	t.Setenv(pinned.EnvCache, t.TempDir()) // without providers in libraries of their own
 	open(t, "demipl-3x4.onnx", runtime.WithProvider(ortenv.CPU, nil))
 	offered := ortenv.Offered(path)
 	for _, name := range append([]string{"cud"}, ortenv.Providers...) {

@@ -8,22 +8,22 @@ import (
 	"testing"
 )
 
-// EnvSwiftShader names the folder of SwiftShader, a Vulkan device in software, with a
+// envSwiftShader names the folder of SwiftShader, a Vulkan device in software, with a
 // Vulkan loader.
-const EnvSwiftShader = "MIPLC_SWIFTSHADER"
+const envSwiftShader = "MIPLC_SWIFTSHADER"
 
 // SwiftShader returns the environment of a process that finds SwiftShader as its only
 // Vulkan device. The dynamic linker reads a part of it when the process starts, so a test
 // needs a process of its own, see InProcess.
 func SwiftShader(t testing.TB) []string {
 	t.Helper()
-	dir := os.Getenv(EnvSwiftShader)
+	dir := os.Getenv(envSwiftShader)
 	if dir == "" {
-		t.Skipf("there is no SwiftShader: %s names its folder, which .ci/run makes from the npm package of .ci/swiftshader", EnvSwiftShader)
+		t.Skipf("there is no SwiftShader: %s names its folder, which .ci/run makes from the npm package of .ci/swiftshader", envSwiftShader)
 	}
 	driver := filepath.Join(dir, "vk_swiftshader_icd.json")
 	if _, err := os.Stat(driver); err != nil {
-		t.Fatalf("%s names a folder without SwiftShader: %v", EnvSwiftShader, err)
+		t.Fatalf("%s names a folder without SwiftShader: %v", envSwiftShader, err)
 	}
 	libraries := dir
 	if others := os.Getenv("LD_LIBRARY_PATH"); others != "" {

@@ -18,10 +18,10 @@ const EnvProvider = "MIPLC_PROVIDER_"
 // WebGPU is the execution provider that InstallProvider fetches.
 const WebGPU = "webgpu"
 
-// WebGPUVersion is the release of it.
-const WebGPUVersion = "0.4.0"
+// webgpuVersion is the release of it.
+const webgpuVersion = "0.4.0"
 
-const webgpuArchive = "onnxruntime-ep-webgpu==" + WebGPUVersion
+const webgpuArchive = "onnxruntime-ep-webgpu==" + webgpuVersion
 
 // providerPins holds the pinned libraries of execution providers.
 var providerPins = map[string][]pinned.Pin{
@@ -58,21 +58,23 @@ func FindProvider(name string) (path string, err error) {
 	if _, err := os.Stat(slot.Path); err != nil {
 		return "", nil
 	}
-	if err := slot.Check(true); err != nil {
+	if err := slot.Check(); err != nil {
 		return "", fmt.Errorf("%s: %w; `miplc runtime install %s --force` replaces it", slot.Path, err, name)
 	}
 	return slot.Path, nil
 }
 
 // InstallProvider puts the pinned library of an execution provider into the cache and
-// returns its path. A good one that is already there is returned without touching the
-// network.
-func InstallProvider(ctx context.Context, name string, o pinned.InstallOptions) (path string, err error) {
+// returns it. A good one that is already there is returned without touching the network.
+func InstallProvider(ctx context.Context, name string, o pinned.InstallOptions) (Library, error) {
 	slot, err := providerSlot(name)
-	if err != nil {
-		return "", fmt.Errorf("cannot install the execution provider %s: %w", name, err)
+	if err == nil {
+		err = slot.Install(ctx, o)
 	}
-	return slot.Path, slot.Install(ctx, o)
+	if err != nil {
+		return Library{}, fmt.Errorf("execution provider %s: %w", name, err)
+	}
+	return Library{Path: slot.Path, Version: webgpuVersion, Origin: FromCache}, nil
 }
 
 // providerSlot returns the place of a pinned provider in the cache of this machine.
@@ -85,7 +87,7 @@ func providerSlot(name string) (pinned.Slot, error) {
 	if err != nil {
 		return pinned.Slot{}, fmt.Errorf("%w; set %s to a directory", err, pinned.EnvCache)
 	}
-	l := pinned.Library{Name: "the execution provider " + name + " " + WebGPUVersion, Pins: pins,
+	l := pinned.Library{Name: "the execution provider " + name + " " + webgpuVersion, Pins: pins,
 		Remedy: "get its library yourself and set " + EnvProvider + strings.ToUpper(name)}
-	return l.On(filepath.Join(cache, "provider-"+name, WebGPUVersion, runtime.GOOS+"-"+runtime.GOARCH, filepath.Base(pins[0].Member))), nil
+	return l.On(filepath.Join(cache, "provider-"+name, webgpuVersion, runtime.GOOS+"-"+runtime.GOARCH, filepath.Base(pins[0].Member))), nil
 }

@@ -20,15 +20,17 @@ import (
 
 // Flags are the settings.
 type Flags struct {
-	Backend string
-	Library string
-	Options []runtime.Option // of the command, beside what the flags say
+	Backend  string
+	Library  string
+	Provider string           // execution provider of onnxruntime; empty: the CPU
+	Options  []runtime.Option // of the command, beside what the flags say
 }
 
 // Add declares the flags.
 func (f *Flags) Add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.Backend, "backend", contract.BackendORT, "what runs the model: "+contract.BackendORT+" or "+contract.BackendONNXGo)
 	cmd.Flags().StringVar(&f.Library, "library", "", "onnxruntime library, or a folder that holds it")
+	cmd.Flags().StringVar(&f.Provider, "provider", "", ProviderHelp)
 }
 
 // ModelPath is the model that a path names: a file, or the folder of a run.
@@ -44,12 +46,32 @@ func (f *Flags) Open(path string) (*runtime.Model, error) {
 	if err := console.CheckWord("--backend", f.Backend, contract.BackendORT, contract.BackendONNXGo); err != nil {
 		return nil, err
 	}
+	if err := f.checkProvider(); err != nil {
+		return nil, err
+	}
 	path = ModelPath(path)
 	options := append([]runtime.Option{runtime.WithLibrary(f.Library)}, f.Options...)
 	if f.Backend == contract.BackendONNXGo {
 		options = append(options, runtime.WithBackend(onnxgo.Backend()))
 	}
+	if f.Provider != "" && f.Provider != ortenv.CPU {
+		options = append(options, runtime.WithProvider(f.Provider, nil))
+	}
 	return runtime.Open(path, options...)
+}
+
+// checkProvider reports an unknown provider, and one that is named for onnx-go.
+func (f *Flags) checkProvider() error {
+	if f.Provider == "" {
+		return nil
+	}
+	if err := console.CheckWord("--provider", f.Provider, append([]string{ortenv.CPU}, ortenv.Providers...)...); err != nil {
+		return err
+	}
+	if f.Backend == contract.BackendONNXGo && f.Provider != ortenv.CPU {
+		return console.Usagef("--provider %s belongs to the back end %s", f.Provider, contract.BackendORT)
+	}
+	return nil
 }
 
 // EnsureLibrary installs onnxruntime where none is found. A library that was

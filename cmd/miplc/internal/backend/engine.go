@@ -10,6 +10,9 @@ import (
 	"github.com/miplc/miplc/train/engines"
 )
 
+// ProviderHelp is the help of the flag --provider.
+var ProviderHelp = "execution provider of onnxruntime (default " + ortenv.CPU + "): " + strings.Join(append([]string{ortenv.CPU}, ortenv.Providers...), ", ")
+
 // EngineFlags declares the flags that ask for what trains; engine says what of.
 func EngineFlags(f *pflag.FlagSet, to *engines.Request, engine string) {
 	f.StringVar(&to.Engine, "engine", "", engine+": "+strings.Join(engines.Names(), ", "))

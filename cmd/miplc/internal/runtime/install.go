@@ -17,7 +17,7 @@ import (
 func Command(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "runtime",
-		Short: "Install or find onnxruntime and the plugin of XLA",
+		Short: "Install or find onnxruntime, its WebGPU provider and the plugin of XLA",
 		Long: `The onnxruntime library is looked for in this order: the flag --library, the
 environment (` + ortlib.EnvLibrary + `, then ` + ortlib.EnvLibraryOwn + `),
 the cache that "miplc runtime install" fills, beside the miplc binary, the
@@ -29,7 +29,11 @@ change.
 The PJRT plugin with which the engine xla trains is looked for in the flag
 --pjrt-plugin, the environment (` + pjrt.EnvPlugin + `), and then: for the CPU in
 the cache that "miplc runtime install xla" fills, for NVIDIA GPUs in Python's
-packages, where pip install "jax[cuda13]" puts it. The same rules apply to it.`,
+packages, where pip install "jax[cuda13]" puts it. The same rules apply to it.
+
+The library of an execution provider is looked for in the environment
+(` + ortlib.EnvProvider + `WEBGPU for the provider webgpu) and in the cache that
+"miplc runtime install webgpu" fills.`,
 	}
 	console.Group(con, cmd)
 	cmd.AddCommand(installCommand(con), pathCommand(con))
@@ -39,7 +43,7 @@ packages, where pip install "jax[cuda13]" puts it. The same rules apply to it.`,
 // installOptions are the settings of miplc runtime install.
 type installOptions struct {
 	Console *console.Console
-	What    string // onnxruntime or xla
+	What    string // onnxruntime, webgpu or xla
 	Via     string
 	Force   bool
 }
@@ -53,13 +57,16 @@ const (
 func installCommand(con *console.Console) *cobra.Command {
 	o := &installOptions{Console: con, What: libraryORT}
 	cmd := &cobra.Command{
-		Use:   "install [onnxruntime|xla]",
-		Short: "Fetch onnxruntime " + ortlib.Version + ", or a PJRT plugin of XLA for CPUs, into the cache",
-		Long: `Fetch the pinned onnxruntime through pip or npm, or the pinned PJRT plugin with
-which the engine xla trains on CPUs through pip, check its SHA-256 and unpack it
-into the cache of miplc. Nothing is done when it is there already.`,
-		Example: "  miplc runtime install\n  miplc runtime install --via npm --force\n  miplc runtime install xla",
-		Args:    console.Args(console.Arg("[onnxruntime|xla]", &o.What)),
+		Use:   "install [onnxruntime|webgpu|xla]",
+		Short: "Fetch onnxruntime " + ortlib.Version + ", its WebGPU provider, or a PJRT plugin of XLA for CPUs",
+		Long: `Fetch a pinned library through pip or npm, check its SHA-256 and unpack it into the
+cache of miplc. Nothing is fetched when it is there already.
+
+  onnxruntime  runs models and the engine ort
+  webgpu       execution provider for GPUs of any vendor: --provider webgpu
+  xla          PJRT plugin with which the engine xla trains on CPUs`,
+		Example: "  miplc runtime install\n  miplc runtime install --via npm --force\n  miplc runtime install webgpu",
+		Args:    console.Args(console.Arg("[onnxruntime|webgpu|xla]", &o.What)),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runInstall(cmd.Context(), o) },
 	}
 	cmd.Flags().StringVar(&o.Via, "via", string(pinned.ViaAuto), "tool to fetch with: auto, pip or npm")
@@ -73,10 +80,17 @@ func runInstall(ctx context.Context, o *installOptions) error {
 	if err := console.CheckWord("--via", o.Via, known...); err != nil {
 		return err
 	}
-	if err := console.CheckWord("the library to install", o.What, libraryORT, libraryXLA); err != nil {
+	if err := console.CheckWord("the library to install", o.What, libraryORT, ortlib.WebGPU, libraryXLA); err != nil {
 		return err
 	}
 	how := pinned.InstallOptions{Via: pinned.Via(o.Via), Force: o.Force, Progress: o.Console.Progress()}
+	if o.What == ortlib.WebGPU {
+		p, err := ortlib.InstallProvider(ctx, o.What, how)
+		if err != nil {
+			return err
+		}
+		return printPath(o.Console, p, p.Path)
+	}
 	if o.What == libraryXLA {
 		p, err := pjrt.Install(ctx, how)
 		if err != nil {

@@ -9,7 +9,6 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -20,7 +19,6 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
 	"github.com/miplc/miplc/internal/plain"
 	"github.com/miplc/miplc/runs"
-	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/train/progress"
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
@@ -82,7 +80,7 @@ there is none on this machine.`,
 	f.StringVarP(&o.Dir, "output", "o", "", "folder of the run (required)")
 	f.StringArrayVar(&o.Set, "set", nil, "override a value, e.g. train.epochs=5 (may be repeated)")
 	backend.EngineFlags(f, &o.Request, "engine to train with, the same as --set train.engine=")
-	f.StringVar(&o.Provider, "provider", "", "execution provider of onnxruntime: cpu, "+strings.Join(ortenv.Providers, ", "))
+	f.StringVar(&o.Provider, "provider", "", backend.ProviderHelp)
 	f.IntVar(&o.Threads, "threads", 0, "threads of onnxruntime; 0: one for features, all cores for images")
 	f.StringVar(&o.Plugin, "pjrt-plugin", "", "PJRT plugin of XLA for the device; else "+pjrt.EnvPlugin+", or what is installed")
 	console.DataFlags(con, f, &o.Data, "folder of data sets")

@@ -1,0 +1,116 @@
+//go:build cgo
+
+package runtime
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"os"
+	"testing"
+
+	"github.com/miplc/miplc/internal/needs"
+	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/runtime/ortenv"
+	"github.com/miplc/miplc/runtime/ortlib"
+	"github.com/miplc/miplc/runtime/ortlib/ortest"
+)
+
+// A session on the CPU of a model whose parameters were changed stands in for a device
+// that computes wrong numbers.
+func TestWrongDeviceIsRefused(t *testing.T) {
+	for _, name := range []string{"demipl-3x4.onnx", "batch-3x4.onnx", "image-12x12.onnx"} {
+		f := fileOn(t, name, ortenv.CPU)
+		right := openSession(t, f)
+		device := *f
+		device.Session.Provider = "webgpu"
+		if err := right.checkDevice(&device); err != nil {
+			t.Errorf("%s: a right device is refused: %v", name, err)
+		}
+		for what, scale := range map[string]float32{"3% off": 1.03, "not a number": float32(math.NaN())} {
+			wrong := *f
+			wrong.Data = scaled(t, f.Data, scale)
+			var refused *ortenv.WrongDeviceError
+			if err := openSession(t, &wrong).checkDevice(&device); !errors.As(err, &refused) {
+				t.Errorf("%s: a device whose numbers are %s gives %v", name, what, err)
+			} else {
+				t.Log(err)
+			}
+		}
+	}
+}
+
+// A device session whose inputs are not bound again computes with the first inputs.
+func TestStaleInputsAreRefused(t *testing.T) {
+	if !needs.InProcess(t, ortest.WebGPU) {
+		return
+	}
+	for _, name := range []string{"demipl-3x4.onnx", "batch-3x4.onnx"} {
+		f := fileOn(t, name, ortlib.WebGPU)
+		s := openSession(t, f)
+		if err := s.checkDevice(f); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		s.rebinds = false
+		var refused *ortenv.WrongDeviceError
+		if err := s.checkDevice(f); !errors.As(err, &refused) {
+			t.Errorf("%s: a session that does not bind its inputs again gives %v", name, err)
+		}
+	}
+}
+
+func fileOn(t *testing.T, name, provider string) *File {
+	t.Helper()
+	if _, err := ortenv.Start(ortest.Library(t)); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	meta, _, err := checkFile(content, "onnxruntime")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &File{Data: content, Meta: meta, Session: ortenv.Session{Threads: 1, Provider: provider}}
+}
+
+func openSession(t *testing.T, f *File) *ortSession {
+	t.Helper()
+	s, err := newORT(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// scaled multiplies the parameters of a model.
+func scaled(t *testing.T, content []byte, by float32) []byte {
+	t.Helper()
+	model, err := onnxpb.ReadBytes(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range model.Graph.Initializer {
+		scaleFloats(p, by)
+	}
+	content, err = onnxpb.Marshal(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+func scaleFloats(p *onnxpb.TensorProto, by float32) {
+	if p.GetDataType() != int32(onnxpb.TensorProto_FLOAT) {
+		return
+	}
+	for i := range p.FloatData {
+		p.FloatData[i] *= by
+	}
+	for at := 0; at+4 <= len(p.RawData); at += 4 {
+		v := math.Float32frombits(binary.LittleEndian.Uint32(p.RawData[at:]))
+		binary.LittleEndian.PutUint32(p.RawData[at:], math.Float32bits(by*v))
+	}
+}
