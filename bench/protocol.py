@@ -231,7 +231,7 @@ def main():
             if gflop:
                 share = "%.1f %% of the peak of %g" % (100 * gflop / ours["seconds"] / args.peak, args.peak) if args.peak else "the peak is not named"
                 print("  miplc reaches %.0f GFLOP/s, %s" % (gflop / ours["seconds"], share), flush=True)
-        left = peers(args)
+        left = peers(args, "none" if p.images else "training")
         while left:
             limit = (end - time.perf_counter()) / len(left)
             name, command = left.pop(0)
@@ -245,12 +245,14 @@ def main():
     return 0 if ours else 1
 
 
-def peers(args):
-    """The peers by what they are, and their commands."""
+def peers(args, normalize):
+    """The peers by what they are, and their commands. They normalise as the specs do:
+    demipl-program takes images as they are, program-features.yaml z-scores of the
+    training bags."""
     list_ = []
     if args.torch:
         list_.append(("PyTorch, authors' loop", [args.torch, os.path.join(HERE, "pytorch", "demipl.py"), "--reading", "program",
-                                                 "--loop", "loader", "--normalize", "all", "--threads", str(args.threads)]))
+                                                 "--loop", "loader", "--normalize", normalize, "--threads", str(args.threads)]))
     if args.jax:
         list_ += [("JAX, %s under jit" % how, [args.jax, os.path.join(HERE, "jax", "demipl.py"), "--jit", how]) for how in ("step", "epoch")]
     return list_

@@ -60,13 +60,13 @@ type synthSet struct {
 var synthSets = map[string]synthSet{
 	"mnist-mipl": {
 		defaults: SynthOptions{Bags: 500, R: new(1), Positives: 0.1, MinSize: 35, MaxSize: 48, Classes: []string{"0", "2", "4", "6", "8"}},
-		sources:  idxFiles("mnist"),
-		pool:     func(o SynthOptions) (*instancePool, error) { return imagePool(o, "mnist", digitNames) },
+		sources:  idxFiles(mnist.folder),
+		pool:     mnist.pool,
 	},
 	"fmnist-mipl": {
 		defaults: SynthOptions{Bags: 500, R: new(1), Positives: 0.1, MinSize: 35, MaxSize: 48, Classes: []string{"0", "2", "4", "6", "8"}},
-		sources:  idxFiles("fashion-mnist"),
-		pool:     func(o SynthOptions) (*instancePool, error) { return imagePool(o, "fashion-mnist", garmentNames) },
+		sources:  idxFiles(fashionMNIST.folder),
+		pool:     fashionMNIST.pool,
 	},
 	"birdsong-mipl": {
 		defaults: SynthOptions{Bags: 1300, R: new(1), Positives: 0.1, MinSize: 32, MaxSize: 42, Classes: birdNames},

@@ -14,10 +14,34 @@ var digitNames = []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}
 var garmentNames = []string{"T-shirt/top", "trouser", "pullover", "dress", "coat",
 	"sandal", "shirt", "sneaker", "bag", "ankle-boot"}
 
-// imagePool reads the 60,000 training images of MNIST or Fashion-MNIST. The
-// classes asked for give the positives, all others the negatives. Grey values
-// are divided by 255.
-func imagePool(o SynthOptions, folder string, names []string) (*instancePool, error) {
+// imageSource is one of the two collections of 28x28 grey images.
+type imageSource struct {
+	folder string
+	names  []string
+	// Mean and standard deviation of all pixels, where white is 1. torchvision's
+	// examples scale the images with these rounded numbers.
+	mean, deviation float32
+}
+
+var (
+	mnist        = imageSource{folder: "mnist", names: digitNames, mean: 0.1307, deviation: 0.3081}
+	fashionMNIST = imageSource{folder: "fashion-mnist", names: garmentNames, mean: 0.2860, deviation: 0.3530}
+)
+
+// scale returns the feature of each grey level: (level/255 - mean) / deviation.
+func (s imageSource) scale() (features [256]float32) {
+	for level := range features {
+		features[level] = (float32(level)/255 - s.mean) / s.deviation
+	}
+	return features
+}
+
+// pool reads the 60,000 training images of MNIST or Fashion-MNIST. The classes asked
+// for give the positives, all others the negatives. The pixels are scaled as
+// torchvision's examples do: results near the published ones need it, and the
+// authors' programs read files whose pixels are scaled already.
+func (s imageSource) pool(o SynthOptions) (*instancePool, error) {
+	folder, names := s.folder, s.names
 	classes, err := classNumbers(o.Classes, names, 0)
 	if err != nil {
 		return nil, err
@@ -55,9 +79,10 @@ func imagePool(o SynthOptions, folder string, names []string) (*instancePool, er
 			p.negatives = append(p.negatives, i)
 		}
 	}
+	features := s.scale()
 	p.instance = func(i int, to []float32) {
-		for j, grey := range images.Bytes[i*h*w : (i+1)*h*w] {
-			to[j] = float32(grey) / 255
+		for j, level := range images.Bytes[i*h*w : (i+1)*h*w] {
+			to[j] = features[level]
 		}
 	}
 	return p, nil

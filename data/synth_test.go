@@ -3,6 +3,8 @@ package data
 import (
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -180,6 +182,48 @@ func TestPaperSets(t *testing.T) {
 				t.Errorf("another seed gives the same set (%v)", err)
 			}
 		})
+	}
+}
+
+// The pixels of image sets are scaled as torchvision's examples scale them. The wanted
+// numbers are those of torchvision.transforms.Normalize.
+func TestImagesAreScaled(t *testing.T) {
+	for set, c := range map[string]struct {
+		folder       string
+		black, white float32
+	}{
+		"mnist-mipl":  {"mnist", -0.42421296, 2.8214867},
+		"fmnist-mipl": {"fashion-mnist", -0.81019837, 2.0226629},
+	} {
+		dir := t.TempDir()
+		writeTwoPixelImages(t, filepath.Join(dir, c.folder), 10)
+		d, err := Synth(set, SynthOptions{Source: dir, R: new(0), MinSize: 2, MaxSize: 2, Bags: 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i < len(d.Instances); i += 2 {
+			if d.Instances[i] != c.black || d.Instances[i+1] != c.white {
+				t.Fatalf("%s: black and white became %v, want %v and %v", set, d.Instances[i:i+2], c.black, c.white)
+			}
+		}
+	}
+}
+
+// writeTwoPixelImages writes IDX files with n images of each of ten classes: one black
+// and one white pixel.
+func writeTwoPixelImages(t *testing.T, dir string, n int) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	images, labels := []byte{0, 0, 8, 3, 0, 0, 0, byte(10 * n), 0, 0, 0, 1, 0, 0, 0, 2}, []byte{0, 0, 8, 1, 0, 0, 0, byte(10 * n)}
+	for i := range 10 * n {
+		images, labels = append(images, 0, 255), append(labels, byte(i%10))
+	}
+	for name, b := range map[string][]byte{idxImages: images, idxLabels: labels} {
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o666); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -107,8 +107,10 @@ def trainer(args, X, here, S):
 def load(args):
     f, split = np.load(args.data), json.load(open(args.split))
     x, off = f["instances"].reshape(len(f["instances"]), -1), f["offsets"]
-    std = x.std(0)
-    x = (x - x.mean(0)) / np.where(std > 0, std, 1)
+    if not args.cnn:  # the specs of features take z-scores of the training bags, those of images none
+        rows = np.concatenate([x[off[i]:off[i + 1]] for i in split["train"]])
+        std = rows.std(0)
+        x = (x - rows.mean(0)) / np.where(std > 0, std, 1)
     sizes = np.diff(off)
     X, here = np.zeros((len(sizes), sizes.max(), x.shape[1]), np.float32), np.zeros((len(sizes), sizes.max()), np.float32)
     for i, n in enumerate(sizes):
