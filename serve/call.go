@@ -30,7 +30,7 @@ func (s *Server) call(ctx context.Context, c call, answer func(context.Context) 
 	err := guarded(func() error { return answer(ctx) })
 	if _, told := status.FromError(err); !told {
 		s.o.Log.Error("request failed", "protocol", c.protocol, "method", c.method, "error", err)
-		err = status.Error(codes.Internal, err.Error())
+		err = status.Error(codes.Internal, "the server failed on this request; its log says why") // the reason may name files of this machine
 	}
 	if text := status.Convert(err).Message(); len(text) > maxError {
 		err = status.Error(status.Code(err), strings.ToValidUTF8(text[:maxError], "")+" ...")

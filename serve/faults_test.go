@@ -2,12 +2,15 @@ package serve
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	goruntime "runtime"
 	"strings"
@@ -93,8 +96,21 @@ func TestStalledGRPC(t *testing.T) {
 	broken := message(randomBag(1, 1), true)
 	broken.ProtoReflect().SetUnknown([]byte{0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f})
 	err := s.dial(t).Invoke(t.Context(), oip.GRPCInferenceService_ModelInfer_FullMethodName, broken, &got)
-	if status.Code(err) != codes.Internal || !strings.Contains(err.Error(), "unmarshal") {
+	if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "cannot be decoded") {
 		t.Error(err)
+	}
+	// The same in a message without tensors; both are counted.
+	unnamed := &oip.ModelReadyRequest{}
+	unnamed.ProtoReflect().SetUnknown([]byte{0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f})
+	err = s.dial(t).Invoke(t.Context(), oip.GRPCInferenceService_ModelReady_FullMethodName, unnamed, &oip.ModelReadyResponse{})
+	if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "cannot be decoded") {
+		t.Error(err)
+	}
+	_, counted := s.ask(t, "GET", "/metrics", "")
+	for _, method := range []string{"ModelInfer", "ModelReady"} {
+		if !strings.Contains(counted, `miplc_requests_total{code="InvalidArgument",method="`+method+`",protocol="grpc"} 1`) {
+			t.Errorf("a message of %s that cannot be decoded is not counted", method)
+		}
 	}
 	if _, err := oip.NewGRPCInferenceServiceClient(s.dial(t)).ModelInfer(t.Context(), message(randomBag(1, 1), true)); err != nil {
 		t.Error(err)
@@ -238,32 +254,105 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// Requests under way hold no more bytes than they may: what comes beyond is refused, and
-// taken again when others are done.
-func TestHeld(t *testing.T) {
-	s := start(t, func(o *Options) { o.Held = 10_000 })
-	const head = "POST /predict?model=bag HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n"
-	held := s.connect(t, head+strings.Repeat(" ", 9_900))
-	for s.memory.TryAcquire(200) { // until it has come
-		s.memory.Release(200)
+// Requests in flight reserve no more memory than there is: a request waits for others, and
+// is refused when they take too long. Small requests go on meanwhile.
+func TestMemoryLimit(t *testing.T) {
+	const size = 250_000
+	s := start(t, func(o *Options) { o.Held, o.Timeout = 1_000_000, 2*time.Second })
+	stalled := s.connect(t, fmt.Sprintf("POST /predict?model=bag HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n  ", size))
+	for s.admission.large.TryAcquire(500_000) { // until its memory is reserved
+		s.admission.large.Release(500_000)
 		time.Sleep(time.Millisecond)
 	}
-	large := `{"instances": [` + strings.Repeat("[0,0,0],", 50) + `[0,0,0]]}`
+	s.well(t)
+	large := `{"instances": [` + strings.Repeat("[0,0,0.00000000],", 4999) + `[0,0,0]]` + strings.Repeat(" ", size) + `}`
+	if code, text := s.ask(t, "POST", "/predict?model=bag", large); code != 413 || !strings.Contains(text, "memory") {
+		t.Errorf("a request that needs more than there is: status %d: %s", code, text)
+	}
+	large = large[:len(large)-size-1] + "}"
+	begin := time.Now()
+	if code, text := s.ask(t, "POST", "/predict?model=bag", large); code != 200 {
+		t.Errorf("a request after one that stalled: status %d after %s: %s", code, time.Since(begin), text)
+	}
+	if told, err := http.ReadResponse(bufio.NewReader(stalled), nil); err != nil || told.StatusCode != 504 {
+		t.Errorf("the request that stalled: %v, %v", told, err)
+	}
+	if err := s.admission.large.Acquire(t.Context(), s.admission.large.size); err != nil { // others keep all of it
+		t.Fatal(err)
+	}
 	if code, text := s.ask(t, "POST", "/predict?model=bag", large); code != 503 || !strings.Contains(text, "memory") {
 		t.Errorf("status %d: %s", code, text)
 	}
 	client := oip.NewGRPCInferenceServiceClient(s.dial(t))
-	if _, err := client.ModelInfer(t.Context(), message(randomBag(50, 1), true)); status.Code(err) != codes.Unavailable {
+	if _, err := client.ModelInfer(t.Context(), message(randomBag(10_000, 1), true)); status.Code(err) != codes.Unavailable {
 		t.Error(err)
 	}
 	s.well(t)
-	held.Close()
-	for !s.memory.TryAcquire(10_000) {
-		time.Sleep(time.Millisecond)
+	s.admission.large.Release(s.admission.large.size)
+	for _, p := range []*memoryPool{&s.admission.small, &s.admission.large} {
+		for !p.TryAcquire(p.size) { // all comes back
+			time.Sleep(time.Millisecond)
+		}
 	}
-	s.memory.Release(10_000)
-	if code, text := s.ask(t, "POST", "/predict?model=bag", large); code != 200 {
-		t.Errorf("status %d: %s", code, text)
+}
+
+// Only JSON and raw tensors are read, which a web page cannot send to a server that does
+// not permit it, and only requests to a host that the server answers for.
+func TestBrowsers(t *testing.T) {
+	s := start(t, func(o *Options) { o.Hosts = LocalHosts("127.0.0.1:0") })
+	for _, c := range []struct {
+		host, kind, origin string
+		want               int
+	}{
+		{"", "application/json", "", 200},
+		{"", "application/json; charset=utf-8", "http://localhost", 200},
+		{"", "application/octet-stream", "", 200},
+		{"", "", "", 200},
+		{"", "", "null", 415},
+		{"", "text/plain", "", 415},
+		{"", "application/x-www-form-urlencoded", "", 415},
+		{"localhost:1234", "application/json", "", 200},
+		{"LOCALHOST", "application/json", "", 200},
+		{"[::1]:80", "application/json", "", 200},
+		{"evil.example:8080", "application/json", "", 421},
+		{"127.0.0.1.evil.example", "application/json", "", 421},
+	} {
+		for path, body := range map[string]string{"/predict?model=bag": oneBag, "/v2/models/bag/infer": `{"inputs": [{"name": "instances", "datatype": "FP32", "shape": [1, 3], "data": [1, 2, 3]}]}`} {
+			req, err := http.NewRequest("POST", s.url+path, strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Host = c.host
+			for name, value := range map[string]string{"Content-Type": c.kind, "Origin": c.origin} {
+				if value != "" {
+					req.Header.Set(name, value)
+				}
+			}
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			if resp.StatusCode != c.want {
+				t.Errorf("%s %+v: status %d", path, c, resp.StatusCode)
+			}
+		}
+	}
+	for listen, want := range map[string]string{":8080": "[*]", "0.0.0.0:1": "[*]", "[::]:1": "[*]", "10.0.0.1:1": "[*]", "localhost:1": "[localhost 127.0.0.1 ::1]", "127.0.0.2:1": "[localhost 127.0.0.1 ::1 127.0.0.2]"} {
+		if got := fmt.Sprint(LocalHosts(listen)); got != want {
+			t.Errorf("%s: %s, want %s", listen, got, want)
+		}
+	}
+}
+
+// The reason of a failure inside the server is in its log alone: it may name files.
+func TestInternalErrors(t *testing.T) {
+	var log bytes.Buffer
+	s := start(t, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	w := httptest.NewRecorder()
+	s.serve(route{"GET", "/x", true, func(http.ResponseWriter, *http.Request) error { return errors.New("/home/secret.cc:12 failed") }}).ServeHTTP(w, httptest.NewRequest("GET", "/x", nil))
+	if w.Code != 500 || strings.Contains(w.Body.String(), "secret") || !strings.Contains(log.String(), "secret.cc:12") {
+		t.Errorf("status %d: %s; log: %s", w.Code, w.Body, &log)
 	}
 }
 

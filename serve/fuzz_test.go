@@ -38,6 +38,15 @@ func answers(t *testing.T, got *oip.ModelInferResponse, err error) {
 	}
 }
 
+// request is a request with a body, as receive makes it.
+func (s *service) request(body []byte) *request {
+	memory, err := s.reserve(context.Background(), int64(len(body)), copiesOfJSON)
+	if err != nil {
+		panic(err)
+	}
+	return &request{context.Background(), body, memory}
+}
+
 func FuzzInferMessage(f *testing.F) {
 	s := start(f)
 	for _, raw := range []bool{true, false} {
@@ -48,11 +57,17 @@ func FuzzInferMessage(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
+		req := s.request(text)
+		defer req.memory.release()
+		c, err := readMessage(req, s.o.Instances)
 		var m oip.ModelInferRequest
-		if proto.Unmarshal(text, &m) != nil {
-			return // gRPC refuses it
+		if proto.Unmarshal(text, &m) == nil && err == nil && (c.model != m.ModelName || len(c.inputs) != len(m.Inputs) || len(c.outputs) != len(m.Outputs)) {
+			t.Fatalf("%v is read as %+v", &m, c)
 		}
-		got, err := s.infer(context.Background(), &m)
+		var got *oip.ModelInferResponse
+		if err == nil {
+			got, err = s.infer(c)
+		}
 		answers(t, got, err)
 	})
 }
@@ -63,13 +78,15 @@ func FuzzInferBody(f *testing.F) {
 	f.Add([]byte(`{"inputs": [{"name": "instances", "datatype": "FP32", "shape": [1, 3], "parameters": {"binary_data_size": 12}}]}000000000000`), "113")
 	f.Add([]byte(`{"inputs": [{"name": "instances", "datatype": "FP32", "shape": [1, 3], "data": [1,2,3]},{"name": "bag_of", "datatype": "INT64", "shape": [1], "data": [0]}], "outputs": [{"name": "label"}]}`), "")
 	f.Fuzz(func(t *testing.T, body []byte, length string) {
-		_, m, err := readInfer(body, length)
-		if err != nil {
-			answers(t, nil, err)
-			return
-		}
-		for _, m.ModelName = range []string{"bag", "batch"} {
-			got, err := s.infer(context.Background(), m)
+		for _, model := range []string{"bag", "batch"} {
+			req := s.request(body)
+			defer req.memory.release()
+			c, _, err := s.readInfer(req, length)
+			var got *oip.ModelInferResponse
+			if err == nil {
+				c.model = model
+				got, err = s.infer(c)
+			}
 			answers(t, got, err)
 		}
 	})
@@ -82,7 +99,9 @@ func FuzzBag(f *testing.F) {
 	f.Add(`{"instances": ` + strings.Repeat("[", 100) + `}`)
 	f.Fuzz(func(t *testing.T, body string) {
 		for _, shape := range [][]int{{3}, {2, 2}} {
-			bag, err := s.readBag([]byte(body), shape)
+			req := s.request([]byte(body))
+			bag, err := s.readBag(req, shape)
+			req.memory.release()
 			if err != nil {
 				if status.Code(err) != codes.InvalidArgument {
 					t.Fatal(err)

@@ -14,27 +14,44 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/miplc/miplc/serve/oip"
 )
 
-// messageHead is room for what a message of the largest bag holds beside it.
-const messageHead = 64 << 10
+const (
+	// messageHead is the most bytes of a message besides the values of a bag, and of the
+	// messages that have no values.
+	messageHead = 64 << 10
+
+	// streamWindow is the bytes of a message that a client may send before the server
+	// reads them. It is fixed: gRPC would otherwise raise it to 16 MiB for fast clients.
+	streamWindow = 64 << 10
+
+	// connWindow is the bytes of all messages of one connection that may be on their way.
+	connWindow = 1 << 20
+
+	// maxCalls bounds the calls of gRPC in flight, of which each may have sent streamWindow.
+	maxCalls = 2048
+)
 
 // newGRPC is the service of the protocol and that of grpc.health.v1, which probes ask.
 // Streams end with the context.
 func (s *Server) newGRPC(ending context.Context) (*grpc.Server, *health.Server) {
 	options := []grpc.ServerOption{
-		grpc.MaxRecvMsgSize(int(s.o.Bytes) + messageHead),
+		grpc.MaxRecvMsgSize(messageHead), // ModelInfer reads its messages itself
+		grpc.StaticStreamWindowSize(streamWindow),
+		grpc.StaticConnWindowSize(connWindow),
 		grpc.MaxConcurrentStreams(maxStreams),
 		grpc.MaxHeaderListSize(maxHeader),
 		grpc.ConnectionTimeout(s.o.Timeout),
-		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: 5 * time.Minute, Time: time.Minute, Timeout: s.o.Timeout}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: time.Minute, Time: time.Minute, Timeout: s.o.Timeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
 		grpc.InTapHandle(s.tap),
 		grpc.UnaryInterceptor(s.unary),
-		grpc.StreamInterceptor(func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+		grpc.StreamInterceptor(func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+			if info.FullMethod == oip.GRPCInferenceService_ModelInfer_FullMethodName {
+				return handle(srv, stream) // requests in flight are answered
+			}
 			ctx, cancel := context.WithCancel(stream.Context())
 			defer cancel()
 			defer context.AfterFunc(ending, cancel)()
@@ -45,8 +62,9 @@ func (s *Server) newGRPC(ending context.Context) (*grpc.Server, *health.Server) 
 		options = append(options, grpc.Creds(credentials.NewTLS(s.o.TLS)))
 	}
 	server, readiness := grpc.NewServer(options...), health.NewServer()
-	oip.RegisterGRPCInferenceServiceServer(server, protocol{s})
-	grpc_health_v1.RegisterHealthServer(server, readiness)
+	to := registrar{server, s}
+	oip.RegisterGRPCInferenceServiceServer(to, protocol{s: s})
+	grpc_health_v1.RegisterHealthServer(to, readiness)
 	readiness.SetServingStatus(oip.GRPCInferenceService_ServiceDesc.ServiceName, grpc_health_v1.HealthCheckResponse_SERVING)
 	return server, readiness
 }
@@ -71,37 +89,75 @@ func (s *Server) tap(ctx context.Context, head *tap.Info) (context.Context, erro
 	if head.FullMethodName == grpc_health_v1.Health_Watch_FullMethodName {
 		return ctx, nil
 	}
+	public := slices.Contains(probes, head.FullMethodName) || strings.HasPrefix(head.FullMethodName, "/"+grpc_health_v1.Health_ServiceDesc.ServiceName+"/")
+	if !public {
+		if err := s.allowed(strings.Join(head.Header.Get("authorization"), ",")); err != nil {
+			s.metrics.requests.WithLabelValues("grpc", "any", codes.Unauthenticated.String()).Inc() // names of methods may be made up
+			return ctx, err
+		}
+	}
+	if s.calls.Add(1) > maxCalls {
+		s.calls.Add(-1)
+		s.metrics.requests.WithLabelValues("grpc", "any", codes.Unavailable.String()).Inc()
+		return ctx, status.Error(codes.Unavailable, "busy: too many calls are in flight; try again later")
+	}
 	limited, cancel := context.WithTimeout(ctx, s.whole())
-	context.AfterFunc(ctx, cancel)
-	if slices.Contains(probes, head.FullMethodName) || strings.HasPrefix(head.FullMethodName, "/"+grpc_health_v1.Health_ServiceDesc.ServiceName+"/") {
-		return limited, nil
-	}
-	err := s.allowed(strings.Join(head.Header.Get("authorization"), ","))
-	if err != nil {
-		s.metrics.requests.WithLabelValues("grpc", "any", codes.Unauthenticated.String()).Inc() // names of methods may be made up
-	}
-	return limited, err
+	context.AfterFunc(ctx, func() {
+		cancel()
+		s.calls.Add(-1)
+	})
+	return limited, nil
 }
 
-// unary is what all calls have in common.
+// unary is what all calls but ModelInfer have in common.
 func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (answer any, err error) {
-	c := call{protocol: "grpc", method: info.FullMethod[strings.LastIndex(info.FullMethod, "/")+1:]}
-	body := &held{of: s.memory}
-	defer body.release()
-	err = s.call(ctx, c, func(ctx context.Context) (err error) {
-		if message, ok := req.(proto.Message); ok {
-			if err := body.take(int64(proto.Size(message))); err != nil {
-				return err
-			}
-		}
+	err = s.call(ctx, call{"grpc", methodOf(info.FullMethod)}, func(ctx context.Context) (err error) {
 		answer, err = handle(ctx, req)
 		return err
 	})
 	return answer, err
 }
 
-// protocol is the service of the Open Inference Protocol over gRPC.
-type protocol struct{ s *Server }
+func methodOf(full string) string { return full[strings.LastIndex(full, "/")+1:] }
+
+// registrar registers services at a server of gRPC with two changes: messages that cannot
+// be decoded are errors of the client and counted, and ModelInfer reads its own message.
+type registrar struct {
+	*grpc.Server
+	s *Server
+}
+
+// RegisterService implements grpc.ServiceRegistrar.
+func (r registrar) RegisterService(described *grpc.ServiceDesc, impl any) {
+	service := *described
+	service.Methods = nil
+	for _, m := range described.Methods {
+		if "/"+service.ServiceName+"/"+m.MethodName == oip.GRPCInferenceService_ModelInfer_FullMethodName {
+			service.Streams = append(slices.Clone(service.Streams), grpc.StreamDesc{StreamName: m.MethodName, Handler: r.s.modelInfer, ClientStreams: true})
+			continue
+		}
+		handle := m.Handler
+		m.Handler = func(srv any, ctx context.Context, decode func(any) error, interceptor grpc.UnaryServerInterceptor) (any, error) {
+			return handle(srv, ctx, func(message any) error {
+				err := decode(message)
+				if status.Code(err) != codes.Internal {
+					return err
+				}
+				return r.s.call(ctx, call{"grpc", m.MethodName}, func(context.Context) error {
+					return status.Errorf(codes.InvalidArgument, "the message cannot be decoded: %s", status.Convert(err).Message())
+				})
+			}, interceptor)
+		}
+		service.Methods = append(service.Methods, m)
+	}
+	r.Server.RegisterService(&service, impl)
+}
+
+// protocol is the service of the Open Inference Protocol over gRPC, but for ModelInfer.
+type protocol struct {
+	oip.UnimplementedGRPCInferenceServiceServer
+	s *Server
+}
 
 func (p protocol) ServerLive(context.Context, *oip.ServerLiveRequest) (*oip.ServerLiveResponse, error) {
 	return &oip.ServerLiveResponse{Live: true}, nil
@@ -125,8 +181,4 @@ func (p protocol) ServerMetadata(context.Context, *oip.ServerMetadataRequest) (*
 
 func (p protocol) ModelMetadata(_ context.Context, req *oip.ModelMetadataRequest) (*oip.ModelMetadataResponse, error) {
 	return p.s.modelMetadata(req.Name, req.Version)
-}
-
-func (p protocol) ModelInfer(ctx context.Context, req *oip.ModelInferRequest) (*oip.ModelInferResponse, error) {
-	return p.s.infer(ctx, req)
 }

@@ -113,7 +113,7 @@ func TestWrongMessages(t *testing.T) {
 		{change(true, func(m *oip.ModelInferRequest) { m.RawInputContents[0] = m.RawInputContents[0][1:] }), codes.InvalidArgument, "has 23 bytes, its shape [2 3] needs 24"},
 		{change(true, func(m *oip.ModelInferRequest) { copy(m.RawInputContents[0][8:], nan) }), codes.InvalidArgument, "instance 0, feature 2 is NaN"},
 		{change(true, func(m *oip.ModelInferRequest) { m.RawInputContents = append(m.RawInputContents, nil) }), codes.InvalidArgument, "raw contents of 2"},
-		{change(false, func(m *oip.ModelInferRequest) { m.Inputs[0].Contents = nil }), codes.InvalidArgument, "has 0 values"},
+		{change(false, func(m *oip.ModelInferRequest) { m.Inputs[0].Contents = nil }), codes.InvalidArgument, "has 0 bytes"},
 		{change(false, func(m *oip.ModelInferRequest) { m.Inputs[0].Shape[0] = 1 << 40 }), codes.InvalidArgument, "shape"},
 		{change(false, func(m *oip.ModelInferRequest) { m.Inputs[0].Shape[0] = 5001 }), codes.InvalidArgument, "takes at most 5000"},
 		{change(true, func(m *oip.ModelInferRequest) { m.Outputs = append(m.Outputs, attention, attention) }), codes.InvalidArgument, `"attention" is asked for twice`},
@@ -121,8 +121,24 @@ func TestWrongMessages(t *testing.T) {
 		{change(true, func(m *oip.ModelInferRequest) { m.ModelVersion = long }), codes.NotFound, "no version"},
 		{change(true, func(m *oip.ModelInferRequest) { m.Inputs[0].Name = long }), codes.InvalidArgument, "no input"},
 		{change(true, func(m *oip.ModelInferRequest) { m.Inputs[0].Datatype = long }), codes.InvalidArgument, "datatype"},
-		{change(true, func(m *oip.ModelInferRequest) { m.Inputs[0].Shape = make([]int64, 100_000) }), codes.InvalidArgument, "shape"},
-		{message(randomBag(120_000, 1), true), codes.ResourceExhausted, "larger than max"},
+		{change(true, func(m *oip.ModelInferRequest) { m.Inputs[0].Shape = make([]int64, 100_000) }), codes.InvalidArgument, "more than 8 extents of a shape"},
+		{change(true, func(m *oip.ModelInferRequest) {
+			m.Inputs[0].Contents = &oip.InferTensorContents{Fp32Contents: make([]float32, 6)}
+		}), codes.InvalidArgument, "both contents and raw contents"},
+		{change(false, func(m *oip.ModelInferRequest) {
+			m.Inputs[0].Contents = &oip.InferTensorContents{Int64Contents: make([]int64, 6)}
+		}), codes.InvalidArgument, "contents of another type"},
+		{change(true, func(m *oip.ModelInferRequest) {
+			m.Inputs[0].Parameters = map[string]*oip.InferParameter{"shared_memory_region": {}}
+		}), codes.InvalidArgument, "shared_memory_region, an extension"},
+		{change(true, func(m *oip.ModelInferRequest) {
+			m.Inputs = slices.Repeat(m.Inputs, 10_000)
+		}), codes.InvalidArgument, "more than 16 inputs"},
+		{change(true, func(m *oip.ModelInferRequest) {
+			m.Outputs = slices.Repeat([]*oip.ModelInferRequest_InferRequestedOutputTensor{attention}, 10_000)
+		}), codes.InvalidArgument, "more than 16 outputs"},
+		{change(true, func(m *oip.ModelInferRequest) { m.RawInputContents = make([][]byte, 100_000) }), codes.InvalidArgument, "more than 16 raw contents"},
+		{message(randomBag(120_000, 1), true), codes.ResourceExhausted, "larger than the 1048576 bytes"},
 	} {
 		_, err := client.ModelInfer(t.Context(), c.m)
 		if status.Code(err) != c.code || !strings.Contains(err.Error(), c.want) || len(err.Error()) > maxError+100 {

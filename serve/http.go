@@ -6,9 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net"
 	"net/http"
-	"os"
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -57,9 +55,9 @@ func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, route := range s.routes() {
 		mux.Handle(route.method+" "+route.path, s.serve(route))
-		mux.Handle(route.path, s.serve(anyMethod(route.path, func(w http.ResponseWriter, _ *http.Request) error {
+		mux.Handle(route.path, s.serve(anyMethod(route.path, func(w http.ResponseWriter, r *http.Request) error {
 			w.Header().Set("Allow", route.method)
-			return status.Errorf(codes.Unimplemented, "%s takes %s", route.path, route.method)
+			return status.Errorf(codes.Unimplemented, "%.200s takes %s", r.URL.Path, route.method)
 		})))
 	}
 	mux.Handle("/", s.serve(anyMethod("/", func(http.ResponseWriter, *http.Request) error {
@@ -74,10 +72,12 @@ func (s *Server) serve(route route) http.Handler {
 		if s.draining.Load() {
 			w.Header().Set("Connection", "close") // the next request finds another server
 		}
-		body := &held{ReadCloser: r.Body, of: s.memory, ended: r.Body == http.NoBody}
-		defer body.release()
+		body := &watchedBody{ReadCloser: r.Body, ended: r.Body == http.NoBody}
 		r.Body = body
 		err := s.call(r.Context(), call{"http", route.method + " " + route.path}, func(ctx context.Context) error {
+			if err := s.checkHost(r); err != nil {
+				return err
+			}
 			if !route.public {
 				if err := s.allowed(r.Header.Get("Authorization")); err != nil {
 					return err
@@ -94,12 +94,11 @@ func (s *Server) serve(route route) http.Handler {
 // refuse answers with an error. Where the body has not come, it throws away what is left of
 // it in the time that it has: a client that looks for its answer when it has sent all would
 // find a broken connection otherwise.
-func refuse(w http.ResponseWriter, body *held, err error) {
+func refuse(w http.ResponseWriter, body *watchedBody, err error) {
 	if body.ended {
 		fail(w, err)
 		return
 	}
-	body.release()
 	w.Header().Set("Connection", "close")
 	control := http.NewResponseController(w)
 	_ = control.EnableFullDuplex() // http.Server has it
@@ -107,6 +106,28 @@ func refuse(w http.ResponseWriter, body *held, err error) {
 	_ = control.Flush() // as the body, it may end with the connection
 	_, _ = io.Copy(io.Discard, body.ReadCloser)
 }
+
+// watchedBody is the body of a request that knows whether all of it was read.
+type watchedBody struct {
+	io.ReadCloser
+	ended bool
+}
+
+func (b *watchedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.ended = b.ended || err == io.EOF
+	return n, err
+}
+
+// httpError is an error with a status of HTTP that codes of gRPC do not tell apart.
+type httpError struct {
+	http int
+	code codes.Code
+	text string
+}
+
+func (e *httpError) Error() string              { return e.text }
+func (e *httpError) GRPCStatus() *status.Status { return status.New(e.code, e.text) }
 
 // httpStatus is the status of HTTP for the codes that errors here have.
 var httpStatus = map[codes.Code]int{
@@ -123,6 +144,9 @@ var httpStatus = map[codes.Code]int{
 func fail(w http.ResponseWriter, err error) {
 	of := status.Convert(err)
 	code := httpStatus[of.Code()]
+	if special := (*httpError)(nil); errors.As(err, &special) {
+		code = special.http
+	}
 	switch code {
 	case 0:
 		code = http.StatusInternalServerError
@@ -150,41 +174,6 @@ func writeJSON(w http.ResponseWriter, code int, v any) error {
 	w.WriteHeader(code)
 	_, _ = w.Write(text.Bytes()) // the client may have gone
 	return nil
-}
-
-func readJSON(data []byte, v any) error {
-	if err := json.Unmarshal(data, v); err != nil {
-		return status.Errorf(codes.InvalidArgument, "the body is not the JSON that is needed: %v", err)
-	}
-	return nil
-}
-
-// readBody reads the body of a request up to the limit.
-func (s *Server) readBody(r *http.Request) ([]byte, error) {
-	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
-		return nil, status.Errorf(codes.InvalidArgument, "a body in Content-Encoding %.40q: send it as it is", encoding)
-	}
-	if r.ContentLength > s.o.Bytes {
-		return nil, tooLarge(s.o.Bytes)
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, s.o.Bytes))
-	var over *http.MaxBytesError
-	var late net.Error
-	switch {
-	case errors.As(err, &over):
-		return nil, tooLarge(s.o.Bytes)
-	case errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &late) && late.Timeout():
-		return nil, status.Error(codes.DeadlineExceeded, "the body did not come in time")
-	case status.Code(err) == codes.Unavailable:
-		return nil, err
-	case err != nil:
-		return nil, status.Errorf(codes.InvalidArgument, "the body ends early: %v", err)
-	}
-	return body, nil
-}
-
-func tooLarge(most int64) error {
-	return status.Errorf(codes.ResourceExhausted, "the request is larger than the %d bytes that this server takes", most)
 }
 
 func (s *Server) getServer(w http.ResponseWriter, _ *http.Request) error {

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math"
 	"net/http"
-	"slices"
 	"strconv"
 
 	"google.golang.org/grpc/codes"
@@ -22,28 +20,11 @@ const jsonLength = "Inference-Header-Content-Length"
 
 // parameters are those of requests, inputs and outputs that mean something here.
 type parameters struct {
-	BinaryData       *bool `json:"binary_data,omitempty"`
-	BinaryDataOutput bool  `json:"binary_data_output,omitempty"`
-	BinaryDataSize   *int  `json:"binary_data_size,omitempty"`
-	Classification   any   `json:"classification,omitempty"`
-	SharedMemory     any   `json:"shared_memory_region,omitempty"`
-}
-
-// inferRequest is the JSON of a request to infer.
-type inferRequest struct {
-	ID         string     `json:"id"`
-	Parameters parameters `json:"parameters"`
-	Inputs     []struct {
-		Name       string          `json:"name"`
-		Datatype   string          `json:"datatype"`
-		Shape      []int64         `json:"shape"`
-		Parameters parameters      `json:"parameters"`
-		Data       json.RawMessage `json:"data"`
-	} `json:"inputs"`
-	Outputs []struct {
-		Name       string     `json:"name"`
-		Parameters parameters `json:"parameters"`
-	} `json:"outputs"`
+	BinaryData       *bool           `json:"binary_data,omitempty"`
+	BinaryDataOutput bool            `json:"binary_data_output,omitempty"`
+	BinaryDataSize   *int            `json:"binary_data_size,omitempty"`
+	Classification   json.RawMessage `json:"classification,omitempty"`
+	SharedMemory     json.RawMessage `json:"shared_memory_region,omitempty"`
 }
 
 // inferAnswer is the JSON of its answer.
@@ -63,100 +44,196 @@ type inferOutput struct {
 }
 
 func (s *Server) postInfer(w http.ResponseWriter, r *http.Request) error {
-	body, err := s.readBody(r)
+	req, err := s.receive(w, r)
 	if err != nil {
 		return err
 	}
-	req, asked, err := readInfer(body, r.Header.Get(jsonLength))
+	defer req.memory.release()
+	c, binary, err := s.readInfer(req, r.Header.Get(jsonLength))
 	if err != nil {
 		return err
 	}
-	asked.ModelName, asked.ModelVersion = r.PathValue("model"), r.PathValue("version")
-	answer, err := s.infer(r.Context(), asked)
+	c.model, c.version = r.PathValue("model"), r.PathValue("version")
+	answer, err := s.infer(c)
 	if err != nil {
 		return err
 	}
-	return req.write(w, answer)
+	return writeInfer(w, c, answer, binary)
 }
 
-// readInfer reads the body of a request to infer, of which a length may say how much is
-// JSON, also as the message of the protocol.
-func readInfer(body []byte, length string) (*inferRequest, *oip.ModelInferRequest, error) {
-	head, raw := body, []byte(nil)
+// readInfer reads a request to infer. length says how many of its bytes are JSON; empty:
+// all. binary reports whether outputs are raw unless the request says otherwise. The
+// contents of the tensors are not decoded yet.
+func (s *Server) readInfer(req *request, length string) (c *inferCall, binary bool, err error) {
+	done, err := s.admission.decoding(req.ctx, int64(len(req.body)))
+	if err != nil {
+		return nil, false, err
+	}
+	defer done()
+	head, raw := req.body, []byte(nil)
 	if length != "" {
 		n, err := strconv.Atoi(length)
-		if err != nil || n < 0 || n > len(body) {
-			return nil, nil, status.Errorf(codes.InvalidArgument, "%s is %.40q, the body has %d bytes", jsonLength, length, len(body))
+		if err != nil || n < 0 || n > len(head) {
+			return nil, false, status.Errorf(codes.InvalidArgument, "%s is %.40q, the body has %d bytes", jsonLength, length, len(head))
 		}
-		head, raw = body[:n], body[n:]
+		head, raw = head[:n], head[n:]
 	}
-	req := &inferRequest{}
-	if err := readJSON(head, req); err != nil {
-		return nil, nil, err
+	j := inferJSON{call: &inferCall{request: req}}
+	if j.cursor, err = newCursor(head); err == nil {
+		err = j.read()
 	}
-	message, err := req.message(raw)
-	return req, message, err
+	if err != nil {
+		return nil, false, err
+	}
+	return j.call, j.binary, j.takeRaw(raw)
 }
 
-// message is the request as the message of the protocol. Inputs that are JSON have typed
-// contents and nil in the place of raw ones.
-func (req *inferRequest) message(raw []byte) (*oip.ModelInferRequest, error) {
-	m := &oip.ModelInferRequest{Id: req.ID}
-	for _, o := range req.Outputs {
-		unknown := map[string]*oip.InferParameter{}
-		for name, value := range map[string]any{classification: o.Parameters.Classification, sharedMemory: o.Parameters.SharedMemory} {
-			if value != nil {
-				unknown[name] = &oip.InferParameter{}
-			}
-		}
-		m.Outputs = append(m.Outputs, &oip.ModelInferRequest_InferRequestedOutputTensor{Name: o.Name, Parameters: unknown})
-	}
-	for _, in := range req.Inputs {
-		t := &oip.ModelInferRequest_InferInputTensor{Name: in.Name, Datatype: in.Datatype, Shape: in.Shape}
-		var contents []byte
-		if size := in.Parameters.BinaryDataSize; size != nil {
-			if *size < 0 || *size > len(raw) {
-				return nil, status.Errorf(codes.InvalidArgument, "input %.100q: binary_data_size is %d, %d bytes are left", in.Name, *size, len(raw))
-			}
-			contents, raw = raw[:*size:*size], raw[*size:]
-		} else if err := readData(t, in.Data); err != nil {
-			return nil, status.Errorf(codes.InvalidArgument, "input %.100q: data%v", in.Name, err)
-		}
-		m.Inputs = append(m.Inputs, t)
-		m.RawInputContents = append(m.RawInputContents, contents)
-	}
-	if len(raw) > 0 {
-		return nil, status.Errorf(codes.InvalidArgument, "%d bytes follow the tensors that were described", len(raw))
-	}
-	return m, nil
+// inferJSON reads the JSON of a request to infer.
+type inferJSON struct {
+	*cursor
+	call   *inferCall
+	binary bool   // of the parameters
+	sizes  []*int // binary_data_size of each input
 }
 
-// readData reads the contents of an input from JSON. Other datatypes are left to be
-// refused with the signature at hand.
-func readData(t *oip.ModelInferRequest_InferInputTensor, data []byte) (err error) {
-	t.Contents = &oip.InferTensorContents{}
-	noLength := func(d int64) bool { return d < 0 || d > math.MaxInt32 }
-	switch {
-	case t.Datatype != fp32 && t.Datatype != int64s:
-	case len(t.Shape) == 0 || slices.ContainsFunc(t.Shape, noLength):
-		err = fmt.Errorf(": the shape %v is none of lengths up to %d", t.Shape, math.MaxInt32)
-	case t.Datatype == fp32:
-		t.Contents.Fp32Contents, _, err = readNumbers(data, t.Shape, math.MaxInt, parseFloat)
-	default:
-		t.Contents.Int64Contents, _, err = readNumbers(data, t.Shape, math.MaxInt, parseInt)
+func (j *inferJSON) read() error {
+	seen := map[string]bool{}
+	object, err := j.members(func(name string) error {
+		if (name == "inputs" || name == "outputs") && seen[name] {
+			return status.Errorf(codes.InvalidArgument, "%q is given twice", name)
+		}
+		switch name {
+		case "id":
+			return j.decode(name, &j.call.id)
+		case "parameters":
+			p := parameters{}
+			err := j.decode(name, &p)
+			j.binary = p.BinaryDataOutput
+			return err
+		case "inputs":
+			seen[name] = true
+			return j.tensors(name, j.input)
+		case "outputs":
+			seen[name] = true
+			return j.tensors(name, j.output)
+		}
+		j.skip()
+		return nil
+	})
+	if err == nil && !object {
+		err = status.Error(codes.InvalidArgument, `the body must be an object: {"inputs": [...]}`)
 	}
 	return err
 }
 
-// write writes the answer with each output as it was asked for.
-func (req *inferRequest) write(w http.ResponseWriter, answer *oip.ModelInferResponse) error {
+// tensors reads a list of inputs or outputs with a function for each, up to maxTensors.
+func (j *inferJSON) tensors(name string, read func(path string) error) error {
+	list, err := j.elements(func(i int) error {
+		if i == maxTensors {
+			return status.Errorf(codes.InvalidArgument, "there are more than %d %s: no model has as many", maxTensors, name)
+		}
+		return read(fmt.Sprintf("%s[%d]", name, i))
+	})
+	if err == nil && !list {
+		err = status.Errorf(codes.InvalidArgument, "%s must be a list", name)
+	}
+	return err
+}
+
+func (j *inferJSON) input(path string) error {
+	in := inputTensor{}
+	p := parameters{}
+	object, err := j.members(func(name string) error {
+		switch name {
+		case "name":
+			return j.decode(path+".name", &in.name)
+		case "datatype":
+			return j.decode(path+".datatype", &in.datatype)
+		case "shape":
+			return j.decode(path+".shape", &in.shape)
+		case "parameters":
+			return j.decode(path+".parameters", &p)
+		case "data":
+			if !j.null() {
+				in.json = j.skip()
+			}
+			return nil
+		}
+		j.skip()
+		return nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case !object:
+		return status.Errorf(codes.InvalidArgument, "%s must be an object", path)
+	case p.BinaryDataSize != nil && in.json != nil:
+		return status.Errorf(codes.InvalidArgument, "input %.100q has both data and binary_data_size: give one", in.name)
+	case p.BinaryDataSize == nil && in.json == nil:
+		in.json = []byte("[]")
+	}
+	in.sharedMemory = given(p.SharedMemory)
+	j.call.inputs, j.sizes = append(j.call.inputs, in), append(j.sizes, p.BinaryDataSize)
+	return nil
+}
+
+// given reports whether a parameter is there and not null.
+func given(value json.RawMessage) bool { return value != nil && string(value) != "null" }
+
+func (j *inferJSON) output(path string) error {
+	out := outputWish{}
+	p := parameters{}
+	object, err := j.members(func(name string) error {
+		switch name {
+		case "name":
+			return j.decode(path+".name", &out.name)
+		case "parameters":
+			return j.decode(path+".parameters", &p)
+		}
+		j.skip()
+		return nil
+	})
+	if err == nil && !object {
+		err = status.Errorf(codes.InvalidArgument, "%s must be an object", path)
+	}
+	out.binary = p.BinaryData
+	switch {
+	case given(p.Classification):
+		out.unsupported = classification
+	case given(p.SharedMemory):
+		out.unsupported = sharedMemory
+	}
+	j.call.outputs = append(j.call.outputs, out)
+	return err
+}
+
+// takeRaw gives the inputs that are raw their bytes.
+func (j *inferJSON) takeRaw(raw []byte) error {
+	for i, size := range j.sizes {
+		if size == nil {
+			continue
+		}
+		in := &j.call.inputs[i]
+		if *size < 0 || *size > len(raw) {
+			return status.Errorf(codes.InvalidArgument, "input %.100q: binary_data_size is %d, %d bytes are left", in.name, *size, len(raw))
+		}
+		in.raw, raw = raw[:*size:*size], raw[*size:]
+	}
+	if len(raw) > 0 {
+		return status.Errorf(codes.InvalidArgument, "%d bytes follow the tensors that were described", len(raw))
+	}
+	return nil
+}
+
+// writeInfer writes the answer with each output in the form that was asked for.
+func writeInfer(w http.ResponseWriter, c *inferCall, answer *oip.ModelInferResponse, binary bool) error {
 	head := inferAnswer{Model: answer.ModelName, Version: answer.ModelVersion, ID: answer.Id}
 	var raw [][]byte
 	for i, t := range answer.Outputs {
 		out := inferOutput{Name: t.Name, Datatype: t.Datatype, Shape: t.Shape}
 		contents := answer.RawOutputContents[i]
 		switch {
-		case req.wantsRaw(t.Name):
+		case c.wantsRaw(t.Name, binary):
 			size := len(contents)
 			out.Parameters = &parameters{BinaryDataSize: &size}
 			raw = append(raw, contents)
@@ -180,11 +257,13 @@ func (req *inferRequest) write(w http.ResponseWriter, answer *oip.ModelInferResp
 	return nil
 }
 
-func (req *inferRequest) wantsRaw(output string) bool {
-	for _, o := range req.Outputs {
-		if o.Name == output && o.Parameters.BinaryData != nil {
-			return *o.Parameters.BinaryData
+// wantsRaw reports whether an output is to be raw; binary is what holds unless the request
+// says otherwise of that output.
+func (c *inferCall) wantsRaw(output string, binary bool) bool {
+	for _, o := range c.outputs {
+		if o.name == output && o.binary != nil {
+			return *o.binary
 		}
 	}
-	return req.Parameters.BinaryDataOutput
+	return binary
 }

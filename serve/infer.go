@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 
@@ -58,23 +59,56 @@ func (s *Server) modelMetadata(name, number string) (*oip.ModelMetadataResponse,
 	}, nil
 }
 
+// maxTensors bounds the inputs and the outputs of a request. No model has as many.
+const maxTensors = 16
+
+// inferCall is a request to infer of either protocol. Its tensors refer to the bytes that
+// arrived.
+type inferCall struct {
+	model, version, id string
+	inputs             []inputTensor
+	outputs            []outputWish
+	request            *request
+}
+
+// inputTensor is one input of a request, with its contents in one of three forms.
+type inputTensor struct {
+	name, datatype string
+	shape          []int64
+	sharedMemory   bool   // the contents are elsewhere, which is not supported
+	json           []byte // JSON lists
+	raw            []byte // little endian; not nil if the contents are raw
+	ints           []int64
+	fp32           bool // raw is the contents of the type FP32
+}
+
+// outputWish is an output that a request asks for.
+type outputWish struct {
+	name        string
+	unsupported string // extension of the protocol that it asks for
+	binary      *bool  // over HTTP: raw or JSON
+}
+
 // infer answers an inference request of either protocol. Tensors of the answer are raw.
-func (s *Server) infer(ctx context.Context, req *oip.ModelInferRequest) (*oip.ModelInferResponse, error) {
-	v, done, err := s.models.use(req.ModelName, req.ModelVersion)
+func (s *Server) infer(c *inferCall) (*oip.ModelInferResponse, error) {
+	v, done, err := s.models.use(c.model, c.version)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	bags, err := s.bagsOf(v, req)
+	_, outputs := signature(v.info)
+	if err := checkOutputs(outputs, c.outputs); err != nil {
+		return nil, err
+	}
+	bags, err := s.bagsOf(v, c)
 	if err != nil {
 		return nil, err
 	}
-	predictions, err := v.predict(ctx, bags)
+	predictions, err := v.predict(c.request.ctx, bags)
 	if err != nil {
 		return nil, err
 	}
-	answer := &oip.ModelInferResponse{ModelName: v.name, ModelVersion: v.number(), Id: req.Id}
-	return answer, addOutputs(answer, v.info, req.Outputs, predictions)
+	return answerOf(v, c, outputs, predictions), nil
 }
 
 // predict is that of the queue, with errors of the bag told from those of the server.
@@ -93,29 +127,62 @@ func (v *version) predict(ctx context.Context, bags []runtime.Bag) ([]runtime.Pr
 	return nil, err
 }
 
-// bagsOf reads the bags of a request.
-func (s *Server) bagsOf(v *version, req *oip.ModelInferRequest) ([]runtime.Bag, error) {
-	inputs, _ := signature(v.info)
-	given, err := match(inputs, req)
+// bagsOf reads the bags of a request. Only their values stay reserved.
+func (s *Server) bagsOf(v *version, c *inferCall) ([]runtime.Bag, error) {
+	done, err := s.admission.decoding(c.request.ctx, int64(len(c.request.body)))
 	if err != nil {
 		return nil, err
 	}
-	n := int(given[0].Shape[0])
+	defer done()
+	inputs, _ := signature(v.info)
+	given, err := match(inputs, c)
+	if err != nil {
+		return nil, err
+	}
+	n := int(given[0].shape[0])
 	if err := s.checkSize(n); err != nil {
 		return nil, err
 	}
-	values, err := elements(given[0], given[0].Contents.GetFp32Contents())
+	d := extent.Size(v.info.InputShape)
+	if err := c.request.decoded(n*d, n, true); err != nil {
+		return nil, err
+	}
+	values, err := elements(c.request.ctx, given[0], parseFloat)
 	if err != nil {
 		return nil, err
 	}
-	if len(given) == 1 {
-		return []runtime.Bag{{Instances: values, N: n}}, nil
+	bags := []runtime.Bag{{Instances: values, N: n}}
+	if len(given) == 2 {
+		bagOf := given[1].ints
+		if bagOf != nil && len(bagOf) != int(given[1].shape[0]) {
+			return nil, status.Errorf(codes.InvalidArgument, "input %q has %d values, its shape %v needs %d", contract.BagOf, len(bagOf), given[1].shape, given[1].shape[0])
+		}
+		if bagOf == nil {
+			if bagOf, err = elements(c.request.ctx, given[1], parseInt); err != nil {
+				return nil, err
+			}
+		}
+		if bags, err = split(values, bagOf, d); err != nil {
+			return nil, err
+		}
 	}
-	bagOf, err := elements(given[1], given[1].Contents.GetInt64Contents())
-	if err != nil {
-		return nil, err
+	c.inputs = nil
+	return bags, c.request.decoded(n*d, n, false)
+}
+
+// answerBytes is reserved for the answer about one instance: its attention as a number
+// and as JSON text, which is copied once, and which bag it is of.
+const answerBytes = 64
+
+// decoded sets the memory of a request to what it needs for some values of some
+// instances, with or without the body that they are decoded from.
+func (r *request) decoded(values, instances int, body bool) error {
+	bytes := int64(values)*4 + int64(instances)*answerBytes + requestOverhead
+	if body {
+		return r.memory.resize(bytes + int64(cap(r.body)))
 	}
-	return split(values, bagOf, extent.Size(v.info.InputShape))
+	r.body = nil
+	return r.memory.resize(bytes)
 }
 
 // checkSize refuses bags that are larger than the operator wants them.
@@ -126,58 +193,58 @@ func (s *Server) checkSize(instances int) error {
 	return nil
 }
 
-// input is a tensor of a request with its raw contents, if it has them.
-type input struct {
-	*oip.ModelInferRequest_InferInputTensor
-	raw []byte
-}
-
 // match finds the tensors of a signature in a request, in its order.
-func match(want []*tensor, req *oip.ModelInferRequest) ([]input, error) {
-	if n := len(req.RawInputContents); n != 0 && n != len(req.Inputs) {
-		return nil, status.Errorf(codes.InvalidArgument, "%d inputs and raw contents of %d: all are raw or none is", len(req.Inputs), n)
-	}
-	found := make([]input, len(want))
-	for i, in := range req.Inputs {
-		at := slices.IndexFunc(want, func(t *tensor) bool { return t.Name == in.GetName() })
+func match(want []*tensor, c *inferCall) ([]inputTensor, error) {
+	found, given := make([]inputTensor, len(want)), make([]bool, len(want))
+	for _, in := range c.inputs {
+		at := slices.IndexFunc(want, func(t *tensor) bool { return t.Name == in.name })
 		if at < 0 {
-			return nil, status.Errorf(codes.InvalidArgument, "there is no input %q; the model has %s", in.GetName(), namesOf(want))
+			return nil, status.Errorf(codes.InvalidArgument, "there is no input %.100q; the model has %s", in.name, namesOf(want))
 		}
 		t := want[at]
 		switch {
-		case found[at].ModelInferRequest_InferInputTensor != nil:
+		case given[at]:
 			return nil, status.Errorf(codes.InvalidArgument, "input %q is given twice", t.Name)
-		case in.Datatype != t.Datatype:
-			return nil, status.Errorf(codes.InvalidArgument, "input %q has datatype %q, the model takes %s", t.Name, in.Datatype, t.Datatype)
-		case len(in.Shape) != len(t.Shape) || !slices.Equal(in.Shape[1:], t.Shape[1:]) || in.Shape[0] < 0 || in.Shape[0] > math.MaxInt32:
-			return nil, status.Errorf(codes.InvalidArgument, "input %q has shape %v, the model takes %v (-1: any number)", t.Name, in.Shape, t.Shape)
+		case in.sharedMemory:
+			return nil, status.Errorf(codes.InvalidArgument, "input %q is in a %s, an extension of the protocol that this server does not have", t.Name, sharedMemory)
+		case in.datatype != t.Datatype:
+			return nil, status.Errorf(codes.InvalidArgument, "input %q has datatype %.100q, the model takes %s", t.Name, in.datatype, t.Datatype)
+		case in.fp32 && t.Datatype != fp32, in.ints != nil && t.Datatype != int64s:
+			return nil, status.Errorf(codes.InvalidArgument, "input %q has contents of another type than its datatype, %s", t.Name, t.Datatype)
+		case len(in.shape) != len(t.Shape) || !slices.Equal(in.shape[1:], t.Shape[1:]) || in.shape[0] < 0 || in.shape[0] > math.MaxInt32:
+			return nil, status.Errorf(codes.InvalidArgument, "input %q has shape %.100s, the model takes %v (-1: any number)", t.Name, fmt.Sprint(in.shape), t.Shape)
 		}
-		found[at].ModelInferRequest_InferInputTensor = in
-		if req.RawInputContents != nil {
-			found[at].raw = req.RawInputContents[i]
-		}
+		found[at], given[at] = in, true
 	}
-	for i, f := range found {
-		if f.ModelInferRequest_InferInputTensor == nil {
-			return nil, status.Errorf(codes.InvalidArgument, "input %q is missing", want[i].Name)
-		}
+	if i := slices.Index(given, false); i >= 0 {
+		return nil, status.Errorf(codes.InvalidArgument, "input %q is missing", want[i].Name)
 	}
 	return found, nil
 }
 
-// elements are the contents of an input, typed or raw.
-func elements[T float32 | int64](in input, typed []T) ([]T, error) {
-	count := extent.Size(in.Shape)
-	if in.raw == nil {
-		if len(typed) != count {
-			return nil, status.Errorf(codes.InvalidArgument, "input %q has %d values, its shape %v needs %d", in.Name, len(typed), in.Shape, count)
-		}
-		return typed, nil
+// elements returns the contents of an input, from JSON or raw.
+func elements[T float32 | int64](ctx context.Context, in inputTensor, parse func([]byte) (T, error)) ([]T, error) {
+	count := extent.Size(in.shape)
+	if in.json != nil {
+		values, _, err := readNumbers(ctx, in.json, in.shape, math.MaxInt, make([]T, 0, min(count, countNumbers(in.json))), parse)
+		return values, decodeError(err, "input %.100q: data%v", in.name, err)
 	}
 	if size := count * binary.Size(T(0)); len(in.raw) != size {
-		return nil, status.Errorf(codes.InvalidArgument, "input %q has %d bytes, its shape %v needs %d", in.Name, len(in.raw), in.Shape, size)
+		return nil, status.Errorf(codes.InvalidArgument, "input %q has %d bytes, its shape %v needs %d", in.name, len(in.raw), in.shape, size)
 	}
 	return width.FromBytes[T](in.raw), nil
+}
+
+// decodeError returns the error of a client for an error of decoding, but for the end of
+// the time, which a busy server causes.
+func decodeError(err error, format string, args ...any) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return status.Error(codes.Unavailable, "busy: the request could not be decoded in time; try again later")
+	}
+	return status.Errorf(codes.InvalidArgument, format, args...)
 }
 
 // split cuts instances of d values each into bags.
@@ -203,37 +270,43 @@ func split(values []float32, bagOf []int64, d int) ([]runtime.Bag, error) {
 	return bags, nil
 }
 
-// addOutputs puts the outputs that were asked for into an answer; none asked for is all.
-func addOutputs(answer *oip.ModelInferResponse, info runtime.Info, asked []*oip.ModelInferRequest_InferRequestedOutputTensor, predictions []runtime.Prediction) error {
-	_, outputs := signature(info)
-	if len(asked) == 0 {
-		for _, t := range outputs {
-			asked = append(asked, &oip.ModelInferRequest_InferRequestedOutputTensor{Name: t.Name})
+// checkOutputs refuses outputs that the model or this server does not have.
+func checkOutputs(outputs []*tensor, asked []outputWish) error {
+	for i, a := range asked {
+		if !slices.ContainsFunc(outputs, func(t *tensor) bool { return t.Name == a.name }) {
+			return status.Errorf(codes.InvalidArgument, "there is no output %.100q; the model has %s", a.name, namesOf(outputs))
+		}
+		if slices.ContainsFunc(asked[:i], func(b outputWish) bool { return b.name == a.name }) {
+			return status.Errorf(codes.InvalidArgument, "output %q is asked for twice", a.name)
+		}
+		if a.unsupported != "" {
+			return status.Errorf(codes.InvalidArgument, "output %q asks for %s, an extension of the protocol that this server does not have", a.name, a.unsupported)
 		}
 	}
-	for i, a := range asked {
-		at := slices.IndexFunc(outputs, func(t *tensor) bool { return t.Name == a.GetName() })
-		if at < 0 {
-			return status.Errorf(codes.InvalidArgument, "there is no output %q; the model has %s", a.GetName(), namesOf(outputs))
+	return nil
+}
+
+// answerOf is the answer with the outputs that were asked for; none asked for is all.
+func answerOf(v *version, c *inferCall, outputs []*tensor, predictions []runtime.Prediction) *oip.ModelInferResponse {
+	answer := &oip.ModelInferResponse{ModelName: v.name, ModelVersion: v.number(), Id: c.id}
+	asked := c.outputs
+	if len(asked) == 0 {
+		for _, t := range outputs {
+			asked = append(asked, outputWish{name: t.Name})
 		}
-		if slices.ContainsFunc(asked[:i], func(b *oip.ModelInferRequest_InferRequestedOutputTensor) bool { return b.Name == a.Name }) {
-			return status.Errorf(codes.InvalidArgument, "output %q is asked for twice", a.Name)
-		}
-		for _, unknown := range []string{classification, sharedMemory} {
-			if a.Parameters[unknown] != nil {
-				return status.Errorf(codes.InvalidArgument, "output %q asks for %s, an extension of the protocol that this server does not have", a.Name, unknown)
-			}
-		}
-		raw, count := rawOutput(outputs[at].Name, predictions)
-		shape := slices.Clone(outputs[at].Shape)
+	}
+	for _, a := range asked {
+		t := outputs[slices.IndexFunc(outputs, func(t *tensor) bool { return t.Name == a.name })]
+		raw, count := rawOutput(t.Name, predictions)
+		shape := slices.Clone(t.Shape)
 		if i := slices.Index(shape, -1); i >= 0 {
 			shape[i] = 1
 			shape[i] = int64(count / extent.Size(shape))
 		}
-		answer.Outputs = append(answer.Outputs, &oip.ModelInferResponse_InferOutputTensor{Name: outputs[at].Name, Datatype: outputs[at].Datatype, Shape: shape})
+		answer.Outputs = append(answer.Outputs, &oip.ModelInferResponse_InferOutputTensor{Name: t.Name, Datatype: t.Datatype, Shape: shape})
 		answer.RawOutputContents = append(answer.RawOutputContents, raw)
 	}
-	return nil
+	return answer
 }
 
 // rawOutput is one output of all bags in little endian, and the number of its elements.

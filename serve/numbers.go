@@ -2,16 +2,21 @@ package serve
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"strconv"
 )
 
-// readNumbers reads a tensor from JSON: nested lists as the shape has them, or flat from
-// any level on, in row-major order. A first length of -1 is whatever there is up to most.
-// It returns the first length. Errors begin with the place in the tensor. The data must be
-// one value of valid JSON.
-func readNumbers[T any](data []byte, shape []int64, most int, parse func([]byte) (T, error)) (values []T, first int, err error) {
-	r := reader[T]{data: data, parse: parse, values: make([]T, 0, bytes.Count(data, []byte{','})+1)}
+// countNumbers returns an upper bound of the numbers in JSON of lists of numbers.
+func countNumbers(data []byte) int { return bytes.Count(data, []byte{','}) + 1 }
+
+// readNumbers reads a tensor from JSON: nested lists as in the shape, or flat from any
+// level on, in row-major order. It appends to values. A first length of -1 stands for any
+// length up to most. readNumbers returns the first length. Errors begin with the place in
+// the tensor; when the context ends the error is that of the context. The data must be one
+// value of valid JSON.
+func readNumbers[T any](ctx context.Context, data []byte, shape []int64, most int, values []T, parse func([]byte) (T, error)) (_ []T, first int, err error) {
+	r := reader[T]{cursor: cursor{data: data}, ctx: ctx, parse: parse, values: values}
 	first, err = r.list(shape, most)
 	return r.values, first, err
 }
@@ -23,9 +28,12 @@ func parseFloat(text []byte) (float32, error) {
 
 func parseInt(text []byte) (int64, error) { return strconv.ParseInt(string(text), 10, 64) }
 
+// checkEvery is the numbers after which a reader looks whether its time is up.
+const checkEvery = 1 << 14
+
 type reader[T any] struct {
-	data   []byte
-	at     int
+	cursor
+	ctx    context.Context
 	values []T
 	path   []int // indices of the lists around
 	parse  func([]byte) (T, error)
@@ -96,27 +104,8 @@ func (r *reader[T]) number() error {
 		return r.fail("%.40s is no number that fits", text)
 	}
 	r.values = append(r.values, v)
+	if len(r.values)%checkEvery == 0 {
+		return r.ctx.Err()
+	}
 	return nil
-}
-
-// next takes a character if it comes next.
-func (r *reader[T]) next(c byte) bool {
-	if r.peek() != c {
-		return false
-	}
-	r.at++
-	return true
-}
-
-func (r *reader[T]) peek() byte {
-	if r.space(); r.at < len(r.data) {
-		return r.data[r.at]
-	}
-	return 0
-}
-
-func (r *reader[T]) space() {
-	for r.at < len(r.data) && (r.data[r.at] == ' ' || r.data[r.at] == '\n' || r.data[r.at] == '\t' || r.data[r.at] == '\r') {
-		r.at++
-	}
 }

@@ -2,13 +2,16 @@ package serve
 
 import (
 	"embed"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/runtime"
 )
 
@@ -20,6 +23,28 @@ type Example struct {
 	Instances []float32 // [N, ...] row-major, as runtime.Bag has them
 	N         int       // at least 1
 	Class     string    // its true class; "" where it is not known
+}
+
+// checkExamples refuses examples that none of the models can predict.
+func (s *Server) checkExamples() error {
+	if len(s.o.Examples) == 0 {
+		return nil
+	}
+	have := len(s.o.Examples[0].Instances) / s.o.Examples[0].N
+	var takes []string
+	for _, name := range s.models.names() {
+		v, done, err := s.models.use(name, "")
+		if err != nil {
+			continue
+		}
+		want := extent.Size(v.info.InputShape)
+		done()
+		if want == have {
+			return nil
+		}
+		takes = append(takes, fmt.Sprintf("%s takes %d", name, want))
+	}
+	return fmt.Errorf("the example bags have instances of %d values, but %s", have, strings.Join(takes, ", "))
 }
 
 // getFile sends an embedded file.

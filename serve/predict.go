@@ -1,21 +1,15 @@
 package serve
 
 import (
-	"encoding/json"
 	"net/http"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/internal/width"
 	"github.com/miplc/miplc/runtime"
 )
-
-// bagRequest is the JSON of a bag: its instances, each as the model's input shape has
-// it or flat.
-type bagRequest struct {
-	Instances json.RawMessage `json:"instances"`
-}
 
 // bagAnswer is the JSON of its prediction.
 type bagAnswer struct {
@@ -31,34 +25,61 @@ func (s *Server) postPredict(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer done()
-	body, err := s.readBody(r)
+	req, err := s.receive(w, r)
 	if err != nil {
 		return err
 	}
-	bag, err := s.readBag(body, v.info.InputShape)
+	defer req.memory.release()
+	bag, err := s.readBag(req, v.info.InputShape)
 	if err != nil {
 		return err
 	}
-	predictions, err := v.predict(r.Context(), []runtime.Bag{bag})
+	predictions, err := v.predict(req.ctx, []runtime.Bag{bag})
 	if err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, bagAnswer{v.name, v.number(), predictions[0]})
 }
 
-// readBag reads a bag of instances of a shape.
-func (s *Server) readBag(body []byte, instance []int) (runtime.Bag, error) {
-	var req bagRequest
-	if err := readJSON(body, &req); err != nil {
+// readBag reads a bag of instances of a shape. Only its values stay reserved.
+func (s *Server) readBag(req *request, instance []int) (runtime.Bag, error) {
+	done, err := s.admission.decoding(req.ctx, int64(len(req.body)))
+	if err != nil {
 		return runtime.Bag{}, err
 	}
-	if req.Instances == nil {
-		return runtime.Bag{}, status.Error(codes.InvalidArgument, `"instances" is missing: a bag is {"instances": [[...], [...]]}, a list of numbers for each instance`)
-	}
-	shape := append([]int64{-1}, width.To[int64](instance)...)
-	values, n, err := readNumbers(req.Instances, shape, s.o.Instances, parseFloat)
+	defer done()
+	list, err := findInstances(req.body)
 	if err != nil {
-		return runtime.Bag{}, status.Errorf(codes.InvalidArgument, "instances%v (shape of an instance: %v)", err, instance)
+		return runtime.Bag{}, err
 	}
-	return runtime.Bag{Instances: values, N: n}, nil
+	d := extent.Size(instance)
+	values, n := min(countNumbers(list), s.o.Instances*d), s.o.Instances
+	if err := req.decoded(values, min(n, values), true); err != nil {
+		return runtime.Bag{}, err
+	}
+	bag := runtime.Bag{}
+	shape := append([]int64{-1}, width.To[int64](instance)...)
+	bag.Instances, bag.N, err = readNumbers(req.ctx, list, shape, n, make([]float32, 0, values), parseFloat)
+	if err != nil {
+		return runtime.Bag{}, decodeError(err, "instances%v (shape of an instance: %v)", err, instance)
+	}
+	return bag, req.decoded(cap(bag.Instances), bag.N, false)
+}
+
+// findInstances finds the instances in the JSON of a bag.
+func findInstances(body []byte) (list []byte, err error) {
+	c, err := newCursor(body)
+	if err != nil {
+		return nil, err
+	}
+	object, err := c.members(func(name string) error {
+		if value := c.skip(); name == "instances" && string(value) != "null" {
+			list = value
+		}
+		return nil
+	})
+	if err == nil && (!object || list == nil) {
+		err = status.Error(codes.InvalidArgument, `"instances" is missing: a bag is {"instances": [[...], [...]]}, a list of numbers for each instance`)
+	}
+	return list, err
 }

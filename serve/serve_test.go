@@ -47,7 +47,7 @@ func start(t testing.TB, change ...func(*Options)) *service {
 	o := Options{
 		Version: "test", Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		Batching: Batching{Bags: 8, Parallel: 2, Waiting: 1024},
-		Bytes:    1 << 20, Held: 1 << 30, Instances: 5000, Connections: 1000, Timeout: time.Minute, Drain: time.Minute,
+		Bytes:    1 << 20, Held: 1 << 30, Decoders: 2, Instances: 5000, Connections: 1000, Timeout: time.Minute, Drain: time.Minute,
 	}
 	for _, f := range change {
 		f(&o)
@@ -291,7 +291,8 @@ func TestWrongRequests(t *testing.T) {
 		{"GET /v2/models/nosuch -", 404, `no model "nosuch"; served are bag, batch`},
 		{"GET /v2/models/bag/versions/7 -", 404, `no version "7"; it has 1`},
 		{"GET /nosuch -", 404, "/openapi.json"},
-		{"GET /predict -", 405, "takes POST"},
+		{"GET /predict -", 405, "/predict takes POST"},
+		{"GET /v2/models/bag/infer -", 405, "/v2/models/bag/infer takes POST"},
 		{`POST /predict {"instances": [[1, 2, 3]]}`, 400, "several models are served: name one of bag, batch"},
 		{`POST /predict?model=bag {"instances": [[1, 2], [3, 4]]}`, 400, "instances[0]: 2 values, the shape needs 3"},
 		{`POST /predict?model=bag {"instances": [[1, 2, 3], [1, 2, 3, 4]]}`, 400, "instances[1]: more than 3 values"},
@@ -307,6 +308,16 @@ func TestWrongRequests(t *testing.T) {
 		{infer("nosuch", good, ""), 404, "no model"},
 		{infer("bag", "", ""), 400, `input "instances" is missing`},
 		{infer("bag", "null", ""), 400, `no input ""`},
+		{infer("bag", good, `, "inputs": []`), 400, `"inputs" is given twice`},
+		{infer("bag", "3", ""), 400, "inputs[0] must be an object"},
+		{infer("bag", strings.Repeat("{},", 1000)+"{}", ""), 400, "more than 16 inputs"},
+		{infer("bag", good, `, "outputs": [`+strings.Repeat("{},", 1000)+"{}]"), 400, "more than 16 outputs"},
+		{`POST /v2/models/bag/infer {"inputs": 3}`, 400, "inputs must be a list"},
+		{`POST /v2/models/bag/infer []`, 400, "must be an object"},
+		{infer("bag", strings.TrimSuffix(good, "}")+`, "parameters": {"binary_data_size": 0}}`, ""), 400, "both data and binary_data_size"},
+		{infer("bag", strings.TrimSuffix(good, "}")+`, "parameters": {"shared_memory_region": "x"}}`, ""), 400, "shared_memory_region, an extension"},
+		{infer("bag", good, `, "outputs": [{"name": "attention", "parameters": {"shared_memory_region": "x"}}]`), 400, "shared_memory_region, an extension"},
+		{infer("bag", strings.Replace(good, `"instances"`, `"`+strings.Repeat("x", maxMember)+`"`, 1), ""), 400, "inputs[0].name is longer"},
 		{infer("bag", good+","+good, ""), 400, "given twice"},
 		{infer("bag", `{"name": "x"}`, ""), 400, `no input "x"; the model has [instances]`},
 		{infer("bag", strings.Replace(good, "FP32", "FP64", 1), ""), 400, `datatype "FP64", the model takes FP32`},

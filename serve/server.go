@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"golang.org/x/net/netutil"
-	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -35,15 +34,17 @@ const (
 // extensions of the protocol that the server has.
 var extensions = []string{"binary_tensor_data"}
 
-// Options direct a server. All but TLS, Token, Reload and Examples must be set.
+// Options direct a server. All but TLS, Token, Hosts, Reload and Examples must be set.
 type Options struct {
 	Version     string // of the server, for its metadata
 	Log         *slog.Logger
 	TLS         *tls.Config // nil: plain connections
 	Token       string      // what clients must bear; "": nothing
+	Hosts       []string    // names in the header Host of requests, without ports; none or AnyHost: any
 	Batching    Batching
 	Bytes       int64         // most bytes of a request
-	Held        int64         // most bytes of all requests at a time
+	Held        int64         // bytes of memory for all requests in flight, decoded ones included
+	Decoders    int           // large requests that are decoded in parallel
 	Instances   int           // most instances of a request
 	Connections int           // most connections of each listener; more wait
 	Timeout     time.Duration // most time for a request to arrive, to be predicted, to be taken
@@ -55,21 +56,26 @@ type Options struct {
 
 // Server serves models.
 type Server struct {
-	o        Options
-	models   *models
-	metrics  *metrics
-	memory   *semaphore.Weighted // Held
-	unheard  unheard
-	draining atomic.Bool
+	o         Options
+	models    *models
+	metrics   *metrics
+	admission *admission
+	calls     atomic.Int64 // of gRPC in flight
+	unheard   unheard
+	draining  atomic.Bool
 }
 
 // New makes a server of all models at a path: a model file; a folder that holds
 // model.onnx; or a folder of models, each as NAME.onnx, NAME/model.onnx or
 // NAME/1/model.onnx, where numbers are versions. All must open. Close frees them.
 func New(root string, open func(path string) (*runtime.Model, error), o Options) (*Server, error) {
-	s := &Server{o: o, metrics: newMetrics(), memory: semaphore.NewWeighted(o.Held), unheard: unheard{conns: map[net.Conn]bool{}}}
+	s := &Server{o: o, metrics: newMetrics(), admission: newAdmission(o.Held, o.Decoders), unheard: unheard{conns: map[net.Conn]bool{}}}
 	s.models = &models{root: root, open: open, batch: o.Batching, metrics: s.metrics, loaded: map[string][]*version{}}
 	if _, err := s.models.reload(); err != nil {
+		s.Close()
+		return nil, err
+	}
+	if err := s.checkExamples(); err != nil {
 		s.Close()
 		return nil, err
 	}

@@ -166,6 +166,9 @@ func TestServeUsage(t *testing.T) {
 	if err := os.WriteFile(dir+"/long.txt", bytes.Repeat([]byte("x"), 1<<17), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(dir+"/wide.csv", []byte("bag,label,candidates,f1,f2,f3,f4\n1,0,0 1,1,2,3,4\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		args string
 		code int
@@ -175,14 +178,17 @@ func TestServeUsage(t *testing.T) {
 		{"nosuch", 1, "nosuch"},
 		{model + " --tls-cert a.pem", 2, "--tls-cert and --tls-key go together"},
 		{model + " --tls-cert a.pem --tls-key b.pem", 1, "the certificate a.pem with the key b.pem"},
-		{model + " --max-bytes 2GiB", 2, "--max-held must be at least --max-bytes"},
+		{model + " --max-bytes 2GiB", 2, "--max-held must be at least 4 times --max-bytes"},
 		{model + " --token-file " + dir + "/empty.txt", 1, "there is no token in it"},
 		{model + " --token-file " + dir + "/long.txt", 1, "more than 4096 bytes"},
 		{model + " --http=", 2, "--http needs an address"},
 		{model + " --http 127.0.0.1:x", 1, "127.0.0.1:x: listen tcp"},
 		{model + " --http 127.0.0.1:0 --grpc 127.0.0.1:x", 1, "127.0.0.1:x: listen tcp"},
 		{model + " --timeout 0s", 2, "it must be between 1ms and 24h"},
-		{model + " --batch 0", 2, "it must be at least 1"},
+		{model + " --batch 0", 2, "it must be between 1 and 4096"},
+		{model + " --parallel 100000", 2, "it must be between 1 and 256"},
+		{model + " --waiting 1000000000", 2, "it must be between 1 and 1048576"},
+		{model + " --bags " + dir + "/wide.csv", 1, "instances of 4 values, but demipl-3x4 takes 3"},
 		{model + " --max-bytes many", 2, "write a size such as"},
 		{model + " --backend onnxgo", 2, `did you mean "onnx-go"`},
 	} {

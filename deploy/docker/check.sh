@@ -102,7 +102,7 @@ serves() {
   inside "${health[@]:1}" || { cat "$folder/served"; echo "$1: not healthy"; exit 1; }
   [ "$(stat -c %u "/proc/$running")" = 65532 ] && grep -q /usr/local/lib/libonnxruntime.so "/proc/$running/maps" ||
     { echo "$1: not its user, or not its library"; exit 1; }
-  nsenter --target "$running" --net curl --fail --silent --data "@$3" "http://127.0.0.1:8080$2" >"$folder/answer"
+  nsenter --target "$running" --net curl --fail --silent --json "@$3" "http://127.0.0.1:8080$2" >"$folder/answer"
   kill -TERM "$running"
   wait "$running" || { cat "$folder/served"; echo "$1: SIGTERM ended it with $?"; exit 1; }
   running=

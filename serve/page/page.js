@@ -5,6 +5,7 @@ let models = [], shown = null;
 
 async function ask(path, body) {
   const headers = at("token").value ? { Authorization: "Bearer " + at("token").value } : {};
+  if (body !== undefined) headers["Content-Type"] = "application/json";
   const answer = await fetch(path, body === undefined ? { headers } : { method: "POST", headers, body });
   const said = await answer.json();
   if (answer.status === 401) {

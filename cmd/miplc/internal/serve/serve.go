@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	goruntime "runtime"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -35,6 +36,7 @@ type options struct {
 	TLSKey    string
 	TokenFile string
 	Bags      string
+	Hosts     []string
 	Serve     serve.Options
 	backend.Flags
 }
@@ -56,14 +58,14 @@ connections, answers what it has taken, and ends with 0.`
 
 // Command makes the command.
 func Command(con *console.Console) *cobra.Command {
-	o := &options{Console: con, Serve: serve.Options{Version: version.Current().Miplc, Bytes: 64 << 20, Held: 1 << 30}}
+	o := &options{Console: con, Serve: serve.Options{Version: version.Current().Miplc, Bytes: 64 << 20, Held: 256 << 20}}
 	cmd := &cobra.Command{
 		Use:   "serve MODELS",
 		Short: "Answer for models over HTTP and gRPC",
 		Long:  help,
 		Example: `  miplc serve quickstart-run
   miplc serve models --http :8080 --grpc :8081 --timeout 5s
-  curl -d @bag.json localhost:8080/predict`,
+  curl --json @bag.json localhost:8080/predict`,
 		Args: console.Args(console.Arg("MODELS", &o.Models)),
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
@@ -72,22 +74,37 @@ func Command(con *console.Console) *cobra.Command {
 	return cmd
 }
 
+// Bounds of flags that create goroutines or memory for each of what they count.
+const (
+	maxParallel = 256
+	maxBatch    = 4096
+	maxWaiting  = 1 << 20
+)
+
+// memoryPerRequest is the least ratio of the memory of all requests to the bytes of one:
+// JSON takes three times its size while it is decoded, and small requests have a share.
+const memoryPerRequest = 4
+
 func (o *options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.HTTP, "http", "127.0.0.1:8080", "address of HTTP")
 	f.StringVar(&o.GRPC, "grpc", "127.0.0.1:8081", "address of gRPC; empty: none")
 	f.StringVar(&o.TLSCert, "tls-cert", "", "PEM file of the certificate, with which connections are TLS; read again when it changes")
 	f.StringVar(&o.TLSKey, "tls-key", "", "PEM file of its key")
 	f.StringVar(&o.TokenFile, "token-file", "", "file with the token that requests must bear, all but probes of health and the page")
+	f.StringSliceVar(&o.Hosts, "allowed-hosts", nil, "host names that requests over HTTP may name, separated by commas; *: any (default: localhost, 127.0.0.1, ::1 and the host of --http if that is a loopback address, else any)")
 	f.StringVar(&o.Bags, "bags", "", "data set whose bags the page at / offers to show")
-	f.IntVar(&o.Serve.Batching.Bags, "batch", 32, "most bags of one run; 1: each by itself")
+	f.IntVar(&o.Serve.Batching.Bags, "batch", 32, fmt.Sprintf("maximum number of bags in one run, at most %d; 1: each bag by itself", maxBatch))
 	console.Duration(f, &o.Serve.Batching.Delay, "batch-delay", 0, 0, "most time that a bag waits for others when it could be run")
-	f.IntVar(&o.Serve.Batching.Parallel, "parallel", goruntime.GOMAXPROCS(0), "runs of a model side by side")
-	f.IntVar(&o.Serve.Batching.Waiting, "waiting", 1024, "most requests that wait for a model; more are refused")
+	f.IntVar(&o.Serve.Batching.Parallel, "parallel", goruntime.GOMAXPROCS(0), fmt.Sprintf("runs of a model in parallel, at most %d", maxParallel))
+	f.IntVar(&o.Serve.Batching.Waiting, "waiting", 1024, fmt.Sprintf("maximum number of requests that wait for a model, at most %d; more are refused", maxWaiting))
 	console.Bytes(f, &o.Serve.Bytes, "max-bytes", "most bytes of a request, such as 500kB or 1GiB (default 64MiB)")
-	console.Bytes(f, &o.Serve.Held, "max-held", "most bytes of all requests at a time; more are refused (default 1GiB)")
+	console.Bytes(f, &o.Serve.Held, "max-held", "memory for all requests in flight, decoded ones included; at least four times --max-bytes; more requests wait and are then refused (default 256MiB)")
 	f.IntVar(&o.Serve.Instances, "max-instances", 100_000, "most instances of a request")
 	f.IntVar(&o.Serve.Connections, "max-connections", 1024, "most connections of HTTP, and of gRPC; more wait")
-	console.Limit(f, 1, console.Most, "batch", "parallel", "waiting", "max-instances", "max-connections")
+	console.Limit(f, 1, maxParallel, "parallel")
+	console.Limit(f, 1, maxBatch, "batch")
+	console.Limit(f, 1, maxWaiting, "waiting")
+	console.Limit(f, 1, console.Most, "max-instances", "max-connections")
 	console.Duration(f, &o.Serve.Timeout, "timeout", 10*time.Second, time.Millisecond, "most time for a request to arrive, to be predicted, and to be taken")
 	console.Duration(f, &o.Serve.Reload, "reload", 5*time.Second, 0, "how often MODELS is looked at for new and changed models; 0: never")
 	console.Duration(f, &o.Serve.LameDuck, "lame-duck", time.Second, 0, "how long requests are still taken after SIGTERM")
@@ -107,10 +124,25 @@ func (o *options) roomForRuns() {
 	}
 }
 
+// heapReserve is what the heap has besides the memory of requests: idleHeap, buffers of
+// connections, inputs of runs.
+const heapReserve = 128 << 20
+
+// limitHeap makes Go collect garbage before the heap exceeds what requests may use. The
+// collector would otherwise let it grow to twice that. A limit that the environment sets
+// stays.
+func (o *options) limitHeap() {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(o.Serve.Held + heapReserve)
+	}
+}
+
 // run serves until the context ends.
 func run(ctx context.Context, o *options) error {
 	defer goruntime.KeepAlive(make([]byte, idleHeap))
+	o.Serve.Decoders = goruntime.GOMAXPROCS(0)
 	o.roomForRuns()
+	o.limitHeap()
 	o.Serve.Log = slog.New(slog.NewTextHandler(o.Console.Err, nil))
 	o.Serve.Drain = o.Serve.Timeout + time.Second
 	if err := o.check(); err != nil {
@@ -158,8 +190,11 @@ func (o *options) check() (err error) {
 	if o.HTTP == "" {
 		return console.Usagef("--http needs an address, such as 127.0.0.1:8080; :8080 is that of all networks")
 	}
-	if o.Serve.Held < o.Serve.Bytes {
-		return console.Usagef("--max-held must be at least --max-bytes, %d: one request needs that", o.Serve.Bytes)
+	if o.Serve.Held/memoryPerRequest < o.Serve.Bytes {
+		return console.Usagef("--max-held must be at least %d times --max-bytes, %d: decoding one request needs that", memoryPerRequest, o.Serve.Bytes)
+	}
+	if o.Serve.Hosts = o.Hosts; len(o.Hosts) == 0 {
+		o.Serve.Hosts = serve.LocalHosts(o.HTTP)
 	}
 	if o.TLSCert != "" {
 		if o.Serve.TLS, err = serve.TLS(o.TLSCert, o.TLSKey); err != nil {

@@ -1,0 +1,121 @@
+package serve
+
+import (
+	"context"
+	"sync/atomic"
+
+	"golang.org/x/sync/semaphore"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+const (
+	// smallRequest is the most bytes of a request that takes its memory from the share of
+	// small requests and is decoded without waiting for large ones.
+	smallRequest = 64 << 10
+
+	// smallShare is the part of the memory that only small requests use: 1/smallShare.
+	smallShare = 8
+
+	// maxQueue bounds the requests that wait for memory: together they need at most
+	// maxQueue times the memory there is. Later ones would be refused after a long wait,
+	// so they are refused at once.
+	maxQueue = 4
+
+	// requestOverhead is added to the memory of a request for what does not depend on its
+	// size: buffers of the connection, headers, the answer's head.
+	requestOverhead = 16 << 10
+)
+
+// admission bounds the memory of all requests in flight, and how many large ones are
+// decoded in parallel.
+type admission struct {
+	small, large memoryPool
+	decoders     *semaphore.Weighted
+}
+
+// memoryPool is a number of bytes that requests reserve before they allocate them.
+type memoryPool struct {
+	*semaphore.Weighted
+	size   int64
+	queued atomic.Int64 // bytes that requests wait for
+}
+
+func newAdmission(bytes int64, decoders int) *admission {
+	a := &admission{decoders: semaphore.NewWeighted(int64(decoders))}
+	a.small.size = bytes / smallShare
+	a.large.size = bytes - a.small.size
+	for _, p := range []*memoryPool{&a.small, &a.large} {
+		p.Weighted = semaphore.NewWeighted(p.size)
+	}
+	return a
+}
+
+// pool returns the pool for a request of some bytes.
+func (a *admission) pool(request int64) *memoryPool {
+	if request <= smallRequest {
+		return &a.small
+	}
+	return &a.large
+}
+
+// reserve reserves bytes and waits for them until the context ends. It returns an error
+// with code Unavailable when too many requests wait already or the time is up.
+func (p *memoryPool) reserve(ctx context.Context, bytes int64) (*reservation, error) {
+	if bytes > p.size {
+		return nil, p.tooMuch(bytes)
+	}
+	if !p.TryAcquire(bytes) {
+		defer p.queued.Add(-bytes)
+		if p.queued.Add(bytes) > maxQueue*p.size || p.Acquire(ctx, bytes) != nil {
+			return nil, errBusyMemory
+		}
+	}
+	return &reservation{pool: p, bytes: bytes}, nil
+}
+
+func (p *memoryPool) tooMuch(bytes int64) error {
+	return status.Errorf(codes.ResourceExhausted, "the request needs %d bytes of memory, requests may use %d", bytes, p.size)
+}
+
+var errBusyMemory = status.Error(codes.Unavailable, "busy: the requests in flight use all the memory that they may; try again later")
+
+// reservation is the memory of one request. It is not safe for concurrent use.
+type reservation struct {
+	pool  *memoryPool
+	bytes int64
+}
+
+// resize changes the reserved bytes. It does not wait for more: a request that holds
+// memory while it waits for memory could wait for itself.
+func (r *reservation) resize(bytes int64) error {
+	switch more := bytes - r.bytes; {
+	case more > 0 && bytes > r.pool.size:
+		return r.pool.tooMuch(bytes)
+	case more > 0 && !r.pool.TryAcquire(more):
+		return errBusyMemory
+	case more < 0:
+		r.pool.Release(-more)
+	}
+	r.bytes = bytes
+	return nil
+}
+
+// release gives all memory back.
+func (r *reservation) release() {
+	if r.pool != nil {
+		_ = r.resize(0) // less memory is never refused
+	}
+}
+
+// decoding waits until a request of some bytes may be decoded; the caller calls done
+// afterwards. Small requests do not wait.
+func (a *admission) decoding(ctx context.Context, request int64) (done func(), err error) {
+	if request <= smallRequest {
+		return func() {}, nil
+	}
+	if err := a.decoders.Acquire(ctx, 1); err != nil {
+		return nil, status.Error(codes.Unavailable, "busy: too many large requests wait to be decoded; try again later")
+	}
+	return func() { a.decoders.Release(1) }, nil
+}

@@ -1,0 +1,181 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Copies of a request's bytes that exist while it is decoded, as reserved before it is
+// read. JSON numbers of one digit become float32 values of twice the size of their text.
+// The exact number follows when the request is there.
+const (
+	copiesOfJSON   = 3
+	copiesOfBinary = 2
+)
+
+const firstRead = 64 << 10 // bytes reserved for a body of unknown length
+
+// request is what the decoder of a request works on: its body, the memory reserved for it
+// and the time it has.
+type request struct {
+	ctx    context.Context
+	body   []byte
+	memory *reservation
+}
+
+// jsonBody reports whether the content type of a request is JSON, or raw tensors behind
+// JSON. Other types are an error: a web page may send text or a form to any server that
+// its visitor can reach, but these types only to servers that permit it. The same holds
+// for a request without a type if a browser sent it, which then has the header Origin.
+func jsonBody(r *http.Request) error {
+	given := r.Header.Get("Content-Type")
+	if given == "" && r.Header.Get("Origin") == "" {
+		return nil // the HTTP client of Triton sends none
+	}
+	kind, _, err := mime.ParseMediaType(given)
+	if err != nil || kind != "application/json" && kind != "application/octet-stream" {
+		return &httpError{http.StatusUnsupportedMediaType, codes.InvalidArgument, "the Content-Type of a request must be application/json, or application/octet-stream for binary tensors"}
+	}
+	return nil
+}
+
+// receive reads the body of a request within the time that it has. It reserves memory
+// before it reads. The caller releases the memory.
+func (s *Server) receive(w http.ResponseWriter, r *http.Request) (*request, error) {
+	if err := jsonBody(r); err != nil {
+		return nil, err
+	}
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
+		return nil, status.Errorf(codes.InvalidArgument, "the body has Content-Encoding %.40q: send it without compression", encoding)
+	}
+	if r.ContentLength > s.o.Bytes {
+		return nil, tooLarge(s.o.Bytes)
+	}
+	copies := int64(copiesOfJSON)
+	if r.Header.Get(jsonLength) != "" {
+		copies = copiesOfBinary
+	}
+	size := r.ContentLength
+	if size < 0 {
+		size = firstRead
+	}
+	memory, err := s.reserve(r.Context(), size, copies)
+	if err != nil {
+		return nil, err
+	}
+	in := &incoming{body: r.Body, control: http.NewResponseController(w), memory: memory, copies: copies, most: s.o.Bytes, pace: newPace(r.Context(), size)}
+	body, err := in.read(size, r.ContentLength >= 0)
+	if err != nil {
+		memory.release()
+		return nil, bodyError(err)
+	}
+	return &request{r.Context(), body, memory}, nil
+}
+
+// reserve reserves the memory of a request of some bytes. The request waits at most half
+// of its time: it needs the rest to be answered.
+func (s *Server) reserve(ctx context.Context, size, copies int64) (*reservation, error) {
+	wait, cancel := context.WithTimeout(ctx, s.o.Timeout/2)
+	defer cancel()
+	return s.admission.pool(size).reserve(wait, copies*size+requestOverhead)
+}
+
+// incoming is a body that is being read.
+type incoming struct {
+	body    io.Reader
+	control *http.ResponseController
+	memory  *reservation
+	copies  int64
+	most    int64
+	pace
+}
+
+// read reads the body into memory of its size, or in doubling steps if that is unknown.
+func (in *incoming) read(size int64, known bool) ([]byte, error) {
+	data := make([]byte, 0, size)
+	for {
+		if len(data) == cap(data) {
+			if known {
+				return data, nil // http.Server ends a body at its length
+			}
+			larger := min(2*int64(cap(data)), in.most+1)
+			if err := in.memory.resize(in.copies*larger + int64(cap(data)) + requestOverhead); err != nil {
+				return nil, err
+			}
+			data = append(make([]byte, 0, larger), data...)
+		}
+		_ = in.control.SetReadDeadline(in.due(len(data))) // a recorder of a test has none
+		n, err := in.body.Read(data[len(data):min(cap(data), len(data)+paceStep)])
+		data = data[:len(data)+n]
+		switch {
+		case int64(len(data)) > in.most:
+			return nil, tooLarge(in.most)
+		case err == io.EOF && known && len(data) < cap(data):
+			return nil, io.ErrUnexpectedEOF
+		case err == io.EOF:
+			return data, nil
+		case err != nil:
+			return nil, err
+		}
+	}
+}
+
+// bodyError turns an error of reading a body into one for the client.
+func bodyError(err error) error {
+	var late net.Error
+	_, told := status.FromError(err)
+	switch {
+	case told:
+		return err
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded), errors.As(err, &late) && late.Timeout():
+		return status.Error(codes.DeadlineExceeded, "the body did not come in time")
+	}
+	return status.Errorf(codes.InvalidArgument, "the body ends early: %v", err)
+}
+
+func tooLarge(most int64) error {
+	return status.Errorf(codes.ResourceExhausted, "the request is larger than the %d bytes that this server takes", most)
+}
+
+// paceStep is the most bytes of a request that are read under one deadline.
+const paceStep = 1 << 20
+
+// pace says when the next bytes of a request must arrive. A client that sends at a steady
+// rate and finishes in time is always early enough. A client that announces a large
+// request and stops sending loses the memory that is reserved for it after a quarter of
+// the time.
+type pace struct {
+	begin time.Time
+	whole time.Duration // for the request; 0: there is no bound
+	size  int
+}
+
+func newPace(ctx context.Context, size int64) pace {
+	p := pace{begin: time.Now(), size: int(size)}
+	if end, ok := ctx.Deadline(); ok {
+		p.whole = end.Sub(p.begin)
+	}
+	return p
+}
+
+// due is the time at which more than the bytes so far must have arrived.
+func (p pace) due(received int) time.Time {
+	if p.whole == 0 {
+		return time.Time{}
+	}
+	grace := p.whole / 4
+	share := 1.0 // of the time after the grace; a small request has all of it
+	if p.size > smallRequest {
+		share = min(1, float64(received)/float64(p.size))
+	}
+	return p.begin.Add(grace + time.Duration(share*float64(p.whole-grace)))
+}

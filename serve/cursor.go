@@ -1,0 +1,159 @@
+package serve
+
+import (
+	"encoding/json"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// cursor walks through JSON without building values, so that a caller can bound what it
+// builds. The data must be valid JSON.
+type cursor struct {
+	data []byte
+	at   int
+}
+
+// newCursor checks that data is JSON.
+func newCursor(data []byte) (*cursor, error) {
+	if !json.Valid(data) {
+		return nil, notJSON(json.Unmarshal(data, &struct{}{})) // it says where
+	}
+	return &cursor{data: data}, nil
+}
+
+func notJSON(err error) error {
+	return status.Errorf(codes.InvalidArgument, "the body is not the JSON that is needed: %v", err)
+}
+
+// members calls member with the name of each member of an object; member must consume
+// the value. It returns false if the value is no object. null is an empty object.
+func (c *cursor) members(member func(name string) error) (object bool, err error) {
+	if c.null() {
+		return true, nil
+	}
+	if !c.next('{') {
+		return false, nil
+	}
+	for !c.next('}') {
+		c.next(',')
+		c.space()
+		var name string
+		if text := c.skip(); len(text) <= maxMember {
+			_ = json.Unmarshal(text, &name) // it is a valid string
+		}
+		c.next(':')
+		if err := member(name); err != nil {
+			return true, err
+		}
+	}
+	return true, nil
+}
+
+// elements calls element for each element of an array, counted from 0; element must
+// consume the value. It returns false if the value is no array. null is an empty array.
+func (c *cursor) elements(element func(i int) error) (array bool, err error) {
+	if c.null() {
+		return true, nil
+	}
+	if !c.next('[') {
+		return false, nil
+	}
+	for i := 0; !c.next(']'); i++ {
+		c.next(',')
+		if err := element(i); err != nil {
+			return true, err
+		}
+	}
+	return true, nil
+}
+
+// null consumes the value if it is null.
+func (c *cursor) null() bool {
+	if c.peek() != 'n' {
+		return false
+	}
+	c.at += len("null")
+	return true
+}
+
+// skip consumes a value and returns its text.
+func (c *cursor) skip() []byte {
+	c.space()
+	from, depth := c.at, 0
+	for c.at < len(c.data) {
+		switch c.data[c.at] {
+		case '"':
+			c.text()
+		case '[', '{':
+			depth++
+			c.at++
+		case ']', '}':
+			if depth == 0 { // behind a number
+				return c.data[from:c.at]
+			}
+			depth--
+			c.at++
+		case ',', ' ', '\n', '\t', '\r':
+			if depth == 0 { // behind a number
+				return c.data[from:c.at]
+			}
+			c.at++
+			continue
+		default:
+			c.at++
+			continue
+		}
+		if depth == 0 {
+			break
+		}
+	}
+	return c.data[from:c.at]
+}
+
+// text consumes a string.
+func (c *cursor) text() {
+	for c.at++; c.at < len(c.data) && c.data[c.at] != '"'; c.at++ {
+		if c.data[c.at] == '\\' {
+			c.at++
+		}
+	}
+	c.at++
+}
+
+// maxMember is the most bytes of a value that is decoded as a whole, and of a name.
+const maxMember = 64 << 10
+
+// decode consumes a small value into v. path names it in errors.
+func (c *cursor) decode(path string, v any) error {
+	text := c.skip()
+	if len(text) > maxMember {
+		return status.Errorf(codes.InvalidArgument, "%s is longer than %d bytes", path, maxMember)
+	}
+	if err := json.Unmarshal(text, v); err != nil {
+		return notJSON(err)
+	}
+	return nil
+}
+
+// next consumes a character if it is the next one.
+func (c *cursor) next(char byte) bool {
+	if c.peek() != char {
+		return false
+	}
+	c.at++
+	return true
+}
+
+func (c *cursor) peek() byte {
+	if c.space(); c.at < len(c.data) {
+		return c.data[c.at]
+	}
+	return 0
+}
+
+func (c *cursor) space() {
+	for c.at < len(c.data) && (c.data[c.at] == ' ' || c.data[c.at] == '\n' || c.data[c.at] == '\t' || c.data[c.at] == '\r') {
+		c.at++
+	}
+}

@@ -1,0 +1,43 @@
+package serve
+
+import (
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+)
+
+// AnyHost in Options.Hosts permits every name.
+const AnyHost = "*"
+
+// LocalHosts returns the names by which clients reach a server that listens on an address,
+// if only this machine reaches it, and AnyHost otherwise: then the names are not known.
+func LocalHosts(listen string) []string {
+	host, _, err := net.SplitHostPort(listen)
+	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return []string{AnyHost}
+	}
+	names := []string{"localhost", "127.0.0.1", "::1"}
+	if !slices.Contains(names, host) {
+		names = append(names, host)
+	}
+	return names
+}
+
+// checkHost refuses a request that names another server than this one. The page of a
+// stranger can give the name of its own site the address 127.0.0.1; the browser then sends
+// requests here and lets the page read the answers.
+func (s *Server) checkHost(r *http.Request) error {
+	name := r.Host
+	if host, _, err := net.SplitHostPort(name); err == nil {
+		name = host
+	}
+	name = strings.TrimSuffix(strings.Trim(name, "[]"), ".")
+	permitted := func(host string) bool { return host == AnyHost || strings.EqualFold(host, name) }
+	if len(s.o.Hosts) == 0 || slices.ContainsFunc(s.o.Hosts, permitted) {
+		return nil
+	}
+	return &httpError{http.StatusMisdirectedRequest, codes.InvalidArgument, "this server does not answer for the host of this request; --allowed-hosts names those it answers for"}
+}
