@@ -111,7 +111,7 @@ func TestWrongMessages(t *testing.T) {
 		{change(true, func(m *oip.ModelInferRequest) { m.ModelName = "x" }), codes.NotFound, "no model"},
 		{change(true, func(m *oip.ModelInferRequest) { m.ModelVersion = "x" }), codes.NotFound, "no version"},
 		{change(true, func(m *oip.ModelInferRequest) { m.RawInputContents[0] = m.RawInputContents[0][1:] }), codes.InvalidArgument, "has 23 bytes, its shape [2 3] needs 24"},
-		{change(true, func(m *oip.ModelInferRequest) { copy(m.RawInputContents[0][8:], nan) }), codes.InvalidArgument, "instance 0, feature 2 is NaN"},
+		{change(true, func(m *oip.ModelInferRequest) { copy(m.RawInputContents[0][8:], nan) }), codes.InvalidArgument, "feature 3 of instance 1 is NaN"},
 		{change(true, func(m *oip.ModelInferRequest) { m.RawInputContents = append(m.RawInputContents, nil) }), codes.InvalidArgument, "raw contents of 2"},
 		{change(false, func(m *oip.ModelInferRequest) { m.Inputs[0].Contents = nil }), codes.InvalidArgument, "has 0 bytes"},
 		{change(false, func(m *oip.ModelInferRequest) { m.Inputs[0].Shape[0] = 1 << 40 }), codes.InvalidArgument, "shape"},
