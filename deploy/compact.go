@@ -68,7 +68,7 @@ func (m *Model) Compact(ctx context.Context, o CompactOptions) ([]Measure, []Fil
 				form.Name, o.Bags.Name, whole.Accuracy, made.Accuracy, o.MaxLoss)
 		}
 		made.Path = path
-		list, files = append(list, made), append(files, File{path, content})
+		list, files = append(list, made), append(files, File{path, content, true})
 	}
 	return list, files, nil
 }

@@ -48,6 +48,7 @@ func Read(path, name string) (*Model, error) {
 type File struct {
 	Path    string
 	Content []byte
+	Named   bool // the user named the path, so that it may be a device or a pipe
 }
 
 // rendered fills a template.
@@ -56,7 +57,7 @@ func rendered(path, source string, values any) (File, error) {
 	if err := templates.ExecuteTemplate(&out, source, values); err != nil {
 		return File{}, fmt.Errorf("bug: %s: %w", source, err)
 	}
-	return File{path, out.Bytes()}, nil
+	return File{Path: path, Content: out.Bytes()}, nil
 }
 
 // Write writes files, all of them or none where one would replace something: without
@@ -74,7 +75,7 @@ func (m *Model) Write(files []File, force bool, read ...string) error {
 			return fmt.Errorf("%s is to be written twice: choose another name for one of them", f.Path)
 		}
 		paths[f.Path] = true
-		out, err := outfile.Create(f.Path, outfile.Options{Force: force, Inputs: append(read, m.path)})
+		out, err := outfile.Create(f.Path, outfile.Options{Force: force, Inputs: append(read, m.path), Through: f.Named})
 		if err != nil {
 			return err
 		}

@@ -2,10 +2,10 @@ package deploy
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/pinned"
 	"github.com/miplc/miplc/runtime/ortlib"
 )
@@ -28,7 +28,7 @@ func libraries() []library {
 // serve with the model, and service.Dockerfile, for a Go service that uses package
 // runtime; beside them the model. version is the miplc to install.
 func (m *Model) Docker(dir, version string) ([]File, error) {
-	content, err := os.ReadFile(m.path)
+	content, err := infile.Read(m.path)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func (m *Model) Docker(dir, version string) ([]File, error) {
 		return nil, fmt.Errorf("bug: no onnxruntime library is pinned for Linux")
 	}
 	values := map[string]any{"Name": m.Name, "Version": version, "Libraries": from}
-	files := []File{{filepath.Join(dir, "models", m.Name, "1", "model.onnx"), content}}
+	files := []File{{Path: filepath.Join(dir, "models", m.Name, "1", "model.onnx"), Content: content}}
 	for _, name := range []string{"Dockerfile", "service.Dockerfile"} {
 		f, err := rendered(filepath.Join(dir, name), name+".tmpl", values)
 		if err != nil {

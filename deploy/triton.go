@@ -43,7 +43,7 @@ func (m *Model) Triton(dir string) ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []File{config, {filepath.Join(dir, "labels.txt"), labels(m.meta.Classes)}, {filepath.Join(dir, "1", "model.onnx"), content}}, nil
+	return []File{config, {Path: filepath.Join(dir, "labels.txt"), Content: labels(m.meta.Classes)}, {Path: filepath.Join(dir, "1", "model.onnx"), Content: content}}, nil
 }
 
 // labels gives one class a line.

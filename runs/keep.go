@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -64,7 +63,7 @@ func finish(ctx context.Context, t *train.Trial, report *train.Report, place tra
 	if err != nil {
 		return nil, err
 	}
-	content, err := os.ReadFile(ModelPath(t.Dir))
+	content, err := infile.Read(ModelPath(t.Dir))
 	if err != nil {
 		return nil, err
 	}

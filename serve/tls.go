@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/miplc/miplc/internal/infile"
 )
 
 // TLS is a configuration with the certificate in two PEM files. A handshake reads them
@@ -45,9 +47,20 @@ func (p *pair) changed() (at [2]time.Time) {
 	return at
 }
 
+// maxPEM bounds the files of a certificate chain and of a key, in bytes.
+const maxPEM = 1 << 20
+
 func (p *pair) load() error {
 	at := p.changed()
-	loaded, err := tls.LoadX509KeyPair(p.certificate, p.key)
+	certificate, err := infile.Bytes(p.certificate, maxPEM, "a certificate")
+	if err != nil {
+		return err
+	}
+	key, err := infile.Bytes(p.key, maxPEM, "a key")
+	if err != nil {
+		return err
+	}
+	loaded, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/outfile"
 )
 
@@ -51,7 +52,7 @@ func openMetrics(path string, done []Metrics) (*metricsLog, error) {
 	if err := WriteMetrics(path, done); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|infile.NonBlocking, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +89,7 @@ func (m *Metrics) line() ([]byte, error) {
 // recallSeconds fills in the seconds of epochs that the old file knows. Lines
 // that cannot be read, such as one cut off by a crash, are passed over.
 func recallSeconds(path string, done []Metrics) error {
-	f, err := os.Open(path)
+	f, _, err := infile.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -3,10 +3,19 @@
 package main
 
 import (
+	"fmt"
 	"os"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/cli"
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 )
 
-func main() { os.Exit(cli.Main(os.Args[1:], console.System())) }
+func main() {
+	code := cli.Main(os.Args[1:], console.System())
+	// Some file systems report only now that a write failed.
+	if err := os.Stdout.Close(); err != nil && code == console.ExitDone {
+		fmt.Fprintln(os.Stderr, "error: the standard output cannot be written:", err)
+		code = console.ExitFailed
+	}
+	os.Exit(code)
+}

@@ -17,18 +17,37 @@ import (
 // Open opens a regular file. The error of anything else is an *fs.PathError that
 // says what it is.
 func Open(path string) (*os.File, fs.FileInfo, error) {
-	info, err := os.Stat(path) // before it is opened: opening a pipe waits
+	info, err := os.Stat(path) // before it is opened: opening a device may act on it
 	if err != nil {
 		if missing := (*fs.PathError)(nil); errors.As(err, &missing) {
 			missing.Op = "open" // what the user asked for
 		}
 		return nil, nil, err
 	}
-	if kind := kindOf(info.Mode()); kind != "" {
-		return nil, nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("is " + kind + ", not a file")}
+	if err := regular(path, info); err != nil {
+		return nil, nil, err
 	}
-	f, err := os.Open(path)
-	return f, info, err
+	// Another process may have put a pipe there meanwhile.
+	f, err := os.OpenFile(path, os.O_RDONLY|NonBlocking, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	if info, err = f.Stat(); err == nil {
+		err = regular(path, info)
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+// regular returns an error that says what is at path if it is not a regular file.
+func regular(path string, info fs.FileInfo) error {
+	if kind := kindOf(info.Mode()); kind != "" {
+		return &fs.PathError{Op: "open", Path: path, Err: errors.New("is " + kind + ", not a file")}
+	}
+	return nil
 }
 
 // CutShort words the end of the data inside something.

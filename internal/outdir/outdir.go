@@ -130,7 +130,10 @@ func Lock(dir string) (*Folder, error) {
 func lock(dir string) (*flock.Flock, error) {
 	name := filepath.Join(dir, lockFile)
 	for {
-		l := flock.New(name, flock.SetPermissions(0o666))
+		l, err := outfile.Lock(name)
+		if err != nil {
+			return nil, err
+		}
 		switch free, err := l.TryLock(); {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil, fmt.Errorf("%s was removed by another process", dir)

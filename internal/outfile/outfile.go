@@ -20,6 +20,9 @@ import (
 type Options struct {
 	Force  bool     // a file that is there
 	Inputs []string // but never these, which the command reads; they need not exist
+	// Through lets the file be a device, a pipe or the standard output. It is for paths
+	// that the user names: a pipe that has the name of a file of miplc would block it.
+	Through bool
 }
 
 // File is a file on its way. It is written under another name in the folder of
@@ -37,8 +40,8 @@ type File struct {
 }
 
 // Create starts a file. Links are followed: the link stays, and what it points to
-// is replaced. Into what is no regular file (a device, a pipe, the standard
-// output) the content is copied at the end. Folders that are missing are made. All
+// is replaced. With Options.Through the content is copied at the end into what is no
+// regular file (a device, a pipe, the standard output). Folders that are missing are made. All
 // that speaks against the file is told now, before the work whose result it gets.
 // Every call is answered by one of Discard, which does nothing after Commit.
 func Create(path string, o Options) (*File, error) {
@@ -76,6 +79,9 @@ func (f *File) look() error {
 	}
 	info, err := os.Stat(f.path)
 	if err == nil && (!info.Mode().IsRegular() && !info.IsDir() || stream(info) != nil) {
+		if !f.options.Through {
+			return refusal(fmt.Sprintf("%s is a pipe, a device or the standard output, not a regular file: remove it, or choose another folder", f.path))
+		}
 		f.place, f.through = f.path, true
 		if info.Mode().IsRegular() { // the shell's: there, but not to be replaced
 			return f.options.notRead(f.path)

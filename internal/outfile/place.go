@@ -100,7 +100,7 @@ func sweep(path string, stale func(aside string) bool) error {
 	prefix, ext := asideParts(name)
 	aside := regexp.MustCompile("^" + regexp.QuoteMeta(prefix) + "[0-9a-f]{8}" + regexp.QuoteMeta(ext) + "$")
 	for _, e := range entries {
-		if path := filepath.Join(folder, e.Name()); aside.MatchString(e.Name()) && stale(path) {
+		if path := filepath.Join(folder, e.Name()); e.Type().IsRegular() && aside.MatchString(e.Name()) && stale(path) {
 			err = errors.Join(err, os.Remove(path))
 		}
 	}

@@ -59,7 +59,7 @@ func TestThrough(t *testing.T) {
 			content, _ := io.ReadAll(f)
 			got <- string(content)
 		}()
-		if err := Write(filepath.Join(dir, name), []byte("new"), Options{}); err != nil {
+		if err := Write(filepath.Join(dir, name), []byte("new"), Options{Through: true}); err != nil {
 			t.Fatal(err)
 		}
 		if content := <-got; content != "new" {
@@ -67,6 +67,22 @@ func TestThrough(t *testing.T) {
 		}
 	}
 	holds(t, dir, map[string]string{"pipe": "p---------", "link": "L---------"})
+}
+
+// Without Options.Through nothing waits for a pipe: one that has the name of a file of
+// miplc is an error, and so is one in the place of a lock.
+func TestPipesInTheWay(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "model.onnx")
+	if err := syscall.Mkfifo(path, 0o644); err != nil {
+		t.Skipf("no named pipe can be made here: %v", err)
+	}
+	if err := Replace(path, []byte("new")); err == nil || !strings.Contains(err.Error(), "is a pipe") {
+		t.Errorf("written: %v", err)
+	}
+	if _, err := Lock(path); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("locked: %v", err)
+	}
+	holds(t, filepath.Dir(path), map[string]string{"model.onnx": "p---------"})
 }
 
 // Devices are written to, and a full one is an error.
@@ -88,7 +104,7 @@ func TestDevice(t *testing.T) {
 		if info, err := os.Stat(name); err != nil || info.Mode()&os.ModeDevice == 0 {
 			t.Skipf("there is no device %s here: %v", name, err)
 		}
-		err := Write(name, []byte("new"), Options{})
+		err := Write(name, []byte("new"), Options{Through: true})
 		if (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -104,7 +120,7 @@ const child = "MIPLC_TEST_CHILD"
 func TestStandardOutput(t *testing.T) {
 	if os.Getenv(child) != "" {
 		os.Stdout.WriteString("before ")
-		if err := Write("/dev/stdout", []byte("new"), Options{}); err != nil {
+		if err := Write("/dev/stdout", []byte("new"), Options{Through: true}); err != nil {
 			t.Fatal(err)
 		}
 		os.Stdout.WriteString(" after")

@@ -10,8 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gofrs/flock"
-
+	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/trusted"
 )
 
@@ -62,7 +61,10 @@ func (s Slot) Install(ctx context.Context, o InstallOptions) error {
 
 // lock waits for other processes that install the same library.
 func (s Slot) lock(ctx context.Context, path string, progress io.Writer) (unlock func(), err error) {
-	l := flock.New(path)
+	l, err := outfile.Lock(path)
+	if err != nil {
+		return nil, err
+	}
 	held, err := l.TryLock()
 	if err == nil && !held {
 		fmt.Fprintf(progress, "another process is installing %s, waiting for it\n", s.Name)

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/infile"
 )
 
 // Dialect is a YAML language that is described by tables of keys. It is read,
@@ -283,7 +284,7 @@ func (d *Dialect) readFile(file string) ([]byte, error) {
 		}
 		return nil, fmt.Errorf("%s is not a file", file)
 	}
-	f, err := os.Open(file)
+	f, _, err := infile.Open(file)
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be read: %w", file, errors.Unwrap(err))
 	}

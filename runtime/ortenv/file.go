@@ -1,6 +1,6 @@
 package ortenv
 
-import "os"
+import "github.com/miplc/miplc/internal/infile"
 
 // Tensor is an input or an output of a model, row-major.
 type Tensor struct {
@@ -11,7 +11,7 @@ type Tensor struct {
 
 // RunFile runs an ONNX file as Run does.
 func RunFile(path, library string, in map[string]Tensor) (map[string]Tensor, error) {
-	content, err := os.ReadFile(path)
+	content, err := infile.Read(path)
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ func Main(args []string, con *console.Console) int {
 	ctx, stop := untilSignal(con)
 	defer stop()
 	ended := make(chan int, 1)
-	go func() { ended <- run(ctx, args, con) }()
+	go func() { ended <- con.CheckOutput(func() int { return run(ctx, args, con) }) }()
 	select {
 	case code := <-ended:
 		return code

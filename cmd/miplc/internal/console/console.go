@@ -101,6 +101,7 @@ func (c *Console) ResultOf(err error, v any, text func(io.Writer) error) error {
 // Create starts the file that a command writes. Where that is the standard output
 // the result for people goes to Err, and there is none for machines.
 func (c *Console) Create(path string, o outfile.Options) (*outfile.File, error) {
+	o.Through = true
 	f, err := outfile.Create(path, o)
 	if err != nil || !f.IsStdout() {
 		return f, err

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package infile
+
+// NonBlocking is the flag of os.OpenFile with which opening a named pipe does not wait
+// for the process at its other end. These systems have no named pipes in folders.
+const NonBlocking = 0
