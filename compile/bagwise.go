@@ -2,7 +2,7 @@ package compile
 
 import (
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // NamedParams gives a training step the parameters as inputs under their own names
@@ -12,7 +12,7 @@ func NamedParams(p *Program, step *graph.Graph) (*graph.Graph, error) {
 	starts, at := map[int]Param{}, 0
 	for _, q := range p.Params {
 		starts[at] = q
-		at += extent.Size(q.Shape)
+		at += ndarray.Size(q.Shape)
 	}
 	b := graph.NewBuilder(step.Name)
 	return copied(b, step, func(n *graph.Node) *graph.Node {

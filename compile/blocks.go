@@ -8,7 +8,7 @@ import (
 
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/schema"
 )
@@ -63,7 +63,7 @@ func (l *builder) block(blk *language.Block, name string) {
 		k, s := blk.Args["kernel"].Int(), blk.Args["stride"].Int()
 		l.env["H"] = b.MaxPool2D(h, [2]int{k, k}, [2]int{s, s})
 	case "flatten":
-		l.env["H"] = b.Reshape(h, graph.Shape{h.Shape[0], graph.Dim(extent.Size(h.Shape[1:]))})
+		l.env["H"] = b.Reshape(h, graph.Shape{h.Shape[0], graph.Dim(ndarray.Size(h.Shape[1:]))})
 	case "dense":
 		if l.wantRows(blk, h) {
 			l.env[at] = l.dense(name, h, blk.Args["units"].Int())

@@ -7,7 +7,7 @@ import (
 
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/language"
 )
 
@@ -19,9 +19,9 @@ func SignatureOf(spec *language.Spec, stored []int, classes int) (Signature, err
 		return sig, spec.Locate(diag.Errorf(want.Pos, "data.classes is %d, the data set has %d classes", want.V, classes))
 	}
 	if shape := spec.Data.Shape; len(shape.V) > 0 {
-		if extent.Size(shape.V) != extent.Size(stored) {
+		if ndarray.Size(shape.V) != ndarray.Size(stored) {
 			return sig, spec.Locate(diag.Errorf(shape.Pos, "data.shape %v holds %d numbers, an instance of the data set has %d %v",
-				shape.V, extent.Size(shape.V), extent.Size(stored), stored))
+				shape.V, ndarray.Size(shape.V), ndarray.Size(stored), stored))
 		}
 		sig.Instance = shape.V
 	}
@@ -50,7 +50,7 @@ func Check(spec *language.Spec, sig Signature) error {
 // Compile lowers a spec to its inference and training graphs. All shape errors
 // of the spec are reported together, each at its place.
 func Compile(spec *language.Spec, sig Signature) (*Program, error) {
-	if sig.Classes < 2 || len(sig.Instance) == 0 || extent.Size(sig.Instance) < 1 {
+	if sig.Classes < 2 || len(sig.Instance) == 0 || ndarray.Size(sig.Instance) < 1 {
 		return nil, fmt.Errorf("a program needs instances with at least one feature and at least 2 classes, not %v and %d", sig.Instance, sig.Classes)
 	}
 	if l := spec.Learner; l != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/extent"
-	"github.com/miplc/miplc/internal/golden"
+	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/internal/testsupport"
 	"github.com/miplc/miplc/language"
 )
 
@@ -61,7 +61,7 @@ func TestShippedSpecsGolden(t *testing.T) {
 				fmt.Fprintf(&text, "mask %s %v %g\n", m.Name, m.Shape, m.Drop)
 			}
 			text.WriteString(p.Train.Text() + p.Infer.Text())
-			golden.Check(t, filepath.Join("testdata", name+".golden"), text.String())
+			testsupport.CheckGolden(t, filepath.Join("testdata", name+".golden"), text.String())
 		})
 	}
 }
@@ -81,7 +81,7 @@ func randomEnv(p *compile.Program, g *graph.Graph, sizes []int) graph.Env {
 	k := p.Signature.Classes
 	for _, node := range append(g.ByOp(graph.OpInput), g.ByOp(graph.OpParam)...) {
 		shape := node.Shape.Concrete(n, len(sizes))
-		size := extent.Size(shape)
+		size := ndarray.Size(shape)
 		v := &graph.Tensor{Shape: shape, Data: make([]float64, size)}
 		switch node.Name {
 		case compile.InBagOf:

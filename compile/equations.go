@@ -11,7 +11,7 @@ import (
 
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/schema"
 )
@@ -44,10 +44,10 @@ func (l *builder) equations() {
 func (l *builder) extents() map[string]int {
 	e := map[string]int{}
 	if !l.unknown["k"] {
-		e["d"], e["k"] = extent.Size(l.prog.Signature.Instance), l.prog.Signature.Classes
+		e["d"], e["k"] = ndarray.Size(l.prog.Signature.Instance), l.prog.Signature.Classes
 	}
 	if h := l.env["H"]; h != nil {
-		e["h"] = extent.Size(h.Shape[1:])
+		e["h"] = ndarray.Size(h.Shape[1:])
 	}
 	for _, s := range l.spec.Model.Sizes {
 		e[s.Name.V] = s.V.V

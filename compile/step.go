@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // Inputs and outputs that the training step adds to those of the training graph.
@@ -27,7 +27,7 @@ var reserved = []string{InInstances, InBagOf, InCandidates, InWeights, InLambda,
 func (p *Program) FlatSize() int {
 	n := 0
 	for _, q := range p.Params {
-		n += extent.Size(q.Shape)
+		n += ndarray.Size(q.Shape)
 	}
 	return n
 }
@@ -37,8 +37,8 @@ func (p *Program) Flatten(byName map[string][]float32) ([]float32, error) {
 	flat := make([]float32, 0, p.FlatSize())
 	for _, q := range p.Params {
 		v := byName[q.Name]
-		if len(v) != extent.Size(q.Shape) {
-			return nil, fmt.Errorf("parameter %s has %d numbers, its shape %v holds %d", q.Name, len(v), q.Shape, extent.Size(q.Shape))
+		if len(v) != ndarray.Size(q.Shape) {
+			return nil, fmt.Errorf("parameter %s has %d numbers, its shape %v holds %d", q.Name, len(v), q.Shape, ndarray.Size(q.Shape))
 		}
 		flat = append(flat, v...)
 	}
@@ -54,7 +54,7 @@ func (p *Program) Unflatten(flat []float32) map[string][]float32 {
 func (p *Program) Windows(flat []float32) map[string][]float32 {
 	byName := make(map[string][]float32, len(p.Params))
 	for _, q := range p.Params {
-		n := extent.Size(q.Shape)
+		n := ndarray.Size(q.Shape)
 		byName[q.Name], flat = flat[:n:n], flat[n:]
 	}
 	return byName
@@ -100,7 +100,7 @@ func step(p *Program, train, renew *graph.Graph) (*graph.Graph, error) {
 	b.Label(InGrads)
 	grads := make([]*graph.Node, len(p.Params))
 	for i, q := range p.Params {
-		grads[i] = b.Reshape(of[g.Output(graph.GradPrefix+q.Name).ID], graph.Shape{graph.Dim(extent.Size(q.Shape))})
+		grads[i] = b.Reshape(of[g.Output(graph.GradPrefix+q.Name).ID], graph.Shape{graph.Dim(ndarray.Size(q.Shape))})
 	}
 	for _, o := range g.Outputs {
 		if !strings.HasPrefix(o.Name, graph.GradPrefix) {
@@ -175,7 +175,7 @@ func cut(b *graph.Builder, p *Program, flat *graph.Node) map[string]*graph.Node 
 	byName := map[string]*graph.Node{}
 	at := 0
 	for _, q := range p.Params {
-		n := extent.Size(q.Shape)
+		n := ndarray.Size(q.Shape)
 		b.Label(q.Name)
 		byName[q.Name] = b.Reshape(b.Slice(flat, 0, at, at+n), static(q.Shape))
 		b.Name(byName[q.Name], q.Name)

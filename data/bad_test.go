@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/internal/golden"
+	"github.com/miplc/miplc/internal/testsupport"
 )
 
 // badFile is a broken file and how it is opened.
@@ -48,7 +48,7 @@ func TestBadFiles(t *testing.T) {
 				t.Fatal("the file was read without an error")
 			}
 			got := strings.ReplaceAll(err.Error(), path, f.name) + "\n"
-			golden.Check(t, filepath.Join("testdata", "bad", f.name+".out"), got)
+			testsupport.CheckGolden(t, filepath.Join("testdata", "bad", f.name+".out"), got)
 			if !strings.Contains(got, f.name) {
 				t.Errorf("the error does not name the file: %s", got)
 			}

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // Dataset is a set of bags with candidate label sets. Bag i has the instances
@@ -37,7 +37,7 @@ func (d *Dataset) AllBags() []int {
 }
 
 // Dim is the number of features of an instance.
-func (d *Dataset) Dim() int { return extent.Size(d.Shape) }
+func (d *Dataset) Dim() int { return ndarray.Size(d.Shape) }
 
 // Bag returns the instances of bag i, [n, Dim], sharing memory.
 func (d *Dataset) Bag(i int) []float32 {
@@ -93,7 +93,7 @@ func (d *Dataset) CandidateSet(i int) []uint8 {
 // Reshape returns the set with instances of another shape and as many numbers,
 // e.g. [1, 28, 28] for 784 features; everything else is shared with d.
 func (d *Dataset) Reshape(shape []int) (*Dataset, error) {
-	n, ok := extent.Within(shape, math.MaxInt)
+	n, ok := ndarray.SizeWithin(shape, math.MaxInt)
 	if !ok || n != d.Dim() || len(shape) == 0 {
 		return nil, diag.Errorf(diag.Pos{File: d.Name}, "instances of %d features cannot take the shape %v", d.Dim(), shape)
 	}

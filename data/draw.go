@@ -14,7 +14,7 @@ import (
 	"slices"
 
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/plain"
+	"github.com/miplc/miplc/internal/sanitize"
 )
 
 // DrawBag draws bag i (from 0) as an SVG that needs no other file. Images
@@ -37,7 +37,7 @@ func DrawBag(w io.Writer, d *Dataset, i int) error {
 		return err
 	}
 	width = max(width, 420)
-	_, err = fmt.Fprintf(plain.Writer(w), `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="sans-serif" font-size="13">
+	_, err = fmt.Fprintf(sanitize.Writer(w), `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="sans-serif" font-size="13">
 <rect width="100%%" height="100%%" fill="#ffffff"/>
 %s%s</svg>
 `, width, height, width, height, bagTitle(d, i), body.Bytes())

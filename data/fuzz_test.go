@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // fuzzLimit keeps hostile inputs of the fuzzer small.
@@ -139,7 +139,7 @@ func FuzzIDX(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if n, ok := extent.Within(x.Shape, math.MaxInt); !ok || n != len(x.Bytes) {
+		if n, ok := ndarray.SizeWithin(x.Shape, math.MaxInt); !ok || n != len(x.Bytes) {
 			t.Errorf("%d bytes for the shape %v", len(x.Bytes), x.Shape)
 		}
 	})

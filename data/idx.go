@@ -7,8 +7,8 @@ import (
 	"io"
 	"math"
 
-	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // idx is an array of bytes in the format of the MNIST files: 28x28 images
@@ -62,7 +62,7 @@ func readIDX(r io.Reader, o Options) (*idx, error) {
 		}
 		x.Shape[i] = int(binary.BigEndian.Uint32(b[:]))
 	}
-	n, ok := extent.Within(x.Shape, math.MaxInt)
+	n, ok := ndarray.SizeWithin(x.Shape, math.MaxInt)
 	if !ok || int64(n) > o.max() {
 		return nil, &tooLargeError{what: "the array", max: o.max()}
 	}

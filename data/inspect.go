@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/miplc/miplc/internal/plain"
+	"github.com/miplc/miplc/internal/sanitize"
 )
 
 // Stats describes a set as the paper's Table 1 does, and a little more.
@@ -87,7 +87,7 @@ func Markdown(sets ...Stats) string {
 }
 
 // cell keeps a name within its cell.
-func cell(name string) string { return strings.ReplaceAll(plain.Line(name), "|", `\|`) }
+func cell(name string) string { return strings.ReplaceAll(sanitize.Line(name), "|", `\|`) }
 
 // decimals prints two decimals and leaves out zeros at the end.
 func decimals(x float64) string {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/miplc/miplc/internal/needs"
+	"github.com/miplc/miplc/internal/testsupport"
 )
 
 // The .mat files of testdata hold the same three bags in the layouts that are
@@ -58,7 +58,7 @@ func TestOpenSplit(t *testing.T) {
 
 // The authors' index files and their copy as text say the same.
 func TestAuthorsSplits(t *testing.T) {
-	dir := needs.Data(t, "mipl-splits", "its files are in data/MNIST_MIPL/index of the repository tangw-seu/DEMIPL")
+	dir := testsupport.Data(t, "mipl-splits", "its files are in data/MNIST_MIPL/index of the repository tangw-seu/DEMIPL")
 	for part := 1; part <= 10; part++ {
 		mat, err := OpenSplit(filepath.Join(dir, fmt.Sprintf("index%d.mat", part)), 0, 500)
 		if err != nil {

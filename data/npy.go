@@ -14,8 +14,8 @@ import (
 
 	"github.com/x448/float16"
 
-	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // npyMagic is what a file of one array begins with.
@@ -111,7 +111,7 @@ func parseNpyHeader(text string) (*npyHeader, error) {
 		}
 		h.shape = append(h.shape, n)
 	}
-	count, ok := extent.Within(h.shape, math.MaxInt)
+	count, ok := ndarray.SizeWithin(h.shape, math.MaxInt)
 	if !ok || h.size > 0 && count > math.MaxInt/h.size {
 		return nil, fmt.Errorf("the shape %v is too large", h.shape)
 	}

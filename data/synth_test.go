@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/internal/needs"
+	"github.com/miplc/miplc/internal/testsupport"
 )
 
 func TestPrototypes(t *testing.T) {
@@ -138,7 +138,7 @@ func TestSynthErrors(t *testing.T) {
 // The sets that are drawn from the published data have the sizes of the
 // paper's Table 1.
 func TestPaperSets(t *testing.T) {
-	dir := needs.Data(t, ".", "README.md says what is in it")
+	dir := testsupport.Data(t, ".", "README.md says what is in it")
 	for _, c := range []struct {
 		set                string
 		r                  int
@@ -229,7 +229,7 @@ func writeTwoPixelImages(t *testing.T, dir string, n int) {
 
 // Classes can be chosen by name and by number.
 func TestSynthClasses(t *testing.T) {
-	dir := needs.Data(t, ".", "README.md says what is in it")
+	dir := testsupport.Data(t, ".", "README.md says what is in it")
 	d, err := Synth("birdsong-mipl", SynthOptions{Source: dir, Bags: 30, Classes: []string{"HAFL", "2", "brcr"}, R: new(0)})
 	if err != nil {
 		t.Fatal(err)

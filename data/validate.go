@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // ClassName is the name of class c: the one of ClassNames, or its number
@@ -67,7 +67,7 @@ func (v *validator) errorf(format string, args ...any) {
 // shape checks the lengths of everything, so that later checks may index.
 func (v *validator) shape() {
 	d := v.d
-	dim, ok := extent.Within(d.Shape, math.MaxInt)
+	dim, ok := ndarray.SizeWithin(d.Shape, math.MaxInt)
 	switch {
 	case len(d.Shape) == 0:
 		v.errorf("the instances have no shape; at least one feature is needed")

@@ -8,9 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/miplc/miplc/export/contract"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/internal/width"
 )
 
 // Triton lays a model out in a model repository: DIR/NAME with config.pbtxt, the class
@@ -75,7 +74,7 @@ func ragged(batch *onnxpb.ModelProto, shape []int) *onnxpb.ModelProto {
 			}
 		}
 	}
-	rows := append([]int64{-1}, width.To[int64](shape)...)
+	rows := append([]int64{-1}, ndarray.Convert[int64](shape)...)
 	whole := func(name string, dims []int64, v ...int64) string {
 		g.Initializer = append(g.Initializer, onnxpb.IntTensor("ragged."+name, dims, v))
 		return "ragged." + name
@@ -92,7 +91,7 @@ func ragged(batch *onnxpb.ModelProto, shape []int) *onnxpb.ModelProto {
 	count := op("count", "Gather", nil, op("extents", "Shape", nil, bags), zero)
 	number := op("number", "Range", nil, zero, count, one)
 	values := op("values", "Cast", to(onnxpb.TensorProto_INT64), bagEnds)
-	ends := op("ends", "Div", nil, values, whole("size", nil, int64(extent.Size(shape))))
+	ends := op("ends", "Div", nil, values, whole("size", nil, int64(ndarray.Size(shape))))
 	// The bag of an instance is the first that ends behind it.
 	behind := op("behind", "Greater", nil, op("column", "Unsqueeze", nil, ends, whole("axis", []int64{1}, 1)), number)
 	op("bag_of", "ArgMax", []*onnxpb.AttributeProto{onnxpb.IntAttr("axis", 0), onnxpb.IntAttr("keepdims", 0)}, op("is_behind", "Cast", to(onnxpb.TensorProto_FLOAT), behind))

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/internal/golden"
+	"github.com/miplc/miplc/internal/testsupport"
 	"github.com/miplc/miplc/language/languagetest"
 	"github.com/miplc/miplc/language/schema"
 	"github.com/miplc/miplc/specs"
@@ -36,7 +36,7 @@ func TestReference(t *testing.T) {
 		"learners": schema.Reference(learnerRows), "cases": schema.Reference(caseRows), "splits": schema.Reference(splitRows),
 		"attention": schema.Reference(attentionRows), "choose": schema.Reference(chooseRows), "report": schema.Reference(itemRows),
 	})
-	golden.Check(t, "../specs/experiments/schema.json", Language.Schema())
+	testsupport.CheckGolden(t, "../specs/experiments/schema.json", Language.Schema())
 	for _, kind := range itemKinds {
 		if !strings.Contains(string(src), "`"+strings.Replace(kind, " ", ": ", 1)+"`") {
 			t.Errorf("%s is not explained", kind)

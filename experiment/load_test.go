@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/golden"
+	"github.com/miplc/miplc/internal/testsupport"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/specs"
 )
@@ -34,7 +34,7 @@ func TestBadFiles(t *testing.T) {
 		var out strings.Builder
 		diag.Render(&out, err)
 		got := shippedSpecs.ReplaceAllString(out.String(), "$1 ...")
-		golden.Check(t, strings.TrimSuffix(file, ".yaml")+".out", got)
+		testsupport.CheckGolden(t, strings.TrimSuffix(file, ".yaml")+".out", got)
 	}
 }
 

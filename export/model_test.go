@@ -14,9 +14,9 @@ import (
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/golden"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/onnxtest"
+	"github.com/miplc/miplc/internal/testsupport"
 	"github.com/miplc/miplc/language"
 )
 
@@ -249,10 +249,10 @@ func TestModelRefuses(t *testing.T) {
 func TestText(t *testing.T) {
 	for _, name := range []string{"demipl", "demipl-image", "demipl-program"} {
 		m, _ := exported(t, program(t, name, ""), nil)
-		golden.Check(t, "testdata/"+name+".txt", modelText(m))
+		testsupport.CheckGolden(t, "testdata/"+name+".txt", modelText(m))
 	}
 	m, _ := exported(t, program(t, "demipl", "", "export.signature=batch"), nil)
-	golden.Check(t, "testdata/demipl-batch.txt", modelText(m))
+	testsupport.CheckGolden(t, "testdata/demipl-batch.txt", modelText(m))
 }
 
 // Two exports of one model have the same bytes, and Checked leaves the whole file

@@ -9,10 +9,9 @@ import (
 	"github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/outfile"
-	"github.com/miplc/miplc/internal/width"
 )
 
 // stepOpset is the opset that a training step may always need: poolings of windows
@@ -44,7 +43,7 @@ func TrainStep(p *compile.Program, initial []float32, step contract.Step) (*onnx
 	if err := describe(&step, p, g); err != nil {
 		return nil, nil, err
 	}
-	step.Initial.SHA256 = fmt.Sprintf("%x", sha256.Sum256(width.AppendBytes(nil, initial)))
+	step.Initial.SHA256 = fmt.Sprintf("%x", sha256.Sum256(ndarray.AppendBytes(nil, initial)))
 	if step.Size != len(initial) {
 		return nil, nil, fmt.Errorf("%d initial values are given, the program has %d", len(initial), step.Size)
 	}
@@ -84,7 +83,7 @@ func describe(s *contract.Step, p *compile.Program, g *graph.Graph) error {
 	for _, q := range p.Params {
 		shape := append([]int{}, q.Shape...) // [] rather than null for a scalar
 		s.Params = append(s.Params, contract.StepParam{Name: q.Name, Shape: shape, Offset: at, Init: q.Init.Kind, Scale: q.Init.Scale})
-		at += extent.Size(q.Shape)
+		at += ndarray.Size(q.Shape)
 	}
 	for _, n := range g.ByOp(graph.OpInput) {
 		v, err := stepValue(p, n.Name, n)

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // Tensor is a concrete value of the interpreter, row-major. A value of type
@@ -20,7 +20,7 @@ type Tensor struct {
 // no numbers all are zero. It keeps data, it does not copy it.
 func NewTensor(shape []int, data ...float64) *Tensor {
 	if len(data) == 0 {
-		data = make([]float64, extent.Size(shape))
+		data = make([]float64, ndarray.Size(shape))
 	}
 	return &Tensor{Shape: shape, Data: data}
 }
@@ -99,7 +99,7 @@ func evalNode(env *Env, n *Node, values []*Tensor) (*Tensor, error) {
 		in[i] = values[x.ID]
 	}
 	shape := n.Shape.Concrete(env.N, env.B)
-	out := &Tensor{Shape: shape, Data: make([]float64, extent.Size(shape))}
+	out := &Tensor{Shape: shape, Data: make([]float64, ndarray.Size(shape))}
 	if err := ops[n.Op].eval(env, n, in, out); err != nil {
 		return nil, diag.Errorf(n.Pos, "%s: %v", n.label(), err)
 	}
@@ -131,8 +131,8 @@ func (env *Env) bind(n *Node) (*Tensor, error) {
 	if !slices.Equal(v.Shape, want) {
 		return nil, fmt.Errorf("%s %s: want shape %v (%v), got %v", kind, n.Name, want, n.Shape, v.Shape)
 	}
-	if size != extent.Size(want) {
-		return nil, fmt.Errorf("%s %s: shape %v holds %d numbers, got %d", kind, n.Name, want, extent.Size(want), size)
+	if size != ndarray.Size(want) {
+		return nil, fmt.Errorf("%s %s: shape %v holds %d numbers, got %d", kind, n.Name, want, ndarray.Size(want), size)
 	}
 	return v, nil
 }

@@ -3,7 +3,7 @@ package graph
 import (
 	"math"
 
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // evalFunc computes a node from its inputs; out has its shape and holds zeros.
@@ -35,7 +35,7 @@ func unary(f func(float64) float64) evalFunc {
 func binary(f func(x, y float64) float64) evalFunc {
 	return func(_ *Env, _ *Node, in []*Tensor, out *Tensor) error {
 		x, y, k := in[0].Data, in[1].Data, 0
-		eachRow(out.Shape, extent.Stretched(in[0].Shape, out.Shape), extent.Stretched(in[1].Shape, out.Shape),
+		eachRow(out.Shape, ndarray.BroadcastStrides(in[0].Shape, out.Shape), ndarray.BroadcastStrides(in[1].Shape, out.Shape),
 			func(i, j, n, di, dj int) {
 				for range n {
 					out.Data[k] = f(x[i], y[j])

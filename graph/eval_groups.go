@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // groups is how the elements of the first input of a reduction, a softmax or a segment
@@ -18,7 +18,7 @@ type groups struct {
 
 func groupsOf(env *Env, n *Node, in []*Tensor) groups {
 	if n.Op.IsSegment() {
-		width := extent.Size(in[0].Shape[1:])
+		width := ndarray.Size(in[0].Shape[1:])
 		return groups{env.B * width, func(f func(place, group int)) {
 			for i, bag := range in[1].Ints {
 				for j := 0; j < width && bag >= 0 && bag < env.B; j++ {
@@ -28,11 +28,11 @@ func groupsOf(env *Env, n *Node, in []*Tensor) groups {
 		}}
 	}
 	x, axes := in[0].Shape, ops[n.Op].joins(n, 0)
-	count := extent.Size(x)
+	count := ndarray.Size(x)
 	for _, a := range axes {
 		count /= x[a]
 	}
-	strides := extent.Reduced(x, axes)
+	strides := ndarray.ReducedStrides(x, axes)
 	return groups{count, func(f func(place, group int)) {
 		place := 0
 		eachRow(x, strides, strides, func(group, _, n, step, _ int) {

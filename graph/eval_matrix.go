@@ -1,6 +1,6 @@
 package graph
 
-import "github.com/miplc/miplc/internal/extent"
+import "github.com/miplc/miplc/internal/ndarray"
 
 func evalMatMul(_ *Env, _ *Node, in []*Tensor, out *Tensor) error {
 	m, k, n := in[0].Shape[0], in[0].Shape[1], in[1].Shape[1]
@@ -21,7 +21,7 @@ func matMulAdd(out, x, y []float64, m, k, n int) {
 }
 
 func evalTranspose(_ *Env, n *Node, in []*Tensor, out *Tensor) error {
-	st, s := extent.Strides(in[0].Shape), make([]int, len(out.Shape))
+	st, s := ndarray.Strides(in[0].Shape), make([]int, len(out.Shape))
 	for i, p := range n.Attrs.Perm {
 		s[i] = st[p]
 	}
@@ -30,7 +30,7 @@ func evalTranspose(_ *Env, n *Node, in []*Tensor, out *Tensor) error {
 }
 
 func evalExpand(_ *Env, _ *Node, in []*Tensor, out *Tensor) error {
-	copyStrided(out, in[0].Data, extent.Stretched(in[0].Shape, out.Shape))
+	copyStrided(out, in[0].Data, ndarray.BroadcastStrides(in[0].Shape, out.Shape))
 	return nil
 }
 
@@ -51,7 +51,7 @@ func evalCopy(_ *Env, _ *Node, in []*Tensor, out *Tensor) error {
 }
 
 func evalConcat(_ *Env, n *Node, in []*Tensor, out *Tensor) error {
-	outer, step := extent.Blocks(out.Shape, n.Attrs.Axis)
+	outer, step := ndarray.Blocks(out.Shape, n.Attrs.Axis)
 	row, at := out.Shape[n.Attrs.Axis]*step, 0
 	for _, x := range in {
 		width := x.Shape[n.Attrs.Axis] * step
@@ -64,7 +64,7 @@ func evalConcat(_ *Env, n *Node, in []*Tensor, out *Tensor) error {
 }
 
 func evalSlice(_ *Env, n *Node, in []*Tensor, out *Tensor) error {
-	outer, step := extent.Blocks(out.Shape, n.Attrs.Axis)
+	outer, step := ndarray.Blocks(out.Shape, n.Attrs.Axis)
 	row, width := in[0].Shape[n.Attrs.Axis]*step, out.Shape[n.Attrs.Axis]*step
 	for o := range outer {
 		copy(out.Data[o*width:(o+1)*width], in[0].Data[o*row+n.Attrs.Start*step:])
@@ -73,7 +73,7 @@ func evalSlice(_ *Env, n *Node, in []*Tensor, out *Tensor) error {
 }
 
 func evalPad(_ *Env, n *Node, in []*Tensor, out *Tensor) error {
-	outer, step := extent.Blocks(out.Shape, n.Attrs.Axis)
+	outer, step := ndarray.Blocks(out.Shape, n.Attrs.Axis)
 	row, width := out.Shape[n.Attrs.Axis]*step, in[0].Shape[n.Attrs.Axis]*step
 	for o := range outer {
 		copy(out.Data[o*row+n.Attrs.Start*step:], in[0].Data[o*width:(o+1)*width])

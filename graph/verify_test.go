@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/internal/golden"
+	"github.com/miplc/miplc/internal/testsupport"
 )
 
 func TestText(t *testing.T) {
@@ -13,8 +13,8 @@ func TestText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden.Check(t, "testdata/attention.txt", g.Text())
-	golden.Check(t, "testdata/attention.dot", g.DOT())
+	testsupport.CheckGolden(t, "testdata/attention.txt", g.Text())
+	testsupport.CheckGolden(t, "testdata/attention.dot", g.DOT())
 }
 
 func TestVerifyFindsFaults(t *testing.T) {
@@ -65,8 +65,8 @@ func TestTextShowsArguments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden.Check(t, "testdata/arguments.txt", g.Text())
-	golden.Check(t, "testdata/arguments.dot", g.DOT())
+	testsupport.CheckGolden(t, "testdata/arguments.txt", g.Text())
+	testsupport.CheckGolden(t, "testdata/arguments.dot", g.DOT())
 }
 
 func TestApplyRejects(t *testing.T) {

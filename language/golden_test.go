@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/golden"
+	"github.com/miplc/miplc/internal/testsupport"
 	"github.com/miplc/miplc/specs"
 )
 
@@ -44,7 +44,7 @@ func TestBadSpecs(t *testing.T) {
 			}
 			var out bytes.Buffer
 			diag.Render(&out, err)
-			golden.Check(t, strings.TrimSuffix(file, ".yaml")+".out", out.Bytes())
+			testsupport.CheckGolden(t, strings.TrimSuffix(file, ".yaml")+".out", out.Bytes())
 			checkPlaces(t, err, src)
 		})
 	}
@@ -99,8 +99,10 @@ func TestShippedSpecs(t *testing.T) {
 		if !ok || !bytes.HasPrefix(src, []byte("# yaml-language-server: $schema=./schema.json\n")) {
 			t.Errorf("%s: no modeline at the top", name)
 		}
-		golden.Check(t, "testdata/good/"+name+".yaml", spec.YAML())
+		testsupport.CheckGolden(t, "testdata/good/"+name+".yaml", spec.YAML())
 	}
 }
 
-func TestSchemaFile(t *testing.T) { golden.Check(t, "../specs/models/schema.json", Dialect.Schema()) }
+func TestSchemaFile(t *testing.T) {
+	testsupport.CheckGolden(t, "../specs/models/schema.json", Dialect.Schema())
+}

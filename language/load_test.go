@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/golden"
+	"github.com/miplc/miplc/internal/testsupport"
 	"github.com/miplc/miplc/language/schema"
 	"github.com/miplc/miplc/specs"
 )
@@ -149,7 +149,7 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func TestFullSpec(t *testing.T) {
-	golden.Check(t, "testdata/good/full.yaml", mustParse(t, full).YAML())
+	testsupport.CheckGolden(t, "testdata/good/full.yaml", mustParse(t, full).YAML())
 }
 
 func TestDefaults(t *testing.T) {

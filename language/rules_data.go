@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 func (c *checker) dataRules() {
@@ -38,7 +38,7 @@ func (c *checker) dataRules() {
 			}
 		}
 	}
-	if _, ok := extent.Within(d.Shape.V, maxCount); !ok {
+	if _, ok := ndarray.SizeWithin(d.Shape.V, maxCount); !ok {
 		c.add(d.Shape.Pos, "an instance of data.shape %v would hold more than %d numbers", d.Shape.V, maxCount)
 	}
 	c.splitRules()
@@ -64,7 +64,7 @@ func (c *checker) generatedRules() {
 		c.clash([]diag.Pos{d.Classes.Pos, g.Classes.Pos}, "data.classes is %d, the generator makes %d", d.Classes.V, g.Classes.V)
 	}
 	c.shareRule()
-	if volume, ok := extent.Within(d.Shape.V, maxCount); len(d.Shape.V) > 0 && ok && volume != g.Features.V {
+	if volume, ok := ndarray.SizeWithin(d.Shape.V, maxCount); len(d.Shape.V) > 0 && ok && volume != g.Features.V {
 		c.clash([]diag.Pos{d.Shape.Pos, g.Features.Pos}, "data.shape %v holds %d numbers, the generator makes %d features", d.Shape.V, volume, g.Features.V)
 	}
 }

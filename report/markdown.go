@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/miplc/miplc/internal/plain"
+	"github.com/miplc/miplc/internal/sanitize"
 )
 
 // markdown writes the report as GitHub shows it; figures are files beside it.
@@ -93,5 +93,5 @@ var symbols = map[Mark]string{None: "", Better: "•", Worse: "◦"}
 
 // mdEscape keeps names from being read as markup.
 func mdEscape(s string) string {
-	return plain.Line(strings.NewReplacer(`\`, `\\`, "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", "[", `\[`, "]", `\]`, "\n", " ").Replace(s))
+	return sanitize.Line(strings.NewReplacer(`\`, `\\`, "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", "[", `\[`, "]", `\]`, "\n", " ").Replace(s))
 }

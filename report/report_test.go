@@ -14,8 +14,8 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/experiment"
-	"github.com/miplc/miplc/internal/golden"
 	"github.com/miplc/miplc/internal/svgtest"
+	"github.com/miplc/miplc/internal/testsupport"
 )
 
 // Ten accuracies of two learners, for p values that SciPy computed:
@@ -245,7 +245,7 @@ func TestGolden(t *testing.T) {
 		t.Errorf("%d files", len(files))
 	}
 	for _, name := range []string{markdownFile, laTeXFile} {
-		golden.Check(t, filepath.Join("testdata", name), files[name])
+		testsupport.CheckGolden(t, filepath.Join("testdata", name), files[name])
 	}
 }
 

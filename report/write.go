@@ -8,7 +8,7 @@ import (
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/internal/outfile"
-	"github.com/miplc/miplc/internal/plain"
+	"github.com/miplc/miplc/internal/sanitize"
 )
 
 // Names inside the folder of a report.
@@ -82,7 +82,7 @@ func (r *Report) Write(out string) (*Written, error) {
 	}
 	for _, name := range names {
 		path := filepath.Join(out, name)
-		if err := outfile.Replace(path, []byte(plain.Text(string(contents[name])))); err != nil {
+		if err := outfile.Replace(path, []byte(sanitize.Text(string(contents[name])))); err != nil {
 			if fresh {
 				_ = folder.Clear() // the error that led here says more
 			}

@@ -15,8 +15,8 @@ import (
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/parity"
@@ -193,7 +193,7 @@ func initialState(p *compile.Program) *train.State {
 		s.Velocity[name] = make([]float32, len(values))
 	}
 	if p.Normalize {
-		n := extent.Size(p.Signature.Instance)
+		n := ndarray.Size(p.Signature.Instance)
 		s.Params[compile.ParamMean], s.Params[compile.ParamStd] = make([]float32, n), slices.Repeat([]float32{1}, n)
 	}
 	return s

@@ -11,9 +11,9 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/parity"
-	"github.com/miplc/miplc/internal/width"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 )
@@ -118,7 +118,7 @@ func check(t *train.Trial, report *train.Report, p *compile.Program, params map[
 func own(report *train.Report) parity.Engine {
 	return parity.Engine{Name: report.Engine, Predict: func(x []float32, n int) ([]float32, []float32, error) {
 		p, a, err := report.Solved.Predict(x, n)
-		return width.To[float32](p), width.To[float32](a), err
+		return ndarray.Convert[float32](p), ndarray.Convert[float32](a), err
 	}}
 }
 

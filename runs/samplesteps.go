@@ -8,8 +8,8 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/outfile"
-	"github.com/miplc/miplc/internal/width"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/train"
@@ -100,7 +100,7 @@ func writeSampleSteps(o *BuildOptions, p *compile.Program, described *contract.S
 }
 
 func appendTensor(to []byte, t ortenv.Tensor) []byte {
-	to = width.AppendBytes(width.AppendBytes(to, t.Floats), t.Ints) // one of them is nil
+	to = ndarray.AppendBytes(ndarray.AppendBytes(to, t.Floats), t.Ints) // one of them is nil
 	for len(to)%alignment != 0 {
 		to = append(to, 0)
 	}

@@ -12,10 +12,9 @@ import (
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/stream"
-	"github.com/miplc/miplc/internal/width"
 	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/train"
@@ -77,7 +76,7 @@ func (s *trainStep) place(dir string) error {
 	if err := s.file.Commit(); err != nil {
 		return err
 	}
-	return outfile.Replace(filepath.Join(dir, InitialFile), width.AppendBytes(nil, s.initial))
+	return outfile.Replace(filepath.Join(dir, InitialFile), ndarray.AppendBytes(nil, s.initial))
 }
 
 // checkStep takes one step on seeded random bags. A value within rounding of a
@@ -109,7 +108,7 @@ func stepInput(p *compile.Program, state *train.State, draw uint64) (*train.Batc
 		}
 		return v
 	}
-	k, size, t := p.Signature.Classes, extent.Size(p.Signature.Instance), &p.Spec.Train
+	k, size, t := p.Signature.Classes, ndarray.Size(p.Signature.Instance), &p.Spec.Train
 	b := &train.Batch{
 		BagOf: []int{0, 0, 1}, Bags: 2, Instances: normal(3*size, 1), Masks: map[string][]float32{},
 		Candidates: make([]float32, 2*k), Weights: make([]float32, 2*k),
@@ -122,7 +121,7 @@ func stepInput(p *compile.Program, state *train.State, draw uint64) (*train.Batc
 	}
 	for i := range p.Masks {
 		m := &p.Masks[i]
-		mask := make([]float32, extent.Size(m.Shape.Concrete(3, 2)))
+		mask := make([]float32, ndarray.Size(m.Shape.Concrete(3, 2)))
 		train.DrawMask(mask, float32(1/(1-m.Drop)), m, paritySeed, int(draw), 1)
 		b.Masks[m.Name] = mask
 	}
@@ -192,7 +191,7 @@ func batchFeed(p *compile.Program, b *train.Batch) (map[string]ortenv.Tensor, er
 	for _, n := range step.ByOp(graph.OpInput) {
 		t := ortenv.Tensor{Shape: n.Shape.Concrete(len(b.BagOf), b.Bags), Floats: in.Floats[n.Name]}
 		if n.Type == graph.Int {
-			t.Ints = width.To[int64](in.BagOf)
+			t.Ints = ndarray.Convert[int64](in.BagOf)
 		}
 		if t.Floats != nil || t.Ints != nil {
 			feed[n.Name] = t
@@ -216,8 +215,8 @@ func oracleStep(p *compile.Program, s *train.State, b *train.Batch) (map[string]
 		return nil, err
 	}
 	out := map[string][]float64{
-		compile.OutLoss: {r.Loss}, compile.OutProbabilities: width.To[float64](r.Probabilities),
-		compile.OutAttention: width.To[float64](r.Attention), compile.OutWeights: width.To[float64](r.Weights),
+		compile.OutLoss: {r.Loss}, compile.OutProbabilities: ndarray.Convert[float64](r.Probabilities),
+		compile.OutAttention: ndarray.Convert[float64](r.Attention), compile.OutWeights: ndarray.Convert[float64](r.Weights),
 	}
 	for name, v := range r.Terms {
 		out[compile.TermPrefix+name] = []float64{v}
@@ -230,7 +229,7 @@ func oracleStep(p *compile.Program, s *train.State, b *train.Batch) (map[string]
 	if err != nil {
 		return nil, err
 	}
-	out[compile.OutVelocity] = width.To[float64](velocity)
+	out[compile.OutVelocity] = ndarray.Convert[float64](velocity)
 	out[compile.OutParams] = slices.Clone(e.Params())
 	return out, nil
 }

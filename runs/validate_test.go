@@ -8,7 +8,7 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/golden"
+	"github.com/miplc/miplc/internal/testsupport"
 	"github.com/miplc/miplc/language"
 )
 
@@ -27,7 +27,7 @@ func TestValidateWrongSpecs(t *testing.T) {
 		}
 		var out strings.Builder
 		diag.Render(&out, err)
-		golden.Check(t, strings.TrimSuffix(file, ".yaml")+".out", out.String())
+		testsupport.CheckGolden(t, strings.TrimSuffix(file, ".yaml")+".out", out.String())
 	}
 }
 

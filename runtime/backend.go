@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/miplc/miplc/export/contract"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/runtime/ortenv"
 )
 
@@ -39,4 +39,4 @@ type File struct {
 }
 
 // InstanceSize is the number of values of one instance.
-func (f *File) InstanceSize() int { return extent.Size(f.Meta.InputShape) }
+func (f *File) InstanceSize() int { return ndarray.Size(f.Meta.InputShape) }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // Kinds of bags that cannot be predicted; test with errors.Is.
@@ -41,7 +41,7 @@ func NewBag(instances [][]float32) (Bag, error) {
 // any back end sees the bag.
 func (o *opened) check(b Bag) error {
 	shape := o.info.InputShape
-	d := extent.Size(shape)
+	d := ndarray.Size(shape)
 	switch {
 	case b.N < 0:
 		return fmt.Errorf("%w: it claims %d instances", ErrBagShape, b.N)

@@ -9,8 +9,8 @@ import (
 	"os"
 	"testing"
 
-	"github.com/miplc/miplc/internal/needs"
 	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/testsupport"
 	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
@@ -42,7 +42,7 @@ func TestWrongDeviceIsRefused(t *testing.T) {
 
 // A device session whose inputs are not bound again computes with the first inputs.
 func TestStaleInputsAreRefused(t *testing.T) {
-	if !needs.InProcess(t, ortest.WebGPU) {
+	if !testsupport.InProcess(t, ortest.WebGPU) {
 		return
 	}
 	for _, name := range []string{"demipl-3x4.onnx", "batch-3x4.onnx"} {

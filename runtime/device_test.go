@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/miplc/miplc/internal/needs"
+	"github.com/miplc/miplc/internal/testsupport"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 )
@@ -17,13 +17,13 @@ import (
 const deviceAgreement = 1e-5
 
 func TestPredictOnWebGPU(t *testing.T) {
-	if needs.InProcess(t, ortest.WebGPU) {
+	if testsupport.InProcess(t, ortest.WebGPU) {
 		predictOn(t, "webgpu")
 	}
 }
 
 func TestPredictOnOpenVINO(t *testing.T) {
-	if needs.InProcess(t, needs.OpenVINO) {
+	if testsupport.InProcess(t, testsupport.OpenVINO) {
 		predictOn(t, "openvino")
 	}
 }

@@ -10,9 +10,8 @@ import (
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/internal/width"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
@@ -44,7 +43,7 @@ func exported(t testing.TB, name string, set ...string) []byte {
 			continue
 		}
 		// Statistics of the training bags: any will do that are not 0.
-		values := extent.Size(n.Shape.Concrete(1, 1))
+		values := ndarray.Size(n.Shape.Concrete(1, 1))
 		for i := range values {
 			params[n.Name] = append(params[n.Name], 0.5+float32(i%7))
 		}
@@ -77,7 +76,7 @@ func TestShippedSpecs(t *testing.T) {
 				t.Fatal("the file is not for onnx-go")
 			}
 			pureGo := openBytes(t, exported(t, name), runtime.WithBackend(onnxgo.Backend()))
-			d := extent.Size(one.Info().InputShape)
+			d := ndarray.Size(one.Info().InputShape)
 			var bags []runtime.Bag
 			for _, n := range []int{1, 2, 40} {
 				bags = append(bags, randomBag(n, d, 9))
@@ -96,8 +95,8 @@ func TestShippedSpecs(t *testing.T) {
 					t.Fatal(err)
 				}
 				for what, p := range map[string]runtime.Prediction{"onnx-go": got, "batch": all[i]} {
-					near(t, what+": probabilities", p.Probabilities, width.To[float64](want.Probabilities))
-					near(t, what+": attention", p.Attention, width.To[float64](want.Attention))
+					near(t, what+": probabilities", p.Probabilities, ndarray.Convert[float64](want.Probabilities))
+					near(t, what+": attention", p.Attention, ndarray.Convert[float64](want.Attention))
 				}
 			}
 		})
@@ -126,7 +125,7 @@ func BenchmarkPredictImages(b *testing.B) {
 func BenchmarkPredictBatch(b *testing.B) {
 	for _, name := range []string{"demipl", "demipl-image"} {
 		one, many := openBytes(b, exported(b, name)), openBytes(b, exported(b, name, "export.signature=batch"))
-		d := extent.Size(one.Info().InputShape)
+		d := ndarray.Size(one.Info().InputShape)
 		for _, n := range []int{1, 4, 16, 64} {
 			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
 				bags, to := make([]runtime.Bag, n), make([]runtime.Prediction, n)

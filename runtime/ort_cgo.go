@@ -11,8 +11,8 @@ import (
 	ort "github.com/yalue/onnxruntime_go"
 
 	"github.com/miplc/miplc/export/contract"
-	"github.com/miplc/miplc/internal/recent"
-	"github.com/miplc/miplc/internal/width"
+	"github.com/miplc/miplc/internal/lru"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // A run on more values than this is ended with its context. Smaller ones are over
@@ -37,7 +37,7 @@ type ortSession struct {
 	calls    sync.Locker // held during calls on the session and its bindings
 
 	mu   sync.Mutex
-	idle recent.List[size, *binding]
+	idle lru.Cache[size, *binding]
 }
 
 // size is what a binding is made for: the instances of all bags, and the bags.
@@ -86,12 +86,12 @@ func newORT(f *File) (*ortSession, error) {
 	}
 	return &ortSession{
 		session:  session,
-		instance: width.To[int64](f.Meta.InputShape),
+		instance: ndarray.Convert[int64](f.Meta.InputShape),
 		classes:  int64(len(f.Meta.Classes)),
 		batch:    f.Meta.Contract == contract.ContractBatch,
 		rebinds:  !f.Session.OnCPU(),
 		calls:    calls,
-		idle:     recent.List[size, *binding]{Most: maxIdleBindings, Room: maxIdleValues, Drop: (*binding).destroy},
+		idle:     lru.Cache[size, *binding]{MaxCount: maxIdleBindings, MaxSize: maxIdleValues, OnEvict: (*binding).destroy},
 	}, nil
 }
 

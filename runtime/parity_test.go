@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/internal/width"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
@@ -218,8 +218,8 @@ func TestBackendsAgreeOnImages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		near(t, "probabilities", x.Probabilities, width.To[float64](y.Probabilities))
-		near(t, "attention", x.Attention, width.To[float64](y.Attention))
+		near(t, "probabilities", x.Probabilities, ndarray.Convert[float64](y.Probabilities))
+		near(t, "attention", x.Attention, ndarray.Convert[float64](y.Attention))
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/pinned"
-	"github.com/miplc/miplc/internal/width"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
 	"github.com/miplc/miplc/runtime/ortenv"
@@ -218,8 +218,8 @@ func TestConcurrentUse(t *testing.T) {
 								return
 							}
 							if err := errors.Join(
-								apart(p.Probabilities, width.To[float64](want[i].Probabilities)),
-								apart(p.Attention, width.To[float64](want[i].Attention)),
+								apart(p.Probabilities, ndarray.Convert[float64](want[i].Probabilities)),
+								apart(p.Attention, ndarray.Convert[float64](want[i].Attention)),
 							); err != nil {
 								t.Error(err)
 								return

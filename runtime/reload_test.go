@@ -14,8 +14,8 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/internal/width"
 	"github.com/miplc/miplc/runtime"
 )
 
@@ -60,7 +60,7 @@ func TestReloadUnderLoad(t *testing.T) {
 						}
 						which := slices.IndexFunc(want[:], func(p []runtime.Prediction) bool {
 							return slices.EqualFunc(p, to, func(a, b runtime.Prediction) bool {
-								return apart(a.Probabilities, width.To[float64](b.Probabilities)) == nil && apart(a.Attention, width.To[float64](b.Attention)) == nil
+								return apart(a.Probabilities, ndarray.Convert[float64](b.Probabilities)) == nil && apart(a.Attention, ndarray.Convert[float64](b.Attention)) == nil
 							})
 						})
 						if which < 0 {

@@ -5,14 +5,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/internal/needs"
+	"github.com/miplc/miplc/internal/testsupport"
 )
 
 // Clients that others wrote get the answers that the model gives.
 func TestForeignClients(t *testing.T) {
 	for library, pin := range map[string]string{"tritonclient": "tritonclient[grpc,http]==2.73.0", "kserve": "kserve==0.21.0"} {
 		t.Run(library, func(t *testing.T) {
-			python := needs.Python(t, "numpy", pin)
+			python := testsupport.Python(t, "numpy", pin)
 			s := start(t)
 			var cases []map[string]any
 			for _, n := range []int{1, 2, 40, 1000} {

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"github.com/miplc/miplc/internal/width"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/serve/oip"
 )
@@ -37,7 +37,7 @@ func message(b runtime.Bag, raw bool) *oip.ModelInferRequest {
 	in := &oip.ModelInferRequest_InferInputTensor{Name: "instances", Datatype: "FP32", Shape: []int64{int64(b.N), 3}}
 	m := &oip.ModelInferRequest{ModelName: "bag", Id: "x", Inputs: []*oip.ModelInferRequest_InferInputTensor{in}}
 	if raw {
-		m.RawInputContents = [][]byte{width.AppendBytes(nil, b.Instances)}
+		m.RawInputContents = [][]byte{ndarray.AppendBytes(nil, b.Instances)}
 	} else {
 		in.Contents = &oip.InferTensorContents{Fp32Contents: b.Instances}
 	}
@@ -61,10 +61,10 @@ func TestGRPC(t *testing.T) {
 			if got.ModelName != "bag" || got.ModelVersion != "1" || got.Id != "x" || len(got.Outputs) != 2 || len(got.RawOutputContents) != 2 {
 				t.Fatalf("raw %v: %v", raw, got)
 			}
-			if p := width.FromBytes[float32](got.RawOutputContents[0]); !slices.Equal(p, want.Probabilities) {
+			if p := ndarray.FromBytes[float32](got.RawOutputContents[0]); !slices.Equal(p, want.Probabilities) {
 				t.Errorf("%d instances: probabilities %v, want %v", n, p, want.Probabilities)
 			}
-			if a := width.FromBytes[float32](got.RawOutputContents[1]); !slices.Equal(a, want.Attention) || !slices.Equal(got.Outputs[1].Shape, []int64{1, int64(n)}) {
+			if a := ndarray.FromBytes[float32](got.RawOutputContents[1]); !slices.Equal(a, want.Attention) || !slices.Equal(got.Outputs[1].Shape, []int64{1, int64(n)}) {
 				t.Errorf("%d instances: attention %v of shape %v, want %v", n, a, got.Outputs[1].Shape, want.Attention)
 			}
 		}

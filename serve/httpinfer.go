@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/miplc/miplc/internal/width"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/serve/oip"
 )
 
@@ -238,9 +238,9 @@ func writeInfer(w http.ResponseWriter, c *inferCall, answer *oip.ModelInferRespo
 			out.Parameters = &parameters{BinaryDataSize: &size}
 			raw = append(raw, contents)
 		case t.Datatype == int64s:
-			out.Data = width.FromBytes[int64](contents)
+			out.Data = ndarray.FromBytes[int64](contents)
 		default:
-			out.Data = width.FromBytes[float32](contents)
+			out.Data = ndarray.FromBytes[float32](contents)
 		}
 		head.Outputs = append(head.Outputs, out)
 	}

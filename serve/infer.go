@@ -12,8 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/miplc/miplc/export/contract"
-	"github.com/miplc/miplc/internal/extent"
-	"github.com/miplc/miplc/internal/width"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/serve/oip"
 )
@@ -143,7 +142,7 @@ func (s *Server) bagsOf(v *version, c *inferCall) ([]runtime.Bag, error) {
 	if err := s.checkSize(n); err != nil {
 		return nil, err
 	}
-	d := extent.Size(v.info.InputShape)
+	d := ndarray.Size(v.info.InputShape)
 	if err := c.request.decoded(n*d, n, true); err != nil {
 		return nil, err
 	}
@@ -224,7 +223,7 @@ func match(want []*tensor, c *inferCall) ([]inputTensor, error) {
 
 // elements returns the contents of an input, from JSON or raw.
 func elements[T float32 | int64](ctx context.Context, in inputTensor, parse func([]byte) (T, error)) ([]T, error) {
-	count := extent.Size(in.shape)
+	count := ndarray.Size(in.shape)
 	if in.json != nil {
 		values, _, err := readNumbers(ctx, in.json, in.shape, math.MaxInt, make([]T, 0, min(count, countNumbers(in.json))), parse)
 		return values, decodeError(err, "input %.100q: data%v", in.name, err)
@@ -232,7 +231,7 @@ func elements[T float32 | int64](ctx context.Context, in inputTensor, parse func
 	if size := count * binary.Size(T(0)); len(in.raw) != size {
 		return nil, status.Errorf(codes.InvalidArgument, "input %q has %d bytes, its shape %v needs %d", in.name, len(in.raw), in.shape, size)
 	}
-	return width.FromBytes[T](in.raw), nil
+	return ndarray.FromBytes[T](in.raw), nil
 }
 
 // decodeError returns the error of a client for an error of decoding, but for the end of
@@ -301,7 +300,7 @@ func answerOf(v *version, c *inferCall, outputs []*tensor, predictions []runtime
 		shape := slices.Clone(t.Shape)
 		if i := slices.Index(shape, -1); i >= 0 {
 			shape[i] = 1
-			shape[i] = int64(count / extent.Size(shape))
+			shape[i] = int64(count / ndarray.Size(shape))
 		}
 		answer.Outputs = append(answer.Outputs, &oip.ModelInferResponse_InferOutputTensor{Name: t.Name, Datatype: t.Datatype, Shape: shape})
 		answer.RawOutputContents = append(answer.RawOutputContents, raw)
@@ -314,11 +313,11 @@ func rawOutput(name string, predictions []runtime.Prediction) (raw []byte, count
 	for _, p := range predictions {
 		switch name {
 		case contract.Label:
-			raw, count = width.AppendBytes(raw, []int64{int64(p.Label)}), count+1
+			raw, count = ndarray.AppendBytes(raw, []int64{int64(p.Label)}), count+1
 		case contract.Probabilities:
-			raw, count = width.AppendBytes(raw, p.Probabilities), count+len(p.Probabilities)
+			raw, count = ndarray.AppendBytes(raw, p.Probabilities), count+len(p.Probabilities)
 		case contract.Attention:
-			raw, count = width.AppendBytes(raw, p.Attention), count+len(p.Attention)
+			raw, count = ndarray.AppendBytes(raw, p.Attention), count+len(p.Attention)
 		}
 	}
 	return raw, count

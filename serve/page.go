@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/runtime"
 )
 
@@ -37,7 +37,7 @@ func (s *Server) checkExamples() error {
 		if err != nil {
 			continue
 		}
-		want := extent.Size(v.info.InputShape)
+		want := ndarray.Size(v.info.InputShape)
 		done()
 		if want == have {
 			return nil

@@ -6,8 +6,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/miplc/miplc/internal/extent"
-	"github.com/miplc/miplc/internal/width"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/runtime"
 )
 
@@ -52,13 +51,13 @@ func (s *Server) readBag(req *request, instance []int) (runtime.Bag, error) {
 	if err != nil {
 		return runtime.Bag{}, err
 	}
-	d := extent.Size(instance)
+	d := ndarray.Size(instance)
 	values, n := min(countNumbers(list), s.o.Instances*d), s.o.Instances
 	if err := req.decoded(values, min(n, values), true); err != nil {
 		return runtime.Bag{}, err
 	}
 	bag := runtime.Bag{}
-	shape := append([]int64{-1}, width.To[int64](instance)...)
+	shape := append([]int64{-1}, ndarray.Convert[int64](instance)...)
 	bag.Instances, bag.N, err = readNumbers(req.ctx, list, shape, n, make([]float32, 0, values), parseFloat)
 	if err != nil {
 		return runtime.Bag{}, decodeError(err, "instances%v (shape of an instance: %v)", err, instance)

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/miplc/miplc/internal/width"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 )
@@ -221,7 +221,7 @@ func TestInferBinary(t *testing.T) {
 	bags := []runtime.Bag{randomBag(2, 1), randomBag(1, 2), randomBag(4, 3)}
 	var raw, which []byte
 	for i, b := range bags {
-		raw = width.AppendBytes(raw, b.Instances)
+		raw = ndarray.AppendBytes(raw, b.Instances)
 		for range b.N {
 			which = append(which, byte(i), 0, 0, 0, 0, 0, 0, 0)
 		}
@@ -259,7 +259,7 @@ func TestInferBinary(t *testing.T) {
 	if len(got.Outputs) != 2 || got.Outputs[0].Name != "label" || *got.Outputs[1].Parameters.BinaryDataSize != len(body)-length {
 		t.Fatalf("%s and %d bytes", body[:length], len(body)-length)
 	}
-	probabilities := width.FromBytes[float32](body[length:])
+	probabilities := ndarray.FromBytes[float32](body[length:])
 	labels := got.Outputs[0].Data.([]any)
 	for i, b := range bags {
 		want, err := s.direct["batch"].Predict(t.Context(), b)

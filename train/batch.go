@@ -3,7 +3,7 @@ package train
 import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/stream"
 )
 
@@ -53,7 +53,7 @@ func (f *feeder) masks(epoch, step int) {
 	}
 	for i := range f.program.Masks {
 		m := &f.program.Masks[i]
-		n := extent.Size(m.Shape.Concrete(len(f.batch.BagOf), f.batch.Bags))
+		n := ndarray.Size(m.Shape.Concrete(len(f.batch.BagOf), f.batch.Bags))
 		values := f.batch.Masks[m.Name]
 		if cap(values) < n {
 			values = make([]float32, n)

@@ -16,8 +16,8 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/outfile"
-	"github.com/miplc/miplc/internal/width"
 )
 
 // Names of the checkpoint files in the output directory.
@@ -97,7 +97,7 @@ func (c *checkpoint) encode() ([]byte, error) {
 	out = binary.LittleEndian.AppendUint64(out, uint64(len(text)))
 	out = append(out, text...)
 	for _, a := range h.Arrays {
-		out = width.AppendBytes(out, c.Arrays[a.Name])
+		out = ndarray.AppendBytes(out, c.Arrays[a.Name])
 	}
 	sum := sha256.Sum256(out)
 	return append(out, sum[:]...), nil
@@ -142,7 +142,7 @@ func decodeBody(body []byte) (*checkpoint, error) {
 		if a.Len < 0 || a.Len > len(rest)/4 {
 			return nil, fmt.Errorf("%w: array %s is longer than the file", errTorn, a.Name)
 		}
-		c.Arrays[a.Name], rest = width.FromBytes[float32](rest[:4*a.Len]), rest[4*a.Len:]
+		c.Arrays[a.Name], rest = ndarray.FromBytes[float32](rest[:4*a.Len]), rest[4*a.Len:]
 	}
 	if len(rest) != 0 {
 		return nil, fmt.Errorf("%w: %d bytes are left over", errTorn, len(rest))

@@ -5,7 +5,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/stream"
 	"github.com/miplc/miplc/language"
 )
@@ -16,7 +16,7 @@ import (
 func InitParams(p *compile.Program, seed uint64) map[string][]float32 {
 	params := make(map[string][]float32, len(p.Params))
 	for _, param := range p.Params {
-		values := make([]float32, extent.Size(param.Shape))
+		values := make([]float32, ndarray.Size(param.Shape))
 		r := stream.New(seed, "param/"+param.Name)
 		draw := draws[param.Init.Kind]
 		for i := range values {
@@ -40,7 +40,7 @@ var draws = map[string]func(r *rand.Rand) float64{
 func InitState(p *compile.Program, d *data.Dataset, trainBags []int, seed uint64) *State {
 	s := &State{Params: InitParams(p, seed), Velocity: map[string][]float32{}}
 	for _, param := range p.Params {
-		s.Velocity[param.Name] = make([]float32, extent.Size(param.Shape))
+		s.Velocity[param.Name] = make([]float32, ndarray.Size(param.Shape))
 	}
 	if z := Normalization(p.Spec, d, trainBags); z != nil && p.Normalize {
 		s.Params[compile.ParamMean], s.Params[compile.ParamStd] = z.Mean, z.Std

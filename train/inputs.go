@@ -5,7 +5,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // Inputs are the inputs of a step graph, or of the inference graph, by name: those
@@ -36,7 +36,7 @@ func (in *Inputs) Batch(p *compile.Program, b *Batch, n, bags int) error {
 		if m.Shape[0] == graph.N {
 			in.rows(m.Name, b.Masks[m.Name], len(b.BagOf), n)
 		} else {
-			in.fill(m.Name, b.Masks[m.Name], extent.Size(m.Shape.Concrete(n, bags)), zero)
+			in.fill(m.Name, b.Masks[m.Name], ndarray.Size(m.Shape.Concrete(n, bags)), zero)
 		}
 	}
 	in.scalar(compile.InLR, b.LR)
@@ -108,7 +108,7 @@ func (b *Batch) Check(p *compile.Program) error {
 			len(b.Candidates), len(b.Weights), b.Bags, k, b.Bags*k)
 	}
 	for _, m := range p.Masks {
-		if want := extent.Size(m.Shape.Concrete(n, b.Bags)); len(b.Masks[m.Name]) != want {
+		if want := ndarray.Size(m.Shape.Concrete(n, b.Bags)); len(b.Masks[m.Name]) != want {
 			return fmt.Errorf("mask %s has %d numbers, %d are needed", m.Name, len(b.Masks[m.Name]), want)
 		}
 	}
@@ -128,7 +128,7 @@ func checkInstances(p *compile.Program, instances []float32, bagOf []int, bags i
 	if next != bags {
 		return fmt.Errorf("the batch has %d bags, its instances belong to %d", bags, next)
 	}
-	if want := len(bagOf) * extent.Size(p.Signature.Instance); len(instances) != want {
+	if want := len(bagOf) * ndarray.Size(p.Signature.Instance); len(instances) != want {
 		return fmt.Errorf("the batch has %d numbers for instances, %d of the shape %v need %d", len(instances), len(bagOf), p.Signature.Instance, want)
 	}
 	return nil

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // State is everything of an engine that a checkpoint must keep.
@@ -41,7 +41,7 @@ func (s *State) Flat(p *compile.Program) (params, velocity []float32, statistics
 	for _, q := range p.Params {
 		v := s.Velocity[q.Name]
 		if v == nil {
-			v = make([]float32, extent.Size(q.Shape))
+			v = make([]float32, ndarray.Size(q.Shape))
 		}
 		velocity = append(velocity, v...)
 	}
@@ -65,12 +65,12 @@ func CheckState(p *compile.Program, s *State) error {
 		return nil
 	}
 	for _, param := range p.Params {
-		if err := check(param.Name, extent.Size(param.Shape)); err != nil {
+		if err := check(param.Name, ndarray.Size(param.Shape)); err != nil {
 			return err
 		}
 	}
 	for _, name := range p.Statistics() {
-		if err := check(name, extent.Size(p.Signature.Instance)); err != nil {
+		if err := check(name, ndarray.Size(p.Signature.Instance)); err != nil {
 			return err
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // Trial is one training: a program on the bags of a split. Seed, epochs, rates,
@@ -121,8 +121,8 @@ func (t *Trial) Check() error {
 		return fmt.Errorf("no bag of %s is left for training: change data.split", t.Data.Name)
 	case t.Data.Classes != sig.Classes:
 		return fmt.Errorf("%s has %d classes, the program was compiled for %d", t.Data.Name, t.Data.Classes, sig.Classes)
-	case t.Data.Dim() != extent.Size(sig.Instance):
-		return fmt.Errorf("the instances of %s have %d features, the program was compiled for %d", t.Data.Name, t.Data.Dim(), extent.Size(sig.Instance))
+	case t.Data.Dim() != ndarray.Size(sig.Instance):
+		return fmt.Errorf("the instances of %s have %d features, the program was compiled for %d", t.Data.Name, t.Data.Dim(), ndarray.Size(sig.Instance))
 	case t.Program.Spec.Train.Epochs.V < 1:
 		return fmt.Errorf("train.epochs is %d: at least one epoch is needed", t.Program.Spec.Train.Epochs.V)
 	case len(t.Data.Candidates) != t.Data.Bags()*t.Data.Classes:

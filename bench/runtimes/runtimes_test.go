@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/internal/extent"
-	"github.com/miplc/miplc/internal/needs"
+	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/internal/testsupport"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runtime"
@@ -82,7 +82,7 @@ type report map[string]struct {
 
 // The files of miplc mean the same to everybody.
 func TestForeignRuntimes(t *testing.T) {
-	python := needs.Python(t, "numpy", "onnx")
+	python := testsupport.Python(t, "numpy", "onnx")
 	dir := *keep
 	if dir == "" {
 		dir = t.TempDir()
@@ -167,7 +167,7 @@ func predicted(t *testing.T, model *runtime.Model) []map[string]value {
 		instances := make([][]float32, n)
 		x := value{Shape: append([]int{n}, shape...)}
 		for i := range instances {
-			instances[i] = make([]float32, extent.Size(shape))
+			instances[i] = make([]float32, ndarray.Size(shape))
 			for j := range instances[i] {
 				instances[i][j] = float32(random.NormFloat64())
 			}

@@ -14,9 +14,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/miplc/miplc/internal/golden"
 	"github.com/miplc/miplc/internal/pinned"
 	"github.com/miplc/miplc/internal/svgtest"
+	"github.com/miplc/miplc/internal/testsupport"
 	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 )
@@ -31,7 +31,7 @@ func TestScripts(t *testing.T) {
 	library, toolchain := ortest.Library(t), goToolchain(t)
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
-		UpdateScripts: golden.Update(),
+		UpdateScripts: testsupport.Update(),
 		Setup: func(env *testscript.Env) error {
 			env.Setenv(ortlib.EnvLibrary, library)
 			env.Setenv(pinned.EnvCache, env.WorkDir+"/cache")

@@ -8,8 +8,7 @@ import (
 
 	"github.com/miplc/miplc/compile/gorgonia"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/extent"
-	"github.com/miplc/miplc/internal/width"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // The batch of the op tests: three ragged bags and two instances of padding.
@@ -60,7 +59,7 @@ func (s *sheet) draw(n int) []float64 {
 // shape through a product with the unit matrix, an input.
 func (s *sheet) x(shape ...graph.Dim) *graph.Node {
 	concrete := graph.Shape(shape).Concrete(testN, testB)
-	size := extent.Size(concrete)
+	size := ndarray.Size(concrete)
 	name := fmt.Sprintf("p%d", len(s.params))
 	s.params = append(s.params, name)
 	static := make(graph.Shape, len(concrete))
@@ -88,7 +87,7 @@ func (s *sheet) x(shape ...graph.Dim) *graph.Node {
 func (s *sheet) finish(t *testing.T, y *graph.Node) *graph.Graph {
 	t.Helper()
 	shape := y.Shape.Concrete(testN, testB)
-	size := extent.Size(shape)
+	size := ndarray.Size(shape)
 	s.lo, s.hi = -1, 1
 	s.values["weights"] = graph.NewTensor(shape, s.draw(size)...)
 	axes := make([]int, len(shape))
@@ -274,7 +273,7 @@ func lower[T gorgonia.Float](t testing.TB, g *graph.Graph, values map[string]*gr
 	params, grads := gorgonia.NewParams[T](), map[string][]T{}
 	for _, p := range g.ByOp(graph.OpParam) {
 		v := values[p.Name]
-		params.Add(p.Name, v.Shape, width.To[T](v.Data))
+		params.Add(p.Name, v.Shape, ndarray.Convert[T](v.Data))
 		grads[p.Name] = make([]T, len(v.Data))
 	}
 	m, err := gorgonia.Lower(g, rows, bags, gorgonia.Options[T]{Params: params, Loss: "loss", Grads: grads})
@@ -292,7 +291,7 @@ func inputs[T gorgonia.Float](values map[string]*graph.Tensor) gorgonia.Inputs[T
 		if v.Ints != nil {
 			in.BagOf = v.Ints
 		} else {
-			in.Floats[name] = width.To[T](v.Data)
+			in.Floats[name] = ndarray.Convert[T](v.Data)
 		}
 	}
 	return in

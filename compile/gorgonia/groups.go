@@ -6,7 +6,7 @@ import (
 	"gorgonia.org/gorgonia"
 
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // Maxima and softmax, of parts of an array along axes or of the instances of bags.
@@ -32,11 +32,11 @@ func (l *lowerer[T]) groups(n *graph.Node, axes ...int) groups {
 			}
 		}}
 	}
-	count := extent.Size(x)
+	count := ndarray.Size(x)
 	for _, a := range axes {
 		count /= x[a]
 	}
-	loops := newLoops(x, extent.Reduced(x, axes), extent.Strides(x))
+	loops := newLoops(x, ndarray.ReducedStrides(x, axes), ndarray.Strides(x))
 	length, s := loops.length(), loops.step()
 	return groups{count, func(_ []int, f func(place, group int)) {
 		loops.each(func(at [3]int) {
@@ -172,7 +172,7 @@ func (f *softmax[T]) backwardLog(dx []T, in [][]T, bag []int) {
 func lowerSoftmax[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	shape := l.concrete(n)
 	g := l.groups(n, len(shape)-1)
-	f := &softmax[T]{newFirstMax[T](g), make([]float64, g.count), make([]float64, extent.Size(shape))}
+	f := &softmax[T]{newFirstMax[T](g), make([]float64, g.count), make([]float64, ndarray.Size(shape))}
 	run, back := f.forward, f.backward
 	if n.Op == graph.OpLogSoftmax {
 		run, back = f.forwardLog, f.backwardLog

@@ -11,7 +11,7 @@ import (
 
 	"github.com/miplc/miplc/compile/target"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // errCollision says that two nodes have one hash, which gorgonia takes for one
@@ -139,7 +139,7 @@ func shapeOf(n *gorgonia.Node) []int { return []int(n.Shape()) }
 // buffer reserves memory for a value.
 func (l *lowerer[T]) buffer(shape []int) *buffer[T] {
 	shape = tensorShape(shape)
-	b := &buffer[T]{shape: shape, offset: l.need, size: extent.Size(shape)}
+	b := &buffer[T]{shape: shape, offset: l.need, size: ndarray.Size(shape)}
 	l.buffers = append(l.buffers, b)
 	const line = 16 // elements of a cache line, so that values do not share one
 	l.need += (b.size + line - 1) / line * line
@@ -224,8 +224,8 @@ func (l *lowerer[T]) shared(n *graph.Node) *gorgonia.Node {
 	value := target.Must(l.o.Params.tensor(n.Name, shape))
 	node := l.leaf("param "+n.Name, shape)
 	if dst, ok := l.o.Grads[n.Name]; ok {
-		if len(dst) != extent.Size(shape) {
-			target.Fail("the gradient of %s has %d elements, shape %v needs %d", n.Name, len(dst), shape, extent.Size(shape))
+		if len(dst) != ndarray.Size(shape) {
+			target.Fail("the gradient of %s has %d elements, shape %v needs %d", n.Name, len(dst), shape, ndarray.Size(shape))
 		}
 		l.needs[node] = true
 	}
@@ -244,7 +244,7 @@ func lowerConst[T Float](l *lowerer[T], n *graph.Node, _ []*gorgonia.Node) *gorg
 
 // lowerFill makes a leaf that holds one number everywhere.
 func lowerFill[T Float](l *lowerer[T], n *graph.Node, _ []*gorgonia.Node) *gorgonia.Node {
-	return l.literal(n, slices.Repeat([]T{T(n.Attrs.Value)}, extent.Size(l.concrete(n))))
+	return l.literal(n, slices.Repeat([]T{T(n.Attrs.Value)}, ndarray.Size(l.concrete(n))))
 }
 
 // literal is a leaf with a fixed value. It is no gorgonia constant: those are

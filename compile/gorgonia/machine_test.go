@@ -9,7 +9,7 @@ import (
 
 	"github.com/miplc/miplc/compile/gorgonia"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/width"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // Gradients where a function has a kink: the choices that the op table fixes.
@@ -177,7 +177,7 @@ func TestSharedArena(t *testing.T) {
 	for range 3 {
 		for i, m := range machines {
 			size, _ := m.Size()
-			in := gorgonia.Inputs[float32]{BagOf: make([]int, size), Floats: map[string][]float32{"X": width.To[float32](s.values["X"].Data[:4*size])}}
+			in := gorgonia.Inputs[float32]{BagOf: make([]int, size), Floats: map[string][]float32{"X": ndarray.Convert[float32](s.values["X"].Data[:4*size])}}
 			if err := m.Run(in); err != nil {
 				t.Fatal(err)
 			}
@@ -207,7 +207,7 @@ func TestErrorsName(t *testing.T) {
 	params.Add("p0", []int{3, 4}, make([]float32, 12))
 	expect(lowering(2, 1, gorgonia.Options[float32]{Params: params}), "p0", "[3 4]", "[4 3]")
 	for _, p := range s.params {
-		params.Add(p, s.values[p].Shape, width.To[float32](s.values[p].Data))
+		params.Add(p, s.values[p].Shape, ndarray.Convert[float32](s.values[p].Data))
 	}
 	expect(lowering(2, 1, gorgonia.Options[float32]{Params: params, Loss: "p"}), "p", "scalar")
 	expect(lowering(2, 1, gorgonia.Options[float32]{Params: params, Loss: "q"}), "no output q")
@@ -295,7 +295,7 @@ func TestMachinesAreFreed(t *testing.T) {
 func paramsOf(s *sheet) *gorgonia.Params[float32] {
 	params := gorgonia.NewParams[float32]()
 	for _, p := range s.params {
-		params.Add(p, s.values[p].Shape, width.To[float32](s.values[p].Data))
+		params.Add(p, s.values[p].Shape, ndarray.Convert[float32](s.values[p].Data))
 	}
 	return params
 }

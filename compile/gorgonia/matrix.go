@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/blas/gonum"
 	"gorgonia.org/gorgonia"
 
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // gemm computes c = a b + beta c for row-major matrices; c is [m, n], the inner
@@ -46,7 +46,7 @@ func lowerMatMul[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *go
 
 // permute copies x to out, reading it with the given strides.
 func permute[T Float](shape, strides []int) kernel[T] {
-	loops := newLoops(shape, extent.Strides(shape), strides)
+	loops := newLoops(shape, ndarray.Strides(shape), strides)
 	n, s := loops.length(), loops.step()
 	return func(out []T, in [][]T, _ []int) {
 		x := in[0]
@@ -70,8 +70,8 @@ func lowerTranspose[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) 
 		return lowerReshape(l, n, in)
 	}
 	shape, x := l.concrete(n), shapeOf(in[0])
-	own := extent.Strides(x)
-	there, result := make([]int, len(x)), extent.Strides(shape)
+	own := ndarray.Strides(x)
+	there, result := make([]int, len(x)), ndarray.Strides(shape)
 	back := make([]int, len(x))
 	for i, p := range n.Attrs.Perm {
 		there[i] = own[p]
@@ -97,7 +97,7 @@ func lowerReshape[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *g
 func lowerExpand[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	shape, x := tensorShape(l.concrete(n)), shapeOf(in[0])
 	grad := func(_ int, _ gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
-		return l.apply("ExpandGrad", x, sumTo[T](shape, extent.Stretched(x, shape)), nil, dy)
+		return l.apply("ExpandGrad", x, sumTo[T](shape, ndarray.BroadcastStrides(x, shape)), nil, dy)
 	}
-	return l.apply("Expand", shape, permute[T](shape, extent.Stretched(x, shape)), grad, in...)
+	return l.apply("Expand", shape, permute[T](shape, ndarray.BroadcastStrides(x, shape)), grad, in...)
 }

@@ -6,7 +6,7 @@ import (
 
 	"gorgonia.org/tensor"
 
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // Arena is memory that machines share when only one of them runs at a time: it
@@ -90,7 +90,7 @@ func (p *Params[T]) tensor(name string, shape []int) (*tensor.Dense, error) {
 		return nil, fmt.Errorf("parameter %s has no value", name)
 	}
 	data, own := p.data[name], p.shapes[name]
-	if !slices.Equal(withoutOnes(own), withoutOnes(shape)) || extent.Size(own) != len(data) {
+	if !slices.Equal(withoutOnes(own), withoutOnes(shape)) || ndarray.Size(own) != len(data) {
 		return nil, fmt.Errorf("parameter %s has the shape %v and %d values, the graph wants %v", name, own, len(data), shape)
 	}
 	return tensor.New(tensor.WithShape(tensorShape(shape)...), tensor.WithBacking(data)), nil

@@ -4,7 +4,7 @@ import (
 	"gorgonia.org/gorgonia"
 
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // Ops that cut and join along one axis. A value is seen as outer blocks, each
@@ -28,7 +28,7 @@ func paste[T Float](wide, narrow []T, outer, width, wideWidth, offset int) {
 // lowerConcat joins along an axis.
 func lowerConcat[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	shape, axis := l.concrete(n), n.Attrs.Axis
-	outer, step := extent.Blocks(shape, axis)
+	outer, step := ndarray.Blocks(shape, axis)
 	wide := shape[axis] * step
 	widths, offsets := make([]int, len(in)), make([]int, len(in))
 	at := 0
@@ -52,7 +52,7 @@ func lowerConcat[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *go
 // zeros (Pad); each is the gradient of the other.
 func lowerPart[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	shape, axis := l.concrete(n), n.Attrs.Axis
-	outer, step := extent.Blocks(shape, axis)
+	outer, step := ndarray.Blocks(shape, axis)
 	width, wide, offset := shape[axis]*step, shapeOf(in[0])[axis]*step, n.Attrs.Start*step
 	take := func(out []T, in [][]T, _ []int) { cut(out, in[0], outer, width, wide, offset) }
 	put := func(out []T, in [][]T, _ []int) {

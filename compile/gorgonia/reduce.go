@@ -4,12 +4,12 @@ import (
 	"gorgonia.org/gorgonia"
 
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // sumTo adds up an array of the given shape into the cells that strides give.
 func sumTo[T Float](shape, strides []int) kernel[T] {
-	loops := newLoops(shape, strides, extent.Strides(shape))
+	loops := newLoops(shape, strides, ndarray.Strides(shape))
 	n, s := loops.length(), loops.step()
 	return func(out []T, in [][]T, _ []int) {
 		x := in[0]
@@ -31,7 +31,7 @@ func sumTo[T Float](shape, strides []int) kernel[T] {
 // lowerSum adds up along axes.
 func lowerSum[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	x := shapeOf(in[0])
-	strides := extent.Reduced(x, n.Attrs.Axes)
+	strides := ndarray.ReducedStrides(x, n.Attrs.Axes)
 	grad := func(_ int, _ gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
 		return l.apply("SumGrad", x, permute[T](x, strides), nil, dy)
 	}

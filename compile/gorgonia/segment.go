@@ -4,7 +4,7 @@ import (
 	"gorgonia.org/gorgonia"
 
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // Segment ops. An instance of bag -1 (padding) adds nothing to any bag; its own
@@ -40,7 +40,7 @@ func segmentGather[T Float](width int) kernel[T] {
 }
 
 // rowWidth is the number of elements of one instance or bag.
-func rowWidth(shape []int) int { return extent.Size(shape[1:]) }
+func rowWidth(shape []int) int { return ndarray.Size(shape[1:]) }
 
 func lowerSegmentSum[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	shape := l.concrete(n)

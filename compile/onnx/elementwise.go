@@ -3,12 +3,12 @@ package onnx
 import (
 	"github.com/miplc/miplc/compile/target"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/internal/width"
 )
 
 func lowerConst(e *emitter, n *graph.Node, in []string) string {
-	data := width.To[float32](n.Attrs.Data)
+	data := ndarray.Convert[float32](n.Attrs.Data)
 	if len(n.Shape) == 0 {
 		return e.float(data[0])
 	}

@@ -6,9 +6,8 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/internal/width"
 )
 
 // emitter collects the ONNX graph of one IR graph.
@@ -176,7 +175,7 @@ func (e *emitter) scalar(v float32) string {
 // filled gives a constant float32 tensor with all elements v.
 func (e *emitter) filled(v float32, dims ...int64) string {
 	return e.once(fmt.Sprint("filled", v, dims), func() string {
-		data := slices.Repeat([]float32{v}, extent.Size(dims))
+		data := slices.Repeat([]float32{v}, ndarray.Size(dims))
 		return e.initializer(onnxpb.FloatTensor(e.unique(fmt.Sprintf("all_%v%s", v, numbers(dims))), dims, data))
 	})
 }
@@ -192,7 +191,7 @@ func (e *emitter) once(key string, make func() string) string {
 }
 
 // dims gives the extents of a static shape.
-func dims(s graph.Shape) []int64 { return width.To[int64](s) }
+func dims(s graph.Shape) []int64 { return ndarray.Convert[int64](s) }
 
 func attrs(list ...*onnxpb.AttributeProto) []*onnxpb.AttributeProto { return list }
 

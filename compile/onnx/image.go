@@ -3,8 +3,8 @@ package onnx
 import (
 	"github.com/miplc/miplc/compile/target"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/internal/width"
 )
 
 // frame gives the pads attribute: zeros before height and width, then after.
@@ -13,7 +13,7 @@ func frame(pad, more [2]int) *onnxpb.AttributeProto {
 }
 
 // extents gives height and width of a shape [.., .., height, width].
-func extents(s graph.Shape) []int { return width.To[int](s[2:]) }
+func extents(s graph.Shape) []int { return ndarray.Convert[int](s[2:]) }
 
 func lowerConv2D(e *emitter, n *graph.Node, in []string) string {
 	a := &n.Attrs

@@ -14,7 +14,7 @@ import (
 
 	"github.com/miplc/miplc/compile/target"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
@@ -277,8 +277,8 @@ func leaf(e *emitter, n *graph.Node, _ []string) string {
 		e.out.Input = append(e.out.Input, e.valueInfo(n.Name, elem, e.shapeOf(n)))
 		return n.Name
 	}
-	if len(data) != extent.Size(n.Shape) {
-		target.Fail("parameter %s: shape %v holds %d numbers, %d are given", n.Name, n.Shape, extent.Size(n.Shape), len(data))
+	if len(data) != ndarray.Size(n.Shape) {
+		target.Fail("parameter %s: shape %v holds %d numbers, %d are given", n.Name, n.Shape, ndarray.Size(n.Shape), len(data))
 	}
 	for i, v := range data {
 		if v := float64(v); math.IsNaN(v) || math.IsInf(v, 0) {

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/internal/width"
 )
 
 func lowerTranspose(e *emitter, n *graph.Node, in []string) string {
@@ -40,7 +40,7 @@ func lowerSum(e *emitter, n *graph.Node, in []string) string {
 	if len(a.Axes) == 0 {
 		return in[0] // ONNX would sum over all axes
 	}
-	return e.op("ReduceSum", attrs(attrKeep(a.Keep)), in[0], e.ints(width.To[int64](a.Axes)...))
+	return e.op("ReduceSum", attrs(attrKeep(a.Keep)), in[0], e.ints(ndarray.Convert[int64](a.Axes)...))
 }
 
 func lowerMax(e *emitter, n *graph.Node, in []string) string {
@@ -48,7 +48,7 @@ func lowerMax(e *emitter, n *graph.Node, in []string) string {
 	if len(a.Axes) == 0 {
 		return in[0]
 	}
-	return e.reduceMax(in[0], a.Keep, width.To[int64](a.Axes)...)
+	return e.reduceMax(in[0], a.Keep, ndarray.Convert[int64](a.Axes)...)
 }
 
 // reduceMax takes its axes as an attribute up to opset 17, as an input since.

@@ -8,10 +8,9 @@ import (
 	"github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/graph/graphtest"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/onnxtest"
-	"github.com/miplc/miplc/internal/width"
 )
 
 // feedOf gives the inputs that a model still asks for.
@@ -27,7 +26,7 @@ func feedOf(m *onnxpb.ModelProto, env graph.Env) map[string]*graph.Tensor {
 func paramsOf(g *graph.Graph, env graph.Env) map[string][]float32 {
 	params := map[string][]float32{}
 	for _, p := range g.ByOp(graph.OpParam) {
-		params[p.Name] = width.To[float32](env.Values[p.Name].Data)
+		params[p.Name] = ndarray.Convert[float32](env.Values[p.Name].Data)
 	}
 	return params
 }
@@ -41,7 +40,7 @@ func rounded(env graph.Env) graph.Env {
 			out.Values[name] = t
 			continue
 		}
-		out.Values[name] = &graph.Tensor{Shape: t.Shape, Data: width.To[float64](width.To[float32](t.Data))}
+		out.Values[name] = &graph.Tensor{Shape: t.Shape, Data: ndarray.Convert[float64](ndarray.Convert[float32](t.Data))}
 	}
 	return out
 }
@@ -109,7 +108,7 @@ func oneBag(g *graph.Graph, env graph.Env) graph.Env {
 			continue
 		}
 		t := &graph.Tensor{Shape: n.Shape.Concrete(env.N, 1)}
-		t.Data = env.Values[n.Name].Data[:extent.Size(t.Shape)]
+		t.Data = env.Values[n.Name].Data[:ndarray.Size(t.Shape)]
 		out.Values[n.Name] = t
 	}
 	return out

@@ -5,7 +5,7 @@ import (
 
 	"github.com/miplc/miplc/compile/target"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
@@ -21,7 +21,7 @@ func tail(s graph.Shape) (size int, ok bool) {
 	if !s[1:].Static() {
 		return 0, false
 	}
-	return extent.Size(s[1:]), true
+	return ndarray.Size(s[1:]), true
 }
 
 // constant gives the initializer of that name, or nil.
@@ -80,8 +80,8 @@ func (e *emitter) column(v float32) string {
 	zeros := e.once("zerocolumn", func() string {
 		for _, in := range e.src.ByOp(graph.OpInput) {
 			if s := e.shapeOf(in); in.Type == graph.Float && s[0] == graph.N && s[1:].Static() {
-				flat := e.reshaped(e.values[in], s, graph.Shape{graph.N, graph.Dim(extent.Size(s[1:]))})
-				return e.op("MatMul", nil, flat, e.filled(0, int64(extent.Size(s[1:])), 1))
+				flat := e.reshaped(e.values[in], s, graph.Shape{graph.N, graph.Dim(ndarray.Size(s[1:]))})
+				return e.op("MatMul", nil, flat, e.filled(0, int64(ndarray.Size(s[1:])), 1))
 			}
 		}
 		return refuse("no input to measure N on")

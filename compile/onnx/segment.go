@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
@@ -27,7 +27,7 @@ func (e *emitter) rows(v string, s graph.Shape) string {
 	if len(s) == 2 {
 		return v
 	}
-	return e.op("Reshape", nil, v, e.ints(-1, int64(extent.Size(s[1:]))))
+	return e.op("Reshape", nil, v, e.ints(-1, int64(ndarray.Size(s[1:]))))
 }
 
 // unrows undoes rows for a value of the given shape.
@@ -56,7 +56,7 @@ func (e *emitter) member(bagOf string) string {
 }
 
 func lowerSegmentMax(e *emitter, n *graph.Node, in []string) string {
-	columns := extent.Size(n.Shape[1:])
+	columns := ndarray.Size(n.Shape[1:])
 	return e.unrows(e.segmentMax(e.rows(in[0], n.Shape), in[1], columns), n.Shape)
 }
 
@@ -82,7 +82,7 @@ func lowerSegmentGather(e *emitter, n *graph.Node, in []string) string { return 
 
 func lowerSegmentSoftmax(e *emitter, n *graph.Node, in []string) string {
 	rows := e.rows(in[0], n.Shape)
-	top := e.segmentMax(rows, in[1], extent.Size(n.Shape[1:]))
+	top := e.segmentMax(rows, in[1], ndarray.Size(n.Shape[1:]))
 	grown := e.op("Exp", nil, e.op("Sub", nil, rows, e.ofBag(top, in[1])))
 	share := e.op("Div", nil, grown, e.ofBag(e.segmentSum(grown, in[1]), in[1]))
 	return e.unrows(share, n.Shape)
@@ -92,7 +92,7 @@ func lowerSegmentSoftmax(e *emitter, n *graph.Node, in []string) string {
 // for the largest negated row number among the maxima; row numbers are exact
 // in float32 up to 2^24 instances.
 func lowerSegmentMaxMask(e *emitter, n *graph.Node, in []string) string {
-	rows, columns := e.rows(in[0], n.Shape), extent.Size(n.Shape[1:])
+	rows, columns := e.rows(in[0], n.Shape), ndarray.Size(n.Shape[1:])
 	isMax := e.op("Equal", nil, rows, e.ofBag(e.segmentMax(rows, in[1], columns), in[1]))
 	instances := e.op("Gather", nil, e.extent(graph.N), e.integer(0))
 	number := e.op("Unsqueeze", nil, e.op("Range", nil, e.integer(0), instances, e.integer(1)), e.ints(1))

@@ -9,7 +9,7 @@ import (
 
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/graph/graphtest"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/train/xla/pjrt/pjrttest"
 )
 
@@ -70,7 +70,7 @@ func unpack(t testing.TB, g *graph.Graph, c Capacity, envs []graph.Env, results 
 	}
 	for k, o := range g.Outputs {
 		dims := o.Node.Shape.Concrete(c.N, c.B)
-		size := extent.Size(dims)
+		size := ndarray.Size(dims)
 		flat := make([]float32, size*max(1, c.Jobs))
 		if err := results[k].ToFlatData(flat); err != nil {
 			t.Fatal(err)
@@ -106,7 +106,7 @@ func padded(v *graph.Tensor, n *graph.Node, want []int) *graph.Tensor {
 	if v == nil {
 		v = graph.NewTensor(n.Shape.Concrete(1, 1))
 	}
-	size := extent.Size(want)
+	size := ndarray.Size(want)
 	out := &graph.Tensor{Shape: want, Data: make([]float64, size)}
 	if n.Type == graph.Int {
 		out.Data, out.Ints = nil, make([]int, size)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // InTermWeight begins the names of the inputs that NewModel adds, one scalar
@@ -47,13 +47,13 @@ func (m *Model) Bytes(epoch, evaluation Layout) (job, shared float64) {
 	traces := epoch.Steps*m.EpochWidth(epoch) + evaluation.Steps*m.ForwardWidth(evaluation)
 	perBag := 2 * epoch.Bags * m.Signature.Classes // candidates and label weights
 	job = 4*(inStep+float64(traces+perBag)) + float64(epoch.Steps*m.MaskBytes(epoch))
-	return job, 4 * float64(epoch.Rows*extent.Size(m.Signature.Instance))
+	return job, 4 * float64(epoch.Rows*ndarray.Size(m.Signature.Instance))
 }
 
 // MaskBytes are those of the dropout masks of a job and step.
 func (m *Model) MaskBytes(l Layout) (n int) {
 	for _, mask := range m.Masks {
-		n += extent.Size(mask.Shape.Concrete(l.N, l.Batch))
+		n += ndarray.Size(mask.Shape.Concrete(l.N, l.Batch))
 	}
 	return n
 }

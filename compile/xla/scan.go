@@ -10,7 +10,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/target"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // Inputs of the programs over many steps, Epoch and Forward, beside those of
@@ -144,7 +144,7 @@ type batch struct {
 // step takes row i of a value [Steps, ...].
 func (e *emitter) step(x, i tensor) tensor {
 	rest := x.dims[1:]
-	return e.reshape(e.rows(e.reshape(x, x.dims[0], extent.Size(rest)), e.reshape(i, 1)), rest...)
+	return e.reshape(e.rows(e.reshape(x, x.dims[0], ndarray.Size(rest)), e.reshape(i, 1)), rest...)
 }
 
 // batch lays out the bags of a step: they follow each other in the order given,
@@ -201,7 +201,7 @@ func (e *emitter) record(trace, step tensor, active tensor, parts ...tensor) ten
 	jobs := active.dims[0]
 	for i, p := range parts {
 		p.lead = 0
-		parts[i] = e.reshape(p, jobs, extent.Size(p.dims)/jobs)
+		parts[i] = e.reshape(p, jobs, ndarray.Size(p.dims)/jobs)
 	}
 	row := e.where(e.reshape(active, jobs, 1), e.concat(1, parts...), e.scalar(0))
 	row = e.reshape(row, 1, trace.dims[1])

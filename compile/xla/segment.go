@@ -7,7 +7,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // segments is the setting of a segment op: bag_of and a value as matrix
@@ -21,7 +21,7 @@ type segments struct {
 }
 
 func (l *lowerer) segments(n *graph.Node, in []tensor) *segments {
-	width := extent.Size(in[0].inner()[1:])
+	width := ndarray.Size(in[0].inner()[1:])
 	both := l.level(l.reshape(in[0], in[0].inner()[0], width), in[1])
 	own := l.binary(compute.Function.GreaterOrEqual, l.reshape(both[1], l.capacity.N, 1), l.number(0))
 	return &segments{lowerer: l, node: n, bagOf: both[1], own: own, x: both[0]}

@@ -19,7 +19,7 @@ import (
 
 	"golang.org/x/image/tiff"
 
-	"github.com/miplc/miplc/internal/needs"
+	"github.com/miplc/miplc/internal/testsupport"
 )
 
 // encoded is a picture in the format of the name's ending.
@@ -328,7 +328,7 @@ func TestFalseCandidates(t *testing.T) {
 
 // The counts of the paper's Table 1 on real tiles of the paper's source.
 func TestRealTiles(t *testing.T) {
-	path := needs.Data(t, "crc/nct-crc-sample.zip", "it has ten tiles of the data set NCT-CRC-HE-100K")
+	path := testsupport.Data(t, "crc/nct-crc-sample.zip", "it has ten tiles of the data set NCT-CRC-HE-100K")
 	s, err := Find([]string{path}, Limits{})
 	if err != nil {
 		t.Fatal(err)

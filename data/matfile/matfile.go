@@ -13,8 +13,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // Class is the MATLAB class of an array.
@@ -65,7 +65,7 @@ type Array struct {
 }
 
 // Len is the number of elements, the product of the extents.
-func (a *Array) Len() int { return extent.Size(a.Dims) }
+func (a *Array) Len() int { return ndarray.Size(a.Dims) }
 
 // Size prints the extents, e.g. "350x1".
 func (a *Array) Size() string {

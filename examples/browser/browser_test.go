@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/miplc/miplc/internal/needs"
+	"github.com/miplc/miplc/internal/testsupport"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runtime"
@@ -26,7 +26,7 @@ var sizes = []int{1, 2, 40, 1000}
 
 // The page predicts what the Go runtime predicts, and shows it.
 func TestPagePredictsTheSame(t *testing.T) {
-	python := needs.Python(t)
+	python := testsupport.Python(t)
 	browser, err := exec.LookPath(cmp.Or(os.Getenv("MIPLC_BROWSER"), "chromium"))
 	if err != nil {
 		t.Skipf("install Chromium, or name another browser by MIPLC_BROWSER: %v", err)

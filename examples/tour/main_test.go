@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/internal/golden"
+	"github.com/miplc/miplc/internal/testsupport"
 )
 
 // TestTour checks what the tour prints, and that docs/tour.md quotes the program as it is.
@@ -15,7 +15,7 @@ func TestTour(t *testing.T) {
 	if err := tour(&b); err != nil {
 		t.Fatal(err)
 	}
-	golden.Check(t, "testdata/output.txt", b.String())
+	testsupport.CheckGolden(t, "testdata/output.txt", b.String())
 	program, page := read(t, "main.go"), read(t, "../../docs/tour.md")
 	blocks := strings.Split(page, "\n```")
 	quotes := 0

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/miplc/miplc/internal/needs"
+	"github.com/miplc/miplc/internal/testsupport"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
@@ -17,7 +17,7 @@ import (
 // train.py prints the losses that miplc has, in a program that knows nothing of
 // miplc but the files of a build.
 func TestPythonPrintsTheSameLosses(t *testing.T) {
-	python := needs.Python(t, "numpy", "onnxruntime")
+	python := testsupport.Python(t, "numpy", "onnxruntime")
 	spec, err := language.Load("quickstart")
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/miplc/miplc/internal/plain"
+	"github.com/miplc/miplc/internal/sanitize"
 )
 
 // Names of the files in the folder of an experiment.
@@ -59,7 +59,7 @@ func (j Job) Last() int { return j.Shards - 1 }
 func (j Job) AtATime() int { return min(j.Workers, j.Shards) }
 
 // Title is the name of the experiment, on one line whatever it holds.
-func (j Job) Title() string { return plain.Line(j.Name) }
+func (j Job) Title() string { return sanitize.Line(j.Name) }
 
 // Logs is where Slurm puts what the tasks say.
 func (j Job) Logs() string { return filepath.Join(j.Dir, LogsFolder, "%A_%a.out") }

@@ -12,7 +12,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/miplc/miplc/internal/golden"
+	"github.com/miplc/miplc/internal/testsupport"
 )
 
 func job(o Options) Job {
@@ -31,7 +31,7 @@ func TestFiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden.Check(t, filepath.Join("testdata", name+kind.ending), text)
+			testsupport.CheckGolden(t, filepath.Join("testdata", name+kind.ending), text)
 		}
 	}
 	for _, bad := range []Options{{Partition: "a b"}, {Account: "x\n#SBATCH"}, {Time: `"`}, {Image: "a'b"}, {Claim: "{}"}, {Memory: "$(x)"}} {

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/miplc/miplc/export/contract"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
@@ -75,5 +75,5 @@ const fewest = 64
 
 // matrix reports parameters that are large enough.
 func matrix(t *onnxpb.TensorProto) bool {
-	return t.GetDataType() == int32(onnxpb.TensorProto_FLOAT) && len(t.GetDims()) >= 2 && extent.Size(t.GetDims()) >= fewest
+	return t.GetDataType() == int32(onnxpb.TensorProto_FLOAT) && len(t.GetDims()) >= 2 && ndarray.Size(t.GetDims()) >= fewest
 }

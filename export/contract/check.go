@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/internal/width"
 )
 
 // Tensor is an input or an output of a model.
@@ -26,7 +26,7 @@ var elementTypes = map[string]onnxpb.TensorProto_DataType{
 func Signature(contract string, instance []int, classes int) (in, out []Tensor) {
 	const open = onnxpb.Symbol
 	k := int64(classes)
-	in = []Tensor{{Instances, "float32", append([]int64{open}, width.To[int64](instance)...)}}
+	in = []Tensor{{Instances, "float32", append([]int64{open}, ndarray.Convert[int64](instance)...)}}
 	if contract == ContractBag {
 		return in, []Tensor{{Probabilities, "float32", []int64{1, k}}, {Attention, "float32", []int64{1, open}}}
 	}

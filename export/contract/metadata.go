@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
@@ -128,7 +128,7 @@ func (m *Metadata) check() error {
 	if n := len(m.InputShape); n < 1 || n >= maxRank {
 		return fmt.Errorf("%s %v: an instance has 1 to %d axes", KeyInputShape, m.InputShape, maxRank-1)
 	}
-	if size, ok := extent.Within(m.InputShape, maxExtent); !ok || size == 0 {
+	if size, ok := ndarray.SizeWithin(m.InputShape, maxExtent); !ok || size == 0 {
 		return fmt.Errorf("%s %v is not the shape of an instance", KeyInputShape, m.InputShape)
 	}
 	if !(m.Tolerance >= 0 && m.Tolerance <= 1) {

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
@@ -139,7 +139,7 @@ func CheckStep(model *onnxpb.ModelProto) (*Step, error) {
 func (s *Step) checkLayout() error {
 	at := 0
 	for _, p := range s.Params {
-		n, ok := extent.Within(p.Shape, maxParams)
+		n, ok := ndarray.SizeWithin(p.Shape, maxParams)
 		if !ok || n == 0 {
 			return fmt.Errorf("parameter %s has the shape %v", p.Name, p.Shape)
 		}

@@ -13,7 +13,7 @@ import (
 	"unicode"
 
 	"github.com/miplc/miplc/export/contract"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 //go:embed client.go.tmpl
@@ -71,7 +71,7 @@ func (m *Model) Generate(pkg string) ([]byte, error) {
 	var out bytes.Buffer
 	err := client.Execute(&out, map[string]any{
 		"Header": Header, "Package": pkg, "Model": fmt.Sprintf("%q", m.Name), "Hash": m.Meta.Hash(), "Contract": m.Meta.Contract,
-		"Classes": classes, "Dims": dims, "Shape": m.Meta.InputShape, "Values": extent.Size(m.Meta.InputShape),
+		"Classes": classes, "Dims": dims, "Shape": m.Meta.InputShape, "Values": ndarray.Size(m.Meta.InputShape),
 		"Rank": len(m.Meta.InputShape),
 	})
 	if err != nil {

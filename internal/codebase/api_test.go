@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/internal/golden"
+	"github.com/miplc/miplc/internal/testsupport"
 )
 
 // TestRuntimeAPI holds what services can name to a golden file, so that adding,
@@ -25,7 +25,7 @@ func TestRuntimeAPI(t *testing.T) {
 		}
 		api.WriteString("\n")
 	}
-	golden.Check(t, root+"/runtime/testdata/api.txt", api.String())
+	testsupport.CheckGolden(t, root+"/runtime/testdata/api.txt", api.String())
 	if t.Failed() {
 		t.Log("what services can name has changed: if that is meant, say it in CHANGELOG.md")
 	}

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/miplc/miplc/internal/golden"
+	"github.com/miplc/miplc/internal/testsupport"
 )
 
 const (
@@ -45,14 +45,14 @@ func TestMap(t *testing.T) {
 		if slices.Equal(want, r.imports) {
 			continue
 		}
-		if golden.Update() {
+		if testsupport.Update() {
 			lines[r.line] = r.written(want)
 			continue
 		}
 		t.Errorf("docs/architecture.md:%d: the map says that %s imports\n    %s\nthe code has\n    %s\nIf the change is meant, run `%s` and read the diff; if not, take the import back.",
 			r.line+1, r.folder, listed(r.imports), listed(want), remedy)
 	}
-	if golden.Update() && !t.Failed() {
+	if testsupport.Update() && !t.Failed() {
 		if err := os.WriteFile(mapFile, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -7,14 +7,14 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/miplc/miplc/internal/plain"
+	"github.com/miplc/miplc/internal/sanitize"
 )
 
 // Render writes err for a person. Diagnostics get the part of their source line
 // around a caret under the place, notes and suggestion; any other error is one
 // line. Of a long list the first are shown and the rest is counted, see Shown.
 func Render(w io.Writer, err error) {
-	w = plain.Writer(w)
+	w = sanitize.Writer(w)
 	list, ok := ListOf(err)
 	if !ok {
 		fmt.Fprintf(w, "error: %s\n", clip(err.Error()))
@@ -45,7 +45,7 @@ func renderOne(w io.Writer, d Diagnostic) {
 	if d.Pos.IsZero() {
 		fmt.Fprintf(w, "error: %s\n", d.Text)
 	} else {
-		fmt.Fprintf(w, "%s: error: %s\n", plain.Line(d.Pos.String()), d.Text)
+		fmt.Fprintf(w, "%s: error: %s\n", sanitize.Line(d.Pos.String()), d.Text)
 	}
 	if d.Line != "" && d.Pos.Line > 0 {
 		line, col := window(strings.ReplaceAll(d.Line, "\t", " "), d.Pos.Col)

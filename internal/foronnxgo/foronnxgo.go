@@ -10,7 +10,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
@@ -62,7 +62,7 @@ func (r *rewriter) node(n *onnxpb.NodeProto) error {
 		return r.clip(n)
 	case "Reshape":
 		if to, err := r.ints(n, 1, 2); err == nil && to[0] == onnxpb.Symbol {
-			if from, known := r.shapes[n.Input[0]]; known && (len(from) == 0 || int64(extent.Size(from[1:])) != to[1]) {
+			if from, known := r.shapes[n.Input[0]]; known && (len(from) == 0 || int64(ndarray.Size(from[1:])) != to[1]) {
 				return fmt.Errorf("rows of %v, and not of %d numbers", from, to[1])
 			}
 			r.last(n, "Flatten", attrs(onnxpb.IntAttr("axis", 1)), n.Input[0])

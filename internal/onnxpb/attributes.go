@@ -1,6 +1,6 @@
 package onnxpb
 
-import "github.com/miplc/miplc/internal/width"
+import "github.com/miplc/miplc/internal/ndarray"
 
 // IntAttr is an attribute of one whole number.
 func IntAttr(name string, v int64) *AttributeProto {
@@ -9,7 +9,7 @@ func IntAttr(name string, v int64) *AttributeProto {
 
 // IntsAttr is an attribute of a list of whole numbers.
 func IntsAttr[I int | int64](name string, v ...I) *AttributeProto {
-	return &AttributeProto{Name: name, Type: AttributeProto_INTS, Ints: width.To[int64](v)}
+	return &AttributeProto{Name: name, Type: AttributeProto_INTS, Ints: ndarray.Convert[int64](v)}
 }
 
 // StringAttr is an attribute of a text.

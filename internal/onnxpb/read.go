@@ -9,9 +9,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/internal/infile"
-	"github.com/miplc/miplc/internal/width"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // The messages are compiled by protoc 31.1 on the path.
@@ -111,18 +110,18 @@ func (x *ModelProto) SetMetadata(key, value string) {
 
 // FloatTensor makes a float32 tensor; its length must be the product of dims.
 func FloatTensor(name string, dims []int64, data []float32) *TensorProto {
-	return &TensorProto{Name: name, Dims: dims, DataType: int32(TensorProto_FLOAT), RawData: width.AppendBytes([]byte{}, data)}
+	return &TensorProto{Name: name, Dims: dims, DataType: int32(TensorProto_FLOAT), RawData: ndarray.AppendBytes([]byte{}, data)}
 }
 
 // IntTensor makes an int64 tensor; its length must be the product of dims.
 func IntTensor(name string, dims []int64, data []int64) *TensorProto {
-	return &TensorProto{Name: name, Dims: dims, DataType: int32(TensorProto_INT64), RawData: width.AppendBytes([]byte{}, data)}
+	return &TensorProto{Name: name, Dims: dims, DataType: int32(TensorProto_INT64), RawData: ndarray.AppendBytes([]byte{}, data)}
 }
 
 // Size returns the number of elements that dims promise. It fails on negative
 // extents and on products beyond what a file could hold.
 func (x *TensorProto) Size() (int, error) {
-	size, ok := extent.Within(x.GetDims(), MaxFile)
+	size, ok := ndarray.SizeWithin(x.GetDims(), MaxFile)
 	if !ok {
 		return 0, fmt.Errorf("tensor %q claims the shape %v, which no file can hold", x.GetName(), x.GetDims())
 	}
@@ -182,5 +181,5 @@ func elements[T float32 | int64](raw []byte, typed []T) []T {
 	if raw == nil {
 		return typed
 	}
-	return width.FromBytes[T](raw)
+	return ndarray.FromBytes[T](raw)
 }

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/width"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // Drawn gives seeded numbers in +-scale for every parameter; scales overrides.
@@ -25,9 +25,9 @@ func Drawn(g *graph.Graph, seed uint64, scales map[string]float64) (map[string][
 			for i := range t.Data {
 				t.Data[i] = 1 + 0.5*r.Float64()
 			}
-			t.Data = width.To[float64](width.To[float32](t.Data))
+			t.Data = ndarray.Convert[float64](ndarray.Convert[float32](t.Data))
 		}
-		params[p.Name], values[p.Name] = width.To[float32](t.Data), t
+		params[p.Name], values[p.Name] = ndarray.Convert[float32](t.Data), t
 	}
 	return params, values
 }

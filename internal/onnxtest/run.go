@@ -18,8 +18,8 @@ import (
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/exprvm"
 	"github.com/miplc/miplc/internal/foronnxgo"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/internal/width"
 	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 )
@@ -36,7 +36,7 @@ func RunORT(t testing.TB, m *onnxpb.ModelProto, feed map[string]*graph.Tensor) m
 		m = proto.Clone(m).(*onnxpb.ModelProto)
 		m.Graph.Input = []*onnxpb.ValueInfoProto{proto.Clone(m.Graph.Output[0]).(*onnxpb.ValueInfoProto)}
 		m.Graph.Input[0].Name = "unused"
-		feed = map[string]*graph.Tensor{"unused": graph.NewTensor(width.To[int](m.Graph.Output[0].Extents()))}
+		feed = map[string]*graph.Tensor{"unused": graph.NewTensor(ndarray.Convert[int](m.Graph.Output[0].Extents()))}
 	}
 	if err := contract.Structure(m); err != nil {
 		t.Fatal(err)
@@ -53,9 +53,9 @@ func RunORT(t testing.TB, m *onnxpb.ModelProto, feed map[string]*graph.Tensor) m
 	}
 	in := map[string]ortenv.Tensor{}
 	for name, x := range feed {
-		in[name] = ortenv.Tensor{Shape: x.Shape, Floats: width.To[float32](x.Data)}
+		in[name] = ortenv.Tensor{Shape: x.Shape, Floats: ndarray.Convert[float32](x.Data)}
 		if x.Ints != nil {
-			in[name] = ortenv.Tensor{Shape: x.Shape, Ints: width.To[int64](x.Ints)}
+			in[name] = ortenv.Tensor{Shape: x.Shape, Ints: ndarray.Convert[int64](x.Ints)}
 		}
 	}
 	got, err := ortenv.Run(content, ortest.Library(t), in)
@@ -64,9 +64,9 @@ func RunORT(t testing.TB, m *onnxpb.ModelProto, feed map[string]*graph.Tensor) m
 	}
 	out := map[string]*graph.Tensor{}
 	for name, y := range got {
-		out[name] = &graph.Tensor{Shape: y.Shape, Data: width.To[float64](y.Floats)}
+		out[name] = &graph.Tensor{Shape: y.Shape, Data: ndarray.Convert[float64](y.Floats)}
 		if y.Ints != nil {
-			out[name].Data = width.To[float64](y.Ints)
+			out[name].Data = ndarray.Convert[float64](y.Ints)
 		}
 	}
 	return out
@@ -111,7 +111,7 @@ func tryONNXGo(m *onnxpb.ModelProto, feed map[string]*graph.Tensor) (out map[str
 		for len(shape) < 2 {
 			shape = append([]int{1}, shape...)
 		}
-		inputs = append(inputs, tensor.New(tensor.WithShape(shape...), tensor.WithBacking(width.To[float32](x.Data))))
+		inputs = append(inputs, tensor.New(tensor.WithShape(shape...), tensor.WithBacking(ndarray.Convert[float32](x.Data))))
 	}
 	for run := range 2 {
 		for i, x := range inputs {
@@ -152,7 +152,7 @@ func outputsOf(model *onnx.Model, m *onnxpb.ModelProto) (map[string]*graph.Tenso
 		if !ok {
 			flat = []float32{dense.Data().(float32)}
 		}
-		out[o.Name] = &graph.Tensor{Shape: dense.Shape(), Data: width.To[float64](flat)}
+		out[o.Name] = &graph.Tensor{Shape: dense.Shape(), Data: ndarray.Convert[float64](flat)}
 	}
 	return out, nil
 }

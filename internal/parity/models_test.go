@@ -12,9 +12,9 @@ import (
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/parity"
-	"github.com/miplc/miplc/internal/width"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
@@ -70,11 +70,11 @@ func (m *model) bags(sizes []int, seed uint64) parity.Options {
 func (m *model) interpret(x []float32, n int) (map[*graph.Node]*graph.Tensor, error) {
 	p := m.program
 	env := graph.Env{N: n, B: 1, Values: map[string]*graph.Tensor{
-		compile.InInstances: graph.NewTensor(append([]int{n}, p.Signature.Instance...), width.To[float64](x)...),
+		compile.InInstances: graph.NewTensor(append([]int{n}, p.Signature.Instance...), ndarray.Convert[float64](x)...),
 		compile.InBagOf:     graph.NewInts(make([]int, n)...),
 	}}
 	for _, q := range p.Infer.ByOp(graph.OpParam) {
-		env.Values[q.Name] = graph.NewTensor(q.Shape.Concrete(n, 1), width.To[float64](m.params[q.Name])...)
+		env.Values[q.Name] = graph.NewTensor(q.Shape.Concrete(n, 1), ndarray.Convert[float64](m.params[q.Name])...)
 	}
 	all, err := graph.EvalAll(p.Infer, env)
 	values := map[*graph.Node]*graph.Tensor{}

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/stream"
 	"github.com/miplc/miplc/internal/workers"
 )
@@ -166,7 +166,7 @@ func bagsTogether(e Engine, o Options, classes int) ([]prediction, error) {
 	if err != nil {
 		return nil, fmt.Errorf("on bags of %v at once: %w", sizes, err)
 	}
-	if instances := len(x) / extent.Size(o.Instance); len(p) != len(sizes)*classes || len(a) != instances {
+	if instances := len(x) / ndarray.Size(o.Instance); len(p) != len(sizes)*classes || len(a) != instances {
 		return nil, fmt.Errorf("%d probabilities and %d attention scores for %d bags of %d instances", len(p), len(a), len(sizes), instances)
 	}
 	found := make([]prediction, len(o.Sizes))
@@ -180,7 +180,7 @@ func bagsTogether(e Engine, o Options, classes int) ([]prediction, error) {
 // Bag draws the instances of bag j of the options, [n, ...] row-major. Each bag
 // has its own stream, so its numbers do not depend on the other sizes.
 func Bag(o Options, j int) []float32 {
-	dim := extent.Size(o.Instance)
+	dim := ndarray.Size(o.Instance)
 	rng := stream.New(o.Seed, "parity", uint64(o.Sizes[j]))
 	x := make([]float32, o.Sizes[j]*dim)
 	for i := range x {

@@ -6,8 +6,8 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/stream"
-	"github.com/miplc/miplc/internal/width"
 )
 
 // Reference predicts with the inference graph of a program in float64, by the
@@ -23,7 +23,7 @@ type Reference struct {
 func NewReference(g *graph.Graph, instance []int, params map[string][]float32) *Reference {
 	r := &Reference{g, instance, map[string]*graph.Tensor{}}
 	for _, n := range g.ByOp(graph.OpParam) {
-		r.params[n.Name] = graph.NewTensor(n.Shape.Concrete(0, 0), width.To[float64](params[n.Name])...)
+		r.params[n.Name] = graph.NewTensor(n.Shape.Concrete(0, 0), ndarray.Convert[float64](params[n.Name])...)
 	}
 	return r
 }
@@ -32,7 +32,7 @@ func NewReference(g *graph.Graph, instance []int, params map[string][]float32) *
 func (r *Reference) Engine(name string) Engine {
 	together := func(x []float32, sizes []int) ([]float32, []float32, error) {
 		p, a, err := r.predict(x, sizes, nil)
-		return width.To[float32](p), width.To[float32](a), err
+		return ndarray.Convert[float32](p), ndarray.Convert[float32](a), err
 	}
 	return Engine{Name: name, Together: together, Predict: func(x []float32, n int) ([]float32, []float32, error) {
 		return together(x, []int{n})
@@ -44,7 +44,7 @@ func (r *Reference) Engine(name string) Engine {
 func (r *Reference) predict(x []float32, sizes []int, move func([]float64)) (probabilities, attention []float64, err error) {
 	bagOf := BagOf(sizes)
 	env := graph.Env{N: len(bagOf), B: len(sizes), Move: move, Values: map[string]*graph.Tensor{
-		compile.InInstances: graph.NewTensor(append([]int{len(bagOf)}, r.instance...), width.To[float64](x)...),
+		compile.InInstances: graph.NewTensor(append([]int{len(bagOf)}, r.instance...), ndarray.Convert[float64](x)...),
 		compile.InBagOf:     graph.NewInts(bagOf...),
 	}}
 	maps.Copy(env.Values, r.params)

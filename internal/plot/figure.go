@@ -18,7 +18,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
 
-	"github.com/miplc/miplc/internal/plain"
+	"github.com/miplc/miplc/internal/sanitize"
 )
 
 // Colours that people with any kind of colour vision tell apart (Okabe and Ito
@@ -196,7 +196,7 @@ func (f *figure) write(w io.Writer) error {
 	}
 	page = bytes.ReplaceAll(page, []byte("font-family:Liberation Sans;"),
 		[]byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif;"))
-	_, err := plain.Writer(w).Write(page) // XML knows no control characters
+	_, err := sanitize.Writer(w).Write(page) // XML knows no control characters
 	return err
 }
 

@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/miplc/miplc/internal/golden"
+	"github.com/miplc/miplc/internal/testsupport"
 )
 
 var tableMark = regexp.MustCompile(`(?s)<!-- table: ([a-z.]+) -->\n.*?<!-- end -->`)
@@ -34,5 +34,5 @@ func Tables(t *testing.T, document string, tables map[string]string) {
 			t.Errorf("%s lacks the table %q", document, name)
 		}
 	}
-	golden.Check(t, document, got)
+	testsupport.CheckGolden(t, document, got)
 }

@@ -3,7 +3,7 @@ package spectest
 import (
 	"fmt"
 
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // value is a name of the equations with its columns; its rows are instances or
@@ -21,7 +21,7 @@ const maxColumns = 12
 func (d *draw) equations(hasScores bool) {
 	if len(d.shape) > 1 {
 		d.blocks = append(d.blocks, "flatten")
-		d.shape = []int{extent.Size(d.shape)}
+		d.shape = []int{ndarray.Size(d.shape)}
 	}
 	x := value{"H", d.shape[0]}
 	if len(d.blocks) == 0 && d.chance(0.5) {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // model draws blocks alone, blocks followed by equations, or equations alone.
@@ -62,7 +62,7 @@ func (d *draw) featureBlocks() {
 	d.convolutions()
 	if len(d.shape) > 1 || d.chance(0.1) {
 		d.blocks = append(d.blocks, "flatten")
-		d.shape = []int{extent.Size(d.shape)}
+		d.shape = []int{ndarray.Size(d.shape)}
 	}
 	for layers := d.IntN(3); layers > 0; layers-- {
 		d.shape = []int{d.between(1, 8)}
@@ -126,7 +126,7 @@ func (d *draw) attentionBlock(likely bool) bool {
 func (d *draw) bagBlocks() {
 	if len(d.shape) > 1 {
 		d.blocks = append(d.blocks, "flatten")
-		d.shape = []int{extent.Size(d.shape)}
+		d.shape = []int{ndarray.Size(d.shape)}
 	}
 	pools := []string{"mean", "max", "maxmin"}
 	if d.attentionBlock(true) {
@@ -202,7 +202,7 @@ func (d *draw) extent(n int) string {
 		return "k"
 	case len(d.shape) == 1 && n == d.shape[0] && d.chance(0.6):
 		return "h"
-	case n == extent.Size(d.instance) && d.chance(0.6):
+	case n == ndarray.Size(d.instance) && d.chance(0.6):
 		return "d"
 	case d.chance(0.3):
 		name := d.name("m")

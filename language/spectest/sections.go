@@ -3,7 +3,7 @@ package spectest
 import (
 	"fmt"
 
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/language"
 )
 
@@ -24,7 +24,7 @@ func (d *draw) data() {
 	d.line("  set: generated:prototypes")
 	smallest := d.between(1, 4)
 	d.line("  generated: {bags: %d, classes: %d, features: %d, candidates: %d, positives: %s, min_size: %d, max_size: %d, noise: %s, seed: %d}",
-		d.between(12, 24), d.classes, extent.Size(d.instance), d.IntN(d.classes), d.number(0.1, 1),
+		d.between(12, 24), d.classes, ndarray.Size(d.instance), d.IntN(d.classes), d.number(0.1, 1),
 		smallest, smallest+d.IntN(6), d.number(0, 1), d.IntN(1000))
 	if len(d.instance) > 1 || d.chance(0.3) {
 		d.line("  shape: %s", list(d.instance))

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/internal/golden"
+	"github.com/miplc/miplc/internal/testsupport"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/spectest"
 )
@@ -157,6 +157,6 @@ func TestRandomSpecsAreDiverse(t *testing.T) {
 // The drawing of specs is fixed: a failure found for a seed can be repeated.
 func TestGolden(t *testing.T) {
 	for _, seed := range []uint64{0, 1, 2, 3, 4, 5} {
-		golden.Check(t, fmt.Sprintf("testdata/random%d.yaml", seed), spectest.Random(seed))
+		testsupport.CheckGolden(t, fmt.Sprintf("testdata/random%d.yaml", seed), spectest.Random(seed))
 	}
 }

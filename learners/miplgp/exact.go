@@ -7,7 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/miplc/miplc/internal/width"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // evaluation is what an objective knows at one set of hyper-parameters.
@@ -177,5 +177,5 @@ func (e *exact) posterior(ctx context.Context, h hyper, t *targets) (*posterior,
 
 // narrow is a float32 copy of a matrix, row-major.
 func narrow(m mat.Matrix) []float32 {
-	return width.To[float32](mat.DenseCopyOf(m).RawMatrix().Data)
+	return ndarray.Convert[float32](mat.DenseCopyOf(m).RawMatrix().Data)
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/extent"
-	"github.com/miplc/miplc/internal/width"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/learners"
 )
 
@@ -96,7 +95,7 @@ func (m *model) momentsOnDevice(ctx context.Context, instances []float32) (mean,
 		space.put(p.Name, w.params[p.Name], p.Shape.Concrete(0, 0)...)
 	}
 	shape := append([]int{predictedRows}, m.shape...)
-	block := make([]float32, extent.Size(shape))
+	block := make([]float32, ndarray.Size(shape))
 	for len(instances) > 0 {
 		n := copy(block, instances) // what follows in the last block belongs to no bag
 		rows := n / m.points.Cols
@@ -106,8 +105,8 @@ func (m *model) momentsOnDevice(ctx context.Context, instances []float32) (mean,
 		if err := errors.Join(space.err, ctx.Err()); err != nil {
 			return nil, nil, err
 		}
-		mean = append(mean, width.To[float64](byMean[:rows*m.classes])...)
-		variance = append(variance, width.To[float64](byVariance[:rows*m.classes])...)
+		mean = append(mean, ndarray.Convert[float64](byMean[:rows*m.classes])...)
+		variance = append(variance, ndarray.Convert[float64](byVariance[:rows*m.classes])...)
 		instances = instances[n:]
 	}
 	return mean, variance, nil
@@ -233,9 +232,9 @@ func (w *writer) moments(k *graph.Node) (mean, variance *graph.Node) {
 
 // withoutNegatives drops the class of negatives and multiplies.
 func (q *posterior) withoutNegatives(values []float32, factor float64) []float32 {
-	out := q.ofClasses(width.To[float64](values))
+	out := q.ofClasses(ndarray.Convert[float64](values))
 	floats.Scale(factor, out)
-	return width.To[float32](out)
+	return ndarray.Convert[float32](out)
 }
 
 // ofClasses drops the last column of [rows, classes+1].

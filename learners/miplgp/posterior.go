@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/stream"
-	"github.com/miplc/miplc/internal/width"
 	"github.com/miplc/miplc/learners"
 )
 
@@ -37,7 +37,9 @@ type posterior struct {
 }
 
 // wide is a float64 copy of a float32 matrix.
-func wide(data []float32, r, c int) *mat.Dense { return mat.NewDense(r, c, width.To[float64](data)) }
+func wide(data []float32, r, c int) *mat.Dense {
+	return mat.NewDense(r, c, ndarray.Convert[float64](data))
+}
 
 // moments gives the posterior mean and variance of the latent function of every
 // class, the class of negatives last: [n, classes+1] each.
@@ -74,7 +76,7 @@ func (q *posterior) kernel(x []float64) *mat.Dense {
 	dim := q.points.Cols
 	n := len(x) / dim
 	shifted, points, k := mat.NewDense(n, dim, slices.Clone(x)), wide(q.points.Data, q.points.Rows, dim), new(mat.Dense)
-	shift, norms := width.To[float64](q.shift), make([]float64, q.points.Rows)
+	shift, norms := ndarray.Convert[float64](q.shift), make([]float64, q.points.Rows)
 	for u := range norms {
 		norms[u] = floats.Dot(points.RawRowView(u), points.RawRowView(u))
 	}

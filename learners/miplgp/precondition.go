@@ -5,7 +5,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/miplc/miplc/internal/width"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // precondition makes the preconditioner P = L L' + noise of every class, with the
@@ -56,7 +56,7 @@ func (g *conjugate) precondition(h hyper, t *targets) (logDet []float64, err err
 
 // onePlus factorises I + m for a symmetric m [size, size].
 func onePlus(m []float32, size int) (*mat.Cholesky, error) {
-	sum := mat.NewSymDense(size, width.To[float64](m))
+	sum := mat.NewSymDense(size, ndarray.Convert[float64](m))
 	for i := range size {
 		sum.SetSym(i, i, sum.At(i, i)+1)
 	}

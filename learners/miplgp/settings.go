@@ -14,7 +14,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/miplc/miplc/internal/width"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/learners"
 )
 
@@ -107,7 +107,7 @@ func problemOf(p *learners.Problem) *problem {
 	in := &problem{Dim: set.Dim(), Classes: set.Classes}
 	for b, bag := range p.Train {
 		x := learners.Normalized(set.Bag(bag), p.Normalization)
-		in.X = append(in.X, width.To[float32](x)...)
+		in.X = append(in.X, ndarray.Convert[float32](x)...)
 		in.BagOf = append(in.BagOf, slices.Repeat([]int{b}, set.Size(bag))...)
 		in.Candidates = append(in.Candidates, set.CandidateSet(bag)...)
 	}

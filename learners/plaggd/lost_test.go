@@ -7,7 +7,7 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/matfile"
-	"github.com/miplc/miplc/internal/needs"
+	"github.com/miplc/miplc/internal/testsupport"
 	"github.com/miplc/miplc/learners"
 )
 
@@ -16,7 +16,7 @@ import (
 // and tests.
 func lost(t *testing.T) (set *data.Dataset, train, test []int) {
 	t.Helper()
-	file, err := os.Open(needs.Data(t, "Lost.mat", "the repository dengbaowang/PL-AGGD has it"))
+	file, err := os.Open(testsupport.Data(t, "Lost.mat", "the repository dengbaowang/PL-AGGD has it"))
 	if err != nil {
 		t.Fatal(err)
 	}

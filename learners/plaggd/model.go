@@ -11,7 +11,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/width"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/learners"
 )
 
@@ -188,6 +188,6 @@ func (m *model) pool(b *graph.Builder, x, bagOf *graph.Node) *graph.Node {
 
 // param declares a parameter of rank 2 and keeps its values.
 func param(b *graph.Builder, params map[string][]float32, name string, values []float64, rows, columns int) *graph.Node {
-	params[name] = width.To[float32](values)
+	params[name] = ndarray.Convert[float32](values)
 	return b.Param(name, graph.Shape{graph.Dim(rows), graph.Dim(columns)})
 }

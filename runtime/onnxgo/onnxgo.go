@@ -15,10 +15,10 @@ import (
 
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/exprvm"
-	"github.com/miplc/miplc/internal/extent"
 	"github.com/miplc/miplc/internal/foronnxgo"
+	"github.com/miplc/miplc/internal/lru"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/internal/recent"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/ortenv"
 )
@@ -66,7 +66,7 @@ func (backend) Open(f *runtime.File) (runtime.Session, error) {
 		return nil, fmt.Errorf("the graph has %d nodes, more than the %d that it builds in bearable time; use %s", n, maxNodes, contract.BackendORT)
 	}
 	s := &session{data: data, shape: f.Meta.InputShape}
-	s.idle.Most, s.idle.Room = max(1, min(maxIdleMachines, maxIdleBytes/len(data))), maxIdleInstances
+	s.idle.MaxCount, s.idle.MaxSize = max(1, min(maxIdleMachines, maxIdleBytes/len(data))), maxIdleInstances
 	bag := runtime.Bag{Instances: make([]float32, f.InstanceSize()), N: 1}
 	p := runtime.Prediction{Probabilities: make([]float32, len(f.Meta.Classes)), Attention: make([]float32, 1)}
 	if err := s.Run(context.Background(), []runtime.Bag{bag}, []runtime.Prediction{p}); err != nil {
@@ -82,7 +82,7 @@ type session struct {
 	shape []int // of one instance
 
 	mu   sync.Mutex
-	idle recent.List[int, *machine] // by instances of a bag
+	idle lru.Cache[int, *machine] // by instances of a bag
 }
 
 // building guards the counter from which onnx-go takes the names of its nodes
@@ -192,7 +192,7 @@ func copyOut(name string, from tensor.Tensor, to []float32) error {
 		return fmt.Errorf("output %s has no value", name)
 	}
 	shape := from.Shape()
-	if extent.Size(shape) == len(to) && (len(shape) == 0 || shape[len(shape)-1] == len(to)) {
+	if ndarray.Size(shape) == len(to) && (len(shape) == 0 || shape[len(shape)-1] == len(to)) {
 		switch data := from.Data().(type) {
 		case float32:
 			to[0] = data

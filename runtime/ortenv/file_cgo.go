@@ -8,8 +8,8 @@ import (
 
 	ort "github.com/yalue/onnxruntime_go"
 
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/internal/width"
 )
 
 // Run runs the content of an ONNX file once, on one thread: inputs by name to outputs by
@@ -81,16 +81,16 @@ func names(values []*onnxpb.ValueInfoProto) []string {
 func (t Tensor) value() (ort.Value, error) {
 	switch {
 	case t.Ints != nil:
-		return ort.NewTensor(ort.Shape(width.To[int64](t.Shape)), t.Ints)
+		return ort.NewTensor(ort.Shape(ndarray.Convert[int64](t.Shape)), t.Ints)
 	case len(t.Shape) == 0:
 		return ort.NewScalar(t.Floats[0])
 	}
-	return ort.NewTensor(ort.Shape(width.To[int64](t.Shape)), t.Floats)
+	return ort.NewTensor(ort.Shape(ndarray.Convert[int64](t.Shape)), t.Floats)
 }
 
 // tensorOf copies a value of onnxruntime.
 func tensorOf(v ort.Value) (Tensor, error) {
-	t := Tensor{Shape: width.To[int](v.GetShape())}
+	t := Tensor{Shape: ndarray.Convert[int](v.GetShape())}
 	switch v := v.(type) {
 	case *ort.Tensor[float32]:
 		t.Floats = slices.Clone(v.GetData())

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/traintest"
@@ -46,7 +46,7 @@ func (c *work) program(tb testing.TB) *compile.Program {
 func (c *work) params(p *compile.Program) map[string][]float32 {
 	params := train.InitParams(p, 1)
 	if p.Normalize {
-		dim := extent.Size(c.signature.Instance)
+		dim := ndarray.Size(c.signature.Instance)
 		params[compile.ParamMean], params[compile.ParamStd] = make([]float32, dim), make([]float32, dim)
 		for i := range dim {
 			params[compile.ParamStd][i] = 1
@@ -58,7 +58,7 @@ func (c *work) params(p *compile.Program) map[string][]float32 {
 // batch draws the input of a step.
 func (c *work) batch(p *compile.Program) *train.Batch {
 	rng := rand.New(rand.NewPCG(1, 2))
-	n, k, dim := c.instances*c.bags, c.signature.Classes, extent.Size(c.signature.Instance)
+	n, k, dim := c.instances*c.bags, c.signature.Classes, ndarray.Size(c.signature.Instance)
 	b := &train.Batch{Bags: c.bags, Instances: make([]float32, n*dim), BagOf: make([]int, n),
 		Candidates: make([]float32, c.bags*k), Weights: make([]float32, c.bags*k), Masks: map[string][]float32{},
 		Lambda: 0.5, Epoch: 50, Epochs: 100, LR: 1e-4}
@@ -75,7 +75,7 @@ func (c *work) batch(p *compile.Program) *train.Batch {
 		}
 	}
 	for _, m := range p.Masks {
-		mask := make([]float32, extent.Size(m.Shape.Concrete(n, c.bags)))
+		mask := make([]float32, ndarray.Size(m.Shape.Concrete(n, c.bags)))
 		for i := range mask {
 			mask[i] = float32(2 * rng.IntN(2))
 		}

@@ -9,9 +9,8 @@ import (
 	"github.com/miplc/miplc/compile/gorgonia"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/graph/graphtest"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/stream"
-	"github.com/miplc/miplc/internal/width"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/traintest"
@@ -49,8 +48,8 @@ func gorgoniaGradients[T gorgonia.Float](t testing.TB, p *compile.Program, b *tr
 	t.Helper()
 	values, grads := gorgonia.NewParams[T](), map[string][]T{}
 	for _, q := range p.Params {
-		values.Add(q.Name, q.Shape, width.To[T](params[q.Name]))
-		grads[q.Name] = make([]T, extent.Size(q.Shape))
+		values.Add(q.Name, q.Shape, ndarray.Convert[T](params[q.Name]))
+		grads[q.Name] = make([]T, ndarray.Size(q.Shape))
 	}
 	m, err := gorgonia.Lower(p.Train, len(b.BagOf), b.Bags, gorgonia.Options[T]{Params: values, Loss: compile.OutLoss, Grads: grads})
 	if err != nil {
@@ -58,12 +57,12 @@ func gorgoniaGradients[T gorgonia.Float](t testing.TB, p *compile.Program, b *tr
 	}
 	defer m.Close()
 	in := gorgonia.Inputs[T]{BagOf: b.BagOf, Floats: map[string][]T{
-		compile.InInstances: width.To[T](b.Instances), compile.InCandidates: width.To[T](b.Candidates),
-		compile.InWeights: width.To[T](b.Weights), compile.InLambda: {T(float32(b.Lambda))},
+		compile.InInstances: ndarray.Convert[T](b.Instances), compile.InCandidates: ndarray.Convert[T](b.Candidates),
+		compile.InWeights: ndarray.Convert[T](b.Weights), compile.InLambda: {T(float32(b.Lambda))},
 		compile.InEpoch: {T(b.Epoch)}, compile.InEpochs: {T(b.Epochs)},
 	}}
 	for name, mask := range b.Masks {
-		in.Floats[name] = width.To[T](mask)
+		in.Floats[name] = ndarray.Convert[T](mask)
 	}
 	if err := m.Run(in); err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/xla/pjrt/pjrttest"
@@ -100,7 +100,7 @@ func (tr *trace) program(t testing.TB) *compile.Program {
 // batches gives the batches of all steps. The label weights of a step are
 // those that the recording had before it.
 func (tr *trace) batches(p *compile.Program) []*train.Batch {
-	offsets, dim := []int{0}, extent.Size(tr.Instance)
+	offsets, dim := []int{0}, ndarray.Size(tr.Instance)
 	for _, n := range tr.Sizes {
 		offsets = append(offsets, offsets[len(offsets)-1]+n)
 	}

@@ -6,7 +6,7 @@ import (
 
 	lowering "github.com/miplc/miplc/compile/gorgonia"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/learners"
 )
 
@@ -34,7 +34,7 @@ type at struct {
 
 // Put implements learners.Workspace.
 func (w *workspace) Put(name string, values []float32, shape ...int) error {
-	if len(values) != extent.Size(shape) {
+	if len(values) != ndarray.Size(shape) {
 		return fmt.Errorf("bug: %s has %d values, its shape is %v", name, len(values), shape)
 	}
 	w.values[name] = append(w.values[name][:0], values...)

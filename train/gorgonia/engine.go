@@ -9,7 +9,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	lowering "github.com/miplc/miplc/compile/gorgonia"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/train"
 )
 
@@ -38,7 +38,7 @@ func New(p *compile.Program, params map[string][]float32) (*Engine, error) {
 	e.params, e.velocity, e.gradients = make([]float32, size), make([]float32, size), make([]float32, size)
 	grads := map[string][]float32{}
 	for _, q := range p.Params {
-		value, gradient := make([]float32, extent.Size(q.Shape)), make([]float32, extent.Size(q.Shape))
+		value, gradient := make([]float32, ndarray.Size(q.Shape)), make([]float32, ndarray.Size(q.Shape))
 		e.values, e.grads = append(e.values, value), append(e.grads, gradient)
 		e.shared.Add(q.Name, q.Shape, value)
 		grads[q.Name] = gradient
@@ -47,7 +47,7 @@ func New(p *compile.Program, params map[string][]float32) (*Engine, error) {
 		e.shared.Add(name, []int{size}, v)
 	}
 	for _, name := range p.Statistics() {
-		e.shared.Add(name, p.Signature.Instance, make([]float32, extent.Size(p.Signature.Instance)))
+		e.shared.Add(name, p.Signature.Instance, make([]float32, ndarray.Size(p.Signature.Instance)))
 	}
 	if err := e.lower(grads); err != nil {
 		return nil, err

@@ -11,8 +11,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/graph/graphtest"
-	"github.com/miplc/miplc/internal/extent"
-	"github.com/miplc/miplc/internal/width"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
@@ -28,7 +27,7 @@ func newEngine(t testing.TB, p *compile.Program, scale float64) (*gorgonia.Engin
 		}
 	}
 	if p.Normalize {
-		n := extent.Size(p.Signature.Instance)
+		n := ndarray.Size(p.Signature.Instance)
 		s.Params[compile.ParamMean], s.Params[compile.ParamStd] = make([]float32, n), make([]float32, n)
 		for i := range n {
 			s.Params[compile.ParamMean][i], s.Params[compile.ParamStd][i] = float32(i)/10, 1+float32(i)/5
@@ -270,7 +269,7 @@ func TestOptimiserAgainstDefinition(t *testing.T) {
 		plain := traintest.Shipped(t, "demipl", "train.momentum=0", "train.nesterov=false", "train.weight_decay=0")
 		e, s := newEngine(t, p, 1)
 		g, _ := newEngine(t, plain, 1)
-		w := width.To[float64](s.Params["Wc"])
+		w := ndarray.Convert[float64](s.Params["Wc"])
 		v := make([]float64, len(w))
 		for i := range 5 {
 			b := traintest.Batch(p, uint64(i), 6, 3)

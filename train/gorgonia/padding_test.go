@@ -102,7 +102,7 @@ func TestMachinesAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	e.infer.bySize.Most = 4
+	e.infer.bySize.MaxCount = 4
 	for n := 1; n <= 9; n++ {
 		for _, size := range []int{n, 1} { // bags of one instance stay in use
 			if _, _, err := e.Predict(make([]float32, 7*size), make([]int, size), 1); err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/width"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/train"
 )
 
@@ -55,8 +55,8 @@ func (e *Engine) Step(b *train.Batch) (*train.Result, error) {
 		return nil, fmt.Errorf("oracle: %w", err)
 	}
 	r := &train.Result{
-		Loss: out[compile.OutLoss].Data[0], Terms: map[string]float64{}, Weights: width.To[float32](out[compile.OutWeights].Data),
-		Probabilities: width.To[float32](out[compile.OutProbabilities].Data), Attention: width.To[float32](out[compile.OutAttention].Data),
+		Loss: out[compile.OutLoss].Data[0], Terms: map[string]float64{}, Weights: ndarray.Convert[float32](out[compile.OutWeights].Data),
+		Probabilities: ndarray.Convert[float32](out[compile.OutProbabilities].Data), Attention: ndarray.Convert[float32](out[compile.OutAttention].Data),
 	}
 	for name, v := range out {
 		if term, ok := strings.CutPrefix(name, compile.TermPrefix); ok {
@@ -77,7 +77,7 @@ func (e *Engine) bind(g *graph.Graph, n, bags int) graph.Env {
 		}
 		for _, values := range []map[string][]float32{e.inputs.Floats, e.statistics} {
 			if v := values[in.Name]; v != nil {
-				env.Values[in.Name] = graph.NewTensor(in.Shape.Concrete(n, bags), width.To[float64](v)...)
+				env.Values[in.Name] = graph.NewTensor(in.Shape.Concrete(n, bags), ndarray.Convert[float64](v)...)
 			}
 		}
 	}
@@ -94,7 +94,7 @@ func (e *Engine) Predict(instances []float32, bagOf []int, bags int) (probabilit
 	if err != nil {
 		return nil, nil, fmt.Errorf("oracle: %w", err)
 	}
-	return width.To[float32](out[compile.OutProbabilities].Data), width.To[float32](out[compile.OutAttention].Data), nil
+	return ndarray.Convert[float32](out[compile.OutProbabilities].Data), ndarray.Convert[float32](out[compile.OutAttention].Data), nil
 }
 
 // Params are the float64 values of the learned parameters, [P] in the order of the
@@ -103,7 +103,7 @@ func (e *Engine) Params() []float64 { return e.state[compile.InParams].Data }
 
 // State rounds the state to float32.
 func (e *Engine) State() (*train.State, error) {
-	return train.NewState(e.program, width.To[float32](e.state[compile.InParams].Data), width.To[float32](e.state[compile.InVelocity].Data), e.statistics), nil
+	return train.NewState(e.program, ndarray.Convert[float32](e.state[compile.InParams].Data), ndarray.Convert[float32](e.state[compile.InVelocity].Data), e.statistics), nil
 }
 
 // SetState puts a state in.
@@ -113,7 +113,7 @@ func (e *Engine) SetState(s *train.State) error {
 		return err
 	}
 	size := []int{len(params)}
-	e.state = map[string]*graph.Tensor{compile.InParams: graph.NewTensor(size, width.To[float64](params)...), compile.InVelocity: graph.NewTensor(size, width.To[float64](velocity)...)}
+	e.state = map[string]*graph.Tensor{compile.InParams: graph.NewTensor(size, ndarray.Convert[float64](params)...), compile.InVelocity: graph.NewTensor(size, ndarray.Convert[float64](velocity)...)}
 	e.statistics = statistics
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/train"
 )
@@ -220,7 +220,7 @@ func (w *bagwise) add(first, last bool, n int, share float32) {
 
 // bagOf makes one bag of a batch a batch of its own.
 func (e *Engine) bagOf(part, b *train.Batch, p piece) {
-	k, dim := e.prog.Signature.Classes, extent.Size(e.prog.Signature.Instance)
+	k, dim := e.prog.Signature.Classes, ndarray.Size(e.prog.Signature.Instance)
 	*part = train.Batch{
 		Instances: b.Instances[p.start*dim : p.end*dim], BagOf: e.bagwise.bagOf[:p.end-p.start], Bags: 1,
 		Candidates: b.Candidates[p.bag*k : (p.bag+1)*k], Weights: b.Weights[p.bag*k : (p.bag+1)*k],
@@ -230,7 +230,7 @@ func (e *Engine) bagOf(part, b *train.Batch, p piece) {
 		part.Masks = map[string][]float32{}
 	}
 	for _, m := range e.prog.Masks {
-		one := extent.Size(m.Shape.Concrete(1, 1))
+		one := ndarray.Size(m.Shape.Concrete(1, 1))
 		if m.Shape[0] == graph.N {
 			part.Masks[m.Name] = b.Masks[m.Name][p.start*one : p.end*one]
 		} else {

@@ -7,7 +7,7 @@ import (
 	"math"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/stream"
 	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/train"
@@ -111,7 +111,7 @@ func (e *Engine) reference() (*Engine, error) {
 func sampleState(p *compile.Program) *train.State {
 	s := &train.State{Params: train.InitParams(p, 1)}
 	for _, name := range p.Statistics() {
-		s.Params[name] = make([]float32, extent.Size(p.Signature.Instance))
+		s.Params[name] = make([]float32, ndarray.Size(p.Signature.Instance))
 		if name == compile.ParamStd {
 			for i := range s.Params[name] {
 				s.Params[name][i] = 1
@@ -148,13 +148,13 @@ func sampleBatch(p *compile.Program, bags, index int) *train.Batch {
 			b.Weights = append(b.Weights, c)
 		}
 	}
-	b.Instances = make([]float32, len(b.BagOf)*extent.Size(p.Signature.Instance))
+	b.Instances = make([]float32, len(b.BagOf)*ndarray.Size(p.Signature.Instance))
 	for i := range b.Instances {
 		b.Instances[i] = float32(r.NormFloat64())
 	}
 	for i := range p.Masks {
 		m := &p.Masks[i]
-		values := make([]float32, extent.Size(m.Shape.Concrete(len(b.BagOf), bags)))
+		values := make([]float32, ndarray.Size(m.Shape.Concrete(len(b.BagOf), bags)))
 		train.DrawMask(values, float32(1/(1-m.Drop)), m, 1, 1, index+1)
 		b.Masks[m.Name] = values
 	}

@@ -13,7 +13,7 @@ import (
 	onnx "github.com/yalue/onnxruntime_go"
 
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/learners"
 	"github.com/miplc/miplc/runtime/ortenv"
 )
@@ -45,7 +45,7 @@ type workspace struct {
 
 // Put implements learners.Workspace.
 func (w *workspace) Put(name string, numbers []float32, shape ...int) error {
-	if len(numbers) != extent.Size(shape) {
+	if len(numbers) != ndarray.Size(shape) {
 		return fmt.Errorf("bug: %s has %d values, its shape is %v", name, len(numbers), shape)
 	}
 	t, err := onnx.NewTensor(toShape(shape), slices.Clone(numbers))

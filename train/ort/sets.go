@@ -10,8 +10,8 @@ import (
 	onnx "github.com/yalue/onnxruntime_go"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/internal/recent"
-	"github.com/miplc/miplc/internal/width"
+	"github.com/miplc/miplc/internal/lru"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/train"
 )
 
@@ -92,7 +92,7 @@ type set struct {
 type bindings struct {
 	own    values                           // the loss, its terms and the gradients
 	terms  map[string]*onnx.Scalar[float32] // the loss and its terms
-	sets   recent.List[size, *set]
+	sets   lru.Cache[size, *set]
 	inputs train.Inputs // of the batch under way
 }
 
@@ -112,8 +112,8 @@ func (w *bindings) allocate(p *compile.Program) error {
 	return nil
 }
 
-func newSets() recent.List[size, *set] {
-	return recent.List[size, *set]{Most: maxSets, Drop: func(s *set) { _ = s.Destroy() }}
+func newSets() lru.Cache[size, *set] {
+	return lru.Cache[size, *set]{MaxCount: maxSets, OnEvict: func(s *set) { _ = s.Destroy() }}
 }
 
 // run runs a session on the inputs, of n instances in b bags, and gives the set that
@@ -192,4 +192,4 @@ func (s *set) fill(in *train.Inputs) {
 	}
 }
 
-func toShape(dims []int) onnx.Shape { return width.To[int64](dims) }
+func toShape(dims []int) onnx.Shape { return ndarray.Convert[int64](dims) }

@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/miplc/miplc/internal/plain"
+	"github.com/miplc/miplc/internal/sanitize"
 )
 
 // Line is where work says how far it is: a line of a terminal that redraws itself, a
@@ -46,7 +46,7 @@ func (l *Line) Wait() { l.shown = l.now() }
 // Show writes the text, on a terminal over what stands there.
 func (l *Line) Show(text string) {
 	l.Wait()
-	text = plain.Line(text)
+	text = sanitize.Line(text)
 	if !l.terminal {
 		fmt.Fprintln(l.w, text)
 		return
@@ -67,7 +67,7 @@ func (l *Line) Clear() {
 // Note writes a line of its own, or several.
 func (l *Line) Note(text string) {
 	l.Clear()
-	fmt.Fprintln(l.w, plain.Text(text))
+	fmt.Fprintln(l.w, sanitize.Text(text))
 }
 
 // Warn writes a warning on a line of its own.

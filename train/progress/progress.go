@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/miplc/miplc/internal/plain"
+	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/train"
 )
 
@@ -45,12 +45,12 @@ func (r *Reporter) Begin(p train.Plan) {
 	}
 	switch {
 	case learner != "" && several:
-		plain.Fprintf(r.w, "fitting %s with learner %s: %s\n", what, learner, size)
+		sanitize.Fprintf(r.w, "fitting %s with learner %s: %s\n", what, learner, size)
 	case learner != "":
-		plain.Fprintf(r.w, "fitting %s with learner %s: %s, %s\n", what, learner, size, length)
+		sanitize.Fprintf(r.w, "fitting %s with learner %s: %s, %s\n", what, learner, size, length)
 	default:
 		engine := r.engine()
-		plain.Fprintf(r.w, "training %s with engine %s: %s, %s of %d steps, %d parameters\n", what, engine, size, length, p.Steps, p.Parameters)
+		sanitize.Fprintf(r.w, "training %s with engine %s: %s, %s of %d steps, %d parameters\n", what, engine, size, length, p.Steps, p.Parameters)
 	}
 	switch {
 	case p.Done > 0 && several: // those that begin later are not known yet
@@ -67,7 +67,7 @@ func (r *Reporter) engine() string {
 		name += " on " + r.plan.Device
 	}
 	if r.plan.Reason != "" {
-		plain.Fprintf(r.w, "engine %s: %s\n", name, r.plan.Reason)
+		sanitize.Fprintf(r.w, "engine %s: %s\n", name, r.plan.Reason)
 	}
 	return name
 }

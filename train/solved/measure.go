@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/miplc/miplc/internal/width"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/learners"
 	"github.com/miplc/miplc/train"
 )
@@ -44,7 +44,7 @@ func (f *fit) measure(ctx context.Context) (sampled *float64, err error) {
 		found[i] = &train.Predictions{}
 		for n, p := range list {
 			scored = scored || slices.Max(p.Attention) != slices.Min(p.Attention)
-			f.Add(found[i], bags[n], train.Argmax(p.Probabilities), width.To[float32](p.Attention))
+			f.Add(found[i], bags[n], train.Argmax(p.Probabilities), ndarray.Convert[float32](p.Attention))
 			if p.Sampled != nil {
 				byDraws = append(byDraws, train.Argmax(p.Sampled))
 			}

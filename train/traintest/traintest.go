@@ -9,9 +9,8 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/stream"
-	"github.com/miplc/miplc/internal/width"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/spectest"
 	"github.com/miplc/miplc/train"
@@ -78,7 +77,7 @@ func Start(p *compile.Program, seed uint64) *train.State {
 	}
 	if p.Normalize {
 		r := stream.New(seed, "parity statistics")
-		for range extent.Size(p.Signature.Instance) {
+		for range ndarray.Size(p.Signature.Instance) {
 			s.Params[compile.ParamMean] = append(s.Params[compile.ParamMean], float32(r.NormFloat64()))
 			s.Params[compile.ParamStd] = append(s.Params[compile.ParamStd], 0.5+float32(r.Float64()))
 		}
@@ -97,7 +96,7 @@ func Batch(p *compile.Program, seed uint64, sizes ...int) *train.Batch {
 		}
 	}
 	n, k := len(b.BagOf), p.Signature.Classes
-	b.Instances = make([]float32, n*extent.Size(p.Signature.Instance))
+	b.Instances = make([]float32, n*ndarray.Size(p.Signature.Instance))
 	for i := range b.Instances {
 		b.Instances[i] = float32(r.NormFloat64())
 	}
@@ -110,7 +109,7 @@ func Batch(p *compile.Program, seed uint64, sizes ...int) *train.Batch {
 		b.Weights[bag*k+first], b.Weights[bag*k+second] = share, 1-share
 	}
 	for _, m := range p.Masks {
-		values := make([]float32, extent.Size(m.Shape.Concrete(n, b.Bags)))
+		values := make([]float32, ndarray.Size(m.Shape.Concrete(n, b.Bags)))
 		for i := range values {
 			if r.Float64() >= m.Drop {
 				values[i] = float32(1 / (1 - m.Drop))
@@ -141,7 +140,7 @@ func Environment(g *graph.Graph, b *train.Batch, params map[string][]float32) gr
 		case v == nil:
 			v = mask
 		}
-		env.Values[n.Name] = graph.NewTensor(n.Shape.Concrete(env.N, env.B), width.To[float64](v)...)
+		env.Values[n.Name] = graph.NewTensor(n.Shape.Concrete(env.N, env.B), ndarray.Convert[float64](v)...)
 	}
 	return env
 }

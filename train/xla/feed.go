@@ -5,7 +5,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/xla"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/train"
 )
@@ -84,12 +84,12 @@ func order(batches [][][]int, l xla.Layout) []int32 {
 // drawn is a dropout mask of a feed, 1 for kept. Runs share the cores.
 func (s *feeder) drawn(f *feed, m *compile.Mask) []uint8 {
 	l := s.layout
-	width := extent.Size(m.Shape.Concrete(l.N, l.Batch))
+	width := ndarray.Size(m.Shape.Concrete(l.N, l.Batch))
 	out := make([]uint8, l.Steps*l.Jobs*width)
 	workers.Each(len(s.runs), 0, func(j int) {
 		for step, bags := range f.batches[j] {
 			at := (step*l.Jobs + j) * width
-			n := extent.Size(m.Shape.Concrete(s.runs[j].Data.SizeOf(bags), len(bags)))
+			n := ndarray.Size(m.Shape.Concrete(s.runs[j].Data.SizeOf(bags), len(bags)))
 			train.DrawMask(out[at:at+n], 1, m, s.runs[j].Seed(), s.epoch, f.first+step+1)
 		}
 	})

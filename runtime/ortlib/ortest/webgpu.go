@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/miplc/miplc/internal/needs"
 	"github.com/miplc/miplc/internal/pinned"
+	"github.com/miplc/miplc/internal/testsupport"
 	"github.com/miplc/miplc/runtime/ortlib"
 )
 
@@ -15,7 +15,7 @@ import (
 // SwiftShader. It installs the pinned provider unless it is there.
 func WebGPU(t testing.TB) []string {
 	t.Helper()
-	environment := needs.SwiftShader(t)
+	environment := testsupport.SwiftShader(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	if _, err := ortlib.InstallProvider(ctx, ortlib.WebGPU, pinned.InstallOptions{Progress: os.Stderr}); err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/internal/outfile"
-	"github.com/miplc/miplc/internal/plain"
+	"github.com/miplc/miplc/internal/sanitize"
 )
 
 func init() { quiet.End() }
@@ -31,7 +31,7 @@ func init() { quiet.End() }
 func Main(args []string, con *console.Console) int {
 	// A wrong flag ends the parse before --json is seen; its error is JSON too.
 	con.JSON = slices.Contains(args, "--json")
-	con.Err = plain.Writer(con.Err)
+	con.Err = sanitize.Writer(con.Err)
 	allot(con.Getenv)
 	ctx, stop := untilSignal(con)
 	defer stop()

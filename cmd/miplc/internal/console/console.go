@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/miplc/miplc/internal/outfile"
-	"github.com/miplc/miplc/internal/plain"
+	"github.com/miplc/miplc/internal/sanitize"
 )
 
 // Console is handed to every command.
@@ -62,13 +62,13 @@ func (c *Console) Result(v any, text func(io.Writer) error) error {
 	if c.JSON {
 		return writeJSON(c.Out, v)
 	}
-	return text(plain.Writer(c.Out))
+	return text(sanitize.Writer(c.Out))
 }
 
-// Resultf is Result with a text as plain.Fprintf writes it.
+// Resultf is Result with a text as sanitize.Fprintf writes it.
 func (c *Console) Resultf(v any, format string, args ...any) error {
 	return c.Result(v, func(w io.Writer) error {
-		_, err := plain.Fprintf(w, format, args...)
+		_, err := sanitize.Fprintf(w, format, args...)
 		return err
 	})
 }
@@ -118,7 +118,7 @@ func (c *Console) Create(path string, o outfile.Options) (*outfile.File, error) 
 // machine output.
 func (c *Console) Notef(format string, args ...any) {
 	if !c.JSON {
-		plain.Fprintf(c.Err, format+"\n", args...)
+		sanitize.Fprintf(c.Err, format+"\n", args...)
 	}
 }
 

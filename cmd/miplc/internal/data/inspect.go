@@ -9,7 +9,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/outfile"
-	"github.com/miplc/miplc/internal/plain"
+	"github.com/miplc/miplc/internal/sanitize"
 )
 
 // inspectOptions are the settings of miplc data inspect.
@@ -134,18 +134,18 @@ func (o *inspectOptions) bag(set *data.Dataset, svg *outfile.File) (*bagFacts, e
 func (b *bagFacts) print(w io.Writer) error {
 	fmt.Fprintf(w, "bag %d", b.Bag)
 	if b.Name != "" {
-		plain.Fprintf(w, " (%s)", b.Name)
+		sanitize.Fprintf(w, " (%s)", b.Name)
 	}
-	plain.Fprintf(w, ": %d instances, candidates %v", b.Instances, b.Candidates)
+	sanitize.Fprintf(w, ": %d instances, candidates %v", b.Instances, b.Candidates)
 	if b.True != "" {
-		plain.Fprintf(w, ", true label %s", b.True)
+		sanitize.Fprintf(w, ", true label %s", b.True)
 	}
 	fmt.Fprintln(w)
 	if len(b.Positive) > 0 {
-		plain.Fprintf(w, "positive instances %v\n", b.Positive)
+		sanitize.Fprintf(w, "positive instances %v\n", b.Positive)
 	}
 	if b.SVG != "" {
-		plain.Fprintf(w, "drawn to %s\n", b.SVG)
+		sanitize.Fprintf(w, "drawn to %s\n", b.SVG)
 	}
 	return nil
 }

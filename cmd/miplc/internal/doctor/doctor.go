@@ -17,7 +17,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
 	"github.com/miplc/miplc/internal/pinned"
-	"github.com/miplc/miplc/internal/plain"
+	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/train/engines"
@@ -175,7 +175,7 @@ func folder(path string) folderFacts {
 
 func (f findings) print(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	plain.Fprintf(w, "miplc\t%s\nGo\t%s (%s/%s)\n", f.Miplc, f.Go, f.OS, f.Arch)
+	sanitize.Fprintf(w, "miplc\t%s\nGo\t%s (%s/%s)\n", f.Miplc, f.Go, f.OS, f.Arch)
 	for _, b := range f.Backends {
 		b.print(w, "back end")
 	}
@@ -185,7 +185,7 @@ func (f findings) print(out io.Writer) error {
 	for _, d := range f.Devices {
 		d.print(w, "xla on")
 	}
-	plain.Fprintf(w, "engine auto\t%s\n", f.Auto)
+	sanitize.Fprintf(w, "engine auto\t%s\n", f.Auto)
 	f.Cache.print(w, "cache", "set "+pinned.EnvCache)
 	f.Data.print(w, "data", "set MIPLC_DATA or --data-dir")
 	if err := w.Flush(); err != nil {
@@ -198,19 +198,19 @@ func (f findings) print(out io.Writer) error {
 		if c.Detail != "" {
 			verdict += " (" + c.Detail + ")"
 		}
-		plain.Fprintf(w, "  %s\t%s\t%s\t%s\n", c.Origin, cmp.Or(c.Version, "-"), verdict, c.Path)
+		sanitize.Fprintf(w, "  %s\t%s\t%s\t%s\n", c.Origin, cmp.Or(c.Version, "-"), verdict, c.Path)
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	if len(f.Plugins) == 0 {
-		_, err := plain.Fprintf(out, "\nPJRT plugins: none was found; %s; %s\n", pjrt.Remedy(pjrt.CPU), pjrt.Remedy(pjrt.CUDA))
+		_, err := sanitize.Fprintf(out, "\nPJRT plugins: none was found; %s; %s\n", pjrt.Remedy(pjrt.CPU), pjrt.Remedy(pjrt.CUDA))
 		return err
 	}
 	fmt.Fprintln(out, "\nPJRT plugins, in the order of the search:")
 	fmt.Fprintln(w, "  place\tfor\tversion\tverdict\tpath")
 	for _, c := range f.Plugins {
-		plain.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\n", c.Origin, cmp.Or(string(c.Kind), "-"), cmp.Or(c.Version, "-"), c.Verdict, c.Path)
+		sanitize.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\n", c.Origin, cmp.Or(string(c.Kind), "-"), cmp.Or(c.Version, "-"), c.Verdict, c.Path)
 	}
 	return w.Flush()
 }
@@ -220,16 +220,16 @@ func (b backend) print(w io.Writer, what string) {
 	if !b.Usable {
 		state = "not usable"
 	}
-	plain.Fprintf(w, "%s %s\t%s: %s\n", what, b.Name, state, b.Detail)
+	sanitize.Fprintf(w, "%s %s\t%s: %s\n", what, b.Name, state, b.Detail)
 }
 
 func (f folderFacts) print(w io.Writer, what, remedy string) {
 	switch {
 	case f.Path == "":
-		plain.Fprintf(w, "%s\tnone: %s\n", what, remedy)
+		sanitize.Fprintf(w, "%s\tnone: %s\n", what, remedy)
 	case f.Exists:
-		plain.Fprintf(w, "%s\t%s\n", what, f.Path)
+		sanitize.Fprintf(w, "%s\t%s\n", what, f.Path)
 	default:
-		plain.Fprintf(w, "%s\t%s (does not exist yet)\n", what, f.Path)
+		sanitize.Fprintf(w, "%s\t%s (does not exist yet)\n", what, f.Path)
 	}
 }

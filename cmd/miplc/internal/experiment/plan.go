@@ -16,7 +16,7 @@ import (
 	"github.com/miplc/miplc/experiment/jobfile"
 	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/outfile"
-	"github.com/miplc/miplc/internal/plain"
+	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/train/progress"
 )
 
@@ -186,18 +186,18 @@ const maxTemplate = 1 << 20
 
 func (p *planned) print(w io.Writer) error {
 	if p.Shards == 0 {
-		_, err := plain.Fprintf(w, "%s: all cells are done. Tables and figures: miplc report %s\n", p.Name, p.Dir)
+		_, err := sanitize.Fprintf(w, "%s: all cells are done. Tables and figures: miplc report %s\n", p.Name, p.Dir)
 		return err
 	}
 	submit := p.Submit
 	if submit == "" {
 		submit = fmt.Sprintf("miplc experiment -o %s --shard I/%d for every I", p.Dir, p.Shards)
 	}
-	_, err := plain.Fprintf(w, "%s: %d cells in %d shards, about %s of one core, the longest shard %s\nsubmit with: %s\n",
+	_, err := sanitize.Fprintf(w, "%s: %d cells in %d shards, about %s of one core, the longest shard %s\nsubmit with: %s\n",
 		p.Name, p.Cells, p.Shards, span(p.Seconds), span(p.Longest), submit)
 	for _, command := range p.Watch {
 		if err == nil {
-			_, err = plain.Fprintf(w, "watch with:  %s\n", command)
+			_, err = sanitize.Fprintf(w, "watch with:  %s\n", command)
 		}
 	}
 	return err

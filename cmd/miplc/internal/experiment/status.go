@@ -10,7 +10,7 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/experiment"
-	"github.com/miplc/miplc/internal/plain"
+	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/train/progress"
 )
 
@@ -87,30 +87,30 @@ func summaryOf(s *experiment.Status) string {
 const most = 10
 
 func printStatus(w io.Writer, dir string, s *experiment.Status) error {
-	t := plain.Writer(w)
+	t := sanitize.Writer(w)
 	left := s.Cells - s.Done
-	fmt.Fprintf(t, "%s: %d of %d cells are done, %d failed\n", plain.Line(s.Name), s.Done, s.Cells, s.Failed)
+	fmt.Fprintf(t, "%s: %d of %d cells are done, %d failed\n", sanitize.Line(s.Name), s.Done, s.Cells, s.Failed)
 	for i, p := range s.Running {
 		if i == most {
 			fmt.Fprintf(t, "  and %d more\n", len(s.Running)-most)
 			break
 		}
-		fmt.Fprintf(t, "  %s runs on %s, last seen %s ago\n", plain.Line(p.Part), plain.Line(p.Host), span(p.Silent))
+		fmt.Fprintf(t, "  %s runs on %s, last seen %s ago\n", sanitize.Line(p.Part), sanitize.Line(p.Host), span(p.Silent))
 	}
 	for i, f := range s.Failures {
 		if i == most {
 			fmt.Fprintf(t, "  and %d more cells failed\n", len(s.Failures)-most)
 			break
 		}
-		fmt.Fprintf(t, "  failed: %s: %s\n", plain.Line(f.Coord.String()), plain.Line(f.Error))
+		fmt.Fprintf(t, "  failed: %s: %s\n", sanitize.Line(f.Coord.String()), sanitize.Line(f.Error))
 	}
 	if n := len(s.Differ); n > 0 {
-		fmt.Fprintf(t, "  %s computed more than once with results that are not the same, the first is %s\n", counted(n, "cell was", "cells were"), plain.Line(s.Differ[0].String()))
+		fmt.Fprintf(t, "  %s computed more than once with results that are not the same, the first is %s\n", counted(n, "cell was", "cells were"), sanitize.Line(s.Differ[0].String()))
 	}
 	var err error
 	switch {
 	case left == 0:
-		_, err = fmt.Fprintf(t, "tables and figures: miplc report %s\n", plain.Line(dir))
+		_, err = fmt.Fprintf(t, "tables and figures: miplc report %s\n", sanitize.Line(dir))
 	case s.Left != nil:
 		_, err = fmt.Fprintf(t, "%s left, about %s of one core; %s with the %s at work\n", counted(left, "cell is", "cells are"), span(s.Seconds), span(*s.Left), counted(len(s.Running), "process", "processes"))
 	default:

@@ -15,7 +15,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/deploy"
-	"github.com/miplc/miplc/internal/plain"
+	"github.com/miplc/miplc/internal/sanitize"
 )
 
 // options are the settings of the command.
@@ -150,7 +150,7 @@ func (o *options) compact(ctx context.Context, m *deploy.Model) ([]deploy.Measur
 // print lists the files, and a line for each model that was measured.
 func (r *result) print(w io.Writer) error {
 	for _, f := range r.Files {
-		plain.Fprintf(w, "%s\n", filepath.Clean(f))
+		sanitize.Fprintf(w, "%s\n", filepath.Clean(f))
 	}
 	if len(r.Models) == 0 {
 		return nil

@@ -13,7 +13,7 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/internal/parity"
-	"github.com/miplc/miplc/internal/plain"
+	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/runs"
 )
 
@@ -93,11 +93,11 @@ func (r result) print(w io.Writer) error {
 
 // Print writes the table of a report.
 func Print(out io.Writer, r *parity.Report) error {
-	plain.Fprintf(out, "parity: largest absolute difference on bags of %s instances, tolerance %.0e\n", sizes(r.BagSizes), r.Tolerance)
+	sanitize.Fprintf(out, "parity: largest absolute difference on bags of %s instances, tolerance %.0e\n", sizes(r.BagSizes), r.Tolerance)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "  engines\t\tprobabilities\tattention\t")
 	for _, p := range r.Pairs {
-		plain.Fprintf(w, "  %s\t%s\t%.1e\t%.1e\t%s\n", p.A, p.B, p.Probabilities, p.Attention, verdict(p, r.Tolerance))
+		sanitize.Fprintf(w, "  %s\t%s\t%.1e\t%.1e\t%s\n", p.A, p.B, p.Probabilities, p.Attention, verdict(p, r.Tolerance))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -106,7 +106,7 @@ func Print(out io.Writer, r *parity.Report) error {
 		fmt.Fprintf(out, "  %s failed: %s\n", f.Engine, f.Error)
 	}
 	for _, name := range r.LeftOut {
-		plain.Fprintf(out, "  %s computes this model wrong: the file names the other back ends alone\n", name)
+		sanitize.Fprintf(out, "  %s computes this model wrong: the file names the other back ends alone\n", name)
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/miplc/miplc/internal/plain"
+	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/train"
 )
 
@@ -23,22 +23,22 @@ func (r *result) printTable(out io.Writer) error {
 			fmt.Fprintf(w, "%s\t", b.Part)
 		}
 		top := train.Argmax(b.Attention)
-		plain.Fprintf(w, "%d\t%s\t%.4f\t%s\tinstance %d (%.3f)\n", b.Bag, b.Class, b.Probabilities[b.Label], r.truth(b), top+1, b.Attention[top])
+		sanitize.Fprintf(w, "%d\t%s\t%.4f\t%s\tinstance %d (%.3f)\n", b.Bag, b.Class, b.Probabilities[b.Label], r.truth(b), top+1, b.Attention[top])
 	}
 	return w.Flush()
 }
 
 func (r *result) printBag(w io.Writer, b bag) {
-	plain.Fprintf(w, "bag %d: %s", b.Bag, b.Class)
+	sanitize.Fprintf(w, "bag %d: %s", b.Bag, b.Class)
 	if b.True != nil {
-		plain.Fprintf(w, " (true: %s)", r.truth(b))
+		sanitize.Fprintf(w, " (true: %s)", r.truth(b))
 	}
 	if b.Part != "" {
 		fmt.Fprintf(w, " (%s part of the split)", b.Part)
 	}
 	fmt.Fprintln(w, "\nprobabilities:")
 	for c, p := range b.Probabilities {
-		plain.Fprintf(w, "  %-12s %.6f\n", r.Classes[c], p)
+		sanitize.Fprintf(w, "  %-12s %.6f\n", r.Classes[c], p)
 	}
 	fmt.Fprintln(w, "attention of each instance:")
 	for i, a := range b.Attention {

@@ -15,7 +15,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/outfile"
-	"github.com/miplc/miplc/internal/plain"
+	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runtime"
 )
@@ -218,7 +218,7 @@ func (r *result) scores(split bool) {
 // print lists the bags: for one bag with all it knows, for many a line each.
 func (r *result) print(w io.Writer) error {
 	if r.Output != "" {
-		plain.Fprintf(w, "predictions of %d bags written to %s\n", len(r.Bags), r.Output)
+		sanitize.Fprintf(w, "predictions of %d bags written to %s\n", len(r.Bags), r.Output)
 	} else if len(r.Bags) == 1 {
 		r.printBag(w, r.Bags[0])
 	} else if err := r.printTable(w); err != nil {

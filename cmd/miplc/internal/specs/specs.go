@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
-	"github.com/miplc/miplc/internal/plain"
+	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/specs"
 )
@@ -57,7 +57,7 @@ func run(o *options) error {
 	return o.Console.Result(map[string]any{"specs": list}, func(out io.Writer) error {
 		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 		for _, s := range list {
-			plain.Fprintf(w, "%s\t%s\n", s.Name, s.Description)
+			sanitize.Fprintf(w, "%s\t%s\n", s.Name, s.Description)
 		}
 		return w.Flush()
 	})

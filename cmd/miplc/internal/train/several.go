@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
-	"github.com/miplc/miplc/internal/plain"
+	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
 )
@@ -142,7 +142,7 @@ func printAll(out io.Writer, dir string, trials int, t *runs.Results) error {
 		return fmt.Sprintf("%.4f", *v)
 	}
 	for _, s := range t.Runs {
-		plain.Fprintf(w, "%s\t%s\t%s\t%.4f\n", s.Folder, share(s.Accuracy), share(s.TrainAccuracy), s.Loss)
+		sanitize.Fprintf(w, "%s\t%s\t%s\t%.4f\n", s.Folder, share(s.Accuracy), share(s.TrainAccuracy), s.Loss)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -150,7 +150,7 @@ func printAll(out io.Writer, dir string, trials int, t *runs.Results) error {
 	for _, text := range t.Failed {
 		fmt.Fprintf(out, "failed: %s\n", text)
 	}
-	plain.Fprintf(out, "\n%d of %d runs on %s in %.1f s, in %s", len(t.Runs), trials, device(t.Runs[0]), t.Seconds, dir)
+	sanitize.Fprintf(out, "\n%d of %d runs on %s in %.1f s, in %s", len(t.Runs), trials, device(t.Runs[0]), t.Seconds, dir)
 	if t.Mean != nil {
 		fmt.Fprintf(out, "; test accuracy %.4f, deviation %.4f", *t.Mean, *t.Std)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/parity"
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
-	"github.com/miplc/miplc/internal/plain"
+	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train/progress"
 	"github.com/miplc/miplc/train/xla/pjrt"
@@ -193,7 +193,7 @@ func device(s *runs.Summary) string { return cmp.Or(s.DeviceName, s.Device) }
 func printSummary(out io.Writer, dir string, s *runs.Summary) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	row := func(name, format string, args ...any) {
-		plain.Fprintf(w, "%s\t"+format+"\n", append([]any{name}, args...)...)
+		sanitize.Fprintf(w, "%s\t"+format+"\n", append([]any{name}, args...)...)
 	}
 	share := func(name string, v *float64, of string) {
 		if v != nil {

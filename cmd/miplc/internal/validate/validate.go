@@ -11,7 +11,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/plain"
+	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
 )
@@ -111,14 +111,14 @@ func printValid(w io.Writer, files []file) error {
 		}
 		switch {
 		case f.Cells > 0:
-			plain.Fprintf(w, "%s: valid, an experiment of %d cells\n", f.Spec, f.Cells)
+			sanitize.Fprintf(w, "%s: valid, an experiment of %d cells\n", f.Spec, f.Cells)
 		case f.Parameters > 0:
-			plain.Fprintf(w, "%s: valid, %d parameters\n", f.Spec, f.Parameters)
+			sanitize.Fprintf(w, "%s: valid, %d parameters\n", f.Spec, f.Parameters)
 		default: // a learner is as large as its data
-			plain.Fprintf(w, "%s: valid\n", f.Spec)
+			sanitize.Fprintf(w, "%s: valid\n", f.Spec)
 		}
 		if f.Note != "" {
-			plain.Fprintf(w, "  note: %s\n", f.Note)
+			sanitize.Fprintf(w, "  note: %s\n", f.Note)
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package width
+package ndarray
 
 import (
 	"math"

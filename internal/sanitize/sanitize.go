@@ -1,6 +1,6 @@
-// Package plain keeps text of other people, such as the names of classes, from
-// doing anything on a terminal or in a table but being read.
-package plain
+// Package sanitize makes text from outside, such as the names of classes, safe to show
+// on a terminal or in a table.
+package sanitize
 
 import (
 	"bytes"
@@ -11,15 +11,14 @@ import (
 	"unicode/utf8"
 )
 
-// Line makes a text that fits into a line or a cell of a table: control
-// characters, line breaks and tabs included, become visible symbols of the same
-// width.
+// Line returns text that fits into one line or table cell: it replaces control
+// characters, including line breaks and tabs, with visible symbols of the same width.
 func Line(s string) string { return strings.Map(symbol, s) }
 
-// Text is Line for text of several lines: line breaks and tabs stay.
+// Text is Line for text of several lines: it keeps line breaks and tabs.
 func Text(s string) string { return strings.Map(layout, s) }
 
-// symbol is the visible stand-in of a character that does something.
+// symbol returns the visible replacement of a control character.
 func symbol(r rune) rune {
 	switch {
 	case r < ' ':
@@ -40,8 +39,8 @@ func layout(r rune) rune {
 	return symbol(r)
 }
 
-// Fprintf is fmt.Fprintf with every string among the arguments as a Line. It
-// replaces them in args.
+// Fprintf is fmt.Fprintf with Line applied to every string argument. It modifies
+// args.
 func Fprintf(w io.Writer, format string, args ...any) (int, error) {
 	for i, a := range args {
 		switch v := a.(type) {
@@ -58,8 +57,8 @@ func Fprintf(w io.Writer, format string, args ...any) (int, error) {
 	return fmt.Fprintf(w, format, args...)
 }
 
-// Writer passes text on as Text, whatever wrote it. A carriage return stays, for
-// lines that are drawn again.
+// Writer returns a writer that applies Text to everything written to it. It keeps
+// carriage returns, with which progress lines are redrawn.
 func Writer(to io.Writer) io.Writer { return writer{to} }
 
 type writer struct{ to io.Writer }

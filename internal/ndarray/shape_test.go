@@ -1,4 +1,4 @@
-package extent
+package ndarray
 
 import (
 	"math"
@@ -11,13 +11,13 @@ func TestSize(t *testing.T) {
 		if got := Size(extents); got != want {
 			t.Errorf("%v: %d, want %d", extents, got, want)
 		}
-		if got, ok := Within(extents, 24); got != want || !ok {
+		if got, ok := SizeWithin(extents, 24); got != want || !ok {
 			t.Errorf("%v: %d, %v, want %d", extents, got, ok, want)
 		}
 	}
 	for _, extents := range [][]int64{{2, 3, 5}, {-1}, {-2, -3}, {math.MaxInt64, 3}, {1 << 32, 1 << 32}, {25}} {
-		if got, ok := Within(extents, 24); ok {
-			t.Errorf("%v: %d is within 24", extents, got)
+		if got, ok := SizeWithin(extents, 24); ok {
+			t.Errorf("%v: %d is reported as at most 24", extents, got)
 		}
 	}
 }
@@ -29,10 +29,10 @@ func TestStrides(t *testing.T) {
 	}{
 		{"of an array", Strides([]int{2, 3, 4}), []int{12, 4, 1}},
 		{"of a scalar", Strides(nil), []int{}},
-		{"of a row that is stretched", Stretched([]int{3}, []int{2, 3}), []int{0, 1}},
-		{"of a column that is stretched", Stretched([]int{2, 1}, []int{4, 2, 3}), []int{0, 1, 0}},
-		{"of sums over two axes", Reduced([]int{2, 3, 4}, []int{0, 2}), []int{0, 1, 0}},
-		{"of a sum over one axis", Reduced([]int{2, 3, 4}, []int{1}), []int{4, 0, 1}},
+		{"of a row that is stretched", BroadcastStrides([]int{3}, []int{2, 3}), []int{0, 1}},
+		{"of a column that is stretched", BroadcastStrides([]int{2, 1}, []int{4, 2, 3}), []int{0, 1, 0}},
+		{"of sums over two axes", ReducedStrides([]int{2, 3, 4}, []int{0, 2}), []int{0, 1, 0}},
+		{"of a sum over one axis", ReducedStrides([]int{2, 3, 4}, []int{1}), []int{4, 0, 1}},
 	} {
 		if !slices.Equal(c.got, c.want) {
 			t.Errorf("%s: %v, want %v", c.what, c.got, c.want)

@@ -1,6 +1,6 @@
-// Package golden holds what tests make to files that were read and accepted.
-// It is for tests: importing it gives them the flag -update.
-package golden
+// Package testsupport has golden files and the external requirements of tests.
+// Importing it gives a test the flag -update.
+package testsupport
 
 import (
 	"flag"
@@ -13,11 +13,11 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// Update reports whether the files are to be rewritten.
+// Update reports whether -update was given.
 func Update() bool { return *update }
 
-// Check compares got with the file at path, or with -update writes it there.
-func Check[Text ~string | ~[]byte](t testing.TB, path string, got Text) {
+// CheckGolden compares got with the file at path, or writes it there with -update.
+func CheckGolden[Text ~string | ~[]byte](t testing.TB, path string, got Text) {
 	t.Helper()
 	if *update {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

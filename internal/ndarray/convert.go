@@ -1,13 +1,12 @@
-// Package width writes numbers in another width: as another type, or as bytes.
-package width
+package ndarray
 
 import (
 	"encoding/binary"
 	"fmt"
 )
 
-// To gives the numbers as T, rounded where it is the narrower.
-func To[T, From ~int | ~int64 | float32 | float64](numbers []From) []T {
+// Convert returns the numbers as T, rounded if T is narrower.
+func Convert[T, From ~int | ~int64 | float32 | float64](numbers []From) []T {
 	out := make([]T, len(numbers))
 	for i, v := range numbers {
 		out[i] = T(v)
@@ -15,7 +14,7 @@ func To[T, From ~int | ~int64 | float32 | float64](numbers []From) []T {
 	return out
 }
 
-// AppendBytes appends the numbers in little endian.
+// AppendBytes appends the numbers in little-endian order.
 func AppendBytes[T float32 | int64](to []byte, numbers []T) []byte {
 	to, err := binary.Append(to, binary.LittleEndian, numbers)
 	if err != nil {
@@ -24,8 +23,8 @@ func AppendBytes[T float32 | int64](to []byte, numbers []T) []byte {
 	return to
 }
 
-// FromBytes reads what AppendBytes wrote. What is left behind the last whole number is
-// not read.
+// FromBytes decodes what AppendBytes wrote. It ignores bytes after the last whole
+// number.
 func FromBytes[T float32 | int64](from []byte) []T {
 	out := make([]T, len(from)/binary.Size(T(0)))
 	if _, err := binary.Decode(from, binary.LittleEndian, out); err != nil {

@@ -1,6 +1,4 @@
-// Package needs finds what some tests need and the module does not bring. Where it is
-// missing the test leaves itself out and says how to get it.
-package needs
+package testsupport
 
 import (
 	"bytes"
@@ -13,8 +11,9 @@ import (
 	"testing"
 )
 
-// Python gives a Python with packages, each spelt as pip is given it: the one that
-// MIPLC_PYTHON names, else python3.
+// Python returns a Python interpreter that has packages, spelt as for pip: the one
+// that MIPLC_PYTHON names, else python3. The test is skipped, with the reason, if there
+// is none.
 func Python(t testing.TB, packages ...string) string {
 	t.Helper()
 	program, err := exec.LookPath(cmp.Or(os.Getenv("MIPLC_PYTHON"), "python3"))
@@ -33,8 +32,9 @@ func Python(t testing.TB, packages ...string) string {
 	return program
 }
 
-// Data gives the path of a file or folder among the data sets, which are in the folder
-// that MIPLC_DATA names or in shared/data beside the repository. source says who has it.
+// Data returns the path of a file or folder of the datasets, which are in the folder
+// that MIPLC_DATA names, or in ../shared/data relative to the module. The test is
+// skipped if it is missing; source says where to get it.
 func Data(t testing.TB, name, source string) string {
 	t.Helper()
 	folder := os.Getenv("MIPLC_DATA")
@@ -48,7 +48,7 @@ func Data(t testing.TB, name, source string) string {
 	return path
 }
 
-// root is the folder of the module.
+// root returns the folder of the module.
 func root(t testing.TB) string {
 	dir, err := os.Getwd()
 	if err != nil {

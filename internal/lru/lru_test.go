@@ -1,13 +1,13 @@
-package recent
+package lru
 
 import (
 	"slices"
 	"testing"
 )
 
-func TestList(t *testing.T) {
+func TestCache(t *testing.T) {
 	var dropped []string
-	l := List[int, string]{Most: 3, Room: 10, Drop: func(v string) { dropped = append(dropped, v) }}
+	l := Cache[int, string]{MaxCount: 3, MaxSize: 10, OnEvict: func(v string) { dropped = append(dropped, v) }}
 	expect := func(what string, want ...string) {
 		t.Helper()
 		if !slices.Equal(dropped, want) {
@@ -46,8 +46,8 @@ func TestList(t *testing.T) {
 }
 
 // What was taken out or dropped is not kept alive.
-func TestListForgets(t *testing.T) {
-	l := List[int, *int]{Most: 2}
+func TestCacheForgets(t *testing.T) {
+	l := Cache[int, *int]{MaxCount: 2}
 	for i := range 5 {
 		l.Put(i, new(int), 0)
 	}
