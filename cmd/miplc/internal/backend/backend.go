@@ -28,8 +28,8 @@ type Flags struct {
 
 // Add declares the flags.
 func (f *Flags) Add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.Backend, "backend", contract.BackendORT, "what runs the model: "+contract.BackendORT+" or "+contract.BackendONNXGo)
-	cmd.Flags().StringVar(&f.Library, "library", "", "onnxruntime library, or a folder that holds it")
+	cmd.Flags().StringVar(&f.Backend, "backend", contract.BackendORT, "back end that runs the model: "+contract.BackendORT+" or "+contract.BackendONNXGo)
+	cmd.Flags().StringVar(&f.Library, "library", "", "path of the onnxruntime library or its folder (default: the first usable one, see miplc doctor)")
 	cmd.Flags().StringVar(&f.Provider, "provider", "", ProviderHelp)
 }
 

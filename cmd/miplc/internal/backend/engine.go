@@ -11,14 +11,14 @@ import (
 )
 
 // ProviderHelp is the help of the flag --provider.
-var ProviderHelp = "execution provider of onnxruntime (default " + ortenv.CPU + "): " + strings.Join(append([]string{ortenv.CPU}, ortenv.Providers...), ", ")
+var ProviderHelp = "execution provider of onnxruntime (default: " + ortenv.CPU + "): " + strings.Join(append([]string{ortenv.CPU}, ortenv.Providers...), ", ")
 
 // EngineFlags declares the flags that ask for what trains; engine says what of.
 func EngineFlags(f *pflag.FlagSet, to *engines.Request, engine string) {
 	f.StringVar(&to.Engine, "engine", "", engine+": "+strings.Join(engines.Names(), ", "))
-	f.StringVar(&to.Device, "device", "", "cpu, cuda for an NVIDIA GPU, or go for the executor in pure Go of the engine xla")
-	f.StringVar(&to.Library, "library", "", "onnxruntime library, or a folder that holds it")
-	console.Bytes(f, &to.Memory, "device-memory", "bytes that the engine xla may take on its device, such as 6GiB (default what it has): that many runs go side by side")
+	f.StringVar(&to.Device, "device", "", "device: cpu, cuda (NVIDIA GPU) or go (engine xla in pure Go, slow)")
+	f.StringVar(&to.Library, "library", "", "path of the onnxruntime library or its folder (default: the first usable one, see miplc doctor)")
+	console.Bytes(f, &to.Memory, "device-memory", "maximum device memory for the engine xla, e.g. 6GiB (default: all); limits how many runs train at the same time")
 }
 
 // CheckEngine reports what is asked for by a name that nothing has.

@@ -32,16 +32,19 @@ func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con}
 	cmd := &cobra.Command{
 		Use:   "build SPEC -o DIR",
-		Short: "Compile a spec: its graphs, the model with initial parameters, the training step",
-		Long: `Compile a spec without training. DIR gets graph.txt and graph.dot (the inference
-and the training graph), model.onnx with the initial parameters, checked in every
-back end, train_step.onnx with initial_parameters.bin, one training step that any
-onnxruntime can take, checked against the float64 reference, and manifest.json,
-which describes its inputs, outputs and the layout of the parameters. With
---sample-steps the batches of the first steps of a run and their losses are
-written as well (sample_steps.json and .bin), to try the training step on. Where
-the spec gives data.shape and data.classes no data is read. An older build in DIR
-is replaced, a run is not.`,
+		Short: "Compile a spec to graphs and ONNX files without training",
+		Long: `Compile a spec without training. DIR gets
+
+  graph.txt, graph.dot    the inference and the training graph
+  model.onnx              the model with initial parameters, checked in every back end
+  train_step.onnx         one training step for any onnxruntime, checked against the
+                          float64 interpreter
+  initial_parameters.bin  the parameters to start train_step.onnx from
+  manifest.json           the inputs, outputs and parameter layout of these files
+  sample_steps.json, .bin with --sample-steps: batches and losses of the first steps
+
+If the spec sets data.shape and data.classes, no data is read. An earlier build in DIR
+is replaced; a run is not.`,
 		Example: `  miplc build demipl -o build --data-dir data
   miplc build quickstart -o build --sample-steps 10
   miplc build model.yaml -o build && dot -Tsvg build/graph.dot > graph.svg`,
@@ -50,10 +53,10 @@ is replaced, a run is not.`,
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.Dir, "output", "o", "", "folder of the build (required)")
-	f.StringArrayVar(&o.Set, "set", nil, "override a value, e.g. data.classes=7 (may be repeated)")
-	console.DataFlags(con, f, &o.Data, "folder of data sets")
-	f.StringVar(&o.Library, "library", "", "onnxruntime library, or a folder that holds it")
-	f.IntVar(&o.SampleSteps, "sample-steps", 0, "also write the batches of the first training steps, and print their losses")
+	f.StringArrayVar(&o.Set, "set", nil, "override of a value of the spec, e.g. data.classes=7 (repeatable)")
+	console.DataFlags(con, f, &o.Data, "folder in which datasets are looked up (default: MIPLC_DATA)")
+	f.StringVar(&o.Library, "library", "", "path of the onnxruntime library or its folder (default: the first usable one, see miplc doctor)")
+	f.IntVar(&o.SampleSteps, "sample-steps", 0, "number of training steps whose batches and losses are written as well")
 	f.BoolVar(&o.Force, "force", false, "overwrite a run in DIR")
 	console.Limit(f, 0, 1000000, "sample-steps")
 	return cmd

@@ -23,21 +23,24 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
 )
 
-const rootHelp = `miplc compiles a YAML spec of a multi-instance partial-label model: it trains the
-model on bags with candidate label sets and writes one ONNX file that Go services
-run through onnxruntime or pure Go.
+const rootHelp = `miplc compiles YAML specs of multi-instance partial-label models, trains them on bags with
+candidate label sets, and writes each model as one ONNX file, which Go services run
+through onnxruntime or in pure Go.
 
-A SPEC is the path of a YAML file or the name of a shipped spec (miplc specs).
+SPEC is the path of a YAML file or the name of a shipped spec (see miplc specs).
 
-With --json every command prints exactly one JSON object on standard output. When
-it fails the object has "exit" and "errors", a list of objects with file, line,
-column, text, suggestion and notes, and standard error stays empty of errors. The
-first 20 errors are told; "more_errors" counts the others.
+Exit codes:
+  0   success
+  1   failure
+  2   wrong usage or invalid spec
+  75  train or experiment was interrupted; the same command (train with --resume) continues
 
-Exit codes: 0 done, 1 failed, 2 wrong usage or invalid spec. Ctrl-C and SIGTERM end
-a command with code 1 and nothing half-written; train and experiment keep what is
-done and end with 75, which says that they can go on; serve answers what it has taken
-and ends with 0. A second one does not wait for that.`
+Ctrl-C and SIGTERM stop a command without leaving half-written files; serve first
+finishes the requests in flight and exits with 0. A second signal stops immediately.
+
+With --json every command prints exactly one JSON object on standard output. On failure
+the object has "exit", "errors" (a list with file, line, column, text, suggestion and
+notes, at most 20) and "more_errors", the number of further errors.`
 
 const rootExample = `  miplc train quickstart -o quickstart-run
   miplc predict quickstart-run/model.onnx bags.npz
@@ -54,7 +57,7 @@ func newRoot(con *console.Console) *cobra.Command {
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
-	root.PersistentFlags().BoolVar(&con.JSON, "json", con.JSON, "print one JSON object for machines")
+	root.PersistentFlags().BoolVar(&con.JSON, "json", con.JSON, "print one JSON object instead of text")
 	root.SetFlagErrorFunc(console.FlagError)
 	console.Group(con, root)
 	root.SetHelpCommand(console.Help(root))

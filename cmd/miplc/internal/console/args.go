@@ -71,7 +71,7 @@ func Group(con *Console, cmd *cobra.Command) {
 func Help(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
-		Short: "Explain a command",
+		Short: "Print the help of a command",
 		RunE: func(_ *cobra.Command, args []string) error {
 			cmd, rest, err := root.Find(args)
 			if err != nil {

@@ -77,7 +77,7 @@ func DataFlags(con *Console, flags *pflag.FlagSet, to *data.Folder, usage string
 
 // SizeFlag adds the flag that bounds what a data file may hold.
 func SizeFlag(flags *pflag.FlagSet, to *data.Options) {
-	Bytes(flags, &to.MaxBytes, "max-bytes", "most bytes that a data file may unpack to, such as 500MB or 16GiB (default 4GiB, or the memory there is)")
+	Bytes(flags, &to.MaxBytes, "max-bytes", "maximum uncompressed size of a data file, e.g. 16GiB (default: 4GiB, or less if less memory is available)")
 }
 
 // Bytes adds a flag that takes a number of bytes.

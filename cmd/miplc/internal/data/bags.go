@@ -56,16 +56,16 @@ func bagsCommand(con *console.Console) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "bags --generator G IMAGES...",
-		Short: "Make a set of bags out of images",
-		Long: `Make one bag of each image and write them to one file. IMAGES are folders or zip
-archives of JPEG, PNG and TIFF files; the folder right above an image is its class.
+		Short: "Make a dataset from images",
+		Long: `Make one bag per image and write them to one file. IMAGES are folders or zip archives
+of JPEG, PNG and TIFF files. The folder that contains an image is its class.
 
-Generators: row (mean colours of rows), sbn (blobs of 2x2 pixels with their
-neighbours), kmeansseg (segments by k-means over colour and texture), sift (dense
-SIFT). Their settings give the counts of the paper on images of 224x224 pixels.
+Generators: row (mean colours of rows), sbn (blobs of 2x2 pixels with their neighbours),
+kmeansseg (segments by k-means over colour and texture), sift (dense SIFT). On images of
+224x224 pixels their defaults give the instance counts of the DEMIPL paper.
 
-The candidates are the true class and --r false ones, or those of a file that
-miplc data crowd writes. The same images and settings give the same file.`,
+The candidates are the true class and --r false ones, or those in a file from miplc data
+crowd. The same images and options always give the same file.`,
 		Example: `  miplc data bags --generator row tiles -o row.npz
   miplc data bags --generator sift --r 1 train.zip test.zip -o sift-r1.npz
   miplc data bags --generator sbn --resize 224 --candidates candidates.csv photos -o sbn.npz`,
@@ -76,26 +76,26 @@ miplc data crowd writes. The same images and settings give the same file.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&o.Output, "output", "o", "", "file to write: .npz, .csv or .csv.gz (required)")
-	f.BoolVar(&o.Force, "force", false, "overwrite the file")
-	f.StringVar(&o.Generator, "generator", "", "row, sbn, kmeansseg or sift (required)")
-	f.StringVar(&o.Resize, "resize", "", "bring every image to this size first: 224, or 320x240")
-	f.IntVar(&o.R, "r", 0, "false positive labels of a bag")
-	f.Uint64Var(&o.Seed, "seed", 1, "seed of the false positive labels")
-	f.StringVar(&o.Candidates, "candidates", "", "file of candidate sets, see miplc data crowd")
-	f.StringVar(&o.Outside, "outside", string(crowd.OutsideError), "where the file leaves out the true class: error, add, drop or forget")
-	f.IntVar(&o.Workers, "workers", 0, "images at a time (default: one a processor)")
-	f.IntVar(&o.Limits.Pixels, "max-pixels", 0, "most pixels of an image (default 25,000,000)")
-	f.IntVar(&o.Row.Grid, "grid", o.Row.Grid, "row, sbn: bring the image to this many pixels a side")
+	f.StringVarP(&o.Output, "output", "o", "", "output file: .npz, .csv or .csv.gz (required)")
+	f.BoolVar(&o.Force, "force", false, "overwrite an existing output file")
+	f.StringVar(&o.Generator, "generator", "", "generator: row, sbn, kmeansseg or sift (required)")
+	f.StringVar(&o.Resize, "resize", "", "size to which images are scaled first, in pixels: 224 or 320x240 (default: unscaled)")
+	f.IntVar(&o.R, "r", 0, "number of false labels per candidate set")
+	f.Uint64Var(&o.Seed, "seed", 1, "seed of the false labels")
+	f.StringVar(&o.Candidates, "candidates", "", "CSV file of candidate sets, see miplc data crowd")
+	f.StringVar(&o.Outside, "outside", string(crowd.OutsideError), "action if the true class is not a candidate: error, add it, drop the bag or forget the class")
+	f.IntVar(&o.Workers, "workers", 0, "number of images processed at the same time (default: number of processors)")
+	f.IntVar(&o.Limits.Pixels, "max-pixels", 0, "maximum number of pixels per image (default 25,000,000)")
+	f.IntVar(&o.Row.Grid, "grid", o.Row.Grid, "row, sbn: side of the shrunk image in pixels")
 	f.StringVar(&o.SBN.Neighbours, "neighbours", o.SBN.Neighbours, "sbn: neighbouring blobs as difference or value")
-	f.IntVar(&o.KMeansSeg.Blob, "blob", o.KMeansSeg.Blob, "kmeansseg: pixels a side of a blob")
+	f.IntVar(&o.KMeansSeg.Blob, "blob", o.KMeansSeg.Blob, "kmeansseg: side of a blob in pixels")
 	f.StringVar(&o.KMeansSeg.Color, "color", o.KMeansSeg.Color, "kmeansseg: colour space, ycbcr or luv")
-	f.IntVar(&o.KMeansSeg.MaxSegments, "max-segments", o.KMeansSeg.MaxSegments, "kmeansseg: most segments of an image")
-	f.Float64Var(&o.KMeansSeg.Distortion, "distortion", o.KMeansSeg.Distortion, "kmeansseg: enough segments at this mean squared distance")
-	f.Float64Var(&o.KMeansSeg.Improvement, "improvement", o.KMeansSeg.Improvement, "kmeansseg: enough segments when one more brings less, as a share of the variance")
-	f.IntVar(&o.SIFT.Patch, "patch", o.SIFT.Patch, "sift: pixels a side of a patch")
-	f.IntVar(&o.SIFT.Step, "step", o.SIFT.Step, "sift: pixels from patch to patch")
-	f.Float64Var(&o.SIFT.Sigma, "sigma", o.SIFT.Sigma, "sift: deviation of the smoothing in pixels")
+	f.IntVar(&o.KMeansSeg.MaxSegments, "max-segments", o.KMeansSeg.MaxSegments, "kmeansseg: maximum number of segments per image")
+	f.Float64Var(&o.KMeansSeg.Distortion, "distortion", o.KMeansSeg.Distortion, "kmeansseg: mean squared distance at which no more segments are added")
+	f.Float64Var(&o.KMeansSeg.Improvement, "improvement", o.KMeansSeg.Improvement, "kmeansseg: improvement below which no more segments are added, as a share of the variance")
+	f.IntVar(&o.SIFT.Patch, "patch", o.SIFT.Patch, "sift: side of a patch in pixels")
+	f.IntVar(&o.SIFT.Step, "step", o.SIFT.Step, "sift: distance between patches in pixels")
+	f.Float64Var(&o.SIFT.Sigma, "sigma", o.SIFT.Sigma, "sift: standard deviation of the smoothing in pixels")
 	console.Limit(f, 0, 1000, "r")
 	console.Limit(f, 0, math.MaxUint64, "seed")
 	console.Limit(f, 1, 4096, "workers")

@@ -34,16 +34,16 @@ func crowdCommand(con *console.Console) *cobra.Command {
 	o := &crowdOptions{Console: con}
 	cmd := &cobra.Command{
 		Use:   "crowd WORKER.csv...",
-		Short: "Distil candidate sets from what several workers say",
-		Long: `Make one candidate set for each image out of the label probabilities of three or
-more workers, by the rule of the paper: a label that two workers or more give a
-probability above 0 is a candidate; where that leaves one label or none, the
-candidates are each worker's most probable label.
+		Short: "Make candidate sets from the labels of several annotators",
+		Long: `Make one candidate set per image from the label probabilities of at least three
+annotators, by the rule of the DEMIPL paper: a label is a candidate if at least two annotators
+give it a probability above 0. If that gives fewer than two candidates, the candidates
+are each annotator's most probable labels.
 
-Every worker has a CSV file with a header image,CLASS,CLASS,... and one row an
-image; an empty field is a probability of 0. The result is a file of the same form
-with 0 and 1, for miplc data bags --candidates. With --bags the result is that set
-of bags with the candidates in place of its own.`,
+Each annotator has a CSV file with the header image,CLASS,CLASS,... and one row per
+image; an empty field is 0. The output has the same form with 0 and 1, for
+miplc data bags --candidates. With --bags the output is that dataset with the new
+candidate sets.`,
 		Example: `  miplc data crowd anna.csv ben.csv cleo.csv -o candidates.csv
   miplc data crowd anna.csv ben.csv cleo.csv --bags sift.npz -o sift-crowd.npz`,
 		Args: console.Args(console.Arguments("WORKER.csv...", &o.Workers)),
@@ -51,11 +51,11 @@ of bags with the candidates in place of its own.`,
 	}
 	f := cmd.Flags()
 	console.SizeFlag(f, &o.Limits)
-	f.StringVarP(&o.Output, "output", "o", "", "file to write: .csv, or with --bags a set of bags (required)")
-	f.BoolVar(&o.Force, "force", false, "overwrite the file")
-	f.StringSliceVar(&o.Classes, "classes", nil, "the classes that the files must have (default: those of --bags, or of the first file)")
-	f.StringVar(&o.Bags, "bags", "", "set of bags to put the candidates on, matched by the names of the images")
-	f.StringVar(&o.Outside, "outside", string(crowd.OutsideError), "with --bags, where the candidates leave out the true class: error, add, drop or forget")
+	f.StringVarP(&o.Output, "output", "o", "", "output file: .csv, or with --bags a dataset (required)")
+	f.BoolVar(&o.Force, "force", false, "overwrite an existing output file")
+	f.StringSliceVar(&o.Classes, "classes", nil, "classes that every file must contain (default: those of --bags, else of the first file)")
+	f.StringVar(&o.Bags, "bags", "", "dataset whose candidate sets are replaced, matched by image name")
+	f.StringVar(&o.Outside, "outside", string(crowd.OutsideError), "with --bags, action if the true class is not a candidate: error, add it, drop the bag or forget the class")
 	return cmd
 }
 

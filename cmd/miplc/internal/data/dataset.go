@@ -14,9 +14,9 @@ import (
 func Command(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "data",
-		Short: "Draw, convert and inspect sets of bags",
-		Long: `Sets of bags are read from .npz, .mat (the authors' format), .csv and .csv.gz, and
-written as .npz, .csv and .csv.gz. Bags count from 1.`,
+		Short: "Generate, convert and describe datasets",
+		Long: `Generate, convert and describe datasets. miplc reads .csv, .csv.gz, .npz and .mat (the
+format of the DEMIPL authors) and writes .csv, .csv.gz and .npz. Bags are counted from 1.`,
 	}
 	console.Group(con, cmd)
 	cmd.AddCommand(synthCommand(con), bagsCommand(con), crowdCommand(con), importCommand(con), inspectCommand(con))

@@ -20,14 +20,14 @@ func importCommand(con *console.Console) *cobra.Command {
 	o := &importOptions{Console: con}
 	cmd := &cobra.Command{
 		Use:     "import IN OUT",
-		Short:   "Convert a set of bags to another format",
-		Long:    "Read a set of bags (.npz, .mat, .csv, .csv.gz), check it, and write it as .npz, .csv\nor .csv.gz.",
+		Short:   "Convert a dataset to another format",
+		Long:    "Read a dataset (.npz, .mat, .csv, .csv.gz), validate it and write it as .npz, .csv or\n.csv.gz.",
 		Example: "  miplc data import MNIST_MIPL_r1.mat mnist-r1.npz\n  miplc data import bags.npz bags.csv.gz",
 		Args:    console.Args(console.Arg("IN", &o.Input), console.Arg("OUT", &o.Output)),
 		RunE:    func(*cobra.Command, []string) error { return runImport(o) },
 	}
 	console.SizeFlag(cmd.Flags(), &o.Limits)
-	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite OUT")
+	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite OUT if it exists")
 	return cmd
 }
 

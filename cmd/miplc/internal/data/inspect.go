@@ -37,17 +37,17 @@ func inspectCommand(con *console.Console) *cobra.Command {
 	o := &inspectOptions{Console: con}
 	cmd := &cobra.Command{
 		Use:   "inspect FILE...",
-		Short: "Describe sets of bags, as in Table 1 of the paper, and draw a bag",
+		Short: "Validate and describe datasets, or describe and draw one bag",
 		Example: `  miplc data inspect mnist-r1.npz fmnist-r1.npz
   miplc data inspect mnist-r1.npz --bag 3 --svg bag3.svg`,
 		Args: console.Args(console.Arguments("FILE...", &o.Files)),
 		RunE: func(*cobra.Command, []string) error { return runInspect(o) },
 	}
 	console.SizeFlag(cmd.Flags(), &o.Limits)
-	cmd.Flags().IntVar(&o.Bag, "bag", 0, "describe this bag, counted from 1")
+	cmd.Flags().IntVar(&o.Bag, "bag", 0, "number of a bag to describe, from 1")
 	console.Limit(cmd.Flags(), 1, console.Most, "bag")
-	cmd.Flags().StringVar(&o.SVG, "svg", "", "draw the bag to this file")
-	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite the SVG file")
+	cmd.Flags().StringVar(&o.SVG, "svg", "", "SVG file to draw the bag to")
+	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite an existing SVG file")
 	return cmd
 }
 

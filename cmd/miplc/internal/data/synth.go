@@ -26,14 +26,14 @@ func synthCommand(con *console.Console) *cobra.Command {
 	o := &synthOptions{Console: con}
 	cmd := &cobra.Command{
 		Use:   "synth SET",
-		Short: "Draw a set of bags from labelled instances",
-		Long: fmt.Sprintf(`Draw a set of bags and write it to one file. SET is one of
+		Short: "Generate a dataset from labelled instances",
+		Long: fmt.Sprintf(`Generate a dataset and write it to one file. SET is one of
 %s.
 
-The set %q is made up and needs no source. The others are drawn from the
-labelled instances in the folder --source: mnist and fashion-mnist hold the IDX
-files, mil/birdsong and mil/sival6 the instances as CSV. Settings that are not
-given take the sizes of the published set. The same settings give the same file.`,
+%q is artificial and needs no source. The others are drawn from the labelled
+instances in --source: mnist and fashion-mnist contain the IDX files, mil/birdsong and
+mil/sival6 CSV files (docs/data.md). Unset options take the sizes of the
+published dataset. The same options always give the same file.`,
 			strings.Join(data.SynthSets, ", "), data.PrototypeSet),
 		Example: `  miplc data synth prototypes -o bags.npz
   miplc data synth mnist-mipl --source data --r 1 -o mnist-r1.npz
@@ -42,19 +42,19 @@ given take the sizes of the published set. The same settings give the same file.
 		RunE: func(*cobra.Command, []string) error { return runSynth(o) },
 	}
 	f := cmd.Flags()
-	f.StringVarP(&o.Output, "output", "o", "", "file to write: .npz, .csv or .csv.gz (required)")
-	f.BoolVar(&o.Force, "force", false, "overwrite the file")
-	f.StringVar(&o.Source, "source", con.Getenv("MIPLC_DATA"), "folder of the labelled instances")
-	f.IntVar(&o.Bags, "bags", 0, "bags in all")
-	f.IntVar(&o.r, "r", -1, "false positive labels of a bag")
-	f.Float64Var(&o.Positives, "positives", 0, "share of positive instances in a bag")
-	f.IntVar(&o.MinSize, "min-size", 0, "instances of the smallest bag")
-	f.IntVar(&o.MaxSize, "max-size", 0, "instances of the largest bag")
-	f.StringSliceVar(&o.Classes, "classes", nil, "classes of the source, by name or number; the others give the negatives")
-	f.Uint64Var(&o.Seed, "seed", 1, "seed of all draws")
-	f.IntVar(&o.Features, "features", 0, "features of an instance (prototypes)")
+	f.StringVarP(&o.Output, "output", "o", "", "output file: .npz, .csv or .csv.gz (required)")
+	f.BoolVar(&o.Force, "force", false, "overwrite an existing output file")
+	f.StringVar(&o.Source, "source", con.Getenv("MIPLC_DATA"), "folder of the labelled instances (default: MIPLC_DATA)")
+	f.IntVar(&o.Bags, "bags", 0, "number of bags")
+	f.IntVar(&o.r, "r", -1, "number of false labels per candidate set")
+	f.Float64Var(&o.Positives, "positives", 0, "share of positive instances per bag, from 0 to 1")
+	f.IntVar(&o.MinSize, "min-size", 0, "number of instances of the smallest bag")
+	f.IntVar(&o.MaxSize, "max-size", 0, "number of instances of the largest bag")
+	f.StringSliceVar(&o.Classes, "classes", nil, "names or numbers of the source classes; the other classes provide the negative instances")
+	f.Uint64Var(&o.Seed, "seed", 1, "seed of all random draws")
+	f.IntVar(&o.Features, "features", 0, "number of features per instance (prototypes)")
 	f.IntVar(&o.ClassCount, "class-count", 0, "number of classes (prototypes)")
-	f.Float64Var(&o.noise, "noise", -1, "standard deviation around a prototype (prototypes)")
+	f.Float64Var(&o.noise, "noise", -1, "standard deviation of the features around their prototype (prototypes)")
 	console.SizeFlag(f, &o.Limits)
 	console.Limit(f, 1, console.Most, "bags", "min-size", "max-size", "features")
 	console.Limit(f, 2, console.Most, "class-count")

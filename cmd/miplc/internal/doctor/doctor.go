@@ -71,20 +71,20 @@ func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con}
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Show what this machine offers: onnxruntime, GPU, engines, folders",
-		Long: `Show the versions of miplc and Go, every place where an onnxruntime library or a
-PJRT plugin was looked for with its version and verdict, the back ends, the
-training engines with the execution providers of onnxruntime, the devices of the
-engine xla with the time of a training step on each, the cache and the data folder.
-The exit code is 1 when no onnxruntime library is
-usable; a GPU may be missing.`,
+		Short: "Show which engines, libraries and devices work on this machine",
+		Long: `Show the versions of miplc and Go, the back ends and training engines that work here,
+the execution providers of onnxruntime, the devices of the engine xla with the time of
+one training step on each, the cache and the data folder. List every place where miplc
+looked for an onnxruntime library or a PJRT plugin, and what it found.
+
+Exit code 1 means that no onnxruntime library is usable. A missing GPU is no error.`,
 		Example: "  miplc doctor\n  miplc doctor --json",
 		Args:    console.Args(),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
-	cmd.Flags().StringVar(&o.Library, "library", "", "onnxruntime library, or a folder that holds it")
-	cmd.Flags().StringVar(&o.DataDir, "data-dir", con.Getenv("MIPLC_DATA"), "folder of data sets")
-	cmd.Flags().StringVar(&o.Plugin, "pjrt-plugin", "", "PJRT plugin of XLA, for CPUs or CUDA")
+	cmd.Flags().StringVar(&o.Library, "library", "", "path of the onnxruntime library or its folder (default: the first usable one, see miplc doctor)")
+	cmd.Flags().StringVar(&o.DataDir, "data-dir", con.Getenv("MIPLC_DATA"), "folder of datasets (default: MIPLC_DATA)")
+	cmd.Flags().StringVar(&o.Plugin, "pjrt-plugin", "", "path of a PJRT plugin (default: MIPLC_PJRT_PLUGIN or an installed one)")
 	return cmd
 }
 

@@ -33,27 +33,23 @@ func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con}
 	cmd := &cobra.Command{
 		Use:   "experiment FILE -o DIR",
-		Short: "Run learners over data sets and splits; go on where it was stopped",
-		Long: fmt.Sprintf(`Run the experiment of a YAML file: every data set, number r of false positive
-labels, learner and split is one cell. FILE is a path or the name of a shipped
+		Short: "Compare learners over datasets and splits, resumable",
+		Long: fmt.Sprintf(`Run the experiment of a YAML file. FILE is a path or the name of a shipped
 experiment: %s.
+Each combination of dataset, r (number of false labels), learner and split is one cell.
 
-DIR gets the results, one line per finished cell, and the data sets that are
-drawn. Ctrl-C, or even a crash, loses no finished cell: the same command goes on
-where it was and ends with the same results. Ctrl-C and SIGTERM end it with exit code
-75, with the epochs of the cells under way kept. A cell that fails is noted with its
-message, the others go on, and the next start tries it again.
+DIR gets the results, one line per finished cell, and the generated datasets. The same
+command continues an interrupted experiment, to the same results, even after a crash;
+finished cells never run again. Ctrl-C and SIGTERM exit with code 75 and keep the
+current epochs. If a cell fails, the others continue, and the next start retries it.
 
-In the engine xla the splits, r and settings of a learner train side by side in one
-program; in the others as many cells at a time as there are cores.
+--data, --learner, --r and --splits select cells; later starts may select others. miplc
+report DIR writes tables and figures at any time.
 
---data, --learner, --r and --splits run a part of the cells; later starts may run
-others. miplc report DIR makes tables and figures at any time.
-
-With --shard the process computes one of the parts that miplc experiment plan has
-dealt in DIR, beside any number of others on any machines that see the folder. FILE
-and all that chooses cells and engines is then the plan's and left out. I/N is part
-I, from 1, of N; auto takes it from the job of Slurm or Kubernetes.`, strings.Join(specs.Experiments(), ", ")),
+--shard computes one shard of the plan that miplc experiment plan wrote to DIR. Any
+number of such processes may run on any machines that share the folder. I/N is shard I
+(from 1) of N; auto reads it from the Slurm or Kubernetes job. FILE and the options that
+select cells or engines come from the plan.`, strings.Join(specs.Experiments(), ", ")),
 		Example: `  miplc experiment smoke -o smoke
   miplc experiment paper-benchmark -o benchmark --data-dir data --data Birdsong-MIPL --splits 3
   miplc experiment -o benchmark --shard 3/16
@@ -67,7 +63,7 @@ I, from 1, of N; auto takes it from the job of Slurm or Kubernetes.`, strings.Jo
 		},
 	}
 	o.flags(cmd)
-	cmd.Flags().StringVar(&o.Shard, "shard", "", "compute one part of the plan in DIR: I/N, or auto in a job")
+	cmd.Flags().StringVar(&o.Shard, "shard", "", "shard of the plan in DIR to compute: I/N, or auto inside a Slurm or Kubernetes job")
 	cmd.AddCommand(planCommand(con), statusCommand(con))
 	return cmd
 }
@@ -76,14 +72,14 @@ I, from 1, of N; auto takes it from the job of Slurm or Kubernetes.`, strings.Jo
 func (o *options) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&o.Dir, "output", "o", "", "folder of the results (required)")
-	f.StringArrayVar(&o.Set, "set", nil, "override a value of the file, e.g. splits.count=3 (may be repeated)")
-	console.DataFlags(o.Console, f, &o.Data, "folder of data sets and of labelled instances")
+	f.StringArrayVar(&o.Set, "set", nil, "override of a value of the file, e.g. splits.count=3 (repeatable)")
+	console.DataFlags(o.Console, f, &o.Data, "folder of datasets and labelled instances (default: MIPLC_DATA)")
 	backend.EngineFlags(f, &o.Request, "engine of all cells")
-	f.IntVar(&o.Jobs, "jobs", 0, "cells at the same time, one thread each, by default as many as cores; with the engine xla side by side in one program, by default 64")
-	f.StringSliceVar(&o.Select.Data, "data", nil, "data sets to run, by name; all others are left out")
-	f.StringSliceVar(&o.Select.Learners, "learner", nil, "learners to run, by name")
-	f.IntSliceVar(&o.Select.R, "r", nil, "numbers of false positive labels to run")
-	f.IntVar(&o.Select.Splits, "splits", 0, "splits to run, the first ones; 0: all")
+	f.IntVar(&o.Jobs, "jobs", 0, "number of cells that train at the same time (default: the number of cores; 64 for the engine xla)")
+	f.StringSliceVar(&o.Select.Data, "data", nil, "names of the datasets to run (default: all)")
+	f.StringSliceVar(&o.Select.Learners, "learner", nil, "names of the learners to run (default: all)")
+	f.IntSliceVar(&o.Select.R, "r", nil, "values of r to run (default: all)")
+	f.IntVar(&o.Select.Splits, "splits", 0, "number of splits to run, from the first (default: all)")
 	console.Limit(f, 0, 4096, "jobs")
 	console.Limit(f, 0, 1000, "r", "splits")
 }

@@ -33,21 +33,18 @@ func planCommand(con *console.Console) *cobra.Command {
 	o := &planOptions{options: options{Console: con}}
 	cmd := &cobra.Command{
 		Use:   "plan FILE -o DIR",
-		Short: "Deal the cells of an experiment to processes on many machines",
-		Long: `Make DIR ready for processes that each compute a part of the experiment: draw the
-data sets, take along other files that the cells need and the onnxruntime library,
-settle the engine, and deal the cells that have no result to shards, by what they
-are likely to take: as finished ones of their learner and data set did, else as
-their sizes say. Cells that share a program on a GPU stay together; short ones are
-bundled to shards of some minutes.
+		Short: "Prepare an experiment for processes on many machines",
+		Long: `Prepare DIR for processes that each compute a shard of the experiment: generate the
+datasets, copy the other files that cells need and the onnxruntime library, choose the
+engine, and assign the unfinished cells to shards by their estimated time. Cells that
+share a program on a GPU stay in one shard.
 
-The processes need DIR and the binary alone: miplc experiment -o DIR --shard I/N.
-Planning again after losses deals what is missing.
+Each process needs only DIR and the binary: miplc experiment -o DIR --shard I/N. After
+failures, plan again: only missing cells are assigned.
 
---slurm writes DIR/job.sbatch, an array whose tasks queue themselves again where the
-time limit ends them, --kubernetes DIR/job.yaml, an indexed Job. How to submit and
-watch them is printed. --template takes a text/template in place of the shipped one
-(docs/clusters.md).`,
+--slurm writes DIR/job.sbatch, an array whose tasks requeue themselves at the time
+limit. --kubernetes writes DIR/job.yaml, an indexed Job. The command prints how to submit
+and monitor the job. docs/clusters.md has the details.`,
 		Example: `  miplc experiment plan paper-benchmark -o table --slurm --workers 32 --time 02:00:00
   miplc experiment plan paper-benchmark -o table --kubernetes --image miplc:1 --claim data/table
   miplc experiment plan smoke -o smoke --shards 8
@@ -57,20 +54,20 @@ watch them is printed. --template takes a text/template in place of the shipped 
 	}
 	o.flags(cmd)
 	f := cmd.Flags()
-	f.IntVar(&o.Shards, "shards", 0, "parts to deal the cells to, by default eight for each worker, if they take some minutes each")
-	f.IntVar(&o.Workers, "workers", 16, "processes at the same time")
-	f.BoolVar(&o.Slurm, "slurm", false, "write an array job of Slurm")
-	f.BoolVar(&o.Kubernetes, "kubernetes", false, "write an indexed Job of Kubernetes")
-	f.IntVar(&o.Job.CPUs, "cpus", 1, "cores of a process")
-	f.IntVar(&o.Job.GPUs, "gpus", 0, "GPUs of a process; the engine auto is then xla")
-	f.StringVar(&o.Job.Memory, "memory", "", "memory of a process, as the scheduler writes it: 4G, 4Gi")
-	f.StringVar(&o.Job.Partition, "partition", "", "partition of Slurm")
-	f.StringVar(&o.Job.Account, "account", "", "account of Slurm")
-	f.StringVar(&o.Job.Time, "time", "", "time limit of a task of Slurm, such as 02:00:00")
-	f.StringVar(&o.Job.Binary, "binary", "", "miplc on the nodes of Slurm, by default this program")
-	f.StringVar(&o.Job.Image, "image", "", "image of Kubernetes with miplc")
-	f.StringVar(&o.Job.Claim, "claim", "", "volume claim of Kubernetes that holds DIR, as NAME or NAME/PATH")
-	f.StringVar(&o.Template, "template", "", "text/template of the job in place of the shipped one")
+	f.IntVar(&o.Shards, "shards", 0, "number of shards (default: 8 per worker, fewer if each would take less than a few minutes)")
+	f.IntVar(&o.Workers, "workers", 16, "number of processes that run at the same time")
+	f.BoolVar(&o.Slurm, "slurm", false, "write DIR/job.sbatch, an array job for Slurm")
+	f.BoolVar(&o.Kubernetes, "kubernetes", false, "write DIR/job.yaml, an indexed Job for Kubernetes")
+	f.IntVar(&o.Job.CPUs, "cpus", 1, "cores per process")
+	f.IntVar(&o.Job.GPUs, "gpus", 0, "GPUs per process; above 0, the engine auto is xla")
+	f.StringVar(&o.Job.Memory, "memory", "", "memory per process in the scheduler's notation, e.g. 4G (Slurm) or 4Gi (Kubernetes)")
+	f.StringVar(&o.Job.Partition, "partition", "", "Slurm partition")
+	f.StringVar(&o.Job.Account, "account", "", "Slurm account")
+	f.StringVar(&o.Job.Time, "time", "", "time limit of a Slurm task, e.g. 02:00:00")
+	f.StringVar(&o.Job.Binary, "binary", "", "path of miplc on the Slurm nodes (default: this program)")
+	f.StringVar(&o.Job.Image, "image", "", "container image that contains miplc, for Kubernetes")
+	f.StringVar(&o.Job.Claim, "claim", "", "Kubernetes volume claim that contains DIR: NAME or NAME/PATH")
+	f.StringVar(&o.Template, "template", "", "Go text/template that replaces the shipped job file")
 	console.Limit(f, 0, maxShards, "shards")
 	console.Limit(f, 1, maxShards, "workers")
 	console.Limit(f, 1, 4096, "cpus")

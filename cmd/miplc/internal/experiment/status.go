@@ -25,18 +25,18 @@ func statusCommand(con *console.Console) *cobra.Command {
 	o := &statusOptions{Console: con}
 	cmd := &cobra.Command{
 		Use:   "status DIR",
-		Short: "Say where an experiment stands, on whatever machines it runs",
-		Long: `Count the cells in DIR that are done, failed and left, list the processes that run
-and the reasons of failures, and estimate the time left.
+		Short: "Show the progress of an experiment on all machines",
+		Long: `Print how many cells in DIR are finished, failed and missing, why cells failed, which
+processes run, and an estimate of the remaining time.
 
-A process runs where its results file is not ended and got a sign of life within the
-last two minutes, which it gives every half a minute. --watch looks again every few
-seconds, until every cell has a result and no process runs any more.`,
+A running process updates the time of its results file every half minute. A process
+counts as running if its file is not closed and was updated within the last two minutes.
+--watch repeats every few seconds until every cell has a result and no process runs.`,
 		Example: "  miplc experiment status table\n  miplc experiment status table --watch",
 		Args:    console.Args(console.Arg("DIR", &o.Dir)),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runStatus(cmd.Context(), o) },
 	}
-	cmd.Flags().BoolVar(&o.Watch, "watch", false, "look again until all is over")
+	cmd.Flags().BoolVar(&o.Watch, "watch", false, "repeat until the experiment ends")
 	return cmd
 }
 

@@ -41,23 +41,24 @@ func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con}
 	cmd := &cobra.Command{
 		Use:   "export MODEL",
-		Short: "Write what other servers need to serve a model",
-		Long: `Write what other servers need to serve a model, a model file or the folder of a run:
+		Short: "Write Dockerfiles, a Triton repository, a KServe manifest or smaller models",
+		Long: `Write the files that other servers need for a model. MODEL is a model file or the
+folder of a run.
 
-  --triton DIR   a model repository of Triton: DIR/NAME with config.pbtxt, labels.txt
-                 and 1/model.onnx. A request holds one bag. A model that was exported
-                 with the signature "batch" is batched dynamically, whatever the sizes
-                 of the bags; one of the signature "bag" is run for each request.
-  --kserve FILE  the manifest of an InferenceService for such a repository
-  --docker DIR   Dockerfile, which runs miplc serve with the model, service.Dockerfile
-                 for a Go service of yours, and the model: built in stages, without
-                 root, with the pinned onnxruntime library and a health check
-  --float16 FILE a smaller model: parameters in half precision, computed in single
-  --int8 FILE    a smaller one still: products of matrices in whole numbers of 8 bits
+  --triton DIR    a model repository for Triton: DIR/NAME with config.pbtxt, labels.txt
+                  and 1/model.onnx. A request is one bag. Models with the signature
+                  "batch" are batched dynamically; those with the signature "bag" run
+                  once per request.
+  --kserve FILE   the manifest of an InferenceService for that repository
+  --docker DIR    Dockerfile (miplc serve with the model) and service.Dockerfile (for
+                  your own Go service), with the pinned onnxruntime, without root and
+                  with a health check
+  --float16 FILE  a smaller model: parameters in half precision, computed in single
+  --int8 FILE     a still smaller model: matrix products in 8-bit integers
 
-The last two are measured on the bags of --data whose label is known: accuracy, size and
-latency beside the model itself. One that loses more than --max-loss of accuracy is not
-written, and the command ends with 1.`,
+--float16 and --int8 need --data. miplc measures accuracy, size and latency on the bags
+with known labels. If a model loses more accuracy than --max-loss, the command fails
+and writes nothing.`,
 		Example: `  miplc export run --triton repository --kserve inferenceservice.yaml
   miplc export run/model.onnx --docker image && docker build image
   miplc export run --float16 half.onnx --int8 eighth.onnx --data bags.npz`,
@@ -65,19 +66,19 @@ written, and the command ends with 1.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Name, "name", "", "name of the model there (default that of its spec)")
-	f.StringVar(&o.Triton, "triton", "", "model repository to write the model into")
-	f.StringVar(&o.KServe, "kserve", "", "manifest to write")
-	f.StringVar(&o.Storage, "storage", "pvc://models/repository", "where the manifest finds the repository")
-	f.StringVar(&o.Docker, "docker", "", "folder to write Dockerfiles into")
-	f.StringVar(&o.Float16, "float16", "", "model to write with parameters in half precision")
-	f.StringVar(&o.Int8, "int8", "", "model to write with products in 8 bits")
-	f.StringVar(&o.Data, "data", "", "bags to measure smaller models on")
-	f.Float64Var(&o.MaxLoss, "max-loss", 0.01, "most accuracy that a smaller model may lose, a share of the bags")
-	f.StringVar(&o.Library, "library", "", "onnxruntime library, or a folder that holds it")
+	f.StringVar(&o.Name, "name", "", "name of the model on the other server (default: the name of its spec)")
+	f.StringVar(&o.Triton, "triton", "", "model repository to write for Triton")
+	f.StringVar(&o.KServe, "kserve", "", "manifest to write for KServe")
+	f.StringVar(&o.Storage, "storage", "pvc://models/repository", "location of the model repository in the cluster, for --kserve")
+	f.StringVar(&o.Docker, "docker", "", "folder for the Dockerfiles")
+	f.StringVar(&o.Float16, "float16", "", "half-precision model file to write")
+	f.StringVar(&o.Int8, "int8", "", "8-bit model file to write")
+	f.StringVar(&o.Data, "data", "", "dataset for measuring --float16 and --int8")
+	f.Float64Var(&o.MaxLoss, "max-loss", 0.01, "maximum loss of accuracy of a smaller model, from 0 to 1")
+	f.StringVar(&o.Library, "library", "", "path of the onnxruntime library or its folder (default: the first usable one, see miplc doctor)")
 	console.SizeFlag(f, &o.Limits)
 	console.Limit(f, 0, 1, "max-loss")
-	f.BoolVar(&o.Force, "force", false, "replace files that are there")
+	f.BoolVar(&o.Force, "force", false, "overwrite existing output files")
 	return cmd
 }
 

@@ -18,7 +18,7 @@ import (
 func Command(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "gen",
-		Short:   "Generate code for one model",
+		Short:   "Generate Go code for a model",
 		Example: "  miplc gen go run/model.onnx -o internal/birds",
 	}
 	console.Group(con, cmd)
@@ -39,14 +39,14 @@ func goCommand(con *console.Console) *cobra.Command {
 	o := &options{Console: con}
 	cmd := &cobra.Command{
 		Use:   "go MODEL -o DIR",
-		Short: "Generate a typed Go package for one model",
-		Long: `Generate a Go package that predicts with one model. Its classes are constants, the
-shape of an instance is a type, so bags of other shapes do not compile, and it opens
-no file whose contract differs: the way bags are fed, the shape of an instance, the
-classes and their order. A model that was trained anew on the same classes fits.
+		Short: "Generate a typed Go package for a model",
+		Long: `Generate a Go package for predictions with one model. Its classes are constants and an
+instance is a type, so code with wrong shapes does not compile. The package refuses
+model files with another signature, instance shape or class list. It accepts a
+retrained model with the same classes.
 
-MODEL is a model file, or a folder with a model.onnx. DIR gets one file; one that was
-generated before is replaced.`,
+MODEL is a model file or a folder with a model.onnx. DIR gets one file, which replaces
+an earlier generated one.`,
 		Example: `  miplc gen go run/model.onnx -o internal/birds
   miplc gen go run -o internal/birds --package birds`,
 		Args: console.Args(console.Arg("MODEL", &o.Model)),
@@ -54,8 +54,8 @@ generated before is replaced.`,
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.Dir, "output", "o", "", "folder of the package (required)")
-	f.StringVar(&o.Package, "package", "", "name of the package (default that of the model)")
-	f.BoolVar(&o.Force, "force", false, "replace a file that miplc did not generate")
+	f.StringVar(&o.Package, "package", "", "name of the package (default: the name of the model)")
+	f.BoolVar(&o.Force, "force", false, "overwrite a file that miplc did not generate")
 	return cmd
 }
 

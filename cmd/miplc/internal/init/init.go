@@ -43,14 +43,14 @@ func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con, Dir: "."}
 	cmd := &cobra.Command{
 		Use:   "init [DIR]",
-		Short: "Write a starter spec",
+		Short: "Write a commented starter spec and its JSON Schema",
 		Long: fmt.Sprintf(`Write %s, a commented copy of a shipped spec, and %s beside it, with
 which an editor completes and checks the spec. Files that exist are left alone.`, specFile, schemaFile),
 		Example: "  miplc init\n  miplc init mine --from demipl",
 		Args:    console.Args(console.Arg("[DIR]", &o.Dir)),
 		RunE:    func(*cobra.Command, []string) error { return run(o) },
 	}
-	cmd.Flags().StringVar(&o.From, "from", "quickstart", "shipped spec to start from, see miplc specs")
+	cmd.Flags().StringVar(&o.From, "from", "quickstart", "shipped spec to copy, see miplc specs")
 	return cmd
 }
 

@@ -36,21 +36,22 @@ func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con}
 	cmd := &cobra.Command{
 		Use:   "parity DIR|MODEL",
-		Short: "Measure how far the engines are apart on the same bags",
-		Long: fmt.Sprintf(`Run a model in every engine on seeded random bags and print the largest absolute
-difference of probabilities and attention scores for each pair. For the folder of
-a run the interpreter (float64) and gorgonia run the graph of its spec with the
-parameters of its checkpoint; a model file alone has its back ends, onnxruntime
-and onnx-go. The exit code is 1 when a pair differs by more than %.0e; where
-rounding to float32 alone moves the predictions of a model further, by more than
-some times that movement, and %.0e at most.`, parity.Tolerance, parity.MaxTolerance),
+		Short: "Compare the predictions of all engines and back ends on the same bags",
+		Long: fmt.Sprintf(`Run a model in every engine and back end on seeded random bags. Print the largest
+absolute difference of probabilities and attention scores for each pair. For the folder
+of a run, the float64 interpreter and gorgonia run the graph of its spec with the
+parameters of its checkpoint. For a model file, the back ends onnxruntime and onnx-go
+run.
+
+Exit code 1 means that a pair differs by more than the tolerance: %.0e, or more (up to
+%.0e) if float32 rounding alone changes the predictions of this model further.`, parity.Tolerance, parity.MaxTolerance),
 		Example: "  miplc parity quickstart-run\n  miplc parity model.onnx --sizes 1,7,500 --json",
 		Args:    console.Args(console.Arg("DIR|MODEL", &o.Target)),
 		RunE:    func(*cobra.Command, []string) error { return run(o) },
 	}
-	cmd.Flags().StringVar(&o.Library, "library", "", "onnxruntime library, or a folder that holds it")
-	cmd.Flags().IntSliceVar(&o.Sizes, "sizes", parity.DefaultSizes, "instances of the bags")
-	cmd.Flags().Uint64Var(&o.Seed, "seed", 1, "seed of the bags")
+	cmd.Flags().StringVar(&o.Library, "library", "", "path of the onnxruntime library or its folder (default: the first usable one, see miplc doctor)")
+	cmd.Flags().IntSliceVar(&o.Sizes, "sizes", parity.DefaultSizes, "numbers of instances of the test bags")
+	cmd.Flags().Uint64Var(&o.Seed, "seed", 1, "seed of the random bags")
 	console.Limit(cmd.Flags(), 1, parity.MaxSize, "sizes")
 	console.Limit(cmd.Flags(), 0, math.MaxUint64, "seed")
 	return cmd

@@ -89,12 +89,10 @@ func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con}
 	cmd := &cobra.Command{
 		Use:   "predict MODEL DATA",
-		Short: "Predict the bags of a data set with an exported model",
-		Long: `Predict the bags of a data set (.npz, .mat, .csv, .csv.gz) with a model.onnx, or
-with the model in the folder of a run. Where the data set knows the true labels
-the accuracy is given too; classes are matched by their names. Bags count from 1.
-If the model was trained on this dataset, training and test bags are told apart, and
-each part has an accuracy of its own.`,
+		Short: "Predict the bags of a dataset with a trained model",
+		Long: `Predict the bags of a dataset (.npz, .mat, .csv, .csv.gz) with a model.onnx or the folder
+of a run. If the dataset contains true labels, also print the accuracy. Classes are
+matched by name. Bags are counted from 1.`,
 		Example: `  miplc predict run/model.onnx bags.npz
   miplc predict run bags.npz --bag 3
   miplc predict run bags.csv --backend onnx-go -o predictions.csv`,
@@ -102,10 +100,10 @@ each part has an accuracy of its own.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	console.SizeFlag(cmd.Flags(), &o.Limits)
-	cmd.Flags().IntVar(&o.Bag, "bag", 0, "predict this bag alone, counted from 1")
+	cmd.Flags().IntVar(&o.Bag, "bag", 0, "number of the only bag to predict, from 1 (default: all)")
 	console.Limit(cmd.Flags(), 1, console.Most, "bag")
-	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "write the predictions to this CSV file")
-	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite the CSV file")
+	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "CSV file for the predictions")
+	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite an existing CSV file")
 	o.Flags.Add(cmd)
 	return cmd
 }

@@ -26,21 +26,20 @@ func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con}
 	cmd := &cobra.Command{
 		Use:   "report DIR",
-		Short: "Make tables and figures of an experiment",
-		Long: `Make tables and figures of the results in DIR, the folder of miplc experiment,
-which need not be finished. The output folder gets report.md, report.tex (tables
-alone), report.html, which is one page that needs no other file, and
-figures/*.svg.
+		Short: "Write tables and figures of an experiment",
+		Long: `Write tables and figures of the results in DIR, the folder of miplc experiment. The
+experiment need not be finished. The output folder gets report.md, report.tex (tables
+only), report.html (one self-contained page) and figures/*.svg.
 
-Tables give the mean and the sample standard deviation over the splits. A bullet
-says that the reference learner is significantly better than the learner of the
-row, a circle that it is worse: two-sided t-test on the pairs of splits, level
-0.05.`,
+Each entry is the mean and sample standard deviation of the test accuracy over the
+splits. A bullet means that the reference learner is significantly better than the
+learner of the row, a circle that it is worse: paired two-sided t-test over the splits
+at the 0.05 level.`,
 		Example: "  miplc report smoke\n  miplc report benchmark -o tables",
 		Args:    console.Args(console.Arg("DIR", &o.Dir)),
 		RunE:    func(*cobra.Command, []string) error { return run(o) },
 	}
-	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "folder of the report (default: report in DIR)")
+	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "folder of the report (default: DIR/report)")
 	return cmd
 }
 

@@ -17,23 +17,21 @@ import (
 func Command(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "runtime",
-		Short: "Install or find onnxruntime, its WebGPU provider and the plugin of XLA",
-		Long: `The onnxruntime library is looked for in this order: the flag --library, the
-environment (` + ortlib.EnvLibrary + `, then ` + ortlib.EnvLibraryOwn + `),
-the cache that "miplc runtime install" fills, beside the miplc binary, the
-system's library folders, and Python's onnxruntime package. A library in the
-cache must have the pinned SHA-256. A library that neither the flag nor the
-environment names must belong to root or to you, in folders that nobody else can
-change.
+		Short: "Install or find onnxruntime, its WebGPU provider and the XLA plugin",
+		Long: `miplc looks for the onnxruntime library in this order: --library, the environment
+variables ` + ortlib.EnvLibrary + ` and ` + ortlib.EnvLibraryOwn + `,
+the cache (filled by "miplc runtime install"), the folder of the miplc binary, system
+folders, and Python's onnxruntime package. A library in the cache must have the pinned
+SHA-256. A library that neither the flag nor the environment names must belong to root
+or to you, in folders that no other user can write to.
 
-The PJRT plugin with which the engine xla trains is looked for in the flag
---pjrt-plugin, the environment (` + pjrt.EnvPlugin + `), and then: for the CPU in
-the cache that "miplc runtime install xla" fills, for NVIDIA GPUs in Python's
-packages, where pip install "jax[cuda13]" puts it. The same rules apply to it.
+It looks for the PJRT plugin of the engine xla in --pjrt-plugin, the environment
+variable ` + pjrt.EnvPlugin + `, and then, for CPUs, in the cache (filled by "miplc
+runtime install xla") and, for NVIDIA GPUs, in Python's packages, where pip install
+"jax[cuda13]" puts it. The same rules apply to it.
 
-The library of an execution provider is looked for in the environment
-(` + ortlib.EnvProvider + `WEBGPU for the provider webgpu) and in the cache that
-"miplc runtime install webgpu" fills.`,
+It looks for the library of an execution provider in the environment (` + ortlib.EnvProvider + `WEBGPU
+for the provider webgpu) and in the cache (filled by "miplc runtime install webgpu").`,
 	}
 	console.Group(con, cmd)
 	cmd.AddCommand(installCommand(con), pathCommand(con))
@@ -58,19 +56,19 @@ func installCommand(con *console.Console) *cobra.Command {
 	o := &installOptions{Console: con, What: libraryORT}
 	cmd := &cobra.Command{
 		Use:   "install [onnxruntime|webgpu|xla]",
-		Short: "Fetch onnxruntime " + ortlib.Version + ", its WebGPU provider, or a PJRT plugin of XLA for CPUs",
-		Long: `Fetch a pinned library through pip or npm, check its SHA-256 and unpack it into the
-cache of miplc. Nothing is fetched when it is there already.
+		Short: "Download onnxruntime " + ortlib.Version + ", its WebGPU provider or the XLA plugin for CPUs",
+		Long: `Download a pinned library through pip or npm, verify its SHA-256 and unpack it into the
+cache of miplc. Do nothing if it is already there.
 
-  onnxruntime  runs models and the engine ort
+  onnxruntime  runs models, and training steps of the engine ort (default)
   webgpu       execution provider for GPUs of any vendor: --provider webgpu
-  xla          PJRT plugin with which the engine xla trains on CPUs`,
+  xla          PJRT plugin for training on CPUs with the engine xla`,
 		Example: "  miplc runtime install\n  miplc runtime install --via npm --force\n  miplc runtime install webgpu",
 		Args:    console.Args(console.Arg("[onnxruntime|webgpu|xla]", &o.What)),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runInstall(cmd.Context(), o) },
 	}
-	cmd.Flags().StringVar(&o.Via, "via", string(pinned.ViaAuto), "tool to fetch with: auto, pip or npm")
-	cmd.Flags().BoolVar(&o.Force, "force", false, "fetch again even when a good library is installed")
+	cmd.Flags().StringVar(&o.Via, "via", string(pinned.ViaAuto), "download tool: auto, pip or npm")
+	cmd.Flags().BoolVar(&o.Force, "force", false, "download again even if a valid library is installed")
 	return cmd
 }
 
@@ -109,7 +107,7 @@ func pathCommand(con *console.Console) *cobra.Command {
 	var library string
 	cmd := &cobra.Command{
 		Use:     "path",
-		Short:   "Print the onnxruntime library that miplc uses",
+		Short:   "Print the path of the onnxruntime library that miplc uses",
 		Example: "  miplc runtime path\n  export " + ortlib.EnvLibrary + "=$(miplc runtime path)",
 		Args:    console.Args(),
 		RunE: func(*cobra.Command, []string) error {
@@ -125,7 +123,7 @@ func pathCommand(con *console.Console) *cobra.Command {
 			return printPath(con, lib, lib.Path)
 		},
 	}
-	cmd.Flags().StringVar(&library, "library", "", "onnxruntime library, or a folder that holds it")
+	cmd.Flags().StringVar(&library, "library", "", "path of the onnxruntime library or its folder (default: the first usable one, see miplc doctor)")
 	return cmd
 }
 

@@ -41,27 +41,27 @@ type options struct {
 	backend.Flags
 }
 
-const help = `Answer for models over the network, in the Open Inference Protocol v2 over HTTP (below
-/v2, with the extension of binary tensors) and gRPC. POST /predict takes one bag as JSON,
-{"instances": [[...], ...]}, and returns its label, probabilities and attention;
-/openapi.json describes all paths, /metrics is for Prometheus.
+const help = `Serve models over HTTP and gRPC. POST /predict takes one bag as JSON, {"instances":
+[[...], ...]}, and returns its label, the class probabilities and the attention scores.
+Paths below /v2 and gRPC speak the Open Inference Protocol v2. /openapi.json describes
+all paths, /metrics is for Prometheus, and / is a page for trying bags.
 
 MODELS is a model.onnx, the folder of a run, or a folder of models, each as NAME.onnx,
-NAME/model.onnx or, with numbers as versions, NAME/1/model.onnx. The newest version
-answers where a request names none. New and changed files are taken up while it runs.
+NAME/model.onnx or, with version numbers, NAME/1/model.onnx. Requests without a version
+get the newest one. New and changed files are loaded while the server runs.
 
-Several bags are predicted in one run where a model was exported with the signature
-"batch"; a model of the signature "bag" predicts them one by one.
+Models with the signature "batch" predict several bags per run, models with the
+signature "bag" one bag per run.
 
-SIGTERM ends it: it says that it is not ready, goes on for --lame-duck, takes no more
-connections, answers what it has taken, and ends with 0.`
+On SIGTERM the server reports not ready, keeps serving for --lame-duck, then stops
+accepting connections, finishes the requests in flight and exits with status 0.`
 
 // Command makes the command.
 func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con, Serve: serve.Options{Version: version.Current().Miplc, Bytes: 64 << 20, Held: 256 << 20}}
 	cmd := &cobra.Command{
 		Use:   "serve MODELS",
-		Short: "Answer for models over HTTP and gRPC",
+		Short: "Serve models over HTTP and gRPC",
 		Long:  help,
 		Example: `  miplc serve quickstart-run
   miplc serve models --http :8080 --grpc :8081 --timeout 5s
@@ -90,24 +90,24 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.GRPC, "grpc", "127.0.0.1:8081", "address of gRPC; empty: none")
 	f.StringVar(&o.TLSCert, "tls-cert", "", "PEM file of the certificate, with which connections are TLS; read again when it changes")
 	f.StringVar(&o.TLSKey, "tls-key", "", "PEM file of its key")
-	f.StringVar(&o.TokenFile, "token-file", "", "file with the token that requests must bear, all but probes of health and the page")
-	f.StringSliceVar(&o.Hosts, "allowed-hosts", nil, "host names that requests over HTTP may name, separated by commas; *: any (default: localhost, 127.0.0.1, ::1 and the host of --http if that is a loopback address, else any)")
+	f.StringVar(&o.TokenFile, "token-file", "", "file with the bearer token that requests must send, except health probes and the page (default: no token)")
+	f.StringSliceVar(&o.Hosts, "allowed-hosts", nil, "host names that HTTP requests may use, separated by commas; * allows any (default: localhost, 127.0.0.1, ::1 and the host of --http if that is a loopback address, else any)")
 	f.StringVar(&o.Bags, "bags", "", "data set whose bags the page at / offers to show")
-	f.IntVar(&o.Serve.Batching.Bags, "batch", 32, fmt.Sprintf("maximum number of bags in one run, at most %d; 1: each bag by itself", maxBatch))
-	console.Duration(f, &o.Serve.Batching.Delay, "batch-delay", 0, 0, "most time that a bag waits for others when it could be run")
-	f.IntVar(&o.Serve.Batching.Parallel, "parallel", goruntime.GOMAXPROCS(0), fmt.Sprintf("runs of a model in parallel, at most %d", maxParallel))
-	f.IntVar(&o.Serve.Batching.Waiting, "waiting", 1024, fmt.Sprintf("maximum number of requests that wait for a model, at most %d; more are refused", maxWaiting))
-	console.Bytes(f, &o.Serve.Bytes, "max-bytes", "most bytes of a request, such as 500kB or 1GiB (default 64MiB)")
-	console.Bytes(f, &o.Serve.Held, "max-held", "memory for all requests in flight, decoded ones included; at least four times --max-bytes; more requests wait and are then refused (default 256MiB)")
-	f.IntVar(&o.Serve.Instances, "max-instances", 100_000, "most instances of a request")
-	f.IntVar(&o.Serve.Connections, "max-connections", 1024, "most connections of HTTP, and of gRPC; more wait")
+	f.IntVar(&o.Serve.Batching.Bags, "batch", 32, fmt.Sprintf("number of bags per run, for models with the signature batch, up to %d", maxBatch))
+	console.Duration(f, &o.Serve.Batching.Delay, "batch-delay", 0, 0, "maximum time that a run waits for more bags")
+	f.IntVar(&o.Serve.Batching.Parallel, "parallel", goruntime.GOMAXPROCS(0), fmt.Sprintf("number of concurrent runs per model, up to %d", maxParallel))
+	f.IntVar(&o.Serve.Batching.Waiting, "waiting", 1024, fmt.Sprintf("number of requests in the queue of a model, up to %d; further ones are rejected", maxWaiting))
+	console.Bytes(f, &o.Serve.Bytes, "max-bytes", "maximum size of a request, e.g. 500kB (default 64MiB)")
+	console.Bytes(f, &o.Serve.Held, "max-held", "memory for all requests in flight, decoded, at least 4 x --max-bytes; further requests wait, then are rejected (default 256MiB)")
+	f.IntVar(&o.Serve.Instances, "max-instances", 100_000, "maximum number of instances per request")
+	f.IntVar(&o.Serve.Connections, "max-connections", 1024, "maximum number of connections, for HTTP and for gRPC; further ones wait")
 	console.Limit(f, 1, maxParallel, "parallel")
 	console.Limit(f, 1, maxBatch, "batch")
 	console.Limit(f, 1, maxWaiting, "waiting")
 	console.Limit(f, 1, console.Most, "max-instances", "max-connections")
-	console.Duration(f, &o.Serve.Timeout, "timeout", 10*time.Second, time.Millisecond, "most time for a request to arrive, to be predicted, and to be taken")
-	console.Duration(f, &o.Serve.Reload, "reload", 5*time.Second, 0, "how often MODELS is looked at for new and changed models; 0: never")
-	console.Duration(f, &o.Serve.LameDuck, "lame-duck", time.Second, 0, "how long requests are still taken after SIGTERM")
+	console.Duration(f, &o.Serve.Timeout, "timeout", 10*time.Second, time.Millisecond, "timeout for receiving a request, predicting, and sending the answer")
+	console.Duration(f, &o.Serve.Reload, "reload", 5*time.Second, 0, "interval at which MODELS is checked for new and changed models; 0 disables it")
+	console.Duration(f, &o.Serve.LameDuck, "lame-duck", time.Second, 0, "time after SIGTERM during which requests are still accepted")
 }
 
 // idleHeap is taken and never touched. The collector begins when as much as is taken is

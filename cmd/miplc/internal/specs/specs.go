@@ -37,7 +37,7 @@ func Command(con *console.Console) *cobra.Command {
 		Args:    console.Args(console.Arg("[NAME]", &o.Name)),
 		RunE:    func(*cobra.Command, []string) error { return run(o) },
 	}
-	cmd.Flags().BoolVar(&o.Full, "full", false, "with what it extends and all defaults filled in")
+	cmd.Flags().BoolVar(&o.Full, "full", false, "print the complete spec: everything inherited and all defaults")
 	return cmd
 }
 

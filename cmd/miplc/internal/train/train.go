@@ -42,32 +42,29 @@ func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con}
 	cmd := &cobra.Command{
 		Use:   "train SPEC -o DIR",
-		Short: "Train a model and leave a checked ONNX file, figures and numbers",
-		Long: `Train the model of a spec. DIR gets model.onnx, checked in every back end against
-the training graph, spec.yaml with all defaults, split.json, summary.json,
-metrics.jsonl, plots/*.svg and the checkpoint.
+		Short: "Train a model and write a checked ONNX file, metrics and plots",
+		Long: `Train the model of a spec. DIR gets model.onnx (checked in every back end against the
+training graph), spec.yaml (complete, with all defaults), split.json, summary.json,
+metrics.jsonl, plots/*.svg and a checkpoint.
 
-Engines: gorgonia needs nothing but Go; ort runs whole training steps in
-onnxruntime and is the fastest on a CPU for one run; xla trains through a PJRT plugin, on
-an NVIDIA GPU or many runs on a CPU. auto takes a GPU if one is usable, else for many runs of a
-small model on features (4 to a core that share a program, with 125,000 steps to a core)
-xla on the CPU, where "miplc runtime install xla" put its plugin, else ort, else
-gorgonia, and says why. miplc doctor shows what this machine has.
+Engines: ort runs training steps in onnxruntime and is the fastest for one run on a
+CPU; gorgonia is pure Go and needs no library; xla trains on an NVIDIA GPU, or many runs
+on a CPU. auto, the default, takes a GPU if one is usable. Otherwise it takes xla on the
+CPU for many runs of a small model on features (at least 4 per core that share a program,
+with 125,000 steps per core) if "miplc runtime install xla" was run, else ort, else
+gorgonia. It prints the choice and the reason. miplc doctor shows what works here.
 
-With --seeds, --parts or --grid one command trains many runs, each into a folder of
-its own below DIR (seed-1, part-2-seed-1-lr-0.05, ...): runs on features as many at
-a time as there are cores, runs on images one after the other. In the engine xla
-those that differ in seed, split, learning rate and weights of loss terms alone
-train side by side in one program. The same command with --resume goes on with all
-of them.
+--seeds, --parts and --grid train many runs with one command, each in its own folder
+below DIR (seed-1, part-2-seed-1-lr-0.05, ...). As many runs on features train at the
+same time as there are cores; runs on images train one after the other. With the engine
+xla, runs that differ only in seed, split, learning rate and loss weights train in one
+program.
 
-Ctrl-C stops after the step under way. The epochs of the last checkpoint are kept,
-and --resume goes on from there, with the engine and device of the run, to the
-same result, bit for bit, as an unbroken run. A finished run is overwritten only
-with --force.
+Ctrl-C stops after the current step with exit code 75. --resume continues from the last
+checkpoint, on the engine and device of the run, to a bit-identical result. A finished
+run is overwritten only with --force.
 
-The onnxruntime library that the check needs is installed into the cache when
-there is none on this machine.`,
+If no onnxruntime library is found, it is installed into the cache.`,
 		Example: `  miplc train quickstart -o quickstart-run
   miplc train demipl-image -o run --data-dir data --set train.epochs=10 --set train.seed=3
   miplc train birdsong.yaml -o gpu-run --device cuda
@@ -78,17 +75,17 @@ there is none on this machine.`,
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.Dir, "output", "o", "", "folder of the run (required)")
-	f.StringArrayVar(&o.Set, "set", nil, "override a value, e.g. train.epochs=5 (may be repeated)")
+	f.StringArrayVar(&o.Set, "set", nil, "override of a value of the spec, e.g. train.epochs=5 (repeatable)")
 	backend.EngineFlags(f, &o.Request, "engine to train with, the same as --set train.engine=")
 	f.StringVar(&o.Provider, "provider", "", backend.ProviderHelp)
-	f.IntVar(&o.Threads, "threads", 0, "threads of onnxruntime; 0: one for features, all cores for images")
-	f.StringVar(&o.Plugin, "pjrt-plugin", "", "PJRT plugin of XLA for the device; else "+pjrt.EnvPlugin+", or what is installed")
-	console.DataFlags(con, f, &o.Data, "folder of data sets")
-	f.UintSliceVar(&o.Seeds, "seeds", nil, "train one run a seed")
-	f.UintSliceVar(&o.Parts, "parts", nil, "train one run for each of these splits of data.split.index")
-	f.StringArrayVar(&o.Grid, "grid", nil, "train one run for each of these values, e.g. train.lr=0.01,0.05 (may be repeated)")
-	f.BoolVar(&o.Resume, "resume", false, "go on with what is unfinished in DIR; SPEC of a single run may be left out")
-	f.BoolVar(&o.Force, "force", false, "start again in DIR: what a run or build wrote there goes, other files stay")
+	f.IntVar(&o.Threads, "threads", 0, "number of onnxruntime threads (default: 1 for features, all cores for images)")
+	f.StringVar(&o.Plugin, "pjrt-plugin", "", "path of the PJRT plugin for the engine xla (default: "+pjrt.EnvPlugin+", or an installed one)")
+	console.DataFlags(con, f, &o.Data, "folder in which datasets are looked up (default: MIPLC_DATA)")
+	f.UintSliceVar(&o.Seeds, "seeds", nil, "seeds, one run for each")
+	f.UintSliceVar(&o.Parts, "parts", nil, "numbers of splits of data.split.index, one run for each")
+	f.StringArrayVar(&o.Grid, "grid", nil, "key and values, one run for each, e.g. train.lr=0.01,0.05 (repeatable: all combinations)")
+	f.BoolVar(&o.Resume, "resume", false, "continue the interrupted runs in DIR; SPEC is optional for a single run")
+	f.BoolVar(&o.Force, "force", false, "start again: delete what an earlier run or build wrote to DIR; other files remain")
 	console.Limit(f, 0, 1024, "threads")
 	console.Limit(f, 0, console.Most, "seeds")
 	console.Limit(f, 1, console.Most, "parts")

@@ -40,18 +40,18 @@ func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con}
 	cmd := &cobra.Command{
 		Use:   "validate SPEC...",
-		Short: "Check specs and experiments and print all that is wrong with them",
-		Long: `Check specs: names, types and values, and every shape, by compiling them for the
-shapes of their data, and the split. Where the data is not at hand data.shape and
-data.classes are taken, or made-up extents. All errors of all files are printed.
+		Short: "Check specs and experiments and print all errors",
+		Long: `Check the names, types, values and shapes of specs, and their splits. Shapes are checked
+with the shape of the data. If the data is missing, data.shape and data.classes are used,
+or made-up sizes. All errors of all files are printed.
 
-A file may be an experiment too: it is checked with the settings of its specs.`,
+A file may also be an experiment. It is checked together with its specs.`,
 		Example: "  miplc validate model.yaml\n  miplc validate models/*.yaml --json",
 		Args:    console.Args(console.Arguments("SPEC...", &o.Specs)),
 		RunE:    func(*cobra.Command, []string) error { return run(o) },
 	}
-	cmd.Flags().StringArrayVar(&o.Set, "set", nil, "override a value, e.g. train.epochs=5 (may be repeated)")
-	console.DataFlags(con, cmd.Flags(), &o.Data, "folder of data sets")
+	cmd.Flags().StringArrayVar(&o.Set, "set", nil, "override of a value of the spec, e.g. train.epochs=5 (repeatable)")
+	console.DataFlags(con, cmd.Flags(), &o.Data, "folder in which datasets are looked up (default: MIPLC_DATA)")
 	return cmd
 }
 

@@ -64,7 +64,7 @@ func (i Info) String() string {
 func Command(con *console.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Print the versions of miplc and Go, and the commit",
+		Short: "Print the versions of miplc and Go and the commit",
 		Args:  console.Args(),
 		RunE: func(*cobra.Command, []string) error {
 			info := Current()
