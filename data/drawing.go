@@ -1,6 +1,7 @@
 package data
 
 import (
+	"iter"
 	"math"
 	"math/rand/v2"
 
@@ -26,14 +27,13 @@ func newDrawing(name string, shape []int, instances float64, bags, classes int) 
 	}}, nil
 }
 
-// drawnBytes is the least that a drawing takes: the set as it is drawn and its
-// shuffled copy.
+// drawnBytes is the least memory, in bytes, that a drawn set takes.
 func drawnBytes(shape []int, instances float64, bags, classes int) float64 {
 	instance := 4.0
 	for _, e := range shape {
 		instance *= float64(e)
 	}
-	return 2 * (instances*(instance+8) + float64(bags)*(float64(classes)+16))
+	return instances*(instance+8) + float64(bags)*(float64(classes)+16)
 }
 
 func (d *drawing) addInstance(x []float32, label int, positive bool) {
@@ -50,12 +50,19 @@ func (d *drawing) endBag(label int, candidates []uint8) {
 	d.Labels = append(d.Labels, label)
 }
 
-// shuffled returns the set with its bags in random order, so that no model
-// sees the classes in turn.
-func (d *drawing) shuffled(r *rand.Rand) *Dataset {
-	set := d.Select(r.Perm(d.Bags()))
-	set.Name = d.Name
-	return set
+// bagsByClass yields the bags 0 to bags-1, each with its class, in the order of the
+// classes. Bag i has the class i % classes. The published sets and their index files
+// have this order; trainings shuffle the bags in every epoch.
+func bagsByClass(bags, classes int) iter.Seq2[int, int] {
+	return func(yield func(bag, class int) bool) {
+		for class := range classes {
+			for bag := class; bag < bags; bag += classes {
+				if !yield(bag, class) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // drawPositives says which of size instances are positive: the share, rounded,

@@ -56,8 +56,15 @@ func TestOpenSplit(t *testing.T) {
 	}
 }
 
-// The authors' index files and their copy as text say the same.
+// The authors' index files and their copy as text are equal. They are stratified for
+// bags in the order of five classes, so on a generated set they test 30 bags of each.
 func TestAuthorsSplits(t *testing.T) {
+	o := DefaultPrototypes
+	o.Bags = 500
+	set, err := Prototypes(o)
+	if err != nil {
+		t.Fatal(err)
+	}
 	dir := testsupport.Data(t, "mipl-splits", "its files are in data/MNIST_MIPL/index of the repository tangw-seu/DEMIPL")
 	for part := 1; part <= 10; part++ {
 		mat, err := OpenSplit(filepath.Join(dir, fmt.Sprintf("index%d.mat", part)), 0, 500)
@@ -73,6 +80,9 @@ func TestAuthorsSplits(t *testing.T) {
 		}
 		if !slices.Equal(mat.Train, text.Train) || !slices.Equal(mat.Test, text.Test) {
 			t.Errorf("split %d: the .mat and the CSV differ", part)
+		}
+		if got := classCounts(set.Labels, mat.Test); !slices.Equal(got, []int{30, 30, 30, 30, 30}) {
+			t.Errorf("split %d tests %v bags of the classes, want 30 of each", part, got)
 		}
 	}
 }

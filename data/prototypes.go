@@ -49,9 +49,8 @@ func Prototypes(o PrototypeOptions) (*Dataset, error) {
 		return nil, err
 	}
 	point := make([]float32, o.Features)
-	for bag := range o.Bags {
+	for bag, label := range bagsByClass(o.Bags, o.Classes) {
 		r := stream.New(o.Seed, "bag", uint64(bag))
-		label := bag % o.Classes
 		size := o.MinSize + r.IntN(o.MaxSize-o.MinSize+1)
 		for _, positive := range drawPositives(r, size, o.Positives) {
 			centre := classes[label]
@@ -65,8 +64,7 @@ func Prototypes(o PrototypeOptions) (*Dataset, error) {
 		}
 		d.endBag(label, DrawCandidates(r, label, o.Classes, o.Candidates))
 	}
-	set := d.shuffled(stream.New(o.Seed, "order"))
-	return set, set.Validate("generated:prototypes")
+	return &d.Dataset, d.Validate("generated:prototypes")
 }
 
 // Fits refuses settings that take more memory than there is.

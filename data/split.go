@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -20,29 +21,91 @@ import (
 // count them from 1.
 type Split struct {
 	Train, Test []int  // ascending
-	Source      string // how it came about, e.g. "random 0.7, seed 1" or "index1.mat"
+	Source      string // how it came about, e.g. "stratified 0.7, seed 1" or "index1.mat"
 }
 
-// RandomSplit draws round(share*bags) training bags at random; the others test.
-// The draw is uniform over all bags: it is not stratified by class, as the
-// authors' splits are not.
-func RandomSplit(bags int, share float64, seed uint64) (*Split, error) {
-	if !(share > 0 && share < 1) {
-		return nil, diag.Errorf(diag.Pos{}, "the training share %v must lie between 0 and 1", share)
+// Stratified is the first word of the Source of stratified splits.
+const Stratified = "stratified"
+
+// SplitOptions are the settings of a random split.
+type SplitOptions struct {
+	Train    float64 // share of training bags, between 0 and 1
+	Seed     uint64
+	Stratify bool // gives every class the same share, where true labels are known
+}
+
+// RandomSplit draws round(o.Train*bags) training bags at random; the others test.
+// labels holds the true label of each bag, -1 for unknown; nil means that no label
+// is known. A stratified split draws the same share of every class, as the splits
+// of the DEMIPL authors do. Bags without a label count as one more class. Without
+// labels, or without o.Stratify, the draw is uniform over all bags.
+func RandomSplit(bags int, labels []int, o SplitOptions) (*Split, error) {
+	if !(o.Train > 0 && o.Train < 1) {
+		return nil, diag.Errorf(diag.Pos{}, "the training share %v must lie between 0 and 1", o.Train)
 	}
-	n := int(math.Round(share * float64(bags)))
+	n := int(math.Round(o.Train * float64(bags)))
 	if n < 1 || n >= bags {
-		return nil, diag.Errorf(diag.Pos{}, "a training share of %v of %d bags leaves %d for training and %d for testing; both need one", share, bags, n, bags-n)
+		return nil, diag.Errorf(diag.Pos{}, "a training share of %v of %d bags leaves %d for training and %d for testing; both need one", o.Train, bags, n, bags-n)
 	}
-	order := stream.New(seed, "split").Perm(bags)
-	s := &Split{
-		Train:  slices.Clone(order[:n]),
-		Test:   slices.Clone(order[n:]),
-		Source: fmt.Sprintf("random %v, seed %d", share, seed),
+	kind := Stratified
+	if !o.Stratify || !anyKnown(labels) {
+		kind, labels = "random", make([]int, bags)
+	}
+	order := stream.New(o.Seed, "split").Perm(bags)
+	left := quotas(order, labels, o.Train, n)
+	s := &Split{Source: fmt.Sprintf("%s %v, seed %d", kind, o.Train, o.Seed)}
+	for _, bag := range order {
+		if left[labels[bag]] > 0 {
+			left[labels[bag]]--
+			s.Train = append(s.Train, bag)
+		} else {
+			s.Test = append(s.Test, bag)
+		}
 	}
 	slices.Sort(s.Train)
 	slices.Sort(s.Test)
 	return s, nil
+}
+
+// quotas returns how many of n training bags each class gets: its share rounded
+// down, and one more for the classes with the largest remainders. A class of two
+// bags or more is in both parts where n allows it. The random order breaks ties, so
+// that no class is preferred.
+func quotas(order, labels []int, share float64, n int) map[int]int {
+	type class struct{ label, size, quota int }
+	var classes []*class
+	byLabel := map[int]*class{}
+	for _, bag := range order {
+		c := byLabel[labels[bag]]
+		if c == nil {
+			c = &class{label: labels[bag]}
+			byLabel[c.label], classes = c, append(classes, c)
+		}
+		c.size++
+	}
+	for _, c := range classes {
+		c.quota = int(share * float64(c.size))
+		n -= c.quota
+	}
+	urgency := func(c *class) float64 {
+		remainder := share*float64(c.size) - float64(c.quota)
+		switch {
+		case c.quota == 0:
+			return 1 + remainder // else no bag of the class would train
+		case c.quota+1 == c.size:
+			return remainder - 1 // no bag of the class would test
+		}
+		return remainder
+	}
+	slices.SortStableFunc(classes, func(a, b *class) int { return cmp.Compare(urgency(b), urgency(a)) })
+	out := map[int]int{}
+	for i, c := range classes {
+		out[c.label] = c.quota
+		if i < n {
+			out[c.label]++
+		}
+	}
+	return out
 }
 
 // newIndexSplit turns bag numbers that count from 1 into a split of exactly these

@@ -90,8 +90,8 @@ func SynthSources(set, folder string) []string {
 	return list
 }
 
-// Synth draws a set of bags: prototypes, or from labelled instances. Bag by bag, the
-// class goes round all classes; the size is uniform between MinSize and MaxSize; the
+// Synth draws a set of bags: prototypes, or from labelled instances. The bags are in
+// the order of their classes; the size is uniform between MinSize and MaxSize; the
 // positive instances are drawn from those of the class and the others from the
 // negatives, without repetition within a bag; R false positive labels are drawn
 // uniformly from the other classes. The result is named after set and r, e.g.
@@ -192,9 +192,8 @@ func drawBags(name string, pool *instancePool, o SynthOptions) (*Dataset, error)
 	}
 	d.ClassNames = slices.Clone(pool.classes)
 	features := make([]float32, d.Dim())
-	for bag := range o.Bags {
+	for bag, label := range bagsByClass(o.Bags, k) {
 		r := stream.New(o.Seed, "bag", uint64(bag))
-		label := bag % k
 		positive := drawPositives(r, o.MinSize+r.IntN(o.MaxSize-o.MinSize+1), o.Positives)
 		fromClass, fromRest := newSampler(r, pool.positives[label]), newSampler(r, pool.negatives)
 		for _, p := range positive {
@@ -207,8 +206,7 @@ func drawBags(name string, pool *instancePool, o SynthOptions) (*Dataset, error)
 		}
 		d.endBag(label, DrawCandidates(r, label, k, *o.R))
 	}
-	set := d.shuffled(stream.New(o.Seed, "order"))
-	return set, set.Validate(name)
+	return &d.Dataset, d.Validate(name)
 }
 
 // sampler draws from members without repetition.

@@ -69,7 +69,6 @@ func drawSIVAL(name string, o SynthOptions) (*Dataset, error) {
 		return nil, err
 	}
 	k := len(classes)
-	kept := make([]int, k)
 	d, err := newDrawing(name, []int{t.features}, float64(len(t.bags)), o.Bags, k)
 	if err != nil {
 		return nil, err
@@ -77,29 +76,21 @@ func drawSIVAL(name string, o SynthOptions) (*Dataset, error) {
 	for _, c := range classes {
 		d.ClassNames = append(d.ClassNames, sivalNames[c])
 	}
-	for start := 0; start < len(t.bags); {
-		end := start
-		for end < len(t.bags) && t.bags[end] == t.bags[start] {
-			end++
+	bags := t.bagsOf()
+	for label, c := range classes {
+		of := bags[sivalNames[c]]
+		if len(of) < o.Bags/k {
+			return nil, diag.Errorf(diag.Pos{File: path}, "class %s has %d bags in the source, %d are asked for", sivalNames[c], len(of), o.Bags/k)
 		}
-		label := slices.IndexFunc(classes, func(c int) bool { return sivalNames[c] == strconv.Itoa(t.labels[start]) })
-		if label >= 0 && kept[label] < o.Bags/k {
-			kept[label]++
-			d.Instances = append(d.Instances, t.x[start*t.features:end*t.features]...)
-			d.Offsets = append(d.Offsets, d.Offsets[len(d.Offsets)-1]+end-start)
+		for _, rows := range of[:o.Bags/k] {
+			d.Instances = append(d.Instances, t.x[rows.start*t.features:rows.end*t.features]...)
+			d.Offsets = append(d.Offsets, d.Offsets[len(d.Offsets)-1]+rows.end-rows.start)
+			r := stream.New(o.Seed, "bag", uint64(t.bags[rows.start]))
 			d.Labels = append(d.Labels, label)
-			r := stream.New(o.Seed, "bag", uint64(t.bags[start]))
 			d.Candidates = append(d.Candidates, DrawCandidates(r, label, k, *o.R)...)
 		}
-		start = end
 	}
-	for c, n := range kept {
-		if n < o.Bags/k {
-			return nil, diag.Errorf(diag.Pos{File: path}, "class %s has %d bags in the source, %d are asked for", d.ClassNames[c], n, o.Bags/k)
-		}
-	}
-	set := d.shuffled(stream.New(o.Seed, "order"))
-	return set, set.Validate(name)
+	return &d.Dataset, d.Validate(name)
 }
 
 // sivalNames names the six classes of mil/sival6 by their numbers in SIVAL.
@@ -110,6 +101,24 @@ type labelledCSV struct {
 	bags, labels []int
 	x            []float32 // [len(labels), features]
 	features     int
+}
+
+// rowRange is the rows start to end-1 of a table.
+type rowRange struct{ start, end int }
+
+// bagsOf returns the rows of the bags of each label, in the order of the file.
+func (t *labelledCSV) bagsOf() map[string][]rowRange {
+	bags := map[string][]rowRange{}
+	for start := 0; start < len(t.bags); {
+		end := start
+		for end < len(t.bags) && t.bags[end] == t.bags[start] {
+			end++
+		}
+		label := strconv.Itoa(t.labels[start])
+		bags[label] = append(bags[label], rowRange{start, end})
+		start = end
+	}
+	return bags
 }
 
 func openLabelledCSV(path, labelColumn string, limits Options) (*labelledCSV, error) {

@@ -91,6 +91,9 @@ func (e *Experiment) find(at schema.Str, name string, folder data.Folder) (strin
 	return runs.Find(&e.Origin, at.Pos, name, folder)
 }
 
+// drawVersion changes when the same description draws other bags, or in another order.
+const drawVersion = 2
+
 // cached draws a set into the folder of the experiment unless it is there. Its
 // name has a hash of the description, so that another description draws anew.
 func (s *Synth) cached(name string, r int, dir string, folder data.Folder) (path, source string, err error) {
@@ -98,7 +101,7 @@ func (s *Synth) cached(name string, r int, dir string, folder data.Folder) (path
 	if err != nil {
 		return "", "", err
 	}
-	hash := sha256.Sum256(fmt.Appendf(nil, "%s r %d %s", s.Set.V, r, text))
+	hash := sha256.Sum256(fmt.Appendf(nil, "%d %s r %d %s", drawVersion, s.Set.V, r, text))
 	source = fmt.Sprintf("%s, seed %d", s.Set.V, s.Seed)
 	path = filepath.Join(dir, DataFolder, fmt.Sprintf("%s-r%d-%x.npz", slug(name), r, hash[:4]))
 	if _, err := os.Stat(path); err == nil {
@@ -132,9 +135,9 @@ func (s *Synth) options() data.SynthOptions {
 }
 
 // split gives split i of a data set, counted from 1.
-func (e *Experiment) split(s Splits, i, bags int, folder data.Folder) (*data.Split, error) {
+func (e *Experiment) split(s Splits, i int, set *data.Dataset, folder data.Folder) (*data.Split, error) {
 	if s.Index.V == "" {
-		return data.RandomSplit(bags, s.Train, uint64(s.Seed+i-1))
+		return data.RandomSplit(set.Bags(), set.Labels, data.SplitOptions{Train: s.Train, Stratify: s.Stratify, Seed: uint64(s.Seed + i - 1)})
 	}
 	name := strings.ReplaceAll(s.Index.V, splitMark, strconv.Itoa(i))
 	path, err := e.find(s.Index, name, folder)
@@ -145,13 +148,20 @@ func (e *Experiment) split(s Splits, i, bags int, folder data.Folder) (*data.Spl
 	if name != s.Index.V { // one file a split
 		part = 1
 	}
-	return data.OpenSplit(path, part, bags)
+	return data.OpenSplit(path, part, set.Bags())
 }
 
 // holdOut takes a share of the training bags of a split for choosing a setting:
 // the result trains on the others and tests on these.
-func holdOut(split *data.Split, c Choose, number int) (*data.Split, error) {
-	inner, err := data.RandomSplit(len(split.Train), 1-c.Holdout, uint64(c.Seed+number-1))
+func holdOut(set *data.Dataset, split *data.Split, c Choose, number int) (*data.Split, error) {
+	labels := make([]int, len(split.Train))
+	for i, bag := range split.Train {
+		labels[i] = -1
+		if class, known := set.Label(bag); known {
+			labels[i] = class
+		}
+	}
+	inner, err := data.RandomSplit(len(labels), labels, data.SplitOptions{Train: 1 - c.Holdout, Stratify: c.Stratify, Seed: uint64(c.Seed + number - 1)})
 	if err != nil {
 		return nil, diag.Errorf(diag.Pos{}, "%d training bags are too few to hold %v of them out", len(split.Train), c.Holdout)
 	}

@@ -138,18 +138,20 @@ type Axis struct {
 // Splits says how bags are split into training and test bags: at random, split
 // i with seed Seed+i-1, or as index files say.
 type Splits struct {
-	Count int
-	Train float64 // share of training bags
-	Seed  int
-	Index schema.Str // path; {split} stands for the number of the split
+	Count    int
+	Train    float64 // share of training bags
+	Stratify bool    // the same share of every class
+	Seed     int
+	Index    schema.Str // path; {split} stands for the number of the split
 }
 
 // Choose says how one setting of a grid is chosen in every cell: by the accuracy
 // on a share of the training bags that is held out; the model is then trained
 // with it on all training bags.
 type Choose struct {
-	Holdout float64
-	Seed    int
+	Holdout  float64
+	Stratify bool // the same share of every class
+	Seed     int
 }
 
 // Item is one table or figure of the report.

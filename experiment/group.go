@@ -143,7 +143,7 @@ func (r *runner) train(ctx context.Context, g *group, results []*Result) (errs [
 // settings adds the trials of the grid of a cell, on held-out training bags.
 func (r *runner) settings(list []training, g *group, cell int, set *data.Dataset, split *data.Split) ([]training, error) {
 	c := g.Cells[cell]
-	inner, err := holdOut(split, r.e.Choose, c.Split)
+	inner, err := holdOut(set, split, r.e.Choose, c.Split)
 	if err != nil {
 		return list, err
 	}

@@ -43,9 +43,9 @@ func (e *Experiment) settled(doc *schema.Document, err error) (*Experiment, erro
 	}
 	e.Document = doc
 	e.KeepModels = e.keep.V == "models"
-	e.Splits = e.splits.over(Splits{Count: defaultSplits, Train: defaultTrain, Seed: 1})
+	e.Splits = e.splits.over(Splits{Count: defaultSplits, Train: defaultTrain, Stratify: true, Seed: 1})
 	if e.Choose == (Choose{}) {
-		e.Choose = Choose{Holdout: defaultHoldout, Seed: 1}
+		e.Choose = Choose{Holdout: defaultHoldout, Stratify: true, Seed: 1}
 	}
 	for i := range e.Data {
 		e.Data[i].settle(e)
@@ -93,6 +93,7 @@ func (d *DataSet) settle(e *Experiment) {
 type splitKeys struct {
 	count, seed schema.Int
 	train       schema.Float
+	stratify    schema.Bool
 	index       schema.Str
 }
 
@@ -103,6 +104,9 @@ func (k *splitKeys) over(s Splits) Splits {
 	}
 	if k.train.Set() {
 		s.Train = k.train.V
+	}
+	if k.stratify.Set() {
+		s.Stratify = k.stratify.V
 	}
 	if k.seed.Set() {
 		s.Seed = k.seed.V

@@ -160,7 +160,7 @@ func (p *Plan) addCells(loaded map[Coord][]candidate, sel Select, d *DataSet, in
 	if sel.Splits > 0 {
 		in.splits.Count = min(in.splits.Count, sel.Splits)
 	}
-	splits, err := e.splitList(d, in, set.Bags())
+	splits, err := e.splitList(d, in, set)
 	if err != nil {
 		return err
 	}
@@ -194,10 +194,10 @@ func (p *Plan) addCells(loaded map[Coord][]candidate, sel Select, d *DataSet, in
 
 // splitList makes the splits of a data set. Two equal splits are an error: they would
 // count twice in means and deviations.
-func (e *Experiment) splitList(d *DataSet, in *inputOf, bags int) ([]*data.Split, error) {
+func (e *Experiment) splitList(d *DataSet, in *inputOf, set *data.Dataset) ([]*data.Split, error) {
 	list, first := make([]*data.Split, in.splits.Count), map[string]int{}
 	for i := range list {
-		split, err := e.split(in.splits, i+1, bags, in.folder)
+		split, err := e.split(in.splits, i+1, set, in.folder)
 		if err != nil {
 			return nil, e.dataError(d, in.facts.R, err)
 		}

@@ -112,9 +112,9 @@ func (c *checker) dataRules() {
 }
 
 func (c *checker) splitRules(k *splitKeys) {
-	for _, random := range []diag.Pos{k.train.Pos, k.seed.Pos} {
+	for _, random := range []diag.Pos{k.train.Pos, k.stratify.Pos, k.seed.Pos} {
 		if k.index.Set() && !random.IsZero() {
-			c.add(random, "train and seed belong to random splits; index has the bags of every split in files")
+			c.add(random, "train, stratify and seed belong to random splits; index has the bags of every split in files")
 		}
 	}
 }

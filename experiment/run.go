@@ -322,6 +322,6 @@ func (r *runner) input(c *Cell) (*data.Dataset, *data.Split, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	split, err := r.e.split(c.input.splits, c.Split, set.Bags(), c.input.folder)
+	split, err := r.e.split(c.input.splits, c.Split, set, c.input.folder)
 	return set, split, err
 }

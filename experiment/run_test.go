@@ -279,18 +279,35 @@ func TestGrid(t *testing.T) {
 			t.Errorf("%s: %q, %+v", r.Coord, r.Setting, r.Trials)
 		}
 	}
-	split, err := data.RandomSplit(20, 0.7, 1)
+}
+
+// Held-out bags are training bags, the same share of every class.
+func TestHoldOut(t *testing.T) {
+	o := data.DefaultPrototypes
+	o.Bags, o.Classes = 40, 4
+	set, err := data.Prototypes(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	inner, err := holdOut(split, Choose{0.3, 5}, 1)
+	split, err := data.RandomSplit(40, set.Labels, data.SplitOptions{Train: 0.7, Seed: 1, Stratify: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner, err := holdOut(set, split, Choose{Holdout: 2. / 7, Stratify: true, Seed: 5}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := slices.Concat(inner.Train, inner.Test)
 	slices.Sort(all)
-	if !slices.Equal(all, split.Train) || len(inner.Test) != 4 {
+	if !slices.Equal(all, split.Train) || len(inner.Test) != 8 {
 		t.Errorf("held out %v of %v, training with %v", inner.Test, split.Train, inner.Train)
+	}
+	counts := make([]int, 4)
+	for _, bag := range inner.Test {
+		counts[set.Labels[bag]]++
+	}
+	if !slices.Equal(counts, []int{2, 2, 2, 2}) {
+		t.Errorf("held out %v bags of the classes, want 2 of each", counts)
 	}
 }
 

@@ -184,7 +184,7 @@ func (e *Experiment) checkKeys(in *inputOf, groups []*group) error {
 			continue
 		}
 		if splits[c.Split] == nil {
-			if splits[c.Split], err = e.split(in.splits, c.Split, set.Bags(), in.folder); err != nil {
+			if splits[c.Split], err = e.split(in.splits, c.Split, set, in.folder); err != nil {
 				return err
 			}
 		}

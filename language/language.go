@@ -86,6 +86,8 @@ func (s *Spec) drawn() bool   { return !s.indexed() }
 var splitRows = []schema.Row{
 	{Name: "train", Type: schema.Real, Default: "0.7", In: schema.Within(0, 1), Applies: schema.When((*Spec).drawn), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Train }),
 		Doc: "Share of the bags that train; the rest test."},
+	{Name: "stratify", Type: schema.Truth, Default: "true", Applies: schema.When((*Spec).drawn), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Stratify }),
+		Doc: "Draw the same share of every class, where true labels are known; false: draw from all bags alike."},
 	{Name: "seed", Type: schema.Whole, Default: "1", In: schema.Between(0, maxCount), Applies: schema.When((*Spec).drawn), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Seed }),
 		Doc: "Seed of the random split."},
 	{Name: "index", Type: schema.Text, Applies: schema.When((*Spec).indexed), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Index }),

@@ -62,10 +62,11 @@ type Generated struct {
 // Split says which bags train. Index names a file of bag numbers; else a share
 // of the bags is drawn at random.
 type Split struct {
-	Train schema.Float // share of training bags
-	Seed  schema.Int
-	Index schema.Str // path of a .mat with trainIndex and testIndex, or of a splits CSV
-	Part  schema.Int // which split of an index CSV, counted from 1
+	Train    schema.Float // share of training bags
+	Stratify schema.Bool  // the same share of every class
+	Seed     schema.Int
+	Index    schema.Str // path of a .mat with trainIndex and testIndex, or of a splits CSV
+	Part     schema.Int // which split of an index CSV, counted from 1
 }
 
 // Model describes the network from the instances to the class probabilities,

@@ -48,12 +48,12 @@ func prototypes(g language.Generated) data.PrototypeOptions {
 	}
 }
 
-// openSplit splits a number of bags as the spec says. A share that leaves one
-// part without bags is a *SpecError.
-func openSplit(spec *language.Spec, bags int, folder data.Folder) (*data.Split, error) {
+// openSplit splits a number of bags as the spec says. labels holds their true labels,
+// see data.RandomSplit. A share that leaves one part without bags is a *SpecError.
+func openSplit(spec *language.Spec, bags int, labels []int, folder data.Folder) (*data.Split, error) {
 	s := spec.Data.Split
 	if s.Index.V == "" {
-		split, err := data.RandomSplit(bags, s.Train.V, uint64(s.Seed.V))
+		split, err := data.RandomSplit(bags, labels, data.SplitOptions{Train: s.Train.V, Stratify: s.Stratify.V, Seed: uint64(s.Seed.V)})
 		if err != nil {
 			pos := cmp.Or(s.Train.Pos, spec.Data.Set.Pos)
 			return nil, &SpecError{spec.Locate(diag.Errorf(pos, "%v", err))}

@@ -37,7 +37,7 @@ func PartsOf(model, dataSHA256 string, split json.RawMessage, set *data.Dataset)
 	if err := json.Unmarshal(split, &facts); err != nil {
 		return nil, fmt.Errorf("the split in the metadata of %s: %w", model, err)
 	}
-	for _, s := range []*data.Split{readSplit(filepath.Dir(model), set.Bags()), drawnAgain(facts.Source, set.Bags())} {
+	for _, s := range []*data.Split{readSplit(filepath.Dir(model), set.Bags()), drawnAgain(facts.Source, set)} {
 		if s == nil || train.SplitHash(s) != facts.SHA256 {
 			continue
 		}
@@ -87,13 +87,14 @@ func fromOne(list []int, bags int) ([]int, error) {
 }
 
 // drawnAgain repeats a random split by its description, or returns nil if it was none.
-func drawnAgain(source string, bags int) *data.Split {
-	var share float64
-	var seed uint64
-	if _, err := fmt.Sscanf(source, "random %g, seed %d", &share, &seed); err != nil {
+func drawnAgain(source string, set *data.Dataset) *data.Split {
+	var kind string
+	var o data.SplitOptions
+	if _, err := fmt.Sscanf(source, "%s %g, seed %d", &kind, &o.Train, &o.Seed); err != nil {
 		return nil
 	}
-	s, err := data.RandomSplit(bags, share, seed)
+	o.Stratify = kind == data.Stratified
+	s, err := data.RandomSplit(set.Bags(), set.Labels, o)
 	if err != nil || s.Source != source {
 		return nil
 	}

@@ -53,7 +53,7 @@ func OpenTrials(list []*language.Spec, folder data.Folder) ([]*train.Trial, erro
 			}
 			opened[from] = set
 		}
-		split, err := openSplit(spec, set.Bags(), folder)
+		split, err := openSplit(spec, set.Bags(), set.Labels, folder)
 		if err != nil {
 			return nil, err
 		}

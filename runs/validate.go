@@ -45,7 +45,7 @@ func Validate(name string, overrides []string, folder data.Folder) (Verdict, err
 		v.note(prototypes(spec.Data.Generated).Fits())
 	}
 	if facts.bags > 0 {
-		if _, err := openSplit(spec, facts.bags, folder); err != nil {
+		if _, err := openSplit(spec, facts.bags, nil, folder); err != nil {
 			return Verdict{}, err
 		}
 	}

@@ -43,9 +43,11 @@ type AttentionSnapshot struct {
 // kept.
 const followed = 6
 
-// FollowWeights picks the training bags whose weights are followed: the first
-// ones of the split that have anything to disambiguate.
+// FollowWeights picks the training bags whose weights are followed among those with
+// more than one candidate. They are spread evenly over the split, so that several
+// classes are shown also where the bags are in the order of their classes.
 func (r *Record) FollowWeights() {
+	var ambiguous []Trajectory
 	for _, bag := range r.Split.Train {
 		var candidates []int
 		for c, in := range r.Data.CandidateSet(bag) {
@@ -53,9 +55,13 @@ func (r *Record) FollowWeights() {
 				candidates = append(candidates, c)
 			}
 		}
-		if len(candidates) > 1 && len(r.Trajectories) < followed {
-			r.Trajectories = append(r.Trajectories, Trajectory{Bag: bag + 1, Label: r.truth(bag), Candidates: candidates})
+		if len(candidates) > 1 {
+			ambiguous = append(ambiguous, Trajectory{Bag: bag + 1, Label: r.truth(bag), Candidates: candidates})
 		}
+	}
+	n := min(followed, len(ambiguous))
+	for i := range n {
+		r.Trajectories = append(r.Trajectories, ambiguous[i*len(ambiguous)/n])
 	}
 }
 

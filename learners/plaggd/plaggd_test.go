@@ -32,7 +32,7 @@ func drawn(t *testing.T, features int, positives float64) *learners.Problem {
 	if err != nil {
 		t.Fatal(err)
 	}
-	split, err := data.RandomSplit(set.Bags(), 0.7, 1)
+	split, err := data.RandomSplit(set.Bags(), set.Labels, data.SplitOptions{Train: 0.7, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

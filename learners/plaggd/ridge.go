@@ -33,6 +33,9 @@ func newRidge(ctx context.Context, m *model, set Settings) (*ridge, error) {
 	k := distances2(m.centred)
 	if r.width == 0 {
 		r.width = meanDistance(k)
+		if r.width <= sameVector*mat.Norm(m.vectors, math.Inf(1)) { // means of equal instances differ by rounding
+			r.width = 0
+		}
 	}
 	if r.width == 0 {
 		return nil, errors.New("pl-aggd: all training bags have the same vector: there is nothing to tell them apart by")
@@ -90,6 +93,10 @@ func distances2(x *mat.Dense) *mat.SymDense {
 	}
 	return d
 }
+
+// sameVector is the mean distance, relative to the largest vector, up to which vectors
+// are equal but for rounding.
+const sameVector = 1e-12
 
 // meanDistance is the mean distance of two different points.
 func meanDistance(d2 *mat.SymDense) float64 {

@@ -172,7 +172,8 @@ func Trial(t testing.TB, spec *language.Spec, d *data.Dataset) *train.Trial {
 	if d, err = d.Reshape(sig.Instance); err != nil {
 		t.Fatal(err)
 	}
-	split, err := data.RandomSplit(d.Bags(), spec.Data.Split.Train.V, uint64(spec.Data.Split.Seed.V))
+	s := spec.Data.Split
+	split, err := data.RandomSplit(d.Bags(), d.Labels, data.SplitOptions{Train: s.Train.V, Stratify: s.Stratify.V, Seed: uint64(s.Seed.V)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func mixed(t *testing.T, o *train.Trial) []*train.Trial {
 		vary(t, o, "candidates", seed(3)),
 	}
 	var err error
-	if list[3].Split, err = data.RandomSplit(o.Data.Bags(), 0.5, 2); err != nil {
+	if list[3].Split, err = data.RandomSplit(o.Data.Bags(), nil, data.SplitOptions{Train: 0.5, Seed: 2}); err != nil {
 		t.Fatal(err)
 	}
 	set := *o.Data

@@ -46,7 +46,7 @@ func TestHostileNames(t *testing.T) {
 		{2, "validate wrong.yaml", "mod"},
 		{2, "validate no\x1b[2J.yaml", "no␛[2J.yaml"},
 		{0, "data inspect hostile.npz", "| \ufffdback |"},
-		{0, "data inspect hostile.npz --bag 1 --svg bag.svg", "y \ufffdon]"},
+		{0, "data inspect hostile.npz --bag 241 --svg bag.svg", "\ufffdback \ufffdon]"},
 		{0, "train h.yaml -o run --set train.epochs=1", "training h\ufffdname with"},
 		{1, "train h.yaml -o run", "holds a finished run"},
 		{0, "build h.yaml -o h\x1bbuild", "h␛build"},
