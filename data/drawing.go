@@ -27,13 +27,14 @@ func newDrawing(name string, shape []int, instances float64, bags, classes int) 
 	}}, nil
 }
 
-// drawnBytes is the least memory, in bytes, that a drawn set takes.
+// drawnBytes is the least memory, in bytes, that drawing a set takes. A slice that
+// grows is copied, so that it is in memory twice for a moment.
 func drawnBytes(shape []int, instances float64, bags, classes int) float64 {
 	instance := 4.0
 	for _, e := range shape {
 		instance *= float64(e)
 	}
-	return instances*(instance+8) + float64(bags)*(float64(classes)+16)
+	return 2 * (instances*(instance+8) + float64(bags)*(float64(classes)+16))
 }
 
 func (d *drawing) addInstance(x []float32, label int, positive bool) {
