@@ -1,0 +1,32 @@
+package runs
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/miplc/miplc/data"
+)
+
+// A model away from its folder finds the parts of a random split again, stratified or not.
+func TestDrawnAgain(t *testing.T) {
+	set, err := data.Prototypes(data.DefaultPrototypes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, stratify := range []bool{false, true} {
+		split, err := data.RandomSplit(set.Bags(), set.Labels, data.SplitOptions{Train: 0.7, Seed: 3, Stratify: stratify})
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := drawnAgain(split.Source, set)
+		if again == nil || !slices.Equal(again.Train, split.Train) {
+			t.Errorf("%s: drawn again as %+v", split.Source, again)
+		}
+	}
+	for _, source := range []string{"index1.mat", filepath.Join("a b", "c.csv, part 1"), "random 2, seed 1", "sorted 0.7, seed 1"} {
+		if s := drawnAgain(source, set); s != nil {
+			t.Errorf("%s: drawn again as %+v", source, s)
+		}
+	}
+}
