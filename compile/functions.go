@@ -32,7 +32,7 @@ func init() {
 		"softmax":        one(graph.OpSoftmax),
 		"log_softmax":    one(graph.OpLogSoftmax),
 		"masked_softmax": (*expression).maskedSoftmax,
-		"sum":            reduction(graph.OpSum),
+		"sum":            sum,
 		"mean":           (*expression).mean,
 		"max":            reduction(graph.OpMax),
 		"maximum":        one(graph.OpMaximum),
@@ -145,13 +145,17 @@ func (e *expression) mean(x *ast.CallExpr, args []*graph.Node) (*graph.Node, err
 	return e.apply(x, graph.OpDiv, graph.Attrs{}, sum, e.b.SumAll(e.b.Fill(1, a.Shape[axis:axis+1])))
 }
 
-// reduction goes over one axis, which stays as an extent of 1, or sums all elements:
-// the maximum has no such form.
+// sum adds up all elements, or those along an axis.
+func sum(e *expression, x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
+	if len(x.Args) == 1 {
+		return e.b.SumAll(args[0]), nil
+	}
+	return reduction(graph.OpSum)(e, x, args)
+}
+
+// reduction reduces along one axis, which keeps the extent 1.
 func reduction(op graph.Op) function {
 	return func(e *expression, x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
-		if len(x.Args) == 1 {
-			return e.b.SumAll(args[0]), nil
-		}
 		axis, err := e.axis(x, args[0])
 		if err != nil {
 			return nil, err

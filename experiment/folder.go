@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/miplc/miplc/experiment/jobfile"
@@ -32,9 +31,6 @@ const (
 	resultsSuffix = ".jsonl"
 )
 
-// formerResults held the results of a folder of one process alone.
-const formerResults = "results.jsonl"
-
 // claim makes the folder the experiment's, or says why it must be left alone. Who
 // claims a folder closes it.
 func claim(dir string, e *Experiment) (*outdir.Folder, error) {
@@ -43,9 +39,6 @@ func claim(dir string, e *Experiment) (*outdir.Folder, error) {
 		return nil, err
 	}
 	if err = owner(f, e.Name.V); err == nil {
-		err = adopt(f)
-	}
-	if err == nil {
 		err = f.Take(outdir.Experiment, []string{SpecFile, PlanFile, DealFile, jobfile.SlurmFile, jobfile.KubernetesFile}, nil)
 	}
 	if err != nil {
@@ -53,22 +46,6 @@ func claim(dir string, e *Experiment) (*outdir.Folder, error) {
 		return nil, err
 	}
 	return f, nil
-}
-
-// adopt takes the results of a folder over that an earlier version of miplc filled,
-// which Take would remove.
-func adopt(f *outdir.Folder) error {
-	if f.Mark == nil || !slices.Contains(f.Mark.Files, formerResults) {
-		return nil
-	}
-	if _, err := outfile.MakeFolder(filepath.Join(f.Dir, ResultsFolder)); err != nil {
-		return err
-	}
-	err := os.Rename(filepath.Join(f.Dir, formerResults), filepath.Join(f.Dir, ResultsFolder, "former"+resultsSuffix))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
 }
 
 // abandon gives up a folder that no plan was written to. Data sets that were drawn

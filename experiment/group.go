@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train"
@@ -94,17 +95,24 @@ type training struct {
 	train.Outcome
 }
 
-// train chooses the settings of the cells and trains them; whatever goes wrong,
-// panics included, is the error of a cell.
+// train chooses the settings of the cells and trains them. It returns one error per
+// cell; a panic is the error of all cells.
 func (r *runner) train(ctx context.Context, g *group, results []*Result) (errs []error) {
 	errs = make([]error, len(g.Cells))
-	defer func() {
-		if p := recover(); p != nil {
-			for i := range errs {
-				errs[i] = fmt.Errorf("this is a bug in miplc: %v", p)
-			}
+	err := workers.Try(func() error {
+		r.trainCells(ctx, g, results, errs)
+		return nil
+	})
+	for i := range errs {
+		if err != nil {
+			errs[i] = err
 		}
-	}()
+	}
+	return errs
+}
+
+// trainCells is train without a guard against panics. It sets errs, one error per cell.
+func (r *runner) trainCells(ctx context.Context, g *group, results []*Result, errs []error) {
 	sets, splits := make([]*data.Dataset, len(g.Cells)), make([]*data.Split, len(g.Cells))
 	var settings []training
 	for i, c := range g.Cells {
@@ -137,7 +145,6 @@ func (r *runner) train(ctx context.Context, g *group, results []*Result) (errs [
 			errs[t.cell] = r.measured(ctx, g.Cells[t.cell], &t, results[t.cell])
 		}
 	}
-	return errs
 }
 
 // settings adds the trials of the grid of a cell, on held-out training bags.

@@ -9,6 +9,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/miplc/miplc/internal/workers"
 )
 
 // maxError is the most bytes of an error's text, which may quote what the client sent.
@@ -27,7 +29,7 @@ func (s *Server) call(ctx context.Context, c call, answer func(context.Context) 
 	defer s.metrics.underway.Dec()
 	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
 	defer cancel()
-	err := guarded(func() error { return answer(ctx) })
+	err := workers.Try(func() error { return answer(ctx) })
 	if _, told := status.FromError(err); !told {
 		s.o.Log.Error("request failed", "protocol", c.protocol, "method", c.method, "error", err)
 		err = status.Error(codes.Internal, "the server failed on this request; its log says why") // the reason may name files of this machine

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/runtime"
 )
 
@@ -159,7 +160,7 @@ func (m *models) reload() (changed int, err error) {
 	for _, p := range places {
 		old := m.exact(p.name, p.version)
 		var v *version
-		err := guarded(func() (err error) { v, err = m.load(p, old); return err })
+		err := workers.Try(func() (err error) { v, err = m.load(p, old); return err })
 		if err != nil {
 			failed = append(failed, err)
 			v = old

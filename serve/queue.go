@@ -2,7 +2,6 @@ package serve
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -153,21 +152,11 @@ func (q *queue) run(jobs []*job) {
 func (q *queue) predictAll(ctx context.Context, bags []runtime.Bag) ([]runtime.Prediction, error) {
 	q.runBags.Observe(float64(len(bags)))
 	all := make([]runtime.Prediction, len(bags))
-	err := guarded(func() error {
+	err := workers.Try(func() error {
 		if len(bags) == 1 {
 			return q.model.PredictInto(ctx, bags[0], &all[0])
 		}
 		return q.model.PredictBatchInto(ctx, bags, all)
 	})
 	return all, err
-}
-
-// guarded makes an error of a panic, which would end more than one request.
-func guarded(f func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("this is a bug in miplc: %v", r)
-		}
-	}()
-	return f()
 }

@@ -27,7 +27,10 @@ func (s *Steps) Train(ctx context.Context, trials []*Trial, o Options, done func
 	}
 	var telling sync.Mutex
 	workers.Each(len(trials), atATime(trials, o), func(i int) {
-		out := s.guarded(ctx, trials[i], o)
+		var out Outcome
+		if err := workers.Try(func() error { out = s.one(ctx, trials[i], o); return nil }); err != nil {
+			out = Outcome{Err: err} // a panic must not end the other trials before they are saved
+		}
 		telling.Lock()
 		defer telling.Unlock()
 		done(i, out)
@@ -41,16 +44,6 @@ func atATime(trials []*Trial, o Options) int {
 		return 1
 	}
 	return o.AtATime
-}
-
-// guarded is one among others, which its panic would end before they are kept.
-func (s *Steps) guarded(ctx context.Context, t *Trial, o Options) (out Outcome) {
-	defer func() {
-		if p := recover(); p != nil {
-			out = Outcome{Err: fmt.Errorf("this is a bug in miplc: %v", p)}
-		}
-	}()
-	return s.one(ctx, t, o)
 }
 
 func (s *Steps) one(ctx context.Context, t *Trial, o Options) Outcome {

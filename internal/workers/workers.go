@@ -1,22 +1,39 @@
-// Package workers runs functions side by side.
+// Package workers runs functions in parallel and keeps their panics from ending the
+// program.
 package workers
 
 import (
+	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
 )
 
-// Group is a sync.WaitGroup of which no goroutine ends the program: what one panics
-// with is raised again by Wait, where the caller's own goroutine can recover it.
-// The zero Group is ready.
+// PanicError is the error of a function that panicked, which is a defect of miplc.
+type PanicError struct{ Value any }
+
+func (e *PanicError) Error() string { return fmt.Sprintf("this is a bug in miplc: %v", e.Value) }
+
+// Try calls f and returns its error, or a *PanicError if it panics.
+func Try(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &PanicError{p}
+		}
+	}()
+	return f()
+}
+
+// Group is a sync.WaitGroup whose goroutines do not end the program when they panic:
+// Wait raises the first panic again, where the caller can recover from it. The zero
+// Group is ready to use.
 type Group struct {
 	wait     sync.WaitGroup
 	once     sync.Once
 	panicked any
 }
 
-// Go runs f in a goroutine of its own.
+// Go runs f in a new goroutine.
 func (g *Group) Go(f func()) {
 	g.wait.Go(func() {
 		defer func() {
@@ -28,8 +45,7 @@ func (g *Group) Go(f func()) {
 	})
 }
 
-// Wait returns when all functions have; it panics with what the first of them
-// panicked with.
+// Wait waits for all functions. It panics if one of them did, with the same value.
 func (g *Group) Wait() {
 	g.wait.Wait()
 	if g.panicked != nil {
@@ -37,8 +53,8 @@ func (g *Group) Wait() {
 	}
 }
 
-// Each runs f on the numbers below n, at most so many at a time; 0: as many as there
-// are processors.
+// Each calls f with the numbers from 0 to n-1, at most atATime in parallel (0: the
+// number of processors).
 func Each(n, atATime int, f func(i int)) {
 	if atATime < 1 {
 		atATime = runtime.GOMAXPROCS(0)

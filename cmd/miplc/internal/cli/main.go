@@ -5,7 +5,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -19,6 +18,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/quiet"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/sanitize"
@@ -121,7 +121,7 @@ func bug(r any, getenv func(string) string) error {
 	if getenv("MIPLC_DEBUG") != "" {
 		notes = strings.Split(strings.TrimSpace(string(debug.Stack())), "\n")
 	}
-	return diag.Diagnostic{Text: fmt.Sprintf("this is a bug in miplc: %v", r), Notes: notes}
+	return diag.Diagnostic{Text: (&workers.PanicError{Value: r}).Error(), Notes: notes}
 }
 
 // asUsage gives cobra's own errors, which are all about the command line, the
