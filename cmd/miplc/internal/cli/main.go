@@ -18,10 +18,10 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/quiet"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/sanitize"
+	"github.com/miplc/miplc/internal/workers"
 )
 
 func init() { quiet.End() }
