@@ -22,7 +22,10 @@ type Coord struct {
 	Split   int    `json:"split"`             // from 1
 }
 
-func (c Coord) String() string {
+func (c Coord) String() string { return fmt.Sprintf("%s split %d", c.WithoutSplit(), c.Split) }
+
+// WithoutSplit names the cells of all splits.
+func (c Coord) WithoutSplit() string {
 	s := c.Learner
 	if c.Variant != "" {
 		s += " with " + c.Variant
@@ -31,7 +34,7 @@ func (c Coord) String() string {
 	if c.R != Stored {
 		s += fmt.Sprintf(" r=%d", c.R)
 	}
-	return fmt.Sprintf("%s split %d", s, c.Split)
+	return s
 }
 
 // Cell is one cell with the key of all that its result depends on.
@@ -57,7 +60,7 @@ type candidate struct {
 
 // version of the meaning of a cell: it changes when the same spec, data and
 // settings would give other results.
-const version = 1
+const version = 2
 
 // key hashes what the result of a cell depends on.
 func key(candidates []candidate, choose Choose, snapshots []int, dataHash, splitHash string) (string, error) {

@@ -75,6 +75,9 @@ func (r *runner) compute(ctx context.Context, g *group) error {
 		}
 	}
 	took := time.Since(began).Seconds() / float64(len(g.Cells))
+	if slices.ContainsFunc(errs, func(err error) bool { return err != nil }) {
+		r.takeOver(g, results, errs)
+	}
 	var cells []*Cell
 	var ended []*Result
 	for i, c := range g.Cells {
@@ -86,6 +89,20 @@ func (r *runner) compute(ctx context.Context, g *group) error {
 		cells, ended = append(cells, c), append(ended, result)
 	}
 	return r.keep(cells, ended)
+}
+
+// takeOver replaces the failures of cells that another process has done meanwhile, and
+// whose checkpoints it removed, by its results.
+func (r *runner) takeOver(g *group, results []*Result, errs []error) {
+	have, err := ReadResults(r.o.Dir)
+	if err != nil {
+		return // the failures stand
+	}
+	for i, c := range g.Cells {
+		if there, found := have.ByKey[c.Key]; errs[i] != nil && found && there.Error == "" {
+			results[i], errs[i] = &there, nil
+		}
+	}
 }
 
 // training is a trial of a cell of a group.
@@ -213,9 +230,9 @@ func (n noting) Note(text string) {
 	n.r.o.Observer.Note(text)
 }
 
-// best is the setting of a cell with the best accuracy on the held-out bags, the
-// first of equals. A setting that fails, for instance because its numbers run
-// away, is never chosen.
+// best returns the setting of a cell with the best accuracy on the held-out bags, the
+// first of equals. A setting that failed is never chosen, and one whose training diverged
+// only if no other is left.
 func best(c *Cell, settings []training, cell int) (chosen int, trials []SettingResult, err error) {
 	chosen = -1
 	for _, s := range settings {
@@ -230,7 +247,8 @@ func best(c *Cell, settings []training, cell int) (chosen int, trials []SettingR
 		case s.Report.TestAccuracy == nil:
 			return 0, nil, errors.New("no true label of the held-out bags is known: settings cannot be chosen; leave grid out")
 		default:
-			if t.Accuracy = s.Report.TestAccuracy; chosen < 0 || *t.Accuracy > *trials[chosen].Accuracy {
+			t.Accuracy, t.Diverged = s.Report.TestAccuracy, s.Report.Diverged != nil
+			if chosen < 0 || t.betterThan(trials[chosen]) {
 				chosen = i
 			}
 		}
@@ -240,6 +258,14 @@ func best(c *Cell, settings []training, cell int) (chosen int, trials []SettingR
 		return 0, nil, fmt.Errorf("every setting of the grid failed; %s: %s", trials[0].Setting, trials[0].Error)
 	}
 	return chosen, trials, nil
+}
+
+// betterThan compares two settings that were trained.
+func (t SettingResult) betterThan(other SettingResult) bool {
+	if t.Diverged != other.Diverged {
+		return other.Diverged
+	}
+	return *t.Accuracy > *other.Accuracy
 }
 
 // measured fills in the result of a trained cell. Its accuracies are those of the
@@ -259,21 +285,44 @@ func (r *runner) measured(ctx context.Context, c *Cell, t *training, result *Res
 		return errors.New("no true label of the test bags is known: there is no accuracy")
 	}
 	result.Accuracy, result.TrainAccuracy, result.Disambiguation = *report.TestAccuracy, report.TrainAccuracy, report.Disambiguation
-	result.Engine = report.Engine
+	result.Engine, result.Diverged = report.Engine, report.Diverged
 	if r.e.Snapshots != nil {
 		result.Attention = histograms(report.Attention, r.e.Snapshots)
 	}
 	return nil
 }
 
-// kept leaves the folder of the run of a cell.
+// kept writes the folder of the run of a cell. Another process may compute the same cell,
+// so the run is first written into a folder that this process alone knows.
 func (r *runner) kept(ctx context.Context, c *Cell, t *training) error {
 	place, err := r.trainers.Placement(t.trial.Program.Spec)
 	if err != nil {
 		return err
 	}
-	_, err = runs.Keep(ctx, r.modelDir(c.Coord), t.trial, t.Report, place, r.o.Library, r.o.Version)
+	parent := filepath.Join(r.o.Dir, ModelsFolder)
+	if err := os.MkdirAll(parent, 0o777); err != nil {
+		return err
+	}
+	aside, err := os.MkdirTemp(parent, asidePrefix)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(aside)
+	_, err = runs.Keep(ctx, r.modelDir(c.Coord), aside, t.trial, t.Report, place, r.o.Library, r.o.Version)
 	return err
+}
+
+// asidePrefix starts the names of folders in which runs are written.
+const asidePrefix = ".aside-"
+
+// sweepAside removes what killed processes left aside. A run is written in seconds.
+func sweepAside(dir string) {
+	left, _ := filepath.Glob(filepath.Join(dir, ModelsFolder, asidePrefix+"*"))
+	for _, name := range left {
+		if info, err := os.Stat(name); err == nil && time.Since(info.ModTime()) > time.Hour {
+			_ = os.RemoveAll(name)
+		}
+	}
 }
 
 // modelDir is the folder of the run of a cell.

@@ -13,22 +13,24 @@ import (
 
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/train"
 )
 
 // Result is one finished or failed cell, one line of a file in ResultsFolder.
 type Result struct {
 	Coord
-	Key            string          `json:"key"`
-	Error          string          `json:"error,omitempty"` // why the cell failed; the rest is then empty
-	Accuracy       float64         `json:"accuracy"`        // share of the test bags
-	TrainAccuracy  *float64        `json:"train_accuracy,omitempty"`
-	Disambiguation *float64        `json:"disambiguation_accuracy,omitempty"`
-	Setting        string          `json:"setting,omitempty"` // chosen from the grid
-	Trials         []SettingResult `json:"trials,omitempty"`  // of the settings of the grid
-	Attention      []Histogram     `json:"attention,omitempty"`
-	Engine         string          `json:"engine,omitempty"`
-	Seconds        float64         `json:"seconds"`
-	Miplc          string          `json:"miplc,omitempty"` // version
+	Key            string            `json:"key"`
+	Error          string            `json:"error,omitempty"`    // why the cell failed; the rest is then empty
+	Diverged       *train.Divergence `json:"diverged,omitempty"` // nil unless the loss of the training exploded
+	Accuracy       float64           `json:"accuracy"`           // share of the test bags
+	TrainAccuracy  *float64          `json:"train_accuracy,omitempty"`
+	Disambiguation *float64          `json:"disambiguation_accuracy,omitempty"`
+	Setting        string            `json:"setting,omitempty"` // chosen from the grid
+	Trials         []SettingResult   `json:"trials,omitempty"`  // of the settings of the grid
+	Attention      []Histogram       `json:"attention,omitempty"`
+	Engine         string            `json:"engine,omitempty"`
+	Seconds        float64           `json:"seconds"`
+	Miplc          string            `json:"miplc,omitempty"` // version
 }
 
 // SettingResult is one setting of a grid, measured on the held-out training bags.
@@ -36,6 +38,7 @@ type SettingResult struct {
 	Setting  string   `json:"setting"`
 	Accuracy *float64 `json:"accuracy,omitempty"` // nil: it failed
 	Error    string   `json:"error,omitempty"`
+	Diverged bool     `json:"diverged,omitempty"` // its loss exploded: it is chosen only if all others failed or diverged too
 }
 
 // Histogram counts the attention scores of the test bags after an epoch, in

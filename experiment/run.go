@@ -146,6 +146,7 @@ func prepare(e *Experiment, o Options) (*runner, error) {
 }
 
 func (r *runner) settle(loaded map[Coord][]candidate) (err error) {
+	sweepAside(r.o.Dir)
 	if r.plan, err = r.e.plan(loaded, r.o.Select, r.o.Dir, r.o.Data); err != nil {
 		return err
 	}

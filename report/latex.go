@@ -101,7 +101,7 @@ func (c *Cell) latex() string {
 	case c.Down < 0:
 		return ""
 	case c.Value != nil:
-		return strings.ReplaceAll(c.Value.String(), "±", "$\\pm$") + map[Mark]string{None: "", Better: "$\\bullet$", Worse: "$\\circ$"}[c.Value.Mark]
+		return latexEscape(c.Value.String()) + map[Mark]string{None: "", Better: "$\\bullet$", Worse: "$\\circ$"}[c.Value.Mark]
 	case c.Down > 1:
 		return fmt.Sprintf("\\multirow{%d}{*}{%s}", c.Down, latexEscape(c.Text))
 	}
@@ -110,7 +110,7 @@ func (c *Cell) latex() string {
 
 var latexReplacer = strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`,
 	"{", `\{`, "}", `\}`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "<", `\textless{}`, ">", `\textgreater{}`,
-	"–", "--", "±", `$\pm$`, "•", `$\bullet$`, "◦", `$\circ$`)
+	"–", "--", "±", `$\pm$`, "•", `$\bullet$`, "◦", `$\circ$`, "†", `$\dagger$`)
 
 // latexEscape keeps names from being read as markup. Control characters become
 // spaces: few fonts of LaTeX have symbols for them.

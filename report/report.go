@@ -112,8 +112,49 @@ func (r *Report) facts() []string {
 			list = append(list, fmt.Sprintf("The cells of %s were computed by engines whose rounding differs: %s.", l.Name.V, strings.Join(used, ", ")))
 		}
 	}
+	list = append(list, r.divergedFacts()...)
 	if n := len(r.differ); n > 0 {
 		list = append(list, fmt.Sprintf("%d cells were computed more than once with results that are not the same, and one of them counts; the first: %s.", n, r.differ[0]))
+	}
+	return list
+}
+
+// diverged returns the results of a learner on a dataset whose training diverged, by split.
+func (r *Report) diverged(at experiment.Coord) []experiment.Result {
+	var list []experiment.Result
+	for _, result := range r.results[at] {
+		if result.Diverged != nil {
+			list = append(list, result)
+		}
+	}
+	return list
+}
+
+// divergedFacts lists the trainings that diverged, with what to change.
+func (r *Report) divergedFacts() []string {
+	const most = 20
+	var list []string
+	seen := map[experiment.Coord]bool{}
+	for _, cell := range r.Plan.Cells {
+		at := cell.Coord
+		at.Split = 0
+		if seen[at] {
+			continue
+		}
+		seen[at] = true
+		results := r.diverged(at)
+		if len(results) == 0 {
+			continue
+		}
+		if len(list) == most {
+			return append(list, diverged+" More trainings diverged.")
+		}
+		splits := make([]string, len(results))
+		for i, result := range results {
+			splits[i] = strconv.Itoa(result.Split)
+		}
+		list = append(list, fmt.Sprintf("%s %s, splits diverged: %s (%d of %d). The first: %s.",
+			diverged, cell.Coord.WithoutSplit(), strings.Join(splits, ", "), len(results), len(r.results[at]), results[0].Diverged))
 	}
 	return list
 }

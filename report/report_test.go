@@ -16,6 +16,7 @@ import (
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/internal/svgtest"
 	"github.com/miplc/miplc/internal/testsupport"
+	"github.com/miplc/miplc/train"
 )
 
 // Ten accuracies of two learners, for p values that SciPy computed:
@@ -122,6 +123,9 @@ func folder(t *testing.T, seed uint64) string {
 			r.Error = "out of memory\nand more"
 		case c.Learner == "proden" && c.R == 2 && c.Split == 3:
 			return // not run yet
+		}
+		if c.Learner == "proden" && c.R == 1 && c.Split == 2 {
+			r.Diverged = &train.Divergence{Epoch: 3, Loss: 4078802, Start: 2.5, Advice: "lower train.lr, for instance to 0.002"}
 		}
 		if c.Learner == "demipl" {
 			r.Setting = "train.lr=0.05"

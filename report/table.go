@@ -47,9 +47,10 @@ func (c Cell) Measured() bool { return c.Value != nil || c.Text == dash }
 // Measure is an accuracy over splits.
 type Measure struct {
 	Mean      float64 `json:"mean"`
-	Deviation float64 `json:"deviation"` // 0 for a single split
-	Splits    int     `json:"splits"`    // with a result
-	Of        int     `json:"of"`        // in the plan
+	Deviation float64 `json:"deviation"`          // 0 for a single split
+	Splits    int     `json:"splits"`             // with a result
+	Of        int     `json:"of"`                 // in the plan
+	Diverged  int     `json:"diverged,omitempty"` // splits whose training diverged; their accuracies count
 	Mark      Mark    `json:"mark"`
 	Tested    bool    `json:"tested"` // against the reference
 }
@@ -63,8 +64,14 @@ func (m *Measure) String() string {
 	if m.Splits < m.Of {
 		s += fmt.Sprintf(" (%d of %d)", m.Splits, m.Of)
 	}
+	if m.Diverged > 0 {
+		s += diverged
+	}
 	return s
 }
+
+// diverged marks accuracies of trainings of which some diverged.
+const diverged = "†"
 
 // Columns counts the columns.
 func (t *Table) Columns() int {
@@ -89,6 +96,7 @@ func (r *Report) measure(l row, data string, labels int) Cell {
 	}
 	m := &Measure{Splits: len(list), Of: r.expected[at]}
 	m.Mean, m.Deviation = moments(list)
+	m.Diverged = len(r.diverged(at))
 	if math.IsNaN(m.Deviation) {
 		m.Deviation = 0
 	}
@@ -274,11 +282,24 @@ func (r *Report) tally(t *Table) []string {
 			}
 		}
 	}
+	notes := r.divergedNote(t)
 	if total == 0 {
-		return nil
+		return notes
 	}
-	return []string{fmt.Sprintf("%s is significantly better in %d of %d comparisons, worse in %d; in %d there is no significant difference.",
-		r.referenceTitle(), counts[Better], total, counts[Worse], counts[None])}
+	return append(notes, fmt.Sprintf("%s is significantly better in %d of %d comparisons, worse in %d; in %d there is no significant difference.",
+		r.referenceTitle(), counts[Better], total, counts[Worse], counts[None]))
+}
+
+// divergedNote explains the marks of diverged trainings in a table.
+func (r *Report) divergedNote(t *Table) []string {
+	for _, row := range t.Rows {
+		for _, c := range row.Cells {
+			if c.Value != nil && c.Value.Diverged > 0 {
+				return []string{diverged + " The training diverged in some of the splits: these accuracies are not those of a trained model. The splits are listed below."}
+			}
+		}
+	}
+	return nil
 }
 
 // settingsTable says which settings of a grid were chosen how often.

@@ -98,7 +98,7 @@ func TestAccuraciesOfTheEngineAreReplaced(t *testing.T) {
 	}
 	spoil()
 	dir := t.TempDir()
-	_, err = Keep(context.Background(), dir, trial, report, train.Placement{}, ortest.Library(t), "test")
+	_, err = Keep(context.Background(), dir, t.TempDir(), trial, report, train.Placement{}, ortest.Library(t), "test")
 	hold("with a file", err)
 	spoil()
 	hold("in onnxruntime", JudgeAlone(context.Background(), trial, report, ortest.Library(t)))

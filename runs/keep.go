@@ -3,25 +3,41 @@ package runs
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/parity"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 )
 
-// Keep leaves the folder of a run of a trial that was trained elsewhere: that of
-// Train, but without a checkpoint. The accuracies of the report become those of
-// the model. What the folder held of a run is overwritten.
-func Keep(ctx context.Context, dir string, trial *train.Trial, report *train.Report, place train.Placement, library, version string) (*Summary, error) {
+// Keep writes the folder of a run of a trial that was trained elsewhere: that of Train, but
+// without a checkpoint. The accuracies of the report become those of the model. Several
+// processes may keep runs in the same dir: each writes into a folder aside of its own,
+// on the same file system, and moves it to dir as a whole. A run in dir is replaced unless
+// it has the same model.
+func Keep(ctx context.Context, dir, aside string, trial *train.Trial, report *train.Report, place train.Placement, library, version string) (*Summary, error) {
+	s, err := keepAside(ctx, aside, trial, report, place, library, version)
+	if err != nil {
+		return nil, err
+	}
+	return s, moveRun(ctx, aside, dir, s)
+}
+
+// keepAside writes the folder of a run that no other process knows.
+func keepAside(ctx context.Context, dir string, trial *train.Trial, report *train.Report, place train.Placement, library, version string) (*Summary, error) {
 	t := *trial
 	t.Dir = dir
 	folders, err := (&Options{Force: true}).claim(&t)
@@ -37,6 +53,61 @@ func Keep(ctx context.Context, dir string, trial *train.Trial, report *train.Rep
 		abandon(folders[0])
 	}
 	return s, err
+}
+
+// moveRun moves the run in the folder aside to dir, where processes that do the same wait
+// for each other.
+func moveRun(ctx context.Context, aside, dir string, s *Summary) error {
+	to, err := lockWhenFree(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	if err := to.Mark.Other(dir, outdir.Run); err != nil {
+		return err
+	}
+	if state, err := StateOf(dir); err != nil {
+		return err
+	} else if state == Finished {
+		if there, err := ReadSummary(dir); err == nil && there.ModelSHA256 == s.ModelSHA256 && there.SpecSHA256 == s.SpecSHA256 {
+			return nil
+		}
+	}
+	files := runFiles()
+	if err := to.Restart(outdir.Run, files, nil); err != nil {
+		return err
+	}
+	for _, name := range slices.Backward(files) { // the summary last: a folder that has it is finished
+		from, at := filepath.Join(aside, name), filepath.Join(dir, name)
+		if _, err := os.Stat(from); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(at), 0o777); err != nil {
+			return err
+		}
+		if err := os.Rename(from, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lockWhenFree locks a folder, and waits for another process that has locked it: moving
+// files takes a moment.
+func lockWhenFree(ctx context.Context, dir string) (*outdir.Folder, error) {
+	const patience = time.Minute
+	began := time.Now()
+	for {
+		f, err := outdir.Lock(dir)
+		if busy := (*outdir.BusyError)(nil); !errors.As(err, &busy) || time.Since(began) > patience {
+			return f, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 }
 
 // begin writes what a run is made from.
@@ -60,6 +131,9 @@ func finish(ctx context.Context, t *train.Trial, report *train.Report, place tra
 	}
 	draw, native := check(t, report, program, params)
 	agreed, err := exportChecked(ModelPath(t.Dir), program, params, meta, library, draw, native)
+	if err != nil && report.Diverged != nil {
+		err = fmt.Errorf("%w\n%s", err, report.Diverged)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +220,7 @@ func summarize(t *train.Trial, r *train.Report, place train.Placement, version s
 	s := &Summary{
 		Name: spec.Name.V, Version: version, Engine: r.Engine, EngineReason: place.Reason, Device: place.Device, DeviceName: place.DeviceName,
 		Epochs: r.Epochs, Seed: r.Seed,
-		Parameters: p.FlatSize(), Accuracy: r.TestAccuracy, Sampled: r.SampledAccuracy, TrainAccuracy: r.TrainAccuracy,
+		Parameters: p.FlatSize(), Diverged: r.Diverged, Accuracy: r.TestAccuracy, Sampled: r.SampledAccuracy, TrainAccuracy: r.TrainAccuracy,
 		Disambiguation: r.Disambiguation, Loss: r.Loss, Confusion: r.Confusion, ConfusionBags: r.ConfusionOf,
 		Seconds:    r.Seconds,
 		Data:       DataFacts{t.Data.Name, t.Data.Bags(), t.Data.Names(), t.Data.Hash()},

@@ -8,36 +8,38 @@ import (
 	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/parity"
+	"github.com/miplc/miplc/train"
 )
 
 // Summary is what a finished run says of itself; it stands in SummaryFile.
 // Accuracies are shares from 0 to 1, left out where no true label is known.
 type Summary struct {
-	Folder         string         `json:"folder,omitempty"` // among those of several runs; not in SummaryFile
-	Name           string         `json:"name"`
-	Version        string         `json:"miplc"`
-	Learner        string         `json:"learner,omitempty"` // that was fitted; then Engine is its name, and Epochs are its iterations
-	Engine         string         `json:"engine"`
-	EngineReason   string         `json:"engine_reason"` // why this engine on this device
-	Device         string         `json:"device"`        // cpu, cuda or an execution provider
-	DeviceName     string         `json:"device_name,omitempty"`
-	Epochs         int            `json:"epochs"`
-	Seed           uint64         `json:"seed"`
-	Parameters     int            `json:"parameters"`
-	Accuracy       *float64       `json:"accuracy,omitempty"`         // of the test bags
-	Sampled        *float64       `json:"sampled_accuracy,omitempty"` // of the test bags, where a learner also predicts by draws
-	TrainAccuracy  *float64       `json:"train_accuracy,omitempty"`
-	Disambiguation *float64       `json:"disambiguation_accuracy,omitempty"` // training bags whose largest label weight is on the true label
-	Loss           float64        `json:"loss"`                              // mean of the last epoch
-	Confusion      [][]int        `json:"confusion"`                         // [true][predicted] bags
-	ConfusionBags  string         `json:"confusion_bags"`                    // test or train
-	Seconds        float64        `json:"seconds"`                           // of training
-	Data           DataFacts      `json:"data"`
-	Split          splitFacts     `json:"split"`
-	SpecSHA256     string         `json:"spec_sha256"`
-	ModelSHA256    string         `json:"model_sha256"`
-	Parity         *parity.Report `json:"parity"`
-	Files          []string       `json:"files"` // in the folder of the run
+	Folder         string            `json:"folder,omitempty"` // among those of several runs; not in SummaryFile
+	Name           string            `json:"name"`
+	Version        string            `json:"miplc"`
+	Learner        string            `json:"learner,omitempty"` // that was fitted; then Engine is its name, and Epochs are its iterations
+	Engine         string            `json:"engine"`
+	EngineReason   string            `json:"engine_reason"` // why this engine on this device
+	Device         string            `json:"device"`        // cpu, cuda or an execution provider
+	DeviceName     string            `json:"device_name,omitempty"`
+	Epochs         int               `json:"epochs"`
+	Seed           uint64            `json:"seed"`
+	Parameters     int               `json:"parameters"`
+	Diverged       *train.Divergence `json:"diverged,omitempty"`         // nil unless the loss exploded: the model is then no result of training
+	Accuracy       *float64          `json:"accuracy,omitempty"`         // of the test bags
+	Sampled        *float64          `json:"sampled_accuracy,omitempty"` // of the test bags, where a learner also predicts by draws
+	TrainAccuracy  *float64          `json:"train_accuracy,omitempty"`
+	Disambiguation *float64          `json:"disambiguation_accuracy,omitempty"` // training bags whose largest label weight is on the true label
+	Loss           float64           `json:"loss"`                              // mean of the last epoch
+	Confusion      [][]int           `json:"confusion"`                         // [true][predicted] bags
+	ConfusionBags  string            `json:"confusion_bags"`                    // test or train
+	Seconds        float64           `json:"seconds"`                           // of training
+	Data           DataFacts         `json:"data"`
+	Split          splitFacts        `json:"split"`
+	SpecSHA256     string            `json:"spec_sha256"`
+	ModelSHA256    string            `json:"model_sha256"`
+	Parity         *parity.Report    `json:"parity"`
+	Files          []string          `json:"files"` // in the folder of the run
 }
 
 // DataFacts names a data set.

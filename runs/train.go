@@ -31,11 +31,12 @@ type Options struct {
 
 // Results are what came of the trials of a list.
 type Results struct {
-	Runs    []*Summary `json:"runs"`               // in the order of the list
-	Failed  []string   `json:"failed"`             // trials whose numbers ran away and the like, with the error
-	Mean    *float64   `json:"accuracy,omitempty"` // of the test bags, over the runs
-	Std     *float64   `json:"accuracy_std,omitempty"`
-	Seconds float64    `json:"seconds"` // of all of it
+	Runs     []*Summary `json:"runs"`               // in the order of the list
+	Failed   []string   `json:"failed"`             // trials whose numbers ran away and the like, with the error
+	Diverged int        `json:"diverged"`           // runs whose loss exploded; Mean and Std include them
+	Mean     *float64   `json:"accuracy,omitempty"` // of the test bags, over the runs
+	Std      *float64   `json:"accuracy_std,omitempty"`
+	Seconds  float64    `json:"seconds"` // of all of it
 }
 
 // InterruptedError is the error of training that was stopped and can go on.
@@ -205,6 +206,9 @@ func (b *bunch) results(ctx context.Context) (*Results, error) {
 func (r *Results) sum() {
 	var list []float64
 	for _, s := range r.Runs {
+		if s.Diverged != nil {
+			r.Diverged++
+		}
 		if s.Accuracy != nil {
 			list = append(list, *s.Accuracy)
 		}

@@ -22,8 +22,9 @@ type Metrics struct {
 	Epoch          int                `json:"epoch"` // from 1
 	LR             float64            `json:"lr"`
 	Lambda         float64            `json:"lambda"`
-	Loss           float64            `json:"loss"`  // mean over the bags, as the steps saw them
-	Terms          map[string]float64 `json:"terms"` // unweighted, the same mean
+	Loss           float64            `json:"loss"`                 // mean over the bags, as the steps saw them
+	StartLoss      *float64           `json:"start_loss,omitempty"` // of the first step of the first epoch, before any update; nil in later epochs
+	Terms          map[string]float64 `json:"terms"`                // unweighted, the same mean
 	TrainAccuracy  *float64           `json:"train_accuracy"`
 	TestAccuracy   *float64           `json:"test_accuracy"`
 	Disambiguation *float64           `json:"disambiguation_accuracy"` // training bags whose largest label weight is on the true label

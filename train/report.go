@@ -13,15 +13,17 @@ type Trajectory struct {
 // Report is all that a trial found out. The large parts are left out of its
 // JSON.
 type Report struct {
-	Engine        string   `json:"engine"`
-	Seed          uint64   `json:"seed"`
-	Epochs        int      `json:"epochs"`
-	Resumed       int      `json:"resumed_after_epoch"` // 0: from the start
-	TrainBags     int      `json:"train_bags"`
-	TestBags      int      `json:"test_bags"`
-	Loss          float64  `json:"loss"`           // of the last epoch
-	TrainAccuracy *float64 `json:"train_accuracy"` // of the engine that trained, until Judge
-	TestAccuracy  *float64 `json:"test_accuracy"`
+	Engine    string  `json:"engine"`
+	Seed      uint64  `json:"seed"`
+	Epochs    int     `json:"epochs"`
+	Resumed   int     `json:"resumed_after_epoch"` // 0: from the start
+	TrainBags int     `json:"train_bags"`
+	TestBags  int     `json:"test_bags"`
+	Loss      float64 `json:"loss"` // of the last epoch
+	// Diverged is nil unless the loss exploded.
+	Diverged      *Divergence `json:"diverged,omitempty"`
+	TrainAccuracy *float64    `json:"train_accuracy"` // of the engine that trained, until Judge
+	TestAccuracy  *float64    `json:"test_accuracy"`
 	// SampledAccuracy is that of a learner that also predicts by draws of a
 	// posterior, else nil.
 	SampledAccuracy *float64     `json:"sampled_accuracy,omitempty"`

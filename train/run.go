@@ -71,6 +71,10 @@ func (r *Run) Took(step int, bags []int, out *Result) error {
 		r.err = bad
 		return bad
 	}
+	if r.now.Epoch == 1 && step == 1 {
+		start := out.Loss
+		r.now.StartLoss = &start
+	}
 	n, k := float64(len(bags)), r.Data.Classes
 	r.seen += n
 	r.now.Loss += n * out.Loss

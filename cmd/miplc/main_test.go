@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -59,6 +60,9 @@ func checkFigures(t *testing.T, dir string) {
 		content, err := os.ReadFile(path)
 		if err != nil {
 			return err
+		}
+		if !bytes.Contains(content, []byte("<")) { // a user's file in a script
+			return nil
 		}
 		figures := [][]byte{content}
 		if ending == ".html" {

@@ -125,6 +125,13 @@ func Lock(dir string) (*Folder, error) {
 	return f, nil
 }
 
+// BusyError reports a folder that another process of miplc has locked.
+type BusyError struct{ Dir string }
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("another process of miplc is at work in %s: wait for its end, or choose another folder", e.Dir)
+}
+
 // lock takes the lock of a folder. Who closes a folder removes the file, so the
 // one that was locked may have lost its name meanwhile.
 func lock(dir string) (*flock.Flock, error) {
@@ -142,7 +149,7 @@ func lock(dir string) (*flock.Flock, error) {
 		case err != nil:
 			return nil, fmt.Errorf("%s cannot be locked: %w", dir, err)
 		case !free:
-			return nil, fmt.Errorf("another process of miplc is at work in %s: wait for its end, or choose another folder", dir)
+			return nil, &BusyError{dir}
 		}
 		locked, err := l.Stat()
 		if err != nil {

@@ -30,6 +30,9 @@ func (l lines) Cell(r experiment.Result, p experiment.Progress) {
 	if r.Error != "" {
 		l.Note(fmt.Sprintf("failed: %s: %s", r.Coord, r.Error))
 	}
+	if r.Diverged != nil {
+		l.Warn(fmt.Sprintf("%s: %s", r.Coord, r.Diverged))
+	}
 	text := fmt.Sprintf("%d/%d cells", p.Done+p.Failed, p.Cells)
 	if p.Failed > 0 {
 		text += fmt.Sprintf(", %d failed", p.Failed)

@@ -142,10 +142,19 @@ func printAll(out io.Writer, dir string, trials int, t *runs.Results) error {
 		return fmt.Sprintf("%.4f", *v)
 	}
 	for _, s := range t.Runs {
-		sanitize.Fprintf(w, "%s\t%s\t%s\t%.4f\n", s.Folder, share(s.Accuracy), share(s.TrainAccuracy), s.Loss)
+		verdict := ""
+		if s.Diverged != nil {
+			verdict = "\tDIVERGED"
+		}
+		sanitize.Fprintf(w, "%s\t%s\t%s\t%.4f"+verdict+"\n", s.Folder, share(s.Accuracy), share(s.TrainAccuracy), s.Loss)
 	}
 	if err := w.Flush(); err != nil {
 		return err
+	}
+	for _, s := range t.Runs {
+		if s.Diverged != nil {
+			sanitize.Fprintf(out, "%s: %s\n", s.Folder, s.Diverged)
+		}
 	}
 	for _, text := range t.Failed {
 		fmt.Fprintf(out, "failed: %s\n", text)
@@ -153,6 +162,9 @@ func printAll(out io.Writer, dir string, trials int, t *runs.Results) error {
 	sanitize.Fprintf(out, "\n%d of %d runs on %s in %.1f s, in %s", len(t.Runs), trials, device(t.Runs[0]), t.Seconds, dir)
 	if t.Mean != nil {
 		fmt.Fprintf(out, "; test accuracy %.4f, deviation %.4f", *t.Mean, *t.Std)
+	}
+	if t.Diverged > 0 {
+		fmt.Fprintf(out, "\n%d of %d runs diverged; mean and deviation include them", t.Diverged, len(t.Runs))
 	}
 	_, err := fmt.Fprintln(out)
 	return err

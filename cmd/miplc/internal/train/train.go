@@ -198,6 +198,13 @@ func printSummary(out io.Writer, dir string, s *runs.Summary) error {
 		}
 	}
 	fmt.Fprintln(w)
+	mark := ""
+	if s.Diverged != nil {
+		mark = " (the training diverged)"
+	}
+	if s.Diverged != nil {
+		row("DIVERGED", "%s", s.Diverged)
+	}
 	row("model", "%s (%s, %d parameters)", filepath.Join(dir, runs.ModelFile), s.Name, s.Parameters)
 	row("data", "%s, %d bags, split %s", s.Data.Name, s.Data.Bags, s.Split.Source)
 	if s.Learner != "" {
@@ -209,8 +216,8 @@ func printSummary(out io.Writer, dir string, s *runs.Summary) error {
 	} else {
 		row("engine", "%s on %s, %d epochs in %.1f s, seed %d", s.Engine, device(s), s.Epochs, s.Seconds, s.Seed)
 	}
-	share("test accuracy", s.Accuracy, fmt.Sprintf("of %d bags", s.Split.TestBags))
-	share("training accuracy", s.TrainAccuracy, fmt.Sprintf("of %d bags", s.Split.TrainBags))
+	share("test accuracy", s.Accuracy, fmt.Sprintf("of %d bags%s", s.Split.TestBags, mark))
+	share("training accuracy", s.TrainAccuracy, fmt.Sprintf("of %d bags%s", s.Split.TrainBags, mark))
 	share("label weights right", s.Disambiguation, "of the training bags")
 	row("loss", "%.4f", s.Loss)
 	if err := w.Flush(); err != nil {

@@ -1,0 +1,43 @@
+package runs
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/engines"
+)
+
+// No shipped spec is said to diverge, bag by bag at twice its learning rate either.
+func TestShippedSpecsDoNotDiverge(t *testing.T) {
+	var list []*language.Spec
+	for _, name := range language.TrainedNames() {
+		for _, times := range []float64{1, 2} {
+			set := []string{"data.set=generated:prototypes", "data.generated.bags=30", "train.epochs=3", "train.batch=1"}
+			if len(load(t, name).Data.Shape.V) > 0 { // images
+				set = []string{"data.set=generated:prototypes", "data.generated.features=784", "data.generated.bags=10", "data.generated.min_size=2",
+					"data.generated.max_size=4", "train.epochs=1", "train.batch=1"}
+			}
+			list = append(list, load(t, name, append(set, fmt.Sprint("train.lr=", times*load(t, name).Train.LR.V))...))
+		}
+	}
+	trials, err := OpenTrials(list, data.Folder{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trainers := engines.NewTrainers(engines.Request{Engine: "gorgonia"})
+	defer trainers.Close()
+	trainers.Train(context.Background(), trials, train.Options{}, func(i int, out train.Outcome) {
+		spec := trials[i].Program.Spec
+		if out.Err != nil {
+			t.Errorf("%s: %v", spec.Name.V, out.Err)
+		} else if d := out.Report.Diverged; d != nil {
+			t.Errorf("%s at learning rate %v: %v", spec.Name.V, spec.Train.LR.V, d)
+		} else if out.Report.Metrics[0].StartLoss == nil {
+			t.Errorf("%s: the loss of the first step is not recorded", spec.Name.V)
+		}
+	})
+}
