@@ -77,7 +77,8 @@ func WithProvider(name string, settings map[string]string) Option {
 // of a prediction grows with them, to about 100 kB an instance for small images.
 func WithMaxInstances(n int) Option { return func(o *options) { o.maxInstances = n } }
 
-// Model is an opened model, safe for concurrent use.
+// Model is an opened model, safe for concurrent use. The methods of a zero Model return
+// errors that wrap ErrClosed.
 type Model struct {
 	options   options
 	current   atomic.Pointer[opened]
@@ -246,9 +247,13 @@ func newInfo(m *contract.Metadata, opset int64, backend string) Info {
 	}
 }
 
-// Info returns a copy of the model's metadata.
+// Info returns a copy of the model's metadata. That of a zero Model is empty.
 func (m *Model) Info() Info {
-	i := m.current.Load().info
+	o := m.loaded()
+	if o == nil {
+		return Info{}
+	}
+	i := o.info
 	i.Classes = slices.Clone(i.Classes)
 	i.InputShape = slices.Clone(i.InputShape)
 	i.Split = slices.Clone(i.Split)

@@ -17,7 +17,12 @@ func WithTracer(t trace.Tracer) Option { return func(o *options) { o.tracer = t 
 
 // WithLogger tells a logger when the model is opened, reloaded, kept because a reload
 // failed, and closed; default: nobody. Predictions are not logged.
-func WithLogger(l *slog.Logger) Option { return func(o *options) { o.log = l } }
+func WithLogger(l *slog.Logger) Option {
+	if l == nil {
+		l = slog.New(slog.DiscardHandler)
+	}
+	return func(o *options) { o.log = l }
+}
 
 // startSpan begins the span of a call; nil without a tracer.
 func (o *opened) startSpan(ctx context.Context, bags, instances int) (context.Context, trace.Span) {

@@ -16,17 +16,31 @@ type opened struct {
 	session Session      // nil once closed
 }
 
+// errNotOpened is the error of a zero Model.
+var errNotOpened = fmt.Errorf("%w: it was never opened; use Open or OpenBytes", ErrClosed)
+
+// loaded returns the file in use, nil for a model that was never opened.
+func (m *Model) loaded() *opened {
+	if m == nil {
+		return nil
+	}
+	return m.current.Load()
+}
+
 // acquire returns the file to predict with; the caller releases it by
 // using.RUnlock.
 func (m *Model) acquire() (*opened, error) {
 	for {
-		o := m.current.Load()
+		o := m.loaded()
+		if o == nil {
+			return nil, errNotOpened
+		}
 		o.using.RLock()
 		if o.session != nil {
 			return o, nil
 		}
 		o.using.RUnlock()
-		if m.current.Load() == o {
+		if m.loaded() == o {
 			return nil, ErrClosed
 		}
 	}
@@ -47,6 +61,9 @@ func (o *opened) close() error {
 // file must take instances of the same shape and know the same classes, in the same
 // order, so that callers need not care. After an error all is as before.
 func (m *Model) Reload(path string) error {
+	if m.loaded() == nil {
+		return errNotOpened
+	}
 	err := m.reload(path)
 	if err != nil {
 		m.options.log.Error("model not reloaded: the one in use stays", "path", path, "error", err)
@@ -101,8 +118,11 @@ func (i Info) replaceable(by Info) error {
 }
 
 // Close waits for the predictions under way and frees the model. Closing
-// twice is harmless.
+// twice is harmless, and so is closing a zero Model.
 func (m *Model) Close() error {
+	if m.loaded() == nil {
+		return nil
+	}
 	m.reloading.Lock()
 	defer m.reloading.Unlock()
 	o := m.current.Load()

@@ -222,3 +222,27 @@ func TestReloadTellsOfAModelThatIsNotFreed(t *testing.T) {
 		}
 	}
 }
+
+// A model that was never opened, such as the field of a struct, gives errors from every
+// method and ends no program.
+func TestZeroModel(t *testing.T) {
+	for name, m := range map[string]*runtime.Model{"zero": {}, "nil": nil} {
+		ctx, bag := t.Context(), runtime.Bag{Instances: []float32{1}, N: 1}
+		_, predict := m.Predict(ctx, bag)
+		_, batch := m.PredictBatch(ctx, []runtime.Bag{bag})
+		for method, err := range map[string]error{
+			"Predict": predict, "PredictBatch": batch, "PredictInto": m.PredictInto(ctx, bag, &runtime.Prediction{}),
+			"PredictBatchInto": m.PredictBatchInto(ctx, []runtime.Bag{bag}, make([]runtime.Prediction, 1)), "Reload": m.Reload("model.onnx"),
+		} {
+			if !errors.Is(err, runtime.ErrClosed) || !strings.Contains(err.Error(), "never opened") {
+				t.Errorf("%s model: %s: %v", name, method, err)
+			}
+		}
+		if err := m.Close(); err != nil {
+			t.Errorf("%s model: Close: %v", name, err)
+		}
+		if i := m.Info(); i.Contract != "" || i.String() == "" {
+			t.Errorf("%s model: %+v", name, i)
+		}
+	}
+}

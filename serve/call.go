@@ -45,13 +45,17 @@ func (s *Server) call(ctx context.Context, c call, answer func(context.Context) 
 // allowed checks the header Authorization for the bearer token, in a time that tells
 // nothing of it.
 func (s *Server) allowed(authorization string) error {
-	if s.o.Token == "" {
+	if s.o.Tokens == nil {
 		return nil
 	}
 	scheme, token, _ := strings.Cut(authorization, " ")
-	given, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(s.o.Token))
-	if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(given[:], want[:]) != 1 {
-		return status.Error(codes.Unauthenticated, "the header Authorization must be Bearer with the token of this server")
+	given, same := sha256.Sum256([]byte(token)), 0
+	for _, valid := range s.o.Tokens.current(s.o.Log) {
+		want := sha256.Sum256([]byte(valid))
+		same |= subtle.ConstantTimeCompare(given[:], want[:])
+	}
+	if !strings.EqualFold(scheme, "Bearer") || same != 1 {
+		return status.Error(codes.Unauthenticated, "the header Authorization must be Bearer with a token of this server")
 	}
 	return nil
 }

@@ -216,7 +216,7 @@ func TestMillionInstances(t *testing.T) {
 // A client that looks for its answer when it has sent all of a body that is refused gets
 // it: a connection that is closed before looks like a fault of the network.
 func TestRefusedBodies(t *testing.T) {
-	s := start(t, func(o *Options) { o.Token = "secret" })
+	s := start(t, func(o *Options) { o.Tokens = tokensOf(t, "secret") })
 	const size = 12 << 20 // beyond what the buffers of a connection take
 	body := strings.Repeat("x", size)
 	whole := fmt.Sprintf("Content-Length: %d\r\n\r\n%s", size, body)

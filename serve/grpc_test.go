@@ -148,7 +148,7 @@ func TestWrongMessages(t *testing.T) {
 }
 
 func TestToken(t *testing.T) {
-	s := start(t, func(o *Options) { o.Token = "secret" })
+	s := start(t, func(o *Options) { o.Tokens = tokensOf(t, "secret") })
 	client := oip.NewGRPCInferenceServiceClient(s.dial(t))
 	for path, want := range map[string]int{"/v2/health/ready": 200, "/v2/models/bag/ready": 200, "/v2": 401, "/v2/models/bag": 401, "/metrics": 401} {
 		if code, text := s.ask(t, "GET", path, ""); code != want {
@@ -172,7 +172,7 @@ func TestToken(t *testing.T) {
 
 // Without the token no message is waited for, or kept: the head of a call is refused.
 func TestTokenBeforeMessage(t *testing.T) {
-	s := start(t, func(o *Options) { o.Token = "secret" })
+	s := start(t, func(o *Options) { o.Tokens = tokensOf(t, "secret") })
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	stream, err := s.dial(t).NewStream(ctx, &grpc.StreamDesc{ClientStreams: true}, oip.GRPCInferenceService_ModelInfer_FullMethodName)

@@ -60,7 +60,7 @@ func TestOpenAPI(t *testing.T) {
 func TestPage(t *testing.T) {
 	s := start(t, func(o *Options) {
 		o.Examples = []Example{{Instances: []float32{1, 2, 3, 4, 5, 6}, N: 2, Class: "wren"}}
-		o.Token = "secret"
+		o.Tokens = tokensOf(t, "secret")
 	})
 	_, page := s.ask(t, "GET", "/", "")
 	for _, found := range regexp.MustCompile(`(?:src|href)="([^"]+)"`).FindAllStringSubmatch(page, -1) {

@@ -34,12 +34,12 @@ const (
 // extensions of the protocol that the server has.
 var extensions = []string{"binary_tensor_data"}
 
-// Options direct a server. All but TLS, Token, Hosts, Reload and Examples must be set.
+// Options direct a server. All but TLS, Tokens, Hosts, Reload and Examples must be set.
 type Options struct {
 	Version     string // of the server, for its metadata
 	Log         *slog.Logger
 	TLS         *tls.Config // nil: plain connections
-	Token       string      // what clients must bear; "": nothing
+	Tokens      *Tokens     // one of which clients must bear; nil: none is needed
 	Hosts       []string    // names in the header Host of requests, without ports; none or AnyHost: any
 	Batching    Batching
 	Bytes       int64         // most bytes of a request
@@ -207,8 +207,9 @@ func (s *Server) modelReady(name, number string) error {
 		return status.Error(codes.Unavailable, "the server is ending")
 	}
 	_, done, err := s.models.use(name, number)
-	if err == nil {
-		done()
+	if err != nil { // without the names in it: probes need no token
+		return status.Error(status.Code(err), "there is no such model, or no such version of it")
 	}
-	return err
+	done()
+	return nil
 }

@@ -163,6 +163,9 @@ func TestServeUsage(t *testing.T) {
 	if err := os.WriteFile(dir+"/empty.txt", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(dir+"/two.txt", []byte("one\ntwo\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(dir+"/long.txt", bytes.Repeat([]byte("x"), 1<<17), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -180,6 +183,7 @@ func TestServeUsage(t *testing.T) {
 		{model + " --tls-cert a.pem --tls-key b.pem", 1, "the certificate a.pem with the key b.pem"},
 		{model + " --max-bytes 2GiB", 2, "--max-held must be at least 4 times --max-bytes"},
 		{model + " --token-file " + dir + "/empty.txt", 1, "there is no token in it"},
+		{model + " --token-file " + dir + "/two.txt", 1, "the token has a line break"},
 		{model + " --token-file " + dir + "/long.txt", 1, "more than 4096 bytes"},
 		{model + " --http=", 2, "--http needs an address"},
 		{model + " --http 127.0.0.1:x", 1, "127.0.0.1:x: listen tcp"},

@@ -5,14 +5,21 @@ package goclient
 import (
 	"bytes"
 	_ "embed"
+	"errors"
 	"fmt"
+	"go/build"
 	"go/format"
 	"go/token"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"text/template"
 	"unicode"
 
 	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
@@ -39,19 +46,56 @@ func Read(path string) (*Model, error) {
 	return &Model{Name: pb.GetGraph().GetName(), Meta: meta}, nil
 }
 
-// Package is the name of the model as that of a Go package, in lower-case letters and
-// digits.
-func (m *Model) Package() string {
+// packageName turns a text into the name of a Go package.
+func packageName(text string) string {
 	name := strings.TrimLeft(strings.Map(func(r rune) rune {
 		if r = unicode.ToLower(r); 'a' <= r && r <= 'z' || '0' <= r && r <= '9' {
 			return r
 		}
 		return -1
-	}, m.Name), "0123456789")
+	}, text), "0123456789")
 	if name == "" || token.IsKeyword(name) {
 		return name + "model"
 	}
 	return name
+}
+
+// PackageOf returns the name that a package in a folder has by Go's convention: that of
+// the folder, in lower-case letters and digits.
+func PackageOf(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	return packageName(filepath.Base(abs)), err
+}
+
+// CheckFolder returns an error if a folder holds a Go package of another name: two packages
+// in a folder do not compile.
+func CheckFolder(dir, pkg string) error {
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	context := build.Default
+	context.OpenFile = func(path string) (io.ReadCloser, error) {
+		f, _, err := infile.Open(path)
+		return f, err
+	}
+	found, err := context.ImportDir(abs, 0)
+	var none *build.NoGoError
+	var several *build.MultiplePackageError
+	switch {
+	case errors.As(err, &none):
+		return nil
+	case errors.As(err, &several):
+		return fmt.Errorf("%s holds the packages %s: choose another folder", dir, strings.Join(several.Packages, " and "))
+	case err != nil:
+		return fmt.Errorf("%s cannot get a package: %w", dir, err)
+	case found.Name != pkg:
+		return fmt.Errorf("%s holds the package %s: choose another folder, or name this package with --package %s", dir, found.Name, found.Name)
+	}
+	return nil
 }
 
 // Generate gives the source of a package.

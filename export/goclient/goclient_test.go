@@ -3,6 +3,8 @@ package goclient_test
 import (
 	"go/parser"
 	"go/token"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -19,7 +21,7 @@ func TestAnyClasses(t *testing.T) {
 		{"łódź", "東京", "a\nb", "*/ \" ` //", "\u202e"},
 	} {
 		m := goclient.Model{Name: "type", Meta: &contract.Metadata{Contract: contract.ContractBag, Classes: classes, InputShape: []int{2, 3}}}
-		source, err := m.Generate(m.Package())
+		source, err := m.Generate("mine")
 		if err != nil {
 			t.Errorf("%q: %v", classes, err)
 			continue
@@ -29,7 +31,7 @@ func TestAnyClasses(t *testing.T) {
 			t.Errorf("%q: %v", classes, err)
 			continue
 		}
-		if file.Name.Name != "typemodel" {
+		if file.Name.Name != "mine" {
 			t.Errorf("package %s", file.Name.Name)
 		}
 		seen := map[string]bool{}
@@ -57,6 +59,47 @@ func TestPackageNames(t *testing.T) {
 }
 
 // The hash is that of what callers rely on, and of nothing else.
+// A package is named after its folder, as Go's tools expect.
+func TestPackageOf(t *testing.T) {
+	for dir, want := range map[string]string{
+		"internal/birds": "birds", "My-Birds_2/": "mybirds2", "2birds": "birds", "type": "typemodel", "./a/../b": "b", "42": "model",
+	} {
+		if got, err := goclient.PackageOf(dir); err != nil || got != want {
+			t.Errorf("%s: %s, %v; want %s", dir, got, err, want)
+		}
+	}
+}
+
+// A folder takes one package: the file of another would break the build of both.
+func TestCheckFolder(t *testing.T) {
+	dir := t.TempDir()
+	put := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(what, pkg, want string) {
+		t.Helper()
+		err := goclient.CheckFolder(dir, pkg)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", what, err, want)
+		}
+	}
+	check("an empty folder", "birds", "")
+	put("readme.md", "birds")
+	put("tool.go", "//go:build ignore\n\npackage main\n")
+	check("a program that is not built", "birds", "")
+	put("birds.go", "package birds\n")
+	put("birds_test.go", "package birds_test\n")
+	check("the same package", "birds", "")
+	check("another package", "bees", "holds the package birds")
+	put("main.go", "package main\n")
+	check("two packages", "birds", "holds the packages")
+	if err := goclient.CheckFolder(filepath.Join(dir, "new"), "birds"); err != nil {
+		t.Errorf("a new folder: %v", err)
+	}
+}
+
 func TestContractHash(t *testing.T) {
 	base := contract.Metadata{Contract: contract.ContractBag, Classes: []string{"a", "b"}, InputShape: []int{3}, Seed: 1}
 	same := base

@@ -54,7 +54,7 @@ an earlier generated one.`,
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.Dir, "output", "o", "", "folder of the package (required)")
-	f.StringVar(&o.Package, "package", "", "name of the package (default: the name of the model)")
+	f.StringVar(&o.Package, "package", "", "name of the package (default: the name of the folder)")
 	f.BoolVar(&o.Force, "force", false, "overwrite a file that miplc did not generate")
 	return cmd
 }
@@ -76,7 +76,9 @@ func runGo(o *options) error {
 		return err
 	}
 	if o.Package == "" {
-		o.Package = m.Package()
+		if o.Package, err = goclient.PackageOf(o.Dir); err != nil {
+			return err
+		}
 	}
 	source, err := m.Generate(o.Package)
 	if err != nil {
@@ -85,6 +87,9 @@ func runGo(o *options) error {
 	file := filepath.Join(o.Dir, o.Package+".go")
 	if old, err := infile.Read(file); err == nil && bytes.HasPrefix(old, []byte(goclient.Header)) {
 		o.Force = true
+	}
+	if err := goclient.CheckFolder(o.Dir, o.Package); err != nil {
+		return err
 	}
 	if err := outfile.Write(file, source, outfile.Options{Force: o.Force, Inputs: []string{o.Model}}); err != nil {
 		return err

@@ -21,7 +21,6 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/serve"
 )
@@ -34,7 +33,7 @@ type options struct {
 	GRPC      string
 	TLSCert   string
 	TLSKey    string
-	TokenFile string
+	TokenFiles []string
 	Bags      string
 	Hosts     []string
 	Serve     serve.Options
@@ -90,7 +89,7 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.GRPC, "grpc", "127.0.0.1:8081", "address of gRPC; empty: none")
 	f.StringVar(&o.TLSCert, "tls-cert", "", "PEM file of the certificate, with which connections are TLS; read again when it changes")
 	f.StringVar(&o.TLSKey, "tls-key", "", "PEM file of its key")
-	f.StringVar(&o.TokenFile, "token-file", "", "file with the bearer token that requests must send, except health probes and the page (default: no token)")
+	f.StringArrayVar(&o.TokenFiles, "token-file", nil, "file with a bearer token that requests must send, except health probes and the page; read again when it changes; may be repeated (default: no token)")
 	f.StringSliceVar(&o.Hosts, "allowed-hosts", nil, "host names that HTTP requests may use, separated by commas; * allows any (default: localhost, 127.0.0.1, ::1 and the host of --http if that is a loopback address, else any)")
 	f.StringVar(&o.Bags, "bags", "", "data set whose bags the page at / offers to show")
 	f.IntVar(&o.Serve.Batching.Bags, "batch", 32, fmt.Sprintf("number of bags per run, for models with the signature batch, up to %d", maxBatch))
@@ -179,9 +178,6 @@ func run(ctx context.Context, o *options) error {
 	return o.Console.Result(r, r.print)
 }
 
-// longestToken is in bytes; it must fit into the head of a request.
-const longestToken = 4096
-
 // check checks what flags mean together, and reads the certificate and the token.
 func (o *options) check() (err error) {
 	if (o.TLSCert == "") != (o.TLSKey == "") {
@@ -201,17 +197,10 @@ func (o *options) check() (err error) {
 			return err
 		}
 	}
-	if o.TokenFile == "" {
-		return nil
+	if len(o.TokenFiles) > 0 {
+		o.Serve.Tokens, err = serve.ReadTokens(o.TokenFiles)
 	}
-	text, err := infile.Bytes(o.TokenFile, longestToken, "a token")
-	if err != nil {
-		return err
-	}
-	if o.Serve.Token = strings.TrimSpace(string(text)); o.Serve.Token == "" {
-		return fmt.Errorf("%s: there is no token in it", o.TokenFile)
-	}
-	return nil
+	return err
 }
 
 // examples reads the bags that the page offers.
