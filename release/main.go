@@ -11,13 +11,14 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 )
 
 func main() {
-	alone := flag.Bool("module", false, "lay out the module alone, without the commands")
+	alone := flag.Bool("module", false, "lay out the module alone, without the commands; for trials, so that the commit needs no tag")
 	flag.Parse()
 	if flag.NArg() != 2 {
 		fmt.Fprintln(os.Stderr, "usage: go run . [-module] VERSION OUT, such as go run . v1.2.3 ../dist")
@@ -34,6 +35,11 @@ func release(version, out string, moduleAlone bool) error {
 	out, err := filepath.Abs(out)
 	if err != nil {
 		return err
+	}
+	if !moduleAlone {
+		if err := tagged(version); err != nil {
+			return err
+		}
 	}
 	if err := os.Mkdir(out, 0o755); err != nil {
 		return err
@@ -60,28 +66,32 @@ func release(version, out string, moduleAlone bool) error {
 	return sums(out)
 }
 
-// sums writes SHA256SUMS of the files of the folder, as sha256sum -c reads it.
+// sums writes SHA256SUMS of all files of the folder and the folders below it, as sha256sum
+// -c reads it.
 func sums(dir string) error {
-	entries, err := os.ReadDir(dir)
+	var list strings.Builder
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		h := sha256.New()
+		if _, err := io.Copy(h, f); err != nil {
+			return err
+		}
+		fmt.Fprintf(&list, "%x  %s\n", h.Sum(nil), filepath.ToSlash(name))
+		return nil
+	})
 	if err != nil {
 		return err
-	}
-	var list strings.Builder
-	for _, e := range entries {
-		if e.IsDir() {
-			continue
-		}
-		f, err := os.Open(filepath.Join(dir, e.Name()))
-		if err != nil {
-			return err
-		}
-		h := sha256.New()
-		_, err = io.Copy(h, f)
-		f.Close()
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(&list, "%x  %s\n", h.Sum(nil), e.Name())
 	}
 	return os.WriteFile(filepath.Join(dir, "SHA256SUMS"), []byte(list.String()), 0o644)
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/module"
@@ -44,6 +45,19 @@ func publish(version, proxy string) error {
 		}
 	}
 	return archive(version, filepath.Join(dir, version+".zip"))
+}
+
+// tagged returns an error unless the commit that is checked out has the tag of a version:
+// what is published under a version must be what others get for its tag.
+func tagged(version string) error {
+	tags, err := git("tag", "--points-at", "HEAD")
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(strings.Fields(tags), version) {
+		return fmt.Errorf("the commit that is checked out has no tag %s: git tag %s, or check out the tag", version, version)
+	}
+	return nil
 }
 
 // archive packs the commit as Go packs modules: from a clone, which has nothing

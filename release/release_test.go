@@ -79,3 +79,37 @@ func TestVersions(t *testing.T) {
 		}
 	}
 }
+
+// The sums cover every file, also those of the proxy.
+func TestSums(t *testing.T) {
+	dir := t.TempDir()
+	deep := filepath.Join(dir, "proxy", "m", "@v")
+	if err := os.MkdirAll(deep, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{filepath.Join(dir, "miplc"), filepath.Join(deep, "v1.0.0.zip")} {
+		if err := os.WriteFile(name, []byte("abc"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := sums(dir); err != nil {
+		t.Fatal(err)
+	}
+	const sum = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+	text, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))
+	if want := sum + "  miplc\n" + sum + "  proxy/m/@v/v1.0.0.zip\n"; err != nil || string(text) != want {
+		t.Errorf("%v\n%s, want\n%s", err, text, want)
+	}
+}
+
+// Only a tagged commit is released, and nothing is written before that is known.
+func TestUntaggedCommit(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "dist")
+	err := release("v999.0.0", out, false)
+	if err == nil || !strings.Contains(err.Error(), "no tag v999.0.0") {
+		t.Errorf("an untagged commit is released: %v", err)
+	}
+	if _, err := os.Stat(out); err == nil {
+		t.Error("the folder was made")
+	}
+}
