@@ -27,16 +27,16 @@ import (
 
 // options are the settings of the command.
 type options struct {
-	Console   *console.Console
-	Models    string
-	HTTP      string
-	GRPC      string
-	TLSCert   string
-	TLSKey    string
+	Console    *console.Console
+	Models     string
+	HTTP       string
+	GRPC       string
+	TLSCert    string
+	TLSKey     string
 	TokenFiles []string
-	Bags      string
-	Hosts     []string
-	Serve     serve.Options
+	Bags       string
+	Hosts      []string
+	Serve      serve.Options
 	backend.Flags
 }
 
