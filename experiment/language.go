@@ -37,73 +37,73 @@ var ofName = schema.Between(1, maxNameRunes)
 var rows = []schema.Row{
 	{Name: "name", Type: schema.Text, Required: true, In: ofName,
 		Field: schema.Bind(func(e *Experiment) any { return &e.Name }),
-		Doc:   "Names the experiment; a folder of results belongs to one name."},
+		Doc:   "Name of the experiment. A folder of results belongs to one name."},
 	{Name: "description", Type: schema.Text,
 		Field: schema.Bind(func(e *Experiment) any { return &e.Description }),
-		Doc:   "One line below the title of the report."},
+		Doc:   "A line below the title of the report."},
 	{Name: "reference", Type: schema.Text, In: ofName,
 		Field: schema.Bind(func(e *Experiment) any { return &e.Reference }),
-		Doc:   "The learner that the others are tested against; default: the first."},
+		Doc:   "Learner that the others are compared with by t-tests; default: the first."},
 	{Name: "r", Type: schema.Wholes, In: schema.Between(0, maxR),
 		Field: schema.Bind(func(e *Experiment) any { return &e.r }),
-		Doc:   "Numbers of false positive labels of data sets that have none of their own; default: 1."},
+		Doc:   "Values of r for datasets without their own; default: 1."},
 	{Name: "data", Type: schema.List, Required: true, Rows: dataRows,
 		Field: schema.Bind(func(e *Experiment) any {
 			e.Data = append(e.Data, DataSet{})
 			return &e.Data[len(e.Data)-1]
 		}),
-		Doc: "The data sets, in the order of the tables."},
+		Doc: "Datasets, in the order of the tables."},
 	{Name: "learners", Type: schema.List, Required: true, Rows: learnerRows,
 		Field: schema.Bind(func(e *Experiment) any {
 			e.Learners = append(e.Learners, Learner{})
 			return &e.Learners[len(e.Learners)-1]
 		}),
-		Doc: "The learners, in the order of the tables."},
+		Doc: "Learners, in the order of the tables."},
 	{Name: "splits", Type: schema.Section, Rows: splitRows,
 		Field: schema.Bind(func(e *Experiment) any { return &e.splits }),
-		Doc:   "How bags are split into training and test bags."},
+		Doc:   "Division into training and test bags."},
 	{Name: "choose", Type: schema.Section, Rows: chooseRows,
 		Field: schema.Bind(func(e *Experiment) any { return &e.Choose }),
-		Doc:   "How one of the settings of a grid is chosen in every cell."},
+		Doc:   "How a cell chooses a setting of a grid."},
 	{Name: "attention", Type: schema.Section, Rows: attentionRows,
 		Field: schema.Bind(func(e *Experiment) any { return e }),
-		Doc:   "Attention scores on the test bags that are kept as histograms."},
+		Doc:   "Histograms of attention scores on the test bags."},
 	{Name: "keep", Type: schema.Text, Default: "results", Choices: []string{"results", "models"},
 		Field: schema.Bind(func(e *Experiment) any { return &e.keep }),
-		Doc:   "models keeps the ONNX file of every cell too, each checked as by miplc train."},
+		Doc:   "models also keeps the checked ONNX file of every cell."},
 	{Name: "report", Type: schema.List, Rows: itemRows,
 		Field: schema.Bind(func(e *Experiment) any {
 			e.Report = append(e.Report, Item{})
 			return &e.Report[len(e.Report)-1]
 		}),
-		Doc: "Tables and figures in their order; default: all that there is something for."},
+		Doc: "Tables and figures in their order; default: all with results."},
 }
 
 var dataRows = []schema.Row{
 	{Name: "name", Type: schema.Text, Required: true, In: ofName,
 		Field: schema.Bind(func(d *DataSet) any { return &d.Name }),
-		Doc:   "Names the data set in tables and in the file."},
+		Doc:   "Name of the dataset in tables and in this file."},
 	{Name: "domain", Type: schema.Text,
 		Field: schema.Bind(func(d *DataSet) any { return &d.Domain }),
-		Doc:   "Where the bags come from, for the table of data sets."},
+		Doc:   "Domain of the bags, for the table of datasets."},
 	{Name: "file", Type: schema.Text,
 		Field: schema.Bind(func(d *DataSet) any { return &d.File }),
-		Doc:   "A set of bags (.npz, .mat, .csv, .csv.gz); {r} stands for r. Without {r} the file decides on the candidate labels, and r is only a name for it."},
+		Doc:   "Dataset file (.npz, .mat, .csv, .csv.gz). {r} is replaced by r. Without {r}, the file fixes the candidate sets and r is not used."},
 	{Name: "synth", Type: schema.Section, Rows: synthRows,
 		Field: schema.Bind(func(d *DataSet) any {
 			d.Synth = &Synth{}
 			return d.Synth
 		}),
-		Doc: "A set to draw as miplc data synth does: its name, or a map of its settings."},
+		Doc: "Dataset to generate as miplc data synth does: its name, or a map of settings."},
 	{Name: "r", Type: schema.Wholes, In: schema.Between(0, maxR),
 		Field: schema.Bind(func(d *DataSet) any { return &d.R }),
-		Doc:   "Numbers of false positive labels of this data set."},
+		Doc:   "Values of r for this dataset."},
 	{Name: "splits", Type: schema.Section, Rows: splitRows,
 		Field: schema.Bind(func(d *DataSet) any {
 			d.splits = &splitKeys{}
 			return d.splits
 		}),
-		Doc: "As at the top level, for this data set."},
+		Doc: "As at the top level, for this dataset."},
 }
 
 var synthRows = []schema.Row{
@@ -115,7 +115,7 @@ var synthRows = []schema.Row{
 		Doc:   "Bags in all."},
 	{Name: "positives", Type: schema.Real, In: schema.ShareOf(1),
 		Field: schema.Bind(func(s *Synth) any { return &s.Positives }),
-		Doc:   "Share of positive instances in a bag."},
+		Doc:   "Share of positive instances per bag."},
 	{Name: "min_size", Type: schema.Whole, In: schema.Between(1, maxCount),
 		Field: schema.Bind(func(s *Synth) any { return &s.MinSize }),
 		Doc:   "Instances of the smallest bag."},
@@ -124,7 +124,7 @@ var synthRows = []schema.Row{
 		Doc:   "Instances of the largest bag."},
 	{Name: "classes", Type: schema.Form, Custom: &classesForm,
 		Field: schema.Bind(func(s *Synth) any { return s }),
-		Doc:   "Classes of the source, by name; of prototypes their number."},
+		Doc:   "Names of the source classes; for prototypes, the number of classes."},
 	{Name: "features", Type: schema.Whole, In: schema.Between(1, 1<<20),
 		Field: schema.Bind(func(s *Synth) any { return &s.Features }),
 		Doc:   "Features of an instance (prototypes)."},
@@ -139,10 +139,10 @@ var synthRows = []schema.Row{
 var learnerRows = []schema.Row{
 	{Name: "name", Type: schema.Text, Required: true, In: ofName,
 		Field: schema.Bind(func(l *Learner) any { return &l.Name }),
-		Doc:   "Names the learner in results and in the file."},
+		Doc:   "Name of the learner in results and in this file."},
 	{Name: "title", Type: schema.Text,
 		Field: schema.Bind(func(l *Learner) any { return &l.Title }),
-		Doc:   "Names it in tables; default: the name."},
+		Doc:   "Name in tables; default: name."},
 	{Name: "group", Type: schema.Text,
 		Field: schema.Bind(func(l *Learner) any { return &l.Group }),
 		Doc:   "A heading in tables, such as Mean or MaxMin."},
@@ -151,49 +151,49 @@ var learnerRows = []schema.Row{
 		Doc:   "A shipped spec or a file."},
 	{Name: "set", Type: schema.Form, Custom: &settingsForm,
 		Field: schema.Bind(func(l *Learner) any { return &l.Set }),
-		Doc:   "Settings of the spec, as --set of miplc train takes them. Data, split and name of the spec are the experiment's business."},
+		Doc:   "Settings of the spec, as for --set of miplc train. Data, split and name come from the experiment."},
 	{Name: "grid", Type: schema.Form, Custom: &gridForm,
 		Field: schema.Bind(func(l *Learner) any { return &l.Grid }),
-		Doc:   "Settings to choose from: keys with lists of values, all combinations."},
+		Doc:   "Settings to choose from: keys with lists of values, in all combinations."},
 	{Name: "vary", Type: schema.Form, Custom: &varyForm,
 		Field: schema.Bind(func(l *Learner) any { return &l.Vary }),
-		Doc:   "One key with a list of values: the learner becomes several, for a figure over the values."},
+		Doc:   "One key with a list of values. The learner is run once per value, for a figure over the values."},
 	{Name: "data", Type: schema.Texts,
 		Field: schema.Bind(func(l *Learner) any { return &l.Only.Data }),
-		Doc:   "The learner runs on these data sets alone."},
+		Doc:   "Datasets of the learner; default: all."},
 	{Name: "r", Type: schema.Wholes, In: schema.Between(0, maxR),
 		Field: schema.Bind(func(l *Learner) any { return &l.Only.R }),
-		Doc:   "The learner runs with these r alone."},
+		Doc:   "Values of r of the learner; default: all."},
 	{Name: "published", Type: schema.Form, Custom: &publishedForm,
 		Field: schema.Bind(func(l *Learner) any { return &l.Published }),
-		Doc:   "Accuracies that were published, for table: beside, by data set and r; without r for a data set whose file decides on it."},
+		Doc:   "Published accuracies for table: beside, by dataset and r; without r for a dataset whose file fixes the candidate sets."},
 	{Name: "cases", Type: schema.List, Rows: caseRows,
 		Field: schema.Bind(func(l *Learner) any {
 			l.Cases = append(l.Cases, Case{})
 			return &l.Cases[len(l.Cases)-1]
 		}),
-		Doc: "What differs on some data sets and r; later cases win."},
+		Doc: "Differences for some datasets and r; later cases override earlier ones."},
 }
 
 var caseRows = []schema.Row{
 	{Name: "data", Type: schema.Texts,
 		Field: schema.Bind(func(c *Case) any { return &c.Where.Data }),
-		Doc:   "Data sets of the case; default: all."},
+		Doc:   "Datasets of the case; default: all."},
 	{Name: "r", Type: schema.Wholes, In: schema.Between(0, maxR),
 		Field: schema.Bind(func(c *Case) any { return &c.Where.R }),
-		Doc:   "Numbers r of the case; default: all."},
+		Doc:   "Values of r of the case; default: all."},
 	{Name: "spec", Type: schema.Text,
 		Field: schema.Bind(func(c *Case) any { return &c.Spec }),
-		Doc:   "In place of the learner's spec."},
+		Doc:   "Replaces the learner's spec."},
 	{Name: "set", Type: schema.Form, Custom: &settingsForm,
 		Field: schema.Bind(func(c *Case) any { return &c.Set }),
-		Doc:   "Beside the learner's settings."},
+		Doc:   "Added to the learner's settings."},
 	{Name: "grid", Type: schema.Form, Custom: &gridForm,
 		Field: schema.Bind(func(c *Case) any {
 			c.Grids = true
 			return &c.Grid
 		}),
-		Doc: "In place of the learner's grid."},
+		Doc: "Replaces the learner's grid."},
 }
 
 var splitRows = []schema.Row{
@@ -208,16 +208,16 @@ var splitRows = []schema.Row{
 		Doc:   "Draw the same share of every class, where true labels are known; false: draw from all bags alike."},
 	{Name: "seed", Type: schema.Whole, Default: "1", In: schema.Between(0, maxCount),
 		Field: schema.Bind(func(s *splitKeys) any { return &s.seed }),
-		Doc:   "Seed of the first split; split i has seed + i - 1, so that data.split.seed of a spec repeats it."},
+		Doc:   "Seed of the first split. Split i has seed + i - 1, the data.split.seed of the same split in a spec."},
 	{Name: "index", Type: schema.Text,
 		Field: schema.Bind(func(s *splitKeys) any { return &s.index }),
-		Doc:   "A .csv of splits, or .mat files with {split} for the number, in place of random splits."},
+		Doc:   "A .csv of splits, or .mat files with {split} for the number, instead of random splits."},
 }
 
 var chooseRows = []schema.Row{
 	{Name: "holdout", Type: schema.Real, Default: "0.2", In: schema.Within(0, 1),
 		Field: schema.Bind(func(c *Choose) any { return &c.Holdout }),
-		Doc:   "Share of the training bags that is held out for choosing."},
+		Doc:   "Share of the training bags held out for choosing."},
 	{Name: "stratify", Type: schema.Truth, Default: "true",
 		Field: schema.Bind(func(c *Choose) any { return &c.Stratify }),
 		Doc:   "Hold out the same share of every class, where true labels are known."},
@@ -229,7 +229,7 @@ var chooseRows = []schema.Row{
 var attentionRows = []schema.Row{
 	{Name: "epochs", Type: schema.Wholes, Required: true, In: schema.Between(1, maxCount),
 		Field: schema.Bind(func(e *Experiment) any { return &e.Snapshots }),
-		Doc:   "Epochs after which the scores are kept."},
+		Doc:   "Epochs after which scores are recorded."},
 }
 
 var itemRows = []schema.Row{
@@ -238,19 +238,19 @@ var itemRows = []schema.Row{
 		Doc:   "A table."},
 	{Name: "figure", Type: schema.Text, Choices: kindsOf("figure"),
 		Field: schema.Bind(func(i *Item) any { return &i.figure }),
-		Doc:   "A figure; an entry is one of both."},
+		Doc:   "A figure. An entry is a table or a figure."},
 	{Name: "title", Type: schema.Text,
 		Field: schema.Bind(func(i *Item) any { return &i.Title }),
-		Doc:   "Its heading."},
+		Doc:   "Heading."},
 	{Name: "learners", Type: schema.Texts,
 		Field: schema.Bind(func(i *Item) any { return &i.Learners }),
-		Doc:   "Learners it shows; default: all, but those with vary in tables only where they are named."},
+		Doc:   "Learners to show; default: all. Tables show learners with vary only if they are named."},
 	{Name: "data", Type: schema.Texts,
 		Field: schema.Bind(func(i *Item) any { return &i.Where.Data }),
-		Doc:   "Data sets it shows; default: all."},
+		Doc:   "Datasets to show; default: all."},
 	{Name: "r", Type: schema.Wholes, In: schema.Between(0, maxR),
 		Field: schema.Bind(func(i *Item) any { return &i.Where.R }),
-		Doc:   "Numbers r it shows; default: all."},
+		Doc:   "Values of r to show; default: all."},
 }
 
 // kindsOf lists the kinds of tables or of figures.

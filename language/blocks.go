@@ -42,17 +42,17 @@ var Blocks = []Kind{
 			{Name: "stride", Type: schema.Whole, Default: "1", In: schema.Between(1, 4096), Doc: "Step of the kernel."},
 			{Name: "pad", Type: schema.Whole, Default: "0", In: schema.Between(0, 4096), Doc: "Zeros added at each edge."},
 		}},
-	{Name: "maxpool2d", Role: RoleFeature, Doc: "Maximum over square windows of images; windows that do not fit are left out.",
+	{Name: "maxpool2d", Role: RoleFeature, Doc: "Maximum over square windows of images; incomplete windows are dropped.",
 		args: []schema.Row{
 			{Name: "kernel", Type: schema.Whole, Required: true, Main: true, In: schema.Between(1, 4096), Doc: "Height and width of a window."},
 			{Name: "stride", Type: schema.Whole, In: schema.Between(1, 4096), Doc: "Step of the windows; default: kernel."},
 		}},
-	{Name: "flatten", Role: RoleFeature, Doc: "Turns each instance into one row of features."},
+	{Name: "flatten", Role: RoleFeature, Doc: "Flattens each instance to a vector of features."},
 	{Name: "dense", Role: RoleFeature, Embeddings: true, Doc: "Fully connected layer with a bias.",
 		args: []schema.Row{
 			{Name: "units", Type: schema.Whole, Required: true, Main: true, In: schema.Between(1, schema.MaxExtent), Doc: "Output features."},
 		}},
-	{Name: "dropout", Role: RoleFeature, Embeddings: true, Doc: "Sets features to zero at random in training and scales the others up; nothing in prediction.",
+	{Name: "dropout", Role: RoleFeature, Embeddings: true, Doc: "In training, sets random features to zero and scales up the others; no effect in predictions.",
 		args: []schema.Row{
 			{Name: "rate", Type: schema.Real, Required: true, Main: true, In: schema.Below(0, 1), Doc: "Probability of a zero."},
 		}},
@@ -64,21 +64,21 @@ var Blocks = []Kind{
 		Doc: "Attention scores a = sigmoid(s) of the instances (Eq. 2), loga their logarithm.",
 		args: []schema.Row{
 			{Name: "kind", Type: schema.Text, Default: "disambiguation", Main: true, Choices: []string{"disambiguation"}, Doc: "The gated attention of DEMIPL."},
-			{Name: "gates", Type: schema.Text, Default: "separate", Choices: []string{"separate", "shared"}, Doc: "separate: tanh and sigmoid have weights of their own (Eq. 2); shared: the same weights (the authors' program)."},
-			{Name: "scorer", Type: schema.Text, Default: "linear", Choices: []string{"linear", "mlp"}, Doc: "linear: the vector W without bias (Eq. 2); mlp: dense, ReLU, dense (the authors' program)."},
+			{Name: "gates", Type: schema.Text, Default: "separate", Choices: []string{"separate", "shared"}, Doc: "separate: tanh and sigmoid have different weights (Eq. 2); shared: the same weights (authors' program)."},
+			{Name: "scorer", Type: schema.Text, Default: "linear", Choices: []string{"linear", "mlp"}, Doc: "linear: the vector W without bias (Eq. 2); mlp: dense, ReLU, dense (authors' program)."},
 			{Name: "hidden", Type: schema.Whole, Default: "128", In: schema.Between(1, schema.MaxExtent), Doc: "Width of the mlp scorer."},
 			{Name: "width", Type: schema.Whole, Default: "0", In: schema.Between(0, schema.MaxExtent), Doc: "Width of the gates; 0: number of classes (the paper)."},
 		}},
-	{Name: "pool", Role: RolePool, Makes: []string{"z"}, Doc: "One embedding z per bag.",
+	{Name: "pool", Role: RolePool, Makes: []string{"z"}, Doc: "Aggregates the instances of each bag to one vector z.",
 		args: []schema.Row{
 			{Name: "kind", Type: schema.Text, Required: true, Main: true, Choices: []string{"attention", "mean", "max", "maxmin"},
-				Doc: "attention: mean weighted with the scores (Eq. 3); mean; max; maxmin: maxima and minima side by side."},
+				Doc: "attention: mean weighted by the attention scores (Eq. 3); mean; max; maxmin: maxima and minima, concatenated."},
 		}},
 	{Name: "classifier", Role: RoleClassifier, Makes: []string{"logits", "logp", "p"},
-		Doc: "Dense layer from the embedding to the classes, then the link: probabilities p, logp their logarithm.",
+		Doc: "Dense layer from z to the classes, then the link: probabilities p and their logarithm logp.",
 		args: []schema.Row{
 			{Name: "link", Type: schema.Text, Default: "softmax", Main: true, Choices: []string{"softmax", "bounded_sigmoid"},
-				Doc: "softmax, or bounded_sigmoid: sigmoid, kept in [epsilon, 1 - epsilon] in training, then softmax (the authors' program)."},
+				Doc: "softmax, or bounded_sigmoid: sigmoid, clamped to [epsilon, 1 - epsilon] in training, then softmax (authors' program)."},
 			{Name: "epsilon", Type: schema.Real, Default: "1e-05", In: schema.Within(0, 0.5), Doc: "Bound of bounded_sigmoid."},
 		}},
 }
@@ -89,7 +89,7 @@ var lossKinds = []Kind{
 		args: []schema.Row{{Name: "weight", Type: schema.Real, Default: "1", Main: true, In: schema.AtLeast(0), Doc: "Factor of the term."}}},
 	{Name: "attention", Doc: "Attention loss (Eq. 4): -sum of a log a over the instances, mean over the bags.",
 		args: []schema.Row{{Name: "weight", Type: schema.Real, Default: "0.001", Main: true, In: schema.AtLeast(0), Doc: "Factor of the term, lambda_a of Eq. 8."}}},
-	{Name: "equation", Doc: "A term of your own.",
+	{Name: "equation", Doc: "A custom term.",
 		args: []schema.Row{
 			{Name: "name", Type: schema.Text, Required: true, Doc: "Name of the term in reports."},
 			{Name: "value", Type: schema.Expression, Required: true, Doc: "Equation whose value is a single number."},

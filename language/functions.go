@@ -107,18 +107,18 @@ var Functions = []Function{
 	binary("maximum", "x", "y", "The larger of two values, element by element."),
 	binary("minimum", "x", "y", "The smaller of two values, element by element."),
 	{Name: "concat", Args: []string{"x", "y"}, Kinds: []int{ArgValue, ArgValue}, Variadic: true,
-		Doc: "Values side by side along the last axis."},
+		Doc: "Concatenation along the last axis."},
 	unary("bag_sum", "Sum over the instances of each bag: [N, ...] to [B, ...]."),
 	unary("bag_mean", "Mean over the instances of each bag: [N, ...] to [B, ...]."),
 	unary("bag_max", "Maximum over the instances of each bag: [N, ...] to [B, ...]."),
 	unary("bag_min", "Minimum over the instances of each bag: [N, ...] to [B, ...]."),
-	unary("bag_count", "Number of instances of each bag, [B, 1]; of x, [N, ...], the rows count and not the values."),
+	unary("bag_count", "Number of instances of each bag, [B, 1]. Only the rows of x, [N, ...], are counted; its values do not matter."),
 	unary("bag_softmax", "Softmax over the instances of each bag, per column: [N, ...] to [N, ...]."),
 	{Name: "bag_attention", Args: []string{"q", "k", "v"}, Kinds: []int{ArgValue, ArgValue, ArgValue},
 		Doc: "Scaled dot-product attention among the instances of each bag: instance i gets the sum over the instances j of its bag of w_ij v_j, w_i the softmax over j of q_i k_j / sqrt(d). Queries and keys [N, d], values [N, m] to [N, m]."},
 	{Name: "of_bag", Args: []string{"y"}, Kinds: []int{ArgValue},
-		Doc: "Gives every instance the row of its bag: [B, ...] to [N, ...]."},
-	unary("stop_gradient", "x, taken as a constant by the gradient."),
+		Doc: "Repeats the row of each bag for its instances: [B, ...] to [N, ...]."},
+	unary("stop_gradient", "x, as a constant for the gradient."),
 }
 
 // Word returns the name of the function.

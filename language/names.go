@@ -13,14 +13,14 @@ import (
 // prediction has no candidates.
 var trainingNames = []meaning{
 	{"S", "Candidate labels [B, k]: 1 for candidates, else 0."},
-	{"w", "Label weights [B, k]: those the loss uses; in weights.update the previous ones."},
+	{"w", "Label weights [B, k] used by the loss; in weights.update, the previous ones."},
 	{"lambda", "Momentum of the label weights in this epoch."},
 }
 
 // epochNames are known in all equations. A prediction takes the values of the
 // last epoch, so that what decays over the epochs keeps its final value.
 var epochNames = []meaning{
-	{"t", "Number of the epoch, from weights.first_epoch on; in predictions that of the last epoch."},
+	{"t", "Number of the epoch, starting at weights.first_epoch; in predictions, the last one."},
 	{"T", "Number of epochs."},
 }
 
@@ -28,7 +28,7 @@ var epochNames = []meaning{
 var outputNames = []meaning{
 	{"p", "Class probabilities [B, k]."},
 	{"logp", "Logarithm of p."},
-	{"a", "Attention scores [N, 1], where the model has any."},
+	{"a", "Attention scores [N, 1], if the model has them."},
 }
 
 // meaning is a name that equations may use, with its meaning.

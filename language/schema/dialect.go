@@ -136,7 +136,7 @@ const maxExtends = 16
 // ExtendsRow is the key that every dialect has. It is read before all others and is
 // not part of a complete document.
 var ExtendsRow = Row{Name: "extends", Type: Text,
-	Doc: "What to inherit from: a file, relative to this one, or the name of a shipped one. Maps merge key by key; lists and single values replace."}
+	Doc: "The file (relative to this one) or shipped spec to inherit from. Maps are merged key by key; lists and single values replace."}
 
 // Open finds and reads the file that a user names.
 func (d *Dialect) Open(name string) (file string, src []byte, err error) {
