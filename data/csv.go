@@ -39,6 +39,9 @@ import (
 
 const classesLine = "# classes:"
 
+// maxClasses bounds the classes of a file, as model files do.
+const maxClasses = 1 << 16
+
 // filled is what spreadsheets fill up the line of classes with, to the width of the rows.
 const filled = ",;"
 
@@ -119,6 +122,9 @@ func (c *csvReader) readClassesLine(r *bufio.Reader) error {
 	}
 	c.skip = 1
 	c.named = strings.Fields(strings.TrimRight(line[len(classesLine):], filled+" \t\n"))
+	if len(c.named) > maxClasses {
+		return c.errorf(1, "%d classes are listed, more than the limit of %d", len(c.named), maxClasses)
+	}
 	sorted := slices.Sorted(slices.Values(c.named))
 	for i := 1; i < len(sorted); i++ {
 		if sorted[i] == sorted[i-1] {
@@ -263,10 +269,12 @@ func (c *csvReader) readBag(row []string, line, n int) error {
 		return c.errorf(line, "bag %d (%q) comes back after other bags; the rows of a bag must stand together (it started in line %d)", other+1, id, c.bags[other].line)
 	}
 	b := csvBag{line: line, id: strings.Clone(id), label: strings.Clone(label)}
+	listed := make(map[string]bool, min(len(candidates), maxClasses))
 	for _, name := range candidates {
-		if slices.Contains(b.candidates, name) {
+		if listed[name] {
 			return c.errorf(line, "bag %d (%q) lists the candidate %q twice", len(c.bags)+1, id, name)
 		}
+		listed[name] = true
 		if err := c.class(name, line, len(c.bags)+1); err != nil {
 			return err
 		}
@@ -300,6 +308,9 @@ func (c *csvReader) class(name string, line, bag int) error {
 		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "bag %d: %q does not look like the name of a class", bag, name).
 			WithNote("candidates stand apart by spaces, such as: cat dog").
 			WithNote("where names do have one of %s, list all in a first line %s", joints, classesLine)
+	}
+	if len(c.classes) == maxClasses {
+		return c.errorf(line, "bag %d: there are more than %d classes; is the column candidates mixed up?", bag, maxClasses)
 	}
 	c.classes[strings.Clone(name)] = true
 	return nil

@@ -51,12 +51,15 @@ func csvRows(text *bufio.Reader) *csv.Reader {
 	return rows
 }
 
+// separators are what may stand between fields.
+const separators = ",;\t"
+
 // separator is what stands between the fields of the line ahead, or of the part of it
 // that is looked at.
 func separator(text *bufio.Reader) rune {
 	ahead, _ := text.Peek(text.Size())
 	line, _, _ := bytes.Cut(ahead, []byte("\n"))
-	if i := bytes.IndexAny(line, ",;\t"); i >= 0 {
+	if i := bytes.IndexAny(line, separators); i >= 0 {
 		return rune(line[i])
 	}
 	return ','
@@ -91,12 +94,17 @@ func CSVError(path string, skip int, err error) diag.Diagnostic {
 // needs many times the memory of a line.
 const maxLine = 8 << 20
 
+// maxFields bounds the separators of a line, and with them the fields: a field takes many
+// times the memory of its text. An image of 224x224 pixels in three colours has 150,528.
+const maxFields = 1 << 19
+
 // lineReader passes text on with LF at the end of each line, where CR LF or CR may
 // have been, and fails at a line of more than maxLine bytes.
 type lineReader struct {
 	r    io.Reader
 	cr   bool // the text so far ends in CR
 	line int  // bytes of the line so far
+	cuts int  // separators of the line so far
 }
 
 func (l *lineReader) Read(p []byte) (int, error) {
@@ -143,9 +151,15 @@ func (l *lineReader) measure(p []byte) error {
 		if l.line += end; l.line > maxLine {
 			return fmt.Errorf("a line is longer than %s", byteSize(maxLine))
 		}
+		for _, separator := range []byte(separators) {
+			l.cuts += bytes.Count(p[:end], []byte{separator})
+		}
+		if l.cuts > maxFields {
+			return fmt.Errorf("a line has more than %d fields", maxFields)
+		}
 		if i < 0 {
 			return nil
 		}
-		l.line, p = 0, p[i+1:]
+		l.line, l.cuts, p = 0, 0, p[i+1:]
 	}
 }

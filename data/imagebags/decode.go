@@ -34,6 +34,10 @@ func (l Limits) images() int      { return cmp.Or(max(l.Images, 0), 1_000_000) }
 // Size is a size in pixels; the zero value stands for the image's own.
 type Size struct{ Width, Height int }
 
+// maxSource bounds the sides of images that are read: it is that of JPEG. Decoders and
+// generators work row by row and take many times the memory of a row.
+const maxSource = 1<<16 - 1
+
 // maxSide bounds the sizes that images are brought to.
 const maxSide = 1 << 14
 
@@ -70,6 +74,9 @@ func (m Image) Read(size Size, limits Limits) (out *image.RGBA, err error) {
 	}
 	if config.Width < 1 || config.Height < 1 {
 		return nil, errors.New("the image has no pixels")
+	}
+	if config.Width > maxSource || config.Height > maxSource {
+		return nil, fmt.Errorf("the image claims %dx%d pixels; the limit of a side is %d", config.Width, config.Height, maxSource)
 	}
 	if config.Width > limits.pixels()/config.Height {
 		return nil, fmt.Errorf("the image claims %dx%d pixels, more than the limit of %d", config.Width, config.Height, limits.pixels())

@@ -64,6 +64,7 @@ func TestGuard(t *testing.T) {
 		{"field of a billion values", madeTIFF(binary.LittleEndian, field{278, 1, 1 << 30, 0}), "one of its TIFF fields has 1073741824 values"},
 		{"rows twice", madeTIFF(binary.LittleEndian, field{278, 3, 2, 9}), "not one number"},
 		{"tile of a billion pixels", madeTIFF(binary.LittleEndian, field{322, 4, 1, 1 << 20}, field{323, 4, 1, 1 << 10}), "in tiles of 1048576x1024 pixels"},
+		{"one very long row", madeTIFF(binary.LittleEndian, field{256, 4, 1, 24_999_999}, field{257, 4, 1, 1}), "24999999x1 pixels; the limit of a side is 65535"},
 		{"too many pixels", madeTIFF(binary.LittleEndian, field{256, 4, 1, 1 << 20}, field{257, 4, 1, 1 << 20}), "claims 1048576x1048576 pixels"},
 		{"scans", append([]byte("\xff\xd8"), bytes.Repeat([]byte("\xff\xda\x00"), 501)...), "the JPEG image has 501 scans"},
 	} {

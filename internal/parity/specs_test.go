@@ -1,6 +1,7 @@
 package parity_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/miplc/miplc/internal/parity"
@@ -28,12 +29,14 @@ func isImage(m *model) bool {
 func TestShippedSpecs(t *testing.T) {
 	var w worst
 	for _, name := range language.TrainedNames() {
-		m := shipped(t, name, 0)
-		engines := m.engines(t)
-		if len(engines) != 5 {
-			t.Errorf("%s does not run in onnx-go", name)
-		}
-		w.add(name, hold(t, m, engines, m.bags(sizes(m), 1)))
+		t.Run(name, func(t *testing.T) { // which closes its engines at its end
+			m := shipped(t, name, 0)
+			engines := m.engines(t)
+			if len(engines) != 5 {
+				t.Errorf("%s does not run in onnx-go", name)
+			}
+			w.add(name, hold(t, m, engines, m.bags(sizes(m), 1)))
+		})
 	}
 	w.log(t)
 }
@@ -43,12 +46,14 @@ func TestRandomSpecs(t *testing.T) {
 	t.Parallel()
 	var w worst
 	for seed := range uint64(randomSpecs) {
-		m := random(t, seed)
-		engines := m.engines(t)
-		if len(engines) != 5 {
-			t.Errorf("%s does not run in onnx-go", m.name)
-		}
-		w.add(m.name, hold(t, m, engines, m.bags(parity.DefaultSizes, seed)))
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			m := random(t, seed)
+			engines := m.engines(t)
+			if len(engines) != 5 {
+				t.Errorf("%s does not run in onnx-go", m.name)
+			}
+			w.add(m.name, hold(t, m, engines, m.bags(parity.DefaultSizes, seed)))
+		})
 	}
 	w.log(t)
 }
@@ -58,20 +63,22 @@ func TestSaturatedAttention(t *testing.T) {
 	t.Parallel()
 	var w worst
 	held := 0
-	check := func(m *model, sizes []int, seed uint64) bool {
-		o := m.bags(sizes, seed)
-		for _, reach := range []float64{60, -60} {
-			s, rounding := m.saturated(t, o, reach)
-			if s == nil {
-				return false
+	check := func(m *model, sizes []int, seed uint64) {
+		t.Run(m.name, func(t *testing.T) {
+			o := m.bags(sizes, seed)
+			for _, reach := range []float64{60, -60} {
+				s, rounding := m.saturated(t, o, reach)
+				if s == nil {
+					t.Logf("%s has no scores that a parameter scales", m.name)
+					return
+				}
+				if rounding > 8e-6 {
+					t.Errorf("%s: float32 alone moves the prediction by %.2g; the comparison says little", s.name, rounding)
+				}
+				w.add(s.name, hold(t, s, s.engines(t), o))
 			}
-			if rounding > 8e-6 {
-				t.Errorf("%s: float32 alone moves the prediction by %.2g; the comparison says little", s.name, rounding)
-			}
-			w.add(s.name, hold(t, s, s.engines(t), o))
-		}
-		held++
-		return true
+			held++
+		})
 	}
 	for _, name := range language.TrainedNames() {
 		// Fresh networks see large images of noise as all the same.
@@ -79,9 +86,7 @@ func TestSaturatedAttention(t *testing.T) {
 		if isImage(m) {
 			bags = []int{1, 2, 40}
 		}
-		if !check(m, bags, 1) {
-			t.Logf("%s has no scores that a parameter scales", name)
-		}
+		check(m, bags, 1)
 	}
 	for seed := range uint64(randomSpecs) {
 		check(random(t, seed), []int{1, 2, 40}, seed)

@@ -1,0 +1,14 @@
+package parity_test
+
+import (
+	"os"
+	"runtime/debug"
+	"testing"
+)
+
+// Values of images in float64 are large and soon dropped: without a limit the heap grows
+// to several times of what is in use before they are collected.
+func TestMain(m *testing.M) {
+	debug.SetMemoryLimit(1 << 30)
+	os.Exit(m.Run())
+}
