@@ -98,6 +98,43 @@ func (s *stopAfter) Epoch(train.Metrics, train.Progress) {
 	}
 }
 
+// listed are the trials of the list in a folder, without the command that began them.
+func listed(t *testing.T, dir string) []*train.Trial {
+	t.Helper()
+	specs, names, err := ReadList(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trials, err := OpenTrials(specs, data.Folder{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, trial := range trials {
+		trial.Name = names[i]
+	}
+	return trials
+}
+
+// A list that does not come from miplc, or leads out of the folder, is an error.
+func TestWrongLists(t *testing.T) {
+	for text, want := range map[string]string{
+		"{": "unexpected end", `{"written_by": "me", "runs": [{"name": "a"}]}`: "not a list of runs", `{"written_by": "miplc train", "runs": []}`: "not a list of runs",
+		`{"written_by": "miplc train", "runs": [{"name": "../a", "spec": ""}]}`: "outside the folder", `{"written_by": "miplc train", "runs": [{"name": "", "spec": ""}]}`: "outside the folder",
+		`{"written_by": "miplc train", "runs": [{"name": "a", "spec": "wrong: 1"}]}`: "wrong",
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, listFile), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := ReadList(dir); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want ...%s...", text, err, want)
+		}
+	}
+	if _, _, err := ReadList(t.TempDir()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no list: %v", err)
+	}
+}
+
 // Stopped anywhere, some runs finished, some begun, some not, the same call goes
 // on to the same files as an unbroken one, in every engine and for learners.
 func TestSeveralResumeToSameBits(t *testing.T) {
@@ -134,7 +171,7 @@ func TestSeveralResumeToSameBits(t *testing.T) {
 				}
 			}
 			o.Resume, o.Observer = true, nil
-			got, err := Train(context.Background(), list(), o)
+			got, err := Train(context.Background(), listed(t, o.Dir), o)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -153,6 +153,13 @@ func (b *bunch) train(ctx context.Context) error {
 		return err
 	}
 	defer closeAll(folders)
+	defer dropList(b.Dir, b.trials)
+	if err := writeList(b.Dir, b.trials); err != nil {
+		for _, f := range folders {
+			abandon(f)
+		}
+		return err
+	}
 	observer := b.Observer
 	if observer != nil && len(b.trials) > 1 {
 		observer = train.Together(observer, list)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"text/tabwriter"
@@ -18,6 +19,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/parity"
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
 	"github.com/miplc/miplc/internal/sanitize"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train/progress"
 	"github.com/miplc/miplc/train/xla/pjrt"
@@ -35,6 +37,10 @@ type options struct {
 	Grid  []string
 
 	specEngine string // engine that the spec is to have; empty: its own
+
+	// Of the runs that DIR lists; empty: Spec is loaded.
+	list  []*language.Spec
+	names []string
 }
 
 // Command makes the command.
@@ -61,8 +67,9 @@ xla, runs that differ only in seed, split, learning rate and loss weights train 
 program.
 
 Ctrl-C stops after the current step with exit code 75. --resume continues from the last
-checkpoint, on the engine and device of the run, to a bit-identical result. A finished
-run is overwritten only with --force.
+checkpoint, on the engine and device of the run, to a bit-identical result. Without SPEC,
+--resume -o DIR continues the run in DIR, or all runs of the last command that trained
+several runs there. A finished run is overwritten only with --force.
 
 If no onnxruntime library is found, it is installed into the cache.`,
 		Example: `  miplc train quickstart -o quickstart-run
@@ -97,7 +104,10 @@ func run(ctx context.Context, o *options) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	list, names, err := o.specs()
+	list, names, err := o.list, o.names, error(nil)
+	if len(list) == 0 {
+		list, names, err = o.specs()
+	}
 	if err != nil {
 		return err
 	}
@@ -148,13 +158,25 @@ func (o *options) check() error {
 		o.specEngine = o.Engine
 		return nil
 	case o.several():
-		return console.Usagef("miplc train: SPEC is missing: with --seeds, --parts or --grid it is needed to resume, too")
+		return console.Usagef("miplc train: SPEC is missing: without it --resume takes the list of runs of DIR, and --seeds, --parts and --grid cannot change that")
+	}
+	state, err := runs.StateOf(o.Dir)
+	if err == nil && state == runs.Absent {
+		return o.listed()
 	}
 	o.Spec = filepath.Join(o.Dir, runs.SpecFile)
-	if state, err := runs.StateOf(o.Dir); err == nil && state == runs.Absent {
-		return fmt.Errorf("there is no run in %s to resume", o.Dir)
-	}
 	return nil
+}
+
+// listed finds the runs that the last command with several runs listed in DIR.
+func (o *options) listed() (err error) {
+	switch o.list, o.names, err = runs.ReadList(o.Dir); {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("there is no run in %s to resume", o.Dir)
+	case err == nil && len(o.Set) > 0:
+		return console.Usagef("miplc train: --set needs SPEC: the runs of %s have their own specs", o.Dir)
+	}
+	return err
 }
 
 func (o *options) several() bool { return len(o.Seeds)+len(o.Parts)+len(o.Grid) > 0 }
@@ -176,7 +198,7 @@ func (o *options) explain(err error) error {
 	case errors.As(err, &wrong):
 		return console.Invalid(wrong.Err)
 	case errors.As(err, &stopped) && stopped.Runs > 1:
-		return console.Interrupted(fmt.Errorf("%w\ngo on with the same command and --resume", err))
+		return console.Interrupted(fmt.Errorf("%w\ngo on with: miplc train --resume -o %s", err, o.Dir))
 	case errors.As(err, &stopped) && stopped.Epoch > 0:
 		return console.Interrupted(fmt.Errorf("%w\ngo on with: miplc train --resume -o %s", err, o.Dir))
 	}
