@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/train"
 )
@@ -33,7 +34,7 @@ func New(w io.Writer, isTerminal bool) *Reporter {
 func (r *Reporter) Begin(p train.Plan) {
 	r.plan = p
 	r.Wait()
-	what, length, size := p.Name, fmt.Sprintf("%d %ss", p.Epochs, r.unit()), fmt.Sprintf("%d bags (%d for testing)", p.TrainBags, p.TestBags)
+	what, length, size := p.Name, diag.Count(p.Epochs, r.unit()), fmt.Sprintf("%s (%d for testing)", diag.Count(p.TrainBags, "bag"), p.TestBags)
 	several := p.Trials > 1
 	if several {
 		what, size = fmt.Sprintf("%d runs of %s", p.Trials, p.Name), fmt.Sprintf("%s in all; the first has %s", length, size)
@@ -50,7 +51,7 @@ func (r *Reporter) Begin(p train.Plan) {
 		sanitize.Fprintf(r.w, "fitting %s with learner %s: %s, %s\n", what, learner, size, length)
 	default:
 		engine := r.engine()
-		sanitize.Fprintf(r.w, "training %s with engine %s: %s, %s of %d steps, %d parameters\n", what, engine, size, length, p.Steps, p.Parameters)
+		sanitize.Fprintf(r.w, "training %s with engine %s: %s, %s of %s, %s\n", what, engine, size, length, diag.Count(p.Steps, "step"), diag.Count(p.Parameters, "parameter"))
 	}
 	switch {
 	case p.Done > 0 && several: // those that begin later are not known yet

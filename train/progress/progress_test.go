@@ -133,7 +133,7 @@ func TestLearner(t *testing.T) {
 	r.Begin(train.Plan{Name: "graph", Learner: "pl-aggd", Epochs: 1, TrainBags: 20, TestBags: 9})
 	r.Epoch(train.Metrics{Epoch: 1, Loss: 2}, train.Progress{Epoch: 1, Epochs: 1, Step: 1, Steps: 1, Loss: 2})
 	r.End()
-	if want := "fitting graph with learner pl-aggd: 20 bags (9 for testing), 1 iterations\niteration 1/1  loss 2.0000\n"; out.String() != want {
+	if want := "fitting graph with learner pl-aggd: 20 bags (9 for testing), 1 iteration\niteration 1/1  loss 2.0000\n"; out.String() != want {
 		t.Errorf("%q, want %q", out.String(), want)
 	}
 }

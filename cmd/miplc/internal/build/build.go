@@ -14,6 +14,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/parity"
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
@@ -83,8 +84,8 @@ func run(ctx context.Context, o *options) error {
 		return err
 	}
 	return o.Console.Result(m, func(w io.Writer) error {
-		sanitize.Fprintf(w, "%s: %s, instances of %v, %d classes, %d parameters\n", filepath.Join(o.Dir, runs.ModelFile), m.Name, m.InputShape, m.Classes, m.Parameters)
-		sanitize.Fprintf(w, "inference graph of %d nodes, training graph of %d nodes: %s, %s\n", m.InferNodes, m.TrainNodes, runs.GraphTextFile, runs.GraphDOTFile)
+		sanitize.Fprintf(w, "%s: %s, instances of %v, %s, %s\n", filepath.Join(o.Dir, runs.ModelFile), m.Name, m.InputShape, diag.Count(m.Classes, "class"), diag.Count(m.Parameters, "parameter"))
+		sanitize.Fprintf(w, "inference graph of %s, training graph of %s: %s, %s\n", diag.Count(m.InferNodes, "node"), diag.Count(m.TrainNodes, "node"), runs.GraphTextFile, runs.GraphDOTFile)
 		sanitize.Fprintf(w, "training step: %s, one step within %.1e of the interpreter on %d instances in %d bags\n", runs.TrainStepFile, m.StepCheck.MaxAbsDiff, m.StepCheck.Instances, m.StepCheck.Bags)
 		for i, loss := range m.Losses {
 			fmt.Fprintf(w, "step %d loss %.8f\n", i+1, loss)

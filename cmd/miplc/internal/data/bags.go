@@ -15,6 +15,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/crowd"
 	"github.com/miplc/miplc/data/imagebags"
+	"github.com/miplc/miplc/internal/diag"
 )
 
 // bagsOptions are the settings of miplc data bags.
@@ -227,7 +228,7 @@ func attach(con *console.Console, set *data.Dataset, table *crowd.Table, outside
 		return nil, err
 	}
 	if done := map[crowd.Outside]string{crowd.OutsideAdd: "added to the candidates", crowd.OutsideDrop: "left out", crowd.OutsideForget: "unknown now"}; wrong > 0 {
-		con.Notef("%d of %d bags had their true label outside the candidates: %s", wrong, set.Bags(), done[crowd.Outside(outside)])
+		con.Notef("%d of %s had their true label outside the candidates: %s", wrong, diag.Count(set.Bags(), "bag"), done[crowd.Outside(outside)])
 	}
 	return out, nil
 }

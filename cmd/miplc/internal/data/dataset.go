@@ -7,6 +7,7 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/outfile"
 )
 
@@ -50,5 +51,5 @@ func save(con *console.Console, set *data.Dataset, out *outfile.File, path strin
 		return err
 	}
 	s := saved{path, set.Bags(), set.Offsets[set.Bags()], set.Dim(), set.Classes, set.Hash()}
-	return con.Resultf(s, "%s: %d bags, %d instances of %d features, %d classes\n", s.File, s.Bags, s.Instances, s.Features, s.Classes)
+	return con.Resultf(s, "%s: %s, %s of %s, %s\n", s.File, diag.Count(s.Bags, "bag"), diag.Count(s.Instances, "instance"), diag.Count(s.Features, "feature"), diag.Count(s.Classes, "class"))
 }

@@ -149,7 +149,7 @@ func (o *options) follow(name string, compute func(experiment.Options) (experime
 	if err != nil {
 		return o.explain(err)
 	}
-	return o.Console.Resultf(summary{name, o.Dir, progress}, "%s: %d of %d cells are done. Tables and figures: miplc report %s\n", name, progress.Done, progress.Cells, o.Dir)
+	return o.Console.Resultf(summary{name, o.Dir, progress}, "%s: %d of %s done. Tables and figures: miplc report %s\n", name, progress.Done, counted(progress.Cells, "cell is", "cells are"), o.Dir)
 }
 
 // load reads the file and checks the flags.

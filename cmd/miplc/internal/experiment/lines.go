@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/miplc/miplc/experiment"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/train/progress"
 )
 
@@ -19,10 +20,10 @@ func newLines(w io.Writer, terminal bool) lines { return lines{progress.NewLine(
 // Begin says what there is to do.
 func (l lines) Begin(p experiment.Progress) {
 	if p.Before > 0 {
-		l.Note(fmt.Sprintf("%d of %d cells were done before", p.Before, p.Cells))
+		l.Note(fmt.Sprintf("%d of %s done before", p.Before, counted(p.Cells, "cell was", "cells were")))
 		return
 	}
-	l.Note(fmt.Sprintf("%d cells to run", p.Cells))
+	l.Note(fmt.Sprintf("%s to run", diag.Count(p.Cells, "cell")))
 }
 
 // Cell shows where the experiment stands.
@@ -33,7 +34,7 @@ func (l lines) Cell(r experiment.Result, p experiment.Progress) {
 	if r.Diverged != nil {
 		l.Warn(fmt.Sprintf("%s: %s", r.Coord, r.Diverged))
 	}
-	text := fmt.Sprintf("%d/%d cells", p.Done+p.Failed, p.Cells)
+	text := fmt.Sprintf("%d/%s", p.Done+p.Failed, diag.Count(p.Cells, "cell"))
 	if p.Failed > 0 {
 		text += fmt.Sprintf(", %d failed", p.Failed)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/experiment"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/train/progress"
 )
@@ -72,7 +73,7 @@ func runStatus(ctx context.Context, o *statusOptions) error {
 
 // summaryOf is the line that --watch redraws.
 func summaryOf(s *experiment.Status) string {
-	text := fmt.Sprintf("%d/%d cells", s.Done, s.Cells)
+	text := fmt.Sprintf("%d/%s", s.Done, diag.Count(s.Cells, "cell"))
 	if s.Failed > 0 {
 		text += fmt.Sprintf(", %d failed", s.Failed)
 	}
@@ -89,7 +90,7 @@ const most = 10
 func printStatus(w io.Writer, dir string, s *experiment.Status) error {
 	t := sanitize.Writer(w)
 	left := s.Cells - s.Done
-	fmt.Fprintf(t, "%s: %d of %d cells are done, %d failed\n", sanitize.Line(s.Name), s.Done, s.Cells, s.Failed)
+	fmt.Fprintf(t, "%s: %d of %s done, %d failed\n", sanitize.Line(s.Name), s.Done, counted(s.Cells, "cell is", "cells are"), s.Failed)
 	for i, p := range s.Running {
 		if i == most {
 			fmt.Fprintf(t, "  and %d more\n", len(s.Running)-most)

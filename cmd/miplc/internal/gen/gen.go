@@ -10,6 +10,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/backend"
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/export/goclient"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/outfile"
 )
@@ -95,5 +96,5 @@ func runGo(o *options) error {
 		return err
 	}
 	r := result{File: file, Package: o.Package, ContractSHA256: m.Meta.Hash()}
-	return o.Console.Resultf(r, "%s: package %s, %d classes, instances of %v, contract %s\n", r.File, r.Package, len(m.Meta.Classes), m.Meta.InputShape, r.ContractSHA256[:12])
+	return o.Console.Resultf(r, "%s: package %s, %s, instances of %v, contract %s\n", r.File, r.Package, diag.Count(len(m.Meta.Classes), "class"), m.Meta.InputShape, r.ContractSHA256[:12])
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/backend"
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/runs"
@@ -216,7 +217,7 @@ func (r *result) scores(split bool) {
 // print lists the bags: for one bag with all it knows, for many a line each.
 func (r *result) print(w io.Writer) error {
 	if r.Output != "" {
-		sanitize.Fprintf(w, "predictions of %d bags written to %s\n", len(r.Bags), r.Output)
+		sanitize.Fprintf(w, "predictions of %s written to %s\n", diag.Count(len(r.Bags), "bag"), r.Output)
 	} else if len(r.Bags) == 1 {
 		r.printBag(w, r.Bags[0])
 	} else if err := r.printTable(w); err != nil {
@@ -226,11 +227,11 @@ func (r *result) print(w io.Writer) error {
 		return nil
 	}
 	if r.Accuracy != nil {
-		fmt.Fprintf(w, "accuracy %.4f on the %d bags whose true label is known\n", *r.Accuracy, r.Known)
+		fmt.Fprintf(w, "accuracy %.4f on %s whose true label is known\n", *r.Accuracy, diag.Count(r.Known, "bag"))
 	}
 	for _, p := range r.Parts {
 		if p.Accuracy != nil {
-			fmt.Fprintf(w, "%s accuracy %.4f on %d bags whose true label is known\n", map[string]string{runs.TrainPart: "training", runs.TestPart: "test"}[p.Part], *p.Accuracy, p.Known)
+			fmt.Fprintf(w, "%s accuracy %.4f on %s whose true label is known\n", map[string]string{runs.TrainPart: "training", runs.TestPart: "test"}[p.Part], *p.Accuracy, diag.Count(p.Known, "bag"))
 		}
 	}
 	return nil

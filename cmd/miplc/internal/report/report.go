@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/report"
 )
 
@@ -54,6 +55,6 @@ func run(o *options) error {
 	if err != nil {
 		return err
 	}
-	return o.Console.Resultf(written, "%s: %d of %d cells, tables: %d, figures: %d\n", filepath.Join(o.Output, report.HTMLFile),
-		written.Done, written.Cells, len(written.Tables), len(written.Figures))
+	return o.Console.Resultf(written, "%s: %d of %s, tables: %d, figures: %d\n", filepath.Join(o.Output, report.HTMLFile),
+		written.Done, diag.Count(written.Cells, "cell"), len(written.Tables), len(written.Figures))
 }

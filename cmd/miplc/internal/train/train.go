@@ -18,6 +18,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/parity"
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
@@ -91,7 +92,7 @@ If no onnxruntime library is found, it is installed into the cache.`,
 	f.UintSliceVar(&o.Seeds, "seeds", nil, "seeds, one run for each")
 	f.UintSliceVar(&o.Parts, "parts", nil, "numbers of splits of data.split.index, one run for each")
 	f.StringArrayVar(&o.Grid, "grid", nil, "key and values, one run for each, e.g. train.lr=0.01,0.05 (repeatable: all combinations)")
-	f.BoolVar(&o.Resume, "resume", false, "continue the interrupted runs in DIR; SPEC is optional for a single run")
+	f.BoolVar(&o.Resume, "resume", false, "continue the interrupted runs in DIR; SPEC is optional")
 	f.BoolVar(&o.Force, "force", false, "start again: delete what an earlier run or build wrote to DIR; other files remain")
 	console.Limit(f, 0, 1024, "threads")
 	console.Limit(f, 0, console.Most, "seeds")
@@ -227,8 +228,8 @@ func printSummary(out io.Writer, dir string, s *runs.Summary) error {
 	if s.Diverged != nil {
 		row("DIVERGED", "%s", s.Diverged)
 	}
-	row("model", "%s (%s, %d parameters)", filepath.Join(dir, runs.ModelFile), s.Name, s.Parameters)
-	row("data", "%s, %d bags, split %s", s.Data.Name, s.Data.Bags, s.Split.Source)
+	row("model", "%s (%s, %s)", filepath.Join(dir, runs.ModelFile), s.Name, diag.Count(s.Parameters, "parameter"))
+	row("data", "%s, %s, split %s", s.Data.Name, diag.Count(s.Data.Bags, "bag"), s.Split.Source)
 	if s.Learner != "" {
 		on := ""
 		if s.EngineReason != "" {
@@ -236,10 +237,10 @@ func printSummary(out io.Writer, dir string, s *runs.Summary) error {
 		}
 		row("learner", "%s%s, %d iterations in %.1f s, seed %d", s.Learner, on, s.Epochs, s.Seconds, s.Seed)
 	} else {
-		row("engine", "%s on %s, %d epochs in %.1f s, seed %d", s.Engine, device(s), s.Epochs, s.Seconds, s.Seed)
+		row("engine", "%s on %s, %s in %.1f s, seed %d", s.Engine, device(s), diag.Count(s.Epochs, "epoch"), s.Seconds, s.Seed)
 	}
-	share("test accuracy", s.Accuracy, fmt.Sprintf("of %d bags%s", s.Split.TestBags, mark))
-	share("training accuracy", s.TrainAccuracy, fmt.Sprintf("of %d bags%s", s.Split.TrainBags, mark))
+	share("test accuracy", s.Accuracy, fmt.Sprintf("of %s%s", diag.Count(s.Split.TestBags, "bag"), mark))
+	share("training accuracy", s.TrainAccuracy, fmt.Sprintf("of %s%s", diag.Count(s.Split.TrainBags, "bag"), mark))
 	share("label weights right", s.Disambiguation, "of the training bags")
 	row("loss", "%.4f", s.Loss)
 	if err := w.Flush(); err != nil {

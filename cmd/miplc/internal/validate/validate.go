@@ -111,9 +111,9 @@ func printValid(w io.Writer, files []file) error {
 		}
 		switch {
 		case f.Cells > 0:
-			sanitize.Fprintf(w, "%s: valid, an experiment of %d cells\n", f.Spec, f.Cells)
+			sanitize.Fprintf(w, "%s: valid, an experiment of %s\n", f.Spec, diag.Count(f.Cells, "cell"))
 		case f.Parameters > 0:
-			sanitize.Fprintf(w, "%s: valid, %d parameters\n", f.Spec, f.Parameters)
+			sanitize.Fprintf(w, "%s: valid, %s\n", f.Spec, diag.Count(f.Parameters, "parameter"))
 		default: // a learner is as large as its data
 			sanitize.Fprintf(w, "%s: valid\n", f.Spec)
 		}
