@@ -11,10 +11,13 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"regexp"
 	goruntime "runtime"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -153,19 +156,33 @@ func TestSlowReader(t *testing.T) {
 	s.well(t)
 }
 
-// Connections beyond the limit wait and are served when others end.
+// Beyond the limit of connections a new one takes the place of an idle one, of HTTP and
+// gRPC, or waits while all are busy. Health is answered at the admin listener meanwhile.
 func TestConnectionLimit(t *testing.T) {
 	s := start(t, func(o *Options) { o.Connections = 3 })
+	const live = "GET /v2/health/live HTTP/1.1\r\nHost: a\r\n\r\n"
 	var held []net.Conn
-	for range 3 {
-		conn := s.connect(t, "GET /v2/health/live HTTP/1.1\r\nHost: a\r\n\r\n")
+	for range 4 {
+		conn := s.connect(t, live)
 		if _, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil {
 			t.Fatal(err)
 		}
 		held = append(held, conn)
 	}
+	if n, err := held[0].Read(make([]byte, 1)); n > 0 || err == nil {
+		t.Error("the connection that was idle for the longest time is open")
+	}
+	for range 4 {
+		if _, err := oip.NewGRPCInferenceServiceClient(s.dial(t)).ServerLive(t.Context(), &oip.ServerLiveRequest{}); err != nil {
+			t.Error(err)
+		}
+	}
+	var busy []net.Conn
+	for range 3 {
+		busy = append(busy, s.connect(t, "POST /predict?model=bag HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{"))
+	}
 	answered := make(chan error, 1)
-	waiting := s.connect(t, "GET /v2/health/live HTTP/1.1\r\nHost: a\r\n\r\n")
+	waiting := s.connect(t, live)
 	go func() {
 		_, err := http.ReadResponse(bufio.NewReader(waiting), nil)
 		answered <- err
@@ -173,9 +190,19 @@ func TestConnectionLimit(t *testing.T) {
 	select {
 	case err := <-answered:
 		t.Fatalf("answered beyond the limit, %v", err)
-	case <-time.After(50 * time.Millisecond):
+	case <-time.After(3 * quiet):
 	}
-	held[0].Close()
+	for path, want := range map[string]int{"/v2/health/live": 200, "/v2/health/ready": 200, "/v2/models/bag/ready": 200, "/metrics": 200, "/v2": 404, "/predict": 404} {
+		resp, err := http.Get(s.admin + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("admin %s: status %d", path, resp.StatusCode)
+		}
+	}
+	busy[0].Close()
 	if err := <-answered; err != nil {
 		t.Error(err)
 	}
@@ -350,7 +377,7 @@ func TestInternalErrors(t *testing.T) {
 	var log bytes.Buffer
 	s := start(t, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
 	w := httptest.NewRecorder()
-	s.serve(route{"GET", "/x", true, func(http.ResponseWriter, *http.Request) error { return errors.New("/home/secret.cc:12 failed") }}).ServeHTTP(w, httptest.NewRequest("GET", "/x", nil))
+	s.serve(route{"GET", "/x", true, func(http.ResponseWriter, *http.Request) error { return errors.New("/home/secret.cc:12 failed") }}, nil).ServeHTTP(w, httptest.NewRequest("GET", "/x", nil))
 	if w.Code != 500 || strings.Contains(w.Body.String(), "secret") || !strings.Contains(log.String(), "secret.cc:12") {
 		t.Errorf("status %d: %s; log: %s", w.Code, w.Body, &log)
 	}
@@ -495,6 +522,71 @@ func TestDrainNewConnection(t *testing.T) {
 	if told, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil || told.StatusCode != 200 || !told.Close {
 		t.Errorf("%v, %v", told, err)
 	}
+}
+
+// Connections that the kernel has accepted are answered, however many come while the
+// server ends. MIPLC_TEST_DRAINS sets how often it ends.
+func TestDrainQueue(t *testing.T) {
+	times := 3
+	if n, err := strconv.Atoi(os.Getenv("MIPLC_TEST_DRAINS")); err == nil {
+		times = n
+	}
+	for range times {
+		drainOnce(t)
+	}
+}
+
+// drainOnce ends a server that many clients connect to all the time.
+func drainOnce(t *testing.T) {
+	s := start(t, func(o *Options) { o.LameDuck = 0 })
+	var group sync.WaitGroup
+	var answered atomic.Int64
+	stop := make(chan struct{})
+	for range 16 {
+		group.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				conn, err := net.DialTimeout("tcp", s.web, 500*time.Millisecond)
+				if err != nil {
+					return // refused
+				}
+				if err := predictOver(conn); err != nil {
+					t.Errorf("after %d answers: %v", answered.Load(), err)
+					return
+				}
+				answered.Add(1)
+			}
+		})
+	}
+	for answered.Load() < 100 && !t.Failed() {
+		time.Sleep(time.Millisecond)
+	}
+	s.end()
+	err := <-s.ended
+	s.ended <- err // start looks at it
+	close(stop)
+	group.Wait()
+}
+
+// predictOver asks for a prediction over a connection and closes it.
+func predictOver(conn net.Conn) error {
+	defer conn.Close()
+	if _, err := fmt.Fprintf(conn, "POST /predict?model=bag HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(oneBag), oneBag); err != nil {
+		return err
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode != 200 {
+		return errors.New(resp.Status)
+	}
+	_, err = io.Copy(io.Discard, resp.Body)
+	return err
 }
 
 // notSent finds that a call of gRPC did not reach the server.

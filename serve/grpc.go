@@ -86,6 +86,7 @@ var probes = []string{
 // tap sees the head of a call, interceptors only its message: who has no token gets none
 // into memory, and a call whose message never comes has an end. Watching has none.
 func (s *Server) tap(ctx context.Context, head *tap.Info) (context.Context, error) {
+	s.rpc.beginCall(ctx)
 	if head.FullMethodName == grpc_health_v1.Health_Watch_FullMethodName {
 		return ctx, nil
 	}

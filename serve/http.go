@@ -54,20 +54,21 @@ func anyMethod(path string, handle func(http.ResponseWriter, *http.Request) erro
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, route := range s.routes() {
-		mux.Handle(route.method+" "+route.path, s.serve(route))
+		mux.Handle(route.method+" "+route.path, s.serve(route, s.checkHost))
 		mux.Handle(route.path, s.serve(anyMethod(route.path, func(w http.ResponseWriter, r *http.Request) error {
 			w.Header().Set("Allow", route.method)
 			return status.Errorf(codes.Unimplemented, "%.200s takes %s", r.URL.Path, route.method)
-		})))
+		}), s.checkHost))
 	}
 	mux.Handle("/", s.serve(anyMethod("/", func(http.ResponseWriter, *http.Request) error {
 		return status.Error(codes.NotFound, "there is nothing at this path; /openapi.json lists what there is")
-	})))
+	}), s.checkHost))
 	return mux
 }
 
-// serve is the handler of a route, with what all have in common.
-func (s *Server) serve(route route) http.Handler {
+// serve is the handler of a route, with what all have in common. check, unless it is nil,
+// refuses requests before anything else is done.
+func (s *Server) serve(route route, check func(*http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.draining.Load() {
 			w.Header().Set("Connection", "close") // the next request finds another server
@@ -75,8 +76,10 @@ func (s *Server) serve(route route) http.Handler {
 		body := &watchedBody{ReadCloser: r.Body, ended: r.Body == http.NoBody}
 		r.Body = body
 		err := s.call(r.Context(), call{"http", route.method + " " + route.path}, func(ctx context.Context) error {
-			if err := s.checkHost(r); err != nil {
-				return err
+			if check != nil {
+				if err := check(r); err != nil {
+					return err
+				}
 			}
 			if !route.public {
 				if err := s.allowed(r.Header.Get("Authorization")); err != nil {

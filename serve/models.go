@@ -2,8 +2,12 @@ package serve
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -17,6 +21,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/runtime"
 )
@@ -116,11 +121,11 @@ func nameOf(file string) string {
 // version is one version of a model, opened.
 type version struct {
 	place
-	modified time.Time
-	size     int64
-	info     runtime.Info
-	queue    *queue
-	inUse    sync.RWMutex // held for reading by each request
+	seen   string // identity of its file if that is reliable; "": the hash is compared
+	sha256 string // of its file
+	info   runtime.Info
+	queue  *queue
+	inUse  sync.RWMutex // held for reading by each request
 }
 
 // close waits for the requests under way and frees the version.
@@ -138,69 +143,162 @@ type models struct {
 	open    func(path string) (*runtime.Model, error)
 	batch   Batching
 	metrics *metrics
+	log     *slog.Logger
 
 	reloading sync.Mutex
+	failed    map[string]string // by path: the hash of a file that was refused, or why it has none
+	scanError string            // of the last look
 	mu        sync.RWMutex
 	loaded    map[string][]*version // by version, the newest last
 }
 
-// reload opens what is new or has changed at the path and lets go what is gone. What
-// does not open is an error, and what was loaded in its place stays. Requests under way
-// end with the version that they began with. It returns how many versions have come, have
-// changed or are gone.
+// reload opens what is new or has changed at the path and closes what is gone. A file that
+// cannot be opened, or that would change what requests rely on, is an error once, until it
+// changes; what was loaded in its place stays. Requests in flight end with the version that
+// they began with. It returns how many versions have come, have changed or are gone.
 func (m *models) reload() (changed int, err error) {
 	m.reloading.Lock()
 	defer m.reloading.Unlock()
 	places, err := scan(m.root)
 	if err != nil {
+		if err.Error() == m.scanError {
+			return 0, nil
+		}
+		m.scanError = err.Error()
 		return 0, err
 	}
+	m.scanError = ""
 	next := map[string][]*version{}
+	refused := map[string]string{}
 	var failed []error
 	for _, p := range places {
 		old := m.exact(p.name, p.version)
-		var v *version
-		err := workers.Try(func() (err error) { v, err = m.load(p, old); return err })
+		v, reason, err := m.look(p, old)
+		if reason != "" {
+			refused[p.path] = reason
+			v = old
+		}
 		if err != nil {
 			failed = append(failed, err)
-			v = old
+			m.log.Error("model not loaded", "model", p.name, "version", p.version, "path", p.path, "kept", old != nil, "error", err)
 		}
 		if v != nil {
 			next[p.name] = append(next[p.name], v)
 		}
-		if err == nil && v != old {
+		if v != nil && v != old {
 			changed++
+			m.log.Info("model loaded", "model", v.name, "version", v.version, "path", v.path, "sha256", v.sha256, "replaced", old != nil)
 		}
 	}
+	m.failed = refused
 	for _, versions := range next {
 		slices.SortFunc(versions, func(a, b *version) int { return cmp.Compare(a.version, b.version) })
 	}
 	for _, v := range m.swap(next) {
 		if m.exact(v.name, v.version) == nil {
 			changed++
+			m.log.Info("model removed", "model", v.name, "version", v.version, "path", v.path, "sha256", v.sha256)
 		}
 		v.close()
 	}
 	return changed, errors.Join(failed...)
 }
 
-// load opens the version at a place, or returns the old one where its file is as it was.
-func (m *models) load(p place, old *version) (*version, error) {
-	if p.name == "" || !utf8.ValidString(p.name) {
-		return nil, fmt.Errorf("%q gives the model the name %q, which is not text in UTF-8: rename it", p.path, p.name)
+// racy is how close to a look a file may have changed without a new time of change: clocks
+// of file systems are coarse.
+const racy = 2 * time.Second
+
+// look opens the version at a place, or returns the old one if its file is unchanged. A
+// reason says why the file is refused; err is nil if it was refused for that before.
+func (m *models) look(p place, old *version) (v *version, reason string, err error) {
+	refuse := func(reason string, err error) (*version, string, error) {
+		if m.failed[p.path] == reason {
+			err = nil
+		}
+		return nil, reason, err
 	}
+	if p.name == "" || !utf8.ValidString(p.name) {
+		return refuse("name", fmt.Errorf("%q gives the model the name %q, which is not text in UTF-8: rename it", p.path, p.name))
+	}
+	now := time.Now()
 	info, err := os.Stat(p.path)
 	if err != nil {
-		return nil, err
+		return refuse(err.Error(), err)
 	}
-	if old != nil && old.path == p.path && old.modified.Equal(info.ModTime()) && old.size == info.Size() {
-		return old, nil
+	seen, at, ok := identity(info)
+	if !ok || now.Sub(at) < racy {
+		seen = ""
 	}
+	if old != nil && old.path == p.path && seen != "" && seen == old.seen {
+		return old, "", nil
+	}
+	hash, err := hashOf(p.path)
+	if err != nil {
+		return refuse(err.Error(), err)
+	}
+	if old != nil && hash == old.sha256 {
+		old.place, old.seen = p, seen
+		return old, "", nil
+	}
+	if m.failed[p.path] == hash {
+		return nil, hash, nil
+	}
+	err = workers.Try(func() (err error) { v, err = m.load(p, hash, old); return err })
+	if err != nil {
+		return nil, hash, err
+	}
+	v.seen = seen
+	return v, "", nil
+}
+
+// load opens a file of a known hash in the place of an old version, if there is one.
+func (m *models) load(p place, hash string, old *version) (*version, error) {
 	model, err := m.open(p.path)
 	if err != nil {
 		return nil, err
 	}
-	return &version{place: p, modified: info.ModTime(), size: info.Size(), info: model.Info(), queue: newQueue(p.name, model, m.batch, m.metrics)}, nil
+	again, err := hashOf(p.path)
+	if err == nil && again != hash {
+		err = fmt.Errorf("%s was written to while it was read; write a new model under another name and rename it", p.path)
+	}
+	if err == nil && old != nil {
+		if err = replaceable(old.info, model.Info()); err != nil {
+			err = fmt.Errorf("%s: %w: requests to version %d rely on that; add the model as a new version", p.path, err, p.version)
+		}
+	}
+	if err != nil {
+		_ = model.Close() // nothing is left to do about it
+		return nil, err
+	}
+	return &version{place: p, sha256: hash, info: model.Info(), queue: newQueue(p.name, model, m.batch, m.metrics)}, nil
+}
+
+// replaceable refuses a model by which the same requests would get other answers than
+// before in form: another signature, shape or list of classes.
+func replaceable(old, by runtime.Info) error {
+	switch {
+	case old.Contract != by.Contract:
+		return fmt.Errorf("it has the signature %s, the loaded model %s", by.Contract, old.Contract)
+	case !slices.Equal(old.InputShape, by.InputShape):
+		return fmt.Errorf("it takes instances of shape %v, the loaded model of %v", by.InputShape, old.InputShape)
+	case !slices.Equal(old.Classes, by.Classes):
+		return fmt.Errorf("its classes are %.200q, those of the loaded model %.200q", by.Classes, old.Classes)
+	}
+	return nil
+}
+
+// hashOf returns the SHA-256 of a file in hexadecimal.
+func hashOf(path string) (string, error) {
+	f, _, err := infile.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", fmt.Errorf("%s: %w", path, err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // swap puts the next versions into place and returns those that are no longer there.

@@ -1,12 +1,14 @@
 package serve
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"log/slog"
 	"math/big"
 	"net/http"
 	"os"
@@ -20,6 +22,7 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"github.com/miplc/miplc/runtime"
+	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/miplc/miplc/serve/oip"
 )
 
@@ -63,6 +66,61 @@ func touch(t *testing.T, path string) {
 	}
 }
 
+// sameSize changes the content of a model but neither its size nor its time.
+func sameSize(t *testing.T, path string) {
+	t.Helper()
+	before, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := bytes.Index(data, []byte("miplc.engine")) // metadata: the model stays valid
+	if at < 0 {
+		t.Fatal("no metadata")
+	}
+	copy(data[at+len("miplc.engine")+2:], "N")
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(path, time.Time{}, before.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := os.Stat(path); err != nil || after.Size() != before.Size() || !after.ModTime().Equal(before.ModTime()) {
+		t.Fatal(after, err)
+	}
+}
+
+// A model that does not open keeps no other from being served, unless it must.
+func TestBrokenModel(t *testing.T) {
+	ortest.Library(t)
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "good.onnx"), bagModel)
+	if err := os.WriteFile(filepath.Join(dir, "bad.onnx"), []byte("no model"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	open := func(path string) (*runtime.Model, error) { return runtime.Open(path) }
+	o := Options{Log: slog.New(slog.DiscardHandler), Batching: Batching{Bags: 1, Parallel: 1, Waiting: 1}, Held: 1 << 20, Decoders: 1}
+	s, err := New(dir, open, o)
+	if err != nil || !slices.Equal(s.Models(), []string{"good"}) {
+		t.Fatal(err)
+	}
+	s.Close()
+	o.Strict = true
+	if _, err := New(dir, open, o); err == nil || !strings.Contains(err.Error(), "bad.onnx") {
+		t.Error(err)
+	}
+	if err := os.Remove(filepath.Join(dir, "good.onnx")); err != nil {
+		t.Fatal(err)
+	}
+	o.Strict = false
+	if _, err := New(dir, open, o); err == nil || !strings.Contains(err.Error(), "bad.onnx") {
+		t.Error(err)
+	}
+}
+
 // Models are added, replaced and taken away under load without a failed request; a file
 // that is no model leaves the old one in its place.
 func TestReload(t *testing.T) {
@@ -95,22 +153,33 @@ func TestReload(t *testing.T) {
 	reload(0, "")
 	for range 5 {
 		touch(t, bag)
+		reload(0, "") // the content is the same
+		put(t, bag, otherModel)
 		reload(1, "")
-		if err := os.Chtimes(bag, time.Time{}, time.Now().Add(-time.Hour)); err != nil {
-			t.Fatal(err)
-		}
+		put(t, bag, bagModel)
 		reload(1, "")
 	}
+	sameSize(t, bag)
+	reload(1, "")
+	put(t, bag, batchModel)
+	reload(0, "it has the signature batch/1, the loaded model bag/1")
+	put(t, bag, "../runtime/testdata/demipl-38x13.onnx")
+	reload(0, "it takes instances of shape [38], the loaded model of [3]")
+	reload(0, "") // it is told once
 	if err := os.WriteFile(bag, []byte("no model"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	reload(0, "bag.onnx: "+runtime.ErrContract.Error())
+	reload(0, "")
 	put(t, filepath.Join(s.dir, "versioned", "2", modelFile), batchModel)
 	put(t, filepath.Join(s.dir, "versioned", "10", modelFile), bagModel)
 	if err := os.Remove(filepath.Join(s.dir, "batch.onnx")); err != nil {
 		t.Fatal(err)
 	}
-	reload(3, "bag.onnx")
+	reload(3, "")
+	if log := s.log.String(); !strings.Contains(log, `msg="model loaded" model=versioned version=10`) || !strings.Contains(log, "sha256=") || strings.Count(log, "cut short") != 1 {
+		t.Errorf("the log is\n%s", log)
+	}
 	if got := s.Models(); !slices.Equal(got, []string{"bag", "versioned"}) {
 		t.Error(got)
 	}

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,6 +27,7 @@ import (
 const (
 	bagModel   = "../runtime/testdata/demipl-3x4.onnx"
 	batchModel = "../runtime/testdata/batch-3x4.onnx"
+	otherModel = "../runtime/testdata/saturated-3x4.onnx"
 )
 
 // service is a server under test with its models by name.
@@ -33,8 +35,10 @@ type service struct {
 	*Server
 	url      string                    // of HTTP
 	web, rpc string                    // addresses
+	admin    string                    // URL
 	direct   map[string]*runtime.Model // the same models without a server
 	dir      string                    // of the models
+	log      *lockedBuffer
 	end      context.CancelFunc
 	ended    chan error
 }
@@ -43,9 +47,9 @@ type service struct {
 func start(t testing.TB, change ...func(*Options)) *service {
 	t.Helper()
 	ortest.Library(t)
-	s := &service{dir: t.TempDir(), direct: map[string]*runtime.Model{}, ended: make(chan error, 1)}
+	s := &service{dir: t.TempDir(), log: &lockedBuffer{}, direct: map[string]*runtime.Model{}, ended: make(chan error, 1)}
 	o := Options{
-		Version: "test", Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Version: "test", Log: slog.New(slog.NewTextHandler(s.log, nil)),
 		Batching: Batching{Bags: 8, Parallel: 2, Waiting: 1024},
 		Bytes:    1 << 20, Held: 1 << 30, Decoders: 2, Instances: 5000, Connections: 1000, Timeout: time.Minute, Drain: time.Minute,
 	}
@@ -67,11 +71,11 @@ func start(t testing.TB, change ...func(*Options)) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	web, rpc := listen(t), listen(t)
+	web, rpc, admin := local(t), local(t), local(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	s.Server, s.end, s.web, s.rpc = server, cancel, web.Addr().String(), rpc.Addr().String()
-	s.url = "http://" + s.web
-	go func() { s.ended <- s.Serve(ctx, web, rpc) }()
+	s.url, s.admin = "http://"+s.web, "http://"+admin.Addr().String()
+	go func() { s.ended <- s.Serve(ctx, Listeners{HTTP: web, GRPC: rpc, Admin: admin}) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-s.ended; err != nil {
@@ -82,9 +86,27 @@ func start(t testing.TB, change ...func(*Options)) *service {
 	return s
 }
 
-func listen(t testing.TB) net.Listener {
+// lockedBuffer is a buffer for the log of a server.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+func local(t testing.TB) net.Listener {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -26,6 +25,10 @@ const (
 	maxStreams = 64       // requests at a time on one connection of HTTP/2
 	maxHeader  = 16 << 10 // bytes of the head of a request
 
+	// http2Buffer is the bytes of bodies that a connection of HTTP/2 may send before the
+	// server reads them.
+	http2Buffer = 128 << 10
+
 	// firstRequest is how long the end waits for the first request of a connection:
 	// http.Server.Shutdown takes one that has said nothing for longer for idle.
 	firstRequest = 5 * time.Second
@@ -34,7 +37,8 @@ const (
 // extensions of the protocol that the server has.
 var extensions = []string{"binary_tensor_data"}
 
-// Options direct a server. All but TLS, Tokens, Hosts, Reload and Examples must be set.
+// Options direct a server. All but TLS, Tokens, Hosts, Reload, Strict and Examples must be
+// set.
 type Options struct {
 	Version     string // of the server, for its metadata
 	Log         *slog.Logger
@@ -46,9 +50,10 @@ type Options struct {
 	Held        int64         // bytes of memory for all requests in flight, decoded ones included
 	Decoders    int           // large requests that are decoded in parallel
 	Instances   int           // most instances of a request
-	Connections int           // most connections of each listener; more wait
+	Connections int           // most connections of HTTP, and of gRPC; an idle one is closed for a new one, else it waits
 	Timeout     time.Duration // most time for a request to arrive, to be predicted, to be taken
 	Reload      time.Duration // how often the models are looked at for new ones; 0: never
+	Strict      bool          // all models must open at the start
 	Examples    []Example     // bags that the page offers
 	LameDuck    time.Duration // how long requests are still taken after the end was asked for
 	Drain       time.Duration // how long requests under way are waited for after that
@@ -61,17 +66,19 @@ type Server struct {
 	metrics   *metrics
 	admission *admission
 	calls     atomic.Int64 // of gRPC in flight
+	rpc       *listener    // of gRPC; nil: none
 	unheard   unheard
 	draining  atomic.Bool
 }
 
 // New makes a server of all models at a path: a model file; a folder that holds
 // model.onnx; or a folder of models, each as NAME.onnx, NAME/model.onnx or
-// NAME/1/model.onnx, where numbers are versions. All must open. Close frees them.
+// NAME/1/model.onnx, where numbers are versions. Those that do not open are logged; if none
+// opens, or one does not and Strict is set, that is an error. Close frees the models.
 func New(root string, open func(path string) (*runtime.Model, error), o Options) (*Server, error) {
 	s := &Server{o: o, metrics: newMetrics(), admission: newAdmission(o.Held, o.Decoders), unheard: unheard{conns: map[net.Conn]bool{}}}
-	s.models = &models{root: root, open: open, batch: o.Batching, metrics: s.metrics, loaded: map[string][]*version{}}
-	if _, err := s.models.reload(); err != nil {
+	s.models = &models{root: root, open: open, batch: o.Batching, metrics: s.metrics, log: o.Log, loaded: map[string][]*version{}}
+	if _, err := s.models.reload(); err != nil && (o.Strict || len(s.models.names()) == 0) {
 		s.Close()
 		return nil, err
 	}
@@ -88,32 +95,44 @@ func (s *Server) Close() { s.models.close() }
 // Models are the names of the models, sorted.
 func (s *Server) Models() []string { return s.models.names() }
 
-// Serve serves HTTP on one listener and gRPC on another, unless that is nil, until the
-// context ends. Then it says that it is not ready, goes on for LameDuck, takes no more
-// connections, and returns when the requests under way are answered; an error says that
-// some were not within Drain.
-func (s *Server) Serve(ctx context.Context, web, rpc net.Listener) error {
+// Listeners are what a server listens on. GRPC and Admin, for health and metrics over HTTP
+// without TLS, may be nil.
+type Listeners struct {
+	HTTP, GRPC, Admin net.Listener
+}
+
+// Serve serves until the context ends. Then it reports that it is not ready, goes on for
+// LameDuck, stops accepting connections, and returns when the requests in flight are
+// answered. An error says that some were not within Drain.
+func (s *Server) Serve(ctx context.Context, on Listeners) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	ending, end := context.WithCancel(context.Background())
 	defer end()
-	httpServer := s.newHTTP()
+	web := listen(on.HTTP, s.o.Connections)
+	if on.GRPC != nil {
+		s.rpc = listen(on.GRPC, s.o.Connections)
+	}
+	httpServer, admin := s.newHTTP(), s.newAdmin()
 	grpcServer, readiness := s.newGRPC(ending)
 	var group workers.Group
-	listen := func(serve func(net.Listener) error, l net.Listener) {
+	start := func(serve func() error) {
 		group.Go(func() {
-			if err := serve(netutil.LimitListener(l, s.o.Connections)); !s.draining.Load() {
+			if err := serve(); !s.draining.Load() {
 				stop(err)
 			}
 		})
 	}
-	if rpc != nil {
-		listen(grpcServer.Serve, rpc)
+	if s.rpc != nil {
+		start(func() error { return grpcServer.Serve(s.rpc) })
 	}
 	if s.o.TLS == nil {
-		listen(httpServer.Serve, web)
+		start(func() error { return httpServer.Serve(web) })
 	} else {
-		listen(func(l net.Listener) error { return httpServer.ServeTLS(l, "", "") }, web)
+		start(func() error { return httpServer.ServeTLS(web, "", "") })
+	}
+	if on.Admin != nil {
+		start(func() error { return admin.Serve(listen(on.Admin, adminConnections)) })
 	}
 	group.Go(func() { s.watchModels(ctx) })
 
@@ -123,13 +142,25 @@ func (s *Server) Serve(ctx context.Context, web, rpc net.Listener) error {
 	s.o.Log.Info("ending: no longer ready", "for", s.o.LameDuck)
 	time.Sleep(s.o.LameDuck)
 	end()
-	web.Close()
+	s.stopAccepting(web)
 	err := s.drain(httpServer, grpcServer)
+	admin.Close() // its probes are answered to the end
 	group.Wait()
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		err = errors.Join(cause, err)
 	}
 	return err
+}
+
+// stopAccepting closes the listeners when all connections that the kernel has accepted
+// are taken.
+func (s *Server) stopAccepting(web *listener) {
+	var group workers.Group
+	group.Go(web.drain)
+	if s.rpc != nil {
+		group.Go(s.rpc.drain)
+	}
+	group.Wait()
 }
 
 // drain closes what listens and waits for the requests under way, of both protocols at a
@@ -166,7 +197,7 @@ func (s *Server) newHTTP() *http.Server {
 		WriteTimeout:      s.whole(),
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    maxHeader,
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerConnection: http2Buffer, MaxReceiveBufferPerStream: http2Buffer},
 		ErrorLog:          slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug),
 	}
 }
@@ -191,11 +222,12 @@ func (s *Server) watchModels(ctx context.Context) {
 		changed, err := s.models.reload()
 		if changed > 0 {
 			s.metrics.reloads.WithLabelValues("changed").Inc()
-			s.o.Log.Info("models reloaded", "changed", changed, "models", s.models.names())
 		}
 		if err != nil {
 			s.metrics.reloads.WithLabelValues("failed").Inc()
-			s.o.Log.Error("models not reloaded: those that were loaded stay", "error", err)
+			if s.models.scanError != "" {
+				s.o.Log.Error("the models cannot be looked for", "error", err)
+			}
 		}
 	}
 }

@@ -28,6 +28,7 @@ func (u *unheard) taken(ctx context.Context, c net.Conn) context.Context {
 
 // state is the ConnState of an http.Server.
 func (u *unheard) state(c net.Conn, state http.ConnState) {
+	httpState(c, state)
 	if state == http.StateClosed {
 		u.heard(c)
 	}

@@ -31,6 +31,7 @@ type options struct {
 	Models     string
 	HTTP       string
 	GRPC       string
+	Admin      string
 	TLSCert    string
 	TLSKey     string
 	TokenFiles []string
@@ -87,6 +88,7 @@ const memoryPerRequest = 4
 func (o *options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.HTTP, "http", "127.0.0.1:8080", "address of HTTP")
 	f.StringVar(&o.GRPC, "grpc", "127.0.0.1:8081", "address of gRPC; empty: none")
+	f.StringVar(&o.Admin, "admin", "", "address for health and metrics over HTTP, without token and TLS (default: none)")
 	f.StringVar(&o.TLSCert, "tls-cert", "", "PEM file of the certificate, with which connections are TLS; read again when it changes")
 	f.StringVar(&o.TLSKey, "tls-key", "", "PEM file of its key")
 	f.StringArrayVar(&o.TokenFiles, "token-file", nil, "file with a bearer token that requests must send, except health probes and the page; read again when it changes; may be repeated (default: no token)")
@@ -99,13 +101,14 @@ func (o *options) flags(f *pflag.FlagSet) {
 	console.Bytes(f, &o.Serve.Bytes, "max-bytes", "maximum size of a request, e.g. 500kB (default 64MiB)")
 	console.Bytes(f, &o.Serve.Held, "max-held", "memory for all requests in flight, decoded, at least 4 x --max-bytes; further requests wait, then are rejected (default 256MiB)")
 	f.IntVar(&o.Serve.Instances, "max-instances", 100_000, "maximum number of instances per request")
-	f.IntVar(&o.Serve.Connections, "max-connections", 1024, "maximum number of connections, for HTTP and for gRPC; further ones wait")
+	f.IntVar(&o.Serve.Connections, "max-connections", 1024, "maximum number of connections, for HTTP and for gRPC; a further one replaces the longest idle one, or waits if all are busy")
 	console.Limit(f, 1, maxParallel, "parallel")
 	console.Limit(f, 1, maxBatch, "batch")
 	console.Limit(f, 1, maxWaiting, "waiting")
 	console.Limit(f, 1, console.Most, "max-instances", "max-connections")
 	console.Duration(f, &o.Serve.Timeout, "timeout", 10*time.Second, time.Millisecond, "timeout for receiving a request, predicting, and sending the answer")
 	console.Duration(f, &o.Serve.Reload, "reload", 5*time.Second, 0, "interval at which MODELS is checked for new and changed models; 0 disables it")
+	f.BoolVar(&o.Serve.Strict, "strict", false, "exit at startup unless all models load")
 	console.Duration(f, &o.Serve.LameDuck, "lame-duck", time.Second, 0, "time after SIGTERM during which requests are still accepted")
 }
 
@@ -157,25 +160,41 @@ func run(ctx context.Context, o *options) error {
 	}
 	defer server.Close()
 	r := result{Models: server.Models()}
-	web, err := net.Listen("tcp", o.HTTP)
+	on, err := o.listen(&r)
 	if err != nil {
-		return fmt.Errorf("--http %s: %w", o.HTTP, err)
-	}
-	r.HTTP = web.Addr().String()
-	var rpc net.Listener
-	if o.GRPC != "" {
-		if rpc, err = net.Listen("tcp", o.GRPC); err != nil {
-			web.Close()
-			return fmt.Errorf("--grpc %s: %w", o.GRPC, err)
-		}
-		r.GRPC = rpc.Addr().String()
+		return err
 	}
 	o.Console.Keep(o.Serve.LameDuck+o.Serve.Drain+time.Second, console.ExitFailed)
 	o.Console.Notef("serving %s over HTTP at %s, gRPC at %s", strings.Join(r.Models, ", "), r.HTTP, cmp.Or(r.GRPC, "no address"))
-	if err := server.Serve(ctx, web, rpc); err != nil {
+	if r.Admin != "" {
+		o.Console.Notef("health and metrics at %s", r.Admin)
+	}
+	if err := server.Serve(ctx, on); err != nil {
 		return err
 	}
 	return o.Console.Result(r, r.print)
+}
+
+// listen opens the addresses of the flags and puts them into the result.
+func (o *options) listen(r *result) (on serve.Listeners, err error) {
+	var open []net.Listener
+	for _, l := range []struct {
+		flag, address string
+		to            *net.Listener
+		at            *string
+	}{{"http", o.HTTP, &on.HTTP, &r.HTTP}, {"grpc", o.GRPC, &on.GRPC, &r.GRPC}, {"admin", o.Admin, &on.Admin, &r.Admin}} {
+		if l.address == "" {
+			continue
+		}
+		if *l.to, err = serve.Listen(l.address); err != nil {
+			for _, l := range open {
+				l.Close()
+			}
+			return serve.Listeners{}, fmt.Errorf("--%s %s: %w", l.flag, l.address, err)
+		}
+		open, *l.at = append(open, *l.to), (*l.to).Addr().String()
+	}
+	return on, nil
 }
 
 // check checks what flags mean together, and reads the certificate and the token.
@@ -227,6 +246,7 @@ type result struct {
 	Models []string `json:"models"`
 	HTTP   string   `json:"http"`
 	GRPC   string   `json:"grpc,omitempty"`
+	Admin  string   `json:"admin,omitempty"`
 }
 
 func (r result) print(w io.Writer) error {

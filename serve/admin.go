@@ -1,0 +1,38 @@
+package serve
+
+import (
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// adminConnections is the most connections of the listener for health and metrics.
+const adminConnections = 256
+
+// adminHandler answers for health and metrics, to any host and without a token: the
+// listener is for operators, who reach it when the other one has no connection to spare.
+func (s *Server) adminHandler() http.Handler {
+	mux := http.NewServeMux()
+	for _, r := range s.routes() {
+		if r.path != "/metrics" && !strings.HasPrefix(r.path, "/v2/health/") && !strings.HasSuffix(r.path, "/ready") {
+			continue
+		}
+		r.public = true
+		mux.Handle(r.method+" "+r.path, s.serve(r, nil))
+	}
+	return mux
+}
+
+func (s *Server) newAdmin() *http.Server {
+	return &http.Server{
+		Handler:           s.adminHandler(),
+		ConnState:         httpState,
+		ReadHeaderTimeout: s.o.Timeout,
+		ReadTimeout:       s.o.Timeout,
+		WriteTimeout:      s.whole(),
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug),
+	}
+}

@@ -1,0 +1,243 @@
+package serve
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc/peer"
+)
+
+const (
+	// silence is how long a connection may bring no request before it may be closed for
+	// another that waits.
+	silence = time.Second
+
+	// quiet is how long no connection may be in the kernel's queue before a listener that
+	// drains is closed, and before which a handshake must be complete.
+	quiet = 100 * time.Millisecond
+
+	// maxDrain bounds the time to empty the kernel's queue where new connections cannot
+	// be kept out of it.
+	maxDrain = 5 * time.Second
+)
+
+// listener accepts up to a number of connections at a time. When they are open it closes
+// the one that has been idle for the longest time for a new one, or else lets the new one
+// wait.
+type listener struct {
+	net.Listener
+	most     int
+	draining atomic.Bool
+	until    time.Time // of draining
+	drained  chan struct{}
+	changed  chan struct{} // a connection became idle or was closed
+
+	mu   sync.Mutex
+	open map[string]*conn // by remote address
+}
+
+// conn is an open connection.
+type conn struct {
+	net.Conn
+	of    *listener
+	busy  atomic.Int32 // requests in flight
+	since atomic.Int64 // when the last request ended, or when the connection was opened
+	heard atomic.Bool  // it has brought a request
+}
+
+// Listen listens on an address of TCP. It does without multipath TCP, Go's default, whose
+// sockets the kernel does not filter: connections could be reset when the server ends.
+func Listen(address string) (net.Listener, error) {
+	config := net.ListenConfig{}
+	config.SetMultipathTCP(false)
+	return config.Listen(context.Background(), "tcp", address)
+}
+
+func listen(l net.Listener, most int) *listener {
+	return &listener{Listener: l, most: most, drained: make(chan struct{}), changed: make(chan struct{}, 1), open: map[string]*conn{}}
+}
+
+// Accept implements net.Listener.
+func (l *listener) Accept() (net.Conn, error) {
+	for waited := false; ; {
+		if l.draining.Load() {
+			if waited = true; time.Now().After(l.until) {
+				l.Close()
+				return nil, net.ErrClosed
+			}
+			l.wakeIn(quiet)
+		}
+		c, err := l.Listener.Accept()
+		switch {
+		case err == nil:
+			return l.admit(c), nil
+		case !l.draining.Load():
+			return nil, err
+		case errors.Is(err, os.ErrDeadlineExceeded) && (!waited || pending(l.Listener)):
+			waited = true // the deadline may have passed before a look into the queue
+		default:
+			l.Close()
+			return nil, net.ErrClosed
+		}
+	}
+}
+
+// drain accepts the connections that the kernel has accepted, and closes the listener when
+// there are no more. A listener that is closed before resets them. It returns when Accept
+// has ended.
+func (l *listener) drain() {
+	l.until = time.Now().Add(maxDrain)
+	refuseConnections(l.Listener)
+	l.draining.Store(true)
+	l.wakeIn(quiet)
+	<-l.drained
+}
+
+// wakeIn ends a call of Accept after a time.
+func (l *listener) wakeIn(d time.Duration) {
+	if timed, ok := l.Listener.(interface{ SetDeadline(time.Time) error }); ok {
+		_ = timed.SetDeadline(time.Now().Add(d))
+	} else {
+		l.Listener.Close()
+	}
+}
+
+// Close implements net.Listener.
+func (l *listener) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case <-l.drained:
+		return nil
+	default:
+	}
+	close(l.drained)
+	return l.Listener.Close()
+}
+
+// admit waits until there is room for a connection.
+func (l *listener) admit(accepted net.Conn) net.Conn {
+	c := &conn{Conn: accepted, of: l}
+	c.since.Store(time.Now().UnixNano())
+	for !l.add(c) {
+		select {
+		case <-l.changed:
+		case <-time.After(quiet):
+		}
+	}
+	return c
+}
+
+// add adds a connection if there is room, or makes room for the next attempt.
+func (l *listener) add(c *conn) bool {
+	l.mu.Lock()
+	if len(l.open) < l.most || l.draining.Load() {
+		l.open[c.RemoteAddr().String()] = c
+		l.mu.Unlock()
+		return true
+	}
+	idle := l.longestIdle()
+	l.mu.Unlock()
+	if idle != nil {
+		idle.Close()
+	}
+	return false
+}
+
+// longestIdle is the connection to close for another: one between requests before one that
+// has brought none. It must be called with the lock held.
+func (l *listener) longestIdle() (idle *conn) {
+	before := func(a, b *conn) bool {
+		if a.heard.Load() != b.heard.Load() {
+			return a.heard.Load()
+		}
+		return a.since.Load() < b.since.Load()
+	}
+	now := time.Now()
+	for _, c := range l.open {
+		mayGo := c.heard.Load() || now.UnixNano()-c.since.Load() > int64(silence)
+		if c.busy.Load() == 0 && mayGo && (idle == nil || before(c, idle)) {
+			idle = c
+		}
+	}
+	return idle
+}
+
+// Close implements net.Conn.
+func (c *conn) Close() error {
+	c.of.mu.Lock()
+	if key := c.RemoteAddr().String(); c.of.open[key] == c {
+		delete(c.of.open, key)
+	}
+	c.of.mu.Unlock()
+	c.of.wake()
+	return c.Conn.Close()
+}
+
+// CloseWrite ends what the server sends. http.Server uses it so that an answer arrives
+// before the connection is closed on a client that still sends.
+func (c *conn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
+func (l *listener) wake() {
+	select {
+	case l.changed <- struct{}{}:
+	default:
+	}
+}
+
+// begin and end surround a request, or all requests of a connection at a time.
+func (c *conn) begin() {
+	c.busy.Add(1)
+	c.heard.Store(true)
+}
+
+func (c *conn) end() {
+	c.since.Store(time.Now().UnixNano())
+	if c.busy.Add(-1) == 0 {
+		c.of.wake()
+	}
+}
+
+// httpState is the ConnState of an http.Server.
+func httpState(of net.Conn, state http.ConnState) {
+	if secure, ok := of.(*tls.Conn); ok {
+		of = secure.NetConn()
+	}
+	c, ok := of.(*conn)
+	if !ok {
+		return
+	}
+	switch state {
+	case http.StateActive:
+		c.begin()
+	case http.StateIdle:
+		c.end()
+	}
+}
+
+// beginCall marks the connection of a call of gRPC busy until its context ends.
+func (l *listener) beginCall(ctx context.Context) {
+	from, ok := peer.FromContext(ctx)
+	if l == nil || !ok {
+		return
+	}
+	l.mu.Lock()
+	c := l.open[from.Addr.String()]
+	l.mu.Unlock()
+	if c != nil {
+		c.begin()
+		context.AfterFunc(ctx, c.end)
+	}
+}
