@@ -137,7 +137,7 @@ func (o *BuildOptions) build(p *compile.Program, sig compile.Signature) (*Manife
 	draw.Sizes = buildSizes
 	own := func(e *predictors) error { return e.addNative(p, state) }
 	var err error
-	if m.Parity, err = exportChecked(ModelPath(o.Dir), p, state.Params, meta, o.Library, draw, own); err != nil {
+	if m.Parity, err = exportChecked(ModelPath(o.Dir), p, state.Params, meta, library{path: o.Library}, draw, own); err != nil {
 		return nil, err
 	}
 	if beside.Wait(); failed != nil {

@@ -93,6 +93,21 @@ func (e *predictors) addFile(path, library string) (*contract.Metadata, error) {
 	return meta, nil
 }
 
+// addDevice adds the model file on an execution provider of onnxruntime.
+func (e *predictors) addDevice(path, library, provider string) error {
+	_, meta, err := contract.Read(path)
+	if err != nil {
+		return err
+	}
+	model, err := runtime.Open(path, runtime.WithLibrary(library), runtime.WithProvider(provider, nil), runtime.WithMaxInstances(math.MaxInt))
+	if err != nil {
+		return err
+	}
+	e.addModel(contract.BackendORT+" "+provider, model, meta.Contract == contract.ContractBatch)
+	e.list[len(e.list)-1].Tolerance = ortenv.DeviceTolerance
+	return nil
+}
+
 // checkable are the back ends among some that this program can call: a build
 // without cgo has no onnxruntime.
 func checkable(backends []string) []string {

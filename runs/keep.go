@@ -120,7 +120,7 @@ func begin(t *train.Trial) error {
 
 // finish writes what came of a trained run: the checked model, figures and the
 // summary, whose accuracies are those of the model.
-func finish(ctx context.Context, t *train.Trial, report *train.Report, place train.Placement, library, version string) (*Summary, error) {
+func finish(ctx context.Context, t *train.Trial, report *train.Report, place train.Placement, lib, version string) (*Summary, error) {
 	program, params, err := exported(t, report)
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func finish(ctx context.Context, t *train.Trial, report *train.Report, place tra
 		return nil, err
 	}
 	draw, native := check(t, report, program, params)
-	agreed, err := exportChecked(ModelPath(t.Dir), program, params, meta, library, draw, native)
+	agreed, err := exportChecked(ModelPath(t.Dir), program, params, meta, trainedBy(place, lib), draw, native)
 	if err != nil && report.Diverged != nil {
 		err = fmt.Errorf("%w\n%s", err, report.Diverged)
 	}
@@ -141,7 +141,7 @@ func finish(ctx context.Context, t *train.Trial, report *train.Report, place tra
 	if err != nil {
 		return nil, err
 	}
-	if err := judgeModel(ctx, t, report, content, library, interpreted(program, params)); err != nil {
+	if err := judgeModel(ctx, t, report, content, lib, interpreted(program, params)); err != nil {
 		return nil, err
 	}
 	plots, err := writePlots(t.Dir, t.Program.Spec.Name.V, forPlots(report), t.Data)
@@ -149,6 +149,15 @@ func finish(ctx context.Context, t *train.Trial, report *train.Report, place tra
 		return nil, err
 	}
 	return summarize(t, report, place, version, program, agreed, plots)
+}
+
+// trainedBy returns the onnxruntime library at path with the execution provider that
+// trained.
+func trainedBy(place train.Placement, path string) library {
+	if place.Engine != engines.ORT || place.Device == engines.CPU {
+		return library{path: path}
+	}
+	return library{path, place.Device}
 }
 
 // exported gives the program and the parameters of the model to export. That of a

@@ -18,12 +18,16 @@ import (
 // paritySeed draws the bags on which an exported file is checked.
 const paritySeed = 1
 
+// library is an onnxruntime library and the execution provider of it that trained, if any
+// but the CPU did.
+type library struct{ path, provider string }
+
 // exportChecked writes the model of a program and its parameters to path after
-// its back ends and the predictors that own adds agreed on it on the bags of
-// draw, and returns how far they were apart. A back end that is alone in being
+// its back ends, the execution provider and the predictors that own adds agreed on it
+// on the bags of draw, and returns how far they were apart. A back end that is alone in being
 // wrong is left out, and the file does not name it. A model that does not hold
 // is kept beside path, with the report, under the names for what failed.
-func exportChecked(path string, p *compile.Program, params map[string][]float32, meta export.Metadata, library string, draw parity.Options, own func(*predictors) error) (*parity.Report, error) {
+func exportChecked(path string, p *compile.Program, params map[string][]float32, meta export.Metadata, lib library, draw parity.Options, own func(*predictors) error) (*parity.Report, error) {
 	model, err := export.Model(p, params, meta)
 	if err != nil {
 		return nil, err
@@ -38,8 +42,13 @@ func exportChecked(path string, p *compile.Program, params map[string][]float32,
 			return err
 		}
 		native := e.names()
-		if _, err := e.addFile(aside, library); err != nil {
+		if _, err := e.addFile(aside, lib.path); err != nil {
 			return err
+		}
+		if lib.provider != "" {
+			if err := e.addDevice(aside, lib.path, lib.provider); err != nil {
+				return &export.FailedCheck{Err: err}
+			}
 		}
 		draw.Rounding = e.rounding
 		if report, err = parity.Measure(e.list, draw); err != nil {

@@ -10,14 +10,9 @@ import (
 	"github.com/miplc/miplc/runtime/ortenv"
 )
 
-// deviceTolerance is the largest absolute difference between a prediction on a device and
-// on the CPU. It is ten times the tolerance between engines, since GPUs may compute
-// functions such as exp with less precision. A model whose predictions rounding moves
-// further allows as much as its metadata says.
-const deviceTolerance = 1e-4
-
 // checkDevice compares predictions on a device with those of the CPU, and refuses a device
-// that differs. It does nothing on the CPU. Several inputs pass through one binding:
+// that differs by more than ortenv.DeviceTolerance, or for a model whose predictions
+// rounding moves further by more than its metadata allows. It does nothing on the CPU. Several inputs pass through one binding:
 // a device that keeps the first of them is wrong from the second on.
 func (s *ortSession) checkDevice(f *File) error {
 	if f.Session.OnCPU() {
@@ -42,7 +37,7 @@ func (s *ortSession) checkDevice(f *File) error {
 		}
 		worst = max(worst, ortenv.Difference(want, got))
 	}
-	return f.Session.CheckDevice("the predictions", worst, max(deviceTolerance, f.Meta.Tolerance))
+	return f.Session.CheckDevice("the predictions", worst, max(ortenv.DeviceTolerance, f.Meta.Tolerance))
 }
 
 // sample predicts bags and returns all probabilities and attention scores.
@@ -75,7 +70,7 @@ func (s *ortSession) sampleBags(f *File, reference *ortSession) [][]Bag {
 			break
 		}
 		b, err := reference.sample(drawn[1])
-		if err != nil || ortenv.Difference(a, b) > 100*deviceTolerance {
+		if err != nil || ortenv.Difference(a, b) > 100*ortenv.DeviceTolerance {
 			return drawn
 		}
 		if first == nil {

@@ -41,8 +41,9 @@ func (b *bounds) of(j int, p, a float64) (probabilities, attention float64, err 
 }
 
 // compare holds two lists of predictions to the bounds; a bag that y leaves
-// empty does not count.
-func (b *bounds) compare(an, bn string, x, y []prediction) (Pair, error) {
+// empty does not count. Where they differ by more than the tolerance of the options, the
+// bound is at least least.
+func (b *bounds) compare(an, bn string, least float64, x, y []prediction) (Pair, error) {
 	pair := Pair{A: an, B: bn, WorstBag: b.o.Sizes[0], Bound: b.o.Tolerance}
 	closest := 0.0 // difference over bound of the worst bag
 	for j, n := range b.o.Sizes {
@@ -57,6 +58,9 @@ func (b *bounds) compare(an, bn string, x, y []prediction) (Pair, error) {
 		maxP, maxA, err := b.of(j, p, a)
 		if err != nil {
 			return pair, err
+		}
+		if p > b.o.Tolerance || a > b.o.Tolerance {
+			maxP, maxA = max(maxP, least), max(maxA, least)
 		}
 		for _, d := range [][2]float64{{p, maxP}, {a, maxA}} {
 			if share := d[0] / d[1]; share > closest {

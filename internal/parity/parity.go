@@ -28,6 +28,9 @@ const maxTogether = 100
 // Engine predicts bags.
 type Engine struct {
 	Name string
+	// Tolerance, if given, is the least bound of pairs with this engine that differ by more
+	// than the tolerance of the options.
+	Tolerance float64
 	// Predict takes the raw features [n, ...] of one bag, row-major; probabilities
 	// come as [k], attention as [n].
 	Predict func(instances []float32, n int) (probabilities, attention []float32, err error)
@@ -96,23 +99,23 @@ func Measure(engines []Engine, o Options) (*Report, error) {
 
 // compareAll fills in the pairs.
 func (r *Report) compareAll(engines []Engine, alone, atOnce [][]prediction, b *bounds) error {
-	compare := func(a, with string, x, y []prediction) error {
+	compare := func(a, with string, least float64, x, y []prediction) error {
 		if x == nil || y == nil {
 			return nil
 		}
-		pair, err := b.compare(a, with, x, y)
+		pair, err := b.compare(a, with, least, x, y)
 		r.Pairs = append(r.Pairs, pair)
 		return err
 	}
 	for i := range engines {
 		for j := i + 1; j < len(engines); j++ {
-			if err := compare(engines[i].Name, engines[j].Name, alone[i], alone[j]); err != nil {
+			if err := compare(engines[i].Name, engines[j].Name, max(engines[i].Tolerance, engines[j].Tolerance), alone[i], alone[j]); err != nil {
 				return err
 			}
 		}
 	}
 	for i, e := range engines {
-		if err := compare(e.Name, together, alone[i], atOnce[i]); err != nil {
+		if err := compare(e.Name, together, e.Tolerance, alone[i], atOnce[i]); err != nil {
 			return err
 		}
 	}

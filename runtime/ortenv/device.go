@@ -5,6 +5,11 @@ import (
 	"math"
 )
 
+// DeviceTolerance is the largest absolute difference between a prediction on a device and
+// on the CPU. It is ten times the tolerance between engines, since GPUs may compute
+// functions such as exp with less precision than a CPU.
+const DeviceTolerance = 1e-4
+
 // WrongDeviceError reports a provider whose numbers differ from the CPU's.
 type WrongDeviceError struct {
 	Provider   string

@@ -1,6 +1,10 @@
 package ortenv
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/miplc/miplc/runtime/ortlib"
+)
 
 // CPU is the execution provider that every library has.
 const CPU = "cpu"
@@ -40,12 +44,12 @@ type unlocked struct{}
 func (unlocked) Lock()   {}
 func (unlocked) Unlock() {}
 
-// Offered lists those of Providers that the library has in a form that works on
-// this machine.
+// Offered lists those of Providers that come as a library of their own, or that the
+// onnxruntime library has built in. A device may still fail to open.
 func Offered(library string) []string {
 	var names []string
 	for _, name := range Providers {
-		if CheckProvider(library, name) == nil {
+		if own, err := ortlib.FindProvider(name); own != "" || err != nil || CheckProvider(library, name) == nil {
 			names = append(names, name)
 		}
 	}

@@ -13,12 +13,9 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// Largest differences between a device and the CPU. GPUs may compute functions such as exp
-// with less precision than a CPU, so more is allowed than between engines.
-const (
-	outputTolerance   = 1e-4 // loss, relative above 1, and outputs
-	gradientTolerance = 1e-3 // relative to the largest
-)
+// gradientTolerance is the largest difference between a gradient on a device and on the
+// CPU, relative to the largest gradient.
+const gradientTolerance = 1e-3
 
 // checkStep compares training steps of batches of that many bags on a device with those of
 // the CPU, and refuses a device that differs. Two batches of one size pass through one
@@ -56,7 +53,7 @@ func (e *Engine) checkStep(bags int) error {
 		}
 	}
 	device := e.options.session()
-	if err := device.CheckDevice("the results of training steps", loss, outputTolerance); err != nil {
+	if err := device.CheckDevice("the results of training steps", loss, ortenv.DeviceTolerance); err != nil {
 		return err
 	}
 	if err := device.CheckDevice("the gradients, relative to the largest,", gradients, gradientTolerance); err != nil {
@@ -92,7 +89,7 @@ func (e *Engine) checkPredictions() error {
 		}
 		worst = max(worst, ortenv.Difference(gotP, wantP), ortenv.Difference(gotA, wantA))
 	}
-	if err := e.options.session().CheckDevice("the predictions", worst, outputTolerance); err != nil {
+	if err := e.options.session().CheckDevice("the predictions", worst, ortenv.DeviceTolerance); err != nil {
 		return err
 	}
 	return e.SetState(kept)

@@ -18,7 +18,6 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
 	"github.com/miplc/miplc/internal/pinned"
 	"github.com/miplc/miplc/internal/sanitize"
-	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/train/engines"
 	"github.com/miplc/miplc/train/xla"
@@ -31,6 +30,7 @@ type options struct {
 	Library string
 	DataDir string
 	Plugin  string
+	Try     string // execution provider to try in this process; empty: all, in processes of their own
 }
 
 // findings is what the command prints.
@@ -40,8 +40,9 @@ type findings struct {
 	Plugins     []pjrt.Candidate   `json:"pjrt_plugins"`
 	Backends    []backend          `json:"backends"`
 	Engines     []backend          `json:"engines"`
-	Devices     []deviceFacts      `json:"devices"` // of the engine xla
-	Auto        string             `json:"auto"`    // what miplc train takes on its own, and why
+	Devices     []deviceFacts      `json:"devices"`   // of the engine xla
+	Providers   []deviceFacts      `json:"providers"` // execution providers of onnxruntime
+	Auto        string             `json:"auto"`      // what miplc train takes on its own, and why
 	Cache       folderFacts        `json:"cache"`
 	Data        folderFacts        `json:"data"`
 }
@@ -53,7 +54,8 @@ type backend struct {
 	Detail string `json:"detail"`
 }
 
-// deviceFacts is a device of the engine xla, tried with the training of a small model.
+// deviceFacts is a device of the engine xla or an execution provider of onnxruntime, tried
+// with the training of a small model.
 type deviceFacts struct {
 	backend
 	Compiling float64 `json:"compiling_seconds,omitempty"`
@@ -75,7 +77,8 @@ func Command(con *console.Console) *cobra.Command {
 		Long: `Show the versions of miplc and Go, the back ends and training engines that work here,
 the execution providers of onnxruntime, the devices of the engine xla with the time of
 one training step on each, the cache and the data folder. List every place where miplc
-looked for an onnxruntime library or a PJRT plugin, and what it found.
+looked for an onnxruntime library or a PJRT plugin, and what it found. An execution
+provider works if a model was trained with it and its numbers agree with the CPU's.
 
 Exit code 1 means that no onnxruntime library is usable. A missing GPU is no error.`,
 		Example: "  miplc doctor\n  miplc doctor --json",
@@ -85,17 +88,26 @@ Exit code 1 means that no onnxruntime library is usable. A missing GPU is no err
 	cmd.Flags().StringVar(&o.Library, "library", "", "path of the onnxruntime library or its folder (default: the first usable one, see miplc doctor)")
 	cmd.Flags().StringVar(&o.DataDir, "data-dir", con.Getenv("MIPLC_DATA"), "folder of datasets (default: MIPLC_DATA)")
 	cmd.Flags().StringVar(&o.Plugin, "pjrt-plugin", "", "path of a PJRT plugin (default: MIPLC_PJRT_PLUGIN or an installed one)")
+	cmd.Flags().StringVar(&o.Try, tryFlag, "", "execution provider to try, and nothing else")
+	_ = cmd.Flags().MarkHidden(tryFlag) // it exists
 	return cmd
 }
 
 // run looks around and prints.
 func run(ctx context.Context, o *options) error {
+	if o.Try != "" {
+		d := try(ctx, o.Library, o.Try)
+		return o.Console.Result(d, func(out io.Writer) error { d.print(out, "provider"); return nil })
+	}
 	f := findings{Info: version.Current(), Onnxruntime: ortlib.Candidates(ortlib.Options{Path: o.Library})}
 	lib, err := ortlib.Find(ortlib.Options{Path: o.Library})
 	f.Backends = []backend{onnxruntime(lib, err), {Name: "onnx-go", Usable: true, Detail: "built in"}}
 	f.Plugins = pjrt.Candidates(o.Plugin)
 	f.Devices = []deviceFacts{device(ctx, pjrt.CPU, o.Plugin), device(ctx, pjrt.CUDA, o.Plugin)}
-	f.Engines = append(trainers(o, err), onDevices(f.Devices))
+	if err == nil {
+		f.Providers = tryAll(ctx, o.Library)
+	}
+	f.Engines = append(trainers(f.Providers, err), onDevices(f.Devices))
 	if choice, err := engines.Choose(engines.Request{Library: o.Library, Plugin: o.Plugin}); err == nil {
 		f.Auto = fmt.Sprintf("%s on %s: %s", choice.Engine, choice.Device, choice.Reason)
 		choice.Close()
@@ -124,14 +136,25 @@ func onnxruntime(lib ortlib.Library, err error) backend {
 
 // trainers lists the engines of miplc train but xla. noLibrary is why onnxruntime cannot
 // be used, nil if it can.
-func trainers(o *options, noLibrary error) []backend {
+func trainers(providers []deviceFacts, noLibrary error) []backend {
 	list := []backend{{Name: engines.Gorgonia, Usable: true, Detail: "built in"}}
 	ortEngine := backend{Name: engines.ORT, Detail: "no onnxruntime library"}
 	if noLibrary == nil {
 		ortEngine.Usable = true
-		ortEngine.Detail = "execution providers " + strings.Join(append([]string{engines.CPU}, ortenv.Offered(o.Library)...), ", ")
+		ortEngine.Detail = "execution providers " + strings.Join(append([]string{engines.CPU}, usable(providers)...), ", ")
 	}
 	return append(list, ortEngine)
+}
+
+// usable returns the names of the devices that work.
+func usable(devices []deviceFacts) []string {
+	var names []string
+	for _, d := range devices {
+		if d.Usable {
+			names = append(names, d.Name)
+		}
+	}
+	return names
 }
 
 // device opens a device for XLA and runs a training step on it.
@@ -156,12 +179,7 @@ func device(ctx context.Context, kind pjrt.Kind, plugin string) deviceFacts {
 
 // onDevices is the engine xla: usable where one of its devices is.
 func onDevices(devices []deviceFacts) backend {
-	var names []string
-	for _, d := range devices {
-		if d.Usable {
-			names = append(names, d.Name)
-		}
-	}
+	names := usable(devices)
 	if len(names) == 0 {
 		return backend{Name: engines.XLA, Detail: "none of its devices is usable"}
 	}
@@ -184,6 +202,9 @@ func (f findings) print(out io.Writer) error {
 	}
 	for _, d := range f.Devices {
 		d.print(w, "xla on")
+	}
+	for _, p := range f.Providers {
+		p.print(w, "provider")
 	}
 	sanitize.Fprintf(w, "engine auto\t%s\n", f.Auto)
 	f.Cache.print(w, "cache", "set "+pinned.EnvCache)

@@ -1,0 +1,27 @@
+package train
+
+import (
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/language"
+)
+
+// Small returns two epochs of the quickstart's model on a few bags, with which devices are
+// tried.
+func Small() (*Trial, error) {
+	o := data.DefaultPrototypes
+	o.Bags = 20
+	d, err := data.Prototypes(o)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := language.Load("quickstart", "train.epochs=2")
+	if err != nil {
+		return nil, err
+	}
+	p, err := compile.Compile(spec, compile.Signature{Instance: d.Shape, Classes: d.Classes})
+	if err != nil {
+		return nil, err
+	}
+	return &Trial{Program: p, Data: d, Split: &data.Split{Train: d.AllBags()}, Sparse: true, Snapshots: []int{}}, nil
+}
