@@ -82,7 +82,7 @@ func newORT(f *File) (*ortSession, error) {
 	defer calls.Unlock()
 	session, err := ort.NewDynamicAdvancedSessionWithONNXData(f.Data, inputs, outputs, opts)
 	if err != nil {
-		return nil, fmt.Errorf("the graph is not accepted: %w", err)
+		return nil, fmt.Errorf("the graph is not accepted%s: %w", f.Session.OnDevice(), err)
 	}
 	return &ortSession{
 		session:  session,

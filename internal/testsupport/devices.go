@@ -19,7 +19,7 @@ func SwiftShader(t testing.TB) []string {
 	t.Helper()
 	dir := os.Getenv(envSwiftShader)
 	if dir == "" {
-		t.Skipf("there is no SwiftShader: %s names its folder, which .ci/run makes from the npm package of .ci/swiftshader", envSwiftShader)
+		t.Skipf("there is no SwiftShader: %s names its folder, which .ci/run makes from an npm package", envSwiftShader)
 	}
 	driver := filepath.Join(dir, "vk_swiftshader_icd.json")
 	if _, err := os.Stat(driver); err != nil {
@@ -34,9 +34,13 @@ func SwiftShader(t testing.TB) []string {
 }
 
 // OpenVINO returns the environment of a process whose execution provider openvino is the
-// library of the Python package onnxruntime-ep-openvino.
+// library of the Python package onnxruntime-ep-openvino. That library offers devices of
+// Intel alone, its CPU device included.
 func OpenVINO(t testing.TB) []string {
 	t.Helper()
+	if processor, err := os.ReadFile("/proc/cpuinfo"); err != nil || !bytes.Contains(processor, []byte("GenuineIntel")) {
+		t.Skip("onnxruntime-ep-openvino offers no device on this processor: it is not Intel's")
+	}
 	python := Python(t, "onnxruntime_ep_openvino==1.8.1")
 	path, err := exec.Command(python, "-c", "import onnxruntime_ep_openvino as p; print(p.get_library_path())").Output()
 	if err != nil {

@@ -24,6 +24,15 @@ type Session struct {
 // session runs, so a bound input must be bound again after it was filled.
 func (s Session) OnCPU() bool { return s.Provider == "" || s.Provider == CPU }
 
+// OnDevice names the provider for an error of opening a session, which may be the
+// device's: empty on the CPU.
+func (s Session) OnDevice() string {
+	if s.OnCPU() {
+		return ""
+	}
+	return " with the execution provider " + s.Provider + ", whose device may be missing (miplc doctor)"
+}
+
 // oneAtATime serialises the providers that allow one call at a time in a process.
 var oneAtATime sync.Mutex
 

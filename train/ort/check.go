@@ -17,10 +17,13 @@ import (
 // CPU, relative to the largest gradient.
 const gradientTolerance = 1e-3
 
+// checkedSteps is the number of steps of a check. Two bindings of a size are used in turn,
+// one for each copy of the parameters, so each takes two different batches: a device that
+// keeps the first inputs is wrong from the second on.
+const checkedSteps = 4
+
 // checkStep compares training steps of batches of that many bags on a device with those of
-// the CPU, and refuses a device that differs. Two batches of one size pass through one
-// binding: a device that keeps the first inputs is wrong from the second on. The state of
-// the engine stays as it is.
+// the CPU, and refuses a device that differs. The state of the engine stays as it is.
 func (e *Engine) checkStep(bags int) error {
 	kept, err := e.State()
 	if err != nil {
@@ -35,7 +38,7 @@ func (e *Engine) checkStep(bags int) error {
 		return err
 	}
 	loss, gradients := 0.0, 0.0
-	for i := range 2 {
+	for i := range checkedSteps {
 		b := sampleBatch(e.prog, bags, i)
 		want, err := cpu.Step(b)
 		if err != nil {

@@ -43,7 +43,7 @@ func open(g *graph.Graph, o Options, planes bool) (*session, error) {
 		s.out = append(s.out, v.GetName())
 	}
 	if s.DynamicAdvancedSession, err = start(model, s.in, s.out, o); err != nil {
-		return nil, fmt.Errorf("onnxruntime does not accept the %s graph: %w", g.Name, err)
+		return nil, fmt.Errorf("onnxruntime%s does not accept the %s graph: %w", o.session().OnDevice(), g.Name, err)
 	}
 	return s, nil
 }

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/miplc/miplc/internal/needs"
+	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/runtime/ortlib"
+	"github.com/miplc/miplc/runtime/ortlib/ortest"
+	"github.com/miplc/miplc/train"
+)
+
+// Training on WebGPU follows the CPU, resumes after a kill, and the doctor finds the device.
+func TestTrainOnWebGPU(t *testing.T) {
+	setenv(t, ortest.WebGPU(t))
+	whole := trainOn(t, "webgpu")
+	resumes(t, whole, "webgpu")
+	out, err := exec.Command("miplc", "doctor").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "usable: execution providers cpu, webgpu") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// OpenVINO compiles for each size of bags, so this trains on few.
+func TestTrainOnOpenVINO(t *testing.T) {
+	setenv(t, needs.OpenVINO(t))
+	trainOn(t, "openvino")
+}
+
+// resumes kills a training when it has kept an epoch, resumes it and compares the result
+// with that of the unbroken one.
+func resumes(t *testing.T, whole, provider string) {
+	broken := filepath.Join(t.TempDir(), "run")
+	cmd := trainCommand(broken, provider)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan error, 1)
+	go func() { over <- cmd.Wait() }()
+	for len(over) == 0 && epochsKept(broken, []string{"."}) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	_ = cmd.Process.Kill() // it may be over
+	<-over
+	t.Logf("killed after %d epochs", epochsKept(broken, []string{"."}))
+	if out, err := trainCommand(broken, provider, "--resume").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, name := range []string{runs.ModelFile, train.CheckpointFile} {
+		if !bytes.Equal(read(t, filepath.Join(whole, name)), read(t, filepath.Join(broken, name))) {
+			t.Errorf("%s differs from that of the unbroken run", name)
+		}
+	}
+}
+
+func trainCommand(dir, provider string, flags ...string) *exec.Cmd {
+	return exec.Command("miplc", append([]string{"train", "quickstart", "-o", dir, "--engine", "ort", "--provider", provider,
+		"--set", "train.epochs=3", "--set", "data.generated.bags=40"}, flags...)...)
+}
+
+// The doctor does not call a device usable because its provider can be loaded.
+func TestDoctorOpensDevices(t *testing.T) {
+	setenv(t, ortest.WebGPU(t))
+	t.Setenv("VK_DRIVER_FILES", "/nowhere.json")
+	t.Setenv("VK_ICD_FILENAMES", "/nowhere.json")
+	out, err := exec.Command("miplc", "doctor").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "provider webgpu       not usable:") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func setenv(t *testing.T, environment []string) {
+	t.Helper()
+	t.Setenv(ortlib.EnvLibrary, ortest.Library(t))
+	for _, e := range environment {
+		name, value, _ := strings.Cut(e, "=")
+		t.Setenv(name, value)
+	}
+}
+
+// trainOn compares losses and accuracies of a training with those of the CPU, and
+// predictions of the model. It returns the folder of the run.
+func trainOn(t *testing.T, provider string) string {
+	dir := t.TempDir()
+	dataset := filepath.Join(dir, "bags.npz")
+	if out, err := exec.Command("miplc", "data", "synth", "prototypes", "--bags", "20", "-o", dataset).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var metrics [2][]train.Metrics
+	var accuracy [2]float64
+	var predictions [2][]float64
+	for i, on := range []string{"cpu", provider} {
+		run := filepath.Join(dir, on)
+		if out, err := trainCommand(run, on).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		metrics[i] = readMetrics(t, filepath.Join(run, train.MetricsFile))
+		s, err := runs.ReadSummary(run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		accuracy[i] = *s.Accuracy
+		if _, compared := s.Parity.Map()["onnxruntime/onnxruntime "+provider]; s.Device != on || compared != (i == 1) {
+			t.Errorf("the run on %s says that it is of %s, with the parity %v", on, s.Device, s.Parity.Map())
+		}
+		predictions[i] = predicted(t, filepath.Join(dir, "cpu"), dataset, on)
+	}
+	if len(metrics[0]) != 3 || len(metrics[1]) != 3 {
+		t.Fatalf("%d and %d epochs", len(metrics[0]), len(metrics[1]))
+	}
+	for i, cpu := range metrics[0] {
+		t.Logf("epoch %d: loss %v on the CPU, %v on %s", i+1, cpu.Loss, metrics[1][i].Loss, provider)
+		if difference := math.Abs(cpu.Loss - metrics[1][i].Loss); !(difference <= 1e-5) {
+			t.Errorf("epoch %d: the losses differ by %g", i+1, difference)
+		}
+	}
+	if accuracy[0] != accuracy[1] {
+		t.Errorf("test accuracy %v on the CPU, %v on %s", accuracy[0], accuracy[1], provider)
+	}
+	if metrics[0][0].Loss == metrics[0][2].Loss {
+		t.Error("the loss is constant")
+	}
+	for i, p := range predictions[0] {
+		if difference := math.Abs(p - predictions[1][i]); !(difference <= 1e-5) {
+			t.Fatalf("probability %d of the predictions differs by %g", i, difference)
+		}
+	}
+	return filepath.Join(dir, provider)
+}
+
+func readMetrics(t *testing.T, path string) []train.Metrics {
+	t.Helper()
+	var list []train.Metrics
+	for _, line := range strings.Split(strings.TrimSpace(string(read(t, path))), "\n") {
+		var m train.Metrics
+		if err := json.Unmarshal([]byte(line), &m); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+// predicted returns the probabilities of all bags.
+func predicted(t *testing.T, run, dataset, provider string) []float64 {
+	t.Helper()
+	out, err := exec.Command("miplc", "predict", run, dataset, "--provider", provider, "--json").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found struct {
+		Bags []struct{ Probabilities []float64 }
+	}
+	if err := json.Unmarshal(out, &found); err != nil {
+		t.Fatal(err)
+	}
+	var all []float64
+	for _, b := range found.Bags {
+		all = append(all, b.Probabilities...)
+	}
+	return all
+}
