@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/miplc/miplc/internal/needs"
+	"github.com/miplc/miplc/internal/testsupport"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
@@ -30,7 +30,7 @@ func TestTrainOnWebGPU(t *testing.T) {
 
 // OpenVINO compiles for each size of bags, so this trains on few.
 func TestTrainOnOpenVINO(t *testing.T) {
-	setenv(t, needs.OpenVINO(t))
+	setenv(t, testsupport.OpenVINO(t))
 	trainOn(t, "openvino")
 }
 

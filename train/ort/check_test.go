@@ -6,7 +6,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/miplc/miplc/internal/needs"
+	"github.com/miplc/miplc/internal/testsupport"
 	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
@@ -56,14 +56,14 @@ func onCPU(t *testing.T, set ...string) *Engine {
 // The steps of shipped specs agree with the CPU's on WebGPU. A session whose inputs are not
 // bound again does not.
 func TestStepsOnWebGPU(t *testing.T) {
-	if needs.InProcess(t, ortest.WebGPU) {
+	if testsupport.InProcess(t, ortest.WebGPU) {
 		stepsOn(t, ortlib.WebGPU)
 	}
 }
 
 // OpenVINO's CPU device has memory of its own.
 func TestStepsOnOpenVINO(t *testing.T) {
-	if needs.InProcess(t, needs.OpenVINO) {
+	if testsupport.InProcess(t, testsupport.OpenVINO) {
 		stepsOn(t, "openvino")
 	}
 }
