@@ -67,7 +67,8 @@ func (w *workspace) Get(name string) ([]float32, error) {
 // replace unless the graph reads those.
 func (w *workspace) Run(g *graph.Graph, n int, names map[string]string) error {
 	s := w.sessions[g]
-	if s == nil {
+	first := s == nil
+	if first {
 		var err error
 		if s, err = open(apart(g), w.options, false); err != nil {
 			return err
@@ -96,10 +97,41 @@ func (w *workspace) Run(g *graph.Graph, n int, names map[string]string) error {
 	s.calls.Unlock()
 	goruntime.KeepAlive(in) // the session holds only their C pointers
 	goruntime.KeepAlive(out)
+	if err == nil && first && !s.onCPU {
+		err = w.check(g, in, out)
+	}
 	if err != nil {
 		err = fmt.Errorf("the graph %s in onnxruntime: %w", g.Name, err)
 	}
 	return errors.Join(err, w.values.replace(next))
+}
+
+// check compares the first outputs of a graph on a device with those of the CPU, relative
+// to the largest value of each.
+func (w *workspace) check(g *graph.Graph, in, out []onnx.Value) error {
+	cpu, err := open(apart(g), Options{Library: w.options.Library, Threads: w.options.Threads}, false)
+	if err != nil {
+		return err
+	}
+	defer cpu.Destroy()
+	want := values{}
+	defer want.Destroy()
+	outputs := make([]onnx.Value, len(out))
+	for i, name := range cpu.out {
+		if err := want.add(name, ndarray.Convert[int](out[i].GetShape())...); err != nil {
+			return err
+		}
+		outputs[i] = want[name]
+	}
+	if err := cpu.Run(in, outputs); err != nil {
+		return err
+	}
+	worst := 0.0
+	for i, name := range cpu.out {
+		got := out[i].(*onnx.Tensor[float32]).GetData()
+		worst = max(worst, ortenv.Difference(got, want.floats(name))/largest(want.floats(name)))
+	}
+	return w.options.session().CheckDevice("the values of a graph, relative to the largest,", worst, gradientTolerance)
 }
 
 // made stands before the names of outputs in ONNX, where none may be that of an

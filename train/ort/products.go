@@ -10,9 +10,11 @@ import (
 	"sync"
 
 	onnx "github.com/yalue/onnxruntime_go"
+	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/stream"
 	"github.com/miplc/miplc/runtime/ortenv"
 )
 
@@ -41,7 +43,38 @@ func NewProducts(o Options) (*Products, error) {
 			p.sessions[a][b] = s
 		}
 	}
+	if !o.session().OnCPU() {
+		if err := p.check(o); err != nil {
+			p.Close()
+			return nil, err
+		}
+	}
 	return p, nil
+}
+
+// check compares products on a device with sums in Go, relative to the largest.
+func (p *Products) check(o Options) error {
+	const n = 64
+	r := stream.New(1, "device")
+	draw := func() blas32.General {
+		m := blas32.General{Rows: n, Cols: n, Stride: n, Data: make([]float32, n*n)}
+		for i := range m.Data {
+			m.Data[i] = float32(r.NormFloat64())
+		}
+		return m
+	}
+	worst := 0.0
+	for _, transA := range []blas.Transpose{blas.NoTrans, blas.Trans} {
+		for _, transB := range []blas.Transpose{blas.NoTrans, blas.Trans} {
+			a, b, got, want := draw(), draw(), draw(), draw()
+			blas32.Gemm(transA, transB, 1, a, b, 0, want)
+			if err := p.Gemm(transA == blas.Trans, transB == blas.Trans, a, b, got); err != nil {
+				return err
+			}
+			worst = max(worst, ortenv.Difference(got.Data, want.Data)/largest(want.Data))
+		}
+	}
+	return o.session().CheckDevice("matrix products, relative to the largest,", worst, ortenv.DeviceTolerance)
 }
 
 // productModel is one Gemm of matrices of any size.
