@@ -3,6 +3,7 @@
 package ort
 
 import (
+	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -11,6 +12,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/miplc/miplc/internal/stream"
+	"github.com/miplc/miplc/runtime/ortenv"
+	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 )
 
@@ -61,5 +64,23 @@ func TestProducts(t *testing.T) {
 	gap.Cols = 3
 	if err := p.Gemm(false, false, gap, draw(3, 2), draw(4, 2)); err == nil {
 		t.Error("a matrix with gaps passed")
+	}
+}
+
+// Sessions in each other's place stand in for a device that computes wrong products.
+func TestWrongProductsAreRefused(t *testing.T) {
+	p, err := NewProducts(Options{Library: ortest.Library(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	device := Options{Provider: ortlib.WebGPU}
+	if err := p.check(device); err != nil {
+		t.Errorf("right products are refused: %v", err)
+	}
+	p.sessions[0][1], p.sessions[1][0] = p.sessions[1][0], p.sessions[0][1]
+	var refused *ortenv.WrongDeviceError
+	if err := p.check(device); !errors.As(err, &refused) {
+		t.Errorf("wrong products give %v", err)
 	}
 }
