@@ -70,8 +70,8 @@ func PackageOf(dir string) (string, error) {
 // CheckFolder returns an error if a folder holds a Go package of another name: two packages
 // in a folder do not compile.
 func CheckFolder(dir, pkg string) error {
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil
+	if info, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+		return nil // writing the file makes the folder, or says why it cannot
 	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {

@@ -227,7 +227,7 @@ func (r *result) print(w io.Writer) error {
 		return nil
 	}
 	if r.Accuracy != nil {
-		fmt.Fprintf(w, "accuracy %.4f on %s whose true label is known\n", *r.Accuracy, diag.Count(r.Known, "bag"))
+		fmt.Fprintf(w, "accuracy %.4f on the %s whose true label is known\n", *r.Accuracy, diag.Count(r.Known, "bag"))
 	}
 	for _, p := range r.Parts {
 		if p.Accuracy != nil {
