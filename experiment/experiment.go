@@ -177,6 +177,9 @@ const (
 	TableAccuracy   = "table accuracy"   // learners and r down, data sets across (Tables 2 and 3)
 	TableAcross     = "table across"     // learners down, data sets and r across (Table 4)
 	TableBeside     = "table beside"     // as accuracy, published accuracies beside those measured
+	TablePairs      = "table pairs"      // wins, ties and losses of every pair of learners
+	TableRanks      = "table ranks"      // average ranks with the Friedman test
+	FigureRanks     = "figure ranks"     // critical-difference diagram
 	FigureAttention = "figure attention" // histograms of attention scores over epochs (Figure 3)
 	FigureR         = "figure r"         // accuracy over r (Figure 4)
 	FigureVary      = "figure vary"      // accuracy over the values of vary (Figure 5)
@@ -186,7 +189,7 @@ const (
 )
 
 // itemKinds lists the kinds of tables and figures.
-var itemKinds = []string{TableData, TableAccuracy, TableAcross, TableBeside, FigureAttention, FigureR, FigureVary}
+var itemKinds = []string{TableData, TableAccuracy, TableAcross, TableBeside, TablePairs, TableRanks, FigureRanks, FigureAttention, FigureR, FigureVary}
 
 // Learner finds a learner by name.
 func (e *Experiment) Learner(name string) *Learner {

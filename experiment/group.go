@@ -286,6 +286,7 @@ func (r *runner) measured(ctx context.Context, c *Cell, t *training, result *Res
 	}
 	result.Accuracy, result.TrainAccuracy, result.Disambiguation = *report.TestAccuracy, report.TrainAccuracy, report.Disambiguation
 	result.Engine, result.Diverged = report.Engine, report.Diverged
+	result.TrainBags, result.TestBags = report.TrainBags, report.TestBags
 	if r.e.Snapshots != nil {
 		result.Attention = histograms(report.Attention, r.e.Snapshots)
 	}

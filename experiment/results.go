@@ -28,6 +28,8 @@ type Result struct {
 	Setting        string            `json:"setting,omitempty"` // chosen from the grid
 	Trials         []SettingResult   `json:"trials,omitempty"`  // of the settings of the grid
 	Attention      []Histogram       `json:"attention,omitempty"`
+	TrainBags      int               `json:"train_bags,omitempty"`
+	TestBags       int               `json:"test_bags,omitempty"`
 	Engine         string            `json:"engine,omitempty"`
 	Seconds        float64           `json:"seconds"`
 	Miplc          string            `json:"miplc,omitempty"` // version

@@ -17,8 +17,11 @@ import (
 type Report struct {
 	Experiment *experiment.Experiment
 	Plan       *experiment.Plan
+	// Corrected selects the corrected resampled t-test in place of the paired t-test.
+	Corrected bool
 
 	values   map[experiment.Coord]map[int]float64 // accuracies by coordinates without split, then split
+	overlaps map[experiment.Coord]map[int]float64 // test bags / training bags, as values; 0: not known
 	results  map[experiment.Coord][]experiment.Result
 	expected map[experiment.Coord]int // cells of the plan
 	failed   []experiment.Result
@@ -51,6 +54,7 @@ func Read(dir string) (*Report, error) {
 // earlier versions of the experiment's file have other keys and are passed over.
 func (r *Report) gather(results *experiment.Results) {
 	r.differ = results.Differ
+	r.overlaps = map[experiment.Coord]map[int]float64{}
 	r.values, r.results = map[experiment.Coord]map[int]float64{}, map[experiment.Coord][]experiment.Result{}
 	r.expected = map[experiment.Coord]int{}
 	r.engines = map[string][]string{}
@@ -68,7 +72,10 @@ func (r *Report) gather(results *experiment.Results) {
 			continue
 		}
 		if r.values[at] == nil {
-			r.values[at] = map[int]float64{}
+			r.values[at], r.overlaps[at] = map[int]float64{}, map[int]float64{}
+		}
+		if result.TrainBags > 0 {
+			r.overlaps[at][cell.Split] = float64(result.TestBags) / float64(result.TrainBags)
 		}
 		r.values[at][cell.Split] = result.Accuracy
 		r.results[at] = append(r.results[at], result)
@@ -96,9 +103,12 @@ func (r *Report) status() string {
 func (r *Report) facts() []string {
 	e := r.Experiment
 	var list []string
-	list = append(list, fmt.Sprintf("Accuracy on the test bags: mean ± sample standard deviation over the splits. "+
-		"•/◦: %s is significantly better/worse than the learner of the row (two-sided t-test on the pairs of splits, level %v).",
-		r.referenceTitle(), significance))
+	list = append(list, fmt.Sprintf("Accuracy on the test bags: mean ± sample standard deviation (n-1) over the splits. "+
+		"•/◦: %s is significantly better/worse than the learner of the row (%s, level %v).",
+		r.referenceTitle(), r.testName(), significance))
+	if r.Corrected && r.done > 0 && r.results != nil && !r.knowsBags() {
+		list = append(list, "Some results were computed by a version of miplc that did not record the numbers of bags. The corrected test leaves them out.")
+	}
 	for _, l := range e.Learners {
 		if len(l.Grid) > 0 {
 			list = append(list, fmt.Sprintf("Settings of a grid were chosen in every cell by the accuracy on %v of the training bags, "+
@@ -166,21 +176,41 @@ func (r *Report) referenceTitle() string {
 	return r.Experiment.Reference.V
 }
 
-// failures lists failed cells with their messages, the same message once.
+// knowsBags reports whether all results have the numbers of their bags.
+func (r *Report) knowsBags() bool {
+	for at, values := range r.values {
+		if len(r.overlaps[at]) < len(values) {
+			return false
+		}
+	}
+	return true
+}
+
+// failures lists the messages of failed cells: each once, with its first cell and the
+// number of others that failed with it.
 func (r *Report) failures() []string {
 	const most = 20
-	var list []string
-	seen := map[string]bool{}
+	var messages []string
+	first, count := map[string]experiment.Coord{}, map[string]int{}
 	for _, f := range r.failed {
 		text, _, _ := strings.Cut(f.Error, "\n")
-		if seen[text] {
-			continue
+		if count[text]++; count[text] == 1 {
+			messages, first[text] = append(messages, text), f.Coord
 		}
-		seen[text] = true
-		if len(list) == most {
-			return append(list, "and other messages")
+	}
+	var list []string
+	for i, text := range messages {
+		if i == most {
+			return append(list, fmt.Sprintf("and %d other messages", len(messages)-most))
 		}
-		list = append(list, fmt.Sprintf("%s: %s", f.Coord, text))
+		cells := first[text].String()
+		switch others := count[text] - 1; {
+		case others == 1:
+			cells += " and 1 other cell"
+		case others > 1:
+			cells += fmt.Sprintf(" and %d other cells", others)
+		}
+		list = append(list, fmt.Sprintf("%s: %s", cells, text))
 	}
 	return list
 }
@@ -258,6 +288,9 @@ func (r *Report) items() []experiment.Item {
 		return e.Report
 	}
 	list := []experiment.Item{{Kind: experiment.TableData}, {Kind: experiment.TableAccuracy}}
+	if len(r.rows(&experiment.Item{})) > 2 {
+		list = append(list, experiment.Item{Kind: experiment.TablePairs}, experiment.Item{Kind: experiment.TableRanks}, experiment.Item{Kind: experiment.FigureRanks})
+	}
 	if len(e.Snapshots) > 0 {
 		list = append(list, experiment.Item{Kind: experiment.FigureAttention})
 	}

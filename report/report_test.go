@@ -42,7 +42,7 @@ func TestPairedP(t *testing.T) {
 		{[]float64{0.5}, []float64{0.4}, math.NaN()},
 		{nil, nil, math.NaN()},
 	} {
-		got := pairedP(c.a, c.b)
+		got := pairedP(c.a, c.b, 0)
 		if math.IsNaN(c.want) != math.IsNaN(got) || math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("p of %v and %v is %v, want %v", c.a, c.b, got, c.want)
 		}
@@ -59,27 +59,40 @@ func TestMoments(t *testing.T) {
 	}
 }
 
-// Only splits that both learners have are compared.
+// Only splits that both learners have are compared, and the corrected test needs the
+// numbers of bags.
 func TestCompare(t *testing.T) {
-	bySplit := func(values []float64) map[int]float64 {
-		m := map[int]float64{}
+	at := func(name string) experiment.Coord { return experiment.Coord{Learner: name} }
+	r := &Report{values: map[experiment.Coord]map[int]float64{}, overlaps: map[experiment.Coord]map[int]float64{}}
+	for name, values := range map[string][]float64{"a": sampleA, "b": sampleB, "c": sampleC} {
+		r.values[at(name)], r.overlaps[at(name)] = map[int]float64{}, map[int]float64{}
 		for i, v := range values {
-			m[i+1] = v
+			r.values[at(name)][i+1], r.overlaps[at(name)][i+1] = v, 3./7
 		}
-		return m
 	}
-	a, b := bySplit(sampleA), bySplit(sampleB)
-	if m, tested := compare(a, b); m != Better || !tested {
-		t.Errorf("%v %v", m, tested)
+	r.values[at("few")] = map[int]float64{3: 0.1, 11: 0.2}
+	mark := func(one, other string) (Mark, bool) {
+		p, difference := r.compare(at(one), at(other))
+		return markOf(p, difference), !math.IsNaN(p)
 	}
-	if m, _ := compare(b, a); m != Worse {
-		t.Errorf("%v", m)
+	for _, c := range []struct {
+		one, other string
+		want       Mark
+		tested     bool
+	}{{"a", "b", Better, true}, {"b", "a", Worse, true}, {"a", "c", None, true}, {"a", "few", None, false}} {
+		for _, r.Corrected = range []bool{false, true} {
+			if m, tested := mark(c.one, c.other); m != c.want || tested != c.tested {
+				t.Errorf("%s against %s, corrected %v: %v, tested %v", c.one, c.other, r.Corrected, m, tested)
+			}
+		}
 	}
-	if m, tested := compare(a, bySplit(sampleC)); m != None || !tested {
-		t.Errorf("%v %v", m, tested)
+	plain := pairedP(sampleA, sampleB, 0)
+	if p, _ := r.compare(at("a"), at("b")); p != pairedP(sampleA, sampleB, 3./7) || p <= plain {
+		t.Errorf("the corrected p is %v, the paired one %v", p, plain)
 	}
-	if _, tested := compare(a, map[int]float64{3: 0.1, 11: 0.2}); tested {
-		t.Error("one common split was tested")
+	delete(r.overlaps[at("a")], 4)
+	if _, tested := mark("a", "b"); tested {
+		t.Error("the corrected test ran without the numbers of bags")
 	}
 }
 

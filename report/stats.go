@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -19,8 +21,8 @@ const (
 	Worse              // the reference is significantly worse: a circle
 )
 
-// moments are the mean and the sample standard deviation (that of n-1 degrees of
-// freedom), which is NaN for a single value.
+// moments returns the mean and the sample standard deviation, which divides by n-1. The
+// deviation is NaN for a single value.
 func moments(values []float64) (mean, deviation float64) {
 	if len(values) == 0 {
 		return math.NaN(), math.NaN()
@@ -31,10 +33,13 @@ func moments(values []float64) (mean, deviation float64) {
 	return stat.MeanStdDev(values, nil)
 }
 
-// pairedP is the two-sided p value of Student's t-test for paired samples. It is
-// NaN for fewer than two pairs. Where all differences are equal the deviation is
-// 0: p is then 1 for no difference and 0 for any other.
-func pairedP(a, b []float64) float64 {
+// pairedP returns the two-sided p value of Student's t-test for paired samples. The
+// variance of the mean difference is variance*(1/n + overlap). overlap is 0 for the plain
+// test. With overlap = test bags / training bags it is the corrected resampled t-test of
+// Nadeau and Bengio (Machine Learning 52, 2003), which allows for the training bags that
+// random splits share. The result is NaN for fewer than two pairs. Where all differences
+// are equal the deviation is 0: p is then 1 for no difference and 0 for any other.
+func pairedP(a, b []float64, overlap float64) float64 {
 	n := len(a)
 	if n != len(b) || n < 2 {
 		return math.NaN()
@@ -45,33 +50,119 @@ func pairedP(a, b []float64) float64 {
 	}
 	mean, deviation := stat.MeanStdDev(d, nil)
 	// Differences of accuracies that are equal but for rounding count as equal.
-	if deviation < 1e-12 {
-		if math.Abs(mean) < 1e-12 {
+	if deviation < rounding {
+		if math.Abs(mean) < rounding {
 			return 1
 		}
 		return 0
 	}
-	t := mean / (deviation / math.Sqrt(float64(n)))
+	t := mean / (deviation * math.Sqrt(1/float64(n)+overlap))
 	return 2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}.Survival(math.Abs(t))
 }
 
-// compare tests the reference against a learner on the splits that both have;
-// tested is false where they have fewer than two in common.
-func compare(reference, learner map[int]float64) (m Mark, tested bool) {
-	var a, b []float64
-	for _, split := range sorted(reference) {
-		if v, found := learner[split]; found {
-			a, b = append(a, reference[split]), append(b, v)
+// rounding is the difference up to which accuracies are equal.
+const rounding = 1e-12
+
+// holm returns p values corrected for all tests of a family by Holm's step-down method.
+// NaN values are not part of the family and stay NaN.
+func holm(p []float64) []float64 {
+	var order []int
+	out := make([]float64, len(p))
+	for i, v := range p {
+		out[i] = v
+		if !math.IsNaN(v) {
+			order = append(order, i)
 		}
 	}
-	p := pairedP(a, b)
-	if math.IsNaN(p) || p >= significance {
-		return None, !math.IsNaN(p)
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(p[i], p[j]) })
+	least := 0.0
+	for at, i := range order {
+		least = max(least, min(1, float64(len(order)-at)*p[i]))
+		out[i] = least
 	}
-	meanA, _ := moments(a)
-	meanB, _ := moments(b)
-	if meanA > meanB {
-		return Better, true
+	return out
+}
+
+// friedmanTest is the result of Friedman's test of learners on several datasets.
+type friedmanTest struct {
+	Ranks []float64 // average rank of each learner; 1 is the best
+	Chi2  float64   // with the correction for ties
+	P     float64
+	F, FP float64 // statistic of Iman and Davenport, and its p value
+}
+
+// friedman ranks the learners on every dataset and tests whether the ranks are equal.
+// scores[i][j] is the accuracy of learner j on dataset i. Equal accuracies share the mean
+// of their ranks. There are at least two datasets and three learners.
+func friedman(scores [][]float64) friedmanTest {
+	n, k := float64(len(scores)), float64(len(scores[0]))
+	t := friedmanTest{Ranks: make([]float64, len(scores[0]))}
+	ties := 0.0
+	for _, row := range scores {
+		for j, v := range row {
+			above, equal := 0.0, 0.0
+			for _, other := range row {
+				switch {
+				case math.Abs(other-v) < rounding:
+					equal++
+				case other > v:
+					above++
+				}
+			}
+			t.Ranks[j] += (above + (equal+1)/2) / n
+			ties += equal*equal - 1
+		}
 	}
-	return Worse, true
+	squares := 0.0
+	for _, r := range t.Ranks {
+		squares += (r - (k+1)/2) * (r - (k+1)/2)
+	}
+	correction := 1 - ties/(n*k*(k*k-1))
+	if correction < rounding { // all are equal everywhere
+		t.P, t.FP = 1, 1
+		return t
+	}
+	t.Chi2 = 12 * n / (k * (k + 1)) * squares / correction
+	t.P = distuv.ChiSquared{K: k - 1}.Survival(t.Chi2)
+	if rest := n*(k-1) - t.Chi2; rest > rounding {
+		t.F = (n - 1) * t.Chi2 / rest
+		t.FP = distuv.F{D1: k - 1, D2: (k - 1) * (n - 1)}.Survival(t.F)
+	} else {
+		t.F = math.Inf(1) // every dataset ranks the learners alike
+	}
+	return t
+}
+
+// nemenyi returns the critical difference of the average ranks of learners on a number of
+// datasets, at a level of significance (Demsar, JMLR 7, 2006).
+func nemenyi(learners, datasets int, level float64) float64 {
+	k := float64(learners)
+	return rangeQuantile(1-level, learners) * math.Sqrt(k*(k+1)/(12*float64(datasets)))
+}
+
+// rangeQuantile returns the quantile of the studentised range of k groups with infinite
+// degrees of freedom: of the range of k independent standard normal numbers.
+func rangeQuantile(probability float64, k int) float64 {
+	low, high := 0.0, 20.0
+	for range 60 {
+		if middle := (low + high) / 2; rangeCDF(middle, k) < probability {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return (low + high) / 2
+}
+
+// rangeCDF is the probability that the range of k independent standard normal numbers is
+// at most q: the integral over the largest of them, z, of
+// k * density(z) * (CDF(z) - CDF(z-q))^(k-1), by the trapezoidal rule. The integrand and
+// its derivatives vanish at both ends, so that the rule is exact to rounding.
+func rangeCDF(q float64, k int) float64 {
+	const end, step = 9, 1. / 32
+	normal, sum := distuv.UnitNormal, 0.0
+	for z := -float64(end); z <= end; z += step {
+		sum += normal.Prob(z) * math.Pow(normal.CDF(z)-normal.CDF(z-q), float64(k-1))
+	}
+	return float64(k) * step * sum
 }

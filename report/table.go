@@ -102,7 +102,8 @@ func (r *Report) measure(l row, data string, labels int) Cell {
 	}
 	if l.learner.Name.V != r.Experiment.Reference.V {
 		reference := experiment.Coord{Data: data, R: labels, Learner: r.Experiment.Reference.V}
-		m.Mark, m.Tested = compare(r.values[reference], values)
+		p, difference := r.compare(reference, at)
+		m.Mark, m.Tested = markOf(p, difference), !math.IsNaN(p)
 	}
 	return Cell{Value: m, Right: true}
 }
@@ -196,6 +197,9 @@ func (r *Report) accuracyTable(it *experiment.Item, beside bool) *Table {
 		r.learnerRows(t, l, sets, labels, withR, beside)
 	}
 	t.Notes = r.tally(t)
+	if beside {
+		t.Notes = append(t.Notes, "Deviations measured here divide by n-1. The programs of the DEMIPL authors print numpy's deviation, which divides by n.")
+	}
 	return t
 }
 

@@ -119,6 +119,12 @@ func (r *Report) document() (*document, error) {
 			table(r.accuracyTable(&it, true))
 		case experiment.TableAcross:
 			table(r.acrossTable(&it))
+		case experiment.TablePairs:
+			table(r.pairsTable(&it))
+		case experiment.TableRanks:
+			table(r.ranksTable(&it))
+		case experiment.FigureRanks:
+			made, err = r.rankFigure(&it)
 		case experiment.FigureAttention:
 			made, err = r.attentionFigures(&it)
 		case experiment.FigureR:

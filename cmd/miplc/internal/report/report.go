@@ -17,6 +17,7 @@ type options struct {
 	Console *console.Console
 	Dir     string
 	Output  string
+	Test    string
 }
 
 // defaultFolder is the folder of the report inside that of the experiment.
@@ -35,22 +36,34 @@ only), report.html (one self-contained page) and figures/*.svg.
 Each entry is the mean and sample standard deviation of the test accuracy over the
 splits. A bullet means that the reference learner is significantly better than the
 learner of the row, a circle that it is worse: paired two-sided t-test over the splits
-at the 0.05 level.`,
+at the 0.05 level. --test corrected selects the corrected resampled t-test of Nadeau and
+Bengio, which allows for the training bags that random splits share.`,
 		Example: "  miplc report smoke\n  miplc report benchmark -o tables",
 		Args:    console.Args(console.Arg("DIR", &o.Dir)),
 		RunE:    func(*cobra.Command, []string) error { return run(o) },
 	}
 	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "folder of the report (default: DIR/report)")
+	cmd.Flags().StringVar(&o.Test, "test", testPaired, "paired (t-test over the splits) or corrected (Nadeau and Bengio)")
 	return cmd
 }
 
+// Values of --test.
+const (
+	testPaired    = "paired"
+	testCorrected = "corrected"
+)
+
 // run writes the report.
 func run(o *options) error {
+	if err := console.CheckWord("--test", o.Test, testPaired, testCorrected); err != nil {
+		return err
+	}
 	o.Output = cmp.Or(o.Output, filepath.Join(o.Dir, defaultFolder))
 	r, err := report.Read(o.Dir)
 	if err != nil {
 		return err
 	}
+	r.Corrected = o.Test == testCorrected
 	written, err := r.Write(o.Output)
 	if err != nil {
 		return err

@@ -1,0 +1,226 @@
+package report
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/miplc/miplc/experiment"
+	"github.com/miplc/miplc/internal/plot"
+)
+
+// compare tests a learner against another one on the splits that both have. p is NaN
+// where they have fewer than two in common, or where the corrected test lacks the numbers
+// of bags.
+func (r *Report) compare(one, other experiment.Coord) (p, difference float64) {
+	var a, b, overlaps []float64
+	for _, split := range sorted(r.values[one]) {
+		if v, found := r.values[other][split]; found {
+			a, b = append(a, r.values[one][split]), append(b, v)
+			overlaps = append(overlaps, r.overlaps[one][split])
+		}
+	}
+	overlap := 0.0
+	if r.Corrected && len(overlaps) > 0 {
+		if slices.Contains(overlaps, 0) {
+			return math.NaN(), 0
+		}
+		overlap = stat.Mean(overlaps, nil)
+	}
+	p = pairedP(a, b, overlap)
+	if math.IsNaN(p) {
+		return p, 0
+	}
+	return p, stat.Mean(a, nil) - stat.Mean(b, nil)
+}
+
+// markOf says what a p value and a difference mean for the learner that comes first.
+func markOf(p, difference float64) Mark {
+	switch {
+	case math.IsNaN(p) || p >= significance:
+		return None
+	case difference > 0:
+		return Better
+	}
+	return Worse
+}
+
+// testName names the test that the marks follow.
+func (r *Report) testName() string {
+	if r.Corrected {
+		return "two-sided corrected resampled t-test of Nadeau and Bengio"
+	}
+	return "two-sided t-test on the pairs of splits"
+}
+
+// outcome counts the tests of a pair of learners by their result for the first.
+type outcome struct{ wins, ties, losses int }
+
+func (o *outcome) add(m Mark) {
+	switch m {
+	case Better:
+		o.wins++
+	case Worse:
+		o.losses++
+	case None:
+		o.ties++
+	}
+}
+
+func (o outcome) String() string { return fmt.Sprintf("%d/%d/%d", o.wins, o.ties, o.losses) }
+
+// test is one comparison of two learners on a dataset and r.
+type test struct {
+	pair          int
+	p, difference float64
+}
+
+// pairsTable compares every pair of learners over all datasets and r: wins, ties and
+// losses, with and without Holm's correction for all tests of the table.
+func (r *Report) pairsTable(it *experiment.Item) *Table {
+	var rows []row
+	for _, l := range r.rows(it) {
+		if r.planned(l, r.sets(it)) {
+			rows = append(rows, l)
+		}
+	}
+	var names [][2]string
+	var tests []test
+	for i, first := range rows {
+		for _, second := range rows[i+1:] {
+			for _, s := range r.sets(it) {
+				for _, labels := range s.r {
+					if p, d := r.compare(first.at(s.data.Name.V, labels), second.at(s.data.Name.V, labels)); !math.IsNaN(p) {
+						tests = append(tests, test{len(names), p, d})
+					}
+				}
+			}
+			names = append(names, [2]string{rowName(first), rowName(second)})
+		}
+	}
+	t := &Table{Title: cmp.Or(it.Title, "Wins, ties and losses of every pair of learners")}
+	line := []Head{}
+	for _, name := range []string{"Learner", "against", "win/tie/loss", "smallest p", "win/tie/loss (Holm)", "smallest p (Holm)"} {
+		line = append(line, Head{name, 1, 1})
+	}
+	t.Head = [][]Head{line}
+	p := make([]float64, len(tests))
+	for i := range tests {
+		p[i] = tests[i].p
+	}
+	corrected := holm(p)
+	for pair, name := range names {
+		var plain, strict outcome
+		least, leastStrict, n := 1.0, 1.0, 0
+		for i, c := range tests {
+			if c.pair == pair {
+				n++
+				plain.add(markOf(c.p, c.difference))
+				strict.add(markOf(corrected[i], c.difference))
+				least, leastStrict = min(least, c.p), min(leastStrict, corrected[i])
+			}
+		}
+		if n == 0 {
+			continue
+		}
+		cells := []Cell{{Text: name[0]}, {Text: name[1]}}
+		for _, text := range []string{plain.String(), pText(least), strict.String(), pText(leastStrict)} {
+			cells = append(cells, Cell{Text: text, Right: true})
+		}
+		t.Rows = append(t.Rows, Row{Cells: cells, Rule: len(t.Rows) == 0})
+	}
+	t.Notes = []string{fmt.Sprintf("A win is a significantly better accuracy of the first learner on one data set and r (%s, level %v). "+
+		"Holm: the p values are corrected for all %d tests of this table.", r.testName(), significance, len(tests))}
+	return t
+}
+
+func pText(p float64) string { return fmt.Sprintf("%.2g", p) }
+
+// ranking is the learners that have results on the same datasets and r, with their ranks.
+type ranking struct {
+	names    []string
+	datasets int // pairs of dataset and r
+	left     int // of those, left out since a learner lacks splits there
+	friedmanTest
+	critical float64
+}
+
+// rank ranks the learners of an item. It returns nil for fewer than three learners or two
+// complete datasets.
+func (r *Report) rank(it *experiment.Item) *ranking {
+	k := &ranking{}
+	var rows []row
+	for _, l := range r.rows(it) {
+		if slices.ContainsFunc(r.sets(it), func(s set) bool {
+			return slices.ContainsFunc(s.r, func(labels int) bool { return len(r.values[l.at(s.data.Name.V, labels)]) > 0 })
+		}) {
+			rows, k.names = append(rows, l), append(k.names, rowName(l))
+		}
+	}
+	var scores [][]float64
+	for _, s := range r.sets(it) {
+		for _, labels := range s.r {
+			var means []float64
+			for _, l := range rows {
+				at := l.at(s.data.Name.V, labels)
+				if n := len(r.values[at]); n > 0 && n == r.expected[at] {
+					means = append(means, r.measure(l, s.data.Name.V, labels).Value.Mean)
+				}
+			}
+			if len(means) == len(rows) {
+				scores = append(scores, means)
+			} else {
+				k.left++
+			}
+		}
+	}
+	if k.datasets = len(scores); len(rows) < 3 || k.datasets < 2 {
+		return nil
+	}
+	k.friedmanTest = friedman(scores)
+	k.critical = nemenyi(len(rows), k.datasets, significance)
+	return k
+}
+
+// ranksTable has the average ranks of the learners with the tests of Friedman and of Iman
+// and Davenport.
+func (r *Report) ranksTable(it *experiment.Item) *Table {
+	t := &Table{Title: cmp.Or(it.Title, "Average ranks"), Head: [][]Head{{{"Learner", 1, 1}, {"average rank", 1, 1}}}}
+	k := r.rank(it)
+	if k == nil {
+		return t
+	}
+	order := make([]int, len(k.names))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(k.Ranks[i], k.Ranks[j]) })
+	for _, i := range order {
+		t.Rows = append(t.Rows, Row{Cells: []Cell{{Text: k.names[i]}, {Text: fmt.Sprintf("%.2f", k.Ranks[i]), Right: true}}})
+	}
+	t.Notes = []string{fmt.Sprintf("Rank 1 is the highest mean accuracy. Friedman test over %d pairs of data set and r: chi-squared %.2f, p = %s; "+
+		"Iman and Davenport: F %.2f, p = %s. Ranks that differ by more than %.2f differ significantly (Nemenyi test, level %v).",
+		k.datasets, k.Chi2, pText(k.P), k.F, pText(k.FP), k.critical, significance)}
+	if k.left > 0 {
+		t.Notes = append(t.Notes, fmt.Sprintf("%d pairs of data set and r are left out, since a learner lacks results there.", k.left))
+	}
+	return t
+}
+
+// rankFigure draws the critical-difference diagram.
+func (r *Report) rankFigure(it *experiment.Item) ([]figure, error) {
+	k := r.rank(it)
+	if k == nil {
+		return nil, nil
+	}
+	title := cmp.Or(it.Title, "Average ranks and critical difference")
+	var svg bytes.Buffer
+	if err := plot.Ranks(&svg, title, k.names, k.Ranks, k.critical); err != nil {
+		return nil, err
+	}
+	return []figure{{Title: title, SVG: svg.Bytes()}}, nil
+}
