@@ -5,9 +5,9 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// NamedParams gives a training step the parameters as inputs under their own names
-// and shapes, beside the flat vector that the update reads. A caller binds them
-// to windows into that vector, so nothing is cut at run time.
+// NamedParams gives a training step the parameters as inputs with their own names and
+// shapes, in addition to the flat vector that the update reads. A caller binds them to
+// parts of that vector, so nothing is copied at run time.
 func NamedParams(p *Program, step *graph.Graph) (*graph.Graph, error) {
 	starts, at := map[int]Param{}, 0
 	for _, q := range p.Params {
@@ -32,11 +32,11 @@ func static(shape []int) graph.Shape {
 	return s
 }
 
-// Bagwise builds the two halves of a training step that sends the bags of a
-// batch through one by one: the gradients of one bag (parameters are inputs
-// under their own names, outputs have graph.GradPrefix), and the update from
-// their mean. Nil where a bag cannot stand alone, see graph.Separable. The
-// order of additions differs from Step's, nothing else.
+// Bagwise builds the two parts of a training step that processes the bags of a batch
+// separately: the gradients of one bag (parameters are inputs with their own names,
+// outputs have the prefix graph.GradPrefix), and the update from their mean. It returns
+// nil if bags cannot be separated, see graph.Separable. Compared with Step, only the
+// order of additions differs.
 func Bagwise(p *Program) (gradients, update *graph.Graph, err error) {
 	if p.Renew != nil || !graph.Separable(p.Train) {
 		return nil, nil, nil

@@ -11,8 +11,8 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// SignatureOf settles what the program sees of a data set whose instances have
-// the stored shape: data.shape may reshape them, data.classes must agree.
+// SignatureOf returns the signature of a dataset whose instances have the stored shape.
+// data.shape may reshape them; data.classes must agree.
 func SignatureOf(spec *language.Spec, stored []int, classes int) (Signature, error) {
 	sig := Signature{Instance: stored, Classes: classes}
 	if want := spec.Data.Classes; want.V > 0 && want.V != classes {
@@ -28,9 +28,9 @@ func SignatureOf(spec *language.Spec, stored []int, classes int) (Signature, err
 	return sig, nil
 }
 
-// Check reports what is wrong with the shapes of a spec that may itself have
-// errors (language.Draft). Values of unknown shape, such as what a misspelt name
-// stands for, fit everywhere; with a zero signature so do the instances.
+// Check reports the shape errors of a spec that may have other errors (language.Draft).
+// Values of unknown shape, such as misspelt names, match every shape; with a zero
+// signature the instances do too.
 func Check(spec *language.Spec, sig Signature) error {
 	if spec.Learner != nil {
 		return nil
@@ -47,8 +47,8 @@ func Check(spec *language.Spec, sig Signature) error {
 	return l.found()
 }
 
-// Compile lowers a spec to its inference and training graphs. All shape errors
-// of the spec are reported together, each at its place.
+// Compile lowers a spec to its inference and training graphs. It reports all shape
+// errors of the spec, each at its position.
 func Compile(spec *language.Spec, sig Signature) (*Program, error) {
 	if sig.Classes < 2 || len(sig.Instance) == 0 || ndarray.Size(sig.Instance) < 1 {
 		return nil, fmt.Errorf("a program needs instances with at least one feature and at least 2 classes, not %v and %d", sig.Instance, sig.Classes)

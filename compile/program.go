@@ -29,26 +29,27 @@ const (
 	ParamStd  = "normalize.std"
 )
 
-// Signature is what a program must know of the data.
+// Signature is the shape of an instance and the number of classes: all that a program
+// depends on in the data.
 type Signature struct {
 	Instance []int // shape of one instance
 	Classes  int
 }
 
-// Init says how a parameter starts.
+// Init describes the initial values of a parameter.
 type Init struct {
 	Kind  string // "uniform" in +-Scale, "normal" with standard deviation Scale, "constant" of value Scale
 	Scale float64
 }
 
-// Param is one learned value of the program.
+// Param is a learned parameter of a program.
 type Param struct {
 	Name  string
 	Shape []int
 	Init  Init
 }
 
-// Mask is one dropout mask input of the training graph: elements are 0 with
+// Mask is a dropout mask, an input of the training graph. An element is 0 with
 // probability Drop, else 1/(1-Drop).
 type Mask struct {
 	Name  string      // also the name of its random stream
@@ -74,8 +75,8 @@ type Program struct {
 	Renew *graph.Graph
 }
 
-// Statistics names the buffers of the inference graph: ParamMean and ParamStd where
-// the program normalises.
+// Statistics returns the names of the buffers of the inference graph: ParamMean and
+// ParamStd if the program normalises.
 func (p *Program) Statistics() []string {
 	if p.Normalize {
 		return []string{ParamMean, ParamStd}

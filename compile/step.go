@@ -23,7 +23,7 @@ const (
 var reserved = []string{InInstances, InBagOf, InCandidates, InWeights, InLambda, InEpoch, InEpochs, InParams, InVelocity, InLR, InGrads,
 	OutProbabilities, OutAttention, OutLoss, OutWeights, OutParams, OutVelocity}
 
-// FlatSize is the length P of the flat parameter vector.
+// FlatSize returns P, the length of the flat parameter vector.
 func (p *Program) FlatSize() int {
 	n := 0
 	for _, q := range p.Params {
@@ -32,7 +32,7 @@ func (p *Program) FlatSize() int {
 	return n
 }
 
-// Flatten puts parameters by name into the order of the flat vector.
+// Flatten concatenates parameters to the flat vector.
 func (p *Program) Flatten(byName map[string][]float32) ([]float32, error) {
 	flat := make([]float32, 0, p.FlatSize())
 	for _, q := range p.Params {
@@ -45,12 +45,12 @@ func (p *Program) Flatten(byName map[string][]float32) ([]float32, error) {
 	return flat, nil
 }
 
-// Unflatten copies the flat vector out into parameters by name.
+// Unflatten copies the flat vector to separate parameters by name.
 func (p *Program) Unflatten(flat []float32) map[string][]float32 {
 	return p.Windows(slices.Clone(flat))
 }
 
-// Windows gives the part of each parameter of the flat vector, in its memory.
+// Windows returns the slice of flat that belongs to each parameter, without copying.
 func (p *Program) Windows(flat []float32) map[string][]float32 {
 	byName := make(map[string][]float32, len(p.Params))
 	for _, q := range p.Params {
@@ -60,15 +60,14 @@ func (p *Program) Windows(flat []float32) map[string][]float32 {
 	return byName
 }
 
-// Step builds the whole training step as one graph: forward, gradient and the
-// update of stochastic gradient descent with momentum and weight decay as
-// PyTorch defines them. Parameters and velocity are flat vectors, so that a
-// target moves them as two buffers. Scalar inputs have the shape [1]: a buffer
-// that a caller can write to between steps.
+// Step builds the whole training step as one graph: forward pass, gradient, and
+// stochastic gradient descent with momentum and weight decay as in PyTorch. Parameters
+// and velocity are flat vectors, so that a target moves two buffers. Scalar inputs have
+// the shape [1]: buffers that a caller can write to between steps.
 func Step(p *Program) (*graph.Graph, error) { return step(p, p.Train, p.Renew) }
 
-// StepOneBag is Step for batches of exactly one bag: B is 1 and the input
-// bag_of is gone, see graph.SingleBag.
+// StepOneBag returns Step for batches of one bag: B is 1 and there is no input bag_of,
+// see graph.SingleBag.
 func StepOneBag(p *Program) (*graph.Graph, error) {
 	single, err := graph.SingleBag(p.Train)
 	if err != nil {
@@ -184,15 +183,15 @@ func cut(b *graph.Builder, p *Program, flat *graph.Node) map[string]*graph.Node 
 	return byName
 }
 
-// Predict is the inference graph on the flat parameter vector. The statistics of a
-// normalisation are inputs of their own, ParamMean and ParamStd.
+// Predict returns the inference graph with flat parameters. The statistics of a
+// normalisation are separate inputs, ParamMean and ParamStd.
 func Predict(p *Program) (*graph.Graph, error) {
 	b := graph.NewBuilder("predict")
 	byName := cut(b, p, b.Input(InParams, graph.Float, graph.Shape{graph.Dim(p.FlatSize())}))
 	return copied(b, p.Infer, bind(b, map[string]*graph.Node{}, byName))
 }
 
-// Update is the end of a training step by itself: parameters, velocity, gradients
+// Update returns only the end of a training step: from parameters, velocity, gradients
 // and learning rate to new parameters and velocity, all flat vectors [P].
 func Update(p *Program) (*graph.Graph, error) {
 	b := graph.NewBuilder("update")

@@ -56,9 +56,9 @@ func TrainStep(p *compile.Program, initial []float32, step contract.Step) (*onnx
 	return m, &step, nil
 }
 
-// CheckedStep writes a training step only if it holds what it promises: it is
-// written aside, read again and given to verify, which runs it against the oracle.
-// The file still wants its Commit.
+// CheckedStep writes a training step to a temporary file, reads it again and calls
+// verify, which compares it with the interpreter. The caller must call Commit on the
+// result.
 func CheckedStep(path string, model *onnxpb.ModelProto, verify func(tmpPath string) error) (*outfile.File, error) {
 	f, err := aside(path, model)
 	if err != nil {

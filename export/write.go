@@ -11,8 +11,8 @@ import (
 	"github.com/miplc/miplc/internal/outfile"
 )
 
-// Write writes a model as a whole, in place of what is there. The same model
-// gives the same bytes.
+// Write writes a complete model file and replaces an existing one. The same model gives
+// the same bytes.
 func Write(path string, model *onnxpb.ModelProto) error {
 	content, err := onnxpb.Marshal(model)
 	if err != nil {
@@ -52,18 +52,18 @@ func writeAndRead(f *outfile.File, content []byte) (*onnxpb.ModelProto, error) {
 	return onnxpb.Read(f.Name())
 }
 
-// FailedCheck is the error of a model that was written well and does not compute
-// what it should.
+// FailedCheck is the error of a model that was written correctly but computes wrong
+// results.
 type FailedCheck struct{ Err error }
 
 func (e *FailedCheck) Error() string { return e.Err.Error() }
 func (e *FailedCheck) Unwrap() error { return e.Err }
 
-// Checked writes a model only if it holds what it promises. The model is checked
-// against its contract, written aside, read again and given to verify, which runs
-// it in the back ends against the native graph and changes the metadata to what it
-// found. Then the file gets its final name. On any error path stays as it was;
-// where verify gives a *FailedCheck, the model gets the name failedPath.
+// Checked writes a model file if the model keeps its contract. It checks the model,
+// writes a temporary file, reads it again and calls verify, which runs it in the back
+// ends, compares it with the training graph and updates the metadata. Then it renames
+// the file to path. On an error path is unchanged. If verify returns a *FailedCheck, the
+// model is saved as failedPath.
 func Checked(path, failedPath string, model *onnxpb.ModelProto, verify func(tmpPath string, meta *Metadata) error) error {
 	meta, err := contract.Check(model)
 	if err != nil {

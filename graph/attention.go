@@ -14,7 +14,8 @@ import (
 // as [N, m]. SegmentAttentionGrad holds its gradients by q, k and v side by side,
 // [N, 2d+m], since they share the weights w.
 
-// AttentionScale is the factor 1/sqrt(d) of queries or keys [N, d].
+// AttentionScale returns 1/sqrt(d), the scale of scaled dot-product attention, for
+// queries or keys [N, d].
 func AttentionScale(q Shape) float64 { return 1 / math.Sqrt(float64(q[1])) }
 
 func shapeSegmentAttention(n *Node) (Shape, error) {

@@ -12,7 +12,7 @@ func (b *Builder) Scalar(v float64) *Node {
 	return b.op(OpConst, Attrs{Shape: Shape{}, Data: []float64{v}})
 }
 
-// Fill adds a value of a possibly symbolic shape in which all elements are v.
+// Fill adds a value whose elements are all v. Its shape may be symbolic.
 func (b *Builder) Fill(v float64, s Shape) *Node { return b.op(OpFill, Attrs{Value: v, Shape: s}) }
 
 func (b *Builder) Neg(x *Node) *Node        { return b.op(OpNeg, Attrs{}, x) }
@@ -51,7 +51,7 @@ func (b *Builder) Sum(x *Node, keep bool, axes ...int) *Node {
 	return b.op(OpSum, Attrs{Axes: axes, Keep: keep}, x)
 }
 
-// SumAll adds all elements up to a scalar.
+// SumAll adds all elements to a scalar.
 func (b *Builder) SumAll(x *Node) *Node {
 	axes := make([]int, len(x.Shape))
 	for i := range axes {

@@ -14,10 +14,9 @@ func Condensing() []Pass {
 	}, cleaning()...)
 }
 
-// Condense rewrites a graph to fewer nodes, for targets on which each node has
-// a price of its own: onnxruntime needs about half a microsecond to start one,
-// which on bags of features is more than the node's work. It repeats its passes
-// until they find nothing more.
+// Condense rewrites a graph to fewer nodes, for targets with a fixed cost per node:
+// onnxruntime needs about half a microsecond to start a node, more than most nodes need
+// to compute on features. It repeats its passes until nothing changes.
 func Condense(g *Graph) (*Graph, error) {
 	const most = 8 // enough for chains of rewrites; each round only helps
 	for range most {
@@ -306,11 +305,10 @@ func sloped(n *Node) (y *Node, sigmoid bool) {
 	return nil, false
 }
 
-// PoolFirst takes the maximum of windows before what keeps the order of
-// numbers: MaxPool2D(Relu x) = Relu(MaxPool2D x), and the same for an added
-// bias per channel. The rest then works on a fraction of the elements. Where
-// the largest of a window is not above zero, relu passes no gradient, so the
-// gradients are equal too.
+// PoolFirst moves MaxPool2D before ops that preserve order: MaxPool2D(Relu x) =
+// Relu(MaxPool2D x), likewise for a bias per channel. These ops then process fewer
+// elements. Gradients are equal too: if the maximum of a window is not positive, Relu
+// passes no gradient.
 func PoolFirst(g *Graph) (*Graph, error) {
 	for {
 		changed := false

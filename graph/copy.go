@@ -1,8 +1,8 @@
 package graph
 
-// Copy appends all nodes of another graph, in order, and returns where each went, by
-// ID. A node for which replace gives a value stands for that value instead; replace
-// may be nil.
+// Copy appends all nodes of another graph, in order, and returns the new node for each
+// ID. If replace returns a node, that node is used instead of a copy. replace may be
+// nil.
 func (b *Builder) Copy(g *Graph, replace func(n *Node) *Node) []*Node {
 	return b.walk(g, func(n *Node, in []*Node) *Node {
 		if replace != nil {

@@ -28,10 +28,9 @@ func NewTensor(shape []int, data ...float64) *Tensor {
 // NewInts makes an integer tensor with one axis, e.g. bag_of.
 func NewInts(v ...int) *Tensor { return &Tensor{Shape: []int{len(v)}, Ints: v} }
 
-// Env binds a graph to a batch: the extents of the symbols and the values of
-// inputs and parameters by name. An entry of bag_of outside 0 to B-1 (padding)
-// belongs to no bag: it adds nothing to a bag, its softmax is 0, and a gather
-// gives it 0.
+// Env binds a graph to a batch: the values of N and B, and of inputs and parameters by
+// name. An entry of bag_of outside 0 to B-1 marks padding: the instance belongs to no
+// bag, adds nothing to segment sums, has softmax 0, and gathers 0.
 type Env struct {
 	N, B   int
 	Values map[string]*Tensor
@@ -41,9 +40,8 @@ type Env struct {
 	Move func(numbers []float64)
 }
 
-// Eval computes the outputs of a graph in float64, by output name. Inputs that
-// no output needs may be missing. It is the reference that every engine is
-// measured against.
+// Eval computes the outputs of a graph in float64, by output name. Inputs that no output
+// depends on may be missing. Every engine is tested against it.
 func Eval(g *Graph, env Env) (map[string]*Tensor, error) {
 	values, err := evalNodes(g, &env, g.Live(), g.ends())
 	if err != nil {
@@ -56,7 +54,7 @@ func Eval(g *Graph, env Env) (map[string]*Tensor, error) {
 	return out, nil
 }
 
-// EvalAll computes every node; the value of node n stands at index n.ID.
+// EvalAll computes every node. The value of node n is at index n.ID.
 func EvalAll(g *Graph, env Env) ([]*Tensor, error) {
 	return evalNodes(g, &env, slices.Repeat([]bool{true}, len(g.Nodes)), make([][]*Node, len(g.Nodes)))
 }

@@ -9,7 +9,8 @@ type Convolution struct {
 	Stride, Pad                   [2]int
 }
 
-// Convolution is that of the node for so many instances; nil if it is none.
+// Convolution returns the geometry of the node for a number of instances, or nil if it
+// is no convolution.
 func (n *Node) Convolution(instances int) *Convolution {
 	var x, k, y Shape
 	switch n.Op {

@@ -16,10 +16,9 @@ const GradPrefix = "grad."
 // nodes of n and from dy, the gradient by n. A nil stands for no gradient.
 type gradFunc func(b *Builder, n, dy *Node) []*Node
 
-// Gradient returns a graph with all inputs, parameters and outputs of g and one
-// more output "grad.<name>" for each name in wrt, parameters or inputs: the
-// gradient of the output loss, which must be a scalar, in the shape of the
-// value. It is zero for values that the loss does not depend on.
+// Gradient returns g with one more output "grad.<name>" for each parameter or input in
+// wrt: the gradient of the output loss, a scalar, with the shape of the value. It is
+// zero if the loss does not depend on the value.
 func Gradient(g *Graph, loss string, wrt []string) (*Graph, error) {
 	b := NewBuilder(g.Name)
 	of := b.Copy(g, nil)

@@ -14,8 +14,8 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 )
 
-// DType is the element type of a value. Engines choose the width of Float
-// (float32; the interpreter uses float64).
+// DType is the element type of a value. Engines choose the width of Float: float32, or
+// float64 in the interpreter.
 type DType uint8
 
 const (
@@ -30,8 +30,8 @@ func (t DType) String() string {
 	return "float"
 }
 
-// Attrs are the static arguments of a node. Each op reads the few it needs,
-// see the op's comment; the others stay zero.
+// Attrs are the static arguments of a node. Each op reads a few of them (see the comment
+// of the op); the others are zero.
 type Attrs struct {
 	Axis   int       // Concat, Slice, Pad
 	Axes   []int     // Sum, Max, MaxMask: the axes to reduce, ascending
@@ -48,7 +48,7 @@ type Attrs struct {
 	Pad    [2]int    // Conv2D: zeros on both sides of height, width
 }
 
-// Node is one value of the graph and the operation that makes it.
+// Node is one value of the graph and the operation that computes it.
 type Node struct {
 	ID    int // position in Graph.Nodes
 	Op    Op
@@ -66,7 +66,7 @@ type Output struct {
 	Node *Node
 }
 
-// Graph is a list of nodes in which every node stands after its inputs.
+// Graph is a list of nodes in which every node comes after its inputs.
 type Graph struct {
 	Name    string
 	Nodes   []*Node
@@ -83,7 +83,7 @@ func (g *Graph) Output(name string) *Node {
 	return nil
 }
 
-// ByOp returns the nodes of one op in order, e.g. all inputs or all parameters.
+// ByOp returns the nodes of one op in order, for example all inputs.
 func (g *Graph) ByOp(op Op) []*Node {
 	var nodes []*Node
 	for _, n := range g.Nodes {
@@ -109,8 +109,8 @@ func (g *Graph) leaf(op Op, name string) *Node {
 	return nil
 }
 
-// Builder appends nodes to a graph. The first error sticks: later calls return
-// a node that nothing is computed from, and Graph reports the error.
+// Builder appends nodes to a graph. It keeps the first error: later calls return a
+// placeholder node, and Graph returns the error.
 type Builder struct {
 	g     *Graph
 	pos   diag.Pos
@@ -121,10 +121,11 @@ type Builder struct {
 // NewBuilder starts an empty graph.
 func NewBuilder(name string) *Builder { return &Builder{g: &Graph{Name: name}} }
 
-// At sets the spec position given to the nodes that follow.
+// At sets the spec position of the nodes that are added from now on.
 func (b *Builder) At(pos diag.Pos) *Builder { b.pos = pos; return b }
 
-// Label heads the names of the nodes that follow: those of s are s.matmul, s.tanh.
+// Label sets the prefix of the names of the following nodes: with the label s they are
+// s.matmul, s.tanh and so on.
 func (b *Builder) Label(label string) *Builder { b.label = label; return b }
 
 // like gives the nodes that follow the spec position of a node, and its name as label.
@@ -138,8 +139,8 @@ func (b *Builder) labelled(op Op) string {
 	return b.label + "." + strings.ToLower(op.String())
 }
 
-// Name names the value that all nodes of the label were for. What was there before
-// keeps its name.
+// Name gives n, the result of the nodes with the current label, a name. A node that
+// already has a name keeps it.
 func (b *Builder) Name(n *Node, name string) {
 	if n.Name == b.labelled(n.Op) && n.Op != OpInput && n.Op != OpParam {
 		n.Name = name
@@ -160,14 +161,14 @@ func (b *Builder) Graph() (*Graph, error) {
 	return b.g, nil
 }
 
-// Output names a result.
+// Output adds a named output.
 func (b *Builder) Output(name string, n *Node) {
 	b.g.Outputs = append(b.g.Outputs, Output{Name: name, Node: n})
 }
 
-// Apply appends one node after checking number, types and shapes of its
-// inputs against the op table. Unlike the short methods it returns the error
-// and leaves the builder usable, so a caller can report it at its own place.
+// Apply appends one node after checking the number, types and shapes of its inputs
+// against the op table. Unlike the short methods it returns the error and leaves the
+// builder usable, so that the caller can report the error at the right position.
 func (b *Builder) Apply(op Op, attrs Attrs, in ...*Node) (*Node, error) {
 	n := &Node{ID: len(b.g.Nodes), Op: op, In: in, Attrs: attrs, Name: b.labelled(op), Pos: b.pos}
 	if op == OpInput || op == OpParam {
@@ -211,8 +212,8 @@ func (b *Builder) leaf(op Op, name string, t DType, s Shape) *Node {
 	return n
 }
 
-// Param adds a learned value (or a buffer kept with them, such as the
-// statistics of a normalisation). Its shape must be static.
+// Param adds a learned parameter, or a buffer that is stored with the parameters, such
+// as the statistics of a normalisation. Its shape must be static.
 func (b *Builder) Param(name string, s Shape) *Node {
 	if !s.Static() && b.err == nil {
 		b.err = diag.Errorf(b.pos, "parameter %s has the symbolic shape %v", name, s)

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Op names an operation. The table ops below says all there is to say of each.
+// Op is an operation. The table ops defines all properties of each.
 type Op uint8
 
 const (

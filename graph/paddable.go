@@ -6,12 +6,11 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 )
 
-// Paddable rewrites a graph so that instances of no bag (bag_of = -1) change no
-// result for the bags, for targets of fixed sizes that fill batches up: sums
-// and maxima over all instances go by way of the bags, since those leave the
-// padding out. A graph that mixes instances in another way, for instance by a
-// product of the instances with themselves, cannot be padded; the error names
-// the node.
+// Paddable rewrites a graph so that padding (instances with bag_of = -1) does not change
+// any result, for targets with static shapes. Sums and maxima over all instances become
+// sums and maxima over bags, which ignore padding. A graph that mixes instances in
+// another way, for example by a product of the instances with themselves, cannot be
+// padded; the error names the node.
 func Paddable(g *Graph) (*Graph, error) {
 	var bagOf, made *Node
 	for _, n := range g.ByOp(OpInput) {

@@ -23,8 +23,8 @@ func cleaning() []Pass {
 	}
 }
 
-// Optimize runs the cleaning passes. Optimize before Gradient where the graph
-// has logarithms of sigmoids or softmaxes: the stable forms have stable gradients.
+// Optimize runs the cleaning passes. Run it before Gradient if the graph has logarithms
+// of sigmoids or softmaxes: their stable forms have stable gradients.
 func Optimize(g *Graph) (*Graph, error) { return runAll(cleaning(), g) }
 
 func runAll(passes []Pass, g *Graph) (*Graph, error) {
@@ -38,8 +38,8 @@ func runAll(passes []Pass, g *Graph) (*Graph, error) {
 	return g, nil
 }
 
-// DeadCode drops what no output needs. Inputs and parameters stay: they are the
-// interface of the graph.
+// DeadCode removes nodes that no output depends on. Inputs and parameters remain,
+// because they are the interface of the graph.
 func DeadCode(g *Graph) (*Graph, error) {
 	live := g.Live()
 	b := NewBuilder(g.Name)
@@ -259,8 +259,8 @@ func simplify(b *Builder, n *Node, in []*Node) *Node {
 	return nil
 }
 
-// StableLog is log x, taken from what x was made of where that is exact and x
-// itself may round to zero.
+// StableLog returns log x. It uses a numerically stable form if the op that computes x
+// has one, because x itself may round to zero.
 func (b *Builder) StableLog(x *Node) *Node {
 	switch x.Op {
 	case OpSigmoid:

@@ -1,10 +1,10 @@
 package graph
 
-// Peak is the most numbers that are alive at once when a batch of n instances in
-// b bags goes through the graph node by node: inputs and parameters throughout,
-// other values from their node to the last that reads them. What only names or
-// repeats other numbers counts as none. It is below what any engine takes, and a
-// float64, since shapes may hold more than an int counts.
+// Peak returns the largest number of values that are alive at once when a batch of n
+// instances in b bags is evaluated node by node. Inputs and parameters are alive
+// throughout, other values from their node to their last use. Nodes that only rename or
+// repeat values count as zero. Peak is a lower bound for every engine. It is a float64
+// because shapes may exceed the range of int.
 func (g *Graph) Peak(n, b int) float64 {
 	ends := g.ends()
 	alive, peak := 0.0, 0.0

@@ -102,8 +102,8 @@ func dataText(data []float64) string {
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// DOT prints the graph in the language of Graphviz: data flows downwards,
-// inputs are boxes, parameters boxes filled with grey, outputs double circles.
+// DOT prints the graph in the language of Graphviz. Data flows downwards. Inputs are
+// boxes, parameters grey boxes, outputs double circles.
 func (g *Graph) DOT() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "digraph %q {\n\tnode [shape=ellipse, fontname=\"Helvetica\", fontsize=10];\n\tedge [arrowsize=0.6];\n", g.Name)

@@ -26,7 +26,7 @@ func rewrite(g *Graph, rewritten rule) (*Graph, error) {
 	return b.Graph()
 }
 
-// Live marks by ID the nodes from which an output is computed.
+// Live reports, by ID, which nodes an output depends on.
 func (g *Graph) Live() []bool {
 	live := make([]bool, len(g.Nodes))
 	for _, o := range g.Outputs {

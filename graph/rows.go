@@ -52,8 +52,8 @@ func rowAxes(s Shape) []rowAxis {
 	return list
 }
 
-// JoinsRows lists the axes of input i along which the node joins instances or
-// bags without regard to which bag they are of.
+// JoinsRows returns the axes of input i along which the node combines instances or bags
+// regardless of their bag.
 func (n *Node) JoinsRows(i int) []int {
 	def := &ops[n.Op]
 	if def.joins == nil || def.class == segment {
@@ -82,9 +82,8 @@ func (n *Node) mixes() bool {
 	return false
 }
 
-// Mixers lists the nodes on the way to n at which rows of several bags first
-// meet. Empty means that each row of n, which has at most one symbolic axis,
-// follows from its own bag alone, and n without rows from no bag at all.
+// Mixers returns the nodes before n at which rows of different bags are first combined.
+// If it is empty, each row of n depends only on its own bag.
 func (n *Node) Mixers() []*Node {
 	way := n.ancestors(func(*Node) bool { return true })
 	slices.SortFunc(way, func(x, y *Node) int { return x.ID - y.ID })
@@ -101,8 +100,8 @@ func (n *Node) Mixers() []*Node {
 	return first
 }
 
-// Learns reports whether the gradient of n reaches a parameter: whether some
-// parameter can change n at all. What is multiplied by a literal 0 cannot.
+// Learns reports whether some parameter can change n, that is, whether the gradient of n
+// reaches a parameter. A product with the literal 0 cannot change.
 func (n *Node) Learns() bool {
 	passes := func(x *Node) bool {
 		return !ops[x.Op].flat && (x.Op != OpMul || !zero(x.In[0]) && !zero(x.In[1]))

@@ -2,10 +2,9 @@ package graph
 
 import "slices"
 
-// Separable reports whether each bag of a batch could go through the graph on
-// its own: every output is either a value per instance or bag that depends on
-// its own bag alone, or a mean over the bags. The gradient of such a loss is
-// the mean of the gradients of the bags one by one.
+// Separable reports whether each bag of a batch can be computed separately: every output
+// is either a row per instance or bag that depends only on its own bag, or a mean over
+// the bags. The gradient of such a loss is the mean of the gradients of the single bags.
 func Separable(g *Graph) bool {
 	kinds := make([]separability, len(g.Nodes))
 	for i, n := range g.Nodes {

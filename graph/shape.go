@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Dim is one extent of a shape: a constant of at least 1, or one of the two
-// symbols of a ragged batch.
+// Dim is one size in a shape: a constant of at least 1, or N or B.
 type Dim int
 
 const (

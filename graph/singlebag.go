@@ -2,11 +2,11 @@ package graph
 
 import "fmt"
 
-// SingleBag specialises a graph to batches of exactly one bag to which every
-// instance belongs. B becomes 1 in every shape, N stays symbolic; the input
-// bag_of and the segment ops are gone: they become Softmax along the instances,
-// MatMul, Sum and Max. Attention pooling becomes MatMul(weights^T, H), mean
-// pooling MatMul(Softmax of zeros, H), so that neither needs Sum.
+// SingleBag specialises a graph to one bag that contains all instances. B becomes 1 in
+// every shape; N stays symbolic. The input bag_of and the segment ops disappear: they
+// become Softmax along the instances, MatMul, Sum and Max. Attention pooling becomes
+// MatMul(weights^T, H) and mean pooling MatMul(Softmax of zeros, H), so neither needs
+// Sum.
 func SingleBag(g *Graph) (*Graph, error) {
 	g, err := Optimize(g)
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 )
 
-// Verify checks that a graph is well formed: every node stands at its ID after
-// its inputs, types and shapes are those of the op table, inputs, parameters
-// and outputs have names of their own. It returns the first fault.
+// Verify checks that a graph is well formed: the ID of every node is its index, inputs
+// come before it, types and shapes follow the op table, and inputs, parameters and
+// outputs have unique names. It returns the first error.
 func Verify(g *Graph) error {
 	names := map[string]bool{}
 	for i, n := range g.Nodes {

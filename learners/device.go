@@ -2,16 +2,16 @@ package learners
 
 import "github.com/miplc/miplc/graph"
 
-// Device computes graphs for a learner: the products that a fit spends its time
-// on, and the predictions that measure it. It may be a processor, through a
-// library or in Go, or a GPU. It may be used by many goroutines at a time.
+// Device computes the graphs of a learner: the expensive products of a fit, and the
+// predictions that measure it. It may be a CPU, through a library or in Go, or a GPU. It
+// is safe for concurrent use.
 type Device interface {
 	// Workspace gives memory of its own on the device, empty. The caller closes it.
 	Workspace() Workspace
 }
 
-// Workspace holds float32 values by name, each of one shape throughout. What is
-// computed stays on the device until it is asked for. It is for one goroutine.
+// Workspace contains named float32 values on a device, each of a fixed shape. Results
+// stay on the device until Get. It is not safe for concurrent use.
 type Workspace interface {
 	// Put gives a name the values of a shape, row-major. They are copied.
 	Put(name string, values []float32, shape ...int) error
@@ -25,7 +25,7 @@ type Workspace interface {
 	Close() error
 }
 
-// InWorkspace is the name in a workspace of a name of a graph, see Workspace.Run.
+// InWorkspace returns the name in the workspace of a name in a graph, see Workspace.Run.
 func InWorkspace(name string, names map[string]string) string {
 	if other, ok := names[name]; ok {
 		return other

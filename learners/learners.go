@@ -12,7 +12,7 @@ import (
 	"github.com/miplc/miplc/graph"
 )
 
-// Problem is what a learner is fitted to.
+// Problem is the input of a fit.
 type Problem struct {
 	Data  *data.Dataset // raw features; bags that do not train are not looked at
 	Train []int         // numbers of the training bags, from 0
@@ -22,7 +22,7 @@ type Problem struct {
 	Seed          uint64 // of all that is drawn at random
 }
 
-// Check reports a problem that no learner can be fitted to.
+// Check reports a problem that no learner can solve.
 func (p *Problem) Check() error {
 	if len(p.Train) == 0 {
 		return fmt.Errorf("no bag of %s is left for training: change data.split", p.Data.Name)
@@ -48,7 +48,7 @@ type Learner interface {
 	Fit(ctx context.Context, p *Problem, observe func(Iteration)) (Model, error)
 }
 
-// Iteration is what a learner tells of its progress.
+// Iteration is the progress of a fit after one iteration.
 type Iteration struct {
 	Number int     // from 1; 0 is the start
 	Loss   float64 // what the learner makes small; each kind documents its own
@@ -75,7 +75,7 @@ type Model interface {
 	Tolerance() float64
 }
 
-// Prediction is what a model says of one bag.
+// Prediction is the prediction for one bag.
 type Prediction struct {
 	Probabilities []float64 // [k]
 	Attention     []float64 // [n]
@@ -84,24 +84,24 @@ type Prediction struct {
 	Sampled []float64
 }
 
-// Batcher is a model that predicts many bags at a time on the device of its fit, up
-// to the rounding of float32 as Predict does.
+// Batcher is a model that predicts many bags at once on the device of its fit, equal to
+// Predict up to float32 rounding.
 type Batcher interface {
 	// PredictBags gives the predictions in the order of the bags; those by draws
 	// only if they are asked for.
 	PredictBags(ctx context.Context, d *data.Dataset, bags []int, sampled bool) ([]Prediction, error)
 }
 
-// Inputs starts an inference graph: it declares the instances, of the given
-// shape each, and bag_of, and normalises the instances. The values of the
-// normalisation are put into params. z may be nil.
+// Inputs starts an inference graph. It declares instances of the given shape and bag_of,
+// and normalises the instances. The statistics of the normalisation are added to params.
+// z may be nil.
 func Inputs(b *graph.Builder, instance []int, z *data.Normalization, params map[string][]float32) (x, bagOf *graph.Node) {
 	x = b.Input(compile.InInstances, graph.Float, rowsOf(graph.N, instance))
 	bagOf = b.Input(compile.InBagOf, graph.Int, graph.Shape{graph.N})
 	return normalize(b, x, instance, z, params), bagOf
 }
 
-// Instances starts a graph of instances alone, as Inputs does.
+// Instances starts a graph like Inputs, without bag_of.
 func Instances(b *graph.Builder, instance []int, z *data.Normalization, params map[string][]float32) *graph.Node {
 	return normalize(b, b.Input(compile.InInstances, graph.Float, rowsOf(graph.N, instance)), instance, z, params)
 }
@@ -124,14 +124,14 @@ func normalize(b *graph.Builder, x *graph.Node, instance []int, z *data.Normaliz
 	return b.Div(b.Sub(x, b.Param(compile.ParamMean, row)), b.Param(compile.ParamStd, row))
 }
 
-// EqualAttention is the attention output of a model without scores: every
-// instance of a bag of n gets 1/n, as pooled models of specs have it.
+// EqualAttention returns the attention output of a model without scores: 1/n for every
+// instance of a bag of n.
 func EqualAttention(b *graph.Builder, bagOf *graph.Node) *graph.Node {
 	return b.SegmentSoftmax(b.Fill(0, graph.Shape{graph.N, 1}), bagOf)
 }
 
-// Normalized gives the features of instances as float64, normalised as a graph
-// of Inputs does; z may be nil.
+// Normalized returns the features of instances as float64, normalised as in a graph of
+// Inputs. z may be nil.
 func Normalized(instances []float32, z *data.Normalization) []float64 {
 	out := make([]float64, len(instances))
 	for i, v := range instances {

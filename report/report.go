@@ -30,8 +30,7 @@ type Report struct {
 	engines  map[string][]string // by learner
 }
 
-// Read gathers the results in the folder of an experiment, which need not be
-// finished.
+// Read reads the results in the folder of an experiment, finished or not.
 func Read(dir string) (*Report, error) {
 	e, err := experiment.Open(dir)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // significance is the level of the tests.
 const significance = 0.05
 
-// Mark says how the reference compares with a learner on one data set.
+// Mark is the result of the t-test between the reference and a learner on one dataset.
 type Mark int
 
 const (

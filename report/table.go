@@ -11,7 +11,7 @@ import (
 	"github.com/miplc/miplc/experiment"
 )
 
-// Table is a table before it is written in one of the formats.
+// Table is a table, independent of its output format.
 type Table struct {
 	Title string   `json:"title"`
 	Head  [][]Head `json:"head"` // lines of the heading; spans of a line add up to the columns
@@ -26,14 +26,14 @@ type Head struct {
 	Down int    `json:"down"` // lines of the heading; 0: filled by the entry above
 }
 
-// Row is a line of a table: the name of a group across all columns, or cells.
+// Row is a row of a table: cells, or the name of a group across all columns.
 type Row struct {
 	Group string `json:"group,omitempty"`
 	Cells []Cell `json:"cells,omitempty"`
 	Rule  bool   `json:"-"` // a line is drawn above
 }
 
-// Cell is an entry of a table: a text, or a measured accuracy.
+// Cell is an entry of a table: a text or an accuracy.
 type Cell struct {
 	Text  string   `json:"text,omitempty"`
 	Right bool     `json:"-"` // a number
@@ -41,10 +41,10 @@ type Cell struct {
 	Value *Measure `json:"value,omitempty"`
 }
 
-// Measured reports an accuracy, or the dash in its place.
+// Measured reports whether the entry is an accuracy, or a dash for a missing one.
 func (c Cell) Measured() bool { return c.Value != nil || c.Text == dash }
 
-// Measure is an accuracy over splits.
+// Measure is an accuracy over several splits.
 type Measure struct {
 	Mean      float64 `json:"mean"`
 	Deviation float64 `json:"deviation"`          // 0 for a single split
@@ -73,7 +73,7 @@ func (m *Measure) String() string {
 // diverged marks accuracies of trainings of which some diverged.
 const diverged = "†"
 
-// Columns counts the columns.
+// Columns returns the number of columns.
 func (t *Table) Columns() int {
 	n := 0
 	for _, h := range t.Head[0] {

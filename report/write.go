@@ -34,7 +34,7 @@ type part struct {
 	Figure *figure
 }
 
-// Written is what Write made.
+// Written describes what Write wrote.
 type Written struct {
 	Files   []string `json:"files"`
 	Cells   int      `json:"cells"`
@@ -44,8 +44,7 @@ type Written struct {
 	Figures []string `json:"figures"` // those among the files
 }
 
-// Write makes all tables and figures and writes them into a folder, in place of an
-// earlier report.
+// Write writes all tables and figures to a folder and replaces an earlier report.
 func (r *Report) Write(out string) (*Written, error) {
 	doc, err := r.document()
 	if err != nil {

@@ -34,8 +34,8 @@ func Signature(contract string, instance []int, classes int) (in, out []Tensor) 
 		[]Tensor{{Probabilities, "float32", []int64{open, k}}, {Attention, "float32", []int64{open}}, {Label, "int64", []int64{open}}}
 }
 
-// Check reports whether a model keeps the contract that its metadata names,
-// and returns the metadata. The error says which part does not hold.
+// Check checks a model against the contract that its metadata names and returns the
+// metadata. The error says which part does not hold.
 func Check(model *onnxpb.ModelProto) (*Metadata, error) {
 	meta, err := Get(model)
 	if err != nil {

@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// Hash is the SHA-256, in hexadecimal, of what a caller of a model relies on: how bags
-// are fed, the shape of an instance, the class names in their order. A model that was
-// trained anew on the same classes keeps it.
+// Hash returns the SHA-256, in hexadecimal, of everything that callers of a model depend
+// on: the signature, the shape of an instance and the class names in order. A model
+// retrained on the same classes has the same hash.
 func (m *Metadata) Hash() string {
 	text, err := json.Marshal([]any{m.Contract, m.InputShape, m.Classes})
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
-// Metadata is what a file says of itself.
+// Metadata is the description of a model in its file.
 type Metadata struct {
 	Contract      string             // ContractBag or ContractBatch
 	Version       string             // version of miplc that wrote the file
@@ -86,7 +86,7 @@ func getEntries(model *onnxpb.ModelProto, entries []entry) error {
 	return nil
 }
 
-// Put writes the metadata into a model, keys in a fixed order.
+// Put writes the metadata to a model, with keys in a fixed order.
 func (m *Metadata) Put(model *onnxpb.ModelProto) error {
 	full := *m
 	if full.Parity == nil {
@@ -95,7 +95,7 @@ func (m *Metadata) Put(model *onnxpb.ModelProto) error {
 	return putEntries(model, full.entries())
 }
 
-// Get reads the metadata of a model and checks that each entry makes sense.
+// Get reads and validates the metadata of a model.
 func Get(model *onnxpb.ModelProto) (*Metadata, error) {
 	switch c, ok := model.Metadata(KeyContract); {
 	case !ok:

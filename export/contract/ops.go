@@ -22,9 +22,9 @@ var ops = map[string]bool{
 	"Where": false,
 }
 
-// Structure checks what holds for every ONNX file that miplc writes: known
-// ops, each value defined once and before its use, initializers whose data
-// has the size of their shape, outputs that exist.
+// Structure checks the rules for every ONNX file of miplc: known ops, each value defined
+// once and before its use, initializers whose data matches their shape, existing
+// outputs.
 func Structure(model *onnxpb.ModelProto) error {
 	g := model.GetGraph()
 	if g == nil {

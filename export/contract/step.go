@@ -17,8 +17,8 @@ const contractStep = "train_step/1"
 // Step.
 const KeyStep = "miplc.train_step"
 
-// Step describes a file that computes one training step: what goes in, what
-// comes out, and where each parameter lies in the flat vectors.
+// Step describes a file that computes one training step: its inputs and outputs, and the
+// position of each parameter in the flat vectors.
 type Step struct {
 	Version    string `json:"-"` // of miplc that wrote the file: KeyVersion
 	SpecSHA256 string `json:"-"` // KeySpecHash
@@ -34,7 +34,7 @@ type Step struct {
 	Training StepTraining `json:"training"`
 }
 
-// StepParam is a parameter within the flat vectors, row-major.
+// StepParam is the position of a parameter in the flat vectors, row-major.
 type StepParam struct {
 	Name   string  `json:"name"`
 	Shape  []int   `json:"shape"`
@@ -43,14 +43,14 @@ type StepParam struct {
 	Scale  float64 `json:"scale"`
 }
 
-// StepInitial names the file of the initial parameters beside the model.
+// StepInitial is the file of the initial parameters, in the folder of the model.
 type StepInitial struct {
 	File   string `json:"file"`   // float32, little-endian, in the layout of Params; the velocity starts at 0
 	SHA256 string `json:"sha256"` // of the file
 }
 
-// StepValue is an input or an output. Shape holds numbers, "N" (instances of the
-// batch) and "B" (its bags).
+// StepValue is an input or output. Shape contains numbers, "N" (instances of the batch)
+// and "B" (bags).
 type StepValue struct {
 	Name    string   `json:"name"`
 	Type    string   `json:"type"` // float32 or int64
@@ -71,7 +71,7 @@ type StepTraining struct {
 	FirstEpoch  int     `json:"first_epoch"`     // number t of the first epoch
 }
 
-// Extent is one extent of a shape: a number, or a symbol where Symbol is given.
+// Extent is one size of a shape: a symbol, or a number if Symbol is empty.
 type Extent struct {
 	Symbol string
 	Number int
@@ -104,15 +104,14 @@ func (s *Step) entries() []entry {
 	return []entry{{KeyVersion, &s.Version, false}, {KeySpecHash, &s.SpecSHA256, false}, {KeySeed, &s.Seed, false}, {KeyStep, s, false}}
 }
 
-// Put writes the description into a model.
+// Put writes the description to a model.
 func (s *Step) Put(model *onnxpb.ModelProto) error {
 	model.SetMetadata(KeyContract, contractStep)
 	return putEntries(model, s.entries())
 }
 
-// CheckStep reports whether a model is the training step that it says it is: its
-// inputs and outputs are the described ones, and the parameters fill the flat
-// vectors without a gap.
+// CheckStep checks that a model is the training step that it describes: it has the
+// described inputs and outputs, and the parameters fill the flat vectors without gaps.
 func CheckStep(model *onnxpb.ModelProto) (*Step, error) {
 	if c, _ := model.Metadata(KeyContract); c != contractStep {
 		return nil, fmt.Errorf("%s is %q, expected %q: the file is no training step of miplc", KeyContract, c, contractStep)

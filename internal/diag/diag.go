@@ -31,7 +31,7 @@ func (p Pos) String() string {
 	return s
 }
 
-// Diagnostic is one thing wrong with the input.
+// Diagnostic is one error in the input.
 type Diagnostic struct {
 	Pos        Pos
 	Width      int      // characters to underline from Pos.Col; at least 1 is drawn

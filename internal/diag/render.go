@@ -10,9 +10,9 @@ import (
 	"github.com/miplc/miplc/internal/sanitize"
 )
 
-// Render writes err for a person. Diagnostics get the part of their source line
-// around a caret under the place, notes and suggestion; any other error is one
-// line. Of a long list the first are shown and the rest is counted, see Shown.
+// Render prints err for a person. A diagnostic is printed with its source line, a caret,
+// notes and suggestion; any other error is one line. Of a long list it prints the first
+// and the number of the others, see Shown.
 func Render(w io.Writer, err error) {
 	w = sanitize.Writer(w)
 	list, ok := ListOf(err)
@@ -29,7 +29,7 @@ func Render(w io.Writer, err error) {
 	}
 }
 
-// ListOf is the diagnostics that err holds; ok is false for other errors.
+// ListOf returns the diagnostics in err. ok is false for other errors.
 func ListOf(err error) (list List, ok bool) {
 	var one Diagnostic
 	switch {

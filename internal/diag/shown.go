@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// MaxFound is where a reader of a file stops: with so many errors it is not what
-// it was taken for, and the rest would say nothing new.
+// MaxFound is the number of errors after which a reader stops: the file is probably of
+// another kind.
 const MaxFound = 1000
 
 const (
@@ -100,7 +100,7 @@ func thousands(n int) string {
 	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
 }
 
-// Words lists names for a note, the first fifty of them where there are many.
+// Words joins names for a note, up to fifty of them.
 func Words(names []string) string {
 	if len(names) <= maxWords {
 		return strings.Join(names, ", ")

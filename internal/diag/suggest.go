@@ -9,9 +9,8 @@ const (
 	maxChoices = 1000
 )
 
-// Suggest returns the choice nearest to word by edit distance, or "" when none
-// is near enough to be a slip of the keyboard. Of very many choices the first
-// thousand are looked at.
+// Suggest returns the choice with the smallest edit distance to word, or "" if none is
+// similar enough to be a typing error. Only the first thousand choices are compared.
 func Suggest(word string, choices []string) string {
 	if len(word) > maxWord {
 		return ""

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// CheckWord reports a word that is none of the known ones, with the one that was
-// probably meant. what names the place, such as "--engine" or "the colour space".
+// CheckWord returns an error if word is not among the known ones, with the most similar
+// one as a suggestion. what names the place, such as "--engine".
 func CheckWord(what, word string, known []string) error {
 	if slices.Contains(known, word) {
 		return nil
