@@ -1,5 +1,3 @@
-// Package slurm computes experiments on a Slurm of four nodes that cluster.sh starts on
-// this machine, and does to its tasks what happens on clusters.
 package slurm
 
 import (
