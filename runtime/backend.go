@@ -24,8 +24,8 @@ type Session interface {
 	// Run predicts bags together: one for contract bag/1, any number for
 	// batch/1. It fills Probabilities [k] and Attention [n] of each prediction,
 	// which the caller allocates to size, and keeps nothing. The bags have passed
-	// every check. Where the context ends during a long run, Run ends early if
-	// the back end can, with any error.
+	// every check. When the context ends, Run ends early if the back end can, with any
+	// error. Runs that are too short to be watched get a context without an end.
 	Run(ctx context.Context, bags []Bag, to []Prediction) error
 	Close() error
 }

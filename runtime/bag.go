@@ -13,6 +13,7 @@ var (
 	ErrEmptyBag  = errors.New("the bag has no instances")
 	ErrBagShape  = errors.New("the bag does not have the shape that the model needs")
 	ErrNotFinite = errors.New("not a finite number")
+	ErrTooLarge  = errors.New("the bag is too large")
 )
 
 // Bag is one sample: n instances of equal shape.

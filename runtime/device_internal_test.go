@@ -68,7 +68,7 @@ func fileOn(t *testing.T, name, provider string) *File {
 	if err != nil {
 		t.Fatal(err)
 	}
-	meta, _, err := checkFile(content, "onnxruntime")
+	_, meta, err := checkFile(content, "onnxruntime")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -49,6 +50,7 @@ type options struct {
 	library      string
 	session      ortenv.Session
 	maxInstances int
+	maxMemory    int64        // 0: what the machine has
 	tracer       trace.Tracer // nil: none
 	log          *slog.Logger
 }
@@ -76,6 +78,10 @@ func WithProvider(name string, settings map[string]string) Option {
 // WithMaxInstances sets how many instances a bag may have; default 100,000. The memory
 // of a prediction grows with them, to about 100 kB an instance for small images.
 func WithMaxInstances(n int) Option { return func(o *options) { o.maxInstances = n } }
+
+// WithMaxMemory sets how many bytes one run of the graph may use, by an estimate from its
+// shapes; default: what the machine has free. Larger bags give ErrTooLarge.
+func WithMaxMemory(bytes int64) Option { return func(o *options) { o.maxMemory = bytes } }
 
 // Model is an opened model, safe for concurrent use. The methods of a zero Model return
 // errors that wrap ErrClosed.
@@ -209,7 +215,7 @@ func OpenBytes(data []byte, opts ...Option) (*Model, error) {
 // open checks a file and prepares it in the back end.
 func (o *options) open(data []byte) (*opened, error) {
 	backend := o.backend.Name()
-	meta, opset, err := checkFile(data, backend)
+	pb, meta, err := checkFile(data, backend)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrContract, err)
 	}
@@ -217,25 +223,29 @@ func (o *options) open(data []byte) (*opened, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", backend, err)
 	}
-	return &opened{options: o, info: newInfo(meta, opset, backend), batch: meta.Contract == contract.ContractBatch, session: session}, nil
+	e := newEstimate(pb.GetGraph(), meta.InputShape)
+	return &opened{
+		options: o, info: newInfo(meta, pb.Opset(), backend), batch: meta.Contract == contract.ContractBatch, session: session,
+		estimate: e, small: e.upTo(smallRun, math.MaxInt64, o.maxInstances), brief: e.upTo(math.MaxInt64, briefWork, o.maxInstances),
+	}, nil
 }
 
 // checkFile decodes a file and insists on its contract. It runs before any
 // back end sees the bytes: the C library is not the place to find out that a
 // file is damaged.
-func checkFile(data []byte, backend string) (*contract.Metadata, int64, error) {
+func checkFile(data []byte, backend string) (*onnxpb.ModelProto, *contract.Metadata, error) {
 	pb, err := onnxpb.ReadBytes(data)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	meta, err := contract.Check(pb)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	if !slices.Contains(meta.Backends, backend) {
-		return nil, 0, fmt.Errorf("the file is written for the back ends %v, not for %s", meta.Backends, backend)
+		return nil, nil, fmt.Errorf("the file is written for the back ends %v, not for %s", meta.Backends, backend)
 	}
-	return meta, pb.Opset(), nil
+	return pb, meta, nil
 }
 
 func newInfo(m *contract.Metadata, opset int64, backend string) Info {

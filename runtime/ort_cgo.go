@@ -15,10 +15,6 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// A run on more values than this is ended with its context. Smaller ones are over
-// within milliseconds, and watching costs allocations.
-const watchedValues = 1 << 14
-
 // What a session keeps bound for the next prediction.
 const (
 	maxIdleBindings = 64
@@ -124,10 +120,10 @@ func (s *ortSession) Run(ctx context.Context, bags []Bag, to []Prediction) error
 	return nil
 }
 
-// runBinding runs the graph, and ends a long run with its context: onnxruntime
+// runBinding runs the graph, and ends the run with its context: onnxruntime
 // then stops before the next node.
 func (s *ortSession) runBinding(ctx context.Context, b *binding) error {
-	if ctx.Done() == nil || len(b.instances.GetData()) <= watchedValues {
+	if ctx.Done() == nil {
 		if s.rebinds {
 			if err := b.rebind(); err != nil {
 				return err

@@ -22,8 +22,8 @@ const (
 	maxRunValues = 1 << 14 // a thread
 )
 
-// Predict predicts one bag. Errors wrap ErrEmptyBag, ErrBagShape, ErrNotFinite
-// or ErrClosed, or are the context's: one that ends before the prediction or in
+// Predict predicts one bag. Errors wrap ErrEmptyBag, ErrBagShape, ErrNotFinite,
+// ErrTooLarge or ErrClosed, or are the context's: one that ends before the prediction or in
 // the middle of a long one stops it.
 func (m *Model) Predict(ctx context.Context, bag Bag) (Prediction, error) {
 	var p Prediction
@@ -143,10 +143,21 @@ func (o *opened) run(ctx context.Context, bags []Bag, to []Prediction) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	n := 0
 	for i, b := range bags {
 		to[i].makeRoom(len(o.info.Classes), b.N)
+		n += b.N
 	}
-	if err := o.session.Run(ctx, bags, to); err != nil {
+	if n > o.small {
+		if err := o.checkMemory(bags); err != nil {
+			return err
+		}
+	}
+	watched := ctx
+	if n <= o.brief {
+		watched = context.Background()
+	}
+	if err := o.session.Run(watched, bags, to); err != nil {
 		if ended := ctx.Err(); ended != nil {
 			return ended
 		}

@@ -37,7 +37,7 @@ func TestBadBags(t *testing.T) {
 			{"negative", runtime.Bag{Instances: make([]float32, 3), N: -1}, runtime.ErrBagShape, "-1"},
 			{"wrong dimension", runtime.Bag{Instances: make([]float32, 8), N: 2}, runtime.ErrBagShape, "the model needs 3"},
 			{"not a multiple", runtime.Bag{Instances: make([]float32, 7), N: 2}, runtime.ErrBagShape, "7 values for 2"},
-			{"NaN", runtime.Bag{Instances: []float32{1, 2, 3, 4, nan, 6}, N: 2}, runtime.ErrNotFinite, "instance 1, feature 1"},
+			{"NaN", runtime.Bag{Instances: []float32{1, 2, 3, 4, nan, 6}, N: 2}, runtime.ErrNotFinite, "feature 2 of instance 2"},
 			{"infinity", runtime.Bag{Instances: []float32{inf, 2, 3}, N: 1}, runtime.ErrNotFinite, "feature 1 of instance 1"},
 		} {
 			_, err := m.Predict(context.Background(), c.bag)

@@ -12,6 +12,10 @@ type opened struct {
 	info    Info
 	batch   bool // contract batch/1
 
+	estimate *estimate
+	small    int // instances up to which a run needs little memory
+	brief    int // instances up to which a run is too short to be watched
+
 	using   sync.RWMutex // held by predictions for reading, by close for writing
 	session Session      // nil once closed
 }

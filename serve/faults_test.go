@@ -323,6 +323,30 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
+// A bag whose run needs more memory than runs may use is refused; one that needs more than
+// is free waits, and is refused when its time is up.
+func TestRunMemory(t *testing.T) {
+	s := start(t, func(o *Options) { o.Runs, o.Instances, o.Bytes, o.Timeout = 8<<20, 200_000, 8<<20, time.Second })
+	bag := func(n int) string {
+		return `{"instances": [` + strings.Repeat("[0,0,0],", n-1) + `[0,0,0]]}`
+	}
+	if code, text := s.ask(t, "POST", "/predict?model=bag", bag(150_000)); code != 400 || !strings.Contains(text, "fewer instances") {
+		t.Errorf("status %d: %.200s", code, text)
+	}
+	memory := s.models.memory
+	if err := memory.Acquire(t.Context(), memory.size); err != nil {
+		t.Fatal(err)
+	}
+	if code, text := s.ask(t, "POST", "/predict?model=bag", bag(80_000)); code != 503 {
+		t.Errorf("status %d: %.200s", code, text)
+	}
+	s.well(t)
+	memory.Release(memory.size)
+	if code, text := s.ask(t, "POST", "/predict?model=bag", bag(80_000)); code != 200 {
+		t.Errorf("status %d: %.200s", code, text)
+	}
+}
+
 // Only JSON and raw tensors are read, which a web page cannot send to a server that does
 // not permit it, and only requests to a host that the server answers for.
 func TestBrowsers(t *testing.T) {

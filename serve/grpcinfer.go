@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 
+	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/serve/oip"
 )
 
@@ -112,7 +113,8 @@ func readPaced(ctx context.Context, from messageStream, size int64) ([]byte, err
 // must not use what it writes to.
 func inTime(ctx context.Context, due time.Time, read func() error) error {
 	ended := make(chan error, 1)
-	go func() { ended <- read() }()
+	var group workers.Group
+	group.Go(func() { ended <- workers.Try(read) })
 	var late <-chan time.Time
 	if !due.IsZero() {
 		timer := time.NewTimer(time.Until(due))

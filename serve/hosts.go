@@ -9,15 +9,15 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// AnyHost in Options.Hosts permits every name.
-const AnyHost = "*"
+// anyHost, in Options.Hosts, permits every name.
+const anyHost = "*"
 
 // LocalHosts returns the names by which clients reach a server that listens on an address,
-// if only this machine reaches it, and AnyHost otherwise: then the names are not known.
+// if only this machine reaches it, and "*", any host, otherwise: then the names are not known.
 func LocalHosts(listen string) []string {
 	host, _, err := net.SplitHostPort(listen)
 	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return []string{AnyHost}
+		return []string{anyHost}
 	}
 	names := []string{"localhost", "127.0.0.1", "::1"}
 	if !slices.Contains(names, host) {
@@ -35,7 +35,7 @@ func (s *Server) checkHost(r *http.Request) error {
 		name = host
 	}
 	name = strings.TrimSuffix(strings.Trim(name, "[]"), ".")
-	permitted := func(host string) bool { return host == AnyHost || strings.EqualFold(host, name) }
+	permitted := func(host string) bool { return host == anyHost || strings.EqualFold(host, name) }
 	if len(s.o.Hosts) == 0 || slices.ContainsFunc(s.o.Hosts, permitted) {
 		return nil
 	}

@@ -116,7 +116,7 @@ func (v *version) predict(ctx context.Context, bags []runtime.Bag) ([]runtime.Pr
 	switch {
 	case err == nil:
 		return all, nil
-	case errors.Is(err, runtime.ErrEmptyBag), errors.Is(err, runtime.ErrBagShape), errors.Is(err, runtime.ErrNotFinite):
+	case errors.Is(err, runtime.ErrEmptyBag), errors.Is(err, runtime.ErrBagShape), errors.Is(err, runtime.ErrNotFinite), errors.Is(err, runtime.ErrTooLarge):
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, status.Error(codes.DeadlineExceeded, "the prediction was not ready in time")

@@ -142,6 +142,7 @@ type models struct {
 	root    string
 	open    func(path string) (*runtime.Model, error)
 	batch   Batching
+	memory  *runMemory
 	metrics *metrics
 	log     *slog.Logger
 
@@ -270,7 +271,7 @@ func (m *models) load(p place, hash string, old *version) (*version, error) {
 		_ = model.Close() // nothing is left to do about it
 		return nil, err
 	}
-	return &version{place: p, sha256: hash, info: model.Info(), queue: newQueue(p.name, model, m.batch, m.metrics)}, nil
+	return &version{place: p, sha256: hash, info: model.Info(), queue: newQueue(p.name, model, m.batch, m.memory, m.metrics)}, nil
 }
 
 // replaceable refuses a model by which the same requests would get other answers than

@@ -2,9 +2,12 @@ package serve
 
 import (
 	"context"
+	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -28,6 +31,7 @@ type job struct {
 	bags        []runtime.Bag
 	predictions []runtime.Prediction
 	err         error
+	running     atomic.Bool // a run with its bags has begun
 	done        chan struct{}
 }
 
@@ -36,18 +40,19 @@ type job struct {
 type queue struct {
 	model   *runtime.Model
 	batch   Batching
+	memory  *runMemory
 	waiting chan *job
 	runners workers.Group
 
 	runBags, waited, instances prometheus.Observer
 }
 
-func newQueue(name string, model *runtime.Model, batch Batching, m *metrics) *queue {
+func newQueue(name string, model *runtime.Model, batch Batching, memory *runMemory, m *metrics) *queue {
 	if model.Info().Contract != contract.ContractBatch {
 		batch.Bags = 1
 	}
 	q := &queue{
-		model: model, batch: batch, waiting: make(chan *job, batch.Waiting),
+		model: model, batch: batch, memory: memory, waiting: make(chan *job, batch.Waiting),
 		runBags: m.runBags.WithLabelValues(name), waited: m.waited.WithLabelValues(name), instances: m.instances.WithLabelValues(name),
 	}
 	for range batch.Parallel {
@@ -69,6 +74,13 @@ func (q *queue) close() {
 
 // predict predicts the bags of one request, in order.
 func (q *queue) predict(ctx context.Context, bags []runtime.Bag) ([]runtime.Prediction, error) {
+	if q.model != nil {
+		for i := range bags { // which share a run as far as there is memory for it
+			if err := q.memory.check(q.model.RunBytes(bags[i : i+1])); err != nil {
+				return nil, err
+			}
+		}
+	}
 	j := &job{ctx: ctx, since: time.Now(), bags: bags, done: make(chan struct{})}
 	select {
 	case q.waiting <- j:
@@ -79,9 +91,14 @@ func (q *queue) predict(ctx context.Context, bags []runtime.Bag) ([]runtime.Pred
 	case <-j.done:
 		return j.predictions, j.err
 	case <-ctx.Done():
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) && !j.running.Load() {
+			return nil, errBusyRuns
+		}
 		return nil, ctx.Err()
 	}
 }
+
+var errBusyRuns = status.Error(codes.Unavailable, "busy: the request waited for a run of the model for all of its time; try again later")
 
 // gather takes the jobs that wait, and waits for more up to the delay.
 func (q *queue) gather(first *job) []*job {
@@ -135,7 +152,10 @@ func (q *queue) run(jobs []*job) {
 		q.instances.Observe(float64(b.N))
 	}
 	if len(live) > 1 {
-		if all, err := q.predictAll(context.Background(), bags); err == nil {
+		ctx, cancel := longest(live)
+		all, err := q.predictAll(ctx, bags, live)
+		cancel()
+		if err == nil {
 			for _, j := range live {
 				j.predictions, all = all[:len(j.bags)], all[len(j.bags):]
 				close(j.done)
@@ -144,12 +164,58 @@ func (q *queue) run(jobs []*job) {
 		}
 	}
 	for _, j := range live {
-		j.predictions, j.err = q.predictAll(j.ctx, j.bags)
+		j.predictions, j.err = q.predictAll(j.ctx, j.bags, []*job{j})
 		close(j.done)
 	}
 }
 
-func (q *queue) predictAll(ctx context.Context, bags []runtime.Bag) ([]runtime.Prediction, error) {
+// longest returns a context that ends when the last of the jobs has no time left.
+func longest(jobs []*job) (context.Context, context.CancelFunc) {
+	var last time.Time
+	for _, j := range jobs {
+		end, ok := j.ctx.Deadline()
+		if !ok {
+			return context.WithCancel(context.Background())
+		}
+		if end.After(last) {
+			last = end
+		}
+	}
+	return context.WithDeadline(context.Background(), last)
+}
+
+// runMemory bounds the memory of all runs of all models at a time.
+type runMemory struct {
+	*semaphore.Weighted
+	size int64
+}
+
+func newRunMemory(bytes int64) *runMemory {
+	return &runMemory{semaphore.NewWeighted(bytes), bytes}
+}
+
+// check refuses bags whose run can never have the memory that it needs.
+func (m *runMemory) check(bytes int64) error {
+	if bytes > m.size {
+		return status.Errorf(codes.InvalidArgument, "a run on this bag needs up to %d bytes of memory, runs may use %d: send fewer instances", bytes, m.size)
+	}
+	return nil
+}
+
+// predictAll predicts the bags of jobs when the runs in progress leave the memory for it.
+func (q *queue) predictAll(ctx context.Context, bags []runtime.Bag, jobs []*job) ([]runtime.Prediction, error) {
+	if bytes := q.model.RunBytes(bags); bytes > 0 {
+		if err := q.memory.check(bytes); err != nil {
+			return nil, err
+		}
+		if q.memory.Acquire(ctx, bytes) != nil {
+			return nil, errBusyRuns
+		}
+		defer q.memory.Release(bytes)
+	}
+	for _, j := range jobs {
+		j.running.Store(true)
+	}
 	q.runBags.Observe(float64(len(bags)))
 	all := make([]runtime.Prediction, len(bags))
 	err := workers.Try(func() error {

@@ -44,10 +44,11 @@ type Options struct {
 	Log         *slog.Logger
 	TLS         *tls.Config // nil: plain connections
 	Tokens      *Tokens     // one of which clients must bear; nil: none is needed
-	Hosts       []string    // names in the header Host of requests, without ports; none or AnyHost: any
+	Hosts       []string    // names in the header Host of requests, without ports; none or "*": any
 	Batching    Batching
 	Bytes       int64         // most bytes of a request
 	Held        int64         // bytes of memory for all requests in flight, decoded ones included
+	Runs        int64         // bytes of memory for all runs of models in parallel
 	Decoders    int           // large requests that are decoded in parallel
 	Instances   int           // most instances of a request
 	Connections int           // most connections of HTTP, and of gRPC; an idle one is closed for a new one, else it waits
@@ -77,7 +78,7 @@ type Server struct {
 // opens, or one does not and Strict is set, that is an error. Close frees the models.
 func New(root string, open func(path string) (*runtime.Model, error), o Options) (*Server, error) {
 	s := &Server{o: o, metrics: newMetrics(), admission: newAdmission(o.Held, o.Decoders), unheard: unheard{conns: map[net.Conn]bool{}}}
-	s.models = &models{root: root, open: open, batch: o.Batching, metrics: s.metrics, log: o.Log, loaded: map[string][]*version{}}
+	s.models = &models{root: root, open: open, batch: o.Batching, memory: newRunMemory(o.Runs), metrics: s.metrics, log: o.Log, loaded: map[string][]*version{}}
 	if _, err := s.models.reload(); err != nil && (o.Strict || len(s.models.names()) == 0) {
 		s.Close()
 		return nil, err

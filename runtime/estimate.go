@@ -1,0 +1,236 @@
+package runtime
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/workers"
+)
+
+// estimate computes an upper bound of the memory of a run from the shapes in a graph. It
+// follows the graph once and frees each value after its last use. The back end may need
+// less, since it fuses nodes and computes in place.
+type estimate struct {
+	nodes   []*onnxpb.NodeProto
+	outputs map[string]bool
+	initial map[string]known // initializers
+	lastUse map[string]int   // by value: the index of the last node that reads it
+	input   []int64          // shape of an instance
+}
+
+// known is what is known of a value before a run.
+type known struct {
+	shape []int64
+	ints  []int64 // contents, of small tensors of integers
+	most  int64   // upper bound of the elements of integers without known contents
+}
+
+func newEstimate(g *onnxpb.GraphProto, instance []int) *estimate {
+	e := &estimate{nodes: g.GetNode(), outputs: map[string]bool{}, initial: map[string]known{}, lastUse: map[string]int{}}
+	for _, d := range instance {
+		e.input = append(e.input, int64(d))
+	}
+	for _, t := range g.GetInitializer() {
+		k := known{shape: t.GetDims()}
+		if t.GetDataType() == int32(onnxpb.TensorProto_INT64) && elements(k.shape) <= maxKnown {
+			k.ints = t.Ints()
+		}
+		e.initial[t.GetName()] = k
+	}
+	for i, n := range g.GetNode() {
+		for _, in := range n.GetInput() {
+			e.lastUse[in] = i
+		}
+	}
+	for _, o := range g.GetOutput() {
+		e.outputs[o.GetName()] = true
+	}
+	return e
+}
+
+// maxKnown is the most elements of a tensor whose contents are followed.
+const maxKnown = 64
+
+// elementBytes counts every element as a float32; integers of 64 bits occur for bag
+// numbers and shapes, and count twice by their use beside them.
+const elementBytes = 4
+
+// run returns the memory of a run on some instances of some bags, and its work as a number
+// of multiplications. ok is false if the shapes cannot be followed.
+func (e *estimate) run(instances, bags int) (bytes, work int64, ok bool) {
+	err := workers.Try(func() (err error) { // the graph may be of any kind
+		bytes, work, err = e.follow(instances, bags)
+		return err
+	})
+	return bytes, work, err == nil
+}
+
+func (e *estimate) follow(instances, bags int) (bytes, work int64, err error) {
+	values := map[string]known{
+		contract.Instances: {shape: append([]int64{int64(instances)}, e.input...)},
+		contract.BagOf:     {shape: []int64{int64(instances)}, most: int64(bags - 1)},
+	}
+	live := elements(values[contract.Instances].shape)
+	peak := live
+	for i, n := range e.nodes {
+		in := make([]known, len(n.GetInput()))
+		for j, name := range n.GetInput() {
+			if v, there := values[name]; there {
+				in[j] = v
+			} else {
+				in[j] = e.initial[name]
+			}
+		}
+		out, err := shapes(n, in)
+		if err != nil {
+			return 0, 0, err
+		}
+		work = min(work+workOf(n, in, out[0]), math.MaxInt64/2)
+		for j, name := range n.GetOutput() {
+			if name != "" {
+				values[name] = out[min(j, len(out)-1)]
+				live += elements(values[name].shape)
+			}
+		}
+		if peak = max(peak, live); live < 0 || live > math.MaxInt64/64 {
+			return math.MaxInt64, math.MaxInt64, nil
+		}
+		for j, name := range n.GetInput() {
+			if _, own := values[name]; own && e.lastUse[name] == i && !e.outputs[name] && !slices.Contains(n.GetInput()[:j], name) {
+				live -= elements(values[name].shape)
+			}
+		}
+	}
+	return peak * elementBytes, work, nil
+}
+
+// workOf returns the multiplications of a node, or its elements if it does not multiply.
+func workOf(n *onnxpb.NodeProto, in []known, out known) int64 {
+	each := int64(1)
+	switch n.GetOpType() {
+	case "MatMul", "MatMulInteger":
+		each = in[0].shape[len(in[0].shape)-1]
+	case "Conv", "ConvTranspose":
+		each = elements(in[1].shape[1:])
+	case "MaxPool":
+		each = elements(attrInts(n, "kernel_shape"))
+	}
+	return int64(min(float64(each)*float64(elements(out.shape)), math.MaxInt64/1024))
+}
+
+// upTo returns the largest power of two of instances, each of a bag of its own, for which
+// a run stays within some bytes and some work; 0 if not even one instance does.
+func (e *estimate) upTo(bytes, work int64, most int) (instances int) {
+	for n := 1; n <= most; n *= 2 {
+		b, w, ok := e.run(n, n)
+		if one, more, fine := e.run(n, 1); !ok || !fine || max(b, one) > bytes || max(w, more) > work {
+			break
+		}
+		instances = n
+	}
+	return instances
+}
+
+// elements returns the product of extents, at most a bound that sums do not overflow.
+func elements(shape []int64) int64 {
+	size := 1.0
+	for _, d := range shape {
+		size *= float64(d)
+	}
+	return int64(min(size, math.MaxInt64/1024))
+}
+
+func attrInts(n *onnxpb.NodeProto, name string) []int64 {
+	if a := n.Attr(name); a != nil {
+		return a.GetInts()
+	}
+	return nil
+}
+
+func attrInt(n *onnxpb.NodeProto, name string, otherwise int64) int64 {
+	if a := n.Attr(name); a != nil {
+		return a.GetI()
+	}
+	return otherwise
+}
+
+// broadcast joins shapes as ops on elements do.
+func broadcast(shapes ...[]int64) (out []int64) {
+	for _, s := range shapes {
+		for len(out) < len(s) {
+			out = append([]int64{1}, out...)
+		}
+		for i, d := range s {
+			if at := len(out) - len(s) + i; out[at] == 1 {
+				out[at] = d
+			}
+		}
+	}
+	return out
+}
+
+// axisOf counts a negative axis from the end.
+func axisOf(axis int64, rank int) int {
+	if axis < 0 {
+		axis += int64(rank)
+	}
+	return int(max(0, min(axis, int64(rank))))
+}
+
+const (
+	// smallRun is the memory of runs that are not bounded one by one.
+	smallRun = 4 << 20
+
+	// briefWork is the multiplications of a run that ends in about a millisecond. It is not
+	// watched for the end of its context.
+	briefWork = 1 << 21
+
+	// largeRun is the memory of a run from which the memory of the machine is looked at.
+	largeRun = 1 << 30
+)
+
+// runBytes returns the memory of a run on bags, 0 for a small one.
+func (o *opened) runBytes(bags []Bag) int64 {
+	n := 0
+	for _, b := range bags {
+		n += b.N
+	}
+	if n <= o.small {
+		return 0
+	}
+	bytes, _, _ := o.estimate.run(n, len(bags))
+	return bytes
+}
+
+// checkMemory refuses a run that needs more memory than it may.
+func (o *opened) checkMemory(bags []Bag) error {
+	bytes := o.runBytes(bags)
+	switch most := o.options.maxMemory; {
+	case most > 0 && bytes > most:
+		return fmt.Errorf("%w: a run needs up to %s of memory, at most %s are allowed", ErrTooLarge, memory.Size(float64(bytes)), memory.Size(float64(most)))
+	case most == 0 && bytes > largeRun:
+		if err := memory.Check("a run", float64(bytes)); err != nil {
+			return fmt.Errorf("%w: %w", ErrTooLarge, err)
+		}
+	}
+	return nil
+}
+
+// RunBytes returns an upper bound of the memory of predicting bags, from the shapes in the
+// graph: that of the largest run. It is 0 where that is too little to matter.
+func (m *Model) RunBytes(bags []Bag) (bytes int64) {
+	o, err := m.acquire()
+	if err != nil {
+		return 0
+	}
+	defer o.using.RUnlock()
+	for len(bags) > 0 {
+		n := o.together(bags)
+		bytes, bags = max(bytes, o.runBytes(bags[:n])), bags[n:]
+	}
+	return bytes
+}

@@ -1,0 +1,331 @@
+package runtime
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/miplc/miplc/internal/onnxpb"
+)
+
+// shapes returns what is known of the outputs of a node, by the rules of ONNX for the ops
+// that miplc writes.
+func shapes(n *onnxpb.NodeProto, in []known) ([]known, error) {
+	if len(in) == 0 {
+		return nil, fmt.Errorf("%s has no input", n.GetOpType())
+	}
+	one := func(shape []int64) ([]known, error) { return []known{{shape: shape}}, nil }
+	x := in[0]
+	switch n.GetOpType() {
+	case "Add", "Div", "Mul", "Sub", "Max", "Min", "Equal", "Greater", "Where":
+		return []known{arithmetic(n.GetOpType(), in)}, nil
+	case "Cast", "Identity":
+		return []known{x}, nil
+	case "Shape":
+		return []known{{shape: []int64{int64(len(x.shape))}, ints: slices.Clone(x.shape)}}, nil
+	case "MatMul", "MatMulInteger":
+		return one(product(x.shape, in[1].shape))
+	case "Conv", "ConvTranspose", "MaxPool":
+		return window(n, in)
+	case "Concat":
+		return concat(n, in), nil
+	case "Reshape", "Expand", "ConstantOfShape":
+		return target(n, in)
+	case "Gather":
+		return gather(n, in), nil
+	case "Slice":
+		return slice(in)
+	case "Split":
+		return split(n, in)
+	case "Pad":
+		out := slices.Clone(x.shape)
+		pads := attrInts(n, "pads")
+		if len(in) > 1 {
+			pads = in[1].ints
+		}
+		if len(pads) != 2*len(out) {
+			return nil, fmt.Errorf("Pad by unknown extents")
+		}
+		for i := range out {
+			out[i] += pads[i] + pads[i+len(out)]
+		}
+		return one(out)
+	case "Range":
+		if len(in) < 3 || len(in[0].ints) != 1 || len(in[1].ints) != 1 || len(in[2].ints) != 1 || in[2].ints[0] == 0 {
+			return nil, fmt.Errorf("Range of unknown extent")
+		}
+		count := max(0, (in[1].ints[0]-in[0].ints[0]+in[2].ints[0]-1)/in[2].ints[0])
+		return []known{{shape: []int64{count}, most: in[1].ints[0]}}, nil
+	case "ReduceMax", "ReduceSum", "ArgMax":
+		return reduce(n, in), nil
+	case "Unsqueeze", "Flatten", "Transpose":
+		return rearrange(n, in)
+	case "DynamicQuantizeLinear":
+		return []known{{shape: x.shape}, {}, {}}, nil
+	}
+	return []known{{shape: x.shape}}, nil // one value for each
+}
+
+// arithmetic follows ops on elements, and the numbers of extents that are computed by them.
+func arithmetic(op string, in []known) known {
+	all := make([][]int64, len(in))
+	for i, v := range in {
+		all[i] = v.shape
+	}
+	out := known{shape: broadcast(all...)}
+	if len(in) != 2 || in[0].ints == nil || in[1].ints == nil {
+		return out
+	}
+	for i := range max(len(in[0].ints), len(in[1].ints)) {
+		a, b := in[0].ints[i%len(in[0].ints)], in[1].ints[i%len(in[1].ints)]
+		switch op {
+		case "Add":
+			a += b
+		case "Sub":
+			a -= b
+		case "Mul":
+			a *= b
+		case "Max":
+			a = max(a, b)
+		case "Min":
+			a = min(a, b)
+		case "Div":
+			if b == 0 {
+				return known{shape: out.shape}
+			}
+			a /= b
+		default:
+			return known{shape: out.shape}
+		}
+		out.ints = append(out.ints, a)
+	}
+	return out
+}
+
+func product(a, b []int64) []int64 {
+	switch {
+	case len(a) == 0 || len(b) == 0:
+		return nil
+	case len(a) == 1 && len(b) == 1:
+		return nil
+	case len(b) == 1:
+		return slices.Clone(a[:len(a)-1])
+	case len(a) == 1:
+		return append(slices.Clone(b[:len(b)-2]), b[len(b)-1])
+	}
+	return append(broadcast(a[:len(a)-2], b[:len(b)-2]), a[len(a)-2], b[len(b)-1])
+}
+
+// window follows convolution and pooling; padding that is not given as numbers keeps the
+// extents.
+func window(n *onnxpb.NodeProto, in []known) ([]known, error) {
+	x := in[0].shape
+	kernel := attrInts(n, "kernel_shape")
+	if kernel == nil && len(in) > 1 && len(in[1].shape) > 2 {
+		kernel = in[1].shape[2:]
+	}
+	if len(x) != len(kernel)+2 {
+		return nil, fmt.Errorf("%s of unknown shape", n.GetOpType())
+	}
+	at := func(list []int64, i int, otherwise int64) int64 {
+		if i < len(list) {
+			return list[i]
+		}
+		return otherwise
+	}
+	strides, pads, dilations := attrInts(n, "strides"), attrInts(n, "pads"), attrInts(n, "dilations")
+	out := slices.Clone(x)
+	switch n.GetOpType() {
+	case "Conv":
+		out[1] = at(in[1].shape, 0, 1)
+	case "ConvTranspose":
+		out[1] = at(in[1].shape, 1, 1) * attrInt(n, "group", 1)
+	}
+	for i, k := range kernel {
+		s, pad := max(1, at(strides, i, 1)), at(pads, i, 0)+at(pads, i+len(kernel), 0)
+		span := (k-1)*at(dilations, i, 1) + 1
+		if n.GetOpType() == "ConvTranspose" {
+			out[i+2] = (x[i+2]-1)*s + span - pad
+		} else {
+			out[i+2] = (x[i+2]+pad-span+s-1)/s + 1
+		}
+		out[i+2] = max(0, out[i+2])
+	}
+	return []known{{shape: out}}, nil
+}
+
+func concat(n *onnxpb.NodeProto, in []known) []known {
+	out := known{shape: slices.Clone(in[0].shape), ints: slices.Clone(in[0].ints)}
+	axis := axisOf(attrInt(n, "axis", 0), len(out.shape))
+	for _, v := range in[1:] {
+		if axis < len(out.shape) && axis < len(v.shape) {
+			out.shape[axis] += v.shape[axis]
+		}
+		if out.ints != nil && v.ints != nil {
+			out.ints = append(out.ints, v.ints...)
+		} else {
+			out.ints = nil
+		}
+	}
+	return []known{out}
+}
+
+// target follows ops whose output has the shape that a value gives.
+func target(n *onnxpb.NodeProto, in []known) ([]known, error) {
+	want := in[len(in)-1]
+	if want.ints == nil {
+		if len(want.shape) == 1 && want.shape[0] == 0 {
+			return []known{{ints: in[0].ints}}, nil
+		}
+		return nil, fmt.Errorf("%s to an unknown shape", n.GetOpType())
+	}
+	to := slices.Clone(want.ints)
+	switch n.GetOpType() {
+	case "Expand":
+		return []known{{shape: broadcast(in[0].shape, to)}}, nil
+	case "Reshape":
+		rest, open := elements(in[0].shape), -1
+		for i, d := range to {
+			if d == 0 && i < len(in[0].shape) {
+				to[i] = in[0].shape[i]
+			}
+			if d == -1 {
+				open = i
+			} else if to[i] > 0 {
+				rest /= to[i]
+			}
+		}
+		if open >= 0 {
+			to[open] = rest
+		}
+		return []known{{shape: to, ints: in[0].ints, most: in[0].most}}, nil
+	}
+	return []known{{shape: to}}, nil
+}
+
+func gather(n *onnxpb.NodeProto, in []known) []known {
+	x, at := in[0], in[1]
+	axis := axisOf(attrInt(n, "axis", 0), len(x.shape))
+	out := known{shape: append(slices.Clone(x.shape[:axis]), at.shape...)}
+	if axis < len(x.shape) {
+		out.shape = append(out.shape, x.shape[axis+1:]...)
+	}
+	for _, i := range at.ints {
+		if i < 0 {
+			i += int64(len(x.ints))
+		}
+		if i < 0 || i >= int64(len(x.ints)) {
+			out.ints = nil
+			break
+		}
+		out.ints = append(out.ints, x.ints[i])
+	}
+	return []known{out}
+}
+
+func slice(in []known) ([]known, error) {
+	out := known{shape: slices.Clone(in[0].shape), most: in[0].most}
+	if len(in) < 3 || in[1].ints == nil {
+		return []known{out}, nil // at most all of it
+	}
+	for i, from := range in[1].ints {
+		axis := i
+		if len(in) > 3 && i < len(in[3].ints) {
+			axis = axisOf(in[3].ints[i], len(out.shape))
+		}
+		if axis >= len(out.shape) || i >= len(in[2].ints) || len(in) > 4 && (i >= len(in[4].ints) || in[4].ints[i] != 1) {
+			continue
+		}
+		d := out.shape[axis]
+		clamp := func(v int64) int64 {
+			if v < 0 {
+				v += d
+			}
+			return max(0, min(v, d))
+		}
+		from, to := clamp(from), clamp(in[2].ints[i])
+		out.shape[axis] = max(0, to-from)
+		if len(in[0].shape) == 1 && in[0].ints != nil && from <= to {
+			out.ints = slices.Clone(in[0].ints[from:to])
+		}
+	}
+	return []known{out}, nil
+}
+
+func split(n *onnxpb.NodeProto, in []known) ([]known, error) {
+	axis := axisOf(attrInt(n, "axis", 0), len(in[0].shape))
+	if axis >= len(in[0].shape) {
+		return nil, fmt.Errorf("Split of a scalar")
+	}
+	count := int64(len(n.GetOutput()))
+	out := make([]known, count)
+	for i := range out {
+		out[i].shape = slices.Clone(in[0].shape)
+		out[i].shape[axis] = (in[0].shape[axis] + count - 1) / count
+		if len(in) > 1 && i < len(in[1].ints) {
+			out[i].shape[axis] = in[1].ints[i]
+		}
+	}
+	return out, nil
+}
+
+func reduce(n *onnxpb.NodeProto, in []known) []known {
+	axes := attrInts(n, "axes")
+	if len(in) > 1 {
+		axes = in[1].ints
+	}
+	if n.GetOpType() == "ArgMax" {
+		axes = []int64{attrInt(n, "axis", 0)}
+	}
+	out, keep := known{}, attrInt(n, "keepdims", 1) != 0
+	for i, d := range in[0].shape {
+		gone := len(axes) == 0 || slices.ContainsFunc(axes, func(a int64) bool { return axisOf(a, len(in[0].shape)) == i })
+		switch {
+		case !gone:
+			out.shape = append(out.shape, d)
+		case keep:
+			out.shape = append(out.shape, 1)
+		}
+	}
+	if n.GetOpType() == "ReduceMax" && in[0].most > 0 {
+		out.most = in[0].most
+	}
+	if n.GetOpType() == "ReduceMax" && elements(out.shape) == 1 {
+		out.ints = []int64{in[0].most} // of bag numbers
+	}
+	return []known{out}
+}
+
+func rearrange(n *onnxpb.NodeProto, in []known) ([]known, error) {
+	x := in[0].shape
+	switch n.GetOpType() {
+	case "Flatten":
+		axis := axisOf(attrInt(n, "axis", 1), len(x))
+		return []known{{shape: []int64{elements(x[:axis]), elements(x[axis:])}}}, nil
+	case "Transpose":
+		out := slices.Clone(x)
+		slices.Reverse(out)
+		if perm := attrInts(n, "perm"); len(perm) == len(x) {
+			for i, p := range perm {
+				out[i] = x[axisOf(p, len(x)-1)]
+			}
+		}
+		return []known{{shape: out}}, nil
+	}
+	axes := attrInts(n, "axes")
+	if len(in) > 1 {
+		axes = in[1].ints
+	}
+	if axes == nil {
+		return nil, fmt.Errorf("Unsqueeze of unknown axes")
+	}
+	rank := len(x) + len(axes)
+	out, rest := make([]int64, rank), x
+	for i := range out {
+		if slices.ContainsFunc(axes, func(a int64) bool { return axisOf(a, rank) == i }) {
+			out[i] = 1
+		} else if len(rest) > 0 {
+			out[i], rest = rest[0], rest[1:]
+		}
+	}
+	return []known{{shape: out, ints: in[0].ints, most: in[0].most}}, nil
+}

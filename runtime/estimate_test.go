@@ -1,0 +1,32 @@
+package runtime
+
+import (
+	"os"
+	"testing"
+
+	"github.com/miplc/miplc/internal/onnxpb"
+)
+
+// The shapes of every model are followed, and the memory grows with the instances.
+func TestEstimate(t *testing.T) {
+	for path, instance := range map[string][]int{"demipl-3x4": {3}, "batch-3x4": {3}, "demipl-38x13": {38}, "image-12x12": {1, 12, 12}} {
+		data, err := os.ReadFile("testdata/" + path + ".onnx")
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := onnxpb.ReadBytes(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := newEstimate(m.GetGraph(), instance)
+		last := int64(0)
+		for _, n := range []int{1, 10, 1000, 100_000} {
+			bytes, _, ok := e.run(n, 1)
+			t.Logf("%s, %d instances: %d bytes", path, n, bytes)
+			if !ok || bytes <= last || bytes < int64(n)*4*int64(instance[0]) || bytes > int64(n)*1_000_000 {
+				t.Errorf("%s, %d instances: %d bytes, %v", path, n, bytes, ok)
+			}
+			last = bytes
+		}
+	}
+}
