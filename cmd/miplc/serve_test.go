@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -23,9 +24,24 @@ import (
 
 var servingAt = regexp.MustCompile(`^serving (.*) over HTTP at (\S+), gRPC at (\S+)\n`)
 
+var adminAt = regexp.MustCompile(`^health and metrics at (\S+)\n`)
+
+// serving is a `miplc serve` in a process of its own.
+type serving struct {
+	web, rpc, admin string // addresses; admin only if a flag asks for it
+	pid             int
+	end             func(os.Signal) (code int, out string) // sends a signal and waits
+}
+
 // serveModel starts `miplc serve` of a model of 3 features and returns the address of HTTP
 // and a function that sends a signal and returns how the process ended.
 func serveModel(t *testing.T, flags ...string) (address string, end func(os.Signal) (code int, out string)) {
+	t.Helper()
+	s := serveProcess(t, flags...)
+	return s.web, s.end
+}
+
+func serveProcess(t *testing.T, flags ...string) *serving {
 	t.Helper()
 	t.Setenv(ortlib.EnvLibrary, ortest.Library(t))
 	var out bytes.Buffer
@@ -40,13 +56,27 @@ func serveModel(t *testing.T, flags ...string) (address string, end func(os.Sign
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	errs := bufio.NewReader(pipe)
-	first, err := errs.ReadString('\n')
-	found := servingAt.FindStringSubmatch(first)
-	if err != nil || found == nil || found[1] != "demipl-3x4" {
-		t.Fatalf("%v: it says %q", err, first)
+	line := func(of *regexp.Regexp) []string {
+		for {
+			text, err := errs.ReadString('\n')
+			if found := of.FindStringSubmatch(text); found != nil {
+				return found
+			}
+			if err != nil {
+				t.Fatalf("%v: it says %q", err, text)
+			}
+		}
 	}
-	return found[2], func(s os.Signal) (int, string) {
-		if err := cmd.Process.Signal(s); err != nil {
+	found := line(servingAt)
+	if found[1] != "demipl-3x4" {
+		t.Fatalf("it serves %s", found[1])
+	}
+	s := &serving{web: found[2], rpc: found[3], pid: cmd.Process.Pid}
+	if slices.Contains(flags, "--admin") {
+		s.admin = line(adminAt)[1]
+	}
+	s.end = func(signal os.Signal) (int, string) {
+		if err := cmd.Process.Signal(signal); err != nil {
 			t.Fatal(err)
 		}
 		logged, err := io.ReadAll(errs)
@@ -56,6 +86,7 @@ func serveModel(t *testing.T, flags ...string) (address string, end func(os.Sign
 		_ = cmd.Wait() // the exit code is looked at
 		return cmd.ProcessState.ExitCode(), out.String() + string(logged)
 	}
+	return s
 }
 
 // predictOnce asks for a prediction. It reports whether the server asks its clients to go

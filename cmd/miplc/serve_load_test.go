@@ -1,0 +1,227 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/miplc/miplc/serve/oip"
+)
+
+// maxServerMemory is the most memory that the server may have used at any time.
+const maxServerMemory = 1 << 30
+
+// loadScale returns the number of hostile requests, their size, and the number of
+// connections with large bodies: small in ordinary tests, those of docs/serving.md if
+// MIPLC_TEST_LOAD is set.
+func loadScale() (requests, size, connections int) {
+	if os.Getenv("MIPLC_TEST_LOAD") != "" {
+		return 200, 64<<20 - 1024, 64
+	}
+	return 12, 8 << 20, 8
+}
+
+// hostile returns the body of a request to infer that takes much more memory or time when
+// it is decoded than it has bytes.
+func hostile(kind, size int) (path, body string) {
+	const infer = "/v2/models/demipl-3x4/infer"
+	fill := func(begin, middle, end string) string {
+		return begin + strings.Repeat(middle, (size-len(begin)-len(end))/len(middle)) + end
+	}
+	switch kind % 8 {
+	case 0:
+		return infer, fill(`{"inputs":[`, `{},`, `{}]}`)
+	case 1:
+		return infer, fill(`{"inputs":[{"name":"instances","datatype":"FP32","shape":[1,3],"data":[1,2,3]}],"outputs":[`, `{},`, `{}]}`)
+	case 2:
+		return infer, fill(`{"inputs":[{"name":"instances","datatype":"FP32","shape":[100000,3],"data":[`, `0,`, `0]}]}`)
+	case 3:
+		return infer, fill(`{"inputs":[{"name":"instances","datatype":"FP32","shape":[`, `1,`, `1],"data":[0]}]}`)
+	case 4:
+		return "/predict", fill(`{"instances":[`, `[0,0,0],`, `[0,0,0]]}`)
+	case 5:
+		return "/predict", fill(`{"instances":`, `[`, ``)
+	case 6:
+		return infer, fill(`{"parameters":{`, `"a":{},`, `"b":0},"inputs":[]}`)
+	}
+	return infer, fill(`{"id":"`, `x`, `"}`)
+}
+
+// emptyInputs is a message of gRPC whose generated decoding takes 70 times its bytes.
+func emptyInputs(size int) *emptypb.Empty {
+	const inputs protowire.Number = 5
+	one := protowire.AppendBytes(protowire.AppendTag(nil, inputs, protowire.BytesType), nil)
+	m := &emptypb.Empty{}
+	m.ProtoReflect().SetUnknown(bytes.Repeat(one, size/len(one)))
+	return m
+}
+
+// Hostile requests over both protocols use a bounded memory, and probes are answered all
+// the time.
+func TestServeHostileRequests(t *testing.T) {
+	requests, size, _ := loadScale()
+	s := startLoaded(t)
+	rpc, err := grpc.NewClient(s.rpc, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rpc.Close()
+	var group sync.WaitGroup
+	jobs := make(chan int)
+	var refused [600]atomic.Int64
+	for range 16 {
+		group.Go(func() {
+			for i := range jobs {
+				if i%9 == 8 {
+					var got oip.ModelInferResponse
+					if err := rpc.Invoke(t.Context(), oip.GRPCInferenceService_ModelInfer_FullMethodName, emptyInputs(size), &got); err == nil {
+						t.Error("a message of empty inputs is answered")
+					}
+					continue
+				}
+				path, body := hostile(i, size)
+				code, _, err := s.post(path, body)
+				if err != nil {
+					refused[0].Add(1) // cut off, since it did not arrive within the timeout
+					continue
+				}
+				if code < 400 || code >= 500 && code != 503 {
+					t.Errorf("request %d: status %d", i, code)
+					continue
+				}
+				refused[code].Add(1)
+			}
+		})
+	}
+	for i := range requests {
+		jobs <- i
+	}
+	close(jobs)
+	group.Wait()
+	for code := range refused {
+		if n := refused[code].Load(); n > 0 {
+			t.Logf("%d requests of %d bytes got status %d (0: cut off)", n, size, code)
+		}
+	}
+	s.check(t)
+}
+
+// Of many connections with large bodies each gets an answer or is told to come again,
+// within the timeout.
+func TestServeLargeBodies(t *testing.T) {
+	_, _, connections := loadScale()
+	s := startLoaded(t)
+	const size = 12 << 20
+	row := "[0.12345678901234567890123456789012345678901234567890,0.12345678901234567890123456789012345678901234567890,0.12345678901234567890123456789012345678901234567890],"
+	body := `{"instances":[` + strings.Repeat(row, size/len(row)) + `[0,0,0]]}`
+	var group sync.WaitGroup
+	var ok, busy atomic.Int64
+	for range connections {
+		group.Go(func() {
+			code, took, err := s.post("/predict", body)
+			switch {
+			case err != nil || code != 200 && code != 503 || took > 10*time.Second+time.Second/2:
+				t.Errorf("status %d after %s, %v", code, took, err)
+			case code == 200:
+				ok.Add(1)
+			default:
+				busy.Add(1)
+			}
+		})
+	}
+	group.Wait()
+	t.Logf("%d connections with %d bytes: %d got 200, %d got 503", connections, len(body), ok.Load(), busy.Load())
+	if ok.Load() == 0 {
+		t.Error("no request was answered")
+	}
+	s.check(t)
+}
+
+// loaded is a server in a process of its own, and the probes that ask it.
+type loaded struct {
+	address, rpc string
+	pid          int
+	stop         chan struct{}
+	probed       chan []time.Duration
+}
+
+func startLoaded(t *testing.T) *loaded {
+	s := &loaded{stop: make(chan struct{}), probed: make(chan []time.Duration, 1)}
+	process := serveProcess(t, "--admin", "127.0.0.1:0")
+	s.address, s.rpc, s.pid = process.web, process.rpc, process.pid
+	go func() {
+		var took []time.Duration
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		for {
+			select {
+			case <-s.stop:
+				s.probed <- took
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+			begin := time.Now()
+			resp, err := client.Get("http://" + process.admin + "/v2/health/live")
+			if err != nil {
+				t.Errorf("probe: %v", err)
+				continue
+			}
+			resp.Body.Close()
+			took = append(took, time.Since(begin))
+		}
+	}()
+	return s
+}
+
+func (s *loaded) post(path, body string) (code int, took time.Duration, err error) {
+	begin := time.Now()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Post("http://"+s.address+path, "application/json", strings.NewReader(body))
+	if err != nil {
+		return 0, time.Since(begin), err
+	}
+	defer resp.Body.Close()
+	_, err = io.Copy(io.Discard, resp.Body)
+	return resp.StatusCode, time.Since(begin), err
+}
+
+// check ends the probes and looks at the largest memory that the server has used.
+func (s *loaded) check(t *testing.T) {
+	t.Helper()
+	close(s.stop)
+	probes := <-s.probed
+	slow, worst := 0, time.Duration(0)
+	for _, d := range probes {
+		if worst = max(worst, d); d > 100*time.Millisecond {
+			slow++
+		}
+	}
+	t.Logf("%d probes, %d above 100 ms, worst %s", len(probes), slow, worst)
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.pid))
+	if err != nil {
+		t.Skipf("the memory of a process is not known here: %v", err)
+	}
+	kib, err := strconv.Atoi(regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindStringSubmatch(string(text))[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("the server used up to %d MiB", kib>>10)
+	if kib<<10 > maxServerMemory {
+		t.Errorf("the server used %d MiB of memory", kib>>10)
+	}
+	_ = syscall.Kill(s.pid, syscall.SIGKILL)
+}
