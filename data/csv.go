@@ -63,7 +63,7 @@ func readCSV(path string, o Options) (*Dataset, error) {
 
 func decodeCSV(r io.Reader, path string, o Options) (*Dataset, error) {
 	text := csvText(r, tooLargeError{what: "the text", max: o.max()})
-	c := &csvReader{path: path, max: o.max(), classes: map[string]bool{}}
+	c := &csvReader{path: path, max: o.max(), declared: o.Columns, classes: map[string]bool{}}
 	if packed := packedText(text); packed != "" {
 		return nil, c.errorf(0, "this is no text: it is %s", packed)
 	}
@@ -101,7 +101,10 @@ type csvReader struct {
 	classes    map[string]bool // labels and candidates that occur
 	skip       int             // lines before the header
 	first      int             // column of the first feature
-	features   int
+	columns    []int           // of the features
+	names      []string        // of the features
+	declared   Columns
+	width      int // columns in all
 	d          Dataset
 	bags       []csvBag
 	ids        map[string]int // bag number from 0
@@ -192,17 +195,19 @@ func (c *csvReader) readHeader(header []string) error {
 		c.first = 4
 		c.instLabels = []string{}
 	}
-	c.features = len(header) - c.first
-	if c.features == 0 {
-		return c.errorf(line, "the header names no feature after %s", header[c.first-1])
-	}
-	return nil
+	c.width = len(header)
+	return c.readFeatures(header, line)
 }
 
 // readRow takes one instance; n is its number from 0.
 func (c *csvReader) readRow(row []string, line, n int) error {
-	if len(row) != c.first+c.features {
-		return c.errorf(line, "the row has %d fields, the header %d", len(row), c.first+c.features)
+	if len(row) != c.width {
+		return c.errorf(line, "the row has %d fields, the header %d", len(row), c.width)
+	}
+	if n == 0 {
+		if err := c.checkText(row, line); err != nil {
+			return err
+		}
 	}
 	if err := c.readBag(row, line, n); err != nil {
 		return err
@@ -217,7 +222,8 @@ func (c *csvReader) readRow(row []string, line, n int) error {
 		}
 		c.instLabels = append(c.instLabels, strings.Clone(name))
 	}
-	for j, field := range row[c.first:] {
+	for j, at := range c.columns {
+		field := row[at]
 		x, err := strconv.ParseFloat(CSVNumber(c.rows, field), 32)
 		switch {
 		case err != nil && errors.Is(err, strconv.ErrRange):
@@ -319,7 +325,7 @@ func (c *csvReader) class(name string, line, bag int) error {
 // dataset numbers the classes and fills in the labels.
 func (c *csvReader) dataset() (*Dataset, error) {
 	d := &c.d
-	d.Shape = []int{c.features}
+	d.Shape = []int{len(c.columns)}
 	d.ClassNames = c.named
 	if c.named == nil {
 		d.ClassNames = sortedNames(slices.Collect(maps.Keys(c.classes)))

@@ -17,6 +17,7 @@ type Options struct {
 	// can claim, and hold, a thousand times their own size. 0 means
 	// defaultMaxBytes, or what memory there is where that is less.
 	MaxBytes int64
+	Columns  Columns // of CSV files
 }
 
 func (o Options) max() int64 {

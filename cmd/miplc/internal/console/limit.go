@@ -75,9 +75,12 @@ func DataFlags(con *Console, flags *pflag.FlagSet, to *data.Folder, usage string
 	SizeFlag(flags, &to.Options)
 }
 
-// SizeFlag adds the flag that bounds what a data file may hold.
+// SizeFlag adds the flags that say how data files are read: how large they may be, and
+// which columns of CSV files are features.
 func SizeFlag(flags *pflag.FlagSet, to *data.Options) {
 	Bytes(flags, &to.MaxBytes, "max-bytes", "maximum uncompressed size of a data file, e.g. 16GiB (default: 4GiB, or less if less memory is available)")
+	flags.StringSliceVar(&to.Columns.Ignore, "ignore-columns", nil, "columns of CSV files to leave out, e.g. patient,x,y")
+	flags.StringSliceVar(&to.Columns.Features, "feature-columns", nil, "columns of CSV files that are features although they are named like identifiers or coordinates")
 }
 
 // Bytes adds a flag that takes a number of bytes.

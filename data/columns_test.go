@@ -1,0 +1,51 @@
+package data
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/miplc/miplc/internal/diag"
+)
+
+// Columns that do not look like features are declared or refused, never learned from.
+func TestColumns(t *testing.T) {
+	const head, row = "bag,label,candidates", "\n1,a,a b"
+	rows := func(names, values string) string {
+		return head + names + row + values + "\n2,b,a b" + values + "\n"
+	}
+	for _, c := range []struct {
+		name, text string
+		columns    Columns
+		features   int
+		want       string // error
+	}{
+		{"numbered", rows(",f1,f2", ",1,2"), Columns{}, 2, ""},
+		{"own names", rows(",mean_area,feature_0,x1,Eccentricity,identity", ",1,2,3,4,5"), Columns{}, 5, ""},
+		{"coordinates", rows(",x,y,f1", ",1,2,3"), Columns{}, 0, `columns "x", "y": named like`},
+		{"identifier", rows(",Patient ID,f1", ",7,3"), Columns{}, 0, `column "Patient ID": named like`},
+		{"ending", rows(",slide_id,f1", ",7,3"), Columns{}, 0, `column "slide_id": named like`},
+		{"text", rows(",scanner,f1,stain", ",Zeiss,3,HE"), Columns{}, 0, `columns "scanner", "stain": its values are text`},
+		{"ignored", rows(",x,f1,scanner,f2", ",9,3,Zeiss,4"), Columns{Ignore: []string{"x", "scanner"}}, 2, ""},
+		{"declared", rows(",x,y", ",1,2"), Columns{Features: []string{"x", "y"}}, 2, ""},
+		{"nothing left", rows(",x", ",1"), Columns{Ignore: []string{"x"}}, 0, "names no feature"},
+		{"row numbers", rows(",,f1", ",1,2"), Columns{}, 0, `column ""`},
+	} {
+		d, err := decodeCSV(strings.NewReader(c.text), "bags.csv", Options{Columns: c.columns})
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("%s: %v", c.name, err)
+		case c.want == "" && d.Dim() != c.features:
+			t.Errorf("%s: %d features", c.name, d.Dim())
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if list, ok := diag.ListOf(err); ok && strings.Contains(c.want, "named like") && !slices.ContainsFunc(list[0].Notes, func(n string) bool { return strings.Contains(n, "--ignore-columns") }) {
+			t.Errorf("%s: no advice in %v", c.name, list)
+		}
+	}
+	d, err := decodeCSV(strings.NewReader(rows(",x,f1,scanner,f2", ",9,3,Zeiss,4")), "bags.csv", Options{Columns: Columns{Ignore: []string{"x", "scanner"}}})
+	if err != nil || !slices.Equal(d.Instances, []float32{3, 4, 3, 4}) {
+		t.Errorf("%v, %v", d.Instances, err)
+	}
+}
