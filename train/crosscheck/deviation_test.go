@@ -1,0 +1,65 @@
+package crosscheck_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/traintest"
+)
+
+// MIPLMA divides the scores of a bag by their standard deviation and takes it for a
+// constant in the gradient. In a bag of two instances the attention depends only on
+// which score is larger, but the gradient is proportional to 1/deviation. A bag whose
+// two scores happen to be close makes one very large step: this is why MIPLMA collapses
+// on small bags, in PyTorch as well as here (docs/results.md).
+func TestDeviationOfTwoScores(t *testing.T) {
+	through := "model.let.score=bag_softmax(centred / (of_bag(deviation) + 1e-8) / sqrt(h) / temperature)"
+	detached, attached := traintest.Shipped(t, "miplma"), traintest.Shipped(t, "miplma", through)
+	state, batch := traintest.Start(detached, 1), traintest.Batch(detached, 1, 2)
+	batch.Epoch = 80 // at the least temperature
+	wide := scorer(t, detached, batch, state, 1)
+	close := scorer(t, detached, batch, state, 0.01)
+	for i, a := range wide.attention {
+		if math.Abs(close.attention[i]-a) > 1e-5 {
+			t.Errorf("scores 100 times closer: attention %v, want %v", close.attention, wide.attention)
+		}
+	}
+	if ratio := close.gradient / wide.gradient; math.Abs(ratio-100) > 0.1 {
+		t.Errorf("scores 100 times closer: the gradient of W2 is %v times as large, want 100", ratio)
+	}
+	if g := scorer(t, attached, batch, state, 1).gradient; g > 1e-5*wide.gradient {
+		t.Errorf("with the gradient through the deviation that of W2 is %v, want 0: %v without", g, wide.gradient)
+	}
+}
+
+// scored is what follows from the last layer of a scorer.
+type scored struct {
+	attention []float64
+	gradient  float64 // largest element of the gradient of W2
+}
+
+// scorer computes a step with W2, and so with the differences of the scores, scaled.
+func scorer(t *testing.T, p *compile.Program, b *train.Batch, s *train.State, scale float32) scored {
+	t.Helper()
+	params := map[string][]float32{}
+	for name, values := range s.Params {
+		params[name] = values
+	}
+	params["W2"] = nil
+	for _, v := range s.Params["W2"] {
+		params["W2"] = append(params["W2"], scale*v)
+	}
+	g, err := graph.Gradient(p.Train, compile.OutLoss, []string{"W2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := evaluate(t, g, traintest.Environment(g, b, params))
+	found := scored{attention: out[compile.OutAttention].Data}
+	for _, v := range out[graph.GradPrefix+"W2"].Data {
+		found.gradient = max(found.gradient, math.Abs(v))
+	}
+	return found
+}
