@@ -2,6 +2,7 @@ package data
 
 import (
 	"cmp"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -191,6 +192,29 @@ func OpenSplit(path string, part, bags int) (*Split, error) {
 	}
 	s.Source = source
 	return s, nil
+}
+
+// WriteSplits writes splits as the CSV that OpenSplit reads, numbered from 1.
+func WriteSplits(w io.Writer, splits []*Split) error {
+	rows := csv.NewWriter(w)
+	rows.Write([]string{"split", "part", "bags"})
+	for i, s := range splits {
+		for _, part := range []struct {
+			name string
+			bags []int
+		}{{"train", s.Train}, {"test", s.Test}} {
+			var text strings.Builder
+			for j, bag := range part.bags {
+				if j > 0 {
+					text.WriteByte(' ')
+				}
+				text.WriteString(strconv.Itoa(bag + 1))
+			}
+			rows.Write([]string{strconv.Itoa(i + 1), part.name, text.String()})
+		}
+	}
+	rows.Flush()
+	return rows.Error()
 }
 
 // maxIndexBytes bounds index files, which hold a few numbers a bag.

@@ -22,6 +22,7 @@ type SynthOptions struct {
 	MinSize   int      // instances of the smallest bag
 	MaxSize   int      // instances of the largest bag
 	Classes   []string // classes, by the names or numbers of the source; the others give the negatives
+	Pools     int      // disjoint pools of instances that the bags of each class draw from in turn; 0: one for all
 	Seed      uint64
 	Limits    Options // of reading the source
 
@@ -95,8 +96,9 @@ func SynthSources(set, folder string) []string {
 // positive instances are drawn from those of the class and the others from the
 // negatives, without repetition within a bag; R false positive labels are drawn
 // uniformly from the other classes. The result is named after set and r, e.g.
-// mnist-mipl-r1, and depends on nothing but the source and the options. PrototypeSet
-// is drawn by Prototypes.
+// mnist-mipl-r1, and depends on nothing but the source and the options. With o.Pools
+// PoolSplit makes splits whose parts share no instance. PrototypeSet is drawn by
+// Prototypes.
 func Synth(set string, o SynthOptions) (*Dataset, error) {
 	if err := o.Check(set); err != nil {
 		return nil, err
@@ -130,6 +132,8 @@ func (o SynthOptions) Check(set string) error {
 		return fmt.Errorf("%s has no named classes: give their number", set)
 	case set != PrototypeSet && (o.Features != 0 || o.ClassCount != 0 || o.Noise != nil):
 		return fmt.Errorf("features, noise and a number of classes are settings of %s, not of %s", PrototypeSet, set)
+	case o.Pools != 0 && (set == PrototypeSet || synthSets[set].draw != nil):
+		return fmt.Errorf("%s is not drawn from pools of instances", set)
 	case synthSets[set].draw != nil && (o.Positives != 0 || o.MinSize != 0 || o.MaxSize != 0):
 		return fmt.Errorf("the bags of %s are those of the source: neither their sizes nor the share of positive instances can be chosen", set)
 	}
@@ -165,6 +169,9 @@ func (o SynthOptions) check(name string, mixture bool) error {
 	if o.Bags < k || k > 0 && o.Bags%k != 0 {
 		faults.Add(diag.Errorf(diag.Pos{}, "%d bags cannot be the same number for each of %d classes", o.Bags, k))
 	}
+	if k > 0 && o.Pools > o.Bags/k {
+		faults.Add(diag.Errorf(diag.Pos{}, "%d pools for %d bags of each class; every pool needs a bag of each class", o.Pools, o.Bags/k))
+	}
 	positives, minSize, maxSize := o.Positives, o.MinSize, o.MaxSize
 	if !mixture {
 		positives, minSize, maxSize = 1, 1, 1
@@ -177,13 +184,12 @@ func (o SynthOptions) check(name string, mixture bool) error {
 }
 
 func drawBags(name string, pool *instancePool, o SynthOptions) (*Dataset, error) {
-	for c, members := range pool.positives {
-		if need := max(1, int(o.Positives*float64(o.MaxSize)+0.5)); len(members) < need {
-			return nil, diag.Errorf(diag.Pos{File: name}, "class %s has %d instances in the source, but a bag may need %d", pool.classes[c], len(members), need)
-		}
+	pools := []*instancePool{pool}
+	if o.Pools > 0 {
+		pools = pool.deal(o.Pools, o.Seed)
 	}
-	if len(pool.negatives) < o.MaxSize {
-		return nil, diag.Errorf(diag.Pos{File: name}, "the source has %d negative instances, but a bag may need %d", len(pool.negatives), o.MaxSize)
+	if err := pools[len(pools)-1].fits(o); err != nil { // the smallest
+		return nil, diag.Errorf(diag.Pos{File: name}, "%v", err)
 	}
 	k := len(pool.classes)
 	d, err := newDrawing(name, pool.shape, float64(o.Bags)*float64(o.MinSize+o.MaxSize)/2, o.Bags, k)
@@ -193,6 +199,7 @@ func drawBags(name string, pool *instancePool, o SynthOptions) (*Dataset, error)
 	d.ClassNames = slices.Clone(pool.classes)
 	features := make([]float32, d.Dim())
 	for bag, label := range bagsByClass(o.Bags, k) {
+		pool := pools[poolOf(d.Bags(), o.Bags, k, len(pools))]
 		r := stream.New(o.Seed, "bag", uint64(bag))
 		positive := drawPositives(r, o.MinSize+r.IntN(o.MaxSize-o.MinSize+1), o.Positives)
 		fromClass, fromRest := newSampler(r, pool.positives[label]), newSampler(r, pool.negatives)

@@ -130,14 +130,18 @@ func (s *Synth) draw(r int, folder data.Folder) (*data.Dataset, error) {
 func (s *Synth) options() data.SynthOptions {
 	return data.SynthOptions{
 		Bags: s.Bags, Positives: s.Positives, MinSize: s.MinSize, MaxSize: s.MaxSize, Classes: s.Classes,
-		ClassCount: s.ClassCount, Features: s.Features, Noise: s.Noise, Seed: uint64(s.Seed),
+		ClassCount: s.ClassCount, Features: s.Features, Noise: s.Noise, Pools: s.Pools, Seed: uint64(s.Seed),
 	}
 }
 
 // split gives split i of a data set, counted from 1.
 func (e *Experiment) split(s Splits, i int, set *data.Dataset, folder data.Folder) (*data.Split, error) {
 	if s.Index.V == "" {
-		return data.RandomSplit(set.Bags(), set.Labels, data.SplitOptions{Train: s.Train, Stratify: s.Stratify, Seed: uint64(s.Seed + i - 1)})
+		o := data.SplitOptions{Train: s.Train, Stratify: s.Stratify, Seed: uint64(s.Seed + i - 1)}
+		if s.Pools > 0 {
+			return data.PoolSplit(set.Bags(), set.Classes, s.Pools, o)
+		}
+		return data.RandomSplit(set.Bags(), set.Labels, o)
 	}
 	name := strings.ReplaceAll(s.Index.V, splitMark, strconv.Itoa(i))
 	path, err := e.find(s.Index, name, folder)

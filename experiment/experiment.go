@@ -66,6 +66,7 @@ type Synth struct {
 	ClassCount int        `json:"class_count,omitempty"` // of prototypes
 	Features   int        `json:"features,omitempty"`    // of prototypes
 	Noise      *float64   `json:"noise,omitempty"`       // of prototypes
+	Pools      int        `json:"pools,omitempty"`       // of instances; 0: not drawn from pools
 	Seed       int        `json:"seed"`
 
 	noise schema.Float
@@ -143,6 +144,7 @@ type Splits struct {
 	Stratify bool    // the same share of every class
 	Seed     int
 	Index    schema.Str // path; {split} stands for the number of the split
+	Pools    int        // of the instances of a drawn set, see data.PoolSplit; 0: not drawn from pools
 }
 
 // Choose says how one setting of a grid is chosen in every cell: by the accuracy
@@ -203,10 +205,14 @@ func (e *Experiment) Learner(name string) *Learner {
 
 // splitsOf are the splits of a data set.
 func (e *Experiment) splitsOf(d *DataSet) Splits {
+	s := e.Splits
 	if d.Splits != nil {
-		return *d.Splits
+		s = *d.Splits
 	}
-	return e.Splits
+	if d.Synth != nil {
+		s.Pools = d.Synth.Pools
+	}
+	return s
 }
 
 // Variants are the values of Vary as settings, or one empty setting.

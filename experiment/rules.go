@@ -99,7 +99,9 @@ func (c *checker) dataRules() {
 		case !strings.Contains(d.File.V, rMark) && len(d.R) > 1:
 			note(c.add(d.File.Pos, "one file for %d values of r", len(d.R)), "write {r} where r stands in the name of the file")
 		}
-		if s := c.e.splitsOf(d); strings.HasSuffix(s.Index.V, ".mat") && !strings.Contains(s.Index.V, splitMark) && s.Count > 1 {
+		if s := c.e.splitsOf(d); s.Pools > 0 && s.Index.V != "" {
+			note(c.add(s.Index.Pos, "%s is drawn from %d pools, whose splits are not those of index files", d.Name.V, s.Pools), "leave out index or pools")
+		} else if strings.HasSuffix(s.Index.V, ".mat") && !strings.Contains(s.Index.V, splitMark) && s.Count > 1 {
 			note(c.add(s.Index.Pos, "a .mat file holds one split, but %d are asked for", s.Count),
 				"write {split} where the number of the split stands in the name of the file")
 		}

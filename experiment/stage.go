@@ -30,6 +30,7 @@ type dealtSet struct {
 	Train    float64 `json:"train,omitempty"`
 	Stratify bool    `json:"stratify,omitempty"`
 	Seed     int     `json:"seed,omitempty"`
+	Pools    int     `json:"pools,omitempty"`
 	Index    string  `json:"index,omitempty"` // in place of a random split; {split} stands for the number of the split
 }
 
@@ -82,7 +83,7 @@ func (d *Deal) stageSpecs(dir string, at Coord, c *Cell) error {
 func (c *candidate) path(dir string) string { return filepath.Join(dir, SpecsFolder, c.Hash+".yaml") }
 
 func (d *Deal) stageSet(dir string, in *inputOf, e *Experiment) error {
-	set := dealtSet{SetFacts: in.facts, Train: in.splits.Train, Stratify: in.splits.Stratify, Seed: in.splits.Seed}
+	set := dealtSet{SetFacts: in.facts, Train: in.splits.Train, Stratify: in.splits.Stratify, Seed: in.splits.Seed, Pools: in.splits.Pools}
 	name := slug(in.facts.title())
 	path := filepath.Join(DataFolder, name+"-"+in.facts.Hash[:8]+ending(in.path))
 	if rel, err := filepath.Rel(filepath.Join(dir, DataFolder), in.path); err == nil && filepath.IsLocal(rel) {
@@ -206,7 +207,7 @@ func unchanged(path, hash string) error {
 // input is the data set, unopened.
 func (s *dealtSet) input(o Options) *inputOf {
 	in := &inputOf{facts: s.SetFacts, path: filepath.Join(o.Dir, filepath.FromSlash(s.File)), folder: o.Data}
-	in.splits = Splits{Train: s.Train, Stratify: s.Stratify, Seed: s.Seed}
+	in.splits = Splits{Train: s.Train, Stratify: s.Stratify, Seed: s.Seed, Pools: s.Pools}
 	if s.Index != "" {
 		in.splits.Index = schema.Str{V: filepath.Join(o.Dir, filepath.FromSlash(s.Index))}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/outfile"
 )
 
 // synthOptions are the settings of miplc data synth.
@@ -17,6 +18,7 @@ type synthOptions struct {
 	Console *console.Console
 	Set     string
 	Output  string
+	Splits  string
 	Force   bool
 	r       int     // false positive labels; -1: default
 	noise   float64 // -1: default
@@ -37,7 +39,8 @@ published dataset. The same options always give the same file.`,
 			strings.Join(data.SynthSets, ", "), data.PrototypeSet),
 		Example: `  miplc data synth prototypes -o bags.npz
   miplc data synth mnist-mipl --source data --r 1 -o mnist-r1.npz
-  miplc data synth birdsong-mipl --source data --r 2 --seed 7 -o birdsong-r2.npz`,
+  miplc data synth birdsong-mipl --source data --r 2 --seed 7 -o birdsong-r2.npz
+  miplc data synth birdsong-mipl --source data --pools 8 --splits birdsong-splits.csv -o birdsong-r1.npz`,
 		Args: console.Args(console.Arg("SET", &o.Set)),
 		RunE: func(*cobra.Command, []string) error { return runSynth(o) },
 	}
@@ -51,6 +54,8 @@ published dataset. The same options always give the same file.`,
 	f.IntVar(&o.MinSize, "min-size", 0, "number of instances of the smallest bag")
 	f.IntVar(&o.MaxSize, "max-size", 0, "number of instances of the largest bag")
 	f.StringSliceVar(&o.Classes, "classes", nil, "names or numbers of the source classes; the other classes provide the negative instances")
+	f.IntVar(&o.Pools, "pools", 0, "number of disjoint instance pools, from which the bags draw in turn (requires --splits)")
+	f.StringVar(&o.Splits, "splits", "", "output file (.csv) for ten splits whose training and test bags come from different pools")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of all random draws")
 	f.IntVar(&o.Features, "features", 0, "number of features per instance (prototypes)")
 	f.IntVar(&o.ClassCount, "class-count", 0, "number of classes (prototypes)")
@@ -58,6 +63,7 @@ published dataset. The same options always give the same file.`,
 	console.SizeFlag(f, &o.Limits)
 	console.Limit(f, 1, console.Most, "bags", "min-size", "max-size", "features")
 	console.Limit(f, 2, console.Most, "class-count")
+	console.Limit(f, 2, console.Most, "pools")
 	console.Limit(f, 0, 1000, "r")
 	console.Limit(f, console.AboveZero, 1, "positives")
 	console.Limit(f, 0, console.Most, "noise")
@@ -72,6 +78,9 @@ func runSynth(o *synthOptions) error {
 	}
 	if err := console.CheckWord("SET", o.Set, data.SynthSets...); err != nil {
 		return err
+	}
+	if (o.Pools > 0) != (o.Splits != "") {
+		return console.Usagef("miplc data synth: --pools and --splits are used together; random splits of a set drawn from pools would mix them")
 	}
 	if o.r >= 0 {
 		o.R = &o.r
@@ -94,5 +103,32 @@ func runSynth(o *synthOptions) error {
 	if err != nil {
 		return err
 	}
+	if o.Pools > 0 {
+		if err := writePoolSplits(o, set); err != nil {
+			return err
+		}
+	}
 	return save(o.Console, set, out, o.Output)
+}
+
+// writePoolSplits writes ten splits of a set that was drawn from pools: 7 in 10 pools
+// train.
+func writePoolSplits(o *synthOptions, set *data.Dataset) error {
+	out, err := o.Console.Create(o.Splits, outfile.Options{Force: o.Force, Inputs: data.SynthSources(o.Set, o.Source)})
+	if err != nil {
+		return err
+	}
+	defer out.Discard()
+	var splits []*data.Split
+	for i := range uint64(10) {
+		split, err := data.PoolSplit(set.Bags(), set.Classes, o.Pools, data.SplitOptions{Train: 0.7, Seed: o.Seed + i})
+		if err != nil {
+			return err
+		}
+		splits = append(splits, split)
+	}
+	if err := data.WriteSplits(out, splits); err != nil {
+		return err
+	}
+	return out.Commit()
 }

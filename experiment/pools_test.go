@@ -1,0 +1,84 @@
+package experiment
+
+import (
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/miplc/miplc/data"
+)
+
+// The splits of a set that is drawn from pools share no instance, also those of a part
+// that another machine computes.
+func TestPoolsOfASet(t *testing.T) {
+	folder := data.Folder{Dir: t.TempDir()}
+	writeBirds(t, filepath.Join(folder.Dir, "mil", "birdsong", "instances.csv.gz"))
+	e := parse(t, `
+name: pools
+data: [{name: B, synth: {set: birdsong-mipl, bags: 40, classes: [BRCR, WIWR], min_size: 4, max_size: 4, pools: 5}}]
+learners: [{name: a, spec: demipl}]
+splits: {count: 3, train: 0.6}
+`)
+	d := &e.Data[0]
+	set, err := d.Synth.draw(1, folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := &inputOf{splits: e.splitsOf(d)}
+	dealt := dealtSet{Train: in.splits.Train, Seed: in.splits.Seed, Pools: in.splits.Pools}
+	seen := map[string]bool{}
+	for i := range 3 {
+		split, err := e.split(in.splits, i+1, set, folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		elsewhere, err := e.split(dealt.input(Options{}).splits, i+1, set, folder)
+		if err != nil || fmt.Sprint(elsewhere) != fmt.Sprint(split) {
+			t.Errorf("split %d of a dealt part is %v (%v), want %v", i+1, elsewhere, err, split)
+		}
+		trained := map[float32]bool{}
+		for _, bag := range split.Train {
+			for _, x := range set.Bag(bag) {
+				trained[x] = true
+			}
+		}
+		for _, bag := range split.Test {
+			for _, x := range set.Bag(bag) {
+				if trained[x] {
+					t.Fatalf("split %d: instance %v is in training and in test bags", i+1, x)
+				}
+			}
+		}
+		if len(split.Train) != 24 || len(split.Test) != 16 {
+			t.Errorf("split %d has %d training and %d test bags, want 24 and 16", i+1, len(split.Train), len(split.Test))
+		}
+		seen[fmt.Sprint(split.Test)] = true
+	}
+	if len(seen) < 2 {
+		t.Error("all splits are the same")
+	}
+}
+
+// writeBirds writes instances of one feature, which numbers them: 100 without a label,
+// 40 of each of two species.
+func writeBirds(t *testing.T, path string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := gzip.NewWriter(f)
+	fmt.Fprintln(z, "bag,instance_label,f1")
+	for i := range 180 {
+		fmt.Fprintf(z, "1,%d,%d\n", max(0, (i-60)/40), i)
+	}
+	if err := errors.Join(z.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
