@@ -56,21 +56,27 @@ type synthSet struct {
 	draw     func(string, SynthOptions) (*Dataset, error) // for sets that are no mixtures
 }
 
-// synthSets holds the published sizes (paper, Table 1). The share of positive
-// instances is not published.
+// positives is the share of positive instances in the bags: near three a bag. It is not
+// published; with it the compared learners come closest to their published accuracies on
+// all three sets (docs/results.md).
+const positives = 0.07
+
+// synthSets holds the published sizes (paper, Table 1). Nor are the classes published;
+// with even ones PL-AGGD and PRODEN are as good on the maxima and minima of FMNIST-MIPL
+// as on its means, in the paper far worse.
 var synthSets = map[string]synthSet{
 	"mnist-mipl": {
-		defaults: SynthOptions{Bags: 500, R: new(1), Positives: 0.1, MinSize: 35, MaxSize: 48, Classes: []string{"0", "2", "4", "6", "8"}},
+		defaults: SynthOptions{Bags: 500, R: new(1), Positives: positives, MinSize: 35, MaxSize: 48, Classes: []string{"0", "2", "4", "6", "8"}},
 		sources:  idxFiles(mnist.folder),
 		pool:     mnist.pool,
 	},
 	"fmnist-mipl": {
-		defaults: SynthOptions{Bags: 500, R: new(1), Positives: 0.1, MinSize: 35, MaxSize: 48, Classes: []string{"0", "2", "4", "6", "8"}},
+		defaults: SynthOptions{Bags: 500, R: new(1), Positives: positives, MinSize: 35, MaxSize: 48, Classes: []string{"1", "3", "5", "7", "9"}},
 		sources:  idxFiles(fashionMNIST.folder),
 		pool:     fashionMNIST.pool,
 	},
 	"birdsong-mipl": {
-		defaults: SynthOptions{Bags: 1300, R: new(1), Positives: 0.1, MinSize: 32, MaxSize: 42, Classes: birdNames},
+		defaults: SynthOptions{Bags: 1300, R: new(1), Positives: positives, MinSize: 32, MaxSize: 42, Classes: birdNames},
 		sources:  []string{birdsongFile},
 		pool:     birdsongPool,
 	},

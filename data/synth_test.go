@@ -174,7 +174,7 @@ func TestPaperSets(t *testing.T) {
 				t.Error("the bags are not in the order of their classes")
 			}
 			if d.InstLabels != nil {
-				checkDrawn(t, d, c.r, 0.1)
+				checkDrawn(t, d, c.r, positives)
 			}
 			if c.dim == 784 {
 				return // the draw is the same code; reading the images twice more takes seconds
@@ -243,7 +243,7 @@ func TestSynthClasses(t *testing.T) {
 	if want := []string{"HAFL", "WIWR", "BRCR"}; !slices.Equal(d.ClassNames, want) {
 		t.Errorf("the classes are %v, want %v", d.ClassNames, want)
 	}
-	checkDrawn(t, d, 0, 0.1)
+	checkDrawn(t, d, 0, positives)
 }
 
 // goldenPrototypes pins the default set: results on it are quoted.

@@ -92,7 +92,7 @@ func (e *Experiment) find(at schema.Str, name string, folder data.Folder) (strin
 }
 
 // drawVersion changes when the same description draws other bags, or in another order.
-const drawVersion = 2
+const drawVersion = 3
 
 // cached draws a set into the folder of the experiment unless it is there. Its
 // name has a hash of the description, so that another description draws anew.

@@ -1,0 +1,145 @@
+package experiment
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/miplc/miplc/language/languagetest"
+)
+
+// measuredLine is a line of bench/published/shares.jsonl: the part of a Result that
+// docs/results.md shows.
+type measuredLine struct {
+	Coord
+	Accuracy float64 `json:"accuracy"`
+}
+
+// measured reads lines and gathers the accuracies of the splits by dataset and learner.
+// Every line belongs to a cell of the experiment, and no cell has two.
+func measured(t *testing.T, e *Experiment, path string) map[[2]string][]float64 {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	found, seen := map[[2]string][]float64{}, map[Coord]bool{}
+	lines := bufio.NewScanner(f)
+	for n := 1; lines.Scan(); n++ {
+		var l measuredLine
+		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
+			t.Fatalf("%s:%d: %v", path, n, err)
+		}
+		switch {
+		case seen[l.Coord]:
+			t.Errorf("%s:%d: %+v is there twice", path, n, l.Coord)
+		case !slices.ContainsFunc(e.Data, func(d DataSet) bool { return d.Name.V == l.Data }) || e.Learner(l.Learner) == nil || l.Split < 1 || l.Split > e.Splits.Count || l.R != 1:
+			t.Errorf("%s:%d: %+v is not a cell of %s", path, n, l.Coord, e.Name.V)
+		case l.Accuracy <= 0 || l.Accuracy > 1:
+			t.Errorf("%s:%d: accuracy %v", path, n, l.Accuracy)
+		}
+		seen[l.Coord] = true
+		key := [2]string{l.Data, l.Learner}
+		found[key] = append(found[key], l.Accuracy)
+	}
+	if err := lines.Err(); err != nil || len(found) == 0 {
+		t.Fatalf("%s: %d cells, %v", path, len(found), err)
+	}
+	return found
+}
+
+func meanOf(list []float64) (mean float64) {
+	for _, v := range list {
+		mean += v / float64(len(list))
+	}
+	return mean
+}
+
+// The table of docs/results.md is that of the lines that were measured. The last column is
+// the root mean square of the differences from the published accuracies, over the learners
+// that all rows of the dataset have.
+func TestMeasuredShares(t *testing.T) {
+	e, err := Load("../bench/published/shares.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	paper, err := Load("paper-benchmark")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := measured(t, e, "../bench/published/shares.jsonl")
+	var text strings.Builder
+	text.WriteString("| dataset |")
+	for i := range e.Learners {
+		fmt.Fprintf(&text, " %s |", e.Learners[i].Title)
+	}
+	text.WriteString(" rms |\n|---|" + strings.Repeat("---:|", len(e.Learners)+1) + "\n")
+	last := ""
+	for i := range e.Data {
+		name := e.Data[i].Name.V
+		set := setOf(&e.Data[i])
+		if set != last {
+			writePublished(t, &text, e, paper, set)
+		}
+		last = set
+		fmt.Fprintf(&text, "| %s |", name)
+		square, n := 0.0, 0
+		for j := range e.Learners {
+			learner := e.Learners[j].Name.V
+			cells := found[[2]string{name, learner}]
+			if len(cells) == 0 {
+				text.WriteString(" |")
+				continue
+			}
+			if everywhere(e, found, set, learner) {
+				d := meanOf(cells) - published(t, paper, learner, set)
+				square, n = square+d*d, n+1
+			}
+			fmt.Fprintf(&text, " %.3f (%d) |", meanOf(cells), len(cells))
+		}
+		if n < 2 {
+			t.Errorf("%d learners have results on all rows of %s", n, set)
+		}
+		fmt.Fprintf(&text, " %.3f |\n", math.Sqrt(square/float64(n)))
+	}
+	languagetest.Tables(t, "../docs/results.md", map[string]string{"shares": text.String()})
+}
+
+// setOf names the dataset of the paper that one of the experiment is drawn like.
+func setOf(d *DataSet) string { return strings.Fields(d.Name.V)[0] }
+
+// everywhere reports whether a learner has results on all rows of a dataset.
+func everywhere(e *Experiment, found map[[2]string][]float64, set, learner string) bool {
+	for i := range e.Data {
+		if setOf(&e.Data[i]) == set && len(found[[2]string{e.Data[i].Name.V, learner}]) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func writePublished(t *testing.T, to *strings.Builder, e, paper *Experiment, set string) {
+	fmt.Fprintf(to, "| **%s, paper** |", set)
+	for j := range e.Learners {
+		fmt.Fprintf(to, " %.3f |", published(t, paper, e.Learners[j].Name.V, set))
+	}
+	to.WriteString(" |\n")
+}
+
+// published is the mean that was published for a learner, r = 1.
+func published(t *testing.T, paper *Experiment, learner, set string) float64 {
+	t.Helper()
+	mean, _, _ := strings.Cut(paper.Learner(learner).PublishedOn(set, 1), "±")
+	v, err := strconv.ParseFloat(mean, 64)
+	if err != nil {
+		t.Fatalf("%s on %s: %v", learner, set, err)
+	}
+	return v
+}
