@@ -86,14 +86,14 @@ const (
 const memoryPerRequest = 4
 
 func (o *options) flags(f *pflag.FlagSet) {
-	f.StringVar(&o.HTTP, "http", "127.0.0.1:8080", "address of HTTP")
-	f.StringVar(&o.GRPC, "grpc", "127.0.0.1:8081", "address of gRPC; empty: none")
+	f.StringVar(&o.HTTP, "http", "127.0.0.1:8080", "address for HTTP; :8080 accepts connections from other machines")
+	f.StringVar(&o.GRPC, "grpc", "127.0.0.1:8081", "address for gRPC; empty disables it")
 	f.StringVar(&o.Admin, "admin", "", "address for health and metrics over HTTP, without token and TLS (default: none)")
-	f.StringVar(&o.TLSCert, "tls-cert", "", "PEM file of the certificate, with which connections are TLS; read again when it changes")
-	f.StringVar(&o.TLSKey, "tls-key", "", "PEM file of its key")
-	f.StringArrayVar(&o.TokenFiles, "token-file", nil, "file with a bearer token that requests must send, except health probes and the page; read again when it changes; may be repeated (default: no token)")
+	f.StringVar(&o.TLSCert, "tls-cert", "", "PEM file of the TLS certificate, reloaded when it changes (default: no TLS)")
+	f.StringVar(&o.TLSKey, "tls-key", "", "PEM file of the TLS key")
+	f.StringArrayVar(&o.TokenFiles, "token-file", nil, "file with a bearer token that requests must send, except health probes and the page; reloaded when it changes (repeatable; default: no token)")
 	f.StringSliceVar(&o.Hosts, "allowed-hosts", nil, "host names that HTTP requests may use, separated by commas; * allows any (default: localhost, 127.0.0.1, ::1 and the host of --http if that is a loopback address, else any)")
-	f.StringVar(&o.Bags, "bags", "", "data set whose bags the page at / offers to show")
+	f.StringVar(&o.Bags, "bags", "", "dataset whose bags the page at / offers")
 	f.IntVar(&o.Serve.Batching.Bags, "batch", 32, fmt.Sprintf("number of bags per run, for models with the signature batch, up to %d", maxBatch))
 	console.Duration(f, &o.Serve.Batching.Delay, "batch-delay", 0, 0, "maximum time that a run waits for more bags")
 	f.IntVar(&o.Serve.Batching.Parallel, "parallel", goruntime.GOMAXPROCS(0), fmt.Sprintf("number of concurrent runs per model, up to %d", maxParallel))
