@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/miplc/miplc/internal/onnxpb"
@@ -9,7 +10,7 @@ import (
 
 // The shapes of every model are followed, and the memory grows with the instances.
 func TestEstimate(t *testing.T) {
-	for path, instance := range map[string][]int{"demipl-3x4": {3}, "batch-3x4": {3}, "demipl-38x13": {38}, "image-12x12": {1, 12, 12}} {
+	for path, instance := range map[string][]int{"demipl-3x4": {3}, "batch-3x4": {3}, "demipl-38x13": {38}, "image-12x12": {1, 12, 12}, "attention-20x5": {20}, "attention-batch-20x5": {20}} {
 		data, err := os.ReadFile("testdata/" + path + ".onnx")
 		if err != nil {
 			t.Fatal(err)
@@ -23,10 +24,13 @@ func TestEstimate(t *testing.T) {
 		for _, n := range []int{1, 10, 1000, 100_000} {
 			bytes, _, ok := e.run(n, 1)
 			t.Logf("%s, %d instances: %d bytes", path, n, bytes)
-			if !ok || bytes <= last || bytes < int64(n)*4*int64(instance[0]) || bytes > int64(n)*1_000_000 {
+			if !ok || bytes <= last || bytes < int64(n)*4*int64(instance[0]) || bytes > int64(n)*1_000_000+12*int64(n)*int64(n) {
 				t.Errorf("%s, %d instances: %d bytes, %v", path, n, bytes, ok)
 			}
 			last = bytes
+		}
+		if square := int64(100_000) * 100_000 * 4; strings.HasPrefix(path, "attention") != (last > square) {
+			t.Errorf("%s: %d bytes for 100,000 instances", path, last)
 		}
 	}
 }
