@@ -15,7 +15,7 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/language/schema"
-	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/prepare"
 )
 
 // SetFacts describes one data set at one r.
@@ -88,7 +88,7 @@ func (e *Experiment) place(d *DataSet, r int, dir string, folder data.Folder) (p
 
 // find looks up a file that the experiment names.
 func (e *Experiment) find(at schema.Str, name string, folder data.Folder) (string, error) {
-	return runs.Find(&e.Origin, at.Pos, name, folder)
+	return prepare.Find(&e.Origin, at.Pos, name, folder)
 }
 
 // drawVersion changes when the same description draws other bags, or in another order.
@@ -186,7 +186,7 @@ func (e *Experiment) dataError(d *DataSet, r int, err error) error {
 		one = list[0]
 	}
 	if one.Pos.File == e.File && one.Pos.Line > 0 {
-		return &runs.DataError{Err: one}
+		return &prepare.DataError{Err: one}
 	}
 	text := one.Text
 	if !one.Pos.IsZero() {
@@ -195,5 +195,5 @@ func (e *Experiment) dataError(d *DataSet, r int, err error) error {
 	f := SetFacts{Name: d.Name.V, R: r}
 	shown := e.show(d.Name, "%s: %s", f.title(), text)
 	shown.Suggestion, shown.Notes = one.Suggestion, one.Notes
-	return &runs.DataError{Err: shown}
+	return &prepare.DataError{Err: shown}
 }

@@ -64,7 +64,7 @@ func PlanShards(e *Experiment, o Options, d Dealing) (*Deal, error) {
 	if d.Accelerated {
 		o.Auto = engines.XLA
 	}
-	r, err := prepare(e, o)
+	r, err := newRunner(e, o)
 	if err != nil {
 		return nil, err
 	}

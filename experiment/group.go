@@ -12,6 +12,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
@@ -185,7 +186,7 @@ func (r *runner) settings(list []training, g *group, cell int, set *data.Dataset
 // trial makes a training of a cell, which keeps checkpoints until the cell has
 // its result.
 func (r *runner) trial(g *group, c *Cell, name string, spec *language.Spec, set *data.Dataset, split *data.Split) (*train.Trial, error) {
-	t, err := runs.NewTrial(spec, set, split)
+	t, err := prepare.Trial(spec, set, split)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/schema"
-	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/train"
 )
 
@@ -122,7 +122,7 @@ func (e *Experiment) checkTwins(loaded map[Coord][]candidate, errs *diag.List) {
 }
 
 // plan opens or draws the selected data sets and settles their cells. Errors of
-// data are *runs.DataError, those of specs *runs.SpecError.
+// data are *prepare.DataError, those of specs *prepare.SpecError.
 func (e *Experiment) plan(loaded map[Coord][]candidate, sel Select, dir string, folder data.Folder) (*Plan, error) {
 	p := &Plan{Name: e.Name.V, SHA256: fmt.Sprintf("%x", sha256.Sum256(e.Text)), experiment: e}
 	for i := range e.Data {
@@ -187,7 +187,7 @@ func (p *Plan) addCells(loaded map[Coord][]candidate, sel Select, d *DataSet, in
 		}
 	}
 	if err := errs.Err(); err != nil {
-		return &runs.SpecError{Err: err}
+		return &prepare.SpecError{Err: err}
 	}
 	return nil
 }
@@ -205,7 +205,7 @@ func (e *Experiment) splitList(d *DataSet, in *inputOf, set *data.Dataset) ([]*d
 		if n, had := first[hash]; had {
 			pos := cmp.Or(in.splits.Index.Pos, d.Name.Pos)
 			wrong := e.Show(diag.Errorf(pos, "splits %d and %d of %s have the same training and test bags: their results would count twice", n, i+1, in.facts.title()))
-			return nil, &runs.SpecError{Err: wrong.WithNote("ask for fewer splits, or correct the index file")}
+			return nil, &prepare.SpecError{Err: wrong.WithNote("ask for fewer splits, or correct the index file")}
 		}
 		list[i], first[hash] = split, i+1
 	}
@@ -220,7 +220,7 @@ func (e *Experiment) compiles(l *Learner, c *Cell, set *data.Dataset, split *dat
 		repeated = 1 - e.Choose.Holdout + 1/float64(n)
 	}
 	for _, choice := range c.candidates {
-		trial, err := runs.NewTrial(choice.spec, set, split)
+		trial, err := prepare.Trial(choice.spec, set, split)
 		if err != nil {
 			var found diag.List
 			e.locate(err, l, choice.name, choice.set, &found)

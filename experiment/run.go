@@ -15,7 +15,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/internal/workers"
-	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/train/engines"
 )
 
@@ -92,7 +92,7 @@ func (e *Experiment) Check() error {
 // the next start.
 func Run(ctx context.Context, e *Experiment, o Options) (Progress, error) {
 	o.Groups = true
-	r, err := prepare(e, o)
+	r, err := newRunner(e, o)
 	if err != nil {
 		return Progress{}, err
 	}
@@ -121,15 +121,15 @@ type runner struct {
 	broken   error // of the results file: nothing more can be kept
 }
 
-// prepare claims the folder, settles the plan and writes it. The runner is closed at
+// newRunner claims the folder, settles the plan and writes it. The runner is closed at
 // the end.
-func prepare(e *Experiment, o Options) (*runner, error) {
+func newRunner(e *Experiment, o Options) (*runner, error) {
 	loaded, err := e.loadSpecs()
 	if err == nil {
 		err = o.Select.check(e)
 	}
 	if err != nil {
-		return nil, &runs.SpecError{Err: err}
+		return nil, &prepare.SpecError{Err: err}
 	}
 	folder, err := claim(o.Dir, e)
 	if err != nil {

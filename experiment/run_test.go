@@ -18,6 +18,7 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/miplc/miplc/train"
@@ -150,7 +151,7 @@ func TestCellIsAnOrdinaryRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trials, err := runs.OpenTrials([]*language.Spec{spec}, data.Folder{})
+	trials, err := prepare.Trials([]*language.Spec{spec}, data.Folder{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -416,14 +417,14 @@ func TestBadData(t *testing.T) {
 			}
 			continue
 		}
-		var d *runs.DataError
+		var d *prepare.DataError
 		if !errors.As(err, &d) || !strings.Contains(err.Error(), want) || len(w.ran) > 0 {
 			t.Errorf("%s: %v, want ...%s...", text, err, want)
 		}
 	}
 	e := parse(t, strings.Replace(tiny, "spec: demipl-md", "spec: demipl-image", 1))
 	_, w, err := run(t, e, Options{Dir: t.TempDir()})
-	var wrong *runs.SpecError
+	var wrong *prepare.SpecError
 	if !errors.As(err, &wrong) || !strings.Contains(err.Error(), `test.yaml:7:22: learner "md": `) || len(w.ran) > 0 {
 		t.Errorf("images on features: %v", err)
 	}

@@ -8,10 +8,12 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/spectest"
+	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
+	"github.com/miplc/miplc/verify"
 )
 
 // ofFile counts what a model file gets right, bag by bag.
@@ -44,7 +46,7 @@ func TestAccuracyIsThatOfTheFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		trials, err := OpenTrials([]*language.Spec{spec}, data.Folder{})
+		trials, err := prepare.Trials([]*language.Spec{spec}, data.Folder{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +73,7 @@ func TestAccuracyIsThatOfTheFile(t *testing.T) {
 // without one, and whatever is there to run the model.
 func TestAccuraciesOfTheEngineAreReplaced(t *testing.T) {
 	spec := load(t, "quickstart", "train.epochs=3")
-	trials, err := OpenTrials([]*language.Spec{spec}, data.Folder{})
+	trials, err := prepare.Trials([]*language.Spec{spec}, data.Folder{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,5 +107,6 @@ func TestAccuraciesOfTheEngineAreReplaced(t *testing.T) {
 	spoil()
 	hold("in onnx-go", JudgeAlone(context.Background(), trial, report, t.TempDir()))
 	spoil()
-	hold("in the interpreter", judge(context.Background(), trial, report, interpreted(trial.Program, report.State.Params)))
+	notAFile := []byte("none of the back ends opens this")
+	hold("in the interpreter", verify.Accuracies(context.Background(), trial, report, notAFile, "", verify.Interpreted(trial.Program, report.State.Params)))
 }

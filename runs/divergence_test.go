@@ -7,6 +7,7 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 )
@@ -24,7 +25,7 @@ func TestShippedSpecsDoNotDiverge(t *testing.T) {
 			list = append(list, load(t, name, append(set, fmt.Sprint("train.lr=", times*load(t, name).Train.LR.V))...))
 		}
 	}
-	trials, err := OpenTrials(list, data.Folder{})
+	trials, err := prepare.Trials(list, data.Folder{})
 	if err != nil {
 		t.Fatal(err)
 	}

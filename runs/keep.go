@@ -3,6 +3,7 @@ package runs
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,14 +14,16 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/internal/outfile"
-	"github.com/miplc/miplc/internal/parity"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
+	"github.com/miplc/miplc/verify"
+	"github.com/miplc/miplc/verify/parity"
 )
 
 // Keep writes the folder of a run of a trial that was trained elsewhere: that of Train, but
@@ -130,7 +133,7 @@ func finish(ctx context.Context, t *train.Trial, report *train.Report, place tra
 		return nil, err
 	}
 	draw, native := check(t, report, program, params)
-	agreed, err := exportChecked(ModelPath(t.Dir), program, params, meta, trainedBy(place, lib), draw, native)
+	agreed, err := verify.ExportChecked(ModelPath(t.Dir), program, params, meta, trainedBy(place, lib), draw, native)
 	if err != nil && report.Diverged != nil {
 		err = fmt.Errorf("%w\n%s", err, report.Diverged)
 	}
@@ -141,7 +144,7 @@ func finish(ctx context.Context, t *train.Trial, report *train.Report, place tra
 	if err != nil {
 		return nil, err
 	}
-	if err := judgeModel(ctx, t, report, content, lib, interpreted(program, params)); err != nil {
+	if err := verify.Accuracies(ctx, t, report, content, lib, verify.Interpreted(program, params)); err != nil {
 		return nil, err
 	}
 	plots, err := writePlots(t.Dir, t.Program.Spec.Name.V, forPlots(report), t.Data)
@@ -153,11 +156,11 @@ func finish(ctx context.Context, t *train.Trial, report *train.Report, place tra
 
 // trainedBy returns the onnxruntime library at path with the execution provider that
 // trained.
-func trainedBy(place train.Placement, path string) library {
+func trainedBy(place train.Placement, path string) verify.Library {
 	if place.Engine != engines.ORT || place.Device == engines.CPU {
-		return library{path: path}
+		return verify.Library{Path: path}
 	}
-	return library{path, place.Device}
+	return verify.Library{Path: path, Provider: place.Device}
 }
 
 // exported gives the program and the parameters of the model to export. That of a
@@ -184,15 +187,15 @@ func exported(t *train.Trial, report *train.Report) (*compile.Program, map[strin
 }
 
 // check gives the bags on which the model is checked, and what else predicts them.
-func check(t *train.Trial, report *train.Report, p *compile.Program, params map[string][]float32) (parity.Options, func(*predictors) error) {
+func check(t *train.Trial, report *train.Report, p *compile.Program, params map[string][]float32) (parity.Options, func(*verify.Predictors) error) {
 	if report.Solved == nil {
-		return parityOptions(p, report.State), func(e *predictors) error { return e.addNative(p, report.State) }
+		return verify.Bags(p, report.State), func(e *verify.Predictors) error { return e.AddNative(p, report.State) }
 	}
 	seen := data.NewNormalization(t.Data, t.Split.Train)
-	draw := parity.Options{Instance: p.Signature.Instance, Seed: paritySeed, Mean: seen.Mean, Std: seen.Std, Tolerance: report.Solved.Tolerance()}
-	return draw, func(e *predictors) error {
-		e.list = append(e.list, own(report))
-		e.addReference(p, params)
+	draw := parity.Options{Instance: p.Signature.Instance, Seed: verify.Seed, Mean: seen.Mean, Std: seen.Std, Tolerance: report.Solved.Tolerance()}
+	return draw, func(e *verify.Predictors) error {
+		e.Add(own(report))
+		e.AddReference(p, params)
 		return nil
 	}
 }
@@ -241,4 +244,22 @@ func summarize(t *train.Trial, r *train.Report, place train.Placement, version s
 		s.Learner, s.Device = spec.Learner.Kind.V, cmp.Or(place.Device, engines.CPU)
 	}
 	return s, outfile.ReplaceJSON(filepath.Join(t.Dir, SummaryFile), s)
+}
+
+// splitFacts says how the training bags were chosen, for the metadata.
+type splitFacts struct {
+	Source    string `json:"source"`
+	TrainBags int    `json:"train_bags"`
+	TestBags  int    `json:"test_bags"`
+	SHA256    string `json:"sha256"`
+}
+
+// metadata of a model trained in a trial. An empty engine stands for initial
+// parameters.
+func metadata(p *compile.Program, in *train.Trial, engine, version string) (export.Metadata, error) {
+	split, err := json.Marshal(splitFacts{in.Split.Source, len(in.Split.Train), len(in.Split.Test), train.SplitHash(in.Split)})
+	return export.Metadata{
+		Version: version, Classes: in.Data.Names(), SpecSHA256: p.Spec.Hash(), DataSHA256: in.Data.Hash(),
+		Seed: uint64(p.Spec.Train.Seed.V), Split: split, Engine: engine,
+	}, err
 }

@@ -11,7 +11,9 @@ import (
 	"slices"
 
 	"github.com/miplc/miplc/internal/outdir"
+	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/verify"
 )
 
 // Names inside the folder of a run. train.MetricsFile and the checkpoints
@@ -22,9 +24,6 @@ const (
 	SplitFile   = "split.json"   // {"train": [...], "test": [...]}, bags counted from 1
 	SummaryFile = "summary.json" // written last: a folder that has it is finished
 	PlotsFolder = "plots"
-
-	FailedModelFile  = "model.failed.onnx" // a model whose engines do not agree
-	FailedReportFile = "model.failed.json" // how far they are apart
 )
 
 // State is how far the run in a folder has come.
@@ -40,7 +39,7 @@ const (
 // removed, so that a half-removed run does not look finished.
 func runFiles() []string {
 	names := []string{SummaryFile, ModelFile, SpecFile, SplitFile, train.MetricsFile, train.CheckpointFile, train.PreviousFile,
-		FailedModelFile, FailedReportFile}
+		verify.FailedModelFile, verify.FailedReportFile}
 	for _, f := range plotFiles {
 		names = append(names, PlotsFolder+"/"+f)
 	}
@@ -117,7 +116,7 @@ func closeAll(folders []*outdir.Folder) {
 
 // admit gives what takes the folder of a trial, or says why it must be left alone.
 func (o *Options) admit(f *outdir.Folder, t *train.Trial) (take func() error, err error) {
-	files, inputs := runFiles(), inputFiles(t.Program.Spec, o.Data)
+	files, inputs := runFiles(), prepare.InputFiles(t.Program.Spec, o.Data)
 	how := f.Restart
 	state, err := StateOf(t.Dir)
 	switch {
@@ -142,7 +141,7 @@ func (o *Options) admit(f *outdir.Folder, t *train.Trial) (take func() error, er
 // abandon removes a run that failed before its first checkpoint: there is nothing
 // to resume. A trained model that failed its check is kept.
 func abandon(f *outdir.Folder) {
-	for _, name := range []string{train.CheckpointFile, train.PreviousFile, FailedModelFile} {
+	for _, name := range []string{train.CheckpointFile, train.PreviousFile, verify.FailedModelFile} {
 		if _, err := os.Stat(filepath.Join(f.Dir, name)); err == nil {
 			return
 		}

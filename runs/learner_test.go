@@ -10,11 +10,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/miplc/miplc/build"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
+	"github.com/miplc/miplc/verify"
 )
 
 // few are overrides that make a learner quick.
@@ -45,7 +48,7 @@ func TestFitLearner(t *testing.T) {
 		if s.Learner != kind || s.Device != c.on || s.Epochs != 3 || s.Accuracy == nil || s.TrainAccuracy == nil || s.Disambiguation == nil || s.Parameters == 0 {
 			t.Errorf("%s: summary %+v", name, s)
 		}
-		if want := []string{kind, engineInterpreter, "onnxruntime", "onnx-go"}; !slices.Equal(s.Parity.Engines, want) || !s.Parity.OK {
+		if want := []string{kind, "interpreter", "onnxruntime", "onnx-go"}; !slices.Equal(s.Parity.Engines, want) || !s.Parity.OK {
 			t.Errorf("%s: parity of %v: %+v", name, s.Parity.Engines, s.Parity.Pairs)
 		}
 		for _, f := range s.Files {
@@ -81,13 +84,13 @@ func checkFinished(t *testing.T, spec *language.Spec, o Options, s *Summary) {
 	if again, err := one(context.Background(), spec, o); err != nil || again.ModelSHA256 != s.ModelSHA256 {
 		t.Errorf("resumed when finished: %+v, %v", again, err)
 	}
-	if _, err := RunParity(o.Dir, ParityOptions{Library: o.Library}); !errors.Is(err, ErrLearner) {
+	if _, err := RunParity(o.Dir, verify.Options{Library: o.Library}); !errors.Is(err, ErrLearner) {
 		t.Errorf("parity of a learner's folder: %v", err)
 	}
-	if r, err := Parity(ModelPath(o.Dir), ParityOptions{Library: o.Library, Sizes: []int{1, 5}}); err != nil || !r.OK {
+	if r, err := verify.File(ModelPath(o.Dir), verify.Options{Library: o.Library, Sizes: []int{1, 5}}); err != nil || !r.OK {
 		t.Errorf("parity of a learner's model: %+v, %v", r, err)
 	}
-	trials, err := OpenTrials([]*language.Spec{spec}, data.Folder{})
+	trials, err := prepare.Trials([]*language.Spec{spec}, data.Folder{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,13 +155,13 @@ func TestKilledFitStartsAgain(t *testing.T) {
 
 func TestLearnerRefuses(t *testing.T) {
 	spec := load(t, "pl-aggd-mean", few...)
-	var wrong *SpecError
-	if _, err := Build(BuildOptions{Spec: spec, Dir: t.TempDir()}); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "nothing to build") {
+	var wrong *prepare.SpecError
+	if _, err := build.Build(build.Options{Spec: spec, Dir: t.TempDir()}); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "nothing to build") {
 		t.Errorf("build: %v", err)
 	}
 	other := *spec
 	other.Data.Classes.V = 9
-	if _, err := OpenTrials([]*language.Spec{&other}, data.Folder{}); !errors.As(err, &wrong) {
+	if _, err := prepare.Trials([]*language.Spec{&other}, data.Folder{}); !errors.As(err, &wrong) {
 		t.Errorf("another number of classes: %v", err)
 	}
 	o := Options{Dir: t.TempDir(), Request: engines.Request{Device: "cuda", Library: ortest.Library(t)}}
@@ -170,7 +173,7 @@ func TestLearnerRefuses(t *testing.T) {
 // All bags may train; then the training bags are counted in the confusion matrix.
 func TestLearnerWithoutTestBags(t *testing.T) {
 	spec := load(t, "pl-aggd-mean", append(few, "data.normalize=none", "export.signature=batch")...)
-	trials, err := OpenTrials([]*language.Spec{spec}, data.Folder{})
+	trials, err := prepare.Trials([]*language.Spec{spec}, data.Folder{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"slices"
 	"testing"
+
+	"github.com/miplc/miplc/prepare"
 )
 
 // A build without cgo checks its models in what it has, and refuses at once what
@@ -19,7 +21,7 @@ func TestWithoutCgo(t *testing.T) {
 	if want := []string{"interpreter", "gorgonia", "onnx-go"}; !slices.Equal(s.Parity.Engines, want) || !s.Parity.OK || s.Accuracy == nil {
 		t.Errorf("checked in %v, want %v; accuracy %v", s.Parity.Engines, want, s.Accuracy)
 	}
-	wrong := (*SpecError)(nil)
+	wrong := (*prepare.SpecError)(nil)
 	if _, err := one(context.Background(), load(t, "quickstart", "export.signature=batch"), Options{Dir: t.TempDir()}); !errors.As(err, &wrong) {
 		t.Errorf("signature batch: error %v", err)
 	}

@@ -2,40 +2,20 @@ package runs
 
 import (
 	"cmp"
+	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/export/contract"
-	"github.com/miplc/miplc/internal/parity"
+	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/verify"
+	"github.com/miplc/miplc/verify/parity"
 )
-
-// ParityOptions say what to compare on.
-type ParityOptions struct {
-	Library string // onnxruntime library; empty: search
-	Sizes   []int  // instances of each bag; nil: parity.DefaultSizes
-	Seed    uint64
-}
-
-// Parity compares the back ends of a model file. Without the spec there is no
-// native graph to compare with.
-func Parity(path string, o ParityOptions) (*parity.Report, error) {
-	var e predictors
-	defer e.Close()
-	meta, err := e.addFile(path, o.Library)
-	if err != nil {
-		return nil, err
-	}
-	if len(e.list) < 2 {
-		return nil, fmt.Errorf("%s: of its back ends this program can run %v alone: there is nothing to compare it with; name the folder of a run, which has the graph", path, e.names())
-	}
-	// How far rounding moves the predictions is known from the check of the file.
-	return parity.Measure(e.list, parity.Options{Instance: meta.InputShape, Sizes: o.Sizes, Seed: o.Seed, Tolerance: meta.Tolerance})
-}
 
 // ErrNoCheckpoint says that a run kept no checkpoint, so that only the back ends
 // of its model can be compared.
@@ -46,7 +26,7 @@ var ErrLearner = errors.New("a learner keeps no checkpoint; " + SummaryFile + " 
 
 // RunParity compares the native graph of a run, from its spec and checkpoint,
 // with its model in every back end.
-func RunParity(dir string, o ParityOptions) (*parity.Report, error) {
+func RunParity(dir string, o verify.Options) (*parity.Report, error) {
 	spec, wrong := language.Load(filepath.Join(dir, SpecFile))
 	if wrong == nil && spec.Learner != nil {
 		return nil, ErrLearner
@@ -58,10 +38,7 @@ func RunParity(dir string, o ParityOptions) (*parity.Report, error) {
 	if err := cmp.Or(err, wrong); err != nil {
 		return nil, err
 	}
-	var files, own predictors
-	defer files.Close()
-	defer own.Close()
-	meta, err := files.addFile(ModelPath(dir), o.Library)
+	_, meta, err := contract.Read(ModelPath(dir))
 	if err != nil {
 		return nil, err
 	}
@@ -72,18 +49,35 @@ func RunParity(dir string, o ParityOptions) (*parity.Report, error) {
 	if err := train.CheckState(program, state); err != nil {
 		return nil, err
 	}
-	if err := own.addNative(program, state); err != nil {
-		return nil, err
-	}
-	engines := append(own.list, files.list...)
-	draw := parityOptions(program, state)
-	draw.Sizes, draw.Seed, draw.Rounding = o.Sizes, o.Seed, own.rounding
-	if err := comparisonFits(program, draw.Sizes, len(engines)); err != nil {
-		return nil, err
-	}
-	return parity.Measure(engines, draw)
+	return verify.Run(program, state, ModelPath(dir), o)
 }
 
 func signatureOf(meta *contract.Metadata) compile.Signature {
 	return compile.Signature{Instance: meta.InputShape, Classes: len(meta.Classes)}
+}
+
+// JudgeAlone replaces the accuracies of a trained trial by those of the model
+// that would be exported for one bag at a time. No file is written.
+func JudgeAlone(ctx context.Context, t *train.Trial, report *train.Report, library string) error {
+	p, params, err := exported(t, report)
+	if err != nil {
+		return err
+	}
+	meta, err := metadata(p, t, report.Engine, "")
+	if err != nil {
+		return err
+	}
+	spec := *p.Spec
+	spec.Export.Signature.V = export.SignatureBag // of one bag at a time, whatever the file will be
+	alone := *p
+	alone.Spec = &spec
+	pb, err := export.Model(&alone, params, meta)
+	if err != nil {
+		return err
+	}
+	content, err := onnxpb.Marshal(pb)
+	if err != nil {
+		return err
+	}
+	return verify.Accuracies(ctx, t, report, content, library, verify.Interpreted(&alone, params))
 }

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
@@ -28,7 +28,7 @@ func load(t *testing.T, name string, set ...string) *language.Spec {
 
 // one trains a spec in o.Dir.
 func one(ctx context.Context, spec *language.Spec, o Options) (*Summary, error) {
-	trials, err := OpenTrials([]*language.Spec{spec}, data.Folder{})
+	trials, err := prepare.Trials([]*language.Spec{spec}, data.Folder{})
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func same(t *testing.T, a, b string) bool {
 // alone, reaches the model of Train.
 func TestSparseTrialAgreesWithTrain(t *testing.T) {
 	spec := load(t, "quickstart", "train.epochs=5", "data.generated.bags=60")
-	trials, err := OpenTrials([]*language.Spec{spec}, data.Folder{})
+	trials, err := prepare.Trials([]*language.Spec{spec}, data.Folder{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,36 +205,6 @@ func TestStateOf(t *testing.T) {
 	}
 }
 
-func TestSignature(t *testing.T) {
-	cases := []struct {
-		spec  string
-		set   []string
-		shape int // features of an instance
-		k     int
-		note  string
-	}{
-		{"quickstart", nil, 20, 5, ""},
-		{"quickstart", []string{"data.generated.features=7", "data.generated.classes=3"}, 7, 3, ""},
-		{"demipl", nil, 32, 5, "made-up extents"},
-		{"demipl-image", nil, 784, 5, "data.shape"},
-		{"demipl", []string{"data.shape=[38]", "data.classes=13"}, 38, 13, "data.shape and data.classes"},
-	}
-	for _, c := range cases {
-		sig, note, err := specSignature(load(t, c.spec, c.set...), data.Folder{})
-		if err != nil {
-			t.Errorf("%s %v: %v", c.spec, c.set, err)
-			continue
-		}
-		n := 1
-		for _, e := range sig.Instance {
-			n *= e
-		}
-		if n != c.shape || sig.Classes != c.k || !strings.Contains(note, c.note) || (note == "") != (c.note == "") {
-			t.Errorf("%s %v: %v, note %q", c.spec, c.set, sig, note)
-		}
-	}
-}
-
 // The spec that a run keeps is the spec it was trained with: its hash must not
 // change when it is read again, or no run could be resumed from its folder.
 func TestKeptSpecHasTheSameHash(t *testing.T) {
@@ -246,19 +216,6 @@ func TestKeptSpecHasTheSameHash(t *testing.T) {
 		}
 		if again := load(t, path); again.Hash() != spec.Hash() {
 			t.Errorf("%s: read again the spec has another hash:\n%s", name, again.YAML())
-		}
-	}
-}
-
-func BenchmarkBuild(b *testing.B) {
-	lib := ortest.Library(b)
-	for b.Loop() {
-		s, err := language.Load("demipl-program", "data.classes=5")
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, err := Build(BuildOptions{Spec: s, Dir: b.TempDir(), Library: lib}); err != nil {
-			b.Fatal(err)
 		}
 	}
 }

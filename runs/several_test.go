@@ -14,6 +14,7 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
@@ -26,7 +27,7 @@ func several(t *testing.T, seeds int, name string, set ...string) []*train.Trial
 	for seed := range seeds {
 		list = append(list, load(t, name, append(slices.Clone(set), fmt.Sprint("train.seed=", seed+1))...))
 	}
-	trials, err := OpenTrials(list, data.Folder{})
+	trials, err := prepare.Trials(list, data.Folder{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +106,7 @@ func listed(t *testing.T, dir string) []*train.Trial {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trials, err := OpenTrials(specs, data.Folder{})
+	trials, err := prepare.Trials(specs, data.Folder{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/outfile"
-	"github.com/miplc/miplc/internal/parity"
 	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/verify/parity"
 )
 
 // Summary is what a finished run says of itself; it stands in SummaryFile.

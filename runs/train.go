@@ -12,9 +12,11 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 	"github.com/miplc/miplc/train/solved"
+	"github.com/miplc/miplc/verify"
 )
 
 // Options say where runs go and what trains them.
@@ -63,7 +65,7 @@ func (e *InterruptedError) Error() string {
 // many it stands in Results.Failed unless all of them fail.
 func Train(ctx context.Context, trials []*train.Trial, o Options) (*Results, error) {
 	for _, t := range trials {
-		if err := canCheck(t.Program.Spec, o.Library); err != nil {
+		if err := verify.CanCheck(t.Program.Spec, o.Library); err != nil {
 			return nil, err
 		}
 	}
@@ -145,7 +147,7 @@ func (b *bunch) train(ctx context.Context) error {
 			return err
 		}
 		if err := solved.CheckPlace(list[n].Program.Spec, b.Device, b.Provider); err != nil {
-			return &SpecError{err}
+			return &prepare.SpecError{Err: err}
 		}
 	}
 	folders, err := b.claim(list...)
@@ -228,4 +230,25 @@ func (r *Results) sum() {
 		std = 0
 	}
 	r.Mean, r.Std = &mean, &std
+}
+
+// checkDistinct reports two trials that train the same settings on the same bags and
+// split: they would count twice in the mean and deviation.
+func checkDistinct(trials []*train.Trial) error {
+	if len(trials) < 2 {
+		return nil
+	}
+	type identity struct{ settings, bags, split string }
+	first, bags := map[identity]*train.Trial{}, map[*data.Dataset]string{}
+	for _, t := range trials {
+		if bags[t.Data] == "" {
+			bags[t.Data] = t.Data.Hash()
+		}
+		id := identity{t.Program.Spec.SettingsHash(), bags[t.Data], train.SplitHash(t.Split)}
+		if had := first[id]; had != nil {
+			return &prepare.SpecError{Err: fmt.Errorf("%s and %s are the same run: their settings, bags and split are equal; remove one of them", had.Name, t.Name)}
+		}
+		first[id] = t
+	}
+	return nil
 }

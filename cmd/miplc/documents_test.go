@@ -13,7 +13,7 @@ import (
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/internal/pinned"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 )
@@ -38,7 +38,7 @@ func TestDocumentedSpecs(t *testing.T) {
 			if experiment.Language.CountKnownKeys(file) > language.Dialect.CountKnownKeys(file) {
 				_, err = experiment.Validate(file)
 			} else {
-				_, err = runs.Validate(file, nil, data.Folder{})
+				_, err = prepare.Validate(file, nil, data.Folder{})
 			}
 			if err != nil {
 				t.Errorf("%s: %v\nin\n%s", document, err, block[1])

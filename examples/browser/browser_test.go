@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/miplc/miplc/build"
 	"github.com/miplc/miplc/internal/testsupport"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
@@ -66,7 +67,7 @@ func leave(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	library := ortest.Library(t)
-	if _, err := runs.Build(runs.BuildOptions{Spec: spec, Dir: dir, Library: library}); err != nil {
+	if _, err := build.Build(build.Options{Spec: spec, Dir: dir, Library: library}); err != nil {
 		t.Fatal(err)
 	}
 	model, err := runtime.Open(runs.ModelPath(dir), runtime.WithLibrary(library))

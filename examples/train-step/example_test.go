@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/miplc/miplc/build"
 	"github.com/miplc/miplc/internal/testsupport"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 )
 
@@ -23,7 +23,7 @@ func TestPythonPrintsTheSameLosses(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	m, err := runs.Build(runs.BuildOptions{Spec: spec, Dir: dir, Library: ortest.Library(t), SampleSteps: 10})
+	m, err := build.Build(build.Options{Spec: spec, Dir: dir, Library: ortest.Library(t), SampleSteps: 10})
 	if err != nil {
 		t.Fatal(err)
 	}

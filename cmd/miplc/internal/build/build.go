@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/miplc/miplc/build"
 	"github.com/miplc/miplc/cmd/miplc/internal/backend"
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/parity"
@@ -17,6 +18,7 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/runs"
 )
 
@@ -25,7 +27,7 @@ type options struct {
 	Console *console.Console
 	Name    string // of the spec
 	Set     []string
-	runs.BuildOptions
+	build.Options
 }
 
 // Command makes the command.
@@ -76,8 +78,8 @@ func run(ctx context.Context, o *options) error {
 		return err
 	}
 	o.Version = version.Current().Miplc
-	m, err := runs.Build(o.BuildOptions)
-	if wrong := (*runs.SpecError)(nil); errors.As(err, &wrong) {
+	m, err := build.Build(o.Options)
+	if wrong := (*prepare.SpecError)(nil); errors.As(err, &wrong) {
 		return console.Invalid(wrong.Err)
 	}
 	if err != nil {
@@ -85,8 +87,8 @@ func run(ctx context.Context, o *options) error {
 	}
 	return o.Console.Result(m, func(w io.Writer) error {
 		sanitize.Fprintf(w, "%s: %s, instances of %v, %s, %s\n", filepath.Join(o.Dir, runs.ModelFile), m.Name, m.InputShape, diag.Count(m.Classes, "class"), diag.Count(m.Parameters, "parameter"))
-		sanitize.Fprintf(w, "inference graph of %s, training graph of %s: %s, %s\n", diag.Count(m.InferNodes, "node"), diag.Count(m.TrainNodes, "node"), runs.GraphTextFile, runs.GraphDOTFile)
-		sanitize.Fprintf(w, "training step: %s, one step within %.1e of the interpreter on %d instances in %d bags\n", runs.TrainStepFile, m.StepCheck.MaxAbsDiff, m.StepCheck.Instances, m.StepCheck.Bags)
+		sanitize.Fprintf(w, "inference graph of %s, training graph of %s: %s, %s\n", diag.Count(m.InferNodes, "node"), diag.Count(m.TrainNodes, "node"), build.GraphTextFile, build.GraphDOTFile)
+		sanitize.Fprintf(w, "training step: %s, one step within %.1e of the interpreter on %d instances in %d bags\n", build.TrainStepFile, m.StepCheck.MaxAbsDiff, m.StepCheck.Instances, m.StepCheck.Bags)
 		for i, loss := range m.Losses {
 			fmt.Fprintf(w, "step %d loss %.8f\n", i+1, loss)
 		}

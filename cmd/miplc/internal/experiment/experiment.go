@@ -15,7 +15,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
 	"github.com/miplc/miplc/experiment"
-	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/specs"
 )
 
@@ -169,7 +169,7 @@ func (o *options) load() (*experiment.Experiment, error) {
 
 // explain adds the exit code of a wrong file or plan, and how to go on.
 func (o *options) explain(err error) error {
-	var wrong *runs.SpecError
+	var wrong *prepare.SpecError
 	var unfit *experiment.PlanError
 	var stopped *experiment.InterruptedError
 	switch {

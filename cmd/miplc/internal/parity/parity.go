@@ -12,16 +12,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
-	"github.com/miplc/miplc/internal/parity"
 	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/verify"
+	"github.com/miplc/miplc/verify/parity"
 )
 
 // options are the settings of the command.
 type options struct {
 	Console *console.Console
 	Target  string // a model file or the folder of a run
-	runs.ParityOptions
+	verify.Options
 }
 
 // result is what the command prints.
@@ -73,13 +74,13 @@ func measure(o *options) (*parity.Report, string, error) {
 		return nil, "", fmt.Errorf("there is no model or run %s", o.Target)
 	}
 	if !info.IsDir() {
-		report, err := runs.Parity(o.Target, o.ParityOptions)
+		report, err := verify.File(o.Target, o.Options)
 		return report, "", err
 	}
-	report, err := runs.RunParity(o.Target, o.ParityOptions)
+	report, err := runs.RunParity(o.Target, o.Options)
 	if errors.Is(err, runs.ErrNoCheckpoint) || errors.Is(err, runs.ErrLearner) {
 		note := "the native graph is left out: " + err.Error()
-		report, err = runs.Parity(runs.ModelPath(o.Target), o.ParityOptions)
+		report, err = verify.File(runs.ModelPath(o.Target), o.Options)
 		return report, note, err
 	}
 	return report, "", err

@@ -21,6 +21,7 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train/progress"
 	"github.com/miplc/miplc/train/xla/pjrt"
@@ -115,7 +116,7 @@ func run(ctx context.Context, o *options) error {
 	if err := backend.EnsureLibrary(ctx, o.Console, o.Library); err != nil {
 		return err
 	}
-	trials, err := runs.OpenTrials(list, o.Data)
+	trials, err := prepare.Trials(list, o.Data)
 	if err != nil {
 		return o.explain(err)
 	}
@@ -193,7 +194,7 @@ func (o *options) sets() []string {
 
 // explain adds the exit code of a wrong spec, and how to go on.
 func (o *options) explain(err error) error {
-	var wrong *runs.SpecError
+	var wrong *prepare.SpecError
 	var stopped *runs.InterruptedError
 	switch {
 	case errors.As(err, &wrong):

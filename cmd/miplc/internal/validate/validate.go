@@ -13,7 +13,7 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/prepare"
 )
 
 // options are the settings of the command.
@@ -65,7 +65,7 @@ func run(o *options) error {
 		files = append(files, f)
 		if err != nil {
 			wrong = append(wrong, err)
-			if !errors.As(err, new(*runs.DataError)) {
+			if !errors.As(err, new(*prepare.DataError)) {
 				code = console.ExitInvalid
 			}
 		}
@@ -85,8 +85,8 @@ func check(name string, o *options) (file, error) {
 	if experiment.Language.CountKnownKeys(name) > language.Dialect.CountKnownKeys(name) {
 		f.Cells, err = experiment.Validate(name, o.Set...)
 	} else {
-		var v runs.Verdict
-		v, err = runs.Validate(name, o.Set, o.Data)
+		var v prepare.Verdict
+		v, err = prepare.Validate(name, o.Set, o.Data)
 		f.Parameters, f.Note = v.Parameters, v.Note
 	}
 	if f.Valid = err == nil; !f.Valid {

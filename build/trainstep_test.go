@@ -1,4 +1,4 @@
-package runs
+package build
 
 import (
 	"context"
@@ -12,11 +12,21 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 )
+
+func load(t *testing.T, name string, set ...string) *language.Spec {
+	t.Helper()
+	s, err := language.Load(name, set...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
 
 // placedStep writes the training step of a program into a folder.
 func placedStep(t *testing.T, dir string, p *compile.Program, library string) (*contract.Step, *StepCheck) {
@@ -41,7 +51,7 @@ func TestTrainStepOfShippedSpecs(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			sig, _, err := specSignature(spec, data.Folder{})
+			sig, _, err := prepare.SignatureOf(spec, data.Folder{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -89,18 +99,18 @@ func TestSampleStepsAreThoseOfARun(t *testing.T) {
 	const steps = 4
 	spec := load(t, "quickstart", "train.epochs=2", "data.generated.bags=30", "train.engine=gorgonia", "train.batch=2")
 	dir := t.TempDir()
-	m, err := Build(BuildOptions{Spec: spec, Dir: dir, Library: ortest.Library(t), SampleSteps: steps})
+	m, err := Build(Options{Spec: spec, Dir: dir, Library: ortest.Library(t), SampleSteps: steps})
 	if err != nil {
 		t.Fatal(err)
 	}
 	seen := &losses{}
-	trials, err := OpenTrials([]*language.Spec{spec}, data.Folder{})
+	sampled, err := prepare.Trials([]*language.Spec{spec}, data.Folder{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	trainers := engines.NewTrainers(engines.Request{})
 	defer trainers.Close()
-	if _, err := train.One(context.Background(), trainers, trials[0], train.Options{Observer: seen}); err != nil {
+	if _, err := train.One(context.Background(), trainers, sampled[0], train.Options{Observer: seen}); err != nil {
 		t.Fatal(err)
 	}
 	for i, loss := range m.Losses {

@@ -1,4 +1,4 @@
-package runs
+package verify
 
 import (
 	"context"
@@ -10,14 +10,15 @@ import (
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/parity"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
 	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
+	"github.com/miplc/miplc/verify/parity"
 )
 
 // Names of the engines that need no ONNX file.
@@ -26,15 +27,18 @@ const (
 	engineGorgonia    = "gorgonia"
 )
 
-// predictors is a set of prediction engines that must be closed together.
-type predictors struct {
+// Predictors is a set of prediction engines that are compared with each other.
+type Predictors struct {
 	list     []parity.Engine
 	rounding func(instances []float32, n int) (probabilities, attention float64, err error) // nil: no reference
 	close    []func() error
 }
 
+// Add adds an engine.
+func (e *Predictors) Add(engine parity.Engine) { e.list = append(e.list, engine) }
+
 // Close frees all engines.
-func (e *predictors) Close() error {
+func (e *Predictors) Close() error {
 	var errs []error
 	for _, f := range e.close {
 		errs = append(errs, f())
@@ -42,9 +46,9 @@ func (e *predictors) Close() error {
 	return errors.Join(errs...)
 }
 
-// addNative adds the interpreter and gorgonia, which run the graph itself.
-func (e *predictors) addNative(p *compile.Program, state *train.State) error {
-	e.addReference(p, state.Params)
+// AddNative adds the interpreter and gorgonia, which run the graph itself.
+func (e *Predictors) AddNative(p *compile.Program, state *train.State) error {
+	e.AddReference(p, state.Params)
 	engine, err := gorgonia.New(p, state.Params)
 	if err != nil {
 		return err
@@ -62,17 +66,17 @@ func (e *predictors) addNative(p *compile.Program, state *train.State) error {
 	return nil
 }
 
-// addReference adds the interpreter, which knows what rounding does.
-func (e *predictors) addReference(p *compile.Program, params map[string][]float32) {
+// AddReference adds the interpreter, which also measures the effect of rounding.
+func (e *Predictors) AddReference(p *compile.Program, params map[string][]float32) {
 	r := parity.NewReference(p.Infer, p.Signature.Instance, params)
 	e.list = append(e.list, r.Engine(engineInterpreter))
 	e.rounding = r.Rounding
 }
 
-// addFile adds every back end that the file says it runs in and that this
+// AddFile adds every back end that the file says it runs in and that this
 // program can call, and returns the metadata of the file. A back end that does
 // not take the file fails when it is to predict, so that the others are heard.
-func (e *predictors) addFile(path, library string) (*contract.Metadata, error) {
+func (e *Predictors) AddFile(path, library string) (*contract.Metadata, error) {
 	_, meta, err := contract.Read(path)
 	if err != nil {
 		return nil, err
@@ -94,7 +98,7 @@ func (e *predictors) addFile(path, library string) (*contract.Metadata, error) {
 }
 
 // addDevice adds the model file on an execution provider of onnxruntime.
-func (e *predictors) addDevice(path, library, provider string) error {
+func (e *Predictors) addDevice(path, library, provider string) error {
 	_, meta, err := contract.Read(path)
 	if err != nil {
 		return err
@@ -116,22 +120,22 @@ func checkable(backends []string) []string {
 	})
 }
 
-// canCheck reports what would leave a model unchecked after hours of training. A
-// build without cgo checks files in onnx-go alone.
-func canCheck(spec *language.Spec, library string) error {
+// CanCheck reports what would prevent the check of a model, so that it is known before
+// hours of training. A build without cgo checks files with onnx-go only.
+func CanCheck(spec *language.Spec, library string) error {
 	if ortenv.Available() {
 		_, err := ortlib.Find(ortlib.Options{Path: library})
 		return err
 	}
 	if s := &spec.Export.Signature; s.V == export.SignatureBatch {
-		return &SpecError{spec.Show(diag.Errorf(s.Pos, "signature %s runs in onnxruntime alone, and this program was built with CGO_ENABLED=0: the model could not be checked", s.V).
+		return &prepare.SpecError{Err: spec.Show(diag.Errorf(s.Pos, "signature %s runs in onnxruntime alone, and this program was built with CGO_ENABLED=0: the model could not be checked", s.V).
 			WithNote("build miplc with cgo, or export signature %s", export.SignatureBag))}
 	}
 	return nil
 }
 
-// names lists the engines.
-func (e *predictors) names() []string {
+// Names lists the engines.
+func (e *Predictors) Names() []string {
 	var list []string
 	for _, engine := range e.list {
 		list = append(list, engine.Name)
@@ -147,7 +151,7 @@ func openFile(path, backend, library string) (*runtime.Model, error) {
 	return runtime.Open(path, runtime.WithLibrary(library), runtime.WithMaxInstances(math.MaxInt))
 }
 
-func (e *predictors) addModel(name string, model *runtime.Model, batch bool) {
+func (e *Predictors) addModel(name string, model *runtime.Model, batch bool) {
 	e.close = append(e.close, model.Close)
 	together := func(x []float32, sizes []int) (probabilities, attention []float32, err error) {
 		var bags []runtime.Bag

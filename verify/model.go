@@ -1,7 +1,6 @@
-package runs
+package verify
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -11,23 +10,29 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/internal/outfile"
-	"github.com/miplc/miplc/internal/parity"
 	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/verify/parity"
 )
 
-// paritySeed draws the bags on which an exported file is checked.
-const paritySeed = 1
+// Seed draws the bags on which an exported file is checked.
+const Seed = 1
 
-// library is an onnxruntime library and the execution provider of it that trained, if any
-// but the CPU did.
-type library struct{ path, provider string }
+// Names of what is kept of a model whose engines do not agree.
+const (
+	FailedModelFile  = "model.failed.onnx"
+	FailedReportFile = "model.failed.json" // the differences
+)
 
-// exportChecked writes the model of a program and its parameters to path after
+// Library is an onnxruntime library (empty: searched), and its execution provider that
+// trained the model (empty: the CPU).
+type Library struct{ Path, Provider string }
+
+// ExportChecked writes the model of a program and its parameters to path after
 // its back ends, the execution provider and the predictors that own adds agreed on it
 // on the bags of draw, and returns how far they were apart. A back end that is alone in being
 // wrong is left out, and the file does not name it. A model that does not hold
 // is kept beside path, with the report, under the names for what failed.
-func exportChecked(path string, p *compile.Program, params map[string][]float32, meta export.Metadata, lib library, draw parity.Options, own func(*predictors) error) (*parity.Report, error) {
+func ExportChecked(path string, p *compile.Program, params map[string][]float32, meta export.Metadata, lib Library, draw parity.Options, own func(*Predictors) error) (*parity.Report, error) {
 	model, err := export.Model(p, params, meta)
 	if err != nil {
 		return nil, err
@@ -36,17 +41,17 @@ func exportChecked(path string, p *compile.Program, params map[string][]float32,
 	failedReport := filepath.Join(filepath.Dir(path), FailedReportFile)
 	var report *parity.Report
 	err = export.Checked(path, failedModel, model, func(aside string, meta *export.Metadata) error {
-		var e predictors
+		var e Predictors
 		defer e.Close()
 		if err := own(&e); err != nil {
 			return err
 		}
-		native := e.names()
-		if _, err := e.addFile(aside, lib.path); err != nil {
+		native := e.Names()
+		if _, err := e.AddFile(aside, lib.Path); err != nil {
 			return err
 		}
-		if lib.provider != "" {
-			if err := e.addDevice(aside, lib.path, lib.provider); err != nil {
+		if lib.Provider != "" {
+			if err := e.addDevice(aside, lib.Path, lib.Provider); err != nil {
 				return &export.FailedCheck{Err: err}
 			}
 		}
@@ -101,29 +106,11 @@ func leaveOut(report *parity.Report, meta *export.Metadata, native []string) {
 	meta.Backends = slices.DeleteFunc(slices.Clone(meta.Backends), func(name string) bool { return slices.Contains(wrong, name) })
 }
 
-// parityOptions draws bags that look like those the parameters were trained on.
-func parityOptions(p *compile.Program, state *train.State) parity.Options {
-	o := parity.Options{Instance: p.Signature.Instance, Seed: paritySeed}
+// Bags draws bags that look like those the parameters were trained on.
+func Bags(p *compile.Program, state *train.State) parity.Options {
+	o := parity.Options{Instance: p.Signature.Instance, Seed: Seed}
 	if p.Normalize {
 		o.Mean, o.Std = state.Params[compile.ParamMean], state.Params[compile.ParamStd]
 	}
 	return o
-}
-
-// splitFacts says how the training bags were chosen, for the metadata.
-type splitFacts struct {
-	Source    string `json:"source"`
-	TrainBags int    `json:"train_bags"`
-	TestBags  int    `json:"test_bags"`
-	SHA256    string `json:"sha256"`
-}
-
-// metadata of a model trained in a trial. An empty engine stands for initial
-// parameters.
-func metadata(p *compile.Program, in *train.Trial, engine, version string) (export.Metadata, error) {
-	split, err := json.Marshal(splitFacts{in.Split.Source, len(in.Split.Train), len(in.Split.Test), train.SplitHash(in.Split)})
-	return export.Metadata{
-		Version: version, Classes: in.Data.Names(), SpecSHA256: p.Spec.Hash(), DataSHA256: in.Data.Hash(),
-		Seed: uint64(p.Spec.Train.Seed.V), Split: split, Engine: engine,
-	}, err
 }

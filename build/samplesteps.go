@@ -1,4 +1,4 @@
-package runs
+package build
 
 import (
 	"fmt"
@@ -11,6 +11,7 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
@@ -53,13 +54,13 @@ const alignment = 8
 
 // writeSampleSteps lays out the first steps of a run and trains on them with
 // the engine gorgonia.
-func writeSampleSteps(o *BuildOptions, p *compile.Program, described *contract.Step) (*sampleSteps, error) {
-	trials, err := OpenTrials([]*language.Spec{o.Spec}, o.Data)
+func writeSampleSteps(o *Options, p *compile.Program, described *contract.Step) (*sampleSteps, error) {
+	sampled, err := prepare.Trials([]*language.Spec{o.Spec}, o.Data)
 	if err != nil {
 		return nil, err
 	}
-	set := trials[0].Data
-	state, batches, err := train.Sample(trials[0], o.SampleSteps)
+	set := sampled[0].Data
+	state, batches, err := train.Sample(sampled[0], o.SampleSteps)
 	if err != nil {
 		return nil, o.Spec.Show(diag.Errorf(o.Spec.Data.Set.Pos, "sample steps: %v", err))
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/internal/parity"
+	"github.com/miplc/miplc/verify/parity"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"

@@ -1,4 +1,4 @@
-package runs
+package build
 
 import (
 	"errors"
@@ -19,6 +19,7 @@ import (
 	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/oracle"
+	"github.com/miplc/miplc/verify"
 )
 
 // Names that Build writes for programs that train without miplc.
@@ -100,7 +101,7 @@ func checkStep(p *compile.Program, state *train.State, path, library string) (*S
 // stepInput draws two bags of two instances and one, and a velocity, so that
 // momentum counts.
 func stepInput(p *compile.Program, state *train.State, draw uint64) (*train.Batch, *train.State) {
-	r := stream.New(paritySeed, "train step", draw)
+	r := stream.New(verify.Seed, "train step", draw)
 	normal := func(n int, scale float64) []float32 {
 		v := make([]float32, n)
 		for i := range v {
@@ -122,7 +123,7 @@ func stepInput(p *compile.Program, state *train.State, draw uint64) (*train.Batc
 	for i := range p.Masks {
 		m := &p.Masks[i]
 		mask := make([]float32, ndarray.Size(m.Shape.Concrete(3, 2)))
-		train.DrawMask(mask, float32(1/(1-m.Drop)), m, paritySeed, int(draw), 1)
+		train.DrawMask(mask, float32(1/(1-m.Drop)), m, verify.Seed, int(draw), 1)
 		b.Masks[m.Name] = mask
 	}
 	s := &train.State{Params: state.Params, Velocity: map[string][]float32{}}

@@ -1,11 +1,11 @@
-package runs
+package verify
 
 import (
 	"slices"
 	"testing"
 
 	"github.com/miplc/miplc/export"
-	"github.com/miplc/miplc/internal/parity"
+	"github.com/miplc/miplc/verify/parity"
 )
 
 // reportOf is a report in which the named pairs are too far apart.

@@ -1,4 +1,6 @@
-package runs
+// Package prepare turns specs into trials: it finds and opens their data, draws the
+// split, compiles the program and checks that it fits into memory.
+package prepare
 
 import (
 	"cmp"
@@ -16,8 +18,8 @@ import (
 	"github.com/miplc/miplc/language/schema"
 )
 
-// inputFiles are the files that a spec is read from and reads.
-func inputFiles(spec *language.Spec, folder data.Folder) []string {
+// InputFiles returns the files that a spec is read from and reads.
+func InputFiles(spec *language.Spec, folder data.Folder) []string {
 	list := spec.Files()
 	for _, name := range []schema.Str{spec.Data.Set, spec.Data.Split.Index} {
 		if path, err := find(spec, name, folder); err == nil && name.V != "" {
@@ -125,10 +127,10 @@ func meanSize(set *data.Dataset) float64 {
 	return float64(set.Offsets[set.Bags()]) / float64(max(1, set.Bags()))
 }
 
-// specSignature returns the shapes that a spec is compiled for. Where its data file is
+// SignatureOf returns the shapes that a spec is compiled for. Where its data file is
 // missing they come from data.shape and data.classes, or are made up; then note
 // says so.
-func specSignature(spec *language.Spec, folder data.Folder) (sig compile.Signature, note string, err error) {
+func SignatureOf(spec *language.Spec, folder data.Folder) (sig compile.Signature, note string, err error) {
 	f, err := look(spec, folder)
 	return f.sig, f.note, err
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/miplc/miplc/internal/parity"
+	"github.com/miplc/miplc/verify/parity"
 	"github.com/miplc/miplc/language"
 )
 

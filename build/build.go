@@ -1,4 +1,5 @@
-package runs
+// Package build writes the graphs of a spec, its untrained model and its training step.
+package build
 
 import (
 	"errors"
@@ -19,14 +20,17 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/internal/outfile"
-	"github.com/miplc/miplc/internal/parity"
 	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/verify"
+	"github.com/miplc/miplc/verify/parity"
 )
 
 // Names that Build writes beside ModelFile.
 const (
+	ModelFile     = "model.onnx"
 	GraphTextFile = "graph.txt"
 	GraphDOTFile  = "graph.dot"
 	ManifestFile  = "manifest.json"
@@ -36,8 +40,8 @@ const (
 // build is done again and again.
 var buildSizes = []int{1, 3}
 
-// BuildOptions is one build.
-type BuildOptions struct {
+// Options is one build.
+type Options struct {
 	Spec    *language.Spec
 	Dir     string
 	Data    data.Folder
@@ -78,7 +82,7 @@ type ParamFacts struct {
 // with its initial parameters, the checked training step with the same parameters
 // as a flat vector, and the manifest. Statistics of the data are not
 // known to a build: a model that normalises has mean 0 and deviation 1.
-func Build(o BuildOptions) (*Manifest, error) {
+func Build(o Options) (*Manifest, error) {
 	if o.Spec.Learner != nil {
 		return nil, refuseBuild(o.Spec)
 	}
@@ -88,9 +92,9 @@ func Build(o BuildOptions) (*Manifest, error) {
 	}
 	p, err := compile.Compile(o.Spec, sig)
 	if err != nil {
-		return nil, &SpecError{err}
+		return nil, &prepare.SpecError{Err: err}
 	}
-	if err := runFits("building", p, batch{1, 1}); err != nil {
+	if err := prepare.CheckMemory("building", p, prepare.Batch{Instances: 1, Bags: 1}); err != nil {
 		return nil, err
 	}
 	folder, err := claimBuild(&o)
@@ -107,7 +111,7 @@ func Build(o BuildOptions) (*Manifest, error) {
 }
 
 // build writes into a folder that is claimed.
-func (o *BuildOptions) build(p *compile.Program, sig compile.Signature) (*Manifest, error) {
+func (o *Options) build(p *compile.Program, sig compile.Signature) (*Manifest, error) {
 	state := initialState(p)
 	m := &Manifest{
 		Name: o.Spec.Name.V, Version: o.Version, SpecSHA256: o.Spec.Hash(), Seed: uint64(o.Spec.Train.Seed.V),
@@ -133,11 +137,11 @@ func (o *BuildOptions) build(p *compile.Program, sig compile.Signature) (*Manife
 			step.file.Discard() // does nothing where it has its name
 		}
 	}()
-	draw := parityOptions(p, state)
+	draw := verify.Bags(p, state)
 	draw.Sizes = buildSizes
-	own := func(e *predictors) error { return e.addNative(p, state) }
+	own := func(e *verify.Predictors) error { return e.AddNative(p, state) }
 	var err error
-	if m.Parity, err = exportChecked(ModelPath(o.Dir), p, state.Params, meta, library{path: o.Library}, draw, own); err != nil {
+	if m.Parity, err = verify.ExportChecked(filepath.Join(o.Dir, ModelFile), p, state.Params, meta, verify.Library{Path: o.Library}, draw, own); err != nil {
 		return nil, err
 	}
 	if beside.Wait(); failed != nil {
@@ -169,7 +173,7 @@ func (o *BuildOptions) build(p *compile.Program, sig compile.Signature) (*Manife
 // refuseBuild says why a spec with a learner cannot be built.
 func refuseBuild(spec *language.Spec) error {
 	l := spec.Learner
-	return &SpecError{spec.Show(diag.Errorf(l.Kind.Pos, "learner %s has no model before it is fitted: there is nothing to build", l.Kind.V).
+	return &prepare.SpecError{Err: spec.Show(diag.Errorf(l.Kind.Pos, "learner %s has no model before it is fitted: there is nothing to build", l.Kind.V).
 		WithNote("miplc train fits it and leaves model.onnx"))}
 }
 
@@ -179,7 +183,7 @@ func buildSignature(spec *language.Spec, folder data.Folder) (compile.Signature,
 	if shape, k := spec.Data.Shape.V, spec.Data.Classes.V; len(shape) > 0 && k > 0 {
 		return compile.Signature{Instance: shape, Classes: k}, nil
 	}
-	sig, note, err := specSignature(spec, folder)
+	sig, note, err := prepare.SignatureOf(spec, folder)
 	if err == nil && note != "" {
 		err = spec.Show(diag.Errorf(spec.Data.Set.Pos, "the shapes of %s are not known: the file is not here", spec.Data.Set.V).
 			WithNote("name its folder by --data-dir, or give data.shape and data.classes"))
@@ -202,12 +206,12 @@ func initialState(p *compile.Program) *train.State {
 // buildFiles are all that a build writes.
 func buildFiles() []string {
 	return []string{ManifestFile, ModelFile, TrainStepFile, InitialFile, sampleFile, sampleValuesFile, GraphTextFile, GraphDOTFile,
-		FailedModelFile, FailedReportFile}
+		verify.FailedModelFile, verify.FailedReportFile}
 }
 
 // claimBuild makes the folder that of a build; an older build is replaced, a run
 // is not. Who claims a folder closes it.
-func claimBuild(o *BuildOptions) (*outdir.Folder, error) {
+func claimBuild(o *Options) (*outdir.Folder, error) {
 	f, err := outdir.Lock(o.Dir)
 	if err != nil {
 		return nil, err
@@ -223,7 +227,7 @@ func claimBuild(o *BuildOptions) (*outdir.Folder, error) {
 		err = held.Other(o.Dir, outdir.Run, outdir.Build)
 	}
 	if err == nil {
-		err = take(outdir.Build, buildFiles(), inputFiles(o.Spec, o.Data))
+		err = take(outdir.Build, buildFiles(), prepare.InputFiles(o.Spec, o.Data))
 	}
 	if err != nil {
 		f.Close()

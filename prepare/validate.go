@@ -1,4 +1,4 @@
-package runs
+package prepare
 
 import (
 	"errors"
@@ -39,7 +39,7 @@ func Validate(name string, overrides []string, folder data.Folder) (Verdict, err
 			return Verdict{}, err
 		}
 		v.Parameters = program.FlatSize()
-		v.note(runFits("training", program, batchOf(program, facts.bags, facts.size)))
+		v.note(CheckMemory("training", program, batchOf(program, facts.bags, facts.size)))
 	}
 	if spec.Generates() {
 		v.note(prototypes(spec.Data.Generated).Fits())

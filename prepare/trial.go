@@ -1,8 +1,6 @@
-package runs
+package prepare
 
 import (
-	"fmt"
-
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/language"
@@ -10,9 +8,9 @@ import (
 	"github.com/miplc/miplc/train/solved"
 )
 
-// NewTrial compiles a spec for a data set, or prepares its learner. What is wrong
+// Trial compiles a spec for a data set, or prepares its learner. What is wrong
 // with the pair comes back as a *SpecError; too little memory is another error.
-func NewTrial(spec *language.Spec, set *data.Dataset, split *data.Split) (*train.Trial, error) {
+func Trial(spec *language.Spec, set *data.Dataset, split *data.Split) (*train.Trial, error) {
 	sig, err := compile.SignatureOf(spec, set.Shape, set.Classes)
 	if err != nil {
 		return nil, &SpecError{err}
@@ -27,17 +25,16 @@ func NewTrial(spec *language.Spec, set *data.Dataset, split *data.Split) (*train
 		return nil, &SpecError{err}
 	}
 	if spec.Learner == nil {
-		if err := runFits("training", p, batchOf(p, set.Bags(), meanSize(set))); err != nil {
+		if err := CheckMemory("training", p, batchOf(p, set.Bags(), meanSize(set))); err != nil {
 			return nil, err
 		}
 	}
 	return &train.Trial{Program: p, Data: set, Split: split}, nil
 }
 
-// OpenTrials opens what specs train on, each data set once, and makes their
-// trials. Files are looked up from the working directory and then in the
+// Trials opens the datasets of specs, each once, and returns their trials. Files are looked up from the working directory and then in the
 // folder.
-func OpenTrials(list []*language.Spec, folder data.Folder) ([]*train.Trial, error) {
+func Trials(list []*language.Spec, folder data.Folder) ([]*train.Trial, error) {
 	type source struct {
 		set       string
 		generated language.Generated
@@ -57,32 +54,11 @@ func OpenTrials(list []*language.Spec, folder data.Folder) ([]*train.Trial, erro
 		if err != nil {
 			return nil, err
 		}
-		if trials[i], err = NewTrial(spec, set, split); err != nil {
+		if trials[i], err = Trial(spec, set, split); err != nil {
 			return nil, err
 		}
 	}
 	return trials, nil
-}
-
-// checkDistinct reports two trials that train the same settings on the same bags and
-// split: they would count twice in the mean and deviation.
-func checkDistinct(trials []*train.Trial) error {
-	if len(trials) < 2 {
-		return nil
-	}
-	type identity struct{ settings, bags, split string }
-	first, bags := map[identity]*train.Trial{}, map[*data.Dataset]string{}
-	for _, t := range trials {
-		if bags[t.Data] == "" {
-			bags[t.Data] = t.Data.Hash()
-		}
-		id := identity{t.Program.Spec.SettingsHash(), bags[t.Data], train.SplitHash(t.Split)}
-		if had := first[id]; had != nil {
-			return &SpecError{fmt.Errorf("%s and %s are the same run: their settings, bags and split are equal; remove one of them", had.Name, t.Name)}
-		}
-		first[id] = t
-	}
-	return nil
 }
 
 // SpecError marks an error as one of the spec, so that callers can tell it from

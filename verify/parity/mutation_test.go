@@ -13,7 +13,7 @@ import (
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/internal/parity"
+	"github.com/miplc/miplc/verify/parity"
 	"github.com/miplc/miplc/internal/stream"
 	"github.com/miplc/miplc/runtime"
 )

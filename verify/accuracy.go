@@ -1,0 +1,76 @@
+package verify
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"sync/atomic"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/runtime"
+	"github.com/miplc/miplc/runtime/onnxgo"
+	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/verify/parity"
+)
+
+// LabelFunc predicts the class of one bag of n instances.
+type LabelFunc func(instances []float32, n int) (int, error)
+
+// Accuracies replaces the accuracies of a trained trial by those of a model file, with
+// each bag predicted alone. It uses onnxruntime, or onnx-go if onnxruntime is missing or
+// not a back end of the file, or fallback if that cannot run the model either.
+func Accuracies(ctx context.Context, t *train.Trial, report *train.Report, content []byte, library string, fallback LabelFunc) error {
+	for _, with := range []runtime.Option{runtime.WithLibrary(library), runtime.WithBackend(onnxgo.Backend())} {
+		if model, err := runtime.OpenBytes(content, with, runtime.WithMaxInstances(math.MaxInt)); err == nil {
+			defer model.Close()
+			return judge(ctx, t, report, labelOf(ctx, model))
+		}
+	}
+	return judge(ctx, t, report, fallback)
+}
+
+func labelOf(ctx context.Context, model *runtime.Model) LabelFunc {
+	return func(x []float32, n int) (int, error) {
+		p, err := model.Predict(ctx, runtime.Bag{Instances: x, N: n})
+		return p.Label, err
+	}
+}
+
+// Interpreted predicts with the interpreter.
+func Interpreted(p *compile.Program, params map[string][]float32) LabelFunc {
+	e := parity.NewReference(p.Infer, p.Signature.Instance, params).Engine(engineInterpreter)
+	return func(x []float32, n int) (int, error) {
+		probabilities, _, err := e.Predict(x, n)
+		if err != nil {
+			return 0, err
+		}
+		return train.Argmax(probabilities), nil
+	}
+}
+
+// judge predicts all bags of the split, on all cores.
+func judge(ctx context.Context, t *train.Trial, report *train.Report, label LabelFunc) error {
+	var found [2][]int
+	for part, bags := range [][]int{t.Split.Train, t.Split.Test} {
+		found[part] = make([]int, len(bags))
+		errs := make([]error, len(bags))
+		var failed atomic.Bool
+		workers.Each(len(bags), 0, func(i int) {
+			if errs[i] = ctx.Err(); errs[i] != nil || failed.Load() {
+				return
+			}
+			bag := bags[i]
+			if found[part][i], errs[i] = label(t.Data.Bag(bag), t.Data.Size(bag)); errs[i] != nil {
+				errs[i] = fmt.Errorf("bag %d of %s: %w", bag+1, t.Data.Name, errs[i])
+				failed.Store(true)
+			}
+		})
+		if err := cmp.Or(errs...); err != nil {
+			return fmt.Errorf("accuracy of the exported model: %w", err)
+		}
+	}
+	report.Judge(t, found)
+	return nil
+}
