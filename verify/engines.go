@@ -73,10 +73,10 @@ func (e *Predictors) AddReference(p *compile.Program, params map[string][]float3
 	e.rounding = r.Rounding
 }
 
-// AddFile adds every back end that the file says it runs in and that this
+// addFile adds every back end that the file says it runs in and that this
 // program can call, and returns the metadata of the file. A back end that does
 // not take the file fails when it is to predict, so that the others are heard.
-func (e *Predictors) AddFile(path, library string) (*contract.Metadata, error) {
+func (e *Predictors) addFile(path, library string) (*contract.Metadata, error) {
 	_, meta, err := contract.Read(path)
 	if err != nil {
 		return nil, err
@@ -134,8 +134,8 @@ func CanCheck(spec *language.Spec, library string) error {
 	return nil
 }
 
-// Names lists the engines.
-func (e *Predictors) Names() []string {
+// names lists the engines.
+func (e *Predictors) names() []string {
 	var list []string
 	for _, engine := range e.list {
 		list = append(list, engine.Name)

@@ -22,12 +22,12 @@ type Options struct {
 func File(path string, o Options) (*parity.Report, error) {
 	var e Predictors
 	defer e.Close()
-	meta, err := e.AddFile(path, o.Library)
+	meta, err := e.addFile(path, o.Library)
 	if err != nil {
 		return nil, err
 	}
 	if len(e.list) < 2 {
-		return nil, fmt.Errorf("%s: of its back ends this program can run %v alone: there is nothing to compare it with; name the folder of a run, which has the graph", path, e.Names())
+		return nil, fmt.Errorf("%s: of its back ends this program can run %v alone: there is nothing to compare it with; name the folder of a run, which has the graph", path, e.names())
 	}
 	// How far rounding moves the predictions is known from the check of the file.
 	return parity.Measure(e.list, parity.Options{Instance: meta.InputShape, Sizes: o.Sizes, Seed: o.Seed, Tolerance: meta.Tolerance})
@@ -39,7 +39,7 @@ func Run(program *compile.Program, state *train.State, path string, o Options) (
 	var files, native Predictors
 	defer files.Close()
 	defer native.Close()
-	if _, err := files.AddFile(path, o.Library); err != nil {
+	if _, err := files.addFile(path, o.Library); err != nil {
 		return nil, err
 	}
 	if err := native.AddNative(program, state); err != nil {

@@ -46,8 +46,8 @@ func ExportChecked(path string, p *compile.Program, params map[string][]float32,
 		if err := own(&e); err != nil {
 			return err
 		}
-		native := e.Names()
-		if _, err := e.AddFile(aside, lib.Path); err != nil {
+		native := e.names()
+		if _, err := e.addFile(aside, lib.Path); err != nil {
 			return err
 		}
 		if lib.Provider != "" {
