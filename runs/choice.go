@@ -40,7 +40,7 @@ func (b *bunch) engineRequest() (engines.Request, error) {
 func continued(r engines.Request, begun train.Identity, dir string) (engines.Request, error) {
 	device := cmp.Or(begun.Device, engines.CPU)
 	differs := func(what, asked, was string) error {
-		return fmt.Errorf("the run in %s was begun with the %s %s and cannot go on with %s, which would give other numbers: leave that out, or start again with --force",
+		return fmt.Errorf("the run in %s was begun with the %s %s and cannot continue with %s, which would change the results: leave that out, or start again with --force",
 			dir, what, was, asked)
 	}
 	asked := r.Device

@@ -131,7 +131,7 @@ func (o *Options) admit(f *outdir.Folder, t *train.Trial) (take func() error, er
 	case state == Finished:
 		return nil, fmt.Errorf("%s holds a finished run: choose another folder, or overwrite it with --force", t.Dir)
 	case state == Interrupted:
-		return nil, fmt.Errorf("%s holds an unfinished run: go on with it by --resume, or start again with --force", t.Dir)
+		return nil, fmt.Errorf("%s contains an unfinished run: continue it with --resume, or start again with --force", t.Dir)
 	default:
 		return nil, fmt.Errorf("%s holds a build: choose another folder, or overwrite it with --force", t.Dir)
 	}

@@ -132,7 +132,7 @@ func TestServeEndsInOrder(t *testing.T) {
 		<-begun
 	}
 	code, out := end(syscall.SIGTERM)
-	if code != 0 || !strings.Contains(out, "all requests that were taken are answered") {
+	if code != 0 || !strings.Contains(out, "all accepted requests are answered") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 	group.Wait()

@@ -46,7 +46,7 @@ func FirstGPU() (gpu GPU, err error) {
 	}
 	driver, err := loadLibrary(path, purego.RTLD_NOW|purego.RTLD_GLOBAL)
 	if err != nil {
-		return GPU{}, errors.New("no NVIDIA driver is installed (libcuda.so.1 was not found)")
+		return GPU{}, errors.New("the NVIDIA driver is not installed (libcuda.so.1 not found)")
 	}
 	var (
 		start     func(flags uint32) int32

@@ -41,7 +41,7 @@ func Open(kind Kind, o Options) (*Device, error) {
 func openGPU(o Options) (*Device, error) {
 	gpu, err := FirstGPU()
 	if err != nil {
-		return nil, fmt.Errorf("no GPU to train on: %w", err)
+		return nil, fmt.Errorf("no GPU: %w", err)
 	}
 	path, err := Find(CUDA, o.Plugin)
 	if err != nil {

@@ -251,6 +251,6 @@ type result struct {
 }
 
 func (r result) print(w io.Writer) error {
-	_, err := fmt.Fprintln(w, "ended: all requests that were taken are answered")
+	_, err := fmt.Fprintln(w, "stopped: all accepted requests are answered")
 	return err
 }

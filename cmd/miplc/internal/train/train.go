@@ -200,9 +200,9 @@ func (o *options) explain(err error) error {
 	case errors.As(err, &wrong):
 		return console.Invalid(wrong.Err)
 	case errors.As(err, &stopped) && stopped.Runs > 1:
-		return console.Interrupted(fmt.Errorf("%w\ngo on with: miplc train --resume -o %s", err, o.Dir))
+		return console.Interrupted(fmt.Errorf("%w\ncontinue with: miplc train --resume -o %s", err, o.Dir))
 	case errors.As(err, &stopped) && stopped.Epoch > 0:
-		return console.Interrupted(fmt.Errorf("%w\ngo on with: miplc train --resume -o %s", err, o.Dir))
+		return console.Interrupted(fmt.Errorf("%w\ncontinue with: miplc train --resume -o %s", err, o.Dir))
 	}
 	return err
 }
