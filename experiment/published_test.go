@@ -70,6 +70,9 @@ func TestMeasuredShares(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := Load("../bench/published/authors.yaml"); err != nil {
+		t.Error(err)
+	}
 	paper, err := Load("paper-benchmark")
 	if err != nil {
 		t.Fatal(err)
