@@ -59,15 +59,18 @@ func (e *emitter) reduceMax(v string, keepAxes bool, axes ...int64) string {
 	return e.op("ReduceMax", attrs(attrKeep(keepAxes)), v, e.ints(axes...))
 }
 
-// lowerMaxMask compares the index along the reduced axes with that of the
-// first maximum. The reduced axes are brought to the end and made one first.
 func lowerMaxMask(e *emitter, n *graph.Node, in []string) string {
-	s, reduced := n.Shape, n.Attrs.Axes
+	return e.maxMask(in[0], len(n.Shape), n.Attrs.Axes)
+}
+
+// maxMask compares the index along the reduced axes of a value with that of the first
+// maximum. The reduced axes are brought to the end and made one first.
+func (e *emitter) maxMask(v string, rank int, reduced []int) string {
 	if len(reduced) == 0 {
-		return e.constantOfShape(1, e.op("Shape", nil, in[0]))
+		return e.constantOfShape(1, e.op("Shape", nil, v))
 	}
 	var perm []int
-	for i := range s {
+	for i := range rank {
 		if !slices.Contains(reduced, i) {
 			perm = append(perm, i)
 		}
@@ -78,7 +81,7 @@ func lowerMaxMask(e *emitter, n *graph.Node, in []string) string {
 	for i, p := range perm {
 		back[p] = i
 	}
-	x := e.op("Transpose", attrs(onnxpb.IntsAttr("perm", perm...)), in[0])
+	x := e.op("Transpose", attrs(onnxpb.IntsAttr("perm", perm...)), v)
 	full := e.op("Shape", nil, x)
 	if len(reduced) > 1 {
 		// Reshape: 0 keeps an extent, -1 takes what is left.

@@ -1,0 +1,498 @@
+package onnx
+
+import (
+	"slices"
+
+	"github.com/miplc/miplc/compile/target"
+	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/onnxpb"
+)
+
+type runsLowering = target.Func[*runsLowerer, runsValue]
+
+// runsTable has one row per op that has a lowering with an axis of runs.
+var runsTable target.Table[*runsLowerer, runsValue]
+
+// The table is filled here and not where it is declared because its functions refer to
+// it.
+func init() {
+	runsTable = target.Table[*runsLowerer, runsValue]{
+		graph.OpInput: runsLeaf,
+		graph.OpParam: runsLeaf,
+		graph.OpConst: runsConst,
+		graph.OpFill:  runsFill,
+
+		graph.OpNeg:      runsUnary("Neg"),
+		graph.OpExp:      runsUnary("Exp"),
+		graph.OpLog:      runsUneven("Log"),
+		graph.OpSqrt:     runsUnary("Sqrt"),
+		graph.OpAbs:      runsUnary("Abs"),
+		graph.OpSign:     runsUnary("Sign"),
+		graph.OpTanh:     runsUnary("Tanh"),
+		graph.OpSigmoid:  runsUnary("Sigmoid"),
+		graph.OpSoftplus: runsUneven("Softplus"),
+		graph.OpRelu:     runsUnary("Relu"),
+		graph.OpErf:      runsUnary("Erf"),
+		graph.OpClamp:    runsClamp,
+		graph.OpStopGrad: func(_ *runsLowerer, _ *graph.Node, in []runsValue) runsValue { return in[0] },
+
+		graph.OpAdd:     runsBinary("Add"),
+		graph.OpSub:     runsBinary("Sub"),
+		graph.OpMul:     runsBinary("Mul"),
+		graph.OpDiv:     runsBinary("Div"),
+		graph.OpMaximum: runsBinary("Max"),
+		graph.OpMinimum: runsBinary("Min"),
+		graph.OpGreater: runsGreater,
+
+		graph.OpMatMul:     runsMatMul,
+		graph.OpTranspose:  runsTranspose,
+		graph.OpReshape:    runsReshape,
+		graph.OpExpand:     runsExpand,
+		graph.OpSum:        runsSum,
+		graph.OpMax:        runsMax,
+		graph.OpMaxMask:    runsMaxMask,
+		graph.OpConcat:     runsConcat,
+		graph.OpSlice:      runsSlice,
+		graph.OpPad:        runsPad,
+		graph.OpSoftmax:    runsSoftmax("Softmax"),
+		graph.OpLogSoftmax: runsSoftmax("LogSoftmax"),
+
+		graph.OpSegmentSum:           runsSegmentSum,
+		graph.OpSegmentMax:           runsSegmentMax,
+		graph.OpSegmentMaxMask:       runsSegmentMaxMask,
+		graph.OpSegmentSoftmax:       runsSegmentSoftmax,
+		graph.OpSegmentGather:        runsSegmentGather,
+		graph.OpSegmentAttention:     runsSegmentAttention,
+		graph.OpSegmentAttentionGrad: runsSegmentAttentionGrad,
+	}
+}
+
+func runsLeaf(l *runsLowerer, n *graph.Node, _ []runsValue) runsValue {
+	return l.input(n.Name, l.dims(n.Shape))
+}
+
+func runsConst(l *runsLowerer, n *graph.Node, _ []runsValue) runsValue {
+	return runsValue{lowerConst(l.emitter, n, nil), false, l.dims(n.Shape)}
+}
+
+func runsFill(l *runsLowerer, n *graph.Node, _ []runsValue) runsValue {
+	return runsValue{name: l.scalar(float32(n.Attrs.Value))}
+}
+
+func runsUnary(op string) runsLowering {
+	return func(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
+		return runsValue{l.op(op, nil, in[0].name), in[0].each, in[0].dims}
+	}
+}
+
+// runsUneven is for the ops that need inPackets.
+func runsUneven(op string) runsLowering {
+	return func(l *runsLowerer, n *graph.Node, in []runsValue) runsValue { return l.inPackets(op, in[0]) }
+}
+
+func runsClamp(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
+	return runsValue{lowerClamp(l.emitter, n, []string{in[0].name}), in[0].each, in[0].dims}
+}
+
+func runsBinary(op string) runsLowering {
+	return func(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
+		x, y, dims := l.aligned(n, in[0], in[1])
+		return runsValue{l.op(op, nil, x.name, y.name), x.each || y.each, dims}
+	}
+}
+
+func runsGreater(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
+	x, y, dims := l.aligned(n, in[0], in[1])
+	return runsValue{lowerGreater(l.emitter, n, []string{x.name, y.name}), x.each || y.each, dims}
+}
+
+// aligned gives the operands of an element-wise op as many axes, and the extents of the
+// result.
+func (l *runsLowerer) aligned(n *graph.Node, x, y runsValue) (_, _ runsValue, dims []int) {
+	x, y = l.operand(n, 0, x), l.operand(n, 1, y)
+	axes := max(len(x.dims), len(y.dims))
+	x, y = l.raised(x, axes), l.raised(y, axes)
+	dims = slices.Repeat([]int{1}, axes)
+	for _, v := range []runsValue{x, y} {
+		for i, d := range v.dims {
+			at := i + axes - len(v.dims)
+			dims[at] = max(dims[at], d)
+		}
+	}
+	return x, y, dims
+}
+
+// operand lays the instances of an operand along one axis if they broadcast to a later
+// axis of the result.
+func (l *runsLowerer) operand(n *graph.Node, i int, v runsValue) runsValue {
+	if s := n.In[i].Shape; byBags(s) && len(s) < len(n.Shape) {
+		return l.merged(l.full(v, s), s)
+	}
+	return v
+}
+
+func runsMatMul(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
+	x, y := n.In[0], n.In[1]
+	if x.Shape[1] == graph.N { // joins the instances: padding must not count
+		a, b := l.joined(n, in)
+		return l.matrix(a, b, n.Shape, l.dims(n.Shape))
+	}
+	// Rows that are all equal are computed once.
+	a, b := l.raised(in[0], len(l.dims(x.Shape))), l.merged(l.full(in[1], y.Shape), y.Shape)
+	if last := len(a.dims) - 1; last < 0 || a.dims[last] != int(x.Shape[1]) || !byBags(x.Shape) {
+		a = l.full(in[0], x.Shape)
+	}
+	dims := slices.Clone(a.dims)
+	dims[len(dims)-1] = b.dims[1]
+	return l.matrix(l.merged(a, x.Shape), b, n.Shape, dims)
+}
+
+// matrix is the product of two matrices of each run, laid out as dims.
+func (l *runsLowerer) matrix(a, b runsValue, s graph.Shape, dims []int) runsValue {
+	return l.reshaped(l.product(a, b), dims...)
+}
+
+// joined gives the factors of a product over the instances, one of them with zeros for
+// padding: the right one, or what the left one is the transpose of.
+func (l *runsLowerer) joined(n *graph.Node, in []runsValue) (a, b runsValue) {
+	x, y := n.In[0], n.In[1]
+	right := func() runsValue { return l.merged(l.full(in[1], y.Shape), y.Shape) }
+	if x.Op == graph.OpTranspose && byBags(x.In[0].Shape) && !l.zeroRows(y) {
+		if rows := x.In[0]; !l.zeroRows(rows) {
+			return l.turnedLast(l.merged(l.masked(rows), rows.Shape)), right()
+		}
+		return l.full(in[0], x.Shape), right()
+	}
+	return l.merged(l.full(in[0], x.Shape), x.Shape), l.merged(l.masked(y), y.Shape)
+}
+
+func runsTranspose(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
+	x := l.merged(l.full(in[0], n.In[0].Shape), n.In[0].Shape)
+	return l.reshaped(l.transposed(x, n.Attrs.Perm), l.dims(n.Shape)...)
+}
+
+func runsReshape(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
+	return l.reshaped(l.full(in[0], n.In[0].Shape), l.dims(n.Shape)...)
+}
+
+// runsExpand leaves extents of 1 as they are: see full.
+func runsExpand(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
+	return l.raised(l.operand(n, 0, in[0]), len(l.dims(n.Shape)))
+}
+
+func runsSum(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
+	x := n.In[0]
+	v, axes := l.full(in[0], x.Shape), n.Attrs.Axes
+	joined := l.instances(n)
+	if len(joined) > 0 && joined[0] == 0 { // a product with the mask in place of ones
+		v = l.maskedAlong(v, x, joined[1:], InRows, "Mul")
+		all := l.capacity.Bags * l.capacity.Instances
+		v = l.reshaped(v, all, sizeOf(v.dims)/all)
+		v = l.product(l.reshaped(l.rows(InRows), 1, all), v)
+		v = l.reshaped(v, slices.Concat([]int{1}, x.Shape.Concrete(all, l.capacity.Bags)[1:])...)
+		return l.reshaped(l.sum(v, axes...), l.dims(n.Shape)...)
+	}
+	v = l.maskedAlong(v, x, joined, InRows, "Mul")
+	return l.reshaped(l.sum(v, l.reduced(n)...), l.dims(n.Shape)...)
+}
+
+// instances are the axes of instances along which a node joins its first input.
+func (l *runsLowerer) instances(n *graph.Node) []int {
+	return slices.DeleteFunc(slices.Clone(n.JoinsRows(0)), func(a int) bool { return n.In[0].Shape[a] != graph.N })
+}
+
+func sizeOf(dims []int) int {
+	size := 1
+	for _, d := range dims {
+		size *= d
+	}
+	return size
+}
+
+// maskedAlong applies one of the inputs that tell padding along axes of instances.
+func (l *runsLowerer) maskedAlong(v runsValue, x *graph.Node, axes []int, mask, op string) runsValue {
+	for _, a := range axes {
+		rows, dims := l.rows(mask), slices.Repeat([]int{1}, len(v.dims))
+		if a == 0 {
+			copy(dims, rows.dims)
+		} else {
+			dims[l.axis(x.Shape, a)] = sizeOf(rows.dims)
+		}
+		v = runsValue{l.op(op, nil, v.name, l.reshaped(rows, dims...).name), true, v.dims}
+	}
+	return v
+}
+
+// largest gives a value with minus infinity for padding if the node is reduced over
+// instances.
+func (l *runsLowerer) largest(n *graph.Node, in []runsValue) runsValue {
+	return l.maskedAlong(l.full(in[0], n.In[0].Shape), n.In[0], l.instances(n), InLow, "Add")
+}
+
+// reduced are the places of the reduced axes of a node in dims: instances that are laid
+// out by bags have two.
+func (l *runsLowerer) reduced(n *graph.Node) (axes []int) {
+	s := n.In[0].Shape
+	for _, a := range n.Attrs.Axes {
+		if a == 0 && byBags(s) && l.capacity.Bags > 1 {
+			axes = append(axes, 0)
+		}
+		axes = append(axes, l.axis(s, a))
+	}
+	return axes
+}
+
+func runsMax(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
+	v := l.largest(n, in)
+	axes := l.reduced(n)
+	if len(axes) == 0 {
+		return v
+	}
+	return l.reshaped(l.maximum(v, axes...), l.dims(n.Shape)...)
+}
+
+// maximum is over axes of dims, which it drops.
+func (l *runsLowerer) maximum(v runsValue, axes ...int) runsValue {
+	var dims []int
+	places := make([]int64, len(axes))
+	for i, a := range axes {
+		places[i] = int64(a + v.lead())
+	}
+	for i, d := range v.dims {
+		if !slices.Contains(axes, i) {
+			dims = append(dims, d)
+		}
+	}
+	return runsValue{l.reduceMax(v.name, false, places...), v.each, dims}
+}
+
+func runsMaxMask(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
+	return l.firstMaximum(l.largest(n, in), l.reduced(n)...)
+}
+
+// firstMaximum marks the first maximum over axes of dims.
+func (l *runsLowerer) firstMaximum(v runsValue, axes ...int) runsValue {
+	places := make([]int, len(axes))
+	for i, a := range axes {
+		places[i] = a + v.lead()
+	}
+	return runsValue{l.maxMask(v.name, len(v.dims)+v.lead(), places), v.each, v.dims}
+}
+
+func runsConcat(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
+	each := slices.ContainsFunc(in, func(v runsValue) bool { return v.each })
+	names, axis := make([]string, len(in)), l.axis(n.Shape, n.Attrs.Axis)
+	for i, v := range in {
+		if v = l.full(v, n.In[i].Shape); each {
+			v = l.spread(v)
+		}
+		names[i] = v.name
+	}
+	if each {
+		axis++
+	}
+	return runsValue{l.concat(axis, names), each, l.dims(n.Shape)}
+}
+
+func runsSlice(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
+	x, a := n.In[0], &n.Attrs
+	if x.Op == graph.OpInput && len(x.Shape) == 1 {
+		if part := l.split(x)[a.Start]; part != "" {
+			return runsValue{part, true, l.dims(n.Shape)}
+		}
+	}
+	v := l.full(in[0], x.Shape)
+	axis := int64(l.axis(x.Shape, a.Axis) + v.lead())
+	return runsValue{l.op("Slice", nil, v.name, l.ints(int64(a.Start)), l.ints(int64(a.End)), l.ints(axis)), v.each, l.dims(n.Shape)}
+}
+
+// split gives the slices of a flat input by where they start, made by one node, if they
+// follow each other from its start to its end.
+func (l *runsLowerer) split(x *graph.Node) map[int]string {
+	if parts, ok := l.parts[x]; ok {
+		return parts
+	}
+	var slicesOf []*graph.Node
+	live := l.src.Live()
+	for _, n := range l.src.ByOp(graph.OpSlice) {
+		if n.In[0] == x && live[n.ID] {
+			slicesOf = append(slicesOf, n)
+		}
+	}
+	slices.SortFunc(slicesOf, func(m, n *graph.Node) int { return m.Attrs.Start - n.Attrs.Start })
+	parts, at := map[int]string{}, 0
+	var sizes []int64
+	for _, n := range slicesOf {
+		if n.Attrs.Start != at {
+			at = -1
+			break
+		}
+		at = n.Attrs.End
+		sizes = append(sizes, int64(n.Attrs.End-n.Attrs.Start))
+	}
+	l.parts[x] = parts
+	if at != int(x.Shape[0]) || len(sizes) < 2 {
+		return parts
+	}
+	names := l.ops("Split", len(sizes), attrs(onnxpb.IntAttr("axis", 1)), x.Name, l.ints(sizes...))
+	for i, n := range slicesOf {
+		parts[n.Attrs.Start] = names[i]
+	}
+	return parts
+}
+
+func runsPad(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
+	v := l.full(in[0], n.In[0].Shape)
+	rank := len(v.dims) + v.lead()
+	axis := l.axis(n.Shape, n.Attrs.Axis) + v.lead()
+	pads := make([]int64, 2*rank)
+	pads[axis], pads[rank+axis] = int64(n.Attrs.Start), int64(n.Attrs.End)
+	return runsValue{l.op("Pad", nil, v.name, l.ints(pads...)), v.each, l.dims(n.Shape)}
+}
+
+func runsSoftmax(op string) runsLowering {
+	return func(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
+		if len(n.Shape) == 1 && n.Shape[0] == graph.N { // along the instances of all bags
+			v := l.merged(l.largest(n, in), n.Shape)
+			return l.reshaped(runsValue{l.along(op, v.name), v.each, v.dims}, l.dims(n.Shape)...)
+		}
+		v := l.largest(n, in)
+		return runsValue{l.along(op, v.name), v.each, v.dims}
+	}
+}
+
+// along is an op along the last axis.
+func (l *runsLowerer) along(op, v string) string {
+	return l.op(op, attrs(onnxpb.IntAttr("axis", -1)), v)
+}
+
+// byBag gives a value with one row per instance as [bags, instances, columns], without
+// the axis of bags if there is one.
+func (l *runsLowerer) byBag(v runsValue, s graph.Shape) runsValue {
+	rows := l.dims(graph.Shape{graph.N})
+	return l.reshaped(l.full(v, s), append(rows, sizeOf(l.dims(s[1:])))...)
+}
+
+// rowsTurned gives an input that tells padding as [bags, 1, instances].
+func (l *runsLowerer) rowsTurned(name string) runsValue {
+	v := l.rows(name)
+	last := len(v.dims) - 1
+	return l.reshaped(v, slices.Concat(v.dims[:last], []int{1}, v.dims[last:])...)
+}
+
+func runsSegmentSum(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
+	x := n.In[0]
+	if x.Op == graph.OpFill { // a sum of counts is exact in any order
+		rows := l.rows(InRows)
+		counts := l.op("ReduceSum", attrs(attrKeep(false)), rows.name, l.ints(int64(len(rows.dims))))
+		v := runsValue{l.op("Mul", nil, counts, l.scalar(float32(x.Attrs.Value))), true, rows.dims[:len(rows.dims)-1]}
+		return l.reshaped(v, slices.Concat([]int{l.capacity.Bags}, slices.Repeat([]int{1}, len(n.Shape)-1))...)
+	}
+	weights, values := l.rowsTurned(InRows), x
+	if w, h := l.weighted(x); w != nil { // the weights in place of the mask
+		weights, values = l.turnedRow(l.of[w.ID]), h
+		if !l.zeroRows(x) {
+			weights = l.turnedRow(l.masked(w))
+		}
+	}
+	sum := l.product(weights, l.byBag(l.of[values.ID], values.Shape))
+	return l.reshaped(sum, l.dims(n.Shape)...)
+}
+
+// turnedRow gives a number for each instance, [bags, instances, 1], as [bags, 1, instances].
+func (l *runsLowerer) turnedRow(v runsValue) runsValue {
+	axes := len(v.dims)
+	return l.reshaped(v, slices.Concat(v.dims[:axes-2], []int{1, v.dims[axes-2]})...)
+}
+
+// weighted takes instances [N, d] that are weighted by a number each, [N, 1], apart. Both
+// have a value for each run and instance.
+func (l *runsLowerer) weighted(x *graph.Node) (w, h *graph.Node) {
+	if x.Op != graph.OpMul || len(x.Shape) != 2 {
+		return nil, nil
+	}
+	number := graph.Shape{graph.N, 1}
+	if w, h = x.In[0], x.In[1]; !w.Shape.Equal(number) {
+		w, h = h, w
+	}
+	if !w.Shape.Equal(number) || !h.Shape.Equal(x.Shape) || !slices.Equal(l.of[w.ID].dims, l.dims(number)) || !l.of[w.ID].each {
+		return nil, nil
+	}
+	return w, h
+}
+
+// lowered adds minus infinity to the rows of padding of [bags, instances, columns].
+func (l *runsLowerer) lowered(v runsValue) runsValue {
+	low := l.rows(InLow)
+	return runsValue{l.op("Add", nil, v.name, l.reshaped(low, append(slices.Clone(low.dims), 1)...).name), true, v.dims}
+}
+
+func runsSegmentMax(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
+	v := l.lowered(l.byBag(in[0], n.In[0].Shape))
+	return l.reshaped(l.maximum(v, len(v.dims)-2), l.dims(n.Shape)...)
+}
+
+func runsSegmentMaxMask(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
+	v := l.lowered(l.byBag(in[0], n.In[0].Shape))
+	return l.reshaped(l.firstMaximum(v, len(v.dims)-2), l.dims(n.Shape)...)
+}
+
+func runsSegmentSoftmax(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
+	v := l.byBag(in[0], n.In[0].Shape)
+	one := v.dims[len(v.dims)-1] == 1
+	if one {
+		v = l.turnedRow(v)
+	} else {
+		v = l.turnedLast(v)
+	}
+	v = runsValue{l.op("Add", nil, v.name, l.rowsTurned(InLow).name), true, v.dims}
+	v = runsValue{l.along("Softmax", v.name), true, v.dims}
+	if !one {
+		v = l.turnedLast(v)
+	}
+	return l.reshaped(v, l.dims(n.Shape)...)
+}
+
+// runsSegmentGather leaves the row of a bag to stand for all its instances.
+func runsSegmentGather(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
+	if len(in[0].dims) < len(n.In[0].Shape) {
+		return in[0] // the same for all
+	}
+	if l.capacity.Bags == 1 {
+		return in[0]
+	}
+	return l.reshaped(in[0], slices.Concat([]int{in[0].dims[0], 1}, in[0].dims[1:])...)
+}
+
+// pairs gives the weights that each instance gives to those of its bag, [bags, instances,
+// instances], and the operands by bags.
+func (l *runsLowerer) pairs(n *graph.Node, in []runsValue) (w runsValue, scale string, x []runsValue) {
+	for i := range n.In[:len(n.In)-1] {
+		x = append(x, l.byBag(in[i], n.In[i].Shape))
+	}
+	scale = l.scalar(float32(graph.AttentionScale(n.In[0].Shape)))
+	w = l.product(x[0], l.turnedLast(l.spread(x[1])))
+	scores := l.op("Add", nil, l.op("Mul", nil, w.name, scale), l.rowsTurned(InLow).name)
+	return runsValue{l.along("Softmax", scores), true, w.dims}, scale, x
+}
+
+func runsSegmentAttention(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
+	w, _, x := l.pairs(n, in)
+	return l.product(w, x[2])
+}
+
+// runsSegmentAttentionGrad gives the gradients by q, k and v side by side.
+func runsSegmentAttentionGrad(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
+	w, scale, x := l.pairs(n, in)
+	q, k, v, dy := x[0], x[1], x[2], x[3]
+	real := l.rows(InRows) // what padding asks for does not count
+	w.name = l.op("Mul", nil, w.name, l.reshaped(real, append(slices.Clone(real.dims), 1)...).name)
+	g := l.product(l.spread(dy), l.turnedLast(l.spread(v)))
+	last := len(w.dims) - 1
+	mean := l.sum(runsValue{l.op("Mul", nil, w.name, g.name), true, w.dims}, last)
+	mean = l.reshaped(mean, append(slices.Clone(mean.dims), 1)...)
+	ds := w
+	ds.name = l.op("Mul", nil, l.op("Mul", nil, w.name, l.op("Sub", nil, g.name, mean.name)), scale)
+	parts := []string{l.product(ds, k).name, l.product(l.turnedLast(ds), q).name, l.product(l.turnedLast(w), dy).name}
+	return runsValue{l.concat(len(w.dims), parts), true, l.dims(n.Shape)}
+}
