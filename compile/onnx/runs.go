@@ -45,8 +45,14 @@ func LowerRuns(g *graph.Graph, opset int, c Capacity) (m *onnxpb.ModelProto, err
 	}
 	l := &runsLowerer{
 		emitter: newEmitter(g, Options{Opset: opset}), capacity: c, of: make([]runsValue, len(g.Nodes)),
-		zero: map[*graph.Node]bool{}, parts: map[*graph.Node]map[int]string{},
+		origin: map[string]runsValue{}, masks: map[*graph.Node]bool{}, zero: map[*graph.Node]bool{}, divides: map[*graph.Node]bool{}, readers: map[*graph.Node][]*graph.Node{}, parts: map[*graph.Node]map[int]string{},
 	}
+	for _, n := range g.Nodes {
+		for _, x := range n.In {
+			l.readers[x] = append(l.readers[x], n)
+		}
+	}
+	l.placeMasks()
 	l.reserve(InRows, InLow)
 	for _, o := range g.Outputs {
 		l.reserve(o.Name)
@@ -67,6 +73,7 @@ func LowerRuns(g *graph.Graph, opset int, c Capacity) (m *onnxpb.ModelProto, err
 	for _, o := range g.Outputs {
 		l.result(o)
 	}
+	l.dropUnused()
 	l.nameResults()
 	version, err := l.oldest()
 	if err != nil {
@@ -102,9 +109,13 @@ func (v runsValue) lead() int {
 type runsLowerer struct {
 	*emitter
 	capacity Capacity
-	of       []runsValue // by node ID
-	first    string      // an input, on which the number of runs is measured
-	zero     map[*graph.Node]bool
+	of       []runsValue          // by node ID
+	first    string               // an input, on which the number of runs is measured
+	origin   map[string]runsValue // of values that Reshape made
+	masks    map[*graph.Node]bool // nodes whose rows of padding are set to 0
+	zero     map[*graph.Node]bool // what zeroRows found
+	readers  map[*graph.Node][]*graph.Node
+	divides  map[*graph.Node]bool           // what divided found
 	parts    map[*graph.Node]map[int]string // by the start of a slice
 }
 
@@ -121,6 +132,9 @@ func (l *runsLowerer) node(n *graph.Node) {
 	}
 	before := len(l.out.Node)
 	v := runsTable.Lower(l, n, in)
+	if l.masks[n] {
+		v = l.masked(v, n.Shape)
+	}
 	v.name = l.rename(v.name, before)
 	want := l.dims(n.Shape)
 	for i := range v.dims {
@@ -166,10 +180,14 @@ func (l *runsLowerer) reshaped(v runsValue, dims ...int) runsValue {
 	if slices.Equal(v.dims, dims) {
 		return v
 	}
+	if from, ok := l.origin[v.name]; ok {
+		return l.reshaped(from, dims...)
+	}
 	out := runsValue{each: v.each, dims: dims}
 	out.name = l.once(fmt.Sprint("reshape ", v.name, dims), func() string {
 		return l.op("Reshape", nil, v.name, l.ints(v.shape(dims)...))
 	})
+	l.origin[out.name] = v
 	return out
 }
 
@@ -254,8 +272,25 @@ func (l *runsLowerer) result(o graph.Output) {
 	l.out.Output = append(l.out.Output, runsPort(o.Name, v.dims))
 }
 
+// dropUnused removes nodes that no output needs, such as products that a sum took apart.
+func (l *runsLowerer) dropUnused() {
+	used := l.isOutput()
+	var kept []*onnxpb.NodeProto
+	for _, n := range slices.Backward(l.out.Node) {
+		if slices.ContainsFunc(n.Output, func(v string) bool { return used[v] }) {
+			kept = append(kept, n)
+			for _, v := range n.Input {
+				used[v] = true
+			}
+		}
+	}
+	slices.Reverse(kept)
+	l.out.Node = kept
+	l.out.DropUnused()
+}
+
 // zeroRows reports whether the rows of padding of a node with one row per instance are
-// known to be 0, so that they need no mask.
+// 0, so that they need no mask.
 func (l *runsLowerer) zeroRows(n *graph.Node) bool {
 	if !byBags(n.Shape) {
 		return false
@@ -263,31 +298,111 @@ func (l *runsLowerer) zeroRows(n *graph.Node) bool {
 	if known, ok := l.zero[n]; ok {
 		return known
 	}
-	zero := false
+	zero := l.masks[n]
 	switch n.Op {
 	case graph.OpSegmentSoftmax:
-		zero = true
+		zero = !l.divided(n)
 	case graph.OpMul:
-		zero = l.zeroRows(n.In[0]) || l.zeroRows(n.In[1])
+		zero = zero || l.zeroRows(n.In[0]) || l.zeroRows(n.In[1])
 	case graph.OpAdd, graph.OpSub:
-		zero = l.zeroRows(n.In[0]) && l.zeroRows(n.In[1])
+		zero = zero || l.zeroRows(n.In[0]) && l.zeroRows(n.In[1])
 	case graph.OpNeg, graph.OpSlice, graph.OpMatMul:
-		zero = l.zeroRows(n.In[0])
+		zero = zero || l.zeroRows(n.In[0])
 	}
 	l.zero[n] = zero
 	return zero
 }
 
-// masked gives a node whose first axis is the instances with zeros for padding.
-func (l *runsLowerer) masked(n *graph.Node) runsValue {
-	v := l.full(l.of[n.ID], n.Shape)
-	if l.zeroRows(n) {
-		return v
+// placeMasks chooses the nodes that get a mask, so that products over the instances leave
+// padding out: the narrowest from which zeros reach one factor of each such product.
+func (l *runsLowerer) placeMasks() {
+	live := l.src.Live()
+	for _, n := range l.src.ByOp(graph.OpMatMul) {
+		if !live[n.ID] || n.In[0].Shape[1] != graph.N {
+			continue
+		}
+		factor, costs := n.In[1], map[*graph.Node]int{}
+		if x := n.In[0]; x.Op == graph.OpTranspose && byBags(x.In[0].Shape) && l.costOfZeros(x.In[0], costs) < l.costOfZeros(factor, costs) {
+			factor = x.In[0]
+		}
+		if l.costOfZeros(factor, costs) < never {
+			l.mask(factor, costs)
+		}
 	}
-	mask := l.rows(InRows)
+}
+
+// never is the cost of what cannot be.
+const never = 1 << 40
+
+// divided reports whether zeros in the rows of padding of a node could become infinite:
+// whether a logarithm or a divisor is computed from it. Without such zeros padding has the
+// numbers of the instance that it is a copy of, which are finite if training is.
+func (l *runsLowerer) divided(n *graph.Node) bool {
+	if known, ok := l.divides[n]; ok {
+		return known
+	}
+	l.divides[n] = false
+	for _, r := range l.readers[n] {
+		by := r.Op == graph.OpLog || r.Op == graph.OpDiv && r.In[1] == n
+		if by || slices.Contains(r.Shape, graph.N) && l.divided(r) {
+			l.divides[n] = true
+			break
+		}
+	}
+	return l.divides[n]
+}
+
+// costOfZeros is the number of columns that must be masked so that the rows of padding of
+// a node are 0. It fills in costs for the nodes on the way.
+func (l *runsLowerer) costOfZeros(n *graph.Node, costs map[*graph.Node]int) int {
+	if !byBags(n.Shape) {
+		return never
+	}
+	if cost, ok := costs[n]; ok {
+		return cost
+	}
+	cost := sizeOf(n.Shape[1:].Concrete(l.capacity.Bags*l.capacity.Instances, l.capacity.Bags))
+	switch {
+	case l.divided(n):
+		cost = never
+	case l.masks[n] || n.Op == graph.OpSegmentSoftmax:
+		cost = 0
+	case n.Op == graph.OpMul:
+		cost = min(cost, l.costOfZeros(n.In[0], costs), l.costOfZeros(n.In[1], costs))
+	case n.Op == graph.OpAdd || n.Op == graph.OpSub:
+		cost = min(cost, l.costOfZeros(n.In[0], costs)+l.costOfZeros(n.In[1], costs))
+	case n.Op == graph.OpNeg || n.Op == graph.OpSlice || n.Op == graph.OpMatMul:
+		cost = min(cost, l.costOfZeros(n.In[0], costs))
+	}
+	costs[n] = cost
+	return cost
+}
+
+// mask masks the nodes by which a node gets zeros for its cost.
+func (l *runsLowerer) mask(n *graph.Node, costs map[*graph.Node]int) {
+	cost := costs[n]
+	switch {
+	case cost == 0:
+	case n.Op == graph.OpMul && costs[n.In[0]] == cost && byBags(n.In[0].Shape):
+		l.mask(n.In[0], costs)
+	case n.Op == graph.OpMul && costs[n.In[1]] == cost && byBags(n.In[1].Shape):
+		l.mask(n.In[1], costs)
+	case (n.Op == graph.OpAdd || n.Op == graph.OpSub) && byBags(n.In[0].Shape) && byBags(n.In[1].Shape) && costs[n.In[0]]+costs[n.In[1]] == cost:
+		l.mask(n.In[0], costs)
+		l.mask(n.In[1], costs)
+	case (n.Op == graph.OpNeg || n.Op == graph.OpSlice || n.Op == graph.OpMatMul) && costs[n.In[0]] == cost:
+		l.mask(n.In[0], costs)
+	default:
+		l.masks[n] = true
+	}
+}
+
+// masked gives a value with one row per instance zeros for padding.
+func (l *runsLowerer) masked(v runsValue, s graph.Shape) runsValue {
+	v, mask := l.full(v, s), l.rows(InRows)
 	mask = l.reshaped(mask, slices.Concat(mask.dims, slices.Repeat([]int{1}, len(v.dims)-len(mask.dims)))...)
 	name := l.once("masked "+v.name, func() string { return l.op("Mul", nil, v.name, mask.name) })
-	return runsValue{name, v.each || mask.each, v.dims}
+	return runsValue{name, true, v.dims}
 }
 
 // ones gives a constant of ones, the same for all runs.

@@ -133,9 +133,13 @@ func (l *runsLowerer) operand(n *graph.Node, i int, v runsValue) runsValue {
 
 func runsMatMul(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 	x, y := n.In[0], n.In[1]
-	if x.Shape[1] == graph.N { // joins the instances: padding must not count
-		a, b := l.joined(n, in)
-		return l.matrix(a, b, n.Shape, l.dims(n.Shape))
+	if x.Shape[1] == graph.N { // joins the instances: see placeMasks
+		a, b := l.merged(l.full(in[0], x.Shape), x.Shape), l.full(in[1], y.Shape)
+		if !l.zeroRows(y) && !(x.Op == graph.OpTranspose && l.zeroRows(x.In[0])) {
+			b = l.masked(b, y.Shape)
+		}
+		b = l.merged(b, y.Shape)
+		return l.matrix(a, b, l.dims(n.Shape))
 	}
 	// Rows that are all equal are computed once.
 	a, b := l.raised(in[0], len(l.dims(x.Shape))), l.merged(l.full(in[1], y.Shape), y.Shape)
@@ -144,26 +148,12 @@ func runsMatMul(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 	}
 	dims := slices.Clone(a.dims)
 	dims[len(dims)-1] = b.dims[1]
-	return l.matrix(l.merged(a, x.Shape), b, n.Shape, dims)
+	return l.matrix(l.merged(a, x.Shape), b, dims)
 }
 
 // matrix is the product of two matrices of each run, laid out as dims.
-func (l *runsLowerer) matrix(a, b runsValue, s graph.Shape, dims []int) runsValue {
+func (l *runsLowerer) matrix(a, b runsValue, dims []int) runsValue {
 	return l.reshaped(l.product(a, b), dims...)
-}
-
-// joined gives the factors of a product over the instances, one of them with zeros for
-// padding: the right one, or what the left one is the transpose of.
-func (l *runsLowerer) joined(n *graph.Node, in []runsValue) (a, b runsValue) {
-	x, y := n.In[0], n.In[1]
-	right := func() runsValue { return l.merged(l.full(in[1], y.Shape), y.Shape) }
-	if x.Op == graph.OpTranspose && byBags(x.In[0].Shape) && !l.zeroRows(y) {
-		if rows := x.In[0]; !l.zeroRows(rows) {
-			return l.turnedLast(l.merged(l.masked(rows), rows.Shape)), right()
-		}
-		return l.full(in[0], x.Shape), right()
-	}
-	return l.merged(l.full(in[0], x.Shape), x.Shape), l.merged(l.masked(y), y.Shape)
 }
 
 func runsTranspose(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
@@ -192,8 +182,34 @@ func runsSum(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 		v = l.reshaped(v, slices.Concat([]int{1}, x.Shape.Concrete(all, l.capacity.Bags)[1:])...)
 		return l.reshaped(l.sum(v, axes...), l.dims(n.Shape)...)
 	}
+	if dot, ok := l.rowProducts(n); ok {
+		return l.reshaped(dot, l.dims(n.Shape)...)
+	}
 	v = l.maskedAlong(v, x, joined, InRows, "Mul")
 	return l.reshaped(l.sum(v, l.reduced(n)...), l.dims(n.Shape)...)
+}
+
+// rowProducts takes the sum over the columns of instances that were multiplied by one row
+// for each bag as a product of a matrix and a vector: it need not write the factors'
+// product down.
+func (l *runsLowerer) rowProducts(n *graph.Node) (_ runsValue, ok bool) {
+	x := n.In[0]
+	if x.Op != graph.OpMul || len(x.Shape) != 2 || !byBags(x.Shape) || !x.Shape[1:].Static() || !slices.Equal(n.Attrs.Axes, []int{1}) {
+		return runsValue{}, false
+	}
+	rows, row := l.of[x.In[0].ID], l.of[x.In[1].ID]
+	if len(rows.dims) > 1 && len(row.dims) > 1 && rows.dims[len(rows.dims)-2] == 1 {
+		rows, row = row, rows
+	}
+	full := l.dims(x.Shape)
+	want := slices.Clone(full)
+	want[len(want)-2] = 1
+	if !rows.each || !row.each || !slices.Equal(rows.dims, full) || !slices.Equal(row.dims, want) {
+		return runsValue{}, false
+	}
+	turned := slices.Clone(full)
+	turned[len(full)-2], turned[len(full)-1] = full[len(full)-1], 1
+	return l.product(rows, l.reshaped(row, turned...)), true
 }
 
 // instances are the axes of instances along which a node joins its first input.
@@ -392,7 +408,7 @@ func runsSegmentSum(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 	if w, h := l.weighted(x); w != nil { // the weights in place of the mask
 		weights, values = l.turnedRow(l.of[w.ID]), h
 		if !l.zeroRows(x) {
-			weights = l.turnedRow(l.masked(w))
+			weights = l.turnedRow(l.masked(l.of[w.ID], w.Shape))
 		}
 	}
 	sum := l.product(weights, l.byBag(l.of[values.ID], values.Shape))
@@ -438,6 +454,9 @@ func runsSegmentMaxMask(l *runsLowerer, n *graph.Node, in []runsValue) runsValue
 }
 
 func runsSegmentSoftmax(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
+	if l.divided(n) {
+		return l.wholeSoftmax(n, in)
+	}
 	v := l.byBag(in[0], n.In[0].Shape)
 	one := v.dims[len(v.dims)-1] == 1
 	if one {
@@ -451,6 +470,17 @@ func runsSegmentSoftmax(l *runsLowerer, n *graph.Node, in []runsValue) runsValue
 		v = l.turnedLast(v)
 	}
 	return l.reshaped(v, l.dims(n.Shape)...)
+}
+
+// wholeSoftmax gives padding what the instance gets that it is a copy of.
+func (l *runsLowerer) wholeSoftmax(n *graph.Node, in []runsValue) runsValue {
+	v := l.byBag(in[0], n.In[0].Shape)
+	row := slices.Clone(v.dims)
+	row[len(row)-2] = 1
+	top := l.reshaped(l.maximum(l.lowered(v), len(v.dims)-2), row...)
+	grown := runsValue{l.op("Exp", nil, l.op("Sub", nil, v.name, top.name)), true, v.dims}
+	sum := l.product(l.rowsTurned(InRows), grown)
+	return l.reshaped(runsValue{l.op("Div", nil, grown.name, sum.name), true, v.dims}, l.dims(n.Shape)...)
 }
 
 // runsSegmentGather leaves the row of a bag to stand for all its instances.

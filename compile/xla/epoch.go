@@ -14,7 +14,7 @@ import (
 //
 // Inputs are those of scan.go without InMean and InStd where the program does
 // not normalise, and compile.InParams and compile.InVelocity [Jobs, P],
-// compile.InLR and InTermWeight... [Jobs, 1], compile.InLambda,
+// compile.InLR and compile.InTermWeight... [Jobs, 1], compile.InLambda,
 // compile.InEpoch, compile.InEpochs [1]. Outputs are compile.InParams,
 // compile.InVelocity and OutTrace, of EpochWidth: per job the loss, its terms,
 // and the new label weights [Batch, k] of the bags of the step. A job without
@@ -34,7 +34,7 @@ func (m *Model) Epoch(backend compute.Backend, l Layout) (program *Program, err 
 	}
 	scalars := []string{compile.InLR}
 	for _, name := range m.Terms {
-		scalars = append(scalars, InTermWeight+name)
+		scalars = append(scalars, compile.InTermWeight+name)
 	}
 	for _, name := range scalars {
 		s.state(name, floats(l.Jobs, 1))

@@ -2,16 +2,11 @@ package xla
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 )
-
-// InTermWeight begins the names of the inputs that NewModel adds, one scalar
-// per loss term: the weight of the term in the loss (paper Eq. 8).
-const InTermWeight = "loss_weight."
 
 // Model is what the programs over many steps are made of. The weights of the
 // loss terms are inputs, so that runs of different weights share one program.
@@ -23,7 +18,7 @@ type Model struct {
 
 // NewModel builds the graphs of a program.
 func NewModel(p *compile.Program) (*Model, error) {
-	weighted, terms, err := weigh(p)
+	weighted, terms, err := compile.Weighted(p)
 	if err != nil {
 		return nil, err
 	}
@@ -56,41 +51,4 @@ func (m *Model) MaskBytes(l Layout) (n int) {
 		n += ndarray.Size(mask.Shape.Concrete(l.N, l.Batch))
 	}
 	return n
-}
-
-// weigh gives a program the weights of its loss terms as inputs of the training
-// graph. terms names them in the order of the spec.
-func weigh(p *compile.Program) (weighted *compile.Program, terms []string, err error) {
-	b := graph.NewBuilder(p.Train.Name)
-	copied := b.Copy(p.Train, nil)
-	var total *graph.Node
-	for _, o := range p.Train.Outputs {
-		if o.Name == compile.OutLoss {
-			continue
-		}
-		b.Output(o.Name, copied[o.Node.ID])
-		name, isTerm := strings.CutPrefix(o.Name, compile.TermPrefix)
-		if !isTerm {
-			continue
-		}
-		terms = append(terms, name)
-		part := b.Mul(b.Input(InTermWeight+name, graph.Float, graph.Shape{}), copied[o.Node.ID])
-		if total == nil {
-			total = part
-		} else {
-			total = b.Add(total, part)
-		}
-	}
-	if total == nil {
-		return nil, nil, fmt.Errorf("the training graph %s has no loss terms to weigh", p.Train.Name)
-	}
-	b.Output(compile.OutLoss, total)
-	q := *p
-	if q.Train, err = b.Graph(); err == nil {
-		q.Train, err = graph.Optimize(q.Train)
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("bug: weighing the loss terms: %w", err)
-	}
-	return &q, terms, nil
 }

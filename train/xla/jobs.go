@@ -151,7 +151,7 @@ func (s *jobs) settings(runs []*train.Run) map[string]any {
 		for _, r := range s.runs {
 			of = append(of, float32(termWeights(r.Program.Spec)[name]))
 		}
-		values[xla.InTermWeight+name] = of
+		values[compile.InTermWeight+name] = of
 	}
 	return values
 }
