@@ -122,7 +122,7 @@ func (f *fit) identity(r *Run) Identity {
 	if f.place.Device != device("") {
 		id.Device = f.place.Device
 	}
-	if len(f.runs) > 1 {
+	if len(f.runs) > 1 && f.place.Coupled {
 		id.Beside = len(f.runs) - 1
 	}
 	return id
@@ -294,6 +294,9 @@ func (f *fit) stepped(r *Run, step int) {
 
 // predicted tells of a batch of the evaluation.
 func (f *fit) predicted(r *Run, batch, batches int) {
+	if len(f.runs) > 1 {
+		return
+	}
 	f.options.Observer.Step(Progress{Trial: r.Name, Epoch: r.now.Epoch, Epochs: r.Epochs, Evaluating: true, Step: batch, Steps: batches,
 		Loss: r.now.Loss, Left: f.clock.left()})
 }

@@ -104,6 +104,9 @@ func (r *Run) Predicted(bag int, probabilities, attention []float32) {
 	r.Add(part, bag, Argmax(probabilities), attention)
 }
 
+// PredictedBatch reports that so many of the batches of EvaluatedBatches were predicted.
+func (r *Run) PredictedBatch(batch, batches int) { r.fit.predicted(r, batch, batches) }
+
 // end closes the epoch after its steps and, where it is evaluated, predictions.
 func (r *Run) end(evaluated bool, seconds float64) error {
 	if evaluated {

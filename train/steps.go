@@ -139,7 +139,7 @@ func (s *stepwise) Predict(ctx context.Context, _ []*Run) error {
 			s.run.Predicted(bag, probabilities[j*k:(j+1)*k], attention[:n])
 			attention = attention[n:]
 		}
-		s.run.fit.predicted(s.run, i+1, len(batches))
+		s.run.PredictedBatch(i+1, len(batches))
 	}
 	return nil
 }

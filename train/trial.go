@@ -75,6 +75,9 @@ type Placement struct {
 	Device     string // cpu, cuda or an execution provider; checkpoints keep it, since another one rounds otherwise
 	DeviceName string // of the engine xla in words; empty for others
 	Reason     string // why this engine on this device; may be empty
+	// Coupled engines round a trial in a group by the size of the group. Its checkpoints
+	// go on in groups of the same size alone.
+	Coupled bool
 }
 
 // Options are what the trials of a list have in common.

@@ -6,9 +6,8 @@ import (
 
 	"github.com/miplc/miplc/compile/target"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/internal/width"
 )
 
 // Inputs that LowerRuns adds in place of bag_of. They say which of the instances of a
@@ -168,7 +167,7 @@ func (l *runsLowerer) axis(s graph.Shape, a int) int {
 
 // shape gives a shape as a vector for Reshape: -1 is the axis of runs.
 func (v runsValue) shape(dims []int) []int64 {
-	list := width.To[int64](dims)
+	list := ndarray.Convert[int64](dims)
 	if v.each {
 		list = append([]int64{-1}, list...)
 	}
@@ -205,7 +204,7 @@ func (l *runsLowerer) full(v runsValue, s graph.Shape) runsValue {
 	if v = l.raised(v, len(want)); slices.Equal(v.dims, want) {
 		return v
 	}
-	shape := width.To[int64](want)
+	shape := ndarray.Convert[int64](want)
 	if v.each {
 		shape = append([]int64{1}, shape...)
 	}
@@ -224,7 +223,7 @@ func (l *runsLowerer) spread(v runsValue) runsValue {
 		}
 		runs := l.op("Slice", nil, l.op("Shape", nil, l.first), l.ints(0), l.ints(1))
 		if len(v.dims) > 0 {
-			runs = l.op("Concat", attrs(onnxpb.IntAttr("axis", 0)), runs, l.ints(width.To[int64](v.dims)...))
+			runs = l.op("Concat", attrs(onnxpb.IntAttr("axis", 0)), runs, l.ints(ndarray.Convert[int64](v.dims)...))
 		}
 		return l.op("Expand", nil, v.name, runs)
 	})
@@ -361,7 +360,7 @@ func (l *runsLowerer) costOfZeros(n *graph.Node, costs map[*graph.Node]int) int 
 	if cost, ok := costs[n]; ok {
 		return cost
 	}
-	cost := sizeOf(n.Shape[1:].Concrete(l.capacity.Bags*l.capacity.Instances, l.capacity.Bags))
+	cost := ndarray.Size(n.Shape[1:].Concrete(l.capacity.Bags*l.capacity.Instances, l.capacity.Bags))
 	switch {
 	case l.divided(n):
 		cost = never
@@ -407,7 +406,7 @@ func (l *runsLowerer) masked(v runsValue, s graph.Shape) runsValue {
 
 // ones gives a constant of ones, the same for all runs.
 func (l *runsLowerer) ones(dims ...int) runsValue {
-	return runsValue{l.filled(1, width.To[int64](dims)...), false, dims}
+	return runsValue{l.filled(1, ndarray.Convert[int64](dims)...), false, dims}
 }
 
 // product is a matrix product of the last two axes. The right factor gets a value for
@@ -453,12 +452,12 @@ func (l *runsLowerer) sum(v runsValue, axes ...int) runsValue {
 			reduced = append(reduced, d)
 		}
 	}
-	k, c := extent.Size(reduced), extent.Size(kept)
+	k, c := ndarray.Size(reduced), ndarray.Size(kept)
 	switch {
 	case k == 1:
 		return l.reshaped(v, kept...)
 	case !v.each:
-		return runsValue{l.op("ReduceSum", attrs(attrKeep(false)), v.name, l.ints(width.To[int64](axes)...)), false, kept}
+		return runsValue{l.op("ReduceSum", attrs(attrKeep(false)), v.name, l.ints(ndarray.Convert[int64](axes)...)), false, kept}
 	}
 	if ends := len(axes) > 0 && axes[0] == len(v.dims)-len(axes); ends && c > 1 {
 		v = l.turnedLast(l.reshaped(v, c, k))
@@ -490,7 +489,7 @@ func (l *runsLowerer) transposed(v runsValue, perm []int) runsValue {
 // its input, where what is left does not fill a packet. The values of each run fill whole
 // packets, with ones where they have less.
 func (l *runsLowerer) inPackets(op string, v runsValue) runsValue {
-	size := extent.Size(v.dims)
+	size := ndarray.Size(v.dims)
 	if size%packet == 0 || !v.each {
 		return runsValue{l.op(op, nil, v.name), v.each, v.dims}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/miplc/miplc/compile/target"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
@@ -177,7 +178,7 @@ func runsSum(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 	if len(joined) > 0 && joined[0] == 0 { // a product with the mask in place of ones
 		v = l.maskedAlong(v, x, joined[1:], InRows, "Mul")
 		all := l.capacity.Bags * l.capacity.Instances
-		v = l.reshaped(v, all, sizeOf(v.dims)/all)
+		v = l.reshaped(v, all, ndarray.Size(v.dims)/all)
 		v = l.product(l.reshaped(l.rows(InRows), 1, all), v)
 		v = l.reshaped(v, slices.Concat([]int{1}, x.Shape.Concrete(all, l.capacity.Bags)[1:])...)
 		return l.reshaped(l.sum(v, axes...), l.dims(n.Shape)...)
@@ -217,14 +218,6 @@ func (l *runsLowerer) instances(n *graph.Node) []int {
 	return slices.DeleteFunc(slices.Clone(n.JoinsRows(0)), func(a int) bool { return n.In[0].Shape[a] != graph.N })
 }
 
-func sizeOf(dims []int) int {
-	size := 1
-	for _, d := range dims {
-		size *= d
-	}
-	return size
-}
-
 // maskedAlong applies one of the inputs that tell padding along axes of instances.
 func (l *runsLowerer) maskedAlong(v runsValue, x *graph.Node, axes []int, mask, op string) runsValue {
 	for _, a := range axes {
@@ -232,7 +225,7 @@ func (l *runsLowerer) maskedAlong(v runsValue, x *graph.Node, axes []int, mask, 
 		if a == 0 {
 			copy(dims, rows.dims)
 		} else {
-			dims[l.axis(x.Shape, a)] = sizeOf(rows.dims)
+			dims[l.axis(x.Shape, a)] = ndarray.Size(rows.dims)
 		}
 		v = runsValue{l.op(op, nil, v.name, l.reshaped(rows, dims...).name), true, v.dims}
 	}
@@ -386,7 +379,7 @@ func (l *runsLowerer) along(op, v string) string {
 // the axis of bags if there is one.
 func (l *runsLowerer) byBag(v runsValue, s graph.Shape) runsValue {
 	rows := l.dims(graph.Shape{graph.N})
-	return l.reshaped(l.full(v, s), append(rows, sizeOf(l.dims(s[1:])))...)
+	return l.reshaped(l.full(v, s), append(rows, ndarray.Size(l.dims(s[1:])))...)
 }
 
 // rowsTurned gives an input that tells padding as [bags, 1, instances].

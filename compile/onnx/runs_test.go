@@ -8,7 +8,7 @@ import (
 	"github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/graph/graphtest"
-	"github.com/miplc/miplc/internal/extent"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/onnxtest"
 )
@@ -47,7 +47,7 @@ func (l layout) extents(s graph.Shape) []int { return s.Concrete(len(l.places), 
 // in the batch, and whether it is real.
 func (l layout) each(s graph.Shape, f func(to, from int, real bool)) {
 	dims, own := l.extents(s), s.Concrete(l.env.N, l.env.B)
-	for to := range extent.Size(dims) {
+	for to := range ndarray.Size(dims) {
 		from, rest, step, real := 0, to, 1, true
 		for a := len(dims) - 1; a >= 0; a-- {
 			i := rest % dims[a]

@@ -224,7 +224,7 @@ func (r Request) onnxruntime(m machine, reason string) (*Choice, error) {
 	}
 	return &Choice{
 		Placement: p,
-		trainer:   &train.Steps{Placement: p, New: func(p *compile.Program) (train.Engine, error) { return ort.New(p, nil, o) }},
+		trainer:   ort.NewTrainer(p, o),
 		device:    func() (learners.Device, error) { return ort.NewDevice(o) },
 	}, nil
 }
@@ -251,7 +251,7 @@ func (r Request) xla(m machine) (*Choice, error) {
 // withBackend takes an opened backend over.
 func (r Request) withBackend(b *xla.Backend, reason string) *Choice {
 	p := r.placement(XLA, string(b.Kind), reason)
-	p.DeviceName = b.Text
+	p.DeviceName, p.Coupled = b.Text, true
 	return &Choice{
 		Placement: p, backend: b,
 		trainer: &xla.Trainer{Placement: p, Backend: b, Memory: r.Memory},

@@ -8,7 +8,6 @@ import (
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/solved"
-	"github.com/miplc/miplc/train/xla"
 )
 
 // Where a PJRT plugin for CPUs is installed, auto takes XLA for runs that share a
@@ -58,7 +57,7 @@ func (t *Trainers) Expect(spec *language.Spec, parameters int, hash string, bags
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	program := xla.Shared(spec)
+	program := train.Shared(spec)
 	g := t.groups[program+hash]
 	if g == nil {
 		g = &group{}
@@ -90,7 +89,7 @@ func (t *Trainers) choice(spec *language.Spec) (*Choice, error) {
 	defer t.mu.Unlock()
 	r := t.request
 	r.Engine = r.named(spec.Train.Engine.V)
-	r.many = r.Groups && r.Threads == 0 && t.many[xla.Shared(spec)]
+	r.many = r.Groups && r.Threads == 0 && t.many[train.Shared(spec)]
 	key := fmt.Sprint(r.Engine, r.many && r.Engine == Auto)
 	if c := t.choices[key]; c != nil {
 		return c, nil
@@ -126,7 +125,7 @@ func (t *Trainers) Shared(spec *language.Spec) (string, error) {
 	if err != nil || name != XLA || spec.Learner != nil {
 		return "", err
 	}
-	return xla.Shared(spec), nil
+	return train.Shared(spec), nil
 }
 
 // part is the trials of one trainer.

@@ -16,6 +16,11 @@ func New(*compile.Program, map[string][]float32, Options) (train.Engine, error) 
 	return nil, ortenv.ErrNoCgo
 }
 
+// NewTrainer returns a trainer that fails like New.
+func NewTrainer(p train.Placement, o Options) train.Trainer {
+	return &train.Steps{Placement: p, New: func(p *compile.Program) (train.Engine, error) { return New(p, nil, o) }}
+}
+
 // Products cannot be had without cgo.
 type Products struct{}
 

@@ -35,7 +35,12 @@ func open(g *graph.Graph, o Options, planes bool) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{name: g.Name, onCPU: o.session().OnCPU(), calls: o.session().Locker()}
+	return openModel(model, g.Name, o)
+}
+
+// openModel makes a session of the model of a graph.
+func openModel(model *onnxpb.ModelProto, name string, o Options) (s *session, err error) {
+	s = &session{name: name, onCPU: o.session().OnCPU(), calls: o.session().Locker()}
 	for _, v := range model.Graph.Input {
 		s.in = append(s.in, v.GetName())
 	}
@@ -43,7 +48,7 @@ func open(g *graph.Graph, o Options, planes bool) (*session, error) {
 		s.out = append(s.out, v.GetName())
 	}
 	if s.DynamicAdvancedSession, err = start(model, s.in, s.out, o); err != nil {
-		return nil, fmt.Errorf("onnxruntime%s does not accept the %s graph: %w", o.session().OnDevice(), g.Name, err)
+		return nil, fmt.Errorf("onnxruntime%s does not accept the %s graph: %w", o.session().OnDevice(), name, err)
 	}
 	return s, nil
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/xla"
-	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
 
@@ -23,7 +22,7 @@ type jobs struct {
 }
 
 // openJobs makes the executor of runs that share their programs.
-func (t *Trainer) openJobs(runs []*train.Run, note func(string)) (*jobs, error) {
+func (t *Trainer) openJobs(runs []*train.Run, note func(string)) (train.Executor, error) {
 	trials := make([]*train.Trial, len(runs))
 	for i, r := range runs {
 		trials[i] = r.Trial
@@ -149,20 +148,11 @@ func (s *jobs) settings(runs []*train.Run) map[string]any {
 	for _, name := range s.model.Terms {
 		var of []float32
 		for _, r := range s.runs {
-			of = append(of, float32(termWeights(r.Program.Spec)[name]))
+			of = append(of, float32(train.TermWeights(r.Program.Spec)[name]))
 		}
 		values[compile.InTermWeight+name] = of
 	}
 	return values
-}
-
-// termWeights are the weights of the loss terms of a spec by name.
-func termWeights(spec *language.Spec) map[string]float64 {
-	weights := map[string]float64{}
-	for i := range spec.Loss {
-		weights[spec.Loss[i].Term()] = spec.Loss[i].Weight.V
-	}
-	return weights
 }
 
 // took hands each run its part of the trace of an epoch: per step the loss, its

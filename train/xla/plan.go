@@ -83,7 +83,7 @@ func (t *Trainer) room() memory.Room {
 // most is the number of trials that fit side by side into one of so many equal
 // parts of the memory.
 func (p *plan) most(parts int) int {
-	return int(min((p.room.Bytes/float64(parts)-p.shared)/p.job, maxSideBySide))
+	return int(min((p.room.Bytes/float64(parts)-p.shared)/p.job, train.MaxGroup))
 }
 
 // check refuses trials that take more memory than there is.

@@ -1,0 +1,147 @@
+package train
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/language"
+)
+
+// Shared hashes what the specs of trials that share a program have in common: all
+// but learning rate, seed, weights of loss terms, data, and how often accuracy is
+// measured.
+func Shared(spec *language.Spec) string {
+	s := *spec
+	s.Name.V, s.Description.V = "", ""
+	s.Data = language.Data{Shape: s.Data.Shape, Classes: s.Data.Classes, Normalize: s.Data.Normalize}
+	s.Train.LR.V, s.Train.Seed.V, s.Train.EvalEvery.V, s.Train.Engine.V = 1, 0, 1, ""
+	s.Loss = slices.Clone(s.Loss)
+	for i := range s.Loss {
+		s.Loss[i].Weight.V = 1
+	}
+	return s.Hash()
+}
+
+// TermWeights returns the weights of the loss terms of a spec by name.
+func TermWeights(spec *language.Spec) map[string]float64 {
+	weights := map[string]float64{}
+	for i := range spec.Loss {
+		weights[spec.Loss[i].Term()] = spec.Loss[i].Weight.V
+	}
+	return weights
+}
+
+// MaxGroup is the number of trials of a group unless options or memory say otherwise.
+const MaxGroup = 64
+
+// Groups trains trials side by side that share a program and the bags of their data set,
+// each group on an Executor.
+type Groups struct {
+	Placement
+	// Parallel is the number of groups that train at a time; at least 1.
+	Parallel int
+	// Fewest is the number of trials from which on a group of their own is worth another
+	// core.
+	Fewest int
+	// Key separates trials that cannot share a group although they share a program; nil:
+	// none do.
+	Key func(*Trial) string
+	// Fits returns how many trials like one a group can have if so many groups train at a
+	// time.
+	Fits func(like *Trial, parallel int) int
+	// Open makes the executor of a group.
+	Open func(runs []*Run, note func(string)) (Executor, error)
+	// Explain adds advice to the error of a trial that failed alone; nil: none.
+	Explain func(error) error
+}
+
+// Train implements Trainer.
+func (g *Groups) Train(ctx context.Context, trials []*Trial, o Options, done func(i int, out Outcome)) {
+	parallel := max(1, g.Parallel)
+	if o.AtATime > 0 {
+		parallel = min(parallel, o.AtATime)
+	}
+	var one sync.Mutex
+	groups := g.gather(trials, o.AtATime, parallel)
+	workers.Each(len(groups), parallel, func(n int) {
+		g.train(ctx, trials, groups[n], o, func(i int, out Outcome) {
+			one.Lock()
+			defer one.Unlock()
+			done(i, out)
+		})
+	})
+}
+
+// gather returns the indices of trials of one program and on the same bags, in the order
+// of the list, in groups of nearly the same size: at most atATime trials in the groups
+// that train at a time, 0 for as many as fit.
+func (g *Groups) gather(trials []*Trial, atATime, parallel int) (list [][]int) {
+	bags := map[*data.Dataset]string{}
+	sharing := map[string][]int{}
+	var keys []string
+	for i, trial := range trials {
+		if bags[trial.Data] == "" {
+			bags[trial.Data] = trial.Data.HashOfBags()
+		}
+		key := bags[trial.Data] + Shared(trial.Program.Spec)
+		if g.Key != nil {
+			key += g.Key(trial)
+		}
+		if sharing[key] == nil {
+			keys = append(keys, key)
+		}
+		sharing[key] = append(sharing[key], i)
+	}
+	for _, key := range keys {
+		all := sharing[key]
+		for parts := g.parts(trials[all[0]], len(all), atATime, parallel); parts > 0; parts-- {
+			size := (len(all) + parts - 1) / parts
+			list, all = append(list, all[:size]), all[size:]
+		}
+	}
+	return list
+}
+
+// parts returns the number of groups for n trials like one: as few as possible, rounded up
+// to a multiple of the groups that train at a time.
+func (g *Groups) parts(like *Trial, n, atATime, parallel int) int {
+	if atATime == 0 {
+		atATime = MaxGroup * parallel
+	}
+	size := min(max(1, atATime/parallel), max(1, g.Fits(like, parallel)))
+	parts := (n + size - 1) / size
+	even := (parts + parallel - 1) / parallel * parallel
+	return max(parts, min(even, n/max(1, g.Fewest)))
+}
+
+// train trains some trials of the list in one group, and in two halves if that fails as a
+// whole: the group may be too large for the memory.
+func (g *Groups) train(ctx context.Context, trials []*Trial, group []int, o Options, done func(i int, out Outcome)) {
+	own := make([]*Trial, len(group))
+	for n, i := range group {
+		own[n] = trials[i]
+	}
+	outcomes, err := Fit(ctx, own, g.Placement, o, func(runs []*Run) (Executor, error) {
+		return g.Open(runs, o.Watched().Note)
+	})
+	switch {
+	case err == nil:
+		for n, i := range group {
+			done(i, outcomes[n])
+		}
+	case ctx.Err() != nil || len(group) == 1:
+		if g.Explain != nil {
+			err = g.Explain(err)
+		}
+		for _, i := range group {
+			done(i, Outcome{Err: err})
+		}
+	default:
+		half := len(group) / 2
+		g.train(ctx, trials, group[:half], o, done)
+		g.train(ctx, trials, group[half:], o, done)
+	}
+}
