@@ -19,7 +19,7 @@ func BenchmarkJobs(b *testing.B) {
 			o := traintest.Quickstart(b, 60, 2, 1)
 			list := make([]*train.Trial, n)
 			for i := range list {
-				list[i] = vary(b, o, fmt.Sprint(i), seed(i))
+				list[i] = traintest.Vary(b, o, fmt.Sprint(i), traintest.Seed(i))
 			}
 			for b.Loop() {
 				if out := together(context.Background(), &xla.Trainer{Backend: backend}, list, train.Options{}); out[0].Err != nil {

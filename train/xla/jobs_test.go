@@ -14,7 +14,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
@@ -22,53 +21,6 @@ import (
 	"github.com/miplc/miplc/train/xla"
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
-
-// vary is a trial like another one but for its spec.
-func vary(t testing.TB, o *train.Trial, name string, edit func(*language.Spec)) *train.Trial {
-	t.Helper()
-	spec := *o.Program.Spec
-	spec.Loss = slices.Clone(spec.Loss)
-	if edit != nil {
-		edit(&spec)
-	}
-	p, err := compile.Compile(&spec, o.Program.Signature)
-	if err != nil {
-		t.Fatal(err)
-	}
-	own := *o
-	own.Name, own.Program = name, p
-	return &own
-}
-
-func rate(lr float64) func(*language.Spec) { return func(s *language.Spec) { s.Train.LR.V = lr } }
-func seed(v int) func(*language.Spec)      { return func(s *language.Spec) { s.Train.Seed.V = v } }
-
-// mixed are trials of one program that differ in everything they can differ in.
-func mixed(t *testing.T, o *train.Trial) []*train.Trial {
-	t.Helper()
-	list := []*train.Trial{
-		vary(t, o, "plain", nil), vary(t, o, "seed", seed(7)), vary(t, o, "rate", rate(3e-3)), vary(t, o, "split", nil),
-		vary(t, o, "no attention loss", func(s *language.Spec) {
-			for i := range s.Loss {
-				if s.Loss[i].Term() == "attention" {
-					s.Loss[i].Weight.V = 0
-				}
-			}
-		}),
-		vary(t, o, "candidates", seed(3)),
-	}
-	var err error
-	if list[3].Split, err = data.RandomSplit(o.Data.Bags(), nil, data.SplitOptions{Train: 0.5, Seed: 2}); err != nil {
-		t.Fatal(err)
-	}
-	set := *o.Data
-	set.Candidates = append([]uint8(nil), o.Data.Candidates...)
-	for i, label := range o.Data.Labels { // every bag gets one more candidate
-		set.Candidates[i*o.Data.Classes+(label+1)%o.Data.Classes] = 1
-	}
-	list[5].Data = &set
-	return list
-}
 
 // together trains a list and gives the outcomes in its order.
 func together(ctx context.Context, by *xla.Trainer, list []*train.Trial, o train.Options) []train.Outcome {
@@ -83,7 +35,7 @@ func together(ctx context.Context, by *xla.Trainer, list []*train.Trial, o train
 func TestJobsMatchSingleRuns(t *testing.T) {
 	b := goBackend(t)
 	for _, c := range []struct{ batch, feed int }{{1, 0}, {16, 0}, {4, 20000}} {
-		list := mixed(t, traintest.Quickstart(t, 60, 3, c.batch))
+		list := traintest.Mixed(t, traintest.Quickstart(t, 60, 3, c.batch))
 		got := together(context.Background(), &xla.Trainer{Backend: b, MaxFeed: c.feed}, list, train.Options{})
 		for i, trial := range list {
 			t.Run(trial.Name, func(t *testing.T) {
@@ -159,7 +111,7 @@ func TestImageJobsMatchSingleRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	plain := traintest.Trial(t, s, d)
-	list := []*train.Trial{vary(t, plain, "plain", nil), vary(t, plain, "seed", seed(2)), vary(t, plain, "rate", rate(0.002))}
+	list := []*train.Trial{traintest.Vary(t, plain, "plain", nil), traintest.Vary(t, plain, "seed", traintest.Seed(2)), traintest.Vary(t, plain, "rate", traintest.Rate(0.002))}
 	got := together(context.Background(), &xla.Trainer{Backend: b}, list, train.Options{})
 	for i, trial := range list {
 		if got[i].Err != nil {
@@ -174,7 +126,7 @@ func TestImageJobsMatchSingleRuns(t *testing.T) {
 func TestJobEndsAlone(t *testing.T) {
 	b := goBackend(t)
 	o := traintest.Quickstart(t, 60, 3, 1)
-	list := []*train.Trial{vary(t, o, "plain", nil), vary(t, o, "wild", rate(1e30))}
+	list := []*train.Trial{traintest.Vary(t, o, "plain", nil), traintest.Vary(t, o, "wild", traintest.Rate(1e30))}
 	got := together(context.Background(), &xla.Trainer{Backend: b}, list, train.Options{})
 	var bad *train.NonFiniteError
 	if !errors.As(got[1].Err, &bad) || bad.Epoch != 1 || len(bad.Bags) != 1 || got[1].Report != nil {
@@ -208,8 +160,8 @@ func (s *stop) Epoch(train.Metrics, train.Progress) {
 func TestJobsResumeToSameBits(t *testing.T) {
 	b := goBackend(t)
 	kept := func(dir string) []*train.Trial {
-		list := mixed(t, traintest.Quickstart(t, 60, 4, 4))
-		list = append(list, vary(t, list[0], "wild", rate(1e30)))
+		list := traintest.Mixed(t, traintest.Quickstart(t, 60, 4, 4))
+		list = append(list, traintest.Vary(t, list[0], "wild", traintest.Rate(1e30)))
 		for i, trial := range list {
 			trial.Dir = filepath.Join(dir, fmt.Sprint(i))
 		}
@@ -262,16 +214,16 @@ func TestJobsRefused(t *testing.T) {
 	b := goBackend(t)
 	o := traintest.Quickstart(t, 60, 1, 1)
 	for want, split := range map[string]*data.Split{"left for training": {Test: []int{1}}, "names bag 61": {Train: []int{60}}} {
-		wrong := vary(t, o, "wrong", nil)
+		wrong := traintest.Vary(t, o, "wrong", nil)
 		wrong.Split = split
-		got := together(context.Background(), &xla.Trainer{Backend: b}, []*train.Trial{wrong, vary(t, o, "right", nil)}, train.Options{})
+		got := together(context.Background(), &xla.Trainer{Backend: b}, []*train.Trial{wrong, traintest.Vary(t, o, "right", nil)}, train.Options{})
 		if got[0].Err == nil || !strings.Contains(got[0].Err.Error(), want) || got[1].Err != nil {
 			t.Errorf("errors %v and %v, want one with %q", got[0].Err, got[1].Err, want)
 		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	for i, out := range together(ctx, &xla.Trainer{Backend: b}, mixed(t, o), train.Options{}) {
+	for i, out := range together(ctx, &xla.Trainer{Backend: b}, traintest.Mixed(t, o), train.Options{}) {
 		if !errors.Is(out.Err, context.Canceled) {
 			t.Errorf("trial %d after cancel: %v", i, out.Err)
 		}
@@ -283,8 +235,8 @@ func TestJobsRefused(t *testing.T) {
 func TestGroups(t *testing.T) {
 	b := goBackend(t)
 	o := traintest.Quickstart(t, 60, 1, 1)
-	list := append(mixed(t, o), vary(t, o, "batches", func(s *language.Spec) { s.Train.Batch.V = 2 }))
-	other := vary(t, o, "other bags", nil)
+	list := append(traintest.Mixed(t, o), traintest.Vary(t, o, "batches", func(s *language.Spec) { s.Train.Batch.V = 2 }))
+	other := traintest.Vary(t, o, "other bags", nil)
 	set := *o.Data
 	set.Instances = append([]float32(nil), set.Instances...)
 	set.Instances[0]++

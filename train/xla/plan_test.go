@@ -33,7 +33,7 @@ func (n *notes) Note(text string) { n.said = append(n.said, text) }
 func seeds(t *testing.T, n int) (list []*train.Trial) {
 	o := traintest.Quickstart(t, 60, 2, 1)
 	for i := range n {
-		list = append(list, vary(t, o, fmt.Sprint(i), seed(i)))
+		list = append(list, traintest.Vary(t, o, fmt.Sprint(i), traintest.Seed(i)))
 	}
 	return list
 }

@@ -1,0 +1,274 @@
+//go:build cgo
+
+package ort_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/runtime/ortlib/ortest"
+	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/oracle"
+	"github.com/miplc/miplc/train/ort"
+	"github.com/miplc/miplc/train/traintest"
+)
+
+// trained trains a list with one core, so in as few groups as can be, and returns the
+// outcomes and the sizes of the groups.
+func trained(t *testing.T, ctx context.Context, list []*train.Trial, o train.Options) ([]train.Outcome, []int) {
+	t.Helper()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	seen := &groups{Observer: o.Watched()}
+	o.Observer = seen
+	outcomes := make([]train.Outcome, len(list))
+	by := ort.NewTrainer(train.Placement{Engine: ort.Name}, ort.Options{Library: ortest.Library(t)})
+	by.Train(ctx, list, o, func(i int, out train.Outcome) { outcomes[i] = out })
+	return outcomes, seen.sizes
+}
+
+// groups notes how many trials began together.
+type groups struct {
+	train.Observer
+	mu    sync.Mutex
+	sizes []int
+}
+
+func (g *groups) Begin(p train.Plan) {
+	g.mu.Lock()
+	g.sizes = append(g.sizes, p.Trials)
+	g.mu.Unlock()
+	g.Observer.Begin(p)
+}
+
+func report(t *testing.T, out train.Outcome) *train.Report {
+	t.Helper()
+	if out.Err != nil {
+		t.Fatal(out.Err)
+	}
+	return out.Report
+}
+
+// sameBits compares all that two trainings of a trial found.
+func sameBits(t *testing.T, what string, got, want *train.Report) {
+	t.Helper()
+	if !reflect.DeepEqual(got.State, want.State) {
+		t.Errorf("%s: another state", what)
+	}
+	if !slices.Equal(got.Weights, want.Weights) || !reflect.DeepEqual(got.Attention, want.Attention) || !reflect.DeepEqual(got.Confusion, want.Confusion) {
+		t.Errorf("%s: other label weights, attention scores or predictions", what)
+	}
+	for i, m := range want.Metrics {
+		if g := got.Metrics[i]; g.Loss != m.Loss || !reflect.DeepEqual(g.Terms, m.Terms) {
+			t.Errorf("%s: epoch %d has the loss %v, want %v", what, i+1, g.Loss, m.Loss)
+		}
+	}
+}
+
+// many are trials that differ in seed, rate, split and weights of the loss, on bags of 8 to
+// 15 instances.
+func many(t *testing.T, n, batch int) (list []*train.Trial) {
+	o := traintest.Quickstart(t, 60, 2, batch)
+	for i := range n {
+		trial := traintest.Vary(t, o, fmt.Sprint(i), func(s *language.Spec) {
+			s.Train.Seed.V, s.Train.LR.V, s.Loss[1].Weight.V = i, 0.002*float64(1+i%7), 0.001*float64(i%3)
+		})
+		var err error
+		if trial.Split, err = data.RandomSplit(o.Data.Bags(), nil, data.SplitOptions{Train: 0.7, Seed: uint64(i % 5)}); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, trial)
+	}
+	return list
+}
+
+// The bits of a trial do not depend on its group: alone, among 4, 16 and 64, at any place
+// and beside any others; with one bag a step, and with 16 and a last batch of 10.
+func TestBitsDoNotDependOnTheGroup(t *testing.T) {
+	for _, batch := range []int{1, 16} {
+		list := many(t, 64, batch)
+		all, sizes := trained(t, context.Background(), list, train.Options{})
+		t.Logf("batches of %d: groups of %v", batch, sizes)
+		if batch == 1 && !slices.Equal(sizes, []int{64}) {
+			t.Errorf("groups of %v, want one of 64", sizes)
+		}
+		for _, size := range []int{1, 3, 4, 16} {
+			part := slices.Clone(list[:4*min(size, 4)])
+			slices.Reverse(part)
+			got, sizes := trained(t, context.Background(), part, train.Options{AtATime: size})
+			if slices.Max(sizes) != size && size != 3 {
+				t.Fatalf("groups of %v, want some of %d", sizes, size)
+			}
+			for i, out := range got {
+				sameBits(t, fmt.Sprintf("batches of %d, trial %s in a group of %d", batch, part[i].Name, size), report(t, out), report(t, all[len(part)-1-i]))
+			}
+		}
+	}
+}
+
+// Trials that differ in everything they can differ in end as each does alone on the float64
+// interpreter.
+func TestGroupsFollowTheOracle(t *testing.T) {
+	for _, batch := range []int{1, 16, 4} {
+		list := traintest.Mixed(t, traintest.Quickstart(t, 60, 3, batch))
+		got, _ := trained(t, context.Background(), list, train.Options{})
+		for i, trial := range list {
+			by := &train.Steps{New: func(p *compile.Program) (train.Engine, error) { return oracle.New(p) }}
+			want, err := train.One(context.Background(), by, trial, train.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			near(t, trial.Name, report(t, got[i]), want)
+		}
+	}
+}
+
+func near(t *testing.T, name string, got, want *train.Report) {
+	t.Helper()
+	for i, m := range want.Metrics {
+		g := got.Metrics[i]
+		if math.Abs(g.Loss-m.Loss) > 1e-5*m.Loss || *g.TestAccuracy != *m.TestAccuracy || *g.TrainAccuracy != *m.TrainAccuracy || *g.Disambiguation != *m.Disambiguation {
+			t.Errorf("%s, epoch %d: loss %v, accuracies %v and %v; want %v, %v and %v", name, i+1,
+				g.Loss, *g.TrainAccuracy, *g.TestAccuracy, m.Loss, *m.TrainAccuracy, *m.TestAccuracy)
+		}
+	}
+	for param, w := range want.State.Params {
+		for i, v := range got.State.Params[param] {
+			if math.Abs(float64(v-w[i])) > 1e-5 {
+				t.Errorf("%s: %s[%d] is %v, want %v", name, param, i, v, w[i])
+				break
+			}
+		}
+	}
+	if !reflect.DeepEqual(got.Confusion, want.Confusion) {
+		t.Errorf("%s: confusion %v, want %v", name, got.Confusion, want.Confusion)
+	}
+}
+
+// A trial with a rate that blows up ends alone and says where; the others do not notice.
+func TestTrialOfAGroupEndsAlone(t *testing.T) {
+	o := traintest.Quickstart(t, 60, 3, 1)
+	plain := traintest.Vary(t, o, "plain", nil)
+	got, sizes := trained(t, context.Background(), []*train.Trial{traintest.Vary(t, o, "wild", traintest.Rate(1e30)), plain}, train.Options{})
+	if !slices.Equal(sizes, []int{2}) {
+		t.Errorf("groups of %v", sizes)
+	}
+	var bad *train.NonFiniteError
+	if !errors.As(got[0].Err, &bad) || bad.Epoch != 1 || len(bad.Bags) != 1 || got[0].Report != nil {
+		t.Errorf("the trial with the rate 1e30 ended with %v", got[0].Err)
+	}
+	alone, _ := trained(t, context.Background(), []*train.Trial{plain}, train.Options{})
+	sameBits(t, "beside a trial that ends", report(t, got[1]), report(t, alone[0]))
+}
+
+// stop ends the training after some epochs, all trials counted.
+type stop struct {
+	train.Silent
+	epochs int
+	cancel func()
+}
+
+func (s *stop) Epoch(train.Metrics, train.Progress) {
+	if s.epochs--; s.epochs == 0 {
+		s.cancel()
+	}
+}
+
+// Trials that are stopped again and again and go on from their checkpoints, each time in
+// another company, end with the bits of trials that nothing stopped.
+func TestGroupsResumeInAnyCompany(t *testing.T) {
+	kept := func(dir string) []*train.Trial {
+		list := traintest.Mixed(t, traintest.Quickstart(t, 60, 4, 4))
+		list = append(list, traintest.Vary(t, list[0], "wild", traintest.Rate(1e30)))
+		for i, trial := range list {
+			trial.Dir = filepath.Join(dir, fmt.Sprint(i))
+		}
+		return list
+	}
+	whole, broken := t.TempDir(), t.TempDir()
+	want, _ := trained(t, context.Background(), kept(whole), train.Options{})
+	for i, epochs := range []int{3, 4, 2} {
+		ctx, cancel := context.WithCancel(context.Background())
+		part := kept(broken)[:6-i]
+		trained(t, ctx, part, train.Options{Resume: true, Observer: &stop{epochs: epochs, cancel: cancel}})
+		cancel()
+	}
+	got, _ := trained(t, context.Background(), kept(broken), train.Options{Resume: true})
+	resumed := 0
+	for i := range want {
+		if (want[i].Err == nil) != (got[i].Err == nil) {
+			t.Fatalf("trial %d: unbroken %v, resumed %v", i, want[i].Err, got[i].Err)
+		}
+		if want[i].Err != nil {
+			continue
+		}
+		resumed += got[i].Report.Resumed
+		x, err1 := os.ReadFile(filepath.Join(whole, fmt.Sprint(i), train.CheckpointFile))
+		y, err2 := os.ReadFile(filepath.Join(broken, fmt.Sprint(i), train.CheckpointFile))
+		if err := errors.Join(err1, err2); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(x, y) {
+			t.Errorf("trial %d: the last checkpoint of the resumed training differs", i)
+		}
+	}
+	if resumed == 0 {
+		t.Error("nothing was resumed")
+	}
+}
+
+// An observer of a trial alone hears of every step and every evaluated batch.
+func TestObserverOfATrialAlone(t *testing.T) {
+	count := &events{}
+	o := traintest.Quickstart(t, 60, 2, 4)
+	out, _ := trained(t, context.Background(), []*train.Trial{o}, train.Options{Observer: count})
+	report(t, out[0])
+	if count.steps != 2*11 || count.batches != 2*(11+5) || count.epochs != 2 {
+		t.Errorf("%d steps, %d batches, %d epochs", count.steps, count.batches, count.epochs)
+	}
+}
+
+type events struct {
+	train.Silent
+	steps, batches, epochs int
+}
+
+func (e *events) Step(p train.Progress) {
+	if p.Evaluating {
+		e.batches++
+	} else {
+		e.steps++
+	}
+}
+
+func (e *events) Epoch(train.Metrics, train.Progress) { e.epochs++ }
+
+// Dropout masks, images and bags of very different sizes.
+func TestTrialsThatTrainAlone(t *testing.T) {
+	o := traintest.Quickstart(t, 60, 2, 1)
+	skewed := traintest.Vary(t, o, "skewed", nil)
+	set := *o.Data
+	long := set.Offsets[set.Bags()] - set.Offsets[1] // all but the first bag become two
+	set.Offsets = []int{0, set.Offsets[1], set.Offsets[1] + long - 1, set.Offsets[1] + long}
+	set.Candidates, set.Labels = set.Candidates[:3*set.Classes], set.Labels[:3]
+	skewed.Data, skewed.Split = &set, &data.Split{Train: []int{0, 1}, Test: []int{2}}
+	got, sizes := trained(t, context.Background(), []*train.Trial{skewed, traintest.Vary(t, skewed, "seed", traintest.Seed(2))}, train.Options{})
+	if !slices.Equal(sizes, []int{1, 1}) {
+		t.Errorf("bags of 1 to %d instances: groups of %v", long, sizes)
+	}
+	for _, out := range got {
+		report(t, out)
+	}
+}
