@@ -272,3 +272,29 @@ func TestTrialsThatTrainAlone(t *testing.T) {
 		report(t, out)
 	}
 }
+
+// BenchmarkGroup trains two epochs of 42 bags, evaluation included, for numbers of trials
+// side by side.
+func BenchmarkGroup(b *testing.B) {
+	library := ortest.Library(b)
+	for _, n := range []int{1, 8, 64} {
+		b.Run(fmt.Sprintf("trials=%d", n), func(b *testing.B) {
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+			o := traintest.Quickstart(b, 300, 10, 1)
+			list := make([]*train.Trial, n)
+			for i := range list {
+				list[i] = traintest.Vary(b, o, fmt.Sprint(i), func(s *language.Spec) { s.Train.Seed.V, s.Train.EvalEvery.V = i, 1000 })
+				list[i].Dir, list[i].Log = b.TempDir()+fmt.Sprint(i), b.TempDir()+fmt.Sprint(i,".jsonl")
+			}
+			by := ort.NewTrainer(train.Placement{Engine: ort.Name}, ort.Options{Library: library})
+			for b.Loop() {
+				by.Train(context.Background(), list, train.Options{}, func(_ int, out train.Outcome) {
+					if out.Err != nil {
+						b.Fatal(out.Err)
+					}
+				})
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*n*10*210), "µs/step")
+		})
+	}
+}
