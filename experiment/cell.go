@@ -45,7 +45,6 @@ type Cell struct {
 	candidates []candidate
 	input      *inputOf
 	nominal    float64 // seconds by its sizes alone, see nominal
-	parameters int     // of the model
 }
 
 // candidate is one setting of a grid, or the only setting of a cell.

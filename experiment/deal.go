@@ -82,7 +82,15 @@ func PlanShards(e *Experiment, o Options, d Dealing) (*Deal, error) {
 			}
 		}
 	}
-	deal.Shards = dealOut(groups, d.count(groups))
+	n := d.count(groups)
+	total := 0.0
+	for _, g := range groups {
+		total += g.Seconds
+	}
+	groups = divided(groups, func(g *group) int { // enough for all shards and their cores
+		return int(math.Ceil(g.Seconds / total * float64(n*max(1, d.CPUs))))
+	})
+	deal.Shards = dealOut(groups, min(n, len(groups)))
 	if err := deal.stage(o, r.plan, groups); err != nil {
 		return nil, err
 	}
@@ -114,7 +122,15 @@ func (d Dealing) count(groups []*group) int {
 		}
 		n = int(min(float64(shardsPerWorker*d.Workers), math.Ceil(total/leastSeconds)))
 	}
-	return min(max(n, 1), len(groups))
+	most := 0 // groups that divided can make
+	for _, g := range groups {
+		if g.Coupled {
+			most++
+		} else {
+			most += max(1, len(g.Cells))
+		}
+	}
+	return min(max(n, 1), most)
 }
 
 // dealOut gives the longest group that is left to the shard with the least, n times

@@ -25,9 +25,10 @@ const most = 64
 // settings of learners that share a program, on the same bags, or one cell.
 type group struct {
 	Cells   []*Cell `json:"cells"`
-	Shared  bool    `json:"shared,omitempty"` // train side by side in one program
-	Beside  int     `json:"beside"`           // cells that the group was planned with, finished ones included
-	Seconds float64 `json:"seconds"`          // that its cells take, as was estimated
+	Shared  bool    `json:"shared,omitempty"`  // train side by side in one program
+	Coupled bool    `json:"coupled,omitempty"` // the bits of a cell depend on those beside it
+	Beside  int     `json:"beside"`            // cells that the group was planned with, finished ones included
+	Seconds float64 `json:"seconds"`           // that its cells take, as was estimated
 }
 
 // gather puts cells into groups by the programs that they share, side by side as
@@ -36,14 +37,14 @@ func gather(cells []Cell, trainers *engines.Trainers, beside int) (list []*group
 	open := map[string]*group{} // that takes more cells
 	for i := range cells {
 		c := &cells[i]
-		program, err := trainers.Shared(c.candidates[0].spec)
+		program, coupled, err := trainers.Shared(c.candidates[0].spec)
 		if err != nil {
 			return nil, err
 		}
 		key := c.input.bags + program
 		g := open[key]
 		if program == "" || g == nil || g.Beside == beside {
-			g = &group{Shared: program != ""}
+			g = &group{Shared: program != "", Coupled: coupled}
 			open[key] = g
 			list = append(list, g)
 		}
@@ -53,9 +54,27 @@ func gather(cells []Cell, trainers *engines.Trainers, beside int) (list []*group
 	return list, nil
 }
 
-// unfinished leaves finished cells out, and groups that have no others. A group
-// keeps the number that it was planned with, which the bits of trainings side by
-// side may depend on: an interrupted experiment goes on in the same company.
+// divided divides each group whose cells do not depend on each other into so many parts of
+// nearly the same size.
+func divided(groups []*group, parts func(*group) int) (list []*group) {
+	for _, g := range groups {
+		n := 1
+		if !g.Coupled {
+			n = min(max(1, parts(g)), len(g.Cells))
+		}
+		for cells := g.Cells; n > 0; n-- {
+			size := (len(cells) + n - 1) / n
+			part := *g
+			part.Cells, cells = cells[:size:size], cells[size:]
+			part.Seconds = g.Seconds * float64(size) / float64(len(g.Cells))
+			list = append(list, &part)
+		}
+	}
+	return list
+}
+
+// unfinished leaves finished cells out, and groups that have no others. A coupled group
+// keeps the number that it was planned with, which the bits of its trainings depend on.
 func unfinished(groups []*group, have *Results) []*group {
 	for _, g := range groups {
 		g.Cells = slices.DeleteFunc(g.Cells, func(c *Cell) bool { return have.Done(c.Key) })
@@ -196,8 +215,11 @@ func (r *runner) trial(g *group, c *Cell, name string, spec *language.Spec, set 
 	}
 	t.Name = c.String()
 	if spec.Learner == nil { // one that is solved keeps no checkpoint
-		on := slug(fmt.Sprintf("%s-%s-%d", place.Engine, place.Device, g.Beside))
-		t.Dir, t.Pause = filepath.Join(r.trialsDir(c), on, name), r.o.Pause
+		on := fmt.Sprintf("%s-%s", place.Engine, place.Device)
+		if g.Coupled {
+			on += fmt.Sprintf("-%d", g.Beside)
+		}
+		t.Dir, t.Pause = filepath.Join(r.trialsDir(c), slug(on), name), r.o.Pause
 	}
 	return t, nil
 }

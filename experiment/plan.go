@@ -230,7 +230,6 @@ func (e *Experiment) compiles(l *Learner, c *Cell, set *data.Dataset, split *dat
 			return false
 		}
 		c.nominal += repeated * nominal(trial)
-		c.parameters = max(c.parameters, trial.Program.FlatSize())
 	}
 	return true
 }

@@ -91,7 +91,6 @@ func (e *Experiment) Check() error {
 // first cell runs. Failed cells give an error at the end, and are tried again at
 // the next start.
 func Run(ctx context.Context, e *Experiment, o Options) (Progress, error) {
-	o.Groups = true
 	r, err := newRunner(e, o)
 	if err != nil {
 		return Progress{}, err
@@ -160,10 +159,6 @@ func (r *runner) settle(loaded map[Coord][]candidate) (err error) {
 	if err := r.plan.write(r.o.Dir); err != nil {
 		return err
 	}
-	for i := range selected {
-		c := &selected[i]
-		r.trainers.Expect(c.candidates[0].spec, c.parameters, c.input.bags, c.input.facts.Bags)
-	}
 	r.groups, err = gather(selected, r.trainers, r.beside)
 	return err
 }
@@ -197,7 +192,7 @@ func (r *runner) run(ctx context.Context) (Progress, error) {
 		running.Go(func() { work(alone) })
 	}
 	for _, g := range groups {
-		if g.Shared {
+		if g.Coupled {
 			shared <- g
 		} else {
 			alone <- g
@@ -230,7 +225,12 @@ func (r *runner) begin() (err error) {
 			r.dropTrials(c)
 		}
 	}
-	r.groups = unfinished(r.groups, r.have)
+	r.groups = divided(unfinished(r.groups, r.have), func(g *group) int {
+		if r.o.Jobs > 0 { // the bound is on cells
+			return len(g.Cells)
+		}
+		return r.atATime()
+	})
 	left := cellsOf(r.groups)
 	for _, c := range left {
 		if _, err := r.trainers.Placement(c.candidates[0].spec); err != nil {

@@ -15,7 +15,6 @@ import (
 // promise of the same bits would be broken.
 func (b *bunch) engineRequest() (engines.Request, error) {
 	r := b.Request
-	r.Groups = true
 	if !b.Resume {
 		return r, nil
 	}

@@ -133,13 +133,6 @@ func (b *bunch) train(ctx context.Context) error {
 	}
 	b.trainers = engines.NewTrainers(request)
 	defer b.trainers.Close()
-	bags := map[*data.Dataset]string{}
-	for _, t := range b.trials {
-		if bags[t.Data] == "" {
-			bags[t.Data] = t.Data.HashOfBags()
-		}
-		b.trainers.Expect(t.Program.Spec, t.Program.FlatSize(), bags[t.Data], t.Data.Bags())
-	}
 	list := make([]*train.Trial, len(b.left))
 	for n, i := range b.left {
 		list[n] = b.trials[i]

@@ -5,6 +5,7 @@ package engines
 import (
 	"cmp"
 	"fmt"
+	"runtime"
 	"strings"
 
 	"github.com/miplc/miplc/compile"
@@ -23,7 +24,7 @@ const (
 	Auto     = "auto"
 	Gorgonia = "gorgonia" // the training graph in gorgonia: pure Go
 	ORT      = "ort"      // the training step as one ONNX graph in onnxruntime
-	XLA      = "xla"      // the training step compiled by XLA: NVIDIA GPUs, and many runs on a CPU
+	XLA      = "xla"      // the training step compiled by XLA: NVIDIA GPUs
 )
 
 // Names lists what can be asked for.
@@ -54,16 +55,11 @@ type Request struct {
 	Threads  int    // within an operation of onnxruntime; 0: as the program needs
 	Plugin   string // PJRT plugin; empty: searched, see pjrt.Find
 	Memory   int64  // bytes that the engine xla may take on its device; 0: what there is
-	// Groups lets auto take XLA on the CPU for runs of one program, by what
-	// Trainers.Expect has counted.
-	Groups bool
-	// Shared cores: where Threads says nothing, onnxruntime takes one, since other
-	// trainings have the others.
+	// Shared cores: other trainings use the others. The engine ort takes one, unless
+	// Threads says how many.
 	Shared bool
 	// Reason, where there is one, is that of the choice.
 	Reason string
-
-	many bool // runs of a program are to come
 }
 
 // Choice is the engine to use.
@@ -170,13 +166,6 @@ func (r Request) auto(m machine) (*Choice, error) {
 		}
 		noGPU = err.Error()
 	}
-	if r.many && r.Provider == "" {
-		if b, err := m.open(pjrt.CPU, r.Plugin); err == nil && b.Kind == pjrt.CPU {
-			return r.withBackend(b, join("the runs to come share a small program of features and fill the cores: "+b.Text, noGPU)), nil
-		} else if err == nil {
-			b.Close()
-		}
-	}
 	version, err := m.onnxruntime(r.Library)
 	if err == nil {
 		return r.onnxruntime(m, join("onnxruntime "+version+" is the fastest engine on a CPU", noGPU))
@@ -214,6 +203,10 @@ func (r Request) onnxruntime(m machine, reason string) (*Choice, error) {
 	if _, err := m.onnxruntime(r.Library); err != nil {
 		return nil, fmt.Errorf("engine %s: %w", ORT, err)
 	}
+	parallel := runtime.GOMAXPROCS(0)
+	if r.Shared {
+		parallel = 1
+	}
 	o := ort.Options{Library: r.Library, Threads: r.Threads, Provider: r.Provider}
 	p := r.placement(ORT, CPU, reason)
 	if r.Provider != "" && r.Provider != CPU {
@@ -224,7 +217,7 @@ func (r Request) onnxruntime(m machine, reason string) (*Choice, error) {
 	}
 	return &Choice{
 		Placement: p,
-		trainer:   ort.NewTrainer(p, o),
+		trainer:   ort.NewTrainer(p, o, parallel),
 		device:    func() (learners.Device, error) { return ort.NewDevice(o) },
 	}, nil
 }
@@ -244,7 +237,7 @@ func (r Request) xla(m machine) (*Choice, error) {
 	}
 	return nil, diag.Diagnostic{Text: fmt.Sprintf("engine %s: %v", XLA, err), Notes: []string{
 		"it needs an NVIDIA GPU and a PJRT plugin: pip install \"jax[cuda13]\" (package jax-cuda13-pjrt), or name one by --pjrt-plugin; miplc doctor shows what is here",
-		"on a CPU the engine " + ORT + " is the fastest for one run; --engine " + XLA + " --device " + CPU + " runs the same program there, many runs side by side",
+		"on a CPU the engine " + ORT + " is the fastest; --engine " + XLA + " --device " + CPU + " runs the same program there, as a check",
 	}}
 }
 

@@ -2,7 +2,6 @@ package engines
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -19,7 +18,6 @@ import (
 // machineOf is a machine with the named parts; its GPU is the pure Go executor.
 func machineOf(library, gpu, provider bool) machine {
 	return machine{
-		cores: 2,
 		onnxruntime: func(string) (string, error) {
 			if !library {
 				return "", errors.New("no library")
@@ -115,66 +113,22 @@ func TestMissingGPU(t *testing.T) {
 	}
 }
 
-// Auto takes XLA on the CPU for many runs of one program and on the same bags, where
-// there is a plugin, and for nothing else.
-func TestManyRuns(t *testing.T) {
-	plugin := func(kind pjrt.Kind, _ string) (*xla.Backend, error) {
-		if kind == pjrt.CUDA {
-			return nil, errors.New("no driver")
-		}
-		b, err := xla.Open(xla.Go, pjrt.Options{})
-		if err == nil {
-			b.Kind, b.Text = kind, "Imagined CPU"
-		}
-		return b, err
-	}
-	with, without := machineOf(true, false, false), machineOf(true, false, false)
-	with.open = plugin
-	many := with
-	many.cores = 16
+// Trials on features share programs on the engines ort and xla, those on images on xla alone.
+func TestShared(t *testing.T) {
 	for _, c := range []struct {
-		name                 string
-		m                    machine
-		r                    Request
-		spec                 string
-		sets, runs, bags     int
-		parameters           int
-		engine, device, says string
-	}{
-		{"many runs", with, Request{Groups: true}, "demipl", 1, 8, 400, 1500, XLA, CPU, "Imagined CPU"},
-		{"many runs by name of ort", with, Request{Groups: true, Engine: ORT}, "demipl", 1, 8, 400, 1500, ORT, CPU, "by name"},
-		{"many runs with threads", with, Request{Groups: true, Threads: 2}, "demipl", 1, 8, 400, 1500, ORT, CPU, "onnxruntime"},
-		{"many runs with a provider", with, Request{Groups: true, Provider: CPU}, "demipl", 1, 8, 400, 1500, ORT, CPU, "onnxruntime"},
-		{"few runs", with, Request{Groups: true}, "demipl", 1, 7, 10000, 1500, ORT, CPU, "onnxruntime"},
-		{"few steps", with, Request{Groups: true}, "demipl", 1, 8, 300, 1500, ORT, CPU, "onnxruntime"},
-		{"many runs on different bags", with, Request{Groups: true}, "demipl", 8, 8, 400, 1500, ORT, CPU, "onnxruntime"},
-		{"many runs on more cores", many, Request{Groups: true}, "demipl", 1, 8, 10000, 1500, ORT, CPU, "onnxruntime"},
-		{"many runs of a large model", with, Request{Groups: true}, "proden-maxmin-mlp", 1, 8, 400, 300000, ORT, CPU, "onnxruntime"},
-		{"many runs on images", with, Request{Groups: true}, "demipl-image", 1, 8, 400, 1500, ORT, CPU, "onnxruntime"},
-		{"many runs without a plugin", without, Request{Groups: true}, "demipl", 1, 8, 400, 1500, ORT, CPU, "onnxruntime"},
-		{"many runs that are dealt out", with, Request{}, "demipl", 1, 8, 400, 1500, ORT, CPU, "onnxruntime"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			trainers := NewTrainers(c.r)
-			trainers.machine = c.m
-			defer trainers.Close()
-			var last *language.Spec
-			for i := range c.runs {
-				spec, err := language.Load(c.spec, fmt.Sprintf("train.seed=%d", i))
-				if err != nil {
-					t.Fatal(err)
-				}
-				trainers.Expect(spec, c.parameters, fmt.Sprint(i%c.sets), c.bags)
-				last = spec
-			}
-			got, err := trainers.Placement(last)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got.Engine != c.engine || got.Device != c.device || !strings.Contains(got.Reason, c.says) {
-				t.Errorf("engine %s on %s because %q, want %s on %s because ...%s...", got.Engine, got.Device, got.Reason, c.engine, c.device, c.says)
-			}
-		})
+		engine, spec    string
+		shared, coupled bool
+	}{{ORT, "demipl", true, false}, {ORT, "demipl-image", false, false}, {XLA, "demipl-image", true, true}, {Gorgonia, "demipl", false, false}, {ORT, "miplgp", false, false}} {
+		trainers := NewTrainers(Request{Engine: c.engine})
+		defer trainers.Close()
+		spec, err := language.Load(c.spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		program, coupled, err := trainers.Shared(spec)
+		if err != nil || (program != "") != c.shared || coupled != c.coupled {
+			t.Errorf("%s on %s: %q, coupled %v, %v", c.spec, c.engine, program, coupled, err)
+		}
 	}
 }
 

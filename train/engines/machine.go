@@ -1,8 +1,6 @@
 package engines
 
 import (
-	"runtime"
-
 	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/train/xla"
@@ -14,10 +12,9 @@ type machine struct {
 	onnxruntime func(library string) (version string, err error)
 	provider    func(library, name string) error                          // of onnxruntime
 	open        func(kind pjrt.Kind, plugin string) (*xla.Backend, error) // a device for XLA
-	cores       int
 }
 
-var here = machine{onnxruntime: findLibrary, provider: ortenv.CheckProvider, open: open, cores: runtime.GOMAXPROCS(0)}
+var here = machine{onnxruntime: findLibrary, provider: ortenv.CheckProvider, open: open}
 
 func findLibrary(path string) (string, error) {
 	if !ortenv.Available() {

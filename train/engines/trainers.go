@@ -2,24 +2,11 @@ package engines
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/solved"
-)
-
-// Where a PJRT plugin for CPUs is installed, auto takes XLA for runs that share a
-// program and bags of features, where they fill the cores in groups and have many steps:
-// epochs by bags, divided by those of a step. Compiling costs three to four seconds, a step
-// side by side saves some thirty microseconds of a core beside onnxruntime, as long as
-// the model is so small that a step is mostly what calling it costs (bench/results). Images
-// gain nothing.
-const (
-	runsOfCore     = 4
-	stepsOfCore    = 125_000
-	mostParameters = 20_000
 )
 
 // Trainers is the trainer of any trials: each goes to its learner, or to the
@@ -29,44 +16,18 @@ type Trainers struct {
 	machine machine
 	mu      sync.Mutex
 	choices map[string]*Choice // by what Choose was asked for
-	groups  map[string]*group  // by the programs and bags that they share
-	many    map[string]bool    // whether a program is that of many runs
 }
-
-// group counts runs to come.
-type group struct{ runs, steps int }
 
 // NewTrainers starts without engines; an empty Request.Engine is train.engine of
 // each spec.
 func NewTrainers(r Request) *Trainers {
-	return &Trainers{request: r, machine: here, choices: map[string]*Choice{}, groups: map[string]*group{}, many: map[string]bool{}}
+	return &Trainers{request: r, machine: here, choices: map[string]*Choice{}}
 }
 
 // Close frees the devices.
 func (t *Trainers) Close() {
 	for _, c := range t.choices {
 		c.Close()
-	}
-}
-
-// Expect counts a run to come, before engines are chosen: of a spec whose model has so
-// many parameters, on so many bags, which a hash tells from others.
-func (t *Trainers) Expect(spec *language.Spec, parameters int, hash string, bags int) {
-	if !t.request.Groups || spec.Learner != nil || len(spec.Data.Shape.V) > 1 || parameters > mostParameters {
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	program := train.Shared(spec)
-	g := t.groups[program+hash]
-	if g == nil {
-		g = &group{}
-		t.groups[program+hash] = g
-	}
-	g.runs++
-	g.steps += spec.Train.Epochs.V * bags / max(1, spec.Train.Batch.V)
-	if g.runs >= runsOfCore*t.machine.cores && g.steps >= stepsOfCore*t.machine.cores {
-		t.many[program] = true
 	}
 }
 
@@ -89,14 +50,12 @@ func (t *Trainers) choice(spec *language.Spec) (*Choice, error) {
 	defer t.mu.Unlock()
 	r := t.request
 	r.Engine = r.named(spec.Train.Engine.V)
-	r.many = r.Groups && r.Threads == 0 && t.many[train.Shared(spec)]
-	key := fmt.Sprint(r.Engine, r.many && r.Engine == Auto)
-	if c := t.choices[key]; c != nil {
+	if c := t.choices[r.Engine]; c != nil {
 		return c, nil
 	}
 	c, err := choose(r, t.machine)
 	if err == nil {
-		t.choices[key] = c
+		t.choices[r.Engine] = c
 	}
 	return c, err
 }
@@ -117,15 +76,15 @@ func (t *Trainers) Engine(spec *language.Spec) (string, error) {
 	return c.Engine, nil
 }
 
-// Shared tells the specs whose trials, on the same bags, train side by side in
-// one program from those that do not; it is empty where each trains alone. The
-// engine is that of Engine.
-func (t *Trainers) Shared(spec *language.Spec) (string, error) {
+// Shared returns a key of the program of a spec. Trials with the same key and the same bags
+// train side by side; the key is empty if each trains alone. coupled reports whether the
+// bits of a trial depend on the trials beside it. The engine is that of Engine.
+func (t *Trainers) Shared(spec *language.Spec) (program string, coupled bool, err error) {
 	name, err := t.Engine(spec)
-	if err != nil || name != XLA || spec.Learner != nil {
-		return "", err
+	if err != nil || spec.Learner != nil || name != XLA && name != ORT || name == ORT && len(spec.Data.Shape.V) > 1 {
+		return "", false, err
 	}
-	return train.Shared(spec), nil
+	return train.Shared(spec), name == XLA, nil
 }
 
 // part is the trials of one trainer.

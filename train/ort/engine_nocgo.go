@@ -17,7 +17,7 @@ func New(*compile.Program, map[string][]float32, Options) (train.Engine, error) 
 }
 
 // NewTrainer returns a trainer that fails like New.
-func NewTrainer(p train.Placement, o Options) train.Trainer {
+func NewTrainer(p train.Placement, o Options, _ int) train.Trainer {
 	return &train.Steps{Placement: p, New: func(p *compile.Program) (train.Engine, error) { return New(p, nil, o) }}
 }
 

@@ -5,7 +5,6 @@ package ort
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
 
@@ -28,27 +27,29 @@ const (
 	maxPadding = 2
 )
 
-// Trainer trains trials on bags of features in groups: the runs of a group are computed by
+// trainer trains trials on bags of features in groups: the runs of a group are computed by
 // the same nodes of one graph, see lowering.LowerRuns. A trial alone is a group of one.
 // Images, execution providers other than the CPU, several threads for an operation and
 // bags of very different sizes train one trial at a time on an Engine.
 //
 // Which of the two ways a trial takes, and its bits, depend on the trial alone.
-type Trainer struct {
+type trainer struct {
 	train.Placement
-	Options Options
+	options  Options
+	parallel int
 
 	mu     sync.Mutex
 	models map[string]*runsModel // by what trials share; nil: they train one at a time
 }
 
-// NewTrainer returns the trainer of the engine.
-func NewTrainer(p train.Placement, o Options) train.Trainer {
-	return &Trainer{Placement: p, Options: o, models: map[string]*runsModel{}}
+// NewTrainer returns the trainer of the engine. It trains so many groups at a time, each on
+// one core.
+func NewTrainer(p train.Placement, o Options, parallel int) train.Trainer {
+	return &trainer{Placement: p, options: o, parallel: parallel, models: map[string]*runsModel{}}
 }
 
 // Train implements train.Trainer.
-func (t *Trainer) Train(ctx context.Context, trials []*train.Trial, o train.Options, done func(i int, out train.Outcome)) {
+func (t *trainer) Train(ctx context.Context, trials []*train.Trial, o train.Options, done func(i int, out train.Outcome)) {
 	var grouped, alone []int
 	for i, trial := range trials {
 		if t.model(trial) != nil {
@@ -57,12 +58,11 @@ func (t *Trainer) Train(ctx context.Context, trials []*train.Trial, o train.Opti
 			alone = append(alone, i)
 		}
 	}
-	cores := runtime.GOMAXPROCS(0)
-	groups := &train.Groups{Placement: t.Placement, Parallel: cores, Fewest: 2, Key: key, Fits: t.fits, Open: t.open}
-	steps := &train.Steps{Placement: t.Placement, New: func(p *compile.Program) (train.Engine, error) { return New(p, nil, t.Options) }}
+	groups := &train.Groups{Placement: t.Placement, Parallel: t.parallel, Fewest: 2, Key: key, Fits: t.fits, Open: t.open}
+	steps := &train.Steps{Placement: t.Placement, New: func(p *compile.Program) (train.Engine, error) { return New(p, nil, t.options) }}
 	part(ctx, groups, trials, grouped, o, done)
-	if o.AtATime > cores { // a bound for groups
-		o.AtATime = 0
+	if o.AtATime > t.parallel { // a bound for groups
+		o.AtATime = t.parallel
 	}
 	part(ctx, steps, trials, alone, o, done)
 }
@@ -103,8 +103,8 @@ type runsModel struct {
 }
 
 // model returns the graphs of a trial, nil if it trains alone.
-func (t *Trainer) model(trial *train.Trial) *runsModel {
-	p, o := trial.Program, t.Options
+func (t *trainer) model(trial *train.Trial) *runsModel {
+	p, o := trial.Program, t.options
 	if !o.session().OnCPU() || o.Threads > 1 || len(p.Signature.Instance) != 1 || trial.Check() != nil {
 		return nil
 	}
@@ -186,13 +186,13 @@ func (m *runsModel) bytes() int {
 }
 
 // fits is the number of trials like one whose steps stay in the cache.
-func (t *Trainer) fits(like *train.Trial, _ int) int {
+func (t *trainer) fits(like *train.Trial, _ int) int {
 	return min(train.MaxGroup, max(1, cacheBytes/max(1, t.model(like).bytes())))
 }
 
 // open makes the executor of a group.
-func (t *Trainer) open(runs []*train.Run, _ func(string)) (train.Executor, error) {
-	if _, err := ortenv.Start(t.Options.Library); err != nil {
+func (t *trainer) open(runs []*train.Run, _ func(string)) (train.Executor, error) {
+	if _, err := ortenv.Start(t.options.Library); err != nil {
 		return nil, err
 	}
 	m := t.model(runs[0].Trial)
@@ -200,14 +200,14 @@ func (t *Trainer) open(runs []*train.Run, _ func(string)) (train.Executor, error
 	var err error
 	for _, bags := range runs[0].BatchesOf(1) {
 		if b := len(bags); g.steps[b] == nil {
-			if g.steps[b], err = m.session(m.step, b, t.Options); err != nil {
+			if g.steps[b], err = m.session(m.step, b, t.options); err != nil {
 				delete(g.steps, b)
 				break
 			}
 		}
 	}
 	if err == nil {
-		g.predict, err = m.session(m.predict, m.capacity.Bags, t.Options)
+		g.predict, err = m.session(m.predict, m.capacity.Bags, t.options)
 	}
 	if err != nil {
 		g.predict = nil

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -26,15 +25,14 @@ import (
 	"github.com/miplc/miplc/train/traintest"
 )
 
-// trained trains a list with one core, so in as few groups as can be, and returns the
+// trained trains a list on one core, so in as few groups as can be, and returns the
 // outcomes and the sizes of the groups.
 func trained(t *testing.T, ctx context.Context, list []*train.Trial, o train.Options) ([]train.Outcome, []int) {
 	t.Helper()
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	seen := &groups{Observer: o.Watched()}
 	o.Observer = seen
 	outcomes := make([]train.Outcome, len(list))
-	by := ort.NewTrainer(train.Placement{Engine: ort.Name}, ort.Options{Library: ortest.Library(t)})
+	by := ort.NewTrainer(train.Placement{Engine: ort.Name}, ort.Options{Library: ortest.Library(t)}, 1)
 	by.Train(ctx, list, o, func(i int, out train.Outcome) { outcomes[i] = out })
 	return outcomes, seen.sizes
 }
@@ -279,14 +277,13 @@ func BenchmarkGroup(b *testing.B) {
 	library := ortest.Library(b)
 	for _, n := range []int{1, 8, 64} {
 		b.Run(fmt.Sprintf("trials=%d", n), func(b *testing.B) {
-			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 			o := traintest.Quickstart(b, 300, 10, 1)
 			list := make([]*train.Trial, n)
 			for i := range list {
 				list[i] = traintest.Vary(b, o, fmt.Sprint(i), func(s *language.Spec) { s.Train.Seed.V, s.Train.EvalEvery.V = i, 1000 })
-				list[i].Dir, list[i].Log = b.TempDir()+fmt.Sprint(i), b.TempDir()+fmt.Sprint(i,".jsonl")
+				list[i].Dir, list[i].Log = b.TempDir()+fmt.Sprint(i), b.TempDir()+fmt.Sprint(i, ".jsonl")
 			}
-			by := ort.NewTrainer(train.Placement{Engine: ort.Name}, ort.Options{Library: library})
+			by := ort.NewTrainer(train.Placement{Engine: ort.Name}, ort.Options{Library: library}, 1)
 			for b.Loop() {
 				by.Train(context.Background(), list, train.Options{}, func(_ int, out train.Outcome) {
 					if out.Err != nil {
