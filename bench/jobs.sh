@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Many runs of one command by engine xla on the CPU, beside engine ort, one run after
-# the other and side by side on all cores:
+# Measures many runs of one command: by engine ort on one core and on all cores, and by
+# engine xla on the CPU. Without checkpoints, which cost as much as a short epoch:
 #
 #   bash bench/jobs.sh OUT
 #
@@ -27,7 +27,7 @@ started() {
   [ "$how" != one-by-one ] || local -x GOMAXPROCS=1
   TIMEFORMAT='%R %U %S'
   { time "$MIPLC" train "$spec" -o "$out/run" --force --engine $engine --device cpu --seeds "$(seq -s, 1 "$runs")" \
-    --set "train.epochs=$epochs" --set train.eval_every=1000 "$@" >"$out/log" 2>&1; } 2>&1 | awk '{print $1, $2 + $3}'
+    --set "train.epochs=$epochs" --set train.eval_every=1000 --set train.checkpoint=0 "$@" >"$out/log" 2>&1; } 2>&1 | awk '{print $1, $2 + $3}'
 }
 
 # compared CASE SPEC FEWER MORE OPTIONS... does it for all numbers of runs.

@@ -232,9 +232,7 @@ func TestOpsOfManyRuns(t *testing.T) {
 			}
 			env := rounded(c.Env)
 			half := fewer(g, env, 0.5)
-			for _, more := range []int{0, 3} {
-				checkRuns(t, g, capacityOf(env, more), 1e-5, env, half, fewer(g, half, 0.75))
-			}
+			checkRuns(t, g, capacityOf(env, 3*(len(c.Name)%2)), 1e-5, env, half, fewer(g, half, 0.75))
 		})
 	}
 	for _, op := range graph.AllOps() {
@@ -246,7 +244,7 @@ func TestOpsOfManyRuns(t *testing.T) {
 
 // Random graphs of many runs with their gradients, for one bag and for several.
 func TestRandomGraphsOfManyRuns(t *testing.T) {
-	for seed := range uint64(80) {
+	for seed := range uint64(48) {
 		g := graphtest.Random(seed, graphtest.Options{})
 		var names []string
 		for _, p := range g.ByOp(graph.OpParam) {

@@ -1,0 +1,176 @@
+package crosscheck_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/onnx"
+	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/runtime/ortenv"
+	"github.com/miplc/miplc/train"
+)
+
+// amongRuns is an engine that runs each step as the second of three runs of the ONNX form
+// for many runs. The others have parameters and instances of their own.
+type amongRuns struct {
+	prog          *compile.Program // with the weights of the loss terms as inputs
+	step, predict *graph.Graph
+	library       string
+	state         map[string][]float32
+}
+
+// newAmongRuns fails where the step has no form for many runs.
+func newAmongRuns(p *compile.Program, library string) (train.Engine, error) {
+	weighted, _, err := compile.Weighted(p)
+	if err != nil {
+		return nil, err
+	}
+	e := &amongRuns{prog: weighted, library: library}
+	if e.step, err = compile.Step(weighted); err == nil {
+		e.step, err = graph.Condense(e.step)
+	}
+	if err == nil {
+		e.predict, err = compile.Predict(weighted)
+	}
+	if err == nil {
+		_, err = onnx.LowerRuns(e.step, 17, onnx.Capacity{Bags: 2, Instances: 8})
+	}
+	return e, err
+}
+
+func (e *amongRuns) Name() string { return "ort, among runs" }
+
+// run runs a graph on values by the names of its inputs.
+func (e *amongRuns) run(g *graph.Graph, bagOf []int, bags int, values map[string][]float32) (map[string][]float32, error) {
+	sizes := make([]int, bags)
+	for _, bag := range bagOf {
+		sizes[bag]++
+	}
+	c := onnx.Capacity{Bags: bags, Instances: train.RoundUp(slices.Max(sizes), 8)}
+	model, err := onnx.LowerRuns(g, 17, c)
+	if err != nil {
+		return nil, err
+	}
+	content, err := onnxpb.Marshal(model)
+	if err != nil {
+		return nil, err
+	}
+	in := map[string]ortenv.Tensor{}
+	for _, port := range model.Graph.Input {
+		name, shape := port.GetName(), ndarray.Convert[int](port.Extents())
+		shape[0] = 3
+		var own []float32
+		switch n := g.Input(name); {
+		case name == onnx.InRows:
+			own = padded(slices.Repeat([]float32{1}, len(bagOf)), sizes, c.Instances, 1, func(float32) float32 { return 0 })
+		case name == onnx.InLow:
+			own = padded(make([]float32, len(bagOf)), sizes, c.Instances, 1, func(float32) float32 { return float32(math.Inf(-1)) })
+		case n.Shape[0] == graph.N:
+			own = padded(values[name], sizes, c.Instances, len(values[name])/len(bagOf), func(v float32) float32 { return v })
+		default:
+			own = values[name]
+		}
+		other := slices.Clone(own)
+		if name == compile.InParams || name == compile.InInstances {
+			for i := range other {
+				other[i] /= 2
+			}
+		}
+		in[name] = ortenv.Tensor{Shape: shape, Floats: slices.Concat(other, own, own)}
+	}
+	out, err := ortenv.Run(content, e.library, in)
+	if err != nil {
+		return nil, err
+	}
+	own := map[string][]float32{}
+	for name, v := range out {
+		part := len(v.Floats) / 3
+		own[name] = v.Floats[part : 2*part]
+	}
+	if all := own[compile.OutAttention]; all != nil { // without padding
+		var real []float32
+		for bag, size := range sizes {
+			real = append(real, all[bag*c.Instances:][:size]...)
+		}
+		own[compile.OutAttention] = real
+	}
+	return own, nil
+}
+
+// padded lays rows out by bags of n rows; more makes the rest of a bag of its last row.
+func padded(rows []float32, sizes []int, n, width int, more func(float32) float32) (out []float32) {
+	for _, size := range sizes {
+		own := rows[:size*width]
+		out, rows = append(out, own...), rows[size*width:]
+		for range n - size {
+			for _, v := range own[len(own)-width:] {
+				out = append(out, more(v))
+			}
+		}
+	}
+	return out
+}
+
+// Step implements train.Engine.
+func (e *amongRuns) Step(b *train.Batch) (*train.Result, error) {
+	values := map[string][]float32{
+		compile.InInstances: b.Instances, compile.InCandidates: b.Candidates, compile.InWeights: b.Weights,
+		compile.InLR: {float32(b.LR)}, compile.InLambda: {float32(b.Lambda)}, compile.InEpoch: {float32(b.Epoch)}, compile.InEpochs: {float32(b.Epochs)},
+		compile.InParams: e.state[compile.InParams], compile.InVelocity: e.state[compile.InVelocity],
+	}
+	for name, v := range b.Masks {
+		values[name] = v
+	}
+	for name, v := range train.TermWeights(e.prog.Spec) {
+		values[compile.InTermWeight+name] = []float32{float32(v)}
+	}
+	out, err := e.run(e.step, b.BagOf, b.Bags, values)
+	if err != nil {
+		return nil, err
+	}
+	e.state[compile.InParams], e.state[compile.InVelocity] = out[compile.OutParams], out[compile.OutVelocity]
+	r := &train.Result{Loss: float64(out[compile.OutLoss][0]), Terms: map[string]float64{},
+		Probabilities: out[compile.OutProbabilities], Attention: out[compile.OutAttention], Weights: out[compile.OutWeights]}
+	for name, v := range out {
+		if term, ok := strings.CutPrefix(name, compile.TermPrefix); ok {
+			r.Terms[term] = float64(v[0])
+		}
+	}
+	return r, nil
+}
+
+// Predict implements train.Engine.
+func (e *amongRuns) Predict(instances []float32, bagOf []int, bags int) (probabilities, attention []float32, err error) {
+	values := map[string][]float32{compile.InInstances: instances, compile.InParams: e.state[compile.InParams]}
+	for _, name := range e.prog.Statistics() {
+		values[name] = e.state[name]
+	}
+	out, err := e.run(e.predict, bagOf, bags, values)
+	return out[compile.OutProbabilities], out[compile.OutAttention], err
+}
+
+// State implements train.Engine.
+func (e *amongRuns) State() (*train.State, error) {
+	statistics := map[string][]float32{}
+	for _, name := range e.prog.Statistics() {
+		statistics[name] = e.state[name]
+	}
+	return train.NewState(e.prog, e.state[compile.InParams], e.state[compile.InVelocity], statistics), nil
+}
+
+// SetState implements train.Engine.
+func (e *amongRuns) SetState(s *train.State) error {
+	params, velocity, state, err := s.Flat(e.prog)
+	if err == nil {
+		e.state = state
+		state[compile.InParams], state[compile.InVelocity] = params, velocity
+	}
+	return err
+}
+
+// Close implements train.Engine.
+func (e *amongRuns) Close() error { return nil }
