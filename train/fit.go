@@ -23,7 +23,7 @@ type Executor interface {
 	Close() error
 }
 
-// fit is a call of Fit under way.
+// fit is a call of fitGroup under way.
 type fit struct {
 	ctx      context.Context
 	work     context.Context // of the epoch under way, which may outlive ctx for a while to be kept
@@ -55,11 +55,11 @@ func outlive(ctx context.Context, by time.Duration) (longer context.Context, lea
 	}
 }
 
-// Fit trains trials in step on the executor that open makes: the loop of all
+// fitGroup trains trials in step on the executor that open makes: the loop of all
 // trainers that go by epochs. Trials that are not as far as others, because
 // their last checkpoints are not of the same epoch, catch up first. An error is
 // one of all trials; one that a trial has alone stands in its outcome.
-func Fit(ctx context.Context, trials []*Trial, place Placement, o Options, open func([]*Run) (Executor, error)) (outcomes []Outcome, err error) {
+func fitGroup(ctx context.Context, trials []*Trial, place Placement, o Options, open func([]*Run) (Executor, error)) (outcomes []Outcome, err error) {
 	f := &fit{ctx: ctx, work: ctx, place: place, options: o}
 	f.options.Observer = o.Watched()
 	for _, t := range trials {
@@ -301,7 +301,7 @@ func (f *fit) predicted(r *Run, batch, batches int) {
 		Loss: r.now.Loss, Left: f.clock.left()})
 }
 
-// clock estimates the time left from the training steps done since Fit began;
+// clock estimates the time left from the training steps done since fitGroup began;
 // evaluations are spread over them.
 type clock struct {
 	began time.Time

@@ -124,7 +124,7 @@ func (g *Groups) train(ctx context.Context, trials []*Trial, group []int, o Opti
 	for n, i := range group {
 		own[n] = trials[i]
 	}
-	outcomes, err := Fit(ctx, own, g.Placement, o, func(runs []*Run) (Executor, error) {
+	outcomes, err := fitGroup(ctx, own, g.Placement, o, func(runs []*Run) (Executor, error) {
 		return g.Open(runs, o.Watched().Note)
 	})
 	switch {

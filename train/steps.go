@@ -50,7 +50,7 @@ func (s *Steps) one(ctx context.Context, t *Trial, o Options) Outcome {
 	if err := ctx.Err(); err != nil {
 		return Outcome{Err: fmt.Errorf("the training of %s was not begun: %w", t.Program.Spec.Name.V, err)}
 	}
-	list, err := Fit(ctx, []*Trial{t}, s.Placement, o, func(runs []*Run) (Executor, error) {
+	list, err := fitGroup(ctx, []*Trial{t}, s.Placement, o, func(runs []*Run) (Executor, error) {
 		engine, err := s.New(t.Program)
 		if err != nil {
 			return nil, err
