@@ -127,13 +127,13 @@ func (o *Options) build(p *compile.Program, sig compile.Signature) (*Manifest, e
 	}
 	var step *trainStep
 	var failed error
-	var beside workers.Group
-	beside.Go(func() {
+	var background workers.Group
+	background.Go(func() {
 		said := contract.Step{Version: o.Version, SpecSHA256: m.SpecSHA256, Seed: m.Seed}
 		step, failed = writeTrainStep(o.Dir, p, state, said, o.Library)
 	})
 	defer func() {
-		if beside.Wait(); step != nil {
+		if background.Wait(); step != nil {
 			step.file.Discard() // does nothing where it has its name
 		}
 	}()
@@ -144,7 +144,7 @@ func (o *Options) build(p *compile.Program, sig compile.Signature) (*Manifest, e
 	if m.Parity, err = verify.ExportChecked(filepath.Join(o.Dir, ModelFile), p, state.Params, meta, verify.Library{Path: o.Library}, draw, own); err != nil {
 		return nil, err
 	}
-	if beside.Wait(); failed != nil {
+	if background.Wait(); failed != nil {
 		return nil, failed
 	}
 	if err := step.place(o.Dir); err != nil {

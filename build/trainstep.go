@@ -141,10 +141,10 @@ func stepDifference(p *compile.Program, s *train.State, b *train.Batch, path, li
 	}
 	var got map[string]ortenv.Tensor
 	var failed error
-	var beside workers.Group
-	beside.Go(func() { got, failed = ortenv.RunFile(path, library, in) })
+	var background workers.Group
+	background.Go(func() { got, failed = ortenv.RunFile(path, library, in) })
 	want, err := oracleStep(p, s, b)
-	beside.Wait()
+	background.Wait()
 	if err := errors.Join(failed, err); err != nil {
 		return 0, "", err
 	}

@@ -31,9 +31,9 @@ func (l *builder) blocks() {
 				continue
 			}
 		}
-		l.forget("H", "h")
+		l.markUnknown("H", "h")
 		for _, kind := range language.Blocks {
-			l.forget(kind.Makes...)
+			l.markUnknown(kind.Makes...)
 		}
 		return
 	}
@@ -85,13 +85,13 @@ func (l *builder) block(blk *language.Block, name string) {
 	case "classifier":
 		l.classifier(blk)
 	default:
-		l.unlowered(blk.Kind)
+		l.reportUnsupported(blk.Kind)
 	}
 }
 
-// unlowered reports a word of the language without a lowering. A test walks the
+// reportUnsupported reports a word of the language without a lowering. A test walks the
 // words, so that none gets that far.
-func (l *builder) unlowered(word schema.Str) {
+func (l *builder) reportUnsupported(word schema.Str) {
 	l.errs.Add(diag.Errorf(word.Pos, "bug: there is no lowering of %q", word.V))
 }
 
@@ -174,7 +174,7 @@ func (l *builder) attention(blk *language.Block) {
 	case "shared": // as in the authors' program
 		u = v
 	default:
-		l.unlowered(gates)
+		l.reportUnsupported(gates)
 		return
 	}
 	gated := b.Mul(b.Tanh(v), b.Sigmoid(u))
@@ -187,7 +187,7 @@ func (l *builder) attention(blk *language.Block) {
 		hidden := b.Relu(l.affine(gated, l.param("W1", fanIn(width), width, m), l.param("b1", fanIn(width), m)))
 		s = l.affine(hidden, l.param("W2", fanIn(m), m, 1), l.param("b2", fanIn(m), 1))
 	default:
-		l.unlowered(scorer)
+		l.reportUnsupported(scorer)
 		return
 	}
 	loga := b.Neg(b.Softplus(b.Neg(s)))
@@ -214,7 +214,7 @@ func (l *builder) pool(blk *language.Block) {
 	case "maxmin":
 		z = b.Concat(1, b.SegmentMax(h, l.bagOf), l.bagMin(h))
 	default:
-		l.unlowered(kind)
+		l.reportUnsupported(kind)
 		return
 	}
 	l.define("z", z)
@@ -253,7 +253,7 @@ func (l *builder) classifier(blk *language.Block) {
 			q = b.Clamp(q, eps, 1-eps)
 		}
 	default:
-		l.unlowered(link)
+		l.reportUnsupported(link)
 	}
 	l.define("p", b.Softmax(q))
 	l.define("logp", b.LogSoftmax(q))

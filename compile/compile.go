@@ -41,7 +41,7 @@ func Check(spec *language.Spec, sig Signature) error {
 	}
 	l := newBuilder(&Program{Spec: spec, Signature: sig}, true)
 	if l.inputs(); !known {
-		l.forget("X", "H", "S", "w", "d", "h", "k")
+		l.markUnknown("X", "H", "S", "w", "d", "h", "k")
 	}
 	l.build()
 	return l.found()
@@ -203,8 +203,8 @@ func (l *builder) define(name string, n *graph.Node) {
 	l.b.Name(n, name)
 }
 
-// forget marks names as having no known value.
-func (l *builder) forget(names ...string) {
+// markUnknown marks names as having no known value.
+func (l *builder) markUnknown(names ...string) {
 	for _, n := range names {
 		l.unknown[n] = true
 		delete(l.env, n)
@@ -232,7 +232,7 @@ func (l *builder) param(name string, init Init, shape ...int) *graph.Node {
 	n := l.b.Param(name, static(shape))
 	l.nodes[name] = n
 	l.params = append(l.params, Param{Name: name, Shape: shape, Init: init})
-	l.weigh(n)
+	l.countParameter(n)
 	return n
 }
 

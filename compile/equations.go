@@ -35,7 +35,7 @@ func (l *builder) equations() {
 		if n := l.equation(eq); n != nil {
 			l.define(eq.Name.V, n)
 		} else {
-			l.forget(eq.Name.V)
+			l.markUnknown(eq.Name.V)
 		}
 	}
 }
@@ -70,13 +70,13 @@ func (l *builder) declare(p *language.Param, extents map[string]int) {
 	}
 	if taken != "" {
 		l.errs.Add(diag.Errorf(p.Name.Pos, taken, p.Name.V).WithNote("give this parameter another name"))
-		l.forget(p.Name.V)
+		l.markUnknown(p.Name.V)
 		return
 	}
 	shape := make([]int, len(p.Shape))
 	for i, s := range p.Shape {
 		if shape[i] = extent(s); shape[i] == 0 {
-			l.forget(p.Name.V)
+			l.markUnknown(p.Name.V)
 			return
 		}
 	}
@@ -97,7 +97,7 @@ func (l *builder) declare(p *language.Param, extents map[string]int) {
 		}
 		init = fanIn(max(fan, 1))
 	default:
-		l.unlowered(p.Init)
+		l.reportUnsupported(p.Init)
 	}
 	l.b.At(p.Name.Pos)
 	l.env[p.Name.V] = l.param(p.Name.V, init, shape...)

@@ -27,7 +27,7 @@ func (l *builder) losses() {
 		l.env["w"] = next
 	case "after_loss", "after_step": // the loss uses those of the epoch before
 	default:
-		l.unlowered(order)
+		l.reportUnsupported(order)
 	}
 	var total *graph.Node
 	for i := range l.spec.Loss {
@@ -39,7 +39,7 @@ func (l *builder) losses() {
 		l.b.At(term.Kind.Pos).Label(TermPrefix + name)
 		value := l.term(i)
 		if value == nil {
-			l.forget(TermPrefix + term.Kind.V)
+			l.markUnknown(TermPrefix + term.Kind.V)
 			continue
 		}
 		l.b.Name(value, TermPrefix+name)
@@ -114,7 +114,7 @@ func (l *builder) term(i int) *graph.Node {
 	case "equation":
 		return l.number(&t.Equation)
 	}
-	l.unlowered(t.Kind)
+	l.reportUnsupported(t.Kind)
 	return nil
 }
 

@@ -28,7 +28,7 @@ func (l *builder) outputs() {
 		n          *graph.Node
 	}{{"p", "probabilities", p}, {"logp", "log_probabilities", logp}, {"a", "attention", a}} {
 		if o.n == nil {
-			l.forget(o.name)
+			l.markUnknown(o.name)
 			continue
 		}
 		l.wantOneBag(o.what, o.n)
@@ -46,7 +46,7 @@ func (l *builder) output(named schema.Str, usual, what string, want graph.Shape)
 	name := cmp.Or(named.V, usual)
 	n := l.env[name]
 	if l.unknown[name] {
-		l.forget(usual)
+		l.markUnknown(usual)
 		return nil
 	}
 	if n == nil || l.unknown["k"] || n.Type == graph.Float && n.Shape.Equal(want) {
@@ -63,7 +63,7 @@ func (l *builder) output(named schema.Str, usual, what string, want graph.Shape)
 		}
 	}
 	l.errs.Add(d)
-	l.forget(usual)
+	l.markUnknown(usual)
 	return nil
 }
 

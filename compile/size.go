@@ -28,7 +28,7 @@ func (l *builder) oversize(pos diag.Pos) bool {
 }
 
 // weigh counts the numbers of a parameter and reports the first that is too much.
-func (l *builder) weigh(p *graph.Node) {
+func (l *builder) countParameter(p *graph.Node) {
 	before := l.learned
 	if l.learned += p.Shape.Elements(1, 1); before <= maxLearned && l.learned > maxLearned {
 		l.errs.Add(diag.Errorf(p.Pos, "the model has %.0f parameters up to here, with the %v of %s; %d are the most", l.learned, p.Shape, p.Name, maxLearned).

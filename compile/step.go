@@ -47,11 +47,11 @@ func (p *Program) Flatten(byName map[string][]float32) ([]float32, error) {
 
 // Unflatten copies the flat vector to separate parameters by name.
 func (p *Program) Unflatten(flat []float32) map[string][]float32 {
-	return p.Windows(slices.Clone(flat))
+	return p.ParamViews(slices.Clone(flat))
 }
 
 // Windows returns the slice of flat that belongs to each parameter, without copying.
-func (p *Program) Windows(flat []float32) map[string][]float32 {
+func (p *Program) ParamViews(flat []float32) map[string][]float32 {
 	byName := make(map[string][]float32, len(p.Params))
 	for _, q := range p.Params {
 		n := ndarray.Size(q.Shape)

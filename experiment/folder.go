@@ -83,8 +83,8 @@ func owner(f *outdir.Folder, name string) error {
 // write puts the file of the experiment and the plan into the folder.
 func (p *Plan) write(dir string) error {
 	file := filepath.Join(dir, SpecFile)
-	if have, err := infile.Read(file); err != nil || !bytes.Equal(have, p.experiment.Text) { // else it may be what was read
-		if err := outfile.Replace(file, p.experiment.Text); err != nil {
+	if have, err := infile.Read(file); err != nil || !bytes.Equal(have, p.experiment.Text()) { // else it may be what was read
+		if err := outfile.Replace(file, p.experiment.Text()); err != nil {
 			return err
 		}
 	}

@@ -124,7 +124,7 @@ func (e *Experiment) checkTwins(loaded map[Coord][]candidate, errs *diag.List) {
 // plan opens or draws the selected data sets and settles their cells. Errors of
 // data are *prepare.DataError, those of specs *prepare.SpecError.
 func (e *Experiment) plan(loaded map[Coord][]candidate, sel Select, dir string, folder data.Folder) (*Plan, error) {
-	p := &Plan{Name: e.Name.V, SHA256: fmt.Sprintf("%x", sha256.Sum256(e.Text)), experiment: e}
+	p := &Plan{Name: e.Name.V, SHA256: fmt.Sprintf("%x", sha256.Sum256(e.Text())), experiment: e}
 	for i := range e.Data {
 		d := &e.Data[i]
 		for _, r := range d.R {

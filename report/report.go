@@ -141,7 +141,7 @@ func (r *Report) diverged(at experiment.Coord) []experiment.Result {
 
 // divergedFacts lists the trainings that diverged, with what to change.
 func (r *Report) divergedFacts() []string {
-	const most = 20
+	const limit = 20
 	var list []string
 	seen := map[experiment.Coord]bool{}
 	for _, cell := range r.Plan.Cells {
@@ -155,7 +155,7 @@ func (r *Report) divergedFacts() []string {
 		if len(results) == 0 {
 			continue
 		}
-		if len(list) == most {
+		if len(list) == limit {
 			return append(list, diverged+" More trainings diverged.")
 		}
 		splits := make([]string, len(results))
@@ -188,7 +188,7 @@ func (r *Report) knowsBags() bool {
 // failures lists the messages of failed cells: each once, with its first cell and the
 // number of others that failed with it.
 func (r *Report) failures() []string {
-	const most = 20
+	const limit = 20
 	var messages []string
 	first, count := map[string]experiment.Coord{}, map[string]int{}
 	for _, f := range r.failed {
@@ -199,8 +199,8 @@ func (r *Report) failures() []string {
 	}
 	var list []string
 	for i, text := range messages {
-		if i == most {
-			return append(list, fmt.Sprintf("and %d other messages", len(messages)-most))
+		if i == limit {
+			return append(list, fmt.Sprintf("and %d other messages", len(messages)-limit))
 		}
 		cells := first[text].String()
 		switch others := count[text] - 1; {

@@ -68,7 +68,7 @@ type Server struct {
 	admission *admission
 	calls     atomic.Int64 // of gRPC in flight
 	rpc       *listener    // of gRPC; nil: none
-	unheard   unheard
+	pendingConns   pendingConns
 	draining  atomic.Bool
 }
 
@@ -77,7 +77,7 @@ type Server struct {
 // NAME/1/model.onnx, where numbers are versions. Those that do not open are logged; if none
 // opens, or one does not and Strict is set, that is an error. Close frees the models.
 func New(root string, open func(path string) (*runtime.Model, error), o Options) (*Server, error) {
-	s := &Server{o: o, metrics: newMetrics(), admission: newAdmission(o.Held, o.Decoders), unheard: unheard{conns: map[net.Conn]bool{}}}
+	s := &Server{o: o, metrics: newMetrics(), admission: newAdmission(o.Held, o.Decoders), pendingConns: pendingConns{conns: map[net.Conn]bool{}}}
 	s.models = &models{root: root, open: open, batch: o.Batching, memory: newRunMemory(o.Runs), metrics: s.metrics, log: o.Log, loaded: map[string][]*version{}}
 	if _, err := s.models.reload(); err != nil && (o.Strict || len(s.models.names()) == 0) {
 		s.Close()
@@ -176,7 +176,7 @@ func (s *Server) drain(web *http.Server, rpc *grpc.Server) error {
 	})
 	first, cancelFirst := context.WithTimeout(timeUp, firstRequest)
 	defer cancelFirst()
-	s.unheard.wait(first)
+	s.pendingConns.wait(first)
 	if err := web.Shutdown(timeUp); err != nil {
 		web.Close()
 	}
@@ -189,9 +189,9 @@ func (s *Server) drain(web *http.Server, rpc *grpc.Server) error {
 
 func (s *Server) newHTTP() *http.Server {
 	return &http.Server{
-		Handler:           s.unheard.handler(s.handler()),
-		ConnContext:       s.unheard.taken,
-		ConnState:         s.unheard.state,
+		Handler:           s.pendingConns.handler(s.handler()),
+		ConnContext:       s.pendingConns.add,
+		ConnState:         s.pendingConns.state,
 		TLSConfig:         s.o.TLS.Clone(),
 		ReadHeaderTimeout: s.o.Timeout,
 		ReadTimeout:       s.o.Timeout,

@@ -57,11 +57,11 @@ func (e *Predictors) AddNative(p *compile.Program, state *train.State) error {
 	if err := engine.SetState(state); err != nil {
 		return err
 	}
-	together := func(x []float32, sizes []int) ([]float32, []float32, error) {
+	predictMany := func(x []float32, sizes []int) ([]float32, []float32, error) {
 		return engine.Predict(x, parity.BagOf(sizes), len(sizes))
 	}
-	e.list = append(e.list, parity.Engine{Name: engineGorgonia, Together: together, Predict: func(x []float32, n int) ([]float32, []float32, error) {
-		return together(x, []int{n})
+	e.list = append(e.list, parity.Engine{Name: engineGorgonia, PredictMany: predictMany, Predict: func(x []float32, n int) ([]float32, []float32, error) {
+		return predictMany(x, []int{n})
 	}})
 	return nil
 }
@@ -153,7 +153,7 @@ func openFile(path, backend, library string) (*runtime.Model, error) {
 
 func (e *Predictors) addModel(name string, model *runtime.Model, batch bool) {
 	e.close = append(e.close, model.Close)
-	together := func(x []float32, sizes []int) (probabilities, attention []float32, err error) {
+	predictMany := func(x []float32, sizes []int) (probabilities, attention []float32, err error) {
 		var bags []runtime.Bag
 		width := len(x) / len(parity.BagOf(sizes))
 		for _, n := range sizes {
@@ -167,10 +167,10 @@ func (e *Predictors) addModel(name string, model *runtime.Model, batch bool) {
 		return probabilities, attention, err
 	}
 	engine := parity.Engine{Name: name, Predict: func(x []float32, n int) ([]float32, []float32, error) {
-		return together(x, []int{n})
+		return predictMany(x, []int{n})
 	}}
 	if batch {
-		engine.Together = together
+		engine.PredictMany = predictMany
 	}
 	e.list = append(e.list, engine)
 }

@@ -27,10 +27,10 @@ func (e *emitter) onPlanes(n *graph.Node) bool {
 		return e.planeConv(n)
 	case n.Op == graph.OpConv2DGradWeight:
 		return e.planeGradWeight(n)
-	case n.Op == graph.OpMaxPool2D && apart(&n.Attrs):
+	case n.Op == graph.OpMaxPool2D && disjointWindows(&n.Attrs):
 		e.plane[n] = e.windowsOf(n.In[0], &n.Attrs).top
 		return true
-	case n.Op == graph.OpMaxPool2DGrad && apart(&n.Attrs):
+	case n.Op == graph.OpMaxPool2DGrad && disjointWindows(&n.Attrs):
 		e.plane[n] = e.spread(n.In[0], n.In[1], &n.Attrs)
 		return true
 	case n.Op.Elementwise():
@@ -46,8 +46,8 @@ func (e *emitter) onPlanes(n *graph.Node) bool {
 	return false
 }
 
-// apart reports whether no two windows share an element.
-func apart(a *graph.Attrs) bool { return a.Stride == a.Kernel }
+// disjointWindows reports whether no two windows share an element.
+func disjointWindows(a *graph.Attrs) bool { return a.Stride == a.Kernel }
 
 // asPlane gives the planes of images.
 func (e *emitter) asPlane(n *graph.Node) string {

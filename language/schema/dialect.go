@@ -46,9 +46,17 @@ type Document struct {
 	Origin
 	File string   // path or "builtin:name", for messages
 	Pos  diag.Pos // of the first key
-	// Text is the file as written. If it extends another file or has overrides, Text
-	// is the merged document.
-	Text []byte
+	source []byte
+	merged *Node // if the file extends another or has overrides
+}
+
+// Text returns the file as written. If it extends another file or has overrides, Text
+// returns the merged document.
+func (d *Document) Text() []byte {
+	if d.merged == nil {
+		return d.source
+	}
+	return encodeTree(d.merged.yaml())
 }
 
 // Load reads a file of the dialect, or a shipped one by its name, and sets the
@@ -84,14 +92,14 @@ func (d *Dialect) Read(file string, src []byte, overrides []string, to any) (*Do
 	if root == nil || l.broken {
 		return nil, nil, l.errs.Err()
 	}
-	doc := &Document{Origin: l.Origin, File: file, Pos: root.pos, Text: src}
+	doc := &Document{Origin: l.Origin, File: file, Pos: root.pos, source: src}
 	r := &Reader{Origin: &doc.Origin, dialect: d, errs: l.errs, faults: map[string]int{}}
 	Collect(func() {
 		applyDefaults(d.Rows, to)
 		r.section(root, d.Rows, "", to)
 	})
 	if len(overrides) > 0 || len(doc.files) > 1 {
-		doc.Text = encodeTree(root.yaml())
+		doc.merged = root
 	}
 	return doc, r, nil
 }

@@ -32,7 +32,7 @@ func (v values) add(name string, shape ...int) error {
 // memory of a flat vector. A parameter without axes gets none; onnxruntime cannot
 // look at it in place.
 func (v values) cut(p *compile.Program, prefix string, flat []float32) error {
-	parts := p.Windows(flat)
+	parts := p.ParamViews(flat)
 	for _, q := range p.Params {
 		if len(q.Shape) > 0 {
 			t, err := onnx.NewTensor(toShape(q.Shape), parts[q.Name])

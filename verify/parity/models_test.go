@@ -98,11 +98,11 @@ func (m *model) gorgonia(t testing.TB) parity.Engine {
 	if err := e.SetState(&train.State{Params: m.params}); err != nil {
 		t.Fatal(err)
 	}
-	together := func(x []float32, sizes []int) ([]float32, []float32, error) {
+	predictMany := func(x []float32, sizes []int) ([]float32, []float32, error) {
 		return e.Predict(x, parity.BagOf(sizes), len(sizes))
 	}
-	return parity.Engine{Name: "gorgonia", Together: together, Predict: func(x []float32, n int) ([]float32, []float32, error) {
-		return together(x, []int{n})
+	return parity.Engine{Name: "gorgonia", PredictMany: predictMany, Predict: func(x []float32, n int) ([]float32, []float32, error) {
+		return predictMany(x, []int{n})
 	}}
 }
 

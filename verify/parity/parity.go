@@ -36,7 +36,7 @@ type Engine struct {
 	Predict func(instances []float32, n int) (probabilities, attention []float32, err error)
 	// Together, if given, takes several bags in one run, their instances one after
 	// the other; probabilities come as [bags, k], attention as [instances].
-	Together func(instances []float32, sizes []int) (probabilities, attention []float32, err error)
+	PredictMany func(instances []float32, sizes []int) (probabilities, attention []float32, err error)
 }
 
 // Options say which bags Measure draws and what counts as agreement.
@@ -72,15 +72,15 @@ func Measure(engines []Engine, o Options) (*Report, error) {
 		return nil, err
 	}
 	r := &Report{Tolerance: o.Tolerance, Seed: o.Seed, BagSizes: o.Sizes}
-	alone := make([][]prediction, len(engines)) // by engine and bag
+	single := make([][]prediction, len(engines)) // by engine and bag
 	atOnce := make([][]prediction, len(engines))
 	errs := make([]error, len(engines))
 	var all workers.Group
 	for i, e := range engines {
 		r.Engines = append(r.Engines, e.Name)
 		all.Go(func() {
-			if alone[i], errs[i] = predictions(e, o); errs[i] == nil {
-				atOnce[i], errs[i] = bagsTogether(e, o, len(alone[i][0].probabilities))
+			if single[i], errs[i] = predictions(e, o); errs[i] == nil {
+				atOnce[i], errs[i] = bagsTogether(e, o, len(single[i][0].probabilities))
 			}
 		})
 	}
@@ -90,7 +90,7 @@ func Measure(engines []Engine, o Options) (*Report, error) {
 			r.Failed = append(r.Failed, Failure{engines[i].Name, err.Error()})
 		}
 	}
-	if err := r.compareAll(engines, alone, atOnce, &bounds{o: o}); err != nil {
+	if err := r.compareAll(engines, single, atOnce, &bounds{o: o}); err != nil {
 		return nil, err
 	}
 	r.judge()
@@ -98,7 +98,7 @@ func Measure(engines []Engine, o Options) (*Report, error) {
 }
 
 // compareAll fills in the pairs.
-func (r *Report) compareAll(engines []Engine, alone, atOnce [][]prediction, b *bounds) error {
+func (r *Report) compareAll(engines []Engine, single, atOnce [][]prediction, b *bounds) error {
 	compare := func(a, with string, least float64, x, y []prediction) error {
 		if x == nil || y == nil {
 			return nil
@@ -109,13 +109,13 @@ func (r *Report) compareAll(engines []Engine, alone, atOnce [][]prediction, b *b
 	}
 	for i := range engines {
 		for j := i + 1; j < len(engines); j++ {
-			if err := compare(engines[i].Name, engines[j].Name, max(engines[i].Tolerance, engines[j].Tolerance), alone[i], alone[j]); err != nil {
+			if err := compare(engines[i].Name, engines[j].Name, max(engines[i].Tolerance, engines[j].Tolerance), single[i], single[j]); err != nil {
 				return err
 			}
 		}
 	}
 	for i, e := range engines {
-		if err := compare(e.Name, together, e.Tolerance, alone[i], atOnce[i]); err != nil {
+		if err := compare(e.Name, predictMany, e.Tolerance, single[i], atOnce[i]); err != nil {
 			return err
 		}
 	}
@@ -162,10 +162,10 @@ func bagsTogether(e Engine, o Options, classes int) ([]prediction, error) {
 			x, which, sizes = append(x, Bag(o, j)...), append(which, j), append(sizes, n)
 		}
 	}
-	if e.Together == nil || len(sizes) < 2 {
+	if e.PredictMany == nil || len(sizes) < 2 {
 		return nil, nil
 	}
-	p, a, err := e.Together(x, sizes)
+	p, a, err := e.PredictMany(x, sizes)
 	if err != nil {
 		return nil, fmt.Errorf("on bags of %v at once: %w", sizes, err)
 	}

@@ -103,7 +103,7 @@ func TestMeasureReportsFailures(t *testing.T) {
 func TestMeasureTogether(t *testing.T) {
 	for _, leak := range []float32{0, 0.01} {
 		e := scaled("leaky", 0)
-		e.Together = func(x []float32, sizes []int) (p, a []float32, err error) {
+		e.PredictMany = func(x []float32, sizes []int) (p, a []float32, err error) {
 			for _, n := range sizes {
 				one, scores, _ := e.Predict(x, n)
 				p = append(p, one[0]+leak*float32(len(sizes)-1), one[1])
@@ -115,7 +115,7 @@ func TestMeasureTogether(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(r.Pairs) != 2 || r.Pairs[1].B != together || r.OK != (leak == 0) || r.Agrees("leaky") != (leak == 0) {
+		if len(r.Pairs) != 2 || r.Pairs[1].B != predictMany || r.OK != (leak == 0) || r.Agrees("leaky") != (leak == 0) {
 			t.Errorf("leak %g: %+v", leak, r)
 		}
 	}

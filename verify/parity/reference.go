@@ -30,12 +30,12 @@ func NewReference(g *graph.Graph, instance []int, params map[string][]float32) *
 
 // Engine gives the reference to Measure.
 func (r *Reference) Engine(name string) Engine {
-	together := func(x []float32, sizes []int) ([]float32, []float32, error) {
+	predictMany := func(x []float32, sizes []int) ([]float32, []float32, error) {
 		p, a, err := r.predict(x, sizes, nil)
 		return ndarray.Convert[float32](p), ndarray.Convert[float32](a), err
 	}
-	return Engine{Name: name, Together: together, Predict: func(x []float32, n int) ([]float32, []float32, error) {
-		return together(x, []int{n})
+	return Engine{Name: name, PredictMany: predictMany, Predict: func(x []float32, n int) ([]float32, []float32, error) {
+		return predictMany(x, []int{n})
 	}}
 }
 

@@ -19,8 +19,8 @@ type Pair struct {
 	OK            bool    `json:"ok"`
 }
 
-// together is the B of a Pair that compares several bags in one run with each alone.
-const together = "several bags at once"
+// predictMany is the B of a Pair that compares several bags in one run with each alone.
+const predictMany = "several bags at once"
 
 // Failure is an engine that could not predict the bags.
 type Failure struct {
@@ -71,7 +71,7 @@ func (r *Report) Agrees(engine string, others ...string) bool {
 		}
 	}
 	for _, p := range r.Pairs {
-		if !p.OK && (p.A == engine && (p.B == together || slices.Contains(others, p.B)) ||
+		if !p.OK && (p.A == engine && (p.B == predictMany || slices.Contains(others, p.B)) ||
 			p.B == engine && slices.Contains(others, p.A)) {
 			return false
 		}
