@@ -62,14 +62,14 @@ type Options struct {
 
 // Server serves models.
 type Server struct {
-	o         Options
-	models    *models
-	metrics   *metrics
-	admission *admission
-	calls     atomic.Int64 // of gRPC in flight
-	rpc       *listener    // of gRPC; nil: none
-	pendingConns   pendingConns
-	draining  atomic.Bool
+	o            Options
+	models       *models
+	metrics      *metrics
+	admission    *admission
+	calls        atomic.Int64 // of gRPC in flight
+	rpc          *listener    // of gRPC; nil: none
+	pendingConns pendingConns
+	draining     atomic.Bool
 }
 
 // New makes a server of all models at a path: a model file; a folder that holds

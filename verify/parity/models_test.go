@@ -14,7 +14,6 @@ import (
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/verify/parity"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
@@ -22,6 +21,7 @@ import (
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
 	"github.com/miplc/miplc/train/traintest"
+	"github.com/miplc/miplc/verify/parity"
 )
 
 // model is a compiled spec with values for all parameters and statistics.
