@@ -98,11 +98,11 @@ func moveRun(ctx context.Context, aside, dir string, s *Summary) error {
 // lockWhenFree locks a folder, and waits for another process that has locked it: moving
 // files takes a moment.
 func lockWhenFree(ctx context.Context, dir string) (*outdir.Folder, error) {
-	const patience = time.Minute
+	const gracePeriod = time.Minute
 	began := time.Now()
 	for {
 		f, err := outdir.Lock(dir)
-		if busy := (*outdir.BusyError)(nil); !errors.As(err, &busy) || time.Since(began) > patience {
+		if busy := (*outdir.BusyError)(nil); !errors.As(err, &busy) || time.Since(began) > gracePeriod {
 			return f, err
 		}
 		select {

@@ -157,7 +157,7 @@ func (b *bunch) train(ctx context.Context) error {
 	}
 	observer := b.Observer
 	if observer != nil && len(b.trials) > 1 {
-		observer = train.Together(observer, list)
+		observer = train.MergeObservers(observer, list)
 	}
 	b.trainers.Train(ctx, list, train.Options{Resume: b.Resume, Observer: observer}, func(n int, out train.Outcome) {
 		i := b.left[n]

@@ -15,10 +15,10 @@ type Executor interface {
 	SetStates([]*State) error
 	States() ([]*State, error)
 	// Epoch runs the training steps of the epoch under way and hands what comes
-	// out of each to Run.Took. It may leave a run whose Took gives an error.
+	// out of each to Run.AddStep. It may leave a run whose AddStep returns an error.
 	Epoch(ctx context.Context, runs []*Run) error
 	// Predict hands what the inference graph gives for the bags of
-	// Run.EvaluatedBatches to Run.Predicted.
+	// Run.EvaluatedBatches to Run.AddPrediction.
 	Predict(ctx context.Context, runs []*Run) error
 	Close() error
 }
@@ -35,12 +35,12 @@ type fit struct {
 	clock    clock
 }
 
-// patience is the time that an epoch under way has to come to its end when the
+// gracePeriod is the time in which the current epoch may still finish when the
 // context of trials with a pause between their checkpoints does.
-const patience = 10 * time.Second
+const gracePeriod = 10 * time.Second
 
-// outlive gives a context that ends some time after another one. leave ends it at once.
-func outlive(ctx context.Context, by time.Duration) (longer context.Context, leave func()) {
+// withGracePeriod returns a context that ends some time after ctx. leave ends it at once.
+func withGracePeriod(ctx context.Context, by time.Duration) (longer context.Context, leave func()) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
 		select {
@@ -61,7 +61,7 @@ func outlive(ctx context.Context, by time.Duration) (longer context.Context, lea
 // one of all trials; one that a trial has alone stands in its outcome.
 func fitGroup(ctx context.Context, trials []*Trial, place Placement, o Options, open func([]*Run) (Executor, error)) (outcomes []Outcome, err error) {
 	f := &fit{ctx: ctx, work: ctx, place: place, options: o}
-	f.options.Observer = o.Watched()
+	f.options.Observer = o.ObserverOrSilent()
 	for _, t := range trials {
 		if err := t.Check(); err != nil {
 			return nil, err
@@ -69,7 +69,7 @@ func fitGroup(ctx context.Context, trials []*Trial, place Placement, o Options, 
 		f.runs = append(f.runs, newRun(f, t, len(f.runs)))
 		if t.Dir != "" && t.Pause > 0 && f.work == ctx {
 			var leave func()
-			f.work, leave = outlive(ctx, patience)
+			f.work, leave = withGracePeriod(ctx, gracePeriod)
 			defer leave()
 		}
 	}

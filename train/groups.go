@@ -125,7 +125,7 @@ func (g *Groups) train(ctx context.Context, trials []*Trial, group []int, o Opti
 		own[n] = trials[i]
 	}
 	outcomes, err := fitGroup(ctx, own, g.Placement, o, func(runs []*Run) (Executor, error) {
-		return g.Open(runs, o.Watched().Note)
+		return g.Open(runs, o.ObserverOrSilent().Note)
 	})
 	switch {
 	case err == nil:

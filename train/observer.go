@@ -76,10 +76,10 @@ func (Silent) Step(Progress)           {}
 func (Silent) Epoch(Metrics, Progress) {}
 func (Silent) Warn(string)             {}
 
-// Together makes one observer of several trials that are under way at a time of
+// MergeObservers returns one observer for several trials that train at the same time,
 // one that follows a single training: an epoch is one of any trial, its numbers
 // are means over the newest of all trials. Trials are told apart by their names.
-func Together(o Observer, trials []*Trial) Observer {
+func MergeObservers(o Observer, trials []*Trial) Observer {
 	return &together{to: o, plan: planOf(trials), began: time.Now(), latest: map[string]Metrics{}}
 }
 

@@ -58,11 +58,11 @@ func (r *Run) begin(epoch int) {
 	r.seen, r.right = 0, counter{}
 }
 
-// Took takes in what came out of a step of the epoch under way, counted from 1;
+// AddStep records the result of a step of the current epoch, counted from 1;
 // probabilities and attention scores may be missing. A value that is not finite
 // ends the run: the error, a *NonFiniteError, says so, and what comes later is not
 // looked at.
-func (r *Run) Took(step int, bags []int, out *Result) error {
+func (r *Run) AddStep(step int, bags []int, out *Result) error {
 	if r.err != nil {
 		return r.err
 	}
@@ -94,9 +94,9 @@ func (r *Run) Took(step int, bags []int, out *Result) error {
 // startPrediction makes room for what Predicted brings.
 func (r *Run) startPrediction() { r.found = [2]*Predictions{{}, {}} }
 
-// Predicted takes in the class that is predicted for a bag, and the attention
+// AddPrediction records the predicted class of a bag, and the attention
 // scores of its instances: bag by bag in the order of EvaluatedBatches.
-func (r *Run) Predicted(bag int, probabilities, attention []float32) {
+func (r *Run) AddPrediction(bag int, probabilities, attention []float32) {
 	part := r.found[0]
 	if len(part.Predicted) == len(r.Split.Train) {
 		part = r.found[1]

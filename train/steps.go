@@ -94,7 +94,7 @@ func (s *stepwise) Epoch(ctx context.Context, _ []*Run) error {
 		if err != nil {
 			return err
 		}
-		if r.Took(i+1, bags, out) != nil {
+		if r.AddStep(i+1, bags, out) != nil {
 			return nil
 		}
 	}
@@ -136,7 +136,7 @@ func (s *stepwise) Predict(ctx context.Context, _ []*Run) error {
 		}
 		for j, bag := range bags {
 			n := s.run.Data.Size(bag)
-			s.run.Predicted(bag, probabilities[j*k:(j+1)*k], attention[:n])
+			s.run.AddPrediction(bag, probabilities[j*k:(j+1)*k], attention[:n])
 			attention = attention[n:]
 		}
 		s.run.PredictedBatch(i+1, len(batches))

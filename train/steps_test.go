@@ -38,7 +38,7 @@ func TestSeveralTrials(t *testing.T) {
 	}}
 	for _, atATime := range []int{0, 1, 3} {
 		watch, seen := &spy{}, make([]train.Outcome, len(list))
-		o := train.Options{AtATime: atATime, Observer: train.Together(watch, list)}
+		o := train.Options{AtATime: atATime, Observer: train.MergeObservers(watch, list)}
 		by.Train(context.Background(), list, o, func(i int, out train.Outcome) { seen[i] = out })
 		for i, want := range map[int]string{1: "out of memory", 2: "this is a bug in miplc: a slip"} {
 			if seen[i].Err == nil || !strings.Contains(seen[i].Err.Error(), want) {

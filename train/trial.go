@@ -47,7 +47,7 @@ func (t *Trial) BatchesOf(epoch int) [][]int {
 }
 
 // EvaluatedBatches are the training bags, then the test bags, in batches as
-// Run.Predicted takes them.
+// Run.AddPrediction takes them.
 func (t *Trial) EvaluatedBatches() [][]int {
 	return append(data.Batches(t.Split.Train, t.Batch()), data.Batches(t.Split.Test, t.Batch())...)
 }
@@ -88,12 +88,12 @@ type Options struct {
 	// AtATime bounds the trials under way at a time; 0: as suits the trainer.
 	AtATime int
 	// Observer follows the training; may be nil. Calls come from several
-	// goroutines where several trials are under way, see Together.
+	// goroutines where several trials are under way, see MergeObservers.
 	Observer Observer
 }
 
-// Watched is the observer, or a silent one where there is none.
-func (o *Options) Watched() Observer {
+// ObserverOrSilent returns the observer, or one that ignores all events.
+func (o *Options) ObserverOrSilent() Observer {
 	if o.Observer == nil {
 		return Silent{}
 	}

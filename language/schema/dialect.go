@@ -44,8 +44,8 @@ type Dialect struct {
 // Document is a file of a dialect with the position of everything in it.
 type Document struct {
 	Origin
-	File string   // path or "builtin:name", for messages
-	Pos  diag.Pos // of the first key
+	File   string   // path or "builtin:name", for messages
+	Pos    diag.Pos // of the first key
 	source []byte
 	merged *Node // if the file extends another or has overrides
 }

@@ -259,7 +259,7 @@ func (g *group) Epoch(ctx context.Context, runs []*train.Run) error {
 		}
 		for j, r := range runs {
 			if !ended[j] {
-				ended[j] = r.Took(step+1, batches[j][step], g.result(b, j, &out)) != nil
+				ended[j] = r.AddStep(step+1, batches[j][step], g.result(b, j, &out)) != nil
 			}
 		}
 		if !slices.Contains(ended, false) {
@@ -405,7 +405,7 @@ func (g *group) Predict(ctx context.Context, runs []*train.Run) error {
 			probabilities, attention := b.part(compile.OutProbabilities, j, len(runs)), b.part(compile.OutAttention, j, len(runs))
 			k, n := r.Data.Classes, g.capacity.Instances
 			for i, bag := range batches[j][step] {
-				r.Predicted(bag, probabilities[i*k:(i+1)*k], attention[i*n:][:r.Data.Size(bag)])
+				r.AddPrediction(bag, probabilities[i*k:(i+1)*k], attention[i*n:][:r.Data.Size(bag)])
 			}
 			r.PredictedBatch(step+1, len(batches[j]))
 		}

@@ -29,7 +29,7 @@ import (
 // outcomes and the sizes of the groups.
 func trained(t *testing.T, ctx context.Context, list []*train.Trial, o train.Options) ([]train.Outcome, []int) {
 	t.Helper()
-	seen := &groups{Observer: o.Watched()}
+	seen := &groups{Observer: o.ObserverOrSilent()}
 	o.Observer = seen
 	outcomes := make([]train.Outcome, len(list))
 	by := ort.NewTrainer(train.Placement{Engine: ort.Name}, ort.Options{Library: ortest.Library(t)}, 1)

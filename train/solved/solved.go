@@ -72,7 +72,7 @@ func (t *Trainer) learner(l *language.Learner, products miplgp.Products) (learne
 // Train implements train.Trainer, one learner after the other.
 func (t *Trainer) Train(ctx context.Context, trials []*train.Trial, o train.Options, done func(i int, out train.Outcome)) {
 	for i, trial := range trials {
-		err := t.one(ctx, trial, o.Watched(), func(r *train.Report) { done(i, train.Outcome{Report: r}) })
+		err := t.one(ctx, trial, o.ObserverOrSilent(), func(r *train.Report) { done(i, train.Outcome{Report: r}) })
 		if err != nil {
 			done(i, train.Outcome{Err: err})
 		}

@@ -168,7 +168,7 @@ func (s *jobs) took(f *feed, trace []float32) {
 				out.Terms[name] = float64(row[1+t])
 			}
 			out.Weights = row[1+len(s.model.Terms):][:len(bags)*r.Data.Classes]
-			if r.Took(f.first+step+1, bags, &out) != nil {
+			if r.AddStep(f.first+step+1, bags, &out) != nil {
 				break
 			}
 		}
@@ -185,7 +185,7 @@ func (s *jobs) predicted(f *feed, trace []float32) {
 			attention := row[l.Batch*k:]
 			for slot, bag := range bags {
 				n := r.Data.Size(bag)
-				r.Predicted(bag, row[slot*k:(slot+1)*k], attention[:n])
+				r.AddPrediction(bag, row[slot*k:(slot+1)*k], attention[:n])
 				attention = attention[n:]
 			}
 		}

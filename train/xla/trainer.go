@@ -38,15 +38,15 @@ func (t *Trainer) Train(ctx context.Context, trials []*train.Trial, o train.Opti
 	t.device.Lock()
 	defer t.device.Unlock()
 	groups := &train.Groups{
-		Placement: t.Placement, Parallel: t.abreast(trials), Fewest: fewest, Fits: t.fits, Open: t.openJobs, Explain: t.explained,
+		Placement: t.Placement, Parallel: t.parallelGroups(trials), Fewest: fewest, Fits: t.fits, Open: t.openJobs, Explain: t.explained,
 	}
 	groups.Coupled = true
 	groups.Train(ctx, trials, o, done)
 }
 
-// abreast is how many groups go at a time: as many as there are cores where each
+// parallelGroups is how many groups go at a time: as many as there are cores where each
 // takes one and, by the estimate, its part of the memory.
-func (t *Trainer) abreast(trials []*train.Trial) int {
+func (t *Trainer) parallelGroups(trials []*train.Trial) int {
 	cores := runtime.GOMAXPROCS(0)
 	for _, trial := range trials {
 		if !t.Backend.oneCore(trial.Program) || t.fits(trial, cores) < 1 {
