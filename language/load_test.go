@@ -339,6 +339,9 @@ func TestHash(t *testing.T) {
 	if c := mustParse(t, small, "train.seed=2"); c.Hash() == a.Hash() {
 		t.Error("another seed has the same hash")
 	}
+	if c := mustParse(t, small, "data.sha256="+a.Hash()); c.Hash() == a.Hash() || c.SettingsHash() != a.SettingsHash() {
+		t.Error("the expected hash of the data is one of the settings, or not part of the spec")
+	}
 }
 
 // Bytes that are no text are found where an editor shows them, whatever ends

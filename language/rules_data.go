@@ -1,6 +1,8 @@
 package language
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"math"
 	"slices"
 	"strings"
@@ -41,7 +43,15 @@ func (c *checker) dataRules() {
 	if _, ok := ndarray.SizeWithin(d.Shape.V, maxCount); !ok {
 		c.add(d.Shape.Pos, "an instance of data.shape %v would hold more than %d numbers", d.Shape.V, maxCount)
 	}
+	if want := d.SHA256; want.V != "" && !isSHA256(want.V) {
+		note(c.add(want.Pos, "data.sha256 must have 64 hexadecimal digits"), "miplc data inspect prints that of a dataset")
+	}
 	c.splitRules()
+}
+
+func isSHA256(s string) bool {
+	sum, err := hex.DecodeString(s)
+	return err == nil && len(sum) == sha256.Size
 }
 
 func hasSuffix(s string, suffixes ...string) bool {

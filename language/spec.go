@@ -40,6 +40,8 @@ type Data struct {
 	Shape schema.Ints
 	// Classes is the number of classes to expect; 0: as stored.
 	Classes schema.Int
+	// SHA256 is the expected data.Dataset.Hash in hexadecimal; empty: any.
+	SHA256 schema.Str
 	// Normalize is "none", "training" (z-scores with statistics of the training
 	// bags) or "all" (statistics of all bags, as the authors' program does).
 	Normalize schema.Str
@@ -200,6 +202,6 @@ func (s *Spec) Hash() string {
 func (s *Spec) SettingsHash() string {
 	c := *s
 	c.Name, c.Description = schema.Str{}, schema.Str{}
-	c.Data.Set, c.Data.Generated, c.Data.Split = schema.Str{}, Generated{}, Split{}
+	c.Data.Set, c.Data.SHA256, c.Data.Generated, c.Data.Split = schema.Str{}, schema.Str{}, Generated{}, Split{}
 	return c.Hash()
 }

@@ -29,9 +29,33 @@ func InputFiles(spec *language.Spec, folder data.Folder) []string {
 	return list
 }
 
-// openData opens or draws the data set of a spec. A file is looked up from the
-// working directory and then in the folder.
+// openData opens or draws the data set of a spec and checks its hash. A file is looked
+// up from the working directory and then in the folder.
 func openData(spec *language.Spec, folder data.Folder) (*data.Dataset, error) {
+	set, err := openAny(spec, folder)
+	if err != nil {
+		return nil, err
+	}
+	return set, checkHash(spec, set)
+}
+
+// checkHash returns a *SpecError if a spec states the hash of another dataset.
+func checkHash(spec *language.Spec, set *data.Dataset) error {
+	want := spec.Data.SHA256
+	if want.V == "" {
+		return nil
+	}
+	have := set.Hash()
+	if strings.EqualFold(want.V, have) {
+		return nil
+	}
+	d := diag.Errorf(want.Pos, "%s is not the dataset that data.sha256 states: its SHA-256 is %s, expected %s", spec.Data.Set.V, have, want.V).
+		WithNote("use the dataset with the expected hash, or change data.sha256 (an empty text accepts any dataset)")
+	return &SpecError{spec.Locate(d)}
+}
+
+// openAny opens or draws the dataset of a spec, whatever its hash.
+func openAny(spec *language.Spec, folder data.Folder) (*data.Dataset, error) {
 	if spec.Generates() {
 		return data.Prototypes(prototypes(spec.Data.Generated))
 	}
@@ -148,7 +172,10 @@ func look(spec *language.Spec, folder data.Folder) (f facts, err error) {
 		f.sig, err = compile.SignatureOf(spec, set.Shape, set.Classes)
 		return f, err
 	}
-	if !errors.As(err, &missing{}) {
+	switch wrong := (*SpecError)(nil); {
+	case errors.As(err, &wrong):
+		return f, wrong.Err
+	case !errors.As(err, &missing{}):
 		return f, &DataError{err}
 	}
 	f.sig = assumed

@@ -32,17 +32,18 @@ func Trial(spec *language.Spec, set *data.Dataset, split *data.Split) (*train.Tr
 	return &train.Trial{Program: p, Data: set, Split: split}, nil
 }
 
-// Trials opens the datasets of specs, each once, and returns their trials. Files are looked up from the working directory and then in the
-// folder.
+// Trials opens the datasets of specs, each once, and returns their trials. Files are
+// looked up from the working directory and then in the folder.
 func Trials(list []*language.Spec, folder data.Folder) ([]*train.Trial, error) {
 	type source struct {
 		set       string
+		sha256    string
 		generated language.Generated
 	}
 	opened := map[source]*data.Dataset{}
 	trials := make([]*train.Trial, len(list))
 	for i, spec := range list {
-		from := source{spec.Data.Set.V, spec.Data.Generated}
+		from := source{spec.Data.Set.V, spec.Data.SHA256.V, spec.Data.Generated}
 		set, err := opened[from], error(nil)
 		if set == nil {
 			if set, err = openData(spec, folder); err != nil {
