@@ -14,6 +14,10 @@ import (
 type Columns struct {
 	Ignore   []string // columns that are not read
 	Features []string // columns that are features although their names say otherwise
+	// Want are the features that a model was trained on, in its order. The same columns
+	// are read in that order, and no others. nil: those of the file. In a file without a
+	// header, such as .npz, the names that it gives must be these.
+	Want []string
 }
 
 // suspects are names, in lower case and without spaces and punctuation, of columns that
@@ -30,9 +34,13 @@ func suspect(name string) bool {
 	return slices.Contains(suspects, plain) || strings.HasSuffix(lower, "_id") || strings.HasSuffix(lower, "-id") || strings.HasSuffix(lower, " id")
 }
 
-// readFeatures finds the columns of features in a header. All columns after the first are
-// features but for those to ignore. Names of identifiers and coordinates must be declared.
+// readFeatures finds the columns of features in a header: those that a model wants, or
+// all columns after the first but for those to ignore. Names of identifiers and
+// coordinates must be declared.
 func (c *csvReader) readFeatures(header []string, line int) error {
+	if c.declared.Want != nil {
+		return c.findFeatures(header, line)
+	}
 	var unclear []string
 	for i, name := range header[c.first:] {
 		name = strings.TrimSpace(name)
@@ -50,7 +58,78 @@ func (c *csvReader) readFeatures(header []string, line int) error {
 	if len(c.columns) == 0 {
 		return c.errorf(line, "the header names no feature after %s", header[c.first-1])
 	}
+	sorted := slices.Sorted(slices.Values(c.names))
+	for i := 1; i < len(sorted); i++ {
+		if sorted[i] == sorted[i-1] {
+			return diag.Errorf(diag.Pos{File: c.path, Line: line}, "two columns are named %q", sorted[i]).
+				WithNote("rename one of them, or leave both out with --ignore-columns %s", sorted[i])
+		}
+	}
 	return nil
+}
+
+// findFeatures finds the columns that a model was trained on by their names.
+func (c *csvReader) findFeatures(header []string, line int) error {
+	at := make(map[string]int, len(header))
+	var all []string
+	for i, name := range header[c.first:] {
+		name = strings.TrimSpace(name)
+		if _, twice := at[name]; twice && slices.Contains(c.declared.Want, name) {
+			return c.errorf(line, "two columns are named %q; rename the one that is not the feature of the model", name)
+		}
+		at[name] = c.first + i
+		all = append(all, name)
+	}
+	for i, name := range c.declared.Want {
+		column, ok := at[name]
+		if !ok {
+			return unwanted(diag.Pos{File: c.path, Line: line}, c.declared.Want, all, i)
+		}
+		c.columns, c.names = append(c.columns, column), append(c.names, name)
+	}
+	return nil
+}
+
+// unwanted reports that feature i of a model is not in its place among names.
+func unwanted(at diag.Pos, want, names []string, i int) error {
+	d := diag.Errorf(at, "feature %d of the model, %q, is missing", i+1, want[i])
+	if i < len(names) && !slices.Contains(want, names[i]) {
+		d = diag.Errorf(at, "feature %d of the model, %q, is missing; the data has %q instead", i+1, want[i], names[i])
+	}
+	d.Suggestion = diag.Suggest(want[i], names)
+	return d.WithNote("the model was trained on %s; the data must have the same features under the same names", diag.Count(len(want), "named feature")).
+		WithNote("if the data has the feature under another name, rename it in the file; otherwise train a model on the features of this file")
+}
+
+// checkFeatures reports the first feature of a set that is not the one a model wants.
+// Sets without names pass: the model checks their number.
+func (d *Dataset) checkFeatures(path string, want []string) error {
+	if want == nil || d.FeatureNames == nil {
+		return nil
+	}
+	at := diag.Pos{File: path}
+	for i := range want {
+		switch {
+		case i < len(d.FeatureNames) && d.FeatureNames[i] == want[i]:
+		case slices.Contains(d.FeatureNames, want[i]):
+			return diag.Errorf(at, "feature %d of the model, %q, is in another place", i+1, want[i]).
+				WithNote("put the features into the order of the model, or use a CSV file, whose columns are found by name")
+		default:
+			return unwanted(at, want, d.FeatureNames, i)
+		}
+	}
+	if len(d.FeatureNames) > len(want) {
+		return diag.Errorf(at, "feature %d, %q, is not a feature of the model", len(want)+1, d.FeatureNames[len(want)])
+	}
+	return nil
+}
+
+// featureNames is nil where a name is not plain: not every format keeps it.
+func (c *csvReader) featureNames() []string {
+	if slices.ContainsFunc(c.names, func(name string) bool { return !plainName(name) }) {
+		return nil
+	}
+	return c.names
 }
 
 // undeclared reports columns that are features or not, which the user has to say.

@@ -29,6 +29,11 @@ func TestColumns(t *testing.T) {
 		{"ignored", rows(",x,f1,scanner,f2", ",9,3,Zeiss,4"), Columns{Ignore: []string{"x", "scanner"}}, 2, ""},
 		{"declared", rows(",x,y", ",1,2"), Columns{Features: []string{"x", "y"}}, 2, ""},
 		{"nothing left", rows(",x", ",1"), Columns{Ignore: []string{"x"}}, 0, "names no feature"},
+		{"twice", rows(",f1,f1", ",1,2"), Columns{}, 0, `two columns are named "f1"`},
+		{"wanted", rows(",scanner,x,f2", ",Zeiss,1,2"), Columns{Want: []string{"f2", "x"}}, 2, ""},
+		{"wanted, missing", rows(",f1,g", ",1,2"), Columns{Want: []string{"f1", "f2"}}, 0, `feature 2 of the model, "f2", is missing; the data has "g" instead`},
+		{"wanted, fewer", rows(",f1", ",1"), Columns{Want: []string{"f1", "f2"}}, 0, `feature 2 of the model, "f2", is missing`},
+		{"wanted, twice", rows(",f1,f1", ",1,2"), Columns{Want: []string{"f1"}}, 0, `two columns are named "f1"`},
 		{"row numbers", rows(",,f1", ",1,2"), Columns{}, 0, `column ""`},
 	} {
 		d, err := decodeCSV(strings.NewReader(c.text), "bags.csv", Options{Columns: c.columns})
@@ -45,7 +50,11 @@ func TestColumns(t *testing.T) {
 		}
 	}
 	d, err := decodeCSV(strings.NewReader(rows(",x,f1,scanner,f2", ",9,3,Zeiss,4")), "bags.csv", Options{Columns: Columns{Ignore: []string{"x", "scanner"}}})
-	if err != nil || !slices.Equal(d.Instances, []float32{3, 4, 3, 4}) {
-		t.Errorf("%v, %v", d.Instances, err)
+	if err != nil || !slices.Equal(d.Instances, []float32{3, 4, 3, 4}) || !slices.Equal(d.FeatureNames, []string{"f1", "f2"}) {
+		t.Errorf("%v, %v, %v", d.Instances, d.FeatureNames, err)
+	}
+	d, err = decodeCSV(strings.NewReader(rows(",scanner,x,f2", ",Zeiss,1,2")), "bags.csv", Options{Columns: Columns{Want: []string{"f2", "x"}}})
+	if err != nil || !slices.Equal(d.Instances, []float32{2, 1, 2, 1}) {
+		t.Errorf("in the order of a model: %v, %v", d.Instances, err)
 	}
 }

@@ -325,7 +325,7 @@ func (c *csvReader) class(name string, line, bag int) error {
 // dataset numbers the classes and fills in the labels.
 func (c *csvReader) dataset() (*Dataset, error) {
 	d := &c.d
-	d.Shape = []int{len(c.columns)}
+	d.Shape, d.FeatureNames = []int{len(c.columns)}, c.featureNames()
 	d.ClassNames = c.named
 	if c.named == nil {
 		d.ClassNames = sortedNames(slices.Collect(maps.Keys(c.classes)))
@@ -450,7 +450,11 @@ func writeCSV(w io.Writer, d *Dataset) error {
 		out.WriteString(",instance_label")
 	}
 	for j := range d.Dim() {
-		fmt.Fprintf(out, ",f%d", j+1)
+		if d.FeatureNames != nil {
+			out.WriteString("," + quoteCSV(d.FeatureNames[j]))
+		} else {
+			fmt.Fprintf(out, ",f%d", j+1)
+		}
 	}
 	out.WriteString("\n")
 	for i := range d.Bags() {

@@ -96,8 +96,8 @@ func DrawCandidates(r *rand.Rand, label, classes, falsePositives int) []uint8 {
 func (d *Dataset) Select(bags []int) *Dataset {
 	out := &Dataset{
 		Name: d.Name, Shape: append([]int(nil), d.Shape...), Classes: d.Classes,
-		ClassNames: append([]string(nil), d.ClassNames...),
-		Offsets:    []int{0},
+		ClassNames: append([]string(nil), d.ClassNames...), FeatureNames: d.FeatureNames,
+		Offsets: []int{0},
 	}
 	for _, b := range bags {
 		out.Instances = append(out.Instances, d.Bag(b)...)

@@ -24,6 +24,7 @@ const (
 	keyInstLabels = "instance_labels" // int64 [N], -1 negative or unknown; may be missing
 	keyClassNames = "class_names"     // unicode [k]; may be missing
 	keyBagNames   = "bag_names"       // unicode [m]; may be missing
+	keyFeatures   = "feature_names"   // unicode [d]; may be missing
 )
 
 // readNPZ reads the arrays above; others in the file are left alone.
@@ -103,6 +104,7 @@ func (z *npzReader) dataset(path string) *Dataset {
 	note(z.ints(keyInstLabels, false, "the class of each instance, from 0, -1 where it is negative or unknown", &d.InstLabels))
 	note(z.names(keyClassNames, "classes", &d.ClassNames))
 	note(z.names(keyBagNames, "bags", &d.BagNames))
+	note(z.names(keyFeatures, "features", &d.FeatureNames))
 	if len(z.faults) > 0 {
 		return nil
 	}
@@ -206,6 +208,7 @@ func writeNPZ(w io.Writer, d *Dataset) error {
 	z.ints(keyInstLabels, d.InstLabels)
 	z.names(keyClassNames, d.ClassNames)
 	z.names(keyBagNames, d.BagNames)
+	z.names(keyFeatures, d.FeatureNames)
 	return errors.Join(z.err, z.zip.Close())
 }
 

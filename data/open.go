@@ -51,7 +51,7 @@ func OpenWith(path string, o Options) (*Dataset, error) {
 		return nil, FileError(path, err)
 	}
 	d.Name = setName(path)
-	return d, nil
+	return d, d.checkFeatures(path, o.Columns.Want)
 }
 
 // Save writes the set to a file, in place of what is there, see Write. No

@@ -51,6 +51,7 @@ func (d *Dataset) Validate(source string) error {
 	v.labels()
 	v.names()
 	v.bagNames()
+	v.featureNames()
 	return v.list.Err()
 }
 
@@ -95,6 +96,9 @@ func (v *validator) shape() {
 	}
 	if d.ClassNames != nil && len(d.ClassNames) != d.Classes {
 		v.errorf("%d class names for %d classes", len(d.ClassNames), d.Classes)
+	}
+	if d.FeatureNames != nil && len(d.FeatureNames) != dim {
+		v.errorf("%d names of features for %d features", len(d.FeatureNames), dim)
 	}
 	if d.BagNames != nil && len(d.BagNames) != bags {
 		v.errorf("%d bag names for %d bags", len(d.BagNames), bags)
@@ -217,7 +221,20 @@ func (v *validator) bagNames() {
 	}
 }
 
-// plainName says whether every format keeps a bag's name as it is.
+func (v *validator) featureNames() {
+	first := map[string]int{}
+	for i, name := range v.d.FeatureNames {
+		if !plainName(name) {
+			v.errorf("feature %d has the name %q, which is empty, not plain text (UTF-8), or has spaces around it", i+1, name)
+		} else if other, ok := first[name]; ok {
+			v.errorf("features %d and %d are both named %q", other+1, i+1, name)
+		} else {
+			first[name] = i
+		}
+	}
+}
+
+// plainName says whether every format keeps the name of a bag or a feature as it is.
 func plainName(name string) bool {
 	return name != "" && utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl) && strings.TrimSpace(name) == name
 }

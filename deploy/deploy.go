@@ -44,6 +44,9 @@ func Read(path, name string) (*Model, error) {
 	return &Model{Name: name, path: path, proto: proto, meta: meta}, nil
 }
 
+// Columns returns the columns of the CSV file with the training bags; nil: unknown.
+func (m *Model) Columns() *contract.Columns { return m.meta.Columns }
+
 // File is one of those that are handed over together.
 type File struct {
 	Path    string

@@ -15,6 +15,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/export"
+	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/ndarray"
@@ -258,8 +259,12 @@ type splitFacts struct {
 // parameters.
 func metadata(p *compile.Program, in *train.Trial, engine, version string) (export.Metadata, error) {
 	split, err := json.Marshal(splitFacts{in.Split.Source, len(in.Split.Train), len(in.Split.Test), train.SplitHash(in.Split)})
+	var columns *contract.Columns
+	if names := in.Data.FeatureNames; names != nil {
+		columns = &contract.Columns{Features: names}
+	}
 	return export.Metadata{
-		Version: version, Classes: in.Data.Names(), SpecSHA256: p.Spec.Hash(), DataSHA256: in.Data.Hash(),
+		Version: version, Classes: in.Data.Names(), Columns: columns, SpecSHA256: p.Spec.Hash(), DataSHA256: in.Data.Hash(),
 		Seed: uint64(p.Spec.Train.Seed.V), Split: split, Engine: engine,
 	}, err
 }

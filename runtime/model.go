@@ -97,10 +97,11 @@ type Info struct {
 	ContractSHA256 string             `json:"contract_sha256"` // of what callers rely on: contract, input shape, classes in their order
 	Backend        string             `json:"backend"`         // what runs it here
 	Opset          int64              `json:"opset"`
-	Version        string             `json:"version"`       // miplc that wrote the file
-	Classes        []string           `json:"classes"`       // in the order of the probabilities
-	InputShape     []int              `json:"input_shape"`   // of one instance
-	Normalization  string             `json:"normalization"` // "none", "training" or "all"; it is part of the graph
+	Version        string             `json:"version"`           // miplc that wrote the file
+	Classes        []string           `json:"classes"`           // in the order of the probabilities
+	InputShape     []int              `json:"input_shape"`       // of one instance
+	Columns        *contract.Columns  `json:"columns,omitempty"` // of the CSV file with the training bags; nil: unknown
+	Normalization  string             `json:"normalization"`     // "none", "training" or "all"; it is part of the graph
 	SpecSHA256     string             `json:"spec_sha256"`
 	DataSHA256     string             `json:"data_sha256"`
 	Seed           uint64             `json:"seed"`
@@ -251,7 +252,7 @@ func checkFile(data []byte, backend string) (*onnxpb.ModelProto, *contract.Metad
 func newInfo(m *contract.Metadata, opset int64, backend string) Info {
 	return Info{
 		Contract: m.Contract, ContractSHA256: m.Hash(), Backend: backend, Opset: opset, Version: m.Version,
-		Classes: m.Classes, InputShape: m.InputShape, Normalization: m.Normalization,
+		Classes: m.Classes, InputShape: m.InputShape, Columns: m.Columns, Normalization: m.Normalization,
 		SpecSHA256: m.SpecSHA256, DataSHA256: m.DataSHA256, Seed: m.Seed, Split: m.Split,
 		Engine: m.Engine, Parity: m.Parity, Backends: m.Backends,
 	}
@@ -266,6 +267,9 @@ func (m *Model) Info() Info {
 	i := o.info
 	i.Classes = slices.Clone(i.Classes)
 	i.InputShape = slices.Clone(i.InputShape)
+	if i.Columns != nil {
+		i.Columns = &contract.Columns{Features: slices.Clone(i.Columns.Features)}
+	}
 	i.Split = slices.Clone(i.Split)
 	i.Parity = maps.Clone(i.Parity)
 	i.Backends = slices.Clone(i.Backends)

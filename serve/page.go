@@ -25,7 +25,8 @@ type Example struct {
 	Class     string    // its true class; "" where it is not known
 }
 
-// checkExamples refuses examples that none of the models can predict.
+// checkExamples rejects examples that none of the models can predict: all take another
+// number of features or were trained on features of other names.
 func (s *Server) checkExamples() error {
 	if len(s.o.Examples) == 0 {
 		return nil
@@ -37,12 +38,21 @@ func (s *Server) checkExamples() error {
 		if err != nil {
 			continue
 		}
-		want := ndarray.Size(v.info.InputShape)
+		want, columns := ndarray.Size(v.info.InputShape), v.info.Columns
 		done()
-		if want == have {
+		if want != have {
+			takes = append(takes, fmt.Sprintf("%s takes %d", name, want))
+			continue
+		}
+		if columns == nil || s.o.Features == nil || slices.Equal(columns.Features, s.o.Features) {
 			return nil
 		}
-		takes = append(takes, fmt.Sprintf("%s takes %d", name, want))
+		for i, feature := range columns.Features {
+			if feature != s.o.Features[i] {
+				takes = append(takes, fmt.Sprintf("feature %d of %s is %q and that of the bags is %q", i+1, name, feature, s.o.Features[i]))
+				break
+			}
+		}
 	}
 	return fmt.Errorf("the example bags have instances of %d values, but %s", have, strings.Join(takes, ", "))
 }

@@ -37,7 +37,7 @@ const (
 // extensions of the protocol that the server has.
 var extensions = []string{"binary_tensor_data"}
 
-// Options direct a server. All but TLS, Tokens, Hosts, Reload, Strict and Examples must be
+// Options direct a server. All but TLS, Tokens, Hosts, Reload, Strict, Examples and Features must be
 // set.
 type Options struct {
 	Version     string // of the server, for its metadata
@@ -56,6 +56,7 @@ type Options struct {
 	Reload      time.Duration // how often the models are looked at for new ones; 0: never
 	Strict      bool          // all models must open at the start
 	Examples    []Example     // bags that the page offers
+	Features    []string      // names of the features of the examples; nil: unknown
 	LameDuck    time.Duration // how long requests are still taken after the end was asked for
 	Drain       time.Duration // how long requests under way are waited for after that
 }

@@ -17,6 +17,7 @@ const (
 	KeyVersion    = "miplc.version"       // version of miplc that wrote the file
 	KeyClasses    = "miplc.classes"       // JSON array of the class names, in order
 	KeyInputShape = "miplc.input_shape"   // JSON array, shape of one instance
+	KeyColumns    = "miplc.columns"       // JSON object: the columns of the CSV file with the training bags; absent: unknown
 	KeyNormalize  = "miplc.normalization" // "none", "training" or "all"
 	KeySpecHash   = "miplc.spec_sha256"
 	KeyDataHash   = "miplc.data_sha256"

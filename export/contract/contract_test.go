@@ -1,6 +1,7 @@
 package contract_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -82,6 +83,16 @@ func TestMetadataRoundTrip(t *testing.T) {
 	if meta.Seed != 7 || meta.Classes[1] != "b" || meta.Parity["b"] != 2e-7 || string(meta.Split) != "null" {
 		t.Errorf("metadata came back as %+v", meta)
 	}
+	if _, ok := back.Metadata(contract.KeyColumns); ok || meta.Columns != nil {
+		t.Errorf("columns that are unknown came back as %v", meta.Columns)
+	}
+	meta.Columns = &contract.Columns{Features: []string{"area", "b", "c"}}
+	if err := meta.Put(back); err != nil {
+		t.Fatal(err)
+	}
+	if named, err := contract.Get(back); err != nil || !slices.Equal(named.Columns.Features, meta.Columns.Features) {
+		t.Errorf("columns came back as %v, %v", named, err)
+	}
 	if text, _ := back.Metadata(contract.KeyParity); text != `{"a":1e-7,"b":2e-7}` {
 		t.Errorf("parity is written as %s", text)
 	}
@@ -111,6 +122,7 @@ func TestBroken(t *testing.T) {
 		{"overflowing shape", set(contract.KeyInputShape, "[4294967296,4294967296,4294967296]"), "is not the shape of an instance"},
 		{"too many axes", set(contract.KeyInputShape, "[1,1,1,3]"), "an instance has 1 to 3 axes"},
 		{"other input shape", set(contract.KeyInputShape, "[4]"), `input "instances" has the extent 3 on axis 1, expected 4`},
+		{"columns", set(contract.KeyColumns, `{"features":["a"]}`), "names 1 features, an instance has the shape [3]"},
 		{"normalization", set(contract.KeyNormalize, "maybe"), "expected none, training or all"},
 		{"seed", set(contract.KeySeed, `"x"`), "miplc.seed"},
 		{"no back ends", set(contract.KeyBackends, "[]"), "names no back end"},

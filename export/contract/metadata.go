@@ -15,6 +15,7 @@ type Metadata struct {
 	Version       string             // version of miplc that wrote the file
 	Classes       []string           // class names in order of the probabilities
 	InputShape    []int              // shape of one instance
+	Columns       *Columns           // of the CSV file with the training bags; nil: unknown
 	Normalization string             // "none", "training" or "all"
 	SpecSHA256    string             // of the full spec
 	DataSHA256    string             // of the data set; empty: untrained
@@ -25,6 +26,11 @@ type Metadata struct {
 	Tolerance     float64            // difference up to which engines were taken to agree; 0: not said
 	Precision     string             // of the parameters; empty: float32
 	Backends      []string           // BackendORT, BackendONNXGo
+}
+
+// Columns are the columns of a CSV file of bags.
+type Columns struct {
+	Features []string `json:"features"` // in the order of the model's input
 }
 
 // Limits of what a file may claim, so that a reader can trust the numbers.
@@ -39,14 +45,15 @@ const (
 type entry struct {
 	key      string
 	value    any  // a pointer
-	optional bool // a reader takes files without it; a writer leaves empty text out
+	optional bool // a reader takes files without it; a writer leaves empty text and nil out
 }
 
 // entries are those of a model in the order in which they are written.
 func (m *Metadata) entries() []entry {
 	return []entry{
 		{KeyContract, &m.Contract, false}, {KeyVersion, &m.Version, false}, {KeyClasses, &m.Classes, false},
-		{KeyInputShape, &m.InputShape, false}, {KeyNormalize, &m.Normalization, false}, {KeySpecHash, &m.SpecSHA256, false},
+		{KeyInputShape, &m.InputShape, false}, {KeyColumns, &m.Columns, true}, {KeyNormalize, &m.Normalization, false},
+		{KeySpecHash, &m.SpecSHA256, false},
 		{KeyDataHash, &m.DataSHA256, false}, {KeySeed, &m.Seed, false}, {KeySplit, &m.Split, false}, {KeyEngine, &m.Engine, false},
 		{KeyTolerance, &m.Tolerance, true}, {KeyBackends, &m.Backends, false}, {KeyParity, &m.Parity, false}, {KeyPrecision, &m.Precision, true},
 	}
@@ -63,6 +70,9 @@ func putEntries(model *onnxpb.ModelProto, entries []entry) error {
 		text, err := json.Marshal(e.value) // the keys of a map in order
 		if err != nil {
 			return fmt.Errorf("metadata %s: %w", e.key, err)
+		}
+		if e.optional && string(text) == "null" {
+			continue
 		}
 		model.SetMetadata(e.key, string(text))
 	}
@@ -130,6 +140,9 @@ func (m *Metadata) check() error {
 	}
 	if size, ok := ndarray.SizeWithin(m.InputShape, maxExtent); !ok || size == 0 {
 		return fmt.Errorf("%s %v is not the shape of an instance", KeyInputShape, m.InputShape)
+	}
+	if c := m.Columns; c != nil && len(c.Features) != ndarray.Size(m.InputShape) {
+		return fmt.Errorf("%s names %d features, an instance has the shape %v", KeyColumns, len(c.Features), m.InputShape)
 	}
 	if !(m.Tolerance >= 0 && m.Tolerance <= 1) {
 		return fmt.Errorf("%s is %v, expected a number from 0 to 1", KeyTolerance, m.Tolerance)

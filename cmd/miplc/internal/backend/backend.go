@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/pinned"
 	"github.com/miplc/miplc/runs"
@@ -39,6 +40,15 @@ func ModelPath(path string) string {
 		return runs.ModelPath(path)
 	}
 	return path
+}
+
+// DataOf makes the options of reading data for a model whose training data had the
+// given columns: its features are found by name. nil: unknown.
+func DataOf(o data.Options, columns *contract.Columns) data.Options {
+	if columns != nil {
+		o.Columns.Want = columns.Features
+	}
+	return o
 }
 
 // Open opens a model file, or the model in the folder of a run.

@@ -79,8 +79,13 @@ func DataFlags(con *Console, flags *pflag.FlagSet, to *data.Folder, usage string
 // which columns of CSV files are features.
 func SizeFlag(flags *pflag.FlagSet, to *data.Options) {
 	Bytes(flags, &to.MaxBytes, "max-bytes", "maximum uncompressed size of a data file, e.g. 16GiB (default: 4GiB, or less if less memory is available)")
-	flags.StringSliceVar(&to.Columns.Ignore, "ignore-columns", nil, "columns of CSV files to leave out, e.g. patient,x,y")
-	flags.StringSliceVar(&to.Columns.Features, "feature-columns", nil, "columns of CSV files that are features although they are named like identifiers or coordinates")
+	ColumnFlags(flags, &to.Columns)
+}
+
+// ColumnFlags adds the flags that say which columns of CSV files are features.
+func ColumnFlags(flags *pflag.FlagSet, to *data.Columns) {
+	flags.StringSliceVar(&to.Ignore, "ignore-columns", nil, "columns of CSV files to leave out, e.g. patient,x,y")
+	flags.StringSliceVar(&to.Features, "feature-columns", nil, "columns of CSV files that are features although they are named like identifiers or coordinates")
 }
 
 // Bytes adds a flag that takes a number of bytes.

@@ -138,7 +138,7 @@ func (o *options) compact(ctx context.Context, m *deploy.Model) ([]deploy.Measur
 	if err := backend.EnsureLibrary(ctx, o.Console, o.Library); err != nil {
 		return nil, nil, err
 	}
-	bags, err := data.OpenWith(o.Data, o.Limits)
+	bags, err := data.OpenWith(o.Data, backend.DataOf(o.Limits, m.Columns()))
 	if err != nil {
 		return nil, nil, err
 	}

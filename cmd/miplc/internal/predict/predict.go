@@ -125,7 +125,7 @@ func run(ctx context.Context, o *options) error {
 		return err
 	}
 	defer model.Close()
-	set, err := data.OpenWith(o.Data, o.Limits)
+	set, err := data.OpenWith(o.Data, backend.DataOf(o.Limits, model.Info().Columns))
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/serve"
 )
@@ -36,6 +37,7 @@ type options struct {
 	TLSKey     string
 	TokenFiles []string
 	Bags       string
+	Columns    data.Columns // of Bags
 	Hosts      []string
 	Serve      serve.Options
 	backend.Flags
@@ -94,6 +96,7 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.TokenFiles, "token-file", nil, "file with a bearer token that requests must send, except health probes and the page; reloaded when it changes (repeatable; default: no token)")
 	f.StringSliceVar(&o.Hosts, "allowed-hosts", nil, "host names that HTTP requests may use, separated by commas; * allows any (default: localhost, 127.0.0.1, ::1 and the host of --http if that is a loopback address, else any)")
 	f.StringVar(&o.Bags, "bags", "", "dataset whose bags the page at / offers")
+	console.ColumnFlags(f, &o.Columns)
 	f.IntVar(&o.Serve.Batching.Bags, "batch", 32, fmt.Sprintf("number of bags per run, for models with the signature batch, up to %d", maxBatch))
 	console.Duration(f, &o.Serve.Batching.Delay, "batch-delay", 0, 0, "maximum time that a run waits for more bags")
 	f.IntVar(&o.Serve.Batching.Parallel, "parallel", goruntime.GOMAXPROCS(0), fmt.Sprintf("number of concurrent runs per model, up to %d", maxParallel))
@@ -228,10 +231,16 @@ func (o *options) examples() error {
 	if o.Bags == "" {
 		return nil
 	}
-	set, err := data.OpenWith(o.Bags, data.Options{})
+	// The names of the features of a folder of models are checked when the models are open.
+	var columns *contract.Columns
+	if _, meta, err := contract.Read(backend.ModelPath(o.Models)); err == nil {
+		columns = meta.Columns
+	}
+	set, err := data.OpenWith(o.Bags, backend.DataOf(data.Options{Columns: o.Columns}, columns))
 	if err != nil {
 		return err
 	}
+	o.Serve.Features = set.FeatureNames
 	for i := range set.Bags() {
 		e := serve.Example{Instances: set.Bag(i), N: set.Size(i)}
 		if c, known := set.Label(i); known {
