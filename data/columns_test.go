@@ -57,4 +57,9 @@ func TestColumns(t *testing.T) {
 	if err != nil || !slices.Equal(d.Instances, []float32{2, 1, 2, 1}) {
 		t.Errorf("in the order of a model: %v, %v", d.Instances, err)
 	}
+	_, err = decodeCSV(strings.NewReader("bag,label,candidates,f1,stain\n1,a,a b,1,2\n2,b,a b,3,HE\n"), "bags.csv", Options{})
+	list, _ := diag.ListOf(err)
+	if len(list) != 1 || list[0].Error() == "" || !strings.Contains(err.Error(), `bags.csv:3:11: error: bag 2: feature 2 is "HE", not a number`) && !strings.Contains(err.Error(), `bags.csv:3:11: bag 2`) || !slices.ContainsFunc(list[0].Notes, func(n string) bool { return strings.Contains(n, `"stain"`) }) {
+		t.Errorf("text in the second row: %v", list)
+	}
 }

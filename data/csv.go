@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/infile"
@@ -229,7 +230,7 @@ func (c *csvReader) readRow(row []string, line, n int) error {
 		case err != nil && errors.Is(err, strconv.ErrRange):
 			return c.errorf(line, "bag %d: feature %d is %s, too large for float32", bag, j+1, field)
 		case err != nil:
-			return c.notANumber(line, bag, j+1, field)
+			return c.notANumber(line, bag, j, field)
 		case math.IsNaN(x) || math.IsInf(x, 0):
 			return c.errorf(line, "bag %d: feature %d is %s; features must be finite", bag, j+1, field)
 		}
@@ -238,15 +239,18 @@ func (c *csvReader) readRow(row []string, line, n int) error {
 	return nil
 }
 
-// notANumber says how what often stands in the place of a feature is to be written.
-func (c *csvReader) notANumber(line, bag, feature int, field string) error {
+// notANumber reports the value of feature j, from 0, in the row just read, and what to do.
+func (c *csvReader) notANumber(line, bag, j int, field string) error {
+	_, at := c.rows.FieldPos(c.columns[j])
 	field = strings.TrimSpace(field)
-	d := diag.Errorf(diag.Pos{File: c.path, Line: line}, "bag %d: feature %d is %q, not a number", bag, feature, field)
+	d := diag.Errorf(diag.Pos{File: c.path, Line: line, Col: at}, "bag %d: feature %d is %q, not a number", bag, j+1, field)
 	switch _, err := strconv.ParseFloat(strings.Replace(field, ",", ".", 1), 32); {
 	case missing[strings.ToLower(field)]:
 		return d.WithNote("every instance needs all features: fill in the missing ones, such as with the mean of the column, or leave the row out")
 	case err == nil:
 		return d.WithNote("where a number has a comma for its point, semicolons stand between the fields")
+	case strings.ContainsFunc(field, unicode.IsLetter):
+		return d.WithNote("features are numbers; if the column %q is no feature, leave it out with --ignore-columns %s", c.names[j], c.names[j])
 	}
 	return d
 }
