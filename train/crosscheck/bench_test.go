@@ -92,6 +92,7 @@ func BenchmarkStep(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%s/bags=%d", m.name, c.name, c.bags), func(b *testing.B) {
 				p := c.program(b)
 				e := m.started(b, p, &train.State{Params: c.params(p)})
+				defer e.Close()
 				batch := c.batch(p)
 				step := func() {
 					if _, err := e.Step(batch); err != nil {

@@ -61,14 +61,13 @@ func reference() maker {
 	return maker{"interpreter", func(p *compile.Program) (train.Engine, error) { return oracle.New(p) }, nil, false}
 }
 
-// started makes an engine in a state.
+// started makes an engine in a state. Close it as soon as it is done: tests make hundreds.
 func (m maker) started(t testing.TB, p *compile.Program, s *train.State) train.Engine {
 	t.Helper()
 	e, err := m.make(p)
 	if err != nil {
 		t.Fatalf("%s: %v", m.name, err)
 	}
-	t.Cleanup(func() { e.Close() })
 	if err := e.SetState(s); err != nil {
 		t.Fatalf("%s: %v", m.name, err)
 	}
@@ -86,11 +85,13 @@ type trajectory struct {
 	testProbabilities, testScores []float32
 }
 
-// follow runs steps over batches of the same bags again and again, as epochs
+// follow runs steps of an engine from a state over batches of the same bags again and again, as epochs
 // do: the label weights that a step gives are those that its bags have the next
 // time. In the end it predicts other bags, as an evaluation does.
-func follow(t testing.TB, p *compile.Program, e train.Engine, steps int, seed uint64, sizes [][]int) *trajectory {
+func follow(t testing.TB, p *compile.Program, m maker, s *train.State, steps int, seed uint64, sizes [][]int) *trajectory {
 	t.Helper()
+	e := m.started(t, p, s)
+	defer e.Close()
 	tr := &trajectory{}
 	kept := make([][]float32, len(sizes))
 	epochs := (steps + len(sizes) - 1) / len(sizes)
@@ -112,11 +113,11 @@ func follow(t testing.TB, p *compile.Program, e train.Engine, steps int, seed ui
 		kept[which] = slices.Clone(r.Weights)
 		tr.add(r)
 	}
-	s, err := e.State()
+	end, err := e.State()
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr.params = s.Params
+	tr.params = end.Params
 	b := traintest.Batch(p, seed+2000, sizes[0]...)
 	if tr.testProbabilities, tr.testScores, err = e.Predict(b.Instances, b.BagOf, b.Bags); err != nil {
 		t.Fatalf("%s: %v", e.Name(), err)
@@ -187,12 +188,12 @@ func compareTrajectories(t *testing.T, name string, p *compile.Program, list []m
 	t.Helper()
 	tolerance = pjrttest.Tolerance(tolerance)
 	s := traintest.Start(p, seed)
-	want := follow(t, p, reference().started(t, p, s), steps, seed, sizes)
+	want := follow(t, p, reference(), s, steps, seed, sizes)
 	for _, m := range list {
 		if m.features && isImage(p) {
 			continue
 		}
-		got := follow(t, p, m.started(t, p, s), steps, seed, sizes)
+		got := follow(t, p, m, s, steps, seed, sizes)
 		if w[m.name] == nil {
 			w[m.name] = map[string]float64{}
 		}

@@ -149,6 +149,7 @@ func TestPyTorchTraces(t *testing.T) {
 					return
 				}
 				e := m.started(t, p, &train.State{Params: tr.Start})
+				defer e.Close()
 				for i, b := range tr.batches(p) {
 					if err := tr.checkStep(e, &tr.Steps[i], b); err != nil {
 						t.Fatalf("step %d: %v", i+1, err)
