@@ -16,7 +16,7 @@ import (
 func SignatureOf(spec *language.Spec, stored []int, classes int) (Signature, error) {
 	sig := Signature{Instance: stored, Classes: classes}
 	if want := spec.Data.Classes; want.V > 0 && want.V != classes {
-		return sig, spec.Locate(diag.Errorf(want.Pos, "data.classes is %d, the data set has %d classes", want.V, classes))
+		return sig, spec.Locate(diag.Errorf(want.Pos, "data.classes is %d, the dataset has %s", want.V, diag.Count(classes, "class")))
 	}
 	if shape := spec.Data.Shape; len(shape.V) > 0 {
 		if ndarray.Size(shape.V) != ndarray.Size(stored) {

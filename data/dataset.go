@@ -98,7 +98,7 @@ func (d *Dataset) CandidateSet(i int) []uint8 {
 func (d *Dataset) Reshape(shape []int) (*Dataset, error) {
 	n, ok := ndarray.SizeWithin(shape, math.MaxInt)
 	if !ok || n != d.Dim() || len(shape) == 0 {
-		return nil, diag.Errorf(diag.Pos{File: d.Name}, "instances of %d features cannot take the shape %v", d.Dim(), shape)
+		return nil, diag.Errorf(diag.Pos{File: d.Name}, "instances of %s cannot take the shape %v", diag.Count(d.Dim(), "feature"), shape)
 	}
 	out := *d
 	out.Shape = append([]int(nil), shape...)

@@ -66,9 +66,9 @@ func bagTitle(d *Dataset, i int) string {
 		}
 		labels += name
 	}
-	return fmt.Sprintf(`<text x="%d" y="20" font-size="15">%s, bag %d: %d instances</text>
+	return fmt.Sprintf(`<text x="%d" y="20" font-size="15">%s, bag %d: %s</text>
 <text x="%d" y="38" fill="#555555">candidates: %s</text>
-`, drawMargin, html.EscapeString(d.Name), i+1, d.Size(i), drawMargin, labels)
+`, drawMargin, html.EscapeString(d.Name), i+1, diag.Count(d.Size(i), "instance"), drawMargin, labels)
 }
 
 // imageShape gives height, width and channels if instances are images of one
@@ -135,7 +135,7 @@ const maxHeatMap = 4 << 20
 func drawHeatMap(w io.Writer, d *Dataset, i int) (width, height int, err error) {
 	dim, n := d.Dim(), d.Size(i)
 	if dim*n > maxHeatMap {
-		return 0, 0, diag.Errorf(diag.Pos{File: d.Name}, "bag %d has %d instances of %d features, too many to draw", i+1, n, dim)
+		return 0, 0, diag.Errorf(diag.Pos{File: d.Name}, "bag %d has %s of %s, too many to draw", i+1, diag.Count(n, "instance"), diag.Count(dim, "feature"))
 	}
 	cellW, cellH := min(max(640/dim, 1), 24), min(max(480/n, 2), 16)
 	x, y := drawMargin, titleSpace+drawMargin

@@ -208,7 +208,7 @@ func (m *matBags) features() (features int, transposed bool, err error) {
 	}
 	for i, row := range m.rows {
 		if row[0].Dims[1] != first.Dims[1] {
-			err = fmt.Errorf("bag %d has instances of %d features, bag 1 of %d", i+1, row[0].Dims[1], first.Dims[1])
+			err = fmt.Errorf("bag %d has instances of %s, bag 1 of %d", i+1, diag.Count(row[0].Dims[1], "feature"), first.Dims[1])
 			break
 		}
 	}
@@ -229,10 +229,10 @@ func (m *matBags) candidates(d *Dataset) error {
 		listed += len(row[1].Numbers)
 	}
 	if d.Classes > listed {
-		return fmt.Errorf("the largest label is %d, but the bags list only %d candidates in all: some classes have no examples", d.Classes, listed)
+		return fmt.Errorf("the largest label is %d, but the bags list only %s in all: some classes have no examples", d.Classes, diag.Count(listed, "candidate"))
 	}
 	if int64(d.Classes) > m.max/int64(len(m.rows)) {
-		return &tooLargeError{what: fmt.Sprintf("a table of %d candidate labels for %d bags", d.Classes, len(m.rows)), max: m.max}
+		return &tooLargeError{what: fmt.Sprintf("a table of %s for %s", diag.Count(d.Classes, "candidate label"), diag.Count(len(m.rows), "bag")), max: m.max}
 	}
 	d.Candidates = make([]uint8, len(m.rows)*d.Classes)
 	for i, row := range m.rows {
@@ -339,7 +339,7 @@ func (m *matBags) instanceLabels(d *Dataset) error {
 	for i, row := range m.rows {
 		x := row[3].Numbers
 		if len(x) != d.Size(i) {
-			return fmt.Errorf("bag %d has %d instances and %d labels of instances", i+1, d.Size(i), len(x))
+			return fmt.Errorf("bag %d has %s and %s", i+1, diag.Count(d.Size(i), "instance"), diag.Count(len(x), "instance label"))
 		}
 		for j, v := range x {
 			if v < 0 || v > float64(d.Classes) || v != math.Trunc(v) {

@@ -111,7 +111,7 @@ func (z *npzReader) dataset(path string) *Dataset {
 	d.Shape = slices.Clone(shape[1:])
 	d.Classes = candidates[1]
 	if bags := len(d.Offsets) - 1; bags != candidates[0] {
-		note(fmt.Errorf("%q speaks of %d bags, %q of %d; offsets has one number more than there are bags", keyOffsets, bags, keyCandidates, candidates[0]))
+		note(fmt.Errorf("%q is for %s, %q for %d; offsets has one number more than there are bags", keyOffsets, diag.Count(bags, "bag"), keyCandidates, candidates[0]))
 	}
 	return d
 }

@@ -36,11 +36,11 @@ func (p *instancePool) deal(parts int, seed uint64) []*instancePool {
 func (p *instancePool) fits(o SynthOptions) error {
 	what := "the source"
 	if o.Pools > 0 {
-		what = fmt.Sprintf("one of %d pools", o.Pools)
+		what = fmt.Sprintf("one of %s", diag.Count(o.Pools, "pool"))
 	}
 	for c, members := range p.positives {
 		if need := max(1, int(o.Positives*float64(o.MaxSize)+0.5)); len(members) < need {
-			return fmt.Errorf("class %s has %d instances in %s, but a bag may need %d", p.classes[c], len(members), what, need)
+			return fmt.Errorf("class %s has %s in %s, but a bag may need %d", p.classes[c], diag.Count(len(members), "instance"), what, need)
 		}
 	}
 	if len(p.negatives) < o.MaxSize {

@@ -109,8 +109,8 @@ func TestWriteSplits(t *testing.T) {
 func TestPoolErrors(t *testing.T) {
 	dir := testsupport.Data(t, ".", "README.md says what is in it")
 	for want, o := range map[string]SynthOptions{
-		"class HETH has 1 instances in one of 20 pools, but a bag may need 3": {Pools: 20},
-		"8 pools for 5 bags of each class":                                    {Pools: 8, Bags: 65},
+		"class HETH has 1 instance in one of 20 pools, but a bag may need 3": {Pools: 20},
+		"8 pools for 5 bags of each class":                                   {Pools: 8, Bags: 65},
 	} {
 		o.Source = dir
 		if _, err := Synth("birdsong-mipl", o); err == nil || !strings.Contains(err.Error(), want) {

@@ -92,7 +92,7 @@ func (o PrototypeOptions) check() error {
 		}
 	}
 	need(o.Classes >= 2, "classes is %d; at least 2 are needed", o.Classes)
-	need(o.Bags >= o.Classes, "bags is %d; at least one for each of the %d classes is needed", o.Bags, o.Classes)
+	need(o.Bags >= o.Classes, "bags is %d; at least one for each class is needed, %d in all", o.Bags, o.Classes)
 	need(o.Features >= 1, "features is %d; at least 1 is needed", o.Features)
 	need(!math.IsNaN(o.Noise) && !math.IsInf(o.Noise, 0) && o.Noise >= 0, "noise is %v; it must be a number of at least 0", o.Noise)
 	need(float64(o.Bags)*float64(o.MaxSize)*float64(o.Features) < 1<<31, "bags, max_size and features make more than 2^31 numbers")
@@ -107,7 +107,7 @@ func checkDraw(faults *diag.List, classes, candidates int, positives float64, mi
 			faults.Add(diag.Errorf(diag.Pos{}, format, args...))
 		}
 	}
-	need(candidates >= 0 && candidates < classes, "%d false positive labels per bag; 0 to %d are possible with %d classes", candidates, classes-1, classes)
+	need(candidates >= 0 && candidates < classes, "%s per bag; 0 to %d are possible with %s", diag.Count(candidates, "false positive label"), classes-1, diag.Count(classes, "class"))
 	need(positives > 0 && positives <= 1, "the share of positive instances is %v; it must be above 0 and at most 1", positives)
 	need(minSize >= 1 && minSize <= maxSize, "bag sizes from %d to %d; the smallest must be at least 1 and at most the largest", minSize, maxSize)
 }

@@ -46,7 +46,7 @@ func RandomSplit(bags int, labels []int, o SplitOptions) (*Split, error) {
 	}
 	n := int(math.Round(o.Train * float64(bags)))
 	if n < 1 || n >= bags {
-		return nil, diag.Errorf(diag.Pos{}, "a training share of %v of %d bags leaves %d for training and %d for testing; both need one", o.Train, bags, n, bags-n)
+		return nil, diag.Errorf(diag.Pos{}, "a training share of %v of %s leaves %d for training and %d for testing; both need one", o.Train, diag.Count(bags, "bag"), n, bags-n)
 	}
 	kind := Stratified
 	if !o.Stratify || !anyKnown(labels) {

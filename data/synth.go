@@ -170,13 +170,13 @@ func (o SynthOptions) check(name string, mixture bool) error {
 	var faults diag.List
 	k := len(o.Classes)
 	if k < 2 {
-		faults.Add(diag.Errorf(diag.Pos{}, "%d classes; at least 2 are needed", k))
+		faults.Add(diag.Errorf(diag.Pos{}, "%s; at least 2 are needed", diag.Count(k, "class")))
 	}
 	if o.Bags < k || k > 0 && o.Bags%k != 0 {
-		faults.Add(diag.Errorf(diag.Pos{}, "%d bags cannot be the same number for each of %d classes", o.Bags, k))
+		faults.Add(diag.Errorf(diag.Pos{}, "%s cannot be the same number for each of %s", diag.Count(o.Bags, "bag"), diag.Count(k, "class")))
 	}
 	if k > 0 && o.Pools > o.Bags/k {
-		faults.Add(diag.Errorf(diag.Pos{}, "%d pools for %d bags of each class; every pool needs a bag of each class", o.Pools, o.Bags/k))
+		faults.Add(diag.Errorf(diag.Pos{}, "%s for %s of each class; every pool needs a bag of each class", diag.Count(o.Pools, "pool"), diag.Count(o.Bags/k, "bag")))
 	}
 	positives, minSize, maxSize := o.Positives, o.MinSize, o.MaxSize
 	if !mixture {

@@ -86,22 +86,22 @@ func (v *validator) shape() {
 	v.offsets(dim)
 	bags := d.Bags()
 	if len(d.Candidates) != bags*d.Classes {
-		v.errorf("the candidates have %d entries; %d bags of %d classes need %d", len(d.Candidates), bags, d.Classes, bags*d.Classes)
+		v.errorf("the candidates have %d values; %s of %s need %d", len(d.Candidates), diag.Count(bags, "bag"), diag.Count(d.Classes, "class"), bags*d.Classes)
 	}
 	if d.Labels != nil && len(d.Labels) != bags {
-		v.errorf("%d true labels for %d bags", len(d.Labels), bags)
+		v.errorf("%s for %s", diag.Count(len(d.Labels), "true label"), diag.Count(bags, "bag"))
 	}
 	if n := len(d.Instances) / dim; d.InstLabels != nil && len(d.InstLabels) != n {
-		v.errorf("%d instance labels for %d instances", len(d.InstLabels), n)
+		v.errorf("%s for %s", diag.Count(len(d.InstLabels), "instance label"), diag.Count(n, "instance"))
 	}
 	if d.ClassNames != nil && len(d.ClassNames) != d.Classes {
-		v.errorf("%d class names for %d classes", len(d.ClassNames), d.Classes)
+		v.errorf("%s for %s", diag.Count(len(d.ClassNames), "class name"), diag.Count(d.Classes, "class"))
 	}
 	if d.FeatureNames != nil && len(d.FeatureNames) != dim {
 		v.errorf("%d names of features for %d features", len(d.FeatureNames), dim)
 	}
 	if d.BagNames != nil && len(d.BagNames) != bags {
-		v.errorf("%d bag names for %d bags", len(d.BagNames), bags)
+		v.errorf("%s for %s", diag.Count(len(d.BagNames), "bag name"), diag.Count(bags, "bag"))
 	}
 }
 
@@ -119,9 +119,9 @@ func (v *validator) offsets(dim int) {
 		}
 	}
 	if len(d.Instances)%dim != 0 {
-		v.errorf("%d numbers do not make whole instances of %d features", len(d.Instances), dim)
+		v.errorf("the number of values, %d, is not a multiple of the features of an instance, %d", len(d.Instances), dim)
 	} else if n, last := len(d.Instances)/dim, d.Offsets[d.Bags()]; last != n {
-		v.errorf("the bags end at instance %d, but there are %d instances", last, n)
+		v.errorf("the bags end at instance %d, but the data have %s", last, diag.Count(n, "instance"))
 	}
 }
 

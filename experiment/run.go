@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/prepare"
@@ -69,14 +70,14 @@ func (silent) Warn(string)           {}
 type InterruptedError struct{ Progress Progress }
 
 func (e *InterruptedError) Error() string {
-	return fmt.Sprintf("interrupted; %d of %d cells are done and kept", e.Progress.Done, e.Progress.Cells)
+	return fmt.Sprintf("interrupted; %d of %s done and kept", e.Progress.Done, diag.CountForms(e.Progress.Cells, "cell is", "cells are"))
 }
 
 // failedError says that cells failed while all others were done.
 type failedError struct{ Progress Progress }
 
 func (e *failedError) Error() string {
-	return fmt.Sprintf("%d of %d cells failed; the others are done. Start again to try those cells once more", e.Progress.Failed, e.Progress.Cells)
+	return fmt.Sprintf("%d of %s failed; the others are done. Start again to try those cells once more", e.Progress.Failed, diag.Count(e.Progress.Cells, "cell"))
 }
 
 // Check reads the specs of an experiment and reports all that is wrong with them,

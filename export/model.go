@@ -10,6 +10,7 @@ import (
 	"github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
@@ -38,7 +39,7 @@ func Model(p *compile.Program, params map[string][]float32, meta Metadata) (*onn
 		}
 	}
 	if len(meta.Classes) != p.Signature.Classes {
-		return nil, fmt.Errorf("the model has %d classes, %d names are given", p.Signature.Classes, len(meta.Classes))
+		return nil, fmt.Errorf("the model has %s, %d names are given", diag.Count(p.Signature.Classes, "class"), len(meta.Classes))
 	}
 	meta.InputShape = p.Signature.Instance
 	meta.Normalization = p.Spec.Data.Normalize.V

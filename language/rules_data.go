@@ -64,18 +64,18 @@ func (c *checker) generatedRules() {
 		c.clash([]diag.Pos{g.MinSize.Pos, g.MaxSize.Pos}, "min_size %d is above max_size %d", g.MinSize.V, g.MaxSize.V)
 	}
 	if g.Candidates.V >= g.Classes.V {
-		note(c.clash([]diag.Pos{g.Candidates.Pos, g.Classes.Pos}, "%d false candidates do not fit %d classes", g.Candidates.V, g.Classes.V),
+		note(c.clash([]diag.Pos{g.Candidates.Pos, g.Classes.Pos}, "candidates is %d, too many for %s", g.Candidates.V, diag.Count(g.Classes.V, "class")),
 			"one class is the true one, so at most %d can be false candidates", g.Classes.V-1)
 	}
 	if g.Bags.V < g.Classes.V {
-		c.clash([]diag.Pos{g.Bags.Pos, g.Classes.Pos}, "%d bags cannot show %d classes", g.Bags.V, g.Classes.V)
+		c.clash([]diag.Pos{g.Bags.Pos, g.Classes.Pos}, "%s cannot show %s", diag.Count(g.Bags.V, "bag"), diag.Count(g.Classes.V, "class"))
 	}
 	if d.Classes.V != 0 && d.Classes.V != g.Classes.V {
 		c.clash([]diag.Pos{d.Classes.Pos, g.Classes.Pos}, "data.classes is %d, the generator makes %d", d.Classes.V, g.Classes.V)
 	}
 	c.shareRule()
 	if volume, ok := ndarray.SizeWithin(d.Shape.V, maxCount); len(d.Shape.V) > 0 && ok && volume != g.Features.V {
-		c.clash([]diag.Pos{d.Shape.Pos, g.Features.Pos}, "data.shape %v holds %d numbers, the generator makes %d features", d.Shape.V, volume, g.Features.V)
+		c.clash([]diag.Pos{d.Shape.Pos, g.Features.Pos}, "data.shape %v has %s, the generator makes %s", d.Shape.V, diag.Count(volume, "number"), diag.Count(g.Features.V, "feature"))
 	}
 }
 
@@ -83,7 +83,7 @@ func (c *checker) generatedRules() {
 func (c *checker) shareRule() {
 	share, bags := c.spec.Data.Split.Train, c.spec.Data.Generated.Bags
 	if n := int(math.Round(share.V * float64(bags.V))); c.spec.drawn() && (n < 1 || n >= bags.V) {
-		note(c.clash([]diag.Pos{share.Pos, bags.Pos}, "a share of %v of %d bags leaves %d for training and %d for testing", share.V, bags.V, n, bags.V-n), "both need at least one bag")
+		note(c.clash([]diag.Pos{share.Pos, bags.Pos}, "a share of %v of %s leaves %d for training and %d for testing", share.V, diag.Count(bags.V, "bag"), n, bags.V-n), "both need at least one bag")
 	}
 }
 

@@ -190,8 +190,8 @@ func look(spec *language.Spec, folder data.Folder) (f facts, err error) {
 	if len(from) > 0 {
 		what = strings.Join(from, " and ")
 	}
-	f.note = fmt.Sprintf("%s is not here: shapes were checked with %s (%v, %d classes)",
-		spec.Data.Set.V, what, f.sig.Instance, f.sig.Classes)
+	f.note = fmt.Sprintf("%s is not here: shapes were checked with %s (%v, %s)",
+		spec.Data.Set.V, what, f.sig.Instance, diag.Count(f.sig.Classes, "class"))
 	if index := spec.Data.Split.Index; index.V != "" {
 		if _, err := find(spec, index, folder); err != nil {
 			f.note += fmt.Sprintf("; nor is the index file %s", index.V)

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/experiment"
+	"github.com/miplc/miplc/internal/diag"
 )
 
 // Report is an experiment with its results.
@@ -91,7 +92,7 @@ func (r *Report) status() string {
 	if r.done == total {
 		return ""
 	}
-	text := fmt.Sprintf("%d of %d cells are done", r.done, total)
+	text := fmt.Sprintf("%d of %s done", r.done, diag.CountForms(total, "cell is", "cells are"))
 	if n := len(r.failed); n > 0 {
 		text += fmt.Sprintf(", %d failed", n)
 	}
@@ -123,7 +124,7 @@ func (r *Report) facts() []string {
 	}
 	list = append(list, r.divergedFacts()...)
 	if n := len(r.differ); n > 0 {
-		list = append(list, fmt.Sprintf("%d cells were computed more than once with results that are not the same, and one of them counts; the first: %s.", n, r.differ[0]))
+		list = append(list, fmt.Sprintf("%s computed more than once with results that are not the same, and one of them counts; the first: %s.", diag.CountForms(n, "cell was", "cells were"), r.differ[0]))
 	}
 	return list
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
@@ -51,8 +52,8 @@ func (o *opened) check(b Bag) error {
 	case b.N == 0:
 		return fmt.Errorf("%w: it has %d values but N is 0; set N to the number of instances", ErrBagShape, len(b.Instances))
 	case len(b.Instances)%b.N != 0 || len(b.Instances)/b.N != d:
-		return fmt.Errorf("%w: %d values for %d instances, the model needs %d an instance (shape %v)",
-			ErrBagShape, len(b.Instances), b.N, d, shape)
+		return fmt.Errorf("%w: %s for %s, the model needs %d per instance (shape %v)",
+			ErrBagShape, diag.Count(len(b.Instances), "value"), diag.Count(b.N, "instance"), d, shape)
 	case b.N > o.options.maxInstances:
 		return fmt.Errorf("%w: it has %d instances, at most %d are taken; WithMaxInstances sets the limit", ErrBagShape, b.N, o.options.maxInstances)
 	}

@@ -11,6 +11,7 @@ import (
 	ort "github.com/yalue/onnxruntime_go"
 
 	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/lru"
 	"github.com/miplc/miplc/internal/ndarray"
 )
@@ -111,7 +112,7 @@ func (s *ortSession) Run(ctx context.Context, bags []Bag, to []Prediction) error
 	b.fill(bags)
 	if err := s.runBinding(ctx, b); err != nil {
 		b.destroy()
-		return fmt.Errorf("running the graph on %d instances: %w", of.instances, err)
+		return fmt.Errorf("running the graph on %s: %w", diag.Count(of.instances, "instance"), err)
 	}
 	b.read(to)
 	s.mu.Lock()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"sync"
+
+	"github.com/miplc/miplc/internal/diag"
 )
 
 // Prediction is what a model says of one bag.
@@ -62,7 +64,7 @@ func (m *Model) PredictBatch(ctx context.Context, bags []Bag) ([]Prediction, err
 // PredictInto.
 func (m *Model) PredictBatchInto(ctx context.Context, bags []Bag, to []Prediction) error {
 	if len(to) != len(bags) {
-		return fmt.Errorf("%d bags need as many predictions to be put into, there are %d", len(bags), len(to))
+		return fmt.Errorf("%s and %s: give one prediction for each bag", diag.Count(len(bags), "bag"), diag.Count(len(to), "prediction"))
 	}
 	o, err := m.acquire()
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/serve/oip"
@@ -249,7 +250,7 @@ func decodeError(err error, format string, args ...any) error {
 // split cuts instances of d values each into bags.
 func split(values []float32, bagOf []int64, d int) ([]runtime.Bag, error) {
 	if len(bagOf)*d != len(values) {
-		return nil, status.Errorf(codes.InvalidArgument, "%s names the bags of %d instances, %s has %d", contract.BagOf, len(bagOf), contract.Instances, len(values)/max(d, 1))
+		return nil, status.Errorf(codes.InvalidArgument, "%s names the bags of %s, %s has %d", contract.BagOf, diag.Count(len(bagOf), "instance"), contract.Instances, len(values)/max(d, 1))
 	}
 	if len(bagOf) == 0 {
 		return nil, status.Error(codes.InvalidArgument, runtime.ErrEmptyBag.Error())
@@ -261,7 +262,7 @@ func split(values []float32, bagOf []int64, d int) ([]runtime.Bag, error) {
 			continue
 		}
 		if bagOf[i-1] != int64(len(bags)) {
-			return nil, status.Errorf(codes.InvalidArgument, "%s must count the bags from 0 in order: %s[%d] is %d, after %d bags", contract.BagOf, contract.BagOf, from, bagOf[i-1], len(bags))
+			return nil, status.Errorf(codes.InvalidArgument, "%s must count the bags from 0 in order: %s[%d] is %d, after %s", contract.BagOf, contract.BagOf, from, bagOf[i-1], diag.Count(len(bags), "bag"))
 		}
 		bags = append(bags, runtime.Bag{Instances: values[from*d : i*d], N: i - from})
 		from = i

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/outfile"
@@ -136,7 +137,7 @@ func decodeBody(body []byte) (*checkpoint, error) {
 	rest = rest[length:]
 	c := &checkpoint{Identity: h.Identity, Epoch: h.Epoch, Metrics: h.Metrics, Arrays: map[string][]float32{}}
 	if c.Epoch < 0 || c.Epoch != len(c.Metrics) {
-		return nil, fmt.Errorf("%w: it has metrics of %d epochs and says %d", errTorn, len(c.Metrics), c.Epoch)
+		return nil, fmt.Errorf("%w: it has metrics of %s and says %d", errTorn, diag.Count(len(c.Metrics), "epoch"), c.Epoch)
 	}
 	for _, a := range h.Arrays {
 		if a.Len < 0 || a.Len > len(rest)/4 {

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/miplc/miplc/internal/diag"
 )
 
 // Prefixes of the arrays in a checkpoint.
@@ -94,8 +96,8 @@ func (r *Run) restore(c *checkpoint) (*State, error) {
 		return nil, err
 	}
 	if len(c.Arrays[arrayWeights]) != len(r.Weights) || c.Epoch > r.Epochs {
-		return nil, fmt.Errorf("it holds %d label weights after epoch %d, the run has %d and %d epochs",
-			len(c.Arrays[arrayWeights]), c.Epoch, len(r.Weights), r.Epochs)
+		return nil, fmt.Errorf("it has %s after epoch %d, the run has %d and %s",
+			diag.Count(len(c.Arrays[arrayWeights]), "label weight"), c.Epoch, len(r.Weights), diag.Count(r.Epochs, "epoch"))
 	}
 	for i := range r.Trajectories {
 		tr := &r.Trajectories[i]

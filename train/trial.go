@@ -8,6 +8,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
@@ -123,9 +124,9 @@ func (t *Trial) Check() error {
 	case len(t.Split.Train) == 0:
 		return fmt.Errorf("no bag of %s is left for training: change data.split", t.Data.Name)
 	case t.Data.Classes != sig.Classes:
-		return fmt.Errorf("%s has %d classes, the program was compiled for %d", t.Data.Name, t.Data.Classes, sig.Classes)
+		return fmt.Errorf("%s has %s, the program was compiled for %d", t.Data.Name, diag.Count(t.Data.Classes, "class"), sig.Classes)
 	case t.Data.Dim() != ndarray.Size(sig.Instance):
-		return fmt.Errorf("the instances of %s have %d features, the program was compiled for %d", t.Data.Name, t.Data.Dim(), ndarray.Size(sig.Instance))
+		return fmt.Errorf("the instances of %s have %s, the program was compiled for %d", t.Data.Name, diag.Count(t.Data.Dim(), "feature"), ndarray.Size(sig.Instance))
 	case t.Program.Spec.Train.Epochs.V < 1:
 		return fmt.Errorf("train.epochs is %d: at least one epoch is needed", t.Program.Spec.Train.Epochs.V)
 	case len(t.Data.Candidates) != t.Data.Bags()*t.Data.Classes:

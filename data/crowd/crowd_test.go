@@ -101,7 +101,7 @@ func TestBadTables(t *testing.T) {
 		{"empty", "", []string{"f.csv: the file is empty"}},
 		{"no rows", "image,stroma,mucus,debris\n", []string{"f.csv: no rows"}},
 		{"no image column", "name,stroma,mucus,debris\nx,1,0,0\n", []string{`f.csv:1:1: the header must start with image`}},
-		{"one class", "image,stroma\nx,1\n", []string{"names 1 classes; 2 to"}},
+		{"one class", "image,stroma\nx,1\n", []string{"names 1 class; 2 to"}},
 		{"unknown class", "image,stroma,mucsu,debris\nx,1,0,0\n", []string{`f.csv:1:14: unknown class "mucsu" (did you mean "mucus"?)`, `the class "mucus" has no column`}},
 		{"class twice", "image,stroma,mucus,debris,mucus\nx,1,0,0,0\n", []string{`f.csv:1:27: the class "mucus" stands in columns 3 and 5`}},
 		{"class without a name", "image,stroma,,debris\nx,1,0,0\n", []string{"column 3 has no usable class name"}},

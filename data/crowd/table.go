@@ -114,7 +114,7 @@ func (p *tableReader) header() bool {
 		return false
 	}
 	if n := len(row) - 1; n < 2 || n > maxClasses {
-		p.errorf(line, 1, "the header names %d classes; 2 to %d are needed", n, maxClasses)
+		p.errorf(line, 1, "the header names %s; 2 to %d are needed", diag.Count(n, "class"), maxClasses)
 		return false
 	}
 	known := p.t.Classes

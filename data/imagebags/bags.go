@@ -136,7 +136,7 @@ func report(images []Image, faults []error) error {
 // candidates.
 func AddFalseCandidates(d *data.Dataset, r int, seed uint64) error {
 	if r < 0 || r >= d.Classes {
-		return fmt.Errorf("%d false positive labels cannot be drawn with %d classes; give 0 to %d", r, d.Classes, d.Classes-1)
+		return fmt.Errorf("%s cannot be drawn with %s; give 0 to %d", diag.Count(r, "false positive label"), diag.Count(d.Classes, "class"), d.Classes-1)
 	}
 	for i, label := range d.Labels {
 		if label < 0 {

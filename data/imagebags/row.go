@@ -3,6 +3,8 @@ package imagebags
 import (
 	"fmt"
 	"image"
+
+	"github.com/miplc/miplc/internal/diag"
 )
 
 // Row makes one instance of each row of the image brought to Grid x Grid pixels:
@@ -26,7 +28,7 @@ func (Row) Dim() int { return 9 }
 // Check reports settings that make no sense.
 func (g Row) Check() error {
 	if g.Grid < 2 || g.Grid > maxGrid {
-		return fmt.Errorf("a grid of %d rows does not work; give 2 to %d", g.Grid, maxGrid)
+		return fmt.Errorf("the grid cannot have %s; give 2 to %d", diag.Count(g.Grid, "row"), maxGrid)
 	}
 	return nil
 }

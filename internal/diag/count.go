@@ -16,3 +16,12 @@ func Count(n int, noun string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }
+
+// CountForms returns a number with one of two phrases, for phrases that Count cannot form:
+// "1 cell is", "2 cells are".
+func CountForms(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

@@ -26,7 +26,7 @@ type progress struct {
 // within one piece of work.
 func fit(ctx context.Context, p *problem, s Settings, observe func(progress)) (q *posterior, err error) {
 	if p.n() < 2 {
-		return nil, fmt.Errorf("%d instances are too few to learn from", p.n())
+		return nil, fmt.Errorf("fitting needs at least 2 instances, the training bags have %d", p.n())
 	}
 	some := p.subset(s.Subset, s.Seed)
 	learning := s

@@ -278,7 +278,7 @@ func TestRefuses(t *testing.T) {
 	p.Normalization = nil
 	if l, err := New(defaults()); err != nil {
 		t.Fatal(err)
-	} else if _, err := l.Fit(t.Context(), p, nil); err == nil || err.Error() != "miplgp: 1 instances are too few to learn from" {
+	} else if _, err := l.Fit(t.Context(), p, nil); err == nil || err.Error() != "miplgp: fitting needs at least 2 instances, the training bags have 1" {
 		t.Errorf("one instance: %v", err)
 	}
 	m := mustFit(t, quick(solverInducing), prototypes(t), nil)

@@ -11,6 +11,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/learners"
 )
@@ -34,7 +35,7 @@ func (m *model) Tolerance() float64 { return tolerance }
 // between 1/classes and 1.
 func (m *model) Predict(instances []float32, n int) (probabilities, attention []float64, err error) {
 	if n < 1 || len(instances) != n*m.points.Cols {
-		return nil, nil, fmt.Errorf("a bag of %d instances of %d features has %d numbers, not %d", n, m.points.Cols, n*m.points.Cols, len(instances))
+		return nil, nil, fmt.Errorf("a bag of %s of %s has %d values, not %d", diag.Count(n, "instance"), diag.Count(m.points.Cols, "feature"), n*m.points.Cols, len(instances))
 	}
 	mean, variance := m.moments(learners.Normalized(instances, m.z))
 	probabilities, attention = bag(m.confidences(m.ofClasses(mean), m.ofClasses(variance)), m.classes)

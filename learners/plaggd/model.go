@@ -11,6 +11,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/learners"
 )
@@ -60,7 +61,7 @@ func (m *model) Tolerance() float64 { return 0 }
 // classes, but may be negative. The label is that of the largest output.
 func (m *model) Predict(instances []float32, n int) (probabilities, attention []float64, err error) {
 	if n < 1 || len(instances) != n*m.dim {
-		return nil, nil, fmt.Errorf("a bag of %d instances of %d features has %d numbers, not %d", n, m.dim, n*m.dim, len(instances))
+		return nil, nil, fmt.Errorf("a bag of %s of %s has %d values, not %d", diag.Count(n, "instance"), diag.Count(m.dim, "feature"), n*m.dim, len(instances))
 	}
 	x := make([]float64, m.set.Vector.width(m.dim))
 	m.set.Vector.of(learners.Normalized(instances, m.normalization), m.dim, x)

@@ -14,6 +14,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/exprvm"
 	"github.com/miplc/miplc/internal/foronnxgo"
 	"github.com/miplc/miplc/internal/lru"
@@ -116,7 +117,7 @@ func (s *session) Run(ctx context.Context, bags []runtime.Bag, to []runtime.Pred
 	err := m.run(bag, to[0])
 	m.vm.Stop = nil // an idle machine keeps no context
 	if err != nil {
-		return fmt.Errorf("running the graph on %d instances: %w", bag.N, err)
+		return fmt.Errorf("running the graph on %s: %w", diag.Count(bag.N, "instance"), err)
 	}
 	s.mu.Lock()
 	s.idle.Put(bag.N, m, bag.N)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/train"
 )
@@ -187,7 +188,7 @@ func (e *Engine) Step(b *train.Batch) (*train.Result, error) {
 		run = e.runBagwise
 	}
 	if err := run(b); err != nil {
-		return nil, fmt.Errorf("training step on %d instances in %d bags: %w", len(b.BagOf), b.Bags, err)
+		return nil, fmt.Errorf("training step on %s in %s: %w", diag.Count(len(b.BagOf), "instance"), diag.Count(b.Bags, "bag"), err)
 	}
 	e.current = 1 - e.current
 	return &e.result, nil
@@ -222,7 +223,7 @@ func (e *Engine) Predict(instances []float32, bagOf []int, bags int) (probabilit
 	}
 	s, err := w.run(e, e.infer, n, bags)
 	if err != nil {
-		return nil, nil, fmt.Errorf("prediction on %d instances in %d bags: %w", n, bags, err)
+		return nil, nil, fmt.Errorf("prediction on %s in %s: %w", diag.Count(n, "instance"), diag.Count(bags, "bag"), err)
 	}
 	return slices.Clone(s.floats(compile.OutProbabilities)), slices.Clone(s.floats(compile.OutAttention)), nil
 }

@@ -10,6 +10,7 @@ import (
 	onnx "github.com/yalue/onnxruntime_go"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/lru"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/train"
@@ -124,7 +125,7 @@ func (w *bindings) run(e *Engine, on *session, n, bags int) (*set, error) {
 	if !ok {
 		var err error
 		if s, err = e.newSet(w, key); err != nil {
-			return nil, fmt.Errorf("memory for %d instances in %d bags: %w", n, bags, err)
+			return nil, fmt.Errorf("memory for %s in %s: %w", diag.Count(n, "instance"), diag.Count(bags, "bag"), err)
 		}
 	}
 	w.sets.Put(key, s, 0)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/miplc/miplc/compile/xla"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/train"
 )
@@ -104,6 +105,6 @@ func (p *plan) what() string {
 
 // String says what the programs are for.
 func (p *plan) String() string {
-	return fmt.Sprintf("%s: steps of %d instances, %.0f %% of them padding, in about %s of memory",
-		p.what(), p.train.N, 100*p.padding, memory.Size(p.shared+float64(p.train.Jobs)*p.job))
+	return fmt.Sprintf("%s: steps of %s, %.0f %% of them padding, in about %s of memory",
+		p.what(), diag.Count(p.train.N, "instance"), 100*p.padding, memory.Size(p.shared+float64(p.train.Jobs)*p.job))
 }

@@ -88,7 +88,7 @@ func run(ctx context.Context, o *options) error {
 	return o.Console.Result(m, func(w io.Writer) error {
 		sanitize.Fprintf(w, "%s: %s, instances of %v, %s, %s\n", filepath.Join(o.Dir, runs.ModelFile), m.Name, m.InputShape, diag.Count(m.Classes, "class"), diag.Count(m.Parameters, "parameter"))
 		sanitize.Fprintf(w, "inference graph of %s, training graph of %s: %s, %s\n", diag.Count(m.InferNodes, "node"), diag.Count(m.TrainNodes, "node"), build.GraphTextFile, build.GraphDOTFile)
-		sanitize.Fprintf(w, "training step: %s, one step within %.1e of the interpreter on %d instances in %d bags\n", build.TrainStepFile, m.StepCheck.MaxAbsDiff, m.StepCheck.Instances, m.StepCheck.Bags)
+		sanitize.Fprintf(w, "training step: %s, one step within %.1e of the interpreter on %s in %s\n", build.TrainStepFile, m.StepCheck.MaxAbsDiff, diag.Count(m.StepCheck.Instances, "instance"), diag.Count(m.StepCheck.Bags, "bag"))
 		for i, loss := range m.Losses {
 			fmt.Fprintf(w, "step %d loss %.8f\n", i+1, loss)
 		}

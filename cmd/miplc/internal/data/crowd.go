@@ -9,6 +9,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/crowd"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/outfile"
 )
 
@@ -116,6 +117,6 @@ func (o *crowdOptions) table(out *outfile.File, table *crowd.Table, stats crowd.
 	if err := out.Commit(); err != nil {
 		return err
 	}
-	return o.Console.Resultf(distilled{o.Output, stats}, "%s: %d images, %d classes, %.2f candidates an image; agreed on for %d, most probable labels for %d\n",
-		o.Output, stats.Images, stats.Classes, stats.MeanCandidates, stats.Agreed, stats.Picked)
+	return o.Console.Resultf(distilled{o.Output, stats}, "%s: %s, %s, %.2f candidates per image on average; agreed on for %d, most probable labels for %d\n",
+		o.Output, diag.Count(stats.Images, "image"), diag.Count(stats.Classes, "class"), stats.MeanCandidates, stats.Agreed, stats.Picked)
 }

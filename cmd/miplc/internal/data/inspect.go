@@ -8,6 +8,7 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/sanitize"
 )
@@ -100,7 +101,7 @@ func runInspect(o *inspectOptions) error {
 func (o *inspectOptions) bag(set *data.Dataset, svg *outfile.File) (*bagFacts, error) {
 	i := o.Bag - 1
 	if i >= set.Bags() {
-		return nil, fmt.Errorf("%s has %d bags, there is no bag %d", o.Files[0], set.Bags(), o.Bag)
+		return nil, fmt.Errorf("%s has %s, there is no bag %d", o.Files[0], diag.Count(set.Bags(), "bag"), o.Bag)
 	}
 	b := &bagFacts{Bag: o.Bag, Instances: set.Size(i)}
 	if set.BagNames != nil {
@@ -136,7 +137,7 @@ func (b *bagFacts) print(w io.Writer) error {
 	if b.Name != "" {
 		sanitize.Fprintf(w, " (%s)", b.Name)
 	}
-	sanitize.Fprintf(w, ": %d instances, candidates %v", b.Instances, b.Candidates)
+	sanitize.Fprintf(w, ": %s, candidates %v", diag.Count(b.Instances, "instance"), b.Candidates)
 	if b.True != "" {
 		sanitize.Fprintf(w, ", true label %s", b.True)
 	}

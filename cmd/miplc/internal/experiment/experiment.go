@@ -15,6 +15,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
 	"github.com/miplc/miplc/experiment"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/specs"
 )
@@ -149,7 +150,7 @@ func (o *options) follow(name string, compute func(experiment.Options) (experime
 	if err != nil {
 		return o.explain(err)
 	}
-	return o.Console.Resultf(summary{name, o.Dir, progress}, "%s: %d of %s done. Tables and figures: miplc report %s\n", name, progress.Done, counted(progress.Cells, "cell is", "cells are"), o.Dir)
+	return o.Console.Resultf(summary{name, o.Dir, progress}, "%s: %d of %s done. Tables and figures: miplc report %s\n", name, progress.Done, diag.CountForms(progress.Cells, "cell is", "cells are"), o.Dir)
 }
 
 // load reads the file and checks the flags.

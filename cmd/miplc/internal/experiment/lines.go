@@ -20,7 +20,7 @@ func newLines(w io.Writer, terminal bool) lines { return lines{progress.NewLine(
 // Begin says what there is to do.
 func (l lines) Begin(p experiment.Progress) {
 	if p.Before > 0 {
-		l.Note(fmt.Sprintf("%d of %s done before", p.Before, counted(p.Cells, "cell was", "cells were")))
+		l.Note(fmt.Sprintf("%d of %s done before", p.Before, diag.CountForms(p.Cells, "cell was", "cells were")))
 		return
 	}
 	l.Note(fmt.Sprintf("%s to run", diag.Count(p.Cells, "cell")))

@@ -14,6 +14,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/experiment/jobfile"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/sanitize"
@@ -190,8 +191,8 @@ func (p *planned) print(w io.Writer) error {
 	if submit == "" {
 		submit = fmt.Sprintf("miplc experiment -o %s --shard I/%d for every I", p.Dir, p.Shards)
 	}
-	_, err := sanitize.Fprintf(w, "%s: %d cells in %d shards, about %s of one core, the longest shard %s\nsubmit with: %s\n",
-		p.Name, p.Cells, p.Shards, span(p.Seconds), span(p.Longest), submit)
+	_, err := sanitize.Fprintf(w, "%s: %s in %s, about %s of one core, the longest shard %s\nsubmit with: %s\n",
+		p.Name, diag.Count(p.Cells, "cell"), diag.Count(p.Shards, "shard"), span(p.Seconds), span(p.Longest), submit)
 	for _, command := range p.Watch {
 		if err == nil {
 			_, err = sanitize.Fprintf(w, "watch with:  %s\n", command)

@@ -77,7 +77,7 @@ func summaryOf(s *experiment.Status) string {
 	if s.Failed > 0 {
 		text += fmt.Sprintf(", %d failed", s.Failed)
 	}
-	text += fmt.Sprintf(", %s at work", counted(len(s.Running), "process", "processes"))
+	text += fmt.Sprintf(", %s at work", diag.CountForms(len(s.Running), "process", "processes"))
 	if s.Left != nil {
 		text += ", about " + span(*s.Left) + " left"
 	}
@@ -90,7 +90,7 @@ const most = 10
 func printStatus(w io.Writer, dir string, s *experiment.Status) error {
 	t := sanitize.Writer(w)
 	left := s.Cells - s.Done
-	fmt.Fprintf(t, "%s: %d of %s done, %d failed\n", sanitize.Line(s.Name), s.Done, counted(s.Cells, "cell is", "cells are"), s.Failed)
+	fmt.Fprintf(t, "%s: %d of %s done, %d failed\n", sanitize.Line(s.Name), s.Done, diag.CountForms(s.Cells, "cell is", "cells are"), s.Failed)
 	for i, p := range s.Running {
 		if i == most {
 			fmt.Fprintf(t, "  and %d more\n", len(s.Running)-most)
@@ -106,23 +106,16 @@ func printStatus(w io.Writer, dir string, s *experiment.Status) error {
 		fmt.Fprintf(t, "  failed: %s: %s\n", sanitize.Line(f.Coord.String()), sanitize.Line(f.Error))
 	}
 	if n := len(s.Differ); n > 0 {
-		fmt.Fprintf(t, "  %s computed more than once with results that are not the same, the first is %s\n", counted(n, "cell was", "cells were"), sanitize.Line(s.Differ[0].String()))
+		fmt.Fprintf(t, "  %s computed more than once with results that are not the same, the first is %s\n", diag.CountForms(n, "cell was", "cells were"), sanitize.Line(s.Differ[0].String()))
 	}
 	var err error
 	switch {
 	case left == 0:
 		_, err = fmt.Fprintf(t, "tables and figures: miplc report %s\n", sanitize.Line(dir))
 	case s.Left != nil:
-		_, err = fmt.Fprintf(t, "%s left, about %s of one core; %s with the %s at work\n", counted(left, "cell is", "cells are"), span(s.Seconds), span(*s.Left), counted(len(s.Running), "process", "processes"))
+		_, err = fmt.Fprintf(t, "%s left, about %s of one core; %s with the %s at work\n", diag.CountForms(left, "cell is", "cells are"), span(s.Seconds), span(*s.Left), diag.CountForms(len(s.Running), "process", "processes"))
 	default:
-		_, err = fmt.Fprintf(t, "%s left, about %s of one core, and no process is at work\n", counted(left, "cell is", "cells are"), span(s.Seconds))
+		_, err = fmt.Fprintf(t, "%s left, about %s of one core, and no process is at work\n", diag.CountForms(left, "cell is", "cells are"), span(s.Seconds))
 	}
 	return err
-}
-
-func counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprint(n, " ", many)
 }

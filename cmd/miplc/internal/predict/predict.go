@@ -150,7 +150,7 @@ func predict(ctx context.Context, o *options, model *runtime.Model, set *data.Da
 	r := &result{Model: o.Model, Data: o.Data, Backend: info.Backend, Classes: info.Classes}
 	from, to := 0, set.Bags()
 	if o.Bag > to {
-		return nil, fmt.Errorf("%s has %d bags, there is no bag %d", o.Data, to, o.Bag)
+		return nil, fmt.Errorf("%s has %s, there is no bag %d", o.Data, diag.Count(to, "bag"), o.Bag)
 	}
 	if o.Bag > 0 {
 		from, to = o.Bag-1, o.Bag

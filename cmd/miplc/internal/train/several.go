@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
@@ -159,12 +160,12 @@ func printAll(out io.Writer, dir string, trials int, t *runs.Results) error {
 	for _, text := range t.Failed {
 		fmt.Fprintf(out, "failed: %s\n", text)
 	}
-	sanitize.Fprintf(out, "\n%d of %d runs on %s in %.1f s, in %s", len(t.Runs), trials, device(t.Runs[0]), t.Seconds, dir)
+	sanitize.Fprintf(out, "\n%d of %s on %s in %.1f s, in %s", len(t.Runs), diag.Count(trials, "run"), device(t.Runs[0]), t.Seconds, dir)
 	if t.Mean != nil {
 		fmt.Fprintf(out, "; test accuracy %.4f, deviation %.4f", *t.Mean, *t.Std)
 	}
 	if t.Diverged > 0 {
-		fmt.Fprintf(out, "\n%d of %d runs diverged; mean and deviation include them", t.Diverged, len(t.Runs))
+		fmt.Fprintf(out, "\n%d of %s diverged; mean and deviation include them", t.Diverged, diag.Count(len(t.Runs), "run"))
 	}
 	_, err := fmt.Fprintln(out)
 	return err

@@ -138,7 +138,7 @@ func run(ctx context.Context, o *options) error {
 		return o.Console.Result(results.Runs[0], func(w io.Writer) error { return printSummary(w, o.Dir, results.Runs[0]) })
 	}
 	if n := len(results.Failed); n > 0 { // one that failed fails the command
-		err = fmt.Errorf("%d of %d runs failed", n, len(trials))
+		err = fmt.Errorf("%d of %s failed", n, diag.Count(len(trials), "run"))
 	}
 	return o.Console.ResultOf(err, results, func(w io.Writer) error { return printAll(w, o.Dir, len(trials), results) })
 }
