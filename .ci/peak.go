@@ -1,5 +1,3 @@
-//go:build ignore
-
 // Command peak runs go test and fails if a process of a test needs too much memory:
 //
 //	peak LIMIT FIGURES go test ./...
