@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strconv"
@@ -10,8 +11,13 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 )
 
+// Roles are names of columns that are not features. Empty ones have their usual names,
+// which are bag, label, candidates and instance_label. Without any, these come first.
+type Roles struct{ Bag, Label, Candidates, InstanceLabel string }
+
 // Columns declares columns of CSV files that are not recognised by their names.
 type Columns struct {
+	Roles    Roles
 	Ignore   []string // columns that are not read
 	Features []string // columns that are features although their names say otherwise
 	// Want are the features that a model was trained on, in its order. The same columns
@@ -42,21 +48,21 @@ func (c *csvReader) readFeatures(header []string, line int) error {
 		return c.findFeatures(header, line)
 	}
 	var unclear []string
-	for i, name := range header[c.first:] {
+	for i, name := range header {
 		name = strings.TrimSpace(name)
 		switch {
-		case slices.Contains(c.declared.Ignore, name):
+		case slices.Contains(c.roles[:], i), slices.Contains(c.declared.Ignore, name):
 			continue
 		case suspect(name) && !slices.Contains(c.declared.Features, name):
 			unclear = append(unclear, name)
 		}
-		c.columns, c.names = append(c.columns, c.first+i), append(c.names, strings.Clone(name))
+		c.columns, c.names = append(c.columns, i), append(c.names, strings.Clone(name))
 	}
 	if len(unclear) > 0 {
 		return c.undeclared(line, unclear, "named like an identifier or a coordinate, not like a feature")
 	}
 	if len(c.columns) == 0 {
-		return c.errorf(line, "the header names no feature after %s", header[c.first-1])
+		return c.errorf(line, "the header names no feature")
 	}
 	sorted := slices.Sorted(slices.Values(c.names))
 	for i := 1; i < len(sorted); i++ {
@@ -68,16 +74,49 @@ func (c *csvReader) readFeatures(header []string, line int) error {
 	return nil
 }
 
+// roleNames are the usual names of the columns that are not features.
+var roleNames = [4]string{"bag", "label", "candidates", "instance_label"}
+
+// findRoles finds the columns of bags and labels by name, anywhere in the header. In data
+// for a model they may have their usual names as well.
+func (c *csvReader) findRoles(header []string, line int) error {
+	r := c.declared.Roles
+	for role, name := range [4]string{r.Bag, r.Label, r.Candidates, r.InstanceLabel} {
+		find := func(name string) int {
+			return slices.IndexFunc(header, func(h string) bool { return strings.EqualFold(strings.TrimSpace(h), name) })
+		}
+		at := -1
+		if name != "" {
+			at = find(name)
+		}
+		if usual := roleNames[role]; name == "" || at < 0 && c.declared.Want != nil {
+			at, name = find(usual), cmp.Or(name, usual)
+		}
+		if at >= 0 && slices.Contains(c.roles[:role], at) {
+			return c.errorf(line, "the column %q is to be %s and %s", header[at], roleNames[slices.Index(c.roles[:], at)], roleNames[role])
+		}
+		if at < 0 && (role < 3 || r.InstanceLabel != "" && c.declared.Want == nil) {
+			return diag.Errorf(diag.Pos{File: c.path, Line: line}, "the header has no column %q", name).
+				WithNote("data.columns.%s of the spec names the column", roleNames[role])
+		}
+		c.roles[role] = at
+	}
+	return nil
+}
+
 // findFeatures finds the columns that a model was trained on by their names.
 func (c *csvReader) findFeatures(header []string, line int) error {
 	at := make(map[string]int, len(header))
 	var all []string
-	for i, name := range header[c.first:] {
+	for i, name := range header {
 		name = strings.TrimSpace(name)
+		if slices.Contains(c.roles[:], i) {
+			continue
+		}
 		if _, twice := at[name]; twice && slices.Contains(c.declared.Want, name) {
 			return c.errorf(line, "two columns are named %q; rename the one that is not the feature of the model", name)
 		}
-		at[name] = c.first + i
+		at[name] = i
 		all = append(all, name)
 	}
 	for i, name := range c.declared.Want {
@@ -148,8 +187,8 @@ func (c *csvReader) undeclared(line int, names []string, why string) error {
 		word = "columns"
 	}
 	return diag.Errorf(diag.Pos{File: c.path, Line: line}, "%s %s: %s", word, list, why).
-		WithNote("leave columns out with --ignore-columns %s", strings.Join(names[:min(most, len(names))], ",")).
-		WithNote("--feature-columns takes columns of numbers as features whatever their names are")
+		WithNote("leave columns out with --ignore-columns %s, or data.columns.ignore in the spec", strings.Join(names[:min(most, len(names))], ",")).
+		WithNote("--feature-columns, or data.columns.features in the spec, takes columns of numbers as features whatever their names are")
 }
 
 // checkText reports columns whose first value is text, which no feature can be.

@@ -34,6 +34,10 @@ func TestColumns(t *testing.T) {
 		{"wanted, missing", rows(",f1,g", ",1,2"), Columns{Want: []string{"f1", "f2"}}, 0, `feature 2 of the model, "f2", is missing; the data has "g" instead`},
 		{"wanted, fewer", rows(",f1", ",1"), Columns{Want: []string{"f1", "f2"}}, 0, `feature 2 of the model, "f2", is missing`},
 		{"wanted, twice", rows(",f1,f1", ",1,2"), Columns{Want: []string{"f1"}}, 0, `two columns are named "f1"`},
+		{"roles", "scanner,f1,class,set,image,f2\nZeiss,1,a,a b,one,2\nZeiss,3,b,a b,two,4\n", Columns{Roles: Roles{Bag: "image", Label: "class", Candidates: "set"}, Ignore: []string{"scanner"}}, 2, ""},
+		{"missing role", rows(",f1", ",1"), Columns{Roles: Roles{Bag: "image"}}, 0, `the header has no column "image"`},
+		{"missing role of a model", rows(",f1", ",1"), Columns{Roles: Roles{Bag: "image"}, Want: []string{"f1"}}, 1, ""},
+		{"two roles", rows(",f1", ",1"), Columns{Roles: Roles{Bag: "label"}}, 0, `is to be bag and label`},
 		{"row numbers", rows(",,f1", ",1,2"), Columns{}, 0, `column ""`},
 	} {
 		d, err := decodeCSV(strings.NewReader(c.text), "bags.csv", Options{Columns: c.columns})

@@ -101,7 +101,7 @@ type csvReader struct {
 	named      []string        // classes of the line "# classes:", or nil
 	classes    map[string]bool // labels and candidates that occur
 	skip       int             // lines before the header
-	first      int             // column of the first feature
+	roles      [4]int          // columns with the roles of roleNames; -1: none
 	columns    []int           // of the features
 	names      []string        // of the features
 	declared   Columns
@@ -178,7 +178,13 @@ func (c *csvReader) readHeader(header []string) error {
 	is := func(i int, want string) bool {
 		return i < len(header) && strings.EqualFold(strings.TrimSpace(header[i]), want)
 	}
-	for i, want := range []string{"bag", "label", "candidates"} {
+	if c.declared.Roles != (Roles{}) {
+		if err := c.findRoles(header, line); err != nil {
+			return err
+		}
+		return c.endHeader(header, line)
+	}
+	for i, want := range roleNames[:3] {
 		if is(i, want) {
 			continue
 		}
@@ -191,9 +197,16 @@ func (c *csvReader) readHeader(header []string) error {
 		}
 		return d
 	}
-	c.first = 3
+	c.roles = [4]int{0, 1, 2, -1}
 	if is(3, "instance_label") {
-		c.first = 4
+		c.roles[3] = 3
+	}
+	return c.endHeader(header, line)
+}
+
+// endHeader finds the features when the other columns are known.
+func (c *csvReader) endHeader(header []string, line int) error {
+	if c.roles[3] >= 0 {
 		c.instLabels = []string{}
 	}
 	c.width = len(header)
@@ -215,7 +228,7 @@ func (c *csvReader) readRow(row []string, line, n int) error {
 	}
 	bag := len(c.bags)
 	if c.instLabels != nil {
-		name := strings.TrimSpace(row[3])
+		name := strings.TrimSpace(row[c.roles[3]])
 		if name != "" {
 			if err := c.class(name, line, bag); err != nil {
 				return err
@@ -260,15 +273,16 @@ var missing = map[string]bool{"": true, "na": true, "n/a": true, "#n/a": true, "
 
 // readBag starts a new bag or checks that the row agrees with the one at hand.
 func (c *csvReader) readBag(row []string, line, n int) error {
-	id, label := strings.TrimSpace(row[0]), strings.TrimSpace(row[1])
-	candidates := strings.Fields(row[2])
+	id, label := strings.TrimSpace(row[c.roles[0]]), strings.TrimSpace(row[c.roles[1]])
+	listing := row[c.roles[2]]
+	candidates := strings.Fields(listing)
 	if len(c.bags) > 0 && c.bags[len(c.bags)-1].id == id {
 		b, number := c.bags[len(c.bags)-1], len(c.bags)
 		if label != "" && label != b.label {
 			return c.errorf(line, "bag %d (%q) has the label %q here and %q in line %d", number, id, label, b.label, b.line)
 		}
 		if len(candidates) > 0 && !slices.Equal(candidates, b.candidates) {
-			return c.errorf(line, "bag %d (%q) has the candidates %q here and %q in line %d", number, id, row[2], strings.Join(b.candidates, " "), b.line)
+			return c.errorf(line, "bag %d (%q) has the candidates %q here and %q in line %d", number, id, listing, strings.Join(b.candidates, " "), b.line)
 		}
 		return nil
 	}
@@ -294,7 +308,7 @@ func (c *csvReader) readBag(row []string, line, n int) error {
 		return c.errorf(line, "bag %d (%q) has no candidate label", len(c.bags)+1, id)
 	}
 	if label != "" && !slices.Contains(candidates, label) {
-		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "bag %d (%q): the true label %q is not among the candidates %q", len(c.bags)+1, id, label, row[2]).
+		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "bag %d (%q): the true label %q is not among the candidates %q", len(c.bags)+1, id, label, listing).
 			WithNote("the field of a label that is not known is empty")
 	}
 	if n > 0 {

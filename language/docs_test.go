@@ -51,6 +51,7 @@ func referenceTables() map[string]string {
 		"top":            schema.Reference(append([]schema.Row{schema.ExtendsRow}, specRows...)),
 		"data":           schema.Reference(dataRows),
 		"data.generated": schema.Reference(generatedRows),
+		"data.columns":   schema.Reference(columnRows),
 		"data.split":     schema.Reference(splitRows),
 		"model":          schema.Reference(modelRows),
 		"params":         schema.Reference(paramRows),

@@ -1,6 +1,7 @@
 package language
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/miplc/miplc/language/schema"
@@ -46,8 +47,31 @@ var dataRows = []schema.Row{
 	{Name: "normalize", Type: schema.Text, Default: "training", Choices: []string{"none", "training", "all"},
 		Field: schema.Bind(func(s *Spec) any { return &s.Data.Normalize }),
 		Doc:   "z-scores of the features with the statistics of the training bags, of all bags (as in the authors' program), or none."},
+	{Name: "columns", Type: schema.Section, Rows: columnRows, Applies: schema.When((*Spec).declaresColumns),
+		Doc: "Columns of a .csv or .csv.gz file that are not recognised by their names. If it names a column for bag, label, candidates or instance_label, these columns may be anywhere in the file."},
 	{Name: "split", Type: schema.Section, Rows: splitRows,
 		Doc: "Division into training and test bags: random, or from an index file."},
+}
+
+// columnRows declare columns of CSV files.
+var columnRows = []schema.Row{
+	{Name: "bag", Type: schema.Text, Applies: schema.When(func(s *Spec) bool { return s.Data.Columns.Bag.V != "" }), Field: schema.Bind(func(s *Spec) any { return &s.Data.Columns.Bag }),
+		Doc: "Name of the column with the name of the bag, if it is not bag."},
+	{Name: "label", Type: schema.Text, Applies: schema.When(func(s *Spec) bool { return s.Data.Columns.Label.V != "" }), Field: schema.Bind(func(s *Spec) any { return &s.Data.Columns.Label }),
+		Doc: "Name of the column with the true label, if it is not label."},
+	{Name: "candidates", Type: schema.Text, Applies: schema.When(func(s *Spec) bool { return s.Data.Columns.Candidates.V != "" }), Field: schema.Bind(func(s *Spec) any { return &s.Data.Columns.Candidates }),
+		Doc: "Name of the column with the candidate labels, if it is not candidates."},
+	{Name: "instance_label", Type: schema.Text, Applies: schema.When(func(s *Spec) bool { return s.Data.Columns.InstanceLabel.V != "" }), Field: schema.Bind(func(s *Spec) any { return &s.Data.Columns.InstanceLabel }),
+		Doc: "Name of the column with the class of the instance, if it is not instance_label."},
+	{Name: "ignore", Type: schema.Texts, Applies: schema.When(func(s *Spec) bool { return len(s.Data.Columns.Ignore.V) > 0 }), Field: schema.Bind(func(s *Spec) any { return &s.Data.Columns.Ignore }),
+		Doc: "Columns that are not read, such as [patient, x, y]."},
+	{Name: "features", Type: schema.Texts, Applies: schema.When(func(s *Spec) bool { return len(s.Data.Columns.Features.V) > 0 }), Field: schema.Bind(func(s *Spec) any { return &s.Data.Columns.Features }),
+		Doc: "Columns that are features although they are named like identifiers or coordinates."},
+}
+
+// declaresColumns reports whether data.columns says anything.
+func (s *Spec) declaresColumns() bool {
+	return slices.ContainsFunc(columnRows, func(r schema.Row) bool { return r.Applies(s) })
 }
 
 // maxCount bounds counts and seeds.

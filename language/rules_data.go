@@ -46,6 +46,12 @@ func (c *checker) dataRules() {
 	if want := d.SHA256; want.V != "" && !isSHA256(want.V) {
 		note(c.add(want.Pos, "data.sha256 must have 64 hexadecimal digits"), "miplc data inspect prints that of a dataset")
 	}
+	for i := range columnRows {
+		row := &columnRows[i]
+		if pos := row.PosOf(c.spec); !hasSuffix(d.Set.V, ".csv", ".csv.gz") && c.pointless(pos, d.Set.Pos) {
+			note(c.add(pos, "data.columns.%s has no effect: data.set is no CSV file", row.Name), "data.set is %q", d.Set.V)
+		}
+	}
 	c.splitRules()
 }
 

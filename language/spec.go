@@ -45,7 +45,15 @@ type Data struct {
 	// Normalize is "none", "training" (z-scores with statistics of the training
 	// bags) or "all" (statistics of all bags, as the authors' program does).
 	Normalize schema.Str
+	Columns   Columns
 	Split     Split
+}
+
+// Columns says what the columns of a CSV file are that are not recognised by their names.
+type Columns struct {
+	Bag, Label, Candidates, InstanceLabel schema.Str  // names of the columns; empty: the usual ones
+	Ignore                                schema.Strs // not read
+	Features                              schema.Strs // features although they are named like identifiers
 }
 
 // Generated parametrises the built-in data generator (package data).
@@ -203,5 +211,6 @@ func (s *Spec) SettingsHash() string {
 	c := *s
 	c.Name, c.Description = schema.Str{}, schema.Str{}
 	c.Data.Set, c.Data.SHA256, c.Data.Generated, c.Data.Split = schema.Str{}, schema.Str{}, Generated{}, Split{}
+	c.Data.Columns = Columns{}
 	return c.Hash()
 }

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/miplc/miplc/compile"
@@ -63,7 +64,24 @@ func openAny(spec *language.Spec, folder data.Folder) (*data.Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	return data.OpenWith(path, folder.Options)
+	o := folder.Options
+	o.Columns = columnsOf(&spec.Data.Columns, o.Columns)
+	return data.OpenWith(path, o)
+}
+
+// columnsOf adds the columns that a spec declares to those of the command line.
+func columnsOf(c *language.Columns, flags data.Columns) data.Columns {
+	names := func(more []string, list schema.Strs) []string {
+		more = slices.Clone(more)
+		for _, name := range list.V {
+			more = append(more, name.V)
+		}
+		return more
+	}
+	return data.Columns{
+		Roles:  data.Roles{Bag: c.Bag.V, Label: c.Label.V, Candidates: c.Candidates.V, InstanceLabel: c.InstanceLabel.V},
+		Ignore: names(flags.Ignore, c.Ignore), Features: names(flags.Features, c.Features),
+	}
 }
 
 func prototypes(g language.Generated) data.PrototypeOptions {

@@ -1,6 +1,8 @@
 package prepare
 
 import (
+	"fmt"
+
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/language"
@@ -38,12 +40,13 @@ func Trials(list []*language.Spec, folder data.Folder) ([]*train.Trial, error) {
 	type source struct {
 		set       string
 		sha256    string
+		columns   string
 		generated language.Generated
 	}
 	opened := map[source]*data.Dataset{}
 	trials := make([]*train.Trial, len(list))
 	for i, spec := range list {
-		from := source{spec.Data.Set.V, spec.Data.SHA256.V, spec.Data.Generated}
+		from := source{spec.Data.Set.V, spec.Data.SHA256.V, fmt.Sprintf("%q", columnsOf(&spec.Data.Columns, data.Columns{})), spec.Data.Generated}
 		set, err := opened[from], error(nil)
 		if set == nil {
 			if set, err = openData(spec, folder); err != nil {

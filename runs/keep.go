@@ -261,7 +261,8 @@ func metadata(p *compile.Program, in *train.Trial, engine, version string) (expo
 	split, err := json.Marshal(splitFacts{in.Split.Source, len(in.Split.Train), len(in.Split.Test), train.SplitHash(in.Split)})
 	var columns *contract.Columns
 	if names := in.Data.FeatureNames; names != nil {
-		columns = &contract.Columns{Features: names}
+		said := p.Spec.Data.Columns
+		columns = &contract.Columns{Features: names, Bag: said.Bag.V, Label: said.Label.V, Candidates: said.Candidates.V, InstanceLabel: said.InstanceLabel.V}
 	}
 	return export.Metadata{
 		Version: version, Classes: in.Data.Names(), Columns: columns, SpecSHA256: p.Spec.Hash(), DataSHA256: in.Data.Hash(),

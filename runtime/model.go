@@ -268,7 +268,9 @@ func (m *Model) Info() Info {
 	i.Classes = slices.Clone(i.Classes)
 	i.InputShape = slices.Clone(i.InputShape)
 	if i.Columns != nil {
-		i.Columns = &contract.Columns{Features: slices.Clone(i.Columns.Features)}
+		columns := *i.Columns
+		columns.Features = slices.Clone(columns.Features)
+		i.Columns = &columns
 	}
 	i.Split = slices.Clone(i.Split)
 	i.Parity = maps.Clone(i.Parity)

@@ -30,7 +30,11 @@ type Metadata struct {
 
 // Columns are the columns of a CSV file of bags.
 type Columns struct {
-	Features []string `json:"features"` // in the order of the model's input
+	Features      []string `json:"features"`      // in the order of the model's input
+	Bag           string   `json:"bag,omitempty"` // names of the other columns; empty: the usual ones
+	Label         string   `json:"label,omitempty"`
+	Candidates    string   `json:"candidates,omitempty"`
+	InstanceLabel string   `json:"instance_label,omitempty"`
 }
 
 // Limits of what a file may claim, so that a reader can trust the numbers.

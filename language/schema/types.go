@@ -35,6 +35,7 @@ type (
 	Float = Value[float64]
 	Bool  = Value[bool]
 	Ints  = Value[[]int]
+	Strs  = Value[[]Str]
 )
 
 // Type is the type of the value of a key.
@@ -166,6 +167,8 @@ func ValueNode(v any) *yaml.Node {
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(v)}
 	case []int:
 		return ListNode(yaml.FlowStyle, v, IntNode)
+	case []Str:
+		return ListNode(yaml.FlowStyle, v, func(s Str) *yaml.Node { return TextNode(s.V) })
 	case string:
 		return TextNode(v)
 	}

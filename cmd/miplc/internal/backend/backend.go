@@ -47,6 +47,7 @@ func ModelPath(path string) string {
 func DataOf(o data.Options, columns *contract.Columns) data.Options {
 	if columns != nil {
 		o.Columns.Want = columns.Features
+		o.Columns.Roles = data.Roles{Bag: columns.Bag, Label: columns.Label, Candidates: columns.Candidates, InstanceLabel: columns.InstanceLabel}
 	}
 	return o
 }
