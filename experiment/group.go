@@ -294,9 +294,12 @@ func (t SettingResult) betterThan(other SettingResult) bool {
 // measured fills in the result of a trained cell. Its accuracies are those of the
 // exported model, which keep: models leaves with the folder of a run.
 func (r *runner) measured(ctx context.Context, c *Cell, t *training, result *Result) error {
-	var err error
+	place, err := r.trainers.Placement(t.trial.Program.Spec)
+	if err != nil {
+		return err
+	}
 	if r.e.KeepModels {
-		err = r.kept(ctx, c, t)
+		err = r.kept(ctx, c, t, place)
 	} else {
 		err = runs.JudgeAlone(ctx, t.trial, t.Report, r.o.Library)
 	}
@@ -309,6 +312,7 @@ func (r *runner) measured(ctx context.Context, c *Cell, t *training, result *Res
 	}
 	result.Accuracy, result.TrainAccuracy, result.Disambiguation = *report.TestAccuracy, report.TrainAccuracy, report.Disambiguation
 	result.Engine, result.Diverged = report.Engine, report.Diverged
+	result.Environment = runs.EnvironmentOf(t.trial.Program, place)
 	result.TrainBags, result.TestBags = report.TrainBags, report.TestBags
 	if r.e.Snapshots != nil {
 		result.Attention = histograms(report.Attention, r.e.Snapshots)
@@ -318,11 +322,7 @@ func (r *runner) measured(ctx context.Context, c *Cell, t *training, result *Res
 
 // kept writes the folder of the run of a cell. Another process may compute the same cell,
 // so the run is first written into a folder that this process alone knows.
-func (r *runner) kept(ctx context.Context, c *Cell, t *training) error {
-	place, err := r.trainers.Placement(t.trial.Program.Spec)
-	if err != nil {
-		return err
-	}
+func (r *runner) kept(ctx context.Context, c *Cell, t *training, place train.Placement) error {
 	parent := filepath.Join(r.o.Dir, ModelsFolder)
 	if err := os.MkdirAll(parent, 0o777); err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train"
 )
 
@@ -33,6 +34,7 @@ type Result struct {
 	Engine         string            `json:"engine,omitempty"`
 	Seconds        float64           `json:"seconds"`
 	Miplc          string            `json:"miplc,omitempty"` // version
+	Environment    *runs.Environment `json:"environment,omitempty"`
 }
 
 // SettingResult is one setting of a grid, measured on the held-out training bags.
@@ -174,10 +176,10 @@ func (r *Results) add(one Result) {
 	}
 }
 
-// substance is what of a result does not depend on when and by which program the
-// cell was computed.
+// substance is what of a result does not depend on when and by which program, on
+// which machine, the cell was computed.
 func (r Result) substance() string {
-	r.Seconds, r.Miplc = 0, ""
+	r.Seconds, r.Miplc, r.Environment = 0, "", nil
 	text, err := json.Marshal(r)
 	if err != nil {
 		return err.Error()

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -165,6 +166,9 @@ func TestCellIsAnOrdinaryRun(t *testing.T) {
 	i := slices.IndexFunc(list, func(r Result) bool { return r.Coord == Coord{Data: "P", R: 2, Learner: "demipl", Split: 2} })
 	if i < 0 || list[i].Accuracy != *report.TestAccuracy || *list[i].Disambiguation != *report.Disambiguation {
 		t.Fatalf("cell %+v, run %v", list[i], *report.TestAccuracy)
+	}
+	if e := list[i].Environment; e == nil || e.Go != runtime.Version() || e.Cores < 1 {
+		t.Errorf("environment %+v", e)
 	}
 	if h := list[i].Attention; len(h) != 2 || h[0].Epoch != 1 || h[1].Epoch != 2 {
 		t.Errorf("histograms %+v", h)

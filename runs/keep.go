@@ -232,7 +232,7 @@ func summarize(t *train.Trial, r *train.Report, place train.Placement, version s
 	spec := p.Spec
 	s := &Summary{
 		Name: spec.Name.V, Version: version, Engine: r.Engine, EngineReason: place.Reason, Device: place.Device, DeviceName: place.DeviceName,
-		Epochs: r.Epochs, Seed: r.Seed,
+		Environment: EnvironmentOf(t.Program, place), Epochs: r.Epochs, Seed: r.Seed,
 		Parameters: p.FlatSize(), Diverged: r.Diverged, Accuracy: r.TestAccuracy, Sampled: r.SampledAccuracy, TrainAccuracy: r.TrainAccuracy,
 		Disambiguation: r.Disambiguation, Loss: r.Loss, Confusion: r.Confusion, ConfusionBags: r.ConfusionOf,
 		Seconds:    r.Seconds,

@@ -22,6 +22,7 @@ type Summary struct {
 	EngineReason   string            `json:"engine_reason"` // why this engine on this device
 	Device         string            `json:"device"`        // cpu, cuda or an execution provider
 	DeviceName     string            `json:"device_name,omitempty"`
+	Environment    *Environment      `json:"environment"`
 	Epochs         int               `json:"epochs"`
 	Seed           uint64            `json:"seed"`
 	Parameters     int               `json:"parameters"`

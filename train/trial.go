@@ -75,6 +75,7 @@ type Placement struct {
 	Engine     string
 	Device     string // cpu, cuda or an execution provider; checkpoints keep it, since another one rounds otherwise
 	DeviceName string // of the engine xla in words; empty for others
+	Threads    int    // that were asked for of the engine ort; 0: as many as the program needs
 	Reason     string // why this engine on this device; may be empty
 	// Coupled engines round a trial in a group by the size of the group. Its checkpoints
 	// go on in groups of the same size alone.

@@ -50,6 +50,17 @@ func Start(path string) (ortlib.Library, error) {
 	return env.lib, nil
 }
 
+// Loaded returns the version of the onnxruntime library in the process, or "" if none is
+// loaded.
+func Loaded() string {
+	env.Lock()
+	defer env.Unlock()
+	if !running() {
+		return ""
+	}
+	return loadedVersion()
+}
+
 func startLocked(path string) error {
 	if !available {
 		return ErrNoCgo

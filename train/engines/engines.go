@@ -209,6 +209,7 @@ func (r Request) onnxruntime(m machine, reason string) (*Choice, error) {
 	}
 	o := ort.Options{Library: r.Library, Threads: r.Threads, Provider: r.Provider}
 	p := r.placement(ORT, CPU, reason)
+	p.Threads = r.Threads
 	if r.Provider != "" && r.Provider != CPU {
 		p.Device = r.Provider
 		if err := m.provider(o.Library, o.Provider); err != nil {

@@ -47,7 +47,7 @@ func New(p *compile.Program, params map[string][]float32, o Options) (*Engine, e
 	if _, err := ortenv.Start(o.Library); err != nil {
 		return nil, err
 	}
-	o.Threads = cmp.Or(o.Threads, defaultThreads(p))
+	o.Threads = Threads(p, o.Threads)
 	e := &Engine{prog: p, options: o}
 	err := e.allocate()
 	if err == nil {
@@ -72,9 +72,14 @@ func New(p *compile.Program, params map[string][]float32, o Options) (*Engine, e
 	return e, nil
 }
 
-// defaultThreads: a step on feature bags is too small to share between cores.
-func defaultThreads(p *compile.Program) int {
-	if hasImages(p) {
+// Threads returns the number of threads that train a program if so many were asked for. 0
+// stands for all cores for images and one for features, since a step on feature bags is too
+// small to share between cores.
+func Threads(p *compile.Program, asked int) int {
+	switch {
+	case asked > 0:
+		return asked
+	case hasImages(p):
 		return goruntime.GOMAXPROCS(0)
 	}
 	return 1

@@ -14,7 +14,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/backend"
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/parity"
-	"github.com/miplc/miplc/cmd/miplc/internal/version"
+	"github.com/miplc/miplc/internal/buildinfo"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/language"
@@ -77,7 +77,7 @@ func run(ctx context.Context, o *options) error {
 	if err := backend.EnsureLibrary(ctx, o.Console, o.Library); err != nil {
 		return err
 	}
-	o.Version = version.Current().Miplc
+	o.Version = buildinfo.Current().Miplc
 	m, err := build.Build(o.Options)
 	if wrong := (*prepare.SpecError)(nil); errors.As(err, &wrong) {
 		return console.Invalid(wrong.Err)

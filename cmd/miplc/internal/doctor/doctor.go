@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
-	"github.com/miplc/miplc/cmd/miplc/internal/version"
+	"github.com/miplc/miplc/internal/buildinfo"
 	"github.com/miplc/miplc/internal/pinned"
 	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/runtime/ortlib"
@@ -35,7 +35,7 @@ type options struct {
 
 // findings is what the command prints.
 type findings struct {
-	version.Info
+	buildinfo.Info
 	Onnxruntime []ortlib.Candidate `json:"onnxruntime"` // every place looked at, in order
 	Plugins     []pjrt.Candidate   `json:"pjrt_plugins"`
 	Backends    []backend          `json:"backends"`
@@ -99,7 +99,7 @@ func run(ctx context.Context, o *options) error {
 		d := try(ctx, o.Library, o.Try)
 		return o.Console.Result(d, func(out io.Writer) error { d.print(out, "provider"); return nil })
 	}
-	f := findings{Info: version.Current(), Onnxruntime: ortlib.Candidates(ortlib.Options{Path: o.Library})}
+	f := findings{Info: buildinfo.Current(), Onnxruntime: ortlib.Candidates(ortlib.Options{Path: o.Library})}
 	lib, err := ortlib.Find(ortlib.Options{Path: o.Library})
 	f.Backends = []backend{onnxruntime(lib, err), {Name: "onnx-go", Usable: true, Detail: "built in"}}
 	f.Plugins = pjrt.Candidates(o.Plugin)

@@ -13,8 +13,8 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/backend"
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
-	"github.com/miplc/miplc/cmd/miplc/internal/version"
 	"github.com/miplc/miplc/experiment"
+	"github.com/miplc/miplc/internal/buildinfo"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/specs"
@@ -139,7 +139,7 @@ func runShard(cmd *cobra.Command, o *options) error {
 // follow shows the computing of cells and tells how it ended.
 func (o *options) follow(name string, compute func(experiment.Options) (experiment.Progress, error)) error {
 	settings := o.Options
-	settings.Version = version.Current().Miplc
+	settings.Version = buildinfo.Current().Miplc
 	if !o.Console.JSON {
 		lines := newLines(o.Console.Err, o.Console.Terminal)
 		defer lines.End()

@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
-	"github.com/miplc/miplc/cmd/miplc/internal/version"
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/experiment/jobfile"
+	"github.com/miplc/miplc/internal/buildinfo"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/outfile"
@@ -104,7 +104,7 @@ func runPlan(o *planOptions) error {
 		return err
 	}
 	settings := o.Options
-	settings.Version = version.Current().Miplc
+	settings.Version = buildinfo.Current().Miplc
 	o.Accelerated, o.Dealing.CPUs = o.Job.GPUs > 0, o.Job.CPUs
 	deal, err := experiment.PlanShards(e, settings, o.Dealing)
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/backend"
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
-	"github.com/miplc/miplc/cmd/miplc/internal/version"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/deploy"
+	"github.com/miplc/miplc/internal/buildinfo"
 	"github.com/miplc/miplc/internal/sanitize"
 )
 
@@ -109,7 +109,7 @@ func run(ctx context.Context, o *options) error {
 	}{
 		{o.Triton, m.Triton},
 		{o.KServe, func(path string) ([]deploy.File, error) { return m.KServe(path, o.Storage) }},
-		{o.Docker, func(dir string) ([]deploy.File, error) { return m.Docker(dir, release(version.Current())) }},
+		{o.Docker, func(dir string) ([]deploy.File, error) { return m.Docker(dir, release(buildinfo.Current())) }},
 		{o.Float16 + o.Int8, func(string) (made []deploy.File, err error) {
 			r.Models, made, err = o.compact(ctx, m)
 			return made, err
@@ -166,7 +166,7 @@ func (r *result) print(w io.Writer) error {
 
 // release is the version of miplc that go install finds: this one where it has a tag
 // or a commit.
-func release(v version.Info) string {
+func release(v buildinfo.Info) string {
 	switch {
 	case v.Miplc != "(devel)":
 		return v.Miplc

@@ -19,9 +19,9 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/backend"
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
-	"github.com/miplc/miplc/cmd/miplc/internal/version"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/buildinfo"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/serve"
 )
@@ -60,7 +60,7 @@ accepting connections, finishes the requests in flight and exits with status 0.`
 
 // Command makes the command.
 func Command(con *console.Console) *cobra.Command {
-	o := &options{Console: con, Serve: serve.Options{Version: version.Current().Miplc, Bytes: 64 << 20, Held: 256 << 20, Runs: 512 << 20}}
+	o := &options{Console: con, Serve: serve.Options{Version: buildinfo.Current().Miplc, Bytes: 64 << 20, Held: 256 << 20, Runs: 512 << 20}}
 	cmd := &cobra.Command{
 		Use:   "serve MODELS",
 		Short: "Serve models over HTTP and gRPC",

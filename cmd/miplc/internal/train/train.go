@@ -17,7 +17,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/backend"
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/parity"
-	"github.com/miplc/miplc/cmd/miplc/internal/version"
+	"github.com/miplc/miplc/internal/buildinfo"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/language"
@@ -123,7 +123,7 @@ func run(ctx context.Context, o *options) error {
 	for i, name := range names {
 		trials[i].Name = name
 	}
-	o.Version = version.Current().Miplc
+	o.Version = buildinfo.Current().Miplc
 	if !o.Console.JSON {
 		bar := progress.New(o.Console.Err, o.Console.Terminal)
 		defer bar.End()

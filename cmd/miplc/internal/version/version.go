@@ -2,63 +2,11 @@
 package version
 
 import (
-	"fmt"
-	"runtime"
-	"runtime/debug"
-
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/internal/buildinfo"
 )
-
-// Info is what the command prints.
-type Info struct {
-	Miplc    string `json:"miplc"`              // module version, or "(devel)" for a build from a checkout
-	Commit   string `json:"commit,omitempty"`   // of the checkout, where the build knows it
-	Modified bool   `json:"modified,omitempty"` // files of the checkout differed from the commit
-	Go       string `json:"go"`
-	OS       string `json:"os"`
-	Arch     string `json:"arch"`
-}
-
-// Current describes the running program.
-func Current() Info {
-	build, ok := debug.ReadBuildInfo()
-	if !ok {
-		build = &debug.BuildInfo{}
-	}
-	return describe(build)
-}
-
-// describe reads what the build recorded. The commit is there when Go found the
-// version control of the checkout; `go run` and an unpacked archive have none.
-func describe(build *debug.BuildInfo) Info {
-	info := Info{Miplc: "(devel)", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
-	if build.Main.Version != "" {
-		info.Miplc = build.Main.Version
-	}
-	for _, s := range build.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			info.Commit = s.Value
-		case "vcs.modified":
-			info.Modified = s.Value == "true"
-		}
-	}
-	return info
-}
-
-// String is one line, such as "miplc v0.3.0, commit 3544760662d4 (go1.26.8, linux/amd64)".
-func (i Info) String() string {
-	s := "miplc " + i.Miplc
-	if i.Commit != "" {
-		s += ", commit " + i.Commit[:min(12, len(i.Commit))]
-	}
-	if i.Modified {
-		s += " with changes"
-	}
-	return fmt.Sprintf("%s (%s, %s/%s)", s, i.Go, i.OS, i.Arch)
-}
 
 // Command makes the command.
 func Command(con *console.Console) *cobra.Command {
@@ -67,7 +15,7 @@ func Command(con *console.Console) *cobra.Command {
 		Short: "Print the versions of miplc and Go and the commit",
 		Args:  console.Args(),
 		RunE: func(*cobra.Command, []string) error {
-			info := Current()
+			info := buildinfo.Current()
 			return con.Resultf(info, "%s\n", info)
 		},
 	}
