@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -59,22 +60,19 @@ func run(program string, arguments ...string) (code int, peaks map[string]int, e
 	if err := cmd.Start(); err != nil {
 		return 0, nil, err
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
 	peaks = map[string]int{}
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
 	for {
-		select {
-		case err := <-ended:
-			var failed *exec.ExitError
-			if errors.As(err, &failed) {
-				return max(failed.ExitCode(), 1), peaks, nil // -1: a signal
-			}
-			return 0, peaks, err
-		case <-tick.C:
-			sample(peaks, cmd.Process.Pid)
+		var status syscall.WaitStatus
+		switch pid, err := syscall.Wait4(cmd.Process.Pid, &status, syscall.WNOHANG, nil); {
+		case err != nil && !errors.Is(err, syscall.EINTR):
+			return 0, nil, err
+		case pid == cmd.Process.Pid && status.Exited():
+			return status.ExitStatus(), peaks, nil
+		case pid == cmd.Process.Pid: // a signal
+			return 1, peaks, nil
 		}
+		sample(peaks, cmd.Process.Pid)
+		time.Sleep(interval)
 	}
 }
 
