@@ -76,9 +76,9 @@ func (Silent) Step(Progress)           {}
 func (Silent) Epoch(Metrics, Progress) {}
 func (Silent) Warn(string)             {}
 
-// MergeObservers returns one observer for several trials that train at the same time,
-// one that follows a single training: an epoch is one of any trial, its numbers
-// are means over the newest of all trials. Trials are told apart by their names.
+// MergeObservers returns one observer for several trials that train at the same time.
+// It passes their events on to o, which follows a single training: an epoch is an epoch
+// of any trial, and its numbers are means over the newest of all trials.
 func MergeObservers(o Observer, trials []*Trial) Observer {
 	return &together{to: o, plan: planOf(trials), began: time.Now(), latest: map[string]Metrics{}}
 }
