@@ -13,9 +13,9 @@ import (
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/verify/parity"
 	"github.com/miplc/miplc/internal/stream"
 	"github.com/miplc/miplc/runtime"
+	"github.com/miplc/miplc/verify/parity"
 )
 
 // mutations are faults that an export could have. Each changes one place of a

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/miplc/miplc/verify/parity"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/verify/parity"
 )
 
 // randomSpecs is how many random specs the tests of this package draw.
