@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	goruntime "runtime"
 	"slices"
 
 	"github.com/miplc/miplc/compile"
@@ -71,21 +70,6 @@ func New(p *compile.Program, params map[string][]float32, o Options) (*Engine, e
 	}
 	return e, nil
 }
-
-// Threads returns the number of threads that train a program if so many were asked for. 0
-// stands for all cores for images and one for features, since a step on feature bags is too
-// small to share between cores.
-func Threads(p *compile.Program, asked int) int {
-	switch {
-	case asked > 0:
-		return asked
-	case hasImages(p):
-		return goruntime.GOMAXPROCS(0)
-	}
-	return 1
-}
-
-func hasImages(p *compile.Program) bool { return len(p.Train.ByOp(graph.OpConv2D)) > 0 }
 
 func (e *Engine) onCPU() bool { return e.options.session().OnCPU() }
 

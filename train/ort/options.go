@@ -3,7 +3,13 @@
 // images two, the gradients of one bag and the update.
 package ort
 
-import "github.com/miplc/miplc/runtime/ortenv"
+import (
+	goruntime "runtime"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/runtime/ortenv"
+)
 
 // Name is that of the engine.
 const Name = "ort"
@@ -18,3 +24,18 @@ type Options struct {
 func (o Options) session() ortenv.Session {
 	return ortenv.Session{Threads: o.Threads, Provider: o.Provider}
 }
+
+// Threads returns the number of threads that train a program if so many were asked for. 0
+// stands for all cores for images and one for features, since a step on feature bags is too
+// small to share between cores.
+func Threads(p *compile.Program, asked int) int {
+	switch {
+	case asked > 0:
+		return asked
+	case hasImages(p):
+		return goruntime.GOMAXPROCS(0)
+	}
+	return 1
+}
+
+func hasImages(p *compile.Program) bool { return len(p.Train.ByOp(graph.OpConv2D)) > 0 }
