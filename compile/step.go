@@ -50,7 +50,7 @@ func (p *Program) Unflatten(flat []float32) map[string][]float32 {
 	return p.ParamViews(slices.Clone(flat))
 }
 
-// Windows returns the slice of flat that belongs to each parameter, without copying.
+// ParamViews returns the slice of flat that belongs to each parameter, without copying.
 func (p *Program) ParamViews(flat []float32) map[string][]float32 {
 	byName := make(map[string][]float32, len(p.Params))
 	for _, q := range p.Params {

@@ -48,7 +48,7 @@ type DataSet struct {
 	splits *splitKeys
 }
 
-// Place takes the place of the data set in the file.
+// SetPos records where the dataset is in the file.
 func (d *DataSet) SetPos(pos diag.Pos) { d.pos = pos }
 
 // Stored is the r of a data set whose file decides on the candidate labels.
@@ -167,7 +167,7 @@ type Item struct {
 	table, figure schema.Str
 }
 
-// Place takes the place of the entry in the file.
+// SetPos records where the entry is in the file.
 func (i *Item) SetPos(pos diag.Pos) { i.pos = pos }
 
 // Names reports whether a learner is meant.

@@ -43,7 +43,7 @@ func shapes(n *onnxpb.NodeProto, in []known) ([]known, error) {
 			pads = in[1].ints
 		}
 		if len(pads) != 2*len(out) {
-			return nil, fmt.Errorf("Pad by unknown extents")
+			return nil, fmt.Errorf("the op Pad by unknown extents")
 		}
 		for i := range out {
 			out[i] += pads[i] + pads[i+len(out)]
@@ -51,7 +51,7 @@ func shapes(n *onnxpb.NodeProto, in []known) ([]known, error) {
 		return one(out)
 	case "Range":
 		if len(in) < 3 || len(in[0].ints) != 1 || len(in[1].ints) != 1 || len(in[2].ints) != 1 || in[2].ints[0] == 0 {
-			return nil, fmt.Errorf("Range of unknown extent")
+			return nil, fmt.Errorf("the op Range of unknown extent")
 		}
 		count := max(0, (in[1].ints[0]-in[0].ints[0]+in[2].ints[0]-1)/in[2].ints[0])
 		return []known{{shape: []int64{count}, most: in[1].ints[0]}}, nil
@@ -254,7 +254,7 @@ func slice(in []known) ([]known, error) {
 func split(n *onnxpb.NodeProto, in []known) ([]known, error) {
 	axis := axisOf(attrInt(n, "axis", 0), len(in[0].shape))
 	if axis >= len(in[0].shape) {
-		return nil, fmt.Errorf("Split of a scalar")
+		return nil, fmt.Errorf("the op Split of a scalar")
 	}
 	count := int64(len(n.GetOutput()))
 	out := make([]known, count)
@@ -316,7 +316,7 @@ func rearrange(n *onnxpb.NodeProto, in []known) ([]known, error) {
 		axes = in[1].ints
 	}
 	if axes == nil {
-		return nil, fmt.Errorf("Unsqueeze of unknown axes")
+		return nil, fmt.Errorf("the op Unsqueeze of unknown axes")
 	}
 	rank := len(x) + len(axes)
 	out, rest := make([]int64, rank), x

@@ -1,3 +1,5 @@
+// Package verify compares the engines on a model before the model gets its name, and
+// measures the accuracy of the model file.
 package verify
 
 import (

@@ -1,3 +1,5 @@
+// Package schema reads, writes and documents YAML files that tables of typed keys
+// describe. It keeps the position of every value for messages and knows nothing of specs.
 package schema
 
 import (
