@@ -39,11 +39,12 @@ func (m *Model) acquire() (*opened, error) {
 		if o == nil {
 			return nil, errNotOpened
 		}
-		o.using.RLock()
-		if o.session != nil {
-			return o, nil
+		if o.using.TryRLock() { // fails once close waits, which must not hold up predictions of the next file
+			if o.session != nil {
+				return o, nil
+			}
+			o.using.RUnlock()
 		}
-		o.using.RUnlock()
 		if m.loaded() == o {
 			return nil, ErrClosed
 		}
