@@ -238,7 +238,7 @@ func (m *models) look(p place, old *version) (v *version, reason string, err err
 		return refuse(err.Error(), err)
 	}
 	if old != nil && hash == old.sha256 {
-		old.place, old.seen = p, seen
+		old.path, old.seen = p.path, seen // requests read name and version meanwhile, which stay
 		return old, "", nil
 	}
 	if m.failed[p.path] == hash {
