@@ -55,18 +55,16 @@ func Command(con *console.Console) *cobra.Command {
 training graph), spec.yaml (complete, with all defaults), split.json, summary.json,
 metrics.jsonl, plots/*.svg and a checkpoint.
 
-Engines: ort runs training steps in onnxruntime and is the fastest for one run on a
-CPU; gorgonia is pure Go and needs no library; xla trains on an NVIDIA GPU, or many runs
-on a CPU. auto, the default, takes a GPU if one is usable. Otherwise it takes xla on the
-CPU for many runs of a small model on features (at least 4 per core that share a program,
-with 125,000 steps per core) if "miplc runtime install xla" was run, else ort, else
-gorgonia. It prints the choice and the reason. miplc doctor shows what works here.
+Engines: ort runs training steps in onnxruntime and is the fastest on a CPU; gorgonia is
+pure Go and needs no library; xla compiles whole epochs for an NVIDIA GPU. auto, the
+default, takes xla if a GPU is usable, else ort, else gorgonia. It prints the choice and
+the reason. miplc doctor shows what works here.
 
 --seeds, --parts and --grid train many runs with one command, each in its own folder
-below DIR (seed-1, part-2-seed-1-lr-0.05, ...). As many runs on features train at the
-same time as there are cores; runs on images train one after the other. With the engine
-xla, runs that differ only in seed, split, learning rate and loss weights train in one
-program.
+below DIR (seed-1, part-2-seed-1-lr-0.05, ...). Runs on features that differ only in
+seed, split, learning rate and loss weights train together in one program, which is
+several times faster; this changes no result on engine ort. Runs on images train one
+after the other.
 
 Ctrl-C stops after the current step with exit code 75. --resume continues from the last
 checkpoint, on the engine and device of the run, to a bit-identical result. Without SPEC,
