@@ -5,14 +5,14 @@ import (
 	"math"
 )
 
-// SegmentAttention is exact scaled dot-product attention (Vaswani et al. 2017, Eq. 1)
-// among the instances of each bag: of queries q [N, d], keys k [N, d] and values
-// v [N, m] it gives for instance i the sum over the instances j of its bag of
+// SegmentAttention is exact scaled dot-product attention (Vaswani et al. 2017, Eq. 1) among the
+// instances of each bag. For queries q [N, d], keys k [N, d] and values v [N, m], row i of the
+// result [N, m] is the sum over the instances j of the same bag of
 //
-//	w_ij v_j,  w_i the softmax over j of q_i k_j / sqrt(d)
+//	w_ij v_j,  where w_i is the softmax over j of q_i k_j / sqrt(d)
 //
-// as [N, m]. SegmentAttentionGrad holds its gradients by q, k and v side by side,
-// [N, 2d+m], since they share the weights w.
+// The result of SegmentAttentionGrad [N, 2d+m] is the concatenation of the gradients of q, k and v:
+// one op computes them, because they share the weights w.
 
 // AttentionScale returns 1/sqrt(d), the scale of scaled dot-product attention, for
 // queries or keys [N, d].
@@ -42,8 +42,8 @@ func shapeSegmentAttentionGrad(n *Node) (Shape, error) {
 	return Shape{N, 2*n.In[0].Shape[1] + v[1]}, nil
 }
 
-// eachQuery calls f with every instance i that belongs to a bag, the instances of
-// its bag, and the weights that i gives them.
+// eachQuery calls f for every instance i that belongs to a bag, with the instances of its bag and
+// the attention weights of i over them.
 func eachQuery(env *Env, n *Node, in []*Tensor, f func(i int, bag []int, w []float64)) {
 	q, k, scale := in[0], in[1], AttentionScale(n.In[0].Shape)
 	bags := make([][]int, env.B)
@@ -67,7 +67,7 @@ func eachQuery(env *Env, n *Node, in []*Tensor, f func(i int, bag []int, w []flo
 	}
 }
 
-// shiftedExp gives the maximum m of x and the sum of exp(x - m).
+// shiftedExp returns the maximum m of x and the sum of exp(x - m).
 func shiftedExp(x []float64) (m, sum float64) {
 	m = math.Inf(-1)
 	for _, v := range x {
@@ -89,7 +89,7 @@ func dotRows(x *Tensor, i int, y *Tensor, j int) float64 {
 	return sum
 }
 
-// addRow adds a multiple of a row to to.
+// addRow adds factor times x to to.
 func addRow(to []float64, factor float64, x []float64) {
 	for c, v := range x {
 		to[c] += factor * v
@@ -105,8 +105,8 @@ func evalSegmentAttention(env *Env, n *Node, in []*Tensor, out *Tensor) error {
 	return nil
 }
 
-// evalSegmentAttentionGrad: with g_ij = dy_i v_j, the gradient by the scores is
-// w_ij (g_ij - sum over j of w_ij g_ij).
+// evalSegmentAttentionGrad computes the gradients of q, k and v. With g_ij = dy_i v_j, the gradient
+// of the score of (i, j) is w_ij (g_ij - sum over j of w_ij g_ij).
 func evalSegmentAttentionGrad(env *Env, n *Node, in []*Tensor, out *Tensor) error {
 	q, k, v, dy := in[0], in[1], in[2], in[3]
 	d, scale := q.Shape[1], AttentionScale(n.In[0].Shape)
@@ -131,7 +131,7 @@ func gradSegmentAttention(b *Builder, n, dy *Node) []*Node {
 	return []*Node{b.Slice(all, 1, 0, q), b.Slice(all, 1, q, 2*q), b.Slice(all, 1, 2*q, 2*q+v), nil}
 }
 
-// oneBagAttention is SegmentAttention in plain ops, for a single bag.
+// oneBagAttention builds SegmentAttention from plain ops, for a single bag.
 func oneBagAttention(b *Builder, in []*Node) *Node { return b.MatMul(attentionWeights(b, in), in[2]) }
 
 func attentionWeights(b *Builder, in []*Node) *Node {
@@ -139,7 +139,7 @@ func attentionWeights(b *Builder, in []*Node) *Node {
 	return b.Softmax(b.MatMul(q, b.Transpose(in[1], 1, 0)))
 }
 
-// oneBagAttentionGrad is SegmentAttentionGrad in plain ops, for a single bag.
+// oneBagAttentionGrad builds SegmentAttentionGrad from plain ops, for a single bag.
 func oneBagAttentionGrad(b *Builder, in []*Node) *Node {
 	q, k, v, dy := in[0], in[1], in[2], in[3]
 	w := attentionWeights(b, in)

@@ -51,7 +51,7 @@ func (b *Builder) Sum(x *Node, keep bool, axes ...int) *Node {
 	return b.op(OpSum, Attrs{Axes: axes, Keep: keep}, x)
 }
 
-// SumAll adds all elements to a scalar.
+// SumAll adds the sum of all elements, a scalar.
 func (b *Builder) SumAll(x *Node) *Node {
 	axes := make([]int, len(x.Shape))
 	for i := range axes {

@@ -18,8 +18,8 @@ func Condensing() []Pass {
 // onnxruntime needs about half a microsecond to start a node, more than most nodes need
 // to compute on features. It repeats its passes until nothing changes.
 func Condense(g *Graph) (*Graph, error) {
-	const most = 8 // enough for chains of rewrites; each round only helps
-	for range most {
+	const maxRounds = 8 // enough for chains of rewrites; fewer rounds are correct too
+	for range maxRounds {
 		next, err := runAll(Condensing(), g)
 		if err != nil {
 			return nil, err
@@ -32,9 +32,9 @@ func Condense(g *Graph) (*Graph, error) {
 	return g, nil
 }
 
-// uniformOperands turns a Fill that meets a value of the full shape of the
-// result into a scalar, which needs no memory and no measuring of the batch:
-// Fill(v) * x = v * x.
+// uniformOperands replaces a Fill by a scalar if the other operand already has the shape of the
+// result: Fill(v) * x = v * x. A scalar needs no memory and does not depend on the sizes of the
+// batch.
 func uniformOperands(b *Builder, n *Node, in []*Node) *Node {
 	if !n.Op.Elementwise() || len(in) != 2 {
 		return nil
@@ -49,11 +49,11 @@ func uniformOperands(b *Builder, n *Node, in []*Node) *Node {
 	return nil
 }
 
-// signs moves negations towards the results, where they cancel or turn Add
-// into Sub. All of it is exact.
+// signs moves negations towards the results, where they cancel or turn Add into Sub. These rewrites
+// are exact.
 func signs(b *Builder, n *Node, in []*Node) *Node {
-	neg := make([]bool, len(in)) // which inputs are negations
-	pos := slices.Clone(in)      // the inputs without them
+	neg := make([]bool, len(in)) // which inputs are negated
+	pos := slices.Clone(in)      // the inputs without their negation
 	for i, x := range in {
 		if x.Op == OpNeg {
 			neg[i], pos[i] = true, x.In[0]
@@ -74,7 +74,7 @@ func signs(b *Builder, n *Node, in []*Node) *Node {
 	return nil
 }
 
-// negated gives -x without a Neg where x offers it.
+// negated returns -x, without a Neg if x can be negated in place; nil if it cannot.
 func negated(b *Builder, x *Node) *Node {
 	switch {
 	case x.Op == OpNeg:
@@ -87,7 +87,8 @@ func negated(b *Builder, x *Node) *Node {
 	return nil
 }
 
-// signedSum is x + y, or x - y, where either may be a negation of pos.
+// signedSum returns x + y, or x - y with minus, where neg says which of the two is the negation of
+// its entry in pos.
 func signedSum(b *Builder, minus bool, neg []bool, pos []*Node) *Node {
 	x, y := pos[0], pos[1]
 	if !neg[0] && !neg[1] {
@@ -104,8 +105,7 @@ func signedSum(b *Builder, minus bool, neg []bool, pos []*Node) *Node {
 	return b.Add(x, y)
 }
 
-// signedProduct takes the sign out of a product or quotient; a constant factor
-// takes it in.
+// signedProduct moves the sign out of a product or quotient, or into a constant factor.
 func signedProduct(b *Builder, n *Node, neg []bool, pos []*Node) *Node {
 	switch {
 	case neg[0] == neg[1] && !neg[0]:
@@ -118,8 +118,8 @@ func signedProduct(b *Builder, n *Node, neg []bool, pos []*Node) *Node {
 	return b.Neg(b.op(n.Op, n.Attrs, pos...))
 }
 
-// scalarFactors brings literal factors to the front and outwards, (c x) y = c
-// (x y), so that products that differ in them alone are computed once.
+// scalarFactors moves literal factors to the front and outwards, (c x) y = c (x y), so that
+// products that differ only in the factor are computed once.
 func scalarFactors(b *Builder, n *Node, in []*Node) *Node {
 	if n.Op != OpMul {
 		return nil
@@ -144,10 +144,10 @@ func scalarFactors(b *Builder, n *Node, in []*Node) *Node {
 
 func literalScalar(n *Node) bool { return n.Op == OpConst && len(n.Shape) == 0 }
 
-// reshapes does without data movement what needs none: a Transpose that leaves
-// the order of the elements is a Reshape, a Reshape that drops the axes of a
-// Sum is part of the Sum, one between [1] and [] is needless in broadcasting,
-// and exp(log_softmax x) is softmax x.
+// reshapes removes data movement: a Transpose that keeps the order of the elements becomes a
+// Reshape; a Reshape that drops the kept axes of a Sum or Max becomes part of it; a Reshape from
+// [1] to [] is dropped where broadcasting makes it unnecessary; exp(log_softmax x) becomes softmax
+// x.
 func reshapes(b *Builder, n *Node, in []*Node) *Node {
 	switch {
 	case n.Op == OpTranspose && keepsOrder(n):
@@ -162,7 +162,7 @@ func reshapes(b *Builder, n *Node, in []*Node) *Node {
 	return nil
 }
 
-// keepsOrder reports whether a Transpose moves axes of extent 1 alone.
+// keepsOrder reports whether a Transpose moves only axes of size 1.
 func keepsOrder(n *Node) bool {
 	last := -1
 	for _, p := range n.Attrs.Perm {
@@ -177,7 +177,7 @@ func keepsOrder(n *Node) bool {
 	return true
 }
 
-// droppedAxes is a reduction without its kept axes, if that gives the shape.
+// droppedAxes returns the reduction x without its kept axes if that has shape want, else nil.
 func droppedAxes(b *Builder, x *Node, want Shape) *Node {
 	var rest Shape
 	for i, d := range x.Shape {
@@ -193,8 +193,8 @@ func droppedAxes(b *Builder, x *Node, want Shape) *Node {
 	return b.op(x.Op, a, x.In[0])
 }
 
-// broadcastNumber takes a number of shape [1] as it is where it was reshaped to
-// [] to meet a value with axes, and moves the reshape past operations on numbers.
+// broadcastNumber uses a number of shape [1] directly where it was reshaped to [] to be combined
+// with a value with axes, and moves such reshapes behind operations on numbers.
 func broadcastNumber(b *Builder, n *Node, in []*Node) *Node {
 	flat, found := slices.Clone(in), false
 	for i, x := range in {
@@ -212,8 +212,8 @@ func broadcastNumber(b *Builder, n *Node, in []*Node) *Node {
 	return r
 }
 
-// masks finds what the gradient of a Clamp passes from its result: x lies within
-// the bounds where the Clamp left it as it was.
+// masks simplifies the mask in the gradient of a Clamp, using the result of the Clamp: x is within
+// the bounds where the Clamp did not change it.
 func masks(b *Builder, n *Node, in []*Node) *Node {
 	if n.Op != OpMul || in[0].Op != OpMul {
 		return nil
@@ -230,7 +230,8 @@ func masks(b *Builder, n *Node, in []*Node) *Node {
 	return b.Mul(in[0].In[0], b.Sub(b.Scalar(1), outside))
 }
 
-// notAbove takes 1 - (x > c), or with side 1 1 - (c > x), apart into x and c.
+// notAbove splits 1 - (x > c), or 1 - (c > x) for side 1, into x and c. x is nil if n has another
+// form.
 func notAbove(n *Node, side int) (x *Node, c float64) {
 	if n.Op != OpSub || !literalScalar(n.In[0]) || n.In[0].Attrs.Data[0] != 1 || n.In[1].Op != OpGreater {
 		return nil, 0
@@ -242,18 +243,18 @@ func notAbove(n *Node, side int) (x *Node, c float64) {
 	return x, bound.Attrs.Data[0]
 }
 
-// find gives the first node so far that fits, or nil.
-func (b *Builder) find(fits func(*Node) bool) *Node {
+// find returns the first node so far for which match returns true, or nil.
+func (b *Builder) find(match func(*Node) bool) *Node {
 	for _, n := range b.g.Nodes {
-		if fits(n) {
+		if match(n) {
 			return n
 		}
 	}
 	return nil
 }
 
-// gates uses the product t s of two gates again in the gradients of both:
-// (d t) (s (1 - s)) = m - m s and (d s) (1 - t t) = d s - m t with m = d (t s).
+// gates reuses the product t s of two gates, t = tanh and s = sigmoid, in the gradients of both:
+// with m = d (t s), (d t) (s (1 - s)) = m - m s and (d s) (1 - t t) = d s - m t.
 func gates(b *Builder, n *Node, in []*Node) *Node {
 	if n.Op != OpMul {
 		return nil
@@ -277,8 +278,8 @@ func gates(b *Builder, n *Node, in []*Node) *Node {
 	return nil
 }
 
-// shared finds a product of the gate with one factor of dy and gives it with the
-// other factor; of several the first, which is the one of the forward pass.
+// shared finds a product of the gate with one factor of dy. It returns the product and the other
+// factor. If there are several, it returns the first, which belongs to the forward pass.
 func (b *Builder) shared(dy, gate *Node) (rest, both *Node) {
 	for k, other := range dy.In {
 		m := b.find(func(m *Node) bool {
@@ -292,8 +293,8 @@ func (b *Builder) shared(dy, gate *Node) (rest, both *Node) {
 	return rest, both
 }
 
-// sloped recognises the derivative of a gate by its result y: y (1 - y) of a
-// sigmoid, 1 - y y of a tanh.
+// sloped recognises the derivative of a gate expressed by its result y: y (1 - y) for a sigmoid, 1
+// - y y for a tanh.
 func sloped(n *Node) (y *Node, sigmoid bool) {
 	one := func(n *Node) bool { return n.Op == OpSub && literalScalar(n.In[0]) && n.In[0].Attrs.Data[0] == 1 }
 	switch {
@@ -337,7 +338,7 @@ func PoolFirst(g *Graph) (*Graph, error) {
 	}
 }
 
-// perChannel reports whether a value has one number for each channel of images.
+// perChannel reports whether s is the shape of one number per channel of images.
 func perChannel(s Shape) bool {
 	return len(s) == 4 && s[0] == 1 && s[2] == 1 && s[3] == 1
 }

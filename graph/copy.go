@@ -14,8 +14,8 @@ func (b *Builder) Copy(g *Graph, replace func(n *Node) *Node) []*Node {
 	})
 }
 
-// walk goes through the nodes of another graph: place gets each with what stands for
-// its inputs, and returns what stands for it; nil where nothing reads it.
+// walk calls place for every node of g, with the replacements of its inputs, and returns the
+// replacements by ID. place returns nil for a node that nothing reads.
 func (b *Builder) walk(g *Graph, place func(n *Node, in []*Node) *Node) []*Node {
 	of := make([]*Node, len(g.Nodes))
 	for i, n := range g.Nodes {
@@ -28,14 +28,14 @@ func (b *Builder) walk(g *Graph, place func(n *Node, in []*Node) *Node) []*Node 
 	return of
 }
 
-// copyOutputs names what stands for the outputs of another graph as those are.
+// copyOutputs adds the outputs of g under their names; of gives the replacement of each node by ID.
 func (b *Builder) copyOutputs(g *Graph, of []*Node) {
 	for _, o := range g.Outputs {
 		b.Output(o.Name, of[o.Node.ID])
 	}
 }
 
-// copy appends a node like n with other inputs.
+// copy appends a node with the op, attributes and name of n, and other inputs.
 func (b *Builder) copy(n *Node, in []*Node) *Node {
 	if n.Op == OpInput || n.Op == OpParam {
 		return b.leaf(n.Op, n.Name, n.Type, n.Shape)

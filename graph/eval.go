@@ -8,16 +8,16 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// Tensor is a concrete value of the interpreter, row-major. A value of type
-// Float holds Data, one of type Int holds Ints.
+// Tensor is a concrete value of the interpreter, row-major. Type Float uses Data, type Int uses
+// Ints.
 type Tensor struct {
 	Shape []int
 	Data  []float64
 	Ints  []int
 }
 
-// NewTensor makes a float tensor of the shape from its numbers, row-major; with
-// no numbers all are zero. It keeps data, it does not copy it.
+// NewTensor makes a float tensor from its numbers, row-major, or a tensor of zeros without numbers.
+// It keeps a reference to data.
 func NewTensor(shape []int, data ...float64) *Tensor {
 	if len(data) == 0 {
 		data = make([]float64, ndarray.Size(shape))
@@ -34,9 +34,8 @@ func NewInts(v ...int) *Tensor { return &Tensor{Shape: []int{len(v)}, Ints: v} }
 type Env struct {
 	N, B   int
 	Values map[string]*Tensor
-	// Move, if given, changes the numbers of every float value in place before
-	// others read it: inputs, parameters and results. So a caller sees what
-	// roundings on the way would do to the outputs.
+	// Move, if not nil, changes the numbers of every float value (inputs, parameters and results)
+	// in place before they are read. It shows how rounding at each step changes the outputs.
 	Move func(numbers []float64)
 }
 
@@ -59,8 +58,8 @@ func EvalAll(g *Graph, env Env) ([]*Tensor, error) {
 	return evalNodes(g, &env, slices.Repeat([]bool{true}, len(g.Nodes)), make([][]*Node, len(g.Nodes)))
 }
 
-// evalNodes computes the nodes that are wanted, by ID, and lets go of those of ends
-// after each: images of large bags are too big to keep.
+// evalNodes computes the nodes marked in wanted, by ID. After node i it frees the values of
+// ends[i], because images of large bags are too large to keep.
 func evalNodes(g *Graph, env *Env, wanted []bool, ends [][]*Node) ([]*Tensor, error) {
 	values := make([]*Tensor, len(g.Nodes))
 	for i, n := range g.Nodes {
@@ -107,7 +106,7 @@ func evalNode(env *Env, n *Node, values []*Tensor) (*Tensor, error) {
 	return out, nil
 }
 
-// bind fetches the value of an input or parameter and checks it.
+// bind returns the value of an input or parameter after checking its type and shape.
 func (env *Env) bind(n *Node) (*Tensor, error) {
 	kind := "input"
 	if n.Op == OpParam {
@@ -130,12 +129,12 @@ func (env *Env) bind(n *Node) (*Tensor, error) {
 		return nil, fmt.Errorf("%s %s: want shape %v (%v), got %v", kind, n.Name, want, n.Shape, v.Shape)
 	}
 	if size != ndarray.Size(want) {
-		return nil, fmt.Errorf("%s %s: shape %v holds %d numbers, got %d", kind, n.Name, want, ndarray.Size(want), size)
+		return nil, fmt.Errorf("%s %s: shape %v has %d numbers, got %d", kind, n.Name, want, ndarray.Size(want), size)
 	}
 	return v, nil
 }
 
-// label names a node in messages: number, op and name if it has one.
+// label describes a node in messages: ID, op and name if it has one.
 func (n *Node) label() string {
 	s := fmt.Sprintf("%%%d %v", n.ID, n.Op)
 	if n.Name != "" {
@@ -144,9 +143,9 @@ func (n *Node) label() string {
 	return s
 }
 
-// eachRow walks the positions of shape in row-major order, one call per run
-// along the last axis: i and j are where the run begins in two values read with
-// strides a and b, n is its length, da and db their steps along it.
+// eachRow visits the positions of shape in row-major order, with one call per row along the last
+// axis. i and j are the offsets of the row in two arrays with strides a and b, n is its length, and
+// da and db are the steps along it.
 func eachRow(shape, a, b []int, f func(i, j, n, da, db int)) {
 	last := len(shape) - 1
 	if last < 0 {

@@ -6,7 +6,8 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// evalFunc computes a node from its inputs; out has its shape and holds zeros.
+// evalFunc computes a node from its inputs into out, which has the shape of the node and contains
+// zeros.
 type evalFunc func(env *Env, n *Node, in []*Tensor, out *Tensor) error
 
 func evalConst(_ *Env, n *Node, _ []*Tensor, out *Tensor) error {
@@ -21,7 +22,7 @@ func evalFill(_ *Env, n *Node, _ []*Tensor, out *Tensor) error {
 	return nil
 }
 
-// unary lifts a function of one number.
+// unary applies a function to every element.
 func unary(f func(float64) float64) evalFunc {
 	return func(_ *Env, _ *Node, in []*Tensor, out *Tensor) error {
 		for i, v := range in[0].Data {
@@ -31,7 +32,7 @@ func unary(f func(float64) float64) evalFunc {
 	}
 }
 
-// binary lifts a function of two numbers with broadcasting.
+// binary applies a function of two numbers, with broadcasting.
 func binary(f func(x, y float64) float64) evalFunc {
 	return func(_ *Env, _ *Node, in []*Tensor, out *Tensor) error {
 		x, y, k := in[0].Data, in[1].Data, 0
@@ -72,7 +73,7 @@ func sign(x float64) float64 {
 	return x // 0 or NaN
 }
 
-// sigmoid is exact to the last bits on both sides: no exp of a large number.
+// sigmoid avoids exp of a large number, so it is exact to the last bits for either sign.
 func sigmoid(x float64) float64 {
 	if x >= 0 {
 		return 1 / (1 + math.Exp(-x))

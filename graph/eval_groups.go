@@ -7,10 +7,9 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// groups is how the elements of the first input of a reduction, a softmax or a segment
-// op fall into groups: along the axes that the op joins, or for each column by bag.
-// each calls f with every element that is in a group, in row-major order: its place
-// and the number of its group.
+// groups divides the elements of the first input of a reduction, softmax or segment op into the
+// groups that the op combines: along axes, or per column by bag. each calls f for every element
+// that belongs to a group, in row-major order, with its index and the number of its group.
 type groups struct {
 	count int
 	each  func(f func(place, group int))
@@ -54,11 +53,11 @@ func evalSegmentGather(env *Env, n *Node, in []*Tensor, out *Tensor) error {
 	return nil
 }
 
-// exceeds orders numbers with NaN above all.
+// exceeds reports v > w, where NaN is larger than all numbers.
 func exceeds(v, w float64) bool { return v > w || math.IsNaN(v) && !math.IsNaN(w) }
 
-// firstMax finds the place of the first maximum of each group, -1 where it is
-// empty; a NaN counts as larger than any number, so that it is not lost.
+// firstMax returns the index of the first maximum of each group, or -1 if the group is empty. NaN
+// counts as larger than any number, so that it reaches the result.
 func (g groups) firstMax(x *Tensor) []int {
 	best := slices.Repeat([]int{-1}, g.count)
 	g.each(func(place, group int) {
@@ -88,7 +87,7 @@ func evalMaxMask(env *Env, n *Node, in []*Tensor, out *Tensor) error {
 	return nil
 }
 
-// evalSoftmax is for the softmax of groups and its logarithm.
+// evalSoftmax computes the softmax of each group, or its logarithm.
 func evalSoftmax(env *Env, n *Node, in []*Tensor, out *Tensor) error {
 	g, x, y := groupsOf(env, n, in), in[0].Data, out.Data
 	top, sum := g.firstMax(in[0]), make([]float64, g.count)

@@ -2,15 +2,15 @@ package graph
 
 import "slices"
 
-// Convolution is the geometry of a convolution, or of a gradient of one: images
-// x [N, C, H, W], kernels [O, C, KH, KW], result [N, O, OH, OW].
+// Convolution is the geometry of a convolution or of its gradient: images x [N, C, H, W], kernels
+// [O, C, KH, KW], result [N, O, OH, OW].
 type Convolution struct {
 	N, C, H, W, O, KH, KW, OH, OW int
 	Stride, Pad                   [2]int
 }
 
-// Convolution returns the geometry of the node for a number of instances, or nil if it
-// is no convolution.
+// Convolution returns the geometry of the node for a number of instances, or nil if n is not a
+// convolution.
 func (n *Node) Convolution(instances int) *Convolution {
 	var x, k, y Shape
 	switch n.Op {
@@ -27,15 +27,15 @@ func (n *Node) Convolution(instances int) *Convolution {
 	return &Convolution{e[0], e[1], e[2], e[3], e[4], e[6], e[7], e[10], e[11], n.Attrs.Stride, n.Attrs.Pad}
 }
 
-// Taps is the number of elements of a kernel, Positions that of the places where it
-// is applied, Image that of the elements of an image.
+// Taps returns the number of elements of a kernel for one output channel, Positions the number of
+// positions of the result, Image the number of elements of an image.
 func (c *Convolution) Taps() int      { return c.C * c.KH * c.KW }
 func (c *Convolution) Positions() int { return c.OH * c.OW }
 func (c *Convolution) Image() int     { return c.C * c.H * c.W }
 
-// eachTap calls f for every pair of a tap of the kernel and a position of the
-// result that reads inside the image: index in the unfolded image [taps,
-// positions] and in the image [c, h, w].
+// eachTap calls f for every pair of a kernel element (tap) and a position of the result that reads
+// inside the image, with the index in the unfolded image [taps, positions] and the index in the
+// image [c, h, w].
 func (c *Convolution) eachTap(f func(unfolded, image int)) {
 	for tap := range c.Taps() {
 		ch, ky, kx := tap/(c.KH*c.KW), tap/c.KW%c.KH, tap%c.KW
@@ -53,8 +53,8 @@ func (c *Convolution) eachTap(f func(unfolded, image int)) {
 	}
 }
 
-// unfold writes each tap's view of one image as a row of cols; the padding
-// positions of cols are never written and stay 0.
+// unfold writes the values that each tap reads as a row of cols. Positions in the padding are not
+// written and stay 0.
 func (c *Convolution) unfold(cols, image []float64) {
 	c.eachTap(func(u, i int) { cols[u] = image[i] })
 }
@@ -114,8 +114,8 @@ func evalConv2DGradWeight(env *Env, n *Node, in []*Tensor, out *Tensor) error {
 	return nil
 }
 
-// eachWindow finds the first maximum of every window of a max-pooling: index
-// of the result and of the maximum in x.
+// eachWindow calls f for every window of a max-pooling with the index of the result and the index
+// in x of the first maximum.
 func eachWindow(a *Attrs, x *Tensor, pooled []int, f func(result, at int)) {
 	h, w := x.Shape[2], x.Shape[3]
 	oh, ow := pooled[2], pooled[3]

@@ -8,7 +8,8 @@ func evalMatMul(_ *Env, _ *Node, in []*Tensor, out *Tensor) error {
 	return nil
 }
 
-// matMulAdd adds [m, k] x [k, n] to out; row by row, so that all memory is read in order.
+// matMulAdd adds x [m, k] times y [k, n] to out. It goes row by row, so that it reads all memory in
+// order.
 func matMulAdd(out, x, y []float64, m, k, n int) {
 	for i := range m {
 		row := out[i*n : (i+1)*n]
@@ -34,7 +35,7 @@ func evalExpand(_ *Env, _ *Node, in []*Tensor, out *Tensor) error {
 	return nil
 }
 
-// copyStrided fills out in row-major order from x read with strides s.
+// copyStrided fills out in row-major order from x, read with the strides s.
 func copyStrided(out *Tensor, x []float64, s []int) {
 	k := 0
 	eachRow(out.Shape, s, s, func(i, _, n, d, _ int) {

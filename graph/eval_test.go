@@ -138,7 +138,7 @@ func TestEvalErrors(t *testing.T) {
 		{"missing", func(e *Env) { delete(e.Values, "Wc") }, "parameter Wc is missing: want float [3 2]"},
 		{"shape", func(e *Env) { e.Values["instances"] = NewTensor([]int{4, 2}) }, "input instances: want shape [4 3] ([N, 3]), got [4 2]"},
 		{"type", func(e *Env) { e.Values["bag_of"] = NewTensor([]int{4}) }, "input bag_of: want int [4], got float [4]"},
-		{"count", func(e *Env) { e.Values["bc"] = &Tensor{Shape: []int{2}, Data: []float64{1}} }, "shape [2] holds 2 numbers, got 1"},
+		{"count", func(e *Env) { e.Values["bc"] = &Tensor{Shape: []int{2}, Data: []float64{1}} }, "shape [2] has 2 numbers, got 1"},
 		{"extent", func(e *Env) { e.B = 0 }, "at least one instance and one bag"},
 	}
 	for _, c := range cases {

@@ -8,17 +8,16 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 )
 
-// GradPrefix stands before the name of a parameter in the output that holds
-// the gradient of the loss by it.
+// GradPrefix is the prefix of outputs that contain gradients; the name of the parameter follows.
 const GradPrefix = "grad."
 
-// gradFunc gives the gradients of a scalar by the inputs of n, made from the
-// nodes of n and from dy, the gradient by n. A nil stands for no gradient.
+// gradFunc builds the gradient of the loss with respect to each input of n, from n, its inputs and
+// dy, the gradient with respect to n. nil means no gradient.
 type gradFunc func(b *Builder, n, dy *Node) []*Node
 
-// Gradient returns g with one more output "grad.<name>" for each parameter or input in
-// wrt: the gradient of the output loss, a scalar, with the shape of the value. It is
-// zero if the loss does not depend on the value.
+// Gradient returns g with one more output "grad.<name>" for each parameter or input in wrt: the
+// gradient of the scalar output loss with respect to it, in its shape. The gradient is zero if the
+// loss does not depend on the value.
 func Gradient(g *Graph, loss string, wrt []string) (*Graph, error) {
 	b := NewBuilder(g.Name)
 	of := b.Copy(g, nil)
@@ -45,10 +44,10 @@ func Gradient(g *Graph, loss string, wrt []string) (*Graph, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gradient of %s: %w", loss, err)
 	}
-	return DeadCode(full) // drops what rules gave for inputs that nobody asked for
+	return DeadCode(full) // drops gradients of inputs that are not in wrt
 }
 
-// endpoints finds the loss and the values to differentiate by.
+// endpoints finds the loss and the values to differentiate with respect to.
 func endpoints(g *Graph, loss string, wrt []string) (*Node, []*Node, error) {
 	top := g.Output(loss)
 	if top == nil {
@@ -74,7 +73,7 @@ func endpoints(g *Graph, loss string, wrt []string) (*Node, []*Node, error) {
 	return top, leaves, nil
 }
 
-// dependents marks by ID the nodes that are computed from one of the leaves.
+// dependents marks, by ID, the nodes that are computed from one of the leaves.
 func dependents(g *Graph, leaves []*Node) []bool {
 	marked := make([]bool, len(g.Nodes))
 	for _, n := range leaves {
@@ -88,8 +87,8 @@ func dependents(g *Graph, leaves []*Node) []bool {
 	return marked
 }
 
-// backward walks from the loss to the leaves; dy collects by ID the gradient
-// by each node of the forward part.
+// backward walks from the loss to the leaves. dy collects, by ID, the gradient with respect to each
+// node of the forward part.
 type backward struct {
 	b      *Builder
 	dy     []*Node
@@ -127,8 +126,8 @@ func (w *backward) run(top *Node) error {
 	return w.b.err
 }
 
-// sumTo reduces the gradient by a broadcast value to the shape of the value:
-// the sum over all axes that were stretched or added.
+// sumTo reduces dy to the shape s of an operand that was broadcast: it sums over all axes that were
+// repeated or added.
 func (b *Builder) sumTo(dy *Node, s Shape) *Node {
 	if dy.Shape.Equal(s) {
 		return dy
@@ -149,7 +148,7 @@ func (b *Builder) sumTo(dy *Node, s Shape) *Node {
 	return dy
 }
 
-// keptShape is the shape of a reduction with the reduced axes kept as 1.
+// keptShape returns the shape of a reduction that keeps the reduced axes with size 1.
 func keptShape(x Shape, axes []int) Shape {
 	s := x.Clone()
 	for _, a := range axes {

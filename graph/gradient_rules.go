@@ -2,15 +2,13 @@ package graph
 
 import "math"
 
-// grad1 lifts the derivative of a function of one value: f gives the gradient
-// by x from the node and dy.
+// grad1 makes a gradFunc for ops with one input.
 func grad1(f func(b *Builder, n, dy *Node) *Node) gradFunc {
 	return func(b *Builder, n, dy *Node) []*Node { return []*Node{f(b, n, dy)} }
 }
 
-// gradBroadcast lifts the gradients of an element-wise function of two values:
-// f gives them in the shape of the result (or one that stretches to it), the
-// sum over stretched axes follows.
+// gradBroadcast makes a gradFunc for element-wise ops with two inputs. f returns gradients in the
+// shape of the result, or one that broadcasts to it; the sum over broadcast axes is added here.
 func gradBroadcast(f func(b *Builder, n, dy *Node) (dx, dz *Node)) gradFunc {
 	return func(b *Builder, n, dy *Node) []*Node {
 		dx, dz := f(b, n, dy)
@@ -18,7 +16,7 @@ func gradBroadcast(f func(b *Builder, n, dy *Node) (dx, dz *Node)) gradFunc {
 	}
 }
 
-// gradSegment is for segment ops: bag_of has no gradient.
+// gradSegment makes a gradFunc for segment ops: bag_of has no gradient.
 func gradSegment(f func(b *Builder, n, dy *Node) *Node) gradFunc {
 	return func(b *Builder, n, dy *Node) []*Node { return []*Node{f(b, n, dy), nil} }
 }
@@ -39,7 +37,7 @@ func gradRelu(b *Builder, n, dy *Node) *Node {
 	return b.Mul(dy, b.Greater(n.In[0], b.Scalar(0)))
 }
 
-// gradErf is dy 2/sqrt(pi) exp(-x^2).
+// gradErf returns dy 2/sqrt(pi) exp(-x^2).
 func gradErf(b *Builder, n, dy *Node) *Node {
 	x := n.In[0]
 	return b.Mul(dy, b.Mul(b.Scalar(2/math.SqrtPi), b.Exp(b.Neg(b.Mul(x, x)))))
@@ -67,8 +65,8 @@ func gradDiv(b *Builder, n, dy *Node) (*Node, *Node) {
 	return dx, b.Neg(b.Mul(dx, n))
 }
 
-// gradMaximum gives the side that is larger all of dy, half to each on ties:
-// (1 + (x > y) - (y > x)) / 2 is the part of x.
+// gradMaximum gives dy to the larger side, and half to each side on ties: the factor of x is (1 +
+// (x > y) - (y > x)) / 2.
 func gradMaximum(b *Builder, n, dy *Node) (*Node, *Node) {
 	return b.split(dy, n.In[0], n.In[1])
 }
@@ -77,8 +75,8 @@ func gradMinimum(b *Builder, n, dy *Node) (*Node, *Node) {
 	return b.split(dy, n.In[1], n.In[0])
 }
 
-// split parts dy: to the first input of the op goes the share of elements where
-// large exceeds small, the rest to the second.
+// split divides dy between the inputs of an op: the first gets it where large > small, half of it
+// on ties, the second gets the rest.
 func (b *Builder) split(dy, large, small *Node) (*Node, *Node) {
 	lead := b.Sub(b.Greater(large, small), b.Greater(small, large))
 	share := b.Mul(b.Add(lead, b.Scalar(1)), b.Scalar(0.5))
@@ -104,13 +102,13 @@ func gradExpand(b *Builder, n, dy *Node) *Node  { return b.sumTo(dy, n.In[0].Sha
 
 func gradSum(b *Builder, n, dy *Node) *Node { return b.unreduce(n, dy) }
 
-// gradMax gives dy to the first maximum.
+// gradMax passes dy to the first maximum.
 func gradMax(b *Builder, n, dy *Node) *Node {
 	x := n.In[0]
 	return b.Mul(b.MaxMask(x, n.Attrs.Axes...), b.unreduce(n, dy))
 }
 
-// unreduce stretches the gradient by a reduction to the shape of its input.
+// unreduce repeats the gradient of a reduction to the shape of its input.
 func (b *Builder) unreduce(n, dy *Node) *Node {
 	x := n.In[0].Shape
 	if kept := keptShape(x, n.Attrs.Axes); !dy.Shape.Equal(kept) {
@@ -142,12 +140,12 @@ func gradPad(b *Builder, n, dy *Node) *Node {
 	return b.Slice(dy, a.Axis, a.Start, a.Start+int(n.In[0].Shape[a.Axis]))
 }
 
-// gradSoftmax is y (dy - sum of y dy), from the output alone.
+// gradSoftmax returns y (dy - sum of y dy), which needs only the output y.
 func gradSoftmax(b *Builder, n, dy *Node) *Node {
 	return b.Mul(n, b.Sub(dy, b.Sum(b.Mul(n, dy), true, len(n.Shape)-1)))
 }
 
-// gradLogSoftmax is dy - exp(y) (sum of dy).
+// gradLogSoftmax returns dy - exp(y) (sum of dy).
 func gradLogSoftmax(b *Builder, n, dy *Node) *Node {
 	return b.Sub(dy, b.Mul(b.Exp(n), b.Sum(dy, true, len(n.Shape)-1)))
 }

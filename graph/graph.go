@@ -1,10 +1,10 @@
-// Package graph is the intermediate representation of miplc: a pure dataflow
-// graph in static single assignment form over ragged batches of bags.
+// Package graph is the intermediate representation (IR) of miplc: a dataflow graph in static single
+// assignment form over a ragged batch of bags.
 //
-// A batch holds B bags with N instances all together. The instances stand in
-// one value of shape [N, ...]; the integer input bag_of [N] says which bag (0 to
-// B-1) each belongs to. Segment ops work along it. Nothing in a graph is
-// random: initial parameters, shuffles and dropout masks are inputs.
+// A batch has B bags with N instances in total. The instances of all bags are the rows of one value
+// of shape [N, ...]; the integer input bag_of [N] gives the bag (0 to B-1) of each row. Segment ops
+// work along bag_of. Nothing in a graph is random: initial parameters, shuffles and dropout masks
+// are inputs.
 package graph
 
 import (
@@ -20,7 +20,7 @@ type DType uint8
 
 const (
 	Float DType = iota // real numbers
-	Int                // indices, used for bag_of alone
+	Int                // indices; only bag_of has this type
 )
 
 func (t DType) String() string {
@@ -57,7 +57,7 @@ type Node struct {
 	Shape Shape
 	Type  DType
 	Name  string   // Input and Param: the name to bind; else a label for printing, may be empty
-	Pos   diag.Pos // the place in the spec that asked for it, if any
+	Pos   diag.Pos // the place in the spec that the node comes from, if any
 }
 
 // Output is a named result of a graph.
@@ -66,7 +66,7 @@ type Output struct {
 	Node *Node
 }
 
-// Graph is a list of nodes in which every node comes after its inputs.
+// Graph is a list of nodes. Every node comes after its inputs.
 type Graph struct {
 	Name    string
 	Nodes   []*Node
@@ -128,10 +128,10 @@ func (b *Builder) At(pos diag.Pos) *Builder { b.pos = pos; return b }
 // s.matmul, s.tanh and so on.
 func (b *Builder) Label(label string) *Builder { b.label = label; return b }
 
-// like gives the nodes that follow the spec position of a node, and its name as label.
+// like sets position and label of the nodes that follow to those of n.
 func (b *Builder) like(n *Node) *Builder { return b.At(n.Pos).Label(n.Name) }
 
-// labelled is the name of the nodes of an op that have no other.
+// labelled returns the default name of a new node: label and op, or "" without a label.
 func (b *Builder) labelled(op Op) string {
 	if b.label == "" {
 		return ""
@@ -139,15 +139,15 @@ func (b *Builder) labelled(op Op) string {
 	return b.label + "." + strings.ToLower(op.String())
 }
 
-// Name gives n, the result of the nodes with the current label, a name. A node that
-// already has a name keeps it.
+// Name names n, the result of the nodes with the current label. A node that already has a name of
+// its own keeps it.
 func (b *Builder) Name(n *Node, name string) {
 	if n.Name == b.labelled(n.Op) && n.Op != OpInput && n.Op != OpParam {
 		n.Name = name
 	}
 }
 
-// Len is the number of nodes so far.
+// Len returns the number of nodes so far.
 func (b *Builder) Len() int { return len(b.g.Nodes) }
 
 // Err returns the first error so far.
@@ -186,7 +186,7 @@ func (b *Builder) Apply(op Op, attrs Attrs, in ...*Node) (*Node, error) {
 	return n, nil
 }
 
-// op is Apply with the sticky error.
+// op is Apply that keeps the error in b and returns a placeholder instead.
 func (b *Builder) op(op Op, attrs Attrs, in ...*Node) *Node {
 	if b.err == nil {
 		n, err := b.Apply(op, attrs, in...)
@@ -198,7 +198,7 @@ func (b *Builder) op(op Op, attrs Attrs, in ...*Node) *Node {
 	return &Node{ID: -1, Op: op}
 }
 
-// Input adds a value fed at each run.
+// Input adds a value that the caller supplies at each run.
 func (b *Builder) Input(name string, t DType, s Shape) *Node {
 	return b.leaf(OpInput, name, t, s)
 }
@@ -212,8 +212,8 @@ func (b *Builder) leaf(op Op, name string, t DType, s Shape) *Node {
 	return n
 }
 
-// Param adds a learned parameter, or a buffer that is stored with the parameters, such
-// as the statistics of a normalisation. Its shape must be static.
+// Param adds a learned parameter, or a buffer that is stored with the parameters, for example the
+// statistics of a normalisation. Its shape must be static.
 func (b *Builder) Param(name string, s Shape) *Node {
 	if !s.Static() && b.err == nil {
 		b.err = diag.Errorf(b.pos, "parameter %s has the symbolic shape %v", name, s)

@@ -5,11 +5,11 @@ import (
 	"math"
 )
 
-// Op is an operation. The table ops defines all properties of each.
+// Op is an operation. A row of the table ops defines its properties.
 type Op uint8
 
 const (
-	OpInput Op = iota // fed at each run
+	OpInput Op = iota // supplied at each run
 	OpParam           // learned, kept between runs
 	OpConst           // literal: Attrs.Shape, Attrs.Data
 	OpFill            // all elements Attrs.Value; Attrs.Shape may be symbolic
@@ -28,18 +28,18 @@ const (
 	OpClamp    // into [Lo, Hi]; gradient 1 inside and at the bounds, 0 outside
 	OpStopGrad // identity with gradient 0
 
-	OpAdd // element-wise with broadcasting, as the five that follow
+	OpAdd // element-wise with broadcasting, like the next five
 	OpSub
 	OpMul
 	OpDiv
-	OpMaximum // on ties half of the gradient goes to each side
+	OpMaximum // on ties each side gets half of the gradient
 	OpMinimum
 	OpGreater // 1 where x > y, else 0
 
 	OpMatMul     // [m, k] x [k, n]
 	OpTranspose  // Perm
 	OpReshape    // Shape; same elements in row-major order
-	OpExpand     // stretch extents of 1 to Shape, adding axes at the left
+	OpExpand     // repeats along axes of size 1 up to Shape; new axes are added at the left
 	OpSum        // over Axes
 	OpMax        // over Axes; on ties the gradient goes to the first
 	OpMaxMask    // 1 at the first maximum over Axes, else 0; shape of the input
@@ -47,23 +47,23 @@ const (
 	OpSlice      // Start to End of Axis, static bounds
 	OpPad        // Start zeros before and End zeros after along Axis
 	OpSoftmax    // along the last axis, without overflow
-	OpLogSoftmax // its logarithm
+	OpLogSoftmax // log of OpSoftmax
 
 	// Segment ops: the last input is bag_of [N].
 	OpSegmentSum           // [N, ...] -> [B, ...], sum over each bag
-	OpSegmentMax           // [N, ...] -> [B, ...], maximum over each bag; of none minus infinity
+	OpSegmentMax           // [N, ...] -> [B, ...], maximum over each bag; minus infinity for an empty bag
 	OpSegmentMaxMask       // [N, ...] -> [N, ...], 1 at the first maximum of each bag and column, else 0
 	OpSegmentSoftmax       // [N, ...] -> [N, ...], softmax over the instances of each bag, per column
 	OpSegmentGather        // [B, ...] -> [N, ...], every instance gets the row of its bag
 	OpSegmentAttention     // q, k [N, d], v [N, m] -> [N, m], see attention.go
-	OpSegmentAttentionGrad // q, k, v, dy -> the gradients by q, k and v side by side
+	OpSegmentAttentionGrad // q, k, v, dy -> the gradients of q, k and v, concatenated
 
 	// Images in the order [N, channel, height, width].
 	OpConv2D           // x, w [out, in, kh, kw]; cross-correlation, no bias
 	OpConv2DGradInput  // dy, w -> gradient of x; Shape is that of x
 	OpConv2DGradWeight // x, dy -> gradient of w; Shape is that of w
-	OpMaxPool2D        // windows that do not fit are left out
-	OpMaxPool2DGrad    // x, dy -> gradient of x; the first maximum of a window (row-major) gets it all
+	OpMaxPool2D        // incomplete windows at the border are dropped
+	OpMaxPool2DGrad    // x, dy -> gradient of x; the first maximum of a window (row-major) gets all of it
 
 	numOps
 )
@@ -76,21 +76,21 @@ type opDef struct {
 	shape shapeFunc
 	joins joinFunc // nil: none
 	eval  evalFunc
-	grad  gradFunc // nil: none is offered, unless the op is flat
-	flat  bool     // no gradient passes: constant almost everywhere, or made to stop it
-	// neutral is what may stand beside the numbers that the op joins without
-	// changing its result; the result of an empty bag, then.
+	grad  gradFunc // nil: not differentiable; no gradient flows if flat is set
+	flat  bool     // the gradient is zero: constant almost everywhere, or a stop
+	// neutral is the value that does not change the result if it is added to the numbers that the
+	// op combines. It is also the result of an empty bag.
 	neutral float64
-	text    func(a *Attrs) string // prints the static arguments; nil: there are none, or the shape tells
+	text    func(a *Attrs) string // prints the static arguments; nil: none, or the shape shows them
 }
 
-// class says what an op is to the passes.
+// class is the kind of an op, as far as passes distinguish ops.
 type class uint8
 
 const (
-	leaf        class = iota // bound, not computed: see Env
+	leaf        class = iota // supplied, not computed: see Env
 	literal                  // no inputs
-	elementwise              // each element from the elements at its place, with broadcasting
+	elementwise              // each element depends on the elements of the inputs at the same index, with broadcasting
 	array                    // moves, reduces or multiplies along axes
 	segment                  // along bag_of, its last input
 	image                    // on [N, channel, height, width]
@@ -116,19 +116,18 @@ func imageOp(name string, arity int, shape shapeFunc, joins joinFunc, eval evalF
 	return opDef{name: name, class: image, arity: arity, shape: shape, joins: joins, eval: eval, grad: grad}
 }
 
-// ofMaximum marks an op that looks for the largest of what it joins.
+// ofMaximum sets the neutral value of an op that finds a maximum.
 func ofMaximum(d opDef) opDef { d.neutral = math.Inf(-1); return d }
 
-// prints gives the op a text of its static arguments.
+// prints sets the function that prints the static arguments.
 func (d opDef) prints(text func(a *Attrs) string) opDef { d.text = text; return d }
 
-// flat marks an op that passes no gradient.
+// flat marks an op whose gradient is zero.
 func flat(d opDef) opDef { d.grad, d.flat = nil, true; return d }
 
 var ops [numOps]opDef
 
-// The table is filled here and not where it is declared because its functions
-// refer to it.
+// The table is filled here because its functions refer to the table.
 func init() {
 	ops = [numOps]opDef{
 		OpInput: {name: "Input", class: leaf},
@@ -189,7 +188,7 @@ func init() {
 	}
 }
 
-// def is the row of the op, one that says nothing for a number beyond the table.
+// def returns the row of the op. A number outside the table gets a row with only a name.
 func (o Op) def() *opDef {
 	if o < numOps {
 		return &ops[o]
@@ -208,19 +207,19 @@ func AllOps() []Op {
 	return list
 }
 
-// Elementwise reports whether each element of the result follows from the elements
-// of the inputs at its place, with broadcasting.
+// Elementwise reports whether each element of the result depends only on the elements of the inputs
+// at the same index, with broadcasting.
 func (o Op) Elementwise() bool { return o.def().class == elementwise }
 
-// Neutral is the number that changes nothing among those the op joins, and what it
-// gives for none at all: 0, or for maxima minus infinity.
+// Neutral returns the value that does not change the result when it is combined with other numbers,
+// which is also the result for no numbers: minus infinity for maxima, else 0.
 func (o Op) Neutral() float64 { return o.def().neutral }
 
-// Arity is the number of inputs; -1 means one or more.
+// Arity returns the number of inputs; -1 means one or more.
 func (o Op) Arity() int { return o.def().arity }
 
-// Differentiable reports whether gradients pass the op. They do not pass what is
-// constant almost everywhere, nor what is itself part of a gradient of images.
+// Differentiable reports whether a gradient flows through the op. It does not if the op is constant
+// almost everywhere, or is itself the gradient of an image op.
 func (o Op) Differentiable() bool { return o == OpInput || o == OpParam || o.def().grad != nil }
 
 // IsSegment reports whether the last input of the op is bag_of.

@@ -46,13 +46,12 @@ func Paddable(g *Graph) (*Graph, error) {
 	return p, err
 }
 
-// reducesInstances reports whether a node adds up or compares all instances.
+// reducesInstances reports whether a node is a sum or maximum over all instances.
 func reducesInstances(n *Node) bool {
 	return (n.Op == OpSum || n.Op == OpMax) && perInstance(n.In[0]) && slices.Contains(n.Attrs.Axes, 0)
 }
 
-// mixesInstances reports whether a node joins instances without asking for their
-// bags.
+// mixesInstances reports whether a node combines instances regardless of their bags.
 func mixesInstances(n *Node) bool {
 	for i, x := range n.In {
 		if slices.ContainsFunc(n.JoinsRows(i), func(a int) bool { return x.Shape[a] == N }) {

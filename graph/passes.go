@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Pass is one named transformation that keeps the meaning of a graph: the same
-// outputs from the same inputs and parameters, up to rounding.
+// Pass is a named transformation that keeps the meaning of a graph: equal outputs for equal inputs
+// and parameters, up to rounding.
 type Pass struct {
 	Name string
 	Run  func(*Graph) (*Graph, error)
@@ -23,8 +23,8 @@ func cleaning() []Pass {
 	}
 }
 
-// Optimize runs the cleaning passes. Run it before Gradient if the graph has logarithms
-// of sigmoids or softmaxes: their stable forms have stable gradients.
+// Optimize runs the cleaning passes. If the graph has logarithms of sigmoids or softmaxes, run it
+// before Gradient: their stable forms have stable gradients.
 func Optimize(g *Graph) (*Graph, error) { return runAll(cleaning(), g) }
 
 func runAll(passes []Pass, g *Graph) (*Graph, error) {
@@ -53,8 +53,8 @@ func DeadCode(g *Graph) (*Graph, error) {
 	return b.Graph()
 }
 
-// cse computes equal expressions once. Nodes are equal when op, inputs and
-// static arguments are; the order of two summands or factors does not matter.
+// cse computes equal expressions once. Two nodes are equal if op, inputs and static arguments are;
+// summands and factors may be in either order.
 func cse(g *Graph) (*Graph, error) {
 	seen := map[string][]*Node{}
 	return rewrite(g, func(b *Builder, n *Node, in []*Node) *Node {
@@ -79,7 +79,7 @@ func expressionKey(n *Node, in []*Node) string {
 	}
 	var b strings.Builder
 	fmt.Fprint(&b, n.Op)
-	if n.Op == OpConst { // of which a graph may have thousands
+	if n.Op == OpConst { // graphs may have thousands of constants
 		fmt.Fprintf(&b, " %x", n.Attrs.Data[0])
 	}
 	for _, x := range in {
@@ -88,12 +88,12 @@ func expressionKey(n *Node, in []*Node) string {
 	return b.String()
 }
 
-// foldLimit is the largest number of elements that folding turns into a literal.
+// foldLimit is the largest number of elements of a literal that folding creates.
 const foldLimit = 1 << 14
 
-// foldConstants computes what depends on literals alone, keeps values whose
-// elements are all equal as Fill, and drops operations that change nothing
-// (x+0, x-0, x*1, x/1, a sum over no axis, an expansion to the same shape).
+// foldConstants computes nodes that depend only on literals, keeps values whose elements are all
+// equal as Fill, and drops operations that change nothing (x+0, x-0, x*1, x/1, a sum over no axis,
+// an expansion to the same shape).
 func foldConstants(b *Builder, n *Node, in []*Node) *Node {
 	if x := neutral(n, in); x != nil {
 		return x
@@ -141,7 +141,7 @@ func neutral(n *Node, in []*Node) *Node {
 	return nil
 }
 
-// uniform reports the value of a node whose elements are all equal by construction.
+// uniform returns the value of the elements of a literal whose elements are all equal.
 func uniform(n *Node) (float64, bool) {
 	switch n.Op {
 	case OpFill:
@@ -157,8 +157,8 @@ func uniform(n *Node) (float64, bool) {
 	return 0, false
 }
 
-// uniformResult tells whether a node has all elements equal because its inputs
-// have, at least one of them by a Fill or the node being an expansion.
+// uniformResult returns the value of the elements of a node if they are all equal because the
+// inputs are uniform, and at least one input is a Fill or the node is an expansion.
 func uniformResult(n *Node, in []*Node) (float64, bool) {
 	values, fills := make([]*Tensor, len(in)), n.Op == OpExpand
 	for i, x := range in {
@@ -193,7 +193,7 @@ func uniformResult(n *Node, in []*Node) (float64, bool) {
 	return 0, false
 }
 
-// foldLiteral computes a node whose inputs are literals, if it stays small.
+// foldLiteral computes a node whose inputs are literals if the result is small, else returns nil.
 func foldLiteral(b *Builder, n *Node, in []*Node) *Node {
 	if len(in) == 0 || !n.Shape.Static() || ops[n.Op].class == image { // images are never literals
 		return nil
@@ -223,10 +223,9 @@ func foldLiteral(b *Builder, n *Node, in []*Node) *Node {
 	return b.Const(n.Shape, out.Data...)
 }
 
-// simplify replaces expressions by equal ones that are cheaper or do not
-// overflow: log(sigmoid x) = -softplus(-x), log(softmax x) = log_softmax x,
-// log(exp x) = x, --x = x, chains of Transpose and of Reshape become one, and a
-// reduction over axes of extent 1 becomes a Reshape.
+// simplify replaces expressions by equal ones that are cheaper or do not overflow: log(sigmoid x) =
+// -softplus(-x), log(softmax x) = log_softmax x, log(exp x) = x, --x = x. It merges chains of
+// Transpose and of Reshape, and turns a reduction over axes of size 1 into a Reshape.
 func simplify(b *Builder, n *Node, in []*Node) *Node {
 	switch n.Op {
 	case OpLog:
@@ -273,8 +272,7 @@ func (b *Builder) StableLog(x *Node) *Node {
 	return b.Log(x)
 }
 
-// simpleTranspose joins a transposition with one before it, and leaves out one that
-// moves nothing.
+// simpleTranspose merges a transposition with one before it, and drops one that moves nothing.
 func simpleTranspose(b *Builder, perm []int, x *Node) *Node {
 	joined := slices.Clone(perm)
 	if x.Op == OpTranspose {

@@ -18,7 +18,7 @@ func (g *Graph) Peak(n, b int) float64 {
 	return peak
 }
 
-// ends lists by ID the nodes whose values nobody needs after that one: inputs,
+// ends lists, for each node by ID, the nodes whose values are used for the last time there. Inputs,
 // parameters and outputs are in no list.
 func (g *Graph) ends() [][]*Node {
 	last := make([]int, len(g.Nodes))
@@ -41,7 +41,8 @@ func (g *Graph) ends() [][]*Node {
 	return ends
 }
 
-// stored is how many numbers the value of a node must take.
+// stored returns how many numbers the value of a node occupies, 0 if it can share those of its
+// input.
 func (n *Node) stored(instances, bags int) float64 {
 	switch n.Op {
 	case OpConst, OpFill, OpExpand, OpReshape, OpStopGrad:
@@ -50,7 +51,7 @@ func (n *Node) stored(instances, bags int) float64 {
 	return n.Shape.Elements(instances, bags)
 }
 
-// Elements is the number of elements for n instances in b bags.
+// Elements returns the number of elements for n instances in b bags.
 func (s Shape) Elements(n, b int) float64 {
 	total := 1.0
 	for _, e := range s.Concrete(n, b) {

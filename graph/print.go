@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Text prints the graph, one node a line and the outputs at the end:
+// Text prints the graph, one line per node, then the outputs:
 //
 //	%12 = SegmentSum %10, %2 : float [B, 38]   # name
 //
@@ -49,8 +49,7 @@ func (n *Node) text() string {
 	return b.String()
 }
 
-// attrText prints the static arguments that the op reads and its result's
-// shape does not already tell.
+// attrText prints the static arguments that the shape of the result does not show.
 func (n *Node) attrText() string {
 	if text := n.Op.def().text; text != nil {
 		return text(&n.Attrs)
@@ -84,7 +83,7 @@ func textOfPool(a *Attrs) string {
 	return fmt.Sprintf("kernel %dx%d, stride %dx%d", a.Kernel[0], a.Kernel[1], a.Stride[0], a.Stride[1])
 }
 
-// dataText prints a short literal in full, of a long one the length and a hash.
+// dataText prints a short literal in full, else its length and a hash.
 func dataText(data []float64) string {
 	if len(data) > 8 {
 		h := fnv.New64a()
@@ -102,8 +101,8 @@ func dataText(data []float64) string {
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// DOT prints the graph in the language of Graphviz. Data flows downwards. Inputs are
-// boxes, parameters grey boxes, outputs double circles.
+// DOT prints the graph in Graphviz syntax. Edges follow the data downwards. Inputs are boxes,
+// parameters grey boxes, outputs double circles.
 func (g *Graph) DOT() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "digraph %q {\n\tnode [shape=ellipse, fontname=\"Helvetica\", fontsize=10];\n\tedge [arrowsize=0.6];\n", g.Name)

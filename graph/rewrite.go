@@ -2,13 +2,13 @@ package graph
 
 import "slices"
 
-// rule sees a node of a graph with its inputs already rewritten and returns what
-// stands in its place; nil keeps the node.
+// rule returns the replacement of a node whose inputs are already rewritten, or nil to keep the
+// node.
 type rule func(b *Builder, n *Node, in []*Node) *Node
 
 func (r rule) run(g *Graph) (*Graph, error) { return rewrite(g, r) }
 
-// rewrite builds a new graph node by node.
+// rewrite applies a rule to every node and returns the new graph.
 func rewrite(g *Graph, rewritten rule) (*Graph, error) {
 	b := NewBuilder(g.Name)
 	of := b.walk(g, func(n *Node, in []*Node) *Node {

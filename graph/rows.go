@@ -2,13 +2,12 @@ package graph
 
 import "slices"
 
-// joinFunc tells the axes of input i along which an op joins: where an element
-// of the result depends on other places than its own. Along all other axes what
-// happens at one place concerns that place alone. Segment ops join axis 0 by
-// bags.
+// joinFunc returns the axes of input i along which an op combines values, that is, where an element
+// of the result depends on elements of the input at another index. Along all other axes each index
+// is computed separately. Segment ops combine axis 0 within bags.
 //
-// This is all that passes and targets know of the rows of an op: which value mixes
-// bags, may be computed for one bag or one row, padded or masked, follows from it.
+// Passes and targets derive from this function which values mix bags and which may be computed per
+// bag, per row, padded or masked.
 type joinFunc func(n *Node, i int) []int
 
 func joinsAxes(n *Node, _ int) []int   { return n.Attrs.Axes }
@@ -18,11 +17,11 @@ func joinsRows(_ *Node, _ int) []int   { return []int{0} }
 func joinsPixels(_ *Node, _ int) []int { return []int{1, 2, 3} }
 func joinsAll(_ *Node, _ int) []int    { return []int{0, 1, 2, 3} }
 
-// joinsInner is for [m, k] x [k, n].
+// joinsInner is the joinFunc of [m, k] x [k, n].
 func joinsInner(_ *Node, i int) []int { return []int{1 - i} }
 
-// joinsReshape names the symbolic axes that come to lie at another distance
-// between neighbours: their rows are torn. Axes of constant extent do not matter.
+// joinsReshape returns the symbolic axes whose stride a reshape changes: their rows are torn apart.
+// Axes of constant size do not matter.
 func joinsReshape(n *Node, _ int) []int {
 	from, to := rowAxes(n.In[0].Shape), rowAxes(n.Shape)
 	var axes []int
@@ -34,13 +33,13 @@ func joinsReshape(n *Node, _ int) []int {
 	return axes
 }
 
-// rowAxis is a symbolic axis with how many elements one step along it passes.
+// rowAxis is a symbolic axis with its stride in elements.
 type rowAxis struct {
 	axis int
 	step [3]int // factors: the product of constants, powers of N and of B
 }
 
-// rowAxes lists the symbolic axes from the right.
+// rowAxes lists the symbolic axes, the rightmost first.
 func rowAxes(s Shape) []rowAxis {
 	var list []rowAxis
 	for i, v := range slices.Backward(s) {
@@ -68,8 +67,8 @@ func (n *Node) JoinsRows(i int) []int {
 	return rows
 }
 
-// mixes reports whether rows of several bags meet in the node itself: it joins
-// them, or has an element for each pair of them.
+// mixes reports whether the node itself combines rows of several bags: along an axis, or because it
+// has an element for each pair of rows.
 func (n *Node) mixes() bool {
 	if len(rowAxes(n.Shape)) > 1 {
 		return true
@@ -114,8 +113,8 @@ func zero(n *Node) bool {
 	return ok && v == 0
 }
 
-// ancestors lists n and all nodes it is computed from, each once, as far as the way
-// leads through nodes that pass.
+// ancestors lists n and the nodes from which it is computed, each once. It does not continue beyond
+// nodes for which passes returns false.
 func (n *Node) ancestors(passes func(x *Node) bool) []*Node {
 	seen := map[*Node]bool{n: true}
 	list := []*Node{n}

@@ -63,9 +63,9 @@ func eachRow(n *graph.Node, v *graph.Tensor, bagOf []int, f func(bag int, x *flo
 	}
 }
 
-// holdsRows checks what the op table says of rows: a node on whose way no bags
-// meet does not see another bag change.
-func holdsRows(g *graph.Graph, env graph.Env) (apart, mixed int, err error) {
+// checkRows checks what the op table says about rows: a node whose ancestors do not combine
+// bags does not change when another bag changes. It returns how many nodes of each kind it checked.
+func checkRows(g *graph.Graph, env graph.Env) (apart, mixed int, err error) {
 	plain, err := graph.EvalAll(g, env)
 	if err != nil {
 		return 0, 0, err
@@ -108,7 +108,7 @@ func holdsRows(g *graph.Graph, env graph.Env) (apart, mixed int, err error) {
 func TestRowsOfOtherBagsStayAsTheyAre(t *testing.T) {
 	apart, mixed := 0, 0
 	check := func(name string, g *graph.Graph, env graph.Env) {
-		a, m, err := holdsRows(g, env)
+		a, m, err := checkRows(g, env)
 		if err != nil {
 			t.Errorf("%s: %v\n%s", name, err, g.Text())
 		}

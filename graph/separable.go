@@ -14,7 +14,7 @@ func Separable(g *Graph) bool {
 		switch kinds[o.Node.ID] {
 		case ofRow:
 			if o.Node.Shape[0] > 0 {
-				return false // rows along an inner axis cannot be put together
+				return false // rows along an inner axis cannot be concatenated
 			}
 		case meanOfBags:
 		default:
@@ -24,16 +24,16 @@ func Separable(g *Graph) bool {
 	return true
 }
 
-// separability says how a value of a batch follows from those of its bags.
+// separability says how a value of a batch follows from the values of its bags.
 type separability uint8
 
 const (
 	mixed       separability = iota // none of the following
-	constant                        // the same for every bag: parameters, literals, the epoch
-	ofRow                           // a row per instance or bag that depends on its bag alone
-	sumOfBags                       // the sum of what the bags give
-	countOfBags                     // how many there are: B
-	meanOfBags                      // sumOfBags / countOfBags, and what is linear in it
+	constant                        // equal for every bag: parameters, literals, the epoch
+	ofRow                           // a row per instance or bag that depends only on its bag
+	sumOfBags                       // the sum of the values of the bags
+	countOfBags                     // the number of bags B
+	meanOfBags                      // sumOfBags / countOfBags, and linear functions of it
 )
 
 func separate(n *Node, kinds []separability) separability {
@@ -61,7 +61,7 @@ func separate(n *Node, kinds []separability) separability {
 	return kind
 }
 
-// linear handles what is done with sums and means over the bags.
+// linear returns the separability of linear functions of sums and means over the bags.
 func linear(n *Node, in []separability) separability {
 	switch n.Op {
 	case OpNeg, OpReshape, OpStopGrad:

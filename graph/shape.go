@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Dim is one size in a shape: a constant of at least 1, or N or B.
+// Dim is the size of one axis: a constant of at least 1, or N or B.
 type Dim int
 
 const (
-	// N is the number of instances of the batch, all bags together.
+	// N is the number of instances in the batch, over all bags.
 	N Dim = -1
 	// B is the number of bags of the batch.
 	B Dim = -2
@@ -26,7 +26,7 @@ func (d Dim) String() string {
 	return fmt.Sprint(int(d))
 }
 
-// Shape is the extents of a value, outermost first. A scalar has no extents.
+// Shape lists the sizes of the axes of a value, outermost first. A scalar has no axes.
 type Shape []Dim
 
 func (s Shape) String() string {
@@ -37,7 +37,7 @@ func (s Shape) String() string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-// Equal reports whether both shapes have the same extents, symbols included.
+// Equal reports whether both shapes have the same sizes, including symbols.
 func (s Shape) Equal(o Shape) bool { return slices.Equal(s, o) }
 
 // Clone returns a copy.
@@ -69,8 +69,8 @@ func (s Shape) Concrete(n, b int) []int {
 	return out
 }
 
-// Broadcast gives the shape of an element-wise operation on two values by the
-// usual rule: aligned at the right, an extent of 1 stretches.
+// Broadcast returns the shape of an element-wise operation on two values: shapes are aligned at the
+// right, and an axis of size 1 is repeated.
 func Broadcast(a, b Shape) (Shape, error) {
 	n := max(len(a), len(b))
 	out := make(Shape, n)
@@ -94,9 +94,8 @@ func Broadcast(a, b Shape) (Shape, error) {
 	return out, nil
 }
 
-// volume counts elements per symbol: the product of the constants, and how
-// often N and B occur. Two shapes hold the same number of elements for every
-// batch exactly when these agree.
+// volume returns the number of elements as the product of the constant sizes and the powers of N
+// and B. Two shapes have the same number of elements for every batch exactly if all three agree.
 func (s Shape) volume() (size, ns, bs int) {
 	size = 1
 	for _, d := range s {
@@ -112,11 +111,11 @@ func (s Shape) volume() (size, ns, bs int) {
 	return size, ns, bs
 }
 
-// maxSize bounds the constant part of a shape. What is larger is a mistake, and
-// below it no product or sum of extents overflows.
+// maxSize bounds the constant part of a shape. A larger one is a mistake; below it no product or
+// sum of sizes overflows.
 const maxSize = 1 << 40
 
-// check reports extents that no value can have.
+// check reports sizes that are not allowed.
 func (s Shape) check() error {
 	size := 1
 	for _, d := range s {

@@ -2,8 +2,8 @@ package graph
 
 import "fmt"
 
-// shapeFunc gives the shape of a node from its inputs and attributes, or an error
-// in the words of the op.
+// shapeFunc returns the shape of a node, given its inputs and attributes, or an error that
+// describes what the op needs.
 type shapeFunc func(n *Node) (Shape, error)
 
 func shapeSame(n *Node) (Shape, error) { return n.In[0].Shape.Clone(), nil }
@@ -16,7 +16,7 @@ func shapeConst(n *Node) (Shape, error) {
 		return nil, fmt.Errorf("a literal cannot have the symbolic shape %v", n.Attrs.Shape)
 	}
 	if size != len(n.Attrs.Data) {
-		return nil, fmt.Errorf("shape %v holds %d numbers, %d are given", n.Attrs.Shape, size, len(n.Attrs.Data))
+		return nil, fmt.Errorf("shape %v has %d numbers, %d are given", n.Attrs.Shape, size, len(n.Attrs.Data))
 	}
 	return n.Attrs.Shape.Clone(), nil
 }
@@ -104,7 +104,7 @@ func shapeMaxMask(n *Node) (Shape, error) {
 	return n.In[0].Shape.Clone(), nil
 }
 
-// axisOf checks an axis that must have a constant extent.
+// axisOf returns the size of an axis, which must be constant.
 func axisOf(x Shape, axis int) (int, error) {
 	if axis < 0 || axis >= len(x) {
 		return 0, fmt.Errorf("axis %d does not exist in shape %v", axis, x)
@@ -170,8 +170,7 @@ func shapeRows(n *Node) (Shape, error) {
 	return x.Clone(), nil
 }
 
-// shapeOfRows is for an op that takes rows along one symbol and gives as many along
-// another.
+// shapeOfRows is the rule of ops that map rows along one symbol to rows along another.
 func shapeOfRows(from, to Dim) shapeFunc {
 	return func(n *Node) (Shape, error) {
 		x := n.In[0].Shape
@@ -188,13 +187,15 @@ func shapeOfRows(from, to Dim) shapeFunc {
 
 func shapeConv2D(n *Node) (Shape, error) { return convolved(n.In[0].Shape, n.In[1].Shape, &n.Attrs) }
 
-// shapeConv2DGradInput insists that dy is what images of the asked shape give.
+// shapeConv2DGradInput checks that dy has the shape of the convolution of an image of shape
+// Attrs.Shape.
 func shapeConv2DGradInput(n *Node) (Shape, error) {
 	y, err := convolved(n.Attrs.Shape, n.In[1].Shape, &n.Attrs)
 	return gradientOf(n.Attrs.Shape, y, n.In[0].Shape, err)
 }
 
-// shapeConv2DGradWeight insists that dy is what kernels of the asked shape give.
+// shapeConv2DGradWeight checks that dy has the shape of the convolution with a kernel of shape
+// Attrs.Shape.
 func shapeConv2DGradWeight(n *Node) (Shape, error) {
 	y, err := convolved(n.In[0].Shape, n.Attrs.Shape, &n.Attrs)
 	return gradientOf(n.Attrs.Shape, y, n.In[1].Shape, err)
@@ -205,7 +206,7 @@ func shapeMaxPool2DGrad(n *Node) (Shape, error) {
 	return gradientOf(n.In[0].Shape, y, n.In[1].Shape, err)
 }
 
-// gradientOf gives the shape x of a gradient if dy has the shape y of the forward result.
+// gradientOf returns x, the shape of a gradient, if dy has the shape y of the forward result.
 func gradientOf(x, y, dy Shape, err error) (Shape, error) {
 	if err != nil {
 		return nil, err
@@ -216,7 +217,7 @@ func gradientOf(x, y, dy Shape, err error) (Shape, error) {
 	return x.Clone(), nil
 }
 
-// convolved gives the shape of x convolved with w.
+// convolved returns the shape of x convolved with w.
 func convolved(x, w Shape, a *Attrs) (Shape, error) {
 	if len(x) != 4 || len(w) != 4 || !x[1:].Static() || !w.Static() {
 		return nil, fmt.Errorf("needs images [N, channels, height, width] and kernels [out, in, height, width], has %v and %v", x, w)

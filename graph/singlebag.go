@@ -38,15 +38,14 @@ func SingleBag(g *Graph) (*Graph, error) {
 	return Optimize(out)
 }
 
-// singleBag holds the new node of every old one. A new node may be a single row:
-// its extent is 1 where the old one has N, since all its rows are equal: it was
-// gathered from the one bag.
+// singleBag maps every old node to its new one. A new node may be a single row where the old one
+// has N equal rows, because it was gathered from the only bag.
 type singleBag struct {
 	b  *Builder
 	of []*Node
 }
 
-// oneBag puts 1 for B.
+// oneBag replaces B by 1.
 func oneBag(s Shape) Shape {
 	out := s.Clone()
 	for i, d := range out {
@@ -57,7 +56,7 @@ func oneBag(s Shape) Shape {
 	return out
 }
 
-// full gives the value of an old node in its full shape.
+// full returns the new node of n in its full shape.
 func (s *singleBag) full(n *Node) *Node {
 	x := s.of[n.ID]
 	if want := oneBag(n.Shape); !x.Shape.Equal(want) {
@@ -91,8 +90,8 @@ func (s *singleBag) convert(n *Node) *Node {
 	return s.b.op(n.Op, attrs, in...)
 }
 
-// rowwise reports whether equal rows of input i give equal rows of the result,
-// so that a single row may be used as it is.
+// rowwise reports whether equal rows of input i give equal rows of the result, so that the input
+// may stay a single row.
 func (n *Node) rowwise(i int) bool {
 	if n.Op.Elementwise() {
 		return true
@@ -105,7 +104,7 @@ func (n *Node) rowwise(i int) bool {
 	return len(n.JoinsRows(i)) == 0 && n.Attrs.Shape == nil
 }
 
-// fulls gives the inputs of a segment op in full, without bag_of.
+// fulls returns the new inputs of a segment op in full shape, without bag_of.
 func (s *singleBag) fulls(n *Node) []*Node {
 	in := make([]*Node, len(n.In)-1)
 	for i := range in {
@@ -136,7 +135,7 @@ func (s *singleBag) segment(n *Node) *Node {
 	return s.b.Sum(s.full(x), true, 0)
 }
 
-// weighted recognises instances [N, d] weighted by a number each, [N, 1].
+// weighted recognises instances h [N, d] multiplied by weights w [N, 1].
 func weighted(x *Node) (w, h *Node) {
 	if x.Op != OpMul || len(x.Shape) != 2 {
 		return nil, nil
@@ -151,7 +150,7 @@ func weighted(x *Node) (w, h *Node) {
 	return w, h
 }
 
-// softmax turns the instances to the last axis, where Softmax works.
+// softmax moves the instances to the last axis, along which Softmax works, and back.
 func (s *singleBag) softmax(x *Node) *Node {
 	rank := len(x.Shape)
 	if rank == 1 {
@@ -166,8 +165,8 @@ func (s *singleBag) softmax(x *Node) *Node {
 	return s.b.Transpose(s.b.Softmax(s.b.Transpose(x, there...)), back...)
 }
 
-// mean recognises the mean over a bag, SegmentSum(x) / SegmentSum(Fill v), and
-// computes it as a product with the row of weights 1/N; nil for other quotients.
+// mean recognises the mean over a bag, SegmentSum(x) / SegmentSum(Fill v), and returns it as a
+// product with the row of weights 1/N, or nil for other quotients.
 func (s *singleBag) mean(n *Node) *Node {
 	sum, count := n.In[0], n.In[1]
 	if sum.Op != OpSegmentSum || count.Op != OpSegmentSum || !n.Shape.Equal(sum.Shape) {

@@ -30,7 +30,7 @@ func Verify(g *Graph) error {
 		if o.Name == "" || outputs[o.Name] {
 			return fmt.Errorf("graph %s: output %q needs a name that no other output has", g.Name, o.Name)
 		}
-		if !g.holds(o.Node) {
+		if !g.contains(o.Node) {
 			return fmt.Errorf("graph %s: output %s is a node of another graph", g.Name, o.Name)
 		}
 		outputs[o.Name] = true
@@ -38,8 +38,8 @@ func Verify(g *Graph) error {
 	return nil
 }
 
-// holds reports whether the node is one of the graph.
-func (g *Graph) holds(n *Node) bool {
+// contains reports whether n is a node of the graph.
+func (g *Graph) contains(n *Node) bool {
 	return n != nil && n.ID >= 0 && n.ID < len(g.Nodes) && g.Nodes[n.ID] == n
 }
 
@@ -51,7 +51,7 @@ func verifyNode(g *Graph, i int, n *Node) error {
 		return diag.Errorf(n.Pos, "%s stands at place %d", n.label(), i)
 	}
 	for k, in := range n.In {
-		if !g.holds(in) {
+		if !g.contains(in) {
 			return diag.Errorf(n.Pos, "%s: input %d is a node of another graph", n.label(), k)
 		}
 		if in.ID >= i {
@@ -81,5 +81,5 @@ func sameAttrs(a, b *Attrs) bool {
 		slices.EqualFunc(a.Data, b.Data, sameBits)
 }
 
-// sameBits tells 0 from -0 and finds NaN equal to itself.
+// sameBits distinguishes 0 from -0 and treats NaN as equal to itself.
 func sameBits(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) }

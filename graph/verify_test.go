@@ -98,7 +98,7 @@ func TestApplyRejects(t *testing.T) {
 		{OpFill, Attrs{Shape: Shape{0}}, nil, "extents are at least 1"},
 		{OpFill, Attrs{Shape: Shape{1 << 32, 1 << 32, 1 << 32}}, nil, "too large"},
 		{OpConst, Attrs{Shape: Shape{N}, Data: []float64{1}}, nil, "symbolic shape"},
-		{OpConst, Attrs{Shape: Shape{2}, Data: []float64{1}}, nil, "holds 2 numbers, 1 are given"},
+		{OpConst, Attrs{Shape: Shape{2}, Data: []float64{1}}, nil, "has 2 numbers, 1 are given"},
 		{OpPad, Attrs{Axis: 1, End: math.MaxInt}, []*Node{x}, "out of range"},
 		{OpPad, Attrs{Axis: 0, End: 1}, []*Node{x}, "no constant extent"},
 		{OpSlice, Attrs{Axis: 1, Start: 2, End: 2}, []*Node{x}, "does not lie in an axis of 3"},
