@@ -1,6 +1,6 @@
 package gorgonia
 
-// The loops of the element-wise functions of two numbers.
+// Loops of the element-wise functions of two numbers.
 
 func addRows[T Float]() binaryRows[T] {
 	return binaryRows[T]{
@@ -78,8 +78,8 @@ func minimumRows[T Float]() binaryRows[T] {
 	}, func(self, other T) bool { return self < other })
 }
 
-// chosen makes the loops of a function that gives one of its operands; the
-// gradient goes to the winner, on ties half to each side.
+// chosen makes the loops of a function whose value is one of its operands. The gradient goes to the
+// operand that wins; on ties each gets half.
 func chosen[T Float](value func(a, b T) T, wins func(self, other T) bool) binaryRows[T] {
 	rows := pairwise(value)
 	rows.gradient = func(_ int, r gradientRow[T]) {

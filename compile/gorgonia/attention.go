@@ -7,17 +7,17 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// attention works among the instances of each bag, see graph.OpSegmentAttention:
-// d columns of queries and keys, m of values.
+// attention computes graph.OpSegmentAttention, attention among the instances of each bag, with d
+// columns of queries and keys and m columns of values.
 type attention[T Float] struct {
 	d, m    int
 	scale   T
 	bags    [][]int // instances of each bag
 	weights []T     // of one query
-	slopes  []T     // gradient of one query by its scores
+	slopes  []T     // gradient of the scores of one query
 }
 
-// newAttention is for the op n, or for its gradient.
+// newAttention makes the loops of n, OpSegmentAttention or its gradient.
 func (l *lowerer[T]) newAttention(n *graph.Node) *attention[T] {
 	return &attention[T]{
 		d: int(n.In[0].Shape[1]), m: int(n.In[2].Shape[1]), scale: T(graph.AttentionScale(n.In[0].Shape)),
@@ -25,8 +25,8 @@ func (l *lowerer[T]) newAttention(n *graph.Node) *attention[T] {
 	}
 }
 
-// eachQuery calls f with every instance of a bag, all instances of that bag and the
-// weights that it gives them.
+// eachQuery calls f for every instance that belongs to a bag, with the instances of its bag and the
+// weights of the instance over them.
 func (a *attention[T]) eachQuery(q, k []T, bagOf []int, f func(i int, bag []int, w []T)) {
 	for b := range a.bags {
 		a.bags[b] = a.bags[b][:0]
@@ -51,7 +51,7 @@ func (a *attention[T]) eachQuery(q, k []T, bagOf []int, f func(i int, bag []int,
 	}
 }
 
-// shiftedExp gives the maximum m of x and the sum of exp(x - m).
+// shiftedExp returns the maximum m of x and the sum of exp(x - m).
 func shiftedExp[T Float](x []T) (m, sum float64) {
 	m = math.Inf(-1)
 	for _, v := range x {
@@ -63,7 +63,7 @@ func shiftedExp[T Float](x []T) (m, sum float64) {
 	return m, sum
 }
 
-// axpy adds a multiple of x to y.
+// axpy adds factor times x to y.
 func axpy[T Float](y []T, factor T, x []T) {
 	x = x[:len(y)]
 	for i := range y {
@@ -80,7 +80,7 @@ func (a *attention[T]) forward(out []T, in [][]T, bagOf []int) {
 	})
 }
 
-// backward gives the gradients by q, k and v side by side.
+// backward computes the gradients of q, k and v, concatenated along the columns.
 func (a *attention[T]) backward(out []T, in [][]T, bagOf []int) {
 	clear(out)
 	d, m, wide := a.d, a.m, 2*a.d+a.m

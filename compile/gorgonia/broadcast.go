@@ -8,14 +8,14 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// binaryRows are the loops of a function of two numbers.
+// binaryRows has the loops of a function of two numbers.
 type binaryRows[T Float] struct {
 	value func(out []T, a, b operand[T])
-	// gradient adds to dx the gradient of operand i, which is self in the row.
+	// gradient adds the gradient of operand i, which is r.self, to r.dx.
 	gradient func(i int, r gradientRow[T])
 }
 
-// operand is what a run of the loops reads: with the step 0 a single number.
+// operand is what one loop reads: v with the given step; step 0 is a single number.
 type operand[T Float] struct {
 	v    []T
 	step int
@@ -23,18 +23,18 @@ type operand[T Float] struct {
 
 func (o *operand[T]) at(i int) T { return o.v[i*o.step] }
 
-// operandAt is the part of v that a run of n elements from an offset reads.
+// operandAt returns the part of v that a loop over n elements reads from index at.
 func operandAt[T Float](v []T, at, n, step int) operand[T] {
 	return operand[T]{v[at : at+(n-1)*step+1], step}
 }
 
-// gradientRow is one run of the loops of a gradient.
+// gradientRow has the operands of one loop of a gradient.
 type gradientRow[T Float] struct {
-	dx, self, other operand[T] // the first two of the same step
+	dx, self, other operand[T] // the first two have the same step
 	dy, y           []T
 }
 
-// binary is the lowering of an element-wise function with broadcasting.
+// binary returns the lowering of an element-wise function with broadcasting.
 func binary[T Float](f binaryRows[T]) target.Func[*lowerer[T], *gorgonia.Node] {
 	return func(l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 		shape := tensorShape(l.concrete(n))
@@ -61,8 +61,8 @@ func (f *binaryRows[T]) forward(loops *loops, out, a, b []T) {
 	})
 }
 
-// backward computes the gradient of operand i; in holds that operand, the
-// other one, the result and its gradient.
+// backward computes the gradient of operand i. in contains that operand, the other one, the result
+// and the gradient of the result.
 func (f *binaryRows[T]) backward(loops *loops, i int, dx []T, in [][]T) {
 	clear(dx)
 	n, s := loops.length(), loops.step()
@@ -105,7 +105,7 @@ func (r *gradientRow[T]) each(f func(self, other, y T) T) {
 	}
 }
 
-// total sums in eight lanes: faster than one, and with smaller rounding errors.
+// total sums in eight lanes, which is faster than one lane and has smaller rounding errors.
 func total[T Float](x []T) T {
 	var s [8]T
 	for len(x) >= 8 {
@@ -126,7 +126,7 @@ func total[T Float](x []T) T {
 	return ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]))
 }
 
-// dot is the inner product, in eight lanes as total.
+// dot returns the inner product, summed in eight lanes like total.
 func dot[T Float](x, y []T) T {
 	var s [8]T
 	y = y[:len(x)]

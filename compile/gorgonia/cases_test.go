@@ -40,7 +40,7 @@ func newSheet(seed uint64) *sheet {
 
 func (s *sheet) between(lo, hi float64) *sheet { s.lo, s.hi = lo, hi; return s }
 
-// draw gives random numbers that are not closer than 0.01 to a multiple of 0.5,
+// draw returns random numbers that are not closer than 0.01 to a multiple of 0.5,
 // so that no difference quotient straddles a kink.
 func (s *sheet) draw(n int) []float64 {
 	data := make([]float64, n)
@@ -55,7 +55,7 @@ func (s *sheet) draw(n int) []float64 {
 	return data
 }
 
-// x is a value of the given shape, made from a parameter: for a symbolic
+// x returns a value of the given shape, made from a parameter: for a symbolic
 // shape through a product with the unit matrix, an input.
 func (s *sheet) x(shape ...graph.Dim) *graph.Node {
 	concrete := graph.Shape(shape).Concrete(testN, testB)

@@ -5,15 +5,14 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// convolution is computed image by image as a product of the kernels [o, taps] with
-// the unfolded image [taps, positions].
+// convolution computes one image at a time, as the product of the kernels [o, taps] and the
+// unfolded image [taps, positions].
 type convolution[T Float] struct {
 	*graph.Convolution
 	arena *Arena[T]
 }
 
-// columns gives the part of an output row that the tap kx reads inside the
-// image, from included to to excluded.
+// columns returns the range [from, to) of an output row in which tap kx reads inside the image.
 func (c *convolution[T]) columns(kx int) (from, to int) {
 	s, shift := c.Stride[1], kx-c.Pad[1] // reads column ox*s + shift
 	if shift < 0 {
@@ -25,9 +24,9 @@ func (c *convolution[T]) columns(kx int) (from, to int) {
 	return min(from, c.OW), max(to, min(from, c.OW))
 }
 
-// rows calls f for each tap and output row: where the row stands in the
-// unfolded image, the columns that lie inside the image, and where the first of
-// them is read. inside is false for a row of padding.
+// rows calls f for each tap and output row with the index of the row in the unfolded image, the
+// columns that are inside the image, and the index at which the first of them is read. inside is
+// false if the whole row is padding.
 func (c *convolution[T]) rows(f func(at, from, to, source int, inside bool)) {
 	at := 0
 	for ch := range c.C {
@@ -44,7 +43,7 @@ func (c *convolution[T]) rows(f func(at, from, to, source int, inside bool)) {
 	}
 }
 
-// unfold writes what each tap sees of an image into a row of cols.
+// unfold writes the values that each tap reads from an image as a row of cols.
 func (c *convolution[T]) unfold(cols, image []T) {
 	c.rows(func(at, from, to, source int, inside bool) {
 		row := cols[at : at+c.OW]
@@ -65,7 +64,7 @@ func (c *convolution[T]) unfold(cols, image []T) {
 	})
 }
 
-// fold adds the rows of cols back into the image.
+// fold adds the rows of cols to the image, the transpose of unfold.
 func (c *convolution[T]) fold(image, cols []T) {
 	c.rows(func(at, from, to, source int, inside bool) {
 		if !inside {
@@ -78,7 +77,7 @@ func (c *convolution[T]) fold(image, cols []T) {
 	})
 }
 
-// forward correlates the images in[0] with the kernels in[1].
+// forward computes the cross-correlation of the images in[0] with the kernels in[1].
 func (c *convolution[T]) forward(out []T, in [][]T, _ []int) {
 	taps, pos := c.Taps(), c.Positions()
 	c.arena.chunked(c.N, taps*pos, func(_, from, to int, cols []T) {
@@ -89,7 +88,7 @@ func (c *convolution[T]) forward(out []T, in [][]T, _ []int) {
 	})
 }
 
-// gradInput is the gradient of the images from dy = in[0] and the kernels in[1].
+// gradInput computes the gradient of the images from dy = in[0] and the kernels in[1].
 func (c *convolution[T]) gradInput(out []T, in [][]T, _ []int) {
 	taps, pos := c.Taps(), c.Positions()
 	c.arena.chunked(c.N, taps*pos, func(_, from, to int, cols []T) {
@@ -102,9 +101,9 @@ func (c *convolution[T]) gradInput(out []T, in [][]T, _ []int) {
 	})
 }
 
-// gradWeight is the gradient of the kernels from the images in[0] and
-// dy = in[1]. Every chunk of images adds up its own part, and the parts are
-// added in order, so that the number of processors changes no bit.
+// gradWeight computes the gradient of the kernels from the images in[0] and dy = in[1]. Each chunk
+// of images has its own sum, and the sums are added in order, so the result does not depend on the
+// number of processors.
 func (c *convolution[T]) gradWeight(out []T, in [][]T, _ []int) {
 	taps, pos := c.Taps(), c.Positions()
 	size := c.O * taps
@@ -124,7 +123,7 @@ func (c *convolution[T]) gradWeight(out []T, in [][]T, _ []int) {
 	}
 }
 
-// lowerConv2D correlates images with kernels.
+// lowerConv2D lowers the cross-correlation of images with kernels.
 func lowerConv2D[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	c := &convolution[T]{n.Convolution(l.n), l.o.Arena}
 	grad := func(i int, x gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
@@ -136,8 +135,7 @@ func lowerConv2D[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *go
 	return l.apply("Conv2D", l.concrete(n), c.forward, grad, in...)
 }
 
-// lowerConv2DGrad is the gradient of the images or of the kernels as an op of the IR.
-// It has itself no gradient here.
+// lowerConv2DGrad lowers the ops Conv2DGradInput and Conv2DGradWeight. They have no gradient here.
 func lowerConv2DGrad[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	c := &convolution[T]{n.Convolution(l.n), l.o.Arena}
 	run := c.gradInput

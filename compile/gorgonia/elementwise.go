@@ -8,15 +8,14 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// unaryRows are the loops of a function of one number: its value, and its
-// gradient given x, the value y and the gradient dy of y. Without a gradient it
-// is constant to gorgonia.Grad.
+// unaryRows has the loops of a function of one number: value, and gradient given x, the value y and
+// the gradient dy of y. Without gradient, gorgonia.Grad treats it as constant.
 type unaryRows[T Float] struct {
 	value    func(out, x []T)
 	gradient func(dx, x, y, dy []T)
 }
 
-// unary is the lowering of an element-wise function.
+// unary returns the lowering of an element-wise function.
 func unary[T Float](f unaryRows[T]) target.Func[*lowerer[T], *gorgonia.Node] {
 	return func(l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 		run := func(out []T, in [][]T, _ []int) { f.value(out, in[0]) }
@@ -31,8 +30,8 @@ func unary[T Float](f unaryRows[T]) target.Func[*lowerer[T], *gorgonia.Node] {
 	}
 }
 
-// mapped makes the loops from functions of float64, for ops whose function
-// costs far more than the call. Rounding happens once, at the end.
+// mapped makes the loops from functions of float64, for ops that cost far more than a function
+// call. Values are rounded to T once, at the end.
 func mapped[T Float](f func(x float64) float64, df func(x, y float64) float64) unaryRows[T] {
 	return unaryRows[T]{
 		value: func(out, x []T) {
@@ -46,7 +45,7 @@ func mapped[T Float](f func(x float64) float64, df func(x, y float64) float64) u
 	}
 }
 
-// gradientOf makes the loop of a gradient.
+// gradientOf makes the loop of a gradient from a function of single elements.
 func gradientOf[T Float](f func(x, y, dy T) T) func(dx, x, y, dy []T) {
 	return func(dx, x, y, dy []T) {
 		for i := range dx {
@@ -108,8 +107,8 @@ func tanhRows[T Float]() unaryRows[T] {
 	return rows
 }
 
-// tanh by one exponential of a number that is not positive: twice as fast as
-// math.Tanh and as exact where the result is not tiny; near 0 a series.
+// tanh uses one exponential of a number that is not positive: twice as fast as math.Tanh and as
+// exact unless the result is tiny. Near 0 it uses a series.
 func tanh[T Float](x float64) float64 {
 	a := math.Abs(x)
 	if a < 0.02 {
@@ -120,7 +119,7 @@ func tanh[T Float](x float64) float64 {
 	return math.Copysign((1-e)/(1+e), x)
 }
 
-// sigmoid without overflow on either side.
+// sigmoid does not overflow for either sign.
 func sigmoid[T Float](x float64) float64 {
 	if x >= 0 {
 		return 1 / (1 + exp[T](-x))
@@ -168,7 +167,7 @@ func erfRows[T Float]() unaryRows[T] {
 	return mapped[T](math.Erf, func(x, _ float64) float64 { return 2 / math.SqrtPi * exp[T](-x*x) })
 }
 
-// lowerClamp limits to [Lo, Hi]; the gradient passes inside and at the bounds.
+// lowerClamp limits values to [Lo, Hi]. The gradient is 1 inside and at the bounds.
 func lowerClamp[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	lo, hi := T(n.Attrs.Lo), T(n.Attrs.Hi)
 	return unary(unaryRows[T]{

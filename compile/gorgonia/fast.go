@@ -2,9 +2,8 @@ package gorgonia
 
 import "math"
 
-// exp is the exponential function as exact as T needs it: for float64 that of
-// package math, for float32 a polynomial with a relative error below 1e-9,
-// twice as fast.
+// exp returns e^x as exactly as T needs it: math.Exp for float64; for float32 a polynomial with a
+// relative error below 1e-9, which is twice as fast.
 func exp[T Float](x float64) float64 {
 	if dtypeIsWide[T]() {
 		return math.Exp(x)
@@ -17,8 +16,7 @@ func dtypeIsWide[T Float]() bool {
 	return float64(T(third)) == third
 }
 
-// exp32 computes e^x = 2^n e^r with |r| <= log(2)/2, and e^r as a Taylor
-// polynomial.
+// exp32 computes e^x = 2^n e^r with |r| <= log(2)/2, and e^r by a Taylor polynomial.
 func exp32(x float64) float64 {
 	if !(x > -700 && x < 700) { // also NaN
 		return math.Exp(x)
@@ -29,8 +27,8 @@ func exp32(x float64) float64 {
 	return p * math.Float64frombits(uint64(int64(n)+1023)<<52)
 }
 
-// passPositive writes dy where x is positive or NaN, else 0, without branches:
-// signs are as good as random, and a wrong guess costs more than the rest.
+// passPositive writes dy where x is positive or NaN, else 0. It has no branches, because signs are
+// unpredictable and mispredictions cost more than the rest of the loop.
 func passPositive(dx, x, dy []float32) {
 	x, dy = x[:len(dx)], dy[:len(dx)]
 	for i := range dx {

@@ -8,9 +8,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// differentiate takes the gradients of the loss by gorgonia.Grad and adds the
-// ops that copy them to where the options want them. A parameter that the loss
-// does not depend on gets zeros, once.
+// differentiate adds the gradients of the loss with gorgonia.Grad, and ops that copy them to
+// Options.Grads. Gradients of parameters that the loss does not depend on are set to zero once.
 func (l *lowerer[T]) differentiate(g *graph.Graph) {
 	if l.o.Loss == "" {
 		return
@@ -49,7 +48,7 @@ func (l *lowerer[T]) differentiate(g *graph.Graph) {
 	}
 }
 
-// deliver copies a gradient out of the graph.
+// deliver adds an op that copies a gradient to dst.
 func (l *lowerer[T]) deliver(dx *gorgonia.Node, dst []T) {
 	done := &buffer[T]{shape: []int{1}, size: 1}
 	done.data = make([]T, 1)
@@ -57,8 +56,7 @@ func (l *lowerer[T]) deliver(dx *gorgonia.Node, dst []T) {
 	l.applyInto(done, "Deliver", func(_ []T, in [][]T, _ []int) { copy(dst, in[0]) }, nil, dx)
 }
 
-// cost turns the loss, a vector of one element, into the scalar that
-// gorgonia.Grad asks for.
+// cost converts the loss, a vector of one element, into the scalar that gorgonia.Grad requires.
 func (l *lowerer[T]) cost(loss *gorgonia.Node) *gorgonia.Node {
 	o := &op[T]{
 		name: "Cost", id: l.ids, shape: tensor.ScalarShape(), in: gorgonia.Nodes{loss},
@@ -73,7 +71,7 @@ func (l *lowerer[T]) cost(loss *gorgonia.Node) *gorgonia.Node {
 	return target.Must(gorgonia.ApplyOp(o, loss))
 }
 
-// reached marks the nodes that the cost is differentiated through.
+// reached returns the nodes through which the cost is differentiated.
 func (l *lowerer[T]) reached(cost *gorgonia.Node) map[*gorgonia.Node]bool {
 	seen := map[*gorgonia.Node]bool{cost: true}
 	for stack := (gorgonia.Nodes{cost}); len(stack) > 0; {

@@ -9,17 +9,17 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// Maxima and softmax, of parts of an array along axes or of the instances of bags.
+// Maxima and softmax, along axes of an array or over the instances of a bag.
 
-// groups is how the elements of an array fall into groups. each gives every
-// element that is in one, in row-major order: its place and the number of its group.
+// groups divides the elements of an array into groups. each calls f for every element that belongs
+// to a group, in row-major order, with its index and the number of its group.
 type groups struct {
 	count int
 	each  func(bag []int, f func(place, group int))
 }
 
-// groups are those that an op works on: the instances of each bag, per column, or
-// what lies along axes. Instances of no bag (padding) are in none.
+// groups returns the groups that an op works on: the instances of each bag, per column, or the
+// elements along axes. Padding (instances without a bag) belongs to no group.
 func (l *lowerer[T]) groups(n *graph.Node, axes ...int) groups {
 	x := n.In[0].Shape.Concrete(l.n, l.b)
 	if n.Op.IsSegment() {
@@ -47,11 +47,10 @@ func (l *lowerer[T]) groups(n *graph.Node, axes ...int) groups {
 	}}
 }
 
-// exceeds orders numbers with NaN above all, so that a maximum keeps it.
+// exceeds reports v > w, where NaN is larger than all numbers, so that a maximum keeps it.
 func exceeds[T Float](v, w T) bool { return v > w || v != v && w == w }
 
-// firstMax notes where the first maximum of each group stands; -1 for a group
-// without elements.
+// firstMax finds the index of the first maximum of each group, -1 for an empty group.
 type firstMax[T Float] struct {
 	groups
 	where []int
@@ -70,7 +69,7 @@ func (f *firstMax[T]) find(x []T, bag []int) {
 	})
 }
 
-// lowerMax takes the maximum of each group; the gradient goes to the first.
+// lowerMax lowers the maximum of each group. The gradient goes to the first maximum.
 func lowerMax[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	f := newFirstMax[T](l.groups(n, n.Attrs.Axes...))
 	run := func(out []T, in [][]T, bag []int) {
@@ -112,14 +111,14 @@ func lowerMaxMask[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *g
 	return l.apply(n.Op.String(), l.concrete(n), run, nil, in...)
 }
 
-// softmax holds the sums of groups and the exponentials of elements.
+// softmax has buffers for the sums of groups and the exponentials of elements.
 type softmax[T Float] struct {
 	*firstMax[T]
 	sums, exps []float64
 }
 
-// exponentials are those of x and their sums, shifted by the maximum of the group
-// so that nothing overflows.
+// exponentials computes exp(x - maximum of the group), which cannot overflow, and the sums over the
+// groups.
 func (f *softmax[T]) exponentials(x []T, bag []int) {
 	f.find(x, bag)
 	clear(f.sums)
@@ -129,14 +128,14 @@ func (f *softmax[T]) exponentials(x []T, bag []int) {
 	})
 }
 
-// forward is exp(x) / sum exp(x).
+// forward computes exp(x) / sum exp(x).
 func (f *softmax[T]) forward(out []T, in [][]T, bag []int) {
 	f.exponentials(in[0], bag)
 	clear(out)
 	f.each(bag, func(place, group int) { out[place] = T(f.exps[place] / f.sums[group]) })
 }
 
-// backward is y (dy - sum y dy), the sum over the group.
+// backward computes y (dy - sum y dy), summed over the group.
 func (f *softmax[T]) backward(dx []T, in [][]T, bag []int) {
 	y, dy := in[0], in[1]
 	clear(f.sums)
@@ -145,7 +144,7 @@ func (f *softmax[T]) backward(dx []T, in [][]T, bag []int) {
 	f.each(bag, func(place, group int) { dx[place] = y[place] * T(float64(dy[place])-f.sums[group]) })
 }
 
-// forwardLog is x - log sum exp(x).
+// forwardLog computes x - log sum exp(x).
 func (f *softmax[T]) forwardLog(out []T, in [][]T, bag []int) {
 	x := in[0]
 	f.exponentials(x, bag)
@@ -157,7 +156,7 @@ func (f *softmax[T]) forwardLog(out []T, in [][]T, bag []int) {
 	})
 }
 
-// backwardLog is dy - exp(y) sum dy.
+// backwardLog computes dy - exp(y) sum dy.
 func (f *softmax[T]) backwardLog(dx []T, in [][]T, bag []int) {
 	y, dy := in[0], in[1]
 	clear(f.sums)
@@ -167,8 +166,8 @@ func (f *softmax[T]) backwardLog(dx []T, in [][]T, bag []int) {
 	})
 }
 
-// lowerSoftmax is the softmax, or its logarithm, along the last axis, or the softmax
-// over the instances of each bag.
+// lowerSoftmax lowers the softmax or its logarithm along the last axis, and the softmax over the
+// instances of each bag.
 func lowerSoftmax[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	shape := l.concrete(n)
 	g := l.groups(n, len(shape)-1)

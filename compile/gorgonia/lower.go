@@ -14,8 +14,8 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// errCollision says that two nodes have one hash, which gorgonia takes for one
-// node. The lowering is then tried again with other numbers in the hashes.
+// errCollision reports that two nodes have the same hash, so that gorgonia would merge them. The
+// lowering is then repeated with other numbers in the hashes.
 var errCollision = errors.New("two nodes of the expression graph have the same hash")
 
 // table has one lowering per op of the IR.
@@ -78,23 +78,23 @@ func table[T Float]() target.Table[*lowerer[T], *gorgonia.Node] {
 	}
 }
 
-// lowerer builds the expression graph of a machine. The ops refer to it, so it
-// must not refer to the machine.
+// lowerer builds the expression graph of a machine. The ops keep a pointer to it, so it must not
+// keep one to the machine.
 type lowerer[T Float] struct {
 	g       *gorgonia.ExprGraph
 	o       *Options[T]
 	n, b    int
-	ids     int                     // number of the next op
+	ids     int                     // number of the next op, which makes its hash unique
 	nodes   []*gorgonia.Node        // by IR node
-	needs   map[*gorgonia.Node]bool // has a gradient to hand on
+	needs   map[*gorgonia.Node]bool // the gradient of the node is needed
 	buffers []*buffer[T]
-	need    int                           // elements of all buffers
+	need    int                           // elements of all buffers together
 	leaves  map[*gorgonia.Node]*buffer[T] // memory of inputs and literals
 	inputs  []*input[T]                   // in the order of the graph
 	bags    []int
 }
 
-// lower translates the live part of g and takes the gradients.
+// lower translates the live part of g and adds the gradients.
 func lower[T Float](g *graph.Graph, n, b int, o *Options[T], try int) *lowerer[T] {
 	l := &lowerer[T]{
 		g: gorgonia.NewGraph(), o: o, n: n, b: b, ids: try << 20,
@@ -117,8 +117,8 @@ func lower[T Float](g *graph.Graph, n, b int, o *Options[T], try int) *lowerer[T
 	return l
 }
 
-// checkHashes makes sure that gorgonia can tell all nodes apart: it removes
-// common subexpressions by their 32-bit hashes alone.
+// checkHashes fails if two nodes have the same hash: gorgonia merges common subexpressions by their
+// 32-bit hashes without comparing the nodes.
 func (l *lowerer[T]) checkHashes() {
 	seen := map[uint32]bool{}
 	for _, n := range l.g.AllNodes() {
@@ -130,10 +130,10 @@ func (l *lowerer[T]) checkHashes() {
 	}
 }
 
-// concrete is the shape of an IR node in this machine.
+// concrete returns the shape of an IR node in this machine.
 func (l *lowerer[T]) concrete(n *graph.Node) []int { return n.Shape.Concrete(l.n, l.b) }
 
-// shapeOf is the shape of a gorgonia node.
+// shapeOf returns the shape of a gorgonia node.
 func shapeOf(n *gorgonia.Node) []int { return []int(n.Shape()) }
 
 // buffer reserves memory for a value.
@@ -146,7 +146,7 @@ func (l *lowerer[T]) buffer(shape []int) *buffer[T] {
 	return b
 }
 
-// apply adds an operation with its own memory for the result.
+// apply adds an operation with a new buffer for its result.
 func (l *lowerer[T]) apply(name string, shape []int, run kernel[T], grad vjp, in ...*gorgonia.Node) *gorgonia.Node {
 	return l.applyInto(l.buffer(shape), name, run, grad, in...)
 }
@@ -174,7 +174,7 @@ func (l *lowerer[T]) applyInto(b *buffer[T], name string, run kernel[T], grad vj
 	return node
 }
 
-// reader returns a function that gives the value of an output after a run.
+// reader returns a function that returns the value of an output after a run.
 func (l *lowerer[T]) reader(n *graph.Node) func() []T {
 	if data := l.o.Params.Data(n.Name); data != nil && (n.Op == graph.OpParam || n.Op == graph.OpInput) {
 		return func() []T { return data }
@@ -183,7 +183,7 @@ func (l *lowerer[T]) reader(n *graph.Node) func() []T {
 	return func() []T { return b.data }
 }
 
-// memory is the buffer of an op or leaf.
+// memory returns the buffer of an op or leaf.
 func (l *lowerer[T]) memory(n *gorgonia.Node) *buffer[T] {
 	if o, ok := n.Op().(*op[T]); ok {
 		return o.result
@@ -191,8 +191,8 @@ func (l *lowerer[T]) memory(n *gorgonia.Node) *buffer[T] {
 	return l.leaves[n]
 }
 
-// lowerLeaf makes an input or parameter: bound to the shared value of its name, else
-// fed by Run. Where values are shared, those of parameters must be.
+// lowerLeaf lowers an input or parameter. If Params has a value of its name the node uses that
+// memory, else Run supplies the value. With Params, all parameters must be in it.
 func lowerLeaf[T Float](l *lowerer[T], n *graph.Node, _ []*gorgonia.Node) *gorgonia.Node {
 	if n.Op == graph.OpParam && l.o.Params != nil || l.o.Params.Data(n.Name) != nil {
 		return l.shared(n)
@@ -218,7 +218,7 @@ func (l *lowerer[T]) leaf(name string, shape []int) *gorgonia.Node {
 	return gorgonia.NewTensor(l.g, dtype[T](), len(shape), gorgonia.WithName(name), gorgonia.WithShape(shape...))
 }
 
-// shared is a leaf bound to a shared value.
+// shared returns a leaf that uses the memory of Params.
 func (l *lowerer[T]) shared(n *graph.Node) *gorgonia.Node {
 	shape := tensorShape(l.concrete(n))
 	value := target.Must(l.o.Params.tensor(n.Name, shape))
@@ -233,7 +233,7 @@ func (l *lowerer[T]) shared(n *graph.Node) *gorgonia.Node {
 	return node
 }
 
-// lowerConst makes a leaf that holds a literal.
+// lowerConst makes a leaf with the values of a literal.
 func lowerConst[T Float](l *lowerer[T], n *graph.Node, _ []*gorgonia.Node) *gorgonia.Node {
 	data := make([]T, len(n.Attrs.Data))
 	for i, v := range n.Attrs.Data {
@@ -242,13 +242,13 @@ func lowerConst[T Float](l *lowerer[T], n *graph.Node, _ []*gorgonia.Node) *gorg
 	return l.literal(n, data)
 }
 
-// lowerFill makes a leaf that holds one number everywhere.
+// lowerFill makes a leaf whose elements are all equal.
 func lowerFill[T Float](l *lowerer[T], n *graph.Node, _ []*gorgonia.Node) *gorgonia.Node {
 	return l.literal(n, slices.Repeat([]T{T(n.Attrs.Value)}, ndarray.Size(l.concrete(n))))
 }
 
-// literal is a leaf with a fixed value. It is no gorgonia constant: those are
-// merged by name.
+// literal returns a leaf with a fixed value. It is not a gorgonia constant, because gorgonia merges
+// constants by name.
 func (l *lowerer[T]) literal(n *graph.Node, data []T) *gorgonia.Node {
 	shape := tensorShape(l.concrete(n))
 	node := l.leaf(fmt.Sprintf("literal %d", n.ID), shape)

@@ -1,6 +1,5 @@
-// Package gorgonia lowers the graphs of package graph to gorgonia: one
-// expression graph and one tape machine for each number of instances and bags,
-// with the gradients that gorgonia.Grad makes.
+// Package gorgonia lowers graphs to gorgonia. Each number of instances and bags has its own
+// expression graph and tape machine. gorgonia.Grad computes the gradients.
 package gorgonia
 
 import (
@@ -14,34 +13,34 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Options of a lowering.
+// Options are the options of Lower.
 type Options[T Float] struct {
-	// Params holds the values of the graph's parameters, and of inputs that it may
-	// have; nil: Run is given all, and there are no gradients.
+	// Params has the values of the graph's parameters, and optionally of inputs. If it is nil, Run
+	// needs all values and there are no gradients.
 	Params *Params[T]
 	// Loss names the scalar output to differentiate; empty: forward only.
 	Loss string
-	// Grads gives, for each parameter to differentiate by, the memory that
-	// receives the gradient at each run, in the parameter's shape.
+	// Grads has, for each parameter whose gradient is needed, the memory to which each run writes
+	// the gradient, in the shape of the parameter.
 	Grads map[string][]T
-	// Arena is the memory of the values; nil: one of the machine's own.
+	// the memory of the values; nil: the machine allocates its own
 	Arena *Arena[T]
 }
 
-// Inputs are the values of one run by name, inputs' and parameters', row-major. BagOf is the value of
-// the int input, [N]; instances with -1 belong to no bag and reach none.
+// Inputs are the values of one run. Floats has inputs and parameters by name, row-major. BagOf is
+// the value of the int input, [N]; instances with -1 belong to no bag and affect none.
 type Inputs[T Float] struct {
 	Floats map[string][]T
 	BagOf  []int
 }
 
-// Machine runs a graph for one number of instances N and bags B. It is not
-// safe for concurrent use, nor are machines that share an arena.
+// Machine runs a graph for one number of instances N and bags B. It is not safe for concurrent use;
+// machines that share an arena must not run concurrently.
 type Machine[T Float] struct {
 	n, b    int
 	vm      gorgonia.VM
 	arena   *Arena[T]
-	floor   []T // the arena's memory that the buffers point into
+	floor   []T // the memory of the arena when the buffers were placed
 	need    int
 	buffers []*buffer[T]
 	inputs  []*input[T] // in the order of the graph
@@ -49,7 +48,7 @@ type Machine[T Float] struct {
 	outputs map[string]func() []T
 }
 
-// input is a leaf that is fed at each run.
+// input is a leaf whose value each run supplies.
 type input[T Float] struct {
 	name   string
 	node   *gorgonia.Node
@@ -81,8 +80,8 @@ func build[T Float](g *graph.Graph, n, b int, o *Options[T], try int) (m *Machin
 // machine compiles the expression graph into a tape.
 func (l *lowerer[T]) machine(g *graph.Graph, arena *Arena[T]) *Machine[T] {
 	vm := gorgonia.NewTapeMachine(l.g)
-	// The finalizer does nothing without CUDA but would keep machines that are
-	// part of a cycle alive for ever.
+	// The finalizer does nothing without CUDA, but it would prevent machines that are part of a
+	// cycle from being freed.
 	runtime.SetFinalizer(vm, nil)
 	m := &Machine[T]{
 		n: l.n, b: l.b, vm: vm, arena: arena, need: l.need, buffers: l.buffers, bags: l.bags,
@@ -94,11 +93,11 @@ func (l *lowerer[T]) machine(g *graph.Graph, arena *Arena[T]) *Machine[T] {
 	return m
 }
 
-// Size gives the numbers of instances and bags that the machine was built for.
+// Size returns the numbers of instances and bags that the machine was built for.
 func (m *Machine[T]) Size() (n, b int) { return m.n, m.b }
 
-// Run computes all outputs, and the gradients if the machine has them. Inputs
-// that the graph does not have are ignored.
+// Run computes all outputs, and the gradients if the machine has them. It ignores inputs that the
+// graph does not have.
 func (m *Machine[T]) Run(in Inputs[T]) error {
 	if err := m.place(); err != nil {
 		return err
@@ -114,7 +113,7 @@ func (m *Machine[T]) Run(in Inputs[T]) error {
 	return nil
 }
 
-// place points all values into the arena, after its memory has changed.
+// place points all values into the arena if the arena has new memory.
 func (m *Machine[T]) place() error {
 	m.arena.reserve(m.need)
 	if len(m.floor) > 0 && &m.floor[0] == &m.arena.data[0] {
@@ -134,7 +133,7 @@ func (m *Machine[T]) place() error {
 	return nil
 }
 
-// feed copies the inputs of a run in.
+// feed copies the inputs of a run into their buffers.
 func (m *Machine[T]) feed(in Inputs[T]) error {
 	for _, p := range m.inputs {
 		if p.memory == nil {
@@ -168,9 +167,8 @@ func (m *Machine[T]) feedBags(bagOf []int) error {
 	return nil
 }
 
-// Output gives a named result of the last run. The memory is overwritten by
-// the next run of this machine or of another one with the same arena. It is nil
-// for a name that the graph does not have.
+// Output returns a named result of the last run, or nil if the graph has no such output. The next
+// run of this machine, or of another one with the same arena, overwrites the memory.
 func (m *Machine[T]) Output(name string) []T {
 	if read := m.outputs[name]; read != nil {
 		return read()
@@ -179,9 +177,9 @@ func (m *Machine[T]) Output(name string) []T {
 }
 
 // Close frees the machine.
-func (m *Machine[T]) Close() { _ = m.vm.Close() } // a tape machine's never fails
+func (m *Machine[T]) Close() { _ = m.vm.Close() } // tape machines return no error
 
-// dtype is gorgonia's name of T.
+// dtype returns gorgonia's name of T.
 func dtype[T Float]() tensor.Dtype {
 	var t T
 	if _, ok := any(t).(float32); ok {

@@ -55,7 +55,7 @@ func TestGradientsAtKinks(t *testing.T) {
 	}
 }
 
-// demipl is the paper's model in the small: gates, attention, pooling, losses.
+// demipl returns the paper's model in the small: gates, attention, pooling, losses.
 func demipl(s *sheet) *graph.Graph {
 	x := s.Input("X", graph.Float, graph.Shape{n, 4})
 	s.values["X"] = graph.NewTensor([]int{testN, 4}, s.draw(4*testN)...)

@@ -10,8 +10,8 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// gemm computes c = a b + beta c for row-major matrices; c is [m, n], the inner
-// extent is k. With ta or tb that factor is stored transposed.
+// gemm computes c = a b + beta c for row-major matrices. c is [m, n], the inner size is k. ta or
+// tb: that factor is stored transposed.
 func gemm[T Float](ta, tb bool, m, n, k int, a, b []T, beta T, c []T) {
 	switch c := any(c).(type) {
 	case []float32:
@@ -28,7 +28,7 @@ func gemm[T Float](ta, tb bool, m, n, k int, a, b []T, beta T, c []T) {
 	}
 }
 
-// lowerMatMul multiplies [m, k] by [k, n].
+// lowerMatMul lowers the product of [m, k] and [k, n].
 func lowerMatMul[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	shape := l.concrete(n)
 	rows, inner, cols := shape[0], shapeOf(in[0])[1], shape[1]
@@ -64,7 +64,7 @@ func permute[T Float](shape, strides []int) kernel[T] {
 	}
 }
 
-// lowerTranspose permutes the axes.
+// lowerTranspose lowers a permutation of axes.
 func lowerTranspose[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	if len(n.Attrs.Perm) == 0 {
 		return lowerReshape(l, n, in)
@@ -83,7 +83,7 @@ func lowerTranspose[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) 
 	return l.apply("Transpose", shape, permute[T](shape, there), grad, in...)
 }
 
-// lowerReshape copies: with shared memory gorgonia could overwrite a value that
+// lowerReshape copies the value. If both nodes shared memory, gorgonia could overwrite a value that
 // another node still reads.
 func lowerReshape[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	run := func(out []T, in [][]T, _ []int) { copy(out, in[0]) }
@@ -93,7 +93,7 @@ func lowerReshape[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *g
 	return l.apply("Reshape", l.concrete(n), run, grad, in...)
 }
 
-// lowerExpand stretches extents of 1.
+// lowerExpand repeats axes of size 1.
 func lowerExpand[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	shape, x := tensorShape(l.concrete(n)), shapeOf(in[0])
 	grad := func(_ int, _ gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {

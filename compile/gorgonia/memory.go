@@ -9,9 +9,8 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// Arena is memory that machines share when only one of them runs at a time: it
-// grows to the needs of the largest. The values of a machine are lost when
-// another one runs.
+// Arena is memory for the values of machines of which only one runs at a time. It grows to the size
+// that the largest machine needs. When another machine runs, the values of a machine are lost.
 type Arena[T Float] struct {
 	data    []T
 	scratch [chunks][]T // for use within one op
@@ -20,21 +19,20 @@ type Arena[T Float] struct {
 // NewArena returns an empty arena.
 func NewArena[T Float]() *Arena[T] { return &Arena[T]{} }
 
-// reserve makes room for n elements. Memory handed out before stays valid but
-// is no longer the arena's.
+// reserve makes room for n elements. If the arena grows, memory handed out before stays valid but
+// no longer belongs to the arena.
 func (a *Arena[T]) reserve(n int) {
 	if len(a.data) < n {
 		a.data = make([]T, n+n/8)
 	}
 }
 
-// chunks is the number of parts that work with own scratch memory is split
-// into. It does not follow the number of processors: sums over parts must not.
+// chunks is the number of parts into which work with scratch memory is divided. It is constant,
+// because sums over the parts must not depend on the number of processors.
 const chunks = 8
 
-// chunked splits 0 to n into at most chunks parts and calls f for each with
-// need elements of scratch memory, which keep their contents until the next
-// call. It returns the number of parts.
+// chunked splits 0 to n into at most chunks parts and calls f for each, with need elements of
+// scratch memory that keep their contents until the next call. It returns the number of parts.
 func (a *Arena[T]) chunked(n, need int, f func(chunk, from, to int, scratch []T)) int {
 	parts := min(n, chunks)
 	for c := range parts {
@@ -50,8 +48,8 @@ func (a *Arena[T]) chunked(n, need int, f func(chunk, from, to int, scratch []T)
 	return parts
 }
 
-// buffer is the memory of one value: a part of the arena and the tensor that
-// shows it to gorgonia.
+// buffer is the memory of one value: a part of the arena, and the tensor through which gorgonia
+// uses it.
 type buffer[T Float] struct {
 	shape  []int
 	offset int
@@ -77,14 +75,14 @@ func NewParams[T Float]() *Params[T] {
 	return &Params[T]{shapes: map[string][]int{}, data: map[string][]T{}}
 }
 
-// Add puts in a parameter; data is kept, not copied, so that what is written to
-// it later is seen by every machine.
+// Add adds a parameter. It keeps data without copying, so later changes of data affect all
+// machines.
 func (p *Params[T]) Add(name string, shape []int, data []T) {
 	p.shapes[name], p.data[name] = shape, data
 }
 
-// tensor shows a parameter to a machine in the shape that its graph has, which
-// may have more extents of 1 in front.
+// tensor returns a parameter as a tensor of the shape that the graph has, which may have more
+// leading axes of size 1.
 func (p *Params[T]) tensor(name string, shape []int) (*tensor.Dense, error) {
 	if p == nil || p.data[name] == nil {
 		return nil, fmt.Errorf("parameter %s has no value", name)
@@ -96,7 +94,7 @@ func (p *Params[T]) tensor(name string, shape []int) (*tensor.Dense, error) {
 	return tensor.New(tensor.WithShape(tensorShape(shape)...), tensor.WithBacking(data)), nil
 }
 
-// withoutOnes drops the extents of 1 in front.
+// withoutOnes removes leading axes of size 1.
 func withoutOnes(shape []int) []int {
 	for len(shape) > 0 && shape[0] == 1 {
 		shape = shape[1:]
@@ -112,8 +110,7 @@ func (p *Params[T]) Data(name string) []T {
 	return p.data[name]
 }
 
-// tensorShape is the shape with which a value travels through gorgonia: a scalar
-// is a vector of one element.
+// tensorShape returns the shape that a value has in gorgonia: a scalar is a vector of one element.
 func tensorShape(shape []int) []int {
 	if len(shape) == 0 {
 		return []int{1}

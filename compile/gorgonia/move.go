@@ -7,25 +7,24 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// Ops that cut and join along one axis. A value is seen as outer blocks, each
-// of width elements: the extent of the axis times all that lies inside of it.
+// Ops that cut and concatenate along one axis. A value is a number of outer blocks, each of width
+// elements: the size of the axis times that of all axes inside it.
 
-// cut copies the part from offset of blocks of width wide to blocks of width
-// narrow.
+// cut copies a part of each wide block, starting at offset, to the narrow blocks.
 func cut[T Float](narrow, wide []T, outer, width, wideWidth, offset int) {
 	for o := range outer {
 		copy(narrow[o*width:(o+1)*width], wide[o*wideWidth+offset:])
 	}
 }
 
-// paste is the inverse of cut; the rest of wide stays.
+// paste is the inverse of cut. It does not change the rest of wide.
 func paste[T Float](wide, narrow []T, outer, width, wideWidth, offset int) {
 	for o := range outer {
 		copy(wide[o*wideWidth+offset:], narrow[o*width:(o+1)*width])
 	}
 }
 
-// lowerConcat joins along an axis.
+// lowerConcat lowers the concatenation along an axis.
 func lowerConcat[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	shape, axis := l.concrete(n), n.Attrs.Axis
 	outer, step := ndarray.Blocks(shape, axis)
@@ -48,8 +47,8 @@ func lowerConcat[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *go
 	return l.apply("Concat", shape, run, grad, in...)
 }
 
-// lowerPart takes Start to End of an axis (Slice), or puts what comes in behind Start
-// zeros (Pad); each is the gradient of the other.
+// lowerPart lowers Slice (elements Start to End of an axis) and Pad (Start zeros before the input);
+// each is the gradient of the other.
 func lowerPart[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	shape, axis := l.concrete(n), n.Attrs.Axis
 	outer, step := ndarray.Blocks(shape, axis)

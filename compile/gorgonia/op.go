@@ -15,20 +15,17 @@ import (
 // Float is the element type of a machine.
 type Float interface{ float32 | float64 }
 
-// kernel computes the elements of out from those of the inputs, all row-major.
-// Every element of out is written. bag is the value of bag_of where it is an
-// input, else nil. A kernel keeps no state that reaches the next call.
+// kernel computes all elements of out from the elements of the inputs, all row-major. bag is the
+// value of bag_of if that is an input, else nil. A kernel keeps no state between calls.
 type kernel[T Float] func(out []T, in [][]T, bag []int)
 
-// vjp builds the gradient of input i of an operation: the product of its
-// Jacobian with dy, as nodes. x are the inputs, y is the result. It fails as
-// lowerings do.
+// vjp builds the gradient of input i of an operation, the product of its Jacobian with dy, from the
+// inputs x and the result y. It reports errors by target.Fail.
 type vjp func(i int, x gorgonia.Nodes, y, dy *gorgonia.Node) *gorgonia.Node
 
-// op is an operation of the expression graph. Each op owns the memory of its
-// result, so a run allocates nothing and no value is overwritten in place.
-// (gorgonia's own ops allocate, some have wrong gradients, and two of them with
-// one hash become one node.)
+// op is an operation of the expression graph. Each op owns the memory of its result, so a run
+// allocates nothing and no value is overwritten in place. gorgonia's own ops are not used: they
+// allocate, some have wrong gradients, and two of them with the same hash become one node.
 type op[T Float] struct {
 	name   string
 	id     int // unique in the graph, so that no two ops share a hash
@@ -36,7 +33,7 @@ type op[T Float] struct {
 	shape  tensor.Shape
 	run    kernel[T]
 	grad   vjp
-	diff   []bool // inputs that lead to a parameter with a gradient
+	diff   []bool // inputs whose gradient is needed
 	in     gorgonia.Nodes
 	result *buffer[T]
 
@@ -45,28 +42,28 @@ type op[T Float] struct {
 
 var _ gorgonia.SDOp = (*op[float32])(nil)
 
-// Arity is the number of inputs.
+// Arity returns the number of inputs.
 func (o *op[T]) Arity() int { return len(o.in) }
 
-// Type is the signature: the types of the inputs and of the result.
+// Type returns the types of the inputs and of the result.
 func (o *op[T]) Type() hm.Type { return o.typ }
 
-// InferShape gives the shape known since the lowering.
+// InferShape returns the shape, which the lowering determined.
 func (o *op[T]) InferShape(...gorgonia.DimSizer) (tensor.Shape, error) { return o.shape, nil }
 
-// ReturnsPtr is true: the result is memory of the op.
+// ReturnsPtr returns true: the op owns the memory of the result.
 func (o *op[T]) ReturnsPtr() bool { return true }
 
-// CallsExtern is false: nothing is to be allocated by the machine.
+// CallsExtern returns false: the machine need not allocate anything.
 func (o *op[T]) CallsExtern() bool { return false }
 
-// OverwritesInput is -1: never.
+// OverwritesInput returns -1: the op overwrites no input.
 func (o *op[T]) OverwritesInput() int { return -1 }
 
-// WriteHash writes what tells this op from all others.
+// WriteHash writes a text that is unique to this op.
 func (o *op[T]) WriteHash(h hash.Hash) { fmt.Fprintf(h, "%s#%d", o.name, o.id) }
 
-// Hashcode is the hash of WriteHash.
+// Hashcode returns the hash of WriteHash.
 func (o *op[T]) Hashcode() uint32 {
 	h := fnv.New32a()
 	o.WriteHash(h)
@@ -75,8 +72,8 @@ func (o *op[T]) Hashcode() uint32 {
 
 func (o *op[T]) String() string { return fmt.Sprintf("%s#%d", o.name, o.id) }
 
-// Do runs the kernel. Machines call it on a goroutine of their own, where a
-// panic would end the process; it is turned into an error here.
+// Do runs the kernel. Machines call it in their own goroutine, where a panic would end the process,
+// so Do returns panics as errors.
 func (o *op[T]) Do(inputs ...gorgonia.Value) (v gorgonia.Value, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -95,10 +92,10 @@ func (o *op[T]) Do(inputs ...gorgonia.Value) (v gorgonia.Value, err error) {
 	return o.result.dense, nil
 }
 
-// DiffWRT tells which inputs have a gradient.
+// DiffWRT reports which inputs need a gradient.
 func (o *op[T]) DiffWRT(int) []bool { return o.diff }
 
-// SymDiff builds the gradients of the inputs that have one.
+// SymDiff builds the gradients of the inputs that need one.
 func (o *op[T]) SymDiff(inputs gorgonia.Nodes, output, grad *gorgonia.Node) (grads gorgonia.Nodes, err error) {
 	defer target.Catch(&err, "gradient of %v", o)
 	grads = make(gorgonia.Nodes, len(inputs))
@@ -110,8 +107,8 @@ func (o *op[T]) SymDiff(inputs gorgonia.Nodes, output, grad *gorgonia.Node) (gra
 	return grads, nil
 }
 
-// elements gives the memory of a value. gorgonia stores the seed of the
-// gradient as a scalar, all else are tensors.
+// elements returns the memory of a value: a tensor, or the scalar that gorgonia uses as seed of the
+// gradient.
 func elements[T Float](v gorgonia.Value) ([]T, error) {
 	switch v := v.(type) {
 	case *tensor.Dense:
@@ -129,7 +126,7 @@ func elements[T Float](v gorgonia.Value) ([]T, error) {
 	return nil, fmt.Errorf("a value of %T cannot be read", v)
 }
 
-// same views a slice as one of T, which must be its type, without allocating.
+// same converts a slice of F to one of T, which must be the same type, without allocating.
 func same[T, F Float](s []F) ([]T, error) {
 	var t T
 	var f F

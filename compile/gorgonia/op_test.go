@@ -8,7 +8,7 @@ import (
 	"github.com/miplc/miplc/graph"
 )
 
-// eval gives the outputs of the interpreter.
+// eval returns the outputs of the interpreter.
 func eval(t testing.TB, g *graph.Graph, rows, bags int, values map[string]*graph.Tensor) map[string]*graph.Tensor {
 	t.Helper()
 	out, err := graph.Eval(g, graph.Env{N: rows, B: bags, Values: values})
@@ -33,7 +33,7 @@ func compare[T gorgonia.Float](t testing.TB, what string, got []T, want []float6
 	}
 }
 
-// differences gives the central finite differences of the loss by a parameter.
+// differences returns the central finite differences of the loss by a parameter.
 func differences(t testing.TB, g *graph.Graph, rows, bags int, values map[string]*graph.Tensor, name string) []float64 {
 	t.Helper()
 	x := values[name].Data

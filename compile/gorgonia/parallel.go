@@ -6,15 +6,14 @@ import (
 	"github.com/miplc/miplc/internal/workers"
 )
 
-// Smallest numbers of elements for which a second goroutine pays.
+// Smallest numbers of elements for which a second goroutine is faster.
 const (
-	costly = 2048  // an exponential or so for each
-	cheap  = 65536 // an addition or so for each
+	costly = 2048  // about one exponential per element
+	cheap  = 65536 // about one addition per element
 )
 
-// parallel splits 0 to n among the processors when n reaches least. The parts
-// must be independent of each other, so that the number of processors changes
-// no result.
+// parallel divides 0 to n among the processors if n is at least least. The results must not depend
+// on the division.
 func parallel(n, least int, f func(from, to int)) {
 	parts := min(runtime.GOMAXPROCS(0), n)
 	if n < least || parts < 2 {

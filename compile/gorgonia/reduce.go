@@ -7,7 +7,8 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// sumTo adds up an array of the given shape into the cells that strides give.
+// sumTo adds the elements of an array of the given shape to the elements of out that strides
+// select.
 func sumTo[T Float](shape, strides []int) kernel[T] {
 	loops := newLoops(shape, strides, ndarray.Strides(shape))
 	n, s := loops.length(), loops.step()
@@ -28,7 +29,7 @@ func sumTo[T Float](shape, strides []int) kernel[T] {
 	}
 }
 
-// lowerSum adds up along axes.
+// lowerSum lowers a sum along axes.
 func lowerSum[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	x := shapeOf(in[0])
 	strides := ndarray.ReducedStrides(x, n.Attrs.Axes)

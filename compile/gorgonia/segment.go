@@ -7,10 +7,10 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// Segment ops. An instance of bag -1 (padding) adds nothing to any bag; its own
-// results and gradients are 0.
+// Segment ops. An instance with bag -1 (padding) adds nothing to any bag; its own results and
+// gradients are 0.
 
-// segmentSum adds the rows of x up by bag.
+// segmentSum adds the rows of x by bag.
 func segmentSum[T Float](width int) kernel[T] {
 	return func(out []T, in [][]T, bag []int) {
 		clear(out)
@@ -26,7 +26,7 @@ func segmentSum[T Float](width int) kernel[T] {
 	}
 }
 
-// segmentGather gives every instance the row of its bag.
+// segmentGather copies the row of its bag to every instance.
 func segmentGather[T Float](width int) kernel[T] {
 	return func(out []T, in [][]T, bag []int) {
 		for i, b := range bag {
@@ -39,7 +39,7 @@ func segmentGather[T Float](width int) kernel[T] {
 	}
 }
 
-// rowWidth is the number of elements of one instance or bag.
+// rowWidth returns the number of elements of one instance or bag.
 func rowWidth(shape []int) int { return ndarray.Size(shape[1:]) }
 
 func lowerSegmentSum[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {

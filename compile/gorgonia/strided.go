@@ -1,16 +1,15 @@
 package gorgonia
 
-// loops is a nest of loops over an array, with the strides by which up to three
-// operands of other extents are read along: 0 where an operand is stretched.
-// Neighbouring axes are merged where all operands allow it, so that the inner
-// loops are long.
+// loops iterates over an array and up to three operands with their own strides, 0 along axes where
+// an operand is repeated. Neighbouring axes are merged if the strides of all operands allow it, so
+// that inner loops are long.
 type loops struct {
 	dims    []int
 	strides [][3]int // per axis, per operand
 }
 
-// newLoops builds the loops over an array of extents dims; strides has those of
-// each operand.
+// newLoops makes the loops over an array with axes of sizes dims; strides has those of each
+// operand.
 func newLoops(dims []int, strides ...[]int) loops {
 	var n loops
 	for i, d := range dims {
@@ -34,8 +33,7 @@ func newLoops(dims []int, strides ...[]int) loops {
 	return n
 }
 
-// mergeable tells whether an axis with the given outer strides can be joined
-// with the next one of extent d.
+// mergeable reports whether an axis with strides outer can be merged with the next one, of size d.
 func mergeable(outer, inner [3]int, d int) bool {
 	for j := range outer {
 		if outer[j] != inner[j]*d {
@@ -45,14 +43,14 @@ func mergeable(outer, inner [3]int, d int) bool {
 	return true
 }
 
-// step gives the strides of the innermost loop.
+// step returns the strides of the innermost loop.
 func (n *loops) step() [3]int { return n.strides[len(n.strides)-1] }
 
-// length is the extent of the innermost loop.
+// length returns the size of the innermost loop.
 func (n *loops) length() int { return n.dims[len(n.dims)-1] }
 
-// each calls f for every run of the innermost loop with the offsets of the
-// operands at its start, in row-major order.
+// each calls f for every run of the innermost loop, in row-major order, with the offsets of the
+// operands at its start.
 func (n *loops) each(f func(at [3]int)) {
 	var at [3]int
 	var stack [8]int

@@ -7,11 +7,11 @@ import (
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
-// Attention among the instances of each bag, see graph.OpSegmentAttention, by the
-// weights of all pairs of instances, [N, N]: 0 for those of different bags. For one
-// bag the graph has plain ops in its place.
+// Attention among the instances of each bag (graph.OpSegmentAttention), computed with the weights
+// of all pairs of instances, [N, N]. The weights are 0 for instances of different bags. Graphs for
+// one bag have plain ops instead.
 
-// attentionWeights gives the weights and the scale of the scores.
+// attentionWeights returns the weights and the scale of the scores.
 func (e *emitter) attentionWeights(n *graph.Node, in []string) (weights, scale string) {
 	bagOf := in[len(in)-1]
 	scale = e.float(float32(graph.AttentionScale(n.In[0].Shape)))
@@ -26,7 +26,7 @@ func lowerSegmentAttention(e *emitter, n *graph.Node, in []string) string {
 	return e.op("MatMul", nil, w, in[2])
 }
 
-// lowerSegmentAttentionGrad gives the gradients by q, k and v side by side.
+// lowerSegmentAttentionGrad returns the gradients of q, k and v, concatenated along the columns.
 func lowerSegmentAttentionGrad(e *emitter, n *graph.Node, in []string) string {
 	w, scale := e.attentionWeights(n, in)
 	q, k, v, dy := in[0], in[1], in[2], in[3]

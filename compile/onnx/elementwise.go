@@ -23,8 +23,8 @@ func lowerFill(e *emitter, n *graph.Node, in []string) string {
 	return e.constantOfShape(v, e.shapeVector(n.Shape))
 }
 
-// constantOfShape gives a tensor with all elements v, 0 too: some runtimes take another
-// type where none is named.
+// constantOfShape returns a tensor with all elements v. It writes the value even if it is 0,
+// because some runtimes default to another type.
 func (e *emitter) constantOfShape(v float32, shape string) string {
 	value := onnxpb.TensorAttr("value", onnxpb.FloatTensor("", []int64{1}, []float32{v}))
 	return e.op("ConstantOfShape", attrs(value), shape)
@@ -46,12 +46,12 @@ func lowerGreater(e *emitter, n *graph.Node, in []string) string {
 	return e.toFloat(e.op("Greater", nil, in[0], in[1]))
 }
 
-// toFloat turns truth values into 0 and 1.
+// toFloat converts booleans to 0 and 1.
 func (e *emitter) toFloat(v string) string {
 	return e.op("Cast", attrs(onnxpb.IntAttr("to", int64(onnxpb.TensorProto_FLOAT))), v)
 }
 
-// shapeVector gives a shape as an int64 vector, symbols measured on the inputs.
+// shapeVector returns a shape as an int64 vector; symbols are measured on the inputs at run time.
 func (e *emitter) shapeVector(s graph.Shape) string {
 	if s.Static() {
 		return e.ints(dims(s)...)
@@ -70,8 +70,8 @@ func (e *emitter) shapeVector(s graph.Shape) string {
 	return e.op("Concat", attrs(onnxpb.IntAttr("axis", 0)), parts...)
 }
 
-// extent measures N or B as an int64 vector of one element: on an input that
-// runs along it, or for B as the largest bag_of plus one.
+// extent returns N or B as an int64 vector of one element. It is measured on an input with that
+// leading axis, or, for B, as the largest bag_of plus one.
 func (e *emitter) extent(d graph.Dim) string {
 	return e.once("extent"+d.String(), func() string {
 		var bagOf string

@@ -10,21 +10,21 @@ import (
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
-// emitter collects the ONNX graph of one IR graph.
+// emitter writes the ONNX graph of one IR graph.
 type emitter struct {
 	src       *graph.Graph
 	out       *onnxpb.GraphProto
 	opset     int64
-	portable  bool // keep to what onnx-go computes correctly
+	portable  bool // use only what onnx-go computes correctly
 	instances string
 	params    map[string][]float32
 
-	plane  map[*graph.Node]string // images as planes, nil where they are not asked for
+	plane  map[*graph.Node]string // images as planes, nil without Planes
 	pooled map[string]*windows    // max-poolings on planes
 
-	base   string                 // heads the names of helpers: that of the node being lowered
+	base   string                 // prefix of the names of helper values: the name of the node being lowered
 	values map[*graph.Node]string // ONNX value of each lowered node
-	shapes map[string]graph.Shape // of ONNX values; nil where they are not asked for
+	shapes map[string]graph.Shape // of ONNX values; nil if they are not listed
 	taken  map[string]bool        // names in use
 	memo   map[string]string      // constants and shared helpers by key
 }
@@ -47,14 +47,14 @@ func newEmitter(g *graph.Graph, opt Options) *emitter {
 	return e
 }
 
-// reserve keeps names that must not change from other values.
+// reserve marks names that no other value may get.
 func (e *emitter) reserve(names ...string) {
 	for _, n := range names {
 		e.taken[n] = true
 	}
 }
 
-// unique reserves a name, made different by a number if it is in use.
+// unique reserves a name, with a number appended if it is in use.
 func (e *emitter) unique(name string) string {
 	fresh := name
 	for i := 2; e.taken[fresh]; i++ {
@@ -64,7 +64,7 @@ func (e *emitter) unique(name string) string {
 	return fresh
 }
 
-// shapeOf gives the shape that a value has in the ONNX graph.
+// shapeOf returns the shape of a value in the ONNX graph.
 func (e *emitter) shapeOf(n *graph.Node) graph.Shape {
 	if e.portable && n.Type == graph.Float {
 		return padded(n.Shape, 2)
@@ -72,15 +72,14 @@ func (e *emitter) shapeOf(n *graph.Node) graph.Shape {
 	return n.Shape
 }
 
-// padded gives a shape with axes of extent 1 added at the left until there are as many as
-// asked for, two for all values of a portable file: onnx-go mistakes which axis a value
-// with fewer belongs to; broadcasting and all ops along axes counted from the right mean
-// the same.
+// padded adds axes of size 1 at the left until the shape has the given number of axes. Values of a
+// portable file have at least two, because onnx-go confuses the axes of values with fewer.
+// Broadcasting and ops along axes counted from the right are not affected.
 func padded(s graph.Shape, axes int) graph.Shape {
 	return slices.Concat(slices.Repeat(graph.Shape{1}, max(axes-len(s), 0)), s)
 }
 
-// shaped remembers the shape of a value, and gives the value.
+// shaped records the shape of a value and returns the value.
 func (e *emitter) shaped(v string, s graph.Shape) string {
 	if e.shapes != nil && v != "" {
 		e.shapes[v] = s
@@ -88,8 +87,7 @@ func (e *emitter) shaped(v string, s graph.Shape) string {
 	return v
 }
 
-// describe lists the shapes that are known of the values between inputs and
-// outputs.
+// describe lists the known shapes of the values between inputs and outputs.
 func (e *emitter) describe() {
 	isOutput := e.isOutput()
 	for _, n := range e.out.Node {
@@ -99,7 +97,7 @@ func (e *emitter) describe() {
 	}
 }
 
-// isOutput tells the names of the outputs.
+// isOutput returns the set of the names of the outputs.
 func (e *emitter) isOutput() map[string]bool {
 	names := map[string]bool{}
 	for _, o := range e.out.Output {
@@ -124,13 +122,13 @@ func (e *emitter) ops(opType string, outputs int, attrs []*onnxpb.AttributeProto
 	return n.Output
 }
 
-// initializer appends a tensor under a name that is reserved already.
+// initializer appends a tensor whose name is already reserved.
 func (e *emitter) initializer(t *onnxpb.TensorProto) string {
 	e.out.Initializer = append(e.out.Initializer, t)
 	return t.Name
 }
 
-// ints gives a constant int64 vector; equal ones are shared.
+// ints returns a constant int64 vector. Equal vectors are shared.
 func (e *emitter) ints(v ...int64) string {
 	return e.once("ints"+fmt.Sprint(v), func() string {
 		name := e.unique("int" + numbers(v))
@@ -138,7 +136,7 @@ func (e *emitter) ints(v ...int64) string {
 	})
 }
 
-// integer gives a constant int64 scalar.
+// integer returns a constant int64 scalar.
 func (e *emitter) integer(v int64) string {
 	return e.once(fmt.Sprint("int", v), func() string {
 		return e.initializer(onnxpb.IntTensor(e.unique(fmt.Sprintf("scalar_%d", v)), nil, []int64{v}))
@@ -157,7 +155,7 @@ func numbers(v []int64) string {
 	return b.String()
 }
 
-// float gives a constant float32: [1, 1] in a portable file, else a scalar.
+// float returns a constant float32: of shape [1, 1] in a portable file, else a scalar.
 func (e *emitter) float(v float32) string {
 	if !e.portable {
 		return e.scalar(v)
@@ -165,14 +163,14 @@ func (e *emitter) float(v float32) string {
 	return e.filled(v, 1, 1)
 }
 
-// scalar gives a constant float32 without axes.
+// scalar returns a constant float32 without axes.
 func (e *emitter) scalar(v float32) string {
 	return e.once(fmt.Sprint("float", v), func() string {
 		return e.initializer(onnxpb.FloatTensor(e.unique(fmt.Sprint("float_", v)), nil, []float32{v}))
 	})
 }
 
-// filled gives a constant float32 tensor with all elements v.
+// filled returns a constant float32 tensor with all elements v.
 func (e *emitter) filled(v float32, dims ...int64) string {
 	return e.once(fmt.Sprint("filled", v, dims), func() string {
 		data := slices.Repeat([]float32{v}, ndarray.Size(dims))
@@ -180,7 +178,7 @@ func (e *emitter) filled(v float32, dims ...int64) string {
 	})
 }
 
-// once returns the value made for a key the first time.
+// once returns the value for a key; it calls make the first time.
 func (e *emitter) once(key string, make func() string) string {
 	if name, ok := e.memo[key]; ok {
 		return name
@@ -190,7 +188,7 @@ func (e *emitter) once(key string, make func() string) string {
 	return name
 }
 
-// dims gives the extents of a static shape.
+// dims returns a static shape as ONNX stores it.
 func dims(s graph.Shape) []int64 { return ndarray.Convert[int64](s) }
 
 func attrs(list ...*onnxpb.AttributeProto) []*onnxpb.AttributeProto { return list }
@@ -211,7 +209,7 @@ func (e *emitter) valueInfo(name string, elem onnxpb.TensorProto_DataType, s gra
 	return onnxpb.Value(name, elem, extents...)
 }
 
-// attrKeep says whether a reduction keeps its axes as 1.
+// attrKeep returns the attribute that says whether a reduction keeps its axes with size 1.
 func attrKeep(keep bool) *onnxpb.AttributeProto {
 	if keep {
 		return onnxpb.IntAttr("keepdims", 1)

@@ -7,12 +7,12 @@ import (
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
-// frame gives the pads attribute: zeros before height and width, then after.
+// frame returns the attribute pads: zeros before height and width, then after.
 func frame(pad, more [2]int) *onnxpb.AttributeProto {
 	return onnxpb.IntsAttr("pads", pad[0], pad[1], pad[0]+more[0], pad[1]+more[1])
 }
 
-// extents gives height and width of a shape [.., .., height, width].
+// extents returns height and width of a shape [.., .., height, width].
 func extents(s graph.Shape) []int { return ndarray.Convert[int](s[2:]) }
 
 func lowerConv2D(e *emitter, n *graph.Node, in []string) string {
@@ -24,9 +24,8 @@ func lowerConv2D(e *emitter, n *graph.Node, in []string) string {
 	), in[0], in[1])
 }
 
-// lowerConv2DGradInput: the gradient of the images is the transposed
-// convolution. Rows and columns that no window reached get zeros from
-// output_padding.
+// lowerConv2DGradInput computes the gradient of the images as the transposed convolution. Rows and
+// columns that no window reached get zeros from output_padding.
 func lowerConv2DGradInput(e *emitter, n *graph.Node, in []string) string {
 	a := &n.Attrs
 	kernel, dy, x := extents(n.In[1].Shape), extents(n.In[0].Shape), extents(a.Shape)
@@ -45,9 +44,9 @@ func lowerConv2DGradInput(e *emitter, n *graph.Node, in []string) string {
 	), in[0], in[1])
 }
 
-// lowerConv2DGradWeight: the gradient of the kernels is the convolution of the
-// images with dy, where instances play the channels; the stride becomes the
-// dilation. Rows and columns that no window reached are cut off before.
+// lowerConv2DGradWeight computes the gradient of the kernels as the convolution of the images with
+// dy, with instances in the role of channels and the stride as dilation. Rows and columns that no
+// window reached are removed before.
 func lowerConv2DGradWeight(e *emitter, n *graph.Node, in []string) string {
 	a := &n.Attrs
 	images, dy, kernel := extents(n.In[0].Shape), extents(n.In[1].Shape), extents(a.Shape)
@@ -56,7 +55,7 @@ func lowerConv2DGradWeight(e *emitter, n *graph.Node, in []string) string {
 	for i := range more {
 		used := (dy[i]-1)*a.Stride[i] + kernel[i]
 		more[i] = used - images[i] - 2*a.Pad[i]
-		if cut := -more[i] - a.Pad[i]; cut > 0 { // zeros alone do not make up for it
+		if cut := -more[i] - a.Pad[i]; cut > 0 { // cutting only the padding is not enough
 			x = e.op("Slice", nil, x, e.ints(0), e.ints(int64(images[i]-cut)), e.ints(int64(2+i)))
 			more[i] += cut
 		}
@@ -69,7 +68,7 @@ func lowerConv2DGradWeight(e *emitter, n *graph.Node, in []string) string {
 	), e.op("Transpose", attrs(swap), x), e.op("Transpose", attrs(swap), in[1])))
 }
 
-// lowerMaxPool2D writes no dilations: onnx-go refuses them.
+// lowerMaxPool2D writes no dilations, because onnx-go rejects them.
 func lowerMaxPool2D(e *emitter, n *graph.Node, in []string) string {
 	return e.op("MaxPool", window(&n.Attrs), in[0])
 }
@@ -78,10 +77,9 @@ func window(a *graph.Attrs) []*onnxpb.AttributeProto {
 	return attrs(onnxpb.IntsAttr("kernel_shape", a.Kernel[:]...), onnxpb.IntsAttr("strides", a.Stride[:]...))
 }
 
-// lowerMaxPool2DGrad scatters dy to where the maxima were found; MaxPool
-// reports the first of equal ones. Windows that overlap can meet at one
-// element, so there the values are added up, which takes opset 16. MaxUnpool would do
-// for the others, but few runtimes have it.
+// lowerMaxPool2DGrad scatters dy to the indices of the maxima; MaxPool returns the first of equal
+// ones. If windows overlap, several of them may share a maximum, so the values are added, which
+// needs opset 16. MaxUnpool could handle the other case, but few runtimes have it.
 func lowerMaxPool2DGrad(e *emitter, n *graph.Node, in []string) string {
 	a := &n.Attrs
 	index := e.ops("MaxPool", 2, window(a), in[0])[1]

@@ -1,9 +1,8 @@
 // Package onnx lowers graphs to ONNX.
 //
-// The table in this file has one row per op with two lowerings. The full one is for
-// onnxruntime. The portable one keeps to what onnx-go computes correctly as well,
-// which is much less; where it is missing, or where it does not fit the shapes at
-// hand, a file runs on onnxruntime alone.
+// The table in this file has one row per op with two lowerings. The full one is for onnxruntime.
+// The portable one uses only what onnx-go computes correctly, which is much less. If it is missing
+// or does not support the shapes of a node, the file runs only on onnxruntime.
 package onnx
 
 import (
@@ -18,20 +17,20 @@ import (
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
-// lowering writes a node and returns its ONNX value; in are those of its inputs.
+// lowering writes a node and returns its ONNX value; in has the values of its inputs.
 type lowering = target.Func[*emitter, string]
 
-// row is one entry of the legality table.
+// row is one row of the table.
 type row struct {
 	full     lowering
-	portable lowering // nil: onnx-go has no way to compute the op
+	portable lowering // nil: onnx-go cannot compute the op
 }
 
-// both is the row of an op whose two lowerings are the same.
+// both returns a row whose two lowerings are the same.
 func both(l lowering) row { return row{l, l} }
 
-// The two columns of the legality table, by whether it is to be portable. They
-// are filled by init, since the lowerings refer to each other.
+// The two columns of the table; the key is Portable. They are filled by init because the lowerings
+// refer to each other.
 var tables = map[bool]target.Table[*emitter, string]{true: {}, false: {}}
 
 func init() {
@@ -97,51 +96,50 @@ func init() {
 	}
 }
 
-// NotPortable reports what onnx-go cannot compute.
+// NotPortable is the error for a graph that onnx-go cannot compute.
 type NotPortable struct{ Reason string }
 
 func (e *NotPortable) Error() string { return "onnx-go cannot compute this: " + e.Reason }
 
-// refuse ends a portable lowering.
+// refuse ends a portable lowering with a *NotPortable.
 func refuse(format string, args ...any) string {
 	target.Check(&NotPortable{fmt.Sprintf(format, args...)})
 	return ""
 }
 
-// Options say how a graph becomes ONNX.
+// Options are the options of Lower.
 type Options struct {
-	// Opset is the newest that the model may need, onnxpb.MinOpset to
-	// onnxpb.MaxOpset. The model names the oldest that has all of its nodes: the
-	// more runtimes load it.
+	// Opset is the newest opset that the model may use, onnxpb.MinOpset to onnxpb.MaxOpset. The
+	// model declares the oldest one that has all of its nodes, so that as many runtimes as possible
+	// load it.
 	Opset int
-	// Portable keeps to what onnx-go computes correctly, after package foronnxgo
-	// has put its own ops in the place of some standard ones. Values with fewer
-	// than two axes then get axes of extent 1 at the left, inputs and outputs
-	// included. The error is a *NotPortable where that is impossible.
+	// Portable uses only what onnx-go computes correctly after package foronnxgo has replaced some
+	// standard ops. Values with fewer than two axes, including inputs and outputs, then get axes of
+	// size 1 at the left. If a graph cannot be lowered this way, the error is a *NotPortable.
 	Portable bool
-	// Planes keeps images as [channel, height, width, N] inside the graph and
-	// computes convolutions as products of matrices: quicker for training steps
-	// on a CPU, with weights that change, at the price of memory.
+	// Planes stores images as [channel, height, width, N] inside the graph and computes
+	// convolutions as matrix products. This is faster for training steps on a CPU, where weights
+	// change, but needs more memory.
 	Planes bool
-	// Shapes are listed of the values that stand for nodes of the graph. Not with
-	// Planes, whose values have other ones; Portable models always list them.
+	// Shapes lists the shapes of the values of graph nodes. It cannot be combined with Planes,
+	// which changes shapes. Portable models always list them.
 	Shapes bool
-	// Params become initializers; parameters that are not in it become inputs.
+	// Params become initializers. Parameters without a value become inputs.
 	Params map[string][]float32
-	// Instances is what the extent N is called; "N" when empty.
+	// Instances is the name of the symbolic size N; "N" if empty.
 	Instances string
-	// Results are the outputs; nil: those of the graph as they are.
+	// Results are the outputs. nil: the outputs of the graph.
 	Results []Result
 }
 
-// Result is an output of the model: a value of the graph in some form.
+// Result is an output of the model: a node of the graph, converted to a form.
 type Result struct {
 	Name string
 	Node *graph.Node
 	Form Form
 }
 
-// Form is what becomes of a value that is an output.
+// Form is the conversion of an output.
 type Form uint8
 
 // The forms of outputs.
@@ -152,9 +150,9 @@ const (
 	Largest      // [n, k] as [n], int64: the column of the first maximum of each row
 )
 
-// Lower gives the ONNX model of a graph: its inputs in order, then parameters
-// without a value in order of first use, the results in order, under their own names.
-// Each row of bag_of must be a bag from 0 to B-1. The model has no metadata.
+// Lower returns the ONNX model of a graph. Its inputs are those of the graph in order, then
+// parameters without a value in order of first use. Its outputs are the results in order, under
+// their names. bag_of must contain only 0 to B-1. The model has no metadata.
 func Lower(g *graph.Graph, opt Options) (m *onnxpb.ModelProto, err error) {
 	defer target.Catch(&err, "graph %s as ONNX", g.Name)
 	if opt.Opset < onnxpb.MinOpset || opt.Opset > onnxpb.MaxOpset {
@@ -181,7 +179,7 @@ func Lower(g *graph.Graph, opt Options) (m *onnxpb.ModelProto, err error) {
 	}
 	e.nameResults()
 	if e.portable {
-		e.out.DropUnused() // parameters that are stored in another shape only
+		e.out.DropUnused() // parameters that are used only in another shape
 	}
 	e.describe()
 	opset, err := e.oldest()
@@ -194,7 +192,7 @@ func Lower(g *graph.Graph, opt Options) (m *onnxpb.ModelProto, err error) {
 	}, nil
 }
 
-// oldest gives the oldest opset that has all nodes.
+// oldest returns the oldest opset that has all nodes.
 func (e *emitter) oldest() (int64, error) {
 	oldest := int64(onnxpb.MinOpset)
 	for _, n := range e.out.Node {
@@ -206,8 +204,8 @@ func (e *emitter) oldest() (int64, error) {
 	return oldest, nil
 }
 
-// lower writes every node that an output needs. All inputs stand first, needed or
-// not: the extents are measured on them.
+// lower writes every node that an output needs. All inputs come first, even unused ones, because
+// symbolic sizes are measured on them.
 func (e *emitter) lower() {
 	live := e.src.Live()
 	for _, n := range e.src.Nodes {
@@ -237,7 +235,7 @@ func (e *emitter) node(n *graph.Node) {
 	e.values[n] = e.shaped(e.rename(tables[e.portable].Lower(e, n, in), before), e.shapeOf(n))
 }
 
-// label gives the name that heads the names of a node's ONNX nodes.
+// label returns the prefix for the names of a node's ONNX nodes.
 func (e *emitter) label(n *graph.Node) string {
 	if n.Name != "" {
 		return n.Name
@@ -245,8 +243,8 @@ func (e *emitter) label(n *graph.Node) string {
 	return fmt.Sprintf("%s_%d", strings.ToLower(n.Op.String()), n.ID)
 }
 
-// rename gives the last of the nodes appended since before the plain name of
-// the IR node, if v is its value.
+// rename gives the plain name of the IR node to the last of the ONNX nodes appended since before,
+// if v is its value.
 func (e *emitter) rename(v string, before int) string {
 	if len(e.out.Node) == before {
 		return v
@@ -266,7 +264,7 @@ func (e *emitter) rename(v string, before int) string {
 	return last.Output[0]
 }
 
-// leaf places an input or a parameter.
+// leaf declares an input or a parameter.
 func leaf(e *emitter, n *graph.Node, _ []string) string {
 	elem := onnxpb.TensorProto_FLOAT
 	if n.Type == graph.Int {
@@ -290,8 +288,8 @@ func leaf(e *emitter, n *graph.Node, _ []string) string {
 
 func same(_ *emitter, _ *graph.Node, in []string) string { return in[0] }
 
-// nameResults lets nodes make the outputs under their own names, where each
-// output would else be a copy made by an Identity.
+// nameResults lets nodes write the outputs directly, where each output would otherwise be a copy
+// made by an Identity.
 func (e *emitter) nameResults() {
 	made, isOutput := map[string]bool{}, e.isOutput()
 	for _, n := range e.out.Node {
@@ -326,7 +324,7 @@ func (e *emitter) nameResults() {
 	}
 }
 
-// formed gives the value of a result in its form.
+// formed converts the value of a result to its form.
 func (e *emitter) formed(r Result) string {
 	v := e.value(r.Node)
 	switch r.Form {

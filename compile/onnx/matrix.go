@@ -14,8 +14,8 @@ func lowerTranspose(e *emitter, n *graph.Node, in []string) string {
 
 func lowerReshape(e *emitter, n *graph.Node, in []string) string { return e.reshape(in[0], n.Shape) }
 
-// reshape writes one symbol of the new shape as -1 (what is left), which needs
-// no measuring at run time.
+// reshape writes one symbol of the new shape as -1 (inferred), so that it need not be measured at
+// run time.
 func (e *emitter) reshape(v string, to graph.Shape) string {
 	open := 0
 	out := dims(to)
@@ -51,7 +51,7 @@ func lowerMax(e *emitter, n *graph.Node, in []string) string {
 	return e.reduceMax(in[0], a.Keep, ndarray.Convert[int64](a.Axes)...)
 }
 
-// reduceMax takes its axes as an attribute up to opset 17, as an input since.
+// reduceMax writes the axes as an attribute up to opset 17 and as an input since.
 func (e *emitter) reduceMax(v string, keepAxes bool, axes ...int64) string {
 	if e.opset < 18 {
 		return e.op("ReduceMax", attrs(onnxpb.IntsAttr("axes", axes...), attrKeep(keepAxes)), v)
@@ -63,8 +63,8 @@ func lowerMaxMask(e *emitter, n *graph.Node, in []string) string {
 	return e.maxMask(in[0], len(n.Shape), n.Attrs.Axes)
 }
 
-// maxMask compares the index along the reduced axes of a value with that of the first
-// maximum. The reduced axes are brought to the end and made one first.
+// maxMask compares the index along the reduced axes of a value with that of the first maximum. The
+// reduced axes are first moved to the end and merged.
 func (e *emitter) maxMask(v string, rank int, reduced []int) string {
 	if len(reduced) == 0 {
 		return e.constantOfShape(1, e.op("Shape", nil, v))
@@ -84,7 +84,7 @@ func (e *emitter) maxMask(v string, rank int, reduced []int) string {
 	x := e.op("Transpose", attrs(onnxpb.IntsAttr("perm", perm...)), v)
 	full := e.op("Shape", nil, x)
 	if len(reduced) > 1 {
-		// Reshape: 0 keeps an extent, -1 takes what is left.
+		// Reshape: 0 keeps a size, -1 is inferred.
 		fold := append(make([]int64, kept), -1)
 		x = e.op("Reshape", nil, x, e.ints(fold...))
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/miplc/miplc/internal/onnxtest"
 )
 
-// feedOf gives the inputs that a model still asks for.
+// feedOf returns the inputs that a model still asks for.
 func feedOf(m *onnxpb.ModelProto, env graph.Env) map[string]*graph.Tensor {
 	feed := map[string]*graph.Tensor{}
 	for _, in := range m.Graph.Input {
@@ -22,7 +22,7 @@ func feedOf(m *onnxpb.ModelProto, env graph.Env) map[string]*graph.Tensor {
 	return feed
 }
 
-// paramsOf gives the parameters' values as export takes them.
+// paramsOf returns the parameters' values as export takes them.
 func paramsOf(g *graph.Graph, env graph.Env) map[string][]float32 {
 	params := map[string][]float32{}
 	for _, p := range g.ByOp(graph.OpParam) {
@@ -31,7 +31,7 @@ func paramsOf(g *graph.Graph, env graph.Env) map[string][]float32 {
 	return params
 }
 
-// rounded gives the batch with all numbers rounded to float32, as the back ends
+// rounded returns the batch with all numbers rounded to float32, as the back ends
 // see them, so that comparisons of equal numbers come out the same.
 func rounded(env graph.Env) graph.Env {
 	out := graph.Env{N: env.N, B: env.B, Values: map[string]*graph.Tensor{}}
@@ -89,7 +89,7 @@ func TestOpsOnORT(t *testing.T) {
 	}
 }
 
-// renamed gives outputs that are called like an input another name: in ONNX
+// renamed returns outputs that are called like an input another name: in ONNX
 // they cannot both have it.
 func renamed(g *graph.Graph) *graph.Graph {
 	for i, o := range g.Outputs {
@@ -120,7 +120,7 @@ var onlyORT = map[graph.Op]bool{
 	graph.OpConv2DGradInput: true, graph.OpConv2DGradWeight: true, graph.OpMaxPool2DGrad: true,
 }
 
-// watched gives the graph of a case in which others read what its op reads:
+// watched returns the graph of a case in which others read what its op reads:
 // every float operand of the op is the result of a product, is read before and
 // after the op, and is an output as well. With leaves the op and the others read
 // the input or parameter itself.
@@ -216,7 +216,7 @@ func TestPortableOps(t *testing.T) {
 	}
 }
 
-// feedRows gives inputs of fewer than two axes the axes that a portable file asks for.
+// feedRows returns inputs of fewer than two axes the axes that a portable file asks for.
 func feedRows(m *onnxpb.ModelProto, env graph.Env) map[string]*graph.Tensor {
 	feed := feedOf(m, env)
 	for name, t := range feed {

@@ -8,19 +8,18 @@ import (
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
-// Images as planes: [channel, height, width, N], the instances innermost. A
-// convolution is then one product of matrices, kernels [out, taps] times the
-// gathered taps [taps, positions N], and so is the gradient of its kernels,
-// which uses the same taps again. Gathering, cutting windows apart and putting
-// them together copy runs of N numbers. On a CPU that is quicker than
-// onnxruntime's own Conv and MaxPool with indices on bags of some ten images.
+// Images as planes: [channel, height, width, N], instances innermost. A convolution is then one
+// matrix product, kernels [out, taps] times the gathered taps [taps, positions N]; the gradient of
+// its kernels is one too and reuses the taps. Gathering, splitting into windows and reassembling
+// copy runs of N numbers. On a CPU this is faster than onnxruntime's Conv and MaxPool with indices
+// for bags of about ten images.
 
-// mostTaps bounds the gathered taps of one image. They are kept from the
-// forward to the backward pass, so larger images take onnxruntime's Conv.
-const mostTaps = 1 << 16
+// maxTaps bounds the gathered taps of one image. They stay in memory from the forward to the
+// backward pass, so larger images use onnxruntime's Conv.
+const maxTaps = 1 << 16
 
-// onPlanes lowers the node on planes if that is what planes are for; false
-// leaves it to the table.
+// onPlanes lowers the node on planes if that is faster. If it returns false, the node is lowered by
+// the table.
 func (e *emitter) onPlanes(n *graph.Node) bool {
 	switch {
 	case n.Op == graph.OpConv2D:
@@ -49,7 +48,7 @@ func (e *emitter) onPlanes(n *graph.Node) bool {
 // disjointWindows reports whether no two windows share an element.
 func disjointWindows(a *graph.Attrs) bool { return a.Stride == a.Kernel }
 
-// asPlane gives the planes of images.
+// asPlane returns images as planes.
 func (e *emitter) asPlane(n *graph.Node) string {
 	if v := e.plane[n]; v != "" {
 		return v
@@ -60,7 +59,7 @@ func (e *emitter) asPlane(n *graph.Node) string {
 	return e.plane[n]
 }
 
-// value gives the plain value of a node, [N, channel, height, width] for images.
+// value returns the value of a node, as [N, channel, height, width] for images.
 func (e *emitter) value(n *graph.Node) string {
 	plane := e.plane[n]
 	if e.values[n] != "" || plane == "" {
@@ -74,8 +73,8 @@ func (e *emitter) value(n *graph.Node) string {
 // images reports whether a shape is [N, channel, height, width].
 func images(s graph.Shape) bool { return len(s) == 4 && s[0] == graph.N }
 
-// planeElementwise computes on planes if an operand is there already and the
-// others are images, one number per channel or one number.
+// planeElementwise computes on planes if one operand already is on planes and the others are
+// images, one number per channel, or one number.
 func (e *emitter) planeElementwise(n *graph.Node) bool {
 	if !images(n.Shape) || !slices.ContainsFunc(n.In, func(x *graph.Node) bool { return e.plane[x] != "" }) {
 		return false
@@ -98,7 +97,8 @@ func (e *emitter) planeElementwise(n *graph.Node) bool {
 	return true
 }
 
-// planeConv is the product of the kernels with the taps.
+// planeConv computes the product of the kernels and the taps. It returns false if there are too
+// many taps.
 func (e *emitter) planeConv(n *graph.Node) bool {
 	w := n.In[1].Shape
 	taps, ok := e.taps(n.In[0], w, n.Shape, &n.Attrs)
@@ -111,8 +111,7 @@ func (e *emitter) planeConv(n *graph.Node) bool {
 	return true
 }
 
-// planeGradWeight is the product of dy with the taps, over all positions of
-// all images.
+// planeGradWeight computes the product of dy and the taps, over all positions of all images.
 func (e *emitter) planeGradWeight(n *graph.Node) bool {
 	x, dy, w := n.In[0], n.In[1], n.Shape
 	taps, ok := e.taps(x, w, dy.Shape, &n.Attrs)
@@ -125,12 +124,12 @@ func (e *emitter) planeGradWeight(n *graph.Node) bool {
 	return true
 }
 
-// taps gathers what each tap of the kernels w reads at each position of the
-// result y: [channel kh kw, oh ow N]. False if that is too much.
+// taps gathers what each tap of the kernels w reads at each position of the result y: [channel kh
+// kw, oh ow N]. ok is false if there are more than maxTaps.
 func (e *emitter) taps(x *graph.Node, w, y graph.Shape, a *graph.Attrs) (string, bool) {
 	c, kh, kw := int(w[1]), int(w[2]), int(w[3])
 	oh, ow := int(y[2]), int(y[3])
-	if c*kh*kw*oh*ow > mostTaps {
+	if c*kh*kw*oh*ow > maxTaps {
 		return "", false
 	}
 	key := fmt.Sprint("taps", x.ID, w[1:], y[2:], a.Stride, a.Pad)
@@ -155,8 +154,8 @@ func (e *emitter) taps(x *graph.Node, w, y graph.Shape, a *graph.Attrs) (string,
 	}), true
 }
 
-// windows holds a max-pooling taken apart: first the columns of each window,
-// then its rows, so that the first of equal maxima is found in row-major order.
+// windows is a max-pooling in two steps: over the columns of each window, then over its rows. This
+// order finds the first of equal maxima in row-major order.
 type windows struct {
 	columns []string // parts [c oh kh ow, 1, N], one for each column of a window
 	widest  string   // their maximum
@@ -175,7 +174,7 @@ func (e *emitter) windowsOf(x *graph.Node, a *graph.Attrs) *windows {
 	kh, kw := int64(a.Kernel[0]), int64(a.Kernel[1])
 	oh, ow := h/kh, width/kw
 	plane := e.asPlane(x)
-	if oh*kh != h || ow*kw != width { // what fits in no window is left out
+	if oh*kh != h || ow*kw != width { // cut off what no window covers
 		plane = e.op("Slice", nil, plane, e.ints(0, 0), e.ints(oh*kh, ow*kw), e.ints(1, 2))
 	}
 	w := &windows{}
@@ -186,7 +185,7 @@ func (e *emitter) windowsOf(x *graph.Node, a *graph.Attrs) *windows {
 	return w
 }
 
-// parts splits a value along its axis 1 into single pieces and takes their maximum.
+// parts splits a value along its axis 1 into pieces of size 1 and computes their maximum.
 func (e *emitter) parts(v string, count int64) (parts []string, top string) {
 	if count == 1 {
 		return []string{v}, v
@@ -196,8 +195,8 @@ func (e *emitter) parts(v string, count int64) (parts []string, top string) {
 	return parts, e.op("Max", nil, parts...)
 }
 
-// spread is the gradient of a max-pooling: dy goes to the first maximum of
-// each window, among its rows first and then among the columns of that row.
+// spread computes the gradient of a max-pooling: dy goes to the first maximum of each window, first
+// among its rows, then among the columns of that row.
 func (e *emitter) spread(x, dy *graph.Node, a *graph.Attrs) string {
 	w := e.windowsOf(x, a)
 	c, h, width := int64(x.Shape[1]), int64(x.Shape[2]), int64(x.Shape[3])
@@ -214,8 +213,8 @@ func (e *emitter) spread(x, dy *graph.Node, a *graph.Attrs) string {
 	return g
 }
 
-// toFirst lays out g along axis 1: to the first of the parts that equals their
-// maximum, zero to the others.
+// toFirst distributes g along axis 1: to the first of the parts that equals their maximum, zero to
+// the others.
 func (e *emitter) toFirst(g string, parts []string, top string) string {
 	if len(parts) == 1 {
 		return g

@@ -9,14 +9,13 @@ import (
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
-// The portable lowerings: ops and forms that onnx-go v0.5.0 computes correctly.
-// All values have two axes or more (see padded); N may only be a leading axis,
-// or the second of two.
+// The portable lowerings: ops and forms that onnx-go v0.5.0 computes correctly. All values have two
+// or more axes (see padded). N may only be the leading axis, or the second of two.
 
-// symbolic reports whether the extent is known only at run time.
+// symbolic reports whether a size is known only at run time.
 func symbolic(d graph.Dim) bool { return d < 0 }
 
-// tail gives the product of all extents but the first, if they are constant.
+// tail returns the product of all sizes except the first. ok is false if they are not constant.
 func tail(s graph.Shape) (size int, ok bool) {
 	if !s[1:].Static() {
 		return 0, false
@@ -24,7 +23,7 @@ func tail(s graph.Shape) (size int, ok bool) {
 	return ndarray.Size(s[1:]), true
 }
 
-// constant gives the initializer of that name, or nil.
+// constant returns the initializer of that name, or nil.
 func (e *emitter) constant(name string) *onnxpb.TensorProto {
 	for _, t := range e.out.Initializer {
 		if t.Name == name {
@@ -34,13 +33,13 @@ func (e *emitter) constant(name string) *onnxpb.TensorProto {
 	return nil
 }
 
-// reshaped gives a value another shape of the same elements.
+// reshaped returns the value in another shape.
 func (e *emitter) reshaped(v string, from, to graph.Shape) string {
 	switch {
 	case from.Equal(to):
 		return v
 	case to.Static() && e.constant(v) != nil:
-		// A parameter is stored in the shape it is used in.
+		// Store a second copy of the parameter in the shape in which it is used.
 		return e.once(fmt.Sprint(v, to), func() string {
 			t := e.constant(v)
 			return e.initializer(&onnxpb.TensorProto{
@@ -58,7 +57,7 @@ func (e *emitter) reshaped(v string, from, to graph.Shape) string {
 			return e.op("Reshape", nil, v, e.ints(-1, int64(to[1])))
 		}
 		keepFirst := dims(to)
-		keepFirst[0] = 0 // Reshape: as in the input
+		keepFirst[0] = 0 // Reshape: 0 keeps the size of the input
 		return e.op("Reshape", nil, v, e.ints(keepFirst...))
 	}
 	return refuse("no Reshape from %v to %v", from, to)
@@ -74,8 +73,8 @@ func (e *emitter) turned(v string) string {
 	return e.op("Transpose", attrs(onnxpb.IntsAttr("perm", 1, 0)), v)
 }
 
-// column gives [N, 1] with all elements v, made from the instances: there is
-// no constant of symbolic shape.
+// column returns [N, 1] with all elements v. It is computed from the instances, because there are
+// no constants of symbolic shape.
 func (e *emitter) column(v float32) string {
 	zeros := e.once("zerocolumn", func() string {
 		for _, in := range e.src.ByOp(graph.OpInput) {
@@ -89,7 +88,7 @@ func (e *emitter) column(v float32) string {
 	return e.op("Add", nil, zeros, e.float(v))
 }
 
-// ones gives a matrix of ones with one symbolic extent at most.
+// ones returns a matrix of ones with at most one symbolic size.
 func (e *emitter) ones(rows, columns graph.Dim) string {
 	switch {
 	case !symbolic(rows) && !symbolic(columns):
@@ -127,9 +126,8 @@ func portableBinary(op string) lowering {
 	}
 }
 
-// broadcast writes an element-wise op in a form whose broadcasting onnx-go gets
-// right: equal shapes, two matrices, or images with a value of three axes.
-// Others are brought there by reshaping.
+// broadcast writes an element-wise op in a form that onnx-go broadcasts correctly: equal shapes,
+// two matrices, or images with a value of three axes. Other operands are reshaped.
 func (e *emitter) broadcast(op string, x, y string, xs, ys graph.Shape) string {
 	switch {
 	case xs.Equal(ys), len(xs) == 2 && len(ys) == 2:
@@ -149,17 +147,17 @@ func (e *emitter) broadcast(op string, x, y string, xs, ys graph.Shape) string {
 	return e.reshaped(e.op(op, nil, e.reshaped(x, xs, xm), e.reshaped(y, ys, ym)), om, out)
 }
 
-// canDropBatch reports a static value that has no batch axis, or one of 1.
+// canDropBatch reports whether a value is static and has no batch axis, or one of size 1.
 func canDropBatch(s graph.Shape) bool { return s.Static() && (len(s) < 4 || s[0] == 1) }
 
-// withoutBatch gives a value three axes.
+// withoutBatch reshapes a value to three axes.
 func (e *emitter) withoutBatch(v string, s graph.Shape) string {
 	to := padded(s, 3)
 	return e.reshaped(v, s, to[len(to)-3:])
 }
 
-// asMatrix folds all axes after the first into one, if the value broadcasts to
-// out the same way then: it must have all of these axes, or 1 in all of them.
+// asMatrix merges all axes after the first into one if the value still broadcasts to out: it must
+// have all of these axes in full, or 1 in all of them.
 func asMatrix(s, out graph.Shape) (graph.Shape, bool) {
 	full := padded(s, len(out))
 	n, ok := tail(full)
@@ -169,8 +167,8 @@ func asMatrix(s, out graph.Shape) (graph.Shape, bool) {
 	return graph.Shape{full[0], graph.Dim(n)}, true
 }
 
-// portableErf is formula 7.1.26 of Abramowitz and Stegun, off by at most 1.5e-7:
-// with t = 1 / (1 + p |x|), erf |x| is 1 - (a1 t + ... + a5 t^5) exp(-x^2).
+// portableErf uses formula 7.1.26 of Abramowitz and Stegun, with an error of at most 1.5e-7: with t
+// = 1 / (1 + p |x|), erf |x| is 1 - (a1 t + ... + a5 t^5) exp(-x^2).
 func portableErf(e *emitter, n *graph.Node, in []string) string {
 	x, s := in[0], e.shapeOf(n)
 	one := graph.Shape{1, 1}
@@ -184,7 +182,7 @@ func portableErf(e *emitter, n *graph.Node, in []string) string {
 	return e.op("Mul", nil, e.op("Sign", nil, x), with("Add", e.op("Neg", nil, tail), 1))
 }
 
-// portableGreater: the sign of the difference, without its negative half.
+// portableGreater computes Relu(Sign(x - y)).
 func portableGreater(e *emitter, n *graph.Node, in []string) string {
 	return e.op("Relu", nil, e.op("Sign", nil, portableBinary("Sub")(e, n, in)))
 }

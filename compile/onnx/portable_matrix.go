@@ -19,7 +19,7 @@ func portableReshape(e *emitter, n *graph.Node, in []string) string {
 	return e.reshaped(in[0], e.shapeOf(n.In[0]), e.shapeOf(n))
 }
 
-// portableExpand stretches a matrix by multiplying with ones.
+// portableExpand repeats the rows or columns of a matrix by multiplying with ones.
 func portableExpand(e *emitter, n *graph.Node, in []string) string {
 	from, to := e.shapeOf(n.In[0]), e.shapeOf(n)
 	if from.Equal(to) {
@@ -38,7 +38,7 @@ func portableExpand(e *emitter, n *graph.Node, in []string) string {
 	return v
 }
 
-// portableSum adds up by multiplying with ones.
+// portableSum sums by multiplying with ones.
 func portableSum(e *emitter, n *graph.Node, in []string) string {
 	return e.reduce(n, in[0], func(x string, s graph.Shape, axis int) string {
 		if axis == 1 {
@@ -50,7 +50,7 @@ func portableSum(e *emitter, n *graph.Node, in []string) string {
 
 func portableMax(e *emitter, n *graph.Node, in []string) string { return e.reduce(n, in[0], e.maximum) }
 
-// reduce does what Sum and Max do, by a way to reduce one axis of a matrix to 1.
+// reduce lowers Sum and Max with along, which reduces one axis of a matrix to size 1.
 func (e *emitter) reduce(n *graph.Node, x string, along func(x string, s graph.Shape, axis int) string) string {
 	s := e.shapeOf(n.In[0])
 	lead, rest := e.reduced(n)
@@ -71,16 +71,15 @@ func (e *emitter) reduce(n *graph.Node, x string, along func(x string, s graph.S
 	return e.reshaped(x, s, e.shapeOf(n))
 }
 
-// How many of the axes after the first are reduced. Axes of extent 1 count
-// either way.
+// How many of the axes after the first are reduced. Axes of size 1 count as either.
 const (
 	none = iota
 	some
 	all
 )
 
-// reduced says what Sum or Max does with the padded input: whether it reduces
-// the first axis, and how many of the others.
+// reduced reports whether Sum or Max reduces the first axis of its padded input, and how many of
+// the others.
 func (e *emitter) reduced(n *graph.Node) (lead bool, rest int) {
 	s := e.shapeOf(n.In[0])
 	shift := len(s) - len(n.In[0].Shape)
@@ -106,12 +105,12 @@ func (e *emitter) reduced(n *graph.Node) (lead bool, rest int) {
 	return lead, some
 }
 
-// maximum reduces an axis of a matrix to 1.
+// maximum reduces an axis of a matrix to size 1.
 func (e *emitter) maximum(x string, s graph.Shape, axis int) string {
 	switch {
 	case s[axis] == 1:
 		return x
-	case isRow(s): // as a column, its one axis comes first
+	case isRow(s): // as a column, whose first axis onnx-go reduces correctly
 		return e.maximum(e.turned(x), turnedShape(s), 0)
 	case symbolic(s[1]):
 		return refuse("no Max of %v over axis %d", s, axis)
@@ -123,7 +122,7 @@ func portableConcat(e *emitter, n *graph.Node, in []string) string {
 	return e.concat(n.Attrs.Axis+len(e.shapeOf(n))-len(n.Shape), in)
 }
 
-// portableSlice and portablePad take rows or columns of matrices.
+// portableSlice selects rows or columns of a matrix.
 func portableSlice(e *emitter, n *graph.Node, in []string) string {
 	a := &n.Attrs
 	return e.op("Slice", nil, e.part(n, in[0]), e.ints(int64(a.Start)), e.ints(int64(a.End)), e.ints(int64(e.axis(n))))
@@ -135,11 +134,11 @@ func portablePad(e *emitter, n *graph.Node, in []string) string {
 	return e.op("Pad", nil, e.part(n, in[0]), e.ints(pads...))
 }
 
-// axis is that of Slice or Pad in the padded shape.
+// axis returns the axis of Slice or Pad in the padded shape.
 func (e *emitter) axis(n *graph.Node) int { return n.Attrs.Axis + len(e.shapeOf(n)) - len(n.Shape) }
 
-// part refuses an operand of Slice or Pad for which the matrix that onnx-go
-// multiplies it with in their place would be too large.
+// part rejects an operand of Slice or Pad if the matrix that replaces the op in onnx-go would be
+// too large.
 func (e *emitter) part(n *graph.Node, x string) string {
 	s := e.shapeOf(n.In[0])
 	if len(s) != 2 || int(s[e.axis(n)])*int(e.shapeOf(n)[e.axis(n)]) > foronnxgo.MaxSelection {

@@ -10,33 +10,31 @@ import (
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
-// Inputs that LowerRuns adds in place of bag_of. They say which of the instances of a
-// padded bag are real.
+// Inputs that LowerRuns adds instead of bag_of. They mark the real instances of a padded bag.
 const (
 	InRows = "rows"     // [runs, bags, instances]: 1 for a real instance, 0 for padding
 	InLow  = "rows.low" // [runs, bags, instances]: 0 for a real instance, minus infinity for padding
 )
 
-// Capacity is the static size of a batch: every bag has room for so many instances.
+// Capacity is the static size of a batch: the number of bags, and of instances of each bag.
 type Capacity struct{ Bags, Instances int }
 
-// packet is a multiple of the number of float32 values that the element-wise kernels of
-// onnxruntime process at once.
+// packet is a multiple of the number of float32 values that onnxruntime's element-wise kernels
+// process at once.
 const packet = 8
 
-// LowerRuns lowers a graph to ONNX with a leading axis of runs: the model computes the
-// graph for any number of runs at once, each with parameters and a batch of its own.
-// An input of the shape [N, ...] becomes [runs, bags, instances, ...], padded, without
-// the axis of bags if the capacity has one bag; [B, ...] becomes [runs, bags, ...].
-// Every bag needs at least one real instance. The values of padded instances must be
-// finite; they do not change any result but their own rows.
+// LowerRuns lowers a graph to ONNX with a leading axis of runs: the model computes the graph for
+// any number of runs at once, each with its own parameters and batch. An input of shape [N, ...]
+// becomes [runs, bags, instances, ...], padded, without the axis of bags if the capacity has one
+// bag; [B, ...] becomes [runs, bags, ...]. Every bag needs at least one real instance. Values of
+// padded instances must be finite; they change only their own rows of results.
 //
-// The bits that a run gets do not depend on the number of runs, on its place among them
-// or on the other runs, if onnxruntime uses one thread. Two kinds of kernels would break
-// that and are avoided: see sum and inPackets.
+// The bits of a run's results do not depend on the number of runs, on its position among them or on
+// the other runs, if onnxruntime uses one thread. Two kinds of kernels would violate this and are
+// avoided: see sum and inPackets.
 //
-// The error names the node if padding would change the result of the graph, or if an op
-// has no lowering with an axis of runs: images have none.
+// If padding would change the result of the graph, or if an op has no lowering with an axis of runs
+// (image ops), the error names the node.
 func LowerRuns(g *graph.Graph, opset int, c Capacity) (m *onnxpb.ModelProto, err error) {
 	defer target.Catch(&err, "graph %s as ONNX for many runs", g.Name)
 	if c.Bags < 1 || c.Instances < 1 {
@@ -84,19 +82,19 @@ func LowerRuns(g *graph.Graph, opset int, c Capacity) (m *onnxpb.ModelProto, err
 	}, nil
 }
 
-// runsValue is a value of all runs. Extents of 1 may stand for more, as in broadcasting:
-// full gives such a value its whole shape.
+// runsValue is a value of all runs. An axis of size 1 may stand for a larger one, as in
+// broadcasting; full repeats it.
 type runsValue struct {
 	name string
-	// each: every run has a value of its own, and the first axis is that of the runs.
-	// Else the value is the same for all runs and lacks that axis.
+	// each reports that every run has its own value, and the first axis is that of the runs.
+	// Otherwise the value is the same for all runs and does not have that axis.
 	each bool
-	// dims are the extents without the axis of runs. A value that is the same for all
-	// runs may have fewer axes than its node.
+	// dims are the sizes without the axis of runs. A value that is the same for all runs may have
+	// fewer axes than its node.
 	dims []int
 }
 
-// lead is the number of axes before dims.
+// lead returns the number of axes before dims.
 func (v runsValue) lead() int {
 	if v.each {
 		return 1
@@ -104,17 +102,17 @@ func (v runsValue) lead() int {
 	return 0
 }
 
-// runsLowerer writes one graph with an axis of runs.
+// runsLowerer lowers one graph with an axis of runs.
 type runsLowerer struct {
 	*emitter
 	capacity Capacity
-	of       []runsValue          // by node ID
-	first    string               // an input, on which the number of runs is measured
-	origin   map[string]runsValue // of values that Reshape made
-	masks    map[*graph.Node]bool // nodes whose rows of padding are set to 0
+	of       []runsValue          // an input on which the number of runs is measured
+	first    string               // of values made by Reshape
+	origin   map[string]runsValue // nodes whose rows of padding are set to 0
+	masks    map[*graph.Node]bool // results of zeroRows
 	zero     map[*graph.Node]bool // what zeroRows found
 	readers  map[*graph.Node][]*graph.Node
-	divides  map[*graph.Node]bool           // what divided found
+	divides  map[*graph.Node]bool           // results of divided
 	parts    map[*graph.Node]map[int]string // by the start of a slice
 }
 
@@ -144,8 +142,8 @@ func (l *runsLowerer) node(n *graph.Node) {
 	l.of[n.ID] = v
 }
 
-// dims are the extents of a shape without the axis of runs: instances are laid out by
-// bags where they are the first axis and there are several bags.
+// dims returns the sizes of a shape without the axis of runs. Instances are laid out by bags if
+// they are the first axis and there are several bags.
 func (l *runsLowerer) dims(s graph.Shape) []int {
 	c := l.capacity
 	dims := s.Concrete(c.Bags*c.Instances, c.Bags)
@@ -157,7 +155,7 @@ func (l *runsLowerer) dims(s graph.Shape) []int {
 
 func byBags(s graph.Shape) bool { return len(s) > 0 && s[0] == graph.N }
 
-// axis is the place of an axis of a shape in dims.
+// axis returns the index in dims of an axis of a shape.
 func (l *runsLowerer) axis(s graph.Shape, a int) int {
 	if byBags(s) && l.capacity.Bags > 1 {
 		return a + 1
@@ -165,7 +163,7 @@ func (l *runsLowerer) axis(s graph.Shape, a int) int {
 	return a
 }
 
-// shape gives a shape as a vector for Reshape: -1 is the axis of runs.
+// shape returns a shape as a vector for Reshape, with -1 for the axis of runs.
 func (v runsValue) shape(dims []int) []int64 {
 	list := ndarray.Convert[int64](dims)
 	if v.each {
@@ -174,7 +172,7 @@ func (v runsValue) shape(dims []int) []int64 {
 	return list
 }
 
-// reshaped gives a value other extents with the same elements.
+// reshaped returns a value with the same elements in other sizes.
 func (l *runsLowerer) reshaped(v runsValue, dims ...int) runsValue {
 	if slices.Equal(v.dims, dims) {
 		return v
@@ -190,7 +188,7 @@ func (l *runsLowerer) reshaped(v runsValue, dims ...int) runsValue {
 	return out
 }
 
-// raised adds axes of extent 1 at the left until there are as many as asked for.
+// raised adds axes of size 1 at the left until there are the given number of axes.
 func (l *runsLowerer) raised(v runsValue, axes int) runsValue {
 	if len(v.dims) >= axes || !v.each {
 		return v
@@ -198,7 +196,7 @@ func (l *runsLowerer) raised(v runsValue, axes int) runsValue {
 	return l.reshaped(v, slices.Concat(slices.Repeat([]int{1}, axes-len(v.dims)), v.dims)...)
 }
 
-// full gives a value of a node its whole shape.
+// full repeats a value of a node to its whole shape.
 func (l *runsLowerer) full(v runsValue, s graph.Shape) runsValue {
 	want := l.dims(s)
 	if v = l.raised(v, len(want)); slices.Equal(v.dims, want) {
@@ -212,7 +210,7 @@ func (l *runsLowerer) full(v runsValue, s graph.Shape) runsValue {
 	return runsValue{name, v.each, want}
 }
 
-// spread gives every run a value of its own.
+// spread repeats a value so that every run has its own.
 func (l *runsLowerer) spread(v runsValue) runsValue {
 	if v.each {
 		return v
@@ -230,7 +228,7 @@ func (l *runsLowerer) spread(v runsValue) runsValue {
 	return runsValue{name, true, v.dims}
 }
 
-// merged gives the instances of all bags one axis.
+// merged merges the axes of bags and instances into one.
 func (l *runsLowerer) merged(v runsValue, s graph.Shape) runsValue {
 	if !byBags(s) || l.capacity.Bags == 1 {
 		return v
@@ -255,8 +253,8 @@ func runsPort(name string, dims []int) *onnxpb.ValueInfoProto {
 	return onnxpb.Value(name, onnxpb.TensorProto_FLOAT, extents...)
 }
 
-// rows gives one of the inputs that tell padding, with the shape [runs, bags, instances]
-// without the axis of bags if there is one.
+// rows returns InRows or InLow, with the shape [runs, bags, instances], or [runs, instances] if
+// there is one bag.
 func (l *runsLowerer) rows(name string) runsValue {
 	dims := l.dims(graph.Shape{graph.N})
 	l.once(name, func() string { return l.input(name, dims).name })
@@ -271,7 +269,7 @@ func (l *runsLowerer) result(o graph.Output) {
 	l.out.Output = append(l.out.Output, runsPort(o.Name, v.dims))
 }
 
-// dropUnused removes nodes that no output needs, such as products that a sum took apart.
+// dropUnused removes nodes that no output needs, for example products that rowProducts replaced.
 func (l *runsLowerer) dropUnused() {
 	used := l.isOutput()
 	var kept []*onnxpb.NodeProto
@@ -288,8 +286,8 @@ func (l *runsLowerer) dropUnused() {
 	l.out.DropUnused()
 }
 
-// zeroRows reports whether the rows of padding of a node with one row per instance are
-// 0, so that they need no mask.
+// zeroRows reports whether the rows of padding of a node with one row per instance are 0, so that
+// they need no mask.
 func (l *runsLowerer) zeroRows(n *graph.Node) bool {
 	if !byBags(n.Shape) {
 		return false
@@ -312,8 +310,8 @@ func (l *runsLowerer) zeroRows(n *graph.Node) bool {
 	return zero
 }
 
-// placeMasks chooses the nodes that get a mask, so that products over the instances leave
-// padding out: the narrowest from which zeros reach one factor of each such product.
+// placeMasks chooses the nodes that are masked, so that products over the instances exclude
+// padding: the narrowest nodes from which zeros reach one factor of each such product.
 func (l *runsLowerer) placeMasks() {
 	live := l.src.Live()
 	for _, n := range l.src.ByOp(graph.OpMatMul) {
@@ -330,12 +328,12 @@ func (l *runsLowerer) placeMasks() {
 	}
 }
 
-// never is the cost of what cannot be.
+// never is a cost for what is impossible.
 const never = 1 << 40
 
-// divided reports whether zeros in the rows of padding of a node could become infinite:
-// whether a logarithm or a divisor is computed from it. Without such zeros padding has the
-// numbers of the instance that it is a copy of, which are finite if training is.
+// divided reports whether zeros in the rows of padding of a node could become infinite, because a
+// logarithm or a divisor is computed from it. Without a mask, padding has the values of the
+// instance that it copies, which are finite.
 func (l *runsLowerer) divided(n *graph.Node) bool {
 	if known, ok := l.divides[n]; ok {
 		return known
@@ -351,8 +349,8 @@ func (l *runsLowerer) divided(n *graph.Node) bool {
 	return l.divides[n]
 }
 
-// costOfZeros is the number of columns that must be masked so that the rows of padding of
-// a node are 0. It fills in costs for the nodes on the way.
+// costOfZeros returns the number of columns that must be masked so that the rows of padding of a
+// node are 0. It stores the costs of the nodes before it in costs.
 func (l *runsLowerer) costOfZeros(n *graph.Node, costs map[*graph.Node]int) int {
 	if !byBags(n.Shape) {
 		return never
@@ -377,7 +375,7 @@ func (l *runsLowerer) costOfZeros(n *graph.Node, costs map[*graph.Node]int) int 
 	return cost
 }
 
-// mask masks the nodes by which a node gets zeros for its cost.
+// mask masks the nodes that costOfZeros chose for a node.
 func (l *runsLowerer) mask(n *graph.Node, costs map[*graph.Node]int) {
 	cost := costs[n]
 	switch {
@@ -396,7 +394,7 @@ func (l *runsLowerer) mask(n *graph.Node, costs map[*graph.Node]int) {
 	}
 }
 
-// masked gives a value with one row per instance zeros for padding.
+// masked sets the padding of a value with one row per instance to zero.
 func (l *runsLowerer) masked(v runsValue, s graph.Shape) runsValue {
 	v, mask := l.full(v, s), l.rows(InRows)
 	mask = l.reshaped(mask, slices.Concat(mask.dims, slices.Repeat([]int{1}, len(v.dims)-len(mask.dims)))...)
@@ -404,14 +402,14 @@ func (l *runsLowerer) masked(v runsValue, s graph.Shape) runsValue {
 	return runsValue{name, true, v.dims}
 }
 
-// ones gives a constant of ones, the same for all runs.
+// ones returns a constant of ones, the same for all runs.
 func (l *runsLowerer) ones(dims ...int) runsValue {
 	return runsValue{l.filled(1, ndarray.Convert[int64](dims)...), false, dims}
 }
 
-// product is a matrix product of the last two axes. The right factor gets a value for
-// each run: onnxruntime would make one product of many rows where it is the same for
-// all, and the kernel that it takes follows from the number of rows.
+// product returns the matrix product of the last two axes. The right factor is repeated for each
+// run: otherwise onnxruntime would compute one product with many rows, and the kernel that it
+// chooses depends on the number of rows.
 func (l *runsLowerer) product(a, b runsValue) runsValue {
 	if a.each {
 		b = l.spread(b)
@@ -424,7 +422,7 @@ func (l *runsLowerer) product(a, b runsValue) runsValue {
 	return runsValue{l.op("MatMul", nil, a.name, b.name), a.each || b.each, dims}
 }
 
-// turned swaps the last two axes.
+// turnedLast swaps the last two axes.
 func (l *runsLowerer) turnedLast(v runsValue) runsValue {
 	axes := len(v.dims) + v.lead()
 	perm := make([]int, axes)
@@ -440,9 +438,8 @@ func (l *runsLowerer) turnedLast(v runsValue) runsValue {
 	return runsValue{name, v.each, dims}
 }
 
-// sum adds up over axes of dims, which it drops. It is a product with ones: the order in
-// which ReduceSum adds follows from the number of runs, and from where in memory those
-// of a run begin.
+// sum sums over axes of dims and drops them. It multiplies with ones, because the order in which
+// ReduceSum adds depends on the number of runs and on the memory address of a run.
 func (l *runsLowerer) sum(v runsValue, axes ...int) runsValue {
 	var reduced, kept, perm []int
 	for i, d := range v.dims {
@@ -485,9 +482,9 @@ func (l *runsLowerer) transposed(v runsValue, perm []int) runsValue {
 	return out
 }
 
-// inPackets computes an element-wise op that onnxruntime rounds otherwise at the end of
-// its input, where what is left does not fill a packet. The values of each run fill whole
-// packets, with ones where they have less.
+// inPackets computes an element-wise op that onnxruntime rounds differently at the end of its
+// input, where fewer values remain than a packet. The values of each run are padded with ones to
+// whole packets.
 func (l *runsLowerer) inPackets(op string, v runsValue) runsValue {
 	size := ndarray.Size(v.dims)
 	if size%packet == 0 || !v.each {

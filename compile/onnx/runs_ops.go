@@ -14,8 +14,7 @@ type runsLowering = target.Func[*runsLowerer, runsValue]
 // runsTable has one row per op that has a lowering with an axis of runs.
 var runsTable target.Table[*runsLowerer, runsValue]
 
-// The table is filled here and not where it is declared because its functions refer to
-// it.
+// The table is filled here because its functions refer to the table.
 func init() {
 	runsTable = target.Table[*runsLowerer, runsValue]{
 		graph.OpInput: runsLeaf,
@@ -86,7 +85,7 @@ func runsUnary(op string) runsLowering {
 	}
 }
 
-// runsUneven is for the ops that need inPackets.
+// runsUneven makes the lowering of an op that needs inPackets.
 func runsUneven(op string) runsLowering {
 	return func(l *runsLowerer, n *graph.Node, in []runsValue) runsValue { return l.inPackets(op, in[0]) }
 }
@@ -107,8 +106,8 @@ func runsGreater(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 	return runsValue{lowerGreater(l.emitter, n, []string{x.name, y.name}), x.each || y.each, dims}
 }
 
-// aligned gives the operands of an element-wise op as many axes, and the extents of the
-// result.
+// aligned gives the operands of an element-wise op the same number of axes and returns the sizes of
+// the result.
 func (l *runsLowerer) aligned(n *graph.Node, x, y runsValue) (_, _ runsValue, dims []int) {
 	x, y = l.operand(n, 0, x), l.operand(n, 1, y)
 	axes := max(len(x.dims), len(y.dims))
@@ -123,8 +122,8 @@ func (l *runsLowerer) aligned(n *graph.Node, x, y runsValue) (_, _ runsValue, di
 	return x, y, dims
 }
 
-// operand lays the instances of an operand along one axis if they broadcast to a later
-// axis of the result.
+// operand merges the instances of an operand to one axis if they broadcast to a later axis of the
+// result.
 func (l *runsLowerer) operand(n *graph.Node, i int, v runsValue) runsValue {
 	if s := n.In[i].Shape; byBags(s) && len(s) < len(n.Shape) {
 		return l.merged(l.full(v, s), s)
@@ -134,7 +133,7 @@ func (l *runsLowerer) operand(n *graph.Node, i int, v runsValue) runsValue {
 
 func runsMatMul(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 	x, y := n.In[0], n.In[1]
-	if x.Shape[1] == graph.N { // joins the instances: see placeMasks
+	if x.Shape[1] == graph.N { // combines instances: see placeMasks
 		a, b := l.merged(l.full(in[0], x.Shape), x.Shape), l.full(in[1], y.Shape)
 		if !l.zeroRows(y) && !(x.Op == graph.OpTranspose && l.zeroRows(x.In[0])) {
 			b = l.masked(b, y.Shape)
@@ -152,7 +151,7 @@ func runsMatMul(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 	return l.matrix(l.merged(a, x.Shape), b, dims)
 }
 
-// matrix is the product of two matrices of each run, laid out as dims.
+// matrix returns the product of two matrices of each run, in the sizes dims.
 func (l *runsLowerer) matrix(a, b runsValue, dims []int) runsValue {
 	return l.reshaped(l.product(a, b), dims...)
 }
@@ -166,7 +165,7 @@ func runsReshape(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 	return l.reshaped(l.full(in[0], n.In[0].Shape), l.dims(n.Shape)...)
 }
 
-// runsExpand leaves extents of 1 as they are: see full.
+// runsExpand keeps axes of size 1: see full.
 func runsExpand(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 	return l.raised(l.operand(n, 0, in[0]), len(l.dims(n.Shape)))
 }
@@ -175,7 +174,7 @@ func runsSum(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 	x := n.In[0]
 	v, axes := l.full(in[0], x.Shape), n.Attrs.Axes
 	joined := l.instances(n)
-	if len(joined) > 0 && joined[0] == 0 { // a product with the mask in place of ones
+	if len(joined) > 0 && joined[0] == 0 { // a product with the mask instead of ones
 		v = l.maskedAlong(v, x, joined[1:], InRows, "Mul")
 		all := l.capacity.Bags * l.capacity.Instances
 		v = l.reshaped(v, all, ndarray.Size(v.dims)/all)
@@ -190,9 +189,8 @@ func runsSum(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 	return l.reshaped(l.sum(v, l.reduced(n)...), l.dims(n.Shape)...)
 }
 
-// rowProducts takes the sum over the columns of instances that were multiplied by one row
-// for each bag as a product of a matrix and a vector: it need not write the factors'
-// product down.
+// rowProducts computes the sum over the columns of instances that are multiplied by one row per bag
+// as the product of a matrix and a vector, which avoids storing the element-wise product.
 func (l *runsLowerer) rowProducts(n *graph.Node) (_ runsValue, ok bool) {
 	x := n.In[0]
 	if x.Op != graph.OpMul || len(x.Shape) != 2 || !byBags(x.Shape) || !x.Shape[1:].Static() || !slices.Equal(n.Attrs.Axes, []int{1}) {
@@ -213,12 +211,12 @@ func (l *runsLowerer) rowProducts(n *graph.Node) (_ runsValue, ok bool) {
 	return l.product(rows, l.reshaped(row, turned...)), true
 }
 
-// instances are the axes of instances along which a node joins its first input.
+// instances returns the axes of instances along which a node combines its first input.
 func (l *runsLowerer) instances(n *graph.Node) []int {
 	return slices.DeleteFunc(slices.Clone(n.JoinsRows(0)), func(a int) bool { return n.In[0].Shape[a] != graph.N })
 }
 
-// maskedAlong applies one of the inputs that tell padding along axes of instances.
+// maskedAlong applies InRows or InLow along axes of instances.
 func (l *runsLowerer) maskedAlong(v runsValue, x *graph.Node, axes []int, mask, op string) runsValue {
 	for _, a := range axes {
 		rows, dims := l.rows(mask), slices.Repeat([]int{1}, len(v.dims))
@@ -232,14 +230,13 @@ func (l *runsLowerer) maskedAlong(v runsValue, x *graph.Node, axes []int, mask, 
 	return v
 }
 
-// largest gives a value with minus infinity for padding if the node is reduced over
-// instances.
+// largest sets padding to minus infinity if the node reduces over instances.
 func (l *runsLowerer) largest(n *graph.Node, in []runsValue) runsValue {
 	return l.maskedAlong(l.full(in[0], n.In[0].Shape), n.In[0], l.instances(n), InLow, "Add")
 }
 
-// reduced are the places of the reduced axes of a node in dims: instances that are laid
-// out by bags have two.
+// reduced returns the indices in dims of the reduced axes of a node. Instances that are laid out by
+// bags have two.
 func (l *runsLowerer) reduced(n *graph.Node) (axes []int) {
 	s := n.In[0].Shape
 	for _, a := range n.Attrs.Axes {
@@ -260,7 +257,7 @@ func runsMax(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 	return l.reshaped(l.maximum(v, axes...), l.dims(n.Shape)...)
 }
 
-// maximum is over axes of dims, which it drops.
+// maximum reduces axes of dims and drops them.
 func (l *runsLowerer) maximum(v runsValue, axes ...int) runsValue {
 	var dims []int
 	places := make([]int64, len(axes))
@@ -315,8 +312,8 @@ func runsSlice(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 	return runsValue{l.op("Slice", nil, v.name, l.ints(int64(a.Start)), l.ints(int64(a.End)), l.ints(axis)), v.each, l.dims(n.Shape)}
 }
 
-// split gives the slices of a flat input by where they start, made by one node, if they
-// follow each other from its start to its end.
+// split returns the slices of a flat input by their start. If they cover it from start to end in
+// sequence, one Split node makes them.
 func (l *runsLowerer) split(x *graph.Node) map[int]string {
 	if parts, ok := l.parts[x]; ok {
 		return parts
@@ -370,19 +367,19 @@ func runsSoftmax(op string) runsLowering {
 	}
 }
 
-// along is an op along the last axis.
+// along applies an op along the last axis.
 func (l *runsLowerer) along(op, v string) string {
 	return l.op(op, attrs(onnxpb.IntAttr("axis", -1)), v)
 }
 
-// byBag gives a value with one row per instance as [bags, instances, columns], without
-// the axis of bags if there is one.
+// byBag returns a value with one row per instance as [bags, instances, columns], without the axis
+// of bags if there is one bag.
 func (l *runsLowerer) byBag(v runsValue, s graph.Shape) runsValue {
 	rows := l.dims(graph.Shape{graph.N})
 	return l.reshaped(l.full(v, s), append(rows, ndarray.Size(l.dims(s[1:])))...)
 }
 
-// rowsTurned gives an input that tells padding as [bags, 1, instances].
+// rowsTurned returns InRows or InLow as [bags, 1, instances].
 func (l *runsLowerer) rowsTurned(name string) runsValue {
 	v := l.rows(name)
 	last := len(v.dims) - 1
@@ -398,7 +395,7 @@ func runsSegmentSum(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 		return l.reshaped(v, slices.Concat([]int{l.capacity.Bags}, slices.Repeat([]int{1}, len(n.Shape)-1))...)
 	}
 	weights, values := l.rowsTurned(InRows), x
-	if w, h := l.weighted(x); w != nil { // the weights in place of the mask
+	if w, h := l.weighted(x); w != nil { // the weights take the place of the mask
 		weights, values = l.turnedRow(l.of[w.ID]), h
 		if !l.zeroRows(x) {
 			weights = l.turnedRow(l.masked(l.of[w.ID], w.Shape))
@@ -408,14 +405,14 @@ func runsSegmentSum(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 	return l.reshaped(sum, l.dims(n.Shape)...)
 }
 
-// turnedRow gives a number for each instance, [bags, instances, 1], as [bags, 1, instances].
+// turnedRow reshapes one number per instance, [bags, instances, 1], to [bags, 1, instances].
 func (l *runsLowerer) turnedRow(v runsValue) runsValue {
 	axes := len(v.dims)
 	return l.reshaped(v, slices.Concat(v.dims[:axes-2], []int{1, v.dims[axes-2]})...)
 }
 
-// weighted takes instances [N, d] that are weighted by a number each, [N, 1], apart. Both
-// have a value for each run and instance.
+// weighted recognises instances h [N, d] multiplied by weights w [N, 1], if both have their own
+// values for each run and instance.
 func (l *runsLowerer) weighted(x *graph.Node) (w, h *graph.Node) {
 	if x.Op != graph.OpMul || len(x.Shape) != 2 {
 		return nil, nil
@@ -465,7 +462,7 @@ func runsSegmentSoftmax(l *runsLowerer, n *graph.Node, in []runsValue) runsValue
 	return l.reshaped(v, l.dims(n.Shape)...)
 }
 
-// wholeSoftmax gives padding what the instance gets that it is a copy of.
+// wholeSoftmax computes for padding the same value as for the instance that it copies.
 func (l *runsLowerer) wholeSoftmax(n *graph.Node, in []runsValue) runsValue {
 	v := l.byBag(in[0], n.In[0].Shape)
 	row := slices.Clone(v.dims)
@@ -476,10 +473,10 @@ func (l *runsLowerer) wholeSoftmax(n *graph.Node, in []runsValue) runsValue {
 	return l.reshaped(runsValue{l.op("Div", nil, grown.name, sum.name), true, v.dims}, l.dims(n.Shape)...)
 }
 
-// runsSegmentGather leaves the row of a bag to stand for all its instances.
+// runsSegmentGather returns one row per bag, which broadcasts to all its instances.
 func runsSegmentGather(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 	if len(in[0].dims) < len(n.In[0].Shape) {
-		return in[0] // the same for all
+		return in[0] // the same for all bags
 	}
 	if l.capacity.Bags == 1 {
 		return in[0]
@@ -487,7 +484,7 @@ func runsSegmentGather(l *runsLowerer, n *graph.Node, in []runsValue) runsValue 
 	return l.reshaped(in[0], slices.Concat([]int{in[0].dims[0], 1}, in[0].dims[1:])...)
 }
 
-// pairs gives the weights that each instance gives to those of its bag, [bags, instances,
+// pairs returns the attention weights of each instance over those of its bag, [bags, instances,
 // instances], and the operands by bags.
 func (l *runsLowerer) pairs(n *graph.Node, in []runsValue) (w runsValue, scale string, x []runsValue) {
 	for i := range n.In[:len(n.In)-1] {
@@ -504,11 +501,11 @@ func runsSegmentAttention(l *runsLowerer, n *graph.Node, in []runsValue) runsVal
 	return l.product(w, x[2])
 }
 
-// runsSegmentAttentionGrad gives the gradients by q, k and v side by side.
+// runsSegmentAttentionGrad returns the gradients of q, k and v, concatenated along the columns.
 func runsSegmentAttentionGrad(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 	w, scale, x := l.pairs(n, in)
 	q, k, v, dy := x[0], x[1], x[2], x[3]
-	real := l.rows(InRows) // what padding asks for does not count
+	real := l.rows(InRows) // the queries of padding do not count
 	w.name = l.op("Mul", nil, w.name, l.reshaped(real, append(slices.Clone(real.dims), 1)...).name)
 	g := l.product(l.spread(dy), l.turnedLast(l.spread(v)))
 	last := len(w.dims) - 1

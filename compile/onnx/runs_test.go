@@ -63,7 +63,7 @@ func (l layout) each(s graph.Shape, f func(to, from int, real bool)) {
 	}
 }
 
-// feedRuns gives the inputs of a model of many runs.
+// feedRuns returns the inputs of a model of many runs.
 func feedRuns(m *onnxpb.ModelProto, g *graph.Graph, runs []layout) map[string]*graph.Tensor {
 	feed := map[string]*graph.Tensor{}
 	for _, in := range m.Graph.Input {

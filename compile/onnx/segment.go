@@ -8,12 +8,11 @@ import (
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
-// The segment ops work through the membership matrix [B, N]: 1 where the
-// instance belongs to the bag. Sums are then matrix products, which are fast
-// and always add up in the same order; the price is memory of B times N, so a
-// caller with thousands of bags feeds them in parts.
+// The segment ops use the membership matrix [B, N]: 1 if the instance belongs to the bag. Sums are
+// then matrix products, which are fast and always add in the same order. The matrix needs memory
+// for B times N values, so callers with thousands of bags split them into parts.
 
-// membership gives the matrix as truth values.
+// membership returns the matrix as booleans.
 func (e *emitter) membership(bagOf string) string {
 	return e.once("membership", func() string {
 		bags := e.op("Gather", nil, e.extent(graph.B), e.integer(0))
@@ -22,7 +21,7 @@ func (e *emitter) membership(bagOf string) string {
 	})
 }
 
-// rows gives a value of shape s as a matrix with one row per leading index.
+// rows reshapes a value of shape s to a matrix with one row per leading index.
 func (e *emitter) rows(v string, s graph.Shape) string {
 	if len(s) == 2 {
 		return v
@@ -30,7 +29,7 @@ func (e *emitter) rows(v string, s graph.Shape) string {
 	return e.op("Reshape", nil, v, e.ints(-1, int64(ndarray.Size(s[1:]))))
 }
 
-// unrows undoes rows for a value of the given shape.
+// unrows reshapes a matrix made by rows back to shape s.
 func (e *emitter) unrows(v string, s graph.Shape) string {
 	if len(s) == 2 {
 		return v
@@ -45,12 +44,12 @@ func lowerSegmentSum(e *emitter, n *graph.Node, in []string) string {
 	return e.unrows(e.segmentSum(e.rows(in[0], n.Shape), in[1]), n.Shape)
 }
 
-// segmentSum adds up the rows [N, c] of each bag.
+// segmentSum adds the rows [N, c] of each bag.
 func (e *emitter) segmentSum(rows, bagOf string) string {
 	return e.op("MatMul", nil, e.member(bagOf), rows)
 }
 
-// member gives the membership matrix as 0 and 1.
+// member returns the membership matrix as float 0 and 1.
 func (e *emitter) member(bagOf string) string {
 	return e.once("member", func() string { return e.toFloat(e.membership(bagOf)) })
 }
@@ -60,10 +59,9 @@ func lowerSegmentMax(e *emitter, n *graph.Node, in []string) string {
 	return e.unrows(e.segmentMax(e.rows(in[0], n.Shape), in[1], columns), n.Shape)
 }
 
-// segmentMax takes the maximum of the rows [N, columns] of each bag. Opset 18
-// brought a scatter that keeps the larger value; before, the values are laid
-// out per bag as [B, columns, N]: onnxruntime is slow to choose where the last
-// axis is short.
+// segmentMax computes the maximum of the rows [N, columns] of each bag. Since opset 18 a scatter
+// can keep the larger value. For older opsets, the values are laid out per bag as [B, columns, N];
+// onnxruntime's Where is slow if the last axis is short.
 func (e *emitter) segmentMax(rows, bagOf string, columns int) string {
 	lowest := e.float(float32(graph.OpSegmentMax.Neutral()))
 	if e.opset < 18 {
@@ -75,7 +73,7 @@ func (e *emitter) segmentMax(rows, bagOf string, columns int) string {
 	return e.op("ScatterElements", attrs(onnxpb.IntAttr("axis", 0), onnxpb.StringAttr("reduction", "max")), start, index, rows)
 }
 
-// ofBag gives every instance the row of its bag.
+// ofBag copies the row of its bag to every instance.
 func (e *emitter) ofBag(v, bagOf string) string { return e.op("Gather", nil, v, bagOf) }
 
 func lowerSegmentGather(e *emitter, n *graph.Node, in []string) string { return e.ofBag(in[0], in[1]) }
@@ -88,9 +86,8 @@ func lowerSegmentSoftmax(e *emitter, n *graph.Node, in []string) string {
 	return e.unrows(share, n.Shape)
 }
 
-// lowerSegmentMaxMask marks the first maximum of each bag and column. It looks
-// for the largest negated row number among the maxima; row numbers are exact
-// in float32 up to 2^24 instances.
+// lowerSegmentMaxMask marks the first maximum of each bag and column. It finds the largest negated
+// row number among the maxima; row numbers are exact in float32 up to 2^24 instances.
 func lowerSegmentMaxMask(e *emitter, n *graph.Node, in []string) string {
 	rows, columns := e.rows(in[0], n.Shape), ndarray.Size(n.Shape[1:])
 	isMax := e.op("Equal", nil, rows, e.ofBag(e.segmentMax(rows, in[1], columns), in[1]))

@@ -1,5 +1,5 @@
-// Package target is what the lowerings to all targets have in common: a table with
-// one function per op of the IR, all of one signature, and one way to fail.
+// Package target has what the lowerings to all targets share: a table with one function per op of
+// the IR, and one way to report errors.
 package target
 
 import (
@@ -9,14 +9,14 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 )
 
-// Func writes one node into a program under construction, l, and returns its
-// value there; in holds the values of its inputs. It fails by Fail.
+// Func writes one node to the program l under construction and returns its value there. in has the
+// values of the node's inputs. It reports errors with Fail.
 type Func[L, V any] func(l L, n *graph.Node, in []V) V
 
 // Table has one row per op.
 type Table[L, V any] map[graph.Op]Func[L, V]
 
-// Lower writes the node n of a graph. A failure gets its op and its place in the spec.
+// Lower writes node n. Errors contain the op and its position in the spec.
 func (t Table[L, V]) Lower(l L, n *graph.Node, in []V) V {
 	defer func() {
 		switch r := recover().(type) {
@@ -42,12 +42,11 @@ type at struct {
 
 func (e at) Unwrap() []error { return []error{e.Diagnostic, e.err} }
 
-// failure is what Fail and Check panic with.
+// failure is the value with which Fail and Check panic.
 type failure struct{ err error }
 
-// Fail ends the lowering with an error. Lowerings nest deep and any step can
-// fail, so errors are not handed up by hand: the exported functions of a target
-// turn a failure into their error with Catch.
+// Fail ends the lowering with an error. It panics, because lowerings nest deeply and every step can
+// fail; the exported functions of a target return the error with Catch.
 func Fail(format string, args ...any) { panic(failure{fmt.Errorf(format, args...)}) }
 
 // Check fails with err unless it is nil.
@@ -57,14 +56,14 @@ func Check(err error) {
 	}
 }
 
-// Must gives v, or fails with err.
+// Must returns v, or fails with err.
 func Must[T any](v T, err error) T {
 	Check(err)
 	return v
 }
 
-// Catch ends an exported function, deferred: a failure becomes its error, and a
-// panic of a library below too, as no input may crash a training.
+// Catch must be deferred in an exported function. It turns a failure into the error of that
+// function, and a panic of a library too, because no input may crash a training.
 func Catch(err *error, format string, args ...any) {
 	switch r := recover().(type) {
 	case nil:

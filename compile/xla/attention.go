@@ -8,14 +8,13 @@ import (
 	"github.com/miplc/miplc/graph"
 )
 
-// attention is the setting of attention among the instances of each bag, see
-// graph.OpSegmentAttention. All pairs of instances have a weight, which is 0
-// unless both belong to the same bag; rows of padding are 0 before anything is
-// multiplied with them.
+// attention has the operands of graph.OpSegmentAttention, attention among the instances of each
+// bag. Every pair of instances has a weight, which is 0 unless both belong to the same bag. Rows of
+// padding are set to 0 before they are multiplied.
 type attention struct {
 	*lowerer
 	q, k, v, dy tensor
-	weights     tensor // [N, N]: row i has the weights that instance i gives
+	weights     tensor // [N, N]: row i has the weights of instance i over the others
 	scale       tensor
 }
 
@@ -37,7 +36,7 @@ func (l *lowerer) attention(n *graph.Node, in []tensor) *attention {
 	return a
 }
 
-// kept reduces the last axis of a matrix to 1.
+// kept reduces the last axis of a matrix to size 1.
 func (l *lowerer) kept(f reduceFunc, x tensor) tensor {
 	return l.reshape(l.reduce(f, x, 1), x.inner()[0], 1)
 }
@@ -47,7 +46,7 @@ func lowerSegmentAttention(l *lowerer, n *graph.Node, in []tensor) tensor {
 	return l.dot(a.weights, 1, a.v, 0)
 }
 
-// lowerSegmentAttentionGrad gives the gradients by q, k and v side by side.
+// lowerSegmentAttentionGrad returns the gradients of q, k and v, concatenated along the columns.
 func lowerSegmentAttentionGrad(l *lowerer, n *graph.Node, in []tensor) tensor {
 	a := l.attention(n, in)
 	w := a.weights

@@ -20,8 +20,7 @@ func binary(f binaryFunc) target.Func[*lowerer, tensor] {
 
 func same(_ *lowerer, _ *graph.Node, in []tensor) tensor { return in[0] }
 
-// lowerSigmoid takes no exponential of a large number: executors differ in
-// what theirs does far out.
+// lowerSigmoid avoids exponentials of large numbers, for which executors give different results.
 func lowerSigmoid(l *lowerer, _ *graph.Node, in []tensor) tensor {
 	x, one := in[0], l.scalar(1)
 	e := l.exp(l.unary(compute.Function.Neg, l.unary(compute.Function.Abs, x)))
@@ -29,14 +28,14 @@ func lowerSigmoid(l *lowerer, _ *graph.Node, in []tensor) tensor {
 	return l.div(top, l.add(one, e))
 }
 
-// lowerSoftplus is max(x, 0) + log(1 + exp(-|x|)).
+// lowerSoftplus computes max(x, 0) + log(1 + exp(-|x|)).
 func lowerSoftplus(l *lowerer, _ *graph.Node, in []tensor) tensor {
 	x := in[0]
 	e := l.exp(l.unary(compute.Function.Neg, l.unary(compute.Function.Abs, x)))
 	return l.add(l.max(x, l.scalar(0)), l.unary(compute.Function.Log1p, e))
 }
 
-// lowerRelu keeps NaN, which a maximum may lose.
+// lowerRelu keeps NaN, which the maximum of some executors does not.
 func lowerRelu(l *lowerer, _ *graph.Node, in []tensor) tensor {
 	zero := l.scalar(0)
 	return l.where(l.binary(compute.Function.LessOrEqual, in[0], zero), zero, in[0])

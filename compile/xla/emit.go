@@ -11,30 +11,30 @@ import (
 	"github.com/miplc/miplc/compile/target"
 )
 
-// tensor is a value of a program with its extents. lead is the number of
-// leading job axes, 0 or 1, that dims holds before the axes of the graph.
+// tensor is a value of a program with the sizes of its axes. lead is the number of leading job axes
+// in dims, 0 or 1; the axes of the graph follow.
 type tensor struct {
 	v    compute.Value
 	dims []int
 	lead int
 }
 
-// inner is the extents that the graph knows of.
+// inner returns the sizes of the axes of the graph.
 func (t tensor) inner() []int { return t.dims[t.lead:] }
 
-// outer is the extents of the job axis: one or none.
+// outer returns the size of the job axis, or nothing.
 func (t tensor) outer() []int { return t.dims[:t.lead] }
 
-// emitter writes operations into a function. Its methods fail as lowerings do.
+// emitter writes operations into a function. Its methods report errors by target.Fail.
 type emitter struct{ f compute.Function }
 
-// tensor wraps what the builder gave.
+// tensor wraps a value of the builder.
 func (e *emitter) tensor(v compute.Value, lead int) tensor {
 	s := target.Must(e.f.Shape(v))
 	return tensor{v, slices.Clone(s.Dimensions), lead}
 }
 
-// must wraps the result of one call of the builder.
+// must wraps the result of one call of the builder, or fails.
 func (e *emitter) must(lead int) func(v compute.Value, err error) tensor {
 	return func(v compute.Value, err error) tensor {
 		return e.tensor(target.Must(v, err), lead)
@@ -48,7 +48,7 @@ func (e *emitter) constant(flat any, dims ...int) tensor {
 func (e *emitter) scalar(v float64) tensor { return e.constant([]float32{float32(v)}) }
 func (e *emitter) number(v int) tensor     { return e.constant([]int32{int32(v)}) }
 
-// zeros has the given extents.
+// zeros returns zeros of the given shape.
 func (e *emitter) zeros(t dtypes.DType, dims []int) tensor {
 	zero := e.scalar(0)
 	if t != dtypes.Float32 {
@@ -61,7 +61,7 @@ func (e *emitter) dtype(t tensor) dtypes.DType {
 	return target.Must(e.f.Shape(t.v)).DType
 }
 
-// iota counts 0, 1, ... along an axis, int32.
+// iota returns 0, 1, ... along an axis, int32.
 func (e *emitter) iota(axis int, dims ...int) tensor {
 	return e.must(0)(e.f.Iota(ints(dims...), axis))
 }
@@ -70,7 +70,7 @@ func (e *emitter) convert(x tensor, t dtypes.DType) tensor {
 	return e.must(x.lead)(e.f.ConvertDType(x.v, t))
 }
 
-// reshape changes the inner extents.
+// reshape changes the inner axes.
 func (e *emitter) reshape(x tensor, inner ...int) tensor {
 	dims := slices.Concat(x.outer(), inner)
 	if slices.Equal(dims, x.dims) {
@@ -79,8 +79,8 @@ func (e *emitter) reshape(x tensor, inner ...int) tensor {
 	return e.must(x.lead)(e.f.Reshape(x.v, dims...))
 }
 
-// broadcast stretches x to the inner extents, aligned at the right; outer is
-// the job axis to add or keep, nil for none.
+// broadcast repeats x to the inner sizes, aligned at the right. outer is the job axis to add or
+// keep, nil for none.
 func (e *emitter) broadcast(x tensor, inner, outer []int) tensor {
 	if x.lead > len(outer) {
 		outer = x.outer()
@@ -89,8 +89,8 @@ func (e *emitter) broadcast(x tensor, inner, outer []int) tensor {
 	if slices.Equal(dims, x.dims) {
 		return x
 	}
-	// Axes to be stretched are dropped first. The pure Go executor looks through
-	// a broadcast that keeps the rank, and gets lost where that is in a loop.
+	// Axes to be repeated are dropped first, because the pure Go executor mishandles a broadcast
+	// that keeps the rank inside a loop.
 	var axes, kept []int
 	for i, d := range x.dims {
 		at := i
@@ -107,8 +107,8 @@ func (e *emitter) broadcast(x tensor, inner, outer []int) tensor {
 	return e.must(len(outer))(e.f.BroadcastInDim(x.v, shapes.Make(e.dtype(x), dims...), axes))
 }
 
-// align gives operands of an element-wise operation the same rank, axes of 1 in
-// front of their own, so that the builder's broadcasting applies.
+// align gives the operands of an element-wise operation the same rank by adding axes of size 1 in
+// front of the inner axes, so that the builder can broadcast them.
 func (e *emitter) align(x ...tensor) ([]tensor, int) {
 	lead, rank := 0, 0
 	for _, t := range x {
@@ -118,7 +118,7 @@ func (e *emitter) align(x ...tensor) ([]tensor, int) {
 	for i, t := range x {
 		out[i] = t
 		if len(t.dims) == 0 || len(t.dims) == lead+rank {
-			continue // the builder stretches scalars by itself
+			continue // the builder broadcasts scalars itself
 		}
 		front := ones(lead + rank - len(t.dims))
 		out[i] = e.must(lead)(e.f.Reshape(t.v, slices.Concat(t.outer(), front, t.inner())...))
@@ -126,7 +126,7 @@ func (e *emitter) align(x ...tensor) ([]tensor, int) {
 	return out, lead
 }
 
-// level gives all tensors the job axis if one of them has it.
+// level adds the job axis to all tensors if one of them has it.
 func (e *emitter) level(x ...tensor) []tensor {
 	var outer []int
 	for _, t := range x {
@@ -165,7 +165,7 @@ func (e *emitter) less(x, y tensor) tensor { return e.binary(compute.Function.Le
 func (e *emitter) and(x, y tensor) tensor  { return e.binary(compute.Function.LogicalAnd, x, y) }
 func (e *emitter) exp(x tensor) tensor     { return e.unary(compute.Function.Exp, x) }
 
-// where picks x or y by a condition; all three are stretched to one shape.
+// where selects elements of x or y by a condition. All three are broadcast to one shape.
 func (e *emitter) where(condition, x, y tensor) tensor {
 	rank, outer := 0, []int(nil)
 	for _, t := range []tensor{condition, x, y} {
@@ -187,7 +187,7 @@ func (e *emitter) where(condition, x, y tensor) tensor {
 
 type reduceFunc = func(compute.Function, compute.Value, ...int) (compute.Value, error)
 
-// reduce joins inner axes; they are left out of the result.
+// reduce combines the values along inner axes and drops these axes.
 func (e *emitter) reduce(f reduceFunc, x tensor, axes ...int) tensor {
 	if len(axes) == 0 {
 		return x
@@ -199,9 +199,9 @@ func (e *emitter) reduce(f reduceFunc, x tensor, axes ...int) tensor {
 	return e.must(x.lead)(f(e.f, x.v, at...))
 }
 
-// argMax reduces one axis to the index, int32, of its first maximum. Masks of
-// maxima are made of it: XLA may compute a value again in each place that uses
-// it and round it differently there, so that none equals the maximum.
+// argMax reduces one axis to the index, int32, of its first maximum. Masks of maxima are made from
+// it, because XLA may compute a value again in each place that uses it and round it differently
+// there, so that no value equals the maximum.
 func argMax(f compute.Function, x compute.Value, axes ...int) (compute.Value, error) {
 	if len(axes) != 1 {
 		return nil, fmt.Errorf("bug: the index of a maximum along %d axes", len(axes))
@@ -221,7 +221,7 @@ func (e *emitter) transpose(x tensor, perm ...int) tensor {
 	return e.must(x.lead)(e.f.Transpose(x.v, full...))
 }
 
-// slice takes start to end of an inner axis, every step-th.
+// slice returns every step-th element from start to end of an inner axis.
 func (e *emitter) slice(x tensor, axis, start, end, step int) tensor {
 	starts, steps, limits := make([]int, len(x.dims)), ones(len(x.dims)), slices.Clone(x.dims)
 	at := axis + x.lead
@@ -248,8 +248,8 @@ func (e *emitter) concat(axis int, x ...tensor) tensor {
 	return e.must(x[0].lead)(e.f.Concatenate(axis+x[0].lead, values...))
 }
 
-// dot multiplies x and y and sums over one inner axis of each. The other axes
-// follow, those of x first.
+// dot multiplies x and y and sums over one inner axis of each. The result has the remaining axes of
+// x, then those of y.
 func (e *emitter) dot(x tensor, xAxis int, y tensor, yAxis int) tensor {
 	if x.lead == 0 && y.lead == 1 {
 		x = e.broadcast(x, x.inner(), y.outer())
@@ -261,8 +261,8 @@ func (e *emitter) dot(x tensor, xAxis int, y tensor, yAxis int) tensor {
 	return e.must(x.lead)(e.f.DotGeneral(x.v, []int{xAxis + x.lead}, nil, y.v, []int{yAxis}, nil, compute.DotGeneralConfig{}))
 }
 
-// rows takes rows of x [r, ...] by indices [n], int32: [n, ...]. Neither has a
-// job axis; an index out of range takes the nearest row.
+// rows gathers rows of x [r, ...] by indices [n], int32, to [n, ...]. Neither has a job axis. An
+// index out of range selects the nearest row.
 func (e *emitter) rows(x, index tensor) tensor {
 	n, sizes := index.dims[0], slices.Clone(x.dims)
 	sizes[0] = 1

@@ -8,17 +8,15 @@ import (
 	"github.com/miplc/miplc/compile/target"
 )
 
-// Epoch is the program that runs the training steps of an epoch, or a part of
-// them, of many jobs side by side. The data set is an input like any other:
-// the caller puts it on the device once.
+// Epoch returns the program that runs the training steps of an epoch, or a part of them, for many
+// jobs at once. The dataset is an input: the caller copies it to the device once.
 //
-// Inputs are those of scan.go without InMean and InStd where the program does
-// not normalise, and compile.InParams and compile.InVelocity [Jobs, P],
-// compile.InLR and compile.InTermWeight... [Jobs, 1], compile.InLambda,
-// compile.InEpoch, compile.InEpochs [1]. Outputs are compile.InParams,
-// compile.InVelocity and OutTrace, of EpochWidth: per job the loss, its terms,
-// and the new label weights [Batch, k] of the bags of the step. A job without
-// a bag in a step keeps its state and records zeros.
+// Inputs are those of scan.go (without InMean and InStd if the program does not normalise),
+// compile.InParams and compile.InVelocity [Jobs, P], compile.InLR and compile.InTermWeight...
+// [Jobs, 1], and compile.InLambda, compile.InEpoch, compile.InEpochs [1]. Outputs are
+// compile.InParams, compile.InVelocity and OutTrace of width EpochWidth: for each job the loss, its
+// terms, and the new label weights [Batch, k] of the bags of the step. A job without a bag in a
+// step keeps its state and records zeros.
 func (m *Model) Epoch(backend compute.Backend, l Layout) (program *Program, err error) {
 	defer target.Catch(&err, "compiling the epoch")
 	s := newScan(backend, "epoch", l)
@@ -51,12 +49,12 @@ func (m *Model) Epoch(backend compute.Backend, l Layout) (program *Program, err 
 	}, compile.InParams, compile.InVelocity, OutTrace), nil
 }
 
-// EpochWidth is the last extent of the trace of Epoch.
+// EpochWidth returns the last size of OutTrace of Epoch.
 func (m *Model) EpochWidth(l Layout) int {
 	return 1 + len(m.Terms) + l.Batch*m.Signature.Classes
 }
 
-// trainStep is the body of the loop of Epoch.
+// trainStep writes the body of the loop of Epoch.
 func (m *Model) trainStep(e *emitter, l Layout, step tensor, in map[string]tensor, scalars, shared []string) map[string]tensor {
 	b := e.batch(l, step, in)
 	bound := map[string]tensor{
@@ -91,10 +89,10 @@ func (m *Model) trainStep(e *emitter, l Layout, step tensor, in map[string]tenso
 	}
 }
 
-// Forward is the program that predicts bags with the parameters of each job.
-// Inputs are those of scan.go that hold order and data set, and
-// compile.InParams [Jobs, P]. Its only output is OutTrace, of ForwardWidth: per
-// job the probabilities [Batch, k] and the attention scores [N] of the step.
+// Forward returns the program that predicts bags with the parameters of each job. Inputs are those
+// of scan.go for order and dataset, and compile.InParams [Jobs, P]. Its only output is OutTrace of
+// width ForwardWidth: for each job the probabilities [Batch, k] and the attention scores [N] of the
+// step.
 func (m *Model) Forward(backend compute.Backend, l Layout) (program *Program, err error) {
 	defer target.Catch(&err, "compiling the evaluation")
 	s := newScan(backend, "forward", l)
@@ -119,5 +117,5 @@ func (m *Model) Forward(backend compute.Backend, l Layout) (program *Program, er
 	}, OutTrace), nil
 }
 
-// ForwardWidth is the last extent of the trace of Forward.
+// ForwardWidth returns the last size of OutTrace of Forward.
 func (m *Model) ForwardWidth(l Layout) int { return l.Batch*m.Signature.Classes + l.N }

@@ -6,9 +6,9 @@ import (
 	"github.com/miplc/miplc/graph"
 )
 
-// Convolutions are products with unfolded images. A job axis then is one more
-// batch axis of the product, where grouped convolutions are slow; the same
-// lowering serves both executors; and products know a setting for TF32.
+// Convolutions are computed as products with unfolded images: a job axis is then another batch axis
+// of the product, while grouped convolutions are slow; one lowering serves both executors; and
+// products have a setting for TF32.
 
 type convolution struct {
 	*lowerer
@@ -19,16 +19,15 @@ func (l *lowerer) convolution(n *graph.Node) convolution {
 	return convolution{l, n.Convolution(l.capacity.N)}
 }
 
-// columnsKey finds unfolded images again: the gradient by the kernels needs
-// what the forward pass unfolded.
+// columnsKey identifies unfolded images. The gradient of the kernels reuses the ones of the forward
+// pass.
 type columnsKey struct {
 	images         *graph.Node
 	kh, kw         int
 	stride, border [2]int
 }
 
-// unfold gives for each tap of the kernel what it sees: [n, c, h, w] ->
-// [c kh kw, n oh ow].
+// unfold returns the values that each tap of the kernel reads: [n, c, h, w] -> [c kh kw, n oh ow].
 func (c convolution) unfold(node *graph.Node, x tensor) tensor {
 	key := columnsKey{node, c.KH, c.KW, c.Stride, c.Pad}
 	if t, ok := c.columns[key]; ok {
@@ -52,8 +51,8 @@ func (c convolution) unfold(node *graph.Node, x tensor) tensor {
 	return t
 }
 
-// unfolded is how many numbers the unfolded images of the convolutions of a graph
-// hold, and their gradients, for so many instances.
+// unfolded returns the number of values of the unfolded images of all convolutions of a graph, and
+// of their gradients, for a number of instances.
 func unfolded(g *graph.Graph, instances int) (total float64) {
 	for _, n := range g.Nodes {
 		if c := n.Convolution(instances); c != nil {
@@ -63,7 +62,7 @@ func unfolded(g *graph.Graph, instances int) (total float64) {
 	return total
 }
 
-// channelsFirst turns results [n, o, oh, ow] to [o, n oh ow].
+// channelsFirst transposes results [n, o, oh, ow] to [o, n oh ow].
 func (c convolution) channelsFirst(y tensor) tensor {
 	return c.reshape(c.transpose(y, 1, 0, 2, 3), c.O, c.N*c.OH*c.OW)
 }
@@ -75,9 +74,8 @@ func lowerConv2D(l *lowerer, n *graph.Node, in []tensor) tensor {
 	return c.transpose(c.reshape(y, c.O, c.N, c.OH, c.OW), 1, 0, 2, 3)
 }
 
-// lowerConv2DGradWeight sums over instances. Where the forward pass unfolded the
-// images already, those of padding are in it: copies of a real one, so finite, and
-// dy is 0 there.
+// lowerConv2DGradWeight sums over instances. The images may include padding if the forward pass
+// unfolded them: copies of a real instance, so they are finite, and dy is 0 there.
 func lowerConv2DGradWeight(l *lowerer, n *graph.Node, in []tensor) tensor {
 	c := l.convolution(n)
 	dy := c.channelsFirst(in[1])
@@ -85,7 +83,7 @@ func lowerConv2DGradWeight(l *lowerer, n *graph.Node, in []tensor) tensor {
 	return c.reshape(dw, c.O, c.C, c.KH, c.KW)
 }
 
-// lowerConv2DGradInput folds the gradients of the taps back onto the image.
+// lowerConv2DGradInput adds the gradients of the taps to the image.
 func lowerConv2DGradInput(l *lowerer, n *graph.Node, in []tensor) tensor {
 	c := l.convolution(n)
 	kernels := c.reshape(in[1], c.O, c.Taps())
@@ -107,8 +105,8 @@ func lowerConv2DGradInput(l *lowerer, n *graph.Node, in []tensor) tensor {
 	return c.transpose(sum, 1, 0, 2, 3)
 }
 
-// dilated puts x [., ., oh, ow] on a plane of zeros [., ., h, w]: the first
-// element at the corner, the others a stride apart.
+// dilated writes x [., ., oh, ow] into zeros [., ., h, w]: the first element at corner, the others
+// stride apart.
 func dilated(l *lowerer, x tensor, corner, stride [2]int, h, w int) tensor {
 	axis := func(i, extent int) compute.PadAxis {
 		reach := corner[i] + (x.inner()[2+i]-1)*stride[i] + 1
@@ -117,14 +115,14 @@ func dilated(l *lowerer, x tensor, corner, stride [2]int, h, w int) tensor {
 	return l.pad(x, compute.PadAxis{}, compute.PadAxis{}, axis(0, h), axis(1, w))
 }
 
-// window gives what one place of the pooling window sees: [., ., oh, ow].
+// window returns the elements at one place of the pooling window: [., ., oh, ow].
 func (l *lowerer) window(x tensor, place int, a *graph.Attrs, oh, ow int) tensor {
 	ky, kx := place/a.Kernel[1], place%a.Kernel[1]
 	x = l.slice(x, 2, ky, ky+(oh-1)*a.Stride[0]+1, a.Stride[0])
 	return l.slice(x, 3, kx, kx+(ow-1)*a.Stride[1]+1, a.Stride[1])
 }
 
-// pooled is the maximum of every window.
+// pooled returns the maximum of every window.
 func (l *lowerer) pooled(x tensor, a *graph.Attrs, oh, ow int) tensor {
 	top := l.window(x, 0, a, oh, ow)
 	for place := 1; place < a.Kernel[0]*a.Kernel[1]; place++ {
@@ -137,8 +135,7 @@ func lowerMaxPool2D(l *lowerer, n *graph.Node, in []tensor) tensor {
 	return l.pooled(in[0], &n.Attrs, int(n.Shape[2]), int(n.Shape[3]))
 }
 
-// lowerMaxPool2DGrad gives the gradient of each window to the place, in
-// row-major order, of its first maximum.
+// lowerMaxPool2DGrad passes the gradient of each window to its first maximum in row-major order.
 func lowerMaxPool2DGrad(l *lowerer, n *graph.Node, in []tensor) tensor {
 	x, dy, a := in[0], in[1], &n.Attrs
 	oh, ow := dy.inner()[2], dy.inner()[3]

@@ -1,14 +1,13 @@
-// Package xla lowers graphs to the builder of github.com/gomlx/compute, whose
-// programs run on XLA (through PJRT plugins) and on a pure Go executor.
+// Package xla lowers graphs to the builder of github.com/gomlx/compute, whose programs run on XLA
+// (through PJRT plugins) and on an executor in pure Go.
 //
-// XLA knows static shapes alone, so a program is made for a Capacity: so many
-// instances and bags. A batch that has fewer is padded; an instance whose bag_of
-// is negative belongs to no bag and changes no result. Two rules see to it:
-// segment ops look at bag_of, and of every other op that joins rows, as the op table
-// has it, the inputs are masked first. Rows of padding in a result hold anything.
+// XLA needs static shapes, so a program is compiled for a Capacity: a number of instances and bags.
+// Smaller batches are padded. An instance with a negative bag_of belongs to no bag and changes no
+// result: segment ops check bag_of, and inputs of other ops that combine rows (see the op table)
+// are masked first. Rows of padding in a result have arbitrary values.
 //
-// With a job axis, many runs stand side by side in one program: each value gets
-// a leading axis of Jobs, and matrix products become batched ones.
+// With a job axis, one program computes many runs: each value has a leading axis of size Jobs, and
+// matrix products become batched products.
 package xla
 
 import (
@@ -22,20 +21,20 @@ import (
 	"github.com/miplc/miplc/graph"
 )
 
-// Capacity gives the symbols of a graph their static extents.
+// Capacity gives sizes to the symbols N and B of a graph.
 type Capacity struct {
 	N    int // instances
 	B    int // bags
-	Jobs int // extent of the leading job axis; 0: there is none
+	Jobs int // size of the leading job axis; 0: none
 }
 
-// lowerer is one graph on its way into a function.
+// lowerer lowers one graph.
 type lowerer struct {
 	emitter
 	capacity Capacity
 	of       []tensor // by node ID
 	in       map[string]tensor
-	bagOf    *graph.Node // nil: the graph has none, so nothing tells padding
+	bagOf    *graph.Node // nil: the graph has no bag_of, so padding is unknown
 	masks    map[graph.Dim]tensor
 	members  map[*graph.Node]tensor
 	columns  map[columnsKey]tensor
@@ -44,8 +43,7 @@ type lowerer struct {
 // table has one row per op of the graph.
 var table target.Table[*lowerer, tensor]
 
-// The table is filled here and not where it is declared because its functions
-// refer to it.
+// The table is filled here because its functions refer to the table.
 func init() {
 	table = target.Table[*lowerer, tensor]{
 		graph.OpInput: bind,
@@ -104,13 +102,12 @@ func init() {
 	}
 }
 
-// lower writes a graph into the function. in binds its inputs and parameters by
-// name: float32 in the graph's shapes at the capacity, bag_of int32 with negative
-// numbers for padding. It returns the outputs by name; with a job axis all of them
-// have it.
+// lower writes a graph into the function. in has its inputs and parameters by name: float32 in the
+// shapes of the graph at the capacity, bag_of as int32 with negative numbers for padding. It
+// returns the outputs by name; with a job axis, all of them have it.
 func (e *emitter) lower(g *graph.Graph, c Capacity, in map[string]tensor) map[string]tensor {
 	if c.N < 1 || c.B < 1 || c.Jobs < 0 {
-		target.Fail("a program holds at least one instance and one bag, not %d and %d", c.N, c.B)
+		target.Fail("a program needs at least one instance and one bag, not %d and %d", c.N, c.B)
 	}
 	l := &lowerer{emitter: *e, capacity: c, of: make([]tensor, len(g.Nodes)), in: in,
 		masks: map[graph.Dim]tensor{}, members: map[*graph.Node]tensor{}, columns: map[columnsKey]tensor{}}
@@ -120,9 +117,9 @@ func (e *emitter) lower(g *graph.Graph, c Capacity, in map[string]tensor) map[st
 		}
 	}
 	live := g.Live()
-	for _, first := range []bool{true, false} { // bag_of first: any node may have to tell padding
+	for _, first := range []bool{true, false} { // bag_of first: masks of other nodes need it
 		for _, n := range g.Nodes {
-			isBagOf := n.Type == graph.Int // which tells padding, needed or not
+			isBagOf := n.Type == graph.Int // masks need it even if no output does
 			if first == isBagOf && (live[n.ID] || isBagOf) {
 				l.node(n)
 			}
@@ -139,8 +136,8 @@ func (e *emitter) lower(g *graph.Graph, c Capacity, in map[string]tensor) map[st
 	return out
 }
 
-// node lowers one node and checks that the program gives it the graph's shape.
-// Where the op joins rows without regard to their bags, padding is left out.
+// node lowers one node and checks that its value has the shape of the graph. If the op combines
+// rows regardless of their bags, padding is masked.
 func (l *lowerer) node(n *graph.Node) {
 	in := make([]tensor, len(n.In))
 	for i, x := range n.In {
@@ -153,18 +150,18 @@ func (l *lowerer) node(n *graph.Node) {
 	l.of[n.ID] = t
 }
 
-// concrete is a shape at the capacity.
+// concrete returns a shape at the capacity.
 func (l *lowerer) concrete(s graph.Shape) []int { return s.Concrete(l.capacity.N, l.capacity.B) }
 
-// bind fetches an input or parameter.
+// bind returns an input or parameter.
 func bind(l *lowerer, n *graph.Node, _ []tensor) tensor {
 	t, ok := l.in[n.Name]
 	if !ok {
 		if n == l.bagOf {
-			l.bagOf = nil // no output needs it and nobody says what is padding
+			l.bagOf = nil // no output needs it, and the caller does not pad
 			return l.zeros(dtypes.Int32, l.concrete(n.Shape))
 		}
-		target.Fail("nothing is bound to %s", n.Name)
+		target.Fail("%s has no value", n.Name)
 	}
 	return t
 }
@@ -181,7 +178,7 @@ func lowerFill(l *lowerer, n *graph.Node, _ []tensor) tensor {
 	return l.broadcast(l.scalar(n.Attrs.Value), l.concrete(n.Shape), nil)
 }
 
-// floats and ints are the shapes of the two types of values.
+// floats, ints and bytes make shapes of the three element types.
 func floats(dims ...int) shapes.Shape { return shapes.Make(dtypes.Float32, dims...) }
 func ints(dims ...int) shapes.Shape   { return shapes.Make(dtypes.Int32, dims...) }
 func bytes(dims ...int) shapes.Shape  { return shapes.Make(dtypes.Uint8, dims...) }

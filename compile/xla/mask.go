@@ -6,8 +6,8 @@ import (
 	"github.com/miplc/miplc/graph"
 )
 
-// real tells the rows of a symbol that are not padding, bool [N] or [B]; ok is
-// false where nothing tells.
+// real returns a mask of the rows that are not padding, bool [N] or [B]. ok is false if the graph
+// has no bag_of.
 func (l *lowerer) real(d graph.Dim) (mask tensor, ok bool) {
 	if l.bagOf == nil {
 		return tensor{}, false
@@ -18,15 +18,14 @@ func (l *lowerer) real(d graph.Dim) (mask tensor, ok bool) {
 	if d == graph.N {
 		mask = l.binary(compute.Function.GreaterOrEqual, l.of[l.bagOf.ID], l.number(0))
 	} else {
-		// A bag that is there has an instance.
+		// Every real bag has an instance.
 		mask = l.reduce(compute.Function.ReduceLogicalOr, l.member(l.bagOf), 0)
 	}
 	l.masks[d] = mask
 	return mask, true
 }
 
-// masked replaces padded rows along the given axes, symbolic ones, of a value of
-// shape s.
+// masked replaces rows of padding along the given symbolic axes of a value of shape s by fill.
 func (l *lowerer) masked(x tensor, s graph.Shape, axes []int, fill float64) tensor {
 	for _, a := range axes {
 		mask, ok := l.real(s[a])
@@ -40,7 +39,7 @@ func (l *lowerer) masked(x tensor, s graph.Shape, axes []int, fill float64) tens
 	return x
 }
 
-// member tells which instance belongs to which bag, bool [N, B].
+// member returns which instance belongs to which bag, bool [N, B].
 func (l *lowerer) member(bagOf *graph.Node) tensor {
 	if m, ok := l.members[bagOf]; ok {
 		return m

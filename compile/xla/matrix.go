@@ -13,7 +13,7 @@ func lowerTranspose(l *lowerer, n *graph.Node, in []tensor) tensor {
 	return l.transpose(in[0], n.Attrs.Perm...)
 }
 
-// lowerReshape refuses shapes that tear rows: padding would slip in between.
+// lowerReshape rejects shapes that split rows, because padding would move between them.
 func lowerReshape(l *lowerer, n *graph.Node, in []tensor) tensor {
 	if len(n.JoinsRows(0)) > 0 {
 		target.Fail("the reshape from %v to %v mixes the rows of instances with other axes; the XLA engine pads batches and cannot do that", n.In[0].Shape, n.Shape)

@@ -8,8 +8,8 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// Model is what the programs over many steps are made of. The weights of the
-// loss terms are inputs, so that runs of different weights share one program.
+// Model has the graphs from which the programs over many steps are built. The weights of the loss
+// terms are inputs, so that runs with different weights share one program.
 type Model struct {
 	*compile.Program
 	Terms         []string // of the loss, in the order of the spec
@@ -29,13 +29,13 @@ func NewModel(p *compile.Program) (*Model, error) {
 	return m, err
 }
 
-// Text is equal for models that have the same programs.
+// Text returns a description that is equal for models with equal programs.
 func (m *Model) Text() string {
 	return fmt.Sprint(m.step.Text(), m.predict.Text(), m.Terms, m.Masks, m.Normalize, m.Signature)
 }
 
-// Bytes estimates the memory that the programs of an epoch and of an evaluation
-// take: what each job does, and what all share.
+// Bytes estimates the memory that the programs of an epoch and of an evaluation need, for each job
+// and shared by all jobs.
 func (m *Model) Bytes(epoch, evaluation Layout) (job, shared float64) {
 	inStep := max(m.step.Peak(epoch.N, epoch.Batch)+unfolded(m.step, epoch.N),
 		m.predict.Peak(evaluation.N, evaluation.Batch)+unfolded(m.predict, evaluation.N))
@@ -45,7 +45,7 @@ func (m *Model) Bytes(epoch, evaluation Layout) (job, shared float64) {
 	return job, 4 * float64(epoch.Rows*ndarray.Size(m.Signature.Instance))
 }
 
-// MaskBytes are those of the dropout masks of a job and step.
+// MaskBytes returns the size of the dropout masks of one job and step.
 func (m *Model) MaskBytes(l Layout) (n int) {
 	for _, mask := range m.Masks {
 		n += ndarray.Size(mask.Shape.Concrete(l.N, l.Batch))

@@ -10,10 +10,9 @@ import (
 	"github.com/miplc/miplc/graph"
 )
 
-// Program is a compiled function. It takes a buffer for each of Inputs and
-// gives one for each of Outputs, in their order. An output of the name of an
-// input is what becomes of it: it is put into the memory of the input, whose
-// buffer is used up.
+// Program is a compiled function. Run needs one buffer for each of Inputs and returns one for each
+// of Outputs, in order. An output with the name of an input is the new value of that input: it
+// reuses its memory, and the input's buffer is invalid afterwards.
 type Program struct {
 	Inputs  []Port
 	Outputs []Port
@@ -27,8 +26,8 @@ type Port struct {
 	Shape shapes.Shape
 }
 
-// Compile makes a program of one graph: inputs and parameters become its inputs
-// in the order of the graph, the outputs keep their order.
+// Compile compiles one graph. Inputs and parameters become inputs in the order of the graph;
+// outputs keep their order.
 func Compile(backend compute.Backend, g *graph.Graph, c Capacity) (p *Program, err error) {
 	defer target.Catch(&err, "compiling the graph %s", g.Name)
 	w := newWriter(backend, g.Name)
@@ -57,7 +56,7 @@ func Compile(backend compute.Backend, g *graph.Graph, c Capacity) (p *Program, e
 	return w.compile(), nil
 }
 
-// UsesUp tells whether the buffer of an input, by index, is gone after a run.
+// UsesUp reports whether the buffer of an input, by index, is invalid after a run.
 func (p *Program) UsesUp(input int) bool { return p.usesUp[input] }
 
 // Run executes the program.
@@ -72,9 +71,8 @@ func (p *Program) Run(in []compute.Buffer) (out []compute.Buffer, err error) {
 // Close frees the program.
 func (p *Program) Close() { p.exec.Finalize() }
 
-// aliaser is a backend whose programs can put an output into the memory of an
-// input, both by index; others take the memory of an input that is used up for
-// whatever comes next.
+// aliaser is a backend whose programs can write an output to the memory of an input, given by their
+// indices. Other backends reuse the memory of donated inputs for any value.
 type aliaser interface {
 	Alias(main compute.Function, input, output int)
 }
@@ -93,8 +91,8 @@ func newWriter(backend compute.Backend, name string) *writer {
 	return &writer{emitter: emitter{f: b.Main()}, backend: backend, builder: b}
 }
 
-// input adds a parameter of the function. The number keeps names apart that
-// differ only in signs the target does not allow.
+// input adds a parameter of the function. The number distinguishes names that differ only in
+// characters that the target does not allow.
 func (w *writer) input(name string, s shapes.Shape) tensor {
 	t := w.must(0)(w.f.Parameter(fmt.Sprintf("%s_%d", name, len(w.program.Inputs)), s, nil))
 	w.program.Inputs = append(w.program.Inputs, Port{name, s})

@@ -16,8 +16,8 @@ func reduction(f reduceFunc) target.Func[*lowerer, tensor] {
 	}
 }
 
-// lowerMaxMask numbers the elements of each reduced part in row-major order and
-// marks the one with the number of the first maximum.
+// lowerMaxMask numbers the reduced elements in row-major order and marks the one with the number of
+// the first maximum.
 func lowerMaxMask(l *lowerer, n *graph.Node, in []tensor) tensor {
 	axes, x := n.Attrs.Axes, in[0]
 	dims := x.inner()
@@ -48,8 +48,8 @@ func lowerMaxMask(l *lowerer, n *graph.Node, in []tensor) tensor {
 
 func ones(n int) []int { return slices.Repeat([]int{1}, n) }
 
-// shifted gives x minus its maximum along the last axis, and the sum of the
-// exponentials of that, kept as an axis of 1.
+// shifted returns z, x minus its maximum along the last axis, and the sum of exp(z) along it, with
+// that axis kept at size 1.
 func (l *lowerer) shifted(n *graph.Node, x tensor) (z, sum tensor) {
 	last := len(n.Shape) - 1
 	kept := slices.Clone(x.inner())

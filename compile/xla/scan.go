@@ -13,12 +13,11 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// Inputs of the programs over many steps, Epoch and Forward, beside those of
-// the graphs.
+// Inputs of the programs over many steps, Epoch and Forward, in addition to those of the graphs.
 const (
-	InLimit      = "limit"      // int32 []: how many of the steps to run
-	InOrder      = "order"      // int32 [Steps, Jobs, Batch]: bags of each step, -1 for none; no gaps before a bag
-	InRows       = "rows"       // float32 [Rows, ...]: the raw instances of the data set
+	InLimit      = "limit"      // int32 []: number of steps to run
+	InOrder      = "order"      // int32 [Steps, Jobs, Batch]: bags of each step, -1 for none, all -1 at the end
+	InRows       = "rows"       // float32 [Rows, ...]: the raw instances of the dataset
 	InStarts     = "starts"     // int32 [Bags]: first instance of each bag
 	InSizes      = "sizes"      // int32 [Bags]: instances of each bag
 	InSets       = "sets"       // float32 [Jobs, Bags, k]: candidate labels
@@ -28,25 +27,25 @@ const (
 	InMask       = "mask." // uint8 [Steps, Jobs, N, ...] and the name of the mask: 1 where an element is kept
 )
 
-// OutTrace is what each step has to say, float32 [Steps, Jobs, Width], see Epoch
-// and Forward.
+// OutTrace is the output that each step writes to, float32 [Steps, Jobs, Width]; see Epoch and
+// Forward.
 const OutTrace = "trace"
 
-// Layout has the extents of a program over many steps.
+// Layout has the sizes of a program over many steps.
 type Layout struct {
-	Jobs  int // runs side by side
-	Steps int // of one call, at most
+	Jobs  int // runs that train at once
+	Steps int // steps of one call, at most
 	Batch int // bags of a step, at most
 	N     int // instances of a step, at most
-	Bags  int // of the data set
-	Rows  int // instances of the data set
+	Bags  int // bags of the dataset
+	Rows  int // instances of the dataset
 }
 
 func (l Layout) capacity() Capacity { return Capacity{N: l.N, B: l.Batch, Jobs: l.Jobs} }
 
-// scan builds a While program over steps. What the body needs goes through the
-// state of the loop, since operations cannot reach values of the function
-// around it; XLA keeps state that does not change in its place.
+// scan builds a While program over steps. Operations of the body cannot use values of the
+// surrounding function, so everything they need is part of the state of the loop. XLA does not copy
+// state that does not change.
 type scan struct {
 	*writer
 	layout Layout
@@ -61,12 +60,12 @@ func newScan(backend compute.Backend, name string, l Layout) *scan {
 	return s
 }
 
-// state adds an input that the body of the loop sees.
+// state adds an input that is part of the state of the loop.
 func (s *scan) state(name string, shape shapes.Shape) {
 	s.begin(Port{name, shape}, s.input(name, shape))
 }
 
-// trace adds the state that the steps record to, a row each: [Steps, Jobs*width].
+// trace adds the state to which each step writes one row: [Steps, Jobs*width].
 func (s *scan) trace(width int) {
 	shape := floats(s.layout.Steps, s.layout.Jobs*width)
 	s.begin(Port{OutTrace, shape}, s.zeros(shape.DType, shape.Dimensions))
@@ -76,7 +75,7 @@ func (s *scan) begin(p Port, first tensor) {
 	s.states, s.first = append(s.states, p), append(s.first, first.v)
 }
 
-// data adds the inputs that hold the data set.
+// data adds the inputs for the dataset.
 func (s *scan) data(p *compile.Program) {
 	l, instance := s.layout, p.Signature.Instance
 	s.state(InRows, floats(append([]int{l.Rows}, instance...)...))
@@ -88,11 +87,11 @@ func (s *scan) data(p *compile.Program) {
 	}
 }
 
-// body computes one step: step is its number, in the state by name; it returns
-// the state that changes.
+// body computes one step, given its number and the state by name. It returns the state that
+// changes.
 type body func(e *emitter, step tensor, in map[string]tensor) (changed map[string]tensor)
 
-// loop runs the body limit times and gives the state named by outputs.
+// loop runs the body limit times and returns the states named by outputs.
 func (s *scan) loop(b body, outputs ...string) *Program {
 	parameters := func(f compute.Function) (*emitter, tensor, map[string]tensor) {
 		e := &emitter{f: f}
@@ -132,7 +131,7 @@ func (s *scan) closure() compute.Function {
 	return target.Must(s.f.Closure())
 }
 
-// batch is the bags of one step, gathered from the data set.
+// batch has the bags of one step, gathered from the dataset.
 type batch struct {
 	bag       tensor // int32 [Jobs, Batch], 0 for none
 	real      tensor // bool [Jobs, Batch]
@@ -141,14 +140,13 @@ type batch struct {
 	instances tensor // float32 [Jobs, N, ...], raw; padding repeats the job's first instance
 }
 
-// step takes row i of a value [Steps, ...].
+// step returns row i of a value [Steps, ...].
 func (e *emitter) step(x, i tensor) tensor {
 	rest := x.dims[1:]
 	return e.reshape(e.rows(e.reshape(x, x.dims[0], ndarray.Size(rest)), e.reshape(i, 1)), rest...)
 }
 
-// batch lays out the bags of a step: they follow each other in the order given,
-// each with its instances in order.
+// batch lays out the bags of a step in the given order, each with its instances in order.
 func (e *emitter) batch(l Layout, step tensor, in map[string]tensor) batch {
 	order := e.step(in[InOrder], step)
 	zero := e.number(0)
@@ -177,7 +175,7 @@ func (e *emitter) batch(l Layout, step tensor, in map[string]tensor) batch {
 	return b
 }
 
-// perBag takes the rows of the step's bags from a value [Jobs, Bags, k].
+// perBag gathers the rows of the step's bags from a value [Jobs, Bags, k].
 func (e *emitter) perBag(l Layout, b batch, x tensor) tensor {
 	k := x.dims[2]
 	at := e.add(b.bag, e.mul(e.iota(0, l.Jobs, 1), e.number(l.Bags)))
@@ -185,7 +183,7 @@ func (e *emitter) perBag(l Layout, b batch, x tensor) tensor {
 	return e.reshape(all, l.Jobs, l.Batch, k)
 }
 
-// normalized is the z-scores of instances by the statistics of their job.
+// normalized returns the z-scores of instances, with the statistics of their job.
 func (e *emitter) normalized(x tensor, in map[string]tensor) tensor {
 	mean, ok := in[InMean]
 	if !ok {
@@ -195,8 +193,8 @@ func (e *emitter) normalized(x tensor, in map[string]tensor) tensor {
 	return e.div(e.sub(x, e.reshape(mean, dims...)), e.reshape(in[InStd], dims...))
 }
 
-// record writes parts [Jobs, ...] of a step into its row of the trace, which
-// holds zeros so far; jobs without a bag in the step leave theirs.
+// record writes parts [Jobs, ...] of a step to its row of the trace, which is zero before. Rows of
+// jobs without a bag in the step stay zero.
 func (e *emitter) record(trace, step tensor, active tensor, parts ...tensor) tensor {
 	jobs := active.dims[0]
 	for i, p := range parts {
@@ -205,8 +203,7 @@ func (e *emitter) record(trace, step tensor, active tensor, parts ...tensor) ten
 	}
 	row := e.where(e.reshape(active, jobs, 1), e.concat(1, parts...), e.scalar(0))
 	row = e.reshape(row, 1, trace.dims[1])
-	// XLA writes a slice in its place, and copies all of what it scatters into or
-	// gives another shape afterwards.
+	// XLA updates a slice in place. It would copy the whole trace for a scatter or a later reshape.
 	next, err := e.f.DynamicUpdateSlice(trace.v, row.v, []compute.Value{step.v, e.number(0).v})
 	if compute.IsNotImplemented(err) { // on the pure Go executor
 		next, err = e.f.ScatterSum(trace.v, e.reshape(step, 1, 1).v, row.v, 1, []int{1}, []int{0}, []int{0}, true, true)

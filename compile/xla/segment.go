@@ -10,8 +10,8 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// segments is the setting of a segment op: bag_of and a value as matrix
-// [rows, width], both with the job axis if either has it.
+// segments has the operands of a segment op: bag_of and a value as matrix [rows, width]. Both have
+// the job axis if either has it.
 type segments struct {
 	*lowerer
 	node  *graph.Node
@@ -27,16 +27,16 @@ func (l *lowerer) segments(n *graph.Node, in []tensor) *segments {
 	return &segments{lowerer: l, node: n, bagOf: both[1], own: own, x: both[0]}
 }
 
-// done gives a matrix the shape of the node.
+// done reshapes a matrix to the shape of the node.
 func (s *segments) done(x tensor) tensor { return s.reshape(x, s.concrete(s.node.Shape)...) }
 
-// masked replaces the rows of instances without a bag.
+// masked replaces the rows of instances without a bag by fill.
 func (s *segments) masked(x tensor, fill float64) tensor {
 	return s.where(s.own, x, s.scalar(fill))
 }
 
-// sum adds up the rows of each bag, [N, w] -> [B, w], as a product with the
-// membership matrix: unlike a scatter it gives the same bits at every run.
+// sum adds the rows of each bag, [N, w] -> [B, w], as a product with the membership matrix. Unlike
+// a scatter, it gives the same bits in every run.
 func (s *segments) sum(x tensor) tensor {
 	x = s.masked(x, 0)
 	if s.capacity.B == 1 {
@@ -46,8 +46,7 @@ func (s *segments) sum(x tensor) tensor {
 	return s.dot(member, 0, x, 0)
 }
 
-// extreme joins the rows of each bag, [N, w] -> [B, w], by a maximum or its
-// index.
+// extreme reduces the rows of each bag, [N, w] -> [B, w], to the maximum or its index.
 func (s *segments) extreme(f reduceFunc) tensor {
 	x, width, none := s.x, s.x.inner()[1], s.scalar(graph.OpSegmentMax.Neutral())
 	if s.capacity.B == 1 {
@@ -58,8 +57,8 @@ func (s *segments) extreme(f reduceFunc) tensor {
 	return s.reduce(f, wide, 0)
 }
 
-// gather gives every instance the row of its bag, [B, w] -> [N, w]; what
-// instances without a bag get is open.
+// gather copies the row of its bag to every instance, [B, w] -> [N, w]. Rows of instances without a
+// bag are undefined.
 func (s *segments) gather(y tensor) tensor {
 	n, width := s.capacity.N, y.inner()[1]
 	if s.capacity.B == 1 {
@@ -79,7 +78,7 @@ func (s *segments) gather(y tensor) tensor {
 	return t
 }
 
-// plain takes the job axis for an ordinary one.
+// plain makes the job axis an ordinary axis.
 func (e *emitter) plain(x tensor) tensor { x.lead = 0; return x }
 
 func lowerSegmentSum(l *lowerer, n *graph.Node, in []tensor) tensor {
@@ -92,10 +91,10 @@ func lowerSegmentMax(l *lowerer, n *graph.Node, in []tensor) tensor {
 	return s.done(s.top())
 }
 
-// top is the maximum of each bag and column.
+// top returns the maximum of each bag and column.
 func (s *segments) top() tensor { return s.extreme(compute.Function.ReduceMax) }
 
-// lowerSegmentMaxMask marks the first maximum of each bag by its row.
+// lowerSegmentMaxMask marks the first maximum of each bag and column by its row.
 func lowerSegmentMaxMask(l *lowerer, n *graph.Node, in []tensor) tensor {
 	s := l.segments(n, in)
 	first := s.gather(s.extreme(argMax))

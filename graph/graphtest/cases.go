@@ -1,6 +1,6 @@
-// Package graphtest makes graphs and batches for tests: one small graph per op
-// and its corner cases, and random graphs over ragged batches. The lowerings of
-// every engine are tested with it against the interpreter of package graph.
+// Package graphtest makes graphs and batches for tests: one small graph per op and corner case, and
+// random graphs over ragged batches. The tests of every engine compare its lowerings with the
+// interpreter of package graph on them.
 package graphtest
 
 import (
@@ -10,19 +10,19 @@ import (
 	"github.com/miplc/miplc/graph"
 )
 
-// Case is a graph with one op of interest and a batch for it.
+// Case is a graph for the test of one op, and a batch for it.
 type Case struct {
 	Name  string // op, or op/variant
 	Op    graph.Op
 	Graph *graph.Graph
 	Env   graph.Env
-	// Outputs to compare with the interpreter: "y", the result of the op, and for
-	// differentiable ops "loss", a scalar: the sum of y times the input "weight".
+	// Outputs are the outputs to compare with the interpreter: "y", the result of the op, and for
+	// differentiable ops "loss", the sum of y times the input "weight".
 	Outputs        []string
 	Differentiable bool
-	Wrt            []string // inputs and parameters to differentiate by
+	Wrt            []string // inputs and parameters to differentiate with respect to
 	Padded         bool     // some instances belong to no bag
-	Unsorted       bool     // the bags' instances are mixed
+	Unsorted       bool     // the instances of different bags are mixed
 }
 
 // maker builds one case.
@@ -31,11 +31,11 @@ type maker struct {
 	env   graph.Env
 	name  string
 	wrt   []string
-	bagOf *graph.Node // every case has it, whether used or not
-	kink  bool        // the values lie where finite differences do not work
+	bagOf *graph.Node // every case has it, even if it is not used
+	kink  bool        // at these values finite differences do not work
 }
 
-// draw gives numbers in [-2, 2] that depend on the names of case and value alone.
+// draw returns numbers in [-2, 2] that depend only on the names of the case and the value.
 func (m *maker) draw(name string, s graph.Shape) *graph.Tensor {
 	shape := s.Concrete(m.env.N, m.env.B)
 	t := graph.NewTensor(shape)
@@ -46,7 +46,7 @@ func (m *maker) draw(name string, s graph.Shape) *graph.Tensor {
 	return t
 }
 
-// in adds a float input with random values; some given values replace the first.
+// in adds a float input with random values; the given values replace the first ones.
 func (m *maker) in(name string, s graph.Shape, values ...float64) *graph.Node {
 	t := m.draw(name, s)
 	copy(t.Data, values)
@@ -79,8 +79,7 @@ type recipe struct {
 	build   func(m *maker) *graph.Node
 }
 
-// Cases returns the cases of every op of the table, in its order within each
-// subject. They are built anew at every call, so a caller may change them.
+// Cases returns the cases of every op. Each call builds new ones, so a caller may change them.
 func Cases() []Case {
 	var list []Case
 	for _, table := range [][]recipe{elementwise(), broadcasting(), matrices(), reductions(), segments(), images()} {
@@ -122,7 +121,7 @@ func (r recipe) make() Case {
 		err = graph.Verify(g)
 	}
 	if err != nil {
-		panic(fmt.Sprintf("graphtest: case %s: %v", name, err)) // a slip in the tables below
+		panic(fmt.Sprintf("graphtest: case %s: %v", name, err)) // a mistake in the tables below
 	}
 	c.Graph, c.Env = g, m.env
 	return c

@@ -7,8 +7,8 @@ import (
 	"github.com/miplc/miplc/graph"
 )
 
-// Frozen turns the nodes that stop gradients into inputs and puts the values that they
-// have in env there, so that differences do not pass through them.
+// Frozen turns the nodes that stop gradients into inputs with the values that they have in env, so
+// that finite differences do not pass through them.
 func Frozen(t testing.TB, g *graph.Graph, env graph.Env) *graph.Graph {
 	t.Helper()
 	values, err := graph.EvalAll(g, env)
@@ -34,7 +34,8 @@ func Frozen(t testing.TB, g *graph.Graph, env graph.Env) *graph.Graph {
 	return f
 }
 
-// Slope is the central difference of a scalar output by one element of a value of env.
+// Slope returns the central difference of a scalar output with respect to one element of a value of
+// env.
 func Slope(t testing.TB, g *graph.Graph, env graph.Env, output, by string, element int) float64 {
 	t.Helper()
 	const h = 1e-5

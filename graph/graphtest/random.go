@@ -12,15 +12,14 @@ import (
 	"github.com/miplc/miplc/graph"
 )
 
-// stream is a random number generator of its own for every seed and name.
+// stream returns a random number generator that depends only on seed and name.
 func stream(seed uint64, name string) *rand.Rand {
 	return rand.New(rand.NewChaCha8(sha256.Sum256(append(binary.LittleEndian.AppendUint64(nil, seed), name...))))
 }
 
-// RandomEnv makes a batch with bags of the given sizes for a graph: bag_of from
-// the sizes, inputs and parameters uniform in [-1, 1], each from a stream of
-// its own. Values that the graph wants otherwise (candidate sets, counts) are
-// the caller's to replace.
+// RandomEnv makes a batch with bags of the given sizes for a graph: bag_of from the sizes, inputs
+// and parameters uniform in [-1, 1], each from its own random stream. Callers replace values that
+// must be of another kind, for example candidate sets and counts.
 func RandomEnv(g *graph.Graph, seed uint64, sizes []int) graph.Env {
 	env := graph.Env{B: len(sizes), Values: map[string]*graph.Tensor{}}
 	var bagOf []int
@@ -46,21 +45,21 @@ func RandomEnv(g *graph.Graph, seed uint64, sizes []int) graph.Env {
 	return env
 }
 
-// Options bounds a random graph. Zero values get the defaults.
+// Options are the options of Random. Zero values mean the defaults.
 type Options struct {
 	Steps  int  // operations to draw; default 20
 	Images bool // start with a convolution and pooling over instances [N, 1, 8, 8]
-	// NoStop leaves out StopGrad, which finite differences do not see. NoGather leaves out SegmentGather; NoMax the ops whose gradient jumps where
-	// two values are equal (Max, SegmentMax, Maximum, Minimum, MaxPool2D).
+	// NoStop excludes StopGrad, which finite differences ignore. NoGather excludes SegmentGather.
+	// NoMax excludes ops whose gradient jumps where two values are equal (Max, SegmentMax, Maximum,
+	// Minimum, MaxPool2D).
 	NoStop, NoGather, NoMax bool
 }
 
-// Random makes a valid graph over a ragged batch: inputs instances and bag_of,
-// parameters p0, p1, ..., outputs out0 (per bag), out1 (per instance) and loss
-// (scalar). All values are bounded by 100 for inputs and parameters in [-1, 1],
-// and continuous in them, so engines of different precision agree on them. No
-// value mixes instances of different bags except through the bags, so padding
-// with instances of no bag changes no output but in the padded rows.
+// Random makes a valid graph over a ragged batch: inputs instances and bag_of, parameters p0, p1,
+// ..., outputs out0 (per bag), out1 (per instance) and loss (scalar). For inputs and parameters in
+// [-1, 1], all values are bounded by 100 and continuous, so engines of different precision agree on
+// them. Values of different bags are combined only by ops per bag, so padding changes no output
+// except its own rows.
 func Random(seed uint64, o Options) *graph.Graph {
 	o.Steps = cmp.Or(o.Steps, 20)
 	r := &random{Builder: graph.NewBuilder(fmt.Sprintf("random%d", seed)), Rand: stream(seed, "random graph"), Options: o}
@@ -76,12 +75,12 @@ func Random(seed uint64, o Options) *graph.Graph {
 		err = graph.Verify(g)
 	}
 	if err != nil {
-		panic(fmt.Sprintf("graphtest: random graph %d: %v", seed, err)) // a slip in this file
+		panic(fmt.Sprintf("graphtest: random graph %d: %v", seed, err)) // a mistake in this file
 	}
 	return g
 }
 
-// bounded is a node with the interval that its values lie in.
+// bounded is a node with bounds of its values.
 type bounded struct {
 	node   *graph.Node
 	lo, hi float64
@@ -98,10 +97,10 @@ type random struct {
 	pool   []bounded
 }
 
-// limit is the size that values may grow to.
+// limit is the largest absolute value in a graph.
 const limit = 100
 
-// keep adds a node to the pool; a value that could grow too large is squashed.
+// keep adds a node to the pool. It applies tanh if the value could exceed limit.
 func (r *random) keep(x *graph.Node, lo, hi float64) {
 	if math.Max(math.Abs(lo), math.Abs(hi)) > limit {
 		x, lo, hi = r.Tanh(x), -1, 1
@@ -109,11 +108,11 @@ func (r *random) keep(x *graph.Node, lo, hi float64) {
 	r.pool = append(r.pool, bounded{x, lo, hi})
 }
 
-// pick draws a value of the pool that a condition holds for, late ones more often.
-func (r *random) pick(fits func(s shape) bool) (bounded, bool) {
+// pick draws a value of the pool whose shape matches, later ones more often.
+func (r *random) pick(match func(s shape) bool) (bounded, bool) {
 	var found []bounded
 	for _, v := range r.pool {
-		if fits(v.node.Shape) {
+		if match(v.node.Shape) {
 			found = append(found, v)
 		}
 	}
@@ -129,7 +128,7 @@ func (r *random) param(s shape) bounded {
 	return bounded{p, -1, 1}
 }
 
-// instances starts the graph: features, or images through convolution and pooling.
+// instances returns the first value: features, or images after convolution and pooling.
 func (r *random) instances() bounded {
 	if !r.Images {
 		return bounded{r.Input("instances", graph.Float, shape{n, graph.Dim(2 + r.IntN(4))}), -1, 1}
@@ -149,7 +148,7 @@ func (r *random) instances() bounded {
 	return bounded{r.Tanh(y), -1, 1}
 }
 
-// step draws one operation; where its conditions are not met it does nothing.
+// step tries one random operation. It does nothing if the conditions of the operation are not met.
 func (r *random) step() {
 	v, _ := r.pick(func(shape) bool { return true })
 	moves := []func(bounded){
@@ -190,7 +189,7 @@ func (r *random) unary(v bounded) {
 	}
 }
 
-// binary joins two values of the pool whose shapes fit.
+// binary combines two values of the pool whose shapes broadcast.
 func (r *random) binary(v bounded) {
 	w, ok := r.pick(func(s shape) bool {
 		out, err := graph.Broadcast(v.node.Shape, s)
@@ -203,7 +202,7 @@ func (r *random) binary(v bounded) {
 	r.join(v, w)
 }
 
-// withParam joins a value with a parameter that is stretched along its rows.
+// withParam combines a value with a parameter that is broadcast along its rows.
 func (r *random) withParam(v bounded) {
 	if s := v.node.Shape; len(s) == 2 && s[1] > 0 {
 		shapes := []shape{{s[1]}, {1, s[1]}, {1, 1}, {}}
@@ -236,7 +235,7 @@ func (r *random) join(v, w bounded) {
 	}
 }
 
-// dense is a product with a parameter matrix.
+// dense multiplies by a parameter matrix.
 func (r *random) dense(v bounded) {
 	s := v.node.Shape
 	if len(s) != 2 || s[1] < 0 || s[1] > 16 {
@@ -247,7 +246,7 @@ func (r *random) dense(v bounded) {
 	r.keep(r.MatMul(v.node, w.node), -bound, bound)
 }
 
-// rows is an operation along the last axis.
+// rows applies an operation along the last axis.
 func (r *random) rows(v bounded) {
 	s := v.node.Shape
 	if len(s) != 2 || s[1] < 0 {
@@ -283,7 +282,7 @@ func (r *random) reduce(v bounded) {
 	r.keep(r.Max(v.node, keep, axis), v.lo, v.hi)
 }
 
-// rearrange moves elements: join, part, pad, turn twice, reshape, stretch.
+// rearrange moves elements: concatenate, slice, pad, transpose twice, reshape, expand.
 func (r *random) rearrange(v bounded) {
 	s := v.node.Shape
 	if len(s) != 2 || s[1] < 0 || s[1] > 16 {
@@ -310,8 +309,8 @@ func (r *random) rearrange(v bounded) {
 	}
 }
 
-// segment is one op along the bags. Sums are means here, so that large bags
-// stay as bounded as small ones.
+// segment applies one op per bag. It uses means instead of sums, so that the bounds do not depend
+// on the size of a bag.
 func (r *random) segment(v bounded) {
 	s := v.node.Shape
 	switch {
@@ -333,7 +332,7 @@ func (r *random) mean(x *graph.Node) *graph.Node {
 	return r.Div(r.SegmentSum(x, r.bagOf), r.SegmentSum(r.Fill(1, shape{n, 1}), r.bagOf))
 }
 
-// pooling is attention pooling with a score per instance.
+// pooling applies attention pooling with a score per instance.
 func (r *random) pooling(v bounded) {
 	scores, ok := r.pick(func(s shape) bool { return s.Equal(shape{n, 1}) })
 	if s := v.node.Shape; !ok || len(s) != 2 || s[0] != n {
@@ -343,8 +342,8 @@ func (r *random) pooling(v bounded) {
 	r.keep(r.SegmentSum(r.Mul(weights, v.node), r.bagOf), v.lo, v.hi)
 }
 
-// outputs names a value per bag, one per instance and a scalar that depends on
-// every value of the pool that nothing else uses.
+// outputs adds an output per bag, one per instance and a scalar that depends on every value of the
+// pool that nothing else uses.
 func (r *random) outputs() {
 	lastOf := func(lead graph.Dim) *graph.Node {
 		for _, v := range slices.Backward(r.pool) {
@@ -367,7 +366,7 @@ func (r *random) outputs() {
 	r.Output("loss", loss)
 }
 
-// scalar is a bounded number that depends on all of v.
+// scalar returns a bounded number that depends on all of v.
 func (r *random) scalar(v bounded) *graph.Node {
 	x := r.Tanh(r.Mul(v.node, r.Scalar(1/math.Max(1, v.size()))))
 	if s := x.Shape; len(s) > 0 && s[0] == n {

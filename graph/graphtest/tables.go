@@ -9,7 +9,7 @@ const (
 
 type shape = graph.Shape
 
-// elementwise has the ops of one value, near their kinks and far out.
+// elementwise has the ops with one input, near their kinks and at large values.
 func elementwise() []recipe {
 	list := []recipe{
 		{graph.OpInput, "", nil, func(m *maker) *graph.Node { return m.in("x", shape{n, 3}) }},
@@ -29,7 +29,7 @@ func elementwise() []recipe {
 	}
 	for _, op := range graph.AllOps() {
 		if !op.Elementwise() || op.Arity() != 1 || op == graph.OpLog || op == graph.OpSqrt || op == graph.OpClamp {
-			continue // those named have rows of their own
+			continue // they have their own rows
 		}
 		for _, s := range []shape{{n, 3}, {}, {b, 1, 2}} {
 			list = append(list, recipe{op, s.String(), nil, func(m *maker) *graph.Node {
@@ -40,7 +40,7 @@ func elementwise() []recipe {
 	return list
 }
 
-// must applies an op by its number.
+// must applies an op.
 func must(b *graph.Builder, op graph.Op, a graph.Attrs, in ...*graph.Node) *graph.Node {
 	y, err := b.Apply(op, a, in...)
 	if err != nil {
@@ -49,8 +49,8 @@ func must(b *graph.Builder, op graph.Op, a graph.Attrs, in ...*graph.Node) *grap
 	return y
 }
 
-// broadcasting has the ops of two values with equal shapes, and with either or
-// both sides stretched.
+// broadcasting has the ops with two inputs of equal shapes, and with either or both inputs
+// broadcast.
 func broadcasting() []recipe {
 	var list []recipe
 	for _, op := range graph.AllOps() {
@@ -160,8 +160,8 @@ func reductions() []recipe {
 	}})
 }
 
-// segments has every segment op on ragged batches: one bag, mixed bags, bags
-// with padding between and after.
+// segments has every segment op on ragged batches: one bag, mixed bags, padding between and after
+// bags.
 func segments() []recipe {
 	batches := []struct {
 		name  string
@@ -205,7 +205,7 @@ func segments() []recipe {
 	empty := []int{0, 0, 2, 2, 2} // bag 1 has no instances
 	return append(list,
 		recipe{graph.OpSegmentMax, "empty bag", empty, func(m *maker) *graph.Node {
-			m.kink = true // of the clamp, which makes the result finite
+			m.kink = true // the kink of the clamp, which makes the result finite
 			return m.Clamp(m.SegmentMax(m.in("x", shape{n, 2}), m.bagOf), -50, 50)
 		}},
 		recipe{graph.OpSegmentSum, "empty bag", empty, func(m *maker) *graph.Node {

@@ -1,7 +1,6 @@
-// Package gemm multiplies matrices of float32. On amd64 with AVX2 and FMA it
-// has a kernel of its own, three to five times as fast as gonum's, which is used
-// everywhere else. gonum is right but has no kernel for these instructions, and
-// training spends most of its time here.
+// Package gemm multiplies matrices of float32. On amd64 processors with AVX2 and FMA it uses its
+// own kernel, three to five times as fast as gonum's, because training spends most of its time
+// here. Elsewhere it calls gonum.
 package gemm
 
 import (
@@ -14,9 +13,9 @@ import (
 	"github.com/miplc/miplc/internal/workers"
 )
 
-// Multiply computes c = a b + beta c for row-major matrices; c is [m, n], the
-// inner extent is k. With ta (tb) the memory of a (b) holds its transpose. The
-// number of processors changes no bit of the result; the kind of processor may.
+// Multiply computes c = a b + beta c for row-major matrices. c is [m, n], the inner size is k. With
+// ta (tb), a (b) is stored transposed. The result does not depend on the number of processors, bit
+// for bit, but it may depend on the kind of processor.
 func Multiply(ta, tb bool, m, n, k int, a, b []float32, beta float32, c []float32) {
 	if !accelerated || n < narrow || m*n*k < small {
 		lda, ldb, fa, fb := k, n, blas.NoTrans, blas.NoTrans
@@ -44,14 +43,14 @@ func Multiply(ta, tb bool, m, n, k int, a, b []float32, beta float32, c []float3
 }
 
 const (
-	narrow = 6       // results of fewer columns leave most of a tile empty
-	small  = 4 << 10 // products for which packing does not pay
-	large  = 8 << 20 // products for which a second goroutine pays
+	narrow = 6       // results with fewer columns leave most of a tile empty
+	small  = 4 << 10 // products with fewer operations are slower with packing
+	large  = 8 << 20 // products with more operations use several goroutines
 
-	rows, cols = 6, 16 // of a tile: twelve registers of eight numbers
+	rows, cols = 6, 16 // size of a tile: twelve registers of eight numbers
 
-	// Parts that fit the caches: depth is the inner extent of the packed parts,
-	// wide the columns of b and high the rows of a that are packed at once.
+	// Sizes of parts that fit the caches: depth is the inner size of the packed parts, wide the
+	// number of columns of b and high the number of rows of a that are packed at once.
 	depth, wide, high = 384, 512, 96
 )
 
@@ -80,7 +79,7 @@ func scale(c []float32, beta float32) {
 	}
 }
 
-// buffers hold packed parts.
+// buffers contains packed parts.
 type buffers struct {
 	a [high * depth]float32
 	b [wide * depth]float32
@@ -89,7 +88,7 @@ type buffers struct {
 
 var pool = sync.Pool{New: func() any { return new(buffers) }}
 
-// block adds rows from to to of a b to c.
+// block adds rows from (included) to to (excluded) of the product a b to c.
 func block(a, b matrix, from, to, n, k int, c []float32) {
 	buf := pool.Get().(*buffers)
 	defer pool.Put(buf)
@@ -107,9 +106,8 @@ func block(a, b matrix, from, to, n, k int, c []float32) {
 	}
 }
 
-// pack writes m, count rows of d numbers, as panels of size rows each: number 0
-// of all rows of the panel, then number 1, and so on. A panel that is not full
-// is filled up with zeros.
+// pack writes m, count rows of d numbers, as panels of size rows each: number 0 of all rows of the
+// panel, then number 1, and so on. The last panel is filled with zeros.
 func pack(dst []float32, m matrix, count, d, size int) {
 	for first := 0; first < count; first += size {
 		panel := dst[first*d : (first+size)*d]
@@ -117,7 +115,7 @@ func pack(dst []float32, m matrix, count, d, size int) {
 		if have < size {
 			clear(panel)
 		}
-		if m.row == 1 { // the rows of the panel stand side by side
+		if m.row == 1 { // the rows of the panel are adjacent
 			for p := range d {
 				copy(panel[p*size:p*size+have], m.data[first+p*m.col:])
 			}

@@ -17,7 +17,7 @@ func random(rng *rand.Rand, n int) []float32 {
 	return x
 }
 
-// product is the definition, in float64.
+// product returns the definition, in float64.
 func product(ta, tb bool, m, n, k int, a, b []float32, beta float32, c []float32) []float64 {
 	out := make([]float64, m*n)
 	for i := range m {

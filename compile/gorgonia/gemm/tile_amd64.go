@@ -2,7 +2,7 @@ package gemm
 
 import "golang.org/x/sys/cpu"
 
-// accelerated tells whether the processor has the instructions of tile.
+// accelerated reports whether the processor has the instructions that tile uses.
 var accelerated = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 
 // tile adds the product of a panel a [d][6] and a panel b [d][16] to the tile c
