@@ -76,8 +76,8 @@ func checkPlaces(t *testing.T, err error, src []byte) {
 }
 
 func TestShippedSpecs(t *testing.T) {
-	want := []string{"demipl", "demipl-av", "demipl-equations", "demipl-image", "demipl-md", "demipl-pr", "demipl-program",
-		"elimipl", "elimipl-image", "lws-maxmin", "lws-maxmin-mlp", "lws-mean", "lws-mean-mlp", "miplgp", "miplma", "miplma-image",
+	want := []string{"abmil", "demipl", "demipl-av", "demipl-equations", "demipl-image", "demipl-md", "demipl-mlp", "demipl-pr", "demipl-program",
+		"elimipl", "elimipl-image", "gated-abmil", "instance-max", "instance-mean", "lws-maxmin", "lws-maxmin-mlp", "lws-mean", "lws-mean-mlp", "miplgp", "miplma", "miplma-image",
 		"pl-aggd-maxmin", "pl-aggd-mean", "proden-maxmin", "proden-maxmin-mlp", "proden-mean", "proden-mean-mlp", "quickstart",
 		"rc-maxmin", "rc-maxmin-mlp", "rc-mean", "rc-mean-mlp"}
 	if d := cmp.Diff(want, specs.Models()); d != "" {

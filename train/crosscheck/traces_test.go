@@ -18,17 +18,18 @@ import (
 )
 
 // traces lists the kept ones: of DEMIPL by reading and bags a step (trace.py),
-// of other shipped specs by name (pll.py).
+// of other shipped specs by name (pll.py, mil.py).
 var traces = []string{
 	"trace-paper-b1", "trace-paper-b4", "trace-program-b1", "trace-program-b4",
 	"trace-proden-mean", "trace-proden-maxmin-mlp", "trace-rc-mean-mlp", "trace-rc-maxmin",
 	"trace-lws-mean", "trace-lws-maxmin-mlp", "trace-elimipl", "trace-miplma",
+	"trace-demipl-mlp", "trace-abmil", "trace-gated-abmil", "trace-instance-max", "trace-instance-mean",
 }
 
 // traceTolerance is the relative difference that losses and parameters may have.
 const traceTolerance = 1e-5
 
-// trace is one recording; see trace.py and pll.py for its making.
+// trace is one recording; see trace.py, pll.py and mil.py for its making.
 type trace struct {
 	Spec       string   // file beside the trace, or the name of a shipped spec
 	Sets       []string // settings that differ from it

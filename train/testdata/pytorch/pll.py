@@ -35,7 +35,16 @@ def layer(params, weight, bias, rows, columns, gen):
 
 
 def numbers(t):
-    return [float(v) for v in t.detach().flatten()]
+    return [float(f"{v:.9g}") for v in t.detach().flatten()]  # as many digits as a float32 has
+
+
+class Learner:
+    # Of each learner: the width of its dropout mask, whether it renews the label weights
+    # before the loss, and otherwise whether it does so with the prediction after the step.
+    units, before, again = 0, False, False
+
+    def total(self, terms):  # the loss
+        return sum(terms.values())
 
 
 # The pooled learners: a bag becomes one vector, then a linear model or an MLP.
@@ -48,7 +57,7 @@ def maxmin(x):
     return torch.cat([x.max(0, keepdim=True).values, x.min(0, keepdim=True).values], 1)
 
 
-class Pooled:
+class Pooled(Learner):
     nesterov, cosine, first = False, False, 1
 
     def __init__(self, pool, hidden=()):
@@ -71,8 +80,6 @@ class Pooled:
 
 
 class Proden(Pooled):
-    again = False  # whether the label weights come from a prediction after the step
-
     def terms(self, logits, p, S, w):
         return {"label": -(w * torch.log(p)).sum(1).mean()}
 
@@ -98,8 +105,8 @@ class LWS(Pooled):
 
 # The attention learners: dense, dropout, relu, gated scores, softmax attention.
 
-class Attention:
-    again, nesterov, cosine, first = False, True, True, 0
+class Attention(Learner):
+    nesterov, cosine, first = True, True, 0
     units, hidden = 16, 8
 
     def params(self, gen):
@@ -158,7 +165,6 @@ class Miplma(Attention):
 def trace(name, model, spec, sets, lr, seed):
     gen = torch.Generator().manual_seed(seed)
     params, bags = model.params(gen), STEPS * BATCH // EPOCHS
-    attention = isinstance(model, Attention)
     sizes = [int(torch.randint(2, 9, (1,), generator=gen)) for _ in range(bags)]
     x = [torch.randn(n, D, generator=gen) for n in sizes]
     S = torch.zeros(bags, K)
@@ -179,16 +185,20 @@ def trace(name, model, spec, sets, lr, seed):
         for at in range(0, bags, BATCH):
             chosen = order[at:at + BATCH]
             batch, rows = [x[i] for i in chosen], sum(sizes[i] for i in chosen)
-            mask = (torch.rand(rows, model.units, generator=gen) < 0.5).float() * 2 if attention else torch.zeros(0)
+            mask = (torch.rand(rows, model.units, generator=gen) < 0.5).float() * 2 if model.units else torch.zeros(0)
             raw, p = model.outputs(params, batch, mask, t)
+            if model.before:
+                with torch.no_grad():
+                    w[chosen] = model.weights(p, S[chosen], w[chosen], lam)
             terms = model.terms(raw, p, S[chosen], w[chosen])
-            loss = sum(terms.values())
+            loss = model.total(terms)
             opt.zero_grad()
             loss.backward()
             opt.step()
-            with torch.no_grad():
-                now = model.outputs(params, batch, mask, t)[1] if model.again else p
-                w[chosen] = model.weights(now, S[chosen], w[chosen], lam)
+            if not model.before:
+                with torch.no_grad():
+                    now = model.outputs(params, batch, mask, t)[1] if model.again else p
+                    w[chosen] = model.weights(now, S[chosen], w[chosen], lam)
             step = {"bags": chosen, "epoch": t, "lr": rate, "lambda": lam, "mask": numbers(mask),
                     "loss": float(loss), "terms": {n: float(v) for n, v in terms.items()},
                     "probabilities": numbers(p), "weights": [numbers(w[i]) for i in chosen]}
@@ -207,11 +217,12 @@ MLP = ["model.blocks=[pool: mean, dense: 8, relu, dense: 6, relu, classifier: so
 MAXMIN_MLP = ["model.blocks=[pool: maxmin, dense: 8, relu, dense: 6, relu, classifier: softmax]"]
 SMALL = ["model.blocks.dense=16", "model.blocks.attention.hidden=8"]
 
-trace("proden-mean", Proden(mean), "proden-mean", FEW, 0.05, 11)
-trace("proden-maxmin-mlp", Proden(maxmin, (8, 6)), "proden-maxmin", FEW + MAXMIN_MLP, 0.05, 12)
-trace("rc-mean-mlp", RC(mean, (8, 6)), "rc-mean", FEW + MLP, 0.05, 13)
-trace("rc-maxmin", RC(maxmin), "rc-maxmin", FEW, 0.05, 14)
-trace("lws-mean", LWS(mean), "lws-mean", FEW + ["model.numbers.beta=2"], 0.05, 15)
-trace("lws-maxmin-mlp", LWS(maxmin, (8, 6)), "lws-maxmin", FEW + MAXMIN_MLP + ["model.numbers.beta=2"], 0.05, 16)
-trace("elimipl", Elimipl(), "elimipl", FEW + SMALL, 0.05, 17)
-trace("miplma", Miplma(), "miplma", FEW + SMALL, 0.05, 18)
+if __name__ == "__main__":
+    trace("proden-mean", Proden(mean), "proden-mean", FEW, 0.05, 11)
+    trace("proden-maxmin-mlp", Proden(maxmin, (8, 6)), "proden-maxmin", FEW + MAXMIN_MLP, 0.05, 12)
+    trace("rc-mean-mlp", RC(mean, (8, 6)), "rc-mean", FEW + MLP, 0.05, 13)
+    trace("rc-maxmin", RC(maxmin), "rc-maxmin", FEW, 0.05, 14)
+    trace("lws-mean", LWS(mean), "lws-mean", FEW + ["model.numbers.beta=2"], 0.05, 15)
+    trace("lws-maxmin-mlp", LWS(maxmin, (8, 6)), "lws-maxmin", FEW + MAXMIN_MLP + ["model.numbers.beta=2"], 0.05, 16)
+    trace("elimipl", Elimipl(), "elimipl", FEW + SMALL, 0.05, 17)
+    trace("miplma", Miplma(), "miplma", FEW + SMALL, 0.05, 18)
