@@ -88,6 +88,31 @@ func (d *Dataset) LabelsIn(classes []string) ([]int, error) {
 	return out, nil
 }
 
+// CandidatesIn returns a function that gives the candidate set of a bag in the order of
+// other classes, such as those of a model, by name like LabelsIn. Candidates that are none
+// of the classes are left out. A set of all classes of the dataset says nothing: it is nil.
+func (d *Dataset) CandidatesIn(classes []string) func(bag int) []uint8 {
+	place := make([]int, d.Classes)
+	for c := range place {
+		if place[c] = c; d.ClassNames != nil {
+			place[c] = slices.Index(classes, d.ClassNames[c])
+		}
+	}
+	return func(bag int) []uint8 {
+		set := d.CandidateSet(bag)
+		if !slices.Contains(set, 0) {
+			return nil
+		}
+		out := make([]uint8, len(classes))
+		for c, in := range set {
+			if in != 0 && place[c] >= 0 && place[c] < len(classes) {
+				out[place[c]] = 1
+			}
+		}
+		return out
+	}
+}
+
 // CandidateSet returns the row of bag i, [Classes], sharing memory.
 func (d *Dataset) CandidateSet(i int) []uint8 {
 	return d.Candidates[i*d.Classes : (i+1)*d.Classes]

@@ -230,3 +230,20 @@ func TestLabelsIn(t *testing.T) {
 		t.Errorf("without names, too many: %v", err)
 	}
 }
+
+// Candidate sets go by the names of classes too. Those of all classes say nothing.
+func TestCandidatesIn(t *testing.T) {
+	d, err := decodeCSV(strings.NewReader("bag,label,candidates,f1\n1,,cat dog,1\n2,,dog emu,2\n3,,cat dog emu,3\n"), "three.csv", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	candidates := d.CandidatesIn([]string{"dog", "cow", "cat"})
+	if got := fmt.Sprint(candidates(0), candidates(1), candidates(2)); got != "[1 0 1] [1 0 0] []" {
+		t.Errorf("candidate sets %s", got)
+	}
+	d.ClassNames = nil
+	candidates = d.CandidatesIn([]string{"a", "b"})
+	if got := fmt.Sprint(candidates(0), candidates(1)); got != "[1 1] [0 1]" {
+		t.Errorf("without names: %s", got)
+	}
+}

@@ -29,6 +29,7 @@ type options struct {
 	Data    string
 	Bag     int    // from 1; 0: all
 	Output  string // path of a CSV file; empty: none
+	Detail  bool   // print all measures
 	Force   bool
 	backend.Flags
 }
@@ -49,33 +50,9 @@ type result struct {
 	Backend string   `json:"backend"`
 	Classes []string `json:"classes"`
 	Bags    []bag    `json:"bags"`
-	score            // of all bags, without an accuracy if Parts are known
+	score            // of all bags, without measures if Parts are known
 	Parts   []part   `json:"parts,omitempty"`
 	Output  string   `json:"output,omitempty"`
-}
-
-// score counts the bags that are predicted right.
-type score struct {
-	Known    int      `json:"known"`              // bags whose true label is known
-	Accuracy *float64 `json:"accuracy,omitempty"` // share of them that are predicted right
-
-	right int
-}
-
-// add counts a bag whose true label is known.
-func (s *score) add(right bool) {
-	s.Known++
-	if right {
-		s.right++
-	}
-}
-
-// settle computes the accuracy.
-func (s *score) settle() {
-	if s.Known > 0 {
-		share := float64(s.right) / float64(s.Known)
-		s.Accuracy = &share
-	}
 }
 
 // part is the score of one part of the split on which the model was trained.
@@ -92,10 +69,11 @@ func Command(con *console.Console) *cobra.Command {
 		Use:   "predict MODEL DATA",
 		Short: "Predict the bags of a dataset with a trained model",
 		Long: `Predict the bags of a dataset (.npz, .mat, .csv, .csv.gz) with a model.onnx or the folder
-of a run. If the dataset contains true labels, also print the accuracy. Classes are
-matched by name. Bags are counted from 1.`,
+of a run. If the dataset contains true labels, also print the accuracy and other measures
+(docs/measures.md defines them). Classes are matched by name. Bags are counted from 1.`,
 		Example: `  miplc predict run/model.onnx bags.npz
   miplc predict run bags.npz --bag 3
+  miplc predict run bags.npz --measures
   miplc predict run bags.csv --backend onnx-go -o predictions.csv`,
 		Args: console.Args(console.Arg("MODEL", &o.Model), console.Arg("DATA", &o.Data)),
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
@@ -104,6 +82,7 @@ matched by name. Bags are counted from 1.`,
 	cmd.Flags().IntVar(&o.Bag, "bag", 0, "number of the only bag to predict, from 1 (default: all)")
 	console.Limit(cmd.Flags(), 1, console.Most, "bag")
 	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "CSV file for the predictions")
+	cmd.Flags().BoolVar(&o.Detail, "measures", false, "print all measures, the table of classes, the confusion matrix and the calibration")
 	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite an existing CSV file")
 	o.Flags.Add(cmd)
 	return cmd
@@ -183,33 +162,39 @@ func predict(ctx context.Context, o *options, model *runtime.Model, set *data.Da
 		}
 		r.Bags = append(r.Bags, bag)
 	}
-	r.scores(parts != nil)
+	r.scores(parts != nil, set.CandidatesIn(info.Classes), o.Detail)
 	return r, nil
 }
 
-// scores computes the accuracies: of each part of the split, or of all bags together if
-// the model was not trained on any of them.
-func (r *result) scores(split bool) {
+// scores computes the measures: of each part of the split, or of all bags together if the
+// model was not trained on any of them. candidates are those of all bags of the dataset.
+func (r *result) scores(split bool, candidates func(bag int) []uint8, detail bool) {
 	parts := []part{{Part: runs.TrainPart}, {Part: runs.TestPart}}
 	for _, b := range r.Bags {
-		of := slices.IndexFunc(parts, func(p part) bool { return p.Part == b.Part })
-		if of >= 0 {
-			parts[of].Bags++
+		label := -1
+		if b.True != nil {
+			label = *b.True
+			r.Known++
 		}
-		if b.True == nil {
+		add := func(s *score) { s.bags.Add(b.Probabilities, label, candidates(b.Bag-1)) }
+		if !split {
+			add(&r.score)
 			continue
 		}
-		r.add(b.Label == *b.True)
-		if of >= 0 {
-			parts[of].add(b.Label == *b.True)
+		if of := slices.IndexFunc(parts, func(p part) bool { return p.Part == b.Part }); of >= 0 {
+			parts[of].Bags++
+			if label >= 0 {
+				parts[of].Known++
+			}
+			add(&parts[of].score)
 		}
 	}
 	if !split {
-		r.settle()
+		r.settle(r.Classes, detail)
 		return
 	}
 	for i := range parts {
-		parts[i].settle()
+		parts[i].settle(r.Classes, detail)
 	}
 	r.Parts = parts
 }
@@ -226,13 +211,11 @@ func (r *result) print(w io.Writer) error {
 	if len(r.Bags) == 1 {
 		return nil
 	}
-	if r.Accuracy != nil {
-		fmt.Fprintf(w, "accuracy %.4f on the %s whose true label is known\n", *r.Accuracy, diag.Count(r.Known, "bag"))
+	if r.Parts == nil {
+		r.score.print(w, "")
 	}
 	for _, p := range r.Parts {
-		if p.Accuracy != nil {
-			fmt.Fprintf(w, "%s accuracy %.4f on %s whose true label is known\n", map[string]string{runs.TrainPart: "training", runs.TestPart: "test"}[p.Part], *p.Accuracy, diag.Count(p.Known, "bag"))
-		}
+		p.print(w, map[string]string{runs.TrainPart: "training ", runs.TestPart: "test "}[p.Part])
 	}
 	return nil
 }

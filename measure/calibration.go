@@ -1,0 +1,51 @@
+package measure
+
+import "math"
+
+// Bins is the number of bins of the reliability diagram and the ECE.
+const Bins = 15
+
+// Bin is a bin of the reliability diagram: the bags whose predicted class has a
+// probability above Low and up to High.
+type Bin struct {
+	Low        float64  `json:"low"`
+	High       float64  `json:"high"`
+	Bags       int      `json:"bags"`
+	Confidence *float64 `json:"confidence"` // mean probability of the predicted class; nil without bags
+	Accuracy   *float64 `json:"accuracy"`   // share predicted right; nil without bags
+}
+
+type binSum struct {
+	bags, right int
+	confidence  float64
+}
+
+// binOf returns the bin of a probability. The first bin includes 0.
+func binOf(p float64) int {
+	if math.IsNaN(p) {
+		return 0
+	}
+	return max(0, min(int(math.Ceil(p*Bins))-1, Bins-1))
+}
+
+// calibrationError returns the ECE times the number of bags.
+func (t *counts) calibrationError() float64 {
+	sum := 0.0
+	for _, b := range t.bins {
+		sum += math.Abs(float64(b.right) - b.confidence)
+	}
+	return sum
+}
+
+// reliability returns the bins, or nil if a probability is not finite.
+func (t *counts) reliability() []Bin {
+	if t.known == 0 || !t.finite {
+		return nil
+	}
+	list := make([]Bin, Bins)
+	for i, b := range t.bins {
+		list[i] = Bin{Low: float64(i) / Bins, High: float64(i+1) / Bins, Bags: b.bags,
+			Confidence: defined(ratio(b.confidence, b.bags)), Accuracy: defined(ratio(b.right, b.bags))}
+	}
+	return list
+}

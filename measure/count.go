@@ -1,0 +1,152 @@
+package measure
+
+import (
+	"math"
+	"slices"
+)
+
+// counts are sums over bags, from which the measures follow. All but inside and limited
+// are sums over the bags with a known label.
+type counts struct {
+	p                       *Predictions
+	known                   int
+	support, predicted, hit []int // by class: true, predicted, both
+	second                  int   // bags whose true class is among the two most probable ones
+	logLoss, brier          float64
+	bins                    []binSum
+	finite                  bool // whether all probabilities are numbers
+	inside, limited         int  // bags with a candidate set that excludes a class; those predicted inside it
+}
+
+// leastProbability bounds the log loss: the spacing of float32 numbers at 1.
+const leastProbability = 1. / (1 << 23)
+
+func (p *Predictions) count() *counts {
+	k := p.Classes
+	t := &counts{p: p, support: make([]int, k), predicted: make([]int, k), hit: make([]int, k), bins: make([]binSum, Bins), finite: true}
+	for i, label := range p.Labels {
+		class := p.Predicted(i)
+		if set := p.Candidates[i*k : (i+1)*k]; slices.Contains(set, 0) && slices.Contains(set, 1) {
+			t.limited++
+			t.inside += int(set[class])
+		}
+		if label < 0 {
+			continue
+		}
+		t.known++
+		t.support[label]++
+		t.predicted[class]++
+		if class == label {
+			t.hit[label]++
+		}
+		t.addProbabilities(p.row(i), label, class)
+	}
+	return t
+}
+
+func (t *counts) addProbabilities(row []float32, label, class int) {
+	above := 0 // classes that are more probable than the true one
+	for c, v := range row {
+		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+			t.finite = false
+		}
+		if v > row[label] || v == row[label] && c < label {
+			above++
+		}
+		d := float64(v)
+		if c == label {
+			d--
+		}
+		t.brier += d * d
+	}
+	if above < 2 {
+		t.second++
+	}
+	t.logLoss -= math.Log(max(float64(row[label]), leastProbability))
+	confidence := float64(row[class])
+	b := &t.bins[binOf(confidence)]
+	b.bags++
+	b.confidence += confidence
+	if class == label {
+		b.right++
+	}
+}
+
+// total returns the sum of the values of some classes.
+func total(values []int) (n int) {
+	for _, v := range values {
+		n += v
+	}
+	return n
+}
+
+// mean returns the mean over the classes for which of is defined.
+func (t *counts) mean(of func(class int) (float64, bool)) (float64, bool) {
+	sum, n := 0.0, 0
+	for c := range t.p.Classes {
+		if v, ok := of(c); ok {
+			sum, n = sum+v, n+1
+		}
+	}
+	return ratio(sum, n)
+}
+
+// ratio returns sum/n, which is not defined for n = 0.
+func ratio[T int | float64](sum T, n int) (float64, bool) {
+	if n == 0 {
+		return 0, false
+	}
+	return float64(sum) / float64(n), true
+}
+
+func (t *counts) recall(c int) (float64, bool)    { return ratio(t.hit[c], t.support[c]) }
+func (t *counts) precision(c int) (float64, bool) { return ratio(t.hit[c], t.predicted[c]) }
+func (t *counts) f1(c int) (float64, bool) {
+	return ratio(2*t.hit[c], t.support[c]+t.predicted[c])
+}
+
+// auroc returns the area under the receiver operating characteristic of a class against
+// the rest: the probability that a bag of the class has a higher probability of it than
+// another bag, where equal probabilities count half.
+func (t *counts) auroc(class int) (float64, bool) {
+	positives, negatives := float64(t.support[class]), float64(t.known-t.support[class])
+	if positives == 0 || negatives == 0 || !t.finite {
+		return 0, false
+	}
+	// Each key is the probability, as an integer that sorts alike, and whether the bag is
+	// of the class.
+	keys := make([]uint64, 0, t.known)
+	for i, label := range t.p.Labels {
+		if label < 0 {
+			continue
+		}
+		key := uint64(sortable(t.p.row(i)[class])) << 1
+		if label == class {
+			key |= 1
+		}
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	below, area := 0.0, 0.0 // below: bags of other classes
+	for len(keys) > 0 {
+		n, of := 0, 0.0
+		for ; n < len(keys) && keys[n]>>1 == keys[0]>>1; n++ {
+			of += float64(keys[n] & 1)
+		}
+		others := float64(n) - of
+		area += of * (below + others/2)
+		below += others
+		keys = keys[n:]
+	}
+	return area / (positives * negatives), true
+}
+
+// sortable returns an integer that orders numbers as v does.
+func sortable(v float32) uint32 {
+	const sign = 1 << 31
+	bits := math.Float32bits(v + 0) // -0 becomes 0
+	if bits&sign != 0 {
+		return ^bits
+	}
+	return bits | sign
+}
