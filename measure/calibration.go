@@ -2,8 +2,8 @@ package measure
 
 import "math"
 
-// Bins is the number of bins of the reliability diagram and the ECE.
-const Bins = 15
+// binCount is the number of bins of the reliability diagram and the ECE.
+const binCount = 15
 
 // Bin is a bin of the reliability diagram: the bags whose predicted class has a
 // probability above Low and up to High.
@@ -25,7 +25,7 @@ func binOf(p float64) int {
 	if math.IsNaN(p) {
 		return 0
 	}
-	return max(0, min(int(math.Ceil(p*Bins))-1, Bins-1))
+	return max(0, min(int(math.Ceil(p*binCount))-1, binCount-1))
 }
 
 // calibrationError returns the ECE times the number of bags.
@@ -42,9 +42,9 @@ func (t *counts) reliability() []Bin {
 	if t.known == 0 || !t.finite {
 		return nil
 	}
-	list := make([]Bin, Bins)
+	list := make([]Bin, binCount)
 	for i, b := range t.bins {
-		list[i] = Bin{Low: float64(i) / Bins, High: float64(i+1) / Bins, Bags: b.bags,
+		list[i] = Bin{Low: float64(i) / binCount, High: float64(i+1) / binCount, Bags: b.bags,
 			Confidence: defined(ratio(b.confidence, b.bags)), Accuracy: defined(ratio(b.right, b.bags))}
 	}
 	return list

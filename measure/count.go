@@ -23,9 +23,9 @@ const leastProbability = 1. / (1 << 23)
 
 func (p *Predictions) count() *counts {
 	k := p.Classes
-	t := &counts{p: p, support: make([]int, k), predicted: make([]int, k), hit: make([]int, k), bins: make([]binSum, Bins), finite: true}
+	t := &counts{p: p, support: make([]int, k), predicted: make([]int, k), hit: make([]int, k), bins: make([]binSum, binCount), finite: true}
 	for i, label := range p.Labels {
-		class := p.Predicted(i)
+		class := p.predictedClass(i)
 		if set := p.Candidates[i*k : (i+1)*k]; slices.Contains(set, 0) && slices.Contains(set, 1) {
 			t.limited++
 			t.inside += int(set[class])

@@ -25,13 +25,13 @@ func (p *Predictions) Add(probabilities []float32, label int, candidates []uint8
 // Bags returns the number of bags.
 func (p *Predictions) Bags() int { return len(p.Labels) }
 
-// Row returns the probabilities of bag i, sharing memory.
+// row returns the probabilities of bag i, sharing memory.
 func (p *Predictions) row(i int) []float32 {
 	return p.Probabilities[i*p.Classes : (i+1)*p.Classes]
 }
 
-// Predicted returns the most probable class of bag i, the first of equals.
-func (p *Predictions) Predicted(i int) int {
+// predictedClass returns the most probable class of bag i, the first of equals.
+func (p *Predictions) predictedClass(i int) int {
 	row := p.row(i)
 	best := 0
 	for c, v := range row {
@@ -65,16 +65,16 @@ func (p *Predictions) Values() Values {
 	return values
 }
 
-// Confusion counts the bags with a known label by true and predicted class,
+// confusion counts the bags with a known label by true and predicted class,
 // [true][predicted].
-func (p *Predictions) Confusion() [][]int {
+func (p *Predictions) confusion() [][]int {
 	matrix := make([][]int, p.Classes)
 	for i := range matrix {
 		matrix[i] = make([]int, p.Classes)
 	}
 	for i, label := range p.Labels {
 		if label >= 0 {
-			matrix[label][p.Predicted(i)]++
+			matrix[label][p.predictedClass(i)]++
 		}
 	}
 	return matrix
