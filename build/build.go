@@ -114,7 +114,7 @@ func Build(o Options) (*Manifest, error) {
 func (o *Options) build(p *compile.Program, sig compile.Signature) (*Manifest, error) {
 	state := initialState(p)
 	m := &Manifest{
-		Name: o.Spec.Name.V, Version: o.Version, SpecSHA256: o.Spec.Hash(), Seed: uint64(o.Spec.Train.Seed.V),
+		Name: o.Spec.Name.V, Version: o.Version, SpecSHA256: o.Spec.Identity(), Seed: uint64(o.Spec.Train.Seed.V),
 		InputShape: sig.Instance, Classes: sig.Classes, Parameters: p.FlatSize(),
 		InferNodes: len(p.Infer.Nodes), TrainNodes: len(p.Train.Nodes), SHA256: map[string]string{},
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -233,9 +234,16 @@ func (r *runner) begin() (err error) {
 		return r.atATime()
 	})
 	left := cellsOf(r.groups)
+	used := enginesOf(r.have)
 	for _, c := range left {
-		if _, err := r.trainers.Placement(c.candidates[0].spec); err != nil {
+		place, err := r.trainers.Placement(c.candidates[0].spec)
+		if err != nil {
 			return err
+		}
+		if before := used[c.Learner]; before != "" && place.Engine != before && c.candidates[0].spec.Learner == nil {
+			r.o.Observer.Warn(fmt.Sprintf("%s: finished cells were computed with engine %s, the others will be with %s: results differ by rounding; --engine %s continues with the first",
+				c.Learner, before, place.Engine, before))
+			used[c.Learner] = "" // once
 		}
 		c.input.waiting++
 	}
@@ -243,6 +251,17 @@ func (r *runner) begin() (err error) {
 	r.clock = newClock(left, costs, r.atATime())
 	r.journal, err = openJournal(r.o.Dir, r.part)
 	return err
+}
+
+// enginesOf returns an engine that computed finished cells of each learner.
+func enginesOf(have *Results) map[string]string {
+	used := map[string]string{}
+	for _, key := range slices.Sorted(maps.Keys(have.ByKey)) {
+		if result := have.ByKey[key]; result.Error == "" {
+			used[result.Learner] = result.Engine
+		}
+	}
+	return used
 }
 
 func cellsOf(groups []*group) (list []*Cell) {

@@ -116,6 +116,30 @@ func TestRunTwice(t *testing.T) {
 	}
 }
 
+// An experiment that goes on with another engine, as on another machine, says so.
+func TestRunWithAnotherEngine(t *testing.T) {
+	e, dir := parse(t, tiny), t.TempDir()
+	first := Options{Dir: dir, Select: Select{Splits: 1}}
+	first.Engine = engines.Gorgonia
+	if _, w, err := run(t, e, first); err != nil || len(w.warn) > 0 {
+		t.Fatal(w.warn, err)
+	}
+	rest := Options{Dir: dir}
+	rest.Library = ortest.Library(t)
+	rest.Engine = engines.ORT
+	_, w, err := run(t, e, rest)
+	if err != nil || len(w.warn) == 0 || !strings.Contains(w.warn[0], "computed with engine gorgonia, the others will be with ort") {
+		t.Errorf("warned %q, %v", w.warn, err)
+	}
+	learners := map[string]bool{}
+	for _, c := range w.ran {
+		learners[c.Learner] = true
+	}
+	if len(w.warn) > len(learners) {
+		t.Errorf("%d warnings for %d learners: %q", len(w.warn), len(learners), w.warn)
+	}
+}
+
 // A process that is killed between the result of a cell and its checkpoints leaves
 // these; the next start drops them.
 func TestLeftCheckpoints(t *testing.T) {

@@ -205,6 +205,19 @@ func (s *Spec) Hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
+// Identity returns the hash of the complete spec without train.engine. Checkpoints and
+// summaries record the engine separately, because auto becomes another one on another
+// machine.
+func (s *Spec) Identity() string { return s.WithEngine("").Hash() }
+
+// WithEngine returns a copy of the spec with another train.engine. The copy shares all
+// other values with the spec.
+func (s *Spec) WithEngine(name string) *Spec {
+	c := *s
+	c.Train.Engine.V = name
+	return &c
+}
+
 // SettingsHash identifies what is trained, whatever it is called and whatever bags it
 // is trained on: the hash of the spec without its name, description, dataset and split.
 func (s *Spec) SettingsHash() string {

@@ -10,9 +10,8 @@ import (
 	"github.com/miplc/miplc/train/engines"
 )
 
-// engineRequest is what the options ask of the engine. Runs that go on ask for
-// what their checkpoints were made with: another engine rounds otherwise, and the
-// promise of the same bits would be broken.
+// engineRequest returns the request for engines. A resumed run must continue on the engine
+// and device of its checkpoint: others round differently, and the result would change.
 func (b *bunch) engineRequest() (engines.Request, error) {
 	r := b.Request
 	if !b.Resume {
@@ -27,16 +26,17 @@ func (b *bunch) engineRequest() (engines.Request, error) {
 		case err != nil:
 			return r, err
 		}
-		r.Engine = cmp.Or(r.Engine, t.Program.Spec.Train.Engine.V)
+		if r, err = continued(r, t.Program.Spec.Train.Engine.V, identity, t.Dir); err != nil {
+			return r, err
+		}
 		r.Reason = "the run was begun with it"
-		return continued(r, identity, t.Dir)
 	}
 	return r, nil
 }
 
-// continued fills a request up with the engine and device of a checkpoint, or
-// says how they differ.
-func continued(r engines.Request, begun train.Identity, dir string) (engines.Request, error) {
+// continued adds the engine and device of a checkpoint to a request. It returns an error if
+// the request, or train.engine of the spec, names others.
+func continued(r engines.Request, inSpec string, begun train.Identity, dir string) (engines.Request, error) {
 	device := cmp.Or(begun.Device, engines.CPU)
 	differs := func(what, asked, was string) error {
 		return fmt.Errorf("the run in %s was begun with the %s %s and cannot continue with %s, which would change the results: leave that out, or start again with --force",
@@ -46,14 +46,15 @@ func continued(r engines.Request, begun train.Identity, dir string) (engines.Req
 	if r.Provider != "" {
 		asked = r.Provider
 	}
+	engine := cmp.Or(r.Engine, inSpec, engines.Auto)
 	switch {
-	case r.Engine != "" && r.Engine != engines.Auto && r.Engine != begun.Engine:
-		return r, differs("engine", r.Engine, begun.Engine)
+	case engine != engines.Auto && engine != begun.Engine:
+		return r, differs("engine", engine, begun.Engine)
 	case asked == engines.CPU && device == engines.Go: // which stood in for it, and goes on where a plugin came since
 	case asked != "" && asked != device:
 		return r, differs("device", asked, device)
 	}
-	r.Engine = begun.Engine
+	r.Auto = begun.Engine
 	switch {
 	case begun.Engine == engines.ORT && device != engines.CPU:
 		r.Provider = device

@@ -21,6 +21,7 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 	"github.com/miplc/miplc/verify"
@@ -44,7 +45,7 @@ func Keep(ctx context.Context, dir, aside string, trial *train.Trial, report *tr
 func keepAside(ctx context.Context, dir string, trial *train.Trial, report *train.Report, place train.Placement, library, version string) (*Summary, error) {
 	t := *trial
 	t.Dir = dir
-	folders, err := (&Options{Force: true}).claim(&t)
+	folders, err := (&Options{Force: true}).claim([]*train.Trial{&t}, []*language.Spec{resolved(t.Program.Spec, place)})
 	if err != nil {
 		return nil, err
 	}
@@ -114,9 +115,18 @@ func lockWhenFree(ctx context.Context, dir string) (*outdir.Folder, error) {
 	}
 }
 
-// begin writes what a run is made from.
-func begin(t *train.Trial) error {
-	if err := outfile.Replace(filepath.Join(t.Dir, SpecFile), t.Program.Spec.YAML()); err != nil {
+// resolved returns the spec of a run: train.engine names the engine that trains, so that
+// the spec gives the same results on a machine where auto is another engine.
+func resolved(spec *language.Spec, place train.Placement) *language.Spec {
+	if place.Engine == "" { // a learner that is fitted in Go
+		return spec
+	}
+	return spec.WithEngine(place.Engine)
+}
+
+// begin writes the spec and the split of a run.
+func begin(t *train.Trial, spec *language.Spec) error {
+	if err := outfile.Replace(filepath.Join(t.Dir, SpecFile), spec.YAML()); err != nil {
 		return err
 	}
 	return writeSplit(t.Dir, t.Split)
@@ -238,7 +248,7 @@ func summarize(t *train.Trial, r *train.Report, place train.Placement, version s
 		Seconds:    r.Seconds,
 		Data:       DataFacts{t.Data.Name, t.Data.Bags(), t.Data.Names(), t.Data.Hash()},
 		Split:      splitFacts{t.Split.Source, r.TrainBags, r.TestBags, train.SplitHash(t.Split)},
-		SpecSHA256: spec.Hash(), ModelSHA256: sum, Parity: agreed,
+		SpecSHA256: spec.Identity(), ModelSHA256: sum, Parity: agreed,
 		Files: append([]string{ModelFile, SpecFile, SplitFile, SummaryFile, train.MetricsFile}, plots...),
 	}
 	if spec.Learner != nil {
@@ -265,7 +275,7 @@ func metadata(p *compile.Program, in *train.Trial, engine, version string) (expo
 		columns = &contract.Columns{Features: names, Bag: said.Bag.V, Label: said.Label.V, Candidates: said.Candidates.V, InstanceLabel: said.InstanceLabel.V}
 	}
 	return export.Metadata{
-		Version: version, Classes: in.Data.Names(), Columns: columns, SpecSHA256: p.Spec.Hash(), DataSHA256: in.Data.Hash(),
+		Version: version, Classes: in.Data.Names(), Columns: columns, SpecSHA256: p.Spec.Identity(), DataSHA256: in.Data.Hash(),
 		Seed: uint64(p.Spec.Train.Seed.V), Split: split, Engine: engine,
 	}, err
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/miplc/miplc/internal/outdir"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/verify"
@@ -71,9 +72,10 @@ func StateOf(dir string) (State, error) {
 	return Absent, nil
 }
 
-// claim makes the folders of trials those of runs, with what these are made from, or
-// says which must be left alone: then none is touched. Who claims folders closes them.
-func (o *Options) claim(trials ...*train.Trial) (folders []*outdir.Folder, err error) {
+// claim locks the folders of trials and writes the specs of the runs and their splits. If
+// one of the folders must not be overwritten, claim changes none. The caller closes the
+// folders.
+func (o *Options) claim(trials []*train.Trial, specs []*language.Spec) (folders []*outdir.Folder, err error) {
 	taken := 0
 	defer func() {
 		if err == nil {
@@ -100,7 +102,7 @@ func (o *Options) claim(trials ...*train.Trial) (folders []*outdir.Folder, err e
 			return folders, err
 		}
 		taken++
-		if err := begin(t); err != nil {
+		if err := begin(t, specs[i]); err != nil {
 			return folders, err
 		}
 	}

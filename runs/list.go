@@ -69,14 +69,15 @@ func readList(file string) (*runList, error) {
 	return list, nil
 }
 
-// writeList writes the list of trials, unless it is one trial without a name.
-func writeList(dir string, trials []*train.Trial) error {
+// writeList writes the list of trials and their specs, unless it is one trial without a
+// name.
+func writeList(dir string, trials []*train.Trial, specs []*language.Spec) error {
 	list := runList{By: listWriter}
-	for _, t := range trials {
+	for i, t := range trials {
 		if t.Name == "" {
 			return nil
 		}
-		list.Runs = append(list.Runs, listedRun{t.Name, string(t.Program.Spec.YAML())})
+		list.Runs = append(list.Runs, listedRun{t.Name, string(specs[i].YAML())})
 	}
 	return outfile.ReplaceJSON(filepath.Join(dir, listFile), list)
 }

@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
@@ -115,7 +116,7 @@ func (b *bunch) lookUp() error {
 		if b.summaries[i], err = ReadSummary(t.Dir); err != nil {
 			return err
 		}
-		if b.summaries[i].SpecSHA256 != t.Program.Spec.Hash() {
+		if b.summaries[i].SpecSHA256 != t.Program.Spec.Identity() {
 			return fmt.Errorf("%s holds a finished run of another spec: there is nothing to resume", t.Dir)
 		}
 	}
@@ -133,23 +134,30 @@ func (b *bunch) train(ctx context.Context) error {
 	}
 	b.trainers = engines.NewTrainers(request)
 	defer b.trainers.Close()
-	list := make([]*train.Trial, len(b.left))
+	all := make([]*language.Spec, len(b.trials))
+	for i, t := range b.trials {
+		all[i] = t.Program.Spec
+	}
+	list, specs := make([]*train.Trial, len(b.left)), make([]*language.Spec, len(b.left))
 	for n, i := range b.left {
 		list[n] = b.trials[i]
-		if _, err := b.trainers.Placement(list[n].Program.Spec); err != nil {
+		place, err := b.trainers.Placement(list[n].Program.Spec)
+		if err != nil {
 			return err
 		}
+		specs[n] = resolved(list[n].Program.Spec, place)
+		all[i] = specs[n]
 		if err := solved.CheckPlace(list[n].Program.Spec, b.Device, b.Provider); err != nil {
 			return &prepare.SpecError{Err: err}
 		}
 	}
-	folders, err := b.claim(list...)
+	folders, err := b.claim(list, specs)
 	if err != nil {
 		return err
 	}
 	defer closeAll(folders)
 	defer dropList(b.Dir, b.trials)
-	if err := writeList(b.Dir, b.trials); err != nil {
+	if err := writeList(b.Dir, b.trials, all); err != nil {
 		for _, f := range folders {
 			abandon(f)
 		}

@@ -118,7 +118,7 @@ func (f *fit) begin() ([]*State, error) {
 }
 
 func (f *fit) identity(r *Run) Identity {
-	id := Identity{Spec: r.Program.Spec.Hash(), Data: r.Data.Hash(), Split: SplitHash(r.Split), Engine: f.place.Engine}
+	id := Identity{Spec: r.Program.Spec.Identity(), Data: r.Data.Hash(), Split: SplitHash(r.Split), Engine: f.place.Engine}
 	if f.place.Device != device("") {
 		id.Device = f.place.Device
 	}
