@@ -72,7 +72,7 @@ func writeTrainStep(dir string, p *compile.Program, state *train.State, said con
 	return s, nil
 }
 
-// place gives the files their names.
+// place returns the files their names.
 func (s *trainStep) place(dir string) error {
 	if err := s.file.Commit(); err != nil {
 		return err
@@ -201,7 +201,7 @@ func batchFeed(p *compile.Program, b *train.Batch) (map[string]ortenv.Tensor, er
 	return feed, nil
 }
 
-// oracleStep gives the outputs of the training step in float64.
+// oracleStep returns the outputs of the training step in float64.
 func oracleStep(p *compile.Program, s *train.State, b *train.Batch) (map[string][]float64, error) {
 	e, err := oracle.New(p)
 	if err != nil {

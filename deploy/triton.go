@@ -45,7 +45,7 @@ func (m *Model) Triton(dir string) ([]File, error) {
 	return []File{config, {Path: filepath.Join(dir, "labels.txt"), Content: labels(m.meta.Classes)}, {Path: filepath.Join(dir, "1", "model.onnx"), Content: content}}, nil
 }
 
-// labels gives one class a line.
+// labels returns one class a line.
 func labels(classes []string) []byte {
 	var b strings.Builder
 	for _, c := range classes {

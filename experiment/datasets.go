@@ -41,7 +41,7 @@ type inputOf struct {
 	waiting int // cells that still need it
 }
 
-// open gives the bags. Every call is answered by one of done.
+// open returns the bags. Every call is answered by one of done.
 func (in *inputOf) open() (*data.Dataset, error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -134,7 +134,7 @@ func (s *Synth) options() data.SynthOptions {
 	}
 }
 
-// split gives split i of a data set, counted from 1.
+// split returns split i of a data set, counted from 1.
 func (e *Experiment) split(s Splits, i int, set *data.Dataset, folder data.Folder) (*data.Split, error) {
 	if s.Index.V == "" {
 		o := data.SplitOptions{Train: s.Train, Stratify: s.Stratify, Seed: uint64(s.Seed + i - 1)}

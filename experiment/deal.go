@@ -133,7 +133,7 @@ func (d Dealing) count(groups []*group) int {
 	return min(max(n, 1), most)
 }
 
-// dealOut gives the longest group that is left to the shard with the least, n times
+// dealOut returns the longest group that is left to the shard with the least, n times
 // over, and puts the longest shards first: so the last to end are short.
 func dealOut(groups []*group, n int) []dealtShard {
 	longest := slices.Clone(groups)

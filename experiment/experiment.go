@@ -203,7 +203,7 @@ func (e *Experiment) Learner(name string) *Learner {
 	return nil
 }
 
-// splitsOf are the splits of a data set.
+// splitsOf returns the splits of a data set.
 func (e *Experiment) splitsOf(d *DataSet) Splits {
 	s := e.Splits
 	if d.Splits != nil {
@@ -215,7 +215,7 @@ func (e *Experiment) splitsOf(d *DataSet) Splits {
 	return s
 }
 
-// Variants are the values of Vary as settings, or one empty setting.
+// Variants returns the values of Vary as settings, or one empty setting.
 func (l *Learner) Variants() []Setting {
 	if l.Vary == nil {
 		return []Setting{{}}
@@ -223,7 +223,7 @@ func (l *Learner) Variants() []Setting {
 	return l.Vary.Values
 }
 
-// On are the coordinates of the learner's cells on a data set, without the split.
+// On returns the coordinates of the learner's cells on a data set, without the split.
 func (l *Learner) On(data string, r int, variant Setting) Coord {
 	c := Coord{Data: data, R: r, Learner: l.Name.V}
 	if variant.Key != "" {
@@ -232,7 +232,7 @@ func (l *Learner) On(data string, r int, variant Setting) Coord {
 	return c
 }
 
-// PublishedOn is the accuracy published for a data set and r, "" for none.
+// PublishedOn returns the accuracy published for a data set and r, "" for none.
 func (l *Learner) PublishedOn(data string, r int) string {
 	for _, p := range l.Published {
 		if p.Data.V == data && p.R == r {
@@ -242,7 +242,7 @@ func (l *Learner) PublishedOn(data string, r int) string {
 	return ""
 }
 
-// at gives the spec and the settings of the learner on a data set, besides those of
+// at returns the spec and the settings of the learner on a data set, besides those of
 // its grid.
 func (l *Learner) at(data string, r int, variant Setting) (spec schema.Str, set []Setting) {
 	spec, set = l.Spec, slices.Clone(l.Set)
@@ -261,7 +261,7 @@ func (l *Learner) at(data string, r int, variant Setting) (spec schema.Str, set 
 	return spec, set
 }
 
-// gridOn is the grid of the learner on a data set.
+// gridOn returns the grid of the learner on a data set.
 func (l *Learner) gridOn(data string, r int) []Axis {
 	grid := l.Grid
 	for _, c := range l.Cases {

@@ -349,7 +349,7 @@ func sweepAside(dir string) {
 	}
 }
 
-// modelDir is the folder of the run of a cell.
+// modelDir returns the folder of the run of a cell.
 func (r *runner) modelDir(c Coord) string {
 	name := c.Learner
 	if c.Variant != "" {

@@ -162,7 +162,7 @@ func writePublished(t *testing.T, to *strings.Builder, e, paper *Experiment, set
 	to.WriteString(" |\n")
 }
 
-// published is the mean that was published for a learner, r = 1.
+// published returns the mean that was published for a learner, r = 1.
 func published(t *testing.T, paper *Experiment, learner, set string) float64 {
 	t.Helper()
 	mean, _, _ := strings.Cut(paper.Learner(learner).PublishedOn(set, 1), "±")

@@ -337,7 +337,7 @@ func (r *runner) keep(cells []*Cell, results []*Result) error {
 	return nil
 }
 
-// input gives the bags and the split of a cell.
+// input returns the bags and the split of a cell.
 func (r *runner) input(c *Cell) (*data.Dataset, *data.Split, error) {
 	set, err := c.input.open()
 	if err != nil {

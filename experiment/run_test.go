@@ -559,7 +559,7 @@ func TestInterruptedInsideACell(t *testing.T) {
 	}
 }
 
-// furthest is the last epoch of any checkpoint of a cell under way, 0 without one.
+// furthest returns the last epoch of any checkpoint of a cell under way, 0 without one.
 func furthest(dir string) (epoch int) {
 	list, _ := filepath.Glob(filepath.Join(dir, TrialsFolder, "*", "*", "*"))
 	for _, path := range list {

@@ -130,7 +130,7 @@ func (d *Deal) admit(s Shard, dir string) (*Experiment, error) {
 	return e, nil
 }
 
-// bind gives cells their specs and data sets, and checks that their keys follow from
+// bind returns cells their specs and data sets, and checks that their keys follow from
 // those still.
 func (d *Deal) bind(e *Experiment, groups []*group, o Options) error {
 	choices := map[Coord][]candidate{}

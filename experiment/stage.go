@@ -169,7 +169,7 @@ func ending(name string) string {
 	return filepath.Ext(name)
 }
 
-// library is the path of the onnxruntime library that was staged.
+// library returns the path of the onnxruntime library that was staged.
 func (d *Deal) library(dir string) (string, error) {
 	if d.Library == nil {
 		return "", nil
@@ -204,7 +204,7 @@ func unchanged(path, hash string) error {
 	return nil
 }
 
-// input is the data set, unopened.
+// input returns the data set, unopened.
 func (s *dealtSet) input(o Options) *inputOf {
 	in := &inputOf{facts: s.SetFacts, path: filepath.Join(o.Dir, filepath.FromSlash(s.File)), folder: o.Data}
 	in.splits = Splits{Train: s.Train, Stratify: s.Stratify, Seed: s.Seed, Pools: s.Pools}

@@ -102,7 +102,7 @@ func (s *Status) count(plan *Plan, have *Results, nominal map[string]float64) {
 	}
 }
 
-// nominal are the seconds of the cells of a deal, as it estimated them.
+// nominal returns the seconds of the cells of a deal, as it estimated them.
 func (d *Deal) nominal() map[string]float64 {
 	list := map[string]float64{}
 	for _, s := range d.Shards {

@@ -64,7 +64,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// many is an experiment of so many cells in a folder, with a result for each.
+// many returns an experiment of so many cells in a folder, with a result for each.
 func many(b *testing.B, cells int) (dir string) {
 	b.Helper()
 	e := manyCells(b, cells)
@@ -99,7 +99,7 @@ func many(b *testing.B, cells int) (dir string) {
 	return dir
 }
 
-// manyCells is an experiment of 20 learners on 10 data sets in so many cells.
+// manyCells returns an experiment of 20 learners on 10 data sets in so many cells.
 func manyCells(b *testing.B, cells int) *Experiment {
 	b.Helper()
 	var text strings.Builder

@@ -24,7 +24,7 @@ const (
 	SignatureBatch = "batch"
 )
 
-// Model gives the ONNX model of a program's inference graph with the given
+// Model returns the ONNX model of a program's inference graph with the given
 // parameters (by name, row-major), in the signature and opset that the spec's
 // export section names.
 //

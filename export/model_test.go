@@ -49,7 +49,7 @@ func metadata(p *compile.Program) export.Metadata {
 	return m
 }
 
-// exported gives the model of a program with seeded parameters, and them.
+// exported returns the model of a program with seeded parameters, and them.
 func exported(t testing.TB, p *compile.Program, scales map[string]float64) (*onnxpb.ModelProto, map[string]*graph.Tensor) {
 	t.Helper()
 	params, values := onnxtest.Drawn(p.Infer, 11, scales)

@@ -18,7 +18,7 @@ import (
 // that overlap add up their gradients by what came with it.
 const stepOpset = 16
 
-// TrainStep gives the ONNX model of one training step of a program: forward,
+// TrainStep returns the ONNX model of one training step of a program: forward,
 // gradient and update of the parameters, for ragged batches of any size. Inputs
 // and outputs are those of compile.Step; the metadata describes them and the
 // layout of the flat vectors. initial is the flat vector of initial parameters,

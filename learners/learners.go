@@ -1,6 +1,6 @@
-// Package learners is the frame for what is not trained by gradient steps on a
-// graph: a learner is fitted to bags as a whole and leaves a model that
-// predicts in Go and as an inference graph, from which the ONNX file is made.
+// Package learners defines learners, which are fitted to all bags at once instead of being trained
+// by gradient steps on a graph. A fitted model predicts in Go, and as an inference graph from which
+// the ONNX file is written.
 package learners
 
 import (
@@ -14,12 +14,12 @@ import (
 
 // Problem is the input of a fit.
 type Problem struct {
-	Data  *data.Dataset // raw features; bags that do not train are not looked at
+	Data  *data.Dataset // raw features; only the training bags are read
 	Train []int         // numbers of the training bags, from 0
-	// Normalization turns features into z-scores; nil: they are used as stored.
-	// Models apply it themselves, since they are given raw features.
+	// Normalization turns features into z-scores; nil: features are used as stored. Models apply it
+	// themselves, because they get raw features.
 	Normalization *data.Normalization
-	Seed          uint64 // of all that is drawn at random
+	Seed          uint64 // of all random draws
 }
 
 // Check reports a problem that no learner can solve.
@@ -35,43 +35,40 @@ func (p *Problem) Check() error {
 	return nil
 }
 
-// Learner is one configured kind of learner.
+// Learner is a configured learner.
 type Learner interface {
-	// Name is the kind as in learner.kind of a spec.
+	// Name returns the kind, as in learner.kind of a spec.
 	Name() string
-	// Iterations is the number of steps that Fit is going to report.
+	// Iterations returns the number of iterations that Fit will report.
 	Iterations() int
-	// Fit fits a model; the same problem gives the same bits. observe is called
-	// from the goroutine of Fit after the start (iteration 0) and after every
-	// iteration. When ctx ends Fit returns soon, with an error that wraps that
-	// of ctx. Nothing is written to files.
+	// Fit fits a model. Equal problems give equal bits. It calls observe from its own goroutine at
+	// the start (iteration 0) and after every iteration. If ctx ends, Fit returns soon with an
+	// error that wraps that of ctx. It writes no files.
 	Fit(ctx context.Context, p *Problem, observe func(Iteration)) (Model, error)
 }
 
 // Iteration is the progress of a fit after one iteration.
 type Iteration struct {
 	Number int     // from 1; 0 is the start
-	Loss   float64 // what the learner makes small; each kind documents its own
-	// Confidences are the labelling confidences of the training bags,
-	// [len(Train), k], rows sum to 1 and are 0 outside of the candidates. The
-	// slice is valid during the call alone. nil where there are none.
+	Loss   float64 // minimised by the learner, which documents it
+	// Confidences are the labelling confidences of the training bags, [len(Train), k]. Rows sum to
+	// 1 and are 0 outside the candidates. The slice is valid only during the call. nil if the
+	// learner has none.
 	Confidences []float64
 }
 
 // Model is a fitted learner.
 type Model interface {
-	// Predict gives the class probabilities [k] and attention scores [n] of one
-	// bag of n instances with raw features [n, Dim], in float64: the reference
-	// that exported files are compared with.
+	// Predict returns the class probabilities [k] and attention scores [n] of one bag of n
+	// instances with raw features [n, Dim], in float64. Exported files are compared with it.
 	Predict(instances []float32, n int) (probabilities, attention []float64, err error)
-	// Graph gives the same prediction as an inference graph: inputs
-	// compile.InInstances and compile.InBagOf, outputs
-	// compile.OutProbabilities [B, k] and compile.OutAttention [N, 1], the
-	// normalisation inside. The values of its parameters come by name,
+	// Graph returns the same prediction as an inference graph that includes the normalisation.
+	// Inputs are compile.InInstances and compile.InBagOf; outputs are compile.OutProbabilities [B,
+	// k] and compile.OutAttention [N, 1]. The map has the values of the parameters by name,
 	// row-major.
 	Graph() (*graph.Graph, map[string][]float32, error)
-	// Tolerance is how far a float32 engine may be from Predict, as the largest
-	// absolute difference of a probability or score; 0: parity.Tolerance.
+	// Tolerance returns the largest absolute difference from Predict that a float32 engine may have
+	// in a probability or score; 0 means parity.Tolerance.
 	Tolerance() float64
 }
 
@@ -79,16 +76,16 @@ type Model interface {
 type Prediction struct {
 	Probabilities []float64 // [k]
 	Attention     []float64 // [n]
-	// Sampled are the probabilities by random draws, with a seed of the fit, of a
-	// model that can predict so too. Its files predict as Predict does.
+	// Sampled are probabilities estimated with random draws, seeded with the seed of the fit. nil
+	// if the model cannot sample. Model files predict like Predict, without samples.
 	Sampled []float64
 }
 
 // Batcher is a model that predicts many bags at once on the device of its fit, equal to
 // Predict up to float32 rounding.
 type Batcher interface {
-	// PredictBags gives the predictions in the order of the bags; those by draws
-	// only if they are asked for.
+	// PredictBags returns the predictions in the order of the bags, with Sampled only if sampled is
+	// true.
 	PredictBags(ctx context.Context, d *data.Dataset, bags []int, sampled bool) ([]Prediction, error)
 }
 

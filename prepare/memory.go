@@ -11,7 +11,7 @@ const FloatBytes = 4
 // Batch is the size of a training step.
 type Batch struct{ Instances, Bags int }
 
-// batchOf is a usual batch of so many bags: as many as the spec says, of mean size.
+// batchOf returns a usual batch of so many bags: as many as the spec says, of mean size.
 // Images go through bag by bag.
 func batchOf(p *compile.Program, bags int, meanSize float64) Batch {
 	at := max(1, min(p.Spec.Train.Batch.V, bags))

@@ -221,7 +221,7 @@ type row struct {
 	variant experiment.Setting
 }
 
-// name is the title in tables and legends.
+// name returns the title in tables and legends.
 func (l row) name() string {
 	if l.variant.Key == "" {
 		return l.learner.Title
@@ -231,7 +231,7 @@ func (l row) name() string {
 
 func (l row) at(data string, r int) experiment.Coord { return l.learner.On(data, r, l.variant) }
 
-// rows are the learners of an item. Learners that are varied have a figure of
+// rows returns the learners of an item. Learners that are varied have a figure of
 // their own and are left out unless they are named or there are no others.
 func (r *Report) rows(it *experiment.Item) []row {
 	var list []row
@@ -280,7 +280,7 @@ func (r *Report) sets(it *experiment.Item) []set {
 	return list
 }
 
-// items are the tables and figures to make: those of the file, or all that the
+// items returns the tables and figures to make: those of the file, or all that the
 // experiment has something for.
 func (r *Report) items() []experiment.Item {
 	e := r.Experiment

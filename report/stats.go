@@ -154,7 +154,7 @@ func rangeQuantile(probability float64, k int) float64 {
 	return (low + high) / 2
 }
 
-// rangeCDF is the probability that the range of k independent standard normal numbers is
+// rangeCDF returns the probability that the range of k independent standard normal numbers is
 // at most q: the integral over the largest of them, z, of
 // k * density(z) * (CDF(z) - CDF(z-q))^(k-1), by the trapezoidal rule. The integrand and
 // its derivatives vanish at both ends, so that the rule is exact to rounding.

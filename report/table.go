@@ -82,7 +82,7 @@ func (t *Table) Columns() int {
 	return n
 }
 
-// measure gives the cell of a learner on a data set. Coordinates that are not in
+// measure returns the cell of a learner on a data set. Coordinates that are not in
 // the plan, or have no result yet, give a dash.
 func (r *Report) measure(l row, data string, labels int) Cell {
 	at := l.at(data, labels)
@@ -110,7 +110,7 @@ func (r *Report) measure(l row, data string, labels int) Cell {
 
 const dash = "–"
 
-// dataTable is the paper's Table 1, one row for a data set at all its r.
+// dataTable returns the paper's Table 1, one row for a data set at all its r.
 func (r *Report) dataTable(it *experiment.Item) *Table {
 	t := &Table{Title: cmp.Or(it.Title, "Data sets"), Notes: []string{
 		"avg. #CLs: candidate labels of a bag on average, for every r. Positive: share of positive instances.",

@@ -38,5 +38,5 @@ type File struct {
 	Session ortenv.Session     // WithThreads, WithProvider; what a back end knows nothing of it refuses
 }
 
-// InstanceSize is the number of values of one instance.
+// InstanceSize returns the number of values of one instance.
 func (f *File) InstanceSize() int { return ndarray.Size(f.Meta.InputShape) }

@@ -39,7 +39,7 @@ func NewBag(instances [][]float32) (Bag, error) {
 	return Bag{Instances: flat, N: len(instances)}, nil
 }
 
-// check says whether a bag is one that the file can predict. It must hold before
+// check reports whether a bag is one that the file can predict. It must hold before
 // any back end sees the bag.
 func (o *opened) check(b Bag) error {
 	shape := o.info.InputShape
@@ -63,7 +63,7 @@ func (o *opened) check(b Bag) error {
 	return nil
 }
 
-// firstNotFinite gives the index of the first NaN or infinity, or -1. It runs over
+// firstNotFinite returns the index of the first NaN or infinity, or -1. It runs over
 // every feature of every bag, so it looks at the sum first, which is not finite if one
 // of them is not.
 func firstNotFinite(x []float32) int {

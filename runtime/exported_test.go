@@ -18,7 +18,7 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// exported gives the file of a shipped spec with its initial parameters.
+// exported returns the file of a shipped spec with its initial parameters.
 func exported(t testing.TB, name string, set ...string) []byte {
 	t.Helper()
 	spec, err := language.Load(name, set...)

@@ -111,7 +111,7 @@ type Info struct {
 	Backends       []string           `json:"backends"`        // back ends that can run the file
 }
 
-// String gives the metadata as lines for people, as fmt prints them.
+// String returns the metadata as lines for people, as fmt prints them.
 func (i Info) String() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)

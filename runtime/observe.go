@@ -45,7 +45,7 @@ func endSpan(span trace.Span, err error) {
 	span.End()
 }
 
-// LogValue gives what tells one model from another, for slog.
+// LogValue returns what tells one model from another, for slog.
 func (i Info) LogValue() slog.Value {
 	return slog.GroupValue(
 		slog.String("contract", i.Contract), slog.String("backend", i.Backend), slog.String("miplc", i.Version),

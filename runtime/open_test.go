@@ -47,7 +47,7 @@ func readModel(t testing.TB, name string) []byte {
 	return data
 }
 
-// edited gives demipl-3x4.onnx after a change.
+// edited returns demipl-3x4.onnx after a change.
 func edited(t testing.TB, change func(*onnxpb.ModelProto)) []byte {
 	t.Helper()
 	m, err := onnxpb.ReadBytes(readModel(t, "demipl-3x4.onnx"))
@@ -140,7 +140,7 @@ func TestOpenRefusesBrokenContracts(t *testing.T) {
 	}
 }
 
-// m0 is the name of the first weight of demipl-3x4.onnx.
+// m0 returns the name of the first weight of demipl-3x4.onnx.
 func m0(t testing.TB) string {
 	pb, err := onnxpb.Read("testdata/demipl-3x4.onnx")
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"github.com/miplc/miplc/runtime/ortenv"
 )
 
-// OnnxRuntime is the back end that runs models through the onnxruntime shared
+// OnnxRuntime returns the back end that runs models through the onnxruntime shared
 // library. It needs cgo; without it Open fails with ortenv.ErrNoCgo.
 func OnnxRuntime() Backend { return onnxRuntime{} }
 

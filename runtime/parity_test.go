@@ -30,7 +30,7 @@ func openWith(t testing.TB, name string, opts ...runtime.Option) *runtime.Model 
 	return opened(t, m, err)
 }
 
-// opened is a model that is closed at the end of the test.
+// opened returns a model that is closed at the end of the test.
 func opened(t testing.TB, m *runtime.Model, err error) *runtime.Model {
 	t.Helper()
 	if err != nil {
@@ -84,7 +84,7 @@ func (m demipl) dense(x []float64, name string) []float64 {
 	return y
 }
 
-// predict gives probabilities and attention: a_j = sigmoid(s_j), z = sum_j a_j
+// predict returns probabilities and attention: a_j = sigmoid(s_j), z = sum_j a_j
 // h_j / sum_j a_j, p = softmax(classifier(z)). The ratio is taken through log a
 // with the largest subtracted, so that it exists when every a underflows.
 func (m demipl) predict(b runtime.Bag) (probabilities, attention []float64) {
@@ -145,7 +145,7 @@ func near(t *testing.T, what string, got []float32, want []float64) {
 	}
 }
 
-// apart is the error of the first value beyond the tolerance.
+// apart returns the error of the first value beyond the tolerance.
 func apart(got []float32, want []float64) error {
 	if len(got) != len(want) {
 		return fmt.Errorf("%d values, want %d", len(got), len(want))

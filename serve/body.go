@@ -167,7 +167,7 @@ func newPace(ctx context.Context, size int64) pace {
 	return p
 }
 
-// due is the time at which more than the bytes so far must have arrived.
+// due returns the time at which more than the bytes so far must have arrived.
 func (p pace) due(received int) time.Time {
 	if p.whole == 0 {
 		return time.Time{}

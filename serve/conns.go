@@ -151,7 +151,7 @@ func (l *listener) add(c *conn) bool {
 	return false
 }
 
-// longestIdle is the connection to close for another: one between requests before one that
+// longestIdle returns the connection to close for another: one between requests before one that
 // has brought none. It must be called with the lock held.
 func (l *listener) longestIdle() (idle *conn) {
 	before := func(a, b *conn) bool {

@@ -38,7 +38,7 @@ func answers(t *testing.T, got *oip.ModelInferResponse, err error) {
 	}
 }
 
-// request is a request with a body, as receive makes it.
+// request returns a request with a body, as receive makes it.
 func (s *service) request(body []byte) *request {
 	memory, err := s.reserve(context.Background(), int64(len(body)), copiesOfJSON)
 	if err != nil {

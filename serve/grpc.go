@@ -34,7 +34,7 @@ const (
 	maxCalls = 2048
 )
 
-// newGRPC is the service of the protocol and that of grpc.health.v1, which probes ask.
+// newGRPC returns the service of the protocol and that of grpc.health.v1, which probes ask.
 // Streams end with the context.
 func (s *Server) newGRPC(ending context.Context) (*grpc.Server, *health.Server) {
 	options := []grpc.ServerOption{

@@ -32,7 +32,7 @@ func (s *service) dial(t testing.TB, options ...grpc.DialOption) *grpc.ClientCon
 	return conn
 }
 
-// message is a request of one bag, raw or typed.
+// message returns a request of one bag, raw or typed.
 func message(b runtime.Bag, raw bool) *oip.ModelInferRequest {
 	in := &oip.ModelInferRequest_InferInputTensor{Name: "instances", Datatype: "FP32", Shape: []int64{int64(b.N), 3}}
 	m := &oip.ModelInferRequest{ModelName: "bag", Id: "x", Inputs: []*oip.ModelInferRequest_InferInputTensor{in}}

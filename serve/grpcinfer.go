@@ -27,7 +27,7 @@ type messageStream interface {
 // messageHeader is the bytes before a message: whether it is compressed, and its length.
 const messageHeader = 5
 
-// modelInfer is the method ModelInfer. It is registered as a stream, so that it sees the
+// modelInfer returns the method ModelInfer. It is registered as a stream, so that it sees the
 // length of the message and reserves memory for it before it reads it.
 func (s *Server) modelInfer(_ any, stream grpc.ServerStream) error {
 	var answer *oip.ModelInferResponse

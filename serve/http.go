@@ -21,7 +21,7 @@ type route struct {
 	handle       func(http.ResponseWriter, *http.Request) error
 }
 
-// routes are the paths of the service, those that openapi.json describes.
+// routes returns the paths of the service, those that openapi.json describes.
 func (s *Server) routes() []route {
 	const model, exact = "/v2/models/{model}", "/v2/models/{model}/versions/{version}"
 	return []route{
@@ -45,7 +45,7 @@ func (s *Server) routes() []route {
 	}
 }
 
-// anyMethod is a route of what is left of a path.
+// anyMethod returns a route of what is left of a path.
 func anyMethod(path string, handle func(http.ResponseWriter, *http.Request) error) route {
 	return route{"ANY", path, true, handle}
 }
@@ -66,7 +66,7 @@ func (s *Server) handler() http.Handler {
 	return mux
 }
 
-// serve is the handler of a route, with what all have in common. check, unless it is nil,
+// serve returns the handler of a route, with what all have in common. check, unless it is nil,
 // refuses requests before anything else is done.
 func (s *Server) serve(route route, check func(*http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

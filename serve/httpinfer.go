@@ -207,7 +207,7 @@ func (j *inferJSON) output(path string) error {
 	return err
 }
 
-// takeRaw gives the inputs that are raw their bytes.
+// takeRaw returns the inputs that are raw their bytes.
 func (j *inferJSON) takeRaw(raw []byte) error {
 	for i, size := range j.sizes {
 		if size == nil {

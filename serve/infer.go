@@ -33,7 +33,7 @@ const (
 // tensor describes an input or output; -1 is a length that requests choose.
 type tensor = oip.ModelMetadataResponse_TensorMetadata
 
-// signature gives the tensors of a model, those of its file.
+// signature returns the tensors of a model, those of its file.
 func signature(info runtime.Info) (inputs, outputs []*tensor) {
 	in, out := contract.Signature(info.Contract, info.InputShape, len(info.Classes))
 	return tensorsOf(in), tensorsOf(out)
@@ -286,7 +286,7 @@ func checkOutputs(outputs []*tensor, asked []outputWish) error {
 	return nil
 }
 
-// answerOf is the answer with the outputs that were asked for; none asked for is all.
+// answerOf returns the answer with the outputs that were asked for; none asked for is all.
 func answerOf(v *version, c *inferCall, outputs []*tensor, predictions []runtime.Prediction) *oip.ModelInferResponse {
 	answer := &oip.ModelInferResponse{ModelName: v.name, ModelVersion: v.number(), Id: c.id}
 	asked := c.outputs

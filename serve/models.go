@@ -106,7 +106,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// nameOf is the name of the model in a file: that of the file, or of its folder where
+// nameOf returns the name of the model in a file: that of the file, or of its folder where
 // the file has the name they all have.
 func nameOf(file string) string {
 	if filepath.Base(file) != modelFile {
@@ -364,7 +364,7 @@ func (m *models) use(name, number string) (v *version, done func(), err error) {
 // sortedNames must be called with the lock held.
 func (m *models) sortedNames() []string { return slices.Sorted(maps.Keys(m.loaded)) }
 
-// versions are the numbers of the versions of a model.
+// versions returns the numbers of the versions of a model.
 func (m *models) versions(name string) []string {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -379,7 +379,7 @@ func numbers(versions []*version) []string {
 	return all
 }
 
-// names are the names of the models, sorted.
+// names returns the names of the models, sorted.
 func (m *models) names() []string {
 	m.mu.RLock()
 	defer m.mu.RUnlock()

@@ -117,7 +117,7 @@ func (q *queue) gather(first *job) []*job {
 	return jobs
 }
 
-// next is a job that waits, or that comes until it is late; nil: there is none.
+// next returns a job that waits, or that comes until it is late; nil: there is none.
 func (q *queue) next(late <-chan time.Time) *job {
 	select {
 	case j := <-q.waiting: // nil of a closed queue

@@ -127,7 +127,7 @@ func put(t testing.TB, to, from string) {
 	}
 }
 
-// randomBag is a bag of n instances of 3 features.
+// randomBag returns a bag of n instances of 3 features.
 func randomBag(n int, seed uint64) runtime.Bag {
 	rng := rand.New(rand.NewPCG(seed, uint64(n)))
 	b := runtime.Bag{Instances: make([]float32, 3*n), N: n}

@@ -94,7 +94,7 @@ func New(root string, open func(path string) (*runtime.Model, error), o Options)
 // Close frees the models; no Serve may be under way.
 func (s *Server) Close() { s.models.close() }
 
-// Models are the names of the models, sorted.
+// Models returns the names of the models, sorted.
 func (s *Server) Models() []string { return s.models.names() }
 
 // Listeners are what a server listens on. GRPC and Admin, for health and metrics over HTTP
@@ -204,7 +204,7 @@ func (s *Server) newHTTP() *http.Server {
 	}
 }
 
-// whole is the most time from the head of a request until its answer is taken: it may
+// whole returns the most time from the head of a request until its answer is taken: it may
 // arrive, be predicted and be taken in Timeout each.
 func (s *Server) whole() time.Duration { return 3 * s.o.Timeout }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/miplc/miplc/internal/infile"
 )
 
-// TLS is a configuration with the certificate in two PEM files. A handshake reads them
+// TLS returns a configuration with the certificate in two PEM files. A handshake reads them
 // again where they have changed; while they are not a whole pair the last one stays.
 func TLS(certificate, key string) (*tls.Config, error) {
 	p := &pair{certificate: certificate, key: key}

@@ -114,7 +114,7 @@ func (e *Predictors) addDevice(path, library, provider string) error {
 	return nil
 }
 
-// checkable are the back ends among some that this program can call: a build
+// checkable returns the back ends among some that this program can call: a build
 // without cgo has no onnxruntime.
 func checkable(backends []string) []string {
 	return slices.DeleteFunc(slices.Clone(backends), func(name string) bool {

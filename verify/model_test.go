@@ -8,7 +8,7 @@ import (
 	"github.com/miplc/miplc/verify/parity"
 )
 
-// reportOf is a report in which the named pairs are too far apart.
+// reportOf returns a report in which the named pairs are too far apart.
 func reportOf(far ...[2]string) *parity.Report {
 	r := &parity.Report{Engines: []string{"interpreter", "gorgonia", "onnxruntime", "onnx-go"}}
 	for i, a := range r.Engines {

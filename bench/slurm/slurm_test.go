@@ -102,7 +102,7 @@ func (c *cluster) drained() {
 	c.until("all tasks are over", func() bool { return c.run("squeue", "-h") == "" })
 }
 
-// shard is the process that computes a task of a job; 0 where there is none.
+// shard returns the process that computes a task of a job; 0 where there is none.
 func shard(job string, task int) int {
 	paths, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, path := range paths {

@@ -58,7 +58,7 @@ func (builder) ResolveImageConfig(_ context.Context, ref string, _ sourceresolve
 	return ref, "", []byte("{}"), nil
 }
 
-// check gives what BuildKit objects to in a Dockerfile, for one architecture.
+// check returns what BuildKit objects to in a Dockerfile, for one architecture.
 func check(t *testing.T, dockerfile []byte, arch string, contexts ...string) []string {
 	t.Helper()
 	b := builder{contexts: contexts}

@@ -52,19 +52,19 @@ type Job struct {
 	Shards int
 }
 
-// Last is the index of the last task.
+// Last returns the index of the last task.
 func (j Job) Last() int { return j.Shards - 1 }
 
 // AtATime is how many tasks run at the same time.
 func (j Job) AtATime() int { return min(j.Workers, j.Shards) }
 
-// Title is the name of the experiment, on one line whatever it holds.
+// Title returns the name of the experiment, on one line whatever it holds.
 func (j Job) Title() string { return sanitize.Line(j.Name) }
 
 // Logs is where Slurm puts what the tasks say.
 func (j Job) Logs() string { return filepath.Join(j.Dir, LogsFolder, "%A_%a.out") }
 
-// JobName is a label of DNS, another one for every plan.
+// JobName returns a label of DNS, another one for every plan.
 func (j Job) JobName() string {
 	name := strings.Trim(notOfLabels.ReplaceAllString(strings.ToLower(j.Name), "-"), "-")
 	return "miplc-" + strings.TrimRight(name[:min(len(name), 30)], "-") + "-" + j.Plan
@@ -76,7 +76,7 @@ func (j Job) SubPath() string {
 	return path
 }
 
-// Claim is the name of the volume's claim.
+// Claim returns the name of the volume's claim.
 func (j Job) Claim() string {
 	name, _, _ := strings.Cut(j.Options.Claim, "/")
 	return name
@@ -97,10 +97,10 @@ func (o *Options) Check() error {
 	return nil
 }
 
-// Slurm is the file for sbatch.
+// Slurm returns the file for sbatch.
 func Slurm(j Job) ([]byte, error) { return Fill("slurm", slurm, j) }
 
-// Kubernetes is the manifest for kubectl.
+// Kubernetes returns the manifest for kubectl.
 func Kubernetes(j Job) ([]byte, error) { return Fill("kubernetes", kubernetes, j) }
 
 // Fill makes a job of a template of text/template: its values are those of Job, and

@@ -17,7 +17,7 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// quickstartStep is the training step of a shipped spec.
+// quickstartStep returns the training step of a shipped spec.
 func quickstartStep(t *testing.T) *onnxpb.ModelProto {
 	t.Helper()
 	spec, err := language.Load("quickstart")

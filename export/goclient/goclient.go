@@ -98,7 +98,7 @@ func CheckFolder(dir, pkg string) error {
 	return nil
 }
 
-// Generate gives the source of a package.
+// Generate returns the source of a package.
 func (m *Model) Generate(pkg string) ([]byte, error) {
 	if !token.IsIdentifier(pkg) || pkg == "_" {
 		return nil, fmt.Errorf("%q is not the name of a Go package", pkg)

@@ -108,7 +108,7 @@ func rowIndex(rows []row, folder string) int {
 	return slices.IndexFunc(rows, func(r row) bool { return r.folder == folder })
 }
 
-// rowOf is the row with the longest folder that holds the package, or -1.
+// rowOf returns the row with the longest folder that holds the package, or -1.
 func rowOf(rows []row, path string) int {
 	best := -1
 	for i, r := range rows {

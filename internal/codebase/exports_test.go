@@ -250,7 +250,7 @@ func nameOf(obj types.Object) string {
 	return folder + "." + obj.Name()
 }
 
-// receiver is the type that a method belongs to; nil of functions and of methods
+// receiver returns the type that a method belongs to; nil of functions and of methods
 // of interfaces.
 func receiver(f *types.Func) *types.TypeName {
 	recv := f.Origin().Signature().Recv()

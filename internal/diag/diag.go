@@ -19,7 +19,7 @@ type Pos struct {
 // IsZero reports whether the position says nothing.
 func (p Pos) IsZero() bool { return p == Pos{} }
 
-// String gives "file:line:col", leaving out what is unknown.
+// String returns "file:line:col", leaving out what is unknown.
 func (p Pos) String() string {
 	s := p.File
 	if p.Line > 0 {
@@ -41,7 +41,7 @@ type Diagnostic struct {
 	Line       string   // the offending source line, without its newline; may be empty
 }
 
-// Error gives the one-line form "file:line:col: text (did you mean "x"?)".
+// Error returns the one-line form "file:line:col: text (did you mean "x"?)".
 func (d Diagnostic) Error() string {
 	var b strings.Builder
 	if !d.Pos.IsZero() {

@@ -133,7 +133,7 @@ func (r *rewriter) turned(v string) string {
 	return r.op("Transpose", attrs(onnxpb.IntsAttr("perm", 1, 0)), v)
 }
 
-// ints gives the numbers of an input that is a constant vector of that length.
+// ints returns the numbers of an input that is a constant vector of that length.
 func (r *rewriter) ints(n *onnxpb.NodeProto, input, length int) ([]int64, error) {
 	if input < len(n.Input) {
 		t := r.constants[n.Input[input]]
@@ -144,7 +144,7 @@ func (r *rewriter) ints(n *onnxpb.NodeProto, input, length int) ([]int64, error)
 	return nil, fmt.Errorf("its input %d is no constant of %d whole numbers", input, length)
 }
 
-// matrix gives the extents of a value with two axes.
+// matrix returns the extents of a value with two axes.
 func (r *rewriter) matrix(v string) (rows, columns int64, err error) {
 	s := r.shapes[v]
 	if len(s) != 2 {

@@ -31,7 +31,7 @@ func (r *rewriter) reduceMax(n *onnxpb.NodeProto) error {
 	return nil
 }
 
-// reduced gives the axis of ReduceMax, an attribute up to opset 17 and an input
+// reduced returns the axis of ReduceMax, an attribute up to opset 17 and an input
 // since.
 func (r *rewriter) reduced(n *onnxpb.NodeProto) (int64, error) {
 	if keep := n.Attr("keepdims"); keep != nil && keep.GetI() != 1 {
@@ -47,7 +47,7 @@ func (r *rewriter) reduced(n *onnxpb.NodeProto) (int64, error) {
 	return axes[0], nil
 }
 
-// rowMax gives the maximum of each row, as a column.
+// rowMax returns the maximum of each row, as a column.
 func (r *rewriter) rowMax(x string, rows, columns int64) string {
 	first := rows
 	if first == onnxpb.Symbol {
@@ -61,7 +61,7 @@ func (r *rewriter) rowMax(x string, rows, columns int64) string {
 	return r.reshaped(top, rows, 1)
 }
 
-// columnMax gives the maximum of each column of any number of rows, as a row. The
+// columnMax returns the maximum of each column of any number of rows, as a row. The
 // rows become the width of images. One window cannot span a width that is not
 // known, but with auto_pad each pooling divides it by the window, rounded up:
 // after three, one is left of up to 2^24.
@@ -138,7 +138,7 @@ func (r *rewriter) part(n *onnxpb.NodeProto) error {
 	return nil
 }
 
-// kept gives where on an axis of the operand the result of a Slice or Pad begins
+// kept returns where on an axis of the operand the result of a Slice or Pad begins
 // and ends; a Pad begins before it or ends behind it.
 func (r *rewriter) kept(n *onnxpb.NodeProto, shape []int64) (axis, from, to int64, err error) {
 	if n.GetOpType() == "Pad" {

@@ -82,7 +82,7 @@ func Bytes(path string, most int64, what string) ([]byte, error) {
 	return content, err
 }
 
-// SHA256 is the hash of what a file holds, in hexadecimal.
+// SHA256 returns the hash of what a file holds, in hexadecimal.
 func SHA256(path string) (string, error) {
 	f, _, err := Open(path)
 	if err != nil {

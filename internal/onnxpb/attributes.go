@@ -2,27 +2,27 @@ package onnxpb
 
 import "github.com/miplc/miplc/internal/ndarray"
 
-// IntAttr is an attribute of one whole number.
+// IntAttr returns an attribute of one whole number.
 func IntAttr(name string, v int64) *AttributeProto {
 	return &AttributeProto{Name: name, Type: AttributeProto_INT, I: v}
 }
 
-// IntsAttr is an attribute of a list of whole numbers.
+// IntsAttr returns an attribute of a list of whole numbers.
 func IntsAttr[I int | int64](name string, v ...I) *AttributeProto {
 	return &AttributeProto{Name: name, Type: AttributeProto_INTS, Ints: ndarray.Convert[int64](v)}
 }
 
-// StringAttr is an attribute of a text.
+// StringAttr returns an attribute of a text.
 func StringAttr(name, v string) *AttributeProto {
 	return &AttributeProto{Name: name, Type: AttributeProto_STRING, S: []byte(v)}
 }
 
-// TensorAttr is an attribute of an array.
+// TensorAttr returns an attribute of an array.
 func TensorAttr(name string, t *TensorProto) *AttributeProto {
 	return &AttributeProto{Name: name, Type: AttributeProto_TENSOR, T: t}
 }
 
-// Attr gives the attribute of a name, nil where the node has none.
+// Attr returns the attribute of a name, nil where the node has none.
 func (n *NodeProto) Attr(name string) *AttributeProto {
 	for _, a := range n.GetAttribute() {
 		if a.GetName() == name {

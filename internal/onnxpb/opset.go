@@ -7,7 +7,7 @@ const (
 	MaxOpset = 22
 )
 
-// Since gives the oldest opset that has a node in the form in which miplc writes it.
+// Since returns the oldest opset that has a node in the form in which miplc writes it.
 func (n *NodeProto) Since() int64 {
 	switch n.GetOpType() {
 	case "ReduceMax":

@@ -7,12 +7,12 @@ func Value(name string, elem TensorProto_DataType, dims ...*TensorShapeProto_Dim
 	}}}
 }
 
-// Fixed is an extent that is known.
+// Fixed returns an extent that is known.
 func Fixed(extent int64) *TensorShapeProto_Dimension {
 	return &TensorShapeProto_Dimension{Value: &TensorShapeProto_Dimension_DimValue{DimValue: extent}}
 }
 
-// Open is an extent that is known only when the model runs, and its name.
+// Open returns an extent that is known only when the model runs, and its name.
 func Open(name string) *TensorShapeProto_Dimension {
 	return &TensorShapeProto_Dimension{Value: &TensorShapeProto_Dimension_DimParam{DimParam: name}}
 }

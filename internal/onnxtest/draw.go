@@ -7,7 +7,7 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// Drawn gives seeded numbers in +-scale for every parameter; scales overrides.
+// Drawn returns seeded numbers in +-scale for every parameter; scales overrides.
 func Drawn(g *graph.Graph, seed uint64, scales map[string]float64) (map[string][]float32, map[string]*graph.Tensor) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	params, values := map[string][]float32{}, map[string]*graph.Tensor{}
@@ -32,7 +32,7 @@ func Drawn(g *graph.Graph, seed uint64, scales map[string]float64) (map[string][
 	return params, values
 }
 
-// Bag gives seeded instances of one bag.
+// Bag returns seeded instances of one bag.
 func Bag(g *graph.Graph, n int, seed uint64) *graph.Tensor {
 	r := rand.New(rand.NewPCG(seed, uint64(n)))
 	t := graph.NewTensor(g.Input("instances").Shape.Concrete(n, 1))

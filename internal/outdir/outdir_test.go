@@ -56,7 +56,7 @@ func locked(t *testing.T, dir string) *Folder {
 	return f
 }
 
-// taken is a folder that holds a run and a user's files.
+// taken returns a folder that holds a run and a user's files.
 func taken(t *testing.T) *Folder {
 	t.Helper()
 	dir := t.TempDir()

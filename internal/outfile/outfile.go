@@ -119,7 +119,7 @@ func (o *Options) notRead(path string) error {
 	return nil
 }
 
-// Among gives the one of some files that is the same as path, by whatever name or
+// Among returns the one of some files that is the same as path, by whatever name or
 // link; else "".
 func Among(path string, files []string) string {
 	info, err := os.Stat(path)
@@ -140,7 +140,7 @@ func (f *File) Write(p []byte) (int, error) {
 	return n, f.explain(err)
 }
 
-// Name is the file aside. It may be read after Finish.
+// Name returns the file aside. It may be read after Finish.
 func (f *File) Name() string { return f.aside.Name() }
 
 // IsStdout says that the file is the standard output of the process.
@@ -158,7 +158,7 @@ func (f *File) Finish() error {
 	return f.explain(errors.Join(f.aside.Sync(), f.aside.Close()))
 }
 
-// Commit gives the file its name, and the permissions of the file that it
+// Commit returns the file its name, and the permissions of the file that it
 // replaces.
 func (f *File) Commit() error {
 	if err := f.Finish(); err != nil {
@@ -303,7 +303,7 @@ func copyInto(path, from string) error {
 	return errors.Join(err, target.Close())
 }
 
-// stream is the standard stream that a file is, or nil. A file that the shell
+// stream returns the standard stream that a file is, or nil. A file that the shell
 // redirected a stream to is written through the stream: renaming over it would
 // lose what else goes there.
 func stream(info fs.FileInfo) *os.File {

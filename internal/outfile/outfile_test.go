@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// folder is a fresh folder with the files.
+// folder returns a fresh folder with the files.
 func folder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -14,7 +14,7 @@ import (
 // maxLinks is how many symbolic links are followed, as many as Linux follows.
 const maxLinks = 40
 
-// follow gives what a path leads to, which may be missing: info is then nil.
+// follow returns what a path leads to, which may be missing: info is then nil.
 func follow(path string) (place string, info fs.FileInfo, err error) {
 	for range maxLinks {
 		info, err := os.Lstat(path)

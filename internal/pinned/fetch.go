@@ -24,7 +24,7 @@ type toolRunner func(ctx context.Context, dir string, argv ...string) (output st
 
 var errNoTool = errors.New("not found on PATH")
 
-// runTool is the toolRunner of a real machine.
+// runTool returns the toolRunner of a real machine.
 func runTool(ctx context.Context, dir string, argv ...string) (string, error) {
 	path, err := exec.LookPath(argv[0])
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // EnvCache moves the cache; default: miplc in the user's cache directory.
 const EnvCache = "MIPLC_CACHE"
 
-// CacheDir is the directory that miplc may fill: $MIPLC_CACHE, or miplc in
+// CacheDir returns the directory that miplc may fill: $MIPLC_CACHE, or miplc in
 // the user's cache directory.
 func CacheDir() (string, error) {
 	if dir := os.Getenv(EnvCache); dir != "" {
@@ -67,12 +67,12 @@ type Slot struct {
 	run    toolRunner
 }
 
-// On is the slot of a library on this machine.
+// On returns the slot of a library on this machine.
 func (l Library) On(path string) Slot {
 	return Slot{Library: l, System: runtime.GOOS + "/" + runtime.GOARCH, Path: path, run: runTool}
 }
 
-// fit gives the pins of this system by tool, in the order to try them.
+// fit returns the pins of this system by tool, in the order to try them.
 func (s Slot) fit(via Via) ([]Pin, error) {
 	var fit []Pin
 	for _, p := range s.Pins {

@@ -26,7 +26,7 @@ func (e epochTicks) Ticks(low, high float64) []gonum.Tick {
 	return append(ticks, gonum.Tick{Value: float64(last), Label: strconv.Itoa(last)})
 }
 
-// roundStep is the smallest of 1, 2, 5, 10, 20, ... that is at least v.
+// roundStep returns the smallest of 1, 2, 5, 10, 20, ... that is at least v.
 func roundStep(v float64) int {
 	for power := 1; ; power *= 10 {
 		for _, m := range []int{1, 2, 5} {

@@ -200,7 +200,7 @@ func (f *figure) write(w io.Writer) error {
 	return err
 }
 
-// newPanel is an empty plot in the look of all figures.
+// newPanel returns an empty plot in the look of all figures.
 func newPanel(heading, x, y string) *panel {
 	p := gonum.New()
 	p.BackgroundColor = nil // the SVG canvas divides by alpha, so a transparent colour would be no colour
@@ -240,7 +240,7 @@ func corners(r vg.Rectangle) []vg.Point {
 	return []vg.Point{r.Min, {X: r.Max.X, Y: r.Min.Y}, r.Max, {X: r.Min.X, Y: r.Max.Y}}
 }
 
-// stroke is the style of a data line; dashes tell lines apart without colour.
+// stroke returns the style of a data line; dashes tell lines apart without colour.
 func stroke(c color.Color, dashes ...vg.Length) draw.LineStyle {
 	return draw.LineStyle{Color: c, Width: 1.8, Dashes: dashes}
 }

@@ -112,7 +112,7 @@ func sharesOf(bins []int) []float64 {
 	return out
 }
 
-// leastShare is the whole decimal logarithm below all shares that are not 0.
+// leastShare returns the whole decimal logarithm below all shares that are not 0.
 func leastShare(rows []ScoreRow) float64 {
 	least := 0.1
 	for _, r := range rows {

@@ -90,7 +90,7 @@ func bagPanel(bag train.Trajectory, classes []string, left, bottom bool) *panel 
 	return p
 }
 
-// className is the name of a class, or "class " and its number from 0.
+// className returns the name of a class, or "class " and its number from 0.
 func className(classes []string, c int) string {
 	if c < len(classes) {
 		return classes[c]

@@ -21,7 +21,7 @@ func New(seed uint64, name string, index ...uint64) *rand.Rand {
 	return rand.New(rand.NewChaCha8(key(seed, name, index...)))
 }
 
-// key is the key of the stream that New returns. Its text is
+// key returns the key of the stream that New returns. Its text is
 // seed, length of the name, name, indices; numbers as 8 bytes, little-endian.
 func key(seed uint64, name string, index ...uint64) [32]byte {
 	text := binary.LittleEndian.AppendUint64(nil, seed)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// home is a folder of the user in which each test builds its case.
+// home returns a folder of the user in which each test builds its case.
 func home(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())

@@ -12,14 +12,13 @@ import (
 	"github.com/miplc/miplc/learners"
 )
 
-// conjugate solves with all instances by preconditioned conjugate gradients, on a
-// device. Traces are estimated with probe vectors that are drawn once, so that the
-// objective stays the same function throughout a fit and the solutions of one
-// iteration are good first guesses for the next.
+// conjugate solves with all instances by preconditioned conjugate gradients on a device. Traces are
+// estimated with probe vectors that are drawn once, so that the objective is the same function
+// throughout a fit and the solutions of one iteration are good first guesses for the next.
 //
-// Distances and kernel are kept on the device; the vectors of all classes stand
-// side by side, so that one pass over the kernel serves them all, see type system.
-// What is small is done here in float64: pivots, Cholesky factors, sums.
+// Distances and kernel stay on the device. The vectors of all classes are columns of one matrix, so
+// that one pass over the kernel serves all of them, see type system. Small computations (pivots,
+// Cholesky factors, sums) are done here in float64.
 type conjugate struct {
 	*system
 	p      *problem
@@ -42,14 +41,14 @@ func newCG(p *problem, s Settings) (*conjugate, error) {
 	return g, g.open()
 }
 
-// withoutProbes has one column a class, that of the targets.
+// withoutProbes returns a copy with one column per class, that of the targets.
 func (g *conjugate) withoutProbes() (*conjugate, error) {
 	few := &conjugate{p: g.p, s: g.s, shift: g.shift, x: g.x, pivots: g.pivots}
 	few.s.Probes = 0
 	return few, few.open()
 }
 
-// open makes the graphs and puts on the device what stays there.
+// open builds the graphs and copies the constant values to the device.
 func (g *conjugate) open() (err error) {
 	n, outputs, width := g.p.n(), g.p.outputs(), 1+g.s.Probes
 	if g.system, err = newSystem(n, g.p.Dim, outputs, width, g.s.Rank); err != nil {
@@ -92,11 +91,11 @@ func (g *conjugate) open() (err error) {
 	return nil
 }
 
-// close frees what lies on the device.
+// close frees the memory on the device.
 func (g *conjugate) close() error { return g.space.Close() }
 
-// workspace is one of a device whose first error stays: then nothing more is done, and
-// what is asked for is nil.
+// workspace is a learners.Workspace that keeps its first error. After an error it does nothing and
+// get returns nil.
 type workspace struct {
 	learners.Workspace
 	err error
@@ -121,7 +120,7 @@ func (w *workspace) get(name string) (values []float32) {
 	return values
 }
 
-// ofBlock names the values of a block that a graph reads and makes.
+// ofBlock maps the names of values in a graph to those of a block in the workspace.
 func ofBlock(b int, names ...string) map[string]string {
 	own := map[string]string{}
 	for _, name := range names {
@@ -143,8 +142,8 @@ func (g *conjugate) fillKernel(h hyper) {
 // cgSteps bounds the steps of one solution.
 const cgSteps = 1000
 
-// solve makes the solutions of (K + noise) x = b for all columns, starting from
-// those of before, until every residual is below tolerance.
+// solve solves (K + noise) x = b for all columns, starting from the previous solutions, until every
+// residual is below tolerance.
 func (g *conjugate) solve(ctx context.Context, h hyper, t *targets, tolerance float64) error {
 	n, columns := g.p.n(), g.columns()
 	residual := make([]float32, n*columns)
@@ -166,7 +165,7 @@ func (g *conjugate) solve(ctx context.Context, h hyper, t *targets, tolerance fl
 	return g.space.err
 }
 
-// converged compares squared residuals with the squared right sides.
+// converged reports whether all squared residuals are small relative to the squared right sides.
 func converged(residual, size []float32, tolerance float64) bool {
 	for j, r := range residual {
 		if float64(r) > tolerance*tolerance*float64(size[j]) {
@@ -176,9 +175,9 @@ func converged(residual, size []float32, tolerance float64) bool {
 	return true
 }
 
-// evaluate gives as loss the one with the determinant of the preconditioner in
-// place of that of the kernel matrix, which is never smaller: a lower bound. The
-// gradient is an unbiased estimate of that of the marginal likelihood.
+// evaluate returns a lower bound of the loss: it uses the determinant of the preconditioner, which
+// is never larger than that of the kernel matrix. The gradient is an unbiased estimate of that of
+// the marginal likelihood.
 func (g *conjugate) evaluate(ctx context.Context, h hyper, t *targets) (*evaluation, error) {
 	g.fillKernel(h)
 	logDet, err := g.precondition(h, t)
@@ -197,7 +196,7 @@ func (g *conjugate) evaluate(ctx context.Context, h hyper, t *targets) (*evaluat
 	return out, err
 }
 
-// slopesOf gives the gradient of the loss by scale and lengthscale.
+// slopesOf returns the gradient of the loss with respect to scale and lengthscale.
 func (g *conjugate) slopesOf(ctx context.Context) (scale, length float64, err error) {
 	for b := range g.blocks() {
 		if err := ctx.Err(); err != nil {
@@ -214,7 +213,7 @@ func (g *conjugate) slopesOf(ctx context.Context) (scale, length float64, err er
 	return share * scale / 2, share * length / 2, g.space.err
 }
 
-// gather sums the parts of loss and gradient that are not of the kernel.
+// gather computes the parts of loss and gradient that do not involve the kernel.
 func (g *conjugate) gather(h hyper, t *targets, logDet []float64) (*evaluation, error) {
 	n, columns := g.p.n(), g.columns()
 	out := &evaluation{grad: newHyper(g.outputs), f: make([]float64, n*g.outputs)}
@@ -238,11 +237,11 @@ func (g *conjugate) gather(h hyper, t *targets, logDet []float64) (*evaluation, 
 	return out, nil
 }
 
-// finalTolerance is that of the systems behind predictions.
+// finalTolerance is the tolerance of the systems that predictions use.
 const finalTolerance = 1e-5
 
-// posterior has the mean from all instances; the variance is that of inducing
-// points, since the exact one needs an [n, n] matrix a class.
+// posterior uses all instances for the mean and inducing points for the variance: the exact
+// variance needs an [n, n] matrix per class.
 func (g *conjugate) posterior(ctx context.Context, h hyper, t *targets) (q *posterior, err error) {
 	few := newInducing(ctx, g.p, g.s)
 	if q, err = few.posterior(ctx, h, t); err != nil {
@@ -273,8 +272,8 @@ func (g *conjugate) posterior(ctx context.Context, h hyper, t *targets) (q *post
 	return q, nil
 }
 
-// firstThese gives the numbers below n, the chosen ones first, else in order. Those
-// chosen are ascending.
+// firstThese returns the numbers below n, the chosen ones first, the others in order. chosen must
+// be ascending.
 func firstThese(chosen []int, n int) []int {
 	order := slices.Clone(chosen)
 	for i := range n {

@@ -29,7 +29,7 @@ func devices(t testing.TB) map[string]learners.Device {
 	return map[string]learners.Device{"gorgonia": gorgonia.Device{}, "ort": onnxruntime, "xla": backend}
 }
 
-// conjugateOf is the objective on a device.
+// conjugateOf returns the objective on a device.
 func conjugateOf(t testing.TB, p *problem, s Settings) *conjugate {
 	t.Helper()
 	g, err := newCG(p, s)

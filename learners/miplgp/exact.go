@@ -10,9 +10,9 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// evaluation is what an objective knows at one set of hyper-parameters.
+// evaluation is the value of an objective at one set of hyper-parameters.
 type evaluation struct {
-	// loss is minus the log marginal likelihood by class and instance.
+	// loss is minus the log marginal likelihood per class and instance.
 	loss float64
 	grad hyper     // of loss
 	f    []float64 // posterior means at the instances, class by class
@@ -21,16 +21,16 @@ type evaluation struct {
 // objective is the marginal likelihood as one solver computes it.
 type objective interface {
 	evaluate(ctx context.Context, h hyper, t *targets) (*evaluation, error)
-	// posterior keeps what predictions need.
+	// posterior returns what predictions need.
 	posterior(ctx context.Context, h hyper, t *targets) (*posterior, error)
-	// close frees what lies on a device.
+	// close frees memory on a device.
 	close() error
 }
 
-// errNotPositive says that a kernel matrix could not be factorised.
+// errNotPositive reports a kernel matrix that could not be factorised.
 var errNotPositive = errors.New("the kernel matrix is not positive definite in floating point: are features infinite or of very different size? Use data.normalize: training")
 
-// exact computes everything by Cholesky factors in float64.
+// exact computes everything with Cholesky factors in float64.
 type exact struct {
 	p       *problem
 	x       matrix // [n, d] centred
@@ -64,13 +64,13 @@ func squaredDistance(x, y []float32) float64 {
 	return sum
 }
 
-// upper is row i from the diagonal on.
+// upper returns row i from the diagonal on.
 func upper(m *mat.SymDense, i int) []float64 {
 	r := m.RawSymmetric()
 	return r.Data[i*r.Stride+i : i*r.Stride+r.N]
 }
 
-// kernels gives K and its derivative with respect to the lengthscale.
+// kernels returns K and its derivative with respect to the lengthscale.
 func (e *exact) kernels(h hyper) (k, dk *mat.SymDense) {
 	n := e.p.n()
 	k, dk = mat.NewSymDense(n, nil), mat.NewSymDense(n, nil)
@@ -86,8 +86,7 @@ func (e *exact) kernels(h hyper) (k, dk *mat.SymDense) {
 	return k, dk
 }
 
-// system factorises K plus the noise of a class and solves for the residuals
-// of its targets.
+// system factorises K plus the noise of a class and solves for the residuals of its targets.
 func (e *exact) system(k *mat.SymDense, h hyper, t *targets, c int) (*mat.Cholesky, *mat.VecDense, *mat.VecDense, error) {
 	n := e.p.n()
 	a := mat.NewSymDense(n, nil)
@@ -175,7 +174,7 @@ func (e *exact) posterior(ctx context.Context, h hyper, t *targets) (*posterior,
 	return post, nil
 }
 
-// narrow is a float32 copy of a matrix, row-major.
+// narrow returns a float32 copy of a matrix, row-major.
 func narrow(m mat.Matrix) []float32 {
 	return ndarray.Convert[float32](mat.DenseCopyOf(m).RawMatrix().Data)
 }

@@ -11,19 +11,18 @@ import (
 	"github.com/miplc/miplc/internal/stream"
 )
 
-// progress tells of a fit: iteration 0 is the start.
+// progress describes a fit after one iteration; iteration 0 is the start.
 type progress struct {
 	Iteration int
-	// Loss is minus the log marginal likelihood by class and instance; each
-	// solver has its own bound or approximation of it.
+	// Loss is minus the log marginal likelihood per class and instance, or the bound or
+	// approximation of it that the solver computes.
 	Loss float64
 	// F are the posterior means at the instances, class by class.
 	F []float64
 }
 
-// fit learns the hyper-parameters and gives the posterior. The same arguments
-// give the same bits. observe may be nil. When ctx ends fit returns its error
-// within one piece of work.
+// fit learns the hyper-parameters and returns the posterior. Equal arguments give equal bits.
+// observe may be nil. If ctx ends, fit returns its error after the current piece of work.
 func fit(ctx context.Context, p *problem, s Settings, observe func(progress)) (q *posterior, err error) {
 	if p.n() < 2 {
 		return nil, fmt.Errorf("fitting needs at least 2 instances, the training bags have %d", p.n())
@@ -57,11 +56,11 @@ func fit(ctx context.Context, p *problem, s Settings, observe func(progress)) (q
 	return q, nil
 }
 
-// minLearning is the least number of inducing points that hyper-parameters are
-// learned with on a subset; else a tenth of its instances carry them.
+// minLearning is the minimum number of inducing points for learning hyper-parameters on a subset.
+// The default is a tenth of the subset's instances.
 const minLearning = 50
 
-// learn gives the hyper-parameters, and the targets that predictions use.
+// learn returns the hyper-parameters, and the targets that predictions use.
 func learn(ctx context.Context, o objective, p *problem, s Settings, observe func(progress)) (hyper, *targets, error) {
 	length := s.Lengthscale
 	if length == 0 {
@@ -94,8 +93,8 @@ func learn(ctx context.Context, o objective, p *problem, s Settings, observe fun
 	}
 }
 
-// subset gives whole bags in a seeded order until size instances are reached;
-// all of p if size is 0 or not less than what there is.
+// subset returns whole bags in a seeded order until size instances are reached. It returns all of p
+// if size is 0 or at least the number of instances.
 func (p *problem) subset(size int, seed uint64) *problem {
 	if size == 0 || size >= p.n() {
 		return p
@@ -132,7 +131,7 @@ func newObjective(ctx context.Context, p *problem, s Settings) (objective, error
 	return newInducing(ctx, p, s), nil
 }
 
-// priorMeans are the constant means at n instances, class by class.
+// priorMeans returns the constant means at n instances, class by class.
 func priorMeans(h hyper, n int) []float64 {
 	f := make([]float64, 0, n*len(h.mean))
 	for _, m := range h.mean {
@@ -141,11 +140,11 @@ func priorMeans(h hyper, n int) []float64 {
 	return f
 }
 
-// medianPairs is the number of pairs that the median distance is taken over.
+// medianPairs is the number of pairs for the median distance.
 const medianPairs = 2000
 
-// medianDistance between two instances, over seeded pairs; 1 if most instances
-// are the same.
+// medianDistance returns the median distance between two instances over seeded pairs, or 1 if most
+// instances are equal.
 func medianDistance(p *problem, seed uint64) float64 {
 	rng := stream.New(seed, "miplgp lengthscale")
 	found := make([]float64, medianPairs)

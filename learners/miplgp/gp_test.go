@@ -10,7 +10,7 @@ import (
 	"github.com/miplc/miplc/train/gorgonia"
 )
 
-// defaults are the settings of the authors' program where it has them:
+// defaults returns the settings of the authors' program where it has them:
 // 500 iterations, rate 0.1, epsilon 1e-4, 512 samples, preconditioner of rank
 // 100, 10 probes.
 func defaults() Settings {
@@ -96,7 +96,7 @@ func near(t *testing.T, what string, got, want []float64, tolerance float64) {
 	}
 }
 
-// moments gives means and variances class by class, as the fixture has them.
+// moments returns means and variances class by class, as the fixture has them.
 func moments(t *testing.T, q *posterior, x []float64) (mean, variance []float64) {
 	t.Helper()
 	m, v := q.moments(x)

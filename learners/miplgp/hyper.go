@@ -2,11 +2,11 @@ package miplgp
 
 import "math"
 
-// noiseFloor is the least noise that is learned beside that of the targets.
+// noiseFloor is the minimum of the learned noise, which is added to that of the targets.
 const noiseFloor = 1e-4
 
-// hyper are the hyper-parameters: one kernel for all classes, a constant mean
-// and an additional noise variance for each. The same type holds gradients.
+// hyper are the hyper-parameters: one kernel for all classes, and a constant mean and an additional
+// noise variance per class. Gradients have the same type.
 type hyper struct {
 	scale  float64   // variance of the kernel
 	length float64   // lengthscale
@@ -18,11 +18,11 @@ func newHyper(outputs int) hyper {
 	return hyper{mean: make([]float64, outputs), noise: make([]float64, outputs)}
 }
 
-// raw are the hyper-parameters as the optimiser sees them: without bounds. The
-// positive ones are the softplus of theirs.
+// raw are the unbounded variables of the optimiser. Positive hyper-parameters are the softplus of
+// theirs.
 type raw []float64
 
-// firstRaw has scale and noises at softplus(0), means at 0.
+// firstRaw returns the start: scale and noises softplus(0), means 0.
 func firstRaw(outputs int, length float64) raw {
 	r := make(raw, 2+2*outputs)
 	r[1] = softplusInverse(length)
@@ -40,8 +40,7 @@ func (r raw) hyper() hyper {
 	return h
 }
 
-// chain turns the gradient with respect to the hyper-parameters into that with
-// respect to r.
+// chain converts the gradient with respect to the hyper-parameters into that with respect to r.
 func (r raw) chain(g hyper) []float64 {
 	outputs := len(r)/2 - 1
 	d := make([]float64, len(r))
@@ -56,7 +55,7 @@ func (r raw) chain(g hyper) []float64 {
 func softplus(x float64) float64 { return math.Max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }
 func sigmoid(x float64) float64  { return 1 / (1 + math.Exp(-x)) }
 
-// softplusInverse is x with softplus(x) = y, for y > 0.
+// softplusInverse returns x with softplus(x) = y, for y > 0.
 func softplusInverse(y float64) float64 { return y + math.Log(-math.Expm1(-y)) }
 
 // adam is the optimiser of Kingma and Ba with its usual constants.
@@ -86,7 +85,7 @@ func (a *adam) descend(r raw, g []float64, lr float64) {
 	}
 }
 
-// cosine is the learning rate of step t of steps, from lr down to 0.
+// cosine returns the learning rate of step t of steps, from lr down to 0.
 func cosine(lr float64, t, steps int) float64 {
 	return lr * (1 + math.Cos(math.Pi*float64(t)/float64(steps))) / 2
 }

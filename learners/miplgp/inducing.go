@@ -13,22 +13,22 @@ import (
 	"github.com/miplc/miplc/internal/workers"
 )
 
-// inducing is the variational approximation of Titsias (2009) with inducing
-// points among the instances, drawn once. With U the kernel between the m
-// points, F that between instances and points, L L' = U and
+// inducing is the variational approximation of Titsias (2009). The inducing points are instances,
+// drawn once. With U the kernel between the m points, F the kernel between instances and points, L
+// L' = U and
 //
 //	phi = F L'^-1 [n, m],  W = noise^-1,  B = I + phi' W phi,
 //
-// the covariance phi phi' takes the place of the kernel, and the bound
-// subtracts half the sum of W (k(x,x) - |phi_x|^2).
+// the covariance phi phi' replaces the kernel, and the bound subtracts half the sum of W (k(x,x) -
+// |phi_x|^2).
 //
-// All instances that a class is no candidate of have the same noise, so the
-// sums over instances are one sum for all classes plus the few instances whose
-// noise differs. Products are float32, summed over pieces in float64.
+// All instances for which a class is not a candidate have the same noise. The sums over instances
+// are therefore one sum for all classes plus corrections for the few instances with another noise.
+// Products are float32, summed over blocks in float64.
 type inducing struct {
 	*multiplier
 	p       *problem
-	chosen  []int // [m] numbers of the instances
+	chosen  []int // [m] indices of the instances
 	shift   []float32
 	points  matrix // [m, d]
 	squared matrix // [n, m]
@@ -47,7 +47,7 @@ func newInducing(ctx context.Context, p *problem, s Settings) *inducing {
 	return newInducingAt(ctx, p, chosen, s.Products)
 }
 
-// newInducingAt has the inducing points at the chosen instances.
+// newInducingAt uses the chosen instances as inducing points.
 func newInducingAt(ctx context.Context, p *problem, chosen []int, products Products) *inducing {
 	m := len(chosen)
 	o := &inducing{multiplier: &multiplier{products: products}, p: p, chosen: chosen, shift: meanOf(p.X, p.Dim), points: newMatrix(m, p.Dim)}
@@ -61,10 +61,10 @@ func newInducingAt(ctx context.Context, p *problem, chosen []int, products Produ
 	return o
 }
 
-// basis is the kernel between the inducing points at some hyper-parameters.
+// basis has the kernel between the inducing points at some hyper-parameters.
 type basis struct {
 	h     hyper
-	slope *mat.Dense // L^-1 dU L'^-1, dU by the lengthscale
+	slope *mat.Dense // L^-1 dU L'^-1, dU the derivative with respect to the lengthscale
 	right matrix     // L^-1 in float32
 }
 
@@ -104,7 +104,7 @@ func (o *inducing) basis(h hyper) (*basis, error) {
 	return b, nil
 }
 
-// sums are what the passes over the instances leave of one class.
+// sums are the sums over all instances for one class.
 type sums struct {
 	gram   *mat.Dense // phi' W phi
 	cross  *mat.Dense // phi' W psi, psi = dF L'^-1
@@ -116,8 +116,7 @@ type sums struct {
 	logD   float64    // log determinant of the noise
 }
 
-// gather makes one pass over the instances. What only gradients need is left out
-// unless slopes are asked for.
+// gather makes one pass over the instances. Without slopes it skips what only gradients need.
 func (o *inducing) gather(ctx context.Context, b *basis, t *targets, slopes bool) ([]sums, error) {
 	n, m, outputs := o.p.n(), o.points.Rows, o.p.outputs()
 	parts := 1
@@ -156,8 +155,7 @@ func (o *inducing) gather(ctx context.Context, b *basis, t *targets, slopes bool
 	return found, o.err()
 }
 
-// combine puts the sums over all instances and over those of other weights
-// together.
+// combine adds the sums over all instances and those over instances with other weights.
 func (s *sums) combine(all, own *mat.Dense, w weights) {
 	m := len(s.p)
 	part := func(of *mat.Dense, n int) mat.Matrix { return of.Slice(0, m, n*m, (n+1)*m) }
@@ -182,8 +180,7 @@ func (s *sums) combine(all, own *mat.Dense, w weights) {
 // gatherRows is the number of instances whose products are summed in float32.
 const gatherRows = 2048
 
-// features fills phi for some instances and gives it, or [phi | psi] if two parts
-// are asked for.
+// features computes phi for the instances lo to hi and returns it, or [phi | psi] for two parts.
 func (o *inducing) features(b *basis, lo, hi, parts int) matrix {
 	m := o.points.Rows
 	wide := newMatrix(hi-lo, parts*m)
@@ -210,12 +207,12 @@ func (o *inducing) features(b *basis, lo, hi, parts int) matrix {
 	return wide
 }
 
-// weights are those of the instances in one class, 1/noise.
+// weights are the weights 1/noise of the instances for one class.
 type weights struct {
-	base  float64 // of those that the class is no candidate of
-	other float64 // of all others, if it is the same
-	// columns is 2 if it is, else 3: the parts of the products with phi are
-	// phi, psi, and phi times what turns a difference of W into one of W^2.
+	base  float64 // of instances for which the class is not a candidate
+	other float64 // of all other instances, if they have the same weight
+	// columns is 2 if they have, else 3. It is the number of parts of the products with phi: phi,
+	// psi, and phi times the factor that turns a difference of W into one of W^2.
 	columns int
 }
 
@@ -223,7 +220,7 @@ func (o *inducing) weights(h hyper, t *targets, c int) weights {
 	n := o.p.n()
 	_, none := dirichlet(t.eps)
 	w := weights{base: 1 / (none + h.noise[c]), columns: 2}
-	if c == o.p.Classes { // a candidate of all
+	if c == o.p.Classes { // the class of negatives is a candidate of all instances
 		w.base = 1 / (t.noise[c*n] + h.noise[c])
 	}
 	for _, noise := range t.noise[c*n : (c+1)*n] {
@@ -300,7 +297,7 @@ func (o *inducing) addProduct(sum *mat.Dense, a, b matrix) {
 	}
 }
 
-// solution is what B gives of one class.
+// solution is computed from B for one class.
 type solution struct {
 	v       *mat.VecDense // B^-1 phi' W r = phi' alpha
 	inverse *mat.SymDense // B^-1
@@ -360,21 +357,21 @@ func (o *inducing) evaluate(ctx context.Context, h hyper, t *targets) (*evaluati
 	return out, o.err()
 }
 
-// addLoss adds the parts of the bound and its gradient that need no further
-// pass over the instances.
+// addLoss adds the parts of the bound and its gradient that need no further pass over the
+// instances.
 func (o *inducing) addLoss(out *evaluation, b *basis, s *sums, sol *solution, c int, share float64) {
 	n, m := float64(o.p.n()), float64(o.points.Rows)
 	scale := b.h.scale
 	fit := s.rWr - mat.Dot(mat.NewVecDense(len(s.p), s.p), sol.v)
 	out.loss += share * (fit + sol.logDet + s.logD + n*math.Log(2*math.Pi) + scale*s.w - sol.trace + m) / 2
 
-	// T is L^-1 (F' (W - A^-1 + alpha alpha') F) L'^-1; half its sums with
-	// derivatives are derivatives of the bound.
+	// T is L^-1 (F' (W - A^-1 + alpha alpha') F) L'^-1. Derivatives of the bound are half its sums
+	// with derivatives.
 	vv := mat.Dot(sol.v, sol.v)
 	tr := sol.trace - 2*m + mat.Trace(sol.inverse)
 	out.grad.scale -= share * ((vv+tr)/scale - s.w) / 2
 
-	// The mean of the instances' part, then that of the points'.
+	// First the part of the mean at the instances, then that at the points.
 	var half mat.VecDense
 	half.MulVec(s.cross, sol.v)
 	length := mat.Dot(mat.NewVecDense(len(s.dp), s.dp), sol.v) - mat.Dot(sol.v, &half)
@@ -384,12 +381,12 @@ func (o *inducing) addLoss(out *evaluation, b *basis, s *sums, sol *solution, c 
 	length -= (sumProduct(s.gram, b.slope) - mat.Trace(b.slope) + sumProduct(sol.inverse, b.slope)) / 2
 	out.grad.length -= share * length
 
-	// Trace of A^-1, less the share of the bound's last term.
+	// Trace of A^-1 minus the last term of the bound.
 	inverse := s.w - sumProduct(sol.inverse, s.square)
 	out.grad.noise[c] += share * (inverse - (scale*s.w2 - s.w2q)) / 2
 }
 
-// sumProduct is the trace of a b for a symmetric a.
+// sumProduct returns the trace of a b for a symmetric a.
 func sumProduct(a, b mat.Matrix) float64 {
 	n, _ := a.Dims()
 	sum := 0.0
@@ -401,7 +398,7 @@ func sumProduct(a, b mat.Matrix) float64 {
 	return sum
 }
 
-// finish adds what needs the posterior means at the instances.
+// finish adds the parts that need the posterior means at the instances.
 func (o *inducing) finish(out *evaluation, h hyper, t *targets, v matrix, share float64) {
 	n, outputs := o.p.n(), o.p.outputs()
 	f := newMatrix(n, outputs)
@@ -421,8 +418,8 @@ func (o *inducing) finish(out *evaluation, h hyper, t *targets, v matrix, share 
 	}
 }
 
-// posterior: with phi = F_x L'^-1 the mean is phi v, the variance k(x,x) less
-// phi (I - B^-1) phi'.
+// posterior computes, with phi = F_x L'^-1, the mean phi v and the variance k(x,x) - phi (I - B^-1)
+// phi'.
 func (o *inducing) posterior(ctx context.Context, h hyper, t *targets) (*posterior, error) {
 	b, err := o.basis(h)
 	if err != nil {

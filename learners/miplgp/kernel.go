@@ -9,7 +9,7 @@ import (
 	"github.com/miplc/miplc/internal/workers"
 )
 
-// matern is the Matern-5/2 kernel of unit variance at a squared distance, and
+// matern returns the Matern-5/2 kernel of unit variance at a squared distance, and
 // its derivative with respect to the lengthscale.
 func matern(squared, length float64) (k, dLength float64) {
 	u := math.Sqrt(5*squared) / length
@@ -17,12 +17,11 @@ func matern(squared, length float64) (k, dLength float64) {
 	return (1 + u + u*u/3) * e, u * u * (1 + u) / 3 * e / length
 }
 
-// rowBlock is the number of rows that one piece of work has. Pieces do not
-// depend on the number of processors, so that sums come out the same everywhere.
+// rowBlock is the number of rows of one piece of work. It is constant, so that sums do not depend
+// on the number of processors.
 const rowBlock = 256
 
-// rows runs f on all pieces of n rows, on as many processors as there are. The
-// pieces must write to different places.
+// rows runs f in parallel on all blocks of n rows. The calls must write to different memory.
 func rows(n int, f func(lo, hi int)) {
 	workers.Each((n+rowBlock-1)/rowBlock, 0, func(p int) { f(p*rowBlock, min(n, (p+1)*rowBlock)) })
 }
@@ -34,13 +33,13 @@ func newMatrix(r, c int) matrix {
 	return matrix{Rows: r, Cols: c, Stride: c, Data: make([]float32, r*c)}
 }
 
-// rowsOf is rows lo to hi of a matrix, sharing memory.
+// rowsOf returns rows lo to hi of a matrix, sharing memory.
 func rowsOf(m matrix, lo, hi int) matrix {
 	return matrix{Rows: hi - lo, Cols: m.Cols, Stride: m.Stride, Data: m.Data[lo*m.Stride : hi*m.Stride]}
 }
 
-// centred gives the instances less a shift [dim], so that squared distances
-// lose little to rounding.
+// centred returns the instances minus shift [dim], so that squared distances have small rounding
+// errors.
 func centred(x []float32, dim int, shift []float32) matrix {
 	m := newMatrix(len(x)/dim, dim)
 	for i, v := range x {
@@ -49,7 +48,7 @@ func centred(x []float32, dim int, shift []float32) matrix {
 	return m
 }
 
-// meanOf is the mean of all instances.
+// meanOf returns the mean of all instances.
 func meanOf(x []float32, dim int) []float32 {
 	sum := make([]float64, dim)
 	for i, v := range x {
@@ -62,7 +61,7 @@ func meanOf(x []float32, dim int) []float32 {
 	return mean
 }
 
-// squaredNorms of the rows.
+// squaredNorms returns the squared norms of the rows.
 func squaredNorms(x matrix) []float32 {
 	norms := make([]float32, x.Rows)
 	for i := range norms {
@@ -75,7 +74,7 @@ func squaredNorms(x matrix) []float32 {
 	return norms
 }
 
-// squaredDistances is [x.Rows, y.Rows]; not complete if ctx ends.
+// squaredDistances returns the squared distances [x.Rows, y.Rows]. It is incomplete if ctx ends.
 func squaredDistances(ctx context.Context, x, y matrix, m *multiplier) matrix {
 	d := newMatrix(x.Rows, y.Rows)
 	nx, ny := squaredNorms(x), squaredNorms(y)

@@ -13,8 +13,7 @@ const Name = "miplgp"
 
 type learner struct{ s Settings }
 
-// New is the learner of some settings. The seed of the settings gives way to
-// that of the problem it is fitted to.
+// New returns the learner. Fit replaces the seed of the settings by that of the problem.
 func New(s Settings) (learners.Learner, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -25,11 +24,10 @@ func New(s Settings) (learners.Learner, error) {
 func (l *learner) Name() string    { return Name }
 func (l *learner) Iterations() int { return l.s.Iterations }
 
-// Fit fits a Gaussian process per class to the instances of the training bags.
-// The loss of an iteration is minus the log marginal likelihood by class and
-// instance, as far as the solver knows it. Confidences of a bag are those of
-// its instance that is most confident in a candidate, without the class of
-// negatives; there are none where hyper-parameters are learned on a subset.
+// Fit fits a Gaussian process per class to the instances of the training bags. The loss of an
+// iteration is minus the log marginal likelihood per class and instance, as the solver computes it.
+// The confidences of a bag are those of the instance that is most confident in a candidate, without
+// the class of negatives. They are nil if hyper-parameters are learned on a subset.
 func (l *learner) Fit(ctx context.Context, p *learners.Problem, observe func(learners.Iteration)) (learners.Model, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -55,7 +53,7 @@ func (l *learner) Fit(ctx context.Context, p *learners.Problem, observe func(lea
 	return &model{posterior: q, shape: p.Data.Shape, z: p.Normalization}, nil
 }
 
-// bagConfidences gives [bags, classes] from the posterior means of the
+// bagConfidences returns [bags, classes] from the posterior means of the
 // instances: the softmax over the candidates at the most confident instance.
 func (p *problem) bagConfidences(f []float64) []float64 {
 	best := make([]float64, len(p.Candidates)/p.Classes)

@@ -14,7 +14,7 @@ import (
 	"github.com/miplc/miplc/learners"
 )
 
-// prototypes is a small problem that can be learned: bags 0 to 99 train.
+// prototypes returns a small problem that can be learned: bags 0 to 99 train.
 func prototypes(t *testing.T) *learners.Problem {
 	t.Helper()
 	set, err := data.Prototypes(data.PrototypeOptions{

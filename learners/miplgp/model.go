@@ -23,16 +23,15 @@ type model struct {
 	z     *data.Normalization
 }
 
-// tolerance is how far float32 may be from Predict: the confidences come from
-// sums over all kept points.
+// tolerance is the allowed difference of float32 engines from Predict: the confidences are sums
+// over all kept points.
 const tolerance = 1e-4
 
 func (m *model) Tolerance() float64 { return tolerance }
 
-// Predict gives the class probabilities of the most confident instance, by mean
-// and variance of the posterior (see posterior.confidences), and as attention
-// scores the confidence of every instance in its own most probable class,
-// between 1/classes and 1.
+// Predict returns the class probabilities of the most confident instance, computed from mean and
+// variance of the posterior (see posterior.confidences). The attention score of an instance is its
+// confidence in its own most probable class, between 1/classes and 1.
 func (m *model) Predict(instances []float32, n int) (probabilities, attention []float64, err error) {
 	if n < 1 || len(instances) != n*m.points.Cols {
 		return nil, nil, fmt.Errorf("a bag of %s of %s has %d values, not %d", diag.Count(n, "instance"), diag.Count(m.points.Cols, "feature"), n*m.points.Cols, len(instances))
@@ -42,8 +41,8 @@ func (m *model) Predict(instances []float32, n int) (probabilities, attention []
 	return probabilities, attention, nil
 }
 
-// PredictBags implements learners.Batcher. Draws of the posterior predict as the
-// authors' program does.
+// PredictBags implements learners.Batcher. Sampled predictions use draws of the posterior, like the
+// authors' program.
 func (m *model) PredictBags(ctx context.Context, d *data.Dataset, bags []int, sampled bool) (list []learners.Prediction, err error) {
 	var instances []float32
 	for _, b := range bags {
@@ -70,7 +69,7 @@ func (m *model) PredictBags(ctx context.Context, d *data.Dataset, bags []int, sa
 	return list, nil
 }
 
-// predictedRows is the number of instances that are predicted at a time.
+// predictedRows is the number of instances that are predicted at once.
 const predictedRows = 1024
 
 // Outputs of the graph of the posterior's moments, [N, classes].
@@ -79,8 +78,8 @@ const (
 	outVariance = "variance"
 )
 
-// momentsOnDevice gives mean and variance of the posterior of the classes at raw
-// instances, [n, classes] each.
+// momentsOnDevice returns mean and variance of the posterior of the classes at raw instances, [n,
+// classes] each.
 func (m *model) momentsOnDevice(ctx context.Context, instances []float32) (mean, variance []float64, err error) {
 	w := &writer{Builder: graph.NewBuilder("moments"), m: m, params: map[string][]float32{}}
 	a, b := w.moments(w.kernel(learners.Instances(w.Builder, m.shape, m.z, w.params)))
@@ -98,7 +97,7 @@ func (m *model) momentsOnDevice(ctx context.Context, instances []float32) (mean,
 	shape := append([]int{predictedRows}, m.shape...)
 	block := make([]float32, ndarray.Size(shape))
 	for len(instances) > 0 {
-		n := copy(block, instances) // what follows in the last block belongs to no bag
+		n := copy(block, instances) // the rest of the last block is unused
 		rows := n / m.points.Cols
 		space.put(compile.InInstances, block, shape...)
 		space.run(g, predictedRows, nil)
@@ -117,7 +116,7 @@ func (m *model) momentsOnDevice(ctx context.Context, instances []float32) (mean,
 const (
 	paramShift  = "instances.shift"
 	paramPoints = "points.kept"  // [d, u] in units of lengthscale / sqrt(5)
-	paramNorms  = "points.norms" // [1, u], their squared lengths
+	paramNorms  = "points.norms" // [1, u], the squared norms of the points
 	paramAlpha  = "mean.alpha"   // [u, k]
 	paramBeta   = "mean.beta"    // [v, k]
 	paramMean   = "mean.constant"
@@ -125,8 +124,8 @@ const (
 	paramReduce = "variance.reduce" // with the number of the class: [v, v]
 )
 
-// Graph gives the prediction as a graph. The class of negatives has no part in
-// it: nothing of it reaches the probabilities.
+// Graph returns the prediction as a graph. It omits the class of negatives, which does not affect
+// the probabilities.
 func (m *model) Graph() (*graph.Graph, map[string][]float32, error) {
 	w := &writer{Builder: graph.NewBuilder("infer"), m: m, params: map[string][]float32{}}
 	x, bagOf := learners.Inputs(w.Builder, m.shape, m.z, w.params)
@@ -156,8 +155,8 @@ func (w *writer) param(name string, rows, columns int, values []float32) *graph.
 	return w.Param(name, graph.Shape{graph.Dim(rows), graph.Dim(columns)})
 }
 
-// kernel gives [N, u], of unit variance: the scale is in the matrices that
-// follow.
+// kernel returns the kernel [N, u] with variance 1. The scale is part of the matrices that are
+// multiplied with it.
 func (w *writer) kernel(x *graph.Node) *graph.Node {
 	m := w.m
 	w.Label("kernel")
@@ -179,11 +178,11 @@ func (w *writer) kernel(x *graph.Node) *graph.Node {
 	z := w.Mul(w.Sub(x, w.param(paramShift, 1, dim, m.shift)), w.Scalar(unit))
 	cross := w.MatMul(z, w.param(paramPoints, dim, points, kept))
 	squares := w.Add(w.Sum(w.Mul(z, z), true, 1), w.param(paramNorms, 1, points, norms))
-	squared := w.Relu(w.Sub(squares, w.Mul(cross, w.Scalar(2)))) // at least 0 in spite of rounding
+	squared := w.Relu(w.Sub(squares, w.Mul(cross, w.Scalar(2)))) // rounding could make it negative
 	return matern52(w.Builder, w.Sqrt(squared), squared)
 }
 
-// moments gives mean and variance of the classes [N, k] from the kernel.
+// moments returns mean and variance of the classes [N, k] from the kernel.
 func (w *writer) moments(k *graph.Node) (mean, variance *graph.Node) {
 	m := w.m
 	w.Label("moments")
@@ -192,7 +191,7 @@ func (w *writer) moments(k *graph.Node) (mean, variance *graph.Node) {
 	if m.v < points {
 		phi = w.Slice(k, 1, 0, m.v)
 	}
-	// Without white, reduce meets two kernels and takes the square of the scale.
+	// Without white, reduce is multiplied with two kernels, so its factor is the squared scale.
 	factor := scale * scale
 	if m.white != nil {
 		white := make([]float32, m.v*m.v)
@@ -231,7 +230,7 @@ func (w *writer) moments(k *graph.Node) (mean, variance *graph.Node) {
 	return mean, w.Relu(w.Sub(w.Scalar(scale), all))
 }
 
-// withoutNegatives drops the class of negatives and multiplies.
+// withoutNegatives drops the class of negatives and multiplies by factor.
 func (q *posterior) withoutNegatives(values []float32, factor float64) []float32 {
 	out := q.ofClasses(ndarray.Convert[float64](values))
 	floats.Scale(factor, out)

@@ -12,20 +12,20 @@ import (
 	"github.com/miplc/miplc/learners"
 )
 
-// posterior is a fitted MIPLGP. For an instance x and class c, with k the kernel
-// values between x and the kept points [u] and phi those of the first v points,
-// times white' where there is one [v],
+// posterior is a fitted MIPLGP. For an instance x and class c, let k be the kernel values between x
+// and the kept points [u], and phi those of the first v points, multiplied by white' if white is
+// not nil [v]:
 //
 //	mean     = constant mean of c + k alpha[:, c] + phi beta[:, c]
 //	variance = k(x, x) - phi reduce[c] phi'
 //
-// white is the inverse of the Cholesky factor of the kernel between the points.
-// It keeps the numbers of moderate size, so that float32 is enough.
+// white is the inverse of the Cholesky factor of the kernel between the points. It keeps the
+// numbers moderate, so that float32 suffices.
 type posterior struct {
-	device  learners.Device // that predicts many bags
+	device  learners.Device // predicts many bags
 	classes int
 	h       hyper
-	shift   []float32 // [d] taken from every instance first
+	shift   []float32 // [d], subtracted from every instance
 	points  matrix    // [u, d], shifted
 	alpha   []float32 // [u, classes+1] or nil
 	beta    []float32 // [v, classes+1] or nil
@@ -36,12 +36,12 @@ type posterior struct {
 	seed    uint64
 }
 
-// wide is a float64 copy of a float32 matrix.
+// wide returns a float64 copy of a float32 matrix.
 func wide(data []float32, r, c int) *mat.Dense {
 	return mat.NewDense(r, c, ndarray.Convert[float64](data))
 }
 
-// moments gives the posterior mean and variance of the latent function of every
+// moments returns the posterior mean and variance of the latent function of every
 // class, the class of negatives last: [n, classes+1] each.
 func (q *posterior) moments(x []float64) (mean, variance []float64) {
 	outputs, k := q.classes+1, q.kernel(x)
@@ -71,7 +71,7 @@ func (q *posterior) moments(x []float64) (mean, variance []float64) {
 	return sum.RawMatrix().Data, variance
 }
 
-// kernel gives the kernel between instances and all points.
+// kernel returns the kernel between instances and all points.
 func (q *posterior) kernel(x []float64) *mat.Dense {
 	dim := q.points.Cols
 	n := len(x) / dim
@@ -94,13 +94,13 @@ func (q *posterior) kernel(x []float64) *mat.Dense {
 	return k
 }
 
-// probitFactor is pi/8 of MacKay's approximation of the expectation of a
-// logistic function of a normal variable.
+// probitFactor is the constant pi/8 in MacKay's approximation of the expectation of a logistic
+// function of a normal variable.
 const probitFactor = math.Pi / 8
 
-// confidences are the expected probabilities of the classes at instances,
-// [n, classes], from mean and variance of the posterior there alone: the softmax of
-// mean / sqrt(1 + pi/8 variance).
+// confidences returns the expected probabilities of the classes at instances, [n, classes],
+// computed from mean and variance of the posterior at each instance: the softmax of mean / sqrt(1 +
+// pi/8 variance).
 func (q *posterior) confidences(mean, variance []float64) []float64 {
 	p, z := make([]float64, len(mean)), make([]float64, q.classes)
 	for i := 0; i < len(p); i += q.classes {
@@ -112,10 +112,9 @@ func (q *posterior) confidences(mean, variance []float64) []float64 {
 	return p
 }
 
-// sampledConfidences are the same expectations as means over draws of the
-// posterior, as the authors' program takes them. Since an expectation at one
-// instance depends on the distribution there alone, instances are not drawn
-// jointly: every draw has one standard normal number a class, used at all
+// sampledConfidences estimates the same expectations as means over draws of the posterior, like the
+// authors' program. An expectation at one instance depends only on the distribution there, so
+// instances are not drawn jointly: a draw is one standard normal number per class, used for all
 // instances.
 func (q *posterior) sampledConfidences(mean, variance []float64) []float64 {
 	rng := stream.New(q.seed, "miplgp samples")
@@ -156,8 +155,8 @@ func softmax(out, z []float64) {
 	}
 }
 
-// bag picks the row of the most confident instance, or the mean of those of equal
-// confidence, and gives the confidence of every instance in its own best class.
+// bag returns the row of the most confident instance, or the mean of the rows with equal
+// confidence, and the confidence of every instance in its best class.
 func bag(confidences []float64, classes int) (probabilities, attention []float64) {
 	n := len(confidences) / classes
 	attention = make([]float64, n)

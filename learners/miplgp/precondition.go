@@ -8,12 +8,11 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// precondition makes the preconditioner P = L L' + noise of every class, with the
-// low-rank factor L of a Cholesky factorisation with pivots of K, shared by all
-// classes. P is below the kernel matrix in the order of positive semidefinite
-// matrices. With W = noise^-1 and the inverse R of the Cholesky factor of
-// I + L' W L, P^-1 = W - W L R' R L' W. Noise, factor and the R of all classes are
-// put on the device; logDet is of P, by class.
+// precondition computes the preconditioner P = L L' + noise of every class. L is a low-rank
+// Cholesky factor of K with pivots, shared by all classes. P is at most the kernel matrix in the
+// order of positive semidefinite matrices. With W = noise^-1 and R the inverse of the Cholesky
+// factor of I + L' W L, P^-1 = W - W L R' R L' W. Noise, factor and the R of all classes are copied
+// to the device. logDet is the log determinant of P for each class.
 func (g *conjugate) precondition(h hyper, t *targets) (logDet []float64, err error) {
 	n, columns := g.p.n(), g.columns()
 	noise, logDet := make([]float32, n*columns), make([]float64, g.outputs)
@@ -67,7 +66,7 @@ func onePlus(m []float32, size int) (*mat.Cholesky, error) {
 	return &chol, nil
 }
 
-// inverseFactor is the inverse of the lower Cholesky factor, in float32 too.
+// inverseFactor returns the inverse of the lower Cholesky factor, in float32 too.
 func inverseFactor(chol *mat.Cholesky) (*mat.TriDense, matrix, error) {
 	var l, inverse mat.TriDense
 	chol.LTo(&l)
@@ -78,14 +77,14 @@ func inverseFactor(chol *mat.Cholesky) (*mat.TriDense, matrix, error) {
 	return &inverse, matrix{Rows: n, Cols: n, Stride: n, Data: narrow(&inverse)}, nil
 }
 
-// pivots makes low-rank factors of kernels. It keeps the squared distances from
-// instances that were pivots: most are so again at the next hyper-parameters.
+// pivots computes low-rank factors of kernels. It keeps the squared distances from instances that
+// were pivots, because most become pivots again at the next hyper-parameters.
 type pivots struct {
 	x         matrix
 	distances map[int][]float64
 }
 
-// from gives the squared distances of all instances from one.
+// from returns the squared distances of all instances from one.
 func (p *pivots) from(pivot int) []float64 {
 	if p.distances[pivot] == nil {
 		n, dim := p.x.Rows, p.x.Cols
@@ -100,8 +99,8 @@ func (p *pivots) from(pivot int) []float64 {
 	return p.distances[pivot]
 }
 
-// factor gives L [n, rank] with L L' close to K from below. A pivot is the row
-// with the largest rest.
+// factor returns L [n, rank] with L L' close to K and at most K. The next pivot is the row with the
+// largest remainder.
 func (p *pivots) factor(h hyper, rank int) matrix {
 	n := p.x.Rows
 	l := newMatrix(n, rank)
@@ -117,7 +116,7 @@ func (p *pivots) factor(h hyper, rank int) matrix {
 			}
 		}
 		if rest[pivot] <= 1e-6*h.scale {
-			break // the columns left stay 0
+			break // the remaining columns stay 0
 		}
 		root := math.Sqrt(rest[pivot])
 		row := l.Data[pivot*rank : pivot*rank+j]

@@ -7,15 +7,15 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// Products multiplies float32 matrices, which is nearly all of the work of inducing
-// points: c = a b, either of them transposed first if asked. The matrices have no gaps between
-// rows. It must allow calls from several goroutines.
+// Products multiplies float32 matrices, which is nearly all of the work with inducing points. Gemm
+// computes c = a b, where a or b may be transposed first. The matrices have no gaps between rows.
+// Gemm must be safe for concurrent use.
 type Products interface {
 	Gemm(transA, transB bool, a, b, c blas32.General) error
 }
 
-// multiplier multiplies with Products, or in Go without. The first error stays
-// and is asked for where an evaluation ends.
+// multiplier multiplies with Products, or in Go if it is nil. It keeps the first error, which is
+// checked at the end of an evaluation.
 type multiplier struct {
 	products Products
 	failed   atomic.Pointer[error]

@@ -1,13 +1,12 @@
-// Package miplgp is MIPLGP, the Gaussian process for multi-instance
-// partial-label learning (Tang, Zhang, Zhang: "Multi-instance partial-label
-// learning: towards exploiting dual inexact supervision"; the learner the
-// DEMIPL paper compares with).
+// Package miplgp implements MIPLGP, the Gaussian process for multi-instance partial-label learning
+// (Tang, Zhang, Zhang: "Multi-instance partial-label learning: towards exploiting dual inexact
+// supervision"), with which the DEMIPL paper compares.
 //
-// Every instance of a bag takes the bag's candidate set and one class more, the
-// class of negative instances. Its confidences over that set become Dirichlet
-// parameters, and those become the targets and noise variances of one Gaussian
-// process per class (Settings.Confidences says how they are renewed). A bag takes
-// the class of its most confident instance, the class of negatives left out.
+// Every instance of a bag gets the candidate set of the bag and one more class, the class of
+// negative instances. Its confidences over that set become Dirichlet parameters, which become the
+// targets and noise variances of one Gaussian process per class. Settings.Confidences defines how
+// they are updated. The class of a bag is that of its most confident instance, without the class of
+// negatives.
 package miplgp
 
 import (
@@ -26,50 +25,49 @@ const (
 	solverInducing = "inducing" // variational inducing points
 )
 
-// Where the confidences of an iteration come from.
+// The sources of the confidences of an iteration.
 const (
-	// confidencesPrior is what the authors' program does: the confidences follow
-	// the constant prior means. They change the targets by which the
-	// hyper-parameters are learned; the noise, and the targets that predictions
-	// use, stay those of uniform confidences.
+	// confidencesPrior does what the authors' program does: the confidences follow the constant
+	// prior means. They change the targets with which the hyper-parameters are learned. The noise,
+	// and the targets that predictions use, stay those of uniform confidences.
 	confidencesPrior = "prior"
-	// confidencesPosterior follow the posterior mean at each instance; targets
-	// and noise follow them, and predictions use the last ones. The class of
-	// negatives, a candidate everywhere, tends to take all instances.
+	// confidencesPosterior follows the posterior mean at each instance. Targets and noise are
+	// updated, and predictions use the last ones. The class of negatives, a candidate of every
+	// instance, tends to win all instances.
 	confidencesPosterior = "posterior"
 )
 
-// Settings of a fit. The zero value is not usable; the spec language has defaults and
-// ranges.
+// Settings are the settings of a fit. The zero value is not usable; defaults and ranges are in the
+// tables of the spec language.
 type Settings struct {
 	Iterations  int     // steps of Adam
-	LR          float64 // of the first step; falls to 0 along a cosine
-	Epsilon     float64 // what a Dirichlet parameter has beside its confidence
+	LR          float64 // of the first step; decreases to 0 along a cosine
+	Epsilon     float64 // added to the confidence in a Dirichlet parameter
 	Samples     int     // draws of the posterior for a sampled prediction
 	Solver      string  // "auto", "exact", "cg" or "inducing"
-	Inducing    int     // inducing points; with cg: points that carry the variance
+	Inducing    int     // number of inducing points; with cg: of points for the variance
 	Probes      int     // cg: random vectors of the trace estimates
 	Rank        int     // cg: rank of the preconditioner
-	Tolerance   float64 // cg: residual of a system over that of its right side
+	Tolerance   float64 // cg: residual of a system relative to its right side
 	Confidences string  // "prior" or "posterior"
-	Subset      int     // instances, in whole bags, that the hyper-parameters are learned on; 0: all
-	Lengthscale float64 // first value, in units of the instances; 0: median distance between instances
+	Subset      int     // instances, in whole bags, on which hyper-parameters are learned; 0: all
+	Lengthscale float64 // initial value, in units of the instances; 0: median distance between instances
 	Seed        uint64
-	// Device computes conjugate gradients and predictions. Products are those of
-	// inducing points; nil: gonum's, in Go.
+	// Device computes conjugate gradients and predictions. Products computes the products of
+	// inducing points; nil: gonum in Go.
 	Device   learners.Device
 	Products Products
 }
 
-// Sizes up to which solverAuto takes the more exact solver: the exact one takes
-// one Cholesky factor a class and iteration; conjugate gradients keep two
-// float32 matrices of instances by instances, 3.2 GB at the limit.
+// The largest numbers of instances for which solverAuto chooses the more exact solver. The exact
+// one needs one Cholesky factor per class and iteration. Conjugate gradients keep two float32
+// matrices of instances by instances, 3.2 GB at the limit.
 const (
 	exactLimit = 1500
 	cgLimit    = 20000
 )
 
-// solver is the solver for n instances.
+// solver returns the solver for n instances.
 func (s *Settings) solver(n int) string {
 	switch {
 	case s.Solver != solverAuto:
@@ -82,8 +80,7 @@ func (s *Settings) solver(n int) string {
 	return solverInducing
 }
 
-// check reports settings that do not go together. That each is in its range is the
-// business of the spec language.
+// check reports conflicting settings. The spec language checks the range of each.
 func (s *Settings) check() error {
 	if s.Subset > 0 && s.Confidences == confidencesPosterior {
 		return fmt.Errorf("miplgp: subset must be 0 with confidences: posterior, which change at every instance, not %d", s.Subset)
@@ -91,8 +88,7 @@ func (s *Settings) check() error {
 	return nil
 }
 
-// problem is what is learned from: instances and the candidate sets of their
-// bags.
+// problem is the training data: instances and the candidate sets of their bags.
 type problem struct {
 	X          []float32 // [n, Dim] row-major
 	Dim        int
@@ -101,7 +97,7 @@ type problem struct {
 	Classes    int     // k, without the class of negatives
 }
 
-// problemOf lays the training bags out, their features normalised.
+// problemOf lays out the training bags, with normalised features.
 func problemOf(p *learners.Problem) *problem {
 	set := p.Data
 	in := &problem{Dim: set.Dim(), Classes: set.Classes}
@@ -114,11 +110,11 @@ func problemOf(p *learners.Problem) *problem {
 	return in
 }
 
-// n is the number of instances.
+// n returns the number of instances.
 func (p *problem) n() int { return len(p.BagOf) }
 
-// outputs is the number of Gaussian processes: the classes and the class of
-// negatives, which comes last.
+// outputs returns the number of Gaussian processes: one per class, and the class of negatives,
+// which is the last.
 func (p *problem) outputs() int { return p.Classes + 1 }
 
 // candidate reports whether instance i may belong to class c.

@@ -7,12 +7,10 @@ import (
 	"github.com/miplc/miplc/graph"
 )
 
-// system is the graphs of conjugate gradients for the systems (K + noise) x = b of
-// all classes, side by side: column c*width is that of class c's targets, the
-// width-1 columns after it are those of its probes. K is the kernel between n
-// instances, in blocks of rows, which most graphs take one after the other, so that
-// what they make on their way stays small. The names are those of values in a
-// workspace.
+// system has the graphs of conjugate gradients for the systems (K + noise) x = b of all classes.
+// Column c*width belongs to the targets of class c, the next width-1 columns to its probes. K is
+// the kernel between n instances, in blocks of rows. Most graphs process one block after the other,
+// so that intermediate values stay small. Names are names of values in a workspace.
 type system struct {
 	n, dim, outputs, width, rank int
 
@@ -22,13 +20,13 @@ type system struct {
 	start     *graph.Graph // right sides, and the state of the solution before the first step
 	step      *graph.Graph // one step of conjugate gradients
 	sides     *graph.Graph // left and right vectors of the gradient
-	slopes    *graph.Graph // the gradient by the rows of a block
+	slopes    *graph.Graph // the gradient with respect to the rows of a block
 }
 
-// Values of a system. Those of a block have its number behind the name.
+// Names of the values of a system. Names of values of a block are followed by its number.
 const (
 	inInstances = "instances" // [n, dim]
-	inRows      = "rows"      // [N, dim], those of a block
+	inRows      = "rows"      // [N, dim] of a block
 	inDistance  = "distance"  // [N, n] of a block
 	inKernel    = "kernel"    // [N, n] of a block
 	inScale     = "scale"     // [N, 1] of a block, the same in all rows
@@ -40,15 +38,15 @@ const (
 	inNormal    = "normal"    // [n, columns]
 	inLowRank   = "lowrank"   // [rank, columns]
 	inProbes    = "probes"    // [1, columns], 1 for probes, else 0
-	inShares    = "shares"    // [1, columns], what a column counts in the gradient
+	inShares    = "shares"    // [1, columns], the weight of a column in the gradient
 	inResidual  = "residual"  // [n, columns], of the targets, 0 for probes
 	inRight     = "b"         // [n, columns] right sides; of the gradient: "right"
 	inSolution  = "x"         // [n, columns]
 	inRest      = "r"         // b - (K + noise) x
 	inWay       = "v"         // the direction of the next step
 	outRZ       = "rz"        // [1, columns]
-	outRR       = "rr"        // [1, columns] squared lengths of the rests
-	outBB       = "bb"        // and of the right sides
+	outRR       = "rr"        // [1, columns] squared norms of the residuals
+	outBB       = "bb"        // squared norms of the right sides
 	outFit      = "fit"       // [1, columns] b x
 	outPlain    = "plain"     // [1, columns] left right
 	inLeft      = "left"      // [N, columns] of a block
@@ -59,15 +57,15 @@ const (
 // systemRows is the number of rows of a block.
 const systemRows = 1024
 
-// blocks is the number of blocks.
+// blocks returns the number of blocks.
 func (s *system) blocks() int { return (s.n + systemRows - 1) / systemRows }
 
-// block is the rows of a block.
+// block returns the range of rows of a block.
 func (s *system) block(b int) (lo, hi int) { return b * systemRows, min(s.n, (b+1)*systemRows) }
 
 func (s *system) columns() int { return s.outputs * s.width }
 
-// numbered is the name of a value of a block.
+// numbered returns the name of a value of a block.
 func numbered(name string, block int) string { return fmt.Sprint(name, block) }
 
 func newSystem(n, dim, outputs, width, rank int) (*system, error) {
@@ -86,7 +84,7 @@ func newSystem(n, dim, outputs, width, rank int) (*system, error) {
 		g, err := w.Graph()
 		if err == nil && part.to == &s.slopes {
 			if g, err = graph.Gradient(g, totalName, []string{inScale, inLength}); err == nil {
-				g.Outputs = g.Outputs[1:] // the total is of no use
+				g.Outputs = g.Outputs[1:] // the total is not needed
 			}
 		}
 		if err == nil {
@@ -106,7 +104,7 @@ type systemWriter struct {
 	in map[string]*graph.Node
 }
 
-// matrix is an input.
+// matrix declares an input, once.
 func (w *systemWriter) matrix(name string, rows, columns graph.Dim) *graph.Node {
 	if w.in[name] == nil {
 		w.in[name] = w.Input(name, graph.Float, graph.Shape{rows, columns})
@@ -118,17 +116,17 @@ func (w *systemWriter) factor() *graph.Node {
 	return w.matrix(inFactor, graph.Dim(w.s.n), graph.Dim(w.s.rank))
 }
 
-// all declares an input of a row an instance and a column a system.
+// all declares an input with a row per instance and a column per system.
 func (w *systemWriter) all(name string) *graph.Node {
 	return w.matrix(name, graph.Dim(w.s.n), graph.Dim(w.s.columns()))
 }
 
-// each declares an input of one number a system.
+// each declares an input with one number per system.
 func (w *systemWriter) each(name string) *graph.Node {
 	return w.matrix(name, 1, graph.Dim(w.s.columns()))
 }
 
-// dots gives the dot product of each pair of columns.
+// dots returns the dot product of each pair of columns.
 func (w *systemWriter) dots(x, y *graph.Node) *graph.Node { return w.Sum(w.Mul(x, y), true, 0) }
 
 func (w *systemWriter) distances() {
@@ -136,14 +134,14 @@ func (w *systemWriter) distances() {
 	all := w.matrix(inInstances, graph.Dim(w.s.n), graph.Dim(w.s.dim))
 	norms := w.Add(w.Sum(w.Mul(rows, rows), true, 1), w.Transpose(w.Sum(w.Mul(all, all), true, 1), 1, 0))
 	cross := w.MatMul(rows, w.Transpose(all, 1, 0))
-	squared := w.Relu(w.Sub(norms, w.Mul(cross, w.Scalar(2)))) // at least 0 in spite of rounding
+	squared := w.Relu(w.Sub(norms, w.Mul(cross, w.Scalar(2)))) // rounding could make it negative
 	w.Output(inDistance, w.Sqrt(squared))
 }
 
 func (w *systemWriter) kernel() { w.Output(inKernel, w.kernelRows()) }
 
-// kernelRows is a block of the kernel. Scale and lengthscale come once a row, so
-// that the gradient by them is the sum of n numbers only.
+// kernelRows returns a block of the kernel. Scale and lengthscale are repeated in every row, so
+// that their gradient is a sum of only n numbers.
 func (w *systemWriter) kernelRows() *graph.Node {
 	distance := w.matrix(inDistance, graph.N, graph.Dim(w.s.n))
 	scale, length := w.matrix(inScale, graph.N, 1), w.matrix(inLength, graph.N, 1)
@@ -151,14 +149,14 @@ func (w *systemWriter) kernelRows() *graph.Node {
 	return w.Mul(matern52(w.Builder, u, w.Mul(u, u)), scale)
 }
 
-// matern52 is the Matern-5/2 kernel of unit variance at distances in units of
+// matern52 returns the Matern-5/2 kernel of unit variance at distances in units of
 // lengthscale / sqrt(5), and their squares.
 func matern52(b *graph.Builder, distance, squared *graph.Node) *graph.Node {
 	polynomial := b.Add(b.Add(b.Mul(squared, b.Scalar(1./3)), distance), b.Scalar(1))
 	return b.Mul(polynomial, b.Exp(b.Neg(distance)))
 }
 
-// inner takes the noise of a class from the column of its targets.
+// inner reads the noise of a class from the column of its targets.
 func (w *systemWriter) inner() {
 	s := w.s
 	noise := w.all(inNoise)
@@ -175,7 +173,7 @@ func (w *systemWriter) inner() {
 	w.Output(inInner, w.Concat(0, parts...))
 }
 
-// preconditioner gives y -> P^-1 y of each system, see conjugate.precondition.
+// preconditioner returns the function y -> P^-1 y of each system, see conjugate.precondition.
 func (w *systemWriter) preconditioner(noise *graph.Node) func(y *graph.Node) *graph.Node {
 	s := w.s
 	if s.rank == 0 {
@@ -196,7 +194,7 @@ func (w *systemWriter) preconditioner(noise *graph.Node) func(y *graph.Node) *gr
 	}
 }
 
-// operator gives x -> (K + noise) x.
+// operator returns the function x -> (K + noise) x.
 func (w *systemWriter) operator(noise *graph.Node) func(x *graph.Node) *graph.Node {
 	var kernel []*graph.Node
 	for b := range w.s.blocks() {
@@ -216,7 +214,7 @@ func (w *systemWriter) operator(noise *graph.Node) func(x *graph.Node) *graph.No
 	}
 }
 
-// start: the probes are normal with the covariance of the preconditioner.
+// start draws the probes from a normal distribution with the covariance of the preconditioner.
 func (w *systemWriter) start() {
 	s := w.s
 	noise := w.all(inNoise)
@@ -239,10 +237,10 @@ func (w *systemWriter) start() {
 	w.Output(outBB, w.dots(b, b))
 }
 
-// tiny stands below numbers that are divided by, where they are greater than 0.
+// tiny is the lower bound of divisors.
 const tiny = 1e-30
 
-// positiveShare is x / y, or 0 where y is not above 0.
+// positiveShare returns x / y, or 0 if y is not positive.
 func (w *systemWriter) positiveShare(x, y *graph.Node) *graph.Node {
 	return w.Div(w.Mul(w.Greater(y, w.Scalar(0)), x), w.Maximum(y, w.Scalar(tiny)))
 }
@@ -264,8 +262,9 @@ func (w *systemWriter) step() {
 	w.Output(outRR, w.dots(r, r))
 }
 
-// sides: the trace of A^-1 dA is the mean of (A^-1 z) dA (P^-1 z) over the probes z;
-// the data term is alpha dA alpha. The shares of the columns are in the right ones.
+// sides computes the vectors of the gradient. The trace of A^-1 dA is the mean of (A^-1 z) dA (P^-1
+// z) over the probes z; the data term is alpha dA alpha. The weights of the columns are part of the
+// right vectors.
 func (w *systemWriter) sides() {
 	s := w.s
 	b, x, probes := w.all(inRight), w.all(inSolution), w.each(inProbes)
@@ -281,8 +280,7 @@ func (w *systemWriter) sides() {
 	}
 }
 
-// slopes is the sum of left K right over the columns, from which the gradient is
-// made.
+// slopes computes the sum of left K right over the columns, whose derivatives are the gradient.
 func (w *systemWriter) slopes() {
 	columns := graph.Dim(w.s.columns())
 	left, right := w.matrix(inLeft, graph.N, columns), w.matrix(inWeighted, graph.Dim(w.s.n), columns)

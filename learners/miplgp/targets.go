@@ -2,8 +2,8 @@ package miplgp
 
 import "math"
 
-// targets are the regression targets of all classes. All slices are class by
-// class: element c*n+i belongs to class c and instance i.
+// targets are the regression targets of all classes. Element c*n+i of each slice belongs to class c
+// and instance i.
 type targets struct {
 	p     *problem
 	eps   float64
@@ -11,7 +11,7 @@ type targets struct {
 	noise []float64 // log(1/alpha + 1)
 }
 
-// newTargets are those of uniform confidences over the augmented candidate sets.
+// newTargets returns the targets for uniform confidences over the augmented candidate sets.
 func newTargets(p *problem, eps float64) *targets {
 	size := p.n() * p.outputs()
 	t := &targets{p: p, eps: eps, y: make([]float64, size), noise: make([]float64, size)}
@@ -27,8 +27,8 @@ func (t *targets) clone() *targets {
 	return &c
 }
 
-// renew sets the confidences of every instance to the softmax of f over its
-// augmented candidate set, and the targets after them; the noise only if asked.
+// renew sets the confidences of every instance to the softmax of f over its augmented candidate set
+// and updates the targets. It updates the noise only if noise is true.
 func (t *targets) renew(f []float64, noise bool) {
 	n, row := t.p.n(), make([]float64, t.p.outputs())
 	for i := range n {
@@ -43,8 +43,8 @@ func (t *targets) renew(f []float64, noise bool) {
 	}
 }
 
-// confidences sets a row to the softmax of f at instance i over its candidates among
-// the classes of the row, and 0 for the others.
+// confidences sets a row to the softmax of f at instance i over its candidates among the classes of
+// the row, and to 0 for the other classes.
 func (p *problem) confidences(i int, f, row []float64) {
 	for c := range row {
 		row[c] = math.Inf(-1)
@@ -55,8 +55,8 @@ func (p *problem) confidences(i int, f, row []float64) {
 	softmax(row, row)
 }
 
-// dirichlet gives mean and variance of the normal distribution that stands for
-// the logarithm of a gamma variable of shape alpha.
+// dirichlet returns mean and variance of the normal distribution that approximates the logarithm of
+// a gamma variable of shape alpha.
 func dirichlet(alpha float64) (mean, variance float64) {
 	variance = math.Log(1/alpha + 1)
 	return math.Log(alpha) - variance/2, variance

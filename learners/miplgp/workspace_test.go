@@ -30,7 +30,7 @@ func workspaceOf(t *testing.T, d learners.Device) learners.Workspace {
 	return w
 }
 
-// doubled gives x = 2 x and the sum of the rows with a factor, a parameter, on
+// doubled returns x = 2 x and the sum of the rows with a factor, a parameter, on
 // matrices of n rows.
 func doubled(t *testing.T) *graph.Graph {
 	t.Helper()

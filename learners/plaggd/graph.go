@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// graphOf is the weighted neighbour graph of the training vectors: row i of S
-// has weights on neighbours[i] alone, at least 0, that sum to 1.
+// graphOf is the weighted neighbour graph of the training vectors. Row i of S has weights only for
+// neighbours[i]; they are at least 0 and sum to 1.
 type graphOf struct {
 	points     *mat.Dense  // X' [m, d]
 	neighbours [][]int     // [m][k]
@@ -30,8 +30,8 @@ func newGraph(ctx context.Context, points *mat.Dense, k int) (*graphOf, error) {
 	return g, ctx.Err()
 }
 
-// addGram adds to gram factor times the inner products of the differences of
-// row i of x to its neighbours.
+// addGram adds factor times the inner products of the differences of row i of x to its neighbours
+// to gram.
 func (g *graphOf) addGram(gram []float64, x *mat.Dense, i int, factor float64) {
 	n := len(g.neighbours[i])
 	_, d := x.Dims()
@@ -50,8 +50,8 @@ func (g *graphOf) addGram(gram []float64, x *mat.Dense, i int, factor float64) {
 	}
 }
 
-// solve sets the weights to the minimum of
-// lambda |X' - S X'|^2 + mu |P - S P|^2; p may be nil where mu is 0.
+// solve sets the weights to the minimum of lambda |X' - S X'|^2 + mu |P - S P|^2. p may be nil if
+// mu is 0.
 func (g *graphOf) solve(lambda, mu float64, p *mat.Dense) {
 	for i, x := range g.grams {
 		gram := make([]float64, len(x))
@@ -89,7 +89,7 @@ func (g *graphOf) back(r, out *mat.Dense) {
 	}
 }
 
-// unevenness is |P - S P|^2.
+// unevenness returns |P - S P|^2.
 func (g *graphOf) unevenness(p *mat.Dense) float64 {
 	var r mat.Dense
 	r.CloneFrom(p)
@@ -98,7 +98,7 @@ func (g *graphOf) unevenness(p *mat.Dense) float64 {
 	return floats.Dot(data, data)
 }
 
-// norm2 bounds the largest squared singular value of I - S: the product of its
+// norm2 returns an upper bound of the largest squared singular value of I - S: the product of its
 // largest column sum and largest row sum of absolute values.
 func (g *graphOf) norm2() float64 {
 	columns := make([]float64, len(g.neighbours))

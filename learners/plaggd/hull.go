@@ -7,12 +7,11 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// nearestInHull sets w to the weights, at least 0 and with sum 1, that make
-// w^T G w smallest, for a positive semi-definite G [n, n]. With G the inner
-// products of points, that is the point of their convex hull nearest to the
-// origin; the method is the finite one of Wolfe (Mathematical Programming 11,
-// 1976). It stops at the optimum up to rounding. Where the minimum is not
-// unique, the result depends on the order of the points alone.
+// nearestInHull sets w to the weights, at least 0 and with sum 1, that minimise w^T G w for a
+// positive semi-definite G [n, n]. If G has the inner products of points, this is the point of
+// their convex hull nearest to the origin. The method is the finite one of Wolfe (Mathematical
+// Programming 11, 1976). It stops at the optimum up to rounding. If the minimum is not unique, the
+// result depends only on the order of the points.
 func nearestInHull(gram, w []float64) {
 	n := len(w)
 	h := hull{gram: gram, n: n, w: w}
@@ -25,7 +24,7 @@ func nearestInHull(gram, w []float64) {
 	}
 	clear(w)
 	w[first], h.active = 1, []int{first}
-	for range 20 * (n + 1) { // far more than ever needed: ends cycles of rounding errors
+	for range 20 * (n + 1) { // far more than needed; the bound ends cycles caused by rounding errors
 		enter, gap := h.mostUseful()
 		if gap <= 1e-13*scale || !h.add(enter) {
 			return
@@ -42,8 +41,8 @@ type hull struct {
 
 func (h *hull) at(i, j int) float64 { return h.gram[i*h.n+j] }
 
-// mostUseful is the point whose weight lowers the objective fastest, and how
-// much the objective can at most be above its minimum, by duality (times 1/2).
+// mostUseful returns the point whose weight lowers the objective fastest, and an upper bound, by
+// duality, of half the distance of the objective from its minimum.
 func (h *hull) mostUseful() (point int, gap float64) {
 	slope, value := make([]float64, h.n), 0.0
 	for j := range slope {
@@ -56,8 +55,8 @@ func (h *hull) mostUseful() (point int, gap float64) {
 	return point, value - slope[point]
 }
 
-// add lets a point in and moves to the minimum over the active points, which
-// may drive others out. It reports false when the point adds nothing.
+// add adds a point and moves to the minimum over the active points, which may remove others. It
+// returns false if the point does not lower the objective.
 func (h *hull) add(point int) bool {
 	if slices.Contains(h.active, point) {
 		return false // optimal over the active points up to rounding
@@ -65,11 +64,11 @@ func (h *hull) add(point int) bool {
 	h.active = append(h.active, point)
 	for {
 		v, ok := h.affineMinimum()
-		if !ok { // the point lies in the affine hull of the others, but for rounding
+		if !ok { // the point is in the affine hull of the others, up to rounding
 			h.drop()
 			return false
 		}
-		share, leaves := 1.0, -1 // how far to go to v with all weights at least 0
+		share, leaves := 1.0, -1 // step towards v with all weights at least 0
 		for i, j := range h.active {
 			if s := h.w[j] / (h.w[j] - v[i]); v[i] <= 0 && s < share {
 				share, leaves = s, j
@@ -93,14 +92,14 @@ func (h *hull) add(point int) bool {
 	}
 }
 
-// drop takes points without weight out.
+// drop removes points without weight.
 func (h *hull) drop() {
 	h.active = slices.DeleteFunc(h.active, func(j int) bool { return h.w[j] == 0 })
 }
 
-// affineMinimum gives the weights with sum 1, of any sign, that make the
-// objective smallest over the active points: u / sum(u) with
-// (G + scale 1 1^T) u = 1. It reports false when the points are dependent.
+// affineMinimum returns the weights with sum 1, of any sign, that minimise the objective over the
+// active points: u / sum(u) with (G + scale 1 1^T) u = 1. It returns false if the points are
+// dependent.
 func (h *hull) affineMinimum() ([]float64, bool) {
 	n := len(h.active)
 	scale := 0.0

@@ -13,28 +13,26 @@ import (
 //
 //	|P - S P|^2 + pull |P - target|^2
 //
-// over matrices P [m, k] whose rows are 0 outside of the candidates, at least 0
-// and sum to 1.
+// over matrices P [m, k] whose rows are 0 outside the candidates, at least 0 and sum to 1.
 type labelling struct {
 	graph      *graphOf
 	candidates [][]int
-	target     *mat.Dense // [m, k]; nil where pull is 0
+	target     *mat.Dense // [m, k]; nil if pull is 0
 	pull       float64
 }
 
-// Limits of the solver: it stops when duality shows that the objective is
-// within tightGap of its minimum, relative to its value or 1 if that is larger.
-// The start, which has no pull, may have many minima and then converges slowly;
-// looseGap is what is asked of it when the iterations run out.
+// Limits of the solver. It stops when duality shows that the objective is within tightGap of its
+// minimum, relative to its value or to 1 if that is larger. The first problem, which has no pull,
+// may have many minima and converges slowly; if the iterations run out, looseGap is accepted.
 const (
 	tightGap      = 1e-10
 	looseGap      = 1e-4
 	maxIterations = 5000
 )
 
-// solve moves p, a feasible matrix, to the minimum: accelerated projected
-// gradient steps (Beck and Teboulle 2009) with a restart whenever the momentum
-// points uphill (O'Donoghue and Candès 2015). The projection splits into rows.
+// solve moves p, a feasible matrix, to the minimum with accelerated projected gradient steps (Beck
+// and Teboulle 2009), restarted whenever the momentum points uphill (O'Donoghue and Candès 2015).
+// The projection is computed row by row.
 func (q *labelling) solve(ctx context.Context, p *mat.Dense) error {
 	step := 1 / (2*q.graph.norm2() + 2*q.pull)
 	m, k := p.Dims()
@@ -72,7 +70,7 @@ func (q *labelling) solve(ctx context.Context, p *mat.Dense) error {
 	return nil
 }
 
-// gradient of the objective at p.
+// gradient sets out to the gradient of the objective at p.
 func (q *labelling) gradient(p, out, work *mat.Dense) {
 	q.graph.residual(p, work)
 	q.graph.back(work, out)
@@ -85,7 +83,7 @@ func (q *labelling) gradient(p, out, work *mat.Dense) {
 	}
 }
 
-// value of the objective at p.
+// value returns the objective at p.
 func (q *labelling) value(p *mat.Dense) float64 {
 	v := q.graph.unevenness(p)
 	if q.pull > 0 {
@@ -94,9 +92,9 @@ func (q *labelling) value(p *mat.Dense) float64 {
 	return v
 }
 
-// gap bounds how far the objective at p is above its minimum, relative to the
-// objective or 1: for each row, what could be gained by moving all its
-// confidence to the best candidate if the objective were linear.
+// gap returns an upper bound of the distance of the objective at p from its minimum, relative to
+// the objective or 1: the sum over rows of the gain from moving all confidence to the best
+// candidate if the objective were linear.
 func (q *labelling) gap(p, gradient, work *mat.Dense) float64 {
 	q.gradient(p, gradient, work)
 	sum := 0.0
@@ -113,7 +111,7 @@ func (q *labelling) gap(p, gradient, work *mat.Dense) float64 {
 	return sum / math.Max(1, q.value(p))
 }
 
-// project moves every row to the nearest one that is feasible.
+// project replaces every row by the nearest feasible one.
 func (q *labelling) project(p *mat.Dense) {
 	var values []float64
 	for i, set := range q.candidates {
@@ -130,8 +128,8 @@ func (q *labelling) project(p *mat.Dense) {
 	}
 }
 
-// toSimplex finds the number that must be taken from all values, those below 0
-// being cut off, so that 1 is left as their sum.
+// toSimplex returns the number to subtract from all values so that they sum to 1 after negative
+// ones are set to 0.
 func toSimplex(values []float64) float64 {
 	sorted := slices.Clone(values)
 	slices.Sort(sorted)

@@ -11,7 +11,7 @@ import (
 	"github.com/miplc/miplc/learners"
 )
 
-// lost is the data set that the authors of PL-AGGD published with their program:
+// lost returns the data set that the authors of PL-AGGD published with their program:
 // 1122 faces, bags of one instance, of which the second half has known labels
 // and tests.
 func lost(t *testing.T) (set *data.Dataset, train, test []int) {

@@ -23,8 +23,8 @@ type model struct {
 	dim, classes  int
 	normalization *data.Normalization
 	vectors       *mat.Dense // of the training bags [m, d]
-	centre        []float64  // their median in each feature [d], which no outlier moves
-	centred       *mat.Dense // vectors less centre
+	centre        []float64  // [d], their median in each feature, which is robust against outliers
+	centred       *mat.Dense // vectors minus centre
 
 	width        float64
 	coefficients *mat.Dense // a [m, k]
@@ -48,17 +48,17 @@ func newModel(set Settings, p *learners.Problem) *model {
 	return m
 }
 
-// keep takes over the result of the regression.
+// keep stores the result of the regression.
 func (m *model) keep(r *ridge, s *solution) {
 	m.width, m.coefficients, m.bias = r.width, s.coefficients, s.bias
 	m.vectors = nil // the centred ones are enough
 }
 
-// Tolerance is the one of all models.
+// Tolerance returns 0, the default tolerance.
 func (m *model) Tolerance() float64 { return 0 }
 
-// Predict gives max(f, 0) / sum(max(f, 0)): the outputs sum to 1 over the
-// classes, but may be negative. The label is that of the largest output.
+// Predict returns max(f, 0) / sum(max(f, 0)), because f sums to 1 over the classes but may have
+// negative elements. The label is that of the largest output.
 func (m *model) Predict(instances []float32, n int) (probabilities, attention []float64, err error) {
 	if n < 1 || len(instances) != n*m.dim {
 		return nil, nil, fmt.Errorf("a bag of %s of %s has %d values, not %d", diag.Count(n, "instance"), diag.Count(m.dim, "feature"), n*m.dim, len(instances))
@@ -79,8 +79,8 @@ func (m *model) Predict(instances []float32, n int) (probabilities, attention []
 	return f, slices.Repeat([]float64{1 / float64(n)}, n), nil
 }
 
-// Names of the parameters in the inference graph. Those of the kept vectors and
-// their coefficients end in the number of their block, from 1.
+// Names of the parameters in the inference graph. Names of the kept vectors and their coefficients
+// end with the number of their block, from 1.
 const (
 	paramCentre       = "vectors.centre"
 	paramVectors      = "vectors.kept."            // [d, rows of the block]
@@ -96,20 +96,18 @@ const (
 	maxNear     = 60 // of the squared length of a bag's vector
 )
 
-// Graph gives the prediction as a graph that keeps its accuracy in float32. The
-// coefficients a_i are large, since gamma is small, and nearly cancel each other;
-// computed as it stands, the sum would lose half of the digits. With vectors z
-// and t_i less the centre, in units of sqrt(2) sigma, the kernel is
+// Graph returns the prediction as a graph that keeps its accuracy in float32. The coefficients a_i
+// are large, because gamma is small, and nearly cancel each other, so a direct sum would lose half
+// of the digits. With vectors z and t_i minus the centre, in units of sqrt(2) sigma, the kernel is
 //
 //	exp(-|z - t_i|^2) = exp(-|z|^2) exp(2 z t_i) exp(-|t_i|^2)
 //
-// where the first factor is common to all terms, so that its error is harmless,
-// the last goes into the coefficients, and 2 z t_i is small. Of the middle factor
-// the excess over 1 is summed, in blocks whose sums are added in pairs. Vectors
-// far from the centre are held back from overflow: exponents are lowered by
-// what |z|^2 has above maxNear and by the excess of |t_i|^2 above maxAbsorbed. What
-// is lost is the accuracy near a kept vector that is itself an outlier: r units
-// from the centre, float32 resolves its kernel to about r^2 1e-7.
+// The first factor is common to all terms, so its error does not matter. The last is multiplied
+// into the coefficients. 2 z t_i is small, so the graph sums the middle factor minus 1, in blocks
+// whose sums are added in pairs. Exponents for vectors far from the centre are limited against
+// overflow: they are lowered by the excess of |z|^2 over maxNear and of |t_i|^2 over maxAbsorbed.
+// The accuracy is lower near a kept vector that is itself an outlier: at r units from the centre,
+// float32 resolves its kernel to about r^2 1e-7.
 func (m *model) Graph() (*graph.Graph, map[string][]float32, error) {
 	b, params := graph.NewBuilder("infer"), map[string][]float32{}
 	x, bagOf := learners.Inputs(b, m.shape, m.normalization, params)
@@ -136,11 +134,11 @@ func (m *model) Graph() (*graph.Graph, map[string][]float32, error) {
 	return g, params, err
 }
 
-// unit turns distances into units of sqrt(2) sigma.
+// unit returns the factor from distances to units of sqrt(2) sigma.
 func (m *model) unit() float64 { return 1 / (math.Sqrt2 * m.width) }
 
-// sum gives sum_i (exp(2 z t_i - excess_i - far) - one) c_i, [B, k], with
-// coefficients c_i = a_i exp(-(|t_i|^2 - excess_i)), and the total of the c_i.
+// sum returns sum_i (exp(2 z t_i - excess_i - far) - one) c_i, [B, k], with coefficients c_i = a_i
+// exp(-(|t_i|^2 - excess_i)), and the total of the c_i.
 func (m *model) sum(b *graph.Builder, params map[string][]float32, z, far, one *graph.Node) (*graph.Node, []float64) {
 	rows, d := m.centred.Dims()
 	size := int(math.Ceil(math.Sqrt(float64(rows))))
@@ -170,7 +168,7 @@ func (m *model) sum(b *graph.Builder, params map[string][]float32, z, far, one *
 	return inPairs(b, sums), total
 }
 
-// inPairs adds nodes of one shape so that each goes through few additions.
+// inPairs adds nodes of one shape in a tree, so that each passes through few additions.
 func inPairs(b *graph.Builder, list []*graph.Node) *graph.Node {
 	if len(list) == 1 {
 		return list[0]
@@ -187,7 +185,7 @@ func (m *model) pool(b *graph.Builder, x, bagOf *graph.Node) *graph.Node {
 	return b.Div(b.SegmentSum(x, bagOf), b.SegmentSum(b.Fill(1, graph.Shape{graph.N, 1}), bagOf))
 }
 
-// param declares a parameter of rank 2 and keeps its values.
+// param declares a parameter with two axes and stores its values in params.
 func param(b *graph.Builder, params map[string][]float32, name string, values []float64, rows, columns int) *graph.Node {
 	params[name] = ndarray.Convert[float32](values)
 	return b.Param(name, graph.Shape{graph.Dim(rows), graph.Dim(columns)})

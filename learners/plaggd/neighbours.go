@@ -9,8 +9,8 @@ import (
 	"github.com/miplc/miplc/internal/workers"
 )
 
-// nearest lists the k nearest other rows of every row of x by Euclidean
-// distance, nearest first, ties by number; all others where there are fewer.
+// nearest lists the k nearest other rows of every row of x by Euclidean distance, nearest first,
+// ties by index; all other rows if there are fewer.
 func nearest(ctx context.Context, x *mat.Dense, k int) ([][]int, error) {
 	m, _ := x.Dims()
 	lists := make([][]int, m)

@@ -1,17 +1,15 @@
-// Package plaggd is the partial-label learner PL-AGGD (D.-B. Wang, L. Li, M.-L.
-// Zhang: Adaptive Graph Guided Disambiguation for Partial Label Learning, KDD
-// 2019) on one vector per bag.
+// Package plaggd implements the partial-label learner PL-AGGD (D.-B. Wang, L. Li, M.-L. Zhang:
+// Adaptive Graph Guided Disambiguation for Partial Label Learning, KDD 2019) on one vector per bag.
 //
-// With training vectors X, their rows scaled to length 1 in X', graph weights S
-// over nearest neighbours, labelling confidences P and regression outputs F it
-// makes small
+// X are the training vectors, X' the same with rows scaled to length 1, S the graph weights over
+// nearest neighbours, P the labelling confidences and F the regression outputs. The learner
+// minimises
 //
 //	J = |F - P|^2 + gamma |f|^2 + mu |P - S P|^2 + lambda |X' - S X'|^2
 //
-// in turn over S (rows are weights of a mean of the neighbours), P (rows are 0
-// outside of the candidates and sum to 1) and f (kernel ridge regression with
-// a bias). Each step lowers J. At the start S comes from the features and P from
-// S alone.
+// alternately over S (each row has the weights of a mean of neighbours), P (rows are 0 outside the
+// candidates and sum to 1) and f (kernel ridge regression with a bias). Each step lowers J. The
+// first S is computed from the features, the first P from S.
 package plaggd
 
 import (
@@ -24,7 +22,7 @@ import (
 	"github.com/miplc/miplc/learners"
 )
 
-// Vector says what turns the instances of a bag into one vector.
+// Vector defines how the instances of a bag become one vector.
 type Vector string
 
 const (
@@ -32,7 +30,7 @@ const (
 	MaxMin Vector = "maxmin" // maxima, then minima of each feature, [2d]
 )
 
-// Settings of the learner.
+// Settings are the settings of the learner.
 type Settings struct {
 	Vector     Vector
 	Neighbours int     // of each training vector; with fewer training bags, all others
@@ -43,10 +41,10 @@ type Settings struct {
 	Iterations int     // rounds after the start, at least 0
 }
 
-// Name of the learner in specs.
+// Name is the kind of this learner in a spec.
 const Name = "pl-aggd"
 
-// New makes the learner of settings whose ranges the spec language has checked.
+// New returns the learner. The spec language has checked the ranges of the settings.
 func New(s Settings) learners.Learner { return &learner{s} }
 
 type learner struct{ set Settings }
@@ -54,7 +52,7 @@ type learner struct{ set Settings }
 func (l *learner) Name() string    { return Name }
 func (l *learner) Iterations() int { return l.set.Iterations }
 
-// Fit is the method of the package comment; Iteration.Loss is J.
+// Fit implements the method of the package comment. Iteration.Loss is J.
 func (l *learner) Fit(ctx context.Context, p *learners.Problem, observe func(learners.Iteration)) (learners.Model, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -83,7 +81,7 @@ func (l *learner) Fit(ctx context.Context, p *learners.Problem, observe func(lea
 	return m, nil
 }
 
-// fit is one fit under way.
+// fit is a fit in progress.
 type fit struct {
 	ctx         context.Context
 	set         Settings
@@ -94,10 +92,10 @@ type fit struct {
 	solution    solution
 }
 
-// start makes the graph from the features, the confidences from the graph and
-// the first regression.
+// start computes the graph from the features, the confidences from the graph, and the first
+// regression.
 func (f *fit) start(m *model) error {
-	// The kernel, which takes the place of the distances, and its factor are [m, m].
+	// The kernel, which overwrites the distances, and its factor are [m, m].
 	bags := float64(len(f.candidates))
 	err := memory.Check("fitting pl-aggd", 2*8*bags*bags)
 	if err != nil {
@@ -119,7 +117,7 @@ func (f *fit) start(m *model) error {
 	return nil
 }
 
-// round renews graph, confidences and regression.
+// round updates graph, confidences and regression.
 func (f *fit) round() error {
 	f.graph.solve(f.set.Lambda, f.set.Mu, f.confidences)
 	problem := labelling{graph: f.graph, candidates: f.candidates, target: f.solution.outputs, pull: 1 / f.set.Mu}
@@ -130,13 +128,13 @@ func (f *fit) round() error {
 	return nil
 }
 
-// loss is J.
+// loss returns J.
 func (f *fit) loss() float64 {
 	return distance2(f.solution.outputs, f.confidences) + f.set.Gamma*f.solution.norm2 +
 		f.set.Mu*f.graph.unevenness(f.confidences) + f.set.Lambda*f.graph.unevenness(f.graph.points)
 }
 
-// distance2 is the squared Frobenius distance of two matrices of one shape.
+// distance2 returns the squared Frobenius distance of two matrices of equal shape.
 func distance2(a, b *mat.Dense) float64 {
 	sum, y := 0.0, b.RawMatrix().Data
 	for i, v := range a.RawMatrix().Data {
@@ -158,7 +156,7 @@ func candidates(p *learners.Problem) [][]int {
 	return list
 }
 
-// uniform gives every candidate the same confidence.
+// uniform returns equal confidences for all candidates of a bag.
 func uniform(candidates [][]int, classes int) *mat.Dense {
 	p := mat.NewDense(len(candidates), classes, nil)
 	for i, set := range candidates {

@@ -16,7 +16,7 @@ import (
 	"github.com/miplc/miplc/learners"
 )
 
-// settings are the authors' ones.
+// settings returns the authors' ones.
 func settings() Settings {
 	return Settings{Vector: Mean, Neighbours: 10, Gamma: 0.05, Lambda: 1, Mu: 1, Iterations: 10}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/miplc/miplc/internal/stream"
 )
 
-// gramOf gives the inner products of points [n, d] row-major.
+// gramOf returns the inner products of points [n, d] row-major.
 func gramOf(points []float64, n, d int) []float64 {
 	gram := make([]float64, n*n)
 	for i := range n {

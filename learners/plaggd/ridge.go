@@ -10,9 +10,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// ridge is kernel ridge regression with a bias on the training vectors: the
-// minimum over a, b of |F - P|^2 + gamma tr(a^T K a) with F = K a + 1 b^T, that
-// is (K + gamma I) a = P - 1 b^T with columns of a that sum to 0.
+// ridge is kernel ridge regression with a bias on the training vectors: the minimum over a, b of |F
+// - P|^2 + gamma tr(a^T K a) with F = K a + 1 b^T, that is, (K + gamma I) a = P - 1 b^T with
+// columns of a that sum to 0.
 type ridge struct {
 	gamma  float64
 	width  float64
@@ -20,7 +20,7 @@ type ridge struct {
 	ones   *mat.VecDense // solution of (K + gamma I) ones = 1
 }
 
-// solution is one regression.
+// solution is the result of one regression.
 type solution struct {
 	coefficients *mat.Dense // a [m, k]
 	bias         []float64  // b [k]
@@ -64,8 +64,8 @@ func newRidge(ctx context.Context, m *model, set Settings) (*ridge, error) {
 	return r, usable(r.factor.SolveVecTo(r.ones, one))
 }
 
-// usable passes over the warning of an ill-conditioned matrix: with gamma on the
-// diagonal the solution is still far better than what float32 can show.
+// usable ignores the warning about an ill-conditioned matrix: with gamma on the diagonal, the
+// solution is still far more accurate than float32.
 func usable(err error) error {
 	if _, ok := err.(mat.Condition); ok {
 		return nil
@@ -73,7 +73,7 @@ func usable(err error) error {
 	return err
 }
 
-// distances2 gives the squared distances between the rows of x.
+// distances2 returns the squared distances between the rows of x.
 func distances2(x *mat.Dense) *mat.SymDense {
 	m, _ := x.Dims()
 	d := mat.NewSymDense(m, nil)
@@ -94,11 +94,11 @@ func distances2(x *mat.Dense) *mat.SymDense {
 	return d
 }
 
-// sameVector is the mean distance, relative to the largest vector, up to which vectors
-// are equal but for rounding.
+// sameVector is the mean distance, relative to the largest vector, up to which vectors are
+// considered equal, because rounding explains the difference.
 const sameVector = 1e-12
 
-// meanDistance is the mean distance of two different points.
+// meanDistance returns the mean distance of two different points.
 func meanDistance(d2 *mat.SymDense) float64 {
 	n, sum := d2.SymmetricDim(), 0.0
 	for i := range n {
@@ -123,7 +123,7 @@ func (r *ridge) solve(p *mat.Dense) solution {
 	for i := range m {
 		floats.Sub(right.RawRowView(i), s.bias)
 	}
-	// Solving can only warn of the condition, see usable.
+	// SolveTo returns only a warning about the condition, see usable.
 	_ = r.factor.SolveTo(s.coefficients, right)
 	a, f := s.coefficients.RawMatrix().Data, s.outputs.RawMatrix().Data
 	for i, v := range p.RawMatrix().Data {

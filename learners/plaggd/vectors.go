@@ -9,7 +9,7 @@ import (
 	"github.com/miplc/miplc/learners"
 )
 
-// width of the vector of a bag with instances of dim features.
+// width returns the length of the vector of a bag whose instances have dim features.
 func (v Vector) width(dim int) int {
 	if v == MaxMin {
 		return 2 * dim
@@ -17,7 +17,7 @@ func (v Vector) width(dim int) int {
 	return dim
 }
 
-// of turns instances [n, dim], row-major, into the vector of their bag.
+// of computes the vector of a bag from its instances [n, dim], row-major.
 func (v Vector) of(instances []float64, dim int, out []float64) {
 	if v == MaxMin {
 		copy(out, instances[:dim])
@@ -39,7 +39,7 @@ func (v Vector) of(instances []float64, dim int, out []float64) {
 	}
 }
 
-// vectorsOf gives the vectors of the training bags, [m, width].
+// vectorsOf returns the vectors of the training bags, [m, width].
 func vectorsOf(v Vector, p *learners.Problem) *mat.Dense {
 	dim := p.Data.Dim()
 	x := mat.NewDense(len(p.Train), v.width(dim), nil)
@@ -49,7 +49,7 @@ func vectorsOf(v Vector, p *learners.Problem) *mat.Dense {
 	return x
 }
 
-// unitRows scales every row to length 1; rows of zeros stay.
+// unitRows scales every row to length 1. Rows of zeros do not change.
 func unitRows(x *mat.Dense) *mat.Dense {
 	out := mat.DenseCopyOf(x)
 	m, _ := out.Dims()

@@ -36,7 +36,7 @@ const (
 // of their number, and every size of bag needs a graph of its own.
 const maxNodes = 1000
 
-// Backend is the onnx-go back end, for runtime.WithBackend.
+// Backend returns the onnx-go back end, for runtime.WithBackend.
 func Backend() runtime.Backend { return backend{} }
 
 type backend struct{}

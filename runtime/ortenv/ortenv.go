@@ -14,7 +14,7 @@ import (
 // ErrNoCgo reports a binary built without cgo, which cannot call onnxruntime.
 var ErrNoCgo = errors.New("this program was built with CGO_ENABLED=0 and cannot load onnxruntime: build it with cgo, or use the onnx-go back end")
 
-// Available says whether this binary can call onnxruntime at all.
+// Available reports whether this binary can call onnxruntime at all.
 func Available() bool { return available }
 
 var env struct {

@@ -41,7 +41,7 @@ func (s Session) Options() (*ort.SessionOptions, error) {
 	return opts, nil
 }
 
-// CheckProvider says whether the library has the execution provider in a usable
+// CheckProvider reports whether the library has the execution provider in a usable
 // form.
 func CheckProvider(library, provider string) error {
 	if _, err := Start(library); err != nil {

@@ -228,7 +228,7 @@ func realName(path string) string {
 
 var versionPattern = regexp.MustCompile(`\d+\.\d+(\.\d+)?`)
 
-// versionInName gives the "1.27.0" of libonnxruntime.so.1.27.0, or "".
+// versionInName returns the "1.27.0" of libonnxruntime.so.1.27.0, or "".
 func versionInName(path string) string {
 	return versionPattern.FindString(filepath.Base(path))
 }

@@ -27,7 +27,7 @@ func (p places) install(ctx context.Context, o pinned.InstallOptions) (Library, 
 	return Library{Path: c.Path, Version: c.Version, Origin: FromCache}, nil
 }
 
-// slot is the pinned library in the cache.
+// slot returns the pinned library in the cache.
 func (p places) slot() pinned.Slot {
 	l := pinned.Library{Name: "onnxruntime " + Version, Pins: p.pins,
 		Remedy: "get a library of version " + MinVersion + " or later yourself and set " + EnvLibrary}

@@ -6,7 +6,7 @@ import (
 	"github.com/miplc/miplc/internal/pinned"
 )
 
-// Pins gives the libraries that Install may fetch, in the order in which it tries them.
+// Pins returns the libraries that Install may fetch, in the order in which it tries them.
 func Pins() []pinned.Pin { return slices.Clone(pins) }
 
 // pins holds the libraries of onnxruntime 1.27.0, pip's first: its download is a

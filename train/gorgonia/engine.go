@@ -79,7 +79,7 @@ func (e *Engine) lower(grads map[string][]float32) error {
 	return err
 }
 
-// Name is the word for this engine in a spec.
+// Name returns the word for this engine in a spec.
 func (e *Engine) Name() string { return "gorgonia" }
 
 // Step runs forward, backward and the update of the parameters.

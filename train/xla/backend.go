@@ -34,7 +34,7 @@ func NewBackend(d *pjrt.Device, kind pjrt.Kind) *Backend {
 	return &Backend{Device: *d, Kind: kind, compiled: map[string]*xla.Program{}}
 }
 
-// Open gives the first device of a kind. Where no PJRT plugin for CPUs is named
+// Open returns the first device of a kind. Where no PJRT plugin for CPUs is named
 // or installed, Go stands in for it: another kind of device, since its numbers are
 // rounded otherwise.
 func Open(kind pjrt.Kind, o pjrt.Options) (*Backend, error) {
@@ -60,7 +60,7 @@ func openGo(text string) (*Backend, error) {
 	return NewBackend(&pjrt.Device{Backend: b, Text: text, Memory: memory.Available()}, Go), nil
 }
 
-// programs gives the programs of a plan. What is not there yet is compiled, both
+// programs returns the programs of a plan. What is not there yet is compiled, both
 // side by side, and said.
 func (b *Backend) programs(p *plan, note func(string)) (epoch, evaluation *xla.Program, err error) {
 	b.mu.Lock()

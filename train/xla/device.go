@@ -90,7 +90,7 @@ func (w *workspace) Close() error {
 	return nil
 }
 
-// program gives that of a graph at n instances. It is kept for other workspaces.
+// program returns that of a graph at n instances. It is kept for other workspaces.
 func (b *Backend) program(g *graph.Graph, n int) (p *xla.Program, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/miplc/miplc/train/xla/pjrt/pjrttest"
 )
 
-// goBackend is the pure Go executor, or XLA on the CPU where pjrttest is told to.
+// goBackend returns the pure Go executor, or XLA on the CPU where pjrttest is told to.
 func goBackend(t testing.TB) *xla.Backend {
 	t.Helper()
 	b := xla.NewBackend(&pjrt.Device{Backend: pjrttest.Backend(t), Memory: memory.Available()}, xla.Go)

@@ -81,7 +81,7 @@ func order(batches [][][]int, l xla.Layout) []int32 {
 	return out
 }
 
-// drawn is a dropout mask of a feed, 1 for kept. Runs share the cores.
+// drawn returns a dropout mask of a feed, 1 for kept. Runs share the cores.
 func (s *feeder) drawn(f *feed, m *compile.Mask) []uint8 {
 	l := s.layout
 	width := ndarray.Size(m.Shape.Concrete(l.N, l.Batch))

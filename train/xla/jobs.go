@@ -130,7 +130,7 @@ func (s *jobs) run(ctx context.Context, p *xla.Program, from *feeder, settings m
 	return ctx.Err()
 }
 
-// settings are the scalars of an epoch and the label weights before it. The
+// settings returns the scalars of an epoch and the label weights before it. The
 // epoch and the momentum of the label weights are those of all runs that go.
 func (s *jobs) settings(runs []*train.Run) map[string]any {
 	values := map[string]any{}

@@ -73,7 +73,7 @@ func (t *Trainer) stepsOfCall(l xla.Layout, bytes int) int {
 	return min(train.RoundUp(l.Steps, 8), max(1, most/(l.Jobs*(bytes+4*l.Batch))))
 }
 
-// room is the memory that the trainer may take on the device.
+// room returns the memory that the trainer may take on the device.
 func (t *Trainer) room() memory.Room {
 	if t.Memory > 0 {
 		return memory.Room{Bytes: float64(t.Memory), Bound: "named by --device-memory"}
@@ -81,7 +81,7 @@ func (t *Trainer) room() memory.Room {
 	return t.Backend.Memory
 }
 
-// most is the number of trials that fit side by side into one of so many equal
+// most returns the number of trials that fit side by side into one of so many equal
 // parts of the memory.
 func (p *plan) most(parts int) int {
 	return int(min((p.room.Bytes/float64(parts)-p.shared)/p.job, train.MaxGroup))

@@ -19,7 +19,7 @@ type bounds struct {
 	known map[int][2]float64 // probabilities and attention, by bag; computed where it matters
 }
 
-// of gives the bounds of a bag on which engines differ by p and a.
+// of returns the bounds of a bag on which engines differ by p and a.
 func (b *bounds) of(j int, p, a float64) (probabilities, attention float64, err error) {
 	least := b.o.Tolerance
 	if b.o.Rounding == nil || p <= least && a <= least {

@@ -31,7 +31,7 @@ type model struct {
 	params  map[string][]float32
 }
 
-// shipped is a shipped spec, on features of the size of Birdsong-MIPL where it
+// shipped returns a shipped spec, on features of the size of Birdsong-MIPL where it
 // takes features, and on images of the given extent where it takes images; 0:
 // as it says.
 func shipped(t testing.TB, name string, extent int) *model {
@@ -50,12 +50,12 @@ func shipped(t testing.TB, name string, extent int) *model {
 	return drawn(name, traintest.Compiled(t, spec, sig), 1)
 }
 
-// random is the random spec of a seed.
+// random returns the random spec of a seed.
 func random(t testing.TB, seed uint64) *model {
 	return drawn(fmt.Sprintf("random%d", seed), traintest.Random(t, seed), seed)
 }
 
-// drawn gives the parameters of a program values.
+// drawn returns the parameters of a program values.
 func drawn(name string, p *compile.Program, seed uint64) *model {
 	return &model{name: name, program: p, params: traintest.Start(p, seed).Params}
 }
@@ -253,7 +253,7 @@ func linear(s *graph.Node) []string {
 	return nil
 }
 
-// span gives the least and the largest value of a node on the bags of o.
+// span returns the least and the largest value of a node on the bags of o.
 func (m *model) span(t testing.TB, s *graph.Node, o parity.Options) (lo, hi float64) {
 	t.Helper()
 	lo, hi = math.Inf(1), math.Inf(-1)

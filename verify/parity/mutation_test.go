@@ -92,7 +92,7 @@ func bypassed(n *onnxpb.NodeProto) string {
 	return n.Name
 }
 
-// mutants gives files of the model with one fault each.
+// mutants returns files of the model with one fault each.
 func (m *model) mutants(t testing.TB, r *rand.Rand, perKind int) map[string][]byte {
 	t.Helper()
 	good := m.file(t, export.SignatureBag)

@@ -196,7 +196,7 @@ func Bag(o Options, j int) []float32 {
 	return x
 }
 
-// BagOf gives the bag of each instance of bags of these sizes.
+// BagOf returns the bag of each instance of bags of these sizes.
 func BagOf(sizes []int) []int {
 	var bagOf []int
 	for bag, n := range sizes {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// scaled is an engine that gives the first feature as the only attention
+// scaled returns an engine that gives the first feature as the only attention
 // score's scale, off by a constant.
 func scaled(name string, off float32) Engine {
 	return Engine{Name: name, Predict: func(x []float32, n int) ([]float32, []float32, error) {

@@ -28,7 +28,7 @@ func NewReference(g *graph.Graph, instance []int, params map[string][]float32) *
 	return r
 }
 
-// Engine gives the reference to Measure.
+// Engine returns the reference to Measure.
 func (r *Reference) Engine(name string) Engine {
 	predictMany := func(x []float32, sizes []int) ([]float32, []float32, error) {
 		p, a, err := r.predict(x, sizes, nil)
@@ -39,7 +39,7 @@ func (r *Reference) Engine(name string) Engine {
 	}}
 }
 
-// predict gives probabilities [bags, k] and attention [instances] of bags of the
+// predict returns probabilities [bags, k] and attention [instances] of bags of the
 // given sizes; move as in graph.Env.
 func (r *Reference) predict(x []float32, sizes []int, move func([]float64)) (probabilities, attention []float64, err error) {
 	bagOf := BagOf(sizes)
@@ -83,7 +83,7 @@ func (r *Reference) Rounding(x []float32, n int) (probabilities, attention float
 	return probabilities, attention, nil
 }
 
-// furthest is the largest absolute difference; a value that is not a number on
+// furthest returns the largest absolute difference; a value that is not a number on
 // either side counts as the largest there is, for JSON knows no infinity.
 func furthest[T float32 | float64](x, y []T) float64 {
 	worst := 0.0

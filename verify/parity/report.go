@@ -96,7 +96,7 @@ func (r *Report) Err() error {
 	return errors.Join(errs...)
 }
 
-// Map gives the largest difference of each pair by "a/b", the form kept in the
+// Map returns the largest difference of each pair by "a/b", the form kept in the
 // metadata of a model.
 func (r *Report) Map() map[string]float64 {
 	m := make(map[string]float64, len(r.Pairs))
@@ -108,7 +108,7 @@ func (r *Report) Map() map[string]float64 {
 	return m
 }
 
-// MaxBound is the largest bound that a pair was held to.
+// MaxBound returns the largest bound that a pair was held to.
 func (r *Report) MaxBound() float64 {
 	bound := r.Tolerance
 	for _, p := range r.Pairs {

@@ -11,7 +11,7 @@ import (
 // randomSpecs is how many random specs the tests of this package draw.
 const randomSpecs = 200
 
-// sizes are the bags to compare on: 1, 2, 40 and 1000 instances. A thousand
+// sizes returns the bags to compare on: 1, 2, 40 and 1000 instances. A thousand
 // images take seconds in the interpreter and in onnx-go, so go test -short
 // keeps to 40 for them.
 func sizes(m *model) []int {

@@ -103,7 +103,7 @@ func (s *server) accepts(t *testing.T, path string, manifest []byte) {
 	}
 }
 
-// name gives the first name in a manifest, that of its metadata.
+// name returns the first name in a manifest, that of its metadata.
 func name(manifest []byte) string {
 	_, rest, _ := bytes.Cut(manifest, []byte("\n  name: "))
 	line, _, _ := bytes.Cut(rest, []byte("\n"))

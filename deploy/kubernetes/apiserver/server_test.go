@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// program gives the path of a tool of this module, built where it was not yet.
+// program returns the path of a tool of this module, built where it was not yet.
 func program(t *testing.T, tool string) string {
 	t.Helper()
 	if out, err := exec.Command("go", "list", "-deps", tool).CombinedOutput(); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/miplc/miplc/internal/trusted"
 )
 
-// nvidia is the folder of NVIDIA's Python packages that belong to a plugin:
+// nvidia returns the folder of NVIDIA's Python packages that belong to a plugin:
 // beside jax_plugins.
 func nvidia(plugin string) string {
 	return filepath.Join(filepath.Dir(filepath.Dir(filepath.Dir(plugin))), "nvidia")
@@ -51,7 +51,7 @@ func libraryCheck(named bool) func(path string) error {
 	return trusted.File
 }
 
-// toolkit is the folder below NVIDIA's packages that holds what the compiler of
+// toolkit returns the folder below NVIDIA's packages that holds what the compiler of
 // XLA needs beside libraries (libdevice, ptxas), empty if there is none.
 func toolkit(folder string) string {
 	for _, part := range []string{filepath.Join("nvvm", "libdevice"), filepath.Join("bin", "ptxas")} {

@@ -126,7 +126,7 @@ func pythonPlaces() []string {
 	return slices.DeleteFunc(places, func(place string) bool { return !filepath.IsAbs(place) }) // such as the folder of the command
 }
 
-// usualPlaces are the folders of packages of the active virtual environment,
+// usualPlaces returns the folders of packages of the active virtual environment,
 // the user and the system, the newest Python first.
 func usualPlaces() []string {
 	home, _ := os.UserHomeDir()

@@ -59,7 +59,7 @@ func tuned(path string) (client map[string]any, untuned func()) {
 	return t.client, func() { os.Unsetenv(envFlags) }
 }
 
-// slot is the plugin for CPUs in the cache; its path is empty where the user
+// slot returns the plugin for CPUs in the cache; its path is empty where the user
 // has no cache.
 func slot() (pinned.Slot, error) {
 	system := runtime.GOOS + "/" + runtime.GOARCH

@@ -23,7 +23,7 @@ func init() {
 	klog.SetOutput(io.Discard)
 }
 
-// Open gives the first device of a kind. The error is ErrNoPlugin where none is
+// Open returns the first device of a kind. The error is ErrNoPlugin where none is
 // found.
 func Open(kind Kind, o Options) (*Device, error) {
 	if kind == CUDA {

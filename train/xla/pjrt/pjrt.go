@@ -60,7 +60,7 @@ const (
 	newestMinor  = 116 // the newest that was loaded
 )
 
-// checkVersion says whether a plugin of a version may be used. remark is about
+// checkVersion reports whether a plugin of a version may be used. remark is about
 // one that may be, empty if there is nothing to say.
 func checkVersion(maj, min int) (remark string, err error) {
 	switch {
@@ -86,7 +86,7 @@ func explained(kind Kind, err error) error {
 	return err
 }
 
-// OutOfMemory tells whether an error of a plugin says that the memory of the
+// OutOfMemory reports whether an error of a plugin says that the memory of the
 // device does not suffice.
 func OutOfMemory(err error) bool {
 	const resourceExhausted = "PJRT error (code=8)"

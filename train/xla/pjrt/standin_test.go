@@ -120,7 +120,7 @@ func TestBrokenPlugins(t *testing.T) {
 	}
 }
 
-// needy is a plugin that needs a library which is gone.
+// needy returns a plugin that needs a library which is gone.
 func needy(t *testing.T) string {
 	t.Helper()
 	needed := standIn(t, "testdata/driver.c", "libneeded.so", "-DGPUS=1", "-Wl,-soname,libneeded.so")

@@ -34,7 +34,7 @@ func (f *Flags) Add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.Provider, "provider", "", ProviderHelp)
 }
 
-// ModelPath is the model that a path names: a file, or the folder of a run.
+// ModelPath returns the model that a path names: a file, or the folder of a run.
 func ModelPath(path string) string {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return runs.ModelPath(path)

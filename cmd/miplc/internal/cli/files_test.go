@@ -26,7 +26,7 @@ type fileWriter struct {
 	inputs []string // what it reads
 }
 
-// to is the command line that writes to a path.
+// to returns the command line that writes to a path.
 func (w *fileWriter) to(path string) string { return strings.Replace(w.args, place, path, 1) }
 
 // fileWriters are all commands that write one file. The first input of a row has
@@ -77,7 +77,7 @@ splits: {count: 1}
 `
 )
 
-// workshop is a folder with all that the commands above read; the test works in
+// workshop returns a folder with all that the commands above read; the test works in
 // it.
 func workshop(t *testing.T) string {
 	t.Helper()

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// null is a device that swallows what is written, one of our own where a mistake
+// null returns a device that swallows what is written, one of our own where a mistake
 // could put a file in the place of the system's.
 func null(t *testing.T) string {
 	t.Helper()

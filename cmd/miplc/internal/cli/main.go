@@ -124,7 +124,7 @@ func bug(r any, getenv func(string) string) error {
 	return diag.Diagnostic{Text: (&workers.PanicError{Value: r}).Error(), Notes: notes}
 }
 
-// asUsage gives cobra's own errors, which are all about the command line, the
+// asUsage returns cobra's own errors, which are all about the command line, the
 // exit code of wrong usage.
 func asUsage(err error) error {
 	var failure *console.Failure

@@ -17,7 +17,7 @@ type Argument struct {
 	all  *[]string
 }
 
-// Arg is an argument that is needed, or that may be left out as "[DIR]" may.
+// Arg returns an argument that is needed, or that may be left out as "[DIR]" may.
 func Arg(name string, to *string) Argument { return Argument{name: name, one: to} }
 
 // Arguments are all that follow, one or more.
@@ -67,7 +67,7 @@ func Group(con *Console, cmd *cobra.Command) {
 	}
 }
 
-// Help is the command that explains the others.
+// Help returns the command that explains the others.
 func Help(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",

@@ -34,7 +34,7 @@ type Console struct {
 	ended    bool // by a signal: nothing more is printed
 }
 
-// System is the console of the process.
+// System returns the console of the process.
 func System() *Console {
 	return &Console{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Terminal: isTerminal(os.Stderr), Getenv: os.Getenv}
 }
@@ -84,10 +84,10 @@ func (c *Console) Keep(atMost time.Duration, code int) {
 	c.keeps.Store(int64(atMost))
 }
 
-// InterruptedCode is the exit code of the command if a signal ends it now.
+// InterruptedCode returns the exit code of the command if a signal ends it now.
 func (c *Console) InterruptedCode() int { return cmp.Or(int(c.code.Load()), ExitFailed) }
 
-// Keeps is the time that the command has after a signal; 0: it ends at once.
+// Keeps returns the time that the command has after a signal; 0: it ends at once.
 func (c *Console) Keeps() time.Duration { return time.Duration(c.keeps.Load()) }
 
 // ResultOf prints what a command found and ends it with err, which may be nil.

@@ -47,7 +47,7 @@ func Invalid(err error) error {
 // Interrupted marks err as the end of a command that can go on.
 func Interrupted(err error) error { return &Failure{Code: ExitInterrupted, Err: err} }
 
-// Usagef is a wrong command line.
+// Usagef returns a wrong command line.
 func Usagef(format string, args ...any) error { return Invalid(fmt.Errorf(format, args...)) }
 
 // Report tells of err in the way the console's reader wants it and returns the

@@ -148,7 +148,7 @@ func runBags(ctx context.Context, o *bagsOptions) error {
 	return save(o.Console, set, out, o.Output)
 }
 
-// generator is the chosen one with its settings; a setting of another one is an
+// generator returns the chosen one with its settings; a setting of another one is an
 // error.
 func (o *bagsOptions) generator() (imagebags.Generator, error) {
 	if o.Generator == "" {

@@ -177,7 +177,7 @@ func device(ctx context.Context, kind pjrt.Kind, plugin string) deviceFacts {
 	return d
 }
 
-// onDevices is the engine xla: usable where one of its devices is.
+// onDevices returns the engine xla: usable where one of its devices is.
 func onDevices(devices []deviceFacts) backend {
 	names := usable(devices)
 	if len(names) == 0 {

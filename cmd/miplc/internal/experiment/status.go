@@ -71,7 +71,7 @@ func runStatus(ctx context.Context, o *statusOptions) error {
 	}
 }
 
-// summaryOf is the line that --watch redraws.
+// summaryOf returns the line that --watch redraws.
 func summaryOf(s *experiment.Status) string {
 	text := fmt.Sprintf("%d/%s", s.Done, diag.Count(s.Cells, "cell"))
 	if s.Failed > 0 {

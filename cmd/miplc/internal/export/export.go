@@ -164,7 +164,7 @@ func (r *result) print(w io.Writer) error {
 	return t.Flush()
 }
 
-// release is the version of miplc that go install finds: this one where it has a tag
+// release returns the version of miplc that go install finds: this one where it has a tag
 // or a commit.
 func release(v buildinfo.Info) string {
 	switch {

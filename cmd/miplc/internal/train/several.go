@@ -62,7 +62,7 @@ func (o *options) specs() (list []*language.Spec, names []string, err error) {
 	return list, names, nil
 }
 
-// axes are the splits, the seeds and the values of each key of the grid.
+// axes returns the splits, the seeds and the values of each key of the grid.
 func (o *options) axes() (axes []axis, err error) {
 	if len(o.Parts) > 0 {
 		base, err := language.Load(o.Spec, o.sets()...)

@@ -181,7 +181,7 @@ func (o *options) listed() (err error) {
 
 func (o *options) several() bool { return len(o.Seeds)+len(o.Parts)+len(o.Grid) > 0 }
 
-// sets are the overrides of the spec.
+// sets returns the overrides of the spec.
 func (o *options) sets() []string {
 	set := slices.Clone(o.Set)
 	if o.specEngine != "" {

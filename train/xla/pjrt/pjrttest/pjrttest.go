@@ -26,7 +26,7 @@ import (
 // envExecutor names the environment variable that chooses the executor.
 const envExecutor = "MIPLC_TEST_XLA"
 
-// OnPlugin tells whether tests are to run through a plugin.
+// OnPlugin reports whether tests are to run through a plugin.
 func OnPlugin() bool { return os.Getenv(envExecutor) != "" }
 
 // OnlyOnPlugin leaves out a test of XLA itself unless tests run through a plugin.
@@ -50,7 +50,7 @@ func Tolerance(onCPU float64) float64 {
 	return onCPU
 }
 
-// Plugin is the path of a plugin for CPUs. It is installed where there is none,
+// Plugin returns the path of a plugin for CPUs. It is installed where there is none,
 // so that no test that asks for it skips itself.
 func Plugin(t testing.TB) string {
 	t.Helper()
@@ -88,7 +88,7 @@ var shared = sync.OnceValues(func() (*pjrt.Device, error) {
 	}
 })
 
-// Backend gives the executor. All tests of a process share the plugin's.
+// Backend returns the executor. All tests of a process share the plugin's.
 func Backend(t testing.TB) compute.Backend {
 	t.Helper()
 	if OnPlugin() {
