@@ -208,9 +208,25 @@ func Update(p *Program) (*graph.Graph, error) {
 	return g, nil
 }
 
+// clipEpsilon is PyTorch's, which keeps the scale of a zero gradient finite.
+const clipEpsilon = 1e-6
+
+// clipped scales a gradient g down to the norm train.clip, as PyTorch's clip_grad_norm_:
+// g min(1, clip / (norm + 1e-6)).
+func clipped(b *graph.Builder, p *Program, g *graph.Node) *graph.Node {
+	limit := p.Spec.Train.Clip.V
+	if limit == 0 {
+		return g
+	}
+	b.Label("clip")
+	norm := b.Sqrt(b.SumAll(b.Mul(g, g)))
+	return b.Mul(b.Minimum(b.Scalar(1), b.Div(b.Scalar(limit), b.Add(norm, b.Scalar(clipEpsilon)))), g)
+}
+
 // sgd is g += decay w; v = mu v + g; w -= lr (g + mu v), or w -= lr v without
 // Nesterov's form.
 func sgd(b *graph.Builder, p *Program, w, v, lr, g *graph.Node) (next, velocity *graph.Node) {
+	g = clipped(b, p, g)
 	b.Label("update")
 	t := &p.Spec.Train
 	if t.WeightDecay.V != 0 {

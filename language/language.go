@@ -187,6 +187,8 @@ var trainRows = []schema.Row{
 		Doc: "Whether the momentum is Nesterov's."},
 	{Name: "weight_decay", Type: schema.Real, Default: "0.0001", In: schema.AtLeast(0), Applies: schema.When((*Spec).trained), Field: schema.Bind(func(s *Spec) any { return &s.Train.WeightDecay }),
 		Doc: "Weight decay of every parameter, added to its gradient."},
+	{Name: "clip", Type: schema.Real, Default: "0", In: schema.AtLeast(0), Applies: schema.When(func(s *Spec) bool { return s.trained() && s.Train.Clip.V > 0 }), Field: schema.Bind(func(s *Spec) any { return &s.Train.Clip }),
+		Doc: "Maximum norm of the gradient by all parameters together: a longer gradient is scaled down to it before weight decay and momentum. 1 is a common choice; 0 disables clipping."},
 	{Name: "schedule", Type: schema.Text, Default: "cosine", Choices: []string{"cosine", "constant"}, Applies: schema.When((*Spec).trained), Field: schema.Bind(func(s *Spec) any { return &s.Train.Schedule }),
 		Doc: "Learning rate over the epochs: cosine (to 0) or constant."},
 	{Name: "engine", Type: schema.Text, Default: "auto", Choices: []string{"auto", "gorgonia", "ort", "xla"}, Applies: schema.When((*Spec).TakesEngine), Field: schema.Bind(func(s *Spec) any { return &s.Train.Engine }),

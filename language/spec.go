@@ -183,6 +183,7 @@ type Train struct {
 	Momentum    schema.Float
 	Nesterov    schema.Bool
 	WeightDecay schema.Float
+	Clip        schema.Float // largest norm of the gradient; 0: any
 	Schedule    schema.Str // of the learning rate: "cosine" (to 0, per epoch) or "constant"
 	Engine      schema.Str // "auto", "gorgonia", "ort", "xla"
 	EvalEvery   schema.Int // epochs between two measurements of the accuracies

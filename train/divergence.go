@@ -25,6 +25,9 @@ func (d *Divergence) String() string {
 // advice says what to change in a spec.
 func advice(spec *language.Spec) string {
 	text := fmt.Sprintf("lower train.lr, for instance to %.3g", spec.Train.LR.V/10)
+	if spec.Train.Clip.V == 0 {
+		text = "clip the gradients with train.clip: 1, or " + text
+	}
 	if spec.Data.Normalize.V == "none" {
 		text += ", and normalise the features with data.normalize: training"
 	}

@@ -26,7 +26,7 @@ func (e *NonFiniteError) Error() string {
 	if len(e.Bags) > 0 {
 		b.WriteString(", " + nameBags(e.Bags, e.Set))
 	}
-	b.WriteString("; try a smaller train.lr, and look at the features of the data with data inspect")
+	b.WriteString("; clip the gradients with train.clip: 1 or lower train.lr, and look at the features of the data with data inspect")
 	return b.String()
 }
 
