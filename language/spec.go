@@ -184,10 +184,10 @@ type Train struct {
 	Nesterov    schema.Bool
 	WeightDecay schema.Float
 	Clip        schema.Float // largest norm of the gradient; 0: any
-	Schedule    schema.Str // of the learning rate: "cosine" (to 0, per epoch) or "constant"
-	Engine      schema.Str // "auto", "gorgonia", "ort", "xla"
-	EvalEvery   schema.Int // epochs between two measurements of the accuracies
-	Checkpoint  schema.Int // epochs between two checkpoints; 0: none
+	Schedule    schema.Str   // of the learning rate: "cosine" (to 0, per epoch) or "constant"
+	Engine      schema.Str   // "auto", "gorgonia", "ort", "xla"
+	EvalEvery   schema.Int   // epochs between two measurements of the accuracies
+	Checkpoint  schema.Int   // epochs between two checkpoints; 0: none
 }
 
 // Export holds the settings of the ONNX file.
