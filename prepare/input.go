@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -62,7 +63,7 @@ func openAny(spec *language.Spec, folder data.Folder) (*data.Dataset, error) {
 	}
 	path, err := find(spec, spec.Data.Set, folder)
 	if err != nil {
-		return nil, err
+		return nil, hintSet(err, spec.Data.Set)
 	}
 	o := folder.Options
 	o.Columns = columnsOf(&spec.Data.Columns, o.Columns)
@@ -151,6 +152,23 @@ func Find(document *schema.Origin, pos diag.Pos, name string, folder data.Folder
 		d = d.WithNote("--data-dir or MIPLC_DATA names a folder of data sets")
 	}
 	return "", missing{document.Show(d)}
+}
+
+// synthFile matches the names that shipped specs give to drawn datasets.
+var synthFile = regexp.MustCompile(`^([a-z]+-mipl)-r([0-9])\.npz$`)
+
+// hintSet adds to the error of a missing dataset how to get one, if a shipped spec
+// names it: users of a shipped spec seldom have its file.
+func hintSet(err error, set schema.Str) error {
+	var m missing
+	if !errors.As(err, &m) || !strings.HasPrefix(set.Pos.File, "builtin:") {
+		return err
+	}
+	if part := synthFile.FindStringSubmatch(set.V); part != nil {
+		m.Diagnostic = m.WithNote("to create it: miplc data synth %s --r %s -o %s", part[1], part[2], set.V)
+	}
+	m.Diagnostic = m.WithNote("to use your own bags: --set data.set=FILE")
+	return m
 }
 
 // assumed are extents of data that cannot be opened: any would do, these are
