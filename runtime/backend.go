@@ -8,34 +8,33 @@ import (
 	"github.com/miplc/miplc/runtime/ortenv"
 )
 
-// Backend runs ONNX graphs. Package runtime brings OnnxRuntime, the default;
-// package runtime/onnxgo brings one in pure Go.
+// Backend runs ONNX graphs. Package runtime has OnnxRuntime, the default; package runtime/onnxgo
+// has a back end in pure Go.
 type Backend interface {
-	// Name is the name by which a file lists the back ends that can run it
-	// (metadata miplc.backends).
+	// Name returns the name of the back end in the metadata miplc.backends of model files.
 	Name() string
 	// Open prepares a file whose contract has been checked.
 	Open(f *File) (Session, error)
 }
 
-// Session is one opened file. Run must be safe for concurrent use; Close is
-// called once, when no Run is under way.
+// Session is an open file. Run must be safe for concurrent use. Close is called once, when no Run
+// is in progress.
 type Session interface {
-	// Run predicts bags together: one for contract bag/1, any number for
-	// batch/1. It fills Probabilities [k] and Attention [n] of each prediction,
-	// which the caller allocates to size, and keeps nothing. The bags have passed
-	// every check. When the context ends, Run ends early if the back end can, with any
-	// error. Runs that are too short to be watched get a context without an end.
+	// Run predicts bags in one run: one bag for contract bag/1, any number for batch/1. It fills
+	// Probabilities [k] and Attention [n] of each prediction, which the caller has allocated, and
+	// keeps no reference to them. The bags have passed all checks. If the context ends, Run should
+	// return early if the back end can do that, with any error. Runs that are too short for that
+	// get a context that does not end.
 	Run(ctx context.Context, bags []Bag, to []Prediction) error
 	Close() error
 }
 
-// File is what a back end gets to open.
+// File is the input of Backend.Open.
 type File struct {
-	Data    []byte             // the whole ONNX file; not to be changed
+	Data    []byte             // the whole ONNX file; must not be changed
 	Meta    *contract.Metadata // its metadata, checked
-	Library string             // WithLibrary; "" searches
-	Session ortenv.Session     // WithThreads, WithProvider; what a back end knows nothing of it refuses
+	Library string             // from WithLibrary; "": search
+	Session ortenv.Session     // from WithThreads and WithProvider; a back end rejects settings that it does not support
 }
 
 // InstanceSize returns the number of values of one instance.

@@ -9,7 +9,7 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// Kinds of bags that cannot be predicted; test with errors.Is.
+// Reasons why a bag cannot be predicted; test with errors.Is.
 var (
 	ErrEmptyBag  = errors.New("the bag has no instances")
 	ErrBagShape  = errors.New("the bag does not have the shape that the model needs")
@@ -19,11 +19,11 @@ var (
 
 // Bag is one sample: n instances of equal shape.
 type Bag struct {
-	Instances []float32 // [n, ...] row-major raw features: d values an instance, n*d in all
+	Instances []float32 // [n, ...] row-major raw features: d values per instance, n*d in total
 	N         int       // instances
 }
 
-// NewBag copies instances given one by one; each must have the same length.
+// NewBag copies instances into a bag. All must have the same length.
 func NewBag(instances [][]float32) (Bag, error) {
 	if len(instances) == 0 {
 		return Bag{}, ErrEmptyBag
@@ -39,8 +39,7 @@ func NewBag(instances [][]float32) (Bag, error) {
 	return Bag{Instances: flat, N: len(instances)}, nil
 }
 
-// check reports whether a bag is one that the file can predict. It must hold before
-// any back end sees the bag.
+// check reports why the file cannot predict a bag. Back ends get only bags that pass it.
 func (o *opened) check(b Bag) error {
 	shape := o.info.InputShape
 	d := ndarray.Size(shape)
@@ -63,13 +62,12 @@ func (o *opened) check(b Bag) error {
 	return nil
 }
 
-// firstNotFinite returns the index of the first NaN or infinity, or -1. It runs over
-// every feature of every bag, so it looks at the sum first, which is not finite if one
-// of them is not.
+// firstNotFinite returns the index of the first NaN or infinity, or -1. It runs on every feature of
+// every bag, so it first computes the sum, which is not finite if a value is not.
 func firstNotFinite(x []float32) int {
 	at := len(x) / block * block
 	if s := sum(x[:at]); s-s != 0 {
-		at = 0 // the sum of large numbers can also be what overflows
+		at = 0 // the sum of large finite numbers may overflow too
 	}
 	const exponent = 0x7f800000 // all bits set: NaN or infinity
 	for i := at; i < len(x); i++ {
@@ -80,5 +78,5 @@ func firstNotFinite(x []float32) int {
 	return -1
 }
 
-// block is what sum takes at a time.
+// block is the number of values that sum processes at once.
 const block = 16

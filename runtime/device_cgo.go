@@ -10,10 +10,10 @@ import (
 	"github.com/miplc/miplc/runtime/ortenv"
 )
 
-// checkDevice compares predictions on a device with those of the CPU, and refuses a device
-// that differs by more than ortenv.DeviceTolerance, or for a model whose predictions
-// rounding moves further by more than its metadata allows. It does nothing on the CPU. Several inputs pass through one binding:
-// a device that keeps the first of them is wrong from the second on.
+// checkDevice compares predictions on a device with those on the CPU. It rejects a device that
+// differs by more than ortenv.DeviceTolerance, or by more than the tolerance in the metadata for
+// models that are more sensitive to rounding. It does nothing on the CPU. Several inputs pass
+// through one binding: a device that keeps the first of them is wrong from the second on.
 func (s *ortSession) checkDevice(f *File) error {
 	if f.Session.OnCPU() {
 		return nil
@@ -54,13 +54,13 @@ func (s *ortSession) sample(bags []Bag) ([]float32, error) {
 	return all, err
 }
 
-// sampleScales are standard deviations of drawn features: which of them a model tells
-// apart depends on its normalization.
+// sampleScales are standard deviations of random features. The ones that matter to a model depend
+// on its normalisation.
 var sampleScales = []float32{1, 10, 0.1, 1000, 0.001}
 
-// sampleBags returns inputs of equal shape, so that they share a binding, at a scale at
-// which the predictions of the reference depend on the input. Models of contract batch/1
-// get two bags at a time, whose sizes change.
+// sampleBags returns inputs of equal shape, so that they share a binding, at a scale at which the
+// predictions of the reference depend on the input. Models of contract batch/1 get two bags at a
+// time, with varying sizes.
 func (s *ortSession) sampleBags(f *File, reference *ortSession) [][]Bag {
 	var first [][]Bag
 	for _, scale := range sampleScales {
@@ -77,7 +77,7 @@ func (s *ortSession) sampleBags(f *File, reference *ortSession) [][]Bag {
 			first = drawn
 		}
 	}
-	if first == nil { // the reference fails, and says so when it is compared
+	if first == nil { // the comparison reports the error of the reference
 		return [][]Bag{drawBags(f.InstanceSize(), s.batch, 1)[0]}
 	}
 	return first

@@ -22,11 +22,11 @@ type estimate struct {
 	input   []int64          // shape of an instance
 }
 
-// known is what is known of a value before a run.
+// known is the information about a value before a run.
 type known struct {
 	shape []int64
 	ints  []int64 // contents, of small tensors of integers
-	most  int64   // upper bound of the elements of integers without known contents
+	most  int64   // upper bound of integer elements whose values are not known
 }
 
 func newEstimate(g *onnxpb.GraphProto, instance []int) *estimate {
@@ -52,14 +52,14 @@ func newEstimate(g *onnxpb.GraphProto, instance []int) *estimate {
 	return e
 }
 
-// maxKnown is the most elements of a tensor whose contents are followed.
+// maxKnown is the maximum number of elements of a tensor whose contents are followed.
 const maxKnown = 64
 
-// elementBytes counts every element as a float32; integers of 64 bits occur for bag
-// numbers and shapes, and count twice by their use beside them.
+// elementBytes counts every element as a float32. Int64 tensors are bag numbers and shapes, which
+// are small or counted more than once.
 const elementBytes = 4
 
-// run returns the memory of a run on some instances of some bags, and its work as a number
+// run returns the memory in bytes of a run on some instances in some bags, and its work as a number
 // of multiplications. ok is false if the shapes cannot be followed.
 func (e *estimate) run(instances, bags int) (bytes, work int64, ok bool) {
 	err := workers.Try(func() (err error) { // the graph may be of any kind
@@ -122,8 +122,8 @@ func workOf(n *onnxpb.NodeProto, in []known, out known) int64 {
 	return int64(min(float64(each)*float64(elements(out.shape)), math.MaxInt64/1024))
 }
 
-// upTo returns the largest power of two of instances, each of a bag of its own, for which
-// a run stays within some bytes and some work; 0 if not even one instance does.
+// upTo returns the largest power of two of instances, in as many bags or in one, for which a run
+// stays within the given memory and work, at most most; 0 if one instance exceeds them.
 func (e *estimate) upTo(bytes, work int64, most int) (instances int) {
 	for n := 1; n <= most; n *= 2 {
 		b, w, ok := e.run(n, n)
@@ -135,7 +135,7 @@ func (e *estimate) upTo(bytes, work int64, most int) (instances int) {
 	return instances
 }
 
-// elements returns the product of extents, at most a bound that sums do not overflow.
+// elements returns the product of sizes, limited so that sums of such products do not overflow.
 func elements(shape []int64) int64 {
 	size := 1.0
 	for _, d := range shape {
@@ -158,7 +158,7 @@ func attrInt(n *onnxpb.NodeProto, name string, otherwise int64) int64 {
 	return otherwise
 }
 
-// broadcast joins shapes as ops on elements do.
+// broadcast returns the common shape of the operands of an element-wise op.
 func broadcast(shapes ...[]int64) (out []int64) {
 	for _, s := range shapes {
 		for len(out) < len(s) {
@@ -173,7 +173,7 @@ func broadcast(shapes ...[]int64) (out []int64) {
 	return out
 }
 
-// axisOf counts a negative axis from the end.
+// axisOf converts a negative axis, counted from the end, to one counted from the start.
 func axisOf(axis int64, rank int) int {
 	if axis < 0 {
 		axis += int64(rank)
@@ -182,18 +182,18 @@ func axisOf(axis int64, rank int) int {
 }
 
 const (
-	// smallRun is the memory of runs that are not bounded one by one.
+	// smallRun is the memory below which runs are not limited individually.
 	smallRun = 4 << 20
 
-	// briefWork is the multiplications of a run that ends in about a millisecond. It is not
-	// watched for the end of its context.
+	// briefWork is the number of multiplications of a run that takes about a millisecond. Shorter
+	// runs do not watch their context.
 	briefWork = 1 << 21
 
-	// largeRun is the memory of a run from which the memory of the machine is looked at.
+	// largeRun is the memory of a run above which the free memory of the machine is checked.
 	largeRun = 1 << 30
 )
 
-// runBytes returns the memory of a run on bags, 0 for a small one.
+// runBytes returns the memory of a run on bags, 0 for a small run.
 func (o *opened) runBytes(bags []Bag) int64 {
 	n := 0
 	for _, b := range bags {
@@ -206,7 +206,7 @@ func (o *opened) runBytes(bags []Bag) int64 {
 	return bytes
 }
 
-// checkMemory refuses a run that needs more memory than it may.
+// checkMemory rejects a run that needs more memory than allowed.
 func (o *opened) checkMemory(bags []Bag) error {
 	bytes := o.runBytes(bags)
 	switch most := o.options.maxMemory; {
@@ -220,8 +220,8 @@ func (o *opened) checkMemory(bags []Bag) error {
 	return nil
 }
 
-// RunBytes returns an upper bound of the memory of predicting bags, from the shapes in the
-// graph: that of the largest run. It is 0 where that is too little to matter.
+// RunBytes returns an upper bound of the memory in bytes for predicting bags, from the shapes in
+// the graph: the memory of the largest run. It is 0 for small runs.
 func (m *Model) RunBytes(bags []Bag) (bytes int64) {
 	o, err := m.acquire()
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
-// shapes returns what is known of the outputs of a node, by the rules of ONNX for the ops
+// shapes returns the known information about the outputs of a node, by the ONNX rules of the ops
 // that miplc writes.
 func shapes(n *onnxpb.NodeProto, in []known) ([]known, error) {
 	if len(in) == 0 {
@@ -62,10 +62,11 @@ func shapes(n *onnxpb.NodeProto, in []known) ([]known, error) {
 	case "DynamicQuantizeLinear":
 		return []known{{shape: x.shape}, {}, {}}, nil
 	}
-	return []known{{shape: x.shape}}, nil // one value for each
+	return []known{{shape: x.shape}}, nil // one value per element
 }
 
-// arithmetic follows ops on elements, and the numbers of extents that are computed by them.
+// arithmetic follows element-wise ops, and computes the contents of small integer tensors such as
+// shapes.
 func arithmetic(op string, in []known) known {
 	all := make([][]int64, len(in))
 	for i, v := range in {
@@ -115,8 +116,8 @@ func product(a, b []int64) []int64 {
 	return append(broadcast(a[:len(a)-2], b[:len(b)-2]), a[len(a)-2], b[len(b)-1])
 }
 
-// window follows convolution and pooling; padding that is not given as numbers keeps the
-// extents.
+// window follows convolution and pooling. If padding is not given as numbers, the sizes do not
+// change.
 func window(n *onnxpb.NodeProto, in []known) ([]known, error) {
 	x := in[0].shape
 	kernel := attrInts(n, "kernel_shape")
@@ -169,7 +170,7 @@ func concat(n *onnxpb.NodeProto, in []known) []known {
 	return []known{out}
 }
 
-// target follows ops whose output has the shape that a value gives.
+// target follows ops whose output shape is the contents of an input.
 func target(n *onnxpb.NodeProto, in []known) ([]known, error) {
 	want := in[len(in)-1]
 	if want.ints == nil {
@@ -225,7 +226,7 @@ func gather(n *onnxpb.NodeProto, in []known) []known {
 func slice(in []known) ([]known, error) {
 	out := known{shape: slices.Clone(in[0].shape), most: in[0].most}
 	if len(in) < 3 || in[1].ints == nil {
-		return []known{out}, nil // at most all of it
+		return []known{out}, nil // at most the whole value
 	}
 	for i, from := range in[1].ints {
 		axis := i

@@ -5,10 +5,9 @@
 //	defer m.Close()
 //	p, err := m.Predict(ctx, bag)
 //
-// The back end is onnxruntime, whose shared library package runtime/ortlib
-// finds or installs. With WithBackend(onnxgo.Backend()) of package
-// runtime/onnxgo the model runs in pure Go instead. This package imports
-// neither the training code nor gorgonia.
+// The back end is onnxruntime, whose shared library package runtime/ortlib finds or installs. With
+// WithBackend(onnxgo.Backend()) of package runtime/onnxgo, the model runs in pure Go. This package
+// imports neither the training code nor gorgonia.
 package runtime
 
 import (
@@ -35,11 +34,11 @@ import (
 	"github.com/miplc/miplc/runtime/ortenv"
 )
 
-// ErrContract reports a file that is no model of miplc, or not one that this
-// version can run; the error around it says which part does not hold.
+// ErrContract reports a file that is not a miplc model, or not one that this version can run. The
+// error that wraps it names the violated part of the contract.
 var ErrContract = errors.New("not a model that miplc can run")
 
-// ErrClosed reports a prediction with a model that was closed.
+// ErrClosed reports a prediction with a closed model.
 var ErrClosed = errors.New("the model is closed")
 
 // Option changes how Open opens a model.
@@ -50,54 +49,54 @@ type options struct {
 	library      string
 	session      ortenv.Session
 	maxInstances int
-	maxMemory    int64        // 0: what the machine has
+	maxMemory    int64        // 0: the free memory of the machine
 	tracer       trace.Tracer // nil: none
 	log          *slog.Logger
 }
 
-// WithBackend chooses what runs the graph; default: OnnxRuntime().
+// WithBackend sets the back end that runs the graph; the default is OnnxRuntime().
 func WithBackend(b Backend) Option { return func(o *options) { o.backend = b } }
 
-// WithLibrary names the onnxruntime library, or a directory that holds it,
-// instead of searching for it. A process can load only one.
+// WithLibrary sets the path of the onnxruntime library, or of a directory that contains it, instead
+// of searching for it. A process can load only one.
 func WithLibrary(path string) Option { return func(o *options) { o.library = path } }
 
-// WithThreads sets how many threads of onnxruntime share the work of one
-// prediction; default 1. A service that predicts many bags at once is fastest
-// with 1; more shorten a single prediction of a large image bag.
+// WithThreads sets the number of onnxruntime threads for one prediction; the default is 1. One
+// thread is fastest for services that predict many bags at once; more threads shorten a single
+// prediction of a large image bag.
 func WithThreads(n int) Option { return func(o *options) { o.session.Threads = n } }
 
-// WithProvider names the execution provider of onnxruntime, one of
-// ortenv.Providers; default: the CPU. The settings are onnxruntime's own of that
-// provider, such as "device_id" of "cuda"; nil leaves its defaults. The library must
-// be built with the provider, and Open fails where it cannot be used.
+// WithProvider sets the execution provider of onnxruntime, one of ortenv.Providers; the default is
+// the CPU. The settings are those that onnxruntime defines for the provider, e.g. "device_id" for
+// "cuda"; nil means its defaults. Open fails if the library does not have the provider or it cannot
+// be used.
 func WithProvider(name string, settings map[string]string) Option {
 	return func(o *options) { o.session.Provider, o.session.Settings = name, settings }
 }
 
-// WithMaxInstances sets how many instances a bag may have; default 100,000. The memory
-// of a prediction grows with them, to about 100 kB an instance for small images.
+// WithMaxInstances sets the maximum number of instances in a bag; the default is 100,000. The
+// memory of a prediction grows with it, up to about 100 kB per instance for small images.
 func WithMaxInstances(n int) Option { return func(o *options) { o.maxInstances = n } }
 
-// WithMaxMemory sets how many bytes one run of the graph may use, by an estimate from its
-// shapes; default: what the machine has free. Larger bags give ErrTooLarge.
+// WithMaxMemory sets the maximum memory in bytes of one run of the graph, estimated from its
+// shapes; the default is the free memory of the machine. Larger bags give ErrTooLarge.
 func WithMaxMemory(bytes int64) Option { return func(o *options) { o.maxMemory = bytes } }
 
-// Model is an opened model, safe for concurrent use. The methods of a zero Model return
-// errors that wrap ErrClosed.
+// Model is an open model. It is safe for concurrent use. The methods of a zero Model return errors
+// that wrap ErrClosed.
 type Model struct {
 	options   options
 	current   atomic.Pointer[opened]
 	reloading sync.Mutex
 }
 
-// Info tells what a model says of itself.
+// Info is the metadata of a model.
 type Info struct {
 	Contract       string             `json:"contract"`        // "bag/1" or "batch/1"
-	ContractSHA256 string             `json:"contract_sha256"` // of what callers rely on: contract, input shape, classes in their order
-	Backend        string             `json:"backend"`         // what runs it here
+	ContractSHA256 string             `json:"contract_sha256"` // hash of what callers depend on: contract, input shape, classes in order
+	Backend        string             `json:"backend"`         // back end in use
 	Opset          int64              `json:"opset"`
-	Version        string             `json:"version"`           // miplc that wrote the file
+	Version        string             `json:"version"`           // version of miplc that wrote the file
 	Classes        []string           `json:"classes"`           // in the order of the probabilities
 	InputShape     []int              `json:"input_shape"`       // of one instance
 	Columns        *contract.Columns  `json:"columns,omitempty"` // of the CSV file with the training bags; nil: unknown
@@ -133,9 +132,8 @@ func (i Info) String() string {
 	return b.String()
 }
 
-// Open reads the model at path, checks its contract and prepares it in the
-// back end. Errors name the file; a file that is damaged or breaks the
-// contract gives one that wraps ErrContract.
+// Open reads the model at path, checks its contract and opens it in the back end. Errors name the
+// file. If the file is damaged or violates the contract, the error wraps ErrContract.
 func Open(path string, opts ...Option) (*Model, error) {
 	data, err := readFile(path)
 	if err != nil {
@@ -167,8 +165,8 @@ func readFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// readStill reads a file that nobody writes to meanwhile: half of one model and
-// half of another can look like a model.
+// readStill reads a file and makes sure that it did not change meanwhile: half of one model and
+// half of another can look like a valid model.
 func readStill(f fs.File) ([]byte, error) {
 	before, err := f.Stat()
 	if err != nil {
@@ -188,8 +186,7 @@ func readStill(f fs.File) ([]byte, error) {
 	return data, nil
 }
 
-// OpenBytes opens a model that is in memory. The data must not be changed
-// while the model is open.
+// OpenBytes opens a model from memory. The data must not change while the model is open.
 func OpenBytes(data []byte, opts ...Option) (*Model, error) {
 	m := &Model{options: options{session: ortenv.Session{Threads: 1}, maxInstances: 100_000, log: slog.New(slog.DiscardHandler)}}
 	for _, set := range opts {
@@ -213,7 +210,7 @@ func OpenBytes(data []byte, opts ...Option) (*Model, error) {
 	return m, nil
 }
 
-// open checks a file and prepares it in the back end.
+// open checks a file and opens it in the back end.
 func (o *options) open(data []byte) (*opened, error) {
 	backend := o.backend.Name()
 	pb, meta, err := checkFile(data, backend)
@@ -231,9 +228,8 @@ func (o *options) open(data []byte) (*opened, error) {
 	}, nil
 }
 
-// checkFile decodes a file and insists on its contract. It runs before any
-// back end sees the bytes: the C library is not the place to find out that a
-// file is damaged.
+// checkFile decodes a file and checks its contract. It runs before the back end reads the file,
+// because a C library may crash on a damaged file.
 func checkFile(data []byte, backend string) (*onnxpb.ModelProto, *contract.Metadata, error) {
 	pb, err := onnxpb.ReadBytes(data)
 	if err != nil {
@@ -258,7 +254,7 @@ func newInfo(m *contract.Metadata, opset int64, backend string) Info {
 	}
 }
 
-// Info returns a copy of the model's metadata. That of a zero Model is empty.
+// Info returns a copy of the model's metadata, empty for a zero Model.
 func (m *Model) Info() Info {
 	o := m.loaded()
 	if o == nil {

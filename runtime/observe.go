@@ -10,13 +10,13 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// WithTracer makes a span of OpenTelemetry of every call of Predict and PredictBatch,
-// a child of that in the context: "miplc.predict", with the number of bags and of
-// instances, the back end and the hash of the spec, and the error if there is one.
+// WithTracer creates an OpenTelemetry span "miplc.predict" for every call of Predict and
+// PredictBatch, as a child of the span in the context. Its attributes are the numbers of bags and
+// instances, the back end, the hash of the spec, and the error if there is one.
 func WithTracer(t trace.Tracer) Option { return func(o *options) { o.tracer = t } }
 
-// WithLogger tells a logger when the model is opened, reloaded, kept because a reload
-// failed, and closed; default: nobody. Predictions are not logged.
+// WithLogger sets a logger for opening, reloading, failed reloads and closing; the default does not
+// log. Predictions are not logged.
 func WithLogger(l *slog.Logger) Option {
 	if l == nil {
 		l = slog.New(slog.DiscardHandler)
@@ -24,7 +24,7 @@ func WithLogger(l *slog.Logger) Option {
 	return func(o *options) { o.log = l }
 }
 
-// startSpan begins the span of a call; nil without a tracer.
+// startSpan starts the span of a call; it returns nil without a tracer.
 func (o *opened) startSpan(ctx context.Context, bags, instances int) (context.Context, trace.Span) {
 	if o.options.tracer == nil {
 		return ctx, nil
@@ -45,7 +45,7 @@ func endSpan(span trace.Span, err error) {
 	span.End()
 }
 
-// LogValue returns what tells one model from another, for slog.
+// LogValue returns the attributes that identify a model, for slog.
 func (i Info) LogValue() slog.Value {
 	return slog.GroupValue(
 		slog.String("contract", i.Contract), slog.String("backend", i.Backend), slog.String("miplc", i.Version),

@@ -5,8 +5,8 @@ import (
 	"github.com/miplc/miplc/runtime/ortenv"
 )
 
-// OnnxRuntime returns the back end that runs models through the onnxruntime shared
-// library. It needs cgo; without it Open fails with ortenv.ErrNoCgo.
+// OnnxRuntime returns the back end that runs models with the onnxruntime shared library. It needs
+// cgo; without cgo, Open fails with ortenv.ErrNoCgo.
 func OnnxRuntime() Backend { return onnxRuntime{} }
 
 type onnxRuntime struct{}

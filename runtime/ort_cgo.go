@@ -16,33 +16,32 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// What a session keeps bound for the next prediction.
+// Limits of the bindings that a session keeps for the next prediction.
 const (
 	maxIdleBindings = 64
 	maxIdleValues   = 4 << 20 // float32 values of all idle bindings: 16 MiB
 )
 
-// ortSession runs one file. onnxruntime sessions may run concurrently, bound
-// tensors may not: each run takes a binding of its size for itself. Keeping
-// bindings makes a prediction free of allocations in C and in Go.
+// ortSession runs one file. onnxruntime sessions may run concurrently, but bound tensors may not be
+// shared: each run takes a binding of its size. Reusing bindings makes a prediction free of
+// allocations in C and in Go.
 type ortSession struct {
 	session  *ort.DynamicAdvancedSession
 	instance []int64 // shape of one instance
 	classes  int64
 	batch    bool
-	rebinds  bool        // inputs must be bound again after they were filled
-	calls    sync.Locker // held during calls on the session and its bindings
+	rebinds  bool        // inputs must be bound again after they were changed
+	calls    sync.Locker // locked during calls on the session and its bindings
 
 	mu   sync.Mutex
 	idle lru.Cache[size, *binding]
 }
 
-// size is what a binding is made for: the instances of all bags, and the bags.
+// size is what determines a binding: the number of instances of all bags, and the number of bags.
 type size struct{ instances, bags int }
 
-// binding is a set of tensors bound to the names of the signature. The C
-// session knows only pointers into the tensors' Go memory, so the Go tensors
-// must be referenced for as long as the binding lives.
+// binding is a set of tensors bound to the inputs and outputs. The C session has only pointers into
+// the Go memory of the tensors, so the binding must reference the Go tensors as long as it exists.
 type binding struct {
 	io            *ort.IoBinding
 	instances     *ort.Tensor[float32]
@@ -73,7 +72,7 @@ func newORT(f *File) (*ortSession, error) {
 	if f.Meta.Contract == contract.ContractBatch {
 		inputs = append(inputs, contract.BagOf)
 	}
-	outputs := []string{contract.Probabilities, contract.Attention} // not the label, which follows from them
+	outputs := []string{contract.Probabilities, contract.Attention} // not the label, which Go computes
 	calls := f.Session.Locker()
 	calls.Lock()
 	defer calls.Unlock()
@@ -121,8 +120,7 @@ func (s *ortSession) Run(ctx context.Context, bags []Bag, to []Prediction) error
 	return nil
 }
 
-// runBinding runs the graph, and ends the run with its context: onnxruntime
-// then stops before the next node.
+// runBinding runs the graph. If the context ends, onnxruntime stops before the next node.
 func (s *ortSession) runBinding(ctx context.Context, b *binding) error {
 	if ctx.Done() == nil {
 		if s.rebinds {
@@ -154,7 +152,7 @@ func (s *ortSession) Close() error {
 	return s.session.Destroy()
 }
 
-// bind makes the tensors of a size.
+// bind makes tensors of a size and binds them.
 func (s *ortSession) bind(of size) (_ *binding, err error) {
 	b := &binding{}
 	defer func() {
@@ -219,7 +217,7 @@ func (b *binding) rebind() error {
 	return err
 }
 
-// read copies the outputs into predictions of their sizes.
+// read copies the outputs to the predictions.
 func (b *binding) read(to []Prediction) {
 	probabilities, attention := b.probabilities.GetData(), b.attention.GetData()
 	for _, p := range to {
@@ -228,7 +226,7 @@ func (b *binding) read(to []Prediction) {
 	}
 }
 
-// inputs are those of the session, in its order.
+// inputs returns the inputs of the session in order.
 func (b *binding) inputs() []ort.Value {
 	if b.bagOf == nil {
 		return []ort.Value{b.instances}
@@ -236,7 +234,7 @@ func (b *binding) inputs() []ort.Value {
 	return []ort.Value{b.instances, b.bagOf}
 }
 
-// values counts the float32 values that the binding holds.
+// values returns the number of float32 values in the binding.
 func (b *binding) values() int {
 	return len(b.instances.GetData()) + len(b.probabilities.GetData()) + len(b.attention.GetData())
 }

@@ -8,34 +8,33 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 )
 
-// Prediction is what a model says of one bag.
+// Prediction is the prediction for one bag.
 type Prediction struct {
 	Label         int       `json:"label"`         // class with the largest probability, the first on ties
-	Class         string    `json:"class"`         // its name
+	Class         string    `json:"class"`         // name of the class
 	Probabilities []float32 `json:"probabilities"` // [k], in the order of Info.Classes
 	Attention     []float32 `json:"attention"`     // [n], score of each instance in [0, 1] (Eq. 2)
 }
 
-// Limits of one run with several bags: the graph of a batch model compares every
-// instance with every bag, and beyond some 16,384 features its values leave the
-// processor's cache, which costs more than a run of its own saves.
+// Limits of one run with several bags. The graph of a batch model compares every instance with
+// every bag, and above about 16,384 features its values no longer fit the processor's cache, which
+// costs more than sharing a run saves.
 const (
 	maxRunBags   = 16
-	maxRunValues = 1 << 14 // a thread
+	maxRunValues = 1 << 14 // per thread
 )
 
-// Predict predicts one bag. Errors wrap ErrEmptyBag, ErrBagShape, ErrNotFinite,
-// ErrTooLarge or ErrClosed, or are the context's: one that ends before the prediction or in
-// the middle of a long one stops it.
+// Predict predicts one bag. Errors wrap ErrEmptyBag, ErrBagShape, ErrNotFinite, ErrTooLarge or
+// ErrClosed, or are those of the context. A context that ends stops the prediction, also during a
+// long run.
 func (m *Model) Predict(ctx context.Context, bag Bag) (Prediction, error) {
 	var p Prediction
 	err := m.PredictInto(ctx, bag, &p)
 	return p, err
 }
 
-// PredictInto is Predict into an existing prediction, whose slices are used
-// again where they are large enough: then it allocates nothing. After an error
-// *p is not meaningful.
+// PredictInto is like Predict but stores the result in p. It reuses the slices of p if they are
+// large enough, and then allocates nothing. After an error, *p is undefined.
 func (m *Model) PredictInto(ctx context.Context, bag Bag, p *Prediction) error {
 	o, err := m.acquire()
 	if err != nil {
@@ -48,10 +47,10 @@ func (m *Model) PredictInto(ctx context.Context, bag Bag, p *Prediction) error {
 	return err
 }
 
-// PredictBatch predicts bags, in order, to what Predict gives for each alone but
-// for rounding. A model of contract batch/1 takes many bags in one run; one of
-// contract bag/1 is run bag by bag. Errors are those of Predict and name the bag
-// by its number, counted from 1; there are no partial results.
+// PredictBatch predicts bags, in order, with the same results as Predict except for rounding.
+// Models of contract batch/1 predict many bags in one run, those of contract bag/1 one bag per run.
+// Errors are those of Predict and contain the number of the bag, counted from 1. There are no
+// partial results.
 func (m *Model) PredictBatch(ctx context.Context, bags []Bag) ([]Prediction, error) {
 	all := make([]Prediction, len(bags))
 	if err := m.PredictBatchInto(ctx, bags, all); err != nil {
@@ -60,8 +59,8 @@ func (m *Model) PredictBatch(ctx context.Context, bags []Bag) ([]Prediction, err
 	return all, nil
 }
 
-// PredictBatchInto is PredictBatch into as many existing predictions, used as by
-// PredictInto.
+// PredictBatchInto is like PredictBatch but stores the results in to, which must have one element
+// per bag, and reuses their slices.
 func (m *Model) PredictBatchInto(ctx context.Context, bags []Bag, to []Prediction) error {
 	if len(to) != len(bags) {
 		return fmt.Errorf("%s and %s: give one prediction for each bag", diag.Count(len(bags), "bag"), diag.Count(len(to), "prediction"))
@@ -81,7 +80,8 @@ func (m *Model) PredictBatchInto(ctx context.Context, bags []Bag, to []Predictio
 	return err
 }
 
-// single is one bag as the back end takes it: in slices, which live on the heap.
+// single is one bag in the slices that the back end needs; it is reused, so that they need no
+// allocation.
 type single struct {
 	bag [1]Bag
 	to  [1]Prediction
@@ -97,7 +97,7 @@ func (o *opened) predict(ctx context.Context, bag Bag, p *Prediction) error {
 	s.bag[0], s.to[0] = bag, *p
 	err := o.run(ctx, s.bag[:], s.to[:])
 	*p = s.to[0]
-	*s = single{} // keeps nothing of the caller's
+	*s = single{} // drops references to the caller's memory
 	singles.Put(s)
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func (o *opened) predictBatch(ctx context.Context, bags []Bag, to []Prediction) 
 	return nil
 }
 
-// together is how many of the bags, from the first, share a run.
+// together returns how many of the bags, from the first, share a run.
 func (o *opened) together(bags []Bag) int {
 	if !o.batch {
 		return 1
@@ -168,7 +168,7 @@ func (o *opened) run(ctx context.Context, bags []Bag, to []Prediction) error {
 	return nil
 }
 
-// makeRoom sizes the slices for k classes and n instances.
+// makeRoom sets the lengths of the slices for k classes and n instances.
 func (p *Prediction) makeRoom(k, n int) {
 	if cap(p.Probabilities) < k || cap(p.Attention) < n {
 		both := make([]float32, k+n)
@@ -177,8 +177,8 @@ func (p *Prediction) makeRoom(k, n int) {
 	p.Probabilities, p.Attention = p.Probabilities[:k], p.Attention[:n]
 }
 
-// name finds the label. Numbers that are not finite would make label 0 of
-// anything, so they are an error.
+// name sets the label. Values that are not finite are an error, because comparing them would always
+// select label 0.
 func (o *opened) name(p *Prediction) error {
 	if i := firstNotFinite(p.Probabilities); i >= 0 {
 		return fmt.Errorf("the model gives %v for class %q of this bag: %w", p.Probabilities[i], o.info.Classes[i], ErrNotFinite)

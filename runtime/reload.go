@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// opened is one file that a model predicts with, until another takes its place.
+// opened is an open file of a model, until Reload replaces it.
 type opened struct {
 	options *options
 	info    Info
@@ -14,16 +14,16 @@ type opened struct {
 
 	estimate *estimate
 	small    int // instances up to which a run needs little memory
-	brief    int // instances up to which a run is too short to be watched
+	brief    int // instances up to which a run is too short to watch its context
 
-	using   sync.RWMutex // held by predictions for reading, by close for writing
-	session Session      // nil once closed
+	using   sync.RWMutex // read-locked by predictions, locked by close
+	session Session      // nil after close
 }
 
 // errNotOpened is the error of a zero Model.
 var errNotOpened = fmt.Errorf("%w: it was never opened; use Open or OpenBytes", ErrClosed)
 
-// loaded returns the file in use, nil for a model that was never opened.
+// loaded returns the current file, or nil if the model was never opened.
 func (m *Model) loaded() *opened {
 	if m == nil {
 		return nil
@@ -31,15 +31,14 @@ func (m *Model) loaded() *opened {
 	return m.current.Load()
 }
 
-// acquire returns the file to predict with; the caller releases it by
-// using.RUnlock.
+// acquire returns the file to predict with. The caller releases it with using.RUnlock.
 func (m *Model) acquire() (*opened, error) {
 	for {
 		o := m.loaded()
 		if o == nil {
 			return nil, errNotOpened
 		}
-		if o.using.TryRLock() { // fails once close waits, which must not hold up predictions of the next file
+		if o.using.TryRLock() { // fails while close waits, which must not delay predictions with the next file
 			if o.session != nil {
 				return o, nil
 			}
@@ -51,7 +50,7 @@ func (m *Model) acquire() (*opened, error) {
 	}
 }
 
-// close waits for the predictions under way and frees the session.
+// close waits for the predictions in progress and frees the session.
 func (o *opened) close() error {
 	o.using.Lock()
 	defer o.using.Unlock()
@@ -60,11 +59,10 @@ func (o *opened) close() error {
 	return err
 }
 
-// Reload puts the model at path in the place of this one, with the options of
-// Open, while predictions go on: those under way end with the old file, which is
-// closed after the last of them, later ones use the new. None fails by it. The new
-// file must take instances of the same shape and know the same classes, in the same
-// order, so that callers need not care. After an error all is as before.
+// Reload replaces the model by the one at path, with the options of Open, without interrupting
+// predictions: those in progress use the old file, which is closed after the last of them; later
+// ones use the new file. The new file must have the same input shape and the same classes in the
+// same order, so that callers need not change. After an error, the old model stays in use.
 func (m *Model) Reload(path string) error {
 	if m.loaded() == nil {
 		return errNotOpened
@@ -104,7 +102,7 @@ func (m *Model) reload(path string) error {
 	return nil
 }
 
-// replaceable says what callers would notice of another file.
+// replaceable reports the differences of another file that callers would notice.
 func (i Info) replaceable(by Info) error {
 	if !slices.Equal(i.InputShape, by.InputShape) {
 		return fmt.Errorf("it takes instances of shape %v, the model in use of %v", by.InputShape, i.InputShape)
@@ -122,8 +120,8 @@ func (i Info) replaceable(by Info) error {
 	return nil
 }
 
-// Close waits for the predictions under way and frees the model. Closing
-// twice is harmless, and so is closing a zero Model.
+// Close waits for the predictions in progress and frees the model. Closing twice, or closing a zero
+// Model, does nothing.
 func (m *Model) Close() error {
 	if m.loaded() == nil {
 		return nil

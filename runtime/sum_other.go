@@ -2,7 +2,7 @@
 
 package runtime
 
-// sum adds up whole blocks, in any order.
+// sum adds whole blocks, in any order.
 func sum(x []float32) (s float32) {
 	for ; len(x) >= block; x = x[block:] {
 		v := (*[block]float32)(x)

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// adminConnections is the most connections of the listener for health and metrics.
+// adminConnections is the maximum number of connections of the listener for health and metrics.
 const adminConnections = 256
 
-// adminHandler answers for health and metrics, to any host and without a token: the
-// listener is for operators, who reach it when the other one has no connection to spare.
+// adminHandler serves health and metrics for any host and without a token. Operators use this
+// listener, which is reachable when all connections of the other one are in use.
 func (s *Server) adminHandler() http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range s.routes() {

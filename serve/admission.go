@@ -10,20 +10,20 @@ import (
 )
 
 const (
-	// smallRequest is the most bytes of a request that takes its memory from the share of
-	// small requests and is decoded without waiting for large ones.
+	// smallRequest is the maximum size in bytes of a request that uses the memory for small
+	// requests and is decoded without waiting for large ones.
 	smallRequest = 64 << 10
 
-	// smallShare is the part of the memory that only small requests use: 1/smallShare.
+	// smallShare is the share of the memory that only small requests use: 1/smallShare.
 	smallShare = 8
 
-	// maxQueue bounds the requests that wait for memory: together they need at most
-	// maxQueue times the memory there is. Later ones would be refused after a long wait,
-	// so they are refused at once.
+	// maxQueue bounds the requests that wait for memory: together they need at most maxQueue times
+	// the available memory. Later ones would be rejected after a long wait, so they are rejected at
+	// once.
 	maxQueue = 4
 
-	// requestOverhead is added to the memory of a request for what does not depend on its
-	// size: buffers of the connection, headers, the answer's head.
+	// requestOverhead is added to the memory of each request for costs that do not depend on its
+	// size: connection buffers, headers of request and answer.
 	requestOverhead = 16 << 10
 )
 
@@ -34,7 +34,7 @@ type admission struct {
 	decoders     *semaphore.Weighted
 }
 
-// memoryPool is a number of bytes that requests reserve before they allocate them.
+// memoryPool is an amount of memory that requests reserve before they allocate it.
 type memoryPool struct {
 	*semaphore.Weighted
 	size   int64
@@ -51,7 +51,7 @@ func newAdmission(bytes int64, decoders int) *admission {
 	return a
 }
 
-// pool returns the pool for a request of some bytes.
+// pool returns the pool for a request of the given size.
 func (a *admission) pool(request int64) *memoryPool {
 	if request <= smallRequest {
 		return &a.small
@@ -59,8 +59,8 @@ func (a *admission) pool(request int64) *memoryPool {
 	return &a.large
 }
 
-// reserve reserves bytes and waits for them until the context ends. It returns an error
-// with code Unavailable when too many requests wait already or the time is up.
+// reserve reserves bytes, or waits for them until the context ends. It returns an error with code
+// Unavailable if too many requests already wait or the time is up.
 func (p *memoryPool) reserve(ctx context.Context, bytes int64) (*reservation, error) {
 	if bytes > p.size {
 		return nil, p.tooMuch(bytes)
@@ -86,8 +86,8 @@ type reservation struct {
 	bytes int64
 }
 
-// resize changes the reserved bytes. It does not wait for more: a request that holds
-// memory while it waits for memory could wait for itself.
+// resize changes the reserved bytes. It does not wait for more memory, because requests that wait
+// while they have memory could wait for each other.
 func (r *reservation) resize(bytes int64) error {
 	switch more := bytes - r.bytes; {
 	case more > 0 && bytes > r.pool.size:
@@ -101,14 +101,14 @@ func (r *reservation) resize(bytes int64) error {
 	return nil
 }
 
-// release gives all memory back.
+// release returns all memory.
 func (r *reservation) release() {
 	if r.pool != nil {
 		_ = r.resize(0) // less memory is never refused
 	}
 }
 
-// decoding waits until a request of some bytes may be decoded; the caller calls done
+// decoding waits until a request of the given size may be decoded. The caller must call done
 // afterwards. Small requests do not wait.
 func (a *admission) decoding(ctx context.Context, request int64) (done func(), err error) {
 	if request <= smallRequest {

@@ -14,9 +14,9 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Copies of a request's bytes that exist while it is decoded, as reserved before it is
-// read. JSON numbers of one digit become float32 values of twice the size of their text.
-// The exact number follows when the request is there.
+// Factors for the memory that is reserved before a request is read and decoded, relative to its
+// size. JSON numbers of one digit become float32 values of twice the size of their text. After
+// decoding, the reservation is set to the exact size.
 const (
 	copiesOfJSON   = 3
 	copiesOfBinary = 2
@@ -24,18 +24,18 @@ const (
 
 const firstRead = 64 << 10 // bytes reserved for a body of unknown length
 
-// request is what the decoder of a request works on: its body, the memory reserved for it
-// and the time it has.
+// request is the input of the decoders: the body, the memory reserved for the request and its
+// deadline.
 type request struct {
 	ctx    context.Context
 	body   []byte
 	memory *reservation
 }
 
-// jsonBody reports whether the content type of a request is JSON, or raw tensors behind
-// JSON. Other types are an error: a web page may send text or a form to any server that
-// its visitor can reach, but these types only to servers that permit it. The same holds
-// for a request without a type if a browser sent it, which then has the header Origin.
+// jsonBody returns an error unless the content type of a request is JSON, or JSON followed by raw
+// tensors. Web pages may send text or a form to any server that their visitor can reach, but these
+// types only to servers that permit it. A request without a content type is an error if it has the
+// header Origin, because a browser sent it.
 func jsonBody(r *http.Request) error {
 	given := r.Header.Get("Content-Type")
 	if given == "" && r.Header.Get("Origin") == "" {
@@ -48,8 +48,8 @@ func jsonBody(r *http.Request) error {
 	return nil
 }
 
-// receive reads the body of a request within the time that it has. It reserves memory
-// before it reads. The caller releases the memory.
+// receive reads the body of a request before its deadline. It reserves memory before it reads. The
+// caller releases the memory.
 func (s *Server) receive(w http.ResponseWriter, r *http.Request) (*request, error) {
 	if err := jsonBody(r); err != nil {
 		return nil, err
@@ -81,8 +81,8 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request) (*request, erro
 	return &request{r.Context(), body, memory}, nil
 }
 
-// reserve reserves the memory of a request of some bytes. The request waits at most half
-// of its time: it needs the rest to be answered.
+// reserve reserves the memory of a request of size bytes. The request waits at most half of its
+// time, because it needs the rest for the answer.
 func (s *Server) reserve(ctx context.Context, size, copies int64) (*reservation, error) {
 	wait, cancel := context.WithTimeout(ctx, s.o.Timeout/2)
 	defer cancel()
@@ -99,7 +99,7 @@ type incoming struct {
 	pace
 }
 
-// read reads the body into memory of its size, or in doubling steps if that is unknown.
+// read reads the body into a slice of its size, or of doubling size if it is unknown.
 func (in *incoming) read(size int64, known bool) ([]byte, error) {
 	data := make([]byte, 0, size)
 	for {
@@ -113,7 +113,7 @@ func (in *incoming) read(size int64, known bool) ([]byte, error) {
 			}
 			data = append(make([]byte, 0, larger), data...)
 		}
-		_ = in.control.SetReadDeadline(in.due(len(data))) // a recorder of a test has none
+		_ = in.control.SetReadDeadline(in.due(len(data))) // recorders in tests have none
 		n, err := in.body.Read(data[len(data):min(cap(data), len(data)+paceStep)])
 		data = data[:len(data)+n]
 		switch {
@@ -129,7 +129,7 @@ func (in *incoming) read(size int64, known bool) ([]byte, error) {
 	}
 }
 
-// bodyError turns an error of reading a body into one for the client.
+// bodyError converts an error of reading a body to one for the client.
 func bodyError(err error) error {
 	var late net.Error
 	_, told := status.FromError(err)
@@ -146,16 +146,15 @@ func tooLarge(most int64) error {
 	return status.Errorf(codes.ResourceExhausted, "the request is larger than the %d bytes that this server takes", most)
 }
 
-// paceStep is the most bytes of a request that are read under one deadline.
+// paceStep is the maximum number of bytes of a request that are read before one deadline.
 const paceStep = 1 << 20
 
-// pace says when the next bytes of a request must arrive. A client that sends at a steady
-// rate and finishes in time is always early enough. A client that announces a large
-// request and stops sending loses the memory that is reserved for it after a quarter of
-// the time.
+// pace computes when the next bytes of a request must arrive. A client that sends at a steady rate
+// and finishes in time never violates it. A client that announces a large request and stops sending
+// loses the memory reserved for it after a quarter of the time.
 type pace struct {
 	begin time.Time
-	whole time.Duration // for the request; 0: there is no bound
+	whole time.Duration // for the whole request; 0: no limit
 	size  int
 }
 
@@ -167,13 +166,13 @@ func newPace(ctx context.Context, size int64) pace {
 	return p
 }
 
-// due returns the time at which more than the bytes so far must have arrived.
+// due returns the time by which more than received bytes must have arrived.
 func (p pace) due(received int) time.Time {
 	if p.whole == 0 {
 		return time.Time{}
 	}
 	grace := p.whole / 4
-	share := 1.0 // of the time after the grace; a small request has all of it
+	share := 1.0 // share of the time after the grace period; small requests have all of it
 	if p.size > smallRequest {
 		share = min(1, float64(received)/float64(p.size))
 	}

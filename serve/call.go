@@ -13,16 +13,16 @@ import (
 	"github.com/miplc/miplc/internal/workers"
 )
 
-// maxError is the most bytes of an error's text, which may quote what the client sent.
+// maxError is the maximum length in bytes of an error text, which may quote the client.
 const maxError = 1000
 
-// call is a request of either protocol.
+// call identifies a request of either protocol.
 type call struct {
 	protocol, method string
 }
 
-// call answers a request within its time, counts it, and makes of all that can go wrong
-// an error with a code.
+// call runs the answer to a request with a deadline, counts it, and converts all errors and panics
+// to errors with a code.
 func (s *Server) call(ctx context.Context, c call, answer func(context.Context) error) error {
 	begin := time.Now()
 	s.metrics.underway.Inc()
@@ -32,7 +32,7 @@ func (s *Server) call(ctx context.Context, c call, answer func(context.Context) 
 	err := workers.Try(func() error { return answer(ctx) })
 	if _, told := status.FromError(err); !told {
 		s.o.Log.Error("request failed", "protocol", c.protocol, "method", c.method, "error", err)
-		err = status.Error(codes.Internal, "the server failed on this request; its log says why") // the reason may name files of this machine
+		err = status.Error(codes.Internal, "the server failed on this request; its log says why") // the reason may contain file names of this machine
 	}
 	if text := status.Convert(err).Message(); len(text) > maxError {
 		err = status.Error(status.Code(err), strings.ToValidUTF8(text[:maxError], "")+" ...")
@@ -42,8 +42,7 @@ func (s *Server) call(ctx context.Context, c call, answer func(context.Context) 
 	return err
 }
 
-// allowed checks the header Authorization for the bearer token, in a time that tells
-// nothing of it.
+// allowed checks the bearer token in the header Authorization, in constant time.
 func (s *Server) allowed(authorization string) error {
 	if s.o.Tokens == nil {
 		return nil

@@ -15,27 +15,26 @@ import (
 )
 
 const (
-	// silence is how long a connection may bring no request before it may be closed for
-	// another that waits.
+	// silence is how long a connection may be idle before it may be closed in favour of a waiting
+	// one.
 	silence = time.Second
 
-	// quiet is how long no connection may be in the kernel's queue before a listener that
-	// drains is closed, and before which a handshake must be complete.
+	// quiet is how long the kernel's queue must be empty before a draining listener is closed.
+	// Handshakes must complete within this time.
 	quiet = 100 * time.Millisecond
 
-	// maxDrain bounds the time to empty the kernel's queue where new connections cannot
-	// be kept out of it.
+	// maxDrain bounds the time for emptying the kernel's queue on systems where new connections
+	// cannot be kept out of it.
 	maxDrain = 5 * time.Second
 )
 
-// listener accepts up to a number of connections at a time. When they are open it closes
-// the one that has been idle for the longest time for a new one, or else lets the new one
-// wait.
+// listener accepts a limited number of connections. When the limit is reached, it closes the
+// connection that has been idle longest, or lets the new connection wait if none is idle.
 type listener struct {
 	net.Listener
 	most     int
 	draining atomic.Bool
-	until    time.Time // of draining
+	until    time.Time // end of draining
 	drained  chan struct{}
 	changed  chan struct{} // a connection became idle or was closed
 
@@ -48,12 +47,12 @@ type conn struct {
 	net.Conn
 	of    *listener
 	busy  atomic.Int32 // requests in flight
-	since atomic.Int64 // when the last request ended, or when the connection was opened
-	heard atomic.Bool  // it has brought a request
+	since atomic.Int64 // when the last request ended, or the connection was opened
+	heard atomic.Bool  // it has sent a request
 }
 
-// Listen listens on an address of TCP. It does without multipath TCP, Go's default, whose
-// sockets the kernel does not filter: connections could be reset when the server ends.
+// Listen listens on a TCP address. It disables multipath TCP, Go's default, because the kernel does
+// not filter its sockets: connections could be reset when the server ends.
 func Listen(address string) (net.Listener, error) {
 	config := net.ListenConfig{}
 	config.SetMultipathTCP(false)
@@ -81,7 +80,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		case !l.draining.Load():
 			return nil, err
 		case errors.Is(err, os.ErrDeadlineExceeded) && (!waited || pending(l.Listener)):
-			waited = true // the deadline may have passed before a look into the queue
+			waited = true // the deadline may have passed before the queue was checked
 		default:
 			l.Close()
 			return nil, net.ErrClosed
@@ -89,8 +88,8 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// drain accepts the connections that the kernel has accepted, and closes the listener when
-// there are no more. A listener that is closed before resets them. It returns when Accept
+// drain accepts the connections that the kernel has already accepted and closes the listener when
+// there are no more. Closing it earlier would reset these connections. drain returns when Accept
 // has ended.
 func (l *listener) drain() {
 	l.until = time.Now().Add(maxDrain)
@@ -100,7 +99,7 @@ func (l *listener) drain() {
 	<-l.drained
 }
 
-// wakeIn ends a call of Accept after a time.
+// wakeIn makes a blocked Accept return after d.
 func (l *listener) wakeIn(d time.Duration) {
 	if timed, ok := l.Listener.(interface{ SetDeadline(time.Time) error }); ok {
 		_ = timed.SetDeadline(time.Now().Add(d))
@@ -135,7 +134,7 @@ func (l *listener) admit(accepted net.Conn) net.Conn {
 	return c
 }
 
-// add adds a connection if there is room, or makes room for the next attempt.
+// add adds a connection if there is room. Otherwise it tries to make room for the next attempt.
 func (l *listener) add(c *conn) bool {
 	l.mu.Lock()
 	if len(l.open) < l.most || l.draining.Load() {
@@ -151,8 +150,8 @@ func (l *listener) add(c *conn) bool {
 	return false
 }
 
-// longestIdle returns the connection to close for another: one between requests before one that
-// has brought none. It must be called with the lock held.
+// longestIdle returns the connection to close for another one. Connections that are between
+// requests come before those that have not sent a request. The lock must be held.
 func (l *listener) longestIdle() (idle *conn) {
 	before := func(a, b *conn) bool {
 		if a.heard.Load() != b.heard.Load() {
@@ -181,8 +180,8 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// CloseWrite ends what the server sends. http.Server uses it so that an answer arrives
-// before the connection is closed on a client that still sends.
+// CloseWrite ends the sending direction. http.Server uses it so that an answer arrives before the
+// connection to a client that is still sending is closed.
 func (c *conn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -197,7 +196,7 @@ func (l *listener) wake() {
 	}
 }
 
-// begin and end surround a request, or all requests of a connection at a time.
+// begin and end mark the start and the end of a request, or of all requests of a connection.
 func (c *conn) begin() {
 	c.busy.Add(1)
 	c.heard.Store(true)
@@ -210,7 +209,7 @@ func (c *conn) end() {
 	}
 }
 
-// httpState is the ConnState of an http.Server.
+// httpState is the ConnState hook of an http.Server.
 func httpState(of net.Conn, state http.ConnState) {
 	if secure, ok := of.(*tls.Conn); ok {
 		of = secure.NetConn()
@@ -227,7 +226,7 @@ func httpState(of net.Conn, state http.ConnState) {
 	}
 }
 
-// beginCall marks the connection of a call of gRPC busy until its context ends.
+// beginCall marks the connection of a gRPC call as busy until the context of the call ends.
 func (l *listener) beginCall(ctx context.Context) {
 	from, ok := peer.FromContext(ctx)
 	if l == nil || !ok {

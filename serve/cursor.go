@@ -7,17 +7,17 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// cursor walks through JSON without building values, so that a caller can bound what it
-// builds. The data must be valid JSON.
+// cursor reads JSON without building values, so that callers can bound what they build. The data
+// must be valid JSON.
 type cursor struct {
 	data []byte
 	at   int
 }
 
-// newCursor checks that data is JSON.
+// newCursor checks that data is valid JSON.
 func newCursor(data []byte) (*cursor, error) {
 	if !json.Valid(data) {
-		return nil, notJSON(json.Unmarshal(data, &struct{}{})) // it says where
+		return nil, notJSON(json.Unmarshal(data, &struct{}{})) // the error contains the position
 	}
 	return &cursor{data: data}, nil
 }
@@ -26,8 +26,8 @@ func notJSON(err error) error {
 	return status.Errorf(codes.InvalidArgument, "the body is not the JSON that is needed: %v", err)
 }
 
-// members calls member with the name of each member of an object; member must consume
-// the value. It returns false if the value is no object. null is an empty object.
+// members calls member with the name of each member of an object; member must consume the value. It
+// returns false if the value is not an object. null counts as an empty object.
 func (c *cursor) members(member func(name string) error) (object bool, err error) {
 	if c.null() {
 		return true, nil
@@ -50,8 +50,8 @@ func (c *cursor) members(member func(name string) error) (object bool, err error
 	return true, nil
 }
 
-// elements calls element for each element of an array, counted from 0; element must
-// consume the value. It returns false if the value is no array. null is an empty array.
+// elements calls element for each element of an array, counted from 0; element must consume the
+// value. It returns false if the value is not an array. null counts as an empty array.
 func (c *cursor) elements(element func(i int) error) (array bool, err error) {
 	if c.null() {
 		return true, nil
@@ -89,13 +89,13 @@ func (c *cursor) skip() []byte {
 			depth++
 			c.at++
 		case ']', '}':
-			if depth == 0 { // behind a number
+			if depth == 0 { // after a number
 				return c.data[from:c.at]
 			}
 			depth--
 			c.at++
 		case ',', ' ', '\n', '\t', '\r':
-			if depth == 0 { // behind a number
+			if depth == 0 { // after a number
 				return c.data[from:c.at]
 			}
 			c.at++
@@ -121,7 +121,7 @@ func (c *cursor) text() {
 	c.at++
 }
 
-// maxMember is the most bytes of a value that is decoded as a whole, and of a name.
+// maxMember is the maximum size in bytes of a name, and of a value that is decoded as a whole.
 const maxMember = 64 << 10
 
 // decode consumes a small value into v. path names it in errors.

@@ -19,23 +19,23 @@ import (
 )
 
 const (
-	// messageHead is the most bytes of a message besides the values of a bag, and of the
+	// messageHead is the maximum size in bytes of a message without the values of a bag, and of
 	// messages that have no values.
 	messageHead = 64 << 10
 
-	// streamWindow is the bytes of a message that a client may send before the server
-	// reads them. It is fixed: gRPC would otherwise raise it to 16 MiB for fast clients.
+	// streamWindow is the number of bytes of a message that a client may send before the server
+	// reads them. It is fixed, because gRPC would otherwise raise it to 16 MiB for fast clients.
 	streamWindow = 64 << 10
 
-	// connWindow is the bytes of all messages of one connection that may be on their way.
+	// connWindow is the number of unread bytes of all messages of one connection.
 	connWindow = 1 << 20
 
-	// maxCalls bounds the calls of gRPC in flight, of which each may have sent streamWindow.
+	// maxCalls bounds the gRPC calls in flight. Each may have sent streamWindow bytes.
 	maxCalls = 2048
 )
 
-// newGRPC returns the service of the protocol and that of grpc.health.v1, which probes ask.
-// Streams end with the context.
+// newGRPC returns the gRPC server and its grpc.health.v1 service for probes. Streams end with the
+// context.
 func (s *Server) newGRPC(ending context.Context) (*grpc.Server, *health.Server) {
 	options := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(messageHead), // ModelInfer reads its messages itself
@@ -69,8 +69,8 @@ func (s *Server) newGRPC(ending context.Context) (*grpc.Server, *health.Server) 
 	return server, readiness
 }
 
-// endingStream is a stream that ends with the server: who watches the health of a server
-// would otherwise keep it.
+// endingStream is a stream that ends with the server. Without it, clients that watch the server's
+// health would keep it running.
 type endingStream struct {
 	grpc.ServerStream
 	ctx context.Context
@@ -78,13 +78,14 @@ type endingStream struct {
 
 func (s endingStream) Context() context.Context { return s.ctx }
 
-// probes are the methods that need no token, besides those of grpc.health.v1.
+// probes are the methods that need no token, in addition to those of grpc.health.v1.
 var probes = []string{
 	oip.GRPCInferenceService_ServerLive_FullMethodName, oip.GRPCInferenceService_ServerReady_FullMethodName, oip.GRPCInferenceService_ModelReady_FullMethodName,
 }
 
-// tap sees the head of a call, interceptors only its message: who has no token gets none
-// into memory, and a call whose message never comes has an end. Watching has none.
+// tap runs before the message of a call is read; interceptors run afterwards. It rejects calls
+// without a valid token before their messages use memory, and sets a deadline for calls whose
+// message does not arrive. Health watches have no deadline.
 func (s *Server) tap(ctx context.Context, head *tap.Info) (context.Context, error) {
 	s.rpc.beginCall(ctx)
 	if head.FullMethodName == grpc_health_v1.Health_Watch_FullMethodName {
@@ -93,7 +94,7 @@ func (s *Server) tap(ctx context.Context, head *tap.Info) (context.Context, erro
 	public := slices.Contains(probes, head.FullMethodName) || strings.HasPrefix(head.FullMethodName, "/"+grpc_health_v1.Health_ServiceDesc.ServiceName+"/")
 	if !public {
 		if err := s.allowed(strings.Join(head.Header.Get("authorization"), ",")); err != nil {
-			s.metrics.requests.WithLabelValues("grpc", "any", codes.Unauthenticated.String()).Inc() // names of methods may be made up
+			s.metrics.requests.WithLabelValues("grpc", "any", codes.Unauthenticated.String()).Inc() // clients can send any method name
 			return ctx, err
 		}
 	}
@@ -110,7 +111,7 @@ func (s *Server) tap(ctx context.Context, head *tap.Info) (context.Context, erro
 	return limited, nil
 }
 
-// unary is what all calls but ModelInfer have in common.
+// unary handles what all calls except ModelInfer share.
 func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (answer any, err error) {
 	err = s.call(ctx, call{"grpc", methodOf(info.FullMethod)}, func(ctx context.Context) (err error) {
 		answer, err = handle(ctx, req)
@@ -121,8 +122,8 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 
 func methodOf(full string) string { return full[strings.LastIndex(full, "/")+1:] }
 
-// registrar registers services at a server of gRPC with two changes: messages that cannot
-// be decoded are errors of the client and counted, and ModelInfer reads its own message.
+// registrar registers services with two changes: messages that cannot be decoded are counted as
+// errors of the client, and ModelInfer reads its own message.
 type registrar struct {
 	*grpc.Server
 	s *Server
@@ -154,7 +155,7 @@ func (r registrar) RegisterService(described *grpc.ServiceDesc, impl any) {
 	r.Server.RegisterService(&service, impl)
 }
 
-// protocol is the service of the Open Inference Protocol over gRPC, but for ModelInfer.
+// protocol is the gRPC service of the Open Inference Protocol, except ModelInfer.
 type protocol struct {
 	oip.UnimplementedGRPCInferenceServiceServer
 	s *Server

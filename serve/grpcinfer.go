@@ -16,23 +16,23 @@ import (
 	"github.com/miplc/miplc/serve/oip"
 )
 
-// messageStream is what a server's stream of gRPC has besides its public interface: the
-// bytes of its messages. gRPC otherwise hands out a message when all of it is in memory,
-// and decodes it into several times its size.
+// messageStream gives access to the bytes of the messages of a gRPC stream, which are not part of
+// its public interface. gRPC's own methods return a message only when all of it is in memory, and
+// decode it to several times its size.
 type messageStream interface {
 	ReadMessageHeader(header []byte) error
 	Read(n int) (mem.BufferSlice, error)
 }
 
-// messageHeader is the bytes before a message: whether it is compressed, and its length.
+// messageHeader is the number of bytes before a message: compression flag and length.
 const messageHeader = 5
 
-// modelInfer returns the method ModelInfer. It is registered as a stream, so that it sees the
-// length of the message and reserves memory for it before it reads it.
+// modelInfer is the method ModelInfer. It is registered as a stream, so that it can read the length
+// of the message and reserve memory before it reads the message.
 func (s *Server) modelInfer(_ any, stream grpc.ServerStream) error {
 	var answer *oip.ModelInferResponse
 	memory := &reservation{}
-	defer func() { memory.release() }() // when the answer is sent
+	defer func() { memory.release() }() // after the answer is sent
 	err := s.call(stream.Context(), call{"grpc", "ModelInfer"}, func(ctx context.Context) error {
 		req, err := s.receiveMessage(ctx, stream)
 		if err != nil {
@@ -57,8 +57,8 @@ func (s *Server) modelInfer(_ any, stream grpc.ServerStream) error {
 	return stream.SendMsg(answer)
 }
 
-// receiveMessage reads the message of a call within the time that it has. It reserves
-// memory before it reads. The caller releases the memory.
+// receiveMessage reads the message of a call before its deadline. It reserves memory before it
+// reads. The caller releases the memory.
 func (s *Server) receiveMessage(ctx context.Context, stream grpc.ServerStream) (*request, error) {
 	from, ok := grpc.ServerTransportStreamFromContext(stream.Context()).(messageStream)
 	if !ok {
@@ -87,7 +87,7 @@ func (s *Server) receiveMessage(ctx context.Context, stream grpc.ServerStream) (
 	return &request{ctx, body, memory}, nil
 }
 
-// readPaced reads a message of some bytes at the pace that it must keep.
+// readPaced reads a message of size bytes and checks its pace.
 func readPaced(ctx context.Context, from messageStream, size int64) ([]byte, error) {
 	p := newPace(ctx, size)
 	body := make([]byte, 0, size)
@@ -108,9 +108,9 @@ func readPaced(ctx context.Context, from messageStream, size int64) ([]byte, err
 	return body, nil
 }
 
-// inTime calls a function that reads from a stream and returns when it has returned or
-// the time is up. In the second case the function ends with the stream, and the caller
-// must not use what it writes to.
+// inTime calls read, which reads from a stream, and returns when it has returned or the time is up.
+// If the time is up, read ends with the stream, and the caller must not use the memory that it
+// writes to.
 func inTime(ctx context.Context, due time.Time, read func() error) error {
 	ended := make(chan error, 1)
 	var group workers.Group
@@ -131,7 +131,7 @@ func inTime(ctx context.Context, due time.Time, read func() error) error {
 	}
 }
 
-// messageError turns an error of reading a message into one for the client.
+// messageError converts an error of reading a message to one for the client.
 func messageError(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return status.Error(codes.InvalidArgument, "the message ends early")

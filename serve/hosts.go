@@ -9,11 +9,11 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// anyHost, in Options.Hosts, permits every name.
+// anyHost in Options.Hosts permits every name.
 const anyHost = "*"
 
-// LocalHosts returns the names by which clients reach a server that listens on an address,
-// if only this machine reaches it, and "*", any host, otherwise: then the names are not known.
+// LocalHosts returns the names by which clients reach a server that listens on an address, if only
+// this machine can reach it. Otherwise the names are not known, and it returns "*", any host.
 func LocalHosts(listen string) []string {
 	host, _, err := net.SplitHostPort(listen)
 	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
@@ -26,9 +26,9 @@ func LocalHosts(listen string) []string {
 	return names
 }
 
-// checkHost refuses a request that names another server than this one. The page of a
-// stranger can give the name of its own site the address 127.0.0.1; the browser then sends
-// requests here and lets the page read the answers.
+// checkHost rejects a request for another host name. Without it, a web page could assign the
+// address 127.0.0.1 to the name of its own site; the browser would then send requests here and let
+// the page read the answers.
 func (s *Server) checkHost(r *http.Request) error {
 	name := r.Host
 	if host, _, err := net.SplitHostPort(name); err == nil {

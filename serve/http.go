@@ -17,11 +17,11 @@ import (
 // route is one path of the HTTP service.
 type route struct {
 	method, path string
-	public       bool // needs no token: what probes and browsers ask for
+	public       bool // needs no token, for probes and browsers
 	handle       func(http.ResponseWriter, *http.Request) error
 }
 
-// routes returns the paths of the service, those that openapi.json describes.
+// routes returns the routes of the service, which openapi.json describes.
 func (s *Server) routes() []route {
 	const model, exact = "/v2/models/{model}", "/v2/models/{model}/versions/{version}"
 	return []route{
@@ -45,12 +45,12 @@ func (s *Server) routes() []route {
 	}
 }
 
-// anyMethod returns a route of what is left of a path.
+// anyMethod returns a route for the other methods of a path.
 func anyMethod(path string, handle func(http.ResponseWriter, *http.Request) error) route {
 	return route{"ANY", path, true, handle}
 }
 
-// handler serves all routes.
+// handler returns the handler of all routes.
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, route := range s.routes() {
@@ -66,12 +66,11 @@ func (s *Server) handler() http.Handler {
 	return mux
 }
 
-// serve returns the handler of a route, with what all have in common. check, unless it is nil,
-// refuses requests before anything else is done.
+// serve returns the handler of a route with the common checks. If check is not nil, it runs first.
 func (s *Server) serve(route route, check func(*http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.draining.Load() {
-			w.Header().Set("Connection", "close") // the next request finds another server
+			w.Header().Set("Connection", "close") // the next request will use another server
 		}
 		body := &watchedBody{ReadCloser: r.Body, ended: r.Body == http.NoBody}
 		r.Body = body
@@ -94,9 +93,9 @@ func (s *Server) serve(route route, check func(*http.Request) error) http.Handle
 	})
 }
 
-// refuse answers with an error. Where the body has not come, it throws away what is left of
-// it in the time that it has: a client that looks for its answer when it has sent all would
-// find a broken connection otherwise.
+// refuse answers with an error. If the body has not been read, it discards the rest until the
+// deadline: clients that read the answer only after sending everything would otherwise see a broken
+// connection.
 func refuse(w http.ResponseWriter, body *watchedBody, err error) {
 	if body.ended {
 		fail(w, err)
@@ -104,13 +103,13 @@ func refuse(w http.ResponseWriter, body *watchedBody, err error) {
 	}
 	w.Header().Set("Connection", "close")
 	control := http.NewResponseController(w)
-	_ = control.EnableFullDuplex() // http.Server has it
+	_ = control.EnableFullDuplex() // http.Server supports it
 	fail(w, err)
-	_ = control.Flush() // as the body, it may end with the connection
+	_ = control.Flush() // like the body, it may end with the connection
 	_, _ = io.Copy(io.Discard, body.ReadCloser)
 }
 
-// watchedBody is the body of a request that knows whether all of it was read.
+// watchedBody is the body of a request that records whether it was read to its end.
 type watchedBody struct {
 	io.ReadCloser
 	ended bool
@@ -122,7 +121,7 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// httpError is an error with a status of HTTP that codes of gRPC do not tell apart.
+// httpError is an error with an HTTP status that has no gRPC code of its own.
 type httpError struct {
 	http int
 	code codes.Code
@@ -132,7 +131,7 @@ type httpError struct {
 func (e *httpError) Error() string              { return e.text }
 func (e *httpError) GRPCStatus() *status.Status { return status.New(e.code, e.text) }
 
-// httpStatus is the status of HTTP for the codes that errors here have.
+// httpStatus maps gRPC codes of errors to HTTP statuses.
 var httpStatus = map[codes.Code]int{
 	codes.InvalidArgument:   http.StatusBadRequest,
 	codes.Unauthenticated:   http.StatusUnauthorized,
@@ -141,7 +140,7 @@ var httpStatus = map[codes.Code]int{
 	codes.ResourceExhausted: http.StatusRequestEntityTooLarge,
 	codes.Unavailable:       http.StatusServiceUnavailable,
 	codes.DeadlineExceeded:  http.StatusGatewayTimeout,
-	codes.Canceled:          499, // nobody reads it
+	codes.Canceled:          499, // the client has gone
 }
 
 func fail(w http.ResponseWriter, err error) {
@@ -162,7 +161,7 @@ func fail(w http.ResponseWriter, err error) {
 }
 
 func writeError(w http.ResponseWriter, code int, text string) {
-	_ = writeJSON(w, code, map[string]string{"error": text}) // strings are never refused
+	_ = writeJSON(w, code, map[string]string{"error": text}) // strings can always be encoded
 }
 
 func writeJSON(w http.ResponseWriter, code int, v any) error {

@@ -14,11 +14,11 @@ import (
 	"github.com/miplc/miplc/serve/oip"
 )
 
-// jsonLength is the header of the protocol's binary tensor extension: so many bytes of
-// the body are JSON, and raw tensors follow in the order of their descriptions.
+// jsonLength is the header of the protocol's binary tensor extension: the number of bytes of JSON
+// in the body. Raw tensors follow in the order of their descriptions.
 const jsonLength = "Inference-Header-Content-Length"
 
-// parameters are those of requests, inputs and outputs that mean something here.
+// parameters are the parameters of requests, inputs and outputs that the server supports.
 type parameters struct {
 	BinaryData       *bool           `json:"binary_data,omitempty"`
 	BinaryDataOutput bool            `json:"binary_data_output,omitempty"`
@@ -27,7 +27,7 @@ type parameters struct {
 	SharedMemory     json.RawMessage `json:"shared_memory_region,omitempty"`
 }
 
-// inferAnswer is the JSON of its answer.
+// inferAnswer is the JSON of the answer.
 type inferAnswer struct {
 	Model   string        `json:"model_name"`
 	Version string        `json:"model_version"`
@@ -61,9 +61,9 @@ func (s *Server) postInfer(w http.ResponseWriter, r *http.Request) error {
 	return writeInfer(w, c, answer, binary)
 }
 
-// readInfer reads a request to infer. length says how many of its bytes are JSON; empty:
-// all. binary reports whether outputs are raw unless the request says otherwise. The
-// contents of the tensors are not decoded yet.
+// readInfer reads an inference request. length is the number of bytes of JSON; empty: all. binary
+// reports whether outputs are raw unless the request says otherwise. It does not decode the
+// contents of tensors.
 func (s *Server) readInfer(req *request, length string) (c *inferCall, binary bool, err error) {
 	done, err := s.admission.decoding(req.ctx, int64(len(req.body)))
 	if err != nil {
@@ -88,11 +88,11 @@ func (s *Server) readInfer(req *request, length string) (c *inferCall, binary bo
 	return j.call, j.binary, j.takeRaw(raw)
 }
 
-// inferJSON reads the JSON of a request to infer.
+// inferJSON reads the JSON of an inference request.
 type inferJSON struct {
 	*cursor
 	call   *inferCall
-	binary bool   // of the parameters
+	binary bool   // from the parameters
 	sizes  []*int // binary_data_size of each input
 }
 
@@ -126,7 +126,7 @@ func (j *inferJSON) read() error {
 	return err
 }
 
-// tensors reads a list of inputs or outputs with a function for each, up to maxTensors.
+// tensors reads a list of inputs or outputs with read, at most maxTensors.
 func (j *inferJSON) tensors(name string, read func(path string) error) error {
 	list, err := j.elements(func(i int) error {
 		if i == maxTensors {
@@ -177,7 +177,7 @@ func (j *inferJSON) input(path string) error {
 	return nil
 }
 
-// given reports whether a parameter is there and not null.
+// given reports whether a parameter is present and not null.
 func given(value json.RawMessage) bool { return value != nil && string(value) != "null" }
 
 func (j *inferJSON) output(path string) error {
@@ -207,7 +207,7 @@ func (j *inferJSON) output(path string) error {
 	return err
 }
 
-// takeRaw returns the inputs that are raw their bytes.
+// takeRaw assigns the raw bytes to the inputs.
 func (j *inferJSON) takeRaw(raw []byte) error {
 	for i, size := range j.sizes {
 		if size == nil {
@@ -225,7 +225,7 @@ func (j *inferJSON) takeRaw(raw []byte) error {
 	return nil
 }
 
-// writeInfer writes the answer with each output in the form that was asked for.
+// writeInfer writes the answer with each output in the requested form.
 func writeInfer(w http.ResponseWriter, c *inferCall, answer *oip.ModelInferResponse, binary bool) error {
 	head := inferAnswer{Model: answer.ModelName, Version: answer.ModelVersion, ID: answer.Id}
 	var raw [][]byte
@@ -257,8 +257,7 @@ func writeInfer(w http.ResponseWriter, c *inferCall, answer *oip.ModelInferRespo
 	return nil
 }
 
-// wantsRaw reports whether an output is to be raw; binary is what holds unless the request
-// says otherwise of that output.
+// wantsRaw reports whether an output is to be raw. binary is the default of the request.
 func (c *inferCall) wantsRaw(output string, binary bool) bool {
 	for _, o := range c.outputs {
 		if o.name == output && o.binary != nil {

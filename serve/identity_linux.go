@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// identity returns text that differs between two states of a file, and the time of its
-// last change. A program can set the time of modification of a file, but not that of its
-// change of status. ok is false where the system does not tell.
+// identity returns text that differs between two states of a file, and the time of its last change.
+// Programs can set the modification time of a file, but not the time of its status change. ok is
+// false if the system does not provide it.
 func identity(info os.FileInfo) (text string, changed time.Time, ok bool) {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

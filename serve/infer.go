@@ -18,22 +18,22 @@ import (
 	"github.com/miplc/miplc/serve/oip"
 )
 
-// Datatypes of the protocol that bags have.
+// Datatypes of the protocol that bags use.
 const (
 	fp32   = "FP32"
 	int64s = "INT64"
 )
 
-// Parameters of outputs that would change what they mean.
+// Parameters of outputs that are not supported because they change the meaning of the output.
 const (
 	classification = "classification"
 	sharedMemory   = "shared_memory_region"
 )
 
-// tensor describes an input or output; -1 is a length that requests choose.
+// tensor describes an input or output; -1 is a length that the request chooses.
 type tensor = oip.ModelMetadataResponse_TensorMetadata
 
-// signature returns the tensors of a model, those of its file.
+// signature returns the inputs and outputs of a model, as in its file.
 func signature(info runtime.Info) (inputs, outputs []*tensor) {
 	in, out := contract.Signature(info.Contract, info.InputShape, len(info.Classes))
 	return tensorsOf(in), tensorsOf(out)
@@ -59,11 +59,10 @@ func (s *Server) modelMetadata(name, number string) (*oip.ModelMetadataResponse,
 	}, nil
 }
 
-// maxTensors bounds the inputs and the outputs of a request. No model has as many.
+// maxTensors bounds the inputs and the outputs of a request. No model has that many.
 const maxTensors = 16
 
-// inferCall is a request to infer of either protocol. Its tensors refer to the bytes that
-// arrived.
+// inferCall is an inference request of either protocol. Its tensors refer to the received bytes.
 type inferCall struct {
 	model, version, id string
 	inputs             []inputTensor
@@ -71,25 +70,25 @@ type inferCall struct {
 	request            *request
 }
 
-// inputTensor is one input of a request, with its contents in one of three forms.
+// inputTensor is one input of a request. Its contents have one of three forms.
 type inputTensor struct {
 	name, datatype string
 	shape          []int64
-	sharedMemory   bool   // the contents are elsewhere, which is not supported
+	sharedMemory   bool   // the contents are in shared memory, which is not supported
 	json           []byte // JSON lists
 	raw            []byte // little endian; not nil if the contents are raw
 	ints           []int64
-	fp32           bool // raw is the contents of the type FP32
+	fp32           bool // raw has the contents of a field of type FP32
 }
 
 // outputWish is an output that a request asks for.
 type outputWish struct {
 	name        string
-	unsupported string // extension of the protocol that it asks for
-	binary      *bool  // over HTTP: raw or JSON
+	unsupported string // requested extension that is not supported
+	binary      *bool  // HTTP only: raw or JSON
 }
 
-// infer answers an inference request of either protocol. Tensors of the answer are raw.
+// infer answers an inference request of either protocol. The answer has raw tensors.
 func (s *Server) infer(c *inferCall) (*oip.ModelInferResponse, error) {
 	v, done, err := s.models.use(c.model, c.version)
 	if err != nil {
@@ -111,7 +110,8 @@ func (s *Server) infer(c *inferCall) (*oip.ModelInferResponse, error) {
 	return answerOf(v, c, outputs, predictions), nil
 }
 
-// predict is that of the queue, with errors of the bag told from those of the server.
+// predict predicts bags through the queue and distinguishes errors of the bags from those of the
+// server.
 func (v *version) predict(ctx context.Context, bags []runtime.Bag) ([]runtime.Prediction, error) {
 	all, err := v.queue.predict(ctx, bags)
 	switch {
@@ -127,7 +127,7 @@ func (v *version) predict(ctx context.Context, bags []runtime.Bag) ([]runtime.Pr
 	return nil, err
 }
 
-// bagsOf reads the bags of a request. Only their values stay reserved.
+// bagsOf decodes the bags of a request. Afterwards only the memory of their values stays reserved.
 func (s *Server) bagsOf(v *version, c *inferCall) ([]runtime.Bag, error) {
 	done, err := s.admission.decoding(c.request.ctx, int64(len(c.request.body)))
 	if err != nil {
@@ -170,12 +170,12 @@ func (s *Server) bagsOf(v *version, c *inferCall) ([]runtime.Bag, error) {
 	return bags, c.request.decoded(n*d, n, false)
 }
 
-// answerBytes is reserved for the answer about one instance: its attention as a number
-// and as JSON text, which is copied once, and which bag it is of.
+// answerBytes is reserved for the answer for one instance: its attention as a number and as JSON
+// text, which is copied once, and its bag number.
 const answerBytes = 64
 
-// decoded sets the memory of a request to what it needs for some values of some
-// instances, with or without the body that they are decoded from.
+// decoded sets the reservation of a request to the memory of its decoded values and instances, plus
+// the body if it is still needed.
 func (r *request) decoded(values, instances int, body bool) error {
 	bytes := int64(values)*4 + int64(instances)*answerBytes + requestOverhead
 	if body {
@@ -185,7 +185,7 @@ func (r *request) decoded(values, instances int, body bool) error {
 	return r.memory.resize(bytes)
 }
 
-// checkSize refuses bags that are larger than the operator wants them.
+// checkSize rejects bags with more instances than the operator allows.
 func (s *Server) checkSize(instances int) error {
 	if instances > s.o.Instances {
 		return status.Errorf(codes.InvalidArgument, "a bag of %d instances: this server takes at most %d", instances, s.o.Instances)
@@ -193,7 +193,7 @@ func (s *Server) checkSize(instances int) error {
 	return nil
 }
 
-// match finds the tensors of a signature in a request, in its order.
+// match returns the tensors of a request in the order of a signature.
 func match(want []*tensor, c *inferCall) ([]inputTensor, error) {
 	found, given := make([]inputTensor, len(want)), make([]bool, len(want))
 	for _, in := range c.inputs {
@@ -222,7 +222,7 @@ func match(want []*tensor, c *inferCall) ([]inputTensor, error) {
 	return found, nil
 }
 
-// elements returns the contents of an input, from JSON or raw.
+// elements decodes the contents of an input, from JSON or raw bytes.
 func elements[T float32 | int64](ctx context.Context, in inputTensor, parse func([]byte) (T, error)) ([]T, error) {
 	count := ndarray.Size(in.shape)
 	if in.json != nil {
@@ -235,8 +235,8 @@ func elements[T float32 | int64](ctx context.Context, in inputTensor, parse func
 	return ndarray.FromBytes[T](in.raw), nil
 }
 
-// decodeError returns the error of a client for an error of decoding, but for the end of
-// the time, which a busy server causes.
+// decodeError converts an error of decoding to one for the client, except for an expired deadline,
+// which the server may have caused.
 func decodeError(err error, format string, args ...any) error {
 	switch {
 	case err == nil:
@@ -247,7 +247,7 @@ func decodeError(err error, format string, args ...any) error {
 	return status.Errorf(codes.InvalidArgument, format, args...)
 }
 
-// split cuts instances of d values each into bags.
+// split divides instances of d values each into bags.
 func split(values []float32, bagOf []int64, d int) ([]runtime.Bag, error) {
 	if len(bagOf)*d != len(values) {
 		return nil, status.Errorf(codes.InvalidArgument, "%s names the bags of %s, %s has %d", contract.BagOf, diag.Count(len(bagOf), "instance"), contract.Instances, len(values)/max(d, 1))
@@ -270,7 +270,7 @@ func split(values []float32, bagOf []int64, d int) ([]runtime.Bag, error) {
 	return bags, nil
 }
 
-// checkOutputs refuses outputs that the model or this server does not have.
+// checkOutputs rejects outputs that the model or this server does not have.
 func checkOutputs(outputs []*tensor, asked []outputWish) error {
 	for i, a := range asked {
 		if !slices.ContainsFunc(outputs, func(t *tensor) bool { return t.Name == a.name }) {
@@ -286,7 +286,7 @@ func checkOutputs(outputs []*tensor, asked []outputWish) error {
 	return nil
 }
 
-// answerOf returns the answer with the outputs that were asked for; none asked for is all.
+// answerOf returns the answer with the requested outputs, or all if none are named.
 func answerOf(v *version, c *inferCall, outputs []*tensor, predictions []runtime.Prediction) *oip.ModelInferResponse {
 	answer := &oip.ModelInferResponse{ModelName: v.name, ModelVersion: v.number(), Id: c.id}
 	asked := c.outputs
@@ -309,7 +309,7 @@ func answerOf(v *version, c *inferCall, outputs []*tensor, predictions []runtime
 	return answer
 }
 
-// rawOutput is one output of all bags in little endian, and the number of its elements.
+// rawOutput returns one output of all bags in little endian, and the number of its elements.
 func rawOutput(name string, predictions []runtime.Prediction) (raw []byte, count int) {
 	for _, p := range predictions {
 		switch name {

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// metrics are what /metrics tells.
+// metrics are the metrics at /metrics.
 type metrics struct {
 	registry  *prometheus.Registry
 	requests  *prometheus.CounterVec   // by protocol, method and code
@@ -41,7 +41,7 @@ func newMetrics() *metrics {
 		reloads: make.NewCounterVec(prometheus.CounterOpts{Name: "miplc_reloads_total", Help: "Looks for new models that found a change, by result."}, []string{"result"}),
 	}
 	for _, result := range []string{"changed", "failed"} {
-		m.reloads.WithLabelValues(result) // an alert on a first failure compares with 0
+		m.reloads.WithLabelValues(result) // with 0, so that an alert can compare the first failure with it
 	}
 	return m
 }

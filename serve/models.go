@@ -28,15 +28,15 @@ import (
 
 const modelFile = "model.onnx"
 
-// place is where a version of a model lies.
+// place is the location of a version of a model.
 type place struct {
 	name, path string
 	version    int
 }
 
-// scan finds the models at a path: a model file; a folder that holds model.onnx, as
-// that of a run; or a folder of models, each as NAME.onnx, NAME/model.onnx or, with
-// versions, NAME/1/model.onnx, which is how repositories of other servers lie too.
+// scan finds the models at a path: a model file; a folder that contains model.onnx, e.g. that of a
+// run; or a folder of models, each as NAME.onnx, NAME/model.onnx or, with versions,
+// NAME/1/model.onnx, which is also the layout of other servers' repositories.
 func scan(root string) ([]place, error) {
 	info, err := os.Stat(root)
 	if err != nil {
@@ -85,12 +85,12 @@ func scanFolder(root string) (found []place, err error) {
 	return found, nil
 }
 
-// scanVersions finds NUMBER/model.onnx in a folder; what else lies there is not ours, nor
-// is a number in another form, such as 01, beside which the same version could lie.
+// scanVersions finds NUMBER/model.onnx in a folder. It ignores other files, and numbers in another
+// form such as 01, which could name the same version twice.
 func scanVersions(folder string) (found []place) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
-		return nil // a file, or a folder that is none of ours
+		return nil // not a folder, or not readable
 	}
 	for _, e := range entries {
 		file := filepath.Join(folder, e.Name(), modelFile)
@@ -106,8 +106,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// nameOf returns the name of the model in a file: that of the file, or of its folder where
-// the file has the name they all have.
+// nameOf returns the name of the model in a file: the name of the file, or of its folder if the
+// file is model.onnx.
 func nameOf(file string) string {
 	if filepath.Base(file) != modelFile {
 		return strings.TrimSuffix(filepath.Base(file), ".onnx")
@@ -121,14 +121,14 @@ func nameOf(file string) string {
 // version is one version of a model, opened.
 type version struct {
 	place
-	seen   string // identity of its file if that is reliable; "": the hash is compared
+	seen   string // identity of its file if it is reliable; "": compare the hash
 	sha256 string // of its file
 	info   runtime.Info
 	queue  *queue
-	inUse  sync.RWMutex // held for reading by each request
+	inUse  sync.RWMutex // read-locked by each request
 }
 
-// close waits for the requests under way and frees the version.
+// close waits for the requests in progress and frees the version.
 func (v *version) close() {
 	v.inUse.Lock()
 	defer v.inUse.Unlock()
@@ -147,16 +147,16 @@ type models struct {
 	log     *slog.Logger
 
 	reloading sync.Mutex
-	failed    map[string]string // by path: the hash of a file that was refused, or why it has none
-	scanError string            // of the last look
+	failed    map[string]string // by path: the hash of a rejected file, or why it has none
+	scanError string            // of the last scan
 	mu        sync.RWMutex
-	loaded    map[string][]*version // by version, the newest last
+	loaded    map[string][]*version // by name; versions ascending
 }
 
-// reload opens what is new or has changed at the path and closes what is gone. A file that
-// cannot be opened, or that would change what requests rely on, is an error once, until it
-// changes; what was loaded in its place stays. Requests in flight end with the version that
-// they began with. It returns how many versions have come, have changed or are gone.
+// reload opens new and changed models at the path and closes models whose files are gone. It
+// reports a file that cannot be opened, or that would change what requests depend on, once until
+// the file changes; the loaded version stays in use. Requests in flight finish with their version.
+// It returns how many versions were added, changed or removed.
 func (m *models) reload() (changed int, err error) {
 	m.reloading.Lock()
 	defer m.reloading.Unlock()
@@ -205,12 +205,12 @@ func (m *models) reload() (changed int, err error) {
 	return changed, errors.Join(failed...)
 }
 
-// racy is how close to a look a file may have changed without a new time of change: clocks
-// of file systems are coarse.
+// racy is how recently a file may have changed without a new change time, because file systems have
+// coarse clocks.
 const racy = 2 * time.Second
 
-// look opens the version at a place, or returns the old one if its file is unchanged. A
-// reason says why the file is refused; err is nil if it was refused for that before.
+// look opens the version at a place, or returns the old one if its file is unchanged. If the file
+// is rejected, reason says why; err is nil if it was rejected before for the same reason.
 func (m *models) look(p place, old *version) (v *version, reason string, err error) {
 	refuse := func(reason string, err error) (*version, string, error) {
 		if m.failed[p.path] == reason {
@@ -238,7 +238,7 @@ func (m *models) look(p place, old *version) (v *version, reason string, err err
 		return refuse(err.Error(), err)
 	}
 	if old != nil && hash == old.sha256 {
-		old.path, old.seen = p.path, seen // requests read name and version meanwhile, which stay
+		old.path, old.seen = p.path, seen // requests read name and version concurrently; these do not change
 		return old, "", nil
 	}
 	if m.failed[p.path] == hash {
@@ -252,7 +252,7 @@ func (m *models) look(p place, old *version) (v *version, reason string, err err
 	return v, "", nil
 }
 
-// load opens a file of a known hash in the place of an old version, if there is one.
+// load opens a file with a known hash, to replace old unless that is nil.
 func (m *models) load(p place, hash string, old *version) (*version, error) {
 	model, err := m.open(p.path)
 	if err != nil {
@@ -268,14 +268,14 @@ func (m *models) load(p place, hash string, old *version) (*version, error) {
 		}
 	}
 	if err != nil {
-		_ = model.Close() // nothing is left to do about it
+		_ = model.Close() // the error could only be ignored
 		return nil, err
 	}
 	return &version{place: p, sha256: hash, info: model.Info(), queue: newQueue(p.name, model, m.batch, m.memory, m.metrics)}, nil
 }
 
-// replaceable refuses a model by which the same requests would get other answers than
-// before in form: another signature, shape or list of classes.
+// replaceable rejects a model that would change the form of answers: another signature, input shape
+// or list of classes.
 func replaceable(old, by runtime.Info) error {
 	switch {
 	case old.Contract != by.Contract:
@@ -302,7 +302,7 @@ func hashOf(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// swap puts the next versions into place and returns those that are no longer there.
+// swap installs the next versions and returns the versions that are no longer in use.
 func (m *models) swap(next map[string][]*version) (gone []*version) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -334,8 +334,8 @@ func (m *models) exact(name string, number int) *version {
 	return nil
 }
 
-// use finds a version for a request, which must call done when it has ended. The version
-// "" is the newest; the name "" the only model there is.
+// use returns a version for a request, which must call done when it has ended. Version "" is the
+// newest; name "" is the only model.
 func (m *models) use(name, number string) (v *version, done func(), err error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -386,7 +386,7 @@ func (m *models) names() []string {
 	return m.sortedNames()
 }
 
-// close waits for the requests under way and frees the models.
+// close waits for the requests in progress and frees the models.
 func (m *models) close() {
 	for _, v := range m.swap(nil) {
 		v.close()

@@ -7,14 +7,13 @@ import (
 	"strconv"
 )
 
-// countNumbers returns an upper bound of the numbers in JSON of lists of numbers.
+// countNumbers returns an upper bound of the numbers in JSON lists of numbers.
 func countNumbers(data []byte) int { return bytes.Count(data, []byte{','}) + 1 }
 
-// readNumbers reads a tensor from JSON: nested lists as in the shape, or flat from any
-// level on, in row-major order. It appends to values. A first length of -1 stands for any
-// length up to most. readNumbers returns the first length. Errors begin with the place in
-// the tensor; when the context ends the error is that of the context. The data must be one
-// value of valid JSON.
+// readNumbers reads a tensor from JSON, as nested lists of the given shape or flat from any level
+// on, in row-major order, and appends it to values. A first length of -1 allows any length up to
+// most. It returns the first length. Errors start with the position in the tensor; if the context
+// ends, the error is that of the context. The data must be one valid JSON value.
 func readNumbers[T any](ctx context.Context, data []byte, shape []int64, most int, values []T, parse func([]byte) (T, error)) (_ []T, first int, err error) {
 	r := reader[T]{cursor: cursor{data: data}, ctx: ctx, parse: parse, values: values}
 	first, err = r.list(shape, most)
@@ -28,14 +27,14 @@ func parseFloat(text []byte) (float32, error) {
 
 func parseInt(text []byte) (int64, error) { return strconv.ParseInt(string(text), 10, 64) }
 
-// checkEvery is the numbers after which a reader looks whether its time is up.
+// checkEvery is the number of values after which a reader checks its deadline.
 const checkEvery = 1 << 14
 
 type reader[T any] struct {
 	cursor
 	ctx    context.Context
 	values []T
-	path   []int // indices of the lists around
+	path   []int // indices of the enclosing lists
 	parse  func([]byte) (T, error)
 }
 

@@ -18,15 +18,15 @@ import (
 //go:embed page openapi.json
 var files embed.FS
 
-// Example is a bag that the page offers to show.
+// Example is a bag that the web page can show.
 type Example struct {
-	Instances []float32 // [N, ...] row-major, as runtime.Bag has them
+	Instances []float32 // [N, ...] row-major, as in runtime.Bag
 	N         int       // at least 1
-	Class     string    // its true class; "" where it is not known
+	Class     string    // its true class; "" if unknown
 }
 
-// checkExamples rejects examples that none of the models can predict: all take another
-// number of features or were trained on features of other names.
+// checkExamples rejects examples that no model can predict, because all models have another number
+// of features or other feature names.
 func (s *Server) checkExamples() error {
 	if len(s.o.Examples) == 0 {
 		return nil
@@ -57,7 +57,7 @@ func (s *Server) checkExamples() error {
 	return fmt.Errorf("the example bags have instances of %d values, but %s", have, strings.Join(takes, ", "))
 }
 
-// getFile sends an embedded file.
+// getFile returns a handler that sends an embedded file.
 func getFile(name string) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
@@ -67,18 +67,18 @@ func getFile(name string) func(http.ResponseWriter, *http.Request) error {
 	}
 }
 
-// modelInfo is what the page and other people's programs can know of a model.
+// modelInfo is the description of a model for the page and other programs.
 type modelInfo struct {
 	Name     string   `json:"name"`
 	Versions []string `json:"versions"`
 	runtime.Info
 }
 
-// getModels tells of the newest version of each model, and how many example bags there are.
+// getModels sends the newest version of each model and the number of example bags.
 func (s *Server) getModels(w http.ResponseWriter, _ *http.Request) error {
 	all := []modelInfo{}
 	for _, name := range s.models.names() {
-		if v, done, err := s.models.use(name, ""); err == nil { // it may just have been taken away
+		if v, done, err := s.models.use(name, ""); err == nil { // it may have been removed just now
 			all = append(all, modelInfo{name, s.models.versions(name), v.info})
 			done()
 		}
@@ -86,7 +86,7 @@ func (s *Server) getModels(w http.ResponseWriter, _ *http.Request) error {
 	return writeJSON(w, http.StatusOK, map[string]any{"models": all, "bags": len(s.o.Examples)})
 }
 
-// getBag sends an example bag, counted from 1, as /predict takes it.
+// getBag sends an example bag, counted from 1, in the form that /predict accepts.
 func (s *Server) getBag(w http.ResponseWriter, r *http.Request) error {
 	n, err := strconv.Atoi(r.PathValue("number"))
 	if err != nil || n < 1 || n > len(s.o.Examples) {

@@ -18,7 +18,7 @@ type pendingConns struct {
 // connKey is the context key of the connection of a request.
 type connKey struct{}
 
-// add registers a connection; it is the ConnContext of an http.Server.
+// add registers a connection. It is the ConnContext hook of an http.Server.
 func (p *pendingConns) add(ctx context.Context, c net.Conn) context.Context {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -26,7 +26,7 @@ func (p *pendingConns) add(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }
 
-// state follows a connection; it is the ConnState of an http.Server.
+// state is the ConnState hook of an http.Server.
 func (p *pendingConns) state(c net.Conn, state http.ConnState) {
 	httpState(c, state)
 	if state == http.StateClosed {
@@ -40,7 +40,7 @@ func (p *pendingConns) remove(c net.Conn) {
 	delete(p.conns, c)
 }
 
-// handler wraps h: the first request of a connection removes it from the pending ones.
+// handler wraps h so that the first request of a connection removes it from the pending ones.
 func (p *pendingConns) handler(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.remove(r.Context().Value(connKey{}).(net.Conn))
@@ -48,8 +48,8 @@ func (p *pendingConns) handler(h http.Handler) http.Handler {
 	})
 }
 
-// wait waits until no connection is pending or the context ends. No more connections may
-// be added.
+// wait waits until no connection is pending or the context ends. No connections may be added
+// afterwards.
 func (p *pendingConns) wait(ctx context.Context) {
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()

@@ -10,14 +10,14 @@ import (
 	"github.com/miplc/miplc/runtime"
 )
 
-// bagAnswer is the JSON of its prediction.
+// bagAnswer is the JSON of the prediction of one bag.
 type bagAnswer struct {
 	Model   string `json:"model"`
 	Version string `json:"version"`
 	runtime.Prediction
 }
 
-// postPredict answers for one bag in plain JSON.
+// postPredict predicts one bag in plain JSON.
 func (s *Server) postPredict(w http.ResponseWriter, r *http.Request) error {
 	v, done, err := s.models.use(r.URL.Query().Get("model"), r.URL.Query().Get("version"))
 	if err != nil {
@@ -40,7 +40,8 @@ func (s *Server) postPredict(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, bagAnswer{v.name, v.number(), predictions[0]})
 }
 
-// readBag reads a bag of instances of a shape. Only its values stay reserved.
+// readBag reads a bag of instances of the given shape. Afterwards only the memory of its values
+// stays reserved.
 func (s *Server) readBag(req *request, instance []int) (runtime.Bag, error) {
 	done, err := s.admission.decoding(req.ctx, int64(len(req.body)))
 	if err != nil {

@@ -16,27 +16,27 @@ import (
 	"github.com/miplc/miplc/runtime"
 )
 
-// Batching directs how bags wait for a model and are put together.
+// Batching defines how bags wait for a model and are combined.
 type Batching struct {
-	Bags     int           // most bags of one run; 1: each bag by itself
-	Delay    time.Duration // most time that a bag waits for others when it could be run
-	Parallel int           // runs side by side
-	Waiting  int           // most requests that wait; what comes then is refused
+	Bags     int           // maximum number of bags in a run; 1: no combining
+	Delay    time.Duration // maximum time that a bag waits for others although it could run
+	Parallel int           // number of concurrent runs
+	Waiting  int           // maximum number of waiting requests; more are rejected
 }
 
-// job is the bags of one request, which wait for their predictions.
+// job has the bags of one request, which wait for their predictions.
 type job struct {
 	ctx         context.Context
 	since       time.Time
 	bags        []runtime.Bag
 	predictions []runtime.Prediction
 	err         error
-	running     atomic.Bool // a run with its bags has begun
+	running     atomic.Bool // a run with its bags has started
 	done        chan struct{}
 }
 
-// queue brings the bags of many requests to one model, several to a run where the
-// model's signature takes several.
+// queue passes the bags of many requests to one model, several per run if the model's signature
+// allows it.
 type queue struct {
 	model   *runtime.Model
 	batch   Batching
@@ -65,17 +65,17 @@ func newQueue(name string, model *runtime.Model, batch Batching, memory *runMemo
 	return q
 }
 
-// close must come after the last predict has returned.
+// close must be called after the last predict has returned.
 func (q *queue) close() {
 	close(q.waiting)
 	q.runners.Wait()
-	_ = q.model.Close() // nothing is left to do about it
+	_ = q.model.Close() // the error could only be ignored
 }
 
 // predict predicts the bags of one request, in order.
 func (q *queue) predict(ctx context.Context, bags []runtime.Bag) ([]runtime.Prediction, error) {
 	if q.model != nil {
-		for i := range bags { // which share a run as far as there is memory for it
+		for i := range bags { // bags share a run only if there is enough memory
 			if err := q.memory.check(q.model.RunBytes(bags[i : i+1])); err != nil {
 				return nil, err
 			}
@@ -100,7 +100,7 @@ func (q *queue) predict(ctx context.Context, bags []runtime.Bag) ([]runtime.Pred
 
 var errBusyRuns = status.Error(codes.Unavailable, "busy: the request waited for a run of the model for all of its time; try again later")
 
-// gather takes the jobs that wait, and waits for more up to the delay.
+// gather returns first and the waiting jobs, and waits for more up to the delay.
 func (q *queue) gather(first *job) []*job {
 	jobs, bags := []*job{first}, len(first.bags)
 	var late <-chan time.Time
@@ -117,10 +117,10 @@ func (q *queue) gather(first *job) []*job {
 	return jobs
 }
 
-// next returns a job that waits, or that comes until it is late; nil: there is none.
+// next returns a job that waits or arrives before late; nil if there is none.
 func (q *queue) next(late <-chan time.Time) *job {
 	select {
-	case j := <-q.waiting: // nil of a closed queue
+	case j := <-q.waiting: // nil from a closed queue
 		return j
 	default:
 	}
@@ -135,8 +135,8 @@ func (q *queue) next(late <-chan time.Time) *job {
 	}
 }
 
-// run predicts jobs together. Where that fails each is predicted by itself, so that
-// none gets the error of another.
+// run predicts jobs in one run. If that fails, it predicts each separately, so that no job gets the
+// error of another.
 func (q *queue) run(jobs []*job) {
 	var live []*job
 	var bags []runtime.Bag
@@ -169,7 +169,7 @@ func (q *queue) run(jobs []*job) {
 	}
 }
 
-// longest returns a context that ends when the last of the jobs has no time left.
+// longest returns a context that ends at the last deadline of the jobs.
 func longest(jobs []*job) (context.Context, context.CancelFunc) {
 	var last time.Time
 	for _, j := range jobs {
@@ -184,7 +184,7 @@ func longest(jobs []*job) (context.Context, context.CancelFunc) {
 	return context.WithDeadline(context.Background(), last)
 }
 
-// runMemory bounds the memory of all runs of all models at a time.
+// runMemory bounds the memory of all concurrent runs of all models.
 type runMemory struct {
 	*semaphore.Weighted
 	size int64
@@ -194,7 +194,7 @@ func newRunMemory(bytes int64) *runMemory {
 	return &runMemory{semaphore.NewWeighted(bytes), bytes}
 }
 
-// check refuses bags whose run can never have the memory that it needs.
+// check rejects bags whose run needs more memory than allowed.
 func (m *runMemory) check(bytes int64) error {
 	if bytes > m.size {
 		return status.Errorf(codes.InvalidArgument, "a run on this bag needs up to %d bytes of memory, runs may use %d: send fewer instances", bytes, m.size)
@@ -202,7 +202,7 @@ func (m *runMemory) check(bytes int64) error {
 	return nil
 }
 
-// predictAll predicts the bags of jobs when the runs in progress leave the memory for it.
+// predictAll predicts the bags of jobs when the other runs leave enough memory.
 func (q *queue) predictAll(ctx context.Context, bags []runtime.Bag, jobs []*job) ([]runtime.Prediction, error) {
 	if bytes := q.model.RunBytes(bags); bytes > 0 {
 		if err := q.memory.check(bytes); err != nil {

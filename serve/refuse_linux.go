@@ -6,10 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// refuseConnections makes the kernel ignore requests for new connections to a listener.
-// Handshakes that have begun go on. Without it there could always be a connection in the
-// kernel's queue when the listener is closed, which resets that connection. A client whose
-// request is ignored repeats it after a second and is then refused, or finds another server.
+// refuseConnections makes the kernel ignore requests for new connections to a listener. Handshakes
+// in progress continue. Without it, the kernel's queue could always contain a connection when the
+// listener is closed, and that connection would be reset. A client whose request is ignored repeats
+// it after a second; then it is refused, or reaches another server.
 func refuseConnections(l net.Listener) {
 	const flags, syn = 13, 0x02 // of the TCP header
 	program := []unix.SockFilter{
@@ -18,7 +18,7 @@ func refuseConnections(l net.Listener) {
 		{Code: unix.BPF_RET | unix.BPF_K, K: 0},
 		{Code: unix.BPF_RET | unix.BPF_K, K: 1 << 18}, // more bytes than a packet has
 	}
-	control(l, func(fd int) { // where filters are forbidden, drain works without them
+	control(l, func(fd int) { // if filters are forbidden, drain works without them
 		_ = unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]})
 	})
 }
@@ -32,7 +32,7 @@ func pending(l net.Listener) (found bool) {
 	return found
 }
 
-// control calls a function with the file descriptor of a listener of TCP.
+// control calls a function with the file descriptor of a TCP listener.
 func control(l net.Listener, f func(fd int)) {
 	tcp, ok := l.(*net.TCPListener)
 	if !ok {

@@ -4,9 +4,9 @@ package serve
 
 import "net"
 
-// refuseConnections does nothing where the kernel cannot be asked to ignore requests for
-// new connections.
+// refuseConnections does nothing on systems where the kernel cannot ignore requests for new
+// connections.
 func refuseConnections(net.Listener) {}
 
-// pending cannot look into the kernel's queue; drain relies on its deadlines.
+// pending returns false, because the kernel's queue is not visible; drain relies on its deadlines.
 func pending(net.Listener) bool { return false }

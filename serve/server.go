@@ -1,5 +1,5 @@
-// Package serve answers for models over the network: the Open Inference Protocol v2 over
-// HTTP and gRPC, and plain JSON of one bag at /predict.
+// Package serve is the prediction server: the Open Inference Protocol v2 over HTTP and gRPC, and
+// plain JSON of one bag at /predict.
 package serve
 
 import (
@@ -22,43 +22,43 @@ import (
 
 const (
 	serverName = "miplc"
-	maxStreams = 64       // requests at a time on one connection of HTTP/2
-	maxHeader  = 16 << 10 // bytes of the head of a request
+	maxStreams = 64       // concurrent requests on one HTTP/2 connection
+	maxHeader  = 16 << 10 // bytes of the header of a request
 
-	// http2Buffer is the bytes of bodies that a connection of HTTP/2 may send before the
+	// http2Buffer is the number of bytes of bodies that an HTTP/2 connection may send before the
 	// server reads them.
 	http2Buffer = 128 << 10
 
-	// firstRequest is how long the end waits for the first request of a connection:
-	// http.Server.Shutdown takes one that has said nothing for longer for idle.
+	// firstRequest is how long shutdown waits for the first request of a connection.
+	// http.Server.Shutdown treats connections that have been silent for longer as idle.
 	firstRequest = 5 * time.Second
 )
 
-// extensions of the protocol that the server has.
+// extensions are the supported extensions of the protocol.
 var extensions = []string{"binary_tensor_data"}
 
-// Options direct a server. All but TLS, Tokens, Hosts, Reload, Strict, Examples and Features must be
-// set.
+// Options are the options of New. All must be set except TLS, Tokens, Hosts, Reload, Strict,
+// Examples and Features.
 type Options struct {
 	Version     string // of the server, for its metadata
 	Log         *slog.Logger
 	TLS         *tls.Config // nil: plain connections
-	Tokens      *Tokens     // one of which clients must bear; nil: none is needed
-	Hosts       []string    // names in the header Host of requests, without ports; none or "*": any
+	Tokens      *Tokens     // valid bearer tokens; nil: none is needed
+	Hosts       []string    // allowed host names in requests, without ports; none or "*": any
 	Batching    Batching
-	Bytes       int64         // most bytes of a request
+	Bytes       int64         // maximum size of a request
 	Held        int64         // bytes of memory for all requests in flight, decoded ones included
 	Runs        int64         // bytes of memory for all runs of models in parallel
-	Decoders    int           // large requests that are decoded in parallel
-	Instances   int           // most instances of a request
-	Connections int           // most connections of HTTP, and of gRPC; an idle one is closed for a new one, else it waits
-	Timeout     time.Duration // most time for a request to arrive, to be predicted, to be taken
-	Reload      time.Duration // how often the models are looked at for new ones; 0: never
-	Strict      bool          // all models must open at the start
-	Examples    []Example     // bags that the page offers
+	Decoders    int           // number of large requests that are decoded concurrently
+	Instances   int           // maximum number of instances in a request
+	Connections int           // maximum number of HTTP connections, and of gRPC connections; at the limit an idle one is closed or a new one waits
+	Timeout     time.Duration // maximum time for a request to arrive, for its prediction, and for sending the answer, each
+	Reload      time.Duration // interval of checks for new models; 0: never
+	Strict      bool          // fail if a model cannot be opened at the start
+	Examples    []Example     // bags that the web page can show
 	Features    []string      // names of the features of the examples; nil: unknown
-	LameDuck    time.Duration // how long requests are still taken after the end was asked for
-	Drain       time.Duration // how long requests under way are waited for after that
+	LameDuck    time.Duration // how long requests are still accepted after the context has ended
+	Drain       time.Duration // how long to wait for requests in progress after that
 }
 
 // Server serves models.
@@ -67,16 +67,16 @@ type Server struct {
 	models       *models
 	metrics      *metrics
 	admission    *admission
-	calls        atomic.Int64 // of gRPC in flight
-	rpc          *listener    // of gRPC; nil: none
+	calls        atomic.Int64 // gRPC calls in flight
+	rpc          *listener    // for gRPC; nil: none
 	pendingConns pendingConns
 	draining     atomic.Bool
 }
 
-// New makes a server of all models at a path: a model file; a folder that holds
-// model.onnx; or a folder of models, each as NAME.onnx, NAME/model.onnx or
-// NAME/1/model.onnx, where numbers are versions. Those that do not open are logged; if none
-// opens, or one does not and Strict is set, that is an error. Close frees the models.
+// New returns a server of all models at a path: a model file; a folder that contains model.onnx; or
+// a folder of models, each as NAME.onnx, NAME/model.onnx or NAME/1/model.onnx, where numbers are
+// versions. Models that cannot be opened are logged; it is an error if none can be opened, or if
+// one cannot and Strict is set. Close frees the models.
 func New(root string, open func(path string) (*runtime.Model, error), o Options) (*Server, error) {
 	s := &Server{o: o, metrics: newMetrics(), admission: newAdmission(o.Held, o.Decoders), pendingConns: pendingConns{conns: map[net.Conn]bool{}}}
 	s.models = &models{root: root, open: open, batch: o.Batching, memory: newRunMemory(o.Runs), metrics: s.metrics, log: o.Log, loaded: map[string][]*version{}}
@@ -91,21 +91,21 @@ func New(root string, open func(path string) (*runtime.Model, error), o Options)
 	return s, nil
 }
 
-// Close frees the models; no Serve may be under way.
+// Close frees the models. Serve must have returned.
 func (s *Server) Close() { s.models.close() }
 
 // Models returns the names of the models, sorted.
 func (s *Server) Models() []string { return s.models.names() }
 
-// Listeners are what a server listens on. GRPC and Admin, for health and metrics over HTTP
-// without TLS, may be nil.
+// Listeners are the listeners of a server. GRPC may be nil, and so may Admin, which serves health
+// and metrics over HTTP without TLS.
 type Listeners struct {
 	HTTP, GRPC, Admin net.Listener
 }
 
-// Serve serves until the context ends. Then it reports that it is not ready, goes on for
-// LameDuck, stops accepting connections, and returns when the requests in flight are
-// answered. An error says that some were not within Drain.
+// Serve serves until the context ends. Then it reports not ready, keeps serving for LameDuck, stops
+// accepting connections, and returns when the requests in flight are answered. It returns an error
+// if some were not answered within Drain.
 func (s *Server) Serve(ctx context.Context, on Listeners) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -146,7 +146,7 @@ func (s *Server) Serve(ctx context.Context, on Listeners) error {
 	end()
 	s.stopAccepting(web)
 	err := s.drain(httpServer, grpcServer)
-	admin.Close() // its probes are answered to the end
+	admin.Close() // probes are answered until the end
 	group.Wait()
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		err = errors.Join(cause, err)
@@ -154,8 +154,8 @@ func (s *Server) Serve(ctx context.Context, on Listeners) error {
 	return err
 }
 
-// stopAccepting closes the listeners when all connections that the kernel has accepted
-// are taken.
+// stopAccepting closes the listeners after all connections that the kernel has accepted are
+// accepted here.
 func (s *Server) stopAccepting(web *listener) {
 	var group workers.Group
 	group.Go(web.drain)
@@ -165,8 +165,8 @@ func (s *Server) stopAccepting(web *listener) {
 	group.Wait()
 }
 
-// drain closes what listens and waits for the requests under way, of both protocols at a
-// time, and for those of connections that were taken just now.
+// drain stops the servers of both protocols and waits for the requests in progress and for pending
+// connections.
 func (s *Server) drain(web *http.Server, rpc *grpc.Server) error {
 	timeUp, cancel := context.WithTimeout(context.Background(), s.o.Drain)
 	defer cancel()
@@ -204,11 +204,11 @@ func (s *Server) newHTTP() *http.Server {
 	}
 }
 
-// whole returns the most time from the head of a request until its answer is taken: it may
-// arrive, be predicted and be taken in Timeout each.
+// whole returns the maximum time from the header of a request until its answer is sent: Timeout
+// each for arrival, prediction and sending.
 func (s *Server) whole() time.Duration { return 3 * s.o.Timeout }
 
-// watchModels looks for new models until the context ends.
+// watchModels checks for new models until the context ends.
 func (s *Server) watchModels(ctx context.Context) {
 	if s.o.Reload == 0 {
 		return
@@ -241,7 +241,7 @@ func (s *Server) modelReady(name, number string) error {
 		return status.Error(codes.Unavailable, "the server is ending")
 	}
 	_, done, err := s.models.use(name, number)
-	if err != nil { // without the names in it: probes need no token
+	if err != nil { // without file names, because probes need no token
 		return status.Error(status.Code(err), "there is no such model, or no such version of it")
 	}
 	done()

@@ -10,8 +10,8 @@ import (
 	"github.com/miplc/miplc/internal/infile"
 )
 
-// TLS returns a configuration with the certificate in two PEM files. A handshake reads them
-// again where they have changed; while they are not a whole pair the last one stays.
+// TLS returns a configuration with the certificate and key in two PEM files. Handshakes read
+// changed files again. While the files do not match, the last valid pair stays in use.
 func TLS(certificate, key string) (*tls.Config, error) {
 	p := &pair{certificate: certificate, key: key}
 	if err := p.load(); err != nil {
@@ -20,12 +20,12 @@ func TLS(certificate, key string) (*tls.Config, error) {
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: p.get}, nil
 }
 
-// pair is a certificate and its key as they were last read.
+// pair is a certificate and its key as last read.
 type pair struct {
 	certificate, key string
 
 	mu     sync.Mutex
-	read   [2]time.Time // when the files had been changed
+	read   [2]time.Time // modification times of the files
 	loaded *tls.Certificate
 }
 
@@ -33,7 +33,7 @@ func (p *pair) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.read != p.changed() {
-		_ = p.load() // what fails now is read again at the next handshake
+		_ = p.load() // errors are retried at the next handshake
 	}
 	return p.loaded, nil
 }

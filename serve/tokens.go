@@ -10,15 +10,15 @@ import (
 	"github.com/miplc/miplc/internal/infile"
 )
 
-// longestToken is in bytes; it must fit into the head of a request.
+// longestToken is the maximum size of a token in bytes; it must fit into the header of a request.
 const longestToken = 4096
 
 // tokenAge is how long tokens are used before their files are read again.
 const tokenAge = time.Second
 
-// Tokens are the tokens that a server accepts, each in a file of its own. The files are
-// read again while the server runs, so that a token can be rotated: with a second file,
-// both tokens are valid until the old one is replaced.
+// Tokens are the tokens that a server accepts, each in its own file. The files are read again while
+// the server runs, so that tokens can be rotated: with a second file, both tokens are valid until
+// the old one is replaced.
 type Tokens struct {
 	files []string
 
@@ -51,8 +51,8 @@ func (t *Tokens) load() error {
 	return nil
 }
 
-// current returns the valid tokens. If a file cannot be read, the old tokens stay valid
-// and the error is logged once.
+// current returns the valid tokens. If a file cannot be read, the old tokens stay valid and the
+// error is logged once.
 func (t *Tokens) current(log *slog.Logger) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -69,8 +69,8 @@ func (t *Tokens) current(log *slog.Logger) []string {
 	return t.valid
 }
 
-// readToken reads a file with one token. Spaces and line breaks around it are dropped. All
-// other characters must be visible ASCII: no header could match any others.
+// readToken reads a file with one token. It ignores spaces and line breaks around the token. All
+// other characters must be visible ASCII, because headers cannot contain others.
 func readToken(file string) (string, error) {
 	text, err := infile.Bytes(file, longestToken, "a token")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Numbers of the fields of the protocol's messages that are decoded here.
+// Numbers of the message fields of the protocol that are decoded here.
 const (
 	requestModel   protowire.Number = 1
 	requestVersion protowire.Number = 2
@@ -33,19 +33,19 @@ const (
 	mapKey protowire.Number = 1
 )
 
-// maxAxes bounds the shape of a tensor; no model has inputs of as many.
+// maxAxes bounds the shape of a tensor. No model has inputs with that many axes.
 const maxAxes = 8
 
-// wireInfer decodes a ModelInferRequest from its bytes. Unlike the generated code it
-// builds nothing that is many times as large as those bytes: tensors refer to them, and
-// lists are bounded. Fields that the server does not use are skipped.
+// wireInfer decodes a ModelInferRequest from its bytes. Unlike the generated code, it builds
+// nothing much larger than those bytes: tensors refer to them, and lists are bounded. It skips
+// fields that the server does not use.
 type wireInfer struct {
 	*inferCall
 	raw     [][]byte
-	integer int // most elements of an integer tensor
+	integer int // maximum number of elements of an integer tensor
 }
 
-// readMessage decodes a request; integers is the most elements of an integer tensor.
+// readMessage decodes a request; integers is the maximum number of elements of an integer tensor.
 func readMessage(req *request, integers int) (*inferCall, error) {
 	w := wireInfer{inferCall: &inferCall{request: req}, integer: integers}
 	if err := fields(req.body, w.field); err != nil {
@@ -118,7 +118,7 @@ func (w *wireInfer) inputField(in *inputTensor, number protowire.Number, kind pr
 			case number == contentsInt64:
 				in.ints, err = varints(in.ints, kind, value, w.integer, "elements of an integer tensor")
 			case number == contentsFP32 && kind == protowire.BytesType && in.raw == nil:
-				in.fp32, in.raw = true, value[:len(value):len(value)] // the one form that clients send: the values in little endian
+				in.fp32, in.raw = true, value[:len(value):len(value)] // the usual form: little endian values
 			case number == contentsFP32 && (kind == protowire.BytesType || kind == protowire.Fixed32Type):
 				in.fp32, in.raw = true, append(in.raw, value...)
 			}
@@ -154,8 +154,8 @@ func parameterName(entry []byte) (name string, err error) {
 	return name, err
 }
 
-// fields calls f for each field of a message: with the contents of strings, messages and
-// packed lists, with the bytes of the number of others.
+// fields calls f for each field of a message, with the contents of strings, messages and packed
+// lists, or with the bytes of numbers.
 func fields(message []byte, f func(number protowire.Number, kind protowire.Type, value []byte) error) error {
 	for len(message) > 0 {
 		number, kind, n := protowire.ConsumeTag(message)
@@ -182,8 +182,8 @@ func malformed(n int) error {
 	return status.Errorf(codes.InvalidArgument, "the message cannot be decoded: %v", protowire.ParseError(n))
 }
 
-// text returns a string, which must be UTF-8. Long ones are cut: they only serve to say
-// that there is no such name.
+// text returns a string, which must be UTF-8. Long strings are truncated, because they only appear
+// in errors about unknown names.
 func text(value []byte) (string, error) {
 	if !utf8.Valid(value) {
 		return "", status.Error(codes.InvalidArgument, "the message cannot be decoded: a string is not UTF-8")
@@ -191,7 +191,7 @@ func text(value []byte) (string, error) {
 	return string(value[:min(len(value), maxMember)]), nil
 }
 
-// varints appends a number, or a packed list of them, up to a bound.
+// varints appends a number, or a packed list of numbers, up to most elements.
 func varints(to []int64, kind protowire.Type, value []byte, most int, what string) ([]int64, error) {
 	if kind != protowire.VarintType && kind != protowire.BytesType {
 		return to, nil

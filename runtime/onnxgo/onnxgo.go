@@ -1,7 +1,6 @@
-// Package onnxgo runs models in pure Go: onnx-go builds gorgonia's graph of the
-// file, and package exprvm runs it. It needs no shared library and no cgo, and is
-// slower than onnxruntime by an order of magnitude. It runs models of contract
-// bag/1 alone.
+// Package onnxgo runs models in pure Go: onnx-go builds gorgonia's graph from the file, and package
+// exprvm runs it. It needs no shared library and no cgo. It is slower than onnxruntime by an order
+// of magnitude. It supports only models of contract bag/1.
 package onnxgo
 
 import (
@@ -24,16 +23,16 @@ import (
 	"github.com/miplc/miplc/runtime/ortenv"
 )
 
-// What a session keeps built for the next prediction. Every machine has its
-// own copy of the parameters and room for all values of its bag size.
+// Limits of the machines that a session keeps for the next prediction. Every machine has its own
+// copy of the parameters and memory for all values of its bag size.
 const (
 	maxIdleMachines  = 64
 	maxIdleBytes     = 64 << 20 // of the copies of the file
 	maxIdleInstances = 8192     // of all idle machines
 )
 
-// maxNodes bounds the graphs that onnx-go builds: its time grows with the square
-// of their number, and every size of bag needs a graph of its own.
+// maxNodes bounds the graphs that onnx-go builds. Its time grows with the square of the number of
+// nodes, and every bag size needs its own graph.
 const maxNodes = 1000
 
 // Backend returns the onnx-go back end, for runtime.WithBackend.
@@ -43,8 +42,8 @@ type backend struct{}
 
 func (backend) Name() string { return contract.BackendONNXGo }
 
-// Open builds the graph once for a bag of one instance, so that an op which
-// onnx-go does not know is reported here and not at the first prediction.
+// Open builds the graph for a bag of one instance, so that an op that onnx-go does not support is
+// reported here and not at the first prediction.
 func (backend) Open(f *runtime.File) (runtime.Session, error) {
 	if p := f.Session.Provider; p != "" && p != ortenv.CPU {
 		return nil, fmt.Errorf("it has no execution provider %q; use %s", p, contract.BackendORT)
@@ -76,8 +75,8 @@ func (backend) Open(f *runtime.File) (runtime.Session, error) {
 	return s, nil
 }
 
-// session keeps machines by bag size: gorgonia's shapes are static, so every
-// number of instances needs a graph of its own.
+// session keeps machines by bag size. Shapes in gorgonia are static, so every number of instances
+// needs its own graph.
 type session struct {
 	data  []byte
 	shape []int // of one instance
@@ -86,13 +85,11 @@ type session struct {
 	idle lru.Cache[int, *machine] // by instances of a bag
 }
 
-// building guards the counter from which onnx-go takes the names of its nodes
-// while it builds a graph: the counter is global and has no lock, and two nodes
-// of one name would become one.
+// building guards the global counter from which onnx-go derives the names of nodes while it builds
+// a graph. It has no lock, and two nodes with the same name would become one.
 var building sync.Mutex
 
-// machine is the model built for bags of n instances. It is used by one
-// prediction at a time.
+// machine is the model built for bags of n instances. Only one prediction at a time may use it.
 type machine struct {
 	graph *gorgonnx.Graph
 	vm    *exprvm.VM
@@ -103,7 +100,7 @@ type machine struct {
 
 // Run implements runtime.Session.
 func (s *session) Run(ctx context.Context, bags []runtime.Bag, to []runtime.Prediction) error {
-	bag := bags[0] // contract bag/1 has no more
+	bag := bags[0] // contract bag/1 has exactly one
 	s.mu.Lock()
 	m, ok := s.idle.Take(bag.N)
 	s.mu.Unlock()
@@ -115,7 +112,7 @@ func (s *session) Run(ctx context.Context, bags []runtime.Bag, to []runtime.Pred
 	}
 	m.vm.Stop = ctx.Err
 	err := m.run(bag, to[0])
-	m.vm.Stop = nil // an idle machine keeps no context
+	m.vm.Stop = nil // an idle machine must not keep a context
 	if err != nil {
 		return fmt.Errorf("running the graph on %s: %w", diag.Count(bag.N, "instance"), err)
 	}
@@ -125,7 +122,7 @@ func (s *session) Run(ctx context.Context, bags []runtime.Bag, to []runtime.Pred
 	return nil
 }
 
-// Close implements runtime.Session. The machines have no resources but memory.
+// Close implements runtime.Session. Machines own no resources except memory.
 func (s *session) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,8 +130,7 @@ func (s *session) Close() error {
 	return nil
 }
 
-// build reads the file anew: onnx-go fixes the shapes of its graph at the
-// first run.
+// build reads the file again, because onnx-go fixes the shapes of a graph at the first run.
 func (s *session) build(n int) (m *machine, err error) {
 	defer recoverInto(&err)
 	graph := gorgonnx.NewGraph()
@@ -186,8 +182,8 @@ func (m *machine) run(bag runtime.Bag, to runtime.Prediction) (err error) {
 	return copyOut(contract.Attention, m.attention.GetTensor(), to.Attention)
 }
 
-// copyOut copies a row of numbers out. gorgonia gives a single number without
-// its axes, and may leave out leading axes of 1.
+// copyOut copies a row of numbers. gorgonia returns a single number without axes, and may drop
+// leading axes of size 1.
 func copyOut(name string, from tensor.Tensor, to []float32) error {
 	if from == nil {
 		return fmt.Errorf("output %s has no value", name)
@@ -208,8 +204,8 @@ func copyOut(name string, from tensor.Tensor, to []float32) error {
 	return fmt.Errorf("output %s has the shape %v, expected [1, %d]", name, shape, len(to))
 }
 
-// recoverInto turns a panic of onnx-go, which it raises for graphs that it
-// does not understand, into an error.
+// recoverInto returns a panic of onnx-go, which it raises for graphs that it does not support, as
+// an error.
 func recoverInto(err *error) {
 	if r := recover(); r != nil {
 		*err = fmt.Errorf("onnx-go cannot run the graph: %v", r)

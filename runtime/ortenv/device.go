@@ -5,12 +5,12 @@ import (
 	"math"
 )
 
-// DeviceTolerance is the largest absolute difference between a prediction on a device and
-// on the CPU. It is ten times the tolerance between engines, since GPUs may compute
-// functions such as exp with less precision than a CPU.
+// DeviceTolerance is the largest absolute difference between a prediction on a device and on the
+// CPU. It is ten times the tolerance between engines, because GPUs may compute functions such as
+// exp less precisely than a CPU.
 const DeviceTolerance = 1e-4
 
-// WrongDeviceError reports a provider whose numbers differ from the CPU's.
+// WrongDeviceError reports a provider whose results differ from those of the CPU.
 type WrongDeviceError struct {
 	Provider   string
 	What       string  // what was compared
@@ -31,8 +31,8 @@ func (s Session) CheckDevice(what string, difference, tolerance float64) error {
 	return &WrongDeviceError{s.Provider, what, difference, tolerance}
 }
 
-// Difference returns the largest absolute difference of two vectors of one length; NaN if
-// a value is not a number.
+// Difference returns the largest absolute difference of two vectors of equal length, or NaN if a
+// value is not a number.
 func Difference(a, b []float32) float64 {
 	worst := 0.0
 	for i := range a {

@@ -6,10 +6,10 @@ import "github.com/miplc/miplc/internal/infile"
 type Tensor struct {
 	Shape  []int
 	Floats []float32
-	Ints   []int64 // in place of Floats
+	Ints   []int64 // instead of Floats
 }
 
-// RunFile runs an ONNX file as Run does.
+// RunFile runs an ONNX file like Run.
 func RunFile(path, library string, in map[string]Tensor) (map[string]Tensor, error) {
 	content, err := infile.Read(path)
 	if err != nil {

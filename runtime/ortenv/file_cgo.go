@@ -12,8 +12,8 @@ import (
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
-// Run runs the content of an ONNX file once, on one thread: inputs by name to outputs by
-// name, all of them, float32 or int64.
+// Run runs the content of an ONNX file once, on one thread. It maps all inputs by name to all
+// outputs by name; they must be float32 or int64.
 func Run(content []byte, library string, in map[string]Tensor) (map[string]Tensor, error) {
 	if _, err := Start(library); err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func Run(content []byte, library string, in map[string]Tensor) (map[string]Tenso
 		}
 	}
 	for i, o := range outputs {
-		if len(o.Extents()) == 0 { // onnxruntime_go cannot wrap a scalar that it did not make
+		if len(o.Extents()) == 0 { // onnxruntime_go can only wrap scalars that it made
 			if made[i], err = ort.NewEmptyScalar[float32](); err != nil {
 				return nil, err
 			}
@@ -77,7 +77,7 @@ func names(values []*onnxpb.ValueInfoProto) []string {
 	return all
 }
 
-// value copies nothing but a scalar.
+// value returns the tensor as a value of onnxruntime. It copies only scalars.
 func (t Tensor) value() (ort.Value, error) {
 	switch {
 	case t.Ints != nil:

@@ -10,8 +10,8 @@ func running() bool { return ort.IsInitialized() }
 
 func load(path string) error {
 	ort.SetSharedLibraryPath(path)
-	// Errors come back as Go errors; onnxruntime's own lines on standard error
-	// would only repeat them.
+	// Errors are returned as Go errors. onnxruntime's lines on standard error would only repeat
+	// them.
 	return ort.InitializeEnvironment(ort.WithLogLevelFatal())
 }
 

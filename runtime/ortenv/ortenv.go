@@ -1,5 +1,5 @@
-// Package ortenv starts onnxruntime, which a process can load only once.
-// Everything in miplc that runs ONNX graphs through onnxruntime starts here.
+// Package ortenv starts onnxruntime, which a process can load only once. All code of miplc that
+// uses onnxruntime starts it here.
 package ortenv
 
 import (
@@ -14,7 +14,7 @@ import (
 // ErrNoCgo reports a binary built without cgo, which cannot call onnxruntime.
 var ErrNoCgo = errors.New("this program was built with CGO_ENABLED=0 and cannot load onnxruntime: build it with cgo, or use the onnx-go back end")
 
-// Available reports whether this binary can call onnxruntime at all.
+// Available reports whether this binary can call onnxruntime.
 func Available() bool { return available }
 
 var env struct {
@@ -23,10 +23,9 @@ var env struct {
 	lib     ortlib.Library
 }
 
-// Start finds the library (path "" searches, see ortlib.Find) and loads it into
-// the process. Later calls return the library that is loaded already; a call
-// that names another one fails, since only one can be loaded. When the program
-// around miplc has started onnxruntime itself, that one is used.
+// Start finds the library (path "" searches, see ortlib.Find) and loads it into the process. Later
+// calls return the loaded library; a call with another path fails, because only one can be loaded.
+// If the program around miplc has already started onnxruntime, that library is used.
 func Start(path string) (ortlib.Library, error) {
 	env.Lock()
 	defer env.Unlock()
@@ -74,8 +73,8 @@ func startLocked(path string) error {
 		return err
 	}
 	if err := load(lib.Path); err != nil {
-		// The binding asks the library for one version of the C API; a library
-		// that does not know it answers with null, which shows as code 2.
+		// The Go binding requests one version of the C API. A library that does not have it returns
+		// null, which the binding reports as code 2.
 		if strings.Contains(err.Error(), "Error setting ORT API base: 2") {
 			return fmt.Errorf("the onnxruntime library %s is too old: miplc needs version %s or later; %s", lib.Path, ortlib.MinVersion, ortlib.Remedy)
 		}

@@ -16,10 +16,9 @@ import (
 	"github.com/miplc/miplc/runtime/ortlib"
 )
 
-// Options makes the options of a session, which the caller destroys. Threads that
-// wait do not spin: on a machine that does anything else, a spinning thread keeps
-// the one it waits for from its core, and a training step on images takes up to
-// twice as long.
+// Options returns the options of a session, which the caller must destroy. Waiting threads do not
+// spin: if anything else runs on the machine, a spinning thread may occupy the core of the thread
+// that it waits for, and a training step on images takes up to twice as long.
 func (s Session) Options() (*ort.SessionOptions, error) {
 	opts, err := ort.NewSessionOptions()
 	if err != nil {
@@ -41,8 +40,7 @@ func (s Session) Options() (*ort.SessionOptions, error) {
 	return opts, nil
 }
 
-// CheckProvider reports whether the library has the execution provider in a usable
-// form.
+// CheckProvider reports whether the library has the execution provider in a usable form.
 func CheckProvider(library, provider string) error {
 	if _, err := Start(library); err != nil {
 		return err
@@ -78,12 +76,12 @@ func (s Session) appendProvider(opts *ort.SessionOptions) error {
 	return nil
 }
 
-// plugins are the names that providers in libraries of their own give themselves.
+// plugins maps providers in separate libraries to the names that they register.
 var plugins = map[string]string{
 	"cuda": "CUDAExecutionProvider", "openvino": "OpenVINOExecutionProvider", ortlib.WebGPU: "WebGpuExecutionProvider",
 }
 
-// appendPlugin adds a provider that comes as a library of its own.
+// appendPlugin adds a provider from a separate library.
 func (s Session) appendPlugin(opts *ort.SessionOptions, library string) error {
 	name := plugins[s.Provider]
 	if name == "" {
@@ -108,9 +106,9 @@ func (s Session) appendPlugin(opts *ort.SessionOptions, library string) error {
 	return plugin.Append(opts, name, on, settings)
 }
 
-// pluginDevice returns the kind of device to use and the settings of the provider.
-// OpenVINO offers several kinds, which the setting device_type selects as in the
-// provider that is built in; its default is the CPU.
+// pluginDevice returns the kind of device to use and the settings of the provider. OpenVINO has
+// several kinds, which the setting device_type selects, as in the built-in provider; its default is
+// the CPU.
 func (s Session) pluginDevice() (plugin.DeviceType, map[string]string, error) {
 	settings := s.withPrecision()
 	if s.Provider != "openvino" {
@@ -125,9 +123,9 @@ func (s Session) pluginDevice() (plugin.DeviceType, map[string]string, error) {
 	return plugin.Any, nil, fmt.Errorf("device_type is %q, it must be CPU, GPU or NPU", kind)
 }
 
-// withPrecision returns a copy of the settings that asks for float32. By default OpenVINO
-// computes in bfloat16 or float16 on devices that have it and CUDA multiplies in TF32,
-// which changes predictions by up to 1e-2.
+// withPrecision returns a copy of the settings that selects float32. By default, OpenVINO computes
+// in bfloat16 or float16 on devices that support it, and CUDA multiplies in TF32, which changes
+// predictions by up to 1e-2.
 func (s Session) withPrecision() map[string]string {
 	settings := maps.Clone(s.Settings)
 	if settings == nil {
@@ -146,7 +144,7 @@ func (s Session) withPrecision() map[string]string {
 	return settings
 }
 
-// appendBuiltIn adds a provider that the onnxruntime library has built in.
+// appendBuiltIn adds a provider that is built into the onnxruntime library.
 func (s Session) appendBuiltIn(opts *ort.SessionOptions) error {
 	settings := s.withPrecision()
 	switch s.Provider {
@@ -184,12 +182,12 @@ func (s Session) appendBuiltIn(opts *ort.SessionOptions) error {
 	case "openvino":
 		return opts.AppendExecutionProviderOpenVINO(settings)
 	}
-	// The generic call knows these under onnxruntime's own names.
+	// AppendExecutionProvider expects onnxruntime's own names of these.
 	own := map[string]string{ortlib.WebGPU: "WebGPU", "xnnpack": "XNNPACK", "qnn": "QNN", "rocm": "ROCM"}
 	return opts.AppendExecutionProvider(own[s.Provider], settings)
 }
 
-// update leaves a provider's defaults alone where nothing is set.
+// update changes a provider's options unless there are no settings.
 func update(with func(map[string]string) error, settings map[string]string) error {
 	if len(settings) == 0 {
 		return nil

@@ -2,8 +2,8 @@
 
 package ortenv
 
-// CheckProvider fails: onnxruntime cannot be called without cgo.
+// CheckProvider returns ErrNoCgo.
 func CheckProvider(_, _ string) error { return ErrNoCgo }
 
-// Run fails like CheckProvider.
+// Run returns ErrNoCgo.
 func Run([]byte, string, map[string]Tensor) (map[string]Tensor, error) { return nil, ErrNoCgo }

@@ -18,13 +18,12 @@ import (
 	"github.com/miplc/miplc/internal/infile"
 )
 
-// entryPoint is the one symbol by which a program reaches onnxruntime.
+// entryPoint is the symbol through which a program reaches onnxruntime.
 const entryPoint = "OrtGetApiBase"
 
-// inspect judges a library file for the given system (GOOS and GOARCH names)
-// by its headers and symbol tables alone. Nothing of it is loaded or run, so a
-// damaged or foreign file gets a verdict and not a crash. The version is ""
-// when the file does not tell; such a library counts as usable.
+// inspect checks a library file for the given system (GOOS and GOARCH names) by its headers and
+// symbol tables, without loading it, so damaged or foreign files cannot crash the process. The
+// version is "" if the file does not have one; such a library counts as usable.
 func inspect(path, goos, goarch string) (version string, v Verdict, detail string) {
 	f, info, err := infile.Open(path)
 	if err != nil {
@@ -47,9 +46,8 @@ func inspect(path, goos, goarch string) (version string, v Verdict, detail strin
 	return version, Usable, ""
 }
 
-// readVersion reads the header that goos asks for. The readers of package
-// debug do not promise to survive every hostile file, so a panic of theirs
-// counts as damage.
+// readVersion reads the header for goos. The readers of package debug may panic on damaged files,
+// so a panic counts as damage.
 func readVersion(r io.ReaderAt, size int64, goos, goarch string) (version string, err error) {
 	defer func() {
 		if recover() != nil {
@@ -91,14 +89,14 @@ func fileKind(head []byte) string {
 	return ""
 }
 
-// elfMachines gives the ELF name of each architecture onnxruntime is built for.
+// elfMachines maps each architecture that onnxruntime supports to its ELF name.
 var elfMachines = map[string]elf.Machine{
 	"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64, "386": elf.EM_386, "arm": elf.EM_ARM,
 	"riscv64": elf.EM_RISCV, "ppc64le": elf.EM_PPC64, "s390x": elf.EM_S390, "loong64": elf.EM_LOONGARCH,
 }
 
-// elfVersion takes the version from the symbol version VERS_<release> that
-// onnxruntime's linker script defines.
+// elfVersion returns the release from the symbol version VERS_<release>, which onnxruntime's linker
+// script defines.
 func elfVersion(r io.ReaderAt, size int64, goarch string) (string, error) {
 	f, err := elf.NewFile(r)
 	if err != nil {
@@ -138,12 +136,10 @@ func elfVersion(r io.ReaderAt, size int64, goarch string) (string, error) {
 
 var machoCPUs = map[string]macho.Cpu{"amd64": macho.CpuAmd64, "arm64": macho.CpuArm64}
 
-// loadIDDylib is the Mach-O load command LC_ID_DYLIB; package macho keeps its
-// content raw.
+// loadIDDylib is the Mach-O load command LC_ID_DYLIB, which package macho does not decode.
 const loadIDDylib = 0xd
 
-// machoVersion takes the "current version" that the library's LC_ID_DYLIB
-// command carries.
+// machoVersion returns the "current version" of the library's LC_ID_DYLIB command.
 func machoVersion(r io.ReaderAt, size int64, goarch string) (string, error) {
 	f, err := macho.NewFile(r)
 	if err != nil {
@@ -218,7 +214,7 @@ func checkPE(r io.ReaderAt, goarch string) error {
 	return errors.New("a shared library, but not onnxruntime: it does not export " + entryPoint)
 }
 
-// realName follows links: libonnxruntime.so usually leads to a versioned name.
+// realName follows links, because libonnxruntime.so usually links to a versioned name.
 func realName(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
@@ -233,7 +229,7 @@ func versionInName(path string) string {
 	return versionPattern.FindString(filepath.Base(path))
 }
 
-// compareVersions orders dotted numbers; a missing or unreadable part counts as 0.
+// compareVersions compares dotted numbers. A missing or invalid part counts as 0.
 func compareVersions(a, b string) int {
 	x, y := strings.Split(a, "."), strings.Split(b, ".")
 	for i := range max(len(x), len(y)) {

@@ -7,8 +7,8 @@ import (
 	"github.com/miplc/miplc/internal/pinned"
 )
 
-// Install puts the pinned onnxruntime into the cache and returns it. A good
-// library that is already there is returned without touching the network.
+// Install downloads the pinned onnxruntime to the cache and returns it. If a valid library is
+// already there, Install does not use the network.
 func Install(ctx context.Context, o pinned.InstallOptions) (Library, error) {
 	return here().install(ctx, o)
 }

@@ -1,6 +1,5 @@
-// Package ortlib finds the onnxruntime shared library on this machine, tells
-// whether it is fit for use without running any of it, and installs a pinned
-// version into miplc's cache through npm or pip.
+// Package ortlib finds the onnxruntime shared library on this machine, checks whether it is usable
+// without loading it, and installs a pinned version into miplc's cache with npm or pip.
 package ortlib
 
 import (
@@ -15,24 +14,25 @@ import (
 const (
 	// Version is the release that Install fetches.
 	Version = "1.27.0"
-	// MinVersion is the oldest release that works: the Go binding asks for
-	// version 24 of the C API, which release 1.24 brought.
+	// MinVersion is the oldest supported release: the Go binding needs version 24 of the C API,
+	// which release 1.24 introduced.
 	MinVersion = "1.24"
 
-	// EnvLibrary names the library; it goes before every place but an explicit path.
+	// EnvLibrary is the environment variable with the path of the library. Only an explicit path
+	// has precedence.
 	EnvLibrary = "ONNXRUNTIME_SHARED_LIBRARY_PATH"
-	// EnvLibraryOwn is read after EnvLibrary, for a library that miplc alone shall use.
+	// EnvLibraryOwn is read after EnvLibrary, for a library that only miplc should use.
 	EnvLibraryOwn = "MIPLC_ONNXRUNTIME"
 
-	// Remedy is the advice given with every "no library" error.
+	// Remedy is the advice in all errors about a missing library.
 	Remedy = "run `miplc runtime install`, or set " + EnvLibrary + " to a library of version " + MinVersion + " or later"
 )
 
-// Origin says which rule led to a candidate.
+// Origin is the rule by which a candidate was found.
 type Origin string
 
-// The places searched, in order. The user chooses the first two, so that any file there
-// is accepted. Files from all others must pass package trusted.
+// The places searched, in order. The user chooses the first two, so any file there is accepted.
+// Files from the other places must pass package trusted.
 const (
 	FromOption     Origin = "option"      // path given by the caller or a flag
 	FromEnv        Origin = "environment" // EnvLibrary, then EnvLibraryOwn
@@ -50,18 +50,18 @@ const (
 	Usable     Verdict = "usable"
 	NotFound   Verdict = "not found"
 	TooOld     Verdict = "too old"
-	NotLibrary Verdict = "not a usable library" // damaged, another system's, or something else
+	NotLibrary Verdict = "not a usable library" // damaged, for another system, or not a library
 	Refused    Verdict = "refused"              // another user of the machine could have put it there
 )
 
 // Library is a library that passed inspection.
 type Library struct {
 	Path    string `json:"path"`
-	Version string `json:"version"` // "1.27.0"; empty when the file does not tell
+	Version string `json:"version"` // "1.27.0"; empty if the file does not contain it
 	Origin  Origin `json:"origin"`
 }
 
-// Candidate is one place that was looked at, and what was found there.
+// Candidate is a place that was searched, and the result.
 type Candidate struct {
 	Path    string  `json:"path"`
 	Origin  Origin  `json:"origin"`
@@ -71,14 +71,14 @@ type Candidate struct {
 	Detail  string  `json:"detail,omitempty"` // why the verdict is not Usable, or a remark
 }
 
-// Options directs a search. The zero value searches all places.
+// Options are the options of a search. The zero value searches all places.
 type Options struct {
-	// Path is an explicit library, or a directory that holds one. When set,
-	// no other place is searched.
+	// Path is the path of a library, or of a directory that contains one. If it is set, no other
+	// place is searched.
 	Path string
 }
 
-// NotFoundError says that no place holds a usable library.
+// NotFoundError reports that no place has a usable library.
 type NotFoundError struct {
 	Tried []Candidate
 }
@@ -106,17 +106,16 @@ func (e *NotFoundError) Error() string {
 	return b.String()
 }
 
-// Find returns the first usable library in the order option, environment, cache,
-// beside the executable, system, Python. A library that the option or the environment
-// names is binding: when it is not usable, Find says so instead of silently taking
-// another. A library in the cache must have the pinned SHA-256. Libraries that are
-// found rather than named are refused if another user than root could have put them
-// there, see Refused. The error is a *NotFoundError.
+// Find returns the first usable library in the order option, environment, cache, directory of the
+// executable, system, Python. If the option or the environment names a library and it is not
+// usable, Find returns an error instead of another library. A library in the cache must have the
+// pinned SHA-256. Libraries in the other places are rejected if another user than root could have
+// put them there, see Refused. The error is a *NotFoundError.
 func Find(o Options) (Library, error) {
 	return here().find(o)
 }
 
-// Candidates inspects every place, in the order in which Find tries them.
+// Candidates inspects every place, in the order of Find.
 func Candidates(o Options) []Candidate {
 	var all []Candidate
 	p := here()
@@ -141,7 +140,7 @@ func (p places) find(o Options) (Library, error) {
 	if found == nil {
 		return Library{}, &NotFoundError{Tried: tried}
 	}
-	// A name without a folder the dynamic linker would look for elsewhere.
+	// The dynamic linker would search for a name without a folder elsewhere.
 	path, err := filepath.Abs(found.Path)
 	if err != nil {
 		return Library{}, err
@@ -161,7 +160,7 @@ func (p places) each(o Options, visit func(Candidate) bool) {
 			return true
 		}
 		c := p.inspectAt(path, from)
-		// The target of a link in a refused place can still be found by its own path.
+		// The target of a link in a refused place may still be found by its own path.
 		seen[key] = c.Verdict != Refused
 		return visit(c)
 	}
@@ -174,8 +173,8 @@ func (p places) each(o Options, visit func(Candidate) bool) {
 	}
 }
 
-// inspectAt judges the file at path. A file that nobody named must pass package trusted
-// before it is read, and a file in the cache must be the one that Install put there.
+// inspectAt inspects the file at path. Files that were not named explicitly must pass package
+// trusted before they are read, and a file in the cache must be the one that Install downloaded.
 func (p places) inspectAt(path string, from Origin) Candidate {
 	c := Candidate{Path: path, Origin: from}
 	info, err := os.Stat(path)

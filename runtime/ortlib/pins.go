@@ -6,12 +6,12 @@ import (
 	"github.com/miplc/miplc/internal/pinned"
 )
 
-// Pins returns the libraries that Install may fetch, in the order in which it tries them.
+// Pins returns the libraries that Install may download, in the order in which it tries them.
 func Pins() []pinned.Pin { return slices.Clone(pins) }
 
-// pins holds the libraries of onnxruntime 1.27.0, pip's first: its download is a
-// fifth of npm's. The sums were taken from the archives as published; an archive
-// that holds anything else is refused.
+// pins lists the libraries of onnxruntime 1.27.0, pip's first, because its download is a fifth of
+// npm's. The checksums are those of the published archives; archives with other contents are
+// rejected.
 var pins = []pinned.Pin{
 	{System: "linux/amd64", Via: pinned.ViaPip, Archive: "onnxruntime==" + Version, Member: "onnxruntime/capi/libonnxruntime.so.1.27.0",
 		Platform: "manylinux_2_28_x86_64", Size: 23658512, Download: 18,

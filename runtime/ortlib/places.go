@@ -14,19 +14,19 @@ import (
 	"github.com/miplc/miplc/internal/pinned"
 )
 
-// places is the machine as the search sees it; tests put their own in.
+// places describes the machine for the search; tests replace it.
 type places struct {
 	goos, goarch string
 	getenv       func(string) string
-	executable   string   // path of the running binary, "" when unknown
-	cache        string   // root of miplc's cache, "" when the user has none
+	executable   string   // path of the running binary, "" if unknown
+	cache        string   // root of miplc's cache, "" if there is none
 	cacheErr     error    // why cache is ""
 	systemDirs   []string // directories of shared libraries
 	pythonGlobs  []string // patterns of the library inside Python installations
 	pins         []pinned.Pin
 }
 
-// here describes the running process.
+// here returns the description of the running process.
 func here() places {
 	p := places{goos: runtime.GOOS, goarch: runtime.GOARCH, getenv: os.Getenv, pins: pins}
 	if exe, err := os.Executable(); err == nil {
@@ -38,8 +38,7 @@ func here() places {
 	return p
 }
 
-// group is one rule of the search order. Its paths are worked out only when
-// the search gets that far.
+// group is one rule of the search order. Its paths are computed only if the search reaches it.
 type group struct {
 	origin Origin
 	paths  func() []string
@@ -84,12 +83,12 @@ func (p places) groups(explicit string) []group {
 		}})
 }
 
-// cachePath is where Install puts the library for this system.
+// cachePath returns the path to which Install writes the library of this system.
 func (p places) cachePath() string {
 	return filepath.Join(p.cache, "onnxruntime", Version, p.goos+"-"+p.goarch, namingOf(p.goos).installed)
 }
 
-// inDir lets a directory stand for the library in it.
+// inDir returns the library in a directory if path is a directory, else path.
 func (p places) inDir(path string) string {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
@@ -101,8 +100,8 @@ func (p places) inDir(path string) string {
 	return path
 }
 
-// librariesIn lists the onnxruntime libraries of a directory; when there are
-// none, the path at which one was expected.
+// librariesIn lists the onnxruntime libraries in a directory, or the path of the expected one if
+// there are none.
 func (p places) librariesIn(dir string) []string {
 	if found := newestFirst(filepath.Join(dir, namingOf(p.goos).glob)); len(found) > 0 {
 		return found
@@ -110,8 +109,8 @@ func (p places) librariesIn(dir string) []string {
 	return []string{filepath.Join(dir, namingOf(p.goos).plain)}
 }
 
-// newestFirst expands a pattern so that libonnxruntime.so.1.27.0 comes before
-// libonnxruntime.so.1.9.0 and before names without a version.
+// newestFirst expands a pattern and sorts libonnxruntime.so.1.27.0 before libonnxruntime.so.1.9.0
+// and before names without a version.
 func newestFirst(pattern string) []string {
 	found, err := filepath.Glob(pattern)
 	if err != nil {
@@ -123,11 +122,11 @@ func newestFirst(pattern string) []string {
 	return found
 }
 
-// naming is how systems call the library.
+// naming has the file names of the library on a system.
 type naming struct {
 	plain     string
-	glob      string // the names that distributions give it, but not those of its add-ons (libonnxruntime_providers_shared.so)
-	installed string // carries the version, so that a listing of the cache tells it
+	glob      string // the names that distributions use, without those of add-ons (libonnxruntime_providers_shared.so)
+	installed string // contains the version, so that a listing of the cache shows it
 	kind      string // format of the file
 }
 
@@ -156,8 +155,8 @@ func systemDirs(goos string, getenv func(string) string) []string {
 	return append(dirs, "/opt/onnxruntime/lib", "/home/linuxbrew/.linuxbrew/lib")
 }
 
-// ldConfDirs reads the directories of the dynamic linker's configuration; a
-// file that cannot be read has none.
+// ldConfDirs returns the directories in a configuration file of the dynamic linker; none if the
+// file cannot be read.
 func ldConfDirs(path string, depth int) []string {
 	if depth > 4 {
 		return nil
@@ -190,8 +189,8 @@ func ldConfDirs(path string, depth int) []string {
 	return dirs
 }
 
-// pythonGlobs names where Python's onnxruntime package keeps the library.
-// Python itself is not started: that would cost more than the whole search.
+// pythonGlobs returns patterns for the library inside Python's onnxruntime package. It does not
+// start Python, which would take longer than the whole search.
 func pythonGlobs(goos string, getenv func(string) string) []string {
 	var prefixes []string
 	if venv := getenv("VIRTUAL_ENV"); venv != "" {

@@ -11,19 +11,19 @@ import (
 	"github.com/miplc/miplc/internal/pinned"
 )
 
-// EnvProvider followed by the name of an execution provider in capitals names the library
-// of that provider, such as MIPLC_PROVIDER_WEBGPU. It goes before the cache.
+// EnvProvider followed by the name of an execution provider in capitals is the environment variable
+// with the path of its library, e.g. MIPLC_PROVIDER_WEBGPU. It has precedence over the cache.
 const EnvProvider = "MIPLC_PROVIDER_"
 
-// WebGPU is the execution provider that InstallProvider fetches.
+// WebGPU is the execution provider that InstallProvider can download.
 const WebGPU = "webgpu"
 
-// webgpuVersion is the release of it.
+// webgpuVersion is its pinned release.
 const webgpuVersion = "0.4.0"
 
 const webgpuArchive = "onnxruntime-ep-webgpu==" + webgpuVersion
 
-// providerPins holds the pinned libraries of execution providers.
+// providerPins lists the pinned libraries of execution providers.
 var providerPins = map[string][]pinned.Pin{
 	WebGPU: {
 		{System: "linux/amd64", Via: pinned.ViaPip, Archive: webgpuArchive, Member: "onnxruntime_ep_webgpu/libonnxruntime_providers_webgpu.so",
@@ -38,17 +38,17 @@ var providerPins = map[string][]pinned.Pin{
 	},
 }
 
-// FindProvider returns the library of an execution provider: the one that EnvProvider
-// names, else the one that InstallProvider put into the cache. The path is empty if there
-// is neither; an onnxruntime library may still have the provider built in. A library that
-// is named and does not exist, or is damaged in the cache, is an error.
+// FindProvider returns the library of an execution provider: the one that EnvProvider names, else
+// the one that InstallProvider downloaded. The path is empty if there is neither; the provider may
+// still be built into the onnxruntime library. It is an error if the named file does not exist or
+// the one in the cache is damaged.
 func FindProvider(name string) (path string, err error) {
 	variable := EnvProvider + strings.ToUpper(name)
 	if named := os.Getenv(variable); named != "" {
 		if info, err := os.Stat(named); err != nil || info.IsDir() {
 			return "", fmt.Errorf("%s names %s, which is not a file", variable, named)
 		}
-		// onnxruntime resolves a relative path against its own folder.
+		// onnxruntime resolves relative paths against its own folder.
 		return filepath.Abs(named)
 	}
 	slot, err := providerSlot(name)
@@ -64,8 +64,8 @@ func FindProvider(name string) (path string, err error) {
 	return slot.Path, nil
 }
 
-// InstallProvider puts the pinned library of an execution provider into the cache and
-// returns it. A good one that is already there is returned without touching the network.
+// InstallProvider downloads the pinned library of an execution provider to the cache and returns
+// it. If a valid one is already there, it does not use the network.
 func InstallProvider(ctx context.Context, name string, o pinned.InstallOptions) (Library, error) {
 	slot, err := providerSlot(name)
 	if err == nil {
@@ -77,7 +77,7 @@ func InstallProvider(ctx context.Context, name string, o pinned.InstallOptions) 
 	return Library{Path: slot.Path, Version: webgpuVersion, Origin: FromCache}, nil
 }
 
-// providerSlot returns the place of a pinned provider in the cache of this machine.
+// providerSlot returns the path of a pinned provider in the cache of this machine.
 func providerSlot(name string) (pinned.Slot, error) {
 	pins := providerPins[name]
 	if pins == nil {

@@ -1,8 +1,8 @@
 //go:build cgo
 
-// Package plugin loads execution providers of onnxruntime that come as libraries of their
-// own, with the calls that the Go binding lacks. onnxruntime_c_api.h and
-// onnxruntime_ep_c_api.h are copies of the files in the binding's module.
+// Package plugin loads execution providers of onnxruntime from separate libraries, with calls that
+// the Go binding lacks. onnxruntime_c_api.h and onnxruntime_ep_c_api.h are copies of the files in
+// the binding's module.
 package plugin
 
 // #include <stdlib.h>
@@ -35,8 +35,8 @@ var state struct {
 	registered map[string]string // library by provider
 }
 
-// Register loads the library of a provider into the onnxruntime that was loaded from the
-// path onnxruntime. A provider is loaded once in a process.
+// Register loads the library of a provider into the onnxruntime that was loaded from the path
+// onnxruntime. A process loads a provider once.
 func Register(onnxruntime, provider, library string) error {
 	state.Lock()
 	defer state.Unlock()
@@ -63,8 +63,8 @@ func Register(onnxruntime, provider, library string) error {
 	return nil
 }
 
-// Append adds the first device of a registered provider to the options of a session.
-// name is the name that the provider gives itself.
+// Append adds the first device of a registered provider to the options of a session. name is the
+// name that the provider registers.
 func Append(o *ort.SessionOptions, name string, on DeviceType, settings map[string]string) error {
 	var keys, values []*C.char
 	for k, v := range settings {
@@ -78,7 +78,7 @@ func Append(o *ort.SessionOptions, name string, on DeviceType, settings map[stri
 	}()
 	provider := C.CString(name)
 	defer C.free(unsafe.Pointer(provider))
-	// The options are a struct of one field, the pointer of the C API; a test checks that.
+	// ort.SessionOptions has one field, the pointer of the C API; a test checks that.
 	options := *(*unsafe.Pointer)(unsafe.Pointer(o))
 	return failure(C.plugin_append(options, provider, C.int(on), unsafe.SliceData(keys), unsafe.SliceData(values), C.size_t(len(keys))))
 }

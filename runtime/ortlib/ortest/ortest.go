@@ -1,5 +1,4 @@
-// Package ortest gives tests the onnxruntime library, installing it first on
-// a machine that has none.
+// Package ortest provides the onnxruntime library for tests and installs it if it is missing.
 package ortest
 
 import (
@@ -22,8 +21,7 @@ var library = sync.OnceValues(func() (ortlib.Library, error) {
 	if named := os.Getenv(ortlib.EnvLibrary) + os.Getenv(ortlib.EnvLibraryOwn); named != "" {
 		return ortlib.Library{}, err
 	}
-	// Shorter than go test's own limit of ten minutes, which would print
-	// stacks instead of the reason.
+	// Shorter than go test's limit of ten minutes, which would print stacks instead of the reason.
 	ctx, cancel := context.WithTimeout(context.Background(), 9*time.Minute)
 	defer cancel()
 	lib, installErr := ortlib.Install(ctx, pinned.InstallOptions{Progress: os.Stderr})
@@ -33,13 +31,12 @@ var library = sync.OnceValues(func() (ortlib.Library, error) {
 	return lib, nil
 })
 
-// Find returns the library, installing it when there is none. Packages tested
-// in parallel install once: the others wait.
+// Find returns the library and installs it if it is missing. When packages are tested in parallel,
+// one installs it and the others wait.
 func Find() (ortlib.Library, error) { return library() }
 
-// Library returns the path of the library. A test that needs onnxruntime must
-// not be skipped on a machine without it, so the test fails with the remedy
-// when the library can be neither found nor installed.
+// Library returns the path of the library. Tests that need onnxruntime must not be skipped, so the
+// test fails with advice if the library can be neither found nor installed.
 func Library(t testing.TB) string {
 	t.Helper()
 	lib, err := library()

@@ -11,8 +11,8 @@ import (
 	"github.com/miplc/miplc/runtime/ortlib"
 )
 
-// WebGPU returns the environment of a process that runs the WebGPU provider on
-// SwiftShader. It installs the pinned provider unless it is there.
+// WebGPU returns the environment of a process that runs the WebGPU provider on SwiftShader. It
+// installs the pinned provider if it is missing.
 func WebGPU(t testing.TB) []string {
 	t.Helper()
 	environment := testsupport.SwiftShader(t)
