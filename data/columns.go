@@ -13,7 +13,8 @@ import (
 
 // Roles are names of columns that are not features. Empty ones have their usual names,
 // which are bag, label, candidates and instance_label. Without any, these come first.
-type Roles struct{ Bag, Label, Candidates, InstanceLabel string }
+// An empty Group means that the bags have no groups.
+type Roles struct{ Bag, Label, Candidates, InstanceLabel, Group string }
 
 // Columns declares columns of CSV files that are not recognised by their names.
 type Columns struct {
@@ -75,13 +76,27 @@ func (c *csvReader) readFeatures(header []string, line int) error {
 }
 
 // roleNames are the usual names of the columns that are not features.
-var roleNames = [4]string{"bag", "label", "candidates", "instance_label"}
+var roleNames = [5]string{"bag", "label", "candidates", "instance_label", "group"}
+
+// Places in csvReader.roles.
+const (
+	roleBag = iota
+	roleLabel
+	roleCandidates
+	roleInstanceLabel
+	roleGroup
+)
 
 // findRoles finds the columns of bags and labels by name, anywhere in the header. In data
 // for a model they may have their usual names as well.
 func (c *csvReader) findRoles(header []string, line int) error {
 	r := c.declared.Roles
-	for role, name := range [4]string{r.Bag, r.Label, r.Candidates, r.InstanceLabel} {
+	declared := [len(roleNames)]string{r.Bag, r.Label, r.Candidates, r.InstanceLabel, r.Group}
+	for role, name := range declared {
+		if role == roleGroup && name == "" {
+			c.roles[role] = -1
+			continue
+		}
 		find := func(name string) int {
 			return slices.IndexFunc(header, func(h string) bool { return strings.EqualFold(strings.TrimSpace(h), name) })
 		}
@@ -95,9 +110,12 @@ func (c *csvReader) findRoles(header []string, line int) error {
 		if at >= 0 && slices.Contains(c.roles[:role], at) {
 			return c.errorf(line, "the column %q is to be %s and %s", header[at], roleNames[slices.Index(c.roles[:], at)], roleNames[role])
 		}
-		if at < 0 && (role < 3 || r.InstanceLabel != "" && c.declared.Want == nil) {
-			return diag.Errorf(diag.Pos{File: c.path, Line: line}, "the header has no column %q", name).
-				WithNote("data.columns.%s of the spec names the column", roleNames[role])
+		if at < 0 && (role < roleInstanceLabel || declared[role] != "" && c.declared.Want == nil) {
+			d := diag.Errorf(diag.Pos{File: c.path, Line: line}, "the header has no column %q", name)
+			if role == roleGroup {
+				return d.WithNote("data.split.group of the spec names the column with the group of each bag")
+			}
+			return d.WithNote("data.columns.%s of the spec names the column", roleNames[role])
 		}
 		c.roles[role] = at
 	}

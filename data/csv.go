@@ -91,19 +91,20 @@ type csvBag struct {
 	line       int
 	id         string
 	label      string
+	group      string // empty without the column
 	candidates []string
 }
 
 type csvReader struct {
 	path       string
 	rows       *csv.Reader
-	max        int64           // bytes that the candidate sets may take
-	named      []string        // classes of the line "# classes:", or nil
-	classes    map[string]bool // labels and candidates that occur
-	skip       int             // lines before the header
-	roles      [4]int          // columns with the roles of roleNames; -1: none
-	columns    []int           // of the features
-	names      []string        // of the features
+	max        int64               // bytes that the candidate sets may take
+	named      []string            // classes of the line "# classes:", or nil
+	classes    map[string]bool     // labels and candidates that occur
+	skip       int                 // lines before the header
+	roles      [len(roleNames)]int // columns with the roles of roleNames; -1: none
+	columns    []int               // of the features
+	names      []string            // of the features
 	declared   Columns
 	width      int // columns in all
 	d          Dataset
@@ -197,16 +198,16 @@ func (c *csvReader) readHeader(header []string) error {
 		}
 		return d
 	}
-	c.roles = [4]int{0, 1, 2, -1}
+	c.roles = [len(roleNames)]int{0, 1, 2, -1, -1}
 	if is(3, "instance_label") {
-		c.roles[3] = 3
+		c.roles[roleInstanceLabel] = 3
 	}
 	return c.endHeader(header, line)
 }
 
 // endHeader finds the features when the other columns are known.
 func (c *csvReader) endHeader(header []string, line int) error {
-	if c.roles[3] >= 0 {
+	if c.roles[roleInstanceLabel] >= 0 {
 		c.instLabels = []string{}
 	}
 	c.width = len(header)
@@ -228,7 +229,7 @@ func (c *csvReader) readRow(row []string, line, n int) error {
 	}
 	bag := len(c.bags)
 	if c.instLabels != nil {
-		name := strings.TrimSpace(row[c.roles[3]])
+		name := strings.TrimSpace(row[c.roles[roleInstanceLabel]])
 		if name != "" {
 			if err := c.class(name, line, bag); err != nil {
 				return err
@@ -273,8 +274,12 @@ var missing = map[string]bool{"": true, "na": true, "n/a": true, "#n/a": true, "
 
 // readBag starts a new bag or checks that the row agrees with the one at hand.
 func (c *csvReader) readBag(row []string, line, n int) error {
-	id, label := strings.TrimSpace(row[c.roles[0]]), strings.TrimSpace(row[c.roles[1]])
-	listing := row[c.roles[2]]
+	id, label := strings.TrimSpace(row[c.roles[roleBag]]), strings.TrimSpace(row[c.roles[roleLabel]])
+	listing := row[c.roles[roleCandidates]]
+	group := ""
+	if at := c.roles[roleGroup]; at >= 0 {
+		group = strings.TrimSpace(row[at])
+	}
 	candidates := strings.Fields(listing)
 	if len(c.bags) > 0 && c.bags[len(c.bags)-1].id == id {
 		b, number := c.bags[len(c.bags)-1], len(c.bags)
@@ -284,6 +289,9 @@ func (c *csvReader) readBag(row []string, line, n int) error {
 		if len(candidates) > 0 && !slices.Equal(candidates, b.candidates) {
 			return c.errorf(line, "bag %d (%q) has the candidates %q here and %q in line %d", number, id, listing, strings.Join(b.candidates, " "), b.line)
 		}
+		if group != "" && group != b.group {
+			return c.errorf(line, "bag %d (%q) has the group %q here and %q in line %d", number, id, group, b.group, b.line)
+		}
 		return nil
 	}
 	if id == "" {
@@ -292,7 +300,10 @@ func (c *csvReader) readBag(row []string, line, n int) error {
 	if other, ok := c.ids[id]; ok {
 		return c.errorf(line, "bag %d (%q) comes back after other bags; the rows of a bag must stand together (it started in line %d)", other+1, id, c.bags[other].line)
 	}
-	b := csvBag{line: line, id: strings.Clone(id), label: strings.Clone(label)}
+	if group == "" && c.roles[roleGroup] >= 0 {
+		return c.errorf(line, "bag %d (%q) has no group: the column %s is empty", len(c.bags)+1, id, c.declared.Roles.Group)
+	}
+	b := csvBag{line: line, id: strings.Clone(id), label: strings.Clone(label), group: strings.Clone(group)}
 	listed := make(map[string]bool, min(len(candidates), maxClasses))
 	for _, name := range candidates {
 		if listed[name] {
@@ -373,6 +384,12 @@ func (c *csvReader) dataset() (*Dataset, error) {
 	}
 	if !anyKnown(d.Labels) {
 		d.Labels = nil
+	}
+	if c.roles[roleGroup] >= 0 {
+		d.GroupName = c.declared.Roles.Group
+		for _, b := range c.bags {
+			d.Groups = append(d.Groups, b.group)
+		}
 	}
 	d.BagNames = c.bagNames()
 	return d, c.numberInstances(number)
@@ -467,6 +484,9 @@ func writeCSV(w io.Writer, d *Dataset) error {
 	if d.InstLabels != nil {
 		out.WriteString(",instance_label")
 	}
+	if d.Groups != nil {
+		out.WriteString("," + quoteCSV(cmp.Or(d.GroupName, roleNames[roleGroup])))
+	}
 	for j := range d.Dim() {
 		if d.FeatureNames != nil {
 			out.WriteString("," + quoteCSV(d.FeatureNames[j]))
@@ -507,6 +527,9 @@ func writeCSVBag(w *bufio.Writer, d *Dataset, i int, names []string) {
 			if c := d.InstLabels[d.Offsets[i]+j]; c >= 0 {
 				w.WriteString(quoteCSV(names[c]))
 			}
+		}
+		if d.Groups != nil {
+			w.WriteString("," + quoteCSV(d.Groups[i]))
 		}
 		for _, x := range d.Bag(i)[j*dim : (j+1)*dim] {
 			w.WriteByte(',')

@@ -22,6 +22,9 @@ type Dataset struct {
 	InstLabels []int    // [instances] class of each instance, -1 negative or unknown; nil when not known
 	ClassNames []string // [classes], or nil
 	BagNames   []string // [bags] what the bags were made from, e.g. image files, all different; or nil
+	// Groups are the groups of the bags, such as patients: [bags], none empty; or nil.
+	Groups    []string
+	GroupName string // what the groups are, e.g. the name of their column; may be empty
 	// FeatureNames are the names of the features of an instance, row-major, all
 	// different: the columns of a CSV file. nil: unknown.
 	FeatureNames []string

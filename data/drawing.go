@@ -96,7 +96,7 @@ func DrawCandidates(r *rand.Rand, label, classes, falsePositives int) []uint8 {
 func (d *Dataset) Select(bags []int) *Dataset {
 	out := &Dataset{
 		Name: d.Name, Shape: append([]int(nil), d.Shape...), Classes: d.Classes,
-		ClassNames: append([]string(nil), d.ClassNames...), FeatureNames: d.FeatureNames,
+		ClassNames: append([]string(nil), d.ClassNames...), FeatureNames: d.FeatureNames, GroupName: d.GroupName,
 		Offsets: []int{0},
 	}
 	for _, b := range bags {
@@ -105,6 +105,9 @@ func (d *Dataset) Select(bags []int) *Dataset {
 		out.Candidates = append(out.Candidates, d.CandidateSet(b)...)
 		if d.Labels != nil {
 			out.Labels = append(out.Labels, d.Labels[b])
+		}
+		if d.Groups != nil {
+			out.Groups = append(out.Groups, d.Groups[b])
 		}
 		if d.BagNames != nil {
 			out.BagNames = append(out.BagNames, d.BagNames[b])

@@ -147,13 +147,14 @@ func FuzzIDX(f *testing.F) {
 
 func FuzzSplitCSV(f *testing.F) {
 	f.Add([]byte("split,part,bags\n1,train,1 2\n1,test,3\n"))
+	f.Add([]byte("split,part,bags\n1,train,1 2\n1,validation,4\n1,test,3\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		train, test, err := decodeIndexCSV(bytes.NewReader(b), "fuzz.csv", 1)
+		numbers, err := decodeIndexCSV(bytes.NewReader(b), "fuzz.csv", 1)
 		if err != nil {
 			return
 		}
-		if s, err := newIndexSplit("fuzz.csv", train, test, 10); err == nil && len(s.Train)+len(s.Test) != 10 {
-			t.Errorf("a split of 10 bags has parts of %d and %d", len(s.Train), len(s.Test))
+		if s, err := newIndexSplit("fuzz.csv", numbers, 10); err == nil && len(s.Train)+len(s.Validation)+len(s.Test) != 10 {
+			t.Errorf("a split of 10 bags has parts of %d, %d and %d", len(s.Train), len(s.Validation), len(s.Test))
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -25,6 +26,8 @@ const (
 	keyClassNames = "class_names"     // unicode [k]; may be missing
 	keyBagNames   = "bag_names"       // unicode [m]; may be missing
 	keyFeatures   = "feature_names"   // unicode [d]; may be missing
+	keyGroups     = "groups"          // unicode or whole numbers [m]; may be missing
+	keyGroupName  = "group_name"      // unicode [1]; may be missing
 )
 
 // readNPZ reads the arrays above; others in the file are left alone.
@@ -105,6 +108,12 @@ func (z *npzReader) dataset(path string) *Dataset {
 	note(z.names(keyClassNames, "classes", &d.ClassNames))
 	note(z.names(keyBagNames, "bags", &d.BagNames))
 	note(z.names(keyFeatures, "features", &d.FeatureNames))
+	note(z.groups(&d.Groups))
+	var groupName []string
+	note(z.names(keyGroupName, "groups", &groupName))
+	if len(groupName) > 0 {
+		d.GroupName = groupName[0]
+	}
 	if len(z.faults) > 0 {
 		return nil
 	}
@@ -147,6 +156,24 @@ func (z *npzReader) names(key, axis string, to *[]string) error {
 			return fmt.Errorf("has the shape %v; [%s] is needed", h.shape, axis)
 		}
 		*to, err = h.strings(r)
+		return err
+	})
+}
+
+// groups reads the names or numbers of the groups of the bags.
+func (z *npzReader) groups(to *[]string) error {
+	return z.read(keyGroups, false, func(h *npyHeader, r io.Reader) (err error) {
+		if len(h.shape) != 1 {
+			return fmt.Errorf("has the shape %v; [bags] is needed", h.shape)
+		}
+		if h.text() {
+			*to, err = h.strings(r)
+			return err
+		}
+		numbers, err := h.ints(r, "the group of each bag")
+		for _, n := range numbers {
+			*to = append(*to, strconv.Itoa(n))
+		}
 		return err
 	})
 }
@@ -209,6 +236,10 @@ func writeNPZ(w io.Writer, d *Dataset) error {
 	z.names(keyClassNames, d.ClassNames)
 	z.names(keyBagNames, d.BagNames)
 	z.names(keyFeatures, d.FeatureNames)
+	z.names(keyGroups, d.Groups)
+	if d.Groups != nil && d.GroupName != "" {
+		z.names(keyGroupName, []string{d.GroupName})
+	}
 	return errors.Join(z.err, z.zip.Close())
 }
 

@@ -51,6 +51,7 @@ func (d *Dataset) Validate(source string) error {
 	v.labels()
 	v.names()
 	v.bagNames()
+	v.groups()
 	v.featureNames()
 	return v.list.Err()
 }
@@ -99,6 +100,9 @@ func (v *validator) shape() {
 	}
 	if d.FeatureNames != nil && len(d.FeatureNames) != dim {
 		v.errorf("%d names of features for %d features", len(d.FeatureNames), dim)
+	}
+	if d.Groups != nil && len(d.Groups) != bags {
+		v.errorf("%s for %s", diag.Count(len(d.Groups), "group"), diag.Count(bags, "bag"))
 	}
 	if d.BagNames != nil && len(d.BagNames) != bags {
 		v.errorf("%s for %s", diag.Count(len(d.BagNames), "bag name"), diag.Count(bags, "bag"))
@@ -217,6 +221,14 @@ func (v *validator) bagNames() {
 			v.errorf("bags %d and %d are both named %q", other+1, i+1, name)
 		} else {
 			first[name] = i
+		}
+	}
+}
+
+func (v *validator) groups() {
+	for i, name := range v.d.Groups {
+		if !plainName(name) {
+			v.errorf("bag %d has the group %q, which is empty, not plain text (UTF-8), or has spaces around it", i+1, name)
 		}
 	}
 }

@@ -63,6 +63,8 @@ var columnRows = []schema.Row{
 		Doc: "Name of the column with the candidate labels, if it is not candidates."},
 	{Name: "instance_label", Type: schema.Text, Applies: schema.When(func(s *Spec) bool { return s.Data.Columns.InstanceLabel.V != "" }), Field: schema.Bind(func(s *Spec) any { return &s.Data.Columns.InstanceLabel }),
 		Doc: "Name of the column with the class of the instance, if it is not instance_label."},
+	{Name: "group", Type: schema.Text, Applies: schema.When(func(s *Spec) bool { return s.Data.Columns.Group.V != "" }), Field: schema.Bind(func(s *Spec) any { return &s.Data.Columns.Group }),
+		Doc: "Name of the column with the group of the bag, such as the patient, if it is not data.split.group."},
 	{Name: "ignore", Type: schema.Texts, Applies: schema.When(func(s *Spec) bool { return len(s.Data.Columns.Ignore.V) > 0 }), Field: schema.Bind(func(s *Spec) any { return &s.Data.Columns.Ignore }),
 		Doc: "Columns that are not read, such as [patient, x, y]."},
 	{Name: "features", Type: schema.Texts, Applies: schema.When(func(s *Spec) bool { return len(s.Data.Columns.Features.V) > 0 }), Field: schema.Bind(func(s *Spec) any { return &s.Data.Columns.Features }),
@@ -109,10 +111,18 @@ var generatedRows = []schema.Row{
 
 func (s *Spec) indexed() bool { return s.Data.Split.Index.V != "" }
 func (s *Spec) drawn() bool   { return !s.indexed() }
+func (s *Spec) folded() bool  { return s.drawn() && s.Data.Split.Folds.V > 0 }
+func (s *Spec) shared() bool  { return s.drawn() && !s.folded() }
 
 var splitRows = []schema.Row{
-	{Name: "train", Type: schema.Real, Default: "0.7", In: schema.Within(0, 1), Applies: schema.When((*Spec).drawn), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Train }),
+	{Name: "train", Type: schema.Real, Default: "0.7", In: schema.Within(0, 1), Applies: schema.When((*Spec).shared), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Train }),
 		Doc: "Share of training bags; the others are test bags."},
+	{Name: "folds", Type: schema.Whole, In: schema.Between(2, 1000), Applies: schema.When((*Spec).folded), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Folds }),
+		Doc: "Number of folds of about the same size, instead of train: the bags of one fold are test bags. Folds of the same seed are disjoint."},
+	{Name: "fold", Type: schema.Whole, Default: "1", In: schema.Between(1, 1000), Applies: schema.When((*Spec).folded), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Fold }),
+		Doc: "The fold with the test bags, from 1."},
+	{Name: "group", Type: schema.Text, Applies: schema.When(func(s *Spec) bool { return s.Data.Split.Group.V != "" }), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Group }),
+		Doc: "Groups of bags, such as patient: the name of a column of a CSV file, or of the groups stored in an .npz file. All bags of a group are in the same part. With index, other splits are errors."},
 	{Name: "stratify", Type: schema.Truth, Default: "true", Applies: schema.When((*Spec).drawn), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Stratify }),
 		Doc: "Draw the same share of every class, where true labels are known; false: draw from all bags alike."},
 	{Name: "seed", Type: schema.Whole, Default: "1", In: schema.Between(0, maxCount), Applies: schema.When((*Spec).drawn), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Seed }),

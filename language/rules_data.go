@@ -40,6 +40,7 @@ func (c *checker) dataRules() {
 			}
 		}
 	}
+	c.groupRules()
 	if _, ok := ndarray.SizeWithin(d.Shape.V, maxCount); !ok {
 		c.add(d.Shape.Pos, "an instance of data.shape %v would hold more than %d numbers", d.Shape.V, maxCount)
 	}
@@ -85,11 +86,41 @@ func (c *checker) generatedRules() {
 	}
 }
 
+// groupRules checks where the groups of the bags come from.
+func (c *checker) groupRules() {
+	column, group := c.spec.Data.Columns.Group, c.spec.Data.Split.Group
+	switch {
+	case group.V != "" && c.spec.Generates():
+		note(c.clash([]diag.Pos{group.Pos, c.spec.Data.Set.Pos}, "data.split.group is %q, but generated bags have no groups", group.V), "name a dataset with data.set")
+	case column.V != "" && group.V == "":
+		note(c.add(column.Pos, "data.columns.group has no effect without data.split.group"), "add split: {group: %s}", column.V)
+	case column.V != "" && !strings.EqualFold(column.V, group.V):
+		c.clash([]diag.Pos{column.Pos, group.Pos}, "data.columns.group is %q, data.split.group is %q: they must be the same", column.V, group.V)
+	}
+}
+
 // shareRule refuses a share of training bags that leaves none to train or to test.
 func (c *checker) shareRule() {
-	share, bags := c.spec.Data.Split.Train, c.spec.Data.Generated.Bags
-	if n := int(math.Round(share.V * float64(bags.V))); c.spec.drawn() && (n < 1 || n >= bags.V) {
+	share, bags, folds := c.spec.Data.Split.Train, c.spec.Data.Generated.Bags, c.spec.Data.Split.Folds
+	if c.spec.folded() && folds.V > bags.V {
+		c.clash([]diag.Pos{folds.Pos, bags.Pos}, "%s cannot be divided into %d folds", diag.Count(bags.V, "bag"), folds.V)
+	}
+	if n := int(math.Round(share.V * float64(bags.V))); c.spec.shared() && (n < 1 || n >= bags.V) {
 		note(c.clash([]diag.Pos{share.Pos, bags.Pos}, "a share of %v of %s leaves %d for training and %d for testing", share.V, diag.Count(bags.V, "bag"), n, bags.V-n), "both need at least one bag")
+	}
+}
+
+// foldRules checks the settings of folds against each other.
+func (c *checker) foldRules() {
+	s := &c.spec.Data.Split
+	switch {
+	case s.Folds.V == 0 && s.Fold.Set():
+		note(c.add(s.Fold.Pos, "data.split.fold has no effect without folds"), "give the number of folds, such as folds: 5")
+	case s.Folds.V > 0 && s.Fold.V > s.Folds.V:
+		c.clash([]diag.Pos{s.Fold.Pos, s.Folds.Pos}, "fold is %d, but there are only %d folds", s.Fold.V, s.Folds.V)
+	}
+	if s.Folds.V > 0 && c.pointless(s.Train.Pos, s.Folds.Pos) {
+		note(c.add(s.Train.Pos, "data.split.train has no effect with folds"), "one of %d folds has the test bags", s.Folds.V)
 	}
 }
 
@@ -99,12 +130,13 @@ func (c *checker) splitRules() {
 		if s.Part.Set() {
 			note(c.add(s.Part.Pos, "data.split.part has no effect without index"), "name the file of splits with index")
 		}
+		c.foldRules()
 		return
 	}
 	for _, other := range []struct {
 		name string
 		pos  diag.Pos
-	}{{"train", s.Train.Pos}, {"seed", s.Seed.Pos}} {
+	}{{"train", s.Train.Pos}, {"folds", s.Folds.Pos}, {"fold", s.Fold.Pos}, {"seed", s.Seed.Pos}} {
 		if c.pointless(other.pos, s.Index.Pos) {
 			note(c.add(other.pos, "data.split.%s has no effect beside index", other.name), "the index file says which bags train")
 		}

@@ -52,6 +52,7 @@ type Data struct {
 // Columns says what the columns of a CSV file are that are not recognised by their names.
 type Columns struct {
 	Bag, Label, Candidates, InstanceLabel schema.Str  // names of the columns; empty: the usual ones
+	Group                                 schema.Str  // name of the column; empty: that of Split
 	Ignore                                schema.Strs // not read
 	Features                              schema.Strs // features although they are named like identifiers
 }
@@ -69,10 +70,13 @@ type Generated struct {
 	Seed       schema.Int
 }
 
-// Split says which bags train. Index names a file of bag numbers; else a share
-// of the bags is drawn at random.
+// Split says which bags train. Index names a file of bag numbers; else the bags are
+// divided into folds, or a share of them is drawn at random.
 type Split struct {
-	Train    schema.Float // share of training bags
+	Train    schema.Float // share of training bags; not used with Folds
+	Folds    schema.Int   // parts of the bags, one of which tests; 0: a share trains
+	Fold     schema.Int   // the part that tests, counted from 1
+	Group    schema.Str   // of the bags that stay together; empty: none
 	Stratify schema.Bool  // the same share of every class
 	Seed     schema.Int
 	Index    schema.Str // path of a .mat with trainIndex and testIndex, or of a splits CSV

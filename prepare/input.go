@@ -66,12 +66,13 @@ func openAny(spec *language.Spec, folder data.Folder) (*data.Dataset, error) {
 		return nil, hintSet(err, spec.Data.Set)
 	}
 	o := folder.Options
-	o.Columns = columnsOf(&spec.Data.Columns, o.Columns)
+	o.Columns = columnsOf(spec, o.Columns)
 	return data.OpenWith(path, o)
 }
 
 // columnsOf adds the columns that a spec declares to those of the command line.
-func columnsOf(c *language.Columns, flags data.Columns) data.Columns {
+func columnsOf(spec *language.Spec, flags data.Columns) data.Columns {
+	c := &spec.Data.Columns
 	names := func(more []string, list schema.Strs) []string {
 		more = slices.Clone(more)
 		for _, name := range list.V {
@@ -80,7 +81,10 @@ func columnsOf(c *language.Columns, flags data.Columns) data.Columns {
 		return more
 	}
 	return data.Columns{
-		Roles:  data.Roles{Bag: c.Bag.V, Label: c.Label.V, Candidates: c.Candidates.V, InstanceLabel: c.InstanceLabel.V},
+		Roles: data.Roles{
+			Bag: c.Bag.V, Label: c.Label.V, Candidates: c.Candidates.V, InstanceLabel: c.InstanceLabel.V,
+			Group: cmp.Or(c.Group.V, spec.Data.Split.Group.V),
+		},
 		Ignore: names(flags.Ignore, c.Ignore), Features: names(flags.Features, c.Features),
 	}
 }
@@ -91,29 +95,6 @@ func prototypes(g language.Generated) data.PrototypeOptions {
 		Positives: g.Positives.V, MinSize: g.MinSize.V, MaxSize: g.MaxSize.V, Noise: g.Noise.V,
 		Seed: uint64(g.Seed.V),
 	}
-}
-
-// openSplit splits a number of bags as the spec says. labels holds their true labels,
-// see data.RandomSplit. A share that leaves one part without bags is a *SpecError.
-func openSplit(spec *language.Spec, bags int, labels []int, folder data.Folder) (*data.Split, error) {
-	s := spec.Data.Split
-	if s.Index.V == "" {
-		split, err := data.RandomSplit(bags, labels, data.SplitOptions{Train: s.Train.V, Stratify: s.Stratify.V, Seed: uint64(s.Seed.V)})
-		if err != nil {
-			pos := cmp.Or(s.Train.Pos, spec.Data.Set.Pos)
-			return nil, &SpecError{spec.Locate(diag.Errorf(pos, "%v", err))}
-		}
-		return split, nil
-	}
-	path, err := find(spec, s.Index, folder)
-	if err != nil {
-		return nil, &DataError{err}
-	}
-	split, err := data.OpenSplit(path, s.Part.V, bags)
-	if err != nil {
-		return nil, &DataError{err}
-	}
-	return split, nil
 }
 
 // DataError marks an error of a data set, so that callers can tell it from those
@@ -178,7 +159,7 @@ var assumed = compile.Signature{Instance: []int{32}, Classes: 5}
 // facts is what is known of the data of a spec without training on it.
 type facts struct {
 	sig  compile.Signature
-	bags int     // 0: not known
+	bags bags
 	size float64 // of a bag, on average
 	note string  // what is missing
 }
@@ -198,13 +179,13 @@ func SignatureOf(spec *language.Spec, folder data.Folder) (sig compile.Signature
 // look finds the facts of the data of a spec.
 func look(spec *language.Spec, folder data.Folder) (f facts, err error) {
 	if g := spec.Data.Generated; spec.Generates() {
-		f.bags, f.size = g.Bags.V, float64(g.MinSize.V+g.MaxSize.V)/2
+		f.bags.count, f.size = g.Bags.V, float64(g.MinSize.V+g.MaxSize.V)/2
 		f.sig, err = compile.SignatureOf(spec, []int{g.Features.V}, g.Classes.V)
 		return f, err
 	}
 	set, err := openData(spec, folder)
 	if err == nil {
-		f.bags, f.size = set.Bags(), meanSize(set)
+		f.bags, f.size = bagsOf(set), meanSize(set)
 		f.sig, err = compile.SignatureOf(spec, set.Shape, set.Classes)
 		return f, err
 	}

@@ -46,7 +46,7 @@ func Trials(list []*language.Spec, folder data.Folder) ([]*train.Trial, error) {
 	opened := map[source]*data.Dataset{}
 	trials := make([]*train.Trial, len(list))
 	for i, spec := range list {
-		from := source{spec.Data.Set.V, spec.Data.SHA256.V, fmt.Sprintf("%q", columnsOf(&spec.Data.Columns, data.Columns{})), spec.Data.Generated}
+		from := source{spec.Data.Set.V, spec.Data.SHA256.V, fmt.Sprintf("%q", columnsOf(spec, data.Columns{})), spec.Data.Generated}
 		set, err := opened[from], error(nil)
 		if set == nil {
 			if set, err = openData(spec, folder); err != nil {
@@ -54,7 +54,7 @@ func Trials(list []*language.Spec, folder data.Folder) ([]*train.Trial, error) {
 			}
 			opened[from] = set
 		}
-		split, err := openSplit(spec, set.Bags(), set.Labels, folder)
+		split, err := openSplit(spec, bagsOf(set), folder)
 		if err != nil {
 			return nil, err
 		}

@@ -39,13 +39,13 @@ func Validate(name string, overrides []string, folder data.Folder) (Verdict, err
 			return Verdict{}, err
 		}
 		v.Parameters = program.FlatSize()
-		v.note(CheckMemory("training", program, batchOf(program, facts.bags, facts.size)))
+		v.note(CheckMemory("training", program, batchOf(program, facts.bags.count, facts.size)))
 	}
 	if spec.Generates() {
 		v.note(prototypes(spec.Data.Generated).Fits())
 	}
-	if facts.bags > 0 {
-		if _, err := openSplit(spec, facts.bags, nil, folder); err != nil {
+	if facts.bags.count > 0 {
+		if _, err := openSplit(spec, facts.bags, folder); err != nil {
 			return Verdict{}, err
 		}
 	}

@@ -22,7 +22,7 @@ import (
 const (
 	ModelFile   = "model.onnx"
 	SpecFile    = "spec.yaml"    // the spec with all its defaults
-	SplitFile   = "split.json"   // {"train": [...], "test": [...]}, bags counted from 1
+	SplitFile   = "split.json"   // {"train": [...], "test": [...]} and "validation" if it has bags, bags counted from 1
 	SummaryFile = "summary.json" // written last: a folder that has it is finished
 	PlotsFolder = "plots"
 )

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -8,12 +9,6 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/train"
-)
-
-// Parts of a split, as SplitFile and predictions name them.
-const (
-	TrainPart = "train"
-	TestPart  = "test"
 )
 
 // UnknownSplitError reports that a model was trained on some bags of a dataset, and that
@@ -42,11 +37,10 @@ func PartsOf(model, dataSHA256 string, split json.RawMessage, set *data.Dataset)
 			continue
 		}
 		parts := make([]string, set.Bags())
-		for _, bag := range s.Train {
-			parts[bag] = TrainPart
-		}
-		for _, bag := range s.Test {
-			parts[bag] = TestPart
+		for _, part := range s.Parts() {
+			for _, bag := range part.Bags {
+				parts[bag] = part.Name
+			}
 		}
 		return parts, nil
 	}
@@ -55,8 +49,9 @@ func PartsOf(model, dataSHA256 string, split json.RawMessage, set *data.Dataset)
 
 // splitFile is the content of SplitFile. Bags count from 1 in the order of the dataset.
 type splitFile struct {
-	Train []int `json:"train"`
-	Test  []int `json:"test"`
+	Train      []int `json:"train"`
+	Validation []int `json:"validation,omitempty"`
+	Test       []int `json:"test"`
 }
 
 // readSplit reads the split of the run in a folder, or returns nil if there is none for
@@ -67,11 +62,12 @@ func readSplit(dir string, bags int) *data.Split {
 		return nil
 	}
 	train, errTrain := fromOne(f.Train, bags)
+	validation, errValidation := fromOne(f.Validation, bags)
 	test, errTest := fromOne(f.Test, bags)
-	if errTrain != nil || errTest != nil {
+	if cmp.Or(errTrain, errValidation, errTest) != nil {
 		return nil
 	}
-	return &data.Split{Train: train, Test: test}
+	return &data.Split{Train: train, Validation: validation, Test: test}
 }
 
 // fromOne turns the numbers of bags that count from 1 into those that count from 0.

@@ -51,7 +51,7 @@ type DataFacts struct {
 	SHA256  string   `json:"sha256"`
 }
 
-// writeSplit writes the bags of both parts, counted from 1 in the order of the dataset,
+// writeSplit writes the bags of each part, counted from 1 in the order of the dataset,
 // for other programs that train or test on the same ones.
 func writeSplit(dir string, s *data.Split) error {
 	toOne := func(bags []int) []int {
@@ -61,7 +61,7 @@ func writeSplit(dir string, s *data.Split) error {
 		}
 		return out
 	}
-	text, err := json.Marshal(splitFile{toOne(s.Train), toOne(s.Test)})
+	text, err := json.Marshal(splitFile{toOne(s.Train), toOne(s.Validation), toOne(s.Test)})
 	if err != nil {
 		return err
 	}

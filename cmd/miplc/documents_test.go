@@ -20,11 +20,10 @@ import (
 
 var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
 
-// TestDocumentedSpecs checks that the specs and experiments in the README and the tutorial
-// are valid.
+// TestDocumentedSpecs checks that the specs and experiments in these pages are valid.
 func TestDocumentedSpecs(t *testing.T) {
 	shown := 0
-	for _, document := range []string{"README.md", "docs/tutorial.md"} {
+	for _, document := range []string{"README.md", "docs/tutorial.md", "docs/data.md"} {
 		text, err := os.ReadFile("../../" + document)
 		if err != nil {
 			t.Fatal(err)

@@ -27,6 +27,7 @@ func importCommand(con *console.Console) *cobra.Command {
 		RunE:    func(*cobra.Command, []string) error { return runImport(o) },
 	}
 	console.SizeFlag(cmd.Flags(), &o.Limits)
+	cmd.Flags().StringVar(&o.Limits.Columns.Roles.Group, "group-column", "", "column of a CSV file with the group of each bag, e.g. patient")
 	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite OUT if it exists")
 	return cmd
 }

@@ -169,7 +169,7 @@ func predict(ctx context.Context, o *options, model *runtime.Model, set *data.Da
 // scores computes the measures: of each part of the split, or of all bags together if the
 // model was not trained on any of them. candidates are those of all bags of the dataset.
 func (r *result) scores(split bool, candidates func(bag int) []uint8, detail bool) {
-	parts := []part{{Part: runs.TrainPart}, {Part: runs.TestPart}}
+	parts := []part{{Part: data.TrainPart}, {Part: data.TestPart}}
 	for _, b := range r.Bags {
 		label := -1
 		if b.True != nil {
@@ -215,7 +215,7 @@ func (r *result) print(w io.Writer) error {
 		r.score.print(w, "")
 	}
 	for _, p := range r.Parts {
-		p.print(w, map[string]string{runs.TrainPart: "training ", runs.TestPart: "test "}[p.Part])
+		p.print(w, map[string]string{data.TrainPart: "training ", data.ValidationPart: "validation ", data.TestPart: "test "}[p.Part])
 	}
 	return nil
 }

@@ -1,0 +1,82 @@
+package prepare
+
+import (
+	"cmp"
+	"errors"
+	"strings"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/language"
+)
+
+// bags is what a split depends on.
+type bags struct {
+	count     int      // 0: unknown
+	labels    []int    // see data.RandomSplit
+	classes   []string // names
+	groups    []string // nil: none
+	groupName string
+}
+
+func bagsOf(set *data.Dataset) bags {
+	return bags{set.Bags(), set.Labels, set.Names(), set.Groups, set.GroupName}
+}
+
+// openSplit splits bags as the spec says. Settings that do not fit the bags are a
+// *SpecError, wrong index files a *DataError.
+func openSplit(spec *language.Spec, b bags, folder data.Folder) (*data.Split, error) {
+	groups, err := groupsOf(spec, b)
+	if err != nil {
+		return nil, err
+	}
+	s := spec.Data.Split
+	if s.Index.V == "" {
+		split, err := data.RandomSplit(b.count, b.labels, data.SplitOptions{
+			Train: s.Train.V, Folds: s.Folds.V, Fold: s.Fold.V, Groups: groups, Classes: b.classes, Stratify: s.Stratify.V, Seed: uint64(s.Seed.V),
+		})
+		return split, misfit(spec, err)
+	}
+	path, err := find(spec, s.Index, folder)
+	if err != nil {
+		return nil, &DataError{err}
+	}
+	split, err := data.OpenSplit(path, s.Part.V, b.count)
+	if err != nil {
+		return nil, &DataError{err}
+	}
+	if groups != nil {
+		err = split.CheckGroups(groups)
+	}
+	return split, misfit(spec, err)
+}
+
+// groupsOf returns the groups that a split keeps together, or nil.
+func groupsOf(spec *language.Spec, b bags) ([]string, error) {
+	want := spec.Data.Split.Group
+	switch {
+	case want.V == "":
+		return nil, nil
+	case b.groups == nil:
+		return nil, &SpecError{spec.Locate(diag.Errorf(want.Pos, "the bags of %s have no groups", spec.Data.Set.V).
+			WithNote("an .npz file has the groups of its bags in the array groups; a CSV file in the column %s", want.V))}
+	case b.groupName != "" && !strings.EqualFold(b.groupName, want.V):
+		return nil, &SpecError{spec.Locate(diag.Errorf(want.Pos, "the bags of %s have no groups %q; they have %q", spec.Data.Set.V, want.V, b.groupName))}
+	}
+	return b.groups, nil
+}
+
+// misfit reports a setting of the split that does not fit the bags at its place.
+func misfit(spec *language.Spec, err error) error {
+	wrong, ok := errors.AsType[*data.SplitError](err)
+	if !ok {
+		return err
+	}
+	s := &spec.Data.Split
+	pos := map[string]diag.Pos{"train": s.Train.Pos, "folds": s.Folds.Pos, "group": s.Group.Pos}[wrong.Setting]
+	d := diag.Errorf(cmp.Or(pos, spec.Data.Set.Pos), "%s", wrong.Text)
+	if wrong.Note != "" {
+		d = d.WithNote("%s", wrong.Note)
+	}
+	return &SpecError{spec.Locate(d)}
+}
