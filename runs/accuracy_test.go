@@ -3,11 +3,13 @@ package runs
 import (
 	"context"
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/spectest"
+	"github.com/miplc/miplc/measure"
 	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
@@ -84,18 +86,22 @@ func TestAccuraciesOfTheEngineAreReplaced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, confusion := *report.TestAccuracy, fmt.Sprint(report.Confusion)
+	logLoss := report.Measures.Test()[measure.LogLoss]
+	want, confusion := *report.TestAccuracy, fmt.Sprint(report.Detail.Confusion)
 	spoil := func() {
 		wrong := 2.0
-		report.TestAccuracy, report.TrainAccuracy, report.Confusion = &wrong, nil, nil
+		report.TestAccuracy, report.TrainAccuracy, report.Detail, report.Measures = &wrong, nil, nil, nil
 	}
 	hold := func(how string, err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatalf("%s: %v", how, err)
 		}
-		if *report.TestAccuracy != want || report.TrainAccuracy == nil || fmt.Sprint(report.Confusion) != confusion {
-			t.Errorf("%s: accuracy %g, want %g; confusion %v", how, *report.TestAccuracy, want, report.Confusion)
+		if *report.TestAccuracy != want || report.TrainAccuracy == nil || fmt.Sprint(report.Detail.Confusion) != confusion {
+			t.Errorf("%s: accuracy %g, want %g; confusion %v", how, *report.TestAccuracy, want, report.Detail.Confusion)
+		}
+		if v := report.Measures.Test()[measure.LogLoss]; math.Abs(v-logLoss) > 1e-4 || v == 0 {
+			t.Errorf("%s: log loss %g, want %g", how, v, logLoss)
 		}
 	}
 	spoil()
@@ -108,5 +114,5 @@ func TestAccuraciesOfTheEngineAreReplaced(t *testing.T) {
 	hold("in onnx-go", JudgeAlone(context.Background(), trial, report, t.TempDir()))
 	spoil()
 	notAFile := []byte("none of the back ends opens this")
-	hold("in the interpreter", verify.Accuracies(context.Background(), trial, report, notAFile, "", verify.Interpreted(trial.Program, report.State.Params)))
+	hold("in the interpreter", verify.Measure(context.Background(), trial, report, notAFile, "", verify.Interpreted(trial.Program, report.State.Params)))
 }

@@ -155,7 +155,7 @@ func finish(ctx context.Context, t *train.Trial, report *train.Report, place tra
 	if err != nil {
 		return nil, err
 	}
-	if err := verify.Accuracies(ctx, t, report, content, lib, verify.Interpreted(program, params)); err != nil {
+	if err := verify.Measure(ctx, t, report, content, lib, verify.Interpreted(program, params)); err != nil {
 		return nil, err
 	}
 	plots, err := writePlots(t.Dir, t.Program.Spec.Name.V, forPlots(report), t.Data)
@@ -244,7 +244,7 @@ func summarize(t *train.Trial, r *train.Report, place train.Placement, version s
 		Name: spec.Name.V, Version: version, Engine: r.Engine, EngineReason: place.Reason, Device: place.Device, DeviceName: place.DeviceName,
 		Environment: EnvironmentOf(t.Program, place), Epochs: r.Epochs, Seed: r.Seed,
 		Parameters: p.FlatSize(), Diverged: r.Diverged, Accuracy: r.TestAccuracy, Sampled: r.SampledAccuracy, TrainAccuracy: r.TrainAccuracy,
-		Disambiguation: r.Disambiguation, Loss: r.Loss, Confusion: r.Confusion, ConfusionBags: r.ConfusionOf,
+		Disambiguation: r.Disambiguation, Loss: r.Loss, Measures: r.Measures, DetailOf: r.DetailOf, Detail: r.Detail,
 		Seconds:    r.Seconds,
 		Data:       DataFacts{t.Data.Name, t.Data.Bags(), t.Data.Names(), t.Data.Hash()},
 		Split:      splitFacts{t.Split.Source, r.TrainBags, r.TestBags, train.SplitHash(t.Split)},

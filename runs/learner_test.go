@@ -183,7 +183,7 @@ func TestLearnerWithoutTestBags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := r.Runs[0]; s.ConfusionBags != "train" || s.Accuracy != nil || s.TrainAccuracy == nil {
+	if s := r.Runs[0]; s.DetailOf != "train" || s.Accuracy != nil || s.TrainAccuracy == nil {
 		text, _ := json.Marshal(s)
 		t.Errorf("summary %s", text)
 	}

@@ -79,5 +79,5 @@ func JudgeAlone(ctx context.Context, t *train.Trial, report *train.Report, libra
 	if err != nil {
 		return err
 	}
-	return verify.Accuracies(ctx, t, report, content, library, verify.Interpreted(&alone, params))
+	return verify.Measure(ctx, t, report, content, library, verify.Interpreted(&alone, params))
 }

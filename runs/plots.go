@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/outfile"
@@ -15,13 +14,14 @@ import (
 
 // Files of the figures, in the folder of plots.
 const (
-	lossPlot      = "loss.svg"
-	attentionPlot = "attention.svg"
-	weightsPlot   = "label-weights.svg"
-	confusionPlot = "confusion.svg"
+	lossPlot        = "loss.svg"
+	attentionPlot   = "attention.svg"
+	weightsPlot     = "label-weights.svg"
+	confusionPlot   = "confusion.svg"
+	reliabilityPlot = "reliability.svg"
 )
 
-var plotFiles = []string{lossPlot, attentionPlot, weightsPlot, confusionPlot}
+var plotFiles = []string{lossPlot, attentionPlot, weightsPlot, confusionPlot, reliabilityPlot}
 
 // writePlots draws the figures of a run into the folder of plots. Figures that
 // have nothing to show are left out. It returns the names of the files.
@@ -41,8 +41,11 @@ func writePlots(dir, title string, report *train.Report, set *data.Dataset) ([]s
 		{weightsPlot, len(report.Trajectories) > 0, func(w io.Writer) error {
 			return plot.WeightTrajectories(w, title+": label weights of training bags", report.Trajectories, classes)
 		}},
-		{confusionPlot, slices.ContainsFunc(report.Confusion, func(row []int) bool { return slices.Max(row) > 0 }), func(w io.Writer) error {
-			return plot.Confusion(w, fmt.Sprintf("%s: %s bags", title, report.ConfusionOf), report.Confusion, classes)
+		{confusionPlot, report.Detail.Accuracy != nil, func(w io.Writer) error {
+			return plot.Confusion(w, fmt.Sprintf("%s: %s bags", title, report.DetailOf), report.Detail.Confusion, classes)
+		}},
+		{reliabilityPlot, len(report.Detail.Reliability) > 0, func(w io.Writer) error {
+			return plot.Reliability(w, fmt.Sprintf("%s: calibration on the %s bags", title, report.DetailOf), report.Detail.Reliability)
 		}},
 	}
 	var names []string

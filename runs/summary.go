@@ -7,6 +7,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/measure"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/verify/parity"
 )
@@ -32,8 +33,9 @@ type Summary struct {
 	TrainAccuracy  *float64          `json:"train_accuracy,omitempty"`
 	Disambiguation *float64          `json:"disambiguation_accuracy,omitempty"` // training bags whose largest label weight is on the true label
 	Loss           float64           `json:"loss"`                              // mean of the last epoch
-	Confusion      [][]int           `json:"confusion"`                         // [true][predicted] bags
-	ConfusionBags  string            `json:"confusion_bags"`                    // test or train
+	Measures       train.Measures    `json:"measures"`                          // of the exported model, by part of the split
+	DetailOf       string            `json:"detail_of"`                         // part of the split: test, or train without test bags
+	Detail         *measure.Detail   `json:"detail"`                            // classes, confusion matrix and calibration of that part
 	Seconds        float64           `json:"seconds"`                           // of training
 	Data           DataFacts         `json:"data"`
 	Split          splitFacts        `json:"split"`

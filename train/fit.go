@@ -246,7 +246,7 @@ func (f *fit) states() ([]*State, error) {
 // outcomes sums all runs up after their last epochs.
 func (f *fit) outcomes() ([]Outcome, error) {
 	// Where all epochs came from the checkpoint nothing was evaluated.
-	if err := f.predict(pick(f.runs, func(r *Run) bool { part, _, _ := r.judged(); return r.Last[part] == nil })); err != nil {
+	if err := f.predict(pick(f.runs, func(r *Run) bool { part, _ := r.judged(); return r.Last[part] == nil })); err != nil {
 		return nil, err
 	}
 	states, err := f.states()
@@ -261,7 +261,7 @@ func (f *fit) outcomes() ([]Outcome, error) {
 		if list[i].Err = r.err; r.err != nil {
 			continue
 		}
-		if part, _, _ := r.judged(); r.Last[part] == nil {
+		if part, _ := r.judged(); r.Last[part] == nil {
 			r.Last = r.found
 		}
 		list[i].Report = r.Report(f.place.Engine, states[i])

@@ -32,13 +32,13 @@ func TestRunLearns(t *testing.T) {
 		t.Errorf("loss went from %v to %v", first, r.Loss)
 	}
 	total := 0
-	for _, row := range r.Confusion {
+	for _, row := range r.Detail.Confusion {
 		for _, n := range row {
 			total += n
 		}
 	}
-	if total != len(o.Split.Test) || r.ConfusionOf != "test" {
-		t.Errorf("confusion matrix of %s counts %d bags, want %d test bags", r.ConfusionOf, total, len(o.Split.Test))
+	if total != len(o.Split.Test) || r.DetailOf != "test" {
+		t.Errorf("confusion matrix of %s counts %d bags, want %d test bags", r.DetailOf, total, len(o.Split.Test))
 	}
 	if got := watch.plan; got.Steps != 6 || got.TrainBags != 21 || got.TestBags != 9 || got.Parameters != 15 || got.Epochs != 30 {
 		t.Errorf("plan %+v", got)
@@ -138,7 +138,7 @@ func TestUnknownLabels(t *testing.T) {
 		t.Fatal(err)
 	}
 	total := 0
-	for _, row := range r.Confusion {
+	for _, row := range r.Detail.Confusion {
 		for _, n := range row {
 			total += n
 		}

@@ -27,6 +27,7 @@ type Metrics struct {
 	Terms          map[string]float64 `json:"terms"`                // unweighted, the same mean
 	TrainAccuracy  *float64           `json:"train_accuracy"`
 	TestAccuracy   *float64           `json:"test_accuracy"`
+	Measures       Measures           `json:"measures,omitempty"`      // nil if not measured in this epoch
 	Disambiguation *float64           `json:"disambiguation_accuracy"` // training bags whose largest label weight is on the true label
 	Seconds        float64            `json:"seconds"`
 }

@@ -2,6 +2,8 @@ package train
 
 import (
 	"slices"
+
+	"github.com/miplc/miplc/measure"
 )
 
 // Record is what a trial finds out on the way to its report.
@@ -16,10 +18,10 @@ type Record struct {
 	Last         [2]*Predictions // of the training and test bags at the last evaluation; nil: none yet
 }
 
-// Predictions are what a pass over some bags found.
+// Predictions are the results of predicting the bags of a part of a split, in its order.
 type Predictions struct {
-	Predicted []int // [bags] classes
-	Scores    Scores
+	measure.Predictions
+	Scores Scores
 }
 
 // Scores are attention scores by the kind of their instance. An instance is
@@ -93,10 +95,10 @@ func (r *Record) snapshot(epoch int) bool {
 	return epoch == 1 || epoch == (r.Epochs+1)/2 || epoch == r.Epochs
 }
 
-// Add takes in what was predicted for a bag: its class, and the attention scores
-// of its instances.
-func (r *Record) Add(o *Predictions, bag, class int, attention []float32) {
-	o.Predicted = append(o.Predicted, class)
+// Add adds the prediction of a bag: the probabilities of its classes and the attention
+// scores of its instances. It copies both.
+func (r *Record) Add(o *Predictions, bag int, probabilities, attention []float32) {
+	o.Predictions.Add(probabilities, r.truth(bag), r.Data.CandidateSet(bag))
 	for i, score := range attention {
 		at := r.Data.Offsets[bag] + i
 		switch {
@@ -118,12 +120,12 @@ func (r *Record) positive(bag, instance int) bool {
 	return label >= 0
 }
 
-// Evaluated takes in the predictions of the training and the test bags after an
-// epoch: the accuracies go into m.
+// Evaluated records the predictions of the training and the test bags after an epoch and
+// computes the measures of m.
 func (r *Record) Evaluated(epoch int, m *Metrics, found [2]*Predictions) {
 	r.Last = found
-	m.TrainAccuracy = r.Accuracy(r.Split.Train, found[0].Predicted)
-	m.TestAccuracy = r.Accuracy(r.Split.Test, found[1].Predicted)
+	m.Measures = measuresOf([2]*measure.Predictions{&found[0].Predictions, &found[1].Predictions})
+	m.TrainAccuracy, m.TestAccuracy = m.Measures.accuracies()
 	if r.snapshot(epoch) {
 		r.Attention = append(r.Attention, AttentionSnapshot{epoch, found[0].Scores, found[1].Scores})
 	}
@@ -157,27 +159,13 @@ func (r *Record) disambiguation() *float64 {
 	return c.share()
 }
 
-// confusion counts bags by true and predicted class, [true][predicted].
-func (r *Record) confusion(bags, predicted []int) [][]int {
-	matrix := make([][]int, r.Data.Classes)
-	for i := range matrix {
-		matrix[i] = make([]int, r.Data.Classes)
+// judged returns the part of the split whose predictions are reported in detail: the test
+// bags, or the training bags if there are no others. part is its place in Last.
+func (t *Trial) judged() (part int, name string) {
+	if len(t.Split.Test) == 0 {
+		return 0, trainPart
 	}
-	for i, bag := range bags {
-		if truth := r.truth(bag); truth >= 0 {
-			matrix[truth][predicted[i]]++
-		}
-	}
-	return matrix
-}
-
-// judged is the part of the split that the confusion matrix is of: the test
-// bags, or the training bags where there is none. part is its place in Last.
-func (r *Record) judged() (part int, bags []int, name string) {
-	if len(r.Split.Test) == 0 {
-		return 0, r.Split.Train, "train"
-	}
-	return 1, r.Split.Test, "test"
+	return 1, testPart
 }
 
 // Report sums a run up after its last epoch, which was evaluated.
@@ -192,8 +180,8 @@ func (r *Record) Report(engine string, state *State) *Report {
 	for _, m := range r.Metrics {
 		p.Seconds += m.Seconds
 	}
-	part, bags, name := r.judged()
-	p.Confusion, p.ConfusionOf = r.confusion(bags, r.Last[part].Predicted), name
+	part, name := r.judged()
+	p.Measures, p.Detail, p.DetailOf = final.Measures, r.Last[part].Detail(r.Data.Names()), name
 	return p
 }
 

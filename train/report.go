@@ -1,6 +1,9 @@
 package train
 
-import "github.com/miplc/miplc/learners"
+import (
+	"github.com/miplc/miplc/learners"
+	"github.com/miplc/miplc/measure"
+)
 
 // Trajectory is the path of the label weights of one training bag.
 type Trajectory struct {
@@ -28,24 +31,33 @@ type Report struct {
 	// posterior, else nil.
 	SampledAccuracy *float64     `json:"sampled_accuracy,omitempty"`
 	Disambiguation  *float64     `json:"disambiguation_accuracy"`
-	Confusion       [][]int      `json:"confusion"`      // [true][predicted] bags
-	ConfusionOf     string       `json:"confusion_bags"` // "test", or "train" when there is no test bag
+	Measures        Measures     `json:"measures"`  // like the accuracies
+	DetailOf        string       `json:"detail_of"` // part of the split: "test", or "train" if there is no test bag
 	Trajectories    []Trajectory `json:"trajectories"`
 	Seconds         float64      `json:"seconds"` // of all epochs, evaluation included
 
 	Metrics   []Metrics           `json:"-"`
+	Detail    *measure.Detail     `json:"-"` // of the part DetailOf
 	Attention []AttentionSnapshot `json:"-"` // at the epochs of Trial.Snapshots
 	State     *State              `json:"-"`
 	Solved    learners.Model      `json:"-"` // in the place of State, where a learner was solved
 	Weights   []float32           `json:"-"` // label weights of all bags, [bags, classes]; test bags keep their first ones
 }
 
-// Judge replaces accuracies and confusion matrix by those of other predictions of
-// the training and the test bags, such as the exported model's.
-func (r *Report) Judge(t *Trial, found [2][]int) {
+// Judge replaces accuracies, measures and details by those of other predictions of the
+// training and the test bags, such as the exported model's. probabilities[0] and [1] have a
+// row for each bag of the part.
+func (r *Report) Judge(t *Trial, probabilities [2][][]float32) {
 	rec := Record{Trial: t}
-	r.TrainAccuracy = rec.Accuracy(t.Split.Train, found[0])
-	r.TestAccuracy = rec.Accuracy(t.Split.Test, found[1])
-	part, bags, _ := rec.judged()
-	r.Confusion = rec.confusion(bags, found[part])
+	var found [2]*measure.Predictions
+	for part, bags := range [][]int{t.Split.Train, t.Split.Test} {
+		found[part] = &measure.Predictions{}
+		for i, bag := range bags {
+			found[part].Add(probabilities[part][i], rec.truth(bag), t.Data.CandidateSet(bag))
+		}
+	}
+	r.Measures = measuresOf(found)
+	r.TrainAccuracy, r.TestAccuracy = r.Measures.accuracies()
+	part, name := t.judged()
+	r.Detail, r.DetailOf = found[part].Detail(t.Data.Names()), name
 }

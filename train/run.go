@@ -94,14 +94,14 @@ func (r *Run) AddStep(step int, bags []int, out *Result) error {
 // startPrediction makes room for what Predicted brings.
 func (r *Run) startPrediction() { r.found = [2]*Predictions{{}, {}} }
 
-// AddPrediction records the predicted class of a bag, and the attention
+// AddPrediction records the probabilities of the classes of a bag and the attention
 // scores of its instances: bag by bag in the order of EvaluatedBatches.
 func (r *Run) AddPrediction(bag int, probabilities, attention []float32) {
 	part := r.found[0]
-	if len(part.Predicted) == len(r.Split.Train) {
+	if part.Bags() == len(r.Split.Train) {
 		part = r.found[1]
 	}
-	r.Add(part, bag, Argmax(probabilities), attention)
+	r.Add(part, bag, probabilities, attention)
 }
 
 // PredictedBatch reports that so many of the batches of EvaluatedBatches were predicted.

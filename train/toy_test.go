@@ -267,6 +267,6 @@ func bits(r *train.Report) string {
 	for _, name := range []string{"Wc", "bc", compile.ParamMean, compile.ParamStd} {
 		fmt.Fprintf(&b, "%s %x %x\n", name, r.State.Params[name], r.State.Velocity[name])
 	}
-	fmt.Fprintf(&b, "%x\n%v\n%x\n%x\n", r.Weights, r.Confusion, r.Attention, r.Trajectories)
+	fmt.Fprintf(&b, "%x\n%v\n%x\n%x\n", r.Weights, r.Detail.Confusion, r.Attention, r.Trajectories)
 	return b.String()
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync/atomic"
 
 	"github.com/miplc/miplc/compile"
@@ -15,46 +16,43 @@ import (
 	"github.com/miplc/miplc/verify/parity"
 )
 
-// LabelFunc predicts the class of one bag of n instances.
-type LabelFunc func(instances []float32, n int) (int, error)
+// PredictFunc predicts the probabilities of the classes of one bag of n instances.
+type PredictFunc func(instances []float32, n int) ([]float32, error)
 
-// Accuracies replaces the accuracies of a trained trial by those of a model file, with
-// each bag predicted alone. It uses onnxruntime, or onnx-go if onnxruntime is missing or
+// Measure replaces the accuracies and measures of a trained trial by those of a model file,
+// with each bag predicted alone. It uses onnxruntime, or onnx-go if onnxruntime is missing or
 // not a back end of the file, or fallback if that cannot run the model either.
-func Accuracies(ctx context.Context, t *train.Trial, report *train.Report, content []byte, library string, fallback LabelFunc) error {
+func Measure(ctx context.Context, t *train.Trial, report *train.Report, content []byte, library string, fallback PredictFunc) error {
 	for _, with := range []runtime.Option{runtime.WithLibrary(library), runtime.WithBackend(onnxgo.Backend())} {
 		if model, err := runtime.OpenBytes(content, with, runtime.WithMaxInstances(math.MaxInt)); err == nil {
 			defer model.Close()
-			return judge(ctx, t, report, labelOf(ctx, model))
+			return judge(ctx, t, report, predictWith(ctx, model))
 		}
 	}
 	return judge(ctx, t, report, fallback)
 }
 
-func labelOf(ctx context.Context, model *runtime.Model) LabelFunc {
-	return func(x []float32, n int) (int, error) {
+func predictWith(ctx context.Context, model *runtime.Model) PredictFunc {
+	return func(x []float32, n int) ([]float32, error) {
 		p, err := model.Predict(ctx, runtime.Bag{Instances: x, N: n})
-		return p.Label, err
+		return slices.Clone(p.Probabilities), err // not with the attention scores, which share their memory
 	}
 }
 
 // Interpreted predicts with the interpreter.
-func Interpreted(p *compile.Program, params map[string][]float32) LabelFunc {
+func Interpreted(p *compile.Program, params map[string][]float32) PredictFunc {
 	e := parity.NewReference(p.Infer, p.Signature.Instance, params).Engine(engineInterpreter)
-	return func(x []float32, n int) (int, error) {
+	return func(x []float32, n int) ([]float32, error) {
 		probabilities, _, err := e.Predict(x, n)
-		if err != nil {
-			return 0, err
-		}
-		return train.Argmax(probabilities), nil
+		return probabilities, err
 	}
 }
 
 // judge predicts all bags of the split, on all cores.
-func judge(ctx context.Context, t *train.Trial, report *train.Report, label LabelFunc) error {
-	var found [2][]int
+func judge(ctx context.Context, t *train.Trial, report *train.Report, predict PredictFunc) error {
+	var found [2][][]float32
 	for part, bags := range [][]int{t.Split.Train, t.Split.Test} {
-		found[part] = make([]int, len(bags))
+		found[part] = make([][]float32, len(bags))
 		errs := make([]error, len(bags))
 		var failed atomic.Bool
 		workers.Each(len(bags), 0, func(i int) {
@@ -62,7 +60,7 @@ func judge(ctx context.Context, t *train.Trial, report *train.Report, label Labe
 				return
 			}
 			bag := bags[i]
-			if found[part][i], errs[i] = label(t.Data.Bag(bag), t.Data.Size(bag)); errs[i] != nil {
+			if found[part][i], errs[i] = predict(t.Data.Bag(bag), t.Data.Size(bag)); errs[i] != nil {
 				errs[i] = fmt.Errorf("bag %d of %s: %w", bag+1, t.Data.Name, errs[i])
 				failed.Store(true)
 			}

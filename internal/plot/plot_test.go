@@ -13,6 +13,7 @@ import (
 
 	"github.com/miplc/miplc/internal/stream"
 	"github.com/miplc/miplc/internal/svgtest"
+	"github.com/miplc/miplc/measure"
 	"github.com/miplc/miplc/train"
 )
 
@@ -73,6 +74,13 @@ func figures(epochs int) map[string]func(io.Writer) error {
 		row[i], row[(i+7)%25] = 15, 3
 		many = append(many, row)
 	}
+	var judged measure.Predictions
+	r := stream.New(1, "reliability")
+	for range 200 {
+		p := float32(0.5 + 0.5*r.Float64())
+		judged.Add([]float32{p, 1 - p}, int(r.Float64()*1.4), nil)
+	}
+	bins := judged.Detail([]string{"a", "b"}).Reliability
 	unlabelled := []train.AttentionSnapshot{{Epoch: 1, Train: train.Scores{Unknown: snapshots[0].Test.Positive}}}
 	return map[string]func(io.Writer) error{
 		"loss": func(w io.Writer) error { return LossAccuracy(w, "DEMIPL on MNIST-MIPL, r = 1", metrics) },
@@ -87,6 +95,7 @@ func figures(epochs int) map[string]func(io.Writer) error {
 		"trajectory":   func(w io.Writer) error { return WeightTrajectories(w, "Label weights", bags[:1], nil) },
 		"confusion":    func(w io.Writer) error { return Confusion(w, "Confusion of the test bags", matrix, digits) },
 		"confusion-13": func(w io.Writer) error { return Confusion(w, "Confusion of the test bags", wide, birds) },
+		"reliability":  func(w io.Writer) error { return Reliability(w, "Calibration of the test bags", bins) },
 		"confusion-25": func(w io.Writer) error { return Confusion(w, "Confusion of the test bags", many, nil) },
 	}
 }
@@ -99,6 +108,7 @@ func TestFigures(t *testing.T) {
 		"attention-1":  {">instances, kind unknown<"},
 		"trajectories": {">bag 3, true: 0<", ">true label<", ">candidate, truth unknown<", ">label weight<"},
 		"confusion":    {">predicted class<", ">true class<", ">31<"},
+		"reliability":  {">probability of the predicted class<", ">perfect calibration<", ">share of bags<"},
 		"confusion-13": {">Pacific-slope Flycatcher<"},
 	}
 	checkFigures(t, func() map[string]func(io.Writer) error { return figures(100) }, words, "NaN", "Inf")
@@ -179,7 +189,7 @@ func TestNothingToDraw(t *testing.T) {
 	var out bytes.Buffer
 	for name, err := range map[string]error{
 		"loss": LossAccuracy(&out, "", nil), "attention": AttentionSnapshots(&out, "", nil),
-		"trajectories": WeightTrajectories(&out, "", nil, nil), "confusion": Confusion(&out, "", nil, nil),
+		"trajectories": WeightTrajectories(&out, "", nil, nil), "confusion": Confusion(&out, "", nil, nil), "reliability": Reliability(&out, "", nil),
 	} {
 		if err == nil {
 			t.Errorf("%s of nothing gives no error", name)

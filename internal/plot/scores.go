@@ -60,9 +60,7 @@ func histograms(w io.Writer, title string, rows []ScoreRow, low, high, height fl
 			p.Y.Min, p.Y.Max, p.Y.Tick.Marker = floor, 0, percentTicks
 			p.addGrid()
 			for _, k := range counts.kinds() {
-				fill := k.colour
-				fill.A = 0x50
-				p.addSteps(sharesOf(k.bins), fill, stroke(k.colour))
+				p.addSteps(sharesOf(k.bins), paler(k.colour), stroke(k.colour))
 				if !slices.ContainsFunc(legend, func(e entry) bool { return e.name == k.name }) {
 					legend = append(legend, entry{name: k.name, fill: k.colour})
 				}

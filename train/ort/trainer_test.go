@@ -65,7 +65,7 @@ func sameBits(t *testing.T, what string, got, want *train.Report) {
 	if !reflect.DeepEqual(got.State, want.State) {
 		t.Errorf("%s: another state", what)
 	}
-	if !slices.Equal(got.Weights, want.Weights) || !reflect.DeepEqual(got.Attention, want.Attention) || !reflect.DeepEqual(got.Confusion, want.Confusion) {
+	if !slices.Equal(got.Weights, want.Weights) || !reflect.DeepEqual(got.Attention, want.Attention) || !reflect.DeepEqual(got.Detail.Confusion, want.Detail.Confusion) {
 		t.Errorf("%s: other label weights, attention scores or predictions", what)
 	}
 	for i, m := range want.Metrics {
@@ -150,8 +150,8 @@ func near(t *testing.T, name string, got, want *train.Report) {
 			}
 		}
 	}
-	if !reflect.DeepEqual(got.Confusion, want.Confusion) {
-		t.Errorf("%s: confusion %v, want %v", name, got.Confusion, want.Confusion)
+	if !reflect.DeepEqual(got.Detail.Confusion, want.Detail.Confusion) {
+		t.Errorf("%s: confusion %v, want %v", name, got.Detail.Confusion, want.Detail.Confusion)
 	}
 }
 

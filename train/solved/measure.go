@@ -44,7 +44,7 @@ func (f *fit) measure(ctx context.Context) (sampled *float64, err error) {
 		found[i] = &train.Predictions{}
 		for n, p := range list {
 			scored = scored || slices.Max(p.Attention) != slices.Min(p.Attention)
-			f.Add(found[i], bags[n], train.Argmax(p.Probabilities), ndarray.Convert[float32](p.Attention))
+			f.Add(found[i], bags[n], ndarray.Convert[float32](p.Probabilities), ndarray.Convert[float32](p.Attention))
 			if p.Sampled != nil {
 				byDraws = append(byDraws, train.Argmax(p.Sampled))
 			}

@@ -52,8 +52,8 @@ func TestJobsMatchSingleRuns(t *testing.T) {
 
 func sameSummary(t *testing.T, got, want *train.Report) {
 	t.Helper()
-	if !reflect.DeepEqual(got.Confusion, want.Confusion) || got.ConfusionOf != want.ConfusionOf {
-		t.Errorf("confusion %v of %s, want %v of %s", got.Confusion, got.ConfusionOf, want.Confusion, want.ConfusionOf)
+	if !reflect.DeepEqual(got.Detail.Confusion, want.Detail.Confusion) || got.DetailOf != want.DetailOf {
+		t.Errorf("confusion %v of %s, want %v of %s", got.Detail.Confusion, got.DetailOf, want.Detail.Confusion, want.DetailOf)
 	}
 	for i, w := range want.Trajectories {
 		g := got.Trajectories[i]
