@@ -12,13 +12,15 @@ import (
 //	w_ij v_j,  where w_i is the softmax over j of q_i k_j / sqrt(d)
 //
 // The result of SegmentAttentionGrad [N, 2d+m] is the concatenation of the gradients of q, k and v:
-// one op computes them, because they share the weights w.
+// one op computes them, because they share the weights w. Attention and AttentionGrad are the same
+// for a single bag, without bag_of. The gradient computes the weights again, so that no target has
+// to keep the weights of all pairs.
 
 // AttentionScale returns 1/sqrt(d), the scale of scaled dot-product attention, for
 // queries or keys [N, d].
 func AttentionScale(q Shape) float64 { return 1 / math.Sqrt(float64(q[1])) }
 
-func shapeSegmentAttention(n *Node) (Shape, error) {
+func shapeAttention(n *Node) (Shape, error) {
 	q, k, v := n.In[0].Shape, n.In[1].Shape, n.In[2].Shape
 	for _, x := range []Shape{q, k, v} {
 		if len(x) != 2 || x[0] != N || x[1] < 0 {
@@ -31,8 +33,8 @@ func shapeSegmentAttention(n *Node) (Shape, error) {
 	return v.Clone(), nil
 }
 
-func shapeSegmentAttentionGrad(n *Node) (Shape, error) {
-	v, err := shapeSegmentAttention(n)
+func shapeAttentionGrad(n *Node) (Shape, error) {
+	v, err := shapeAttention(n)
 	if err != nil {
 		return nil, err
 	}
@@ -46,9 +48,13 @@ func shapeSegmentAttentionGrad(n *Node) (Shape, error) {
 // the attention weights of i over them.
 func eachQuery(env *Env, n *Node, in []*Tensor, f func(i int, bag []int, w []float64)) {
 	q, k, scale := in[0], in[1], AttentionScale(n.In[0].Shape)
-	bags := make([][]int, env.B)
-	for i, bag := range in[len(in)-1].Ints {
-		if bag >= 0 && bag < env.B {
+	bags := make([][]int, max(1, env.B))
+	for i := range q.Shape[0] {
+		bag := 0
+		if n.Op.IsSegment() {
+			bag = in[len(in)-1].Ints[i]
+		}
+		if bag >= 0 && bag < len(bags) {
 			bags[bag] = append(bags[bag], i)
 		}
 	}
@@ -96,7 +102,7 @@ func addRow(to []float64, factor float64, x []float64) {
 	}
 }
 
-func evalSegmentAttention(env *Env, n *Node, in []*Tensor, out *Tensor) error {
+func evalAttention(env *Env, n *Node, in []*Tensor, out *Tensor) error {
 	eachQuery(env, n, in, func(i int, bag []int, w []float64) {
 		for c, j := range bag {
 			addRow(row(out, i), w[c], row(in[2], j))
@@ -105,9 +111,9 @@ func evalSegmentAttention(env *Env, n *Node, in []*Tensor, out *Tensor) error {
 	return nil
 }
 
-// evalSegmentAttentionGrad computes the gradients of q, k and v. With g_ij = dy_i v_j, the gradient
+// evalAttentionGrad computes the gradients of q, k and v. With g_ij = dy_i v_j, the gradient
 // of the score of (i, j) is w_ij (g_ij - sum over j of w_ij g_ij).
-func evalSegmentAttentionGrad(env *Env, n *Node, in []*Tensor, out *Tensor) error {
+func evalAttentionGrad(env *Env, n *Node, in []*Tensor, out *Tensor) error {
 	q, k, v, dy := in[0], in[1], in[2], in[3]
 	d, scale := q.Shape[1], AttentionScale(n.In[0].Shape)
 	eachQuery(env, n, in, func(i int, bag []int, w []float64) {
@@ -125,25 +131,21 @@ func evalSegmentAttentionGrad(env *Env, n *Node, in []*Tensor, out *Tensor) erro
 	return nil
 }
 
-func gradSegmentAttention(b *Builder, n, dy *Node) []*Node {
-	q, v := int(n.In[0].Shape[1]), int(n.In[2].Shape[1])
-	all := b.op(OpSegmentAttentionGrad, Attrs{}, n.In[0], n.In[1], n.In[2], dy, n.In[3])
-	return []*Node{b.Slice(all, 1, 0, q), b.Slice(all, 1, q, 2*q), b.Slice(all, 1, 2*q, 2*q+v), nil}
+func gradAttention(b *Builder, n, dy *Node) []*Node {
+	op, q, v := OpAttentionGrad, int(n.In[0].Shape[1]), int(n.In[2].Shape[1])
+	in := []*Node{n.In[0], n.In[1], n.In[2], dy}
+	if n.Op.IsSegment() {
+		op, in = OpSegmentAttentionGrad, append(in, n.In[3])
+	}
+	all := b.op(op, Attrs{}, in...)
+	grads := []*Node{b.Slice(all, 1, 0, q), b.Slice(all, 1, q, 2*q), b.Slice(all, 1, 2*q, 2*q+v), nil}
+	return grads[:len(n.In)]
 }
 
-// oneBagAttention builds SegmentAttention from plain ops, for a single bag.
-func oneBagAttention(b *Builder, in []*Node) *Node { return b.MatMul(attentionWeights(b, in), in[2]) }
-
-func attentionWeights(b *Builder, in []*Node) *Node {
-	q := b.Mul(in[0], b.Scalar(AttentionScale(in[0].Shape)))
-	return b.Softmax(b.MatMul(q, b.Transpose(in[1], 1, 0)))
-}
-
-// oneBagAttentionGrad builds SegmentAttentionGrad from plain ops, for a single bag.
-func oneBagAttentionGrad(b *Builder, in []*Node) *Node {
-	q, k, v, dy := in[0], in[1], in[2], in[3]
-	w := attentionWeights(b, in)
-	g := b.MatMul(dy, b.Transpose(v, 1, 0))
-	ds := b.Mul(b.Mul(w, b.Sub(g, b.Sum(b.Mul(w, g), true, 1))), b.Scalar(AttentionScale(q.Shape)))
-	return b.Concat(1, b.MatMul(ds, k), b.MatMul(b.Transpose(ds, 1, 0), q), b.MatMul(b.Transpose(w, 1, 0), dy))
+// joinsAttention returns the rows for keys and values: every query meets those of all instances.
+func joinsAttention(_ *Node, i int) []int {
+	if i == 0 {
+		return nil
+	}
+	return []int{0}
 }

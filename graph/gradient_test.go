@@ -48,6 +48,7 @@ var withoutGradient = map[graph.Op]string{
 	graph.OpMaxMask:              "constant almost everywhere, see TestGradientIsZero",
 	graph.OpSegmentMaxMask:       "constant almost everywhere, see TestGradientIsZero",
 	graph.OpSegmentAttentionGrad: "made by gradients",
+	graph.OpAttentionGrad:        "made by gradients",
 	graph.OpConv2DGradInput:      "second gradients are not offered, see TestGradientErrors",
 	graph.OpConv2DGradWeight:     "second gradients are not offered, see TestGradientErrors",
 	graph.OpMaxPool2DGrad:        "second gradients are not offered, see TestGradientErrors",

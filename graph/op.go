@@ -57,6 +57,8 @@ const (
 	OpSegmentGather        // [B, ...] -> [N, ...], every instance gets the row of its bag
 	OpSegmentAttention     // q, k [N, d], v [N, m] -> [N, m], see attention.go
 	OpSegmentAttentionGrad // q, k, v, dy -> the gradients of q, k and v, concatenated
+	OpAttention            // SegmentAttention without bag_of, for a single bag
+	OpAttentionGrad        // SegmentAttentionGrad without bag_of, for a single bag
 
 	// Images in the order [N, channel, height, width].
 	OpConv2D           // x, w [out, in, kh, kw]; cross-correlation, no bias
@@ -175,10 +177,12 @@ func init() {
 		OpSegmentMaxMask: flat(segmentOp("SegmentMaxMask", shapeOfRows(N, N), joinsRows, evalMaxMask, nil)),
 		OpSegmentSoftmax: segmentOp("SegmentSoftmax", shapeOfRows(N, N), joinsRows, evalSoftmax, gradSegmentSoftmax),
 		OpSegmentGather:  segmentOp("SegmentGather", shapeOfRows(B, N), nil, evalSegmentGather, gradSegmentGather),
-		OpSegmentAttention: {name: "SegmentAttention", class: segment, arity: 4, shape: shapeSegmentAttention, joins: joinsRows,
-			eval: evalSegmentAttention, grad: gradSegmentAttention},
-		OpSegmentAttentionGrad: {name: "SegmentAttentionGrad", class: segment, arity: 5, shape: shapeSegmentAttentionGrad, joins: joinsRows,
-			eval: evalSegmentAttentionGrad},
+		OpSegmentAttention: {name: "SegmentAttention", class: segment, arity: 4, shape: shapeAttention, joins: joinsRows,
+			eval: evalAttention, grad: gradAttention},
+		OpSegmentAttentionGrad: {name: "SegmentAttentionGrad", class: segment, arity: 5, shape: shapeAttentionGrad, joins: joinsRows,
+			eval: evalAttentionGrad},
+		OpAttention:     arrayOp("Attention", 3, shapeAttention, joinsAttention, evalAttention, gradAttention),
+		OpAttentionGrad: arrayOp("AttentionGrad", 4, shapeAttentionGrad, joinsRows, evalAttentionGrad, nil),
 
 		OpConv2D:           imageOp("Conv2D", 2, shapeConv2D, joinsPixels, evalConv2D, gradConv2D).prints(textOfConv),
 		OpConv2DGradInput:  imageOp("Conv2DGradInput", 2, shapeConv2DGradInput, joinsPixels, evalConv2DGradInput, nil).prints(textOfConv),

@@ -125,9 +125,9 @@ func (s *singleBag) segment(n *Node) *Node {
 	case OpSegmentSoftmax:
 		return s.softmax(s.full(x))
 	case OpSegmentAttention:
-		return oneBagAttention(s.b, s.fulls(n))
+		return s.b.op(OpAttention, Attrs{}, s.fulls(n)...)
 	case OpSegmentAttentionGrad:
-		return oneBagAttentionGrad(s.b, s.fulls(n))
+		return s.b.op(OpAttentionGrad, Attrs{}, s.fulls(n)...)
 	}
 	if w, h := weighted(x); w != nil {
 		return s.b.MatMul(s.b.Transpose(s.full(w), 1, 0), s.full(h))

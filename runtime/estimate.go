@@ -8,6 +8,7 @@ import (
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/tiles"
 	"github.com/miplc/miplc/internal/workers"
 )
 
@@ -16,6 +17,8 @@ import (
 // less, since it fuses nodes and computes in place.
 type estimate struct {
 	nodes   []*onnxpb.NodeProto
+	reads   [][]string // by node: the values that it reads
+	loops   bool       // the back end runs loops, and does not compute them at once
 	outputs map[string]bool
 	initial map[string]known // initializers
 	lastUse map[string]int   // by value: the index of the last node that reads it
@@ -29,8 +32,8 @@ type known struct {
 	most  int64   // upper bound of integer elements whose values are not known
 }
 
-func newEstimate(g *onnxpb.GraphProto, instance []int) *estimate {
-	e := &estimate{nodes: g.GetNode(), outputs: map[string]bool{}, initial: map[string]known{}, lastUse: map[string]int{}}
+func newEstimate(g *onnxpb.GraphProto, instance []int, loops bool) *estimate {
+	e := &estimate{loops: loops, nodes: g.GetNode(), outputs: map[string]bool{}, initial: map[string]known{}, lastUse: map[string]int{}}
 	for _, d := range instance {
 		e.input = append(e.input, int64(d))
 	}
@@ -42,7 +45,8 @@ func newEstimate(g *onnxpb.GraphProto, instance []int) *estimate {
 		e.initial[t.GetName()] = k
 	}
 	for i, n := range g.GetNode() {
-		for _, in := range n.GetInput() {
+		e.reads = append(e.reads, n.Reads())
+		for _, in := range e.reads[i] {
 			e.lastUse[in] = i
 		}
 	}
@@ -76,36 +80,74 @@ func (e *estimate) follow(instances, bags int) (bytes, work int64, err error) {
 	}
 	live := elements(values[contract.Instances].shape)
 	peak := live
+	find := func(name string) known {
+		if v, there := values[name]; there {
+			return v
+		}
+		return e.initial[name]
+	}
 	for i, n := range e.nodes {
 		in := make([]known, len(n.GetInput()))
 		for j, name := range n.GetInput() {
-			if v, there := values[name]; there {
-				in[j] = v
-			} else {
-				in[j] = e.initial[name]
-			}
+			in[j] = find(name)
 		}
-		out, err := shapes(n, in)
+		var inside int64 // elements that are alive only while the node runs
+		var out []known
+		if n.GetOpType() == "Loop" {
+			var products int64
+			if out, inside, products, err = e.loop(n, find); err == nil {
+				work = min(work+products, math.MaxInt64/2)
+			}
+		} else if out, err = shapes(n, in); err == nil {
+			work = min(work+workOf(n, in, out[0]), math.MaxInt64/2)
+		}
 		if err != nil {
 			return 0, 0, err
 		}
-		work = min(work+workOf(n, in, out[0]), math.MaxInt64/2)
 		for j, name := range n.GetOutput() {
 			if name != "" {
 				values[name] = out[min(j, len(out)-1)]
 				live += elements(values[name].shape)
 			}
 		}
-		if peak = max(peak, live); live < 0 || live > math.MaxInt64/64 {
+		if peak = max(peak, live+inside); live < 0 || live > math.MaxInt64/64 {
 			return math.MaxInt64, math.MaxInt64, nil
 		}
-		for j, name := range n.GetInput() {
-			if _, own := values[name]; own && e.lastUse[name] == i && !e.outputs[name] && !slices.Contains(n.GetInput()[:j], name) {
+		for j, name := range e.reads[i] {
+			if _, own := values[name]; own && e.lastUse[name] == i && !e.outputs[name] && !slices.Contains(e.reads[i][:j], name) {
 				live -= elements(values[name].shape)
 			}
 		}
 	}
 	return peak * elementBytes, work, nil
+}
+
+// loop follows attention in tiles: its outputs, the elements that are alive in a tile, and
+// the multiplications of all tiles.
+func (e *estimate) loop(n *onnxpb.NodeProto, find func(name string) known) (out []known, inside, work int64, err error) {
+	a, err := tiles.Recognize(n)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	q, m := find(a.Queries).shape, find(a.Values).shape
+	if a.Gradient() {
+		m = find(a.Dy).shape
+	}
+	if len(q) != 2 || len(m) != 2 {
+		return nil, 0, 0, fmt.Errorf("attention of unknown shape")
+	}
+	position := known{shape: []int64{1}}
+	out = []known{position, {shape: []int64{q[0], m[1]}}}
+	products := q[1] + m[1]
+	if a.Gradient() {
+		out = []known{position, {shape: q}, {shape: []int64{q[1], q[0]}}, {shape: []int64{m[1], q[0]}}}
+		products = 3*q[1] + 2*m[1]
+	}
+	inside = elements([]int64{3, q[0], q[0]})
+	if e.loops {
+		inside = tiles.Scratch(q[0], a.Gradient()) + 2*elements(out[1].shape) // which grows by copies
+	}
+	return out, inside, elements([]int64{q[0], q[0], products}), nil
 }
 
 // workOf returns the multiplications of a node, or its elements if it does not multiply.

@@ -221,7 +221,7 @@ func (o *options) open(data []byte) (*opened, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", backend, err)
 	}
-	e := newEstimate(pb.GetGraph(), meta.InputShape)
+	e := newEstimate(pb.GetGraph(), meta.InputShape, backend == contract.BackendORT)
 	return &opened{
 		options: o, info: newInfo(meta, pb.Opset(), backend), batch: meta.Contract == contract.ContractBatch, session: session,
 		estimate: e, small: e.upTo(smallRun, math.MaxInt64, o.maxInstances), brief: e.upTo(math.MaxInt64, briefWork, o.maxInstances),

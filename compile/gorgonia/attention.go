@@ -2,6 +2,7 @@ package gorgonia
 
 import (
 	"math"
+	"slices"
 
 	"github.com/miplc/miplc/graph"
 	"gorgonia.org/gorgonia"
@@ -12,6 +13,7 @@ import (
 type attention[T Float] struct {
 	d, m    int
 	scale   T
+	byBag   bool    // else all instances belong to one bag
 	bags    [][]int // instances of each bag
 	weights []T     // of one query
 	slopes  []T     // gradient of the scores of one query
@@ -20,8 +22,8 @@ type attention[T Float] struct {
 // newAttention makes the loops of n, OpSegmentAttention or its gradient.
 func (l *lowerer[T]) newAttention(n *graph.Node) *attention[T] {
 	return &attention[T]{
-		d: int(n.In[0].Shape[1]), m: int(n.In[2].Shape[1]), scale: T(graph.AttentionScale(n.In[0].Shape)),
-		bags: make([][]int, l.b), weights: make([]T, l.n), slopes: make([]T, l.n),
+		d: int(n.In[0].Shape[1]), m: int(n.In[2].Shape[1]), scale: T(graph.AttentionScale(n.In[0].Shape)), byBag: n.Op.IsSegment(),
+		bags: make([][]int, max(1, l.b)), weights: make([]T, l.n), slopes: make([]T, l.n),
 	}
 }
 
@@ -31,7 +33,11 @@ func (a *attention[T]) eachQuery(q, k []T, bagOf []int, f func(i int, bag []int,
 	for b := range a.bags {
 		a.bags[b] = a.bags[b][:0]
 	}
-	for i, b := range bagOf {
+	for i := range a.weights {
+		b := 0
+		if a.byBag {
+			b = bagOf[i]
+		}
 		if b >= 0 {
 			a.bags[b] = append(a.bags[b], i)
 		}
@@ -106,7 +112,8 @@ func lowerSegmentAttention[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia
 	var all *gorgonia.Node // the three gradients, computed once
 	grad := func(i int, x gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
 		if all == nil {
-			all = l.apply("SegmentAttentionGrad", []int{l.n, wide}, a.backward, nil, x[0], x[1], x[2], dy, x[3])
+			in := slices.Concat(x[:3], gorgonia.Nodes{dy}, x[3:])
+			all = l.apply("SegmentAttentionGrad", []int{l.n, wide}, a.backward, nil, in...)
 		}
 		shape := shapeOf(x[i])
 		part := func(out []T, in [][]T, _ []int) { cut(out, in[0], l.n, shape[1], wide, i*a.d) }

@@ -69,6 +69,8 @@ func table[T Float]() target.Table[*lowerer[T], *gorgonia.Node] {
 		graph.OpSegmentGather:        lowerSegmentGather[T],
 		graph.OpSegmentAttention:     lowerSegmentAttention[T],
 		graph.OpSegmentAttentionGrad: lowerSegmentAttentionGrad[T],
+		graph.OpAttention:            lowerSegmentAttention[T],
+		graph.OpAttentionGrad:        lowerSegmentAttentionGrad[T],
 
 		graph.OpConv2D:           lowerConv2D[T],
 		graph.OpConv2DGradInput:  lowerConv2DGrad[T],

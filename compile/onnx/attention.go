@@ -1,38 +1,46 @@
 package onnx
 
 import (
-	"math"
-
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/tiles"
 )
 
-// Attention among the instances of each bag (graph.OpSegmentAttention), computed with the weights
-// of all pairs of instances, [N, N]. The weights are 0 for instances of different bags. Graphs for
-// one bag have plain ops instead.
+// Attention among the instances of each bag, see graph.OpSegmentAttention and
+// graph.OpAttention, is a loop over tiles of queries: see package tiles.
 
-// attentionWeights returns the weights and the scale of the scores.
-func (e *emitter) attentionWeights(n *graph.Node, in []string) (weights, scale string) {
-	bagOf := in[len(in)-1]
-	scale = e.float(float32(graph.AttentionScale(n.In[0].Shape)))
-	same := e.once("same bag", func() string { return e.op("Equal", nil, e.rows(bagOf, graph.Shape{graph.N}), bagOf) })
-	scores := e.op("Mul", nil, e.op("MatMul", nil, in[0], e.turned(in[1])), scale)
-	scores = e.op("Where", nil, same, scores, e.float(float32(math.Inf(-1))))
-	return e.op("Softmax", attrs(onnxpb.IntAttr("axis", -1)), scores), scale
+// attention describes the loop of a node.
+func (e *emitter) attention(n *graph.Node, in []string) *tiles.Attention {
+	a := &tiles.Attention{Queries: in[0], KeysT: e.turned(in[1]), Scale: float32(graph.AttentionScale(n.In[0].Shape))}
+	if n.Op.IsSegment() {
+		a.BagOf = in[len(in)-1]
+	}
+	return a
 }
 
-func lowerSegmentAttention(e *emitter, n *graph.Node, in []string) string {
-	w, _ := e.attentionWeights(n, in)
-	return e.op("MatMul", nil, w, in[2])
+// loop appends the loop and returns the values of its states after position.
+func (e *emitter) loop(a *tiles.Attention, states ...string) []string {
+	yes := e.once("true", func() string {
+		return e.initializer(&onnxpb.TensorProto{Name: e.unique("true"), DataType: int32(onnxpb.TensorProto_BOOL), RawData: []byte{1}})
+	})
+	body := attrs(onnxpb.GraphAttr("body", a.Body(e.unique(e.base+".tile"))))
+	return e.ops("Loop", len(states)+1, body, append([]string{"", yes, e.ints(0)}, states...)...)[1:]
 }
 
-// lowerSegmentAttentionGrad returns the gradients of q, k and v, concatenated along the columns.
-func lowerSegmentAttentionGrad(e *emitter, n *graph.Node, in []string) string {
-	w, scale := e.attentionWeights(n, in)
-	q, k, v, dy := in[0], in[1], in[2], in[3]
-	g := e.op("MatMul", nil, dy, e.turned(v))
-	mean := e.op("ReduceSum", attrs(attrKeep(true)), e.op("Mul", nil, w, g), e.ints(1))
-	ds := e.op("Mul", nil, e.op("Mul", nil, w, e.op("Sub", nil, g, mean)), scale)
-	return e.op("Concat", attrs(onnxpb.IntAttr("axis", 1)),
-		e.op("MatMul", nil, ds, k), e.op("MatMul", nil, e.turned(ds), q), e.op("MatMul", nil, e.turned(w), dy))
+// noRows is a matrix without rows.
+func (e *emitter) noRows(columns graph.Dim) string { return e.filled(0, 0, int64(columns)) }
+
+func lowerAttention(e *emitter, n *graph.Node, in []string) string {
+	a := e.attention(n, in)
+	a.Values = in[2]
+	return e.loop(a, e.noRows(n.Shape[1]))[0]
+}
+
+// lowerAttentionGrad gives the gradients by q, k and v side by side.
+func lowerAttentionGrad(e *emitter, n *graph.Node, in []string) string {
+	a := e.attention(n, in)
+	a.Keys, a.ValuesT, a.Dy = in[1], e.turned(in[2]), in[3]
+	zeros := func(like string) string { return e.op("ConstantOfShape", nil, e.op("Shape", nil, like)) }
+	grads := e.loop(a, e.noRows(n.In[0].Shape[1]), zeros(a.KeysT), zeros(a.ValuesT))
+	return e.op("Concat", attrs(onnxpb.IntAttr("axis", 1)), grads[0], e.turned(grads[1]), e.turned(grads[2]))
 }

@@ -91,8 +91,10 @@ func (e *emitter) shaped(v string, s graph.Shape) string {
 func (e *emitter) describe() {
 	isOutput := e.isOutput()
 	for _, n := range e.out.Node {
-		if s, ok := e.shapes[n.Output[0]]; ok && !isOutput[n.Output[0]] {
-			e.out.ValueInfo = append(e.out.ValueInfo, e.valueInfo(n.Output[0], onnxpb.TensorProto_FLOAT, s))
+		for _, out := range n.Output {
+			if s, ok := e.shapes[out]; ok && !isOutput[out] {
+				e.out.ValueInfo = append(e.out.ValueInfo, e.valueInfo(out, onnxpb.TensorProto_FLOAT, s))
+			}
 		}
 	}
 }

@@ -80,8 +80,10 @@ func init() {
 		graph.OpSegmentMaxMask:       {full: lowerSegmentMaxMask},
 		graph.OpSegmentSoftmax:       {full: lowerSegmentSoftmax},
 		graph.OpSegmentGather:        {full: lowerSegmentGather},
-		graph.OpSegmentAttention:     {full: lowerSegmentAttention},
-		graph.OpSegmentAttentionGrad: {full: lowerSegmentAttentionGrad},
+		graph.OpSegmentAttention:     {full: lowerAttention},
+		graph.OpSegmentAttentionGrad: {full: lowerAttentionGrad},
+		graph.OpAttention:            both(lowerAttention),
+		graph.OpAttentionGrad:        {full: lowerAttentionGrad},
 
 		graph.OpConv2D:           {lowerConv2D, portableConv2D},
 		graph.OpConv2DGradInput:  {full: lowerConv2DGradInput},
@@ -311,16 +313,8 @@ func (e *emitter) nameResults() {
 			e.shapes[to] = s
 		}
 	}
-	rename := func(values []string) {
-		for i, v := range values {
-			if to := renamed[v]; to != "" {
-				values[i] = to
-			}
-		}
-	}
 	for _, n := range e.out.Node {
-		rename(n.Input)
-		rename(n.Output)
+		n.Rename(renamed)
 	}
 }
 

@@ -116,7 +116,7 @@ func oneBag(g *graph.Graph, env graph.Env) graph.Env {
 
 // The ops that onnx-go is known to lack, whatever their shapes.
 var onlyORT = map[graph.Op]bool{
-	graph.OpMaxMask: true, graph.OpSegmentMaxMask: true,
+	graph.OpMaxMask: true, graph.OpSegmentMaxMask: true, graph.OpSegmentAttentionGrad: true, graph.OpAttentionGrad: true,
 	graph.OpConv2DGradInput: true, graph.OpConv2DGradWeight: true, graph.OpMaxPool2DGrad: true,
 }
 

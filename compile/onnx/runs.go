@@ -276,7 +276,7 @@ func (l *runsLowerer) dropUnused() {
 	for _, n := range slices.Backward(l.out.Node) {
 		if slices.ContainsFunc(n.Output, func(v string) bool { return used[v] }) {
 			kept = append(kept, n)
-			for _, v := range n.Input {
+			for _, v := range n.Reads() {
 				used[v] = true
 			}
 		}

@@ -64,6 +64,8 @@ func init() {
 		graph.OpSegmentGather:        runsSegmentGather,
 		graph.OpSegmentAttention:     runsSegmentAttention,
 		graph.OpSegmentAttentionGrad: runsSegmentAttentionGrad,
+		graph.OpAttention:            runsSegmentAttention,
+		graph.OpAttentionGrad:        runsSegmentAttentionGrad,
 	}
 }
 
@@ -485,9 +487,12 @@ func runsSegmentGather(l *runsLowerer, n *graph.Node, in []runsValue) runsValue 
 }
 
 // pairs returns the attention weights of each instance over those of its bag, [bags, instances,
-// instances], and the operands by bags.
+// instances], and the operands by bags. maxPairs bounds their memory.
 func (l *runsLowerer) pairs(n *graph.Node, in []runsValue) (w runsValue, scale string, x []runsValue) {
-	for i := range n.In[:len(n.In)-1] {
+	for i, from := range n.In {
+		if from.Type == graph.Int {
+			continue
+		}
 		x = append(x, l.byBag(in[i], n.In[i].Shape))
 	}
 	scale = l.scalar(float32(graph.AttentionScale(n.In[0].Shape)))

@@ -91,8 +91,10 @@ func init() {
 		graph.OpSegmentMaxMask:       lowerSegmentMaxMask,
 		graph.OpSegmentSoftmax:       lowerSegmentSoftmax,
 		graph.OpSegmentGather:        lowerSegmentGather,
-		graph.OpSegmentAttention:     lowerSegmentAttention,
-		graph.OpSegmentAttentionGrad: lowerSegmentAttentionGrad,
+		graph.OpSegmentAttention:     lowerAttention,
+		graph.OpSegmentAttentionGrad: lowerAttentionGrad,
+		graph.OpAttention:            lowerAttention,
+		graph.OpAttentionGrad:        lowerAttentionGrad,
 
 		graph.OpConv2D:           lowerConv2D,
 		graph.OpConv2DGradInput:  lowerConv2DGradInput,

@@ -171,6 +171,25 @@ func TestOps(t *testing.T) {
 	}
 }
 
+// Attention in several tiles gives what the interpreter gives.
+func TestAttentionInTiles(t *testing.T) {
+	scores, rows := tileScores, minRows
+	tileScores, minRows = 1, 2
+	defer func() { tileScores, minRows = scores, rows }()
+	for _, c := range graphtest.Cases() {
+		switch c.Op {
+		case graph.OpSegmentAttention, graph.OpAttention:
+			t.Run(c.Name, func(t *testing.T) {
+				g, err := graph.Gradient(c.Graph, "loss", c.Wrt)
+				if err != nil {
+					t.Fatal(err)
+				}
+				check(t, g, c.Env)
+			})
+		}
+	}
+}
+
 // check compares a graph with the interpreter at some capacities, and as two
 // jobs, the second with another batch.
 func check(t *testing.T, g *graph.Graph, env graph.Env) {

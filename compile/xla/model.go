@@ -37,8 +37,8 @@ func (m *Model) Text() string {
 // Bytes estimates the memory that the programs of an epoch and of an evaluation need, for each job
 // and shared by all jobs.
 func (m *Model) Bytes(epoch, evaluation Layout) (job, shared float64) {
-	inStep := max(m.step.Peak(epoch.N, epoch.Batch)+unfolded(m.step, epoch.N),
-		m.predict.Peak(evaluation.N, evaluation.Batch)+unfolded(m.predict, evaluation.N))
+	inStep := max(m.step.Peak(epoch.N, epoch.Batch)+unfolded(m.step, epoch.N)+attended(m.step, epoch.N),
+		m.predict.Peak(evaluation.N, evaluation.Batch)+unfolded(m.predict, evaluation.N)+attended(m.predict, evaluation.N))
 	traces := epoch.Steps*m.EpochWidth(epoch) + evaluation.Steps*m.ForwardWidth(evaluation)
 	perBag := 2 * epoch.Bags * m.Signature.Classes // candidates and label weights
 	job = 4*(inStep+float64(traces+perBag)) + float64(epoch.Steps*m.MaskBytes(epoch))

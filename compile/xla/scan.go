@@ -202,8 +202,12 @@ func (e *emitter) record(trace, step tensor, active tensor, parts ...tensor) ten
 		parts[i] = e.reshape(p, jobs, ndarray.Size(p.dims)/jobs)
 	}
 	row := e.where(e.reshape(active, jobs, 1), e.concat(1, parts...), e.scalar(0))
-	row = e.reshape(row, 1, trace.dims[1])
-	// XLA updates a slice in place. It would copy the whole trace for a scatter or a later reshape.
+	return e.place(trace, step, e.reshape(row, 1, trace.dims[1]))
+}
+
+// place writes a row into a matrix that has zeros there.
+func (e *emitter) place(trace, step, row tensor) tensor {
+	// XLA updates a slice in place. It would copy the whole matrix for a scatter or a later reshape.
 	next, err := e.f.DynamicUpdateSlice(trace.v, row.v, []compute.Value{step.v, e.number(0).v})
 	if compute.IsNotImplemented(err) { // on the pure Go executor
 		next, err = e.f.ScatterSum(trace.v, e.reshape(step, 1, 1).v, row.v, 1, []int{1}, []int{0}, []int{0}, true, true)

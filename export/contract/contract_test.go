@@ -148,7 +148,7 @@ func TestBroken(t *testing.T) {
 		}, "has the element type DOUBLE, expected FLOAT"},
 		{"no type", func(m *onnxpb.ModelProto) { m.Graph.Input[0].Type = nil }, "has the element type UNDEFINED"},
 		{"no graph", func(m *onnxpb.ModelProto) { m.Graph = nil }, "holds no graph"},
-		{"unknown op", func(m *onnxpb.ModelProto) { m.Graph.Node[0].OpType = "Loop" }, "not an op that miplc writes"},
+		{"unknown op", func(m *onnxpb.ModelProto) { m.Graph.Node[0].OpType = "Scan" }, "not an op that miplc writes"},
 		{"op of another domain", func(m *onnxpb.ModelProto) { m.Graph.Node[0].Domain = "com.example" }, "not an op that miplc writes"},
 		{"op that onnx-go lacks", func(m *onnxpb.ModelProto) { m.Graph.Node[6].OpType = "Cast" }, "does not have the op Cast"},
 		{"use before definition", func(m *onnxpb.ModelProto) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/tiles"
 )
 
 // ops lists every op that a file of miplc may hold, and whether onnx-go v0.5.0 computes it
@@ -11,7 +12,7 @@ import (
 // onnx-go has some more, but wrong ones (Gemm overwrites its bias) or unneeded.
 var ops = map[string]bool{
 	"Abs": true, "Add": true, "Clip": true, "Concat": true, "Conv": true, "Div": true, "Exp": true, "Flatten": true,
-	"Identity": true, "Log": true, "LogSoftmax": true, "MatMul": true, "Max": true, "MaxPool": true, "Min": true,
+	"Identity": true, "Log": true, "LogSoftmax": true, "Loop": true, "MatMul": true, "Max": true, "MaxPool": true, "Min": true,
 	"Mul": true, "Neg": true, "Pad": true, "ReduceMax": true, "Relu": true, "Reshape": true, "Sigmoid": true,
 	"Sign": true, "Slice": true, "Softmax": true, "Softplus": true, "Sqrt": true, "Sub": true, "Tanh": true,
 	"Transpose": true,
@@ -75,13 +76,18 @@ func checkNode(opset int64, n *onnxpb.NodeProto, defined map[string]bool, define
 	if since := n.Since(); opset < since {
 		return fmt.Errorf("needs opset %d, the file uses %d", since, opset)
 	}
-	for _, in := range n.GetInput() {
+	for _, in := range n.Reads() {
 		if in != "" && !defined[in] {
 			return fmt.Errorf("its input %q is not defined before it", in)
 		}
 	}
+	if n.GetOpType() == "Loop" {
+		if _, err := tiles.Recognize(n); err != nil {
+			return err
+		}
+	}
 	for _, a := range n.GetAttribute() {
-		if a.GetG() != nil || len(a.GetGraphs()) > 0 {
+		if n.GetOpType() != "Loop" && a.GetG() != nil || len(a.GetGraphs()) > 0 {
 			return fmt.Errorf("its attribute %q holds a graph", a.GetName())
 		}
 		if t := a.GetT(); t != nil {

@@ -204,6 +204,12 @@ func segments() []recipe {
 	}
 	empty := []int{0, 0, 2, 2, 2} // bag 1 has no instances
 	return append(list,
+		recipe{graph.OpAttention, "", []int{0, 0, 0, 0}, func(m *maker) *graph.Node {
+			return must(m.Builder, graph.OpAttention, graph.Attrs{}, m.in("q", shape{n, 3}), m.in("k", shape{n, 3}), m.in("v", shape{n, 2}))
+		}},
+		recipe{graph.OpAttentionGrad, "", []int{0, 0, 0, 0}, func(m *maker) *graph.Node {
+			return must(m.Builder, graph.OpAttentionGrad, graph.Attrs{}, m.in("q", shape{n, 3}), m.in("k", shape{n, 3}), m.in("v", shape{n, 2}), m.in("dy", shape{n, 2}))
+		}},
 		recipe{graph.OpSegmentMax, "empty bag", empty, func(m *maker) *graph.Node {
 			m.kink = true // the kink of the clamp, which makes the result finite
 			return m.Clamp(m.SegmentMax(m.in("x", shape{n, 2}), m.bagOf), -50, 50)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/tiles"
 )
 
 // Rewrite gives a model that onnx-go computes as onnxruntime does the given one,
@@ -35,6 +36,7 @@ func Rewrite(model *onnxpb.ModelProto) (*onnxpb.ModelProto, error) {
 		}
 	}
 	r.ownOutputs()
+	m.Graph.DropUnused() // the states of loops
 	return m, nil
 }
 
@@ -48,6 +50,9 @@ type rewriter struct {
 
 // node writes what stands in for a node.
 func (r *rewriter) node(n *onnxpb.NodeProto) error {
+	if n.GetOpType() == "Loop" {
+		return r.attention(n)
+	}
 	if len(n.Input) == 0 || len(n.Output) != 1 {
 		return fmt.Errorf("%d inputs and %d outputs", len(n.Input), len(n.Output))
 	}
@@ -88,6 +93,22 @@ func (r *rewriter) clip(n *onnxpb.NodeProto) error {
 		bounds[i] = r.initializer(onnxpb.FloatTensor("", dims, r.constants[n.Input[1+i]].Floats()))
 	}
 	r.last(n, "Min", nil, r.op("Max", nil, n.Input[0], bounds[0]), bounds[1])
+	return nil
+}
+
+// attention computes the scores of all pairs of instances at once: onnx-go has no loops.
+// Its memory grows with the square of the instances.
+func (r *rewriter) attention(n *onnxpb.NodeProto) error {
+	a, err := tiles.Recognize(n)
+	switch {
+	case err != nil:
+		return err
+	case a.Gradient() || a.BagOf != "":
+		return errors.New("onnx-go computes only the attention of a single bag")
+	}
+	q := r.op("Mul", nil, a.Queries, r.initializer(onnxpb.FloatTensor("", []int64{1, 1}, []float32{a.Scale})))
+	w := r.op("Softmax", attrs(onnxpb.IntAttr("axis", 1)), r.op("MatMul", nil, q, a.KeysT))
+	r.named(n.Output[1], "MatMul", nil, []string{w, a.Values})
 	return nil
 }
 

@@ -31,3 +31,8 @@ func (n *NodeProto) Attr(name string) *AttributeProto {
 	}
 	return nil
 }
+
+// GraphAttr is an attribute of a graph that the node runs.
+func GraphAttr(name string, g *GraphProto) *AttributeProto {
+	return &AttributeProto{Name: name, Type: AttributeProto_GRAPH, G: g}
+}
