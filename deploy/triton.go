@@ -68,11 +68,7 @@ func ragged(batch *onnxpb.ModelProto, shape []int) *onnxpb.ModelProto {
 	g := m.Graph
 	rename := map[string]string{contract.Instances: "ragged.instances", contract.BagOf: "ragged.bag_of"}
 	for _, n := range g.Node {
-		for i, in := range n.Input {
-			if to, ok := rename[in]; ok {
-				n.Input[i] = to
-			}
-		}
+		n.Rename(rename)
 	}
 	rows := append([]int64{-1}, ndarray.Convert[int64](shape)...)
 	whole := func(name string, dims []int64, v ...int64) string {

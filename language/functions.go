@@ -115,7 +115,7 @@ var Functions = []Function{
 	unary("bag_count", "Number of instances of each bag, [B, 1]. Only the rows of x, [N, ...], are counted; its values do not matter."),
 	unary("bag_softmax", "Softmax over the instances of each bag, per column: [N, ...] to [N, ...]."),
 	{Name: "bag_attention", Args: []string{"q", "k", "v"}, Kinds: []int{ArgValue, ArgValue, ArgValue},
-		Doc: "Scaled dot-product attention among the instances of each bag: instance i gets the sum over the instances j of its bag of w_ij v_j, w_i the softmax over j of q_i k_j / sqrt(d). Queries and keys [N, d], values [N, m] to [N, m]."},
+		Doc: "Scaled dot-product attention among the instances of each bag: instance i gets the sum over the instances j of its bag of w_ij v_j, w_i the softmax over j of q_i k_j / sqrt(d). Queries and keys [N, d], values [N, m] to [N, m]. Memory grows linearly with N, except in onnx-go."},
 	{Name: "of_bag", Args: []string{"y"}, Kinds: []int{ArgValue},
 		Doc: "Repeats the row of each bag for its instances: [B, ...] to [N, ...]."},
 	unary("stop_gradient", "x, as a constant for the gradient."),

@@ -19,6 +19,21 @@ const (
 // Capacity is the static size of a batch: the number of bags, and of instances of each bag.
 type Capacity struct{ Bags, Instances int }
 
+// maxPairs bounds the pairs of instances in the bags of a batch. Larger bags train one run at
+// a time, with attention in tiles.
+const maxPairs = 1 << 20
+
+func (c Capacity) pairs() int { return c.Bags * c.Instances * c.Instances }
+
+// StepValues returns an estimate of the values that are alive in a step of a run.
+func StepValues(g *graph.Graph, c Capacity) int {
+	values := int(g.Peak(c.Bags*c.Instances, c.Bags))
+	if len(g.ByOp(graph.OpSegmentAttentionGrad)) > 0 {
+		values += 4 * c.pairs() // the weights and their gradients
+	}
+	return values
+}
+
 // packet is a multiple of the number of float32 values that onnxruntime's element-wise kernels
 // process at once.
 const packet = 8

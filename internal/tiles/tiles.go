@@ -22,8 +22,8 @@ const (
 	minRows = 64
 )
 
-// Rows returns the number of queries in a tile for bags of n instances, at most n.
-func Rows(n int64) int64 { return min(n, max(minRows, tile/max(1, n))) }
+// rows returns the number of queries in a tile for bags of n instances, at most n.
+func rows(n int64) int64 { return min(n, max(minRows, tile/max(1, n))) }
 
 // Scratch returns the number of values that are alive in a tile for n instances, as an
 // upper bound.
@@ -32,7 +32,7 @@ func Scratch(n int64, gradient bool) int64 {
 	if gradient {
 		matrices = 5
 	}
-	return matrices * Rows(n) * n
+	return matrices * rows(n) * n
 }
 
 // Attention is scaled dot-product attention of n instances. The fields are the names of

@@ -181,8 +181,7 @@ func (m *runsModel) session(g *graph.Graph, bags int, o Options) (*runsSession, 
 
 // bytes estimates what a step of a run works on.
 func (m *runsModel) bytes() int {
-	c := m.capacity
-	return 4 * int(m.step.Peak(c.Bags*c.Instances, c.Bags))
+	return 4 * lowering.StepValues(m.step, m.capacity)
 }
 
 // fits is the number of trials like one whose steps stay in the cache.
