@@ -20,8 +20,7 @@ import (
 // Training on WebGPU follows the CPU, resumes after a kill, and the doctor finds the device.
 func TestTrainOnWebGPU(t *testing.T) {
 	setenv(t, ortest.WebGPU(t))
-	whole := trainOn(t, "webgpu")
-	resumes(t, whole, "webgpu")
+	resumes(t, trainOn(t, "webgpu"), "webgpu")
 	out, err := exec.Command("miplc", "doctor").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "usable: execution providers cpu, webgpu") {
 		t.Errorf("%v\n%s", err, out)

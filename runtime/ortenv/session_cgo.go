@@ -103,7 +103,10 @@ func (s Session) appendPlugin(opts *ort.SessionOptions, library string) error {
 	if err := plugin.Register(loaded, s.Provider, library); err != nil {
 		return err
 	}
-	return plugin.Append(opts, name, on, settings)
+	if err := plugin.Append(opts, name, on, settings); err != nil || s.Provider != ortlib.WebGPU {
+		return err
+	}
+	return keepDevice(opts)
 }
 
 // pluginDevice returns the kind of device to use and the settings of the provider. OpenVINO has
