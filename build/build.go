@@ -220,7 +220,7 @@ func claimBuild(o *Options) (*outdir.Folder, error) {
 	switch held := f.Mark; {
 	case held == nil || held.By == outdir.Run && o.Force:
 	case held.By == outdir.Build:
-		take = f.Take // the old one is good until the new one is
+		take = f.Claim // the old one is good until the new one is
 	case held.By == outdir.Run:
 		err = fmt.Errorf("%s holds a run, whose model would be overwritten: choose another folder, or overwrite it with --force", o.Dir)
 	default:

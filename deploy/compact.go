@@ -13,29 +13,28 @@ import (
 	"github.com/miplc/miplc/runtime"
 )
 
-// Measure is what a model in some precision does with bags whose labels are known.
+// Measure describes the predictions of a model in some precision for bags with known labels.
 type Measure struct {
-	Precision string  `json:"precision"` // "float32": the model as it was trained
+	Precision string  `json:"precision"` // "float32": the trained model
 	Path      string  `json:"path,omitempty"`
 	Bytes     int     `json:"bytes"`
-	Accuracy  float64 `json:"accuracy"`  // share of the bags predicted right
-	Agreement float64 `json:"agreement"` // share of the bags predicted as in float32
-	Largest   float64 `json:"largest"`   // difference of a probability from float32
-	Median    float64 `json:"median_us"` // microseconds of a prediction
+	Accuracy  float64 `json:"accuracy"`  // share of correctly predicted bags
+	Agreement float64 `json:"agreement"` // share of bags with the same prediction as in float32
+	Largest   float64 `json:"largest"`   // largest difference of a probability from float32
+	Median    float64 `json:"median_us"` // microseconds per prediction
 }
 
-// CompactOptions are one making of smaller models.
+// CompactOptions are the options of Compact.
 type CompactOptions struct {
-	Paths   map[string]string // where each form goes, by its name
-	Bags    *data.Dataset     // those with a label are predicted
-	MaxLoss float64           // most accuracy that may be lost, a share of the bags
-	Library string            // onnxruntime
+	Paths   map[string]string // path of each form, by its name
+	Bags    *data.Dataset     // the bags with a label are predicted
+	MaxLoss float64           // maximum loss of accuracy, as a share of the bags
+	Library string            // path of onnxruntime
 }
 
-// Compact makes a model smaller and measures what that costs on bags. Where a form loses
-// more accuracy than it may, there is none of them: the error has the figures.
-// The first measure is that of the model itself. Latencies are of this machine, one
-// thread, one bag at a time.
+// Compact makes smaller models and measures the effect on bags. If a form loses more accuracy than
+// allowed, Compact returns no files and an error with the figures. The first measure is that of the
+// original model. Latencies are measured on this machine with one thread and one bag at a time.
 func (m *Model) Compact(ctx context.Context, o CompactOptions) ([]Measure, []File, error) {
 	original, err := onnxpb.Marshal(m.proto)
 	if err != nil {
@@ -73,8 +72,8 @@ func (m *Model) Compact(ctx context.Context, o CompactOptions) ([]Measure, []Fil
 	return list, files, nil
 }
 
-// measured predicts all bags whose label is known, and compares with the predictions
-// of float32, none at first.
+// measured predicts all bags with known labels and compares the predictions with those in float32,
+// unless want is nil.
 func measured(ctx context.Context, precision string, content []byte, want []runtime.Prediction, o CompactOptions) (Measure, []runtime.Prediction, error) {
 	r := Measure{Precision: precision, Bytes: len(content)}
 	model, err := runtime.OpenBytes(content, runtime.WithLibrary(o.Library))
@@ -95,7 +94,7 @@ func measured(ctx context.Context, precision string, content []byte, want []runt
 		}
 		bag := runtime.Bag{Instances: o.Bags.Bag(i), N: o.Bags.Size(i)}
 		var p runtime.Prediction
-		for range 3 { // the first run of a size makes room
+		for range 3 { // the first run of a size allocates memory
 			start := time.Now()
 			if p, err = model.Predict(ctx, bag); err != nil {
 				return r, nil, fmt.Errorf("%s: bag %d: %w", o.Bags.Name, i+1, err)

@@ -1,5 +1,5 @@
-// Package deploy hands models over to servers: as a model repository of Triton, as a
-// manifest of KServe, as Dockerfiles of miplc serve and of Go services.
+// Package deploy writes the files with which servers run models: a model repository for Triton, a
+// manifest for KServe, Dockerfiles for miplc serve and for Go services.
 package deploy
 
 import (
@@ -21,15 +21,15 @@ var sources embed.FS
 
 var templates = template.Must(template.ParseFS(sources, "*.tmpl"))
 
-// Model is what is handed over.
+// Model is a model to deploy.
 type Model struct {
-	Name  string // as servers and clusters allow it: lower-case letters, digits and -
+	Name  string // valid in servers and clusters: lower-case letters, digits and -
 	path  string
 	proto *onnxpb.ModelProto
 	meta  *contract.Metadata
 }
 
-// Read reads a model file. An empty name stands for that of the spec.
+// Read reads a model file. If name is empty, the model has the name of the spec.
 func Read(path, name string) (*Model, error) {
 	proto, meta, err := contract.Read(path)
 	if err != nil {
@@ -47,14 +47,14 @@ func Read(path, name string) (*Model, error) {
 // Columns returns the columns of the CSV file with the training bags; nil: unknown.
 func (m *Model) Columns() *contract.Columns { return m.meta.Columns }
 
-// File is one of those that are handed over together.
+// File is a file of a deployment.
 type File struct {
 	Path    string
 	Content []byte
-	Named   bool // the user named the path, so that it may be a device or a pipe
+	Named   bool // the user named the path, so it may be a device or a pipe
 }
 
-// rendered fills a template.
+// rendered executes a template.
 func rendered(path, source string, values any) (File, error) {
 	var out bytes.Buffer
 	if err := templates.ExecuteTemplate(&out, source, values); err != nil {
@@ -63,12 +63,12 @@ func rendered(path, source string, values any) (File, error) {
 	return File{Path: path, Content: out.Bytes()}, nil
 }
 
-// Write writes files, all of them or none where one would replace something: without
-// force what is there, with it the model and others that are read.
+// Write writes all files, or none if one would replace an existing file without force, or the model
+// or another file in read.
 func (m *Model) Write(files []File, force bool, read ...string) error {
 	var started []*outfile.File
 	defer func() {
-		for _, f := range slices.Backward(started) { // the first made the folders
+		for _, f := range slices.Backward(started) { // the first one created the folders
 			f.Discard()
 		}
 	}()

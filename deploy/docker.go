@@ -13,7 +13,7 @@ import (
 // library is the pinned onnxruntime for one architecture of Docker.
 type library struct{ Arch, Archive, Platform, Member, SHA256 string }
 
-// libraries are those for Linux that pip can fetch.
+// libraries returns the libraries for Linux that pip can download.
 func libraries() []library {
 	var list []library
 	for _, p := range ortlib.Pins() {
@@ -24,9 +24,9 @@ func libraries() []library {
 	return list
 }
 
-// Docker makes what builds two images in a folder: Dockerfile, which runs miplc
-// serve with the model, and service.Dockerfile, for a Go service that uses package
-// runtime; beside them the model. version is the miplc to install.
+// Docker returns the files from which Docker builds two images: Dockerfile, which runs miplc serve
+// with the model, service.Dockerfile, for a Go service that uses package runtime, and the model.
+// version is the version of miplc to install.
 func (m *Model) Docker(dir, version string) ([]File, error) {
 	content, err := infile.Read(m.path)
 	if err != nil {

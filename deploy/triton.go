@@ -12,11 +12,10 @@ import (
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
-// Triton lays a model out in a model repository: DIR/NAME with config.pbtxt, the class
-// names as labels.txt, and 1/model.onnx. Requests hold one bag each. A model of
-// signature bag is run for each; one of signature batch gets the bags that the dynamic
-// batcher puts together, in a form that takes what Triton makes of bags of different
-// sizes.
+// Triton returns a model repository: DIR/NAME with config.pbtxt, the class names as labels.txt, and
+// 1/model.onnx. A request has one bag. Triton runs a model of signature bag for each request. For
+// signature batch, the dynamic batcher combines bags, and the file accepts the form in which Triton
+// combines bags of different sizes.
 func (m *Model) Triton(dir string) ([]File, error) {
 	dir = filepath.Join(dir, m.Name)
 	model, batch := m.proto, m.meta.Contract == contract.ContractBatch
@@ -45,7 +44,7 @@ func (m *Model) Triton(dir string) ([]File, error) {
 	return []File{config, {Path: filepath.Join(dir, "labels.txt"), Content: labels(m.meta.Classes)}, {Path: filepath.Join(dir, "1", "model.onnx"), Content: content}}, nil
 }
 
-// labels returns one class a line.
+// labels returns the class names, one per line.
 func labels(classes []string) []byte {
 	var b strings.Builder
 	for _, c := range classes {
@@ -54,15 +53,15 @@ func labels(classes []string) []byte {
 	return []byte(b.String())
 }
 
-// bagEnds is the input that Triton fills: for each bag the number of values of
-// instances up to its end.
+// bagEnds is the input that Triton computes: for each bag, the number of values of instances up to
+// its end.
 const bagEnds = "bag_ends"
 
-// contractRagged is the contract of such a model.
+// contractRagged is the contract of models with that input.
 const contractRagged = "ragged/1"
 
-// ragged gives a model of contract batch/1 the inputs that Triton's ragged batching
-// feeds: all values of all bags in one row, and bag_ends, int32 [B].
+// ragged replaces the inputs of a model of contract batch/1 by those of Triton's ragged batching:
+// all values of all bags in one row, and bag_ends, int32 [B].
 func ragged(batch *onnxpb.ModelProto, shape []int) *onnxpb.ModelProto {
 	m := proto.Clone(batch).(*onnxpb.ModelProto)
 	g := m.Graph
@@ -76,7 +75,7 @@ func ragged(batch *onnxpb.ModelProto, shape []int) *onnxpb.ModelProto {
 		return "ragged." + name
 	}
 	zero, one := whole("zero", nil, 0), whole("one", nil, 1)
-	var head onnxpb.GraphProto // the nodes that stand before those of the model
+	var head onnxpb.GraphProto // the nodes before those of the model
 	op := func(name, opType string, attributes []*onnxpb.AttributeProto, in ...string) string {
 		return head.Add("ragged."+name, opType, attributes, in...)
 	}
@@ -88,7 +87,7 @@ func ragged(batch *onnxpb.ModelProto, shape []int) *onnxpb.ModelProto {
 	number := op("number", "Range", nil, zero, count, one)
 	values := op("values", "Cast", to(onnxpb.TensorProto_INT64), bagEnds)
 	ends := op("ends", "Div", nil, values, whole("size", nil, int64(ndarray.Size(shape))))
-	// The bag of an instance is the first that ends behind it.
+	// The bag of an instance is the first that ends after it.
 	behind := op("behind", "Greater", nil, op("column", "Unsqueeze", nil, ends, whole("axis", []int64{1}, 1)), number)
 	op("bag_of", "ArgMax", []*onnxpb.AttributeProto{onnxpb.IntAttr("axis", 0), onnxpb.IntAttr("keepdims", 0)}, op("is_behind", "Cast", to(onnxpb.TensorProto_FLOAT), behind))
 	g.Node = append(head.Node, g.Node...)
@@ -100,7 +99,7 @@ func ragged(batch *onnxpb.ModelProto, shape []int) *onnxpb.ModelProto {
 	return m
 }
 
-// row describes an input of one axis.
+// row describes an input with one axis.
 func row(name string, elem onnxpb.TensorProto_DataType, extent, doc string) *onnxpb.ValueInfoProto {
 	v := onnxpb.Value(name, elem, onnxpb.Open(extent))
 	v.DocString = doc

@@ -39,7 +39,7 @@ func claim(dir string, e *Experiment) (*outdir.Folder, error) {
 		return nil, err
 	}
 	if err = owner(f, e.Name.V); err == nil {
-		err = f.Take(outdir.Experiment, []string{SpecFile, PlanFile, DealFile, jobfile.SlurmFile, jobfile.KubernetesFile}, nil)
+		err = f.Claim(outdir.Experiment, []string{SpecFile, PlanFile, DealFile, jobfile.SlurmFile, jobfile.KubernetesFile}, nil)
 	}
 	if err != nil {
 		f.Close()

@@ -392,7 +392,7 @@ func TestFolders(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer f.Close()
-			if err := f.Take(by, []string{SpecFile}, nil); err != nil {
+			if err := f.Claim(by, []string{SpecFile}, nil); err != nil {
 				t.Fatal(err)
 			}
 		}

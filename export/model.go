@@ -1,5 +1,5 @@
-// Package export writes model files: the inference model that package runtime
-// serves, and the training step. What is written is read back and checked first.
+// Package export writes model files: the inference model that package runtime runs, and the
+// training step. It reads each file back and checks it before the file gets its name.
 package export
 
 import (
@@ -14,24 +14,22 @@ import (
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
-// Metadata is what the file says of itself. Model fills in Contract,
-// InputShape, Normalization and Backends.
+// Metadata is the description in the file. Model sets Contract, InputShape, Normalization and
+// Backends.
 type Metadata = contract.Metadata
 
-// Signatures of a spec's export.signature.
+// Values of export.signature in specs.
 const (
 	SignatureBag   = "bag"
 	SignatureBatch = "batch"
 )
 
-// Model returns the ONNX model of a program's inference graph with the given
-// parameters (by name, row-major), in the signature and opset that the spec's
-// export section names.
+// Model returns the ONNX model of a program's inference graph with the given parameters (by name,
+// row-major), with the signature and opset in the spec's export section.
 //
-// Signature bag: instances [n, ...] of one bag -> probabilities [1, k],
-// attention [1, n]. The file runs in onnxruntime and, where the model allows
-// it, in onnx-go. Signature batch: instances [N, ...], bag_of [N] ->
-// probabilities [B, k], attention [N], label [B]; onnxruntime alone.
+// Signature bag: instances [n, ...] of one bag -> probabilities [1, k], attention [1, n]. The file
+// runs in onnxruntime and, if the model allows it, in onnx-go. Signature batch: instances [N, ...],
+// bag_of [N] -> probabilities [B, k], attention [N], label [B]; only onnxruntime.
 func Model(p *compile.Program, params map[string][]float32, meta Metadata) (*onnxpb.ModelProto, error) {
 	for _, n := range p.Infer.ByOp(graph.OpParam) {
 		if _, ok := params[n.Name]; !ok {
@@ -72,8 +70,7 @@ func Model(p *compile.Program, params map[string][]float32, meta Metadata) (*onn
 	return m, nil
 }
 
-// document says in the file what goes in and what comes out, for who opens it in a
-// viewer.
+// document adds descriptions of inputs and outputs to the file, for people who open it in a viewer.
 func document(m *onnxpb.ModelProto, meta *Metadata) {
 	inside := "as they are measured; the model normalises them"
 	if meta.Normalization == "none" {
@@ -98,8 +95,8 @@ func document(m *onnxpb.ModelProto, meta *Metadata) {
 	}
 }
 
-// bagModel writes the graph for one bag, portable if possible, and says which
-// back ends run it.
+// bagModel writes the graph for one bag, portable if possible, and returns the back ends that can
+// run it.
 func bagModel(infer *graph.Graph, opt onnx.Options) (*onnxpb.ModelProto, []string, error) {
 	g, err := graph.SingleBag(infer)
 	if err != nil {
@@ -137,7 +134,7 @@ func batchModel(g *graph.Graph, opt onnx.Options) (*onnxpb.ModelProto, error) {
 	return onnx.Lower(g, opt)
 }
 
-// outputs finds the two results of an inference graph.
+// outputs returns the two outputs of an inference graph.
 func outputs(g *graph.Graph) (probabilities, attention *graph.Node, err error) {
 	p, a := g.Output(compile.OutProbabilities), g.Output(compile.OutAttention)
 	switch {

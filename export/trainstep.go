@@ -14,17 +14,15 @@ import (
 	"github.com/miplc/miplc/internal/outfile"
 )
 
-// stepOpset is the opset that a training step may always need: poolings of windows
-// that overlap add up their gradients by what came with it.
+// stepOpset is the oldest opset that supports all training steps: gradients of overlapping poolings
+// need the additive scatter that it introduced.
 const stepOpset = 16
 
-// TrainStep returns the ONNX model of one training step of a program: forward,
-// gradient and update of the parameters, for ragged batches of any size. Inputs
-// and outputs are those of compile.Step; the metadata describes them and the
-// layout of the flat vectors. initial is the flat vector of initial parameters,
-// whose hash goes into the metadata. The caller says of the step its Version,
-// SpecSHA256, Seed and the file of the initial parameters; it comes back described
-// in full.
+// TrainStep returns the ONNX model of one training step of a program: forward pass, gradient and
+// update of the parameters, for ragged batches of any size. Inputs and outputs are those of
+// compile.Step. The metadata describe them and the layout of the flat vectors, and contain the hash
+// of initial, the flat vector of initial parameters. The caller sets Version, SpecSHA256, Seed and
+// the file of the initial parameters in step; the returned step has all fields.
 func TrainStep(p *compile.Program, initial []float32, step contract.Step) (*onnxpb.ModelProto, *contract.Step, error) {
 	g, err := compile.Step(p)
 	if err != nil {
@@ -56,9 +54,8 @@ func TrainStep(p *compile.Program, initial []float32, step contract.Step) (*onnx
 	return m, &step, nil
 }
 
-// CheckedStep writes a training step to a temporary file, reads it again and calls
-// verify, which compares it with the interpreter. The caller must call Commit on the
-// result.
+// CheckedStep writes a training step to a temporary file, reads it back and calls verify, which
+// compares it with the interpreter. The caller must call Commit on the result.
 func CheckedStep(path string, model *onnxpb.ModelProto, verify func(tmpPath string) error) (*outfile.File, error) {
 	f, err := aside(path, model)
 	if err != nil {
@@ -71,7 +68,7 @@ func CheckedStep(path string, model *onnxpb.ModelProto, verify func(tmpPath stri
 	return f, nil
 }
 
-// describe names the values of a step graph.
+// describe adds the descriptions of the inputs, outputs and parameters of a step graph.
 func describe(s *contract.Step, p *compile.Program, g *graph.Graph) error {
 	t := &p.Spec.Train
 	s.Size, s.Training = p.FlatSize(), contract.StepTraining{
@@ -81,7 +78,7 @@ func describe(s *contract.Step, p *compile.Program, g *graph.Graph) error {
 	}
 	at := 0
 	for _, q := range p.Params {
-		shape := append([]int{}, q.Shape...) // [] rather than null for a scalar
+		shape := append([]int{}, q.Shape...) // [] instead of null for a scalar
 		s.Params = append(s.Params, contract.StepParam{Name: q.Name, Shape: shape, Offset: at, Init: q.Init.Kind, Scale: q.Init.Scale})
 		at += ndarray.Size(q.Shape)
 	}
@@ -120,7 +117,7 @@ func stepValue(p *compile.Program, name string, n *graph.Node) (contract.StepVal
 	return v, nil
 }
 
-// meanings describes the values that every step may have.
+// meanings describes the inputs and outputs that all steps have.
 var meanings = map[string]string{
 	compile.InParams:         "all learned parameters, one after the other",
 	compile.InVelocity:       "momentum of the optimiser, laid out as params; zeros before the first step",

@@ -11,8 +11,7 @@ import (
 	"github.com/miplc/miplc/internal/outfile"
 )
 
-// Write writes a complete model file and replaces an existing one. The same model gives
-// the same bytes.
+// Write writes a complete model file and replaces an existing one. Equal models give equal bytes.
 func Write(path string, model *onnxpb.ModelProto) error {
 	content, err := onnxpb.Marshal(model)
 	if err != nil {
@@ -21,7 +20,7 @@ func Write(path string, model *onnxpb.ModelProto) error {
 	return outfile.Replace(path, content)
 }
 
-// aside writes the model to a file that has no name yet, and reads it back.
+// aside writes the model to a temporary file and reads it back.
 func aside(path string, model *onnxpb.ModelProto) (*outfile.File, error) {
 	content, err := onnxpb.Marshal(model)
 	if err != nil {
@@ -59,11 +58,10 @@ type FailedCheck struct{ Err error }
 func (e *FailedCheck) Error() string { return e.Err.Error() }
 func (e *FailedCheck) Unwrap() error { return e.Err }
 
-// Checked writes a model file if the model keeps its contract. It checks the model,
-// writes a temporary file, reads it again and calls verify, which runs it in the back
-// ends, compares it with the training graph and updates the metadata. Then it renames
-// the file to path. On an error path is unchanged. If verify returns a *FailedCheck, the
-// model is saved as failedPath.
+// Checked writes a model file if the model conforms to its contract. It checks the model, writes a
+// temporary file, reads it back and calls verify, which runs it in the back ends, compares it with
+// the training graph and updates the metadata. Then it renames the file to path. On an error, path
+// does not change. If verify returns a *FailedCheck, the model is saved as failedPath.
 func Checked(path, failedPath string, model *onnxpb.ModelProto, verify func(tmpPath string, meta *Metadata) error) error {
 	meta, err := contract.Check(model)
 	if err != nil {
@@ -93,6 +91,6 @@ func Checked(path, failedPath string, model *onnxpb.ModelProto, verify func(tmpP
 	if err != nil {
 		return errors.Join(verdict, err)
 	}
-	defer final.Discard() // does nothing where it has its name
+	defer final.Discard() // does nothing after Commit
 	return errors.Join(verdict, final.Commit())
 }

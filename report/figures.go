@@ -13,14 +13,13 @@ import (
 
 // figure is one SVG figure.
 type figure struct {
-	Name  string `json:"name"` // of its file, without the ending
+	Name  string `json:"name"` // of its file, without the extension
 	Title string `json:"title"`
 	SVG   []byte `json:"-"`
 }
 
-// attentionFigures draw the histograms of attention scores over epochs, learners
-// below each other, one figure for every data set and r (the paper's Figure 3).
-// Scores of all splits are counted together.
+// attentionFigures draws the histograms of attention scores over epochs, learners below each other,
+// one figure for every dataset and r (the paper's Figure 3). The scores of all splits are added.
 func (r *Report) attentionFigures(it *experiment.Item) ([]figure, error) {
 	var list []figure
 	for _, s := range r.sets(it) {
@@ -52,7 +51,7 @@ func setTitle(f experiment.SetFacts) string {
 	return fmt.Sprintf("%s (r = %d)", f.Name, f.R)
 }
 
-// scores adds the histograms of all splits up, in the order of the epochs.
+// scores adds the histograms of all splits, in the order of the epochs.
 func (r *Report) scores(at experiment.Coord) []plot.ScoreCounts {
 	sums := map[int]*plot.ScoreCounts{}
 	for _, result := range r.results[at] {
@@ -81,8 +80,8 @@ func plus(a, b []int) []int {
 	return a
 }
 
-// rFigure draws accuracy over r, one panel a data set, one curve a learner (the
-// paper's Figure 4).
+// rFigure draws accuracy over r, one panel per dataset, one curve per learner (the paper's Figure
+// 4).
 func (r *Report) rFigure(it *experiment.Item) ([]figure, error) {
 	var panels []plot.CurvePanel
 	for _, s := range r.sets(it) {
@@ -105,7 +104,7 @@ func (r *Report) rFigure(it *experiment.Item) ([]figure, error) {
 	return curves(cmp.Or(it.Title, "Accuracy over r"), "r (false positive labels)", false, panels)
 }
 
-// rowName tells learners of the same title apart by their group.
+// rowName returns a name that distinguishes learners with the same title by their group.
 func rowName(l row) string {
 	if l.learner.Group != "" {
 		return l.name() + " " + l.learner.Group
@@ -131,8 +130,8 @@ func curves(title, x string, log bool, panels []plot.CurvePanel) ([]figure, erro
 	return []figure{{Title: title, SVG: svg.Bytes()}}, nil
 }
 
-// varyFigures draw accuracy over the values of a varied setting, one figure a
-// learner, one panel a data set, one curve an r (the paper's Figure 5).
+// varyFigures draws accuracy over the values of a varied setting, one figure per learner, one panel
+// per dataset, one curve per r (the paper's Figure 5).
 func (r *Report) varyFigures(it *experiment.Item) ([]figure, error) {
 	var list []figure
 	for i := range r.Experiment.Learners {
@@ -170,9 +169,9 @@ func (r *Report) varyFigures(it *experiment.Item) ([]figure, error) {
 	return list, nil
 }
 
-// numbers places the values of a setting on an axis: by their size, on a
-// logarithmic one where they span a factor of ten; values that are no numbers
-// stand in the order of the file.
+// numbers returns the positions of the values of a setting on an axis: the numbers themselves, on a
+// logarithmic axis if they span a factor of ten. Values that are not numbers get the positions 0,
+// 1, ... in the order of the file.
 func numbers(a *experiment.Axis) (list []float64, log bool) {
 	low, high := 0.0, 0.0
 	for i, v := range a.Values {

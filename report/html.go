@@ -11,12 +11,12 @@ var pageText string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"symbol": func(m Mark) string { return symbols[m] },
-	// The figures are our own: all texts in them were escaped when they were drawn.
-	// What stands before the svg element has no place inside a page.
+	// All texts in the figures were escaped when they were drawn. The XML declaration before the
+	// svg element is not allowed inside a page.
 	"inline": func(svg []byte) template.HTML { return template.HTML(svg[max(0, bytes.Index(svg, []byte("<svg"))):]) },
 }).Parse(pageText))
 
-// html writes one page that needs no other file.
+// html returns one page that needs no other file.
 func (d *document) html() ([]byte, error) {
 	var b bytes.Buffer
 	err := page.Execute(&b, d)

@@ -17,7 +17,7 @@ const latexHead = `%% Tables of the experiment %s. Compiles as it stands; the ta
 \begin{document}
 `
 
-// latex writes the tables; figures are only in the other formats.
+// latex returns the tables; figures are only in the other formats.
 func (d *document) latex() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, latexHead, strings.ReplaceAll(d.Title, "\n", " "))
@@ -112,8 +112,8 @@ var latexReplacer = strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%",
 	"{", `\{`, "}", `\}`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "<", `\textless{}`, ">", `\textgreater{}`,
 	"–", "--", "±", `$\pm$`, "•", `$\bullet$`, "◦", `$\circ$`, "†", `$\dagger$`)
 
-// latexEscape keeps names from being read as markup. Control characters become
-// spaces: few fonts of LaTeX have symbols for them.
+// latexEscape escapes markup in names. Control characters become spaces, because few LaTeX fonts
+// have symbols for them.
 func latexEscape(s string) string {
 	return latexReplacer.Replace(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

@@ -8,7 +8,7 @@ import (
 	"github.com/miplc/miplc/internal/sanitize"
 )
 
-// markdown writes the report as GitHub shows it; figures are files beside it.
+// markdown returns the report in GitHub's Markdown; figures are separate files in the same folder.
 func (d *document) markdown() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# %s\n\n", mdEscape(d.Title))
@@ -41,8 +41,8 @@ func (d *document) markdown() []byte {
 	return append(bytes.TrimRight(b.Bytes(), "\n"), '\n')
 }
 
-// markdown writes a table. Markdown has one line of heading and no spans: the
-// lines of a heading are joined, groups stand alone in their row.
+// markdown writes a table. Markdown supports one heading line and no spans, so the lines of a
+// heading are joined, and the name of a group has its own row.
 func (t *Table) markdown(b *bytes.Buffer) {
 	heads := make([]string, t.Columns())
 	for _, line := range t.Head {
@@ -91,7 +91,7 @@ func (c *Cell) markdown() string {
 
 var symbols = map[Mark]string{None: "", Better: "•", Worse: "◦"}
 
-// mdEscape keeps names from being read as markup.
+// mdEscape escapes markup in names.
 func mdEscape(s string) string {
 	return sanitize.Line(strings.NewReplacer(`\`, `\\`, "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", "[", `\[`, "]", `\]`, "\n", " ").Replace(s))
 }

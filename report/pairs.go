@@ -13,9 +13,8 @@ import (
 	"github.com/miplc/miplc/internal/plot"
 )
 
-// compare tests a learner against another one on the splits that both have. p is NaN
-// where they have fewer than two in common, or where the corrected test lacks the numbers
-// of bags.
+// compare tests a learner against another one on their common splits. p is NaN if there are fewer
+// than two, or if the corrected test lacks the numbers of bags.
 func (r *Report) compare(one, other experiment.Coord) (p, difference float64) {
 	var a, b, overlaps []float64
 	for _, split := range sorted(r.values[one]) {
@@ -38,7 +37,7 @@ func (r *Report) compare(one, other experiment.Coord) (p, difference float64) {
 	return p, stat.Mean(a, nil) - stat.Mean(b, nil)
 }
 
-// markOf says what a p value and a difference mean for the learner that comes first.
+// markOf returns the meaning of a p value and a difference for the first learner.
 func markOf(p, difference float64) Mark {
 	switch {
 	case math.IsNaN(p) || p >= significance:
@@ -49,7 +48,7 @@ func markOf(p, difference float64) Mark {
 	return Worse
 }
 
-// testName names the test that the marks follow.
+// testName returns the name of the test behind the marks.
 func (r *Report) testName() string {
 	if r.Corrected {
 		return "two-sided corrected resampled t-test of Nadeau and Bengio"
@@ -57,7 +56,7 @@ func (r *Report) testName() string {
 	return "two-sided t-test on the pairs of splits"
 }
 
-// outcome counts the tests of a pair of learners by their result for the first.
+// outcome counts the tests of a pair of learners by the result of the first learner.
 type outcome struct{ wins, ties, losses int }
 
 func (o *outcome) add(m Mark) {
@@ -140,17 +139,17 @@ func (r *Report) pairsTable(it *experiment.Item) *Table {
 
 func pText(p float64) string { return fmt.Sprintf("%.2g", p) }
 
-// ranking is the learners that have results on the same datasets and r, with their ranks.
+// ranking has the learners with results on the same datasets and r, and their ranks.
 type ranking struct {
 	names    []string
-	datasets int // pairs of dataset and r
-	left     int // of those, left out since a learner lacks splits there
+	datasets int // number of pairs of dataset and r
+	left     int // pairs left out because a learner lacks splits
 	friedmanTest
 	critical float64
 }
 
-// rank ranks the learners of an item. It returns nil for fewer than three learners or two
-// complete datasets.
+// rank ranks the learners of an item. It returns nil for fewer than three learners or two complete
+// datasets.
 func (r *Report) rank(it *experiment.Item) *ranking {
 	k := &ranking{}
 	var rows []row
@@ -186,8 +185,8 @@ func (r *Report) rank(it *experiment.Item) *ranking {
 	return k
 }
 
-// ranksTable has the average ranks of the learners with the tests of Friedman and of Iman
-// and Davenport.
+// ranksTable has the average ranks of the learners and the tests of Friedman and of Iman and
+// Davenport.
 func (r *Report) ranksTable(it *experiment.Item) *Table {
 	t := &Table{Title: cmp.Or(it.Title, "Average ranks"), Head: [][]Head{{{"Learner", 1, 1}, {"average rank", 1, 1}}}}
 	k := r.rank(it)

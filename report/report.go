@@ -1,6 +1,6 @@
-// Package report turns the results of an experiment into tables and figures, as
-// Markdown, LaTeX and one self-contained HTML page. The same results give the
-// same bytes, in whatever order their cells were computed.
+// Package report writes the results of an experiment as tables and figures, in Markdown, LaTeX and
+// one self-contained HTML page. Equal results give equal bytes, in whatever order the cells were
+// computed.
 package report
 
 import (
@@ -18,20 +18,20 @@ import (
 type Report struct {
 	Experiment *experiment.Experiment
 	Plan       *experiment.Plan
-	// Corrected selects the corrected resampled t-test in place of the paired t-test.
+	// Corrected selects the corrected resampled t-test instead of the paired t-test.
 	Corrected bool
 
 	values   map[experiment.Coord]map[int]float64 // accuracies by coordinates without split, then split
-	overlaps map[experiment.Coord]map[int]float64 // test bags / training bags, as values; 0: not known
+	overlaps map[experiment.Coord]map[int]float64 // test bags / training bags, indexed like values; 0: not known
 	results  map[experiment.Coord][]experiment.Result
 	expected map[experiment.Coord]int // cells of the plan
 	failed   []experiment.Result
-	differ   []experiment.Coord // computed more than once with results that are not the same
+	differ   []experiment.Coord // computed more than once with different results
 	done     int
 	engines  map[string][]string // by learner
 }
 
-// Read reads the results in the folder of an experiment, finished or not.
+// Read reads the results in the folder of an experiment, complete or not.
 func Read(dir string) (*Report, error) {
 	e, err := experiment.Open(dir)
 	if err != nil {
@@ -50,8 +50,8 @@ func Read(dir string) (*Report, error) {
 	return r, nil
 }
 
-// gather sorts the results that the plan asks for by their cells. Results of
-// earlier versions of the experiment's file have other keys and are passed over.
+// gather assigns the results to the cells of the plan. Results of earlier versions of the
+// experiment's file have other keys and are ignored.
 func (r *Report) gather(results *experiment.Results) {
 	r.differ = results.Differ
 	r.overlaps = map[experiment.Coord]map[int]float64{}
@@ -86,7 +86,7 @@ func (r *Report) gather(results *experiment.Results) {
 	}
 }
 
-// status says how far the experiment is, "" when it is complete.
+// status describes the progress of the experiment; "" if it is complete.
 func (r *Report) status() string {
 	total := len(r.Plan.Cells)
 	if r.done == total {
@@ -99,8 +99,8 @@ func (r *Report) status() string {
 	return text + "; entries without a result show a dash."
 }
 
-// facts are what stands below the tables: what a reader must know to judge them.
-func (r *Report) facts() []string {
+// notes returns the text below the tables: what a reader must know to judge them.
+func (r *Report) notes() []string {
 	e := r.Experiment
 	var list []string
 	list = append(list, fmt.Sprintf("Accuracy on the test bags: mean ± sample standard deviation (n-1) over the splits. "+
@@ -140,7 +140,7 @@ func (r *Report) diverged(at experiment.Coord) []experiment.Result {
 	return list
 }
 
-// divergedFacts lists the trainings that diverged, with what to change.
+// divergedFacts lists the trainings that diverged, with advice.
 func (r *Report) divergedFacts() []string {
 	const limit = 20
 	var list []string
@@ -176,7 +176,7 @@ func (r *Report) referenceTitle() string {
 	return r.Experiment.Reference.V
 }
 
-// knowsBags reports whether all results have the numbers of their bags.
+// knowsBags reports whether all results contain the numbers of their bags.
 func (r *Report) knowsBags() bool {
 	for at, values := range r.values {
 		if len(r.overlaps[at]) < len(values) {
@@ -186,8 +186,8 @@ func (r *Report) knowsBags() bool {
 	return true
 }
 
-// failures lists the messages of failed cells: each once, with its first cell and the
-// number of others that failed with it.
+// failures lists the messages of failed cells, each once, with its first cell and the number of
+// other cells.
 func (r *Report) failures() []string {
 	const limit = 20
 	var messages []string
@@ -231,8 +231,8 @@ func (l row) name() string {
 
 func (l row) at(data string, r int) experiment.Coord { return l.learner.On(data, r, l.variant) }
 
-// rows returns the learners of an item. Learners that are varied have a figure of
-// their own and are left out unless they are named or there are no others.
+// rows returns the learners of an item. Varied learners, which have their own figure, are omitted
+// unless the item names them or there are no others.
 func (r *Report) rows(it *experiment.Item) []row {
 	var list []row
 	add := func(l *experiment.Learner) {
@@ -257,7 +257,7 @@ func (r *Report) rows(it *experiment.Item) []row {
 	return list
 }
 
-// set is a data set with those r of an item that the plan has.
+// set is a dataset with those r of an item that are in the plan.
 type set struct {
 	data  *experiment.DataSet
 	r     []int
@@ -280,8 +280,8 @@ func (r *Report) sets(it *experiment.Item) []set {
 	return list
 }
 
-// items returns the tables and figures to make: those of the file, or all that the
-// experiment has something for.
+// items returns the tables and figures to make: those in the file, or all for which the experiment
+// has data.
 func (r *Report) items() []experiment.Item {
 	e := r.Experiment
 	if len(e.Report) > 0 {

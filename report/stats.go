@@ -49,7 +49,7 @@ func pairedP(a, b []float64, overlap float64) float64 {
 		d[i] = a[i] - b[i]
 	}
 	mean, deviation := stat.MeanStdDev(d, nil)
-	// Differences of accuracies that are equal but for rounding count as equal.
+	// Rounding errors may make equal accuracies differ.
 	if deviation < rounding {
 		if math.Abs(mean) < rounding {
 			return 1
@@ -60,7 +60,7 @@ func pairedP(a, b []float64, overlap float64) float64 {
 	return 2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}.Survival(math.Abs(t))
 }
 
-// rounding is the difference up to which accuracies are equal.
+// rounding is the largest difference of equal accuracies.
 const rounding = 1e-12
 
 // holm returns p values corrected for all tests of a family by Holm's step-down method.
@@ -118,7 +118,7 @@ func friedman(scores [][]float64) friedmanTest {
 		squares += (r - (k+1)/2) * (r - (k+1)/2)
 	}
 	correction := 1 - ties/(n*k*(k*k-1))
-	if correction < rounding { // all are equal everywhere
+	if correction < rounding { // all learners are equal on every dataset
 		t.P, t.FP = 1, 1
 		return t
 	}
@@ -128,7 +128,7 @@ func friedman(scores [][]float64) friedmanTest {
 		t.F = (n - 1) * t.Chi2 / rest
 		t.FP = distuv.F{D1: k - 1, D2: (k - 1) * (n - 1)}.Survival(t.F)
 	} else {
-		t.F = math.Inf(1) // every dataset ranks the learners alike
+		t.F = math.Inf(1) // every dataset ranks the learners equally
 	}
 	return t
 }

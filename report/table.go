@@ -23,21 +23,21 @@ type Table struct {
 type Head struct {
 	Text string `json:"text"`
 	Span int    `json:"span"` // columns
-	Down int    `json:"down"` // lines of the heading; 0: filled by the entry above
+	Down int    `json:"down"` // heading lines that it spans; 0: covered by the entry above
 }
 
 // Row is a row of a table: cells, or the name of a group across all columns.
 type Row struct {
 	Group string `json:"group,omitempty"`
 	Cells []Cell `json:"cells,omitempty"`
-	Rule  bool   `json:"-"` // a line is drawn above
+	Rule  bool   `json:"-"` // with a line above
 }
 
 // Cell is an entry of a table: a text or an accuracy.
 type Cell struct {
 	Text  string   `json:"text,omitempty"`
-	Right bool     `json:"-"` // a number
-	Down  int      `json:"-"` // rows that it spans; -1: covered by the one above
+	Right bool     `json:"-"` // align right
+	Down  int      `json:"-"` // rows that it spans; -1: covered by the cell above
 	Value *Measure `json:"value,omitempty"`
 }
 
@@ -70,7 +70,7 @@ func (m *Measure) String() string {
 	return s
 }
 
-// diverged marks accuracies of trainings of which some diverged.
+// diverged marks accuracies that include diverged trainings.
 const diverged = "†"
 
 // Columns returns the number of columns.
@@ -82,8 +82,8 @@ func (t *Table) Columns() int {
 	return n
 }
 
-// measure returns the cell of a learner on a data set. Coordinates that are not in
-// the plan, or have no result yet, give a dash.
+// measure returns the cell of a learner on a dataset, or a dash if the coordinates are not in the
+// plan or have no result yet.
 func (r *Report) measure(l row, data string, labels int) Cell {
 	at := l.at(data, labels)
 	values := r.values[at]
@@ -110,7 +110,7 @@ func (r *Report) measure(l row, data string, labels int) Cell {
 
 const dash = "–"
 
-// dataTable returns the paper's Table 1, one row for a data set at all its r.
+// dataTable returns the paper's Table 1, one row per dataset for all its r.
 func (r *Report) dataTable(it *experiment.Item) *Table {
 	t := &Table{Title: cmp.Or(it.Title, "Data sets"), Notes: []string{
 		"avg. #CLs: candidate labels of a bag on average, for every r. Positive: share of positive instances.",
@@ -153,15 +153,15 @@ func positives(f experiment.SetFacts) string {
 	return decimals(100*f.PositiveShare) + " %"
 }
 
-// decimals prints two decimals and leaves out zeros at the end.
+// decimals formats with two decimals and removes zeros at the end.
 func decimals(x float64) string {
 	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.2f", x), "0"), ".")
 }
 
-// accuracyTable has learners and r down and data sets across, as the paper's
-// Tables 2 and 3. Groups of learners stand under a line of their own.
-// With beside every data set has a second column, for what was published.
-func (r *Report) accuracyTable(it *experiment.Item, beside bool) *Table {
+// accuracyTable has learners and r as rows and datasets as columns, like the paper's Tables 2 and
+// 3. A line with its name precedes each group of learners. withPublished adds a column per dataset
+// with published accuracies.
+func (r *Report) accuracyTable(it *experiment.Item, withPublished bool) *Table {
 	t := &Table{Title: cmp.Or(it.Title, "Classification accuracy")}
 	sets := r.sets(it)
 	var labels []int
@@ -180,7 +180,7 @@ func (r *Report) accuracyTable(it *experiment.Item, beside bool) *Table {
 	}
 	for _, s := range sets {
 		line = append(line, Head{s.data.Name.V, 1, 1})
-		if beside {
+		if withPublished {
 			line = append(line, Head{"published", 1, 1})
 		}
 	}
@@ -194,16 +194,16 @@ func (r *Report) accuracyTable(it *experiment.Item, beside bool) *Table {
 			group = l.learner.Group
 			t.Rows = append(t.Rows, Row{Group: group, Rule: true})
 		}
-		r.learnerRows(t, l, sets, labels, withR, beside)
+		r.learnerRows(t, l, sets, labels, withR, withPublished)
 	}
 	t.Notes = r.tally(t)
-	if beside {
+	if withPublished {
 		t.Notes = append(t.Notes, "Deviations measured here divide by n-1. The programs of the DEMIPL authors print numpy's deviation, which divides by n.")
 	}
 	return t
 }
 
-// planned reports whether a learner has a cell on any of the data sets.
+// planned reports whether a learner has a cell on any of the datasets.
 func (r *Report) planned(l row, sets []set) bool {
 	for _, s := range sets {
 		for _, labels := range s.r {
@@ -216,7 +216,7 @@ func (r *Report) planned(l row, sets []set) bool {
 }
 
 // learnerRows adds one row for each r that the learner has a cell for.
-func (r *Report) learnerRows(t *Table, l row, sets []set, labels []int, withR, beside bool) {
+func (r *Report) learnerRows(t *Table, l row, sets []set, labels []int, withR, withPublished bool) {
 	first := len(t.Rows)
 	for _, v := range labels {
 		cells := []Cell{{Text: l.name()}}
@@ -227,7 +227,7 @@ func (r *Report) learnerRows(t *Table, l row, sets []set, labels []int, withR, b
 		for _, s := range sets {
 			planned = planned || r.expected[l.at(s.data.Name.V, v)] > 0
 			cells = append(cells, r.measure(l, s.data.Name.V, v))
-			if beside {
+			if withPublished {
 				cells = append(cells, Cell{Text: cmp.Or(l.learner.PublishedOn(s.data.Name.V, v), dash), Right: true})
 			}
 		}
@@ -243,7 +243,7 @@ func (r *Report) learnerRows(t *Table, l row, sets []set, labels []int, withR, b
 	}
 }
 
-// acrossTable has learners down, data sets and r across, as the paper's Table 4.
+// acrossTable has learners as rows, and datasets and r as columns, like the paper's Table 4.
 func (r *Report) acrossTable(it *experiment.Item) *Table {
 	t := &Table{Title: cmp.Or(it.Title, "Classification accuracy")}
 	sets := r.sets(it)
@@ -275,7 +275,7 @@ func (r *Report) acrossTable(it *experiment.Item) *Table {
 	return t
 }
 
-// tally counts the comparisons of a table, as the paper's text does.
+// tally counts the results of the comparisons in a table, like the paper's text.
 func (r *Report) tally(t *Table) []string {
 	counts, total := map[Mark]int{}, 0
 	for _, row := range t.Rows {
@@ -306,7 +306,7 @@ func (r *Report) divergedNote(t *Table) []string {
 	return nil
 }
 
-// settingsTable says which settings of a grid were chosen how often.
+// settingsTable lists how often each setting of a grid was chosen.
 func (r *Report) settingsTable() *Table {
 	t := &Table{Title: "Settings chosen from the grids, with the number of splits",
 		Head: [][]Head{{{"Learner", 1, 1}, {"Data set", 1, 1}, {"r", 1, 1}, {"Settings", 1, 1}}}}

@@ -19,7 +19,7 @@ const (
 	FiguresFolder = "figures"
 )
 
-// document is a report with everything made: its parts in their order.
+// document is a complete report, with its parts in order.
 type document struct {
 	Title, Description, Status string
 	Parts                      []part
@@ -29,7 +29,7 @@ type document struct {
 
 // part is a table or a figure.
 type part struct {
-	Number int // of tables or of figures, from 1
+	Number int // number of the table or figure, from 1
 	Table  *Table
 	Figure *figure
 }
@@ -41,7 +41,7 @@ type Written struct {
 	Done    int      `json:"done"`
 	Failed  int      `json:"failed"`
 	Tables  []*Table `json:"tables"`
-	Figures []string `json:"figures"` // those among the files
+	Figures []string `json:"figures"` // the figures among Files
 }
 
 // Write writes all tables and figures to a folder and replaces an earlier report.
@@ -76,14 +76,14 @@ func (r *Report) Write(out string) (*Written, error) {
 		return nil, err
 	}
 	fresh := folder.Mark == nil
-	if err := folder.Take(outdir.Report, names, nil); err != nil {
+	if err := folder.Claim(outdir.Report, names, nil); err != nil {
 		return nil, err
 	}
 	for _, name := range names {
 		path := filepath.Join(out, name)
 		if err := outfile.Replace(path, []byte(sanitize.Text(string(contents[name])))); err != nil {
 			if fresh {
-				_ = folder.Clear() // the error that led here says more
+				_ = folder.Clear() // the first error is more informative
 			}
 			return nil, err
 		}
@@ -97,10 +97,10 @@ func (r *Report) Write(out string) (*Written, error) {
 
 func (r *Report) document() (*document, error) {
 	e := r.Experiment
-	doc := &document{Title: e.Name.V, Description: e.Description.V, Status: r.status(), Facts: r.facts(), Failures: r.failures()}
+	doc := &document{Title: e.Name.V, Description: e.Description.V, Status: r.status(), Facts: r.notes(), Failures: r.failures()}
 	tables, figures := 0, 0
 	table := func(t *Table) {
-		if len(t.Rows) == 0 { // nothing of it is in the plan, or there is no grid
+		if len(t.Rows) == 0 { // no cell of it is in the plan, or there is no grid
 			return
 		}
 		tables++

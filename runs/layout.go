@@ -125,7 +125,7 @@ func (o *Options) admit(f *outdir.Folder, t *train.Trial) (take func() error, er
 	case err != nil:
 		return nil, err
 	case o.Resume && state != Absent:
-		how, inputs = f.Take, nil // its own spec may be what is read
+		how, inputs = f.Claim, nil // its own spec may be what is read
 	case f.Mark == nil || f.Mark.By == outdir.Run && state == Absent:
 	case f.Mark.Other(t.Dir, outdir.Run, outdir.Build) != nil:
 		return nil, f.Mark.Other(t.Dir, outdir.Run, outdir.Build)
@@ -137,7 +137,7 @@ func (o *Options) admit(f *outdir.Folder, t *train.Trial) (take func() error, er
 	default:
 		return nil, fmt.Errorf("%s holds a build: choose another folder, or overwrite it with --force", t.Dir)
 	}
-	return func() error { return how(outdir.Run, files, inputs) }, f.May(files, inputs)
+	return func() error { return how(outdir.Run, files, inputs) }, f.CheckFiles(files, inputs)
 }
 
 // abandon removes a run that failed before its first checkpoint: there is nothing

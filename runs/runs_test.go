@@ -171,7 +171,7 @@ func mark(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := f.Take(outdir.Run, runFiles(), nil); err != nil {
+	if err := f.Claim(outdir.Run, runFiles(), nil); err != nil {
 		t.Fatal(err)
 	}
 }

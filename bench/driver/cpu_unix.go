@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// processorTime is what this process has used so far, on all cores together.
+// processorTime returns the processor time of this process so far, on all cores.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

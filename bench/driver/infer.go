@@ -11,8 +11,8 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// writeModel exports the spec with starting parameters: what they are makes no
-// difference to the time. For several bags at once it has the signature batch.
+// writeModel exports the spec with initial parameters, which take the same time as trained ones.
+// For several bags per prediction, it uses the signature batch.
 func writeModel(r request) (any, error) {
 	signature := export.SignatureBag
 	if r.bags > 1 {
@@ -33,7 +33,7 @@ func writeModel(r request) (any, error) {
 	return map[string]string{"model": r.out}, export.Write(r.out, m)
 }
 
-// infer measures predictions, each of so many bags.
+// infer measures predictions of r.bags bags each.
 func infer(r request) (any, error) {
 	_, d, err := r.program()
 	if err != nil {

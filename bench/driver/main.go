@@ -1,5 +1,5 @@
-// Command driver is miplc's side of the measurements in bench/compare.py: it
-// trains and predicts on the bags of a file and prints one JSON object.
+// Command driver runs miplc's part of the measurements in bench/compare.py: it trains and predicts
+// on the bags of a file and prints one JSON object.
 //
 //	driver train -data bags.npz -spec demipl -bags 1 -threads 1 -steps 1000
 //	driver soak  -data bags.npz -spec demipl -steps 100000
@@ -20,7 +20,7 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// request is the command line.
+// request has the arguments of the command line.
 type request struct {
 	data, spec, out, model, backend, library string
 	bags, threads, steps                     int
@@ -77,8 +77,8 @@ func (r *request) program(set ...string) (*compile.Program, *data.Dataset, error
 	return p, d, err
 }
 
-// times says how long single steps took. CPU is the processor time of the
-// whole process, which other load on the machine disturbs less.
+// times are the durations of single steps. CPU is the processor time of the whole process, which
+// other load on the machine affects less.
 type times struct {
 	Steps    int     `json:"steps"`
 	MedianUS float64 `json:"median_us"`
@@ -86,7 +86,7 @@ type times struct {
 	CPUUS    float64 `json:"cpu_us"`
 }
 
-// stopwatch collects the times of steps, after a tenth of them to warm up.
+// stopwatch measures steps after a tenth of them for warming up.
 type stopwatch struct {
 	want    int
 	warm    int
@@ -101,10 +101,10 @@ func newStopwatch(steps int) *stopwatch {
 	return &stopwatch{want: steps, warm: steps/10 + 3, us: make([]float64, 0, steps)}
 }
 
-// pause makes the time up to the next lap not count as a step.
+// pause excludes the time until the next lap.
 func (s *stopwatch) pause() { s.running = false }
 
-// lap ends one step and begins the next; it reports true when all are measured.
+// lap ends one step and starts the next. It returns true when all steps are measured.
 func (s *stopwatch) lap() bool {
 	now, cpu := time.Now(), processorTime()
 	switch {

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// sample is the memory of the process after so many steps.
+// sample is the memory of the process after a number of steps.
 type sample struct {
 	Step   int `json:"step"`
 	RSSKB  int `json:"rss_kb"`  // of the process
-	HeapKB int `json:"heap_kb"` // of Go alone, after a collection: the record of each epoch adds to it
+	HeapKB int `json:"heap_kb"` // Go's heap after a collection; the record of each epoch adds to it
 }
 
-// soak trains and samples the memory that the process holds.
+// soak trains and samples the memory of the process.
 func soak(r request) (any, error) {
 	var samples []sample
 	var failed error
@@ -44,7 +44,7 @@ func soak(r request) (any, error) {
 	return samples, err
 }
 
-// resident reads the resident memory of this process in KiB.
+// resident returns the resident memory of this process in KiB.
 func resident() (int, error) {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -1,7 +1,6 @@
-// Package compact makes model files smaller: parameters in half precision, or products
-// of matrices in whole numbers of eight bits. What goes in and comes out stays the same.
-// Such a file runs in onnxruntime alone and predicts a little else; package deploy
-// measures how much.
+// Package compact makes model files smaller: parameters in half precision, or matrix products in
+// 8-bit integers. Inputs and outputs do not change. These files run only in onnxruntime, and their
+// predictions differ slightly; package deploy measures by how much.
 package compact
 
 import (
@@ -18,17 +17,17 @@ import (
 type Form struct {
 	Name    string // as in contract.KeyPrecision
 	rewrite func(*rewriter)
-	// alone: it takes a model of one bag at a time
-	alone bool
+	// bagOnly: it supports only models of one bag at a time
+	bagOnly bool
 }
 
-// Forms are all of them.
+// Forms lists all forms.
 var Forms = []Form{
 	{"float16", (*rewriter).halve, false},
 	{"int8", (*rewriter).quantize, true},
 }
 
-// Of gives a model in the form. The error says why it cannot be.
+// Of returns a model in the form, or an error if that is impossible.
 func (f Form) Of(model *onnxpb.ModelProto) (*onnxpb.ModelProto, error) {
 	meta, err := contract.Check(model)
 	if err != nil {
@@ -37,7 +36,7 @@ func (f Form) Of(model *onnxpb.ModelProto) (*onnxpb.ModelProto, error) {
 	if meta.Precision != "" {
 		return nil, fmt.Errorf("the model is in %s already: make it from the one that was trained", meta.Precision)
 	}
-	if f.alone && meta.Contract != contract.ContractBag {
+	if f.bagOnly && meta.Contract != contract.ContractBag {
 		return nil, fmt.Errorf("a model of contract %s cannot be had in %s: the range of numbers is measured over all bags of a run, so a prediction would depend on the others", meta.Contract, f.Name)
 	}
 	m := proto.Clone(model).(*onnxpb.ModelProto)
@@ -58,11 +57,11 @@ func (f Form) Of(model *onnxpb.ModelProto) (*onnxpb.ModelProto, error) {
 	return m, nil
 }
 
-// rewriter writes the nodes of a graph anew.
+// rewriter rewrites the nodes of a graph.
 type rewriter struct {
 	g       *onnxpb.GraphProto
 	old     []*onnxpb.NodeProto
-	changed int // parameters
+	changed int // number of changed parameters
 }
 
 // cast appends a Cast.
@@ -70,10 +69,10 @@ func (r *rewriter) cast(name, in string, to onnxpb.TensorProto_DataType) string 
 	return r.g.Add(name, "Cast", []*onnxpb.AttributeProto{onnxpb.IntAttr("to", int64(to))}, in)
 }
 
-// fewest elements of a parameter for which the nodes around it are worth their while.
-const fewest = 64
+// minElements is the smallest number of elements of a parameter for which the additional nodes pay.
+const minElements = 64
 
-// matrix reports parameters that are large enough.
+// matrix reports whether a parameter is a matrix with enough elements.
 func matrix(t *onnxpb.TensorProto) bool {
-	return t.GetDataType() == int32(onnxpb.TensorProto_FLOAT) && len(t.GetDims()) >= 2 && ndarray.Size(t.GetDims()) >= fewest
+	return t.GetDataType() == int32(onnxpb.TensorProto_FLOAT) && len(t.GetDims()) >= 2 && ndarray.Size(t.GetDims()) >= minElements
 }

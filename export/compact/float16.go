@@ -8,10 +8,9 @@ import (
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
-// halve keeps the large parameters in half precision. They are widened when the model
-// is opened and the model computes in single precision: features as they are measured
-// may be larger than half precision knows, and processors have no arithmetic for it.
-// Parameters beyond its range stay as they are.
+// halve stores the large parameters in half precision. They are converted when the model is opened,
+// and the model computes in single precision: measured features may exceed the range of half
+// precision, and processors have no arithmetic for it. Parameters beyond its range do not change.
 func (r *rewriter) halve() {
 	for _, t := range r.g.Initializer {
 		if !matrix(t) {
@@ -27,8 +26,8 @@ func (r *rewriter) halve() {
 	r.g.Node = append(r.g.Node, r.old...)
 }
 
-// halves rounds to the nearest in half precision, little-endian; false where a number
-// is too large.
+// halves rounds values to the nearest in half precision, little-endian. ok is false if a value is
+// too large.
 func halves(values []float32) ([]byte, bool) {
 	raw := make([]byte, 0, 2*len(values))
 	for _, v := range values {

@@ -7,10 +7,9 @@ import (
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
-// quantize computes products of features and parameters in whole numbers of eight bits.
-// The features get their range anew in each bag (DynamicQuantizeLinear), the parameters
-// one for each column, about zero: they are kept as 128 plus a whole number, without sign,
-// for which no kernel of onnxruntime saturates.
+// quantize computes products of features and parameters in 8-bit integers. Features are scaled for
+// each bag (DynamicQuantizeLinear), parameters for each column, symmetrically around zero. They are
+// stored as unsigned 128 plus the integer, for which no kernel of onnxruntime saturates.
 func (r *rewriter) quantize() {
 	weights := map[string]*onnxpb.TensorProto{}
 	for _, t := range r.g.Initializer {
@@ -48,13 +47,13 @@ func (r *rewriter) quantize() {
 	}
 }
 
-// zero stands for 0 in the parameters.
+// zero is the stored value of the parameter 0.
 const (
 	zero     = 128
 	zeroName = "int8.zero"
 )
 
-// columns adds a matrix in eight bits and the scale of each of its columns.
+// columns adds a matrix in 8-bit integers and the scale of each of its columns.
 func (r *rewriter) columns(w *onnxpb.TensorProto) {
 	rows, columns := int(w.Dims[0]), int(w.Dims[1])
 	values := w.Floats()

@@ -15,13 +15,13 @@ type Tensor struct {
 	Dims []int64 // onnxpb.Symbol: known only when the model runs
 }
 
-// elementTypes are those of inputs and outputs, as descriptions call them.
+// elementTypes maps the names of element types to those of ONNX.
 var elementTypes = map[string]onnxpb.TensorProto_DataType{
 	"float32": onnxpb.TensorProto_FLOAT,
 	"int64":   onnxpb.TensorProto_INT64,
 }
 
-// Signature lists the inputs and outputs of the models of a contract, for instances of a
+// Signature returns the inputs and outputs of models of a contract, for instances of the given
 // shape.
 func Signature(contract string, instance []int, classes int) (in, out []Tensor) {
 	const open = onnxpb.Symbol
@@ -34,8 +34,8 @@ func Signature(contract string, instance []int, classes int) (in, out []Tensor) 
 		[]Tensor{{Probabilities, "float32", []int64{open, k}}, {Attention, "float32", []int64{open}}, {Label, "int64", []int64{open}}}
 }
 
-// Check checks a model against the contract that its metadata names and returns the
-// metadata. The error says which part does not hold.
+// Check checks a model against the contract in its metadata and returns the metadata. The error
+// names the violated part.
 func Check(model *onnxpb.ModelProto) (*Metadata, error) {
 	meta, err := Get(model)
 	if err != nil {
@@ -53,8 +53,7 @@ func Check(model *onnxpb.ModelProto) (*Metadata, error) {
 	return meta, nil
 }
 
-// checkFile checks the graph of a file, and that its inputs and outputs are those that a
-// contract asks for.
+// checkFile checks the graph of a file, and that it has the inputs and outputs of the contract.
 func checkFile(contract string, model *onnxpb.ModelProto, in, out []Tensor) error {
 	for _, o := range model.GetOpsetImport() {
 		if d := o.GetDomain(); d != "" && d != "ai.onnx" {
@@ -73,8 +72,7 @@ func checkFile(contract string, model *onnxpb.ModelProto, in, out []Tensor) erro
 	return match(contract, "output", out, model.GetGraph().GetOutput())
 }
 
-// inputs returns the values to feed: older writers list initializers among the
-// inputs, those need not be fed.
+// inputs returns the inputs without initializers, which older writers list among the inputs.
 func inputs(g *onnxpb.GraphProto) []*onnxpb.ValueInfoProto {
 	given := make(map[string]bool, len(g.GetInitializer()))
 	for _, t := range g.GetInitializer() {
@@ -83,7 +81,7 @@ func inputs(g *onnxpb.GraphProto) []*onnxpb.ValueInfoProto {
 	return slices.DeleteFunc(slices.Clone(g.GetInput()), func(v *onnxpb.ValueInfoProto) bool { return given[v.GetName()] })
 }
 
-// match compares the values of a file with those that the contract asks for.
+// match compares the values of a file with those of the contract.
 func match(contract, what string, want []Tensor, have []*onnxpb.ValueInfoProto) error {
 	for _, w := range want {
 		i := slices.IndexFunc(have, func(v *onnxpb.ValueInfoProto) bool { return v.GetName() == w.Name })

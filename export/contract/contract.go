@@ -1,17 +1,17 @@
-// Package contract names what an exported model promises: the tensors and
-// metadata that package export writes and package runtime insists on.
+// Package contract defines the tensors and metadata of exported models, which package export writes
+// and package runtime checks.
 package contract
 
 // Tensor names of both signatures.
 const (
 	Instances     = "instances"     // float32 [n, ...]: the raw features
-	BagOf         = "bag_of"        // int64 [N], signature batch alone
+	BagOf         = "bag_of"        // int64 [N], only signature batch
 	Probabilities = "probabilities" // float32 [1, k]; batch: [B, k]
 	Attention     = "attention"     // float32 [1, n]; batch: [N]
-	Label         = "label"         // int64 [B], signature batch alone
+	Label         = "label"         // int64 [B], only signature batch
 )
 
-// Metadata keys of the ONNX file. Values that are not plain words are JSON.
+// Metadata keys of the ONNX file. Values are plain words or JSON.
 const (
 	KeyContract   = "miplc.contract"      // "bag/1" or "batch/1"
 	KeyVersion    = "miplc.version"       // version of miplc that wrote the file
@@ -26,7 +26,7 @@ const (
 	KeyEngine     = "miplc.engine"           // engine that trained the parameters; "none": initial parameters
 	KeyParity     = "miplc.parity"           // JSON object: pair of engines -> max abs difference
 	KeyTolerance  = "miplc.parity_tolerance" // number: differences up to it count as agreement
-	KeyPrecision  = "miplc.precision"        // of the parameters where it is not float32: "float16" or "int8"
+	KeyPrecision  = "miplc.precision"        // of the parameters if it is not float32: "float16" or "int8"
 	KeyBackends   = "miplc.backends"         // JSON array of the back ends that can run the file
 )
 

@@ -12,7 +12,7 @@ import (
 func (m *Metadata) Hash() string {
 	text, err := json.Marshal([]any{m.Contract, m.InputShape, m.Classes})
 	if err != nil {
-		panic(fmt.Sprintf("bug: strings and whole numbers as JSON: %v", err)) // nothing else is in there
+		panic(fmt.Sprintf("bug: strings and whole numbers as JSON: %v", err)) // marshalling these types cannot fail
 	}
 	return fmt.Sprintf("%x", sha256.Sum256(text))
 }

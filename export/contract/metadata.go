@@ -18,12 +18,12 @@ type Metadata struct {
 	Columns       *Columns           // of the CSV file with the training bags; nil: unknown
 	Normalization string             // "none", "training" or "all"
 	SpecSHA256    string             // of the full spec
-	DataSHA256    string             // of the data set; empty: untrained
+	DataSHA256    string             // of the dataset; empty: untrained
 	Seed          uint64             // of the run
 	Split         json.RawMessage    // how the training bags were chosen; empty: untrained
 	Engine        string             // engine that trained the parameters; "none": initial parameters
 	Parity        map[string]float64 // pair of engines -> largest absolute difference measured
-	Tolerance     float64            // difference up to which engines were taken to agree; 0: not said
+	Tolerance     float64            // largest difference that counts as agreement of engines; 0: unknown
 	Precision     string             // of the parameters; empty: float32
 	Backends      []string           // BackendORT, BackendONNXGo
 }
@@ -31,13 +31,13 @@ type Metadata struct {
 // Columns are the columns of a CSV file of bags.
 type Columns struct {
 	Features      []string `json:"features"`      // in the order of the model's input
-	Bag           string   `json:"bag,omitempty"` // names of the other columns; empty: the usual ones
+	Bag           string   `json:"bag,omitempty"` // names of the other columns; empty: the default names
 	Label         string   `json:"label,omitempty"`
 	Candidates    string   `json:"candidates,omitempty"`
 	InstanceLabel string   `json:"instance_label,omitempty"`
 }
 
-// Limits of what a file may claim, so that a reader can trust the numbers.
+// Limits for the values in a file, so that readers can rely on them.
 const (
 	maxClasses = 1 << 16
 	maxRank    = 4       // of an instance with its leading axis
@@ -45,14 +45,14 @@ const (
 	maxParams  = 1 << 29 // elements of one parameter: a file holds at most 2 GiB
 )
 
-// entry is one key of the metadata and its value: text as it is, others as JSON.
+// entry is one key of the metadata and its value: strings as they are, other types as JSON.
 type entry struct {
 	key      string
 	value    any  // a pointer
-	optional bool // a reader takes files without it; a writer leaves empty text and nil out
+	optional bool // readers accept files without it; writers omit empty strings and nil
 }
 
-// entries are those of a model in the order in which they are written.
+// entries returns the metadata in the order in which they are written.
 func (m *Metadata) entries() []entry {
 	return []entry{
 		{KeyContract, &m.Contract, false}, {KeyVersion, &m.Version, false}, {KeyClasses, &m.Classes, false},
@@ -71,7 +71,7 @@ func putEntries(model *onnxpb.ModelProto, entries []entry) error {
 			}
 			continue
 		}
-		text, err := json.Marshal(e.value) // the keys of a map in order
+		text, err := json.Marshal(e.value) // JSON sorts the keys of maps
 		if err != nil {
 			return fmt.Errorf("metadata %s: %w", e.key, err)
 		}
@@ -124,7 +124,7 @@ func Get(model *onnxpb.ModelProto) (*Metadata, error) {
 	return m, m.check()
 }
 
-// check looks at the values that tensors are sized by.
+// check checks the values that determine sizes of tensors.
 func (m *Metadata) check() error {
 	if n := len(m.Classes); n < 1 || n > maxClasses {
 		return fmt.Errorf("%s names %d classes", KeyClasses, n)

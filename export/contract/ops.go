@@ -7,9 +7,9 @@ import (
 	"github.com/miplc/miplc/internal/tiles"
 )
 
-// ops lists every op that a file of miplc may hold, and whether onnx-go v0.5.0 computes it
-// correctly in the form that miplc writes, or what package foronnxgo puts in its place.
-// onnx-go has some more, but wrong ones (Gemm overwrites its bias) or unneeded.
+// ops lists every op that miplc's files may use, and whether onnx-go v0.5.0, with the replacements
+// of package foronnxgo, computes it correctly in the form that miplc writes. onnx-go has more ops,
+// but they are wrong (Gemm overwrites its bias) or not needed.
 var ops = map[string]bool{
 	"Abs": true, "Add": true, "Clip": true, "Concat": true, "Conv": true, "Div": true, "Exp": true, "Flatten": true,
 	"Identity": true, "Log": true, "LogSoftmax": true, "Loop": true, "MatMul": true, "Max": true, "MaxPool": true, "Min": true,
@@ -23,9 +23,8 @@ var ops = map[string]bool{
 	"Where": false,
 }
 
-// Structure checks the rules for every ONNX file of miplc: known ops, each value defined
-// once and before its use, initializers whose data matches their shape, existing
-// outputs.
+// Structure checks the rules for all ONNX files of miplc: known ops, values defined once and before
+// their use, initializers whose data match their shape, existing outputs.
 func Structure(model *onnxpb.ModelProto) error {
 	g := model.GetGraph()
 	if g == nil {
@@ -101,7 +100,7 @@ func checkNode(opset int64, n *onnxpb.NodeProto, defined map[string]bool, define
 	}
 	for _, out := range n.GetOutput() {
 		if out == "" {
-			continue // an optional output that is not wanted
+			continue // an optional output that is not used
 		}
 		if err := define(out, "an output"); err != nil {
 			return err

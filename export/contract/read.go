@@ -6,8 +6,7 @@ import (
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
-// Read reads a model file and its metadata. The error says which part of its contract
-// does not hold.
+// Read reads a model file and its metadata. The error names the violated part of the contract.
 func Read(path string) (*onnxpb.ModelProto, *Metadata, error) {
 	model, err := onnxpb.Read(path)
 	if err != nil {

@@ -9,8 +9,7 @@ import (
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
-// contractStep is the value of KeyContract in a file that holds one training
-// step.
+// contractStep is the value of KeyContract in the file of a training step.
 const contractStep = "train_step/1"
 
 // KeyStep is the metadata key of the description of a training step, JSON of
@@ -29,8 +28,8 @@ type Step struct {
 	Initial StepInitial `json:"initial"` // values to start from
 	Inputs  []StepValue `json:"inputs"`
 	Outputs []StepValue `json:"outputs"`
-	// Training is how miplc trains the spec. Momentum and weight decay are part
-	// of the file; the rest is for the program around it.
+	// Training has the training settings of the spec. Momentum and weight decay are part of the
+	// graph; the caller applies the others.
 	Training StepTraining `json:"training"`
 }
 
@@ -39,7 +38,7 @@ type StepParam struct {
 	Name   string  `json:"name"`
 	Shape  []int   `json:"shape"`
 	Offset int     `json:"offset"` // of its first element
-	Init   string  `json:"init"`   // uniform in +-scale, normal of deviation scale, constant of value scale
+	Init   string  `json:"init"`   // uniform in +-scale, normal with deviation scale, or constant scale
 	Scale  float64 `json:"scale"`
 }
 
@@ -61,7 +60,7 @@ type StepValue struct {
 // StepTraining is the train and weights sections of the spec.
 type StepTraining struct {
 	Epochs      int     `json:"epochs"` // T
-	Batch       int     `json:"batch"`  // bags of a step
+	Batch       int     `json:"batch"`  // bags per step
 	LR          float64 `json:"lr"`     // of the first epoch
 	LRSchedule  string  `json:"lr_schedule"`
 	Momentum    float64 `json:"momentum"`
@@ -134,7 +133,7 @@ func CheckStep(model *onnxpb.ModelProto) (*Step, error) {
 	return s, checkFile(contractStep, model, in, out)
 }
 
-// checkLayout makes sure that the parameters follow each other from 0 to Size.
+// checkLayout checks that the parameters are adjacent, from 0 to Size.
 func (s *Step) checkLayout() error {
 	at := 0
 	for _, p := range s.Params {

@@ -7,17 +7,17 @@ import (
 	"runtime/debug"
 )
 
-// Info is what `miplc version` prints.
+// Info describes a program; `miplc version` prints it.
 type Info struct {
 	Miplc    string `json:"miplc"`              // module version, or "(devel)" for a build from a checkout
-	Commit   string `json:"commit,omitempty"`   // of the checkout, where the build knows it
+	Commit   string `json:"commit,omitempty"`   // of the checkout, if the build recorded it
 	Modified bool   `json:"modified,omitempty"` // files of the checkout differed from the commit
 	Go       string `json:"go"`
 	OS       string `json:"os"`
 	Arch     string `json:"arch"`
 }
 
-// Current describes the running program.
+// Current returns the description of the running program.
 func Current() Info {
 	build, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -26,8 +26,8 @@ func Current() Info {
 	return describe(build)
 }
 
-// describe reads what the build recorded. The commit is there when Go found the
-// version control of the checkout; `go run` and an unpacked archive have none.
+// describe reads what the build recorded. The commit is known only if Go found the version control
+// of the checkout, not for `go run` or an unpacked archive.
 func describe(build *debug.BuildInfo) Info {
 	info := Info{Miplc: "(devel)", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	if build.Main.Version != "" {
@@ -44,7 +44,7 @@ func describe(build *debug.BuildInfo) Info {
 	return info
 }
 
-// String is one line, such as "miplc v0.3.0, commit 3544760662d4 (go1.26.8, linux/amd64)".
+// String returns one line, e.g. "miplc v0.3.0, commit 3544760662d4 (go1.26.8, linux/amd64)".
 func (i Info) String() string {
 	s := "miplc " + i.Miplc
 	if i.Commit != "" {

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// Count returns a number with its noun, which is given in the singular: "1 cell",
-// "2 classes".
+// Count returns a number with its noun, which is given in the singular: "1 cell", "2 classes".
 func Count(n int, noun string) string {
 	switch {
 	case n == 1:

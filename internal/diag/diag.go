@@ -1,5 +1,5 @@
-// Package diag holds the one diagnostic type of miplc: what is wrong, where,
-// and what to do about it. Every stage reports bad input with it.
+// Package diag has the diagnostic type of miplc: what is wrong, where, and what to do. Every stage
+// reports bad input with it.
 package diag
 
 import (
@@ -16,10 +16,10 @@ type Pos struct {
 	Col  int
 }
 
-// IsZero reports whether the position says nothing.
+// IsZero reports whether the position is unknown.
 func (p Pos) IsZero() bool { return p == Pos{} }
 
-// String returns "file:line:col", leaving out what is unknown.
+// String returns "file:line:col" without the unknown parts.
 func (p Pos) String() string {
 	s := p.File
 	if p.Line > 0 {
@@ -36,8 +36,8 @@ type Diagnostic struct {
 	Pos        Pos
 	Width      int      // characters to underline from Pos.Col; at least 1 is drawn
 	Text       string   // what is wrong, one line, no trailing period
-	Notes      []string // what else helps: what was expected, where the other half is
-	Suggestion string   // a replacement that probably is meant ("did you mean ...?")
+	Notes      []string // further help: what was expected, where the conflicting part is
+	Suggestion string   // the replacement that the user probably meant ("did you mean ...?")
 	Line       string   // the offending source line, without its newline; may be empty
 }
 
@@ -65,17 +65,17 @@ func (d Diagnostic) WithNote(format string, args ...any) Diagnostic {
 	return d
 }
 
-// List collects the diagnostics of one run; it is an error when not empty.
+// List collects the diagnostics of a file. It is an error if it is not empty.
 type List []Diagnostic
 
-// Add appends a diagnostic, unless there are MaxFound: more are never told.
+// Add appends a diagnostic unless there are MaxFound already.
 func (l *List) Add(d Diagnostic) {
 	if len(*l) < MaxFound {
 		*l = append(*l, d)
 	}
 }
 
-// AddError appends err: the diagnostics it holds, or one made from its text at pos.
+// AddError appends the diagnostics in err, or one with its text at pos.
 func (l *List) AddError(pos Pos, err error) {
 	if err == nil {
 		return
@@ -87,7 +87,7 @@ func (l *List) AddError(pos Pos, err error) {
 	*l = append(*l, Diagnostic{Pos: pos, Text: err.Error()})
 }
 
-// Err returns the list as an error, sorted by place, or nil when it is empty.
+// Err returns the list as an error, sorted by position, or nil if it is empty.
 func (l List) Err() error {
 	if len(l) == 0 {
 		return nil
@@ -99,7 +99,7 @@ func (l List) Err() error {
 	return sorted
 }
 
-// Error joins the one-line forms of what is shown of the list.
+// Error joins the one-line forms of the shown diagnostics.
 func (l List) Error() string {
 	shown, more := l.Shown()
 	lines := make([]string, len(shown))

@@ -10,9 +10,9 @@ import (
 	"github.com/miplc/miplc/internal/sanitize"
 )
 
-// Render prints err for a person. A diagnostic is printed with its source line, a caret,
-// notes and suggestion; any other error is one line. Of a long list it prints the first
-// and the number of the others, see Shown.
+// Render prints err for a person. A diagnostic is printed with its source line, a caret, notes and
+// suggestion; any other error is one line. Of a long list, it prints the first ones and the number
+// of the others, see Shown.
 func Render(w io.Writer, err error) {
 	w = sanitize.Writer(w)
 	list, ok := ListOf(err)

@@ -6,21 +6,21 @@ import (
 	"unicode/utf8"
 )
 
-// MaxFound is the number of errors after which a reader stops: the file is probably of
+// MaxFound is the number of errors after which a reader stops, because the file is probably of
 // another kind.
 const MaxFound = 1000
 
 const (
-	maxShown  = 20  // errors that are told; the rest is a count
-	maxEqual  = 3   // equal errors that are told one by one
-	maxPlaces = 8   // other places that an error told once names
+	maxShown  = 20  // errors that are shown; the others are counted
+	maxEqual  = 3   // equal errors that are shown separately
+	maxPlaces = 8   // other positions that the note of a repeated error lists
 	maxText   = 600 // characters of a text or a note
-	maxWords  = 50  // words that Words writes out
+	maxWords  = 50  // words that Words lists
 )
 
-// Shown is what is told of the list: at most 20 diagnostics, none with more text
-// than fits a screen. One that stands in more than three places is told once,
-// with the others in a note. more counts those that are left out.
+// Shown returns the part of the list that is printed: at most 20 diagnostics, each short enough for
+// a screen. A diagnostic that occurs at more than three positions is shown once, with the others in
+// a note. more is the number of omitted diagnostics.
 func (l List) Shown() (shown List, more int) {
 	places := map[string][]Pos{}
 	for _, d := range l {
@@ -30,7 +30,7 @@ func (l List) Shown() (shown List, more int) {
 		at, told := places[d.key()]
 		folded := len(at) > maxEqual
 		switch {
-		case !told: // with the first of its kind
+		case !told: // as part of the first of its kind
 		case len(shown) == maxShown && !folded:
 			more++
 		case len(shown) == maxShown:
@@ -47,7 +47,7 @@ func (l List) Shown() (shown List, more int) {
 	return shown, more
 }
 
-// key is the same for diagnostics that say the same of different places.
+// key returns a text that is equal for diagnostics that differ only in their line and column.
 func (d Diagnostic) key() string { return d.Pos.File + "\x00" + d.Text + "\x00" + d.Suggestion }
 
 func (d Diagnostic) clipped() Diagnostic {
@@ -60,7 +60,7 @@ func (d Diagnostic) clipped() Diagnostic {
 	return d
 }
 
-// clip leaves out the middle of a text that is longer than a screen.
+// clip removes the middle of a text that is longer than a screen.
 func clip(text string) string {
 	if len(text) <= maxText {
 		return text
@@ -81,7 +81,7 @@ func otherPlaces(at []Pos) string {
 	return text
 }
 
-// moreErrors words the count of the errors that are left out.
+// moreErrors returns the sentence about the omitted errors.
 func moreErrors(n int) string {
 	if n == 1 {
 		return "and 1 more error"
@@ -92,7 +92,7 @@ func moreErrors(n int) string {
 	return fmt.Sprintf("and %s more errors", thousands(n))
 }
 
-// thousands writes a count with commas between groups of three digits.
+// thousands formats a count with commas between groups of three digits.
 func thousands(n int) string {
 	if n < 1000 {
 		return fmt.Sprint(n)
@@ -100,7 +100,7 @@ func thousands(n int) string {
 	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
 }
 
-// Words joins names for a note, up to fifty of them.
+// Words joins at most fifty names for a note.
 func Words(names []string) string {
 	if len(names) <= maxWords {
 		return strings.Join(names, ", ")
@@ -108,14 +108,14 @@ func Words(names []string) string {
 	return fmt.Sprintf("%s and %s more", strings.Join(names[:maxWords], ", "), thousands(len(names)-maxWords))
 }
 
-// Characters of a source line that are shown, and those of them before the caret.
+// Number of characters of a source line that are shown, and of those before the caret.
 const (
 	maxLine = 120
 	before  = 50
 )
 
-// window cuts a long line to the part around column col, counted from 1, which
-// is column at of the result.
+// window cuts a long line to the part around column col, counted from 1. That column is column at
+// of the result.
 func window(line string, col int) (part string, at int) {
 	if len(line) <= maxLine || utf8.RuneCountInString(line) <= maxLine {
 		return line, col

@@ -2,8 +2,8 @@ package diag
 
 import "strings"
 
-// Bounds of Suggest: nobody means a word of 64 letters by a slip, and a file with
-// thousands of names is to be told wrong in an instant too.
+// Bounds of Suggest. A word of 64 letters is not a typing error, and files with thousands of names
+// must be checked quickly.
 const (
 	maxWord    = 64
 	maxChoices = 1000
@@ -23,7 +23,7 @@ func Suggest(word string, choices []string) string {
 		if strings.EqualFold(c, word) {
 			return c
 		}
-		// Words that share no letter are never a slip, however short they are.
+		// Words that share no letter are not typing errors, however short they are.
 		if d := editDistance(strings.ToLower(word), strings.ToLower(c)); d < bestDist && d < max(len(word), len(c)) {
 			best, bestDist = c, d
 		}

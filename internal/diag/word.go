@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// CheckWord returns an error if word is not among the known ones, with the most similar
-// one as a suggestion. what names the place, such as "--engine".
+// CheckWord returns an error if word is not among the known ones, with the most similar one as a
+// suggestion. what is the source of the word, e.g. "--engine".
 func CheckWord(what, word string, known []string) error {
 	if slices.Contains(known, word) {
 		return nil

@@ -1,12 +1,9 @@
-// Package exprvm runs gorgonia's expression graphs forward without overwriting
-// anything.
+// Package exprvm runs gorgonia's expression graphs forward without overwriting anything.
 //
-// gorgonia's tape machine lets ops overwrite operands that it takes to be unused
-// afterwards. It does not know that the result of a Reshape shares the memory of
-// its operand, nor that somebody reads a value in the middle of the graph, and
-// then gives wrong numbers without a word. Here every op has memory of its own
-// for its result. Ops run in the caller's goroutine, so that their panics can be
-// recovered.
+// gorgonia's tape machine lets ops overwrite operands that it considers unused afterwards. It does
+// not know that the result of a Reshape shares the memory of its operand, or that a caller reads a
+// value inside the graph, and then silently computes wrong numbers. Here every op has its own
+// memory for its result. Ops run in the caller's goroutine, so that their panics can be recovered.
 package exprvm
 
 import (
@@ -15,16 +12,16 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// VM implements gorgonia.VM. After RunAll every node of the graph holds its value.
+// VM implements gorgonia.VM. After RunAll, every node of the graph has its value.
 type VM struct {
-	// Stop, where it is set, is asked before each op; its error ends the run.
+	// Stop, if not nil, is called before each op. Its error ends the run.
 	Stop func() error
 
 	steps  []step
 	values []gorgonia.Value // by number of the node
 }
 
-// step computes the value of a node from those of earlier ones; a leaf has no op.
+// step computes the value of a node from those of earlier ones. A leaf has no op.
 type step struct {
 	node *gorgonia.Node
 	op   gorgonia.Op
@@ -33,7 +30,7 @@ type step struct {
 
 // New prepares a graph.
 func New(g *gorgonia.ExprGraph) (*VM, error) {
-	all := g.AllNodes() // as they were made: operands first
+	all := g.AllNodes() // in the order of creation: operands first
 	vm := &VM{values: make([]gorgonia.Value, len(all))}
 	number := make(map[int64]int, len(all))
 	for i, n := range all {

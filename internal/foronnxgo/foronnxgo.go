@@ -1,6 +1,6 @@
-// Package foronnxgo prepares model files for onnx-go, which lacks some ops of
-// plain ONNX and gets some forms wrong. The file stays as every other runtime
-// likes it; what stands in for an op here, onnx-go v0.5.0 computes right.
+// Package foronnxgo prepares model files for onnx-go, which lacks some standard ONNX ops and
+// computes some forms incorrectly. It replaces them with forms that onnx-go v0.5.0 computes
+// correctly, so that model files need not avoid them.
 package foronnxgo
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/miplc/miplc/internal/tiles"
 )
 
-// Rewrite gives a model that onnx-go computes as onnxruntime does the given one,
-// which must be in the portable form of package compile/onnx.
+// Rewrite returns a model with which onnx-go computes the same results as onnxruntime with the
+// given one, which must be in the portable form of package compile/onnx.
 func Rewrite(model *onnxpb.ModelProto) (*onnxpb.ModelProto, error) {
 	m := proto.Clone(model).(*onnxpb.ModelProto)
 	r := &rewriter{g: m.Graph, shapes: map[string][]int64{}, constants: map[string]*onnxpb.TensorProto{}}
@@ -29,7 +29,7 @@ func Rewrite(model *onnxpb.ModelProto) (*onnxpb.ModelProto, error) {
 		r.shapes[t.GetName()], r.constants[t.GetName()] = t.GetDims(), t
 	}
 	nodes := m.Graph.Node
-	m.Graph.Node, m.Graph.ValueInfo = nil, nil // onnx-go makes a node of every value that is listed
+	m.Graph.Node, m.Graph.ValueInfo = nil, nil // onnx-go makes a node of every listed value
 	for _, n := range nodes {
 		if err := r.node(n); err != nil {
 			return nil, fmt.Errorf("node %q (%s): %w", n.GetName(), n.GetOpType(), err)
@@ -40,15 +40,15 @@ func Rewrite(model *onnxpb.ModelProto) (*onnxpb.ModelProto, error) {
 	return m, nil
 }
 
-// rewriter writes the nodes of a graph anew.
+// rewriter rewrites the nodes of a graph.
 type rewriter struct {
 	g         *onnxpb.GraphProto
 	shapes    map[string][]int64
 	constants map[string]*onnxpb.TensorProto
-	made      int // names
+	made      int // number of generated names
 }
 
-// node writes what stands in for a node.
+// node writes the replacement of a node, or the node.
 func (r *rewriter) node(n *onnxpb.NodeProto) error {
 	if n.GetOpType() == "Loop" {
 		return r.attention(n)
@@ -78,14 +78,15 @@ func (r *rewriter) node(n *onnxpb.NodeProto) error {
 	return nil
 }
 
-// clip takes the maximum with the lower bound and the minimum with the upper one.
+// clip writes the maximum with the lower bound and the minimum with the upper one.
 func (r *rewriter) clip(n *onnxpb.NodeProto) error {
 	var bounds [2]string
 	for i := range bounds {
 		if len(n.Input) < 3 || r.constants[n.Input[1+i]] == nil || len(r.constants[n.Input[1+i]].Floats()) != 1 {
 			return errors.New("it has no constant bounds")
 		}
-		// What onnx-go stretches has three axes beside images, else two.
+		// onnx-go broadcasts values with three axes to images, and values with two axes to
+		// matrices.
 		dims := []int64{1, 1}
 		if len(r.shapes[n.Input[0]]) == 4 {
 			dims = []int64{1, 1, 1}
@@ -112,18 +113,18 @@ func (r *rewriter) attention(n *onnxpb.NodeProto) error {
 	return nil
 }
 
-// op appends a node and gives its value.
+// op appends a node and returns its value.
 func (r *rewriter) op(opType string, attributes []*onnxpb.AttributeProto, in ...string) string {
 	return r.named(r.name(opType), opType, attributes, in)
 }
 
-// last appends the node that gives the value of n.
+// last appends the node that computes the value of n.
 func (r *rewriter) last(n *onnxpb.NodeProto, opType string, attributes []*onnxpb.AttributeProto, in ...string) {
 	r.named(n.Output[0], opType, attributes, in)
 }
 
-// named appends a node. A repeated input goes through an Identity: onnx-go keeps
-// one edge for each pair of nodes and so loses the second.
+// named appends a node. A repeated input is replaced by an Identity, because onnx-go keeps only one
+// edge for each pair of nodes.
 func (r *rewriter) named(name, opType string, attributes []*onnxpb.AttributeProto, in []string) string {
 	in = slices.Clone(in)
 	for i := range in {
@@ -134,7 +135,7 @@ func (r *rewriter) named(name, opType string, attributes []*onnxpb.AttributeProt
 	return r.g.Add(name, opType, attributes, in...)
 }
 
-// name makes a name that no file has.
+// name returns a name that files do not use.
 func (r *rewriter) name(kind string) string {
 	r.made++
 	return fmt.Sprintf("for onnx-go: %s %d", kind, r.made)
@@ -154,7 +155,7 @@ func (r *rewriter) turned(v string) string {
 	return r.op("Transpose", attrs(onnxpb.IntsAttr("perm", 1, 0)), v)
 }
 
-// ints returns the numbers of an input that is a constant vector of that length.
+// ints returns the values of an input that is a constant vector of the given length.
 func (r *rewriter) ints(n *onnxpb.NodeProto, input, length int) ([]int64, error) {
 	if input < len(n.Input) {
 		t := r.constants[n.Input[input]]
@@ -165,7 +166,7 @@ func (r *rewriter) ints(n *onnxpb.NodeProto, input, length int) ([]int64, error)
 	return nil, fmt.Errorf("its input %d is no constant of %d whole numbers", input, length)
 }
 
-// matrix returns the extents of a value with two axes.
+// matrix returns the sizes of a value with two axes.
 func (r *rewriter) matrix(v string) (rows, columns int64, err error) {
 	s := r.shapes[v]
 	if len(s) != 2 {
@@ -174,8 +175,8 @@ func (r *rewriter) matrix(v string) (rows, columns int64, err error) {
 	return s[0], s[1], nil
 }
 
-// ownOutputs gives an output that nodes read as well a node of its own: onnx-go
-// knows the values of nodes alone that none reads.
+// ownOutputs gives each output that nodes also read its own node, because onnx-go returns only
+// values that no node reads.
 func (r *rewriter) ownOutputs() {
 	for _, o := range r.g.Output {
 		inner := r.name("output")

@@ -8,7 +8,7 @@ import (
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
-// reduceMax pools the rows or the columns of a matrix as if they were images.
+// reduceMax computes the maximum of rows or columns of a matrix by pooling, as for images.
 func (r *rewriter) reduceMax(n *onnxpb.NodeProto) error {
 	x := n.Input[0]
 	rows, columns, err := r.matrix(x)
@@ -31,8 +31,7 @@ func (r *rewriter) reduceMax(n *onnxpb.NodeProto) error {
 	return nil
 }
 
-// reduced returns the axis of ReduceMax, an attribute up to opset 17 and an input
-// since.
+// reduced returns the axis of ReduceMax, which is an attribute up to opset 17 and an input since.
 func (r *rewriter) reduced(n *onnxpb.NodeProto) (int64, error) {
 	if keep := n.Attr("keepdims"); keep != nil && keep.GetI() != 1 {
 		return 0, errors.New("it drops the axis")
@@ -51,7 +50,7 @@ func (r *rewriter) reduced(n *onnxpb.NodeProto) (int64, error) {
 func (r *rewriter) rowMax(x string, rows, columns int64) string {
 	first := rows
 	if first == onnxpb.Symbol {
-		first = 0 // as in the input
+		first = 0 // size of the input
 	}
 	image := r.reshaped(x, first, 1, 1, columns)
 	top := r.op("MaxPool", attrs(onnxpb.IntsAttr("kernel_shape", 1, columns), onnxpb.IntsAttr("strides", 1, 1)), image)
@@ -61,10 +60,9 @@ func (r *rewriter) rowMax(x string, rows, columns int64) string {
 	return r.reshaped(top, rows, 1)
 }
 
-// columnMax returns the maximum of each column of any number of rows, as a row. The
-// rows become the width of images. One window cannot span a width that is not
-// known, but with auto_pad each pooling divides it by the window, rounded up:
-// after three, one is left of up to 2^24.
+// columnMax returns the maximum of each column of any number of rows, as a row. The rows become the
+// width of images. One window cannot cover an unknown width, but with auto_pad each pooling divides
+// the width by the window, rounded up: after three poolings, one of up to 2^24 is left.
 func (r *rewriter) columnMax(x string, columns int64) string {
 	const window = 256
 	x = r.reshaped(x, 0, columns, 1, 1)
@@ -76,7 +74,7 @@ func (r *rewriter) columnMax(x string, columns int64) string {
 	return r.reshaped(x, 1, columns)
 }
 
-// logSoftmax is x - max - log(sum(exp(x - max))) of each row.
+// logSoftmax computes x - max - log(sum(exp(x - max))) of each row.
 func (r *rewriter) logSoftmax(n *onnxpb.NodeProto) error {
 	x := n.Input[0]
 	rows, columns, err := r.matrix(x)
@@ -100,11 +98,10 @@ func (r *rewriter) logSoftmax(n *onnxpb.NodeProto) error {
 	return nil
 }
 
-// MaxSelection bounds the matrices that stand in for Slice and Pad, in elements.
+// MaxSelection bounds the matrices that replace Slice and Pad, in elements.
 const MaxSelection = 1 << 22
 
-// part multiplies the operand of a Slice or Pad of a matrix with a matrix of zeros
-// and ones.
+// part replaces a Slice or Pad of a matrix by a product with a matrix of zeros and ones.
 func (r *rewriter) part(n *onnxpb.NodeProto) error {
 	x := n.Input[0]
 	rows, columns, err := r.matrix(x)
@@ -138,8 +135,8 @@ func (r *rewriter) part(n *onnxpb.NodeProto) error {
 	return nil
 }
 
-// kept returns where on an axis of the operand the result of a Slice or Pad begins
-// and ends; a Pad begins before it or ends behind it.
+// kept returns the range of the operand's axis that the result of a Slice or Pad covers. For a Pad,
+// the range is larger than the axis.
 func (r *rewriter) kept(n *onnxpb.NodeProto, shape []int64) (axis, from, to int64, err error) {
 	if n.GetOpType() == "Pad" {
 		pads, err := r.ints(n, 1, 4)

@@ -1,6 +1,5 @@
-// Package infile opens the files that a user names for reading. All readers need
-// regular ones: many read from several places, and a named pipe without a writer
-// would let a command wait for ever.
+// Package infile opens files that the user names for reading. They must be regular files: many
+// readers seek, and opening a named pipe without a writer would block.
 package infile
 
 import (
@@ -14,20 +13,19 @@ import (
 	"os"
 )
 
-// Open opens a regular file. The error of anything else is an *fs.PathError that
-// says what it is.
+// Open opens a regular file. The error for anything else is an *fs.PathError with its kind.
 func Open(path string) (*os.File, fs.FileInfo, error) {
-	info, err := os.Stat(path) // before it is opened: opening a device may act on it
+	info, err := os.Stat(path) // before opening, because opening a device may have effects
 	if err != nil {
 		if missing := (*fs.PathError)(nil); errors.As(err, &missing) {
-			missing.Op = "open" // what the user asked for
+			missing.Op = "open" // the operation that the user requested
 		}
 		return nil, nil, err
 	}
 	if err := regular(path, info); err != nil {
 		return nil, nil, err
 	}
-	// Another process may have put a pipe there meanwhile.
+	// Another process may have replaced the file by a pipe meanwhile.
 	f, err := os.OpenFile(path, os.O_RDONLY|NonBlocking, 0)
 	if err != nil {
 		return nil, nil, err
@@ -42,7 +40,7 @@ func Open(path string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// regular returns an error that says what is at path if it is not a regular file.
+// regular returns an error with the kind of the file unless it is a regular file.
 func regular(path string, info fs.FileInfo) error {
 	if kind := kindOf(info.Mode()); kind != "" {
 		return &fs.PathError{Op: "open", Path: path, Err: errors.New("is " + kind + ", not a file")}
@@ -50,7 +48,7 @@ func regular(path string, info fs.FileInfo) error {
 	return nil
 }
 
-// CutShort words the end of the data inside something.
+// CutShort returns an error that explains data that end too early.
 func CutShort(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("the data end too early; the file is cut short")
@@ -58,7 +56,7 @@ func CutShort(err error) error {
 	return err
 }
 
-// Read reads a whole file, one that miplc wrote: nothing bounds its size.
+// Read reads a whole file. Use it for files that miplc wrote, because it does not limit the size.
 func Read(path string) ([]byte, error) {
 	f, _, err := Open(path)
 	if err != nil {
@@ -68,7 +66,7 @@ func Read(path string) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// Bytes reads a file of at most so many bytes; what it is to be is for messages.
+// Bytes reads a file of at most most bytes. what describes its contents in errors.
 func Bytes(path string, most int64, what string) ([]byte, error) {
 	f, _, err := Open(path)
 	if err != nil {
@@ -82,7 +80,7 @@ func Bytes(path string, most int64, what string) ([]byte, error) {
 	return content, err
 }
 
-// SHA256 returns the hash of what a file holds, in hexadecimal.
+// SHA256 returns the hash of a file in hexadecimal.
 func SHA256(path string) (string, error) {
 	f, _, err := Open(path)
 	if err != nil {
@@ -96,7 +94,7 @@ func SHA256(path string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// JSON reads a file that holds one value.
+// JSON decodes a file with one JSON value.
 func JSON(path string, to any) error {
 	text, err := Read(path)
 	if err != nil {
@@ -108,7 +106,7 @@ func JSON(path string, to any) error {
 	return nil
 }
 
-// kindOf names what is no regular file.
+// kindOf returns the kind of a file that is not regular, else "".
 func kindOf(mode fs.FileMode) string {
 	switch {
 	case mode.IsRegular():

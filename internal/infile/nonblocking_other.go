@@ -2,6 +2,6 @@
 
 package infile
 
-// NonBlocking is the flag of os.OpenFile with which opening a named pipe does not wait
-// for the process at its other end. These systems have no named pipes in folders.
+// NonBlocking is the flag of os.OpenFile with which opening a named pipe does not block. These
+// systems have no named pipes in folders.
 const NonBlocking = 0

@@ -1,6 +1,5 @@
-// Package memory is the one place that compares what work will take with the
-// memory there is, so that numbers of a user's are refused by a sentence and not by
-// the end of the process.
+// Package memory compares the memory that work needs with the available memory, so that settings
+// which need too much are rejected with a message before the system kills the process.
 package memory
 
 import (
@@ -9,15 +8,15 @@ import (
 	"runtime/debug"
 )
 
-// Room is how many bytes the process may still take, and what bounds them. Bytes
-// is infinite where that is not known.
+// Room is the number of bytes that the process may still allocate, and the limit that determines
+// it. Bytes is infinite if it is not known.
 type Room struct {
 	Bytes float64
 	Bound string
 }
 
-// Available finds the room there is: the smallest of what the machine has free,
-// what the limits of the control groups and of the process leave, and GOMEMLIMIT.
+// Available returns the smallest of the free memory of the machine, the limits of the control
+// groups and of the process, and GOMEMLIMIT.
 func Available() Room {
 	room := Room{Bytes: math.Inf(1)}
 	for _, r := range system() {
@@ -31,10 +30,10 @@ func Available() Room {
 	return room
 }
 
-// shortError says that there is less memory than work takes.
+// shortError reports that work needs more memory than is available.
 type shortError struct {
 	What  string  // the work, as the subject of a sentence: "training"
-	Bytes float64 // what it takes at the least
+	Bytes float64 // minimum that it needs
 	Room  Room
 }
 
@@ -42,10 +41,10 @@ func (e *shortError) Error() string {
 	return fmt.Sprintf("%s takes at least %s of memory; there are %s (%s)", e.What, Size(e.Bytes), Size(e.Room.Bytes), e.Room.Bound)
 }
 
-// Check returns a *shortError when the work takes more bytes than there are.
+// Check returns a *shortError if the work needs more bytes than are available.
 func Check(what string, bytes float64) error { return Available().Check(what, bytes) }
 
-// Check returns a *shortError when the work takes more bytes than the room has.
+// Check returns a *shortError if the work needs more bytes than the room has.
 func (r Room) Check(what string, bytes float64) error {
 	if bytes > r.Bytes {
 		return &shortError{what, bytes, r}
@@ -53,7 +52,7 @@ func (r Room) Check(what string, bytes float64) error {
 	return nil
 }
 
-// Size prints a number of bytes for people.
+// Size formats a number of bytes, e.g. "1.5 GiB".
 func Size(bytes float64) string {
 	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 	i := 0

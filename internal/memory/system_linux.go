@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// system lists the bounds that Linux sets.
+// system lists the limits of the system.
 func system() []Room {
 	rooms := groups("/proc/self/cgroup", "/sys/fs/cgroup")
 	if free, ok := entry("/proc/meminfo", "MemAvailable:"); ok {
@@ -19,15 +19,14 @@ func system() []Room {
 	var space syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_AS, &space) == nil && space.Cur < 1<<62 {
 		used, _ := entry("/proc/self/status", "VmSize:")
-		// Heaps and threads reserve half as much again as they come to use.
+		// Heaps and threads reserve half as much again as they use.
 		rooms = append(rooms, Room{max(0, float64(space.Cur)-used*1024) * 2 / 3, "limit of address space, ulimit -v"})
 	}
 	return rooms
 }
 
-// groups lists what the control groups of the process leave, version 2 and 1.
-// membership has a line "0::/a/b" or "5:memory:/a/b" each; the limit of every
-// group on the way to the root counts.
+// groups lists the memory that the control groups of the process leave, version 2 and 1. A line of
+// membership is "0::/a/b" or "5:memory:/a/b"; the limits of all groups up to the root apply.
 func groups(membership, root string) []Room {
 	text, err := os.ReadFile(membership)
 	if err != nil {
@@ -50,7 +49,7 @@ func groups(membership, root string) []Room {
 			at := path.Join(folder, group)
 			most, known := number(path.Join(at, limit))
 			now, knownUse := number(path.Join(at, used))
-			// Cached files leave when memory is short.
+			// The kernel frees cached files when memory is short.
 			files, _ := entry(path.Join(at, "memory.stat"), cache)
 			if known && knownUse && most < 1<<62 {
 				rooms = append(rooms, Room{max(0, most-now+files), "limit of this control group"})
@@ -63,7 +62,7 @@ func groups(membership, root string) []Room {
 	return rooms
 }
 
-// number reads a file that is one number; "max" is none.
+// number reads a file with one number; "max" means none.
 func number(file string) (float64, bool) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -73,7 +72,7 @@ func number(file string) (float64, bool) {
 	return n, err == nil
 }
 
-// entry reads the number behind a word that starts a line.
+// entry reads the number after a word at the start of a line.
 func entry(file, word string) (float64, bool) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -2,5 +2,5 @@
 
 package memory
 
-// system knows of no bounds here.
+// system returns no limits on these systems.
 func system() []Room { return nil }

@@ -22,7 +22,7 @@ func TensorAttr(name string, t *TensorProto) *AttributeProto {
 	return &AttributeProto{Name: name, Type: AttributeProto_TENSOR, T: t}
 }
 
-// Attr returns the attribute of a name, nil where the node has none.
+// Attr returns the attribute with that name, or nil.
 func (n *NodeProto) Attr(name string) *AttributeProto {
 	for _, a := range n.GetAttribute() {
 		if a.GetName() == name {

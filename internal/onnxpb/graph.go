@@ -2,7 +2,7 @@ package onnxpb
 
 import "slices"
 
-// Add appends a node with one output, after which it is named, and gives that value.
+// Add appends a node with one output, both with the given name, and returns the name.
 func (x *GraphProto) Add(name, opType string, attributes []*AttributeProto, in ...string) string {
 	x.Node = append(x.Node, &NodeProto{Name: name, OpType: opType, Attribute: attributes, Input: in, Output: []string{name}})
 	return name
@@ -68,7 +68,7 @@ func (x *GraphProto) free() (names []string) {
 	return names
 }
 
-// DropUnused leaves out the initializers that no node reads.
+// DropUnused removes the initializers that no node reads.
 func (x *GraphProto) DropUnused() {
 	used := map[string]bool{}
 	for _, n := range x.GetNode() {

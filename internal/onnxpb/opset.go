@@ -1,13 +1,13 @@
 package onnxpb
 
-// Opsets that miplc writes and reads. The first is the oldest in which all the ops
-// it writes mean what they mean today; the last is the newest that was tried.
+// Opsets that miplc writes and reads. MinOpset is the oldest one in which all ops that it writes
+// have their present meaning; MaxOpset is the newest one that was tested.
 const (
 	MinOpset = 13
 	MaxOpset = 22
 )
 
-// Since returns the oldest opset that has a node in the form in which miplc writes it.
+// Since returns the oldest opset that supports a node in the form in which miplc writes it.
 func (n *NodeProto) Since() int64 {
 	switch n.GetOpType() {
 	case "ReduceMax":
@@ -26,8 +26,7 @@ func (n *NodeProto) Since() int64 {
 	return MinOpset
 }
 
-// irVersions gives the IR version that belongs to an opset: the one of the
-// ONNX release that brought the opset.
+// irVersions maps an opset to the IR version of the ONNX release that introduced it.
 var irVersions = map[int64]int64{13: 7, 14: 7, 15: 8, 16: 8, 17: 8, 18: 8, 19: 9, 20: 9, 21: 10, 22: 10}
 
 // IRVersion returns the IR version to write with an opset from MinOpset to MaxOpset.

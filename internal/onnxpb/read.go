@@ -1,5 +1,5 @@
-// Package onnxpb holds the messages of the ONNX format, generated from
-// miplc_onnx.proto, and careful reading of files that may be cut or hostile.
+// Package onnxpb has the messages of the ONNX format, generated from miplc_onnx.proto, and readers
+// that are safe for truncated or malicious files.
 package onnxpb
 
 import (
@@ -17,15 +17,15 @@ import (
 //go:generate go install google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.11
 //go:generate protoc -I. --go_out=. --go_opt=paths=source_relative miplc_onnx.proto
 
-// MaxFile is the largest file that Read accepts, in bytes. Models of this
-// family have some megabytes.
+// MaxFile is the largest file that Read accepts, in bytes. Models of this family have a few
+// megabytes.
 const MaxFile = 512 << 20
 
-// maxDepth bounds the nesting of messages. A model without control flow nests
-// fewer than ten deep; without the bound a crafted file nests thousands.
+// maxDepth bounds the nesting of messages. Models without control flow need fewer than ten levels;
+// malicious files may have thousands.
 const maxDepth = 32
 
-// ErrTooLarge reports a file above MaxFile.
+// ErrTooLarge reports a file larger than MaxFile.
 var ErrTooLarge = errors.New("the file is larger than an ONNX model of miplc can be")
 
 // Read reads the model in a file. The error names the file.
@@ -49,8 +49,8 @@ func Read(path string) (*ModelProto, error) {
 	return m, nil
 }
 
-// ReadBytes decodes a model. It checks the wire format and that the parts that
-// every model has are there, not whether the graph makes sense.
+// ReadBytes decodes a model. It checks the wire format and the presence of the parts that every
+// model has, but not the graph.
 func ReadBytes(data []byte) (*ModelProto, error) {
 	if len(data) == 0 {
 		return nil, errors.New("the file is empty")
@@ -86,7 +86,7 @@ func (x *ModelProto) Opset() int64 {
 	return 0
 }
 
-// Metadata returns the value of a metadata key, and whether it is there.
+// Metadata returns the value of a metadata key, and whether it exists.
 func (x *ModelProto) Metadata(key string) (string, bool) {
 	for _, p := range x.GetMetadataProps() {
 		if p.GetKey() == key {
@@ -96,8 +96,7 @@ func (x *ModelProto) Metadata(key string) (string, bool) {
 	return "", false
 }
 
-// SetMetadata sets the value of a metadata key, at its old place if it is
-// there, else at the end.
+// SetMetadata sets the value of a metadata key, in place or at the end.
 func (x *ModelProto) SetMetadata(key, value string) {
 	for _, p := range x.MetadataProps {
 		if p.GetKey() == key {
@@ -118,8 +117,8 @@ func IntTensor(name string, dims []int64, data []int64) *TensorProto {
 	return &TensorProto{Name: name, Dims: dims, DataType: int32(TensorProto_INT64), RawData: ndarray.AppendBytes([]byte{}, data)}
 }
 
-// Size returns the number of elements that dims promise. It fails on negative
-// extents and on products beyond what a file could hold.
+// Size returns the number of elements given by dims. It returns an error for negative sizes and for
+// products that no file can contain.
 func (x *TensorProto) Size() (int, error) {
 	size, ok := ndarray.SizeWithin(x.GetDims(), MaxFile)
 	if !ok {
@@ -128,9 +127,8 @@ func (x *TensorProto) Size() (int, error) {
 	return size, nil
 }
 
-// Check reports whether the data of a float32, float16, int64, uint8 or bool tensor has the
-// length that its dims promise. Data in other files is refused: a model of
-// miplc is one file.
+// Check reports whether the data of a float32, float16, int64, uint8 or bool tensor has the length
+// given by its dims. Data in other files is rejected, because a miplc model is one file.
 func (x *TensorProto) Check() error {
 	size, err := x.Size()
 	if err != nil {
@@ -139,7 +137,7 @@ func (x *TensorProto) Check() error {
 	if x.GetDataLocation() != TensorProto_DEFAULT || len(x.GetExternalData()) > 0 {
 		return fmt.Errorf("tensor %q keeps its data in another file", x.GetName())
 	}
-	bytes, have := 0, 0 // bytes of an element, elements
+	bytes, have := 0, 0 // bytes per element, number of elements
 	switch TensorProto_DataType(x.GetDataType()) {
 	case TensorProto_FLOAT:
 		bytes, have = 4, len(x.GetFloatData())
@@ -153,7 +151,7 @@ func (x *TensorProto) Check() error {
 		return fmt.Errorf("tensor %q has the element type %v, expected float, float16, int64, uint8 or bool",
 			x.GetName(), TensorProto_DataType(x.GetDataType()))
 	}
-	if raw := x.GetRawData(); raw != nil { // which is what is read then
+	if raw := x.GetRawData(); raw != nil { // raw data has precedence
 		have = wholes(raw, bytes)
 	}
 	if have != size {
@@ -162,8 +160,7 @@ func (x *TensorProto) Check() error {
 	return nil
 }
 
-// wholes counts elements of a width; a broken last one makes the count wrong
-// on purpose.
+// wholes returns the number of elements of width bytes, or -1 if the last one is incomplete.
 func wholes(raw []byte, width int) int {
 	if len(raw)%width != 0 {
 		return -1

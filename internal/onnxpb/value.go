@@ -7,20 +7,20 @@ func Value(name string, elem TensorProto_DataType, dims ...*TensorShapeProto_Dim
 	}}}
 }
 
-// Fixed returns an extent that is known.
+// Fixed returns an axis of known size.
 func Fixed(extent int64) *TensorShapeProto_Dimension {
 	return &TensorShapeProto_Dimension{Value: &TensorShapeProto_Dimension_DimValue{DimValue: extent}}
 }
 
-// Open returns an extent that is known only when the model runs, and its name.
+// Open returns an axis whose size is known only when the model runs, with its name.
 func Open(name string) *TensorShapeProto_Dimension {
 	return &TensorShapeProto_Dimension{Value: &TensorShapeProto_Dimension_DimParam{DimParam: name}}
 }
 
-// Symbol stands among Extents for one that is known only when the model runs.
+// Symbol marks, in Extents, an axis whose size is known only when the model runs.
 const Symbol = -1
 
-// Extents are those of a value's axes.
+// Extents returns the sizes of a value's axes.
 func (x *ValueInfoProto) Extents() []int64 {
 	extents := []int64{}
 	for _, d := range x.GetType().GetTensorType().GetShape().GetDim() {

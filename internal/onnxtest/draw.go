@@ -7,7 +7,8 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// Drawn returns seeded numbers in +-scale for every parameter; scales overrides.
+// Drawn returns seeded numbers in +-scale for every parameter. scales overrides the scale of single
+// parameters.
 func Drawn(g *graph.Graph, seed uint64, scales map[string]float64) (map[string][]float32, map[string]*graph.Tensor) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	params, values := map[string][]float32{}, map[string]*graph.Tensor{}

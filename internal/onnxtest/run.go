@@ -1,4 +1,4 @@
-// Package onnxtest runs ONNX models in both back ends, for tests of what writes them.
+// Package onnxtest runs ONNX models in both back ends, for tests of packages that write models.
 package onnxtest
 
 import (
@@ -28,8 +28,8 @@ var keep = flag.String("keep", "", "folder to leave every model in that a test r
 
 var kept int
 
-// RunORT feeds the tensors by input name to a fresh session and returns every output, int
-// ones as floats.
+// RunORT runs the model in a new onnxruntime session with inputs by name and returns all outputs,
+// integer ones as floats.
 func RunORT(t testing.TB, m *onnxpb.ModelProto, feed map[string]*graph.Tensor) map[string]*graph.Tensor {
 	t.Helper()
 	if len(m.Graph.Input) == 0 { // onnxruntime_go cannot run a model without inputs
@@ -72,7 +72,7 @@ func RunORT(t testing.TB, m *onnxpb.ModelProto, feed map[string]*graph.Tensor) m
 	return out
 }
 
-// RunONNXGo does the same with onnx-go.
+// RunONNXGo is like RunORT with onnx-go.
 func RunONNXGo(t testing.TB, m *onnxpb.ModelProto, feed map[string]*graph.Tensor) map[string]*graph.Tensor {
 	t.Helper()
 	out, err := tryONNXGo(m, feed)
@@ -100,7 +100,7 @@ func tryONNXGo(m *onnxpb.ModelProto, feed map[string]*graph.Tensor) (out map[str
 	if err := model.UnmarshalBinary(data); err != nil {
 		return nil, err
 	}
-	// Twice with the same tensors: what overwrites an input or a parameter shows.
+	// Run twice with the same tensors to detect ops that overwrite an input or a parameter.
 	var inputs []tensor.Tensor
 	for _, in := range m.Graph.Input {
 		x, ok := feed[in.Name]
@@ -157,7 +157,8 @@ func outputsOf(model *onnx.Model, m *onnxpb.ModelProto) (map[string]*graph.Tenso
 	return out, nil
 }
 
-// Near compares outputs with the reference: absolute below 1, relative above.
+// Near compares an output with the reference. Differences are absolute for values below 1, else
+// relative.
 func Near(what string, got, want *graph.Tensor, tol float64) error {
 	if got == nil {
 		return fmt.Errorf("%s: missing", what)

@@ -1,6 +1,5 @@
-// Package outdir keeps folders of results. A mark in the folder says what wrote
-// it and which files, so that a user's files are never taken for results, and a
-// lock keeps a second process out.
+// Package outdir manages folders of results. A mark in the folder lists the command and its files,
+// so that files of the user are never mistaken for results. A lock keeps other processes out.
 package outdir
 
 import (
@@ -27,7 +26,7 @@ const (
 	lockFile = ".miplc.lock"
 )
 
-// Kind is what a folder holds: the command that writes such ones.
+// Kind is the kind of a folder: the command that writes it.
 type Kind string
 
 // Kinds of folders.
@@ -38,14 +37,13 @@ const (
 	Report     Kind = "report"
 )
 
-// Mark says what wrote a folder.
+// Mark lists the command and the files of a folder.
 type Mark struct {
 	By    Kind     `json:"written_by"`
-	Files []string `json:"files"` // that it writes, slash-separated, in the order in which Clear removes them
+	Files []string `json:"files"` // files that it writes, slash-separated, in the order in which Clear removes them
 }
 
-// Other reports a folder that another command than these writes. It may be called
-// on nil.
+// Other returns an error if a command that is not among kinds wrote the folder. m may be nil.
 func (m *Mark) Other(dir string, kinds ...Kind) error {
 	if m == nil || slices.Contains(kinds, m.By) {
 		return nil
@@ -53,7 +51,7 @@ func (m *Mark) Other(dir string, kinds ...Kind) error {
 	return fmt.Errorf("%s was written by miplc %s: choose another folder", dir, m.By)
 }
 
-// ReadMark reads the mark of a folder; nil where there is none.
+// ReadMark reads the mark of a folder, or returns nil if it has none.
 func ReadMark(dir string) (*Mark, error) {
 	name := filepath.Join(dir, MarkFile)
 	text, err := infile.Read(name)
@@ -73,35 +71,34 @@ func ReadMark(dir string) (*Mark, error) {
 	return m, nil
 }
 
-// Folder is a folder that this process alone writes to.
+// Folder is a folder that only this process writes to.
 type Folder struct {
 	Dir  string
-	Mark *Mark // nil: the folder is not one of miplc's
+	Mark *Mark // nil: miplc did not write the folder
 	lock *flock.Flock
-	made []string // folders that Lock made
+	made []string // folders that Lock created
 	bare bool     // Lock found no mark
 }
 
-// held are the folders of the process that are not closed.
+// held are the folders that the process has locked.
 var held = struct {
 	sync.Mutex
 	folders map[*Folder]bool
 }{folders: map[*Folder]bool{}}
 
-// AbandonAll clears and closes the folders of a process about to end out of turn.
-// Those that had a mark before keep what they hold.
+// AbandonAll clears and closes the folders of a process that ends early. Folders that had a mark
+// before keep their files.
 func AbandonAll() {
-	held.Lock() // for good: nothing is to be claimed after this
+	held.Lock() // never unlocked: no folder may be claimed after this
 	for f := range held.folders {
 		if f.bare {
-			_ = f.Clear() // there is nobody left to tell
+			_ = f.Clear() // the error could only be ignored
 		}
 		f.release()
 	}
 }
 
-// Lock makes a folder if it is missing and keeps other processes out of it until
-// Close, which answers every call.
+// Lock creates a folder if it is missing and locks it until Close, which the caller must call.
 func Lock(dir string) (*Folder, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("%s is a file: name a folder", dir)
@@ -125,15 +122,15 @@ func Lock(dir string) (*Folder, error) {
 	return f, nil
 }
 
-// BusyError reports a folder that another process of miplc has locked.
+// BusyError reports a folder that another miplc process has locked.
 type BusyError struct{ Dir string }
 
 func (e *BusyError) Error() string {
 	return fmt.Sprintf("another process of miplc is at work in %s: wait for its end, or choose another folder", e.Dir)
 }
 
-// lock takes the lock of a folder. Who closes a folder removes the file, so the
-// one that was locked may have lost its name meanwhile.
+// lock acquires the lock of a folder. Close removes the lock file, so a lock may have been acquired
+// on a file that no longer has its name.
 func lock(dir string) (*flock.Flock, error) {
 	name := filepath.Join(dir, lockFile)
 	for {
@@ -162,26 +159,26 @@ func lock(dir string) (*flock.Flock, error) {
 	}
 }
 
-// Take marks the folder as holding the files of a kind, which need not exist yet.
-// What the mark listed before and files does not goes; so do files aside of killed
-// processes. Nothing is touched where one of the files is there and no mark lists
-// it, for then it is a user's, or where one is among inputs, which are read.
-func (f *Folder) Take(kind Kind, files, inputs []string) error {
-	return f.take(kind, files, inputs, func(name string) bool { return !slices.Contains(files, name) })
+// Claim marks the folder as containing the files of a kind, which need not exist yet. It removes
+// files that the mark listed before and files does not, and temporary files of killed processes. It
+// changes nothing and returns an error if one of the files exists but no mark lists it, because it
+// belongs to the user, or if one is among inputs, the files that the command reads.
+func (f *Folder) Claim(kind Kind, files, inputs []string) error {
+	return f.claim(kind, files, inputs, func(name string) bool { return !slices.Contains(files, name) })
 }
 
-// Restart is Take that removes all that the mark listed before.
+// Restart is like Claim but removes all files that the mark listed before.
 func (f *Folder) Restart(kind Kind, files, inputs []string) error {
-	return f.take(kind, files, inputs, func(string) bool { return true })
+	return f.claim(kind, files, inputs, func(string) bool { return true })
 }
 
-// May says why Take and Restart would touch nothing.
-func (f *Folder) May(files, inputs []string) error {
+// CheckFiles returns the errors with which Claim and Restart would change nothing.
+func (f *Folder) CheckFiles(files, inputs []string) error {
 	return errors.Join(f.foreign(files), f.read(files, inputs))
 }
 
-func (f *Folder) take(kind Kind, files, inputs []string, stale func(name string) bool) error {
-	if err := f.May(files, inputs); err != nil {
+func (f *Folder) claim(kind Kind, files, inputs []string, stale func(name string) bool) error {
+	if err := f.CheckFiles(files, inputs); err != nil {
 		return err
 	}
 	if f.Mark != nil {
@@ -202,7 +199,7 @@ func (f *Folder) take(kind Kind, files, inputs []string, stale func(name string)
 	return nil
 }
 
-// foreign reports files that are there though the mark does not list them.
+// foreign reports files that exist but are not listed in the mark.
 func (f *Folder) foreign(files []string) error {
 	var list []string
 	for _, name := range files {
@@ -229,15 +226,14 @@ func (f *Folder) read(files, inputs []string) error {
 	}
 	for _, name := range files {
 		own := filepath.Join(f.Dir, name)
-		if input := outfile.Among(own, inputs); input != "" {
+		if input := outfile.SameFile(own, inputs); input != "" {
 			return fmt.Errorf("%s is read and would be replaced: choose another folder", own)
 		}
 	}
 	return nil
 }
 
-// Clear removes the files that the mark lists, the folders that they leave empty
-// and the mark. All other files stay.
+// Clear removes the files that the mark lists, the folders that become empty, and the mark.
 func (f *Folder) Clear() error {
 	if f.Mark == nil {
 		return nil
@@ -263,7 +259,7 @@ func (f *Folder) remove(files []string) error {
 	return nil
 }
 
-// Close lets other processes in. A folder that Lock made and that is empty goes.
+// Close unlocks the folder. It removes the folder if Lock created it and it is empty.
 func (f *Folder) Close() {
 	held.Lock()
 	defer held.Unlock()
@@ -273,7 +269,7 @@ func (f *Folder) Close() {
 
 func (f *Folder) release() {
 	if f.lock != nil {
-		os.Remove(filepath.Join(f.Dir, lockFile)) // while it is held
+		os.Remove(filepath.Join(f.Dir, lockFile)) // before unlocking
 		f.lock.Close()
 	}
 	outfile.RemoveFolders(f.made)

@@ -62,22 +62,22 @@ func taken(t *testing.T) *Folder {
 	dir := t.TempDir()
 	write(t, dir, "notes.txt", "plots/mine.svg")
 	f := locked(t, dir)
-	if err := f.Take(Run, files, nil); err != nil {
+	if err := f.Claim(Run, files, nil); err != nil {
 		t.Fatal(err)
 	}
 	write(t, dir, files...)
 	return f
 }
 
-// Take and Restart remove what the mark lists, and no file of the user.
+// Claim and Restart remove what the mark lists, and no file of the user.
 func TestTake(t *testing.T) {
 	for name, c := range map[string]struct {
 		act  func(f *Folder) error
 		want []string
 	}{
-		"again":       {func(f *Folder) error { return f.Take(Run, files, nil) }, []string{"last.json", "model.onnx", "plots/loss.svg"}},
-		"other kind":  {func(f *Folder) error { return f.Take(Build, []string{"model.onnx"}, nil) }, []string{"model.onnx"}},
-		"more files":  {func(f *Folder) error { return f.Take(Run, append(slices.Clone(files), "new"), nil) }, []string{"last.json", "model.onnx", "plots/loss.svg"}},
+		"again":       {func(f *Folder) error { return f.Claim(Run, files, nil) }, []string{"last.json", "model.onnx", "plots/loss.svg"}},
+		"other kind":  {func(f *Folder) error { return f.Claim(Build, []string{"model.onnx"}, nil) }, []string{"model.onnx"}},
+		"more files":  {func(f *Folder) error { return f.Claim(Run, append(slices.Clone(files), "new"), nil) }, []string{"last.json", "model.onnx", "plots/loss.svg"}},
 		"restart":     {func(f *Folder) error { return f.Restart(Run, files, nil) }, nil},
 		"clear":       {func(f *Folder) error { return f.Clear() }, nil},
 		"clear twice": {func(f *Folder) error { f.Clear(); return f.Clear() }, nil},
@@ -109,12 +109,12 @@ func TestRefused(t *testing.T) {
 		act     func(f *Folder) error
 		want    string
 	}{
-		"user's file":          {nil, func(f *Folder) error { return f.Take(Run, append(slices.Clone(files), "notes.txt"), nil) }, "no mark of miplc lists: notes.txt"},
+		"user's file":          {nil, func(f *Folder) error { return f.Claim(Run, append(slices.Clone(files), "notes.txt"), nil) }, "no mark of miplc lists: notes.txt"},
 		"user's file, restart": {nil, func(f *Folder) error { return f.Restart(Run, []string{"plots/mine.svg", "notes.txt"}, nil) }, "lists: plots/mine.svg, notes.txt"},
-		"user's link":          {func(d string) error { return os.Symlink("nowhere", filepath.Join(d, "l")) }, func(f *Folder) error { return f.Take(Run, []string{"l"}, nil) }, "lists: l"},
+		"user's link":          {func(d string) error { return os.Symlink("nowhere", filepath.Join(d, "l")) }, func(f *Folder) error { return f.Claim(Run, []string{"l"}, nil) }, "lists: l"},
 		"file that is read":    {nil, func(f *Folder) error { return f.Restart(Run, files, []string{filepath.Join(f.Dir, "model.onnx")}) }, "model.onnx is read"},
 		"old file that is read": {nil, func(f *Folder) error {
-			return f.Take(Build, []string{"x"}, []string{filepath.Join(f.Dir, "model.onnx")})
+			return f.Claim(Build, []string{"x"}, []string{filepath.Join(f.Dir, "model.onnx")})
 		}, "model.onnx is read"},
 		"hard link to it": {func(d string) error { return os.Link(filepath.Join(d, "model.onnx"), filepath.Join(d, "notes.onnx")) },
 			func(f *Folder) error { return f.Restart(Run, files, []string{filepath.Join(f.Dir, "notes.onnx")}) }, "model.onnx is read"},
@@ -219,7 +219,7 @@ func TestDamagedMark(t *testing.T) {
 func TestTakeSweeps(t *testing.T) {
 	f := taken(t)
 	write(t, f.Dir, ".model.miplc-89abcdef.onnx", "plots/.loss.miplc-00000000.svg", "..miplc.miplc-12345678.json", ".model.onnx.bak")
-	if err := f.Take(Run, files, nil); err != nil {
+	if err := f.Claim(Run, files, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range list(t, f.Dir) {

@@ -2,8 +2,8 @@
 
 package outfile
 
-// Locks keep their own process from writing here, so nothing is held and what a
-// killed process leaves stays until its folder is claimed again.
+// hold does nothing, because on these systems a lock would also block writes of this process.
+// Temporary files of killed processes stay until their folder is claimed again.
 func hold(string) (release func()) { return func() {} }
 
 func abandoned(string) bool { return false }

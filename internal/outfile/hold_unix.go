@@ -4,21 +4,21 @@ package outfile
 
 import "github.com/gofrs/flock"
 
-// hold marks a file aside as that of a living process: the lock goes with it. It
-// gives nil where another process has just taken the file for abandoned.
+// hold locks a temporary file, which shows that its process is alive: the lock ends with the
+// process. It returns nil if another process is just removing the file as abandoned.
 func hold(path string) (release func()) {
 	l := flock.New(path)
 	free, err := l.TryLock()
 	switch {
 	case err != nil:
-		return func() {} // a file system without locks: nothing is swept there
+		return func() {} // file system without locks: abandoned files are not removed there
 	case !free:
 		return nil
 	}
 	return func() { l.Close() }
 }
 
-// abandoned says that the process that wrote a file aside is gone.
+// abandoned reports whether the process that wrote a temporary file has ended.
 func abandoned(path string) bool {
 	l := flock.New(path)
 	defer l.Close()

@@ -10,9 +10,9 @@ import (
 	"github.com/miplc/miplc/internal/infile"
 )
 
-// Lock prepares the lock of a lock file, which is made when it is locked. The error of
-// a path that is not a regular file is an *fs.PathError: opening a pipe would block, and
-// a link could lead to a file of somebody else.
+// Lock returns the lock for a lock file, which is created when it is locked. If path is not a
+// regular file, the error is an *fs.PathError: opening a pipe would block, and a link could point
+// to another user's file.
 func Lock(path string) (*flock.Flock, error) {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, &fs.PathError{Op: "lock", Path: path, Err: errors.New("it is not a regular file: remove it")}

@@ -1,8 +1,8 @@
-// Package outfile is the one writer of files: a file is there as a whole or not
-// at all, and what a user has is replaced only where the user said so.
+// Package outfile writes files: a file appears complete or not at all, and files of the user are
+// replaced only on request.
 //
-// google/renameio does a part of it: it renames over symbolic links, devices and
-// pipes, does not force the folder to the disk, and has no Windows.
+// It does not use google/renameio, which renames over symbolic links, devices and pipes, does not
+// sync the folder, and does not support Windows.
 package outfile
 
 import (
@@ -16,34 +16,33 @@ import (
 	"sync"
 )
 
-// Options say what a file may replace.
+// Options are the options of Create.
 type Options struct {
-	Force  bool     // a file that is there
-	Inputs []string // but never these, which the command reads; they need not exist
-	// Through lets the file be a device, a pipe or the standard output. It is for paths
-	// that the user names: a pipe that has the name of a file of miplc would block it.
+	Force  bool     // replace an existing file
+	Inputs []string // never replace these files, which the command reads; they need not exist
+	// Through permits writing to a device, a pipe or the standard output. Set it only for paths
+	// that the user names, because a pipe with the name of one of miplc's files would block.
 	Through bool
 }
 
-// File is a file on its way. It is written under another name in the folder of
-// its place, and gets its own name by Commit.
+// File is a file that is being written. It has a temporary name in its folder until Commit.
 type File struct {
-	path    string   // as the user wrote it
+	path    string   // as given by the user
 	place   string   // path with symbolic links followed
-	through bool     // path is no regular file: Commit copies into it
-	aside   *os.File // what is written
-	release func()   // ends the hold on it
+	through bool     // path is not a regular file: Commit copies the content to it
+	aside   *os.File // the temporary file
+	release func()   // unlocks it
 	options Options
-	folders []string // that Create made, the innermost first
+	folders []string // created by Create, innermost first
 	closed  bool
 	settled bool // committed or discarded
 }
 
-// Create starts a file. Links are followed: the link stays, and what it points to
-// is replaced. With Options.Through the content is copied at the end into what is no
-// regular file (a device, a pipe, the standard output). Folders that are missing are made. All
-// that speaks against the file is told now, before the work whose result it gets.
-// Every call is answered by one of Discard, which does nothing after Commit.
+// Create starts a file. It follows symbolic links: the link stays, and the file that it points to
+// is replaced. With Options.Through and a path that is not a regular file (a device, a pipe, the
+// standard output), Commit copies the content to it. Create makes missing folders. It reports all
+// problems with the path, so that no work is lost. The caller must call Discard, which does nothing
+// after Commit.
 func Create(path string, o Options) (*File, error) {
 	f := &File{path: path, options: o}
 	if err := f.open(); err != nil {
@@ -65,14 +64,14 @@ func (f *File) open() (err error) {
 	}
 	pending.Lock() // a signal between the two steps would leave the file
 	defer pending.Unlock()
-	_ = sweep(filepath.Join(folder, filepath.Base(f.place)), abandoned) // a courtesy to who was killed before
+	_ = sweep(filepath.Join(folder, filepath.Base(f.place)), abandoned) // removes files of killed processes; errors do not matter
 	if f.aside, f.release, err = createAside(folder, filepath.Base(f.place)); err == nil {
 		pending.files[f] = true
 	}
 	return err
 }
 
-// look finds the place of the file and all that speaks against writing there.
+// look resolves the path and reports all reasons not to write there.
 func (f *File) look() error {
 	if f.path == "" || os.IsPathSeparator(f.path[len(f.path)-1]) {
 		return refusal(fmt.Sprintf("%q is no name of a file", f.path))
@@ -83,7 +82,7 @@ func (f *File) look() error {
 			return refusal(fmt.Sprintf("%s is a pipe, a device or the standard output, not a regular file: remove it, or choose another folder", f.path))
 		}
 		f.place, f.through = f.path, true
-		if info.Mode().IsRegular() { // the shell's: there, but not to be replaced
+		if info.Mode().IsRegular() { // a redirection of the shell: it exists, but must not be replaced
 			return f.options.notRead(f.path)
 		}
 		return nil
@@ -94,7 +93,7 @@ func (f *File) look() error {
 	return f.options.mayReplace(f.path, info)
 }
 
-// mayReplace says why what is at path must stay.
+// mayReplace returns the reason why the file at path must not be replaced, or nil.
 func (o *Options) mayReplace(path string, info fs.FileInfo) error {
 	if info.IsDir() {
 		return refusal(fmt.Sprintf("%s is a folder: name a file", path))
@@ -111,17 +110,16 @@ func (o *Options) mayReplace(path string, info fs.FileInfo) error {
 	return nil
 }
 
-// notRead refuses a path that is among the inputs.
+// notRead returns an error if path is among the inputs.
 func (o *Options) notRead(path string) error {
-	if input := Among(path, o.Inputs); input != "" {
+	if input := SameFile(path, o.Inputs); input != "" {
 		return refusal(fmt.Sprintf("%s is the same file as %s, which is read: choose another name", path, input))
 	}
 	return nil
 }
 
-// Among returns the one of some files that is the same as path, by whatever name or
-// link; else "".
-func Among(path string, files []string) string {
+// SameFile returns the element of files that is the same file as path, by any name or link, or "".
+func SameFile(path string, files []string) string {
 	info, err := os.Stat(path)
 	if err != nil {
 		return ""
@@ -134,22 +132,22 @@ func Among(path string, files []string) string {
 	return ""
 }
 
-// Write writes to the file aside.
+// Write writes to the temporary file.
 func (f *File) Write(p []byte) (int, error) {
 	n, err := f.aside.Write(p)
 	return n, f.explain(err)
 }
 
-// Name returns the file aside. It may be read after Finish.
+// Name returns the name of the temporary file. It may be read after Finish.
 func (f *File) Name() string { return f.aside.Name() }
 
-// IsStdout says that the file is the standard output of the process.
+// IsStdout reports whether the file is the standard output of the process.
 func (f *File) IsStdout() bool {
 	info, err := os.Stat(f.path)
 	return err == nil && f.through && stream(info) == os.Stdout
 }
 
-// Finish forces what was written to the disk. Nothing can be written after it.
+// Finish syncs the content to the disk. Nothing can be written afterwards.
 func (f *File) Finish() error {
 	if f.closed {
 		return nil
@@ -158,8 +156,7 @@ func (f *File) Finish() error {
 	return f.explain(errors.Join(f.aside.Sync(), f.aside.Close()))
 }
 
-// Commit returns the file its name, and the permissions of the file that it
-// replaces.
+// Commit renames the file to its path, with the permissions of the file that it replaces.
 func (f *File) Commit() error {
 	if err := f.Finish(); err != nil {
 		return err
@@ -168,7 +165,7 @@ func (f *File) Commit() error {
 		defer f.Discard()
 		return f.explain(copyInto(f.path, f.Name()))
 	}
-	if err := f.look(); err != nil { // it may have appeared meanwhile
+	if err := f.look(); err != nil { // a file may have appeared meanwhile
 		return f.explain(err)
 	}
 	if info, err := os.Stat(f.place); err == nil {
@@ -187,7 +184,7 @@ func (f *File) Commit() error {
 	return f.explain(syncFolder(filepath.Dir(f.place)))
 }
 
-// Discard removes what has no name yet, and the folders that were made for it.
+// Discard removes the temporary file, and the folders that were created for it.
 func (f *File) Discard() {
 	pending.Lock()
 	defer pending.Unlock()
@@ -208,22 +205,21 @@ func (f *File) discard() {
 	RemoveFolders(f.folders)
 }
 
-// pending are the files that have no name yet.
+// pending are the files without a final name.
 var pending = struct {
 	sync.Mutex
 	files map[*File]bool
 }{files: map[*File]bool{}}
 
-// DiscardAll removes all files that have no name yet. It is for a process about
-// to end out of turn.
+// DiscardAll removes all temporary files. It is for a process that ends early.
 func DiscardAll() {
-	pending.Lock() // for good: nothing is to appear after this
+	pending.Lock() // never unlocked: no file may appear after this
 	for f := range pending.files {
 		f.discard()
 	}
 }
 
-// Write writes a file as a whole.
+// Write writes a complete file.
 func Write(path string, content []byte, o Options) error {
 	f, err := Create(path, o)
 	if err != nil {
@@ -236,10 +232,10 @@ func Write(path string, content []byte, o Options) error {
 	return f.Commit()
 }
 
-// Replace writes a file that belongs to miplc, whether it is there or not.
+// Replace writes a file that belongs to miplc and replaces an existing one.
 func Replace(path string, content []byte) error { return Write(path, content, Options{Force: true}) }
 
-// ReplaceJSON is Replace with a value as indented JSON.
+// ReplaceJSON is like Replace, with a value as indented JSON.
 func ReplaceJSON(path string, v any) error {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -248,9 +244,9 @@ func ReplaceJSON(path string, v any) error {
 	return Replace(path, append(text, '\n'))
 }
 
-// Log starts a file that this process alone appends to, line by line, while others
-// read it: it has its name from the beginning, and never one that was there, for
-// which the error wraps fs.ErrExist. The caller forces what it writes to the disk.
+// Log creates a file to which this process appends line by line while others read it. It has its
+// final name from the start. If the file exists, the error wraps fs.ErrExist. The caller must sync
+// what it writes.
 func Log(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o666)
 	if err != nil {
@@ -259,12 +255,12 @@ func Log(path string) (*os.File, error) {
 	return f, syncFolder(filepath.Dir(path))
 }
 
-// refusal is an error that needs no more words.
+// refusal is an error that already names the file.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-// explain names the file; the name aside says nothing to a person.
+// explain replaces the temporary name in an error by the name that the user knows.
 func (f *File) explain(err error) error {
 	var told refusal
 	var at *fs.PathError
@@ -282,7 +278,7 @@ func (f *File) explain(err error) error {
 	return refusal(fmt.Sprintf("cannot write %s: %v", f.path, err))
 }
 
-// copyInto writes a whole file into what is no regular file.
+// copyInto writes a whole file to a path that is not a regular file.
 func copyInto(path, from string) error {
 	source, err := os.Open(from)
 	if err != nil {
@@ -303,9 +299,9 @@ func copyInto(path, from string) error {
 	return errors.Join(err, target.Close())
 }
 
-// stream returns the standard stream that a file is, or nil. A file that the shell
-// redirected a stream to is written through the stream: renaming over it would
-// lose what else goes there.
+// stream returns the standard stream that is the same file, or nil. If the shell redirected a
+// stream to a file, the file is written through the stream, because renaming over it would lose the
+// other output.
 func stream(info fs.FileInfo) *os.File {
 	for _, s := range []*os.File{os.Stdout, os.Stderr} {
 		if own, err := s.Stat(); err == nil && os.SameFile(info, own) {

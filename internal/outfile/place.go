@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// maxLinks is how many symbolic links are followed, as many as Linux follows.
+// maxLinks is the maximum number of symbolic links to follow, like on Linux.
 const maxLinks = 40
 
-// follow returns what a path leads to, which may be missing: info is then nil.
+// follow resolves the links of a path. info is nil if the target does not exist.
 func follow(path string) (place string, info fs.FileInfo, err error) {
 	for range maxLinks {
 		info, err := os.Lstat(path)
@@ -29,7 +29,7 @@ func follow(path string) (place string, info fs.FileInfo, err error) {
 			return "", nil, err
 		}
 		if !filepath.IsAbs(to) {
-			folder, err := filepath.EvalSymlinks(filepath.Dir(path)) // ".." in the link counts from there
+			folder, err := filepath.EvalSymlinks(filepath.Dir(path)) // ".." in the link is relative to this folder
 			if err != nil {
 				return "", nil, err
 			}
@@ -40,11 +40,10 @@ func follow(path string) (place string, info fs.FileInfo, err error) {
 	return "", nil, errors.New("too many symbolic links")
 }
 
-// Names of files aside are ".STEM.miplc-RANDOM.EXT": hidden, of the same kind,
-// and no user's.
+// Names of temporary files are ".STEM.miplc-RANDOM.EXT": hidden, and unlike those of users.
 const asideMark = ".miplc-"
 
-// maxStem keeps the name aside of a long name within what file systems take.
+// maxStem keeps temporary names within the limits of file systems.
 const maxStem = 120
 
 func asideParts(name string) (prefix, ext string) {
@@ -59,8 +58,8 @@ func asideParts(name string) (prefix, ext string) {
 	return "." + stem + asideMark, ext
 }
 
-// createAside makes the file aside with the permissions that new files have, and
-// holds it until release is called.
+// createAside creates the temporary file with default permissions and locks it until release is
+// called.
 func createAside(folder, name string) (f *os.File, release func(), err error) {
 	prefix, ext := asideParts(name)
 	for {
@@ -78,7 +77,7 @@ func createAside(folder, name string) (f *os.File, release func(), err error) {
 			}
 			release()
 		}
-		f.Close() // swept before it was held
+		f.Close() // removed by another process before it was locked
 	}
 }
 
@@ -87,8 +86,8 @@ func same(f *os.File, named fs.FileInfo) bool {
 	return err == nil && os.SameFile(own, named)
 }
 
-// Sweep removes what killed processes were still writing aside for a path. The
-// caller knows that nobody writes it now.
+// Sweep removes temporary files for a path that killed processes left. No process may be writing to
+// the path.
 func Sweep(path string) error { return sweep(path, func(string) bool { return true }) }
 
 func sweep(path string, stale func(aside string) bool) error {
@@ -107,8 +106,7 @@ func sweep(path string, stale func(aside string) bool) error {
 	return err
 }
 
-// MakeFolder makes a folder with those above it that are missing, and gives
-// the ones that it made, the innermost first.
+// MakeFolder creates a folder with missing parents, and returns the created ones, innermost first.
 func MakeFolder(path string) (made []string, err error) {
 	for at := filepath.Clean(path); ; at = filepath.Dir(at) {
 		if _, err := os.Stat(at); !errors.Is(err, fs.ErrNotExist) || at == filepath.Dir(at) {
@@ -123,21 +121,20 @@ func MakeFolder(path string) (made []string, err error) {
 	return made, nil
 }
 
-// RemoveFolders removes folders that are empty, in their order; those that are
-// not stay.
+// RemoveFolders removes those of the folders that are empty, in order.
 func RemoveFolders(list []string) {
 	for _, folder := range list {
-		_ = os.Remove(folder) // fails, rightly, where files are in it
+		_ = os.Remove(folder) // fails if the folder contains files
 	}
 }
 
-// syncFolder forces the names in a folder to the disk where the system can.
+// syncFolder syncs the names in a folder to the disk, if the system supports it.
 func syncFolder(path string) error {
 	d, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
-	_ = d.Sync() // some file systems refuse; the names are there anyway
+	_ = d.Sync() // some file systems do not support it
 	return nil
 }

@@ -4,6 +4,5 @@ package pinned
 
 import "io/fs"
 
-// changeTime returns 0: the systems name it differently, and the time of the last
-// modification must do.
+// changeTime returns 0 on these systems, so that only the modification time is compared.
 func changeTime(fs.FileInfo) int64 { return 0 }

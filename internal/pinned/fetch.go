@@ -18,13 +18,13 @@ import (
 	"time"
 )
 
-// toolRunner runs a command and returns what it wrote to standard error and
-// output together. errNoTool: the program does not exist.
+// toolRunner runs a command and returns its standard error and output combined. The error is
+// errNoTool if the program does not exist.
 type toolRunner func(ctx context.Context, dir string, argv ...string) (output string, err error)
 
 var errNoTool = errors.New("not found on PATH")
 
-// runTool returns the toolRunner of a real machine.
+// runTool is the toolRunner that starts processes.
 func runTool(ctx context.Context, dir string, argv ...string) (string, error) {
 	path, err := exec.LookPath(argv[0])
 	if err != nil {
@@ -40,16 +40,16 @@ func runTool(ctx context.Context, dir string, argv ...string) (string, error) {
 	return out.String(), err
 }
 
-// download lets the tool of the pin put its archive into dir.
+// download downloads the archive of the pin to dir.
 func (s Slot) download(ctx context.Context, p Pin, dir string) (string, error) {
 	if p.Via == ViaNpm {
 		return s.downloadWith(ctx, dir, "*.tgz", []string{"npm", "pack", p.Archive,
 			"--pack-destination", dir, "--ignore-scripts",
-			// npm's own pauses between attempts add up to more than a minute.
+			// The default waiting times of npm add up to more than a minute.
 			"--fetch-retries", "2", "--fetch-retry-mintimeout", "1000", "--fetch-retry-maxtimeout", "4000"})
 	}
-	// The library is the same in the wheels of all Python versions, so one is
-	// named: the Python at hand need not be one that the package supports.
+	// The library is the same in the wheels of all Python versions, so a fixed one is requested:
+	// the installed Python may not be supported by the package.
 	args := []string{"download", "--no-deps", "--only-binary=:all:", p.Archive,
 		"--implementation", "cp", "--python-version", "3.12", "--abi", "cp312", "--platform", p.Platform,
 		"--retries", "2", "--progress-bar", "off", "-d", dir}
@@ -82,8 +82,8 @@ func (s Slot) downloadWith(ctx context.Context, dir, pattern string, argv []stri
 	return found[0], nil
 }
 
-// reason picks what a tool said of its failure: the first lines that it marks
-// as errors, or else its last ones.
+// reason extracts the reason of a failure from a tool's output: the first lines marked as errors,
+// else the last lines.
 func reason(output string) string {
 	var marked, all []string
 	for _, line := range strings.FieldsFunc(output, func(r rune) bool { return r == '\n' || r == '\r' }) {
@@ -102,8 +102,8 @@ func reason(output string) string {
 	return strings.Join(all[max(0, len(all)-lines):], "; ")
 }
 
-// unpack writes the pinned member of an archive to dst, on disk when it
-// returns, and gives its SHA-256.
+// unpack writes the pinned member of an archive to dst, synced to the disk, and returns its
+// SHA-256.
 func unpack(archive string, p Pin, dst string) (sum string, err error) {
 	if p.Via == ViaNpm {
 		return unpackTar(archive, p, dst)
@@ -151,8 +151,8 @@ func unpackTar(archive string, p Pin, dst string) (string, error) {
 	}
 }
 
-// writeLibrary copies at most one byte more than pinned, so that an archive
-// cannot fill the disk.
+// writeLibrary copies at most one byte more than the pinned size, so that an archive cannot fill
+// the disk.
 func writeLibrary(r io.Reader, p Pin, dst string) (sum string, err error) {
 	out, err := os.OpenFile(dst, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
 	if err != nil {

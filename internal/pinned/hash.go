@@ -8,9 +8,8 @@ import (
 	"github.com/miplc/miplc/internal/infile"
 )
 
-// hashed keeps the hashes of the process, since one command looks for a library
-// several times. They are not kept on disk: whoever can replace the library could
-// replace them too.
+// hashed caches hashes in the process, because one command searches for a library several times.
+// They are not cached on disk: whoever can replace the library could replace the cache too.
 var hashed = struct {
 	sync.Mutex
 	files map[string]hashedFile
@@ -21,7 +20,7 @@ type hashedFile struct {
 	sum  string
 }
 
-// hashOf returns the SHA-256 of a file. info is of the file at path now.
+// hashOf returns the SHA-256 of a file. info describes the file at path now.
 func hashOf(path string, info fs.FileInfo) (string, error) {
 	hashed.Lock()
 	defer hashed.Unlock()
@@ -35,7 +34,7 @@ func hashOf(path string, info fs.FileInfo) (string, error) {
 	return sum, err
 }
 
-// unchanged reports whether two looks saw the same content of the same file.
+// unchanged reports whether a and b describe the same content of the same file.
 func unchanged(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime()) && changeTime(a) == changeTime(b)
 }

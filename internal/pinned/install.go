@@ -14,18 +14,17 @@ import (
 	"github.com/miplc/miplc/internal/trusted"
 )
 
-// InstallOptions directs Install. The zero value is fit for use.
+// InstallOptions are the options of Install. The zero value is usable.
 type InstallOptions struct {
-	Via      Via       // tool to fetch with; "" means ViaAuto
-	Force    bool      // fetch again even when a good library is installed
-	Progress io.Writer // one line a step; nil: none
+	Via      Via       // tool to download with; "" means ViaAuto
+	Force    bool      // download again even if a valid library is installed
+	Progress io.Writer // one line per step; nil: none
 }
 
-// Install puts the library into its slot. A good one that is already there is
-// left without touching the network. The library gets its final name only after
-// its SHA-256 was checked, and any number of processes may install at the same
-// time: one fetches, the others wait for it. When ctx ends the tools are stopped
-// and nothing is left behind.
+// Install downloads the library to its slot. If a valid one is already there, it does not use the
+// network. The library gets its final name only after its SHA-256 was checked. Several processes
+// may install at the same time: one downloads, the others wait. If ctx ends, Install stops the
+// tools and removes temporary files.
 func (s Slot) Install(ctx context.Context, o InstallOptions) error {
 	if o.Progress == nil {
 		o.Progress = io.Discard
@@ -77,11 +76,9 @@ func (s Slot) lock(ctx context.Context, path string, progress io.Writer) (unlock
 	return func() { l.Close() }, nil
 }
 
-// fetchFirst tries the pins in order; the first that yields the pinned bytes
-// is moved to its final name.
+// fetchFirst tries the pins in order. The first file with the pinned contents gets its final name.
 func (s Slot) fetchFirst(ctx context.Context, dir string, pins []Pin, progress io.Writer) error {
-	// Holding the lock, whatever lies here under a temporary name was left by
-	// a process that died.
+	// While the lock is held, files with temporary names here belong to processes that have ended.
 	if stale, err := filepath.Glob(filepath.Join(dir, ".fetch-*")); err == nil {
 		for _, path := range stale {
 			os.RemoveAll(path)

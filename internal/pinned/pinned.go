@@ -1,5 +1,5 @@
-// Package pinned fetches shared libraries whose bytes are known in advance:
-// through pip or npm, into miplc's cache, refused when their SHA-256 differs.
+// Package pinned downloads shared libraries with known contents, with pip or npm, to miplc's cache.
+// It rejects files whose SHA-256 differs.
 package pinned
 
 import (
@@ -14,11 +14,11 @@ import (
 	"github.com/miplc/miplc/internal/trusted"
 )
 
-// EnvCache moves the cache; default: miplc in the user's cache directory.
+// EnvCache is the environment variable with the path of the cache; the default is miplc in the
+// user's cache directory.
 const EnvCache = "MIPLC_CACHE"
 
-// CacheDir returns the directory that miplc may fill: $MIPLC_CACHE, or miplc in
-// the user's cache directory.
+// CacheDir returns the path of the cache: $MIPLC_CACHE, or miplc in the user's cache directory.
 func CacheDir() (string, error) {
 	if dir := os.Getenv(EnvCache); dir != "" {
 		return filepath.Abs(dir)
@@ -30,21 +30,21 @@ func CacheDir() (string, error) {
 	return filepath.Join(dir, "miplc"), nil
 }
 
-// Via names a tool by which a library is fetched.
+// Via is the tool that downloads a library.
 type Via string
 
-// The tools that Install knows.
+// The tools that Install can use.
 const (
 	ViaAuto Via = "auto" // in the order of the pins
 	ViaPip  Via = "pip"
 	ViaNpm  Via = "npm"
 )
 
-// Pin fixes one shared library inside one published archive.
+// Pin identifies one shared library inside one published archive.
 type Pin struct {
 	System   string // GOOS/GOARCH
 	Via      Via
-	Archive  string // what the tool is asked for: name==version of pip, name@version of npm
+	Archive  string // argument of the tool: name==version for pip, name@version for npm
 	Member   string // name of the library inside the archive
 	Platform string // pip's name of the platform; "" for npm
 	Size     int64  // bytes of the library
@@ -52,18 +52,18 @@ type Pin struct {
 	Download int    // MB of the archive, for the progress line
 }
 
-// Library is one library as it is published for several systems.
+// Library is a library that is published for several systems.
 type Library struct {
-	Name   string // what it is called, with its version
+	Name   string // name with version
 	Pins   []Pin  // in the order to try them
-	Remedy string // what else to do where none of them can be had
+	Remedy string // alternative if no pin can be downloaded
 }
 
-// Slot is the place of a library in the cache of a machine.
+// Slot is the path of a library in the cache of a machine.
 type Slot struct {
 	Library
 	System string // GOOS/GOARCH
-	Path   string // of the library when it is installed
+	Path   string // of the installed library
 	run    toolRunner
 }
 
@@ -72,7 +72,7 @@ func (l Library) On(path string) Slot {
 	return Slot{Library: l, System: runtime.GOOS + "/" + runtime.GOARCH, Path: path, run: runTool}
 }
 
-// fit returns the pins of this system by tool, in the order to try them.
+// fit returns the pins of this system for a tool, in the order to try them.
 func (s Slot) fit(via Via) ([]Pin, error) {
 	var fit []Pin
 	for _, p := range s.Pins {
@@ -91,10 +91,10 @@ func (s Slot) fit(via Via) ([]Pin, error) {
 	return nil, fmt.Errorf("no %s is pinned for %s: %s", s.Name, s.System, s.Remedy)
 }
 
-// Check returns an error unless the file in the slot has the SHA-256 of a pin of its
-// system and nobody else can change it. Where no library is pinned for the system, the
-// user put the file there by hand, and only the second part is checked. Check reads the
-// whole file once per process: later calls read it again only if it has changed.
+// Check returns an error unless the file in the slot has the SHA-256 of a pin of its system and no
+// other user can change it. If no library is pinned for the system, the user put the file there,
+// and only the second condition is checked. Check reads the whole file once per process; later
+// calls read it again only if it has changed.
 func (s Slot) Check() error {
 	info, err := os.Stat(s.Path)
 	if err != nil {

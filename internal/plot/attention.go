@@ -12,11 +12,11 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// attentionBins is the number of bins of the histograms of a run.
+// attentionBins is the number of bins of the histograms.
 const attentionBins = 25
 
-// AttentionSnapshots draws the histograms of a run, one column an epoch: those of
-// its test bags, or of its training bags if there is none.
+// AttentionSnapshots draws the histograms of a run, one column per epoch, of its test bags, or of
+// its training bags if there are no test bags.
 func AttentionSnapshots(w io.Writer, title string, snapshots []train.AttentionSnapshot) error {
 	scores := make([]train.Scores, len(snapshots))
 	for i, s := range snapshots {
@@ -32,15 +32,15 @@ func AttentionSnapshots(w io.Writer, title string, snapshots []train.AttentionSn
 	return histograms(w, title, []ScoreRow{{Epochs: epochs}}, low, high, 310)
 }
 
-// percentTicks mark the decimal logarithms of shares. The logarithm is taken
-// by hand: gonum's logarithmic scale misplaces the labels of the axis.
+// percentTicks are the ticks for decimal logarithms of shares. The logarithm is computed here,
+// because gonum's logarithmic scale misplaces the labels.
 var percentTicks = gonum.ConstantTicks{
 	{Value: -5, Label: "0.001 %"}, {Value: -4, Label: "0.01 %"}, {Value: -3, Label: "0.1 %"},
 	{Value: -2, Label: "1 %"}, {Value: -1, Label: "10 %"}, {Value: 0, Label: "100 %"},
 }
 
-// scoreRange is 0 to 1, where the scores of Eq. 2 lie, widened to the scores
-// of models that leave it.
+// scoreRange returns 0 to 1, the range of the scores of Eq. 2, extended to the scores of models
+// that exceed it.
 func scoreRange(scores []train.Scores) (low, high float64) {
 	low, high = 0, 1
 	for _, s := range scores {
@@ -55,7 +55,8 @@ func scoreRange(scores []train.Scores) (low, high float64) {
 	return low, high
 }
 
-// count counts values into bins of equal width, those outside in the first or last.
+// count counts values in bins of equal width. Values outside the range count in the first or last
+// bin.
 func count(values []float32, low, high float64) []int {
 	bins := make([]int, attentionBins)
 	for _, v := range values {
@@ -67,8 +68,8 @@ func count(values []float32, low, high float64) []int {
 	return bins
 }
 
-// addSteps draws bins as filled outlines that stand on the x axis, one for
-// every run of bins that are not empty.
+// addSteps draws bins as filled outlines above the x axis, one for every sequence of bins that are
+// not empty.
 func (p *panel) addSteps(bins []float64, fill color.Color, line draw.LineStyle) {
 	floor := p.Y.Min
 	x := func(i int) float64 { return p.X.Min + (p.X.Max-p.X.Min)*float64(i)/float64(len(bins)) }

@@ -7,8 +7,7 @@ import (
 	gonum "gonum.org/v1/plot"
 )
 
-// epochTicks marks whole epochs alone: the first, the last and round numbers
-// between them.
+// epochTicks are ticks at whole epochs: the first, the last and round numbers between them.
 type epochTicks struct{ first int }
 
 func (e epochTicks) Ticks(low, high float64) []gonum.Tick {
@@ -37,16 +36,16 @@ func roundStep(v float64) int {
 	}
 }
 
-// shareTicks marks 0 to 1 in fifths.
+// shareTicks are ticks from 0 to 1 in fifths.
 var shareTicks = gonum.ConstantTicks{
 	{Value: 0, Label: "0"}, {Value: 0.2, Label: "0.2"}, {Value: 0.4, Label: "0.4"},
 	{Value: 0.6, Label: "0.6"}, {Value: 0.8, Label: "0.8"}, {Value: 1, Label: "1"},
 }
 
-// spanEpochs fits the x axis to epochs from first to last.
+// spanEpochs sets the x axis to the epochs from first to last.
 func (p *panel) spanEpochs(first, last int) {
 	p.X.Min, p.X.Max = float64(first), float64(last)
-	if last <= first { // a span of zero cannot be drawn
+	if last <= first { // an axis needs a positive length
 		p.X.Min, p.X.Max = float64(first)-0.5, float64(first)+0.5
 	}
 	p.X.Tick.Marker = epochTicks{first}

@@ -13,9 +13,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Confusion draws counts of bags by true class (rows, from the top) and
-// predicted class (columns). The colour of a cell is its share of the true
-// class. Classes may be nil: they are numbered from 0 then.
+// Confusion draws counts of bags by true class (rows, from the top) and predicted class (columns).
+// The colour of a cell is its share of the true class. If classes is nil, they are numbered from 0.
 func Confusion(w io.Writer, title string, matrix [][]int, classes []string) error {
 	k := len(matrix)
 	if k == 0 {
@@ -42,10 +41,10 @@ func Confusion(w io.Writer, title string, matrix [][]int, classes []string) erro
 	p.X.Tick.Marker, p.Y.Tick.Marker = x, y
 	for _, axis := range []*gonum.Axis{&p.X, &p.Y} {
 		axis.Tick.Length, axis.LineStyle.Width = 3, 0
-		axis.Tick.Color = color.White // not seen on the page, while the labels keep their distance
+		axis.Tick.Color = color.White // invisible on the page, but the labels keep their distance
 	}
 	below := 30.0
-	if float64(longest) > cell-4 { // names side by side would run together
+	if float64(longest) > cell-4 { // adjacent names would overlap
 		p.X.Tick.Length = 9
 		p.X.Tick.Label.Rotation = math.Pi / 4
 		p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = text.XRight, text.YCenter
@@ -62,7 +61,7 @@ func Confusion(w io.Writer, title string, matrix [][]int, classes []string) erro
 // cells draws the matrix, row 0 at the top.
 type cells struct {
 	matrix [][]int
-	size   float64 // of the numbers
+	size   float64 // font size of the numbers
 }
 
 func (m *cells) Plot(c draw.Canvas, p *gonum.Plot) {
@@ -96,7 +95,7 @@ func (m *cells) Plot(c draw.Canvas, p *gonum.Plot) {
 	}
 }
 
-// shade goes from a pale grey to the blue of the figures.
+// shade returns a colour between a pale grey and the blue of the figures.
 func shade(share float64) color.Color {
 	mix := func(from, to uint8) uint8 {
 		return uint8(math.Round(float64(from) + share*(float64(to)-float64(from))))

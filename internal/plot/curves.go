@@ -20,19 +20,19 @@ type Curve struct {
 	Points []Point
 }
 
-// Point is a mean at X, with the deviation around it; 0: none is drawn.
+// Point is a mean at X, with its standard deviation; 0: no bar.
 type Point struct{ X, Mean, Deviation float64 }
 
-// CurvePanel is one panel of curves, such as a data set. A curve has the same
-// colour in every panel: that of its name.
+// CurvePanel is one panel of curves, e.g. of one dataset. Curves of the same name have the same
+// colour in every panel.
 type CurvePanel struct {
 	Heading string
 	Curves  []Curve
 }
 
-// Accuracies draws panels side by side of accuracies over a quantity x, each
-// mean with a bar of one deviation up and down (the paper's Figures 4 and 5).
-// With log the axis of x is logarithmic; all x must then be above 0.
+// Accuracies draws adjacent panels of accuracies over a quantity x, each mean with a bar of one
+// standard deviation up and down (the paper's Figures 4 and 5). With log, the x axis is logarithmic
+// and all x must be positive.
 func Accuracies(w io.Writer, title, x string, log bool, panels []CurvePanel) error {
 	names := curveNames(panels)
 	if len(names) == 0 {
@@ -48,10 +48,10 @@ func Accuracies(w io.Writer, title, x string, log bool, panels []CurvePanel) err
 		p.addGrid()
 		ticks, left, right := pointTicks(in.Curves, log)
 		for _, c := range in.Curves {
-			// Curves stand a little apart, so that no bar covers another.
+			// Shift the curves a little, so that no bar covers another.
 			at := slices.Index(names, c.Name)
-			apart := (float64(at) - float64(len(names)-1)/2) * 0.012 * (right - left)
-			p.addCurve(c, curveStyle(at), apart, log)
+			shift := (float64(at) - float64(len(names)-1)/2) * 0.012 * (right - left)
+			p.addCurve(c, curveStyle(at), shift, log)
 		}
 		p.X.Min, p.X.Max, p.X.Tick.Marker = left, right, ticks
 		p.Y.Min, p.Y.Max, p.Y.Tick.Marker = low, high, tenthTicks(low, high)
@@ -78,8 +78,7 @@ func curveNames(panels []CurvePanel) []string {
 	return names
 }
 
-// curveColours follow each other as those of Okabe and Ito 2008 do; curves
-// beyond the last begin again with dashes.
+// curveColours are the colours of Okabe and Ito 2008. After the last one they repeat with dashes.
 var curveColours = []color.NRGBA{blue, orange, green, {0xCC, 0x79, 0xA7, 0xFF}, {0xE6, 0x9F, 0x00, 0xFF}, {0x56, 0xB4, 0xE9, 0xFF}, ink}
 
 func curveStyle(i int) draw.LineStyle {
@@ -87,12 +86,12 @@ func curveStyle(i int) draw.LineStyle {
 	return stroke(curveColours[i%len(curveColours)], dashes...)
 }
 
-// addCurve draws a line through the means, with dots and bars, moved by apart.
-func (p *panel) addCurve(c Curve, style draw.LineStyle, apart float64, log bool) {
+// addCurve draws a line through the means, with dots and bars, shifted to the right by shift.
+func (p *panel) addCurve(c Curve, style draw.LineStyle, shift float64, log bool) {
 	points := make(plotter.XYs, len(c.Points))
 	bar := draw.LineStyle{Color: style.Color, Width: 1}
 	for i, q := range c.Points {
-		points[i] = plotter.XY{X: place(q.X, log) + apart, Y: q.Mean}
+		points[i] = plotter.XY{X: place(q.X, log) + shift, Y: q.Mean}
 		if q.Deviation > 0 {
 			p.Add(&plotter.Line{LineStyle: bar, XYs: plotter.XYs{
 				{X: points[i].X, Y: max(0, q.Mean-q.Deviation)}, {X: points[i].X, Y: min(1, q.Mean+q.Deviation)},
@@ -109,7 +108,7 @@ func place(x float64, log bool) float64 {
 	return x
 }
 
-// accuracyRange spans all bars, in tenths, within 0 and 1.
+// accuracyRange returns the range of all bars, rounded to tenths, within 0 and 1.
 func accuracyRange(panels []CurvePanel) (low, high float64) {
 	low, high = 1, 0
 	for _, p := range panels {
@@ -126,7 +125,7 @@ func accuracyRange(panels []CurvePanel) (low, high float64) {
 	return low, high
 }
 
-// tenthTicks marks tenths, or fifths of a wide range.
+// tenthTicks returns ticks at tenths, or at fifths for a wide range.
 func tenthTicks(low, high float64) (ticks gonum.ConstantTicks) {
 	step := 1
 	if high-low > 0.55 {
@@ -141,7 +140,7 @@ func tenthTicks(low, high float64) (ticks gonum.ConstantTicks) {
 	return ticks
 }
 
-// pointTicks marks every x that a point has, with a little room at both ends.
+// pointTicks returns a tick for every x of a point, and the range with a margin.
 func pointTicks(curves []Curve, log bool) (ticks gonum.ConstantTicks, low, high float64) {
 	var xs []float64
 	for _, c := range curves {

@@ -1,6 +1,5 @@
-// Package plot draws the figures of a training run as SVG: loss and accuracy,
-// attention scores, label weights, confusion matrix. The same input gives the
-// same bytes.
+// Package plot draws the figures of a training run as SVG: loss and accuracy, attention scores,
+// label weights, confusion matrix. Equal input gives equal bytes.
 package plot
 
 import (
@@ -21,8 +20,8 @@ import (
 	"github.com/miplc/miplc/internal/sanitize"
 )
 
-// Colours that people with any kind of colour vision tell apart (Okabe and Ito
-// 2008), and the greys of everything that is not data.
+// Colours that are distinguishable with any kind of colour vision (Okabe and Ito 2008), and greys
+// for everything that is not data.
 var (
 	blue   = color.NRGBA{0x00, 0x72, 0xB2, 0xFF}
 	orange = color.NRGBA{0xD5, 0x5E, 0x00, 0xFF}
@@ -32,7 +31,7 @@ var (
 	grid   = color.NRGBA{0xE6, 0xE6, 0xE6, 0xFF}
 )
 
-// Sizes of the text in points.
+// Font sizes in points.
 const (
 	titleSize = 14
 	labelSize = 11.5
@@ -40,20 +39,19 @@ const (
 	margin    = 10
 )
 
-// figure is a page under way: a title, a row of legend entries below it, and
-// the rest for panels.
+// figure is a page that is being drawn: a title, a row of legend entries below it, and panels.
 type figure struct {
 	canvas *recorder
-	page   draw.Canvas // what is still free
+	page   draw.Canvas // the free part
 }
 
-// recorder keeps the width of every text that it draws.
+// recorder records the width of every text that it draws.
 type recorder struct {
 	*vgsvg.Canvas
 	widths []vg.Length
 }
 
-// FillString draws a text and notes its width.
+// FillString draws a text and records its width.
 func (r *recorder) FillString(f font.Face, at vg.Point, s string) {
 	r.widths = append(r.widths, f.Width(s))
 	r.Canvas.FillString(f, at, s)
@@ -76,14 +74,14 @@ func newFigure(width, height float64, title string, legend []entry) *figure {
 	return f
 }
 
-// entry is one line of a legend: a line or, with fill, an area of its colour.
+// entry is an entry of a legend: a line or, with fill, an area.
 type entry struct {
 	name string
 	line draw.LineStyle
 	fill color.Color
 }
 
-// legend draws the entries in a row, so that they can never cover data.
+// legend draws the entries in a row above the panels, where they cannot cover data.
 func (f *figure) legend(entries []entry) {
 	const sample, gap, space = 22, 6, 22
 	style := textStyle(labelSize, draw.XLeft, draw.YCenter)
@@ -106,17 +104,17 @@ func (f *figure) legend(entries []entry) {
 	f.page.Max.Y = y - labelSize/2 - 8
 }
 
-// panel is one plot of a figure with a heading above it.
+// panel is one plot of a figure with a heading.
 type panel struct {
 	*gonum.Plot
 	heading string
 }
 
-// borders are what a plot draws around its data: axes, ticks, labels.
+// borders are the sizes of what surrounds the data of a plot: axes, ticks, labels.
 type borders struct{ left, right, bottom, top vg.Length }
 
-// panels draws rows of plots whose data areas have the same size and stand in
-// line. A nil panel leaves its place empty.
+// panels draws rows of plots whose data areas have the same size and are aligned. A nil panel
+// leaves an empty place.
 func (f *figure) panels(rows [][]*panel) {
 	const between, headingHeight = 14, labelSize + 6
 	size := vg.Point{X: f.page.Max.X - f.page.Min.X, Y: f.page.Max.Y - f.page.Min.Y}
@@ -159,7 +157,7 @@ func (f *figure) panels(rows [][]*panel) {
 	}
 }
 
-// borders measures what the plot needs around its data.
+// borders returns the space that the plot needs around its data.
 func (p *panel) borders(page draw.Canvas) borders {
 	data := p.DataCanvas(page)
 	return borders{data.Min.X - page.Min.X, page.Max.X - data.Max.X, data.Min.Y - page.Min.Y, page.Max.Y - data.Max.Y}
@@ -177,9 +175,8 @@ func (p *panel) drawAt(page draw.Canvas, data vg.Rectangle) {
 	p.Draw(page)
 }
 
-// write ends the page. The font family is followed by its twins of equal
-// width, and every text carries its width, so that the figure keeps its look on
-// machines that have none of them.
+// write writes the page. It adds fonts of equal width to the font family and the width to every
+// text, so that figures look the same on machines without the font.
 func (f *figure) write(w io.Writer) error {
 	var svg bytes.Buffer
 	if _, err := f.canvas.WriteTo(&svg); err != nil {
@@ -196,14 +193,14 @@ func (f *figure) write(w io.Writer) error {
 	}
 	page = bytes.ReplaceAll(page, []byte("font-family:Liberation Sans;"),
 		[]byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif;"))
-	_, err := sanitize.Writer(w).Write(page) // XML knows no control characters
+	_, err := sanitize.Writer(w).Write(page) // XML does not allow control characters
 	return err
 }
 
-// newPanel returns an empty plot in the look of all figures.
+// newPanel returns an empty plot in the style of all figures.
 func newPanel(heading, x, y string) *panel {
 	p := gonum.New()
-	p.BackgroundColor = nil // the SVG canvas divides by alpha, so a transparent colour would be no colour
+	p.BackgroundColor = nil // the SVG canvas divides by alpha, so a transparent colour would be undefined
 	p.X.Label.Text, p.Y.Label.Text = x, y
 	for _, axis := range []*gonum.Axis{&p.X, &p.Y} {
 		axis.Label.TextStyle = textStyle(labelSize, draw.XCenter, draw.YBottom)
@@ -218,7 +215,7 @@ func newPanel(heading, x, y string) *panel {
 	return &panel{p, heading}
 }
 
-// addGrid draws a line at every tick of the y axis, below what is added later.
+// addGrid draws a line at every tick of the y axis, behind the data.
 func (p *panel) addGrid() {
 	lines := plotter.NewGrid()
 	lines.Vertical.Width = 0
@@ -240,13 +237,12 @@ func corners(r vg.Rectangle) []vg.Point {
 	return []vg.Point{r.Min, {X: r.Max.X, Y: r.Min.Y}, r.Max, {X: r.Min.X, Y: r.Max.Y}}
 }
 
-// stroke returns the style of a data line; dashes tell lines apart without colour.
+// stroke returns the style of a data line; dashes distinguish lines without colour.
 func stroke(c color.Color, dashes ...vg.Length) draw.LineStyle {
 	return draw.LineStyle{Color: c, Width: 1.8, Dashes: dashes}
 }
 
-// addLine draws points as a line, with dots when they are so few that single
-// epochs count.
+// addLine draws points as a line, with dots if there are few points.
 func (p *panel) addLine(points plotter.XYs, style draw.LineStyle) {
 	if len(points) == 0 {
 		return

@@ -10,8 +10,7 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// LossAccuracy draws the loss of every epoch and, below it, the accuracies
-// that were measured.
+// LossAccuracy draws the loss of every epoch and, below it, the measured accuracies.
 func LossAccuracy(w io.Writer, title string, metrics []train.Metrics) error {
 	if len(metrics) == 0 {
 		return errors.New("plot of the loss: there is no epoch")
@@ -54,7 +53,7 @@ func LossAccuracy(w io.Writer, title string, metrics []train.Metrics) error {
 	bottom.spanEpochs(first, last)
 	bottom.Y.Min, bottom.Y.Max, bottom.Y.Tick.Marker = 0, 1, shareTicks
 	plots := [][]*panel{{top}, {bottom}}
-	if legend == nil { // no true label is known
+	if legend == nil { // true labels are not known
 		top.X.Label.Text = "epoch"
 		plots = plots[:1]
 	}
@@ -63,8 +62,8 @@ func LossAccuracy(w io.Writer, title string, metrics []train.Metrics) error {
 	return f.write(w)
 }
 
-// padRange gives the y axis a little air, and a span if all values are equal, large
-// enough for ticks beside losses that ran away.
+// padRange adds a margin to the y axis, and gives it a length if all values are equal, large enough
+// for ticks even at very large losses.
 func (p *panel) padRange() {
 	largest := math.Max(math.Abs(p.Y.Min), math.Abs(p.Y.Max))
 	pad := math.Max(0.05*(p.Y.Max-p.Y.Min), 1e-6*largest)

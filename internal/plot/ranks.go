@@ -89,7 +89,7 @@ func Ranks(w io.Writer, title string, names []string, ranks []float64, critical 
 // learners whose ranks differ by at most the critical difference. ranks are sorted.
 func rankGroups(ranks []float64, critical float64) [][2]float64 {
 	var groups [][2]float64
-	last := 0 // end of the group before
+	last := 0 // end of the previous group
 	for i := range ranks {
 		end := i
 		for end+1 < len(ranks) && ranks[end+1]-ranks[i] <= critical {

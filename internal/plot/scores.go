@@ -9,29 +9,28 @@ import (
 	"slices"
 )
 
-// ScoreRow is one row of a figure of attention scores: a learner after several
-// epochs.
+// ScoreRow is one row of a figure of attention scores: a learner after several epochs.
 type ScoreRow struct {
 	Name   string
 	Epochs []ScoreCounts
 }
 
-// ScoreCounts are the attention scores after one epoch, counted in bins of equal
-// width, by the kind of their instance; nil where none is known.
+// ScoreCounts are the attention scores after one epoch, counted in bins of equal width, by the kind
+// of their instance; nil if there are none of the kind.
 type ScoreCounts struct {
 	Epoch                       int
 	Positive, Negative, Unknown []int
 }
 
-// AttentionRows draws the histograms of several learners below each other, one
-// column an epoch (the paper's Figure 3).
+// AttentionRows draws the histograms of several learners below each other, one column per epoch
+// (the paper's Figure 3).
 func AttentionRows(w io.Writer, title string, rows []ScoreRow) error {
 	return histograms(w, title, rows, 0, 1, 90+210*float64(len(rows)))
 }
 
-// histograms draws counts of scores from low to high as shares of the instances of
-// their own kind, on a logarithmic axis: most scores fall into one bin once a model
-// is trained. Rows may have no names.
+// histograms draws counts of scores from low to high as shares of the instances of their kind. The
+// axis is logarithmic, because most scores of a trained model are in one bin. Rows may have no
+// names.
 func histograms(w io.Writer, title string, rows []ScoreRow, low, high, height float64) error {
 	if len(rows) == 0 || len(rows[0].Epochs) == 0 {
 		return errors.New("plot of the attention scores: there is no epoch")
@@ -80,7 +79,7 @@ type kindOf struct {
 	colour color.NRGBA
 }
 
-// kinds lists the kinds that occur.
+// kinds returns the histograms of the kinds that occur.
 func (c *ScoreCounts) kinds() []kindOf {
 	var list []kindOf
 	for _, k := range []kindOf{
@@ -110,7 +109,7 @@ func sharesOf(bins []int) []float64 {
 	return out
 }
 
-// leastShare returns the whole decimal logarithm below all shares that are not 0.
+// leastShare returns the largest whole decimal logarithm below all shares that are not 0.
 func leastShare(rows []ScoreRow) float64 {
 	least := 0.1
 	for _, r := range rows {

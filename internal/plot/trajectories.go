@@ -11,9 +11,8 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// WeightTrajectories draws, for every bag, how the weights of its candidate
-// labels went from epoch to epoch (paper Eq. 6 and 7), the true one apart from
-// the false ones. Classes may be nil.
+// WeightTrajectories draws, for every bag, the weights of its candidate labels over the epochs
+// (paper Eq. 6 and 7), with the true label highlighted. classes may be nil.
 func WeightTrajectories(w io.Writer, title string, bags []train.Trajectory, classes []string) error {
 	if len(bags) == 0 || len(bags[0].Weights) == 0 {
 		return errors.New("plot of the label weights: there is no bag to follow")
@@ -45,8 +44,7 @@ func WeightTrajectories(w io.Writer, title string, bags []train.Trajectory, clas
 	return f.write(w)
 }
 
-// bagPanel draws one bag. Only the panels at the left and at the bottom name
-// their axes.
+// bagPanel draws one bag. Only the panels at the left and at the bottom have labels on their axes.
 func bagPanel(bag train.Trajectory, classes []string, left, bottom bool) *panel {
 	head := fmt.Sprintf("bag %d", bag.Bag)
 	if bag.Label >= 0 {
@@ -60,7 +58,7 @@ func bagPanel(bag train.Trajectory, classes []string, left, bottom bool) *panel 
 	if bottom {
 		p.X.Label.Text = "epoch"
 	}
-	// The true label is drawn last, above the others.
+	// Draw the true label last, above the others.
 	order := slices.Clone(bag.Candidates)
 	slices.SortStableFunc(order, func(a, b int) int {
 		switch bag.Label {

@@ -1,5 +1,5 @@
-// Package sanitize makes text from outside, such as the names of classes, safe to show
-// on a terminal or in a table.
+// Package sanitize makes text from outside, e.g. class names, safe to show on a terminal or in a
+// table.
 package sanitize
 
 import (

@@ -1,7 +1,7 @@
-// Package stream gives every random purpose of a run its own reproducible
-// source of random numbers. A run has one seed; shuffles, initial parameters,
-// dropout masks, splits and drawn data sets each read a stream of their own
-// name, so that adding a draw to one changes no other.
+// Package stream gives every random purpose of a run its own reproducible source of random numbers.
+// A run has one seed. Shuffles, initial parameters, dropout masks, splits and generated datasets
+// each read the stream of their own name, so that an additional draw from one stream changes no
+// other.
 package stream
 
 import (
@@ -10,13 +10,12 @@ import (
 	"math/rand/v2"
 )
 
-// New returns the stream of a purpose. The name says what it is for, e.g.
-// "shuffle"; the indices tell apart its repetitions, e.g. the epoch. The same
-// arguments give the same numbers on every machine and in every version of
-// miplc; different arguments give independent numbers.
+// New returns the random stream of a purpose. name is the purpose, e.g. "shuffle"; index
+// distinguishes its repetitions, e.g. by the epoch. Equal arguments give equal numbers on every
+// machine and in every version of miplc; different arguments give independent numbers.
 //
-// The generator is ChaCha8, keyed by the SHA-256 of the arguments. It is not
-// safe for concurrent use.
+// The generator is ChaCha8 with the SHA-256 of the arguments as key. It is not safe for concurrent
+// use.
 func New(seed uint64, name string, index ...uint64) *rand.Rand {
 	return rand.New(rand.NewChaCha8(key(seed, name, index...)))
 }

@@ -1,4 +1,4 @@
-// Package svgtest checks in tests that figures are SVG that every renderer draws alike.
+// Package svgtest checks in tests that figures are SVG that all renderers draw equally.
 package svgtest
 
 import (
@@ -24,9 +24,9 @@ var (
 	command  = regexp.MustCompile(`[MmLlHhVvCcSsQqTtAaZz]`)
 )
 
-// Check reports the first fault of a figure: XML that is not well-formed, a root that is
-// not an svg element of a positive size, an element outside of SVG, a colour or a number
-// that is none, an embedded image that does not decode.
+// Check returns the first error in a figure: XML that is not well-formed, a root that is not an svg
+// element of positive size, an element that is not SVG, an invalid colour or number, an embedded
+// image that cannot be decoded.
 func Check(figure []byte) error {
 	d := xml.NewDecoder(bytes.NewReader(figure))
 	depth, roots := 0, 0

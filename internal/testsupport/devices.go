@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// envSwiftShader names the folder of SwiftShader, a Vulkan device in software, with a
-// Vulkan loader.
+// envSwiftShader is the environment variable with the folder of SwiftShader, a software Vulkan
+// device, and a Vulkan loader.
 const envSwiftShader = "MIPLC_SWIFTSHADER"
 
-// SwiftShader returns the environment of a process that finds SwiftShader as its only
-// Vulkan device. The dynamic linker reads a part of it when the process starts, so a test
-// needs a process of its own, see InProcess.
+// SwiftShader returns the environment of a process whose only Vulkan device is SwiftShader. The
+// dynamic linker reads a part of it when the process starts, so a test needs a separate process,
+// see InProcess.
 func SwiftShader(t testing.TB) []string {
 	t.Helper()
 	dir := os.Getenv(envSwiftShader)
@@ -33,9 +33,9 @@ func SwiftShader(t testing.TB) []string {
 		"ORT_WEBGPU_EP_ALLOW_SOFTWARE_ADAPTER=1"}
 }
 
-// OpenVINO returns the environment of a process whose execution provider openvino is the
-// library of the Python package onnxruntime-ep-openvino. That library offers devices of
-// Intel alone, its CPU device included.
+// OpenVINO returns the environment of a process whose execution provider openvino is the library of
+// the Python package onnxruntime-ep-openvino. That library supports only devices of Intel,
+// including Intel CPUs.
 func OpenVINO(t testing.TB) []string {
 	t.Helper()
 	if processor, err := os.ReadFile("/proc/cpuinfo"); err != nil || !bytes.Contains(processor, []byte("GenuineIntel")) {
@@ -49,9 +49,8 @@ func OpenVINO(t testing.TB) []string {
 	return []string{"MIPLC_PROVIDER_OPENVINO=" + string(bytes.TrimSpace(path))}
 }
 
-// InProcess starts the test again in a process of its own, with the environment in
-// addition, and reports whether this is that process. A device that ends its process then
-// fails one test.
+// InProcess runs the test again in a separate process with the additional environment, and reports
+// whether this is that process. A device that ends its process then fails only one test.
 func InProcess(t *testing.T, environment func(testing.TB) []string) bool {
 	t.Helper()
 	const mark = "MIPLC_TEST_PROCESS"

@@ -11,9 +11,8 @@ import (
 	"testing"
 )
 
-// Python returns a Python interpreter that has packages, spelt as for pip: the one
-// that MIPLC_PYTHON names, else python3. The test is skipped, with the reason, if there
-// is none.
+// Python returns a Python interpreter that has the packages, named as for pip: $MIPLC_PYTHON, else
+// python3. It skips the test with the reason if there is none.
 func Python(t testing.TB, packages ...string) string {
 	t.Helper()
 	program, err := exec.LookPath(cmp.Or(os.Getenv("MIPLC_PYTHON"), "python3"))
@@ -32,9 +31,8 @@ func Python(t testing.TB, packages ...string) string {
 	return program
 }
 
-// Data returns the path of a file or folder of the datasets, which are in the folder
-// that MIPLC_DATA names, or in ../shared/data relative to the module. The test is
-// skipped if it is missing; source says where to get it.
+// Data returns the path of a file or folder of the datasets in $MIPLC_DATA, or in ../shared/data
+// relative to the module. It skips the test if it is missing; source says where to get it.
 func Data(t testing.TB, name, source string) string {
 	t.Helper()
 	folder := os.Getenv("MIPLC_DATA")

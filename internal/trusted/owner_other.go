@@ -7,8 +7,7 @@ import (
 	"io/fs"
 )
 
-// Files of these systems have access lists, which the permissions of package fs do
-// not show.
+// Files on these systems have access control lists, which package fs does not show.
 func ownerOf(fs.FileInfo) (id int, known bool) { return 0, false }
 
 func worldWritable(fs.FileInfo) bool { return false }

@@ -21,7 +21,7 @@ func ownerOf(info fs.FileInfo) (id int, known bool) {
 
 func worldWritable(info fs.FileInfo) bool { return info.Mode().Perm()&0o002 != 0 }
 
-// nameOf names a user for an error message.
+// nameOf returns the name of a user for an error message.
 func nameOf(id int) string {
 	if u, err := user.LookupId(strconv.Itoa(id)); err == nil {
 		return "user " + u.Username

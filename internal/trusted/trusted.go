@@ -1,8 +1,7 @@
-// Package trusted decides which files of the machine may be loaded as code or read as
-// configuration although the user did not name them. Such a file, and every folder on
-// the way to it, must belong to root or to the user who runs the process, and must be
-// closed to all others. Otherwise another user of the machine could run code as this
-// one by putting a library where it is searched.
+// Package trusted decides which files may be loaded as code or read as configuration although the
+// user did not name them. Such a file, and every folder above it, must belong to root or to the
+// user who runs the process, and other users must not be able to write to them. Otherwise another
+// user of the machine could run code as this user by putting a library where it is searched.
 package trusted
 
 import (
@@ -13,11 +12,10 @@ import (
 	"path/filepath"
 )
 
-// File returns an error that says why the file at path must not be used, or nil. It
-// checks the file and its folders, both along path and along the path that remains
-// when symbolic links are followed. A relative path is refused: it depends on the
-// working folder, which may be an unpacked download. On systems without Unix
-// permissions only that last rule applies.
+// File returns an error that says why the file at path must not be used, or nil. It checks the file
+// and its folders, both along path and along the path without symbolic links. It rejects relative
+// paths, because they depend on the working folder, which may be an unpacked download. On systems
+// without Unix permissions, only that last rule applies.
 func File(path string) error {
 	return check(path, os.Geteuid())
 }
@@ -49,7 +47,7 @@ func check(path string, user int) error {
 	return nil
 }
 
-// Folder is File for a folder into which such files are written.
+// Folder is like File, for a folder into which such files are written.
 func Folder(dir string) error {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -62,8 +60,8 @@ func Folder(dir string) error {
 	return folder(real, os.Geteuid())
 }
 
-// folder checks a folder and those above it. The folders above may be open to all if
-// they are sticky, as /tmp is: there nobody can rename or replace what others own.
+// folder checks a folder and those above it. The folders above may be writable for all if they are
+// sticky, like /tmp: there, users cannot rename or replace files of others.
 func folder(dir string, user int) error {
 	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
 		info, err := os.Stat(at)
@@ -92,7 +90,7 @@ func closed(path string, info fs.FileInfo, user int) error {
 	return nil
 }
 
-// owned reports a file or folder of another user than root and the given one.
+// owned reports a file or folder that belongs neither to root nor to the user.
 func owned(path string, info fs.FileInfo, user int) error {
 	if owner, known := ownerOf(info); known && owner != 0 && owner != user {
 		return fmt.Errorf("%s belongs to %s, not to root or to the user who runs this program", path, nameOf(owner))

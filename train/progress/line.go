@@ -10,28 +10,28 @@ import (
 	"github.com/miplc/miplc/internal/sanitize"
 )
 
-// Line is where work says how far it is: a line of a terminal that redraws itself, a
-// line now and then elsewhere.
+// Line shows the progress of work: a line on a terminal that is redrawn, or a new line from time to
+// time elsewhere.
 type Line struct {
 	w        io.Writer
 	terminal bool
 	now      func() time.Time
-	shown    time.Time // the last time
-	width    int       // characters that stand on it
+	shown    time.Time // time of the last update
+	width    int       // number of characters on it
 }
 
-// NewLine returns a line on which nothing stands.
+// NewLine returns an empty line.
 func NewLine(w io.Writer, terminal bool) *Line {
 	return &Line{w: w, terminal: terminal, now: time.Now}
 }
 
-// Times between two redrawn lines and between two plain ones.
+// Minimum time between updates, redrawn and in new lines.
 const (
 	redraw  = 100 * time.Millisecond
 	newLine = 10 * time.Second
 )
 
-// Due says that it is time to show something again.
+// Due reports whether it is time for an update.
 func (l *Line) Due() bool {
 	wait := newLine
 	if l.terminal {
@@ -40,10 +40,10 @@ func (l *Line) Due() bool {
 	return l.now().Sub(l.shown) >= wait
 }
 
-// Wait lets nothing be due for a while.
+// Wait restarts the time until the next update.
 func (l *Line) Wait() { l.shown = l.now() }
 
-// Show writes the text, on a terminal over what stands there.
+// Show writes the text; on a terminal, over the current text.
 func (l *Line) Show(text string) {
 	l.Wait()
 	text = sanitize.Line(text)
@@ -56,7 +56,7 @@ func (l *Line) Show(text string) {
 	l.width = width
 }
 
-// Clear wipes what stands there, for another text.
+// Clear erases the current text.
 func (l *Line) Clear() {
 	if l.width > 0 {
 		fmt.Fprintf(l.w, "\r%s\r", strings.Repeat(" ", l.width))
@@ -64,16 +64,16 @@ func (l *Line) Clear() {
 	}
 }
 
-// Note writes a line of its own, or several.
+// Note writes a separate line, or several.
 func (l *Line) Note(text string) {
 	l.Clear()
 	fmt.Fprintln(l.w, sanitize.Text(text))
 }
 
-// Warn writes a warning on a line of its own.
+// Warn writes a warning on a separate line.
 func (l *Line) Warn(text string) { l.Note("warning: " + text) }
 
-// End leaves the cursor on a fresh line.
+// End moves the cursor to a new line.
 func (l *Line) End() {
 	if l.width > 0 {
 		fmt.Fprintln(l.w)
@@ -81,7 +81,7 @@ func (l *Line) End() {
 	}
 }
 
-// Duration writes a time as people estimate it: 8s, 3m20s, 2h05m.
+// Duration formats an estimated duration: 8s, 3m20s, 2h05m.
 func Duration(d time.Duration) string {
 	s := int(d.Round(time.Second) / time.Second)
 	switch {

@@ -1,5 +1,5 @@
-// Package progress shows a person how far work is, a training run above all: a bar
-// that redraws itself on a terminal, plain lines elsewhere.
+// Package progress shows the progress of work to a person, mainly of training: a progress bar on a
+// terminal, plain lines elsewhere.
 package progress
 
 import (
@@ -17,20 +17,19 @@ import (
 type Reporter struct {
 	*Line
 	plan     train.Plan
-	accuracy string // the last measured one
+	accuracy string // as last measured
 }
 
-// cells are the width of the bar.
+// cells is the width of the bar.
 const cells = 24
 
-// New returns a reporter. On a terminal the bar redraws itself with a carriage
-// return; else a line is written at most every ten seconds, for the first and
-// for the last epoch.
+// New returns a Reporter. On a terminal, it redraws the bar with carriage returns. Elsewhere, it
+// writes a line for the first and the last epoch and at most every ten seconds.
 func New(w io.Writer, isTerminal bool) *Reporter {
 	return &Reporter{Line: NewLine(w, isTerminal)}
 }
 
-// Begin writes what is going to be trained.
+// Begin writes what will be trained.
 func (r *Reporter) Begin(p train.Plan) {
 	r.plan = p
 	r.Wait()
@@ -54,14 +53,14 @@ func (r *Reporter) Begin(p train.Plan) {
 		sanitize.Fprintf(r.w, "training %s with engine %s: %s, %s of %s, %s\n", what, engine, size, length, diag.Count(p.Steps, "step"), diag.Count(p.Parameters, "parameter"))
 	}
 	switch {
-	case p.Done > 0 && several: // those that begin later are not known yet
+	case p.Done > 0 && several: // the starting epochs of later runs are not known yet
 		fmt.Fprintln(r.w, "resuming from checkpoints")
 	case p.Done > 0:
 		fmt.Fprintf(r.w, "resuming after epoch %d\n", p.Done)
 	}
 }
 
-// engine names the engine and its device, and tells why it was chosen.
+// engine returns the name of the engine and its device, and the reason for its choice.
 func (r *Reporter) engine() string {
 	name := r.plan.Engine
 	if r.plan.Device != "" {
@@ -80,7 +79,7 @@ func (r *Reporter) Step(p train.Progress) {
 	}
 }
 
-// Epoch redraws the bar, or writes a line when it is time for one.
+// Epoch redraws the bar, or writes a line if it is time for one.
 func (r *Reporter) Epoch(m train.Metrics, p train.Progress) {
 	if text := describe(m); text != "" {
 		r.accuracy = text
@@ -98,7 +97,7 @@ func (r *Reporter) Epoch(m train.Metrics, p train.Progress) {
 	}
 }
 
-// bar draws the state of the run over the one drawn before.
+// bar draws the state of the run over the previous one.
 func (r *Reporter) bar(p train.Progress) {
 	share := 0.0
 	if p.Epochs > 0 && p.Steps > 0 {
@@ -121,7 +120,7 @@ func (r *Reporter) bar(p train.Progress) {
 		100*share, r.unit(), p.Epoch, p.Epochs, number(p.Loss), accuracy, doing, left(p, share >= 1)))
 }
 
-// unit is what the run counts.
+// unit returns the unit of progress.
 func (r *Reporter) unit() string {
 	if r.plan.Learner != "" {
 		return "iteration"
@@ -129,7 +128,7 @@ func (r *Reporter) unit() string {
 	return "epoch"
 }
 
-// describe names the accuracies that an epoch measured.
+// describe formats the accuracies of an epoch.
 func describe(m train.Metrics) string {
 	text := ""
 	if m.TrainAccuracy != nil {
@@ -148,7 +147,7 @@ func left(p train.Progress, done bool) string {
 	return "  " + Duration(p.Left) + " left"
 }
 
-// number writes a loss with four digits that say something.
+// number formats a loss with four significant digits.
 func number(v float64) string {
 	if v != 0 && (v < 0.001 && v > -0.001 || v >= 100000 || v <= -100000) {
 		return fmt.Sprintf("%.3e", v)

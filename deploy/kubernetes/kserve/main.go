@@ -1,9 +1,8 @@
-// Command kserve answers an API server for KServe's controller: it gives
-// InferenceServices KServe's defaults, by the configuration that the API server of
-// KUBECONFIG holds, and KServe's validation. It prints where it does so and by which
-// certificate, and ends with its standard input.
+// Command kserve plays KServe's controller for an API server in tests: it applies KServe's defaults
+// and validation to InferenceServices, with the configuration in the API server of KUBECONFIG. It
+// prints its address and certificate, and exits when its standard input ends.
 //
-// It is a module of its own, for KServe is bound to other versions of Kubernetes.
+// It is a separate module, because KServe needs other versions of Kubernetes.
 package main
 
 import (

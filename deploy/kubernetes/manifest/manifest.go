@@ -1,4 +1,4 @@
-// Package manifest makes tests the manifests that miplc writes.
+// Package manifest provides the manifests that miplc writes, for tests.
 package manifest
 
 import (
@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Miplc is the path of the command, built from the repository around this module.
+// Miplc is the path of the command, built from the repository of this module.
 type Miplc string
 
 // Build builds the command.
@@ -26,7 +26,7 @@ func Build(t *testing.T) Miplc {
 	return Miplc(path)
 }
 
-// Run runs the command, which must succeed.
+// Run runs the command, which must succeed, and returns its output.
 func (m Miplc) Run(t *testing.T, args ...string) []byte {
 	t.Helper()
 	cmd := exec.Command(string(m), args...)
@@ -41,7 +41,7 @@ func (m Miplc) Run(t *testing.T, args ...string) []byte {
 	return out
 }
 
-// Plan plans an experiment in dir and gives the manifest and the number of shards.
+// Plan plans an experiment in dir and returns the manifest and the number of shards.
 func (m Miplc) Plan(t *testing.T, dir, file string, flags ...string) (text []byte, shards int) {
 	t.Helper()
 	args := append([]string{"experiment", "plan", file, "-o", dir, "--kubernetes", "--image", "miplc:test", "--claim", "experiments", "--json"}, flags...)
@@ -59,7 +59,7 @@ func (m Miplc) Plan(t *testing.T, dir, file string, flags ...string) (text []byt
 	return text, planned.Shards
 }
 
-// KServe builds a model of a signature and gives the manifest that serves it.
+// KServe builds a model with the given signature and returns the manifest that serves it.
 func (m Miplc) KServe(t *testing.T, signature string) []byte {
 	t.Helper()
 	dir := t.TempDir()

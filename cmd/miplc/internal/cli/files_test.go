@@ -322,7 +322,7 @@ func marked(t *testing.T, dir string, by outdir.Kind) *outdir.Folder {
 		t.Fatal(err)
 	}
 	t.Cleanup(f.Close)
-	if err := f.Take(by, []string{"x"}, nil); err != nil {
+	if err := f.Claim(by, []string{"x"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	return f
