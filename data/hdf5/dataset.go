@@ -1,0 +1,220 @@
+package hdf5
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/miplc/miplc/internal/ndarray"
+)
+
+// Dataset is an array of numbers in a file. Its first axis counts rows.
+type Dataset struct {
+	// Shape is that of the array without leading axes of extent 1 if it has more than two
+	// axes: [1, n, d] becomes [n, d].
+	Shape []int
+	Type  ndarray.Number
+
+	file    *File
+	compact []byte // the data, if they are stored in the header
+	address uint64 // of contiguous data
+	chunks  *chunks
+}
+
+const (
+	maxExtent = 1 << 40
+	maxValues = 1 << 44
+)
+
+// Dataset opens the array at a path. The error is a *NotFoundError if there is none.
+func (f *File) Dataset(path string) (*Dataset, error) {
+	address, err := f.find(path)
+	if err != nil {
+		return nil, err
+	}
+	d, err := f.open(address)
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w", path, err)
+	}
+	return d, nil
+}
+
+func (f *File) open(address uint64) (*Dataset, error) {
+	s := f.newScan()
+	messages, err := s.header(address)
+	if err != nil {
+		return nil, err
+	}
+	r := &datasetReader{scan: s, Dataset: &Dataset{file: f}}
+	for _, m := range messages {
+		if err := r.message(m); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case r.layout == nil:
+		return nil, errors.New("is a group, not a dataset")
+	case !r.typed || !r.shaped:
+		return nil, errDamaged
+	}
+	if err := r.place(); err != nil {
+		return nil, err
+	}
+	r.squeeze()
+	return r.Dataset, nil
+}
+
+// datasetReader reads the object header of a dataset.
+type datasetReader struct {
+	*scan
+	*Dataset
+	typed, shaped bool
+	layout        []byte
+	filters       []uint16
+}
+
+func (r *datasetReader) message(m message) (err error) {
+	switch m.kind {
+	case msgDataspace, msgDatatype, msgLayout, msgFilters:
+		if m.shared {
+			return errors.New("refers to a committed datatype, which is not supported")
+		}
+	}
+	switch m.kind {
+	case msgDataspace:
+		r.shaped = true
+		r.Shape, err = readShape(m.data)
+	case msgDatatype:
+		r.typed = true
+		r.Type, err = readType(m.data)
+	case msgLayout:
+		r.layout = m.data
+	case msgFilters:
+		r.filters, err = readFilters(m.data)
+	case msgExternal:
+		return errors.New("stores its data in another file, which is not supported")
+	}
+	return err
+}
+
+// readShape reads a dataspace.
+func readShape(b []byte) ([]int, error) {
+	if len(b) < 4 {
+		return nil, errDamaged
+	}
+	at := 8
+	switch b[0] {
+	case 1:
+	case 2:
+		at = 4
+	default:
+		return nil, errDamaged
+	}
+	n := int(b[1])
+	if n == 0 {
+		return nil, errors.New("is a single value; an array of instances is needed")
+	}
+	if n > 8 || len(b) < at+8*n {
+		return nil, errDamaged
+	}
+	shape, values := make([]int, n), uint64(1)
+	for i := range shape {
+		extent := le.Uint64(b[at+8*i:])
+		if extent > maxExtent || extent > 0 && values > maxValues/extent {
+			return nil, errDamaged
+		}
+		values *= max(extent, 1)
+		shape[i] = int(extent)
+	}
+	return shape, nil
+}
+
+// readType reads a datatype: integers, and the floats of IEEE 754 and bfloat16.
+func readType(b []byte) (ndarray.Number, error) {
+	const integer, float = 0, 1
+	var t ndarray.Number
+	if len(b) < 8 {
+		return t, errDamaged
+	}
+	t.Swap, t.Size = b[1]&1 != 0, int(min(le.Uint32(b[4:]), 1<<20))
+	switch class := b[0] & 15; class {
+	case integer:
+		if t.Kind = ndarray.Uint; b[1]&8 != 0 {
+			t.Kind = ndarray.Int
+		}
+	case float:
+		if len(b) < 20 {
+			return t, errDamaged
+		}
+		t.Kind = ndarray.Float
+		switch exponent := b[13]; {
+		case t.Size == 2 && exponent == 8:
+			t.Kind = ndarray.BFloat
+		case exponent != map[int]byte{2: 5, 4: 8, 8: 11}[t.Size]:
+			return t, fmt.Errorf("floats of %d bytes with an exponent of %d bits are not supported", t.Size, exponent)
+		}
+	default:
+		names := map[byte]string{2: "times", 3: "text", 4: "bit fields", 5: "opaque values", 6: "compound values", 7: "references", 8: "enumerated values", 9: "text or lists", 10: "arrays"}
+		return t, fmt.Errorf("contains %s; numbers are needed", names[class])
+	}
+	if !t.Valid() {
+		return t, fmt.Errorf("numbers of %d bytes are not supported", t.Size)
+	}
+	return t, nil
+}
+
+// place finds the data by the layout message.
+func (r *datasetReader) place() error {
+	const compact, contiguous, chunked = 0, 1, 2
+	b := r.layout
+	if len(b) < 2 {
+		return errDamaged
+	}
+	if b[0] != 3 && b[0] != 4 {
+		return fmt.Errorf("version %d of the HDF5 layout is not supported; write the file with h5py without libver", b[0])
+	}
+	bytes := uint64(ndarray.Size(r.Shape)) * uint64(r.Type.Size)
+	switch b[1] {
+	case compact:
+		if len(b) < 4 || uint64(le.Uint16(b[2:])) < bytes || uint64(len(b)-4) < bytes {
+			return errDamaged
+		}
+		r.compact = b[4 : 4+bytes]
+	case contiguous:
+		if len(b) < 10 {
+			return errDamaged
+		}
+		r.address = le.Uint64(b[2:])
+		if bytes == 0 {
+			break
+		}
+		if r.address == undefined {
+			return errors.New("no data were written to it")
+		}
+		at := r.address + r.file.base
+		if at < r.address || at > r.file.size || bytes > r.file.size-at {
+			return errDamaged
+		}
+	case chunked:
+		return r.placeChunks(b)
+	default:
+		return fmt.Errorf("class %d of the HDF5 layout is not supported", b[1])
+	}
+	return nil
+}
+
+// squeeze leaves out leading axes of extent 1.
+func (r *datasetReader) squeeze() {
+	for len(r.Shape) > 2 && r.Shape[0] == 1 {
+		r.Shape = slices.Clone(r.Shape[1:])
+		if r.chunks != nil {
+			r.chunks.shape = r.chunks.shape[1:] // the array is at the start of the chunk
+		}
+	}
+}
+
+// Rows is the extent of the first axis.
+func (d *Dataset) Rows() int { return d.Shape[0] }
+
+// Width is the number of values in a row.
+func (d *Dataset) Width() int { return ndarray.Size(d.Shape[1:]) }

@@ -1,0 +1,171 @@
+package hdf5
+
+import (
+	"bytes"
+	"errors"
+)
+
+// members returns the object headers that a group links to, by name. Soft and external
+// links are left out.
+func (f *File) members(address uint64) (map[string]uint64, error) {
+	if m, ok := f.groups[address]; ok {
+		return m, nil
+	}
+	s := f.newScan()
+	messages, err := s.header(address)
+	if err != nil {
+		return nil, err
+	}
+	g := &groupReader{scan: s, members: map[string]uint64{}}
+	isGroup := false
+	for _, m := range messages {
+		switch m.kind {
+		case msgSymbolTable:
+			isGroup, err = true, g.symbolTable(m.data)
+		case msgLinkInfo:
+			isGroup, err = true, checkLinkInfo(m.data)
+		case msgLink:
+			isGroup, err = true, g.link(m.data)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if !isGroup {
+		return nil, errors.New("is a dataset, not a group")
+	}
+	f.groups[address] = g.members
+	return g.members, nil
+}
+
+// groupReader collects the members of a group.
+type groupReader struct {
+	*scan
+	members map[string]uint64
+	names   []byte // the heap with the names of a symbol table
+}
+
+// symbolTable reads the group of files in the default format: a tree of symbol nodes, and
+// a heap with the names.
+func (g *groupReader) symbolTable(b []byte) error {
+	if len(b) < 16 {
+		return errDamaged
+	}
+	heap, err := g.read(le.Uint64(b[8:]), 32)
+	if err != nil {
+		return err
+	}
+	if string(heap[:4]) != "HEAP" {
+		return errDamaged
+	}
+	if g.names, err = g.read(le.Uint64(heap[24:]), le.Uint64(heap[8:])); err != nil {
+		return err
+	}
+	return g.tree(le.Uint64(b), 0)
+}
+
+// tree reads a node of the tree of a group.
+func (g *groupReader) tree(address uint64, depth int) error {
+	if depth > maxDepth {
+		return errDamaged
+	}
+	b, err := g.read(address, 8)
+	if err != nil {
+		return err
+	}
+	n := uint64(le.Uint16(b[6:]))
+	switch string(b[:4]) {
+	case "SNOD":
+		return g.symbols(address+8, n)
+	case "TREE":
+	default:
+		return errDamaged
+	}
+	entries, err := g.read(address+24, 16*n+8) // keys between children
+	if err != nil {
+		return err
+	}
+	for i := range n {
+		if err := g.tree(le.Uint64(entries[16*i+8:]), depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// symbols reads the n entries of a symbol node.
+func (g *groupReader) symbols(address, n uint64) error {
+	const size, softLink = 40, 2
+	b, err := g.read(address, size*n)
+	if err != nil {
+		return err
+	}
+	for ; len(b) > 0; b = b[size:] {
+		if le.Uint32(b[16:]) == softLink {
+			continue
+		}
+		at := le.Uint64(b)
+		if at >= uint64(len(g.names)) {
+			return errDamaged
+		}
+		name, _, ok := bytes.Cut(g.names[at:], []byte{0})
+		if !ok || uint64(len(name)) > g.left {
+			return errDamaged
+		}
+		g.left -= uint64(len(name)) // entries may share a name, which is copied
+		g.members[string(name)] = le.Uint64(b[8:])
+	}
+	return nil
+}
+
+// link reads a link message, as groups of newer files have for each member.
+func (g *groupReader) link(b []byte) error {
+	const kindFlag, orderFlag, charsetFlag = 8, 4, 16
+	if len(b) < 2 || b[0] != 1 {
+		return errDamaged
+	}
+	flags, b := b[1], b[2:]
+	skip, hard := 0, true
+	if flags&kindFlag != 0 {
+		hard = len(b) > 0 && b[0] == 0
+		skip++
+	}
+	if flags&orderFlag != 0 {
+		skip += 8
+	}
+	if flags&charsetFlag != 0 {
+		skip++
+	}
+	width := 1 << (flags & 3)
+	if len(b) < skip+width {
+		return errDamaged
+	}
+	length := uint(b[skip : skip+width])
+	b = b[skip+width:]
+	if !hard {
+		return nil
+	}
+	if length > uint64(len(b)) || uint64(len(b))-length < 8 {
+		return errDamaged
+	}
+	g.members[string(b[:length])] = le.Uint64(b[length:])
+	return nil
+}
+
+// checkLinkInfo rejects groups that keep their links in a fractal heap.
+func checkLinkInfo(b []byte) error {
+	if len(b) < 18 {
+		return errDamaged
+	}
+	heap := 2
+	if b[1]&1 != 0 { // the creation order is kept
+		heap += 8
+	}
+	if len(b) < heap+8 {
+		return errDamaged
+	}
+	if le.Uint64(b[heap:]) != undefined {
+		return errors.New("the links of the group are stored in the form that h5py writes with libver='latest'; write the file without libver")
+	}
+	return nil
+}

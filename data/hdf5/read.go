@@ -1,0 +1,251 @@
+package hdf5
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/zlib"
+
+	"github.com/miplc/miplc/internal/ndarray"
+)
+
+// blockBytes is how much is read at a time.
+const blockBytes = 1 << 20
+
+// ReadRows reads rows as float32 into to, from row `from` on, as many as to has room for.
+// It reads only the chunks that have some of these rows.
+func (d *Dataset) ReadRows(to []float32, from int) error {
+	width := d.Width()
+	if width == 0 || len(to)%width != 0 || from < 0 || from > d.Rows() || len(to)/width > d.Rows()-from {
+		return fmt.Errorf("rows %d to %d of %d values were asked for; the dataset has %d of %d", from, from+len(to)/max(width, 1), width, d.Rows(), width)
+	}
+	switch {
+	case len(to) == 0:
+		return nil
+	case d.compact != nil:
+		d.Type.Floats(to, d.compact[from*width*d.Type.Size:])
+		return nil
+	case d.chunks != nil:
+		r := &rowReader{Dataset: d, to: to, from: from, until: from + len(to)/width}
+		return r.chunks()
+	}
+	return d.readContiguous(to, from*width)
+}
+
+// readContiguous reads values from the value with the number first on.
+func (d *Dataset) readContiguous(to []float32, first int) error {
+	size := d.Type.Size
+	buffer := make([]byte, min(len(to)*size, blockBytes))
+	at := d.file.base + d.address + uint64(first*size)
+	for len(to) > 0 {
+		n := min(len(to), len(buffer)/size)
+		if err := d.file.readAt(buffer[:n*size], at); err != nil {
+			return err
+		}
+		d.Type.Floats(to[:n], buffer)
+		to, at = to[n:], at+uint64(n*size)
+	}
+	return nil
+}
+
+// rowReader reads rows of chunks.
+type rowReader struct {
+	*Dataset
+	to          []float32
+	from, until int // rows
+	stored      []byte
+	inflated    bytes.Buffer
+	shuffled    []byte
+	inflater    io.ReadCloser
+	values      []float32
+}
+
+// chunks reads the chunks that have rows from r.from to r.until.
+func (r *rowReader) chunks() error {
+	c := r.Dataset.chunks
+	grid := c.grid(r.Shape)
+	across := ndarray.Size(grid[1:]) // chunks of the same rows
+	list := c.list[r.from/c.shape[0]*across : count(r.until, c.shape[0])*across]
+	for len(list) > 0 {
+		n := together(list)
+		if err := r.load(list[:n]); err != nil {
+			return err
+		}
+		at := uint64(0)
+		for _, one := range list[:n] {
+			raw, err := r.unpack(r.stored[at:at+uint64(one.size)], one)
+			if err != nil {
+				return err
+			}
+			r.place(raw, int(one.index), grid)
+			at += uint64(one.size)
+		}
+		list = list[n:]
+	}
+	return nil
+}
+
+// together is the number of chunks at the start of the list that one read gets, as they
+// follow each other in the file. CLAM writes a chunk per row.
+func together(list []chunk) int {
+	n, size := 1, uint64(list[0].size)
+	for n < len(list) && size < blockBytes && list[n].address == list[n-1].address+uint64(list[n-1].size) {
+		size += uint64(list[n].size)
+		n++
+	}
+	return n
+}
+
+// load reads chunks that follow each other.
+func (r *rowReader) load(list []chunk) error {
+	size := uint64(0)
+	for _, one := range list {
+		size += uint64(one.size)
+	}
+	at := r.file.base + list[0].address
+	if at < list[0].address || at > r.file.size || size > r.file.size-at {
+		return errDamaged
+	}
+	if uint64(cap(r.stored)) < size {
+		r.stored = make([]byte, size)
+	}
+	r.stored = r.stored[:size]
+	return r.file.readAt(r.stored, at)
+}
+
+// unpack undoes the filters of a chunk, the last one first.
+func (r *rowReader) unpack(b []byte, one chunk) (_ []byte, err error) {
+	c := r.Dataset.chunks
+	for i := len(c.filters) - 1; i >= 0; i-- {
+		if one.mask>>i&1 != 0 {
+			continue
+		}
+		switch c.filters[i] {
+		case filterDeflate:
+			b, err = r.inflate(b)
+		case filterShuffle:
+			b = r.unshuffle(b)
+		case filterChecksum:
+			b, err = checksummed(b)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(b) != c.bytes {
+		return nil, fmt.Errorf("a chunk has %d bytes, %d are needed: %w", len(b), c.bytes, errDamaged)
+	}
+	return b, nil
+}
+
+// inflate decompresses at most a chunk.
+func (r *rowReader) inflate(b []byte) ([]byte, error) {
+	const checksums = 4
+	var err error
+	if r.inflater == nil {
+		r.inflater, err = zlib.NewReader(bytes.NewReader(b))
+	} else {
+		err = r.inflater.(zlib.Resetter).Reset(bytes.NewReader(b), nil)
+	}
+	if err == nil {
+		r.inflated.Reset()
+		r.inflated.Grow(min(r.Dataset.chunks.bytes, len(b)*maxDeflate) + checksums + bytes.MinRead)
+		_, err = r.inflated.ReadFrom(io.LimitReader(r.inflater, int64(r.Dataset.chunks.bytes)+checksums+1))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("a chunk cannot be decompressed (%v): %w", err, errDamaged)
+	}
+	return r.inflated.Bytes(), nil
+}
+
+// unshuffle puts the bytes of each value together again: the filter stores the first bytes
+// of all values, then the second ones, and so on.
+func (r *rowReader) unshuffle(b []byte) []byte {
+	size := r.Type.Size
+	n := len(b) / size
+	if cap(r.shuffled) < len(b) {
+		r.shuffled = make([]byte, len(b))
+	}
+	out := r.shuffled[:len(b)]
+	copy(out[n*size:], b[n*size:])
+	for j := range size {
+		plane := b[j*n : (j+1)*n]
+		to := out[j:]
+		for i, x := range plane {
+			to[i*size] = x
+		}
+	}
+	return out
+}
+
+// place copies the rows asked for from a chunk.
+func (r *rowReader) place(raw []byte, index int, grid []int) {
+	c, rank := r.Dataset.chunks, len(r.Shape)
+	start, extent := make([]int, rank), make([]int, rank) // of the chunk within the array
+	for axis := rank - 1; axis >= 0; axis-- {
+		start[axis] = index % grid[axis] * c.shape[axis]
+		extent[axis] = min(c.shape[axis], r.Shape[axis]-start[axis])
+		index /= grid[axis]
+	}
+	r.copyAxis(raw, 0, 0, 0, start, extent)
+}
+
+// copyAxis copies the part of a chunk below some index of the axes before: value `at` of the
+// chunk goes to value `to` of the array.
+func (r *rowReader) copyAxis(raw []byte, axis, at, to int, start, extent []int) {
+	c, size := r.Dataset.chunks, r.Type.Size
+	first, last := 0, extent[axis]
+	if axis == 0 {
+		first, last = max(0, r.from-start[0]), min(last, r.until-start[0])
+		to -= r.from * ndarray.Size(r.Shape[1:])
+	}
+	width := ndarray.Size(r.Shape[axis+1:])
+	// The rest is adjacent in the chunk and in the array if the chunk spans the other axes.
+	whole := true
+	for other := axis + 1; other < len(extent); other++ {
+		whole = whole && extent[other] == r.Shape[other] && c.shape[other] == r.Shape[other]
+	}
+	at, to = at+first*c.stride(axis), to+(start[axis]+first)*width
+	if whole {
+		n := (last - first) * width
+		r.Type.Floats(r.to[to:to+n], raw[at*size:])
+		return
+	}
+	for range last - first {
+		r.copyAxis(raw, axis+1, at, to, start, extent)
+		at, to = at+c.stride(axis), to+width
+	}
+}
+
+// checksummed checks the Fletcher checksum at the end of a chunk and cuts it off.
+func checksummed(b []byte) ([]byte, error) {
+	if len(b) < 4 {
+		return nil, errDamaged
+	}
+	b, want := b[:len(b)-4], le.Uint32(b[len(b)-4:])
+	if fletcher32(b) != want {
+		return nil, fmt.Errorf("the checksum of a chunk is wrong: %w", errDamaged)
+	}
+	return b, nil
+}
+
+// fletcher32 is Fletcher's checksum of big-endian words of 16 bits.
+func fletcher32(b []byte) uint32 {
+	const block = 720 // bytes that cannot overflow the sums
+	fold := func(x uint32) uint32 { return x&0xffff + x>>16 }
+	var sum1, sum2 uint32
+	for len(b) > 0 {
+		part := b[:min(block, len(b))]
+		b = b[len(part):]
+		for ; len(part) > 0; part = part[min(2, len(part)):] {
+			sum1 += uint32(part[0]) << 8
+			if len(part) > 1 {
+				sum1 += uint32(part[1])
+			}
+			sum2 += sum1
+		}
+		sum1, sum2 = fold(sum1), fold(sum2)
+	}
+	return fold(sum2)<<16 | fold(sum1)
+}
