@@ -16,8 +16,8 @@ func Order(bags []int, seed uint64, epoch int) []int {
 	return out
 }
 
-// Batch holds bags one after the other. Its slices are reused by the next
-// Assemble.
+// Batch is the instances and candidates of some bags, one after the other. The next
+// Assemble reuses its slices.
 type Batch struct {
 	Bags       []int     // [B] numbers of the bags in the set
 	Instances  []float32 // [N, Dim]
@@ -25,12 +25,17 @@ type Batch struct {
 	Candidates []float32 // [B, Classes] 1 for candidate labels, else 0
 }
 
-// Assemble fills the batch with the bags of d, reusing its memory.
-func (b *Batch) Assemble(d *Dataset, bags []int) {
+// Assemble fills the batch with the bags of d, reusing its memory. It fails only for bags
+// that stay on disk.
+func (b *Batch) Assemble(d *Dataset, bags []int) error {
 	b.Bags = append(b.Bags[:0], bags...)
 	b.Instances, b.BagOf, b.Candidates = b.Instances[:0], b.BagOf[:0], b.Candidates[:0]
 	for place, bag := range bags {
-		b.Instances = append(b.Instances, d.Bag(bag)...)
+		start, n := len(b.Instances), d.Size(bag)*d.Dim()
+		b.Instances = slices.Grow(b.Instances, n)[:start+n]
+		if err := d.ReadRows(b.Instances[start:], bag, 0); err != nil {
+			return err
+		}
 		for range d.Size(bag) {
 			b.BagOf = append(b.BagOf, place)
 		}
@@ -38,6 +43,7 @@ func (b *Batch) Assemble(d *Dataset, bags []int) {
 			b.Candidates = append(b.Candidates, float32(s))
 		}
 	}
+	return nil
 }
 
 // Batches cuts an order into batches of size bags; the last one may be smaller.

@@ -80,8 +80,18 @@ func decodeCSV(r io.Reader, path string, o Options) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.fileAt >= 0 {
+		if err := c.attachFiles(d); err != nil {
+			return nil, err
+		}
+	}
 	if err := d.Validate(path); err != nil {
 		return nil, err
+	}
+	if s, ok := d.Store.(*fileStore); ok {
+		if s.state, err = d.stateAfterInstances(); err != nil {
+			return nil, err
+		}
 	}
 	return d, nil
 }
@@ -111,6 +121,8 @@ type csvReader struct {
 	bags       []csvBag
 	ids        map[string]int // bag number from 0
 	instLabels []string       // nil without the column
+	fileAt     int            // column of the files of a table; -1: the features are in the columns
+	files      []string       // of the bags of a table
 }
 
 func (c *csvReader) errorf(line int, format string, args ...any) error {
@@ -211,6 +223,9 @@ func (c *csvReader) endHeader(header []string, line int) error {
 		c.instLabels = []string{}
 	}
 	c.width = len(header)
+	if c.fileAt = c.findFileColumn(header); c.fileAt >= 0 {
+		return c.tableHeader(header, line)
+	}
 	return c.readFeatures(header, line)
 }
 
@@ -226,6 +241,9 @@ func (c *csvReader) readRow(row []string, line, n int) error {
 	}
 	if err := c.readBag(row, line, n); err != nil {
 		return err
+	}
+	if c.fileAt >= 0 {
+		return c.readFile(row, line, n)
 	}
 	bag := len(c.bags)
 	if c.instLabels != nil {
@@ -495,14 +513,19 @@ func writeCSV(w io.Writer, d *Dataset) error {
 		}
 	}
 	out.WriteString("\n")
-	for i := range d.Bags() {
-		writeCSVBag(out, d, i, names)
+	err := d.each(d.AllBags(), func(i int, x []float32) error {
+		writeCSVBag(out, d, i, x, names)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	return out.Flush()
 }
 
-// writeCSVBag writes the rows of bag i; errors stay in the buffer's writer.
-func writeCSVBag(w *bufio.Writer, d *Dataset, i int, names []string) {
+// writeCSVBag writes the rows of bag i, whose instances are x; errors stay in the buffer's
+// writer.
+func writeCSVBag(w *bufio.Writer, d *Dataset, i int, x []float32, names []string) {
 	var candidates []string
 	for c, s := range d.CandidateSet(i) {
 		if s != 0 {
@@ -531,7 +554,7 @@ func writeCSVBag(w *bufio.Writer, d *Dataset, i int, names []string) {
 		if d.Groups != nil {
 			w.WriteString("," + quoteCSV(d.Groups[i]))
 		}
-		for _, x := range d.Bag(i)[j*dim : (j+1)*dim] {
+		for _, x := range x[j*dim : (j+1)*dim] {
 			w.WriteByte(',')
 			number = strconv.AppendFloat(number[:0], float64(x), 'g', -1, 32)
 			w.Write(number)

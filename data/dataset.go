@@ -10,11 +10,12 @@ import (
 )
 
 // Dataset is a set of bags with candidate label sets. Bag i has the instances
-// Offsets[i] to Offsets[i+1] of Instances.
+// Offsets[i] to Offsets[i+1] of Instances, or of those that Store reads.
 type Dataset struct {
 	Name       string
 	Shape      []int     // shape of one instance, e.g. [38] or [1, 28, 28]
-	Instances  []float32 // [instances, Shape...] row-major
+	Instances  []float32 // [instances, Shape...] row-major; nil if they stay on disk
+	Store      Store     // reads the instances of bags that stay on disk; nil: they are in Instances
 	Offsets    []int     // [bags+1], starting at 0, strictly increasing
 	Candidates []uint8   // [bags, classes], 1 for candidate labels
 	Classes    int
@@ -44,12 +45,6 @@ func (d *Dataset) AllBags() []int {
 
 // Dim is the number of features of an instance.
 func (d *Dataset) Dim() int { return ndarray.Size(d.Shape) }
-
-// Bag returns the instances of bag i, [n, Dim], sharing memory.
-func (d *Dataset) Bag(i int) []float32 {
-	dim := d.Dim()
-	return d.Instances[d.Offsets[i]*dim : d.Offsets[i+1]*dim]
-}
 
 // Size is the number of instances of bag i.
 func (d *Dataset) Size(i int) int { return d.Offsets[i+1] - d.Offsets[i] }

@@ -90,11 +90,15 @@ func (d *Dataset) positive(i, j int) bool {
 
 func drawThumbnails(w io.Writer, d *Dataset, i, h, wd, channels int) (width, height int, err error) {
 	const side, gap, perRow = 56, 8, 10
-	low, high := slices.Min(d.Bag(i)), slices.Max(d.Bag(i))
+	bag, err := d.Bag(i)
+	if err != nil {
+		return 0, 0, err
+	}
+	low, high := slices.Min(bag), slices.Max(bag)
 	for j := range d.Size(i) {
 		x := drawMargin + j%perRow*(side+gap)
 		y := titleSpace + drawMargin + j/perRow*(side+gap)
-		picture := thumbnail(d.Bag(i)[j*d.Dim():(j+1)*d.Dim()], h, wd, channels, low, high)
+		picture := thumbnail(bag[j*d.Dim():(j+1)*d.Dim()], h, wd, channels, low, high)
 		if err := embedPNG(w, picture, x, y, side, side); err != nil {
 			return 0, 0, err
 		}
@@ -139,7 +143,11 @@ func drawHeatMap(w io.Writer, d *Dataset, i int) (width, height int, err error) 
 	}
 	cellW, cellH := min(max(640/dim, 1), 24), min(max(480/n, 2), 16)
 	x, y := drawMargin, titleSpace+drawMargin
-	if err := embedPNG(w, heatMap(d, i, cellW, cellH), x, y, dim*cellW, n*cellH); err != nil {
+	m, err := heatMap(d, i, cellW, cellH)
+	if err != nil {
+		return 0, 0, err
+	}
+	if err := embedPNG(w, m, x, y, dim*cellW, n*cellH); err != nil {
 		return 0, 0, err
 	}
 	for j := range n {
@@ -155,17 +163,25 @@ func drawHeatMap(w io.Writer, d *Dataset, i int) (width, height int, err error) 
 
 // heatMap paints z-scores (statistics of the whole set) from -2.5 to 2.5; one
 // instance far out would else make its feature pale everywhere.
-func heatMap(d *Dataset, i, cellW, cellH int) image.Image {
+func heatMap(d *Dataset, i, cellW, cellH int) (image.Image, error) {
 	const reach = 2.5
 	dim := d.Dim()
-	scores := NewNormalization(d, d.AllBags()).Apply(d.Bag(i))
+	statistics, err := NewNormalization(d, d.AllBags())
+	if err != nil {
+		return nil, err
+	}
+	bag, err := d.Bag(i)
+	if err != nil {
+		return nil, err
+	}
+	scores := statistics.Apply(bag)
 	m := image.NewRGBA(image.Rect(0, 0, dim*cellW, d.Size(i)*cellH))
 	for at, z := range scores {
 		c := heat(min(max((float64(z)+reach)/(2*reach), 0), 1))
 		left, top := at%dim*cellW, at/dim*cellH
 		draw.Draw(m, image.Rect(left, top, left+cellW, top+cellH), image.NewUniform(c), image.Point{}, draw.Src)
 	}
-	return m
+	return m, nil
 }
 
 // heat goes from a pale to a dark blue.

@@ -92,15 +92,21 @@ func DrawCandidates(r *rand.Rand, label, classes, falsePositives int) []uint8 {
 }
 
 // Select returns the set of the given bags (numbers from 0), in that order;
-// its contents are copied.
-func (d *Dataset) Select(bags []int) *Dataset {
+// its contents are copied. It fails only if the bags stay on disk.
+func (d *Dataset) Select(bags []int) (*Dataset, error) {
 	out := &Dataset{
 		Name: d.Name, Shape: append([]int(nil), d.Shape...), Classes: d.Classes,
 		ClassNames: append([]string(nil), d.ClassNames...), FeatureNames: d.FeatureNames, GroupName: d.GroupName,
 		Offsets: []int{0},
 	}
 	for _, b := range bags {
-		out.Instances = append(out.Instances, d.Bag(b)...)
+		if !d.OnDisk() {
+			x, err := d.Bag(b)
+			if err != nil {
+				return nil, err
+			}
+			out.Instances = append(out.Instances, x...)
+		}
 		out.Offsets = append(out.Offsets, out.Offsets[len(out.Offsets)-1]+d.Size(b))
 		out.Candidates = append(out.Candidates, d.CandidateSet(b)...)
 		if d.Labels != nil {
@@ -116,5 +122,8 @@ func (d *Dataset) Select(bags []int) *Dataset {
 			out.InstLabels = append(out.InstLabels, d.InstLabels[d.Offsets[b]:d.Offsets[b+1]]...)
 		}
 	}
-	return out
+	if d.OnDisk() {
+		return out, d.selectStored(out, bags)
+	}
+	return out, nil
 }

@@ -3,6 +3,7 @@ package data
 import (
 	"bufio"
 	"crypto/sha256"
+	"encoding"
 	"encoding/binary"
 	"encoding/hex"
 	"io"
@@ -23,15 +24,16 @@ func (d *Dataset) HashOfBags() string { return d.hash(nil) }
 
 func (d *Dataset) hash(candidates []uint8) string {
 	sum := sha256.New()
-	w := bufio.NewWriterSize(sum, 1<<16)
-	io.WriteString(w, "miplc data set 1\n")
-	writeInts(w, d.Bags(), d.Dim(), d.Classes)
-	writeInts(w, d.Offsets...)
-	var buf []byte
-	for _, x := range d.Instances {
-		buf = binary.LittleEndian.AppendUint32(buf[:0], math.Float32bits(x))
-		w.Write(buf)
+	if d.OnDisk() {
+		// The instances were hashed when the dataset was opened. A state of this process is valid.
+		if err := sum.(encoding.BinaryUnmarshaler).UnmarshalBinary(d.Store.hashState()); err != nil {
+			panic(err)
+		}
+	} else {
+		d.hashStart(sum)
+		hashFloats(sum, d.Instances)
 	}
+	w := bufio.NewWriterSize(sum, 1<<16)
 	w.Write(candidates)
 	writeLabels(w, d.Labels)
 	writeLabels(w, d.InstLabels)
@@ -42,6 +44,41 @@ func (d *Dataset) hash(candidates []uint8) string {
 	}
 	w.Flush()
 	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// hashStart hashes what precedes the instances.
+func (d *Dataset) hashStart(sum io.Writer) {
+	w := bufio.NewWriterSize(sum, 1<<16)
+	io.WriteString(w, "miplc data set 1\n")
+	writeInts(w, d.Bags(), d.Dim(), d.Classes)
+	writeInts(w, d.Offsets...)
+	w.Flush()
+}
+
+func hashFloats(sum io.Writer, values []float32) {
+	buffer := make([]byte, 0, 1<<16)
+	for part := range slices.Chunk(values, cap(buffer)/4) {
+		buffer = buffer[:0]
+		for _, x := range part {
+			buffer = binary.LittleEndian.AppendUint32(buffer, math.Float32bits(x))
+		}
+		sum.Write(buffer)
+	}
+}
+
+// stateAfterInstances reads all bags of a dataset on disk and returns the state of the hash
+// after their instances.
+func (d *Dataset) stateAfterInstances() ([]byte, error) {
+	sum := sha256.New()
+	d.hashStart(sum)
+	err := d.each(d.AllBags(), func(_ int, x []float32) error {
+		hashFloats(sum, x)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return sum.(encoding.BinaryMarshaler).MarshalBinary()
 }
 
 // writeInts writes numbers as 8 bytes each; a hash never fails to write.

@@ -13,13 +13,13 @@ type Normalization struct {
 // NewNormalization takes mean and standard deviation of every feature over all
 // instances of the bags (numbers from 0). The deviation is that of the
 // population (divided by the number of instances), as the authors' program
-// takes it. A constant feature gets the deviation 1, so that it becomes 0.
-func NewNormalization(d *Dataset, bags []int) *Normalization {
+// takes it. A constant feature gets the deviation 1, so that it becomes 0. It fails only for
+// bags that stay on disk.
+func NewNormalization(d *Dataset, bags []int) (*Normalization, error) {
 	dim := d.Dim()
 	mean, square := make([]float64, dim), make([]float64, dim)
 	n := 0.0
-	for _, b := range bags {
-		x := d.Bag(b)
+	err := d.each(bags, func(_ int, x []float32) error {
 		for at := 0; at < len(x); at += dim {
 			n++
 			for j, v := range x[at : at+dim] {
@@ -29,6 +29,10 @@ func NewNormalization(d *Dataset, bags []int) *Normalization {
 				square[j] += float64(delta * (float64(v) - mean[j])) // rounded: not fused on any machine
 			}
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	z := &Normalization{Mean: make([]float32, dim), Std: make([]float32, dim)}
 	for j := range dim {
@@ -38,7 +42,7 @@ func NewNormalization(d *Dataset, bags []int) *Normalization {
 			z.Std[j] = 1
 		}
 	}
-	return z
+	return z, nil
 }
 
 // Apply gives the z-scores (x - mean) / std of whole instances in a new slice.

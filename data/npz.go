@@ -228,7 +228,7 @@ func (z *npzReader) decode(e *zip.File, key string, decode func(*npyHeader, io.R
 // writeNPZ writes the arrays; equal sets give equal bytes.
 func writeNPZ(w io.Writer, d *Dataset) error {
 	z := &npzWriter{zip: zip.NewWriter(w)}
-	writeArray(z, keyInstances, npyStart("<f4", append([]int{d.Offsets[d.Bags()]}, d.Shape...)...), d.Instances)
+	z.instances(d)
 	z.ints(keyOffsets, d.Offsets)
 	writeArray(z, keyCandidates, npyStart("|u1", d.Bags(), d.Classes), d.Candidates)
 	z.ints(keyLabels, d.Labels)
@@ -241,6 +241,18 @@ func writeNPZ(w io.Writer, d *Dataset) error {
 		z.names(keyGroupName, []string{d.GroupName})
 	}
 	return errors.Join(z.err, z.zip.Close())
+}
+
+// instances writes the instances of all bags.
+func (z *npzWriter) instances(d *Dataset) {
+	w := z.begin(keyInstances, npyStart("<f4", append([]int{d.Offsets[d.Bags()]}, d.Shape...)...))
+	err := d.each(d.AllBags(), func(_ int, x []float32) error {
+		writeValues(z, w, x)
+		return z.err
+	})
+	if z.err == nil {
+		z.err = err
+	}
 }
 
 type npzWriter struct {
@@ -277,19 +289,29 @@ func (z *npzWriter) names(key string, names []string) {
 	writeArray(z, key, npyStart(fmt.Sprintf("<U%d", width), len(names)), text)
 }
 
-// writeArray writes one entry without a time.
+// writeArray writes one entry.
 func writeArray[T any](z *npzWriter, key string, start []byte, values []T) {
+	writeValues(z, z.begin(key, start), values)
+}
+
+// begin begins an entry without a time.
+func (z *npzWriter) begin(key string, start []byte) io.Writer {
 	if z.err != nil {
-		return
+		return nil
 	}
 	w, err := z.zip.CreateHeader(&zip.FileHeader{Name: key + ".npy", Method: zip.Deflate})
 	if err == nil {
 		_, err = w.Write(start)
 	}
+	z.err = err
+	return w
+}
+
+// writeValues continues an entry.
+func writeValues[T any](z *npzWriter, w io.Writer, values []T) {
 	for part := range slices.Chunk(values, 1<<14) {
-		if err == nil {
-			err = binary.Write(w, binary.LittleEndian, part)
+		if z.err == nil {
+			z.err = binary.Write(w, binary.LittleEndian, part)
 		}
 	}
-	z.err = err
 }

@@ -92,7 +92,7 @@ func (v *validator) shape() {
 	if d.Labels != nil && len(d.Labels) != bags {
 		v.errorf("%s for %s", diag.Count(len(d.Labels), "true label"), diag.Count(bags, "bag"))
 	}
-	if n := len(d.Instances) / dim; d.InstLabels != nil && len(d.InstLabels) != n {
+	if n := v.instanceCount(dim); d.InstLabels != nil && len(d.InstLabels) != n {
 		v.errorf("%s for %s", diag.Count(len(d.InstLabels), "instance label"), diag.Count(n, "instance"))
 	}
 	if d.ClassNames != nil && len(d.ClassNames) != d.Classes {
@@ -109,6 +109,14 @@ func (v *validator) shape() {
 	}
 }
 
+// instanceCount is the number of instances of all bags.
+func (v *validator) instanceCount(dim int) int {
+	if v.d.OnDisk() {
+		return v.d.Offsets[v.d.Bags()]
+	}
+	return len(v.d.Instances) / dim
+}
+
 func (v *validator) offsets(dim int) {
 	d := v.d
 	if d.Offsets[0] != 0 {
@@ -122,6 +130,9 @@ func (v *validator) offsets(dim int) {
 			v.errorf("bag %d: the offsets fall from %d to %d; they must increase", i+1, lo, hi)
 		}
 	}
+	if d.OnDisk() {
+		return
+	}
 	if len(d.Instances)%dim != 0 {
 		v.errorf("the number of values, %d, is not a multiple of the features of an instance, %d", len(d.Instances), dim)
 	} else if n, last := len(d.Instances)/dim, d.Offsets[d.Bags()]; last != n {
@@ -129,14 +140,19 @@ func (v *validator) offsets(dim int) {
 	}
 }
 
+// instances checks the features of a dataset in memory. A Store checks those that it reads.
 func (v *validator) instances() {
-	d, dim := v.d, v.d.Dim()
+	d := v.d
+	if d.OnDisk() {
+		return
+	}
 	for i := range d.Bags() {
-		for j, x := range d.Bag(i) {
-			if f := float64(x); math.IsNaN(f) || math.IsInf(f, 0) {
-				v.errorf("bag %d: feature %d of instance %d is %v; features must be finite (float32)", i+1, j%dim+1, j/dim+1, x)
-				break // one fault a bag is enough to find it
-			}
+		x, err := d.Bag(i)
+		if err == nil {
+			err = checkFinite(x, d.Dim(), 0)
+		}
+		if err != nil {
+			v.errorf("bag %d: %v", i+1, err)
 		}
 	}
 }

@@ -21,6 +21,9 @@ type Dataset struct {
 	chunks  *chunks
 }
 
+// ErrGroup is the error of Dataset for the path of a group.
+var ErrGroup = errors.New("is a group, not a dataset")
+
 const (
 	maxExtent = 1 << 40
 	maxValues = 1 << 44
@@ -53,7 +56,7 @@ func (f *File) open(address uint64) (*Dataset, error) {
 	}
 	switch {
 	case r.layout == nil:
-		return nil, errors.New("is a group, not a dataset")
+		return nil, ErrGroup
 	case !r.typed || !r.shaped:
 		return nil, errDamaged
 	}

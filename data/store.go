@@ -1,0 +1,186 @@
+package data
+
+import (
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+
+	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/workers"
+)
+
+// Store reads the instances of bags that stay on disk. It is safe for concurrent use.
+type Store interface {
+	// ReadRows reads instances of a bag, from the instance with the number from on, as many
+	// as to has room for. Its errors name the bag and the file.
+	ReadRows(to []float32, bag, from int) error
+	// hashState is the state of the SHA-256 of Dataset.hash after the instances.
+	hashState() []byte
+}
+
+// OnDisk reports whether the instances stay on disk, so that d.Instances is nil.
+func (d *Dataset) OnDisk() bool { return d.Store != nil }
+
+// Bag returns the instances of bag i, [n, Dim]: memory shared with the dataset, or of a
+// dataset on disk a new slice.
+func (d *Dataset) Bag(i int) ([]float32, error) {
+	if !d.OnDisk() {
+		dim := d.Dim()
+		return d.Instances[d.Offsets[i]*dim : d.Offsets[i+1]*dim], nil
+	}
+	x := make([]float32, d.Size(i)*d.Dim())
+	return x, d.Store.ReadRows(x, i, 0)
+}
+
+// ReadRows copies instances of bag i, from the instance with the number from on, as many as
+// to has room for.
+func (d *Dataset) ReadRows(to []float32, i, from int) error {
+	if d.OnDisk() {
+		return d.Store.ReadRows(to, i, from)
+	}
+	copy(to, d.Instances[(d.Offsets[i]+from)*d.Dim():d.Offsets[i+1]*d.Dim()])
+	return nil
+}
+
+// All returns the instances of all bags, [instances, Dim]. Those of a dataset on disk are
+// read into memory, if there is enough of it.
+func (d *Dataset) All() ([]float32, error) {
+	values := d.Offsets[d.Bags()] * d.Dim()
+	if !d.OnDisk() {
+		return d.Instances[:values], nil
+	}
+	if err := memory.Check("reading all of "+d.Name+" into memory", 4*float64(values)); err != nil {
+		return nil, err
+	}
+	x := make([]float32, values)
+	for i := range d.Bags() {
+		if err := d.Store.ReadRows(x[d.Offsets[i]*d.Dim():d.Offsets[i+1]*d.Dim()], i, 0); err != nil {
+			return nil, err
+		}
+	}
+	return x, nil
+}
+
+// each calls f with the instances of bags. Of a dataset on disk the next bag is read
+// meanwhile. The slice is valid during the call.
+func (d *Dataset) each(bags []int, f func(bag int, x []float32) error) error {
+	if d.OnDisk() {
+		for b, err := range d.Assembled(Batches(bags, 1)) {
+			if err == nil {
+				err = f(b.Bags[0], b.Instances)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, i := range bags {
+		x, err := d.Bag(i)
+		if err == nil {
+			err = f(i, x)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Assembled returns batches of bags, each valid until the next iteration. Of a dataset on
+// disk it reads the next batch while the caller works on one, so that two batches are in
+// memory. It ends after the first error.
+func (d *Dataset) Assembled(batches [][]int) iter.Seq2[*Batch, error] {
+	if !d.OnDisk() {
+		return func(yield func(*Batch, error) bool) {
+			var b Batch
+			for _, bags := range batches {
+				if err := b.Assemble(d, bags); !yield(&b, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+	return func(yield func(*Batch, error) bool) { d.readAhead(batches, yield) }
+}
+
+// assembled is a batch that was read ahead.
+type assembled struct {
+	*Batch
+	err error
+}
+
+// readAhead reads batches in a goroutine into two buffers in turn.
+func (d *Dataset) readAhead(batches [][]int, yield func(*Batch, error) bool) {
+	largest := 0
+	for _, bags := range batches {
+		largest = max(largest, d.SizeOf(bags))
+	}
+	free, read, stop := make(chan *Batch, 2), make(chan assembled), make(chan struct{})
+	for range min(2, len(batches)) {
+		free <- &Batch{Instances: make([]float32, 0, largest*d.Dim()), BagOf: make([]int, 0, largest)}
+	}
+	var reader workers.Group
+	reader.Go(func() {
+		defer close(read)
+		for _, bags := range batches {
+			select {
+			case <-stop:
+				return
+			case b := <-free:
+				err := b.Assemble(d, bags)
+				select {
+				case <-stop:
+					return
+				case read <- assembled{b, err}:
+				}
+				if err != nil {
+					return
+				}
+			}
+		}
+	})
+	defer reader.Wait()
+	defer close(stop)
+	for a := range read {
+		if !yield(a.Batch, a.err) || a.err != nil {
+			return
+		}
+		free <- a.Batch
+	}
+}
+
+// checkFinite reports the first value that is not finite.
+func checkFinite(x []float32, dim, firstRow int) error {
+	const exponent = 0xff << 23
+	for i, v := range x {
+		if math.Float32bits(v)&exponent == exponent {
+			return fmt.Errorf("feature %d of instance %d is %v; features must be finite (float32)", i%dim+1, firstRow+i/dim+1, v)
+		}
+	}
+	return nil
+}
+
+// selection is some of the bags of a store.
+type selection struct {
+	Store
+	bags  []int
+	state []byte
+}
+
+func (s *selection) ReadRows(to []float32, bag, from int) error {
+	return s.Store.ReadRows(to, s.bags[bag], from)
+}
+
+func (s *selection) hashState() []byte { return s.state }
+
+// selectStored gives out, which has all but the instances of some bags of d, a store of
+// those bags.
+func (d *Dataset) selectStored(out *Dataset, bags []int) error {
+	s := &selection{Store: d.Store, bags: slices.Clone(bags)}
+	out.Store = s
+	var err error
+	s.state, err = out.stateAfterInstances()
+	return err
+}
