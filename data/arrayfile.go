@@ -16,7 +16,6 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/data/hdf5"
-	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/ndarray"
 )
@@ -32,6 +31,8 @@ type array struct {
 
 // arrayFile is an open file with arrays.
 type arrayFile struct {
+	r    io.ReaderAt
+	size int64
 	file *os.File
 	info fs.FileInfo
 	// open returns an array by its name. The error of a name that the file does not have is
@@ -66,7 +67,7 @@ func openArrays(path string) (*arrayFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &arrayFile{file: file, info: info}
+	f := &arrayFile{r: file, size: info.Size(), file: file, info: info}
 	if err := format(f); err != nil {
 		file.Close()
 		return nil, err
@@ -117,7 +118,7 @@ func (f *arrayFile) find(name, bag string) (array, string, error) {
 	if name == "" {
 		name = featuresName
 	}
-	return array{}, "", fmt.Errorf("the file has no array %q; it has %s", name, diag.Words([]string{list}))
+	return array{}, "", fmt.Errorf("the file has no array %q; it has %s", name, list)
 }
 
 // squeezed checks that an array is [instances, ...] and leaves out leading axes of extent 1:
@@ -137,7 +138,7 @@ func (a array) squeezed() (array, error) {
 
 // openHDF5 opens an HDF5 file.
 func (f *arrayFile) openHDF5() error {
-	h, err := hdf5.Open(f.file, f.info.Size())
+	h, err := hdf5.Open(f.r, f.size)
 	if err != nil {
 		return err
 	}
@@ -186,7 +187,7 @@ func (f *arrayFile) plain(shape []int, kind ndarray.Number, from, end int64) (ar
 	switch {
 	case !kind.Valid():
 		return array{}, errors.New("the elements of the array are not numbers of 1 to 8 bytes")
-	case !ok, from < 0, end > f.info.Size(), from > end, int64(count)*int64(kind.Size) > end-from:
+	case !ok, from < 0, end > f.size, from > end, int64(count)*int64(kind.Size) > end-from:
 		return array{}, errors.New("the array is longer than the file; the file is cut short or damaged")
 	}
 	width := 1
@@ -197,7 +198,7 @@ func (f *arrayFile) plain(shape []int, kind ndarray.Number, from, end int64) (ar
 		shape = shape[1:]
 		width = count / max(shape[0], 1)
 	}
-	return array{shape, &plainRows{f.file, from, width, kind}}, nil
+	return array{shape, &plainRows{f.r, from, width, kind}}, nil
 }
 
 // safetensorsTypes are the types of safetensors that are numbers.
@@ -212,15 +213,15 @@ var safetensorsTypes = map[string]ndarray.Number{
 func (f *arrayFile) openSafetensors() error {
 	const most = 16 << 20
 	var length [8]byte
-	if n, err := f.file.ReadAt(length[:], 0); n < len(length) {
+	if n, err := f.r.ReadAt(length[:], 0); n < len(length) {
 		return infile.CutShort(err)
 	}
 	n := binary.LittleEndian.Uint64(length[:])
-	if n > most || int64(n) > f.info.Size()-8 {
+	if n > most || int64(n) > f.size-8 {
 		return fmt.Errorf("not a safetensors file: its header of %d bytes is longer than the file or %d bytes", n, most)
 	}
 	text := make([]byte, n)
-	if read, err := f.file.ReadAt(text, 8); read < len(text) {
+	if read, err := f.r.ReadAt(text, 8); read < len(text) {
 		return infile.CutShort(err)
 	}
 	var entries map[string]json.RawMessage
@@ -261,14 +262,14 @@ func (f *arrayFile) openNPY() error {
 		if name != "" {
 			return array{}, errNoArray
 		}
-		return f.npy(0, f.info.Size())
+		return f.npy(0, f.size)
 	}
 	return nil
 }
 
 // npy opens the NumPy array between two offsets.
 func (f *arrayFile) npy(from, end int64) (array, error) {
-	r := io.NewSectionReader(f.file, from, end-from)
+	r := io.NewSectionReader(f.r, from, end-from)
 	h, err := readNpyHeader(r)
 	if err != nil {
 		return array{}, err
@@ -287,7 +288,7 @@ func (f *arrayFile) npy(from, end int64) (array, error) {
 
 // openNPZ opens an archive of NumPy arrays that are not compressed.
 func (f *arrayFile) openNPZ() error {
-	archive, err := zip.NewReader(f.file, f.info.Size())
+	archive, err := zip.NewReader(f.r, f.size)
 	if err != nil {
 		return fmt.Errorf("not a readable .npz archive: %v", err)
 	}
@@ -308,7 +309,7 @@ func (f *arrayFile) openNPZ() error {
 		if err != nil {
 			return array{}, err
 		}
-		if m.CompressedSize64 > uint64(f.info.Size()) || at > f.info.Size()-int64(m.CompressedSize64) {
+		if m.CompressedSize64 > uint64(f.size) || at > f.size-int64(m.CompressedSize64) {
 			return array{}, errors.New("the archive is cut short or damaged")
 		}
 		return f.npy(at, at+int64(m.CompressedSize64))

@@ -29,8 +29,19 @@ func (d *Dataset) Bag(i int) ([]float32, error) {
 		dim := d.Dim()
 		return d.Instances[d.Offsets[i]*dim : d.Offsets[i+1]*dim], nil
 	}
-	x := make([]float32, d.Size(i)*d.Dim())
-	return x, d.Store.ReadRows(x, i, 0)
+	return d.BagInto(nil, i)
+}
+
+// BagInto is Bag, but reads a bag on disk into the memory of buffer if that is large enough.
+func (d *Dataset) BagInto(buffer []float32, i int) ([]float32, error) {
+	if !d.OnDisk() {
+		return d.Bag(i)
+	}
+	n := d.Size(i) * d.Dim()
+	if cap(buffer) < n {
+		buffer = make([]float32, n)
+	}
+	return buffer[:n], d.Store.ReadRows(buffer[:n], i, 0)
 }
 
 // ReadRows copies instances of bag i, from the instance with the number from on, as many as
@@ -66,7 +77,7 @@ func (d *Dataset) All() ([]float32, error) {
 // meanwhile. The slice is valid during the call.
 func (d *Dataset) each(bags []int, f func(bag int, x []float32) error) error {
 	if d.OnDisk() {
-		for b, err := range d.Assembled(Batches(bags, 1)) {
+		for b, err := range NewLoader(d).Load(Batches(bags, 1)) {
 			if err == nil {
 				err = f(b.Bags[0], b.Instances)
 			}
@@ -88,66 +99,89 @@ func (d *Dataset) each(bags []int, f func(bag int, x []float32) error) error {
 	return nil
 }
 
-// Assembled returns batches of bags, each valid until the next iteration. Of a dataset on
-// disk it reads the next batch while the caller works on one, so that two batches are in
-// memory. It ends after the first error.
-func (d *Dataset) Assembled(batches [][]int) iter.Seq2[*Batch, error] {
-	if !d.OnDisk() {
-		return func(yield func(*Batch, error) bool) {
-			var b Batch
-			for _, bags := range batches {
-				if err := b.Assemble(d, bags); !yield(&b, err) || err != nil {
-					return
-				}
+// Loader assembles batches of the bags of a dataset in buffers that it uses again.
+type Loader struct {
+	data    *Dataset
+	buffers [2]*Batch
+}
+
+// NewLoader returns a loader of bags of d.
+func NewLoader(d *Dataset) *Loader { return &Loader{data: d, buffers: [2]*Batch{{}, {}}} }
+
+// Load returns batches, each valid until the next iteration. Of a dataset on disk it reads
+// the next batch while the caller works on one, so that two batches are in memory. It ends
+// after the first error. A loader loads one list at a time.
+func (l *Loader) Load(batches [][]int) iter.Seq2[*Batch, error] {
+	return func(yield func(*Batch, error) bool) {
+		if l.data.OnDisk() {
+			l.readAhead(batches, yield)
+			return
+		}
+		b := l.buffers[0]
+		for _, bags := range batches {
+			if err := b.Assemble(l.data, bags); !yield(b, err) || err != nil {
+				return
 			}
 		}
 	}
-	return func(yield func(*Batch, error) bool) { d.readAhead(batches, yield) }
 }
 
-// assembled is a batch that was read ahead.
-type assembled struct {
+// loaded is a batch that was read ahead.
+type loaded struct {
 	*Batch
 	err error
 }
 
-// readAhead reads batches in a goroutine into two buffers in turn.
-func (d *Dataset) readAhead(batches [][]int, yield func(*Batch, error) bool) {
-	largest := 0
-	for _, bags := range batches {
-		largest = max(largest, d.SizeOf(bags))
-	}
-	free, read, stop := make(chan *Batch, 2), make(chan assembled), make(chan struct{})
-	for range min(2, len(batches)) {
-		free <- &Batch{Instances: make([]float32, 0, largest*d.Dim()), BagOf: make([]int, 0, largest)}
+// readAhead reads batches in a goroutine into the two buffers in turn.
+func (l *Loader) readAhead(batches [][]int, yield func(*Batch, error) bool) {
+	l.reserve(batches)
+	free, read, stop := make(chan *Batch, 2), make(chan loaded), make(chan struct{})
+	for _, b := range l.buffers {
+		free <- b
 	}
 	var reader workers.Group
 	reader.Go(func() {
 		defer close(read)
 		for _, bags := range batches {
+			var b *Batch
 			select {
 			case <-stop:
 				return
-			case b := <-free:
-				err := b.Assemble(d, bags)
-				select {
-				case <-stop:
-					return
-				case read <- assembled{b, err}:
-				}
-				if err != nil {
-					return
-				}
+			case b = <-free:
+			}
+			err := b.Assemble(l.data, bags)
+			select {
+			case <-stop:
+				return
+			case read <- loaded{b, err}:
+			}
+			if err != nil {
+				return
 			}
 		}
 	})
 	defer reader.Wait()
 	defer close(stop)
-	for a := range read {
-		if !yield(a.Batch, a.err) || a.err != nil {
+	for b := range read {
+		if !yield(b.Batch, b.err) || b.err != nil {
 			return
 		}
-		free <- a.Batch
+		free <- b.Batch
+	}
+}
+
+// reserve makes the buffers large enough for the largest batch, so that they do not grow
+// step by step, which would leave their smaller copies in memory.
+func (l *Loader) reserve(batches [][]int) {
+	largest := 0
+	for _, bags := range batches {
+		largest = max(largest, l.data.SizeOf(bags))
+	}
+	for _, b := range l.buffers {
+		if cap(b.BagOf) < largest {
+			b.Instances, b.BagOf = nil, nil // collected before the new ones are made
+			b.Instances, b.BagOf = make([]float32, 0, largest*l.data.Dim()), make([]int, 0, largest)
+		}
 	}
 }
 

@@ -92,7 +92,11 @@ func measured(ctx context.Context, precision string, content []byte, want []runt
 		if label < 0 {
 			continue
 		}
-		bag := runtime.Bag{Instances: o.Bags.Bag(i), N: o.Bags.Size(i)}
+		x, err := o.Bags.Bag(i)
+		if err != nil {
+			return r, nil, err
+		}
+		bag := runtime.Bag{Instances: x, N: o.Bags.Size(i)}
 		var p runtime.Prediction
 		for range 3 { // the first run of a size allocates memory
 			start := time.Now()

@@ -40,13 +40,14 @@ splits: {count: 3, train: 0.6}
 			t.Errorf("split %d of a dealt part is %v (%v), want %v", i+1, elsewhere, err, split)
 		}
 		trained := map[float32]bool{}
+		dim := set.Dim()
 		for _, bag := range split.Train {
-			for _, x := range set.Bag(bag) {
+			for _, x := range set.Instances[set.Offsets[bag]*dim : set.Offsets[bag+1]*dim] {
 				trained[x] = true
 			}
 		}
 		for _, bag := range split.Test {
-			for _, x := range set.Bag(bag) {
+			for _, x := range set.Instances[set.Offsets[bag]*dim : set.Offsets[bag+1]*dim] {
 				if trained[x] {
 					t.Fatalf("split %d: instance %v is in training and in test bags", i+1, x)
 				}

@@ -28,7 +28,11 @@ func ofFile(t *testing.T, dir string, trial *train.Trial, bags []int) float64 {
 	defer model.Close()
 	right := 0
 	for _, bag := range bags {
-		p, err := model.Predict(context.Background(), runtime.Bag{Instances: trial.Data.Bag(bag), N: trial.Data.Size(bag)})
+		x, err := trial.Data.Bag(bag)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := model.Predict(context.Background(), runtime.Bag{Instances: x, N: trial.Data.Size(bag)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -143,7 +143,10 @@ func finish(ctx context.Context, t *train.Trial, report *train.Report, place tra
 	if err != nil {
 		return nil, err
 	}
-	draw, native := check(t, report, program, params)
+	draw, native, err := check(t, report, program, params)
+	if err != nil {
+		return nil, err
+	}
 	agreed, err := verify.ExportChecked(ModelPath(t.Dir), program, params, meta, trainedBy(place, lib), draw, native)
 	if err != nil && report.Diverged != nil {
 		err = fmt.Errorf("%w\n%s", err, report.Diverged)
@@ -198,17 +201,20 @@ func exported(t *train.Trial, report *train.Report) (*compile.Program, map[strin
 }
 
 // check gives the bags on which the model is checked, and what else predicts them.
-func check(t *train.Trial, report *train.Report, p *compile.Program, params map[string][]float32) (parity.Options, func(*verify.Predictors) error) {
+func check(t *train.Trial, report *train.Report, p *compile.Program, params map[string][]float32) (parity.Options, func(*verify.Predictors) error, error) {
 	if report.Solved == nil {
-		return verify.Bags(p, report.State), func(e *verify.Predictors) error { return e.AddNative(p, report.State) }
+		return verify.Bags(p, report.State), func(e *verify.Predictors) error { return e.AddNative(p, report.State) }, nil
 	}
-	seen := data.NewNormalization(t.Data, t.Split.Train)
+	seen, err := data.NewNormalization(t.Data, t.Split.Train)
+	if err != nil {
+		return parity.Options{}, nil, err
+	}
 	draw := parity.Options{Instance: p.Signature.Instance, Seed: verify.Seed, Mean: seen.Mean, Std: seen.Std, Tolerance: report.Solved.Tolerance()}
 	return draw, func(e *verify.Predictors) error {
 		e.Add(own(report))
 		e.AddReference(p, params)
 		return nil
-	}
+	}, nil
 }
 
 // own is the prediction of a learner itself, in float64.

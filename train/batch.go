@@ -9,27 +9,21 @@ import (
 
 // feeder lays bags out as batches. Its buffers are reused by the next batch.
 type feeder struct {
-	program   *compile.Program
-	data      *data.Dataset
+	program *compile.Program
+	data    *data.Dataset
+	*data.Loader
 	mean, std []float32 // [Dim]; nil: no normalisation
 	seed      uint64
-	bags      data.Batch
 	batch     Batch
 }
 
-// raw gathers the instances of bags as they stand in the data set.
-func (f *feeder) raw(bags []int) (instances []float32, bagOf []int) {
-	f.bags.Assemble(f.data, bags)
-	return f.bags.Instances, f.bags.BagOf
-}
-
-// step lays out the bags of one training step: normalised instances,
+// step lays out the bags of one training step: instances, which it normalises in place,
 // candidates, label weights (of all bags, [bags, classes]) and dropout masks.
 // Epoch and step, both counted from 1, key the masks.
-func (f *feeder) step(bags []int, weights []float32, epoch, step int) *Batch {
+func (f *feeder) step(bags *data.Batch, weights []float32, epoch, step int) *Batch {
 	b, k := &f.batch, f.data.Classes
-	b.Instances, b.BagOf = f.raw(bags)
-	b.Bags, b.Candidates = len(bags), f.bags.Candidates
+	b.Instances, b.BagOf = bags.Instances, bags.BagOf
+	b.Bags, b.Candidates = len(bags.Bags), bags.Candidates
 	if f.mean != nil {
 		dim := f.data.Dim()
 		for row := b.Instances; len(row) > 0; row = row[dim:] {
@@ -39,7 +33,7 @@ func (f *feeder) step(bags []int, weights []float32, epoch, step int) *Batch {
 		}
 	}
 	b.Weights = b.Weights[:0]
-	for _, bag := range bags {
+	for _, bag := range bags.Bags {
 		b.Weights = append(b.Weights, weights[bag*k:(bag+1)*k]...)
 	}
 	f.masks(epoch, step)

@@ -102,7 +102,10 @@ func (f *fit) begin() ([]*State, error) {
 		if r.Dir != "" {
 			r.identity = f.identity(r)
 		}
-		states[i] = r.initial()
+		var err error
+		if states[i], err = r.initial(); err != nil {
+			return nil, err
+		}
 		resumed, err := r.resume(f.options.Resume)
 		if err != nil {
 			return nil, err

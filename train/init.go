@@ -37,25 +37,28 @@ var draws = map[string]func(r *rand.Rand) float64{
 // InitState is the state that training starts from: the drawn parameters, zero
 // velocities and, when the program normalises, the statistics of the bags that
 // the spec names (data.normalize). Bags count from 0.
-func InitState(p *compile.Program, d *data.Dataset, trainBags []int, seed uint64) *State {
+// It fails only for bags that stay on disk.
+func InitState(p *compile.Program, d *data.Dataset, trainBags []int, seed uint64) (*State, error) {
 	s := &State{Params: InitParams(p, seed), Velocity: map[string][]float32{}}
 	for _, param := range p.Params {
 		s.Velocity[param.Name] = make([]float32, ndarray.Size(param.Shape))
 	}
-	if z := Normalization(p.Spec, d, trainBags); z != nil && p.Normalize {
+	z, err := Normalization(p.Spec, d, trainBags)
+	if z != nil && p.Normalize {
 		s.Params[compile.ParamMean], s.Params[compile.ParamStd] = z.Mean, z.Std
 	}
-	return s
+	return s, err
 }
 
 // Normalization has the statistics of the bags that a spec names
 // (data.normalize); nil: features are used as stored. Bags count from 0.
-func Normalization(spec *language.Spec, d *data.Dataset, trainBags []int) *data.Normalization {
+// It fails only for bags that stay on disk.
+func Normalization(spec *language.Spec, d *data.Dataset, trainBags []int) (*data.Normalization, error) {
 	switch spec.Data.Normalize.V {
 	case "training":
 		return data.NewNormalization(d, trainBags)
 	case "all":
 		return data.NewNormalization(d, d.AllBags())
 	}
-	return nil
+	return nil, nil
 }

@@ -129,10 +129,10 @@ func (r *Run) sum() {
 }
 
 // initial is the state that a run from the start begins with.
-func (r *Run) initial() *State {
-	state := InitState(r.Program, r.Data, r.Split.Train, r.Seed())
+func (r *Run) initial() (*State, error) {
+	state, err := InitState(r.Program, r.Data, r.Split.Train, r.Seed())
 	r.mean, r.std = state.Params[compile.ParamMean], state.Params[compile.ParamStd]
-	return state
+	return state, err
 }
 
 // checkState makes sure that what an executor gives is whole and finite.

@@ -16,11 +16,17 @@ func Sample(t *Trial, steps int) (*State, []*Batch, error) {
 	if steps < 1 || steps > len(chunks) {
 		return nil, nil, fmt.Errorf("%d steps are asked for, the first epoch of %s has %d", steps, t.Data.Name, len(chunks))
 	}
-	state := r.initial()
+	state, err := r.initial()
+	if err != nil {
+		return nil, nil, err
+	}
 	s := newStepwise(nil, r)
-	list := make([]*Batch, steps)
-	for i := range list {
-		list[i] = s.batch(chunks[i], i+1).clone()
+	var list []*Batch
+	for bags, err := range s.feed.Load(chunks[:steps]) {
+		if err != nil {
+			return nil, nil, err
+		}
+		list = append(list, s.batch(bags, len(list)+1).clone())
 	}
 	return state, list, nil
 }

@@ -54,13 +54,13 @@ func TestInitStateNormalization(t *testing.T) {
 	p := &compile.Program{Spec: spec, Normalize: true}
 	for normalize, want := range map[string][]float32{"training": {2, 5}, "all": {3, 6}} {
 		spec.Data.Normalize.V = normalize
-		if got := train.InitState(p, d, []int{0}, 1).Params[compile.ParamMean]; !slices.Equal(got, want) {
-			t.Errorf("%s: mean %v, want %v", normalize, got, want)
+		if s, err := train.InitState(p, d, []int{0}, 1); err != nil || !slices.Equal(s.Params[compile.ParamMean], want) {
+			t.Errorf("%s: %v, %v, want the mean %v", normalize, s, err, want)
 		}
 	}
 	p.Normalize = false
-	if s := train.InitState(p, d, []int{0}, 1); len(s.Params) != 0 {
-		t.Errorf("statistics without normalisation: %v", s.Params)
+	if s, err := train.InitState(p, d, []int{0}, 1); err != nil || len(s.Params) != 0 {
+		t.Errorf("statistics without normalisation: %v, %v", s, err)
 	}
 }
 

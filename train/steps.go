@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/workers"
 )
@@ -71,7 +72,7 @@ type stepwise struct {
 }
 
 func newStepwise(e Engine, r *Run) *stepwise {
-	return &stepwise{e, r, feeder{program: r.Program, data: r.Data, seed: r.Seed(), mean: r.mean, std: r.std}}
+	return &stepwise{e, r, feeder{program: r.Program, data: r.Data, Loader: data.NewLoader(r.Data), seed: r.Seed(), mean: r.mean, std: r.std}}
 }
 
 func (s *stepwise) SetStates(list []*State) error { return s.engine.SetState(list[0]) }
@@ -85,16 +86,20 @@ func (s *stepwise) Close() error { return s.engine.Close() }
 
 // Epoch implements Executor.
 func (s *stepwise) Epoch(ctx context.Context, _ []*Run) error {
-	r := s.run
-	for i, bags := range r.Batches() {
+	r, step := s.run, 0
+	for bags, err := range s.feed.Load(r.Batches()) {
+		step++
 		if err := ctx.Err(); err != nil {
 			return r.fit.stopped(r.now.Epoch, err)
 		}
-		out, err := s.step(bags, i+1)
+		if err != nil {
+			return fmt.Errorf("epoch %d, step %d: %w", r.now.Epoch, step, err)
+		}
+		out, err := s.step(bags, step)
 		if err != nil {
 			return err
 		}
-		if r.AddStep(i+1, bags, out) != nil {
+		if r.AddStep(step, bags.Bags, out) != nil {
 			return nil
 		}
 	}
@@ -102,8 +107,8 @@ func (s *stepwise) Epoch(ctx context.Context, _ []*Run) error {
 }
 
 // step runs one training step and checks the form of what came out.
-func (s *stepwise) step(bags []int, step int) (*Result, error) {
-	r, b := s.run, s.batch(bags, step)
+func (s *stepwise) step(assembled *data.Batch, step int) (*Result, error) {
+	r, b, bags := s.run, s.batch(assembled, step), assembled.Bags
 	out, err := s.engine.Step(b)
 	if err != nil {
 		return nil, fmt.Errorf("epoch %d, step %d, %s: %w", r.now.Epoch, step, nameBags(fromOne(bags), r.Data.Name), err)
@@ -116,7 +121,7 @@ func (s *stepwise) step(bags []int, step int) (*Result, error) {
 }
 
 // batch lays out the bags of a step.
-func (s *stepwise) batch(bags []int, step int) *Batch {
+func (s *stepwise) batch(bags *data.Batch, step int) *Batch {
 	r := s.run
 	b := s.feed.step(bags, r.Weights, r.now.Epoch, step)
 	b.Lambda, b.Epoch, b.Epochs, b.LR = r.now.Lambda, r.Number(), r.Epochs, r.now.LR
@@ -126,27 +131,32 @@ func (s *stepwise) batch(bags []int, step int) *Batch {
 // Predict implements Executor.
 func (s *stepwise) Predict(ctx context.Context, _ []*Run) error {
 	batches, k := s.run.EvaluatedBatches(), s.run.Data.Classes
-	for i, bags := range batches {
+	i := 0
+	for bags, err := range s.feed.Load(batches) {
 		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err != nil {
 			return err
 		}
 		probabilities, attention, err := s.predict(bags)
 		if err != nil {
 			return err
 		}
-		for j, bag := range bags {
+		for j, bag := range bags.Bags {
 			n := s.run.Data.Size(bag)
 			s.run.AddPrediction(bag, probabilities[j*k:(j+1)*k], attention[:n])
 			attention = attention[n:]
 		}
-		s.run.PredictedBatch(i+1, len(batches))
+		i++
+		s.run.PredictedBatch(i, len(batches))
 	}
 	return nil
 }
 
-func (s *stepwise) predict(bags []int) (probabilities, attention []float32, err error) {
-	instances, bagOf := s.feed.raw(bags)
-	probabilities, attention, err = s.engine.Predict(instances, bagOf, len(bags))
+func (s *stepwise) predict(assembled *data.Batch) (probabilities, attention []float32, err error) {
+	bags, bagOf := assembled.Bags, assembled.BagOf
+	probabilities, attention, err = s.engine.Predict(assembled.Instances, bagOf, len(bags))
 	if err != nil {
 		return nil, nil, fmt.Errorf("prediction of %s: %w", nameBags(fromOne(bags), s.run.Data.Name), err)
 	}

@@ -27,7 +27,7 @@ func TestEveryWordHasAMeaning(t *testing.T) {
 		spec := &language.Spec{}
 		spec.Data.Normalize.V = word
 		mean := float32(-1) // none
-		if z := Normalization(spec, d, []int{0}); z != nil {
+		if z, _ := Normalization(spec, d, []int{0}); z != nil {
 			mean = z.Mean[0]
 		}
 		if other := seen[mean]; other != "" {

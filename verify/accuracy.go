@@ -48,19 +48,32 @@ func Interpreted(p *compile.Program, params map[string][]float32) PredictFunc {
 	}
 }
 
-// judge predicts all bags of the split, on all cores.
+// judge predicts all bags of the split, on all cores. Of bags that stay on disk it has one at
+// a time in memory.
 func judge(ctx context.Context, t *train.Trial, report *train.Report, predict PredictFunc) error {
 	var found [2][][]float32
 	for part, bags := range [][]int{t.Split.Train, t.Split.Test} {
 		found[part] = make([][]float32, len(bags))
 		errs := make([]error, len(bags))
 		var failed atomic.Bool
-		workers.Each(len(bags), 0, func(i int) {
+		var buffer []float32 // for bags on disk
+		parallel := 0
+		if t.Data.OnDisk() {
+			parallel = 1
+		}
+		workers.Each(len(bags), parallel, func(i int) {
 			if errs[i] = ctx.Err(); errs[i] != nil || failed.Load() {
 				return
 			}
 			bag := bags[i]
-			if found[part][i], errs[i] = predict(t.Data.Bag(bag), t.Data.Size(bag)); errs[i] != nil {
+			var x []float32
+			if x, errs[i] = t.Data.BagInto(buffer, bag); t.Data.OnDisk() {
+				buffer = x
+			}
+			if errs[i] == nil {
+				found[part][i], errs[i] = predict(x, t.Data.Size(bag))
+			}
+			if errs[i] != nil {
 				errs[i] = fmt.Errorf("bag %d of %s: %w", bag+1, t.Data.Name, errs[i])
 				failed.Store(true)
 			}

@@ -54,7 +54,11 @@ func infer(r request) (any, error) {
 	defer m.Close()
 	bags := make([]runtime.Bag, d.Bags())
 	for i := range bags {
-		bags[i] = runtime.Bag{Instances: d.Bag(i), N: d.Size(i)}
+		x, err := d.Bag(i)
+		if err != nil {
+			return nil, err
+		}
+		bags[i] = runtime.Bag{Instances: x, N: d.Size(i)}
 	}
 	w := newStopwatch(r.steps)
 	to := make([]runtime.Prediction, r.bags)

@@ -30,11 +30,16 @@ func TestMain(m *testing.M) { testscript.Main(m, programs) }
 // TestScripts runs the commands as a user does; each script is one subject.
 func TestScripts(t *testing.T) {
 	library, toolchain := ortest.Library(t), goToolchain(t)
+	hdf5, err := filepath.Abs("../../data/hdf5/testdata/groups.h5")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
 		UpdateScripts: testsupport.Update(),
 		Setup: func(env *testscript.Env) error {
 			env.Setenv(ortlib.EnvLibrary, library)
+			env.Setenv("HDF5", hdf5)
 			env.Setenv(pinned.EnvCache, env.WorkDir+"/cache")
 			env.Vars = append(env.Vars, toolchain...)
 			env.Defer(func() { checkFigures(t, env.WorkDir) })

@@ -133,7 +133,8 @@ func truths(d *data.Dataset, t *Table, outside Outside) (*data.Dataset, int, err
 	case outside == OutsideDrop && len(kept) == 0:
 		return nil, len(wrong), diag.Errorf(diag.Pos{File: t.Path}, "no image has its true label among its candidates; are the classes mixed up?")
 	case outside == OutsideDrop:
-		return d.Select(kept), len(wrong), nil
+		selected, err := d.Select(kept)
+		return selected, len(wrong), err
 	}
 	return d, len(wrong), nil
 }

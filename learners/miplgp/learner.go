@@ -35,7 +35,11 @@ func (l *learner) Fit(ctx context.Context, p *learners.Problem, observe func(lea
 	if l.s.Device == nil {
 		return nil, fmt.Errorf("bug: %s has no device to compute on", Name)
 	}
-	in, s := problemOf(p), l.s
+	in, err := problemOf(p)
+	if err != nil {
+		return nil, err
+	}
+	s := l.s
 	s.Seed = p.Seed
 	q, err := fit(ctx, in, s, func(now progress) {
 		if observe == nil {

@@ -29,7 +29,7 @@ func prototypes(t *testing.T) *learners.Problem {
 			p.Train = append(p.Train, bag)
 		}
 	}
-	p.Normalization = data.NewNormalization(set, p.Train)
+	p.Normalization, _ = data.NewNormalization(set, p.Train)
 	return p
 }
 
@@ -40,7 +40,11 @@ func instances(t testing.TB, o data.PrototypeOptions) *problem {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return problemOf(&learners.Problem{Data: set, Train: set.AllBags()})
+	in, err := problemOf(&learners.Problem{Data: set, Train: set.AllBags()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in
 }
 
 // quick are settings that suffice for prototypes.
@@ -142,7 +146,7 @@ func TestPredictBags(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, bag := range bags {
-		probabilities, attention, err := m.Predict(p.Data.Bag(bag), p.Data.Size(bag))
+		probabilities, attention, err := m.Predict(bagValues(p.Data, bag), p.Data.Size(bag))
 		if err != nil || list[i].Sampled != nil {
 			t.Fatal(err, list[i])
 		}
@@ -187,7 +191,7 @@ func TestGraphEqualsModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		for bag := range 150 {
-			probabilities, attention, err := m.Predict(set.Bag(bag), set.Size(bag))
+			probabilities, attention, err := m.Predict(bagValues(set, bag), set.Size(bag))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -216,7 +220,7 @@ func TestMeanAgainstSamples(t *testing.T) {
 	m := mustFit(t, s, p, nil)
 	worst := 0.0
 	for bag := 100; bag < 150; bag++ {
-		x := learners.Normalized(p.Data.Bag(bag), p.Normalization)
+		x := learners.Normalized(bagValues(p.Data, bag), p.Normalization)
 		mean, variance := m.moments(x)
 		mean, variance = m.ofClasses(mean), m.ofClasses(variance)
 		bySamples := m.sampledConfidences(mean, variance)
@@ -299,7 +303,7 @@ func TestEqualInstances(t *testing.T) {
 		s := quick(solver)
 		s.Iterations = 2
 		m := mustFit(t, s, p, nil)
-		probabilities, _, err := m.Predict(same.Bag(0), same.Size(0))
+		probabilities, _, err := m.Predict(bagValues(&same, 0), same.Size(0))
 		if err != nil || math.IsNaN(probabilities[0]) {
 			t.Errorf("%s: %v, %v", solver, probabilities, err)
 		}
@@ -338,4 +342,10 @@ func TestSolverBySize(t *testing.T) {
 			t.Errorf("%d instances: %s, want %s", n, got, want)
 		}
 	}
+}
+
+// bagValues returns the instances of a bag in memory.
+func bagValues(d *data.Dataset, i int) []float32 {
+	x, _ := d.Bag(i)
+	return x
 }

@@ -46,7 +46,11 @@ func (m *model) Predict(instances []float32, n int) (probabilities, attention []
 func (m *model) PredictBags(ctx context.Context, d *data.Dataset, bags []int, sampled bool) (list []learners.Prediction, err error) {
 	var instances []float32
 	for _, b := range bags {
-		instances = append(instances, d.Bag(b)...)
+		x, err := d.Bag(b)
+		if err != nil {
+			return nil, err
+		}
+		instances = append(instances, x...)
 	}
 	mean, variance, err := m.momentsOnDevice(ctx, instances)
 	if err != nil {

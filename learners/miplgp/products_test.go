@@ -38,7 +38,7 @@ func TestProducts(t *testing.T) {
 		works := &counted{}
 		s.Products = works
 		given := mustFit(t, s, p, nil)
-		bag := p.Data.Bag(0)
+		bag := bagValues(p.Data, 0)
 		want, _, _ := plain.Predict(bag, p.Data.Size(0))
 		got, _, err := given.Predict(bag, p.Data.Size(0))
 		if err != nil {

@@ -98,16 +98,20 @@ type problem struct {
 }
 
 // problemOf lays out the training bags, with normalised features.
-func problemOf(p *learners.Problem) *problem {
+func problemOf(p *learners.Problem) (*problem, error) {
 	set := p.Data
 	in := &problem{Dim: set.Dim(), Classes: set.Classes}
 	for b, bag := range p.Train {
-		x := learners.Normalized(set.Bag(bag), p.Normalization)
+		raw, err := set.Bag(bag)
+		if err != nil {
+			return nil, err
+		}
+		x := learners.Normalized(raw, p.Normalization)
 		in.X = append(in.X, ndarray.Convert[float32](x)...)
 		in.BagOf = append(in.BagOf, slices.Repeat([]int{b}, set.Size(bag))...)
 		in.Candidates = append(in.Candidates, set.CandidateSet(bag)...)
 	}
-	return in
+	return in, nil
 }
 
 // n returns the number of instances.

@@ -60,7 +60,7 @@ func accuracy(t *testing.T, m learners.Model, set *data.Dataset, test []int) flo
 	t.Helper()
 	right := 0
 	for _, bag := range test {
-		p, _, err := m.Predict(set.Bag(bag), set.Size(bag))
+		p, _, err := m.Predict(bagValues(set, bag), set.Size(bag))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -31,9 +31,12 @@ type model struct {
 	bias         []float64  // b [k]
 }
 
-func newModel(set Settings, p *learners.Problem) *model {
+func newModel(set Settings, p *learners.Problem) (*model, error) {
 	m := &model{set: set, shape: p.Data.Shape, dim: p.Data.Dim(), classes: p.Data.Classes, normalization: p.Normalization}
-	m.vectors = vectorsOf(set.Vector, p)
+	var err error
+	if m.vectors, err = vectorsOf(set.Vector, p); err != nil {
+		return nil, err
+	}
 	n, d := m.vectors.Dims()
 	m.centre = make([]float64, d)
 	for j := range d {
@@ -45,7 +48,7 @@ func newModel(set Settings, p *learners.Problem) *model {
 	for i := range n {
 		floats.Sub(m.centred.RawRowView(i), m.centre)
 	}
-	return m
+	return m, nil
 }
 
 // keep stores the result of the regression.

@@ -60,7 +60,10 @@ func (l *learner) Fit(ctx context.Context, p *learners.Problem, observe func(lea
 	if len(p.Train) < 2 {
 		return nil, fmt.Errorf("pl-aggd needs at least 2 training bags, %s has %d", p.Data.Name, len(p.Train))
 	}
-	m := newModel(l.set, p)
+	m, err := newModel(l.set, p)
+	if err != nil {
+		return nil, err
+	}
 	f := &fit{ctx: ctx, set: l.set, candidates: candidates(p)}
 	if err := f.start(m); err != nil {
 		return nil, err

@@ -104,7 +104,7 @@ func TestAgainstReference(t *testing.T) {
 	for n, r := range references(t) {
 		t.Run(fmt.Sprint(n+1), func(t *testing.T) {
 			p := r.problem()
-			m := newModel(r.settings(), p)
+			m, _ := newModel(r.settings(), p)
 			f := &fit{ctx: context.Background(), set: r.settings(), candidates: candidates(p)}
 			if err := f.start(m); err != nil {
 				t.Fatal(err)
@@ -137,7 +137,7 @@ func TestAgainstReference(t *testing.T) {
 // The regression solves its optimality conditions.
 func TestRidge(t *testing.T) {
 	r := references(t)[0]
-	m := newModel(r.settings(), r.problem())
+	m, _ := newModel(r.settings(), r.problem())
 	ridge, err := newRidge(context.Background(), m, r.settings())
 	if err != nil {
 		t.Fatal(err)

@@ -40,13 +40,17 @@ func (v Vector) of(instances []float64, dim int, out []float64) {
 }
 
 // vectorsOf returns the vectors of the training bags, [m, width].
-func vectorsOf(v Vector, p *learners.Problem) *mat.Dense {
+func vectorsOf(v Vector, p *learners.Problem) (*mat.Dense, error) {
 	dim := p.Data.Dim()
 	x := mat.NewDense(len(p.Train), v.width(dim), nil)
 	for i, bag := range p.Train {
-		v.of(learners.Normalized(p.Data.Bag(bag), p.Normalization), dim, x.RawRowView(i))
+		raw, err := p.Data.Bag(bag)
+		if err != nil {
+			return nil, err
+		}
+		v.of(learners.Normalized(raw, p.Normalization), dim, x.RawRowView(i))
 	}
-	return x
+	return x, nil
 }
 
 // unitRows scales every row to length 1. Rows of zeros do not change.

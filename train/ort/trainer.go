@@ -29,8 +29,8 @@ const (
 
 // trainer trains trials on bags of features in groups: the runs of a group are computed by
 // the same nodes of one graph, see lowering.LowerRuns. A trial alone is a group of one.
-// Images, execution providers other than the CPU, several threads for an operation and
-// bags of very different sizes train one trial at a time on an Engine.
+// Images, datasets on disk, execution providers other than the CPU, several threads for an
+// operation and bags of very different sizes train one trial at a time on an Engine.
 //
 // Which of the two ways a trial takes, and its bits, depend on the trial alone.
 type trainer struct {
@@ -105,7 +105,7 @@ type runsModel struct {
 // model returns the graphs of a trial, nil if it trains alone.
 func (t *trainer) model(trial *train.Trial) *runsModel {
 	p, o := trial.Program, t.options
-	if !o.session().OnCPU() || o.Threads > 1 || len(p.Signature.Instance) != 1 || trial.Check() != nil {
+	if trial.Data.OnDisk() || !o.session().OnCPU() || o.Threads > 1 || len(p.Signature.Instance) != 1 || trial.Check() != nil {
 		return nil
 	}
 	c, ok := capacity(trial)

@@ -21,8 +21,11 @@ func (f *fit) predict(ctx context.Context, bags []int, sampled bool) ([]learners
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		var err error
-		if list[i].Probabilities, list[i].Attention, err = f.model.Predict(f.Data.Bag(bag), f.Data.Size(bag)); err != nil {
+		x, err := f.Data.Bag(bag)
+		if err != nil {
+			return nil, err
+		}
+		if list[i].Probabilities, list[i].Attention, err = f.model.Predict(x, f.Data.Size(bag)); err != nil {
 			return nil, fmt.Errorf("prediction of bag %d of %s: %w", bag+1, f.Data.Name, err)
 		}
 	}

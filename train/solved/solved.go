@@ -145,9 +145,12 @@ func (f *fit) run(ctx context.Context) (*train.Report, error) {
 	f.began, f.last = time.Now(), time.Now()
 	f.observer.Begin(train.Plan{Name: f.Program.Spec.Name.V, Trials: 1, Learner: f.learner.Name(), Epochs: f.Epochs,
 		Engine: f.place.Engine, Device: f.place.Device, Reason: f.place.Reason, TrainBags: len(f.Split.Train), TestBags: len(f.Split.Test)})
-	var err error
+	normalization, err := train.Normalization(f.Program.Spec, f.Data, f.Split.Train)
+	if err != nil {
+		return nil, err
+	}
 	f.model, err = f.learner.Fit(ctx, &learners.Problem{
-		Data: f.Data, Train: f.Split.Train, Normalization: train.Normalization(f.Program.Spec, f.Data, f.Split.Train), Seed: f.Seed(),
+		Data: f.Data, Train: f.Split.Train, Normalization: normalization, Seed: f.Seed(),
 	}, f.iteration)
 	if err != nil {
 		return nil, err

@@ -42,6 +42,10 @@ func (t *Trainer) openJobs(runs []*train.Run, note func(string)) (train.Executor
 // SetStates implements train.Executor: what stays on the device moves there.
 func (s *jobs) SetStates(list []*train.State) error {
 	d := s.runs[0].Data
+	instances, err := d.All()
+	if err != nil {
+		return err
+	}
 	starts, sizes := make([]int32, d.Bags()), make([]int32, d.Bags())
 	for i := range starts {
 		starts[i], sizes[i] = int32(d.Offsets[i]), int32(d.Size(i))
@@ -59,7 +63,7 @@ func (s *jobs) SetStates(list []*train.State) error {
 		mean, std = append(mean, statistics[compile.ParamMean]...), append(std, statistics[compile.ParamStd]...)
 	}
 	values := map[string]any{
-		xla.InRows: d.Instances[:s.train.Rows*d.Dim()], xla.InStarts: starts, xla.InSizes: sizes, xla.InSets: sets,
+		xla.InRows: instances[:s.train.Rows*d.Dim()], xla.InStarts: starts, xla.InSizes: sizes, xla.InSets: sets,
 		xla.InMean: mean, xla.InStd: std, compile.InParams: params, compile.InVelocity: velocity,
 	}
 	for _, port := range s.epoch.Inputs {

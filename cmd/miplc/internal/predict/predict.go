@@ -145,8 +145,12 @@ func predict(ctx context.Context, o *options, model *runtime.Model, set *data.Da
 	} else if err != nil {
 		return nil, err
 	}
+	var x []float32
 	for i := from; i < to; i++ {
-		p, err := model.Predict(ctx, runtime.Bag{Instances: set.Bag(i), N: set.Size(i)})
+		if x, err = set.BagInto(x, i); err != nil {
+			return nil, err
+		}
+		p, err := model.Predict(ctx, runtime.Bag{Instances: x, N: set.Size(i)})
 		if err != nil {
 			return nil, fmt.Errorf("%s: bag %d: %w", o.Data, i+1, err)
 		}

@@ -242,7 +242,11 @@ func (o *options) examples() error {
 	}
 	o.Serve.Features = set.FeatureNames
 	for i := range set.Bags() {
-		e := serve.Example{Instances: set.Bag(i), N: set.Size(i)}
+		x, err := set.Bag(i)
+		if err != nil {
+			return err
+		}
+		e := serve.Example{Instances: x, N: set.Size(i)}
 		if c, known := set.Label(i); known {
 			e.Class = set.ClassName(c)
 		}
