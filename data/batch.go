@@ -17,7 +17,7 @@ func Order(bags []int, seed uint64, epoch int) []int {
 }
 
 // Batch is the instances and candidates of some bags, one after the other. The next
-// Assemble reuses its slices.
+// assemble reuses its slices.
 type Batch struct {
 	Bags       []int     // [B] numbers of the bags in the set
 	Instances  []float32 // [N, Dim]
@@ -25,9 +25,9 @@ type Batch struct {
 	Candidates []float32 // [B, Classes] 1 for candidate labels, else 0
 }
 
-// Assemble fills the batch with the bags of d, reusing its memory. It fails only for bags
+// assemble fills the batch with the bags of d, reusing its memory. It fails only for bags
 // that stay on disk.
-func (b *Batch) Assemble(d *Dataset, bags []int) error {
+func (b *Batch) assemble(d *Dataset, bags []int) error {
 	b.Bags = append(b.Bags[:0], bags...)
 	b.Instances, b.BagOf, b.Candidates = b.Instances[:0], b.BagOf[:0], b.Candidates[:0]
 	for place, bag := range bags {

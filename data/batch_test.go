@@ -25,8 +25,8 @@ func TestOrder(t *testing.T) {
 func TestAssemble(t *testing.T) {
 	d := smallSet()
 	var b Batch
-	b.Assemble(d, []int{2, 0, 1}) // leaves larger buffers behind
-	b.Assemble(d, []int{1, 0})
+	b.assemble(d, []int{2, 0, 1}) // leaves larger buffers behind
+	b.assemble(d, []int{1, 0})
 	want := Batch{
 		Bags:       []int{1, 0},
 		Instances:  []float32{3, 4, 0.5, -1, 2, 1e-20},
@@ -36,7 +36,7 @@ func TestAssemble(t *testing.T) {
 	if !reflect.DeepEqual(b, want) {
 		t.Errorf("got  %+v\nwant %+v", b, want)
 	}
-	if n := testing.AllocsPerRun(10, func() { b.Assemble(d, []int{1, 0}) }); n != 0 {
+	if n := testing.AllocsPerRun(10, func() { b.assemble(d, []int{1, 0}) }); n != 0 {
 		t.Errorf("assembling again takes %v allocations", n)
 	}
 }

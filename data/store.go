@@ -119,7 +119,7 @@ func (l *Loader) Load(batches [][]int) iter.Seq2[*Batch, error] {
 		}
 		b := l.buffers[0]
 		for _, bags := range batches {
-			if err := b.Assemble(l.data, bags); !yield(b, err) || err != nil {
+			if err := b.assemble(l.data, bags); !yield(b, err) || err != nil {
 				return
 			}
 		}
@@ -149,7 +149,7 @@ func (l *Loader) readAhead(batches [][]int, yield func(*Batch, error) bool) {
 				return
 			case b = <-free:
 			}
-			err := b.Assemble(l.data, bags)
+			err := b.assemble(l.data, bags)
 			select {
 			case <-stop:
 				return

@@ -22,7 +22,7 @@ const fileColumn = "file"
 
 // tableHeader finds the column of the files; the others are roles or ignored.
 func (c *csvReader) tableHeader(header []string, line int) error {
-	if c.roles[3] >= 0 {
+	if c.roles[roleInstanceLabel] >= 0 {
 		return c.errorf(line, "a table of files has a row per bag; it cannot have the labels of instances")
 	}
 	var others []string
