@@ -151,9 +151,14 @@ func (l *builder) dropout(blk *language.Block, name string) {
 	}
 	at := l.current()
 	h := l.env[at]
-	mask := Mask{Name: name + ".mask", Shape: h.Shape.Clone(), Drop: rate}
+	l.env[at] = l.b.Mul(h, l.mask(name, h.Shape, rate))
+}
+
+// mask adds an input that is 0 with probability rate, else 1/(1-rate).
+func (l *builder) mask(name string, shape graph.Shape, rate float64) *graph.Node {
+	mask := Mask{Name: name + ".mask", Shape: shape.Clone(), Drop: rate}
 	l.masks = append(l.masks, mask)
-	l.env[at] = l.b.Mul(h, l.b.Input(mask.Name, graph.Float, mask.Shape))
+	return l.b.Input(mask.Name, graph.Float, mask.Shape)
 }
 
 // attention scores every instance (paper Eq. 2): a = sigmoid(s), with s from

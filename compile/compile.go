@@ -90,9 +90,13 @@ type builder struct {
 	graph    *graph.Graph
 
 	bagOf   *graph.Node
-	env     map[string]*graph.Node // values known by name to equations
-	numbers map[string]float64     // extents, sizes and numbers, known by name to equations
-	unknown map[string]bool        // names whose definition has an error: their users are not reported again
+	env     map[string]*graph.Node        // values known by name to equations
+	numbers map[string]float64            // extents, sizes and numbers, known by name to equations
+	unknown map[string]bool               // names whose definition has an error: their users are not reported again
+	shared  map[string]*language.Equation // definitions of losses and weights.update, lowered where they are used
+	defined map[string]*language.UserFunction
+	failed  map[string]bool // functions of the spec with an error: it is reported once
+	inlined int             // calls of functions of the spec so far
 	params  []Param
 	nodes   map[string]*graph.Node // parameter nodes by name
 	masks   []Mask
@@ -110,6 +114,7 @@ func newBuilder(p *Program, training bool) *builder {
 	}
 	return &builder{
 		spec: p.Spec, prog: p, training: training, b: graph.NewBuilder(name),
+		shared: map[string]*language.Equation{}, defined: map[string]*language.UserFunction{}, failed: map[string]bool{},
 		env: map[string]*graph.Node{}, nodes: map[string]*graph.Node{}, unknown: map[string]bool{}, numbers: map[string]float64{}, counts: map[string]int{}, mixers: map[diag.Pos]bool{},
 	}
 }

@@ -24,7 +24,14 @@ func (l *builder) equations() {
 		l.numbers[name] = float64(v)
 	}
 	for _, n := range l.spec.Model.Numbers {
-		l.numbers[n.Name.V] = n.V.V
+		if n.V.V.List {
+			l.env[n.Name.V] = l.b.At(n.Name.Pos).Const(static([]int{len(n.V.V.Values)}), n.V.V.Values...)
+		} else {
+			l.numbers[n.Name.V] = n.V.V.Values[0]
+		}
+	}
+	for i := range l.spec.Model.Functions {
+		l.defined[l.spec.Model.Functions[i].Name.V] = &l.spec.Model.Functions[i]
 	}
 	for i := range l.spec.Model.Params {
 		l.declare(&l.spec.Model.Params[i], extents)
@@ -140,6 +147,8 @@ var errPoisoned = errors.New("uses a definition with an error")
 type expression struct {
 	*builder
 	eq *language.Equation
+	// locals are the arguments and definitions of a function of the spec; nil outside.
+	locals map[string]*graph.Node
 }
 
 func (e *expression) errorf(x ast.Node, format string, args ...any) error {
@@ -191,11 +200,20 @@ func (e *expression) node(x ast.Expr) (*graph.Node, error) {
 }
 
 func (e *expression) name(x *ast.Ident) (*graph.Node, error) {
+	if n := e.locals[x.Name]; n != nil {
+		return n, nil
+	}
 	if n := e.env[x.Name]; n != nil {
 		return n, nil
 	}
 	if v, ok := e.numbers[x.Name]; ok {
 		return e.b.Scalar(v), nil
+	}
+	if eq := e.shared[x.Name]; eq != nil && !e.unknown[x.Name] {
+		if n := e.equation(eq); n != nil {
+			e.define(x.Name, n)
+			return n, nil
+		}
 	}
 	e.unknown[x.Name] = true
 	return nil, errPoisoned
@@ -219,7 +237,31 @@ func (e *expression) binary(x *ast.BinaryExpr) (*graph.Node, error) {
 	if err := firstReported(lerr, rerr); err != nil {
 		return nil, err
 	}
-	return e.apply(x, operators[x.Op], graph.Attrs{}, l, r)
+	if op, ok := operators[x.Op]; ok {
+		return e.apply(x, op, graph.Attrs{}, l, r)
+	}
+	return e.comparison(x, l, r)
+}
+
+// comparison is 1 where it holds, else 0. No gradient passes it.
+func (e *expression) comparison(x *ast.BinaryExpr, l, r *graph.Node) (*graph.Node, error) {
+	more, err := e.apply(x, graph.OpGreater, graph.Attrs{}, l, r)
+	if err != nil {
+		return nil, err
+	}
+	less := e.b.Greater(r, l)
+	switch one := e.b.Scalar(1); x.Op {
+	case token.GTR:
+		return more, nil
+	case token.LSS:
+		return less, nil
+	case token.GEQ:
+		return e.b.Sub(one, less), nil
+	case token.LEQ:
+		return e.b.Sub(one, more), nil
+	default: // ==
+		return e.b.Sub(e.b.Sub(one, more), less), nil
+	}
 }
 
 // firstReported joins errors, leaving out repeats of what was reported before.

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"go/ast"
+	"math"
 
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/language"
@@ -44,8 +45,16 @@ func init() {
 		"bag_min":        perBag(func(e *expression, x *graph.Node) *graph.Node { return e.bagMin(x) }),
 		"bag_count":      perBag(func(e *expression, _ *graph.Node) *graph.Node { return e.bagCount(2) }),
 		"bag_softmax":    one(graph.OpSegmentSoftmax),
-		"bag_attention":  one(graph.OpSegmentAttention),
+		"bag_attention":  (*expression).bagAttention,
 		"of_bag":         one(graph.OpSegmentGather),
+		"bag_matmul":     (*expression).bagMatmul,
+		"bag_scores":     (*expression).bagScores,
+		"bag_top":        (*expression).bagTop,
+		"flatten":        (*expression).flatten,
+		"layer_norm":     (*expression).layerNorm,
+		"bag_norm":       (*expression).bagNorm,
+		"dropout":        (*expression).dropoutOf,
+		"random":         (*expression).random,
 		"stop_gradient":  one(graph.OpStopGrad),
 	}
 }
@@ -77,13 +86,16 @@ func (e *expression) call(x *ast.CallExpr) (*graph.Node, error) {
 	var args []*graph.Node
 	var errs []error
 	for i, a := range x.Args {
-		if def.Kind(i) == language.ArgValue {
+		if def == nil || def.Kind(i) == language.ArgValue {
 			n, err := e.node(a)
 			args, errs = append(args, n), append(errs, err)
 		}
 	}
 	if err := firstReported(errs...); err != nil {
 		return nil, err
+	}
+	if def == nil {
+		return e.inline(x, args)
 	}
 	e.b.At(e.place(x))
 	return functions[name.Name](e, x, args)
@@ -162,6 +174,30 @@ func reduction(op graph.Op) function {
 		}
 		return e.apply(x, op, graph.Attrs{Axes: []int{axis}, Keep: true}, args[0])
 	}
+}
+
+// setting reads the argument i of a call: a literal, or the name of a number or size. It
+// must lie between lo and hi, and be whole if they are told apart by whole.
+func (e *expression) setting(x *ast.CallExpr, i int, lo, hi float64, whole bool) (float64, error) {
+	a := x.Args[i]
+	v, ok := language.Constant(a)
+	if name, isName := a.(*ast.Ident); isName {
+		n, err := e.name(name)
+		if err != nil {
+			return 0, err
+		}
+		if ok = n.Op == graph.OpConst && len(n.Shape) == 0; ok {
+			v = n.Attrs.Data[0]
+		}
+	}
+	if def := language.FunctionNamed(written(x)); !ok || !(v >= lo && v <= hi) || whole && v != math.Trunc(v) {
+		what := "a number"
+		if whole {
+			what = "a whole number"
+		}
+		return 0, e.errorf(a, "the argument %s of %s must be %s from %g to %g that does not change", def.Args[i], def.Name, what, lo, hi)
+	}
+	return v, nil
 }
 
 // axis reads the second argument of a reduction of a.

@@ -16,8 +16,15 @@ const outsideCandidates = 1e30
 // losses adds the label weights of this epoch (Eq. 7), the loss terms (Eq. 4,
 // 5 or equations) and their weighted sum (Eq. 8).
 func (l *builder) losses() {
+	for i := range l.spec.Let {
+		l.shared[l.spec.Let[i].Name.V] = &l.spec.Let[i]
+	}
 	l.b.Label(OutWeights)
 	next := l.newWeights()
+	// In the update w and p are others than in the losses.
+	for name := range l.shared {
+		delete(l.env, name)
+	}
 	if next != nil {
 		l.b.Name(next, OutWeights)
 		l.b.Output(OutWeights, next)

@@ -17,7 +17,7 @@ const maxOps = 20_000
 // oversize reports a graph that has grown too large by the place of a block or an
 // equation. It is told once.
 func (l *builder) oversize(pos diag.Pos) bool {
-	if l.b.Len() <= maxOps {
+	if l.b.Len() <= maxOps && l.inlined <= maxOps {
 		return false
 	}
 	if !l.full {

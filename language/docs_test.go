@@ -55,6 +55,7 @@ func referenceTables() map[string]string {
 		"data.split":     schema.Reference(splitRows),
 		"model":          schema.Reference(modelRows),
 		"params":         schema.Reference(paramRows),
+		"defined":        schema.Reference(functionRows),
 		"weights":        schema.Reference(weightsRows),
 		"train":          schema.Reference(trainRows),
 		"export":         schema.Reference(exportRows),

@@ -66,7 +66,7 @@ func (f *formChecker) check(x ast.Expr, depth int) {
 		f.add(x, "a value is missing before *")
 	default:
 		f.add(x, "this kind of expression is not part of the language")
-		f.note("an equation has names, numbers, + - * /, parentheses and calls")
+		f.note("an equation has names, numbers, + - * /, comparisons, parentheses and calls")
 	}
 }
 
@@ -82,7 +82,7 @@ func (f *formChecker) literal(x *ast.BasicLit) {
 func (f *formChecker) operator(x ast.Expr, at token.Pos, op token.Token) {
 	start := offsetOf(at)
 	d := f.eq.errorf(start, start+len(op.String()), fmt.Sprintf("the operator %v is not part of the language", op)).
-		WithNote("the operators are + - * / and a minus before a value")
+		WithNote("the operators are + - * / > < >= <= == and a minus before a value")
 	f.errs.Add(d)
 }
 
@@ -97,6 +97,8 @@ func (f *formChecker) binary(x *ast.BinaryExpr, depth int) {
 	}
 	switch x.Op {
 	case token.ADD, token.SUB, token.MUL, token.QUO:
+	case token.GTR, token.LSS, token.GEQ, token.LEQ, token.EQL:
+		f.chained(x)
 	case token.XOR:
 		f.operator(x, x.OpPos, x.Op)
 		f.note("there is no power operator: write x * x for a square, or exp(y * log(x))")
@@ -107,6 +109,18 @@ func (f *formChecker) binary(x *ast.BinaryExpr, depth int) {
 	f.check(x.Y, depth+1)
 }
 
+// chained reports a comparison of a comparison, such as a < b < c, which would compare
+// a 0 or a 1 with c.
+func (f *formChecker) chained(x *ast.BinaryExpr) {
+	for _, side := range []ast.Expr{x.X, x.Y} {
+		if inner, ok := side.(*ast.BinaryExpr); ok && inner.Op.Precedence() == token.EQL.Precedence() {
+			f.add(x, "comparisons cannot be chained")
+			f.note("write (a < b) * (b < c)")
+			return
+		}
+	}
+}
+
 func (f *formChecker) call(x *ast.CallExpr, depth int) {
 	name, ok := x.Fun.(*ast.Ident)
 	if !ok {
@@ -115,16 +129,10 @@ func (f *formChecker) call(x *ast.CallExpr, depth int) {
 	}
 	fn := schema.Find(Functions, name.Name)
 	switch {
-	case fn == nil:
-		d := f.eq.errorAt(name, fmt.Sprintf("there is no function %s", name.Name))
-		if d.Suggestion = Dialect.Suggest(name.Name, schema.Words(Functions)); d.Suggestion == "" {
-			d = d.WithNote("to multiply, write *")
-		}
-		f.errs.Add(d)
 	case x.Ellipsis.IsValid():
 		start := offsetOf(x.Ellipsis)
 		f.errs.Add(f.eq.errorf(start, start+3, "... is not part of the language"))
-	default:
+	case fn != nil: // functions of the spec are checked when all of them are known
 		f.arguments(x, fn)
 	}
 	for i, a := range x.Args {
@@ -156,6 +164,10 @@ func (f *formChecker) arguments(x *ast.CallExpr, fn *Function) {
 				f.add(a, "the axis of %s must be a literal whole number", fn.Name)
 				f.note("0 is the first axis, -1 the last")
 			}
+		case ArgSetting:
+			if _, ok := Constant(a); !ok && !isName(a) {
+				f.add(a, "the argument %s of %s must be a number or the name of a number or size", fn.Args[i], fn.Name)
+			}
 		case ArgNumber:
 			if _, ok := Constant(a); !ok {
 				f.add(a, "the argument %s of %s must be a literal number", fn.Args[i], fn.Name)
@@ -169,6 +181,8 @@ func (f *formChecker) arguments(x *ast.CallExpr, fn *Function) {
 		}
 	}
 }
+
+func isName(x ast.Expr) bool { _, ok := x.(*ast.Ident); return ok }
 
 // Constant reads a literal number with optional signs and parentheses.
 func Constant(x ast.Expr) (float64, bool) {
@@ -186,6 +200,19 @@ func Constant(x ast.Expr) (float64, bool) {
 		return v, err == nil
 	}
 	return 0, false
+}
+
+// calls calls each for every call of a function that is not of the language, the outer
+// ones first.
+func (e *Equation) calls(each func(call *ast.CallExpr, name string)) {
+	ast.Inspect(e.Expr, func(x ast.Node) bool {
+		if call, ok := x.(*ast.CallExpr); ok {
+			if name := call.Fun.(*ast.Ident).Name; schema.Find(Functions, name) == nil {
+				each(call, name)
+			}
+		}
+		return true
+	})
 }
 
 // names calls each for every name used as a value, in order.

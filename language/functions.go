@@ -8,9 +8,10 @@ import (
 
 // Argument kinds of functions.
 const (
-	ArgValue  = iota // any expression
-	ArgAxis          // a literal whole number, negative from the end
-	ArgNumber        // a literal number with an optional sign
+	ArgValue   = iota // any expression
+	ArgAxis           // a literal whole number, negative from the end
+	ArgNumber         // a literal number with an optional sign
+	ArgSetting        // a literal number, or the name of a number or size
 )
 
 // Function is one function that equations can call.
@@ -114,10 +115,23 @@ var Functions = []Function{
 	unary("bag_min", "Minimum over the instances of each bag: [N, ...] to [B, ...]."),
 	unary("bag_count", "Number of instances of each bag, [B, 1]. Only the rows of x, [N, ...], are counted; its values do not matter."),
 	unary("bag_softmax", "Softmax over the instances of each bag, per column: [N, ...] to [N, ...]."),
-	{Name: "bag_attention", Args: []string{"q", "k", "v"}, Kinds: []int{ArgValue, ArgValue, ArgValue},
-		Doc: "Scaled dot-product attention among the instances of each bag: instance i gets the sum over the instances j of its bag of w_ij v_j, w_i the softmax over j of q_i k_j / sqrt(d). Queries and keys [N, d], values [N, m] to [N, m]. Memory grows linearly with N, except in onnx-go."},
+	{Name: "bag_attention", Args: []string{"q", "k", "v", "heads"}, Kinds: []int{ArgValue, ArgValue, ArgValue, ArgSetting}, Optional: 1,
+		Doc: "Scaled dot-product attention among the instances of each bag: instance i gets the sum over the instances j of its bag of w_ij v_j, w_i the softmax over j of q_i k_j / sqrt(d). Queries and keys [N, d], values [N, m] to [N, m]. Memory grows linearly with N, except in onnx-go. With heads, the columns are split into that many parts of equal width; each attends alone, and the results are concatenated."},
 	{Name: "of_bag", Args: []string{"y"}, Kinds: []int{ArgValue},
 		Doc: "Repeats the row of each bag for its instances: [B, ...] to [N, ...]."},
+	binary("bag_matmul", "x", "y", "For each bag the matrix product of its rows of x, transposed, and its rows of y: [N, a] and [N, b] to [B, a, b]. The smaller of a and b is at most 256."),
+	binary("bag_scores", "x", "m", "Dot products of each instance with the rows of the matrix of its bag: [N, d] and [B, c, d] to [N, c], c at most 256. With queries m of each bag, bag_softmax(bag_scores(k, m) / sqrt(d)) are the weights of an attention."),
+	{Name: "bag_top", Args: []string{"s", "n"}, Kinds: []int{ArgValue, ArgSetting},
+		Doc: "1 at the n largest values of each bag, per column, else 0; the first of equal values counts. All instances of a smaller bag get 1. n is at most 64. [N, ...] to [N, ...], without gradient."},
+	unary("flatten", "One row of all values for each instance or bag: [N, a, b] to [N, a*b]."),
+	{Name: "layer_norm", Args: []string{"x", "gain", "bias"}, Kinds: []int{ArgValue, ArgValue, ArgValue},
+		Doc: "gain * (x - mean) / sqrt(variance + 1e-5) + bias, with mean and variance (divided by the count) along the last axis."},
+	{Name: "bag_norm", Args: []string{"x", "gain", "bias"}, Kinds: []int{ArgValue, ArgValue, ArgValue},
+		Doc: "The same with mean and variance over the instances of each bag, per column (instance normalisation): [N, ...] to [N, ...]. In training and in predictions alike."},
+	{Name: "dropout", Args: []string{"x", "rate"}, Kinds: []int{ArgValue, ArgSetting},
+		Doc: "In training, sets random values of x, [N, ...] or [B, ...], to zero with probability rate and divides the others by 1 - rate; x in predictions."},
+	{Name: "random", Args: []string{"x", "rate", "prediction"}, Kinds: []int{ArgValue, ArgSetting, ArgSetting},
+		Doc: "In training, 1 with probability rate, else 0, drawn anew in each step for every value of x, [N, ...] or [B, ...]; the number prediction in predictions."},
 	unary("stop_gradient", "x, as a constant for the gradient."),
 }
 

@@ -21,6 +21,8 @@ var specRows = []schema.Row{
 		Doc: "A learner that is fitted to all training bags at once, in place of model, loss and weights: {kind: word, arguments} or a word."},
 	{Name: "model", Type: schema.Section, Rows: modelRows, Applies: schema.When((*Spec).trained),
 		Doc: "The network from instances to class probabilities: blocks, equations, or blocks followed by equations."},
+	{Name: "let", Type: schema.Form, Custom: &sharedForm, Applies: schema.When(func(s *Spec) bool { return len(s.Let) > 0 }),
+		Doc: "Equations that losses and weights.update share, in order, as name: expression. w and p mean in them what they mean in the equation that uses them."},
 	{Name: "loss", Type: schema.Form, Custom: &lossForm, Default: "[disambiguation, attention]", Applies: schema.When((*Spec).trained),
 		Doc: "Terms of the training loss; the loss is their weighted sum (Eq. 8). Each is a word, word: weight, or word: {arguments}."},
 	{Name: "weights", Type: schema.Section, Rows: weightsRows, Applies: schema.When((*Spec).trained),
@@ -139,9 +141,11 @@ var modelRows = []schema.Row{
 	{Name: "sizes", Type: schema.Form, Custom: &sizesForm, Applies: schema.When(func(s *Spec) bool { return len(s.Model.Sizes) > 0 }),
 		Doc: "Named sizes for the shapes of params and as numbers in equations."},
 	{Name: "numbers", Type: schema.Form, Custom: &numbersForm, Applies: schema.When(func(s *Spec) bool { return len(s.Model.Numbers) > 0 }),
-		Doc: "Named numbers for the equations of model, loss and weights, such as {beta: 1}; --set model.numbers.beta=2 changes one."},
+		Doc: "Named numbers, or lists of numbers, for the equations of model, loss and weights, such as {beta: 1, costs: [1, 2, 0.5]}; --set model.numbers.beta=2 changes one."},
 	{Name: "params", Type: schema.Form, Custom: &paramsForm, Applies: schema.When(func(s *Spec) bool { return len(s.Model.Params) > 0 }),
 		Doc: "Learned parameters of the equations, by name."},
+	{Name: "functions", Type: schema.Form, Custom: &functionsForm, Applies: schema.When(func(s *Spec) bool { return len(s.Model.Functions) > 0 }),
+		Doc: "Functions of the spec, by name, for the equations of model, loss and weights."},
 	{Name: "let", Type: schema.Form, Custom: &letForm, Applies: schema.When(func(s *Spec) bool { return len(s.Model.Let) > 0 }),
 		Doc: "Equations in order, as name: expression. Later ones may use earlier ones."},
 	{Name: "attention", Type: schema.Text, Applies: schema.When(func(s *Spec) bool { return s.Model.Attention.V != "" }),
@@ -153,6 +157,16 @@ var modelRows = []schema.Row{
 	{Name: "log_probabilities", Type: schema.Text, Applies: schema.When(func(s *Spec) bool { return s.Model.LogProbabilities.V != "" }),
 		Field: schema.Bind(func(s *Spec) any { return &s.Model.LogProbabilities }),
 		Doc:   "Name of the logarithm of the probabilities, if the model computes it in a more stable form than log(p)."},
+}
+
+// functionRows are the keys of one entry of model.functions.
+var functionRows = []schema.Row{
+	{Name: "args", Type: schema.Texts, Required: true,
+		Doc: "Names of the arguments."},
+	{Name: "let", Type: schema.Form, Custom: &letForm,
+		Doc: "Equations of the function, in order, as name: expression. Only the function knows their names."},
+	{Name: "value", Type: schema.Expression, Required: true,
+		Doc: "Equation of the result. It may use the arguments, the let of the function, parameters, sizes, numbers, t and T, and call the functions before this one."},
 }
 
 // paramRows are the keys of one entry of model.params.

@@ -14,13 +14,13 @@ var Dialect = &schema.Dialect{
 	About: "A model for multi-instance partial-label learning: data, network, loss, training and export.",
 	Names: specs.Models, Source: specs.Model, Synonyms: Synonyms,
 	Arguments: entryArguments, Defs: schemaDefs,
-	Related: map[string][]string{"model": modelSections, "learner": modelSections, "loss": modelSections, "weights": modelSections},
+	Related: map[string][]string{"model": modelSections, "learner": modelSections, "let": modelSections, "loss": modelSections, "weights": modelSections},
 }
 
 func init() { Dialect.Rows = specRows } // the readers of the rows refer to Dialect
 
 // modelSections are the sections that decide what a model computes.
-var modelSections = []string{"model", "data", "learner", "loss", "weights"}
+var modelSections = []string{"model", "data", "learner", "let", "loss", "weights"}
 
 // entryArguments returns the arguments of a block or loss term.
 func entryArguments(word string) []schema.Row {
@@ -40,6 +40,7 @@ func schemaDefs() *schema.Object {
 		"block", schema.EntrySchema(Blocks, describe),
 		"loss", schema.EntrySchema(lossKinds, describe),
 		"param", schema.OpenSchema(paramRows),
+		"function", schema.OpenSchema(functionRows),
 	)
 }
 

@@ -1,6 +1,7 @@
 package language
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -119,14 +120,14 @@ func readLoss(r *schema.Reader, item *schema.Node) (l Loss, ok bool) {
 }
 
 // namesForm is a map of names; what is their noun. list returns the list in which
-// the model keeps their values.
-func namesForm[T any](what string, style yaml.Style, list func(*Model) *[]T, value func() *schema.Object,
+// the spec keeps their values.
+func namesForm[T any](what string, style yaml.Style, list func(*Spec) *[]T, value func() *schema.Object,
 	read func(r *schema.Reader, name schema.Str, path string, key, value *schema.Node) T, write func(T) (string, *yaml.Node)) schema.Custom {
 	return schema.Custom{
 		Says:   "a map",
 		Schema: func() *schema.Object { return schema.MapOf(value()) },
 		Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
-			entries := list(&to.(*Spec).Model)
+			entries := list(to.(*Spec))
 			check := func(key *schema.Node) {
 				if d, ok := checkName(key, what); !ok {
 					r.Fault(d)
@@ -138,7 +139,7 @@ func namesForm[T any](what string, style yaml.Style, list func(*Model) *[]T, val
 		},
 		Write: func(of any) *yaml.Node {
 			m := schema.MapNode(style)
-			for _, entry := range *list(&of.(*Spec).Model) {
+			for _, entry := range *list(of.(*Spec)) {
 				name, value := write(entry)
 				schema.Put(m, name, value)
 			}
@@ -147,23 +148,53 @@ func namesForm[T any](what string, style yaml.Style, list func(*Model) *[]T, val
 	}
 }
 
-// settingsForm is a map of names and single values of one type.
-func settingsForm[T any](what string, row schema.Row, list func(*Model) *[]Setting[T]) schema.Custom {
-	return namesForm(what, yaml.FlowStyle, list, row.Schema,
-		func(r *schema.Reader, name schema.Str, path string, _, n *schema.Node) Setting[T] {
-			s := Setting[T]{Name: name}
-			a, _ := r.Value(&row, path, n)
-			s.V.Assign(a)
-			return s
-		},
-		func(s Setting[T]) (string, *yaml.Node) { return s.Name.V, schema.ValueNode(s.V.V) })
+var sizeRow = schema.Row{Type: schema.Whole, In: schema.Between(1, schema.MaxExtent)}
+
+var sizesForm = namesForm("a size", yaml.FlowStyle, func(s *Spec) *[]Size { return &s.Model.Sizes }, sizeRow.Schema,
+	func(r *schema.Reader, name schema.Str, path string, _, n *schema.Node) Size {
+		s := Size{Name: name}
+		a, _ := r.Value(&sizeRow, path, n)
+		s.V.Assign(a)
+		return s
+	},
+	func(s Size) (string, *yaml.Node) { return s.Name.V, schema.IntNode(s.V.V) })
+
+var numberRow = schema.Row{Type: schema.Real}
+
+var numbersForm = namesForm("a number", yaml.FlowStyle, func(s *Spec) *[]Number { return &s.Model.Numbers },
+	func() *schema.Object {
+		return schema.NewObject("anyOf", []*schema.Object{numberRow.Schema(), schema.ListOf(numberRow.Schema())})
+	},
+	readNumber, func(n Number) (string, *yaml.Node) { return n.Name.V, literalNode(n.V.V) })
+
+func readNumber(r *schema.Reader, name schema.Str, path string, _, n *schema.Node) Number {
+	number := Number{Name: name}
+	number.V.Pos = n.Pos()
+	items := []*schema.Node{n}
+	if number.V.V.List = n.IsList(); number.V.V.List {
+		if items = n.Items(); len(items) == 0 {
+			r.Fault(n.Errorf("%s is empty", path).WithNote("give it at least one number"))
+		}
+	}
+	for i, item := range items {
+		place := path
+		if number.V.V.List {
+			place = schema.EntryPath(path, i, item)
+		}
+		a, _ := r.Value(&numberRow, place, item)
+		number.V.V.Values = append(number.V.V.Values, a.Float())
+	}
+	return number
 }
 
-var sizesForm = settingsForm("a size", schema.Row{Type: schema.Whole, In: schema.Between(1, schema.MaxExtent)}, func(m *Model) *[]Size { return &m.Sizes })
+func literalNode(l Literal) *yaml.Node {
+	if l.List {
+		return schema.ListNode(yaml.FlowStyle, l.Values, schema.FloatNode)
+	}
+	return schema.FloatNode(l.Values[0])
+}
 
-var numbersForm = settingsForm("a number", schema.Row{Type: schema.Real}, func(m *Model) *[]Number { return &m.Numbers })
-
-var paramsForm = namesForm("a parameter", 0, func(m *Model) *[]Param { return &m.Params },
+var paramsForm = namesForm("a parameter", 0, func(s *Spec) *[]Param { return &s.Model.Params },
 	func() *schema.Object {
 		return schema.NewObject("oneOf", []*schema.Object{schema.Ref("param"), schema.ListOf(schema.ExtentSchema())})
 	},
@@ -232,14 +263,63 @@ func extentNode(e string) *yaml.Node {
 	return schema.TextNode(e)
 }
 
-var letForm = namesForm("an equation", 0, func(m *Model) *[]Equation { return &m.Let }, schema.ExpressionSchema,
-	func(r *schema.Reader, name schema.Str, path string, _, n *schema.Node) Equation {
-		if eq := readEquation(r, name, path, n); eq != nil {
-			return *eq
+var letForm = equationsForm(func(s *Spec) *[]Equation { return &s.Model.Let })
+
+// sharedForm is the let of losses and weights.update.
+var sharedForm = equationsForm(func(s *Spec) *[]Equation { return &s.Let })
+
+func equationsForm(list func(*Spec) *[]Equation) schema.Custom {
+	return namesForm("an equation", 0, list, schema.ExpressionSchema,
+		func(r *schema.Reader, name schema.Str, path string, _, n *schema.Node) Equation {
+			if eq := readEquation(r, name, path, n); eq != nil {
+				return *eq
+			}
+			return Equation{Name: name} // uses of the name are not reported as well
+		},
+		equationEntry)
+}
+
+func equationEntry(eq Equation) (string, *yaml.Node) { return eq.Name.V, schema.TextNode(eq.Text.V) }
+
+var functionsForm = namesForm("a function", 0, func(s *Spec) *[]UserFunction { return &s.Model.Functions },
+	func() *schema.Object { return schema.Ref("function") },
+	readFunction, func(f UserFunction) (string, *yaml.Node) { return f.Name.V, functionNode(f) })
+
+func readFunction(r *schema.Reader, name schema.Str, path string, key, n *schema.Node) UserFunction {
+	f := UserFunction{Name: name}
+	if !n.IsMap() {
+		r.Fault(n.Errorf("%s must be a map such as {args: [x], value: x * x}, not %s", path, n.Describe()))
+		return f
+	}
+	rows := slices.DeleteFunc(slices.Clone(functionRows), func(row schema.Row) bool { return row.Name == "let" })
+	args := r.Args(path, rows, schema.Entry{Word: key, Args: n.WithoutKey("let")})
+	f.Args, _ = args["args"].V.([]schema.Str)
+	if let := n.Get("let"); let != nil {
+		// A spec that only collects the equations, by the reader of model.let.
+		inner := &Spec{}
+		letForm.Read(r, path+".let", key, let, inner)
+		f.Let = inner.Model.Let
+	}
+	if value := n.Get("value"); value != nil && !value.IsNull() {
+		f.Value = readEquation(r, name, path+".value", value)
+	}
+	return f
+}
+
+func functionNode(f UserFunction) *yaml.Node {
+	m := schema.MapNode(0)
+	schema.Put(m, "args", schema.ListNode(yaml.FlowStyle, f.Args, func(a schema.Str) *yaml.Node { return schema.TextNode(a.V) }))
+	if len(f.Let) > 0 {
+		let := schema.MapNode(0)
+		for _, eq := range f.Let {
+			name, value := equationEntry(eq)
+			schema.Put(let, name, value)
 		}
-		return Equation{Name: name} // uses of the name are not reported as well
-	},
-	func(eq Equation) (string, *yaml.Node) { return eq.Name.V, schema.TextNode(eq.Text.V) })
+		schema.Put(m, "let", let)
+	}
+	schema.Put(m, "value", schema.TextNode(f.Value.Text.V))
+	return m
+}
 
 // updateForm is weights.update; the equations of the loss are read with their term.
 var updateForm = schema.Custom{

@@ -1,6 +1,7 @@
 package language
 
 import (
+	"fmt"
 	"go/token"
 	"slices"
 	"strings"
@@ -46,30 +47,44 @@ func (m meaning) Word() string { return m.Name }
 
 // checkName checks the form of a name that a spec defines.
 func checkName(key *schema.Node, what string) (diag.Diagnostic, bool) {
-	name := key.Raw()
+	text, why, ok := refusedName(key.Raw(), what)
+	if ok {
+		return diag.Diagnostic{}, true
+	}
+	d := key.Errorf("%s", text)
+	if why != "" {
+		d = d.WithNote("%s", why)
+	}
+	return d, false
+}
+
+// refusedName says what is wrong with a name for something that a spec defines, and adds
+// an explanation if there is one. ok is true if nothing is wrong.
+func refusedName(name, what string) (text, why string, ok bool) {
 	switch {
 	case !schema.IsIdentifier(name):
-		return key.Errorf("%q cannot be the name of %s", name, what).
-			WithNote("a name has letters, digits and _, and starts with a letter"), false
+		return fmt.Sprintf("%q cannot be the name of %s", name, what), "a name has letters, digits and _, and starts with a letter", false
 	case token.IsKeyword(name), name == "_":
-		return key.Errorf("%s is a reserved word and cannot name %s", name, what), false
+		return fmt.Sprintf("%s is a reserved word and cannot name %s", name, what), "", false
 	case schema.Find(Functions, name) != nil:
-		return key.Errorf("%s is a function and cannot name %s", name, what), false
+		return fmt.Sprintf("%s is a function and cannot name %s", name, what), "", false
 	case slices.Contains(schema.Words(extentNames), name):
-		return key.Errorf("the extent %s is known already", name).WithNote("d, h and k are given by data and blocks"), false
+		return fmt.Sprintf("the extent %s is known already", name), "d, h and k are given by data and blocks", false
 	case slices.Contains(schema.Words(trainingNames), name), slices.Contains(schema.Words(epochNames), name):
-		return key.Errorf("%s is known already and cannot name %s", name, what).
-			WithNote("losses and weights.update know %s", strings.Join(append(schema.Words(trainingNames), schema.Words(epochNames)...), ", ")), false
+		return fmt.Sprintf("%s is known already and cannot name %s", name, what),
+			"losses and weights.update know " + strings.Join(append(schema.Words(trainingNames), schema.Words(epochNames)...), ", "), false
 	}
-	return diag.Diagnostic{}, true
+	return "", "", true
 }
 
 // scope is what an equation may refer to.
 type scope struct {
-	known  vocabulary
-	later  map[string]diag.Pos // defined further down
-	uses   map[string][]string // names used, by the equation that uses them
-	inside bool                // an equation of the model, not of the loss
+	known     vocabulary
+	later     map[string]diag.Pos      // defined further down
+	uses      map[string][]string      // names used, by the equation that uses them
+	functions map[string]*UserFunction // of the spec, as far as they are known
+	inside    bool                     // an equation of the model, not of the loss
+	function  bool                     // an equation of a function
 }
 
 // vocabulary is a set of names in the order in which they became known.

@@ -30,6 +30,7 @@ func (c *checker) equationRules() {
 	for _, p := range m.Params {
 		sc.known.add(p.Name.V)
 	}
+	c.functionRules(&sc)
 	for i := range m.Let {
 		sc.later[m.Let[i].Name.V] = m.Let[i].Name.Pos
 	}
@@ -46,6 +47,7 @@ func (c *checker) equationRules() {
 			sc.known.add(n)
 		}
 	}
+	c.sharedRules(&sc)
 	for i := range c.spec.Loss {
 		if l := &c.spec.Loss[i]; l.Kind.V == "equation" {
 			c.resolve(&l.Equation, &sc, "")
@@ -56,6 +58,7 @@ func (c *checker) equationRules() {
 		c.scheduleRule()
 	}
 	if c.inModel == 0 && len(c.faults) == before {
+		c.unusedFunctions(&sc)
 		c.unusedSizes(&sc)
 		c.unusedNumbers(&sc)
 		c.unusedParams(&sc)
@@ -99,8 +102,47 @@ func (c *checker) checkDuplicateNames() {
 	for _, p := range m.Params {
 		define(p.Name)
 	}
+	for i := range m.Functions {
+		setting(m.Functions[i].Name)
+	}
 	for i := range m.Let {
 		define(m.Let[i].Name)
+	}
+	for i := range c.spec.Let {
+		setting(c.spec.Let[i].Name)
+	}
+}
+
+// sharedRules checks the definitions that losses and weights.update share. Inherited ones
+// that nothing uses any more are dropped: they may be of a model that was replaced.
+func (c *checker) sharedRules(sc *scope) {
+	used := map[string]bool{}
+	use := func(eq *Equation) {
+		if eq.Expr != nil {
+			eq.names(func(x *ast.Ident) { used[x.Name] = true })
+		}
+	}
+	for i := range c.spec.Loss {
+		use(&c.spec.Loss[i].Equation)
+	}
+	if c.spec.Weights.Update != nil {
+		use(c.spec.Weights.Update)
+	}
+	for i := range slices.Backward(c.spec.Let) {
+		if eq := &c.spec.Let[i]; used[eq.Name.V] || !c.Inherited(eq.Name.Pos) {
+			use(eq)
+			used[eq.Name.V] = true
+		}
+	}
+	c.spec.Let = slices.DeleteFunc(c.spec.Let, func(eq Equation) bool { return !used[eq.Name.V] })
+	for i := range c.spec.Let {
+		sc.later[c.spec.Let[i].Name.V] = c.spec.Let[i].Name.Pos
+	}
+	for i := range c.spec.Let {
+		eq := &c.spec.Let[i]
+		c.resolve(eq, sc, "let "+eq.Name.V)
+		delete(sc.later, eq.Name.V)
+		sc.known.add(eq.Name.V)
 	}
 }
 
@@ -116,6 +158,7 @@ func (c *checker) resolve(eq *Equation, sc *scope, as string) {
 		}
 		c.faults.Add(c.unknownName(eq, sc, x))
 	})
+	c.resolveCalls(eq, sc, as)
 }
 
 func (c *checker) unknownName(eq *Equation, sc *scope, x *ast.Ident) diag.Diagnostic {
@@ -130,6 +173,11 @@ func (c *checker) unknownName(eq *Equation, sc *scope, x *ast.Ident) diag.Diagno
 	case fn != nil:
 		d.Text = fmt.Sprintf("%s is a function and needs arguments", x.Name)
 		d = d.WithNote("%s", fn.signature())
+	case sc.functions[x.Name] != nil:
+		d.Text = fmt.Sprintf("%s is a function and needs arguments", x.Name)
+	case sc.function && (c.letNamed(x.Name) != nil || slices.Contains(c.made(), x.Name)):
+		d.Text = fmt.Sprintf("%s is not known in a function", x.Name)
+		d = d.WithNote("pass it as an argument")
 	case sc.inside && slices.Contains(schema.Words(trainingNames), x.Name):
 		d.Text = fmt.Sprintf("%s is known in losses and weights.update alone", x.Name)
 		d = d.WithNote("a prediction has no candidates")

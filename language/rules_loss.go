@@ -68,5 +68,8 @@ func (s *Spec) usesLambda() bool {
 	for i := range s.Loss {
 		look(&s.Loss[i].Equation)
 	}
+	for i := range s.Let {
+		look(&s.Let[i])
+	}
 	return found
 }

@@ -20,10 +20,13 @@ type Spec struct {
 	Data        Data
 	Learner     *Learner // nil: Model is trained; else Model, Loss and Weights are empty
 	Model       Model
-	Loss        []Loss
-	Weights     Weights
-	Train       Train
-	Export      Export
+	// Let are definitions that losses and the update of the label weights share, in
+	// order. A name means there what it means in the equation that uses the definition.
+	Let     []Equation
+	Loss    []Loss
+	Weights Weights
+	Train   Train
+	Export  Export
 
 	schema.Origin // of all settings, for messages
 }
@@ -91,8 +94,11 @@ type Model struct {
 	Sizes  []Size // names for extents used in parameter shapes and equations
 	// Numbers are named settings of the equations of model, loss and weights.
 	Numbers []Number
-	Params  []Param    // learned values used by Let
-	Let     []Equation // definitions in order; later ones may use earlier ones
+	Params  []Param // learned values used by equations
+	// Functions can be called by the equations of model, loss and weights and by the
+	// functions after them.
+	Functions []UserFunction
+	Let       []Equation // definitions in order; later ones may use earlier ones
 	// Attention and Probabilities name the equations (or block results) that
 	// are the model's outputs: scores [N, 1] and probabilities [B, k].
 	// Log-probabilities, if named, are used in place of log(probabilities).
@@ -117,8 +123,15 @@ type Setting[T any] struct {
 // Size names an extent, e.g. m: 128.
 type Size = Setting[int]
 
-// Number names a setting of the equations, e.g. beta: 2.
-type Number = Setting[float64]
+// Number names a setting of the equations, e.g. beta: 2, or several numbers, e.g.
+// costs: [1, 2, 0.5].
+type Number = Setting[Literal]
+
+// Literal is the value of a Number: one number, or a list of them.
+type Literal struct {
+	Values []float64
+	List   bool
+}
 
 // Param is one learned value of the equation level.
 type Param struct {
@@ -143,6 +156,15 @@ type Equation struct {
 	At func(offset int) diag.Pos
 	// LineAt gives the source line for messages at that offset.
 	LineAt func(offset int) string
+}
+
+// UserFunction is a function that a spec defines. A call stands for its Value, with the
+// values of the call in place of Args.
+type UserFunction struct {
+	Name  schema.Str
+	Args  []schema.Str
+	Let   []Equation // definitions that only the function knows, in order
+	Value *Equation
 }
 
 // Loss is one term of the training loss: a named one, or an equation.

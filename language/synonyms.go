@@ -23,5 +23,5 @@ var Synonyms = map[string][]string{
 	"cuda": {"xla"}, "gpu": {"xla"}, "cpu": {"ort"}, "onnxruntime": {"ort"}, "cosineannealing": {"cosine"}, "zscore": {"training"}, "standard": {"training"},
 
 	"dot": {"matmul"}, "mm": {"matmul"}, "bmm": {"matmul"}, "cat": {"concat"}, "concatenate": {"concat"}, "clip": {"clamp"}, "amax": {"max"},
-	"t": {"transpose"}, "ln": {"log"}, "logsoftmax": {"log_softmax"}, "detach": {"stop_gradient"}, "segmentsum": {"bag_sum"}, "scattersum": {"bag_sum"}, "logistic": {"sigmoid"},
+	"t": {"transpose"}, "ln": {"log"}, "logsoftmax": {"log_softmax"}, "detach": {"stop_gradient"}, "segmentsum": {"bag_sum"}, "layernorm": {"layer_norm"}, "instancenorm": {"bag_norm"}, "batchnorm": {"bag_norm"}, "topk": {"bag_top"}, "bernoulli": {"random"}, "scattersum": {"bag_sum"}, "logistic": {"sigmoid"},
 }

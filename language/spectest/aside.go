@@ -47,6 +47,7 @@ func (d *draw) aside(seed uint64) {
 		d.let("logs", "log(%s + 1e-6) * (1 + 0.1 * %s)", p, d.asideParam(ofLogProbs, d.perClass()))
 		d.outputs = append(d.outputs, "log_probabilities: logs")
 	}
+	d.share()
 }
 
 // rawScores may give out as attention what the scores are made from, which other

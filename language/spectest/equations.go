@@ -30,6 +30,7 @@ func (d *draw) equations(hasScores bool) {
 	for moves := d.IntN(4); moves > 0; moves-- {
 		x = d.instanceMove(x)
 	}
+	x = d.composed(x)
 	attention, logarithm := "", ""
 	if hasScores {
 		attention, logarithm = "a", "loga"

@@ -35,8 +35,15 @@ func (d *draw) write() {
 	d.section("sizes", "    ", d.sizes)
 	d.section("numbers", "    ", d.numbers)
 	d.section("params", "    ", d.params)
+	d.section("functions", "    ", d.functions)
 	d.section("let", "    ", d.lets)
 	for _, l := range d.outputs {
+		d.line("  %s", l)
+	}
+	if len(d.shared) > 0 {
+		d.line("let:")
+	}
+	for _, l := range d.shared {
 		d.line("  %s", l)
 	}
 	if len(d.terms) > 0 {

@@ -19,7 +19,7 @@ import (
 // stay below a few hundred and none is a difference of two large ones, so that
 // engines of different precision agree on them.
 func Random(seed uint64) string {
-	d := &draw{Rand: stream.New(seed, "random spec")}
+	d := &draw{Rand: stream.New(seed, "random spec"), seed: seed}
 	d.line("name: random%d", seed)
 	d.line("description: Random spec of seed %d", seed)
 	d.data()
@@ -36,22 +36,25 @@ func Random(seed uint64) string {
 // draw is a spec in the making.
 type draw struct {
 	*rand.Rand
+	seed uint64
 	text strings.Builder
 
-	instance []int // shape of one instance
-	classes  int
-	shape    []int // of one instance after the blocks so far
-	scored   bool  // the model has attention scores
-	blocks   []string
-	sizes    []string
-	numbers  []string
-	params   []string
-	lets     []string
-	outputs  []string       // lines that name outputs
-	learned  []string       // names of params
-	terms    []string       // of the loss
-	update   string         // of the label weights, if it is settled before weights
-	counts   map[string]int // names taken, by their first letter
+	instance  []int // shape of one instance
+	classes   int
+	shape     []int // of one instance after the blocks so far
+	scored    bool  // the model has attention scores
+	blocks    []string
+	sizes     []string
+	numbers   []string
+	params    []string
+	functions []string
+	lets      []string
+	shared    []string       // equations of losses
+	outputs   []string       // lines that name outputs
+	learned   []string       // names of params
+	terms     []string       // of the loss
+	update    string         // of the label weights, if it is settled before weights
+	counts    map[string]int // names taken, by their first letter
 }
 
 func (d *draw) line(format string, args ...any) { fmt.Fprintf(&d.text, format+"\n", args...) }

@@ -94,6 +94,15 @@ func tally(s *language.Spec, add func(word string)) {
 			add("parameter of " + use)
 		}
 	}
+	if len(s.Model.Functions) > 0 {
+		add("functions")
+	}
+	if len(s.Let) > 0 {
+		add("shared equations")
+	}
+	if slices.ContainsFunc(s.Model.Numbers, func(n language.Number) bool { return n.V.V.List }) {
+		add("list of numbers")
+	}
 	if len(s.Model.Numbers) > 0 {
 		add("numbers")
 	}
@@ -139,6 +148,11 @@ func TestRandomSpecsAreDiverse(t *testing.T) {
 	for i := range language.Functions {
 		if words["function "+language.Functions[i].Name] == 0 {
 			t.Errorf("no random spec calls %s", language.Functions[i].Name)
+		}
+	}
+	for _, word := range []string{"functions", "shared equations", "list of numbers"} {
+		if words[word] == 0 {
+			t.Errorf("no random spec has %s", word)
 		}
 	}
 	for _, word := range []string{"0 axes", "1 axes", "2 axes", "3 axes", "a loss alone", "the update alone", "log_probabilities alone"} {

@@ -2,9 +2,11 @@ package parity_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/language/spectest"
 	"github.com/miplc/miplc/verify/parity"
 )
 
@@ -49,8 +51,9 @@ func TestRandomSpecs(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			m := random(t, seed)
 			engines := m.engines(t)
-			if len(engines) != 5 {
-				t.Errorf("%s does not run in onnx-go", m.name)
+			// onnx-go has no ops for the masks of bag_top.
+			if portable := !strings.Contains(spectest.Random(seed), "bag_top("); portable != (len(engines) == 5) {
+				t.Errorf("%s runs in onnx-go: %v", m.name, !portable)
 			}
 			w.add(m.name, hold(t, m, engines, m.bags(parity.DefaultSizes, seed)))
 		})

@@ -1,0 +1,156 @@
+package language
+
+import (
+	"fmt"
+	"go/ast"
+	"slices"
+	"strings"
+
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/language/schema"
+)
+
+// functionRules checks the functions of the spec. Each knows what sc knows of settings
+// and parameters, its arguments and definitions, and the functions before it.
+func (c *checker) functionRules(sc *scope) {
+	sc.functions = map[string]*UserFunction{}
+	var settings vocabulary // all but the results of blocks, which a call passes as arguments
+	made := c.made()
+	for _, name := range sc.known.list {
+		if !slices.Contains(made, name) {
+			settings.add(name)
+		}
+	}
+	for i := range c.spec.Model.Functions {
+		f := &c.spec.Model.Functions[i]
+		sc.functions[f.Name.V] = f
+		if len(f.Args) == 0 {
+			continue // reported when it was read
+		}
+		c.argumentRules(f)
+		inner := scope{later: map[string]diag.Pos{}, uses: map[string][]string{}, functions: sc.functions, inside: true, function: true}
+		inner.known.add(settings.list...)
+		var own vocabulary
+		for _, a := range f.Args {
+			own.add(a.V)
+		}
+		for j := range f.Let {
+			inner.later[f.Let[j].Name.V] = f.Let[j].Name.Pos
+		}
+		inner.known.add(own.list...)
+		for j := range f.Let {
+			eq := &f.Let[j]
+			c.resolve(eq, &inner, "")
+			delete(inner.later, eq.Name.V)
+			own.add(eq.Name.V)
+			inner.known.add(eq.Name.V)
+		}
+		if f.Value != nil {
+			c.resolve(f.Value, &inner, "")
+		}
+		var outside vocabulary
+		for _, name := range inner.uses[""] {
+			if !own.has[name] {
+				outside.add(name)
+			}
+		}
+		sc.uses["let "+f.Name.V] = outside.list
+	}
+}
+
+// argumentRules checks the names of the arguments and definitions of a function.
+func (c *checker) argumentRules(f *UserFunction) {
+	first := map[string]diag.Pos{}
+	define := func(name schema.Str) {
+		if pos, ok := first[name.V]; ok {
+			note(c.add(name.Pos, "%s is defined already in the function %s", name.V, f.Name.V), "at %s", pos)
+		}
+		first[name.V] = name.Pos
+	}
+	for _, a := range f.Args {
+		if text, why, ok := refusedName(a.V, "an argument"); !ok {
+			if d := c.add(a.Pos, "%s", text); why != "" {
+				note(d, "%s", why)
+			}
+		}
+		define(a)
+	}
+	for i := range f.Let {
+		define(f.Let[i].Name)
+	}
+}
+
+// resolveCalls checks the calls of functions that are not of the language.
+func (c *checker) resolveCalls(eq *Equation, sc *scope, as string) {
+	faulty := false
+	eq.calls(func(call *ast.CallExpr, name string) {
+		f := sc.functions[name]
+		switch {
+		case f == nil:
+			c.faults.Add(c.unknownFunction(eq, sc, call, name))
+			faulty = true
+		case len(f.Args) == 0: // reported when it was read
+			faulty = true
+		case len(f.Args) != len(call.Args):
+			c.faults.Add(eq.errorAt(call, fmt.Sprintf("%s takes %s, not %d", name, count(len(f.Args), "argument"), len(call.Args))).
+				WithNote("it is defined at %s", f.Name.Pos))
+			faulty = true
+		default:
+			sc.uses[as] = append(sc.uses[as], name)
+		}
+	})
+	if faulty {
+		eq.Expr = nil // as of an equation that cannot be read
+	}
+}
+
+func (c *checker) unknownFunction(eq *Equation, sc *scope, call *ast.CallExpr, name string) diag.Diagnostic {
+	d := eq.errorAt(call.Fun, fmt.Sprintf("there is no function %s", name))
+	known := schema.Words(Functions)
+	for i := range c.spec.Model.Functions {
+		f := &c.spec.Model.Functions[i]
+		if f.Name.V == name && name == eq.Name.V {
+			d.Text = fmt.Sprintf("the function %s calls itself", name)
+			return d
+		}
+		if f.Name.V == name {
+			d.Text = fmt.Sprintf("the function %s is called before it is defined", name)
+			return d.WithNote("a function may call the functions before it; %s is defined at %s", name, f.Name.Pos)
+		}
+		if sc.functions[f.Name.V] != nil {
+			known = append(known, f.Name.V)
+		}
+	}
+	if d.Suggestion = Dialect.Suggest(name, known); d.Suggestion == "" {
+		d = d.WithNote("to multiply, write *")
+	}
+	return d
+}
+
+// unusedFunctions reports functions that no other equation calls, and drops inherited
+// ones with what they use.
+func (c *checker) unusedFunctions(sc *scope) {
+	m := &c.spec.Model
+	called := map[string]bool{}
+	for key, names := range sc.uses {
+		if sc.functions[strings.TrimPrefix(key, "let ")] == nil {
+			for _, name := range names {
+				called[name] = true
+			}
+		}
+	}
+	for i := range slices.Backward(m.Functions) { // later ones call earlier ones
+		f := &m.Functions[i]
+		if !called[f.Name.V] {
+			if !c.Inherited(f.Name.Pos) {
+				c.add(f.Name.Pos, "the function %s is never called", f.Name.V)
+			}
+			delete(sc.uses, "let "+f.Name.V)
+			continue
+		}
+		for _, name := range sc.uses["let "+f.Name.V] {
+			called[name] = true
+		}
+	}
+	m.Functions = slices.DeleteFunc(m.Functions, func(f UserFunction) bool { return !called[f.Name.V] })
+}
