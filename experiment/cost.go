@@ -47,8 +47,8 @@ type mean struct {
 // kind gathers cells that take about as long.
 func kind(c Coord) string { return c.Learner + "\x00" + c.Data }
 
-// measure starts with the seconds of the cells that have results.
-func measure(cells []*Cell, have *Results) *costs {
+// measureCosts starts with the seconds of the cells that have results.
+func measureCosts(cells []*Cell, have *Results) *costs {
 	k := &costs{kinds: map[string]*mean{}}
 	for _, c := range cells {
 		if r, found := have.ByKey[c.Key]; found {

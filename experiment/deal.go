@@ -70,7 +70,7 @@ func PlanShards(e *Experiment, o Options, d Dealing) (*Deal, error) {
 	}
 	defer r.close()
 	deal := &Deal{Experiment: r.plan.SHA256, Name: r.plan.Name, Miplc: o.Version, Engine: o.Engine, Device: o.Device, Auto: o.Auto, Beside: r.beside, CPUs: d.CPUs}
-	costs := measure(cellsOf(r.groups), r.have)
+	costs := measureCosts(cellsOf(r.groups), r.have)
 	groups := unfinished(r.groups, r.have)
 	for _, g := range groups {
 		for _, c := range g.Cells {

@@ -311,6 +311,7 @@ func (r *runner) measured(ctx context.Context, c *Cell, t *training, result *Res
 		return errors.New("no true label of the test bags is known: there is no accuracy")
 	}
 	result.Accuracy, result.TrainAccuracy, result.Disambiguation = *report.TestAccuracy, report.TrainAccuracy, report.Disambiguation
+	result.Measures = report.Measures.Test()
 	result.Engine, result.Diverged = report.Engine, report.Diverged
 	result.Environment = runs.EnvironmentOf(t.trial.Program, place)
 	result.TrainBags, result.TestBags = report.TrainBags, report.TestBags

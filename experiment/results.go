@@ -13,6 +13,7 @@ import (
 
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/measure"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train"
 )
@@ -26,8 +27,9 @@ type Result struct {
 	Accuracy       float64           `json:"accuracy"`           // share of the test bags
 	TrainAccuracy  *float64          `json:"train_accuracy,omitempty"`
 	Disambiguation *float64          `json:"disambiguation_accuracy,omitempty"`
-	Setting        string            `json:"setting,omitempty"` // chosen from the grid
-	Trials         []SettingResult   `json:"trials,omitempty"`  // of the settings of the grid
+	Measures       measure.Values    `json:"measures,omitempty"` // of the test bags
+	Setting        string            `json:"setting,omitempty"`  // chosen from the grid
+	Trials         []SettingResult   `json:"trials,omitempty"`   // of the settings of the grid
 	Attention      []Histogram       `json:"attention,omitempty"`
 	TrainBags      int               `json:"train_bags,omitempty"`
 	TestBags       int               `json:"test_bags,omitempty"`

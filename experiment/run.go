@@ -221,7 +221,7 @@ func (r *runner) begin() (err error) {
 		r.o.Observer.Warn(fmt.Sprintf("%s was computed more than once, with results that are not the same: one of them counts", at))
 	}
 	cells := cellsOf(r.groups)
-	costs := measure(cells, r.have)
+	costs := measureCosts(cells, r.have)
 	for _, c := range cells {
 		if r.have.Done(c.Key) { // and its process may have been killed right after it kept the result
 			r.dropTrials(c)

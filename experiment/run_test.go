@@ -578,7 +578,7 @@ func TestClock(t *testing.T) {
 	have := &Results{ByKey: map[string]Result{done.Key: {Seconds: 10}}}
 	first := cell("a", 1, 1)
 	left := []*Cell{first, cell("a", 2, 1), cell("b", 2, 2), cell("c", 1, 6)}
-	k := newClock(left, measure(append(left, done), have), 2)
+	k := newClock(left, measureCosts(append(left, done), have), 2)
 	if got := k.tick(first, &Result{Seconds: 5}).Seconds(); got != 22.5 { // 15 seconds were 3 nominal ones
 		t.Errorf("%v seconds left, want (5+10+30)/2", got)
 	}

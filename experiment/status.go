@@ -96,7 +96,7 @@ func (s *Status) count(plan *Plan, have *Results, nominal map[string]float64) {
 		}
 		left = append(left, c)
 	}
-	costs := measure(cells, have)
+	costs := measureCosts(cells, have)
 	for _, c := range left {
 		s.Seconds += costs.of(c)
 	}

@@ -116,17 +116,12 @@ func letters(n int) []string {
 // Measures stay in their ranges, do not depend on the order of the bags, and ignore bags
 // of which nothing is known.
 func TestProperties(t *testing.T) {
-	high := map[string]float64{"log_loss": 16, "brier": 2}
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		p := random(r)
 		values := p.Values()
 		for name, v := range values {
-			limit := 1.
-			if h, found := high[name]; found {
-				limit = h
-			}
-			if !(v >= 0 && v <= limit) {
+			if !(v >= 0 && v <= Find(name).Max+1e-6) {
 				t.Errorf("seed %d: %s is %v", seed, name, v)
 			}
 		}
@@ -237,11 +232,11 @@ func TestUndefined(t *testing.T) {
 // Lower values are better where the table says so.
 func TestBetter(t *testing.T) {
 	for name, higher := range map[string]bool{Accuracy: true, "auroc": true, LogLoss: false, "brier": false, ECE: false} {
-		if m := Find(name); m.better(0.9, 0.1) != higher || m.better(0.1, 0.1) {
+		if m := Find(name); m.Better(0.9, 0.1) != higher || m.Better(0.1, 0.1) {
 			t.Errorf("%s: the direction is wrong", name)
 		}
 	}
-	if Find("nonsense") != nil || len(names()) != len(Table) {
+	if Find("nonsense") != nil || len(Names()) != len(Table) {
 		t.Error("an unknown name is found, or names are missing")
 	}
 }

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"math"
 	"slices"
 	"strings"
 )
@@ -11,8 +12,9 @@ type Measure struct {
 	Title   string // in tables and messages
 	Lower   bool   // whether lower values are better
 	Range   string
-	Formula string // in words, for the documentation
-	Needs   string // why the measure can be undefined
+	Max     float64 // end of the range
+	Formula string  // in words, for the documentation
+	Needs   string  // why the measure can be undefined
 
 	of func(*counts) (value float64, defined bool)
 }
@@ -29,49 +31,49 @@ const (
 // Table lists all measures.
 var Table = []Measure{
 	{
-		Name: Accuracy, Title: "accuracy", Range: "0 to 1",
+		Name: Accuracy, Title: "accuracy", Range: "0 to 1", Max: 1,
 		Formula: "share of bags whose most probable class is the true class",
 		Needs:   "a known label",
 		of:      func(t *counts) (float64, bool) { return ratio(total(t.hit), t.known) },
 	},
 	{
-		Name: "balanced_accuracy", Title: "balanced accuracy", Range: "0 to 1",
+		Name: "balanced_accuracy", Title: "balanced accuracy", Range: "0 to 1", Max: 1,
 		Formula: "mean over the classes of the recall: the share of the bags of a class that are predicted right",
 		Needs:   "a known label; classes without bags are left out",
 		of:      func(t *counts) (float64, bool) { return t.mean(t.recall) },
 	},
 	{
-		Name: "macro_f1", Title: "macro F1", Range: "0 to 1",
+		Name: "macro_f1", Title: "macro F1", Range: "0 to 1", Max: 1,
 		Formula: "mean over the classes of F1 = 2 · hits / (bags of the class + bags predicted as the class)",
 		Needs:   "a known label; classes without bags that are never predicted are left out",
 		of:      func(t *counts) (float64, bool) { return t.mean(t.f1) },
 	},
 	{
-		Name: "auroc", Title: "AUROC", Range: "0 to 1",
+		Name: "auroc", Title: "AUROC", Range: "0 to 1", Max: 1,
 		Formula: "mean over the classes of the area under the ROC curve of the class against the rest: the probability that a bag of the class gets a higher probability of it than another bag; equal ones count half",
 		Needs:   "bags of at least two classes; classes without bags are left out",
 		of:      func(t *counts) (float64, bool) { return t.mean(t.auroc) },
 	},
 	{
-		Name: LogLoss, Title: "log loss", Lower: true, Range: "0 to 23 ln 2",
+		Name: LogLoss, Title: "log loss", Lower: true, Range: "0 to 23 ln 2", Max: 23 * math.Ln2,
 		Formula: "mean of −ln p(true class), where p is at least 2⁻²³",
 		Needs:   "a known label",
 		of:      func(t *counts) (float64, bool) { return t.probabilistic(t.logLoss) },
 	},
 	{
-		Name: "brier", Title: "Brier score", Lower: true, Range: "0 to 2",
+		Name: "brier", Title: "Brier score", Lower: true, Range: "0 to 2", Max: 2,
 		Formula: "mean of the sum over the classes of (p(class) − 1 if the class is true, − 0 otherwise)²",
 		Needs:   "a known label",
 		of:      func(t *counts) (float64, bool) { return t.probabilistic(t.brier) },
 	},
 	{
-		Name: ECE, Title: "ECE", Lower: true, Range: "0 to 1",
+		Name: ECE, Title: "ECE", Lower: true, Range: "0 to 1", Max: 1,
 		Formula: "expected calibration error: bags are divided into 15 bins of equal width by the probability of the predicted class; the mean over the bags of the difference between the accuracy and the mean probability of their bin",
 		Needs:   "a known label",
 		of:      func(t *counts) (float64, bool) { return t.probabilistic(t.calibrationError()) },
 	},
 	{
-		Name: "top2", Title: "top-2 accuracy", Range: "0 to 1",
+		Name: "top2", Title: "top-2 accuracy", Range: "0 to 1", Max: 1,
 		Formula: "share of bags whose true class is one of the two most probable classes",
 		Needs:   "a known label and at least three classes",
 		of: func(t *counts) (float64, bool) {
@@ -80,7 +82,7 @@ var Table = []Measure{
 		},
 	},
 	{
-		Name: InsideCandidates, Title: "predictions inside the candidate set", Range: "0 to 1",
+		Name: InsideCandidates, Title: "predictions inside the candidate set", Range: "0 to 1", Max: 1,
 		Formula: "share of bags whose most probable class is a candidate label",
 		Needs:   "a candidate set that excludes a class; true labels are not needed",
 		of:      func(t *counts) (float64, bool) { return ratio(t.inside, t.limited) },
@@ -102,8 +104,8 @@ func Find(name string) *Measure {
 	return nil
 }
 
-// names lists the names of all measures.
-func names() []string {
+// Names lists the names of all measures.
+func Names() []string {
 	list := make([]string, len(Table))
 	for i, m := range Table {
 		list[i] = m.Name
@@ -111,8 +113,8 @@ func names() []string {
 	return list
 }
 
-// better reports whether value a of the measure is better than b.
-func (m *Measure) better(a, b float64) bool {
+// Better reports whether value a of the measure is better than b.
+func (m *Measure) Better(a, b float64) bool {
 	if m.Lower {
 		return a < b
 	}

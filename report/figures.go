@@ -80,7 +80,7 @@ func plus(a, b []int) []int {
 	return a
 }
 
-// rFigure draws accuracy over r, one panel per dataset, one curve per learner (the paper's Figure
+// rFigure draws the measure over r, one panel per dataset, one curve per learner (the paper's Figure
 // 4).
 func (r *Report) rFigure(it *experiment.Item) ([]figure, error) {
 	var panels []plot.CurvePanel
@@ -90,7 +90,7 @@ func (r *Report) rFigure(it *experiment.Item) ([]figure, error) {
 			c := plot.Curve{Name: rowName(l)}
 			for _, labels := range s.r {
 				if labels != experiment.Stored {
-					c.Points = appendPoint(c.Points, float64(labels), r.measure(l, s.data.Name.V, labels))
+					c.Points = appendPoint(c.Points, float64(labels), r.cell(l, s.data.Name.V, labels))
 				}
 			}
 			if len(c.Points) > 0 {
@@ -101,7 +101,7 @@ func (r *Report) rFigure(it *experiment.Item) ([]figure, error) {
 			panels = append(panels, p)
 		}
 	}
-	return curves(cmp.Or(it.Title, "Accuracy over r"), "r (false positive labels)", false, panels)
+	return r.curves(r.title(it, capital(r.measure.Title)+" over r"), "r (false positive labels)", false, panels)
 }
 
 // rowName returns a name that distinguishes learners with the same title by their group.
@@ -119,18 +119,18 @@ func appendPoint(list []plot.Point, x float64, c Cell) []plot.Point {
 	return append(list, plot.Point{X: x, Mean: c.Value.Mean, Deviation: c.Value.Deviation})
 }
 
-func curves(title, x string, log bool, panels []plot.CurvePanel) ([]figure, error) {
+func (r *Report) curves(title, x string, log bool, panels []plot.CurvePanel) ([]figure, error) {
 	if len(panels) == 0 {
 		return nil, nil
 	}
 	var svg bytes.Buffer
-	if err := plot.Accuracies(&svg, title, x, log, panels); err != nil {
+	if err := plot.Curves(&svg, title, plot.Axes{X: x, Y: r.measure.Title, LogX: log, MaxY: r.measure.Max}, panels); err != nil {
 		return nil, err
 	}
 	return []figure{{Title: title, SVG: svg.Bytes()}}, nil
 }
 
-// varyFigures draws accuracy over the values of a varied setting, one figure per learner, one panel
+// varyFigures draws the measure over the values of a varied setting, one figure per learner, one panel
 // per dataset, one curve per r (the paper's Figure 5).
 func (r *Report) varyFigures(it *experiment.Item) ([]figure, error) {
 	var list []figure
@@ -149,7 +149,7 @@ func (r *Report) varyFigures(it *experiment.Item) ([]figure, error) {
 					c.Name = "r = " + rName(labels)
 				}
 				for j, v := range l.Vary.Values {
-					c.Points = appendPoint(c.Points, values[j], r.measure(row{l, v}, s.data.Name.V, labels))
+					c.Points = appendPoint(c.Points, values[j], r.cell(row{l, v}, s.data.Name.V, labels))
 				}
 				slices.SortStableFunc(c.Points, func(a, b plot.Point) int { return cmp.Compare(a.X, b.X) })
 				if len(c.Points) > 0 {
@@ -160,7 +160,7 @@ func (r *Report) varyFigures(it *experiment.Item) ([]figure, error) {
 				panels = append(panels, p)
 			}
 		}
-		made, err := curves(fmt.Sprintf("%s: %s", cmp.Or(it.Title, "Accuracy over "+l.Vary.Key), l.Title), l.Vary.Key, log, panels)
+		made, err := r.curves(fmt.Sprintf("%s: %s", r.title(it, capital(r.measure.Title)+" over "+l.Vary.Key), l.Title), l.Vary.Key, log, panels)
 		if err != nil {
 			return nil, err
 		}

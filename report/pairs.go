@@ -13,7 +13,8 @@ import (
 	"github.com/miplc/miplc/internal/plot"
 )
 
-// compare tests a learner against another one on their common splits. p is NaN if there are fewer
+// compare tests a learner against another one on their common splits. The difference is positive
+// if the first is better. p is NaN if there are fewer
 // than two, or if the corrected test lacks the numbers of bags.
 func (r *Report) compare(one, other experiment.Coord) (p, difference float64) {
 	var a, b, overlaps []float64
@@ -34,7 +35,11 @@ func (r *Report) compare(one, other experiment.Coord) (p, difference float64) {
 	if math.IsNaN(p) {
 		return p, 0
 	}
-	return p, stat.Mean(a, nil) - stat.Mean(b, nil)
+	difference = stat.Mean(a, nil) - stat.Mean(b, nil)
+	if r.measure.Lower {
+		difference = -difference
+	}
+	return p, difference
 }
 
 // markOf returns the meaning of a p value and a difference for the first learner.
@@ -101,7 +106,7 @@ func (r *Report) pairsTable(it *experiment.Item) *Table {
 			names = append(names, [2]string{rowName(first), rowName(second)})
 		}
 	}
-	t := &Table{Title: cmp.Or(it.Title, "Wins, ties and losses of every pair of learners")}
+	t := &Table{Title: r.title(it, "Wins, ties and losses of every pair of learners")}
 	line := []Head{}
 	for _, name := range []string{"Learner", "against", "win/tie/loss", "smallest p", "win/tie/loss (Holm)", "smallest p (Holm)"} {
 		line = append(line, Head{name, 1, 1})
@@ -132,8 +137,8 @@ func (r *Report) pairsTable(it *experiment.Item) *Table {
 		}
 		t.Rows = append(t.Rows, Row{Cells: cells, Rule: len(t.Rows) == 0})
 	}
-	t.Notes = []string{fmt.Sprintf("A win is a significantly better accuracy of the first learner on one data set and r (%s, level %v). "+
-		"Holm: the p values are corrected for all %d tests of this table.", r.testName(), significance, len(tests))}
+	t.Notes = []string{fmt.Sprintf("A win is a significantly better %s of the first learner on one data set and r (%s, level %v). "+
+		"Holm: the p values are corrected for all %d tests of this table.", r.measure.Title, r.testName(), significance, len(tests))}
 	return t
 }
 
@@ -167,7 +172,11 @@ func (r *Report) rank(it *experiment.Item) *ranking {
 			for _, l := range rows {
 				at := l.at(s.data.Name.V, labels)
 				if n := len(r.values[at]); n > 0 && n == r.expected[at] {
-					means = append(means, r.measure(l, s.data.Name.V, labels).Value.Mean)
+					mean := r.cell(l, s.data.Name.V, labels).Value.Mean
+					if r.measure.Lower {
+						mean = -mean
+					}
+					means = append(means, mean)
 				}
 			}
 			if len(means) == len(rows) {
@@ -188,7 +197,7 @@ func (r *Report) rank(it *experiment.Item) *ranking {
 // ranksTable has the average ranks of the learners and the tests of Friedman and of Iman and
 // Davenport.
 func (r *Report) ranksTable(it *experiment.Item) *Table {
-	t := &Table{Title: cmp.Or(it.Title, "Average ranks"), Head: [][]Head{{{"Learner", 1, 1}, {"average rank", 1, 1}}}}
+	t := &Table{Title: r.title(it, "Average ranks"), Head: [][]Head{{{"Learner", 1, 1}, {"average rank", 1, 1}}}}
 	k := r.rank(it)
 	if k == nil {
 		return t
@@ -201,9 +210,9 @@ func (r *Report) ranksTable(it *experiment.Item) *Table {
 	for _, i := range order {
 		t.Rows = append(t.Rows, Row{Cells: []Cell{{Text: k.names[i]}, {Text: fmt.Sprintf("%.2f", k.Ranks[i]), Right: true}}})
 	}
-	t.Notes = []string{fmt.Sprintf("Rank 1 is the highest mean accuracy. Friedman test over %d pairs of data set and r: chi-squared %.2f, p = %s; "+
+	t.Notes = []string{fmt.Sprintf("Rank 1 is the %s mean %s. Friedman test over %d pairs of data set and r: chi-squared %.2f, p = %s; "+
 		"Iman and Davenport: F %.2f, p = %s. Ranks that differ by more than %.2f differ significantly (Nemenyi test, level %v).",
-		k.datasets, k.Chi2, pText(k.P), k.F, pText(k.FP), k.critical, significance)}
+		map[bool]string{false: "highest", true: "lowest"}[r.measure.Lower], r.measure.Title, k.datasets, k.Chi2, pText(k.P), k.F, pText(k.FP), k.critical, significance)}
 	if k.left > 0 {
 		t.Notes = append(t.Notes, fmt.Sprintf("%d pairs of data set and r are left out, since a learner lacks results there.", k.left))
 	}
@@ -216,7 +225,7 @@ func (r *Report) rankFigure(it *experiment.Item) ([]figure, error) {
 	if k == nil {
 		return nil, nil
 	}
-	title := cmp.Or(it.Title, "Average ranks and critical difference")
+	title := r.title(it, "Average ranks and critical difference")
 	var svg bytes.Buffer
 	if err := plot.Ranks(&svg, title, k.names, k.Ranks, k.critical); err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/measure"
 )
 
 // Report is an experiment with its results.
@@ -20,8 +21,11 @@ type Report struct {
 	Plan       *experiment.Plan
 	// Corrected selects the corrected resampled t-test instead of the paired t-test.
 	Corrected bool
+	// Measures are those of the tables and figures; nil: the accuracy.
+	Measures []*measure.Measure
 
-	values   map[experiment.Coord]map[int]float64 // accuracies by coordinates without split, then split
+	measure  *measure.Measure                     // of the current table or figure
+	values   map[experiment.Coord]map[int]float64 // its values by coordinates without split, then split
 	overlaps map[experiment.Coord]map[int]float64 // test bags / training bags, indexed like values; 0: not known
 	results  map[experiment.Coord][]experiment.Result
 	expected map[experiment.Coord]int // cells of the plan
@@ -55,7 +59,7 @@ func Read(dir string) (*Report, error) {
 func (r *Report) gather(results *experiment.Results) {
 	r.differ = results.Differ
 	r.overlaps = map[experiment.Coord]map[int]float64{}
-	r.values, r.results = map[experiment.Coord]map[int]float64{}, map[experiment.Coord][]experiment.Result{}
+	r.results = map[experiment.Coord][]experiment.Result{}
 	r.expected = map[experiment.Coord]int{}
 	r.engines = map[string][]string{}
 	for _, cell := range r.Plan.Cells {
@@ -71,13 +75,12 @@ func (r *Report) gather(results *experiment.Results) {
 			r.failed = append(r.failed, result)
 			continue
 		}
-		if r.values[at] == nil {
-			r.values[at], r.overlaps[at] = map[int]float64{}, map[int]float64{}
+		if r.overlaps[at] == nil {
+			r.overlaps[at] = map[int]float64{}
 		}
 		if result.TrainBags > 0 {
 			r.overlaps[at][cell.Split] = float64(result.TestBags) / float64(result.TrainBags)
 		}
-		r.values[at][cell.Split] = result.Accuracy
 		r.results[at] = append(r.results[at], result)
 		if used := r.engines[at.Learner]; !slices.Contains(used, result.Engine) {
 			r.engines[at.Learner] = append(used, result.Engine)
@@ -103,9 +106,10 @@ func (r *Report) status() string {
 func (r *Report) notes() []string {
 	e := r.Experiment
 	var list []string
-	list = append(list, fmt.Sprintf("Accuracy on the test bags: mean ± sample standard deviation (n-1) over the splits. "+
+	list = append(list, fmt.Sprintf("%s on the test bags: mean ± sample standard deviation (n-1) over the splits. "+
 		"•/◦: %s is significantly better/worse than the learner of the row (%s, level %v).",
-		r.referenceTitle(), r.testName(), significance))
+		r.measureTitles(), r.referenceTitle(), r.testName(), significance))
+	list = append(list, r.missingNotes()...)
 	if r.Corrected && r.done > 0 && r.results != nil && !r.knowsBags() {
 		list = append(list, "Some results were computed by a version of miplc that did not record the numbers of bags. The corrected test leaves them out.")
 	}
@@ -178,8 +182,8 @@ func (r *Report) referenceTitle() string {
 
 // knowsBags reports whether all results contain the numbers of their bags.
 func (r *Report) knowsBags() bool {
-	for at, values := range r.values {
-		if len(r.overlaps[at]) < len(values) {
+	for at, results := range r.results {
+		if len(r.overlaps[at]) < len(results) {
 			return false
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/internal/svgtest"
 	"github.com/miplc/miplc/internal/testsupport"
+	"github.com/miplc/miplc/measure"
 	"github.com/miplc/miplc/train"
 )
 
@@ -63,7 +64,7 @@ func TestMoments(t *testing.T) {
 // numbers of bags.
 func TestCompare(t *testing.T) {
 	at := func(name string) experiment.Coord { return experiment.Coord{Learner: name} }
-	r := &Report{values: map[experiment.Coord]map[int]float64{}, overlaps: map[experiment.Coord]map[int]float64{}}
+	r := &Report{measure: measure.Find(measure.Accuracy), values: map[experiment.Coord]map[int]float64{}, overlaps: map[experiment.Coord]map[int]float64{}}
 	for name, values := range map[string][]float64{"a": sampleA, "b": sampleB, "c": sampleC} {
 		r.values[at(name)], r.overlaps[at(name)] = map[int]float64{}, map[int]float64{}
 		for i, v := range values {
@@ -130,7 +131,8 @@ func folder(t *testing.T, seed uint64) string {
 	add := func(c experiment.Coord, accuracy float64) {
 		key := strings.ReplaceAll(c.String(), " ", "-")
 		cells = append(cells, jsonText(experiment.Cell{Coord: c, Key: key}))
-		r := experiment.Result{Coord: c, Key: key, Accuracy: accuracy, Engine: "ort", Seconds: float64(seed)}
+		r := experiment.Result{Coord: c, Key: key, Accuracy: accuracy, Engine: "ort", Seconds: float64(seed),
+			Measures: measure.Values{measure.LogLoss: 2 - 2*accuracy, "brier": 0.5}}
 		switch {
 		case c.Learner == "miplgp" && c.Data == "CRC":
 			r.Error = "out of memory\nand more"
@@ -263,6 +265,59 @@ func TestGolden(t *testing.T) {
 	}
 	for _, name := range []string{markdownFile, laTeXFile} {
 		testsupport.CheckGolden(t, filepath.Join("testdata", name), files[name])
+	}
+}
+
+// A loss that falls as the accuracy rises gives the same marks, tests and ranks, and a
+// measure that no result has gives dashes and a note.
+func TestMeasures(t *testing.T) {
+	r, err := Read(folder(t, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Experiment.Report = []experiment.Item{{Kind: experiment.TableAccuracy}, {Kind: experiment.TablePairs}, {Kind: experiment.TableRanks}, {Kind: experiment.FigureR}, {Kind: experiment.TableBeside}}
+	for at := range r.expected { // ranks need datasets without missing results
+		r.expected[at] = len(r.results[at])
+	}
+	r.Measures = []*measure.Measure{measure.Find(measure.Accuracy), measure.Find(measure.LogLoss), measure.Find("auroc")}
+	doc, err := r.document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tables []*Table
+	for _, p := range doc.Parts {
+		if p.Table != nil {
+			tables = append(tables, p.Table)
+		} else if err := svgtest.Check(p.Figure.SVG); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(tables) != 3+2+2+3+1 { // the AUROC has no pairs and no ranks; the last are the settings
+		t.Fatalf("%d tables", len(tables))
+	}
+	accuracy, loss := tables[0], tables[1]
+	for i, row := range accuracy.Rows {
+		for j, c := range row.Cells {
+			other := loss.Rows[i].Cells[j]
+			if c.Value != nil && (c.Value.Mark != other.Value.Mark || math.Abs(2-2*c.Value.Mean-other.Value.Mean) > 1e-9) {
+				t.Errorf("accuracy %+v, log loss %+v", *c.Value, *other.Value)
+			}
+		}
+	}
+	for _, pair := range [][2]*Table{{tables[3], tables[4]}, {tables[5], tables[6]}} {
+		if a, b := fmt.Sprint(pair[0].Rows), fmt.Sprint(pair[1].Rows); a != b {
+			t.Errorf("%s: %s\nlog loss: %s", pair[0].Title, a, b)
+		}
+	}
+	text := string(doc.markdown())
+	for _, want := range []string{"** Log loss\n", "(log loss)\n", "Rank 1 is the lowest mean log loss", "significantly better log loss",
+		"Accuracy, log loss (lower is better), AUROC on the test bags: mean", "AUROC: 35 of 35 results without a value. It is not defined"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the report lacks %q", want)
+		}
+	}
+	if n := strings.Count(text, "published"); n != 2 {
+		t.Errorf("published accuracies stand in %d places", n)
 	}
 }
 

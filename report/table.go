@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/experiment"
+	"github.com/miplc/miplc/measure"
 )
 
 // Table is a table, independent of its output format.
@@ -33,7 +34,7 @@ type Row struct {
 	Rule  bool   `json:"-"` // with a line above
 }
 
-// Cell is an entry of a table: a text or an accuracy.
+// Cell is an entry of a table: a text or a measured value.
 type Cell struct {
 	Text  string   `json:"text,omitempty"`
 	Right bool     `json:"-"` // align right
@@ -41,16 +42,16 @@ type Cell struct {
 	Value *Measure `json:"value,omitempty"`
 }
 
-// Measured reports whether the entry is an accuracy, or a dash for a missing one.
+// Measured reports whether the entry is a measured value, or a dash for a missing one.
 func (c Cell) Measured() bool { return c.Value != nil || c.Text == dash }
 
-// Measure is an accuracy over several splits.
+// Measure is the mean of a measure over several splits.
 type Measure struct {
 	Mean      float64 `json:"mean"`
 	Deviation float64 `json:"deviation"`          // 0 for a single split
 	Splits    int     `json:"splits"`             // with a result
 	Of        int     `json:"of"`                 // in the plan
-	Diverged  int     `json:"diverged,omitempty"` // splits whose training diverged; their accuracies count
+	Diverged  int     `json:"diverged,omitempty"` // splits whose training diverged; their values count
 	Mark      Mark    `json:"mark"`
 	Tested    bool    `json:"tested"` // against the reference
 }
@@ -82,9 +83,9 @@ func (t *Table) Columns() int {
 	return n
 }
 
-// measure returns the cell of a learner on a dataset, or a dash if the coordinates are not in the
+// cell returns the cell of a learner on a dataset, or a dash if the coordinates are not in the
 // plan or have no result yet.
-func (r *Report) measure(l row, data string, labels int) Cell {
+func (r *Report) cell(l row, data string, labels int) Cell {
 	at := l.at(data, labels)
 	values := r.values[at]
 	if len(values) == 0 {
@@ -158,11 +159,19 @@ func decimals(x float64) string {
 	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.2f", x), "0"), ".")
 }
 
-// accuracyTable has learners and r as rows and datasets as columns, like the paper's Tables 2 and
+// valuesTitle returns the title of a table of the measure.
+func (r *Report) valuesTitle(it *experiment.Item) string {
+	if it.Title == "" && r.measure.Name != measure.Accuracy {
+		return capital(r.measure.Title)
+	}
+	return r.title(it, "Classification accuracy")
+}
+
+// valuesTable has learners and r as rows and datasets as columns, like the paper's Tables 2 and
 // 3. A line with its name precedes each group of learners. withPublished adds a column per dataset
 // with published accuracies.
-func (r *Report) accuracyTable(it *experiment.Item, withPublished bool) *Table {
-	t := &Table{Title: cmp.Or(it.Title, "Classification accuracy")}
+func (r *Report) valuesTable(it *experiment.Item, withPublished bool) *Table {
+	t := &Table{Title: r.valuesTitle(it)}
 	sets := r.sets(it)
 	var labels []int
 	for _, s := range sets {
@@ -226,7 +235,7 @@ func (r *Report) learnerRows(t *Table, l row, sets []set, labels []int, withR, w
 		planned := false
 		for _, s := range sets {
 			planned = planned || r.expected[l.at(s.data.Name.V, v)] > 0
-			cells = append(cells, r.measure(l, s.data.Name.V, v))
+			cells = append(cells, r.cell(l, s.data.Name.V, v))
 			if withPublished {
 				cells = append(cells, Cell{Text: cmp.Or(l.learner.PublishedOn(s.data.Name.V, v), dash), Right: true})
 			}
@@ -245,7 +254,7 @@ func (r *Report) learnerRows(t *Table, l row, sets []set, labels []int, withR, w
 
 // acrossTable has learners as rows, and datasets and r as columns, like the paper's Table 4.
 func (r *Report) acrossTable(it *experiment.Item) *Table {
-	t := &Table{Title: cmp.Or(it.Title, "Classification accuracy")}
+	t := &Table{Title: r.valuesTitle(it)}
 	sets := r.sets(it)
 	top, below := []Head{{"Learner", 1, 2}}, []Head{{"", 1, 0}}
 	for _, s := range sets {
@@ -266,7 +275,7 @@ func (r *Report) acrossTable(it *experiment.Item) *Table {
 		cells := []Cell{{Text: l.name()}}
 		for _, s := range sets {
 			for _, v := range s.r {
-				cells = append(cells, r.measure(l, s.data.Name.V, v))
+				cells = append(cells, r.cell(l, s.data.Name.V, v))
 			}
 		}
 		t.Rows = append(t.Rows, Row{Cells: cells, Rule: len(t.Rows) == 0})
@@ -299,7 +308,7 @@ func (r *Report) divergedNote(t *Table) []string {
 	for _, row := range t.Rows {
 		for _, c := range row.Cells {
 			if c.Value != nil && c.Value.Diverged > 0 {
-				return []string{diverged + " The training diverged in some of the splits: these accuracies are not those of a trained model. The splits are listed below."}
+				return []string{diverged + " The training diverged in some of the splits: these values are not those of a trained model. The splits are listed below."}
 			}
 		}
 	}

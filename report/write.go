@@ -9,6 +9,7 @@ import (
 	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/sanitize"
+	"github.com/miplc/miplc/measure"
 )
 
 // Names inside the folder of a report.
@@ -106,40 +107,62 @@ func (r *Report) document() (*document, error) {
 		tables++
 		doc.Parts = append(doc.Parts, part{Number: tables, Table: t})
 	}
-	for _, it := range r.items() {
-		var made []figure
-		var err error
-		switch it.Kind {
-		case experiment.TableData:
-			table(r.dataTable(&it))
-		case experiment.TableAccuracy:
-			table(r.accuracyTable(&it, false))
-		case experiment.TableBeside:
-			table(r.accuracyTable(&it, true))
-		case experiment.TableAcross:
-			table(r.acrossTable(&it))
-		case experiment.TablePairs:
-			table(r.pairsTable(&it))
-		case experiment.TableRanks:
-			table(r.ranksTable(&it))
-		case experiment.FigureRanks:
-			made, err = r.rankFigure(&it)
-		case experiment.FigureAttention:
-			made, err = r.attentionFigures(&it)
-		case experiment.FigureR:
-			made, err = r.rFigure(&it)
-		case experiment.FigureVary:
-			made, err = r.varyFigures(&it)
-		}
-		if err != nil {
-			return nil, err
-		}
+	figure := func(made []figure) {
 		for i := range made {
 			figures++
 			made[i].Name = fmt.Sprintf("figure-%d", figures)
 			doc.Parts = append(doc.Parts, part{Number: figures, Figure: &made[i]})
 		}
 	}
+	for _, it := range r.items() {
+		switch it.Kind {
+		case experiment.TableData:
+			table(r.dataTable(&it))
+			continue
+		case experiment.FigureAttention:
+			made, err := r.attentionFigures(&it)
+			if err != nil {
+				return nil, err
+			}
+			figure(made)
+			continue
+		}
+		for _, m := range r.measures() {
+			t, made, err := r.by(m).makeItem(&it)
+			if err != nil {
+				return nil, err
+			}
+			if t != nil {
+				table(t)
+			}
+			figure(made)
+		}
+	}
 	table(r.settingsTable())
 	return doc, nil
+}
+
+// makeItem makes the table or the figures of an item for the measure of r.
+func (r *Report) makeItem(it *experiment.Item) (*Table, []figure, error) {
+	var made []figure
+	var err error
+	switch it.Kind {
+	case experiment.TableAccuracy:
+		return r.valuesTable(it, false), nil, nil
+	case experiment.TableBeside:
+		return r.valuesTable(it, r.measure.Name == measure.Accuracy), nil, nil
+	case experiment.TableAcross:
+		return r.acrossTable(it), nil, nil
+	case experiment.TablePairs:
+		return r.pairsTable(it), nil, nil
+	case experiment.TableRanks:
+		return r.ranksTable(it), nil, nil
+	case experiment.FigureRanks:
+		made, err = r.rankFigure(it)
+	case experiment.FigureR:
+		made, err = r.rFigure(it)
+	case experiment.FigureVary:
+		made, err = r.varyFigures(it)
+	}
+	return nil, made, err
 }

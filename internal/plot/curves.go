@@ -1,7 +1,7 @@
 package plot
 
 import (
-	"errors"
+	"fmt"
 	"image/color"
 	"io"
 	"math"
@@ -14,7 +14,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Curve is one line of a figure that compares accuracies.
+// Curve is one line of a figure that compares measures.
 type Curve struct {
 	Name   string
 	Points []Point
@@ -30,28 +30,34 @@ type CurvePanel struct {
 	Curves  []Curve
 }
 
-// Accuracies draws adjacent panels of accuracies over a quantity x, each mean with a bar of one
-// standard deviation up and down (the paper's Figures 4 and 5). With log, the x axis is logarithmic
-// and all x must be positive.
-func Accuracies(w io.Writer, title, x string, log bool, panels []CurvePanel) error {
+// Axes are the axes of curves. Values of y lie between 0 and MaxY.
+type Axes struct {
+	X, Y string
+	LogX bool // the axis of x is logarithmic; all x must be above 0
+	MaxY float64
+}
+
+// Curves draws adjacent panels of a measure over a quantity x, each mean with a bar of one standard
+// deviation up and down (the paper's Figures 4 and 5).
+func Curves(w io.Writer, title string, axes Axes, panels []CurvePanel) error {
 	names := curveNames(panels)
 	if len(names) == 0 {
-		return errors.New("plot of accuracies: there is no curve")
+		return fmt.Errorf("plot of %s: there is no curve", axes.Y)
 	}
-	low, high := accuracyRange(panels)
+	low, high := valueRange(panels, axes.MaxY)
 	row := make([]*panel, len(panels))
 	for i, in := range panels {
-		p := newPanel(in.Heading, x, "")
+		p := newPanel(in.Heading, axes.X, "")
 		if i == 0 {
-			p.Y.Label.Text = "accuracy"
+			p.Y.Label.Text = axes.Y
 		}
 		p.addGrid()
-		ticks, left, right := pointTicks(in.Curves, log)
+		ticks, left, right := pointTicks(in.Curves, axes.LogX)
 		for _, c := range in.Curves {
 			// Shift the curves a little, so that no bar covers another.
 			at := slices.Index(names, c.Name)
 			shift := (float64(at) - float64(len(names)-1)/2) * 0.012 * (right - left)
-			p.addCurve(c, curveStyle(at), shift, log)
+			p.addCurve(c, curveStyle(at), shift, axes)
 		}
 		p.X.Min, p.X.Max, p.X.Tick.Marker = left, right, ticks
 		p.Y.Min, p.Y.Max, p.Y.Tick.Marker = low, high, tenthTicks(low, high)
@@ -87,14 +93,14 @@ func curveStyle(i int) draw.LineStyle {
 }
 
 // addCurve draws a line through the means, with dots and bars, shifted to the right by shift.
-func (p *panel) addCurve(c Curve, style draw.LineStyle, shift float64, log bool) {
+func (p *panel) addCurve(c Curve, style draw.LineStyle, shift float64, axes Axes) {
 	points := make(plotter.XYs, len(c.Points))
 	bar := draw.LineStyle{Color: style.Color, Width: 1}
 	for i, q := range c.Points {
-		points[i] = plotter.XY{X: place(q.X, log) + shift, Y: q.Mean}
+		points[i] = plotter.XY{X: place(q.X, axes.LogX) + shift, Y: q.Mean}
 		if q.Deviation > 0 {
 			p.Add(&plotter.Line{LineStyle: bar, XYs: plotter.XYs{
-				{X: points[i].X, Y: max(0, q.Mean-q.Deviation)}, {X: points[i].X, Y: min(1, q.Mean+q.Deviation)},
+				{X: points[i].X, Y: max(0, q.Mean-q.Deviation)}, {X: points[i].X, Y: min(axes.MaxY, q.Mean+q.Deviation)},
 			}})
 		}
 	}
@@ -108,9 +114,9 @@ func place(x float64, log bool) float64 {
 	return x
 }
 
-// accuracyRange returns the range of all bars, rounded to tenths, within 0 and 1.
-func accuracyRange(panels []CurvePanel) (low, high float64) {
-	low, high = 1, 0
+// valueRange returns the range of all bars, rounded to tenths, within 0 and most.
+func valueRange(panels []CurvePanel, most float64) (low, high float64) {
+	low, high = most, 0
 	for _, p := range panels {
 		for _, c := range p.Curves {
 			for _, q := range c.Points {
@@ -118,19 +124,16 @@ func accuracyRange(panels []CurvePanel) (low, high float64) {
 			}
 		}
 	}
-	low, high = math.Max(0, math.Floor(low*10)/10), math.Min(1, math.Ceil(high*10)/10)
+	low, high = math.Max(0, math.Floor(low*10)/10), math.Min(most, math.Ceil(high*10)/10)
 	if high <= low {
-		low, high = math.Max(0, low-0.1), math.Min(1, low+0.1)
+		low, high = math.Max(0, low-0.1), math.Min(most, low+0.1)
 	}
 	return low, high
 }
 
-// tenthTicks returns ticks at tenths, or at fifths for a wide range.
+// tenthTicks returns ticks at tenths, or at multiples of them for a wide range.
 func tenthTicks(low, high float64) (ticks gonum.ConstantTicks) {
-	step := 1
-	if high-low > 0.55 {
-		step = 2
-	}
+	step := roundStep((high - low) / 0.55)
 	for t := int(math.Round(low * 10)); t <= int(math.Round(high*10)); t++ {
 		if t%step == 0 {
 			v := float64(t) / 10

@@ -33,10 +33,18 @@ func comparisons() map[string]func(io.Writer) error {
 	}
 	unknown := ScoreRow{"MIPLGP", []ScoreCounts{{Epoch: 1, Unknown: []int{0, 1, 2}}}}
 	return map[string]func(io.Writer) error{
-		"over-r":      func(w io.Writer) error { return Accuracies(w, "Variants of the momentum", "r", false, panels) },
-		"over-lambda": func(w io.Writer) error { return Accuracies(w, "Attention loss", "weight", true, []CurvePanel{weights}) },
-		"many":        func(w io.Writer) error { return Accuracies(w, "Nine", "r", false, []CurvePanel{{"", many}}) },
-		"one":         func(w io.Writer) error { return Accuracies(w, "One", "r", false, []CurvePanel{{"", many[:1]}, {}}) },
+		"over-r": func(w io.Writer) error {
+			return Curves(w, "Variants of the momentum", Axes{"r", "accuracy", false, 1}, panels)
+		},
+		"over-lambda": func(w io.Writer) error {
+			return Curves(w, "Attention loss", Axes{"weight", "accuracy", true, 1}, []CurvePanel{weights})
+		},
+		"many": func(w io.Writer) error {
+			return Curves(w, "Nine", Axes{"r", "accuracy", false, 1}, []CurvePanel{{"", many}})
+		},
+		"one": func(w io.Writer) error {
+			return Curves(w, "One", Axes{"r", "accuracy", false, 1}, []CurvePanel{{"", many[:1]}, {}})
+		},
 		"rows": func(w io.Writer) error {
 			return AttentionRows(w, "Attention scores", []ScoreRow{{"DEMIPL-MD", counts(40, 300)}, {"DEMIPL", counts(35, 310)}, unknown})
 		},
@@ -55,7 +63,7 @@ func TestComparisons(t *testing.T) {
 }
 
 func TestNoComparison(t *testing.T) {
-	if err := Accuracies(io.Discard, "", "", false, []CurvePanel{{"empty", nil}}); err == nil {
+	if err := Curves(io.Discard, "", Axes{}, []CurvePanel{{"empty", nil}}); err == nil {
 		t.Error("a figure without a curve was drawn")
 	}
 	if err := AttentionRows(io.Discard, "", nil); err == nil {

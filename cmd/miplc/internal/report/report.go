@@ -4,11 +4,13 @@ package report
 import (
 	"cmp"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/measure"
 	"github.com/miplc/miplc/report"
 )
 
@@ -18,6 +20,7 @@ type options struct {
 	Dir     string
 	Output  string
 	Test    string
+	Measure []string
 }
 
 // defaultFolder is the folder of the report inside that of the experiment.
@@ -34,16 +37,18 @@ experiment need not be finished. The output folder gets report.md, report.tex (t
 only), report.html (one self-contained page) and figures/*.svg.
 
 Each entry is the mean and sample standard deviation of the test accuracy over the
-splits. A bullet means that the reference learner is significantly better than the
+splits. --measure chooses other measures (docs/measures.md); the report then has each table
+and figure once per measure. A bullet means that the reference learner is significantly better than the
 learner of the row, a circle that it is worse: paired two-sided t-test over the splits
 at the 0.05 level. --test corrected selects the corrected resampled t-test of Nadeau and
 Bengio, which allows for the training bags that random splits share.`,
-		Example: "  miplc report smoke\n  miplc report benchmark -o tables",
+		Example: "  miplc report smoke\n  miplc report benchmark -o tables --measure accuracy,macro_f1",
 		Args:    console.Args(console.Arg("DIR", &o.Dir)),
 		RunE:    func(*cobra.Command, []string) error { return run(o) },
 	}
 	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "folder of the report (default: DIR/report)")
 	cmd.Flags().StringVar(&o.Test, "test", testPaired, "paired (t-test over the splits) or corrected (Nadeau and Bengio)")
+	cmd.Flags().StringSliceVar(&o.Measure, "measure", []string{measure.Accuracy}, "measures of the tables: "+diag.Words(measure.Names()))
 	return cmd
 }
 
@@ -58,12 +63,21 @@ func run(o *options) error {
 	if err := console.CheckWord("--test", o.Test, testPaired, testCorrected); err != nil {
 		return err
 	}
+	measures := make([]*measure.Measure, len(o.Measure))
+	for i, name := range o.Measure {
+		if err := console.CheckWord("--measure", name, measure.Names()...); err != nil {
+			return err
+		}
+		if measures[i] = measure.Find(name); slices.Contains(o.Measure[:i], name) {
+			return console.Usagef("miplc report: --measure names %s twice", name)
+		}
+	}
 	o.Output = cmp.Or(o.Output, filepath.Join(o.Dir, defaultFolder))
 	r, err := report.Read(o.Dir)
 	if err != nil {
 		return err
 	}
-	r.Corrected = o.Test == testCorrected
+	r.Corrected, r.Measures = o.Test == testCorrected, measures
 	written, err := r.Write(o.Output)
 	if err != nil {
 		return err
