@@ -229,15 +229,18 @@ func TestUndefined(t *testing.T) {
 	}
 }
 
-// Lower values are better where the table says so.
-func TestBetter(t *testing.T) {
-	for name, higher := range map[string]bool{Accuracy: true, "auroc": true, LogLoss: false, "brier": false, ECE: false} {
-		if m := Find(name); m.Better(0.9, 0.1) != higher || m.Better(0.1, 0.1) {
-			t.Errorf("%s: the direction is wrong", name)
+// A name is in the table once, and its row is complete.
+func TestTable(t *testing.T) {
+	for i, m := range Table {
+		if Find(m.Name) != &Table[i] || slices.Index(Names(), m.Name) != i {
+			t.Errorf("%s: the name is not unique", m.Name)
+		}
+		if m.Title == "" || m.Range == "" || m.Max <= 0 || m.Formula == "" || m.Needs == "" {
+			t.Errorf("%s: the row is not complete", m.Name)
 		}
 	}
-	if Find("nonsense") != nil || len(Names()) != len(Table) {
-		t.Error("an unknown name is found, or names are missing")
+	if Find("nonsense") != nil {
+		t.Error("an unknown name is found")
 	}
 }
 

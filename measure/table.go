@@ -113,14 +113,6 @@ func Names() []string {
 	return list
 }
 
-// Better reports whether value a of the measure is better than b.
-func (m *Measure) Better(a, b float64) bool {
-	if m.Lower {
-		return a < b
-	}
-	return a > b
-}
-
 // best names the direction.
 func (m *Measure) best() string {
 	if m.Lower {
