@@ -192,10 +192,7 @@ func buildSignature(spec *language.Spec, folder data.Folder) (compile.Signature,
 }
 
 func initialState(p *compile.Program) *train.State {
-	s := &train.State{Params: train.InitParams(p, uint64(p.Spec.Train.Seed.V)), Velocity: map[string][]float32{}}
-	for name, values := range s.Params {
-		s.Velocity[name] = make([]float32, len(values))
-	}
+	s := &train.State{Params: train.InitParams(p, uint64(p.Spec.Train.Seed.V))}
 	if p.Normalize {
 		n := ndarray.Size(p.Signature.Instance)
 		s.Params[compile.ParamMean], s.Params[compile.ParamStd] = make([]float32, n), slices.Repeat([]float32{1}, n)

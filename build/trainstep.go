@@ -98,8 +98,8 @@ func checkStep(p *compile.Program, state *train.State, path, library string) (*S
 	}
 }
 
-// stepInput draws two bags of two instances and one, and a velocity, so that
-// momentum counts.
+// stepInput draws two bags of two instances and one, and the state of the optimiser, so
+// that it counts. Means of squares are positive.
 func stepInput(p *compile.Program, state *train.State, draw uint64) (*train.Batch, *train.State) {
 	r := stream.New(verify.Seed, "train step", draw)
 	normal := func(n int, scale float64) []float32 {
@@ -126,9 +126,15 @@ func stepInput(p *compile.Program, state *train.State, draw uint64) (*train.Batc
 		train.DrawMask(mask, float32(1/(1-m.Drop)), m, verify.Seed, int(draw), 1)
 		b.Masks[m.Name] = mask
 	}
-	s := &train.State{Params: state.Params, Velocity: map[string][]float32{}}
-	for _, q := range p.Params {
-		s.Velocity[q.Name] = normal(len(state.Params[q.Name]), 0.01)
+	s := &train.State{Params: state.Params, Optimizer: map[string][]float32{}}
+	for _, name := range p.OptimizerState() {
+		v := normal(p.FlatSize(), 0.01)
+		if name == compile.InSecondMoment {
+			for i := range v {
+				v[i] *= v[i]
+			}
+		}
+		s.Optimizer[name] = v
 	}
 	return b, s
 }
@@ -165,7 +171,7 @@ func stepDifference(p *compile.Program, s *train.State, b *train.Batch, path, li
 
 // stepFeed lays a batch and a state out as the inputs of the training step.
 func stepFeed(p *compile.Program, s *train.State, b *train.Batch) (map[string]ortenv.Tensor, error) {
-	params, velocity, _, err := s.Flat(p)
+	vectors, _, err := s.Flat(p)
 	if err != nil {
 		return nil, err
 	}
@@ -173,8 +179,9 @@ func stepFeed(p *compile.Program, s *train.State, b *train.Batch) (map[string]or
 	if err != nil {
 		return nil, err
 	}
-	feed[compile.InParams] = ortenv.Tensor{Shape: []int{len(params)}, Floats: params}
-	feed[compile.InVelocity] = ortenv.Tensor{Shape: []int{len(velocity)}, Floats: velocity}
+	for name, v := range vectors {
+		feed[name] = ortenv.Tensor{Shape: []int{len(v)}, Floats: v}
+	}
 	return feed, nil
 }
 
@@ -226,11 +233,9 @@ func oracleStep(p *compile.Program, s *train.State, b *train.Batch) (map[string]
 	if err != nil {
 		return nil, err
 	}
-	velocity, err := p.Flatten(after.Velocity)
-	if err != nil {
-		return nil, err
+	for name, v := range after.Optimizer {
+		out[compile.New(name)] = ndarray.Convert[float64](v)
 	}
-	out[compile.OutVelocity] = ndarray.Convert[float64](velocity)
 	out[compile.OutParams] = slices.Clone(e.Params())
 	return out, nil
 }

@@ -31,6 +31,17 @@ func TestNoParameterIsNamedAsAnInputOrOutput(t *testing.T) {
 		t.Fatal(err)
 	}
 	graphs := []*graph.Graph{p.Train, p.Infer}
+	adam, rmsprop := *p.Spec, *p.Spec
+	adam.Train.Optimizer.V, rmsprop.Train.Optimizer.V = "adam", "rmsprop"
+	for _, spec := range []*language.Spec{&adam, &rmsprop} {
+		q := *p
+		q.Spec = spec
+		g, err := compile.Update(&q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		graphs = append(graphs, g)
+	}
 	for _, build := range []func(*compile.Program) (*graph.Graph, error){compile.Step, compile.StepOneBag, compile.Predict, compile.Update} {
 		g, err := build(p)
 		if err != nil {

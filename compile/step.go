@@ -11,17 +11,16 @@ import (
 
 // Inputs and outputs that the training step adds to those of the training graph.
 const (
-	InParams    = "params"       // [P] all parameters, in the order of Program.Params
-	InVelocity  = "velocity"     // [P] momentum of the optimiser
-	InLR        = "lr"           // [1] learning rate
-	InGrads     = "grads"        // [P] gradient by all parameters, of Update alone
-	OutParams   = "new_params"   // [P]
-	OutVelocity = "new_velocity" // [P]
+	InParams  = "params"     // [P] all parameters, in the order of Program.Params
+	InLR      = "lr"         // [1] learning rate
+	InGrads   = "grads"      // [P] gradient by all parameters, of Update alone
+	OutParams = "new_params" // [P]
 )
 
 // reserved names no parameter: engines and files know values by their names.
-var reserved = []string{InInstances, InBagOf, InCandidates, InWeights, InLambda, InEpoch, InEpochs, InParams, InVelocity, InLR, InGrads,
-	OutProbabilities, OutAttention, OutLoss, OutWeights, OutParams, OutVelocity}
+var reserved = []string{InInstances, InBagOf, InCandidates, InWeights, InLambda, InEpoch, InEpochs, InParams, InLR, InGrads,
+	OutProbabilities, OutAttention, OutLoss, OutWeights, OutParams,
+	InVelocity, InFirstMoment, InSecondMoment, New(InVelocity), New(InFirstMoment), New(InSecondMoment), InFirstCorrection, InSecondCorrection}
 
 // FlatSize returns P, the length of the flat parameter vector.
 func (p *Program) FlatSize() int {
@@ -61,8 +60,8 @@ func (p *Program) ParamViews(flat []float32) map[string][]float32 {
 }
 
 // Step builds the whole training step as one graph: forward pass, gradient, and
-// stochastic gradient descent with momentum and weight decay as in PyTorch. Parameters
-// and velocity are flat vectors, so that a target moves two buffers. Scalar inputs have
+// the update of train.optimizer. Parameters and the state of the optimiser are flat
+// vectors, so that a target moves few buffers. Scalar inputs have
 // the shape [1]: buffers that a caller can write to between steps.
 func Step(p *Program) (*graph.Graph, error) { return step(p, p.Train, p.Renew) }
 
@@ -90,10 +89,8 @@ func step(p *Program, train, renew *graph.Graph) (*graph.Graph, error) {
 		return nil, err
 	}
 	b := graph.NewBuilder("train_step")
-	params := b.Input(InParams, graph.Float, graph.Shape{graph.Dim(p.FlatSize())})
-	byName := cut(b, p, params)
-	velocity := b.Input(InVelocity, graph.Float, graph.Shape{graph.Dim(p.FlatSize())})
-	lr := b.Input(InLR, graph.Float, graph.Shape{1})
+	u := newUpdate(b, p)
+	byName := cut(b, p, u.params())
 	inputs := map[string]*graph.Node{}
 	of := b.Copy(g, bind(b, inputs, byName))
 	b.Label(InGrads)
@@ -106,9 +103,8 @@ func step(p *Program, train, renew *graph.Graph) (*graph.Graph, error) {
 			b.Output(o.Name, of[o.Node.ID])
 		}
 	}
-	next, v := sgd(b, p, params, velocity, lr, b.Concat(0, grads...))
-	b.Output(OutParams, next)
-	b.Output(OutVelocity, v)
+	next := u.by(b.Concat(0, grads...))
+	u.outputs()
 	if renew != nil { // a second forward pass, with the new parameters
 		again := b.Copy(renew, bind(b, inputs, cut(b, p, next)))
 		b.Output(OutWeights, again[renew.Output(OutWeights).ID])
@@ -191,55 +187,16 @@ func Predict(p *Program) (*graph.Graph, error) {
 	return copied(b, p.Infer, bind(b, map[string]*graph.Node{}, byName))
 }
 
-// Update returns only the end of a training step: from parameters, velocity, gradients
-// and learning rate to new parameters and velocity, all flat vectors [P].
+// Update returns only the end of a training step: from gradients, learning rate and the
+// state vectors [P] of the program to their new values.
 func Update(p *Program) (*graph.Graph, error) {
 	b := graph.NewBuilder("update")
-	size := graph.Shape{graph.Dim(p.FlatSize())}
-	params, velocity := b.Input(InParams, graph.Float, size), b.Input(InVelocity, graph.Float, size)
-	grads, lr := b.Input(InGrads, graph.Float, size), b.Input(InLR, graph.Float, graph.Shape{1})
-	next, v := sgd(b, p, params, velocity, lr, grads)
-	b.Output(OutParams, next)
-	b.Output(OutVelocity, v)
+	u := newUpdate(b, p)
+	u.by(b.Input(InGrads, graph.Float, graph.Shape{graph.Dim(p.FlatSize())}))
+	u.outputs()
 	g, err := b.Graph()
 	if err != nil {
 		return nil, fmt.Errorf("bug: building the update: %w", err)
 	}
 	return g, nil
-}
-
-// clipEpsilon is PyTorch's, which keeps the scale of a zero gradient finite.
-const clipEpsilon = 1e-6
-
-// clipped scales a gradient g down to the norm train.clip, as PyTorch's clip_grad_norm_:
-// g min(1, clip / (norm + 1e-6)).
-func clipped(b *graph.Builder, p *Program, g *graph.Node) *graph.Node {
-	limit := p.Spec.Train.Clip.V
-	if limit == 0 {
-		return g
-	}
-	b.Label("clip")
-	norm := b.Sqrt(b.SumAll(b.Mul(g, g)))
-	return b.Mul(b.Minimum(b.Scalar(1), b.Div(b.Scalar(limit), b.Add(norm, b.Scalar(clipEpsilon)))), g)
-}
-
-// sgd is g += decay w; v = mu v + g; w -= lr (g + mu v), or w -= lr v without
-// Nesterov's form.
-func sgd(b *graph.Builder, p *Program, w, v, lr, g *graph.Node) (next, velocity *graph.Node) {
-	g = clipped(b, p, g)
-	b.Label("update")
-	t := &p.Spec.Train
-	if t.WeightDecay.V != 0 {
-		g = b.Add(g, b.Mul(b.Scalar(t.WeightDecay.V), w))
-	}
-	move := g
-	velocity = g
-	if mu := t.Momentum.V; mu != 0 {
-		velocity = b.Add(b.Mul(b.Scalar(mu), v), g)
-		move = velocity
-		if t.Nesterov.V {
-			move = b.Add(g, b.Mul(b.Scalar(mu), velocity))
-		}
-	}
-	return b.Sub(w, b.Mul(lr, move)), velocity
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/language"
 )
 
@@ -17,6 +18,7 @@ var templates = map[string]string{
 	"blocks.pool.kind":        "name: t\nmodel: {blocks: [attention, pool: WORD, classifier]}\nloss: [disambiguation, attention]\n",
 	"blocks.classifier.link":  "name: t\nmodel: {blocks: [pool: mean, classifier: WORD]}\n",
 	"params.init":             "name: t\nmodel: {params: {C: {shape: [h, k], init: WORDSCALE}}, let: {p: \"softmax(matmul(bag_sum(X), C))\"}}\n",
+	"train.optimizer":         "name: t\nmodel: {blocks: [pool: mean, classifier]}\ntrain: {optimizer: WORD, lr: 0.1, weight_decay: 0.1}\n",
 	"weights.order":           "name: t\nmodel: {blocks: [pool: mean, classifier]}\nweights: {order: WORD}\n",
 }
 
@@ -51,6 +53,11 @@ func TestEveryWordIsLowered(t *testing.T) {
 			if p.Renew != nil {
 				text += p.Renew.Text()
 			}
+			step, err := compile.Step(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text += step.Text()
 			if other := seen[text]; other != "" {
 				t.Errorf("%s: %s is the same as %s", path, word, other)
 			}

@@ -37,7 +37,7 @@ func TrainStep(p *compile.Program, initial []float32, step contract.Step) (*onnx
 	}
 	m.ProducerVersion = step.Version
 	m.Graph.Name = p.Spec.Name.V + " training step"
-	m.DocString = "One training step: feed new_params and new_velocity back as params and velocity, and new_weights as weights of the same bags in the next epoch."
+	m.DocString = "One training step: feed each new state vector, such as new_params, back as the one that it replaces, and new_weights as weights of the same bags in the next epoch."
 	if err := describe(&step, p, g); err != nil {
 		return nil, nil, err
 	}
@@ -71,9 +71,9 @@ func CheckedStep(path string, model *onnxpb.ModelProto, verify func(tmpPath stri
 // describe adds the descriptions of the inputs, outputs and parameters of a step graph.
 func describe(s *contract.Step, p *compile.Program, g *graph.Graph) error {
 	t := &p.Spec.Train
+	s.State = p.StateVectors()
 	s.Size, s.Training = p.FlatSize(), contract.StepTraining{
-		Epochs: t.Epochs.V, Batch: t.Batch.V, LR: t.LR.V, LRSchedule: t.Schedule.V, Momentum: t.Momentum.V,
-		Nesterov: t.Nesterov.V, WeightDecay: t.WeightDecay.V,
+		Epochs: t.Epochs.V, Batch: t.Batch.V, Optimizer: t.Optimizer.V, LR: t.LR.V, LRSchedule: t.Schedule.V,
 		Lambda: p.Spec.Weights.Schedule.V, FirstEpoch: p.Spec.Weights.FirstEpoch.V,
 	}
 	at := 0
@@ -120,7 +120,9 @@ func stepValue(p *compile.Program, name string, n *graph.Node) (contract.StepVal
 // meanings describes the inputs and outputs that all steps have.
 var meanings = map[string]string{
 	compile.InParams:         "all learned parameters, one after the other",
-	compile.InVelocity:       "momentum of the optimiser, laid out as params; zeros before the first step",
+	compile.InVelocity:       "momentum of the optimizer, laid out as params; zeros before the first step",
+	compile.InFirstMoment:    "running mean of the gradients, laid out as params; zeros before the first step",
+	compile.InSecondMoment:   "running mean of the squared gradients, laid out as params; zeros before the first step",
 	compile.InLR:             "learning rate of the step",
 	compile.InBagOf:          "bag of each instance, 0 to B-1, ascending",
 	compile.InCandidates:     "1 for the candidate labels of a bag, else 0",
@@ -132,8 +134,6 @@ var meanings = map[string]string{
 	compile.OutAttention:     "attention scores of the instances, before the update",
 	compile.OutLoss:          "the whole loss, mean over the bags, before the update",
 	compile.OutWeights:       "new label weights of the bags: feed them as weights when the bags come again",
-	compile.OutParams:        "params after the update",
-	compile.OutVelocity:      "velocity after the update",
 }
 
 func meaning(p *compile.Program, name string) string {
@@ -150,6 +150,17 @@ func meaning(p *compile.Program, name string) string {
 		if m.Name == name {
 			return fmt.Sprintf("dropout mask: 0 with probability %g, else %g; all 1 switches dropout off", m.Drop, 1/(1-m.Drop))
 		}
+	}
+	for _, vector := range p.StateVectors() {
+		if name == compile.New(vector) {
+			return vector + " after the update"
+		}
+	}
+	switch t := &p.Spec.Train; name {
+	case compile.InFirstCorrection:
+		return fmt.Sprintf("1 / (1 - %v^n) in the n-th update, from 1, computed in float64", t.Beta1.V)
+	case compile.InSecondCorrection:
+		return fmt.Sprintf("1 / sqrt(1 - %v^n) in the n-th update, from 1, computed in float64", t.Beta2.V)
 	}
 	return meanings[name]
 }

@@ -177,6 +177,40 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
+// Every optimizer has its own defaults, and settings of the base's optimizer do not
+// pass to another one.
+func TestOptimizerDefaults(t *testing.T) {
+	for _, c := range []struct {
+		set                               string
+		lr, momentum, decay, beta2, alpha float64
+		epsilon                           float64
+	}{
+		{"train.epochs=1", 0.01, 0.9, 1e-4, 0, 0, 0},
+		{"train.optimizer=sgd", 0.01, 0.9, 1e-4, 0, 0, 0},
+		{"train.optimizer=adam", 1e-3, 0, 0, 0.999, 0, 1e-8},
+		{"train.optimizer=adamw", 1e-3, 0, 1e-2, 0.999, 0, 1e-8},
+		{"train.optimizer=rmsprop", 1e-2, 0, 0, 0, 0.99, 1e-8},
+		{"train={optimizer: adam, lr: 0.2, weight_decay: 0.3}", 0.2, 0, 0.3, 0.999, 0, 1e-8},
+	} {
+		s, err := Parse("mine.yaml", []byte("name: mine\nextends: demipl\n"), c.set)
+		if err != nil {
+			t.Fatalf("%s: %v", c.set, err)
+		}
+		has := func(key string, v, want float64) {
+			if row := schema.Find(trainRows, key); row.Applies(s) && v != want {
+				t.Errorf("%s: train.%s is %v, want %v", c.set, key, v, want)
+			}
+		}
+		has("lr", s.Train.LR.V, c.lr)
+		has("momentum", s.Train.Momentum.V, c.momentum)
+		has("weight_decay", s.Train.WeightDecay.V, c.decay)
+		has("beta2", s.Train.Beta2.V, c.beta2)
+		has("alpha", s.Train.Alpha.V, c.alpha)
+		has("epsilon", s.Train.Epsilon.V, c.epsilon)
+		checkRoundTrip(t, s)
+	}
+}
+
 func TestPlaces(t *testing.T) {
 	s := mustParse(t, full)
 	for _, c := range []struct {

@@ -34,6 +34,7 @@ func (c *checker) rules() {
 	c.outputRules()
 	c.inModel += len(c.faults) - before
 	c.lossRules()
+	c.optimizerRules()
 	c.equationRules()
 	schema.ResetInapplicable(specRows, c.spec)
 }

@@ -202,12 +202,19 @@ type Weights struct {
 
 // Train holds the settings of the optimiser and the loop.
 type Train struct {
-	Epochs      schema.Int
-	Batch       schema.Int // bags per step
-	Seed        schema.Int
+	Epochs schema.Int
+	Batch  schema.Int // bags per step
+	Seed   schema.Int
+	// Optimizer is "sgd", "adam", "adamw" or "rmsprop". The settings of others have no
+	// meaning.
+	Optimizer   schema.Str
 	LR          schema.Float
-	Momentum    schema.Float
-	Nesterov    schema.Bool
+	Momentum    schema.Float // of sgd and rmsprop
+	Nesterov    schema.Bool  // of sgd
+	Beta1       schema.Float // of adam and adamw
+	Beta2       schema.Float // of adam and adamw
+	Alpha       schema.Float // of rmsprop
+	Epsilon     schema.Float // of adam, adamw and rmsprop
 	WeightDecay schema.Float
 	Clip        schema.Float // largest norm of the gradient; 0: any
 	Schedule    schema.Str   // of the learning rate: "cosine" (to 0, per epoch) or "constant"

@@ -15,6 +15,7 @@ type Batch struct {
 	Epoch      int     // t
 	Epochs     int     // T
 	LR         float64
+	Update     int // number of the update of the parameters, from 1; 0 counts as 1
 }
 
 // Result is the output of one step, from before the update of the parameters.

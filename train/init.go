@@ -34,15 +34,12 @@ var draws = map[string]func(r *rand.Rand) float64{
 	"constant": func(*rand.Rand) float64 { return 1 },
 }
 
-// InitState is the state that training starts from: the drawn parameters, zero
-// velocities and, when the program normalises, the statistics of the bags that
+// InitState is the state that training starts from: the drawn parameters, zeros for the
+// optimiser and, when the program normalises, the statistics of the bags that
 // the spec names (data.normalize). Bags count from 0.
 // It fails only for bags that stay on disk.
 func InitState(p *compile.Program, d *data.Dataset, trainBags []int, seed uint64) (*State, error) {
-	s := &State{Params: InitParams(p, seed), Velocity: map[string][]float32{}}
-	for _, param := range p.Params {
-		s.Velocity[param.Name] = make([]float32, ndarray.Size(param.Shape))
-	}
+	s := &State{Params: InitParams(p, seed)}
 	z, err := Normalization(p.Spec, d, trainBags)
 	if z != nil && p.Normalize {
 		s.Params[compile.ParamMean], s.Params[compile.ParamStd] = z.Mean, z.Std

@@ -43,6 +43,9 @@ func (in *Inputs) Batch(p *compile.Program, b *Batch, n, bags int) error {
 	in.scalar(compile.InLambda, b.Lambda)
 	in.scalar(compile.InEpoch, float64(b.Epoch))
 	in.scalar(compile.InEpochs, float64(b.Epochs))
+	for name, v := range p.UpdateScalars(b.Update) {
+		in.scalar(name, v)
+	}
 	return nil
 }
 

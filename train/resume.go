@@ -16,7 +16,7 @@ import (
 // Prefixes of the arrays in a checkpoint.
 const (
 	arrayParam      = "param/"
-	arrayVelocity   = "velocity/"
+	arrayOptimizer  = "optimizer/" // + name of the vector
 	arrayWeights    = "weights"
 	arrayTrajectory = "trajectory/" // + number of the bag, from 0
 	arrayAttention  = "attention/"  // + epoch + /train/positive and so on
@@ -28,8 +28,8 @@ func (r *Run) save(state *State) error {
 	for name, values := range state.Params {
 		c.Arrays[arrayParam+name] = values
 	}
-	for name, values := range state.Velocity {
-		c.Arrays[arrayVelocity+name] = values
+	for name, values := range state.Optimizer {
+		c.Arrays[arrayOptimizer+name] = values
 	}
 	for _, tr := range r.Trajectories {
 		c.Arrays[arrayTrajectory+strconv.Itoa(tr.Bag-1)] = slices.Concat(tr.Weights...)
@@ -113,12 +113,12 @@ func (r *Run) restore(c *checkpoint) (*State, error) {
 
 // state is that of the engine.
 func (c *checkpoint) state() *State {
-	s := &State{Params: map[string][]float32{}, Velocity: map[string][]float32{}}
+	s := &State{Params: map[string][]float32{}, Optimizer: map[string][]float32{}}
 	for name, values := range c.Arrays {
 		if p, ok := strings.CutPrefix(name, arrayParam); ok {
 			s.Params[p] = values
-		} else if p, ok := strings.CutPrefix(name, arrayVelocity); ok {
-			s.Velocity[p] = values
+		} else if vector, ok := strings.CutPrefix(name, arrayOptimizer); ok {
+			s.Optimizer[vector] = values
 		}
 	}
 	return s

@@ -2,6 +2,7 @@ package train
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/miplc/miplc/compile"
@@ -46,6 +47,10 @@ func (r *Run) Now() *Metrics { return &r.now }
 // Number is t of the schedules for the epoch under way: the spec says from where
 // it counts.
 func (r *Run) Number() int { return r.now.Epoch - 1 + r.Program.Spec.Weights.FirstEpoch.V }
+
+// Update returns the number of the update of the parameters, from 1, that a step of the
+// epoch under way belongs to. Steps count from 1.
+func (r *Run) Update(step int) int { return (r.now.Epoch-1)*r.steps + step }
 
 // Batches are the bags of the steps of the epoch under way.
 func (r *Run) Batches() [][]int { return r.BatchesOf(r.now.Epoch) }
@@ -140,17 +145,23 @@ func (r *Run) checkState(s *State) error {
 	if r.Program.Normalize {
 		s.Params[compile.ParamMean], s.Params[compile.ParamStd] = r.mean, r.std
 	}
+	if err := CheckState(r.Program, s); err != nil {
+		return err
+	}
+	parts, views := []string{"parameter "}, []map[string][]float32{s.Params}
+	for _, name := range r.Program.OptimizerState() {
+		if v := s.Optimizer[name]; v != nil {
+			parts, views = append(parts, "the "+strings.ReplaceAll(name, "_", " ")+" of parameter "), append(views, r.Program.ParamViews(v))
+		}
+	}
 	for _, p := range r.Program.Params {
-		for _, part := range []struct {
-			what   string
-			values []float32
-		}{{"parameter ", s.Params[p.Name]}, {"the velocity of parameter ", s.Velocity[p.Name]}} {
-			if i := firstNonFinite(part.values); i >= 0 {
-				return &NonFiniteError{Epoch: r.done, Set: r.Data.Name, What: part.what + p.Name, Value: float64(part.values[i])}
+		for i, view := range views {
+			if at := firstNonFinite(view[p.Name]); at >= 0 {
+				return &NonFiniteError{Epoch: r.done, Set: r.Data.Name, What: parts[i] + p.Name, Value: float64(view[p.Name][at])}
 			}
 		}
 	}
-	return CheckState(r.Program, s)
+	return nil
 }
 
 // due reports whether a checkpoint is to be written after the epochs done. The

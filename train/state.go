@@ -13,43 +13,45 @@ type State struct {
 	// Params by name, row-major: the learned ones and, when the program
 	// normalises, the statistics compile.ParamMean and compile.ParamStd.
 	Params map[string][]float32
-	// Velocity is the momentum of the optimiser, same shapes as the learned
-	// parameters; one that is missing counts as zero.
-	Velocity map[string][]float32
+	// Optimizer has the vectors [P] of the optimiser by name, see
+	// compile.Program.OptimizerState. A missing one counts as zeros.
+	Optimizer map[string][]float32
 }
 
-// NewState takes the vectors of a step graph apart, and adds the statistics of
-// the normalisation by name. All values are copied.
-func NewState(p *compile.Program, params, velocity []float32, statistics map[string][]float32) *State {
-	s := &State{Params: p.Unflatten(params), Velocity: p.Unflatten(velocity)}
+// NewState makes a state from the vectors of a step graph by name, see
+// compile.Program.StateVectors, and the statistics of the normalisation by name. All
+// values are copied.
+func NewState(p *compile.Program, vectors, statistics map[string][]float32) *State {
+	s := &State{Params: p.Unflatten(vectors[compile.InParams]), Optimizer: map[string][]float32{}}
+	for _, name := range p.OptimizerState() {
+		s.Optimizer[name] = slices.Clone(vectors[name])
+	}
 	for name, v := range statistics {
 		s.Params[name] = slices.Clone(v)
 	}
 	return s
 }
 
-// Flat checks a state and gives it as an engine takes it: the vectors of the step
-// graph, in the order of the program's parameters, and the statistics of the
-// normalisation by name. All values are copied.
-func (s *State) Flat(p *compile.Program) (params, velocity []float32, statistics map[string][]float32, err error) {
+// Flat checks a state and returns it as engines take it: the vectors of the step graph by
+// name, in the order of the program's parameters, and the statistics of the normalisation
+// by name. All values are copied.
+func (s *State) Flat(p *compile.Program) (vectors, statistics map[string][]float32, err error) {
 	if err = CheckState(p, s); err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
-	if params, err = p.Flatten(s.Params); err != nil {
-		return nil, nil, nil, err
+	vectors, statistics = map[string][]float32{}, map[string][]float32{}
+	if vectors[compile.InParams], err = p.Flatten(s.Params); err != nil {
+		return nil, nil, err
 	}
-	for _, q := range p.Params {
-		v := s.Velocity[q.Name]
-		if v == nil {
-			v = make([]float32, ndarray.Size(q.Shape))
+	for _, name := range p.OptimizerState() {
+		if vectors[name] = slices.Clone(s.Optimizer[name]); vectors[name] == nil {
+			vectors[name] = make([]float32, p.FlatSize())
 		}
-		velocity = append(velocity, v...)
 	}
-	statistics = map[string][]float32{}
 	for _, name := range p.Statistics() {
 		statistics[name] = slices.Clone(s.Params[name])
 	}
-	return params, velocity, statistics, nil
+	return vectors, statistics, nil
 }
 
 // CheckState reports the first parameter of the program that a state lacks or
@@ -59,14 +61,16 @@ func CheckState(p *compile.Program, s *State) error {
 		if v, ok := s.Params[name]; !ok || len(v) != want {
 			return fmt.Errorf("the state has %d values of parameter %s, the program needs %d", len(v), name, want)
 		}
-		if v, ok := s.Velocity[name]; ok && len(v) != want {
-			return fmt.Errorf("the state has %d velocities of parameter %s, the program needs %d", len(v), name, want)
-		}
 		return nil
 	}
 	for _, param := range p.Params {
 		if err := check(param.Name, ndarray.Size(param.Shape)); err != nil {
 			return err
+		}
+	}
+	for _, name := range p.OptimizerState() {
+		if v, ok := s.Optimizer[name]; ok && len(v) != p.FlatSize() {
+			return fmt.Errorf("the state has %d values of the vector %s of the optimizer, the program needs %d", len(v), name, p.FlatSize())
 		}
 	}
 	for _, name := range p.Statistics() {

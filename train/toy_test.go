@@ -58,7 +58,8 @@ func toyProgram(d *data.Dataset) *compile.Program {
 	s.Loss = []language.Loss{{Kind: schema.Str{V: "disambiguation"}}, {Kind: schema.Str{V: "equation"}, Name: schema.Str{V: "size"}}}
 	s.Weights.Schedule.V, s.Weights.FirstEpoch.V = "linear", 1
 	s.Train = language.Train{
-		Epochs: schema.Int{V: 6}, Batch: schema.Int{V: 4}, Seed: schema.Int{V: 3}, LR: schema.Float{V: 0.05}, Momentum: schema.Float{V: 0.9},
+		Optimizer: schema.Str{V: "sgd"},
+		Epochs:    schema.Int{V: 6}, Batch: schema.Int{V: 4}, Seed: schema.Int{V: 3}, LR: schema.Float{V: 0.05}, Momentum: schema.Float{V: 0.9},
 		Nesterov: schema.Bool{V: true}, WeightDecay: schema.Float{V: 1e-4}, Schedule: schema.Str{V: "cosine"},
 		EvalEvery: schema.Int{V: 1}, Checkpoint: schema.Int{V: 1},
 	}
@@ -139,8 +140,9 @@ func (e *toyEngine) Step(b *train.Batch) (*train.Result, error) {
 		}
 	}
 	r.Terms = map[string]float64{"disambiguation": r.Loss, "size": float64(len(b.BagOf))}
+	velocities := e.p.ParamViews(e.s.Optimizer[compile.InVelocity])
 	for _, param := range e.p.Params {
-		values, v := e.s.Params[param.Name], e.s.Velocity[param.Name]
+		values, v := e.s.Params[param.Name], velocities[param.Name]
 		for i, g := range grad[param.Name] {
 			v[i] = 0.9*v[i] + g
 			values[i] -= float32(b.LR) * (g + 0.9*v[i])
@@ -172,16 +174,19 @@ func (e *toyEngine) State() (*train.State, error) { return cloneState(e.s), nil 
 
 func (e *toyEngine) SetState(s *train.State) error {
 	e.s = cloneState(s)
+	if e.s.Optimizer[compile.InVelocity] == nil {
+		e.s.Optimizer[compile.InVelocity] = make([]float32, e.p.FlatSize())
+	}
 	return train.CheckState(e.p, s)
 }
 
 func cloneState(s *train.State) *train.State {
-	c := &train.State{Params: map[string][]float32{}, Velocity: map[string][]float32{}}
+	c := &train.State{Params: map[string][]float32{}, Optimizer: map[string][]float32{}}
 	for name, v := range s.Params {
 		c.Params[name] = append([]float32(nil), v...)
 	}
-	for name, v := range s.Velocity {
-		c.Velocity[name] = append([]float32(nil), v...)
+	for name, v := range s.Optimizer {
+		c.Optimizer[name] = append([]float32(nil), v...)
 	}
 	return c
 }
@@ -265,8 +270,9 @@ func bits(r *train.Report) string {
 		b.WriteByte('\n')
 	}
 	for _, name := range []string{"Wc", "bc", compile.ParamMean, compile.ParamStd} {
-		fmt.Fprintf(&b, "%s %x %x\n", name, r.State.Params[name], r.State.Velocity[name])
+		fmt.Fprintf(&b, "%s %x\n", name, r.State.Params[name])
 	}
+	fmt.Fprintf(&b, "%x\n", r.State.Optimizer[compile.InVelocity])
 	fmt.Fprintf(&b, "%x\n%v\n%x\n%x\n", r.Weights, r.Detail.Confusion, r.Attention, r.Trajectories)
 	return b.String()
 }

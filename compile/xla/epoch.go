@@ -12,10 +12,10 @@ import (
 // jobs at once. The dataset is an input: the caller copies it to the device once.
 //
 // Inputs are those of scan.go (without InMean and InStd if the program does not normalise),
-// compile.InParams and compile.InVelocity [Jobs, P], compile.InLR and compile.InTermWeight...
-// [Jobs, 1], and compile.InLambda, compile.InEpoch, compile.InEpochs [1]. Outputs are
-// compile.InParams, compile.InVelocity and OutTrace of width EpochWidth: for each job the loss, its
-// terms, and the new label weights [Batch, k] of the bags of the step. A job without a bag in a
+// the state vectors [Jobs, P] (compile.Program.StateVectors), compile.InLR and
+// compile.InTermWeight... [Jobs, 1], StepScalars [Steps, Jobs, 1], and compile.InLambda,
+// compile.InEpoch, compile.InEpochs [1]. Outputs are the state vectors and OutTrace of width
+// EpochWidth: for each job the loss, its terms, and the new label weights [Batch, k] of the bags of the step. A job without a bag in a
 // step keeps its state and records zeros.
 func (m *Model) Epoch(backend compute.Backend, l Layout) (program *Program, err error) {
 	defer target.Catch(&err, "compiling the epoch")
@@ -24,8 +24,10 @@ func (m *Model) Epoch(backend compute.Backend, l Layout) (program *Program, err 
 	k, size := m.Signature.Classes, m.FlatSize()
 	s.state(InSets, floats(l.Jobs, l.Bags, k))
 	s.state(InOldWeights, floats(l.Jobs, l.Bags, k))
-	s.state(compile.InParams, floats(l.Jobs, size))
-	s.state(compile.InVelocity, floats(l.Jobs, size))
+	vectors := m.StateVectors()
+	for _, name := range vectors {
+		s.state(name, floats(l.Jobs, size))
+	}
 	s.trace(m.EpochWidth(l))
 	for _, mask := range m.Masks {
 		s.state(InMask+mask.Name, bytes(append([]int{l.Steps, l.Jobs}, mask.Shape.Concrete(l.N, l.Batch)...)...))
@@ -37,6 +39,9 @@ func (m *Model) Epoch(backend compute.Backend, l Layout) (program *Program, err 
 	for _, name := range scalars {
 		s.state(name, floats(l.Jobs, 1))
 	}
+	for _, name := range m.StepScalars() {
+		s.state(name, floats(l.Steps, l.Jobs, 1))
+	}
 	var shared []string
 	for _, name := range []string{compile.InLambda, compile.InEpoch, compile.InEpochs} {
 		if m.step.Input(name) != nil {
@@ -46,7 +51,7 @@ func (m *Model) Epoch(backend compute.Backend, l Layout) (program *Program, err 
 	}
 	return s.loop(func(e *emitter, step tensor, in map[string]tensor) map[string]tensor {
 		return m.trainStep(e, l, step, in, scalars, shared)
-	}, compile.InParams, compile.InVelocity, OutTrace), nil
+	}, append(vectors, OutTrace)...), nil
 }
 
 // EpochWidth returns the last size of OutTrace of Epoch.
@@ -62,8 +67,12 @@ func (m *Model) trainStep(e *emitter, l Layout, step tensor, in map[string]tenso
 		compile.InBagOf:      jobs(b.bagOf),
 		compile.InCandidates: jobs(e.perBag(l, b, in[InSets])),
 		compile.InWeights:    jobs(e.perBag(l, b, in[InOldWeights])),
-		compile.InParams:     jobs(in[compile.InParams]),
-		compile.InVelocity:   jobs(in[compile.InVelocity]),
+	}
+	for _, name := range m.StateVectors() {
+		bound[name] = jobs(in[name])
+	}
+	for _, name := range m.StepScalars() {
+		bound[name] = jobs(e.step(in[name], step))
 	}
 	for _, mask := range m.Masks {
 		kept := e.convert(e.step(in[InMask+mask.Name], step), dtypes.Float32)
@@ -82,11 +91,11 @@ func (m *Model) trainStep(e *emitter, l Layout, step tensor, in map[string]tenso
 	}
 	parts = append(parts, out[compile.OutWeights])
 	active := e.reshape(b.active, l.Jobs, 1)
-	return map[string]tensor{
-		compile.InParams:   e.where(active, e.plain(out[compile.OutParams]), in[compile.InParams]),
-		compile.InVelocity: e.where(active, e.plain(out[compile.OutVelocity]), in[compile.InVelocity]),
-		OutTrace:           e.record(in[OutTrace], step, b.active, parts...),
+	changed := map[string]tensor{OutTrace: e.record(in[OutTrace], step, b.active, parts...)}
+	for _, name := range m.StateVectors() {
+		changed[name] = e.where(active, e.plain(out[compile.New(name)]), in[name])
 	}
+	return changed
 }
 
 // Forward returns the program that predicts bags with the parameters of each job. Inputs are those

@@ -2,6 +2,8 @@ package xla
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
@@ -52,3 +54,7 @@ func (m *Model) MaskBytes(l Layout) (n int) {
 	}
 	return n
 }
+
+// StepScalars returns the names of the inputs of a step that change from step to step, see
+// compile.Program.UpdateScalars.
+func (m *Model) StepScalars() []string { return slices.Sorted(maps.Keys(m.UpdateScalars(1))) }

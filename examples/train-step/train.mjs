@@ -28,14 +28,13 @@ export async function train(base, print) {
     return new ort.Tensor(type, new types[type](values, offset, count), shape);
   };
   const initial = new Float32Array(await bytes(`${base}/${layout.initial.file}`));
-  let params = new ort.Tensor("float32", initial, [layout.size]);
-  let velocity = new ort.Tensor("float32", new Float32Array(layout.size), [layout.size]);
+  const state = {}; // the parameters, and vectors of the optimizer, which start as zeros
+  for (const name of layout.state) state[name] = new ort.Tensor("float32", name === "params" ? initial : new Float32Array(layout.size), [layout.size]);
   for (const [i, s] of sample.steps.entries()) {
-    const feeds = { params, velocity };
+    const feeds = { ...state };
     for (const [name, t] of Object.entries(s.inputs)) feeds[name] = tensor(t);
     const out = await step.run(feeds);
-    params = out.new_params;
-    velocity = out.new_velocity;
+    for (const name of layout.state) state[name] = out[`new_${name}`];
     print(`step ${i + 1} loss ${out.loss.data[0].toFixed(8)}`);
   }
 }

@@ -23,16 +23,17 @@ def tensor(t):
     return np.frombuffer(values, t["type"], count, t["offset"]).reshape(t["shape"])
 
 
-params = np.fromfile(build / layout["initial"]["file"], "<f4")
-velocity = np.zeros_like(params)
+# The parameters, and vectors of the optimizer, which start as zeros.
+state = {name: np.zeros(layout["size"], "<f4") for name in layout["state"]}
+state["params"] = np.fromfile(build / layout["initial"]["file"], "<f4")
 outputs = [o["name"] for o in layout["outputs"]]
 for i, s in enumerate(sample["steps"]):
     batch = {name: tensor(t) for name, t in s["inputs"].items()}
-    out = dict(zip(outputs, step.run(outputs, {"params": params, "velocity": velocity, **batch})))
-    params, velocity = out["new_params"], out["new_velocity"]
+    out = dict(zip(outputs, step.run(outputs, {**state, **batch})))
+    state = {name: out["new_" + name] for name in state}
     print(f"step {i + 1} loss {out['loss']:.8f}")
 
 # Each parameter is a window of the flat vector.
 p = layout["params"][0]
-first = params[p["offset"]:][: int(np.prod(p["shape"]))].reshape(p["shape"])
+first = state["params"][p["offset"]:][: int(np.prod(p["shape"]))].reshape(p["shape"])
 print(f"{p['name']} {list(first.shape)} now has the norm {np.linalg.norm(first):.4f}", file=sys.stderr)

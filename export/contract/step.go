@@ -23,13 +23,14 @@ type Step struct {
 	SpecSHA256 string `json:"-"` // KeySpecHash
 	Seed       uint64 `json:"-"` // of the initial parameters: KeySeed
 
-	Params  []StepParam `json:"params"`  // layout of params, velocity and their new values
+	Params  []StepParam `json:"params"`  // layout of the vectors of State and their new values
 	Size    int         `json:"size"`    // elements of such a vector
+	State   []string    `json:"state"`   // inputs of Size elements that the outputs new_NAME replace: params, and vectors that start as zeros
 	Initial StepInitial `json:"initial"` // values to start from
 	Inputs  []StepValue `json:"inputs"`
 	Outputs []StepValue `json:"outputs"`
-	// Training has the training settings of the spec. Momentum and weight decay are part of the
-	// graph; the caller applies the others.
+	// Training has the training settings of the spec. The settings of the optimizer are part of
+	// the graph; the caller applies the others.
 	Training StepTraining `json:"training"`
 }
 
@@ -44,7 +45,7 @@ type StepParam struct {
 
 // StepInitial is the file of the initial parameters, in the folder of the model.
 type StepInitial struct {
-	File   string `json:"file"`   // float32, little-endian, in the layout of Params; the velocity starts at 0
+	File   string `json:"file"`   // float32, little-endian, in the layout of Params
 	SHA256 string `json:"sha256"` // of the file
 }
 
@@ -59,15 +60,13 @@ type StepValue struct {
 
 // StepTraining is the train and weights sections of the spec.
 type StepTraining struct {
-	Epochs      int     `json:"epochs"` // T
-	Batch       int     `json:"batch"`  // bags per step
-	LR          float64 `json:"lr"`     // of the first epoch
-	LRSchedule  string  `json:"lr_schedule"`
-	Momentum    float64 `json:"momentum"`
-	Nesterov    bool    `json:"nesterov"`
-	WeightDecay float64 `json:"weight_decay"`
-	Lambda      string  `json:"lambda_schedule"` // linear (T-t)/T, progressive 0, averaging 1
-	FirstEpoch  int     `json:"first_epoch"`     // number t of the first epoch
+	Epochs     int     `json:"epochs"` // T
+	Batch      int     `json:"batch"`  // bags per step
+	Optimizer  string  `json:"optimizer"`
+	LR         float64 `json:"lr"` // of the first epoch
+	LRSchedule string  `json:"lr_schedule"`
+	Lambda     string  `json:"lambda_schedule"` // linear (T-t)/T, progressive 0, averaging 1
+	FirstEpoch int     `json:"first_epoch"`     // number t of the first epoch
 }
 
 // Extent is one size of a shape: a symbol, or a number if Symbol is empty.

@@ -134,6 +134,9 @@ func (d *draw) train() {
 	d.line("  weight_decay: %s", d.one("0.0", "0.0001", "0.01"))
 	d.line("  schedule: %s", d.one("cosine", "constant"))
 	d.line("  eval_every: %d", d.between(1, 2))
+	if d.chance(0.3) {
+		d.line("  clip: %s", d.number(0.1, 1))
+	}
 }
 
 func (d *draw) export() {

@@ -76,7 +76,7 @@ func sameState(t *testing.T, what string, a, b *train.State) {
 	for name, v := range a.Params {
 		sameBits(t, what+": "+name, v, b.Params[name])
 	}
-	for name, v := range a.Velocity {
-		sameBits(t, what+": velocity of "+name, v, b.Velocity[name])
+	for name, v := range a.Optimizer {
+		sameBits(t, what+": "+name, v, b.Optimizer[name])
 	}
 }

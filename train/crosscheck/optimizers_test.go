@@ -1,16 +1,25 @@
 package crosscheck_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"math"
 	"testing"
 
+	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/traintest"
+	"github.com/miplc/miplc/train/xla/pjrt/pjrttest"
 )
 
 // optimizers are settings of the update of the parameters, which every engine computes alike.
 var optimizers = [][]string{
 	{"train.clip=0.2"},
 	{"train.clip=0.2", "train.momentum=0", "train.weight_decay=0.1"},
+	{"train.optimizer=adam", "train.lr=0.01", "train.weight_decay=0.01"},
+	{"train.optimizer=adamw", "train.lr=0.01", "train.weight_decay=0.1", "train.beta1=0.8", "train.clip=0.5"},
+	{"train.optimizer=rmsprop", "train.lr=0.003"},
+	{"train.optimizer=rmsprop", "train.lr=0.003", "train.momentum=0.9", "train.weight_decay=0.01", "train.alpha=0.9"},
 }
 
 // Every update agrees with the interpreter's over twenty steps, of one bag and of three.
@@ -30,4 +39,65 @@ func TestOptimizers(t *testing.T) {
 		compareTrajectories(t, "images", p, list, w, 1e-5, 3, 1, [][]int{{2, 1, 3}})
 	}
 	logWorst(t, w)
+}
+
+// trainings are settings of the loop around the updates.
+var trainings = []string{
+	"{epochs: 4, batch: 4, optimizer: adam, lr: 0.01, clip: 1}",
+}
+
+// Whole trainings of every trainer follow the interpreter, and go on after an interruption
+// to the same bits.
+func TestTrainingsWithOptimizers(t *testing.T) {
+	t.Parallel()
+	for _, settings := range trainings {
+		o := options(t, "extends: quickstart\nname: features\ndata: {generated: {bags: 60}}\ntrain: "+settings+"\n")
+		want := reference().train(t, o)
+		for _, m := range engines(t) {
+			got := m.train(t, o)
+			for i, w := range want.Metrics {
+				if g := got.Metrics[i]; g.LR != w.LR || math.Abs(g.Loss-w.Loss) > pjrttest.Tolerance(1e-4) {
+					t.Errorf("%s: %s has loss %v at rate %v in epoch %d, want %v at %v", settings, m.name, g.Loss, g.LR, i+1, w.Loss, w.LR)
+				}
+			}
+			resumed := m.interrupted(t, o, 2)
+			sameState(t, settings+": "+m.name+" resumed", got.State, resumed.State)
+		}
+	}
+}
+
+// interrupted trains a trial, ends it after an epoch and
+// resumes it.
+func (m maker) interrupted(t *testing.T, o *train.Trial, epoch int) *train.Report {
+	t.Helper()
+	own := *o
+	own.Dir = t.TempDir()
+	by := m.by
+	if by == nil {
+		by = &train.Steps{New: m.make}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	_, err := train.One(ctx, by, &own, train.Options{Observer: &stopper{epoch: epoch, stop: cancel}})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("%s: an interrupted training gives %v", m.name, err)
+	}
+	r, err := train.One(context.Background(), by, &own, train.Options{Resume: true})
+	if err != nil || r.Resumed != epoch {
+		t.Fatalf("%s: %v after a resumption", m.name, err)
+	}
+	return r
+}
+
+// stopper ends a training after an epoch.
+type stopper struct {
+	train.Silent
+	epoch int
+	stop  func()
+}
+
+func (s *stopper) Epoch(m train.Metrics, _ train.Progress) {
+	if m.Epoch == s.epoch {
+		s.stop()
+	}
 }

@@ -1,6 +1,7 @@
 package crosscheck_test
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -120,7 +121,12 @@ func (e *amongRuns) Step(b *train.Batch) (*train.Result, error) {
 	values := map[string][]float32{
 		compile.InInstances: b.Instances, compile.InCandidates: b.Candidates, compile.InWeights: b.Weights,
 		compile.InLR: {float32(b.LR)}, compile.InLambda: {float32(b.Lambda)}, compile.InEpoch: {float32(b.Epoch)}, compile.InEpochs: {float32(b.Epochs)},
-		compile.InParams: e.state[compile.InParams], compile.InVelocity: e.state[compile.InVelocity],
+	}
+	for name, v := range e.prog.UpdateScalars(b.Update) {
+		values[name] = []float32{float32(v)}
+	}
+	for _, name := range e.prog.StateVectors() {
+		values[name] = e.state[name]
 	}
 	for name, v := range b.Masks {
 		values[name] = v
@@ -132,7 +138,9 @@ func (e *amongRuns) Step(b *train.Batch) (*train.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.state[compile.InParams], e.state[compile.InVelocity] = out[compile.OutParams], out[compile.OutVelocity]
+	for _, name := range e.prog.StateVectors() {
+		e.state[name] = out[compile.New(name)]
+	}
 	r := &train.Result{Loss: float64(out[compile.OutLoss][0]), Terms: map[string]float64{},
 		Probabilities: out[compile.OutProbabilities], Attention: out[compile.OutAttention], Weights: out[compile.OutWeights]}
 	for name, v := range out {
@@ -159,15 +167,15 @@ func (e *amongRuns) State() (*train.State, error) {
 	for _, name := range e.prog.Statistics() {
 		statistics[name] = e.state[name]
 	}
-	return train.NewState(e.prog, e.state[compile.InParams], e.state[compile.InVelocity], statistics), nil
+	return train.NewState(e.prog, e.state, statistics), nil
 }
 
 // SetState implements train.Engine.
 func (e *amongRuns) SetState(s *train.State) error {
-	params, velocity, state, err := s.Flat(e.prog)
+	vectors, statistics, err := s.Flat(e.prog)
 	if err == nil {
-		e.state = state
-		state[compile.InParams], state[compile.InVelocity] = params, velocity
+		e.state = vectors
+		maps.Copy(e.state, statistics)
 	}
 	return err
 }

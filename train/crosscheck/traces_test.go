@@ -152,7 +152,7 @@ func TestPyTorchTraces(t *testing.T) {
 				e := m.started(t, p, &train.State{Params: tr.Start})
 				defer e.Close()
 				for i, b := range tr.batches(p) {
-					if err := tr.checkStep(e, &tr.Steps[i], b); err != nil {
+					if err := tr.checkStep(p, e, &tr.Steps[i], b); err != nil {
 						t.Fatalf("step %d: %v", i+1, err)
 					}
 				}
@@ -161,7 +161,7 @@ func TestPyTorchTraces(t *testing.T) {
 	}
 }
 
-func (tr *trace) checkStep(e train.Engine, want *step, b *train.Batch) error {
+func (tr *trace) checkStep(p *compile.Program, e train.Engine, want *step, b *train.Batch) error {
 	got, err := e.Step(b)
 	if err != nil {
 		return err
@@ -207,8 +207,9 @@ func (tr *trace) checkStep(e train.Engine, want *step, b *train.Batch) error {
 	for _, v := range want.Velocity {
 		floor = math.Max(floor, 1e-2*largest(v))
 	}
+	velocity := p.ParamViews(state.Optimizer[compile.InVelocity])
 	for name, v := range want.Velocity {
-		if err := compareTo("velocity of "+name, state.Velocity[name], v, math.Max(floor, largest(v))); err != nil {
+		if err := compareTo("velocity of "+name, velocity[name], v, math.Max(floor, largest(v))); err != nil {
 			return err
 		}
 	}

@@ -95,7 +95,9 @@ func (e *stepwise) Step(b *train.Batch) (*train.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.state[compile.InParams], e.state[compile.InVelocity] = out[compile.OutParams], out[compile.OutVelocity]
+	for _, name := range e.prog.StateVectors() {
+		e.state[name] = out[compile.New(name)]
+	}
 	ofBags := b.Bags * e.prog.Signature.Classes
 	r := &train.Result{Loss: float64(out[compile.OutLoss][0]), Terms: map[string]float64{},
 		Probabilities: out[compile.OutProbabilities][:ofBags], Attention: out[compile.OutAttention][:len(b.BagOf)], Weights: out[compile.OutWeights][:ofBags]}
@@ -122,18 +124,19 @@ func (e *stepwise) Predict(instances []float32, bagOf []int, bags int) (probabil
 
 // State implements train.Engine.
 func (e *stepwise) State() (*train.State, error) {
-	statistics := maps.Clone(e.state)
-	delete(statistics, compile.InParams)
-	delete(statistics, compile.InVelocity)
-	return train.NewState(e.prog, e.state[compile.InParams], e.state[compile.InVelocity], statistics), nil
+	statistics := map[string][]float32{}
+	for _, name := range e.prog.Statistics() {
+		statistics[name] = e.state[name]
+	}
+	return train.NewState(e.prog, e.state, statistics), nil
 }
 
 // SetState implements train.Engine.
 func (e *stepwise) SetState(s *train.State) error {
-	params, velocity, state, err := s.Flat(e.prog)
+	vectors, statistics, err := s.Flat(e.prog)
 	if err == nil {
-		e.state = state
-		state[compile.InParams], state[compile.InVelocity] = params, velocity
+		e.state = vectors
+		maps.Copy(e.state, statistics)
 	}
 	return err
 }

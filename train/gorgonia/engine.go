@@ -15,16 +15,17 @@ import (
 
 // Engine trains one program. It is not safe for concurrent use.
 type Engine struct {
-	program                     *compile.Program
-	params, velocity, gradients []float32                 // [P], in the order of the program
-	values, grads               [][]float32               // the same of each parameter, in memory of its own, on whose alignment rounding depends
-	shared                      *lowering.Params[float32] // all that machines share, by name; the statistics too
-	training                    *machines
-	update                      *lowering.Machine[float32]
-	renew                       *machines // label weights after the step; nil where training gives them
-	infer                       *machines
-	result                      train.Result
-	terms                       []string // names of the loss terms
+	program       *compile.Program
+	state         map[string][]float32      // vectors [P] by name, see compile.Program.StateVectors
+	gradients     []float32                 // [P]
+	values, grads [][]float32               // the same of each parameter, in memory of its own, on whose alignment rounding depends
+	shared        *lowering.Params[float32] // all that machines share, by name; the statistics too
+	training      *machines
+	update        *lowering.Machine[float32]
+	renew         *machines // label weights after the step; nil where training gives them
+	infer         *machines
+	result        train.Result
+	terms         []string // names of the loss terms
 }
 
 var _ train.Engine = (*Engine)(nil)
@@ -35,7 +36,7 @@ var _ train.Engine = (*Engine)(nil)
 func New(p *compile.Program, params map[string][]float32) (*Engine, error) {
 	e := &Engine{program: p, shared: lowering.NewParams[float32](), result: train.Result{Terms: map[string]float64{}}}
 	size := p.FlatSize()
-	e.params, e.velocity, e.gradients = make([]float32, size), make([]float32, size), make([]float32, size)
+	e.gradients, e.state = make([]float32, size), map[string][]float32{}
 	grads := map[string][]float32{}
 	for _, q := range p.Params {
 		value, gradient := make([]float32, ndarray.Size(q.Shape)), make([]float32, ndarray.Size(q.Shape))
@@ -43,9 +44,11 @@ func New(p *compile.Program, params map[string][]float32) (*Engine, error) {
 		e.shared.Add(q.Name, q.Shape, value)
 		grads[q.Name] = gradient
 	}
-	for name, v := range map[string][]float32{compile.InParams: e.params, compile.InVelocity: e.velocity, compile.InGrads: e.gradients} {
-		e.shared.Add(name, []int{size}, v)
+	for _, name := range p.StateVectors() {
+		e.state[name] = make([]float32, size)
+		e.shared.Add(name, []int{size}, e.state[name])
 	}
+	e.shared.Add(compile.InGrads, []int{size}, e.gradients)
 	for _, name := range p.Statistics() {
 		e.shared.Add(name, p.Signature.Instance, make([]float32, ndarray.Size(p.Signature.Instance)))
 	}
@@ -96,8 +99,10 @@ func (e *Engine) Step(b *train.Batch) (*train.Result, error) {
 	if err := e.update.Run(lowering.Inputs[float32]{Floats: e.training.inputs.Floats}); err != nil {
 		return nil, err
 	}
-	params, velocity := e.update.Output(compile.OutParams), e.update.Output(compile.OutVelocity)
-	e.set(params, velocity)
+	for name, v := range e.state {
+		copy(v, e.update.Output(compile.New(name)))
+	}
+	e.spread()
 	if e.renew == nil {
 		return r, nil
 	}
@@ -137,33 +142,34 @@ func (e *Engine) Predict(instances []float32, bagOf []int, bags int) (probabilit
 	return probabilities, attention, nil
 }
 
-// State copies the parameters, statistics and velocities out.
+// State copies the parameters, the statistics and the state of the optimiser out.
 func (e *Engine) State() (*train.State, error) {
 	statistics := map[string][]float32{}
 	for _, name := range e.program.Statistics() {
 		statistics[name] = e.shared.Data(name)
 	}
-	return train.NewState(e.program, e.params, e.velocity, statistics), nil
+	return train.NewState(e.program, e.state, statistics), nil
 }
 
-// SetState puts a state in; velocities that are missing become zero.
+// SetState puts a state in; vectors of the optimiser that are missing become zero.
 func (e *Engine) SetState(s *train.State) error {
-	params, velocity, statistics, err := s.Flat(e.program)
+	vectors, statistics, err := s.Flat(e.program)
 	if err != nil {
 		return err
 	}
-	e.set(params, velocity)
+	for name, v := range vectors {
+		copy(e.state[name], v)
+	}
+	e.spread()
 	for name, v := range statistics {
 		copy(e.shared.Data(name), v)
 	}
 	return nil
 }
 
-// set puts parameters and velocity in.
-func (e *Engine) set(params, velocity []float32) {
-	copy(e.params, params)
-	copy(e.velocity, velocity)
-	flat := e.params
+// spread copies the flat vector of parameters to the memory of each.
+func (e *Engine) spread() {
+	flat := e.state[compile.InParams]
 	for _, value := range e.values {
 		flat = flat[copy(value, flat):]
 	}

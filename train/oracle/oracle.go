@@ -19,7 +19,7 @@ import (
 type Engine struct {
 	program       *compile.Program
 	step, predict *graph.Graph
-	state         map[string]*graph.Tensor // compile.InParams and compile.InVelocity, [P]
+	state         map[string]*graph.Tensor // compile.Program.StateVectors, [P]
 	statistics    map[string][]float32     // of the normalisation
 	inputs        train.Inputs
 }
@@ -63,7 +63,9 @@ func (e *Engine) Step(b *train.Batch) (*train.Result, error) {
 			r.Terms[term] = v.Data[0]
 		}
 	}
-	e.state[compile.InParams], e.state[compile.InVelocity] = out[compile.OutParams], out[compile.OutVelocity]
+	for _, name := range e.program.StateVectors() {
+		e.state[name] = out[compile.New(name)]
+	}
 	return r, nil
 }
 
@@ -103,17 +105,22 @@ func (e *Engine) Params() []float64 { return e.state[compile.InParams].Data }
 
 // State rounds the state to float32.
 func (e *Engine) State() (*train.State, error) {
-	return train.NewState(e.program, ndarray.Convert[float32](e.state[compile.InParams].Data), ndarray.Convert[float32](e.state[compile.InVelocity].Data), e.statistics), nil
+	vectors := map[string][]float32{}
+	for name, v := range e.state {
+		vectors[name] = ndarray.Convert[float32](v.Data)
+	}
+	return train.NewState(e.program, vectors, e.statistics), nil
 }
 
 // SetState puts a state in.
 func (e *Engine) SetState(s *train.State) error {
-	params, velocity, statistics, err := s.Flat(e.program)
+	vectors, statistics, err := s.Flat(e.program)
 	if err != nil {
 		return err
 	}
-	size := []int{len(params)}
-	e.state = map[string]*graph.Tensor{compile.InParams: graph.NewTensor(size, ndarray.Convert[float64](params)...), compile.InVelocity: graph.NewTensor(size, ndarray.Convert[float64](velocity)...)}
-	e.statistics = statistics
+	e.state, e.statistics = map[string]*graph.Tensor{}, statistics
+	for name, v := range vectors {
+		e.state[name] = graph.NewTensor([]int{len(v)}, ndarray.Convert[float64](v)...)
+	}
 	return nil
 }

@@ -29,6 +29,7 @@ func TestPlainMomentum(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec := &language.Spec{}
+	spec.Train.Optimizer.V = "sgd"
 	spec.Train.Momentum.V, spec.Train.WeightDecay.V = 0.5, 0.25
 	e, err := oracle.New(&compile.Program{Spec: spec, Train: g, Infer: g,
 		Signature: compile.Signature{Instance: []int{1}, Classes: 1}, Params: []compile.Param{{Name: "w", Shape: []int{1}}}})

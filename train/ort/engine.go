@@ -3,9 +3,9 @@
 package ort
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/miplc/miplc/compile"
@@ -15,7 +15,7 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// Engine implements train.Engine. Parameters and velocity live twice: a step
+// Engine implements train.Engine. Parameters and the state of the optimiser exist twice: a step
 // reads one copy and writes the other, so nothing is copied between steps.
 //
 // Bags of features take the whole step as one graph, in a form for one bag and
@@ -30,7 +30,7 @@ type Engine struct {
 	manyBags *session
 	bagwise  *bagwise // nil: whole steps
 
-	copies     [2]values // parameters and velocity, flat, and each parameter within
+	copies     [2]values // state vectors of the step, and each parameter within the flat one
 	current    int       // the copy that holds the newest values
 	statistics values    // of the normalisation, one row
 	scalars    values    // inputs lr, lambda, epoch, epochs: [1]
@@ -78,15 +78,18 @@ func (e *Engine) allocate() error {
 	size := e.prog.FlatSize()
 	for i := range e.copies {
 		e.copies[i] = values{}
-		if err := cmp.Or(e.copies[i].add(compile.InParams, size), e.copies[i].add(compile.InVelocity, size)); err != nil {
-			return err
+		for _, name := range e.prog.StateVectors() {
+			if err := e.copies[i].add(name, size); err != nil {
+				return err
+			}
 		}
 		if err := e.copies[i].cut(e.prog, "", e.copies[i].floats(compile.InParams)); err != nil {
 			return err
 		}
 	}
 	e.scalars = values{}
-	for _, name := range []string{compile.InLR, compile.InLambda, compile.InEpoch, compile.InEpochs} {
+	names := []string{compile.InLR, compile.InLambda, compile.InEpoch, compile.InEpochs}
+	for _, name := range slices.AppendSeq(names, maps.Keys(e.prog.UpdateScalars(1))) {
 		if err := e.scalars.add(name, 1); err != nil {
 			return err
 		}
@@ -99,8 +102,16 @@ func (e *Engine) allocate() error {
 // copied are the values with which a session reads copy i of the parameters and
 // writes the other.
 func (e *Engine) copied(i int) []values {
-	next := e.copies[1-i]
-	return []values{e.copies[i], {compile.OutParams: next[compile.InParams], compile.OutVelocity: next[compile.InVelocity]}, e.scalars, e.statistics}
+	return []values{e.copies[i], renewed(e.prog, e.copies[1-i]), e.scalars, e.statistics}
+}
+
+// renewed returns state vectors by the names of the outputs that replace them.
+func renewed(p *compile.Program, vectors values) values {
+	outputs := values{}
+	for _, name := range p.StateVectors() {
+		outputs[compile.New(name)] = vectors[name]
+	}
+	return outputs
 }
 
 // openInfer opens the inference graph, with room for the statistics that it takes.
@@ -172,6 +183,9 @@ func (e *Engine) Step(b *train.Batch) (*train.Result, error) {
 	} {
 		e.scalars.floats(name)[0] = float32(v)
 	}
+	for name, v := range e.prog.UpdateScalars(b.Update) {
+		e.scalars.floats(name)[0] = float32(v)
+	}
 	run := e.runWhole
 	if e.bagwise != nil {
 		run = e.runBagwise
@@ -237,21 +251,25 @@ func (e *Engine) clearTerms() {
 
 // State implements train.Engine.
 func (e *Engine) State() (*train.State, error) {
-	statistics, now := map[string][]float32{}, e.copies[e.current]
+	statistics, vectors := map[string][]float32{}, map[string][]float32{}
 	for name := range e.statistics {
 		statistics[name] = e.statistics.floats(name)
 	}
-	return train.NewState(e.prog, now.floats(compile.InParams), now.floats(compile.InVelocity), statistics), nil
+	for _, name := range e.prog.StateVectors() {
+		vectors[name] = e.copies[e.current].floats(name)
+	}
+	return train.NewState(e.prog, vectors, statistics), nil
 }
 
 // SetState implements train.Engine.
 func (e *Engine) SetState(s *train.State) error {
-	params, velocity, statistics, err := s.Flat(e.prog)
+	vectors, statistics, err := s.Flat(e.prog)
 	if err != nil {
 		return err
 	}
-	copy(e.copies[e.current].floats(compile.InParams), params)
-	copy(e.copies[e.current].floats(compile.InVelocity), velocity)
+	for name, v := range vectors {
+		copy(e.copies[e.current].floats(name), v)
+	}
 	for name, v := range statistics {
 		copy(e.statistics.floats(name), v)
 	}

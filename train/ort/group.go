@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -24,11 +25,10 @@ type group struct {
 	steps   map[int]*runsSession // by the number of bags of a batch
 	predict *runsSession
 
-	// Of each run, by its place. params and velocity are out of date while it has a seat.
-	params, velocity [][]float32
-	statistics       []map[string][]float32
-	normalized       [][]float32 // all instances of its data set; nil: each batch is normalised
-	real, lowest     []float32   // see fillMasks
+	// Of each run, by its place. vectors, by name, are out of date while it has a seat.
+	vectors, statistics []map[string][]float32
+	normalized          [][]float32 // all instances of its data set; nil: each batch is normalised
+	real, lowest        []float32   // see fillMasks
 
 	seats *seats
 }
@@ -37,7 +37,7 @@ type group struct {
 // the group wait for, or of all.
 type seats struct {
 	runs     []*train.Run // by their index in the tensors
-	copies   [2]values    // parameters and velocity [runs, P]: a step reads one and writes the other
+	copies   [2]values    // state vectors [runs, P]: a step reads one copy and writes the other
 	current  int          // the copy with the newest values
 	settings values       // of the epoch, [runs, 1], and statistics [runs, 1, d]
 	batches  map[*runsSession]*batch
@@ -52,11 +52,11 @@ type batch struct {
 
 // SetStates implements train.Executor.
 func (g *group) SetStates(list []*train.State) error {
-	g.params, g.velocity = make([][]float32, len(list)), make([][]float32, len(list))
-	g.statistics, g.normalized = make([]map[string][]float32, len(list)), make([][]float32, len(list))
+	g.vectors, g.statistics = make([]map[string][]float32, len(list)), make([]map[string][]float32, len(list))
+	g.normalized = make([][]float32, len(list))
 	for i, state := range list {
 		var err error
-		if g.params[i], g.velocity[i], g.statistics[i], err = state.Flat(g.Program); err != nil {
+		if g.vectors[i], g.statistics[i], err = state.Flat(g.Program); err != nil {
 			return err
 		}
 	}
@@ -106,7 +106,7 @@ func (g *group) States() ([]*train.State, error) {
 	g.save()
 	list := make([]*train.State, len(g.runs))
 	for i := range list {
-		list[i] = train.NewState(g.Program, g.params[i], g.velocity[i], g.statistics[i])
+		list[i] = train.NewState(g.Program, g.vectors[i], g.statistics[i])
 	}
 	return list, nil
 }
@@ -118,8 +118,9 @@ func (g *group) save() {
 	}
 	size, now := g.FlatSize(), g.seats.copies[g.seats.current]
 	for j, r := range g.seats.runs {
-		copy(g.params[r.Place], now.floats(compile.InParams)[j*size:])
-		copy(g.velocity[r.Place], now.floats(compile.InVelocity)[j*size:])
+		for name, v := range g.vectors[r.Place] {
+			copy(v, now.floats(name)[j*size:])
+		}
 	}
 }
 
@@ -148,11 +149,13 @@ func (g *group) seat(runs []*train.Run) error {
 	g.seats = s
 	for i := range s.copies {
 		s.copies[i] = values{}
-		if err := errors.Join(s.copies[i].add(compile.InParams, n, size), s.copies[i].add(compile.InVelocity, n, size)); err != nil {
-			return err
+		for _, name := range g.StateVectors() {
+			if err := s.copies[i].add(name, n, size); err != nil {
+				return err
+			}
 		}
 	}
-	names := []string{compile.InLR, compile.InLambda, compile.InEpoch, compile.InEpochs}
+	names := slices.AppendSeq([]string{compile.InLR, compile.InLambda, compile.InEpoch, compile.InEpochs}, maps.Keys(g.UpdateScalars(1)))
 	for _, term := range g.terms {
 		names = append(names, compile.InTermWeight+term)
 	}
@@ -167,8 +170,9 @@ func (g *group) seat(runs []*train.Run) error {
 		}
 	}
 	for j, r := range runs {
-		copy(s.copies[0].floats(compile.InParams)[j*size:], g.params[r.Place])
-		copy(s.copies[0].floats(compile.InVelocity)[j*size:], g.velocity[r.Place])
+		for name, v := range g.vectors[r.Place] {
+			copy(s.copies[0].floats(name)[j*size:], v)
+		}
 		for name, v := range g.statistics[r.Place] {
 			copy(s.settings.floats(name)[j*len(v):], v)
 		}
@@ -203,8 +207,7 @@ func (g *group) batch(on *runsSession) (*batch, error) {
 	s.batches[on] = b
 	next := [2]values{}
 	for i := range next {
-		other := s.copies[1-i]
-		next[i] = values{compile.OutParams: other[compile.InParams], compile.OutVelocity: other[compile.InVelocity]}
+		next[i] = renewed(g.Program, s.copies[1-i])
 	}
 	for _, name := range slices.Concat(on.in, on.out) {
 		if s.copies[0][name] != nil || s.settings[name] != nil || next[0][name] != nil {
@@ -296,6 +299,9 @@ func (g *group) step(batches [][][]int, step int) (*batch, error) {
 			}
 		}
 		g.masks(b, j, bags, step+1)
+		for name, v := range g.UpdateScalars(r.Update(step + 1)) {
+			s.settings.floats(name)[j] = float32(v)
+		}
 	}
 	if err := b.io[s.current].run(); err != nil {
 		return nil, err

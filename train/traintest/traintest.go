@@ -66,7 +66,7 @@ func Compiled(t testing.TB, spec *language.Spec, sig compile.Signature) *compile
 // Start gives the state that training starts from. Parameters that start as zeros or
 // ones move away from there, where much would be hidden.
 func Start(p *compile.Program, seed uint64) *train.State {
-	s := &train.State{Params: train.InitParams(p, seed), Velocity: map[string][]float32{}}
+	s := &train.State{Params: train.InitParams(p, seed)}
 	for _, q := range p.Params {
 		if q.Init.Kind == "constant" {
 			r := stream.New(seed, "parity parameters "+q.Name)

@@ -75,8 +75,8 @@ func sameRun(t *testing.T, got, want *train.Report, tolerance float64) {
 	for name, v := range want.State.Params {
 		near(t, name, got.State.Params[name], v, tolerance)
 	}
-	for name, v := range want.State.Velocity {
-		near(t, "velocity of "+name, got.State.Velocity[name], v, 10*tolerance)
+	for name, v := range want.State.Optimizer {
+		near(t, name, got.State.Optimizer[name], v, 10*tolerance)
 	}
 	near(t, "label weights", got.Weights, want.Weights, tolerance)
 }

@@ -23,7 +23,7 @@ type feed struct {
 type feeder struct {
 	layout  xla.Layout
 	runs    []*train.Run
-	masks   []compile.Mask // none in an evaluation
+	model   *xla.Model // nil in an evaluation
 	epoch   int
 	batches [][][]int // [run][step] bags
 }
@@ -59,10 +59,28 @@ func (s *feeder) feed(first int) *feed {
 		f.steps = max(f.steps, len(f.batches[i]))
 	}
 	f.values = map[string]any{xla.InLimit: []int32{int32(f.steps)}, xla.InOrder: order(f.batches, s.layout)}
-	for i := range s.masks {
-		f.values[xla.InMask+s.masks[i].Name] = s.drawn(f, &s.masks[i])
+	if s.model == nil {
+		return f
+	}
+	for i := range s.model.Masks {
+		m := &s.model.Masks[i]
+		f.values[xla.InMask+m.Name] = s.drawn(f, m)
+	}
+	for _, name := range s.model.StepScalars() {
+		f.values[name] = s.scalars(f, name)
 	}
 	return f
+}
+
+// scalars returns an input of a step that changes from step to step, [Steps, Jobs, 1].
+func (s *feeder) scalars(f *feed, name string) []float32 {
+	out := make([]float32, s.layout.Steps*s.layout.Jobs)
+	for j, r := range s.runs {
+		for step := range f.batches[j] {
+			out[step*s.layout.Jobs+j] = float32(s.model.UpdateScalars(r.Update(f.first + step + 1))[name])
+		}
+	}
+	return out
 }
 
 // order lays bags out as [Steps, Jobs, Batch] with -1 for none.

@@ -50,21 +50,27 @@ func (s *jobs) SetStates(list []*train.State) error {
 	for i := range starts {
 		starts[i], sizes[i] = int32(d.Offsets[i]), int32(d.Size(i))
 	}
-	var sets, params, velocity, mean, std []float32
+	var sets, mean, std []float32
+	vectors := map[string][]float32{}
 	for i, state := range list {
 		for _, c := range s.runs[i].Data.Candidates {
 			sets = append(sets, float32(c))
 		}
-		p, v, statistics, err := state.Flat(s.model.Program)
+		own, statistics, err := state.Flat(s.model.Program)
 		if err != nil {
 			return err
 		}
-		params, velocity = append(params, p...), append(velocity, v...)
+		for name, v := range own {
+			vectors[name] = append(vectors[name], v...)
+		}
 		mean, std = append(mean, statistics[compile.ParamMean]...), append(std, statistics[compile.ParamStd]...)
 	}
 	values := map[string]any{
 		xla.InRows: instances[:s.train.Rows*d.Dim()], xla.InStarts: starts, xla.InSizes: sizes, xla.InSets: sets,
-		xla.InMean: mean, xla.InStd: std, compile.InParams: params, compile.InVelocity: velocity,
+		xla.InMean: mean, xla.InStd: std,
+	}
+	for name, v := range vectors {
+		values[name] = v
 	}
 	for _, port := range s.epoch.Inputs {
 		if v, ok := values[port.Name]; ok {
@@ -89,14 +95,18 @@ func (s *jobs) States() ([]*train.State, error) {
 	}
 	list := make([]*train.State, len(s.runs))
 	for i := range list {
-		list[i] = train.NewState(s.model.Program, flat[compile.InParams][i*n:(i+1)*n], flat[compile.InVelocity][i*n:(i+1)*n], nil)
+		own := map[string][]float32{}
+		for name, v := range flat {
+			own[name] = v[i*n : (i+1)*n]
+		}
+		list[i] = train.NewState(s.model.Program, own, nil)
 	}
 	return list, nil
 }
 
 // Epoch implements train.Executor.
 func (s *jobs) Epoch(ctx context.Context, runs []*train.Run) error {
-	from := &feeder{layout: s.train, runs: s.runs, masks: s.model.Masks, batches: make([][][]int, len(s.runs))}
+	from := &feeder{layout: s.train, runs: s.runs, model: s.model, batches: make([][][]int, len(s.runs))}
 	for _, r := range runs {
 		from.batches[r.Place], from.epoch = r.Batches(), r.Now().Epoch
 	}

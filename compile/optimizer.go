@@ -1,0 +1,191 @@
+package compile
+
+import (
+	"math"
+
+	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/language"
+)
+
+// State vectors of the optimisers, inputs [P] of a step; New gives their outputs.
+const (
+	InVelocity     = "velocity"      // sum of the past gradients with momentum
+	InFirstMoment  = "first_moment"  // running mean of the gradients
+	InSecondMoment = "second_moment" // running mean of their squares
+)
+
+// Inputs [1] of a step that change with every update, see Program.UpdateScalars.
+const (
+	InFirstCorrection  = "first_correction"  // 1 / (1 - beta1^n) in update n, from 1
+	InSecondCorrection = "second_correction" // 1 / sqrt(1 - beta2^n)
+)
+
+// New returns the name of the output of a step that replaces the state vector of a name.
+func New(vector string) string { return "new_" + vector }
+
+// optimizer is a rule that computes new parameters from gradients. All are defined as in
+// PyTorch, including the order of operations that matters to rounding.
+type optimizer struct {
+	state   func(t *language.Train) []string // state vectors besides the parameters
+	scalars func(t *language.Train, update int) map[string]float64
+	// next sets the new values of the state vectors and returns the new parameters.
+	next func(u *update, w, g *graph.Node) *graph.Node
+}
+
+// optimizers are the rules by the words of train.optimizer.
+var optimizers = map[string]optimizer{
+	"sgd":     {state: always(InVelocity), scalars: noScalars, next: (*update).sgd},
+	"adam":    {state: always(InFirstMoment, InSecondMoment), scalars: corrections, next: (*update).adam},
+	"adamw":   {state: always(InFirstMoment, InSecondMoment), scalars: corrections, next: (*update).adam},
+	"rmsprop": {state: rmspropState, scalars: noScalars, next: (*update).rmsprop},
+}
+
+func always(names ...string) func(*language.Train) []string {
+	return func(*language.Train) []string { return names }
+}
+
+func rmspropState(t *language.Train) []string {
+	if t.Momentum.V > 0 {
+		return []string{InSecondMoment, InVelocity}
+	}
+	return []string{InSecondMoment}
+}
+
+func noScalars(*language.Train, int) map[string]float64 { return nil }
+
+// corrections are computed in float64: in float32, 1 - 0.999^n has only four correct
+// digits in the first updates.
+func corrections(t *language.Train, n int) map[string]float64 {
+	left := func(beta float64) float64 { return -math.Expm1(float64(n) * math.Log(beta)) }
+	scalars := map[string]float64{InFirstCorrection: 1, InSecondCorrection: 1}
+	if beta := t.Beta1.V; beta > 0 {
+		scalars[InFirstCorrection] = 1 / left(beta)
+	}
+	if beta := t.Beta2.V; beta > 0 {
+		scalars[InSecondCorrection] = 1 / math.Sqrt(left(beta))
+	}
+	return scalars
+}
+
+// OptimizerState returns the names of the state vectors [P] of the optimiser. A training
+// starts with zeros.
+func (p *Program) OptimizerState() []string {
+	t := &p.Spec.Train
+	return optimizers[t.Optimizer.V].state(t)
+}
+
+// StateVectors returns the names of the inputs [P] of a step that its outputs New(name)
+// replace: the parameters and the state of the optimiser.
+func (p *Program) StateVectors() []string { return append([]string{InParams}, p.OptimizerState()...) }
+
+// UpdateScalars returns the inputs [1] of a step that change from update to update, by
+// name. n counts updates from 1.
+func (p *Program) UpdateScalars(n int) map[string]float64 {
+	t := &p.Spec.Train
+	return optimizers[t.Optimizer.V].scalars(t, max(1, n))
+}
+
+// update builds the end of a training step.
+type update struct {
+	b       *graph.Builder
+	train   *language.Train
+	program *Program
+	lr      *graph.Node
+	state   map[string]*graph.Node // by name, before the update
+	renewed map[string]*graph.Node // and after it
+}
+
+func newUpdate(b *graph.Builder, p *Program) *update {
+	u := &update{b: b, train: &p.Spec.Train, program: p, state: map[string]*graph.Node{}, renewed: map[string]*graph.Node{}}
+	for _, name := range p.StateVectors() {
+		u.state[name] = b.Input(name, graph.Float, graph.Shape{graph.Dim(p.FlatSize())})
+	}
+	u.lr = u.scalar(InLR)
+	return u
+}
+
+func (u *update) scalar(name string) *graph.Node { return u.b.Input(name, graph.Float, graph.Shape{1}) }
+
+func (u *update) params() *graph.Node { return u.state[InParams] }
+
+// by computes the update by a gradient [P] and returns the new parameters.
+func (u *update) by(g *graph.Node) *graph.Node {
+	g = u.clipped(g)
+	u.b.Label("update")
+	w := u.params()
+	if decay := u.train.WeightDecay.V; decay != 0 && u.train.Optimizer.V != "adamw" {
+		g = u.b.Add(g, u.b.Mul(u.b.Scalar(decay), w))
+	}
+	u.renewed[InParams] = optimizers[u.train.Optimizer.V].next(u, w, g)
+	return u.renewed[InParams]
+}
+
+// outputs declares the new state vectors.
+func (u *update) outputs() {
+	for _, name := range u.program.StateVectors() {
+		u.b.Output(New(name), u.renewed[name])
+	}
+}
+
+// clipEpsilon is PyTorch's, which keeps the scale of a zero gradient finite.
+const clipEpsilon = 1e-6
+
+// clipped scales a gradient g down to the norm train.clip, as PyTorch's clip_grad_norm_:
+// g min(1, clip / (norm + 1e-6)).
+func (u *update) clipped(g *graph.Node) *graph.Node {
+	limit, b := u.train.Clip.V, u.b
+	if limit == 0 {
+		return g
+	}
+	b.Label("clip")
+	norm := b.Sqrt(b.SumAll(b.Mul(g, g)))
+	return b.Mul(b.Minimum(b.Scalar(1), b.Div(b.Scalar(limit), b.Add(norm, b.Scalar(clipEpsilon)))), g)
+}
+
+// sgd computes v = mu v + g; w -= lr (g + mu v), or w -= lr v without Nesterov's form.
+func (u *update) sgd(w, g *graph.Node) *graph.Node {
+	b, move, velocity := u.b, g, g
+	if mu := u.train.Momentum.V; mu != 0 {
+		velocity = b.Add(b.Mul(b.Scalar(mu), u.state[InVelocity]), g)
+		move = velocity
+		if u.train.Nesterov.V {
+			move = b.Add(g, b.Mul(b.Scalar(mu), velocity))
+		}
+	}
+	u.renewed[InVelocity] = velocity
+	return b.Sub(w, b.Mul(u.lr, move))
+}
+
+// adam computes m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2 and, with the
+// corrections c1 and c2 of n updates, w -= lr c1 m / (c2 sqrt(v) + epsilon). Adamw
+// also subtracts lr decay w; adam has the decay in g.
+func (u *update) adam(w, g *graph.Node) *graph.Node {
+	b, t := u.b, u.train
+	m, v := u.average(InFirstMoment, t.Beta1.V, g), u.average(InSecondMoment, t.Beta2.V, b.Mul(g, g))
+	size := b.Add(b.Mul(u.scalar(InSecondCorrection), b.Sqrt(v)), b.Scalar(t.Epsilon.V))
+	if decay := t.WeightDecay.V; decay != 0 && t.Optimizer.V == "adamw" {
+		w = b.Sub(w, b.Mul(b.Mul(u.lr, b.Scalar(decay)), w))
+	}
+	return b.Sub(w, b.Mul(b.Mul(u.lr, u.scalar(InFirstCorrection)), b.Div(m, size)))
+}
+
+// rmsprop computes v = alpha v + (1 - alpha) g^2; w -= lr g / (sqrt(v) + epsilon). With
+// momentum mu, the velocity u = mu u + g / (sqrt(v) + epsilon) takes the place of the
+// quotient.
+func (u *update) rmsprop(w, g *graph.Node) *graph.Node {
+	b, t := u.b, u.train
+	v := u.average(InSecondMoment, t.Alpha.V, b.Mul(g, g))
+	move := b.Div(g, b.Add(b.Sqrt(v), b.Scalar(t.Epsilon.V)))
+	if mu := t.Momentum.V; mu != 0 {
+		move = b.Add(b.Mul(b.Scalar(mu), u.state[InVelocity]), move)
+		u.renewed[InVelocity] = move
+	}
+	return b.Sub(w, b.Mul(u.lr, move))
+}
+
+// average renews a running mean: beta mean + (1 - beta) x.
+func (u *update) average(name string, beta float64, x *graph.Node) *graph.Node {
+	b := u.b
+	u.renewed[name] = b.Add(b.Mul(b.Scalar(beta), u.state[name]), b.Mul(b.Scalar(1-beta), x))
+	return u.renewed[name]
+}

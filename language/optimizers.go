@@ -1,0 +1,79 @@
+package language
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/miplc/miplc/language/schema"
+)
+
+// optimizer is one choice of train.optimizer.
+type optimizer struct {
+	name string
+	// numbers are the defaults of its numeric settings by key of train, PyTorch's except
+	// those of sgd, which the authors' program uses.
+	numbers map[string]float64
+	flags   []string // its other settings
+}
+
+var optimizers = []optimizer{
+	{"sgd", map[string]float64{"lr": 0.01, "momentum": 0.9, "weight_decay": 0.0001}, []string{"nesterov"}},
+	{"adam", map[string]float64{"lr": 0.001, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8, "weight_decay": 0}, nil},
+	{"adamw", map[string]float64{"lr": 0.001, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8, "weight_decay": 0.01}, nil},
+	{"rmsprop", map[string]float64{"lr": 0.01, "alpha": 0.99, "epsilon": 1e-8, "momentum": 0, "weight_decay": 0}, nil},
+}
+
+// Word returns the name.
+func (o optimizer) Word() string { return o.name }
+
+func (o optimizer) has(key string) bool {
+	_, number := o.numbers[key]
+	return number || slices.Contains(o.flags, key)
+}
+
+// hasSetting returns the condition that a key of train is a setting of the optimiser.
+func hasSetting(key string) func(any) bool {
+	return schema.When(func(s *Spec) bool {
+		o := schema.Find(optimizers, s.Train.Optimizer.V)
+		return s.trained() && o != nil && o.has(key)
+	})
+}
+
+// optimizerRules reports settings of other optimisers and fills in the defaults of this
+// one. Settings that were inherited by a file that chooses the optimiser belong to the
+// optimiser of its base: they do not count.
+func (c *checker) optimizerRules() {
+	t := &c.spec.Train
+	o := schema.Find(optimizers, t.Optimizer.V)
+	if o == nil {
+		return // reported
+	}
+	for i := range trainRows {
+		row := &trainRows[i]
+		owners := owners(row.Name)
+		if len(owners) == 0 {
+			continue
+		}
+		pos := row.PosOf(c.spec)
+		switch {
+		case !o.has(row.Name) && c.pointless(pos, t.Optimizer.Pos):
+			note(c.add(pos, "train.%s has no effect with the optimizer %s", row.Name, o.name),
+				"it is a setting of %s", strings.Join(owners, ", "))
+		case !o.has(row.Name) || pos.IsZero() && o.name == "sgd":
+		case pos.IsZero() || t.Optimizer.Set() && c.Below(pos, t.Optimizer.Pos):
+			if v, ok := row.Field(c.spec).(*schema.Float); ok {
+				*v = schema.Float{V: o.numbers[row.Name]}
+			}
+		}
+	}
+}
+
+// owners lists the optimisers that have a setting.
+func owners(key string) (names []string) {
+	for _, o := range optimizers {
+		if o.has(key) {
+			names = append(names, o.name)
+		}
+	}
+	return names
+}
