@@ -19,6 +19,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
+	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/oracle"
 	"github.com/miplc/miplc/train/ort"
@@ -113,6 +114,44 @@ func TestBitsDoNotDependOnTheGroup(t *testing.T) {
 				sameBits(t, fmt.Sprintf("batches of %d, trial %s in a group of %d", batch, part[i].Name, size), report(t, out), report(t, all[len(part)-1-i]))
 			}
 		}
+	}
+}
+
+// The bits of a trial of any shipped spec on features do not depend on its group, with
+// batches of 16 and a last batch of 5.
+func TestBitsOfShippedSpecs(t *testing.T) {
+	o := data.DefaultPrototypes
+	o.Bags, o.Features = 30, 10
+	bags, err := data.Prototypes(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	grouped := 0
+	for _, name := range specs.Models() {
+		spec, err := language.Load(name, "train.epochs=2", "train.batch=16")
+		if err != nil || len(spec.Data.Shape.V) > 0 { // a learner without training steps, or images
+			continue
+		}
+		spec.Data.Split.Train.V = 0.7
+		first, list := traintest.Trial(t, spec, bags), []*train.Trial(nil)
+		if first.Program.FlatSize() > 100_000 { // trains alone: a step of it fills the cache
+			continue
+		}
+		for seed := range 11 {
+			list = append(list, traintest.Vary(t, first, fmt.Sprint(seed), traintest.Seed(seed)))
+		}
+		all, sizes := trained(t, context.Background(), list, train.Options{})
+		if len(sizes) == len(list) {
+			t.Errorf("%s: no groups", name)
+		}
+		grouped++
+		for _, i := range []int{0, 4, 10} {
+			alone, _ := trained(t, context.Background(), list[i:i+1], train.Options{})
+			sameBits(t, fmt.Sprintf("%s, seed %d", name, i), report(t, all[i]), report(t, alone[0]))
+		}
+	}
+	if grouped < 15 {
+		t.Errorf("%d specs were trained", grouped)
 	}
 }
 
