@@ -230,7 +230,7 @@ var trainRows = []schema.Row{
 	{Name: "eval_every", Type: schema.Whole, Default: "1", In: schema.Between(1, 1e6), Applies: schema.When((*Spec).trained), Field: schema.Bind(func(s *Spec) any { return &s.Train.EvalEvery }),
 		Doc: "Number of epochs between measurements of the accuracies."},
 	{Name: "checkpoint", Type: schema.Whole, Default: "1", In: schema.Between(0, 1e6), Applies: schema.When((*Spec).trained), Field: schema.Bind(func(s *Spec) any { return &s.Train.Checkpoint }),
-		Doc: "Number of epochs between checkpoints; 0 disables them."},
+		Doc: "Number of epochs between checkpoints, or more if writing them would take over a twentieth of the time; 0 disables them."},
 }
 
 // Opsets that package export can write.

@@ -33,7 +33,15 @@ type fit struct {
 	runs     []*Run
 	executor Executor
 	clock    clock
+
+	kept    time.Time     // when the last checkpoints were written
+	keeping time.Duration // time that writing them took
 }
+
+// keepShare bounds the share of time for checkpoints: between two of them pass at least so
+// many times what writing one takes. An epoch of a small model takes less time than the
+// disk needs for a checkpoint. Tests that count checkpoints set it to 0.
+var keepShare time.Duration = 20
 
 // gracePeriod is the time in which the current epoch may still finish when the
 // context of trials with a pause between their checkpoints does.
@@ -223,6 +231,8 @@ func (f *fit) keep(due []*Run) error {
 	if len(due) == 0 {
 		return nil
 	}
+	began := time.Now()
+	defer func() { f.kept, f.keeping = time.Now(), time.Since(began) }()
 	states, err := f.states()
 	if err != nil {
 		return err

@@ -165,7 +165,8 @@ func (r *Run) checkState(s *State) error {
 }
 
 // due reports whether a checkpoint is to be written after the epochs done. The
-// last epoch always gets one unless checkpoints are off or come by the clock.
+// last epoch always gets one unless checkpoints are off or come by the clock. Others are
+// left out while they would take more than a small share of the time.
 func (r *Run) due() bool {
 	every := r.Program.Spec.Train.Checkpoint.V
 	switch {
@@ -174,7 +175,7 @@ func (r *Run) due() bool {
 	case r.Pause > 0:
 		return r.fit.over || time.Since(r.saved) >= r.Pause
 	}
-	return every > 0 && (r.done%every == 0 || r.done == r.Epochs)
+	return every > 0 && (r.done == r.Epochs || r.done%every == 0 && time.Since(r.fit.kept) >= keepShare*r.fit.keeping)
 }
 
 // pick lists the runs that are not over and for which goes holds, nil for all of

@@ -33,7 +33,8 @@ type Trial struct {
 	Dir string
 	// Pause is the least time between two checkpoints; one more is written after the
 	// epoch in which the context ends, if that takes some seconds at most. 0: they come
-	// as train.checkpoint says, and after the last epoch.
+	// as train.checkpoint says, but in at most a twentieth of the time, and after the last
+	// epoch.
 	Pause time.Duration
 	// Log is the file that gets the metrics, a line an epoch; empty: none.
 	Log string
