@@ -73,7 +73,7 @@ func describe(s *contract.Step, p *compile.Program, g *graph.Graph) error {
 	t := &p.Spec.Train
 	s.State = p.StateVectors()
 	s.Size, s.Training = p.FlatSize(), contract.StepTraining{
-		Epochs: t.Epochs.V, Batch: t.Batch.V, Optimizer: t.Optimizer.V, LR: t.LR.V, LRSchedule: t.Schedule.V,
+		Epochs: t.Epochs.V, Batch: t.Batch.V, Optimizer: t.Optimizer.V, LR: t.LR.V, LRSchedule: t.Schedule.V, Warmup: t.Warmup.V,
 		Lambda: p.Spec.Weights.Schedule.V, FirstEpoch: p.Spec.Weights.FirstEpoch.V,
 	}
 	at := 0

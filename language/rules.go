@@ -35,6 +35,7 @@ func (c *checker) rules() {
 	c.inModel += len(c.faults) - before
 	c.lossRules()
 	c.optimizerRules()
+	c.rateRules()
 	c.equationRules()
 	schema.ResetInapplicable(specRows, c.spec)
 }

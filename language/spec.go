@@ -217,10 +217,17 @@ type Train struct {
 	Epsilon     schema.Float // of adam, adamw and rmsprop
 	WeightDecay schema.Float
 	Clip        schema.Float // largest norm of the gradient; 0: any
-	Schedule    schema.Str   // of the learning rate: "cosine" (to 0, per epoch) or "constant"
-	Engine      schema.Str   // "auto", "gorgonia", "ort", "xla"
-	EvalEvery   schema.Int   // epochs between two measurements of the accuracies
-	Checkpoint  schema.Int   // epochs between two checkpoints; 0: none
+	// Schedule of the learning rate is "cosine" (to 0, per epoch), "constant", "step" or
+	// "plateau".
+	Schedule      schema.Str
+	Warmup        schema.Int   // epochs in which the rate rises to LR
+	DecayEvery    schema.Int   // of step: epochs between two decays, unless DecayAt is given
+	DecayAt       schema.Ints  // of step: epochs after which the rate decays
+	DecayFactor   schema.Float // of step and plateau
+	DecayPatience schema.Int   // of plateau: bad epochs before a decay
+	Engine        schema.Str   // "auto", "gorgonia", "ort", "xla"
+	EvalEvery     schema.Int   // epochs between two measurements of the accuracies
+	Checkpoint    schema.Int   // epochs between two checkpoints; 0: none
 }
 
 // Export holds the settings of the ONNX file.

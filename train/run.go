@@ -58,9 +58,18 @@ func (r *Run) Batches() [][]int { return r.BatchesOf(r.now.Epoch) }
 // begin starts an epoch.
 func (r *Run) begin(epoch int) {
 	t := &r.Program.Spec.Train
-	r.now = Metrics{Epoch: epoch, Terms: map[string]float64{}, LR: LearningRate(t.Schedule.V, t.LR.V, epoch-1, r.Epochs)}
+	r.now = Metrics{Epoch: epoch, Terms: map[string]float64{}, LR: LearningRate(t, r.losses())}
 	r.now.Lambda = Lambda(r.Program.Spec.Weights.Schedule.V, r.Number(), r.Epochs)
 	r.seen, r.right = 0, counter{}
+}
+
+// losses are the mean losses of the epochs done.
+func (r *Run) losses() []float64 {
+	list := make([]float64, len(r.Metrics))
+	for i := range list {
+		list[i] = r.Metrics[i].Loss
+	}
+	return list
 }
 
 // AddStep records the result of a step of the current epoch, counted from 1;

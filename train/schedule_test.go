@@ -1,7 +1,9 @@
 package train_test
 
 import (
+	"encoding/json"
 	"math"
+	"os"
 	"slices"
 	"testing"
 
@@ -11,17 +13,40 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
+// The wanted rates are those of PyTorch with lr=0.1: CosineAnnealingLR, LinearLR before
+// it by SequentialLR or beside StepLR by ChainedScheduler, MultiStepLR, and ReduceLROnPlateau
+// (see testdata/pytorch/schedules.py).
 func TestLearningRate(t *testing.T) {
-	// torch.optim.lr_scheduler.CosineAnnealingLR(SGD(lr=0.1), T_max=4)
-	want := []float64{0.1, 0.08535533905932739, 0.05, 0.014644660940672627}
-	for e, w := range want {
-		if got := train.LearningRate("cosine", 0.1, e, 4); math.Abs(got-w) > 1e-15 {
-			t.Errorf("epoch index %d: %v, want %v", e, got, w)
+	for name, c := range schedules(t) {
+		s, err := language.Load("quickstart", append(c.Sets, "train.lr=0.1")...)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if got := train.LearningRate("constant", 0.1, e, 4); got != 0.1 {
-			t.Errorf("constant: %v", got)
+		for e, want := range c.Rates {
+			if got := train.LearningRate(&s.Train, c.Losses[:e]); math.Abs(got-want) > 1e-15 {
+				t.Errorf("%s, epoch %d: %v, want %v", name, e+1, got, want)
+			}
 		}
 	}
+}
+
+// schedule is what testdata/pytorch/schedules.py wrote of one schedule.
+type schedule struct {
+	Sets          []string
+	Losses, Rates []float64
+}
+
+func schedules(t *testing.T) map[string]schedule {
+	t.Helper()
+	text, err := os.ReadFile("testdata/pytorch/schedules.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := map[string]schedule{}
+	if err := json.Unmarshal(text, &list); err != nil || len(list) < 8 {
+		t.Fatalf("%d schedules, %v", len(list), err)
+	}
+	return list
 }
 
 func TestLambda(t *testing.T) {

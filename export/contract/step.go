@@ -65,6 +65,7 @@ type StepTraining struct {
 	Optimizer  string  `json:"optimizer"`
 	LR         float64 `json:"lr"` // of the first epoch
 	LRSchedule string  `json:"lr_schedule"`
+	Warmup     int     `json:"warmup"`          // epochs in which the rate rises
 	Lambda     string  `json:"lambda_schedule"` // linear (T-t)/T, progressive 0, averaging 1
 	FirstEpoch int     `json:"first_epoch"`     // number t of the first epoch
 }

@@ -44,6 +44,7 @@ func TestOptimizers(t *testing.T) {
 // trainings are settings of the loop around the updates.
 var trainings = []string{
 	"{epochs: 4, batch: 4, optimizer: adam, lr: 0.01, clip: 1}",
+	"{epochs: 5, batch: 4, warmup: 1, schedule: plateau, decay_patience: 0, lr: 2}",
 }
 
 // Whole trainings of every trainer follow the interpreter, and go on after an interruption

@@ -1,0 +1,87 @@
+package language
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/language/schema"
+)
+
+// rateSchedule is one choice of train.schedule.
+type rateSchedule struct {
+	name     string
+	settings []string // keys of train that it alone or some have
+}
+
+var rateSchedules = []rateSchedule{
+	{"cosine", nil},
+	{"constant", nil},
+	{"step", []string{"decay_every", "decay_at", "decay_factor"}},
+	{"plateau", []string{"decay_factor", "decay_patience"}},
+}
+
+// Word returns the name.
+func (r rateSchedule) Word() string { return r.name }
+
+// hasDecay returns the condition that a key of train is a setting of the schedule.
+func hasDecay(key string) func(any) bool {
+	return schema.When(func(s *Spec) bool {
+		r := schema.Find(rateSchedules, s.Train.Schedule.V)
+		if !s.trained() || r == nil || !slices.Contains(r.settings, key) {
+			return false
+		}
+		listed := len(s.Train.DecayAt.V) > 0
+		return key != "decay_every" && key != "decay_at" || listed == (key == "decay_at")
+	})
+}
+
+// rateRules checks the settings of the learning rate against each other.
+func (c *checker) rateRules() {
+	t := &c.spec.Train
+	if t.Warmup.V >= t.Epochs.V && t.Warmup.V > 0 {
+		c.clash([]diag.Pos{t.Warmup.Pos, t.Epochs.Pos}, "a warm-up of %s leaves none of %s", diag.Count(t.Warmup.V, "epoch"), diag.Count(t.Epochs.V, "epoch"))
+	}
+	r := schema.Find(rateSchedules, t.Schedule.V)
+	if r == nil {
+		return // reported
+	}
+	for i := range trainRows {
+		row := &trainRows[i]
+		if !strings.HasPrefix(row.Name, "decay_") || slices.Contains(r.settings, row.Name) {
+			continue
+		}
+		if pos := row.PosOf(c.spec); c.pointless(pos, t.Schedule.Pos) {
+			var owners []string
+			for _, other := range rateSchedules {
+				if slices.Contains(other.settings, row.Name) {
+					owners = append(owners, other.name)
+				}
+			}
+			note(c.add(pos, "train.%s has no effect with the schedule %s", row.Name, r.name), "it is a setting of %s", strings.Join(owners, ", "))
+		}
+	}
+	c.decayRules()
+}
+
+// decayRules checks when schedule step decays the rate. Of decay_every and decay_at the
+// one in the file that extends the other counts.
+func (c *checker) decayRules() {
+	t := &c.spec.Train
+	if t.Schedule.V != "step" || !t.DecayAt.Set() {
+		return
+	}
+	if t.DecayEvery.Set() && c.Below(t.DecayAt.Pos, t.DecayEvery.Pos) {
+		t.DecayAt = schema.Ints{}
+		return
+	}
+	if c.pointless(t.DecayEvery.Pos, t.DecayAt.Pos) {
+		note(c.add(t.DecayEvery.Pos, "train.decay_every has no effect beside decay_at"), "decay_at is at %s", t.DecayAt.Pos)
+	}
+	for i := 1; i < len(t.DecayAt.V); i++ {
+		if t.DecayAt.V[i] <= t.DecayAt.V[i-1] {
+			c.add(t.DecayAt.Pos, "the epochs of train.decay_at must rise, %d comes after %d", t.DecayAt.V[i], t.DecayAt.V[i-1])
+			return
+		}
+	}
+}
