@@ -4,6 +4,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/miplc/miplc/experiment/definition"
+	"github.com/miplc/miplc/experiment/results"
 	"github.com/miplc/miplc/train"
 )
 
@@ -45,10 +47,10 @@ type mean struct {
 }
 
 // kind gathers cells that take about as long.
-func kind(c Coord) string { return c.Learner + "\x00" + c.Data }
+func kind(c definition.Coord) string { return c.Learner + "\x00" + c.Data }
 
 // measureCosts starts with the seconds of the cells that have results.
-func measureCosts(cells []*Cell, have *Results) *costs {
+func measureCosts(cells []*Cell, have *results.Results) *costs {
 	k := &costs{kinds: map[string]*mean{}}
 	for _, c := range cells {
 		if r, found := have.ByKey[c.Key]; found {
@@ -58,7 +60,7 @@ func measureCosts(cells []*Cell, have *Results) *costs {
 	return k
 }
 
-func (k *costs) note(c *Cell, r *Result) {
+func (k *costs) note(c *Cell, r *results.Result) {
 	if r.Error != "" {
 		return
 	}
@@ -99,7 +101,7 @@ func newClock(pending []*Cell, k *costs, jobs int) clock {
 }
 
 // tick counts a cell as done and estimates the rest; 0 when nothing was measured.
-func (k *clock) tick(c *Cell, r *Result) time.Duration {
+func (k *clock) tick(c *Cell, r *results.Result) time.Duration {
 	delete(k.left, c.Key)
 	k.note(c, r)
 	if k.measured == 0 {

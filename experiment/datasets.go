@@ -12,8 +12,10 @@ import (
 	"sync"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/language/schema"
 	"github.com/miplc/miplc/prepare"
 )
@@ -33,7 +35,7 @@ type inputOf struct {
 	facts  SetFacts
 	path   string
 	folder data.Folder // where files are looked up, and what reading them may cost
-	splits Splits
+	splits definition.Splits
 	bags   string // hash of all but the candidate sets
 
 	mu      sync.Mutex
@@ -70,72 +72,64 @@ func (in *inputOf) done() {
 }
 
 func (f *SetFacts) title() string {
-	if f.R == Stored {
+	if f.R == definition.Stored {
 		return f.Name
 	}
 	return fmt.Sprintf("%s r=%d", f.Name, f.R)
 }
 
-// place finds or draws a data set and gives the path of its file.
-func (e *Experiment) place(d *DataSet, r int, dir string, folder data.Folder) (path, source string, err error) {
+// placeData finds or draws a data set and gives the path of its file.
+func placeData(e *definition.Experiment, d *definition.DataSet, r int, dir string, folder data.Folder) (path, source string, err error) {
 	if d.Synth != nil {
-		return d.Synth.cached(d.Name.V, r, dir, folder)
+		return cachedSynth(d.Synth, d.Name.V, r, dir, folder)
 	}
-	name := strings.ReplaceAll(d.File.V, rMark, strconv.Itoa(r))
-	path, err = e.find(d.File, name, folder)
+	name := strings.ReplaceAll(d.File.V, definition.RPlaceholder, strconv.Itoa(r))
+	path, err = findFile(e, d.File, name, folder)
 	return path, filepath.Base(name), err
 }
 
-// find looks up a file that the experiment names.
-func (e *Experiment) find(at schema.Str, name string, folder data.Folder) (string, error) {
+// findFile looks up a file that the experiment names.
+func findFile(e *definition.Experiment, at schema.Str, name string, folder data.Folder) (string, error) {
 	return prepare.Find(&e.Origin, at.Pos, name, folder)
 }
 
 // drawVersion changes when the same description draws other bags, or in another order.
 const drawVersion = 3
 
-// cached draws a set into the folder of the experiment unless it is there. Its
+// cachedSynth draws a set into the folder of the experiment unless it is there. Its
 // name has a hash of the description, so that another description draws anew.
-func (s *Synth) cached(name string, r int, dir string, folder data.Folder) (path, source string, err error) {
+func cachedSynth(s *definition.Synth, name string, r int, dir string, folder data.Folder) (path, source string, err error) {
 	text, err := json.Marshal(s)
 	if err != nil {
 		return "", "", err
 	}
 	hash := sha256.Sum256(fmt.Appendf(nil, "%d %s r %d %s", drawVersion, s.Set.V, r, text))
 	source = fmt.Sprintf("%s, seed %d", s.Set.V, s.Seed)
-	path = filepath.Join(dir, DataFolder, fmt.Sprintf("%s-r%d-%x.npz", slug(name), r, hash[:4]))
+	path = filepath.Join(dir, DataFolder, fmt.Sprintf("%s-r%d-%x.npz", sanitize.FileName(name), r, hash[:4]))
 	if _, err := os.Stat(path); err == nil {
 		return path, source, nil
 	}
 	if err := outfile.Sweep(path); err != nil { // of a killed process: the folder is ours
 		return "", "", err
 	}
-	set, err := s.draw(r, folder)
+	set, err := draw(s, r, folder)
 	if err != nil {
 		return "", "", err
 	}
 	return path, source, set.Save(path)
 }
 
-func (s *Synth) draw(r int, folder data.Folder) (*data.Dataset, error) {
+func draw(s *definition.Synth, r int, folder data.Folder) (*data.Dataset, error) {
 	if s.Set.V != data.PrototypeSet && folder.Dir == "" {
 		return nil, errors.New("it is drawn from labelled instances: --data-dir or MIPLC_DATA names their folder")
 	}
-	o := s.options()
+	o := s.Options()
 	o.Source, o.Limits, o.R = folder.Dir, folder.Options, &r
 	return data.Synth(s.Set.V, o)
 }
 
-// options are all settings that stand in the file.
-func (s *Synth) options() data.SynthOptions {
-	return data.SynthOptions{
-		Bags: s.Bags, Positives: s.Positives, MinSize: s.MinSize, MaxSize: s.MaxSize, Classes: s.Classes,
-		ClassCount: s.ClassCount, Features: s.Features, Noise: s.Noise, Pools: s.Pools, Seed: uint64(s.Seed),
-	}
-}
-
-// split returns split i of a data set, counted from 1.
-func (e *Experiment) split(s Splits, i int, set *data.Dataset, folder data.Folder) (*data.Split, error) {
+// makeSplit returns split i of a data set, counted from 1.
+func makeSplit(e *definition.Experiment, s definition.Splits, i int, set *data.Dataset, folder data.Folder) (*data.Split, error) {
 	if s.Index.V == "" {
 		o := data.SplitOptions{Train: s.Train, Stratify: s.Stratify, Seed: uint64(s.Seed + i - 1)}
 		if s.Pools > 0 {
@@ -143,8 +137,8 @@ func (e *Experiment) split(s Splits, i int, set *data.Dataset, folder data.Folde
 		}
 		return data.RandomSplit(set.Bags(), set.Labels, o)
 	}
-	name := strings.ReplaceAll(s.Index.V, splitMark, strconv.Itoa(i))
-	path, err := e.find(s.Index, name, folder)
+	name := strings.ReplaceAll(s.Index.V, definition.SplitPlaceholder, strconv.Itoa(i))
+	path, err := findFile(e, s.Index, name, folder)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +151,7 @@ func (e *Experiment) split(s Splits, i int, set *data.Dataset, folder data.Folde
 
 // holdOut takes a share of the training bags of a split for choosing a setting:
 // the result trains on the others and tests on these.
-func holdOut(set *data.Dataset, split *data.Split, c Choose, number int) (*data.Split, error) {
+func holdOut(set *data.Dataset, split *data.Split, c definition.Choose, number int) (*data.Split, error) {
 	labels := make([]int, len(split.Train))
 	for i, bag := range split.Train {
 		labels[i] = -1
@@ -180,7 +174,7 @@ func holdOut(set *data.Dataset, split *data.Split, c Choose, number int) (*data.
 }
 
 // dataError marks an error of a data set at its place in the file.
-func (e *Experiment) dataError(d *DataSet, r int, err error) error {
+func dataError(e *definition.Experiment, d *definition.DataSet, r int, err error) error {
 	one := diag.Diagnostic{Text: err.Error()}
 	if list, ok := diag.ListOf(err); ok {
 		one = list[0]
@@ -193,7 +187,7 @@ func (e *Experiment) dataError(d *DataSet, r int, err error) error {
 		text = one.Pos.String() + ": " + text
 	}
 	f := SetFacts{Name: d.Name.V, R: r}
-	shown := e.show(d.Name, "%s: %s", f.title(), text)
+	shown := e.ShowAt(d.Name, "%s: %s", f.title(), text)
 	shown.Suggestion, shown.Notes = one.Suggestion, one.Notes
 	return &prepare.DataError{Err: shown}
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/train/engines"
@@ -60,7 +61,7 @@ const (
 // processes: RunShard computes those of one. All that they need is put into the
 // folder, the engine is settled. Errors are those of Run. A deal without shards says
 // that all cells are done.
-func PlanShards(e *Experiment, o Options, d Dealing) (*Deal, error) {
+func PlanShards(e *definition.Experiment, o Options, d Dealing) (*Deal, error) {
 	if d.Accelerated {
 		o.Auto = engines.XLA
 	}

@@ -2,15 +2,15 @@ package experiment
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
+	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/experiment/jobfile"
+	"github.com/miplc/miplc/experiment/results"
 	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/internal/outfile"
@@ -21,19 +21,16 @@ const (
 	SpecFile      = "experiment.yaml" // the text of the file
 	PlanFile      = "plan.json"       // the cells and data sets, see Plan
 	DealFile      = "shards.json"     // the cells as they are dealt to processes, see Deal
-	ResultsFolder = "results"         // a file for each process that computed cells, one Result per line
 	DataFolder    = "data"            // sets that were drawn, or taken along for other machines
 	SpecsFolder   = "specs"           // specs of dealt cells, by their hashes
 	LibraryFolder = "lib"             // the onnxruntime library for other machines
 	ModelsFolder  = "models"          // one run folder per cell, with keep: models
 	TrialsFolder  = "trials"          // checkpoints of the cells under way
-
-	resultsSuffix = ".jsonl"
 )
 
 // claim makes the folder the experiment's, or says why it must be left alone. Who
 // claims a folder closes it.
-func claim(dir string, e *Experiment) (*outdir.Folder, error) {
+func claim(dir string, e *definition.Experiment) (*outdir.Folder, error) {
 	f, err := outdir.Lock(dir)
 	if err != nil {
 		return nil, err
@@ -62,8 +59,8 @@ func owner(f *outdir.Folder, name string) error {
 		return err
 	}
 	if f.Mark == nil {
-		if _, err := os.Lstat(filepath.Join(f.Dir, ResultsFolder)); err == nil {
-			return fmt.Errorf("%s holds %s, which no mark of miplc lists: move it away, or choose another folder", f.Dir, ResultsFolder)
+		if _, err := os.Lstat(filepath.Join(f.Dir, results.Folder)); err == nil {
+			return fmt.Errorf("%s holds %s, which no mark of miplc lists: move it away, or choose another folder", f.Dir, results.Folder)
 		}
 		return nil
 	}
@@ -92,13 +89,13 @@ func (p *Plan) write(dir string) error {
 }
 
 // Open reads the experiment of a folder.
-func Open(dir string) (*Experiment, error) {
+func Open(dir string) (*definition.Experiment, error) {
 	path := filepath.Join(dir, SpecFile)
 	src, err := infile.Read(path)
 	if err != nil {
 		return nil, fmt.Errorf("%s holds no experiment: %w", dir, err)
 	}
-	return parseText(path, src)
+	return definition.Parse(path, src)
 }
 
 // ReadPlan reads the plan of the experiment of a folder.
@@ -108,23 +105,4 @@ func ReadPlan(dir string) (*Plan, error) {
 		return nil, fmt.Errorf("%s holds no experiment: %w", dir, err)
 	}
 	return p, nil
-}
-
-// slug makes a name of a file from a name of the experiment, another one from each.
-func slug(name string) string {
-	exact := !strings.HasPrefix(name, ".")
-	out := strings.TrimLeft(strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '.', r == '=':
-			return r
-		case r != ' ':
-			exact = false
-		}
-		return '_'
-	}, name), ".")
-	if exact {
-		return out
-	}
-	hash := sha256.Sum256([]byte(name))
-	return fmt.Sprintf("%s-%x", out, hash[:4])
 }

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/experiment/definition"
+	"github.com/miplc/miplc/experiment/results"
+	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/prepare"
@@ -75,7 +78,7 @@ func divided(groups []*group, parts func(*group) int) (list []*group) {
 
 // unfinished leaves finished cells out, and groups that have no others. A coupled group
 // keeps the number that it was planned with, which the bits of its trainings depend on.
-func unfinished(groups []*group, have *Results) []*group {
+func unfinished(groups []*group, have *results.Results) []*group {
 	for _, g := range groups {
 		g.Cells = slices.DeleteFunc(g.Cells, func(c *Cell) bool { return have.Done(c.Key) })
 	}
@@ -86,25 +89,25 @@ func unfinished(groups []*group, have *Results) []*group {
 // can be kept.
 func (r *runner) compute(ctx context.Context, g *group) error {
 	began := time.Now()
-	results := make([]*Result, len(g.Cells))
-	errs := r.train(ctx, g, results)
+	cellResults := make([]*results.Result, len(g.Cells))
+	errs := r.train(ctx, g, cellResults)
 	for i, c := range g.Cells {
 		c.input.done()
 		if errs[i] != nil {
-			results[i] = &Result{Error: errs[i].Error()}
+			cellResults[i] = &results.Result{Error: errs[i].Error()}
 		}
 	}
 	took := time.Since(began).Seconds() / float64(len(g.Cells))
 	if slices.ContainsFunc(errs, func(err error) bool { return err != nil }) {
-		r.takeOver(g, results, errs)
+		r.takeOver(g, cellResults, errs)
 	}
 	var cells []*Cell
-	var ended []*Result
+	var ended []*results.Result
 	for i, c := range g.Cells {
 		if ctx.Err() != nil && errs[i] != nil { // half a cell is no result
 			continue
 		}
-		result := results[i]
+		result := cellResults[i]
 		result.Coord, result.Key, result.Miplc, result.Seconds = c.Coord, c.Key, r.o.Version, took
 		cells, ended = append(cells, c), append(ended, result)
 	}
@@ -113,14 +116,14 @@ func (r *runner) compute(ctx context.Context, g *group) error {
 
 // takeOver replaces the failures of cells that another process has done meanwhile, and
 // whose checkpoints it removed, by its results.
-func (r *runner) takeOver(g *group, results []*Result, errs []error) {
-	have, err := ReadResults(r.o.Dir)
+func (r *runner) takeOver(g *group, cellResults []*results.Result, errs []error) {
+	have, err := results.Read(r.o.Dir)
 	if err != nil {
 		return // the failures stand
 	}
 	for i, c := range g.Cells {
 		if there, found := have.ByKey[c.Key]; errs[i] != nil && found && there.Error == "" {
-			results[i], errs[i] = &there, nil
+			cellResults[i], errs[i] = &there, nil
 		}
 	}
 }
@@ -134,10 +137,10 @@ type training struct {
 
 // train chooses the settings of the cells and trains them. It returns one error per
 // cell; a panic is the error of all cells.
-func (r *runner) train(ctx context.Context, g *group, results []*Result) (errs []error) {
+func (r *runner) train(ctx context.Context, g *group, cellResults []*results.Result) (errs []error) {
 	errs = make([]error, len(g.Cells))
 	err := workers.Try(func() error {
-		r.trainCells(ctx, g, results, errs)
+		r.trainCells(ctx, g, cellResults, errs)
 		return nil
 	})
 	for i := range errs {
@@ -149,11 +152,11 @@ func (r *runner) train(ctx context.Context, g *group, results []*Result) (errs [
 }
 
 // trainCells is train without a guard against panics. It sets errs, one error per cell.
-func (r *runner) trainCells(ctx context.Context, g *group, results []*Result, errs []error) {
+func (r *runner) trainCells(ctx context.Context, g *group, cellResults []*results.Result, errs []error) {
 	sets, splits := make([]*data.Dataset, len(g.Cells)), make([]*data.Split, len(g.Cells))
 	var settings []training
 	for i, c := range g.Cells {
-		results[i] = &Result{}
+		cellResults[i] = &results.Result{}
 		if sets[i], splits[i], errs[i] = r.input(c); errs[i] == nil && len(c.candidates) > 1 {
 			settings, errs[i] = r.settings(settings, g, i, sets[i], splits[i])
 		}
@@ -163,8 +166,8 @@ func (r *runner) trainCells(ctx context.Context, g *group, results []*Result, er
 	for i, c := range g.Cells {
 		chosen := 0
 		if errs[i] == nil && len(c.candidates) > 1 {
-			chosen, results[i].Trials, errs[i] = best(c, settings, i)
-			results[i].Setting = c.candidates[chosen].Setting
+			chosen, cellResults[i].Trials, errs[i] = best(c, settings, i)
+			cellResults[i].Setting = c.candidates[chosen].Setting
 		}
 		if errs[i] != nil {
 			continue
@@ -179,7 +182,7 @@ func (r *runner) trainCells(ctx context.Context, g *group, results []*Result, er
 	r.outcomes(ctx, g, final)
 	for _, t := range final {
 		if errs[t.cell] = t.Err; t.Err == nil {
-			errs[t.cell] = r.measured(ctx, g.Cells[t.cell], &t, results[t.cell])
+			errs[t.cell] = r.measured(ctx, g.Cells[t.cell], &t, cellResults[t.cell])
 		}
 	}
 }
@@ -219,7 +222,7 @@ func (r *runner) trial(g *group, c *Cell, name string, spec *language.Spec, set 
 		if g.Coupled {
 			on += fmt.Sprintf("-%d", g.Beside)
 		}
-		t.Dir, t.Pause = filepath.Join(r.trialsDir(c), slug(on), name), r.o.Pause
+		t.Dir, t.Pause = filepath.Join(r.trialsDir(c), sanitize.FileName(on), name), r.o.Pause
 	}
 	return t, nil
 }
@@ -256,14 +259,14 @@ func (n noting) Note(text string) {
 // best returns the setting of a cell with the best accuracy on the held-out bags, the
 // first of equals. A setting that failed is never chosen, and one whose training diverged
 // only if no other is left.
-func best(c *Cell, settings []training, cell int) (chosen int, trials []SettingResult, err error) {
+func best(c *Cell, settings []training, cell int) (chosen int, trials []results.SettingResult, err error) {
 	chosen = -1
 	for _, s := range settings {
 		if s.cell != cell {
 			continue
 		}
 		i := len(trials)
-		t := SettingResult{Setting: c.candidates[i].Setting}
+		t := results.SettingResult{Setting: c.candidates[i].Setting}
 		switch {
 		case s.Err != nil:
 			t.Error = s.Err.Error()
@@ -271,7 +274,7 @@ func best(c *Cell, settings []training, cell int) (chosen int, trials []SettingR
 			return 0, nil, errors.New("no true label of the held-out bags is known: settings cannot be chosen; leave grid out")
 		default:
 			t.Accuracy, t.Diverged = s.Report.TestAccuracy, s.Report.Diverged != nil
-			if chosen < 0 || t.betterThan(trials[chosen]) {
+			if chosen < 0 || betterThan(t, trials[chosen]) {
 				chosen = i
 			}
 		}
@@ -284,7 +287,7 @@ func best(c *Cell, settings []training, cell int) (chosen int, trials []SettingR
 }
 
 // betterThan compares two settings that were trained.
-func (t SettingResult) betterThan(other SettingResult) bool {
+func betterThan(t results.SettingResult, other results.SettingResult) bool {
 	if t.Diverged != other.Diverged {
 		return other.Diverged
 	}
@@ -293,7 +296,7 @@ func (t SettingResult) betterThan(other SettingResult) bool {
 
 // measured fills in the result of a trained cell. Its accuracies are those of the
 // exported model, which keep: models leaves with the folder of a run.
-func (r *runner) measured(ctx context.Context, c *Cell, t *training, result *Result) error {
+func (r *runner) measured(ctx context.Context, c *Cell, t *training, result *results.Result) error {
 	place, err := r.trainers.Placement(t.trial.Program.Spec)
 	if err != nil {
 		return err
@@ -316,7 +319,7 @@ func (r *runner) measured(ctx context.Context, c *Cell, t *training, result *Res
 	result.Environment = runs.EnvironmentOf(t.trial.Program, place)
 	result.TrainBags, result.TestBags = report.TrainBags, report.TestBags
 	if r.e.Snapshots != nil {
-		result.Attention = histograms(report.Attention, r.e.Snapshots)
+		result.Attention = results.Histograms(report.Attention, r.e.Snapshots)
 	}
 	return nil
 }
@@ -351,13 +354,13 @@ func sweepAside(dir string) {
 }
 
 // modelDir returns the folder of the run of a cell.
-func (r *runner) modelDir(c Coord) string {
+func (r *runner) modelDir(c definition.Coord) string {
 	name := c.Learner
 	if c.Variant != "" {
 		name += "-" + c.Variant
 	}
 	set := SetFacts{Name: c.Data, R: c.R}
-	return filepath.Join(r.o.Dir, ModelsFolder, slug(set.title()), slug(name), fmt.Sprintf("split-%d", c.Split))
+	return filepath.Join(r.o.Dir, ModelsFolder, sanitize.FileName(set.title()), sanitize.FileName(name), fmt.Sprintf("split-%d", c.Split))
 }
 
 // dropTrials removes the checkpoints of a cell that has its result. It fails, rightly,

@@ -1,12 +1,12 @@
 package experiment
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/testsupport"
 	"github.com/miplc/miplc/language"
@@ -23,9 +23,9 @@ func TestBadFiles(t *testing.T) {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
 	for _, file := range files {
-		e, err := Load(filepath.ToSlash(file))
+		e, err := definition.Load(filepath.ToSlash(file))
 		if err == nil {
-			err = e.Check()
+			err = check(e)
 		}
 		if err == nil {
 			t.Errorf("%s was taken", file)
@@ -41,19 +41,19 @@ func TestBadFiles(t *testing.T) {
 // The shipped experiments name specs that exist and settings that they have.
 func TestShippedExperiments(t *testing.T) {
 	for _, name := range specs.Experiments() {
-		e, err := Load(name)
+		e, err := definition.Load(name)
 		if err != nil {
 			t.Errorf("%s:\n%v", name, err)
 			continue
 		}
-		if err := e.Check(); err != nil {
+		if err := check(e); err != nil {
 			t.Errorf("%s:\n%v", name, err)
 		}
 		if e.Name.V != name || e.Description.V == "" || len(e.Report) == 0 {
 			t.Errorf("%s: name %q, description %q, %d parts of a report", name, e.Name.V, e.Description.V, len(e.Report))
 		}
 	}
-	if _, err := Load("smok"); err == nil || !strings.Contains(err.Error(), `did you mean "smoke"?`) {
+	if _, err := definition.Load("smok"); err == nil || !strings.Contains(err.Error(), `did you mean "smoke"?`) {
 		t.Errorf("smok: %v", err)
 	}
 }
@@ -80,17 +80,17 @@ learners:
 
 // A file is read as it is meant: defaults, cases, grids and variants.
 func TestRead(t *testing.T) {
-	e, err := parseText("small.yaml", []byte(small))
+	e, err := definition.Parse("small.yaml", []byte(small))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if e.Splits.Count != 10 || e.Splits.Train != 0.7 || e.Splits.Seed != 1 || e.Choose.Holdout != 0.2 {
 		t.Errorf("defaults: %+v, %+v", e.Splits, e.Choose)
 	}
-	if a, b, c := e.Data[0].R, e.Data[1].R, e.Data[2].R; len(a) != 2 || a[1] != 3 || len(b) != 1 || b[0] != 1 || len(c) != 1 || c[0] != Stored {
+	if a, b, c := e.Data[0].R, e.Data[1].R, e.Data[2].R; len(a) != 2 || a[1] != 3 || len(b) != 1 || b[0] != 1 || len(c) != 1 || c[0] != definition.Stored {
 		t.Errorf("r: %v %v %v", a, b, c)
 	}
-	if s := e.splitsOf(&e.Data[1]); s.Count != 2 || s.Index.V != "b{split}.mat" {
+	if s := e.SplitsOf(&e.Data[1]); s.Count != 2 || s.Index.V != "b{split}.mat" {
 		t.Errorf("splits of B: %+v", s)
 	}
 	a, b := e.Learner("a"), e.Learner("b")
@@ -108,59 +108,27 @@ func TestRead(t *testing.T) {
 		{"A", 3, "demipl", "train.epochs=3, loss=[disambiguation], train.epochs=4", 1},
 		{"B", 1, "demipl-pr", "train.epochs=3, loss=[disambiguation]", 4},
 	} {
-		spec, set := a.at(c.data, c.r, Setting{})
-		grid := a.gridOn(c.data, c.r)
-		if spec.V != c.spec || describe(set) != c.set || len(language.Combinations(settingsOf(grid))) != c.grid {
-			t.Errorf("a on %s r=%d: %s, %s, %d settings", c.data, c.r, spec.V, describe(set), len(language.Combinations(settingsOf(grid))))
+		spec, set := a.SpecOn(c.data, c.r, definition.Setting{})
+		grid := a.GridOn(c.data, c.r)
+		if spec.V != c.spec || definition.DescribeSettings(set) != c.set || len(language.Combinations(definition.AxisValues(grid))) != c.grid {
+			t.Errorf("a on %s r=%d: %s, %s, %d settings", c.data, c.r, spec.V, definition.DescribeSettings(set), len(language.Combinations(definition.AxisValues(grid))))
 		}
 	}
-	if got := describe(language.Combinations(settingsOf(a.Grid))[1]); got != "train.lr=0.1, train.momentum=0.9" {
+	if got := definition.DescribeSettings(language.Combinations(definition.AxisValues(a.Grid))[1]); got != "train.lr=0.1, train.momentum=0.9" {
 		t.Errorf("second setting: %s", got)
 	}
 	if v := b.Variants(); len(v) != 2 || v[1].String() != "loss.attention=0.2" || !b.Only.Has("B", 2) || b.Only.Has("C", 2) || b.Only.Has("A", 3) {
 		t.Errorf("variants %v", v)
 	}
-	loaded, err := e.loadSpecs()
+	loaded, err := loadSpecs(e)
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := Coord{Data: "A", R: 3, Learner: "a"}
+	at := definition.Coord{Data: "A", R: 3, Learner: "a"}
 	if len(loaded[at]) != 1 || loaded[at][0].spec.Train.Epochs.V != 4 || loaded[at][0].spec.Train.LR.V != 0.3 {
 		t.Errorf("the case did not reach the spec: %+v", loaded[at])
 	}
-	if got := loaded[Coord{Data: "A", R: 2, Learner: "b", Variant: "loss.attention=0.2"}]; len(got) != 1 {
+	if got := loaded[definition.Coord{Data: "A", R: 2, Learner: "b", Variant: "loss.attention=0.2"}]; len(got) != 1 {
 		t.Errorf("variant: %d candidates", len(got))
 	}
-}
-
-func FuzzParse(f *testing.F) {
-	f.Add([]byte(small))
-	for _, name := range specs.Experiments() {
-		src, _ := specs.Experiment(name)
-		f.Add(src)
-	}
-	files, _ := filepath.Glob("testdata/bad/*.yaml")
-	for _, file := range files {
-		if src, err := os.ReadFile(file); err == nil {
-			f.Add(src)
-		}
-	}
-	f.Fuzz(func(t *testing.T, src []byte) {
-		e, err := parseText("fuzz.yaml", src)
-		if (e == nil) == (err == nil) {
-			t.Fatalf("experiment %v, error %v", e, err)
-		}
-		if e == nil {
-			return
-		}
-		for i := range e.Learners {
-			for _, d := range e.Data {
-				for _, r := range d.R {
-					if n := language.CountCombinations(settingsOf(e.Learners[i].gridOn(d.Name.V, r)), maxGrid); n < 1 || n > maxGrid {
-						t.Fatalf("%d settings", n)
-					}
-				}
-			}
-		}
-	})
 }

@@ -9,9 +9,9 @@ import (
 	"slices"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/language/schema"
 	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/train"
 )
@@ -24,7 +24,7 @@ type Plan struct {
 	Sets   []SetFacts `json:"sets"`
 	Cells  []Cell     `json:"cells"`
 
-	experiment *Experiment
+	experiment *definition.Experiment
 	inputs     []*inputOf // the data sets of the cells
 }
 
@@ -37,15 +37,8 @@ type Select struct {
 }
 
 // check reports names that the experiment lacks.
-func (s *Select) check(e *Experiment) error {
-	c := checker{e: e}
-	for _, name := range s.Data {
-		c.known(schema.Str{V: name}, c.dataNames(), "data set")
-	}
-	for _, name := range s.Learners {
-		c.known(schema.Str{V: name}, c.learnerNames(), "learner")
-	}
-	return c.errs.Err()
+func (s *Select) check(e *definition.Experiment) error {
+	return e.CheckNames(s.Data, s.Learners)
 }
 
 func (s *Select) data(name string, r int) bool {
@@ -56,12 +49,33 @@ func (s *Select) learner(name string) bool {
 	return len(s.Learners) == 0 || slices.Contains(s.Learners, name)
 }
 
+// Validate checks the file of an experiment with the specs it names and their
+// settings, and counts its cells. Data is not looked at.
+func Validate(name string, overrides ...string) (cells int, err error) {
+	e, err := definition.Load(name, overrides...)
+	if err != nil {
+		return 0, err
+	}
+	if err := check(e); err != nil {
+		return 0, err
+	}
+	cells, _ = e.Size()
+	return cells, nil
+}
+
+// check reads the specs of an experiment and reports all that is wrong with them,
+// at the places in the experiment's file. Data are not looked at.
+func check(e *definition.Experiment) error {
+	_, err := loadSpecs(e)
+	return err
+}
+
 // loadSpecs reads the specs of all cells, also of those that are not selected:
 // a file with mistakes is refused as a whole. The candidates are found by the
 // coordinates without the split.
-func (e *Experiment) loadSpecs() (map[Coord][]candidate, error) {
+func loadSpecs(e *definition.Experiment) (map[definition.Coord][]candidate, error) {
 	var errs diag.List
-	loaded, cache := map[Coord][]candidate{}, map[string]*language.Spec{}
+	loaded, cache := map[definition.Coord][]candidate{}, map[string]*language.Spec{}
 	for _, d := range e.Data {
 		for _, r := range d.R {
 			for i := range e.Learners {
@@ -70,27 +84,27 @@ func (e *Experiment) loadSpecs() (map[Coord][]candidate, error) {
 					continue
 				}
 				for _, v := range l.Variants() {
-					loaded[l.On(d.Name.V, r, v)] = e.load(l, d.Name.V, r, v, cache, &errs)
+					loaded[l.On(d.Name.V, r, v)] = loadCandidates(e, l, d.Name.V, r, v, cache, &errs)
 				}
 			}
 		}
 	}
 	if errs.Err() == nil {
-		e.checkTwins(loaded, &errs)
+		checkTwins(e, loaded, &errs)
 	}
 	return loaded, errs.Err()
 }
 
 // entry is a learner, or one value of its vary.
 type entry struct {
-	learner *Learner
-	variant Setting
+	learner *definition.Learner
+	variant definition.Setting
 }
 
 // checkTwins reports learners, and values of one learner's vary, that have equal settings
 // on every data set that both run on: their results would be the same numbers under two
 // names. A learner may equal a value of another's vary, which figures show apart.
-func (e *Experiment) checkTwins(loaded map[Coord][]candidate, errs *diag.List) {
+func checkTwins(e *definition.Experiment, loaded map[definition.Coord][]candidate, errs *diag.List) {
 	first := map[string]entry{} // by all that decides on the results
 	for i := range e.Learners {
 		l := &e.Learners[i]
@@ -114,16 +128,16 @@ func (e *Experiment) checkTwins(loaded map[Coord][]candidate, errs *diag.List) {
 			case l.Vary != nil:
 				errs.Add(e.Show(v.At.Errorf("learner %q: %s and %s are equal settings", l.Name.V, had.variant, v)))
 			default:
-				d := e.show(l.Name, "learners %q and %q have equal settings: their results would be the same", had.learner.Name.V, l.Name.V)
+				d := e.ShowAt(l.Name, "learners %q and %q have equal settings: their results would be the same", had.learner.Name.V, l.Name.V)
 				errs.Add(d.WithNote("remove one of them, or say with set: in what they differ"))
 			}
 		}
 	}
 }
 
-// plan opens or draws the selected data sets and settles their cells. Errors of
+// planCells opens or draws the selected data sets and settles their cells. Errors of
 // data are *prepare.DataError, those of specs *prepare.SpecError.
-func (e *Experiment) plan(loaded map[Coord][]candidate, sel Select, dir string, folder data.Folder) (*Plan, error) {
+func planCells(e *definition.Experiment, loaded map[definition.Coord][]candidate, sel Select, dir string, folder data.Folder) (*Plan, error) {
 	p := &Plan{Name: e.Name.V, SHA256: fmt.Sprintf("%x", sha256.Sum256(e.Text())), experiment: e}
 	for i := range e.Data {
 		d := &e.Data[i]
@@ -131,15 +145,15 @@ func (e *Experiment) plan(loaded map[Coord][]candidate, sel Select, dir string, 
 			if !sel.data(d.Name.V, r) {
 				continue
 			}
-			path, source, err := e.place(d, r, dir, folder)
+			path, source, err := placeData(e, d, r, dir, folder)
 			if err != nil {
-				return nil, e.dataError(d, r, err)
+				return nil, dataError(e, d, r, err)
 			}
 			set, err := data.OpenWith(path, folder.Options)
 			if err != nil {
-				return nil, e.dataError(d, r, err)
+				return nil, dataError(e, d, r, err)
 			}
-			in := &inputOf{path: path, folder: folder, splits: e.splitsOf(d), bags: set.HashOfBags(),
+			in := &inputOf{path: path, folder: folder, splits: e.SplitsOf(d), bags: set.HashOfBags(),
 				facts: SetFacts{d.Name.V, r, d.Domain, source, data.Describe(set)}}
 			in.facts.ByClass = nil
 			p.Sets, p.inputs = append(p.Sets, in.facts), append(p.inputs, in)
@@ -155,12 +169,12 @@ func (e *Experiment) plan(loaded map[Coord][]candidate, sel Select, dir string, 
 }
 
 // addCells adds the cells of one data set.
-func (p *Plan) addCells(loaded map[Coord][]candidate, sel Select, d *DataSet, in *inputOf, set *data.Dataset) error {
+func (p *Plan) addCells(loaded map[definition.Coord][]candidate, sel Select, d *definition.DataSet, in *inputOf, set *data.Dataset) error {
 	e := p.experiment
 	if sel.Splits > 0 {
 		in.splits.Count = min(in.splits.Count, sel.Splits)
 	}
-	splits, err := e.splitList(d, in, set)
+	splits, err := splitList(e, d, in, set)
 	if err != nil {
 		return err
 	}
@@ -173,7 +187,7 @@ func (p *Plan) addCells(loaded map[Coord][]candidate, sel Select, d *DataSet, in
 		for _, v := range l.Variants() {
 			c := Cell{Coord: l.On(d.Name.V, in.facts.R, v), input: in}
 			c.candidates = loaded[c.Coord]
-			if !e.compiles(l, &c, set, splits[0], &errs) {
+			if !checkCompiles(e, l, &c, set, splits[0], &errs) {
 				continue
 			}
 			for n, split := range splits {
@@ -194,12 +208,12 @@ func (p *Plan) addCells(loaded map[Coord][]candidate, sel Select, d *DataSet, in
 
 // splitList makes the splits of a data set. Two equal splits are an error: they would
 // count twice in means and deviations.
-func (e *Experiment) splitList(d *DataSet, in *inputOf, set *data.Dataset) ([]*data.Split, error) {
+func splitList(e *definition.Experiment, d *definition.DataSet, in *inputOf, set *data.Dataset) ([]*data.Split, error) {
 	list, first := make([]*data.Split, in.splits.Count), map[string]int{}
 	for i := range list {
-		split, err := e.split(in.splits, i+1, set, in.folder)
+		split, err := makeSplit(e, in.splits, i+1, set, in.folder)
 		if err != nil {
-			return nil, e.dataError(d, in.facts.R, err)
+			return nil, dataError(e, d, in.facts.R, err)
 		}
 		hash := train.SplitHash(split)
 		if n, had := first[hash]; had {
@@ -212,9 +226,9 @@ func (e *Experiment) splitList(d *DataSet, in *inputOf, set *data.Dataset) ([]*d
 	return list, nil
 }
 
-// compiles checks the specs of a cell against its data set, so that a shape that
+// checkCompiles checks the specs of a cell against its data set, so that a shape that
 // does not fit is found before hours of training.
-func (e *Experiment) compiles(l *Learner, c *Cell, set *data.Dataset, split *data.Split, errs *diag.List) bool {
+func checkCompiles(e *definition.Experiment, l *definition.Learner, c *Cell, set *data.Dataset, split *data.Split, errs *diag.List) bool {
 	repeated := 1.0 // every setting of a grid trains on a part of the bags, the chosen one on all
 	if n := len(c.candidates); n > 1 {
 		repeated = 1 - e.Choose.Holdout + 1/float64(n)
@@ -223,7 +237,7 @@ func (e *Experiment) compiles(l *Learner, c *Cell, set *data.Dataset, split *dat
 		trial, err := prepare.Trial(choice.spec, set, split)
 		if err != nil {
 			var found diag.List
-			e.locate(err, l, choice.name, choice.set, &found)
+			locateErrors(e, err, l, choice.name, choice.set, &found)
 			for _, d := range found {
 				addOnce(errs, d.WithNote("on the data set %s", c.input.facts.title()))
 			}
@@ -247,7 +261,7 @@ func (p *Plan) merge(dir string) error {
 	if was.SHA256 != p.SHA256 {
 		return nil
 	}
-	present := map[Coord]bool{}
+	present := map[definition.Coord]bool{}
 	for _, c := range p.Cells {
 		present[c.Coord] = true
 	}
@@ -272,9 +286,9 @@ func (p *Plan) merge(dir string) error {
 
 // sort brings data sets and cells into the order of the file.
 func (p *Plan) sort() {
-	rank := p.experiment.rank()
+	rank := p.experiment.Rank()
 	slices.SortStableFunc(p.Sets, func(a, b SetFacts) int {
-		return compareCoord(Coord{Data: a.Name, R: a.R}, Coord{Data: b.Name, R: b.R}, rank)
+		return definition.CompareCoord(definition.Coord{Data: a.Name, R: a.R}, definition.Coord{Data: b.Name, R: b.R}, rank)
 	})
-	slices.SortStableFunc(p.Cells, func(a, b Cell) int { return compareCoord(a.Coord, b.Coord, rank) })
+	slices.SortStableFunc(p.Cells, func(a, b Cell) int { return definition.CompareCoord(a.Coord, b.Coord, rank) })
 }

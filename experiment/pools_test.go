@@ -23,19 +23,19 @@ learners: [{name: a, spec: demipl}]
 splits: {count: 3, train: 0.6}
 `)
 	d := &e.Data[0]
-	set, err := d.Synth.draw(1, folder)
+	set, err := draw(d.Synth, 1, folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := &inputOf{splits: e.splitsOf(d)}
+	in := &inputOf{splits: e.SplitsOf(d)}
 	dealt := dealtSet{Train: in.splits.Train, Seed: in.splits.Seed, Pools: in.splits.Pools}
 	seen := map[string]bool{}
 	for i := range 3 {
-		split, err := e.split(in.splits, i+1, set, folder)
+		split, err := makeSplit(e, in.splits, i+1, set, folder)
 		if err != nil {
 			t.Fatal(err)
 		}
-		elsewhere, err := e.split(dealt.input(Options{}).splits, i+1, set, folder)
+		elsewhere, err := makeSplit(e, dealt.input(Options{}).splits, i+1, set, folder)
 		if err != nil || fmt.Sprint(elsewhere) != fmt.Sprint(split) {
 			t.Errorf("split %d of a dealt part is %v (%v), want %v", i+1, elsewhere, err, split)
 		}

@@ -11,26 +11,27 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/language/languagetest"
 )
 
 // measuredLine is a line of bench/published/shares.jsonl: the part of a Result that
 // docs/results.md shows.
 type measuredLine struct {
-	Coord
+	definition.Coord
 	Accuracy float64 `json:"accuracy"`
 }
 
 // measured reads lines and gathers the accuracies of the splits by dataset and learner.
 // Every line belongs to a cell of the experiment, and no cell has two.
-func measured(t *testing.T, e *Experiment, path string) map[[2]string][]float64 {
+func measured(t *testing.T, e *definition.Experiment, path string) map[[2]string][]float64 {
 	t.Helper()
 	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	found, seen := map[[2]string][]float64{}, map[Coord]bool{}
+	found, seen := map[[2]string][]float64{}, map[definition.Coord]bool{}
 	lines := bufio.NewScanner(f)
 	for n := 1; lines.Scan(); n++ {
 		var l measuredLine
@@ -40,7 +41,7 @@ func measured(t *testing.T, e *Experiment, path string) map[[2]string][]float64 
 		switch {
 		case seen[l.Coord]:
 			t.Errorf("%s:%d: %+v is there twice", path, n, l.Coord)
-		case !slices.ContainsFunc(e.Data, func(d DataSet) bool { return d.Name.V == l.Data }) || e.Learner(l.Learner) == nil || l.Split < 1 || l.Split > e.Splits.Count || !hasR(e, l.Coord):
+		case !slices.ContainsFunc(e.Data, func(d definition.DataSet) bool { return d.Name.V == l.Data }) || e.Learner(l.Learner) == nil || l.Split < 1 || l.Split > e.Splits.Count || !hasR(e, l.Coord):
 			t.Errorf("%s:%d: %+v is not a cell of %s", path, n, l.Coord, e.Name.V)
 		case l.Accuracy <= 0 || l.Accuracy > 1:
 			t.Errorf("%s:%d: accuracy %v", path, n, l.Accuracy)
@@ -56,14 +57,14 @@ func measured(t *testing.T, e *Experiment, path string) map[[2]string][]float64 
 }
 
 // hasR reports whether the dataset of a cell is drawn with its number of false labels.
-func hasR(e *Experiment, c Coord) bool {
-	return slices.ContainsFunc(e.Data, func(d DataSet) bool { return d.Name.V == c.Data && slices.Contains(d.R, c.R) })
+func hasR(e *definition.Experiment, c definition.Coord) bool {
+	return slices.ContainsFunc(e.Data, func(d definition.DataSet) bool { return d.Name.V == c.Data && slices.Contains(d.R, c.R) })
 }
 
 // authorsTable lists the cells of bench/published/authors.yaml that were measured.
 func authorsTable(t *testing.T) string {
 	t.Helper()
-	e, err := Load("../bench/published/authors.yaml")
+	e, err := definition.Load("../bench/published/authors.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,11 +96,11 @@ func meanOf(list []float64) (mean float64) {
 // the root mean square of the differences from the published accuracies, over the learners
 // that all rows of the dataset have.
 func TestMeasuredShares(t *testing.T) {
-	e, err := Load("../bench/published/shares.yaml")
+	e, err := definition.Load("../bench/published/shares.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	paper, err := Load("paper-benchmark")
+	paper, err := definition.Load("paper-benchmark")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,10 +143,10 @@ func TestMeasuredShares(t *testing.T) {
 }
 
 // setOf names the dataset of the paper that one of the experiment is drawn like.
-func setOf(d *DataSet) string { return strings.Fields(d.Name.V)[0] }
+func setOf(d *definition.DataSet) string { return strings.Fields(d.Name.V)[0] }
 
 // everywhere reports whether a learner has results on all rows of a dataset.
-func everywhere(e *Experiment, found map[[2]string][]float64, set, learner string) bool {
+func everywhere(e *definition.Experiment, found map[[2]string][]float64, set, learner string) bool {
 	for i := range e.Data {
 		if setOf(&e.Data[i]) == set && len(found[[2]string{e.Data[i].Name.V, learner}]) == 0 {
 			return false
@@ -154,7 +155,7 @@ func everywhere(e *Experiment, found map[[2]string][]float64, set, learner strin
 	return true
 }
 
-func writePublished(t *testing.T, to *strings.Builder, e, paper *Experiment, set string) {
+func writePublished(t *testing.T, to *strings.Builder, e, paper *definition.Experiment, set string) {
 	fmt.Fprintf(to, "| **%s, paper** |", set)
 	for j := range e.Learners {
 		fmt.Fprintf(to, " %.3f |", published(t, paper, e.Learners[j].Name.V, set))
@@ -163,7 +164,7 @@ func writePublished(t *testing.T, to *strings.Builder, e, paper *Experiment, set
 }
 
 // published returns the mean that was published for a learner, r = 1.
-func published(t *testing.T, paper *Experiment, learner, set string) float64 {
+func published(t *testing.T, paper *definition.Experiment, learner, set string) float64 {
 	t.Helper()
 	mean, _, _ := strings.Cut(paper.Learner(learner).PublishedOn(set, 1), "±")
 	v, err := strconv.ParseFloat(mean, 64)

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/experiment/definition"
+	"github.com/miplc/miplc/experiment/results"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/internal/workers"
@@ -24,7 +26,7 @@ import (
 // Options is one start of an experiment.
 type Options struct {
 	engines.Request             // of all cells; an empty Engine is as the specs say
-	Dir             string      // folder of the results, made if missing
+	Dir             string      // folder of the cellResults, made if missing
 	Data            data.Folder // where data files and sources are looked up besides the working directory
 	Version         string      // of miplc, kept with every result
 	// Jobs is how many cells go at the same time. With the engine xla they are
@@ -44,7 +46,7 @@ type Observer interface {
 	// Begin comes once, when the plan stands.
 	Begin(p Progress)
 	// Cell comes after every cell.
-	Cell(r Result, p Progress)
+	Cell(r results.Result, p Progress)
 	// Note tells what takes its time before results come.
 	Note(text string)
 	// Warn tells of something unusual that the experiment goes on in spite of.
@@ -62,10 +64,10 @@ type Progress struct {
 
 type silent struct{}
 
-func (silent) Begin(Progress)        {}
-func (silent) Cell(Result, Progress) {}
-func (silent) Note(string)           {}
-func (silent) Warn(string)           {}
+func (silent) Begin(Progress)                {}
+func (silent) Cell(results.Result, Progress) {}
+func (silent) Note(string)                   {}
+func (silent) Warn(string)                   {}
 
 // InterruptedError is the error of an experiment that was stopped and can go on.
 type InterruptedError struct{ Progress Progress }
@@ -81,18 +83,11 @@ func (e *failedError) Error() string {
 	return fmt.Sprintf("%d of %s failed; the others are done. Start again to try those cells once more", e.Progress.Failed, diag.Count(e.Progress.Cells, "cell"))
 }
 
-// Check reads the specs of an experiment and reports all that is wrong with them,
-// at the places in the experiment's file. Data are not looked at.
-func (e *Experiment) Check() error {
-	_, err := e.loadSpecs()
-	return err
-}
-
 // Run computes the cells that have no result yet. Mistakes of the experiment's
 // file and its specs are found before o.Dir is touched, those of data before the
 // first cell runs. Failed cells give an error at the end, and are tried again at
 // the next start.
-func Run(ctx context.Context, e *Experiment, o Options) (Progress, error) {
+func Run(ctx context.Context, e *definition.Experiment, o Options) (Progress, error) {
 	r, err := newRunner(e, o)
 	if err != nil {
 		return Progress{}, err
@@ -103,29 +98,29 @@ func Run(ctx context.Context, e *Experiment, o Options) (Progress, error) {
 
 // runner computes the cells of groups.
 type runner struct {
-	e        *Experiment
+	e        *definition.Experiment
 	o        Options
-	part     string         // of the cells, in the name of the results file
+	part     string         // of the cells, in the name of the cellResults file
 	folder   *outdir.Folder // claimed; nil: it is shared with other shards
 	plan     *Plan          // with what earlier starts selected; nil of a shard
 	groups   []*group
 	beside   int // trainings in one program at most
-	have     *Results
+	have     *results.Results
 	trainers *engines.Trainers
 
-	journal *journal
+	journal *results.Journal
 
 	mu       sync.Mutex // guards what stands below, and the observer
 	progress Progress
 	clock    clock
 	failed   []*Cell
-	broken   error // of the results file: nothing more can be kept
+	broken   error // of the cellResults file: nothing more can be kept
 }
 
 // newRunner claims the folder, settles the plan and writes it. The runner is closed at
 // the end.
-func newRunner(e *Experiment, o Options) (*runner, error) {
-	loaded, err := e.loadSpecs()
+func newRunner(e *definition.Experiment, o Options) (*runner, error) {
+	loaded, err := loadSpecs(e)
 	if err == nil {
 		err = o.Select.check(e)
 	}
@@ -146,13 +141,13 @@ func newRunner(e *Experiment, o Options) (*runner, error) {
 	return r, nil
 }
 
-func (r *runner) settle(loaded map[Coord][]candidate) (err error) {
+func (r *runner) settle(loaded map[definition.Coord][]candidate) (err error) {
 	sweepAside(r.o.Dir)
-	if r.plan, err = r.e.plan(loaded, r.o.Select, r.o.Dir, r.o.Data); err != nil {
+	if r.plan, err = planCells(r.e, loaded, r.o.Select, r.o.Dir, r.o.Data); err != nil {
 		return err
 	}
 	selected := slices.Clone(r.plan.Cells)
-	if r.have, err = ReadResults(r.o.Dir); err != nil {
+	if r.have, err = results.Read(r.o.Dir); err != nil {
 		return err
 	}
 	if err := r.plan.merge(r.o.Dir); err != nil {
@@ -249,12 +244,12 @@ func (r *runner) begin() (err error) {
 	}
 	r.progress = Progress{Cells: len(cells), Before: len(cells) - len(left), Done: len(cells) - len(left)}
 	r.clock = newClock(left, costs, r.atATime())
-	r.journal, err = openJournal(r.o.Dir, r.part)
+	r.journal, err = results.OpenJournal(r.o.Dir, r.part)
 	return err
 }
 
 // enginesOf returns an engine that computed finished cells of each learner.
-func enginesOf(have *Results) map[string]string {
+func enginesOf(have *results.Results) map[string]string {
 	used := map[string]string{}
 	for _, key := range slices.Sorted(maps.Keys(have.ByKey)) {
 		if result := have.ByKey[key]; result.Error == "" {
@@ -272,7 +267,7 @@ func cellsOf(groups []*group) (list []*Cell) {
 }
 
 func (r *runner) end(ctx context.Context) (Progress, error) {
-	err := errors.Join(r.journal.close(), r.doneElsewhere())
+	err := errors.Join(r.journal.Close(), r.doneElsewhere())
 	_ = os.Remove(filepath.Join(r.o.Dir, TrialsFolder)) // fails, rightly, where cells are under way
 	switch {
 	case r.broken != nil:
@@ -293,7 +288,7 @@ func (r *runner) doneElsewhere() error {
 	if len(r.failed) == 0 {
 		return nil
 	}
-	have, err := ReadResults(r.o.Dir)
+	have, err := results.Read(r.o.Dir)
 	if err != nil {
 		return err
 	}
@@ -308,11 +303,11 @@ func (r *runner) doneElsewhere() error {
 
 // keep appends the results of cells that were computed together. An error says that
 // no more cells can be kept.
-func (r *runner) keep(cells []*Cell, results []*Result) error {
+func (r *runner) keep(cells []*Cell, cellResults []*results.Result) error {
 	if len(cells) == 0 {
 		return nil
 	}
-	err := r.journal.add(results)
+	err := r.journal.Add(cellResults)
 	for _, c := range cells {
 		if err == nil {
 			r.dropTrials(c)
@@ -324,7 +319,7 @@ func (r *runner) keep(cells []*Cell, results []*Result) error {
 		r.broken = err
 		return err
 	}
-	for i, result := range results {
+	for i, result := range cellResults {
 		if result.Error != "" {
 			r.failed = append(r.failed, cells[i])
 			r.progress.Failed++
@@ -343,6 +338,6 @@ func (r *runner) input(c *Cell) (*data.Dataset, *data.Split, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	split, err := r.e.split(c.input.splits, c.Split, set, c.input.folder)
+	split, err := makeSplit(r.e, c.input.splits, c.Split, set, c.input.folder)
 	return set, split, err
 }

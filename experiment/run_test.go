@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -16,6 +15,8 @@ import (
 	"time"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/experiment/definition"
+	"github.com/miplc/miplc/experiment/results"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/language"
@@ -38,9 +39,9 @@ splits: {count: 2}
 attention: {epochs: [1, 2]}
 `
 
-func parse(t *testing.T, text string) *Experiment {
+func parse(t *testing.T, text string) *definition.Experiment {
 	t.Helper()
-	e, err := parseText("test.yaml", []byte(text))
+	e, err := definition.Parse("test.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,7 @@ func parse(t *testing.T, text string) *Experiment {
 // watch counts the cells that ran.
 type watch struct {
 	mu    sync.Mutex
-	ran   []Coord
+	ran   []definition.Coord
 	note  []string
 	warn  []string
 	begin Progress
@@ -61,7 +62,7 @@ type watch struct {
 func (w *watch) Begin(p Progress) { w.begin = p }
 func (w *watch) Note(text string) { w.note = append(w.note, text) }
 func (w *watch) Warn(text string) { w.warn = append(w.warn, text) }
-func (w *watch) Cell(r Result, _ Progress) {
+func (w *watch) Cell(r results.Result, _ Progress) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ran = append(w.ran, r.Coord); len(w.ran) == w.after {
@@ -70,7 +71,7 @@ func (w *watch) Cell(r Result, _ Progress) {
 }
 
 // run runs an experiment and gives its results by key, without their times.
-func run(t *testing.T, e *Experiment, o Options) (map[string]string, *watch, error) {
+func run(t *testing.T, e *definition.Experiment, o Options) (map[string]string, *watch, error) {
 	t.Helper()
 	w := &watch{}
 	o.Observer = w
@@ -81,16 +82,16 @@ func run(t *testing.T, e *Experiment, o Options) (map[string]string, *watch, err
 func read(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	for _, r := range results(t, dir) {
-		out[r.Key] = r.substance()
+	for _, r := range accuracies(t, dir) {
+		out[r.Key] = r.Substance()
 	}
 	return out
 }
 
-// results lists the merged results of a folder.
-func results(t *testing.T, dir string) []Result {
+// accuracies lists the merged results of a folder.
+func accuracies(t *testing.T, dir string) []results.Result {
 	t.Helper()
-	merged, err := ReadResults(dir)
+	merged, err := results.Read(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +148,7 @@ func TestLeftCheckpoints(t *testing.T) {
 	if _, _, err := run(t, e, Options{Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
-	left := filepath.Join(dir, TrialsFolder, results(t, dir)[0].Key[:16], "gorgonia")
+	left := filepath.Join(dir, TrialsFolder, accuracies(t, dir)[0].Key[:16], "gorgonia")
 	if err := os.MkdirAll(left, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +167,7 @@ func TestCellIsAnOrdinaryRun(t *testing.T) {
 	if _, _, err := run(t, e, Options{Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
-	list := results(t, dir)
+	list := accuracies(t, dir)
 	sets, err := filepath.Glob(filepath.Join(dir, DataFolder, "P-r2-*.npz"))
 	if err != nil || len(sets) != 1 {
 		t.Fatalf("%v, %v", sets, err)
@@ -187,7 +188,9 @@ func TestCellIsAnOrdinaryRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(list, func(r Result) bool { return r.Coord == Coord{Data: "P", R: 2, Learner: "demipl", Split: 2} })
+	i := slices.IndexFunc(list, func(r results.Result) bool {
+		return r.Coord == definition.Coord{Data: "P", R: 2, Learner: "demipl", Split: 2}
+	})
 	if i < 0 || list[i].Accuracy != *report.TestAccuracy || *list[i].Disambiguation != *report.Disambiguation {
 		t.Fatalf("cell %+v, run %v", list[i], *report.TestAccuracy)
 	}
@@ -235,7 +238,7 @@ func TestTornResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := filepath.Glob(filepath.Join(dir, ResultsFolder, "*"))
+	files, err := filepath.Glob(filepath.Join(dir, results.Folder, "*"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("%v, %v", files, err)
 	}
@@ -299,7 +302,7 @@ func TestGrid(t *testing.T) {
 	if _, _, err := run(t, e, Options{Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
-	list := results(t, dir)
+	list := accuracies(t, dir)
 	for _, r := range list {
 		switch {
 		case r.Learner == "demipl" && (r.Setting != "" || r.Trials != nil):
@@ -322,7 +325,7 @@ func TestHoldOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inner, err := holdOut(set, split, Choose{Holdout: 2. / 7, Stratify: true, Seed: 5}, 1)
+	inner, err := holdOut(set, split, definition.Choose{Holdout: 2. / 7, Stratify: true, Seed: 5}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -413,7 +416,7 @@ func TestFolders(t *testing.T) {
 	for dir, want := range map[string]string{
 		taken(outdir.Experiment, SpecFile, other):    `holds the results of the experiment "other", not of "tiny"`,
 		taken(outdir.Experiment, SpecFile, "oops"):   "an experiment is a map",
-		taken("", ResultsFolder, "mine"):             "holds results, which no mark of miplc lists",
+		taken("", results.Folder, "mine"):            "holds results, which no mark of miplc lists",
 		taken("", SpecFile, tiny, PlanFile, "mine"):  "no mark of miplc lists: experiment.yaml, plan.json",
 		taken(outdir.Run):                            "was written by miplc train",
 		filepath.Join(taken("", "file", ""), "file"): "is a file",
@@ -472,7 +475,7 @@ func TestDraw(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := parse(t, strings.Replace(tiny, "bags: 20, features: 4, min_size: 2, max_size: 3", "bags: 8, classes: 4, noise: 0, seed: 3", 1))
-	got, err := e.Data[0].Synth.draw(0, data.Folder{})
+	got, err := draw(e.Data[0].Synth, 0, data.Folder{})
 	if err != nil || got.Hash() != set.Hash() {
 		t.Errorf("noise: 0 draws another set than that without noise, %v", err)
 	}
@@ -494,23 +497,6 @@ func TestKeepModels(t *testing.T) {
 	s, err := runs.ReadSummary(filepath.Join(dir, ModelsFolder, "P_r=1", "md", "split-1"))
 	if err != nil || s.Accuracy == nil {
 		t.Errorf("%v, %v", s, err)
-	}
-}
-
-// No two names of an experiment share a folder.
-func TestSlug(t *testing.T) {
-	seen := map[string]string{}
-	for _, name := range []string{"a", ".a", "..a", "a b", "a_b", "a/b", "a+b", "ü", "ö", "数据一", "数据二", "/", "\\", "..", "x=1", "x 1"} {
-		got := slug(name)
-		if other, found := seen[got]; found || got == "" || !filepath.IsLocal(got) || strings.ContainsAny(got, `/\ `) {
-			t.Errorf("%q becomes %q, as %q", name, got, other)
-		}
-		seen[got] = name
-	}
-	for name, want := range map[string]string{"MNIST-MIPL r=1": "MNIST-MIPL_r=1", "demipl-train.lr=0.05": "demipl-train.lr=0.05"} {
-		if got := slug(name); got != want {
-			t.Errorf("%q becomes %q, want %q", name, got, want)
-		}
 	}
 }
 
@@ -572,48 +558,16 @@ func furthest(dir string) (epoch int) {
 
 func TestClock(t *testing.T) {
 	cell := func(learner string, split int, nominal float64) *Cell {
-		return &Cell{Coord: Coord{Data: "P", Learner: learner, Split: split}, Key: fmt.Sprint(learner, split), nominal: nominal}
+		return &Cell{Coord: definition.Coord{Data: "P", Learner: learner, Split: split}, Key: fmt.Sprint(learner, split), nominal: nominal}
 	}
 	done := cell("b", 1, 2)
-	have := &Results{ByKey: map[string]Result{done.Key: {Seconds: 10}}}
+	have := &results.Results{ByKey: map[string]results.Result{done.Key: {Seconds: 10}}}
 	first := cell("a", 1, 1)
 	left := []*Cell{first, cell("a", 2, 1), cell("b", 2, 2), cell("c", 1, 6)}
 	k := newClock(left, measureCosts(append(left, done), have), 2)
-	if got := k.tick(first, &Result{Seconds: 5}).Seconds(); got != 22.5 { // 15 seconds were 3 nominal ones
+	if got := k.tick(first, &results.Result{Seconds: 5}).Seconds(); got != 22.5 { // 15 seconds were 3 nominal ones
 		t.Errorf("%v seconds left, want (5+10+30)/2", got)
 	}
-}
-
-func TestHistogram(t *testing.T) {
-	got := histograms([]train.AttentionSnapshot{{Epoch: 3, Test: train.Scores{Positive: []float32{0, 0.039, 0.04, 1, 2, 1e30, float32(math.Inf(1)), -1, -1e30, float32(math.NaN())}}}, {Epoch: 4}}, []int{3})
-	if len(got) != 1 || got[0].Epoch != 3 || got[0].Positive[0] != 4 || got[0].Positive[1] != 1 || got[0].Positive[24] != 4 || got[0].Negative != nil {
-		t.Errorf("%+v", got)
-	}
-}
-
-func FuzzResults(f *testing.F) {
-	f.Add([]byte(`{"data":"P","r":1,"learner":"a","split":1,"key":"k","accuracy":0.5,"seconds":1}` + "\n" + `{"data":"P"`))
-	f.Add([]byte("\n\n{}\n"))
-	f.Add([]byte(`{"key":"k","data":"P","learner":"a","split":1,"attention":[{"epoch":1,"positive":[1,-1]}]}` + "\nx"))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		list, whole, err := parseResults("results.jsonl", text)
-		if whole < 0 || whole > len(text) {
-			t.Fatalf("%d of %d bytes", whole, len(text))
-		}
-		if err != nil {
-			return
-		}
-		// What is kept reads the same again, and nothing of it is dropped.
-		again, all, err := parseResults("results.jsonl", text[:whole])
-		if err != nil || all != whole || len(again) != len(list) {
-			t.Fatalf("%d results in %d bytes, again %d in %d, %v", len(list), whole, len(again), all, err)
-		}
-		for i := range list {
-			if err := list[i].valid(); err != nil {
-				t.Fatal(err)
-			}
-		}
-	})
 }
 
 // device keeps the engine xla off a plugin that this machine may have: that

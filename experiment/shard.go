@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/experiment/definition"
+	"github.com/miplc/miplc/experiment/results"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 )
@@ -99,7 +101,7 @@ func RunShard(ctx context.Context, s Shard, o Options) (Progress, error) {
 			return Progress{}, &PlanError{err}
 		}
 	}
-	have, err := ReadResults(o.Dir)
+	have, err := results.Read(o.Dir)
 	if err != nil {
 		return Progress{}, err
 	}
@@ -110,7 +112,7 @@ func RunShard(ctx context.Context, s Shard, o Options) (Progress, error) {
 }
 
 // admit checks that a shard is one of the deal, and reads the experiment.
-func (d *Deal) admit(s Shard, dir string) (*Experiment, error) {
+func (d *Deal) admit(s Shard, dir string) (*definition.Experiment, error) {
 	again := "submit the job of the last plan, or plan again"
 	switch {
 	case s.Plan != "" && s.Plan != d.ID:
@@ -132,19 +134,19 @@ func (d *Deal) admit(s Shard, dir string) (*Experiment, error) {
 
 // bind returns cells their specs and data sets, and checks that their keys follow from
 // those still.
-func (d *Deal) bind(e *Experiment, groups []*group, o Options) error {
-	choices := map[Coord][]candidate{}
+func (d *Deal) bind(e *definition.Experiment, groups []*group, o Options) error {
+	choices := map[definition.Coord][]candidate{}
 	for _, c := range d.Choices {
 		choices[c.Coord] = c.Choices
 	}
-	sets := map[Coord]*dealtSet{}
+	sets := map[definition.Coord]*dealtSet{}
 	for i := range d.Sets {
-		sets[Coord{Data: d.Sets[i].Name, R: d.Sets[i].R}] = &d.Sets[i]
+		sets[definition.Coord{Data: d.Sets[i].Name, R: d.Sets[i].R}] = &d.Sets[i]
 	}
-	opened := map[Coord]*inputOf{}
+	opened := map[definition.Coord]*inputOf{}
 	for _, g := range groups {
 		for _, c := range g.Cells {
-			at, on := c.Coord, Coord{Data: c.Data, R: c.R}
+			at, on := c.Coord, definition.Coord{Data: c.Data, R: c.R}
 			at.Split = 0
 			if sets[on] == nil || len(choices[at]) == 0 {
 				return fmt.Errorf("%s: the plan has no data set or spec for it", c.Coord)
@@ -163,7 +165,7 @@ func (d *Deal) bind(e *Experiment, groups []*group, o Options) error {
 		}
 	}
 	for _, in := range opened {
-		if err := e.checkKeys(in, groups); err != nil {
+		if err := checkKeys(e, in, groups); err != nil {
 			return err
 		}
 	}
@@ -172,7 +174,7 @@ func (d *Deal) bind(e *Experiment, groups []*group, o Options) error {
 
 // checkKeys opens a data set and compares the keys of its cells with those of the
 // plan.
-func (e *Experiment) checkKeys(in *inputOf, groups []*group) error {
+func checkKeys(e *definition.Experiment, in *inputOf, groups []*group) error {
 	set, err := in.open()
 	if err != nil {
 		return err
@@ -184,7 +186,7 @@ func (e *Experiment) checkKeys(in *inputOf, groups []*group) error {
 			continue
 		}
 		if splits[c.Split] == nil {
-			if splits[c.Split], err = e.split(in.splits, c.Split, set, in.folder); err != nil {
+			if splits[c.Split], err = makeSplit(e, in.splits, c.Split, set, in.folder); err != nil {
 				return err
 			}
 		}

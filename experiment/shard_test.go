@@ -12,13 +12,15 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/experiment/definition"
+	"github.com/miplc/miplc/experiment/results"
 	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/train/engines"
 )
 
 // staging has files that must be taken along: a set of bags, splits and a spec that
 // lie elsewhere.
-func staging(t *testing.T) *Experiment {
+func staging(t *testing.T) *definition.Experiment {
 	t.Helper()
 	dir := t.TempDir()
 	p := data.DefaultPrototypes
@@ -104,7 +106,7 @@ func TestSameShard(t *testing.T) {
 		})
 	}
 	running.Wait()
-	have, err := ReadResults(dir)
+	have, err := results.Read(dir)
 	if err != nil || len(have.ByKey) != 8 || len(have.Differ) > 0 {
 		t.Errorf("%d results, %v differ, %v", len(have.ByKey), have.Differ, err)
 	}
@@ -352,15 +354,15 @@ func TestMerge(t *testing.T) {
 	var first map[string]string
 	for range 3 {
 		dir := t.TempDir()
-		if err := os.Mkdir(filepath.Join(dir, ResultsFolder), 0o755); err != nil {
+		if err := os.Mkdir(filepath.Join(dir, results.Folder), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		for i, text := range files {
-			if err := os.WriteFile(filepath.Join(dir, ResultsFolder, fmt.Sprint(i, ".jsonl")), []byte(text), 0o444); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, results.Folder, fmt.Sprint(i, ".jsonl")), []byte(text), 0o444); err != nil {
 				t.Fatal(err)
 			}
 		}
-		r, err := ReadResults(dir)
+		r, err := results.Read(dir)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/specs"
 )
@@ -21,11 +22,11 @@ func TestShippedExperimentsCompile(t *testing.T) {
 		if name == "smoke" {
 			continue
 		}
-		e, err := Load(name)
+		e, err := definition.Load(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		loaded, err := e.loadSpecs()
+		loaded, err := loadSpecs(e)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +50,7 @@ func TestShippedExperimentsCompile(t *testing.T) {
 						c := Cell{Coord: l.On(d.Name.V, r, v), input: &inputOf{facts: SetFacts{Name: d.Name.V, R: r}}}
 						c.candidates = loaded[c.Coord]
 						var errs diag.List
-						if !e.compiles(l, &c, set, split, &errs) {
+						if !checkCompiles(e, l, &c, set, split, &errs) {
 							t.Errorf("%s: %v", name, errs)
 						}
 					}

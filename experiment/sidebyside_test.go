@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/experiment/results"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/miplc/miplc/train/engines"
@@ -54,7 +55,7 @@ func TestSideBySideEqualsOneByOne(t *testing.T) {
 			t.Errorf("%q is told of compiling", w.note)
 		}
 		for key, text := range alone {
-			var want, got Result
+			var want, got results.Result
 			if err := errors.Join(json.Unmarshal([]byte(text), &want), json.Unmarshal([]byte(together[key]), &got)); err != nil {
 				t.Fatal(err)
 			}
@@ -75,7 +76,7 @@ func TestSideBySideEqualsOneByOne(t *testing.T) {
 // in rates alone.
 func TestGroups(t *testing.T) {
 	e := parse(t, beside)
-	loaded, err := e.loadSpecs()
+	loaded, err := loadSpecs(e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +86,7 @@ func TestGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer lock.Close()
-	plan, err := e.plan(loaded, Select{}, dir, data.Folder{})
+	plan, err := planCells(e, loaded, Select{}, dir, data.Folder{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +98,7 @@ func TestGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	groups = unfinished(groups, &Results{ByKey: map[string]Result{plan.Cells[0].Key: {}}})
+	groups = unfinished(groups, &results.Results{ByKey: map[string]results.Result{plan.Cells[0].Key: {}}})
 	var sizes, left []int
 	for _, g := range groups {
 		sizes, left = append(sizes, g.Beside), append(left, len(g.Cells))
@@ -117,7 +118,7 @@ func TestSideBySideFailure(t *testing.T) {
 	if !errors.As(err, &failed) || failed.Progress.Failed != 4 || len(w.ran) != 12 {
 		t.Fatalf("%d cells ran, %v", len(w.ran), err)
 	}
-	for _, r := range results(t, dir) {
+	for _, r := range accuracies(t, dir) {
 		if (r.Error != "") != (r.Learner == "wild") {
 			t.Errorf("%s: %q", r.Coord, r.Error)
 		}
@@ -169,7 +170,7 @@ func TestSideBySideModels(t *testing.T) {
 
 // checkMeasures compares the measures of results of two engines, which round differently,
 // and makes them equal.
-func checkMeasures(t *testing.T, got, want *Result) {
+func checkMeasures(t *testing.T, got, want *results.Result) {
 	t.Helper()
 	for name, v := range want.Measures {
 		if other := got.Measures.Get(name); other == nil || math.Abs(*other-v) > 1e-6 {

@@ -9,8 +9,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/schema"
 	"github.com/miplc/miplc/runtime/ortenv"
@@ -36,14 +38,14 @@ type dealtSet struct {
 
 // dealtChoices are the settings to choose from of a learner on a data set.
 type dealtChoices struct {
-	Coord
+	definition.Coord
 	Choices []candidate `json:"choices"` // whose hashes name files in SpecsFolder
 }
 
 // stage puts the data sets, splits and specs of groups and the onnxruntime library
 // into the folder.
 func (d *Deal) stage(o Options, p *Plan, groups []*group) error {
-	needed, cells := map[*inputOf]bool{}, map[Coord]*Cell{}
+	needed, cells := map[*inputOf]bool{}, map[definition.Coord]*Cell{}
 	for _, c := range cellsOf(groups) {
 		needed[c.input] = true
 		at := c.Coord
@@ -66,7 +68,7 @@ func (d *Deal) stage(o Options, p *Plan, groups []*group) error {
 	return d.stageLibrary(o)
 }
 
-func (d *Deal) stageSpecs(dir string, at Coord, c *Cell) error {
+func (d *Deal) stageSpecs(dir string, at definition.Coord, c *Cell) error {
 	for _, choice := range c.candidates {
 		if unchanged(choice.path(dir), choice.Hash) == nil {
 			continue
@@ -82,9 +84,9 @@ func (d *Deal) stageSpecs(dir string, at Coord, c *Cell) error {
 // path is that of the spec in the folder of the experiment.
 func (c *candidate) path(dir string) string { return filepath.Join(dir, SpecsFolder, c.Hash+".yaml") }
 
-func (d *Deal) stageSet(dir string, in *inputOf, e *Experiment) error {
+func (d *Deal) stageSet(dir string, in *inputOf, e *definition.Experiment) error {
 	set := dealtSet{SetFacts: in.facts, Train: in.splits.Train, Stratify: in.splits.Stratify, Seed: in.splits.Seed, Pools: in.splits.Pools}
-	name := slug(in.facts.title())
+	name := sanitize.FileName(in.facts.title())
 	path := filepath.Join(DataFolder, name+"-"+in.facts.Hash[:8]+ending(in.path))
 	if rel, err := filepath.Rel(filepath.Join(dir, DataFolder), in.path); err == nil && filepath.IsLocal(rel) {
 		path = filepath.Join(DataFolder, rel) // drawn for this folder
@@ -96,17 +98,17 @@ func (d *Deal) stageSet(dir string, in *inputOf, e *Experiment) error {
 		set.Train, set.Seed = 0, 0
 		files := 1
 		set.Index = DataFolder + "/" + name + "-splits" + ending(index.V)
-		if strings.Contains(index.V, splitMark) {
+		if strings.Contains(index.V, definition.SplitPlaceholder) {
 			files = in.splits.Count
-			set.Index = DataFolder + "/" + name + "-split-" + splitMark + ending(index.V)
+			set.Index = DataFolder + "/" + name + "-split-" + definition.SplitPlaceholder + ending(index.V)
 		}
 		for i := range files {
 			number := strconv.Itoa(i + 1)
-			from, err := e.find(index, strings.ReplaceAll(index.V, splitMark, number), in.folder)
+			from, err := findFile(e, index, strings.ReplaceAll(index.V, definition.SplitPlaceholder, number), in.folder)
 			if err != nil {
 				return err
 			}
-			if err := stageFile(filepath.Join(dir, strings.ReplaceAll(set.Index, splitMark, number)), from); err != nil {
+			if err := stageFile(filepath.Join(dir, strings.ReplaceAll(set.Index, definition.SplitPlaceholder, number)), from); err != nil {
 				return err
 			}
 		}
@@ -207,7 +209,7 @@ func unchanged(path, hash string) error {
 // input returns the data set, unopened.
 func (s *dealtSet) input(o Options) *inputOf {
 	in := &inputOf{facts: s.SetFacts, path: filepath.Join(o.Dir, filepath.FromSlash(s.File)), folder: o.Data}
-	in.splits = Splits{Train: s.Train, Stratify: s.Stratify, Seed: s.Seed, Pools: s.Pools}
+	in.splits = definition.Splits{Train: s.Train, Stratify: s.Stratify, Seed: s.Seed, Pools: s.Pools}
 	if s.Index != "" {
 		in.splits.Index = schema.Str{V: filepath.Join(o.Dir, filepath.FromSlash(s.Index))}
 	}

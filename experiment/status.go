@@ -3,47 +3,36 @@ package experiment
 import (
 	"errors"
 	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
 	"time"
+
+	"github.com/miplc/miplc/experiment/definition"
+	"github.com/miplc/miplc/experiment/results"
 )
 
 // Status says where the experiment of a folder stands, whoever computes it.
 type Status struct {
-	Name    string    `json:"name"`
-	Plan    string    `json:"plan,omitempty"` // Deal.ID; empty: not dealt
-	Shards  int       `json:"shards,omitempty"`
-	Cells   int       `json:"cells"`
-	Done    int       `json:"done"`
-	Failed  int       `json:"failed"`
-	Running []Process `json:"running"`
+	Name    string            `json:"name"`
+	Plan    string            `json:"plan,omitempty"` // Deal.ID; empty: not dealt
+	Shards  int               `json:"shards,omitempty"`
+	Cells   int               `json:"cells"`
+	Done    int               `json:"done"`
+	Failed  int               `json:"failed"`
+	Running []results.Process `json:"running"`
 	// Failures are the cells that failed, with the last reason.
 	Failures []Failure `json:"failures,omitempty"`
 	// Differ are the cells that were computed more than once with results that are not
 	// the same.
-	Differ []Coord `json:"differ,omitempty"`
+	Differ []definition.Coord `json:"differ,omitempty"`
 
 	Seconds float64  `json:"seconds"`                // of one core, or of a device, that the cells without a result take; estimated
 	Left    *float64 `json:"seconds_left,omitempty"` // with the processes that run; nil: none does
 }
 
-// Process is one that computes cells.
-type Process struct {
-	Part   string  `json:"part"` // "3-of-8", or "all"
-	Host   string  `json:"host"`
-	Silent float64 `json:"silent"` // seconds since its last sign of life
-}
-
 // Failure is a cell that failed.
 type Failure struct {
-	Coord
+	definition.Coord
 	Error string `json:"error"`
 }
-
-// alive is how long a process may be silent: file systems show the time of a file
-// late, and clocks of machines differ.
-const alive = 4 * heartbeat
 
 // ReadStatus looks at a folder at a time.
 func ReadStatus(dir string, now time.Time) (*Status, error) {
@@ -51,7 +40,7 @@ func ReadStatus(dir string, now time.Time) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	have, err := ReadResults(dir)
+	have, err := results.Read(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -64,9 +53,9 @@ func ReadStatus(dir string, now time.Time) (*Status, error) {
 	}
 	s := &Status{Name: plan.Name, Plan: deal.ID, Shards: len(deal.Shards), Cells: len(plan.Cells), Differ: have.Differ}
 	s.count(plan, have, deal.nominal())
-	s.Running = []Process{}
+	s.Running = []results.Process{}
 	if s.Done < s.Cells { // else who was killed is not waited for
-		if s.Running, err = running(dir, now); err != nil {
+		if s.Running, err = results.Running(dir, now); err != nil {
 			return nil, err
 		}
 	}
@@ -78,7 +67,7 @@ func ReadStatus(dir string, now time.Time) (*Status, error) {
 }
 
 // count counts the cells and estimates what the others take.
-func (s *Status) count(plan *Plan, have *Results, nominal map[string]float64) {
+func (s *Status) count(plan *Plan, have *results.Results, nominal map[string]float64) {
 	var cells, left []*Cell
 	for i := range plan.Cells {
 		c := &plan.Cells[i]
@@ -113,27 +102,4 @@ func (d *Deal) nominal() map[string]float64 {
 		}
 	}
 	return list
-}
-
-// running finds the processes whose results files are not ended and not silent.
-func running(dir string, now time.Time) ([]Process, error) {
-	entries, err := os.ReadDir(filepath.Join(dir, ResultsFolder))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	list := []Process{}
-	for _, entry := range entries {
-		info, err := entry.Info()
-		if err != nil || filepath.Ext(entry.Name()) != resultsSuffix || info.Mode().Perm()&0o222 == 0 {
-			continue
-		}
-		silent := now.Sub(info.ModTime())
-		if silent > alive {
-			continue
-		}
-		part, rest, _ := strings.Cut(strings.TrimSuffix(entry.Name(), resultsSuffix), ".")
-		host := rest[:max(0, strings.LastIndexByte(rest, '.'))]
-		list = append(list, Process{part, host, max(0, silent.Seconds())})
-	}
-	return list, nil
 }

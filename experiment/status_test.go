@@ -7,6 +7,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/miplc/miplc/experiment/definition"
+	"github.com/miplc/miplc/experiment/results"
+	"github.com/miplc/miplc/internal/sanitize"
 )
 
 // What was done, failed and runs is told, and who ended or fell silent does not run.
@@ -37,26 +41,26 @@ func TestStatus(t *testing.T) {
 	if s.Done != 4 || s.Failed != 4 || len(s.Failures) != 4 || !strings.Contains(s.Failures[0].Error, "epoch 1") || len(s.Running) != 0 || s.Left != nil {
 		t.Errorf("after: %+v", s)
 	}
-	file, err := openJournal(dir, "2-of-2")
+	file, err := results.OpenJournal(dir, "2-of-2")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for ago, runs := range map[time.Duration]bool{0: true, heartbeat: true, alive + time.Second: false, -time.Hour: true} { // clocks differ
-		if err := os.Chtimes(file.file.Name(), now.Add(-ago), now.Add(-ago)); err != nil {
+	for ago, runs := range map[time.Duration]bool{0: true, results.Heartbeat: true, results.Alive + time.Second: false, -time.Hour: true} { // clocks differ
+		if err := os.Chtimes(file.File.Name(), now.Add(-ago), now.Add(-ago)); err != nil {
 			t.Fatal(err)
 		}
 		s := look(now)
 		if (len(s.Running) == 1) != runs || (s.Left != nil) != runs {
 			t.Errorf("silent for %v: %+v", ago, s)
 		}
-		if host, _ := os.Hostname(); runs && (s.Running[0].Part != "2-of-2" || s.Running[0].Host != slug(host) || *s.Left != s.Seconds/3) {
+		if host, _ := os.Hostname(); runs && (s.Running[0].Part != "2-of-2" || s.Running[0].Host != sanitize.FileName(host) || *s.Left != s.Seconds/3) {
 			t.Errorf("%+v", s)
 		}
 	}
-	if err := file.add([]*Result{{Coord: Coord{Data: "P", Learner: "x", Split: 1}, Key: "k"}}); err != nil {
+	if err := file.Add([]*results.Result{{Coord: definition.Coord{Data: "P", Learner: "x", Split: 1}, Key: "k"}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := file.close(); err != nil {
+	if err := file.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if s := look(time.Now()); len(s.Running) != 0 {
@@ -76,23 +80,23 @@ func many(b *testing.B, cells int) (dir string) {
 	if err != nil || len(plan.Cells) != cells {
 		b.Fatalf("%d cells, %v", len(plan.Cells), err)
 	}
-	var journals []*journal
+	var journals []*results.Journal
 	for i := range 512 {
-		j, err := openJournal(dir, fmt.Sprint(i+1, "-of-512"))
+		j, err := results.OpenJournal(dir, fmt.Sprint(i+1, "-of-512"))
 		if err != nil {
 			b.Fatal(err)
 		}
-		defer j.close()
+		defer j.Close()
 		journals = append(journals, j)
 	}
-	lists := make([][]*Result, len(journals))
+	lists := make([][]*results.Result, len(journals))
 	for i, c := range plan.Cells {
-		h := []Histogram{{Epoch: 1, Positive: make([]int, HistogramBins), Negative: make([]int, HistogramBins)}}
-		r := &Result{Coord: c.Coord, Key: c.Key, Accuracy: 0.5, Seconds: 1, Engine: "ort", Attention: h}
+		h := []results.Histogram{{Epoch: 1, Positive: make([]int, results.HistogramBins), Negative: make([]int, results.HistogramBins)}}
+		r := &results.Result{Coord: c.Coord, Key: c.Key, Accuracy: 0.5, Seconds: 1, Engine: "ort", Attention: h}
 		lists[i%len(lists)] = append(lists[i%len(lists)], r)
 	}
 	for i, j := range journals {
-		if err := j.add(lists[i]); err != nil {
+		if err := j.Add(lists[i]); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -100,7 +104,7 @@ func many(b *testing.B, cells int) (dir string) {
 }
 
 // manyCells returns an experiment of 20 learners on 10 data sets in so many cells.
-func manyCells(b *testing.B, cells int) *Experiment {
+func manyCells(b *testing.B, cells int) *definition.Experiment {
 	b.Helper()
 	var text strings.Builder
 	text.WriteString("name: many\ndata:\n")
@@ -112,7 +116,7 @@ func manyCells(b *testing.B, cells int) *Experiment {
 		fmt.Fprintf(&text, "  - {name: l%d, spec: demipl, set: {train.epochs: %d}, grid: {train.lr: [0.01, 0.02, 0.05, 0.1]}}\n", i, i+10)
 	}
 	fmt.Fprintf(&text, "splits: {count: %d}\n", cells/200)
-	e, err := parseText(filepath.Join("many.yaml"), []byte(text.String()))
+	e, err := definition.Parse(filepath.Join("many.yaml"), []byte(text.String()))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/miplc/miplc/experiment"
+	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/plot"
 )
 
@@ -20,7 +21,7 @@ type figure struct {
 
 // attentionFigures draws the histograms of attention scores over epochs, learners below each other,
 // one figure for every dataset and r (the paper's Figure 3). The scores of all splits are added.
-func (r *Report) attentionFigures(it *experiment.Item) ([]figure, error) {
+func (r *Report) attentionFigures(it *definition.Item) ([]figure, error) {
 	var list []figure
 	for _, s := range r.sets(it) {
 		for i, labels := range s.r {
@@ -45,14 +46,14 @@ func (r *Report) attentionFigures(it *experiment.Item) ([]figure, error) {
 }
 
 func setTitle(f experiment.SetFacts) string {
-	if f.R == experiment.Stored {
+	if f.R == definition.Stored {
 		return f.Name
 	}
 	return fmt.Sprintf("%s (r = %d)", f.Name, f.R)
 }
 
 // scores adds the histograms of all splits, in the order of the epochs.
-func (r *Report) scores(at experiment.Coord) []plot.ScoreCounts {
+func (r *Report) scores(at definition.Coord) []plot.ScoreCounts {
 	sums := map[int]*plot.ScoreCounts{}
 	for _, result := range r.results[at] {
 		for _, h := range result.Attention {
@@ -82,14 +83,14 @@ func plus(a, b []int) []int {
 
 // rFigure draws the measure over r, one panel per dataset, one curve per learner (the paper's Figure
 // 4).
-func (r *Report) rFigure(it *experiment.Item) ([]figure, error) {
+func (r *Report) rFigure(it *definition.Item) ([]figure, error) {
 	var panels []plot.CurvePanel
 	for _, s := range r.sets(it) {
 		p := plot.CurvePanel{Heading: s.data.Name.V}
 		for _, l := range r.rows(it) {
 			c := plot.Curve{Name: rowName(l)}
 			for _, labels := range s.r {
-				if labels != experiment.Stored {
+				if labels != definition.Stored {
 					c.Points = appendPoint(c.Points, float64(labels), r.cell(l, s.data.Name.V, labels))
 				}
 			}
@@ -132,7 +133,7 @@ func (r *Report) curves(title, x string, log bool, panels []plot.CurvePanel) ([]
 
 // varyFigures draws the measure over the values of a varied setting, one figure per learner, one panel
 // per dataset, one curve per r (the paper's Figure 5).
-func (r *Report) varyFigures(it *experiment.Item) ([]figure, error) {
+func (r *Report) varyFigures(it *definition.Item) ([]figure, error) {
 	var list []figure
 	for i := range r.Experiment.Learners {
 		l := &r.Experiment.Learners[i]
@@ -145,7 +146,7 @@ func (r *Report) varyFigures(it *experiment.Item) ([]figure, error) {
 			p := plot.CurvePanel{Heading: s.data.Name.V}
 			for _, labels := range s.r {
 				c := plot.Curve{Name: "all bags"}
-				if labels != experiment.Stored {
+				if labels != definition.Stored {
 					c.Name = "r = " + rName(labels)
 				}
 				for j, v := range l.Vary.Values {
@@ -172,7 +173,7 @@ func (r *Report) varyFigures(it *experiment.Item) ([]figure, error) {
 // numbers returns the positions of the values of a setting on an axis: the numbers themselves, on a
 // logarithmic axis if they span a factor of ten. Values that are not numbers get the positions 0,
 // 1, ... in the order of the file.
-func numbers(a *experiment.Axis) (list []float64, log bool) {
+func numbers(a *definition.Axis) (list []float64, log bool) {
 	low, high := 0.0, 0.0
 	for i, v := range a.Values {
 		x, err := strconv.ParseFloat(v.Value, 64)

@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/miplc/miplc/experiment"
+	"github.com/miplc/miplc/experiment/definition"
+	"github.com/miplc/miplc/experiment/results"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/measure"
 )
@@ -21,9 +22,9 @@ func (r *Report) measures() []*measure.Measure {
 // by returns the report with the values of one measure.
 func (r *Report) by(m *measure.Measure) *Report {
 	one := *r
-	one.measure, one.values = m, map[experiment.Coord]map[int]float64{}
-	for at, results := range r.results {
-		for _, result := range results {
+	one.measure, one.values = m, map[definition.Coord]map[int]float64{}
+	for at, all := range r.results {
+		for _, result := range all {
 			if v := valueOf(m, &result); v != nil {
 				if one.values[at] == nil {
 					one.values[at] = map[int]float64{}
@@ -36,7 +37,7 @@ func (r *Report) by(m *measure.Measure) *Report {
 }
 
 // valueOf returns a measure of a result, or nil if the result does not have it.
-func valueOf(m *measure.Measure, result *experiment.Result) *float64 {
+func valueOf(m *measure.Measure, result *results.Result) *float64 {
 	if m.Name == measure.Accuracy {
 		return &result.Accuracy
 	}
@@ -48,8 +49,8 @@ func (r *Report) missingNotes() []string {
 	var list []string
 	for _, m := range r.measures() {
 		missing := 0
-		for _, results := range r.results {
-			for _, result := range results {
+		for _, all := range r.results {
+			for _, result := range all {
 				if valueOf(m, &result) == nil {
 					missing++
 				}
@@ -79,7 +80,7 @@ func (r *Report) measureTitles() string {
 
 // title returns the title of a table or figure: that of the item, or else one for its kind.
 // Unless the measure is the accuracy, its name follows.
-func (r *Report) title(it *experiment.Item, kind string) string {
+func (r *Report) title(it *definition.Item, kind string) string {
 	title := cmp.Or(it.Title, kind)
 	if r.measure.Name == measure.Accuracy {
 		return title

@@ -7,16 +7,15 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/stat"
-
-	"github.com/miplc/miplc/experiment"
+	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/plot"
+	"gonum.org/v1/gonum/stat"
 )
 
 // compare tests a learner against another one on their common splits. The difference is positive
 // if the first is better. p is NaN if there are fewer
 // than two, or if the corrected test lacks the numbers of bags.
-func (r *Report) compare(one, other experiment.Coord) (p, difference float64) {
+func (r *Report) compare(one, other definition.Coord) (p, difference float64) {
 	var a, b, overlaps []float64
 	for _, split := range sorted(r.values[one]) {
 		if v, found := r.values[other][split]; found {
@@ -85,7 +84,7 @@ type test struct {
 
 // pairsTable compares every pair of learners over all datasets and r: wins, ties and
 // losses, with and without Holm's correction for all tests of the table.
-func (r *Report) pairsTable(it *experiment.Item) *Table {
+func (r *Report) pairsTable(it *definition.Item) *Table {
 	var rows []row
 	for _, l := range r.rows(it) {
 		if r.planned(l, r.sets(it)) {
@@ -155,7 +154,7 @@ type ranking struct {
 
 // rank ranks the learners of an item. It returns nil for fewer than three learners or two complete
 // datasets.
-func (r *Report) rank(it *experiment.Item) *ranking {
+func (r *Report) rank(it *definition.Item) *ranking {
 	k := &ranking{}
 	var rows []row
 	for _, l := range r.rows(it) {
@@ -196,7 +195,7 @@ func (r *Report) rank(it *experiment.Item) *ranking {
 
 // ranksTable has the average ranks of the learners and the tests of Friedman and of Iman and
 // Davenport.
-func (r *Report) ranksTable(it *experiment.Item) *Table {
+func (r *Report) ranksTable(it *definition.Item) *Table {
 	t := &Table{Title: r.title(it, "Average ranks"), Head: [][]Head{{{"Learner", 1, 1}, {"average rank", 1, 1}}}}
 	k := r.rank(it)
 	if k == nil {
@@ -220,7 +219,7 @@ func (r *Report) ranksTable(it *experiment.Item) *Table {
 }
 
 // rankFigure draws the critical-difference diagram.
-func (r *Report) rankFigure(it *experiment.Item) ([]figure, error) {
+func (r *Report) rankFigure(it *definition.Item) ([]figure, error) {
 	k := r.rank(it)
 	if k == nil {
 		return nil, nil

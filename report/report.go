@@ -11,13 +11,15 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/experiment"
+	"github.com/miplc/miplc/experiment/definition"
+	"github.com/miplc/miplc/experiment/results"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/measure"
 )
 
 // Report is an experiment with its results.
 type Report struct {
-	Experiment *experiment.Experiment
+	Experiment *definition.Experiment
 	Plan       *experiment.Plan
 	// Corrected selects the corrected resampled t-test instead of the paired t-test.
 	Corrected bool
@@ -25,12 +27,12 @@ type Report struct {
 	Measures []*measure.Measure
 
 	measure  *measure.Measure                     // of the current table or figure
-	values   map[experiment.Coord]map[int]float64 // its values by coordinates without split, then split
-	overlaps map[experiment.Coord]map[int]float64 // test bags / training bags, indexed like values; 0: not known
-	results  map[experiment.Coord][]experiment.Result
-	expected map[experiment.Coord]int // cells of the plan
-	failed   []experiment.Result
-	differ   []experiment.Coord // computed more than once with different results
+	values   map[definition.Coord]map[int]float64 // its values by coordinates without split, then split
+	overlaps map[definition.Coord]map[int]float64 // test bags / training bags, indexed like values; 0: not known
+	results  map[definition.Coord][]results.Result
+	expected map[definition.Coord]int // cells of the plan
+	failed   []results.Result
+	differ   []definition.Coord // computed more than once with different results
 	done     int
 	engines  map[string][]string // by learner
 }
@@ -45,28 +47,28 @@ func Read(dir string) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	results, err := experiment.ReadResults(dir)
+	all, err := results.Read(dir)
 	if err != nil {
 		return nil, err
 	}
 	r := &Report{Experiment: e, Plan: plan}
-	r.gather(results)
+	r.gather(all)
 	return r, nil
 }
 
 // gather assigns the results to the cells of the plan. Results of earlier versions of the
 // experiment's file have other keys and are ignored.
-func (r *Report) gather(results *experiment.Results) {
-	r.differ = results.Differ
-	r.overlaps = map[experiment.Coord]map[int]float64{}
-	r.results = map[experiment.Coord][]experiment.Result{}
-	r.expected = map[experiment.Coord]int{}
+func (r *Report) gather(all *results.Results) {
+	r.differ = all.Differ
+	r.overlaps = map[definition.Coord]map[int]float64{}
+	r.results = map[definition.Coord][]results.Result{}
+	r.expected = map[definition.Coord]int{}
 	r.engines = map[string][]string{}
 	for _, cell := range r.Plan.Cells {
 		at := cell.Coord
 		at.Split = 0
 		r.expected[at]++
-		result, found := results.ByKey[cell.Key]
+		result, found := all.ByKey[cell.Key]
 		if !found {
 			continue
 		}
@@ -134,8 +136,8 @@ func (r *Report) notes() []string {
 }
 
 // diverged returns the results of a learner on a dataset whose training diverged, by split.
-func (r *Report) diverged(at experiment.Coord) []experiment.Result {
-	var list []experiment.Result
+func (r *Report) diverged(at definition.Coord) []results.Result {
+	var list []results.Result
 	for _, result := range r.results[at] {
 		if result.Diverged != nil {
 			list = append(list, result)
@@ -148,7 +150,7 @@ func (r *Report) diverged(at experiment.Coord) []experiment.Result {
 func (r *Report) divergedFacts() []string {
 	const limit = 20
 	var list []string
-	seen := map[experiment.Coord]bool{}
+	seen := map[definition.Coord]bool{}
 	for _, cell := range r.Plan.Cells {
 		at := cell.Coord
 		at.Split = 0
@@ -156,19 +158,19 @@ func (r *Report) divergedFacts() []string {
 			continue
 		}
 		seen[at] = true
-		results := r.diverged(at)
-		if len(results) == 0 {
+		all := r.diverged(at)
+		if len(all) == 0 {
 			continue
 		}
 		if len(list) == limit {
 			return append(list, diverged+" More trainings diverged.")
 		}
-		splits := make([]string, len(results))
-		for i, result := range results {
+		splits := make([]string, len(all))
+		for i, result := range all {
 			splits[i] = strconv.Itoa(result.Split)
 		}
 		list = append(list, fmt.Sprintf("%s %s, splits diverged: %s (%d of %d). The first: %s.",
-			diverged, cell.Coord.WithoutSplit(), strings.Join(splits, ", "), len(results), len(r.results[at]), results[0].Diverged))
+			diverged, cell.Coord.WithoutSplit(), strings.Join(splits, ", "), len(all), len(r.results[at]), all[0].Diverged))
 	}
 	return list
 }
@@ -182,8 +184,8 @@ func (r *Report) referenceTitle() string {
 
 // knowsBags reports whether all results contain the numbers of their bags.
 func (r *Report) knowsBags() bool {
-	for at, results := range r.results {
-		if len(r.overlaps[at]) < len(results) {
+	for at, all := range r.results {
+		if len(r.overlaps[at]) < len(all) {
 			return false
 		}
 	}
@@ -195,7 +197,7 @@ func (r *Report) knowsBags() bool {
 func (r *Report) failures() []string {
 	const limit = 20
 	var messages []string
-	first, count := map[string]experiment.Coord{}, map[string]int{}
+	first, count := map[string]definition.Coord{}, map[string]int{}
 	for _, f := range r.failed {
 		text, _, _ := strings.Cut(f.Error, "\n")
 		if count[text]++; count[text] == 1 {
@@ -221,8 +223,8 @@ func (r *Report) failures() []string {
 
 // row is a learner or one variant of it.
 type row struct {
-	learner *experiment.Learner
-	variant experiment.Setting
+	learner *definition.Learner
+	variant definition.Setting
 }
 
 // name returns the title in tables and legends.
@@ -233,13 +235,13 @@ func (l row) name() string {
 	return fmt.Sprintf("%s (%s)", l.learner.Title, l.variant)
 }
 
-func (l row) at(data string, r int) experiment.Coord { return l.learner.On(data, r, l.variant) }
+func (l row) at(data string, r int) definition.Coord { return l.learner.On(data, r, l.variant) }
 
 // rows returns the learners of an item. Varied learners, which have their own figure, are omitted
 // unless the item names them or there are no others.
-func (r *Report) rows(it *experiment.Item) []row {
+func (r *Report) rows(it *definition.Item) []row {
 	var list []row
-	add := func(l *experiment.Learner) {
+	add := func(l *definition.Learner) {
 		for _, v := range l.Variants() {
 			list = append(list, row{l, v})
 		}
@@ -252,7 +254,7 @@ func (r *Report) rows(it *experiment.Item) []row {
 	if len(it.Learners) > 0 {
 		return list
 	}
-	plain := slices.ContainsFunc(r.Experiment.Learners, func(l experiment.Learner) bool { return l.Vary == nil })
+	plain := slices.ContainsFunc(r.Experiment.Learners, func(l definition.Learner) bool { return l.Vary == nil })
 	for i := range r.Experiment.Learners {
 		if l := &r.Experiment.Learners[i]; l.Vary == nil || !plain {
 			add(l)
@@ -263,12 +265,12 @@ func (r *Report) rows(it *experiment.Item) []row {
 
 // set is a dataset with those r of an item that are in the plan.
 type set struct {
-	data  *experiment.DataSet
+	data  *definition.DataSet
 	r     []int
 	facts []experiment.SetFacts
 }
 
-func (r *Report) sets(it *experiment.Item) []set {
+func (r *Report) sets(it *definition.Item) []set {
 	var list []set
 	for i := range r.Experiment.Data {
 		s := set{data: &r.Experiment.Data[i]}
@@ -286,23 +288,23 @@ func (r *Report) sets(it *experiment.Item) []set {
 
 // items returns the tables and figures to make: those in the file, or all for which the experiment
 // has data.
-func (r *Report) items() []experiment.Item {
+func (r *Report) items() []definition.Item {
 	e := r.Experiment
 	if len(e.Report) > 0 {
 		return e.Report
 	}
-	list := []experiment.Item{{Kind: experiment.TableData}, {Kind: experiment.TableAccuracy}}
-	if len(r.rows(&experiment.Item{})) > 2 {
-		list = append(list, experiment.Item{Kind: experiment.TablePairs}, experiment.Item{Kind: experiment.TableRanks}, experiment.Item{Kind: experiment.FigureRanks})
+	list := []definition.Item{{Kind: definition.TableData}, {Kind: definition.TableAccuracy}}
+	if len(r.rows(&definition.Item{})) > 2 {
+		list = append(list, definition.Item{Kind: definition.TablePairs}, definition.Item{Kind: definition.TableRanks}, definition.Item{Kind: definition.FigureRanks})
 	}
 	if len(e.Snapshots) > 0 {
-		list = append(list, experiment.Item{Kind: experiment.FigureAttention})
+		list = append(list, definition.Item{Kind: definition.FigureAttention})
 	}
-	if slices.ContainsFunc(e.Data, func(d experiment.DataSet) bool { return len(d.R) > 1 }) {
-		list = append(list, experiment.Item{Kind: experiment.FigureR})
+	if slices.ContainsFunc(e.Data, func(d definition.DataSet) bool { return len(d.R) > 1 }) {
+		list = append(list, definition.Item{Kind: definition.FigureR})
 	}
-	if slices.ContainsFunc(e.Learners, func(l experiment.Learner) bool { return l.Vary != nil }) {
-		list = append(list, experiment.Item{Kind: experiment.FigureVary})
+	if slices.ContainsFunc(e.Learners, func(l definition.Learner) bool { return l.Vary != nil }) {
+		list = append(list, definition.Item{Kind: definition.FigureVary})
 	}
 	return list
 }
@@ -310,7 +312,7 @@ func (r *Report) items() []experiment.Item {
 func sorted[V any](m map[int]V) []int { return slices.Sorted(maps.Keys(m)) }
 
 func rName(r int) string {
-	if r == experiment.Stored {
+	if r == definition.Stored {
 		return ""
 	}
 	return strconv.Itoa(r)

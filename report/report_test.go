@@ -14,6 +14,8 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/experiment"
+	"github.com/miplc/miplc/experiment/definition"
+	"github.com/miplc/miplc/experiment/results"
 	"github.com/miplc/miplc/internal/svgtest"
 	"github.com/miplc/miplc/internal/testsupport"
 	"github.com/miplc/miplc/measure"
@@ -63,8 +65,8 @@ func TestMoments(t *testing.T) {
 // Only splits that both learners have are compared, and the corrected test needs the
 // numbers of bags.
 func TestCompare(t *testing.T) {
-	at := func(name string) experiment.Coord { return experiment.Coord{Learner: name} }
-	r := &Report{measure: measure.Find(measure.Accuracy), values: map[experiment.Coord]map[int]float64{}, overlaps: map[experiment.Coord]map[int]float64{}}
+	at := func(name string) definition.Coord { return definition.Coord{Learner: name} }
+	r := &Report{measure: measure.Find(measure.Accuracy), values: map[definition.Coord]map[int]float64{}, overlaps: map[definition.Coord]map[int]float64{}}
 	for name, values := range map[string][]float64{"a": sampleA, "b": sampleB, "c": sampleC} {
 		r.values[at(name)], r.overlaps[at(name)] = map[int]float64{}, map[int]float64{}
 		for i, v := range values {
@@ -125,13 +127,13 @@ func folder(t *testing.T, seed uint64) string {
 	plan := `{"name": "golden", "sets": [` +
 		setText("MNIST_MIPL", 1, data.Stats{Bags: 500, Instances: 20664, Dim: 784, MeanSize: 41.328, Classes: 5, MeanLabels: 2, PositiveShare: 0.1}) + "," +
 		setText("MNIST_MIPL", 2, data.Stats{Bags: 500, Instances: 20664, Dim: 784, MeanSize: 41.328, Classes: 5, MeanLabels: 3, PositiveShare: 0.1}) + "," +
-		setText("CRC", experiment.Stored, data.Stats{Bags: 7000, Instances: 56000, Dim: 9, MeanSize: 8, Classes: 7, MeanLabels: 2.08, PositiveShare: -1}) +
+		setText("CRC", definition.Stored, data.Stats{Bags: 7000, Instances: 56000, Dim: 9, MeanSize: 8, Classes: 7, MeanLabels: 2.08, PositiveShare: -1}) +
 		`], "cells": [`
 	var cells, lines []string
-	add := func(c experiment.Coord, accuracy float64) {
+	add := func(c definition.Coord, accuracy float64) {
 		key := strings.ReplaceAll(c.String(), " ", "-")
 		cells = append(cells, jsonText(experiment.Cell{Coord: c, Key: key}))
-		r := experiment.Result{Coord: c, Key: key, Accuracy: accuracy, Engine: "ort", Seconds: float64(seed),
+		r := results.Result{Coord: c, Key: key, Accuracy: accuracy, Engine: "ort", Seconds: float64(seed),
 			Measures: measure.Values{measure.LogLoss: 2 - 2*accuracy, "brier": 0.5}}
 		switch {
 		case c.Learner == "miplgp" && c.Data == "CRC":
@@ -144,13 +146,13 @@ func folder(t *testing.T, seed uint64) string {
 		}
 		if c.Learner == "demipl" {
 			r.Setting = "train.lr=0.05"
-			r.Attention = []experiment.Histogram{{Epoch: 1, Positive: bins(10, 12), Negative: bins(8, 14)}, {Epoch: 5, Positive: bins(15, 24), Negative: bins(0, 6)}}
+			r.Attention = []results.Histogram{{Epoch: 1, Positive: bins(10, 12), Negative: bins(8, 14)}, {Epoch: 5, Positive: bins(15, 24), Negative: bins(0, 6)}}
 		}
 		lines = append(lines, jsonText(r)+"\n")
 	}
 	at := func(data string, r int, learner, variant string, base float64) {
 		for i, d := range []float64{0.01, 0, -0.02} {
-			add(experiment.Coord{Data: data, R: r, Learner: learner, Variant: variant, Split: i + 1}, base+d+base*d*float64(i))
+			add(definition.Coord{Data: data, R: r, Learner: learner, Variant: variant, Split: i + 1}, base+d+base*d*float64(i))
 		}
 	}
 	for _, r := range []int{1, 2} {
@@ -161,9 +163,9 @@ func folder(t *testing.T, seed uint64) string {
 		at("MNIST_MIPL", r, "vary", "loss.attention=0.001", 0.97-drop)
 		at("MNIST_MIPL", r, "vary", "loss.attention=0.1", 0.9-drop)
 	}
-	at("CRC", experiment.Stored, "demipl", "", 0.5)
-	at("CRC", experiment.Stored, "miplgp", "", 0.4)
-	at("CRC", experiment.Stored, "proden", "", 0.501)
+	at("CRC", definition.Stored, "demipl", "", 0.5)
+	at("CRC", definition.Stored, "miplgp", "", 0.4)
+	at("CRC", definition.Stored, "proden", "", 0.501)
 	plan += strings.Join(cells, ",") + "]}"
 	rand.New(rand.NewPCG(seed, 1)).Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
 	for name, text := range map[string]string{experiment.PlanFile: plan, resultsFile: strings.Join(lines, "") + `{"cut off`} {
@@ -178,7 +180,7 @@ func folder(t *testing.T, seed uint64) string {
 }
 
 // resultsFile is that of the process that filled the folder.
-const resultsFile = experiment.ResultsFolder + "/all.host.1.jsonl"
+const resultsFile = results.Folder + "/all.host.1.jsonl"
 
 // BenchmarkReport reads ten thousand results of 512 processes and writes the report.
 func BenchmarkReport(b *testing.B) {
@@ -200,7 +202,7 @@ func BenchmarkReport(b *testing.B) {
 	dir := b.TempDir()
 	content := map[string]string{experiment.SpecFile: spec, experiment.PlanFile: strings.TrimSuffix(plan, ",") + "]}"}
 	for i := range files {
-		content[fmt.Sprintf("%s/%d-of-512.host.1.jsonl", experiment.ResultsFolder, i+1)] = files[i].String()
+		content[fmt.Sprintf("%s/%d-of-512.host.1.jsonl", results.Folder, i+1)] = files[i].String()
 	}
 	for name, text := range content {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644)); err != nil {
@@ -220,7 +222,7 @@ func BenchmarkReport(b *testing.B) {
 
 // bins counts something in the bins from low to high.
 func bins(low, high int) []int {
-	list := make([]int, experiment.HistogramBins)
+	list := make([]int, results.HistogramBins)
 	for i := low; i <= high; i++ {
 		list[i] = 1 + i%3
 	}
@@ -275,7 +277,7 @@ func TestMeasures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Experiment.Report = []experiment.Item{{Kind: experiment.TableAccuracy}, {Kind: experiment.TablePairs}, {Kind: experiment.TableRanks}, {Kind: experiment.FigureR}, {Kind: experiment.TableBeside}}
+	r.Experiment.Report = []definition.Item{{Kind: definition.TableAccuracy}, {Kind: definition.TablePairs}, {Kind: definition.TableRanks}, {Kind: definition.FigureR}, {Kind: definition.TableBeside}}
 	for at := range r.expected { // ranks need datasets without missing results
 		r.expected[at] = len(r.results[at])
 	}
@@ -376,7 +378,7 @@ func TestEmptyTable(t *testing.T) {
 	}
 	r.Plan.Cells = nil
 	r.expected = nil
-	r.Experiment.Report = []experiment.Item{{Kind: experiment.TableAccuracy}, {Kind: experiment.TableAcross}, {Kind: experiment.FigureR}}
+	r.Experiment.Report = []definition.Item{{Kind: definition.TableAccuracy}, {Kind: definition.TableAcross}, {Kind: definition.FigureR}}
 	doc, err := r.document()
 	if err != nil {
 		t.Fatal(err)
@@ -402,7 +404,7 @@ func TestOldFiguresGo(t *testing.T) {
 	if err := os.WriteFile(users, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	r.Experiment.Report = []experiment.Item{{Kind: experiment.TableData}}
+	r.Experiment.Report = []definition.Item{{Kind: definition.TableData}}
 	if _, err := r.Write(out); err != nil {
 		t.Fatal(err)
 	}
@@ -418,7 +420,7 @@ func TestBeside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Experiment.Report = []experiment.Item{{Kind: experiment.TableBeside}}
+	r.Experiment.Report = []definition.Item{{Kind: definition.TableBeside}}
 	doc, err := r.document()
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,8 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/experiment"
+	"github.com/miplc/miplc/experiment/definition"
+	"github.com/miplc/miplc/experiment/results"
 )
 
 // reference holds numbers computed by scipy, numpy and statsmodels: testdata/reference.py.
@@ -120,10 +122,10 @@ func stored(t *testing.T, ref *reference) string {
 	for d, learners := range ref.Accuracies {
 		for l, values := range learners {
 			for i, v := range values {
-				c := experiment.Coord{Data: fmt.Sprintf("D%d", d), R: 1, Learner: fmt.Sprintf("L%d", l), Split: i + 1}
+				c := definition.Coord{Data: fmt.Sprintf("D%d", d), R: 1, Learner: fmt.Sprintf("L%d", l), Split: i + 1}
 				key := strings.ReplaceAll(c.String(), " ", "-")
 				cells = append(cells, jsonText(experiment.Cell{Coord: c, Key: key}))
-				lines = append(lines, jsonText(experiment.Result{Coord: c, Key: key, Accuracy: v, Engine: "ort", TrainBags: ref.Train, TestBags: ref.Test}))
+				lines = append(lines, jsonText(results.Result{Coord: c, Key: key, Accuracy: v, Engine: "ort", TrainBags: ref.Train, TestBags: ref.Test}))
 			}
 		}
 	}
@@ -206,7 +208,7 @@ func TestReportEqualsScipy(t *testing.T) {
 func TestFailuresAreCounted(t *testing.T) {
 	r := &Report{}
 	for split, text := range []string{"out of memory\nmore", "out of memory", "diverged", "out of memory", "diverged"} {
-		r.failed = append(r.failed, experiment.Result{Coord: experiment.Coord{Data: "D", R: 1, Learner: "a", Split: split + 1}, Error: text})
+		r.failed = append(r.failed, results.Result{Coord: definition.Coord{Data: "D", R: 1, Learner: "a", Split: split + 1}, Error: text})
 	}
 	want := []string{"a on D r=1 split 1 and 2 other cells: out of memory", "a on D r=1 split 3 and 1 other cell: diverged"}
 	if got := r.failures(); !slices.Equal(got, want) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/experiment"
+	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/measure"
 )
 
@@ -102,7 +103,7 @@ func (r *Report) cell(l row, data string, labels int) Cell {
 		m.Deviation = 0
 	}
 	if l.learner.Name.V != r.Experiment.Reference.V {
-		reference := experiment.Coord{Data: data, R: labels, Learner: r.Experiment.Reference.V}
+		reference := definition.Coord{Data: data, R: labels, Learner: r.Experiment.Reference.V}
 		p, difference := r.compare(reference, at)
 		m.Mark, m.Tested = markOf(p, difference), !math.IsNaN(p)
 	}
@@ -112,7 +113,7 @@ func (r *Report) cell(l row, data string, labels int) Cell {
 const dash = "–"
 
 // dataTable returns the paper's Table 1, one row per dataset for all its r.
-func (r *Report) dataTable(it *experiment.Item) *Table {
+func (r *Report) dataTable(it *definition.Item) *Table {
 	t := &Table{Title: cmp.Or(it.Title, "Data sets"), Notes: []string{
 		"avg. #CLs: candidate labels of a bag on average, for every r. Positive: share of positive instances.",
 	}}
@@ -160,7 +161,7 @@ func decimals(x float64) string {
 }
 
 // valuesTitle returns the title of a table of the measure.
-func (r *Report) valuesTitle(it *experiment.Item) string {
+func (r *Report) valuesTitle(it *definition.Item) string {
 	if it.Title == "" && r.measure.Name != measure.Accuracy {
 		return capital(r.measure.Title)
 	}
@@ -170,7 +171,7 @@ func (r *Report) valuesTitle(it *experiment.Item) string {
 // valuesTable has learners and r as rows and datasets as columns, like the paper's Tables 2 and
 // 3. A line with its name precedes each group of learners. withPublished adds a column per dataset
 // with published accuracies.
-func (r *Report) valuesTable(it *experiment.Item, withPublished bool) *Table {
+func (r *Report) valuesTable(it *definition.Item, withPublished bool) *Table {
 	t := &Table{Title: r.valuesTitle(it)}
 	sets := r.sets(it)
 	var labels []int
@@ -182,7 +183,7 @@ func (r *Report) valuesTable(it *experiment.Item, withPublished bool) *Table {
 		}
 	}
 	slices.Sort(labels)
-	withR := len(labels) > 1 || len(labels) == 1 && labels[0] != experiment.Stored
+	withR := len(labels) > 1 || len(labels) == 1 && labels[0] != definition.Stored
 	line := []Head{{"Learner", 1, 1}}
 	if withR {
 		line = append(line, Head{"r", 1, 1})
@@ -253,12 +254,12 @@ func (r *Report) learnerRows(t *Table, l row, sets []set, labels []int, withR, w
 }
 
 // acrossTable has learners as rows, and datasets and r as columns, like the paper's Table 4.
-func (r *Report) acrossTable(it *experiment.Item) *Table {
+func (r *Report) acrossTable(it *definition.Item) *Table {
 	t := &Table{Title: r.valuesTitle(it)}
 	sets := r.sets(it)
 	top, below := []Head{{"Learner", 1, 2}}, []Head{{"", 1, 0}}
 	for _, s := range sets {
-		if len(s.r) == 1 && s.r[0] == experiment.Stored {
+		if len(s.r) == 1 && s.r[0] == definition.Stored {
 			top, below = append(top, Head{s.data.Name.V, 1, 2}), append(below, Head{"", 1, 0})
 			continue
 		}
@@ -319,7 +320,7 @@ func (r *Report) divergedNote(t *Table) []string {
 func (r *Report) settingsTable() *Table {
 	t := &Table{Title: "Settings chosen from the grids, with the number of splits",
 		Head: [][]Head{{{"Learner", 1, 1}, {"Data set", 1, 1}, {"r", 1, 1}, {"Settings", 1, 1}}}}
-	for _, s := range r.sets(&experiment.Item{}) {
+	for _, s := range r.sets(&definition.Item{}) {
 		for _, labels := range s.r {
 			for i := range r.Experiment.Learners {
 				for _, v := range r.Experiment.Learners[i].Variants() {
@@ -335,7 +336,7 @@ func (r *Report) settingsTable() *Table {
 }
 
 // chosen counts settings, the most frequent first.
-func (r *Report) chosen(at experiment.Coord) string {
+func (r *Report) chosen(at definition.Coord) string {
 	counts := map[string]int{}
 	var names []string
 	for _, result := range r.results[at] {

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/miplc/miplc/experiment"
+	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/sanitize"
@@ -116,10 +116,10 @@ func (r *Report) document() (*document, error) {
 	}
 	for _, it := range r.items() {
 		switch it.Kind {
-		case experiment.TableData:
+		case definition.TableData:
 			table(r.dataTable(&it))
 			continue
-		case experiment.FigureAttention:
+		case definition.FigureAttention:
 			made, err := r.attentionFigures(&it)
 			if err != nil {
 				return nil, err
@@ -143,25 +143,25 @@ func (r *Report) document() (*document, error) {
 }
 
 // makeItem makes the table or the figures of an item for the measure of r.
-func (r *Report) makeItem(it *experiment.Item) (*Table, []figure, error) {
+func (r *Report) makeItem(it *definition.Item) (*Table, []figure, error) {
 	var made []figure
 	var err error
 	switch it.Kind {
-	case experiment.TableAccuracy:
+	case definition.TableAccuracy:
 		return r.valuesTable(it, false), nil, nil
-	case experiment.TableBeside:
+	case definition.TableBeside:
 		return r.valuesTable(it, r.measure.Name == measure.Accuracy), nil, nil
-	case experiment.TableAcross:
+	case definition.TableAcross:
 		return r.acrossTable(it), nil, nil
-	case experiment.TablePairs:
+	case definition.TablePairs:
 		return r.pairsTable(it), nil, nil
-	case experiment.TableRanks:
+	case definition.TableRanks:
 		return r.ranksTable(it), nil, nil
-	case experiment.FigureRanks:
+	case definition.FigureRanks:
 		made, err = r.rankFigure(it)
-	case experiment.FigureR:
+	case definition.FigureR:
 		made, err = r.rFigure(it)
-	case experiment.FigureVary:
+	case definition.FigureVary:
 		made, err = r.varyFigures(it)
 	}
 	return nil, made, err

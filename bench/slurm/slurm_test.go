@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/miplc/miplc/experiment"
+	"github.com/miplc/miplc/experiment/results"
 )
 
 // asked is the environment variable that asks for these tests, which take minutes.
@@ -124,10 +124,10 @@ func shard(job string, task int) int {
 // depends on when they were computed.
 func (c *cluster) same(one, many string) {
 	c.Helper()
-	var results []map[string]experiment.Result
+	var cellResults []map[string]results.Result
 	for _, dir := range []string{one, many} {
 		c.run(c.miplc, "report", dir)
-		read, err := experiment.ReadResults(dir)
+		read, err := results.Read(dir)
 		if err != nil {
 			c.Fatal(err)
 		}
@@ -138,10 +138,10 @@ func (c *cluster) same(one, many string) {
 			r.Seconds = 0
 			read.ByKey[key] = r
 		}
-		results = append(results, read.ByKey)
+		cellResults = append(cellResults, read.ByKey)
 	}
-	if len(results[0]) == 0 || !reflect.DeepEqual(results[0], results[1]) {
-		c.Errorf("%d results of one process, %d of shards, or they differ", len(results[0]), len(results[1]))
+	if len(cellResults[0]) == 0 || !reflect.DeepEqual(cellResults[0], cellResults[1]) {
+		c.Errorf("%d results of one process, %d of shards, or they differ", len(cellResults[0]), len(cellResults[1]))
 	}
 	if out, err := exec.Command("diff", "-r", filepath.Join(one, "report"), filepath.Join(many, "report")).CombinedOutput(); err != nil {
 		c.Errorf("the reports differ: %v\n%s", err, out)
@@ -150,7 +150,7 @@ func (c *cluster) same(one, many string) {
 
 // done counts the cells of a folder with a result.
 func (c *cluster) done(dir string) int {
-	read, err := experiment.ReadResults(dir)
+	read, err := results.Read(dir)
 	if err != nil {
 		c.Fatal(err)
 	}

@@ -13,10 +13,9 @@ import (
 	"time"
 	"unsafe"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/miplc/miplc/experiment"
+	"github.com/miplc/miplc/experiment/results"
 	"github.com/miplc/miplc/internal/outdir"
+	"golang.org/x/sys/unix"
 )
 
 func init() { programs["unlocked"] = unlocked }
@@ -104,7 +103,7 @@ func TestCrowdWithoutLocks(t *testing.T) {
 			t.Errorf("shard %d: %v\n%s", i%32+1, err, said[i])
 		}
 	}
-	have, err := experiment.ReadResults(dir)
+	have, err := results.Read(dir)
 	if err != nil || len(have.ByKey) != 32 || len(have.Differ) > 0 {
 		t.Fatalf("%d results, %v differ, %v", len(have.ByKey), have.Differ, err)
 	}
@@ -125,7 +124,7 @@ func TestFullDisk(t *testing.T) {
 	if err == nil || !strings.Contains(string(out), "the results cannot be kept") {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	kept, err := experiment.ReadResults(dir)
+	kept, err := results.Read(dir)
 	if err != nil || len(kept.ByKey) == 0 || len(kept.ByKey) == 32 {
 		t.Fatalf("%d results, %v", len(kept.ByKey), err)
 	}
@@ -173,7 +172,7 @@ func TestJumpingClock(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	have, err := experiment.ReadResults(dir)
+	have, err := results.Read(dir)
 	if err != nil || len(have.ByKey) != 32 {
 		t.Fatalf("%d results, %v", len(have.ByKey), err)
 	}

@@ -7,15 +7,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rogpeppe/go-internal/testscript"
-
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/experiment"
+	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/pinned"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
+	"github.com/rogpeppe/go-internal/testscript"
 )
 
 var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
@@ -34,7 +34,7 @@ func TestDocumentedSpecs(t *testing.T) {
 			if err := os.WriteFile(file, []byte(block[1]), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			if experiment.Language.CountKnownKeys(file) > language.Dialect.CountKnownKeys(file) {
+			if definition.Language.CountKnownKeys(file) > language.Dialect.CountKnownKeys(file) {
 				_, err = experiment.Validate(file)
 			} else {
 				_, err = prepare.Validate(file, nil, data.Folder{})

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/miplc/miplc/experiment"
+	"github.com/miplc/miplc/experiment/results"
 )
 
 const killedFile = `name: killed
@@ -56,7 +56,7 @@ func TestKilledExperimentEndsWithTheSameReport(t *testing.T) {
 				t.Errorf("%s differs from that of the unbroken experiment", filepath.Join(dir, name))
 			}
 		}
-		if err := os.RemoveAll(filepath.Join(dir, experiment.ResultsFolder)); err != nil { // a file for each start
+		if err := os.RemoveAll(filepath.Join(dir, results.Folder)); err != nil { // a file for each start
 			t.Fatal(err)
 		}
 	}
@@ -93,7 +93,7 @@ func harm(t *testing.T, rng *rand.Rand, dir string, times int, processes ...[]st
 			}
 		}
 	}
-	if have, err := experiment.ReadResults(dir); err == nil {
+	if have, err := results.Read(dir); err == nil {
 		t.Logf("%d cells were done when all were killed", len(have.ByKey))
 	}
 	for _, args := range processes {

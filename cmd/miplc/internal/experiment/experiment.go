@@ -8,16 +8,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
 	"github.com/miplc/miplc/cmd/miplc/internal/backend"
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/experiment"
+	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/buildinfo"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/specs"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // options are the settings of the commands that compute or plan cells.
@@ -154,7 +154,7 @@ func (o *options) follow(name string, compute func(experiment.Options) (experime
 }
 
 // load reads the file and checks the flags.
-func (o *options) load() (*experiment.Experiment, error) {
+func (o *options) load() (*definition.Experiment, error) {
 	if o.File == "" {
 		return nil, console.Usagef("miplc experiment: FILE is missing; shipped ones are %s", strings.Join(specs.Experiments(), ", "))
 	}
@@ -164,7 +164,7 @@ func (o *options) load() (*experiment.Experiment, error) {
 	if err := backend.CheckEngine(&o.Request); err != nil {
 		return nil, err
 	}
-	e, err := experiment.Load(o.File, o.Set...)
+	e, err := definition.Load(o.File, o.Set...)
 	return e, console.Invalid(err)
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/miplc/miplc/experiment"
+	"github.com/miplc/miplc/experiment/results"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/train/progress"
 )
@@ -27,7 +28,7 @@ func (l lines) Begin(p experiment.Progress) {
 }
 
 // Cell shows where the experiment stands.
-func (l lines) Cell(r experiment.Result, p experiment.Progress) {
+func (l lines) Cell(r results.Result, p experiment.Progress) {
 	if r.Error != "" {
 		l.Note(fmt.Sprintf("failed: %s: %s", r.Coord, r.Error))
 	}

@@ -2,11 +2,10 @@
 package schema
 
 import (
-	"github.com/spf13/cobra"
-
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
-	"github.com/miplc/miplc/experiment"
+	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/language"
+	"github.com/spf13/cobra"
 )
 
 // Command makes the command.
@@ -27,7 +26,7 @@ language server completes and checks files whose first line names the schema:
 			}
 			schema := language.Dialect.Schema()
 			if name == "experiment" {
-				schema = experiment.Language.Schema()
+				schema = definition.Language.Schema()
 			}
 			_, err := con.Out.Write(schema)
 			return err

@@ -5,15 +5,15 @@ import (
 	"errors"
 	"io"
 
-	"github.com/spf13/cobra"
-
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/experiment"
+	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/prepare"
+	"github.com/spf13/cobra"
 )
 
 // options are the settings of the command.
@@ -82,7 +82,7 @@ func run(o *options) error {
 func check(name string, o *options) (file, error) {
 	f := file{Spec: name}
 	var err error
-	if experiment.Language.CountKnownKeys(name) > language.Dialect.CountKnownKeys(name) {
+	if definition.Language.CountKnownKeys(name) > language.Dialect.CountKnownKeys(name) {
 		f.Cells, err = experiment.Validate(name, o.Set...)
 	} else {
 		var v prepare.Verdict

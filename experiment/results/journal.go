@@ -1,4 +1,4 @@
-package experiment
+package results
 
 import (
 	"encoding/json"
@@ -10,66 +10,68 @@ import (
 	"sync"
 	"time"
 
+	"github.com/miplc/miplc/internal/sanitize"
+
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/workers"
 )
 
 // heartbeat is the time between two signs of life of a process: the time of its
 // results file is set to now.
-const heartbeat = 30 * time.Second
+const Heartbeat = 30 * time.Second
 
 // journal is the results file of this process. It alone writes it, and nobody does
 // after its end: processes need no lock among them, and what one leaves half-written
 // nobody appends to.
-type journal struct {
+type Journal struct {
 	mu     sync.Mutex
-	file   *os.File
+	File   *os.File
 	stop   chan struct{}
 	beats  workers.Group
 	failed error // of a line that may be half-written: none follows
 }
 
 // openJournal starts the file of a process on some part of the cells.
-func openJournal(dir, part string) (*journal, error) {
+func OpenJournal(dir, part string) (*Journal, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
 	}
-	folder := filepath.Join(dir, ResultsFolder)
+	folder := filepath.Join(dir, Folder)
 	if _, err := outfile.MakeFolder(folder); err != nil {
 		return nil, err
 	}
 	for n := 1; ; n++ {
-		file, err := outfile.Log(filepath.Join(folder, fmt.Sprintf("%s.%s.%d%s", part, slug(host), n, resultsSuffix)))
+		file, err := outfile.Log(filepath.Join(folder, fmt.Sprintf("%s.%s.%d%s", part, sanitize.FileName(host), n, suffix)))
 		if errors.Is(err, fs.ErrExist) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		j := &journal{file: file, stop: make(chan struct{})}
+		j := &Journal{File: file, stop: make(chan struct{})}
 		j.beats.Go(j.beat)
 		return j, nil
 	}
 }
 
 // beat shows that the process is alive, whether cells take seconds or hours.
-func (j *journal) beat() {
-	ticker := time.NewTicker(heartbeat)
+func (j *Journal) beat() {
+	ticker := time.NewTicker(Heartbeat)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-j.stop:
 			return
 		case now := <-ticker.C:
-			_ = os.Chtimes(j.file.Name(), now, now) // nothing but status looks at it
+			_ = os.Chtimes(j.File.Name(), now, now) // nothing but status looks at it
 		}
 	}
 }
 
 // add appends a line each for results that were computed together, and forces them
 // to the disk. After an error nothing more is taken.
-func (j *journal) add(list []*Result) error {
+func (j *Journal) Add(list []*Result) error {
 	var lines []byte
 	for _, result := range list {
 		line, err := json.Marshal(result)
@@ -83,23 +85,23 @@ func (j *journal) add(list []*Result) error {
 	if j.failed != nil {
 		return j.failed
 	}
-	if _, j.failed = j.file.Write(lines); j.failed == nil {
-		j.failed = j.file.Sync()
+	if _, j.failed = j.File.Write(lines); j.failed == nil {
+		j.failed = j.File.Sync()
 	}
 	return j.failed
 }
 
 // close ends the file: it is write-protected, by which status sees that its process
 // is over, and goes where nothing is in it.
-func (j *journal) close() error {
+func (j *Journal) Close() error {
 	close(j.stop)
 	j.beats.Wait()
-	info, err := j.file.Stat()
+	info, err := j.File.Stat()
 	switch {
 	case err == nil && info.Size() == 0:
-		err = os.Remove(j.file.Name())
+		err = os.Remove(j.File.Name())
 	case err == nil:
-		_ = j.file.Chmod(0o444) // not on every file system
+		_ = j.File.Chmod(0o444) // not on every file system
 	}
-	return errors.Join(err, j.file.Close())
+	return errors.Join(err, j.File.Close())
 }

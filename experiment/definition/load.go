@@ -1,4 +1,4 @@
-package experiment
+package definition
 
 import (
 	"strings"
@@ -15,22 +15,8 @@ func Load(name string, overrides ...string) (*Experiment, error) {
 	return e.settled(doc, err)
 }
 
-// Validate checks the file of an experiment with the specs it names and their
-// settings, and counts its cells. Data is not looked at.
-func Validate(name string, overrides ...string) (cells int, err error) {
-	e, err := Load(name, overrides...)
-	if err != nil {
-		return 0, err
-	}
-	if err := e.Check(); err != nil {
-		return 0, err
-	}
-	cells, _ = e.size()
-	return cells, nil
-}
-
 // parseText reads the text of an experiment; file is its name for messages.
-func parseText(file string, src []byte) (*Experiment, error) {
+func Parse(file string, src []byte) (*Experiment, error) {
 	e := &Experiment{}
 	doc, err := Language.Parse(file, src, nil, e)
 	return e.settled(doc, err)
@@ -76,7 +62,7 @@ func (d *DataSet) settle(e *Experiment) {
 	}
 	switch {
 	case d.R != nil:
-	case d.File.V != "" && !strings.Contains(d.File.V, rMark):
+	case d.File.V != "" && !strings.Contains(d.File.V, RPlaceholder):
 		d.R = []int{Stored}
 	case e.r != nil:
 		d.R = e.r

@@ -1,4 +1,4 @@
-package experiment
+package definition
 
 import (
 	"slices"
@@ -10,8 +10,8 @@ import (
 
 // rMark and splitMark stand for numbers in the names of files.
 const (
-	rMark     = "{r}"
-	splitMark = "{split}"
+	RPlaceholder     = "{r}"
+	SplitPlaceholder = "{split}"
 )
 
 // checker gathers what is wrong with an experiment beside its single values.
@@ -58,7 +58,19 @@ func (c *checker) known(name schema.Str, names []string, what string) {
 	}
 }
 
-// unique reports names that stand twice.
+// CheckNames returns an error for names of datasets and learners that the experiment does not have.
+func (e *Experiment) CheckNames(datasets, learners []string) error {
+	c := checker{e: e}
+	for _, name := range datasets {
+		c.known(schema.Str{V: name}, c.dataNames(), "data set")
+	}
+	for _, name := range learners {
+		c.known(schema.Str{V: name}, c.learnerNames(), "learner")
+	}
+	return c.errs.Err()
+}
+
+// unique reports names that occur twice.
 func (c *checker) unique(names []schema.Str, what string) {
 	first := map[string]schema.Str{}
 	for _, n := range names {
@@ -96,12 +108,12 @@ func (c *checker) dataRules() {
 			note(c.add(d.pos, "a data set is either read from a file or drawn"), "give it one of file: and synth:")
 		case d.Synth != nil:
 			c.synthRules(d.Synth)
-		case !strings.Contains(d.File.V, rMark) && len(d.R) > 1:
+		case !strings.Contains(d.File.V, RPlaceholder) && len(d.R) > 1:
 			note(c.add(d.File.Pos, "one file for %d values of r", len(d.R)), "write {r} where r stands in the name of the file")
 		}
-		if s := c.e.splitsOf(d); s.Pools > 0 && s.Index.V != "" {
+		if s := c.e.SplitsOf(d); s.Pools > 0 && s.Index.V != "" {
 			note(c.add(s.Index.Pos, "%s is drawn from %d pools, whose splits are not those of index files", d.Name.V, s.Pools), "leave out index or pools")
-		} else if strings.HasSuffix(s.Index.V, ".mat") && !strings.Contains(s.Index.V, splitMark) && s.Count > 1 {
+		} else if strings.HasSuffix(s.Index.V, ".mat") && !strings.Contains(s.Index.V, SplitPlaceholder) && s.Count > 1 {
 			note(c.add(s.Index.Pos, "a .mat file holds one split, but %d are asked for", s.Count),
 				"write {split} where the number of the split stands in the name of the file")
 		}
@@ -122,7 +134,7 @@ func (c *checker) splitRules(k *splitKeys) {
 }
 
 func (c *checker) synthRules(s *Synth) {
-	if err := s.options().Check(s.Set.V); err != nil {
+	if err := s.Options().Check(s.Set.V); err != nil {
 		c.add(s.Set.Pos, "%v", err)
 	}
 }
@@ -161,13 +173,13 @@ func (c *checker) whereRules(w Where) {
 // sizeRules refuses experiments that no machine finishes, before their cells are
 // counted out.
 func (c *checker) sizeRules() {
-	if cells, trainings := c.e.size(); cells > maxCells || trainings > maxTrainings {
+	if cells, trainings := c.e.Size(); cells > maxCells || trainings > maxTrainings {
 		c.add(c.e.Name.Pos, "the experiment has %d cells with %d settings, more than %d or %d", cells, trainings, maxCells, maxTrainings)
 	}
 }
 
 // size counts the cells, and the settings that are tried in them.
-func (e *Experiment) size() (cells, trainings int) {
+func (e *Experiment) Size() (cells, trainings int) {
 	for i := range e.Data {
 		d := &e.Data[i]
 		for j := range e.Learners {
@@ -176,9 +188,9 @@ func (e *Experiment) size() (cells, trainings int) {
 				if !l.Only.Has(d.Name.V, r) {
 					continue
 				}
-				n := len(l.Variants()) * e.splitsOf(d).Count
+				n := len(l.Variants()) * e.SplitsOf(d).Count
 				cells += n
-				for _, a := range l.gridOn(d.Name.V, r) {
+				for _, a := range l.GridOn(d.Name.V, r) {
 					n *= len(a.Values)
 				}
 				trainings += n

@@ -1,4 +1,4 @@
-package experiment
+package results
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/measure"
@@ -18,9 +19,15 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// Result is one finished or failed cell, one line of a file in ResultsFolder.
+// Folder is the folder of results in the folder of an experiment. It has one file for each process that
+// computed cells, with one Result per line.
+const Folder = "results"
+
+const suffix = ".jsonl"
+
+// Result is one finished or failed cell, one line of a file in Folder.
 type Result struct {
-	Coord
+	definition.Coord
 	Key            string            `json:"key"`
 	Error          string            `json:"error,omitempty"`    // why the cell failed; the rest is then empty
 	Diverged       *train.Divergence `json:"diverged,omitempty"` // nil unless the loss of the training exploded
@@ -120,7 +127,7 @@ type Results struct {
 	ByKey map[string]Result
 	// Differ are the cells that were computed more than once with results that are
 	// not the same. The one in ByKey follows from the results alone.
-	Differ []Coord
+	Differ []definition.Coord
 }
 
 // Done says that a cell needs no computing.
@@ -131,17 +138,17 @@ func (r *Results) Done(key string) bool {
 
 // ReadResults merges the results in the folder of an experiment, which processes
 // may be writing to. One without any has no results.
-func ReadResults(dir string) (*Results, error) {
-	entries, err := os.ReadDir(filepath.Join(dir, ResultsFolder))
+func Read(dir string) (*Results, error) {
+	entries, err := os.ReadDir(filepath.Join(dir, Folder))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	merged := &Results{ByKey: map[string]Result{}}
 	for _, entry := range entries {
-		if filepath.Ext(entry.Name()) != resultsSuffix {
+		if filepath.Ext(entry.Name()) != suffix {
 			continue
 		}
-		path := filepath.Join(dir, ResultsFolder, entry.Name())
+		path := filepath.Join(dir, Folder, entry.Name())
 		text, err := infile.Read(path)
 		if errors.Is(err, fs.ErrNotExist) { // a process without results is over
 			continue
@@ -167,7 +174,7 @@ func (r *Results) add(one Result) {
 	case !found || have.Error != "":
 		r.ByKey[one.Key] = one
 	case one.Error == "":
-		if a, b := have.substance(), one.substance(); a != b {
+		if a, b := have.Substance(), one.Substance(); a != b {
 			if !slices.Contains(r.Differ, one.Coord) {
 				r.Differ = append(r.Differ, one.Coord)
 			}
@@ -180,7 +187,7 @@ func (r *Results) add(one Result) {
 
 // substance is what of a result does not depend on when and by which program, on
 // which machine, the cell was computed.
-func (r Result) substance() string {
+func (r Result) Substance() string {
 	r.Seconds, r.Miplc, r.Environment = 0, "", nil
 	text, err := json.Marshal(r)
 	if err != nil {

@@ -2,7 +2,7 @@
 // false positive labels, learner and split is one cell, and every finished cell
 // is one line of a results file, so that an experiment can be stopped at any
 // time and goes on where it was.
-package experiment
+package definition
 
 import (
 	"slices"
@@ -204,7 +204,7 @@ func (e *Experiment) Learner(name string) *Learner {
 }
 
 // splitsOf returns the splits of a data set.
-func (e *Experiment) splitsOf(d *DataSet) Splits {
+func (e *Experiment) SplitsOf(d *DataSet) Splits {
 	s := e.Splits
 	if d.Splits != nil {
 		s = *d.Splits
@@ -244,7 +244,7 @@ func (l *Learner) PublishedOn(data string, r int) string {
 
 // at returns the spec and the settings of the learner on a data set, besides those of
 // its grid.
-func (l *Learner) at(data string, r int, variant Setting) (spec schema.Str, set []Setting) {
+func (l *Learner) SpecOn(data string, r int, variant Setting) (spec schema.Str, set []Setting) {
 	spec, set = l.Spec, slices.Clone(l.Set)
 	for _, c := range l.Cases {
 		if !c.Where.Has(data, r) {
@@ -262,7 +262,7 @@ func (l *Learner) at(data string, r int, variant Setting) (spec schema.Str, set 
 }
 
 // gridOn returns the grid of the learner on a data set.
-func (l *Learner) gridOn(data string, r int) []Axis {
+func (l *Learner) GridOn(data string, r int) []Axis {
 	grid := l.Grid
 	for _, c := range l.Cases {
 		if c.Grids && c.Where.Has(data, r) {
@@ -273,10 +273,19 @@ func (l *Learner) gridOn(data string, r int) []Axis {
 }
 
 // describe writes settings as "key=value, key=value".
-func describe(set []Setting) string {
+func DescribeSettings(set []Setting) string {
 	list := make([]string, len(set))
 	for i, s := range set {
 		list[i] = s.String()
 	}
 	return strings.Join(list, ", ")
+}
+
+// settingsOf returns the values of axes, for the combinations of them.
+func AxisValues(axes []Axis) [][]Setting {
+	list := make([][]Setting, len(axes))
+	for i, a := range axes {
+		list[i] = a.Values
+	}
+	return list
 }

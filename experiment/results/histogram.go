@@ -1,4 +1,4 @@
-package experiment
+package results
 
 import (
 	"math"
@@ -8,7 +8,7 @@ import (
 )
 
 // histograms counts the scores of the test bags at the epochs asked for.
-func histograms(snapshots []train.AttentionSnapshot, epochs []int) []Histogram {
+func Histograms(snapshots []train.AttentionSnapshot, epochs []int) []Histogram {
 	var list []Histogram
 	for _, s := range snapshots {
 		if !slices.Contains(epochs, s.Epoch) {

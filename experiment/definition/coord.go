@@ -1,0 +1,59 @@
+package definition
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/language/schema"
+)
+
+// Coord says which cell of an experiment is meant.
+type Coord struct {
+	Data    string `json:"data"`
+	R       int    `json:"r"` // Stored where the file of the data set decides
+	Learner string `json:"learner"`
+	Variant string `json:"variant,omitempty"` // value of the learner's vary, as key=value
+	Split   int    `json:"split"`             // from 1
+}
+
+func (c Coord) String() string { return fmt.Sprintf("%s split %d", c.WithoutSplit(), c.Split) }
+
+// WithoutSplit names the cells of all splits.
+func (c Coord) WithoutSplit() string {
+	s := c.Learner
+	if c.Variant != "" {
+		s += " with " + c.Variant
+	}
+	s += " on " + c.Data
+	if c.R != Stored {
+		s += fmt.Sprintf(" r=%d", c.R)
+	}
+	return s
+}
+
+// show makes a diagnostic at a text of the file.
+func (e *Experiment) ShowAt(at schema.Str, format string, args ...any) diag.Diagnostic {
+	return e.Show(diag.Errorf(at.Pos, format, args...))
+}
+
+// compareCoord orders cells by data set, r, learner, variant and split.
+func CompareCoord(a, b Coord, rank map[Coord]int) int {
+	data := func(c Coord) int { return rank[Coord{Data: c.Data}] }
+	learner := func(c Coord) int { return rank[Coord{Learner: c.Learner, Variant: c.Variant}] }
+	return cmp.Or(cmp.Compare(data(a), data(b)), cmp.Compare(a.R, b.R), cmp.Compare(learner(a), learner(b)), cmp.Compare(a.Split, b.Split))
+}
+
+// rank numbers data sets, and learners with their variants, in the order of the file.
+func (e *Experiment) Rank() map[Coord]int {
+	rank := map[Coord]int{}
+	for _, d := range e.Data {
+		rank[Coord{Data: d.Name.V}] = len(rank)
+	}
+	for i := range e.Learners {
+		for _, v := range e.Learners[i].Variants() {
+			rank[e.Learners[i].On("", 0, v)] = len(rank)
+		}
+	}
+	return rank
+}
