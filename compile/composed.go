@@ -61,8 +61,8 @@ func (e *expression) wantInstances(x *ast.CallExpr, n *graph.Node, rank int) err
 // flatten keeps the first axis.
 func (e *expression) flatten(x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
 	s := args[0].Shape
-	if len(s) == 0 || s[0] != graph.N && s[0] != graph.B {
-		return nil, e.errorf(x, "flatten needs one row per instance or bag, [N, ...] or [B, ...], not %v", s)
+	if len(s) == 0 || !s[1:].Static() {
+		return nil, e.errorf(x, "flatten needs rows of numbers, such as [N, a, b], not %v", s)
 	}
 	return e.b.Reshape(args[0], graph.Shape{s[0], graph.Dim(s[1:].Elements(1, 1))}), nil
 }

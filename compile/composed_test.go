@@ -182,7 +182,7 @@ func TestFaultsOfFunctionsAtTheirPlace(t *testing.T) {
 		"    z: f(bag_attention(X, X, X, 2), 1)\n":         "test.yaml:9:10: bag_attention: the 7 columns of [N, 7] do not divide into 2 heads",
 		"    z: f(bag_scores(X, bag_sum(X)), 1)\n":         "test.yaml:9:10: bag_scores needs instances [N, d] and a matrix [B, c, d] for each bag, they are [N, 7] and [B, 7]",
 		"    z: f(of_bag(bag_matmul(X, bag_sum(X))), 1)\n": "test.yaml:9:17: bag_matmul needs one row per instance, [N, ...], not [B, 7]",
-		"    z: f(flatten(C), 1)\n":                        "test.yaml:9:10: flatten needs one row per instance or bag, [N, ...] or [B, ...], not [7, 5]",
+		"    z: f(flatten(sum(C)), 1)\n":                   "test.yaml:9:10: flatten needs rows of numbers, such as [N, a, b], not []",
 	} {
 		_, err := parse(t, head+src+"    used: g(X)\n    p: softmax(matmul(z, C) * beta)\nloss: [disambiguation]\n")
 		if err == nil {

@@ -92,8 +92,8 @@ func checkBag(t *testing.T, p *compile.Program, m *onnxpb.ModelProto, values map
 	}
 }
 
-// Every shipped spec gives a file that both back ends run, on bags of any size
-// and with saturated attention.
+// Every shipped spec but one gives a file that both back ends run, on bags of any size and
+// with saturated attention.
 func TestShippedSpecs(t *testing.T) {
 	for _, name := range language.TrainedNames() {
 		for label, scales := range map[string]map[string]float64{
@@ -106,8 +106,12 @@ func TestShippedSpecs(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if !slices.Equal(meta.Backends, []string{contract.BackendORT, contract.BackendONNXGo}) {
-					t.Errorf("the file runs on %v alone", meta.Backends)
+				want := []string{contract.BackendORT, contract.BackendONNXGo}
+				if name == "dsmil" { // onnx-go has no ops for its masks
+					want = want[:1]
+				}
+				if !slices.Equal(meta.Backends, want) {
+					t.Errorf("the file runs on %v, expected %v", meta.Backends, want)
 				}
 				sizes := []int{1, 2, 40, 1000}
 				if len(p.Signature.Instance) > 1 {

@@ -236,6 +236,10 @@ func simplify(b *Builder, n *Node, in []*Node) *Node {
 		}
 	case OpTranspose:
 		return simpleTranspose(b, n.Attrs.Perm, in[0])
+	case OpMul:
+		if zero(in[0]) && mask(in[1]) || zero(in[1]) && mask(in[0]) {
+			return b.Fill(0, n.Shape)
+		}
 	case OpReshape:
 		if in[0].Op == OpReshape {
 			in = in[0].In
@@ -256,6 +260,18 @@ func simplify(b *Builder, n *Node, in []*Node) *Node {
 		return b.Reshape(in[0], n.Shape)
 	}
 	return nil
+}
+
+// mask reports whether the values of a node are 0 or 1, whatever its inputs are. Other
+// values may be infinite, so that their product with 0 must stay.
+func mask(n *Node) bool {
+	switch n.Op {
+	case OpGreater, OpMaxMask, OpSegmentMaxMask:
+		return true
+	case OpMaximum:
+		return mask(n.In[0]) && mask(n.In[1])
+	}
+	return false
 }
 
 // StableLog returns log x. It uses a numerically stable form if the op that computes x

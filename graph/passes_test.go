@@ -276,3 +276,26 @@ func TestSingleBagForms(t *testing.T) {
 		}
 	}
 }
+
+// A mask times 0 is 0, but not a value that may be infinite.
+func TestMasksTimesZero(t *testing.T) {
+	build := graph.NewBuilder("g")
+	x := build.Input("x", graph.Float, shape{n, 2})
+	bagOf := build.Input("bag_of", graph.Int, shape{n})
+	none := build.Fill(0, shape{n, 2})
+	build.Output("masked", build.Mul(build.Maximum(build.SegmentMaxMask(x, bagOf), build.Greater(x, build.Scalar(1))), none))
+	build.Output("values", build.Mul(build.Scalar(0), x))
+	g, err := build.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g, err = graph.Optimize(g); err != nil {
+		t.Fatal(err)
+	}
+	if op := g.Output("masked").Op; op != graph.OpFill {
+		t.Errorf("masks times 0 are %v", op)
+	}
+	if op := g.Output("values").Op; op != graph.OpMul {
+		t.Errorf("values times 0 are %v", op)
+	}
+}

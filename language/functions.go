@@ -123,7 +123,7 @@ var Functions = []Function{
 	binary("bag_scores", "x", "m", "Dot products of each instance with the rows of the matrix of its bag: [N, d] and [B, c, d] to [N, c], c at most 256. With queries m of each bag, bag_softmax(bag_scores(k, m) / sqrt(d)) are the weights of an attention."),
 	{Name: "bag_top", Args: []string{"s", "n"}, Kinds: []int{ArgValue, ArgSetting},
 		Doc: "1 at the n largest values of each bag, per column, else 0; the first of equal values counts. All instances of a smaller bag get 1. n is at most 64. [N, ...] to [N, ...], without gradient."},
-	unary("flatten", "One row of all values for each instance or bag: [N, a, b] to [N, a*b]."),
+	unary("flatten", "One row of all values for each index of the first axis: [B, a, b] to [B, a*b]."),
 	{Name: "layer_norm", Args: []string{"x", "gain", "bias"}, Kinds: []int{ArgValue, ArgValue, ArgValue},
 		Doc: "gain * (x - mean) / sqrt(variance + 1e-5) + bias, with mean and variance (divided by the count) along the last axis."},
 	{Name: "bag_norm", Args: []string{"x", "gain", "bias"}, Kinds: []int{ArgValue, ArgValue, ArgValue},

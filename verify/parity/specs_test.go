@@ -34,8 +34,8 @@ func TestShippedSpecs(t *testing.T) {
 		t.Run(name, func(t *testing.T) { // which closes its engines at its end
 			m := shipped(t, name, 0)
 			engines := m.engines(t)
-			if len(engines) != 5 {
-				t.Errorf("%s does not run in onnx-go", name)
+			if portable := name != "dsmil"; portable != (len(engines) == 5) { // see TestRandomSpecs
+				t.Errorf("%s runs in onnx-go: %v", name, !portable)
 			}
 			w.add(name, hold(t, m, engines, m.bags(sizes(m), 1)))
 		})

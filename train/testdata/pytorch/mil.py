@@ -1,6 +1,6 @@
 """Write the PyTorch traces of the multi-instance models that are trained with the label
-weights of DEMIPL: a hidden layer before its attention, ABMIL, gated ABMIL, and
-classifiers of instances with mean and maximum pooling.
+weights of DEMIPL: a hidden layer before its attention, ABMIL, gated ABMIL, classifiers of instances
+with mean and maximum pooling, DSMIL, CLAM, ACMIL, and a transformer with a class token.
 
 Each bag goes through the network alone, as in the programs of the papers. The recording
 is that of pll.py. Bags have between one and all classes as candidates, so the traces
@@ -8,6 +8,8 @@ contain certain labels too.
 
     python3 mil.py      # needs torch; writes trace-*.json.gz beside itself
 """
+import math
+
 import torch
 import torch.nn.functional as F
 
@@ -100,6 +102,144 @@ class Mean(Maximum):
         return probabilities
 
 
+class Dsmil(Maximum):
+    width = 6
+
+    def head(self, p, gen):
+        super().head(p, gen)
+        layer(p, "Q", "bq", self.hidden, self.width, gen)
+        layer(p, "V", "bv", self.hidden, self.hidden, gen)
+        p["F"] = uniform((K, K, self.hidden), self.hidden, gen)
+        p["bf"] = uniform((K,), self.hidden, gen)
+
+    def bag(self, p, h):
+        f = h @ p["C"] + p["c"]
+        self.scores.append(f.max(0, keepdim=True).values)
+        q, v = h @ p["Q"] + p["bq"], h @ p["V"] + p["bv"]
+        critical = h[f.argmax(0)] @ p["Q"] + p["bq"]
+        a = F.softmax(q @ critical.t() / math.sqrt(self.width), 0)
+        return F.conv1d((a.t() @ v).unsqueeze(0), p["F"], p["bf"]).view(1, -1)
+
+    def terms(self, logits, p, S, w):
+        first = F.log_softmax(torch.cat(self.scores), 1)
+        return {**super().terms(logits, p, S, w), "instances": -(w * first).sum(1).mean()}
+
+    def total(self, terms):
+        return 0.5 * terms["disambiguation"] + 0.5 * terms["instances"]
+
+
+class ClamSB(Gated):
+    top, branches = 2, 1
+
+    def head(self, p, gen):
+        super().head(p, gen)
+        p["Wa"] = uniform((self.width, self.branches), self.width, gen)
+        layer(p, "I1", "i1", self.hidden, K, gen)
+        layer(p, "I0", "i0", self.hidden, K, gen)
+
+    def bag(self, p, h):
+        self.p, self.h = p, getattr(self, "h", []) + [h]
+        s = self.score(p, h)
+        self.scores.append(s)
+        return self.classify(p, F.softmax(s, 0), h)
+
+    def classify(self, p, a, h):
+        return a.t() @ h @ p["Wc"] + p["bc"]
+
+    def terms(self, logits, p, S, w):
+        params, total, one = self.p, [], torch.ones(self.top, dtype=torch.long)
+        for s, h, weights in zip(self.scores, self.h, w):
+            for c in range(K):
+                column = s[:, min(c, self.branches - 1)]
+                high, low = torch.topk(column, self.top)[1], torch.topk(-column, self.top)[1]
+                both = torch.stack([h @ params["I0"][:, c] + params["i0"][c], h @ params["I1"][:, c] + params["i1"][c]], 1)
+                within = F.cross_entropy(torch.cat([both[high], both[low]]), torch.cat([one, 0 * one]))
+                others = F.cross_entropy(both[high], 0 * one)
+                total.append(weights[c] * within + (1 - weights[c]) * others)
+        self.h = []
+        return {**super().terms(logits, p, S, w), "instances": torch.stack(total).sum() / (len(w) * K)}
+
+    def total(self, terms):
+        return 0.7 * terms["disambiguation"] + 0.3 * terms["instances"]
+
+
+class ClamMB(ClamSB):
+    branches = K
+
+    def classify(self, p, a, h):
+        return ((a.t() @ h) * p["Wc"].t()).sum(1).unsqueeze(0) + p["bc"]
+
+
+class Acmil(Gated):
+    branches, top = 5, 2
+    units, before = 1, True  # one mask for the scores of all branches
+
+    def head(self, p, gen):
+        super().head(p, gen)
+        del p["Wa"]
+        for i in range(1, self.branches + 1):
+            p[f"u{i}"] = uniform((self.width, 1), self.width, gen)
+            layer(p, f"W{i}", f"b{i}", self.hidden, K, gen)
+
+    def outputs(self, p, bags, mask, t):
+        self.mask, self.subs, self.similarity = mask, [], []
+        return super().outputs(p, bags, mask, t)
+
+    def bag(self, p, h):
+        masked, self.mask = self.mask[:len(h)] > 0, self.mask[len(h):]
+        gated = torch.tanh(h @ p["V"] + p["bv"]) * torch.sigmoid(h @ p["U"] + p["bu"])
+        attentions, subs = [], []
+        for i in range(1, self.branches + 1):
+            s = gated @ p[f"u{i}"]
+            high = torch.zeros_like(s, dtype=torch.bool)
+            high[torch.topk(s[:, 0], min(self.top, len(s)))[1]] = True
+            a = F.softmax(s.masked_fill(high & masked, -1e9), 0)
+            attentions.append(a)
+            subs.append(F.log_softmax(a.t() @ h @ p[f"W{i}"] + p[f"b{i}"], 1))
+        pairs = [F.cosine_similarity(attentions[i], attentions[j], 0) for i in range(5) for j in range(i + 1, 5)]
+        self.similarity.append(torch.stack(pairs).mean())
+        self.subs.append(torch.stack(subs).mean(0))
+        return torch.stack(attentions).mean(0).t() @ h @ p["Wc"] + p["bc"]
+
+    def terms(self, logits, p, S, w):
+        return {**super().terms(logits, p, S, w), "branches": -(w * torch.cat(self.subs)).sum(1).mean(),
+                "similarity": torch.stack(self.similarity).mean()}
+
+
+class Transformer(Mil):
+    heads = 2
+
+    def head(self, p, gen):
+        h = self.hidden
+        p["token"] = torch.randn(h, generator=gen).requires_grad_()
+        for i in (1, 2, 3):
+            p[f"g{i}"] = (1 + 0.1 * torch.randn(h, generator=gen)).requires_grad_()
+            p[f"o{i}"] = (0.1 * torch.randn(h, generator=gen)).requires_grad_()
+        for i in (1, 2):
+            for name in "QKV":
+                p[f"{name}{i}"] = uniform((h, h), h, gen)
+            layer(p, f"O{i}", f"r{i}", h, h, gen)
+        layer(p, "Wc", "bc", h, K, gen)
+
+    def norm(self, p, i, x):
+        return F.layer_norm(x, (self.hidden,), p[f"g{i}"], p[f"o{i}"])
+
+    def attend(self, q, k, v, heads):
+        split = lambda x: x.view(len(x), heads, -1).transpose(0, 1)
+        return F.scaled_dot_product_attention(split(q), split(k), split(v)).transpose(0, 1).reshape(len(q), -1)
+
+    def layer(self, p, i, token, h):
+        t, x = self.norm(p, i, token), self.norm(p, i, h)
+        k, v = x @ p[f"K{i}"], x @ p[f"V{i}"]
+        return (token + self.attend(t @ p[f"Q{i}"], k, v, 1) @ p[f"O{i}"] + p[f"r{i}"],
+                h + self.attend(x @ p[f"Q{i}"], k, v, self.heads) @ p[f"O{i}"] + p[f"r{i}"])
+
+    def bag(self, p, h):
+        token, h = self.layer(p, 1, p["token"].unsqueeze(0), h)
+        token, h = self.layer(p, 2, token, h)
+        return self.norm(p, 3, token) @ p["Wc"] + p["bc"]
+
+
 if __name__ == "__main__":
     dense = FEW + ["model.blocks.dense=8"]
     narrow = dense + ["model.sizes.m=6"]
@@ -108,3 +248,9 @@ if __name__ == "__main__":
     trace("gated-abmil", Gated(), "gated-abmil", narrow, 0.05, 23)
     trace("instance-max", Maximum(), "instance-max", dense, 0.05, 24)
     trace("instance-mean", Mean(), "instance-mean", dense, 0.05, 25)
+    trace("dsmil", Dsmil(), "dsmil", narrow, 0.05, 26)
+    clam = narrow + ["model.blocks.dropout=0", "model.sizes.n=2"]
+    trace("clam-sb", ClamSB(), "clam-sb", clam, 0.05, 27)
+    trace("clam-mb", ClamMB(), "clam-mb", clam, 0.05, 28)
+    trace("acmil", Acmil(), "acmil", narrow + ["model.sizes.n=2"], 0.05, 29)
+    trace("transmil", Transformer(), "transmil", dense + ["model.sizes.heads=2", "model.numbers.rate=0"], 0.05, 30)
