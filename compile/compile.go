@@ -95,8 +95,9 @@ type builder struct {
 	unknown map[string]bool               // names whose definition has an error: their users are not reported again
 	shared  map[string]*language.Equation // definitions of losses and weights.update, lowered where they are used
 	defined map[string]*language.UserFunction
-	failed  map[string]bool // functions of the spec with an error: it is reported once
-	inlined int             // calls of functions of the spec so far
+	failed  map[string]bool        // functions of the spec with an error: it is reported once
+	drawn   map[string]*graph.Node // masks of random draws, by the calls that lead to them
+	inlined int                    // calls of functions of the spec so far
 	params  []Param
 	nodes   map[string]*graph.Node // parameter nodes by name
 	masks   []Mask
@@ -114,7 +115,7 @@ func newBuilder(p *Program, training bool) *builder {
 	}
 	return &builder{
 		spec: p.Spec, prog: p, training: training, b: graph.NewBuilder(name),
-		shared: map[string]*language.Equation{}, defined: map[string]*language.UserFunction{}, failed: map[string]bool{},
+		shared: map[string]*language.Equation{}, defined: map[string]*language.UserFunction{}, failed: map[string]bool{}, drawn: map[string]*graph.Node{},
 		env: map[string]*graph.Node{}, nodes: map[string]*graph.Node{}, unknown: map[string]bool{}, numbers: map[string]float64{}, counts: map[string]int{}, mixers: map[diag.Pos]bool{},
 	}
 }

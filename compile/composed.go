@@ -2,9 +2,13 @@ package compile
 
 import (
 	"go/ast"
+	"math"
 
 	"github.com/miplc/miplc/graph"
 )
+
+// uniformBits are the random bits of a value of uniform.
+const uniformBits = 16
 
 // normEpsilon keeps the variance of equal values from a division by 0; PyTorch's default.
 const normEpsilon = 1e-5
@@ -217,10 +221,9 @@ func (e *expression) draws(x *ast.CallExpr, a *graph.Node, i int, drop func(rate
 	if err != nil {
 		return nil, err
 	}
-	if s := a.Shape; len(s) == 0 || s[0] != graph.N && s[0] != graph.B || !s[1:].Static() {
-		return nil, e.errorf(x, "%s needs one row per instance or bag, [N, ...] or [B, ...], not %v", written(x), s)
+	if err := e.wantRandomRows(x, a); err != nil {
+		return nil, err
 	}
-	name := e.numbered("dropout")
 	p := drop(rate)
 	switch {
 	case p >= 1:
@@ -228,5 +231,41 @@ func (e *expression) draws(x *ast.CallExpr, a *graph.Node, i int, drop func(rate
 	case !e.training || p == 0:
 		return nil, nil
 	}
-	return e.mask(name, a.Shape, p), nil
+	return e.draw(x, a.Shape, p), nil
+}
+
+// draw gives the mask of a call. An equation that losses and the update share is lowered
+// once for each of them; its draws are the same.
+func (e *expression) draw(x *ast.CallExpr, shape graph.Shape, p float64) *graph.Node {
+	key := e.path + e.place(x).String()
+	if e.drawn[key] == nil {
+		e.drawn[key] = e.mask(e.numbered("dropout"), shape, p)
+	}
+	return e.drawn[key]
+}
+
+func (e *expression) wantRandomRows(x *ast.CallExpr, a *graph.Node) error {
+	if s := a.Shape; len(s) == 0 || s[0] != graph.N && s[0] != graph.B || !s[1:].Static() {
+		return e.errorf(x, "%s needs one row per instance or bag, [N, ...] or [B, ...], not %v", written(x), s)
+	}
+	return nil
+}
+
+// uniform adds random bits: masks are all that engines draw.
+func (e *expression) uniform(x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
+	b, a := e.b, args[0]
+	prediction, err := e.setting(x, 1, 0, 1, false)
+	if err == nil {
+		err = e.wantRandomRows(x, a)
+	}
+	if err != nil || !e.training {
+		return b.Fill(prediction, a.Shape), err
+	}
+	width := int(a.Shape[1:].Elements(1, 1))
+	bits := e.draw(x, graph.Shape{a.Shape[0], graph.Dim(uniformBits * width)}, 0.5) // 0 or 2
+	sum := b.Scalar(math.Ldexp(1, -uniformBits-1))
+	for i := range uniformBits {
+		sum = b.Add(sum, b.Mul(b.Slice(bits, 1, i*width, (i+1)*width), b.Scalar(math.Ldexp(1, -i-2))))
+	}
+	return b.Reshape(sum, a.Shape), nil
 }

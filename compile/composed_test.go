@@ -119,6 +119,7 @@ func TestDrawsOfPredictions(t *testing.T) {
 		"bag_mean(dropout(X, 0.5))":               "bag_mean(X)",
 		"dropout(bag_mean(X), 0.25)":              "bag_mean(X)",
 		"bag_mean(X * random(X, 0.3, 0.75))":      "bag_mean(X * 0.75)",
+		"bag_mean(X * uniform(X, 0.75))":          "bag_mean(X * 0.75)",
 		"bag_mean(X * random(sum(X, 1), 0.3, 1))": "bag_mean(X)",
 	} {
 		p, err := parse(t, fmt.Sprintf(src, with))
@@ -218,4 +219,44 @@ func withNotes(err error) string {
 		lines = append(lines, d.Notes...)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// Each call of a function draws anew; an equation that losses and the update share draws
+// once, and a uniform number has 16 random bits.
+func TestRandomDraws(t *testing.T) {
+	const src = `name: t
+model:
+  params: {C: [d, k]}
+  functions:
+    noisy: {args: [x], value: "dropout(x, 0.5)"}
+  let: {p: "softmax(matmul(bag_mean(noisy(X) + noisy(X)), C))"}
+let: {noise: "uniform(p, 0.5)"}
+loss: [disambiguation, equation: {name: e, value: mean(noise)}]
+weights: {update: w * noise}
+`
+	p, err := parse(t, src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "[{dropout1.mask [N, 7] 0.5} {dropout2.mask [N, 7] 0.5} {dropout3.mask [B, 80] 0.5}]"
+	if got := fmt.Sprint(p.Masks); got != want {
+		t.Fatalf("the masks are %s, expected %s", got, want)
+	}
+	env := randomEnv(p, p.Train, []int{3, 1})
+	mask := env.Values["dropout3.mask"]
+	for _, c := range []struct {
+		bit  func(i int) float64
+		want float64
+	}{
+		{func(int) float64 { return 0 }, math.Ldexp(1, -17)},
+		{func(int) float64 { return 2 }, 1 - math.Ldexp(1, -17)},
+		{func(i int) float64 { return 2 * float64(1-min(1, i%80/5)) }, 0.5 + math.Ldexp(1, -17)},
+	} {
+		for i := range mask.Data {
+			mask.Data[i] = c.bit(i)
+		}
+		if got := eval(t, p.Train, env)[compile.TermPrefix+"e"].Data[0]; got != c.want {
+			t.Errorf("the mean of the draws is %v, expected %v", got, c.want)
+		}
+	}
 }

@@ -149,6 +149,8 @@ type expression struct {
 	eq *language.Equation
 	// locals are the arguments and definitions of a function of the spec; nil outside.
 	locals map[string]*graph.Node
+	// path has the places of the calls of functions of the spec that lead here.
+	path string
 }
 
 func (e *expression) errorf(x ast.Node, format string, args ...any) error {

@@ -55,6 +55,7 @@ func init() {
 		"bag_norm":       (*expression).bagNorm,
 		"dropout":        (*expression).dropoutOf,
 		"random":         (*expression).random,
+		"uniform":        (*expression).uniform,
 		"stop_gradient":  one(graph.OpStopGrad),
 	}
 }

@@ -18,7 +18,7 @@ func (e *expression) inline(x *ast.CallExpr, args []*graph.Node) (*graph.Node, e
 	if f == nil || f.Value == nil || e.failed[name] || e.oversize(e.place(x)) {
 		return nil, errPoisoned
 	}
-	inner := &expression{builder: e.builder, locals: map[string]*graph.Node{}}
+	inner := &expression{builder: e.builder, locals: map[string]*graph.Node{}, path: e.path + e.place(x).String() + " "}
 	for i, a := range f.Args {
 		inner.locals[a.V] = args[i]
 	}

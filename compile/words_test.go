@@ -87,7 +87,7 @@ func TestEveryBlockAndFunctionIsLowered(t *testing.T) {
 		}
 	}
 	values := map[string]string{"matmul": "X, V", "transpose": "V", "clamp": "X, 0, 1", "sum": "X, 1", "mean": "X, 1", "max": "X, 1", "of_bag": "bag_sum(X)",
-		"bag_attention": "X, X, X, 1", "bag_scores": "X, bag_matmul(X, X)", "bag_top": "X, 2", "dropout": "X, 0.5", "random": "X, 0.5, 1"}
+		"bag_attention": "X, X, X, 1", "bag_scores": "X, bag_matmul(X, X)", "bag_top": "X, 2", "dropout": "X, 0.5", "random": "X, 0.5, 1", "uniform": "X, 1"}
 	for _, f := range language.Functions {
 		args, ok := values[f.Name]
 		if !ok {

@@ -132,6 +132,8 @@ var Functions = []Function{
 		Doc: "In training, sets random values of x, [N, ...] or [B, ...], to zero with probability rate and divides the others by 1 - rate; x in predictions."},
 	{Name: "random", Args: []string{"x", "rate", "prediction"}, Kinds: []int{ArgValue, ArgSetting, ArgSetting},
 		Doc: "In training, 1 with probability rate, else 0, drawn anew in each step for every value of x, [N, ...] or [B, ...]; the number prediction in predictions."},
+	{Name: "uniform", Args: []string{"x", "prediction"}, Kinds: []int{ArgValue, ArgSetting},
+		Doc: "In training, a number between 0 and 1 for every value of x, [N, ...] or [B, ...], drawn anew in each step: an odd multiple of 2^-17, from 16 random bits; the number prediction in predictions."},
 	unary("stop_gradient", "x, as a constant for the gradient."),
 }
 

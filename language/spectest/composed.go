@@ -52,7 +52,7 @@ func (d *draw) composedMove(x value) value {
 	case 8:
 		return to("dropout(%s, %s)", x.name, d.named(0.1, 0.5))
 	case 9:
-		return to("%s * (1 - 0.5 * random(%s, 0.4, 0.4))", x.name, x.name)
+		return to("%s * (1 - 0.5 * random(%s, 0.4, 0.4) - 0.2 * uniform(sum(%s, 1), 0.5))", x.name, x.name, x.name)
 	case 10:
 		list := d.name("costs")
 		numbers := make([]string, c)

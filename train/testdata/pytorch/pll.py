@@ -1,4 +1,4 @@
-"""Write the PyTorch traces of PRODEN, RC, LWS, ELIMIPL and MIPLMA.
+"""Write the PyTorch traces of PRODEN, RC, LWS, ELIMIPL, MIPLMA and ProMIPL.
 
 Twenty steps each, in plain PyTorch (float32, one thread), written from the
 formulas of the papers and, where these leave a choice, from what their programs
@@ -42,6 +42,9 @@ class Learner:
     # Of each learner: the width of its dropout mask, whether it renews the label weights
     # before the loss, and otherwise whether it does so with the prediction after the step.
     units, before, again = 0, False, False
+
+    def mask(self, bags, instances):  # shape of the mask of a step
+        return instances, self.units
 
     def total(self, terms):  # the loss
         return sum(terms.values())
@@ -126,7 +129,8 @@ class Attention(Learner):
             gate = h @ p["Wv"] + p["bv"]
             s = F.relu((torch.tanh(gate) * torch.sigmoid(gate)) @ p["W1"] + p["b1"]) @ p["W2"] + p["b2"]
             z.append((self.attend(s, t) * h).sum(0, keepdim=True))
-        q = torch.sigmoid(torch.cat(z) @ p["Wc"] + p["bc"]).clamp(1e-5, 1 - 1e-5)
+        self.z = torch.cat(z)
+        q = torch.sigmoid(self.z @ p["Wc"] + p["bc"]).clamp(1e-5, 1 - 1e-5)
         return q, F.softmax(q, 1)
 
     def weights(self, p, S, w, lam):
@@ -162,6 +166,53 @@ class Miplma(Attention):
         return {"label": -(w * torch.log(p)).sum(1).mean(), "margin": self.margin * torch.stack(parts).mean()}
 
 
+class Promipl(Miplma):
+    cosine = False
+    bits, first_width, second_width = 16, 7, 9
+
+    def mask(self, bags, instances):  # the bits of a uniform number for each label
+        return bags, self.bits * K
+
+    def params(self, gen):
+        p = super().params(gen)
+        h, a, b = self.units, self.first_width, self.second_width
+        for letter, other in (("I", "w"), ("G", "y")):
+            p[letter + "z"] = uniform((h, a), h, gen)
+            p[letter + other] = uniform((K, a), h, gen)
+            p[letter.lower() + "1"] = uniform((a,), h, gen)
+            layer(p, letter + "2", letter.lower() + "2", a, b, gen)
+        layer(p, "I3", "i3", b, a, gen)
+        layer(p, "I4", "i4", a, K, gen)
+        layer(p, "G3", "g3", b, K, gen)
+        self.p = p
+        return p
+
+    def outputs(self, p, bags, mask, t):
+        self.noise = 2.0 ** -17 + sum(mask[:, i * K:(i + 1) * K] * 2.0 ** (-i - 2) for i in range(self.bits))
+        return super().outputs(p, bags, torch.ones(sum(len(x) for x in bags), self.units), t)
+
+    def network(self, letter, labels, other):
+        p, small = self.p, letter.lower()
+        x = torch.cat([self.z, labels], 1) @ torch.cat([p[letter + "z"], p[letter + other]]) + p[small + "1"]
+        return F.relu(F.relu(x) @ p[letter + "2"] + p[small + "2"])
+
+    def terms(self, q, p, S, w):
+        x = F.relu(self.network("I", w, "w") @ self.p["I3"] + self.p["i3"])
+        posterior = torch.sigmoid(x @ self.p["I4"] + self.p["i4"]) * w
+        eps = torch.finfo(posterior.dtype).eps
+        sure = posterior.clamp(eps, 1 - eps)
+        noise = torch.log(self.noise) - torch.log1p(-self.noise)
+        drawn = torch.sigmoid(1.5 * (noise + torch.log(sure) - torch.log1p(-sure)))
+        self.restored = torch.sigmoid(self.network("G", drawn, "y") @ self.p["G3"] + self.p["g3"])
+        return {"label": -(posterior.detach() * torch.log(p)).sum(1).mean(),
+                "entropy": torch.mean(sure * torch.log(sure) + (1 - sure) * torch.log1p(-sure)),
+                "reconstruction": F.cross_entropy(self.restored, w)}
+
+    def weights(self, p, S, w, lam):
+        inside = self.restored * S
+        return lam * w + (1 - lam) * inside / inside.sum(1, keepdim=True)
+
+
 def trace(name, model, spec, sets, lr, seed):
     gen = torch.Generator().manual_seed(seed)
     params, bags = model.params(gen), STEPS * BATCH // EPOCHS
@@ -185,7 +236,7 @@ def trace(name, model, spec, sets, lr, seed):
         for at in range(0, bags, BATCH):
             chosen = order[at:at + BATCH]
             batch, rows = [x[i] for i in chosen], sum(sizes[i] for i in chosen)
-            mask = (torch.rand(rows, model.units, generator=gen) < 0.5).float() * 2 if model.units else torch.zeros(0)
+            mask = (torch.rand(model.mask(len(chosen), rows), generator=gen) < 0.5).float() * 2 if model.units else torch.zeros(0)
             raw, p = model.outputs(params, batch, mask, t)
             if model.before:
                 with torch.no_grad():
@@ -226,3 +277,4 @@ if __name__ == "__main__":
     trace("lws-maxmin-mlp", LWS(maxmin, (8, 6)), "lws-maxmin", FEW + MAXMIN_MLP + ["model.numbers.beta=2"], 0.05, 16)
     trace("elimipl", Elimipl(), "elimipl", FEW + SMALL, 0.05, 17)
     trace("miplma", Miplma(), "miplma", FEW + SMALL, 0.05, 18)
+    trace("promipl", Promipl(), "promipl", FEW + SMALL + ["model.blocks.dropout=0", "model.sizes.h1=7", "model.sizes.h2=9"], 0.05, 19)
