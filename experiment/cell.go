@@ -13,31 +13,30 @@ import (
 	"github.com/miplc/miplc/language/schema"
 )
 
-// Cell is one cell with the key of all that its result depends on.
+// Cell is one cell, with a key that identifies everything its result depends on.
 type Cell struct {
 	definition.Coord
 	Key string `json:"key"`
 
 	candidates []candidate
 	input      *inputOf
-	nominal    float64 // seconds by its sizes alone, see nominal
+	nominal    float64 // estimated seconds from its sizes, see nominal
 }
 
 // candidate is one setting of a grid, or the only setting of a cell.
 type candidate struct {
-	Setting string `json:"setting,omitempty"` // of the grid; empty where there is none
+	Setting string `json:"setting,omitempty"` // of the grid; empty without grid
 	Hash    string `json:"spec"`              // of the spec
 
 	spec *language.Spec
-	name schema.Str // of the spec, and all settings that made it, by which errors find their places
+	name schema.Str // name of the spec, and all settings applied to it, for error positions
 	set  []definition.Setting
 }
 
-// version of the meaning of a cell: it changes when the same spec, data and
-// settings would give other results.
+// version is increased when the same spec, data and settings would give other results.
 const version = 2
 
-// key hashes what the result of a cell depends on.
+// key returns a hash of everything that the result of a cell depends on.
 func key(candidates []candidate, choose definition.Choose, snapshots []int, dataHash, splitHash string) (string, error) {
 	content := struct {
 		Version   int
@@ -57,9 +56,9 @@ func key(candidates []candidate, choose definition.Choose, snapshots []int, data
 	return fmt.Sprintf("%x", sha256.Sum256(text)), err
 }
 
-// loadCandidates reads the specs of a learner on a data set, one for each choice of the
-// grid. What is wrong is shown at the place in the file of the experiment.
-// Specs that were loaded before come from the cache.
+// loadCandidates reads the specs of a learner on a dataset, one for each combination of the grid.
+// It reports errors at their position in the file of the experiment. Specs that were read before
+// come from the cache.
 func loadCandidates(e *definition.Experiment, l *definition.Learner, data string, r int, variant definition.Setting, cache map[string]*language.Spec, errs *diag.List) []candidate {
 	name, set := l.SpecOn(data, r, variant)
 	var list []candidate
@@ -90,9 +89,9 @@ func loadCandidates(e *definition.Experiment, l *definition.Learner, data string
 	return list
 }
 
-// locateErrors turns errors of a spec into errors of the experiment: those of a
-// setting are shown where the setting stands, others at the name of the spec
-// with what the spec's own file says as a note.
+// locateErrors converts errors of a spec to errors of the experiment. Errors of a setting are
+// reported at the setting, others at the name of the spec, with the position in the spec's own file
+// as a note.
 func locateErrors(e *definition.Experiment, err error, l *definition.Learner, name schema.Str, set []definition.Setting, errs *diag.List) {
 	var found diag.List
 	found.AddError(diag.Pos{}, err)
@@ -115,8 +114,8 @@ func locateErrors(e *definition.Experiment, err error, l *definition.Learner, na
 	}
 }
 
-// addOnce adds a diagnostic that is not there yet: the same setting fails on
-// every data set.
+// addOnce adds a diagnostic unless it is already there, because the same setting fails on every
+// dataset.
 func addOnce(errs *diag.List, d diag.Diagnostic) {
 	for _, have := range *errs {
 		if have.Pos == d.Pos && have.Text == d.Text {

@@ -9,23 +9,23 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// Rough speeds of one core, for cells of which none was measured yet. They tell long
-// cells from short ones, no more.
+// Rough speeds of one core, for cells for which no time was measured yet. They only distinguish
+// long cells from short ones.
 const (
-	secondsOfStep  = 1.5e-4 // of a training step besides its arithmetic
-	operations     = 2e10   // multiplications and additions in a second
-	reuse          = 40     // how often a parameter of a network on images works on one
-	secondsOfPairs = 1e-4   // of a pair of bags for learners that are solved
+	secondsOfStep  = 1.5e-4 // overhead of a training step
+	operations     = 2e10   // multiplications and additions per second
+	reuse          = 40     // how often a parameter of a network on images is used per instance
+	secondsOfPairs = 1e-4   // per pair of bags, for fitted learners
 )
 
-// nominal estimates the seconds of a training from its sizes alone.
+// nominal estimates the seconds of a training from its sizes.
 func nominal(t *train.Trial) float64 {
 	bags := float64(len(t.Split.Train))
 	p := t.Program
 	if p.Spec.Learner != nil {
 		return secondsOfPairs * bags * bags
 	}
-	work := 6 * float64(p.FlatSize()) // of an instance: a product forward, two backward
+	work := 6 * float64(p.FlatSize()) // per instance: one product forward, two backward
 	if len(p.Signature.Instance) > 1 {
 		work *= reuse
 	}
@@ -34,11 +34,10 @@ func nominal(t *train.Trial) float64 {
 	return float64(p.Spec.Train.Epochs.V) * (steps*secondsOfStep + instances*work/operations)
 }
 
-// costs estimates the seconds of cells from those of finished ones, which differ
-// much between learners and data sets.
+// costs estimates the seconds of cells from those of finished ones of the same learner and dataset.
 type costs struct {
 	kinds             map[string]*mean
-	measured, nominal float64 // seconds of all finished cells
+	measured, nominal float64 // sums over all finished cells
 }
 
 type mean struct {
@@ -46,10 +45,10 @@ type mean struct {
 	n   int
 }
 
-// kind gathers cells that take about as long.
+// kind returns a key for cells that take about the same time.
 func kind(c definition.Coord) string { return c.Learner + "\x00" + c.Data }
 
-// measureCosts starts with the seconds of the cells that have results.
+// measureCosts returns estimates from the cells that have results.
 func measureCosts(cells []*Cell, have *results.Results) *costs {
 	k := &costs{kinds: map[string]*mean{}}
 	for _, c := range cells {
@@ -73,8 +72,8 @@ func (k *costs) note(c *Cell, r *results.Result) {
 	k.measured, k.nominal = k.measured+r.Seconds, k.nominal+c.nominal
 }
 
-// of estimates the seconds of a cell: those of its kind, else what its sizes say, as
-// fast as the finished cells were.
+// of estimates the seconds of a cell: the mean of its kind, or the nominal time scaled by the speed
+// of the finished cells.
 func (k *costs) of(c *Cell) float64 {
 	if m := k.kinds[kind(c.Coord)]; m != nil {
 		return m.sum / float64(m.n)
@@ -85,9 +84,9 @@ func (k *costs) of(c *Cell) float64 {
 	return c.nominal
 }
 
-// clock estimates the time that an experiment will still take.
+// clock estimates the remaining time of an experiment.
 type clock struct {
-	jobs int // cells at a time
+	jobs int // cells computed at once
 	left map[string]*Cell
 	*costs
 }
@@ -100,7 +99,7 @@ func newClock(pending []*Cell, k *costs, jobs int) clock {
 	return clock{jobs, left, k}
 }
 
-// tick counts a cell as done and estimates the rest; 0 when nothing was measured.
+// tick marks a cell as done and estimates the remaining time; 0 if nothing was measured.
 func (k *clock) tick(c *Cell, r *results.Result) time.Duration {
 	delete(k.left, c.Key)
 	k.note(c, r)

@@ -20,30 +20,30 @@ import (
 	"github.com/miplc/miplc/prepare"
 )
 
-// SetFacts describes one data set at one r.
+// SetFacts describes one dataset at one r.
 type SetFacts struct {
 	Name   string `json:"name"`
 	R      int    `json:"r"`
 	Domain string `json:"domain,omitempty"`
-	Source string `json:"source"` // the file, or how it was drawn
+	Source string `json:"source"` // the file, or the generator
 	data.Stats
 }
 
-// inputOf is the data set of some cells, opened when the first of them runs and
-// dropped with the last.
+// inputOf is a dataset shared by cells. It is opened for the first of them and freed after the
+// last.
 type inputOf struct {
 	facts  SetFacts
 	path   string
-	folder data.Folder // where files are looked up, and what reading them may cost
+	folder data.Folder // where files are searched, and limits for reading them
 	splits definition.Splits
-	bags   string // hash of all but the candidate sets
+	bags   string // hash of everything except the candidate sets
 
 	mu      sync.Mutex
 	opened  *data.Dataset
-	waiting int // cells that still need it
+	waiting int // number of cells that still need it
 }
 
-// open returns the bags. Every call is answered by one of done.
+// open returns the bags. The caller must call done afterwards.
 func (in *inputOf) open() (*data.Dataset, error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -62,7 +62,7 @@ func (in *inputOf) open() (*data.Dataset, error) {
 	return set, nil
 }
 
-// done drops the bags after the last cell.
+// done frees the bags after the last cell.
 func (in *inputOf) done() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -78,7 +78,7 @@ func (f *SetFacts) title() string {
 	return fmt.Sprintf("%s r=%d", f.Name, f.R)
 }
 
-// placeData finds or draws a data set and gives the path of its file.
+// placeData finds or generates a dataset and returns the path of its file.
 func placeData(e *definition.Experiment, d *definition.DataSet, r int, dir string, folder data.Folder) (path, source string, err error) {
 	if d.Synth != nil {
 		return cachedSynth(d.Synth, d.Name.V, r, dir, folder)
@@ -88,16 +88,16 @@ func placeData(e *definition.Experiment, d *definition.DataSet, r int, dir strin
 	return path, filepath.Base(name), err
 }
 
-// findFile looks up a file that the experiment names.
+// findFile finds a file that the experiment names.
 func findFile(e *definition.Experiment, at schema.Str, name string, folder data.Folder) (string, error) {
 	return prepare.Find(&e.Origin, at.Pos, name, folder)
 }
 
-// drawVersion changes when the same description draws other bags, or in another order.
+// drawVersion is increased when the same description generates other bags, or in another order.
 const drawVersion = 3
 
-// cachedSynth draws a set into the folder of the experiment unless it is there. Its
-// name has a hash of the description, so that another description draws anew.
+// cachedSynth generates a dataset in the folder of the experiment unless it exists. The name of the
+// file contains a hash of the description.
 func cachedSynth(s *definition.Synth, name string, r int, dir string, folder data.Folder) (path, source string, err error) {
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -109,7 +109,7 @@ func cachedSynth(s *definition.Synth, name string, r int, dir string, folder dat
 	if _, err := os.Stat(path); err == nil {
 		return path, source, nil
 	}
-	if err := outfile.Sweep(path); err != nil { // of a killed process: the folder is ours
+	if err := outfile.Sweep(path); err != nil { // files of killed processes: the folder belongs to the experiment
 		return "", "", err
 	}
 	set, err := draw(s, r, folder)
@@ -128,7 +128,7 @@ func draw(s *definition.Synth, r int, folder data.Folder) (*data.Dataset, error)
 	return data.Synth(s.Set.V, o)
 }
 
-// makeSplit returns split i of a data set, counted from 1.
+// makeSplit returns split i of a dataset, counted from 1.
 func makeSplit(e *definition.Experiment, s definition.Splits, i int, set *data.Dataset, folder data.Folder) (*data.Split, error) {
 	if s.Index.V == "" {
 		o := data.SplitOptions{Train: s.Train, Stratify: s.Stratify, Seed: uint64(s.Seed + i - 1)}
@@ -143,14 +143,14 @@ func makeSplit(e *definition.Experiment, s definition.Splits, i int, set *data.D
 		return nil, err
 	}
 	part := i
-	if name != s.Index.V { // one file a split
+	if name != s.Index.V { // one file per split
 		part = 1
 	}
 	return data.OpenSplit(path, part, set.Bags())
 }
 
-// holdOut takes a share of the training bags of a split for choosing a setting:
-// the result trains on the others and tests on these.
+// holdOut splits off a share of the training bags of a split for choosing a setting: the result
+// trains on the others and tests on these.
 func holdOut(set *data.Dataset, split *data.Split, c definition.Choose, number int) (*data.Split, error) {
 	labels := make([]int, len(split.Train))
 	for i, bag := range split.Train {
@@ -173,7 +173,7 @@ func holdOut(set *data.Dataset, split *data.Split, c definition.Choose, number i
 	return out, nil
 }
 
-// dataError marks an error of a data set at its place in the file.
+// dataError returns an error of a dataset with its position in the file.
 func dataError(e *definition.Experiment, d *definition.DataSet, r int, err error) error {
 	one := diag.Diagnostic{Text: err.Error()}
 	if list, ok := diag.ListOf(err); ok {

@@ -16,27 +16,27 @@ import (
 	"github.com/miplc/miplc/internal/outfile"
 )
 
-// Names inside the folder of an experiment.
+// Files and folders in the folder of an experiment.
 const (
 	SpecFile      = "experiment.yaml" // the text of the file
 	PlanFile      = "plan.json"       // the cells and data sets, see Plan
-	DealFile      = "shards.json"     // the cells as they are dealt to processes, see Deal
-	DataFolder    = "data"            // sets that were drawn, or taken along for other machines
-	SpecsFolder   = "specs"           // specs of dealt cells, by their hashes
+	ShardsFile    = "shards.json"     // the cells of each shard, see ShardPlan
+	DataFolder    = "data"            // datasets that were generated, or copied for other machines
+	SpecsFolder   = "specs"           // specs of the cells of shards, by their hashes
 	LibraryFolder = "lib"             // the onnxruntime library for other machines
 	ModelsFolder  = "models"          // one run folder per cell, with keep: models
-	TrialsFolder  = "trials"          // checkpoints of the cells under way
+	TrialsFolder  = "trials"          // checkpoints of unfinished cells
 )
 
-// claim makes the folder the experiment's, or says why it must be left alone. Who
-// claims a folder closes it.
+// claim locks and marks the folder for the experiment, or returns an error if it contains something
+// else. The caller must close the folder.
 func claim(dir string, e *definition.Experiment) (*outdir.Folder, error) {
 	f, err := outdir.Lock(dir)
 	if err != nil {
 		return nil, err
 	}
 	if err = owner(f, e.Name.V); err == nil {
-		err = f.Claim(outdir.Experiment, []string{SpecFile, PlanFile, DealFile, jobfile.SlurmFile, jobfile.KubernetesFile}, nil)
+		err = f.Claim(outdir.Experiment, []string{SpecFile, PlanFile, ShardsFile, jobfile.SlurmFile, jobfile.KubernetesFile}, nil)
 	}
 	if err != nil {
 		f.Close()
@@ -45,15 +45,14 @@ func claim(dir string, e *definition.Experiment) (*outdir.Folder, error) {
 	return f, nil
 }
 
-// abandon gives up a folder that no plan was written to. Data sets that were drawn
-// stay.
+// abandon clears a folder that has no plan. Generated datasets stay.
 func abandon(f *outdir.Folder) {
 	if _, err := os.Stat(filepath.Join(f.Dir, PlanFile)); err != nil {
-		_ = f.Clear() // the error that led here says more
+		_ = f.Clear() // the first error is more informative
 	}
 }
 
-// owner reports a folder that holds something else.
+// owner returns an error if the folder contains something else.
 func owner(f *outdir.Folder, name string) error {
 	if err := f.Mark.Other(f.Dir, outdir.Experiment); err != nil {
 		return err
@@ -77,10 +76,10 @@ func owner(f *outdir.Folder, name string) error {
 	return nil
 }
 
-// write puts the file of the experiment and the plan into the folder.
+// write writes the file of the experiment and the plan to the folder.
 func (p *Plan) write(dir string) error {
 	file := filepath.Join(dir, SpecFile)
-	if have, err := infile.Read(file); err != nil || !bytes.Equal(have, p.experiment.Text()) { // else it may be what was read
+	if have, err := infile.Read(file); err != nil || !bytes.Equal(have, p.experiment.Text()) { // do not overwrite the file that is being read
 		if err := outfile.Replace(file, p.experiment.Text()); err != nil {
 			return err
 		}
@@ -88,7 +87,7 @@ func (p *Plan) write(dir string) error {
 	return outfile.ReplaceJSON(filepath.Join(dir, PlanFile), p)
 }
 
-// Open reads the experiment of a folder.
+// Open reads the experiment in a folder.
 func Open(dir string) (*definition.Experiment, error) {
 	path := filepath.Join(dir, SpecFile)
 	src, err := infile.Read(path)
@@ -98,7 +97,7 @@ func Open(dir string) (*definition.Experiment, error) {
 	return definition.Parse(path, src)
 }
 
-// ReadPlan reads the plan of the experiment of a folder.
+// ReadPlan reads the plan of the experiment in a folder.
 func ReadPlan(dir string) (*Plan, error) {
 	p := &Plan{}
 	if err := infile.JSON(filepath.Join(dir, PlanFile), p); err != nil {

@@ -21,23 +21,22 @@ import (
 	"github.com/miplc/miplc/train/engines"
 )
 
-// most are the cells of one program unless Options.Jobs says how many.
-const most = 64
+// defaultMaxGroup is the maximum number of cells in one program, unless Options.Jobs is set.
+const defaultMaxGroup = 64
 
-// group is the cells that are computed and kept together: the splits, r and
-// settings of learners that share a program, on the same bags, or one cell.
+// group has cells that are computed together: the splits, r and settings of learners that share a
+// program, on the same bags; or a single cell.
 type group struct {
 	Cells   []*Cell `json:"cells"`
-	Shared  bool    `json:"shared,omitempty"`  // train side by side in one program
-	Coupled bool    `json:"coupled,omitempty"` // the bits of a cell depend on those beside it
-	Beside  int     `json:"beside"`            // cells that the group was planned with, finished ones included
-	Seconds float64 `json:"seconds"`           // that its cells take, as was estimated
+	Shared  bool    `json:"shared,omitempty"`  // train together in one program
+	Coupled bool    `json:"coupled,omitempty"` // the bits of a cell depend on the other cells in the program
+	Planned int     `json:"planned"`           // number of cells when the group was planned, including finished ones
+	Seconds float64 `json:"seconds"`           // estimated time of its cells
 }
 
-// gather puts cells into groups by the programs that they share, side by side as
-// many as beside says.
-func gather(cells []Cell, trainers *engines.Trainers, beside int) (list []*group, err error) {
-	open := map[string]*group{} // that takes more cells
+// gather puts cells into groups by the programs that they share, with at most maxGroup cells each.
+func gather(cells []Cell, trainers *engines.Trainers, maxGroup int) (list []*group, err error) {
+	open := map[string]*group{} // groups that accept more cells
 	for i := range cells {
 		c := &cells[i]
 		program, coupled, err := trainers.Shared(c.candidates[0].spec)
@@ -46,19 +45,18 @@ func gather(cells []Cell, trainers *engines.Trainers, beside int) (list []*group
 		}
 		key := c.input.bags + program
 		g := open[key]
-		if program == "" || g == nil || g.Beside == beside {
+		if program == "" || g == nil || g.Planned == maxGroup {
 			g = &group{Shared: program != "", Coupled: coupled}
 			open[key] = g
 			list = append(list, g)
 		}
-		g.Beside++
+		g.Planned++
 		g.Cells = append(g.Cells, c)
 	}
 	return list, nil
 }
 
-// divided divides each group whose cells do not depend on each other into so many parts of
-// nearly the same size.
+// divided divides each group of independent cells into parts(group) parts of nearly equal size.
 func divided(groups []*group, parts func(*group) int) (list []*group) {
 	for _, g := range groups {
 		n := 1
@@ -76,8 +74,8 @@ func divided(groups []*group, parts func(*group) int) (list []*group) {
 	return list
 }
 
-// unfinished leaves finished cells out, and groups that have no others. A coupled group
-// keeps the number that it was planned with, which the bits of its trainings depend on.
+// unfinished removes finished cells, and groups without other cells. A coupled group keeps its
+// planned number of cells, on which the bits of its trainings depend.
 func unfinished(groups []*group, have *results.Results) []*group {
 	for _, g := range groups {
 		g.Cells = slices.DeleteFunc(g.Cells, func(c *Cell) bool { return have.Done(c.Key) })
@@ -85,8 +83,8 @@ func unfinished(groups []*group, have *results.Results) []*group {
 	return slices.DeleteFunc(groups, func(g *group) bool { return len(g.Cells) == 0 })
 }
 
-// compute computes a group and keeps its results. An error says that no more cells
-// can be kept.
+// compute computes a group and stores its results. It returns an error if results can no longer be
+// stored.
 func (r *runner) compute(ctx context.Context, g *group) error {
 	began := time.Now()
 	cellResults := make([]*results.Result, len(g.Cells))
@@ -104,7 +102,7 @@ func (r *runner) compute(ctx context.Context, g *group) error {
 	var cells []*Cell
 	var ended []*results.Result
 	for i, c := range g.Cells {
-		if ctx.Err() != nil && errs[i] != nil { // half a cell is no result
+		if ctx.Err() != nil && errs[i] != nil { // an interrupted cell has no result
 			continue
 		}
 		result := cellResults[i]
@@ -114,12 +112,12 @@ func (r *runner) compute(ctx context.Context, g *group) error {
 	return r.keep(cells, ended)
 }
 
-// takeOver replaces the failures of cells that another process has done meanwhile, and
-// whose checkpoints it removed, by its results.
+// takeOver replaces failures of cells that another process has completed meanwhile, whose
+// checkpoints that process removed, by its results.
 func (r *runner) takeOver(g *group, cellResults []*results.Result, errs []error) {
 	have, err := results.Read(r.o.Dir)
 	if err != nil {
-		return // the failures stand
+		return // keep the failures
 	}
 	for i, c := range g.Cells {
 		if there, found := have.ByKey[c.Key]; errs[i] != nil && found && there.Error == "" {
@@ -128,15 +126,15 @@ func (r *runner) takeOver(g *group, cellResults []*results.Result, errs []error)
 	}
 }
 
-// training is a trial of a cell of a group.
+// training is a trial of a cell in a group, and its outcome.
 type training struct {
 	cell  int
 	trial *train.Trial
 	train.Outcome
 }
 
-// train chooses the settings of the cells and trains them. It returns one error per
-// cell; a panic is the error of all cells.
+// train chooses the settings of the cells and trains them. It returns one error per cell. A panic
+// becomes the error of all cells.
 func (r *runner) train(ctx context.Context, g *group, cellResults []*results.Result) (errs []error) {
 	errs = make([]error, len(g.Cells))
 	err := workers.Try(func() error {
@@ -151,7 +149,7 @@ func (r *runner) train(ctx context.Context, g *group, cellResults []*results.Res
 	return errs
 }
 
-// trainCells is train without a guard against panics. It sets errs, one error per cell.
+// trainCells is train without protection against panics. It sets errs, one error per cell.
 func (r *runner) trainCells(ctx context.Context, g *group, cellResults []*results.Result, errs []error) {
 	sets, splits := make([]*data.Dataset, len(g.Cells)), make([]*data.Split, len(g.Cells))
 	var settings []training
@@ -175,7 +173,7 @@ func (r *runner) trainCells(ctx context.Context, g *group, cellResults []*result
 		t, err := r.trial(g, c, "chosen", c.candidates[chosen].spec, sets[i], splits[i])
 		if errs[i] = err; err == nil {
 			t.Snapshots = append([]int{}, r.e.Snapshots...)
-			t.Sparse = !r.e.KeepModels
+			t.OnlySnapshots = !r.e.KeepModels
 			final = append(final, training{cell: i, trial: t})
 		}
 	}
@@ -187,7 +185,7 @@ func (r *runner) trainCells(ctx context.Context, g *group, cellResults []*result
 	}
 }
 
-// settings adds the trials of the grid of a cell, on held-out training bags.
+// settings adds the trials of the grid of a cell, which test on held-out training bags.
 func (r *runner) settings(list []training, g *group, cell int, set *data.Dataset, split *data.Split) ([]training, error) {
 	c := g.Cells[cell]
 	inner, err := holdOut(set, split, r.e.Choose, c.Split)
@@ -199,14 +197,13 @@ func (r *runner) settings(list []training, g *group, cell int, set *data.Dataset
 		if err != nil {
 			return list, err
 		}
-		t.Snapshots, t.Sparse = []int{}, true
+		t.Snapshots, t.OnlySnapshots = []int{}, true
 		list = append(list, training{cell: cell, trial: t})
 	}
 	return list, nil
 }
 
-// trial makes a training of a cell, which keeps checkpoints until the cell has
-// its result.
+// trial returns a training of a cell, which keeps checkpoints until the cell has its result.
 func (r *runner) trial(g *group, c *Cell, name string, spec *language.Spec, set *data.Dataset, split *data.Split) (*train.Trial, error) {
 	t, err := prepare.Trial(spec, set, split)
 	if err != nil {
@@ -217,21 +214,21 @@ func (r *runner) trial(g *group, c *Cell, name string, spec *language.Spec, set 
 		return nil, err
 	}
 	t.Name = c.String()
-	if spec.Learner == nil { // one that is solved keeps no checkpoint
+	if spec.Learner == nil { // fitted learners keep no checkpoints
 		on := fmt.Sprintf("%s-%s", place.Engine, place.Device)
 		if g.Coupled {
-			on += fmt.Sprintf("-%d", g.Beside)
+			on += fmt.Sprintf("-%d", g.Planned)
 		}
-		t.Dir, t.Pause = filepath.Join(r.trialsDir(c), sanitize.FileName(on), name), r.o.Pause
+		t.Dir, t.CheckpointInterval = filepath.Join(r.trialsDir(c), sanitize.FileName(on), name), r.o.CheckpointInterval
 	}
 	return t, nil
 }
 
-// trialsDir has the checkpoints of the trainings of a cell.
+// trialsDir returns the folder of the checkpoints of a cell.
 func (r *runner) trialsDir(c *Cell) string { return filepath.Join(r.o.Dir, TrialsFolder, c.Key[:16]) }
 
-// outcomes trains a list. Cells that train alone share the cores, so their
-// settings go one after the other.
+// outcomes trains a list of trials. Cells without a shared program divide the cores among them, so
+// their settings train one after the other.
 func (r *runner) outcomes(ctx context.Context, g *group, list []training) {
 	trials := make([]*train.Trial, len(list))
 	for i, t := range list {
@@ -239,12 +236,12 @@ func (r *runner) outcomes(ctx context.Context, g *group, list []training) {
 	}
 	o := train.Options{Resume: true, AtATime: 1, Observer: noting{r: r}}
 	if g.Shared {
-		o.AtATime = r.beside
+		o.AtATime = r.maxGroup
 	}
 	r.trainers.Train(ctx, trials, o, func(i int, out train.Outcome) { list[i].Outcome = out })
 }
 
-// noting tells the observer of an experiment what its trainings note.
+// noting passes notes of the trainings to the observer of the experiment.
 type noting struct {
 	train.Silent
 	r *runner
@@ -256,9 +253,9 @@ func (n noting) Note(text string) {
 	n.r.o.Observer.Note(text)
 }
 
-// best returns the setting of a cell with the best accuracy on the held-out bags, the
-// first of equals. A setting that failed is never chosen, and one whose training diverged
-// only if no other is left.
+// best returns the setting of a cell with the best accuracy on the held-out bags, the first one on
+// ties. A setting that failed is never chosen, and one that diverged only if all others failed or
+// diverged too.
 func best(c *Cell, settings []training, cell int) (chosen int, trials []results.SettingResult, err error) {
 	chosen = -1
 	for _, s := range settings {
@@ -286,7 +283,7 @@ func best(c *Cell, settings []training, cell int) (chosen int, trials []results.
 	return chosen, trials, nil
 }
 
-// betterThan compares two settings that were trained.
+// betterThan reports whether a trained setting is better than another one.
 func betterThan(t results.SettingResult, other results.SettingResult) bool {
 	if t.Diverged != other.Diverged {
 		return other.Diverged
@@ -294,8 +291,8 @@ func betterThan(t results.SettingResult, other results.SettingResult) bool {
 	return *t.Accuracy > *other.Accuracy
 }
 
-// measured fills in the result of a trained cell. Its accuracies are those of the
-// exported model, which keep: models leaves with the folder of a run.
+// measured sets the result of a trained cell. Its accuracies are those of the exported model. With
+// keep: models, that model is kept in the folder of a run.
 func (r *runner) measured(ctx context.Context, c *Cell, t *training, result *results.Result) error {
 	place, err := r.trainers.Placement(t.trial.Program.Spec)
 	if err != nil {
@@ -304,7 +301,7 @@ func (r *runner) measured(ctx context.Context, c *Cell, t *training, result *res
 	if r.e.KeepModels {
 		err = r.kept(ctx, c, t, place)
 	} else {
-		err = runs.JudgeAlone(ctx, t.trial, t.Report, r.o.Library)
+		err = runs.MeasureExported(ctx, t.trial, t.Report, r.o.Library)
 	}
 	if err != nil {
 		return err
@@ -324,8 +321,8 @@ func (r *runner) measured(ctx context.Context, c *Cell, t *training, result *res
 	return nil
 }
 
-// kept writes the folder of the run of a cell. Another process may compute the same cell,
-// so the run is first written into a folder that this process alone knows.
+// kept writes the folder of the run of a cell. Another process may compute the same cell, so the
+// run is first written to a temporary folder.
 func (r *runner) kept(ctx context.Context, c *Cell, t *training, place train.Placement) error {
 	parent := filepath.Join(r.o.Dir, ModelsFolder)
 	if err := os.MkdirAll(parent, 0o777); err != nil {
@@ -340,10 +337,11 @@ func (r *runner) kept(ctx context.Context, c *Cell, t *training, place train.Pla
 	return err
 }
 
-// asidePrefix starts the names of folders in which runs are written.
+// asidePrefix is the prefix of these temporary folders.
 const asidePrefix = ".aside-"
 
-// sweepAside removes what killed processes left aside. A run is written in seconds.
+// sweepAside removes temporary folders of killed processes. Writing a run takes seconds, so older
+// folders are abandoned.
 func sweepAside(dir string) {
 	left, _ := filepath.Glob(filepath.Join(dir, ModelsFolder, asidePrefix+"*"))
 	for _, name := range left {
@@ -363,6 +361,6 @@ func (r *runner) modelDir(c definition.Coord) string {
 	return filepath.Join(r.o.Dir, ModelsFolder, sanitize.FileName(set.title()), sanitize.FileName(name), fmt.Sprintf("split-%d", c.Split))
 }
 
-// dropTrials removes the checkpoints of a cell that has its result. It fails, rightly,
-// where another process computes the cell too, which then drops them.
+// dropTrials removes the checkpoints of a cell that has its result. It fails if another process
+// computes the same cell, which will then remove them.
 func (r *runner) dropTrials(c *Cell) { _ = os.RemoveAll(r.trialsDir(c)) }

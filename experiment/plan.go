@@ -16,8 +16,8 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// Plan is what an experiment is going to compute: its cells in the order in
-// which they run, and the data sets they need. PlanFile holds it.
+// Plan lists the cells of an experiment in the order in which they run, and the datasets that they
+// need. It is stored in PlanFile.
 type Plan struct {
 	Name   string     `json:"name"`
 	SHA256 string     `json:"sha256"` // of the file of the experiment
@@ -28,15 +28,15 @@ type Plan struct {
 	inputs     []*inputOf // the data sets of the cells
 }
 
-// Select picks a part of the cells; empty lists and 0 stand for all.
+// Select selects a part of the cells; empty lists and 0 select all.
 type Select struct {
 	Data     []string
 	Learners []string
 	R        []int
-	Splits   int // the first ones
+	Splits   int // the first n splits
 }
 
-// check reports names that the experiment lacks.
+// check returns an error for names that are not in the experiment.
 func (s *Select) check(e *definition.Experiment) error {
 	return e.CheckNames(s.Data, s.Learners)
 }
@@ -49,8 +49,8 @@ func (s *Select) learner(name string) bool {
 	return len(s.Learners) == 0 || slices.Contains(s.Learners, name)
 }
 
-// Validate checks the file of an experiment with the specs it names and their
-// settings, and counts its cells. Data is not looked at.
+// Validate checks the file of an experiment with its specs and settings, and returns the number of
+// cells. It does not read data.
 func Validate(name string, overrides ...string) (cells int, err error) {
 	e, err := definition.Load(name, overrides...)
 	if err != nil {
@@ -63,16 +63,15 @@ func Validate(name string, overrides ...string) (cells int, err error) {
 	return cells, nil
 }
 
-// check reads the specs of an experiment and reports all that is wrong with them,
-// at the places in the experiment's file. Data are not looked at.
+// check reads the specs of an experiment and reports all errors at their positions in the
+// experiment's file. It does not read data.
 func check(e *definition.Experiment) error {
 	_, err := loadSpecs(e)
 	return err
 }
 
-// loadSpecs reads the specs of all cells, also of those that are not selected:
-// a file with mistakes is refused as a whole. The candidates are found by the
-// coordinates without the split.
+// loadSpecs reads the specs of all cells, including those that are not selected, because a file
+// with errors is rejected as a whole. The map is by coordinates without split.
 func loadSpecs(e *definition.Experiment) (map[definition.Coord][]candidate, error) {
 	var errs diag.List
 	loaded, cache := map[definition.Coord][]candidate{}, map[string]*language.Spec{}
@@ -95,17 +94,17 @@ func loadSpecs(e *definition.Experiment) (map[definition.Coord][]candidate, erro
 	return loaded, errs.Err()
 }
 
-// entry is a learner, or one value of its vary.
+// entry is a learner, or one of its variants.
 type entry struct {
 	learner *definition.Learner
 	variant definition.Setting
 }
 
-// checkTwins reports learners, and values of one learner's vary, that have equal settings
-// on every data set that both run on: their results would be the same numbers under two
-// names. A learner may equal a value of another's vary, which figures show apart.
+// checkTwins reports learners and variants that have equal settings on every dataset on which both
+// run: they would have the same results under two names. A learner may equal a variant of another
+// learner, because figures show them separately.
 func checkTwins(e *definition.Experiment, loaded map[definition.Coord][]candidate, errs *diag.List) {
-	first := map[string]entry{} // by all that decides on the results
+	first := map[string]entry{} // by everything that determines the results
 	for i := range e.Learners {
 		l := &e.Learners[i]
 		for _, v := range l.Variants() {
@@ -135,8 +134,8 @@ func checkTwins(e *definition.Experiment, loaded map[definition.Coord][]candidat
 	}
 }
 
-// planCells opens or draws the selected data sets and settles their cells. Errors of
-// data are *prepare.DataError, those of specs *prepare.SpecError.
+// planCells opens or generates the selected datasets and determines the cells. Errors of data are
+// *prepare.DataError, those of specs *prepare.SpecError.
 func planCells(e *definition.Experiment, loaded map[definition.Coord][]candidate, sel Select, dir string, folder data.Folder) (*Plan, error) {
 	p := &Plan{Name: e.Name.V, SHA256: fmt.Sprintf("%x", sha256.Sum256(e.Text())), experiment: e}
 	for i := range e.Data {
@@ -168,7 +167,7 @@ func planCells(e *definition.Experiment, loaded map[definition.Coord][]candidate
 	return p, nil
 }
 
-// addCells adds the cells of one data set.
+// addCells adds the cells of one dataset.
 func (p *Plan) addCells(loaded map[definition.Coord][]candidate, sel Select, d *definition.DataSet, in *inputOf, set *data.Dataset) error {
 	e := p.experiment
 	if sel.Splits > 0 {
@@ -206,7 +205,7 @@ func (p *Plan) addCells(loaded map[definition.Coord][]candidate, sel Select, d *
 	return nil
 }
 
-// splitList makes the splits of a data set. Two equal splits are an error: they would
+// splitList returns the splits of a dataset. Two equal splits are an error, because they would
 // count twice in means and deviations.
 func splitList(e *definition.Experiment, d *definition.DataSet, in *inputOf, set *data.Dataset) ([]*data.Split, error) {
 	list, first := make([]*data.Split, in.splits.Count), map[string]int{}
@@ -226,8 +225,8 @@ func splitList(e *definition.Experiment, d *definition.DataSet, in *inputOf, set
 	return list, nil
 }
 
-// checkCompiles checks the specs of a cell against its data set, so that a shape that
-// does not fit is found before hours of training.
+// checkCompiles compiles the specs of a cell for its dataset, so that wrong shapes are reported
+// before hours of training.
 func checkCompiles(e *definition.Experiment, l *definition.Learner, c *Cell, set *data.Dataset, split *data.Split, errs *diag.List) bool {
 	repeated := 1.0 // every setting of a grid trains on a part of the bags, the chosen one on all
 	if n := len(c.candidates); n > 1 {
@@ -248,8 +247,8 @@ func checkCompiles(e *definition.Experiment, l *definition.Learner, c *Cell, set
 	return true
 }
 
-// merge keeps cells and data sets of an earlier plan of the same file that the
-// present selection leaves out, so that the report still knows them.
+// merge adds the cells and datasets of an earlier plan of the same file that the current selection
+// excludes, so that reports include them.
 func (p *Plan) merge(dir string) error {
 	was, err := ReadPlan(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -284,7 +283,7 @@ func (p *Plan) merge(dir string) error {
 	return nil
 }
 
-// sort brings data sets and cells into the order of the file.
+// sort sorts datasets and cells in the order of the file.
 func (p *Plan) sort() {
 	rank := p.experiment.Rank()
 	slices.SortStableFunc(p.Sets, func(a, b SetFacts) int {

@@ -28,7 +28,7 @@ splits: {count: 3, train: 0.6}
 		t.Fatal(err)
 	}
 	in := &inputOf{splits: e.SplitsOf(d)}
-	dealt := dealtSet{Train: in.splits.Train, Seed: in.splits.Seed, Pools: in.splits.Pools}
+	dealt := stagedSet{Train: in.splits.Train, Seed: in.splits.Seed, Pools: in.splits.Pools}
 	seen := map[string]bool{}
 	for i := range 3 {
 		split, err := makeSplit(e, in.splits, i+1, set, folder)

@@ -23,43 +23,42 @@ import (
 	"github.com/miplc/miplc/train/engines"
 )
 
-// Options is one start of an experiment.
+// Options are the options of one run of an experiment.
 type Options struct {
-	engines.Request             // of all cells; an empty Engine is as the specs say
-	Dir             string      // folder of the cellResults, made if missing
-	Data            data.Folder // where data files and sources are looked up besides the working directory
-	Version         string      // of miplc, kept with every result
-	// Jobs is how many cells go at the same time. With the engine xla they are
-	// trainings side by side in one program, 64 for 0; else each has a thread, and
-	// 0 stands for the number of cores.
+	engines.Request             // for all cells; an empty Engine means as in the specs
+	Dir             string      // folder of the results, created if missing
+	Data            data.Folder // where data files and sources are searched in addition to the working directory
+	Version         string      // of miplc, recorded with every result
+	// Jobs is the number of cells computed at once. With engine xla these are trainings in one
+	// program, default 64; otherwise each cell has a thread, default the number of cores.
 	Jobs   int
 	Select Select
-	// Pause is the least time between two checkpoints of a training, from which an
-	// interrupted experiment goes on; 0: half a minute.
-	Pause time.Duration
-	// Observer follows the experiment; may be nil.
+	// CheckpointInterval is the minimum time between two checkpoints of a training, from which an interrupted
+	// experiment resumes; 0: 30 seconds.
+	CheckpointInterval time.Duration
+	// Observer receives events; may be nil.
 	Observer Observer
 }
 
-// Observer follows an experiment. Calls come one at a time.
+// Observer receives the events of an experiment. Calls are not concurrent.
 type Observer interface {
-	// Begin comes once, when the plan stands.
+	// Begin is called once, after planning.
 	Begin(p Progress)
-	// Cell comes after every cell.
+	// Cell is called after every cell.
 	Cell(r results.Result, p Progress)
-	// Note tells what takes its time before results come.
+	// Note reports preparations that take time.
 	Note(text string)
-	// Warn tells of something unusual that the experiment goes on in spite of.
+	// Warn reports something unusual that does not stop the experiment.
 	Warn(text string)
 }
 
-// Progress says where an experiment stands.
+// Progress is the progress of an experiment.
 type Progress struct {
-	Cells  int           `json:"cells"`  // selected ones
-	Done   int           `json:"done"`   // with a result, those of earlier starts included
-	Before int           `json:"before"` // of earlier starts
-	Failed int           `json:"failed"` // in this start
-	Left   time.Duration `json:"-"`      // estimated; 0: not known
+	Cells  int           `json:"cells"`  // selected cells
+	Done   int           `json:"done"`   // with a result, including earlier runs
+	Before int           `json:"before"` // done in earlier runs
+	Failed int           `json:"failed"` // in this run
+	Left   time.Duration `json:"-"`      // estimated; 0: unknown
 }
 
 type silent struct{}
@@ -69,24 +68,23 @@ func (silent) Cell(results.Result, Progress) {}
 func (silent) Note(string)                   {}
 func (silent) Warn(string)                   {}
 
-// InterruptedError is the error of an experiment that was stopped and can go on.
+// InterruptedError reports that an experiment was interrupted and can be resumed.
 type InterruptedError struct{ Progress Progress }
 
 func (e *InterruptedError) Error() string {
 	return fmt.Sprintf("interrupted; %d of %s done and kept", e.Progress.Done, diag.CountForms(e.Progress.Cells, "cell is", "cells are"))
 }
 
-// failedError says that cells failed while all others were done.
+// failedError reports that some cells failed and all others are done.
 type failedError struct{ Progress Progress }
 
 func (e *failedError) Error() string {
 	return fmt.Sprintf("%d of %s failed; the others are done. Start again to try those cells once more", e.Progress.Failed, diag.Count(e.Progress.Cells, "cell"))
 }
 
-// Run computes the cells that have no result yet. Mistakes of the experiment's
-// file and its specs are found before o.Dir is touched, those of data before the
-// first cell runs. Failed cells give an error at the end, and are tried again at
-// the next start.
+// Run computes the cells that have no result yet. It reports errors in the experiment's file and
+// its specs before it changes o.Dir, and errors in data before the first cell runs. Failed cells
+// give an error at the end and are retried in the next run.
 func Run(ctx context.Context, e *definition.Experiment, o Options) (Progress, error) {
 	r, err := newRunner(e, o)
 	if err != nil {
@@ -100,25 +98,24 @@ func Run(ctx context.Context, e *definition.Experiment, o Options) (Progress, er
 type runner struct {
 	e        *definition.Experiment
 	o        Options
-	part     string         // of the cells, in the name of the cellResults file
-	folder   *outdir.Folder // claimed; nil: it is shared with other shards
-	plan     *Plan          // with what earlier starts selected; nil of a shard
+	part     string         // part of the cells, for the name of the results file
+	folder   *outdir.Folder // locked; nil: shared with other shards
+	plan     *Plan          // including the selections of earlier runs; nil for a shard
 	groups   []*group
-	beside   int // trainings in one program at most
+	maxGroup int // maximum number of trainings in one program
 	have     *results.Results
 	trainers *engines.Trainers
 
 	journal *results.Journal
 
-	mu       sync.Mutex // guards what stands below, and the observer
+	mu       sync.Mutex // guards the fields below and the observer
 	progress Progress
 	clock    clock
 	failed   []*Cell
-	broken   error // of the cellResults file: nothing more can be kept
+	broken   error // error of the results file: results can no longer be stored
 }
 
-// newRunner claims the folder, settles the plan and writes it. The runner is closed at
-// the end.
+// newRunner locks the folder and writes the plan. The caller must close the runner.
 func newRunner(e *definition.Experiment, o Options) (*runner, error) {
 	loaded, err := loadSpecs(e)
 	if err == nil {
@@ -131,8 +128,8 @@ func newRunner(e *definition.Experiment, o Options) (*runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Shared = true // the cells share the cores, so each trains on one thread
-	r := &runner{e: e, o: o, part: "all", folder: folder, trainers: engines.NewTrainers(o.Request), beside: cmp.Or(o.Jobs, most)}
+	o.Shared = true // cells share the cores, so each trains on one thread
+	r := &runner{e: e, o: o, part: "all", folder: folder, trainers: engines.NewTrainers(o.Request), maxGroup: cmp.Or(o.Jobs, defaultMaxGroup)}
 	if err := r.settle(loaded); err != nil {
 		abandon(folder)
 		r.close()
@@ -156,7 +153,7 @@ func (r *runner) settle(loaded map[definition.Coord][]candidate) (err error) {
 	if err := r.plan.write(r.o.Dir); err != nil {
 		return err
 	}
-	r.groups, err = gather(selected, r.trainers, r.beside)
+	r.groups, err = gather(selected, r.trainers, r.maxGroup)
 	return err
 }
 
@@ -201,16 +198,16 @@ func (r *runner) run(ctx context.Context) (Progress, error) {
 	return r.end(ctx)
 }
 
-// atATime is how many cells train at a time, each by itself.
+// atATime returns how many cells without a shared program train at once.
 func (r *runner) atATime() int { return cmp.Or(r.o.Jobs, runtime.GOMAXPROCS(0)) }
 
-// begin leaves the finished cells out and opens the results.
+// begin removes finished cells from the groups and opens the results file.
 func (r *runner) begin() (err error) {
 	if r.o.Observer == nil {
 		r.o.Observer = silent{}
 	}
-	if r.o.Pause == 0 {
-		r.o.Pause = 30 * time.Second
+	if r.o.CheckpointInterval == 0 {
+		r.o.CheckpointInterval = 30 * time.Second
 	}
 	for _, at := range r.have.Differ {
 		r.o.Observer.Warn(fmt.Sprintf("%s was computed more than once, with results that are not the same: one of them counts", at))
@@ -218,12 +215,12 @@ func (r *runner) begin() (err error) {
 	cells := cellsOf(r.groups)
 	costs := measureCosts(cells, r.have)
 	for _, c := range cells {
-		if r.have.Done(c.Key) { // and its process may have been killed right after it kept the result
+		if r.have.Done(c.Key) { // its process may have been killed before it removed them
 			r.dropTrials(c)
 		}
 	}
 	r.groups = divided(unfinished(r.groups, r.have), func(g *group) int {
-		if r.o.Jobs > 0 { // the bound is on cells
+		if r.o.Jobs > 0 { // Jobs limits the number of cells
 			return len(g.Cells)
 		}
 		return r.atATime()
@@ -238,7 +235,7 @@ func (r *runner) begin() (err error) {
 		if before := used[c.Learner]; before != "" && place.Engine != before && c.candidates[0].spec.Learner == nil {
 			r.o.Observer.Warn(fmt.Sprintf("%s: finished cells were computed with engine %s, the others will be with %s: results differ by rounding; --engine %s continues with the first",
 				c.Learner, before, place.Engine, before))
-			used[c.Learner] = "" // once
+			used[c.Learner] = "" // warn once
 		}
 		c.input.waiting++
 	}
@@ -248,7 +245,7 @@ func (r *runner) begin() (err error) {
 	return err
 }
 
-// enginesOf returns an engine that computed finished cells of each learner.
+// enginesOf returns, for each learner, an engine that computed finished cells.
 func enginesOf(have *results.Results) map[string]string {
 	used := map[string]string{}
 	for _, key := range slices.Sorted(maps.Keys(have.ByKey)) {
@@ -268,7 +265,7 @@ func cellsOf(groups []*group) (list []*Cell) {
 
 func (r *runner) end(ctx context.Context) (Progress, error) {
 	err := errors.Join(r.journal.Close(), r.doneElsewhere())
-	_ = os.Remove(filepath.Join(r.o.Dir, TrialsFolder)) // fails, rightly, where cells are under way
+	_ = os.Remove(filepath.Join(r.o.Dir, TrialsFolder)) // fails while cells still have checkpoints
 	switch {
 	case r.broken != nil:
 		return r.progress, fmt.Errorf("the results cannot be kept: %w", r.broken)
@@ -282,8 +279,8 @@ func (r *runner) end(ctx context.Context) (Progress, error) {
 	return r.progress, nil
 }
 
-// doneElsewhere counts cells as done that failed here and that another process has
-// done meanwhile: it dropped their checkpoints, or held the folders of their models.
+// doneElsewhere counts cells as done that failed here but that another process has completed
+// meanwhile: it removed their checkpoints, or locked the folders of their models.
 func (r *runner) doneElsewhere() error {
 	if len(r.failed) == 0 {
 		return nil
@@ -301,8 +298,8 @@ func (r *runner) doneElsewhere() error {
 	return nil
 }
 
-// keep appends the results of cells that were computed together. An error says that
-// no more cells can be kept.
+// keep stores the results of cells that were computed together. It returns an error if results can
+// no longer be stored.
 func (r *runner) keep(cells []*Cell, cellResults []*results.Result) error {
 	if len(cells) == 0 {
 		return nil

@@ -508,7 +508,7 @@ func TestInterruptedInsideACell(t *testing.T) {
 	e := parse(t, strings.Replace(text, "train.engine: gorgonia", "train.batch: 2", 1))
 	for _, engine := range []string{"gorgonia", "ort", "xla"} {
 		t.Run(engine, func(t *testing.T) {
-			o := Options{Dir: t.TempDir(), Pause: time.Nanosecond, Request: engines.Request{Library: library, Engine: engine, Device: device(engine)}}
+			o := Options{Dir: t.TempDir(), CheckpointInterval: time.Nanosecond, Request: engines.Request{Library: library, Engine: engine, Device: device(engine)}}
 			whole, _, err := run(t, e, o)
 			if err != nil {
 				t.Fatal(err)

@@ -16,25 +16,25 @@ import (
 	"github.com/miplc/miplc/train/engines"
 )
 
-// Environment of a process that computes a shard.
+// Environment variables of a process that computes a shard.
 const (
-	envShards = "MIPLC_SHARDS" // how many there are
-	envPlan   = "MIPLC_PLAN"   // Deal.ID that the job was made for; empty: any
+	envShards = "MIPLC_SHARDS" // number of shards
+	envPlan   = "MIPLC_PLAN"   // ShardPlan.ID for which the job was made; empty: any
 )
 
-// indices number the tasks of a job from 0: of an array of Slurm, of an indexed Job
-// of Kubernetes.
+// indices are the environment variables with the task number, from 0, of a Slurm array and of an
+// indexed Kubernetes Job.
 var indices = []string{"SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX"}
 
 // Shard is the part of the cells that one process computes: number I, from 1, of N.
 type Shard struct {
 	I, N int
-	Plan string // Deal.ID; empty: any
+	Plan string // ShardPlan.ID; empty: any
 }
 
-// ParseShard reads I/N, or finds the place of the task for auto. The number of tasks
-// that a scheduler tells is never looked at: it shrinks where some are submitted
-// again.
+// ParseShard parses I/N, or determines the shard from the environment for "auto". It does not use
+// the number of tasks that the scheduler reports, because that is smaller when some tasks are
+// resubmitted.
 func ParseShard(text string, getenv func(string) string) (Shard, error) {
 	s := Shard{Plan: getenv(envPlan)}
 	if text != "auto" {
@@ -66,8 +66,8 @@ func ParseShard(text string, getenv func(string) string) (Shard, error) {
 	return s, fmt.Errorf("--shard auto: the environment has no number of a task, as %s", strings.Join(indices, " or "))
 }
 
-// PlanError says that a shard is not one of the folder's plan, or that something it
-// was planned with has changed.
+// PlanError reports that a shard does not belong to the plan in the folder, or that an input of the
+// plan has changed.
 type PlanError struct{ Err error }
 
 func (e *PlanError) Error() string { return e.Err.Error() }
@@ -75,29 +75,29 @@ func (e *PlanError) Unwrap() error { return e.Err }
 
 func unfit(format string, args ...any) error { return &PlanError{fmt.Errorf(format, args...)} }
 
-// RunShard computes the cells of one shard that have no result yet. It needs the
-// folder alone, and may run beside any number of others: it locks nothing, removes
-// nothing of others, and writes what it finds into a file of its own. What the cells
-// need is checked before the first of them runs; errors of that are *PlanError. Of
-// the options those that choose cells and engines are the plan's.
+// RunShard computes the cells of one shard that have no result yet. It needs only the folder and
+// may run concurrently with other shards: it locks nothing, removes only its own files, and writes
+// results to its own file. It checks everything that the cells need before the first one runs;
+// these errors are *PlanError. Options that select cells and engines are ignored in favour of the
+// plan.
 func RunShard(ctx context.Context, s Shard, o Options) (Progress, error) {
-	deal, err := readDeal(o.Dir)
+	shardPlan, err := readShardPlan(o.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Progress{}, unfit("%s was not planned for shards: make it ready with miplc experiment plan", o.Dir)
 	}
 	if err != nil {
 		return Progress{}, &PlanError{err}
 	}
-	e, err := deal.admit(s, o.Dir)
+	e, err := shardPlan.admit(s, o.Dir)
 	if err != nil {
 		return Progress{}, err
 	}
-	groups := deal.Shards[s.I-1].Groups
-	if err := deal.bind(e, groups, o); err != nil {
+	groups := shardPlan.Shards[s.I-1].Groups
+	if err := shardPlan.bind(e, groups, o); err != nil {
 		return Progress{}, &PlanError{err}
 	}
 	if o.Library == "" {
-		if o.Library, err = deal.library(o.Dir); err != nil {
+		if o.Library, err = shardPlan.library(o.Dir); err != nil {
 			return Progress{}, &PlanError{err}
 		}
 	}
@@ -105,14 +105,14 @@ func RunShard(ctx context.Context, s Shard, o Options) (Progress, error) {
 	if err != nil {
 		return Progress{}, err
 	}
-	o.Engine, o.Device, o.Auto, o.Shared = deal.Engine, deal.Device, deal.Auto, true
-	r := &runner{e: e, o: o, part: fmt.Sprintf("%d-of-%d", s.I, s.N), trainers: engines.NewTrainers(o.Request), groups: groups, have: have, beside: deal.Beside}
+	o.Engine, o.Device, o.Auto, o.Shared = shardPlan.Engine, shardPlan.Device, shardPlan.Auto, true
+	r := &runner{e: e, o: o, part: fmt.Sprintf("%d-of-%d", s.I, s.N), trainers: engines.NewTrainers(o.Request), groups: groups, have: have, maxGroup: shardPlan.MaxGroup}
 	defer r.close()
 	return r.run(ctx)
 }
 
-// admit checks that a shard is one of the deal, and reads the experiment.
-func (d *Deal) admit(s Shard, dir string) (*definition.Experiment, error) {
+// admit checks that a shard belongs to the plan and reads the experiment.
+func (d *ShardPlan) admit(s Shard, dir string) (*definition.Experiment, error) {
 	again := "submit the job of the last plan, or plan again"
 	switch {
 	case s.Plan != "" && s.Plan != d.ID:
@@ -132,14 +132,13 @@ func (d *Deal) admit(s Shard, dir string) (*definition.Experiment, error) {
 	return e, nil
 }
 
-// bind returns cells their specs and data sets, and checks that their keys follow from
-// those still.
-func (d *Deal) bind(e *definition.Experiment, groups []*group, o Options) error {
+// bind sets the specs and datasets of the cells and checks that they still give the same keys.
+func (d *ShardPlan) bind(e *definition.Experiment, groups []*group, o Options) error {
 	choices := map[definition.Coord][]candidate{}
 	for _, c := range d.Choices {
 		choices[c.Coord] = c.Choices
 	}
-	sets := map[definition.Coord]*dealtSet{}
+	sets := map[definition.Coord]*stagedSet{}
 	for i := range d.Sets {
 		sets[definition.Coord{Data: d.Sets[i].Name, R: d.Sets[i].R}] = &d.Sets[i]
 	}
@@ -172,14 +171,13 @@ func (d *Deal) bind(e *definition.Experiment, groups []*group, o Options) error 
 	return nil
 }
 
-// checkKeys opens a data set and compares the keys of its cells with those of the
-// plan.
+// checkKeys opens a dataset and compares the keys of its cells with those in the plan.
 func checkKeys(e *definition.Experiment, in *inputOf, groups []*group) error {
 	set, err := in.open()
 	if err != nil {
 		return err
 	}
-	in.opened = nil // until the first of its cells runs
+	in.opened = nil // reopened for the first cell
 	splits := map[int]*data.Split{}
 	for _, c := range cellsOf(groups) {
 		if c.input != in {

@@ -61,9 +61,9 @@ func TestShards(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	deal, err := PlanShards(e, Options{Dir: dir}, Dealing{Shards: 3})
-	if err != nil || len(deal.Shards) != 3 {
-		t.Fatalf("%+v, %v", deal, err)
+	shardPlan, err := PlanShards(e, Options{Dir: dir}, Sharding{Shards: 3})
+	if err != nil || len(shardPlan.Shards) != 3 {
+		t.Fatalf("%+v, %v", shardPlan, err)
 	}
 	if err := os.RemoveAll(filepath.Dir(e.Data[0].File.V)); err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func TestShards(t *testing.T) {
 	ran := 0
 	for i := range 3 {
 		w := &watch{}
-		if _, err := RunShard(context.Background(), Shard{I: i + 1, N: 3, Plan: deal.ID}, Options{Dir: dir, Observer: w}); err != nil {
+		if _, err := RunShard(context.Background(), Shard{I: i + 1, N: 3, Plan: shardPlan.ID}, Options{Dir: dir, Observer: w}); err != nil {
 			t.Fatal(err)
 		}
 		ran += len(w.ran)
@@ -94,13 +94,13 @@ func TestShards(t *testing.T) {
 func TestSameShard(t *testing.T) {
 	e := parse(t, strings.ReplaceAll(tiny, "train.epochs: 2", "train.epochs: 10"))
 	dir := t.TempDir()
-	if _, err := PlanShards(e, Options{Dir: dir}, Dealing{Shards: 1}); err != nil {
+	if _, err := PlanShards(e, Options{Dir: dir}, Sharding{Shards: 1}); err != nil {
 		t.Fatal(err)
 	}
 	var running workers.Group
 	for range 3 {
 		running.Go(func() {
-			if _, err := RunShard(context.Background(), Shard{I: 1, N: 1}, Options{Dir: dir, Jobs: 1, Pause: 1}); err != nil {
+			if _, err := RunShard(context.Background(), Shard{I: 1, N: 1}, Options{Dir: dir, Jobs: 1, CheckpointInterval: 1}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -157,10 +157,10 @@ func TestShardsThatDoNotFit(t *testing.T) {
 	}{
 		"another number": {nil, Shard{I: 2, N: 3}, "was planned for 2 shards"},
 		"another plan":   {nil, Shard{I: 1, N: 2, Plan: "0123"}, "the job is of the plan 0123"},
-		"no plan":        {remove(DealFile), Shard{I: 1, N: 2}, "was not planned for shards"},
-		"half a plan":    {replace(DealFile, "}", ""), Shard{I: 1, N: 2}, "shards.json"},
-		"no cell":        {replace(DealFile, `"cells": [`, `"cells": [null,`), Shard{I: 1, N: 2}, "shards.json is damaged"},
-		"no group":       {replace(DealFile, `"groups": [`, `"groups": [null,`), Shard{I: 1, N: 2}, "shards.json is damaged"},
+		"no plan":        {remove(ShardsFile), Shard{I: 1, N: 2}, "was not planned for shards"},
+		"half a plan":    {replace(ShardsFile, "}", ""), Shard{I: 1, N: 2}, "shards.json"},
+		"no cell":        {replace(ShardsFile, `"cells": [`, `"cells": [null,`), Shard{I: 1, N: 2}, "shards.json is damaged"},
+		"no group":       {replace(ShardsFile, `"groups": [`, `"groups": [null,`), Shard{I: 1, N: 2}, "shards.json is damaged"},
 		"experiment":     {replace(SpecFile, "staging", "changed"), Shard{I: 1, N: 2}, "experiment.yaml was changed since the experiment was planned"},
 		"bags":           {replace("data/F-*.csv", "0.", "1."), Shard{I: 1, N: 2}, "was changed since the experiment was planned"},
 		"bags gone":      {remove("data/F-*.csv"), Shard{I: 1, N: 2}, "no such file"},
@@ -168,11 +168,11 @@ func TestShardsThatDoNotFit(t *testing.T) {
 		"splits":         {replace("data/F-splits.csv", "8\n1,test,9", "9\n1,test,8"), Shard{I: 1, N: 2}, "is not the cell that was planned"},
 		"spec":           {replace("specs/*.yaml", "epochs: 2", "epochs: 3"), Shard{I: 1, N: 2}, "was changed since the experiment was planned"},
 		"spec gone":      {remove("specs/*.yaml"), Shard{I: 1, N: 2}, "is missing"},
-		"key":            {replace(DealFile, `"key": "`, `"key": "0`), Shard{I: 1, N: 2}, "is not the cell that was planned"},
-		"cell of no set": {replace(DealFile, `"data": "F"`, `"data": "G"`), Shard{I: 1, N: 2}, ""},
+		"key":            {replace(ShardsFile, `"key": "`, `"key": "0`), Shard{I: 1, N: 2}, "is not the cell that was planned"},
+		"cell of no set": {replace(ShardsFile, `"data": "F"`, `"data": "G"`), Shard{I: 1, N: 2}, ""},
 		"library":        {replace("lib/*", "ELF", "EFL"), Shard{I: 1, N: 2}, "was changed since the experiment was planned"},
 		"planned to an end": {func(t *testing.T, dir string) {
-			d, err := readDeal(dir)
+			d, err := readShardPlan(dir)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -185,7 +185,7 @@ func TestShardsThatDoNotFit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			o := Options{Dir: dir, Select: Select{Splits: 1}, Request: engines.Request{Library: "../runtime/ortlib/testdata/new.so"}} // small
-			if _, err := PlanShards(staging(t), o, Dealing{Shards: 2}); err != nil {
+			if _, err := PlanShards(staging(t), o, Sharding{Shards: 2}); err != nil {
 				t.Fatal(err)
 			}
 			if c.change != nil {
@@ -244,21 +244,21 @@ func TestParseShard(t *testing.T) {
 
 // Whole groups go to shards, all of them once; the longest shards come first and
 // none is much longer than the others where the groups allow that.
-func TestDealOut(t *testing.T) {
+func TestAssignGroups(t *testing.T) {
 	var groups []*group
 	total := 0.0
 	for i := range 100 {
-		g := &group{Seconds: float64(1 + i*i%37), Beside: i}
+		g := &group{Seconds: float64(1 + i*i%37), Planned: i}
 		groups, total = append(groups, g), total+g.Seconds
 	}
-	shards := dealOut(groups, 8)
+	shards := assignGroups(groups, 8)
 	seen := map[*group]bool{}
 	last := shards[0].Seconds
 	for _, s := range shards {
 		sum := 0.0
 		for _, g := range s.Groups {
 			if seen[g] {
-				t.Errorf("group %d twice", g.Beside)
+				t.Errorf("group %d twice", g.Planned)
 			}
 			seen[g] = true
 			sum += g.Seconds
@@ -271,7 +271,7 @@ func TestDealOut(t *testing.T) {
 	if len(seen) != 100 || shards[0].Seconds > 1.05*total/8 {
 		t.Errorf("%d groups; the longest shard has %v of %v seconds", len(seen), shards[0].Seconds, total)
 	}
-	if !slices.EqualFunc(dealOut(groups, 8), shards, func(a, b dealtShard) bool { return slices.Equal(a.Groups, b.Groups) }) {
+	if !slices.EqualFunc(assignGroups(groups, 8), shards, func(a, b shardGroups) bool { return slices.Equal(a.Groups, b.Groups) }) {
 		t.Error("dealt otherwise the second time")
 	}
 }
@@ -285,17 +285,17 @@ func TestShardCount(t *testing.T) {
 		return list
 	}
 	for _, c := range []struct {
-		d    Dealing
+		d    Sharding
 		of   []*group
 		want int
 	}{
-		{Dealing{Workers: 4}, groups(1000, 1000), 32},
-		{Dealing{Workers: 16}, groups(200, 1), 1},
-		{Dealing{Workers: 16}, groups(200, 10), 7},
-		{Dealing{Workers: 16}, groups(5, 1e6), 5},
-		{Dealing{Shards: 8, Workers: 16}, groups(200, 1), 8},
-		{Dealing{Shards: 8}, groups(3, 1), 3},
-		{Dealing{Workers: 16}, nil, 0},
+		{Sharding{Workers: 4}, groups(1000, 1000), 32},
+		{Sharding{Workers: 16}, groups(200, 1), 1},
+		{Sharding{Workers: 16}, groups(200, 10), 7},
+		{Sharding{Workers: 16}, groups(5, 1e6), 5},
+		{Sharding{Shards: 8, Workers: 16}, groups(200, 1), 8},
+		{Sharding{Shards: 8}, groups(3, 1), 3},
+		{Sharding{Workers: 16}, nil, 0},
 	} {
 		if got := c.d.count(c.of); got != c.want {
 			t.Errorf("%+v of %d groups: %d shards, want %d", c.d, len(c.of), got, c.want)
@@ -308,7 +308,7 @@ func TestPlanAgain(t *testing.T) {
 	e := parse(t, beside)
 	dir := t.TempDir()
 	o := Options{Dir: dir, Request: engines.Request{Engine: "xla", Device: "go"}}
-	first, err := PlanShards(e, o, Dealing{Shards: 2})
+	first, err := PlanShards(e, o, Sharding{Shards: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,7 +319,7 @@ func TestPlanAgain(t *testing.T) {
 	for _, g := range first.Shards[0].Groups {
 		left += len(g.Cells)
 	}
-	again, err := PlanShards(e, o, Dealing{Shards: 2})
+	again, err := PlanShards(e, o, Sharding{Shards: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,7 +335,7 @@ func TestPlanAgain(t *testing.T) {
 	if err != nil || !maps.Equal(read(t, dir), whole) {
 		t.Errorf("shards have other results than one process: %v", err)
 	}
-	if last, err := PlanShards(e, o, Dealing{}); err != nil || len(last.Shards) != 0 {
+	if last, err := PlanShards(e, o, Sharding{}); err != nil || len(last.Shards) != 0 {
 		t.Errorf("%+v, %v", last, err)
 	}
 }

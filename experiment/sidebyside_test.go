@@ -94,14 +94,14 @@ func TestGroups(t *testing.T) {
 	defer trainers.Close()
 	// demipl: 2 r of 2 splits, and lambda's 2 values; batches: 2 splits; proden: 4
 	// cells; pl-aggd: 2 splits, each alone. A finished cell keeps its place.
-	groups, err := gather(plan.Cells, trainers, most)
+	groups, err := gather(plan.Cells, trainers, defaultMaxGroup)
 	if err != nil {
 		t.Fatal(err)
 	}
 	groups = unfinished(groups, &results.Results{ByKey: map[string]results.Result{plan.Cells[0].Key: {}}})
 	var sizes, left []int
 	for _, g := range groups {
-		sizes, left = append(sizes, g.Beside), append(left, len(g.Cells))
+		sizes, left = append(sizes, g.Planned), append(left, len(g.Cells))
 	}
 	if !slices.Equal(sizes, []int{8, 2, 4, 1, 1}) || !slices.Equal(left, []int{7, 2, 4, 1, 1}) {
 		t.Errorf("groups of %v cells, %v of them left", sizes, left)

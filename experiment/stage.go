@@ -19,32 +19,31 @@ import (
 	"github.com/miplc/miplc/runtime/ortlib"
 )
 
-// staged is a file in the folder of the experiment that is known by its content.
+// staged is a file in the folder of the experiment with the hash of its content.
 type staged struct {
-	File   string `json:"file"` // slash-separated, from the folder
+	File   string `json:"file"` // slash-separated, relative to the folder
 	SHA256 string `json:"sha256"`
 }
 
-// dealtSet is a data set of cells that were dealt.
-type dealtSet struct {
+// stagedSet is a dataset of cells in shards.
+type stagedSet struct {
 	SetFacts
-	File     string  `json:"file"` // slash-separated, from the folder
+	File     string  `json:"file"` // slash-separated, relative to the folder
 	Train    float64 `json:"train,omitempty"`
 	Stratify bool    `json:"stratify,omitempty"`
 	Seed     int     `json:"seed,omitempty"`
 	Pools    int     `json:"pools,omitempty"`
-	Index    string  `json:"index,omitempty"` // in place of a random split; {split} stands for the number of the split
+	Index    string  `json:"index,omitempty"` // instead of a random split; {split} is the number of the split
 }
 
-// dealtChoices are the settings to choose from of a learner on a data set.
-type dealtChoices struct {
+// stagedChoices are the candidate settings of a learner on a dataset.
+type stagedChoices struct {
 	definition.Coord
-	Choices []candidate `json:"choices"` // whose hashes name files in SpecsFolder
+	Choices []candidate `json:"choices"` // their hashes are names of files in SpecsFolder
 }
 
-// stage puts the data sets, splits and specs of groups and the onnxruntime library
-// into the folder.
-func (d *Deal) stage(o Options, p *Plan, groups []*group) error {
+// stage copies the datasets, splits and specs of groups and the onnxruntime library to the folder.
+func (d *ShardPlan) stage(o Options, p *Plan, groups []*group) error {
 	needed, cells := map[*inputOf]bool{}, map[definition.Coord]*Cell{}
 	for _, c := range cellsOf(groups) {
 		needed[c.input] = true
@@ -68,7 +67,7 @@ func (d *Deal) stage(o Options, p *Plan, groups []*group) error {
 	return d.stageLibrary(o)
 }
 
-func (d *Deal) stageSpecs(dir string, at definition.Coord, c *Cell) error {
+func (d *ShardPlan) stageSpecs(dir string, at definition.Coord, c *Cell) error {
 	for _, choice := range c.candidates {
 		if unchanged(choice.path(dir), choice.Hash) == nil {
 			continue
@@ -77,19 +76,19 @@ func (d *Deal) stageSpecs(dir string, at definition.Coord, c *Cell) error {
 			return err
 		}
 	}
-	d.Choices = append(d.Choices, dealtChoices{at, c.candidates})
+	d.Choices = append(d.Choices, stagedChoices{at, c.candidates})
 	return nil
 }
 
-// path is that of the spec in the folder of the experiment.
+// path returns the path of the spec in the folder of the experiment.
 func (c *candidate) path(dir string) string { return filepath.Join(dir, SpecsFolder, c.Hash+".yaml") }
 
-func (d *Deal) stageSet(dir string, in *inputOf, e *definition.Experiment) error {
-	set := dealtSet{SetFacts: in.facts, Train: in.splits.Train, Stratify: in.splits.Stratify, Seed: in.splits.Seed, Pools: in.splits.Pools}
+func (d *ShardPlan) stageSet(dir string, in *inputOf, e *definition.Experiment) error {
+	set := stagedSet{SetFacts: in.facts, Train: in.splits.Train, Stratify: in.splits.Stratify, Seed: in.splits.Seed, Pools: in.splits.Pools}
 	name := sanitize.FileName(in.facts.title())
 	path := filepath.Join(DataFolder, name+"-"+in.facts.Hash[:8]+ending(in.path))
 	if rel, err := filepath.Rel(filepath.Join(dir, DataFolder), in.path); err == nil && filepath.IsLocal(rel) {
-		path = filepath.Join(DataFolder, rel) // drawn for this folder
+		path = filepath.Join(DataFolder, rel) // already in the folder
 	} else if err := stageFile(filepath.Join(dir, path), in.path); err != nil {
 		return err
 	}
@@ -117,9 +116,9 @@ func (d *Deal) stageSet(dir string, in *inputOf, e *definition.Experiment) error
 	return nil
 }
 
-// stageLibrary takes the onnxruntime library along, by which cells are trained or
-// judged. Without one it is not in the folder, and no process looks for another.
-func (d *Deal) stageLibrary(o Options) error {
+// stageLibrary copies the onnxruntime library that trains cells or measures accuracies. If there is
+// none, the processes of the shards do not search for another one.
+func (d *ShardPlan) stageLibrary(o Options) error {
 	if !ortenv.Available() {
 		return nil
 	}
@@ -140,7 +139,7 @@ func (d *Deal) stageLibrary(o Options) error {
 	return err
 }
 
-// stageFile copies a file unless its content is there.
+// stageFile copies a file unless the copy already has the same content.
 func stageFile(to, from string) error {
 	if a, err := infile.SHA256(to); err == nil {
 		if b, err := infile.SHA256(from); err != nil || a == b {
@@ -163,7 +162,7 @@ func stageFile(to, from string) error {
 	return out.Commit()
 }
 
-// ending is that of a file's name by which its format is known.
+// ending returns the extension of a file name that determines its format.
 func ending(name string) string {
 	if lower := strings.ToLower(name); strings.HasSuffix(lower, ".csv.gz") {
 		return ".csv.gz"
@@ -171,8 +170,8 @@ func ending(name string) string {
 	return filepath.Ext(name)
 }
 
-// library returns the path of the onnxruntime library that was staged.
-func (d *Deal) library(dir string) (string, error) {
+// library returns the path of the copied onnxruntime library, or "".
+func (d *ShardPlan) library(dir string) (string, error) {
 	if d.Library == nil {
 		return "", nil
 	}
@@ -180,7 +179,7 @@ func (d *Deal) library(dir string) (string, error) {
 	return path, unchanged(path, d.Library.SHA256)
 }
 
-// load reads a spec that was staged.
+// load reads the copy of a spec.
 func (c *candidate) load(dir string) (err error) {
 	path := c.path(dir)
 	if err := unchanged(path, c.Hash); err != nil {
@@ -192,7 +191,7 @@ func (c *candidate) load(dir string) (err error) {
 	return err
 }
 
-// unchanged reports a file that is not the one that was planned with.
+// unchanged returns an error if a file is not the one with which the plan was made.
 func unchanged(path, hash string) error {
 	have, err := infile.SHA256(path)
 	switch {
@@ -206,8 +205,8 @@ func unchanged(path, hash string) error {
 	return nil
 }
 
-// input returns the data set, unopened.
-func (s *dealtSet) input(o Options) *inputOf {
+// input returns the dataset without opening it.
+func (s *stagedSet) input(o Options) *inputOf {
 	in := &inputOf{facts: s.SetFacts, path: filepath.Join(o.Dir, filepath.FromSlash(s.File)), folder: o.Data}
 	in.splits = definition.Splits{Train: s.Train, Stratify: s.Stratify, Seed: s.Seed, Pools: s.Pools}
 	if s.Index != "" {

@@ -9,23 +9,22 @@ import (
 	"github.com/miplc/miplc/experiment/results"
 )
 
-// Status says where the experiment of a folder stands, whoever computes it.
+// Status describes the progress of the experiment in a folder, over all processes.
 type Status struct {
 	Name    string            `json:"name"`
-	Plan    string            `json:"plan,omitempty"` // Deal.ID; empty: not dealt
+	Plan    string            `json:"plan,omitempty"` // ShardPlan.ID; empty: no shards
 	Shards  int               `json:"shards,omitempty"`
 	Cells   int               `json:"cells"`
 	Done    int               `json:"done"`
 	Failed  int               `json:"failed"`
 	Running []results.Process `json:"running"`
-	// Failures are the cells that failed, with the last reason.
+	// Failures are the failed cells, with their last error.
 	Failures []Failure `json:"failures,omitempty"`
-	// Differ are the cells that were computed more than once with results that are not
-	// the same.
+	// Differ are the cells that were computed more than once with different results.
 	Differ []definition.Coord `json:"differ,omitempty"`
 
-	Seconds float64  `json:"seconds"`                // of one core, or of a device, that the cells without a result take; estimated
-	Left    *float64 `json:"seconds_left,omitempty"` // with the processes that run; nil: none does
+	Seconds float64  `json:"seconds"`                // estimated for the cells without a result, on one core or device
+	Left    *float64 `json:"seconds_left,omitempty"` // with the running processes; nil: none is running
 }
 
 // Failure is a cell that failed.
@@ -34,7 +33,7 @@ type Failure struct {
 	Error string `json:"error"`
 }
 
-// ReadStatus looks at a folder at a time.
+// ReadStatus reads the status of a folder at time now.
 func ReadStatus(dir string, now time.Time) (*Status, error) {
 	plan, err := ReadPlan(dir)
 	if err != nil {
@@ -44,29 +43,29 @@ func ReadStatus(dir string, now time.Time) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	deal, err := readDeal(dir)
+	shardPlan, err := readShardPlan(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		deal, err = &Deal{}, nil
+		shardPlan, err = &ShardPlan{}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	s := &Status{Name: plan.Name, Plan: deal.ID, Shards: len(deal.Shards), Cells: len(plan.Cells), Differ: have.Differ}
-	s.count(plan, have, deal.nominal())
+	s := &Status{Name: plan.Name, Plan: shardPlan.ID, Shards: len(shardPlan.Shards), Cells: len(plan.Cells), Differ: have.Differ}
+	s.count(plan, have, shardPlan.nominal())
 	s.Running = []results.Process{}
-	if s.Done < s.Cells { // else who was killed is not waited for
+	if s.Done < s.Cells { // a finished experiment has no running processes
 		if s.Running, err = results.Running(dir, now); err != nil {
 			return nil, err
 		}
 	}
 	if n := len(s.Running); n > 0 {
-		left := s.Seconds / float64(n*max(1, deal.CPUs))
+		left := s.Seconds / float64(n*max(1, shardPlan.CPUs))
 		s.Left = &left
 	}
 	return s, nil
 }
 
-// count counts the cells and estimates what the others take.
+// count counts the cells and estimates the time of the remaining ones.
 func (s *Status) count(plan *Plan, have *results.Results, nominal map[string]float64) {
 	var cells, left []*Cell
 	for i := range plan.Cells {
@@ -91,8 +90,8 @@ func (s *Status) count(plan *Plan, have *results.Results, nominal map[string]flo
 	}
 }
 
-// nominal returns the seconds of the cells of a deal, as it estimated them.
-func (d *Deal) nominal() map[string]float64 {
+// nominal returns the estimated seconds of the cells in the plan.
+func (d *ShardPlan) nominal() map[string]float64 {
 	list := map[string]float64{}
 	for _, s := range d.Shards {
 		for _, g := range s.Groups {

@@ -17,7 +17,7 @@ import (
 func TestStatus(t *testing.T) {
 	e := parse(t, strings.Replace(tiny, "spec: demipl-md, set: {", "spec: demipl-md, set: {train.lr: 1e30, ", 1))
 	dir := t.TempDir()
-	deal, err := PlanShards(e, Options{Dir: dir}, Dealing{Shards: 2, CPUs: 3})
+	shardPlan, err := PlanShards(e, Options{Dir: dir}, Sharding{Shards: 2, CPUs: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestStatus(t *testing.T) {
 		return s
 	}
 	now := time.Now()
-	if s := look(now); s.Cells != 8 || s.Done+s.Failed+len(s.Running) != 0 || s.Shards != 2 || s.Plan != deal.ID || s.Left != nil || s.Seconds <= 0 {
+	if s := look(now); s.Cells != 8 || s.Done+s.Failed+len(s.Running) != 0 || s.Shards != 2 || s.Plan != shardPlan.ID || s.Left != nil || s.Seconds <= 0 {
 		t.Errorf("before: %+v", s)
 	}
 	_, _, err = run(t, e, Options{Dir: dir})
@@ -73,7 +73,7 @@ func many(b *testing.B, cells int) (dir string) {
 	b.Helper()
 	e := manyCells(b, cells)
 	dir = b.TempDir()
-	if _, err := PlanShards(e, Options{Dir: dir}, Dealing{Workers: 64}); err != nil {
+	if _, err := PlanShards(e, Options{Dir: dir}, Sharding{Workers: 64}); err != nil {
 		b.Fatal(err)
 	}
 	plan, err := ReadPlan(dir)
@@ -128,7 +128,7 @@ const benchmarked = 10_000
 func BenchmarkPlan(b *testing.B) {
 	e := manyCells(b, benchmarked)
 	for b.Loop() {
-		if _, err := PlanShards(e, Options{Dir: b.TempDir()}, Dealing{Workers: 64}); err != nil {
+		if _, err := PlanShards(e, Options{Dir: b.TempDir()}, Sharding{Workers: 64}); err != nil {
 			b.Fatal(err)
 		}
 	}

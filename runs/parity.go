@@ -56,9 +56,9 @@ func signatureOf(meta *contract.Metadata) compile.Signature {
 	return compile.Signature{Instance: meta.InputShape, Classes: len(meta.Classes)}
 }
 
-// JudgeAlone replaces the accuracies of a trained trial by those of the model
+// MeasureExported replaces the accuracies of a trained trial by those of the model
 // that would be exported for one bag at a time. No file is written.
-func JudgeAlone(ctx context.Context, t *train.Trial, report *train.Report, library string) error {
+func MeasureExported(ctx context.Context, t *train.Trial, report *train.Report, library string) error {
 	p, params, err := exported(t, report)
 	if err != nil {
 		return err

@@ -109,7 +109,7 @@ func TestSparseTrialAgreesWithTrain(t *testing.T) {
 		t.Fatal(err)
 	}
 	trial := trials[0]
-	trial.Sparse, trial.Snapshots = true, []int{2}
+	trial.OnlySnapshots, trial.Snapshots = true, []int{2}
 	trainers := engines.NewTrainers(engines.Request{Library: ortest.Library(t)})
 	defer trainers.Close()
 	alone, err := train.One(context.Background(), trainers, trial, train.Options{})

@@ -75,7 +75,7 @@ func fitGroup(ctx context.Context, trials []*Trial, place Placement, o Options, 
 			return nil, err
 		}
 		f.runs = append(f.runs, newRun(f, t, len(f.runs)))
-		if t.Dir != "" && t.Pause > 0 && f.work == ctx {
+		if t.Dir != "" && t.CheckpointInterval > 0 && f.work == ctx {
 			var leave func()
 			f.work, leave = withGracePeriod(ctx, gracePeriod)
 			defer leave()

@@ -204,7 +204,7 @@ func TestEpochOfTheEndIsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Dir, o.Pause = t.TempDir(), time.Hour
+	o.Dir, o.CheckpointInterval = t.TempDir(), time.Hour
 	interrupt(t, o, 4, 3)
 	if _, done, err := train.LoadState(o.Dir); err != nil || done != 4 {
 		t.Fatalf("epoch %d is kept, %v", done, err)

@@ -181,8 +181,8 @@ func (r *Run) due() bool {
 	switch {
 	case r.Dir == "":
 		return false
-	case r.Pause > 0:
-		return r.fit.over || time.Since(r.saved) >= r.Pause
+	case r.CheckpointInterval > 0:
+		return r.fit.over || time.Since(r.saved) >= r.CheckpointInterval
 	}
 	return every > 0 && (r.done == r.Epochs || r.done%every == 0 && time.Since(r.fit.kept) >= keepShare*r.fit.keeping)
 }

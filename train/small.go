@@ -23,5 +23,5 @@ func Small() (*Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Trial{Program: p, Data: d, Split: &data.Split{Train: d.AllBags()}, Sparse: true, Snapshots: []int{}}, nil
+	return &Trial{Program: p, Data: d, Split: &data.Split{Train: d.AllBags()}, OnlySnapshots: true, Snapshots: []int{}}, nil
 }

@@ -22,21 +22,20 @@ type Trial struct {
 	Data    *data.Dataset
 	Split   *data.Split // Test may be empty
 
-	// Snapshots are the epochs after which the attention scores are kept, besides
-	// the last; nil: the first, the middle and the last.
+	// Snapshots are the epochs, in addition to the last one, after which attention scores are
+	// recorded; nil: the first, the middle and the last.
 	Snapshots []int
-	// Sparse trials are evaluated with their snapshots alone, not every
-	// train.eval_every epochs.
-	Sparse bool
+	// OnlySnapshots evaluates the trial only for its snapshots, not every train.eval_every epochs.
+	OnlySnapshots bool
 
-	// Dir gets the checkpoints; it is made for the first one. Empty: none are kept.
+	// Dir is the folder for checkpoints, created for the first one. Empty: no checkpoints.
 	Dir string
-	// Pause is the least time between two checkpoints; one more is written after the
-	// epoch in which the context ends, if that takes some seconds at most. 0: they come
-	// as train.checkpoint says, but in at most a twentieth of the time, and after the last
+	// CheckpointInterval is the minimum time between two checkpoints. Another one is written after
+	// the epoch in which the context ends, if the epoch takes at most a few seconds. 0: checkpoints
+	// are written as in train.checkpoint, limited to a twentieth of the time, and after the last
 	// epoch.
-	Pause time.Duration
-	// Log is the file that gets the metrics, a line an epoch; empty: none.
+	CheckpointInterval time.Duration
+	// Log is the file for the metrics, one line per epoch; empty: none.
 	Log string
 }
 

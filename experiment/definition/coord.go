@@ -8,18 +8,18 @@ import (
 	"github.com/miplc/miplc/language/schema"
 )
 
-// Coord says which cell of an experiment is meant.
+// Coord identifies a cell of an experiment.
 type Coord struct {
 	Data    string `json:"data"`
-	R       int    `json:"r"` // Stored where the file of the data set decides
+	R       int    `json:"r"` // Stored if the file of the dataset determines the candidate sets
 	Learner string `json:"learner"`
-	Variant string `json:"variant,omitempty"` // value of the learner's vary, as key=value
+	Variant string `json:"variant,omitempty"` // value of the learner's vary key, as key=value
 	Split   int    `json:"split"`             // from 1
 }
 
 func (c Coord) String() string { return fmt.Sprintf("%s split %d", c.WithoutSplit(), c.Split) }
 
-// WithoutSplit names the cells of all splits.
+// WithoutSplit describes the cells of all splits.
 func (c Coord) WithoutSplit() string {
 	s := c.Learner
 	if c.Variant != "" {
@@ -32,19 +32,19 @@ func (c Coord) WithoutSplit() string {
 	return s
 }
 
-// show makes a diagnostic at a text of the file.
+// ShowAt returns a diagnostic at a text of the file.
 func (e *Experiment) ShowAt(at schema.Str, format string, args ...any) diag.Diagnostic {
 	return e.Show(diag.Errorf(at.Pos, format, args...))
 }
 
-// compareCoord orders cells by data set, r, learner, variant and split.
+// CompareCoord compares cells by dataset, r, learner, variant and split, with the rank of Rank.
 func CompareCoord(a, b Coord, rank map[Coord]int) int {
 	data := func(c Coord) int { return rank[Coord{Data: c.Data}] }
 	learner := func(c Coord) int { return rank[Coord{Learner: c.Learner, Variant: c.Variant}] }
 	return cmp.Or(cmp.Compare(data(a), data(b)), cmp.Compare(a.R, b.R), cmp.Compare(learner(a), learner(b)), cmp.Compare(a.Split, b.Split))
 }
 
-// rank numbers data sets, and learners with their variants, in the order of the file.
+// Rank numbers datasets, and learners with their variants, in the order of the file.
 func (e *Experiment) Rank() map[Coord]int {
 	rank := map[Coord]int{}
 	for _, d := range e.Data {

@@ -1,7 +1,5 @@
-// Package experiment runs learners over data sets: every data set, number r of
-// false positive labels, learner and split is one cell, and every finished cell
-// is one line of a results file, so that an experiment can be stopped at any
-// time and goes on where it was.
+// Package definition reads the file of an experiment, which runs learners on datasets. Each
+// combination of a dataset, a number r of false positive labels, a learner and a split is a cell.
 package definition
 
 import (
@@ -12,107 +10,107 @@ import (
 	"github.com/miplc/miplc/language/schema"
 )
 
-// Experiment is one file of the language (docs/experiments.md). Every value
-// knows its place in the file.
+// Experiment is the file of an experiment (docs/experiments.md). Values have their positions in the
+// file.
 type Experiment struct {
 	*schema.Document
 	Name        schema.Str
 	Description schema.Str
-	// Reference is the learner that the others are tested against.
+	// Reference is the learner with which the others are compared.
 	Reference schema.Str
 	Data      []DataSet
 	Learners  []Learner
 	Splits    Splits
 	Choose    Choose
-	// Snapshots are the epochs whose attention scores are kept as histograms.
+	// Snapshots are the epochs for which histograms of the attention scores are recorded.
 	Snapshots []int
-	// KeepModels has the ONNX file of every cell kept.
+	// KeepModels keeps the run folder with the ONNX file of every cell.
 	KeepModels bool
 	Report     []Item
 
-	r      []int // of data sets without r of their own; nil: not given
+	r      []int // of datasets without their own r; nil: not set
 	splits splitKeys
 	keep   schema.Str
 }
 
-// DataSet is one set of bags, or one for each r.
+// DataSet is one set of bags, or one per r.
 type DataSet struct {
 	Name   schema.Str
-	Domain string     // where the bags come from, for the table of data sets
-	File   schema.Str // path with {r} where r is to stand; empty: drawn
-	Synth  *Synth     // how to draw it; nil: File
-	R      []int      // numbers of false positive labels; {Stored} where the file says it
+	Domain string     // origin of the bags, for the table of datasets
+	File   schema.Str // path; {r} is replaced by r; empty: generated
+	Synth  *Synth     // generator; nil: File
+	R      []int      // numbers of false positive labels; {Stored}: as in the file
 	Splits *Splits    // nil: those of the experiment
 
 	pos    diag.Pos
 	splits *splitKeys
 }
 
-// SetPos records where the dataset is in the file.
+// SetPos records the position of the dataset in the file.
 func (d *DataSet) SetPos(pos diag.Pos) { d.pos = pos }
 
-// Stored is the r of a data set whose file decides on the candidate labels.
+// Stored is the r of a dataset whose file determines the candidate labels.
 const Stored = -1
 
-// Synth describes a data set that is drawn: the set of data.Synth and its settings.
-// The zero value stands for the default of the set.
+// Synth describes a generated dataset: the generator in data.Synth and its settings. Zero values
+// mean the default of the generator.
 type Synth struct {
 	Set        schema.Str `json:"-"`
 	Bags       int        `json:"bags,omitempty"`
 	Positives  float64    `json:"positives,omitempty"` // share of positive instances
 	MinSize    int        `json:"min_size,omitempty"`
 	MaxSize    int        `json:"max_size,omitempty"`
-	Classes    []string   `json:"classes,omitempty"`     // of the source
-	ClassCount int        `json:"class_count,omitempty"` // of prototypes
-	Features   int        `json:"features,omitempty"`    // of prototypes
-	Noise      *float64   `json:"noise,omitempty"`       // of prototypes
-	Pools      int        `json:"pools,omitempty"`       // of instances; 0: not drawn from pools
+	Classes    []string   `json:"classes,omitempty"`     // selected classes of the source
+	ClassCount int        `json:"class_count,omitempty"` // for prototypes
+	Features   int        `json:"features,omitempty"`    // for prototypes
+	Noise      *float64   `json:"noise,omitempty"`       // for prototypes
+	Pools      int        `json:"pools,omitempty"`       // number of pools of instances; 0: no pools
 	Seed       int        `json:"seed"`
 
 	noise schema.Float
 }
 
-// Learner is one spec with its settings, or one for each value of Vary.
+// Learner is one spec with its settings, or one per value of Vary.
 type Learner struct {
-	Name  schema.Str // names it in results and in the file
-	Title string     // names it in tables
+	Name  schema.Str // name in results and in the file
+	Title string     // name in tables
 	Group string     // heading above it in tables, e.g. "Mean"
 	Spec  schema.Str
 	Set   []Setting
-	// Grid holds the settings to choose from, each key with its values.
+	// Grid lists the settings to choose from: keys and their values.
 	Grid []Axis
-	// Vary makes the learner several, one for each value.
+	// Vary creates one variant of the learner per value.
 	Vary *Axis
-	// Only restricts the learner to some data sets and r.
+	// Only restricts the learner to some datasets and r.
 	Only  Where
 	Cases []Case
-	// Published holds accuracies that were published for the learner.
+	// Published lists published accuracies of the learner.
 	Published []Published
 }
 
-// Published is an accuracy that was published, as text such as "0.976±0.008".
+// Published is a published accuracy, as text, e.g. "0.976±0.008".
 type Published struct {
 	Data schema.Str
-	R    int // Stored where the file of the data set decides
+	R    int // Stored if the file of the dataset determines the candidate sets
 	Text string
 }
 
-// Case replaces settings of a learner on some data sets and r.
+// Case replaces settings of a learner on some datasets and r.
 type Case struct {
 	Where Where
-	Spec  schema.Str // empty: as the learner
-	Set   []Setting  // beside those of the learner
+	Spec  schema.Str // empty: that of the learner
+	Set   []Setting  // in addition to those of the learner
 	Grid  []Axis
-	Grids bool // Grid was given and replaces that of the learner
+	Grids bool // Grid is set and replaces that of the learner
 }
 
-// Where names data sets and numbers r; an empty list stands for all.
+// Where selects datasets and numbers r; an empty list selects all.
 type Where struct {
 	Data []schema.Str
 	R    []int
 }
 
-// Has reports whether a data set and r are meant.
+// Has reports whether a dataset and r are selected.
 func (w Where) Has(data string, r int) bool {
 	return (len(w.R) == 0 || slices.Contains(w.R, r)) && hasName(w.Data, data)
 }
@@ -121,7 +119,7 @@ func hasName(list []schema.Str, name string) bool {
 	return len(list) == 0 || slices.ContainsFunc(list, func(s schema.Str) bool { return s.V == name })
 }
 
-// Setting is one override of a spec, as --set takes it.
+// Setting is one override of a spec, like --set.
 type Setting struct {
 	Key   string
 	Value string // YAML in flow style
@@ -136,20 +134,19 @@ type Axis struct {
 	Values []Setting
 }
 
-// Splits says how bags are split into training and test bags: at random, split
-// i with seed Seed+i-1, or as index files say.
+// Splits defines how bags are split into training and test bags: at random, split i with seed
+// Seed+i-1, or by index files.
 type Splits struct {
 	Count    int
 	Train    float64 // share of training bags
 	Stratify bool    // the same share of every class
 	Seed     int
-	Index    schema.Str // path; {split} stands for the number of the split
-	Pools    int        // of the instances of a drawn set, see data.PoolSplit; 0: not drawn from pools
+	Index    schema.Str // path; {split} is replaced by the number of the split
+	Pools    int        // pools of the instances of a generated dataset, see data.PoolSplit; 0: no pools
 }
 
-// Choose says how one setting of a grid is chosen in every cell: by the accuracy
-// on a share of the training bags that is held out; the model is then trained
-// with it on all training bags.
+// Choose defines how a setting of a grid is chosen in each cell: by the accuracy on a held-out
+// share of the training bags. The model is then trained with it on all training bags.
 type Choose struct {
 	Holdout  float64
 	Stratify bool // the same share of every class
@@ -167,10 +164,10 @@ type Item struct {
 	table, figure schema.Str
 }
 
-// SetPos records where the entry is in the file.
+// SetPos records the position of the entry in the file.
 func (i *Item) SetPos(pos diag.Pos) { i.pos = pos }
 
-// Names reports whether a learner is meant.
+// Names reports whether the item includes a learner.
 func (i *Item) Names(learner string) bool { return hasName(i.Learners, learner) }
 
 // Kinds of tables and figures.
@@ -178,7 +175,7 @@ const (
 	TableData       = "table data"       // the data sets (the paper's Table 1)
 	TableAccuracy   = "table accuracy"   // learners and r down, data sets across (Tables 2 and 3)
 	TableAcross     = "table across"     // learners down, data sets and r across (Table 4)
-	TableBeside     = "table beside"     // as accuracy, published accuracies beside those measured
+	TableBeside     = "table beside"     // like accuracy, with published accuracies next to the measured ones
 	TablePairs      = "table pairs"      // wins, ties and losses of every pair of learners
 	TableRanks      = "table ranks"      // average ranks with the Friedman test
 	FigureRanks     = "figure ranks"     // critical-difference diagram
@@ -193,7 +190,7 @@ const (
 // itemKinds lists the kinds of tables and figures.
 var itemKinds = []string{TableData, TableAccuracy, TableAcross, TableBeside, TablePairs, TableRanks, FigureRanks, FigureAttention, FigureR, FigureVary}
 
-// Learner finds a learner by name.
+// Learner returns the learner with that name, or nil.
 func (e *Experiment) Learner(name string) *Learner {
 	for i := range e.Learners {
 		if e.Learners[i].Name.V == name {
@@ -203,7 +200,7 @@ func (e *Experiment) Learner(name string) *Learner {
 	return nil
 }
 
-// splitsOf returns the splits of a data set.
+// SplitsOf returns the splits of a dataset.
 func (e *Experiment) SplitsOf(d *DataSet) Splits {
 	s := e.Splits
 	if d.Splits != nil {
@@ -223,7 +220,7 @@ func (l *Learner) Variants() []Setting {
 	return l.Vary.Values
 }
 
-// On returns the coordinates of the learner's cells on a data set, without the split.
+// On returns the coordinates of the learner's cells on a dataset, without the split.
 func (l *Learner) On(data string, r int, variant Setting) Coord {
 	c := Coord{Data: data, R: r, Learner: l.Name.V}
 	if variant.Key != "" {
@@ -232,7 +229,7 @@ func (l *Learner) On(data string, r int, variant Setting) Coord {
 	return c
 }
 
-// PublishedOn returns the accuracy published for a data set and r, "" for none.
+// PublishedOn returns the published accuracy for a dataset and r, or "".
 func (l *Learner) PublishedOn(data string, r int) string {
 	for _, p := range l.Published {
 		if p.Data.V == data && p.R == r {
@@ -242,8 +239,7 @@ func (l *Learner) PublishedOn(data string, r int) string {
 	return ""
 }
 
-// at returns the spec and the settings of the learner on a data set, besides those of
-// its grid.
+// SpecOn returns the spec and the settings of the learner on a dataset, without those of its grid.
 func (l *Learner) SpecOn(data string, r int, variant Setting) (spec schema.Str, set []Setting) {
 	spec, set = l.Spec, slices.Clone(l.Set)
 	for _, c := range l.Cases {
@@ -261,7 +257,7 @@ func (l *Learner) SpecOn(data string, r int, variant Setting) (spec schema.Str, 
 	return spec, set
 }
 
-// gridOn returns the grid of the learner on a data set.
+// GridOn returns the grid of the learner on a dataset.
 func (l *Learner) GridOn(data string, r int) []Axis {
 	grid := l.Grid
 	for _, c := range l.Cases {
@@ -272,7 +268,7 @@ func (l *Learner) GridOn(data string, r int) []Axis {
 	return grid
 }
 
-// describe writes settings as "key=value, key=value".
+// DescribeSettings returns settings as "key=value, key=value".
 func DescribeSettings(set []Setting) string {
 	list := make([]string, len(set))
 	for i, s := range set {
@@ -281,7 +277,7 @@ func DescribeSettings(set []Setting) string {
 	return strings.Join(list, ", ")
 }
 
-// settingsOf returns the values of axes, for the combinations of them.
+// AxisValues returns the values of each axis.
 func AxisValues(axes []Axis) [][]Setting {
 	list := make([][]Setting, len(axes))
 	for i, a := range axes {

@@ -11,7 +11,7 @@ import (
 	"github.com/miplc/miplc/specs"
 )
 
-// Limits that keep a slip of the keyboard from costing hours or memory.
+// Limits, so that a typing error does not cost hours or memory.
 const (
 	maxR         = 1000
 	maxCount     = 1 << 30
@@ -22,8 +22,8 @@ const (
 	maxTrainings = 1_000_000
 )
 
-// Language is that of experiments: every key with its type, default, range and
-// meaning.
+// Language is the language of experiments: every key with its type, default, range and
+// documentation.
 var Language = &schema.Dialect{
 	Noun: "experiment", An: "an experiment", Start: "an experiment starts with name: and has at least data: and learners: beside it",
 	About: "Learners that are compared on data sets, r and splits, and the tables and figures of the results.",
@@ -31,7 +31,7 @@ var Language = &schema.Dialect{
 	Literal: func(key string) bool { return key == "set" || key == "grid" || key == "vary" },
 }
 
-// ofName bounds the characters of names, which stand in tables.
+// ofName bounds the length of names, which appear in tables.
 var ofName = schema.Between(1, maxNameRunes)
 
 var rows = []schema.Row{
@@ -305,7 +305,7 @@ var settingsForm = schema.Custom{
 	},
 }
 
-// notForSpecs are the keys of a spec that the experiment decides on.
+// notForSpecs are keys of a spec that the experiment sets itself.
 var notForSpecs = []struct{ key, instead string }{
 	{"data.set", "data"}, {"data.split", "splits"}, {"data.generated", "data"}, {"name", "name"}, {"extends", "spec"},
 }
@@ -347,7 +347,7 @@ func axesSchema(most int) map[string]any {
 	}
 }
 
-// axesOf reads a map of keys and lists of values.
+// axesOf reads a map from keys to lists of values.
 func axesOf(r *schema.Reader, path string, n *schema.Node) []Axis {
 	if !n.IsMap() {
 		r.Fault(n.Errorf("%s must be a map such as {train.lr: [0.01, 0.05]}, not %s", path, n.Describe()))

@@ -7,22 +7,22 @@ import (
 )
 
 // Load reads an experiment: a file, or a shipped one by its name. Overrides such as
-// "splits.count=3" are applied in order. All faults are returned in one diag.List.
-// Load does not read the specs and data that the experiment names.
+// "splits.count=3" are applied in order. It returns all errors in one diag.List. It does not read
+// the specs and data that the experiment names.
 func Load(name string, overrides ...string) (*Experiment, error) {
 	e := &Experiment{}
 	doc, err := Language.Load(name, overrides, e)
 	return e.settled(doc, err)
 }
 
-// parseText reads the text of an experiment; file is its name for messages.
+// Parse reads an experiment from text; file is its name in messages.
 func Parse(file string, src []byte) (*Experiment, error) {
 	e := &Experiment{}
 	doc, err := Language.Parse(file, src, nil, e)
 	return e.settled(doc, err)
 }
 
-// settled fills in what follows from other keys, and checks how all of it fits.
+// settled sets values that depend on other keys and checks the rules across keys.
 func (e *Experiment) settled(doc *schema.Document, err error) (*Experiment, error) {
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (e *Experiment) settled(doc *schema.Document, err error) (*Experiment, erro
 	return e, nil
 }
 
-// settle gives a data set its r, its splits and a noise that may be 0.
+// settle sets r, splits and noise of a dataset.
 func (d *DataSet) settle(e *Experiment) {
 	if s := d.Synth; s != nil && s.noise.Set() {
 		s.Noise = &s.noise.V
@@ -75,7 +75,7 @@ func (d *DataSet) settle(e *Experiment) {
 	}
 }
 
-// splitKeys are the keys of splits: as written, where they are.
+// splitKeys are the keys of splits that the file contains.
 type splitKeys struct {
 	count, seed schema.Int
 	train       schema.Float
@@ -83,7 +83,7 @@ type splitKeys struct {
 	index       schema.Str
 }
 
-// over lays what is written over other splits.
+// over replaces values of s by those that the file contains.
 func (k *splitKeys) over(s Splits) Splits {
 	if k.count.Set() {
 		s.Count = k.count.V

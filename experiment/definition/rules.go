@@ -8,19 +8,19 @@ import (
 	"github.com/miplc/miplc/language/schema"
 )
 
-// rMark and splitMark stand for numbers in the names of files.
+// RPlaceholder and SplitPlaceholder are replaced by numbers in names of files.
 const (
 	RPlaceholder     = "{r}"
 	SplitPlaceholder = "{split}"
 )
 
-// checker gathers what is wrong with an experiment beside its single values.
+// checker collects errors that involve several values.
 type checker struct {
 	e    *Experiment
 	errs diag.List
 }
 
-// rules checks what no single key can: how the parts of the file fit.
+// rules checks the rules across keys.
 func (c *checker) rules() {
 	c.dataRules()
 	c.learnerRules()
@@ -38,8 +38,7 @@ func (c *checker) rules() {
 	}
 }
 
-// add adds a diagnostic, with its line and the width of its word. It is the last
-// of the list, for notes.
+// add adds a diagnostic with its source line and returns it, so that notes can be added.
 func (c *checker) add(pos diag.Pos, format string, args ...any) *diag.Diagnostic {
 	c.errs.Add(c.e.Show(diag.Errorf(pos, format, args...)))
 	return &c.errs[len(c.errs)-1]
@@ -47,7 +46,7 @@ func (c *checker) add(pos diag.Pos, format string, args ...any) *diag.Diagnostic
 
 func note(d *diag.Diagnostic, format string, args ...any) { *d = d.WithNote(format, args...) }
 
-// known reports a name that nothing in the file has.
+// known reports a name that does not exist in the file.
 func (c *checker) known(name schema.Str, names []string, what string) {
 	if slices.Contains(names, name.V) {
 		return
@@ -170,15 +169,14 @@ func (c *checker) whereRules(w Where) {
 	}
 }
 
-// sizeRules refuses experiments that no machine finishes, before their cells are
-// counted out.
+// sizeRules rejects experiments that are too large to finish, before their cells are enumerated.
 func (c *checker) sizeRules() {
 	if cells, trainings := c.e.Size(); cells > maxCells || trainings > maxTrainings {
 		c.add(c.e.Name.Pos, "the experiment has %d cells with %d settings, more than %d or %d", cells, trainings, maxCells, maxTrainings)
 	}
 }
 
-// size counts the cells, and the settings that are tried in them.
+// Size returns the number of cells, and of trainings for all their settings.
 func (e *Experiment) Size() (cells, trainings int) {
 	for i := range e.Data {
 		d := &e.Data[i]

@@ -7,7 +7,7 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// histograms counts the scores of the test bags at the epochs asked for.
+// Histograms returns histograms of the scores of the test bags at the given epochs.
 func Histograms(snapshots []train.AttentionSnapshot, epochs []int) []Histogram {
 	var list []Histogram
 	for _, s := range snapshots {
@@ -27,7 +27,7 @@ func count(scores []float32) []int {
 	}
 	bins := make([]int, HistogramBins)
 	for _, v := range scores {
-		if !math.IsNaN(float64(v)) { // a model may give what is no number
+		if !math.IsNaN(float64(v)) { // models may return NaN
 			bins[int(max(0, min(v*HistogramBins, HistogramBins-1)))]++
 		}
 	}

@@ -16,22 +16,22 @@ import (
 	"github.com/miplc/miplc/internal/workers"
 )
 
-// heartbeat is the time between two signs of life of a process: the time of its
-// results file is set to now.
+// Heartbeat is the interval at which a process sets the modification time of its results file to
+// show that it is alive.
 const Heartbeat = 30 * time.Second
 
-// journal is the results file of this process. It alone writes it, and nobody does
-// after its end: processes need no lock among them, and what one leaves half-written
-// nobody appends to.
+// Journal is the results file of this process. Only this process writes it and no process continues
+// it later, so processes need no lock, and nothing is appended to a line that a killed process left
+// incomplete.
 type Journal struct {
 	mu     sync.Mutex
 	File   *os.File
 	stop   chan struct{}
 	beats  workers.Group
-	failed error // of a line that may be half-written: none follows
+	failed error // error of a line that may be incomplete: no line may follow
 }
 
-// openJournal starts the file of a process on some part of the cells.
+// OpenJournal creates the results file of a process for some part of the cells.
 func OpenJournal(dir, part string) (*Journal, error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -55,7 +55,7 @@ func OpenJournal(dir, part string) (*Journal, error) {
 	}
 }
 
-// beat shows that the process is alive, whether cells take seconds or hours.
+// beat updates the file's time, however long cells take.
 func (j *Journal) beat() {
 	ticker := time.NewTicker(Heartbeat)
 	defer ticker.Stop()
@@ -64,13 +64,12 @@ func (j *Journal) beat() {
 		case <-j.stop:
 			return
 		case now := <-ticker.C:
-			_ = os.Chtimes(j.File.Name(), now, now) // nothing but status looks at it
+			_ = os.Chtimes(j.File.Name(), now, now) // only status reads the time
 		}
 	}
 }
 
-// add appends a line each for results that were computed together, and forces them
-// to the disk. After an error nothing more is taken.
+// Add appends one line per result and syncs the file. After an error, all later calls fail.
 func (j *Journal) Add(list []*Result) error {
 	var lines []byte
 	for _, result := range list {
@@ -91,8 +90,8 @@ func (j *Journal) Add(list []*Result) error {
 	return j.failed
 }
 
-// close ends the file: it is write-protected, by which status sees that its process
-// is over, and goes where nothing is in it.
+// Close closes the file and makes it read-only, which shows that its process has ended. It removes
+// an empty file.
 func (j *Journal) Close() error {
 	close(j.stop)
 	j.beats.Wait()
@@ -101,7 +100,7 @@ func (j *Journal) Close() error {
 	case err == nil && info.Size() == 0:
 		err = os.Remove(j.File.Name())
 	case err == nil:
-		_ = j.File.Chmod(0o444) // not on every file system
+		_ = j.File.Chmod(0o444) // not supported by every file system
 	}
 	return errors.Join(err, j.File.Close())
 }

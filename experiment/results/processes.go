@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// Process is one that computes cells.
+// Process is a process that computes cells.
 type Process struct {
 	Part   string  `json:"part"` // "3-of-8", or "all"
 	Host   string  `json:"host"`
-	Silent float64 `json:"silent"` // seconds since its last sign of life
+	Silent float64 `json:"silent"` // seconds since the last update of its file
 }
 
-// alive is how long a process may be silent: file systems show the time of a file
-// late, and clocks of machines differ.
+// Alive is how old the last update of a living process may be. File systems show times late, and
+// clocks differ between machines.
 const Alive = 4 * Heartbeat
 
 // Running returns the processes that are computing cells in a folder: their results file is writable

@@ -25,18 +25,18 @@ const Folder = "results"
 
 const suffix = ".jsonl"
 
-// Result is one finished or failed cell, one line of a file in Folder.
+// Result is the result of one finished or failed cell, one line of a file in Folder.
 type Result struct {
 	definition.Coord
 	Key            string            `json:"key"`
-	Error          string            `json:"error,omitempty"`    // why the cell failed; the rest is then empty
-	Diverged       *train.Divergence `json:"diverged,omitempty"` // nil unless the loss of the training exploded
-	Accuracy       float64           `json:"accuracy"`           // share of the test bags
+	Error          string            `json:"error,omitempty"`    // reason of the failure; the other fields are then empty
+	Diverged       *train.Divergence `json:"diverged,omitempty"` // nil unless the loss diverged
+	Accuracy       float64           `json:"accuracy"`           // on the test bags
 	TrainAccuracy  *float64          `json:"train_accuracy,omitempty"`
 	Disambiguation *float64          `json:"disambiguation_accuracy,omitempty"`
-	Measures       measure.Values    `json:"measures,omitempty"` // of the test bags
+	Measures       measure.Values    `json:"measures,omitempty"` // on the test bags
 	Setting        string            `json:"setting,omitempty"`  // chosen from the grid
-	Trials         []SettingResult   `json:"trials,omitempty"`   // of the settings of the grid
+	Trials         []SettingResult   `json:"trials,omitempty"`   // one per setting of the grid
 	Attention      []Histogram       `json:"attention,omitempty"`
 	TrainBags      int               `json:"train_bags,omitempty"`
 	TestBags       int               `json:"test_bags,omitempty"`
@@ -46,17 +46,17 @@ type Result struct {
 	Environment    *runs.Environment `json:"environment,omitempty"`
 }
 
-// SettingResult is one setting of a grid, measured on the held-out training bags.
+// SettingResult is the result of one setting of a grid on the held-out training bags.
 type SettingResult struct {
 	Setting  string   `json:"setting"`
-	Accuracy *float64 `json:"accuracy,omitempty"` // nil: it failed
+	Accuracy *float64 `json:"accuracy,omitempty"` // nil: the training failed
 	Error    string   `json:"error,omitempty"`
 	Diverged bool     `json:"diverged,omitempty"` // its loss exploded: it is chosen only if all others failed or diverged too
 }
 
-// Histogram counts the attention scores of the test bags after an epoch, in
-// HistogramBins bins of equal width from 0 to 1; scores outside count in the
-// first or last bin. Kinds of instances that do not occur are left out.
+// Histogram has the counts of attention scores of the test bags after an epoch, in HistogramBins
+// bins of equal width from 0 to 1. Scores outside this range count in the first or last bin. Kinds
+// of instances that do not occur are omitted.
 type Histogram struct {
 	Epoch    int   `json:"epoch"`
 	Positive []int `json:"positive,omitempty"`
@@ -67,7 +67,7 @@ type Histogram struct {
 // HistogramBins is the number of bins of a Histogram.
 const HistogramBins = 25
 
-// valid reports what no line that a run wrote can have.
+// valid returns an error for lines that no run can have written.
 func (r *Result) valid() error {
 	switch {
 	case r.Key == "" || r.Data == "" || r.Learner == "" || r.Split < 1:
@@ -90,12 +90,11 @@ func (r *Result) valid() error {
 	return nil
 }
 
-// maxLine bounds one line of results; a line has a few kilobytes.
+// maxLine bounds one line of results, which normally has a few kilobytes.
 const maxLine = 16 << 20
 
-// parseResults reads the lines of a results file. A last line that is being
-// written, or was cut off, is left out: whole is the number of bytes before it. A
-// wrong line in the middle is an error.
+// parseResults reads the lines of a results file. It ignores an incomplete last line: whole is the
+// number of bytes before it. An invalid line elsewhere is an error.
 func parseResults(path string, text []byte) (list []Result, whole int, err error) {
 	for n := 1; whole < len(text); n++ {
 		line, rest, ended := bytes.Cut(text[whole:], []byte("\n"))
@@ -108,7 +107,7 @@ func parseResults(path string, text []byte) (list []Result, whole int, err error
 			wrong = r.valid()
 		}
 		switch {
-		case !ended, wrong != nil && len(rest) == 0: // cut off, or blocks that the disk never got
+		case !ended, wrong != nil && len(rest) == 0: // cut off, or blocks that were not written to the disk
 			return list, whole, nil
 		case wrong != nil:
 			return nil, 0, diag.Errorf(diag.Pos{File: path, Line: n}, "this line is no result: %v", wrong).
@@ -120,24 +119,24 @@ func parseResults(path string, text []byte) (list []Result, whole int, err error
 	return list, whole, nil
 }
 
-// Results are those of all processes that computed cells of a folder.
+// Results are the merged results of all processes.
 type Results struct {
-	// ByKey has one for each cell that has any: a success where there is one, for a
-	// failed cell is tried again.
+	// ByKey has one result for each cell that has any: a success if there is one, because failed
+	// cells are retried.
 	ByKey map[string]Result
-	// Differ are the cells that were computed more than once with results that are
-	// not the same. The one in ByKey follows from the results alone.
+	// Differ are the cells that were computed more than once with different results. Which of them
+	// is in ByKey does not depend on the order of the files.
 	Differ []definition.Coord
 }
 
-// Done says that a cell needs no computing.
+// Done reports whether a cell has a successful result.
 func (r *Results) Done(key string) bool {
 	result, found := r.ByKey[key]
 	return found && result.Error == ""
 }
 
-// ReadResults merges the results in the folder of an experiment, which processes
-// may be writing to. One without any has no results.
+// Read merges the results in the folder of an experiment. Processes may be writing to it. A folder
+// without results gives no results.
 func Read(dir string) (*Results, error) {
 	entries, err := os.ReadDir(filepath.Join(dir, Folder))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -150,7 +149,7 @@ func Read(dir string) (*Results, error) {
 		}
 		path := filepath.Join(dir, Folder, entry.Name())
 		text, err := infile.Read(path)
-		if errors.Is(err, fs.ErrNotExist) { // a process without results is over
+		if errors.Is(err, fs.ErrNotExist) { // removed by its process, which had no results
 			continue
 		}
 		if err != nil {
@@ -167,7 +166,7 @@ func Read(dir string) (*Results, error) {
 	return merged, nil
 }
 
-// add takes a result in beside those of its cell that are there.
+// add merges a result with others of its cell.
 func (r *Results) add(one Result) {
 	have, found := r.ByKey[one.Key]
 	switch {
@@ -178,15 +177,15 @@ func (r *Results) add(one Result) {
 			if !slices.Contains(r.Differ, one.Coord) {
 				r.Differ = append(r.Differ, one.Coord)
 			}
-			if b < a { // whatever the order of the files
+			if b < a { // independent of the order of the files
 				r.ByKey[one.Key] = one
 			}
 		}
 	}
 }
 
-// substance is what of a result does not depend on when and by which program, on
-// which machine, the cell was computed.
+// Substance returns the part of a result that does not depend on when, by which version and on
+// which machine the cell was computed.
 func (r Result) Substance() string {
 	r.Seconds, r.Miplc, r.Environment = 0, "", nil
 	text, err := json.Marshal(r)

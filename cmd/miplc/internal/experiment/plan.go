@@ -24,7 +24,7 @@ import (
 // planOptions are the settings of miplc experiment plan.
 type planOptions struct {
 	options
-	experiment.Dealing
+	experiment.Sharding
 	Slurm, Kubernetes bool
 	Template          string // file in place of the shipped one
 	Job               jobfile.Options
@@ -94,7 +94,7 @@ type planned struct {
 	Watch  []string `json:"watch"`
 }
 
-// runPlan deals the cells.
+// runPlan plans the shards and prints the plan.
 func runPlan(o *planOptions) error {
 	if err := o.checkJob(); err != nil {
 		return err
@@ -105,15 +105,15 @@ func runPlan(o *planOptions) error {
 	}
 	settings := o.Options
 	settings.Version = buildinfo.Current().Miplc
-	o.Accelerated, o.Dealing.CPUs = o.Job.GPUs > 0, o.Job.CPUs
-	deal, err := experiment.PlanShards(e, settings, o.Dealing)
+	o.Accelerated, o.Sharding.CPUs = o.Job.GPUs > 0, o.Job.CPUs
+	shardPlan, err := experiment.PlanShards(e, settings, o.Sharding)
 	if err != nil {
 		return o.explain(err)
 	}
-	p := planned{Name: e.Name.V, Dir: o.Dir, ID: deal.ID, Shards: len(deal.Shards), Watch: []string{"miplc experiment status " + o.Dir + " --watch"}}
-	p.Cells, p.Seconds = deal.Cells()
+	p := planned{Name: e.Name.V, Dir: o.Dir, ID: shardPlan.ID, Shards: len(shardPlan.Shards), Watch: []string{"miplc experiment status " + o.Dir + " --watch"}}
+	p.Cells, p.Seconds = shardPlan.Cells()
 	if p.Shards > 0 {
-		p.Longest = deal.Shards[0].Seconds
+		p.Longest = shardPlan.Shards[0].Seconds
 		if err := o.writeJob(&p); err != nil {
 			return err
 		}

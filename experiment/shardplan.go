@@ -1,0 +1,190 @@
+package experiment
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+
+	"github.com/miplc/miplc/experiment/definition"
+	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/train/engines"
+)
+
+// ShardPlan is the plan of the shards: the cells that had no result when it was made, assigned to
+// processes that need only the folder of the experiment. It is stored in ShardsFile.
+type ShardPlan struct {
+	ID         string `json:"id"`                // hash of the other fields
+	Experiment string `json:"experiment_sha256"` // of SpecFile
+	Name       string `json:"name"`
+	Miplc      string `json:"miplc"` // version that made the plan
+
+	Engine   string  `json:"engine,omitempty"` // of all cells; empty: from the specs
+	Device   string  `json:"device,omitempty"`
+	Auto     string  `json:"auto,omitempty"` // engine to use for auto in specs
+	MaxGroup int     `json:"max_group"`      // maximum number of trainings in one program
+	CPUs     int     `json:"cpus,omitempty"` // cores per process; 0: unknown
+	Library  *staged `json:"library,omitempty"`
+
+	Sets    []stagedSet     `json:"sets"`
+	Choices []stagedChoices `json:"choices"`
+	Shards  []shardGroups   `json:"shards"` // the longest first
+}
+
+// shardGroups is the work of one process.
+type shardGroups struct {
+	Seconds float64  `json:"seconds"` // estimated seconds on one core, or on the device
+	Groups  []*group `json:"groups"`  // the longest first
+}
+
+// Sharding defines how cells are assigned to shards.
+type Sharding struct {
+	Shards  int // 0: several per worker, if each takes at least some minutes
+	Workers int // number of processes that run at once
+	CPUs    int // cores per process; 0: unknown
+	// Accelerated reports that workers have a GPU; the machine that plans may not have one.
+	Accelerated bool
+}
+
+// Default number of shards per worker, for balancing by the scheduler's queue, and the minimum
+// duration of a shard, which should exceed the start of a process.
+const (
+	shardsPerWorker = 8
+	leastSeconds    = 300
+)
+
+// PlanShards writes the plan of an experiment and assigns the cells without a result to shards,
+// which RunShard computes. It copies everything they need to the folder and determines the engine.
+// Errors are those of Run. The result has no shards if all cells are done.
+func PlanShards(e *definition.Experiment, o Options, d Sharding) (*ShardPlan, error) {
+	if d.Accelerated {
+		o.Auto = engines.XLA
+	}
+	r, err := newRunner(e, o)
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	shardPlan := &ShardPlan{Experiment: r.plan.SHA256, Name: r.plan.Name, Miplc: o.Version, Engine: o.Engine, Device: o.Device, Auto: o.Auto, MaxGroup: r.maxGroup, CPUs: d.CPUs}
+	costs := measureCosts(cellsOf(r.groups), r.have)
+	groups := unfinished(r.groups, r.have)
+	for _, g := range groups {
+		for _, c := range g.Cells {
+			g.Seconds += costs.of(c)
+		}
+		if shardPlan.Auto == "" {
+			if err := shardPlan.settleAuto(g, r.trainers); err != nil {
+				return nil, err
+			}
+		}
+	}
+	n := d.count(groups)
+	total := 0.0
+	for _, g := range groups {
+		total += g.Seconds
+	}
+	groups = divided(groups, func(g *group) int { // enough groups for all shards and their cores
+		return int(math.Ceil(g.Seconds / total * float64(n*max(1, d.CPUs))))
+	})
+	shardPlan.Shards = assignGroups(groups, min(n, len(groups)))
+	if err := shardPlan.stage(o, r.plan, groups); err != nil {
+		return nil, err
+	}
+	return shardPlan, shardPlan.write(o.Dir)
+}
+
+// settleAuto determines the engine for auto on this machine if a cell uses auto.
+func (d *ShardPlan) settleAuto(g *group, trainers *engines.Trainers) error {
+	for _, c := range g.Cells {
+		for _, choice := range c.candidates {
+			if !choice.spec.TakesEngine() || cmp.Or(d.Engine, choice.spec.Train.Engine.V, engines.Auto) != engines.Auto {
+				continue
+			}
+			name, err := trainers.Engine(choice.spec)
+			d.Auto = name
+			return err
+		}
+	}
+	return nil
+}
+
+// count returns the number of shards.
+func (d Sharding) count(groups []*group) int {
+	n := d.Shards
+	if n == 0 {
+		total := 0.0
+		for _, g := range groups {
+			total += g.Seconds
+		}
+		n = int(min(float64(shardsPerWorker*d.Workers), math.Ceil(total/leastSeconds)))
+	}
+	most := 0 // number of groups that divided can make
+	for _, g := range groups {
+		if g.Coupled {
+			most++
+		} else {
+			most += max(1, len(g.Cells))
+		}
+	}
+	return min(max(n, 1), most)
+}
+
+// assignGroups assigns the longest remaining group to the shard with the least work until no group is
+// left, and sorts the shards by decreasing length, so that the last ones to end are short.
+func assignGroups(groups []*group, n int) []shardGroups {
+	longest := slices.Clone(groups)
+	slices.SortStableFunc(longest, func(a, b *group) int { return cmp.Compare(b.Seconds, a.Seconds) })
+	shards := make([]shardGroups, n)
+	for _, g := range longest {
+		least := &shards[0]
+		for i := range shards {
+			if shards[i].Seconds < least.Seconds || shards[i].Seconds == least.Seconds && len(shards[i].Groups) < len(least.Groups) {
+				least = &shards[i]
+			}
+		}
+		least.Seconds += g.Seconds
+		least.Groups = append(least.Groups, g)
+	}
+	slices.SortStableFunc(shards, func(a, b shardGroups) int { return cmp.Compare(b.Seconds, a.Seconds) })
+	return shards
+}
+
+// Cells returns the number of cells in all shards and their total estimated seconds.
+func (d *ShardPlan) Cells() (cells int, seconds float64) {
+	for _, s := range d.Shards {
+		seconds += s.Seconds
+		for _, g := range s.Groups {
+			cells += len(g.Cells)
+		}
+	}
+	return cells, seconds
+}
+
+// write writes the plan to the folder, with its hash.
+func (d *ShardPlan) write(dir string) error {
+	text, err := json.Marshal(d)
+	if err != nil {
+		return err
+	}
+	d.ID = fmt.Sprintf("%x", sha256.Sum256(text))[:12]
+	return outfile.ReplaceJSON(filepath.Join(dir, ShardsFile), d)
+}
+
+// readShardPlan reads the plan that PlanShards wrote.
+func readShardPlan(dir string) (*ShardPlan, error) {
+	path := filepath.Join(dir, ShardsFile)
+	d := &ShardPlan{}
+	if err := infile.JSON(path, d); err != nil {
+		return nil, err
+	}
+	for _, s := range d.Shards {
+		if slices.Contains(s.Groups, nil) || slices.Contains(cellsOf(s.Groups), nil) {
+			return nil, fmt.Errorf("%s is damaged: plan again", path)
+		}
+	}
+	return d, nil
+}
