@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/runtime/ortlib"
 )
 
@@ -21,10 +22,12 @@ var env struct {
 	sync.Mutex
 	started bool
 	lib     ortlib.Library
+	copies  map[string]bool // paths of copies of lib
 }
 
 // Start finds the library (path "" searches, see ortlib.Find) and loads it into the process. Later
-// calls return the loaded library; a call with another path fails, because only one can be loaded.
+// calls return the loaded library. A call with the path of a library with other contents fails,
+// because only one can be loaded; a copy of the loaded library is accepted.
 // If the program around miplc has already started onnxruntime, that library is used.
 func Start(path string) (ortlib.Library, error) {
 	env.Lock()
@@ -43,10 +46,33 @@ func Start(path string) (ortlib.Library, error) {
 	if err != nil {
 		return ortlib.Library{}, err
 	}
-	if lib.Path != env.lib.Path {
+	if same, err := sameFile(lib.Path, env.lib.Path); err != nil {
+		return ortlib.Library{}, err
+	} else if !same {
 		return ortlib.Library{}, fmt.Errorf("onnxruntime is already loaded from %s; a process cannot load a second one from %s", env.lib.Path, lib.Path)
 	}
 	return env.lib, nil
+}
+
+// sameFile reports whether two paths name the same file or copies of it. A plan of shards copies
+// the library, and the process that made the plan may have loaded the original.
+func sameFile(a, b string) (bool, error) {
+	if a == b || env.copies[a] {
+		return true, nil
+	}
+	hashA, err := infile.SHA256(a)
+	if err != nil {
+		return false, err
+	}
+	hashB, err := infile.SHA256(b)
+	if err != nil || hashA != hashB {
+		return false, err
+	}
+	if env.copies == nil {
+		env.copies = map[string]bool{}
+	}
+	env.copies[a] = true
+	return true, nil
 }
 
 // Loaded returns the version of the onnxruntime library in the process, or "" if none is
