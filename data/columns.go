@@ -3,6 +3,7 @@ package data
 import (
 	"cmp"
 	"errors"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,9 +19,12 @@ type Roles struct{ Bag, Label, Candidates, InstanceLabel, Group string }
 
 // Columns declares columns of CSV files that are not recognised by their names.
 type Columns struct {
-	Roles    Roles
-	Ignore   []string // columns that are not read
-	Features []string // columns that are features although their names say otherwise
+	Roles  Roles
+	Ignore []string // columns that are not read
+	// Coordinates are the columns of x and y. Empty: columns x and y, if the file has both
+	// and Features has neither.
+	Coordinates []string
+	Features    []string // columns that are features although their names say otherwise
 	// Want are the features that a model was trained on, in its order. The same columns
 	// are read in that order, and no others. nil: those of the file. In a file without a
 	// header, such as .npz, the names that it gives must be these.
@@ -52,7 +56,7 @@ func (c *csvReader) readFeatures(header []string, line int) error {
 	for i, name := range header {
 		name = strings.TrimSpace(name)
 		switch {
-		case slices.Contains(c.roles[:], i), slices.Contains(c.declared.Ignore, name):
+		case slices.Contains(c.roles[:], i), slices.Contains(c.coords, i), slices.Contains(c.declared.Ignore, name):
 			continue
 		case suspect(name) && !slices.Contains(c.declared.Features, name):
 			unclear = append(unclear, name)
@@ -118,6 +122,52 @@ func (c *csvReader) findRoles(header []string, line int) error {
 			return d.WithNote("data.columns.%s of the spec names the column", roleNames[role])
 		}
 		c.roles[role] = at
+	}
+	return nil
+}
+
+// findCoordinates finds the columns of x and y.
+func (c *csvReader) findCoordinates(header []string, line int) error {
+	find := func(name string) int {
+		return slices.IndexFunc(header, func(h string) bool { return strings.TrimSpace(h) == name })
+	}
+	names := c.declared.Coordinates
+	declared := len(names) > 0
+	if declared && (len(names) != 2 || names[0] == names[1]) {
+		return c.errorf(line, "the coordinates are in two columns, x and y; %s named", diag.Count(len(names), "column"))
+	}
+	if !declared {
+		names = []string{"x", "y"}
+	}
+	at := []int{find(names[0]), find(names[1])}
+	for i, name := range names {
+		switch {
+		case declared && at[i] < 0 && c.declared.Want != nil:
+			return nil // data for a model need not have coordinates
+		case declared && at[i] < 0:
+			d := diag.Errorf(diag.Pos{File: c.path, Line: line}, "the header has no column %q", name)
+			d.Suggestion = diag.Suggest(name, header)
+			return d.WithNote("data.columns.coordinates of the spec names the columns of x and y")
+		case declared && slices.Contains(c.roles[:], at[i]):
+			return c.errorf(line, "the column %q is to be a coordinate and %s", name, roleNames[slices.Index(c.roles[:], at[i])])
+		case !declared && (at[i] < 0 || slices.Contains(c.roles[:], at[i])),
+			!declared && slices.Contains(slices.Concat(c.declared.Features, c.declared.Ignore, c.declared.Want), name):
+			return nil
+		}
+	}
+	c.coords = at
+	return nil
+}
+
+// readCoordinates reads x and y of an instance.
+func (c *csvReader) readCoordinates(row []string, line, bag int) error {
+	for _, at := range c.coords {
+		x, err := strconv.ParseFloat(CSVNumber(c.rows, row[at]), 32)
+		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+			_, column := c.rows.FieldPos(at)
+			return diag.Errorf(diag.Pos{File: c.path, Line: line, Col: column}, "bag %d: the coordinate is %q, not a finite number", bag, strings.TrimSpace(row[at]))
+		}
+		c.d.Coords = append(c.d.Coords, float32(x))
 	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package data
 
 import (
+	"bytes"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -22,7 +24,14 @@ func TestColumns(t *testing.T) {
 	}{
 		{"numbered", rows(",f1,f2", ",1,2"), Columns{}, 2, ""},
 		{"own names", rows(",mean_area,feature_0,x1,Eccentricity,identity", ",1,2,3,4,5"), Columns{}, 5, ""},
-		{"coordinates", rows(",x,y,f1", ",1,2,3"), Columns{}, 0, `columns "x", "y": named like`},
+		{"coordinates", rows(",x,y,f1", ",1,2,3"), Columns{}, 1, ""},
+		{"x alone", rows(",x,f1", ",1,2"), Columns{}, 0, `column "x": named like`},
+		{"other coordinates", rows(",f1,col,row,x", ",1,2,3,4"), Columns{Coordinates: []string{"col", "row"}, Features: []string{"x"}}, 2, ""},
+		{"missing coordinates", rows(",f1,col", ",1,2"), Columns{Coordinates: []string{"col", "row"}}, 0, `the header has no column "row"`},
+		{"missing coordinates of a model", rows(",f1", ",1"), Columns{Coordinates: []string{"col", "row"}, Want: []string{"f1"}}, 1, ""},
+		{"coordinates that are labels", rows(",f1", ",1"), Columns{Coordinates: []string{"bag", "f1"}}, 0, `"bag" is to be a coordinate and bag`},
+		{"text of a coordinate", rows(",x,y,f1", ",left,2,3"), Columns{}, 0, `bags.csv:2:9: bag 1: the coordinate is "left"`},
+		{"coordinates of a model", rows(",y,f1,x", ",1,2,3"), Columns{Want: []string{"f1", "x"}}, 2, ""},
 		{"identifier", rows(",Patient ID,f1", ",7,3"), Columns{}, 0, `column "Patient ID": named like`},
 		{"ending", rows(",slide_id,f1", ",7,3"), Columns{}, 0, `column "slide_id": named like`},
 		{"text", rows(",scanner,f1,stain", ",Zeiss,3,HE"), Columns{}, 0, `columns "scanner", "stain": its values are text`},
@@ -56,6 +65,22 @@ func TestColumns(t *testing.T) {
 	d, err := decodeCSV(strings.NewReader(rows(",x,f1,scanner,f2", ",9,3,Zeiss,4")), "bags.csv", Options{Columns: Columns{Ignore: []string{"x", "scanner"}}})
 	if err != nil || !slices.Equal(d.Instances, []float32{3, 4, 3, 4}) || !slices.Equal(d.FeatureNames, []string{"f1", "f2"}) {
 		t.Errorf("%v, %v, %v", d.Instances, d.FeatureNames, err)
+	}
+	d, err = decodeCSV(strings.NewReader(rows(",y,f1,x", ",1,2,3")), "bags.csv", Options{})
+	if err != nil || !slices.Equal(d.Coords, []float32{3, 1, 3, 1}) || !slices.Equal(d.CoordsOf(1), []float32{3, 1}) {
+		t.Errorf("%v, %v", d, err)
+	}
+	var table, arrays bytes.Buffer
+	if err := errors.Join(writeCSV(&table, d), writeNPZ(&arrays, d)); err != nil {
+		t.Fatal(err)
+	}
+	fromCSV, err := decodeCSV(&table, "bags.csv", Options{})
+	if err != nil || !slices.Equal(fromCSV.Coords, d.Coords) {
+		t.Errorf("%v, %v", fromCSV, err)
+	}
+	fromNPZ, err := decodeNPZ(bytes.NewReader(arrays.Bytes()), int64(arrays.Len()), "bags.npz", Options{})
+	if err != nil || !slices.Equal(fromNPZ.Select([]int{1}).Coords, d.CoordsOf(1)) {
+		t.Errorf("%v, %v", fromNPZ, err)
 	}
 	d, err = decodeCSV(strings.NewReader(rows(",scanner,x,f2", ",Zeiss,1,2")), "bags.csv", Options{Columns: Columns{Want: []string{"f2", "x"}}})
 	if err != nil || !slices.Equal(d.Instances, []float32{2, 1, 2, 1}) {

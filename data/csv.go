@@ -35,7 +35,7 @@ import (
 // names that occur, in the order of the numbers if all are whole numbers and
 // else of the alphabet, unless a first line "# classes:" gives them in order.
 // The text in the column bag is kept as the bag's name unless it is the bag's
-// number. A column instance_label may follow candidates: the class of the instance, empty
+// number. Columns x and y are the coordinates of the instances. A column instance_label may follow candidates: the class of the instance, empty
 // when it is negative or unknown.
 
 const classesLine = "# classes:"
@@ -114,6 +114,7 @@ type csvReader struct {
 	skip       int                 // lines before the header
 	roles      [len(roleNames)]int // columns with the roles of roleNames; -1: none
 	columns    []int               // of the features
+	coords     []int               // columns of x and y, or nil
 	names      []string            // of the features
 	declared   Columns
 	width      int // columns in all
@@ -226,6 +227,9 @@ func (c *csvReader) endHeader(header []string, line int) error {
 	if c.fileAt = c.findFileColumn(header); c.fileAt >= 0 {
 		return c.tableHeader(header, line)
 	}
+	if err := c.findCoordinates(header, line); err != nil {
+		return err
+	}
 	return c.readFeatures(header, line)
 }
 
@@ -254,6 +258,9 @@ func (c *csvReader) readRow(row []string, line, n int) error {
 			}
 		}
 		c.instLabels = append(c.instLabels, strings.Clone(name))
+	}
+	if err := c.readCoordinates(row, line, bag); err != nil {
+		return err
 	}
 	for j, at := range c.columns {
 		field := row[at]
@@ -505,6 +512,9 @@ func writeCSV(w io.Writer, d *Dataset) error {
 	if d.Groups != nil {
 		out.WriteString("," + quoteCSV(cmp.Or(d.GroupName, roleNames[roleGroup])))
 	}
+	if d.Coords != nil {
+		out.WriteString(",x,y")
+	}
 	for j := range d.Dim() {
 		if d.FeatureNames != nil {
 			out.WriteString("," + quoteCSV(d.FeatureNames[j]))
@@ -554,11 +564,17 @@ func writeCSVBag(w *bufio.Writer, d *Dataset, i int, x []float32, names []string
 		if d.Groups != nil {
 			w.WriteString("," + quoteCSV(d.Groups[i]))
 		}
-		for _, x := range x[j*dim : (j+1)*dim] {
-			w.WriteByte(',')
-			number = strconv.AppendFloat(number[:0], float64(x), 'g', -1, 32)
-			w.Write(number)
+		write := func(numbers []float32) {
+			for _, x := range numbers {
+				w.WriteByte(',')
+				number = strconv.AppendFloat(number[:0], float64(x), 'g', -1, 32)
+				w.Write(number)
+			}
 		}
+		if d.Coords != nil {
+			write(d.CoordsOf(i)[2*j : 2*j+2])
+		}
+		write(x[j*dim : (j+1)*dim])
 		w.WriteByte('\n')
 	}
 }

@@ -19,8 +19,11 @@ type Dataset struct {
 	Offsets    []int     // [bags+1], starting at 0, strictly increasing
 	Candidates []uint8   // [bags, classes], 1 for candidate labels
 	Classes    int
-	Labels     []int    // [bags] true labels, -1 unknown; nil when none is known
-	InstLabels []int    // [instances] class of each instance, -1 negative or unknown; nil when not known
+	Labels     []int // [bags] true labels, -1 unknown; nil when none is known
+	InstLabels []int // [instances] class of each instance, -1 negative or unknown; nil when not known
+	// Coords are the places of the instances, such as pixels of a slide: [instances, 2], x
+	// to the right and y downwards; or nil. Models do not see them.
+	Coords     []float32
 	ClassNames []string // [classes], or nil
 	BagNames   []string // [bags] what the bags were made from, e.g. image files, all different; or nil
 	// Groups are the groups of the bags, such as patients: [bags], none empty; or nil.
@@ -45,6 +48,14 @@ func (d *Dataset) AllBags() []int {
 
 // Dim is the number of features of an instance.
 func (d *Dataset) Dim() int { return ndarray.Size(d.Shape) }
+
+// CoordsOf returns the coordinates of bag i, [n, 2], sharing memory; nil if unknown.
+func (d *Dataset) CoordsOf(i int) []float32 {
+	if d.Coords == nil {
+		return nil
+	}
+	return d.Coords[2*d.Offsets[i] : 2*d.Offsets[i+1]]
+}
 
 // Size is the number of instances of bag i.
 func (d *Dataset) Size(i int) int { return d.Offsets[i+1] - d.Offsets[i] }

@@ -121,6 +121,7 @@ func (d *Dataset) Select(bags []int) (*Dataset, error) {
 		if d.InstLabels != nil {
 			out.InstLabels = append(out.InstLabels, d.InstLabels[d.Offsets[b]:d.Offsets[b+1]]...)
 		}
+		out.Coords = append(out.Coords, d.CoordsOf(b)...)
 	}
 	if d.OnDisk() {
 		return out, d.selectStored(out, bags)

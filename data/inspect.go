@@ -23,6 +23,8 @@ type Stats struct {
 	MaxLabels     int     `json:"max_candidates"`
 	PositiveShare float64 `json:"positive_share"` // of the instances; -1 when not known
 	Hash          string  `json:"sha256"`
+	// Coords are the smallest and the largest x and y of the instances; nil if unknown.
+	Coords *[2][2]float32 `json:"coordinates,omitempty"`
 
 	ByClass []ClassStats `json:"by_class"`
 }
@@ -56,6 +58,7 @@ func Describe(d *Dataset) Stats {
 			s.ByClass[c].Truth++
 		}
 	}
+	s.Coords = d.coordRange()
 	s.MeanSize = float64(s.Instances) / float64(s.Bags)
 	s.MeanLabels = float64(labels) / float64(s.Bags)
 	positive := 0
@@ -72,6 +75,18 @@ func Describe(d *Dataset) Stats {
 		s.ByClass[c].Name = d.ClassName(c)
 	}
 	return s
+}
+
+// coordRange returns the ranges of x and y.
+func (d *Dataset) coordRange() *[2][2]float32 {
+	if len(d.Coords) == 0 {
+		return nil
+	}
+	r := [2][2]float32{{d.Coords[0], d.Coords[0]}, {d.Coords[1], d.Coords[1]}}
+	for i, v := range d.Coords {
+		r[i%2][0], r[i%2][1] = min(r[i%2][0], v), max(r[i%2][1], v)
+	}
+	return &r
 }
 
 // Markdown prints sets as the rows of the paper's Table 1.
@@ -105,6 +120,9 @@ func (s Stats) Details() string {
 		fmt.Fprintf(&b, "positive instances: %.1f %%\n", 100*s.PositiveShare)
 	} else {
 		b.WriteString("positive instances: not known\n")
+	}
+	if r := s.Coords; r != nil {
+		fmt.Fprintf(&b, "coordinates: x %v to %v, y %v to %v\n", r[0][0], r[0][1], r[1][0], r[1][1])
 	}
 	fmt.Fprintf(&b, "contents: sha256 %s\n\n", s.Hash)
 	b.WriteString("| class | true label of | candidate of | positive instances |\n|---|---:|---:|---:|\n")

@@ -23,6 +23,7 @@ const (
 	keyCandidates = "candidates"      // uint8 [m, k]
 	keyLabels     = "labels"          // int64 [m], -1 unknown; may be missing
 	keyInstLabels = "instance_labels" // int64 [N], -1 negative or unknown; may be missing
+	keyCoords     = "coords"          // float32 [N, 2], x and y; other number types are converted; may be missing
 	keyClassNames = "class_names"     // unicode [k]; may be missing
 	keyBagNames   = "bag_names"       // unicode [m]; may be missing
 	keyFeatures   = "feature_names"   // unicode [d]; may be missing
@@ -105,6 +106,13 @@ func (z *npzReader) dataset(path string) *Dataset {
 	}))
 	note(z.ints(keyLabels, false, "the class of each bag, from 0, -1 where it is unknown", &d.Labels))
 	note(z.ints(keyInstLabels, false, "the class of each instance, from 0, -1 where it is negative or unknown", &d.InstLabels))
+	note(z.read(keyCoords, false, func(h *npyHeader, r io.Reader) (err error) {
+		if len(h.shape) != 2 || h.shape[1] != 2 {
+			return fmt.Errorf("has the shape %v; [instances, 2] is needed: x and y", h.shape)
+		}
+		d.Coords, err = h.floats(r)
+		return err
+	}))
 	note(z.names(keyClassNames, "classes", &d.ClassNames))
 	note(z.names(keyBagNames, "bags", &d.BagNames))
 	note(z.names(keyFeatures, "features", &d.FeatureNames))
@@ -233,6 +241,9 @@ func writeNPZ(w io.Writer, d *Dataset) error {
 	writeArray(z, keyCandidates, npyStart("|u1", d.Bags(), d.Classes), d.Candidates)
 	z.ints(keyLabels, d.Labels)
 	z.ints(keyInstLabels, d.InstLabels)
+	if d.Coords != nil {
+		writeArray(z, keyCoords, npyStart("<f4", len(d.Coords)/2, 2), d.Coords)
+	}
 	z.names(keyClassNames, d.ClassNames)
 	z.names(keyBagNames, d.BagNames)
 	z.names(keyFeatures, d.FeatureNames)

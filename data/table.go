@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -65,6 +66,7 @@ func (c *csvReader) attachFiles(d *Dataset) error {
 	s := &fileStore{opened: lru.Cache[string, *arrayFile]{MaxCount: 8, OnEvict: (*arrayFile).close}}
 	d.Offsets = []int{0}
 	var faults diag.List
+	placed := true // all bags so far have coordinates
 	for i, cell := range c.files {
 		b, shape, err := s.locate(filepath.Dir(c.path), cell, c.bags[i].id)
 		if err == nil && d.Store != nil && !slices.Equal(shape[1:], d.Shape) {
@@ -78,6 +80,16 @@ func (c *csvReader) attachFiles(d *Dataset) error {
 		b.width = d.Dim()
 		s.bags = append(s.bags, b)
 		d.Offsets = append(d.Offsets, d.Offsets[len(d.Offsets)-1]+shape[0])
+		if placed {
+			coords, err := s.coords(&b, shape[0])
+			if err != nil {
+				faults.AddError(diag.Pos{}, s.describe(b.path, i, c.bags[i].id, err))
+			}
+			placed, d.Coords = coords != nil, append(d.Coords, coords...)
+		}
+	}
+	if !placed {
+		d.Coords = nil
 	}
 	return faults.Err()
 }
@@ -125,6 +137,28 @@ func (s *fileStore) locate(dir, cell, bag string) (b bagFile, shape []int, err e
 	a, name, err := f.find(b.name, bag)
 	b.name = name
 	return b, a.shape, err
+}
+
+// coordsName is the array with the coordinates of a bag, next to that with the features.
+const coordsName = "coords"
+
+// coords reads the coordinates of the n instances of a bag; nil if the file has none of the
+// shape [n, 2].
+func (s *fileStore) coords(b *bagFile, n int) ([]float32, error) {
+	f, err := s.open(b.path)
+	if err != nil {
+		return nil, err
+	}
+	defer s.opened.Put(b.path, f, 0)
+	a, err := f.open(path.Join(path.Dir(b.name), coordsName))
+	if err == nil {
+		a, err = a.squeezed()
+	}
+	if err != nil || !slices.Equal(a.shape, []int{n, 2}) {
+		return nil, nil // models do not need them
+	}
+	to := make([]float32, 2*n)
+	return to, a.rows.ReadRows(to, 0)
 }
 
 // open opens a file, or takes it from those that are still open.

@@ -47,6 +47,7 @@ func (d *Dataset) Validate(source string) error {
 		return v.list.Err() // lengths are wrong: the contents cannot be addressed
 	}
 	v.instances()
+	v.coords()
 	v.candidates()
 	v.labels()
 	v.names()
@@ -54,6 +55,18 @@ func (d *Dataset) Validate(source string) error {
 	v.groups()
 	v.featureNames()
 	return v.list.Err()
+}
+
+// coords checks that all coordinates are finite.
+func (v *validator) coords() {
+	for i := range v.d.Bags() {
+		for j, x := range v.d.CoordsOf(i) {
+			if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+				v.errorf("bag %d: instance %d has the coordinate %v; coordinates must be finite", i+1, j/2+1, x)
+				return
+			}
+		}
+	}
 }
 
 type validator struct {
@@ -94,6 +107,9 @@ func (v *validator) shape() {
 	}
 	if n := v.instanceCount(dim); d.InstLabels != nil && len(d.InstLabels) != n {
 		v.errorf("%s for %s", diag.Count(len(d.InstLabels), "instance label"), diag.Count(n, "instance"))
+	}
+	if n := v.instanceCount(dim); d.Coords != nil && len(d.Coords) != 2*n {
+		v.errorf("%s for %s; each has x and y", diag.Count(len(d.Coords), "coordinate"), diag.Count(n, "instance"))
 	}
 	if d.ClassNames != nil && len(d.ClassNames) != d.Classes {
 		v.errorf("%s for %s", diag.Count(len(d.ClassNames), "class name"), diag.Count(d.Classes, "class"))

@@ -67,6 +67,8 @@ var columnRows = []schema.Row{
 		Doc: "Name of the column with the class of the instance, if it is not instance_label."},
 	{Name: "group", Type: schema.Text, Applies: schema.When(func(s *Spec) bool { return s.Data.Columns.Group.V != "" }), Field: schema.Bind(func(s *Spec) any { return &s.Data.Columns.Group }),
 		Doc: "Name of the column with the group of the bag, such as the patient, if it is not data.split.group."},
+	{Name: "coordinates", Type: schema.Texts, Applies: schema.When(func(s *Spec) bool { return len(s.Data.Columns.Coordinates.V) > 0 }), Field: schema.Bind(func(s *Spec) any { return &s.Data.Columns.Coordinates }),
+		Doc: "Names of the two columns with the x and y coordinates of the instances, if they are not x and y. Models do not see coordinates; miplc predict --heatmap draws attention at them."},
 	{Name: "ignore", Type: schema.Texts, Applies: schema.When(func(s *Spec) bool { return len(s.Data.Columns.Ignore.V) > 0 }), Field: schema.Bind(func(s *Spec) any { return &s.Data.Columns.Ignore }),
 		Doc: "Columns that are not read, such as [patient, x, y]."},
 	{Name: "features", Type: schema.Texts, Applies: schema.When(func(s *Spec) bool { return len(s.Data.Columns.Features.V) > 0 }), Field: schema.Bind(func(s *Spec) any { return &s.Data.Columns.Features }),

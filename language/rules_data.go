@@ -53,6 +53,9 @@ func (c *checker) dataRules() {
 			note(c.add(pos, "data.columns.%s has no effect: data.set is no CSV file", row.Name), "data.set is %q", d.Set.V)
 		}
 	}
+	if pair := d.Columns.Coordinates; len(pair.V) != 0 && len(pair.V) != 2 {
+		note(c.add(pair.V[len(pair.V)-1].Pos, "data.columns.coordinates names %s, expected those of x and y", diag.Count(len(pair.V), "column")), "for example [x, y]")
+	}
 	c.splitRules()
 }
 

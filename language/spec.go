@@ -56,6 +56,7 @@ type Data struct {
 type Columns struct {
 	Bag, Label, Candidates, InstanceLabel schema.Str  // names of the columns; empty: the usual ones
 	Group                                 schema.Str  // name of the column; empty: that of Split
+	Coordinates                           schema.Strs // of x and y; empty: x and y
 	Ignore                                schema.Strs // not read
 	Features                              schema.Strs // features although they are named like identifiers
 }

@@ -86,6 +86,7 @@ func columnsOf(spec *language.Spec, flags data.Columns) data.Columns {
 			Group: cmp.Or(c.Group.V, spec.Data.Split.Group.V),
 		},
 		Ignore: names(flags.Ignore, c.Ignore), Features: names(flags.Features, c.Features),
+		Coordinates: names(flags.Coordinates, c.Coordinates),
 	}
 }
 

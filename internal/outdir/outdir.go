@@ -35,6 +35,7 @@ const (
 	Build      Kind = "build"
 	Experiment Kind = "experiment"
 	Report     Kind = "report"
+	Heatmaps   Kind = "predict"
 )
 
 // Mark lists the command and the files of a folder.

@@ -193,6 +193,8 @@ func (f *figure) write(w io.Writer) error {
 	}
 	page = bytes.ReplaceAll(page, []byte("font-family:Liberation Sans;"),
 		[]byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif;"))
+	// vgsvg names the wrong type of embedded images: it writes PNG.
+	page = bytes.ReplaceAll(page, []byte(`"data:image/jpg;base64,`), []byte(`"data:image/png;base64,`))
 	_, err := sanitize.Writer(w).Write(page) // XML does not allow control characters
 	return err
 }

@@ -85,6 +85,7 @@ func SizeFlag(flags *pflag.FlagSet, to *data.Options) {
 // ColumnFlags adds the flags that say which columns of CSV files are features.
 func ColumnFlags(flags *pflag.FlagSet, to *data.Columns) {
 	flags.StringSliceVar(&to.Ignore, "ignore-columns", nil, "columns of CSV files to leave out, e.g. patient,x,y")
+	flags.StringSliceVar(&to.Coordinates, "coordinate-columns", nil, "columns of CSV files with the x and y coordinates of the instances (default: x,y)")
 	flags.StringSliceVar(&to.Features, "feature-columns", nil, "columns of CSV files that are features although they are named like identifiers or coordinates")
 }
 

@@ -9,7 +9,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/miplc/miplc/internal/sanitize"
-	"github.com/miplc/miplc/train"
 )
 
 func (r *result) printTable(out io.Writer) error {
@@ -22,10 +21,22 @@ func (r *result) printTable(out io.Writer) error {
 		if r.Parts != nil {
 			fmt.Fprintf(w, "%s\t", b.Part)
 		}
-		top := train.Argmax(b.Attention)
-		sanitize.Fprintf(w, "%d\t%s\t%.4f\t%s\tinstance %d (%.3f)\n", b.Bag, b.Class, b.Probabilities[b.Label], r.truth(b), top+1, b.Attention[top])
+		sanitize.Fprintf(w, "%d\t%s\t%.4f\t%s\t%s\n", b.Bag, b.Class, b.Probabilities[b.Label], r.truth(b), b.top())
 	}
 	return w.Flush()
+}
+
+// top lists the instances with the highest attention.
+func (b *bag) top() string {
+	list := b.Top
+	if list == nil {
+		list = topOf(b.Attention, nil, 1)
+	}
+	texts := make([]string, len(list))
+	for i, t := range list {
+		texts[i] = t.String()
+	}
+	return strings.Join(texts, ", ")
 }
 
 func (r *result) printBag(w io.Writer, b bag) {
@@ -39,6 +50,13 @@ func (r *result) printBag(w io.Writer, b bag) {
 	fmt.Fprintln(w, "\nprobabilities:")
 	for c, p := range b.Probabilities {
 		sanitize.Fprintf(w, "  %-12s %.6f\n", r.Classes[c], p)
+	}
+	if b.Top != nil {
+		fmt.Fprintln(w, "highest attention:")
+		for _, t := range b.Top {
+			fmt.Fprintf(w, "  %v\n", t)
+		}
+		return
 	}
 	fmt.Fprintln(w, "attention of each instance:")
 	for i, a := range b.Attention {

@@ -31,6 +31,8 @@ type options struct {
 	Output  string // path of a CSV file; empty: none
 	Detail  bool   // print all measures
 	Force   bool
+	Top     int // instances with the highest attention to list; 0: one
+	heatmaps
 	backend.Flags
 }
 
@@ -41,6 +43,7 @@ type bag struct {
 	Part string `json:"part,omitempty"` // of the split of the model, if it was trained on this dataset: train or test
 	True *int   `json:"true,omitempty"` // true label, if the dataset knows it
 	runtime.Prediction
+	Top []topInstance `json:"top,omitempty"` // with --top
 }
 
 // result is what the command prints.
@@ -53,6 +56,8 @@ type result struct {
 	score            // of all bags, without measures if Parts are known
 	Parts   []part   `json:"parts,omitempty"`
 	Output  string   `json:"output,omitempty"`
+
+	Heatmaps string `json:"heatmaps,omitempty"` // folder
 }
 
 // part is the score of one part of the split on which the model was trained.
@@ -74,6 +79,7 @@ of a run. If the dataset contains true labels, also print the accuracy and other
 		Example: `  miplc predict run/model.onnx bags.npz
   miplc predict run bags.npz --bag 3
   miplc predict run bags.npz --measures
+  miplc predict run slides.csv --heatmap figures --top 5
   miplc predict run bags.csv --backend onnx-go -o predictions.csv`,
 		Args: console.Args(console.Arg("MODEL", &o.Model), console.Arg("DATA", &o.Data)),
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
@@ -84,12 +90,20 @@ of a run. If the dataset contains true labels, also print the accuracy and other
 	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "CSV file for the predictions")
 	cmd.Flags().BoolVar(&o.Detail, "measures", false, "print all measures, the table of classes, the confusion matrix and the calibration")
 	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite an existing CSV file")
+	cmd.Flags().IntVar(&o.Top, "top", 0, "number of instances to list for each bag, those with the highest attention (default: 1)")
+	console.Limit(cmd.Flags(), 1, console.Most, "top")
+	cmd.Flags().StringVar(&o.Dir, "heatmap", "", "folder for figures (SVG and PNG) of the attention over the coordinates of the instances")
+	cmd.Flags().StringVar(&o.Thumbnails, "thumbnails", "", "folder of images named after the bags, drawn below the attention")
+	cmd.Flags().Float64Var(&o.Scale, "thumbnail-scale", 0, "units of the coordinates per pixel of a thumbnail (default: a thumbnail covers all instances)")
 	o.Flags.Add(cmd)
 	return cmd
 }
 
 // run predicts and prints.
 func run(ctx context.Context, o *options) error {
+	if err := o.check(nil, o.Data); err != nil {
+		return err
+	}
 	var out *outfile.File
 	if o.Output != "" {
 		var err error
@@ -108,9 +122,17 @@ func run(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
+	if err := o.check(set, o.Data); err != nil {
+		return err
+	}
 	r, err := predict(ctx, o, model, set)
 	if err != nil {
 		return err
+	}
+	if o.Dir != "" {
+		if err := o.heatmaps.write(r, set, o); err != nil {
+			return err
+		}
 	}
 	if out != nil {
 		if err := r.writeCSV(out); err != nil {
@@ -155,6 +177,9 @@ func predict(ctx context.Context, o *options, model *runtime.Model, set *data.Da
 			return nil, fmt.Errorf("%s: bag %d: %w", o.Data, i+1, err)
 		}
 		bag := bag{Bag: i + 1, Prediction: p}
+		if o.Top > 0 {
+			bag.Top = topOf(p.Attention, set.CoordsOf(i), o.Top)
+		}
 		if label := labels[i]; label >= 0 {
 			bag.True = &label
 		}
@@ -211,6 +236,9 @@ func (r *result) print(w io.Writer) error {
 		r.printBag(w, r.Bags[0])
 	} else if err := r.printTable(w); err != nil {
 		return err
+	}
+	if r.Heatmaps != "" {
+		sanitize.Fprintf(w, "heatmaps of %s written to %s\n", diag.Count(len(r.Bags), "bag"), r.Heatmaps)
 	}
 	if len(r.Bags) == 1 {
 		return nil

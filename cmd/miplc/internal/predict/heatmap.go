@@ -1,0 +1,183 @@
+package predict
+
+import (
+	"cmp"
+	"fmt"
+	"image"
+	"image/png"
+	"io"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/miplc/miplc/cmd/miplc/internal/backend"
+	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/imagebags"
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/outdir"
+	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/internal/plot"
+)
+
+// heatmaps are the settings of the figures of attention over coordinates.
+type heatmaps struct {
+	Dir        string  // of the figures; empty: none
+	Thumbnails string  // folder of images named after the bags; empty: none
+	Scale      float64 // units of the coordinates per pixel of a thumbnail; 0: it covers all instances
+}
+
+// topInstance is one of the instances with the highest attention.
+type topInstance struct {
+	Instance  int      `json:"instance"` // from 1
+	Attention float32  `json:"attention"`
+	X         *float32 `json:"x,omitempty"`
+	Y         *float32 `json:"y,omitempty"`
+}
+
+// topOf returns the n instances with the highest attention, the first of equals first.
+func topOf(attention, coords []float32, n int) []topInstance {
+	order := make([]int, len(attention))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(attention[j], attention[i]) })
+	var list []topInstance
+	for _, i := range order[:min(n, len(order))] {
+		top := topInstance{Instance: i + 1, Attention: attention[i]}
+		if coords != nil {
+			top.X, top.Y = &coords[2*i], &coords[2*i+1]
+		}
+		list = append(list, top)
+	}
+	return list
+}
+
+// String is the text of a table.
+func (t topInstance) String() string {
+	at := ""
+	if t.X != nil {
+		at = fmt.Sprintf(" at %s,%s", number(*t.X), number(*t.Y))
+	}
+	return fmt.Sprintf("instance %d%s (%.3f)", t.Instance, at, t.Attention)
+}
+
+// check reports settings without an effect, and data without coordinates.
+func (h *heatmaps) check(set *data.Dataset, path string) error {
+	switch {
+	case h.Dir == "" && h.Thumbnails != "":
+		return console.Usagef("--thumbnails has no effect without --heatmap")
+	case h.Thumbnails == "" && h.Scale != 0:
+		return console.Usagef("--thumbnail-scale has no effect without --thumbnails")
+	case h.Scale < 0:
+		return console.Usagef("--thumbnail-scale must be above 0")
+	case h.Dir != "" && set != nil && set.Coords == nil:
+		return diag.Errorf(diag.Pos{File: path}, "the instances have no coordinates to draw a heatmap over").
+			WithNote("a CSV file has them in the columns x and y, or in those of --coordinate-columns; an .npz file in the array coords, [instances, 2]")
+	}
+	return nil
+}
+
+// write draws the bags as bag-NUMBER.svg and bag-NUMBER.png.
+func (h *heatmaps) write(r *result, set *data.Dataset, o *options) error {
+	folder, err := outdir.Lock(h.Dir)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	if err := folder.Mark.Other(h.Dir, outdir.Heatmaps); err != nil {
+		return err
+	}
+	name := func(b bag, ending string) string { return "bag-" + strconv.Itoa(b.Bag) + ending }
+	var files []string
+	for _, b := range r.Bags {
+		files = append(files, name(b, ".svg"), name(b, ".png"))
+	}
+	if err := folder.Restart(outdir.Heatmaps, files, []string{backend.ModelPath(o.Model), o.Data}); err != nil {
+		return err
+	}
+	thumbnails, err := h.open()
+	if err != nil {
+		return err
+	}
+	for _, b := range r.Bags {
+		m := &plot.Heatmap{Title: r.title(b), Coords: set.CoordsOf(b.Bag - 1), Attention: b.Attention, Scale: h.Scale}
+		if m.Thumbnail, err = thumbnails.of(b); err != nil {
+			return err
+		}
+		for ending, draw := range map[string]func(io.Writer) error{
+			".svg": m.WriteSVG,
+			".png": func(w io.Writer) error { return png.Encode(w, m.Picture()) },
+		} {
+			f, err := outfile.Create(filepath.Join(h.Dir, name(b, ending)), outfile.Options{Force: true})
+			if err != nil {
+				return err
+			}
+			err = draw(f)
+			if err == nil {
+				err = f.Commit()
+			}
+			f.Discard()
+			if err != nil {
+				return err
+			}
+		}
+	}
+	r.Heatmaps = h.Dir
+	return nil
+}
+
+// title names the bag, its class and the true one.
+func (r *result) title(b bag) string {
+	title := "bag " + strconv.Itoa(b.Bag)
+	if b.Name != "" {
+		title += " (" + b.Name + ")"
+	}
+	title += fmt.Sprintf(": %s, probability %.3f", b.Class, b.Probabilities[b.Label])
+	if b.True != nil {
+		title += ", true class " + r.truth(b)
+	}
+	return title
+}
+
+// pictures are images by the names of bags, without ending.
+type pictures struct {
+	byName map[string]imagebags.Image
+}
+
+// open lists the thumbnails.
+func (h *heatmaps) open() (*pictures, error) {
+	p := &pictures{byName: map[string]imagebags.Image{}}
+	if h.Thumbnails == "" {
+		return p, nil
+	}
+	sources, err := imagebags.Find([]string{h.Thumbnails}, imagebags.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range sources.Images {
+		p.byName[stem(m.Name)] = m
+	}
+	return p, nil
+}
+
+// stem is the last element of a path without its ending.
+func stem(name string) string {
+	return strings.TrimSuffix(path.Base(name), path.Ext(name))
+}
+
+// of returns the thumbnail of a bag, nil if it has none.
+func (p *pictures) of(b bag) (image.Image, error) {
+	for _, name := range []string{b.Name, stem(b.Name), strconv.Itoa(b.Bag)} {
+		if m, ok := p.byName[name]; ok && name != "" {
+			picture, err := m.Read(imagebags.Size{}, imagebags.Limits{})
+			if err != nil {
+				return nil, diag.Errorf(diag.Pos{File: m.Name}, "%v", err)
+			}
+			return picture, nil
+		}
+	}
+	return nil, nil
+}
