@@ -43,21 +43,25 @@ func Bags(ctx context.Context, s *Sources, o Options) (*data.Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	dim := o.Generator.Dim()
+	dim, shape := o.Generator.Dim(), []int{o.Generator.Dim()}
+	if p, ok := o.Generator.(placer); ok {
+		shape = p.Shape()
+	}
 	d := &data.Dataset{
-		Name: o.Generator.Name(), Shape: []int{dim}, Offsets: make([]int, 1, len(bags)+1),
+		Name: o.Generator.Name(), Shape: shape, Offsets: make([]int, 1, len(bags)+1),
 		Classes: len(classes), ClassNames: classes, Candidates: make([]uint8, len(bags)*len(classes)),
 		Labels: make([]int, len(bags)), BagNames: make([]string, len(bags)),
 	}
 	numbers := 0
 	for _, b := range bags {
-		numbers += len(b)
+		numbers += len(b.instances)
 	}
 	d.Instances = make([]float32, 0, numbers)
 	for i, b := range bags {
-		d.Instances = append(d.Instances, b...)
+		d.Instances = append(d.Instances, b.instances...)
+		d.Coords = append(d.Coords, b.coords...)
 		d.Offsets = append(d.Offsets, len(d.Instances)/dim)
-		bags[i] = nil
+		bags[i] = bag{}
 		d.BagNames[i], d.Labels[i] = s.Images[i].Name, -1
 		if len(classes) > 0 {
 			d.Labels[i], _ = slices.BinarySearch(classes, s.Images[i].Class)
@@ -89,8 +93,8 @@ func classesOf(images []Image) ([]string, error) {
 }
 
 // generate runs the generator over the images, each worker taking the next.
-func generate(ctx context.Context, images []Image, o Options) ([][]float32, error) {
-	bags, faults := make([][]float32, len(images)), make([]error, len(images))
+func generate(ctx context.Context, images []Image, o Options) ([]bag, error) {
+	bags, faults := make([]bag, len(images)), make([]error, len(images))
 	var lock sync.Mutex
 	done := 0
 	workers.Each(len(images), o.Workers, func(i int) {
@@ -111,12 +115,22 @@ func generate(ctx context.Context, images []Image, o Options) ([][]float32, erro
 	return bags, report(images, faults)
 }
 
-func (o Options) bag(m Image) ([]float32, error) {
+// bag is what a generator makes of an image.
+type bag struct {
+	instances []float32
+	coords    []float32 // nil unless the generator is a placer
+}
+
+func (o Options) bag(m Image) (b bag, err error) {
 	pixels, err := m.Read(o.Resize, o.Limits)
 	if err != nil {
-		return nil, err
+		return b, err
 	}
-	return o.Generator.Bag(pixels)
+	if p, ok := o.Generator.(placer); ok {
+		b.coords = p.Coords(pixels)
+	}
+	b.instances, err = o.Generator.Bag(pixels)
+	return b, err
 }
 
 // report names the images that gave no bag, in their order.

@@ -26,8 +26,14 @@ type Generator interface {
 	Bag(m *image.RGBA) ([]float32, error)
 }
 
-// Names lists the generators in the order of the paper's Table 1.
-var Names = []string{"row", "sbn", "kmeansseg", "sift"}
+// placer is a generator whose instances have places in the image.
+type placer interface {
+	Shape() []int                   // of an instance
+	Coords(m *image.RGBA) []float32 // of the instances of Bag, [n, 2], x before y
+}
+
+// Names lists the generators, those of the paper's Table 1 in its order.
+var Names = []string{"row", "sbn", "kmeansseg", "sift", "patches"}
 
 // tooSmall says that an image has no room for the generator's windows.
 func tooSmall(m *image.RGBA, need int, what string) error {

@@ -39,6 +39,7 @@ type bagsOptions struct {
 	SBN       imagebags.SBN
 	KMeansSeg imagebags.KMeansSeg
 	SIFT      imagebags.SIFT
+	Patches   imagebags.Patches
 	given     func(flag string) bool
 }
 
@@ -47,6 +48,7 @@ var generatorFlags = map[string][]string{
 	"grid":       {"row", "sbn"},
 	"neighbours": {"sbn"},
 	"blob":       {"kmeansseg"}, "color": {"kmeansseg"}, "max-segments": {"kmeansseg"}, "distortion": {"kmeansseg"}, "improvement": {"kmeansseg"},
+	"side": {"patches"}, "stride": {"patches"}, "gray": {"patches"},
 	"patch": {"sift"}, "step": {"sift"}, "sigma": {"sift"},
 }
 
@@ -54,6 +56,7 @@ func bagsCommand(con *console.Console) *cobra.Command {
 	o := &bagsOptions{
 		Console: con, Row: imagebags.DefaultRow, SBN: imagebags.DefaultSBN,
 		KMeansSeg: imagebags.DefaultKMeansSeg, SIFT: imagebags.DefaultSIFT,
+		Patches: imagebags.DefaultPatches,
 	}
 	cmd := &cobra.Command{
 		Use:   "bags --generator G IMAGES...",
@@ -62,13 +65,15 @@ func bagsCommand(con *console.Console) *cobra.Command {
 of JPEG, PNG and TIFF files. The folder that contains an image is its class.
 
 Generators: row (mean colours of rows), sbn (blobs of 2x2 pixels with their neighbours),
-kmeansseg (segments by k-means over colour and texture), sift (dense SIFT). On images of
-224x224 pixels their defaults give the instance counts of the DEMIPL paper.
+kmeansseg (segments by k-means over colour and texture), sift (dense SIFT), patches (squares
+of pixels, with their coordinates). On images of 224x224 pixels the defaults of the first four
+give the instance counts of the DEMIPL paper.
 
 The candidates are the true class and --r false ones, or those in a file from miplc data
 crowd. The same images and options always give the same file.`,
 		Example: `  miplc data bags --generator row tiles -o row.npz
   miplc data bags --generator sift --r 1 train.zip test.zip -o sift-r1.npz
+  miplc data bags --generator patches --side 28 --gray photos -o patches.npz
   miplc data bags --generator sbn --resize 224 --candidates candidates.csv photos -o sbn.npz`,
 		Args: console.Args(console.Arguments("IMAGES...", &o.Sources)),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -79,7 +84,7 @@ crowd. The same images and options always give the same file.`,
 	f := cmd.Flags()
 	f.StringVarP(&o.Output, "output", "o", "", "output file: .npz, .csv or .csv.gz (required)")
 	f.BoolVar(&o.Force, "force", false, "overwrite an existing output file")
-	f.StringVar(&o.Generator, "generator", "", "generator: row, sbn, kmeansseg or sift (required)")
+	f.StringVar(&o.Generator, "generator", "", "generator: row, sbn, kmeansseg, sift or patches (required)")
 	f.StringVar(&o.Resize, "resize", "", "size to which images are scaled first, in pixels: 224 or 320x240 (default: unscaled)")
 	f.IntVar(&o.R, "r", 0, "number of false labels per candidate set")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of the false labels")
@@ -97,10 +102,13 @@ crowd. The same images and options always give the same file.`,
 	f.IntVar(&o.SIFT.Patch, "patch", o.SIFT.Patch, "sift: side of a patch in pixels")
 	f.IntVar(&o.SIFT.Step, "step", o.SIFT.Step, "sift: distance between patches in pixels")
 	f.Float64Var(&o.SIFT.Sigma, "sigma", o.SIFT.Sigma, "sift: standard deviation of the smoothing in pixels")
+	f.IntVar(&o.Patches.Side, "side", o.Patches.Side, "patches: side of a square in pixels")
+	f.IntVar(&o.Patches.Step, "stride", 0, "patches: pixels from one square to the next (default: the side of a square)")
+	f.BoolVar(&o.Patches.Gray, "gray", false, "patches: one channel instead of red, green and blue")
 	console.Limit(f, 0, 1000, "r")
 	console.Limit(f, 0, math.MaxUint64, "seed")
 	console.Limit(f, 1, 4096, "workers")
-	console.Limit(f, 1, console.Most, "max-pixels", "grid", "blob", "max-segments", "patch", "step")
+	console.Limit(f, 1, console.Most, "max-pixels", "grid", "blob", "max-segments", "patch", "step", "side", "stride")
 	console.Limit(f, 0, console.Most, "distortion", "improvement")
 	console.Limit(f, console.AboveZero, console.Most, "sigma")
 	return cmd
@@ -163,7 +171,7 @@ func (o *bagsOptions) generator() (imagebags.Generator, error) {
 		}
 	}
 	o.SBN.Grid = o.Row.Grid
-	all := []imagebags.Generator{o.Row, o.SBN, o.KMeansSeg, o.SIFT}
+	all := []imagebags.Generator{o.Row, o.SBN, o.KMeansSeg, o.SIFT, o.Patches}
 	g := all[slices.IndexFunc(all, func(g imagebags.Generator) bool { return g.Name() == o.Generator })]
 	return g, console.Invalid(g.Check())
 }

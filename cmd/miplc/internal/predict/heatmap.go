@@ -142,14 +142,15 @@ func (r *result) title(b bag) string {
 	return title
 }
 
-// pictures are images by the names of bags, without ending.
+// pictures are images by the names that a bag may have: the path of the image in its folder,
+// with and without ending, and the last element of it if no other image has the same.
 type pictures struct {
-	byName map[string]imagebags.Image
+	byName map[string][]imagebags.Image
 }
 
 // open lists the thumbnails.
 func (h *heatmaps) open() (*pictures, error) {
-	p := &pictures{byName: map[string]imagebags.Image{}}
+	p := &pictures{byName: map[string][]imagebags.Image{}}
 	if h.Thumbnails == "" {
 		return p, nil
 	}
@@ -158,20 +159,24 @@ func (h *heatmaps) open() (*pictures, error) {
 		return nil, err
 	}
 	for _, m := range sources.Images {
-		p.byName[stem(m.Name)] = m
+		for _, name := range namesOf(m.Name) {
+			p.byName[name] = append(p.byName[name], m)
+		}
 	}
 	return p, nil
 }
 
-// stem is the last element of a path without its ending.
-func stem(name string) string {
-	return strings.TrimSuffix(path.Base(name), path.Ext(name))
+// namesOf lists the path of an image, without its ending, and its last element, each once.
+func namesOf(name string) []string {
+	plain := strings.TrimSuffix(name, path.Ext(name))
+	return slices.Compact([]string{name, plain, path.Base(plain)})
 }
 
 // of returns the thumbnail of a bag, nil if it has none.
 func (p *pictures) of(b bag) (image.Image, error) {
-	for _, name := range []string{b.Name, stem(b.Name), strconv.Itoa(b.Bag)} {
-		if m, ok := p.byName[name]; ok && name != "" {
+	for _, name := range append(namesOf(b.Name), strconv.Itoa(b.Bag)) {
+		if found := p.byName[name]; len(found) == 1 && name != "" {
+			m := found[0]
 			picture, err := m.Read(imagebags.Size{}, imagebags.Limits{})
 			if err != nil {
 				return nil, diag.Errorf(diag.Pos{File: m.Name}, "%v", err)

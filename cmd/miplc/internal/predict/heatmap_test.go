@@ -1,0 +1,41 @@
+package predict
+
+import (
+	"image"
+	"image/png"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// A bag gets the image of its name; a name that two images have is none.
+func TestThumbnails(t *testing.T) {
+	dir := t.TempDir()
+	for i, name := range []string{"cat/1.png", "dog/1.png", "dog/7.png"} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Create(path)
+		if err == nil {
+			err = png.Encode(f, image.NewGray(image.Rect(0, 0, i+1, 1)))
+			f.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := (&heatmaps{Thumbnails: dir}).open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		bag   bag
+		width int // 0: no thumbnail
+	}{{bag{Bag: 5, Name: "cat/1.png"}, 1}, {bag{Bag: 5, Name: "dog/1"}, 2}, {bag{Bag: 1}, 0}, {bag{Bag: 7}, 3}, {bag{Bag: 2, Name: "7"}, 3}, {bag{Bag: 2, Name: "1"}, 0}} {
+		m, err := p.of(c.bag)
+		if err != nil || (m == nil) != (c.width == 0) || m != nil && m.Bounds().Dx() != c.width {
+			t.Errorf("%+v: %v, %v", c.bag, m, err)
+		}
+	}
+}

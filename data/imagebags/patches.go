@@ -1,0 +1,95 @@
+package imagebags
+
+import (
+	"fmt"
+	"image"
+
+	"github.com/miplc/miplc/internal/memory"
+)
+
+// Patches cuts an image into squares, each of which is an instance: its pixels, from 0 to
+// 1, as [channels, Side, Side]. Pixels at the right and lower border that fill no square are
+// left out. The coordinates of an instance are those of its upper left pixel.
+type Patches struct {
+	Side int  // of a square in pixels
+	Step int  // pixels between neighbouring squares; 0: Side
+	Gray bool // one channel, the luma of BT.601; else red, green and blue
+}
+
+// DefaultPatches gives color squares of 28 pixels side by side.
+var DefaultPatches = Patches{Side: 28}
+
+// Name is "patches".
+func (Patches) Name() string { return "patches" }
+
+// maxPatch bounds the side of a square.
+const maxPatch = 1024
+
+// Shape returns [channels, Side, Side].
+func (g Patches) Shape() []int {
+	if g.Gray {
+		return []int{1, g.Side, g.Side}
+	}
+	return []int{3, g.Side, g.Side}
+}
+
+// Dim is the number of values of an instance.
+func (g Patches) Dim() int { return g.Shape()[0] * g.Side * g.Side }
+
+// Check reports settings that make no sense.
+func (g Patches) Check() error {
+	switch {
+	case g.Side < 1 || g.Side > maxPatch:
+		return fmt.Errorf("patches cannot have a side of %d pixels; give 1 to %d", g.Side, maxPatch)
+	case g.Step < 0 || g.Step > maxSide:
+		return fmt.Errorf("patches cannot be %d pixels apart; give 1 to %d, or 0 for the side of a patch", g.Step, maxSide)
+	}
+	return nil
+}
+
+func (g Patches) step() int {
+	if g.Step == 0 {
+		return g.Side
+	}
+	return g.Step
+}
+
+// Coords returns the upper left pixel of each square, [n, 2], x before y, row by row.
+func (g Patches) Coords(m *image.RGBA) (coords []float32) {
+	b := m.Bounds()
+	for y := 0; y+g.Side <= b.Dy(); y += g.step() {
+		for x := 0; x+g.Side <= b.Dx(); x += g.step() {
+			coords = append(coords, float32(x), float32(y))
+		}
+	}
+	return coords
+}
+
+// Bag returns the squares in the order of Coords.
+func (g Patches) Bag(m *image.RGBA) ([]float32, error) {
+	b := m.Bounds()
+	if b.Dx() < g.Side || b.Dy() < g.Side {
+		return nil, tooSmall(m, g.Side, "a patch")
+	}
+	columns, rows := (b.Dx()-g.Side)/g.step()+1, (b.Dy()-g.Side)/g.step()+1
+	values := float64(columns) * float64(rows) * float64(g.Dim())
+	if err := memory.Check(fmt.Sprintf("the %d patches of the image", columns*rows), 8*values); err != nil {
+		return nil, err
+	}
+	coords, size := g.Coords(m), g.Side*g.Side
+	out := make([]float32, 0, int(values))
+	for i := 0; i < len(coords); i += 2 {
+		patch := make([]float32, g.Dim())
+		for p := range size {
+			at := m.PixOffset(int(coords[i])+p%g.Side, int(coords[i+1])+p/g.Side)
+			red, green, blue := float32(m.Pix[at])/255, float32(m.Pix[at+1])/255, float32(m.Pix[at+2])/255
+			if g.Gray {
+				patch[p] = 0.299*red + 0.587*green + 0.114*blue
+			} else {
+				patch[p], patch[size+p], patch[2*size+p] = red, green, blue
+			}
+		}
+		out = append(out, patch...)
+	}
+	return out, nil
+}
