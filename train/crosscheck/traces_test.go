@@ -20,6 +20,7 @@ import (
 // traces lists the kept ones: of DEMIPL by reading and bags a step (trace.py),
 // of other shipped specs by name (pll.py, mil.py).
 var traces = []string{
+	"trace-clip", "trace-adam", "trace-adam-clip", "trace-adamw", "trace-rmsprop", "trace-rmsprop-momentum",
 	"trace-paper-b1", "trace-paper-b4", "trace-program-b1", "trace-program-b4",
 	"trace-proden-mean", "trace-proden-maxmin-mlp", "trace-rc-mean-mlp", "trace-rc-maxmin",
 	"trace-lws-mean", "trace-lws-maxmin-mlp", "trace-elimipl", "trace-miplma",
@@ -121,7 +122,7 @@ func (tr *trace) batches(p *compile.Program) []*train.Batch {
 	var batches []*train.Batch
 	for _, step := range tr.Steps {
 		b := &train.Batch{Bags: len(step.Bags), Lambda: step.Lambda, Epoch: step.Epoch,
-			Epochs: p.Spec.Train.Epochs.V, LR: step.LR, Masks: map[string][]float32{}}
+			Epochs: p.Spec.Train.Epochs.V, LR: step.LR, Update: len(batches) + 1, Masks: map[string][]float32{}}
 		for j, i := range step.Bags {
 			b.Instances = append(b.Instances, tr.Instances[offsets[i]*dim:offsets[i+1]*dim]...)
 			for range tr.Sizes[i] {
@@ -207,6 +208,9 @@ func (tr *trace) checkStep(p *compile.Program, e train.Engine, want *step, b *tr
 	floor := 0.0
 	for _, v := range want.Velocity {
 		floor = math.Max(floor, 1e-2*largest(v))
+	}
+	if want.Velocity == nil {
+		return nil
 	}
 	velocity := p.ParamViews(state.Optimizer[compile.InVelocity])
 	for name, v := range want.Velocity {

@@ -213,7 +213,11 @@ class Promipl(Miplma):
         return lam * w + (1 - lam) * inside / inside.sum(1, keepdim=True)
 
 
-def trace(name, model, spec, sets, lr, seed):
+def sgd(model, params, lr):
+    return torch.optim.SGD(params, lr=lr, momentum=MOMENTUM, nesterov=model.nesterov, weight_decay=DECAY)
+
+
+def trace(name, model, spec, sets, lr, seed, optimizer=sgd, clip=0):
     gen = torch.Generator().manual_seed(seed)
     params, bags = model.params(gen), STEPS * BATCH // EPOCHS
     sizes = [int(torch.randint(2, 9, (1,), generator=gen)) for _ in range(bags)]
@@ -225,7 +229,7 @@ def trace(name, model, spec, sets, lr, seed):
     out = {"spec": spec, "sets": sets, "instance": [D], "classes": K, "sizes": sizes,
            "instances": numbers(torch.cat(x)), "candidates": numbers(S),
            "start": {n: numbers(v) for n, v in params.items()}, "steps": []}
-    opt = torch.optim.SGD(params.values(), lr=lr, momentum=MOMENTUM, nesterov=model.nesterov, weight_decay=DECAY)
+    opt = optimizer(model, params.values(), lr)
     for epoch in range(EPOCHS):
         t = epoch + model.first
         rate = 0.5 * lr * (1 + math.cos(math.pi * epoch / EPOCHS)) if model.cosine else lr
@@ -245,6 +249,8 @@ def trace(name, model, spec, sets, lr, seed):
             loss = model.total(terms)
             opt.zero_grad()
             loss.backward()
+            if clip:
+                torch.nn.utils.clip_grad_norm_(params.values(), clip)
             opt.step()
             if not model.before:
                 with torch.no_grad():
@@ -255,7 +261,8 @@ def trace(name, model, spec, sets, lr, seed):
                     "probabilities": numbers(p), "weights": [numbers(w[i]) for i in chosen]}
             if len(out["steps"]) in (0, 4, STEPS - 1):
                 step["params"] = {n: numbers(v) for n, v in params.items()}
-                step["velocity"] = {n: numbers(opt.state[v]["momentum_buffer"]) for n, v in params.items()}
+                if optimizer is sgd:
+                    step["velocity"] = {n: numbers(opt.state[v]["momentum_buffer"]) for n, v in params.items()}
             out["steps"].append(step)
     path = os.path.join(HERE, f"trace-{name}.json.gz")
     with open(path, "wb") as raw, gzip.GzipFile("", "wb", 9, raw, 0) as f:
