@@ -73,7 +73,7 @@ func TestTrainingsWithOptimizers(t *testing.T) {
 func (m maker) interrupted(t *testing.T, o *train.Trial, epoch int) *train.Report {
 	t.Helper()
 	own := *o
-	own.Dir, own.Pause = t.TempDir(), time.Hour // the epoch in which the context ends is kept
+	own.Dir, own.CheckpointInterval = t.TempDir(), time.Hour // the epoch in which the context ends is kept
 	by := m.by
 	if by == nil {
 		by = &train.Steps{New: m.make}
