@@ -118,6 +118,20 @@ func (s *Spec) drawn() bool   { return !s.indexed() }
 func (s *Spec) folded() bool  { return s.drawn() && s.Data.Split.Folds.V > 0 }
 func (s *Spec) shared() bool  { return s.drawn() && !s.folded() }
 
+// holdsOut reports whether validation bags are drawn from the training bags.
+func (s *Spec) holdsOut() bool { return s.drawn() && s.Data.Split.Validation.V > 0 }
+
+// selects reports whether a measure of validation bags chooses the epoch of the model.
+func (s *Spec) selects() bool { return s.trained() && s.Train.Best.V != "" }
+
+// BestMeasures are the measures of validation bags that train.best accepts.
+var BestMeasures = []string{"loss", "accuracy", "balanced_accuracy", "macro_f1", "auroc", "log_loss"}
+
+var stoppingRows = []schema.Row{
+	{Name: "patience", Type: schema.Whole, Required: true, In: schema.Between(1, 1e6), Field: schema.Bind(func(s *Spec) any { return &s.Train.Patience }),
+		Doc: "Number of epochs without a better train.best after which training ends."},
+}
+
 var splitRows = []schema.Row{
 	{Name: "train", Type: schema.Real, Default: "0.7", In: schema.Within(0, 1), Applies: schema.When((*Spec).shared), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Train }),
 		Doc: "Share of training bags; the others are test bags."},
@@ -125,6 +139,8 @@ var splitRows = []schema.Row{
 		Doc: "Number of folds of about the same size, instead of train: the bags of one fold are test bags. Folds of the same seed are disjoint."},
 	{Name: "fold", Type: schema.Whole, Default: "1", In: schema.Between(1, 1000), Applies: schema.When((*Spec).folded), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Fold }),
 		Doc: "The fold with the test bags, from 1."},
+	{Name: "validation", Type: schema.Real, In: schema.Within(0, 1), Applies: schema.When((*Spec).holdsOut), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Validation }),
+		Doc: "Share of the training bags that are validation bags instead. Test bags are then evaluated once, after training."},
 	{Name: "group", Type: schema.Text, Applies: schema.When(func(s *Spec) bool { return s.Data.Split.Group.V != "" }), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Group }),
 		Doc: "Groups of bags, such as patient: the name of a column of a CSV file, or of the groups stored in an .npz file. All bags of a group are in the same part. With index, other splits are errors."},
 	{Name: "stratify", Type: schema.Truth, Default: "true", Applies: schema.When((*Spec).drawn), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Stratify }),
@@ -239,6 +255,12 @@ var trainRows = []schema.Row{
 		Doc: "Number of epochs in a row without a new lowest mean loss (lower by at least 0.01 %) that schedule plateau waits for; the learning rate falls after one more."},
 	{Name: "engine", Type: schema.Text, Default: "auto", Choices: []string{"auto", "gorgonia", "ort", "xla"}, Applies: schema.When((*Spec).TakesEngine), Field: schema.Bind(func(s *Spec) any { return &s.Train.Engine }),
 		Doc: "Engine that runs the training steps, or computes the learner miplgp."},
+	{Name: "best", Type: schema.Text, Choices: BestMeasures, Applies: schema.When((*Spec).selects), Field: schema.Bind(func(s *Spec) any { return &s.Train.Best }),
+		Doc: "Measure of the validation bags that chooses the epoch whose parameters are exported, the first of equals: loss (mean of -log of the probability of the candidate set, which needs no true labels), or a measure of docs/measures.md. Without it, the last epoch is exported."},
+	{Name: "early_stopping", Type: schema.Section, Rows: stoppingRows, Applies: schema.When(func(s *Spec) bool { return s.selects() && s.Train.Patience.V > 0 }),
+		Doc: "Ends training when train.best stops improving. epochs remains the limit and the T of all schedules."},
+	{Name: "refit", Type: schema.Truth, Default: "false", Applies: schema.When((*Spec).selects), Field: schema.Bind(func(s *Spec) any { return &s.Train.Refit }),
+		Doc: "Whether to train again from the start, on training and validation bags together, for the number of epochs that train.best has chosen. The model of this training is exported."},
 	{Name: "eval_every", Type: schema.Whole, Default: "1", In: schema.Between(1, 1e6), Applies: schema.When((*Spec).trained), Field: schema.Bind(func(s *Spec) any { return &s.Train.EvalEvery }),
 		Doc: "Number of epochs between measurements of the accuracies."},
 	{Name: "checkpoint", Type: schema.Whole, Default: "1", In: schema.Between(0, 1e6), Applies: schema.When((*Spec).trained), Field: schema.Bind(func(s *Spec) any { return &s.Train.Checkpoint }),

@@ -131,7 +131,11 @@ func (c *checker) learnerRules() {
 		if row.Applies == nil || row.Applies(c.spec) {
 			continue
 		}
-		pos := row.PosOf(c.spec)
+		value := row
+		if row.Field == nil { // a section
+			value = &row.Rows[0]
+		}
+		pos := value.PosOf(c.spec)
 		if !c.pointless(pos, l.Pos) {
 			continue
 		}

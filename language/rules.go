@@ -37,6 +37,7 @@ func (c *checker) rules() {
 	c.optimizerRules()
 	c.rateRules()
 	c.equationRules()
+	c.bestRules()
 	schema.ResetInapplicable(specRows, c.spec)
 }
 

@@ -139,7 +139,7 @@ func (c *checker) splitRules() {
 	for _, other := range []struct {
 		name string
 		pos  diag.Pos
-	}{{"train", s.Train.Pos}, {"folds", s.Folds.Pos}, {"fold", s.Fold.Pos}, {"seed", s.Seed.Pos}} {
+	}{{"train", s.Train.Pos}, {"folds", s.Folds.Pos}, {"fold", s.Fold.Pos}, {"validation", s.Validation.Pos}, {"seed", s.Seed.Pos}} {
 		if c.pointless(other.pos, s.Index.Pos) {
 			note(c.add(other.pos, "data.split.%s has no effect beside index", other.name), "the index file says which bags train")
 		}

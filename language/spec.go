@@ -77,14 +77,16 @@ type Generated struct {
 // Split says which bags train. Index names a file of bag numbers; else the bags are
 // divided into folds, or a share of them is drawn at random.
 type Split struct {
-	Train    schema.Float // share of training bags; not used with Folds
-	Folds    schema.Int   // parts of the bags, one of which tests; 0: a share trains
-	Fold     schema.Int   // the part that tests, counted from 1
-	Group    schema.Str   // of the bags that stay together; empty: none
-	Stratify schema.Bool  // the same share of every class
-	Seed     schema.Int
-	Index    schema.Str // path of a .mat with trainIndex and testIndex, or of a splits CSV
-	Part     schema.Int // which split of an index CSV, counted from 1
+	Train schema.Float // share of training bags; not used with Folds
+	Folds schema.Int   // parts of the bags, one of which tests; 0: a share trains
+	Fold  schema.Int   // the part that tests, counted from 1
+	Group schema.Str   // of the bags that stay together; empty: none
+	// Validation is the share of the training bags that are validation bags; 0: none.
+	Validation schema.Float
+	Stratify   schema.Bool // the same share of every class
+	Seed       schema.Int
+	Index      schema.Str // path of a .mat with trainIndex and testIndex, or of a splits CSV
+	Part       schema.Int // which split of an index CSV, counted from 1
 }
 
 // Model describes the network from the instances to the class probabilities,
@@ -227,6 +229,9 @@ type Train struct {
 	DecayFactor   schema.Float // of step and plateau
 	DecayPatience schema.Int   // of plateau: bad epochs before a decay
 	Engine        schema.Str   // "auto", "gorgonia", "ort", "xla"
+	Best          schema.Str   // measure of the validation bags that chooses the epoch; empty: the last epoch
+	Patience      schema.Int   // of early stopping: epochs without improvement; 0: none
+	Refit         schema.Bool  // train again on training and validation bags for the epochs chosen
 	EvalEvery     schema.Int   // epochs between two measurements of the accuracies
 	Checkpoint    schema.Int   // epochs between two checkpoints; 0: none
 }

@@ -33,7 +33,7 @@ func openSplit(spec *language.Spec, b bags, folder data.Folder) (*data.Split, er
 	s := spec.Data.Split
 	if s.Index.V == "" {
 		split, err := data.RandomSplit(b.count, b.labels, data.SplitOptions{
-			Train: s.Train.V, Folds: s.Folds.V, Fold: s.Fold.V, Groups: groups, Classes: b.classes, Stratify: s.Stratify.V, Seed: uint64(s.Seed.V),
+			Train: s.Train.V, Folds: s.Folds.V, Fold: s.Fold.V, Validation: s.Validation.V, Groups: groups, Classes: b.classes, Stratify: s.Stratify.V, Seed: uint64(s.Seed.V),
 		})
 		return split, misfit(spec, err)
 	}
@@ -73,7 +73,7 @@ func misfit(spec *language.Spec, err error) error {
 		return err
 	}
 	s := &spec.Data.Split
-	pos := map[string]diag.Pos{"train": s.Train.Pos, "folds": s.Folds.Pos, "group": s.Group.Pos}[wrong.Setting]
+	pos := map[string]diag.Pos{"train": s.Train.Pos, "folds": s.Folds.Pos, "validation": s.Validation.Pos, "group": s.Group.Pos}[wrong.Setting]
 	d := diag.Errorf(cmp.Or(pos, spec.Data.Set.Pos), "%s", wrong.Text)
 	if wrong.Note != "" {
 		d = d.WithNote("%s", wrong.Note)

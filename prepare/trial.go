@@ -26,12 +26,16 @@ func Trial(spec *language.Spec, set *data.Dataset, split *data.Split) (*train.Tr
 	if err != nil {
 		return nil, &SpecError{err}
 	}
+	trial := &train.Trial{Program: p, Data: set, Split: split}
+	if err := trial.CheckBest(); err != nil {
+		return nil, &SpecError{err}
+	}
 	if spec.Learner == nil {
 		if err := CheckMemory("training", p, batchOf(p, set.Bags(), meanSize(set))); err != nil {
 			return nil, err
 		}
 	}
-	return &train.Trial{Program: p, Data: set, Split: split}, nil
+	return trial, nil
 }
 
 // Trials opens the datasets of specs, each once, and returns their trials. Files are

@@ -249,11 +249,11 @@ func summarize(t *train.Trial, r *train.Report, place train.Placement, version s
 	s := &Summary{
 		Name: spec.Name.V, Version: version, Engine: r.Engine, EngineReason: place.Reason, Device: place.Device, DeviceName: place.DeviceName,
 		Environment: EnvironmentOf(t.Program, place), Epochs: r.Epochs, Seed: r.Seed,
-		Parameters: p.FlatSize(), Diverged: r.Diverged, Accuracy: r.TestAccuracy, Sampled: r.SampledAccuracy, TrainAccuracy: r.TrainAccuracy,
+		Parameters: p.FlatSize(), Diverged: r.Diverged, Best: r.Best, Accuracy: r.TestAccuracy, Validation: r.ValidationAccuracy, Sampled: r.SampledAccuracy, TrainAccuracy: r.TrainAccuracy,
 		Disambiguation: r.Disambiguation, Loss: r.Loss, Measures: r.Measures, DetailOf: r.DetailOf, Detail: r.Detail,
 		Seconds:    r.Seconds,
 		Data:       DataFacts{t.Data.Name, t.Data.Bags(), t.Data.Names(), t.Data.Hash()},
-		Split:      splitFacts{t.Split.Source, r.TrainBags, r.TestBags, train.SplitHash(t.Split)},
+		Split:      factsOf(t.Split),
 		SpecSHA256: spec.Identity(), ModelSHA256: sum, Parity: agreed,
 		Files: append([]string{ModelFile, SpecFile, SplitFile, SummaryFile, train.MetricsFile}, plots...),
 	}
@@ -265,16 +265,21 @@ func summarize(t *train.Trial, r *train.Report, place train.Placement, version s
 
 // splitFacts says how the training bags were chosen, for the metadata.
 type splitFacts struct {
-	Source    string `json:"source"`
-	TrainBags int    `json:"train_bags"`
-	TestBags  int    `json:"test_bags"`
-	SHA256    string `json:"sha256"`
+	Source     string `json:"source"`
+	TrainBags  int    `json:"train_bags"`
+	Validation int    `json:"validation_bags,omitempty"`
+	TestBags   int    `json:"test_bags"`
+	SHA256     string `json:"sha256"`
+}
+
+func factsOf(s *data.Split) splitFacts {
+	return splitFacts{s.Source, len(s.Train), len(s.Validation), len(s.Test), train.SplitHash(s)}
 }
 
 // metadata of a model trained in a trial. An empty engine stands for initial
 // parameters.
 func metadata(p *compile.Program, in *train.Trial, engine, version string) (export.Metadata, error) {
-	split, err := json.Marshal(splitFacts{in.Split.Source, len(in.Split.Train), len(in.Split.Test), train.SplitHash(in.Split)})
+	split, err := json.Marshal(factsOf(in.Split))
 	var columns *contract.Columns
 	if names := in.Data.FeatureNames; names != nil {
 		said := p.Spec.Data.Columns

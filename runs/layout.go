@@ -40,6 +40,7 @@ const (
 // removed, so that a half-removed run does not look finished.
 func runFiles() []string {
 	names := []string{SummaryFile, ModelFile, SpecFile, SplitFile, train.MetricsFile, train.CheckpointFile, train.PreviousFile,
+		train.RefitFolder + "/" + train.CheckpointFile, train.RefitFolder + "/" + train.PreviousFile,
 		verify.FailedModelFile, verify.FailedReportFile}
 	for _, f := range plotFiles {
 		names = append(names, PlotsFolder+"/"+f)

@@ -31,7 +31,11 @@ func RunParity(dir string, o verify.Options) (*parity.Report, error) {
 	if wrong == nil && spec.Learner != nil {
 		return nil, ErrLearner
 	}
-	state, _, err := train.LoadState(dir)
+	from := dir
+	if wrong == nil && spec.Train.Refit.V {
+		from = filepath.Join(dir, train.RefitFolder)
+	}
+	state, _, err := train.LoadState(from)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNoCheckpoint
 	}

@@ -27,8 +27,10 @@ type Summary struct {
 	Epochs         int               `json:"epochs"`
 	Seed           uint64            `json:"seed"`
 	Parameters     int               `json:"parameters"`
-	Diverged       *train.Divergence `json:"diverged,omitempty"`         // nil unless the loss exploded: the model is then no result of training
-	Accuracy       *float64          `json:"accuracy,omitempty"`         // of the test bags
+	Diverged       *train.Divergence `json:"diverged,omitempty"` // nil unless the loss exploded: the model is then no result of training
+	Best           *train.Best       `json:"best,omitempty"`     // what train.best chose; Epochs counts those of the training that made the model
+	Accuracy       *float64          `json:"accuracy,omitempty"` // of the test bags
+	Validation     *float64          `json:"validation_accuracy,omitempty"`
 	Sampled        *float64          `json:"sampled_accuracy,omitempty"` // of the test bags, where a learner also predicts by draws
 	TrainAccuracy  *float64          `json:"train_accuracy,omitempty"`
 	Disambiguation *float64          `json:"disambiguation_accuracy,omitempty"` // training bags whose largest label weight is on the true label

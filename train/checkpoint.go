@@ -39,10 +39,14 @@ type Identity struct {
 	Beside int    `json:"beside,omitempty"` // trials in the same program, which may change the rounding
 }
 
-// SplitHash is the SHA-256, in hex, of the training and test bags.
+// SplitHash is the SHA-256, in hex, of the bags of all parts.
 func SplitHash(s *data.Split) string {
 	var text []byte
-	for _, bags := range [][]int{s.Train, s.Test} {
+	parts := [][]int{s.Train, s.Test}
+	if len(s.Validation) > 0 {
+		parts = append(parts, s.Validation)
+	}
+	for _, bags := range parts {
 		text = binary.LittleEndian.AppendUint64(text, uint64(len(bags)))
 		for _, b := range bags {
 			text = binary.LittleEndian.AppendUint64(text, uint64(b))

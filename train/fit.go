@@ -153,7 +153,7 @@ func (f *fit) closeLogs() error {
 func (f *fit) next() int {
 	epoch := 0
 	for _, r := range f.runs {
-		if r.err == nil && r.done < r.Epochs && (epoch == 0 || r.done < epoch) {
+		if r.going() && (epoch == 0 || r.done < epoch) {
 			epoch = r.done + 1
 		}
 	}
@@ -164,7 +164,7 @@ func (f *fit) next() int {
 // writes checkpoints.
 func (f *fit) epoch(epoch int) error {
 	began := time.Now()
-	going := pick(f.runs, func(r *Run) bool { return r.done == epoch-1 })
+	going := pick(f.runs, func(r *Run) bool { return r.going() && r.done == epoch-1 })
 	for _, r := range going {
 		r.begin(epoch)
 	}
@@ -194,7 +194,7 @@ func (f *fit) epoch(epoch int) error {
 
 // stopped says where the end of the context met the training.
 func (f *fit) stopped(epoch int, err error) error {
-	return fmt.Errorf("training stopped in epoch %d of %d: %w", epoch, f.runs[0].Epochs, err)
+	return fmt.Errorf("training stopped in epoch %d of %d: %w", epoch, f.runs[0].lastEpoch(), err)
 }
 
 // predict evaluates runs.
@@ -216,33 +216,42 @@ func (f *fit) end(going, measured []*Run, began time.Time) error {
 			return err
 		}
 	}
-	if err := f.keep(pick(going, (*Run).due)); err != nil {
+	if err := f.keep(going); err != nil {
 		return err
 	}
 	for _, r := range pick(going, nil) {
-		f.options.Observer.Epoch(r.now, Progress{Trial: r.Name, Epoch: r.done, Epochs: r.Epochs, Step: r.steps, Steps: r.steps,
-			Loss: r.now.Loss, Accuracy: r.right.share(), Left: f.clock.left()})
+		f.options.Observer.Epoch(r.now, Progress{Trial: r.Name, Epoch: r.done, Epochs: r.lastEpoch(), Step: r.steps, Steps: r.steps,
+			Loss: r.now.Loss, Accuracy: r.right.share(), Stopped: r.stopped, Left: f.clock.left()})
 	}
 	return nil
 }
 
-// keep writes the checkpoints of runs.
-func (f *fit) keep(due []*Run) error {
-	if len(due) == 0 {
+// keep copies the parameters of runs that are better than before, and writes checkpoints.
+func (f *fit) keep(going []*Run) error {
+	due := pick(going, (*Run).due)
+	going = pick(going, func(r *Run) bool { return r.improved() || slices.Contains(due, r) })
+	if len(going) == 0 {
 		return nil
 	}
-	began := time.Now()
-	defer func() { f.kept, f.keeping = time.Now(), time.Since(began) }()
+	if began := time.Now(); len(due) > 0 {
+		defer func() { f.kept, f.keeping = time.Now(), time.Since(began) }()
+	}
 	states, err := f.states()
 	if err != nil {
 		return err
 	}
-	for _, r := range due {
-		if r.err = r.checkState(states[r.Place]); r.err != nil {
+	for _, r := range going {
+		state := states[r.Place]
+		if r.err = r.checkState(state); r.err != nil {
 			continue
 		}
-		if err := r.save(states[r.Place]); err != nil {
-			return err
+		if r.improved() {
+			r.best.params = state.Params
+		}
+		if slices.Contains(due, r) {
+			if err := r.save(state); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -258,8 +267,15 @@ func (f *fit) states() ([]*State, error) {
 
 // outcomes sums all runs up after their last epochs.
 func (f *fit) outcomes() ([]Outcome, error) {
-	// Where all epochs came from the checkpoint nothing was evaluated.
-	if err := f.predict(pick(f.runs, func(r *Run) bool { part, _ := r.judged(); return r.Last[part] == nil })); err != nil {
+	if err := f.takeBest(); err != nil {
+		return nil, err
+	}
+	for _, r := range f.runs {
+		r.final = true
+	}
+	// Test bags were not evaluated beside validation bags, and no bags at all if all epochs
+	// came from the checkpoint.
+	if err := f.predict(pick(f.runs, func(r *Run) bool { return r.Last[r.judged()] == nil })); err != nil {
 		return nil, err
 	}
 	states, err := f.states()
@@ -274,10 +290,11 @@ func (f *fit) outcomes() ([]Outcome, error) {
 		if list[i].Err = r.err; r.err != nil {
 			continue
 		}
-		if part, _ := r.judged(); r.Last[part] == nil {
+		if r.Last[r.judged()] == nil {
 			r.Last = r.found
+			r.showTest()
 		}
-		list[i].Report = r.Report(f.place.Engine, states[i])
+		list[i].Report = r.report(f.place.Engine, states[i])
 		list[i].Report.Resumed = r.resumed
 	}
 	return list, nil
@@ -301,7 +318,7 @@ func (f *fit) stepped(r *Run, step int) {
 	if len(f.runs) > 1 {
 		return
 	}
-	f.options.Observer.Step(Progress{Trial: r.Name, Epoch: r.now.Epoch, Epochs: r.Epochs, Step: step, Steps: r.steps,
+	f.options.Observer.Step(Progress{Trial: r.Name, Epoch: r.now.Epoch, Epochs: r.lastEpoch(), Step: step, Steps: r.steps,
 		Loss: r.now.Loss / r.seen, Accuracy: r.right.share(), Left: f.clock.left()})
 }
 
@@ -310,7 +327,7 @@ func (f *fit) predicted(r *Run, batch, batches int) {
 	if len(f.runs) > 1 {
 		return
 	}
-	f.options.Observer.Step(Progress{Trial: r.Name, Epoch: r.now.Epoch, Epochs: r.Epochs, Evaluating: true, Step: batch, Steps: batches,
+	f.options.Observer.Step(Progress{Trial: r.Name, Epoch: r.now.Epoch, Epochs: r.lastEpoch(), Evaluating: true, Step: batch, Steps: batches,
 		Loss: r.now.Loss, Left: f.clock.left()})
 }
 
@@ -325,7 +342,7 @@ type clock struct {
 func (f *fit) startClock() {
 	f.clock = clock{began: time.Now()}
 	for _, r := range f.runs {
-		f.clock.steps += (r.Epochs - r.done) * r.steps
+		f.clock.steps += (r.lastEpoch() - r.done) * r.steps
 	}
 }
 

@@ -11,13 +11,13 @@ import (
 )
 
 // Shared hashes what the specs of trials that share a program have in common: all
-// but learning rate, seed, weights of loss terms, data, and how often accuracy is
-// measured.
+// but learning rate, seed, weights of loss terms, data, and what is measured when.
 func Shared(spec *language.Spec) string {
 	s := *spec
 	s.Name.V, s.Description.V = "", ""
 	s.Data = language.Data{Shape: s.Data.Shape, Classes: s.Data.Classes, Normalize: s.Data.Normalize}
 	s.Train.LR.V, s.Train.Seed.V, s.Train.EvalEvery.V, s.Train.Engine.V = 1, 0, 1, ""
+	s.Train.Best.V, s.Train.Patience.V, s.Train.Refit.V = "", 0, false
 	s.Loss = slices.Clone(s.Loss)
 	for i := range s.Loss {
 		s.Loss[i].Weight.V = 1

@@ -1,33 +1,50 @@
 package train
 
-import "github.com/miplc/miplc/measure"
+import (
+	"math"
 
-// Names of the parts of a split.
-const (
-	trainPart = "train"
-	testPart  = "test"
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/measure"
 )
 
 // Measures are the measures of the parts of a split, by the name of the part. A part
-// without bags has no entry.
+// without bags has no entry. The validation bags also have MeasureLoss.
 type Measures map[string]measure.Values
 
-// measuresOf computes the measures of the training and the test bags.
-func measuresOf(found [2]*measure.Predictions) Measures {
+// measuresOf computes the measures of the parts that were evaluated.
+func measuresOf(found Found) Measures {
 	m := Measures{}
-	for i, part := range []string{trainPart, testPart} {
-		if found[i].Bags() > 0 {
-			m[part] = found[i].Values()
+	for part, p := range found {
+		if p.Bags() > 0 {
+			m[part] = p.Values()
 		}
+	}
+	if v := m[data.ValidationPart]; v != nil {
+		v[MeasureLoss] = candidateLoss(&found[data.ValidationPart].Predictions)
 	}
 	return m
 }
 
-// accuracies returns the accuracy on the training and the test bags; nil if it is not
-// defined.
-func (m Measures) accuracies() (train, test *float64) {
-	return m[trainPart].Get(measure.Accuracy), m[testPart].Get(measure.Accuracy)
+// candidateLoss returns the mean of -ln of the probability of the candidate set, which is
+// at least 2^-23.
+func candidateLoss(p *measure.Predictions) (loss float64) {
+	for i := range p.Bags() {
+		inside := 0.0
+		for c := i * p.Classes; c < (i+1)*p.Classes; c++ {
+			if p.Candidates[c] != 0 {
+				inside += float64(p.Probabilities[c])
+			}
+		}
+		loss -= math.Log(max(min(inside, 1), 1.0/(1<<23)))
+	}
+	return loss / float64(p.Bags())
 }
 
+// accuracy returns the accuracy on a part, nil if it is not defined.
+func (m Measures) accuracy(part string) *float64 { return m[part].Get(measure.Accuracy) }
+
+// Validation returns the measures of the validation bags.
+func (m Measures) Validation() measure.Values { return m[data.ValidationPart] }
+
 // Test returns the measures of the test bags.
-func (m Measures) Test() measure.Values { return m[testPart] }
+func (m Measures) Test() measure.Values { return m[data.TestPart] }

@@ -1,12 +1,14 @@
 package train
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/measure"
 )
 
 // Observer follows a training. A slow observer slows the training. Trials that are under
@@ -37,6 +39,7 @@ type Plan struct {
 	Epochs     int    // of all trials, T of one
 	Done       int    // epochs that checkpoints brought, of all trials that begin
 	TrainBags  int
+	Validation int // validation bags
 	TestBags   int
 	Steps      int // steps of one epoch
 	Parameters int // learned numbers
@@ -45,10 +48,10 @@ type Plan struct {
 // planOf is the plan of trials but for what trains them and what is done.
 func planOf(trials []*Trial) Plan {
 	first := trials[0]
-	p := Plan{Name: first.Program.Spec.Name.V, Trials: len(trials), TrainBags: len(first.Split.Train), TestBags: len(first.Split.Test),
+	p := Plan{Name: first.Program.Spec.Name.V, Trials: len(trials), TrainBags: len(first.Split.Train), Validation: len(first.Split.Validation), TestBags: len(first.Split.Test),
 		Steps: len(data.Batches(first.Split.Train, first.Batch())), Parameters: first.Program.FlatSize()}
 	for _, t := range trials {
-		p.Epochs += t.epochs()
+		p.Epochs += cmp.Or(t.Until, t.epochs())
 	}
 	return p
 }
@@ -58,6 +61,7 @@ type Progress struct {
 	Trial      string // its name
 	Epoch      int    // from 1
 	Epochs     int
+	Stopped    bool // by early stopping: no epoch follows
 	Evaluating bool // Step counts batches of the evaluation, not training steps
 	Step       int  // steps done in this epoch
 	Steps      int
@@ -129,14 +133,18 @@ func (t *together) Epoch(m Metrics, p Progress) {
 	t.did++
 	t.latest[p.Trial] = m
 	mean := Metrics{Epoch: t.plan.Done + t.did}
-	var loss, trained, tested counter
+	var loss, trained, validated, tested counter
 	for _, name := range slices.Sorted(maps.Keys(t.latest)) {
 		m := t.latest[name]
 		loss.measure(&m.Loss)
 		trained.measure(m.TrainAccuracy)
+		validated.measure(m.Measures.accuracy(data.ValidationPart))
 		tested.measure(m.TestAccuracy)
 	}
 	mean.Loss, mean.TrainAccuracy, mean.TestAccuracy = *loss.share(), trained.share(), tested.share()
+	if v := validated.share(); v != nil {
+		mean.Measures = Measures{data.ValidationPart: {measure.Accuracy: *v}}
+	}
 	t.to.Epoch(mean, Progress{Epoch: mean.Epoch, Epochs: t.plan.Epochs, Step: 1, Steps: 1, Loss: mean.Loss, Left: t.left()})
 }
 

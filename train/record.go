@@ -1,8 +1,10 @@
 package train
 
 import (
+	"cmp"
 	"slices"
 
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/measure"
 )
 
@@ -15,7 +17,19 @@ type Record struct {
 	Metrics      []Metrics
 	Trajectories []Trajectory
 	Attention    []AttentionSnapshot
-	Last         [2]*Predictions // of the training and test bags at the last evaluation; nil: none yet
+	Last         Found // at the last evaluation; nil: none yet
+}
+
+// Found are the predictions of the bags of the parts of a split, by the names of package
+// data. Parts that were not evaluated are missing.
+type Found map[string]*Predictions
+
+// scores returns the attention scores of a part.
+func (f Found) scores(part string) Scores {
+	if f[part] == nil {
+		return Scores{}
+	}
+	return f[part].Scores
 }
 
 // Predictions are the results of predicting the bags of a part of a split, in its order.
@@ -83,17 +97,20 @@ func (r *Record) BagWeights(bag int) []float32 {
 // measured reports whether an epoch is evaluated.
 func (r *Record) measured(epoch int) bool {
 	every := r.Program.Spec.Train.EvalEvery.V
-	return !r.OnlySnapshots && every > 0 && epoch%every == 0 || r.snapshot(epoch)
+	return (!r.OnlySnapshots || r.selects()) && every > 0 && epoch%every == 0 || r.snapshot(epoch)
 }
 
 // snapshot reports whether the attention scores of an epoch are kept: those
 // that were asked for, or the first and the middle one, and always the last.
 func (r *Record) snapshot(epoch int) bool {
 	if r.Snapshots != nil {
-		return epoch == r.Epochs || slices.Contains(r.Snapshots, epoch)
+		return epoch == r.lastEpoch() || slices.Contains(r.Snapshots, epoch)
 	}
-	return epoch == 1 || epoch == (r.Epochs+1)/2 || epoch == r.Epochs
+	return epoch == 1 || epoch == (r.lastEpoch()+1)/2 || epoch == r.lastEpoch()
 }
+
+// lastEpoch is the epoch after which training ends at the latest.
+func (r *Record) lastEpoch() int { return cmp.Or(r.Until, r.Epochs) }
 
 // Add adds the prediction of a bag: the probabilities of its classes and the attention
 // scores of its instances. It copies both.
@@ -120,14 +137,13 @@ func (r *Record) positive(bag, instance int) bool {
 	return label >= 0
 }
 
-// Evaluated records the predictions of the training and the test bags after an epoch and
-// computes the measures of m.
-func (r *Record) Evaluated(epoch int, m *Metrics, found [2]*Predictions) {
+// Evaluated records predictions after an epoch and computes the measures of m.
+func (r *Record) Evaluated(epoch int, m *Metrics, found Found) {
 	r.Last = found
-	m.Measures = measuresOf([2]*measure.Predictions{&found[0].Predictions, &found[1].Predictions})
-	m.TrainAccuracy, m.TestAccuracy = m.Measures.accuracies()
+	m.Measures = measuresOf(found)
+	m.TrainAccuracy, m.TestAccuracy = m.Measures.accuracy(data.TrainPart), m.Measures.accuracy(data.TestPart)
 	if r.snapshot(epoch) {
-		r.Attention = append(r.Attention, AttentionSnapshot{epoch, found[0].Scores, found[1].Scores})
+		r.Attention = append(r.Attention, AttentionSnapshot{epoch, found.scores(data.TrainPart), found.scores(data.TestPart)})
 	}
 }
 
@@ -140,11 +156,11 @@ func (r *Record) truth(bag int) int {
 }
 
 // Accuracy is the share of bags with predicted[i] as true label, nil if no
-// true label is known.
+// true label is known or nothing was predicted.
 func (r *Record) Accuracy(bags, predicted []int) *float64 {
 	var c counter
-	for i, bag := range bags {
-		c.add(r.truth(bag), predicted[i])
+	for i, class := range predicted {
+		c.add(r.truth(bags[i]), class)
 	}
 	return c.share()
 }
@@ -159,13 +175,13 @@ func (r *Record) disambiguation() *float64 {
 	return c.share()
 }
 
-// judged returns the part of the split whose predictions are reported in detail: the test
-// bags, or the training bags if there are no others. part is its place in Last.
-func (t *Trial) judged() (part int, name string) {
+// judged returns the name of the part of the split whose predictions are reported in
+// detail: the test bags, or the training bags if there are no test bags.
+func (t *Trial) judged() string {
 	if len(t.Split.Test) == 0 {
-		return 0, trainPart
+		return data.TrainPart
 	}
-	return 1, testPart
+	return data.TestPart
 }
 
 // Report sums a run up after its last epoch, which was evaluated.
@@ -173,15 +189,15 @@ func (r *Record) Report(engine string, state *State) *Report {
 	final := r.Metrics[len(r.Metrics)-1]
 	p := &Report{
 		Engine: engine, Seed: r.Seed(), Epochs: r.Epochs,
-		TrainBags: len(r.Split.Train), TestBags: len(r.Split.Test),
+		TrainBags: len(r.Split.Train), ValidationBags: len(r.Split.Validation), TestBags: len(r.Split.Test),
 		Loss: final.Loss, Diverged: divergence(r.Metrics, r.Data.Classes, r.Program.Spec), TrainAccuracy: final.TrainAccuracy, TestAccuracy: final.TestAccuracy, Disambiguation: final.Disambiguation,
 		Trajectories: r.Trajectories, Metrics: r.Metrics, Attention: r.Attention, State: state, Weights: r.Weights,
 	}
 	for _, m := range r.Metrics {
 		p.Seconds += m.Seconds
 	}
-	part, name := r.judged()
-	p.Measures, p.Detail, p.DetailOf = final.Measures, r.Last[part].Detail(r.Data.Names()), name
+	part := r.judged()
+	p.Measures, p.Detail, p.DetailOf = final.Measures, r.Last[part].Detail(r.Data.Names()), part
 	return p
 }
 

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/learners"
 	"github.com/miplc/miplc/measure"
 )
@@ -16,17 +17,21 @@ type Trajectory struct {
 // Report is all that a trial found out. The large parts are left out of its
 // JSON.
 type Report struct {
-	Engine    string  `json:"engine"`
-	Seed      uint64  `json:"seed"`
-	Epochs    int     `json:"epochs"`
-	Resumed   int     `json:"resumed_after_epoch"` // 0: from the start
-	TrainBags int     `json:"train_bags"`
-	TestBags  int     `json:"test_bags"`
-	Loss      float64 `json:"loss"` // of the last epoch
+	Engine         string `json:"engine"`
+	Seed           uint64 `json:"seed"`
+	Epochs         int    `json:"epochs"`
+	Resumed        int    `json:"resumed_after_epoch"` // 0: from the start
+	TrainBags      int    `json:"train_bags"`
+	ValidationBags int    `json:"validation_bags,omitempty"`
+	TestBags       int    `json:"test_bags"`
+	// Best is what train.best chose; nil without it.
+	Best *Best   `json:"best,omitempty"`
+	Loss float64 `json:"loss"` // of the last epoch
 	// Diverged is nil unless the loss exploded.
-	Diverged      *Divergence `json:"diverged,omitempty"`
-	TrainAccuracy *float64    `json:"train_accuracy"` // of the engine that trained, until Judge
-	TestAccuracy  *float64    `json:"test_accuracy"`
+	Diverged           *Divergence `json:"diverged,omitempty"`
+	TrainAccuracy      *float64    `json:"train_accuracy"` // of the engine that trained, until Judge
+	ValidationAccuracy *float64    `json:"validation_accuracy,omitempty"`
+	TestAccuracy       *float64    `json:"test_accuracy"`
 	// SampledAccuracy is that of a learner that also predicts by draws of a
 	// posterior, else nil.
 	SampledAccuracy *float64     `json:"sampled_accuracy,omitempty"`
@@ -44,20 +49,28 @@ type Report struct {
 	Weights   []float32           `json:"-"` // label weights of all bags, [bags, classes]; test bags keep their first ones
 }
 
-// Judge replaces accuracies, measures and details by those of other predictions of the
-// training and the test bags, such as the exported model's. probabilities[0] and [1] have a
-// row for each bag of the part.
-func (r *Report) Judge(t *Trial, probabilities [2][][]float32) {
-	rec := Record{Trial: t}
-	var found [2]*measure.Predictions
-	for part, bags := range [][]int{t.Split.Train, t.Split.Test} {
-		found[part] = &measure.Predictions{}
-		for i, bag := range bags {
-			found[part].Add(probabilities[part][i], rec.truth(bag), t.Data.CandidateSet(bag))
+// Judge replaces accuracies, measures and details by those of other predictions, such as
+// the exported model's: the probabilities of each bag of each part of the split, by the
+// name of the part.
+func (r *Report) Judge(t *Trial, probabilities map[string][][]float32) {
+	rec, found := Record{Trial: t}, Found{}
+	for _, part := range t.Split.Parts() {
+		found[part.Name] = &Predictions{}
+		for i, bag := range part.Bags {
+			rec.Add(found[part.Name], bag, probabilities[part.Name][i], nil)
 		}
 	}
+	part := t.judged()
+	r.Detail, r.DetailOf = found[part].Detail(t.Data.Names()), part
+	if r.Best != nil && r.Best.Refit { // the model was trained on the validation bags
+		delete(found, data.ValidationPart)
+	}
+	r.takeMeasures(found)
+}
+
+// takeMeasures replaces accuracies and measures.
+func (r *Report) takeMeasures(found Found) {
 	r.Measures = measuresOf(found)
-	r.TrainAccuracy, r.TestAccuracy = r.Measures.accuracies()
-	part, name := t.judged()
-	r.Detail, r.DetailOf = found[part].Detail(t.Data.Names()), name
+	r.TrainAccuracy, r.TestAccuracy = r.Measures.accuracy(data.TrainPart), r.Measures.accuracy(data.TestPart)
+	r.ValidationAccuracy = r.Measures.accuracy(data.ValidationPart)
 }

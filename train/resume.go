@@ -20,6 +20,7 @@ const (
 	arrayWeights    = "weights"
 	arrayTrajectory = "trajectory/" // + number of the bag, from 0
 	arrayAttention  = "attention/"  // + epoch + /train/positive and so on
+	arrayBest       = "best/"       // + name of the parameter, see train.best
 )
 
 // save writes the checkpoint of the epochs done.
@@ -30,6 +31,9 @@ func (r *Run) save(state *State) error {
 	}
 	for name, values := range state.Optimizer {
 		c.Arrays[arrayOptimizer+name] = values
+	}
+	for name, values := range r.best.params {
+		c.Arrays[arrayBest+name] = values
 	}
 	for _, tr := range r.Trajectories {
 		c.Arrays[arrayTrajectory+strconv.Itoa(tr.Bag-1)] = slices.Concat(tr.Weights...)
@@ -107,7 +111,17 @@ func (r *Run) restore(c *checkpoint) (*State, error) {
 		}
 	}
 	r.Weights, r.Metrics = c.Arrays[arrayWeights], c.Metrics
-	r.done, r.resumed = c.Epoch, c.Epoch
+	r.resumed = c.Epoch
+	for _, m := range c.Metrics {
+		r.done = m.Epoch
+		r.choose(m)
+	}
+	if r.best.Epoch > 0 {
+		r.best.params = c.best()
+		if err := CheckState(r.Program, &State{Params: r.best.params}); err != nil {
+			return nil, err
+		}
+	}
 	return state, nil
 }
 
@@ -122,6 +136,21 @@ func (c *checkpoint) state() *State {
 		}
 	}
 	return s
+}
+
+// best returns the parameters of the epoch that train.best has chosen so far, nil without
+// it.
+func (c *checkpoint) best() map[string][]float32 {
+	var params map[string][]float32
+	for name, values := range c.Arrays {
+		if p, ok := strings.CutPrefix(name, arrayBest); ok {
+			if params == nil {
+				params = map[string][]float32{}
+			}
+			params[p] = values
+		}
+	}
+	return params
 }
 
 // parts lists the score lists of a snapshot by the end of their array names.

@@ -26,9 +26,14 @@ type Run struct {
 
 	// Of the epoch under way.
 	now   Metrics
-	seen  float64 // bags
-	right counter // of the predictions made in the steps, each from before its update
-	found [2]*Predictions
+	seen  float64     // bags
+	right counter     // of the predictions made in the steps, each from before its update
+	parts []data.Part // that are evaluated
+	found Found
+
+	best    best // what train.best has chosen so far
+	stopped bool // by train.early_stopping
+	final   bool // all epochs are done: what is evaluated is the model to report
 }
 
 func newRun(f *fit, t *Trial, place int) *Run {
@@ -105,17 +110,40 @@ func (r *Run) AddStep(step int, bags []int, out *Result) error {
 	return nil
 }
 
-// startPrediction makes room for what Predicted brings.
-func (r *Run) startPrediction() { r.found = [2]*Predictions{{}, {}} }
+// startPrediction makes room for the predictions that AddPrediction records.
+func (r *Run) startPrediction() {
+	r.parts, r.found = r.evaluated(), Found{}
+	for _, part := range r.parts {
+		r.found[part.Name] = &Predictions{}
+	}
+}
+
+// evaluated returns the parts of the split that are evaluated now.
+func (r *Run) evaluated() []data.Part {
+	list := r.Split.Parts()
+	if r.testsOnce() && !r.final {
+		list = list[:len(list)-1]
+	}
+	return list
+}
+
+// EvaluatedBatches returns the bags to evaluate in batches, part by part, in the order that
+// AddPrediction expects.
+func (r *Run) EvaluatedBatches() (list [][]int) {
+	for _, part := range r.evaluated() {
+		list = append(list, data.Batches(part.Bags, r.Batch())...)
+	}
+	return list
+}
 
 // AddPrediction records the probabilities of the classes of a bag and the attention
 // scores of its instances: bag by bag in the order of EvaluatedBatches.
 func (r *Run) AddPrediction(bag int, probabilities, attention []float32) {
-	part := r.found[0]
-	if part.Bags() == len(r.Split.Train) {
-		part = r.found[1]
+	at := 0
+	for at < len(r.parts)-1 && r.found[r.parts[at].Name].Bags() == len(r.parts[at].Bags) {
+		at++
 	}
-	r.Add(part, bag, probabilities, attention)
+	r.Add(r.found[r.parts[at].Name], bag, probabilities, attention)
 }
 
 // PredictedBatch reports that so many of the batches of EvaluatedBatches were predicted.
@@ -129,6 +157,7 @@ func (r *Run) end(evaluated bool, seconds float64) error {
 	r.now.Seconds = seconds
 	r.Metrics = append(r.Metrics, r.now)
 	r.done = r.now.Epoch
+	r.choose(r.now)
 	return r.log.add(r.now)
 }
 
@@ -182,10 +211,13 @@ func (r *Run) due() bool {
 	case r.Dir == "":
 		return false
 	case r.CheckpointInterval > 0:
-		return r.fit.over || time.Since(r.saved) >= r.CheckpointInterval
+		return r.fit.over || time.Since(r.saved) >= r.CheckpointInterval || r.refits() && !r.going()
 	}
-	return every > 0 && (r.done == r.Epochs || r.done%every == 0 && time.Since(r.fit.kept) >= keepShare*r.fit.keeping)
+	return every > 0 && (!r.going() || r.done%every == 0 && time.Since(r.fit.kept) >= keepShare*r.fit.keeping)
 }
+
+// going reports whether the run has epochs left.
+func (r *Run) going() bool { return r.err == nil && !r.stopped && r.done < r.lastEpoch() }
 
 // pick lists the runs that are not over and for which goes holds, nil for all of
 // those.

@@ -20,7 +20,10 @@ type Trial struct {
 	Name    string           // among others; may be empty for a trial alone
 	Program *compile.Program // of a learner that is solved: without graphs
 	Data    *data.Dataset
-	Split   *data.Split // Test may be empty
+	Split   *data.Split // Validation and Test may be empty
+	// Until is the epoch after which a second training ends, see WithRefit; 0 for the last
+	// one of the spec. Schedules do not depend on it.
+	Until int
 
 	// Snapshots are the epochs, in addition to the last one, after which attention scores are
 	// recorded; nil: the first, the middle and the last.
@@ -47,10 +50,12 @@ func (t *Trial) BatchesOf(epoch int) [][]int {
 	return data.Batches(data.Order(t.Split.Train, t.Seed(), epoch), t.Batch())
 }
 
-// EvaluatedBatches are the training bags, then the test bags, in batches as
-// Run.AddPrediction takes them.
-func (t *Trial) EvaluatedBatches() [][]int {
-	return append(data.Batches(t.Split.Train, t.Batch()), data.Batches(t.Split.Test, t.Batch())...)
+// AllBatches returns the bags of all parts of the split in batches, part by part.
+func (t *Trial) AllBatches() (list [][]int) {
+	for _, part := range t.Split.Parts() {
+		list = append(list, data.Batches(part.Bags, t.Batch())...)
+	}
+	return list
 }
 
 // Batch is the number of bags of a step, but for the last of an epoch.
@@ -134,8 +139,8 @@ func (t *Trial) Check() error {
 		return errors.New("bug: a data set without the candidate sets of its bags")
 	}
 	seen := make([]bool, t.Data.Bags())
-	for _, bags := range [][]int{t.Split.Train, t.Split.Test} {
-		for _, b := range bags {
+	for _, part := range t.Split.Parts() {
+		for _, b := range part.Bags {
 			if b < 0 || b >= len(seen) {
 				return fmt.Errorf("the split names bag %d; %s has bags 1 to %d", b+1, t.Data.Name, len(seen))
 			}

@@ -51,9 +51,10 @@ func Interpreted(p *compile.Program, params map[string][]float32) PredictFunc {
 // judge predicts all bags of the split, on all cores. Of bags that stay on disk it has one at
 // a time in memory.
 func judge(ctx context.Context, t *train.Trial, report *train.Report, predict PredictFunc) error {
-	var found [2][][]float32
-	for part, bags := range [][]int{t.Split.Train, t.Split.Test} {
-		found[part] = make([][]float32, len(bags))
+	found := map[string][][]float32{}
+	for _, part := range t.Split.Parts() {
+		bags, predicted := part.Bags, make([][]float32, len(part.Bags))
+		found[part.Name] = predicted
 		errs := make([]error, len(bags))
 		var failed atomic.Bool
 		var buffer []float32 // for bags on disk
@@ -71,7 +72,7 @@ func judge(ctx context.Context, t *train.Trial, report *train.Report, predict Pr
 				buffer = x
 			}
 			if errs[i] == nil {
-				found[part][i], errs[i] = predict(x, t.Data.Size(bag))
+				predicted[i], errs[i] = predict(x, t.Data.Size(bag))
 			}
 			if errs[i] != nil {
 				errs[i] = fmt.Errorf("bag %d of %s: %w", bag+1, t.Data.Name, errs[i])

@@ -20,9 +20,10 @@ import (
 )
 
 // A run that is killed again and again, each time at a random moment and without
-// a chance to tidy up, ends with the same files as an unbroken one.
+// a chance to tidy up, ends with the same files as an unbroken one. It keeps its best epoch,
+// and trains again on all training bags.
 func TestKilledRunResumesToSameBits(t *testing.T) {
-	killed(t, 6, []string{"."}, "--set", "train.epochs=150")
+	killed(t, 6, []string{"."}, "--set", "train.epochs=120", "--set", "data.split.validation=0.2", "--set", "train.best=loss", "--set", "train.refit=true")
 }
 
 // The same of several runs of one command, on every engine: some are finished,

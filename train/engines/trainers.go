@@ -121,7 +121,7 @@ func (t *Trainers) Train(ctx context.Context, trials []*train.Trial, o train.Opt
 			}
 			continue
 		}
-		by.Train(ctx, own, o, func(n int, out train.Outcome) { done(parts[p][n], out) })
+		train.WithRefit(ctx, by, own, o, func(n int, out train.Outcome) { done(parts[p][n], out) })
 	}
 }
 

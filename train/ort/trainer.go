@@ -81,7 +81,9 @@ func part(ctx context.Context, by train.Trainer, trials []*train.Trial, some []i
 
 // key separates trials with other numbers of bags: the batches of a group have the same
 // sizes.
-func key(t *train.Trial) string { return fmt.Sprintf(" %d %d", len(t.Split.Train), len(t.Split.Test)) }
+func key(t *train.Trial) string {
+	return fmt.Sprintf(" %d %d %d", len(t.Split.Train), len(t.Split.Validation), len(t.Split.Test))
+}
 
 // capacity returns the room that the batches of a trial need; ok is false if padding costs
 // more than a group saves. It follows from the data set and the batch size.
@@ -90,7 +92,7 @@ func capacity(t *train.Trial) (c lowering.Capacity, ok bool) {
 	for bag := range d.Bags() {
 		largest = max(largest, d.Size(bag))
 	}
-	c = lowering.Capacity{Bags: min(t.Batch(), max(len(t.Split.Train), len(t.Split.Test))), Instances: train.RoundUp(largest, 8)}
+	c = lowering.Capacity{Bags: min(t.Batch(), max(len(t.Split.Train), len(t.Split.Validation), len(t.Split.Test))), Instances: train.RoundUp(largest, 8)}
 	return c, c.Instances <= smallBag || c.Instances*d.Bags() <= maxPadding*d.Offsets[d.Bags()]
 }
 

@@ -334,3 +334,8 @@ func BenchmarkGroup(b *testing.B) {
 		})
 	}
 }
+
+// A trial that stops early changes no other bits.
+func TestEarlyStopInAGroup(t *testing.T) {
+	traintest.EarlyStop(t, ort.NewTrainer(train.Placement{Engine: ort.Name}, ort.Options{Library: ortest.Library(t)}, 1))
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/sanitize"
+	"github.com/miplc/miplc/measure"
 	"github.com/miplc/miplc/train"
 )
 
@@ -34,6 +35,9 @@ func (r *Reporter) Begin(p train.Plan) {
 	r.plan = p
 	r.Wait()
 	what, length, size := p.Name, diag.Count(p.Epochs, r.unit()), fmt.Sprintf("%s (%d for testing)", diag.Count(p.TrainBags, "bag"), p.TestBags)
+	if p.Validation > 0 {
+		size = fmt.Sprintf("%s (%d for validation, %d for testing)", diag.Count(p.TrainBags, "bag"), p.Validation, p.TestBags)
+	}
 	several := p.Trials > 1
 	if several {
 		what, size = fmt.Sprintf("%d runs of %s", p.Trials, p.Name), fmt.Sprintf("%s in all; the first has %s", length, size)
@@ -84,7 +88,7 @@ func (r *Reporter) Epoch(m train.Metrics, p train.Progress) {
 	if text := describe(m); text != "" {
 		r.accuracy = text
 	}
-	last := p.Epoch == p.Epochs
+	last := p.Epoch == p.Epochs || p.Stopped
 	if r.terminal {
 		r.bar(p)
 		if last {
@@ -133,6 +137,12 @@ func describe(m train.Metrics) string {
 	text := ""
 	if m.TrainAccuracy != nil {
 		text += fmt.Sprintf("  train %.3f", *m.TrainAccuracy)
+	}
+	if v := m.Measures.Validation().Get(measure.Accuracy); v != nil {
+		text += fmt.Sprintf("  validation %.3f", *v)
+	}
+	if v := m.Measures.Validation().Get(train.MeasureLoss); v != nil {
+		text += fmt.Sprintf("  validation loss %s", number(*v))
 	}
 	if m.TestAccuracy != nil {
 		text += fmt.Sprintf("  test %.3f", *m.TestAccuracy)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/learners"
 	"github.com/miplc/miplc/train"
@@ -36,18 +37,18 @@ func (f *fit) predict(ctx context.Context, bags []int, sampled bool) ([]learners
 // sampled is the accuracy on the test bags by draws, where the learner predicts
 // so too.
 func (f *fit) measure(ctx context.Context) (sampled *float64, err error) {
-	var found [2]*train.Predictions
+	found := train.Found{}
 	var byDraws []int
 	scored := false // whether some bag has scores that are not all alike
-	for i, bags := range [][]int{f.Split.Train, f.Split.Test} {
-		list, err := f.predict(ctx, bags, i == 1)
+	for _, part := range f.Split.Parts() {
+		list, err := f.predict(ctx, part.Bags, part.Name == data.TestPart)
 		if err != nil {
 			return nil, err
 		}
-		found[i] = &train.Predictions{}
+		found[part.Name] = &train.Predictions{}
 		for n, p := range list {
 			scored = scored || slices.Max(p.Attention) != slices.Min(p.Attention)
-			f.Add(found[i], bags[n], ndarray.Convert[float32](p.Probabilities), ndarray.Convert[float32](p.Attention))
+			f.Add(found[part.Name], part.Bags[n], ndarray.Convert[float32](p.Probabilities), ndarray.Convert[float32](p.Attention))
 			if p.Sampled != nil {
 				byDraws = append(byDraws, train.Argmax(p.Sampled))
 			}

@@ -1,6 +1,9 @@
 package traintest
 
 import (
+	"context"
+	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -56,4 +59,45 @@ func Mixed(t testing.TB, o *train.Trial) []*train.Trial {
 	}
 	list[5].Data = &set
 	return list
+}
+
+// EarlyStop trains four trials in a group, of which one stops early,
+// and compares the others with those of a group in which none does.
+func EarlyStop(t testing.TB, by train.Trainer) {
+	t.Helper()
+	o := Quickstart(t, 60, 6, 1)
+	split, err := data.RandomSplit(o.Data.Bags(), o.Data.Labels, data.SplitOptions{Train: 0.7, Seed: 1, Stratify: true, Validation: 0.25})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Split = split
+	train4 := func(patience int) []*train.Report {
+		list := make([]*train.Trial, 4)
+		for i := range list {
+			list[i] = Vary(t, o, fmt.Sprint(i), func(s *language.Spec) {
+				s.Train.Seed.V, s.Train.Best.V, s.Train.Schedule.V = i, "loss", "constant"
+				if i == 1 && patience > 0 {
+					s.Train.LR.V, s.Train.Patience.V = 0.5, patience
+				}
+			})
+		}
+		reports := make([]*train.Report, len(list))
+		by.Train(context.Background(), list, train.Options{}, func(i int, out train.Outcome) {
+			if out.Err != nil {
+				t.Fatal(out.Err)
+			}
+			reports[i] = out.Report
+		})
+		return reports
+	}
+	whole, broken := train4(0), train4(1)
+	if broken[1].Best.Trained == 6 {
+		t.Error("the second trial did not stop early")
+	}
+	for _, i := range []int{0, 2, 3} {
+		if *whole[i].Best != *broken[i].Best || !reflect.DeepEqual(whole[i].State.Params, broken[i].State.Params) || *whole[i].TestAccuracy != *broken[i].TestAccuracy ||
+			!reflect.DeepEqual(whole[i].Attention, broken[i].Attention) || !reflect.DeepEqual(whole[i].Weights, broken[i].Weights) {
+			t.Errorf("trial %d ends with other bits: %+v, want %+v", i, broken[i].Best, whole[i].Best)
+		}
+	}
 }

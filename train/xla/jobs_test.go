@@ -290,3 +290,8 @@ func TestGroupsPerCore(t *testing.T) {
 		}
 	}
 }
+
+// A trial that stops early changes no other bits.
+func TestEarlyStopInAProgram(t *testing.T) {
+	traintest.EarlyStop(t, &xla.Trainer{Backend: goBackend(t)})
+}

@@ -41,7 +41,7 @@ func (t *Trainer) plan(trials []*train.Trial) (*plan, error) {
 				break
 			}
 		}
-		hold(&p.test, d, trial.EvaluatedBatches())
+		hold(&p.test, d, trial.AllBatches())
 	}
 	// Few capacities serve many groups.
 	p.train.N, p.test.N = train.RoundUp(p.train.N, 8), train.RoundUp(p.test.N, 8)

@@ -199,6 +199,9 @@ func predict(ctx context.Context, o *options, model *runtime.Model, set *data.Da
 // model was not trained on any of them. candidates are those of all bags of the dataset.
 func (r *result) scores(split bool, candidates func(bag int) []uint8, detail bool) {
 	parts := []part{{Part: data.TrainPart}, {Part: data.TestPart}}
+	if slices.ContainsFunc(r.Bags, func(b bag) bool { return b.Part == data.ValidationPart }) {
+		parts = slices.Insert(parts, 1, part{Part: data.ValidationPart})
+	}
 	for _, b := range r.Bags {
 		label := -1
 		if b.True != nil {

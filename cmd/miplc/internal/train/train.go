@@ -238,7 +238,15 @@ func printSummary(out io.Writer, dir string, s *runs.Summary) error {
 	} else {
 		row("engine", "%s on %s, %s in %.1f s, seed %d", s.Engine, device(s), diag.Count(s.Epochs, "epoch"), s.Seconds, s.Seed)
 	}
+	if b := s.Best; b != nil {
+		text := fmt.Sprintf("epoch %d of %d: validation %s %.4f", b.Epoch, b.Trained, b.Measure, b.Value)
+		if b.Refit {
+			text += fmt.Sprintf("; trained again on %s", diag.Count(s.Split.TrainBags+s.Split.Validation, "bag"))
+		}
+		row("best", "%s", text)
+	}
 	share("test accuracy", s.Accuracy, fmt.Sprintf("of %s%s", diag.Count(s.Split.TestBags, "bag"), mark))
+	share("validation accuracy", s.Validation, fmt.Sprintf("of %s%s", diag.Count(s.Split.Validation, "bag"), mark))
 	share("training accuracy", s.TrainAccuracy, fmt.Sprintf("of %s%s", diag.Count(s.Split.TrainBags, "bag"), mark))
 	share("label weights right", s.Disambiguation, "of the training bags")
 	row("loss", "%.4f", s.Loss)

@@ -1,0 +1,212 @@
+package train_test
+
+import (
+	"context"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/measure"
+	"github.com/miplc/miplc/train"
+)
+
+// validated is a toy run of 12 epochs with 7 validation bags.
+func validated(t *testing.T, edit func(*language.Train)) toy {
+	t.Helper()
+	o := toyOptions(t, func(s *language.Spec) {
+		s.Train.Epochs.V, s.Train.LR.V, s.Train.Schedule.V = 12, 0.9, "constant"
+		if edit != nil {
+			edit(&s.Train)
+		}
+	})
+	o.Split.Validation, o.Split.Train = o.Split.Train[:7], o.Split.Train[7:]
+	return o
+}
+
+// runRefit trains a list of one, and trains it again if its spec asks for that.
+func runRefit(ctx context.Context, o toy) (*train.Report, error) {
+	if o.Dir != "" {
+		o.Log = filepath.Join(o.Dir, train.MetricsFile)
+	}
+	by := &train.Steps{Placement: train.Placement{Engine: o.Engine}, New: o.NewEngine}
+	var out train.Outcome
+	train.WithRefit(ctx, by, []*train.Trial{&o.Trial}, train.Options{Resume: o.Resume, Observer: o.Observer}, func(_ int, of train.Outcome) { out = of })
+	return out.Report, out.Err
+}
+
+// The model is that of the first epoch with the best measure of the validation bags; the
+// test bags are evaluated once.
+func TestBest(t *testing.T) {
+	for _, name := range language.BestMeasures {
+		lower := name == train.MeasureLoss
+		if i := slices.IndexFunc(measure.Table, func(m measure.Measure) bool { return m.Name == name }); i >= 0 {
+			lower = measure.Table[i].Lower
+		} else if !lower {
+			t.Errorf("train.best accepts %s, which is no measure", name)
+		}
+		r, err := run(context.Background(), validated(t, func(s *language.Train) { s.Best.V = name }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := r.Metrics[0]
+		for _, m := range r.Metrics {
+			if a, b := m.Measures.Validation()[name], want.Measures.Validation()[name]; a < b && lower || a > b && !lower {
+				want = m
+			}
+			if m.TestAccuracy != nil {
+				t.Errorf("epoch %d measures the test bags", m.Epoch)
+			}
+		}
+		if r.Best == nil || *r.Best != (train.Best{Measure: name, Value: want.Measures.Validation()[name], Epoch: want.Epoch, Trained: 12}) {
+			t.Errorf("%s: %+v, want epoch %d with %v", name, r.Best, want.Epoch, want.Measures.Validation()[name])
+		}
+		if r.TestAccuracy == nil || r.ValidationAccuracy == nil || *r.ValidationAccuracy != want.Measures.Validation()[measure.Accuracy] || *r.TrainAccuracy != *want.TrainAccuracy || r.Loss != want.Loss {
+			t.Errorf("%s: the report is not of epoch %d", name, want.Epoch)
+		}
+		until := validated(t, nil)
+		until.Until = want.Epoch
+		alone, err := run(context.Background(), until)
+		if err != nil || alone.Epochs != want.Epoch || !reflect.DeepEqual(alone.State.Params, r.State.Params) || !reflect.DeepEqual(alone.Detail.Confusion, r.Detail.Confusion) {
+			t.Errorf("%s: training for %d epochs gives another model, %v", name, want.Epoch, err)
+		}
+	}
+}
+
+// The loss of validation bags is the mean of -ln of the probability of the candidate set.
+func TestLossOfValidationBags(t *testing.T) {
+	o := validated(t, nil)
+	o.Data.Labels = nil
+	r, err := run(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range r.Metrics {
+		inside := m.Measures.Validation()[measure.InsideCandidates]
+		if loss := m.Measures.Validation()[train.MeasureLoss]; !(loss > 0) || m.Measures.Validation().Get(measure.Accuracy) != nil || inside < 0 {
+			t.Errorf("epoch %d: %v", m.Epoch, m.Measures.Validation())
+		}
+	}
+	o = validated(t, nil)
+	for bag, label := range o.Data.Labels { // known labels: the cross-entropy
+		clear(o.Data.CandidateSet(bag))
+		o.Data.CandidateSet(bag)[label] = 1
+	}
+	if r, err = run(context.Background(), o); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range r.Metrics {
+		if loss, want := m.Measures.Validation()[train.MeasureLoss], m.Measures.Validation()[measure.LogLoss]; loss < want-1e-9 || loss > want+1e-9 {
+			t.Errorf("epoch %d: loss %v of bags with one candidate, log loss %v", m.Epoch, loss, want)
+		}
+	}
+}
+
+// Early stopping trains the epochs of the whole training, but no more than it needs.
+func TestEarlyStopping(t *testing.T) {
+	whole, err := run(context.Background(), validated(t, func(s *language.Train) { s.Best.V = "loss" }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for patience := 1; patience <= 4; patience++ {
+		best := 0
+		for i, m := range whole.Metrics {
+			if m.Measures.Validation()["loss"] < whole.Metrics[best].Measures.Validation()["loss"] {
+				best = i
+			}
+			if i-best >= patience {
+				break
+			}
+		}
+		trained := min(best+patience, 11) + 1
+		r, err := run(context.Background(), validated(t, func(s *language.Train) { s.Best.V, s.Patience.V = "loss", patience }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Best.Epoch != best+1 || r.Best.Trained != trained || len(r.Metrics) != trained || r.Epochs != trained {
+			t.Errorf("patience %d: %+v, want epoch %d of %d", patience, r.Best, best+1, trained)
+		}
+		for i, m := range r.Metrics {
+			m.Seconds = whole.Metrics[i].Seconds
+			if !reflect.DeepEqual(m, whole.Metrics[i]) {
+				t.Errorf("patience %d: epoch %d is another one", patience, i+1)
+			}
+		}
+		t.Logf("patience %d: epoch %d of %d", patience, r.Best.Epoch, r.Best.Trained)
+	}
+}
+
+// A run with best checkpoint, early stopping and a second training that is interrupted
+// anywhere in either training and resumed ends with the same bits.
+func TestResumeOfBest(t *testing.T) {
+	for _, refit := range []bool{false, true} {
+		settings := func(s *language.Train) { s.Best.V, s.Patience.V, s.Refit.V, s.Checkpoint.V = "loss", 3, refit, 2 }
+		o := validated(t, settings)
+		o.Dir = t.TempDir()
+		whole, err := runRefit(context.Background(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if whole.Best.Refit != refit || refit && whole.Epochs != whole.Best.Epoch {
+			t.Errorf("%+v after %d epochs", whole.Best, whole.Epochs)
+		}
+		want, lines := bits(whole), linesWithoutSeconds(t, o.Dir)
+		all := whole.Best.Trained
+		if refit {
+			all += whole.Best.Epoch
+		}
+		for stop := 1; stop <= all; stop++ {
+			o := validated(t, settings)
+			o.Dir = t.TempDir()
+			ctx, cancel := context.WithCancel(context.Background())
+			seen := 0
+			o.Observer = &spy{epoch: func(train.Metrics) {
+				if seen++; seen == stop {
+					cancel()
+				}
+			}}
+			_, _ = runRefit(ctx, o)
+			cancel()
+			o.Resume, o.Observer = true, nil
+			r, err := runRefit(context.Background(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := bits(r); got != want || *r.Best != *whole.Best || linesWithoutSeconds(t, o.Dir) != lines {
+				t.Errorf("refit %v, stopped after epoch %d of both trainings: other result %+v\n%s\nwant %+v\n%s", refit, stop, r.Best, got, whole.Best, want)
+			}
+		}
+	}
+}
+
+// The second training has all bags but the test bags, and their statistics.
+func TestRefit(t *testing.T) {
+	o := validated(t, func(s *language.Train) { s.Best.V, s.Refit.V = "accuracy", true })
+	r, err := runRefit(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	joined := toyOptions(t, func(s *language.Spec) { s.Train = o.Program.Spec.Train })
+	joined.Until = r.Best.Epoch
+	want, err := run(context.Background(), joined)
+	if err != nil || !reflect.DeepEqual(r.State, want.State) || *r.TestAccuracy != *want.TestAccuracy {
+		t.Errorf("training on all bags for %d epochs gives another model, %v", r.Best.Epoch, err)
+	}
+}
+
+func TestBestErrors(t *testing.T) {
+	o := validated(t, func(s *language.Train) { s.Best.V = "accuracy" })
+	o.Data.Labels = nil
+	if err := o.CheckBest(); err == nil || !strings.Contains(err.Error(), "no validation bag of toy has a true label") {
+		t.Error(err)
+	}
+	if _, err := run(context.Background(), o); err == nil || !strings.Contains(err.Error(), "train.best is accuracy, which is not defined on the 7 validation bags of toy") {
+		t.Error(err)
+	}
+	o = toyOptions(t, func(s *language.Spec) { s.Train.Best.V = "loss" })
+	if err := o.CheckBest(); err == nil || !strings.Contains(err.Error(), "needs validation bags") {
+		t.Error(err)
+	}
+}
