@@ -146,7 +146,7 @@ func (o *options) limitHeap() {
 // run serves until the context ends.
 func run(ctx context.Context, o *options) error {
 	defer goruntime.KeepAlive(make([]byte, idleHeap))
-	o.Serve.Decoders = goruntime.GOMAXPROCS(0)
+	o.Serve.Decoders = max(1, goruntime.GOMAXPROCS(0)-1) // one core stays for probes and small requests
 	o.roomForRuns()
 	o.limitHeap()
 	o.Serve.Log = slog.New(slog.NewTextHandler(o.Console.Err, nil))
