@@ -43,9 +43,6 @@ func continued(r engines.Request, inSpec string, begun train.Identity, dir strin
 			dir, what, was, asked)
 	}
 	asked := r.Device
-	if r.Provider != "" {
-		asked = r.Provider
-	}
 	engine := cmp.Or(r.Engine, inSpec, engines.Auto)
 	switch {
 	case engine != engines.Auto && engine != begun.Engine:
@@ -55,11 +52,6 @@ func continued(r engines.Request, inSpec string, begun train.Identity, dir strin
 		return r, differs("device", asked, device)
 	}
 	r.Auto = begun.Engine
-	switch {
-	case begun.Engine == engines.ORT && device != engines.CPU:
-		r.Provider = device
-	case r.Provider == "":
-		r.Device = device
-	}
+	r.Device = device
 	return r, nil
 }

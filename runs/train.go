@@ -147,7 +147,7 @@ func (b *bunch) train(ctx context.Context) error {
 		}
 		specs[n] = resolved(list[n].Program.Spec, place)
 		all[i] = specs[n]
-		if err := solved.CheckPlace(list[n].Program.Spec, b.Device, b.Provider); err != nil {
+		if err := solved.CheckPlace(list[n].Program.Spec, b.Device); err != nil {
 			return &prepare.SpecError{Err: err}
 		}
 	}

@@ -22,7 +22,7 @@ func TestTrainOnWebGPU(t *testing.T) {
 	setenv(t, ortest.WebGPU(t))
 	resumes(t, trainOn(t, "webgpu"), "webgpu")
 	out, err := exec.Command("miplc", "doctor").CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "usable: execution providers cpu, webgpu") {
+	if err != nil || !strings.Contains(string(out), "usable: devices cpu, webgpu") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
@@ -60,7 +60,7 @@ func resumes(t *testing.T, whole, provider string) {
 }
 
 func trainCommand(dir, provider string, flags ...string) *exec.Cmd {
-	return exec.Command("miplc", append([]string{"train", "quickstart", "-o", dir, "--engine", "ort", "--provider", provider,
+	return exec.Command("miplc", append([]string{"train", "quickstart", "-o", dir, "--engine", "ort", "--device", provider,
 		"--set", "train.epochs=3", "--set", "data.generated.bags=40"}, flags...)...)
 }
 
@@ -70,7 +70,7 @@ func TestDoctorOpensDevices(t *testing.T) {
 	t.Setenv("VK_DRIVER_FILES", "/nowhere.json")
 	t.Setenv("VK_ICD_FILENAMES", "/nowhere.json")
 	out, err := exec.Command("miplc", "doctor").CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "provider webgpu       not usable:") {
+	if err != nil || !strings.Contains(string(out), "ort on webgpu         not usable:") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
@@ -150,7 +150,7 @@ func readMetrics(t *testing.T, path string) []train.Metrics {
 // predicted returns the probabilities of all bags.
 func predicted(t *testing.T, run, dataset, provider string) []float64 {
 	t.Helper()
-	out, err := exec.Command("miplc", "predict", run, dataset, "--provider", provider, "--json").Output()
+	out, err := exec.Command("miplc", "predict", run, dataset, "--device", provider, "--json").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -280,7 +280,7 @@ func (g grammar) command() []string {
 		if g.chance(0.5) || slices.Contains(shipped, spec) {
 			args = append(args, "--set", "data.set="+g.one("bags.csv", g.dataName()))
 		}
-		args = append(args, g.some("--force", "--resume", "--threads="+g.number(), "--seeds=1,2", "--grid=train.lr=0.1,"+g.number(), "--device="+g.one("cpu", "gpu"), "--provider=cpu")...)
+		args = append(args, g.some("--force", "--resume", "--threads="+g.number(), "--seeds=1,2", "--grid=train.lr=0.1,"+g.number(), "--device="+g.one("cpu", "gpu"))...)
 	case 5:
 		args = append([]string{"build", g.specName(), "-o", g.one("built", "run", "images")}, g.some("--force", "--sample-steps="+g.number())...)
 	case 6:

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/miplc/miplc/compile"
@@ -30,8 +31,7 @@ const (
 // Names lists what can be asked for.
 func Names() []string { return []string{Auto, Gorgonia, ORT, XLA} }
 
-// Names of devices. An execution provider of onnxruntime other than "cpu" is
-// also the name of a device.
+// Names of devices. The others are those of the execution providers of onnxruntime.
 const (
 	CPU  = "cpu"
 	CUDA = "cuda" // an NVIDIA GPU
@@ -39,7 +39,9 @@ const (
 )
 
 // Devices lists what can be asked for.
-func Devices() []string { return []string{CPU, CUDA, Go} }
+func Devices() []string {
+	return append([]string{CPU, Go}, ortenv.Providers...)
+}
 
 // maxThreads bounds the threads of onnxruntime, which takes minutes to start some
 // thousands.
@@ -49,9 +51,8 @@ const maxThreads = 1024
 type Request struct {
 	Engine   string // a name; empty: auto
 	Auto     string // engine that auto stands for; empty: what works here
-	Device   string // cpu or cuda; empty: what suits the engine
+	Device   string // one of Devices; empty: what suits the engine
 	Library  string // onnxruntime library; empty: searched, see ortlib.Find
-	Provider string // execution provider of onnxruntime; empty: that of the device
 	Threads  int    // within an operation of onnxruntime; 0: as the program needs
 	Plugin   string // PJRT plugin; empty: searched, see pjrt.Find
 	Memory   int64  // bytes that the engine xla may take on its device; 0: what there is
@@ -123,43 +124,36 @@ func (r *Request) check() error {
 			return err
 		}
 	}
-	if r.Provider != "" && r.Provider != CPU {
-		if err := diag.CheckWord("the execution provider", r.Provider, append([]string{CPU}, ortenv.Providers...)); err != nil {
-			return err
-		}
-	}
-	onGPU := r.Provider == "cuda" || r.Provider == "tensorrt"
 	switch {
 	case r.Threads < 0:
 		return fmt.Errorf("%d threads: name a positive number, or 0 for as many as the program needs", r.Threads)
 	case r.Threads > maxThreads:
 		return fmt.Errorf("%d threads: at most %d, more make training slower on any machine", r.Threads, maxThreads)
-	case r.Engine != ORT && r.Engine != Auto && r.Provider != "":
-		return fmt.Errorf("the execution provider %s belongs to the engine %s, not to %s", r.Provider, ORT, r.Engine)
 	case r.Engine != ORT && r.Engine != Auto && r.Threads > 0:
 		return fmt.Errorf("the number of threads belongs to the engine %s, not to %s", ORT, r.Engine)
 	case r.Device == Go && r.Engine != XLA:
 		return fmt.Errorf("the device %s belongs to the engine %s, not to %s", Go, XLA, r.Engine)
 	case r.Engine == Gorgonia && r.Device == CUDA:
-		return fmt.Errorf("the engine %s trains on the CPU alone: on the device %s train %s, or %s with the execution provider cuda", Gorgonia, CUDA, XLA, ORT)
-	case r.Device == CPU && r.Provider != "" && r.Provider != CPU && r.Provider != "xnnpack":
-		return fmt.Errorf("the execution provider %s does not run on the device %s", r.Provider, CPU)
-	case r.Device == CUDA && r.Provider != "" && !onGPU:
-		return fmt.Errorf("the execution provider %s does not run on the device %s; cuda and tensorrt do", r.Provider, CUDA)
+		return fmt.Errorf("the engine %s trains on the CPU only: the engines %s and %s train on the device %s", Gorgonia, XLA, ORT, CUDA)
+	case r.onlyORT() && r.Engine != ORT && r.Engine != Auto:
+		return fmt.Errorf("the device %s belongs to the engine %s, not to %s", r.Device, ORT, r.Engine)
 	}
 	return nil
 }
 
+// onlyORT reports whether the device is one that only the engine ort has.
+func (r *Request) onlyORT() bool { return !slices.Contains([]string{"", CPU, CUDA, Go}, r.Device) }
+
 // auto takes the fastest engine that works here.
 func (r Request) auto(m machine) (*Choice, error) {
-	if r.Provider != "" && r.Provider != CPU {
-		return r.onnxruntime(m, "it has the execution provider "+r.Provider)
+	if r.onlyORT() {
+		return r.onnxruntime(m, "it has the device "+r.Device)
 	}
 	noGPU := ""
 	if r.Device == CUDA {
 		return r.xla(m)
 	}
-	if r.Device == "" && r.Provider == "" {
+	if r.Device == "" {
 		b, err := m.open(pjrt.CUDA, r.Plugin)
 		if err == nil {
 			return r.withBackend(b, "a GPU is usable: "+b.Text), nil
@@ -192,11 +186,9 @@ func (r Request) pureGo(reason string) *Choice {
 	}
 }
 
-// onnxruntime is the engine ort with the provider of the request or its device.
+// onnxruntime returns the engine ort on the device of the request. Each device but the CPU
+// is the execution provider of its name.
 func (r Request) onnxruntime(m machine, reason string) (*Choice, error) {
-	if r.Provider == "" && r.Device == CUDA {
-		r.Provider = "cuda"
-	}
 	if r.Shared && r.Threads == 0 {
 		r.Threads = 1
 	}
@@ -207,11 +199,11 @@ func (r Request) onnxruntime(m machine, reason string) (*Choice, error) {
 	if r.Shared {
 		parallel = 1
 	}
-	o := ort.Options{Library: r.Library, Threads: r.Threads, Provider: r.Provider}
+	o := ort.Options{Library: r.Library, Threads: r.Threads, Provider: r.Device}
 	p := r.placement(ORT, CPU, reason)
 	p.Threads = r.Threads
-	if r.Provider != "" && r.Provider != CPU {
-		p.Device = r.Provider
+	if r.Device != "" && r.Device != CPU {
+		p.Device = r.Device
 		if err := m.provider(o.Library, o.Provider); err != nil {
 			return nil, fmt.Errorf("engine %s: %w", ORT, err)
 		}

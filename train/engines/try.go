@@ -11,7 +11,7 @@ import (
 // its device works: the engine compares its first steps and predictions with the CPU's. It
 // returns the time of a step of the second epoch. A device may end the process.
 func TryProvider(ctx context.Context, library, provider string) (step time.Duration, err error) {
-	c, err := Choose(Request{Engine: ORT, Library: library, Provider: provider})
+	c, err := Choose(Request{Engine: ORT, Library: library, Device: provider})
 	if err != nil {
 		return 0, err
 	}

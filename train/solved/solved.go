@@ -31,10 +31,9 @@ func Check(spec *language.Spec) error {
 }
 
 // CheckPlace reports a device or provider that a learner cannot be fitted on.
-func CheckPlace(spec *language.Spec, device, provider string) error {
-	elsewhere := device != "" && device != cpu || provider != "" && provider != cpu
-	if elsewhere && !spec.TakesEngine() {
-		return located(spec, fmt.Errorf("learner %s is fitted on the CPU: no other device or provider can be asked for", spec.Learner.Kind.V))
+func CheckPlace(spec *language.Spec, device string) error {
+	if device != "" && device != cpu && !spec.TakesEngine() {
+		return located(spec, fmt.Errorf("learner %s is fitted on the CPU: no other device can be asked for", spec.Learner.Kind.V))
 	}
 	return nil
 }

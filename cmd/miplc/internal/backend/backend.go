@@ -5,6 +5,7 @@ package backend
 import (
 	"context"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,17 +22,17 @@ import (
 
 // Flags are the settings.
 type Flags struct {
-	Backend  string
-	Library  string
-	Provider string           // execution provider of onnxruntime; empty: the CPU
-	Options  []runtime.Option // of the command, beside what the flags say
+	Backend string
+	Library string
+	Device  string           // execution provider of onnxruntime; empty: the CPU
+	Options []runtime.Option // of the command, beside what the flags say
 }
 
 // Add declares the flags.
 func (f *Flags) Add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.Backend, "backend", contract.BackendORT, "back end that runs the model: "+contract.BackendORT+" or "+contract.BackendONNXGo)
 	cmd.Flags().StringVar(&f.Library, "library", "", "path of the onnxruntime library or its folder (default: the first usable one, see miplc doctor)")
-	cmd.Flags().StringVar(&f.Provider, "provider", "", ProviderHelp)
+	cmd.Flags().StringVar(&f.Device, "device", "", "device (default: cpu): "+strings.Join(modelDevices, ", "))
 }
 
 // ModelPath returns the model that a path names: a file, or the folder of a run.
@@ -57,7 +58,7 @@ func (f *Flags) Open(path string) (*runtime.Model, error) {
 	if err := console.CheckWord("--backend", f.Backend, contract.BackendORT, contract.BackendONNXGo); err != nil {
 		return nil, err
 	}
-	if err := f.checkProvider(); err != nil {
+	if err := f.checkDevice(); err != nil {
 		return nil, err
 	}
 	path = ModelPath(path)
@@ -65,22 +66,22 @@ func (f *Flags) Open(path string) (*runtime.Model, error) {
 	if f.Backend == contract.BackendONNXGo {
 		options = append(options, runtime.WithBackend(onnxgo.Backend()))
 	}
-	if f.Provider != "" && f.Provider != ortenv.CPU {
-		options = append(options, runtime.WithProvider(f.Provider, nil))
+	if f.Device != "" && f.Device != ortenv.CPU {
+		options = append(options, runtime.WithProvider(f.Device, nil))
 	}
 	return runtime.Open(path, options...)
 }
 
-// checkProvider reports an unknown provider, and one that is named for onnx-go.
-func (f *Flags) checkProvider() error {
-	if f.Provider == "" {
+// checkDevice reports an unknown device, and one that is named for onnx-go.
+func (f *Flags) checkDevice() error {
+	if f.Device == "" {
 		return nil
 	}
-	if err := console.CheckWord("--provider", f.Provider, append([]string{ortenv.CPU}, ortenv.Providers...)...); err != nil {
+	if err := console.CheckWord("--device", f.Device, modelDevices...); err != nil {
 		return err
 	}
-	if f.Backend == contract.BackendONNXGo && f.Provider != ortenv.CPU {
-		return console.Usagef("--provider %s belongs to the back end %s", f.Provider, contract.BackendORT)
+	if f.Backend == contract.BackendONNXGo && f.Device != ortenv.CPU {
+		return console.Usagef("--device %s belongs to the back end %s", f.Device, contract.BackendORT)
 	}
 	return nil
 }

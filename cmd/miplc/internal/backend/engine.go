@@ -10,13 +10,13 @@ import (
 	"github.com/miplc/miplc/train/engines"
 )
 
-// ProviderHelp is the help of the flag --provider.
-var ProviderHelp = "execution provider of onnxruntime (default: " + ortenv.CPU + "): " + strings.Join(append([]string{ortenv.CPU}, ortenv.Providers...), ", ")
+// modelDevices are the devices that run a model.
+var modelDevices = append([]string{ortenv.CPU}, ortenv.Providers...)
 
 // EngineFlags declares the flags that ask for what trains; engine says what of.
 func EngineFlags(f *pflag.FlagSet, to *engines.Request, engine string) {
 	f.StringVar(&to.Engine, "engine", "", engine+": "+strings.Join(engines.Names(), ", "))
-	f.StringVar(&to.Device, "device", "", "device: cpu, cuda (NVIDIA GPU) or go (engine xla in pure Go, slow)")
+	f.StringVar(&to.Device, "device", "", "device (default: a usable NVIDIA GPU, else cpu): cpu, "+strings.Join(ortenv.Providers, ", ")+", or go (engine xla in pure Go, slow)")
 	f.StringVar(&to.Library, "library", "", "path of the onnxruntime library or its folder (default: the first usable one, see miplc doctor)")
 	console.Bytes(f, &to.Memory, "device-memory", "maximum device memory for the engine xla, e.g. 6GiB (default: all); limits how many runs train at the same time")
 }
@@ -28,7 +28,6 @@ func CheckEngine(r *engines.Request) error {
 		known      []string
 	}{
 		{"--device", r.Device, engines.Devices()},
-		{"--provider", r.Provider, append([]string{engines.CPU}, ortenv.Providers...)},
 		{"--engine", r.Engine, engines.Names()},
 	} {
 		if asked.name == "" {

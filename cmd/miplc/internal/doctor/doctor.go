@@ -97,7 +97,7 @@ Exit code 1 means that no onnxruntime library is usable. A missing GPU is no err
 func run(ctx context.Context, o *options) error {
 	if o.Try != "" {
 		d := try(ctx, o.Library, o.Try)
-		return o.Console.Result(d, func(out io.Writer) error { d.print(out, "provider"); return nil })
+		return o.Console.Result(d, func(out io.Writer) error { d.print(out, "ort on"); return nil })
 	}
 	f := findings{Info: buildinfo.Current(), Onnxruntime: ortlib.Candidates(ortlib.Options{Path: o.Library})}
 	lib, err := ortlib.Find(ortlib.Options{Path: o.Library})
@@ -141,7 +141,7 @@ func trainers(providers []deviceFacts, noLibrary error) []backend {
 	ortEngine := backend{Name: engines.ORT, Detail: "no onnxruntime library"}
 	if noLibrary == nil {
 		ortEngine.Usable = true
-		ortEngine.Detail = "execution providers " + strings.Join(append([]string{engines.CPU}, usable(providers)...), ", ")
+		ortEngine.Detail = "devices " + strings.Join(append([]string{engines.CPU}, usable(providers)...), ", ")
 	}
 	return append(list, ortEngine)
 }
@@ -204,7 +204,7 @@ func (f findings) print(out io.Writer) error {
 		d.print(w, "xla on")
 	}
 	for _, p := range f.Providers {
-		p.print(w, "provider")
+		p.print(w, "ort on")
 	}
 	sanitize.Fprintf(w, "engine auto\t%s\n", f.Auto)
 	f.Cache.print(w, "cache", "set "+pinned.EnvCache)

@@ -31,7 +31,7 @@ runtime install xla") and, for NVIDIA GPUs, in Python's packages, where pip inst
 "jax[cuda13]" puts it. The same rules apply to it.
 
 It looks for the library of an execution provider in the environment (` + ortlib.EnvProvider + `WEBGPU
-for the provider webgpu) and in the cache (filled by "miplc runtime install webgpu").`,
+for the device webgpu) and in the cache (filled by "miplc runtime install webgpu").`,
 	}
 	console.Group(con, cmd)
 	cmd.AddCommand(installCommand(con), pathCommand(con))
@@ -61,7 +61,7 @@ func installCommand(con *console.Console) *cobra.Command {
 cache of miplc. Do nothing if it is already there.
 
   onnxruntime  runs models, and training steps of the engine ort (default)
-  webgpu       execution provider for GPUs of any vendor: --provider webgpu
+  webgpu       execution provider for GPUs of any vendor: --device webgpu
   xla          PJRT plugin for training on CPUs with the engine xla`,
 		Example: "  miplc runtime install\n  miplc runtime install --via npm --force\n  miplc runtime install webgpu",
 		Args:    console.Args(console.Arg("[onnxruntime|webgpu|xla]", &o.What)),

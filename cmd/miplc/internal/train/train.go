@@ -56,9 +56,10 @@ training graph), spec.yaml (complete, with all defaults), split.json, summary.js
 metrics.jsonl, plots/*.svg and a checkpoint.
 
 Engines: ort runs training steps in onnxruntime and is the fastest on a CPU; gorgonia is
-pure Go and needs no library; xla compiles whole epochs for an NVIDIA GPU. auto, the
-default, takes xla if a GPU is usable, else ort, else gorgonia. It prints the choice and
-the reason. miplc doctor shows what works here.
+pure Go and needs no library; xla trains on an NVIDIA GPU. auto, the default, takes xla if
+a GPU is usable, else ort, else gorgonia. --device selects the device: cuda trains with
+xla (or ort with --engine ort), webgpu and the other devices with ort. The command prints
+the choice and the reason. miplc doctor shows what works here.
 
 --seeds, --parts and --grid train many runs with one command, each in its own folder
 below DIR (seed-1, part-2-seed-1-lr-0.05, ...). Runs on features that differ only in
@@ -75,6 +76,7 @@ If no onnxruntime library is found, it is installed into the cache.`,
 		Example: `  miplc train quickstart -o quickstart-run
   miplc train demipl-image -o run --data-dir data --set train.epochs=10 --set train.seed=3
   miplc train birdsong.yaml -o gpu-run --device cuda
+  miplc train demipl-image -o gpu-run --device webgpu
   miplc train demipl -o table --device cuda --seeds 1,2,3 --grid train.lr=0.01,0.05 --grid loss.attention=0,0.001
   miplc train --resume -o run`,
 		Args: console.Args(console.Arg("[SPEC]", &o.Spec)),
@@ -84,7 +86,6 @@ If no onnxruntime library is found, it is installed into the cache.`,
 	f.StringVarP(&o.Dir, "output", "o", "", "folder of the run (required)")
 	f.StringArrayVar(&o.Set, "set", nil, "override of a value of the spec, e.g. train.epochs=5 (repeatable)")
 	backend.EngineFlags(f, &o.Request, "engine to train with, the same as --set train.engine=")
-	f.StringVar(&o.Provider, "provider", "", backend.ProviderHelp)
 	f.IntVar(&o.Threads, "threads", 0, "number of onnxruntime threads (default: 1 for features, all cores for images)")
 	f.StringVar(&o.Plugin, "pjrt-plugin", "", "path of the PJRT plugin for the engine xla (default: "+pjrt.EnvPlugin+", or an installed one)")
 	console.DataFlags(con, f, &o.Data, "folder in which datasets are looked up (default: MIPLC_DATA)")
