@@ -49,13 +49,13 @@ const maxThreads = 1024
 
 // Request is what the user asked for.
 type Request struct {
-	Engine   string // a name; empty: auto
-	Auto     string // engine that auto stands for; empty: what works here
-	Device   string // one of Devices; empty: what suits the engine
-	Library  string // onnxruntime library; empty: searched, see ortlib.Find
-	Threads  int    // within an operation of onnxruntime; 0: as the program needs
-	Plugin   string // PJRT plugin; empty: searched, see pjrt.Find
-	Memory   int64  // bytes that the engine xla may take on its device; 0: what there is
+	Engine  string // a name; empty: auto
+	Auto    string // engine that auto stands for; empty: what works here
+	Device  string // one of Devices; empty: what suits the engine
+	Library string // onnxruntime library; empty: searched, see ortlib.Find
+	Threads int    // within an operation of onnxruntime; 0: as the program needs
+	Plugin  string // PJRT plugin; empty: searched, see pjrt.Find
+	Memory  int64  // bytes that the engine xla may take on its device; 0: what there is
 	// Shared cores: other trainings use the others. The engine ort takes one, unless
 	// Threads says how many.
 	Shared bool
