@@ -23,6 +23,7 @@ type Example struct {
 	Instances []float32 // [N, ...] row-major, as in runtime.Bag
 	N         int       // at least 1
 	Class     string    // its true class; "" if unknown
+	Coords    []float32 // [N, 2], x before y; nil if unknown
 }
 
 // checkExamples rejects examples that no model can predict, because all models have another number
@@ -97,5 +98,6 @@ func (s *Server) getBag(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, struct {
 		Instances [][]float32 `json:"instances"`
 		Class     string      `json:"class,omitempty"`
-	}{instances, e.Class})
+		Coords    [][]float32 `json:"coords,omitempty"`
+	}{instances, e.Class, slices.Collect(slices.Chunk(e.Coords, 2))})
 }

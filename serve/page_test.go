@@ -59,7 +59,7 @@ func TestOpenAPI(t *testing.T) {
 // The page comes with what it needs, from this server alone.
 func TestPage(t *testing.T) {
 	s := start(t, func(o *Options) {
-		o.Examples = []Example{{Instances: []float32{1, 2, 3, 4, 5, 6}, N: 2, Class: "wren"}}
+		o.Examples = []Example{{Instances: []float32{1, 2, 3, 4, 5, 6}, N: 2, Class: "wren", Coords: []float32{0, 256, 128, 256}}}
 		o.Tokens = tokensOf(t, "secret")
 	})
 	_, page := s.ask(t, "GET", "/", "")
@@ -81,7 +81,7 @@ func TestPage(t *testing.T) {
 			t.Errorf("%s: status %d: %s", path, w.Code, w.Body)
 		}
 	}
-	get("/bags/1", `{"instances":[[1,2,3],[4,5,6]],"class":"wren"}`)
+	get("/bags/1", `{"instances":[[1,2,3],[4,5,6]],"class":"wren","coords":[[0,256],[128,256]]}`)
 	get("/models", `"bags":1`)
 	get("/models", `"name":"bag","versions":["1"],"contract":"bag/1"`)
 	get("/metrics", `miplc_model_loaded{model="bag",version="1"} 1`)

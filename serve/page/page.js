@@ -62,7 +62,7 @@ async function predict() {
   if (models.length === 0) await list();
   const bag = parse(at("bag").value), m = model();
   const p = await ask("predict?model=" + encodeURIComponent(m.name), JSON.stringify({ instances: bag.instances }));
-  shown = { shape: m.input_shape, instances: bag.instances, attention: p.attention };
+  shown = { shape: m.input_shape, instances: bag.instances, attention: p.attention, coords: bag.coords };
   at("result").hidden = false;
   at("label").textContent = `Class ${p.class}` + (bag.class === undefined ? "" : `, true class ${bag.class}`);
   at("probabilities").replaceChildren(...p.probabilities.map((v, i) => row(m.classes[i], v, i === p.label)));
@@ -84,7 +84,41 @@ function row(name, v, best) {
   return tr;
 }
 
+// heat is the color of a share from 0 to 1, from dark violet to yellow.
+const colors = [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]];
+function heat(share) {
+  const at = Math.max(0, Math.min(share, 1)) * (colors.length - 1), i = Math.min(Math.floor(at), colors.length - 2);
+  return `rgb(${colors[i].map((c, k) => Math.round(c + (colors[i + 1][k] - c) * (at - i))).join(" ")})`;
+}
+
+// step is the smallest difference of two different values.
+function step(values) {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted.reduce((low, v, i) => (i > 0 && v > sorted[i - 1] ? Math.min(low, v - sorted[i - 1]) : low), Infinity);
+}
+
+// map draws the attention over the coordinates of the instances, y downwards.
+function map() {
+  const { coords, attention } = shown, canvas = at("map");
+  canvas.hidden = !Array.isArray(coords) || coords.length !== attention.length;
+  if (canvas.hidden) return;
+  const xs = coords.map((c) => c[0]), ys = coords.map((c) => c[1]);
+  const extent = (v) => v.reduce(([low, high], x) => [Math.min(low, x), Math.max(high, x)], [Infinity, -Infinity]);
+  const [left, right] = extent(xs), [top, bottom] = extent(ys), [, most] = extent(attention), span = Math.max(right - left, bottom - top);
+  const side = Math.max(Math.min(step(xs), step(ys), span || 1), span / 512) || 1, unit = 800 / (span + side);
+  canvas.width = Math.max(1, Math.round((right - left + side) * unit));
+  canvas.height = Math.max(1, Math.round((bottom - top + side) * unit));
+  canvas.ariaLabel = `attention over the coordinates, x ${left} to ${right}, y ${top} to ${bottom}`;
+  const g = canvas.getContext("2d");
+  const order = attention.map((_, i) => i).sort((a, b) => attention[a] - attention[b]);
+  for (const i of order) {
+    g.fillStyle = heat(attention[i] / (most || 1));
+    g.fillRect(Math.round((xs[i] - left) * unit), Math.round((ys[i] - top) * unit), Math.ceil(side * unit), Math.ceil(side * unit));
+  }
+}
+
 function draw() {
+  map();
   const { shape, instances, attention } = shown, most = Math.max(...attention);
   let order = attention.map((_, i) => i);
   if (at("sorted").checked) order.sort((a, b) => attention[b] - attention[a]);

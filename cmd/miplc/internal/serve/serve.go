@@ -246,7 +246,7 @@ func (o *options) examples() error {
 		if err != nil {
 			return err
 		}
-		e := serve.Example{Instances: x, N: set.Size(i)}
+		e := serve.Example{Instances: x, N: set.Size(i), Coords: set.CoordsOf(i)}
 		if c, known := set.Label(i); known {
 			e.Class = set.ClassName(c)
 		}
