@@ -1,3 +1,5 @@
+// Package experiment runs experiments: it trains every learner on every dataset and split, in one
+// process or in shards on many machines, and continues after an interruption.
 package experiment
 
 import (

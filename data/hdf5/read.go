@@ -58,7 +58,6 @@ type rowReader struct {
 	inflated    bytes.Buffer
 	shuffled    []byte
 	inflater    io.ReadCloser
-	values      []float32
 }
 
 // chunks reads the chunks that have rows from r.from to r.until.
