@@ -29,6 +29,10 @@ type Columns struct {
 	// are read in that order, and no others. nil: those of the file. In a file without a
 	// header, such as .npz, the names that it gives must be these.
 	Want []string
+	// Classes are those of a model that is to predict the bags: the file may then lack labels,
+	// candidates, and for one bag alone the column bag. A bag without candidates gets all
+	// classes. nil: candidates are needed.
+	Classes []string
 }
 
 // suspects are names, in lower case and without spaces and punctuation, of columns that
@@ -114,7 +118,8 @@ func (c *csvReader) findRoles(header []string, line int) error {
 		if at >= 0 && slices.Contains(c.roles[:role], at) {
 			return c.errorf(line, "the column %q is to be %s and %s", header[at], roleNames[slices.Index(c.roles[:], at)], roleNames[role])
 		}
-		if at < 0 && (role < roleInstanceLabel || declared[role] != "" && c.declared.Want == nil) {
+		optional := role >= roleInstanceLabel || c.declared.Classes != nil
+		if at < 0 && (!optional || declared[role] != "" && c.declared.Want == nil) {
 			d := diag.Errorf(diag.Pos{File: c.path, Line: line}, "the header has no column %q", name)
 			if role == roleGroup {
 				return d.WithNote("data.split.group of the spec names the column with the group of each bag")

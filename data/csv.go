@@ -192,7 +192,7 @@ func (c *csvReader) readHeader(header []string) error {
 	is := func(i int, want string) bool {
 		return i < len(header) && strings.EqualFold(strings.TrimSpace(header[i]), want)
 	}
-	if c.declared.Roles != (Roles{}) {
+	if c.declared.Roles != (Roles{}) || c.declared.Classes != nil {
 		if err := c.findRoles(header, line); err != nil {
 			return err
 		}
@@ -299,11 +299,15 @@ var missing = map[string]bool{"": true, "na": true, "n/a": true, "#n/a": true, "
 
 // readBag starts a new bag or checks that the row agrees with the one at hand.
 func (c *csvReader) readBag(row []string, line, n int) error {
-	id, label := strings.TrimSpace(row[c.roles[roleBag]]), strings.TrimSpace(row[c.roles[roleLabel]])
-	listing := row[c.roles[roleCandidates]]
-	group := ""
-	if at := c.roles[roleGroup]; at >= 0 {
-		group = strings.TrimSpace(row[at])
+	field := func(role int) string {
+		if at := c.roles[role]; at >= 0 {
+			return strings.TrimSpace(row[at])
+		}
+		return ""
+	}
+	id, label, listing, group := field(roleBag), field(roleLabel), field(roleCandidates), field(roleGroup)
+	if c.roles[roleBag] < 0 {
+		id = "1" // one bag alone
 	}
 	candidates := strings.Fields(listing)
 	if len(c.bags) > 0 && c.bags[len(c.bags)-1].id == id {
@@ -340,10 +344,14 @@ func (c *csvReader) readBag(row []string, line, n int) error {
 		}
 		b.candidates = append(b.candidates, strings.Clone(name))
 	}
-	if len(candidates) == 0 {
+	switch {
+	case len(candidates) == 0 && c.declared.Classes == nil:
 		return c.errorf(line, "bag %d (%q) has no candidate label", len(c.bags)+1, id)
-	}
-	if label != "" && !slices.Contains(candidates, label) {
+	case len(candidates) == 0 && label != "":
+		if err := c.class(label, line, len(c.bags)+1); err != nil {
+			return err
+		}
+	case label != "" && !slices.Contains(candidates, label):
 		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "bag %d (%q): the true label %q is not among the candidates %q", len(c.bags)+1, id, label, listing).
 			WithNote("the field of a label that is not known is empty")
 	}
@@ -382,6 +390,11 @@ func (c *csvReader) dataset() (*Dataset, error) {
 	d.Shape, d.FeatureNames = []int{len(c.columns)}, c.featureNames()
 	d.ClassNames = c.named
 	if c.named == nil {
+		if slices.ContainsFunc(c.bags, func(b csvBag) bool { return len(b.candidates) == 0 }) {
+			for _, name := range c.declared.Classes {
+				c.classes[name] = true
+			}
+		}
 		d.ClassNames = sortedNames(slices.Collect(maps.Keys(c.classes)))
 	}
 	d.Classes = len(d.ClassNames)
@@ -395,6 +408,11 @@ func (c *csvReader) dataset() (*Dataset, error) {
 	d.Candidates = make([]uint8, len(c.bags)*d.Classes)
 	d.Labels = make([]int, len(c.bags))
 	for i, b := range c.bags {
+		if len(b.candidates) == 0 { // unknown
+			for class := range d.Classes {
+				d.CandidateSet(i)[class] = 1
+			}
+		}
 		for _, name := range b.candidates {
 			class, ok := number[name]
 			if !ok {
@@ -404,7 +422,11 @@ func (c *csvReader) dataset() (*Dataset, error) {
 		}
 		d.Labels[i] = -1
 		if b.label != "" {
-			d.Labels[i] = number[b.label]
+			class, ok := number[b.label]
+			if !ok {
+				return nil, c.unknownClass(b.line, i, b.label)
+			}
+			d.Labels[i] = class
 		}
 	}
 	if !anyKnown(d.Labels) {

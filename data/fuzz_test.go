@@ -99,8 +99,14 @@ func FuzzCSV(f *testing.F) {
 	}
 	f.Add(whole.Bytes())
 	addFiles(f, badCSV(f), ".csv")
+	f.Add([]byte("bag,label,f1\n1,cat,2\n2,,3\n"))
+	f.Add([]byte("f1\n2\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		d, err := decodeCSV(bytes.NewReader(b), "fuzz.csv", fuzzLimit)
+		checkRead(t, d, err)
+		forModel := fuzzLimit
+		forModel.Columns.Classes = []string{"cat", "dog"}
+		d, err = decodeCSV(bytes.NewReader(b), "fuzz.csv", forModel)
 		checkRead(t, d, err)
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -16,10 +17,17 @@ func (r *result) printTable(out io.Writer) error {
 	if r.Parts != nil {
 		fmt.Fprint(w, "part\t")
 	}
+	named := slices.ContainsFunc(r.Bags, func(b bag) bool { return b.Name != "" })
+	if named {
+		fmt.Fprint(w, "name\t")
+	}
 	fmt.Fprintln(w, "bag\tpredicted\tprobability\ttrue\thighest attention")
 	for _, b := range r.Bags {
 		if r.Parts != nil {
 			fmt.Fprintf(w, "%s\t", b.Part)
+		}
+		if named {
+			sanitize.Fprintf(w, "%s\t", b.Name)
 		}
 		sanitize.Fprintf(w, "%d\t%s\t%.4f\t%s\t%s\n", b.Bag, b.Class, b.Probabilities[b.Label], r.truth(b), b.top())
 	}

@@ -75,7 +75,8 @@ func Command(con *console.Console) *cobra.Command {
 		Short: "Predict the bags of a dataset with a trained model",
 		Long: `Predict the bags of a dataset (.npz, .mat, .csv, .csv.gz) with a model.onnx or the folder
 of a run. If the dataset contains true labels, also print the accuracy and other measures
-(docs/measures.md defines them). Classes are matched by name. Bags are counted from 1.`,
+(docs/measures.md defines them). Classes are matched by name. A CSV file needs no labels and no candidates, and for one bag alone no
+column bag. Bags are counted from 1.`,
 		Example: `  miplc predict run/model.onnx bags.npz
   miplc predict run bags.npz --bag 3
   miplc predict run bags.npz --measures
@@ -118,7 +119,9 @@ func run(ctx context.Context, o *options) error {
 		return err
 	}
 	defer model.Close()
-	set, err := data.OpenWith(o.Data, backend.DataOf(o.Limits, model.Info().Columns))
+	reading := backend.DataOf(o.Limits, model.Info().Columns)
+	reading.Columns.Classes = model.Info().Classes
+	set, err := data.OpenWith(o.Data, reading)
 	if err != nil {
 		return err
 	}
