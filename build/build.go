@@ -94,6 +94,11 @@ func Build(o Options) (*Manifest, error) {
 	if err != nil {
 		return nil, &prepare.SpecError{Err: err}
 	}
+	if t := o.Spec.Export.Temperature.V.T; t > 0 {
+		if p, err = p.WithTemperature(t); err != nil {
+			return nil, err
+		}
+	}
 	if err := prepare.CheckMemory("building", p, prepare.Batch{Instances: 1, Bags: 1}); err != nil {
 		return nil, err
 	}
@@ -122,6 +127,9 @@ func (o *Options) build(p *compile.Program, sig compile.Signature) (*Manifest, e
 		m.Params = append(m.Params, ParamFacts{q.Name, q.Shape})
 	}
 	meta := export.Metadata{Version: o.Version, SpecSHA256: m.SpecSHA256, Seed: m.Seed, Engine: "none"}
+	if t := o.Spec.Export.Temperature.V.T; t > 0 {
+		meta.Temperature = &t
+	}
 	for c := range sig.Classes {
 		meta.Classes = append(meta.Classes, fmt.Sprint(c))
 	}

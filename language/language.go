@@ -278,6 +278,9 @@ var exportRows = []schema.Row{
 		Doc: "bag: one bag per run, in onnxruntime and onnx-go; batch: several bags per run (with the input bag_of), only in onnxruntime."},
 	{Name: "opset", Type: schema.Whole, Default: "17", In: schema.Between(MinOpset, MaxOpset), Field: schema.Bind(func(s *Spec) any { return &s.Export.Opset }),
 		Doc: "Newest ONNX operator set that the file may use. The file declares the oldest set with all of its operations, usually 13."},
+	{Name: "temperature", Type: schema.Form, Custom: &temperatureForm, Applies: schema.When(func(s *Spec) bool { return s.Export.Temperature.V != Temperature{} }),
+		Field: schema.Bind(func(s *Spec) any { return &s.Export.Temperature }),
+		Doc:   "Number that divides the logits in the exported model, or validation: the number with the smallest log loss on the validation bags. Without it the probabilities stay as trained."},
 }
 
 // Choices returns the words of every setting that accepts one of some words, by its

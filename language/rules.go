@@ -21,6 +21,7 @@ type checker struct {
 // checked by package compile, which knows the data.
 func (c *checker) rules() {
 	c.dataRules()
+	c.temperatureRules()
 	if c.inData > 0 {
 		c.spec.Data.Set.V = "" // unknown
 	}

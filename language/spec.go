@@ -238,8 +238,9 @@ type Train struct {
 
 // Export holds the settings of the ONNX file.
 type Export struct {
-	Signature schema.Str // "bag" or "batch"
-	Opset     schema.Int
+	Signature   schema.Str // "bag" or "batch"
+	Opset       schema.Int
+	Temperature schema.Value[Temperature]
 }
 
 // YAML writes the complete spec: every key that applies, with defaults, without

@@ -25,6 +25,16 @@ func (p *Predictions) Add(probabilities []float32, label int, candidates []uint8
 // Bags returns the number of bags.
 func (p *Predictions) Bags() int { return len(p.Labels) }
 
+// Known returns the number of bags with a known label.
+func (p *Predictions) Known() (n int) {
+	for _, label := range p.Labels {
+		if label >= 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // row returns the probabilities of bag i, sharing memory.
 func (p *Predictions) row(i int) []float32 {
 	return p.Probabilities[i*p.Classes : (i+1)*p.Classes]

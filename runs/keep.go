@@ -135,19 +135,15 @@ func begin(t *train.Trial, spec *language.Spec) error {
 // finish writes what came of a trained run: the checked model, figures and the
 // summary, whose accuracies are those of the model.
 func finish(ctx context.Context, t *train.Trial, report *train.Report, place train.Placement, lib, version string) (*Summary, error) {
-	program, params, err := exported(t, report)
+	m, err := modelOf(ctx, t, report, lib, version)
 	if err != nil {
 		return nil, err
 	}
-	meta, err := metadata(program, t, report.Engine, version)
+	draw, native, err := check(t, report, m)
 	if err != nil {
 		return nil, err
 	}
-	draw, native, err := check(t, report, program, params)
-	if err != nil {
-		return nil, err
-	}
-	agreed, err := verify.ExportChecked(ModelPath(t.Dir), program, params, meta, trainedBy(place, lib), draw, native)
+	agreed, err := verify.ExportChecked(ModelPath(t.Dir), m.program, m.params, m.meta, trainedBy(place, lib), draw, native)
 	if err != nil && report.Diverged != nil {
 		err = fmt.Errorf("%w\n%s", err, report.Diverged)
 	}
@@ -158,14 +154,14 @@ func finish(ctx context.Context, t *train.Trial, report *train.Report, place tra
 	if err != nil {
 		return nil, err
 	}
-	if err := verify.Measure(ctx, t, report, content, lib, verify.Interpreted(program, params)); err != nil {
+	if err := verify.Measure(ctx, t, report, content, lib, verify.Interpreted(m.program, m.params)); err != nil {
 		return nil, err
 	}
 	plots, err := writePlots(t.Dir, t.Program.Spec.Name.V, forPlots(report), t.Data)
 	if err != nil {
 		return nil, err
 	}
-	return summarize(t, report, place, version, program, agreed, plots)
+	return summarize(t, report, place, version, m, agreed, plots)
 }
 
 // trainedBy returns the onnxruntime library at path with the execution provider that
@@ -201,18 +197,18 @@ func exported(t *train.Trial, report *train.Report) (*compile.Program, map[strin
 }
 
 // check gives the bags on which the model is checked, and what else predicts them.
-func check(t *train.Trial, report *train.Report, p *compile.Program, params map[string][]float32) (parity.Options, func(*verify.Predictors) error, error) {
+func check(t *train.Trial, report *train.Report, m *model) (parity.Options, func(*verify.Predictors) error, error) {
 	if report.Solved == nil {
-		return verify.Bags(p, report.State), func(e *verify.Predictors) error { return e.AddNative(p, report.State) }, nil
+		return verify.Bags(m.program, report.State), func(e *verify.Predictors) error { return e.AddNative(m.program, report.State) }, nil
 	}
 	seen, err := data.NewNormalization(t.Data, t.Split.Train)
 	if err != nil {
 		return parity.Options{}, nil, err
 	}
-	draw := parity.Options{Instance: p.Signature.Instance, Seed: verify.Seed, Mean: seen.Mean, Std: seen.Std, Tolerance: report.Solved.Tolerance()}
+	draw := parity.Options{Instance: m.program.Signature.Instance, Seed: verify.Seed, Mean: seen.Mean, Std: seen.Std, Tolerance: report.Solved.Tolerance()}
 	return draw, func(e *verify.Predictors) error {
-		e.Add(own(report))
-		e.AddReference(p, params)
+		e.Add(withTemperature(own(report), m.temperature))
+		e.AddReference(m.program, m.params)
 		return nil
 	}, nil
 }
@@ -240,17 +236,17 @@ func forPlots(report *train.Report) *train.Report {
 }
 
 // summarize writes the summary, which finishes the run.
-func summarize(t *train.Trial, r *train.Report, place train.Placement, version string, p *compile.Program, agreed *parity.Report, plots []string) (*Summary, error) {
+func summarize(t *train.Trial, r *train.Report, place train.Placement, version string, m *model, agreed *parity.Report, plots []string) (*Summary, error) {
 	sum, err := infile.SHA256(ModelPath(t.Dir))
 	if err != nil {
 		return nil, err
 	}
-	spec := p.Spec
+	spec := m.program.Spec
 	s := &Summary{
 		Name: spec.Name.V, Version: version, Engine: r.Engine, EngineReason: place.Reason, Device: place.Device, DeviceName: place.DeviceName,
 		Environment: EnvironmentOf(t.Program, place), Epochs: r.Epochs, Seed: r.Seed,
-		Parameters: p.FlatSize(), Diverged: r.Diverged, Best: r.Best, Accuracy: r.TestAccuracy, Validation: r.ValidationAccuracy, Sampled: r.SampledAccuracy, TrainAccuracy: r.TrainAccuracy,
-		Disambiguation: r.Disambiguation, Loss: r.Loss, Measures: r.Measures, DetailOf: r.DetailOf, Detail: r.Detail,
+		Parameters: m.program.FlatSize(), Diverged: r.Diverged, Best: r.Best, Accuracy: r.TestAccuracy, Validation: r.ValidationAccuracy, Sampled: r.SampledAccuracy, TrainAccuracy: r.TrainAccuracy,
+		Disambiguation: r.Disambiguation, Loss: r.Loss, Measures: r.Measures, DetailOf: r.DetailOf, Detail: r.Detail, Temperature: m.temperature,
 		Seconds:    r.Seconds,
 		Data:       DataFacts{t.Data.Name, t.Data.Bags(), t.Data.Names(), t.Data.Hash()},
 		Split:      factsOf(t.Split),

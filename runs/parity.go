@@ -8,9 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/export/contract"
-	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/verify"
@@ -53,6 +51,11 @@ func RunParity(dir string, o verify.Options) (*parity.Report, error) {
 	if err := train.CheckState(program, state); err != nil {
 		return nil, err
 	}
+	if meta.Temperature != nil {
+		if program, err = program.WithTemperature(*meta.Temperature); err != nil {
+			return nil, err
+		}
+	}
 	return verify.Run(program, state, ModelPath(dir), o)
 }
 
@@ -63,25 +66,13 @@ func signatureOf(meta *contract.Metadata) compile.Signature {
 // MeasureExported replaces the accuracies of a trained trial by those of the model
 // that would be exported for one bag at a time. No file is written.
 func MeasureExported(ctx context.Context, t *train.Trial, report *train.Report, library string) error {
-	p, params, err := exported(t, report)
+	m, err := modelOf(ctx, t, report, library, "")
 	if err != nil {
 		return err
 	}
-	meta, err := metadata(p, t, report.Engine, "")
+	content, fallback, err := m.alone()
 	if err != nil {
 		return err
 	}
-	spec := *p.Spec
-	spec.Export.Signature.V = export.SignatureBag // of one bag at a time, whatever the file will be
-	alone := *p
-	alone.Spec = &spec
-	pb, err := export.Model(&alone, params, meta)
-	if err != nil {
-		return err
-	}
-	content, err := onnxpb.Marshal(pb)
-	if err != nil {
-		return err
-	}
-	return verify.Measure(ctx, t, report, content, library, verify.Interpreted(&alone, params))
+	return verify.Measure(ctx, t, report, content, library, fallback)
 }

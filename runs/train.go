@@ -66,7 +66,7 @@ func (e *InterruptedError) Error() string {
 // many it stands in Results.Failed unless all of them fail.
 func Train(ctx context.Context, trials []*train.Trial, o Options) (*Results, error) {
 	for _, t := range trials {
-		if err := verify.CanCheck(t.Program.Spec, o.Library); err != nil {
+		if err := cmp.Or(verify.CanCheck(t.Program.Spec, o.Library), checkTemperature(t)); err != nil {
 			return nil, err
 		}
 	}

@@ -104,10 +104,11 @@ type Info struct {
 	SpecSHA256     string             `json:"spec_sha256"`
 	DataSHA256     string             `json:"data_sha256"`
 	Seed           uint64             `json:"seed"`
-	Split          json.RawMessage    `json:"split,omitempty"` // how the training bags were chosen
-	Engine         string             `json:"engine"`          // engine that trained the parameters
-	Parity         map[string]float64 `json:"parity"`          // pair of engines -> largest absolute difference
-	Backends       []string           `json:"backends"`        // back ends that can run the file
+	Split          json.RawMessage    `json:"split,omitempty"`       // how the training bags were chosen
+	Engine         string             `json:"engine"`                // engine that trained the parameters
+	Parity         map[string]float64 `json:"parity"`                // pair of engines -> largest absolute difference
+	Temperature    *float64           `json:"temperature,omitempty"` // number that divides the logits in the graph; nil: none
+	Backends       []string           `json:"backends"`              // back ends that can run the file
 }
 
 // String returns the metadata as lines for people, as fmt prints them.
@@ -250,7 +251,7 @@ func newInfo(m *contract.Metadata, opset int64, backend string) Info {
 		Contract: m.Contract, ContractSHA256: m.Hash(), Backend: backend, Opset: opset, Version: m.Version,
 		Classes: m.Classes, InputShape: m.InputShape, Columns: m.Columns, Normalization: m.Normalization,
 		SpecSHA256: m.SpecSHA256, DataSHA256: m.DataSHA256, Seed: m.Seed, Split: m.Split,
-		Engine: m.Engine, Parity: m.Parity, Backends: m.Backends,
+		Engine: m.Engine, Parity: m.Parity, Temperature: m.Temperature, Backends: m.Backends,
 	}
 }
 

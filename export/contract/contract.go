@@ -13,21 +13,22 @@ const (
 
 // Metadata keys of the ONNX file. Values are plain words or JSON.
 const (
-	KeyContract   = "miplc.contract"      // "bag/1" or "batch/1"
-	KeyVersion    = "miplc.version"       // version of miplc that wrote the file
-	KeyClasses    = "miplc.classes"       // JSON array of the class names, in order
-	KeyInputShape = "miplc.input_shape"   // JSON array, shape of one instance
-	KeyColumns    = "miplc.columns"       // JSON object: the columns of the CSV file with the training bags; absent: unknown
-	KeyNormalize  = "miplc.normalization" // "none", "training" or "all"
-	KeySpecHash   = "miplc.spec_sha256"
-	KeyDataHash   = "miplc.data_sha256"
-	KeySeed       = "miplc.seed"
-	KeySplit      = "miplc.split"            // JSON: how the training bags were chosen
-	KeyEngine     = "miplc.engine"           // engine that trained the parameters; "none": initial parameters
-	KeyParity     = "miplc.parity"           // JSON object: pair of engines -> max abs difference
-	KeyTolerance  = "miplc.parity_tolerance" // number: differences up to it count as agreement
-	KeyPrecision  = "miplc.precision"        // of the parameters if it is not float32: "float16" or "int8"
-	KeyBackends   = "miplc.backends"         // JSON array of the back ends that can run the file
+	KeyContract    = "miplc.contract"      // "bag/1" or "batch/1"
+	KeyVersion     = "miplc.version"       // version of miplc that wrote the file
+	KeyClasses     = "miplc.classes"       // JSON array of the class names, in order
+	KeyInputShape  = "miplc.input_shape"   // JSON array, shape of one instance
+	KeyColumns     = "miplc.columns"       // JSON object: the columns of the CSV file with the training bags; absent: unknown
+	KeyNormalize   = "miplc.normalization" // "none", "training" or "all"
+	KeySpecHash    = "miplc.spec_sha256"
+	KeyDataHash    = "miplc.data_sha256"
+	KeySeed        = "miplc.seed"
+	KeySplit       = "miplc.split"            // JSON: how the training bags were chosen
+	KeyEngine      = "miplc.engine"           // engine that trained the parameters; "none": initial parameters
+	KeyParity      = "miplc.parity"           // JSON object: pair of engines -> max abs difference
+	KeyTolerance   = "miplc.parity_tolerance" // number: differences up to it count as agreement
+	KeyPrecision   = "miplc.precision"        // of the parameters if it is not float32: "float16" or "int8"
+	KeyTemperature = "miplc.temperature"      // number that divides the logits in the graph; absent: none
+	KeyBackends    = "miplc.backends"         // JSON array of the back ends that can run the file
 )
 
 // Back ends named by KeyBackends.

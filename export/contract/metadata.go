@@ -3,6 +3,7 @@ package contract
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/miplc/miplc/internal/ndarray"
@@ -25,6 +26,7 @@ type Metadata struct {
 	Parity        map[string]float64 // pair of engines -> largest absolute difference measured
 	Tolerance     float64            // largest difference that counts as agreement of engines; 0: unknown
 	Precision     string             // of the parameters; empty: float32
+	Temperature   *float64           // number that divides the logits in the graph; nil: none
 	Backends      []string           // BackendORT, BackendONNXGo
 }
 
@@ -60,6 +62,7 @@ func (m *Metadata) entries() []entry {
 		{KeySpecHash, &m.SpecSHA256, false},
 		{KeyDataHash, &m.DataSHA256, false}, {KeySeed, &m.Seed, false}, {KeySplit, &m.Split, false}, {KeyEngine, &m.Engine, false},
 		{KeyTolerance, &m.Tolerance, true}, {KeyBackends, &m.Backends, false}, {KeyParity, &m.Parity, false}, {KeyPrecision, &m.Precision, true},
+		{KeyTemperature, &m.Temperature, true},
 	}
 }
 
@@ -150,6 +153,9 @@ func (m *Metadata) check() error {
 	}
 	if !(m.Tolerance >= 0 && m.Tolerance <= 1) {
 		return fmt.Errorf("%s is %v, expected a number from 0 to 1", KeyTolerance, m.Tolerance)
+	}
+	if t := m.Temperature; t != nil && !(*t > 0 && *t <= math.MaxFloat32) {
+		return fmt.Errorf("%s is %v, expected a number above 0", KeyTemperature, *t)
 	}
 	if !slices.Contains([]string{"none", "training", "all"}, m.Normalization) {
 		return fmt.Errorf("%s is %q, expected none, training or all", KeyNormalize, m.Normalization)

@@ -17,10 +17,12 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/backend"
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/parity"
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/buildinfo"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/measure"
 	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train/progress"
@@ -250,10 +252,31 @@ func printSummary(out io.Writer, dir string, s *runs.Summary) error {
 	share("validation accuracy", s.Validation, fmt.Sprintf("of %s%s", diag.Count(s.Split.Validation, "bag"), mark))
 	share("training accuracy", s.TrainAccuracy, fmt.Sprintf("of %s%s", diag.Count(s.Split.TrainBags, "bag"), mark))
 	share("label weights right", s.Disambiguation, "of the training bags")
+	if s.Temperature != nil {
+		row("temperature", "%s", describeTemperature(s))
+	}
 	row("loss", "%.4f", s.Loss)
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	fmt.Fprintln(out)
 	return parity.Print(out, s.Parity)
+}
+
+// describeTemperature says what a temperature does to the test bags, or else to the
+// validation bags.
+func describeTemperature(s *runs.Summary) string {
+	text := fmt.Sprintf("%.4f", s.Temperature.Value)
+	if n := s.Temperature.FittedTo; n > 0 {
+		text += fmt.Sprintf(", fitted to %s", diag.Count(n, "validation bag"))
+	}
+	for _, part := range []string{data.TestPart, data.ValidationPart} {
+		before, after := s.Temperature.Before[part], s.Measures[part]
+		if before.Get(measure.ECE) == nil {
+			continue
+		}
+		return text + fmt.Sprintf("; %s bags: log loss %.4f, was %.4f; ECE %.4f, was %.4f", part,
+			after[measure.LogLoss], before[measure.LogLoss], after[measure.ECE], before[measure.ECE])
+	}
+	return text
 }

@@ -1,0 +1,59 @@
+package language
+
+import (
+	"gopkg.in/yaml.v3"
+
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/language/schema"
+)
+
+// Temperature is export.temperature. The zero value leaves the probabilities as they are.
+type Temperature struct {
+	T          float64 // divides the logits; 0: Validation, or none
+	Validation bool    // T is fitted to the validation bags
+}
+
+// validationWord asks for a temperature that is fitted to the validation bags.
+const validationWord = "validation"
+
+var temperatureRow = schema.Row{Type: schema.Real, In: schema.Between(0.01, 100)}
+
+var temperatureForm = schema.Custom{
+	Says:   "a number between 0.01 and 100, or validation",
+	Schema: map[string]any{"anyOf": []any{map[string]any{"type": "number", "minimum": 0.01, "maximum": 100}, map[string]any{"const": validationWord}}},
+	Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
+		value := to.(*schema.Value[Temperature])
+		value.Pos = n.Pos()
+		if n.IsValue() && n.Raw() == validationWord {
+			value.V.Validation = true
+			return
+		}
+		if !n.IsValue() || !schema.IsNumber(n.Raw()) {
+			r.Fault(n.Errorf("%s must be a number between 0.01 and 100, or validation, not %s", path, n.Describe()))
+			return
+		}
+		a, _ := r.Value(&temperatureRow, path, n)
+		value.V.T = a.Float()
+	},
+	Write: func(of any) *yaml.Node {
+		t := of.(*Spec).Export.Temperature.V
+		if t.Validation {
+			return schema.TextNode(validationWord)
+		}
+		return schema.FloatNode(t.T)
+	},
+}
+
+// temperatureRules checks that there are bags to which a temperature can be fitted.
+func (c *checker) temperatureRules() {
+	t, split, refit := &c.spec.Export.Temperature, &c.spec.Data.Split, &c.spec.Train.Refit
+	switch {
+	case !t.V.Validation:
+	case split.Index.V == "" && split.Validation.V == 0:
+		note(c.add(t.Pos, "export.temperature is fitted to validation bags, but data.split has none"),
+			"add data: {split: {validation: 0.15}}, or the part validation to an index file")
+	case refit.V:
+		note(c.clash([]diag.Pos{t.Pos, refit.Pos}, "export.temperature is fitted to validation bags, and train.refit trains the model on them"),
+			"remove train.refit, or set export.temperature to a number")
+	}
+}
