@@ -5,8 +5,8 @@ import "math"
 // Limits of a fitted temperature. If all bags are predicted right, the log loss falls with
 // the temperature without end; if the classes are guessed, it falls as it rises.
 const (
-	MinTemperature = 0.05
-	MaxTemperature = 20
+	minTemperature = 0.05
+	maxTemperature = 20
 )
 
 // leastFloat keeps the logarithm of a probability of 0 finite: the smallest normal float32.
@@ -20,7 +20,7 @@ func (p *Predictions) Temperature() (t float64, ok bool) {
 		return 0, false
 	}
 	// The log loss is convex in 1/t: its derivative rises and is 0 at the minimum.
-	low, high := 1./MaxTemperature, 1./MinTemperature
+	low, high := 1./maxTemperature, 1./minTemperature
 	for range 50 {
 		if middle := math.Sqrt(low * high); p.slope(middle) < 0 {
 			low = middle
