@@ -182,11 +182,11 @@ class Acmil(Gated):
             layer(p, f"W{i}", f"b{i}", self.hidden, K, gen)
 
     def outputs(self, p, bags, mask, t):
-        self.mask, self.subs, self.similarity = mask, [], []
+        self.drawn, self.subs, self.similarity = mask, [], []
         return super().outputs(p, bags, mask, t)
 
     def bag(self, p, h):
-        masked, self.mask = self.mask[:len(h)] > 0, self.mask[len(h):]
+        masked, self.drawn = self.drawn[:len(h)] > 0, self.drawn[len(h):]
         gated = torch.tanh(h @ p["V"] + p["bv"]) * torch.sigmoid(h @ p["U"] + p["bu"])
         attentions, subs = [], []
         for i in range(1, self.branches + 1):
@@ -242,14 +242,14 @@ class Transformer(Mil):
 
 if __name__ == "__main__":
     dense = FEW + ["model.blocks.dense=8"]
-    narrow = dense + ["model.sizes.m=6"]
-    trace("demipl-mlp", Demipl(), "demipl-mlp", dense, 0.05, 21)
-    trace("abmil", Abmil(), "abmil", narrow, 0.05, 22)
-    trace("gated-abmil", Gated(), "gated-abmil", narrow, 0.05, 23)
-    trace("instance-max", Maximum(), "instance-max", dense, 0.05, 24)
-    trace("instance-mean", Mean(), "instance-mean", dense, 0.05, 25)
+    narrow, whole = dense + ["model.sizes.m=6"], ["model.blocks.dropout=0"]
+    trace("demipl-mlp", Demipl(), "demipl-mlp", dense + whole, 0.05, 21)
+    trace("abmil", Abmil(), "abmil", narrow + whole, 0.05, 22)
+    trace("gated-abmil", Gated(), "gated-abmil", narrow + whole, 0.05, 23)
+    trace("instance-max", Maximum(), "instance-max", dense + whole, 0.05, 24)
+    trace("instance-mean", Mean(), "instance-mean", dense + whole, 0.05, 25)
     trace("dsmil", Dsmil(), "dsmil", narrow, 0.05, 26)
-    clam = narrow + ["model.blocks.dropout=0", "model.sizes.n=2"]
+    clam = narrow + whole + ["model.sizes.n=2"]
     trace("clam-sb", ClamSB(), "clam-sb", clam, 0.05, 27)
     trace("clam-mb", ClamMB(), "clam-mb", clam, 0.05, 28)
     trace("acmil", Acmil(), "acmil", narrow + ["model.sizes.n=2"], 0.05, 29)
