@@ -117,6 +117,9 @@ func (i Info) replaceable(by Info) error {
 			return fmt.Errorf("its class number %d is %q, that of the model in use %q", c+1, by.Classes[c], i.Classes[c])
 		}
 	}
+	if i.Columns != nil && by.Columns != nil && !slices.Equal(i.Columns.Features, by.Columns.Features) {
+		return fmt.Errorf("its features are %.200q, those of the model in use %.200q", by.Columns.Features, i.Columns.Features)
+	}
 	return nil
 }
 

@@ -134,6 +134,23 @@ func TestReloadRefuses(t *testing.T) {
 	}
 }
 
+// A model with the same features in another order would compute with the wrong ones.
+func TestReloadComparesFeatures(t *testing.T) {
+	named := func(features string) []byte { return edited(t, meta(contract.KeyColumns, `{"features":[`+features+`]}`)) }
+	path := filepath.Join(t.TempDir(), "model.onnx")
+	place(t, path, named(`"size","weight","age"`))
+	file, err := runtime.Open(path)
+	m := opened(t, file, err)
+	place(t, path, named(`"weight","size","age"`))
+	if err := m.Reload(path); err == nil || !strings.Contains(err.Error(), `its features are ["weight" "size" "age"], those of the model in use ["size" "weight" "age"]`) {
+		t.Errorf("other order of features: %v", err)
+	}
+	place(t, path, readModel(t, "demipl-3x4.onnx")) // whose features have no names
+	if err := m.Reload(path); err != nil {
+		t.Error(err)
+	}
+}
+
 // slow is a back end whose first session holds its first prediction until it is let
 // go, and which counts what is open.
 type slow struct {

@@ -274,8 +274,8 @@ func (m *models) load(p place, hash string, old *version) (*version, error) {
 	return &version{place: p, sha256: hash, info: model.Info(), queue: newQueue(p.name, model, m.batch, m.memory, m.metrics)}, nil
 }
 
-// replaceable rejects a model that would change the form of answers: another signature, input shape
-// or list of classes.
+// replaceable rejects a model that would change the form of requests or answers: another signature,
+// input shape, order of features or list of classes.
 func replaceable(old, by runtime.Info) error {
 	switch {
 	case old.Contract != by.Contract:
@@ -284,6 +284,8 @@ func replaceable(old, by runtime.Info) error {
 		return fmt.Errorf("it takes instances of shape %v, the loaded model of %v", by.InputShape, old.InputShape)
 	case !slices.Equal(old.Classes, by.Classes):
 		return fmt.Errorf("its classes are %.200q, those of the loaded model %.200q", by.Classes, old.Classes)
+	case old.Columns != nil && by.Columns != nil && !slices.Equal(old.Columns.Features, by.Columns.Features):
+		return fmt.Errorf("its features are %.200q, those of the loaded model %.200q", by.Columns.Features, old.Columns.Features)
 	}
 	return nil
 }

@@ -59,7 +59,18 @@ func TestServeExampleDecodesStrictly(t *testing.T) {
 			t.Errorf("the Service selects %s=%s, which the pods do not have", key, value)
 		}
 	}
-	if len(service.Spec.Ports) != len(deployment.Spec.Template.Spec.Containers[0].Ports) {
-		t.Error("the Service and the container have different ports")
+	container, ports := deployment.Spec.Template.Spec.Containers[0], map[string]bool{}
+	for _, p := range container.Ports {
+		ports[p.Name] = true
+	}
+	for _, p := range service.Spec.Ports {
+		if !ports[p.TargetPort.StrVal] || p.Name == "admin" {
+			t.Errorf("the Service offers port %s, which the container lacks or keeps for probes", p.TargetPort.StrVal)
+		}
+	}
+	for _, probe := range []*corev1.Probe{container.ReadinessProbe, container.LivenessProbe} {
+		if port := probe.HTTPGet.Port.StrVal; port != "admin" || !ports[port] {
+			t.Errorf("a probe asks port %s, not the listener that is kept for probes", port)
+		}
 	}
 }
