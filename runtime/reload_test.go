@@ -136,7 +136,9 @@ func TestReloadRefuses(t *testing.T) {
 
 // A model with the same features in another order would compute with the wrong ones.
 func TestReloadComparesFeatures(t *testing.T) {
-	named := func(features string) []byte { return edited(t, meta(contract.KeyColumns, `{"features":[`+features+`]}`)) }
+	named := func(features string) []byte {
+		return edited(t, meta(contract.KeyColumns, `{"features":[`+features+`]}`))
+	}
 	path := filepath.Join(t.TempDir(), "model.onnx")
 	place(t, path, named(`"size","weight","age"`))
 	file, err := runtime.Open(path)
