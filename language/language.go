@@ -221,6 +221,8 @@ var trainRows = []schema.Row{
 		Doc: "Bags per step."},
 	{Name: "seed", Type: schema.Whole, Default: "1", In: schema.Between(0, maxCount), Field: schema.Bind(func(s *Spec) any { return &s.Train.Seed }),
 		Doc: "Seed of initial parameters, bag order, dropout masks and the random draws of a learner."},
+	{Name: "sampling", Type: schema.Text, Default: "shuffle", Choices: []string{"shuffle", "balanced"}, Applies: schema.When(func(s *Spec) bool { return s.trained() && s.Train.Sampling.V != "shuffle" }), Field: schema.Bind(func(s *Spec) any { return &s.Train.Sampling }),
+		Doc: "Training bags of an epoch: shuffle (every bag once) or balanced (as many draws with replacement, in which every class is equally frequent; a bag with c candidates counts as 1/c of each; all draws of a bag use its label weights from before the epoch)."},
 	{Name: "optimizer", Type: schema.Text, Default: "sgd", Choices: schema.Words(optimizers), Applies: schema.When(func(s *Spec) bool { return s.trained() && s.Train.Optimizer.V != "sgd" }), Field: schema.Bind(func(s *Spec) any { return &s.Train.Optimizer }),
 		Doc: "Rule that updates the parameters, as PyTorch defines it: sgd, adam, adamw (weight decay apart from the gradient) or rmsprop. A spec that names it does not inherit the settings of the optimizer from its base."},
 	{Name: "lr", Type: schema.Real, Default: "0.01", In: schema.Above(0), Applies: schema.When((*Spec).trained), Field: schema.Bind(func(s *Spec) any { return &s.Train.LR }),

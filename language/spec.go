@@ -208,6 +208,9 @@ type Train struct {
 	Epochs schema.Int
 	Batch  schema.Int // bags per step
 	Seed   schema.Int
+	// Sampling is "shuffle" (every bag once per epoch) or "balanced" (draws with replacement,
+	// every class equally often).
+	Sampling schema.Str
 	// Optimizer is "sgd", "adam", "adamw" or "rmsprop". The settings of others have no
 	// meaning.
 	Optimizer   schema.Str

@@ -6,7 +6,7 @@ var Synonyms = map[string][]string{
 	"learningrate": {"lr"}, "batchsize": {"batch"}, "numepochs": {"epochs"}, "nepochs": {"epochs"}, "maxepochs": {"epochs"},
 	"wd": {"weight_decay"}, "l2": {"weight_decay"}, "scheduler": {"schedule"}, "lrschedule": {"schedule"}, "lrscheduler": {"schedule"},
 	"gradientclip": {"clip"}, "gradclip": {"clip"}, "clipnorm": {"clip"}, "maxnorm": {"clip"}, "maxgradnorm": {"clip"}, "gradientclipval": {"clip"}, "gradientclipping": {"clip"},
-	"optim": {"optimizer"}, "optimiser": {"optimizer"}, "eps": {"epsilon"}, "milestones": {"decay_at"}, "stepsize": {"decay_every"}, "gamma": {"decay_factor"}, "warmupepochs": {"warmup"}, "lrpatience": {"decay_patience"}, "reducelronplateau": {"plateau"}, "multistep": {"step"}, "steplr": {"step"}, "rho": {"alpha"}, "betas": {"beta1"},
+	"optim": {"optimizer"}, "optimiser": {"optimizer"}, "eps": {"epsilon"}, "sampler": {"sampling"}, "weightedrandomsampler": {"balanced"}, "oversampling": {"sampling"}, "milestones": {"decay_at"}, "stepsize": {"decay_every"}, "gamma": {"decay_factor"}, "warmupepochs": {"warmup"}, "lrpatience": {"decay_patience"}, "reducelronplateau": {"plateau"}, "multistep": {"step"}, "steplr": {"step"}, "rho": {"alpha"}, "betas": {"beta1"},
 	"backend": {"engine"}, "device": {"engine"}, "randomstate": {"seed"}, "randomseed": {"seed"},
 	"outchannels": {"channels"}, "filters": {"channels"}, "kernelsize": {"kernel"}, "poolsize": {"kernel"}, "strides": {"stride"}, "padding": {"pad"},
 	"outfeatures": {"units"}, "dim": {"units"}, "hidden": {"units", "width"}, "p": {"rate"}, "prob": {"rate"},

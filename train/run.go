@@ -25,11 +25,12 @@ type Run struct {
 	err       error // that ended the run
 
 	// Of the epoch under way.
-	now   Metrics
-	seen  float64     // bags
-	right counter     // of the predictions made in the steps, each from before its update
-	parts []data.Part // that are evaluated
-	found Found
+	now    Metrics
+	before []float32   // label weights before it, [bags, classes]; Weights itself if no bag comes twice
+	seen   float64     // bags
+	right  counter     // of the predictions made in the steps, each from before its update
+	parts  []data.Part // that are evaluated
+	found  Found
 
 	best    best // what train.best has chosen so far
 	stopped bool // by train.early_stopping
@@ -66,6 +67,16 @@ func (r *Run) begin(epoch int) {
 	r.now = Metrics{Epoch: epoch, Terms: map[string]float64{}, LR: LearningRate(t, r.losses())}
 	r.now.Lambda = Lambda(r.Program.Spec.Weights.Schedule.V, r.Number(), r.Epochs)
 	r.seen, r.right = 0, counter{}
+	if r.before = r.Weights; t.Sampling.V == "balanced" {
+		r.before = slices.Clone(r.Weights)
+	}
+}
+
+// BagWeightsBefore returns the label weights with which the steps of the epoch under way
+// use a bag: those before the epoch, also if it was drawn before, as an engine that
+// computes the epoch as a whole has no others.
+func (r *Run) BagWeightsBefore(bag int) []float32 {
+	return r.before[bag*r.Data.Classes : (bag+1)*r.Data.Classes]
 }
 
 // losses are the mean losses of the epochs done.

@@ -123,7 +123,7 @@ func (s *stepwise) step(assembled *data.Batch, step int) (*Result, error) {
 // batch lays out the bags of a step.
 func (s *stepwise) batch(bags *data.Batch, step int) *Batch {
 	r := s.run
-	b := s.feed.step(bags, r.Weights, r.now.Epoch, step)
+	b := s.feed.step(bags, r.before, r.now.Epoch, step)
 	b.Lambda, b.Epoch, b.Epochs, b.LR, b.Update = r.now.Lambda, r.Number(), r.Epochs, r.now.LR, r.Update(step)
 	return b
 }

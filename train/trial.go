@@ -47,7 +47,7 @@ func (t *Trial) Seed() uint64 { return uint64(t.Program.Spec.Train.Seed.V) }
 
 // BatchesOf are the bags of the steps of an epoch, counted from 1.
 func (t *Trial) BatchesOf(epoch int) [][]int {
-	return data.Batches(data.Order(t.Split.Train, t.Seed(), epoch), t.Batch())
+	return data.Batches(t.sampled(epoch), t.Batch())
 }
 
 // AllBatches returns the bags of all parts of the split in batches, part by part.

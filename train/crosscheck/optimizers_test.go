@@ -45,6 +45,8 @@ func TestOptimizers(t *testing.T) {
 // trainings are settings of the loop around the updates.
 var trainings = []string{
 	"{epochs: 4, batch: 4, optimizer: adam, lr: 0.01, clip: 1}",
+	"{epochs: 3, batch: 4, sampling: balanced}",
+	"{epochs: 3, batch: 1, sampling: balanced}",
 	"{epochs: 5, batch: 4, warmup: 1, schedule: plateau, decay_patience: 0, lr: 1e-6}\nweights: {schedule: averaging}", // the loss stays
 }
 

@@ -290,7 +290,7 @@ func (g *group) step(batches [][][]int, step int) (*batch, error) {
 		candidates, weights := b.part(compile.InCandidates, j, len(s.runs)), b.part(compile.InWeights, j, len(s.runs))
 		for i, bag := range bags {
 			if weights != nil {
-				copy(weights[i*k:], r.BagWeights(bag))
+				copy(weights[i*k:], r.BagWeightsBefore(bag))
 			}
 			if candidates != nil {
 				for c, candidate := range r.Data.Candidates[bag*k : (bag+1)*k] {

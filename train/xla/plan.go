@@ -37,7 +37,7 @@ func (t *Trainer) plan(trials []*train.Trial) (*plan, error) {
 			if epoch == 0 {
 				instances += n
 			}
-			if p.train.Batch == 1 { // all epochs have the same batches
+			if p.train.Batch == 1 && trial.Program.Spec.Train.Sampling.V != "balanced" { // all epochs have the same batches
 				break
 			}
 		}

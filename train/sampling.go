@@ -1,0 +1,55 @@
+package train
+
+import (
+	"sort"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/stream"
+)
+
+// sampled returns the bags of an epoch, counted from 1, in their order.
+func (t *Trial) sampled(epoch int) []int {
+	if t.Program.Spec.Train.Sampling.V == "balanced" {
+		return balanced(t.Data, t.Split.Train, t.Seed(), epoch)
+	}
+	return data.Order(t.Split.Train, t.Seed(), epoch)
+}
+
+// balanced draws as many bags as there are, with replacement, such that each class is as
+// frequent as any other. The true label is not used: a bag with c candidates counts as 1/c
+// of a bag of each of them, and its probability is proportional to the mean of 1/n over its
+// candidates, where n is the number of bags of a class. With one candidate per bag it is
+// WeightedRandomSampler of PyTorch with the weights 1/n.
+func balanced(d *data.Dataset, bags []int, seed uint64, epoch int) []int {
+	shares, counts := make([]float64, d.Classes), make([]float64, d.Classes)
+	each := func(bag int, use func(class int, share float64)) {
+		set, size := d.CandidateSet(bag), 0
+		for _, c := range set {
+			size += int(c)
+		}
+		for class, c := range set {
+			if c != 0 {
+				use(class, 1/float64(size))
+			}
+		}
+	}
+	for _, bag := range bags {
+		each(bag, func(class int, share float64) { counts[class] += share })
+	}
+	for class, n := range counts {
+		if n > 0 {
+			shares[class] = 1 / n
+		}
+	}
+	sums, sum := make([]float64, len(bags)), 0.0
+	for i, bag := range bags {
+		each(bag, func(class int, share float64) { sum += share * shares[class] })
+		sums[i] = sum
+	}
+	r, drawn := stream.New(seed, "sampling", uint64(epoch)), make([]int, len(bags))
+	for i := range drawn {
+		at := sort.SearchFloat64s(sums, r.Float64()*sum)
+		drawn[i] = bags[min(at, len(bags)-1)]
+	}
+	return drawn
+}
