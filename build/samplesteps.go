@@ -17,23 +17,23 @@ import (
 	"github.com/miplc/miplc/train/gorgonia"
 )
 
-// Names that Build writes when sample steps are asked for.
+// Names of the files for sample steps.
 const (
 	sampleFile       = "sample_steps.json"
 	sampleValuesFile = "sample_steps.bin"
 )
 
-// sampleSteps are the first steps of a training run: what to feed to the
-// training step besides parameters and velocity, and what comes out.
+// sampleSteps are the first steps of a training run: the inputs of the training step, without
+// parameters and velocity, and the resulting losses.
 type sampleSteps struct {
 	File   string       `json:"file"`   // of the values
-	Engine string       `json:"engine"` // that computed the losses
-	Data   string       `json:"data"`   // name of the data set
+	Engine string       `json:"engine"` // engine that computed the losses
+	Data   string       `json:"data"`   // name of the dataset
 	Seed   uint64       `json:"seed"`
 	Steps  []sampleStep `json:"steps"`
 }
 
-// sampleStep is one of them. The loss and its terms are from before the update.
+// sampleStep is one step. The loss and its terms are those before the update.
 type sampleStep struct {
 	Bags   int                     `json:"bags"`
 	Inputs map[string]sampleTensor `json:"inputs"`
@@ -41,19 +41,18 @@ type sampleStep struct {
 	Terms  map[string]float64      `json:"terms"`
 }
 
-// sampleTensor is an input within the file of the values: row-major,
-// little-endian, on an offset that any element type may start at.
+// sampleTensor is an input in the file of values: row-major, little-endian, aligned for any element
+// type.
 type sampleTensor struct {
 	Type   string `json:"type"` // float32 or int64
 	Shape  []int  `json:"shape"`
 	Offset int    `json:"offset"` // bytes
 }
 
-// alignment of the tensors in the file: the size of the largest element.
+// alignment is that of the tensors in the file: the size of the largest element.
 const alignment = 8
 
-// writeSampleSteps lays out the first steps of a run and trains on them with
-// the engine gorgonia.
+// writeSampleSteps lays out the first steps of a run and trains on them with engine gorgonia.
 func writeSampleSteps(o *Options, p *compile.Program, described *contract.Step) (*sampleSteps, error) {
 	sampled, err := prepare.Trials([]*language.Spec{o.Spec}, o.Data)
 	if err != nil {
@@ -81,7 +80,7 @@ func writeSampleSteps(o *Options, p *compile.Program, described *contract.Step) 
 			return nil, err
 		}
 		for _, v := range described.Inputs {
-			if t, ok := feed[v.Name]; ok { // the state is not part of a batch
+			if t, ok := feed[v.Name]; ok { // parameters and velocity are not part of a batch
 				step.Inputs[v.Name] = sampleTensor{v.Type, t.Shape, len(values)}
 				values = appendTensor(values, t)
 			}

@@ -22,25 +22,25 @@ import (
 	"github.com/miplc/miplc/verify"
 )
 
-// Names that Build writes for programs that train without miplc.
+// Names of the files for training without miplc.
 const (
 	TrainStepFile = "train_step.onnx"
 	InitialFile   = "initial_parameters.bin" // float32, little-endian, in the layout that TrainStepFile describes
 )
 
-// stepTolerance is how far one step in onnxruntime may be from the float64
-// oracle: absolute, and relative for values above 1.
+// stepTolerance is the allowed difference of one step in onnxruntime from the float64 interpreter:
+// absolute, and relative for values above 1.
 const stepTolerance = 1e-5
 
-// StepCheck is how far the training step was from the oracle.
+// StepCheck is the difference of the training step from the interpreter.
 type StepCheck struct {
 	MaxAbsDiff float64 `json:"max_abs_diff"`
 	Tolerance  float64 `json:"tolerance"`
-	Instances  int     `json:"instances"` // of the batch that was tried
+	Instances  int     `json:"instances"` // of the batch
 	Bags       int     `json:"bags"`
 }
 
-// trainStep is a training step that is written aside and agrees with the oracle.
+// trainStep is a training step in a temporary file that agrees with the interpreter.
 type trainStep struct {
 	file      *outfile.File
 	initial   []float32
@@ -48,8 +48,8 @@ type trainStep struct {
 	check     *StepCheck
 }
 
-// writeTrainStep writes the training step aside and takes one step in onnxruntime,
-// which must agree with the oracle.
+// writeTrainStep writes the training step to a temporary file and compares one step in onnxruntime
+// with the interpreter.
 func writeTrainStep(dir string, p *compile.Program, state *train.State, said contract.Step, library string) (*trainStep, error) {
 	initial, err := p.Flatten(state.Params)
 	if err != nil {
@@ -72,7 +72,7 @@ func writeTrainStep(dir string, p *compile.Program, state *train.State, said con
 	return s, nil
 }
 
-// place returns the files their names.
+// place gives the files their names.
 func (s *trainStep) place(dir string) error {
 	if err := s.file.Commit(); err != nil {
 		return err
@@ -80,9 +80,8 @@ func (s *trainStep) place(dir string) error {
 	return outfile.Replace(filepath.Join(dir, InitialFile), ndarray.AppendBytes(nil, s.initial))
 }
 
-// checkStep takes one step on seeded random bags. A value within rounding of a
-// kink, where a gradient jumps, may part float32 from float64, so a second draw
-// decides where the first one disagrees.
+// checkStep compares one step on seeded random bags. Close to a kink, where a gradient jumps,
+// float32 and float64 may differ, so a second draw decides if the first one disagrees.
 func checkStep(p *compile.Program, state *train.State, path, library string) (*StepCheck, error) {
 	for draw := uint64(0); ; draw++ {
 		b, s := stepInput(p, state, draw)
@@ -139,7 +138,7 @@ func stepInput(p *compile.Program, state *train.State, draw uint64) (*train.Batc
 	return b, s
 }
 
-// stepDifference runs the file and the oracle and gives the largest difference.
+// stepDifference runs the file and the interpreter and returns the largest difference.
 func stepDifference(p *compile.Program, s *train.State, b *train.Batch, path, library string) (diff float64, where string, err error) {
 	in, err := stepFeed(p, s, b)
 	if err != nil {
@@ -161,7 +160,7 @@ func stepDifference(p *compile.Program, s *train.State, b *train.Batch, path, li
 		}
 		for i, w := range want[name] {
 			d := math.Abs(float64(have[i])-w) / max(1, math.Abs(w))
-			if !(d <= diff) { // not a number counts as far away
+			if !(d <= diff) { // NaN counts as a difference
 				diff, where = d, fmt.Sprintf("%s, value %d of %d", name, i+1, len(have))
 			}
 		}
@@ -169,7 +168,7 @@ func stepDifference(p *compile.Program, s *train.State, b *train.Batch, path, li
 	return diff, where, nil
 }
 
-// stepFeed lays a batch and a state out as the inputs of the training step.
+// stepFeed returns a batch and a state as the inputs of the training step.
 func stepFeed(p *compile.Program, s *train.State, b *train.Batch) (map[string]ortenv.Tensor, error) {
 	vectors, _, err := s.Flat(p)
 	if err != nil {
@@ -185,7 +184,7 @@ func stepFeed(p *compile.Program, s *train.State, b *train.Batch) (map[string]or
 	return feed, nil
 }
 
-// batchFeed lays out what a batch brings: all inputs but the state.
+// batchFeed returns the inputs of the training step without the state.
 func batchFeed(p *compile.Program, b *train.Batch) (map[string]ortenv.Tensor, error) {
 	step, err := compile.Step(p)
 	if err != nil {
@@ -208,7 +207,7 @@ func batchFeed(p *compile.Program, b *train.Batch) (map[string]ortenv.Tensor, er
 	return feed, nil
 }
 
-// oracleStep returns the outputs of the training step in float64.
+// oracleStep returns the outputs of the training step in float64, computed by the interpreter.
 func oracleStep(p *compile.Program, s *train.State, b *train.Batch) (map[string][]float64, error) {
 	e, err := oracle.New(p)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 )
 
-// ReadCandidates reads a table of candidate sets: every value is 0 or 1, and every
-// image has a candidate. Classes as for ReadTable.
+// ReadCandidates reads a table of candidate sets. Every value must be 0 or 1, and every image needs
+// a candidate. classes is as for ReadWorkers.
 func ReadCandidates(path string, classes []string) (*Table, error) {
 	t, err := readTable(path, classes)
 	if err != nil {
@@ -37,7 +37,7 @@ func ReadCandidates(path string, classes []string) (*Table, error) {
 	return t, faults.Err()
 }
 
-// WriteCandidates writes the table as ReadCandidates reads it.
+// WriteCandidates writes the table in the format of ReadCandidates.
 func WriteCandidates(w io.Writer, t *Table) error {
 	out := csv.NewWriter(w)
 	row := append([]string{"image"}, t.Classes...)
@@ -57,23 +57,21 @@ func WriteCandidates(w io.Writer, t *Table) error {
 	return out.Error()
 }
 
-// Outside says what becomes of a bag whose true label is not among the candidates
-// that the crowd gives.
+// Outside says how Attach handles a bag whose true label is not among its candidates.
 type Outside string
 
-// What Attach does with such bags.
+// Values of Outside.
 const (
-	OutsideError  Outside = "error"  // refuse the set
+	OutsideError  Outside = "error"  // return an error
 	OutsideAdd    Outside = "add"    // add the true label to the candidates
-	OutsideDrop   Outside = "drop"   // leave the bag out
-	OutsideForget Outside = "forget" // keep the bag, its true label unknown
+	OutsideDrop   Outside = "drop"   // drop the bag
+	OutsideForget Outside = "forget" // keep the bag with unknown true label
 )
 
-// Attach returns the set with the candidates of the table. A row belongs to the bag
-// of its name, or to the only bag whose name ends in "/" and the row's. The second
-// result is how many bags had their true label outside. Rows of other images are
-// passed over; a bag without a row is an error. A set without classes takes those
-// of the table.
+// Attach returns the dataset with the candidate sets of the table. A row belongs to the bag with
+// its name, or to the only bag whose name ends in "/" and its name. The second result is the number
+// of bags whose true label is outside their candidates. Rows of other images are ignored; a bag
+// without a row is an error. A dataset without classes gets those of the table.
 func Attach(d *data.Dataset, t *Table, outside Outside) (*data.Dataset, int, error) {
 	if d.BagNames == nil {
 		return nil, 0, diag.Errorf(diag.Pos{File: d.Name}, "the bags have no names to match with images; sets of miplc data bags have")
@@ -105,7 +103,7 @@ func Attach(d *data.Dataset, t *Table, outside Outside) (*data.Dataset, int, err
 	return truths(&out, t, outside)
 }
 
-// truths deals with true labels outside the candidates.
+// truths handles true labels outside the candidates.
 func truths(d *data.Dataset, t *Table, outside Outside) (*data.Dataset, int, error) {
 	d.Labels = slices.Clone(d.Labels)
 	var wrong, kept []int
@@ -139,10 +137,10 @@ func truths(d *data.Dataset, t *Table, outside Outside) (*data.Dataset, int, err
 	return d, len(wrong), nil
 }
 
-// match finds the row of each bag.
+// match returns the row of each bag.
 func match(bags []string, t *Table) ([]int, error) {
 	exact := make(map[string]int, len(bags))
-	ending := map[string]int{} // end of a name -> bag, -1 for several
+	ending := map[string]int{} // suffix of a name -> bag, -1 for several
 	for i, name := range bags {
 		exact[name] = i
 		for rest := name; ; {

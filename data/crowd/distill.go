@@ -7,25 +7,25 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 )
 
-// MinWorkers is how many workers a candidate set needs at least.
+// MinWorkers is the minimum number of workers for candidate sets.
 const MinWorkers = 3
 
-// agreement is in how many workers' sets a label must be.
+// agreement is the number of workers that must include a label.
 const agreement = 2
 
-// Stats says how the candidate sets came about.
+// Stats describes how the candidate sets were made.
 type Stats struct {
 	Images         int     `json:"images"`
 	Classes        int     `json:"classes"`
 	Workers        int     `json:"workers"`
-	MeanCandidates float64 `json:"mean_candidates"` // labels of an image
-	Agreed         int     `json:"agreed"`          // images whose set is what two workers or more agree on
-	Picked         int     `json:"picked"`          // images whose set is each worker's most probable label
-	MeanLabels     float64 `json:"mean_labels"`     // labels in a worker's set
+	MeanCandidates float64 `json:"mean_candidates"` // mean number of labels per image
+	Agreed         int     `json:"agreed"`          // images whose set contains the labels on which at least two workers agree
+	Picked         int     `json:"picked"`          // images whose set contains each worker's most probable label
+	MeanLabels     float64 `json:"mean_labels"`     // mean number of labels per worker and image
 }
 
-// ReadWorkers reads one table for each worker. The classes are the given ones or
-// else those of the first file, and all must speak of the same images.
+// ReadWorkers reads one table per worker. The classes are the given ones, or those of the first
+// file. All tables must have the same images.
 func ReadWorkers(paths, classes []string) ([]*Table, error) {
 	if len(paths) < MinWorkers {
 		return nil, fmt.Errorf("%d worker files are given; the rule needs at least %d workers", len(paths), MinWorkers)
@@ -56,7 +56,7 @@ func ReadWorkers(paths, classes []string) ([]*Table, error) {
 	return workers, faults.Err()
 }
 
-// sameImages reports images that one worker has and another has not.
+// sameImages reports images that some workers have and others do not.
 func sameImages(workers []*Table, faults *diag.List) {
 	first := workers[0]
 	for _, w := range workers[1:] {
@@ -65,7 +65,7 @@ func sameImages(workers []*Table, faults *diag.List) {
 	}
 }
 
-// missing reports the images of other that t lacks.
+// missing reports the images of other that t does not have.
 func missing(t, other *Table, faults *diag.List) {
 	has := t.numbers()
 	n, example, line := 0, "", 0
@@ -85,7 +85,7 @@ func missing(t, other *Table, faults *diag.List) {
 	}
 }
 
-// numbers maps the images to their rows.
+// numbers maps images to their rows.
 func (t *Table) numbers() map[string]int {
 	out := make(map[string]int, len(t.Images))
 	for i, image := range t.Images {
@@ -94,11 +94,10 @@ func (t *Table) numbers() map[string]int {
 	return out
 }
 
-// Distill makes the candidate sets: a worker's set of an image is the labels with
-// a probability above 0; a label in the sets of two workers or more is a
-// candidate; where that leaves one label or none, the candidates are instead the
-// most probable labels of each worker (all of them where several are equally
-// probable). The images stand in the order of the first worker.
+// Distill makes the candidate sets. The set of one worker for an image has the labels with a
+// probability above 0. A label in the sets of at least two workers is a candidate. If that gives
+// fewer than two candidates, the candidates are the most probable labels of each worker instead
+// (all of them on ties). Images are in the order of the first worker.
 func Distill(workers []*Table) (*Table, Stats, error) {
 	first := workers[0]
 	k := len(first.Classes)
@@ -135,8 +134,8 @@ func Distill(workers []*Table) (*Table, Stats, error) {
 	return out, s, faults.Err()
 }
 
-// distill fills one image's candidates, says how many there are, and whether they
-// were picked because the workers agree on too little.
+// distill sets the candidates of one image. It returns their number, and whether the most probable
+// labels were used because the workers agree on too few.
 func distill(said [][]float64, candidates []float64) (labels int, picked bool) {
 	for c := range candidates {
 		in := 0

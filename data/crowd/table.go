@@ -1,6 +1,6 @@
-// Package crowd makes candidate label sets out of what several workers say about
-// the same images, by the rule of the paper's data set CRC-MIPL (section 4.1,
-// "Real-World Dataset"), and puts them on bags.
+// Package crowd makes candidate sets from the labels that several workers gave to the same images,
+// by the rule of the paper's dataset CRC-MIPL (section 4.1, "Real-World Dataset"), and assigns them
+// to bags.
 package crowd
 
 import (
@@ -19,38 +19,37 @@ import (
 	"github.com/miplc/miplc/internal/infile"
 )
 
-// Table is what one file says about each image and class: the probabilities that
-// a worker gave, or candidate sets as 0 and 1. As CSV:
+// Table has a value for each image and class: the probabilities given by one worker, or candidate
+// sets as 0 and 1. As CSV:
 //
 //	image,DEB,LYM,MUC
 //	tile-1.png,0.7,0.3,0
 //	tile-2.png,,1,
 //
-// An empty field counts as 0. What may stand between fields and at the end of lines says data.NewCSV.
+// An empty field counts as 0. See data.NewCSV for separators and line endings.
 type Table struct {
 	Path    string
 	Classes []string
 	Images  []string
 	Values  []float64 // [images, classes], 0 to 1
-	lines   []int     // [images] where the row stands
+	lines   []int     // [images] line of the row
 }
 
-// row is the values of image i, [classes], sharing memory.
+// row returns the values of image i, [classes], sharing memory.
 func (t *Table) row(i int) []float64 {
 	k := len(t.Classes)
 	return t.Values[i*k : (i+1)*k]
 }
 
-// Bounds on what a file may hold.
+// Limits for the contents of a file.
 const (
 	maxClasses = 10_000
 	maxBytes   = 1 << 30
 	maxValues  = 100_000_000
 )
 
-// readTable reads a file. Where classes are given, the columns must be these, in
-// any order, and the table has them in the order given. All that is wrong is
-// reported together, with lines.
+// readTable reads a file. If classes are given, the columns must be these, in any order, and the
+// table has them in the given order. It reports all errors together, with lines.
 func readTable(path string, classes []string) (*Table, error) {
 	f, _, err := infile.Open(path)
 	if err != nil {
@@ -62,7 +61,7 @@ func readTable(path string, classes []string) (*Table, error) {
 
 func decodeTable(r io.Reader, path string, classes []string) (*Table, error) {
 	p := &tableReader{t: &Table{Path: path, Classes: classes}, seen: map[string]int{}, rows: data.NewCSV(r, maxBytes)}
-	p.rows.FieldsPerRecord = -1 // counted here, for a better message
+	p.rows.FieldsPerRecord = -1 // checked here, for a better message
 	if !p.header() {
 		return nil, p.faults.Err()
 	}
@@ -89,7 +88,7 @@ func (p *tableReader) errorf(line, col int, format string, args ...any) {
 	p.faults.Add(diag.Errorf(diag.Pos{File: p.t.Path, Line: line, Col: col}, format, args...))
 }
 
-// next reads one row; at the end, or where the file is no CSV, it is nil.
+// next reads one row. It returns nil at the end or if the file is not valid CSV.
 func (p *tableReader) next() []string {
 	row, err := p.rows.Read()
 	if err != nil {
@@ -101,7 +100,7 @@ func (p *tableReader) next() []string {
 	return row
 }
 
-// header takes the classes and says whether rows can follow.
+// header reads the classes. It returns false if no rows can follow.
 func (p *tableReader) header() bool {
 	row := p.next()
 	if row == nil {
@@ -151,7 +150,7 @@ func (p *tableReader) header() bool {
 	return len(p.faults) == 0
 }
 
-// row takes one image and says whether there may be more.
+// row reads one image. It returns false if no rows can follow.
 func (p *tableReader) row() bool {
 	row := p.next()
 	if row == nil {

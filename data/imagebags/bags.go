@@ -13,24 +13,23 @@ import (
 	"github.com/miplc/miplc/internal/workers"
 )
 
-// Options are the settings of Bags.
+// Options are the options of Bags.
 type Options struct {
 	Generator Generator
-	Resize    Size // of every image before the generator sees it
-	Workers   int  // images at a time; 0: one a processor
+	Resize    Size // size of every image before the generator runs
+	Workers   int  // number of images processed at once; 0: one per processor
 	Limits    Limits
-	// Progress is told, one call at a time, how many images are done.
+	// Progress, if not nil, is called with the number of finished images. Calls are not concurrent.
 	Progress func(done, total int)
 }
 
-// Bags makes one bag of each image. The bags are named after the images and stand
-// in the order of Sources; the class of the image is the true label and the only
-// candidate. The result depends on the images and the settings, not on Workers.
-// All images that cannot be read are reported together, each by name.
+// Bags makes one bag from each image. Bags are named after the images and in the order of Sources;
+// the class of the image is the true label and the only candidate. The result depends on the images
+// and the settings, not on Workers. All images that cannot be read are reported together, by name.
 //
-// Images without a class (see Image) give bags without candidates, which are not
-// valid until crowd.Attach has given them some; a source has either only images
-// with a class or only images without.
+// Images without a class (see Image) give bags without candidates, which are not valid until
+// crowd.Attach adds candidates. A source has either only images with a class or only images
+// without.
 func Bags(ctx context.Context, s *Sources, o Options) (*data.Dataset, error) {
 	if err := errors.Join(o.Generator.Check(), o.Resize.Check()); err != nil {
 		return nil, err
@@ -71,8 +70,7 @@ func Bags(ctx context.Context, s *Sources, o Options) (*data.Dataset, error) {
 	return d, nil
 }
 
-// classesOf lists the classes in the order of the alphabet; none where no image
-// lies in a folder.
+// classesOf lists the classes in alphabetical order, or none if no image is in a folder.
 func classesOf(images []Image) ([]string, error) {
 	var classes []string
 	for _, m := range images {
@@ -92,7 +90,7 @@ func classesOf(images []Image) ([]string, error) {
 	return classes, nil
 }
 
-// generate runs the generator over the images, each worker taking the next.
+// generate runs the generator on the images in parallel.
 func generate(ctx context.Context, images []Image, o Options) ([]bag, error) {
 	bags, faults := make([]bag, len(images)), make([]error, len(images))
 	var lock sync.Mutex
@@ -133,7 +131,7 @@ func (o Options) bag(m Image) (b bag, err error) {
 	return b, err
 }
 
-// report names the images that gave no bag, in their order.
+// report lists the images that gave no bag, in order.
 func report(images []Image, faults []error) error {
 	var list diag.List
 	for i, err := range faults {
@@ -144,10 +142,9 @@ func report(images []Image, faults []error) error {
 	return list.Err()
 }
 
-// AddFalseCandidates gives every bag r false positive labels beside the true one,
-// drawn uniformly from the other classes. The draw of a bag depends on the seed
-// and the bag's name alone, so that the sets of all generators get the same
-// candidates.
+// AddFalseCandidates gives every bag r false positive labels in addition to the true one, drawn
+// uniformly from the other classes. The draw depends only on the seed and the name of the bag, so
+// that the datasets of all generators get the same candidates.
 func AddFalseCandidates(d *data.Dataset, r int, seed uint64) error {
 	if r < 0 || r >= d.Classes {
 		return fmt.Errorf("%s cannot be drawn with %s; give 0 to %d", diag.Count(r, "false positive label"), diag.Count(d.Classes, "class"), d.Classes-1)

@@ -17,31 +17,30 @@ import (
 	"github.com/miplc/miplc/internal/memory"
 )
 
-// Limits bound what one source may cost. A zero field stands for its default:
-// 64 MiB, 25 million pixels, a million images. Archives and image formats can
-// claim, and hold, a thousand times their own size; no more than one image a
-// worker is in memory at a time, at up to about 60 bytes a pixel.
+// Limits bound the cost of one source. Zero fields mean the defaults: 64 MiB, 25 million pixels, a
+// million images. Archives and image formats can expand to a thousand times their size. Each worker
+// has one image in memory at a time, with up to about 60 bytes per pixel.
 type Limits struct {
-	FileBytes int64 // bytes of one image file, unpacked from its archive
+	FileBytes int64 // uncompressed bytes of one image file
 	Pixels    int   // pixels of one image
-	Images    int   // images in all
+	Images    int   // images in total
 }
 
 func (l Limits) fileBytes() int64 { return cmp.Or(max(l.FileBytes, 0), 64<<20) }
 func (l Limits) pixels() int      { return cmp.Or(max(l.Pixels, 0), 25_000_000) }
 func (l Limits) images() int      { return cmp.Or(max(l.Images, 0), 1_000_000) }
 
-// Size is a size in pixels; the zero value stands for the image's own.
+// Size is a size in pixels; the zero value means the size of the image.
 type Size struct{ Width, Height int }
 
-// maxSource bounds the sides of images that are read: it is that of JPEG. Decoders and
-// generators work row by row and take many times the memory of a row.
+// maxSource bounds the sides of images; it is the limit of JPEG. Decoders and generators work row
+// by row and need many times the memory of a row.
 const maxSource = 1<<16 - 1
 
-// maxSide bounds the sizes that images are brought to.
+// maxSide bounds the sides of resized images.
 const maxSide = 1 << 14
 
-// Check reports a size that makes no sense.
+// Check reports an invalid size.
 func (s Size) Check() error {
 	if s != (Size{}) && (s.Width < 1 || s.Height < 1 || s.Width > maxSide || s.Height > maxSide) {
 		return fmt.Errorf("images cannot be brought to %dx%d pixels; give 1 to %d for each side", s.Width, s.Height, maxSide)
@@ -49,11 +48,11 @@ func (s Size) Check() error {
 	return nil
 }
 
-// Read decodes the image as opaque RGBA of 8 bits a channel, transparent parts on
-// white, and brings it to the size.
+// Read decodes the image as opaque RGBA with 8 bits per channel, with transparent parts on white,
+// and resizes it.
 func (m Image) Read(size Size, limits Limits) (out *image.RGBA, err error) {
 	defer func() {
-		if r := recover(); r != nil { // a decoder that a broken file got the better of
+		if r := recover(); r != nil { // a decoder that panicked on a damaged file
 			err = fmt.Errorf("the image cannot be decoded (%v); the file is broken", r)
 		}
 	}()
@@ -94,9 +93,9 @@ func (m Image) Read(size Size, limits Limits) (out *image.RGBA, err error) {
 	return opaque(decoded, size), nil
 }
 
-// decodedBytes estimates the memory of an image: of decoding it, with 8 bytes for a pixel
-// of 16 bits per channel, of resizing it, which keeps a row of sums for each row of pixels,
-// and of its features. A PNG image of 25 million pixels took 56 bytes a pixel in all.
+// decodedBytes estimates the memory for decoding an image (8 bytes per pixel for 16 bits per
+// channel), resizing it (a row of sums per row of pixels), and its features. A PNG image of 25
+// million pixels needed 56 bytes per pixel in total.
 func decodedBytes(c image.Config, size Size) float64 {
 	pixels := float64(c.Width) * float64(c.Height)
 	if size == (Size{}) {
@@ -105,7 +104,7 @@ func decodedBytes(c image.Config, size Size) float64 {
 	return 12*pixels + float64(size.Width)*(4*float64(size.Height)+32*float64(c.Height)) + 28*float64(size.Width)*float64(size.Height)
 }
 
-// bytes reads the file up to the limit.
+// bytes reads the file, up to the limit.
 func (m Image) bytes(limits Limits) ([]byte, error) {
 	r, err := m.open()
 	if err != nil {
@@ -122,16 +121,15 @@ func (m Image) bytes(limits Limits) ([]byte, error) {
 	return content, nil
 }
 
-// coding is one file format.
+// coding is one image format.
 type coding struct {
-	start  string // of the file
+	start  string // first bytes of the file
 	config func(io.Reader) (image.Config, error)
 	decode func(io.Reader) (image.Image, error)
 }
 
-// codings are the formats that are read. They are called by hand since
-// image.Decode hides that the file is in memory, and the TIFF decoder then makes
-// room for whatever offset the file claims.
+// codings are the supported formats. They are decoded directly, because image.Decode hides that the
+// file is in memory, and the TIFF decoder then allocates memory for any offset in the file.
 var codings = []coding{
 	{"\xff\xd8", jpeg.DecodeConfig, jpeg.Decode},
 	{"\x89PNG\r\n\x1a\n", png.DecodeConfig, png.Decode},
@@ -139,7 +137,7 @@ var codings = []coding{
 	{"MM\x00*", tiff.DecodeConfig, tiff.Decode},
 }
 
-// codingOf goes by the first bytes; the ending of the name may be wrong.
+// codingOf returns the format by the first bytes, because the extension of the name may be wrong.
 func codingOf(content []byte) (coding, error) {
 	for _, c := range codings {
 		if bytes.HasPrefix(content, []byte(c.start)) {
@@ -159,7 +157,7 @@ func broken(err error) error {
 	return fmt.Errorf("the image cannot be decoded: %w", err)
 }
 
-// opaque draws the image on white at the size.
+// opaque draws the image on white at the given size.
 func opaque(m image.Image, size Size) *image.RGBA {
 	b := m.Bounds()
 	if size == (Size{}) {

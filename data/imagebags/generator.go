@@ -1,11 +1,10 @@
-// Package imagebags turns images into bags: the image bag generators Row, SBN,
-// KMeansSeg and SIFT that the paper's data sets are made with (appendix, "Image
-// Bag Generator"; compared in Wei and Zhou, "An empirical study on image bag
-// generators for multi-instance learning", Machine Learning 2016).
+// Package imagebags turns images into bags with the image bag generators Row, SBN, KMeansSeg and
+// SIFT, from which the paper's datasets are made (appendix, "Image Bag Generator"; compared in Wei
+// and Zhou, "An empirical study on image bag generators for multi-instance learning", Machine
+// Learning 2016).
 //
-// A generator sees an opaque image of 8 bits a channel and is a pure function of
-// it: the same image gives the same bag, whatever the number of workers. Colours
-// go in as levels from 0 to 1.
+// A generator is a pure function of an opaque image with 8 bits per channel: the same image gives
+// the same bag for any number of workers. Colours are levels from 0 to 1.
 package imagebags
 
 import (
@@ -13,16 +12,16 @@ import (
 	"image"
 )
 
-// Generator makes the instances of one image.
+// Generator makes the instances of an image.
 type Generator interface {
-	// Name is the word that chooses the generator, e.g. "row".
+	// Name returns the name of the generator on the command line, e.g. "row".
 	Name() string
-	// Dim is the number of features of an instance.
+	// Dim returns the number of features of an instance.
 	Dim() int
-	// Check reports settings that make no sense.
+	// Check reports invalid settings.
 	Check() error
-	// Bag returns the instances [n, Dim], row-major, with n >= 1. The bounds of
-	// the image start at (0, 0). It may be called from several goroutines.
+	// Bag returns the instances [n, Dim], row-major, n >= 1. The bounds of the image start at (0,
+	// 0). Bag must be safe for concurrent use.
 	Bag(m *image.RGBA) ([]float32, error)
 }
 
@@ -35,7 +34,7 @@ type placer interface {
 // Names lists the generators, those of the paper's Table 1 in its order.
 var Names = []string{"row", "sbn", "kmeansseg", "sift", "patches"}
 
-// tooSmall says that an image has no room for the generator's windows.
+// tooSmall returns the error for an image that is smaller than the generator's windows.
 func tooSmall(m *image.RGBA, need int, what string) error {
 	b := m.Bounds()
 	return fmt.Errorf("the image has %dx%d pixels, but %s needs %dx%d; enlarge the images with --resize, or choose smaller windows", b.Dx(), b.Dy(), what, need, need)

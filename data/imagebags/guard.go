@@ -7,15 +7,15 @@ import (
 	"fmt"
 )
 
-// Bounds on what a file may make its decoder do. A sound image stays far below.
+// Limits for what decoders process. Normal images stay far below.
 const (
-	maxScans    = 500      // of a progressive JPEG; each may cost a pass over all pixels
+	maxScans    = 500      // of a progressive JPEG; each scan may process all pixels
 	maxValues   = 4 << 20  // of one TIFF field
-	maxPackBits = 16 << 20 // bytes in TIFF's PackBits, which unpacks up to 64-fold
+	maxPackBits = 16 << 20 // bytes in TIFF's PackBits, which expands up to 64-fold
 )
 
-// guard refuses files that cost their decoder more memory or time than the limits
-// on their size and pixels allow for.
+// guard rejects files that need more memory or time to decode than the limits on size and pixels
+// allow.
 func guard(content []byte, limits Limits) error {
 	switch {
 	case bytes.HasPrefix(content, []byte{0xff, 0xd8}):
@@ -41,21 +41,20 @@ const (
 	tagTileHeight  = 323
 	tagTileCounts  = 325
 
-	fax1, fax4 = 2, 4 // to fax4: the fax compressions
+	fax1, fax4 = 2, 4 // fax compressions are fax1 to fax4
 	packBits   = 32773
 )
 
-// tiffFields are what the guard looks at.
+// tiffFields are the fields that the guard checks.
 type tiffFields struct {
 	value map[uint16]uint32 // first value of each field
 	sum   map[uint16]uint64 // of all values, for the fields of byte counts
-	rows  []byte            // where tagStripRows has its only value, 2 or 4 bytes
+	rows  []byte            // location of the single value of tagStripRows, 2 or 4 bytes
 }
 
-// guardTIFF holds the first directory of a file to the limits: the decoder takes
-// the sizes of strips and tiles, and how often a part of the file is used, as they
-// stand. A strip of more rows than the image, which is how many programs say "all
-// in one strip", is set to the rows there are.
+// guardTIFF checks the first directory of a file against the limits, because the decoder trusts the
+// sizes of strips and tiles, and how often a part of the file is used. It reduces the rows of a
+// strip to those of the image, because many programs write a larger number for a single strip.
 func guardTIFF(content []byte, order binary.ByteOrder, limits Limits) error {
 	f, err := readTIFFFields(content, order)
 	if err != nil {
@@ -63,7 +62,7 @@ func guardTIFF(content []byte, order binary.ByteOrder, limits Limits) error {
 	}
 	width, height := int64(f.value[tagWidth]), int64(f.value[tagHeight])
 	if width > 0 && height > int64(limits.pixels())/width {
-		return nil // too many pixels, which the caller says
+		return nil // the caller reports too many pixels
 	}
 	packed := f.sum[tagStripCounts] + f.sum[tagTileCounts]
 	switch c := f.value[tagCompression]; {
@@ -80,7 +79,7 @@ func guardTIFF(content []byte, order binary.ByteOrder, limits Limits) error {
 			return errors.New("the image cannot be decoded: the number of rows in a strip is not one number")
 		}
 		if len(at) == 2 {
-			order.PutUint16(at, uint16(height)) // it is less than what stood there
+			order.PutUint16(at, uint16(height)) // smaller than the previous value
 		} else {
 			order.PutUint32(at, uint32(height))
 		}
@@ -94,8 +93,7 @@ func guardTIFF(content []byte, order binary.ByteOrder, limits Limits) error {
 	return nil
 }
 
-// readTIFFFields reads the directory; what is not well-formed is left to the
-// decoder to refuse.
+// readTIFFFields reads the directory. The decoder rejects invalid ones.
 func readTIFFFields(content []byte, order binary.ByteOrder) (*tiffFields, error) {
 	f := &tiffFields{value: map[uint16]uint32{}, sum: map[uint16]uint64{}}
 	if len(content) < 8 {
@@ -114,7 +112,7 @@ func readTIFFFields(content []byte, order binary.ByteOrder) (*tiffFields, error)
 	return f, nil
 }
 
-// entry takes one field of 12 bytes: tag, type, count, and value or its place.
+// entry reads one field of 12 bytes: tag, type, count, and value or offset.
 func (f *tiffFields) entry(content []byte, at int, order binary.ByteOrder) error {
 	tag, kind, count := order.Uint16(content[at:]), order.Uint16(content[at+2:]), order.Uint32(content[at+4:])
 	size := map[uint16]int64{1: 1, 3: 2, 4: 4}[kind] // bytes, shorts, longs

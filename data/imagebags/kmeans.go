@@ -2,22 +2,21 @@ package imagebags
 
 import "math"
 
-// clustering is Lloyd's k-means with one more centre at a time. The new centre
-// starts at the point that is farthest from its centre, so nothing is drawn at
-// random and the distortion falls with every centre.
+// clustering is Lloyd's k-means with an increasing number of centres. A new centre starts at the
+// point farthest from its centre, so the algorithm is deterministic and the distortion decreases
+// with every centre.
 type clustering struct {
 	points     []blob
 	centres    []blob
-	of         []int     // [points] number of the nearest centre
+	of         []int     // [points] index of the nearest centre
 	distances  []float64 // [points] squared distance to it
 	distortion float64   // mean of distances
 }
 
-// maxRounds bounds Lloyd's rounds for one number of centres; it settles sooner
-// on almost every image.
+// maxRounds bounds Lloyd's rounds for one number of centres. Almost all images converge earlier.
 const maxRounds = 100
 
-// newClustering has one centre, the mean of all points.
+// newClustering returns a clustering with one centre, the mean of all points.
 func newClustering(points []blob) *clustering {
 	c := &clustering{points: points, centres: make([]blob, 1), of: make([]int, len(points)), distances: make([]float64, len(points))}
 	c.move()
@@ -25,7 +24,7 @@ func newClustering(points []blob) *clustering {
 	return c
 }
 
-// grow adds a centre and lets all settle.
+// grow adds a centre and iterates until convergence.
 func (c *clustering) grow() {
 	far := 0
 	for i, d := range c.distances {
@@ -43,8 +42,8 @@ func (c *clustering) grow() {
 	}
 }
 
-// assign finds the nearest centre of each point, the first of several, and says
-// whether any changed.
+// assign finds the nearest centre of each point, the first one on ties, and reports whether any
+// changed.
 func (c *clustering) assign() bool {
 	changed, sum := false, 0.0
 	for i := range c.points {
@@ -62,7 +61,7 @@ func (c *clustering) assign() bool {
 	return changed
 }
 
-// move puts each centre at the mean of its points; one without points stays.
+// move sets each centre to the mean of its points. A centre without points does not move.
 func (c *clustering) move() {
 	sums, counts := make([]blob, len(c.centres)), make([]int, len(c.centres))
 	for i, k := range c.of {
@@ -81,7 +80,7 @@ func (c *clustering) move() {
 	}
 }
 
-// instances lists the centres that have points, in the order of their first one.
+// instances returns the centres that have points, in the order of their first point.
 func (c *clustering) instances() []float32 {
 	var out []float32
 	seen := make([]bool, len(c.centres))

@@ -9,18 +9,16 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 )
 
-// KMeansSeg cuts the image into blobs of Blob x Blob pixels, describes each by 6
-// numbers (mean colour, and the strengths of the horizontal, vertical and
-// diagonal detail of the luminance), and clusters the blobs: every cluster is a
-// segment and one instance, the mean of its blobs (Zhang, Goldman, Yu and Fritts
-// 2002). Pixels beyond the last whole blob are left out.
+// KMeansSeg divides the image into blobs of Blob x Blob pixels, describes each by 6 numbers (mean
+// colour, and the strengths of the horizontal, vertical and diagonal detail of the luminance), and
+// clusters the blobs. Every cluster is a segment and one instance, the mean of its blobs (Zhang,
+// Goldman, Yu and Fritts 2002). Pixels beyond the last whole blob are ignored.
 //
-// The number of segments K is chosen for each image. It grows from 2 until the
-// mean squared distance D(K) of a blob to its centre is at most Distortion, or
-// the last segment brought D down by at most Improvement times D(1), or K is
-// MaxSegments. An image that is the same everywhere has one segment.
+// The number of segments K is chosen for each image. It increases from 2 until the mean squared
+// distance D(K) of a blob to its centre is at most Distortion, or the last segment reduced D by at
+// most Improvement times D(1), or K is MaxSegments. A uniform image has one segment.
 type KMeansSeg struct {
-	Blob        int    // pixels a side of a blob; even
+	Blob        int    // side of a blob in pixels; even
 	Color       string // YCbCr or LUV
 	MaxSegments int
 	Distortion  float64 // in squared levels (0 to 1)
@@ -33,18 +31,18 @@ const (
 	spaceLUV   = "luv"
 )
 
-// DefaultKMeansSeg gives about 4.3 instances of 6 features on the tiles of
-// colorectal tissue that the paper uses. The two limits are ours: the paper
-// publishes the mean number of segments, but not the rule's constants.
+// DefaultKMeansSeg gives about 4.3 instances of 6 features on the tiles of colorectal tissue that
+// the paper uses. The two limits are our choice: the paper publishes the mean number of segments,
+// but not the constants.
 var DefaultKMeansSeg = KMeansSeg{Blob: 4, Color: spaceYCbCr, MaxSegments: 16, Distortion: 0.0002, Improvement: 0.06}
 
-// Name is "kmeansseg".
+// Name returns "kmeansseg".
 func (KMeansSeg) Name() string { return "kmeansseg" }
 
-// Dim is 6.
+// Dim returns 6.
 func (KMeansSeg) Dim() int { return 6 }
 
-// Check reports settings that make no sense.
+// Check reports invalid settings.
 func (g KMeansSeg) Check() error {
 	switch {
 	case g.Blob < 2 || g.Blob%2 != 0 || g.Blob > maxGrid:
@@ -57,7 +55,7 @@ func (g KMeansSeg) Check() error {
 	return diag.CheckWord("the colour space", g.Color, []string{spaceYCbCr, spaceLUV})
 }
 
-// blob is what describes a blob, and a segment.
+// blob has the features of a blob or a segment.
 type blob [6]float64
 
 func (a *blob) distance(b *blob) float64 {
@@ -69,8 +67,7 @@ func (a *blob) distance(b *blob) float64 {
 	return sum
 }
 
-// Bag returns [K, 6], the segments in the order in which a reader of the image,
-// line by line, meets them.
+// Bag returns [K, 6], with segments in the order of their first pixel, row by row.
 func (g KMeansSeg) Bag(m *image.RGBA) ([]float32, error) {
 	b := m.Bounds()
 	if b.Dx() < g.Blob || b.Dy() < g.Blob {
@@ -95,8 +92,8 @@ func (g KMeansSeg) Bag(m *image.RGBA) ([]float32, error) {
 	return c.instances(), nil
 }
 
-// describe gives the features of the blob whose top left pixel is (x, y); values
-// is memory for its pixels.
+// describe returns the features of the blob with top left pixel (x, y). values is a buffer for its
+// pixels.
 func (g KMeansSeg) describe(m *image.RGBA, x, y int, values []level) blob {
 	for i := range values {
 		c := colorAt(m, x+i%g.Blob, y+i/g.Blob)
@@ -111,8 +108,8 @@ func (g KMeansSeg) describe(m *image.RGBA, x, y int, values []level) blob {
 	return blob{mean[0], mean[1], mean[2], horizontal, vertical, diagonal}
 }
 
-// detail is one step of the orthonormal Haar transform of the first channel of
-// size x size pixels: the root mean squares of the three detail bands.
+// detail computes one step of the orthonormal Haar transform of the first channel of size x size
+// pixels. It returns the root mean squares of the three detail bands.
 func detail(values []level, size int) (horizontal, vertical, diagonal float64) {
 	for y := 0; y < size; y += 2 {
 		for x := 0; x < size; x += 2 {

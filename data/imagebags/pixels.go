@@ -7,9 +7,9 @@ import (
 	"golang.org/x/image/draw"
 )
 
-// smoothing is the kernel that an image is reduced with: a Gaussian whose
-// deviation is half a pixel of the small image. Smoothing and taking samples is
-// how Maron and Ratan (1998) bring an image to 8x8 pixels; the deviation is ours.
+// smoothing is the kernel for reducing an image: a Gaussian with a deviation of half a pixel of the
+// small image. Smoothing and sampling is how Maron and Ratan (1998) reduce an image to 8x8 pixels;
+// the deviation is our choice.
 var smoothing = draw.Kernel{Support: 1.5, At: func(t float64) float64 { return math.Exp(-2 * t * t) }}
 
 // level is one colour, each channel from 0 to 1.
@@ -17,7 +17,7 @@ type level [3]float64
 
 func (a level) minus(b level) level { return level{a[0] - b[0], a[1] - b[1], a[2] - b[2]} }
 
-// meanOf is the mean of colours.
+// meanOf returns the mean of colours.
 func meanOf(colors ...level) level {
 	var sum level
 	for _, c := range colors {
@@ -31,14 +31,14 @@ func meanOf(colors ...level) level {
 	return sum
 }
 
-// reduced is the image smoothed and brought to size x size pixels.
+// reduced is the image smoothed and reduced to size x size pixels.
 type reduced struct {
 	size   int
 	colors []level // [size, size], row by row
 }
 
 func reduce(m *image.RGBA, size int) reduced {
-	small := image.NewRGBA64(image.Rect(0, 0, size, size)) // 16 bits: no rounding to 8 after the mean
+	small := image.NewRGBA64(image.Rect(0, 0, size, size)) // 16 bits, to avoid rounding to 8 bits after the mean
 	smoothing.Scale(small, small.Bounds(), m, m.Bounds(), draw.Src, nil)
 	out := reduced{size, make([]level, size*size)}
 	for i := range out.colors {
@@ -50,23 +50,22 @@ func reduce(m *image.RGBA, size int) reduced {
 
 func (r reduced) at(x, y int) level { return r.colors[y*r.size+x] }
 
-// colorAt is the colour of a pixel of the image.
+// colorAt returns the colour of a pixel of the image.
 func colorAt(m *image.RGBA, x, y int) level {
 	p := m.Pix[y*m.Stride+4*x:]
 	return level{float64(p[0]) / 255, float64(p[1]) / 255, float64(p[2]) / 255}
 }
 
-// luma is Y of ITU-R BT.601.
+// luma returns Y of ITU-R BT.601.
 func luma(c level) float64 { return 0.299*c[0] + 0.587*c[1] + 0.114*c[2] }
 
-// ycbcr is a colour in the space of ITU-R BT.601: Y from 0 to 1, Cb and Cr around
-// 0.5, as JPEG has them.
+// ycbcr converts a colour to ITU-R BT.601: Y from 0 to 1, Cb and Cr around 0.5, like JPEG.
 func ycbcr(c level) level {
 	y := luma(c)
 	return level{y, 0.5 + (c[2]-y)/1.772, 0.5 + (c[0]-y)/1.402}
 }
 
-// luv is a colour of sRGB in CIE 1976 L*u*v* (white D65), each divided by 100.
+// luv converts a colour from sRGB to CIE 1976 L*u*v* (white D65), each divided by 100.
 func luv(c level) level {
 	var lin level
 	for k, v := range c {
@@ -91,7 +90,7 @@ func luv(c level) level {
 	return level{l / 100, 13 * l * (4*x/whole - whiteU) / 100, 13 * l * (9*y/whole - whiteV) / 100}
 }
 
-// flat appends numbers as features.
+// flat appends the channels of colours as features.
 func flat(to []float32, colors ...level) []float32 {
 	for _, c := range colors {
 		to = append(to, float32(c[0]), float32(c[1]), float32(c[2]))

@@ -7,11 +7,10 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 )
 
-// Row makes one instance of each row of the image brought to Grid x Grid pixels:
-// the mean colour of the row, and how the mean colours of the rows above and
-// below differ from it (Maron and Ratan 1998). The first row has none above and
-// the last none below; the difference is 0 there, so that every row is an
-// instance, as the paper's 8 instances of 9 features need.
+// Row makes one instance from each row of the image reduced to Grid x Grid pixels: the mean colour
+// of the row, and the differences of the mean colours of the rows above and below from it (Maron
+// and Ratan 1998). For the first and the last row the missing difference is 0, so that every row is
+// an instance, as the paper's 8 instances of 9 features require.
 type Row struct {
 	Grid int // rows, at least 2
 }
@@ -19,13 +18,13 @@ type Row struct {
 // DefaultRow gives 8 instances of 9 features.
 var DefaultRow = Row{Grid: 8}
 
-// Name is "row".
+// Name returns "row".
 func (Row) Name() string { return "row" }
 
-// Dim is 9.
+// Dim returns 9.
 func (Row) Dim() int { return 9 }
 
-// Check reports settings that make no sense.
+// Check reports invalid settings.
 func (g Row) Check() error {
 	if g.Grid < 2 || g.Grid > maxGrid {
 		return fmt.Errorf("the grid cannot have %s; give 2 to %d", diag.Count(g.Grid, "row"), maxGrid)
@@ -33,7 +32,7 @@ func (g Row) Check() error {
 	return nil
 }
 
-// maxGrid bounds the size that an image is brought to.
+// maxGrid bounds the size to which an image is reduced.
 const maxGrid = 1024
 
 // Bag returns [Grid, 9].

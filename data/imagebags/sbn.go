@@ -7,15 +7,14 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 )
 
-// SBN is "single blob with neighbours": the image is brought to Grid x Grid
-// pixels, and a blob of 2x2 of them moves over it pixel by pixel. An instance
-// is the mean colour of the blob and those of the blobs above, below, left and
-// right of it, as differences from it (Maron and Ratan 1998) or as they are. The
-// four neighbours must lie inside, which leaves the corners unused and makes
+// SBN is "single blob with neighbours": the image is reduced to Grid x Grid pixels, and a blob of
+// 2x2 pixels moves over it pixel by pixel. An instance is the mean colour of the blob and those of
+// the blobs above, below, left and right of it, as differences from it (Maron and Ratan 1998) or as
+// values. The four neighbours must be inside the image, which leaves the corners unused and gives
 // (Grid-5)^2 instances.
 type SBN struct {
-	Grid       int    // pixels a side, at least 6
-	Neighbours string // Difference or Value
+	Grid       int    // pixels per side, at least 6
+	Neighbours string // neighbourDifference or neighbourValue
 }
 
 // How SBN describes the neighbours of a blob.
@@ -27,13 +26,13 @@ const (
 // DefaultSBN gives 9 instances of 15 features.
 var DefaultSBN = SBN{Grid: 8, Neighbours: neighbourDifference}
 
-// Name is "sbn".
+// Name returns "sbn".
 func (SBN) Name() string { return "sbn" }
 
-// Dim is 15.
+// Dim returns 15.
 func (SBN) Dim() int { return 15 }
 
-// Check reports settings that make no sense.
+// Check reports invalid settings.
 func (g SBN) Check() error {
 	if g.Grid < 6 || g.Grid > maxGrid {
 		return fmt.Errorf("a grid of %dx%d pixels does not work: a blob of 2x2 with four neighbours needs 6x6, and at most %d are taken", g.Grid, g.Grid, maxGrid)

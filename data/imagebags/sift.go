@@ -6,30 +6,29 @@ import (
 	"math"
 )
 
-// SIFT describes square patches on a regular grid, upright and at one scale, by
-// Lowe's descriptor (2004): the gradients of 4x4 parts of the patch in histograms
-// of 8 directions, weighted by a Gaussian half as wide as the patch and shared
-// between neighbouring parts and directions by trilinear interpolation; brought
-// to length 1, cut at 0.2 and brought to length 1 again. A patch without any
-// gradient is all zeros.
+// SIFT describes square patches on a regular grid, upright and at one scale, by Lowe's descriptor
+// (2004): histograms of 8 gradient directions in 4x4 parts of the patch, weighted by a Gaussian
+// half as wide as the patch and interpolated trilinearly between neighbouring parts and directions;
+// normalised to length 1, clipped at 0.2 and normalised again. A patch without any gradient gives
+// zeros.
 //
-// The first patch stands in the top left corner and the others follow every Step
-// pixels as long as they lie inside.
+// The first patch is in the top left corner. The others follow every Step pixels as long as they
+// are inside the image.
 type SIFT struct {
-	Patch int // pixels a side, a multiple of 4
+	Patch int // pixels per side, a multiple of 4
 	Step  int
-	// Sigma is the deviation of the Gaussian, in pixels, that the image is seen
-	// through; the image itself is taken to have 0.5 (Lowe 2004, section 3.3).
+	// Sigma is the total deviation, in pixels, of the Gaussian smoothing; the image itself is
+	// assumed to have 0.5 (Lowe 2004, section 3.3).
 	Sigma float64
 }
 
-// DefaultSIFT gives 25 instances of 128 features on 224x224 pixels, 5x5 patches
-// that cover the image and overlap. Patch, step and deviation are ours: the paper
-// publishes the counts alone.
+// DefaultSIFT gives 25 instances of 128 features on 224x224 pixels: 5x5 patches that cover the
+// image and overlap. Patch, step and deviation are our choice, because the paper publishes only the
+// counts.
 var DefaultSIFT = SIFT{Patch: 64, Step: 40, Sigma: 1.6}
 
-// Parts of a patch on one side, directions of a histogram, deviation of the
-// Gaussian in parts, and the cut (Lowe 2004, section 6.1).
+// Parts per side of a patch, directions of a histogram, deviation of the Gaussian in parts, and the
+// clipping limit (Lowe 2004, section 6.1).
 const (
 	siftParts      = 4
 	siftDirections = 8
@@ -38,13 +37,13 @@ const (
 	cameraSigma    = 0.5
 )
 
-// Name is "sift".
+// Name returns "sift".
 func (SIFT) Name() string { return "sift" }
 
-// Dim is 128.
+// Dim returns 128.
 func (SIFT) Dim() int { return siftParts * siftParts * siftDirections }
 
-// Check reports settings that make no sense.
+// Check reports invalid settings.
 func (g SIFT) Check() error {
 	switch {
 	case g.Patch < 8 || g.Patch%siftParts != 0:
@@ -57,9 +56,8 @@ func (g SIFT) Check() error {
 	return nil
 }
 
-// Bag returns [patches, 128], row by row of the grid. A descriptor runs over the
-// rows of its parts, then their columns, then the directions counter-clockwise
-// from the right.
+// Bag returns [patches, 128], row by row of the grid. A descriptor lists the rows of its parts,
+// then their columns, then the directions counter-clockwise from the right.
 func (g SIFT) Bag(m *image.RGBA) ([]float32, error) {
 	b := m.Bounds()
 	if b.Dx() < g.Patch || b.Dy() < g.Patch {
@@ -90,8 +88,8 @@ func gray(m *image.RGBA) plane {
 	return p
 }
 
-// smoothed convolves with a Gaussian, cut at four deviations; beyond its edges
-// the image is mirrored about the outermost pixels.
+// smoothed convolves with a Gaussian, truncated at four deviations. Beyond its edges the image is
+// mirrored about the outermost pixels.
 func (p plane) smoothed(sigma float64) plane {
 	if sigma == 0 {
 		return p
@@ -127,7 +125,7 @@ func (p plane) along(weights []float64) plane {
 	return out
 }
 
-// mirrored brings a place back into 0 to n-1.
+// mirrored maps an index outside 0 to n-1 back into it.
 func mirrored(i, n int) int {
 	if n == 1 {
 		return 0
@@ -152,8 +150,8 @@ func (p plane) transposed() plane {
 	return out
 }
 
-// gradients holds length and direction (in histogram bins, 0 to 8) of every
-// pixel's gradient; the outermost pixels have none.
+// gradients has the length and direction (in histogram bins, 0 to 8) of every pixel's gradient. The
+// outermost pixels have none.
 type gradients struct {
 	w, h              int
 	length, direction []float64
@@ -178,13 +176,13 @@ func gradientsOf(p plane) gradients {
 
 // descriptor describes the patch around a pixel; part is the width of a part.
 func (g gradients) descriptor(cx, cy int, part float64) []float32 {
-	// One bin more on every side takes what falls beyond the outer parts.
+	// One more bin on every side collects gradients beyond the outer parts.
 	const rim = siftParts + 2
 	var histogram [rim * rim * siftDirections]float64
 	reach := int(math.Ceil(part * (siftParts + 1) / 2))
 	for y := max(cy-reach, 1); y <= min(cy+reach, g.h-2); y++ {
 		for x := max(cx-reach, 1); x <= min(cx+reach, g.w-2); x++ {
-			v, u := float64(y-cy)/part, float64(x-cx)/part // from the middle, in parts
+			v, u := float64(y-cy)/part, float64(x-cx)/part // relative to the middle, in parts
 			row, column := v+siftParts/2.0+0.5, u+siftParts/2.0+0.5
 			if row <= 0 || row >= siftParts+1 || column <= 0 || column >= siftParts+1 {
 				continue
@@ -201,7 +199,7 @@ func (g gradients) descriptor(cx, cy int, part float64) []float32 {
 	return normalized(out)
 }
 
-// share spreads a gradient over the two nearest rows, columns and directions.
+// share distributes a gradient to the two nearest rows, columns and directions.
 func share(histogram []float64, rim int, row, column, direction, weight float64) {
 	r, c, o := int(row), int(column), int(direction)
 	fr, fc, fo := row-float64(r), column-float64(c), direction-float64(o)

@@ -22,25 +22,25 @@ import (
 
 // Image is one image file of a source.
 type Image struct {
-	// Name is the path inside the source, with slashes; where there are several
-	// sources the name of the source stands before it.
+	// Name is the path inside the source, with slashes. If there are several sources, the name of
+	// the source precedes it.
 	Name string
-	// Class is the name of the folder that the image lies in, or empty for one
-	// that lies in no folder of its source.
+	// Class is the name of the folder that contains the image, or empty if it is not in a folder of
+	// its source.
 	Class string
-	place string // for messages; the path of a file that lies in no archive
+	place string // for messages; the path of a file that is not in an archive
 	open  func() (io.ReadCloser, error)
-	from  *allowance // of the archive it lies in, or nil
+	from  *allowance // of the archive that contains it, or nil
 }
 
-// An archive of solid colours holds a thousand pixels a byte, photographs one to
-// twenty. Below freePixels nobody waits long.
+// Photographs have one to twenty pixels per byte, solid colours in an archive a thousand. Below
+// freePixels the time does not matter.
 const (
 	maxPixelsPerByte = 100
 	freePixels       = 1_000_000_000
 )
 
-// allowance is the pixels that the images of an archive may still have, together.
+// allowance is the number of pixels that the images of an archive may still have in total.
 type allowance struct{ all, left atomic.Int64 }
 
 func newAllowance(size int64) *allowance {
@@ -64,7 +64,7 @@ type Sources struct {
 	files   []string // the archives
 }
 
-// Files are the files that are read: images and archives.
+// Files returns the files that are read: images and archives.
 func (s *Sources) Files() []string {
 	list := slices.Clone(s.files)
 	for _, m := range s.Images {
@@ -73,7 +73,7 @@ func (s *Sources) Files() []string {
 	return list
 }
 
-// Close closes the archives; the images cannot be read any more.
+// Close closes the archives. Their images cannot be read afterwards.
 func (s *Sources) Close() error {
 	errs := make([]error, len(s.archive))
 	for i, a := range s.archive {
@@ -82,12 +82,11 @@ func (s *Sources) Close() error {
 	return errors.Join(errs...)
 }
 
-// Find lists the images (JPEG, PNG, TIFF, by the ending of the name) of folders
-// and zip archives. The folder right above an image is its class, so one
-// sub-folder a class works, and so do train/CLASS and test/CLASS, or one archive a
-// class with the folder inside. Hidden files and folders, and other files beside
-// the images, are passed over. A folder without any image is an error: it is
-// probably a class whose images are missing or of another format.
+// Find lists the images (JPEG, PNG, TIFF, by the extension of the name) in folders and zip
+// archives. The folder that contains an image is its class, so one sub-folder per class works, and
+// so do train/CLASS and test/CLASS, or one archive per class with the folder inside. Hidden files
+// and folders, and other files, are ignored. A folder without images is an error, because it is
+// probably a class whose images are missing or in another format.
 func Find(paths []string, limits Limits) (*Sources, error) {
 	s := &Sources{}
 	var faults diag.List
@@ -134,7 +133,7 @@ func (s *Sources) scan(p string) ([]Image, error) {
 	return s.scanZip(p, newAllowance(info.Size()))
 }
 
-// check looks at all images together.
+// check checks all images together.
 func (s *Sources) check(faults *diag.List, limits Limits) {
 	if len(s.Images) > limits.images() {
 		faults.Add(diag.Errorf(diag.Pos{}, "%d images are more than the limit of %d", len(s.Images), limits.images()))
@@ -150,7 +149,7 @@ func (s *Sources) check(faults *diag.List, limits Limits) {
 	}
 }
 
-// isImage says whether the name ends like one of the formats that are read.
+// isImage reports whether the name has the extension of a supported format.
 func isImage(name string) bool {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".jpg", ".jpeg", ".png", ".tif", ".tiff":
@@ -159,14 +158,14 @@ func isImage(name string) bool {
 	return false
 }
 
-// hidden says whether a name is one that systems put beside the images.
+// hidden reports whether systems create a file of that name.
 func hidden(name string) bool { return strings.HasPrefix(name, ".") || name == "__MACOSX" }
 
-// finding collects the images of one source and the folders that hold none.
+// finding collects the images of one source and the folders without images.
 type finding struct {
 	place   string
 	images  []Image
-	folders map[string]bool // folder -> an image lies in it or below
+	folders map[string]bool // folder -> it contains an image, directly or below
 }
 
 func (f *finding) folder(name string) {
@@ -186,7 +185,7 @@ func (f *finding) image(name string, open func() (io.ReadCloser, error)) {
 	f.images = append(f.images, m)
 }
 
-// result reports a source without images and the folders without.
+// result reports a source without images and folders without images.
 func (f *finding) result() ([]Image, error) {
 	if len(f.images) == 0 {
 		return nil, diag.Errorf(diag.Pos{File: f.place}, "no image in it (.jpg, .jpeg, .png, .tif, .tiff)").
@@ -198,7 +197,7 @@ func (f *finding) result() ([]Image, error) {
 			faults.Add(diag.Errorf(diag.Pos{File: filepath.Join(f.place, filepath.FromSlash(name))}, "the folder of a class holds no image (.jpg, .jpeg, .png, .tif, .tiff); fill it or remove it"))
 		}
 	}
-	return f.images, faults.Err() // sorted by place
+	return f.images, faults.Err() // sorted by path
 }
 
 func scanFolder(root string) ([]Image, error) {

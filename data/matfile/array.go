@@ -9,19 +9,19 @@ import (
 
 const (
 	maxDepth     = 16   // nested cells
-	maxDims      = 32   // extents of an array
+	maxDims      = 32   // axes of an array
 	maxName      = 4096 // bytes of a name
-	arrayMemory  = 200  // about what an Array takes without its contents
+	arrayMemory  = 200  // approximate size of an Array without its contents
 	flagComplex  = 0x0800
 	smallestCell = 8 // bytes of the shortest element of a cell array
 )
 
-// matrix reads the array that fills the section.
+// matrix reads the array in the rest of the section.
 func (f *reader) matrix(s *section, depth int) (*Array, error) {
 	if err := f.spend(arrayMemory); err != nil {
 		return nil, err
 	}
-	if s.N == 0 { // how MATLAB writes [] inside a cell array
+	if s.N == 0 { // MATLAB writes [] inside a cell array like this
 		return &Array{Class: Double, Dims: []int{0, 0}}, nil
 	}
 	a := &Array{}
@@ -41,7 +41,7 @@ func (f *reader) matrix(s *section, depth int) (*Array, error) {
 	return a, nil
 }
 
-// head reads flags, extents and name.
+// head reads flags, sizes and name.
 func (f *reader) head(s *section, a *Array) error {
 	flags, err := f.numbers(s, "array flags", 2)
 	if err != nil {
@@ -55,7 +55,7 @@ func (f *reader) head(s *section, a *Array) error {
 	if a.Class < Cell || a.Class > Opaque {
 		return fmt.Errorf("array flags: class %d is not known", a.Class)
 	}
-	if a.Class == Opaque { // has no extents
+	if a.Class == Opaque { // has no sizes
 		a.Dims = []int{0, 0}
 		a.Name, err = f.name(s)
 		return err
@@ -152,7 +152,7 @@ func (f *reader) cell(s *section, depth int) (*Array, error) {
 	return cell, err
 }
 
-// place prints the subscripts of element i, counted from 1, e.g. "(3,2)".
+// place returns the subscripts of element i, counted from 1, e.g. "(3,2)".
 func (a *Array) place(i int) string {
 	text := "("
 	for axis, e := range a.Dims {
@@ -182,7 +182,7 @@ func (f *reader) numbers(s *section, what string, max int) ([]float64, error) {
 	if err := f.spend(8 * n); err != nil {
 		return nil, err
 	}
-	out := make([]float64, 0, min(n, 1<<17)) // grows with what is really there
+	out := make([]float64, 0, min(n, 1<<17)) // grows with the data in the file
 	err = f.contents(s, t, func(r io.Reader) error {
 		buf := make([]byte, min(t.size, 1<<16))
 		for left := t.size; left > 0; {

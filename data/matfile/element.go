@@ -29,8 +29,7 @@ const (
 	miUTF8       = 16
 )
 
-// numberTypes are the data types that hold numbers: the bytes of one, and how they are
-// read. Their order is that of the file.
+// numberTypes has the size in bytes and the decoder of each numeric data type.
 var numberTypes = map[uint32]struct {
 	width  int64
 	number func(order binary.ByteOrder, b []byte) float64
@@ -48,17 +47,17 @@ var numberTypes = map[uint32]struct {
 	miUINT64: {8, func(o binary.ByteOrder, b []byte) float64 { return float64(o.Uint64(b)) }},
 }
 
-// tag starts a data element. A small one has its data, up to 4 bytes, inside.
+// tag is the start of a data element. A small element contains its data, up to 4 bytes.
 type tag struct {
 	typ   uint32
 	size  int64 // bytes of data
 	small []byte
 }
 
-// reader reads one file and counts what its contents take.
+// reader reads one file and counts the memory for its contents.
 type reader struct {
 	order     binary.ByteOrder
-	left, max int64 // memory still allowed, and in all
+	left, max int64 // memory still allowed, and in total
 }
 
 // spend counts memory before it is used.
@@ -70,7 +69,7 @@ func (f *reader) spend(n int64) error {
 	return nil
 }
 
-// readTag reads a tag. io.EOF means that the data ended before it.
+// readTag reads a tag. io.EOF means that the data end before it.
 func (f *reader) readTag(r io.Reader) (tag, error) {
 	var b [8]byte
 	if _, err := io.ReadFull(r, b[:]); err != nil {
@@ -86,8 +85,7 @@ func (f *reader) readTag(r io.Reader) (tag, error) {
 	return tag{typ: first, size: int64(f.order.Uint32(b[4:]))}, nil
 }
 
-// variable reads the array that a tag of the top level starts, unpacking it
-// where it is packed.
+// variable reads the array at a tag of the top level and decompresses it if necessary.
 func (f *reader) variable(r io.Reader, t tag) (*Array, error) {
 	switch {
 	case t.typ == miMATRIX && t.small == nil:
@@ -115,7 +113,7 @@ func (f *reader) packed(r io.Reader, t tag) (*Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Reading on to the end checks the sum of the packed data.
+	// Reading to the end verifies the checksum of the compressed data.
 	var one [1]byte
 	if n, err := io.ReadFull(z, one[:]); n > 0 {
 		return nil, &inVariable{name: a.Name, err: errors.New("more packed data than its size says")}
@@ -128,7 +126,7 @@ func (f *reader) packed(r io.Reader, t tag) (*Array, error) {
 	return a, nil
 }
 
-// damaged words an error of reading inside a variable; nil stays nil.
+// damaged explains an error inside a variable; nil stays nil.
 func damaged(err error) error {
 	if errors.Is(err, zlib.ErrChecksum) || errors.Is(err, zlib.ErrHeader) {
 		return fmt.Errorf("the packed data are damaged: %w", err)
@@ -136,7 +134,7 @@ func damaged(err error) error {
 	return infile.CutShort(err)
 }
 
-// section is the rest of an element that others are nested in.
+// section is the rest of an element with nested elements.
 type section = io.LimitedReader
 
 // discard skips n bytes of the section.
@@ -148,7 +146,7 @@ func discard(s *section, n int64) error {
 	return damaged(err)
 }
 
-// element reads the tag of a nested element and checks that it fits.
+// element reads the tag of a nested element and checks its size.
 func (f *reader) element(s *section, what string) (tag, error) {
 	t, err := f.readTag(s)
 	if err != nil {
@@ -160,8 +158,8 @@ func (f *reader) element(s *section, what string) (tag, error) {
 	return t, nil
 }
 
-// contents gives the data of a nested element to read and, after reading,
-// skips to the next multiple of 8 bytes.
+// contents passes the data of a nested element to read and then skips to the next multiple of 8
+// bytes.
 func (f *reader) contents(s *section, t tag, read func(r io.Reader) error) error {
 	if t.small != nil {
 		return read(bytes.NewReader(t.small))

@@ -1,6 +1,6 @@
-// Package matfile reads MATLAB 5 files (save -v6 and -v7): numeric, logical and cell
-// arrays, of either byte order, packed or not. Files come from anywhere, so no length
-// in them is believed before the data are there.
+// Package matfile reads MATLAB 5 files (save -v6 and -v7): numeric, logical and cell arrays, of
+// either byte order, compressed or not. Files may be malicious, so no length in them is trusted
+// before the data are read.
 //
 // The format is described in "MAT-File Format", The MathWorks, chapter 1.
 package matfile
@@ -44,7 +44,7 @@ const (
 var classNames = [...]string{"", "cell", "struct", "object", "char", "sparse", "double", "single",
 	"int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "function handle", "opaque object"}
 
-// String is MATLAB's name of the class.
+// String returns MATLAB's name of the class.
 func (c Class) String() string {
 	if c == 0 || int(c) >= len(classNames) {
 		return fmt.Sprintf("class %d", uint8(c))
@@ -52,22 +52,22 @@ func (c Class) String() string {
 	return classNames[c]
 }
 
-// Array is one variable or one element of a cell array. Numbers or Cells holds the
-// contents, column-major; both are nil for complex numbers and for classes that are not
-// read (text, struct, object, sparse, function handle).
+// Array is one variable or one element of a cell array. Its contents are in Numbers or Cells,
+// column-major; both are nil for complex numbers and for unsupported classes (text, struct, object,
+// sparse, function handle).
 type Array struct {
 	Name    string
 	Class   Class
-	Dims    []int     // at least two extents
+	Dims    []int     // at least two sizes
 	Numbers []float64 // numeric classes; int64 beyond 2^53 is rounded
 	Cells   []*Array  // cell
 	Complex bool
 }
 
-// Len is the number of elements, the product of the extents.
+// Len returns the number of elements, the product of the sizes.
 func (a *Array) Len() int { return ndarray.Size(a.Dims) }
 
-// Size prints the extents, e.g. "350x1".
+// Size returns the sizes, e.g. "350x1".
 func (a *Array) Size() string {
 	parts := make([]string, len(a.Dims))
 	for i, e := range a.Dims {
@@ -76,14 +76,13 @@ func (a *Array) Size() string {
 	return strings.Join(parts, "x")
 }
 
-// ErrTooLarge is in the chain of errors of files that unpack to more than the
-// limit.
+// ErrTooLarge is wrapped by the errors of files that decompress to more than the limit.
 var ErrTooLarge = errors.New("unpacks to more than the limit")
 
 const headerSize = 128
 
-// Read reads all variables in the order of the file. Unpacked contents may
-// take about maxBytes of memory. Errors name the variable and what to do.
+// Read reads all variables in the order of the file. Their contents may need about maxBytes of
+// memory. Errors name the variable and what to do.
 func Read(r io.Reader, maxBytes int64) ([]*Array, error) {
 	order, err := readHeader(r)
 	if err != nil {
@@ -112,7 +111,7 @@ func Read(r io.Reader, maxBytes int64) ([]*Array, error) {
 	}
 }
 
-// describe says which variable an error belongs to, by name where it was read.
+// describe adds the variable to an error, by name if it is known, else by number.
 func describe(err error, number int) error {
 	var in *inVariable
 	if errors.As(err, &in) && in.name != "" {
@@ -121,7 +120,7 @@ func describe(err error, number int) error {
 	return fmt.Errorf("variable number %d: %w", number, err)
 }
 
-// readHeader checks the first 128 bytes and finds the byte order.
+// readHeader checks the first 128 bytes and returns the byte order.
 func readHeader(r io.Reader) (binary.ByteOrder, error) {
 	var head [headerSize]byte
 	n, err := io.ReadFull(r, head[:])

@@ -10,7 +10,7 @@ import (
 	"github.com/miplc/miplc/learners"
 )
 
-// Device runs graphs for learners in Go.
+// Device runs graphs of learners in Go.
 type Device struct{}
 
 // Workspace implements learners.Device.
@@ -18,15 +18,14 @@ func (Device) Workspace() learners.Workspace {
 	return &workspace{values: map[string][]float32{}, machines: map[at]*lowering.Machine[float32]{}, arena: lowering.NewArena[float32]()}
 }
 
-// workspace copies what a machine reads into it, and what it makes out: machines
-// share their memory.
+// workspace copies inputs into a machine and outputs out of it, because machines share memory.
 type workspace struct {
 	values   map[string][]float32
 	machines map[at]*lowering.Machine[float32]
 	arena    *lowering.Arena[float32]
 }
 
-// at is a graph at a number of instances.
+// at is a graph with a number of instances.
 type at struct {
 	g *graph.Graph
 	n int

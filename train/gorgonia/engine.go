@@ -1,7 +1,6 @@
-// Package gorgonia is the training engine that needs nothing but Go: the training
-// graph runs on gorgonia, with the gradients of gorgonia.Grad, which are the
-// independent check of ours; the rest of a step, the optimiser and the label
-// weights, are the graphs of every engine.
+// Package gorgonia is the training engine in pure Go. The training graph runs on gorgonia with the
+// gradients of gorgonia.Grad, which check ours independently. Optimiser and label weights are
+// graphs that all engines share.
 package gorgonia
 
 import (
@@ -22,7 +21,7 @@ type Engine struct {
 	shared        *lowering.Params[float32] // all that machines share, by name; the statistics too
 	training      *machines
 	update        *lowering.Machine[float32]
-	renew         *machines // label weights after the step; nil where training gives them
+	renew         *machines // label weights after the step; nil if the training graph computes them
 	infer         *machines
 	result        train.Result
 	terms         []string // names of the loss terms
@@ -66,7 +65,7 @@ func New(p *compile.Program, params map[string][]float32) (*Engine, error) {
 	return e, e.SetState(&train.State{Params: params})
 }
 
-// lower makes the machines. All share the parameters and one arena.
+// lower builds the machines. All share the parameters and one arena.
 func (e *Engine) lower(grads map[string][]float32) error {
 	p, o := e.program, lowering.Options[float32]{Params: e.shared, Arena: lowering.NewArena[float32]()}
 	e.infer = newMachines(p, p.Infer, o)
@@ -75,7 +74,7 @@ func (e *Engine) lower(grads map[string][]float32) error {
 	}
 	update, err := compile.Update(p)
 	if err == nil {
-		e.update, err = lowering.Lower(update, 1, 1, o) // the sizes of a batch do not occur in it
+		e.update, err = lowering.Lower(update, 1, 1, o) // the update does not depend on the batch size
 	}
 	o.Loss, o.Grads = compile.OutLoss, grads
 	e.training = newMachines(p, p.Train, o)
@@ -113,8 +112,7 @@ func (e *Engine) Step(b *train.Batch) (*train.Result, error) {
 	return r, nil
 }
 
-// read copies the outputs of a training step; n is the number of instances
-// without padding.
+// read copies the outputs of a training step; n is the number of instances without padding.
 func (e *Engine) read(m *lowering.Machine[float32], n int) *train.Result {
 	r := &e.result
 	r.Loss = float64(m.Output(compile.OutLoss)[0])
@@ -127,11 +125,10 @@ func (e *Engine) read(m *lowering.Machine[float32], n int) *train.Result {
 	return r
 }
 
-// firstRows leaves out the padding; a graph without attention has none.
+// firstRows removes the padding. A graph without attention has no rows.
 func firstRows(attention []float32, n int) []float32 { return attention[:min(n, len(attention))] }
 
-// Predict runs the inference graph on raw instances of whole bags. The slices
-// are the caller's.
+// Predict runs the inference graph on raw instances of whole bags. The caller owns the slices.
 func (e *Engine) Predict(instances []float32, bagOf []int, bags int) (probabilities, attention []float32, err error) {
 	m, err := e.infer.predict(instances, bagOf, bags)
 	if err != nil {
@@ -142,7 +139,7 @@ func (e *Engine) Predict(instances []float32, bagOf []int, bags int) (probabilit
 	return probabilities, attention, nil
 }
 
-// State copies the parameters, the statistics and the state of the optimiser out.
+// State returns a copy of the parameters, the statistics and the state of the optimiser.
 func (e *Engine) State() (*train.State, error) {
 	statistics := map[string][]float32{}
 	for _, name := range e.program.Statistics() {
@@ -151,7 +148,7 @@ func (e *Engine) State() (*train.State, error) {
 	return train.NewState(e.program, e.state, statistics), nil
 }
 
-// SetState puts a state in; vectors of the optimiser that are missing become zero.
+// SetState sets the state. Missing vectors of the optimiser become zero.
 func (e *Engine) SetState(s *train.State) error {
 	vectors, statistics, err := s.Flat(e.program)
 	if err != nil {
@@ -167,7 +164,7 @@ func (e *Engine) SetState(s *train.State) error {
 	return nil
 }
 
-// spread copies the flat vector of parameters to the memory of each.
+// spread copies the flat parameter vector to the memory of each parameter.
 func (e *Engine) spread() {
 	flat := e.state[compile.InParams]
 	for _, value := range e.values {

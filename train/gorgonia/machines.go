@@ -8,10 +8,10 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// size is what a machine is built for.
+// size is the batch size for which a machine is built.
 type size struct{ instances, bags int }
 
-// machines keeps the machines of one graph, the most recently used ones.
+// machines keeps the most recently used machines of one graph.
 type machines struct {
 	program  *compile.Program
 	graph    *graph.Graph
@@ -21,12 +21,12 @@ type machines struct {
 	inputs   train.Inputs
 }
 
-// kept is how many machines of a graph are kept. Their values share memory, so
-// that each one costs the graph only, some hundred kilobytes.
+// kept is the number of machines kept per graph. Their values share memory, so each machine needs
+// only some hundred kilobytes for its graph.
 const kept = 64
 
-// newMachines starts without machines. A graph that cannot be padded gets
-// machines of the exact sizes of its batches.
+// newMachines returns an empty cache. If the graph cannot be padded, machines have the exact sizes
+// of the batches.
 func newMachines(p *compile.Program, g *graph.Graph, o lowering.Options[float32]) *machines {
 	padded, err := graph.Paddable(g)
 	if err == nil {
@@ -36,7 +36,7 @@ func newMachines(p *compile.Program, g *graph.Graph, o lowering.Options[float32]
 		bySize: lru.Cache[size, *lowering.Machine[float32]]{MaxCount: kept, OnEvict: (*lowering.Machine[float32]).Close}}
 }
 
-// get returns the machine of a size, built if need be.
+// get returns the machine of a size and builds it if necessary.
 func (m *machines) get(s size) (*lowering.Machine[float32], error) {
 	machine, ok := m.bySize.Take(s)
 	if !ok {
@@ -49,7 +49,7 @@ func (m *machines) get(s size) (*lowering.Machine[float32], error) {
 	return machine, nil
 }
 
-// step runs the machine of the size of a batch on it.
+// step runs the machine of the batch's size on a batch.
 func (m *machines) step(b *train.Batch) (*lowering.Machine[float32], error) {
 	s := m.size(len(b.BagOf), b.Bags)
 	if err := m.inputs.Batch(m.program, b, s.instances, s.bags); err != nil {
@@ -58,7 +58,7 @@ func (m *machines) step(b *train.Batch) (*lowering.Machine[float32], error) {
 	return m.run(s)
 }
 
-// predict runs the machine of the size of some bags on them.
+// predict runs the machine for the size of some bags on them.
 func (m *machines) predict(instances []float32, bagOf []int, bags int) (*lowering.Machine[float32], error) {
 	s := m.size(len(bagOf), bags)
 	if err := m.inputs.Instances(m.program, instances, bagOf, bags, s.instances); err != nil {
@@ -75,8 +75,8 @@ func (m *machines) run(s size) (*lowering.Machine[float32], error) {
 	return machine, machine.Run(lowering.Inputs[float32]{Floats: m.inputs.Floats, BagOf: m.inputs.BagOf})
 }
 
-// size is what the machine for a batch is built for: rounded up, to keep machines
-// few, but for single small bags, of which there are few sizes.
+// size returns the size of the machine for a batch. It is rounded up to limit the number of
+// machines, except for single small bags, which have few different sizes.
 func (m *machines) size(instances, bags int) size {
 	const exact, parts = 64, 16
 	if m.paddable && (bags > 1 || instances > exact) {

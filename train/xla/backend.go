@@ -15,28 +15,27 @@ import (
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
-// Go is the device of programs that run on compute's executor in pure Go:
-// everywhere, slow, and for tests.
+// Go is the device of programs that run on compute's executor in pure Go: available everywhere,
+// slow, used in tests.
 const Go pjrt.Kind = "go"
 
-// Backend is where programs run. It keeps those that were compiled for later
-// epochs, evaluations and trials.
+// Backend runs programs on a device. It keeps compiled programs for later epochs, evaluations and
+// trials.
 type Backend struct {
 	pjrt.Device
 	Kind pjrt.Kind // of device
 
 	mu       sync.Mutex
-	compiled map[string]*xla.Program // by a text that tells one from all others
+	compiled map[string]*xla.Program // by a text that identifies the program
 }
 
-// NewBackend makes a backend of an opened device.
+// NewBackend returns a backend of an open device.
 func NewBackend(d *pjrt.Device, kind pjrt.Kind) *Backend {
 	return &Backend{Device: *d, Kind: kind, compiled: map[string]*xla.Program{}}
 }
 
-// Open returns the first device of a kind. Where no PJRT plugin for CPUs is named
-// or installed, Go stands in for it: another kind of device, since its numbers are
-// rounded otherwise.
+// Open returns the first device of a kind. If no PJRT plugin for CPUs is named or installed, it
+// returns Go, which is a separate kind because its results are rounded differently.
 func Open(kind pjrt.Kind, o pjrt.Options) (*Backend, error) {
 	if kind == Go {
 		return openGo("pure Go executor")
@@ -52,7 +51,7 @@ func Open(kind pjrt.Kind, o pjrt.Options) (*Backend, error) {
 }
 
 func openGo(text string) (*Backend, error) {
-	// Its other modes run operations at once and can block each other.
+	// Its other modes run operations at once and can deadlock.
 	b, err := gobackend.New("ops_sequential")
 	if err != nil {
 		return nil, err
@@ -60,8 +59,7 @@ func openGo(text string) (*Backend, error) {
 	return NewBackend(&pjrt.Device{Backend: b, Text: text, Memory: memory.Available()}, Go), nil
 }
 
-// programs returns the programs of a plan. What is not there yet is compiled, both
-// side by side, and said.
+// programs returns the programs of a plan. It compiles missing ones in parallel and notes that.
 func (b *Backend) programs(p *plan, note func(string)) (epoch, evaluation *xla.Program, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -90,14 +88,13 @@ func (b *Backend) programs(p *plan, note func(string)) (epoch, evaluation *xla.P
 	return list[0], list[1], cmp.Or(errs[0], errs[1])
 }
 
-// oneCore reports whether programs of a model each take one core, of which several
-// go at a time: on a CPU all but those of images. A step of bags of features is too
-// little to be worth handing parts of it from core to core.
+// oneCore reports whether each program of a model runs on one core, with several programs at once:
+// on a CPU, all models on features. A training step on features is too small to divide among cores.
 func (b *Backend) oneCore(p *compile.Program) bool {
 	return b.Kind == pjrt.CPU && len(p.Signature.Instance) == 1
 }
 
-// Close frees the device. Buffers and programs of the backend end with it.
+// Close frees the device. Its buffers and programs are invalid afterwards.
 func (b *Backend) Close() {
 	for _, p := range b.compiled {
 		p.Close()

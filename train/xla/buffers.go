@@ -9,11 +9,11 @@ import (
 	"github.com/miplc/miplc/compile/xla"
 )
 
-// buffers are what lies on the device from call to call, by the names of the inputs
-// of programs.
+// buffers are the values on the device that stay there between calls, by the names of the programs'
+// inputs.
 type buffers map[string]compute.Buffer
 
-// put moves values, row-major, to the device, where they stay.
+// put copies values, row-major, to the device.
 func (m buffers) put(b *Backend, values any, port xla.Port) error {
 	buffer, err := b.upload(values, port)
 	if err == nil {
@@ -23,8 +23,7 @@ func (m buffers) put(b *Backend, values any, port xla.Port) error {
 	return err
 }
 
-// drop frees a buffer. That one cannot be freed is no reason to stop: the device
-// frees all with the backend.
+// drop frees a buffer. Errors are ignored, because the device frees all memory with the backend.
 func (m buffers) drop(name string) {
 	if b := m[name]; b != nil {
 		_ = b.Finalize()
@@ -32,8 +31,8 @@ func (m buffers) drop(name string) {
 	}
 }
 
-// call runs a program on what lies on the device and on values of the host. What
-// a program makes of its inputs stays on the device; the trace is copied out.
+// call runs a program with values on the device and values of the host. New values of inputs stay
+// on the device; the trace is copied to the host.
 func (m buffers) call(b *Backend, p *xla.Program, values map[string]any) (trace []float32, err error) {
 	in, own := make([]compute.Buffer, len(p.Inputs)), buffers{}
 	defer own.free()
@@ -46,7 +45,7 @@ func (m buffers) call(b *Backend, p *xla.Program, values map[string]any) (trace 
 		}
 	}
 	for i, port := range p.Inputs {
-		if p.UsesUp(i) { // whatever comes, it is not ours any more
+		if p.UsesUp(i) { // the buffer is invalid even after an error
 			delete(m, port.Name)
 		}
 	}

@@ -18,7 +18,7 @@ func (b *Backend) Workspace() learners.Workspace {
 	return &workspace{backend: b, values: buffers{}, ports: map[string]xla.Port{}, programs: map[at]*xla.Program{}}
 }
 
-// workspace is what lies on the device for a learner.
+// workspace has the values of a learner on the device.
 type workspace struct {
 	backend  *Backend
 	values   buffers
@@ -26,7 +26,7 @@ type workspace struct {
 	programs map[at]*xla.Program
 }
 
-// at is a graph at a number of instances.
+// at is a graph with a number of instances.
 type at struct {
 	g *graph.Graph
 	n int
@@ -65,7 +65,7 @@ func (w *workspace) Run(g *graph.Graph, n int, names map[string]string) error {
 		}
 	}
 	for i, port := range p.Inputs {
-		if p.UsesUp(i) { // whatever comes, it is not ours any more
+		if p.UsesUp(i) { // the buffer is invalid even after an error
 			delete(w.values, learners.InWorkspace(port.Name, names))
 		}
 	}
@@ -90,7 +90,7 @@ func (w *workspace) Close() error {
 	return nil
 }
 
-// program returns that of a graph at n instances. It is kept for other workspaces.
+// program returns the program of a graph for n instances. It is kept for other workspaces.
 func (b *Backend) program(g *graph.Graph, n int) (p *xla.Program, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -2,24 +2,23 @@ package parity
 
 import "fmt"
 
-// Bounds on the absolute difference of probabilities and of attention scores
-// that counts as agreement. Where rounding alone moves a prediction so much that
-// Tolerance is beyond float32, engines may differ by some times that movement:
-// sums of many terms round more often than once. Beyond MaxTolerance nothing
-// agrees.
+// Bounds of the absolute difference of probabilities and of attention scores that counts as
+// agreement. If rounding alone moves a prediction so much that float32 cannot reach Tolerance, the
+// bound is roundingRoom times that movement, because sums of many terms round more than once.
+// MaxTolerance is the upper bound.
 const (
 	Tolerance    = 1e-5
 	MaxTolerance = 1e-3
 	roundingRoom = 32
 )
 
-// bounds knows how far engines may be apart on each bag.
+// bounds computes the allowed difference on each bag.
 type bounds struct {
 	o     Options
-	known map[int][2]float64 // probabilities and attention, by bag; computed where it matters
+	known map[int][2]float64 // probabilities and attention, by bag; computed if needed
 }
 
-// of returns the bounds of a bag on which engines differ by p and a.
+// of returns the bounds for a bag on which engines differ by p and a.
 func (b *bounds) of(j int, p, a float64) (probabilities, attention float64, err error) {
 	least := b.o.Tolerance
 	if b.o.Rounding == nil || p <= least && a <= least {
@@ -40,9 +39,9 @@ func (b *bounds) of(j int, p, a float64) (probabilities, attention float64, err 
 	return b.known[j][0], b.known[j][1], nil
 }
 
-// compare holds two lists of predictions to the bounds; a bag that y leaves
-// empty does not count. Where they differ by more than the tolerance of the options, the
-// bound is at least least.
+// compare compares two lists of predictions with the bounds. Bags without a prediction in y are
+// skipped. If predictions differ by more than the tolerance of the options, the bound is at least
+// least.
 func (b *bounds) compare(an, bn string, least float64, x, y []prediction) (Pair, error) {
 	pair := Pair{A: an, B: bn, WorstBag: b.o.Sizes[0], Bound: b.o.Tolerance}
 	closest := 0.0 // difference over bound of the worst bag

@@ -1,5 +1,4 @@
-// Package parity runs engines side by side on the same seeded bags and says
-// how far their predictions are apart.
+// Package parity compares the predictions of engines on the same seeded bags.
 package parity
 
 import (
@@ -14,52 +13,50 @@ import (
 	"github.com/miplc/miplc/internal/workers"
 )
 
-// DefaultSizes are the numbers of instances of the bags that Measure draws: the
-// smallest bag, a small one, one of usual size and a large one.
+// DefaultSizes are the numbers of instances of the bags that Measure draws: the smallest possible
+// bag, a small, a medium and a large one.
 var DefaultSizes = []int{1, 2, 40, 1000}
 
-// MaxSize is the largest bag that can be asked for, a thousand times the largest of
-// the field.
+// MaxSize is the largest supported bag, a thousand times the largest of the published datasets.
 const MaxSize = 1_000_000
 
-// maxTogether is the largest bag that Measure puts into one run with others.
+// maxTogether is the largest bag that Measure combines with others in one run.
 const maxTogether = 100
 
 // Engine predicts bags.
 type Engine struct {
 	Name string
-	// Tolerance, if given, is the least bound of pairs with this engine that differ by more
-	// than the tolerance of the options.
+	// Tolerance, if not 0, is the minimum bound for pairs with this engine that differ by more than
+	// the tolerance of the options.
 	Tolerance float64
-	// Predict takes the raw features [n, ...] of one bag, row-major; probabilities
-	// come as [k], attention as [n].
+	// Predict predicts one bag with raw features [n, ...], row-major. It returns probabilities [k]
+	// and attention [n].
 	Predict func(instances []float32, n int) (probabilities, attention []float32, err error)
-	// Together, if given, takes several bags in one run, their instances one after
-	// the other; probabilities come as [bags, k], attention as [instances].
+	// PredictMany, if not nil, predicts several bags in one run, with the instances of all bags
+	// concatenated. It returns probabilities [bags, k] and attention [instances].
 	PredictMany func(instances []float32, sizes []int) (probabilities, attention []float32, err error)
 }
 
-// Options say which bags Measure draws and what counts as agreement.
+// Options define the bags and what counts as agreement.
 type Options struct {
 	Instance []int  // shape of one instance
 	Sizes    []int  // instances of each bag; nil: DefaultSizes
 	Seed     uint64 // of the features
-	// Mean and Std, when given, are those of each feature, so that the bags look
-	// like the model's own data; nil: 0 and 1.
+	// Mean and Std are the mean and deviation of each feature, so that the bags resemble the
+	// model's data; nil: 0 and 1.
 	Mean, Std []float32
 	Tolerance float64 // 0: Tolerance
-	// Rounding, if given, says how far rounding alone moves the probabilities and
-	// the attention scores of a bag, see Reference.Rounding. It is asked where
-	// engines differ by more than Tolerance.
+	// Rounding, if not nil, returns how much rounding alone changes the probabilities and the
+	// attention scores of a bag, see Reference.Rounding. It is called if engines differ by more
+	// than Tolerance.
 	Rounding func(instances []float32, n int) (probabilities, attention float64, err error)
 }
 
-// prediction is what one engine says of one bag.
+// prediction is the prediction of one engine for one bag.
 type prediction struct{ probabilities, attention []float32 }
 
-// Measure runs every engine on the same bags, engines at the same time, and
-// compares all pairs. An engine that fails stands in the report, as do engines
-// that disagree, see Report.Err.
+// Measure runs all engines on the same bags, in parallel, and compares all pairs. The report
+// includes engines that fail or disagree, see Report.Err.
 func Measure(engines []Engine, o Options) (*Report, error) {
 	if len(engines) < 2 {
 		return nil, errors.New("parity needs at least two engines to compare")
@@ -97,7 +94,7 @@ func Measure(engines []Engine, o Options) (*Report, error) {
 	return r, nil
 }
 
-// compareAll fills in the pairs.
+// compareAll adds the pairs to the report.
 func (r *Report) compareAll(engines []Engine, single, atOnce [][]prediction, b *bounds) error {
 	compare := func(a, with string, least float64, x, y []prediction) error {
 		if x == nil || y == nil {
@@ -122,12 +119,12 @@ func (r *Report) compareAll(engines []Engine, single, atOnce [][]prediction, b *
 	return nil
 }
 
-// inEngine is how often an engine has the size of a bag in memory: beside the bag
-// the values that the graph makes of it. From 4.9 to 5.6 times, as measured on bags
-// of features; this leaves room for fewer.
+// inEngine is the memory of an engine relative to the size of the bag, because of the values of the
+// graph. Measured on bags of features: 4.9 to 5.6. The smaller constant avoids rejecting bags that
+// fit.
 const inEngine = 4
 
-// bytes is what the largest bag takes.
+// bytes returns the size of the largest bag.
 func (o *Options) bytes() float64 {
 	total := 4 * float64(slices.Max(o.Sizes))
 	for _, e := range o.Instance {
@@ -136,7 +133,7 @@ func (o *Options) bytes() float64 {
 	return total
 }
 
-// predictions runs one engine on all bags.
+// predictions runs one engine on each bag.
 func predictions(e Engine, o Options) ([]prediction, error) {
 	var found []prediction
 	for j, n := range o.Sizes {
@@ -152,8 +149,8 @@ func predictions(e Engine, o Options) ([]prediction, error) {
 	return found, nil
 }
 
-// bagsTogether runs one engine on all bags that are not too large at once; the
-// others are left empty. It gives nil where that is nothing to compare.
+// bagsTogether runs one engine on all bags that are not too large in one run; the others stay
+// empty. It returns nil if there is nothing to compare.
 func bagsTogether(e Engine, o Options, classes int) ([]prediction, error) {
 	var x []float32
 	var which, sizes []int
@@ -180,8 +177,8 @@ func bagsTogether(e Engine, o Options, classes int) ([]prediction, error) {
 	return found, nil
 }
 
-// Bag draws the instances of bag j of the options, [n, ...] row-major. Each bag
-// has its own stream, so its numbers do not depend on the other sizes.
+// Bag returns the instances of bag j of the options, [n, ...] row-major. Each bag has its own
+// random stream, so its numbers do not depend on the other sizes.
 func Bag(o Options, j int) []float32 {
 	dim := ndarray.Size(o.Instance)
 	rng := stream.New(o.Seed, "parity", uint64(o.Sizes[j]))
@@ -196,7 +193,7 @@ func Bag(o Options, j int) []float32 {
 	return x
 }
 
-// BagOf returns the bag of each instance of bags of these sizes.
+// BagOf returns the index of the bag of each instance, for bags of these sizes.
 func BagOf(sizes []int) []int {
 	var bagOf []int
 	for bag, n := range sizes {

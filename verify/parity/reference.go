@@ -10,16 +10,16 @@ import (
 	"github.com/miplc/miplc/internal/stream"
 )
 
-// Reference predicts with the inference graph of a program in float64, by the
-// interpreter. It knows how far rounding alone may move a prediction.
+// Reference predicts with the inference graph of a program in float64, with the interpreter. It can
+// estimate the effect of rounding on a prediction.
 type Reference struct {
 	graph    *graph.Graph
 	instance []int
 	params   map[string]*graph.Tensor
 }
 
-// NewReference takes the graph's parameters by name, row-major; instances have
-// the given shape.
+// NewReference returns the reference for a graph with parameters by name, row-major, and instances
+// of the given shape.
 func NewReference(g *graph.Graph, instance []int, params map[string][]float32) *Reference {
 	r := &Reference{g, instance, map[string]*graph.Tensor{}}
 	for _, n := range g.ByOp(graph.OpParam) {
@@ -28,7 +28,7 @@ func NewReference(g *graph.Graph, instance []int, params map[string][]float32) *
 	return r
 }
 
-// Engine returns the reference to Measure.
+// Engine returns the reference as an engine for Measure.
 func (r *Reference) Engine(name string) Engine {
 	predictMany := func(x []float32, sizes []int) ([]float32, []float32, error) {
 		p, a, err := r.predict(x, sizes, nil)
@@ -39,8 +39,8 @@ func (r *Reference) Engine(name string) Engine {
 	}}
 }
 
-// predict returns probabilities [bags, k] and attention [instances] of bags of the
-// given sizes; move as in graph.Env.
+// predict returns probabilities [bags, k] and attention [instances] of bags of the given sizes.
+// move is as in graph.Env.
 func (r *Reference) predict(x []float32, sizes []int, move func([]float64)) (probabilities, attention []float64, err error) {
 	bagOf := BagOf(sizes)
 	env := graph.Env{N: len(bagOf), B: len(sizes), Move: move, Values: map[string]*graph.Tensor{
@@ -55,13 +55,12 @@ func (r *Reference) predict(x []float32, sizes []int, move func([]float64)) (pro
 	return out[compile.OutProbabilities].Data, out[compile.OutAttention].Data, nil
 }
 
-// roundings is how many draws Rounding takes the largest of.
+// roundings is the number of random draws of Rounding.
 const roundings = 4
 
-// Rounding says how far the probabilities and the attention scores of one bag
-// move when every value of the graph, inputs and parameters included, is off by
-// half a unit in the last place of float32, up or down by chance. No engine in
-// float32 can be held to less.
+// Rounding returns how much the probabilities and the attention scores of one bag change if every
+// value of the graph, including inputs and parameters, is moved randomly up or down by half a unit
+// in the last place of float32. It is a lower bound for the accuracy of float32 engines.
 func (r *Reference) Rounding(x []float32, n int) (probabilities, attention float64, err error) {
 	one := []int{n}
 	p, a, err := r.predict(x, one, nil)
@@ -83,8 +82,8 @@ func (r *Reference) Rounding(x []float32, n int) (probabilities, attention float
 	return probabilities, attention, nil
 }
 
-// furthest returns the largest absolute difference; a value that is not a number on
-// either side counts as the largest there is, for JSON knows no infinity.
+// furthest returns the largest absolute difference. NaN on either side counts as the largest float,
+// because JSON has no infinity.
 func furthest[T float32 | float64](x, y []T) float64 {
 	worst := 0.0
 	for i := range x {

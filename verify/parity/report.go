@@ -6,20 +6,20 @@ import (
 	"slices"
 )
 
-// Pair is how far two engines are apart, or one engine that takes several bags
-// at once from itself on each bag alone (B is "several bags at once").
+// Pair is the difference of two engines, or of an engine that predicts several bags at once from
+// itself on single bags (B is "several bags at once").
 type Pair struct {
 	A             string  `json:"a"`
 	B             string  `json:"b"`
 	Probabilities float64 `json:"probabilities"` // largest absolute difference
 	Attention     float64 `json:"attention"`     // largest absolute difference
 	MaxAbsDiff    float64 `json:"max_abs_diff"`  // the larger of the two
-	WorstBag      int     `json:"worst_bag"`     // instances of the bag that comes closest to its bound, or is furthest beyond
+	WorstBag      int     `json:"worst_bag"`     // instances of the bag that is closest to its bound, or furthest beyond it
 	Bound         float64 `json:"bound"`         // of that bag
 	OK            bool    `json:"ok"`
 }
 
-// predictMany is the B of a Pair that compares several bags in one run with each alone.
+// predictMany is the B of a Pair that compares one run on several bags with runs on single bags.
 const predictMany = "several bags at once"
 
 // Failure is an engine that could not predict the bags.
@@ -32,23 +32,22 @@ type Failure struct {
 type Report struct {
 	OK         bool      `json:"ok"`
 	MaxAbsDiff float64   `json:"max_abs_diff"`
-	Tolerance  float64   `json:"tolerance"` // the least bound that a bag was held to
+	Tolerance  float64   `json:"tolerance"` // the smallest bound of a bag
 	Seed       uint64    `json:"seed"`
 	BagSizes   []int     `json:"bag_sizes"`
 	Engines    []string  `json:"engines"`
 	Pairs      []Pair    `json:"pairs"`
 	Failed     []Failure `json:"failed,omitempty"`
-	LeftOut    []string  `json:"left_out,omitempty"` // engines that OK, MaxAbsDiff, Err and Map do not look at
+	LeftOut    []string  `json:"left_out,omitempty"` // engines that OK, MaxAbsDiff, Err and Map ignore
 }
 
-// LeaveOut leaves an engine out of the verdict: what it did still stands in
-// Pairs and Failed.
+// LeaveOut excludes an engine from the verdict. Its results stay in Pairs and Failed.
 func (r *Report) LeaveOut(engine string) {
 	r.LeftOut = append(r.LeftOut, engine)
 	r.judge()
 }
 
-// judge sums up what counts.
+// judge updates OK and MaxAbsDiff.
 func (r *Report) judge() {
 	r.OK, r.MaxAbsDiff = r.Err() == nil, 0
 	for _, p := range r.Pairs {
@@ -62,8 +61,8 @@ func (r *Report) counts(p Pair) bool {
 	return !slices.Contains(r.LeftOut, p.A) && !slices.Contains(r.LeftOut, p.B)
 }
 
-// Agrees reports whether an engine predicted all bags, agreed with itself on
-// several bags at once, and agreed with each of the others.
+// Agrees reports whether an engine predicted all bags, agreed with itself on several bags at once,
+// and agreed with each of the others.
 func (r *Report) Agrees(engine string, others ...string) bool {
 	for _, f := range r.Failed {
 		if f.Engine == engine {
@@ -79,7 +78,7 @@ func (r *Report) Agrees(engine string, others ...string) bool {
 	return true
 }
 
-// Err is nil when all engines agree.
+// Err returns nil if all engines agree.
 func (r *Report) Err() error {
 	var errs []error
 	for _, f := range r.Failed {
@@ -96,8 +95,7 @@ func (r *Report) Err() error {
 	return errors.Join(errs...)
 }
 
-// Map returns the largest difference of each pair by "a/b", the form kept in the
-// metadata of a model.
+// Map returns the largest difference of each pair by "a/b", as in the metadata of a model.
 func (r *Report) Map() map[string]float64 {
 	m := make(map[string]float64, len(r.Pairs))
 	for _, p := range r.Pairs {
@@ -108,7 +106,7 @@ func (r *Report) Map() map[string]float64 {
 	return m
 }
 
-// MaxBound returns the largest bound that a pair was held to.
+// MaxBound returns the largest bound of a pair.
 func (r *Report) MaxBound() float64 {
 	bound := r.Tolerance
 	for _, p := range r.Pairs {

@@ -6,26 +6,24 @@ import (
 	"path/filepath"
 )
 
-// Candidate is a place where a plugin was looked for and something was named or
-// found.
+// Candidate is a plugin that was named or found.
 type Candidate struct {
 	Path    string `json:"path"`
 	Origin  string `json:"origin"`            // option, MIPLC_PJRT_PLUGIN, cache, or python
-	Kind    Kind   `json:"kind,omitempty"`    // of device; empty where trying alone can tell
-	Version string `json:"version,omitempty"` // of the PJRT interface, of one that would be taken
-	Usable  bool   `json:"usable"`            // it loads and its version fits
+	Kind    Kind   `json:"kind,omitempty"`    // of device; empty if only loading it would tell
+	Version string `json:"version,omitempty"` // of the PJRT interface, for plugins that would be used
+	Usable  bool   `json:"usable"`            // it can be loaded and its version is supported
 	Verdict string `json:"verdict"`
 }
 
-// Origins of plugins that nobody named.
+// Origins of plugins that the user did not name.
 const (
 	originCache  = "cache"
 	originPython = "python"
 )
 
-// Candidates lists the plugins in the order of Find. Those that would be taken,
-// for each kind of device the first that is there, are loaded and asked for their
-// versions, which needs no device. Nothing else is loaded.
+// Candidates lists the plugins in the order of Find. It loads the first one for each kind of device
+// to get its version, which needs no device. It does not load the others.
 func Candidates(given string) []Candidate {
 	list := named(given)
 	for i := range list {
@@ -53,7 +51,7 @@ func Candidates(given string) []Candidate {
 	return list
 }
 
-// judge loads a plugin.
+// judge loads a plugin and sets its version and verdict.
 func (c *Candidate) judge() {
 	if info, err := os.Stat(c.Path); err != nil || info.IsDir() {
 		c.Verdict = "is no file"

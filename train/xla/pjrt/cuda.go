@@ -9,21 +9,20 @@ import (
 	"github.com/miplc/miplc/internal/trusted"
 )
 
-// nvidia returns the folder of NVIDIA's Python packages that belong to a plugin:
-// beside jax_plugins.
+// nvidia returns the folder of NVIDIA's Python packages that belong to a plugin: next to
+// jax_plugins.
 func nvidia(plugin string) string {
 	return filepath.Join(filepath.Dir(filepath.Dir(filepath.Dir(plugin))), "nvidia")
 }
 
-// wanted lists the CUDA libraries in an order in which each finds those before
-// it.
+// wanted lists the CUDA libraries in an order in which each can resolve those before it.
 var wanted = []string{
 	"libcudart", "libnvrtc", "libnvJitLink", "libcublasLt", "libcublas", "libnccl", "libcupti",
 	"libcusparse", "libcusolver", "libcufft", "libnvshmem_host", "libcudnn",
 }
 
-// libraries finds the wanted libraries below a folder of NVIDIA's packages and
-// names those that are missing or that check refuses.
+// libraries finds the wanted libraries in a folder of NVIDIA's packages. missing are those not
+// found or rejected by check.
 func libraries(folder string, check func(path string) error) (paths, missing []string) {
 	for _, name := range wanted {
 		match, _ := filepath.Glob(filepath.Join(folder, "*", "lib", name+".so.*"))
@@ -42,8 +41,8 @@ func libraries(folder string, check func(path string) error) (paths, missing []s
 	return paths, missing
 }
 
-// libraryCheck returns the check of the libraries that belong to a plugin. Whoever names
-// a plugin chooses the libraries of its installation too.
+// libraryCheck returns the check for the libraries of a plugin. Users who name a plugin also choose
+// the libraries of its installation.
 func libraryCheck(named bool) func(path string) error {
 	if named {
 		return func(string) error { return nil }
@@ -51,8 +50,8 @@ func libraryCheck(named bool) func(path string) error {
 	return trusted.File
 }
 
-// toolkit returns the folder below NVIDIA's packages that holds what the compiler of
-// XLA needs beside libraries (libdevice, ptxas), empty if there is none.
+// toolkit returns the folder of NVIDIA's packages with the tools that XLA's compiler needs
+// (libdevice, ptxas), or "".
 func toolkit(folder string) string {
 	for _, part := range []string{filepath.Join("nvvm", "libdevice"), filepath.Join("bin", "ptxas")} {
 		if match, _ := filepath.Glob(filepath.Join(folder, "*", part)); len(match) > 0 {

@@ -16,10 +16,10 @@ import (
 
 const driverLibrary = "libcuda.so.1"
 
-// byName returns what to load for a library that the dynamic linker would search by its
-// name: the first file of that name in the folders of LD_LIBRARY_PATH, or the name, which
-// the linker then finds in the folders of the system. The linker takes empty elements for
-// the working folder and files of any user.
+// byName returns the path to load for a library that the dynamic linker would search by name: the
+// first file of that name in the folders of LD_LIBRARY_PATH, or the name itself, which the linker
+// finds in the folders of the system. The linker would also use empty elements (the working folder)
+// and files of other users.
 func byName(name, libraryPath string) (string, error) {
 	if libraryPath == "" {
 		return name, nil
@@ -37,8 +37,8 @@ func byName(name, libraryPath string) (string, error) {
 	return name, nil
 }
 
-// FirstGPU asks for the first GPU that the NVIDIA driver offers. It asks the
-// driver alone: no plugin is loaded and no memory taken.
+// FirstGPU returns the first GPU of the NVIDIA driver. It asks only the driver; it loads no plugin
+// and allocates no memory.
 func FirstGPU() (gpu GPU, err error) {
 	path, err := byName(driverLibrary, os.Getenv("LD_LIBRARY_PATH"))
 	if err != nil {
@@ -86,9 +86,9 @@ func FirstGPU() (gpu GPU, err error) {
 	return GPU{Name: string(text), Count: int(n), Memory: float64(size)}, nil
 }
 
-// preload loads the CUDA libraries beside the plugin where it will look for
-// them: its own search path does not know virtual environments. It returns
-// what is missing; the system may have that elsewhere.
+// preload loads the CUDA libraries next to the plugin before the plugin searches for them, because
+// its search path does not include virtual environments. It returns the missing ones, which the
+// system may have elsewhere.
 func preload(plugin string, check func(path string) error) (missing []string) {
 	paths, missing := libraries(nvidia(plugin), check)
 	for _, path := range paths {

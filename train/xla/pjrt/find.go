@@ -13,10 +13,10 @@ import (
 	"github.com/miplc/miplc/internal/trusted"
 )
 
-// ErrNoPlugin is the error of Find where no plugin is named or installed.
+// ErrNoPlugin is the error of Find if no plugin is named or installed.
 var ErrNoPlugin = errors.New("no PJRT plugin was found")
 
-// Remedy tells what to do where Find finds nothing.
+// Remedy returns advice for ErrNoPlugin.
 func Remedy(kind Kind) string {
 	if kind == CPU {
 		return "`miplc runtime install xla` fetches one for CPUs, or set " + EnvPlugin + " to its path"
@@ -24,12 +24,11 @@ func Remedy(kind Kind) string {
 	return "pip install \"jax[cuda13]\" brings one for CUDA, or set " + EnvPlugin + " to the path of a " + cudaLibrary
 }
 
-// Find returns the path of the plugin for a kind of device: the given one if any,
-// else that of EnvPlugin; else for CPUs the one that Install put into the cache,
-// for GPUs that of the jax that python3 finds or that is in a usual folder. Plugins that
-// are found rather than named are refused if another user than root could have put them
-// there; the one in the cache must have the pinned SHA-256. Without a plugin the error
-// is ErrNoPlugin.
+// Find returns the path of the plugin for a kind of device: given if it is not empty, else that of
+// EnvPlugin; else, for CPUs, the one that Install downloaded, and for GPUs that of the jax that
+// python3 finds or that is in a usual folder. Plugins that were not named are rejected if another
+// user than root could have put them there; the one in the cache must have the pinned SHA-256.
+// Without a plugin, the error is ErrNoPlugin.
 func Find(kind Kind, given string) (string, error) {
 	if list := named(given); len(list) > 0 {
 		v := list[0]
@@ -52,7 +51,7 @@ func Find(kind Kind, given string) (string, error) {
 	return "", fmt.Errorf("%w for %s%s: %s", ErrNoPlugin, kind, refused.String(), Remedy(kind))
 }
 
-// named lists the plugins that the user names.
+// named lists the plugins that the user named.
 func named(given string) (list []Candidate) {
 	for _, c := range []Candidate{{Path: given, Origin: "option"}, {Path: os.Getenv(EnvPlugin), Origin: EnvPlugin}} {
 		if c.Path != "" {
@@ -62,8 +61,8 @@ func named(given string) (list []Candidate) {
 	return list
 }
 
-// installed lists the plugins for a kind of device that nobody named. Those with a
-// verdict are not used.
+// installed lists the plugins for a kind of device that the user did not name. Those with a verdict
+// are not used.
 func installed(kind Kind) (list []Candidate) {
 	if kind == CPU {
 		s, err := slot()
@@ -88,12 +87,12 @@ func installed(kind Kind) (list []Candidate) {
 	return list
 }
 
-// jaxPlugins are the packages of jax that hold a plugin, the newest CUDA first.
+// jaxPlugins are the packages of jax that contain a plugin, the newest CUDA first.
 var jaxPlugins = []string{"xla_cuda13", "xla_cuda12"}
 
 const cudaLibrary = "xla_cuda_plugin.so"
 
-// ofJAX lists the plugins of every jax that is found, the newest CUDA first.
+// ofJAX lists the plugins of all installations of jax, the newest CUDA first.
 func ofJAX() []string {
 	var list []string
 	places := append(pythonPlaces(), usualPlaces()...)
@@ -108,15 +107,15 @@ func ofJAX() []string {
 	return list
 }
 
-// pythonPlaces asks python3 where its packages are.
+// pythonPlaces returns the folders in which python3 searches for packages.
 func pythonPlaces() []string {
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		return nil
 	}
 	cmd := exec.Command(python, "-c", `import sys; print("\0".join(sys.path))`)
-	// An empty element of PYTHONPATH means the working folder, which may be an unpacked
-	// download: Python would load modules from there.
+	// An empty element of PYTHONPATH means the working folder, which may be an unpacked download
+	// from which Python would load modules.
 	cmd.Dir = string(filepath.Separator)
 	out, err := cmd.Output()
 	if err != nil {

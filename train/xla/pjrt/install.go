@@ -10,14 +10,13 @@ import (
 	"github.com/miplc/miplc/internal/pinned"
 )
 
-// Plugin is a plugin for CPUs that Install fetches.
+// Plugin is a plugin for CPUs that Install downloads.
 type Plugin struct {
 	Path    string `json:"path"`
-	Version string `json:"version"` // of the package that holds it
+	Version string `json:"version"` // of the package that contains it
 }
 
-// pins holds one published plugin for CPUs per system, each of its own package
-// and version.
+// pins has one published plugin for CPUs per system, each with its own package and version.
 var pins = map[string]pinned.Pin{
 	"linux/amd64": {Via: pinned.ViaPip, Archive: "lammps-jax-pjrt-cpu==0.11.2", Member: "lammps_jax_pjrt_cpu/pjrt_c_api_cpu_plugin.so",
 		Platform: "manylinux_2_27_x86_64", Size: 201600336, Download: 63,
@@ -27,16 +26,16 @@ var pins = map[string]pinned.Pin{
 		SHA256: "fcf411f3e8ff635c2b2cf87215aa7016f460e66d236c3db08309e7486583532d"},
 }
 
-// tuning is how a plugin trains many small models fastest.
+// tuning are the options with which a plugin trains many small models fastest.
 type tuning struct {
-	flags  string         // XLA's own, read while the plugin opens
+	flags  string         // XLA's flags, read while the plugin opens
 	client map[string]any // options of the client
 }
 
-// tunings are those of pinned plugins, by package: products on one core, and none but
-// convolutions by YNNPACK, which builds a pipeline for each; programs on the threads that
-// call them, else one waits for the other. A plugin that does not know one of the flags
-// ends the program.
+// tunings are the options of pinned plugins, by package: matrix products on one core, YNNPACK only
+// for convolutions, because it builds a pipeline for each op, and programs on the calling threads,
+// so that they do not wait for each other. A plugin that does not know one of the flags would end
+// the program.
 var tunings = map[string]tuning{
 	"lammps-jax-pjrt-cpu==0.11.2": {
 		flags:  "--xla_cpu_multi_thread_eigen=false --xla_cpu_experimental_ynn_fusion_type=individual_convolution",
@@ -44,8 +43,8 @@ var tunings = map[string]tuning{
 	},
 }
 
-// tuned gives a plugin that Install fetched its tuning, its flags unless the user has set
-// some. untuned takes them back, for other plugins read them too.
+// tuned sets the options for a plugin that Install downloaded, without XLA's flags if the user has
+// set some. untuned removes the flags, because other plugins read them too.
 func tuned(path string) (client map[string]any, untuned func()) {
 	s, err := slot()
 	if err != nil || path != s.Path || s.Check() != nil || len(s.Pins) == 0 {
@@ -59,8 +58,7 @@ func tuned(path string) (client map[string]any, untuned func()) {
 	return t.client, func() { os.Unsetenv(envFlags) }
 }
 
-// slot returns the plugin for CPUs in the cache; its path is empty where the user
-// has no cache.
+// slot returns the plugin for CPUs in the cache. Its path is empty if the user has no cache.
 func slot() (pinned.Slot, error) {
 	system := runtime.GOOS + "/" + runtime.GOARCH
 	p, ok := pins[system]
@@ -79,8 +77,8 @@ func slot() (pinned.Slot, error) {
 	return l.On(filepath.Join(cache, "pjrt-cpu", p.Archive, runtime.GOOS+"-"+runtime.GOARCH, "pjrt_c_api_cpu_plugin.so")), nil
 }
 
-// Install puts the plugin for CPUs that is pinned for this system into the
-// cache. One that is there already is taken without touching the network.
+// Install downloads the pinned plugin for CPUs of this system to the cache. If a valid one is
+// already there, it does not use the network.
 func Install(ctx context.Context, o pinned.InstallOptions) (Plugin, error) {
 	s, err := slot()
 	if err != nil {

@@ -14,11 +14,10 @@ import (
 	gopjrt "github.com/gomlx/go-xla/pjrt"
 )
 
-// entryPoint is the one symbol by which a program reaches a plugin.
+// entryPoint is the symbol through which a program reaches a plugin.
 const entryPoint = "GetPjrtApi"
 
-// table is how the table of functions begins that a plugin gives (PJRT_Api in
-// pjrt_c_api.h).
+// table is the start of the function table of a plugin (PJRT_Api in pjrt_c_api.h).
 type table struct {
 	_       [2]uintptr // size, extensions
 	version struct {
@@ -27,9 +26,8 @@ type table struct {
 	}
 }
 
-// versionOf loads a plugin and gives the version of the PJRT interface that it
-// speaks. It needs no device. No function of the table is called: those of a
-// version that is too old are not where this program would look for them.
+// versionOf loads a plugin and returns its version of the PJRT interface. It needs no device and
+// calls no function of the table, because other versions may have them at other offsets.
 func versionOf(plugin string) (major, minor int, err error) {
 	if err := checkFile(plugin); err != nil {
 		return 0, 0, err
@@ -51,16 +49,16 @@ func versionOf(plugin string) (major, minor int, err error) {
 	return int(t.version.major), int(t.version.minor), nil
 }
 
-// loadLibrary loads a shared library. What went wrong is told to the thread that asked,
-// so the goroutine must stay on it.
+// loadLibrary loads a shared library. The error is stored per thread, so the goroutine must not
+// change threads.
 func loadLibrary(path string, mode int) (uintptr, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	return purego.Dlopen(path, mode)
 }
 
-// checkFile says what is wrong with a file that is no library of this machine;
-// the loader has hard words for that.
+// checkFile explains why a file is not a library for this machine; the loader's messages are hard
+// to understand.
 func checkFile(path string) error {
 	f, err := elf.Open(path)
 	if err != nil {
@@ -71,7 +69,7 @@ func checkFile(path string) error {
 	if err != nil {
 		return err
 	}
-	for _, part := range f.Progs { // one that reaches past the end would end the program when it is read
+	for _, part := range f.Progs { // reading a part beyond the end of the file would end the program
 		if end := part.Off + part.Filesz; end < part.Off || end > uint64(info.Size()) {
 			return errors.New("is a damaged shared library: it is cut off")
 		}
@@ -83,8 +81,7 @@ func checkFile(path string) error {
 	return nil
 }
 
-// unloadable puts the loader's words for a library that the plugin needs and
-// that is not there into ours.
+// unloadable explains an error of the loader about a missing library that the plugin needs.
 func unloadable(plugin string, err error) error {
 	name, rest, found := strings.Cut(err.Error(), ": ")
 	if found && name != plugin && strings.Contains(rest, "cannot open shared object file") {
@@ -93,8 +90,7 @@ func unloadable(plugin string, err error) error {
 	return fmt.Errorf("does not load: %w", err)
 }
 
-// load gives a plugin that may be used, its version in words, and a remark
-// about that.
+// load loads a plugin and returns its version, with a remark if there is one.
 func load(path string) (p *gopjrt.Plugin, version string, err error) {
 	maj, min, err := versionOf(path)
 	if err != nil {

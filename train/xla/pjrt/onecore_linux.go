@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// turn counts the calls of OnOneCore, which go from core to core.
+// turn counts the calls of OnOneCore, which use the cores in turn.
 var turn atomic.Int64
 
-// OnOneCore runs f on a thread that may use one core alone. XLA cuts the loops of a
-// program for CPUs into as many parts as the thread that compiles it may use cores.
+// OnOneCore runs f on a thread that may use only one core. XLA divides the loops of a program for
+// CPUs into as many parts as the compiling thread may use cores.
 func OnOneCore(f func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

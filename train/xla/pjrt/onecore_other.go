@@ -2,5 +2,5 @@
 
 package pjrt
 
-// OnOneCore runs f: plugins are for Linux.
+// OnOneCore runs f. Plugins need Linux.
 func OnOneCore(f func()) { f() }

@@ -16,15 +16,14 @@ import (
 	"github.com/miplc/miplc/internal/memory"
 )
 
-// What go-xla logs it gives as errors too. XLA itself is kept quiet by go-xla
-// through TF_CPP_MIN_LOG_LEVEL, unless the user has set that.
+// go-xla returns everything that it logs as errors too. It sets TF_CPP_MIN_LOG_LEVEL to silence
+// XLA, unless the user has set it.
 func init() {
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
 }
 
-// Open returns the first device of a kind. The error is ErrNoPlugin where none is
-// found.
+// Open returns the first device of a kind. The error is ErrNoPlugin if there is no plugin.
 func Open(kind Kind, o Options) (*Device, error) {
 	if kind == CUDA {
 		return openGPU(o)
@@ -52,18 +51,18 @@ func openGPU(o Options) (*Device, error) {
 		name = fmt.Sprintf("%s, the first of %d", name, gpu.Count)
 	}
 	missing := preload(path, libraryCheck(len(named(o.Plugin)) > 0))
-	// Without, products are those that were fastest when they were compiled, which one
-	// process finds to be others than the next, and a resumed training has other bits.
+	// Otherwise XLA selects the kernels that were fastest at compilation, which differ between
+	// processes, and a resumed training would have other bits.
 	flags := "--xla_gpu_deterministic_ops=true"
 	if tools := toolkit(nvidia(path)); tools != "" {
 		flags += " --xla_gpu_cuda_data_dir=" + tools
 	}
 	setDefault(envFlags, flags)
 	if !o.TF32 {
-		setDefault("NVIDIA_TF32_OVERRIDE", "0") // what the libraries would round on their own
+		setDefault("NVIDIA_TF32_OVERRIDE", "0") // rounding in NVIDIA's libraries
 	}
-	// One program runs on one GPU. The others stay free for other programs, and
-	// so does the memory that this one does not need.
+	// A program uses one GPU, and only the memory that it needs, so that other programs can use the
+	// rest.
 	options := gopjrt.NamedValuesMap{"visible_devices": []int64{0}, "preallocate": false}
 	d, err := open(CUDA, path, name, options, o.TF32)
 	if err != nil {
@@ -94,9 +93,8 @@ func open(kind Kind, path, name string, options gopjrt.NamedValuesMap, tf32 bool
 	return &Device{Backend: b, Text: fmt.Sprintf("%s (%s, %s)", name, version, path), Memory: memory.Available()}, nil
 }
 
-// Alias puts an output of a program into the memory of an input, both by index:
-// the attribute by which XLA is told to, which the builder of compute does not
-// reach.
+// Alias makes a program write an output to the memory of an input, both by index. It sets the
+// attribute for XLA directly, because the builder of compute has no method for it.
 func (d *Device) Alias(main compute.Function, input, output int) {
 	if f, ok := main.(*xla.Function); ok {
 		fn := (*stablehlo.Function)(reflect.ValueOf(f).Elem().FieldByName("fn").UnsafePointer())
@@ -104,9 +102,8 @@ func (d *Device) Alias(main compute.Function, input, output int) {
 	}
 }
 
-// isCPU opens a device to ask of what kind it is, which the backend does not
-// tell. Plugins for CPUs do that in no time, and a plugin for GPUs is known by
-// the options that it takes.
+// isCPU opens a device to determine its kind, which the backend does not report. Plugins for CPUs
+// open quickly, and plugins for GPUs are recognised by the options that they accept.
 func isCPU(plugin *gopjrt.Plugin) error {
 	client, err := plugin.NewClient(nil)
 	if err != nil {

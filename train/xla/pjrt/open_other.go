@@ -12,10 +12,10 @@ var errBuild = errors.New("this build of miplc opens no PJRT plugins: that needs
 // FirstGPU, versionOf and Open need Linux and cgo.
 func FirstGPU() (GPU, error) { return GPU{}, errBuild }
 
-// versionOf loads a plugin and gives the version of the interface it speaks.
+// versionOf returns an error on these systems.
 func versionOf(string) (major, minor int, err error) { return 0, 0, errBuild }
 
-// Open gives a device.
+// Open returns an error on these systems.
 func Open(_ Kind, o Options) (*Device, error) {
 	if len(named(o.Plugin)) > 0 {
 		return nil, errBuild

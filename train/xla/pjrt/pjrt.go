@@ -1,7 +1,7 @@
-// Package pjrt opens the devices that XLA programs run on, through PJRT plugins:
-// shared libraries with XLA and a driver of one kind of device. It finds the
-// plugin that jax installs for NVIDIA GPUs, installs one for CPUs, loads what it
-// needs and asks for its version, so that what is missing is said in words.
+// Package pjrt opens the devices on which XLA programs run, through PJRT plugins: shared libraries
+// with XLA and a driver for one kind of device. It finds the plugin that jax installs for NVIDIA
+// GPUs, installs one for CPUs, loads its dependencies and checks its version, so that error
+// messages name what is missing.
 package pjrt
 
 import (
@@ -23,45 +23,44 @@ const (
 	CUDA Kind = "cuda" // NVIDIA GPUs
 )
 
-// GPU is what the driver tells of the first GPU.
+// GPU describes the first GPU.
 type GPU struct {
 	Name   string
-	Count  int     // of GPUs
+	Count  int     // number of GPUs
 	Memory float64 // bytes
 }
 
-// Device is an opened device.
+// Device is an open device.
 type Device struct {
 	compute.Backend
-	Text   string // names device, version and plugin
+	Text   string // device, version and plugin
 	Memory memory.Room
 }
 
-// EnvPlugin names the environment variable with the path of a PJRT plugin.
+// EnvPlugin is the environment variable with the path of a PJRT plugin.
 const EnvPlugin = "MIPLC_PJRT_PLUGIN"
 
-// envFlags has options of XLA.
+// envFlags is the environment variable with options for XLA.
 const envFlags = "XLA_FLAGS"
 
-// Options of Open. The zero value searches the plugin and computes in full
+// Options are the options of Open. The zero value searches for the plugin and computes in full
 // float32.
 type Options struct {
-	Plugin string // path of the plugin; empty: searched, see Find
-	TF32   bool   // let matrix products of a GPU round their factors to 10 bits, which is faster
+	Plugin string // path of the plugin; empty: search, see Find
+	TF32   bool   // let matrix products on a GPU round their factors to 10 bits, which is faster
 }
 
-// Versions of the PJRT interface. Its tables and arguments grow at their ends
-// only, so plugins and programs of different minor versions understand each
-// other, within limits that trying alone can tell.
+// Versions of the PJRT interface. Its tables and arguments only grow at their ends, so plugins and
+// programs of different minor versions are compatible, within limits found by testing.
 const (
 	major        = 0
-	headersMinor = 104 // that this program is compiled with
-	oldestMinor  = 81  // the oldest that trained
-	newestMinor  = 116 // the newest that was loaded
+	headersMinor = 104 // of the headers of this program
+	oldestMinor  = 81  // oldest version that was tested
+	newestMinor  = 116 // newest version that was tested
 )
 
-// checkVersion reports whether a plugin of a version may be used. remark is about
-// one that may be, empty if there is nothing to say.
+// checkVersion reports whether a plugin version is supported. remark is a note about a supported
+// version, or "".
 func checkVersion(maj, min int) (remark string, err error) {
 	switch {
 	case maj != major || min < oldestMinor:
@@ -73,8 +72,7 @@ func checkVersion(maj, min int) (remark string, err error) {
 	return "", nil
 }
 
-// explained puts what a plugin says of a failure into words where it is known
-// what that means.
+// explained replaces errors of a plugin by clearer ones where their meaning is known.
 func explained(kind Kind, err error) error {
 	text := err.Error()
 	switch {
@@ -86,14 +84,13 @@ func explained(kind Kind, err error) error {
 	return err
 }
 
-// OutOfMemory reports whether an error of a plugin says that the memory of the
-// device does not suffice.
+// OutOfMemory reports whether an error of a plugin means that the device has too little memory.
 func OutOfMemory(err error) bool {
 	const resourceExhausted = "PJRT error (code=8)"
 	return strings.Contains(err.Error(), resourceExhausted)
 }
 
-// setDefault sets an environment variable that the user has not set.
+// setDefault sets an environment variable unless the user has set it.
 func setDefault(name, value string) {
 	if _, set := os.LookupEnv(name); !set {
 		os.Setenv(name, value)

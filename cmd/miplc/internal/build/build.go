@@ -22,7 +22,7 @@ import (
 	"github.com/miplc/miplc/runs"
 )
 
-// options are the settings of the command.
+// options are the options of the command.
 type options struct {
 	Console *console.Console
 	Name    string // of the spec
@@ -30,7 +30,7 @@ type options struct {
 	build.Options
 }
 
-// Command makes the command.
+// Command returns the command.
 func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con}
 	cmd := &cobra.Command{

@@ -11,7 +11,7 @@ import (
 	"github.com/miplc/miplc/internal/outfile"
 )
 
-// Command makes the group.
+// Command returns the command group.
 func Command(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "data",

@@ -24,7 +24,7 @@ import (
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
-// options are the settings of the command.
+// options are the options of the command.
 type options struct {
 	Console *console.Console
 	Library string
@@ -68,7 +68,7 @@ type folderFacts struct {
 	Exists bool   `json:"exists"`
 }
 
-// Command makes the command.
+// Command returns the command.
 func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con}
 	cmd := &cobra.Command{

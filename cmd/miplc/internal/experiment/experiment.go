@@ -29,7 +29,7 @@ type options struct {
 	Shard string
 }
 
-// Command makes the command with those below it.
+// Command returns the command with its subcommands.
 func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con}
 	cmd := &cobra.Command{

@@ -18,7 +18,7 @@ import (
 	"github.com/miplc/miplc/internal/sanitize"
 )
 
-// options are the settings of the command.
+// options are the options of the command.
 type options struct {
 	Console *console.Console
 	Model   string
@@ -36,7 +36,7 @@ type options struct {
 	Force   bool
 }
 
-// Command makes the command.
+// Command returns the command.
 func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con}
 	cmd := &cobra.Command{
@@ -82,7 +82,7 @@ and writes nothing.`,
 	return cmd
 }
 
-// result is what the command prints.
+// result is the output of the command.
 type result struct {
 	Name   string           `json:"name"`
 	Files  []string         `json:"files"`

@@ -15,7 +15,7 @@ import (
 	"github.com/miplc/miplc/internal/outfile"
 )
 
-// Command makes the command.
+// Command returns the command.
 func Command(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "gen",

@@ -24,21 +24,21 @@ const (
 // modeline tells editors where the schema is.
 const modeline = "# yaml-language-server: $schema=./" + schemaFile + "\n"
 
-// options are the settings of the command.
+// options are the options of the command.
 type options struct {
 	Console *console.Console
 	Dir     string
 	From    string
 }
 
-// result is what the command prints.
+// result is the output of the command.
 type result struct {
 	Spec   string `json:"spec"`
 	Schema string `json:"schema"`
 	From   string `json:"from"`
 }
 
-// Command makes the command.
+// Command returns the command.
 func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con, Dir: "."}
 	cmd := &cobra.Command{

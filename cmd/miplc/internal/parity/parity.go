@@ -18,21 +18,21 @@ import (
 	"github.com/miplc/miplc/verify/parity"
 )
 
-// options are the settings of the command.
+// options are the options of the command.
 type options struct {
 	Console *console.Console
 	Target  string // a model file or the folder of a run
 	verify.Options
 }
 
-// result is what the command prints.
+// result is the output of the command.
 type result struct {
 	Target string `json:"target"`
 	Note   string `json:"note,omitempty"` // why an engine is missing
 	*parity.Report
 }
 
-// Command makes the command.
+// Command returns the command.
 func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con}
 	cmd := &cobra.Command{

@@ -21,7 +21,7 @@ import (
 	"github.com/miplc/miplc/runtime"
 )
 
-// options are the settings of the command.
+// options are the options of the command.
 type options struct {
 	Limits  data.Options
 	Console *console.Console
@@ -46,7 +46,7 @@ type bag struct {
 	Top []topInstance `json:"top,omitempty"` // with --top
 }
 
-// result is what the command prints.
+// result is the output of the command.
 type result struct {
 	Model   string   `json:"model"`
 	Data    string   `json:"data"`
@@ -67,7 +67,7 @@ type part struct {
 	score
 }
 
-// Command makes the command.
+// Command returns the command.
 func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con}
 	cmd := &cobra.Command{

@@ -14,7 +14,7 @@ import (
 	"github.com/miplc/miplc/report"
 )
 
-// options are the settings of the command.
+// options are the options of the command.
 type options struct {
 	Console *console.Console
 	Dir     string
@@ -26,7 +26,7 @@ type options struct {
 // defaultFolder is the folder of the report inside that of the experiment.
 const defaultFolder = "report"
 
-// Command makes the command.
+// Command returns the command.
 func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con}
 	cmd := &cobra.Command{

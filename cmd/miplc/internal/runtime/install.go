@@ -13,7 +13,7 @@ import (
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
-// Command makes the group.
+// Command returns the command group.
 func Command(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "runtime",

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Command makes the command.
+// Command returns the command.
 func Command(con *console.Console) *cobra.Command {
 	name := "spec"
 	return &cobra.Command{

@@ -26,7 +26,7 @@ import (
 	"github.com/miplc/miplc/serve"
 )
 
-// options are the settings of the command.
+// options are the options of the command.
 type options struct {
 	Console    *console.Console
 	Models     string
@@ -58,7 +58,7 @@ signature "bag" one bag per run.
 On SIGTERM the server reports not ready, keeps serving for --lame-duck, then stops
 accepting connections, finishes the requests in flight and exits with status 0.`
 
-// Command makes the command.
+// Command returns the command.
 func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con, Serve: serve.Options{Version: buildinfo.Current().Miplc, Bytes: 64 << 20, Held: 256 << 20, Runs: 512 << 20}}
 	cmd := &cobra.Command{

@@ -13,7 +13,7 @@ import (
 	"github.com/miplc/miplc/specs"
 )
 
-// options are the settings of the command.
+// options are the options of the command.
 type options struct {
 	Console *console.Console
 	Name    string // empty: list all
@@ -27,7 +27,7 @@ type spec struct {
 	Text        string `json:"text,omitempty"`
 }
 
-// Command makes the command.
+// Command returns the command.
 func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con}
 	cmd := &cobra.Command{

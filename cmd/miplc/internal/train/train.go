@@ -29,7 +29,7 @@ import (
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
-// options are the settings of the command.
+// options are the options of the command.
 type options struct {
 	Console *console.Console
 	Spec    string // empty with Resume: the spec in Dir
@@ -47,7 +47,7 @@ type options struct {
 	names []string
 }
 
-// Command makes the command.
+// Command returns the command.
 func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con}
 	cmd := &cobra.Command{

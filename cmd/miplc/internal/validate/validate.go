@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// options are the settings of the command.
+// options are the options of the command.
 type options struct {
 	Console *console.Console
 	Specs   []string
@@ -35,7 +35,7 @@ type file struct {
 	MoreErrors int               `json:"more_errors,omitempty"` // beyond those
 }
 
-// Command makes the command.
+// Command returns the command.
 func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con}
 	cmd := &cobra.Command{

@@ -8,7 +8,7 @@ import (
 	"github.com/miplc/miplc/internal/buildinfo"
 )
 
-// Command makes the command.
+// Command returns the command.
 func Command(con *console.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",

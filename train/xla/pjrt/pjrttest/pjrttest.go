@@ -1,7 +1,6 @@
-// Package pjrttest gives tests an executor for XLA programs: compute's pure Go
-// one or, where the environment variable MIPLC_TEST_XLA says so, XLA itself: on
-// the CPU (plugin), through the plugin that `miplc runtime install xla` fetches, or
-// on a GPU (cuda, and cuda-tf32 with rounded factors).
+// Package pjrttest provides an executor of XLA programs for tests: compute's in pure Go or, with
+// the environment variable MIPLC_TEST_XLA, XLA itself: on the CPU (plugin) with the plugin that
+// `miplc runtime install xla` downloads, or on a GPU (cuda, and cuda-tf32 with rounded factors).
 package pjrttest
 
 import (
@@ -23,13 +22,13 @@ import (
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
-// envExecutor names the environment variable that chooses the executor.
+// envExecutor is the environment variable that selects the executor.
 const envExecutor = "MIPLC_TEST_XLA"
 
-// OnPlugin reports whether tests are to run through a plugin.
+// OnPlugin reports whether tests run through a plugin.
 func OnPlugin() bool { return os.Getenv(envExecutor) != "" }
 
-// OnlyOnPlugin leaves out a test of XLA itself unless tests run through a plugin.
+// OnlyOnPlugin skips a test of XLA itself unless tests run through a plugin.
 func OnlyOnPlugin(t testing.TB) {
 	t.Helper()
 	if !OnPlugin() {
@@ -37,9 +36,9 @@ func OnlyOnPlugin(t testing.TB) {
 	}
 }
 
-// Tolerance is how far numbers may be from those of the interpreter, where on a CPU they
-// may be by as much as given. A GPU has an exponential function and an order of sums of its
-// own. With rounded factors nothing is held to a tolerance, only measured.
+// Tolerance returns the allowed difference from the interpreter, given the one on a CPU. GPUs have
+// another exponential function and another order of sums. With rounded factors, differences are
+// only measured.
 func Tolerance(onCPU float64) float64 {
 	switch os.Getenv(envExecutor) {
 	case "cuda":
@@ -50,8 +49,8 @@ func Tolerance(onCPU float64) float64 {
 	return onCPU
 }
 
-// Plugin returns the path of a plugin for CPUs. It is installed where there is none,
-// so that no test that asks for it skips itself.
+// Plugin returns the path of a plugin for CPUs and installs it if it is missing, so that no test
+// that needs it is skipped.
 func Plugin(t testing.TB) string {
 	t.Helper()
 	path, err := plugin()
@@ -65,8 +64,7 @@ var plugin = sync.OnceValues(func() (string, error) {
 	if path, err := pjrt.Find(pjrt.CPU, ""); err == nil {
 		return path, nil
 	}
-	// Shorter than go test's own limit of ten minutes, which would print
-	// stacks instead of the reason.
+	// Shorter than go test's limit of ten minutes, which would print stacks instead of the reason.
 	ctx, cancel := context.WithTimeout(context.Background(), 9*time.Minute)
 	defer cancel()
 	p, err := pjrt.Install(ctx, pinned.InstallOptions{Progress: os.Stderr})
@@ -98,7 +96,7 @@ func Backend(t testing.TB) compute.Backend {
 		}
 		return lasting{b}
 	}
-	// The other modes run operations at once and can block each other.
+	// The other modes run operations at once and can deadlock.
 	b, err := gobackend.New("ops_sequential")
 	if err != nil {
 		t.Fatal(err)
@@ -106,16 +104,15 @@ func Backend(t testing.TB) compute.Backend {
 	return b
 }
 
-// lasting is a backend that all tests share: closing it would end it for the
-// others.
+// lasting is a backend that all tests share. Its Close does nothing, because it would close it for
+// other tests.
 type lasting struct{ *pjrt.Device }
 
 func (lasting) Finalize() {}
 
-// Unoptimised runs the calling test again in a process of its own, in which XLA
-// does not optimise: it then computes values again wherever they are used, each
-// time rounded as the place has it. It returns true in that process, where the
-// test is to go on, and false in the other, which is done then.
+// Unoptimised runs the calling test again in a separate process in which XLA does not optimise: it
+// then computes values again wherever they are used, rounded differently. It returns true in that
+// process, where the test continues, and false in the other one, where the test is done.
 func Unoptimised(t *testing.T) bool {
 	t.Helper()
 	const flags, level = "XLA_FLAGS", "--xla_backend_optimization_level=0"
