@@ -1,5 +1,5 @@
-// Command miplc compiles YAML specs of multi-instance partial-label models to
-// trained, parity-tested ONNX files. See miplc --help.
+// Command miplc compiles YAML specs of multi-instance partial-label models to trained ONNX files
+// whose predictions agree between engines. See miplc --help.
 package main
 
 import (
@@ -12,7 +12,7 @@ import (
 
 func main() {
 	code := cli.Main(os.Args[1:], console.System())
-	// Some file systems report only now that a write failed.
+	// Some file systems report a failed write only when the file is closed.
 	if err := os.Stdout.Close(); err != nil && code == console.ExitDone {
 		fmt.Fprintln(os.Stderr, "error: the standard output cannot be written:", err)
 		code = console.ExitFailed

@@ -1,5 +1,5 @@
-// Package backend turns flags into what runs a model and into what trains one, and
-// gets onnxruntime where a command cannot do without it.
+// Package backend opens models and chooses engines from flags, and installs onnxruntime for
+// commands that need it.
 package backend
 
 import (
@@ -20,12 +20,12 @@ import (
 	"github.com/miplc/miplc/runtime/ortlib"
 )
 
-// Flags are the settings.
+// Flags are the flags that select a back end.
 type Flags struct {
 	Backend string
 	Library string
 	Device  string           // execution provider of onnxruntime; empty: the CPU
-	Options []runtime.Option // of the command, beside what the flags say
+	Options []runtime.Option // set by the command, in addition to the flags
 }
 
 // Add declares the flags.
@@ -35,7 +35,7 @@ func (f *Flags) Add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.Device, "device", "", "device (default: cpu): "+strings.Join(modelDevices, ", "))
 }
 
-// ModelPath returns the model that a path names: a file, or the folder of a run.
+// ModelPath returns the path of a model, given a file or the folder of a run.
 func ModelPath(path string) string {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return runs.ModelPath(path)
@@ -43,8 +43,8 @@ func ModelPath(path string) string {
 	return path
 }
 
-// DataOf makes the options of reading data for a model whose training data had the
-// given columns: its features are found by name. nil: unknown.
+// DataOf returns the options for reading data for a model that was trained on the given columns, so
+// that features are found by name. columns may be nil.
 func DataOf(o data.Options, columns *contract.Columns) data.Options {
 	if columns != nil {
 		o.Columns.Want = columns.Features
@@ -72,7 +72,7 @@ func (f *Flags) Open(path string) (*runtime.Model, error) {
 	return runtime.Open(path, options...)
 }
 
-// checkDevice reports an unknown device, and one that is named for onnx-go.
+// checkDevice reports an unknown device, or a device with onnx-go.
 func (f *Flags) checkDevice() error {
 	if f.Device == "" {
 		return nil
@@ -86,8 +86,8 @@ func (f *Flags) checkDevice() error {
 	return nil
 }
 
-// EnsureLibrary installs onnxruntime where none is found. A library that was
-// named, by the flag or the environment, is left to its owner.
+// EnsureLibrary installs onnxruntime if none is found. It does nothing if the flag or the
+// environment names a library.
 func EnsureLibrary(ctx context.Context, con *console.Console, library string) error {
 	if !ortenv.Available() {
 		con.Notef("this program was built with CGO_ENABLED=0: models are checked in the interpreter, gorgonia and onnx-go, and not in onnxruntime")

@@ -13,7 +13,7 @@ import (
 // modelDevices are the devices that run a model.
 var modelDevices = append([]string{ortenv.CPU}, ortenv.Providers...)
 
-// EngineFlags declares the flags that ask for what trains; engine says what of.
+// EngineFlags declares the flags that select an engine. engine starts the help of --engine.
 func EngineFlags(f *pflag.FlagSet, to *engines.Request, engine string) {
 	f.StringVar(&to.Engine, "engine", "", engine+": "+strings.Join(engines.Names(), ", "))
 	f.StringVar(&to.Device, "device", "", "device (default: a usable NVIDIA GPU, else cpu): cpu, "+strings.Join(ortenv.Providers, ", ")+", or go (engine xla in pure Go, slow)")
@@ -21,7 +21,7 @@ func EngineFlags(f *pflag.FlagSet, to *engines.Request, engine string) {
 	console.Bytes(f, &to.Memory, "device-memory", "maximum device memory for the engine xla, e.g. 6GiB (default: all); limits how many runs train at the same time")
 }
 
-// CheckEngine reports what is asked for by a name that nothing has.
+// CheckEngine reports unknown names of engines and devices.
 func CheckEngine(r *engines.Request) error {
 	for _, asked := range []struct {
 		flag, name string

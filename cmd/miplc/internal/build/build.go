@@ -65,7 +65,7 @@ is replaced; a run is not.`,
 	return cmd
 }
 
-// run compiles and prints.
+// run builds and prints the result.
 func run(ctx context.Context, o *options) error {
 	if o.Dir == "" {
 		return console.Usagef("miplc build: -o DIR is missing")

@@ -5,12 +5,12 @@ import (
 	"strconv"
 )
 
-// allotted are the variables in which Slurm says how many processors a task has.
+// allotted are the variables with the number of processors that Slurm assigned to a task.
 var allotted = []string{"SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE"}
 
-// allot lets the process take no more processors than Slurm gave to it, which not
-// every cluster enforces. What affinity and the limits of control groups leave the
-// Go runtime finds by itself, and GOMAXPROCS is the user's word.
+// allot limits the process to the processors that Slurm assigned to it, because not every cluster
+// enforces that. The Go runtime itself respects affinity and control groups. GOMAXPROCS has
+// precedence.
 func allot(getenv func(string) string) {
 	if getenv("GOMAXPROCS") != "" {
 		return

@@ -7,6 +7,6 @@ import (
 	"syscall"
 )
 
-// A file that outgrows the limit of the process is an error of the write, not the
-// end of the process in the middle of it.
+// Exceeding the file size limit of the process then gives a write error instead of ending the
+// process.
 func init() { signal.Ignore(syscall.SIGXFSZ) }

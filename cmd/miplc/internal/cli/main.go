@@ -1,5 +1,5 @@
-// Package cli puts the commands of miplc together: one package per command,
-// run under one rule for errors, exit codes and panics.
+// Package cli combines the commands of miplc, one package per command, with common handling of
+// errors, exit codes and panics.
 package cli
 
 import (
@@ -29,7 +29,7 @@ func init() { quiet.End() }
 // Main runs miplc with the arguments after the program name and returns the
 // exit code.
 func Main(args []string, con *console.Console) int {
-	// A wrong flag ends the parse before --json is seen; its error is JSON too.
+	// A wrong flag ends parsing before --json is read, but its error must be JSON too.
 	con.JSON = slices.Contains(args, "--json")
 	con.Err = sanitize.Writer(con.Err)
 	allot(con.Getenv)
@@ -45,11 +45,10 @@ func Main(args []string, con *console.Console) int {
 	return windUp(con, ended)
 }
 
-// grace is what a command has after a signal to end in its own words.
+// grace is how long a command may take after a signal to end itself.
 const grace = 300 * time.Millisecond
 
-// windUp ends a command after a signal, whatever it is about, with nothing
-// half-written.
+// windUp ends a command after a signal and removes incomplete files.
 func windUp(con *console.Console, ended <-chan int) int {
 	select {
 	case code := <-ended:
@@ -71,7 +70,7 @@ func windUp(con *console.Console, ended <-chan int) int {
 	return con.Interrupt()
 }
 
-// run runs the command and tells how it ended.
+// run runs the command and returns its exit code.
 func run(ctx context.Context, args []string, con *console.Console) (code int) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -90,8 +89,8 @@ func run(ctx context.Context, args []string, con *console.Console) (code int) {
 	return con.Report(asUsage(err))
 }
 
-// untilSignal is cancelled by the first signal to end, after which the command
-// winds up in order; a second one ends the process, with no file left aside.
+// untilSignal returns a context that the first signal cancels, after which the command ends in
+// order. A second signal ends the process at once, without temporary files left behind.
 func untilSignal(con *console.Console) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals, done := make(chan os.Signal, 2), make(chan struct{})
@@ -115,7 +114,7 @@ func untilSignal(con *console.Console) (ctx context.Context, stop func()) {
 	}
 }
 
-// bug turns a panic into an error that asks for a report.
+// bug converts a panic to an error that asks for a report.
 func bug(r any, getenv func(string) string) error {
 	notes := []string{"please report it with the command line and the spec; MIPLC_DEBUG=1 shows where it happened"}
 	if getenv("MIPLC_DEBUG") != "" {
@@ -124,8 +123,8 @@ func bug(r any, getenv func(string) string) error {
 	return diag.Diagnostic{Text: (&workers.PanicError{Value: r}).Error(), Notes: notes}
 }
 
-// asUsage returns cobra's own errors, which are all about the command line, the
-// exit code of wrong usage.
+// asUsage gives errors of cobra, which are all about the command line, the exit code for wrong
+// usage.
 func asUsage(err error) error {
 	var failure *console.Failure
 	var ran *commandError
@@ -140,14 +139,14 @@ func asUsage(err error) error {
 	return console.Invalid(err)
 }
 
-// commandError marks an error as that of a command that ran, in contrast to
-// one of cobra's about the arguments.
+// commandError marks an error as one of the command, in contrast to errors of cobra about the
+// arguments.
 type commandError struct{ err error }
 
 func (e *commandError) Error() string { return e.err.Error() }
 func (e *commandError) Unwrap() error { return e.err }
 
-// markRun wraps the run functions of a command tree so that asUsage can tell.
+// markRun wraps the errors of all commands in commandError.
 func markRun(cmd *cobra.Command) {
 	if run := cmd.RunE; run != nil {
 		cmd.RunE = func(c *cobra.Command, args []string) error {

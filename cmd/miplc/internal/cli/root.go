@@ -46,7 +46,7 @@ const rootExample = `  miplc train quickstart -o quickstart-run
   miplc predict quickstart-run/model.onnx bags.npz
   miplc parity quickstart-run`
 
-// newRoot makes the command tree.
+// newRoot returns the command tree.
 func newRoot(con *console.Console) *cobra.Command {
 	root := &cobra.Command{
 		Use:               "miplc",

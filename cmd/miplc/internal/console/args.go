@@ -10,20 +10,20 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 )
 
-// Argument is one argument of a command by its name, and where it goes.
+// Argument is an argument of a command with its name and destination.
 type Argument struct {
 	name string
 	one  *string
 	all  *[]string
 }
 
-// Arg returns an argument that is needed, or that may be left out as "[DIR]" may.
+// Arg returns a required argument, or an optional one if the name is in brackets, e.g. "[DIR]".
 func Arg(name string, to *string) Argument { return Argument{name: name, one: to} }
 
-// Arguments are all that follow, one or more.
+// Arguments returns an argument for all remaining values, at least one.
 func Arguments(name string, to *[]string) Argument { return Argument{name: name, all: to} }
 
-// Args checks the number of arguments and sets what they are for.
+// Args checks the number of arguments and sets their destinations.
 func Args(list ...Argument) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		least, most := 0, len(list)
@@ -52,8 +52,8 @@ func Args(list ...Argument) cobra.PositionalArgs {
 	}
 }
 
-// Group is the behaviour of a command that only holds others: alone it prints
-// its help, and a wrong name below it is an error with the name that was meant.
+// Group sets up a command that only has subcommands: without a subcommand it prints its help; an
+// unknown one is an error with a suggestion.
 func Group(con *Console, cmd *cobra.Command) {
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -67,7 +67,7 @@ func Group(con *Console, cmd *cobra.Command) {
 	}
 }
 
-// Help returns the command that explains the others.
+// Help returns the help command.
 func Help(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
@@ -102,8 +102,7 @@ func commandNames(cmd *cobra.Command) []string {
 	return names
 }
 
-// FlagError turns an error of the flag parser into one with the flag that was
-// meant.
+// FlagError adds the probably intended flag to an error of the flag parser.
 func FlagError(cmd *cobra.Command, err error) error {
 	d := diag.Diagnostic{Text: fmt.Sprintf("%s: %v", cmd.CommandPath(), err)}
 	if wrong, found := strings.CutPrefix(err.Error(), "unknown flag: --"); found {
@@ -126,7 +125,7 @@ func flagNames(cmd *cobra.Command) []string {
 	return names
 }
 
-// CheckWord checks a word given to a flag.
+// CheckWord checks the value of a flag.
 func CheckWord(flag, word string, known ...string) error {
 	return Invalid(diag.CheckWord(flag, word, known))
 }

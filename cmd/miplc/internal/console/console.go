@@ -1,6 +1,5 @@
-// Package console is what a command sees of the outside world: the streams,
-// whether a person or a machine reads them, and the exit code. Commands get it
-// injected, so tests run them without a process.
+// Package console gives commands access to their environment: the streams, whether a person or a
+// program reads them, and the exit code. Tests replace it to run commands without a process.
 package console
 
 import (
@@ -16,22 +15,22 @@ import (
 	"github.com/miplc/miplc/internal/sanitize"
 )
 
-// Console is handed to every command.
+// Console is the environment of a command.
 type Console struct {
 	In  io.Reader
 	Out io.Writer // results
 	Err io.Writer // progress and errors
-	// JSON asks for one JSON object on Out, on failure too, in place of text.
+	// JSON selects one JSON object on Out instead of text, also for errors.
 	JSON bool
-	// Terminal says that Err is a terminal: a progress bar may redraw its line.
+	// Terminal reports that Err is a terminal, on which a progress bar can redraw its line.
 	Terminal bool
 	Getenv   func(string) string
 
 	keeps    atomic.Int64 // a time.Duration
-	code     atomic.Int64 // where a signal ends the command; 0: ExitFailed
+	code     atomic.Int64 // exit code if a signal ends the command; 0: ExitFailed
 	lock     sync.Mutex
-	answered bool // something was printed as the result
-	ended    bool // by a signal: nothing more is printed
+	answered bool // a result was printed
+	ended    bool // by a signal: print nothing more
 }
 
 // System returns the console of the process.
@@ -39,8 +38,8 @@ func System() *Console {
 	return &Console{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Terminal: isTerminal(os.Stderr), Getenv: os.Getenv}
 }
 
-// isTerminal tells a terminal from files and pipes. The null device is a
-// character device too, but nobody reads it.
+// isTerminal distinguishes terminals from files and pipes. The null device is a character device
+// too, but counts as a file.
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
@@ -50,8 +49,7 @@ func isTerminal(f *os.File) bool {
 	return err != nil || !os.SameFile(info, null)
 }
 
-// Result prints what a command found: v as one JSON object for machines, or
-// whatever text writes for people.
+// Result prints the result of a command: v as one JSON object, or the text that text writes.
 func (c *Console) Result(v any, text func(io.Writer) error) error {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -65,7 +63,7 @@ func (c *Console) Result(v any, text func(io.Writer) error) error {
 	return text(sanitize.Writer(c.Out))
 }
 
-// Resultf is Result with a text as sanitize.Fprintf writes it.
+// Resultf is Result with a text formatted by sanitize.Fprintf.
 func (c *Console) Resultf(v any, format string, args ...any) error {
 	return c.Result(v, func(w io.Writer) error {
 		_, err := sanitize.Fprintf(w, format, args...)
@@ -73,24 +71,24 @@ func (c *Console) Resultf(v any, format string, args ...any) error {
 	})
 }
 
-// LastEpochs is the time to keep the last epochs of trainings.
+// LastEpochs is the time after a signal for completing the current epochs.
 const LastEpochs = 20 * time.Second
 
-// Keep is called by a command where it begins what it keeps at a signal, as the epochs of
-// a training, with the time that it may take for that, and the exit code if that is not
-// enough. Others end at once.
+// Keep declares that the command saves its state after a signal, e.g. the epochs of a training. It
+// sets the time for that, and the exit code if the time is not sufficient. Other commands end at
+// once.
 func (c *Console) Keep(atMost time.Duration, code int) {
 	c.code.Store(int64(code))
 	c.keeps.Store(int64(atMost))
 }
 
-// InterruptedCode returns the exit code of the command if a signal ends it now.
+// InterruptedCode returns the exit code if a signal ends the command now.
 func (c *Console) InterruptedCode() int { return cmp.Or(int(c.code.Load()), ExitFailed) }
 
-// Keeps returns the time that the command has after a signal; 0: it ends at once.
+// Keeps returns the time for saving state after a signal; 0: none.
 func (c *Console) Keeps() time.Duration { return time.Duration(c.keeps.Load()) }
 
-// ResultOf prints what a command found and ends it with err, which may be nil.
+// ResultOf prints the result of a command and returns err, which may be nil.
 func (c *Console) ResultOf(err error, v any, text func(io.Writer) error) error {
 	if err != nil && c.JSON {
 		return &Failure{Code: ExitFailed, Err: err, Result: v}
@@ -98,8 +96,8 @@ func (c *Console) ResultOf(err error, v any, text func(io.Writer) error) error {
 	return cmp.Or(c.Result(v, text), err)
 }
 
-// Create starts the file that a command writes. Where that is the standard output
-// the result for people goes to Err, and there is none for machines.
+// Create starts a file that a command writes. If it is the standard output, the text result is
+// printed to Err, and there is no JSON result.
 func (c *Console) Create(path string, o outfile.Options) (*outfile.File, error) {
 	o.Through = true
 	f, err := outfile.Create(path, o)
@@ -114,8 +112,7 @@ func (c *Console) Create(path string, o outfile.Options) (*outfile.File, error) 
 	return f, nil
 }
 
-// Notef tells a person what is going on. It goes to Err and is left out of
-// machine output.
+// Notef prints a note to Err, unless output is JSON.
 func (c *Console) Notef(format string, args ...any) {
 	if !c.JSON {
 		sanitize.Fprintf(c.Err, format+"\n", args...)
@@ -129,7 +126,7 @@ func writeJSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// Progress is where plain lines of progress go; nil when a machine reads.
+// Progress returns the writer for lines of progress, or nil if output is JSON.
 func (c *Console) Progress() io.Writer {
 	if c.JSON {
 		return nil

@@ -14,17 +14,15 @@ const (
 	ExitDone    = 0
 	ExitFailed  = 1 // the work could not be done
 	ExitInvalid = 2 // the command line or a spec is wrong
-	// ExitInterrupted: a signal ended the command, which can go on from what is kept;
-	// EX_TEMPFAIL of sysexits.h.
+	// ExitInterrupted: a signal ended the command, which can be resumed; EX_TEMPFAIL of sysexits.h.
 	ExitInterrupted = 75
 )
 
-// Failure is an error with the exit code it ends the process with, and what
-// the command found before it failed.
+// Failure is an error with the exit code of the process, and the partial result of the command.
 type Failure struct {
 	Code   int
-	Err    error // nil: Result says it all
-	Result any   // an object whose fields machine output keeps beside "errors"
+	Err    error // nil: Result describes the failure
+	Result any   // an object whose fields are printed together with "errors" in JSON
 }
 
 func (f *Failure) Error() string {
@@ -36,7 +34,7 @@ func (f *Failure) Error() string {
 
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Invalid marks err as the user's: a wrong command line or a wrong spec.
+// Invalid marks err as an error of the user: a wrong command line or an invalid spec.
 func Invalid(err error) error {
 	if err == nil {
 		return nil
@@ -44,14 +42,13 @@ func Invalid(err error) error {
 	return &Failure{Code: ExitInvalid, Err: err}
 }
 
-// Interrupted marks err as the end of a command that can go on.
+// Interrupted marks err as the interruption of a command that can be resumed.
 func Interrupted(err error) error { return &Failure{Code: ExitInterrupted, Err: err} }
 
-// Usagef returns a wrong command line.
+// Usagef returns an error about the command line.
 func Usagef(format string, args ...any) error { return Invalid(fmt.Errorf(format, args...)) }
 
-// Report tells of err in the way the console's reader wants it and returns the
-// exit code.
+// Report prints err as text or JSON and returns the exit code.
 func (c *Console) Report(err error) int {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -61,8 +58,8 @@ func (c *Console) Report(err error) int {
 	return c.report(err)
 }
 
-// Interrupt ends the console of a command that a signal ends, and returns the exit
-// code. Where the one object for machines is printed already the command is done.
+// Interrupt ends the output of a command after a signal and returns the exit code. If the JSON
+// object is already printed, the command has succeeded.
 func (c *Console) Interrupt() int {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -91,7 +88,7 @@ func (c *Console) report(err error) int {
 	return code
 }
 
-// readable replaces errors whose own words say nothing to a person.
+// readable replaces errors with unclear messages.
 func readable(err error) error {
 	if errors.Is(err, context.Canceled) && err.Error() == context.Canceled.Error() {
 		return errors.New("interrupted")
@@ -99,8 +96,7 @@ func readable(err error) error {
 	return err
 }
 
-// Problem is one error for machines. Line and column count from 1 and are left
-// out where unknown.
+// Problem is one error in JSON. Line and column count from 1 and are omitted if unknown.
 type Problem struct {
 	File       string   `json:"file,omitempty"`
 	Line       int      `json:"line,omitempty"`
@@ -110,8 +106,8 @@ type Problem struct {
 	Notes      []string `json:"notes,omitempty"`
 }
 
-// Problems lists the diagnostics of err that are told, or err itself as one;
-// more counts those that are left out.
+// Problems returns the shown diagnostics of err, or err itself as one. more is the number of
+// omitted ones.
 func Problems(err error) (problems []Problem, more int) {
 	if err == nil {
 		return nil, 0
@@ -127,13 +123,13 @@ func Problems(err error) (problems []Problem, more int) {
 	return problems, more
 }
 
-// failureObject merges the fields of the failure's result with "exit",
-// "errors" and, where these are not all, "more_errors".
+// failureObject returns the fields of the failure's result with "exit", "errors" and, if some are
+// omitted, "more_errors".
 func failureObject(err error, f *Failure, code int) map[string]any {
 	object := map[string]any{}
 	if f != nil && f.Result != nil {
 		if raw, merr := json.Marshal(f.Result); merr == nil {
-			_ = json.Unmarshal(raw, &object) // a result that is no object adds nothing
+			_ = json.Unmarshal(raw, &object) // a result that is not an object adds nothing
 		}
 	}
 	object["exit"] = code

@@ -12,32 +12,31 @@ import (
 	"github.com/miplc/miplc/data"
 )
 
-// Bounds of flags that have none of their own.
+// Bounds for flags without natural bounds.
 const (
 	AboveZero = math.SmallestNonzeroFloat64
 	Most      = 1 << 30
 )
 
-// Limit bounds the numbers that flags of numbers, or of lists of them, take: what
-// lies outside is wrong usage. A default may lie outside and then stands for a
-// flag that is not given.
+// Limit bounds the values of flags with numbers or lists of numbers; other values are usage errors.
+// A default may be outside and then means that the flag is not set.
 func Limit(flags *pflag.FlagSet, low, high float64, names ...string) {
 	for _, name := range names {
 		f := flags.Lookup(name)
 		f.Value = limited{f.Value, low, high}
 		if v, err := strconv.ParseFloat(f.DefValue, 64); f.DefValue == "[]" || err == nil && v < low {
-			f.DefValue = "" // stands for what the text of the flag says
+			f.DefValue = "" // described in the usage text
 		}
 	}
 }
 
-// limited is the value of a flag that takes numbers from low to high.
+// limited is the value of a flag with bounds.
 type limited struct {
 	pflag.Value
 	low, high float64
 }
 
-// Set takes the numbers of the command line.
+// Set parses and checks the value.
 func (l limited) Set(text string) error {
 	for part := range strings.SplitSeq(text, ",") {
 		v, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
@@ -69,14 +68,14 @@ func (l limited) bounds(v float64) string {
 	return "between " + number(l.low) + " and " + number(l.high)
 }
 
-// DataFlags adds the flags of commands that look data files up and read them.
+// DataFlags adds the flags of commands that search and read data files.
 func DataFlags(con *Console, flags *pflag.FlagSet, to *data.Folder, usage string) {
 	flags.StringVar(&to.Dir, "data-dir", con.Getenv("MIPLC_DATA"), usage)
 	SizeFlag(flags, &to.Options)
 }
 
-// SizeFlag adds the flags that say how data files are read: how large they may be, and
-// which columns of CSV files are features.
+// SizeFlag adds the flags for reading data files: the maximum size, and which columns of CSV files
+// are features.
 func SizeFlag(flags *pflag.FlagSet, to *data.Options) {
 	Bytes(flags, &to.MaxBytes, "max-bytes", "maximum uncompressed size of a data file, e.g. 16GiB (default: 4GiB, or less if less memory is available)")
 	ColumnFlags(flags, &to.Columns)

@@ -25,9 +25,9 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// CheckOutput lets run write to Out and returns the exit code that it returns, or
-// ExitFailed if it returns ExitDone though something could not be written: a script
-// must not take a part of a result for the whole. Commands need not check each write.
+// CheckOutput runs a command and returns its exit code, or ExitFailed if the command succeeded but
+// Out could not be written: a script must not mistake a part of a result for the whole. Commands
+// need not check each write.
 func (c *Console) CheckOutput(run func() int) int {
 	out := &output{to: c.Out}
 	c.Out = out

@@ -8,8 +8,7 @@ import (
 	"github.com/miplc/miplc/train/progress"
 )
 
-// counter shows how much of a known number of things is done, and nothing where a
-// machine reads.
+// counter shows how many of a known number of items are done, unless output is JSON.
 type counter struct {
 	*progress.Line
 	con   *console.Console

@@ -1,5 +1,4 @@
-// Package data is the command group miplc data: drawing, converting and
-// looking at sets of bags.
+// Package data is the command group miplc data: generating, converting and inspecting datasets.
 package data
 
 import (
@@ -24,7 +23,7 @@ format of the DEMIPL authors) and writes .csv, .csv.gz and .npz. Bags are counte
 	return cmd
 }
 
-// saved is what synth and import print.
+// saved is the output of synth and import.
 type saved struct {
 	File       string `json:"file"`
 	Bags       int    `json:"bags"`
@@ -34,7 +33,7 @@ type saved struct {
 	DataSHA256 string `json:"data_sha256"`
 }
 
-// create starts the file that gets a set of bags, before the work.
+// create starts the output file before the work, so that errors are reported early.
 func create(con *console.Console, path string, force bool, inputs ...string) (*outfile.File, error) {
 	if err := data.CheckWritable(path); err != nil {
 		return nil, console.Invalid(err)
@@ -42,7 +41,7 @@ func create(con *console.Console, path string, force bool, inputs ...string) (*o
 	return con.Create(path, outfile.Options{Force: force, Inputs: inputs})
 }
 
-// save writes the set to its file.
+// save writes the dataset to its file.
 func save(con *console.Console, set *data.Dataset, out *outfile.File, path string) error {
 	if err := set.Write(out, path); err != nil {
 		return err

@@ -71,7 +71,7 @@ published dataset. The same options always give the same file.`,
 	return cmd
 }
 
-// runSynth draws and saves.
+// runSynth generates and writes a dataset.
 func runSynth(o *synthOptions) error {
 	if o.Output == "" {
 		return console.Usagef("miplc data synth: -o FILE is missing")
@@ -111,8 +111,8 @@ func runSynth(o *synthOptions) error {
 	return save(o.Console, set, out, o.Output)
 }
 
-// writePoolSplits writes ten splits of a set that was drawn from pools: 7 in 10 pools
-// train.
+// writePoolSplits writes ten splits of a dataset that was generated from pools: 7 of 10 pools are
+// for training.
 func writePoolSplits(o *synthOptions, set *data.Dataset) error {
 	out, err := o.Console.Create(o.Splits, outfile.Options{Force: o.Force, Inputs: data.SynthSources(o.Set, o.Source)})
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package doctor is the command miplc doctor: what this machine offers.
+// Package doctor is the command miplc doctor, which describes what works on this machine.
 package doctor
 
 import (
@@ -30,10 +30,10 @@ type options struct {
 	Library string
 	DataDir string
 	Plugin  string
-	Try     string // execution provider to try in this process; empty: all, in processes of their own
+	Try     string // execution provider to try in this process; empty: try all, each in its own process
 }
 
-// findings is what the command prints.
+// findings is the output of the command.
 type findings struct {
 	buildinfo.Info
 	Onnxruntime []ortlib.Candidate `json:"onnxruntime"` // every place looked at, in order
@@ -42,12 +42,12 @@ type findings struct {
 	Engines     []backend          `json:"engines"`
 	Devices     []deviceFacts      `json:"devices"`   // of the engine xla
 	Providers   []deviceFacts      `json:"providers"` // execution providers of onnxruntime
-	Auto        string             `json:"auto"`      // what miplc train takes on its own, and why
+	Auto        string             `json:"auto"`      // engine that auto selects for miplc train, and why
 	Cache       folderFacts        `json:"cache"`
 	Data        folderFacts        `json:"data"`
 }
 
-// backend is one way to run or to train a model.
+// backend is a way to run or train a model.
 type backend struct {
 	Name   string `json:"name"`
 	Usable bool   `json:"usable"`
@@ -62,7 +62,7 @@ type deviceFacts struct {
 	Step      float64 `json:"step_seconds,omitempty"`
 }
 
-// folderFacts is a place of files.
+// folderFacts describes a folder.
 type folderFacts struct {
 	Path   string `json:"path"`
 	Exists bool   `json:"exists"`
@@ -93,7 +93,7 @@ Exit code 1 means that no onnxruntime library is usable. A missing GPU is no err
 	return cmd
 }
 
-// run looks around and prints.
+// run collects and prints the findings.
 func run(ctx context.Context, o *options) error {
 	if o.Try != "" {
 		d := try(ctx, o.Library, o.Try)
@@ -117,7 +117,7 @@ func run(ctx context.Context, o *options) error {
 		f.Cache = folder(cache)
 	}
 	f.Data = folder(o.DataDir)
-	if err != nil && !o.Console.JSON { // the places and their verdicts are printed
+	if err != nil && !o.Console.JSON { // the candidates and their verdicts are printed
 		err = errors.New("no onnxruntime library is usable: " + ortlib.Remedy)
 	}
 	return o.Console.ResultOf(err, f, f.print)
@@ -134,8 +134,8 @@ func onnxruntime(lib ortlib.Library, err error) backend {
 	return backend{Name: name, Usable: true, Detail: lib.Path}
 }
 
-// trainers lists the engines of miplc train but xla. noLibrary is why onnxruntime cannot
-// be used, nil if it can.
+// trainers lists the engines of miplc train except xla. noLibrary is why onnxruntime cannot be
+// used, or nil.
 func trainers(providers []deviceFacts, noLibrary error) []backend {
 	list := []backend{{Name: engines.Gorgonia, Usable: true, Detail: "built in"}}
 	ortEngine := backend{Name: engines.ORT, Detail: "no onnxruntime library"}
@@ -177,7 +177,7 @@ func device(ctx context.Context, kind pjrt.Kind, plugin string) deviceFacts {
 	return d
 }
 
-// onDevices returns the engine xla: usable where one of its devices is.
+// onDevices returns the engine xla, which is usable if one of its devices is.
 func onDevices(devices []deviceFacts) backend {
 	names := usable(devices)
 	if len(names) == 0 {

@@ -23,8 +23,8 @@ const envTrying = "MIPLC_DOCTOR_TRYING"
 // tryTime bounds the time to open a device and to train on it.
 const tryTime = 2 * time.Minute
 
-// tryAll tries the execution providers that are here, each in a process of its own: a
-// device or its driver may end the process.
+// tryAll tries the available execution providers, each in a separate process, because a device or
+// its driver may end the process.
 func tryAll(ctx context.Context, library string) []deviceFacts {
 	var list []deviceFacts
 	program, err := os.Executable()
@@ -40,7 +40,7 @@ func tryAll(ctx context.Context, library string) []deviceFacts {
 	return list
 }
 
-// tryIn runs try in a process of its own.
+// tryIn runs try in a separate process.
 func tryIn(ctx context.Context, program, library, name string) deviceFacts {
 	ctx, cancel := context.WithTimeout(ctx, tryTime)
 	defer cancel()

@@ -69,7 +69,7 @@ select cells or engines come from the plan.`, strings.Join(specs.Experiments(), 
 	return cmd
 }
 
-// flags declares those of commands that settle the plan of an experiment.
+// flags declares the flags of commands that plan an experiment.
 func (o *options) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&o.Dir, "output", "o", "", "folder of the results (required)")
@@ -92,7 +92,7 @@ type summary struct {
 	experiment.Progress
 }
 
-// run runs the cells that are left.
+// run runs the remaining cells.
 func run(ctx context.Context, o *options) error {
 	e, err := o.load()
 	if err != nil {
@@ -108,7 +108,7 @@ func run(ctx context.Context, o *options) error {
 	})
 }
 
-// ofShard are the flags that a shard takes; all others are settled by the plan.
+// ofShard are the flags that a shard accepts; the plan determines all others.
 var ofShard = []string{"shard", "output", "library", "jobs", "max-bytes", "device-memory", "json"}
 
 // runShard computes one shard.
@@ -136,7 +136,7 @@ func runShard(cmd *cobra.Command, o *options) error {
 	})
 }
 
-// follow shows the computing of cells and tells how it ended.
+// follow runs cells, shows their progress and prints the summary.
 func (o *options) follow(name string, compute func(experiment.Options) (experiment.Progress, error)) error {
 	settings := o.Options
 	settings.Version = buildinfo.Current().Miplc
@@ -168,7 +168,7 @@ func (o *options) load() (*definition.Experiment, error) {
 	return e, console.Invalid(err)
 }
 
-// explain adds the exit code of a wrong file or plan, and how to go on.
+// explain adds the exit code for an invalid file or plan, and advice.
 func (o *options) explain(err error) error {
 	var wrong *prepare.SpecError
 	var unfit *experiment.PlanError

@@ -11,14 +11,13 @@ import (
 	"github.com/miplc/miplc/train/progress"
 )
 
-// lines shows an experiment to a person: on a terminal one line that redraws
-// itself, elsewhere a line for some of the cells. Failed cells always get a line
-// that stays.
+// lines shows the progress of an experiment: on a terminal one line that is redrawn, elsewhere a
+// line from time to time. Failed cells always get a permanent line.
 type lines struct{ *progress.Line }
 
 func newLines(w io.Writer, terminal bool) lines { return lines{progress.NewLine(w, terminal)} }
 
-// Begin says what there is to do.
+// Begin prints the number of cells.
 func (l lines) Begin(p experiment.Progress) {
 	if p.Before > 0 {
 		l.Note(fmt.Sprintf("%d of %s done before", p.Before, diag.CountForms(p.Cells, "cell was", "cells were")))
@@ -27,7 +26,7 @@ func (l lines) Begin(p experiment.Progress) {
 	l.Note(fmt.Sprintf("%s to run", diag.Count(p.Cells, "cell")))
 }
 
-// Cell shows where the experiment stands.
+// Cell updates the progress.
 func (l lines) Cell(r results.Result, p experiment.Progress) {
 	if r.Error != "" {
 		l.Note(fmt.Sprintf("failed: %s: %s", r.Coord, r.Error))

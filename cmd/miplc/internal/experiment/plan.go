@@ -26,7 +26,7 @@ type planOptions struct {
 	options
 	experiment.Sharding
 	Slurm, Kubernetes bool
-	Template          string // file in place of the shipped one
+	Template          string // file instead of the shipped one
 	Job               jobfile.Options
 }
 
@@ -76,18 +76,18 @@ and monitor the job. docs/clusters.md has the details.`,
 	return cmd
 }
 
-// maxShards is more than schedulers take in one job.
+// maxShards is more than schedulers accept in one job.
 const maxShards = 100_000
 
-// planned is what the command prints.
+// planned is the output of the command.
 type planned struct {
 	Name    string  `json:"name"`
 	Dir     string  `json:"dir"`
 	ID      string  `json:"id"`
-	Cells   int     `json:"cells"` // that are left
+	Cells   int     `json:"cells"` // remaining cells
 	Shards  int     `json:"shards"`
-	Seconds float64 `json:"seconds"` // of one core, estimated
-	Longest float64 `json:"longest"` // of the shards
+	Seconds float64 `json:"seconds"` // estimated, on one core
+	Longest float64 `json:"longest"` // longest shard
 
 	Job    string   `json:"job,omitempty"` // the file to submit
 	Submit string   `json:"submit,omitempty"`
@@ -121,7 +121,7 @@ func runPlan(o *planOptions) error {
 	return o.Console.Result(p, func(w io.Writer) error { return p.print(w) })
 }
 
-// checkJob reports flags of jobs that exclude each other or are missing.
+// checkJob reports missing and conflicting flags of jobs.
 func (o *planOptions) checkJob() error {
 	switch {
 	case o.Slurm && o.Kubernetes:
@@ -134,7 +134,7 @@ func (o *planOptions) checkJob() error {
 	return console.Invalid(o.Job.Check())
 }
 
-// writeJob writes the file of the job and says how to submit and watch it.
+// writeJob writes the job file and notes how to submit and watch it.
 func (o *planOptions) writeJob(p *planned) error {
 	if !o.Slurm && !o.Kubernetes {
 		return nil
@@ -179,7 +179,7 @@ func (o *planOptions) writeJob(p *planned) error {
 	return outfile.Replace(p.Job, text)
 }
 
-// maxTemplate bounds a template, which has some kilobytes.
+// maxTemplate bounds the size of a template, which has a few kilobytes.
 const maxTemplate = 1 << 20
 
 func (p *planned) print(w io.Writer) error {
@@ -201,7 +201,7 @@ func (p *planned) print(w io.Writer) error {
 	return err
 }
 
-// span prints estimated seconds.
+// span formats estimated seconds.
 func span(seconds float64) string {
 	return progress.Duration(time.Duration(seconds * float64(time.Second)))
 }

@@ -41,10 +41,10 @@ counts as running if its file is not closed and was updated within the last two 
 	return cmd
 }
 
-// lookAgain is the time between two looks of --watch.
+// lookAgain is the interval of --watch.
 const lookAgain = 5 * time.Second
 
-// runStatus looks at the folder once, or until nothing is under way.
+// runStatus prints the status once, or until no process is running.
 func runStatus(ctx context.Context, o *statusOptions) error {
 	if o.Watch && o.Console.JSON {
 		return console.Usagef("miplc experiment status: --watch is for people and --json is one object: give one of them")
@@ -84,23 +84,23 @@ func summaryOf(s *experiment.Status) string {
 	return text
 }
 
-// most are the processes and the failures that people are shown.
-const most = 10
+// maxShown is the number of processes and of failures that are listed.
+const maxShown = 10
 
 func printStatus(w io.Writer, dir string, s *experiment.Status) error {
 	t := sanitize.Writer(w)
 	left := s.Cells - s.Done
 	fmt.Fprintf(t, "%s: %d of %s done, %d failed\n", sanitize.Line(s.Name), s.Done, diag.CountForms(s.Cells, "cell is", "cells are"), s.Failed)
 	for i, p := range s.Running {
-		if i == most {
-			fmt.Fprintf(t, "  and %d more\n", len(s.Running)-most)
+		if i == maxShown {
+			fmt.Fprintf(t, "  and %d more\n", len(s.Running)-maxShown)
 			break
 		}
 		fmt.Fprintf(t, "  %s runs on %s, last seen %s ago\n", sanitize.Line(p.Part), sanitize.Line(p.Host), span(p.Silent))
 	}
 	for i, f := range s.Failures {
-		if i == most {
-			fmt.Fprintf(t, "  and %d more cells failed\n", len(s.Failures)-most)
+		if i == maxShown {
+			fmt.Fprintf(t, "  and %d more cells failed\n", len(s.Failures)-maxShown)
 			break
 		}
 		fmt.Fprintf(t, "  failed: %s: %s\n", sanitize.Line(f.Coord.String()), sanitize.Line(f.Error))

@@ -86,7 +86,7 @@ and writes nothing.`,
 type result struct {
 	Name   string           `json:"name"`
 	Files  []string         `json:"files"`
-	Models []deploy.Measure `json:"models,omitempty"` // the model itself, then smaller ones
+	Models []deploy.Measure `json:"models,omitempty"` // the original model, then smaller ones
 }
 
 func run(ctx context.Context, o *options) error {
@@ -148,7 +148,7 @@ func (o *options) compact(ctx context.Context, m *deploy.Model) ([]deploy.Measur
 	})
 }
 
-// print lists the files, and a line for each model that was measured.
+// print lists the files, and a line for each measured model.
 func (r *result) print(w io.Writer) error {
 	for _, f := range r.Files {
 		sanitize.Fprintf(w, "%s\n", filepath.Clean(f))
@@ -164,8 +164,7 @@ func (r *result) print(w io.Writer) error {
 	return t.Flush()
 }
 
-// release returns the version of miplc that go install finds: this one where it has a tag
-// or a commit.
+// release returns the version of miplc for go install: the current one if it has a tag or a commit.
 func release(v buildinfo.Info) string {
 	switch {
 	case v.Miplc != "(devel)":

@@ -80,7 +80,7 @@ func run(o *options) error {
 			return err
 		}
 	}
-	if err := spec.Commit(); err != nil { // last: init is done where it is
+	if err := spec.Commit(); err != nil { // last, because an existing spec means that init is done
 		return err
 	}
 	return o.Console.Resultf(r, "%s: copy of %s\n%s: for editors\ntry: miplc validate %s\n     miplc train %s -o run\n", r.Spec, r.From, r.Schema, r.Spec, r.Spec)

@@ -58,7 +58,7 @@ Exit code 1 means that a pair differs by more than the tolerance: %.0e, or more 
 	return cmd
 }
 
-// run measures and prints.
+// run compares the engines and prints the report.
 func run(o *options) error {
 	r := result{Target: o.Target}
 	var err error
@@ -113,8 +113,7 @@ func Print(out io.Writer, r *parity.Report) error {
 	return nil
 }
 
-// verdict says how a pair stands to its bound, where that is not the tolerance
-// of all bags.
+// verdict compares a pair with its bound if that differs from the tolerance.
 func verdict(p parity.Pair, tolerance float64) string {
 	text := "ok"
 	if !p.OK {

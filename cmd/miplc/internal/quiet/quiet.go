@@ -1,9 +1,9 @@
-// Package quiet keeps libraries off the standard error until the program begins.
-// go-xla looks for plugins while it is initialised, and logs on a machine that has
-// no HOME or no /etc/ld.so.conf.
+// Package quiet suppresses output of libraries to the standard error until the program starts.
+// go-xla searches for plugins during initialisation, and logs on machines without HOME or
+// /etc/ld.so.conf.
 //
-// Go initialises packages by their paths, each after all that it imports. This one
-// imports nothing that such a logger does not import too, so it comes before them.
+// Go initialises packages in the order of their paths, each after its imports. This package imports
+// nothing that such a logger does not import too, so it is initialised before them.
 package quiet
 
 import (
@@ -14,11 +14,11 @@ import (
 var stderr = os.Stderr
 
 func init() {
-	_ = log.Writer() // the standard logger keeps the true standard error
+	_ = log.Writer() // the standard logger keeps the original standard error
 	if null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0); err == nil {
 		os.Stderr = null
 	}
 }
 
-// End gives the standard error back.
+// End restores the standard error.
 func End() { os.Stderr = stderr }

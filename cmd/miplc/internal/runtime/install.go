@@ -1,5 +1,5 @@
-// Package runtime is the command group miplc runtime: the libraries on this
-// machine that models and engines run in.
+// Package runtime is the command group miplc runtime, which manages the libraries that run and
+// train models on this machine.
 package runtime
 
 import (
@@ -46,7 +46,7 @@ type installOptions struct {
 	Force   bool
 }
 
-// What can be installed.
+// Libraries that can be installed.
 const (
 	libraryORT = "onnxruntime"
 	libraryXLA = "xla"
@@ -72,7 +72,7 @@ cache of miplc. Do nothing if it is already there.
 	return cmd
 }
 
-// runInstall fetches the library.
+// runInstall installs the library.
 func runInstall(ctx context.Context, o *installOptions) error {
 	known := []string{string(pinned.ViaAuto), string(pinned.ViaPip), string(pinned.ViaNpm)}
 	if err := console.CheckWord("--via", o.Via, known...); err != nil {
@@ -127,7 +127,7 @@ func pathCommand(con *console.Console) *cobra.Command {
 	return cmd
 }
 
-// printPath prints the bare path, fit for a shell's $(...).
+// printPath prints only the path, for $(...) in a shell.
 func printPath(con *console.Console, result any, path string) error {
 	return con.Resultf(result, "%s\n", path)
 }

@@ -76,15 +76,15 @@ func Command(con *console.Console) *cobra.Command {
 	return cmd
 }
 
-// Bounds of flags that create goroutines or memory for each of what they count.
+// Bounds of flags that create goroutines or memory for each unit.
 const (
 	maxParallel = 256
 	maxBatch    = 4096
 	maxWaiting  = 1 << 20
 )
 
-// memoryPerRequest is the least ratio of the memory of all requests to the bytes of one:
-// JSON takes three times its size while it is decoded, and small requests have a share.
+// memoryPerRequest is the minimum ratio of the memory of all requests to the maximum size of one:
+// decoding JSON needs three times its size, and small requests have their own share.
 const memoryPerRequest = 4
 
 func (o *options) flags(f *pflag.FlagSet) {
@@ -116,27 +116,26 @@ func (o *options) flags(f *pflag.FlagSet) {
 	console.Duration(f, &o.Serve.LameDuck, "lame-duck", time.Second, 0, "time after SIGTERM during which requests are still accepted")
 }
 
-// idleHeap is taken and never touched. The collector begins when as much as is taken is
-// garbage: without it, that is so little that it ran forty times a second, and every
+// idleHeap is allocated and never used. The garbage collector starts when the heap has doubled.
+// Without this memory the heap is so small that the collector ran forty times a second, and every
 // request waited for it.
 const idleHeap = 32 << 20
 
-// roomForRuns lets Go run as many threads more as models run side by side. A thread that is
-// in onnxruntime counts as one of Go's, and requests waited to be read until it came back.
-// A number that the environment sets stays.
+// roomForRuns adds a Go thread for each concurrent run of a model. A thread inside onnxruntime
+// counts as one of Go's, and requests would not be read until it returned. A number set in the
+// environment is kept.
 func (o *options) roomForRuns() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(0) + o.Serve.Batching.Parallel)
 	}
 }
 
-// heapReserve is what the heap has besides the memory of requests: idleHeap, buffers of
-// connections, inputs of runs.
+// heapReserve is the heap for everything except the memory of requests: idleHeap, connection
+// buffers, inputs of runs.
 const heapReserve = 128 << 20
 
-// limitHeap makes Go collect garbage before the heap exceeds what requests may use. The
-// collector would otherwise let it grow to twice that. A limit that the environment sets
-// stays.
+// limitHeap makes Go collect garbage before the heap exceeds the memory for requests. The collector
+// would otherwise let it grow to twice that. A limit set in the environment is kept.
 func (o *options) limitHeap() {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(o.Serve.Held + heapReserve)
@@ -179,7 +178,7 @@ func run(ctx context.Context, o *options) error {
 	return o.Console.Result(r, r.print)
 }
 
-// listen opens the addresses of the flags and puts them into the result.
+// listen opens the addresses of the flags and adds them to the result.
 func (o *options) listen(r *result) (on serve.Listeners, err error) {
 	var open []net.Listener
 	for _, l := range []struct {
@@ -201,7 +200,7 @@ func (o *options) listen(r *result) (on serve.Listeners, err error) {
 	return on, nil
 }
 
-// check checks what flags mean together, and reads the certificate and the token.
+// check checks combinations of flags and reads the certificate and the tokens.
 func (o *options) check() (err error) {
 	if (o.TLSCert == "") != (o.TLSKey == "") {
 		return console.Usagef("--tls-cert and --tls-key go together: give both or none")
@@ -226,12 +225,12 @@ func (o *options) check() (err error) {
 	return err
 }
 
-// examples reads the bags that the page offers.
+// examples reads the bags that the web page shows.
 func (o *options) examples() error {
 	if o.Bags == "" {
 		return nil
 	}
-	// The names of the features of a folder of models are checked when the models are open.
+	// For a folder of models, feature names are checked when the models are open.
 	var columns *contract.Columns
 	if _, meta, err := contract.Read(backend.ModelPath(o.Models)); err == nil {
 		columns = meta.Columns
@@ -255,7 +254,7 @@ func (o *options) examples() error {
 	return nil
 }
 
-// result is what the command prints when it has ended.
+// result is the output of the command when it ends.
 type result struct {
 	Models []string `json:"models"`
 	HTTP   string   `json:"http"`

@@ -24,7 +24,7 @@ type options struct {
 	Data    data.Folder
 }
 
-// file is the verdict on one spec.
+// file is the result for one spec.
 type file struct {
 	Spec       string            `json:"spec"`
 	Valid      bool              `json:"valid"`
@@ -59,7 +59,7 @@ A file may also be an experiment. It is checked together with its specs.`,
 func run(o *options) error {
 	var files []file
 	var wrong []error
-	code := console.ExitFailed // unless a spec is to blame
+	code := console.ExitFailed // unless a spec is invalid
 	for _, name := range o.Specs {
 		f, err := check(name, o)
 		files = append(files, f)
@@ -95,7 +95,7 @@ func check(name string, o *options) (file, error) {
 	return f, err
 }
 
-// joined makes one list of all diagnostics, so that they are rendered alike.
+// joined combines all diagnostics in one list, so that they are printed in the same way.
 func joined(errs []error) error {
 	var all diag.List
 	for _, err := range errs {
@@ -114,7 +114,7 @@ func printValid(w io.Writer, files []file) error {
 			sanitize.Fprintf(w, "%s: valid, an experiment of %s\n", f.Spec, diag.Count(f.Cells, "cell"))
 		case f.Parameters > 0:
 			sanitize.Fprintf(w, "%s: valid, %s\n", f.Spec, diag.Count(f.Parameters, "parameter"))
-		default: // a learner is as large as its data
+		default: // the size of a fitted learner depends on its data
 			sanitize.Fprintf(w, "%s: valid\n", f.Spec)
 		}
 		if f.Note != "" {
