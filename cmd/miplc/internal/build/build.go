@@ -47,7 +47,11 @@ func Command(con *console.Console) *cobra.Command {
   sample_steps.json, .bin with --sample-steps: batches and losses of the first steps
 
 If the spec sets data.shape and data.classes, no data is read. An earlier build in DIR
-is replaced; a run is not.`,
+is replaced; a run is not.
+
+A back end that disagrees with all others is omitted from the list of back ends in
+model.onnx. If more back ends disagree, the model is saved as model.failed.onnx, the
+differences as model.failed.json, and the command fails.`,
 		Example: `  miplc build demipl -o build --data-dir data
   miplc build quickstart -o build --sample-steps 10
   miplc build model.yaml -o build && dot -Tsvg build/graph.dot > graph.svg`,

@@ -40,6 +40,8 @@ datasets, copy the other files that cells need and the onnxruntime library, choo
 engine, and assign the unfinished cells to shards by their estimated time. Cells that
 share a program on a GPU stay in one shard.
 
+Errors in FILE, its specs and its datasets are reported before anything is planned.
+
 Each process needs only DIR and the binary: miplc experiment -o DIR --shard I/N. After
 failures, plan again: only missing cells are assigned.
 

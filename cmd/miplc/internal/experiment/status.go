@@ -32,7 +32,8 @@ processes run, and an estimate of the remaining time.
 
 A running process updates the time of its results file every half minute. A process
 counts as running if its file is not closed and was updated within the last two minutes.
---watch repeats every few seconds until every cell has a result and no process runs.`,
+--watch repeats every few seconds until every cell has a result and no process runs.
+The exit status is 0 even if cells failed; --json has the number of failed cells.`,
 		Example: "  miplc experiment status table\n  miplc experiment status table --watch",
 		Args:    console.Args(console.Arg("DIR", &o.Dir)),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runStatus(cmd.Context(), o) },

@@ -37,11 +37,14 @@ experiment need not be finished. The output folder gets report.md, report.tex (t
 only), report.html (one self-contained page) and figures/*.svg.
 
 Each entry is the mean and sample standard deviation of the test accuracy over the
-splits. --measure chooses other measures (docs/measures.md); the report then has each table
-and figure once per measure. A bullet means that the reference learner is significantly better than the
-learner of the row, a circle that it is worse: paired two-sided t-test over the splits
-at the 0.05 level. --test corrected selects the corrected resampled t-test of Nadeau and
-Bengio, which allows for the training bags that random splits share.`,
+splits. Cells without a result are shown as a dash, and failed cells are listed below
+the tables. --measure chooses other measures (docs/measures.md); the report then has
+each table and figure once per measure.
+
+A bullet means that the reference learner is significantly better than the learner of
+the row, a circle that it is worse: paired two-sided t-test over the splits at the 0.05
+level. --test corrected selects the corrected resampled t-test of Nadeau and Bengio,
+which allows for the training bags that random splits share.`,
 		Example: "  miplc report smoke\n  miplc report benchmark -o tables --measure accuracy,macro_f1",
 		Args:    console.Args(console.Arg("DIR", &o.Dir)),
 		RunE:    func(*cobra.Command, []string) error { return run(o) },

@@ -55,6 +55,10 @@ get the newest one. New and changed files are loaded while the server runs.
 Models with the signature "batch" predict several bags per run, models with the
 signature "bag" one bag per run.
 
+The server logs models that cannot be loaded and serves the others; it does not start
+without any model, or with --strict unless all load. A wrong request gets an HTTP
+status from 400 to 499 and {"error": "..."}.
+
 On SIGTERM the server reports not ready, keeps serving for --lame-duck, then stops
 accepting connections, finishes the requests in flight and exits with status 0.`
 
