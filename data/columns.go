@@ -30,8 +30,8 @@ type Columns struct {
 	// header, such as .npz, the names that it gives must be these.
 	Want []string
 	// Classes are those of a model that is to predict the bags: the file may then lack labels,
-	// candidates, and for one bag alone the column bag. A bag without candidates gets all
-	// classes. nil: candidates are needed.
+	// candidates, and for one bag alone the column bag. The candidate of a bag without
+	// candidates is its label, or any class if that is unknown. nil: candidates are needed.
 	Classes []string
 }
 
@@ -118,7 +118,7 @@ func (c *csvReader) findRoles(header []string, line int) error {
 		if at >= 0 && slices.Contains(c.roles[:role], at) {
 			return c.errorf(line, "the column %q is to be %s and %s", header[at], roleNames[slices.Index(c.roles[:], at)], roleNames[role])
 		}
-		optional := role >= roleInstanceLabel || c.declared.Classes != nil
+		optional := role >= roleInstanceLabel || c.declared.Classes != nil || c.known && role == roleCandidates
 		if at < 0 && (!optional || declared[role] != "" && c.declared.Want == nil) {
 			d := diag.Errorf(diag.Pos{File: c.path, Line: line}, "the header has no column %q", name)
 			if role == roleGroup {

@@ -64,7 +64,7 @@ func readCSV(path string, o Options) (*Dataset, error) {
 
 func decodeCSV(r io.Reader, path string, o Options) (*Dataset, error) {
 	text := csvText(r, tooLargeError{what: "the text", max: o.max()})
-	c := &csvReader{path: path, max: o.max(), declared: o.Columns, classes: map[string]bool{}}
+	c := &csvReader{path: path, max: o.max(), declared: o.Columns, known: o.KnownLabels, classes: map[string]bool{}}
 	if packed := packedText(text); packed != "" {
 		return nil, c.errorf(0, "this is no text: it is %s", packed)
 	}
@@ -117,7 +117,8 @@ type csvReader struct {
 	coords     []int               // columns of x and y, or nil
 	names      []string            // of the features
 	declared   Columns
-	width      int // columns in all
+	known      bool // Options.KnownLabels
+	width      int  // columns in all
 	d          Dataset
 	bags       []csvBag
 	ids        map[string]int // bag number from 0
@@ -192,7 +193,7 @@ func (c *csvReader) readHeader(header []string) error {
 	is := func(i int, want string) bool {
 		return i < len(header) && strings.EqualFold(strings.TrimSpace(header[i]), want)
 	}
-	if c.declared.Roles != (Roles{}) || c.declared.Classes != nil {
+	if c.declared.Roles != (Roles{}) || c.declared.Classes != nil || c.known {
 		if err := c.findRoles(header, line); err != nil {
 			return err
 		}
@@ -310,6 +311,9 @@ func (c *csvReader) readBag(row []string, line, n int) error {
 		id = "1" // one bag alone
 	}
 	candidates := strings.Fields(listing)
+	if c.known {
+		candidates, listing = nil, ""
+	}
 	if len(c.bags) > 0 && c.bags[len(c.bags)-1].id == id {
 		b, number := c.bags[len(c.bags)-1], len(c.bags)
 		if label != "" && label != b.label {
@@ -345,12 +349,16 @@ func (c *csvReader) readBag(row []string, line, n int) error {
 		b.candidates = append(b.candidates, strings.Clone(name))
 	}
 	switch {
-	case len(candidates) == 0 && c.declared.Classes == nil:
+	case c.known && label == "":
+		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "bag %d (%q) has no label, but data.labels is known", len(c.bags)+1, id).
+			WithNote("leave the bag out, or use candidates: all classes if nothing is known")
+	case len(candidates) == 0 && c.declared.Classes == nil && !c.known:
 		return c.errorf(line, "bag %d (%q) has no candidate label", len(c.bags)+1, id)
 	case len(candidates) == 0 && label != "":
 		if err := c.class(label, line, len(c.bags)+1); err != nil {
 			return err
 		}
+		b.candidates = []string{b.label}
 	case label != "" && !slices.Contains(candidates, label):
 		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "bag %d (%q): the true label %q is not among the candidates %q", len(c.bags)+1, id, label, listing).
 			WithNote("the field of a label that is not known is empty")

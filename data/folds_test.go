@@ -1,6 +1,7 @@
 package data
 
 import (
+	"archive/zip"
 	"bytes"
 	"errors"
 	"fmt"
@@ -162,5 +163,34 @@ func TestGroups(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
 		}
+	}
+}
+
+// Certain labels need no candidates.
+func TestKnownLabels(t *testing.T) {
+	d := smallSet()
+	d.Labels = []int{0, 2, 1}
+	var b bytes.Buffer
+	z := &npzWriter{zip: zip.NewWriter(&b)}
+	writeArray(z, keyInstances, npyStart("<f4", 6, 2), d.Instances)
+	z.ints(keyOffsets, d.Offsets)
+	z.ints(keyLabels, d.Labels)
+	z.zip.Close()
+	got, err := decodeNPZ(bytes.NewReader(b.Bytes()), int64(b.Len()), "bags.npz", Options{KnownLabels: true})
+	if err != nil || !slices.Equal(got.Candidates, []uint8{1, 0, 0, 0, 0, 1, 0, 1, 0}) || got.Classes != 3 {
+		t.Errorf("%v, %+v", err, got)
+	}
+	text := "bag,label,candidates,f1\na,x,x y,1\na,,,2\nb,y,x y,1\n"
+	got, err = decodeCSV(strings.NewReader(text), "bags.csv", Options{KnownLabels: true})
+	if err != nil || !slices.Equal(got.Candidates, []uint8{1, 0, 0, 1}) || !slices.Equal(got.Labels, []int{0, 1}) {
+		t.Errorf("%v, %+v", err, got)
+	}
+	d.Labels[1] = -1
+	b.Reset()
+	if err := d.Write(&b, "bags.npz"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := decodeNPZ(bytes.NewReader(b.Bytes()), int64(b.Len()), "bags.npz", Options{KnownLabels: true}); err == nil || !strings.Contains(err.Error(), "bag 2 has the label -1 of 3 classes, but data.labels is known") {
+		t.Error(err)
 	}
 }

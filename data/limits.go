@@ -18,6 +18,9 @@ type Options struct {
 	// defaultMaxBytes, or what memory there is where that is less.
 	MaxBytes int64
 	Columns  Columns // of CSV files
+	// KnownLabels makes the true label the only candidate of each bag: the file needs no
+	// candidates, and every bag needs a label.
+	KnownLabels bool
 }
 
 func (o Options) max() int64 {

@@ -62,7 +62,7 @@ func decodeNPZ(r io.ReaderAt, size int64, path string, o Options) (*Dataset, err
 		}
 		z.entries[key] = e
 	}
-	d := z.dataset(path)
+	d := z.dataset(path, o.KnownLabels)
 	if err := z.faults.Err(); err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ type npzReader struct {
 }
 
 // dataset reads all arrays and notes what is wrong with any of them.
-func (z *npzReader) dataset(path string) *Dataset {
+func (z *npzReader) dataset(path string, known bool) *Dataset {
 	d := &Dataset{}
 	var shape, candidates []int
 	note := func(err error) { z.faults.AddError(diag.Pos{File: path}, err) }
@@ -92,7 +92,7 @@ func (z *npzReader) dataset(path string) *Dataset {
 		return err
 	}))
 	note(z.ints(keyOffsets, true, "where each bag begins, from 0, and the number of instances", &d.Offsets))
-	note(z.read(keyCandidates, true, func(h *npyHeader, r io.Reader) error {
+	note(z.read(keyCandidates, !known, func(h *npyHeader, r io.Reader) error {
 		if len(h.shape) != 2 {
 			return fmt.Errorf("has the shape %v; [bags, classes] is needed", h.shape)
 		}
@@ -126,6 +126,10 @@ func (z *npzReader) dataset(path string) *Dataset {
 		return nil
 	}
 	d.Shape = slices.Clone(shape[1:])
+	if known {
+		note(d.takeLabels())
+		return d
+	}
 	d.Classes = candidates[1]
 	if bags := len(d.Offsets) - 1; bags != candidates[0] {
 		note(fmt.Errorf("%q is for %s, %q for %d; offsets has one number more than there are bags", keyOffsets, diag.Count(bags, "bag"), keyCandidates, candidates[0]))

@@ -41,6 +41,9 @@ func (c *checker) dataRules() {
 		}
 	}
 	c.groupRules()
+	if d.Labels.V != "" && !hasSuffix(d.Set.V, ".csv", ".csv.gz", ".npz") && c.pointless(d.Labels.Pos, d.Set.Pos) {
+		note(c.add(d.Labels.Pos, "data.labels applies to .csv and .npz files"), "data.set is %q", d.Set.V)
+	}
 	if _, ok := ndarray.SizeWithin(d.Shape.V, maxCount); !ok {
 		c.add(d.Shape.Pos, "an instance of data.shape %v would hold more than %d numbers", d.Shape.V, maxCount)
 	}

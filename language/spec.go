@@ -48,6 +48,7 @@ type Data struct {
 	// Normalize is "none", "training" (z-scores with statistics of the training
 	// bags) or "all" (statistics of all bags, as the authors' program does).
 	Normalize schema.Str
+	Labels    schema.Str // "known": the true labels are the candidates; empty: as stored
 	Columns   Columns
 	Split     Split
 }
@@ -275,6 +276,6 @@ func (s *Spec) SettingsHash() string {
 	c := *s
 	c.Name, c.Description = schema.Str{}, schema.Str{}
 	c.Data.Set, c.Data.SHA256, c.Data.Generated, c.Data.Split = schema.Str{}, schema.Str{}, Generated{}, Split{}
-	c.Data.Columns = Columns{}
+	c.Data.Labels, c.Data.Columns = schema.Str{}, Columns{}
 	return c.Hash()
 }

@@ -66,7 +66,7 @@ func openAny(spec *language.Spec, folder data.Folder) (*data.Dataset, error) {
 		return nil, hintSet(err, spec.Data.Set)
 	}
 	o := folder.Options
-	o.Columns = columnsOf(spec, o.Columns)
+	o.Columns, o.KnownLabels = columnsOf(spec, o.Columns), spec.Data.Labels.V == "known"
 	return data.OpenWith(path, o)
 }
 

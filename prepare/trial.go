@@ -50,7 +50,7 @@ func Trials(list []*language.Spec, folder data.Folder) ([]*train.Trial, error) {
 	opened := map[source]*data.Dataset{}
 	trials := make([]*train.Trial, len(list))
 	for i, spec := range list {
-		from := source{spec.Data.Set.V, spec.Data.SHA256.V, fmt.Sprintf("%q", columnsOf(spec, data.Columns{})), spec.Data.Generated}
+		from := source{spec.Data.Set.V, spec.Data.SHA256.V, fmt.Sprintf("%q %q", spec.Data.Labels.V, columnsOf(spec, data.Columns{})), spec.Data.Generated}
 		set, err := opened[from], error(nil)
 		if set == nil {
 			if set, err = openData(spec, folder); err != nil {
