@@ -285,7 +285,7 @@ func TestBusy(t *testing.T) {
 // is refused when they take too long. Small requests go on meanwhile.
 func TestMemoryLimit(t *testing.T) {
 	const size = 250_000
-	s := start(t, func(o *Options) { o.Held, o.Timeout = 1_000_000, 2*time.Second })
+	s := start(t, func(o *Options) { o.RequestMemory, o.Timeout = 1_000_000, 2*time.Second })
 	stalled := s.connect(t, fmt.Sprintf("POST /predict?model=bag HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n  ", size))
 	for s.admission.large.TryAcquire(500_000) { // until its memory is reserved
 		s.admission.large.Release(500_000)
@@ -326,7 +326,7 @@ func TestMemoryLimit(t *testing.T) {
 // A bag whose run needs more memory than runs may use is refused; one that needs more than
 // is free waits, and is refused when its time is up.
 func TestRunMemory(t *testing.T) {
-	s := start(t, func(o *Options) { o.Runs, o.Instances, o.Bytes, o.Timeout = 8<<20, 200_000, 8<<20, time.Second })
+	s := start(t, func(o *Options) { o.RunMemory, o.Instances, o.Bytes, o.Timeout = 8<<20, 200_000, 8<<20, time.Second })
 	bag := func(n int) string {
 		return `{"instances": [` + strings.Repeat("[0,0,0],", n-1) + `[0,0,0]]}`
 	}

@@ -102,7 +102,7 @@ func TestBrokenModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := func(path string) (*runtime.Model, error) { return runtime.Open(path) }
-	o := Options{Log: slog.New(slog.DiscardHandler), Batching: Batching{Bags: 1, Parallel: 1, Waiting: 1}, Held: 1 << 20, Runs: 1 << 20, Decoders: 1}
+	o := Options{Log: slog.New(slog.DiscardHandler), Batching: Batching{Bags: 1, Parallel: 1, Waiting: 1}, RequestMemory: 1 << 20, RunMemory: 1 << 20, Decoders: 1}
 	s, err := New(dir, open, o)
 	if err != nil || !slices.Equal(s.Models(), []string{"good"}) {
 		t.Fatal(err)

@@ -51,7 +51,7 @@ func start(t testing.TB, change ...func(*Options)) *service {
 	o := Options{
 		Version: "test", Log: slog.New(slog.NewTextHandler(s.log, nil)),
 		Batching: Batching{Bags: 8, Parallel: 2, Waiting: 1024},
-		Bytes:    1 << 20, Held: 1 << 30, Runs: 1 << 30, Decoders: 2, Instances: 5000, Connections: 1000, Timeout: time.Minute, Drain: time.Minute,
+		Bytes:    1 << 20, RequestMemory: 1 << 30, RunMemory: 1 << 30, Decoders: 2, Instances: 5000, Connections: 1000, Timeout: time.Minute, Drain: time.Minute,
 	}
 	for _, f := range change {
 		f(&o)

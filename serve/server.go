@@ -40,25 +40,25 @@ var extensions = []string{"binary_tensor_data"}
 // Options are the options of New. All must be set except TLS, Tokens, Hosts, Reload, Strict,
 // Examples and Features.
 type Options struct {
-	Version     string // of the server, for its metadata
-	Log         *slog.Logger
-	TLS         *tls.Config // nil: plain connections
-	Tokens      *Tokens     // valid bearer tokens; nil: none is needed
-	Hosts       []string    // allowed host names in requests, without ports; none or "*": any
-	Batching    Batching
-	Bytes       int64         // maximum size of a request
-	Held        int64         // bytes of memory for all requests in flight, decoded ones included
-	Runs        int64         // bytes of memory for all runs of models in parallel
-	Decoders    int           // number of large requests that are decoded concurrently
-	Instances   int           // maximum number of instances in a request
-	Connections int           // maximum number of HTTP connections, and of gRPC connections; at the limit an idle one is closed or a new one waits
-	Timeout     time.Duration // maximum time for a request to arrive, for its prediction, and for sending the answer, each
-	Reload      time.Duration // interval of checks for new models; 0: never
-	Strict      bool          // fail if a model cannot be opened at the start
-	Examples    []Example     // bags that the web page can show
-	Features    []string      // names of the features of the examples; nil: unknown
-	LameDuck    time.Duration // how long requests are still accepted after the context has ended
-	Drain       time.Duration // how long to wait for requests in progress after that
+	Version       string // of the server, for its metadata
+	Log           *slog.Logger
+	TLS           *tls.Config // nil: plain connections
+	Tokens        *Tokens     // valid bearer tokens; nil: none is needed
+	Hosts         []string    // allowed host names in requests, without ports; none or "*": any
+	Batching      Batching
+	Bytes         int64         // maximum size of a request
+	RequestMemory int64         // bytes of memory for all requests in flight, decoded ones included
+	RunMemory     int64         // bytes of memory for all concurrent runs of models
+	Decoders      int           // number of large requests that are decoded concurrently
+	Instances     int           // maximum number of instances in a request
+	Connections   int           // maximum number of HTTP connections, and of gRPC connections; at the limit an idle one is closed or a new one waits
+	Timeout       time.Duration // maximum time for a request to arrive, for its prediction, and for sending the answer, each
+	Reload        time.Duration // interval of checks for new models; 0: never
+	Strict        bool          // fail if a model cannot be opened at the start
+	Examples      []Example     // bags that the web page can show
+	Features      []string      // names of the features of the examples; nil: unknown
+	LameDuck      time.Duration // how long requests are still accepted after the context has ended
+	Drain         time.Duration // how long to wait for requests in progress after that
 }
 
 // Server serves models.
@@ -78,8 +78,8 @@ type Server struct {
 // versions. Models that cannot be opened are logged; it is an error if none can be opened, or if
 // one cannot and Strict is set. Close frees the models.
 func New(root string, open func(path string) (*runtime.Model, error), o Options) (*Server, error) {
-	s := &Server{o: o, metrics: newMetrics(), admission: newAdmission(o.Held, o.Decoders), pendingConns: pendingConns{conns: map[net.Conn]bool{}}}
-	s.models = &models{root: root, open: open, batch: o.Batching, memory: newRunMemory(o.Runs), metrics: s.metrics, log: o.Log, loaded: map[string][]*version{}}
+	s := &Server{o: o, metrics: newMetrics(), admission: newAdmission(o.RequestMemory, o.Decoders), pendingConns: pendingConns{conns: map[net.Conn]bool{}}}
+	s.models = &models{root: root, open: open, batch: o.Batching, memory: newRunMemory(o.RunMemory), metrics: s.metrics, log: o.Log, loaded: map[string][]*version{}}
 	if _, err := s.models.reload(); err != nil && (o.Strict || len(s.models.names()) == 0) {
 		s.Close()
 		return nil, err

@@ -64,7 +64,7 @@ accepting connections, finishes the requests in flight and exits with status 0.`
 
 // Command returns the command.
 func Command(con *console.Console) *cobra.Command {
-	o := &options{Console: con, Serve: serve.Options{Version: buildinfo.Current().Miplc, Bytes: 64 << 20, Held: 256 << 20, Runs: 512 << 20}}
+	o := &options{Console: con, Serve: serve.Options{Version: buildinfo.Current().Miplc, Bytes: 64 << 20, RequestMemory: 256 << 20, RunMemory: 512 << 20}}
 	cmd := &cobra.Command{
 		Use:   "serve MODELS",
 		Short: "Serve models over HTTP and gRPC",
@@ -106,8 +106,8 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.IntVar(&o.Serve.Batching.Parallel, "parallel", goruntime.GOMAXPROCS(0), fmt.Sprintf("number of concurrent runs per model, up to %d", maxParallel))
 	f.IntVar(&o.Serve.Batching.Waiting, "waiting", 1024, fmt.Sprintf("number of requests in the queue of a model, up to %d; further ones are rejected", maxWaiting))
 	console.Bytes(f, &o.Serve.Bytes, "max-bytes", "maximum size of a request, e.g. 500kB (default 64MiB)")
-	console.Bytes(f, &o.Serve.Held, "max-held", "memory for all requests in flight, decoded, at least 4 x --max-bytes; further requests wait, then are rejected (default 256MiB)")
-	console.Bytes(f, &o.Serve.Runs, "max-run-memory", "memory for all concurrent runs of models; a bag that needs more is rejected, others wait (default 512MiB)")
+	console.Bytes(f, &o.Serve.RequestMemory, "max-held", "memory for all requests in flight, decoded, at least 4 x --max-bytes; further requests wait, then are rejected (default 256MiB)")
+	console.Bytes(f, &o.Serve.RunMemory, "max-run-memory", "memory for all concurrent runs of models; a bag that needs more is rejected, others wait (default 512MiB)")
 	f.IntVar(&o.Serve.Instances, "max-instances", 100_000, "maximum number of instances per request")
 	f.IntVar(&o.Serve.Connections, "max-connections", 1024, "maximum number of connections, for HTTP and for gRPC; a further one replaces the longest idle one, or waits if all are busy")
 	console.Limit(f, 1, maxParallel, "parallel")
@@ -142,7 +142,7 @@ const heapReserve = 128 << 20
 // would otherwise let it grow to twice that. A limit set in the environment is kept.
 func (o *options) limitHeap() {
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(o.Serve.Held + heapReserve)
+		debug.SetMemoryLimit(o.Serve.RequestMemory + heapReserve)
 	}
 }
 
@@ -160,7 +160,7 @@ func run(ctx context.Context, o *options) error {
 	if err := o.examples(); err != nil {
 		return err
 	}
-	o.Options = []runtime.Option{runtime.WithMaxInstances(o.Serve.Instances), runtime.WithMaxMemory(o.Serve.Runs)}
+	o.Options = []runtime.Option{runtime.WithMaxInstances(o.Serve.Instances), runtime.WithMaxMemory(o.Serve.RunMemory)}
 	server, err := serve.New(o.Models, o.Open, o.Serve)
 	if err != nil {
 		return err
@@ -212,7 +212,7 @@ func (o *options) check() (err error) {
 	if o.HTTP == "" {
 		return console.Usagef("--http needs an address, such as 127.0.0.1:8080; :8080 is that of all networks")
 	}
-	if o.Serve.Held/memoryPerRequest < o.Serve.Bytes {
+	if o.Serve.RequestMemory/memoryPerRequest < o.Serve.Bytes {
 		return console.Usagef("--max-held must be at least %d times --max-bytes, %d: decoding one request needs that", memoryPerRequest, o.Serve.Bytes)
 	}
 	if o.Serve.Hosts = o.Hosts; len(o.Hosts) == 0 {
