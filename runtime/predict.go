@@ -26,7 +26,8 @@ const (
 
 // Predict predicts one bag. Errors wrap ErrEmptyBag, ErrBagShape, ErrNotFinite, ErrTooLarge or
 // ErrClosed, or are those of the context. A context that ends stops the prediction, also during a
-// long run.
+// long run. There is no other limit of the time: give a context with a deadline if the model or
+// the bags come from others.
 func (m *Model) Predict(ctx context.Context, bag Bag) (Prediction, error) {
 	var p Prediction
 	err := m.PredictInto(ctx, bag, &p)
