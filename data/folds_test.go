@@ -185,7 +185,7 @@ func TestKnownLabels(t *testing.T) {
 	if err != nil || !slices.Equal(got.Candidates, []uint8{1, 0, 0, 1}) || !slices.Equal(got.Labels, []int{0, 1}) {
 		t.Errorf("%v, %+v", err, got)
 	}
-	d.Labels[1] = -1
+	d.Labels = []int{0, -1, 2}
 	b.Reset()
 	if err := d.Write(&b, "bags.npz"); err != nil {
 		t.Fatal(err)
