@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/language/schema"
+	"github.com/miplc/miplc/measure"
 )
 
 // specRows is the whole language of specs: every key with its type, default, range
@@ -128,7 +129,7 @@ func (s *Spec) holdsOut() bool { return s.drawn() && s.Data.Split.Validation.V >
 func (s *Spec) selects() bool { return s.trained() && s.Train.Best.V != "" }
 
 // BestMeasures are the measures of validation bags that train.best accepts.
-var BestMeasures = []string{"loss", "accuracy", "balanced_accuracy", "macro_f1", "auroc", "log_loss"}
+var BestMeasures = append([]string{"loss"}, measure.Names()...)
 
 var stoppingRows = []schema.Row{
 	{Name: "patience", Type: schema.Whole, Required: true, In: schema.Between(1, 1e6), Field: schema.Bind(func(s *Spec) any { return &s.Train.Patience }),
