@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"runtime/debug"
 	"slices"
 
 	"github.com/miplc/miplc/internal/memory"
@@ -77,6 +78,7 @@ func (d *Dataset) All() ([]float32, error) {
 // meanwhile. The slice is valid during the call.
 func (d *Dataset) each(bags []int, f func(bag int, x []float32) error) error {
 	if d.OnDisk() {
+		defer debug.FreeOSMemory() // of the buffers, before others are made
 		for b, err := range NewLoader(d).Load(Batches(bags, 1)) {
 			if err == nil {
 				err = f(b.Bags[0], b.Instances)

@@ -33,8 +33,11 @@ func gradSigmoid(b *Builder, n, dy *Node) *Node {
 	return b.Mul(dy, b.Mul(n, b.Sub(b.Scalar(1), n)))
 }
 func gradSoftplus(b *Builder, n, dy *Node) *Node { return b.Mul(dy, b.Sigmoid(n.In[0])) }
+
+// gradRelu masks dy by the output, which is positive where the input is: an engine can then
+// overwrite the input.
 func gradRelu(b *Builder, n, dy *Node) *Node {
-	return b.Mul(dy, b.Greater(n.In[0], b.Scalar(0)))
+	return b.Mul(dy, b.Greater(n, b.Scalar(0)))
 }
 
 // gradErf returns dy 2/sqrt(pi) exp(-x^2).

@@ -103,8 +103,12 @@ func (s *ortSession) Run(ctx context.Context, bags []Bag, to []Prediction) error
 	s.calls.Lock()
 	defer s.calls.Unlock()
 	if !ok {
+		var shared []float32
+		if len(bags) == 1 && len(bags[0].Instances) > maxIdleValues {
+			shared = bags[0].Instances // the binding is not kept, so a copy would be garbage
+		}
 		var err error
-		if b, err = s.bind(of); err != nil {
+		if b, err = s.bind(of, shared); err != nil {
 			return err
 		}
 	}
@@ -152,8 +156,8 @@ func (s *ortSession) Close() error {
 	return s.session.Destroy()
 }
 
-// bind makes tensors of a size and binds them.
-func (s *ortSession) bind(of size) (_ *binding, err error) {
+// bind makes tensors of a size and binds them. The instances are in shared unless that is nil.
+func (s *ortSession) bind(of size, shared []float32) (_ *binding, err error) {
 	b := &binding{}
 	defer func() {
 		if err != nil {
@@ -172,7 +176,14 @@ func (s *ortSession) bind(of size) (_ *binding, err error) {
 		}
 	}
 	instances := append(ort.NewShape(N), s.instance...)
-	if b.instances, err = bindTensor[float32](b.io.BindInput, contract.Instances, instances); err != nil {
+	if shared != nil {
+		if b.instances, err = ort.NewTensor(instances, shared); err == nil {
+			err = b.io.BindInput(contract.Instances, b.instances)
+		}
+	} else {
+		b.instances, err = bindTensor[float32](b.io.BindInput, contract.Instances, instances)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if b.probabilities, err = bindTensor[float32](b.io.BindOutput, contract.Probabilities, ort.NewShape(B, s.classes)); err != nil {
@@ -198,7 +209,10 @@ func bindTensor[T ort.TensorData](bind func(string, ort.Value) error, name strin
 func (b *binding) fill(bags []Bag) {
 	values, n := b.instances.GetData(), 0
 	for i, bag := range bags {
-		values = values[copy(values, bag.Instances):]
+		if &values[0] != &bag.Instances[0] { // else the binding shares the memory of the bag
+			copy(values, bag.Instances)
+		}
+		values = values[len(bag.Instances):]
 		if b.bagOf != nil {
 			for j := range bag.N {
 				b.bagOf.GetData()[n+j] = int64(i)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/miplc/miplc/internal/memory"
 )
 
 // Executor computes epochs of runs that go in step: an engine those of one, the
@@ -80,6 +82,9 @@ func fitGroup(ctx context.Context, trials []*Trial, place Placement, o Options, 
 			f.work, leave = withGracePeriod(ctx, gracePeriod)
 			defer leave()
 		}
+	}
+	if slices.ContainsFunc(trials, func(t *Trial) bool { return t.Data.OnDisk() }) {
+		defer memory.Tighten()()
 	}
 	defer func() { err = errors.Join(err, f.closeLogs()) }()
 	states, err := f.begin()

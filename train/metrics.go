@@ -19,17 +19,20 @@ const MetricsFile = "metrics.jsonl"
 // bags whose true label is known; nil if not measured in this epoch or if none
 // is known.
 type Metrics struct {
-	Epoch          int                `json:"epoch"` // from 1
-	LR             float64            `json:"lr"`
-	Lambda         float64            `json:"lambda"`
-	Loss           float64            `json:"loss"`                 // mean over the bags, as the steps saw them
-	StartLoss      *float64           `json:"start_loss,omitempty"` // of the first step of the first epoch, before any update; nil in later epochs
-	Terms          map[string]float64 `json:"terms"`                // unweighted, the same mean
-	TrainAccuracy  *float64           `json:"train_accuracy"`
-	TestAccuracy   *float64           `json:"test_accuracy"`
-	Measures       Measures           `json:"measures,omitempty"`      // nil if not measured in this epoch
-	Disambiguation *float64           `json:"disambiguation_accuracy"` // training bags whose largest label weight is on the true label
-	Seconds        float64            `json:"seconds"`
+	Epoch         int                `json:"epoch"` // from 1
+	LR            float64            `json:"lr"`
+	Lambda        float64            `json:"lambda"`
+	Loss          float64            `json:"loss"`                 // mean over the bags, as the steps saw them
+	StartLoss     *float64           `json:"start_loss,omitempty"` // of the first step of the first epoch, before any update; nil in later epochs
+	Terms         map[string]float64 `json:"terms"`                // unweighted, the same mean
+	TrainAccuracy *float64           `json:"train_accuracy"`
+	TestAccuracy  *float64           `json:"test_accuracy"`
+	// FromSteps: the measures of the training bags are those of the predictions of the steps,
+	// each made before the update of its step.
+	FromSteps      bool     `json:"train_from_steps,omitempty"`
+	Measures       Measures `json:"measures,omitempty"`      // nil if not measured in this epoch
+	Disambiguation *float64 `json:"disambiguation_accuracy"` // training bags whose largest label weight is on the true label
+	Seconds        float64  `json:"seconds"`
 }
 
 // metricsLog appends one line per epoch to the metrics file. Without a

@@ -48,6 +48,12 @@ type Scores struct {
 	Unknown  []float32
 }
 
+// maxScores bounds the attention scores that are kept of a part of the split, which plots and
+// checkpoints contain: of more instances only those of the first bags are kept.
+const maxScores = 1 << 20
+
+func (s *Scores) count() int { return len(s.Positive) + len(s.Negative) + len(s.Unknown) }
+
 // AttentionSnapshot holds the attention scores after one epoch.
 type AttentionSnapshot struct {
 	Epoch int
@@ -116,6 +122,9 @@ func (r *Record) lastEpoch() int { return cmp.Or(r.Until, r.Epochs) }
 // scores of its instances. It copies both.
 func (r *Record) Add(o *Predictions, bag int, probabilities, attention []float32) {
 	o.Predictions.Add(probabilities, r.truth(bag), r.Data.CandidateSet(bag))
+	if o.Scores.count() >= maxScores {
+		return
+	}
 	for i, score := range attention {
 		at := r.Data.Offsets[bag] + i
 		switch {

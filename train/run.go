@@ -31,6 +31,8 @@ type Run struct {
 	right  counter     // of the predictions made in the steps, each from before its update
 	parts  []data.Part // that are evaluated
 	found  Found
+	// stepped are the probabilities that the steps predicted, by bag; only of a dataset on disk.
+	stepped map[int][]float32
 
 	best    best // what train.best has chosen so far
 	stopped bool // by train.early_stopping
@@ -66,7 +68,7 @@ func (r *Run) begin(epoch int) {
 	t := &r.Program.Spec.Train
 	r.now = Metrics{Epoch: epoch, Terms: map[string]float64{}, LR: LearningRate(t, r.losses())}
 	r.now.Lambda = Lambda(r.Program.Spec.Weights.Schedule.V, r.Number(), r.Epochs)
-	r.seen, r.right = 0, counter{}
+	r.seen, r.right, r.stepped = 0, counter{}, map[int][]float32{}
 	if r.before = r.Weights; t.Sampling.V == "balanced" {
 		r.before = slices.Clone(r.Weights)
 	}
@@ -115,17 +117,29 @@ func (r *Run) AddStep(step int, bags []int, out *Result) error {
 		copy(r.BagWeights(bag), out.Weights[i*k:(i+1)*k])
 		if out.Probabilities != nil {
 			r.right.add(r.truth(bag), Argmax(out.Probabilities[i*k:(i+1)*k]))
+			if r.Data.OnDisk() {
+				r.stepped[bag] = slices.Clone(out.Probabilities[i*k : (i+1)*k])
+			}
 		}
 	}
 	r.fit.stepped(r, step)
 	return nil
 }
 
-// startPrediction makes room for the predictions that AddPrediction records.
+// startPrediction makes room for the predictions that AddPrediction records. For a dataset on
+// disk the predictions of the steps stand for those of the training bags, which would be read
+// a second time, except in epochs whose attention scores are kept.
 func (r *Run) startPrediction() {
 	r.parts, r.found = r.evaluated(), Found{}
 	for _, part := range r.parts {
 		r.found[part.Name] = &Predictions{}
+	}
+	r.now.FromSteps = len(r.stepped) == len(r.Split.Train) && !r.snapshot(r.now.Epoch) && !r.final
+	if !r.now.FromSteps {
+		return
+	}
+	for _, bag := range r.Split.Train {
+		r.Add(r.found[data.TrainPart], bag, r.stepped[bag], nil)
 	}
 }
 
@@ -139,9 +153,12 @@ func (r *Run) evaluated() []data.Part {
 }
 
 // EvaluatedBatches returns the bags to evaluate in batches, part by part, in the order that
-// AddPrediction expects.
+// AddPrediction expects. Training bags that the steps predicted are left out.
 func (r *Run) EvaluatedBatches() (list [][]int) {
 	for _, part := range r.evaluated() {
+		if part.Name == data.TrainPart && r.now.FromSteps {
+			continue
+		}
 		list = append(list, data.Batches(part.Bags, r.Batch())...)
 	}
 	return list

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
@@ -23,26 +24,30 @@ type PredictFunc func(instances []float32, n int) ([]float32, error)
 // with each bag predicted alone. It uses onnxruntime, or onnx-go if onnxruntime is missing or
 // not a back end of the file, or fallback if that cannot run the model either.
 func Measure(ctx context.Context, t *train.Trial, report *train.Report, content []byte, library string, fallback PredictFunc) error {
-	predict, closeModel := open(ctx, content, library, fallback)
+	predict, closeModel := open(ctx, t, content, library, fallback)
 	defer closeModel()
 	return judge(ctx, t, report, predict)
 }
 
 // Predict returns the probabilities of bags, as Measure computes them.
 func Predict(ctx context.Context, t *train.Trial, bags []int, content []byte, library string, fallback PredictFunc) ([][]float32, error) {
-	predict, closeModel := open(ctx, content, library, fallback)
+	predict, closeModel := open(ctx, t, content, library, fallback)
 	defer closeModel()
 	return predictAll(ctx, t, bags, predict)
 }
 
 // open opens the model file for Measure and Predict.
-func open(ctx context.Context, content []byte, library string, fallback PredictFunc) (predict PredictFunc, closeModel func()) {
+func open(ctx context.Context, t *train.Trial, content []byte, library string, fallback PredictFunc) (predict PredictFunc, closeModel func()) {
+	undo, options := func() {}, []runtime.Option{runtime.WithMaxInstances(math.MaxInt)}
+	if t.Data.OnDisk() {
+		undo, options = memory.Tighten(), append(options, runtime.WithLargeBags())
+	}
 	for _, with := range []runtime.Option{runtime.WithLibrary(library), runtime.WithBackend(onnxgo.Backend())} {
-		if model, err := runtime.OpenBytes(content, with, runtime.WithMaxInstances(math.MaxInt)); err == nil {
-			return predictWith(ctx, model), func() { model.Close() }
+		if model, err := runtime.OpenBytes(content, append(options, with)...); err == nil {
+			return predictWith(ctx, model), func() { model.Close(); undo() }
 		}
 	}
-	return fallback, func() {}
+	return fallback, undo
 }
 
 func predictWith(ctx context.Context, model *runtime.Model) PredictFunc {

@@ -41,6 +41,17 @@ func (e *shortError) Error() string {
 	return fmt.Sprintf("%s takes at least %s of memory; there are %s (%s)", e.What, Size(e.Bytes), Size(e.Room.Bytes), e.Room.Bound)
 }
 
+// Tighten makes the garbage collector run whenever the heap has grown by a tenth, until undo
+// is called, which also returns unused memory to the system. By default the heap may double,
+// which matters where most of it is a few large buffers. Collecting those is cheap.
+func Tighten() (undo func()) {
+	before := debug.SetGCPercent(10)
+	return func() {
+		debug.SetGCPercent(before)
+		debug.FreeOSMemory()
+	}
+}
+
 // Check returns a *shortError if the work needs more bytes than are available.
 func Check(what string, bytes float64) error { return Available().Check(what, bytes) }
 

@@ -17,6 +17,9 @@ type Session struct {
 	Threads  int               // threads per operation; 0: all cores
 	Provider string            // execution provider: "" or CPU, or a name of Providers
 	Settings map[string]string // of the provider, by onnxruntime's names
+	// LargeBags frees the memory of each value after its last use in a run. By default
+	// onnxruntime keeps it for the next run, which is faster for small values.
+	LargeBags bool
 }
 
 // OnCPU reports whether the session uses the CPU provider. Other providers may have their own

@@ -30,6 +30,9 @@ func (s Session) Options() (*ort.SessionOptions, error) {
 		opts.AddSessionConfigEntry("session.intra_op.allow_spinning", "0"),
 		opts.SetLogSeverityLevel(ort.LoggingLevelFatal),
 	)
+	if s.LargeBags {
+		err = errors.Join(err, opts.SetCpuMemArena(false), opts.SetMemPattern(false))
+	}
 	if err == nil && !s.OnCPU() {
 		err = s.appendProvider(opts)
 	}

@@ -19,10 +19,12 @@ type Options struct {
 	Library  string // path of the onnxruntime library; empty: searched, see ortlib.Find
 	Threads  int    // threads within an operation; 0: one for features, all cores for images
 	Provider string // execution provider: "" or "cpu", or a name of ortenv.Providers
+
+	largeBags bool // see ortenv.Session
 }
 
 func (o Options) session() ortenv.Session {
-	return ortenv.Session{Threads: o.Threads, Provider: o.Provider}
+	return ortenv.Session{Threads: o.Threads, Provider: o.Provider, LargeBags: o.largeBags}
 }
 
 // Threads returns the number of threads that train a program if so many were asked for. 0

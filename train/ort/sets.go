@@ -75,6 +75,11 @@ func (v values) Destroy() error {
 // there are as many as sizes of bags.
 const maxSets = 64
 
+// largeBatch is the number of values of the instances of a batch from which on its inputs
+// are neither copied nor kept: copying many small batches is faster than binding them, but
+// a few large ones would fill the memory.
+const largeBatch = 1 << 20
+
 // size is a session and the size of its batches: n instances in b bags.
 type size struct {
 	session *session
@@ -94,6 +99,7 @@ type bindings struct {
 	own    values                           // the loss, its terms and the gradients
 	terms  map[string]*onnx.Scalar[float32] // the loss and its terms
 	sets   lru.Cache[size, *set]
+	large  *set         // of the last large batch
 	inputs train.Inputs // of the batch under way
 }
 
@@ -120,23 +126,45 @@ func newSets() lru.Cache[size, *set] {
 // run runs a session on the inputs, of n instances in b bags, and gives the set that
 // holds the results; it is made now if the size is new.
 func (w *bindings) run(e *Engine, on *session, n, bags int) (*set, error) {
+	if err := w.destroyLarge(); err != nil {
+		return nil, err
+	}
 	key := size{on, n, bags}
+	large := len(w.inputs.Floats[compile.InInstances]) >= largeBatch
 	s, ok := w.sets.Take(key)
 	if !ok {
+		var shared map[string][]float32
+		if large {
+			shared = w.inputs.Floats
+		}
 		var err error
-		if s, err = e.newSet(w, key); err != nil {
+		if s, err = e.newSet(w, key, shared); err != nil {
 			return nil, fmt.Errorf("memory for %s in %s: %w", diag.Count(n, "instance"), diag.Count(bags, "bag"), err)
 		}
 	}
-	w.sets.Put(key, s, 0)
+	if large {
+		w.large = s
+	} else {
+		w.sets.Put(key, s, 0)
+	}
 	s.fill(&w.inputs)
 	return s, s.io[e.current].run()
+}
+
+// destroyLarge releases the set of the last large batch, whose inputs are reused.
+func (w *bindings) destroyLarge() error {
+	if w.large == nil {
+		return nil
+	}
+	err := w.large.Destroy()
+	w.large = nil
+	return err
 }
 
 // Destroy releases what is there; sets point to the outputs.
 func (w *bindings) Destroy() error {
 	w.sets.Clear()
-	return w.own.Destroy()
+	return errors.Join(w.destroyLarge(), w.own.Destroy())
 }
 
 // Destroy releases the bindings before the values that they point to.
@@ -151,8 +179,8 @@ func (s *set) Destroy() error {
 }
 
 // newSet makes and binds the values of one size of batch: binding i reads copy i of
-// the parameters and writes the other.
-func (e *Engine) newSet(w *bindings, of size) (s *set, err error) {
+// the parameters and writes the other. Inputs in shared use the memory there.
+func (e *Engine) newSet(w *bindings, of size, shared map[string][]float32) (s *set, err error) {
 	n, bags, k := of.n, of.bags, e.prog.Signature.Classes
 	shapes := map[string][]int{
 		compile.InInstances: append([]int{n}, e.prog.Signature.Instance...), compile.InCandidates: {bags, k}, compile.InWeights: {bags, k},
@@ -163,7 +191,13 @@ func (e *Engine) newSet(w *bindings, of size) (s *set, err error) {
 	}
 	s = &set{values: values{}}
 	for _, name := range slices.Concat(of.session.in, of.session.out) {
-		if shape := shapes[name]; shape != nil && err == nil {
+		shape := shapes[name]
+		if shape == nil || err != nil {
+			continue
+		}
+		if memory := shared[name]; len(memory) == ndarray.Size(shape) {
+			s.values[name], err = onnx.NewTensor(toShape(shape), memory)
+		} else {
 			err = s.add(name, shape...)
 		}
 	}
@@ -183,8 +217,11 @@ func (e *Engine) newSet(w *bindings, of size) (s *set, err error) {
 // fill copies the inputs of a batch of the set's size into the tensors.
 func (s *set) fill(in *train.Inputs) {
 	for name, v := range in.Floats {
-		if s.values[name] != nil {
-			copy(s.floats(name), v)
+		if s.values[name] == nil {
+			continue
+		}
+		if to := s.floats(name); len(to) > 0 && &to[0] != &v[0] {
+			copy(to, v)
 		}
 	}
 	bagOf := s.values[compile.InBagOf].(*onnx.Tensor[int64]).GetData()

@@ -50,21 +50,30 @@ func NewTrainer(p train.Placement, o Options, parallel int) train.Trainer {
 
 // Train implements train.Trainer.
 func (t *trainer) Train(ctx context.Context, trials []*train.Trial, o train.Options, done func(i int, out train.Outcome)) {
-	var grouped, alone []int
+	var grouped, alone, onDisk []int
 	for i, trial := range trials {
-		if t.model(trial) != nil {
+		switch {
+		case trial.Data.OnDisk():
+			onDisk = append(onDisk, i)
+		case t.model(trial) != nil:
 			grouped = append(grouped, i)
-		} else {
+		default:
 			alone = append(alone, i)
 		}
 	}
 	groups := &train.Groups{Placement: t.Placement, Parallel: t.parallel, Fewest: 2, Key: key, Fits: t.fits, Open: t.open}
-	steps := &train.Steps{Placement: t.Placement, New: func(p *compile.Program) (train.Engine, error) { return New(p, nil, t.options) }}
+	steps := func(o Options) train.Trainer {
+		return &train.Steps{Placement: t.Placement, New: func(p *compile.Program) (train.Engine, error) { return New(p, nil, o) }}
+	}
+	large := t.options
+	large.largeBags = true
 	part(ctx, groups, trials, grouped, o, done)
 	if o.AtATime > t.parallel { // a bound for groups
 		o.AtATime = t.parallel
 	}
-	part(ctx, steps, trials, alone, o, done)
+	part(ctx, steps(t.options), trials, alone, o, done)
+	o.AtATime = 1 // so that the largest batches of two trials are not in memory together
+	part(ctx, steps(large), trials, onDisk, o, done)
 }
 
 // part trains some trials of a list.

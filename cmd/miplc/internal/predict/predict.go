@@ -15,6 +15,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/runs"
@@ -118,7 +119,7 @@ func run(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
-	defer model.Close()
+	defer func() { model.Close() }()
 	reading := backend.DataOf(o.Limits, model.Info().Columns)
 	reading.Columns.Classes = model.Info().Classes
 	set, err := data.OpenWith(o.Data, reading)
@@ -127,6 +128,14 @@ func run(ctx context.Context, o *options) error {
 	}
 	if err := o.check(set, o.Data); err != nil {
 		return err
+	}
+	if set.OnDisk() {
+		defer memory.Tighten()()
+		model.Close()
+		o.Options = append(o.Options, runtime.WithLargeBags())
+		if model, err = o.Open(o.Model); err != nil {
+			return err
+		}
 	}
 	r, err := predict(ctx, o, model, set)
 	if err != nil {

@@ -1,0 +1,143 @@
+package gorgonia_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/gorgonia"
+)
+
+// slides writes a table of 20 bags in one HDF5 file.
+func slides(t *testing.T) (table, file string) {
+	t.Helper()
+	dir := t.TempDir()
+	table, file = filepath.Join(dir, "slides.csv"), filepath.Join(dir, "slides.h5")
+	content, err := os.ReadFile("../../data/hdf5/testdata/groups.h5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := "bag,label,candidates,file\n"
+	for i := range 20 {
+		text += fmt.Sprintf("slide-%02d,%d,0 1,slides.h5#bags/slide-%02d\n", i, i%2, i)
+	}
+	if err := os.WriteFile(file, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(table, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return table, file
+}
+
+// trialOn trains on 14 of the bags for seven epochs.
+func trialOn(t *testing.T, set *data.Dataset) *train.Trial {
+	t.Helper()
+	spec, err := language.Load("demipl", "train.epochs=7", "train.checkpoint=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := compile.Compile(spec, compile.Signature{Instance: set.Shape, Classes: set.Classes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	split, err := data.RandomSplit(set.Bags(), set.Labels, data.SplitOptions{Train: 0.7, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &train.Trial{Program: p, Data: set, Split: split}
+}
+
+func open(t *testing.T, table string) *data.Dataset {
+	t.Helper()
+	set, err := data.Open(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+var byGorgonia = &train.Steps{New: func(p *compile.Program) (train.Engine, error) { return gorgonia.New(p, nil) }}
+
+// Training is the same wherever the bags are, but for the accuracy on the training bags.
+func TestOnDisk(t *testing.T) {
+	table, _ := slides(t)
+	set := open(t, table)
+	inMemory := *set
+	var err error
+	if inMemory.Instances, err = set.All(); err != nil {
+		t.Fatal(err)
+	}
+	inMemory.Store = nil
+	a, err := train.One(context.Background(), byGorgonia, trialOn(t, set), train.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := train.One(context.Background(), byGorgonia, trialOn(t, &inMemory), train.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(a.State, b.State) || !reflect.DeepEqual(a.Weights, b.Weights) || *a.TrainAccuracy != *b.TrainAccuracy || *a.TestAccuracy != *b.TestAccuracy {
+		t.Errorf("%+v on disk, %+v in memory", a, b)
+	}
+	for i, m := range a.Metrics {
+		other := b.Metrics[i]
+		if *m.TestAccuracy != *other.TestAccuracy || m.Loss != other.Loss {
+			t.Errorf("epoch %d: %+v on disk, %+v in memory", m.Epoch, m, other)
+		}
+		// The attention scores of epochs 1, 4 and 7 are kept, so the bags are read again.
+		if want := m.Epoch%3 != 1; m.FromSteps != want || other.FromSteps || m.TrainAccuracy == nil {
+			t.Errorf("epoch %d: %+v on disk, %+v in memory", m.Epoch, m, other)
+		}
+	}
+}
+
+// A file that vanishes ends the training with an error that names it. The epochs before are
+// kept, and once the file is back, the training continues to the same result.
+func TestOnDiskFileVanishes(t *testing.T) {
+	table, file := slides(t)
+	want, err := train.One(context.Background(), byGorgonia, trialOn(t, open(t, table)), train.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trial := trialOn(t, open(t, table))
+	trial.Dir = filepath.Join(t.TempDir(), "run")
+	_, err = train.One(context.Background(), byGorgonia, trial, train.Options{Observer: &remover{file: file}})
+	if err == nil || !strings.Contains(err.Error(), "slides.h5: bag ") || !strings.Contains(err.Error(), "there is no such file") || !strings.Contains(err.Error(), "epoch 4") {
+		t.Fatalf("after the file was removed: %v", err)
+	}
+	if err := os.Rename(file+".aside", file); err != nil {
+		t.Fatal(err)
+	}
+	again := trialOn(t, open(t, table))
+	again.Dir = trial.Dir
+	got, err := train.One(context.Background(), byGorgonia, again, train.Options{Resume: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Resumed != 3 || !reflect.DeepEqual(got.State, want.State) {
+		t.Errorf("resumed after epoch %d; the state is another one than without the interruption", got.Resumed)
+	}
+}
+
+// remover removes a file after the third epoch.
+type remover struct {
+	train.Silent
+	file string
+}
+
+func (r *remover) Epoch(m train.Metrics, _ train.Progress) {
+	if m.Epoch == 3 {
+		if err := os.Rename(r.file, r.file+".aside"); err != nil {
+			panic(err)
+		}
+	}
+}
