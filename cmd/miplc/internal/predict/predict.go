@@ -131,11 +131,13 @@ func run(ctx context.Context, o *options) error {
 	}
 	if set.OnDisk() {
 		defer memory.Tighten()()
-		model.Close()
 		o.Options = append(o.Options, runtime.WithLargeBags())
-		if model, err = o.Open(o.Model); err != nil {
+		other, err := o.Open(o.Model)
+		if err != nil {
 			return err
 		}
+		model.Close()
+		model = other
 	}
 	r, err := predict(ctx, o, model, set)
 	if err != nil {
