@@ -71,8 +71,6 @@ func (h *heatmaps) check(set *data.Dataset, path string) error {
 		return console.Usagef("--thumbnails has no effect without --heatmap")
 	case h.Thumbnails == "" && h.Scale != 0:
 		return console.Usagef("--thumbnail-scale has no effect without --thumbnails")
-	case h.Scale < 0:
-		return console.Usagef("--thumbnail-scale must be above 0")
 	case h.Dir != "" && set != nil && set.Coords == nil:
 		return diag.Errorf(diag.Pos{File: path}, "the instances have no coordinates to draw a heatmap over").
 			WithNote("a CSV file has them in the columns x and y, or in those of --coordinate-columns; an .npz file in the array coords, [instances, 2]")

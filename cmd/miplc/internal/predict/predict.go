@@ -97,6 +97,7 @@ column bag. Bags are counted from 1.`,
 	cmd.Flags().StringVar(&o.Dir, "heatmap", "", "folder for figures (SVG and PNG) of the attention over the coordinates of the instances")
 	cmd.Flags().StringVar(&o.Thumbnails, "thumbnails", "", "folder of images named after the bags, drawn below the attention")
 	cmd.Flags().Float64Var(&o.Scale, "thumbnail-scale", 0, "units of the coordinates per pixel of a thumbnail (default: a thumbnail covers all instances)")
+	console.Limit(cmd.Flags(), console.AboveZero, console.Most, "thumbnail-scale")
 	o.Flags.Add(cmd)
 	return cmd
 }
