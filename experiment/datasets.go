@@ -131,7 +131,10 @@ func draw(s *definition.Synth, r int, folder data.Folder) (*data.Dataset, error)
 // makeSplit returns split i of a dataset, counted from 1.
 func makeSplit(e *definition.Experiment, s definition.Splits, i int, set *data.Dataset, folder data.Folder) (*data.Split, error) {
 	if s.Index.V == "" {
-		o := data.SplitOptions{Train: s.Train, Stratify: s.Stratify, Seed: uint64(s.Seed + i - 1)}
+		o := data.SplitOptions{Train: s.Train, Stratify: s.Stratify, Seed: uint64(s.Seed + i - 1), Validation: s.Validation, Classes: set.Names()}
+		if s.Folds > 0 {
+			o.Folds, o.Fold, o.Seed = s.Folds, (i-1)%s.Folds+1, uint64(s.Seed+(i-1)/s.Folds)
+		}
 		if s.Pools > 0 {
 			return data.PoolSplit(set.Bags(), set.Classes, s.Pools, o)
 		}
@@ -163,7 +166,7 @@ func holdOut(set *data.Dataset, split *data.Split, c definition.Choose, number i
 	if err != nil {
 		return nil, diag.Errorf(diag.Pos{}, "%d training bags are too few to hold %v of them out", len(split.Train), c.Holdout)
 	}
-	out := &data.Split{Source: fmt.Sprintf("%s, held out %v, seed %d", split.Source, c.Holdout, c.Seed+number-1)}
+	out := &data.Split{Validation: split.Validation, Source: fmt.Sprintf("%s, held out %v, seed %d", split.Source, c.Holdout, c.Seed+number-1)}
 	for _, i := range inner.Train {
 		out.Train = append(out.Train, split.Train[i])
 	}

@@ -44,7 +44,7 @@ func staging(t *testing.T) *definition.Experiment {
 name: staging
 data:
   - {name: F, file: %[1]q, splits: {index: %[2]q, count: 2}}
-  - {name: P, synth: {set: prototypes, bags: 20, features: 4}}
+  - {name: P, synth: {set: prototypes, bags: 20, features: 4}, splits: {folds: 2, validation: 0.2}}
 learners:
   - {name: own, spec: %[3]q, grid: {train.lr: [0.01, 0.1]}}
   - {name: aggd, spec: pl-aggd-mean}

@@ -33,7 +33,10 @@ type stagedSet struct {
 	Stratify bool    `json:"stratify,omitempty"`
 	Seed     int     `json:"seed,omitempty"`
 	Pools    int     `json:"pools,omitempty"`
-	Index    string  `json:"index,omitempty"` // instead of a random split; {split} is the number of the split
+	Folds    int     `json:"folds,omitempty"`
+	// Validation is the share of validation bags of a random split.
+	Validation float64 `json:"validation,omitempty"`
+	Index      string  `json:"index,omitempty"` // instead of a random split; {split} is the number of the split
 }
 
 // stagedChoices are the candidate settings of a learner on a dataset.
@@ -84,7 +87,8 @@ func (d *ShardPlan) stageSpecs(dir string, at definition.Coord, c *Cell) error {
 func (c *candidate) path(dir string) string { return filepath.Join(dir, SpecsFolder, c.Hash+".yaml") }
 
 func (d *ShardPlan) stageSet(dir string, in *inputOf, e *definition.Experiment) error {
-	set := stagedSet{SetFacts: in.facts, Train: in.splits.Train, Stratify: in.splits.Stratify, Seed: in.splits.Seed, Pools: in.splits.Pools}
+	set := stagedSet{SetFacts: in.facts, Train: in.splits.Train, Stratify: in.splits.Stratify, Seed: in.splits.Seed, Pools: in.splits.Pools,
+		Folds: in.splits.Folds, Validation: in.splits.Validation}
 	name := sanitize.FileName(in.facts.title())
 	path := filepath.Join(DataFolder, name+"-"+in.facts.Hash[:8]+ending(in.path))
 	if rel, err := filepath.Rel(filepath.Join(dir, DataFolder), in.path); err == nil && filepath.IsLocal(rel) {
@@ -208,7 +212,7 @@ func unchanged(path, hash string) error {
 // input returns the dataset without opening it.
 func (s *stagedSet) input(o Options) *inputOf {
 	in := &inputOf{facts: s.SetFacts, path: filepath.Join(o.Dir, filepath.FromSlash(s.File)), folder: o.Data}
-	in.splits = definition.Splits{Train: s.Train, Stratify: s.Stratify, Seed: s.Seed, Pools: s.Pools}
+	in.splits = definition.Splits{Train: s.Train, Stratify: s.Stratify, Seed: s.Seed, Pools: s.Pools, Folds: s.Folds, Validation: s.Validation}
 	if s.Index != "" {
 		in.splits.Index = schema.Str{V: filepath.Join(o.Dir, filepath.FromSlash(s.Index))}
 	}

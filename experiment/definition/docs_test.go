@@ -20,12 +20,21 @@ func TestReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	examples := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(src), -1)
-	if len(examples) != 2 {
-		t.Fatalf("%d examples", len(examples))
+	var whole []string // the first, to which examples without a name belong, and those with one
+	for _, e := range examples {
+		if strings.HasPrefix(e[1], "name:") {
+			whole = append(whole, e[1])
+		} else {
+			whole[0] += e[1]
+		}
 	}
-	whole := examples[0][1] + examples[1][1]
-	if _, err := Parse("experiments.md", []byte(whole)); err != nil {
-		t.Fatal(err)
+	if len(whole) != 2 {
+		t.Fatalf("%d examples", len(whole))
+	}
+	for _, text := range whole {
+		if _, err := Parse("experiments.md", []byte(text)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	languagetest.Tables(t, "../../docs/experiments.md", map[string]string{
 		"top": schema.Reference(rows), "data": schema.Reference(dataRows), "synth": schema.Reference(synthRows),

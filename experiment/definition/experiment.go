@@ -138,11 +138,14 @@ type Axis struct {
 // Seed+i-1, or by index files.
 type Splits struct {
 	Count    int
-	Train    float64 // share of training bags
+	Train    float64 // share of training bags; not used with folds
 	Stratify bool    // the same share of every class
-	Seed     int
-	Index    schema.Str // path; {split} is replaced by the number of the split
-	Pools    int        // pools of the instances of a generated dataset, see data.PoolSplit; 0: no pools
+	Folds    int     // split i tests on fold i, with the next seed after each repetition; 0: no folds
+	// Validation is the share of the training bags that become validation bags; 0: none.
+	Validation float64
+	Seed       int
+	Index      schema.Str // path; {split} is replaced by the number of the split
+	Pools      int        // pools of the instances of a generated dataset, see data.PoolSplit; 0: no pools
 }
 
 // Choose defines how a setting of a grid is chosen in each cell: by the accuracy on a held-out

@@ -77,14 +77,20 @@ func (d *DataSet) settle(e *Experiment) {
 
 // splitKeys are the keys of splits that the file contains.
 type splitKeys struct {
-	count, seed schema.Int
-	train       schema.Float
-	stratify    schema.Bool
-	index       schema.Str
+	count, seed, folds schema.Int
+	train, validation  schema.Float
+	stratify           schema.Bool
+	index              schema.Str
 }
 
 // over replaces values of s by those that the file contains.
 func (k *splitKeys) over(s Splits) Splits {
+	if k.folds.Set() {
+		s.Folds, s.Count = k.folds.V, k.folds.V
+	}
+	if k.validation.Set() {
+		s.Validation = k.validation.V
+	}
 	if k.count.Set() {
 		s.Count = k.count.V
 	}

@@ -112,6 +112,8 @@ func (c *checker) dataRules() {
 		}
 		if s := c.e.SplitsOf(d); s.Pools > 0 && s.Index.V != "" {
 			note(c.add(s.Index.Pos, "%s is drawn from %d pools, whose splits are not those of index files", d.Name.V, s.Pools), "leave out index or pools")
+		} else if s.Pools > 0 && (s.Folds > 0 || s.Validation > 0) {
+			note(c.add(d.pos, "%s is drawn from %d pools, which have neither folds nor validation bags", d.Name.V, s.Pools), "leave out pools, or folds and validation")
 		} else if strings.HasSuffix(s.Index.V, ".mat") && !strings.Contains(s.Index.V, SplitPlaceholder) && s.Count > 1 {
 			note(c.add(s.Index.Pos, "a .mat file holds one split, but %d are asked for", s.Count),
 				"write {split} where the number of the split stands in the name of the file")
@@ -125,10 +127,16 @@ func (c *checker) dataRules() {
 }
 
 func (c *checker) splitRules(k *splitKeys) {
-	for _, random := range []diag.Pos{k.train.Pos, k.stratify.Pos, k.seed.Pos} {
+	for _, random := range []diag.Pos{k.train.Pos, k.stratify.Pos, k.seed.Pos, k.folds.Pos, k.validation.Pos} {
 		if k.index.Set() && !random.IsZero() {
-			c.add(random, "train, stratify and seed belong to random splits; index has the bags of every split in files")
+			c.add(random, "train, stratify, seed, folds and validation belong to random splits; index has the bags of every split in files")
 		}
+	}
+	if k.folds.Set() && k.train.Set() {
+		note(c.add(k.train.Pos, "train has no effect with folds"), "one of %d folds has the test bags", k.folds.V)
+	}
+	if k.validation.Set() && c.e.Snapshots != nil {
+		c.add(k.validation.Pos, "attention records scores of the test bags during training, but with validation bags the test bags are evaluated once, at the end")
 	}
 }
 
