@@ -92,17 +92,17 @@ func TestEquationForms(t *testing.T) {
 
 // formErrors parses an expression alone.
 func formErrors(text string) diag.List {
-	_, faults := readAlone(text)
+	_, faults, _ := readAlone(text)
 	return diag.List(faults)
 }
 
 // readAlone reads a spec that has one equation only. The equation is nil if the YAML
-// cannot hold the text; the faults are those of the text.
-func readAlone(text string) (*Equation, schema.Faults) {
+// cannot contain the text; read are the errors of the text, conflicts those across keys.
+func readAlone(text string) (eq *Equation, read, conflicts schema.Faults) {
 	block := strings.ReplaceAll(text, "\n", "\n      ")
-	s, faults, _, err := parse("test", []byte("name: x\nmodel:\n  let:\n    q: |2-\n      "+block), nil)
+	s, read, conflicts, err := parse("test", []byte("name: x\nmodel:\n  let:\n    q: |2-\n      "+block), nil)
 	if err != nil || len(s.Model.Let) == 0 {
-		return nil, faults
+		return nil, read, conflicts
 	}
-	return &s.Model.Let[0], faults
+	return &s.Model.Let[0], read, conflicts
 }
