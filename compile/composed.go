@@ -196,7 +196,8 @@ func (e *expression) dropoutOf(x *ast.CallExpr, args []*graph.Node) (*graph.Node
 	return e.b.Mul(args[0], mask), nil
 }
 
-// random tells the values of a mask that are not 0.
+// random lowers the function random. In training it is 1 with the given probability, else 0; in
+// predictions it is a constant.
 func (e *expression) random(x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
 	prediction, err := e.setting(x, 2, 0, 1, false)
 	if err != nil {
@@ -214,8 +215,8 @@ func (e *expression) random(x *ast.CallExpr, args []*graph.Node) (*graph.Node, e
 	return e.b.Fill(prediction, args[0].Shape), nil
 }
 
-// draws gives the mask of a call for values like a, from the argument i as drop makes a
-// probability of zeros of it. It is nil in predictions, and for the probability 0.
+// draws returns the random mask of a call for values of the shape of a. drop converts argument i
+// to the probability of a zero. The mask is nil in predictions, and for the probability 0.
 func (e *expression) draws(x *ast.CallExpr, a *graph.Node, i int, drop func(rate float64) float64) (*graph.Node, error) {
 	rate, err := e.setting(x, i, 0, 1, false)
 	if err != nil {
@@ -251,7 +252,7 @@ func (e *expression) wantRandomRows(x *ast.CallExpr, a *graph.Node) error {
 	return nil
 }
 
-// uniform adds random bits: masks are all that engines draw.
+// uniform lowers uniform(x, ...) to a sum of random bits, because engines draw masks only.
 func (e *expression) uniform(x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
 	b, a := e.b, args[0]
 	prediction, err := e.setting(x, 1, 0, 1, false)

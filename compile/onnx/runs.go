@@ -97,8 +97,8 @@ func LowerRuns(g *graph.Graph, opset int, c Capacity) (m *onnxpb.ModelProto, err
 	}, nil
 }
 
-// runsValue is a value of all runs. An axis of size 1 may stand for a larger one, as in
-// broadcasting; full repeats it.
+// runsValue is a value of the step graph for all runs. An axis of size 1 broadcasts to a larger
+// one; full repeats it.
 type runsValue struct {
 	name string
 	// each reports that every run has its own value, and the first axis is that of the runs.
@@ -343,7 +343,7 @@ func (l *runsLowerer) placeMasks() {
 	}
 }
 
-// never is a cost for what is impossible.
+// never is the cost of a form that a node cannot have. It is above every real cost.
 const never = 1 << 40
 
 // divided reports whether zeros in the rows of padding of a node could become infinite, because a

@@ -47,7 +47,7 @@ const (
 	maxParams  = 1 << 29 // elements of one parameter: a file holds at most 2 GiB
 )
 
-// entry is one key of the metadata and its value: strings as they are, other types as JSON.
+// entry is one key of the metadata and its value. Strings are stored unchanged, other types as JSON.
 type entry struct {
 	key      string
 	value    any  // a pointer

@@ -1,5 +1,5 @@
-// Package diag has the diagnostic type of miplc: what is wrong, where, and what to do. Every stage
-// reports bad input with it.
+// Package diag defines diagnostics: messages that say what is wrong, where, and what to do. Every
+// stage reports bad input with them.
 package diag
 
 import (
@@ -36,7 +36,7 @@ type Diagnostic struct {
 	Pos        Pos
 	Width      int      // characters to underline from Pos.Col; at least 1 is drawn
 	Text       string   // what is wrong, one line, no trailing period
-	Notes      []string // further help: what was expected, where the conflicting part is
+	Notes      []string // further help, such as the expected value or the position of the conflicting setting
 	Suggestion string   // the replacement that the user probably meant ("did you mean ...?")
 	Line       string   // the offending source line, without its newline; may be empty
 }

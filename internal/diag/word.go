@@ -6,7 +6,7 @@ import (
 )
 
 // CheckWord returns an error if word is not among the known ones, with the most similar one as a
-// suggestion. what is the source of the word, e.g. "--engine".
+// suggestion. The argument what names the source of the word in the message, e.g. "--engine".
 func CheckWord(what, word string, known []string) error {
 	if slices.Contains(known, word) {
 		return nil

@@ -97,7 +97,7 @@ func (t Number) swapped(to []float32, from []byte) {
 	}
 }
 
-// one converts a little-endian number of a type without a loop of its own.
+// one converts one little-endian number of a type that has no specialised loop.
 func (t Number) one(b []byte) float32 {
 	var bits uint64
 	for i, x := range b {
