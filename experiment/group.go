@@ -209,7 +209,7 @@ func (r *runner) trial(g *group, c *Cell, name string, spec *language.Spec, set 
 	if err != nil {
 		return nil, err
 	}
-	place, err := r.trainers.Placement(spec)
+	place, err := r.trainers.EngineInfo(spec)
 	if err != nil {
 		return nil, err
 	}
@@ -294,7 +294,7 @@ func betterThan(t results.SettingResult, other results.SettingResult) bool {
 // measured sets the result of a trained cell. Its accuracies are those of the exported model. With
 // keep: models, that model is kept in the folder of a run.
 func (r *runner) measured(ctx context.Context, c *Cell, t *training, result *results.Result) error {
-	place, err := r.trainers.Placement(t.trial.Program.Spec)
+	place, err := r.trainers.EngineInfo(t.trial.Program.Spec)
 	if err != nil {
 		return err
 	}
@@ -323,7 +323,7 @@ func (r *runner) measured(ctx context.Context, c *Cell, t *training, result *res
 
 // kept writes the folder of the run of a cell. Another process may compute the same cell, so the
 // run is first written to a temporary folder.
-func (r *runner) kept(ctx context.Context, c *Cell, t *training, place train.Placement) error {
+func (r *runner) kept(ctx context.Context, c *Cell, t *training, place train.EngineInfo) error {
 	parent := filepath.Join(r.o.Dir, ModelsFolder)
 	if err := os.MkdirAll(parent, 0o777); err != nil {
 		return err

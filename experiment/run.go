@@ -230,7 +230,7 @@ func (r *runner) begin() (err error) {
 	left := cellsOf(r.groups)
 	used := enginesOf(r.have)
 	for _, c := range left {
-		place, err := r.trainers.Placement(c.candidates[0].spec)
+		place, err := r.trainers.EngineInfo(c.candidates[0].spec)
 		if err != nil {
 			return err
 		}

@@ -110,7 +110,7 @@ func TestAccuraciesOfTheEngineAreReplaced(t *testing.T) {
 	}
 	spoil()
 	dir := t.TempDir()
-	_, err = Keep(context.Background(), dir, t.TempDir(), trial, report, train.Placement{}, ortest.Library(t), "test")
+	_, err = Keep(context.Background(), dir, t.TempDir(), trial, report, train.EngineInfo{}, ortest.Library(t), "test")
 	hold("with a file", err)
 	spoil()
 	hold("in onnxruntime", MeasureExported(context.Background(), trial, report, ortest.Library(t)))

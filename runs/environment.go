@@ -25,7 +25,7 @@ type Environment struct {
 }
 
 // EnvironmentOf describes this process after the training of a program in a place.
-func EnvironmentOf(p *compile.Program, place train.Placement) *Environment {
+func EnvironmentOf(p *compile.Program, place train.EngineInfo) *Environment {
 	build := buildinfo.Current()
 	e := &Environment{
 		Commit: build.Commit, Modified: build.Modified, Go: build.Go, OS: build.OS, Arch: build.Arch,

@@ -33,7 +33,7 @@ import (
 // processes may keep runs in the same dir: each writes into a folder aside of its own,
 // on the same file system, and moves it to dir as a whole. A run in dir is replaced unless
 // it has the same model.
-func Keep(ctx context.Context, dir, aside string, trial *train.Trial, report *train.Report, place train.Placement, library, version string) (*Summary, error) {
+func Keep(ctx context.Context, dir, aside string, trial *train.Trial, report *train.Report, place train.EngineInfo, library, version string) (*Summary, error) {
 	s, err := keepAside(ctx, aside, trial, report, place, library, version)
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func Keep(ctx context.Context, dir, aside string, trial *train.Trial, report *tr
 }
 
 // keepAside writes the folder of a run that no other process knows.
-func keepAside(ctx context.Context, dir string, trial *train.Trial, report *train.Report, place train.Placement, library, version string) (*Summary, error) {
+func keepAside(ctx context.Context, dir string, trial *train.Trial, report *train.Report, place train.EngineInfo, library, version string) (*Summary, error) {
 	t := *trial
 	t.Dir = dir
 	folders, err := (&Options{Force: true}).claim([]*train.Trial{&t}, []*language.Spec{resolved(t.Program.Spec, place)})
@@ -117,7 +117,7 @@ func lockWhenFree(ctx context.Context, dir string) (*outdir.Folder, error) {
 
 // resolved returns the spec of a run: train.engine names the engine that trains, so that
 // the spec gives the same results on a machine where auto is another engine.
-func resolved(spec *language.Spec, place train.Placement) *language.Spec {
+func resolved(spec *language.Spec, place train.EngineInfo) *language.Spec {
 	if place.Engine == "" { // a learner that is fitted in Go
 		return spec
 	}
@@ -134,7 +134,7 @@ func begin(t *train.Trial, spec *language.Spec) error {
 
 // finish writes what came of a trained run: the checked model, figures and the
 // summary, whose accuracies are those of the model.
-func finish(ctx context.Context, t *train.Trial, report *train.Report, place train.Placement, lib, version string) (*Summary, error) {
+func finish(ctx context.Context, t *train.Trial, report *train.Report, place train.EngineInfo, lib, version string) (*Summary, error) {
 	m, err := modelOf(ctx, t, report, lib, version)
 	if err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ func finish(ctx context.Context, t *train.Trial, report *train.Report, place tra
 
 // trainedBy returns the onnxruntime library at path with the execution provider that
 // trained.
-func trainedBy(place train.Placement, path string) verify.Library {
+func trainedBy(place train.EngineInfo, path string) verify.Library {
 	if place.Engine != engines.ORT || place.Device == engines.CPU {
 		return verify.Library{Path: path}
 	}
@@ -236,7 +236,7 @@ func forPlots(report *train.Report) *train.Report {
 }
 
 // summarize writes the summary, which finishes the run.
-func summarize(t *train.Trial, r *train.Report, place train.Placement, version string, m *model, agreed *parity.Report, plots []string) (*Summary, error) {
+func summarize(t *train.Trial, r *train.Report, place train.EngineInfo, version string, m *model, agreed *parity.Report, plots []string) (*Summary, error) {
 	sum, err := infile.SHA256(ModelPath(t.Dir))
 	if err != nil {
 		return nil, err

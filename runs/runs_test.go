@@ -127,7 +127,7 @@ func TestSparseTrialAgreesWithTrain(t *testing.T) {
 	if *alone.TestAccuracy != *whole.Accuracy || alone.Loss != whole.Loss || *alone.Disambiguation != *whole.Disambiguation {
 		t.Errorf("alone %v, loss %v; in a folder %v, loss %v", *alone.TestAccuracy, alone.Loss, *whole.Accuracy, whole.Loss)
 	}
-	kept, err := Keep(context.Background(), filepath.Join(t.TempDir(), "kept"), t.TempDir(), trial, alone, train.Placement{Device: "cpu"}, o.Library, "")
+	kept, err := Keep(context.Background(), filepath.Join(t.TempDir(), "kept"), t.TempDir(), trial, alone, train.EngineInfo{Device: "cpu"}, o.Library, "")
 	if err != nil || kept.ModelSHA256 != whole.ModelSHA256 {
 		t.Errorf("kept from outside: %+v, %v", kept, err)
 	}

@@ -141,7 +141,7 @@ func (b *bunch) train(ctx context.Context) error {
 	list, specs := make([]*train.Trial, len(b.left)), make([]*language.Spec, len(b.left))
 	for n, i := range b.left {
 		list[n] = b.trials[i]
-		place, err := b.trainers.Placement(list[n].Program.Spec)
+		place, err := b.trainers.EngineInfo(list[n].Program.Spec)
 		if err != nil {
 			return err
 		}
@@ -181,7 +181,7 @@ func (b *bunch) train(ctx context.Context) error {
 
 // keep finishes the folder of a run.
 func (b *bunch) keep(ctx context.Context, t *train.Trial, report *train.Report) (*Summary, error) {
-	place, err := b.trainers.Placement(t.Program.Spec)
+	place, err := b.trainers.EngineInfo(t.Program.Spec)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/miplc/miplc/internal/stream"
 )
 
-// feeder lays bags out as batches. Its buffers are reused by the next batch.
+// feeder converts bags to batches. The next batch reuses its buffers.
 type feeder struct {
 	program *compile.Program
 	data    *data.Dataset
@@ -17,9 +17,9 @@ type feeder struct {
 	batch     Batch
 }
 
-// step lays out the bags of one training step: instances, which it normalises in place,
-// candidates, label weights (of all bags, [bags, classes]) and dropout masks.
-// Epoch and step, both counted from 1, key the masks.
+// step returns the batch of one training step. It normalises the instances in place and copies
+// the rows of weights [bags of the dataset, classes] that belong to the bags. Epoch and step,
+// both counted from 1, select the dropout masks.
 func (f *feeder) step(bags *data.Batch, weights []float32, epoch, step int) *Batch {
 	b, k := &f.batch, f.data.Classes
 	b.Instances, b.BagOf = bags.Instances, bags.BagOf
@@ -40,7 +40,7 @@ func (f *feeder) step(bags *data.Batch, weights []float32, epoch, step int) *Bat
 	return b
 }
 
-// masks draws the dropout masks of a step.
+// masks draws the dropout masks of a step into the batch.
 func (f *feeder) masks(epoch, step int) {
 	if f.batch.Masks == nil {
 		f.batch.Masks = map[string][]float32{}
@@ -57,8 +57,8 @@ func (f *feeder) masks(epoch, step int) {
 	}
 }
 
-// DrawMask draws the dropout mask of a step: 0 with probability Drop, else kept.
-// Epoch and step count from 1.
+// DrawMask draws the dropout mask of a step: 0 with probability m.Drop, else kept. Epoch and
+// step count from 1.
 func DrawMask[T float32 | uint8](mask []T, kept T, m *compile.Mask, seed uint64, epoch, step int) {
 	r := stream.New(seed, m.Name, uint64(epoch), uint64(step))
 	for i := range mask {

@@ -10,8 +10,8 @@ import (
 	"github.com/miplc/miplc/measure"
 )
 
-// MeasureLoss is the measure of validation bags that needs no true labels: the mean of
-// -ln of the probability of the candidate set, which is at least 2^-23. For a candidate set
+// MeasureLoss is the name of the loss of validation bags, which needs no true labels: the mean
+// of -ln p, where p is the probability of the candidate set, at least 2^-23. For candidate sets
 // of one label it is the cross-entropy.
 const MeasureLoss = "loss"
 
@@ -27,7 +27,7 @@ type Best struct {
 	Refit bool `json:"refit,omitempty"`
 }
 
-// best is the choice of a run under way.
+// best is the choice of a run so far.
 type best struct {
 	Best
 	params map[string][]float32 // after the chosen epoch
@@ -36,11 +36,11 @@ type best struct {
 // validated reports whether the split has validation bags.
 func (t *Trial) validated() bool { return len(t.Split.Validation) > 0 }
 
-// testsOnce reports whether the test bags are evaluated after all epochs alone: they must not
-// influence choices that are made on validation bags.
+// testsOnce reports whether the test bags are evaluated only after the last epoch, because they
+// must not influence choices that are made on validation bags.
 func (t *Trial) testsOnce() bool { return t.validated() || t.Until > 0 }
 
-// selects reports whether the validation bags choose the epoch of the model.
+// selects reports whether train.best chooses the epoch of the model on validation bags.
 func (t *Trial) selects() bool {
 	return t.validated() && t.Program.Spec.Learner == nil && t.Program.Spec.Train.Best.V != ""
 }
@@ -48,7 +48,8 @@ func (t *Trial) selects() bool {
 // refits reports whether the trial is trained again on training and validation bags.
 func (t *Trial) refits() bool { return t.selects() && t.Program.Spec.Train.Refit.V }
 
-// CheckBest reports a train.best that does not fit the split, at its place in the spec.
+// CheckBest returns an error with the position of train.best in the spec if the split cannot
+// evaluate it: without validation bags, or without true labels that its measure needs.
 func (t *Trial) CheckBest() error {
 	best := t.Program.Spec.Train.Best
 	if best.V != "" && t.Program.Spec.Learner == nil && !t.validated() {
@@ -63,8 +64,8 @@ func (t *Trial) CheckBest() error {
 		WithNote("best: %s needs no true labels", MeasureLoss))
 }
 
-// choose compares an epoch with the best one before, and stops the run if it does not
-// improve any more.
+// choose updates the best epoch, and stops the run if train.patience epochs brought no
+// improvement.
 func (r *Run) choose(m Metrics) {
 	if !r.selects() || m.Measures.Validation() == nil {
 		return
@@ -82,7 +83,7 @@ func (r *Run) choose(m Metrics) {
 	r.stopped = patience > 0 && m.Epoch-r.best.Epoch >= patience
 }
 
-// better reports whether a value of a measure is better than another one.
+// better reports whether a value of a measure is better than another value.
 func better(name string, value, than float64) bool {
 	m := measure.Find(name)
 	if name == MeasureLoss || m != nil && m.Lower {
@@ -94,8 +95,8 @@ func better(name string, value, than float64) bool {
 // improved reports whether the last epoch done is the best one.
 func (r *Run) improved() bool { return r.best.Epoch == r.done && r.done > 0 }
 
-// takeBest puts the parameters of the chosen epochs in.
-func (f *fit) takeBest() error {
+// restoreBest gives the executor the parameters of the chosen epochs.
+func (f *fit) restoreBest() error {
 	if !slices.ContainsFunc(f.runs, func(r *Run) bool { return r.err == nil && r.best.Epoch > 0 }) {
 		return nil
 	}
@@ -114,8 +115,9 @@ func (f *fit) takeBest() error {
 	return f.executor.SetStates(states)
 }
 
-// showTest adds the attention scores of the test bags to those of the epoch of the model.
-func (r *Run) showTest() {
+// addTestScores adds the attention scores of the test bags to the snapshot of the epoch of the
+// model, if they were not evaluated during training.
+func (r *Run) addTestScores() {
 	if !r.testsOnce() {
 		return
 	}
@@ -132,7 +134,7 @@ func (r *Run) showTest() {
 	}
 }
 
-// report sums a run up whose model was evaluated.
+// report returns the report of a run whose model was evaluated.
 func (r *Run) report(engine string, state *State) *Report {
 	all := r.Metrics
 	if r.best.Epoch > 0 {
@@ -144,7 +146,7 @@ func (r *Run) report(engine string, state *State) *Report {
 		p.Seconds += m.Seconds
 	}
 	if r.testsOnce() {
-		p.takeMeasures(r.Last)
+		p.setMeasures(r.Last)
 	}
 	if r.best.Epoch > 0 {
 		chosen := r.best.Best

@@ -31,7 +31,7 @@ func runRefit(ctx context.Context, o toy) (*train.Report, error) {
 	if o.Dir != "" {
 		o.Log = filepath.Join(o.Dir, train.MetricsFile)
 	}
-	by := &train.Steps{Placement: train.Placement{Engine: o.Engine}, New: o.NewEngine}
+	by := &train.Steps{EngineInfo: train.EngineInfo{Engine: o.Engine}, New: o.NewEngine}
 	var out train.Outcome
 	train.WithRefit(ctx, by, []*train.Trial{&o.Trial}, train.Options{Resume: o.Resume, Observer: o.Observer}, func(_ int, of train.Outcome) { out = of })
 	return out.Report, out.Err

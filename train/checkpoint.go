@@ -21,25 +21,25 @@ import (
 	"github.com/miplc/miplc/internal/outfile"
 )
 
-// Names of the checkpoint files in the output directory.
+// Names of the checkpoint files in the folder of a run.
 const (
 	CheckpointFile   = "checkpoint.miplc"
 	PreviousFile     = "checkpoint.previous.miplc"
 	checkpointFormat = "miplc checkpoint 1\n"
 )
 
-// Identity says what a checkpoint belongs to. Training goes on only where all
-// of it is the same, since anything else would give other numbers.
+// Identity identifies the training of a checkpoint. Training resumes only if all fields are
+// equal, because each of them changes the results.
 type Identity struct {
 	Spec   string `json:"spec_sha256"`
 	Data   string `json:"data_sha256"`
 	Split  string `json:"split_sha256"`
 	Engine string `json:"engine"`
 	Device string `json:"device,omitempty"` // empty: the CPU
-	Beside int    `json:"beside,omitempty"` // trials in the same program, which may change the rounding
+	Others int    `json:"beside,omitempty"` // number of other trials in the same program, if it changes rounding
 }
 
-// SplitHash is the SHA-256, in hex, of the bags of all parts.
+// SplitHash returns the SHA-256, in hex, of the bags of all parts.
 func SplitHash(s *data.Split) string {
 	var text []byte
 	parts := [][]int{s.Train, s.Test}
@@ -56,12 +56,11 @@ func SplitHash(s *data.Split) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// checkpoint is the state of a run after an epoch. It holds no times and no
-// random state: streams are keyed by the epoch, so the same run always writes
-// the same bytes.
+// checkpoint is the state of a run after an epoch. It has no times and no random state, because
+// random streams are keyed by the epoch. Equal runs write equal bytes.
 type checkpoint struct {
 	Identity Identity
-	Epoch    int // epochs done
+	Epoch    int // number of finished epochs
 	Metrics  []Metrics
 	Arrays   map[string][]float32
 }
@@ -79,9 +78,9 @@ type arrayInfo struct {
 	Len  int    `json:"len"`
 }
 
-// encode lays a checkpoint out: the format line, the length of the header (8
-// bytes, little-endian), the header as JSON, the arrays as little-endian
-// float32, and the SHA-256 of all that.
+// encode returns the file of a checkpoint: the format line, the length of the header (8 bytes,
+// little-endian), the header as JSON, the arrays as little-endian float32, and the SHA-256 of
+// the bytes before it.
 func (c *checkpoint) encode() ([]byte, error) {
 	h := header{Identity: c.Identity, Epoch: c.Epoch, Metrics: slices.Clone(c.Metrics)}
 	for i := range h.Metrics {
@@ -108,56 +107,55 @@ func (c *checkpoint) encode() ([]byte, error) {
 	return append(out, sum[:]...), nil
 }
 
-// errTorn marks a file that is not a whole checkpoint.
-var errTorn = errors.New("the file is damaged or cut off")
+// errDamaged is wrapped by all errors of decodeCheckpoint.
+var errDamaged = errors.New("the file is damaged or cut off")
 
-// decodeCheckpoint reads what encode made. Every error wraps errTorn.
+// decodeCheckpoint reads a file of encode. Every error wraps errDamaged.
 func decodeCheckpoint(file []byte) (*checkpoint, error) {
 	body := len(file) - sha256.Size
 	if body < 0 {
-		return nil, errTorn
+		return nil, errDamaged
 	}
 	if sum := sha256.Sum256(file[:body]); !bytes.Equal(sum[:], file[body:]) {
-		return nil, errTorn
+		return nil, errDamaged
 	}
 	return decodeBody(file[:body])
 }
 
-// decodeBody reads a checkpoint without its trailing sum.
+// decodeBody reads a checkpoint without the SHA-256 at its end.
 func decodeBody(body []byte) (*checkpoint, error) {
 	rest, ok := bytes.CutPrefix(body, []byte(checkpointFormat))
 	if !ok || len(rest) < 8 {
-		return nil, fmt.Errorf("%w: it does not start as a checkpoint of this version of miplc", errTorn)
+		return nil, fmt.Errorf("%w: it does not start as a checkpoint of this version of miplc", errDamaged)
 	}
 	length := binary.LittleEndian.Uint64(rest)
 	rest = rest[8:]
 	if length > uint64(len(rest)) {
-		return nil, fmt.Errorf("%w: its header is longer than the file", errTorn)
+		return nil, fmt.Errorf("%w: its header is longer than the file", errDamaged)
 	}
 	var h header
 	if err := json.Unmarshal(rest[:length], &h); err != nil {
-		return nil, fmt.Errorf("%w: %v", errTorn, err)
+		return nil, fmt.Errorf("%w: %v", errDamaged, err)
 	}
 	rest = rest[length:]
 	c := &checkpoint{Identity: h.Identity, Epoch: h.Epoch, Metrics: h.Metrics, Arrays: map[string][]float32{}}
 	if c.Epoch < 0 || c.Epoch != len(c.Metrics) {
-		return nil, fmt.Errorf("%w: it has metrics of %s and says %d", errTorn, diag.Count(len(c.Metrics), "epoch"), c.Epoch)
+		return nil, fmt.Errorf("%w: it has metrics of %s and says %d", errDamaged, diag.Count(len(c.Metrics), "epoch"), c.Epoch)
 	}
 	for _, a := range h.Arrays {
 		if a.Len < 0 || a.Len > len(rest)/4 {
-			return nil, fmt.Errorf("%w: array %s is longer than the file", errTorn, a.Name)
+			return nil, fmt.Errorf("%w: array %s is longer than the file", errDamaged, a.Name)
 		}
 		c.Arrays[a.Name], rest = ndarray.FromBytes[float32](rest[:4*a.Len]), rest[4*a.Len:]
 	}
 	if len(rest) != 0 {
-		return nil, fmt.Errorf("%w: %d bytes are left over", errTorn, len(rest))
+		return nil, fmt.Errorf("%w: %d bytes are left over", errDamaged, len(rest))
 	}
 	return c, nil
 }
 
-// save writes the checkpoint. The one before stays as PreviousFile. At every
-// moment at least one whole checkpoint has its name in the directory, once
-// there was one.
+// save writes the checkpoint and keeps the one before as PreviousFile. After the first call, the
+// folder contains a complete checkpoint at every moment.
 func (c *checkpoint) save(dir string) error {
 	content, err := c.encode()
 	if err != nil {
@@ -179,7 +177,7 @@ func replaceCheckpoint(dir string, content []byte) error {
 	if _, err := f.Write(content); err != nil {
 		return err
 	}
-	if err := f.Finish(); err != nil { // on the disk, before the old one loses its name
+	if err := f.Finish(); err != nil { // on the disk, before the old checkpoint is renamed
 		return err
 	}
 	if err := os.Rename(current, previous); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -188,10 +186,10 @@ func replaceCheckpoint(dir string, content []byte) error {
 	return f.Commit()
 }
 
-// newestCheckpoint reads the newest whole checkpoint of a directory. Those passed
-// over for it are damaged. Where there is none the error wraps fs.ErrNotExist;
-// where all are damaged it names them.
-func newestCheckpoint(dir string) (c *checkpoint, passed []damagedFile, err error) {
+// newestCheckpoint reads the newest checkpoint of a folder that is not damaged. damaged lists
+// newer files that are. Without a checkpoint the error wraps fs.ErrNotExist; if all are damaged,
+// it names them.
+func newestCheckpoint(dir string) (c *checkpoint, damaged []damagedFile, err error) {
 	for _, name := range []string{CheckpointFile, PreviousFile} {
 		path := filepath.Join(dir, name)
 		content, err := infile.Read(path)
@@ -202,28 +200,28 @@ func newestCheckpoint(dir string) (c *checkpoint, passed []damagedFile, err erro
 			return nil, nil, err
 		}
 		if c, err = decodeCheckpoint(content); err == nil {
-			return c, passed, nil
+			return c, damaged, nil
 		}
-		passed = append(passed, damagedFile{path, err})
+		damaged = append(damaged, damagedFile{path, err})
 	}
-	if len(passed) == 0 {
+	if len(damaged) == 0 {
 		return nil, nil, fmt.Errorf("there is no checkpoint in %s: %w", dir, fs.ErrNotExist)
 	}
 	var all []string
-	for _, d := range passed {
+	for _, d := range damaged {
 		all = append(all, fmt.Sprintf("%s: %v", d.path, d.err))
 	}
-	return nil, passed, fmt.Errorf("no whole checkpoint is left in %s to go on from (%s): train again from the start, into another folder or over this one with --force",
+	return nil, damaged, fmt.Errorf("all checkpoints in %s are damaged (%s): train again from the start, into another folder or over this one with --force",
 		dir, strings.Join(all, "; "))
 }
 
-// damagedFile is a file that is not a whole checkpoint.
+// damagedFile is a damaged checkpoint.
 type damagedFile struct {
 	path string
 	err  error
 }
 
-// removeCheckpoints makes way for a run from the start.
+// removeCheckpoints deletes the checkpoints in a folder.
 func removeCheckpoints(dir string) error {
 	for _, name := range []string{CheckpointFile, PreviousFile} {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -233,8 +231,8 @@ func removeCheckpoints(dir string) error {
 	return nil
 }
 
-// matches explains how the identity of a checkpoint differs from that of the
-// run, or returns nil.
+// matches returns an error that lists how the identity of a checkpoint differs from that of the
+// run, or nil.
 func (c *checkpoint) matches(want Identity, dir string) error {
 	var differ []string
 	for _, part := range []struct{ what, have, want string }{
@@ -243,7 +241,7 @@ func (c *checkpoint) matches(want Identity, dir string) error {
 		{"split", c.Identity.Split, want.Split},
 		{"engine", c.Identity.Engine, want.Engine},
 		{"device", device(c.Identity.Device), device(want.Device)},
-		{"number of trials beside it", fmt.Sprint(c.Identity.Beside), fmt.Sprint(want.Beside)},
+		{"number of other trials in its program", fmt.Sprint(c.Identity.Others), fmt.Sprint(want.Others)},
 	} {
 		if part.have != part.want {
 			differ = append(differ, fmt.Sprintf("%s (there %s, here %s)", part.what, short(part.have), short(part.want)))
@@ -263,7 +261,7 @@ func device(name string) string {
 	return name
 }
 
-// short cuts a hash to what a person compares.
+// short returns the first characters of a hash.
 func short(s string) string {
 	if len(s) > 12 {
 		return s[:12]

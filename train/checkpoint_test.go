@@ -29,7 +29,7 @@ func TestCheckpointRoundTrip(t *testing.T) {
 		t.Errorf("got %+v, want %+v", got, c)
 	}
 	for cut := range file {
-		if _, err := decodeCheckpoint(file[:cut]); !errors.Is(err, errTorn) {
+		if _, err := decodeCheckpoint(file[:cut]); !errors.Is(err, errDamaged) {
 			t.Fatalf("cut to %d of %d bytes: %v", cut, len(file), err)
 		}
 	}
@@ -46,7 +46,7 @@ func FuzzCheckpoint(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		c, err := decodeBody(body)
 		if err != nil {
-			if !errors.Is(err, errTorn) {
+			if !errors.Is(err, errDamaged) {
 				t.Fatalf("error %v", err)
 			}
 			return

@@ -7,14 +7,13 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// Divergence says that the loss of a training exploded, so that the model is not one that
-// training can be said to have made. A loss that is not finite ends a training, see
-// NonFiniteError.
+// Divergence reports that the loss of a training exploded, so that its model is not usable.
+// A loss that is not finite ends a training instead, see NonFiniteError.
 type Divergence struct {
 	Epoch int     `json:"epoch"`      // with the largest mean loss, from 1
 	Loss  float64 `json:"loss"`       // mean of that epoch
 	Start float64 `json:"start_loss"` // loss of the first step, before any update
-	// Advice says what to change.
+	// Advice is what to change in the spec.
 	Advice string `json:"advice"`
 }
 
@@ -22,7 +21,7 @@ func (d *Divergence) String() string {
 	return fmt.Sprintf("training diverged: the loss was %.4g in the first step and %.4g in epoch %d; %s", d.Start, d.Loss, d.Epoch, d.Advice)
 }
 
-// advice says what to change in a spec.
+// advice returns what to change in a spec whose training diverged.
 func advice(spec *language.Spec) string {
 	text := fmt.Sprintf("lower train.lr, for instance to %.3g", spec.Train.LR.V/10)
 	if spec.Train.Clip.V == 0 {
@@ -39,17 +38,17 @@ func advice(spec *language.Spec) string {
 // most 1.1 times the scale. It is 40 times the scale with proden-maxmin at learning rate 0.1,
 // and 70,000 times with gated ABMIL at 0.02.
 const (
-	exploded  = 5   // times the scale: an epoch whose mean loss is above has exploded
-	recovered = 0.5 // times the scale: a training whose last epoch is below has recovered
-	risen     = 2   // times the scale: a training whose last epoch is above has not learned
+	exploded  = 5   // an epoch with a larger mean loss has exploded
+	recovered = 0.5 // a training whose last epoch has a smaller mean loss has recovered
+	risen     = 2   // a training whose last epoch has a larger mean loss has not learned
 )
 
-// divergence looks for an explosion of the loss. The scale of a loss is the larger of
-// log(classes), the cross-entropy of a model that knows nothing, and the loss of the first
-// step, which contains terms of any size. A training diverged if its last epoch lies above
-// twice the scale; or if any epoch lies above 5 times the scale and the last epoch is
-// neither below half of log(classes) nor below half of the first loss. It is nil for
-// trainings that did not diverge, and for learners, which have no first step.
+// divergence returns nil if a training did not diverge. The scale of a loss is the larger of
+// log(classes), the cross-entropy of equal probabilities, and the loss of the first step, which
+// contains terms of any size. A training diverged if the mean loss of its last epoch is above
+// twice the scale; or if that of any epoch is above 5 times the scale and that of the last epoch
+// is neither below half of log(classes) nor below half of the first loss. Fitted learners have
+// no first step and never diverge.
 func divergence(metrics []Metrics, classes int, spec *language.Spec) *Divergence {
 	if len(metrics) == 0 || metrics[0].StartLoss == nil {
 		return nil

@@ -8,25 +8,25 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// Other tests of this package count on a checkpoint after each epoch.
-func init() { keepShare = 0 }
+// Other tests of this package expect a checkpoint after each epoch.
+func init() { minSaveInterval = 0 }
 
-// A checkpoint waits while the last one took more than a twentieth of the time since then.
-// That of the last epoch never waits.
+// A checkpoint is skipped if the time since the last one is less than 20 times its duration. The
+// checkpoint of the last epoch is never skipped.
 func TestCheckpointsTakeASmallShareOfTheTime(t *testing.T) {
 	spec, err := language.Load("quickstart", "train.checkpoint=2")
 	if err != nil {
 		t.Fatal(err)
 	}
-	keepShare = 20
-	defer func() { keepShare = 0 }()
+	minSaveInterval = 20
+	defer func() { minSaveInterval = 0 }()
 	f := &fit{}
 	r := &Run{Record: Record{Trial: &Trial{Program: &compile.Program{Spec: spec}, Dir: "folder"}, Epochs: 7}, fit: f}
 	for _, c := range []struct {
-		done    int
-		keeping time.Duration
-		since   time.Duration
-		want    bool
+		done     int
+		saveTime time.Duration
+		since    time.Duration
+		want     bool
 	}{
 		{2, 0, 0, true}, // the first
 		{4, time.Second, 19 * time.Second, false},
@@ -34,9 +34,9 @@ func TestCheckpointsTakeASmallShareOfTheTime(t *testing.T) {
 		{5, time.Second, time.Hour, false},
 		{7, time.Hour, 0, true},
 	} {
-		f.keeping, f.kept = c.keeping, time.Now().Add(-c.since)
-		if r.done = c.done; r.due() != c.want {
-			t.Errorf("after epoch %d, %v after a checkpoint that took %v: due %v", c.done, c.since, c.keeping, !c.want)
+		f.saveTime, f.lastSave = c.saveTime, time.Now().Add(-c.since)
+		if r.done = c.done; r.checkpointDue() != c.want {
+			t.Errorf("after epoch %d, %v after a checkpoint that took %v: due %v", c.done, c.since, c.saveTime, !c.want)
 		}
 	}
 }

@@ -1,11 +1,10 @@
-// Package train fits the parameters of a program to bags: engines behind one
-// small interface, the loop, the label weights, checkpoints and metrics.
+// Package train trains the parameters of a program on bags. It has the interface of engines, the
+// training loop, label weights, checkpoints and metrics.
 package train
 
-// Batch is the input of one step. Instances are normalised already; bags
-// follow each other.
+// Batch is the input of one step.
 type Batch struct {
-	Instances  []float32 // [N, ...] row-major
+	Instances  []float32 // [N, ...] row-major, normalised
 	BagOf      []int     // [N] bag of each instance, 0 to B-1, ascending
 	Bags       int       // B
 	Candidates []float32 // [B, k]
@@ -18,8 +17,8 @@ type Batch struct {
 	Update     int // number of the update of the parameters, from 1; 0 counts as 1
 }
 
-// Result is the output of one step, from before the update of the parameters.
-// The slices are valid until the next step.
+// Result is the output of one step, computed before the update of the parameters. The slices
+// are valid until the next step.
 type Result struct {
 	Loss          float64
 	Terms         map[string]float64 // unweighted, by name without the prefix
@@ -35,7 +34,7 @@ type Engine interface {
 	Step(b *Batch) (*Result, error)
 	// Predict runs the inference graph on raw instances of whole bags.
 	Predict(instances []float32, bagOf []int, bags int) (probabilities, attention []float32, err error)
-	// State copies the state out; SetState puts one in.
+	// State returns a copy of the state; SetState copies its argument.
 	State() (*State, error)
 	SetState(*State) error
 	Close() error

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// NonFiniteError tells where a NaN or an infinity came up first.
+// NonFiniteError reports the first NaN or infinity of a training.
 type NonFiniteError struct {
 	Epoch int     // from 1
 	Step  int     // in the epoch, from 1; 0: found after the epoch
-	Bags  []int   // numbers in the data set, from 1; empty if no bag is to blame
+	Bags  []int   // numbers in the dataset, from 1; empty if it was not found in a step
 	Set   string  // name of the data set
 	What  string  // e.g. "loss term attention"
 	Value float64 // NaN or an infinity
@@ -30,7 +30,7 @@ func (e *NonFiniteError) Error() string {
 	return b.String()
 }
 
-// nameBags names bags of a data set, counted from 1, for a message.
+// nameBags returns the text for bags of a dataset, counted from 1, in a message.
 func nameBags(numbers []int, set string) string {
 	word := "bag"
 	if len(numbers) > 1 {
@@ -40,7 +40,7 @@ func nameBags(numbers []int, set string) string {
 	return fmt.Sprintf("%s %s of %s", word, strings.ReplaceAll(list, " ", ", "), set)
 }
 
-// fromOne counts bags from 1, as people do.
+// fromOne returns the numbers of bags counted from 1, for messages.
 func fromOne(bags []int) []int {
 	list := slices.Clone(bags)
 	for i := range list {
@@ -55,18 +55,18 @@ func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 // firstNonFinite returns the index of the first value that is not finite, or -1.
 func firstNonFinite(values []float32) int {
 	for i, v := range values {
-		if v-v != 0 { // NaN and infinities alone
+		if v-v != 0 { // only NaN and infinities
 			return i
 		}
 	}
 	return -1
 }
 
-// nonFinite looks for the first value of a step that is not finite: the loss
-// terms in the order of the spec, the whole loss, then the outputs.
+// nonFinite returns an error for the first value of a step that is not finite, or nil. It checks
+// the loss terms in the order of the spec, the loss, then the outputs.
 func (r *Run) nonFinite(out *Result, bags []int) *NonFiniteError {
 	bad := func(what string, v float64) *NonFiniteError {
-		return &NonFiniteError{What: what, Value: v, Bags: r.culprits(out, bags)}
+		return &NonFiniteError{What: what, Value: v, Bags: r.nonFiniteBags(out, bags)}
 	}
 	for i := range r.Program.Spec.Loss {
 		name := r.Program.Spec.Loss[i].Term()
@@ -88,9 +88,9 @@ func (r *Run) nonFinite(out *Result, bags []int) *NonFiniteError {
 	return nil
 }
 
-// culprits numbers, from 1, the bags whose own outputs are not finite; all bags
-// of the step when no output tells.
-func (r *Run) culprits(out *Result, bags []int) (list []int) {
+// nonFiniteBags returns the numbers, from 1, of the bags whose outputs are not finite, or of all
+// bags of the step if all outputs are finite.
+func (r *Run) nonFiniteBags(out *Result, bags []int) (list []int) {
 	k, attention := r.Data.Classes, out.Attention
 	row := func(values []float32, i int) []float32 {
 		return values[min(i*k, len(values)):min((i+1)*k, len(values))]

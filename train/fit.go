@@ -10,49 +10,49 @@ import (
 	"github.com/miplc/miplc/internal/memory"
 )
 
-// Executor computes epochs of runs that go in step: an engine those of one, the
-// job axis of XLA those of many. Runs that rest are not in the lists that it gets.
+// Executor computes the epochs of the runs of a group. The lists of runs that it gets omit runs
+// that have ended or are ahead of the others.
 type Executor interface {
-	// SetStates puts the states of all runs in; States copies them out.
+	// SetStates sets the states of all runs; States returns copies.
 	SetStates([]*State) error
 	States() ([]*State, error)
-	// Epoch runs the training steps of the epoch under way and hands what comes
-	// out of each to Run.AddStep. It may leave a run whose AddStep returns an error.
+	// Epoch runs the training steps of the current epoch and passes each result to
+	// Run.AddStep. It may skip the other steps of a run whose AddStep returns an error.
 	Epoch(ctx context.Context, runs []*Run) error
-	// Predict hands what the inference graph gives for the bags of
-	// Run.EvaluatedBatches to Run.AddPrediction.
+	// Predict runs the inference graph on the bags of Run.EvaluatedBatches and passes the
+	// results to Run.AddPrediction.
 	Predict(ctx context.Context, runs []*Run) error
 	Close() error
 }
 
-// fit is a call of fitGroup under way.
+// fit is the state of a call of fitGroup.
 type fit struct {
 	ctx      context.Context
-	work     context.Context // of the epoch under way, which may outlive ctx for a while to be kept
+	work     context.Context // ends after ctx if the current epoch may finish, see gracePeriod
 	over     bool            // ctx has ended
-	place    Placement
+	engine   EngineInfo
 	options  Options
 	runs     []*Run
 	executor Executor
 	clock    clock
 
-	kept    time.Time     // when the last checkpoints were written
-	keeping time.Duration // time that writing them took
+	lastSave time.Time     // time of the last checkpoints
+	saveTime time.Duration // duration of writing them
 }
 
-// keepShare bounds the share of time for checkpoints: between two of them pass at least so
-// many times what writing one takes. An epoch of a small model takes less time than the
-// disk needs for a checkpoint. Tests that count checkpoints set it to 0.
-var keepShare time.Duration = 20
+// minSaveInterval is the minimum time between two checkpoints, as a multiple of the time for
+// writing one. An epoch of a small model is shorter than that. Tests that count checkpoints set
+// it to 0.
+var minSaveInterval time.Duration = 20
 
-// gracePeriod is the time in which the current epoch may still finish when the
-// context of trials with a pause between their checkpoints does.
+// gracePeriod is the time in which the current epoch may still finish after the context has
+// ended, for trials with a CheckpointInterval.
 const gracePeriod = 10 * time.Second
 
-// withGracePeriod returns a context that ends some time after ctx. leave ends it at once.
-func withGracePeriod(ctx context.Context, by time.Duration) (longer context.Context, leave func()) {
+// withGracePeriod returns a context that ends some time after ctx. stop ends it at once.
+func withGracePeriod(ctx context.Context, by time.Duration) (longer context.Context, stop func()) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() {
+	cancelTimer := context.AfterFunc(ctx, func() {
 		select {
 		case <-time.After(by):
 			cancel()
@@ -60,17 +60,16 @@ func withGracePeriod(ctx context.Context, by time.Duration) (longer context.Cont
 		}
 	})
 	return longer, func() {
-		stop()
+		cancelTimer()
 		cancel()
 	}
 }
 
-// fitGroup trains trials in step on the executor that open makes: the loop of all
-// trainers that go by epochs. Trials that are not as far as others, because
-// their last checkpoints are not of the same epoch, catch up first. An error is
-// one of all trials; one that a trial has alone stands in its outcome.
-func fitGroup(ctx context.Context, trials []*Trial, place Placement, o Options, open func([]*Run) (Executor, error)) (outcomes []Outcome, err error) {
-	f := &fit{ctx: ctx, work: ctx, place: place, options: o}
+// fitGroup trains a group of trials epoch by epoch on the executor that open returns. Trials whose
+// last checkpoints are of earlier epochs catch up first. Errors of single trials are in their
+// outcomes; err is an error of the whole group.
+func fitGroup(ctx context.Context, trials []*Trial, engine EngineInfo, o Options, open func([]*Run) (Executor, error)) (outcomes []Outcome, err error) {
+	f := &fit{ctx: ctx, work: ctx, engine: engine, options: o}
 	f.options.Observer = o.ObserverOrSilent()
 	for _, t := range trials {
 		if err := t.Check(); err != nil {
@@ -78,9 +77,9 @@ func fitGroup(ctx context.Context, trials []*Trial, place Placement, o Options, 
 		}
 		f.runs = append(f.runs, newRun(f, t, len(f.runs)))
 		if t.Dir != "" && t.CheckpointInterval > 0 && f.work == ctx {
-			var leave func()
-			f.work, leave = withGracePeriod(ctx, gracePeriod)
-			defer leave()
+			var stop func()
+			f.work, stop = withGracePeriod(ctx, gracePeriod)
+			defer stop()
 		}
 	}
 	if slices.ContainsFunc(trials, func(t *Trial) bool { return t.Data.OnDisk() }) {
@@ -96,7 +95,7 @@ func fitGroup(ctx context.Context, trials []*Trial, place Placement, o Options, 
 	}
 	defer func() { err = errors.Join(err, f.executor.Close()) }()
 	if err := f.executor.SetStates(states); err != nil {
-		return nil, fmt.Errorf("engine %s does not take the initial state: %w", place.Engine, err)
+		return nil, fmt.Errorf("setting the initial state of engine %s: %w", engine.Engine, err)
 	}
 	f.startClock()
 	f.options.Observer.Begin(f.plan())
@@ -108,7 +107,7 @@ func fitGroup(ctx context.Context, trials []*Trial, place Placement, o Options, 
 	return f.outcomes()
 }
 
-// begin gives the first states: those of the checkpoints, or fresh ones.
+// begin returns the first states, from checkpoints or initial ones, and opens the logs.
 func (f *fit) begin() ([]*State, error) {
 	states := make([]*State, len(f.runs))
 	for i, r := range f.runs {
@@ -134,12 +133,12 @@ func (f *fit) begin() ([]*State, error) {
 }
 
 func (f *fit) identity(r *Run) Identity {
-	id := Identity{Spec: r.Program.Spec.Identity(), Data: r.Data.Hash(), Split: SplitHash(r.Split), Engine: f.place.Engine}
-	if f.place.Device != device("") {
-		id.Device = f.place.Device
+	id := Identity{Spec: r.Program.Spec.Identity(), Data: r.Data.Hash(), Split: SplitHash(r.Split), Engine: f.engine.Engine}
+	if f.engine.Device != device("") {
+		id.Device = f.engine.Device
 	}
-	if len(f.runs) > 1 && f.place.Coupled {
-		id.Beside = len(f.runs) - 1
+	if len(f.runs) > 1 && f.engine.Coupled {
+		id.Others = len(f.runs) - 1
 	}
 	return id
 }
@@ -154,41 +153,40 @@ func (f *fit) closeLogs() error {
 	return errors.Join(errs...)
 }
 
-// next is the epoch that the runs behind all others are to train; 0: all are done.
+// next returns the next epoch of the runs with the fewest finished epochs; 0: all are done.
 func (f *fit) next() int {
 	epoch := 0
 	for _, r := range f.runs {
-		if r.going() && (epoch == 0 || r.done < epoch) {
+		if r.active() && (epoch == 0 || r.done < epoch) {
 			epoch = r.done + 1
 		}
 	}
 	return epoch
 }
 
-// epoch trains one epoch of the runs that have come to it, measures it and
-// writes checkpoints.
+// epoch trains one epoch of the runs whose next epoch it is, evaluates it and writes checkpoints.
 func (f *fit) epoch(epoch int) error {
 	began := time.Now()
-	going := pick(f.runs, func(r *Run) bool { return r.going() && r.done == epoch-1 })
-	for _, r := range going {
+	active := filter(f.runs, func(r *Run) bool { return r.active() && r.done == epoch-1 })
+	for _, r := range active {
 		r.begin(epoch)
 	}
-	if err := f.executor.Epoch(f.work, going); err != nil {
+	if err := f.executor.Epoch(f.work, active); err != nil {
 		return err
 	}
 	if err := f.work.Err(); err != nil {
 		return f.stopped(epoch, err)
 	}
 	f.over = f.ctx.Err() != nil
-	going = pick(going, nil)
-	for _, r := range going {
-		r.sum()
+	active = filter(active, nil)
+	for _, r := range active {
+		r.endSteps()
 	}
-	measured := pick(going, func(r *Run) bool { return r.measured(epoch) })
+	measured := filter(active, func(r *Run) bool { return r.measured(epoch) })
 	if err := f.predict(measured); err != nil {
 		return fmt.Errorf("evaluation after epoch %d: %w", epoch, err)
 	}
-	if err := f.end(going, measured, began); err != nil {
+	if err := f.end(active, measured, began); err != nil {
 		return err
 	}
 	if f.over {
@@ -197,7 +195,7 @@ func (f *fit) epoch(epoch int) error {
 	return nil
 }
 
-// stopped says where the end of the context met the training.
+// stopped returns the error of a training that the end of the context has stopped.
 func (f *fit) stopped(epoch int, err error) error {
 	return fmt.Errorf("training stopped in epoch %d of %d: %w", epoch, f.runs[0].lastEpoch(), err)
 }
@@ -213,40 +211,40 @@ func (f *fit) predict(runs []*Run) error {
 	return f.executor.Predict(f.work, runs)
 }
 
-// end records the epoch of the runs and keeps what is to be kept.
-func (f *fit) end(going, measured []*Run, began time.Time) error {
-	seconds := time.Since(began).Seconds() / float64(max(len(going), 1))
-	for _, r := range going {
+// end ends the epoch of the runs, writes checkpoints and reports progress.
+func (f *fit) end(active, measured []*Run, began time.Time) error {
+	seconds := time.Since(began).Seconds() / float64(max(len(active), 1))
+	for _, r := range active {
 		if err := r.end(slices.Contains(measured, r), seconds); err != nil {
 			return err
 		}
 	}
-	if err := f.keep(going); err != nil {
+	if err := f.save(active); err != nil {
 		return err
 	}
-	for _, r := range pick(going, nil) {
+	for _, r := range filter(active, nil) {
 		f.options.Observer.Epoch(r.now, Progress{Trial: r.Name, Epoch: r.done, Epochs: r.lastEpoch(), Step: r.steps, Steps: r.steps,
 			Loss: r.now.Loss, Accuracy: r.right.share(), Stopped: r.stopped, Left: f.clock.left()})
 	}
 	return nil
 }
 
-// keep copies the parameters of runs that are better than before, and writes checkpoints.
-func (f *fit) keep(going []*Run) error {
-	due := pick(going, (*Run).due)
-	going = pick(going, func(r *Run) bool { return r.improved() || slices.Contains(due, r) })
-	if len(going) == 0 {
+// save keeps the parameters of runs whose last epoch is the best, and writes checkpoints.
+func (f *fit) save(active []*Run) error {
+	due := filter(active, (*Run).checkpointDue)
+	active = filter(active, func(r *Run) bool { return r.improved() || slices.Contains(due, r) })
+	if len(active) == 0 {
 		return nil
 	}
 	if began := time.Now(); len(due) > 0 {
-		defer func() { f.kept, f.keeping = time.Now(), time.Since(began) }()
+		defer func() { f.lastSave, f.saveTime = time.Now(), time.Since(began) }()
 	}
 	states, err := f.states()
 	if err != nil {
 		return err
 	}
-	for _, r := range going {
-		state := states[r.Place]
+	for _, r := range active {
+		state := states[r.Index]
 		if r.err = r.checkState(state); r.err != nil {
 			continue
 		}
@@ -265,22 +263,22 @@ func (f *fit) keep(going []*Run) error {
 func (f *fit) states() ([]*State, error) {
 	states, err := f.executor.States()
 	if err != nil {
-		return nil, fmt.Errorf("engine %s does not give its state: %w", f.place.Engine, err)
+		return nil, fmt.Errorf("reading the state of engine %s: %w", f.engine.Engine, err)
 	}
 	return states, nil
 }
 
-// outcomes sums all runs up after their last epochs.
+// outcomes evaluates the models of all runs and returns their reports.
 func (f *fit) outcomes() ([]Outcome, error) {
-	if err := f.takeBest(); err != nil {
+	if err := f.restoreBest(); err != nil {
 		return nil, err
 	}
 	for _, r := range f.runs {
 		r.final = true
 	}
-	// Test bags were not evaluated beside validation bags, and no bags at all if all epochs
-	// came from the checkpoint.
-	if err := f.predict(pick(f.runs, func(r *Run) bool { return r.Last[r.judged()] == nil })); err != nil {
+	// With validation bags, test bags were not evaluated yet; if the checkpoint has all epochs,
+	// no bags were.
+	if err := f.predict(filter(f.runs, func(r *Run) bool { return r.Last[r.detailPart()] == nil })); err != nil {
 		return nil, err
 	}
 	states, err := f.states()
@@ -295,11 +293,11 @@ func (f *fit) outcomes() ([]Outcome, error) {
 		if list[i].Err = r.err; r.err != nil {
 			continue
 		}
-		if r.Last[r.judged()] == nil {
+		if r.Last[r.detailPart()] == nil {
 			r.Last = r.found
-			r.showTest()
+			r.addTestScores()
 		}
-		list[i].Report = r.report(f.place.Engine, states[i])
+		list[i].Report = r.report(f.engine.Engine, states[i])
 		list[i].Report.Resumed = r.resumed
 	}
 	return list, nil
@@ -312,13 +310,13 @@ func (f *fit) plan() Plan {
 		done += r.done
 	}
 	p := planOf(trials)
-	p.Engine, p.Device, p.Reason, p.Done = f.place.Engine, f.place.Device, f.place.Reason, done
+	p.Engine, p.Device, p.Reason, p.Done = f.engine.Engine, f.engine.Device, f.engine.Reason, done
 	return p
 }
 
-// stepped tells of a step. Steps of many runs that go in step come in bursts,
-// after which their epoch tells more.
-func (f *fit) stepped(r *Run, step int) {
+// reportStep reports a step. For groups only epochs are reported, because the results of the
+// steps of a group arrive together.
+func (f *fit) reportStep(r *Run, step int) {
 	f.clock.did++
 	if len(f.runs) > 1 {
 		return
@@ -327,8 +325,8 @@ func (f *fit) stepped(r *Run, step int) {
 		Loss: r.now.Loss / r.seen, Accuracy: r.right.share(), Left: f.clock.left()})
 }
 
-// predicted tells of a batch of the evaluation.
-func (f *fit) predicted(r *Run, batch, batches int) {
+// reportPrediction reports an evaluated batch.
+func (f *fit) reportPrediction(r *Run, batch, batches int) {
 	if len(f.runs) > 1 {
 		return
 	}
@@ -336,12 +334,12 @@ func (f *fit) predicted(r *Run, batch, batches int) {
 		Loss: r.now.Loss, Left: f.clock.left()})
 }
 
-// clock estimates the time left from the training steps done since fitGroup began;
-// evaluations are spread over them.
+// clock estimates the remaining time from the training steps since the start of fitGroup,
+// evaluations included.
 type clock struct {
 	began time.Time
-	did   int // steps of this call so far
-	steps int // steps of this call in all
+	did   int // number of steps of this call so far
+	steps int // number of all steps of this call
 }
 
 func (f *fit) startClock() {

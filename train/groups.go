@@ -10,8 +10,8 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// Shared hashes what the specs of trials that share a program have in common: all
-// but learning rate, seed, weights of loss terms, data, and what is measured when.
+// Shared returns a hash that is equal for specs whose trials can share a program: it covers all
+// settings except learning rate, seed, weights of loss terms, data and evaluation.
 func Shared(spec *language.Spec) string {
 	s := *spec
 	s.Name.V, s.Description.V = "", ""
@@ -34,27 +34,27 @@ func TermWeights(spec *language.Spec) map[string]float64 {
 	return weights
 }
 
-// MaxGroup is the number of trials of a group unless options or memory say otherwise.
+// MaxGroup is the maximum number of trials of a group.
 const MaxGroup = 64
 
-// Groups trains trials side by side that share a program and the bags of their data set,
-// each group on an Executor.
+// Groups trains trials in groups, each on one Executor. The trials of a group share a program and
+// the bags of their dataset.
 type Groups struct {
-	Placement
+	EngineInfo
 	// Parallel is the number of groups that train at a time; at least 1.
 	Parallel int
-	// Fewest is the number of trials from which on a group of their own is worth another
-	// core.
-	Fewest int
-	// Key separates trials that cannot share a group although they share a program; nil:
-	// none do.
+	// MinGroup is the minimum number of trials for which a separate group on another core is
+	// faster.
+	MinGroup int
+	// Key returns different texts for trials that cannot share a group although they share a
+	// program. nil: all can.
 	Key func(*Trial) string
-	// Fits returns how many trials like one a group can have if so many groups train at a
-	// time.
-	Fits func(like *Trial, parallel int) int
-	// Open makes the executor of a group.
+	// MaxTrials returns the maximum number of trials like one in a group, if parallel groups
+	// train at a time.
+	MaxTrials func(like *Trial, parallel int) int
+	// Open opens the executor of a group.
 	Open func(runs []*Run, note func(string)) (Executor, error)
-	// Explain adds advice to the error of a trial that failed alone; nil: none.
+	// Explain adds advice to the error of a trial that failed in a group of one; may be nil.
 	Explain func(error) error
 }
 
@@ -75,9 +75,9 @@ func (g *Groups) Train(ctx context.Context, trials []*Trial, o Options, done fun
 	})
 }
 
-// gather returns the indices of trials of one program and on the same bags, in the order
-// of the list, in groups of nearly the same size: at most atATime trials in the groups
-// that train at a time, 0 for as many as fit.
+// gather returns the indices of the trials of each group. Trials of a group share program and
+// bags. Groups with the same program and bags have nearly equal sizes. At most atATime trials
+// train at a time; 0: no limit.
 func (g *Groups) gather(trials []*Trial, atATime, parallel int) (list [][]int) {
 	bags := map[*data.Dataset]string{}
 	sharing := map[string][]int{}
@@ -105,26 +105,26 @@ func (g *Groups) gather(trials []*Trial, atATime, parallel int) (list [][]int) {
 	return list
 }
 
-// parts returns the number of groups for n trials like one: as few as possible, rounded up
-// to a multiple of the groups that train at a time.
+// parts returns the number of groups for n trials like one: as few as possible, rounded up to a
+// multiple of the groups that train at a time.
 func (g *Groups) parts(like *Trial, n, atATime, parallel int) int {
 	if atATime == 0 {
 		atATime = MaxGroup * parallel
 	}
-	size := min(max(1, atATime/parallel), max(1, g.Fits(like, parallel)))
+	size := min(max(1, atATime/parallel), max(1, g.MaxTrials(like, parallel)))
 	parts := (n + size - 1) / size
 	even := (parts + parallel - 1) / parallel * parallel
-	return max(parts, min(even, n/max(1, g.Fewest)))
+	return max(parts, min(even, n/max(1, g.MinGroup)))
 }
 
-// train trains some trials of the list in one group, and in two halves if that fails as a
-// whole: the group may be too large for the memory.
+// train trains some trials of the list in one group. If the whole group fails, which may be too
+// large for the memory, it trains each half.
 func (g *Groups) train(ctx context.Context, trials []*Trial, group []int, o Options, done func(i int, out Outcome)) {
 	own := make([]*Trial, len(group))
 	for n, i := range group {
 		own[n] = trials[i]
 	}
-	outcomes, err := fitGroup(ctx, own, g.Placement, o, func(runs []*Run) (Executor, error) {
+	outcomes, err := fitGroup(ctx, own, g.EngineInfo, o, func(runs []*Run) (Executor, error) {
 		return g.Open(runs, o.ObserverOrSilent().Note)
 	})
 	switch {

@@ -10,9 +10,8 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// InitParams draws the learned parameters of a program, row-major by name.
-// Each parameter has its own random stream "param/"+name, so adding one to a
-// model leaves the others as they were.
+// InitParams draws the learned parameters of a program, row-major by name. Each parameter has its
+// own random stream "param/"+name, so that a new parameter in a model does not change the others.
 func InitParams(p *compile.Program, seed uint64) map[string][]float32 {
 	params := make(map[string][]float32, len(p.Params))
 	for _, param := range p.Params {
@@ -27,17 +26,16 @@ func InitParams(p *compile.Program, seed uint64) map[string][]float32 {
 	return params
 }
 
-// draws are the kinds of compile.Init at scale 1.
+// draws has the distributions of compile.Init at scale 1, by kind.
 var draws = map[string]func(r *rand.Rand) float64{
 	"uniform":  func(r *rand.Rand) float64 { return 2*r.Float64() - 1 },
 	"normal":   func(r *rand.Rand) float64 { return r.NormFloat64() },
 	"constant": func(*rand.Rand) float64 { return 1 },
 }
 
-// InitState is the state that training starts from: the drawn parameters, zeros for the
-// optimiser and, when the program normalises, the statistics of the bags that
-// the spec names (data.normalize). Bags count from 0.
-// It fails only for bags that stay on disk.
+// InitState returns the initial state of a training: drawn parameters, zeros for the optimiser
+// and, if the program normalises, the statistics of the bags that data.normalize selects. Bags
+// count from 0. It fails only if reading a dataset on disk fails.
 func InitState(p *compile.Program, d *data.Dataset, trainBags []int, seed uint64) (*State, error) {
 	s := &State{Params: InitParams(p, seed)}
 	z, err := Normalization(p.Spec, d, trainBags)
@@ -47,9 +45,9 @@ func InitState(p *compile.Program, d *data.Dataset, trainBags []int, seed uint64
 	return s, err
 }
 
-// Normalization has the statistics of the bags that a spec names
-// (data.normalize); nil: features are used as stored. Bags count from 0.
-// It fails only for bags that stay on disk.
+// Normalization returns the statistics of the bags that data.normalize selects, or nil if
+// features are used as stored. Bags count from 0. It fails only if reading a dataset on disk
+// fails.
 func Normalization(spec *language.Spec, d *data.Dataset, trainBags []int) (*data.Normalization, error) {
 	switch spec.Data.Normalize.V {
 	case "training":

@@ -8,22 +8,20 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// Inputs are the inputs of a step graph, or of the inference graph, by name: those
-// of a batch, padded to a capacity where an engine works with fixed sizes. Values
-// that are not padded share the memory of the batch; the rest is used again by the
-// next one.
+// Inputs are the inputs of a step graph or an inference graph by name, padded for engines with
+// fixed sizes. Values that are not padded share the memory of the batch; the next batch
+// overwrites the others.
 type Inputs struct {
 	Floats map[string][]float32
-	BagOf  []int // -1: padding, which belongs to no bag
+	BagOf  []int // -1: padding, in no bag
 
 	padded  map[string][]float32
 	scalars map[string][]float32
 }
 
-// Batch checks a batch and lays it out for n instances in the given number of
-// bags, at least those that it has. Padding are copies of the last instance, with
-// its mask, for they are as finite as it is where zeros might divide by zero, and
-// bags of zeros.
+// Batch checks a batch and sets the inputs of a step graph for n instances in the given number
+// of bags, at least those of the batch. Padding consists of copies of the last instance and its
+// mask, because zeros might cause divisions by zero, and of bags of zeros.
 func (in *Inputs) Batch(p *compile.Program, b *Batch, n, bags int) error {
 	if err := b.Check(p); err != nil {
 		return err
@@ -49,8 +47,8 @@ func (in *Inputs) Batch(p *compile.Program, b *Batch, n, bags int) error {
 	return nil
 }
 
-// Instances lays raw instances of whole bags out for the inference graph, padded
-// as those of a batch.
+// Instances sets the inputs of the inference graph from raw instances of whole bags, with
+// padding as in Batch.
 func (in *Inputs) Instances(p *compile.Program, instances []float32, bagOf []int, bags, n int) error {
 	if err := checkInstances(p, instances, bagOf, bags); err != nil {
 		return err
@@ -70,13 +68,13 @@ func (in *Inputs) start(bagOf []int, n int) {
 	}
 }
 
-// rows repeats the last of some rows up to a number of rows.
+// rows sets an input, with copies of the last row up to capacity rows.
 func (in *Inputs) rows(name string, values []float32, rows, capacity int) {
 	width := len(values) / max(rows, 1)
 	in.fill(name, values, capacity*width, values[len(values)-width:])
 }
 
-// fill adds copies of more up to a size.
+// fill sets an input, with copies of more up to a size.
 func (in *Inputs) fill(name string, values []float32, size int, more []float32) {
 	in.Floats[name] = values
 	if len(values) == size {
@@ -91,7 +89,7 @@ func (in *Inputs) fill(name string, values []float32, size int, more []float32) 
 
 var zero = []float32{0}
 
-// scalar sets a scalar input, a buffer of one element.
+// scalar sets an input of one element.
 func (in *Inputs) scalar(name string, v float64) {
 	if in.scalars[name] == nil {
 		in.scalars[name] = make([]float32, 1)
@@ -100,7 +98,7 @@ func (in *Inputs) scalar(name string, v float64) {
 	in.Floats[name] = in.scalars[name]
 }
 
-// Check reports a batch whose parts do not have the sizes that the program needs.
+// Check returns an error if a part of the batch does not have the size that the program needs.
 func (b *Batch) Check(p *compile.Program) error {
 	if err := checkInstances(p, b.Instances, b.BagOf, b.Bags); err != nil {
 		return err
@@ -118,8 +116,8 @@ func (b *Batch) Check(p *compile.Program) error {
 	return nil
 }
 
-// checkInstances makes sure that every bag has an instance: an empty one has no
-// attention, and no prediction.
+// checkInstances returns an error unless every bag has an instance, because an empty bag has no
+// prediction, and sizes are consistent.
 func checkInstances(p *compile.Program, instances []float32, bagOf []int, bags int) error {
 	next := 0
 	for i, b := range bagOf {
@@ -137,9 +135,8 @@ func checkInstances(p *compile.Program, instances []float32, bagOf []int, bags i
 	return nil
 }
 
-// RoundUp rounds a number of instances up in steps of at least 8, at most one of
-// so many parts of it, so that the sizes that an engine works with are few. It
-// depends on the number alone: a run can be repeated bit for bit.
+// RoundUp rounds n up to a multiple of 8 times a power of 2, which is about n/parts for large n,
+// so that engines work with few different sizes.
 func RoundUp(n, parts int) int {
 	step := 8
 	for step*parts < n {

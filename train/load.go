@@ -1,9 +1,8 @@
 package train
 
-// LoadState reads the state of an engine, and the number of epochs behind it,
-// from the newest whole checkpoint in dir. With train.best, the parameters are those of the
-// best epoch so far. It changes nothing there. Without a
-// checkpoint the error wraps fs.ErrNotExist.
+// LoadState reads the state and the number of finished epochs from the newest checkpoint in dir
+// that is not damaged. With train.best, the parameters are those of the best epoch so far. It
+// changes no files. Without a checkpoint the error wraps fs.ErrNotExist.
 func LoadState(dir string) (*State, int, error) {
 	c, _, err := newestCheckpoint(dir)
 	if err != nil {
@@ -15,8 +14,8 @@ func LoadState(dir string) (*State, int, error) {
 	return c.state(), c.Epoch, nil
 }
 
-// LoadIdentity reads what the newest whole checkpoint in dir belongs to. Errors
-// are as in LoadState.
+// LoadIdentity reads the identity of the newest checkpoint in dir that is not damaged. Errors
+// are those of LoadState.
 func LoadIdentity(dir string) (Identity, error) {
 	c, _, err := newestCheckpoint(dir)
 	if err != nil {

@@ -7,12 +7,12 @@ import (
 	"github.com/miplc/miplc/measure"
 )
 
-// Measures are the measures of the parts of a split, by the name of the part. A part
-// without bags has no entry. The validation bags also have MeasureLoss.
+// Measures has the measures of each part of a split by the name of the part. Parts without bags
+// are missing. Only validation bags have MeasureLoss.
 type Measures map[string]measure.Values
 
 // measuresOf computes the measures of the parts that were evaluated.
-func measuresOf(found Found) Measures {
+func measuresOf(found PartPredictions) Measures {
 	m := Measures{}
 	for part, p := range found {
 		if p.Bags() > 0 {
@@ -25,8 +25,7 @@ func measuresOf(found Found) Measures {
 	return m
 }
 
-// candidateLoss returns the mean of -ln of the probability of the candidate set, which is
-// at least 2^-23.
+// candidateLoss returns MeasureLoss.
 func candidateLoss(p *measure.Predictions) (loss float64) {
 	for i := range p.Bags() {
 		inside := 0.0

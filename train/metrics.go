@@ -15,16 +15,15 @@ import (
 // MetricsFile is the name of the file with one line of JSON per epoch.
 const MetricsFile = "metrics.jsonl"
 
-// Metrics is what one epoch measured. Accuracies are shares from 0 to 1 of the
-// bags whose true label is known; nil if not measured in this epoch or if none
-// is known.
+// Metrics are the measurements of one epoch. Accuracies are shares, from 0 to 1, of the bags
+// whose true label is known; nil if not measured in this epoch or if no label is known.
 type Metrics struct {
 	Epoch         int                `json:"epoch"` // from 1
 	LR            float64            `json:"lr"`
 	Lambda        float64            `json:"lambda"`
-	Loss          float64            `json:"loss"`                 // mean over the bags, as the steps saw them
+	Loss          float64            `json:"loss"`                 // mean over the bags, before the update of each step
 	StartLoss     *float64           `json:"start_loss,omitempty"` // of the first step of the first epoch, before any update; nil in later epochs
-	Terms         map[string]float64 `json:"terms"`                // unweighted, the same mean
+	Terms         map[string]float64 `json:"terms"`                // unweighted means, by name
 	TrainAccuracy *float64           `json:"train_accuracy"`
 	TestAccuracy  *float64           `json:"test_accuracy"`
 	// FromSteps: the measures of the training bags are those of the predictions of the steps,
@@ -35,22 +34,20 @@ type Metrics struct {
 	Seconds        float64  `json:"seconds"`
 }
 
-// metricsLog appends one line per epoch to the metrics file. Without a
-// file it does nothing.
+// metricsLog appends one line per epoch to the metrics file. Without a file it does nothing.
 type metricsLog struct {
 	file *os.File
 }
 
-// openMetrics starts the file with the epochs that are done already, so that a
-// file which ran ahead of its checkpoint gets no epoch twice. The file is
-// replaced as a whole. Seconds of the done epochs come from the old file:
-// checkpoints hold no times.
+// openMetrics replaces the file by one with the finished epochs, because the old file may have
+// epochs after the checkpoint. It reads the seconds of the epochs from the old file, because
+// checkpoints have no times.
 func openMetrics(path string, done []Metrics) (*metricsLog, error) {
 	if path == "" {
 		return &metricsLog{}, nil
 	}
 	if len(done) > 0 {
-		if err := recallSeconds(path, done); err != nil {
+		if err := readSeconds(path, done); err != nil {
 			return nil, err
 		}
 	}
@@ -91,9 +88,9 @@ func (m *Metrics) line() ([]byte, error) {
 	return append(line, '\n'), nil
 }
 
-// recallSeconds fills in the seconds of epochs that the old file knows. Lines
-// that cannot be read, such as one cut off by a crash, are passed over.
-func recallSeconds(path string, done []Metrics) error {
+// readSeconds sets the seconds of the epochs that are in the old file. It skips lines that it
+// cannot read, such as one cut off by a crash.
+func readSeconds(path string, done []Metrics) error {
 	f, _, err := infile.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -112,7 +109,7 @@ func recallSeconds(path string, done []Metrics) error {
 	return nil
 }
 
-// WriteMetrics writes the metrics file of the epochs that are done.
+// WriteMetrics writes the metrics file of some epochs.
 func WriteMetrics(path string, list []Metrics) error {
 	var text []byte
 	for i := range list {

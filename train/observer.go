@@ -11,33 +11,32 @@ import (
 	"github.com/miplc/miplc/measure"
 )
 
-// Observer follows a training. A slow observer slows the training. Trials that are under
-// way at a time call it at the same time: Together is for those.
+// Observer receives the events of a training. Calls block the training. Trials that train at the
+// same time call it concurrently; MergeObservers returns an observer for them.
 type Observer interface {
-	// Note tells what takes its time before the first epoch.
+	// Note reports work before the first epoch that may take long.
 	Note(text string)
-	// Begin comes before the first epoch, for a trial alone or for trials that go
-	// in step.
+	// Begin is called before the first epoch of a trial or a group.
 	Begin(Plan)
-	// Step comes after every training step and every evaluated batch.
+	// Step is called after every training step and every evaluated batch.
 	Step(Progress)
-	// Epoch comes after every finished epoch of a trial.
+	// Epoch is called after every epoch of a trial.
 	Epoch(Metrics, Progress)
-	// Warn tells of something unusual that training went on in spite of.
+	// Warn reports a problem that does not stop the training.
 	Warn(text string)
 }
 
-// Plan says what is going to be trained. What is not said of all trials is that of
+// Plan describes the trials that will be trained. Fields that are not about all trials describe
 // the first one.
 type Plan struct {
 	Name       string // of the spec
 	Trials     int
-	Learner    string // fitted in place of a model that is trained: Epochs are its iterations
-	Engine     string // empty: a learner that takes none
+	Learner    string // kind of a fitted learner, whose iterations are the epochs; empty: a trained model
+	Engine     string // empty: a learner without an engine
 	Device     string // empty: the CPU
-	Reason     string // of the choice of the engine; may be empty
-	Epochs     int    // of all trials, T of one
-	Done       int    // epochs that checkpoints brought, of all trials that begin
+	Reason     string // why this engine was chosen; may be empty
+	Epochs     int    // sum over all trials
+	Done       int    // epochs in checkpoints, sum over the trials that begin
 	TrainBags  int
 	Validation int // validation bags
 	TestBags   int
@@ -45,7 +44,7 @@ type Plan struct {
 	Parameters int // learned numbers
 }
 
-// planOf is the plan of trials but for what trains them and what is done.
+// planOf returns the plan of trials without engine and Done.
 func planOf(trials []*Trial) Plan {
 	first := trials[0]
 	p := Plan{Name: first.Program.Spec.Name.V, Trials: len(trials), TrainBags: len(first.Split.Train), Validation: len(first.Split.Validation), TestBags: len(first.Split.Test),
@@ -56,7 +55,7 @@ func planOf(trials []*Trial) Plan {
 	return p
 }
 
-// Progress says where a trial stands.
+// Progress is the progress of a trial.
 type Progress struct {
 	Trial      string // its name
 	Epoch      int    // from 1
@@ -65,13 +64,12 @@ type Progress struct {
 	Evaluating bool // Step counts batches of the evaluation, not training steps
 	Step       int  // steps done in this epoch
 	Steps      int
-	Loss       float64  // mean over the bags of this epoch so far
-	Accuracy   *float64 // of the predictions made in the steps so far; nil if no true label is known
-	Left       time.Duration
+	Loss       float64       // mean over the bags of this epoch so far
+	Accuracy   *float64      // of the predictions of the steps of this epoch so far; nil if no true label is known
+	Left       time.Duration // estimate; 0: unknown
 }
 
-// Silent is the observer of a training that has none, and the part of others that
-// look at little.
+// Silent is an Observer that ignores all events. Embed it to implement only some methods.
 type Silent struct{}
 
 func (Silent) Note(string)             {}
@@ -80,54 +78,54 @@ func (Silent) Step(Progress)           {}
 func (Silent) Epoch(Metrics, Progress) {}
 func (Silent) Warn(string)             {}
 
-// MergeObservers returns one observer for several trials that train at the same time.
-// It passes their events on to o, which follows a single training: an epoch is an epoch
-// of any trial, and its numbers are means over the newest of all trials.
+// MergeObservers returns an observer for several trials that train at the same time. It passes
+// their events to o as those of a single training: an epoch is an epoch of any trial, and its
+// metrics are means over the newest metrics of each trial.
 func MergeObservers(o Observer, trials []*Trial) Observer {
-	return &together{to: o, plan: planOf(trials), began: time.Now(), latest: map[string]Metrics{}}
+	return &mergedObserver{to: o, plan: planOf(trials), began: time.Now(), latest: map[string]Metrics{}}
 }
 
-type together struct {
+type mergedObserver struct {
 	mu     sync.Mutex
 	to     Observer
-	plan   Plan // Done is that of the trials begun so far
-	told   bool
+	plan   Plan // Done is the sum over the trials begun so far
+	begun  bool // to.Begin was called
 	began  time.Time
-	did    int // epochs
+	did    int // number of epochs
 	latest map[string]Metrics
 }
 
-func (t *together) Begin(p Plan) {
+func (t *mergedObserver) Begin(p Plan) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.plan.Done += p.Done
-	if !t.told {
-		t.told = true
+	if !t.begun {
+		t.begun = true
 		t.plan.Learner, t.plan.Engine, t.plan.Device, t.plan.Reason = p.Learner, p.Engine, p.Device, p.Reason
 		t.to.Begin(t.plan)
 	}
 }
 
-func (t *together) Note(text string) {
+func (t *mergedObserver) Note(text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.to.Note(text)
 }
 
-func (t *together) Warn(text string) {
+func (t *mergedObserver) Warn(text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.to.Warn(text)
 }
 
-func (t *together) Step(p Progress) {
+func (t *mergedObserver) Step(p Progress) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p.Epoch, p.Epochs, p.Left = t.plan.Done+t.did+1, t.plan.Epochs, t.left()
 	t.to.Step(p)
 }
 
-func (t *together) Epoch(m Metrics, p Progress) {
+func (t *mergedObserver) Epoch(m Metrics, p Progress) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.did++
@@ -148,10 +146,12 @@ func (t *together) Epoch(m Metrics, p Progress) {
 	t.to.Epoch(mean, Progress{Epoch: mean.Epoch, Epochs: t.plan.Epochs, Step: 1, Steps: 1, Loss: mean.Loss, Left: t.left()})
 }
 
-func (t *together) left() time.Duration { return TimeLeft(t.began, t.did, t.plan.Epochs-t.plan.Done) }
+func (t *mergedObserver) left() time.Duration {
+	return TimeLeft(t.began, t.did, t.plan.Epochs-t.plan.Done)
+}
 
-// TimeLeft estimates how long the rest takes of what is equal in length, when so many
-// of all are done since a training began; 0 before the first.
+// TimeLeft estimates the remaining time of work of equal parts, of which did of all are done since
+// began. It is 0 while did is 0.
 func TimeLeft(began time.Time, did, all int) time.Duration {
 	if did == 0 {
 		return 0

@@ -8,7 +8,7 @@ import (
 	"github.com/miplc/miplc/measure"
 )
 
-// Record is what a trial finds out on the way to its report.
+// Record collects the results of a trial during training, for its report.
 type Record struct {
 	*Trial
 	Epochs int // or iterations of a learner
@@ -17,15 +17,15 @@ type Record struct {
 	Metrics      []Metrics
 	Trajectories []Trajectory
 	Attention    []AttentionSnapshot
-	Last         Found // at the last evaluation; nil: none yet
+	Last         PartPredictions // of the last evaluation; nil: none yet
 }
 
-// Found are the predictions of the bags of the parts of a split, by the names of package
-// data. Parts that were not evaluated are missing.
-type Found map[string]*Predictions
+// PartPredictions has the predictions of each part of a split, by the names of package data.
+// Parts that were not evaluated are missing.
+type PartPredictions map[string]*Predictions
 
 // scores returns the attention scores of a part.
-func (f Found) scores(part string) Scores {
+func (f PartPredictions) scores(part string) Scores {
 	if f[part] == nil {
 		return Scores{}
 	}
@@ -38,37 +38,36 @@ type Predictions struct {
 	Scores Scores
 }
 
-// Scores are attention scores by the kind of their instance. An instance is
-// positive if its label is the true label of its bag (any class, where the
-// bag's label is not known), else negative; without instance labels all are
-// Unknown.
+// Scores are attention scores by the kind of their instance. An instance is positive if its
+// label is the true label of its bag, or any class if the label of the bag is not known; else
+// negative. Without instance labels all are unknown.
 type Scores struct {
 	Positive []float32
 	Negative []float32
 	Unknown  []float32
 }
 
-// maxScores bounds the attention scores that are kept of a part of the split, which plots and
-// checkpoints contain: of more instances only those of the first bags are kept.
+// maxScores is about the maximum number of attention scores per part of the split, because plots
+// and checkpoints contain them. Scores of later bags are dropped.
 const maxScores = 1 << 20
 
 func (s *Scores) count() int { return len(s.Positive) + len(s.Negative) + len(s.Unknown) }
 
-// AttentionSnapshot holds the attention scores after one epoch.
+// AttentionSnapshot has the attention scores after one epoch.
 type AttentionSnapshot struct {
 	Epoch int
 	Train Scores
 	Test  Scores
 }
 
-// followed is how many training bags have the trajectory of their label weights
-// kept.
-const followed = 6
+// maxTrajectories is the maximum number of training bags whose label weights are recorded in
+// every epoch.
+const maxTrajectories = 6
 
-// FollowWeights picks the training bags whose weights are followed among those with
-// more than one candidate. They are spread evenly over the split, so that several
-// classes are shown also where the bags are in the order of their classes.
-func (r *Record) FollowWeights() {
+// StartTrajectories selects the training bags whose label weights are recorded, among those with
+// more than one candidate. They are spread evenly over the split, so that they have several
+// classes even if the bags are sorted by class.
+func (r *Record) StartTrajectories() {
 	var ambiguous []Trajectory
 	for _, bag := range r.Split.Train {
 		var candidates []int
@@ -81,21 +80,21 @@ func (r *Record) FollowWeights() {
 			ambiguous = append(ambiguous, Trajectory{Bag: bag + 1, Label: r.truth(bag), Candidates: candidates})
 		}
 	}
-	n := min(followed, len(ambiguous))
+	n := min(maxTrajectories, len(ambiguous))
 	for i := range n {
 		r.Trajectories = append(r.Trajectories, ambiguous[i*len(ambiguous)/n])
 	}
 }
 
-// Extend appends the label weights of now to the trajectories.
-func (r *Record) Extend() {
+// ExtendTrajectories appends the current label weights to the trajectories.
+func (r *Record) ExtendTrajectories() {
 	for i := range r.Trajectories {
 		tr := &r.Trajectories[i]
 		tr.Weights = append(tr.Weights, slices.Clone(r.BagWeights(tr.Bag-1)))
 	}
 }
 
-// BagWeights is the row of label weights of a bag, sharing memory.
+// BagWeights returns the row of label weights of a bag, sharing memory.
 func (r *Record) BagWeights(bag int) []float32 {
 	return r.Weights[bag*r.Data.Classes : (bag+1)*r.Data.Classes]
 }
@@ -106,8 +105,8 @@ func (r *Record) measured(epoch int) bool {
 	return (!r.OnlySnapshots || r.selects()) && every > 0 && epoch%every == 0 || r.snapshot(epoch)
 }
 
-// snapshot reports whether the attention scores of an epoch are kept: those
-// that were asked for, or the first and the middle one, and always the last.
+// snapshot reports whether the attention scores of an epoch are recorded: those of Snapshots, or
+// the first and the middle one, and always the last.
 func (r *Record) snapshot(epoch int) bool {
 	if r.Snapshots != nil {
 		return epoch == r.lastEpoch() || slices.Contains(r.Snapshots, epoch)
@@ -115,11 +114,11 @@ func (r *Record) snapshot(epoch int) bool {
 	return epoch == 1 || epoch == (r.lastEpoch()+1)/2 || epoch == r.lastEpoch()
 }
 
-// lastEpoch is the epoch after which training ends at the latest.
+// lastEpoch returns the epoch after which training ends at the latest.
 func (r *Record) lastEpoch() int { return cmp.Or(r.Until, r.Epochs) }
 
-// Add adds the prediction of a bag: the probabilities of its classes and the attention
-// scores of its instances. It copies both.
+// Add adds the prediction of a bag to o: probabilities [k] and attention scores [n], which it
+// copies.
 func (r *Record) Add(o *Predictions, bag int, probabilities, attention []float32) {
 	o.Predictions.Add(probabilities, r.truth(bag), r.Data.CandidateSet(bag))
 	if o.Scores.count() >= maxScores {
@@ -147,7 +146,7 @@ func (r *Record) positive(bag, instance int) bool {
 }
 
 // Evaluated records predictions after an epoch and computes the measures of m.
-func (r *Record) Evaluated(epoch int, m *Metrics, found Found) {
+func (r *Record) Evaluated(epoch int, m *Metrics, found PartPredictions) {
 	r.Last = found
 	m.Measures = measuresOf(found)
 	m.TrainAccuracy, m.TestAccuracy = m.Measures.accuracy(data.TrainPart), m.Measures.accuracy(data.TestPart)
@@ -156,7 +155,7 @@ func (r *Record) Evaluated(epoch int, m *Metrics, found Found) {
 	}
 }
 
-// truth is the true label of a bag, -1 if not known.
+// truth returns the true label of a bag, -1 if not known.
 func (r *Record) truth(bag int) int {
 	if r.Data.Labels == nil {
 		return -1
@@ -164,8 +163,8 @@ func (r *Record) truth(bag int) int {
 	return r.Data.Labels[bag]
 }
 
-// Accuracy is the share of bags with predicted[i] as true label, nil if no
-// true label is known or nothing was predicted.
+// Accuracy returns the share of bags whose true label is predicted[i], or nil if no true label is
+// known or there are no bags.
 func (r *Record) Accuracy(bags, predicted []int) *float64 {
 	var c counter
 	for i, class := range predicted {
@@ -174,8 +173,8 @@ func (r *Record) Accuracy(bags, predicted []int) *float64 {
 	return c.share()
 }
 
-// disambiguation is the share of training bags whose largest label weight is
-// on the true label; nil if no true label is known.
+// disambiguation returns the share of training bags whose largest label weight is that of the
+// true label; nil if no true label is known.
 func (r *Record) disambiguation() *float64 {
 	var c counter
 	for _, bag := range r.Split.Train {
@@ -184,16 +183,16 @@ func (r *Record) disambiguation() *float64 {
 	return c.share()
 }
 
-// judged returns the name of the part of the split whose predictions are reported in
+// detailPart returns the name of the part of the split whose predictions are reported in
 // detail: the test bags, or the training bags if there are no test bags.
-func (t *Trial) judged() string {
+func (t *Trial) detailPart() string {
 	if len(t.Split.Test) == 0 {
 		return data.TrainPart
 	}
 	return data.TestPart
 }
 
-// Report sums a run up after its last epoch, which was evaluated.
+// Report returns the report after the last epoch, which was evaluated.
 func (r *Record) Report(engine string, state *State) *Report {
 	final := r.Metrics[len(r.Metrics)-1]
 	p := &Report{
@@ -205,15 +204,15 @@ func (r *Record) Report(engine string, state *State) *Report {
 	for _, m := range r.Metrics {
 		p.Seconds += m.Seconds
 	}
-	part := r.judged()
+	part := r.detailPart()
 	p.Measures, p.Detail, p.DetailOf = final.Measures, r.Last[part].Detail(r.Data.Names()), part
 	return p
 }
 
-// counter gives means: of measured values, such as right answers (1) among those
-// with a known truth.
+// counter computes means, such as the share of correct predictions.
 type counter struct{ sum, all float64 }
 
+// add adds 1 if a prediction is correct, else 0; nothing if the truth is not known (-1).
 func (c *counter) add(truth, answer int) {
 	if truth < 0 {
 		return
@@ -224,13 +223,14 @@ func (c *counter) add(truth, answer int) {
 	}
 }
 
-// measure adds a value that may not be known.
+// measure adds a value unless it is nil.
 func (c *counter) measure(v *float64) {
 	if v != nil {
 		c.sum, c.all = c.sum+*v, c.all+1
 	}
 }
 
+// share returns the mean, nil of no values.
 func (c *counter) share() *float64 {
 	if c.all == 0 {
 		return nil
@@ -239,7 +239,7 @@ func (c *counter) share() *float64 {
 	return &v
 }
 
-// Argmax is the index of the largest value, the first of equals.
+// Argmax returns the index of the largest value, the first of equal ones.
 func Argmax[T float32 | float64](values []T) int {
 	best := 0
 	for i, v := range values {

@@ -10,13 +10,12 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 )
 
-// RefitFolder is the folder below that of a run with the checkpoints of its second training.
+// RefitFolder is the subfolder of a run for the checkpoints of its second training.
 const RefitFolder = "refit"
 
-// WithRefit trains trials as by does. Trials whose spec has train.refit are then trained
-// again from the start, on their training and validation bags and for the number of epochs
-// that train.best chose; their outcome is that of the second training with the metrics of
-// the first.
+// WithRefit trains trials by a trainer. Trials whose spec has train.refit are then trained again
+// from the start, on their training and validation bags and for the number of epochs that
+// train.best chose. Their outcome is that of the second training with the metrics of the first.
 func WithRefit(ctx context.Context, by Trainer, trials []*Trial, o Options, done func(i int, out Outcome)) {
 	if !slices.ContainsFunc(trials, (*Trial).refits) {
 		by.Train(ctx, trials, o, done)
@@ -42,13 +41,13 @@ func WithRefit(ctx context.Context, by Trainer, trials []*Trial, o Options, done
 	}
 	by.Train(ctx, again, Options{Resume: o.Resume, AtATime: o.AtATime, Observer: refitObserver(o, again)}, func(n int, out Outcome) {
 		if i := places[n]; out.Err == nil {
-			out.Report.takeSearch(first[i])
+			out.Report.addSearch(first[i])
 		}
 		done(places[n], out)
 	})
 }
 
-// refit is the second training of a trial.
+// refit returns the second training of a trial.
 func (t *Trial) refit(epochs int) *Trial {
 	again := *t
 	again.Until, again.Log = epochs, ""
@@ -61,8 +60,8 @@ func (t *Trial) refit(epochs int) *Trial {
 	return &again
 }
 
-// takeSearch adds what the first training of a trial found to the report of the second.
-func (r *Report) takeSearch(search *Report) {
+// addSearch adds the results of the first training of a trial to the report of the second.
+func (r *Report) addSearch(search *Report) {
 	best := *search.Best
 	best.Refit = true
 	r.Best, r.Metrics = &best, search.Metrics
@@ -70,23 +69,23 @@ func (r *Report) takeSearch(search *Report) {
 	r.Resumed, r.Seconds = search.Resumed, r.Seconds+search.Seconds
 }
 
-// refitObserver follows the second trainings: that of one trial in full, those of several
-// by a note.
+// refitObserver returns the observer of second trainings. For several trials it passes on only
+// notes and warnings.
 func refitObserver(o Options, trials []*Trial) Observer {
 	to := o.ObserverOrSilent()
 	if len(trials) > 1 {
 		to.Note(fmt.Sprintf("training %s again on training and validation bags, each for the epochs that train.best chose", diag.Count(len(trials), "run")))
-		return notes{to: to}
+		return notesOnly{to: to}
 	}
 	to.Note(fmt.Sprintf("training again on training and validation bags for %s", diag.Count(trials[0].Until, "epoch")))
 	return to
 }
 
-// notes passes on notes and warnings alone.
-type notes struct {
+// notesOnly passes on only notes and warnings.
+type notesOnly struct {
 	Silent
 	to Observer
 }
 
-func (n notes) Note(text string) { n.to.Note(text) }
-func (n notes) Warn(text string) { n.to.Warn(text) }
+func (n notesOnly) Note(text string) { n.to.Note(text) }
+func (n notesOnly) Warn(text string) { n.to.Warn(text) }

@@ -6,16 +6,15 @@ import (
 	"github.com/miplc/miplc/measure"
 )
 
-// Trajectory is the path of the label weights of one training bag.
+// Trajectory has the label weights of one training bag after each epoch.
 type Trajectory struct {
-	Bag        int         `json:"bag"`   // number in the data set, from 1
+	Bag        int         `json:"bag"`   // number in the dataset, from 1
 	Label      int         `json:"label"` // true label, -1 unknown
 	Candidates []int       `json:"candidates"`
 	Weights    [][]float32 `json:"weights"` // [1 + epochs][classes]; the first row is the start
 }
 
-// Report is all that a trial found out. The large parts are left out of its
-// JSON.
+// Report has the results of a trial. Its JSON omits the large fields.
 type Report struct {
 	Engine         string `json:"engine"`
 	Seed           uint64 `json:"seed"`
@@ -24,16 +23,16 @@ type Report struct {
 	TrainBags      int    `json:"train_bags"`
 	ValidationBags int    `json:"validation_bags,omitempty"`
 	TestBags       int    `json:"test_bags"`
-	// Best is what train.best chose; nil without it.
+	// Best is the choice of train.best; nil without it.
 	Best *Best   `json:"best,omitempty"`
 	Loss float64 `json:"loss"` // of the last epoch
 	// Diverged is nil unless the loss exploded.
 	Diverged           *Divergence `json:"diverged,omitempty"`
-	TrainAccuracy      *float64    `json:"train_accuracy"` // of the engine that trained, until Judge
+	TrainAccuracy      *float64    `json:"train_accuracy"` // of the engine that trained, until Remeasure
 	ValidationAccuracy *float64    `json:"validation_accuracy,omitempty"`
 	TestAccuracy       *float64    `json:"test_accuracy"`
-	// SampledAccuracy is that of a learner that also predicts by draws of a
-	// posterior, else nil.
+	// SampledAccuracy is the test accuracy of a learner with predictions from posterior draws,
+	// else nil.
 	SampledAccuracy *float64     `json:"sampled_accuracy,omitempty"`
 	Disambiguation  *float64     `json:"disambiguation_accuracy"`
 	Measures        Measures     `json:"measures"`  // like the accuracies
@@ -46,30 +45,29 @@ type Report struct {
 	Attention []AttentionSnapshot `json:"-"` // at the epochs of Trial.Snapshots
 	State     *State              `json:"-"`
 	Solved    learners.Model      `json:"-"` // in the place of State, where a learner was solved
-	Weights   []float32           `json:"-"` // label weights of all bags, [bags, classes]; test bags keep their first ones
+	Weights   []float32           `json:"-"` // label weights of all bags, [bags, classes]; those of test bags do not change
 }
 
-// Judge replaces accuracies, measures and details by those of other predictions, such as
-// the exported model's: the probabilities of each bag of each part of the split, by the
-// name of the part.
-func (r *Report) Judge(t *Trial, probabilities map[string][][]float32) {
-	rec, found := Record{Trial: t}, Found{}
+// Remeasure replaces accuracies, measures and details by those of other predictions, such as the
+// exported model's: the probabilities [k] of the bags of each part of the split, by its name.
+func (r *Report) Remeasure(t *Trial, probabilities map[string][][]float32) {
+	rec, found := Record{Trial: t}, PartPredictions{}
 	for _, part := range t.Split.Parts() {
 		found[part.Name] = &Predictions{}
 		for i, bag := range part.Bags {
 			rec.Add(found[part.Name], bag, probabilities[part.Name][i], nil)
 		}
 	}
-	part := t.judged()
+	part := t.detailPart()
 	r.Detail, r.DetailOf = found[part].Detail(t.Data.Names()), part
 	if r.Best != nil && r.Best.Refit { // the model was trained on the validation bags
 		delete(found, data.ValidationPart)
 	}
-	r.takeMeasures(found)
+	r.setMeasures(found)
 }
 
-// takeMeasures replaces accuracies and measures.
-func (r *Report) takeMeasures(found Found) {
+// setMeasures replaces accuracies and measures.
+func (r *Report) setMeasures(found PartPredictions) {
 	r.Measures = measuresOf(found)
 	r.TrainAccuracy, r.TestAccuracy = r.Measures.accuracy(data.TrainPart), r.Measures.accuracy(data.TestPart)
 	r.ValidationAccuracy = r.Measures.accuracy(data.ValidationPart)

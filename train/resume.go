@@ -23,7 +23,7 @@ const (
 	arrayBest       = "best/"       // + name of the parameter, see train.best
 )
 
-// save writes the checkpoint of the epochs done.
+// save writes a checkpoint of the finished epochs.
 func (r *Run) save(state *State) error {
 	c := &checkpoint{Identity: r.identity, Epoch: r.done, Metrics: r.Metrics, Arrays: map[string][]float32{arrayWeights: r.Weights}}
 	for name, values := range state.Params {
@@ -47,8 +47,8 @@ func (r *Run) save(state *State) error {
 	return c.save(r.Dir)
 }
 
-// resume takes the newest checkpoint in and returns its state, or nil when the
-// run starts from the beginning.
+// resume restores the newest checkpoint and returns its state, or nil if the run starts from the
+// beginning. If resuming is not wanted, it deletes the checkpoints.
 func (r *Run) resume(wanted bool) (*State, error) {
 	if r.Dir == "" {
 		return nil, nil
@@ -56,20 +56,20 @@ func (r *Run) resume(wanted bool) (*State, error) {
 	if !wanted {
 		return nil, removeCheckpoints(r.Dir)
 	}
-	c, passed, err := newestCheckpoint(r.Dir)
+	c, damaged, err := newestCheckpoint(r.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range passed {
-		r.fit.options.Observer.Warn(fmt.Sprintf("%s is passed over: %v", d.path, d.err))
+	for _, d := range damaged {
+		r.fit.options.Observer.Warn(fmt.Sprintf("ignoring %s: %v", d.path, d.err))
 	}
 	if err := c.matches(r.identity, r.Dir); err != nil {
 		return nil, err
 	}
-	for _, d := range passed { // or the next save pushes the whole one out for it
+	for _, d := range damaged { // otherwise the next save would keep it in place of the good one
 		if err := os.Remove(d.path); err != nil {
 			return nil, err
 		}
@@ -81,7 +81,7 @@ func (r *Run) resume(wanted bool) (*State, error) {
 	return state, nil
 }
 
-// restore spreads the arrays of a checkpoint over the run.
+// restore copies the arrays of a checkpoint to the run and returns the state of the engine.
 func (r *Run) restore(c *checkpoint) (*State, error) {
 	for e := 1; e <= c.Epoch && e <= r.Epochs; e++ {
 		if r.snapshot(e) {
@@ -125,7 +125,7 @@ func (r *Run) restore(c *checkpoint) (*State, error) {
 	return state, nil
 }
 
-// state is that of the engine.
+// state returns the state of the engine.
 func (c *checkpoint) state() *State {
 	s := &State{Params: map[string][]float32{}, Optimizer: map[string][]float32{}}
 	for name, values := range c.Arrays {
@@ -138,8 +138,7 @@ func (c *checkpoint) state() *State {
 	return s
 }
 
-// best returns the parameters of the epoch that train.best has chosen so far, nil without
-// it.
+// best returns the parameters of the epoch that train.best has chosen so far, or nil.
 func (c *checkpoint) best() map[string][]float32 {
 	var params map[string][]float32
 	for name, values := range c.Arrays {
@@ -153,7 +152,7 @@ func (c *checkpoint) best() map[string][]float32 {
 	return params
 }
 
-// parts lists the score lists of a snapshot by the end of their array names.
+// parts returns the lists of scores of a snapshot by the suffixes of their array names.
 func (s *AttentionSnapshot) parts() map[string]*[]float32 {
 	return map[string]*[]float32{
 		"train/positive": &s.Train.Positive, "train/negative": &s.Train.Negative, "train/unknown": &s.Train.Unknown,

@@ -9,79 +9,79 @@ import (
 	"github.com/miplc/miplc/data"
 )
 
-// Run is a trial under way: an Executor reads from it what to compute and hands
-// it what came out.
+// Run is a trial during training. An Executor reads from it what to compute, and passes it the
+// results.
 type Run struct {
 	Record
-	Place     int // among the runs that go in step, from 0
+	Index     int // among the runs of the group, from 0
 	fit       *fit
 	mean, std []float32 // statistics of the normalisation, shape of one instance; nil: none
-	identity  Identity  // without a folder for checkpoints it is empty
-	steps     int       // of an epoch
-	done      int       // epochs
-	resumed   int       // epochs that the checkpoint brought
-	saved     time.Time // when the last checkpoint was written, or the run began
+	identity  Identity  // empty without a folder for checkpoints
+	steps     int       // number of steps of an epoch
+	done      int       // number of finished epochs
+	resumed   int       // number of epochs in the checkpoint
+	saved     time.Time // time of the last checkpoint, or of the start
 	log       *metricsLog
 	err       error // that ended the run
 
-	// Of the epoch under way.
+	// Of the current epoch.
 	now    Metrics
-	before []float32   // label weights before it, [bags, classes]; Weights itself if no bag comes twice
-	seen   float64     // bags
-	right  counter     // of the predictions made in the steps, each from before its update
+	before []float32   // label weights before the epoch, [bags, classes]; Weights itself if no bag is drawn twice
+	seen   float64     // number of bags
+	right  counter     // of the predictions of the steps
 	parts  []data.Part // that are evaluated
-	found  Found
-	// stepped are the probabilities that the steps predicted, by bag; only of a dataset on disk.
+	found  PartPredictions
+	// stepped are the probabilities that the steps predicted, by bag; only for a dataset on disk.
 	stepped map[int][]float32
 
-	best    best // what train.best has chosen so far
-	stopped bool // by train.early_stopping
-	final   bool // all epochs are done: what is evaluated is the model to report
+	best    best // choice of train.best so far
+	stopped bool // by train.patience
+	final   bool // all epochs are done: evaluations are those of the model to report
 }
 
-func newRun(f *fit, t *Trial, place int) *Run {
-	r := &Run{Record: Record{Trial: t, Epochs: t.epochs()}, Place: place, fit: f, saved: time.Now()}
+func newRun(f *fit, t *Trial, index int) *Run {
+	r := &Run{Record: Record{Trial: t, Epochs: t.epochs()}, Index: index, fit: f, saved: time.Now()}
 	r.steps = len(data.Batches(t.Split.Train, t.Batch()))
 	r.Weights = InitialWeights(t.Data)
-	r.FollowWeights()
-	r.Extend()
+	r.StartTrajectories()
+	r.ExtendTrajectories()
 	return r
 }
 
-// Now is the metrics of the epoch under way: its number and rates stand, the rest
-// is still being summed up.
+// Now returns the metrics of the current epoch. Epoch, LR and Lambda are final; the others are
+// sums over the steps so far.
 func (r *Run) Now() *Metrics { return &r.now }
 
-// Number is t of the schedules for the epoch under way: the spec says from where
-// it counts.
-func (r *Run) Number() int { return r.now.Epoch - 1 + r.Program.Spec.Weights.FirstEpoch.V }
+// ScheduleEpoch returns t of the schedules in the current epoch, counted from
+// weights.first_epoch.
+func (r *Run) ScheduleEpoch() int { return r.now.Epoch - 1 + r.Program.Spec.Weights.FirstEpoch.V }
 
-// Update returns the number of the update of the parameters, from 1, that a step of the
-// epoch under way belongs to. Steps count from 1.
+// Update returns the number of the update of the parameters, from 1, in a step of the current
+// epoch. Steps count from 1.
 func (r *Run) Update(step int) int { return (r.now.Epoch-1)*r.steps + step }
 
-// Batches are the bags of the steps of the epoch under way.
+// Batches returns the bags of the steps of the current epoch.
 func (r *Run) Batches() [][]int { return r.BatchesOf(r.now.Epoch) }
 
 // begin starts an epoch.
 func (r *Run) begin(epoch int) {
 	t := &r.Program.Spec.Train
 	r.now = Metrics{Epoch: epoch, Terms: map[string]float64{}, LR: LearningRate(t, r.losses())}
-	r.now.Lambda = Lambda(r.Program.Spec.Weights.Schedule.V, r.Number(), r.Epochs)
+	r.now.Lambda = Lambda(r.Program.Spec.Weights.Schedule.V, r.ScheduleEpoch(), r.Epochs)
 	r.seen, r.right, r.stepped = 0, counter{}, map[int][]float32{}
 	if r.before = r.Weights; t.Sampling.V == "balanced" {
 		r.before = slices.Clone(r.Weights)
 	}
 }
 
-// BagWeightsBefore returns the label weights with which the steps of the epoch under way
-// use a bag: those before the epoch, also if it was drawn before, as an engine that
-// computes the epoch as a whole has no others.
+// BagWeightsBefore returns the label weights of a bag that the steps of the current epoch use:
+// those before the epoch, even if an earlier step has drawn the bag, because engines that compute
+// whole epochs do not have newer ones.
 func (r *Run) BagWeightsBefore(bag int) []float32 {
 	return r.before[bag*r.Data.Classes : (bag+1)*r.Data.Classes]
 }
 
-// losses are the mean losses of the epochs done.
+// losses returns the mean losses of the finished epochs.
 func (r *Run) losses() []float64 {
 	list := make([]float64, len(r.Metrics))
 	for i := range list {
@@ -90,10 +90,9 @@ func (r *Run) losses() []float64 {
 	return list
 }
 
-// AddStep records the result of a step of the current epoch, counted from 1;
-// probabilities and attention scores may be missing. A value that is not finite
-// ends the run: the error, a *NonFiniteError, says so, and what comes later is not
-// looked at.
+// AddStep records the result of a step of the current epoch, counted from 1. Probabilities and
+// attention scores may be missing. A value that is not finite ends the run with a
+// *NonFiniteError; later results are ignored.
 func (r *Run) AddStep(step int, bags []int, out *Result) error {
 	if r.err != nil {
 		return r.err
@@ -122,15 +121,15 @@ func (r *Run) AddStep(step int, bags []int, out *Result) error {
 			}
 		}
 	}
-	r.fit.stepped(r, step)
+	r.fit.reportStep(r, step)
 	return nil
 }
 
-// startPrediction makes room for the predictions that AddPrediction records. For a dataset on
-// disk the predictions of the steps stand for those of the training bags, which would be read
-// a second time, except in epochs whose attention scores are kept.
+// startPrediction prepares the run for AddPrediction. For a dataset on disk, it uses the
+// predictions of the steps for the training bags, which would be read a second time, except in
+// epochs whose attention scores are recorded.
 func (r *Run) startPrediction() {
-	r.parts, r.found = r.evaluated(), Found{}
+	r.parts, r.found = r.evaluated(), PartPredictions{}
 	for _, part := range r.parts {
 		r.found[part.Name] = &Predictions{}
 	}
@@ -174,10 +173,10 @@ func (r *Run) AddPrediction(bag int, probabilities, attention []float32) {
 	r.Add(r.found[r.parts[at].Name], bag, probabilities, attention)
 }
 
-// PredictedBatch reports that so many of the batches of EvaluatedBatches were predicted.
-func (r *Run) PredictedBatch(batch, batches int) { r.fit.predicted(r, batch, batches) }
+// PredictedBatch reports the number of batches of EvaluatedBatches that are predicted so far.
+func (r *Run) PredictedBatch(batch, batches int) { r.fit.reportPrediction(r, batch, batches) }
 
-// end closes the epoch after its steps and, where it is evaluated, predictions.
+// end ends the epoch after its steps and, if it is evaluated, its predictions.
 func (r *Run) end(evaluated bool, seconds float64) error {
 	if evaluated {
 		r.Evaluated(r.now.Epoch, &r.now, r.found)
@@ -189,24 +188,24 @@ func (r *Run) end(evaluated bool, seconds float64) error {
 	return r.log.add(r.now)
 }
 
-// sum turns the sums over the steps into means, and follows the label weights.
-func (r *Run) sum() {
+// endSteps converts the sums over the steps to means and records the label weights.
+func (r *Run) endSteps() {
 	r.now.Loss /= r.seen
 	for name := range r.now.Terms {
 		r.now.Terms[name] /= r.seen
 	}
 	r.now.Disambiguation = r.disambiguation()
-	r.Extend()
+	r.ExtendTrajectories()
 }
 
-// initial is the state that a run from the start begins with.
+// initial returns the state before the first epoch.
 func (r *Run) initial() (*State, error) {
 	state, err := InitState(r.Program, r.Data, r.Split.Train, r.Seed())
 	r.mean, r.std = state.Params[compile.ParamMean], state.Params[compile.ParamStd]
 	return state, err
 }
 
-// checkState makes sure that what an executor gives is whole and finite.
+// checkState returns an error if the state of an executor is not complete and finite.
 func (r *Run) checkState(s *State) error {
 	if r.Program.Normalize {
 		s.Params[compile.ParamMean], s.Params[compile.ParamStd] = r.mean, r.std
@@ -230,25 +229,24 @@ func (r *Run) checkState(s *State) error {
 	return nil
 }
 
-// due reports whether a checkpoint is to be written after the epochs done. The
-// last epoch always gets one unless checkpoints are off or come by the clock. Others are
-// left out while they would take more than a small share of the time.
-func (r *Run) due() bool {
+// checkpointDue reports whether a checkpoint must be written after the last finished epoch. With
+// train.checkpoint the last epoch always has one; others are skipped while checkpoints would take
+// more than a small share of the time.
+func (r *Run) checkpointDue() bool {
 	every := r.Program.Spec.Train.Checkpoint.V
 	switch {
 	case r.Dir == "":
 		return false
 	case r.CheckpointInterval > 0:
-		return r.fit.over || time.Since(r.saved) >= r.CheckpointInterval || r.refits() && !r.going()
+		return r.fit.over || time.Since(r.saved) >= r.CheckpointInterval || r.refits() && !r.active()
 	}
-	return every > 0 && (!r.going() || r.done%every == 0 && time.Since(r.fit.kept) >= keepShare*r.fit.keeping)
+	return every > 0 && (!r.active() || r.done%every == 0 && time.Since(r.fit.lastSave) >= minSaveInterval*r.fit.saveTime)
 }
 
-// going reports whether the run has epochs left.
-func (r *Run) going() bool { return r.err == nil && !r.stopped && r.done < r.lastEpoch() }
+// active reports whether the run has epochs left.
+func (r *Run) active() bool { return r.err == nil && !r.stopped && r.done < r.lastEpoch() }
 
-// pick lists the runs that are not over and for which goes holds, nil for all of
-// those.
-func pick(runs []*Run, goes func(*Run) bool) []*Run {
-	return slices.DeleteFunc(slices.Clone(runs), func(r *Run) bool { return r.err != nil || goes != nil && !goes(r) })
+// filter returns the runs without an error that satisfy a condition; nil: all without an error.
+func filter(runs []*Run, condition func(*Run) bool) []*Run {
+	return slices.DeleteFunc(slices.Clone(runs), func(r *Run) bool { return r.err != nil || condition != nil && !condition(r) })
 }

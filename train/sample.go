@@ -5,16 +5,15 @@ import (
 	"slices"
 )
 
-// Sample lays out the first steps of a training run exactly as they are fed to
-// an engine, and the state that it starts from: for programs that take the same
-// steps elsewhere. All steps are of the first epoch, so that the label weights
-// of each are the first ones of its bags.
+// Sample returns the initial state of a training and the batches of its first steps exactly as
+// engines get them, so that other programs can run the same steps. All steps are in the first
+// epoch, so that they use the initial label weights.
 func Sample(t *Trial, steps int) (*State, []*Batch, error) {
 	r := newRun(nil, t, 0)
 	r.begin(1)
 	chunks := r.Batches()
 	if steps < 1 || steps > len(chunks) {
-		return nil, nil, fmt.Errorf("%d steps are asked for, the first epoch of %s has %d", steps, t.Data.Name, len(chunks))
+		return nil, nil, fmt.Errorf("%d steps requested, the first epoch of %s has %d", steps, t.Data.Name, len(chunks))
 	}
 	state, err := r.initial()
 	if err != nil {
@@ -31,7 +30,7 @@ func Sample(t *Trial, steps int) (*State, []*Batch, error) {
 	return state, list, nil
 }
 
-// clone copies a batch out of the buffers of its feeder.
+// clone returns a copy that does not share memory with the feeder.
 func (b *Batch) clone() *Batch {
 	c := *b
 	c.Instances, c.BagOf = slices.Clone(b.Instances), slices.Clone(b.BagOf)

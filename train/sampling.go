@@ -15,8 +15,8 @@ func (t *Trial) sampled(epoch int) []int {
 	return data.Order(t.Split.Train, t.Seed(), epoch)
 }
 
-// balanced draws as many bags as there are, with replacement, such that each class is as
-// frequent as any other. The true label is not used: a bag with c candidates counts as 1/c
+// balanced draws len(bags) of the bags with replacement, so that all classes are equally
+// frequent. It does not use the true label: a bag with c candidates counts as 1/c
 // of a bag of each of them, and its probability is proportional to the mean of 1/n over its
 // candidates, where n is the number of bags of a class. With one candidate per bag it is
 // WeightedRandomSampler of PyTorch with the weights 1/n.

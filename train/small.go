@@ -6,9 +6,9 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// Small returns two epochs of the quickstart's model on a few bags, with which devices are
-// tried.
-func Small() (*Trial, error) {
+// SmallTrial returns a trial with which devices are tested: two epochs of the shipped spec
+// quickstart on a few bags.
+func SmallTrial() (*Trial, error) {
 	o := data.DefaultPrototypes
 	o.Bags = 20
 	d, err := data.Prototypes(o)

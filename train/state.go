@@ -8,19 +8,18 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// State is everything of an engine that a checkpoint must keep.
+// State is the state of an engine that checkpoints contain.
 type State struct {
-	// Params by name, row-major: the learned ones and, when the program
-	// normalises, the statistics compile.ParamMean and compile.ParamStd.
+	// Params are the learned parameters by name, row-major, and the statistics
+	// compile.ParamMean and compile.ParamStd if the program normalises.
 	Params map[string][]float32
 	// Optimizer has the vectors [P] of the optimiser by name, see
-	// compile.Program.OptimizerState. A missing one counts as zeros.
+	// compile.Program.OptimizerState. Missing ones are zero.
 	Optimizer map[string][]float32
 }
 
-// NewState makes a state from the vectors of a step graph by name, see
-// compile.Program.StateVectors, and the statistics of the normalisation by name. All
-// values are copied.
+// NewState returns a state with copies of the vectors of a step graph by name, see
+// compile.Program.StateVectors, and of the statistics of the normalisation by name.
 func NewState(p *compile.Program, vectors, statistics map[string][]float32) *State {
 	s := &State{Params: p.Unflatten(vectors[compile.InParams]), Optimizer: map[string][]float32{}}
 	for _, name := range p.OptimizerState() {
@@ -32,9 +31,9 @@ func NewState(p *compile.Program, vectors, statistics map[string][]float32) *Sta
 	return s
 }
 
-// Flat checks a state and returns it as engines take it: the vectors of the step graph by
-// name, in the order of the program's parameters, and the statistics of the normalisation
-// by name. All values are copied.
+// Flat checks a state and returns copies of its values in the form of engines: the vectors of
+// the step graph by name, with parameters in the order of the program, and the statistics of the
+// normalisation by name.
 func (s *State) Flat(p *compile.Program) (vectors, statistics map[string][]float32, err error) {
 	if err = CheckState(p, s); err != nil {
 		return nil, nil, err
@@ -54,8 +53,8 @@ func (s *State) Flat(p *compile.Program) (vectors, statistics map[string][]float
 	return vectors, statistics, nil
 }
 
-// CheckState reports the first parameter of the program that a state lacks or
-// holds in another size.
+// CheckState returns an error for the first parameter of the program that is missing in a state
+// or has another size.
 func CheckState(p *compile.Program, s *State) error {
 	check := func(name string, want int) error {
 		if v, ok := s.Params[name]; !ok || len(v) != want {

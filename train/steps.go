@@ -12,33 +12,32 @@ import (
 	"github.com/miplc/miplc/internal/workers"
 )
 
-// Steps trains trials on engines that run single steps, each trial on an engine
-// of its own: one after the other, or some at a time.
+// Steps is a Trainer for engines that run single steps. Each trial has its own engine.
 type Steps struct {
-	Placement
+	EngineInfo
 	New func(*compile.Program) (Engine, error)
 }
 
-// Train implements Trainer. At a time go as many trials as there are cores, but
-// one of images, which has them all for itself.
+// Train implements Trainer. It trains one trial per core at a time, but only one if they have
+// images, because a step on images uses all cores.
 func (s *Steps) Train(ctx context.Context, trials []*Trial, o Options, done func(i int, out Outcome)) {
 	if len(trials) == 1 {
 		done(0, s.one(ctx, trials[0], o))
 		return
 	}
-	var telling sync.Mutex
+	var calls sync.Mutex
 	workers.Each(len(trials), atATime(trials, o), func(i int) {
 		var out Outcome
 		if err := workers.Try(func() error { out = s.one(ctx, trials[i], o); return nil }); err != nil {
-			out = Outcome{Err: err} // a panic must not end the other trials before they are saved
+			out = Outcome{Err: err} // a panic must not end the other trials before their checkpoints
 		}
-		telling.Lock()
-		defer telling.Unlock()
+		calls.Lock()
+		defer calls.Unlock()
 		done(i, out)
 	})
 }
 
-// atATime is 0 for as many as there are cores.
+// atATime returns the number of trials that train at a time; 0: one per core.
 func atATime(trials []*Trial, o Options) int {
 	images := func(t *Trial) bool { return len(t.Program.Train.ByOp(graph.OpConv2D)) > 0 }
 	if o.AtATime == 0 && slices.ContainsFunc(trials, images) {
@@ -49,9 +48,9 @@ func atATime(trials []*Trial, o Options) int {
 
 func (s *Steps) one(ctx context.Context, t *Trial, o Options) Outcome {
 	if err := ctx.Err(); err != nil {
-		return Outcome{Err: fmt.Errorf("the training of %s was not begun: %w", t.Program.Spec.Name.V, err)}
+		return Outcome{Err: fmt.Errorf("training of %s did not start: %w", t.Program.Spec.Name.V, err)}
 	}
-	list, err := fitGroup(ctx, []*Trial{t}, s.Placement, o, func(runs []*Run) (Executor, error) {
+	list, err := fitGroup(ctx, []*Trial{t}, s.EngineInfo, o, func(runs []*Run) (Executor, error) {
 		engine, err := s.New(t.Program)
 		if err != nil {
 			return nil, err
@@ -106,7 +105,7 @@ func (s *stepwise) Epoch(ctx context.Context, _ []*Run) error {
 	return nil
 }
 
-// step runs one training step and checks the form of what came out.
+// step runs one training step and checks the sizes of the results.
 func (s *stepwise) step(assembled *data.Batch, step int) (*Result, error) {
 	r, b, bags := s.run, s.batch(assembled, step), assembled.Bags
 	out, err := s.engine.Step(b)
@@ -114,17 +113,17 @@ func (s *stepwise) step(assembled *data.Batch, step int) (*Result, error) {
 		return nil, fmt.Errorf("epoch %d, step %d, %s: %w", r.now.Epoch, step, nameBags(fromOne(bags), r.Data.Name), err)
 	}
 	if want := len(bags) * r.Data.Classes; len(out.Probabilities) != want || len(out.Weights) != want || len(out.Attention) != len(b.BagOf) {
-		return nil, fmt.Errorf("engine %s gave %d probabilities, %d label weights and %d attention scores for %d bags of %d instances",
+		return nil, fmt.Errorf("engine %s returned %d probabilities, %d label weights and %d attention scores for %d bags of %d instances",
 			s.engine.Name(), len(out.Probabilities), len(out.Weights), len(out.Attention), len(bags), len(b.BagOf))
 	}
 	return out, nil
 }
 
-// batch lays out the bags of a step.
+// batch returns the batch of a step.
 func (s *stepwise) batch(bags *data.Batch, step int) *Batch {
 	r := s.run
 	b := s.feed.step(bags, r.before, r.now.Epoch, step)
-	b.Lambda, b.Epoch, b.Epochs, b.LR, b.Update = r.now.Lambda, r.Number(), r.Epochs, r.now.LR, r.Update(step)
+	b.Lambda, b.Epoch, b.Epochs, b.LR, b.Update = r.now.Lambda, r.ScheduleEpoch(), r.Epochs, r.now.LR, r.Update(step)
 	return b
 }
 
@@ -161,7 +160,7 @@ func (s *stepwise) predict(assembled *data.Batch) (probabilities, attention []fl
 		return nil, nil, fmt.Errorf("prediction of %s: %w", nameBags(fromOne(bags), s.run.Data.Name), err)
 	}
 	if len(probabilities) != len(bags)*s.run.Data.Classes || len(attention) != len(bagOf) {
-		return nil, nil, fmt.Errorf("engine %s gave %d probabilities and %d attention scores for %d bags of %d instances",
+		return nil, nil, fmt.Errorf("engine %s returned %d probabilities and %d attention scores for %d bags of %d instances",
 			s.engine.Name(), len(probabilities), len(attention), len(bags), len(bagOf))
 	}
 	return probabilities, attention, nil

@@ -205,7 +205,7 @@ func run(ctx context.Context, o toy) (*train.Report, error) {
 	if o.Dir != "" {
 		o.Log = filepath.Join(o.Dir, train.MetricsFile)
 	}
-	by := &train.Steps{Placement: train.Placement{Engine: o.Engine}, New: o.NewEngine}
+	by := &train.Steps{EngineInfo: train.EngineInfo{Engine: o.Engine}, New: o.NewEngine}
 	return train.One(ctx, by, &o.Trial, train.Options{Resume: o.Resume, Observer: o.Observer})
 }
 

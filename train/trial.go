@@ -12,17 +12,16 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// Trial is one training: a program on the bags of a split. Seed, epochs, rates,
-// schedules and weights of the loss terms are those of the program's spec; the
-// candidate sets are those of the data, so trials on other draws of them have
-// data sets of their own.
+// Trial is one training: a program on the bags of a split. Seed, epochs, rates, schedules and
+// weights of the loss terms are those of the program's spec. Candidate sets belong to the
+// dataset, so trials with other candidate sets have other datasets.
 type Trial struct {
-	Name    string           // among others; may be empty for a trial alone
-	Program *compile.Program // of a learner that is solved: without graphs
+	Name    string           // distinguishes trials; may be empty for a single trial
+	Program *compile.Program // without graphs for a fitted learner
 	Data    *data.Dataset
 	Split   *data.Split // Validation and Test may be empty
-	// Until is the epoch after which a second training ends, see WithRefit; 0 for the last
-	// one of the spec. Schedules do not depend on it.
+	// Until is the last epoch of a second training, see WithRefit; 0: train.epochs. Schedules do
+	// not depend on it.
 	Until int
 
 	// Snapshots are the epochs, in addition to the last one, after which attention scores are
@@ -42,10 +41,10 @@ type Trial struct {
 	Log string
 }
 
-// Seed is that of initial parameters, orders of bags and dropout masks.
+// Seed returns the seed of initial parameters, orders of bags and dropout masks.
 func (t *Trial) Seed() uint64 { return uint64(t.Program.Spec.Train.Seed.V) }
 
-// BatchesOf are the bags of the steps of an epoch, counted from 1.
+// BatchesOf returns the bags of the steps of an epoch, counted from 1.
 func (t *Trial) BatchesOf(epoch int) [][]int {
 	return data.Batches(t.sampled(epoch), t.Batch())
 }
@@ -58,10 +57,10 @@ func (t *Trial) AllBatches() (list [][]int) {
 	return list
 }
 
-// Batch is the number of bags of a step, but for the last of an epoch.
+// Batch returns the number of bags of a step. The last step of an epoch may have fewer.
 func (t *Trial) Batch() int { return max(1, t.Program.Spec.Train.Batch.V) }
 
-// epochs are those of training, T, or the iterations of a learner.
+// epochs returns the number of epochs T, or of iterations of a learner.
 func (t *Trial) epochs() int {
 	if l := t.Program.Spec.Learner; l != nil {
 		return l.Args["iterations"].Int()
@@ -69,33 +68,33 @@ func (t *Trial) epochs() int {
 	return t.Program.Spec.Train.Epochs.V
 }
 
-// Outcome is what became of a trial: a report, or the error that ended it alone.
+// Outcome is the report of a trial, or the error that ended it.
 type Outcome struct {
 	Report *Report
 	Err    error
 }
 
-// Placement says what trains, and where.
-type Placement struct {
-	Engine     string
-	Device     string // cpu, cuda or an execution provider; checkpoints keep it, since another one rounds otherwise
-	DeviceName string // of the engine xla in words; empty for others
-	Threads    int    // that were asked for of the engine ort; 0: as many as the program needs
-	Reason     string // why this engine on this device; may be empty
-	// Coupled engines round a trial in a group by the size of the group. Its checkpoints
-	// go on in groups of the same size alone.
+// EngineInfo describes the engine that trains.
+type EngineInfo struct {
+	Engine     string // name
+	Device     string // cpu, cuda or an execution provider; part of the identity of checkpoints, because devices round differently
+	DeviceName string // description of the device of the engine xla; empty for others
+	Threads    int    // requested threads of the engine ort; 0: as many as the program needs
+	Reason     string // why this engine was chosen; may be empty
+	// Coupled reports that results depend on the number of trials in the group, by rounding.
+	// Checkpoints then resume only in a group of the same size.
 	Coupled bool
 }
 
-// Options are what the trials of a list have in common.
+// Options are the options of Trainer.Train.
 type Options struct {
-	// Resume goes on from the checkpoints of the trials where there are any. Else
-	// those that are found are removed.
+	// Resume continues from the checkpoints of the trials, if they have any. Otherwise they are
+	// deleted.
 	Resume bool
-	// AtATime bounds the trials under way at a time; 0: as suits the trainer.
+	// AtATime is the maximum number of trials that train at a time; 0: the trainer decides.
 	AtATime int
-	// Observer follows the training; may be nil. Calls come from several
-	// goroutines where several trials are under way, see MergeObservers.
+	// Observer receives events; may be nil. Trials that train at the same time call it
+	// concurrently, see MergeObservers.
 	Observer Observer
 }
 
@@ -109,21 +108,21 @@ func (o *Options) ObserverOrSilent() Observer {
 
 // Trainer trains trials.
 type Trainer interface {
-	// Train trains all trials and hands each outcome to done, with the place of
-	// its trial in the list, as soon as it is there: one call at a time, exactly
-	// one for each trial. When ctx ends, the outcomes of the trials that were not
-	// finished say so. A Trainer is safe for concurrent use.
+	// Train trains all trials. It calls done exactly once for each trial with its index in the
+	// list, when its outcome is known, one call at a time. If ctx ends, the outcomes of
+	// unfinished trials have an error that wraps that of ctx. A Trainer is safe for concurrent
+	// use.
 	Train(ctx context.Context, trials []*Trial, o Options, done func(i int, out Outcome))
 }
 
-// One trains a list of one.
+// One trains a single trial.
 func One(ctx context.Context, by Trainer, t *Trial, o Options) (*Report, error) {
 	var out Outcome
 	by.Train(ctx, []*Trial{t}, o, func(_ int, of Outcome) { out = of })
 	return out.Report, out.Err
 }
 
-// Check reports what cannot be trained.
+// Check returns an error if split, dataset and program do not fit together.
 func (t *Trial) Check() error {
 	sig := &t.Program.Signature
 	switch {
@@ -136,7 +135,7 @@ func (t *Trial) Check() error {
 	case t.Program.Spec.Train.Epochs.V < 1:
 		return fmt.Errorf("train.epochs is %d: at least one epoch is needed", t.Program.Spec.Train.Epochs.V)
 	case len(t.Data.Candidates) != t.Data.Bags()*t.Data.Classes:
-		return errors.New("bug: a data set without the candidate sets of its bags")
+		return errors.New("bug: a dataset without the candidate sets of its bags")
 	}
 	seen := make([]bool, t.Data.Bags())
 	for _, part := range t.Split.Parts() {

@@ -2,8 +2,8 @@ package train
 
 import "github.com/miplc/miplc/data"
 
-// Lambda is the momentum of the label weights (paper Eq. 7) in epoch t of
-// epochs: "linear" (T-t)/T, "progressive" 0, "averaging" 1.
+// Lambda returns the momentum of the label weights (paper Eq. 7) in epoch t of T epochs:
+// (T-t)/T for the schedule "linear", 0 for "progressive", 1 for "averaging".
 func Lambda(schedule string, t, epochs int) float64 { return lambdas[schedule](t, epochs) }
 
 var lambdas = map[string]func(t, epochs int) float64{
@@ -12,8 +12,8 @@ var lambdas = map[string]func(t, epochs int) float64{
 	"averaging":   func(int, int) float64 { return 1 },
 }
 
-// InitialWeights gives every bag equal weight on its candidate labels (paper
-// Eq. 6): 1/|S| on the candidates, 0 elsewhere; [bags, classes].
+// InitialWeights returns the initial label weights (paper Eq. 6), [bags, classes]: 1/|S| for the
+// candidates of a bag with the candidate set S, else 0.
 func InitialWeights(d *data.Dataset) []float32 {
 	weights := make([]float32, d.Bags()*d.Classes)
 	for i := range d.Bags() {

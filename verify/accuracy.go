@@ -75,7 +75,7 @@ func judge(ctx context.Context, t *train.Trial, report *train.Report, predict Pr
 			return err
 		}
 	}
-	report.Judge(t, found)
+	report.Remeasure(t, found)
 	return nil
 }
 

@@ -1,5 +1,4 @@
-// Package crosscheck has no code of its own: its tests run the engines of
-// miplc side by side (the float64 interpreter, gorgonia, onnxruntime, XLA's
-// builder on the pure Go executor) and hold gradients, training steps and whole
-// trainings of one to those of the others.
+// Package crosscheck contains only tests. They compare gradients, training steps and whole
+// trainings of all engines: the float64 interpreter, gorgonia, onnxruntime, and XLA's builder on
+// the pure Go executor.
 package crosscheck

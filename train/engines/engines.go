@@ -1,5 +1,5 @@
-// Package engines chooses the engine that trains: one by name, or the fastest
-// that works on this machine.
+// Package engines chooses the engine that trains: by name, or the fastest one that works on this
+// machine.
 package engines
 
 import (
@@ -28,7 +28,7 @@ const (
 	XLA      = "xla"      // the training step compiled by XLA: NVIDIA GPUs
 )
 
-// Names lists what can be asked for.
+// Names lists the values of Request.Engine.
 func Names() []string { return []string{Auto, Gorgonia, ORT, XLA} }
 
 // Names of devices. The others are those of the execution providers of onnxruntime.
@@ -38,34 +38,34 @@ const (
 	Go   = "go"   // the executor in pure Go of the engine xla
 )
 
-// Devices lists what can be asked for.
+// Devices lists the values of Request.Device.
 func Devices() []string {
 	return append([]string{CPU, Go}, ortenv.Providers...)
 }
 
-// maxThreads bounds the threads of onnxruntime, which takes minutes to start some
+// maxThreads is the maximum number of threads of onnxruntime, which takes minutes to start
 // thousands.
 const maxThreads = 1024
 
-// Request is what the user asked for.
+// Request has the settings of the user.
 type Request struct {
 	Engine  string // a name; empty: auto
-	Auto    string // engine that auto stands for; empty: what works here
-	Device  string // one of Devices; empty: what suits the engine
-	Library string // onnxruntime library; empty: searched, see ortlib.Find
-	Threads int    // within an operation of onnxruntime; 0: as the program needs
-	Plugin  string // PJRT plugin; empty: searched, see pjrt.Find
-	Memory  int64  // bytes that the engine xla may take on its device; 0: what there is
-	// Shared cores: other trainings use the others. The engine ort takes one, unless
-	// Threads says how many.
+	Auto    string // engine for auto; empty: the fastest that works
+	Device  string // one of Devices; empty: the default of the engine
+	Library string // onnxruntime library; empty: search, see ortlib.Find
+	Threads int    // threads per operation of onnxruntime; 0: as many as the program needs
+	Plugin  string // PJRT plugin; empty: search, see pjrt.Find
+	Memory  int64  // maximum bytes of the engine xla on its device; 0: all available memory
+	// Shared reports that other processes use the other cores: the engine ort then uses one,
+	// unless Threads is set.
 	Shared bool
-	// Reason, where there is one, is that of the choice.
+	// Reason replaces the reason of the choice unless it is empty.
 	Reason string
 }
 
-// Choice is the engine to use.
+// Choice is a chosen engine.
 type Choice struct {
-	train.Placement
+	train.EngineInfo
 	trainer train.Trainer
 	device  func() (learners.Device, error) // for learners
 	backend *xla.Backend                    // of the engine xla
@@ -78,15 +78,15 @@ func (c *Choice) Close() {
 	}
 }
 
-// Choose settles the engine and the device. Auto takes a GPU through XLA where
-// one opens, else onnxruntime where its library is found, else gorgonia. What
-// was asked for by name and is not there is an error that says what to install.
+// Choose returns the engine and the device for a request. Auto means XLA if a GPU opens, else
+// onnxruntime if its library is found, else gorgonia. If an engine or device that was requested
+// by name is missing, the error says what to install.
 func Choose(r Request) (*Choice, error) {
 	return choose(r, here)
 }
 
-func (r *Request) placement(engine, device, reason string) train.Placement {
-	return train.Placement{Engine: engine, Device: device, Reason: cmp.Or(r.Reason, reason)}
+func (r *Request) info(engine, device, reason string) train.EngineInfo {
+	return train.EngineInfo{Engine: engine, Device: device, Reason: cmp.Or(r.Reason, reason)}
 }
 
 func choose(r Request, m machine) (*Choice, error) {
@@ -95,16 +95,16 @@ func choose(r Request, m machine) (*Choice, error) {
 	}
 	switch r.Engine {
 	case Gorgonia:
-		return r.pureGo("asked for by name"), nil
+		return r.pureGo("requested"), nil
 	case ORT:
-		return r.onnxruntime(m, "asked for by name")
+		return r.onnxruntime(m, "requested")
 	case XLA:
 		return r.xla(m)
 	}
 	return r.auto(m)
 }
 
-// named is the engine that is asked for, where spec is what a spec says.
+// named returns the requested engine. spec is train.engine of a spec.
 func (r *Request) named(spec string) string {
 	name := cmp.Or(r.Engine, spec, Auto)
 	if name == Auto {
@@ -113,7 +113,7 @@ func (r *Request) named(spec string) string {
 	return name
 }
 
-// check reports names that are none and settings that exclude each other.
+// check returns an error for unknown names and conflicting settings.
 func (r *Request) check() error {
 	r.Engine = r.named("")
 	if err := diag.CheckWord("the engine", r.Engine, Names()); err != nil {
@@ -126,9 +126,9 @@ func (r *Request) check() error {
 	}
 	switch {
 	case r.Threads < 0:
-		return fmt.Errorf("%d threads: name a positive number, or 0 for as many as the program needs", r.Threads)
+		return fmt.Errorf("%d threads: use a positive number, or 0 for as many as the program needs", r.Threads)
 	case r.Threads > maxThreads:
-		return fmt.Errorf("%d threads: at most %d, more make training slower on any machine", r.Threads, maxThreads)
+		return fmt.Errorf("%d threads: the maximum is %d; more make training slower on any machine", r.Threads, maxThreads)
 	case r.Engine != ORT && r.Engine != Auto && r.Threads > 0:
 		return fmt.Errorf("the number of threads belongs to the engine %s, not to %s", ORT, r.Engine)
 	case r.Device == Go && r.Engine != XLA:
@@ -141,10 +141,10 @@ func (r *Request) check() error {
 	return nil
 }
 
-// onlyORT reports whether the device is one that only the engine ort has.
+// onlyORT reports whether only the engine ort has the device.
 func (r *Request) onlyORT() bool { return !slices.Contains([]string{"", CPU, CUDA, Go}, r.Device) }
 
-// auto takes the fastest engine that works here.
+// auto returns the fastest engine that works on this machine.
 func (r Request) auto(m machine) (*Choice, error) {
 	if r.onlyORT() {
 		return r.onnxruntime(m, "it has the device "+r.Device)
@@ -178,16 +178,15 @@ func join(reasons ...string) string {
 }
 
 func (r Request) pureGo(reason string) *Choice {
-	p := r.placement(Gorgonia, CPU, reason)
+	p := r.info(Gorgonia, CPU, reason)
 	return &Choice{
-		Placement: p,
-		trainer:   &train.Steps{Placement: p, New: func(p *compile.Program) (train.Engine, error) { return gorgonia.New(p, nil) }},
-		device:    func() (learners.Device, error) { return gorgonia.Device{}, nil },
+		EngineInfo: p,
+		trainer:    &train.Steps{EngineInfo: p, New: func(p *compile.Program) (train.Engine, error) { return gorgonia.New(p, nil) }},
+		device:     func() (learners.Device, error) { return gorgonia.Device{}, nil },
 	}
 }
 
-// onnxruntime returns the engine ort on the device of the request. Each device but the CPU
-// is the execution provider of its name.
+// onnxruntime returns the engine ort on the requested device: the CPU or an execution provider.
 func (r Request) onnxruntime(m machine, reason string) (*Choice, error) {
 	if r.Shared && r.Threads == 0 {
 		r.Threads = 1
@@ -200,7 +199,7 @@ func (r Request) onnxruntime(m machine, reason string) (*Choice, error) {
 		parallel = 1
 	}
 	o := ort.Options{Library: r.Library, Threads: r.Threads, Provider: r.Device}
-	p := r.placement(ORT, CPU, reason)
+	p := r.info(ORT, CPU, reason)
 	p.Threads = r.Threads
 	if r.Device != "" && r.Device != CPU {
 		p.Device = r.Device
@@ -209,38 +208,38 @@ func (r Request) onnxruntime(m machine, reason string) (*Choice, error) {
 		}
 	}
 	return &Choice{
-		Placement: p,
-		trainer:   ort.NewTrainer(p, o, parallel),
-		device:    func() (learners.Device, error) { return ort.NewDevice(o) },
+		EngineInfo: p,
+		trainer:    ort.NewTrainer(p, o, parallel),
+		device:     func() (learners.Device, error) { return ort.NewDevice(o) },
 	}, nil
 }
 
-// xla is the engine xla by name. It takes the CPU only where that was named:
-// nobody who asks for a GPU's engine should wait for another unawares.
+// xla returns the engine xla. It uses the CPU only if the device is named, because users of this
+// engine expect a GPU.
 func (r Request) xla(m machine) (*Choice, error) {
 	kind := pjrt.Kind(cmp.Or(r.Device, CUDA))
 	b, err := m.open(kind, r.Plugin)
 	switch {
 	case err == nil && kind == pjrt.CPU:
-		return r.withBackend(b, "asked for on the CPU: "+b.Text), nil
+		return r.withBackend(b, "requested on the CPU: "+b.Text), nil
 	case err == nil:
-		return r.withBackend(b, "asked for by name"), nil
+		return r.withBackend(b, "requested"), nil
 	case kind != pjrt.CUDA:
 		return nil, fmt.Errorf("engine %s: %w", XLA, err)
 	}
 	return nil, diag.Diagnostic{Text: fmt.Sprintf("engine %s: %v", XLA, err), Notes: []string{
-		"it needs an NVIDIA GPU and a PJRT plugin: pip install \"jax[cuda13]\" (package jax-cuda13-pjrt), or name one by --pjrt-plugin; miplc doctor shows what is here",
+		"it needs an NVIDIA GPU and a PJRT plugin: pip install \"jax[cuda13]\" (package jax-cuda13-pjrt), or set --pjrt-plugin; miplc doctor lists what is installed",
 		"on a CPU the engine " + ORT + " is the fastest; --engine " + XLA + " --device " + CPU + " runs the same program there, as a check",
 	}}
 }
 
-// withBackend takes an opened backend over.
+// withBackend returns the engine xla on an open backend, which the choice closes.
 func (r Request) withBackend(b *xla.Backend, reason string) *Choice {
-	p := r.placement(XLA, string(b.Kind), reason)
+	p := r.info(XLA, string(b.Kind), reason)
 	p.DeviceName, p.Coupled = b.Text, true
 	return &Choice{
-		Placement: p, backend: b,
-		trainer: &xla.Trainer{Placement: p, Backend: b, Memory: r.Memory},
+		EngineInfo: p, backend: b,
+		trainer: &xla.Trainer{EngineInfo: p, Backend: b, Memory: r.Memory},
 		device:  func() (learners.Device, error) { return b, nil },
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
-// machine is what a choice asks of the computer; tests put another one in.
+// machine has the functions that find libraries and devices. Tests replace them.
 type machine struct {
 	onnxruntime func(library string) (version string, err error)
 	provider    func(library, name string) error                          // of onnxruntime

@@ -9,17 +9,16 @@ import (
 	"github.com/miplc/miplc/train/solved"
 )
 
-// Trainers is the trainer of any trials: each goes to its learner, or to the
-// engine that the request or its spec names. Engines are chosen once.
+// Trainers trains any trials: each with its learner, or on the engine that the request or its spec
+// names. It chooses each engine once.
 type Trainers struct {
 	request Request
 	machine machine
 	mu      sync.Mutex
-	choices map[string]*Choice // by what Choose was asked for
+	choices map[string]*Choice // by requested engine
 }
 
-// NewTrainers starts without engines; an empty Request.Engine is train.engine of
-// each spec.
+// NewTrainers returns a trainer. If Request.Engine is empty, it uses train.engine of each spec.
 func NewTrainers(r Request) *Trainers {
 	return &Trainers{request: r, machine: here, choices: map[string]*Choice{}}
 }
@@ -31,17 +30,17 @@ func (t *Trainers) Close() {
 	}
 }
 
-// Placement is the engine of a spec and its device, empty for a learner that is
-// solved in Go. Errors are those of Choose.
-func (t *Trainers) Placement(spec *language.Spec) (train.Placement, error) {
+// EngineInfo returns the engine of a spec, empty for a learner without an engine. Errors are those
+// of Choose.
+func (t *Trainers) EngineInfo(spec *language.Spec) (train.EngineInfo, error) {
 	c, err := t.choice(spec)
 	if c == nil {
-		return train.Placement{}, err
+		return train.EngineInfo{}, err
 	}
-	return c.Placement, nil
+	return c.EngineInfo, nil
 }
 
-// choice is the engine of a spec; nil for a learner that is solved in Go.
+// choice returns the engine of a spec, nil for a learner without an engine.
 func (t *Trainers) choice(spec *language.Spec) (*Choice, error) {
 	if !spec.TakesEngine() {
 		return nil, nil
@@ -60,8 +59,8 @@ func (t *Trainers) choice(spec *language.Spec) (*Choice, error) {
 	return c, err
 }
 
-// Engine is the name of the engine of a spec, "" for a learner that is solved in
-// Go. One that was asked for by name need not be on this machine.
+// Engine returns the name of the engine of a spec, "" for a learner without an engine. It does not
+// check that a named engine works on this machine.
 func (t *Trainers) Engine(spec *language.Spec) (string, error) {
 	if !spec.TakesEngine() {
 		return "", nil
@@ -76,9 +75,9 @@ func (t *Trainers) Engine(spec *language.Spec) (string, error) {
 	return c.Engine, nil
 }
 
-// Shared returns a key of the program of a spec. Trials with the same key and the same bags
-// train side by side; the key is empty if each trains alone. coupled reports whether the
-// bits of a trial depend on the trials beside it. The engine is that of Engine.
+// Shared returns a key of the program of a spec. Trials with the same key and the same bags can
+// train in a group; the key is empty if each trains alone. coupled reports whether the bits of a
+// result depend on the size of the group. The engine is that of Engine.
 func (t *Trainers) Shared(spec *language.Spec) (program string, coupled bool, err error) {
 	name, err := t.Engine(spec)
 	if err != nil || spec.Learner != nil || name != XLA && name != ORT || name == ORT && len(spec.Data.Shape.V) > 1 {
@@ -87,13 +86,13 @@ func (t *Trainers) Shared(spec *language.Spec) (program string, coupled bool, er
 	return train.Shared(spec), name == XLA, nil
 }
 
-// part is the trials of one trainer.
+// part identifies the trainer of trials.
 type part struct {
 	choice *Choice // nil: none
 	solved bool
 }
 
-// Train implements train.Trainer: the trials of each trainer in turn.
+// Train implements train.Trainer. It trains the trials of one trainer after those of another.
 func (t *Trainers) Train(ctx context.Context, trials []*train.Trial, o train.Options, done func(i int, out train.Outcome)) {
 	var order []part
 	parts := map[part][]int{}
@@ -134,7 +133,7 @@ func (t *Trainers) trainer(p part) (train.Trainer, error) {
 		return by, nil
 	}
 	var err error
-	by.Placement = p.choice.Placement
+	by.EngineInfo = p.choice.EngineInfo
 	by.Device, err = p.choice.device()
 	return by, err
 }

@@ -7,16 +7,16 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// TryProvider trains a small model with an execution provider of onnxruntime, to show that
-// its device works: the engine compares its first steps and predictions with the CPU's. It
-// returns the time of a step of the second epoch. A device may end the process.
+// TryProvider trains a small model with an execution provider of onnxruntime to test its device:
+// the engine compares the first steps and predictions with those of the CPU. It returns the time
+// of a step in the second epoch. A broken device may end the process.
 func TryProvider(ctx context.Context, library, provider string) (step time.Duration, err error) {
 	c, err := Choose(Request{Engine: ORT, Library: library, Device: provider})
 	if err != nil {
 		return 0, err
 	}
 	defer c.Close()
-	t, err := train.Small()
+	t, err := train.SmallTrial()
 	if err != nil {
 		return 0, err
 	}

@@ -1,6 +1,5 @@
-// Package oracle is the reference engine: the float64 interpreter of package
-// graph with its gradient. It is slow and exact, and the other engines are
-// measured against it.
+// Package oracle is the reference engine, with which the others are compared: the slow float64
+// interpreter of package graph and our gradient.
 package oracle
 
 import (
@@ -13,9 +12,8 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// Engine runs training steps in float64. State rounds to float32, as the
-// states of all engines are, so a resumed oracle differs from an unbroken one
-// in the eighth digit.
+// Engine runs training steps in float64. State rounds to float32 like the states of all engines,
+// so a resumed training differs from an uninterrupted one in the eighth digit.
 type Engine struct {
 	program       *compile.Program
 	step, predict *graph.Graph
@@ -26,7 +24,7 @@ type Engine struct {
 
 var _ train.Engine = (*Engine)(nil)
 
-// New makes the engine of a program. Its starting state comes from SetState.
+// New returns the engine of a program. SetState must be called before the first step.
 func New(p *compile.Program) (*Engine, error) {
 	e := &Engine{program: p}
 	var err error
@@ -39,7 +37,7 @@ func New(p *compile.Program) (*Engine, error) {
 	return e, nil
 }
 
-// Name is "oracle".
+// Name returns "oracle".
 func (e *Engine) Name() string { return "oracle" }
 
 // Close does nothing.
@@ -69,7 +67,7 @@ func (e *Engine) Step(b *train.Batch) (*train.Result, error) {
 	return r, nil
 }
 
-// bind gives the inputs of a graph their values.
+// bind returns the values of the inputs of a graph.
 func (e *Engine) bind(g *graph.Graph, n, bags int) graph.Env {
 	env := graph.Env{N: n, B: bags, Values: map[string]*graph.Tensor{compile.InBagOf: graph.NewInts(e.inputs.BagOf...)}}
 	for _, in := range g.ByOp(graph.OpInput) {
@@ -99,11 +97,10 @@ func (e *Engine) Predict(instances []float32, bagOf []int, bags int) (probabilit
 	return ndarray.Convert[float32](out[compile.OutProbabilities].Data), ndarray.Convert[float32](out[compile.OutAttention].Data), nil
 }
 
-// Params are the float64 values of the learned parameters, [P] in the order of the
-// program.
+// Params returns the float64 values of the learned parameters, [P] in the order of the program.
 func (e *Engine) Params() []float64 { return e.state[compile.InParams].Data }
 
-// State rounds the state to float32.
+// State returns the state, rounded to float32.
 func (e *Engine) State() (*train.State, error) {
 	vectors := map[string][]float32{}
 	for name, v := range e.state {
@@ -112,7 +109,7 @@ func (e *Engine) State() (*train.State, error) {
 	return train.NewState(e.program, vectors, e.statistics), nil
 }
 
-// SetState puts a state in.
+// SetState sets the state.
 func (e *Engine) SetState(s *train.State) error {
 	vectors, statistics, err := s.Flat(e.program)
 	if err != nil {

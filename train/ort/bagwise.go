@@ -12,36 +12,36 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// bagwise runs a step as the gradients of the bags one by one and an update
-// from their mean. Several bags go through side by side, each on one thread;
-// a bag alone has all threads for itself.
+// bagwise runs a step as one gradient per bag and an update with their mean. The bags of a batch
+// run in parallel, each on one thread; a batch of one bag uses all threads.
 type bagwise struct {
 	graph   *graph.Graph // gradients of a bag
-	alone   *session     // the same on all threads
-	beside  *session     // on one thread; opened when a batch first has several bags
+	all     *session     // graph on all threads
+	one     *session     // graph on one thread; opened for the first batch of several bags
 	update  *session
-	workers []*worker // one for each thread
-	io      [2]*bound // of the update: i reads copy i of the parameters
-	pieces  []piece   // of the batch, one for each bag
+	workers []*worker // one per thread
+	io      [2]*bound // bindings of the update; io[i] reads copy i of the parameters
+	pieces  []piece   // one per bag of the batch
 	bagOf   []int     // zeros
-	sum     []float32 // of the gradients of the bags so far
+	sum     []float32 // sum of the gradients of the bags so far, [P]
 }
 
-// worker takes one bag at a time. Its value compile.InGrads has the gradients by all
-// parameters, [P]; those by each are windows into it. The update reads the first worker's.
+// worker computes one bag at a time. Its value compile.InGrads has the gradients of all
+// parameters, [P]; those of each parameter share its memory. The update reads the values of the
+// first worker.
 type worker struct {
 	bindings
 	part train.Batch
-	done *set // of the last bag, where its results are
+	done *set // results of the last bag
 }
 
-// flat is the gradients of the last bag.
+// flat returns the gradients of the last bag, [P].
 func (w *worker) flat() []float32 { return w.own.floats(compile.InGrads) }
 
-// piece is a bag of a batch: its instances from start to end.
+// piece is a bag of a batch with its instances from start to end.
 type piece struct{ bag, start, end int }
 
-// newBagwise gives nil where the bags of the program cannot stand alone.
+// newBagwise returns nil if the step of the program cannot be divided into bags.
 func newBagwise(e *Engine) (*bagwise, error) {
 	if !e.cuttable() {
 		return nil, nil
@@ -75,7 +75,7 @@ func (w *bagwise) open(e *Engine, gradients, update *graph.Graph) (err error) {
 			return err
 		}
 	}
-	if w.alone, err = open(gradients, e.options, true); err != nil {
+	if w.all, err = open(gradients, e.options, true); err != nil {
 		return err
 	}
 	w.graph = gradients
@@ -88,7 +88,7 @@ func (w *bagwise) open(e *Engine, gradients, update *graph.Graph) (err error) {
 	return err
 }
 
-// Destroy releases what is there.
+// Destroy releases bindings, values and sessions.
 func (w *bagwise) Destroy() error {
 	var errs []error
 	for _, io := range w.io {
@@ -99,7 +99,7 @@ func (w *bagwise) Destroy() error {
 	for _, one := range w.workers {
 		errs = append(errs, one.Destroy())
 	}
-	for _, s := range []*session{w.alone, w.beside, w.update} {
+	for _, s := range []*session{w.all, w.one, w.update} {
 		if s != nil {
 			errs = append(errs, s.Destroy())
 		}
@@ -107,7 +107,7 @@ func (w *bagwise) Destroy() error {
 	return errors.Join(errs...)
 }
 
-// runBagwise runs a step; the results of several bags are put together.
+// runBagwise runs a step and concatenates the results of the bags.
 func (e *Engine) runBagwise(b *train.Batch) error {
 	if err := b.Check(e.prog); err != nil {
 		return err
@@ -117,20 +117,20 @@ func (e *Engine) runBagwise(b *train.Batch) error {
 	w.cutBags(b)
 	if b.Bags == 1 {
 		one := w.workers[0]
-		if err := e.gradients(one, w.alone, b, w.pieces[0]); err != nil {
+		if err := e.gradients(one, w.all, b, w.pieces[0]); err != nil {
 			return err
 		}
 		e.readTerms(&one.bindings, 1)
 		r.Probabilities, r.Attention, r.Weights = one.done.floats(compile.OutProbabilities), one.done.floats(compile.OutAttention), one.done.floats(compile.OutWeights)
 		return w.io[e.current].run()
 	}
-	if err := w.openBeside(e.options); err != nil {
+	if err := w.openOne(e.options); err != nil {
 		return err
 	}
 	r.Probabilities, r.Attention, r.Weights = r.Probabilities[:0:0], r.Attention[:0:0], r.Weights[:0:0]
 	for at := 0; at < b.Bags; at += len(w.workers) {
 		wave := w.pieces[at:min(at+len(w.workers), b.Bags)]
-		if err := e.sideBySide(b, wave); err != nil {
+		if err := e.runParallel(b, wave); err != nil {
 			return err
 		}
 		for _, one := range w.workers[:len(wave)] {
@@ -144,15 +144,16 @@ func (e *Engine) runBagwise(b *train.Batch) error {
 	return w.io[e.current].run()
 }
 
-func (w *bagwise) openBeside(o Options) (err error) {
-	if w.beside == nil {
+// openOne opens the session on one thread unless it is open.
+func (w *bagwise) openOne(o Options) (err error) {
+	if w.one == nil {
 		o.Threads = 1
-		w.beside, err = open(w.graph, o, true)
+		w.one, err = open(w.graph, o, true)
 	}
 	return err
 }
 
-// cutBags finds where each bag of a batch lies.
+// cutBags finds the instances of each bag of a batch.
 func (w *bagwise) cutBags(b *train.Batch) {
 	w.pieces = w.pieces[:0]
 	longest, start := 0, 0
@@ -169,18 +170,18 @@ func (w *bagwise) cutBags(b *train.Batch) {
 	}
 }
 
-// sideBySide leaves the gradients of each piece with a worker.
-func (e *Engine) sideBySide(b *train.Batch, wave []piece) error {
+// runParallel computes the gradients of each piece with a worker.
+func (e *Engine) runParallel(b *train.Batch, wave []piece) error {
 	errs := make([]error, len(wave))
 	var group workers.Group
 	for i, p := range wave {
-		group.Go(func() { errs[i] = e.gradients(e.bagwise.workers[i], e.bagwise.beside, b, p) })
+		group.Go(func() { errs[i] = e.gradients(e.bagwise.workers[i], e.bagwise.one, b, p) })
 	}
 	group.Wait()
 	return errors.Join(errs...)
 }
 
-// gradients runs one bag through a session.
+// gradients computes the gradients of one bag in a session.
 func (e *Engine) gradients(one *worker, on *session, b *train.Batch, p piece) (err error) {
 	e.bagOf(&one.part, b, p)
 	if err = one.inputs.Batch(e.prog, &one.part, p.end-p.start, 1); err == nil {
@@ -189,9 +190,9 @@ func (e *Engine) gradients(one *worker, on *session, b *train.Batch, p piece) (e
 	return err
 }
 
-// add adds the gradients that n workers hold to those before, always in the
-// order of the bags, so that the sum does not depend on the number of workers.
-// After the last bag the mean stands where the update reads it.
+// add adds the gradients of n workers to the sum in the order of the bags, so that the sum does
+// not depend on the number of workers. After the last bag it writes the mean to the input of the
+// update.
 func (w *bagwise) add(first, last bool, n int, share float32) {
 	var group workers.Group
 	size := len(w.sum)
@@ -218,7 +219,7 @@ func (w *bagwise) add(first, last bool, n int, share float32) {
 	group.Wait()
 }
 
-// bagOf makes one bag of a batch a batch of its own.
+// bagOf sets part to a batch of one bag of b.
 func (e *Engine) bagOf(part, b *train.Batch, p piece) {
 	k, dim := e.prog.Signature.Classes, ndarray.Size(e.prog.Signature.Instance)
 	*part = train.Batch{

@@ -17,13 +17,14 @@ import (
 // CPU, relative to the largest gradient.
 const gradientTolerance = 1e-3
 
-// checkedSteps is the number of steps of a check. Two bindings of a size are used in turn,
-// one for each copy of the parameters, so each takes two different batches: a device that
-// keeps the first inputs is wrong from the second on.
+// checkedSteps is the number of steps of a check. Two bindings alternate, one per copy of the
+// parameters, so each gets two different batches. This finds devices that keep using the first
+// inputs of a binding.
 const checkedSteps = 4
 
-// checkStep compares training steps of batches of that many bags on a device with those of
-// the CPU, and refuses a device that differs. The state of the engine stays as it is.
+// checkStep compares training steps on a device with those on the CPU, for batches of the given
+// number of bags, and returns an error if they differ. It does not change the state of the
+// engine.
 func (e *Engine) checkStep(bags int) error {
 	kept, err := e.State()
 	if err != nil {
@@ -65,7 +66,7 @@ func (e *Engine) checkStep(bags int) error {
 	return e.SetState(kept)
 }
 
-// checkPredictions does for predictions what checkStep does for steps.
+// checkPredictions compares predictions like checkStep compares steps.
 func (e *Engine) checkPredictions() error {
 	kept, err := e.State()
 	if err != nil {
@@ -98,7 +99,7 @@ func (e *Engine) checkPredictions() error {
 	return e.SetState(kept)
 }
 
-// reference opens an engine on the CPU in the state of the check.
+// reference returns an engine on the CPU with the state of sampleState.
 func (e *Engine) reference() (*Engine, error) {
 	cpu, err := New(e.prog, sampleState(e.prog).Params, Options{Library: e.options.Library, Threads: e.options.Threads})
 	if err != nil {
@@ -107,7 +108,7 @@ func (e *Engine) reference() (*Engine, error) {
 	return cpu, nil
 }
 
-// sampleState returns drawn parameters, and statistics that leave features as they are.
+// sampleState returns drawn parameters, and statistics with mean 0 and deviation 1.
 func sampleState(p *compile.Program) *train.State {
 	s := &train.State{Params: train.InitParams(p, 1)}
 	for _, name := range p.Statistics() {

@@ -18,11 +18,11 @@ import (
 	"github.com/miplc/miplc/runtime/ortenv"
 )
 
-// device runs graphs for learners.
+// device implements learners.Device.
 type device struct{ options Options }
 
-// NewDevice runs graphs for learners in onnxruntime, on all cores unless the
-// options say otherwise. Nothing is open between workspaces.
+// NewDevice returns a device that runs graphs of learners in onnxruntime, on all cores unless
+// Options.Threads is set. It needs no Close.
 func NewDevice(o Options) (learners.Device, error) {
 	if _, err := ortenv.Start(o.Library); err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func (d *device) Workspace() learners.Workspace {
 	return &workspace{options: d.options, values: values{}, sessions: map[*graph.Graph]*session{}}
 }
 
-// workspace is memory of this process.
+// workspace has its values in the memory of this process.
 type workspace struct {
 	options  Options
 	values   values
@@ -63,14 +63,14 @@ func (w *workspace) Get(name string) ([]float32, error) {
 	return slices.Clone(w.values.floats(name)), nil
 }
 
-// Run implements learners.Workspace. Outputs take the memory of the values that they
-// replace unless the graph reads those.
+// Run implements learners.Workspace. Outputs reuse the memory of the values that they replace
+// unless the graph reads those.
 func (w *workspace) Run(g *graph.Graph, n int, names map[string]string) error {
 	s := w.sessions[g]
 	first := s == nil
 	if first {
 		var err error
-		if s, err = open(apart(g), w.options, false); err != nil {
+		if s, err = open(prefixed(g), w.options, false); err != nil {
 			return err
 		}
 		w.sessions[g] = s
@@ -83,7 +83,7 @@ func (w *workspace) Run(g *graph.Graph, n int, names map[string]string) error {
 		}
 	}
 	for i, output := range s.out {
-		output = strings.TrimPrefix(output, made)
+		output = strings.TrimPrefix(output, outputPrefix)
 		name, shape := learners.InWorkspace(output, names), g.Output(output).Shape.Concrete(n, 1)
 		if old := w.values[name]; old != nil && !slices.Contains(in, old) && slices.Equal(old.GetShape(), toShape(shape)) {
 			next[name] = old
@@ -109,7 +109,7 @@ func (w *workspace) Run(g *graph.Graph, n int, names map[string]string) error {
 // check compares the first outputs of a graph on a device with those of the CPU, relative
 // to the largest value of each.
 func (w *workspace) check(g *graph.Graph, in, out []onnx.Value) error {
-	cpu, err := open(apart(g), Options{Library: w.options.Library, Threads: w.options.Threads}, false)
+	cpu, err := open(prefixed(g), Options{Library: w.options.Library, Threads: w.options.Threads}, false)
 	if err != nil {
 		return err
 	}
@@ -134,15 +134,14 @@ func (w *workspace) check(g *graph.Graph, in, out []onnx.Value) error {
 	return w.options.session().CheckDevice("the values of a graph, relative to the largest,", worst, gradientTolerance)
 }
 
-// made stands before the names of outputs in ONNX, where none may be that of an
-// input too.
-const made = "made."
+// outputPrefix makes the names of outputs different from those of inputs, as ONNX requires.
+const outputPrefix = "made."
 
-// apart gives the graph with those names.
-func apart(g *graph.Graph) *graph.Graph {
+// prefixed returns the graph with outputPrefix before the names of its outputs.
+func prefixed(g *graph.Graph) *graph.Graph {
 	out := &graph.Graph{Name: g.Name, Nodes: g.Nodes}
 	for _, o := range g.Outputs {
-		out.Outputs = append(out.Outputs, graph.Output{Name: made + o.Name, Node: o.Node})
+		out.Outputs = append(out.Outputs, graph.Output{Name: outputPrefix + o.Name, Node: o.Node})
 	}
 	return out
 }

@@ -15,23 +15,22 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// Engine implements train.Engine. Parameters and the state of the optimiser exist twice: a step
-// reads one copy and writes the other, so nothing is copied between steps.
+// Engine implements train.Engine. It has two copies of the parameters and of the state of the
+// optimiser: a step reads one and writes the other, so nothing is copied between steps.
 //
-// Bags of features take the whole step as one graph, in a form for one bag and
-// a form for many. Images go through bag by bag, which keeps what a step reads
-// and writes within the cache: the gradients of each bag, each thread a bag of
-// its own, then one update.
+// For features, a step is one graph, with separate forms for one bag and for many. For images, a
+// step computes the gradients of each bag, with one bag per thread, and then one update, so that
+// its values stay in the cache.
 type Engine struct {
 	prog     *compile.Program
 	options  Options
 	infer    *session
-	oneBag   *session // whole steps, opened when the first batch asks for them
+	oneBag   *session // whole steps, opened by the first batch that needs them
 	manyBags *session
 	bagwise  *bagwise // nil: whole steps
 
 	copies     [2]values // state vectors of the step, and each parameter within the flat one
-	current    int       // the copy that holds the newest values
+	current    int       // index of the copy with the newest values
 	statistics values    // of the normalisation, one row
 	scalars    values    // inputs lr, lambda, epoch, epochs: [1]
 	whole      bindings  // of whole steps
@@ -39,9 +38,8 @@ type Engine struct {
 	result     train.Result
 }
 
-// New builds the training step of a program, hands it to onnxruntime and puts
-// in the starting parameters by name (learned ones and the statistics of the
-// normalisation); nil leaves them to SetState.
+// New opens the training step of a program in onnxruntime. params are the initial parameters by
+// name, including the statistics of the normalisation; nil: SetState will set them.
 func New(p *compile.Program, params map[string][]float32, o Options) (*Engine, error) {
 	if _, err := ortenv.Start(o.Library); err != nil {
 		return nil, err
@@ -58,7 +56,7 @@ func New(p *compile.Program, params map[string][]float32, o Options) (*Engine, e
 	if err == nil && hasImages(p) && e.onCPU() {
 		e.bagwise, err = newBagwise(e)
 	}
-	if err == nil && e.bagwise == nil { // a program that cannot run is refused now, not at its first batch
+	if err == nil && e.bagwise == nil { // reports a program that cannot run now, not in its first step
 		_, err = e.wholeStep(max(1, p.Spec.Train.Batch.V))
 	}
 	if err == nil && params != nil {
@@ -73,7 +71,7 @@ func New(p *compile.Program, params map[string][]float32, o Options) (*Engine, e
 
 func (e *Engine) onCPU() bool { return e.options.session().OnCPU() }
 
-// allocate makes the tensors that do not depend on the size of a batch.
+// allocate makes the tensors whose sizes do not depend on the batch.
 func (e *Engine) allocate() error {
 	size := e.prog.FlatSize()
 	for i := range e.copies {
@@ -99,8 +97,8 @@ func (e *Engine) allocate() error {
 	return e.whole.allocate(e.prog)
 }
 
-// copied are the values with which a session reads copy i of the parameters and
-// writes the other.
+// copied returns the values with which a session reads copy i of the parameters and writes the
+// other one.
 func (e *Engine) copied(i int) []values {
 	return []values{e.copies[i], renewed(e.prog, e.copies[1-i]), e.scalars, e.statistics}
 }
@@ -114,7 +112,7 @@ func renewed(p *compile.Program, vectors values) values {
 	return outputs
 }
 
-// openInfer opens the inference graph, with room for the statistics that it takes.
+// openInfer opens the inference graph and allocates its statistics.
 func (e *Engine) openInfer() error {
 	g, err := e.named(compile.Predict(e.prog))
 	if err != nil {
@@ -132,7 +130,8 @@ func (e *Engine) openInfer() error {
 	return err
 }
 
-// named gives a graph on the flat vector of parameters each of them by its name.
+// named replaces the flat vector of parameters in a graph by named parameters, which share its
+// memory, if possible.
 func (e *Engine) named(g *graph.Graph, err error) (*graph.Graph, error) {
 	if err != nil || !e.cuttable() {
 		return g, err
@@ -140,12 +139,12 @@ func (e *Engine) named(g *graph.Graph, err error) (*graph.Graph, error) {
 	return compile.NamedParams(e.prog, g)
 }
 
-// cuttable reports whether all parameters have values within the flat vector.
+// cuttable reports whether all parameters can share the memory of the flat vector.
 func (e *Engine) cuttable() bool {
 	return !slices.ContainsFunc(e.prog.Params, func(q compile.Param) bool { return len(q.Shape) == 0 })
 }
 
-// wholeStep gives the session for batches of that many bags.
+// wholeStep returns the session for batches of the given number of bags.
 func (e *Engine) wholeStep(bags int) (*session, error) {
 	at, build := &e.manyBags, compile.Step
 	if bags == 1 {
@@ -172,7 +171,7 @@ func (e *Engine) Name() string { return Name }
 
 // Step implements train.Engine.
 func (e *Engine) Step(b *train.Batch) (*train.Result, error) {
-	if e.bagwise == nil { // opened first, since the check of a new session takes steps of its own
+	if e.bagwise == nil { // before the scalars are set, because the check of a new session runs steps
 		if _, err := e.wholeStep(b.Bags); err != nil {
 			return nil, err
 		}
@@ -231,7 +230,7 @@ func (e *Engine) Predict(instances []float32, bagOf []int, bags int) (probabilit
 	return slices.Clone(s.floats(compile.OutProbabilities)), slices.Clone(s.floats(compile.OutAttention)), nil
 }
 
-// readTerms adds share times the loss and its terms that w is bound to, to the result.
+// readTerms adds share times the loss and its terms to the result.
 func (e *Engine) readTerms(w *bindings, share float64) {
 	for output, value := range w.terms {
 		v := share * float64(value.GetData())
@@ -243,7 +242,7 @@ func (e *Engine) readTerms(w *bindings, share float64) {
 	}
 }
 
-// clearTerms makes the loss and its terms zero.
+// clearTerms sets the loss and its terms to zero.
 func (e *Engine) clearTerms() {
 	e.result.Loss = 0
 	clear(e.result.Terms)
@@ -276,7 +275,7 @@ func (e *Engine) SetState(s *train.State) error {
 	return nil
 }
 
-// Close implements train.Engine. Bindings go before the values they point to, and
+// Close implements train.Engine. It releases bindings before the values that they point to, and
 // those before the sessions.
 func (e *Engine) Close() error {
 	all := []interface{ Destroy() error }{&e.whole, &e.evaluated}

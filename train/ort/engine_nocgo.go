@@ -11,23 +11,23 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// New fails: onnxruntime cannot be called from a program built without cgo.
+// New returns an error, because a program built without cgo cannot call onnxruntime.
 func New(*compile.Program, map[string][]float32, Options) (train.Engine, error) {
 	return nil, ortenv.ErrNoCgo
 }
 
-// NewTrainer returns a trainer that fails like New.
-func NewTrainer(p train.Placement, o Options, _ int) train.Trainer {
-	return &train.Steps{Placement: p, New: func(p *compile.Program) (train.Engine, error) { return New(p, nil, o) }}
+// NewTrainer returns a trainer whose trials fail like New.
+func NewTrainer(p train.EngineInfo, o Options, _ int) train.Trainer {
+	return &train.Steps{EngineInfo: p, New: func(p *compile.Program) (train.Engine, error) { return New(p, nil, o) }}
 }
 
-// Products cannot be had without cgo.
+// Products needs cgo.
 type Products struct{}
 
-// NewProducts fails like New.
+// NewProducts returns an error like New.
 func NewProducts(Options) (*Products, error) { return nil, ortenv.ErrNoCgo }
 
-// Gemm fails like New.
+// Gemm returns an error like New.
 func (*Products) Gemm(bool, bool, blas32.General, blas32.General, blas32.General) error {
 	return ortenv.ErrNoCgo
 }
@@ -35,5 +35,5 @@ func (*Products) Gemm(bool, bool, blas32.General, blas32.General, blas32.General
 // Close does nothing.
 func (*Products) Close() error { return nil }
 
-// NewDevice fails like New.
+// NewDevice returns an error like New.
 func NewDevice(Options) (learners.Device, error) { return nil, ortenv.ErrNoCgo }

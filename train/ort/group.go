@@ -17,28 +17,28 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// group is the executor of runs that train side by side: the batches of a step of all runs
-// lie in one tensor with a leading axis of runs.
+// group is the executor of several runs. One tensor, with a leading axis of runs, has the batches
+// of a step of all runs.
 type group struct {
 	*runsModel
 	runs    []*train.Run
 	steps   map[int]*runsSession // by the number of bags of a batch
 	predict *runsSession
 
-	// Of each run, by its place. vectors, by name, are out of date while it has a seat.
+	// Values of each run, by its index. vectors, by name, are outdated while the run is active.
 	vectors, statistics []map[string][]float32
-	normalized          [][]float32 // all instances of its data set; nil: each batch is normalised
+	normalized          [][]float32 // all instances of its dataset; nil: each batch is normalised
 	real, lowest        []float32   // see fillMasks
 
-	seats *seats
+	active *active // nil: none
 }
 
-// seats are the tensors of the runs that are computed: those of the runs that others of
-// the group wait for, or of all.
-type seats struct {
+// active has the tensors of the runs that are computed: all runs, or those that are behind the
+// others.
+type active struct {
 	runs     []*train.Run // by their index in the tensors
 	copies   [2]values    // state vectors [runs, P]: a step reads one copy and writes the other
-	current  int          // the copy with the newest values
+	current  int          // index of the copy with the newest values
 	settings values       // of the epoch, [runs, 1], and statistics [runs, 1, d]
 	batches  map[*runsSession]*batch
 }
@@ -62,14 +62,14 @@ func (g *group) SetStates(list []*train.State) error {
 	}
 	g.normalize()
 	g.fillMasks()
-	return g.leave(false)
+	return g.deactivate(false)
 }
 
-// normalizedBytes bounds the memory for normalised copies of the data set.
+// normalizedBytes is the maximum memory for normalised copies of the dataset.
 const normalizedBytes = 256 << 20
 
-// normalize makes a copy of the instances for each statistics of the features that occur,
-// unless they take too much memory.
+// normalize makes a normalised copy of the instances for each different statistics, unless they
+// need too much memory.
 func (g *group) normalize() {
 	d := g.runs[0].Data
 	all := d.Offsets[d.Bags()] * d.Dim()
@@ -111,42 +111,42 @@ func (g *group) States() ([]*train.State, error) {
 	return list, nil
 }
 
-// save copies the states of the runs with seats out.
+// save copies the states of the active runs to vectors.
 func (g *group) save() {
-	if g.seats == nil {
+	if g.active == nil {
 		return
 	}
-	size, now := g.FlatSize(), g.seats.copies[g.seats.current]
-	for j, r := range g.seats.runs {
-		for name, v := range g.vectors[r.Place] {
+	size, now := g.FlatSize(), g.active.copies[g.active.current]
+	for j, r := range g.active.runs {
+		for name, v := range g.vectors[r.Index] {
 			copy(v, now.floats(name)[j*size:])
 		}
 	}
 }
 
-// leave frees the seats, whose states are kept if save asks for that.
-func (g *group) leave(save bool) error {
-	if g.seats == nil {
+// deactivate frees the tensors of the active runs. It saves their states if save is true.
+func (g *group) deactivate(save bool) error {
+	if g.active == nil {
 		return nil
 	}
 	if save {
 		g.save()
 	}
-	err := g.seats.Destroy()
-	g.seats = nil
+	err := g.active.Destroy()
+	g.active = nil
 	return err
 }
 
-// seat gives runs the seats, and takes them from all others.
-func (g *group) seat(runs []*train.Run) error {
-	if g.seats != nil && slices.Equal(g.seats.runs, runs) {
+// activate makes runs the active runs.
+func (g *group) activate(runs []*train.Run) error {
+	if g.active != nil && slices.Equal(g.active.runs, runs) {
 		return nil
 	}
-	if err := g.leave(true); err != nil {
+	if err := g.deactivate(true); err != nil {
 		return err
 	}
-	s, size, n := &seats{runs: slices.Clone(runs), settings: values{}, batches: map[*runsSession]*batch{}}, g.FlatSize(), len(runs)
-	g.seats = s
+	s, size, n := &active{runs: slices.Clone(runs), settings: values{}, batches: map[*runsSession]*batch{}}, g.FlatSize(), len(runs)
+	g.active = s
 	for i := range s.copies {
 		s.copies[i] = values{}
 		for _, name := range g.StateVectors() {
@@ -170,10 +170,10 @@ func (g *group) seat(runs []*train.Run) error {
 		}
 	}
 	for j, r := range runs {
-		for name, v := range g.vectors[r.Place] {
+		for name, v := range g.vectors[r.Index] {
 			copy(s.copies[0].floats(name)[j*size:], v)
 		}
-		for name, v := range g.statistics[r.Place] {
+		for name, v := range g.statistics[r.Index] {
 			copy(s.settings.floats(name)[j*len(v):], v)
 		}
 		for name, weight := range train.TermWeights(r.Program.Spec) {
@@ -184,7 +184,7 @@ func (g *group) seat(runs []*train.Run) error {
 }
 
 // Destroy releases the bindings before the tensors that they point to.
-func (s *seats) Destroy() error {
+func (s *active) Destroy() error {
 	var errs []error
 	for _, b := range s.batches {
 		for _, io := range b.io {
@@ -197,9 +197,9 @@ func (s *seats) Destroy() error {
 	return errors.Join(append(errs, s.copies[0].Destroy(), s.copies[1].Destroy(), s.settings.Destroy())...)
 }
 
-// batch returns the tensors of a session for the runs with seats.
+// batch returns the tensors of a session for the active runs.
 func (g *group) batch(on *runsSession) (*batch, error) {
-	s := g.seats
+	s := g.active
 	if b := s.batches[on]; b != nil {
 		return b, nil
 	}
@@ -226,7 +226,8 @@ func (g *group) batch(on *runsSession) (*batch, error) {
 	return b, nil
 }
 
-// part is the numbers of the run at index j of a value, nil if the graph has no such value.
+// part returns the values of the run with index j in the tensors, nil if the graph has no such
+// value.
 func (b *batch) part(name string, j, runs int) []float32 {
 	if b.values[name] == nil {
 		return nil
@@ -238,15 +239,15 @@ func (b *batch) part(name string, j, runs int) []float32 {
 
 // Epoch implements train.Executor.
 func (g *group) Epoch(ctx context.Context, runs []*train.Run) error {
-	if err := g.seat(runs); err != nil {
+	if err := g.activate(runs); err != nil {
 		return err
 	}
-	s, batches, ended := g.seats, make([][][]int, len(runs)), make([]bool, len(runs))
+	s, batches, ended := g.active, make([][][]int, len(runs)), make([]bool, len(runs))
 	for j, r := range runs {
 		batches[j] = r.Batches()
 		for name, v := range map[string]float64{
 			compile.InLR: r.Now().LR, compile.InLambda: r.Now().Lambda,
-			compile.InEpoch: float64(r.Number()), compile.InEpochs: float64(r.Epochs),
+			compile.InEpoch: float64(r.ScheduleEpoch()), compile.InEpochs: float64(r.Epochs),
 		} {
 			s.settings.floats(name)[j] = float32(v)
 		}
@@ -272,19 +273,19 @@ func (g *group) Epoch(ctx context.Context, runs []*train.Run) error {
 	return nil
 }
 
-// step runs a step of the runs with seats.
+// step runs a step of the active runs.
 func (g *group) step(batches [][][]int, step int) (*batch, error) {
-	s := g.seats
+	s := g.active
 	b, err := g.batch(g.steps[len(batches[0][step])])
 	if err != nil {
 		return nil, err
 	}
 	for j, r := range s.runs {
 		bags := batches[j][step]
-		g.fill(b, j, bags, g.normalized[r.Place])
-		if g.normalized[r.Place] == nil {
+		g.fill(b, j, bags, g.normalized[r.Index])
+		if g.normalized[r.Index] == nil {
 			rows := b.part(compile.InInstances, j, len(s.runs))
-			normalize(rows, rows, g.statistics[r.Place][compile.ParamMean], g.statistics[r.Place][compile.ParamStd])
+			normalize(rows, rows, g.statistics[r.Index][compile.ParamMean], g.statistics[r.Index][compile.ParamStd])
 		}
 		k := r.Data.Classes
 		candidates, weights := b.part(compile.InCandidates, j, len(s.runs)), b.part(compile.InWeights, j, len(s.runs))
@@ -310,15 +311,14 @@ func (g *group) step(batches [][][]int, step int) (*batch, error) {
 	return b, nil
 }
 
-// fill lays the bags of a batch of the run at index j out, with the last instance of each
-// bag again and again up to the size that all have. If there are fewer bags than the graph
-// takes, the first fills up.
+// fill sets the instances of a batch of the run with index j. Each bag is padded with copies of
+// its last instance. If there are fewer bags than in the graph, the first bag is repeated.
 func (g *group) fill(b *batch, j int, bags []int, from []float32) {
 	d, n := g.runs[0].Data, g.capacity.Instances
 	if from == nil {
 		from = d.Instances
 	}
-	dim, runs := d.Dim(), len(g.seats.runs)
+	dim, runs := d.Dim(), len(g.active.runs)
 	instances, rows, low := b.part(compile.InInstances, j, runs), b.part(lowering.InRows, j, runs), b.part(lowering.InLow, j, runs)
 	for i := range b.bags {
 		bag := bags[0]
@@ -340,7 +340,7 @@ func (g *group) fill(b *batch, j int, bags []int, from []float32) {
 	}
 }
 
-// fillMasks makes what rows and low are copied from: n of real instances, n of padding.
+// fillMasks makes the values from which fill copies masks: n for real instances, n for padding.
 func (g *group) fillMasks() {
 	n := g.capacity.Instances
 	g.real, g.lowest = make([]float32, 2*n), make([]float32, 2*n)
@@ -349,12 +349,12 @@ func (g *group) fillMasks() {
 	}
 }
 
-// masks draws the dropout masks of a step, counted from 1, of the run at index j.
+// masks draws the dropout masks of a step, counted from 1, of the run with index j.
 func (g *group) masks(b *batch, j int, bags []int, step int) {
-	r, n := g.seats.runs[j], g.capacity.Instances
+	r, n := g.active.runs[j], g.capacity.Instances
 	for i := range g.Masks {
 		m := &g.Masks[i]
-		to := b.part(m.Name, j, len(g.seats.runs))
+		to := b.part(m.Name, j, len(g.active.runs))
 		drawn := make([]float32, ndarray.Size(m.Shape.Concrete(r.Data.SizeOf(bags), len(bags))))
 		train.DrawMask(drawn, float32(1/(1-m.Drop)), m, r.Seed(), r.Now().Epoch, step)
 		if m.Shape[0] != graph.N {
@@ -362,7 +362,7 @@ func (g *group) masks(b *batch, j int, bags []int, step int) {
 			continue
 		}
 		width := ndarray.Size(m.Shape[1:].Concrete(0, len(bags)))
-		for _, bag := range bags { // padding has the mask of the instance that it is a copy of
+		for _, bag := range bags { // padding has the mask of the instance that it copies
 			size := r.Data.Size(bag) * width
 			copy(to, drawn[:size])
 			for at := size; at < n*width; at += width {
@@ -373,9 +373,9 @@ func (g *group) masks(b *batch, j int, bags []int, step int) {
 	}
 }
 
-// result is what came out of a step of the run at index j.
+// result returns the result of a step of the run with index j in out.
 func (g *group) result(b *batch, j int, out *train.Result) *train.Result {
-	runs := len(g.seats.runs)
+	runs := len(g.active.runs)
 	out.Loss = float64(b.part(compile.OutLoss, j, runs)[0])
 	for _, name := range g.terms {
 		out.Terms[name] = float64(b.part(compile.TermPrefix+name, j, runs)[0])
@@ -386,7 +386,7 @@ func (g *group) result(b *batch, j int, out *train.Result) *train.Result {
 
 // Predict implements train.Executor.
 func (g *group) Predict(ctx context.Context, runs []*train.Run) error {
-	if err := g.seat(runs); err != nil {
+	if err := g.activate(runs); err != nil {
 		return err
 	}
 	b, err := g.batch(g.predict)
@@ -404,7 +404,7 @@ func (g *group) Predict(ctx context.Context, runs []*train.Run) error {
 		for j := range runs {
 			g.fill(b, j, batches[j][step], nil)
 		}
-		if err := b.io[g.seats.current].run(); err != nil {
+		if err := b.io[g.active.current].run(); err != nil {
 			return fmt.Errorf("prediction, batch %d: %w", step+1, err)
 		}
 		for j, r := range runs {
@@ -419,10 +419,10 @@ func (g *group) Predict(ctx context.Context, runs []*train.Run) error {
 	return nil
 }
 
-// Close implements train.Executor. Bindings go before the tensors that they point to, and
-// those before the sessions.
+// Close implements train.Executor. It releases bindings before the tensors that they point to,
+// and those before the sessions.
 func (g *group) Close() error {
-	errs := []error{g.leave(false)}
+	errs := []error{g.deactivate(false)}
 	for _, s := range g.steps {
 		errs = append(errs, s.Destroy())
 	}

@@ -1,6 +1,6 @@
-// Package ort is the engine that runs training steps in onnxruntime: forward,
-// our gradient and the update of the parameters are one ONNX graph, or for
-// images two, the gradients of one bag and the update.
+// Package ort is the engine that runs training steps in onnxruntime. Forward pass, our gradient
+// and the update of the parameters are one ONNX graph, or two for images: the gradients of one
+// bag, and the update.
 package ort
 
 import (
@@ -11,12 +11,12 @@ import (
 	"github.com/miplc/miplc/runtime/ortenv"
 )
 
-// Name is that of the engine.
+// Name is the name of the engine.
 const Name = "ort"
 
-// Options of New. The zero value searches the library and runs on the CPU.
+// Options are the options of New. The zero value searches for the library and uses the CPU.
 type Options struct {
-	Library  string // path of the onnxruntime library; empty: searched, see ortlib.Find
+	Library  string // path of the onnxruntime library; empty: search, see ortlib.Find
 	Threads  int    // threads within an operation; 0: one for features, all cores for images
 	Provider string // execution provider: "" or "cpu", or a name of ortenv.Providers
 
@@ -27,13 +27,12 @@ func (o Options) session() ortenv.Session {
 	return ortenv.Session{Threads: o.Threads, Provider: o.Provider, LargeBags: o.largeBags}
 }
 
-// Threads returns the number of threads that train a program if so many were asked for. 0
-// stands for all cores for images and one for features, since a step on feature bags is too
-// small to share between cores.
-func Threads(p *compile.Program, asked int) int {
+// Threads returns the number of threads that train a program. requested 0 means all cores for
+// images and one for features, because a step on features is too small to divide among cores.
+func Threads(p *compile.Program, requested int) int {
 	switch {
-	case asked > 0:
-		return asked
+	case requested > 0:
+		return requested
 	case hasImages(p):
 		return goruntime.GOMAXPROCS(0)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
-// opset of the graphs that only this engine sees: ScatterElements with
-// a reduction needs 16, ReduceMax in its final form 18.
+// opset is the operator set of the graphs of this engine: ScatterElements with a reduction needs
+// 16, the final form of ReduceMax 18.
 const opset = 17
 
 // session is a graph in onnxruntime with the names of its inputs and outputs.
@@ -26,10 +26,10 @@ type session struct {
 	name    string
 	in, out []string
 	onCPU   bool
-	calls   sync.Locker // held during calls on the session and its bindings
+	calls   sync.Locker // locked during calls on the session and its bindings
 }
 
-// open makes a session of a graph whose parameters are inputs.
+// open opens a graph whose parameters are inputs.
 func open(g *graph.Graph, o Options, planes bool) (*session, error) {
 	model, err := lowering.Lower(g, lowering.Options{Opset: opset, Planes: planes})
 	if err != nil {
@@ -38,7 +38,7 @@ func open(g *graph.Graph, o Options, planes bool) (*session, error) {
 	return openModel(model, g.Name, o)
 }
 
-// openModel makes a session of the model of a graph.
+// openModel opens the ONNX model of a graph.
 func openModel(model *onnxpb.ModelProto, name string, o Options) (s *session, err error) {
 	s = &session{name: name, onCPU: o.session().OnCPU(), calls: o.session().Locker()}
 	for _, v := range model.Graph.Input {
@@ -53,7 +53,7 @@ func openModel(model *onnxpb.ModelProto, name string, o Options) (s *session, er
 	return s, nil
 }
 
-// start makes a session of a model.
+// start opens a session of onnxruntime.
 func start(model *onnxpb.ModelProto, in, out []string, o Options) (*onnx.DynamicAdvancedSession, error) {
 	bytes, err := proto.Marshal(model)
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *session) Destroy() error {
 	return s.DynamicAdvancedSession.Destroy()
 }
 
-// bound is a session with the values that it reads and writes.
+// bound is a session bound to the values that it reads and writes.
 type bound struct {
 	*onnx.IoBinding
 	session *session
@@ -97,14 +97,14 @@ func (b *bound) run() error {
 	return s.RunWithBinding(b.IoBinding)
 }
 
-// Destroy releases the binding, and neither the session nor the values.
+// Destroy releases the binding, but not the session and the values.
 func (b *bound) Destroy() error {
 	b.session.calls.Lock()
 	defer b.session.calls.Unlock()
 	return b.IoBinding.Destroy()
 }
 
-// bind ties values to the inputs and outputs of the session, each the first of its name.
+// bind binds each input and output of the session to the first value of its name.
 func (s *session) bind(from ...values) (*bound, error) {
 	s.calls.Lock()
 	defer s.calls.Unlock()
@@ -125,7 +125,7 @@ func (s *session) tie(kind string, names []string, bind func(string, onnx.Value)
 	for _, name := range names {
 		at := slices.IndexFunc(from, func(v values) bool { return v[name] != nil })
 		if at < 0 {
-			return fmt.Errorf("bug: nothing is there for the %s %s of the %s graph", kind, name, s.name)
+			return fmt.Errorf("bug: no value for the %s %s of the %s graph", kind, name, s.name)
 		}
 		if err := bind(name, from[at][name]); err != nil {
 			return fmt.Errorf("%s %s of the %s graph: %w", kind, name, s.name, err)

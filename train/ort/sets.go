@@ -16,11 +16,11 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// values are what sessions read and write, by the names of their inputs and outputs.
-// onnxruntime holds only pointers into them, so they keep the Go values alive.
+// values has the values of inputs and outputs of sessions by name. It keeps the Go values alive,
+// because onnxruntime only has pointers to them.
 type values map[string]onnx.Value
 
-// add makes a value of zeros.
+// add adds a value of zeros.
 func (v values) add(name string, shape ...int) error {
 	t, err := onnx.NewEmptyTensor[float32](toShape(shape))
 	if err == nil {
@@ -29,9 +29,8 @@ func (v values) add(name string, shape ...int) error {
 	return err
 }
 
-// cut adds a value for each parameter, its name after a prefix, that shares the
-// memory of a flat vector. A parameter without axes gets none; onnxruntime cannot
-// look at it in place.
+// cut adds a value for each parameter, named prefix + name, that shares the memory of a flat
+// vector. It adds none for parameters without axes, which onnxruntime cannot read in place.
 func (v values) cut(p *compile.Program, prefix string, flat []float32) error {
 	parts := p.ParamViews(flat)
 	for _, q := range p.Params {
@@ -46,10 +45,10 @@ func (v values) cut(p *compile.Program, prefix string, flat []float32) error {
 	return nil
 }
 
-// floats is the memory of a value.
+// floats returns the memory of a value.
 func (v values) floats(name string) []float32 { return v[name].(*onnx.Tensor[float32]).GetData() }
 
-// replace puts other values in the place of those of their names, which it releases.
+// replace replaces values by others with the same names and releases the old ones.
 func (v values) replace(by values) error {
 	var errs []error
 	for name, t := range by {
@@ -71,39 +70,39 @@ func (v values) Destroy() error {
 	return errors.Join(errs...)
 }
 
-// maxSets bounds the batch sizes whose tensors are kept. With one bag a step
-// there are as many as sizes of bags.
+// maxSets is the maximum number of batch sizes whose tensors are kept. With one bag per step,
+// there is one per bag size.
 const maxSets = 64
 
-// largeBatch is the number of values of the instances of a batch from which on its inputs
-// are neither copied nor kept: copying many small batches is faster than binding them, but
-// a few large ones would fill the memory.
+// largeBatch is the minimum number of values in the instances of a large batch. Inputs of large
+// batches are bound in place and not kept. Copying small batches is faster, but copies of large
+// ones would need too much memory.
 const largeBatch = 1 << 20
 
-// size is a session and the size of its batches: n instances in b bags.
+// size is a session and a batch size: n instances in the given number of bags.
 type size struct {
 	session *session
 	n, bags int
 }
 
-// set is the values of batches with n instances in b bags, bound to a session in
-// both directions of the two copies of the parameters.
+// set has the values for batches of one size, with a binding for each copy of the parameters that
+// a session reads.
 type set struct {
 	values
 	io [2]*bound
 }
 
-// bindings are what one thread needs to run a session: outputs, and the sets
-// used last.
+// bindings has the values with which one thread runs sessions: outputs, and the most recently
+// used sets.
 type bindings struct {
 	own    values                           // the loss, its terms and the gradients
 	terms  map[string]*onnx.Scalar[float32] // the loss and its terms
 	sets   lru.Cache[size, *set]
 	large  *set         // of the last large batch
-	inputs train.Inputs // of the batch under way
+	inputs train.Inputs // of the current batch
 }
 
-// allocate makes the outputs that do not depend on the size of a batch.
+// allocate makes the outputs whose sizes do not depend on the batch.
 func (w *bindings) allocate(p *compile.Program) error {
 	w.own, w.terms, w.sets = values{}, map[string]*onnx.Scalar[float32]{}, newSets()
 	for _, o := range p.Train.Outputs {
@@ -123,8 +122,7 @@ func newSets() lru.Cache[size, *set] {
 	return lru.Cache[size, *set]{MaxCount: maxSets, OnEvict: func(s *set) { _ = s.Destroy() }}
 }
 
-// run runs a session on the inputs, of n instances in b bags, and gives the set that
-// holds the results; it is made now if the size is new.
+// run runs a session on the inputs and returns the set with the results.
 func (w *bindings) run(e *Engine, on *session, n, bags int) (*set, error) {
 	if err := w.destroyLarge(); err != nil {
 		return nil, err
@@ -151,7 +149,7 @@ func (w *bindings) run(e *Engine, on *session, n, bags int) (*set, error) {
 	return s, s.io[e.current].run()
 }
 
-// destroyLarge releases the set of the last large batch, whose inputs are reused.
+// destroyLarge releases the set of the last large batch, whose inputs will be reused.
 func (w *bindings) destroyLarge() error {
 	if w.large == nil {
 		return nil
@@ -161,7 +159,7 @@ func (w *bindings) destroyLarge() error {
 	return err
 }
 
-// Destroy releases what is there; sets point to the outputs.
+// Destroy releases the sets before the outputs that they point to.
 func (w *bindings) Destroy() error {
 	w.sets.Clear()
 	return errors.Join(w.destroyLarge(), w.own.Destroy())
@@ -178,8 +176,8 @@ func (s *set) Destroy() error {
 	return errors.Join(append(errs, s.values.Destroy())...)
 }
 
-// newSet makes and binds the values of one size of batch: binding i reads copy i of
-// the parameters and writes the other. Inputs in shared use the memory there.
+// newSet returns bound values for one batch size: binding i reads copy i of the parameters and
+// writes the other one. Inputs in shared use its memory.
 func (e *Engine) newSet(w *bindings, of size, shared map[string][]float32) (s *set, err error) {
 	n, bags, k := of.n, of.bags, e.prog.Signature.Classes
 	shapes := map[string][]int{
@@ -214,7 +212,7 @@ func (e *Engine) newSet(w *bindings, of size, shared map[string][]float32) (s *s
 	return s, nil
 }
 
-// fill copies the inputs of a batch of the set's size into the tensors.
+// fill copies the inputs of a batch to the tensors.
 func (s *set) fill(in *train.Inputs) {
 	for name, v := range in.Floats {
 		if s.values[name] == nil {

@@ -18,34 +18,34 @@ import (
 )
 
 const (
-	// cacheBytes bounds what the steps of a group work on, so that it stays in the cache
-	// of a core: larger groups are slower (docs/decisions/8-run-axis.md).
+	// cacheBytes is the maximum memory of the steps of a group, so that it stays in the cache of
+	// a core. Larger groups are slower (docs/decisions/8-run-axis.md).
 	cacheBytes = 4 << 20
-	// smallBag and maxPadding say which data sets are worth padding: bags of that many
-	// instances or fewer, or ones of which the largest has that many times the mean.
+	// Datasets are padded if the largest bag has at most smallBag instances, or at most
+	// maxPadding times the mean.
 	smallBag   = 64
 	maxPadding = 2
 )
 
-// trainer trains trials on bags of features in groups: the runs of a group are computed by
-// the same nodes of one graph, see lowering.LowerRuns. A trial alone is a group of one.
-// Images, datasets on disk, execution providers other than the CPU, several threads for an
-// operation and bags of very different sizes train one trial at a time on an Engine.
+// trainer trains trials on bags of features in groups: the nodes of one graph compute all runs of
+// a group, see lowering.LowerRuns. A single trial is a group of one. Trials with images, datasets
+// on disk, execution providers other than the CPU, several threads per operation, or bags of very
+// different sizes train one at a time on an Engine.
 //
-// Which of the two ways a trial takes, and its bits, depend on the trial alone.
+// This choice and the bits of the result do not depend on the other trials.
 type trainer struct {
-	train.Placement
+	train.EngineInfo
 	options  Options
 	parallel int
 
 	mu     sync.Mutex
-	models map[string]*runsModel // by what trials share; nil: they train one at a time
+	models map[string]*runsModel // by a key of trials that share one; nil: they train one at a time
 }
 
-// NewTrainer returns the trainer of the engine. It trains so many groups at a time, each on
-// one core.
-func NewTrainer(p train.Placement, o Options, parallel int) train.Trainer {
-	return &trainer{Placement: p, options: o, parallel: parallel, models: map[string]*runsModel{}}
+// NewTrainer returns the trainer of the engine. It trains parallel groups at a time, each on one
+// core.
+func NewTrainer(p train.EngineInfo, o Options, parallel int) train.Trainer {
+	return &trainer{EngineInfo: p, options: o, parallel: parallel, models: map[string]*runsModel{}}
 }
 
 // Train implements train.Trainer.
@@ -61,22 +61,22 @@ func (t *trainer) Train(ctx context.Context, trials []*train.Trial, o train.Opti
 			alone = append(alone, i)
 		}
 	}
-	groups := &train.Groups{Placement: t.Placement, Parallel: t.parallel, Fewest: 2, Key: key, Fits: t.fits, Open: t.open}
+	groups := &train.Groups{EngineInfo: t.EngineInfo, Parallel: t.parallel, MinGroup: 2, Key: key, MaxTrials: t.maxTrials, Open: t.open}
 	steps := func(o Options) train.Trainer {
-		return &train.Steps{Placement: t.Placement, New: func(p *compile.Program) (train.Engine, error) { return New(p, nil, o) }}
+		return &train.Steps{EngineInfo: t.EngineInfo, New: func(p *compile.Program) (train.Engine, error) { return New(p, nil, o) }}
 	}
 	large := t.options
 	large.largeBags = true
 	part(ctx, groups, trials, grouped, o, done)
-	if o.AtATime > t.parallel { // a bound for groups
+	if o.AtATime > t.parallel { // it limits groups
 		o.AtATime = t.parallel
 	}
 	part(ctx, steps(t.options), trials, alone, o, done)
-	o.AtATime = 1 // so that the largest batches of two trials are not in memory together
+	o.AtATime = 1 // so that the largest batches of two trials are not in memory at once
 	part(ctx, steps(large), trials, onDisk, o, done)
 }
 
-// part trains some trials of a list.
+// part trains the trials of a list with the indices in some.
 func part(ctx context.Context, by train.Trainer, trials []*train.Trial, some []int, o train.Options, done func(i int, out train.Outcome)) {
 	if len(some) == 0 {
 		return
@@ -88,14 +88,14 @@ func part(ctx context.Context, by train.Trainer, trials []*train.Trial, some []i
 	by.Train(ctx, list, o, func(n int, out train.Outcome) { done(some[n], out) })
 }
 
-// key separates trials with other numbers of bags: the batches of a group have the same
-// sizes.
+// key returns different texts for trials with different numbers of bags, because the batches of a
+// group have the same sizes.
 func key(t *train.Trial) string {
 	return fmt.Sprintf(" %d %d %d", len(t.Split.Train), len(t.Split.Validation), len(t.Split.Test))
 }
 
-// capacity returns the room that the batches of a trial need; ok is false if padding costs
-// more than a group saves. It follows from the data set and the batch size.
+// capacity returns the maximum size of the batches of a trial. ok is false if padding costs more
+// than a group saves. It depends only on the dataset and the batch size.
 func capacity(t *train.Trial) (c lowering.Capacity, ok bool) {
 	d, largest := t.Data, 0
 	for bag := range d.Bags() {
@@ -105,7 +105,7 @@ func capacity(t *train.Trial) (c lowering.Capacity, ok bool) {
 	return c, c.Instances <= smallBag || c.Instances*d.Bags() <= maxPadding*d.Offsets[d.Bags()]
 }
 
-// runsModel is what the models of trials are made of that share a program.
+// runsModel has the graphs of trials that share a program.
 type runsModel struct {
 	*compile.Program
 	terms         []string // of the loss, in the order of the spec
@@ -128,7 +128,7 @@ func (t *trainer) model(trial *train.Trial) *runsModel {
 	shared := fmt.Sprint(train.Shared(p.Spec), p.Signature, c, key(trial))
 	m, known := t.models[shared]
 	if !known {
-		if m = newRunsModel(p, c); m != nil && m.refused() {
+		if m = newRunsModel(p, c); m != nil && !m.lowers() {
 			m = nil
 		}
 		t.models[shared] = m
@@ -154,16 +154,16 @@ func newRunsModel(p *compile.Program, c lowering.Capacity) *runsModel {
 	return m
 }
 
-// refused reports whether the graphs have no form for many runs.
-func (m *runsModel) refused() bool {
+// lowers reports whether the graphs can be lowered for many runs.
+func (m *runsModel) lowers() bool {
 	_, err := m.lowered(m.step, m.capacity.Bags)
 	if err == nil {
 		_, err = m.lowered(m.predict, m.capacity.Bags)
 	}
-	return err != nil
+	return err == nil
 }
 
-// lowered is a graph for batches of so many bags.
+// lowered returns the ONNX model of a graph for batches of the given number of bags.
 func (m *runsModel) lowered(g *graph.Graph, bags int) (*onnxpb.ModelProto, error) {
 	return lowering.LowerRuns(g, opset, lowering.Capacity{Bags: bags, Instances: m.capacity.Instances})
 }
@@ -175,13 +175,13 @@ type runsSession struct {
 	dims map[string][]int // of inputs and outputs, without the axis of runs
 }
 
-// session opens a graph for batches of so many bags.
+// session opens a graph for batches of the given number of bags.
 func (m *runsModel) session(g *graph.Graph, bags int, o Options) (*runsSession, error) {
 	model, err := m.lowered(g, bags)
 	if err != nil {
 		return nil, err
 	}
-	o.Threads = 1 // more would divide the runs among them, and round by where they are cut
+	o.Threads = 1 // several would divide the runs among them, and rounding would depend on the division
 	s := &runsSession{bags: bags, dims: map[string][]int{}}
 	for _, port := range slices.Concat(model.Graph.Input, model.Graph.Output) {
 		s.dims[port.GetName()] = ndarray.Convert[int](port.Extents()[1:])
@@ -190,17 +190,17 @@ func (m *runsModel) session(g *graph.Graph, bags int, o Options) (*runsSession, 
 	return s, err
 }
 
-// bytes estimates what a step of a run works on.
+// bytes estimates the memory of a step of a run.
 func (m *runsModel) bytes() int {
 	return 4 * lowering.StepValues(m.step, m.capacity)
 }
 
-// fits is the number of trials like one whose steps stay in the cache.
-func (t *trainer) fits(like *train.Trial, _ int) int {
+// maxTrials returns the number of trials like one whose steps fit in the cache.
+func (t *trainer) maxTrials(like *train.Trial, _ int) int {
 	return min(train.MaxGroup, max(1, cacheBytes/max(1, t.model(like).bytes())))
 }
 
-// open makes the executor of a group.
+// open opens the executor of a group.
 func (t *trainer) open(runs []*train.Run, _ func(string)) (train.Executor, error) {
 	if _, err := ortenv.Start(t.options.Library); err != nil {
 		return nil, err

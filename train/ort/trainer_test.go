@@ -33,7 +33,7 @@ func trained(t *testing.T, ctx context.Context, list []*train.Trial, o train.Opt
 	seen := &groups{Observer: o.ObserverOrSilent()}
 	o.Observer = seen
 	outcomes := make([]train.Outcome, len(list))
-	by := ort.NewTrainer(train.Placement{Engine: ort.Name}, ort.Options{Library: ortest.Library(t)}, 1)
+	by := ort.NewTrainer(train.EngineInfo{Engine: ort.Name}, ort.Options{Library: ortest.Library(t)}, 1)
 	by.Train(ctx, list, o, func(i int, out train.Outcome) { outcomes[i] = out })
 	return outcomes, seen.sizes
 }
@@ -322,7 +322,7 @@ func BenchmarkGroup(b *testing.B) {
 				list[i] = traintest.Vary(b, o, fmt.Sprint(i), func(s *language.Spec) { s.Train.Seed.V, s.Train.EvalEvery.V = i, 1000 })
 				list[i].Dir, list[i].Log = b.TempDir()+fmt.Sprint(i), b.TempDir()+fmt.Sprint(i, ".jsonl")
 			}
-			by := ort.NewTrainer(train.Placement{Engine: ort.Name}, ort.Options{Library: library}, 1)
+			by := ort.NewTrainer(train.EngineInfo{Engine: ort.Name}, ort.Options{Library: library}, 1)
 			for b.Loop() {
 				by.Train(context.Background(), list, train.Options{}, func(_ int, out train.Outcome) {
 					if out.Err != nil {
@@ -337,5 +337,5 @@ func BenchmarkGroup(b *testing.B) {
 
 // A trial that stops early changes no other bits.
 func TestEarlyStopInAGroup(t *testing.T) {
-	traintest.EarlyStop(t, ort.NewTrainer(train.Placement{Engine: ort.Name}, ort.Options{Library: ortest.Library(t)}, 1))
+	traintest.EarlyStop(t, ort.NewTrainer(train.EngineInfo{Engine: ort.Name}, ort.Options{Library: ortest.Library(t)}, 1))
 }

@@ -37,7 +37,7 @@ func (f *fit) predict(ctx context.Context, bags []int, sampled bool) ([]learners
 // sampled is the accuracy on the test bags by draws, where the learner predicts
 // so too.
 func (f *fit) measure(ctx context.Context) (sampled *float64, err error) {
-	found := train.Found{}
+	found := train.PartPredictions{}
 	var byDraws []int
 	scored := false // whether some bag has scores that are not all alike
 	for _, part := range f.Split.Parts() {

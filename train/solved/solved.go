@@ -19,9 +19,9 @@ import (
 // Trainer fits learners: MIPLGP on a device, others in Go. Nothing of a fit that
 // ends early is kept.
 type Trainer struct {
-	train.Placement                 // of the device; empty: none
-	Device          learners.Device // for learners of specs that take an engine; others need none
-	Library         string          // onnxruntime library for what is left of products; empty: searched
+	train.EngineInfo                 // of the device; empty: none
+	Device           learners.Device // for learners of specs that take an engine; others need none
+	Library          string          // onnxruntime library for what is left of products; empty: searched
 }
 
 // Check reports settings of a learner that cannot be, at their place in the spec.
@@ -87,7 +87,7 @@ func (t *Trainer) one(ctx context.Context, trial *train.Trial, observer train.Ob
 		return err
 	}
 	defer free()
-	f := &fit{observer: observer, place: t.Placement}
+	f := &fit{observer: observer, place: t.EngineInfo}
 	if f.learner, err = t.learner(spec.Learner, products); err != nil {
 		return located(spec, err)
 	}
@@ -114,8 +114,8 @@ func (t *Trainer) products(spec *language.Spec) (miplgp.Products, func(), error)
 		return nil, func() {}, nil
 	}
 	o := ort.Options{Library: t.Library}
-	if t.Engine == ort.Name && t.Placement.Device != cpu {
-		o.Provider = t.Placement.Device
+	if t.Engine == ort.Name && t.EngineInfo.Device != cpu {
+		o.Provider = t.EngineInfo.Device
 	}
 	p, err := ort.NewProducts(o)
 	switch {
@@ -130,7 +130,7 @@ func (t *Trainer) products(spec *language.Spec) (miplgp.Products, func(), error)
 // fit is the fit of one learner under way.
 type fit struct {
 	train.Record
-	place          train.Placement
+	place          train.EngineInfo
 	learner        learners.Learner
 	model          learners.Model
 	observer       train.Observer
@@ -194,9 +194,9 @@ func (f *fit) confidences(i learners.Iteration) {
 	}
 	f.disambiguation = f.Accuracy(f.Split.Train, found)
 	if f.Trajectories == nil {
-		f.FollowWeights()
+		f.StartTrajectories()
 	}
-	f.Extend()
+	f.ExtendTrajectories()
 }
 
 // release hands the held iteration on.

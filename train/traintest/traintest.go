@@ -1,5 +1,5 @@
-// Package traintest has what tests of engines train: programs of shipped and of random
-// specs, states and batches for them, short trials.
+// Package traintest provides programs of shipped and random specs, states, batches and short
+// trials for tests of engines.
 package traintest
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// Shipped compiles a shipped spec for 7 features and 5 classes, or for images of 16 by 16
-// where it takes images, the least that its two convolutions fit.
+// Shipped compiles a shipped spec for 7 features and 5 classes, or for images of 16 by 16, the
+// smallest for its two convolutions.
 func Shipped(t testing.TB, name string, set ...string) *compile.Program {
 	t.Helper()
 	spec, err := language.Load(name, set...)
@@ -38,7 +38,7 @@ func Random(t testing.TB, seed uint64) *compile.Program {
 	return Parsed(t, fmt.Sprintf("random%d", seed), spectest.Random(seed))
 }
 
-// Parsed compiles a spec whose data.generated says what its data looks like.
+// Parsed compiles a spec with data.generated.
 func Parsed(t testing.TB, name, text string) *compile.Program {
 	t.Helper()
 	spec, err := language.Parse(name+".yaml", []byte(text))
@@ -63,8 +63,8 @@ func Compiled(t testing.TB, spec *language.Spec, sig compile.Signature) *compile
 	return p
 }
 
-// Start gives the state that training starts from. Parameters that start as zeros or
-// ones move away from there, where much would be hidden.
+// Start returns an initial state. Unlike in training, parameters whose initial values are constant
+// are random, because zeros and ones would hide errors.
 func Start(p *compile.Program, seed uint64) *train.State {
 	s := &train.State{Params: train.InitParams(p, seed)}
 	for _, q := range p.Params {
@@ -120,7 +120,7 @@ func Batch(p *compile.Program, seed uint64, sizes ...int) *train.Batch {
 	return b
 }
 
-// Environment gives a batch and parameters to the interpreter.
+// Environment returns a batch and parameters as inputs of the interpreter.
 func Environment(g *graph.Graph, b *train.Batch, params map[string][]float32) graph.Env {
 	env := graph.Env{N: len(b.BagOf), B: b.Bags, Values: map[string]*graph.Tensor{}}
 	floats := map[string][]float32{
@@ -145,7 +145,7 @@ func Environment(g *graph.Graph, b *train.Batch, params map[string][]float32) gr
 	return env
 }
 
-// Quickstart is a short trial of the shipped spec on a small set.
+// Quickstart returns a trial of the shipped spec quickstart on a small dataset.
 func Quickstart(t testing.TB, bags, epochs, batch int) *train.Trial {
 	t.Helper()
 	spec, err := language.Load("quickstart")
@@ -162,7 +162,7 @@ func Quickstart(t testing.TB, bags, epochs, batch int) *train.Trial {
 	return Trial(t, spec, d)
 }
 
-// Trial is one of a spec on bags, shaped and split as the spec says.
+// Trial returns a trial of a spec on a dataset, reshaped and split as in the spec.
 func Trial(t testing.TB, spec *language.Spec, d *data.Dataset) *train.Trial {
 	t.Helper()
 	sig, err := compile.SignatureOf(spec, d.Shape, d.Classes)

@@ -45,7 +45,7 @@ func Open(kind pjrt.Kind, o pjrt.Options) (*Backend, error) {
 	case err == nil:
 		return NewBackend(d, kind), nil
 	case kind == pjrt.CPU && errors.Is(err, pjrt.ErrNoPlugin):
-		return openGo("pure Go executor, for want of a PJRT plugin: " + pjrt.Remedy(pjrt.CPU))
+		return openGo("pure Go executor, because no PJRT plugin was found: " + pjrt.Remedy(pjrt.CPU))
 	}
 	return nil, err
 }

@@ -26,7 +26,7 @@ func (h held) Finalize() error { *h.freed = true; return nil }
 func TestAFailedCallLosesNoBuffer(t *testing.T) {
 	b := NewBackend(&pjrt.Device{Backend: pjrttest.Backend(t)}, Go)
 	defer b.Close()
-	trial, err := train.Small()
+	trial, err := train.SmallTrial()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,7 +71,7 @@ func (w *workspace) Run(g *graph.Graph, n int, names map[string]string) error {
 	}
 	out, err := p.Run(in)
 	if err != nil && pjrt.OutOfMemory(err) {
-		err = fmt.Errorf("%w: what the learner keeps and computes there does not fit the memory of the device", err)
+		err = fmt.Errorf("%w: the values of the learner do not fit in the memory of the device", err)
 	}
 	if err != nil {
 		return fmt.Errorf("the graph %s: %w", g.Name, err)

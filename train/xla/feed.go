@@ -10,16 +10,15 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// feed is what one call of a program takes from the host beside the settings of
-// the epoch.
+// feed has the inputs of one call of a program, without the settings of the epoch.
 type feed struct {
-	first   int       // step, from 0, that the call begins with
-	steps   int       // of the call
+	first   int       // first step of the call, from 0
+	steps   int       // number of steps
 	batches [][][]int // [run][step] bags
 	values  map[string]any
 }
 
-// feeder makes the feeds of an epoch, or of an evaluation.
+// feeder computes the feeds of an epoch or an evaluation.
 type feeder struct {
 	layout  xla.Layout
 	runs    []*train.Run
@@ -28,8 +27,8 @@ type feeder struct {
 	batches [][][]int // [run][step] bags
 }
 
-// feeds makes them in a goroutine of its own, so that the next one is drawn while
-// the device works on the last. stop ends it early.
+// feeds computes the feeds in a goroutine, so that the next one is drawn while the device
+// computes. stop ends the goroutine.
 func (s *feeder) feeds(ctx context.Context) (feeds <-chan *feed, stop func()) {
 	ch := make(chan *feed)
 	ctx, cancel := context.WithCancel(ctx)
@@ -51,7 +50,7 @@ func (s *feeder) feeds(ctx context.Context) (feeds <-chan *feed, stop func()) {
 	return ch, func() { cancel(); drawing.Wait() }
 }
 
-// feed is that of the steps from first on.
+// feed returns the feed of the steps from first on.
 func (s *feeder) feed(first int) *feed {
 	f := &feed{first: first, batches: make([][][]int, len(s.batches))}
 	for i, all := range s.batches {
@@ -64,7 +63,7 @@ func (s *feeder) feed(first int) *feed {
 	}
 	for i := range s.model.Masks {
 		m := &s.model.Masks[i]
-		f.values[xla.InMask+m.Name] = s.drawn(f, m)
+		f.values[xla.InMask+m.Name] = s.mask(f, m)
 	}
 	for _, name := range s.model.StepScalars() {
 		f.values[name] = s.scalars(f, name)
@@ -83,7 +82,7 @@ func (s *feeder) scalars(f *feed, name string) []float32 {
 	return out
 }
 
-// order lays bags out as [Steps, Jobs, Batch] with -1 for none.
+// order returns the bags as [Steps, Jobs, Batch] with -1 for none.
 func order(batches [][][]int, l xla.Layout) []int32 {
 	out := make([]int32, l.Steps*l.Jobs*l.Batch)
 	for i := range out {
@@ -99,8 +98,9 @@ func order(batches [][][]int, l xla.Layout) []int32 {
 	return out
 }
 
-// drawn returns a dropout mask of a feed, 1 for kept. Runs share the cores.
-func (s *feeder) drawn(f *feed, m *compile.Mask) []uint8 {
+// mask returns a dropout mask of a feed, 1 for kept values. It draws the masks of several runs in
+// parallel.
+func (s *feeder) mask(f *feed, m *compile.Mask) []uint8 {
 	l := s.layout
 	width := ndarray.Size(m.Shape.Concrete(l.N, l.Batch))
 	out := make([]uint8, l.Steps*l.Jobs*width)

@@ -9,10 +9,10 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// jobs is the executor of one run or many: each is a job of one program, an epoch
-// one call of it, or a few where the masks would take too much memory. A run's
-// result is that of the run alone, up to rounding. Data set, statistics,
-// candidates, parameters and velocity stay on the device.
+// jobs is the executor of one or more runs, each a job of one program. An epoch is one call of the
+// program, or a few if its masks need too much memory. The result of a run does not depend on the
+// others, except for rounding. Dataset, statistics, candidates, parameters and the state of the
+// optimiser stay on the device.
 type jobs struct {
 	*plan
 	backend           *Backend
@@ -21,7 +21,7 @@ type jobs struct {
 	epoch, evaluation *xla.Program
 }
 
-// openJobs makes the executor of runs that share their programs.
+// openJobs returns the executor of runs that share their programs.
 func (t *Trainer) openJobs(runs []*train.Run, note func(string)) (train.Executor, error) {
 	trials := make([]*train.Trial, len(runs))
 	for i, r := range runs {
@@ -39,7 +39,7 @@ func (t *Trainer) openJobs(runs []*train.Run, note func(string)) (train.Executor
 	return s, err
 }
 
-// SetStates implements train.Executor: what stays on the device moves there.
+// SetStates implements train.Executor. It copies all values that stay on the device.
 func (s *jobs) SetStates(list []*train.State) error {
 	d := s.runs[0].Data
 	instances, err := d.All()
@@ -108,9 +108,9 @@ func (s *jobs) States() ([]*train.State, error) {
 func (s *jobs) Epoch(ctx context.Context, runs []*train.Run) error {
 	from := &feeder{layout: s.train, runs: s.runs, model: s.model, batches: make([][][]int, len(s.runs))}
 	for _, r := range runs {
-		from.batches[r.Place], from.epoch = r.Batches(), r.Now().Epoch
+		from.batches[r.Index], from.epoch = r.Batches(), r.Now().Epoch
 	}
-	err := s.run(ctx, s.epoch, from, s.settings(runs), s.took)
+	err := s.run(ctx, s.epoch, from, s.settings(runs), s.addSteps)
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("epoch %d, %w", from.epoch, err)
 	}
@@ -121,13 +121,13 @@ func (s *jobs) Epoch(ctx context.Context, runs []*train.Run) error {
 func (s *jobs) Predict(ctx context.Context, runs []*train.Run) error {
 	from := &feeder{layout: s.test, batches: make([][][]int, len(s.runs))}
 	for _, r := range runs {
-		from.batches[r.Place] = r.EvaluatedBatches()
+		from.batches[r.Index] = r.EvaluatedBatches()
 	}
-	return s.run(ctx, s.evaluation, from, nil, s.predicted)
+	return s.run(ctx, s.evaluation, from, nil, s.addPredictions)
 }
 
-// run sends the batches of all runs through a program, in as many calls as it
-// takes; read gets the trace of each. The end of the context is an error.
+// run runs a program on the batches of all runs, in one or more calls. read gets the trace of each
+// call.
 func (s *jobs) run(ctx context.Context, p *xla.Program, from *feeder, settings map[string]any, read func(*feed, []float32)) error {
 	feeds, stop := from.feeds(ctx)
 	defer stop()
@@ -144,15 +144,15 @@ func (s *jobs) run(ctx context.Context, p *xla.Program, from *feeder, settings m
 	return ctx.Err()
 }
 
-// settings returns the scalars of an epoch and the label weights before it. The
-// epoch and the momentum of the label weights are those of all runs that go.
+// settings returns the scalars of an epoch and the label weights before it. All runs in the list
+// have the same epoch and momentum of the label weights.
 func (s *jobs) settings(runs []*train.Run) map[string]any {
 	values := map[string]any{}
 	rates, weights := make([]float32, len(s.runs)), []float32(nil)
 	for _, r := range runs {
-		rates[r.Place] = float32(r.Now().LR)
+		rates[r.Index] = float32(r.Now().LR)
 		values[compile.InLambda] = []float32{float32(r.Now().Lambda)}
-		values[compile.InEpoch] = []float32{float32(r.Number())}
+		values[compile.InEpoch] = []float32{float32(r.ScheduleEpoch())}
 		values[compile.InEpochs] = []float32{float32(r.Epochs)}
 	}
 	for _, r := range s.runs {
@@ -169,9 +169,9 @@ func (s *jobs) settings(runs []*train.Run) map[string]any {
 	return values
 }
 
-// took hands each run its part of the trace of an epoch: per step the loss, its
-// terms, the new label weights.
-func (s *jobs) took(f *feed, trace []float32) {
+// addSteps passes each run its part of the trace of an epoch: loss, terms and new label weights of
+// each step.
+func (s *jobs) addSteps(f *feed, trace []float32) {
 	width := s.model.EpochWidth(s.train)
 	out := train.Result{Terms: map[string]float64{}}
 	for i, r := range s.runs {
@@ -189,8 +189,8 @@ func (s *jobs) took(f *feed, trace []float32) {
 	}
 }
 
-// predicted takes predictions and attention scores out of a trace.
-func (s *jobs) predicted(f *feed, trace []float32) {
+// addPredictions passes each run its predictions and attention scores in a trace.
+func (s *jobs) addPredictions(f *feed, trace []float32) {
 	l, k := s.test, s.model.Signature.Classes
 	width := s.model.ForwardWidth(l)
 	for i, r := range s.runs {
@@ -206,7 +206,7 @@ func (s *jobs) predicted(f *feed, trace []float32) {
 	}
 }
 
-// Close frees what lies on the device.
+// Close frees the values on the device.
 func (s *jobs) Close() error {
 	s.device.free()
 	return nil

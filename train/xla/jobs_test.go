@@ -204,7 +204,7 @@ func TestJobsResumeToSameBits(t *testing.T) {
 	}
 	// Another company might round otherwise.
 	part := together(context.Background(), &xla.Trainer{Backend: b}, kept(broken)[:3], train.Options{Resume: true})
-	if part[0].Err == nil || !strings.Contains(part[0].Err.Error(), "another number of trials beside it") {
+	if part[0].Err == nil || !strings.Contains(part[0].Err.Error(), "another number of other trials in its program") {
 		t.Errorf("a part of the group goes on: %v", part[0].Err)
 	}
 }

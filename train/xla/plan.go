@@ -1,6 +1,7 @@
 package xla
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/miplc/miplc/compile/xla"
@@ -10,19 +11,19 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// plan lays the programs of trials out that share them.
+// plan has the sizes of the programs that trials share.
 type plan struct {
 	model       *xla.Model
 	train, test xla.Layout
-	padding     float64 // share of the instances of the training steps that stand for none
-	job, shared float64 // bytes that each trial and that all take on the device, estimated
+	padding     float64 // share of padding in the instances of the training steps
+	job, shared float64 // estimated bytes on the device: per trial, and independent of their number
 	room        memory.Room
 }
 
-// feedBytes bounds the orders, masks and traces that one call of a program takes,
-// unless Trainer.MaxFeed does.
+// feedBytes is the default of Trainer.MaxFeed.
 const feedBytes = 256 << 20
 
+// plan returns the plan of a group.
 func (t *Trainer) plan(trials []*train.Trial) (*plan, error) {
 	model, err := xla.NewModel(trials[0].Program)
 	if err != nil {
@@ -33,7 +34,7 @@ func (t *Trainer) plan(trials []*train.Trial) (*plan, error) {
 	p.test = p.train
 	for _, trial := range trials {
 		for epoch := range trial.Program.Spec.Train.Epochs.V {
-			n := hold(&p.train, d, trial.BatchesOf(epoch+1))
+			n := extend(&p.train, d, trial.BatchesOf(epoch+1))
 			if epoch == 0 {
 				instances += n
 			}
@@ -41,9 +42,9 @@ func (t *Trainer) plan(trials []*train.Trial) (*plan, error) {
 				break
 			}
 		}
-		hold(&p.test, d, trial.AllBatches())
+		extend(&p.test, d, trial.AllBatches())
 	}
-	// Few capacities serve many groups.
+	// Rounded, so that different groups can use the same compiled programs.
 	p.train.N, p.test.N = train.RoundUp(p.train.N, 8), train.RoundUp(p.test.N, 8)
 	p.padding = 1 - float64(instances)/float64(p.train.N*p.train.Steps*p.train.Jobs)
 	p.train.Steps = t.stepsOfCall(p.train, 4*model.EpochWidth(p.train)+model.MaskBytes(p.train))
@@ -52,8 +53,9 @@ func (t *Trainer) plan(trials []*train.Trial) (*plan, error) {
 	return p, nil
 }
 
-// hold widens a layout for batches and gives the number of their instances.
-func hold(l *xla.Layout, d *data.Dataset, batches [][]int) (instances int) {
+// extend increases the capacity of a layout so that it fits batches, and returns the number of
+// their instances.
+func extend(l *xla.Layout, d *data.Dataset, batches [][]int) (instances int) {
 	l.Steps = max(l.Steps, len(batches))
 	for _, bags := range batches {
 		n := d.SizeOf(bags)
@@ -63,48 +65,44 @@ func hold(l *xla.Layout, d *data.Dataset, batches [][]int) (instances int) {
 	return instances
 }
 
-// stepsOfCall bounds the memory of a feed, of so many bytes a step and job beside
-// the order of the bags.
+// stepsOfCall returns the maximum number of steps per call. bytes is the memory of a feed per step
+// and job, without the order of the bags.
 func (t *Trainer) stepsOfCall(l xla.Layout, bytes int) int {
-	most := t.MaxFeed
-	if most == 0 {
-		most = feedBytes
-	}
-	return min(train.RoundUp(l.Steps, 8), max(1, most/(l.Jobs*(bytes+4*l.Batch))))
+	return min(train.RoundUp(l.Steps, 8), max(1, cmp.Or(t.MaxFeed, feedBytes)/(l.Jobs*(bytes+4*l.Batch))))
 }
 
-// room returns the memory that the trainer may take on the device.
+// room returns the memory of the device that the trainer may use.
 func (t *Trainer) room() memory.Room {
 	if t.Memory > 0 {
-		return memory.Room{Bytes: float64(t.Memory), Bound: "named by --device-memory"}
+		return memory.Room{Bytes: float64(t.Memory), Bound: "--device-memory"}
 	}
 	return t.Backend.Memory
 }
 
-// most returns the number of trials that fit side by side into one of so many equal
-// parts of the memory.
-func (p *plan) most(parts int) int {
+// maxTrials returns the number of trials that fit in one of several equal parts of the memory.
+func (p *plan) maxTrials(parts int) int {
 	return int(min((p.room.Bytes/float64(parts)-p.shared)/p.job, train.MaxGroup))
 }
 
-// check refuses trials that take more memory than there is.
+// check returns an error if the trials need more memory than the device has.
 func (p *plan) check() error {
-	err := p.room.Check(p.what(), p.shared+float64(p.train.Jobs)*p.job)
+	err := p.room.Check(p.subject(), p.shared+float64(p.train.Jobs)*p.job)
 	if err != nil {
-		return fmt.Errorf("%w: smaller batches (train.batch) take less; --device-memory names what there is", err)
+		return fmt.Errorf("%w: use smaller batches (train.batch), or set the available memory with --device-memory", err)
 	}
 	return nil
 }
 
-func (p *plan) what() string {
+// subject returns the trials as the subject of a sentence.
+func (p *plan) subject() string {
 	if p.train.Jobs == 1 {
 		return "a run of " + p.model.Spec.Name.V
 	}
-	return fmt.Sprintf("%d runs of %s side by side", p.train.Jobs, p.model.Spec.Name.V)
+	return fmt.Sprintf("%d runs of %s in one program", p.train.Jobs, p.model.Spec.Name.V)
 }
 
-// String says what the programs are for.
+// String describes the programs.
 func (p *plan) String() string {
 	return fmt.Sprintf("%s: steps of %s, %.0f %% of them padding, in about %s of memory",
-		p.what(), diag.Count(p.train.N, "instance"), 100*p.padding, memory.Size(p.shared+float64(p.train.Jobs)*p.job))
+		p.subject(), diag.Count(p.train.N, "instance"), 100*p.padding, memory.Size(p.shared+float64(p.train.Jobs)*p.job))
 }

@@ -45,7 +45,7 @@ func TestProgramsAreKept(t *testing.T) {
 	for _, c := range []struct {
 		trials int
 		said   string
-	}{{2, "compiling for 2 runs of quickstart side by side: steps of 16 instances, "}, {2, ""}, {1, "compiling for a run of quickstart: "}, {1, ""}, {2, ""}} {
+	}{{2, "compiling for 2 runs of quickstart in one program: steps of 16 instances, "}, {2, ""}, {1, "compiling for a run of quickstart: "}, {1, ""}, {2, ""}} {
 		n := &notes{}
 		for _, out := range together(context.Background(), by, seeds(t, c.trials), train.Options{Observer: n}) {
 			if out.Err != nil {

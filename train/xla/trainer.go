@@ -1,6 +1,6 @@
-// Package xla trains through XLA: on a GPU or CPU by way of a PJRT plugin, or on
-// compute's pure Go executor, which needs nothing installed and is there for
-// tests. Whole epochs of one run or of many side by side are one program.
+// Package xla is the engine that trains with XLA, on a GPU or CPU through a PJRT plugin. In tests
+// it also uses compute's executor in pure Go. One program computes whole epochs of one or more
+// runs.
 package xla
 
 import (
@@ -14,20 +14,20 @@ import (
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
-// fewest is the number of trials that are worth a program on another core: each of fewer
-// costs more than it gains.
-const fewest = 4
+// minGroup is the minimum number of trials for a program on another core: compiling it for fewer
+// takes longer than it saves.
+const minGroup = 4
 
-// Trainer trains trials that share a program side by side in it: of bags of features
-// on a CPU, one group to a core.
+// Trainer trains groups of trials that share a program. For features on a CPU, it trains one group
+// per core.
 type Trainer struct {
-	train.Placement
+	train.EngineInfo
 	Backend *Backend
-	// MaxFeed bounds the bytes of orders, masks and traces that one call of a
-	// program takes; an epoch that needs more runs in parts. 0: 256 MiB.
+	// MaxFeed is the maximum number of bytes of bag orders, masks and traces of one call of a
+	// program. Epochs that need more take several calls. 0: 256 MiB.
 	MaxFeed int
-	// Memory is the bytes that programs may take on the device, by an estimate. 0:
-	// what the device has.
+	// Memory is the maximum number of bytes that programs use on the device, as estimated. 0: the
+	// memory of the device.
 	Memory int64
 
 	device sync.Mutex
@@ -38,41 +38,39 @@ func (t *Trainer) Train(ctx context.Context, trials []*train.Trial, o train.Opti
 	t.device.Lock()
 	defer t.device.Unlock()
 	groups := &train.Groups{
-		Placement: t.Placement, Parallel: t.parallelGroups(trials), Fewest: fewest, Fits: t.fits, Open: t.openJobs, Explain: t.explained,
+		EngineInfo: t.EngineInfo, Parallel: t.parallelGroups(trials), MinGroup: minGroup, MaxTrials: t.maxTrials, Open: t.openJobs, Explain: t.explain,
 	}
 	groups.Coupled = true
 	groups.Train(ctx, trials, o, done)
 }
 
-// parallelGroups is how many groups go at a time: as many as there are cores where each
-// takes one and, by the estimate, its part of the memory.
+// parallelGroups returns how many groups train at a time: one per core if each uses one core and
+// they fit in the memory, else 1.
 func (t *Trainer) parallelGroups(trials []*train.Trial) int {
 	cores := runtime.GOMAXPROCS(0)
 	for _, trial := range trials {
-		if !t.Backend.oneCore(trial.Program) || t.fits(trial, cores) < 1 {
+		if !t.Backend.oneCore(trial.Program) || t.maxTrials(trial, cores) < 1 {
 			return 1
 		}
 	}
 	return cores
 }
 
-// fits is how many trials like one fit side by side into one of so many equal parts
-// of the memory.
-func (t *Trainer) fits(like *train.Trial, parts int) int {
-	if like.Check() == nil { // else its group tells
+// maxTrials returns how many trials like one fit in one of several equal parts of the memory.
+func (t *Trainer) maxTrials(like *train.Trial, parts int) int {
+	if like.Check() == nil { // otherwise its group reports the error
 		if p, err := t.plan([]*train.Trial{like}); err == nil {
-			return p.most(parts)
+			return p.maxTrials(parts)
 		}
 	}
 	return train.MaxGroup
 }
 
-// explained says what to do where the memory of the device did not suffice,
-// though by the estimate it would.
-func (t *Trainer) explained(err error) error {
+// explain adds advice to an error of a device that ran out of memory in spite of the estimate.
+func (t *Trainer) explain(err error) error {
 	if !pjrt.OutOfMemory(err) {
 		return err
 	}
-	return fmt.Errorf("%w: the device ran out of memory; by the estimate it had room (%s, %s): name less by --device-memory, or take smaller batches (train.batch)",
+	return fmt.Errorf("%w: the device ran out of memory, although the estimate was below its limit (%s, %s): set a lower one with --device-memory, or use smaller batches (train.batch)",
 		err, memory.Size(t.room().Bytes), t.room().Bound)
 }

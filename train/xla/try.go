@@ -7,10 +7,10 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// Try trains a small model for two epochs, to show that the device works. It tells
-// how long compiling took, and a training step of the second epoch.
+// Try trains a small model for two epochs to test the device. It returns the time for compiling
+// and that of a training step in the second epoch.
 func (b *Backend) Try(ctx context.Context) (compiling, step time.Duration, err error) {
-	t, err := train.Small()
+	t, err := train.SmallTrial()
 	if err != nil {
 		return 0, 0, err
 	}

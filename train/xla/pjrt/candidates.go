@@ -28,7 +28,7 @@ func Candidates(given string) []Candidate {
 	list := named(given)
 	for i := range list {
 		if i > 0 {
-			list[i].Verdict = "stands behind the one above"
+			list[i].Verdict = "not used: the one above takes precedence"
 			continue
 		}
 		list[i].judge()
@@ -40,7 +40,7 @@ func Candidates(given string) []Candidate {
 			switch {
 			case c.Verdict != "": // refused
 			case behind:
-				c.Verdict = "stands behind the one above"
+				c.Verdict = "not used: the one above takes precedence"
 			default:
 				c.judge()
 				behind = true
@@ -54,7 +54,7 @@ func Candidates(given string) []Candidate {
 // judge loads a plugin and sets its version and verdict.
 func (c *Candidate) judge() {
 	if info, err := os.Stat(c.Path); err != nil || info.IsDir() {
-		c.Verdict = "is no file"
+		c.Verdict = "is not a file"
 		return
 	}
 	if path, err := filepath.Abs(c.Path); err == nil {
@@ -71,7 +71,7 @@ func (c *Candidate) judge() {
 		c.Verdict = err.Error()
 		return
 	}
-	c.Usable, c.Verdict = true, "fits"
+	c.Usable, c.Verdict = true, "compatible"
 	if remark != "" {
 		c.Verdict += "; " + remark
 	}
@@ -79,6 +79,6 @@ func (c *Candidate) judge() {
 		return
 	}
 	if _, missing := libraries(nvidia(c.Path), libraryCheck(c.Origin != originPython)); len(missing) > 0 {
-		c.Verdict += fmt.Sprintf("; %d CUDA libraries are not beside it and must be on the system", len(missing))
+		c.Verdict += fmt.Sprintf("; %d CUDA libraries are missing in its installation and must be on the system", len(missing))
 	}
 }

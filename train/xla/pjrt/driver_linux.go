@@ -73,14 +73,14 @@ func FirstGPU() (gpu GPU, err error) {
 	}
 	text := make([]byte, 128)
 	if code := deviceOf(&device, 0); code != 0 {
-		return GPU{}, fmt.Errorf("the NVIDIA driver does not give its first GPU (code %d)", code)
+		return GPU{}, fmt.Errorf("the NVIDIA driver does not return its first GPU (code %d)", code)
 	}
 	if code := nameOf(&text[0], int32(len(text)), device); code != 0 {
-		return GPU{}, fmt.Errorf("the NVIDIA driver does not name its first GPU (code %d)", code)
+		return GPU{}, fmt.Errorf("the NVIDIA driver does not return the name of its first GPU (code %d)", code)
 	}
 	var size uint64
 	if code := memoryOf(&size, device); code != 0 {
-		return GPU{}, fmt.Errorf("the NVIDIA driver does not tell the memory of its first GPU (code %d)", code)
+		return GPU{}, fmt.Errorf("the NVIDIA driver does not return the memory of its first GPU (code %d)", code)
 	}
 	text, _, _ = bytes.Cut(text, []byte{0})
 	return GPU{Name: string(text), Count: int(n), Memory: float64(size)}, nil

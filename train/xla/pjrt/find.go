@@ -37,7 +37,7 @@ func Find(kind Kind, given string) (string, error) {
 			return "", err
 		}
 		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-			return "", fmt.Errorf("%s names the PJRT plugin %s, which is no file there", v.Origin, v.Path)
+			return "", fmt.Errorf("%s names the PJRT plugin %s, which is not a file", v.Origin, v.Path)
 		}
 		return path, nil
 	}

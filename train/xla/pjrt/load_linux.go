@@ -44,7 +44,7 @@ func versionOf(plugin string) (major, minor int, err error) {
 	purego.RegisterFunc(&get, address)
 	t := get()
 	if t == nil {
-		return 0, 0, fmt.Errorf("is no working PJRT plugin: its %s gives nothing", entryPoint)
+		return 0, 0, fmt.Errorf("is no working PJRT plugin: its %s returns no function table", entryPoint)
 	}
 	return int(t.version.major), int(t.version.minor), nil
 }

@@ -64,10 +64,10 @@ const (
 func checkVersion(maj, min int) (remark string, err error) {
 	switch {
 	case maj != major || min < oldestMinor:
-		return "", fmt.Errorf("it speaks version %d.%d of the PJRT interface; miplc has the headers of %d.%d and works with plugins from %d.%d on: install a newer one",
+		return "", fmt.Errorf("it has version %d.%d of the PJRT interface; miplc has the headers of %d.%d and supports plugins from %d.%d on: install a newer one",
 			maj, min, major, headersMinor, major, oldestMinor)
 	case min > newestMinor:
-		return fmt.Sprintf("newer than %d.%d, the newest that was tried", major, newestMinor), nil
+		return fmt.Sprintf("newer than %d.%d, the newest tested version", major, newestMinor), nil
 	}
 	return "", nil
 }
@@ -77,9 +77,9 @@ func explained(kind Kind, err error) error {
 	text := err.Error()
 	switch {
 	case strings.Contains(text, "Unexpected option name"):
-		return fmt.Errorf("it is no plugin for %s: %w", kind, err)
+		return fmt.Errorf("it is not a plugin for %s: %w", kind, err)
 	case OutOfMemory(err):
-		return fmt.Errorf("the memory of the device does not suffice, perhaps because other programs hold it: %w", err)
+		return fmt.Errorf("the device has too little free memory, perhaps because other programs use it: %w", err)
 	}
 	return err
 }

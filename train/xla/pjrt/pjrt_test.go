@@ -75,7 +75,7 @@ func TestFind(t *testing.T) {
 	if got, err := Find(CUDA, newer); err != nil || got != newer {
 		t.Errorf("found %s, %v; want that of the option", got, err)
 	}
-	if _, err := Find(CUDA, home); err == nil || !strings.Contains(err.Error(), "no file") {
+	if _, err := Find(CUDA, home); err == nil || !strings.Contains(err.Error(), "not a file") {
 		t.Errorf("a folder as plugin: %v", err)
 	}
 }
@@ -91,7 +91,7 @@ func TestCandidates(t *testing.T) {
 	}
 	t.Setenv(EnvPlugin, filepath.Join(home, "nothing.so"))
 	got = Candidates("")
-	if len(got) < 2 || got[0].Origin != EnvPlugin || got[0].Verdict != "is no file" || got[1].Verdict != "stands behind the one above" {
+	if len(got) < 2 || got[0].Origin != EnvPlugin || got[0].Verdict != "is not a file" || got[1].Verdict != "not used: the one above takes precedence" {
 		t.Errorf("a missing file before it: %+v", got)
 	}
 }

@@ -96,11 +96,11 @@ func TestBrokenPlugins(t *testing.T) {
 		{"of another machine", written(foreign), []string{"EM_RISCV", "this machine"}},
 		{"another library", standIn(t, "testdata/driver.c", "libother.so", "-DGPUS=1"), []string{"no PJRT plugin", "GetPjrtApi"}},
 		{"a library is missing", needy(t), []string{"needs the library libneeded.so"}},
-		{"no table", plugin(t, "NOTHING"), []string{"gives nothing"}},
+		{"no table", plugin(t, "NOTHING"), []string{"returns no function table"}},
 		{"too old", plugin(t, "MINOR=60"), []string{"0.60", "headers of 0.104", "from 0.81 on"}},
 		{"another interface", plugin(t, "MAJOR=1"), []string{"version 1."}},
 		{"does not start", plugin(t, `START="no such thing"`), []string{"does not start", "no such thing"}},
-		{"out of memory", plugin(t, `CREATE="Out of memory allocating 7 bytes."`, "CODE=8"), []string{"memory of the device does not suffice", "7 bytes"}},
+		{"out of memory", plugin(t, `CREATE="Out of memory allocating 7 bytes."`, "CODE=8"), []string{"too little free memory", "7 bytes"}},
 		{"does not open", plugin(t, `CREATE="device is lost"`), []string{"device is lost"}},
 		{"of another device", plugin(t, `PLATFORM="cuda"`), []string{"a plugin for cuda"}},
 	} {
@@ -187,9 +187,9 @@ func TestDrivers(t *testing.T) {
 		{"no GPU", []string{"GPUS=0"}, gpu, "sees no GPU"},
 		{"one GPU", []string{"GPUS=1"}, gpu, "Stand-in GPU (PJRT 0.104, " + gpu + ") {7.5e+09 three quarters"},
 		{"one GPU of two", []string{"GPUS=2"}, gpu, "Stand-in GPU, the first of 2 (PJRT"},
-		{"a plugin for CPUs", []string{"GPUS=1"}, plugin(t), "it is no plugin for cuda"},
+		{"a plugin for CPUs", []string{"GPUS=1"}, plugin(t), "it is not a plugin for cuda"},
 		{"a plugin that is gone", []string{"GPUS=1"}, gpu + "x", "a GPU is here (Stand-in GPU), but"},
-		{"memory that is taken", []string{"GPUS=1"}, plugin(t, `PLATFORM="cuda"`, `CREATE="RESOURCE_EXHAUSTED"`, "CODE=8"), "memory of the device"},
+		{"memory that is taken", []string{"GPUS=1"}, plugin(t, `PLATFORM="cuda"`, `CREATE="RESOURCE_EXHAUSTED"`, "CODE=8"), "too little free memory"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for i, m := range c.driver {
