@@ -29,6 +29,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/footprint"
 	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/runtime/ortenv"
@@ -227,10 +228,10 @@ func (o *options) open(data []byte) (*opened, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", backend, err)
 	}
-	e := newEstimate(pb.GetGraph(), meta.InputShape, backend == contract.BackendORT)
+	e := footprint.New(pb.GetGraph(), meta.InputShape, backend == contract.BackendORT)
 	return &opened{
 		options: o, info: newInfo(meta, pb.Opset(), backend), batch: meta.Contract == contract.ContractBatch, session: session,
-		estimate: e, small: e.upTo(smallRun, math.MaxInt64, o.maxInstances), brief: e.upTo(math.MaxInt64, briefWork, o.maxInstances),
+		estimate: e, small: e.UpTo(smallRun, math.MaxInt64, o.maxInstances), brief: e.UpTo(math.MaxInt64, briefWork, o.maxInstances),
 	}, nil
 }
 

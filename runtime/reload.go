@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+
+	"github.com/miplc/miplc/internal/footprint"
 )
 
 // opened is an open file of a model, until Reload replaces it.
@@ -12,7 +14,7 @@ type opened struct {
 	info    Info
 	batch   bool // contract batch/1
 
-	estimate *estimate
+	estimate *footprint.Estimate
 	small    int // instances up to which a run needs little memory
 	brief    int // instances up to which a run is too short to watch its context
 

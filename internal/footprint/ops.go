@@ -1,14 +1,15 @@
-package runtime
+package footprint
 
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
 // shapes returns the known information about the outputs of a node, by the ONNX rules of the ops
-// that miplc writes.
+// that miplc writes and of those that encoders may have.
 func shapes(n *onnxpb.NodeProto, in []known) ([]known, error) {
 	if len(in) == 0 {
 		return nil, fmt.Errorf("%s has no input", n.GetOpType())
@@ -16,16 +17,38 @@ func shapes(n *onnxpb.NodeProto, in []known) ([]known, error) {
 	one := func(shape []int64) ([]known, error) { return []known{{shape: shape}}, nil }
 	x := in[0]
 	switch n.GetOpType() {
-	case "Add", "Div", "Mul", "Sub", "Max", "Min", "Equal", "Greater", "Where":
+	case "Add", "Div", "Mul", "Sub", "Max", "Min", "Equal", "Greater", "Where",
+		"And", "GreaterOrEqual", "Less", "LessOrEqual", "Mean", "Or", "Pow", "PRelu", "Sum":
 		return []known{arithmetic(n.GetOpType(), in)}, nil
 	case "Cast", "Identity":
 		return []known{x}, nil
 	case "Shape":
-		return []known{{shape: []int64{int64(len(x.shape))}, ints: slices.Clone(x.shape)}}, nil
+		from := axisOf(attrInt(n, "start", 0), len(x.shape))
+		dims := slices.Clone(x.shape[from:max(from, axisOf(attrInt(n, "end", int64(len(x.shape))), len(x.shape)))])
+		return []known{{shape: []int64{int64(len(dims))}, ints: dims}}, nil
 	case "MatMul", "MatMulInteger":
 		return one(product(x.shape, in[1].shape))
-	case "Conv", "ConvTranspose", "MaxPool":
+	case "Gemm":
+		return gemm(n, in)
+	case "Conv", "ConvTranspose", "MaxPool", "AveragePool":
 		return window(n, in)
+	case "GlobalAveragePool", "GlobalMaxPool":
+		out := slices.Clone(x.shape)
+		for i := 2; i < len(out); i++ {
+			out[i] = 1
+		}
+		return one(out)
+	case "Resize":
+		return resize(in)
+	case "Tile":
+		if len(in) != 2 || len(in[1].ints) != len(x.shape) {
+			return nil, fmt.Errorf("the op Tile by unknown numbers")
+		}
+		out := slices.Clone(x.shape)
+		for i := range out {
+			out[i] = elements([]int64{out[i], in[1].ints[i]})
+		}
+		return one(out)
 	case "Concat":
 		return concat(n, in), nil
 	case "Reshape", "Expand", "ConstantOfShape":
@@ -55,9 +78,9 @@ func shapes(n *onnxpb.NodeProto, in []known) ([]known, error) {
 		}
 		count := max(0, (in[1].ints[0]-in[0].ints[0]+in[2].ints[0]-1)/in[2].ints[0])
 		return []known{{shape: []int64{count}, most: in[1].ints[0]}}, nil
-	case "ReduceMax", "ReduceSum", "ArgMax":
+	case "ReduceMax", "ReduceSum", "ArgMax", "ReduceL2", "ReduceMean", "ReduceMin":
 		return reduce(n, in), nil
-	case "Unsqueeze", "Flatten", "Transpose":
+	case "Squeeze", "Unsqueeze", "Flatten", "Transpose":
 		return rearrange(n, in)
 	case "DynamicQuantizeLinear":
 		return []known{{shape: x.shape}, {}, {}}, nil
@@ -116,8 +139,31 @@ func product(a, b []int64) []int64 {
 	return append(broadcast(a[:len(a)-2], b[:len(b)-2]), a[len(a)-2], b[len(b)-1])
 }
 
-// window follows convolution and pooling. If padding is not given as numbers, the sizes do not
-// change.
+func gemm(n *onnxpb.NodeProto, in []known) ([]known, error) {
+	if len(in) < 2 || len(in[0].shape) != 2 || len(in[1].shape) != 2 {
+		return nil, fmt.Errorf("the op Gemm of no matrices")
+	}
+	a, b := in[0].shape, in[1].shape
+	return []known{{shape: []int64{a[attrInt(n, "transA", 0)], b[1-attrInt(n, "transB", 0)]}}}, nil
+}
+
+// resize follows Resize by known scales or sizes.
+func resize(in []known) ([]known, error) {
+	x := in[0].shape
+	if len(in) > 3 && len(in[3].ints) == len(x) {
+		return []known{{shape: slices.Clone(in[3].ints)}}, nil
+	}
+	if len(in) < 3 || len(in[2].reals) != len(x) {
+		return nil, fmt.Errorf("the op Resize by unknown factors")
+	}
+	out := make([]int64, len(x))
+	for i, d := range x {
+		out[i] = int64(min(float64(d)*float64(in[2].reals[i]), 1<<40))
+	}
+	return []known{{shape: out}}, nil
+}
+
+// window follows convolution and pooling.
 func window(n *onnxpb.NodeProto, in []known) ([]known, error) {
 	x := in[0].shape
 	kernel := attrInts(n, "kernel_shape")
@@ -134,20 +180,31 @@ func window(n *onnxpb.NodeProto, in []known) ([]known, error) {
 		return otherwise
 	}
 	strides, pads, dilations := attrInts(n, "strides"), attrInts(n, "pads"), attrInts(n, "dilations")
-	out := slices.Clone(x)
+	out, same, ceil := slices.Clone(x), false, int64(0)
 	switch n.GetOpType() {
 	case "Conv":
 		out[1] = at(in[1].shape, 0, 1)
 	case "ConvTranspose":
 		out[1] = at(in[1].shape, 1, 1) * attrInt(n, "group", 1)
 	}
+	if a := n.Attr("auto_pad"); a != nil {
+		same = strings.HasPrefix(string(a.GetS()), "SAME")
+	}
 	for i, k := range kernel {
 		s, pad := max(1, at(strides, i, 1)), at(pads, i, 0)+at(pads, i+len(kernel), 0)
 		span := (k-1)*at(dilations, i, 1) + 1
-		if n.GetOpType() == "ConvTranspose" {
+		if attrInt(n, "ceil_mode", 0) != 0 {
+			ceil = s - 1
+		}
+		switch {
+		case n.GetOpType() == "ConvTranspose":
 			out[i+2] = (x[i+2]-1)*s + span - pad
-		} else {
-			out[i+2] = (x[i+2]+pad-span+s-1)/s + 1
+		case same:
+			out[i+2] = (x[i+2] + s - 1) / s
+		case x[i+2]+pad < span:
+			return nil, fmt.Errorf("the window of %d is larger than the image of %d", span, x[i+2]+pad)
+		default:
+			out[i+2] = (x[i+2]+pad-span+ceil)/s + 1
 		}
 		out[i+2] = max(0, out[i+2])
 	}
@@ -233,8 +290,12 @@ func slice(in []known) ([]known, error) {
 		if len(in) > 3 && i < len(in[3].ints) {
 			axis = axisOf(in[3].ints[i], len(out.shape))
 		}
-		if axis >= len(out.shape) || i >= len(in[2].ints) || len(in) > 4 && (i >= len(in[4].ints) || in[4].ints[i] != 1) {
-			continue
+		step := int64(1)
+		if len(in) > 4 && i < len(in[4].ints) {
+			step = in[4].ints[i]
+		}
+		if axis >= len(out.shape) || i >= len(in[2].ints) || step < 1 || len(in) > 4 && i >= len(in[4].ints) {
+			continue // at most the whole axis
 		}
 		d := out.shape[axis]
 		clamp := func(v int64) int64 {
@@ -244,8 +305,8 @@ func slice(in []known) ([]known, error) {
 			return max(0, min(v, d))
 		}
 		from, to := clamp(from), clamp(in[2].ints[i])
-		out.shape[axis] = max(0, to-from)
-		if len(in[0].shape) == 1 && in[0].ints != nil && from <= to {
+		out.shape[axis] = max(0, to-from+step-1) / step
+		if len(in[0].shape) == 1 && in[0].ints != nil && from <= to && step == 1 {
 			out.ints = slices.Clone(in[0].ints[from:to])
 		}
 	}
@@ -316,6 +377,9 @@ func rearrange(n *onnxpb.NodeProto, in []known) ([]known, error) {
 	if len(in) > 1 {
 		axes = in[1].ints
 	}
+	if n.GetOpType() == "Squeeze" {
+		return []known{{shape: squeezed(x, axes), ints: in[0].ints, most: in[0].most}}, nil
+	}
 	if axes == nil {
 		return nil, fmt.Errorf("the op Unsqueeze of unknown axes")
 	}
@@ -329,4 +393,16 @@ func rearrange(n *onnxpb.NodeProto, in []known) ([]known, error) {
 		}
 	}
 	return []known{{shape: out, ints: in[0].ints, most: in[0].most}}, nil
+}
+
+// squeezed removes axes of size 1: those named, or all.
+func squeezed(x, axes []int64) []int64 {
+	out := []int64{}
+	for i, d := range x {
+		named := slices.ContainsFunc(axes, func(a int64) bool { return axisOf(a, len(x)) == i })
+		if !named && (axes != nil || d != 1) {
+			out = append(out, d)
+		}
+	}
+	return out
 }

@@ -1,0 +1,256 @@
+// Package footprint follows the shapes in an ONNX graph, to know the memory and the work of a run
+// before it starts.
+package footprint
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/tiles"
+	"github.com/miplc/miplc/internal/workers"
+)
+
+// Estimate computes an upper bound of the memory of a run from the shapes in a graph. It
+// follows the graph once and frees each value after its last use. The back end may need
+// less, since it fuses nodes and computes in place.
+type Estimate struct {
+	nodes   []*onnxpb.NodeProto
+	reads   [][]string // by node: the values that it reads
+	loops   bool       // the back end runs loops, and does not compute them at once
+	outputs map[string]bool
+	initial map[string]known // initializers
+	lastUse map[string]int   // by value: the index of the last node that reads it
+	input   []int64          // shape of an instance
+}
+
+// known is the information about a value before a run.
+type known struct {
+	shape []int64
+	ints  []int64   // contents, of small tensors of integers
+	reals []float32 // contents, of small constants
+	most  int64     // upper bound of integer elements whose values are not known
+}
+
+// New returns the estimate of a graph with the inputs of the contract, for instances of the given
+// shape. loops reports whether the back end runs loops and does not compute them at once.
+func New(g *onnxpb.GraphProto, instance []int, loops bool) *Estimate {
+	e := &Estimate{loops: loops, nodes: g.GetNode(), outputs: map[string]bool{}, initial: map[string]known{}, lastUse: map[string]int{}}
+	for _, d := range instance {
+		e.input = append(e.input, int64(d))
+	}
+	for _, t := range g.GetInitializer() {
+		k := known{shape: t.GetDims()}
+		if t.GetDataType() == int32(onnxpb.TensorProto_INT64) && elements(k.shape) <= maxKnown {
+			k.ints = t.Ints()
+		}
+		if t.GetDataType() == int32(onnxpb.TensorProto_FLOAT) && elements(k.shape) <= maxKnown {
+			k.reals = t.Floats()
+		}
+		e.initial[t.GetName()] = k
+	}
+	for i, n := range g.GetNode() {
+		e.reads = append(e.reads, n.Reads())
+		for _, in := range e.reads[i] {
+			e.lastUse[in] = i
+		}
+	}
+	for _, o := range g.GetOutput() {
+		e.outputs[o.GetName()] = true
+	}
+	return e
+}
+
+// maxKnown is the maximum number of elements of a tensor whose contents are followed.
+const maxKnown = 64
+
+// elementBytes counts every element as a float32. Int64 tensors are bag numbers and shapes, which
+// are small or counted more than once.
+const elementBytes = 4
+
+// Run returns the memory in bytes of a run on some instances in some bags, and its work as a number
+// of multiplications. ok is false if the shapes cannot be followed.
+func (e *Estimate) Run(instances, bags int) (bytes, work int64, ok bool) {
+	values, bytes, work, err := e.try(instances, bags)
+	return bytes, work, err == nil && values != nil
+}
+
+// Shape returns the shape of a value for some instances in one bag.
+func (e *Estimate) Shape(value string, instances int) ([]int64, error) {
+	values, _, _, err := e.try(instances, 1)
+	if err != nil {
+		return nil, err
+	}
+	v, ok := values[value]
+	if !ok {
+		return nil, fmt.Errorf("no node makes the value %q", value)
+	}
+	return v.shape, nil
+}
+
+// try is follow for graphs of any kind.
+func (e *Estimate) try(instances, bags int) (values map[string]known, bytes, work int64, err error) {
+	err = workers.Try(func() (err error) {
+		values, bytes, work, err = e.follow(instances, bags)
+		return err
+	})
+	if panicked := (*workers.PanicError)(nil); errors.As(err, &panicked) {
+		err = errors.New("the shapes do not fit together")
+	}
+	return values, bytes, work, err
+}
+
+func (e *Estimate) follow(instances, bags int) (values map[string]known, bytes, work int64, err error) {
+	values = map[string]known{
+		contract.Instances: {shape: append([]int64{int64(instances)}, e.input...)},
+		contract.BagOf:     {shape: []int64{int64(instances)}, most: int64(bags - 1)},
+	}
+	live := elements(values[contract.Instances].shape)
+	peak := live
+	find := func(name string) known {
+		if v, there := values[name]; there {
+			return v
+		}
+		return e.initial[name]
+	}
+	for i, n := range e.nodes {
+		in := make([]known, len(n.GetInput()))
+		for j, name := range n.GetInput() {
+			in[j] = find(name)
+		}
+		var inside int64 // elements that are alive only while the node runs
+		var out []known
+		if n.GetOpType() == "Loop" {
+			var products int64
+			if out, inside, products, err = e.loop(n, find); err == nil {
+				work = min(work+products, math.MaxInt64/2)
+			}
+		} else if out, err = shapes(n, in); err == nil {
+			work = min(work+workOf(n, in, out[0]), math.MaxInt64/2)
+		}
+		if err != nil {
+			return nil, 0, 0, fmt.Errorf("node %q: %w", n.GetName(), err)
+		}
+		for j, name := range n.GetOutput() {
+			if name != "" {
+				values[name] = out[min(j, len(out)-1)]
+				live += elements(values[name].shape)
+			}
+		}
+		if peak = max(peak, live+inside); live < 0 || live > math.MaxInt64/64 {
+			return values, math.MaxInt64, math.MaxInt64, nil
+		}
+		for j, name := range e.reads[i] {
+			if _, own := values[name]; own && e.lastUse[name] == i && !e.outputs[name] && !slices.Contains(e.reads[i][:j], name) {
+				live -= elements(values[name].shape)
+			}
+		}
+	}
+	return values, peak * elementBytes, work, nil
+}
+
+// loop follows attention in tiles: its outputs, the elements that are alive in a tile, and
+// the multiplications of all tiles.
+func (e *Estimate) loop(n *onnxpb.NodeProto, find func(name string) known) (out []known, inside, work int64, err error) {
+	a, err := tiles.Recognize(n)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	q, m := find(a.Queries).shape, find(a.Values).shape
+	if a.Gradient() {
+		m = find(a.Dy).shape
+	}
+	if len(q) != 2 || len(m) != 2 {
+		return nil, 0, 0, fmt.Errorf("attention of unknown shape")
+	}
+	position := known{shape: []int64{1}}
+	out = []known{position, {shape: []int64{q[0], m[1]}}}
+	products := q[1] + m[1]
+	if a.Gradient() {
+		out = []known{position, {shape: q}, {shape: []int64{q[1], q[0]}}, {shape: []int64{m[1], q[0]}}}
+		products = 3*q[1] + 2*m[1]
+	}
+	inside = elements([]int64{3, q[0], q[0]})
+	if e.loops {
+		inside = tiles.Scratch(q[0], a.Gradient()) + 2*elements(out[1].shape) // which grows by copies
+	}
+	return out, inside, elements([]int64{q[0], q[0], products}), nil
+}
+
+// workOf returns the multiplications of a node, or its elements if it does not multiply.
+func workOf(n *onnxpb.NodeProto, in []known, out known) int64 {
+	each := int64(1)
+	switch n.GetOpType() {
+	case "MatMul", "MatMulInteger":
+		each = in[0].shape[len(in[0].shape)-1]
+	case "Gemm":
+		each = in[0].shape[1-attrInt(n, "transA", 0)]
+	case "Conv", "ConvTranspose":
+		each = elements(in[1].shape[1:])
+	case "MaxPool", "AveragePool":
+		each = elements(attrInts(n, "kernel_shape"))
+	}
+	return int64(min(float64(each)*float64(elements(out.shape)), math.MaxInt64/1024))
+}
+
+// UpTo returns the largest power of two of instances, in as many bags or in one, for which a run
+// stays within the given memory and work, at most most; 0 if one instance exceeds them.
+func (e *Estimate) UpTo(bytes, work int64, most int) (instances int) {
+	for n := 1; n <= most; n *= 2 {
+		b, w, ok := e.Run(n, n)
+		if one, more, fine := e.Run(n, 1); !ok || !fine || max(b, one) > bytes || max(w, more) > work {
+			break
+		}
+		instances = n
+	}
+	return instances
+}
+
+// elements returns the product of sizes, limited so that sums of such products do not overflow.
+func elements(shape []int64) int64 {
+	size := 1.0
+	for _, d := range shape {
+		size *= float64(d)
+	}
+	return int64(min(size, math.MaxInt64/1024))
+}
+
+func attrInts(n *onnxpb.NodeProto, name string) []int64 {
+	if a := n.Attr(name); a != nil {
+		return a.GetInts()
+	}
+	return nil
+}
+
+func attrInt(n *onnxpb.NodeProto, name string, otherwise int64) int64 {
+	if a := n.Attr(name); a != nil {
+		return a.GetI()
+	}
+	return otherwise
+}
+
+// broadcast returns the common shape of the operands of an element-wise op.
+func broadcast(shapes ...[]int64) (out []int64) {
+	for _, s := range shapes {
+		for len(out) < len(s) {
+			out = append([]int64{1}, out...)
+		}
+		for i, d := range s {
+			if at := len(out) - len(s) + i; out[at] == 1 {
+				out[at] = d
+			}
+		}
+	}
+	return out
+}
+
+// axisOf converts a negative axis, counted from the end, to one counted from the start.
+func axisOf(axis int64, rank int) int {
+	if axis < 0 {
+		axis += int64(rank)
+	}
+	return int(max(0, min(axis, int64(rank))))
+}
