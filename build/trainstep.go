@@ -113,6 +113,12 @@ func stepInput(p *compile.Program, state *train.State, draw uint64) (*train.Batc
 		BagOf: []int{0, 0, 1}, Bags: 2, Instances: normal(3*size, 1), Masks: map[string][]float32{},
 		Candidates: make([]float32, 2*k), Weights: make([]float32, 2*k),
 		Lambda: 0.75, Epoch: p.Spec.Weights.FirstEpoch.V, Epochs: t.Epochs.V, LR: t.LR.V,
+		Position: compile.Position{Steps: 2},
+	}
+	if p.WeighsClasses() {
+		for range k {
+			b.ClassWeights = append(b.ClassWeights, 0.5+r.Float32())
+		}
 	}
 	for i := range b.Candidates { // every other label, so each bag has at least one unless there is but one class
 		if k == 1 || (i/k+i%k)%2 == 0 {

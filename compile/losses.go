@@ -112,7 +112,7 @@ func (l *builder) term(i int) *graph.Node {
 		if !l.known("w", "logp") {
 			return nil
 		}
-		return b.Neg(l.perBag(b.Mul(l.env["w"], l.env["logp"])))
+		return b.Neg(l.perBag(b.Mul(l.classWeighted(l.env["w"]), l.env["logp"])))
 	case "attention": // Eq. 4
 		if !l.known("a") {
 			return nil
@@ -123,6 +123,19 @@ func (l *builder) term(i int) *graph.Node {
 	}
 	l.reportUnsupported(t.Kind)
 	return nil
+}
+
+// classWeighted multiplies label weights [B, k] by the weights of the classes, if the spec
+// has any.
+func (l *builder) classWeighted(w *graph.Node) *graph.Node {
+	want, k := l.spec.Train.ClassWeights, l.prog.Signature.Classes
+	if !l.prog.WeighsClasses() {
+		return w
+	}
+	if n := len(want.V.List); n > 0 && n != k && !l.unknown["k"] {
+		l.errs.Add(diag.Errorf(want.Pos, "train.class_weights has %s, the dataset has %s", diag.Count(n, "number"), diag.Count(k, "class")))
+	}
+	return l.b.Mul(l.b.Input(InClassWeights, graph.Float, graph.Shape{1, graph.Dim(k)}), w)
 }
 
 // number lowers an equation whose value is to be a single number.

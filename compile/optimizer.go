@@ -1,7 +1,9 @@
 package compile
 
 import (
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/language"
@@ -9,16 +11,27 @@ import (
 
 // State vectors of the optimisers, inputs [P] of a step; New gives their outputs.
 const (
-	InVelocity     = "velocity"      // sum of the past gradients with momentum
-	InFirstMoment  = "first_moment"  // running mean of the gradients
-	InSecondMoment = "second_moment" // running mean of their squares
+	InVelocity     = "velocity"             // sum of the past gradients with momentum
+	InFirstMoment  = "first_moment"         // running mean of the gradients
+	InSecondMoment = "second_moment"        // running mean of their squares
+	InAccumulated  = "accumulated_gradient" // of the steps since the last update, with train.accumulate
 )
 
-// Inputs [1] of a step that change with every update, see Program.UpdateScalars.
+// Inputs [1] of a step that change from step to step, see Program.StepScalars.
 const (
 	InFirstCorrection  = "first_correction"  // 1 / (1 - beta1^n) in update n, from 1
 	InSecondCorrection = "second_correction" // 1 / sqrt(1 - beta2^n)
+	InGradientShare    = "gradient_share"    // 1 / n in an update from the gradients of n steps
+	InUpdateNow        = "update_now"        // 1 in the last step of an update, else 0
 )
+
+// Position is the place of a training step among the updates of the parameters. The zero
+// value means the only step of the first update.
+type Position struct {
+	Update  int  // number of the update that the step belongs to, from 1
+	Steps   int  // number of steps whose gradients the update averages, from 1
+	Pending bool // whether more steps of the update follow
+}
 
 // New returns the name of the output of a step that replaces the state vector of a name.
 func New(vector string) string { return "new_" + vector }
@@ -71,19 +84,34 @@ func corrections(t *language.Train, n int) map[string]float64 {
 // starts with zeros.
 func (p *Program) OptimizerState() []string {
 	t := &p.Spec.Train
-	return optimizers[t.Optimizer.V].state(t)
+	names := optimizers[t.Optimizer.V].state(t)
+	if accumulates(t) {
+		names = append(slices.Clone(names), InAccumulated)
+	}
+	return names
 }
 
 // StateVectors returns the names of the inputs [P] of a step that its outputs New(name)
 // replace: the parameters and the state of the optimiser.
 func (p *Program) StateVectors() []string { return append([]string{InParams}, p.OptimizerState()...) }
 
-// UpdateScalars returns the inputs [1] of a step that change from update to update, by
-// name. n counts updates from 1.
-func (p *Program) UpdateScalars(n int) map[string]float64 {
+// StepScalars returns the inputs [1] of a step that change from step to step, by name.
+func (p *Program) StepScalars(at Position) map[string]float64 {
 	t := &p.Spec.Train
-	return optimizers[t.Optimizer.V].scalars(t, max(1, n))
+	scalars := optimizers[t.Optimizer.V].scalars(t, max(1, at.Update))
+	if !accumulates(t) {
+		return scalars
+	}
+	all := map[string]float64{InGradientShare: 1 / float64(max(1, at.Steps)), InUpdateNow: 1}
+	if at.Pending {
+		all[InUpdateNow] = 0
+	}
+	maps.Copy(all, scalars)
+	return all
 }
+
+// accumulates reports whether an update averages the gradients of several steps.
+func accumulates(t *language.Train) bool { return t.Accumulate.V > 1 }
 
 // update builds the end of a training step.
 type update struct {
@@ -110,6 +138,11 @@ func (u *update) params() *graph.Node { return u.state[InParams] }
 
 // by computes the update by a gradient [P] and returns the new parameters.
 func (u *update) by(g *graph.Node) *graph.Node {
+	if accumulates(u.train) {
+		u.b.Label("accumulate")
+		g = u.b.Add(u.state[InAccumulated], u.b.Mul(u.scalar(InGradientShare), g))
+	}
+	sum := g
 	g = u.clipped(g)
 	u.b.Label("update")
 	w := u.params()
@@ -117,7 +150,26 @@ func (u *update) by(g *graph.Node) *graph.Node {
 		g = u.b.Add(g, u.b.Mul(u.b.Scalar(decay), w))
 	}
 	u.renewed[InParams] = optimizers[u.train.Optimizer.V].next(u, w, g)
+	if accumulates(u.train) {
+		u.orWait(sum)
+	}
 	return u.renewed[InParams]
+}
+
+// orWait keeps the state vectors as they are, except the accumulated gradient, in steps that
+// do not end an update. The factors are 0 and 1, so that no rounding changes a value.
+func (u *update) orWait(sum *graph.Node) {
+	b := u.b
+	b.Label("accumulate")
+	now := u.scalar(InUpdateNow)
+	wait := b.Sub(b.Scalar(1), now)
+	for _, name := range u.program.StateVectors() {
+		if name == InAccumulated {
+			u.renewed[name] = b.Mul(wait, sum)
+		} else {
+			u.renewed[name] = b.Add(b.Mul(now, u.renewed[name]), b.Mul(wait, u.state[name]))
+		}
+	}
 }
 
 // outputs declares the new state vectors.

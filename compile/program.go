@@ -16,6 +16,8 @@ const (
 	InEpoch      = "epoch"      // [] number t of the epoch
 	InEpochs     = "epochs"     // [] number T of epochs
 
+	InClassWeights = "class_weights" // [1, k] factors of the classes in the loss, with train.class_weights
+
 	OutProbabilities = "probabilities" // [B, k]
 	OutAttention     = "attention"     // [N, 1] attention scores a of Eq. 2
 	OutLoss          = "loss"          // [] the full loss of Eq. 8
@@ -66,14 +68,17 @@ type Program struct {
 	Normalize bool // Infer has the parameters ParamMean and ParamStd
 	// Infer: instances, bag_of -> probabilities, attention.
 	Infer *graph.Graph
-	// Train: instances, bag_of, candidates, weights, lambda (and epoch, epochs
-	// where used), masks -> loss, its terms, probabilities, attention and, unless
+	// Train: instances, bag_of, candidates, weights, lambda (and epoch, epochs,
+	// class_weights where used), masks -> loss, its terms, probabilities, attention and, unless
 	// Renew has them, new_weights.
 	Train *graph.Graph
 	// Renew, with weights.order after_step alone, gives new_weights from the
 	// inputs of Train and the parameters after the step; else nil.
 	Renew *graph.Graph
 }
+
+// WeighsClasses reports whether the training graph has the input InClassWeights.
+func (p *Program) WeighsClasses() bool { return p.Spec.Train.ClassWeights.V.Any() }
 
 // Statistics returns the names of the buffers of the inference graph: ParamMean and
 // ParamStd if the program normalises.

@@ -33,6 +33,7 @@ func TestNoParameterIsNamedAsAnInputOrOutput(t *testing.T) {
 	graphs := []*graph.Graph{p.Train, p.Infer}
 	adam, rmsprop := *p.Spec, *p.Spec
 	adam.Train.Optimizer.V, rmsprop.Train.Optimizer.V = "adam", "rmsprop"
+	adam.Train.Accumulate.V = 2
 	for _, spec := range []*language.Spec{&adam, &rmsprop} {
 		q := *p
 		q.Spec = spec

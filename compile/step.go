@@ -20,7 +20,8 @@ const (
 // reserved names no parameter: engines and files know values by their names.
 var reserved = []string{InInstances, InBagOf, InCandidates, InWeights, InLambda, InEpoch, InEpochs, InParams, InLR, InGrads,
 	OutProbabilities, OutAttention, OutLoss, OutWeights, OutParams,
-	InVelocity, InFirstMoment, InSecondMoment, New(InVelocity), New(InFirstMoment), New(InSecondMoment), InFirstCorrection, InSecondCorrection}
+	InVelocity, InFirstMoment, InSecondMoment, New(InVelocity), New(InFirstMoment), New(InSecondMoment), InFirstCorrection, InSecondCorrection,
+	InAccumulated, New(InAccumulated), InGradientShare, InUpdateNow, InClassWeights}
 
 // FlatSize returns P, the length of the flat parameter vector.
 func (p *Program) FlatSize() int {

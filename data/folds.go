@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/stream"
@@ -226,6 +227,20 @@ func assign(units []unit, labels []int, shares []float64, grouped bool, seed uin
 		bags[best] += n
 	}
 	return parts
+}
+
+// GroupsBy returns the groups of bags if a split names them, nil if want is empty. name is what
+// the groups are, empty if the file does not say.
+func GroupsBy(want string, groups []string, name string) ([]string, error) {
+	switch {
+	case want == "":
+		return nil, nil
+	case groups == nil:
+		return nil, fmt.Errorf("the bags have no groups: an .npz file has the groups of its bags in the array groups; a CSV file in the column %s", want)
+	case name != "" && !strings.EqualFold(name, want):
+		return nil, fmt.Errorf("the bags have no groups %q; they have %q", want, name)
+	}
+	return groups, nil
 }
 
 // CheckGroups reports a group that has bags in several parts of a split. groups are those

@@ -50,7 +50,7 @@ func (in *inputOf) open() (*data.Dataset, error) {
 	if in.opened != nil {
 		return in.opened, nil
 	}
-	set, err := data.OpenWith(in.path, in.folder.Options)
+	set, err := openBags(in.path, in.splits, in.folder)
 	if err != nil {
 		return nil, err
 	}
@@ -60,6 +60,13 @@ func (in *inputOf) open() (*data.Dataset, error) {
 	set.Name = in.facts.title()
 	in.opened = set
 	return set, nil
+}
+
+// openBags reads a dataset with the groups that its splits need.
+func openBags(path string, s definition.Splits, folder data.Folder) (*data.Dataset, error) {
+	o := folder.Options
+	o.Columns.Roles.Group = s.Group.V
+	return data.OpenWith(path, o)
 }
 
 // done frees the bags after the last cell.
@@ -130,8 +137,12 @@ func draw(s *definition.Synth, r int, folder data.Folder) (*data.Dataset, error)
 
 // makeSplit returns split i of a dataset, counted from 1.
 func makeSplit(e *definition.Experiment, s definition.Splits, i int, set *data.Dataset, folder data.Folder) (*data.Split, error) {
+	groups, err := data.GroupsBy(s.Group.V, set.Groups, set.GroupName)
+	if err != nil {
+		return nil, e.Show(diag.Errorf(s.Group.Pos, "%v", err))
+	}
 	if s.Index.V == "" {
-		o := data.SplitOptions{Train: s.Train, Stratify: s.Stratify, Seed: uint64(s.Seed + i - 1), Validation: s.Validation, Classes: set.Names()}
+		o := data.SplitOptions{Train: s.Train, Stratify: s.Stratify, Seed: uint64(s.Seed + i - 1), Validation: s.Validation, Groups: groups, Classes: set.Names()}
 		if s.Folds > 0 {
 			o.Folds, o.Fold, o.Seed = s.Folds, (i-1)%s.Folds+1, uint64(s.Seed+(i-1)/s.Folds)
 		}
@@ -149,20 +160,28 @@ func makeSplit(e *definition.Experiment, s definition.Splits, i int, set *data.D
 	if name != s.Index.V { // one file per split
 		part = 1
 	}
-	return data.OpenSplit(path, part, set.Bags())
+	split, err := data.OpenSplit(path, part, set.Bags())
+	if err == nil && groups != nil {
+		err = split.CheckGroups(groups)
+	}
+	return split, err
 }
 
 // holdOut splits off a share of the training bags of a split for choosing a setting: the result
 // trains on the others and tests on these.
-func holdOut(set *data.Dataset, split *data.Split, c definition.Choose, number int) (*data.Split, error) {
-	labels := make([]int, len(split.Train))
+// Groups stay together if those of the split do.
+func holdOut(set *data.Dataset, split *data.Split, c definition.Choose, number int, grouped bool) (*data.Split, error) {
+	labels, groups := make([]int, len(split.Train)), []string(nil)
 	for i, bag := range split.Train {
+		if grouped {
+			groups = append(groups, set.Groups[bag])
+		}
 		labels[i] = -1
 		if class, known := set.Label(bag); known {
 			labels[i] = class
 		}
 	}
-	inner, err := data.RandomSplit(len(labels), labels, data.SplitOptions{Train: 1 - c.Holdout, Stratify: c.Stratify, Seed: uint64(c.Seed + number - 1)})
+	inner, err := data.RandomSplit(len(labels), labels, data.SplitOptions{Train: 1 - c.Holdout, Stratify: c.Stratify, Groups: groups, Seed: uint64(c.Seed + number - 1)})
 	if err != nil {
 		return nil, diag.Errorf(diag.Pos{}, "%d training bags are too few to hold %v of them out", len(split.Train), c.Holdout)
 	}

@@ -188,7 +188,7 @@ func (r *runner) trainCells(ctx context.Context, g *group, cellResults []*result
 // settings adds the trials of the grid of a cell, which test on held-out training bags.
 func (r *runner) settings(list []training, g *group, cell int, set *data.Dataset, split *data.Split) ([]training, error) {
 	c := g.Cells[cell]
-	inner, err := holdOut(set, split, r.e.Choose, c.Split)
+	inner, err := holdOut(set, split, r.e.Choose, c.Split, c.input.splits.Group.V != "")
 	if err != nil {
 		return list, err
 	}

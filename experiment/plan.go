@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/experiment/definition"
@@ -83,7 +84,9 @@ func loadSpecs(e *definition.Experiment) (map[definition.Coord][]candidate, erro
 					continue
 				}
 				for _, v := range l.Variants() {
-					loaded[l.On(d.Name.V, r, v)] = loadCandidates(e, l, d.Name.V, r, v, cache, &errs)
+					list := loadCandidates(e, l, d.Name.V, r, v, cache, &errs)
+					checkValidation(e, l, e.SplitsOf(&d), list, &errs)
+					loaded[l.On(d.Name.V, r, v)] = list
 				}
 			}
 		}
@@ -92,6 +95,25 @@ func loadSpecs(e *definition.Experiment) (map[definition.Coord][]candidate, erro
 		checkTwins(e, loaded, &errs)
 	}
 	return loaded, errs.Err()
+}
+
+// checkValidation reports specs that need validation bags if the experiment draws none.
+func checkValidation(e *definition.Experiment, l *definition.Learner, s definition.Splits, list []candidate, errs *diag.List) {
+	if s.Validation > 0 || s.Index.V != "" {
+		return
+	}
+	for _, c := range list {
+		spec := *c.spec
+		spec.Data.Split = language.Split{}
+		if err := spec.CheckValidation(); err != nil {
+			var found diag.List
+			locateErrors(e, err, l, c.name, c.set, &found)
+			for _, d := range found {
+				d.Text, d.Notes = strings.Replace(d.Text, "data.split has none", "the splits have none", 1), nil
+				addOnce(errs, d.WithNote("add splits: {validation: 0.15} to the experiment"))
+			}
+		}
+	}
 }
 
 // entry is a learner, or one of its variants.
@@ -148,11 +170,12 @@ func planCells(e *definition.Experiment, loaded map[definition.Coord][]candidate
 			if err != nil {
 				return nil, dataError(e, d, r, err)
 			}
-			set, err := data.OpenWith(path, folder.Options)
+			splits := e.SplitsOf(d)
+			set, err := openBags(path, splits, folder)
 			if err != nil {
 				return nil, dataError(e, d, r, err)
 			}
-			in := &inputOf{path: path, folder: folder, splits: e.SplitsOf(d), bags: set.HashOfBags(),
+			in := &inputOf{path: path, folder: folder, splits: splits, bags: set.HashOfBags(),
 				facts: SetFacts{d.Name.V, r, d.Domain, source, data.Describe(set)}}
 			in.facts.ByClass = nil
 			p.Sets, p.inputs = append(p.Sets, in.facts), append(p.inputs, in)

@@ -325,7 +325,7 @@ func TestHoldOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inner, err := holdOut(set, split, definition.Choose{Holdout: 2. / 7, Stratify: true, Seed: 5}, 1)
+	inner, err := holdOut(set, split, definition.Choose{Holdout: 2. / 7, Stratify: true, Seed: 5}, 1, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,6 +36,7 @@ type stagedSet struct {
 	Folds    int     `json:"folds,omitempty"`
 	// Validation is the share of validation bags of a random split.
 	Validation float64 `json:"validation,omitempty"`
+	Group      string  `json:"group,omitempty"` // name of the groups of bags that stay in one part
 	Index      string  `json:"index,omitempty"` // instead of a random split; {split} is the number of the split
 }
 
@@ -88,7 +89,7 @@ func (c *candidate) path(dir string) string { return filepath.Join(dir, SpecsFol
 
 func (d *ShardPlan) stageSet(dir string, in *inputOf, e *definition.Experiment) error {
 	set := stagedSet{SetFacts: in.facts, Train: in.splits.Train, Stratify: in.splits.Stratify, Seed: in.splits.Seed, Pools: in.splits.Pools,
-		Folds: in.splits.Folds, Validation: in.splits.Validation}
+		Folds: in.splits.Folds, Validation: in.splits.Validation, Group: in.splits.Group.V}
 	name := sanitize.FileName(in.facts.title())
 	path := filepath.Join(DataFolder, name+"-"+in.facts.Hash[:8]+ending(in.path))
 	if rel, err := filepath.Rel(filepath.Join(dir, DataFolder), in.path); err == nil && filepath.IsLocal(rel) {
@@ -212,7 +213,8 @@ func unchanged(path, hash string) error {
 // input returns the dataset without opening it.
 func (s *stagedSet) input(o Options) *inputOf {
 	in := &inputOf{facts: s.SetFacts, path: filepath.Join(o.Dir, filepath.FromSlash(s.File)), folder: o.Data}
-	in.splits = definition.Splits{Train: s.Train, Stratify: s.Stratify, Seed: s.Seed, Pools: s.Pools, Folds: s.Folds, Validation: s.Validation}
+	in.splits = definition.Splits{Train: s.Train, Stratify: s.Stratify, Seed: s.Seed, Pools: s.Pools, Folds: s.Folds, Validation: s.Validation,
+		Group: schema.Str{V: s.Group}}
 	if s.Index != "" {
 		in.splits.Index = schema.Str{V: filepath.Join(o.Dir, filepath.FromSlash(s.Index))}
 	}

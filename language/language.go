@@ -132,7 +132,7 @@ func (s *Spec) selects() bool { return s.trained() && s.Train.Best.V != "" }
 var BestMeasures = append([]string{"loss"}, measure.Names()...)
 
 var stoppingRows = []schema.Row{
-	{Name: "patience", Type: schema.Whole, Required: true, In: schema.Between(1, 1e6), Field: schema.Bind(func(s *Spec) any { return &s.Train.Patience }),
+	{Name: "patience", Type: schema.Whole, Required: true, Main: true, In: schema.Between(1, 1e6), Field: schema.Bind(func(s *Spec) any { return &s.Train.Patience }),
 		Doc: "Number of epochs without a better train.best after which training ends."},
 }
 
@@ -227,6 +227,10 @@ var trainRows = []schema.Row{
 		Doc: "Seed of initial parameters, bag order, dropout masks and the random draws of a learner."},
 	{Name: "sampling", Type: schema.Text, Default: "shuffle", Choices: []string{"shuffle", "balanced"}, Applies: schema.When(func(s *Spec) bool { return s.trained() && s.Train.Sampling.V != "shuffle" }), Field: schema.Bind(func(s *Spec) any { return &s.Train.Sampling }),
 		Doc: "Training bags of an epoch: shuffle (every bag once) or balanced (as many draws with replacement, in which every class is equally frequent; a bag with c candidates counts as 1/c of each; all draws of a bag use its label weights from before the epoch)."},
+	{Name: "class_weights", Type: schema.Form, Custom: &classWeightsForm, Applies: schema.When((*Spec).weighsClasses), Field: schema.Bind(func(s *Spec) any { return &s.Train.ClassWeights }),
+		Doc: "Factors of the classes in the loss term disambiguation: a list with a number for each class, or balanced (the inverse of the number of training bags of the class; a bag with c candidates counts as 1/c of each). They are divided by their mean over the training bags."},
+	{Name: "accumulate", Type: schema.Whole, Default: "1", In: schema.Between(1, 1e6), Applies: schema.When(func(s *Spec) bool { return s.trained() && s.Train.Accumulate.V > 1 }), Field: schema.Bind(func(s *Spec) any { return &s.Train.Accumulate }),
+		Doc: "Number of steps whose gradients are averaged for one update of the parameters. The last update of an epoch averages the steps that are left."},
 	{Name: "optimizer", Type: schema.Text, Default: "sgd", Choices: schema.Words(optimizers), Applies: schema.When(func(s *Spec) bool { return s.trained() && s.Train.Optimizer.V != "sgd" }), Field: schema.Bind(func(s *Spec) any { return &s.Train.Optimizer }),
 		Doc: "Rule that updates the parameters, as PyTorch defines it: sgd, adam, adamw (weight decay apart from the gradient) or rmsprop. A spec that names it does not inherit the settings of the optimizer from its base."},
 	{Name: "lr", Type: schema.Real, Default: "0.01", In: schema.Above(0), Applies: schema.When((*Spec).trained), Field: schema.Bind(func(s *Spec) any { return &s.Train.LR }),
@@ -248,7 +252,7 @@ var trainRows = []schema.Row{
 	{Name: "clip", Type: schema.Real, Default: "0", In: schema.AtLeast(0), Applies: schema.When(func(s *Spec) bool { return s.trained() && s.Train.Clip.V > 0 }), Field: schema.Bind(func(s *Spec) any { return &s.Train.Clip }),
 		Doc: "Maximum norm of the gradient by all parameters together: a longer gradient is scaled down to it before weight decay and momentum. 1 is a common choice; 0 disables clipping."},
 	{Name: "schedule", Type: schema.Text, Default: "cosine", Choices: schema.Words(rateSchedules), Applies: schema.When((*Spec).trained), Field: schema.Bind(func(s *Spec) any { return &s.Train.Schedule }),
-		Doc: "Learning rate over the epochs: cosine (to 0), constant, step (falls every decay_every epochs or after the epochs decay_at) or plateau (falls when the training loss stops falling)."},
+		Doc: "Learning rate over the epochs: cosine (to 0), constant, step (falls every decay_every epochs or after the epochs decay_at) or plateau (falls when the training loss, or decay_measure, stops improving)."},
 	{Name: "warmup", Type: schema.Whole, Default: "0", In: schema.Between(0, 1e6), Applies: schema.When(func(s *Spec) bool { return s.trained() && s.Train.Warmup.V > 0 }), Field: schema.Bind(func(s *Spec) any { return &s.Train.Warmup }),
 		Doc: "Number of epochs w in which the learning rate rises: it is lr e / (w + 1) in epoch e. cosine falls over the epochs that are left."},
 	{Name: "decay_every", Type: schema.Whole, Default: "30", In: schema.Between(1, 1e6), Applies: hasDecay("decay_every"), Field: schema.Bind(func(s *Spec) any { return &s.Train.DecayEvery }),
@@ -259,6 +263,8 @@ var trainRows = []schema.Row{
 		Doc: "Factor by which the schedules step and plateau multiply the learning rate."},
 	{Name: "decay_patience", Type: schema.Whole, Default: "10", In: schema.Between(0, 1e6), Applies: hasDecay("decay_patience"), Field: schema.Bind(func(s *Spec) any { return &s.Train.DecayPatience }),
 		Doc: "Number of epochs in a row without a new lowest mean loss (lower by at least 0.01 %) that schedule plateau waits for; the learning rate falls after one more."},
+	{Name: "decay_measure", Type: schema.Text, Choices: BestMeasures, Applies: schema.When(func(s *Spec) bool { return hasDecay("decay_measure")(s) && s.Train.DecayMeasure.V != "" }), Field: schema.Bind(func(s *Spec) any { return &s.Train.DecayMeasure }),
+		Doc: "Measure of the validation bags that schedule plateau follows instead of the training loss, as for best. Epochs that eval_every leaves out do not count."},
 	{Name: "engine", Type: schema.Text, Default: "auto", Choices: []string{"auto", "gorgonia", "ort", "xla"}, Applies: schema.When((*Spec).TakesEngine), Field: schema.Bind(func(s *Spec) any { return &s.Train.Engine }),
 		Doc: "Engine that runs the training steps, or computes the learner miplgp."},
 	{Name: "best", Type: schema.Text, Choices: BestMeasures, Applies: schema.When((*Spec).selects), Field: schema.Bind(func(s *Spec) any { return &s.Train.Best }),

@@ -39,6 +39,7 @@ func (c *checker) rules() {
 	c.rateRules()
 	c.equationRules()
 	c.bestRules()
+	c.classWeightRules()
 	schema.ResetInapplicable(specRows, c.spec)
 }
 

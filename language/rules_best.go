@@ -1,16 +1,57 @@
 package language
 
-// bestRules checks the settings of train.best against each other and against the split.
+import (
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/language/schema"
+)
+
+// bestRules checks the settings of train.best against each other.
 func (c *checker) bestRules() {
-	t, s := &c.spec.Train, &c.spec.Data.Split
-	if t.Best.V == "" {
-		if t.Patience.Set() {
-			note(c.add(t.Patience.Pos, "train.early_stopping has no effect without train.best"), "name the measure of the validation bags, such as best: loss")
-		}
-		if t.Refit.Set() {
-			note(c.add(t.Refit.Pos, "train.refit has no effect without train.best"), "name the measure of the validation bags, such as best: loss")
-		}
-	} else if s.Index.V == "" && s.Validation.V == 0 {
-		note(c.add(t.Best.Pos, "train.best needs validation bags, but data.split has none"), "add data: {split: {validation: 0.15}}, or the part validation to an index file")
+	t := &c.spec.Train
+	if t.Best.V != "" {
+		return
 	}
+	if t.Patience.Set() {
+		note(c.add(t.Patience.Pos, "train.early_stopping has no effect without train.best"), "name the measure of the validation bags, such as best: loss")
+	}
+	if t.Refit.Set() {
+		note(c.add(t.Refit.Pos, "train.refit has no effect without train.best"), "name the measure of the validation bags, such as best: loss")
+	}
+}
+
+// WatchedMeasure is a setting that names a measure of the validation bags.
+type WatchedMeasure struct {
+	Key     string
+	Measure schema.Str
+}
+
+// WatchedMeasures returns the settings that decide about a training by a measure of the
+// validation bags.
+func (s *Spec) WatchedMeasures() (list []WatchedMeasure) {
+	for _, w := range []WatchedMeasure{{"train.best", s.Train.Best}, {"train.decay_measure", s.Train.DecayMeasure}} {
+		if w.Measure.V != "" && s.trained() {
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
+// CheckValidation reports the settings that need validation bags if data.split draws none.
+// Load does not call it, because an experiment replaces data.split.
+func (s *Spec) CheckValidation() error {
+	var errs diag.List
+	if s.Data.Split.Index.V != "" || s.Data.Split.Validation.V > 0 {
+		return nil
+	}
+	report := func(pos diag.Pos, text string) {
+		errs.Add(s.Locate(diag.Errorf(pos, "%s, but data.split has none", text).
+			WithNote("add data: {split: {validation: 0.15}}, or the part validation to an index file")))
+	}
+	for _, w := range s.WatchedMeasures() {
+		report(w.Measure.Pos, w.Key+" needs validation bags")
+	}
+	if t := &s.Export.Temperature; t.V.Validation {
+		report(t.Pos, "export.temperature is fitted to validation bags")
+	}
+	return errs.Err()
 }

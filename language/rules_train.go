@@ -18,7 +18,7 @@ var rateSchedules = []rateSchedule{
 	{"cosine", nil},
 	{"constant", nil},
 	{"step", []string{"decay_every", "decay_at", "decay_factor"}},
-	{"plateau", []string{"decay_factor", "decay_patience"}},
+	{"plateau", []string{"decay_factor", "decay_patience", "decay_measure"}},
 }
 
 // Word returns the name.

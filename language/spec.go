@@ -224,6 +224,9 @@ type Train struct {
 	Epsilon     schema.Float // of adam, adamw and rmsprop
 	WeightDecay schema.Float
 	Clip        schema.Float // largest norm of the gradient; 0: any
+	Accumulate  schema.Int   // steps whose gradients are averaged for an update
+	// ClassWeights are the factors of the classes in the loss term disambiguation.
+	ClassWeights schema.Value[ClassWeights]
 	// Schedule of the learning rate is "cosine" (to 0, per epoch), "constant", "step" or
 	// "plateau".
 	Schedule      schema.Str
@@ -232,6 +235,7 @@ type Train struct {
 	DecayAt       schema.Ints  // of step: epochs after which the rate decays
 	DecayFactor   schema.Float // of step and plateau
 	DecayPatience schema.Int   // of plateau: bad epochs before a decay
+	DecayMeasure  schema.Str   // of plateau: measure of the validation bags; empty: the training loss
 	Engine        schema.Str   // "auto", "gorgonia", "ort", "xla"
 	Best          schema.Str   // measure of the validation bags that chooses the epoch; empty: the last epoch
 	Patience      schema.Int   // of early stopping: epochs without improvement; 0: none

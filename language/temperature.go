@@ -44,15 +44,10 @@ var temperatureForm = schema.Custom{
 	},
 }
 
-// temperatureRules checks that there are bags to which a temperature can be fitted.
+// temperatureRules checks that the validation bags are not training bags too.
 func (c *checker) temperatureRules() {
-	t, split, refit := &c.spec.Export.Temperature, &c.spec.Data.Split, &c.spec.Train.Refit
-	switch {
-	case !t.V.Validation:
-	case split.Index.V == "" && split.Validation.V == 0:
-		note(c.add(t.Pos, "export.temperature is fitted to validation bags, but data.split has none"),
-			"add data: {split: {validation: 0.15}}, or the part validation to an index file")
-	case refit.V:
+	t, refit := &c.spec.Export.Temperature, &c.spec.Train.Refit
+	if t.V.Validation && refit.V {
 		note(c.clash([]diag.Pos{t.Pos, refit.Pos}, "export.temperature is fitted to validation bags, and train.refit trains the model on them"),
 			"remove train.refit, or set export.temperature to a number")
 	}

@@ -3,7 +3,6 @@ package prepare
 import (
 	"cmp"
 	"errors"
-	"strings"
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
@@ -54,16 +53,11 @@ func openSplit(spec *language.Spec, b bags, folder data.Folder) (*data.Split, er
 // groupsOf returns the groups that a split keeps together, or nil.
 func groupsOf(spec *language.Spec, b bags) ([]string, error) {
 	want := spec.Data.Split.Group
-	switch {
-	case want.V == "":
-		return nil, nil
-	case b.groups == nil:
-		return nil, &SpecError{spec.Locate(diag.Errorf(want.Pos, "the bags of %s have no groups", spec.Data.Set.V).
-			WithNote("an .npz file has the groups of its bags in the array groups; a CSV file in the column %s", want.V))}
-	case b.groupName != "" && !strings.EqualFold(b.groupName, want.V):
-		return nil, &SpecError{spec.Locate(diag.Errorf(want.Pos, "the bags of %s have no groups %q; they have %q", spec.Data.Set.V, want.V, b.groupName))}
+	groups, err := data.GroupsBy(want.V, b.groups, b.groupName)
+	if err != nil {
+		return nil, &SpecError{spec.Locate(diag.Errorf(want.Pos, "%v", err))}
 	}
-	return b.groups, nil
+	return groups, nil
 }
 
 // misfit reports a setting of the split that does not fit the bags at its place.

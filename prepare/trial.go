@@ -27,7 +27,7 @@ func Trial(spec *language.Spec, set *data.Dataset, split *data.Split) (*train.Tr
 		return nil, &SpecError{err}
 	}
 	trial := &train.Trial{Program: p, Data: set, Split: split}
-	if err := trial.CheckBest(); err != nil {
+	if err := trial.CheckMeasures(); err != nil {
 		return nil, &SpecError{err}
 	}
 	if spec.Learner == nil {
@@ -50,6 +50,9 @@ func Trials(list []*language.Spec, folder data.Folder) ([]*train.Trial, error) {
 	opened := map[source]*data.Dataset{}
 	trials := make([]*train.Trial, len(list))
 	for i, spec := range list {
+		if err := spec.CheckValidation(); err != nil {
+			return nil, &SpecError{err}
+		}
 		from := source{spec.Data.Set.V, spec.Data.SHA256.V, fmt.Sprintf("%q %q", spec.Data.Labels.V, columnsOf(spec, data.Columns{})), spec.Data.Generated}
 		set, err := opened[from], error(nil)
 		if set == nil {

@@ -28,6 +28,9 @@ func Validate(name string, overrides []string, folder data.Folder) (Verdict, err
 	if err != nil {
 		return Verdict{}, withShapes(err, spec, folder)
 	}
+	if spec.CheckValidation() != nil {
+		return Verdict{}, withShapes(nil, spec, folder)
+	}
 	facts, err := look(spec, folder)
 	if err != nil {
 		return Verdict{}, err
@@ -69,6 +72,7 @@ func (v *Verdict) note(err error) {
 func withShapes(wrong error, draft *language.Spec, folder data.Folder) error {
 	var all diag.List
 	all.AddError(diag.Pos{}, wrong)
+	all.AddError(diag.Pos{}, draft.CheckValidation())
 	var facts facts
 	if draft.Data.Set.V != "" {
 		found, err := look(draft, folder)

@@ -48,34 +48,42 @@ func (t *Trial) selects() bool {
 // refits reports whether the trial is trained again on training and validation bags.
 func (t *Trial) refits() bool { return t.selects() && t.Program.Spec.Train.Refit.V }
 
-// CheckBest returns an error with the position of train.best in the spec if the split cannot
-// evaluate it: without validation bags, or without true labels that its measure needs.
-func (t *Trial) CheckBest() error {
-	best := t.Program.Spec.Train.Best
-	if best.V != "" && t.Program.Spec.Learner == nil && !t.validated() {
-		return t.Program.Spec.Locate(diag.Errorf(best.Pos, "train.best needs validation bags, but the split %s has none", t.Split.Source).
-			WithNote("add the part validation to the index file"))
-	}
+// CheckMeasures returns an error with the position of train.best or train.decay_measure in the
+// spec if the split cannot evaluate it: without validation bags, or without true labels that its
+// measure needs.
+func (t *Trial) CheckMeasures() error {
 	labelled := slices.ContainsFunc(t.Split.Validation, func(bag int) bool { _, known := t.Data.Label(bag); return known })
-	if !t.selects() || best.V == MeasureLoss || labelled {
-		return nil
+	spec := t.Program.Spec
+	for _, w := range spec.WatchedMeasures() {
+		switch {
+		case !t.validated():
+			return spec.Locate(diag.Errorf(w.Measure.Pos, "%s needs validation bags, but the split %s has none", w.Key, t.Split.Source).
+				WithNote("an index file has them in the part validation, an experiment in splits: {validation: 0.15}"))
+		case w.Measure.V != MeasureLoss && !labelled:
+			return spec.Locate(diag.Errorf(w.Measure.Pos, "%s is %s, but no validation bag of %s has a true label", w.Key, w.Measure.V, t.Data.Name).
+				WithNote("%s needs no true labels", MeasureLoss))
+		}
 	}
-	return t.Program.Spec.Locate(diag.Errorf(best.Pos, "train.best is %s, but no validation bag of %s has a true label", best.V, t.Data.Name).
-		WithNote("best: %s needs no true labels", MeasureLoss))
+	return nil
 }
 
 // choose updates the best epoch, and stops the run if train.patience epochs brought no
-// improvement.
+// improvement. A measure that is not defined ends the run.
 func (r *Run) choose(m Metrics) {
-	if !r.selects() || m.Measures.Validation() == nil {
+	if !r.validated() || m.Measures.Validation() == nil {
+		return
+	}
+	for _, w := range r.Program.Spec.WatchedMeasures() {
+		if m.Measures.Validation().Get(w.Measure.V) == nil {
+			r.err = fmt.Errorf("%s is %s, which is not defined on the %s of %s: see docs/measures.md for what it needs", w.Key, w.Measure.V, diag.Count(len(r.Split.Validation), "validation bag"), r.Data.Name)
+			return
+		}
+	}
+	if !r.selects() {
 		return
 	}
 	name := r.Program.Spec.Train.Best.V
 	value := m.Measures.Validation().Get(name)
-	if value == nil {
-		r.err = fmt.Errorf("train.best is %s, which is not defined on the %s of %s: see docs/measures.md for what it needs", name, diag.Count(len(r.Split.Validation), "validation bag"), r.Data.Name)
-		return
-	}
 	if r.best.Epoch == 0 || better(name, *value, r.best.Value) {
 		r.best.Best = Best{Measure: name, Value: *value, Epoch: m.Epoch}
 	}
@@ -85,11 +93,16 @@ func (r *Run) choose(m Metrics) {
 
 // better reports whether a value of a measure is better than another value.
 func better(name string, value, than float64) bool {
-	m := measure.Find(name)
-	if name == MeasureLoss || m != nil && m.Lower {
+	if lowerIsBetter(name) {
 		return value < than
 	}
 	return value > than
+}
+
+// lowerIsBetter reports whether a lower value of a measure is better.
+func lowerIsBetter(name string) bool {
+	m := measure.Find(name)
+	return name == MeasureLoss || m != nil && m.Lower
 }
 
 // improved reports whether the last epoch done is the best one.

@@ -142,7 +142,10 @@ func TestEarlyStopping(t *testing.T) {
 // anywhere in either training and resumed ends with the same bits.
 func TestResumeOfBest(t *testing.T) {
 	for _, refit := range []bool{false, true} {
-		settings := func(s *language.Train) { s.Best.V, s.Patience.V, s.Refit.V, s.Checkpoint.V = "loss", 3, refit, 2 }
+		settings := func(s *language.Train) {
+			s.Best.V, s.Patience.V, s.Refit.V, s.Checkpoint.V = "loss", 3, refit, 2
+			s.Schedule.V, s.DecayMeasure.V, s.DecayFactor.V = "plateau", "accuracy", 0.5
+		}
 		o := validated(t, settings)
 		o.Dir = t.TempDir()
 		whole, err := runRefit(context.Background(), o)
@@ -151,6 +154,9 @@ func TestResumeOfBest(t *testing.T) {
 		}
 		if whole.Best.Refit != refit || refit && whole.Epochs != whole.Best.Epoch {
 			t.Errorf("%+v after %d epochs", whole.Best, whole.Epochs)
+		}
+		if rates := learningRates(whole.Metrics); slices.Max(rates) == slices.Min(rates) {
+			t.Errorf("the learning rates %v do not follow the validation bags", rates)
 		}
 		want, lines := bits(whole), linesWithoutSeconds(t, o.Dir)
 		all := whole.Best.Trained
@@ -181,6 +187,14 @@ func TestResumeOfBest(t *testing.T) {
 	}
 }
 
+func learningRates(metrics []train.Metrics) []float64 {
+	rates := make([]float64, len(metrics))
+	for i, m := range metrics {
+		rates[i] = m.LR
+	}
+	return rates
+}
+
 // The second training has all bags but the test bags, and their statistics.
 func TestRefit(t *testing.T) {
 	o := validated(t, func(s *language.Train) { s.Best.V, s.Refit.V = "accuracy", true })
@@ -199,14 +213,14 @@ func TestRefit(t *testing.T) {
 func TestBestErrors(t *testing.T) {
 	o := validated(t, func(s *language.Train) { s.Best.V = "accuracy" })
 	o.Data.Labels = nil
-	if err := o.CheckBest(); err == nil || !strings.Contains(err.Error(), "no validation bag of toy has a true label") {
+	if err := o.CheckMeasures(); err == nil || !strings.Contains(err.Error(), "no validation bag of toy has a true label") {
 		t.Error(err)
 	}
 	if _, err := run(context.Background(), o); err == nil || !strings.Contains(err.Error(), "train.best is accuracy, which is not defined on the 7 validation bags of toy") {
 		t.Error(err)
 	}
 	o = toyOptions(t, func(s *language.Spec) { s.Train.Best.V = "loss" })
-	if err := o.CheckBest(); err == nil || !strings.Contains(err.Error(), "needs validation bags") {
+	if err := o.CheckMeasures(); err == nil || !strings.Contains(err.Error(), "needs validation bags") {
 		t.Error(err)
 	}
 }

@@ -2,6 +2,8 @@
 // training loop, label weights, checkpoints and metrics.
 package train
 
+import "github.com/miplc/miplc/compile"
+
 // Batch is the input of one step.
 type Batch struct {
 	Instances  []float32 // [N, ...] row-major, normalised
@@ -14,7 +16,9 @@ type Batch struct {
 	Epoch      int     // t
 	Epochs     int     // T
 	LR         float64
-	Update     int // number of the update of the parameters, from 1; 0 counts as 1
+	Position   compile.Position
+	// ClassWeights are the factors [k] of train.class_weights; nil without it.
+	ClassWeights []float32
 }
 
 // Result is the output of one step, computed before the update of the parameters. The slices

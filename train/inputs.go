@@ -41,8 +41,11 @@ func (in *Inputs) Batch(p *compile.Program, b *Batch, n, bags int) error {
 	in.scalar(compile.InLambda, b.Lambda)
 	in.scalar(compile.InEpoch, float64(b.Epoch))
 	in.scalar(compile.InEpochs, float64(b.Epochs))
-	for name, v := range p.UpdateScalars(b.Update) {
+	for name, v := range p.StepScalars(b.Position) {
 		in.scalar(name, v)
+	}
+	if p.WeighsClasses() {
+		in.Floats[compile.InClassWeights] = b.ClassWeights
 	}
 	return nil
 }
@@ -107,6 +110,9 @@ func (b *Batch) Check(p *compile.Program) error {
 	if len(b.Candidates) != b.Bags*k || len(b.Weights) != b.Bags*k {
 		return fmt.Errorf("the batch has %d candidate marks and %d label weights; %d bags of %d classes need %d",
 			len(b.Candidates), len(b.Weights), b.Bags, k, b.Bags*k)
+	}
+	if p.WeighsClasses() && len(b.ClassWeights) != k {
+		return fmt.Errorf("the batch has %d class weights, expected %d", len(b.ClassWeights), k)
 	}
 	for _, m := range p.Masks {
 		if want := ndarray.Size(m.Shape.Concrete(n, b.Bags)); len(b.Masks[m.Name]) != want {

@@ -102,7 +102,7 @@ func (r *Record) BagWeights(bag int) []float32 {
 // measured reports whether an epoch is evaluated.
 func (r *Record) measured(epoch int) bool {
 	every := r.Program.Spec.Train.EvalEvery.V
-	return (!r.OnlySnapshots || r.selects()) && every > 0 && epoch%every == 0 || r.snapshot(epoch)
+	return (!r.OnlySnapshots || r.selects() || r.Program.Spec.Train.DecayMeasure.V != "") && every > 0 && epoch%every == 0 || r.snapshot(epoch)
 }
 
 // snapshot reports whether the attention scores of an epoch are recorded: those of Snapshots, or

@@ -33,7 +33,7 @@ func WithRefit(ctx context.Context, by Trainer, trials []*Trial, o Options, done
 	var places []int
 	for i, report := range first {
 		if report != nil {
-			again, places = append(again, trials[i].refit(report.Best.Epoch)), append(places, i)
+			again, places = append(again, trials[i].refit(report)), append(places, i)
 		}
 	}
 	if len(again) == 0 {
@@ -47,10 +47,16 @@ func WithRefit(ctx context.Context, by Trainer, trials []*Trial, o Options, done
 	})
 }
 
-// refit returns the second training of a trial.
-func (t *Trial) refit(epochs int) *Trial {
+// refit returns the second training of a trial, given the report of the first. Learning rates
+// that followed the validation bags, of which the second has none, are those of the first.
+func (t *Trial) refit(search *Report) *Trial {
 	again := *t
-	again.Until, again.Log = epochs, ""
+	again.Until, again.Log = search.Best.Epoch, ""
+	if t.Program.Spec.Train.DecayMeasure.V != "" {
+		for _, m := range search.Metrics[:again.Until] {
+			again.Rates = append(again.Rates, m.LR)
+		}
+	}
 	if t.Dir != "" {
 		again.Dir = filepath.Join(t.Dir, RefitFolder)
 	}

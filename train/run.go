@@ -16,6 +16,7 @@ type Run struct {
 	Index     int // among the runs of the group, from 0
 	fit       *fit
 	mean, std []float32 // statistics of the normalisation, shape of one instance; nil: none
+	classes   []float32 // class weights [k]; nil: none
 	identity  Identity  // empty without a folder for checkpoints
 	steps     int       // number of steps of an epoch
 	done      int       // number of finished epochs
@@ -42,6 +43,7 @@ type Run struct {
 func newRun(f *fit, t *Trial, index int) *Run {
 	r := &Run{Record: Record{Trial: t, Epochs: t.epochs()}, Index: index, fit: f, saved: time.Now()}
 	r.steps = len(data.Batches(t.Split.Train, t.Batch()))
+	r.classes = t.classWeights()
 	r.Weights = InitialWeights(t.Data)
 	r.StartTrajectories()
 	r.ExtendTrajectories()
@@ -56,9 +58,15 @@ func (r *Run) Now() *Metrics { return &r.now }
 // weights.first_epoch.
 func (r *Run) ScheduleEpoch() int { return r.now.Epoch - 1 + r.Program.Spec.Weights.FirstEpoch.V }
 
-// Update returns the number of the update of the parameters, from 1, in a step of the current
-// epoch. Steps count from 1.
-func (r *Run) Update(step int) int { return (r.now.Epoch-1)*r.steps + step }
+// Position returns the place of a step of the epoch under way among the updates of the
+// parameters. Steps count from 1. The last update of an epoch averages the steps that are
+// left, so that no epoch ends with a gradient that has not been used.
+func (r *Run) Position(step int) compile.Position {
+	n := max(1, r.Program.Spec.Train.Accumulate.V)
+	window := (step - 1) / n
+	last := min((window+1)*n, r.steps)
+	return compile.Position{Update: (r.now.Epoch-1)*((r.steps+n-1)/n) + window + 1, Steps: last - window*n, Pending: step < last}
+}
 
 // Batches returns the bags of the steps of the current epoch.
 func (r *Run) Batches() [][]int { return r.BatchesOf(r.now.Epoch) }
@@ -66,7 +74,7 @@ func (r *Run) Batches() [][]int { return r.BatchesOf(r.now.Epoch) }
 // begin starts an epoch.
 func (r *Run) begin(epoch int) {
 	t := &r.Program.Spec.Train
-	r.now = Metrics{Epoch: epoch, Terms: map[string]float64{}, LR: LearningRate(t, r.losses())}
+	r.now = Metrics{Epoch: epoch, Terms: map[string]float64{}, LR: r.learningRate(epoch)}
 	r.now.Lambda = Lambda(r.Program.Spec.Weights.Schedule.V, r.ScheduleEpoch(), r.Epochs)
 	r.seen, r.right, r.stepped = 0, counter{}, map[int][]float32{}
 	if r.before = r.Weights; t.Sampling.V == "balanced" {
@@ -81,13 +89,16 @@ func (r *Run) BagWeightsBefore(bag int) []float32 {
 	return r.before[bag*r.Data.Classes : (bag+1)*r.Data.Classes]
 }
 
-// losses returns the mean losses of the finished epochs.
-func (r *Run) losses() []float64 {
-	list := make([]float64, len(r.Metrics))
-	for i := range list {
-		list[i] = r.Metrics[i].Loss
+// ClassWeights returns the factors [k] of the classes in the loss, nil without
+// train.class_weights.
+func (r *Run) ClassWeights() []float32 { return r.classes }
+
+// learningRate returns the learning rate of the epoch after those done.
+func (r *Run) learningRate(epoch int) float64 {
+	if r.Rates != nil {
+		return r.Rates[epoch-1]
 	}
-	return list
+	return LearningRate(&r.Program.Spec.Train, r.Metrics)
 }
 
 // AddStep records the result of a step of the current epoch, counted from 1. Probabilities and

@@ -15,35 +15,43 @@ func (t *Trial) sampled(epoch int) []int {
 	return data.Order(t.Split.Train, t.Seed(), epoch)
 }
 
+// classCounts returns the number of bags of each class. The true label is not used: a bag
+// with c candidates counts as 1/c of a bag of each of them.
+func classCounts(d *data.Dataset, bags []int) []float64 {
+	counts := make([]float64, d.Classes)
+	for _, bag := range bags {
+		eachCandidate(d, bag, func(class int, share float64) { counts[class] += share })
+	}
+	return counts
+}
+
+// eachCandidate calls use for each candidate of a bag, with 1/c if there are c of them.
+func eachCandidate(d *data.Dataset, bag int, use func(class int, share float64)) {
+	set, size := d.CandidateSet(bag), 0
+	for _, c := range set {
+		size += int(c)
+	}
+	for class, c := range set {
+		if c != 0 {
+			use(class, 1/float64(size))
+		}
+	}
+}
+
 // balanced draws len(bags) of the bags with replacement, so that all classes are equally
-// frequent. It does not use the true label: a bag with c candidates counts as 1/c
-// of a bag of each of them, and its probability is proportional to the mean of 1/n over its
-// candidates, where n is the number of bags of a class. With one candidate per bag it is
+// frequent. The probability of a bag is proportional to the mean of 1/n over its candidates,
+// where n is the number of bags of a class, see classCounts. With one candidate per bag it is
 // WeightedRandomSampler of PyTorch with the weights 1/n.
 func balanced(d *data.Dataset, bags []int, seed uint64, epoch int) []int {
-	shares, counts := make([]float64, d.Classes), make([]float64, d.Classes)
-	each := func(bag int, use func(class int, share float64)) {
-		set, size := d.CandidateSet(bag), 0
-		for _, c := range set {
-			size += int(c)
-		}
-		for class, c := range set {
-			if c != 0 {
-				use(class, 1/float64(size))
-			}
-		}
-	}
-	for _, bag := range bags {
-		each(bag, func(class int, share float64) { counts[class] += share })
-	}
-	for class, n := range counts {
+	shares := make([]float64, d.Classes)
+	for class, n := range classCounts(d, bags) {
 		if n > 0 {
 			shares[class] = 1 / n
 		}
 	}
 	sums, sum := make([]float64, len(bags)), 0.0
 	for i, bag := range bags {
-		each(bag, func(class int, share float64) { sum += share * shares[class] })
+		eachCandidate(d, bag, func(class int, share float64) { sum += share * shares[class] })
 		sums[i] = sum
 	}
 	r, drawn := stream.New(seed, "sampling", uint64(epoch)), make([]int, len(bags))

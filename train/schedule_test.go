@@ -10,6 +10,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/measure"
 	"github.com/miplc/miplc/train"
 )
 
@@ -23,7 +24,7 @@ func TestLearningRate(t *testing.T) {
 			t.Fatal(err)
 		}
 		for e, want := range c.Rates {
-			if got := train.LearningRate(&s.Train, c.Losses[:e]); math.Abs(got-want) > 1e-15 {
+			if got := train.LearningRate(&s.Train, c.epochs(e)); math.Abs(got-want) > 1e-15 {
 				t.Errorf("%s, epoch %d: %v, want %v", name, e+1, got, want)
 			}
 		}
@@ -34,6 +35,16 @@ func TestLearningRate(t *testing.T) {
 type schedule struct {
 	Sets          []string
 	Losses, Rates []float64
+}
+
+// epochs are the metrics of the first n epochs. The losses are values of train.decay_measure, if
+// the schedule has one; epochs between them that were not evaluated do not count.
+func (c *schedule) epochs(n int) []train.Metrics {
+	list := make([]train.Metrics, n)
+	for i := range list {
+		list[i] = train.Metrics{Loss: c.Losses[i], Measures: train.Measures{data.ValidationPart: measure.Values{"accuracy": c.Losses[i], "log_loss": c.Losses[i]}}}
+	}
+	return list
 }
 
 func schedules(t *testing.T) map[string]schedule {

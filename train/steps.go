@@ -123,7 +123,8 @@ func (s *stepwise) step(assembled *data.Batch, step int) (*Result, error) {
 func (s *stepwise) batch(bags *data.Batch, step int) *Batch {
 	r := s.run
 	b := s.feed.step(bags, r.before, r.now.Epoch, step)
-	b.Lambda, b.Epoch, b.Epochs, b.LR, b.Update = r.now.Lambda, r.ScheduleEpoch(), r.Epochs, r.now.LR, r.Update(step)
+	b.Lambda, b.Epoch, b.Epochs, b.LR, b.Position = r.now.Lambda, r.ScheduleEpoch(), r.Epochs, r.now.LR, r.Position(step)
+	b.ClassWeights = r.classes
 	return b
 }
 

@@ -23,6 +23,8 @@ type Trial struct {
 	// Until is the last epoch of a second training, see WithRefit; 0: train.epochs. Schedules do
 	// not depend on it.
 	Until int
+	// Rates are the learning rates of the epochs up to Until; nil: those of the schedule.
+	Rates []float64
 
 	// Snapshots are the epochs, in addition to the last one, after which attention scores are
 	// recorded; nil: the first, the middle and the last.

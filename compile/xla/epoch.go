@@ -13,7 +13,8 @@ import (
 //
 // Inputs are those of scan.go (without InMean and InStd if the program does not normalise),
 // the state vectors [Jobs, P] (compile.Program.StateVectors), compile.InLR and
-// compile.InTermWeight... [Jobs, 1], StepScalars [Steps, Jobs, 1], and compile.InLambda,
+// compile.InTermWeight... [Jobs, 1], StepScalarNames [Steps, Jobs, 1], compile.InClassWeights [Jobs, 1, k] if the
+// program weighs classes, and compile.InLambda,
 // compile.InEpoch, compile.InEpochs [1]. Outputs are the state vectors and OutTrace of width
 // EpochWidth: for each job the loss, its terms, and the new label weights [Batch, k] of the bags of the step. A job without a bag in a
 // step keeps its state and records zeros.
@@ -39,8 +40,11 @@ func (m *Model) Epoch(backend compute.Backend, l Layout) (program *Program, err 
 	for _, name := range scalars {
 		s.state(name, floats(l.Jobs, 1))
 	}
-	for _, name := range m.StepScalars() {
+	for _, name := range m.StepScalarNames() {
 		s.state(name, floats(l.Steps, l.Jobs, 1))
+	}
+	if m.WeighsClasses() {
+		s.state(compile.InClassWeights, floats(l.Jobs, 1, k))
 	}
 	var shared []string
 	for _, name := range []string{compile.InLambda, compile.InEpoch, compile.InEpochs} {
@@ -71,7 +75,10 @@ func (m *Model) trainStep(e *emitter, l Layout, step tensor, in map[string]tenso
 	for _, name := range m.StateVectors() {
 		bound[name] = jobs(in[name])
 	}
-	for _, name := range m.StepScalars() {
+	if m.WeighsClasses() {
+		bound[compile.InClassWeights] = jobs(in[compile.InClassWeights])
+	}
+	for _, name := range m.StepScalarNames() {
 		bound[name] = jobs(e.step(in[name], step))
 	}
 	for _, mask := range m.Masks {

@@ -55,6 +55,8 @@ func (m *Model) MaskBytes(l Layout) (n int) {
 	return n
 }
 
-// StepScalars returns the names of the inputs of a step that change from step to step, see
-// compile.Program.UpdateScalars.
-func (m *Model) StepScalars() []string { return slices.Sorted(maps.Keys(m.UpdateScalars(1))) }
+// StepScalarNames returns the names of the inputs of a step that change from step to step, see
+// compile.Program.StepScalars.
+func (m *Model) StepScalarNames() []string {
+	return slices.Sorted(maps.Keys(m.StepScalars(compile.Position{})))
+}

@@ -143,6 +143,7 @@ type Splits struct {
 	Folds    int     // split i tests on fold i, with the next seed after each repetition; 0: no folds
 	// Validation is the share of the training bags that become validation bags; 0: none.
 	Validation float64
+	Group      schema.Str // name of the groups of bags that stay in one part; empty: none
 	Seed       int
 	Index      schema.Str // path; {split} is replaced by the number of the split
 	Pools      int        // pools of the instances of a generated dataset, see data.PoolSplit; 0: no pools

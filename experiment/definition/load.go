@@ -80,7 +80,7 @@ type splitKeys struct {
 	count, seed, folds schema.Int
 	train, validation  schema.Float
 	stratify           schema.Bool
-	index              schema.Str
+	index, group       schema.Str
 }
 
 // over replaces values of s by those that the file contains.
@@ -102,6 +102,9 @@ func (k *splitKeys) over(s Splits) Splits {
 	}
 	if k.seed.Set() {
 		s.Seed = k.seed.V
+	}
+	if k.group.Set() {
+		s.Group = k.group
 	}
 	if k.index.Set() {
 		s.Index = k.index

@@ -112,8 +112,8 @@ func (c *checker) dataRules() {
 		}
 		if s := c.e.SplitsOf(d); s.Pools > 0 && s.Index.V != "" {
 			note(c.add(s.Index.Pos, "%s is drawn from %d pools, whose splits are not those of index files", d.Name.V, s.Pools), "leave out index or pools")
-		} else if s.Pools > 0 && (s.Folds > 0 || s.Validation > 0) {
-			note(c.add(d.pos, "%s is drawn from %d pools, which have neither folds nor validation bags", d.Name.V, s.Pools), "leave out pools, or folds and validation")
+		} else if s.Pools > 0 && (s.Folds > 0 || s.Validation > 0 || s.Group.V != "") {
+			note(c.add(d.pos, "%s is drawn from %d pools, which have neither folds, validation bags nor groups", d.Name.V, s.Pools), "leave out pools, or folds, validation and group")
 		} else if strings.HasSuffix(s.Index.V, ".mat") && !strings.Contains(s.Index.V, SplitPlaceholder) && s.Count > 1 {
 			note(c.add(s.Index.Pos, "a .mat file holds one split, but %d are asked for", s.Count),
 				"write {split} where the number of the split stands in the name of the file")

@@ -105,7 +105,7 @@ func follow(t testing.TB, p *compile.Program, m maker, s *train.State, steps int
 		}
 		b.Epoch, b.Epochs = epoch+p.Spec.Weights.FirstEpoch.V, epochs
 		b.Lambda = train.Lambda(p.Spec.Weights.Schedule.V, b.Epoch, epochs)
-		b.LR, b.Update = p.Spec.Train.LR.V, step+1
+		b.LR, b.Position = p.Spec.Train.LR.V, position(p, step)
 		r, err := e.Step(b)
 		if err != nil {
 			t.Fatalf("%s, step %d: %v", e.Name(), step+1, err)

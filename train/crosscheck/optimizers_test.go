@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/traintest"
 	"github.com/miplc/miplc/train/xla/pjrt/pjrttest"
@@ -20,7 +21,15 @@ var optimizers = [][]string{
 	{"train.optimizer=adam", "train.lr=0.01", "train.weight_decay=0.01"},
 	{"train.optimizer=adamw", "train.lr=0.01", "train.weight_decay=0.1", "train.beta1=0.8", "train.clip=0.5"},
 	{"train.optimizer=rmsprop", "train.lr=0.003"},
+	{"train.accumulate=3", "train.optimizer=adam", "train.lr=0.01", "train.clip=0.2"},
+	{"train.accumulate=2", "train.class_weights=balanced"},
 	{"train.optimizer=rmsprop", "train.lr=0.003", "train.momentum=0.9", "train.weight_decay=0.01", "train.alpha=0.9"},
+}
+
+// position is that of a step, from 0, among the updates of a program.
+func position(p *compile.Program, step int) compile.Position {
+	n := max(1, p.Spec.Train.Accumulate.V)
+	return compile.Position{Update: step/n + 1, Steps: n, Pending: step%n < n-1}
 }
 
 // Every update agrees with the interpreter's over twenty steps, of one bag and of three.
@@ -46,6 +55,8 @@ func TestOptimizers(t *testing.T) {
 var trainings = []string{
 	"{epochs: 4, batch: 4, optimizer: adam, lr: 0.01, clip: 1}",
 	"{epochs: 3, batch: 4, sampling: balanced}",
+	"{epochs: 3, batch: 4, accumulate: 4, optimizer: adam, lr: 0.01, class_weights: balanced}", // 11 steps an epoch
+	"{epochs: 3, accumulate: 5, class_weights: [1, 3, 2, 1, 0.5]}",
 	"{epochs: 3, batch: 1, sampling: balanced}",
 	"{epochs: 5, batch: 4, warmup: 1, schedule: plateau, decay_patience: 0, lr: 1e-6}\nweights: {schedule: averaging}", // the loss stays
 }

@@ -122,7 +122,8 @@ func (e *amongRuns) Step(b *train.Batch) (*train.Result, error) {
 		compile.InInstances: b.Instances, compile.InCandidates: b.Candidates, compile.InWeights: b.Weights,
 		compile.InLR: {float32(b.LR)}, compile.InLambda: {float32(b.Lambda)}, compile.InEpoch: {float32(b.Epoch)}, compile.InEpochs: {float32(b.Epochs)},
 	}
-	for name, v := range e.prog.UpdateScalars(b.Update) {
+	values[compile.InClassWeights] = b.ClassWeights
+	for name, v := range e.prog.StepScalars(b.Position) {
 		values[name] = []float32{float32(v)}
 	}
 	for _, name := range e.prog.StateVectors() {

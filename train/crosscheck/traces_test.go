@@ -20,7 +20,7 @@ import (
 // traces lists the kept ones: of DEMIPL by reading and bags a step (trace.py),
 // of other shipped specs by name (pll.py, mil.py).
 var traces = []string{
-	"trace-clip", "trace-adam", "trace-adam-clip", "trace-adamw", "trace-rmsprop", "trace-rmsprop-momentum",
+	"trace-accumulate", "trace-class-weights", "trace-clip", "trace-adam", "trace-adam-clip", "trace-adamw", "trace-rmsprop", "trace-rmsprop-momentum",
 	"trace-paper-b1", "trace-paper-b4", "trace-program-b1", "trace-program-b4",
 	"trace-proden-mean", "trace-proden-maxmin-mlp", "trace-rc-mean-mlp", "trace-rc-maxmin",
 	"trace-lws-mean", "trace-lws-maxmin-mlp", "trace-elimipl", "trace-miplma",
@@ -41,8 +41,10 @@ type trace struct {
 	Instances  []float32 // of all bags
 	Candidates []float32 // [bags, classes]
 	Start      map[string][]float32
-	Steps      []step
-	dir        string
+	// ClassWeights are the factors of the classes in the loss, nil for none.
+	ClassWeights []float32
+	Steps        []step
+	dir          string
 }
 
 // step is what went into one step and what came out.
@@ -52,6 +54,7 @@ type step struct {
 	LR             float64
 	Lambda         float64
 	Mask           []float32
+	Position       *compile.Position // nil: the only step of its update
 	Loss           float64
 	Disambiguation float64            // loss terms of DEMIPL
 	Attention      float64            // likewise
@@ -122,7 +125,8 @@ func (tr *trace) batches(p *compile.Program) []*train.Batch {
 	var batches []*train.Batch
 	for _, step := range tr.Steps {
 		b := &train.Batch{Bags: len(step.Bags), Lambda: step.Lambda, Epoch: step.Epoch,
-			Epochs: p.Spec.Train.Epochs.V, LR: step.LR, Update: len(batches) + 1, Masks: map[string][]float32{}}
+			Epochs: p.Spec.Train.Epochs.V, LR: step.LR, Position: step.position(len(batches)),
+			ClassWeights: tr.ClassWeights, Masks: map[string][]float32{}}
 		for j, i := range step.Bags {
 			b.Instances = append(b.Instances, tr.Instances[offsets[i]*dim:offsets[i+1]*dim]...)
 			for range tr.Sizes[i] {
@@ -138,6 +142,14 @@ func (tr *trace) batches(p *compile.Program) []*train.Batch {
 		batches = append(batches, b)
 	}
 	return batches
+}
+
+// position is that of the step with the given index.
+func (s *step) position(index int) compile.Position {
+	if s.Position == nil {
+		return compile.Position{Update: index + 1}
+	}
+	return *s.Position
 }
 
 // Every engine repeats twenty steps of plain PyTorch: losses, predictions, label

@@ -225,7 +225,7 @@ func (e *Engine) bagOf(part, b *train.Batch, p piece) {
 	*part = train.Batch{
 		Instances: b.Instances[p.start*dim : p.end*dim], BagOf: e.bagwise.bagOf[:p.end-p.start], Bags: 1,
 		Candidates: b.Candidates[p.bag*k : (p.bag+1)*k], Weights: b.Weights[p.bag*k : (p.bag+1)*k],
-		Masks: part.Masks,
+		Masks: part.Masks, ClassWeights: b.ClassWeights,
 	}
 	if part.Masks == nil {
 		part.Masks = map[string][]float32{}

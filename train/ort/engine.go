@@ -87,7 +87,7 @@ func (e *Engine) allocate() error {
 	}
 	e.scalars = values{}
 	names := []string{compile.InLR, compile.InLambda, compile.InEpoch, compile.InEpochs}
-	for _, name := range slices.AppendSeq(names, maps.Keys(e.prog.UpdateScalars(1))) {
+	for _, name := range slices.AppendSeq(names, maps.Keys(e.prog.StepScalars(compile.Position{}))) {
 		if err := e.scalars.add(name, 1); err != nil {
 			return err
 		}
@@ -182,7 +182,7 @@ func (e *Engine) Step(b *train.Batch) (*train.Result, error) {
 	} {
 		e.scalars.floats(name)[0] = float32(v)
 	}
-	for name, v := range e.prog.UpdateScalars(b.Update) {
+	for name, v := range e.prog.StepScalars(b.Position) {
 		e.scalars.floats(name)[0] = float32(v)
 	}
 	run := e.runWhole

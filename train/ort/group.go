@@ -155,7 +155,7 @@ func (g *group) activate(runs []*train.Run) error {
 			}
 		}
 	}
-	names := slices.AppendSeq([]string{compile.InLR, compile.InLambda, compile.InEpoch, compile.InEpochs}, maps.Keys(g.UpdateScalars(1)))
+	names := slices.AppendSeq([]string{compile.InLR, compile.InLambda, compile.InEpoch, compile.InEpochs}, maps.Keys(g.StepScalars(compile.Position{})))
 	for _, term := range g.terms {
 		names = append(names, compile.InTermWeight+term)
 	}
@@ -300,7 +300,8 @@ func (g *group) step(batches [][][]int, step int) (*batch, error) {
 			}
 		}
 		g.masks(b, j, bags, step+1)
-		for name, v := range g.UpdateScalars(r.Update(step + 1)) {
+		copy(b.part(compile.InClassWeights, j, len(s.runs)), r.ClassWeights())
+		for name, v := range g.StepScalars(r.Position(step + 1)) {
 			s.settings.floats(name)[j] = float32(v)
 		}
 	}

@@ -184,6 +184,9 @@ func (e *Engine) newSet(w *bindings, of size, shared map[string][]float32) (s *s
 		compile.InInstances: append([]int{n}, e.prog.Signature.Instance...), compile.InCandidates: {bags, k}, compile.InWeights: {bags, k},
 		compile.OutProbabilities: {bags, k}, compile.OutAttention: {n, 1}, compile.OutWeights: {bags, k},
 	}
+	if e.prog.WeighsClasses() {
+		shapes[compile.InClassWeights] = []int{1, k}
+	}
 	for _, m := range e.prog.Masks {
 		shapes[m.Name] = m.Shape.Concrete(n, bags)
 	}

@@ -108,6 +108,11 @@ func Batch(p *compile.Program, seed uint64, sizes ...int) *train.Batch {
 		b.Candidates[bag*k+first], b.Candidates[bag*k+second] = 1, 1
 		b.Weights[bag*k+first], b.Weights[bag*k+second] = share, 1-share
 	}
+	if p.WeighsClasses() {
+		for range k {
+			b.ClassWeights = append(b.ClassWeights, 0.5+r.Float32())
+		}
+	}
 	for _, m := range p.Masks {
 		values := make([]float32, ndarray.Size(m.Shape.Concrete(n, b.Bags)))
 		for i := range values {
@@ -126,6 +131,7 @@ func Environment(g *graph.Graph, b *train.Batch, params map[string][]float32) gr
 	floats := map[string][]float32{
 		compile.InInstances: b.Instances, compile.InCandidates: b.Candidates, compile.InWeights: b.Weights,
 		compile.InLambda: {float32(b.Lambda)}, compile.InEpoch: {float32(b.Epoch)}, compile.InEpochs: {float32(b.Epochs)},
+		compile.InClassWeights: b.ClassWeights,
 	}
 	for _, n := range g.Nodes {
 		v, mask := floats[n.Name], b.Masks[n.Name]

@@ -65,7 +65,7 @@ func (s *feeder) feed(first int) *feed {
 		m := &s.model.Masks[i]
 		f.values[xla.InMask+m.Name] = s.mask(f, m)
 	}
-	for _, name := range s.model.StepScalars() {
+	for _, name := range s.model.StepScalarNames() {
 		f.values[name] = s.scalars(f, name)
 	}
 	return f
@@ -76,7 +76,7 @@ func (s *feeder) scalars(f *feed, name string) []float32 {
 	out := make([]float32, s.layout.Steps*s.layout.Jobs)
 	for j, r := range s.runs {
 		for step := range f.batches[j] {
-			out[step*s.layout.Jobs+j] = float32(s.model.UpdateScalars(r.Update(f.first + step + 1))[name])
+			out[step*s.layout.Jobs+j] = float32(s.model.StepScalars(r.Position(f.first + step + 1))[name])
 		}
 	}
 	return out

@@ -159,6 +159,13 @@ func (s *jobs) settings(runs []*train.Run) map[string]any {
 		weights = append(weights, r.Weights...)
 	}
 	values[compile.InLR], values[xla.InOldWeights] = rates, weights
+	if s.model.WeighsClasses() {
+		var of []float32
+		for _, r := range s.runs {
+			of = append(of, r.ClassWeights()...)
+		}
+		values[compile.InClassWeights] = of
+	}
 	for _, name := range s.model.Terms {
 		var of []float32
 		for _, r := range s.runs {

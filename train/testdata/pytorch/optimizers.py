@@ -1,11 +1,11 @@
-"""Write the PyTorch traces of the optimizers: PRODEN on bag means, as in pll.py, twenty
-steps with each.
+"""Write the PyTorch traces of the optimizers, of accumulated gradients and of class weights:
+PRODEN on bag means, as in pll.py, twenty steps with each.
 
     python3 optimizers.py      # needs torch; writes trace-*.json.gz beside itself
 """
 from torch.optim import SGD, Adam, AdamW, RMSprop
 
-from pll import BATCH, EPOCHS, Proden, mean, trace
+from pll import BATCH, EPOCHS, FEW, Proden, Weighted, mean, trace
 
 CASES = [  # name, settings of train, clip, optimizer
     ("clip", {"lr": 0.05, "clip": 0.3}, 0.3,
@@ -27,3 +27,7 @@ if __name__ == "__main__":
         sets = ["data.normalize=none", f"train.epochs={EPOCHS}", f"train.batch={BATCH}"]
         sets += [f"train.{key}={value}" for key, value in settings.items()]
         trace(name, Proden(mean), "proden-mean", sets, settings["lr"], 40 + i, lambda model, params, lr: make(params, lr), clip)
+    few = ["data.normalize=none", f"train.epochs={EPOCHS}", f"train.batch={BATCH}"]
+    trace("accumulate", Proden(mean), "proden-mean", few + ["train.optimizer=adam", "train.lr=0.01", "train.clip=0.3", "train.accumulate=4"],
+          0.01, 50, lambda model, params, lr: Adam(params, lr=lr), 0.3, accumulate=4)
+    trace("class-weights", Weighted(mean), "proden-mean", FEW + ["loss=[disambiguation]", "train.class_weights=[4, 8, 2, 1, 5]"], 0.05, 51)

@@ -42,6 +42,7 @@ class Learner:
     # Of each learner: the width of its dropout mask, whether it renews the label weights
     # before the loss, and otherwise whether it does so with the prediction after the step.
     units, before, again = 0, False, False
+    class_weights = None
 
     def mask(self, bags, instances):  # shape of the mask of a step
         return instances, self.units
@@ -88,6 +89,16 @@ class Proden(Pooled):
 
     def weights(self, p, S, w, lam):
         return (p * S) / (p * S).sum(1, keepdim=True)
+
+
+class Weighted(Proden):
+    """PRODEN whose loss weighs the classes. With probabilities as targets PyTorch divides
+    by the number of bags, as miplc does; with one label a bag it divides by the sum of
+    the weights of the batch."""
+    class_weights = torch.tensor([1.0, 2.0, 0.5, 0.25, 1.25])
+
+    def terms(self, logits, p, S, w):
+        return {"disambiguation": F.cross_entropy(logits, w, weight=self.class_weights)}
 
 
 class RC(Proden):
@@ -217,7 +228,7 @@ def sgd(model, params, lr):
     return torch.optim.SGD(params, lr=lr, momentum=MOMENTUM, nesterov=model.nesterov, weight_decay=DECAY)
 
 
-def trace(name, model, spec, sets, lr, seed, optimizer=sgd, clip=0):
+def trace(name, model, spec, sets, lr, seed, optimizer=sgd, clip=0, accumulate=1):
     gen = torch.Generator().manual_seed(seed)
     params, bags = model.params(gen), STEPS * BATCH // EPOCHS
     sizes = [int(torch.randint(2, 9, (1,), generator=gen)) for _ in range(bags)]
@@ -229,7 +240,9 @@ def trace(name, model, spec, sets, lr, seed, optimizer=sgd, clip=0):
     out = {"spec": spec, "sets": sets, "instance": [D], "classes": K, "sizes": sizes,
            "instances": numbers(torch.cat(x)), "candidates": numbers(S),
            "start": {n: numbers(v) for n, v in params.items()}, "steps": []}
-    opt = optimizer(model, params.values(), lr)
+    if model.class_weights is not None:
+        out["classWeights"] = numbers(model.class_weights)
+    opt, updates = optimizer(model, params.values(), lr), 0
     for epoch in range(EPOCHS):
         t = epoch + model.first
         rate = 0.5 * lr * (1 + math.cos(math.pi * epoch / EPOCHS)) if model.cosine else lr
@@ -237,7 +250,11 @@ def trace(name, model, spec, sets, lr, seed, optimizer=sgd, clip=0):
         for group in opt.param_groups:
             group["lr"] = rate
         order = torch.randperm(bags, generator=gen).tolist()
-        for at in range(0, bags, BATCH):
+        starts = list(range(0, bags, BATCH))
+        for number, at in enumerate(starts):
+            window = number // accumulate  # the last one of an epoch may be shorter
+            steps = min(accumulate, len(starts) - window * accumulate)
+            pending = number - window * accumulate < steps - 1
             chosen = order[at:at + BATCH]
             batch, rows = [x[i] for i in chosen], sum(sizes[i] for i in chosen)
             mask = (torch.rand(model.mask(len(chosen), rows), generator=gen) < 0.5).float() * 2 if model.units else torch.zeros(0)
@@ -247,11 +264,13 @@ def trace(name, model, spec, sets, lr, seed, optimizer=sgd, clip=0):
                     w[chosen] = model.weights(p, S[chosen], w[chosen], lam)
             terms = model.terms(raw, p, S[chosen], w[chosen])
             loss = model.total(terms)
-            opt.zero_grad()
-            loss.backward()
-            if clip:
-                torch.nn.utils.clip_grad_norm_(params.values(), clip)
-            opt.step()
+            (loss / steps).backward()
+            if not pending:
+                if clip:
+                    torch.nn.utils.clip_grad_norm_(params.values(), clip)
+                opt.step()
+                opt.zero_grad()
+                updates += 1
             if not model.before:
                 with torch.no_grad():
                     now = model.outputs(params, batch, mask, t)[1] if model.again else p
@@ -259,6 +278,8 @@ def trace(name, model, spec, sets, lr, seed, optimizer=sgd, clip=0):
             step = {"bags": chosen, "epoch": t, "lr": rate, "lambda": lam, "mask": numbers(mask),
                     "loss": float(loss), "terms": {n: float(v) for n, v in terms.items()},
                     "probabilities": numbers(p), "weights": [numbers(w[i]) for i in chosen]}
+            if accumulate > 1:
+                step["position"] = {"update": updates + pending, "steps": steps, "pending": pending}
             if len(out["steps"]) in (0, 4, STEPS - 1):
                 step["params"] = {n: numbers(v) for n, v in params.items()}
                 if optimizer is sgd:

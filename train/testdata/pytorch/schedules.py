@@ -41,6 +41,10 @@ cases = {
     "plateau": (["train.schedule=plateau", "train.decay_patience=1", "train.decay_factor=0.3"],
                 lambda o: sched.ReduceLROnPlateau(o, patience=1, factor=0.3)),
     "plateau at once": (["train.schedule=plateau", "train.decay_patience=0"], lambda o: sched.ReduceLROnPlateau(o, patience=0)),
+    "plateau of a measure to lower": (["train.schedule=plateau", "train.decay_patience=1", "train.decay_measure=log_loss", "data.split.validation=0.2"],
+                                      lambda o: sched.ReduceLROnPlateau(o, patience=1)),
+    "plateau of a measure to raise": (["train.schedule=plateau", "train.decay_patience=1", "train.decay_measure=accuracy", "data.split.validation=0.2"],
+                                      lambda o: sched.ReduceLROnPlateau(o, patience=1, mode="max")),
     "warm-up": (["train.schedule=constant", "train.warmup=4"], lambda o: warm(o, 4)),
     "warm-up and cosine": (["train.warmup=3"], lambda o: sched.SequentialLR(
         o, [warm(o, 3), sched.CosineAnnealingLR(o, T_max=EPOCHS - 3)], milestones=[3])),

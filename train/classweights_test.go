@@ -1,0 +1,60 @@
+package train
+
+import (
+	"math"
+	"testing"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/language"
+)
+
+// balanced gives compute_class_weight of scikit-learn, n / (k n_c), where every bag has one
+// candidate; a list is divided by its mean over the training bags.
+func TestClassWeights(t *testing.T) {
+	d := &data.Dataset{Classes: 3, Offsets: []int{0, 1, 2, 3, 4}, Candidates: []uint8{1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1}}
+	ambiguous := &data.Dataset{Classes: 2, Offsets: []int{0, 1, 2}, Candidates: []uint8{1, 1, 0, 1}}
+	tests := []struct {
+		set  string
+		data *data.Dataset
+		bags []int
+		want []float32
+	}{
+		{"balanced", d, []int{0, 1, 2, 3}, []float32{4. / 6, 4. / 3, 4. / 3}},
+		{"balanced", d, []int{0, 1, 2}, []float32{0.75, 1.5, 0}},
+		{"[1, 2, 4]", d, []int{0, 1, 2, 3}, []float32{0.5, 1, 2}},
+		{"balanced", ambiguous, []int{0, 1}, []float32{2, 2. / 3}}, // 1/2 and 3/2 bags
+	}
+	for _, tt := range tests {
+		spec, err := language.Load("quickstart", "train.class_weights="+tt.set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		trial := &Trial{Program: &compile.Program{Spec: spec}, Data: tt.data, Split: &data.Split{Train: tt.bags}}
+		got := trial.classWeights()
+		for class, want := range tt.want {
+			if math.Abs(float64(got[class]-want)) > 1e-6 {
+				t.Errorf("%s on the bags %v: %v, want %v", tt.set, tt.bags, got, tt.want)
+				break
+			}
+		}
+	}
+}
+
+// Updates average the gradients of as many steps as train.accumulate says, the last one of an
+// epoch those that are left.
+func TestPositions(t *testing.T) {
+	spec, err := language.Load("quickstart", "train.accumulate=4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Run{Record: Record{Trial: &Trial{Program: &compile.Program{Spec: spec}}}, steps: 10, now: Metrics{Epoch: 2}}
+	for step, want := range map[int]compile.Position{
+		1: {Update: 4, Steps: 4, Pending: true}, 4: {Update: 4, Steps: 4}, 5: {Update: 5, Steps: 4, Pending: true},
+		9: {Update: 6, Steps: 2, Pending: true}, 10: {Update: 6, Steps: 2},
+	} {
+		if got := r.Position(step); got != want {
+			t.Errorf("step %d: %+v, want %+v", step, got, want)
+		}
+	}
+}
