@@ -12,6 +12,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/experiment/results"
+	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/language"
@@ -299,13 +300,16 @@ func (r *runner) measured(ctx context.Context, c *Cell, t *training, result *res
 		return err
 	}
 	if r.e.KeepModels {
-		err = r.kept(ctx, c, t, place)
+		result.Environment, err = r.kept(ctx, c, t, place)
 	} else {
-		err = runs.MeasureExported(ctx, t.trial, t.Report, r.o.Library)
+		var by string
+		by, err = runs.MeasureExported(ctx, t.trial, t.Report, r.o.Library)
+		result.Environment = runs.EnvironmentOf(t.trial.Program, place, by)
 	}
 	if err != nil {
 		return err
 	}
+	r.warnMeasured(result.Environment.MeasuredBy)
 	report := t.Report
 	if report.TestAccuracy == nil {
 		return errors.New("no true label of the test bags is known: there is no accuracy")
@@ -313,7 +317,6 @@ func (r *runner) measured(ctx context.Context, c *Cell, t *training, result *res
 	result.Accuracy, result.TrainAccuracy, result.Disambiguation = *report.TestAccuracy, report.TrainAccuracy, report.Disambiguation
 	result.Measures = report.Measures.Test()
 	result.Engine, result.Diverged = report.Engine, report.Diverged
-	result.Environment = runs.EnvironmentOf(t.trial.Program, place)
 	result.TrainBags, result.TestBags = report.TrainBags, report.TestBags
 	if r.e.Snapshots != nil {
 		result.Attention = results.Histograms(report.Attention, r.e.Snapshots)
@@ -321,20 +324,34 @@ func (r *runner) measured(ctx context.Context, c *Cell, t *training, result *res
 	return nil
 }
 
-// kept writes the folder of the run of a cell. Another process may compute the same cell, so the
-// run is first written to a temporary folder.
-func (r *runner) kept(ctx context.Context, c *Cell, t *training, place train.EngineInfo) error {
+// warnMeasured says once if accuracies are measured without onnxruntime.
+func (r *runner) warnMeasured(by string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if by == contract.BackendORT || r.warned[by] {
+		return
+	}
+	r.warned[by] = true
+	r.o.Observer.Warn(fmt.Sprintf("there is no usable onnxruntime library: accuracies are measured with %s", by))
+}
+
+// kept writes the folder of the run of a cell and returns its environment. Another process may
+// compute the same cell, so the run is first written to a temporary folder.
+func (r *runner) kept(ctx context.Context, c *Cell, t *training, place train.EngineInfo) (*runs.Environment, error) {
 	parent := filepath.Join(r.o.Dir, ModelsFolder)
 	if err := os.MkdirAll(parent, 0o777); err != nil {
-		return err
+		return nil, err
 	}
 	aside, err := os.MkdirTemp(parent, asidePrefix)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer os.RemoveAll(aside)
-	_, err = runs.Keep(ctx, r.modelDir(c.Coord), aside, t.trial, t.Report, place, r.o.Library, r.o.Version)
-	return err
+	summary, err := runs.Keep(ctx, r.modelDir(c.Coord), aside, t.trial, t.Report, place, r.o.Library, r.o.Version)
+	if err != nil {
+		return nil, err
+	}
+	return summary.Environment, nil
 }
 
 // asidePrefix is the prefix of these temporary folders.

@@ -114,7 +114,8 @@ type runner struct {
 	progress Progress
 	clock    clock
 	failed   []*Cell
-	broken   error // error of the results file: results can no longer be stored
+	broken   error           // error of the results file: results can no longer be stored
+	warned   map[string]bool // engines of warnMeasured
 }
 
 // newRunner locks the folder and writes the plan. The caller must close the runner.
@@ -208,6 +209,7 @@ func (r *runner) begin() (err error) {
 	if r.o.Observer == nil {
 		r.o.Observer = silent{}
 	}
+	r.warned = map[string]bool{}
 	if r.o.CheckpointInterval == 0 {
 		r.o.CheckpointInterval = 30 * time.Second
 	}

@@ -196,12 +196,13 @@ func TestShardsThatDoNotFit(t *testing.T) {
 			for i := range 2 { // what was changed may be of either
 				c.shard.I = i + 1
 				w := &watch{}
+				var failed *failedError // of the shard that fits: the small library cannot be loaded
 				if _, err := RunShard(context.Background(), c.shard, Options{Dir: dir, Observer: w}); errors.As(err, &wrong) {
 					texts = append(texts, err.Error())
 					if len(w.ran) > 0 {
 						t.Errorf("%d cells ran", len(w.ran))
 					}
-				} else if err != nil {
+				} else if err != nil && !errors.As(err, &failed) {
 					t.Error(err)
 				}
 			}

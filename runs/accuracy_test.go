@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/spectest"
 	"github.com/miplc/miplc/measure"
@@ -113,10 +115,69 @@ func TestAccuraciesOfTheEngineAreReplaced(t *testing.T) {
 	_, err = Keep(context.Background(), dir, t.TempDir(), trial, report, train.EngineInfo{}, ortest.Library(t), "test")
 	hold("with a file", err)
 	spoil()
-	hold("in onnxruntime", MeasureExported(context.Background(), trial, report, ortest.Library(t)))
-	spoil()
-	hold("in onnx-go", MeasureExported(context.Background(), trial, report, t.TempDir()))
-	spoil()
-	notAFile := []byte("none of the back ends opens this")
-	hold("in the interpreter", verify.Measure(context.Background(), trial, report, notAFile, "", verify.Interpreted(trial.Program, report.State.Params)))
+	by, err := MeasureExported(context.Background(), trial, report, ortest.Library(t))
+	hold("in "+by, err)
+	m, err := modelOf(context.Background(), trial, report, "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for backend, want := range map[string]string{contract.BackendORT: "", contract.BackendONNXGo: contract.BackendONNXGo, "another": "interpreter"} {
+		content, interpreter := writtenFor(t, m, backend)
+		if want != "" {
+			spoil()
+			by, err = verify.Measure(context.Background(), trial, report, content, "", interpreter)
+			hold("in "+by, err)
+			if by != want {
+				t.Errorf("a file for %s is measured with %s", backend, by)
+			}
+		}
+		if backend != contract.BackendORT {
+			continue
+		}
+		if by, err := verify.Measure(context.Background(), trial, report, content, t.TempDir(), interpreter); err == nil {
+			t.Errorf("a named library that does not exist: measured with %s", by)
+		}
+		if by, err := verify.Measure(context.Background(), trial, report, damaged(t, content), "", interpreter); err == nil {
+			t.Errorf("a file that onnxruntime refuses: measured with %s", by)
+		}
+	}
+}
+
+// writtenFor returns the file of a model that names one back end.
+func writtenFor(t *testing.T, m *model, backend string) ([]byte, verify.PredictFunc) {
+	t.Helper()
+	content, interpreter, err := m.alone()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return changed(t, content, func(pb *onnxpb.ModelProto) {
+		meta, err := contract.Get(pb)
+		if err != nil {
+			t.Fatal(err)
+		}
+		meta.Backends = []string{backend}
+		if err := meta.Put(pb); err != nil {
+			t.Fatal(err)
+		}
+	}), interpreter
+}
+
+// damaged returns a model file with an op that no back end has.
+func damaged(t *testing.T, content []byte) []byte {
+	t.Helper()
+	return changed(t, content, func(pb *onnxpb.ModelProto) { pb.Graph.Node[0].OpType = "NoSuchOp" })
+}
+
+func changed(t *testing.T, content []byte, change func(*onnxpb.ModelProto)) []byte {
+	t.Helper()
+	pb, err := onnxpb.ReadBytes(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(pb)
+	content, err = onnxpb.Marshal(pb)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
 }

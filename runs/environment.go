@@ -22,14 +22,16 @@ type Environment struct {
 	ONNXRuntime string `json:"onnxruntime,omitempty"` // version of the loaded library
 	Cores       int    `json:"cores"`                 // that the process may use
 	Threads     int    `json:"threads,omitempty"`     // of the engine ort for one training; 0: the engine has no such setting
+	MeasuredBy  string `json:"measured_by,omitempty"` // what ran the model for accuracies and measures: onnxruntime, onnx-go or interpreter
 }
 
 // EnvironmentOf describes this process after the training of a program in a place.
-func EnvironmentOf(p *compile.Program, place train.EngineInfo) *Environment {
+// measuredBy is the name that verify.Measure returned.
+func EnvironmentOf(p *compile.Program, place train.EngineInfo, measuredBy string) *Environment {
 	build := buildinfo.Current()
 	e := &Environment{
 		Commit: build.Commit, Modified: build.Modified, Go: build.Go, OS: build.OS, Arch: build.Arch,
-		ONNXRuntime: ortenv.Loaded(), Cores: goruntime.GOMAXPROCS(0),
+		ONNXRuntime: ortenv.Loaded(), Cores: goruntime.GOMAXPROCS(0), MeasuredBy: measuredBy,
 	}
 	if place.Engine == engines.ORT && p.Spec.Learner == nil {
 		e.Threads = ort.Threads(p, place.Threads)

@@ -154,14 +154,15 @@ func finish(ctx context.Context, t *train.Trial, report *train.Report, place tra
 	if err != nil {
 		return nil, err
 	}
-	if err := verify.Measure(ctx, t, report, content, lib, verify.Interpreted(m.program, m.params)); err != nil {
+	measuredBy, err := verify.Measure(ctx, t, report, content, lib, verify.Interpreted(m.program, m.params))
+	if err != nil {
 		return nil, err
 	}
 	plots, err := writePlots(t.Dir, t.Program.Spec.Name.V, forPlots(report), t.Data)
 	if err != nil {
 		return nil, err
 	}
-	return summarize(t, report, place, version, m, agreed, plots)
+	return summarize(t, report, EnvironmentOf(t.Program, place, measuredBy), place, version, m, agreed, plots)
 }
 
 // trainedBy returns the onnxruntime library at path with the execution provider that
@@ -236,7 +237,7 @@ func forPlots(report *train.Report) *train.Report {
 }
 
 // summarize writes the summary, which finishes the run.
-func summarize(t *train.Trial, r *train.Report, place train.EngineInfo, version string, m *model, agreed *parity.Report, plots []string) (*Summary, error) {
+func summarize(t *train.Trial, r *train.Report, environment *Environment, place train.EngineInfo, version string, m *model, agreed *parity.Report, plots []string) (*Summary, error) {
 	sum, err := infile.SHA256(ModelPath(t.Dir))
 	if err != nil {
 		return nil, err
@@ -244,7 +245,7 @@ func summarize(t *train.Trial, r *train.Report, place train.EngineInfo, version 
 	spec := m.program.Spec
 	s := &Summary{
 		Name: spec.Name.V, Version: version, Engine: r.Engine, EngineReason: place.Reason, Device: place.Device, DeviceName: place.DeviceName,
-		Environment: EnvironmentOf(t.Program, place), Epochs: r.Epochs, Seed: r.Seed,
+		Environment: environment, Epochs: r.Epochs, Seed: r.Seed,
 		Parameters: m.program.FlatSize(), Diverged: r.Diverged, Best: r.Best, Accuracy: r.TestAccuracy, Validation: r.ValidationAccuracy, Sampled: r.SampledAccuracy, TrainAccuracy: r.TrainAccuracy,
 		Disambiguation: r.Disambiguation, Loss: r.Loss, Measures: r.Measures, DetailOf: r.DetailOf, Detail: r.Detail, Temperature: m.temperature,
 		Seconds:    r.Seconds,

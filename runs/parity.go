@@ -64,15 +64,16 @@ func signatureOf(meta *contract.Metadata) compile.Signature {
 }
 
 // MeasureExported replaces the accuracies of a trained trial by those of the model
-// that would be exported for one bag at a time. No file is written.
-func MeasureExported(ctx context.Context, t *train.Trial, report *train.Report, library string) error {
+// that would be exported for one bag at a time, and returns the name of the engine that
+// predicted the bags. No file is written.
+func MeasureExported(ctx context.Context, t *train.Trial, report *train.Report, library string) (by string, err error) {
 	m, err := modelOf(ctx, t, report, library, "")
 	if err != nil {
-		return err
+		return "", err
 	}
-	content, fallback, err := m.alone()
+	content, interpreter, err := m.alone()
 	if err != nil {
-		return err
+		return "", err
 	}
-	return verify.Measure(ctx, t, report, content, library, fallback)
+	return verify.Measure(ctx, t, report, content, library, interpreter)
 }

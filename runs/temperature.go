@@ -94,11 +94,11 @@ func (m *model) calibrate(ctx context.Context, t *train.Trial, library string) e
 
 // predict predicts bags with the file that the model has so far, each bag alone.
 func (m *model) predict(ctx context.Context, t *train.Trial, bags []int, library string) (*measure.Predictions, error) {
-	content, fallback, err := m.alone()
+	content, interpreter, err := m.alone()
 	if err != nil {
 		return nil, err
 	}
-	rows, err := verify.Predict(ctx, t, bags, content, library, fallback)
+	rows, err := verify.Predict(ctx, t, bags, content, library, interpreter)
 	if err != nil {
 		return nil, err
 	}

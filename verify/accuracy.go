@@ -3,16 +3,21 @@ package verify
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"sync/atomic"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
+	"github.com/miplc/miplc/runtime/ortenv"
+	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/verify/parity"
 )
@@ -21,33 +26,71 @@ import (
 type PredictFunc func(instances []float32, n int) ([]float32, error)
 
 // Measure replaces the accuracies and measures of a trained trial by those of a model file,
-// with each bag predicted alone. It uses onnxruntime, or onnx-go if onnxruntime is missing or
-// not a back end of the file, or fallback if that cannot run the model either.
-func Measure(ctx context.Context, t *train.Trial, report *train.Report, content []byte, library string, fallback PredictFunc) error {
-	predict, closeModel := open(ctx, t, content, library, fallback)
+// with each bag predicted alone. It uses the first of onnxruntime and onnx-go that the file
+// names as a back end. It skips onnxruntime only if there is no library and none was named,
+// and uses the interpreter if no back end is left. by is the name of what predicted the bags.
+func Measure(ctx context.Context, t *train.Trial, report *train.Report, content []byte, library string, interpreter PredictFunc) (by string, err error) {
+	predict, by, closeModel, err := open(ctx, t, content, library, interpreter)
+	if err != nil {
+		return "", err
+	}
 	defer closeModel()
-	return judge(ctx, t, report, predict)
+	return by, judge(ctx, t, report, predict)
 }
 
 // Predict returns the probabilities of bags, as Measure computes them.
-func Predict(ctx context.Context, t *train.Trial, bags []int, content []byte, library string, fallback PredictFunc) ([][]float32, error) {
-	predict, closeModel := open(ctx, t, content, library, fallback)
+func Predict(ctx context.Context, t *train.Trial, bags []int, content []byte, library string, interpreter PredictFunc) ([][]float32, error) {
+	predict, _, closeModel, err := open(ctx, t, content, library, interpreter)
+	if err != nil {
+		return nil, err
+	}
 	defer closeModel()
 	return predictAll(ctx, t, bags, predict)
 }
 
 // open opens the model file for Measure and Predict.
-func open(ctx context.Context, t *train.Trial, content []byte, library string, fallback PredictFunc) (predict PredictFunc, closeModel func()) {
-	undo, options := func() {}, []runtime.Option{runtime.WithMaxInstances(math.MaxInt)}
+func open(ctx context.Context, t *train.Trial, content []byte, library string, interpreter PredictFunc) (predict PredictFunc, by string, closeModel func(), err error) {
+	options, by, err := measurer(content, library)
+	if err != nil || by == engineInterpreter {
+		return interpreter, by, func() {}, err
+	}
+	undo := func() {}
 	if t.Data.OnDisk() {
 		undo, options = memory.Tighten(), append(options, runtime.WithLargeBags())
 	}
-	for _, with := range []runtime.Option{runtime.WithLibrary(library), runtime.WithBackend(onnxgo.Backend())} {
-		if model, err := runtime.OpenBytes(content, append(options, with)...); err == nil {
-			return predictWith(ctx, model), func() { model.Close(); undo() }
+	model, err := runtime.OpenBytes(content, append(options, runtime.WithMaxInstances(math.MaxInt))...)
+	if err != nil {
+		undo()
+		return nil, "", nil, fmt.Errorf("accuracy of the exported model: %w", err)
+	}
+	return predictWith(ctx, model), by, func() { model.Close(); undo() }, nil
+}
+
+// measurer returns the name of the engine that measures a model file, and the options that
+// select it if it is a back end.
+func measurer(content []byte, library string) (options []runtime.Option, by string, err error) {
+	file, err := onnxpb.ReadBytes(content)
+	if err != nil {
+		return nil, "", err
+	}
+	meta, err := contract.Get(file)
+	if err != nil {
+		return nil, "", err
+	}
+	if slices.Contains(meta.Backends, contract.BackendORT) {
+		_, err := ortenv.Start(library)
+		if err == nil {
+			return []runtime.Option{runtime.WithLibrary(library)}, contract.BackendORT, nil
+		}
+		missing := (*ortlib.NotFoundError)(nil)
+		if !errors.Is(err, ortenv.ErrNoCgo) && (!errors.As(err, &missing) || missing.Named()) {
+			return nil, "", err
 		}
 	}
-	return fallback, undo
+	if slices.Contains(meta.Backends, contract.BackendONNXGo) {
+		return []runtime.Option{runtime.WithBackend(onnxgo.Backend())}, contract.BackendONNXGo, nil
+	}
+	return nil, engineInterpreter, nil
 }
 
 func predictWith(ctx context.Context, model *runtime.Model) PredictFunc {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/miplc/miplc/internal/trusted"
@@ -81,6 +82,12 @@ type Options struct {
 // NotFoundError reports that no place has a usable library.
 type NotFoundError struct {
 	Tried []Candidate
+}
+
+// Named reports whether the user named a library, by an option or in the environment, that is not
+// usable.
+func (e *NotFoundError) Named() bool {
+	return slices.ContainsFunc(e.Tried, func(c Candidate) bool { return c.Origin == FromOption || c.Origin == FromEnv })
 }
 
 // Error lists the candidates and the remedy.

@@ -4,6 +4,7 @@ package engines
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/learners"
 	"github.com/miplc/miplc/runtime/ortenv"
+	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
 	"github.com/miplc/miplc/train/ort"
@@ -144,7 +146,8 @@ func (r *Request) check() error {
 // onlyORT reports whether only the engine ort has the device.
 func (r *Request) onlyORT() bool { return !slices.Contains([]string{"", CPU, CUDA, Go}, r.Device) }
 
-// auto returns the fastest engine that works on this machine.
+// auto returns the fastest engine that works on this machine. A plugin or library that the user
+// named must work: another engine would hide the mistake.
 func (r Request) auto(m machine) (*Choice, error) {
 	if r.onlyORT() {
 		return r.onnxruntime(m, "it has the device "+r.Device)
@@ -158,11 +161,17 @@ func (r Request) auto(m machine) (*Choice, error) {
 		if err == nil {
 			return r.withBackend(b, "a GPU is usable: "+b.Text), nil
 		}
+		if r.Plugin != "" {
+			return nil, fmt.Errorf("the PJRT plugin %s was named and is not usable: %w", r.Plugin, err)
+		}
 		noGPU = err.Error()
 	}
 	version, err := m.onnxruntime(r.Library)
 	if err == nil {
 		return r.onnxruntime(m, join("onnxruntime "+version+" is the fastest engine on a CPU", noGPU))
+	}
+	if missing := (*ortlib.NotFoundError)(nil); errors.As(err, &missing) && missing.Named() {
+		return nil, err
 	}
 	return r.pureGo(join("no usable onnxruntime library was found", noGPU)), nil
 }

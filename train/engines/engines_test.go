@@ -8,6 +8,7 @@ import (
 
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/traintest"
@@ -18,7 +19,10 @@ import (
 // machineOf is a machine with the named parts; its GPU is the pure Go executor.
 func machineOf(library, gpu, provider bool) machine {
 	return machine{
-		onnxruntime: func(string) (string, error) {
+		onnxruntime: func(path string) (string, error) {
+			if path != "" {
+				return "", &ortlib.NotFoundError{Tried: []ortlib.Candidate{{Path: path, Origin: ortlib.FromOption}}}
+			}
 			if !library {
 				return "", errors.New("no library")
 			}
@@ -59,6 +63,8 @@ func TestChoose(t *testing.T) {
 		{"auto with a GPU on the CPU", all, Request{Device: CPU}, ORT, CPU, "1.99.0 is the fastest engine on a CPU"},
 		{"auto with the library", library, Request{Engine: Auto}, ORT, CPU, "no driver"},
 		{"auto with nothing", bare, Request{}, Gorgonia, CPU, "no usable onnxruntime library was found; no driver"},
+		{"auto with a named library that is not usable", bare, Request{Library: "l.so"}, "", "", "l.so"},
+		{"auto with a named plugin that is not usable", library, Request{Plugin: "p.so"}, "", "", "p.so"},
 		{"auto on a GPU that is not there", library, Request{Device: CUDA}, "", "", "no driver"},
 		{"auto with a provider", all, Request{Device: "webgpu"}, ORT, "webgpu", "it has the device webgpu"},
 		{"auto with a provider on the GPU", all, Request{Device: "tensorrt"}, ORT, "tensorrt", "tensorrt"},

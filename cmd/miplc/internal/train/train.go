@@ -18,6 +18,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/parity"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/buildinfo"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/sanitize"
@@ -256,6 +257,9 @@ func printSummary(out io.Writer, dir string, s *runs.Summary) error {
 		row("temperature", "%s", describeTemperature(s))
 	}
 	row("loss", "%.4f", s.Loss)
+	if by := s.Environment.MeasuredBy; by != contract.BackendORT {
+		row("measured by", "%s, without onnxruntime", by)
+	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
