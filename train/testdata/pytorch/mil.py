@@ -3,10 +3,10 @@ weights of DEMIPL: a hidden layer before its attention, ABMIL, gated ABMIL, clas
 with mean and maximum pooling, DSMIL, CLAM, ACMIL, and a transformer with a class token.
 
 Each bag goes through the network alone, as in the programs of the papers. The recording
-is that of pll.py. Bags have between one and all classes as candidates, so the traces
+is that of pll.py, with gradients clipped to norm 1 as in the specs. Bags have between one and all classes as candidates, so the traces
 contain certain labels too.
 
-    python3 mil.py      # needs torch; writes trace-*.json.gz beside itself
+    python3 mil.py      # needs torch; writes trace-*.json.gz into this folder
 """
 import math
 
@@ -243,14 +243,14 @@ class Transformer(Mil):
 if __name__ == "__main__":
     dense = FEW + ["model.blocks.dense=8"]
     narrow, whole = dense + ["model.sizes.m=6"], ["model.blocks.dropout=0"]
-    trace("demipl-mlp", Demipl(), "demipl-mlp", dense + whole, 0.05, 21)
-    trace("abmil", Abmil(), "abmil", narrow + whole, 0.05, 22)
-    trace("gated-abmil", Gated(), "gated-abmil", narrow + whole, 0.05, 23)
-    trace("instance-max", Maximum(), "instance-max", dense + whole, 0.05, 24)
-    trace("instance-mean", Mean(), "instance-mean", dense + whole, 0.05, 25)
-    trace("dsmil", Dsmil(), "dsmil", narrow, 0.05, 26)
+    trace("demipl-mlp", Demipl(), "demipl-mlp", dense + whole, 0.05, 21, clip=1)
+    trace("abmil", Abmil(), "abmil", narrow + whole, 0.05, 22, clip=1)
+    trace("gated-abmil", Gated(), "gated-abmil", narrow + whole, 0.05, 23, clip=1)
+    trace("instance-max", Maximum(), "instance-max", dense + whole, 0.05, 24, clip=1)
+    trace("instance-mean", Mean(), "instance-mean", dense + whole, 0.05, 25, clip=1)
+    trace("dsmil", Dsmil(), "dsmil", narrow, 0.05, 26, clip=1)
     clam = narrow + whole + ["model.sizes.n=2"]
-    trace("clam-sb", ClamSB(), "clam-sb", clam, 0.05, 27)
-    trace("clam-mb", ClamMB(), "clam-mb", clam, 0.05, 28)
-    trace("acmil", Acmil(), "acmil", narrow + ["model.sizes.n=2"], 0.05, 29)
-    trace("transmil", Transformer(), "transmil", dense + ["model.sizes.heads=2", "model.numbers.rate=0"], 0.05, 30)
+    trace("clam-sb", ClamSB(), "clam-sb", clam, 0.05, 27, clip=1)
+    trace("clam-mb", ClamMB(), "clam-mb", clam, 0.05, 28, clip=1)
+    trace("acmil", Acmil(), "acmil", narrow + ["model.sizes.n=2"], 0.05, 29, clip=1)
+    trace("transmil", Transformer(), "transmil", dense + ["model.sizes.heads=2", "model.numbers.rate=0"], 0.05, 30, clip=1)
