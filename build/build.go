@@ -83,7 +83,7 @@ type ParamFacts struct {
 // as a flat vector, and the manifest. Statistics of the data are not
 // known to a build: a model that normalises has mean 0 and deviation 1.
 func Build(o Options) (*Manifest, error) {
-	if o.Spec.Learner != nil {
+	if o.Spec.Fitted() {
 		return nil, refuseBuild(o.Spec)
 	}
 	sig, err := buildSignature(o.Spec, o.Data)

@@ -32,7 +32,7 @@ func SignatureOf(spec *language.Spec, stored []int, classes int) (Signature, err
 // Values of unknown shape, such as misspelt names, match every shape; with a zero
 // signature the instances do too.
 func Check(spec *language.Spec, sig Signature) error {
-	if spec.Learner != nil {
+	if spec.Fitted() {
 		return nil
 	}
 	known := sig.Classes > 0
@@ -47,16 +47,17 @@ func Check(spec *language.Spec, sig Signature) error {
 	return l.found()
 }
 
-// Compile lowers a spec to its inference and training graphs. It reports all shape
-// errors of the spec, each at its position.
+// Compile lowers a spec to its inference and training graphs, which are empty for a learner before
+// it is fitted. It reports all shape errors of the spec, each at its position.
 func Compile(spec *language.Spec, sig Signature) (*Program, error) {
 	if sig.Classes < 2 || len(sig.Instance) == 0 || ndarray.Size(sig.Instance) < 1 {
 		return nil, fmt.Errorf("a program needs instances with at least one feature and at least 2 classes, not %v and %d", sig.Instance, sig.Classes)
 	}
-	if l := spec.Learner; l != nil {
-		return nil, spec.Show(diag.Errorf(l.Kind.Pos, "learner %s is fitted to bags: there is nothing to compile before that", l.Kind.V))
-	}
 	p := &Program{Spec: spec, Signature: sig, Normalize: spec.Data.Normalize.V != "none"}
+	if spec.Fitted() {
+		p.Train, p.Infer = &graph.Graph{Name: "train"}, &graph.Graph{Name: "infer"}
+		return p, nil
+	}
 	train := newBuilder(p, true)
 	train.inputs()
 	train.build()

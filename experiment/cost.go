@@ -22,7 +22,7 @@ const (
 func nominal(t *train.Trial) float64 {
 	bags := float64(len(t.Split.Train))
 	p := t.Program
-	if p.Spec.Learner != nil {
+	if p.Spec.Fitted() {
 		return secondsOfPairs * bags * bags
 	}
 	work := 6 * float64(p.FlatSize()) // per instance: one product forward, two backward

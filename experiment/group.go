@@ -215,7 +215,7 @@ func (r *runner) trial(g *group, c *Cell, name string, spec *language.Spec, set 
 		return nil, err
 	}
 	t.Name = c.String()
-	if spec.Learner == nil { // fitted learners keep no checkpoints
+	if !spec.Fitted() { // fitted learners keep no checkpoints
 		on := fmt.Sprintf("%s-%s", place.Engine, place.Device)
 		if g.Coupled {
 			on += fmt.Sprintf("-%d", g.Planned)

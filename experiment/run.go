@@ -236,7 +236,7 @@ func (r *runner) begin() (err error) {
 		if err != nil {
 			return err
 		}
-		if before := used[c.Learner]; before != "" && place.Engine != before && c.candidates[0].spec.Learner == nil {
+		if before := used[c.Learner]; before != "" && place.Engine != before && !c.candidates[0].spec.Fitted() {
 			r.o.Observer.Warn(fmt.Sprintf("%s: finished cells were computed with engine %s, the others will be with %s: results differ by rounding; --engine %s continues with the first",
 				c.Learner, before, place.Engine, before))
 			used[c.Learner] = "" // warn once

@@ -12,6 +12,7 @@ import (
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train/engines"
 )
 
@@ -101,7 +102,7 @@ func PlanShards(e *definition.Experiment, o Options, d Sharding) (*ShardPlan, er
 func (d *ShardPlan) settleAuto(g *group, trainers *engines.Trainers) error {
 	for _, c := range g.Cells {
 		for _, choice := range c.candidates {
-			if !choice.spec.TakesEngine() || cmp.Or(d.Engine, choice.spec.Train.Engine.V, engines.Auto) != engines.Auto {
+			if choice.spec.Train.Engine.V == language.NoEngine || cmp.Or(d.Engine, choice.spec.Train.Engine.V, engines.Auto) != engines.Auto {
 				continue
 			}
 			name, err := trainers.Engine(choice.spec)

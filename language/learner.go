@@ -53,16 +53,28 @@ var learnerKinds = []Kind{
 // steps, and not a learner.
 func (s *Spec) trained() bool { return s.Learner == nil }
 
-func (s *Spec) fitted() bool { return s.Learner != nil }
+// Fitted reports whether the spec has a learner in place of a model.
+func (s *Spec) Fitted() bool { return s.Learner != nil }
 
-// TakesEngine reports whether an engine computes for the spec: its model is trained,
-// or its learner is of a kind that computes on the device of an engine.
-func (s *Spec) TakesEngine() bool {
+// NoEngine is train.engine of a spec whose learner is fitted without an engine.
+const NoEngine = "none"
+
+// takesEngine reports whether the spec uses an engine: its model is trained, or its learner
+// computes on the device of an engine.
+func (s *Spec) takesEngine() bool {
 	if s.trained() {
 		return true
 	}
 	kind := schema.Find(learnerKinds, s.Learner.Kind.V)
 	return kind != nil && kind.onDevice
+}
+
+// learnerDefaults sets the settings of training that follow from the learner.
+func (s *Spec) learnerDefaults() {
+	s.Train.Epochs.V = s.Learner.Args["iterations"].Int()
+	if !s.takesEngine() {
+		s.Train.Engine.V = NoEngine
+	}
 }
 
 // kindRow stands for learner.kind in messages and in the schema.
@@ -143,6 +155,9 @@ func (c *checker) learnerRules() {
 		if kind := schema.Find(learnerKinds, l.Kind.V); kind != nil {
 			note(e, "settings of %s: %s, in learner", kind.Name, strings.Join(schema.Words(kind.args), ", "))
 		}
+	}
+	if subset, confidences := l.Args["subset"], l.Args["confidences"]; subset.Int() > 0 && confidences.Str() == "posterior" {
+		c.clash([]diag.Pos{subset.Pos, confidences.Pos}, "learner.subset must be 0 with confidences: posterior, which change at every instance, not %d", subset.Int())
 	}
 	c.spec.Model, c.spec.Loss, c.spec.Weights = Model{}, nil, Weights{}
 }

@@ -6,7 +6,7 @@ import "testing"
 // inherits for training is dropped.
 func TestLearnerReplacesInheritedModel(t *testing.T) {
 	s := mustParse(t, "name: x\nextends: demipl\nlearner: pl-aggd\ntrain: {seed: 7}\n")
-	if !s.fitted() || s.Learner.Kind.V != "pl-aggd" || s.Learner.Args["gamma"].Float() != 0.05 {
+	if !s.Fitted() || s.Learner.Kind.V != "pl-aggd" || s.Learner.Args["gamma"].Float() != 0.05 {
 		t.Fatalf("learner %+v", s.Learner)
 	}
 	if len(s.Model.Blocks) > 0 || len(s.Loss) > 0 || s.Train.Seed.V != 7 {

@@ -49,7 +49,7 @@ func schemaDefs() *schema.Object {
 func TrainedNames() []string {
 	return slices.DeleteFunc(specs.Models(), func(name string) bool {
 		s, err := Load(schema.Builtin + name)
-		return err == nil && s.Learner != nil
+		return err == nil && s.Fitted()
 	})
 }
 

@@ -25,9 +25,10 @@ func (c *checker) rules() {
 	if c.inData > 0 {
 		c.spec.Data.Set.V = "" // unknown
 	}
-	if c.spec.fitted() {
+	if c.spec.Fitted() {
 		c.learnerRules()
 		schema.ResetInapplicable(specRows, c.spec)
+		c.spec.learnerDefaults()
 		return
 	}
 	before := len(c.faults)

@@ -7,22 +7,15 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/solved"
 )
 
-// Trial compiles a spec for a data set, or prepares its learner. What is wrong
-// with the pair comes back as a *SpecError; too little memory is another error.
+// Trial compiles a spec for a dataset. The error is a *SpecError if they do not fit together.
 func Trial(spec *language.Spec, set *data.Dataset, split *data.Split) (*train.Trial, error) {
 	sig, err := compile.SignatureOf(spec, set.Shape, set.Classes)
 	if err != nil {
 		return nil, &SpecError{err}
 	}
-	p := &compile.Program{Spec: spec, Signature: sig, Normalize: spec.Data.Normalize.V != "none"}
-	if spec.Learner != nil {
-		err = solved.Check(spec)
-	} else {
-		p, err = compile.Compile(spec, sig)
-	}
+	p, err := compile.Compile(spec, sig)
 	if err != nil {
 		return nil, &SpecError{err}
 	}
@@ -30,12 +23,7 @@ func Trial(spec *language.Spec, set *data.Dataset, split *data.Split) (*train.Tr
 	if err := trial.CheckMeasures(); err != nil {
 		return nil, &SpecError{err}
 	}
-	if spec.Learner == nil {
-		if err := CheckMemory("training", p, batchOf(p, set.Bags(), meanSize(set))); err != nil {
-			return nil, err
-		}
-	}
-	return trial, nil
+	return trial, CheckMemory("training", p, batchOf(p, set.Bags(), meanSize(set)))
 }
 
 // Trials opens the datasets of specs, each once, and returns their trials. Files are

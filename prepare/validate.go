@@ -35,15 +35,12 @@ func Validate(name string, overrides []string, folder data.Folder) (Verdict, err
 	if err != nil {
 		return Verdict{}, err
 	}
-	v := Verdict{Note: facts.note}
-	if spec.Learner == nil {
-		program, err := compile.Compile(spec, facts.sig)
-		if err != nil {
-			return Verdict{}, err
-		}
-		v.Parameters = program.FlatSize()
-		v.note(CheckMemory("training", program, batchOf(program, facts.bags.count, facts.size)))
+	program, err := compile.Compile(spec, facts.sig)
+	if err != nil {
+		return Verdict{}, err
 	}
+	v := Verdict{Parameters: program.FlatSize(), Note: facts.note}
+	v.note(CheckMemory("training", program, batchOf(program, facts.bags.count, facts.size)))
 	if spec.Generates() {
 		v.note(prototypes(spec.Data.Generated).Fits())
 	}

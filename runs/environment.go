@@ -33,7 +33,7 @@ func EnvironmentOf(p *compile.Program, place train.EngineInfo, measuredBy string
 		Commit: build.Commit, Modified: build.Modified, Go: build.Go, OS: build.OS, Arch: build.Arch,
 		ONNXRuntime: ortenv.Loaded(), Cores: goruntime.GOMAXPROCS(0), MeasuredBy: measuredBy,
 	}
-	if place.Engine == engines.ORT && p.Spec.Learner == nil {
+	if place.Engine == engines.ORT && !p.Spec.Fitted() {
 		e.Threads = ort.Threads(p, place.Threads)
 	}
 	return e

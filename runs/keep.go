@@ -16,7 +16,6 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/export/contract"
-	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/outdir"
@@ -174,39 +173,16 @@ func trainedBy(place train.EngineInfo, path string) verify.Library {
 	return verify.Library{Path: path, Provider: place.Device}
 }
 
-// exported gives the program and the parameters of the model to export. That of a
-// learner has the inference graph alone.
-func exported(t *train.Trial, report *train.Report) (*compile.Program, map[string][]float32, error) {
-	if report.Solved == nil {
-		return t.Program, report.State.Params, nil
-	}
-	g, params, err := report.Solved.Graph()
-	if err != nil {
-		return nil, nil, err
-	}
-	if g, err = graph.Optimize(g); err != nil {
-		return nil, nil, fmt.Errorf("bug: cleaning the inference graph: %w", err)
-	}
-	p := *t.Program
-	p.Infer = g
-	for _, n := range g.ByOp(graph.OpParam) {
-		if n.Name != compile.ParamMean && n.Name != compile.ParamStd {
-			p.Params = append(p.Params, compile.Param{Name: n.Name, Shape: n.Shape.Concrete(0, 0)})
-		}
-	}
-	return &p, params, nil
-}
-
 // check gives the bags on which the model is checked, and what else predicts them.
 func check(t *train.Trial, report *train.Report, m *model) (parity.Options, func(*verify.Predictors) error, error) {
-	if report.Solved == nil {
+	if report.Fitted == nil {
 		return verify.Bags(m.program, report.State), func(e *verify.Predictors) error { return e.AddNative(m.program, report.State) }, nil
 	}
 	seen, err := data.NewNormalization(t.Data, t.Split.Train)
 	if err != nil {
 		return parity.Options{}, nil, err
 	}
-	draw := parity.Options{Instance: m.program.Signature.Instance, Seed: verify.Seed, Mean: seen.Mean, Std: seen.Std, Tolerance: report.Solved.Tolerance()}
+	draw := parity.Options{Instance: m.program.Signature.Instance, Seed: verify.Seed, Mean: seen.Mean, Std: seen.Std, Tolerance: report.Fitted.Tolerance()}
 	return draw, func(e *verify.Predictors) error {
 		e.Add(withTemperature(own(report), m.temperature))
 		e.AddReference(m.program, m.params)
@@ -217,7 +193,7 @@ func check(t *train.Trial, report *train.Report, m *model) (parity.Options, func
 // own is the prediction of a learner itself, in float64.
 func own(report *train.Report) parity.Engine {
 	return parity.Engine{Name: report.Engine, Predict: func(x []float32, n int) ([]float32, []float32, error) {
-		p, a, err := report.Solved.Predict(x, n)
+		p, a, err := report.Fitted.Predict(x, n)
 		return ndarray.Convert[float32](p), ndarray.Convert[float32](a), err
 	}}
 }
@@ -225,7 +201,7 @@ func own(report *train.Report) parity.Engine {
 // forPlots leaves out the accuracies of a learner's iterations: the last one alone
 // has any, and one point makes no curve.
 func forPlots(report *train.Report) *train.Report {
-	if report.Solved == nil {
+	if report.Fitted == nil {
 		return report
 	}
 	r := *report
@@ -254,7 +230,7 @@ func summarize(t *train.Trial, r *train.Report, environment *Environment, place 
 		SpecSHA256: spec.Identity(), ModelSHA256: sum, Parity: agreed,
 		Files: append([]string{ModelFile, SpecFile, SplitFile, SummaryFile, train.MetricsFile}, plots...),
 	}
-	if spec.Learner != nil {
+	if spec.Fitted() {
 		s.Learner, s.Device = spec.Learner.Kind.V, cmp.Or(place.Device, engines.CPU)
 	}
 	return s, outfile.ReplaceJSON(filepath.Join(t.Dir, SummaryFile), s)

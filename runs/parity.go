@@ -26,7 +26,7 @@ var ErrLearner = errors.New("a learner keeps no checkpoint; " + SummaryFile + " 
 // with its model in every back end.
 func RunParity(dir string, o verify.Options) (*parity.Report, error) {
 	spec, wrong := language.Load(filepath.Join(dir, SpecFile))
-	if wrong == nil && spec.Learner != nil {
+	if wrong == nil && spec.Fitted() {
 		return nil, ErrLearner
 	}
 	from := dir

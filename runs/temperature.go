@@ -39,11 +39,8 @@ type model struct {
 // modelOf returns the model of a trained trial, with its temperature if the spec asks for
 // one.
 func modelOf(ctx context.Context, t *train.Trial, report *train.Report, library, version string) (*model, error) {
-	m := &model{}
+	m := &model{program: report.Program, params: report.State.Params}
 	var err error
-	if m.program, m.params, err = exported(t, report); err != nil {
-		return nil, err
-	}
 	if m.meta, err = metadata(m.program, t, report.Engine, version); err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
-	"github.com/miplc/miplc/train/solved"
+	"github.com/miplc/miplc/train/fitted"
 	"github.com/miplc/miplc/verify"
 )
 
@@ -147,7 +147,7 @@ func (b *bunch) train(ctx context.Context) error {
 		}
 		specs[n] = resolved(list[n].Program.Spec, place)
 		all[i] = specs[n]
-		if err := solved.CheckPlace(list[n].Program.Spec, b.Device); err != nil {
+		if err := fitted.CheckDevice(list[n].Program.Spec, b.Device); err != nil {
 			return &prepare.SpecError{Err: err}
 		}
 	}

@@ -42,7 +42,7 @@ func (t *Trial) testsOnce() bool { return t.validated() || t.Until > 0 }
 
 // selects reports whether train.best chooses the epoch of the model on validation bags.
 func (t *Trial) selects() bool {
-	return t.validated() && t.Program.Spec.Learner == nil && t.Program.Spec.Train.Best.V != ""
+	return t.validated() && t.Program.Spec.Train.Best.V != ""
 }
 
 // refits reports whether the trial is trained again on training and validation bags.

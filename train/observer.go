@@ -50,7 +50,7 @@ func planOf(trials []*Trial) Plan {
 	p := Plan{Name: first.Program.Spec.Name.V, Trials: len(trials), TrainBags: len(first.Split.Train), Validation: len(first.Split.Validation), TestBags: len(first.Split.Test),
 		Steps: len(data.Batches(first.Split.Train, first.Batch())), Parameters: first.Program.FlatSize()}
 	for _, t := range trials {
-		p.Epochs += cmp.Or(t.Until, t.epochs())
+		p.Epochs += cmp.Or(t.Until, t.Program.Spec.Train.Epochs.V)
 	}
 	return p
 }

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/learners"
 	"github.com/miplc/miplc/measure"
@@ -43,8 +44,9 @@ type Report struct {
 	Metrics   []Metrics           `json:"-"`
 	Detail    *measure.Detail     `json:"-"` // of the part DetailOf
 	Attention []AttentionSnapshot `json:"-"` // at the epochs of Trial.Snapshots
+	Program   *compile.Program    `json:"-"` // of the model: its inference graph has the parameters State.Params
 	State     *State              `json:"-"`
-	Solved    learners.Model      `json:"-"` // in the place of State, where a learner was solved
+	Fitted    learners.Model      `json:"-"` // a fitted learner, which predicts in float64; nil for trained models
 	Weights   []float32           `json:"-"` // label weights of all bags, [bags, classes]; those of test bags do not change
 }
 

@@ -41,7 +41,7 @@ type Run struct {
 }
 
 func newRun(f *fit, t *Trial, index int) *Run {
-	r := &Run{Record: Record{Trial: t, Epochs: t.epochs()}, Index: index, fit: f, saved: time.Now()}
+	r := &Run{Record: Record{Trial: t, Epochs: t.Program.Spec.Train.Epochs.V}, Index: index, fit: f, saved: time.Now()}
 	r.steps = len(data.Batches(t.Split.Train, t.Batch()))
 	r.classes = t.classWeights()
 	r.Weights = InitialWeights(t.Data)

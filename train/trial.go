@@ -62,14 +62,6 @@ func (t *Trial) AllBatches() (list [][]int) {
 // Batch returns the number of bags of a step. The last step of an epoch may have fewer.
 func (t *Trial) Batch() int { return max(1, t.Program.Spec.Train.Batch.V) }
 
-// epochs returns the number of epochs T, or of iterations of a learner.
-func (t *Trial) epochs() int {
-	if l := t.Program.Spec.Learner; l != nil {
-		return l.Args["iterations"].Int()
-	}
-	return t.Program.Spec.Train.Epochs.V
-}
-
 // Outcome is the report of a trial, or the error that ended it.
 type Outcome struct {
 	Report *Report

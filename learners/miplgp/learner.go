@@ -14,12 +14,7 @@ const Name = "miplgp"
 type learner struct{ s Settings }
 
 // New returns the learner. Fit replaces the seed of the settings by that of the problem.
-func New(s Settings) (learners.Learner, error) {
-	if err := s.check(); err != nil {
-		return nil, err
-	}
-	return &learner{s}, nil
-}
+func New(s Settings) learners.Learner { return &learner{s} }
 
 func (l *learner) Name() string    { return Name }
 func (l *learner) Iterations() int { return l.s.Iterations }

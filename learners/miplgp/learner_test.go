@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/miplc/miplc/compile"
@@ -56,11 +55,7 @@ func quick(solver string) Settings {
 
 func mustFit(t *testing.T, s Settings, p *learners.Problem, observe func(learners.Iteration)) *model {
 	t.Helper()
-	l, err := New(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := l.Fit(t.Context(), p, observe)
+	m, err := New(s).Fit(t.Context(), p, observe)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,17 +267,10 @@ func TestGradientsAgainstDifferences(t *testing.T) {
 }
 
 func TestRefuses(t *testing.T) {
-	s := defaults()
-	s.Subset, s.Confidences = 10, confidencesPosterior
-	if _, err := New(s); err == nil || !strings.Contains(err.Error(), "subset must be 0") {
-		t.Errorf("a subset with confidences of the posterior: %v", err)
-	}
 	p := prototypes(t)
 	p.Data, p.Train = &data.Dataset{Name: "one", Shape: []int{1}, Classes: 2, Instances: []float32{1}, Offsets: []int{0, 1}, Candidates: []uint8{1, 1}, Labels: []int{0}}, []int{0}
 	p.Normalization = nil
-	if l, err := New(defaults()); err != nil {
-		t.Fatal(err)
-	} else if _, err := l.Fit(t.Context(), p, nil); err == nil || err.Error() != "miplgp: fitting needs at least 2 instances, the training bags have 1" {
+	if _, err := New(defaults()).Fit(t.Context(), p, nil); err == nil || err.Error() != "miplgp: fitting needs at least 2 instances, the training bags have 1" {
 		t.Errorf("one instance: %v", err)
 	}
 	m := mustFit(t, quick(solverInducing), prototypes(t), nil)
@@ -313,10 +301,7 @@ func TestEqualInstances(t *testing.T) {
 // Cancelled at any time, a fit ends with the error of its context.
 func TestCancel(t *testing.T) {
 	for _, solver := range []string{solverExact, solverCG, solverInducing} {
-		l, err := New(quick(solver))
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := New(quick(solver))
 		for _, at := range []int{-1, 0, 10} {
 			ctx, cancel := context.WithCancel(t.Context())
 			if at < 0 {

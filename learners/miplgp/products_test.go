@@ -51,11 +51,7 @@ func TestProducts(t *testing.T) {
 		}
 		for _, at := range []int64{1, calls/2 + 1, calls} {
 			s.Products = &counted{fails: at}
-			l, err := New(s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = l.Fit(t.Context(), p, nil)
+			_, err := New(s).Fit(t.Context(), p, nil)
 			if !errors.Is(err, errProduct) {
 				t.Errorf("%s: product %d of %d fails: %v", solver, at, calls, err)
 			}

@@ -10,7 +10,6 @@
 package miplgp
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/miplc/miplc/internal/ndarray"
@@ -50,7 +49,7 @@ type Settings struct {
 	Rank        int     // cg: rank of the preconditioner
 	Tolerance   float64 // cg: residual of a system relative to its right side
 	Confidences string  // "prior" or "posterior"
-	Subset      int     // instances, in whole bags, on which hyper-parameters are learned; 0: all
+	Subset      int     // instances, in whole bags, on which hyper-parameters are learned; 0: all, as with "posterior"
 	Lengthscale float64 // initial value, in units of the instances; 0: median distance between instances
 	Seed        uint64
 	// Device computes conjugate gradients and predictions. Products computes the products of
@@ -78,14 +77,6 @@ func (s *Settings) solver(n int) string {
 		return solverCG
 	}
 	return solverInducing
-}
-
-// check reports conflicting settings. The spec language checks the range of each.
-func (s *Settings) check() error {
-	if s.Subset > 0 && s.Confidences == confidencesPosterior {
-		return fmt.Errorf("miplgp: subset must be 0 with confidences: posterior, which change at every instance, not %d", s.Subset)
-	}
-	return nil
 }
 
 // problem is the training data: instances and the candidate sets of their bags.

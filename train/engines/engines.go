@@ -12,6 +12,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/learners"
 	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/runtime/ortlib"
@@ -92,6 +93,9 @@ func (r *Request) info(engine, device, reason string) train.EngineInfo {
 }
 
 func choose(r Request, m machine) (*Choice, error) {
+	if r.Engine == language.NoEngine {
+		return &Choice{device: func() (learners.Device, error) { return nil, nil }}, nil
+	}
 	if err := r.check(); err != nil {
 		return nil, err
 	}
@@ -108,6 +112,9 @@ func choose(r Request, m machine) (*Choice, error) {
 
 // named returns the requested engine. spec is train.engine of a spec.
 func (r *Request) named(spec string) string {
+	if spec == language.NoEngine {
+		return spec
+	}
 	name := cmp.Or(r.Engine, spec, Auto)
 	if name == Auto {
 		name = cmp.Or(r.Auto, Auto)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/solved"
+	"github.com/miplc/miplc/train/fitted"
 )
 
 // Trainers trains any trials: each with its learner, or on the engine that the request or its spec
@@ -34,17 +34,14 @@ func (t *Trainers) Close() {
 // of Choose.
 func (t *Trainers) EngineInfo(spec *language.Spec) (train.EngineInfo, error) {
 	c, err := t.choice(spec)
-	if c == nil {
+	if err != nil {
 		return train.EngineInfo{}, err
 	}
 	return c.EngineInfo, nil
 }
 
-// choice returns the engine of a spec, nil for a learner without an engine.
+// choice returns the engine of a spec.
 func (t *Trainers) choice(spec *language.Spec) (*Choice, error) {
-	if !spec.TakesEngine() {
-		return nil, nil
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.request
@@ -62,10 +59,7 @@ func (t *Trainers) choice(spec *language.Spec) (*Choice, error) {
 // Engine returns the name of the engine of a spec, "" for a learner without an engine. It does not
 // check that a named engine works on this machine.
 func (t *Trainers) Engine(spec *language.Spec) (string, error) {
-	if !spec.TakesEngine() {
-		return "", nil
-	}
-	if name := t.request.named(spec.Train.Engine.V); name != Auto {
+	if name := t.request.named(spec.Train.Engine.V); name != Auto && name != language.NoEngine {
 		return name, nil
 	}
 	c, err := t.choice(spec)
@@ -80,7 +74,7 @@ func (t *Trainers) Engine(spec *language.Spec) (string, error) {
 // result depend on the size of the group. The engine is that of Engine.
 func (t *Trainers) Shared(spec *language.Spec) (program string, coupled bool, err error) {
 	name, err := t.Engine(spec)
-	if err != nil || spec.Learner != nil || name != XLA && name != ORT || name == ORT && len(spec.Data.Shape.V) > 1 {
+	if err != nil || spec.Fitted() || name != XLA && name != ORT || name == ORT && len(spec.Data.Shape.V) > 1 {
 		return "", false, err
 	}
 	return train.Shared(spec), name == XLA, nil
@@ -88,8 +82,8 @@ func (t *Trainers) Shared(spec *language.Spec) (program string, coupled bool, er
 
 // part identifies the trainer of trials.
 type part struct {
-	choice *Choice // nil: none
-	solved bool
+	choice *Choice
+	fitted bool
 }
 
 // Train implements train.Trainer. It trains the trials of one trainer after those of another.
@@ -102,7 +96,7 @@ func (t *Trainers) Train(ctx context.Context, trials []*train.Trial, o train.Opt
 			done(i, train.Outcome{Err: err})
 			continue
 		}
-		p := part{c, trial.Program.Spec.Learner != nil}
+		p := part{c, trial.Program.Spec.Fitted()}
 		if parts[p] == nil {
 			order = append(order, p)
 		}
@@ -125,15 +119,9 @@ func (t *Trainers) Train(ctx context.Context, trials []*train.Trial, o train.Opt
 }
 
 func (t *Trainers) trainer(p part) (train.Trainer, error) {
-	if !p.solved {
+	if !p.fitted {
 		return p.choice.trainer, nil
 	}
-	by := &solved.Trainer{Library: t.request.Library}
-	if p.choice == nil {
-		return by, nil
-	}
-	var err error
-	by.EngineInfo = p.choice.EngineInfo
-	by.Device, err = p.choice.device()
-	return by, err
+	device, err := p.choice.device()
+	return &fitted.Trainer{EngineInfo: p.choice.EngineInfo, Device: device, Library: t.request.Library}, err
 }

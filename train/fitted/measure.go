@@ -1,4 +1,4 @@
-package solved
+package fitted
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// predict predicts bags, many at a time where the model does; sampled asks for
-// predictions by draws too.
+// predict predicts bags, many at a time if the model can. sampled requests sampled predictions
+// too.
 func (f *fit) predict(ctx context.Context, bags []int, sampled bool) ([]learners.Prediction, error) {
 	if m, ok := f.model.(learners.Batcher); ok {
 		return m.PredictBags(ctx, f.Data, bags, sampled)
@@ -33,13 +33,13 @@ func (f *fit) predict(ctx context.Context, bags []int, sampled bool) ([]learners
 	return list, nil
 }
 
-// measure predicts all bags of the split into the metrics of the last iteration.
-// sampled is the accuracy on the test bags by draws, where the learner predicts
-// so too.
+// measure predicts all bags of the split and adds the measures to the metrics of the last
+// iteration. sampled is the accuracy of sampled predictions on the test bags, nil if the learner
+// has none.
 func (f *fit) measure(ctx context.Context) (sampled *float64, err error) {
 	found := train.PartPredictions{}
 	var byDraws []int
-	scored := false // whether some bag has scores that are not all alike
+	scored := false // some bag has different scores
 	for _, part := range f.Split.Parts() {
 		list, err := f.predict(ctx, part.Bags, part.Name == data.TestPart)
 		if err != nil {
@@ -54,7 +54,7 @@ func (f *fit) measure(ctx context.Context) (sampled *float64, err error) {
 			}
 		}
 	}
-	f.Evaluated(f.Epochs, f.held, found)
+	f.Evaluated(f.Epochs, f.pending, found)
 	if !scored {
 		f.Attention = nil
 	}
