@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/graph"
@@ -44,7 +44,7 @@ var buildSizes = []int{1, 3}
 type Options struct {
 	Spec    *language.Spec
 	Dir     string
-	Data    data.Folder
+	Data    bagfile.Folder
 	Library string // onnxruntime library; empty: search
 	Version string // of miplc, for the metadata
 	Force   bool   // overwrite a run in Dir
@@ -187,7 +187,7 @@ func refuseBuild(spec *language.Spec) error {
 
 // buildSignature takes the shapes from the spec where it gives them all, so that
 // a build needs no data.
-func buildSignature(spec *language.Spec, folder data.Folder) (compile.Signature, error) {
+func buildSignature(spec *language.Spec, folder bagfile.Folder) (compile.Signature, error) {
 	if shape, k := spec.Data.Shape.V, spec.Data.Classes.V; len(shape) > 0 && k > 0 {
 		return compile.Signature{Instance: shape, Classes: k}, nil
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/prepare"
@@ -51,7 +51,7 @@ func TestTrainStepOfShippedSpecs(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			sig, _, err := prepare.SignatureOf(spec, data.Folder{})
+			sig, _, err := prepare.SignatureOf(spec, bagfile.Folder{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -104,7 +104,7 @@ func TestSampleStepsAreThoseOfARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := &losses{}
-	sampled, err := prepare.Trials([]*language.Spec{spec}, data.Folder{})
+	sampled, err := prepare.Trials([]*language.Spec{spec}, bagfile.Folder{})
 	if err != nil {
 		t.Fatal(err)
 	}

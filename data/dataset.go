@@ -2,7 +2,6 @@
 package data
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -33,6 +32,8 @@ type Dataset struct {
 	// FeatureNames are the names of the features of an instance, row-major, all
 	// different: the columns of a CSV file. nil: unknown.
 	FeatureNames []string
+
+	storedHash []byte // set by HashStored
 }
 
 // Bags is the number of bags m.
@@ -121,25 +122,6 @@ func (d *Dataset) CandidatesIn(classes []string) func(bag int) []uint8 {
 		}
 		return out
 	}
-}
-
-// takeLabels makes the true label the only candidate of each bag.
-func (d *Dataset) takeLabels() error {
-	d.Classes = len(d.ClassNames)
-	if d.ClassNames == nil && len(d.Labels) > 0 {
-		d.Classes = slices.Max(d.Labels) + 1
-	}
-	if len(d.Labels) != d.Bags() {
-		return fmt.Errorf("%s for %s, but data.labels is known", diag.Count(len(d.Labels), "true label"), diag.Count(d.Bags(), "bag"))
-	}
-	d.Candidates = make([]uint8, d.Bags()*d.Classes)
-	for i, label := range d.Labels {
-		if label < 0 || label >= d.Classes {
-			return fmt.Errorf("bag %d has the label %d of %s, but data.labels is known", i+1, label, diag.Count(d.Classes, "class"))
-		}
-		d.CandidateSet(i)[label] = 1
-	}
-	return nil
 }
 
 // CandidateSet returns the row of bag i, [Classes], sharing memory.

@@ -25,8 +25,8 @@ func (d *Dataset) HashOfBags() string { return d.hash(nil) }
 func (d *Dataset) hash(candidates []uint8) string {
 	sum := sha256.New()
 	if d.OnDisk() {
-		// The instances were hashed when the dataset was opened. A state of this process is valid.
-		if err := sum.(encoding.BinaryUnmarshaler).UnmarshalBinary(d.Store.hashState()); err != nil {
+		// HashStored has hashed the instances. A state of this process is valid.
+		if err := sum.(encoding.BinaryUnmarshaler).UnmarshalBinary(d.storedHash); err != nil {
 			panic(err)
 		}
 	} else {
@@ -66,19 +66,21 @@ func hashFloats(sum io.Writer, values []float32) {
 	}
 }
 
-// stateAfterInstances reads all bags of a dataset on disk and returns the state of the hash
-// after their instances.
-func (d *Dataset) stateAfterInstances() ([]byte, error) {
+// HashStored reads all bags of a dataset on disk and keeps the state of the hash after their
+// instances, so that Hash and HashOfBags need not read them again. Call it once after Store
+// and Offsets are set.
+func (d *Dataset) HashStored() error {
 	sum := sha256.New()
 	d.hashStart(sum)
-	err := d.each(d.AllBags(), func(_ int, x []float32) error {
+	err := d.Each(d.AllBags(), func(_ int, x []float32) error {
 		hashFloats(sum, x)
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return sum.(encoding.BinaryMarshaler).MarshalBinary()
+	d.storedHash, err = sum.(encoding.BinaryMarshaler).MarshalBinary()
+	return err
 }
 
 // writeInts writes numbers as 8 bytes each; a hash never fails to write.
@@ -91,13 +93,14 @@ func writeInts(w io.Writer, numbers ...int) {
 }
 
 func writeLabels(w io.Writer, labels []int) {
-	if !anyKnown(labels) {
+	if !AnyKnown(labels) {
 		labels = nil
 	}
 	writeInts(w, len(labels))
 	writeInts(w, labels...)
 }
 
-func anyKnown(labels []int) bool {
+// AnyKnown reports whether a label is not -1, which means unknown.
+func AnyKnown(labels []int) bool {
 	return slices.ContainsFunc(labels, func(c int) bool { return c >= 0 })
 }

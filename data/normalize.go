@@ -19,7 +19,7 @@ func NewNormalization(d *Dataset, bags []int) (*Normalization, error) {
 	dim := d.Dim()
 	mean, square := make([]float64, dim), make([]float64, dim)
 	n := 0.0
-	err := d.each(bags, func(_ int, x []float32) error {
+	err := d.Each(bags, func(_ int, x []float32) error {
 		for at := 0; at < len(x); at += dim {
 			n++
 			for j, v := range x[at : at+dim] {

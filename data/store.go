@@ -1,11 +1,8 @@
 package data
 
 import (
-	"fmt"
 	"iter"
-	"math"
 	"runtime/debug"
-	"slices"
 
 	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/workers"
@@ -16,8 +13,6 @@ type Store interface {
 	// ReadRows reads instances of a bag, from the instance with the number from on, as many
 	// as to has room for. Its errors name the bag and the file.
 	ReadRows(to []float32, bag, from int) error
-	// hashState is the state of the SHA-256 of Dataset.hash after the instances.
-	hashState() []byte
 }
 
 // OnDisk reports whether the instances stay on disk, so that d.Instances is nil.
@@ -74,9 +69,9 @@ func (d *Dataset) All() ([]float32, error) {
 	return x, nil
 }
 
-// each calls f with the instances of bags. Of a dataset on disk the next bag is read
+// Each calls f with the instances of bags. Of a dataset on disk the next bag is read
 // meanwhile. The slice is valid during the call.
-func (d *Dataset) each(bags []int, f func(bag int, x []float32) error) error {
+func (d *Dataset) Each(bags []int, f func(bag int, x []float32) error) error {
 	if d.OnDisk() {
 		defer debug.FreeOSMemory() // of the buffers, before others are made
 		for b, err := range NewLoader(d).Load(Batches(bags, 1)) {
@@ -187,36 +182,12 @@ func (l *Loader) reserve(batches [][]int) {
 	}
 }
 
-// checkFinite reports the first value that is not finite.
-func checkFinite(x []float32, dim, firstRow int) error {
-	const exponent = 0xff << 23
-	for i, v := range x {
-		if math.Float32bits(v)&exponent == exponent {
-			return fmt.Errorf("feature %d of instance %d is %v; features must be finite (float32)", i%dim+1, firstRow+i/dim+1, v)
-		}
-	}
-	return nil
-}
-
-// selection is some of the bags of a store.
+// selection reads some of the bags of a store.
 type selection struct {
 	Store
-	bags  []int
-	state []byte
+	bags []int // numbers of the bags in Store
 }
 
 func (s *selection) ReadRows(to []float32, bag, from int) error {
 	return s.Store.ReadRows(to, s.bags[bag], from)
-}
-
-func (s *selection) hashState() []byte { return s.state }
-
-// selectStored gives out, which has all but the instances of some bags of d, a store of
-// those bags.
-func (d *Dataset) selectStored(out *Dataset, bags []int) error {
-	s := &selection{Store: d.Store, bags: slices.Clone(bags)}
-	out.Store = s
-	var err error
-	s.state, err = out.stateAfterInstances()
-	return err
 }

@@ -165,7 +165,7 @@ func (v *validator) instances() {
 	for i := range d.Bags() {
 		x, err := d.Bag(i)
 		if err == nil {
-			err = checkFinite(x, d.Dim(), 0)
+			err = CheckFinite(x, d.Dim(), 0)
 		}
 		if err != nil {
 			v.errorf("bag %d: %v", i+1, err)
@@ -247,7 +247,7 @@ func (v *validator) names() {
 func (v *validator) bagNames() {
 	first := map[string]int{}
 	for i, name := range v.d.BagNames {
-		if !plainName(name) {
+		if !PlainName(name) {
 			v.errorf("bag %d has the name %q, which is empty, not plain text (UTF-8), or has spaces around it", i+1, name)
 		} else if other, ok := first[name]; ok {
 			v.errorf("bags %d and %d are both named %q", other+1, i+1, name)
@@ -259,7 +259,7 @@ func (v *validator) bagNames() {
 
 func (v *validator) groups() {
 	for i, name := range v.d.Groups {
-		if !plainName(name) {
+		if !PlainName(name) {
 			v.errorf("bag %d has the group %q, which is empty, not plain text (UTF-8), or has spaces around it", i+1, name)
 		}
 	}
@@ -268,7 +268,7 @@ func (v *validator) groups() {
 func (v *validator) featureNames() {
 	first := map[string]int{}
 	for i, name := range v.d.FeatureNames {
-		if !plainName(name) {
+		if !PlainName(name) {
 			v.errorf("feature %d has the name %q, which is empty, not plain text (UTF-8), or has spaces around it", i+1, name)
 		} else if other, ok := first[name]; ok {
 			v.errorf("features %d and %d are both named %q", other+1, i+1, name)
@@ -278,8 +278,8 @@ func (v *validator) featureNames() {
 	}
 }
 
-// plainName says whether every format keeps the name of a bag or a feature as it is.
-func plainName(name string) bool {
+// PlainName says whether every format keeps the name of a bag or a feature as it is.
+func PlainName(name string) bool {
 	return name != "" && utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl) && strings.TrimSpace(name) == name
 }
 
@@ -307,4 +307,16 @@ func (d *Dataset) candidateNames(i int) string {
 		text += d.ClassName(c)
 	}
 	return text + "}"
+}
+
+// CheckFinite returns an error for the first value of x that is NaN or infinite. x has
+// rows of dim features, which are instances from number firstRow (from 0) on.
+func CheckFinite(x []float32, dim, firstRow int) error {
+	const exponent = 0xff << 23
+	for i, v := range x {
+		if math.Float32bits(v)&exponent == exponent {
+			return fmt.Errorf("feature %d of instance %d is %v; features must be finite (float32)", i%dim+1, firstRow+i/dim+1, v)
+		}
+	}
+	return nil
 }

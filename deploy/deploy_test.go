@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/graph"
@@ -57,7 +57,7 @@ func built(t *testing.T, signature string) *Model {
 // No loss at all is too much where accuracy is to grow.
 func TestCompactRefuses(t *testing.T) {
 	m, dir := built(t, "bag"), t.TempDir()
-	bags, err := data.Prototypes(data.PrototypeOptions{Bags: 30, Classes: 5, Features: 20, Candidates: 1, Positives: 0.5, MinSize: 2, MaxSize: 5, Noise: 0.5, Seed: 1})
+	bags, err := generate.Prototypes(generate.PrototypeOptions{Bags: 30, Classes: 5, Features: 20, Candidates: 1, Positives: 0.5, MinSize: 2, MaxSize: 5, Noise: 0.5, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,10 @@ import (
 	"sync"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/data/describe"
+	"github.com/miplc/miplc/data/generate"
+	"github.com/miplc/miplc/data/split"
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/outfile"
@@ -26,7 +30,7 @@ type SetFacts struct {
 	R      int    `json:"r"`
 	Domain string `json:"domain,omitempty"`
 	Source string `json:"source"` // the file, or the generator
-	data.Stats
+	describe.Stats
 }
 
 // inputOf is a dataset shared by cells. It is opened for the first of them and freed after the
@@ -34,7 +38,7 @@ type SetFacts struct {
 type inputOf struct {
 	facts  SetFacts
 	path   string
-	folder data.Folder // where files are searched, and limits for reading them
+	folder bagfile.Folder // where files are searched, and limits for reading them
 	splits definition.Splits
 	bags   string // hash of everything except the candidate sets
 
@@ -63,10 +67,10 @@ func (in *inputOf) open() (*data.Dataset, error) {
 }
 
 // openBags reads a dataset with the groups that its splits need.
-func openBags(path string, s definition.Splits, folder data.Folder) (*data.Dataset, error) {
+func openBags(path string, s definition.Splits, folder bagfile.Folder) (*data.Dataset, error) {
 	o := folder.Options
 	o.Columns.Roles.Group = s.Group.V
-	return data.OpenWith(path, o)
+	return bagfile.OpenWith(path, o)
 }
 
 // done frees the bags after the last cell.
@@ -86,7 +90,7 @@ func (f *SetFacts) title() string {
 }
 
 // placeData finds or generates a dataset and returns the path of its file.
-func placeData(e *definition.Experiment, d *definition.DataSet, r int, dir string, folder data.Folder) (path, source string, err error) {
+func placeData(e *definition.Experiment, d *definition.DataSet, r int, dir string, folder bagfile.Folder) (path, source string, err error) {
 	if d.Synth != nil {
 		return cachedSynth(d.Synth, d.Name.V, r, dir, folder)
 	}
@@ -96,7 +100,7 @@ func placeData(e *definition.Experiment, d *definition.DataSet, r int, dir strin
 }
 
 // findFile finds a file that the experiment names.
-func findFile(e *definition.Experiment, at schema.Str, name string, folder data.Folder) (string, error) {
+func findFile(e *definition.Experiment, at schema.Str, name string, folder bagfile.Folder) (string, error) {
 	return prepare.Find(&e.Origin, at.Pos, name, folder)
 }
 
@@ -105,7 +109,7 @@ const drawVersion = 3
 
 // cachedSynth generates a dataset in the folder of the experiment unless it exists. The name of the
 // file contains a hash of the description.
-func cachedSynth(s *definition.Synth, name string, r int, dir string, folder data.Folder) (path, source string, err error) {
+func cachedSynth(s *definition.Synth, name string, r int, dir string, folder bagfile.Folder) (path, source string, err error) {
 	text, err := json.Marshal(s)
 	if err != nil {
 		return "", "", err
@@ -123,33 +127,33 @@ func cachedSynth(s *definition.Synth, name string, r int, dir string, folder dat
 	if err != nil {
 		return "", "", err
 	}
-	return path, source, set.Save(path)
+	return path, source, bagfile.Save(path, set)
 }
 
-func draw(s *definition.Synth, r int, folder data.Folder) (*data.Dataset, error) {
-	if s.Set.V != data.PrototypeSet && folder.Dir == "" {
+func draw(s *definition.Synth, r int, folder bagfile.Folder) (*data.Dataset, error) {
+	if s.Set.V != generate.PrototypeSet && folder.Dir == "" {
 		return nil, errors.New("it is drawn from labelled instances: --data-dir or MIPLC_DATA names their folder")
 	}
 	o := s.Options()
-	o.Source, o.Limits, o.R = folder.Dir, folder.Options, &r
-	return data.Synth(s.Set.V, o)
+	o.Source, o.Limit, o.R = folder.Dir, folder.MaxBytes, &r
+	return generate.Synth(s.Set.V, o)
 }
 
 // makeSplit returns split i of a dataset, counted from 1.
-func makeSplit(e *definition.Experiment, s definition.Splits, i int, set *data.Dataset, folder data.Folder) (*data.Split, error) {
-	groups, err := data.GroupsBy(s.Group.V, set.Groups, set.GroupName)
+func makeSplit(e *definition.Experiment, s definition.Splits, i int, set *data.Dataset, folder bagfile.Folder) (*data.Split, error) {
+	groups, err := split.GroupsBy(s.Group.V, set.Groups, set.GroupName)
 	if err != nil {
 		return nil, e.Show(diag.Errorf(s.Group.Pos, "%v", err))
 	}
 	if s.Index.V == "" {
-		o := data.SplitOptions{Train: s.Train, Stratify: s.Stratify, Seed: uint64(s.Seed + i - 1), Validation: s.Validation, Groups: groups, Classes: set.Names()}
+		o := split.Options{Train: s.Train, Stratify: s.Stratify, Seed: uint64(s.Seed + i - 1), Validation: s.Validation, Groups: groups, Classes: set.Names()}
 		if s.Folds > 0 {
 			o.Folds, o.Fold, o.Seed = s.Folds, (i-1)%s.Folds+1, uint64(s.Seed+(i-1)/s.Folds)
 		}
 		if s.Pools > 0 {
-			return data.PoolSplit(set.Bags(), set.Classes, s.Pools, o)
+			return generate.SplitPools(set.Bags(), set.Classes, s.Pools, o)
 		}
-		return data.RandomSplit(set.Bags(), set.Labels, o)
+		return split.Random(set.Bags(), set.Labels, o)
 	}
 	name := strings.ReplaceAll(s.Index.V, definition.SplitPlaceholder, strconv.Itoa(i))
 	path, err := findFile(e, s.Index, name, folder)
@@ -160,19 +164,19 @@ func makeSplit(e *definition.Experiment, s definition.Splits, i int, set *data.D
 	if name != s.Index.V { // one file per split
 		part = 1
 	}
-	split, err := data.OpenSplit(path, part, set.Bags())
+	read, err := split.Open(path, part, set.Bags())
 	if err == nil && groups != nil {
-		err = split.CheckGroups(groups)
+		err = split.CheckGroups(read, groups)
 	}
-	return split, err
+	return read, err
 }
 
 // holdOut splits off a share of the training bags of a split for choosing a setting: the result
 // trains on the others and tests on these.
 // Groups stay together if those of the split do.
-func holdOut(set *data.Dataset, split *data.Split, c definition.Choose, number int, grouped bool) (*data.Split, error) {
-	labels, groups := make([]int, len(split.Train)), []string(nil)
-	for i, bag := range split.Train {
+func holdOut(set *data.Dataset, whole *data.Split, c definition.Choose, number int, grouped bool) (*data.Split, error) {
+	labels, groups := make([]int, len(whole.Train)), []string(nil)
+	for i, bag := range whole.Train {
 		if grouped {
 			groups = append(groups, set.Groups[bag])
 		}
@@ -181,16 +185,16 @@ func holdOut(set *data.Dataset, split *data.Split, c definition.Choose, number i
 			labels[i] = class
 		}
 	}
-	inner, err := data.RandomSplit(len(labels), labels, data.SplitOptions{Train: 1 - c.Holdout, Stratify: c.Stratify, Groups: groups, Seed: uint64(c.Seed + number - 1)})
+	inner, err := split.Random(len(labels), labels, split.Options{Train: 1 - c.Holdout, Stratify: c.Stratify, Groups: groups, Seed: uint64(c.Seed + number - 1)})
 	if err != nil {
-		return nil, diag.Errorf(diag.Pos{}, "%d training bags are too few to hold %v of them out", len(split.Train), c.Holdout)
+		return nil, diag.Errorf(diag.Pos{}, "%d training bags are too few to hold %v of them out", len(whole.Train), c.Holdout)
 	}
-	out := &data.Split{Validation: split.Validation, Source: fmt.Sprintf("%s, held out %v, seed %d", split.Source, c.Holdout, c.Seed+number-1)}
+	out := &data.Split{Validation: whole.Validation, Source: fmt.Sprintf("%s, held out %v, seed %d", whole.Source, c.Holdout, c.Seed+number-1)}
 	for _, i := range inner.Train {
-		out.Train = append(out.Train, split.Train[i])
+		out.Train = append(out.Train, whole.Train[i])
 	}
 	for _, i := range inner.Test {
-		out.Test = append(out.Test, split.Train[i])
+		out.Test = append(out.Test, whole.Train[i])
 	}
 	return out, nil
 }

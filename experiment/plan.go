@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/data/describe"
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
@@ -158,7 +160,7 @@ func checkTwins(e *definition.Experiment, loaded map[definition.Coord][]candidat
 
 // planCells opens or generates the selected datasets and determines the cells. Errors of data are
 // *prepare.DataError, those of specs *prepare.SpecError.
-func planCells(e *definition.Experiment, loaded map[definition.Coord][]candidate, sel Select, dir string, folder data.Folder) (*Plan, error) {
+func planCells(e *definition.Experiment, loaded map[definition.Coord][]candidate, sel Select, dir string, folder bagfile.Folder) (*Plan, error) {
 	p := &Plan{Name: e.Name.V, SHA256: fmt.Sprintf("%x", sha256.Sum256(e.Text())), experiment: e}
 	for i := range e.Data {
 		d := &e.Data[i]
@@ -176,7 +178,7 @@ func planCells(e *definition.Experiment, loaded map[definition.Coord][]candidate
 				return nil, dataError(e, d, r, err)
 			}
 			in := &inputOf{path: path, folder: folder, splits: splits, bags: set.HashOfBags(),
-				facts: SetFacts{d.Name.V, r, d.Domain, source, data.Describe(set)}}
+				facts: SetFacts{d.Name.V, r, d.Domain, source, describe.Dataset(set)}}
 			in.facts.ByClass = nil
 			p.Sets, p.inputs = append(p.Sets, in.facts), append(p.inputs, in)
 			if err := p.addCells(loaded, sel, d, in, set); err != nil {

@@ -8,13 +8,13 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
 )
 
 // The splits of a set that is drawn from pools share no instance, also those of a part
 // that another machine computes.
 func TestPoolsOfASet(t *testing.T) {
-	folder := data.Folder{Dir: t.TempDir()}
+	folder := bagfile.Folder{Dir: t.TempDir()}
 	writeBirds(t, filepath.Join(folder.Dir, "mil", "birdsong", "instances.csv.gz"))
 	e := parse(t, `
 name: pools

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/experiment/results"
 	"github.com/miplc/miplc/internal/diag"
@@ -27,10 +28,10 @@ import (
 
 // Options are the options of one run of an experiment.
 type Options struct {
-	engines.Request             // for all cells; an empty Engine means as in the specs
-	Dir             string      // folder of the results, created if missing
-	Data            data.Folder // where data files and sources are searched in addition to the working directory
-	Version         string      // of miplc, recorded with every result
+	engines.Request                // for all cells; an empty Engine means as in the specs
+	Dir             string         // folder of the results, created if missing
+	Data            bagfile.Folder // where data files and sources are searched in addition to the working directory
+	Version         string         // of miplc, recorded with every result
 	// Jobs is the number of cells computed at once. With engine xla these are trainings in one
 	// program, default 64; otherwise each cell has a thread, default the number of cores.
 	Jobs   int

@@ -14,7 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/data/generate"
+	"github.com/miplc/miplc/data/split"
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/experiment/results"
 	"github.com/miplc/miplc/internal/diag"
@@ -177,7 +179,7 @@ func TestCellIsAnOrdinaryRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trials, err := prepare.Trials([]*language.Spec{spec}, data.Folder{})
+	trials, err := prepare.Trials([]*language.Spec{spec}, bagfile.Folder{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,13 +317,13 @@ func TestGrid(t *testing.T) {
 
 // Held-out bags are training bags, the same share of every class.
 func TestHoldOut(t *testing.T) {
-	o := data.DefaultPrototypes
+	o := generate.DefaultPrototypes
 	o.Bags, o.Classes = 40, 4
-	set, err := data.Prototypes(o)
+	set, err := generate.Prototypes(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	split, err := data.RandomSplit(40, set.Labels, data.SplitOptions{Train: 0.7, Seed: 1, Stratify: true})
+	split, err := split.Random(40, set.Labels, split.Options{Train: 0.7, Seed: 1, Stratify: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -468,14 +470,14 @@ func TestBadData(t *testing.T) {
 
 // Settings of a set that is drawn are those of its file; 0 is a value, too.
 func TestDraw(t *testing.T) {
-	want := data.DefaultPrototypes
+	want := generate.DefaultPrototypes
 	want.Bags, want.Classes, want.Noise, want.Candidates, want.Seed = 8, 4, 0, 0, 3
-	set, err := data.Prototypes(want)
+	set, err := generate.Prototypes(want)
 	if err != nil {
 		t.Fatal(err)
 	}
 	e := parse(t, strings.Replace(tiny, "bags: 20, features: 4, min_size: 2, max_size: 3", "bags: 8, classes: 4, noise: 0, seed: 3", 1))
-	got, err := draw(e.Data[0].Synth, 0, data.Folder{})
+	got, err := draw(e.Data[0].Synth, 0, bagfile.Folder{})
 	if err != nil || got.Hash() != set.Hash() {
 		t.Errorf("noise: 0 draws another set than that without noise, %v", err)
 	}

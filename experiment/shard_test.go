@@ -11,7 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/experiment/results"
 	"github.com/miplc/miplc/internal/workers"
@@ -23,13 +24,13 @@ import (
 func staging(t *testing.T) *definition.Experiment {
 	t.Helper()
 	dir := t.TempDir()
-	p := data.DefaultPrototypes
+	p := generate.DefaultPrototypes
 	p.Bags = 12
-	set, err := data.Prototypes(p)
+	set, err := generate.Prototypes(p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := set.Save(filepath.Join(dir, "bags.csv")); err != nil {
+	if err := bagfile.Save(filepath.Join(dir, "bags.csv"), set); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/experiment/results"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
@@ -86,7 +86,7 @@ func TestGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer lock.Close()
-	plan, err := planCells(e, loaded, Select{}, dir, data.Folder{})
+	plan, err := planCells(e, loaded, Select{}, dir, bagfile.Folder{})
 	if err != nil {
 		t.Fatal(err)
 	}

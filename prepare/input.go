@@ -15,13 +15,15 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/schema"
 )
 
 // InputFiles returns the files that a spec is read from and reads.
-func InputFiles(spec *language.Spec, folder data.Folder) []string {
+func InputFiles(spec *language.Spec, folder bagfile.Folder) []string {
 	list := spec.Files()
 	for _, name := range []schema.Str{spec.Data.Set, spec.Data.Split.Index} {
 		if path, err := find(spec, name, folder); err == nil && name.V != "" {
@@ -33,7 +35,7 @@ func InputFiles(spec *language.Spec, folder data.Folder) []string {
 
 // openData opens or draws the data set of a spec and checks its hash. A file is looked
 // up from the working directory and then in the folder.
-func openData(spec *language.Spec, folder data.Folder) (*data.Dataset, error) {
+func openData(spec *language.Spec, folder bagfile.Folder) (*data.Dataset, error) {
 	set, err := openAny(spec, folder)
 	if err != nil {
 		return nil, err
@@ -57,9 +59,9 @@ func checkHash(spec *language.Spec, set *data.Dataset) error {
 }
 
 // openAny opens or draws the dataset of a spec, whatever its hash.
-func openAny(spec *language.Spec, folder data.Folder) (*data.Dataset, error) {
+func openAny(spec *language.Spec, folder bagfile.Folder) (*data.Dataset, error) {
 	if spec.Generates() {
-		return data.Prototypes(prototypes(spec.Data.Generated))
+		return generate.Prototypes(prototypes(spec.Data.Generated))
 	}
 	path, err := find(spec, spec.Data.Set, folder)
 	if err != nil {
@@ -67,11 +69,11 @@ func openAny(spec *language.Spec, folder data.Folder) (*data.Dataset, error) {
 	}
 	o := folder.Options
 	o.Columns, o.KnownLabels = columnsOf(spec, o.Columns), spec.Data.Labels.V == "known"
-	return data.OpenWith(path, o)
+	return bagfile.OpenWith(path, o)
 }
 
 // columnsOf adds the columns that a spec declares to those of the command line.
-func columnsOf(spec *language.Spec, flags data.Columns) data.Columns {
+func columnsOf(spec *language.Spec, flags bagfile.Columns) bagfile.Columns {
 	c := &spec.Data.Columns
 	names := func(more []string, list schema.Strs) []string {
 		more = slices.Clone(more)
@@ -80,8 +82,8 @@ func columnsOf(spec *language.Spec, flags data.Columns) data.Columns {
 		}
 		return more
 	}
-	return data.Columns{
-		Roles: data.Roles{
+	return bagfile.Columns{
+		Roles: bagfile.Roles{
 			Bag: c.Bag.V, Label: c.Label.V, Candidates: c.Candidates.V, InstanceLabel: c.InstanceLabel.V,
 			Group: cmp.Or(c.Group.V, spec.Data.Split.Group.V),
 		},
@@ -90,8 +92,8 @@ func columnsOf(spec *language.Spec, flags data.Columns) data.Columns {
 	}
 }
 
-func prototypes(g language.Generated) data.PrototypeOptions {
-	return data.PrototypeOptions{
+func prototypes(g language.Generated) generate.PrototypeOptions {
+	return generate.PrototypeOptions{
 		Bags: g.Bags.V, Classes: g.Classes.V, Features: g.Features.V, Candidates: g.Candidates.V,
 		Positives: g.Positives.V, MinSize: g.MinSize.V, MaxSize: g.MaxSize.V, Noise: g.Noise.V,
 		Seed: uint64(g.Seed.V),
@@ -111,13 +113,13 @@ type missing struct{ diag.Diagnostic }
 func (m missing) Unwrap() error { return m.Diagnostic }
 
 // find looks a file of the spec up.
-func find(spec *language.Spec, name schema.Str, folder data.Folder) (string, error) {
+func find(spec *language.Spec, name schema.Str, folder bagfile.Folder) (string, error) {
 	return Find(&spec.Origin, name.Pos, name.V, folder)
 }
 
 // Find looks up a file that a document names at pos, from the working directory and
 // then in the folder.
-func Find(document *schema.Origin, pos diag.Pos, name string, folder data.Folder) (string, error) {
+func Find(document *schema.Origin, pos diag.Pos, name string, folder bagfile.Folder) (string, error) {
 	places := []string{name}
 	if folder.Dir != "" && !filepath.IsAbs(name) {
 		places = append(places, filepath.Join(folder.Dir, name))
@@ -172,13 +174,13 @@ func meanSize(set *data.Dataset) float64 {
 // SignatureOf returns the shapes that a spec is compiled for. Where its data file is
 // missing they come from data.shape and data.classes, or are made up; then note
 // says so.
-func SignatureOf(spec *language.Spec, folder data.Folder) (sig compile.Signature, note string, err error) {
+func SignatureOf(spec *language.Spec, folder bagfile.Folder) (sig compile.Signature, note string, err error) {
 	f, err := look(spec, folder)
 	return f.sig, f.note, err
 }
 
 // look finds the facts of the data of a spec.
-func look(spec *language.Spec, folder data.Folder) (f facts, err error) {
+func look(spec *language.Spec, folder bagfile.Folder) (f facts, err error) {
 	if g := spec.Data.Generated; spec.Generates() {
 		f.bags.count, f.size = g.Bags.V, float64(g.MinSize.V+g.MaxSize.V)/2
 		f.sig, err = compile.SignatureOf(spec, []int{g.Features.V}, g.Classes.V)

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/language"
 )
 
@@ -32,7 +32,7 @@ func TestSignature(t *testing.T) {
 		{"demipl", []string{"data.shape=[38]", "data.classes=13"}, 38, 13, "data.shape and data.classes"},
 	}
 	for _, c := range cases {
-		sig, note, err := SignatureOf(load(t, c.spec, c.set...), data.Folder{})
+		sig, note, err := SignatureOf(load(t, c.spec, c.set...), bagfile.Folder{})
 		if err != nil {
 			t.Errorf("%s %v: %v", c.spec, c.set, err)
 			continue

@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/data/split"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
 )
@@ -12,7 +14,7 @@ import (
 // bags is what a split depends on.
 type bags struct {
 	count     int      // 0: unknown
-	labels    []int    // see data.RandomSplit
+	labels    []int    // see split.Random
 	classes   []string // names
 	groups    []string // nil: none
 	groupName string
@@ -24,36 +26,36 @@ func bagsOf(set *data.Dataset) bags {
 
 // openSplit splits bags as the spec says. Settings that do not fit the bags are a
 // *SpecError, wrong index files a *DataError.
-func openSplit(spec *language.Spec, b bags, folder data.Folder) (*data.Split, error) {
+func openSplit(spec *language.Spec, b bags, folder bagfile.Folder) (*data.Split, error) {
 	groups, err := groupsOf(spec, b)
 	if err != nil {
 		return nil, err
 	}
 	s := spec.Data.Split
 	if s.Index.V == "" {
-		split, err := data.RandomSplit(b.count, b.labels, data.SplitOptions{
+		drawn, err := split.Random(b.count, b.labels, split.Options{
 			Train: s.Train.V, Folds: s.Folds.V, Fold: s.Fold.V, Validation: s.Validation.V, Groups: groups, Classes: b.classes, Stratify: s.Stratify.V, Seed: uint64(s.Seed.V),
 		})
-		return split, misfit(spec, err)
+		return drawn, misfit(spec, err)
 	}
 	path, err := find(spec, s.Index, folder)
 	if err != nil {
 		return nil, &DataError{err}
 	}
-	split, err := data.OpenSplit(path, s.Part.V, b.count)
+	read, err := split.Open(path, s.Part.V, b.count)
 	if err != nil {
 		return nil, &DataError{err}
 	}
 	if groups != nil {
-		err = split.CheckGroups(groups)
+		err = split.CheckGroups(read, groups)
 	}
-	return split, misfit(spec, err)
+	return read, misfit(spec, err)
 }
 
 // groupsOf returns the groups that a split keeps together, or nil.
 func groupsOf(spec *language.Spec, b bags) ([]string, error) {
 	want := spec.Data.Split.Group
-	groups, err := data.GroupsBy(want.V, b.groups, b.groupName)
+	groups, err := split.GroupsBy(want.V, b.groups, b.groupName)
 	if err != nil {
 		return nil, &SpecError{spec.Locate(diag.Errorf(want.Pos, "%v", err))}
 	}
@@ -62,7 +64,7 @@ func groupsOf(spec *language.Spec, b bags) ([]string, error) {
 
 // misfit reports a setting of the split that does not fit the bags at its place.
 func misfit(spec *language.Spec, err error) error {
-	wrong, ok := errors.AsType[*data.SplitError](err)
+	wrong, ok := errors.AsType[*split.Error](err)
 	if !ok {
 		return err
 	}

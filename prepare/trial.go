@@ -5,6 +5,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
@@ -28,7 +29,7 @@ func Trial(spec *language.Spec, set *data.Dataset, split *data.Split) (*train.Tr
 
 // Trials opens the datasets of specs, each once, and returns their trials. Files are
 // looked up from the working directory and then in the folder.
-func Trials(list []*language.Spec, folder data.Folder) ([]*train.Trial, error) {
+func Trials(list []*language.Spec, folder bagfile.Folder) ([]*train.Trial, error) {
 	type source struct {
 		set       string
 		sha256    string
@@ -41,7 +42,7 @@ func Trials(list []*language.Spec, folder data.Folder) ([]*train.Trial, error) {
 		if err := spec.CheckValidation(); err != nil {
 			return nil, &SpecError{err}
 		}
-		from := source{spec.Data.Set.V, spec.Data.SHA256.V, fmt.Sprintf("%q %q", spec.Data.Labels.V, columnsOf(spec, data.Columns{})), spec.Data.Generated}
+		from := source{spec.Data.Set.V, spec.Data.SHA256.V, fmt.Sprintf("%q %q", spec.Data.Labels.V, columnsOf(spec, bagfile.Columns{})), spec.Data.Generated}
 		set, err := opened[from], error(nil)
 		if set == nil {
 			if set, err = openData(spec, folder); err != nil {

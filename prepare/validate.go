@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
 )
@@ -20,7 +20,7 @@ type Verdict struct {
 // not at hand data.shape and data.classes are taken, or made-up extents. The error
 // has all that is wrong in one diag.List; of a spec that is right, with data that
 // is not, it is a *DataError.
-func Validate(name string, overrides []string, folder data.Folder) (Verdict, error) {
+func Validate(name string, overrides []string, folder bagfile.Folder) (Verdict, error) {
 	spec, err := language.Draft(name, overrides...)
 	if spec == nil {
 		return Verdict{}, err
@@ -66,7 +66,7 @@ func (v *Verdict) note(err error) {
 
 // withShapes adds what is wrong with the shapes of a draft. Data that cannot be
 // used leaves them unknown.
-func withShapes(wrong error, draft *language.Spec, folder data.Folder) error {
+func withShapes(wrong error, draft *language.Spec, folder bagfile.Folder) error {
 	var all diag.List
 	all.AddError(diag.Pos{}, wrong)
 	all.AddError(diag.Pos{}, draft.CheckValidation())

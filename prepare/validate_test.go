@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/testsupport"
 	"github.com/miplc/miplc/language"
@@ -20,7 +20,7 @@ func TestValidateWrongSpecs(t *testing.T) {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
 	for _, file := range files {
-		_, err := Validate(filepath.ToSlash(file), nil, data.Folder{})
+		_, err := Validate(filepath.ToSlash(file), nil, bagfile.Folder{})
 		if err == nil {
 			t.Errorf("%s is taken for valid", file)
 			continue
@@ -46,7 +46,7 @@ func TestInheritedAttentionLoss(t *testing.T) {
 	if len(spec.Loss) != 1 || spec.Loss[0].Kind.V != "disambiguation" {
 		t.Errorf("the loss is %+v", spec.Loss)
 	}
-	if v, err := Validate(file, nil, data.Folder{}); err != nil || v.Parameters != 105 {
+	if v, err := Validate(file, nil, bagfile.Folder{}); err != nil || v.Parameters != 105 {
 		t.Errorf("%+v, %v", v, err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/describe"
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/experiment/results"
@@ -125,9 +125,9 @@ func folder(t *testing.T, seed uint64) string {
 		t.Fatal(err)
 	}
 	plan := `{"name": "golden", "sets": [` +
-		setText("MNIST_MIPL", 1, data.Stats{Bags: 500, Instances: 20664, Dim: 784, MeanSize: 41.328, Classes: 5, MeanLabels: 2, PositiveShare: 0.1}) + "," +
-		setText("MNIST_MIPL", 2, data.Stats{Bags: 500, Instances: 20664, Dim: 784, MeanSize: 41.328, Classes: 5, MeanLabels: 3, PositiveShare: 0.1}) + "," +
-		setText("CRC", definition.Stored, data.Stats{Bags: 7000, Instances: 56000, Dim: 9, MeanSize: 8, Classes: 7, MeanLabels: 2.08, PositiveShare: -1}) +
+		setText("MNIST_MIPL", 1, describe.Stats{Bags: 500, Instances: 20664, Dim: 784, MeanSize: 41.328, Classes: 5, MeanLabels: 2, PositiveShare: 0.1}) + "," +
+		setText("MNIST_MIPL", 2, describe.Stats{Bags: 500, Instances: 20664, Dim: 784, MeanSize: 41.328, Classes: 5, MeanLabels: 3, PositiveShare: 0.1}) + "," +
+		setText("CRC", definition.Stored, describe.Stats{Bags: 7000, Instances: 56000, Dim: 9, MeanSize: 8, Classes: 7, MeanLabels: 2.08, PositiveShare: -1}) +
 		`], "cells": [`
 	var cells, lines []string
 	add := func(c definition.Coord, accuracy float64) {

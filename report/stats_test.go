@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/describe"
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/experiment/results"
@@ -113,7 +113,7 @@ func stored(t *testing.T, ref *reference) string {
 	var cells, lines []string
 	for d := range ref.Accuracies {
 		spec += fmt.Sprintf("  - {name: D%d, synth: prototypes}\n", d)
-		sets = append(sets, setText(fmt.Sprintf("D%d", d), 1, data.Stats{Bags: ref.Train + ref.Test, PositiveShare: -1}))
+		sets = append(sets, setText(fmt.Sprintf("D%d", d), 1, describe.Stats{Bags: ref.Train + ref.Test, PositiveShare: -1}))
 	}
 	spec += "learners:\n"
 	for l := range ref.Accuracies[0] {

@@ -3,7 +3,7 @@ package report
 import (
 	"encoding/json"
 
-	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/describe"
 	"github.com/miplc/miplc/experiment"
 )
 
@@ -15,7 +15,7 @@ func jsonText(v any) string {
 	return string(text)
 }
 
-func setText(name string, r int, s data.Stats) string {
+func setText(name string, r int, s describe.Stats) string {
 	s.Name = ""
 	f := experiment.SetFacts{Name: name, R: r, Domain: "image & more", Source: "made up", Stats: s}
 	return jsonText(f)

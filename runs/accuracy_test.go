@@ -6,7 +6,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/language"
@@ -54,7 +54,7 @@ func TestAccuracyIsThatOfTheFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		trials, err := prepare.Trials([]*language.Spec{spec}, data.Folder{})
+		trials, err := prepare.Trials([]*language.Spec{spec}, bagfile.Folder{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +81,7 @@ func TestAccuracyIsThatOfTheFile(t *testing.T) {
 // without one, and whatever is there to run the model.
 func TestAccuraciesOfTheEngineAreReplaced(t *testing.T) {
 	spec := load(t, "quickstart", "train.epochs=3")
-	trials, err := prepare.Trials([]*language.Spec{spec}, data.Folder{})
+	trials, err := prepare.Trials([]*language.Spec{spec}, bagfile.Folder{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/train"
@@ -25,7 +25,7 @@ func TestShippedSpecsDoNotDiverge(t *testing.T) {
 			list = append(list, load(t, name, append(set, fmt.Sprint("train.lr=", times*load(t, name).Train.LR.V))...))
 		}
 	}
-	trials, err := prepare.Trials(list, data.Folder{})
+	trials, err := prepare.Trials(list, bagfile.Folder{})
 	if err != nil {
 		t.Fatal(err)
 	}

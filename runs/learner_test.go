@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/build"
-	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
@@ -90,7 +90,7 @@ func checkFinished(t *testing.T, spec *language.Spec, o Options, s *Summary) {
 	if r, err := verify.File(ModelPath(o.Dir), verify.Options{Library: o.Library, Sizes: []int{1, 5}}); err != nil || !r.OK {
 		t.Errorf("parity of a learner's model: %+v, %v", r, err)
 	}
-	trials, err := prepare.Trials([]*language.Spec{spec}, data.Folder{})
+	trials, err := prepare.Trials([]*language.Spec{spec}, bagfile.Folder{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func TestLearnerRefuses(t *testing.T) {
 	}
 	other := *spec
 	other.Data.Classes.V = 9
-	if _, err := prepare.Trials([]*language.Spec{&other}, data.Folder{}); !errors.As(err, &wrong) {
+	if _, err := prepare.Trials([]*language.Spec{&other}, bagfile.Folder{}); !errors.As(err, &wrong) {
 		t.Errorf("another number of classes: %v", err)
 	}
 	o := Options{Dir: t.TempDir(), Request: engines.Request{Device: "cuda", Library: ortest.Library(t)}}
@@ -173,7 +173,7 @@ func TestLearnerRefuses(t *testing.T) {
 // All bags may train; then the training bags are counted in the confusion matrix.
 func TestLearnerWithoutTestBags(t *testing.T) {
 	spec := load(t, "pl-aggd-mean", append(few, "data.normalize=none", "export.signature=batch")...)
-	trials, err := prepare.Trials([]*language.Spec{spec}, data.Folder{})
+	trials, err := prepare.Trials([]*language.Spec{spec}, bagfile.Folder{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/split"
 	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/train"
 )
@@ -85,12 +86,12 @@ func fromOne(list []int, bags int) ([]int, error) {
 // drawnAgain repeats a random split by its description, or returns nil if it was none.
 func drawnAgain(source string, set *data.Dataset) *data.Split {
 	var kind string
-	var o data.SplitOptions
+	var o split.Options
 	if _, err := fmt.Sscanf(source, "%s %g, seed %d", &kind, &o.Train, &o.Seed); err != nil {
 		return nil
 	}
-	o.Stratify = kind == data.Stratified
-	s, err := data.RandomSplit(set.Bags(), set.Labels, o)
+	o.Stratify = kind == split.Stratified
+	s, err := split.Random(set.Bags(), set.Labels, o)
 	if err != nil || s.Source != source {
 		return nil
 	}

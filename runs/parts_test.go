@@ -5,17 +5,18 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/generate"
+	"github.com/miplc/miplc/data/split"
 )
 
 // A model away from its folder finds the parts of a random split again, stratified or not.
 func TestDrawnAgain(t *testing.T) {
-	set, err := data.Prototypes(data.DefaultPrototypes)
+	set, err := generate.Prototypes(generate.DefaultPrototypes)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, stratify := range []bool{false, true} {
-		split, err := data.RandomSplit(set.Bags(), set.Labels, data.SplitOptions{Train: 0.7, Seed: 3, Stratify: stratify})
+		split, err := split.Random(set.Bags(), set.Labels, split.Options{Train: 0.7, Seed: 3, Stratify: stratify})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/prepare"
@@ -28,7 +28,7 @@ func load(t *testing.T, name string, set ...string) *language.Spec {
 
 // one trains a spec in o.Dir.
 func one(ctx context.Context, spec *language.Spec, o Options) (*Summary, error) {
-	trials, err := prepare.Trials([]*language.Spec{spec}, data.Folder{})
+	trials, err := prepare.Trials([]*language.Spec{spec}, bagfile.Folder{})
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func same(t *testing.T, a, b string) bool {
 // alone, reaches the model of Train.
 func TestSparseTrialAgreesWithTrain(t *testing.T) {
 	spec := load(t, "quickstart", "train.epochs=5", "data.generated.bags=60")
-	trials, err := prepare.Trials([]*language.Spec{spec}, data.Folder{})
+	trials, err := prepare.Trials([]*language.Spec{spec}, bagfile.Folder{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
@@ -27,7 +27,7 @@ func several(t *testing.T, seeds int, name string, set ...string) []*train.Trial
 	for seed := range seeds {
 		list = append(list, load(t, name, append(slices.Clone(set), fmt.Sprint("train.seed=", seed+1))...))
 	}
-	trials, err := prepare.Trials(list, data.Folder{})
+	trials, err := prepare.Trials(list, bagfile.Folder{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func listed(t *testing.T, dir string) []*train.Trial {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trials, err := prepare.Trials(specs, data.Folder{})
+	trials, err := prepare.Trials(specs, bagfile.Folder{})
 	if err != nil {
 		t.Fatal(err)
 	}

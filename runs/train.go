@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/train"
@@ -22,12 +23,12 @@ import (
 
 // Options say where runs go and what trains them.
 type Options struct {
-	engines.Request             // an empty Engine is train.engine of the spec
-	Dir             string      // of a run without a name; runs with names have folders in it
-	Data            data.Folder // where data files are looked up besides the working directory
-	Version         string      // of miplc, for the metadata
-	Resume          bool        // go on with unfinished runs
-	Force           bool        // overwrite runs
+	engines.Request                // an empty Engine is train.engine of the spec
+	Dir             string         // of a run without a name; runs with names have folders in it
+	Data            bagfile.Folder // where data files are looked up besides the working directory
+	Version         string         // of miplc, for the metadata
+	Resume          bool           // go on with unfinished runs
+	Force           bool           // overwrite runs
 	// Observer follows the training; may be nil.
 	Observer train.Observer
 }

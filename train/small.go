@@ -3,15 +3,16 @@ package train
 import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/language"
 )
 
 // SmallTrial returns a trial with which devices are tested: two epochs of the shipped spec
 // quickstart on a few bags.
 func SmallTrial() (*Trial, error) {
-	o := data.DefaultPrototypes
+	o := generate.DefaultPrototypes
 	o.Bags = 20
-	d, err := data.Prototypes(o)
+	d, err := generate.Prototypes(o)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/language"
 )
 
@@ -61,7 +62,7 @@ func run(args []string) error {
 
 // program reads the bags and compiles the spec for them.
 func (r *request) program(set ...string) (*compile.Program, *data.Dataset, error) {
-	d, err := data.Open(r.data)
+	d, err := bagfile.Open(r.data)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/data"
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/pinned"
@@ -15,7 +17,6 @@ import (
 	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
-	"github.com/rogpeppe/go-internal/testscript"
 )
 
 var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
@@ -37,7 +38,7 @@ func TestDocumentedSpecs(t *testing.T) {
 			if definition.Language.CountKnownKeys(file) > language.Dialect.CountKnownKeys(file) {
 				_, err = experiment.Validate(file)
 			} else {
-				_, err = prepare.Validate(file, nil, data.Folder{})
+				_, err = prepare.Validate(file, nil, bagfile.Folder{})
 			}
 			if err != nil {
 				t.Errorf("%s: %v\nin\n%s", document, err, block[1])

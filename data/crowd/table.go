@@ -14,7 +14,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/infile"
 )
@@ -26,7 +26,7 @@ import (
 //	tile-1.png,0.7,0.3,0
 //	tile-2.png,,1,
 //
-// An empty field counts as 0. See data.NewCSV for separators and line endings.
+// An empty field counts as 0. See rawfile.NewCSV for separators and line endings.
 type Table struct {
 	Path    string
 	Classes []string
@@ -53,14 +53,14 @@ const (
 func readTable(path string, classes []string) (*Table, error) {
 	f, _, err := infile.Open(path)
 	if err != nil {
-		return nil, data.FileError(path, err)
+		return nil, rawfile.FileError(path, err)
 	}
 	defer f.Close()
 	return decodeTable(f, path, classes)
 }
 
 func decodeTable(r io.Reader, path string, classes []string) (*Table, error) {
-	p := &tableReader{t: &Table{Path: path, Classes: classes}, seen: map[string]int{}, rows: data.NewCSV(r, maxBytes)}
+	p := &tableReader{t: &Table{Path: path, Classes: classes}, seen: map[string]int{}, rows: rawfile.NewCSV(r, maxBytes)}
 	p.rows.FieldsPerRecord = -1 // checked here, for a better message
 	if !p.header() {
 		return nil, p.faults.Err()
@@ -93,7 +93,7 @@ func (p *tableReader) next() []string {
 	row, err := p.rows.Read()
 	if err != nil {
 		if err != io.EOF {
-			p.faults.Add(data.CSVError(p.t.Path, 0, err))
+			p.faults.Add(rawfile.CSVError(p.t.Path, 0, err))
 		}
 		return nil
 	}
@@ -178,7 +178,7 @@ func (p *tableReader) row() bool {
 	for i, field := range row[1:] {
 		_, col := p.rows.FieldPos(i + 1)
 		class := p.columns[i]
-		v, err := probability(data.CSVNumber(p.rows, field))
+		v, err := probability(rawfile.CSVNumber(p.rows, field))
 		if err != nil {
 			p.errorf(line, col, "image %q, class %q: %v", image, p.t.Classes[class], err)
 		}

@@ -11,7 +11,7 @@ import (
 
 func readFile(t testing.TB, name string) map[string]*Array {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join("..", "testdata", name))
+	raw, err := os.ReadFile(filepath.Join("..", "bagfile", "testdata", name))
 	if err != nil {
 		t.Fatal(err)
 	}

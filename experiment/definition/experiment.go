@@ -52,7 +52,7 @@ func (d *DataSet) SetPos(pos diag.Pos) { d.pos = pos }
 // Stored is the r of a dataset whose file determines the candidate labels.
 const Stored = -1
 
-// Synth describes a generated dataset: the generator in data.Synth and its settings. Zero values
+// Synth describes a generated dataset: the generator in package generate and its settings. Zero values
 // mean the default of the generator.
 type Synth struct {
 	Set        schema.Str `json:"-"`
@@ -146,7 +146,7 @@ type Splits struct {
 	Group      schema.Str // name of the groups of bags that stay in one part; empty: none
 	Seed       int
 	Index      schema.Str // path; {split} is replaced by the number of the split
-	Pools      int        // pools of the instances of a generated dataset, see data.PoolSplit; 0: no pools
+	Pools      int        // pools of the instances of a generated dataset, see generate.SplitPools; 0: no pools
 }
 
 // Choose defines how a setting of a grid is chosen in each cell: by the accuracy on a held-out

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/schema"
 	"github.com/miplc/miplc/specs"
@@ -107,7 +107,7 @@ var dataRows = []schema.Row{
 }
 
 var synthRows = []schema.Row{
-	{Name: "set", Type: schema.Text, Required: true, Main: true, Choices: data.SynthSets,
+	{Name: "set", Type: schema.Text, Required: true, Main: true, Choices: generate.Sets,
 		Field: schema.Bind(func(s *Synth) any { return &s.Set }),
 		Doc:   "The set."},
 	{Name: "bags", Type: schema.Whole, In: schema.Between(1, maxCount),

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/learners"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
@@ -109,7 +109,7 @@ func TestFitsOnDevices(t *testing.T) {
 
 // Problems of several blocks of rows, the last one small.
 func TestBlocks(t *testing.T) {
-	p := instances(t, data.PrototypeOptions{
+	p := instances(t, generate.PrototypeOptions{
 		Bags: 260, Classes: 2, Features: 3, Candidates: 1, Positives: 0.4, MinSize: 4, MaxSize: 5, Noise: 0.5, Seed: 3,
 	})
 	if p.n() <= systemRows || p.n() > 2*systemRows {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/learners"
 )
@@ -16,7 +17,7 @@ import (
 // prototypes returns a small problem that can be learned: bags 0 to 99 train.
 func prototypes(t *testing.T) *learners.Problem {
 	t.Helper()
-	set, err := data.Prototypes(data.PrototypeOptions{
+	set, err := generate.Prototypes(generate.PrototypeOptions{
 		Bags: 150, Classes: 5, Features: 6, Candidates: 1, Positives: 0.4, MinSize: 3, MaxSize: 5, Noise: 0.3, Seed: 3,
 	})
 	if err != nil {
@@ -33,9 +34,9 @@ func prototypes(t *testing.T) *learners.Problem {
 }
 
 // instances are those of drawn bags, as they are.
-func instances(t testing.TB, o data.PrototypeOptions) *problem {
+func instances(t testing.TB, o generate.PrototypeOptions) *problem {
 	t.Helper()
-	set, err := data.Prototypes(o)
+	set, err := generate.Prototypes(o)
 	if err != nil {
 		t.Fatal(err)
 	}

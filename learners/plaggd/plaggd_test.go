@@ -12,6 +12,8 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/generate"
+	"github.com/miplc/miplc/data/split"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/learners"
 )
@@ -28,11 +30,11 @@ func prototypes(t *testing.T) *learners.Problem {
 
 func drawn(t *testing.T, features int, positives float64) *learners.Problem {
 	t.Helper()
-	set, err := data.Prototypes(data.PrototypeOptions{Bags: 90, Classes: 4, Features: features, Candidates: 1, Positives: positives, MinSize: 2, MaxSize: 6, Noise: 0.5, Seed: 3})
+	set, err := generate.Prototypes(generate.PrototypeOptions{Bags: 90, Classes: 4, Features: features, Candidates: 1, Positives: positives, MinSize: 2, MaxSize: 6, Noise: 0.5, Seed: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
-	split, err := data.RandomSplit(set.Bags(), set.Labels, data.SplitOptions{Train: 0.7, Seed: 1})
+	split, err := split.Random(set.Bags(), set.Labels, split.Options{Train: 0.7, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/traintest"
@@ -42,7 +42,7 @@ func options(t testing.TB, text string) *train.Trial {
 		t.Fatal(err)
 	}
 	g := s.Data.Generated
-	d, err := data.Prototypes(data.PrototypeOptions{Bags: g.Bags.V, Classes: g.Classes.V, Features: g.Features.V,
+	d, err := generate.Prototypes(generate.PrototypeOptions{Bags: g.Bags.V, Classes: g.Classes.V, Features: g.Features.V,
 		Candidates: g.Candidates.V, Positives: g.Positives.V, MinSize: g.MinSize.V, MaxSize: g.MaxSize.V, Noise: g.Noise.V, Seed: uint64(g.Seed.V)})
 	if err != nil {
 		t.Fatal(err)

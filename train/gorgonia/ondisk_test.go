@@ -11,6 +11,8 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/data/split"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
@@ -49,7 +51,7 @@ func trialOn(t *testing.T, set *data.Dataset) *train.Trial {
 	if err != nil {
 		t.Fatal(err)
 	}
-	split, err := data.RandomSplit(set.Bags(), set.Labels, data.SplitOptions{Train: 0.7, Seed: 1})
+	split, err := split.Random(set.Bags(), set.Labels, split.Options{Train: 0.7, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +60,7 @@ func trialOn(t *testing.T, set *data.Dataset) *train.Trial {
 
 func open(t *testing.T, table string) *data.Dataset {
 	t.Helper()
-	set, err := data.Open(table)
+	set, err := bagfile.Open(table)
 	if err != nil {
 		t.Fatal(err)
 	}

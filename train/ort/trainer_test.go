@@ -17,6 +17,8 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/generate"
+	"github.com/miplc/miplc/data/split"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/miplc/miplc/specs"
@@ -85,7 +87,7 @@ func many(t *testing.T, n, batch int) (list []*train.Trial) {
 			s.Train.Seed.V, s.Train.LR.V, s.Loss[1].Weight.V = i, 0.002*float64(1+i%7), 0.001*float64(i%3)
 		})
 		var err error
-		if trial.Split, err = data.RandomSplit(o.Data.Bags(), nil, data.SplitOptions{Train: 0.7, Seed: uint64(i % 5)}); err != nil {
+		if trial.Split, err = split.Random(o.Data.Bags(), nil, split.Options{Train: 0.7, Seed: uint64(i % 5)}); err != nil {
 			t.Fatal(err)
 		}
 		list = append(list, trial)
@@ -120,9 +122,9 @@ func TestBitsDoNotDependOnTheGroup(t *testing.T) {
 // The bits of a trial of any shipped spec on features do not depend on its group, with
 // batches of 16 and a last batch of 5.
 func TestBitsOfShippedSpecs(t *testing.T) {
-	o := data.DefaultPrototypes
+	o := generate.DefaultPrototypes
 	o.Bags, o.Features = 30, 10
-	bags, err := data.Prototypes(o)
+	bags, err := generate.Prototypes(o)
 	if err != nil {
 		t.Fatal(err)
 	}

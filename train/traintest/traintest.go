@@ -8,6 +8,8 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/generate"
+	"github.com/miplc/miplc/data/split"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/stream"
@@ -159,9 +161,9 @@ func Quickstart(t testing.TB, bags, epochs, batch int) *train.Trial {
 		t.Fatal(err)
 	}
 	spec.Train.Epochs.V, spec.Train.Batch.V = epochs, batch
-	o := data.DefaultPrototypes
+	o := generate.DefaultPrototypes
 	o.Bags = bags
-	d, err := data.Prototypes(o)
+	d, err := generate.Prototypes(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +181,7 @@ func Trial(t testing.TB, spec *language.Spec, d *data.Dataset) *train.Trial {
 		t.Fatal(err)
 	}
 	s := spec.Data.Split
-	split, err := data.RandomSplit(d.Bags(), d.Labels, data.SplitOptions{Train: s.Train.V, Stratify: s.Stratify.V, Seed: uint64(s.Seed.V)})
+	split, err := split.Random(d.Bags(), d.Labels, split.Options{Train: s.Train.V, Stratify: s.Stratify.V, Seed: uint64(s.Seed.V)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/traintest"
@@ -100,9 +101,9 @@ train: {epochs: 2, batch: 2, lr: 0.01}
 // Convolutions have the job axis too.
 func TestImageJobsMatchSingleRuns(t *testing.T) {
 	b := goBackend(t)
-	o := data.DefaultPrototypes
+	o := generate.DefaultPrototypes
 	o.Bags, o.Features = 20, 64
-	d, err := data.Prototypes(o)
+	d, err := generate.Prototypes(o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
-	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/pinned"
 	"github.com/miplc/miplc/runs"
@@ -45,10 +45,10 @@ func ModelPath(path string) string {
 
 // DataOf returns the options for reading data for a model that was trained on the given columns, so
 // that features are found by name. columns may be nil.
-func DataOf(o data.Options, columns *contract.Columns) data.Options {
+func DataOf(o bagfile.Options, columns *contract.Columns) bagfile.Options {
 	if columns != nil {
 		o.Columns.Want = columns.Features
-		o.Columns.Roles = data.Roles{Bag: columns.Bag, Label: columns.Label, Candidates: columns.Candidates, InstanceLabel: columns.InstanceLabel}
+		o.Columns.Roles = bagfile.Roles{Bag: columns.Bag, Label: columns.Label, Candidates: columns.Candidates, InstanceLabel: columns.InstanceLabel}
 	}
 	return o
 }

@@ -9,7 +9,8 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/data/generate"
 )
 
 // acts reports the first character of a text that would do something on a
@@ -26,12 +27,12 @@ func acts(text string) string {
 // get them as they are.
 func TestHostileNames(t *testing.T) {
 	workshop(t)
-	set, err := data.Prototypes(data.DefaultPrototypes)
+	set, err := generate.Prototypes(generate.DefaultPrototypes)
 	if err != nil {
 		t.Fatal(err)
 	}
 	set.ClassNames = []string{"x", "y", "z|", "\u202eback", "\u2066on"} // what else acts no set may have
-	if err := set.Save("hostile.npz"); err != nil {
+	if err := bagfile.Save("hostile.npz", set); err != nil {
 		t.Fatal(err)
 	}
 	put(t, "h.yaml", "name: \"h\\u202ename\"\ndescription: \"\\u2067title\"\nextends: quickstart\ndata: {set: hostile.npz}\n")

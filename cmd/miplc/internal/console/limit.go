@@ -9,7 +9,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/data/rawfile"
 )
 
 // Bounds for flags without natural bounds.
@@ -69,20 +70,25 @@ func (l limited) bounds(v float64) string {
 }
 
 // DataFlags adds the flags of commands that search and read data files.
-func DataFlags(con *Console, flags *pflag.FlagSet, to *data.Folder, usage string) {
+func DataFlags(con *Console, flags *pflag.FlagSet, to *bagfile.Folder, usage string) {
 	flags.StringVar(&to.Dir, "data-dir", con.Getenv("MIPLC_DATA"), usage)
 	SizeFlag(flags, &to.Options)
 }
 
 // SizeFlag adds the flags for reading data files: the maximum size, and which columns of CSV files
 // are features.
-func SizeFlag(flags *pflag.FlagSet, to *data.Options) {
-	Bytes(flags, &to.MaxBytes, "max-bytes", "maximum uncompressed size of a data file, e.g. 16GiB (default: 4GiB, or less if less memory is available)")
+func SizeFlag(flags *pflag.FlagSet, to *bagfile.Options) {
+	MaxBytesFlag(flags, &to.MaxBytes)
 	ColumnFlags(flags, &to.Columns)
 }
 
+// MaxBytesFlag adds the flag for the maximum size of data files.
+func MaxBytesFlag(flags *pflag.FlagSet, to *rawfile.Limit) {
+	Bytes(flags, (*int64)(to), "max-bytes", "maximum uncompressed size of a data file, e.g. 16GiB (default: 4GiB, or less if less memory is available)")
+}
+
 // ColumnFlags adds the flags that say which columns of CSV files are features.
-func ColumnFlags(flags *pflag.FlagSet, to *data.Columns) {
+func ColumnFlags(flags *pflag.FlagSet, to *bagfile.Columns) {
 	flags.StringSliceVar(&to.Ignore, "ignore-columns", nil, "columns of CSV files to leave out, e.g. patient,x,y")
 	flags.StringSliceVar(&to.Coordinates, "coordinate-columns", nil, "columns of CSV files with the x and y coordinates of the instances (default: x,y)")
 	flags.StringSliceVar(&to.Features, "feature-columns", nil, "columns of CSV files that are features although they are named like identifiers or coordinates")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/data/crowd"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/outfile"
@@ -15,7 +16,7 @@ import (
 
 // crowdOptions are the settings of miplc data crowd.
 type crowdOptions struct {
-	Limits  data.Options
+	Limits  bagfile.Options
 	Console *console.Console
 	Workers []string
 	Output  string
@@ -72,7 +73,7 @@ func runCrowd(o *crowdOptions) error {
 		return err
 	}
 	if o.Bags != "" {
-		if err := data.CheckWritable(o.Output); err != nil {
+		if err := bagfile.CheckWritable(o.Output); err != nil {
 			return console.Invalid(err)
 		}
 	} else if filepath.Ext(o.Output) != ".csv" {
@@ -86,7 +87,7 @@ func runCrowd(o *crowdOptions) error {
 	var set *data.Dataset
 	classes := o.Classes
 	if o.Bags != "" {
-		if set, err = data.OpenWith(o.Bags, o.Limits); err != nil {
+		if set, err = bagfile.OpenWith(o.Bags, o.Limits); err != nil {
 			return err
 		}
 		if o.Classes == nil && set.Classes > 0 {

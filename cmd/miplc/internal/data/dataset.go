@@ -6,6 +6,7 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/outfile"
 )
@@ -35,7 +36,7 @@ type saved struct {
 
 // create starts the output file before the work, so that errors are reported early.
 func create(con *console.Console, path string, force bool, inputs ...string) (*outfile.File, error) {
-	if err := data.CheckWritable(path); err != nil {
+	if err := bagfile.CheckWritable(path); err != nil {
 		return nil, console.Invalid(err)
 	}
 	return con.Create(path, outfile.Options{Force: force, Inputs: inputs})
@@ -43,7 +44,7 @@ func create(con *console.Console, path string, force bool, inputs ...string) (*o
 
 // save writes the dataset to its file.
 func save(con *console.Console, set *data.Dataset, out *outfile.File, path string) error {
-	if err := set.Write(out, path); err != nil {
+	if err := bagfile.Write(out, set, path); err != nil {
 		return err
 	}
 	if err := out.Commit(); err != nil {

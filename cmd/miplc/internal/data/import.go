@@ -4,12 +4,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
-	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
 )
 
 // importOptions are the settings of miplc data import.
 type importOptions struct {
-	Limits  data.Options
+	Limits  bagfile.Options
 	Console *console.Console
 	Input   string
 	Output  string
@@ -39,7 +39,7 @@ func runImport(o *importOptions) error {
 		return err
 	}
 	defer out.Discard()
-	set, err := data.OpenWith(o.Input, o.Limits)
+	set, err := bagfile.OpenWith(o.Input, o.Limits)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/data/describe"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/sanitize"
@@ -15,7 +17,7 @@ import (
 
 // inspectOptions are the settings of miplc data inspect.
 type inspectOptions struct {
-	Limits  data.Options
+	Limits  bagfile.Options
 	Console *console.Console
 	Files   []string
 	Bag     int    // from 1; 0: none
@@ -68,14 +70,14 @@ func runInspect(o *inspectOptions) error {
 		}
 		defer svg.Discard()
 	}
-	var stats []data.Stats
+	var stats []describe.Stats
 	var bag *bagFacts
 	for _, path := range o.Files {
-		set, err := data.OpenWith(path, o.Limits)
+		set, err := bagfile.OpenWith(path, o.Limits)
 		if err != nil {
 			return err
 		}
-		stats = append(stats, data.Describe(set))
+		stats = append(stats, describe.Dataset(set))
 		if o.Bag > 0 {
 			if bag, err = o.bag(set, svg); err != nil {
 				return err
@@ -90,7 +92,7 @@ func runInspect(o *inspectOptions) error {
 		if bag != nil {
 			return bag.print(w)
 		}
-		if _, err := io.WriteString(w, data.Markdown(stats...)); err != nil || len(stats) > 1 {
+		if _, err := io.WriteString(w, describe.Markdown(stats...)); err != nil || len(stats) > 1 {
 			return err
 		}
 		_, err := fmt.Fprintf(w, "\n%s", stats[0].Details())
@@ -125,7 +127,7 @@ func (o *inspectOptions) bag(set *data.Dataset, svg *outfile.File) (*bagFacts, e
 	if svg == nil {
 		return b, nil
 	}
-	if err := data.DrawBag(svg, set, i); err != nil {
+	if err := describe.DrawBag(svg, set, i); err != nil {
 		return nil, err
 	}
 	b.SVG = o.SVG

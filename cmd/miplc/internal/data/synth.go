@@ -9,12 +9,14 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/generate"
+	"github.com/miplc/miplc/data/split"
 	"github.com/miplc/miplc/internal/outfile"
 )
 
 // synthOptions are the settings of miplc data synth.
 type synthOptions struct {
-	data.SynthOptions
+	generate.Options
 	Console *console.Console
 	Set     string
 	Output  string
@@ -36,7 +38,7 @@ func synthCommand(con *console.Console) *cobra.Command {
 instances in --source: mnist and fashion-mnist contain the IDX files, mil/birdsong and
 mil/sival6 CSV files (docs/data.md). Unset options take the sizes of the
 published dataset. The same options always give the same file.`,
-			strings.Join(data.SynthSets, ", "), data.PrototypeSet),
+			strings.Join(generate.Sets, ", "), generate.PrototypeSet),
 		Example: `  miplc data synth prototypes -o bags.npz
   miplc data synth mnist-mipl --source data --r 1 -o mnist-r1.npz
   miplc data synth birdsong-mipl --source data --r 2 --seed 7 -o birdsong-r2.npz
@@ -60,7 +62,7 @@ published dataset. The same options always give the same file.`,
 	f.IntVar(&o.Features, "features", 0, "number of features per instance (prototypes)")
 	f.IntVar(&o.ClassCount, "class-count", 0, "number of classes (prototypes)")
 	f.Float64Var(&o.noise, "noise", -1, "standard deviation of the features around their prototype (prototypes)")
-	console.SizeFlag(f, &o.Limits)
+	console.MaxBytesFlag(f, &o.Limit)
 	console.Limit(f, 1, console.Most, "bags", "min-size", "max-size", "features")
 	console.Limit(f, 2, console.Most, "class-count")
 	console.Limit(f, 2, console.Most, "pools")
@@ -76,7 +78,7 @@ func runSynth(o *synthOptions) error {
 	if o.Output == "" {
 		return console.Usagef("miplc data synth: -o FILE is missing")
 	}
-	if err := console.CheckWord("SET", o.Set, data.SynthSets...); err != nil {
+	if err := console.CheckWord("SET", o.Set, generate.Sets...); err != nil {
 		return err
 	}
 	if (o.Pools > 0) != (o.Splits != "") {
@@ -91,15 +93,15 @@ func runSynth(o *synthOptions) error {
 	if err := o.Check(o.Set); err != nil {
 		return console.Usagef("miplc data synth: %v", err)
 	}
-	if o.Set != data.PrototypeSet && o.Source == "" {
+	if o.Set != generate.PrototypeSet && o.Source == "" {
 		return console.Usagef("%s is drawn from labelled instances: give their folder by --source or MIPLC_DATA", o.Set)
 	}
-	out, err := create(o.Console, o.Output, o.Force, data.SynthSources(o.Set, o.Source)...)
+	out, err := create(o.Console, o.Output, o.Force, generate.Sources(o.Set, o.Source)...)
 	if err != nil {
 		return err
 	}
 	defer out.Discard()
-	set, err := data.Synth(o.Set, o.SynthOptions)
+	set, err := generate.Synth(o.Set, o.Options)
 	if err != nil {
 		return err
 	}
@@ -114,20 +116,20 @@ func runSynth(o *synthOptions) error {
 // writePoolSplits writes ten splits of a dataset that was generated from pools: 7 of 10 pools are
 // for training.
 func writePoolSplits(o *synthOptions, set *data.Dataset) error {
-	out, err := o.Console.Create(o.Splits, outfile.Options{Force: o.Force, Inputs: data.SynthSources(o.Set, o.Source)})
+	out, err := o.Console.Create(o.Splits, outfile.Options{Force: o.Force, Inputs: generate.Sources(o.Set, o.Source)})
 	if err != nil {
 		return err
 	}
 	defer out.Discard()
 	var splits []*data.Split
 	for i := range uint64(10) {
-		split, err := data.PoolSplit(set.Bags(), set.Classes, o.Pools, data.SplitOptions{Train: 0.7, Seed: o.Seed + i})
+		split, err := generate.SplitPools(set.Bags(), set.Classes, o.Pools, split.Options{Train: 0.7, Seed: o.Seed + i})
 		if err != nil {
 			return err
 		}
 		splits = append(splits, split)
 	}
-	if err := data.WriteSplits(out, splits); err != nil {
+	if err := split.Write(out, splits); err != nil {
 		return err
 	}
 	return out.Commit()

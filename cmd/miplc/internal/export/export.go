@@ -12,7 +12,7 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/backend"
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
-	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/deploy"
 	"github.com/miplc/miplc/internal/buildinfo"
 	"github.com/miplc/miplc/internal/sanitize"
@@ -31,7 +31,7 @@ type options struct {
 	Int8    string
 	Data    string
 	MaxLoss float64
-	Limits  data.Options
+	Limits  bagfile.Options
 	Library string
 	Force   bool
 }
@@ -138,7 +138,7 @@ func (o *options) compact(ctx context.Context, m *deploy.Model) ([]deploy.Measur
 	if err := backend.EnsureLibrary(ctx, o.Console, o.Library); err != nil {
 		return nil, nil, err
 	}
-	bags, err := data.OpenWith(o.Data, backend.DataOf(o.Limits, m.Columns()))
+	bags, err := bagfile.OpenWith(o.Data, backend.DataOf(o.Limits, m.Columns()))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/backend"
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/outfile"
@@ -24,7 +25,7 @@ import (
 
 // options are the options of the command.
 type options struct {
-	Limits  data.Options
+	Limits  bagfile.Options
 	Console *console.Console
 	Model   string
 	Data    string
@@ -123,7 +124,7 @@ func run(ctx context.Context, o *options) error {
 	defer func() { model.Close() }()
 	reading := backend.DataOf(o.Limits, model.Info().Columns)
 	reading.Columns.Classes = model.Info().Classes
-	set, err := data.OpenWith(o.Data, reading)
+	set, err := bagfile.OpenWith(o.Data, reading)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/backend"
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
-	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/buildinfo"
 	"github.com/miplc/miplc/runtime"
@@ -37,7 +37,7 @@ type options struct {
 	TLSKey     string
 	TokenFiles []string
 	Bags       string
-	Columns    data.Columns // of Bags
+	Columns    bagfile.Columns // of Bags
 	Hosts      []string
 	Serve      serve.Options
 	backend.Flags
@@ -239,7 +239,7 @@ func (o *options) examples() error {
 	if _, meta, err := contract.Read(backend.ModelPath(o.Models)); err == nil {
 		columns = meta.Columns
 	}
-	set, err := data.OpenWith(o.Bags, backend.DataOf(data.Options{Columns: o.Columns}, columns))
+	set, err := bagfile.OpenWith(o.Bags, backend.DataOf(bagfile.Options{Columns: o.Columns}, columns))
 	if err != nil {
 		return err
 	}

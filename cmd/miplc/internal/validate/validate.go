@@ -5,15 +5,16 @@ import (
 	"errors"
 	"io"
 
+	"github.com/spf13/cobra"
+
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
-	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/prepare"
-	"github.com/spf13/cobra"
 )
 
 // options are the options of the command.
@@ -21,7 +22,7 @@ type options struct {
 	Console *console.Console
 	Specs   []string
 	Set     []string
-	Data    data.Folder
+	Data    bagfile.Folder
 }
 
 // file is the result for one spec.

@@ -1,0 +1,318 @@
+package bagfile
+
+import (
+	"archive/zip"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/miplc/miplc/data/hdf5"
+	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/ndarray"
+)
+
+// array is an array of numbers in a file. Its first axis counts instances.
+type array struct {
+	shape []int
+	rows  interface {
+		// ReadRows reads the rows from the row with the number from on that to has room for.
+		ReadRows(to []float32, from int) error
+	}
+}
+
+// arrayFile is an open file with arrays.
+type arrayFile struct {
+	r    io.ReaderAt
+	size int64
+	file *os.File
+	info fs.FileInfo
+	// open returns an array by its name. The error of a name that the file does not have is
+	// errNoArray.
+	open func(name string) (array, error)
+	// names are the arrays at the top of the file. That of a file with one array without a
+	// name is empty.
+	names func() ([]string, error)
+	last  struct { // the array that was read last
+		array
+		name string
+	}
+}
+
+var errNoArray = errors.New("no such array")
+
+// arrayFormats open files by the extension of their names.
+var arrayFormats = map[string]func(*arrayFile) error{
+	".h5": (*arrayFile).openHDF5, ".hdf5": (*arrayFile).openHDF5,
+	".safetensors": (*arrayFile).openSafetensors,
+	".npy":         (*arrayFile).openNPY, ".npz": (*arrayFile).openNPZ,
+}
+
+// openArrays opens a file with arrays of numbers.
+func openArrays(path string) (*arrayFile, error) {
+	format := arrayFormats[strings.ToLower(filepath.Ext(path))]
+	if format == nil {
+		known := slices.Sorted(maps.Keys(arrayFormats))
+		return nil, fmt.Errorf("files of this name are not read; known are %s", strings.Join(known, ", "))
+	}
+	file, info, err := infile.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &arrayFile{r: file, size: info.Size(), file: file, info: info}
+	if err := format(f); err != nil {
+		file.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func (f *arrayFile) close() { f.file.Close() }
+
+// featuresName is the usual name of the array with the features of a bag.
+const featuresName = "features"
+
+// find returns the array of a bag and its name: the one with that name, or the array
+// "features" in that group. Without a name it is the array "features", the array or group
+// with the name of the bag, or the only one.
+func (f *arrayFile) find(name, bag string) (array, string, error) {
+	tries := []string{name, name + "/" + featuresName}
+	if name == "" {
+		tries = []string{featuresName, bag, bag + "/" + featuresName}
+	}
+	for _, try := range tries {
+		a, err := f.open(try)
+		if err == nil {
+			a, err = a.squeezed()
+		}
+		if !errors.Is(err, errNoArray) {
+			return a, try, err
+		}
+	}
+	names, err := f.names()
+	if err != nil {
+		return array{}, "", err
+	}
+	if name == "" && len(names) == 1 {
+		a, err := f.open(names[0])
+		if err == nil {
+			a, err = a.squeezed()
+		}
+		if !errors.Is(err, errNoArray) {
+			return a, names[0], err
+		}
+	}
+	const most = 10
+	list := strings.Join(names[:min(len(names), most)], ", ")
+	if len(names) > most {
+		list += ", ..."
+	}
+	if name == "" {
+		name = featuresName
+	}
+	return array{}, "", fmt.Errorf("the file has no array %q; it has %s", name, list)
+}
+
+// squeezed checks that an array is [instances, ...] and leaves out leading axes of extent 1:
+// TRIDENT writes [1, n, d].
+func (a array) squeezed() (array, error) {
+	for len(a.shape) > 2 && a.shape[0] == 1 {
+		a.shape = a.shape[1:]
+	}
+	if len(a.shape) < 2 {
+		return a, fmt.Errorf("the array has the shape %v; [instances, features] is needed", a.shape)
+	}
+	if n, ok := ndarray.SizeWithin(a.shape, math.MaxInt/8); !ok || n == 0 {
+		return a, fmt.Errorf("the array has the shape %v; a bag needs at least one instance and one feature", a.shape)
+	}
+	return a, nil
+}
+
+// openHDF5 opens an HDF5 file.
+func (f *arrayFile) openHDF5() error {
+	h, err := hdf5.Open(f.r, f.size)
+	if err != nil {
+		return err
+	}
+	f.open = func(name string) (array, error) {
+		d, err := h.Dataset(name)
+		if missing := (*hdf5.NotFoundError)(nil); errors.As(err, &missing) || errors.Is(err, hdf5.ErrGroup) {
+			return array{}, errNoArray
+		}
+		if err != nil {
+			return array{}, err
+		}
+		return array{d.Shape, d}, nil
+	}
+	f.names = func() ([]string, error) { return h.Names("") }
+	return nil
+}
+
+// plainRows is an uncompressed row-major array.
+type plainRows struct {
+	r     io.ReaderAt
+	at    int64 // of the first row
+	width int   // values of a row
+	kind  ndarray.Number
+}
+
+func (p *plainRows) ReadRows(to []float32, from int) error {
+	const block = 1 << 20
+	size := p.kind.Size
+	buffer := make([]byte, min(len(to)*size, block))
+	at := p.at + int64(from)*int64(p.width*size)
+	for len(to) > 0 {
+		n := min(len(to), len(buffer)/size)
+		if read, err := p.r.ReadAt(buffer[:n*size], at); read < n*size {
+			return infile.CutShort(err)
+		}
+		p.kind.Floats(to[:n], buffer)
+		to, at = to[n:], at+int64(n*size)
+	}
+	return nil
+}
+
+// plain returns an array of the file from an offset on, after checking that it ends before
+// the offset end.
+func (f *arrayFile) plain(shape []int, kind ndarray.Number, from, end int64) (array, error) {
+	count, ok := ndarray.SizeWithin(shape, math.MaxInt/8)
+	switch {
+	case !kind.Valid():
+		return array{}, errors.New("the elements of the array are not numbers of 1 to 8 bytes")
+	case !ok, from < 0, end > f.size, from > end, int64(count)*int64(kind.Size) > end-from:
+		return array{}, errors.New("the array is longer than the file; the file is cut short or damaged")
+	}
+	width := 1
+	if len(shape) > 0 && shape[0] > 0 {
+		width = count / shape[0]
+	}
+	for len(shape) > 2 && shape[0] == 1 {
+		shape = shape[1:]
+		width = count / max(shape[0], 1)
+	}
+	return array{shape, &plainRows{f.r, from, width, kind}}, nil
+}
+
+// safetensorsTypes are the types of safetensors that are numbers.
+var safetensorsTypes = map[string]ndarray.Number{
+	"F16": {Kind: ndarray.Float, Size: 2}, "F32": {Kind: ndarray.Float, Size: 4}, "F64": {Kind: ndarray.Float, Size: 8}, "BF16": {Kind: ndarray.BFloat, Size: 2},
+	"I8": {Kind: ndarray.Int, Size: 1}, "I16": {Kind: ndarray.Int, Size: 2}, "I32": {Kind: ndarray.Int, Size: 4}, "I64": {Kind: ndarray.Int, Size: 8},
+	"U8": {Kind: ndarray.Uint, Size: 1}, "U16": {Kind: ndarray.Uint, Size: 2}, "U32": {Kind: ndarray.Uint, Size: 4}, "U64": {Kind: ndarray.Uint, Size: 8},
+}
+
+// openSafetensors reads the header of a safetensors file: its length, then JSON with the
+// type, the shape and the place of each tensor.
+func (f *arrayFile) openSafetensors() error {
+	const most = 16 << 20
+	var length [8]byte
+	if n, err := f.r.ReadAt(length[:], 0); n < len(length) {
+		return infile.CutShort(err)
+	}
+	n := binary.LittleEndian.Uint64(length[:])
+	if n > most || int64(n) > f.size-8 {
+		return fmt.Errorf("not a safetensors file: its header of %d bytes is longer than the file or %d bytes", n, most)
+	}
+	text := make([]byte, n)
+	if read, err := f.r.ReadAt(text, 8); read < len(text) {
+		return infile.CutShort(err)
+	}
+	var entries map[string]json.RawMessage
+	if err := json.Unmarshal(text, &entries); err != nil {
+		return fmt.Errorf("the header of the safetensors file is damaged: %v", err)
+	}
+	delete(entries, "__metadata__")
+	f.names = func() ([]string, error) { return slices.Sorted(maps.Keys(entries)), nil }
+	f.open = func(name string) (array, error) {
+		if _, ok := entries[name]; !ok {
+			return array{}, errNoArray
+		}
+		var e struct {
+			Type    string   `json:"dtype"`
+			Shape   []int    `json:"shape"`
+			Offsets [2]int64 `json:"data_offsets"`
+		}
+		if err := json.Unmarshal(entries[name], &e); err != nil {
+			return array{}, fmt.Errorf("the entry of tensor %q is damaged: %v", name, err)
+		}
+		kind, ok := safetensorsTypes[e.Type]
+		if !ok {
+			return array{}, fmt.Errorf("tensor %q has the type %q, which is not supported", name, e.Type)
+		}
+		start := int64(n) + 8
+		if e.Offsets[0] < 0 || e.Offsets[1] > math.MaxInt64-start {
+			return array{}, fmt.Errorf("tensor %q is outside of the file", name)
+		}
+		return f.plain(e.Shape, kind, start+e.Offsets[0], start+e.Offsets[1])
+	}
+	return nil
+}
+
+// openNPY opens a file with one NumPy array.
+func (f *arrayFile) openNPY() error {
+	f.names = func() ([]string, error) { return []string{""}, nil }
+	f.open = func(name string) (array, error) {
+		if name != "" {
+			return array{}, errNoArray
+		}
+		return f.npy(0, f.size)
+	}
+	return nil
+}
+
+// npy opens the NumPy array between two offsets.
+func (f *arrayFile) npy(from, end int64) (array, error) {
+	r := io.NewSectionReader(f.r, from, end-from)
+	h, err := readNpyHeader(r)
+	if err != nil {
+		return array{}, err
+	}
+	if h.fortran && len(h.shape) > 1 {
+		return array{}, errors.New("the array is in Fortran order; save numpy.ascontiguousarray(array)")
+	}
+	start, err := r.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return array{}, err
+	}
+	kinds := map[byte]ndarray.Kind{'f': ndarray.Float, 'i': ndarray.Int, 'u': ndarray.Uint, 'b': ndarray.Uint}
+	kind := ndarray.Number{Kind: kinds[h.kind], Size: h.size, Swap: h.order == binary.BigEndian}
+	return f.plain(h.shape, kind, from+start, end)
+}
+
+// openNPZ opens an archive of NumPy arrays that are not compressed.
+func (f *arrayFile) openNPZ() error {
+	archive, err := zip.NewReader(f.r, f.size)
+	if err != nil {
+		return fmt.Errorf("not a readable .npz archive: %v", err)
+	}
+	members := map[string]*zip.File{}
+	for _, m := range archive.File {
+		members[strings.TrimSuffix(m.Name, ".npy")] = m
+	}
+	f.names = func() ([]string, error) { return slices.Sorted(maps.Keys(members)), nil }
+	f.open = func(name string) (array, error) {
+		m := members[name]
+		if m == nil {
+			return array{}, errNoArray
+		}
+		if m.Method != zip.Store {
+			return array{}, fmt.Errorf("array %q is compressed, so that its rows cannot be read one by one; write it with numpy.savez", name)
+		}
+		at, err := m.DataOffset()
+		if err != nil {
+			return array{}, err
+		}
+		if m.CompressedSize64 > uint64(f.size) || at > f.size-int64(m.CompressedSize64) {
+			return array{}, errors.New("the archive is cut short or damaged")
+		}
+		return f.npy(at, at+int64(m.CompressedSize64))
+	}
+	return nil
+}

@@ -1,0 +1,286 @@
+package bagfile
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/rawfile"
+	"github.com/miplc/miplc/internal/diag"
+)
+
+// Roles are names of columns that are not features. Empty ones have their usual names,
+// which are bag, label, candidates and instance_label. Without any, these come first.
+// An empty Group means that the bags have no groups.
+type Roles struct{ Bag, Label, Candidates, InstanceLabel, Group string }
+
+// Columns declares columns of CSV files that are not recognised by their names.
+type Columns struct {
+	Roles  Roles
+	Ignore []string // columns that are not read
+	// Coordinates are the columns of x and y. Empty: columns x and y, if the file has both
+	// and Features has neither.
+	Coordinates []string
+	Features    []string // columns that are features although their names say otherwise
+	// Want are the features that a model was trained on, in its order. The same columns
+	// are read in that order, and no others. nil: those of the file. In a file without a
+	// header, such as .npz, the names that it gives must be these.
+	Want []string
+	// Classes are those of a model that is to predict the bags: the file may then lack labels,
+	// candidates, and for one bag alone the column bag. The candidate of a bag without
+	// candidates is its label, or any class if that is unknown. nil: candidates are needed.
+	Classes []string
+}
+
+// suspects are names, in lower case and without spaces and punctuation, of columns that
+// hold numbers but describe where an instance comes from. A model must not learn from them.
+var suspects = []string{"", "x", "y", "z", "xcoord", "ycoord", "coordx", "coordy", "xpos", "ypos", "posx", "posy", "centroidx", "centroidy",
+	"row", "col", "column", "left", "top", "lat", "latitude", "lon", "lng", "longitude", "date", "time", "timestamp", "frame",
+	"id", "index", "idx", "unnamed0", "patient", "subject", "person", "case", "slide", "image", "tile", "instance", "sample", "donor",
+	"fold", "split", "part", "group", "batch", "site", "center", "centre", "hospital", "label", "class", "target"}
+
+// suspect reports whether a column is named like an identifier or a coordinate.
+func suspect(name string) bool {
+	lower := strings.ToLower(strings.TrimSpace(name))
+	plain := strings.NewReplacer(" ", "", "_", "", "-", "", ".", "", ":", "").Replace(lower)
+	return slices.Contains(suspects, plain) || strings.HasSuffix(lower, "_id") || strings.HasSuffix(lower, "-id") || strings.HasSuffix(lower, " id")
+}
+
+// readFeatures finds the columns of features in a header: those that a model wants, or
+// all columns after the first but for those to ignore. Names of identifiers and
+// coordinates must be declared.
+func (c *csvReader) readFeatures(header []string, line int) error {
+	if c.declared.Want != nil {
+		return c.findFeatures(header, line)
+	}
+	var unclear []string
+	for i, name := range header {
+		name = strings.TrimSpace(name)
+		switch {
+		case slices.Contains(c.roles[:], i), slices.Contains(c.coords, i), slices.Contains(c.declared.Ignore, name):
+			continue
+		case suspect(name) && !slices.Contains(c.declared.Features, name):
+			unclear = append(unclear, name)
+		}
+		c.columns, c.names = append(c.columns, i), append(c.names, strings.Clone(name))
+	}
+	if len(unclear) > 0 {
+		return c.undeclared(line, unclear, "named like an identifier or a coordinate, not like a feature")
+	}
+	if len(c.columns) == 0 {
+		return c.errorf(line, "the header names no feature")
+	}
+	sorted := slices.Sorted(slices.Values(c.names))
+	for i := 1; i < len(sorted); i++ {
+		if sorted[i] == sorted[i-1] {
+			return diag.Errorf(diag.Pos{File: c.path, Line: line}, "two columns are named %q", sorted[i]).
+				WithNote("rename one of them, or leave both out with --ignore-columns %s", sorted[i])
+		}
+	}
+	return nil
+}
+
+// roleNames are the usual names of the columns that are not features.
+var roleNames = [5]string{"bag", "label", "candidates", "instance_label", "group"}
+
+// Places in csvReader.roles.
+const (
+	roleBag = iota
+	roleLabel
+	roleCandidates
+	roleInstanceLabel
+	roleGroup
+)
+
+// findRoles finds the columns of bags and labels by name, anywhere in the header. In data
+// for a model they may have their usual names as well.
+func (c *csvReader) findRoles(header []string, line int) error {
+	r := c.declared.Roles
+	declared := [len(roleNames)]string{r.Bag, r.Label, r.Candidates, r.InstanceLabel, r.Group}
+	for role, name := range declared {
+		if role == roleGroup && name == "" {
+			c.roles[role] = -1
+			continue
+		}
+		find := func(name string) int {
+			return slices.IndexFunc(header, func(h string) bool { return strings.EqualFold(strings.TrimSpace(h), name) })
+		}
+		at := -1
+		if name != "" {
+			at = find(name)
+		}
+		if usual := roleNames[role]; name == "" || at < 0 && c.declared.Want != nil {
+			at, name = find(usual), cmp.Or(name, usual)
+		}
+		if at >= 0 && slices.Contains(c.roles[:role], at) {
+			return c.errorf(line, "the column %q is to be %s and %s", header[at], roleNames[slices.Index(c.roles[:], at)], roleNames[role])
+		}
+		optional := role >= roleInstanceLabel || c.declared.Classes != nil || c.known && role == roleCandidates
+		if at < 0 && (!optional || declared[role] != "" && c.declared.Want == nil) {
+			d := diag.Errorf(diag.Pos{File: c.path, Line: line}, "the header has no column %q", name)
+			if role == roleGroup {
+				return d.WithNote("data.split.group of the spec names the column with the group of each bag")
+			}
+			return d.WithNote("data.columns.%s of the spec names the column", roleNames[role])
+		}
+		c.roles[role] = at
+	}
+	return nil
+}
+
+// findCoordinates finds the columns of x and y.
+func (c *csvReader) findCoordinates(header []string, line int) error {
+	find := func(name string) int {
+		return slices.IndexFunc(header, func(h string) bool { return strings.TrimSpace(h) == name })
+	}
+	names := c.declared.Coordinates
+	declared := len(names) > 0
+	if declared && (len(names) != 2 || names[0] == names[1]) {
+		return c.errorf(line, "the coordinates are in two columns, x and y; %s named", diag.Count(len(names), "column"))
+	}
+	if !declared {
+		names = []string{"x", "y"}
+	}
+	at := []int{find(names[0]), find(names[1])}
+	for i, name := range names {
+		switch {
+		case declared && at[i] < 0 && c.declared.Want != nil:
+			return nil // data for a model need not have coordinates
+		case declared && at[i] < 0:
+			d := diag.Errorf(diag.Pos{File: c.path, Line: line}, "the header has no column %q", name)
+			d.Suggestion = diag.Suggest(name, header)
+			return d.WithNote("data.columns.coordinates of the spec names the columns of x and y")
+		case declared && slices.Contains(c.roles[:], at[i]):
+			return c.errorf(line, "the column %q is to be a coordinate and %s", name, roleNames[slices.Index(c.roles[:], at[i])])
+		case !declared && (at[i] < 0 || slices.Contains(c.roles[:], at[i])),
+			!declared && slices.Contains(slices.Concat(c.declared.Features, c.declared.Ignore, c.declared.Want), name):
+			return nil
+		}
+	}
+	c.coords = at
+	return nil
+}
+
+// readCoordinates reads x and y of an instance.
+func (c *csvReader) readCoordinates(row []string, line, bag int) error {
+	for _, at := range c.coords {
+		x, err := strconv.ParseFloat(rawfile.CSVNumber(c.rows, row[at]), 32)
+		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+			_, column := c.rows.FieldPos(at)
+			return diag.Errorf(diag.Pos{File: c.path, Line: line, Col: column}, "bag %d: the coordinate is %q, not a finite number", bag, strings.TrimSpace(row[at]))
+		}
+		c.d.Coords = append(c.d.Coords, float32(x))
+	}
+	return nil
+}
+
+// findFeatures finds the columns that a model was trained on by their names.
+func (c *csvReader) findFeatures(header []string, line int) error {
+	at := make(map[string]int, len(header))
+	var all []string
+	for i, name := range header {
+		name = strings.TrimSpace(name)
+		if slices.Contains(c.roles[:], i) {
+			continue
+		}
+		if _, twice := at[name]; twice && slices.Contains(c.declared.Want, name) {
+			return c.errorf(line, "two columns are named %q; rename the one that is not the feature of the model", name)
+		}
+		at[name] = i
+		all = append(all, name)
+	}
+	for i, name := range c.declared.Want {
+		column, ok := at[name]
+		if !ok {
+			return unwanted(diag.Pos{File: c.path, Line: line}, c.declared.Want, all, i)
+		}
+		c.columns, c.names = append(c.columns, column), append(c.names, name)
+	}
+	return nil
+}
+
+// unwanted reports that feature i of a model is not in its place among names.
+func unwanted(at diag.Pos, want, names []string, i int) error {
+	d := diag.Errorf(at, "feature %d of the model, %q, is missing", i+1, want[i])
+	if i < len(names) && !slices.Contains(want, names[i]) {
+		d = diag.Errorf(at, "feature %d of the model, %q, is missing; the data has %q instead", i+1, want[i], names[i])
+	}
+	d.Suggestion = diag.Suggest(want[i], names)
+	return d.WithNote("the model was trained on %s; the data must have the same features under the same names", diag.Count(len(want), "named feature")).
+		WithNote("if the data has the feature under another name, rename it in the file; otherwise train a model on the features of this file")
+}
+
+// checkFeatures reports the first feature of a set that is not the one a model wants.
+// Sets without names pass: the model checks their number.
+func checkFeatures(d *data.Dataset, path string, want []string) error {
+	if want == nil || d.FeatureNames == nil {
+		return nil
+	}
+	at := diag.Pos{File: path}
+	for i := range want {
+		switch {
+		case i < len(d.FeatureNames) && d.FeatureNames[i] == want[i]:
+		case slices.Contains(d.FeatureNames, want[i]):
+			return diag.Errorf(at, "feature %d of the model, %q, is in another place", i+1, want[i]).
+				WithNote("put the features into the order of the model, or use a CSV file, whose columns are found by name")
+		default:
+			return unwanted(at, want, d.FeatureNames, i)
+		}
+	}
+	if len(d.FeatureNames) > len(want) {
+		return diag.Errorf(at, "feature %d, %q, is not a feature of the model", len(want)+1, d.FeatureNames[len(want)])
+	}
+	return nil
+}
+
+// featureNames is nil where a name is not plain: not every format keeps it.
+func (c *csvReader) featureNames() []string {
+	if slices.ContainsFunc(c.names, func(name string) bool { return !data.PlainName(name) }) {
+		return nil
+	}
+	return c.names
+}
+
+// undeclared reports columns that are features or not, which the user has to say.
+func (c *csvReader) undeclared(line int, names []string, why string) error {
+	const most = 10
+	quoted := make([]string, 0, most)
+	for _, name := range names[:min(most, len(names))] {
+		quoted = append(quoted, strconv.Quote(name))
+	}
+	list := strings.Join(quoted, ", ")
+	if len(names) > most {
+		list += ", ..."
+	}
+	word := "column"
+	if len(names) > 1 {
+		word = "columns"
+	}
+	return diag.Errorf(diag.Pos{File: c.path, Line: line}, "%s %s: %s", word, list, why).
+		WithNote("leave columns out with --ignore-columns %s, or data.columns.ignore in the spec", strings.Join(names[:min(most, len(names))], ",")).
+		WithNote("--feature-columns, or data.columns.features in the spec, takes columns of numbers as features whatever their names are")
+}
+
+// checkText reports columns whose first value is text, which no feature can be.
+func (c *csvReader) checkText(row []string, line int) error {
+	var text []string
+	for j, at := range c.columns {
+		field := strings.TrimSpace(row[at])
+		if !strings.ContainsFunc(field, unicode.IsLetter) || missing[strings.ToLower(field)] {
+			continue // readRow says what is wrong with a number
+		}
+		if _, err := strconv.ParseFloat(rawfile.CSVNumber(c.rows, field), 64); err == nil || errors.Is(err, strconv.ErrRange) {
+			continue
+		}
+		text = append(text, c.names[j])
+	}
+	if len(text) == 0 {
+		return nil
+	}
+	return c.undeclared(line, text, "its values are text, and features are numbers")
+}

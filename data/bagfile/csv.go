@@ -1,0 +1,517 @@
+package bagfile
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/csv"
+	"errors"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/rawfile"
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/infile"
+)
+
+// The CSV form of a set of bags, one row an instance:
+//
+//	# classes: cat dog cow
+//	bag,label,candidates,f1,f2
+//	1,cat,cat dog,0.5,1.25
+//	1,,,0.25,-3
+//
+// The rows of a bag stand together and share the text in the column bag. Its
+// first row gives the true label (empty: unknown) and the candidates, separated
+// by spaces; later rows repeat them or leave them empty. What else may stand between
+// fields and at the end of lines says NewCSV. Labels are always
+// names: where they are numbers, the numbers are the names, so that a file that
+// counts from 0 and one that counts from 1 both read well. The classes are the
+// names that occur, in the order of the numbers if all are whole numbers and
+// else of the alphabet, unless a first line "# classes:" gives them in order.
+// The text in the column bag is kept as the bag's name unless it is the bag's
+// number. Columns x and y are the coordinates of the instances. A column instance_label may follow candidates: the class of the instance, empty
+// when it is negative or unknown.
+
+const classesLine = "# classes:"
+
+// maxClasses bounds the classes of a file, as model files do.
+const maxClasses = 1 << 16
+
+// filled is what spreadsheets fill up the line of classes with, to the width of the rows.
+const filled = ",;"
+
+func readCSV(path string, o Options) (*data.Dataset, error) {
+	f, info, err := infile.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if rawfile.Extension(path) == ".csv.gz" {
+		o = o.forPacked(info.Size())
+	}
+	r, err := rawfile.Unpack(f, path)
+	if err != nil {
+		return nil, err
+	}
+	return decodeCSV(r, path, o)
+}
+
+func decodeCSV(r io.Reader, path string, o Options) (*data.Dataset, error) {
+	text := rawfile.CSVText(r, rawfile.TooLargeError{What: "the text", Max: o.MaxBytes.Bytes()})
+	c := &csvReader{path: path, max: o.MaxBytes.Bytes(), declared: o.Columns, known: o.KnownLabels, classes: map[string]bool{}}
+	if packed := rawfile.PackedText(text); packed != "" {
+		return nil, c.errorf(0, "this is no text: it is %s", packed)
+	}
+	if err := c.readClassesLine(text); err != nil {
+		return nil, err
+	}
+	c.rows = rawfile.CSVRows(text)
+	c.rows.FieldsPerRecord = -1 // counted here, for a better message
+	if err := c.readRows(); err != nil {
+		return nil, err
+	}
+	d, err := c.dataset()
+	if err != nil {
+		return nil, err
+	}
+	if c.fileAt >= 0 {
+		if err := c.attachFiles(d); err != nil {
+			return nil, err
+		}
+	}
+	if err := d.Validate(path); err != nil {
+		return nil, err
+	}
+	if d.OnDisk() {
+		if err := d.HashStored(); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+// csvBag is what the first row of a bag says.
+type csvBag struct {
+	line       int
+	id         string
+	label      string
+	group      string // empty without the column
+	candidates []string
+}
+
+type csvReader struct {
+	path       string
+	rows       *csv.Reader
+	max        int64               // bytes that the candidate sets may take
+	named      []string            // classes of the line "# classes:", or nil
+	classes    map[string]bool     // labels and candidates that occur
+	skip       int                 // lines before the header
+	roles      [len(roleNames)]int // columns with the roles of roleNames; -1: none
+	columns    []int               // of the features
+	coords     []int               // columns of x and y, or nil
+	names      []string            // of the features
+	declared   Columns
+	known      bool // Options.KnownLabels
+	width      int  // columns in all
+	d          data.Dataset
+	bags       []csvBag
+	ids        map[string]int // bag number from 0
+	instLabels []string       // nil without the column
+	fileAt     int            // column of the files of a table; -1: the features are in the columns
+	files      []string       // of the bags of a table
+}
+
+func (c *csvReader) errorf(line int, format string, args ...any) error {
+	return diag.Errorf(diag.Pos{File: c.path, Line: line}, format, args...)
+}
+
+func (c *csvReader) readClassesLine(r *bufio.Reader) error {
+	if start, _ := r.Peek(len(classesLine)); string(start) != classesLine {
+		return nil
+	}
+	line, err := r.ReadString('\n')
+	if err != nil {
+		return rawfile.CSVError(c.path, 0, err)
+	}
+	c.skip = 1
+	c.named = strings.Fields(strings.TrimRight(line[len(classesLine):], filled+" \t\n"))
+	if len(c.named) > maxClasses {
+		return c.errorf(1, "%d classes are listed, more than the limit of %d", len(c.named), maxClasses)
+	}
+	sorted := slices.Sorted(slices.Values(c.named))
+	for i := 1; i < len(sorted); i++ {
+		if sorted[i] == sorted[i-1] {
+			return c.errorf(1, "the class %q is listed twice", sorted[i])
+		}
+	}
+	return nil
+}
+
+func (c *csvReader) readRows() error {
+	header, err := c.rows.Read()
+	if err == io.EOF {
+		return c.errorf(0, "the file is empty; a header bag,label,candidates,f1,... is needed")
+	}
+	if err != nil {
+		return rawfile.CSVError(c.path, c.skip, err)
+	}
+	if err := c.readHeader(header); err != nil {
+		return err
+	}
+	c.ids = map[string]int{}
+	c.d.Offsets = []int{0}
+	n := 0
+	for {
+		row, err := c.rows.Read()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return rawfile.CSVError(c.path, c.skip, err)
+		}
+		line, _ := c.rows.FieldPos(0)
+		if err := c.readRow(row, line+c.skip, n); err != nil {
+			return err
+		}
+		n++
+	}
+	if n == 0 {
+		return c.errorf(0, "no rows after the header")
+	}
+	c.d.Offsets = append(c.d.Offsets, n)
+	return nil
+}
+
+func (c *csvReader) readHeader(header []string) error {
+	line := 1 + c.skip
+	is := func(i int, want string) bool {
+		return i < len(header) && strings.EqualFold(strings.TrimSpace(header[i]), want)
+	}
+	if c.declared.Roles != (Roles{}) || c.declared.Classes != nil || c.known {
+		if err := c.findRoles(header, line); err != nil {
+			return err
+		}
+		return c.endHeader(header, line)
+	}
+	for i, want := range roleNames[:3] {
+		if is(i, want) {
+			continue
+		}
+		d := diag.Errorf(diag.Pos{File: c.path, Line: line}, "the header must start with bag,label,candidates; column %d is not %q", i+1, want)
+		switch {
+		case is(i+1, want):
+			d = d.WithNote("a column of row numbers is to be left out: index=False in pandas, row.names=FALSE in R")
+		case i > 0:
+			d = d.WithNote("where labels are not known the column is there and its fields are empty")
+		}
+		return d
+	}
+	c.roles = [len(roleNames)]int{0, 1, 2, -1, -1}
+	if is(3, "instance_label") {
+		c.roles[roleInstanceLabel] = 3
+	}
+	return c.endHeader(header, line)
+}
+
+// endHeader finds the features when the other columns are known.
+func (c *csvReader) endHeader(header []string, line int) error {
+	if c.roles[roleInstanceLabel] >= 0 {
+		c.instLabels = []string{}
+	}
+	c.width = len(header)
+	if c.fileAt = c.findFileColumn(header); c.fileAt >= 0 {
+		return c.tableHeader(header, line)
+	}
+	if err := c.findCoordinates(header, line); err != nil {
+		return err
+	}
+	return c.readFeatures(header, line)
+}
+
+// readRow takes one instance; n is its number from 0.
+func (c *csvReader) readRow(row []string, line, n int) error {
+	if len(row) != c.width {
+		return c.errorf(line, "the row has %d fields, the header %d", len(row), c.width)
+	}
+	if n == 0 {
+		if err := c.checkText(row, line); err != nil {
+			return err
+		}
+	}
+	if err := c.readBag(row, line, n); err != nil {
+		return err
+	}
+	if c.fileAt >= 0 {
+		return c.readFile(row, line, n)
+	}
+	bag := len(c.bags)
+	if c.instLabels != nil {
+		name := strings.TrimSpace(row[c.roles[roleInstanceLabel]])
+		if name != "" {
+			if err := c.class(name, line, bag); err != nil {
+				return err
+			}
+		}
+		c.instLabels = append(c.instLabels, strings.Clone(name))
+	}
+	if err := c.readCoordinates(row, line, bag); err != nil {
+		return err
+	}
+	for j, at := range c.columns {
+		field := row[at]
+		x, err := strconv.ParseFloat(rawfile.CSVNumber(c.rows, field), 32)
+		switch {
+		case err != nil && errors.Is(err, strconv.ErrRange):
+			return c.errorf(line, "bag %d: feature %d is %s, too large for float32", bag, j+1, field)
+		case err != nil:
+			return c.notANumber(line, bag, j, field)
+		case math.IsNaN(x) || math.IsInf(x, 0):
+			return c.errorf(line, "bag %d: feature %d is %s; features must be finite", bag, j+1, field)
+		}
+		c.d.Instances = append(c.d.Instances, float32(x))
+	}
+	return nil
+}
+
+// notANumber reports the value of feature j, from 0, in the row just read, and what to do.
+func (c *csvReader) notANumber(line, bag, j int, field string) error {
+	_, at := c.rows.FieldPos(c.columns[j])
+	field = strings.TrimSpace(field)
+	d := diag.Errorf(diag.Pos{File: c.path, Line: line, Col: at}, "bag %d: feature %d is %q, not a number", bag, j+1, field)
+	switch _, err := strconv.ParseFloat(strings.Replace(field, ",", ".", 1), 32); {
+	case missing[strings.ToLower(field)]:
+		return d.WithNote("every instance needs all features: fill in the missing ones, such as with the mean of the column, or leave the row out")
+	case err == nil:
+		return d.WithNote("where a number has a comma for its point, semicolons stand between the fields")
+	case strings.ContainsFunc(field, unicode.IsLetter):
+		return d.WithNote("features are numbers; if the column %q is no feature, leave it out with --ignore-columns %s", c.names[j], c.names[j])
+	}
+	return d
+}
+
+// missing are the marks of a value that is not known, as other programs write them.
+var missing = map[string]bool{"": true, "na": true, "n/a": true, "#n/a": true, "null": true, "none": true, "?": true, "-": true, ".": true}
+
+// readBag starts a new bag or checks that the row agrees with the one at hand.
+func (c *csvReader) readBag(row []string, line, n int) error {
+	field := func(role int) string {
+		if at := c.roles[role]; at >= 0 {
+			return strings.TrimSpace(row[at])
+		}
+		return ""
+	}
+	id, label, listing, group := field(roleBag), field(roleLabel), field(roleCandidates), field(roleGroup)
+	if c.roles[roleBag] < 0 {
+		id = "1" // one bag alone
+	}
+	candidates := strings.Fields(listing)
+	if c.known {
+		candidates, listing = nil, ""
+	}
+	if len(c.bags) > 0 && c.bags[len(c.bags)-1].id == id {
+		b, number := c.bags[len(c.bags)-1], len(c.bags)
+		if label != "" && label != b.label {
+			return c.errorf(line, "bag %d (%q) has the label %q here and %q in line %d", number, id, label, b.label, b.line)
+		}
+		if len(candidates) > 0 && !slices.Equal(candidates, b.candidates) {
+			return c.errorf(line, "bag %d (%q) has the candidates %q here and %q in line %d", number, id, listing, strings.Join(b.candidates, " "), b.line)
+		}
+		if group != "" && group != b.group {
+			return c.errorf(line, "bag %d (%q) has the group %q here and %q in line %d", number, id, group, b.group, b.line)
+		}
+		return nil
+	}
+	if id == "" {
+		return c.errorf(line, "the column bag is empty")
+	}
+	if other, ok := c.ids[id]; ok {
+		return c.errorf(line, "bag %d (%q) comes back after other bags; the rows of a bag must stand together (it started in line %d)", other+1, id, c.bags[other].line)
+	}
+	if group == "" && c.roles[roleGroup] >= 0 {
+		return c.errorf(line, "bag %d (%q) has no group: the column %s is empty", len(c.bags)+1, id, c.declared.Roles.Group)
+	}
+	b := csvBag{line: line, id: strings.Clone(id), label: strings.Clone(label), group: strings.Clone(group)}
+	listed := make(map[string]bool, min(len(candidates), maxClasses))
+	for _, name := range candidates {
+		if listed[name] {
+			return c.errorf(line, "bag %d (%q) lists the candidate %q twice", len(c.bags)+1, id, name)
+		}
+		listed[name] = true
+		if err := c.class(name, line, len(c.bags)+1); err != nil {
+			return err
+		}
+		b.candidates = append(b.candidates, strings.Clone(name))
+	}
+	switch {
+	case c.known && label == "":
+		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "bag %d (%q) has no label, but data.labels is known", len(c.bags)+1, id).
+			WithNote("leave the bag out, or use candidates: all classes if nothing is known")
+	case len(candidates) == 0 && c.declared.Classes == nil && !c.known:
+		return c.errorf(line, "bag %d (%q) has no candidate label", len(c.bags)+1, id)
+	case len(candidates) == 0 && label != "":
+		if err := c.class(label, line, len(c.bags)+1); err != nil {
+			return err
+		}
+		b.candidates = []string{b.label}
+	case label != "" && !slices.Contains(candidates, label):
+		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "bag %d (%q): the true label %q is not among the candidates %q", len(c.bags)+1, id, label, listing).
+			WithNote("the field of a label that is not known is empty")
+	}
+	if n > 0 {
+		c.d.Offsets = append(c.d.Offsets, n)
+	}
+	c.ids[b.id] = len(c.bags)
+	c.bags = append(c.bags, b)
+	return nil
+}
+
+// joints are what other programs write between candidates and around them; a name
+// that has one must stand in the first line of the file.
+const joints = ",;|[]"
+
+// class takes the name of a class in, of a bag counted from 1.
+func (c *csvReader) class(name string, line, bag int) error {
+	switch {
+	case c.classes[name]:
+		return nil
+	case c.named == nil && strings.ContainsAny(name, joints):
+		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "bag %d: %q does not look like the name of a class", bag, name).
+			WithNote("candidates stand apart by spaces, such as: cat dog").
+			WithNote("where names do have one of %s, list all in a first line %s", joints, classesLine)
+	}
+	if len(c.classes) == maxClasses {
+		return c.errorf(line, "bag %d: there are more than %d classes; is the column candidates mixed up?", bag, maxClasses)
+	}
+	c.classes[strings.Clone(name)] = true
+	return nil
+}
+
+// dataset numbers the classes and fills in the labels.
+func (c *csvReader) dataset() (*data.Dataset, error) {
+	d := &c.d
+	d.Shape, d.FeatureNames = []int{len(c.columns)}, c.featureNames()
+	d.ClassNames = c.named
+	if c.named == nil {
+		if slices.ContainsFunc(c.bags, func(b csvBag) bool { return len(b.candidates) == 0 }) {
+			for _, name := range c.declared.Classes {
+				c.classes[name] = true
+			}
+		}
+		d.ClassNames = sortedNames(slices.Collect(maps.Keys(c.classes)))
+	}
+	d.Classes = len(d.ClassNames)
+	if int64(d.Classes) > c.max/int64(len(c.bags)) {
+		return nil, c.errorf(0, "%d classes for %d bags are more than the limit of %s holds; is the column candidates mixed up?", d.Classes, len(c.bags), rawfile.ByteSize(c.max))
+	}
+	number := make(map[string]int, d.Classes)
+	for i, name := range d.ClassNames {
+		number[name] = i
+	}
+	d.Candidates = make([]uint8, len(c.bags)*d.Classes)
+	d.Labels = make([]int, len(c.bags))
+	for i, b := range c.bags {
+		if len(b.candidates) == 0 { // unknown
+			for class := range d.Classes {
+				d.CandidateSet(i)[class] = 1
+			}
+		}
+		for _, name := range b.candidates {
+			class, ok := number[name]
+			if !ok {
+				return nil, c.unknownClass(b.line, i, name)
+			}
+			d.CandidateSet(i)[class] = 1
+		}
+		d.Labels[i] = -1
+		if b.label != "" {
+			class, ok := number[b.label]
+			if !ok {
+				return nil, c.unknownClass(b.line, i, b.label)
+			}
+			d.Labels[i] = class
+		}
+	}
+	if !data.AnyKnown(d.Labels) {
+		d.Labels = nil
+	}
+	if c.roles[roleGroup] >= 0 {
+		d.GroupName = c.declared.Roles.Group
+		for _, b := range c.bags {
+			d.Groups = append(d.Groups, b.group)
+		}
+	}
+	d.BagNames = c.bagNames()
+	return d, c.numberInstances(number)
+}
+
+// bagNames is nil where the bags are only numbered, or a name is not plain.
+func (c *csvReader) bagNames() []string {
+	numbered := true
+	names := make([]string, len(c.bags))
+	for i, b := range c.bags {
+		if !data.PlainName(b.id) {
+			return nil
+		}
+		names[i] = b.id
+		numbered = numbered && b.id == strconv.Itoa(i+1)
+	}
+	if numbered {
+		return nil
+	}
+	return names
+}
+
+func (c *csvReader) numberInstances(number map[string]int) error {
+	if c.instLabels == nil {
+		return nil
+	}
+	d := &c.d
+	d.InstLabels = make([]int, len(c.instLabels))
+	for i := range c.bags {
+		for j := d.Offsets[i]; j < d.Offsets[i+1]; j++ {
+			d.InstLabels[j] = -1
+			if name := c.instLabels[j]; name != "" {
+				class, ok := number[name]
+				if !ok {
+					return c.unknownClass(0, i, name)
+				}
+				d.InstLabels[j] = class
+			}
+		}
+	}
+	return nil
+}
+
+func (c *csvReader) unknownClass(line, bag int, name string) error {
+	d := diag.Errorf(diag.Pos{File: c.path, Line: line}, "bag %d: %q is not a class of the first line", bag+1, name)
+	d.Suggestion = diag.Suggest(name, c.named)
+	return d
+}
+
+// sortedNames orders class names by number if all are whole numbers, else by
+// the alphabet.
+func sortedNames(names []string) []string {
+	names = slices.Clone(names)
+	numbers := true
+	for _, name := range names {
+		_, err := strconv.Atoi(name)
+		numbers = numbers && err == nil
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		if numbers {
+			x, _ := strconv.Atoi(a)
+			y, _ := strconv.Atoi(b)
+			if x != y {
+				return cmp.Compare(x, y)
+			}
+		}
+		return strings.Compare(a, b)
+	})
+	return names
+}

@@ -1,0 +1,180 @@
+package bagfile
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf16"
+
+	"github.com/x448/float16"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/diag"
+)
+
+// utf16Text is text as spreadsheets save "Unicode text".
+func utf16Text(order binary.AppendByteOrder, text string) string {
+	var b []byte
+	for _, unit := range utf16.Encode([]rune("\ufeff" + text)) {
+		b = order.AppendUint16(b, unit)
+	}
+	return string(b)
+}
+
+// A set reads the same however a program of other people writes CSV.
+func TestCSVHabits(t *testing.T) {
+	const plain = "bag,label,candidates,f1,f2\nélan,cat,cat dog,0.5,-1e-3\nélan,,,0.25,3\n2,,dog cow,1,2\n"
+	want, err := decodeCSV(strings.NewReader(plain), "plain.csv", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	swap := func(pairs ...string) string { return strings.NewReplacer(pairs...).Replace(plain) }
+	semicolons := strings.NewReplacer(",", ";", ".", ",").Replace(plain)
+	for name, text := range map[string]string{
+		"CR LF":                      swap("\n", "\r\n"),
+		"CR":                         swap("\n", "\r"),
+		"CR and classes":             "# classes: cat cow dog\r" + swap("\n", "\r"),
+		"mixed ends":                 strings.Replace(swap("\n", "\r\n"), "\r\n", "\r", 1),
+		"no end":                     strings.TrimSuffix(plain, "\n"),
+		"mark":                       "\ufeff" + plain,
+		"mark and CR LF":             "\ufeff" + swap("\n", "\r\n"),
+		"quoted header":              `"bag","label","candidates","f1","f2"` + plain[strings.Index(plain, "\n"):],
+		"quoted text":                swap("cat dog", `"cat dog"`, "dog cow", `"dog cow"`),
+		"all quoted":                 `"` + strings.TrimSuffix(swap(",", `","`, "\n", "\"\n\""), `"`),
+		"semicolons":                 semicolons,
+		"semicolons and points":      swap(",", ";"),
+		"semicolons, mark and CR LF": "\ufeff" + strings.ReplaceAll(semicolons, "\n", "\r\n"),
+		"tabs":                       swap(",", "\t"),
+		"tabs in UTF-16":             utf16Text(binary.LittleEndian, swap(",", "\t", "\n", "\r\n")),
+		"UTF-16, big end first":      utf16Text(binary.BigEndian, plain),
+		"classes filled up":          "# classes: cat cow dog;;;;\n" + semicolons,
+		"header in capitals":         strings.Replace(plain, "bag,label", "Bag,Label", 1),
+		"empty line at the end":      plain + "\n",
+	} {
+		got, err := decodeCSV(strings.NewReader(text), "other.csv", Options{})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if got.Hash() != want.Hash() || got.BagNames[0] != "élan" {
+			t.Errorf("%s: another set is read: %v %v", name, got.ClassNames, got.Instances)
+		}
+	}
+}
+
+// What cannot be read as it was meant says how to write it.
+func TestCSVHabitsRefused(t *testing.T) {
+	const head = "bag,label,candidates,f1\n"
+	for text, want := range map[string]string{
+		",bag,label,candidates,f1\n0,1,a,a b,1\n":   "index=False in pandas",
+		"\"\",\"bag\",\"label\",\"candidates\"\n":   "row.names=FALSE in R",
+		"bag,candidates,f1\n1,a b,1\n":              "its fields are empty",
+		head + "1,,\"[1, 2]\",1\n":                  `"[1," does not look like the name of a class`,
+		head + "1,,[1 2],1\n":                       `"[1" does not look like the name of a class`,
+		head + "1,,\"1,2\",1\n":                     "candidates stand apart by spaces",
+		head + "1,,1;2,1\n":                         "candidates stand apart by spaces",
+		head + "1,,1|2,1\n":                         "candidates stand apart by spaces",
+		head + "1,,1 2,\"0,5\"\n":                   `feature 1 is "0,5", not a number`,
+		head + "1,,1 2,\"1,5\"\n":                   "semicolons stand between the fields",
+		head + "1,,1 2, \n":                         "fill in the missing ones",
+		head + "1,,1 2,NA\n":                        "leave the row out",
+		"\x1f\x8b\x08":                              "packed by gzip",
+		"PK\x03\x04bag":                             "save the sheet as CSV",
+		head + "1,NA,a b,1\n":                       "the field of a label that is not known is empty",
+		head + "1,1.0,1 2,1\n":                      `the true label "1.0" is not among the candidates "1 2"`,
+		"bag;label;candidates;f1\n1;;a b;1.234,5\n": `feature 1 is "1.234,5", not a number`,
+	} {
+		_, err := decodeCSV(strings.NewReader(text), "other.csv", Options{})
+		var d diag.Diagnostic
+		if !errors.As(err, &d) || !strings.Contains(d.Text+"\n"+strings.Join(d.Notes, "\n"), want) {
+			t.Errorf("%q:\ngot  %v %q\nwant %s", text, err, d.Notes, want)
+		}
+	}
+}
+
+// A packed file of another program reads as one of ours.
+func TestCSVHabitsPacked(t *testing.T) {
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	z.Name = "bags.csv"
+	if _, err := z.Write([]byte("bag;label;candidates;f1\r1;;a b;0,5\r")); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "bags.csv.gz")
+	if err := os.WriteFile(path, packed.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := Open(path); err != nil || d.Instances[0] != 0.5 {
+		t.Errorf("%v, %v", d, err)
+	}
+}
+
+// Arrays as other programs save them read as ours do.
+func TestNPZHabits(t *testing.T) {
+	x, offsets, s := f4([]int{3, 2}, 1, 2, 3, 4, 5, 6), i8(keyOffsets, 0, 2, 3), u1([]int{2, 2}, 1, 1, 0, 1)
+	labels, names := i8(keyLabels, 0, 1), npzEntry{keyClassNames, append(npyStart("<U2", 2), words('a', 'é', 'b', 0)...)}
+	read := func(entries ...npzEntry) (*data.Dataset, error) {
+		b := npzBytes(t, entries...)
+		return decodeNPZ(bytes.NewReader(b), int64(len(b)), "other.npz", Options{})
+	}
+	want, err := read(x, offsets, s, labels, names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	column := func(e npzEntry) npzEntry { // the same numbers as a column
+		rows := len(e.bytes[len(npyStart("<i8", 1)):]) / 8
+		return npzEntry{e.name, append(npyStart("<i8", rows, 1), e.bytes[len(npyStart("<i8", 1)):]...)}
+	}
+	var half []byte
+	for _, v := range []float32{1, 2, 3, 4, 5, 6} {
+		half = binary.LittleEndian.AppendUint16(half, uint16(float16.Fromfloat32(v)))
+	}
+	for name, entries := range map[string][]npzEntry{
+		"columns":        {x, column(offsets), s, column(labels), names},
+		"half precision": {{keyInstances, append(npyStart("<f2", 3, 2), half...)}, offsets, s, labels, names},
+		"bytes as text":  {x, offsets, s, labels, {keyClassNames, append(npyStart("|S3", 2), "a\xc3\xa9b\x00\x00"...)}},
+	} {
+		got, err := read(entries...)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if got.Hash() != want.Hash() {
+			t.Errorf("%s: another set is read: %v %v %v", name, got.ClassNames, got.Labels, got.Instances)
+		}
+	}
+	for text, labels := range map[string]npzEntry{
+		"has the shape [2 2]; one axis is needed: the class of each bag": {keyLabels, append(npyStart("|u1", 2, 2), 1, 0, 0, 1)},
+		"holds text where whole numbers are needed: the class of each":   {keyLabels, append(npyStart("|S1", 2), "ab"...)},
+		"holds NaN where whole numbers are needed: the class of each":    {keyLabels, append(npyStart("<f4", 2), words(math.Float32bits(float32(math.NaN())), 0)...)},
+		`elements of type "|O" are not read; save numbers as float32`:    {keyLabels, append(npyStart("|O", 2), 1, 2)},
+	} {
+		if _, err := read(x, offsets, s, labels); err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("got  %v\nwant %s", err, text)
+		}
+	}
+}
+
+// True labels may be vectors of 0 and 1 where the candidates are.
+func TestMATVectors(t *testing.T) {
+	x := matDoubles("", 1, 2, 0.5, 2)
+	both, second := matDoubles("", 3, 1, 1, 1, 1), matDoubles("", 1, 3, 0, 1, 0)
+	read := func(truth []byte) (*data.Dataset, error) {
+		return decodeMAT(bytes.NewReader(matBagsFile([3][]byte{x, both, second}, [3][]byte{x, both, truth})), "other.mat", Options{})
+	}
+	for want, truth := range map[int][]byte{2: matDoubles("", 1, 3, 0, 0, 1), -1: matDoubles("", 1, 3, 0, 0, 0), 0: matDoubles("", 1, 1, 1)} {
+		if d, err := read(truth); err != nil || d.Labels[0] != 1 || d.Labels[1] != want {
+			t.Errorf("%v, %v, want the label %d", d, err, want)
+		}
+	}
+	for _, truth := range [][]byte{matDoubles("", 1, 3, 0, 1, 1), matDoubles("", 1, 3, 0, 0.5, 0.5), matDoubles("", 1, 2, 0, 1)} {
+		if _, err := read(truth); err == nil || !strings.Contains(err.Error(), "bag 2 has") {
+			t.Errorf("a wrong vector: %v", err)
+		}
+	}
+}

@@ -1,0 +1,344 @@
+package bagfile
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/matfile"
+	"github.com/miplc/miplc/data/rawfile"
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/infile"
+)
+
+// The .mat form of a set of bags is the one of the DEMIPL authors: a cell array
+// "data" with one row a bag and the columns
+//
+//	1  instances, one a row
+//	2  candidate labels, counted from 1
+//	3  true label, counted from 1; 0 or [] when it is unknown
+//	4  labels of the instances, counted from 1, 0 for negative ones
+//
+// Columns 3 and 4 may be missing. Accepted besides:
+//   - another name than "data", when the file holds one cell array alone;
+//   - one column a bag (the array transposed), when there are 2 to 4 rows and
+//     more than 4 columns;
+//   - instances in columns, when only so all bags have the same number of
+//     features;
+//   - candidates as vectors of 0 and 1 over all classes, when all entries of
+//     all bags are 0 or 1, all vectors have one length, and it is above 1; true labels
+//     may be such vectors then, with at most one 1.
+//
+// Classes get the names "1", "2", ... that the numbers in the file have.
+
+func readMAT(path string, o Options) (*data.Dataset, error) {
+	f, info, err := infile.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return decodeMAT(f, path, o.forPacked(info.Size()))
+}
+
+func decodeMAT(r io.Reader, path string, o Options) (*data.Dataset, error) {
+	vars, err := rawfile.MATVariables(r, rawfile.TooLargeError{What: "the file", Max: o.MaxBytes.Bytes()})
+	if err == nil {
+		var d *data.Dataset
+		if d, err = bagsOfVariables(vars, o); err == nil {
+			if err := d.Validate(path); err != nil {
+				return nil, err
+			}
+			return d, nil
+		}
+	}
+	return nil, diag.Errorf(diag.Pos{File: path}, "%v", err)
+}
+
+// bagsOfVariables finds the cell array of bags and turns it into a set.
+func bagsOfVariables(vars []*matfile.Array, o Options) (*data.Dataset, error) {
+	table, err := findBags(vars)
+	if err != nil {
+		return nil, err
+	}
+	m := &matBags{name: table.Name, max: o.MaxBytes.Bytes()}
+	if err := m.orient(table); err != nil {
+		return nil, err
+	}
+	d := &data.Dataset{}
+	for _, step := range []func(*data.Dataset) error{m.instances, m.candidates, m.labels, m.instanceLabels} {
+		if err := step(d); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+func findBags(vars []*matfile.Array) (*matfile.Array, error) {
+	var cells []*matfile.Array
+	var names []string
+	for _, v := range vars {
+		if v.Name == "data" {
+			if v.Class != matfile.Cell {
+				return nil, fmt.Errorf("the variable \"data\" is a %s of %s; a cell array with one row a bag is needed", v.Class, v.Size())
+			}
+			return v, nil
+		}
+		if v.Class == matfile.Cell {
+			cells = append(cells, v)
+		}
+		names = append(names, fmt.Sprintf("%s (%s, %s)", v.Name, v.Class, v.Size()))
+	}
+	if len(cells) == 1 {
+		return cells[0], nil
+	}
+	found := "no variables"
+	if len(names) > 0 {
+		found = strings.Join(names, ", ")
+	}
+	return nil, fmt.Errorf("no cell array \"data\" with one row a bag; the file holds %s", found)
+}
+
+// matBags is the cell array with one row a bag.
+type matBags struct {
+	name    string
+	max     int64              // bytes that the candidate sets may take
+	rows    [][]*matfile.Array // 2 to 4 columns
+	vectors bool               // labels are vectors of 0 and 1 over the classes
+}
+
+// orient lays the cells out with one row a bag.
+func (m *matBags) orient(table *matfile.Array) error {
+	if len(table.Dims) != 2 {
+		return fmt.Errorf("the cell array %q is %s; two axes are needed", m.name, table.Size())
+	}
+	bags, columns := table.Dims[0], table.Dims[1]
+	at := func(i, j int) *matfile.Array { return table.Cells[i+j*bags] }
+	if bags >= 2 && bags <= 4 && columns > 4 {
+		bags, columns = columns, bags
+		at = func(i, j int) *matfile.Array { return table.Cells[j+i*columns] }
+	}
+	if columns < 2 || columns > 4 {
+		return fmt.Errorf("the cell array %q is %s; one row a bag is needed: instances, candidates, true label", m.name, table.Size())
+	}
+	for i := range bags {
+		row := make([]*matfile.Array, columns)
+		for j := range row {
+			cell := at(i, j)
+			if cell.Class == matfile.Sparse {
+				return fmt.Errorf("bag %d: column %d is a sparse array, which is not read: save full(...) of it", i+1, j+1)
+			}
+			if cell.Complex {
+				return fmt.Errorf("bag %d: column %d holds complex numbers", i+1, j+1)
+			}
+			if empty := cell.Len() == 0 && (cell.Class == matfile.Char || cell.Class == matfile.Cell); cell.Numbers == nil && !empty {
+				return fmt.Errorf("bag %d: column %d is a %s of %s; numbers are needed", i+1, j+1, cell.Class, cell.Size())
+			}
+			row[j] = cell
+		}
+		m.rows = append(m.rows, row)
+	}
+	return nil
+}
+
+func (m *matBags) instances(d *data.Dataset) error {
+	features, transposed, err := m.features()
+	if err != nil {
+		return err
+	}
+	d.Shape, d.Offsets = []int{features}, []int{0}
+	total := 0
+	for _, row := range m.rows {
+		total += len(row[0].Numbers)
+	}
+	d.Instances = make([]float32, 0, total)
+	for _, row := range m.rows {
+		x := row[0]
+		n := x.Len() / features
+		for i := range n {
+			for j := range features {
+				at := i + j*n // column-major
+				if transposed {
+					at = j + i*features
+				}
+				d.Instances = append(d.Instances, float32(x.Numbers[at]))
+			}
+		}
+		d.Offsets = append(d.Offsets, d.Offsets[len(d.Offsets)-1]+n)
+	}
+	return nil
+}
+
+// features finds the number of features and whether instances are columns.
+func (m *matBags) features() (features int, transposed bool, err error) {
+	var first *matfile.Array
+	rows, columns := true, true // all bags agree in their number of ...
+	for i, row := range m.rows {
+		x := row[0]
+		if len(x.Dims) != 2 {
+			return 0, false, fmt.Errorf("bag %d: the instances are %s; one row an instance is needed", i+1, x.Size())
+		}
+		if x.Len() == 0 {
+			return 0, false, fmt.Errorf("bag %d is empty; a bag needs at least one instance", i+1)
+		}
+		if first == nil {
+			first = x
+		}
+		rows = rows && x.Dims[0] == first.Dims[0]
+		columns = columns && x.Dims[1] == first.Dims[1]
+	}
+	switch {
+	case first == nil:
+		return 0, false, fmt.Errorf("the cell array %q has no bags", m.name)
+	case columns:
+		return first.Dims[1], false, nil
+	case rows:
+		return first.Dims[0], true, nil
+	}
+	for i, row := range m.rows {
+		if row[0].Dims[1] != first.Dims[1] {
+			err = fmt.Errorf("bag %d has instances of %s, bag 1 of %d", i+1, diag.Count(row[0].Dims[1], "feature"), first.Dims[1])
+			break
+		}
+	}
+	return 0, false, err
+}
+
+func (m *matBags) candidates(d *data.Dataset) error {
+	length, vectors := m.candidateVectors()
+	if m.vectors = vectors; vectors {
+		d.Classes = length
+	} else if err := m.countClasses(d); err != nil {
+		return err
+	}
+	// A class that nobody lists is an error anyway; found here, a large number in
+	// a small file takes no memory.
+	listed := 0
+	for _, row := range m.rows {
+		listed += len(row[1].Numbers)
+	}
+	if d.Classes > listed {
+		return fmt.Errorf("the largest label is %d, but the bags list only %s in all: some classes have no examples", d.Classes, diag.Count(listed, "candidate"))
+	}
+	if int64(d.Classes) > m.max/int64(len(m.rows)) {
+		return &rawfile.TooLargeError{What: fmt.Sprintf("a table of %s for %s", diag.Count(d.Classes, "candidate label"), diag.Count(len(m.rows), "bag")), Max: m.max}
+	}
+	d.Candidates = make([]uint8, len(m.rows)*d.Classes)
+	for i, row := range m.rows {
+		for j, x := range row[1].Numbers {
+			if vectors {
+				d.CandidateSet(i)[j] = uint8(x)
+				continue
+			}
+			if d.CandidateSet(i)[int(x)-1] != 0 {
+				return fmt.Errorf("bag %d: the candidate %v is listed twice", i+1, x)
+			}
+			d.CandidateSet(i)[int(x)-1] = 1
+		}
+	}
+	d.ClassNames = make([]string, d.Classes)
+	for c := range d.ClassNames {
+		d.ClassNames[c] = strconv.Itoa(c + 1)
+	}
+	return nil
+}
+
+// candidateVectors tells vectors of 0 and 1 from lists of labels.
+func (m *matBags) candidateVectors() (length int, vectors bool) {
+	for i, row := range m.rows {
+		x := row[1].Numbers
+		if i == 0 {
+			length = len(x)
+		}
+		if len(x) != length || length < 2 {
+			return 0, false
+		}
+		for _, v := range x {
+			if v != 0 && v != 1 {
+				return 0, false
+			}
+		}
+	}
+	// Where all are 1 every class is a candidate: no bag lists the label 1 twice.
+	return length, true
+}
+
+// countClasses checks that labels are numbers from 1 and finds the largest.
+func (m *matBags) countClasses(d *data.Dataset) error {
+	for i, row := range m.rows {
+		labels := slices.Clone(row[1].Numbers)
+		if len(row) > 2 && len(row[2].Numbers) == 1 && row[2].Numbers[0] != 0 {
+			labels = append(labels, row[2].Numbers[0])
+		}
+		for _, x := range labels {
+			if x < 1 || x > math.MaxInt32 || x != math.Trunc(x) {
+				return fmt.Errorf("bag %d: the label %v is not possible; labels count from 1", i+1, x)
+			}
+			d.Classes = max(d.Classes, int(x))
+		}
+	}
+	return nil
+}
+
+func (m *matBags) labels(d *data.Dataset) error {
+	if len(m.rows[0]) < 3 {
+		return nil
+	}
+	d.Labels = make([]int, len(m.rows))
+	for i, row := range m.rows {
+		d.Labels[i] = -1
+		x := row[2].Numbers
+		if m.vectors && len(x) == d.Classes {
+			x = oneHot(x)
+		}
+		switch {
+		case len(x) > 1:
+			return fmt.Errorf("bag %d has %d true labels; one is needed", i+1, len(x))
+		case len(x) == 1 && (x[0] < 0 || x[0] > float64(d.Classes) || x[0] != math.Trunc(x[0])):
+			return fmt.Errorf("bag %d: the true label %v is out of range; classes count from 1 to %d, 0 means unknown", i+1, x[0], d.Classes)
+		case len(x) == 1:
+			d.Labels[i] = int(x[0]) - 1
+		}
+	}
+	if !data.AnyKnown(d.Labels) {
+		d.Labels = nil
+	}
+	return nil
+}
+
+// oneHot gives the place of the only 1 in a vector of else 0, counted from 1, and 0
+// where there is none; a vector of other numbers is left as it is.
+func oneHot(x []float64) []float64 {
+	at := 0
+	for i, v := range x {
+		switch {
+		case v == 1 && at == 0:
+			at = i + 1
+		case v != 0:
+			return x
+		}
+	}
+	return []float64{float64(at)}
+}
+
+func (m *matBags) instanceLabels(d *data.Dataset) error {
+	if len(m.rows[0]) < 4 {
+		return nil
+	}
+	for i, row := range m.rows {
+		x := row[3].Numbers
+		if len(x) != d.Size(i) {
+			return fmt.Errorf("bag %d has %s and %s", i+1, diag.Count(d.Size(i), "instance"), diag.Count(len(x), "instance label"))
+		}
+		for j, v := range x {
+			if v < 0 || v > float64(d.Classes) || v != math.Trunc(v) {
+				return fmt.Errorf("bag %d: the label %v of instance %d is out of range; classes count from 1 to %d, 0 means negative", i+1, v, j+1, d.Classes)
+			}
+			d.InstLabels = append(d.InstLabels, int(v)-1)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+package bagfile
+
+import (
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/miplc/miplc/data"
+)
+
+// The .mat files of testdata hold the same three bags in the layouts that are
+// accepted (see mat.py beside them).
+func TestMATLayouts(t *testing.T) {
+	want := data.Dataset{
+		Shape:      []int{2},
+		Instances:  []float32{0.5, -1, 2, 0.25, 3, 4, 0, 1, -7.25, 300, 0.125, 0.75},
+		Offsets:    []int{0, 2, 3, 6},
+		Candidates: []uint8{1, 1, 0, 0, 1, 1, 1, 0, 1},
+		Classes:    3,
+		Labels:     []int{0, 2, 0},
+		ClassNames: []string{"1", "2", "3"},
+	}
+	unlabelled, twice, instances := want, want, want
+	unlabelled.Labels = nil
+	twice.Instances = slices.Repeat(want.Instances, 2)
+	twice.Offsets = []int{0, 2, 3, 6, 8, 9, 12}
+	twice.Candidates = slices.Repeat(want.Candidates, 2)
+	twice.Labels = slices.Repeat(want.Labels, 2)
+	instances.InstLabels = []int{0, -1, 2, -1, -1, 0}
+	for name, want := range map[string]data.Dataset{
+		"bags": want, "bags-plain": want, "bags-vector": want, "bags-named": want, "bags-transposed": want,
+		"bags-logical": unlabelled, "bags-across": twice, "bags-instances": instances,
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := Open(filepath.Join("testdata", name+".mat"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want.Name = name
+			if !reflect.DeepEqual(*got, want) {
+				t.Errorf("got  %+v\nwant %+v", *got, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,341 @@
+package bagfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/x448/float16"
+
+	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/ndarray"
+)
+
+// npyMagic is what a file of one array begins with.
+const npyMagic = "\x93NUMPY"
+
+// The .npy reader is our own since files come from anywhere: every length in a
+// header is checked before it is believed, and memory grows with the data that
+// really arrives.
+
+// npyHeader is what the text at the start of a .npy array says.
+type npyHeader struct {
+	order   binary.ByteOrder
+	kind    byte // f, i, u, b, U or S as in NumPy
+	size    int  // bytes of an element
+	fortran bool // first index varies fastest
+	shape   []int
+	count   int // elements
+}
+
+const maxNpyHeader = 1 << 16
+
+var (
+	npyDescr   = regexp.MustCompile(`'descr'\s*:\s*'([^']*)'`)
+	npyFortran = regexp.MustCompile(`'fortran_order'\s*:\s*(True|False)`)
+	npyShape   = regexp.MustCompile(`'shape'\s*:\s*\(([0-9,\s]*)\)`)
+	npyType    = regexp.MustCompile(`^([<>|=]?)([fiubUS])([0-9]{1,9})$`)
+)
+
+func readNpyHeader(r io.Reader) (*npyHeader, error) {
+	var start [8]byte
+	if _, err := io.ReadFull(r, start[:]); err != nil {
+		return nil, infile.CutShort(err)
+	}
+	if string(start[:6]) != npyMagic {
+		return nil, errors.New("not a NumPy array (wrong magic number)")
+	}
+	length := make([]byte, 2)
+	if start[6] >= 2 {
+		length = make([]byte, 4)
+	}
+	if start[6] < 1 || start[6] > 3 {
+		return nil, fmt.Errorf("NumPy format version %d is not known", start[6])
+	}
+	if _, err := io.ReadFull(r, length); err != nil {
+		return nil, infile.CutShort(err)
+	}
+	n := int64(binary.LittleEndian.Uint16(length))
+	if len(length) == 4 {
+		n = int64(binary.LittleEndian.Uint32(length))
+	}
+	if n > maxNpyHeader {
+		return nil, fmt.Errorf("the header claims %d bytes; at most %d are read", n, maxNpyHeader)
+	}
+	text := make([]byte, n)
+	if _, err := io.ReadFull(r, text); err != nil {
+		return nil, infile.CutShort(err)
+	}
+	return parseNpyHeader(string(text))
+}
+
+func parseNpyHeader(text string) (*npyHeader, error) {
+	descr := npyDescr.FindStringSubmatch(text)
+	fortran := npyFortran.FindStringSubmatch(text)
+	shape := npyShape.FindStringSubmatch(text)
+	if descr == nil || fortran == nil || shape == nil {
+		return nil, errors.New("the header does not give 'descr', 'fortran_order' and 'shape' of a plain array")
+	}
+	h := &npyHeader{order: binary.LittleEndian, fortran: fortran[1] == "True"}
+	typ := npyType.FindStringSubmatch(descr[1])
+	if typ == nil {
+		return nil, unreadType(descr[1])
+	}
+	if typ[1] == ">" {
+		h.order = binary.BigEndian
+	}
+	h.kind = typ[2][0]
+	h.size, _ = strconv.Atoi(typ[3])
+	switch {
+	case h.text() && h.size > 1<<16:
+		return nil, fmt.Errorf("strings of %d characters are too long", h.size)
+	case h.kind == 'U':
+		h.size *= 4 // UTF-32
+	case !h.text() && !validNumber(h.kind, h.size):
+		return nil, unreadType(descr[1])
+	}
+	for e := range strings.SplitSeq(shape[1], ",") {
+		if e = strings.TrimSpace(e); e == "" {
+			continue
+		}
+		n, err := strconv.Atoi(e)
+		if err != nil {
+			return nil, fmt.Errorf("the extent %s is too large", e)
+		}
+		h.shape = append(h.shape, n)
+	}
+	count, ok := ndarray.SizeWithin(h.shape, math.MaxInt)
+	if !ok || h.size > 0 && count > math.MaxInt/h.size {
+		return nil, fmt.Errorf("the shape %v is too large", h.shape)
+	}
+	h.count = count
+	return h, nil
+}
+
+func unreadType(descr string) error {
+	return fmt.Errorf("elements of type %q are not read; save numbers as float32 or int64, text by dtype=str", descr)
+}
+
+// text reports whether the elements are text.
+func (h *npyHeader) text() bool { return h.kind == 'U' || h.kind == 'S' }
+
+func validNumber(kind byte, size int) bool {
+	switch kind {
+	case 'f':
+		return size == 2 || size == 4 || size == 8
+	case 'i', 'u':
+		return size == 1 || size == 2 || size == 4 || size == 8
+	case 'b':
+		return size == 1
+	}
+	return false
+}
+
+// bytes is the length of the elements in the file.
+func (h *npyHeader) bytes() int64 { return int64(h.count) * int64(h.size) }
+
+// cost is about the memory that the decoded elements take.
+func (h *npyHeader) cost() int64 {
+	each := int64(max(h.size, 8))
+	switch {
+	case h.kind == 'f' && h.size <= 4:
+		each = 4
+	case h.text():
+		each = int64(h.size) + 32
+	}
+	if int64(h.count) > math.MaxInt64/each {
+		return math.MaxInt64
+	}
+	return int64(h.count) * each
+}
+
+// each calls f with the bytes of every element in the order of the file.
+func (h *npyHeader) each(r io.Reader, f func(element []byte)) error {
+	if h.size == 0 {
+		return nil // strings of no characters
+	}
+	const block = 1 << 16
+	buf := make([]byte, max(block/h.size, 1)*h.size)
+	for left := h.bytes(); left > 0; {
+		part := buf[:min(int64(len(buf)), left)]
+		if _, err := io.ReadFull(r, part); err != nil {
+			return infile.CutShort(err)
+		}
+		for i := 0; i < len(part); i += h.size {
+			f(part[i : i+h.size])
+		}
+		left -= int64(len(part))
+	}
+	return nil
+}
+
+// firstGuess is the capacity to start with for n elements: enough for usual
+// sets at once, little enough for a header that lies.
+func firstGuess(n int) int { return min(n, 1<<20) }
+
+// floats reads numbers of any type as float32, row-major.
+func (h *npyHeader) floats(r io.Reader) ([]float32, error) {
+	if h.text() {
+		return nil, errors.New("holds text where numbers are needed")
+	}
+	out := make([]float32, 0, firstGuess(h.count))
+	var err error
+	switch {
+	case h.kind == 'f':
+		err = h.each(r, func(b []byte) { out = append(out, float32(h.float(b))) })
+	case h.kind == 'u' && h.size == 8:
+		err = h.each(r, func(b []byte) { out = append(out, float32(h.order.Uint64(b))) })
+	default:
+		err = h.each(r, func(b []byte) { out = append(out, float32(h.integer(b))) })
+	}
+	if err != nil {
+		return nil, err
+	}
+	return rowMajor(h, out), nil
+}
+
+// ints reads whole numbers of any type, row-major. What they are is for messages.
+func (h *npyHeader) ints(r io.Reader, what string) ([]int, error) {
+	if h.text() {
+		return nil, fmt.Errorf("holds text where whole numbers are needed: %s", what)
+	}
+	out := make([]int, 0, firstGuess(h.count))
+	bad := 0.0
+	err := h.each(r, func(b []byte) {
+		if h.kind != 'f' {
+			out = append(out, h.integer(b))
+			return
+		}
+		x := h.float(b)
+		if x != math.Trunc(x) || math.Abs(x) > 1<<53 {
+			bad = x
+		}
+		out = append(out, int(x))
+	})
+	if err != nil {
+		return nil, err
+	}
+	if bad != 0 {
+		return nil, fmt.Errorf("holds %v where whole numbers are needed: %s", bad, what)
+	}
+	return rowMajor(h, out), nil
+}
+
+func (h *npyHeader) float(b []byte) float64 {
+	switch h.size {
+	case 2:
+		return float64(float16.Frombits(h.order.Uint16(b)).Float32())
+	case 4:
+		return float64(math.Float32frombits(h.order.Uint32(b)))
+	}
+	return math.Float64frombits(h.order.Uint64(b))
+}
+
+// integer decodes one element of kind i, u or b. A uint64 beyond int64 becomes
+// negative and then fails as out of range where it is used.
+func (h *npyHeader) integer(b []byte) int {
+	switch {
+	case h.size == 1 && h.kind == 'i':
+		return int(int8(b[0]))
+	case h.size == 1:
+		return int(b[0])
+	case h.size == 2 && h.kind == 'i':
+		return int(int16(h.order.Uint16(b)))
+	case h.size == 2:
+		return int(h.order.Uint16(b))
+	case h.size == 4 && h.kind == 'i':
+		return int(int32(h.order.Uint32(b)))
+	case h.size == 4:
+		return int(h.order.Uint32(b))
+	default:
+		return int(h.order.Uint64(b))
+	}
+}
+
+// strings reads an array of text: NumPy's unicode type, or its bytes as UTF-8.
+func (h *npyHeader) strings(r io.Reader) ([]string, error) {
+	if !h.text() {
+		return nil, errors.New("holds numbers where text is needed")
+	}
+	if h.size == 0 && h.count > 0 {
+		return nil, errors.New("holds only empty text")
+	}
+	var out []string
+	bad := false
+	err := h.each(r, func(b []byte) {
+		if h.kind == 'S' {
+			out = append(out, string(bytes.TrimRight(b, "\x00")))
+			return
+		}
+		var s []byte
+		for i := 0; i < len(b); i += 4 {
+			c := h.order.Uint32(b[i:])
+			if c == 0 {
+				break
+			}
+			if c > utf8.MaxRune || !utf8.ValidRune(rune(c)) {
+				bad = true
+				break
+			}
+			s = utf8.AppendRune(s, rune(c))
+		}
+		out = append(out, string(s))
+	})
+	if bad && err == nil {
+		err = errors.New("holds text that is not Unicode")
+	}
+	return out, err
+}
+
+// rowMajor reorders elements that were stored with the first index fastest.
+func rowMajor[T any](h *npyHeader, in []T) []T {
+	if !h.fortran || len(h.shape) < 2 || len(in) == 0 {
+		return in
+	}
+	stride := make([]int, len(h.shape)) // in the file
+	s := 1
+	for i, e := range h.shape {
+		stride[i] = s
+		s *= e
+	}
+	out := make([]T, len(in))
+	index := make([]int, len(h.shape))
+	at := 0
+	for i := range out {
+		out[i] = in[at]
+		for axis := len(index) - 1; axis >= 0; axis-- {
+			index[axis]++
+			at += stride[axis]
+			if index[axis] < h.shape[axis] {
+				break
+			}
+			at -= stride[axis] * index[axis]
+			index[axis] = 0
+		}
+	}
+	return out
+}
+
+// npyStart is the header of a row-major little-endian array, version 1.0,
+// padded so that the data start at a multiple of 64 bytes.
+func npyStart(descr string, shape ...int) []byte {
+	dims := make([]string, len(shape))
+	for i, e := range shape {
+		dims[i] = strconv.Itoa(e)
+	}
+	tuple := strings.Join(dims, ", ")
+	if len(shape) == 1 {
+		tuple += ","
+	}
+	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descr, tuple)
+	text += strings.Repeat(" ", 63-(10+len(text))%64) + "\n"
+	out := append([]byte(npyMagic+"\x01\x00"), byte(len(text)), byte(len(text)>>8))
+	return append(out, text...)
+}

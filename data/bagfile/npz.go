@@ -1,0 +1,353 @@
+package bagfile
+
+import (
+	"archive/zip"
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/rawfile"
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/infile"
+)
+
+// Arrays of an .npz file.
+const (
+	keyInstances  = "instances"       // float32 [N, ...]; other number types are converted
+	keyOffsets    = "offsets"         // int64 [m+1]
+	keyCandidates = "candidates"      // uint8 [m, k]
+	keyLabels     = "labels"          // int64 [m], -1 unknown; may be missing
+	keyInstLabels = "instance_labels" // int64 [N], -1 negative or unknown; may be missing
+	keyCoords     = "coords"          // float32 [N, 2], x and y; other number types are converted; may be missing
+	keyClassNames = "class_names"     // unicode [k]; may be missing
+	keyBagNames   = "bag_names"       // unicode [m]; may be missing
+	keyFeatures   = "feature_names"   // unicode [d]; may be missing
+	keyGroups     = "groups"          // unicode or whole numbers [m]; may be missing
+	keyGroupName  = "group_name"      // unicode [1]; may be missing
+)
+
+// readNPZ reads the arrays above; others in the file are left alone.
+func readNPZ(path string, o Options) (*data.Dataset, error) {
+	f, info, err := infile.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return decodeNPZ(f, info.Size(), path, o.forPacked(info.Size()))
+}
+
+func decodeNPZ(r io.ReaderAt, size int64, path string, o Options) (*data.Dataset, error) {
+	archive, err := zip.NewReader(r, size)
+	start := make([]byte, len(npyMagic))
+	n, _ := r.ReadAt(start, 0)
+	switch {
+	case err == nil:
+	case size == 0:
+		return nil, diag.Errorf(diag.Pos{File: path}, "the file is empty")
+	case string(start[:n]) == npyMagic:
+		return nil, diag.Errorf(diag.Pos{File: path}, "a single array, as numpy.save writes it; numpy.savez writes all arrays to one file")
+	default:
+		return nil, diag.Errorf(diag.Pos{File: path}, "not a readable .npz archive (%v); the file is cut short or of another kind", err)
+	}
+	z := &npzReader{entries: map[string]*zip.File{}, left: o.MaxBytes.Bytes(), max: o.MaxBytes.Bytes()}
+	for _, e := range archive.File {
+		key := strings.TrimSuffix(e.Name, ".npy")
+		if _, twice := z.entries[key]; twice {
+			return nil, diag.Errorf(diag.Pos{File: path}, "the archive holds %q twice", e.Name)
+		}
+		z.entries[key] = e
+	}
+	d := z.dataset(path, o.KnownLabels)
+	if err := z.faults.Err(); err != nil {
+		return nil, err
+	}
+	if err := d.Validate(path); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+type npzReader struct {
+	entries   map[string]*zip.File
+	left, max int64 // bytes of unpacked data still allowed, and in all
+	faults    diag.List
+}
+
+// dataset reads all arrays and notes what is wrong with any of them.
+func (z *npzReader) dataset(path string, known bool) *data.Dataset {
+	d := &data.Dataset{}
+	var shape, candidates []int
+	note := func(err error) { z.faults.AddError(diag.Pos{File: path}, err) }
+	note(z.read(keyInstances, true, func(h *npyHeader, r io.Reader) (err error) {
+		if len(h.shape) < 2 {
+			return fmt.Errorf("has the shape %v; [instances, features] is needed", h.shape)
+		}
+		shape = h.shape
+		d.Instances, err = h.floats(r)
+		return err
+	}))
+	note(z.ints(keyOffsets, true, "where each bag begins, from 0, and the number of instances", &d.Offsets))
+	note(z.read(keyCandidates, !known, func(h *npyHeader, r io.Reader) error {
+		if len(h.shape) != 2 {
+			return fmt.Errorf("has the shape %v; [bags, classes] is needed", h.shape)
+		}
+		candidates = h.shape
+		numbers, err := h.ints(r, "0 or 1 for each bag and class")
+		if err != nil {
+			return err
+		}
+		d.Candidates, err = zeroOne(numbers, h.shape[1])
+		return err
+	}))
+	note(z.ints(keyLabels, false, "the class of each bag, from 0, -1 where it is unknown", &d.Labels))
+	note(z.ints(keyInstLabels, false, "the class of each instance, from 0, -1 where it is negative or unknown", &d.InstLabels))
+	note(z.read(keyCoords, false, func(h *npyHeader, r io.Reader) (err error) {
+		if len(h.shape) != 2 || h.shape[1] != 2 {
+			return fmt.Errorf("has the shape %v; [instances, 2] is needed: x and y", h.shape)
+		}
+		d.Coords, err = h.floats(r)
+		return err
+	}))
+	note(z.names(keyClassNames, "classes", &d.ClassNames))
+	note(z.names(keyBagNames, "bags", &d.BagNames))
+	note(z.names(keyFeatures, "features", &d.FeatureNames))
+	note(z.groups(&d.Groups))
+	var groupName []string
+	note(z.names(keyGroupName, "groups", &groupName))
+	if len(groupName) > 0 {
+		d.GroupName = groupName[0]
+	}
+	if len(z.faults) > 0 {
+		return nil
+	}
+	d.Shape = slices.Clone(shape[1:])
+	if known {
+		note(setKnownLabels(d))
+		return d
+	}
+	d.Classes = candidates[1]
+	if bags := len(d.Offsets) - 1; bags != candidates[0] {
+		note(fmt.Errorf("%q is for %s, %q for %d; offsets has one number more than there are bags", keyOffsets, diag.Count(bags, "bag"), keyCandidates, candidates[0]))
+	}
+	return d
+}
+
+// setKnownLabels makes the true label the only candidate of each bag.
+func setKnownLabels(d *data.Dataset) error {
+	d.Classes = len(d.ClassNames)
+	if d.ClassNames == nil && len(d.Labels) > 0 {
+		d.Classes = slices.Max(d.Labels) + 1
+	}
+	if len(d.Labels) != d.Bags() {
+		return fmt.Errorf("%s for %s, but data.labels is known", diag.Count(len(d.Labels), "true label"), diag.Count(d.Bags(), "bag"))
+	}
+	d.Candidates = make([]uint8, d.Bags()*d.Classes)
+	for i, label := range d.Labels {
+		if label < 0 || label >= d.Classes {
+			return fmt.Errorf("bag %d has the label %d of %s, but data.labels is known", i+1, label, diag.Count(d.Classes, "class"))
+		}
+		d.CandidateSet(i)[label] = 1
+	}
+	return nil
+}
+
+// zeroOne turns candidate entries into bytes; other values than 0 and 1 are
+// faults, so that a list of label numbers is not mistaken for a matrix.
+func zeroOne(numbers []int, classes int) ([]uint8, error) {
+	out := make([]uint8, len(numbers))
+	for i, x := range numbers {
+		if x != 0 && x != 1 {
+			return nil, fmt.Errorf("bag %d: holds %d; entries must be 0 or 1, one column a class", i/classes+1, x)
+		}
+		out[i] = uint8(x)
+	}
+	return out, nil
+}
+
+// ints reads a row or a column of whole numbers; what they are is for messages.
+func (z *npzReader) ints(key string, needed bool, what string, to *[]int) error {
+	return z.read(key, needed, func(h *npyHeader, r io.Reader) (err error) {
+		if len(h.shape) == 0 || h.count != slices.Max(h.shape) {
+			return fmt.Errorf("has the shape %v; one axis is needed: %s", h.shape, what)
+		}
+		*to, err = h.ints(r, what)
+		return err
+	})
+}
+
+// names reads text that may be missing; axis says what it names.
+func (z *npzReader) names(key, axis string, to *[]string) error {
+	return z.read(key, false, func(h *npyHeader, r io.Reader) (err error) {
+		if len(h.shape) != 1 {
+			return fmt.Errorf("has the shape %v; [%s] is needed", h.shape, axis)
+		}
+		*to, err = h.strings(r)
+		return err
+	})
+}
+
+// groups reads the names or numbers of the groups of the bags.
+func (z *npzReader) groups(to *[]string) error {
+	return z.read(keyGroups, false, func(h *npyHeader, r io.Reader) (err error) {
+		if len(h.shape) != 1 {
+			return fmt.Errorf("has the shape %v; [bags] is needed", h.shape)
+		}
+		if h.text() {
+			*to, err = h.strings(r)
+			return err
+		}
+		numbers, err := h.ints(r, "the group of each bag")
+		for _, n := range numbers {
+			*to = append(*to, strconv.Itoa(n))
+		}
+		return err
+	})
+}
+
+// read opens the array, checks its sizes against each other and the limit, and
+// lets decode take the elements.
+func (z *npzReader) read(key string, needed bool, decode func(*npyHeader, io.Reader) error) error {
+	e, ok := z.entries[key]
+	if !ok {
+		if needed {
+			return fmt.Errorf("no array %q in the archive; %s, %s and %s are needed", key, keyInstances, keyOffsets, keyCandidates)
+		}
+		return nil
+	}
+	if err := z.decode(e, key, decode); err != nil {
+		if _, ok := errors.AsType[*rawfile.TooLargeError](err); ok {
+			return err
+		}
+		return fmt.Errorf("array %q: %w", key, err)
+	}
+	return nil
+}
+
+func (z *npzReader) decode(e *zip.File, key string, decode func(*npyHeader, io.Reader) error) error {
+	raw, err := e.Open()
+	if err != nil {
+		return err
+	}
+	defer raw.Close()
+	tooLarge := &rawfile.TooLargeError{What: fmt.Sprintf("array %q", key), Max: z.max}
+	r := bufio.NewReaderSize(rawfile.Bound(raw, z.left, tooLarge), 1<<16)
+	h, err := readNpyHeader(r)
+	if err != nil {
+		return err
+	}
+	if h.cost() > z.left {
+		return tooLarge
+	}
+	if err := decode(h, r); err != nil {
+		return err
+	}
+	switch _, err := r.ReadByte(); {
+	case err == nil:
+		return fmt.Errorf("holds more data than its shape %v says", h.shape)
+	case err != io.EOF:
+		return fmt.Errorf("%w", err) // a wrong checksum shows only here
+	}
+	z.left -= h.cost()
+	return nil
+}
+
+// writeNPZ writes the arrays; equal sets give equal bytes.
+func writeNPZ(w io.Writer, d *data.Dataset) error {
+	z := &npzWriter{zip: zip.NewWriter(w)}
+	z.instances(d)
+	z.ints(keyOffsets, d.Offsets)
+	writeArray(z, keyCandidates, npyStart("|u1", d.Bags(), d.Classes), d.Candidates)
+	z.ints(keyLabels, d.Labels)
+	z.ints(keyInstLabels, d.InstLabels)
+	if d.Coords != nil {
+		writeArray(z, keyCoords, npyStart("<f4", len(d.Coords)/2, 2), d.Coords)
+	}
+	z.names(keyClassNames, d.ClassNames)
+	z.names(keyBagNames, d.BagNames)
+	z.names(keyFeatures, d.FeatureNames)
+	z.names(keyGroups, d.Groups)
+	if d.Groups != nil && d.GroupName != "" {
+		z.names(keyGroupName, []string{d.GroupName})
+	}
+	return errors.Join(z.err, z.zip.Close())
+}
+
+// instances writes the instances of all bags.
+func (z *npzWriter) instances(d *data.Dataset) {
+	w := z.begin(keyInstances, npyStart("<f4", append([]int{d.Offsets[d.Bags()]}, d.Shape...)...))
+	err := d.Each(d.AllBags(), func(_ int, x []float32) error {
+		writeValues(z, w, x)
+		return z.err
+	})
+	if z.err == nil {
+		z.err = err
+	}
+}
+
+type npzWriter struct {
+	zip *zip.Writer
+	err error
+}
+
+// ints writes numbers that may be missing.
+func (z *npzWriter) ints(key string, numbers []int) {
+	if numbers == nil {
+		return
+	}
+	wide := make([]int64, len(numbers))
+	for i, n := range numbers {
+		wide[i] = int64(n)
+	}
+	writeArray(z, key, npyStart("<i8", len(wide)), wide)
+}
+
+// names writes text that may be missing, as UTF-32 of one width.
+func (z *npzWriter) names(key string, names []string) {
+	if names == nil {
+		return
+	}
+	width := 1
+	for _, s := range names {
+		width = max(width, utf8.RuneCountInString(s))
+	}
+	var text []rune
+	for _, s := range names {
+		text = append(text, []rune(s)...)
+		text = append(text, make([]rune, width-utf8.RuneCountInString(s))...)
+	}
+	writeArray(z, key, npyStart(fmt.Sprintf("<U%d", width), len(names)), text)
+}
+
+// writeArray writes one entry.
+func writeArray[T any](z *npzWriter, key string, start []byte, values []T) {
+	writeValues(z, z.begin(key, start), values)
+}
+
+// begin begins an entry without a time.
+func (z *npzWriter) begin(key string, start []byte) io.Writer {
+	if z.err != nil {
+		return nil
+	}
+	w, err := z.zip.CreateHeader(&zip.FileHeader{Name: key + ".npy", Method: zip.Deflate})
+	if err == nil {
+		_, err = w.Write(start)
+	}
+	z.err = err
+	return w
+}
+
+// writeValues continues an entry.
+func writeValues[T any](z *npzWriter, w io.Writer, values []T) {
+	for part := range slices.Chunk(values, 1<<14) {
+		if z.err == nil {
+			z.err = binary.Write(w, binary.LittleEndian, part)
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package bagfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/lru"
+)
+
+// A table of bags is a CSV file with a row per bag and a column "file": the path of the file
+// with the instances of the bag, from the folder of the table, and after "#" the name of the
+// array or group in that file, if it is not the usual one. The instances stay on disk.
+
+const fileColumn = "file"
+
+// tableHeader finds the column of the files; the others are roles or ignored.
+func (c *csvReader) tableHeader(header []string, line int) error {
+	if c.roles[roleInstanceLabel] >= 0 {
+		return c.errorf(line, "a table of files has a row per bag; it cannot have the labels of instances")
+	}
+	var others []string
+	for i, name := range header {
+		name = strings.TrimSpace(name)
+		if i != c.fileAt && !slices.Contains(c.roles[:], i) && !slices.Contains(c.declared.Ignore, name) {
+			others = append(others, name)
+		}
+	}
+	if len(others) > 0 {
+		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "the column %q has no meaning next to a column %q, which says that the features are in files", others[0], fileColumn).
+			WithNote("leave columns out with --ignore-columns %s, or data.columns.ignore in the spec", strings.Join(others, ","))
+	}
+	return nil
+}
+
+// findFileColumn returns the column of the files, -1 if there is none.
+func (c *csvReader) findFileColumn(header []string) int {
+	return slices.IndexFunc(header, func(h string) bool {
+		name := strings.TrimSpace(h)
+		return strings.EqualFold(name, fileColumn) && !slices.Contains(c.declared.Ignore, name)
+	})
+}
+
+// readFile reads the file of the bag that the row has started. n is the number of the row.
+func (c *csvReader) readFile(row []string, line, n int) error {
+	if len(c.bags) != n+1 {
+		return c.errorf(line, "bag %d (%q) has two rows; a table of files has one per bag", len(c.bags), c.bags[len(c.bags)-1].id)
+	}
+	name := strings.TrimSpace(row[c.fileAt])
+	if name == "" {
+		return c.errorf(line, "bag %d (%q) has no file", len(c.bags), c.bags[n].id)
+	}
+	c.files = append(c.files, strings.Clone(name))
+	return nil
+}
+
+// attachFiles opens the files of a table and gives the dataset their instances.
+func (c *csvReader) attachFiles(d *data.Dataset) error {
+	s := &fileStore{opened: lru.Cache[string, *arrayFile]{MaxCount: 8, OnEvict: (*arrayFile).close}}
+	d.Offsets = []int{0}
+	var faults diag.List
+	placed := true // all bags so far have coordinates
+	for i, cell := range c.files {
+		b, shape, err := s.locate(filepath.Dir(c.path), cell, c.bags[i].id)
+		if err == nil && d.Store != nil && !slices.Equal(shape[1:], d.Shape) {
+			err = fmt.Errorf("its instances have the shape %v, those of the first bag %v", shape[1:], d.Shape)
+		}
+		if err != nil {
+			faults.AddError(diag.Pos{}, s.describe(b.path, i, c.bags[i].id, err))
+			continue
+		}
+		d.Store, d.Shape = s, slices.Clone(shape[1:])
+		b.width = d.Dim()
+		s.bags = append(s.bags, b)
+		d.Offsets = append(d.Offsets, d.Offsets[len(d.Offsets)-1]+shape[0])
+		if placed {
+			coords, err := s.coords(&b, shape[0])
+			if err != nil {
+				faults.AddError(diag.Pos{}, s.describe(b.path, i, c.bags[i].id, err))
+			}
+			placed, d.Coords = coords != nil, append(d.Coords, coords...)
+		}
+	}
+	if !placed {
+		d.Coords = nil
+	}
+	return faults.Err()
+}
+
+// fileStore reads bags from the files of a table.
+type fileStore struct {
+	bags []bagFile
+
+	mu     sync.Mutex
+	opened lru.Cache[string, *arrayFile]
+}
+
+// bagFile is where the instances of a bag are.
+type bagFile struct {
+	path  string
+	name  string // of the array
+	bag   string // name of the bag
+	width int    // values of an instance
+	info  fs.FileInfo
+}
+
+// locate finds the array of a bag and its shape. The path is known even if there is an
+// error.
+func (s *fileStore) locate(dir, cell, bag string) (b bagFile, shape []int, err error) {
+	b = bagFile{path: cell, bag: bag}
+	inDir := func(path string) string {
+		if filepath.IsAbs(path) {
+			return path
+		}
+		return filepath.Join(dir, path)
+	}
+	if path, name, ok := strings.Cut(cell, "#"); ok {
+		if _, err := os.Stat(inDir(cell)); err != nil { // else # is a part of the file's name
+			b.path, b.name = path, name
+		}
+	}
+	b.path = inDir(b.path)
+	f, err := s.open(b.path)
+	if err != nil {
+		return b, nil, err
+	}
+	defer s.opened.Put(b.path, f, 0)
+	b.info = f.info
+	a, name, err := f.find(b.name, bag)
+	b.name = name
+	return b, a.shape, err
+}
+
+// coordsName is the array with the coordinates of a bag, next to that with the features.
+const coordsName = "coords"
+
+// coords reads the coordinates of the n instances of a bag; nil if the file has none of the
+// shape [n, 2].
+func (s *fileStore) coords(b *bagFile, n int) ([]float32, error) {
+	f, err := s.open(b.path)
+	if err != nil {
+		return nil, err
+	}
+	defer s.opened.Put(b.path, f, 0)
+	a, err := f.open(path.Join(path.Dir(b.name), coordsName))
+	if err == nil {
+		a, err = a.squeezed()
+	}
+	if err != nil || !slices.Equal(a.shape, []int{n, 2}) {
+		return nil, nil // models do not need them
+	}
+	to := make([]float32, 2*n)
+	return to, a.rows.ReadRows(to, 0)
+}
+
+// open opens a file, or takes it from those that are still open.
+func (s *fileStore) open(path string) (*arrayFile, error) {
+	if f, ok := s.opened.Take(path); ok {
+		return f, nil
+	}
+	return openArrays(path)
+}
+
+// errChanged reports a file that is not the one that was opened first.
+var errChanged = errors.New("the file has changed since the dataset was opened; restore it, or start again")
+
+// ReadRows implements Store.
+func (s *fileStore) ReadRows(to []float32, bag, from int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := &s.bags[bag]
+	err := b.unchanged()
+	if err == nil {
+		if err = s.read(b, to, from); err != nil || len(to) > 0 {
+			if changed := b.unchanged(); changed != nil { // it explains the error, and the values may be of both files
+				err = changed
+			}
+		}
+	}
+	if err == nil {
+		err = data.CheckFinite(to, b.width, from)
+	}
+	if err != nil {
+		return s.describe(b.path, bag, b.bag, err)
+	}
+	return nil
+}
+
+// unchanged checks that the file of a bag is still the one that was opened first.
+func (b *bagFile) unchanged() error {
+	info, err := os.Stat(b.path)
+	if err != nil {
+		return err
+	}
+	if info.Size() != b.info.Size() || !info.ModTime().Equal(b.info.ModTime()) || !os.SameFile(info, b.info) {
+		return errChanged
+	}
+	return nil
+}
+
+func (s *fileStore) read(b *bagFile, to []float32, from int) error {
+	f, err := s.open(b.path)
+	if err != nil {
+		return err
+	}
+	defer s.opened.Put(b.path, f, 0)
+	if f.last.name != b.name || f.last.rows == nil {
+		a, err := f.open(b.name)
+		if err != nil {
+			return err
+		}
+		f.last.array, f.last.name = a, b.name
+	}
+	return f.last.rows.ReadRows(to, from)
+}
+
+// describe adds the file and the bag to an error.
+func (s *fileStore) describe(path string, bag int, name string, err error) error {
+	switch pathErr := (*fs.PathError)(nil); {
+	case errors.Is(err, fs.ErrNotExist):
+		err = errors.New("there is no such file")
+	case errors.As(err, &pathErr):
+		err = pathErr.Err
+	}
+	return diag.Errorf(diag.Pos{File: path}, "bag %d (%q): %v", bag+1, name, err)
+}

@@ -1,0 +1,303 @@
+package bagfile
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/x448/float16"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/ndarray"
+)
+
+// npyBytes is a .npy file of float32.
+func npyBytes(values []float32, shape ...int) []byte {
+	b := bytes.NewBuffer(npyStart("<f4", shape...))
+	_ = binary.Write(b, binary.LittleEndian, values)
+	return b.Bytes()
+}
+
+// safetensorsBytes is a file with one tensor.
+func safetensorsBytes(name, kind string, raw []byte, shape ...int) []byte {
+	extents := strings.ReplaceAll(fmt.Sprint(shape), " ", ",")
+	header := fmt.Sprintf(`{"__metadata__":{"by":"test"},%q:{"dtype":%q,"shape":%s,"data_offsets":[0,%d]}}`, name, kind, extents, len(raw))
+	return slices.Concat(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), []byte(header), raw)
+}
+
+// halfBytes are numbers as float16, or as bfloat16.
+func halfBytes(values []float32, brain bool) (raw []byte) {
+	for _, x := range values {
+		bits := float16.Fromfloat32(x).Bits()
+		if brain {
+			bits = uint16(math.Float32bits(x) >> 16)
+		}
+		raw = binary.LittleEndian.AppendUint16(raw, bits)
+	}
+	return raw
+}
+
+// archiveBytes is an archive with one array.
+func archiveBytes(name string, method uint16, content []byte) []byte {
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	w, _ := z.CreateHeader(&zip.FileHeader{Name: name + ".npy", Method: method})
+	w.Write(content)
+	z.Close()
+	return b.Bytes()
+}
+
+// bagValues are small integers, which every type represents.
+func bagValues(bag, n, dim int) []float32 {
+	out := make([]float32, n*dim)
+	for i := range out {
+		out[i] = float32((i*7+bag*13)%64 - 20)
+	}
+	return out
+}
+
+// writeTable writes bags of 3 features in all formats, and returns the table and the same
+// bags in memory.
+func writeTable(t testing.TB) (path string, want *data.Dataset) {
+	t.Helper()
+	dir := t.TempDir()
+	want = &data.Dataset{Name: "table", Shape: []int{3}, Classes: 2, ClassNames: []string{"no", "yes"}, Offsets: []int{0}}
+	table := "bag,label,candidates,file\n"
+	add := func(cell string, n int, file func(values []float32) []byte) {
+		i := want.Bags()
+		values := bagValues(i, n, 3)
+		if file != nil {
+			name, _, _ := strings.Cut(cell, "#")
+			if err := os.WriteFile(filepath.Join(dir, name), file(values), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		} else { // that of data/hdf5/testdata/make.py
+			for j := range values {
+				values[j] = float32(j%97 - 40 + i)
+			}
+		}
+		want.Instances = append(want.Instances, values...)
+		want.Offsets = append(want.Offsets, want.Offsets[i]+n)
+		label := want.ClassNames[i%2]
+		table += fmt.Sprintf("slide-%02d,%s,no yes,%s\n", i, label, cell)
+		want.Labels = append(want.Labels, i%2)
+		want.Candidates = append(want.Candidates, 1, 1)
+		want.BagNames = append(want.BagNames, fmt.Sprintf("slide-%02d", i))
+	}
+	groups, err := os.ReadFile("../hdf5/testdata/groups.h5")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "all.h5"), groups, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	add("all.h5#bags/slide-00", 2, nil)
+	add("all.h5#bags/slide-01/features", 2, nil)
+	add("c.npy", 5, func(x []float32) []byte { return npyBytes(x, 5, 3) })
+	add("d.npz", 4, func(x []float32) []byte { return archiveBytes("features", zip.Store, npyBytes(x, 4, 3)) })
+	add("e.npz#x", 4, func(x []float32) []byte { return archiveBytes("x", zip.Store, npyBytes(x, 1, 4, 3)) })
+	add("f.safetensors", 6, func(x []float32) []byte { return safetensorsBytes("features", "F16", halfBytes(x, false), 6, 3) })
+	add("g.safetensors", 6, func(x []float32) []byte { return safetensorsBytes("slide-06", "BF16", halfBytes(x, true), 1, 6, 3) })
+	add("h#1.npy", 1, nil)
+	want.Instances = append(want.Instances[:len(want.Instances)-3], 1, 2, 3)
+	if err := os.WriteFile(filepath.Join(dir, "h#1.npy"), npyBytes([]float32{1, 2, 3}, 1, 3), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(dir, "table.csv")
+	if err := os.WriteFile(path, []byte(table), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path, want
+}
+
+// A dataset on disk is the same as the one in memory.
+func TestTable(t *testing.T) {
+	path, want := writeTable(t)
+	got, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !got.OnDisk() || got.Hash() != want.Hash() || got.HashOfBags() != want.HashOfBags() {
+		t.Errorf("on disk %v, hash %s, want %s", got.OnDisk(), got.Hash(), want.Hash())
+	}
+	if all, err := got.All(); err != nil || !slices.Equal(all, want.Instances) {
+		t.Errorf("%v, %v", all, err)
+	}
+	for _, bags := range [][]int{want.AllBags(), {5, 1, 2}} {
+		a, err := data.NewNormalization(got, bags)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, _ := data.NewNormalization(want, bags); !slices.Equal(a.Mean, b.Mean) || !slices.Equal(a.Std, b.Std) {
+			t.Errorf("statistics %v, want %v", a, b)
+		}
+	}
+	// Batches, more than there are buffers, twice with the same buffers.
+	loader, other := data.NewLoader(got), data.NewLoader(want)
+	for range 2 {
+		var list, wanted []string
+		batches := [][]int{{3, 1}, {0}, {2, 4, 6}, {5}, {7}}
+		for b, err := range loader.Load(batches) {
+			list = append(list, fmt.Sprint(*b, err))
+		}
+		for b, err := range other.Load(batches) {
+			wanted = append(wanted, fmt.Sprint(*b, err))
+		}
+		if !slices.Equal(list, wanted) {
+			t.Errorf("batches %v, want %v", list, wanted)
+		}
+	}
+	for range loader.Load([][]int{{0}, {1}, {2}}) {
+		break // must not wait for ever
+	}
+	some, err := got.Select([]int{6, 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if inMemory, _ := want.Select([]int{6, 2}); some.Hash() != inMemory.Hash() {
+		t.Error("a selection of a dataset on disk is another one")
+	}
+	npz, csv := filepath.Join(t.TempDir(), "a.npz"), filepath.Join(t.TempDir(), "a.csv")
+	for _, name := range []string{npz, csv} {
+		if err := Save(name, got); err != nil {
+			t.Fatal(err)
+		}
+		if again, err := Open(name); err != nil || again.Hash() != want.Hash() {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Errors name the file and the bag.
+func TestTableErrors(t *testing.T) {
+	header := "bag,label,candidates,file\n"
+	nan := float32(math.NaN())
+	for name, c := range map[string]struct {
+		table, want string
+		files       map[string][]byte
+	}{
+		"missing file":   {header + "s1,,a b,x.npy\n", `x.npy: bag 1 ("s1"): there is no such file`, nil},
+		"extension":      {header + "s1,,a b,x.pt\n", `x.pt: bag 1 ("s1"): files of this name are not read; known are .h5, .hdf5, .npy, .npz, .safetensors`, nil},
+		"empty cell":     {header + "s1,,a b,\n", `table.csv:2: bag 1 ("s1") has no file`, nil},
+		"two rows":       {header + "s1,,a b,x.npy\ns1,,a b,x.npy\n", `table.csv:3: bag 1 ("s1") has two rows; a table of files has one per bag`, nil},
+		"other column":   {"bag,label,candidates,file,age\ns1,,a b,x.npy,3\n", `the column "age" has no meaning next to a column "file"`, nil},
+		"instance label": {"bag,label,candidates,instance_label,file\ns1,,a b,,x.npy\n", "cannot have the labels of instances", nil},
+		"no array":       {header + "s1,,a b,x.npz\n", "", map[string][]byte{"x.npz": archiveBytes("coords", zip.Store, npyBytes([]float32{1, 2}, 1, 2))}},
+		"named array":    {header + "s1,,a b,x.npz#y\n", `the file has no array "y"; it has coords`, map[string][]byte{"x.npz": archiveBytes("coords", zip.Store, npyBytes([]float32{1, 2}, 1, 2))}},
+		"compressed":     {header + "s1,,a b,x.npz\n", `array "features" is compressed, so that its rows cannot be read one by one; write it with numpy.savez`, map[string][]byte{"x.npz": archiveBytes("features", zip.Deflate, npyBytes([]float32{1, 2}, 1, 2))}},
+		"one axis":       {header + "s1,,a b,x.npy\n", "the array has the shape [2]; [instances, features] is needed", map[string][]byte{"x.npy": npyBytes([]float32{1, 2}, 2)}},
+		"no instance":    {header + "s1,,a b,x.npy\n", "a bag needs at least one instance and one feature", map[string][]byte{"x.npy": npyBytes(nil, 0, 2)}},
+		"other width":    {header + "s1,,a b,x.npy\ns2,,a b,y.npy\n", `y.npy: bag 2 ("s2"): its instances have the shape [1], those of the first bag [2]`, map[string][]byte{"x.npy": npyBytes([]float32{1, 2}, 1, 2), "y.npy": npyBytes([]float32{1, 2}, 2, 1)}},
+		"not finite":     {header + "s1,,a b,x.npy\n", `x.npy: bag 1 ("s1"): feature 2 of instance 1 is NaN; features must be finite (float32)`, map[string][]byte{"x.npy": npyBytes([]float32{1, nan}, 1, 2)}},
+		"cut npy":        {header + "s1,,a b,x.npy\n", "the array is longer than the file; the file is cut short or damaged", map[string][]byte{"x.npy": npyBytes([]float32{1}, 1, 2)}},
+		"text":           {header + "s1,,a b,x.safetensors\n", "not a safetensors file", map[string][]byte{"x.safetensors": []byte("this is only text")}},
+		"offsets":        {header + "s1,,a b,x.safetensors\n", "the array is longer than the file", map[string][]byte{"x.safetensors": safetensorsBytes("features", "F32", []byte("1234"), 1, 2)}},
+		"type":           {header + "s1,,a b,x.safetensors\n", `tensor "features" has the type "F8_E4M3", which is not supported`, map[string][]byte{"x.safetensors": safetensorsBytes("features", "F8_E4M3", []byte("12"), 1, 2)}},
+		"hdf5":           {header + "s1,,a b,x.h5\n", "not an HDF5 file", map[string][]byte{"x.h5": []byte("text")}},
+	} {
+		dir := t.TempDir()
+		for file, content := range c.files {
+			if err := os.WriteFile(filepath.Join(dir, file), content, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		path := filepath.Join(dir, "table.csv")
+		if err := os.WriteFile(path, []byte(c.table), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Open(path)
+		if c.want == "" && err == nil {
+			continue // the only array of a file needs no name
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, expected %q", name, err, c.want)
+		}
+	}
+}
+
+// A file that changes or vanishes is an error of the next read, not other numbers.
+func TestTableFileChanges(t *testing.T) {
+	for name, change := range map[string]func(path string) error{
+		"vanished":  os.Remove,
+		"truncated": func(path string) error { return os.Truncate(path, 100) },
+		"touched":   func(path string) error { return os.Chtimes(path, time.Time{}, time.Unix(1, 0)) },
+		"replaced": func(path string) error {
+			other := path + ".new"
+			if err := os.WriteFile(other, npyBytes(bagValues(9, 5, 3), 5, 3), 0o644); err != nil {
+				return err
+			}
+			return os.Rename(other, path)
+		},
+	} {
+		path, _ := writeTable(t)
+		d, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := change(filepath.Join(filepath.Dir(path), "c.npy")); err != nil {
+			t.Fatal(err)
+		}
+		want := `c.npy: bag 3 ("slide-02"): the file has changed since the dataset was opened`
+		if name == "vanished" {
+			want = `c.npy: bag 3 ("slide-02"): there is no such file`
+		}
+		if _, err := d.Bag(2); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		n := 0
+		for b, err := range data.NewLoader(d).Load([][]int{{0}, {1, 2}, {3}}) {
+			n++
+			if (err != nil) != slices.Contains(b.Bags, 2) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if n != 2 {
+			t.Errorf("%s: %d batches before the end", name, n)
+		}
+	}
+}
+
+// readArrays reads some of all arrays of a file.
+func readArrays(f *arrayFile) {
+	names, err := f.names()
+	if err != nil {
+		return
+	}
+	for _, name := range append(names[:min(len(names), 20)], "features") {
+		a, _, err := f.find(name, "slide-01")
+		if err != nil {
+			continue
+		}
+		width := ndarray.Size(a.shape[1:])
+		if rows := min(a.shape[0], 1<<20/width); rows > 0 {
+			_ = a.rows.ReadRows(make([]float32, rows*width), a.shape[0]-rows)
+		}
+	}
+}
+
+// Arrays of damaged files are errors or other numbers; memory and time are bounded by the
+// size of the file.
+func FuzzArrays(f *testing.F) {
+	x := bagValues(1, 4, 3)
+	f.Add(0, npyBytes(x, 4, 3))
+	f.Add(1, archiveBytes("features", zip.Store, npyBytes(x, 1, 4, 3)))
+	f.Add(2, safetensorsBytes("features", "F16", halfBytes(x, false), 4, 3))
+	formats := []func(*arrayFile) error{(*arrayFile).openNPY, (*arrayFile).openNPZ, (*arrayFile).openSafetensors}
+	f.Fuzz(func(t *testing.T, format int, content []byte) {
+		if format < 0 || format >= len(formats) {
+			return
+		}
+		file := &arrayFile{r: bytes.NewReader(content), size: int64(len(content))}
+		if formats[format](file) == nil {
+			readArrays(file)
+		}
+	})
+}

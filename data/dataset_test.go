@@ -1,0 +1,109 @@
+package data_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/data/datatest"
+)
+
+func TestHash(t *testing.T) {
+	base := datatest.Small().Hash()
+	changes := map[string]func(*data.Dataset){
+		"feature":        func(d *data.Dataset) { d.Instances[3] = 1e-21 },
+		"candidate":      func(d *data.Dataset) { d.Candidates[2] = 1 },
+		"label":          func(d *data.Dataset) { d.Labels[2] = 0 },
+		"instance label": func(d *data.Dataset) { d.InstLabels[1] = 0 },
+		"class name":     func(d *data.Dataset) { d.ClassNames[0] = "Wren" },
+		"offset":         func(d *data.Dataset) { d.Offsets[1] = 1 },
+		"no labels":      func(d *data.Dataset) { d.Labels = nil },
+	}
+	for name, change := range changes {
+		d := datatest.Small()
+		change(d)
+		if d.Hash() == base {
+			t.Errorf("%s: the change leaves the hash as it was", name)
+		}
+	}
+	same := datatest.Small()
+	same.Name, same.Shape, same.BagNames = "other", []int{1, 1, 2}, nil
+	if same.Hash() != base {
+		t.Error("the hash depends on the name, the shape or the names of the bags")
+	}
+}
+
+func TestReshape(t *testing.T) {
+	d := datatest.Small()
+	r, err := d.Reshape([]int{1, 2, 1})
+	if err != nil || !reflect.DeepEqual(r.Shape, []int{1, 2, 1}) || r.Hash() != d.Hash() || len(d.Shape) != 1 {
+		t.Errorf("reshaped: %+v, %v", r, err)
+	}
+	for _, shape := range [][]int{nil, {3}, {-1, -2}, {1 << 62, 1 << 62}} {
+		if _, err := d.Reshape(shape); err == nil {
+			t.Errorf("the shape %v gives no error", shape)
+		}
+	}
+}
+
+// openCSV writes a CSV file and opens it.
+func openCSV(t *testing.T, text string) *data.Dataset {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "bags.csv")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	d, err := bagfile.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// Labels go by the names of classes, as those of CSV files, which have no others.
+func TestLabelsIn(t *testing.T) {
+	const head = "bag,label,candidates,f1\n"
+	for _, c := range []struct {
+		text    string
+		classes []string
+		want    string // labels, or the error
+	}{
+		{"1,dog,cat dog,1\n2,cat,cat dog,2\n3,,cat dog,3\n", []string{"cat", "cow", "dog"}, "[2 0 -1]"},
+		{"1,dog,cat dog,1\n", []string{"dog", "cow", "cat"}, "[0]"},
+		{"1,cat,cat emu,1\n", []string{"dog", "cat"}, "[1]"},
+		{"1,cat,cat emu,1\n2,emu,cat emu,1\n", []string{"dog", "cat"}, "the true label of bag 2, emu, is none of the classes dog, cat"},
+	} {
+		d := openCSV(t, head+c.text)
+		labels, err := d.LabelsIn(c.classes)
+		if got := fmt.Sprint(labels); err == nil && got != c.want || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q in %v: %s, %v, want %s", c.text, c.classes, got, err, c.want)
+		}
+	}
+	d := datatest.Small()
+	d.ClassNames = nil // their numbers alone are known
+	if labels, err := d.LabelsIn([]string{"wren", "jay", "crow", "tit"}); err != nil || fmt.Sprint(labels) != "[0 2 -1]" {
+		t.Errorf("without names: %v, %v", labels, err)
+	}
+	if _, err := d.LabelsIn([]string{"wren", "jay"}); err == nil || !strings.Contains(err.Error(), "bag 2, 2, is none of the classes wren, jay") {
+		t.Errorf("without names, too many: %v", err)
+	}
+}
+
+// Candidate sets go by the names of classes too. Those of all classes say nothing.
+func TestCandidatesIn(t *testing.T) {
+	d := openCSV(t, "bag,label,candidates,f1\n1,,cat dog,1\n2,,dog emu,2\n3,,cat dog emu,3\n")
+	candidates := d.CandidatesIn([]string{"dog", "cow", "cat"})
+	if got := fmt.Sprint(candidates(0), candidates(1), candidates(2)); got != "[1 0 1] [1 0 0] []" {
+		t.Errorf("candidate sets %s", got)
+	}
+	d.ClassNames = nil
+	candidates = d.CandidatesIn([]string{"a", "b"})
+	if got := fmt.Sprint(candidates(0), candidates(1)); got != "[1 1] [0 1]" {
+		t.Errorf("without names: %s", got)
+	}
+}

@@ -1,0 +1,134 @@
+package describe
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/sanitize"
+)
+
+// Stats describes a set as the paper's Table 1 does, and a little more.
+type Stats struct {
+	Name          string  `json:"name"`
+	Bags          int     `json:"bags"`
+	Instances     int     `json:"instances"`
+	Dim           int     `json:"dim"`
+	MeanSize      float64 `json:"mean_instances"` // instances per bag
+	Classes       int     `json:"classes"`
+	MeanLabels    float64 `json:"mean_candidates"` // candidate labels per bag
+	Shape         []int   `json:"shape"`
+	MinSize       int     `json:"min_instances"`
+	MaxSize       int     `json:"max_instances"`
+	MinLabels     int     `json:"min_candidates"`
+	MaxLabels     int     `json:"max_candidates"`
+	PositiveShare float64 `json:"positive_share"` // of the instances; -1 when not known
+	Hash          string  `json:"sha256"`
+	// Coords are the smallest and the largest x and y of the instances; nil if unknown.
+	Coords *[2][2]float32 `json:"coordinates,omitempty"`
+
+	ByClass []ClassStats `json:"by_class"`
+}
+
+// ClassStats counts the bags of one class.
+type ClassStats struct {
+	Name      string `json:"name"`
+	Truth     int    `json:"truth"`     // bags with this true label
+	Candidate int    `json:"candidate"` // bags with this label among the candidates
+	Positive  int    `json:"positive"`  // instances of the class, 0 when not known
+}
+
+// Describe counts a valid set.
+func Dataset(d *data.Dataset) Stats {
+	s := Stats{
+		Name: d.Name, Bags: d.Bags(), Instances: d.Offsets[d.Bags()], Dim: d.Dim(), Classes: d.Classes,
+		Shape: d.Shape, MinSize: d.Size(0), MinLabels: d.Classes, PositiveShare: -1, Hash: d.Hash(),
+		ByClass: make([]ClassStats, d.Classes),
+	}
+	labels := 0
+	for i := range d.Bags() {
+		s.MinSize, s.MaxSize = min(s.MinSize, d.Size(i)), max(s.MaxSize, d.Size(i))
+		n := 0
+		for c, in := range d.CandidateSet(i) {
+			n += int(in)
+			s.ByClass[c].Candidate += int(in)
+		}
+		s.MinLabels, s.MaxLabels = min(s.MinLabels, n), max(s.MaxLabels, n)
+		labels += n
+		if c, known := d.Label(i); known {
+			s.ByClass[c].Truth++
+		}
+	}
+	s.Coords = coordRange(d)
+	s.MeanSize = float64(s.Instances) / float64(s.Bags)
+	s.MeanLabels = float64(labels) / float64(s.Bags)
+	positive := 0
+	for _, c := range d.InstLabels {
+		if c >= 0 {
+			positive++
+			s.ByClass[c].Positive++
+		}
+	}
+	if data.AnyKnown(d.InstLabels) {
+		s.PositiveShare = float64(positive) / float64(s.Instances)
+	}
+	for c := range s.ByClass {
+		s.ByClass[c].Name = d.ClassName(c)
+	}
+	return s
+}
+
+// coordRange returns the ranges of x and y.
+func coordRange(d *data.Dataset) *[2][2]float32 {
+	if len(d.Coords) == 0 {
+		return nil
+	}
+	r := [2][2]float32{{d.Coords[0], d.Coords[0]}, {d.Coords[1], d.Coords[1]}}
+	for i, v := range d.Coords {
+		r[i%2][0], r[i%2][1] = min(r[i%2][0], v), max(r[i%2][1], v)
+	}
+	return &r
+}
+
+// Markdown prints sets as the rows of the paper's Table 1.
+func Markdown(sets ...Stats) string {
+	var b strings.Builder
+	b.WriteString("| Dataset | #bags | #ins | #dim | avg. #ins | #class | avg. #CLs |\n")
+	b.WriteString("|---|---:|---:|---:|---:|---:|---:|\n")
+	for _, s := range sets {
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %s | %d | %s |\n", cell(s.Name),
+			s.Bags, s.Instances, s.Dim, decimals(s.MeanSize), s.Classes, decimals(s.MeanLabels))
+	}
+	return b.String()
+}
+
+// cell keeps a name within its cell.
+func cell(name string) string { return strings.ReplaceAll(sanitize.Line(name), "|", `\|`) }
+
+// decimals prints two decimals and leaves out zeros at the end.
+func decimals(x float64) string {
+	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.2f", x), "0"), ".")
+}
+
+// Details prints what Table 1 leaves out: sizes, share of positive instances,
+// and the classes.
+func (s Stats) Details() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "shape of an instance: %v\n", s.Shape)
+	fmt.Fprintf(&b, "instances per bag: %d to %d\n", s.MinSize, s.MaxSize)
+	fmt.Fprintf(&b, "candidate labels per bag: %d to %d\n", s.MinLabels, s.MaxLabels)
+	if s.PositiveShare >= 0 {
+		fmt.Fprintf(&b, "positive instances: %.1f %%\n", 100*s.PositiveShare)
+	} else {
+		b.WriteString("positive instances: not known\n")
+	}
+	if r := s.Coords; r != nil {
+		fmt.Fprintf(&b, "coordinates: x %v to %v, y %v to %v\n", r[0][0], r[0][1], r[1][0], r[1][1])
+	}
+	fmt.Fprintf(&b, "contents: sha256 %s\n\n", s.Hash)
+	b.WriteString("| class | true label of | candidate of | positive instances |\n|---|---:|---:|---:|\n")
+	for _, c := range s.ByClass {
+		fmt.Fprintf(&b, "| %s | %d | %d | %d |\n", cell(c.Name), c.Truth, c.Candidate, c.Positive)
+	}
+	return b.String()
+}

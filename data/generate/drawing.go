@@ -1,0 +1,79 @@
+package generate
+
+import (
+	"iter"
+	"math"
+	"math/rand/v2"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/memory"
+)
+
+// drawing collects a set of bags while it is being drawn.
+type drawing struct {
+	data.Dataset
+}
+
+// newDrawing starts a set of about so many instances; it is an error when they do
+// not fit the memory.
+func newDrawing(name string, shape []int, instances float64, bags, classes int) (*drawing, error) {
+	if err := memory.Check("drawing "+name, drawnBytes(shape, instances, bags, classes)); err != nil {
+		return nil, err
+	}
+	return &drawing{data.Dataset{
+		Name: name, Shape: shape, Classes: classes,
+		Offsets:    append(make([]int, 0, bags+1), 0),
+		Candidates: make([]uint8, 0, bags*classes),
+		Labels:     make([]int, 0, bags),
+	}}, nil
+}
+
+// drawnBytes is the least memory, in bytes, that drawing a set takes. A slice that
+// grows is copied, so that it is in memory twice for a moment.
+func drawnBytes(shape []int, instances float64, bags, classes int) float64 {
+	instance := 4.0
+	for _, e := range shape {
+		instance *= float64(e)
+	}
+	return 2 * (instances*(instance+8) + float64(bags)*(float64(classes)+16))
+}
+
+func (d *drawing) addInstance(x []float32, label int, positive bool) {
+	d.Instances = append(d.Instances, x...)
+	if !positive {
+		label = -1
+	}
+	d.InstLabels = append(d.InstLabels, label)
+}
+
+func (d *drawing) endBag(label int, candidates []uint8) {
+	d.Offsets = append(d.Offsets, len(d.InstLabels))
+	d.Candidates = append(d.Candidates, candidates...)
+	d.Labels = append(d.Labels, label)
+}
+
+// bagsByClass yields the bags 0 to bags-1, each with its class, in the order of the
+// classes. Bag i has the class i % classes. The published sets and their index files
+// have this order; trainings shuffle the bags in every epoch.
+func bagsByClass(bags, classes int) iter.Seq2[int, int] {
+	return func(yield func(bag, class int) bool) {
+		for class := range classes {
+			for bag := class; bag < bags; bag += classes {
+				if !yield(bag, class) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// drawPositives says which of size instances are positive: the share, rounded,
+// but at least one, at random places.
+func drawPositives(r *rand.Rand, size int, share float64) []bool {
+	n := min(max(int(math.Round(share*float64(size))), 1), size)
+	out := make([]bool, size)
+	for _, i := range r.Perm(size)[:n] {
+		out[i] = true
+	}
+	return out
+}

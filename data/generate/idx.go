@@ -1,0 +1,86 @@
+package generate
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/miplc/miplc/data/rawfile"
+	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/ndarray"
+)
+
+// idx is an array of bytes in the format of the MNIST files: 28x28 images
+// [n, 28, 28], or labels [n].
+type idx struct {
+	Shape []int
+	Bytes []uint8 // row-major
+}
+
+// maxIDXAxes bounds the axes of an array; images need 3, colour images 4.
+const maxIDXAxes = 8
+
+// openIDX reads an IDX file of unsigned bytes; one ending in .gz is unpacked.
+func openIDX(path string, limit rawfile.Limit) (*idx, error) {
+	f, info, err := infile.Open(path)
+	if err != nil {
+		return nil, rawfile.FileError(path, err)
+	}
+	defer f.Close()
+	r, err := rawfile.Unpack(f, path)
+	if err != nil {
+		return nil, err
+	}
+	x, err := readIDX(r, limit.ForPacked(info.Size()))
+	if err != nil {
+		return nil, rawfile.FileError(path, err)
+	}
+	return x, nil
+}
+
+func readIDX(r io.Reader, limit rawfile.Limit) (*idx, error) {
+	var start [4]byte
+	if _, err := io.ReadFull(r, start[:]); err != nil {
+		return nil, infile.CutShort(err)
+	}
+	switch {
+	case start[0] == 0x1f && start[1] == 0x8b:
+		return nil, errors.New("a packed file; its name must end in .gz")
+	case start[0] != 0 || start[1] != 0:
+		return nil, fmt.Errorf("not an IDX file (wrong magic number %x)", start)
+	case start[2] != 0x08:
+		return nil, fmt.Errorf("elements of type %#02x are not read; only unsigned bytes (0x08) are", start[2])
+	case start[3] == 0 || start[3] > maxIDXAxes:
+		return nil, fmt.Errorf("%d axes are not read; 1 to %d are", start[3], maxIDXAxes)
+	}
+	x := &idx{Shape: make([]int, start[3])}
+	for i := range x.Shape {
+		var b [4]byte
+		if _, err := io.ReadFull(r, b[:]); err != nil {
+			return nil, infile.CutShort(err)
+		}
+		x.Shape[i] = int(binary.BigEndian.Uint32(b[:]))
+	}
+	n, ok := ndarray.SizeWithin(x.Shape, math.MaxInt)
+	if !ok || int64(n) > limit.Bytes() {
+		return nil, &rawfile.TooLargeError{What: "the array", Max: limit.Bytes()}
+	}
+	x.Bytes = make([]uint8, 0, min(n, 1<<20)) // grows with what is really there
+	buf := make([]byte, min(n, 1<<16))
+	for len(x.Bytes) < n {
+		part := buf[:min(len(buf), n-len(x.Bytes))]
+		if _, err := io.ReadFull(r, part); err != nil {
+			return nil, fmt.Errorf("the shape %v needs %d bytes: %w", x.Shape, n, infile.CutShort(err))
+		}
+		x.Bytes = append(x.Bytes, part...)
+	}
+	switch more, err := io.ReadFull(r, start[:1]); {
+	case more > 0:
+		return nil, fmt.Errorf("more data than the shape %v needs", x.Shape)
+	case err != io.EOF:
+		return nil, infile.CutShort(err) // a wrong checksum of the packed data shows only here
+	}
+	return x, nil
+}

@@ -1,0 +1,135 @@
+package generate
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/stream"
+)
+
+// PrototypeOptions are the settings of the built-in set generated:prototypes.
+type PrototypeOptions struct {
+	Bags       int     // bags in all, at least one a class
+	Classes    int     // classes k
+	Features   int     // dimension d of an instance
+	Candidates int     // false positive labels r per bag, at most k-1
+	Positives  float64 // share of positive instances in a bag; at least one instance is positive
+	MinSize    int     // instances of the smallest bag
+	MaxSize    int     // instances of the largest bag
+	Noise      float64 // standard deviation around the prototypes
+	Seed       uint64
+}
+
+// DefaultPrototypes are the defaults of the spec language.
+var DefaultPrototypes = PrototypeOptions{
+	Bags: 300, Classes: 5, Features: 20, Candidates: 1, Positives: 0.2,
+	MinSize: 8, MaxSize: 15, Noise: 0.5, Seed: 1,
+}
+
+// Prototypes draws bags around class prototypes. Every class has one prototype
+// on a sphere; the positive instances of a bag lie around that of its class.
+// The negative ones lie around backgrounds that all classes share, farther out
+// and more of them than there are classes, so that the mean of a bag says
+// little about its class and a model does well only by attending to the
+// positive instances.
+func Prototypes(o PrototypeOptions) (*data.Dataset, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if err := o.Fits(); err != nil {
+		return nil, err
+	}
+	centres := stream.New(o.Seed, "prototypes")
+	classes := randomDirections(centres, o.Classes, o.Features, prototypeRadius)
+	backgrounds := randomDirections(centres, backgroundsPerClass*o.Classes, o.Features, backgroundRadius)
+	d, err := newDrawing(PrototypeSet, []int{o.Features}, o.instances(), o.Bags, o.Classes)
+	if err != nil {
+		return nil, err
+	}
+	point := make([]float32, o.Features)
+	for bag, label := range bagsByClass(o.Bags, o.Classes) {
+		r := stream.New(o.Seed, "bag", uint64(bag))
+		size := o.MinSize + r.IntN(o.MaxSize-o.MinSize+1)
+		for _, positive := range drawPositives(r, size, o.Positives) {
+			centre := classes[label]
+			if !positive {
+				centre = backgrounds[r.IntN(len(backgrounds))]
+			}
+			for j := range point {
+				point[j] = centre[j] + float32(o.Noise*r.NormFloat64())
+			}
+			d.addInstance(point, label, positive)
+		}
+		d.endBag(label, data.DrawCandidates(r, label, o.Classes, o.Candidates))
+	}
+	return &d.Dataset, d.Validate("generated:prototypes")
+}
+
+// Fits refuses settings that take more memory than there is.
+func (o PrototypeOptions) Fits() error {
+	centres := 4 * float64(1+backgroundsPerClass) * float64(o.Classes) * float64(o.Features)
+	return memory.Check("drawing generated:prototypes", centres+drawnBytes([]int{o.Features}, o.instances(), o.Bags, o.Classes))
+}
+
+// instances is the number of instances to be expected.
+func (o PrototypeOptions) instances() float64 {
+	return float64(o.Bags) * (float64(o.MinSize) + float64(o.MaxSize)) / 2
+}
+
+const (
+	prototypeRadius     = 2
+	backgroundRadius    = 4
+	backgroundsPerClass = 3
+)
+
+func (o PrototypeOptions) check() error {
+	var faults diag.List
+	need := func(ok bool, format string, args ...any) {
+		if !ok {
+			faults.Add(diag.Errorf(diag.Pos{File: "generated:prototypes"}, format, args...))
+		}
+	}
+	need(o.Classes >= 2, "classes is %d; at least 2 are needed", o.Classes)
+	need(o.Bags >= o.Classes, "bags is %d; at least one for each class is needed, %d in all", o.Bags, o.Classes)
+	need(o.Features >= 1, "features is %d; at least 1 is needed", o.Features)
+	need(!math.IsNaN(o.Noise) && !math.IsInf(o.Noise, 0) && o.Noise >= 0, "noise is %v; it must be a number of at least 0", o.Noise)
+	need(float64(o.Bags)*float64(o.MaxSize)*float64(o.Features) < 1<<31, "bags, max_size and features make more than 2^31 numbers")
+	checkDraw(&faults, o.Classes, o.Candidates, o.Positives, o.MinSize, o.MaxSize)
+	return faults.Err()
+}
+
+// checkDraw checks what all drawn sets have in common.
+func checkDraw(faults *diag.List, classes, candidates int, positives float64, minSize, maxSize int) {
+	need := func(ok bool, format string, args ...any) {
+		if !ok {
+			faults.Add(diag.Errorf(diag.Pos{}, format, args...))
+		}
+	}
+	need(candidates >= 0 && candidates < classes, "%s per bag; 0 to %d are possible with %s", diag.Count(candidates, "false positive label"), classes-1, diag.Count(classes, "class"))
+	need(positives > 0 && positives <= 1, "the share of positive instances is %v; it must be above 0 and at most 1", positives)
+	need(minSize >= 1 && minSize <= maxSize, "bag sizes from %d to %d; the smallest must be at least 1 and at most the largest", minSize, maxSize)
+}
+
+// randomDirections draws n points on a sphere.
+func randomDirections(r *rand.Rand, n, dim int, radius float64) [][]float32 {
+	out := make([][]float32, n)
+	for i := range out {
+		x := make([]float64, dim)
+		norm := 0.0
+		for norm < 1e-6 {
+			norm = 0
+			for j := range x {
+				x[j] = r.NormFloat64()
+				norm += float64(x[j] * x[j]) // rounded: no fused operation on any machine
+			}
+		}
+		out[i] = make([]float32, dim)
+		for j := range x {
+			out[i][j] = float32(x[j] * radius / math.Sqrt(norm))
+		}
+	}
+	return out
+}

@@ -1,0 +1,270 @@
+package generate
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/rawfile"
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/stream"
+)
+
+// SynthOptions are the settings of a set that is drawn. The zero value of a field
+// means the default of the set, see synthSets and DefaultPrototypes.
+type Options struct {
+	Source    string   // folder of labelled instances: holds mnist, fashion-mnist, mil/birdsong, mil/sival6
+	Bags      int      // bags in all, the same number for every class
+	R         *int     // false positive labels per bag
+	Positives float64  // share of positive instances in a bag; at least one instance is positive
+	MinSize   int      // instances of the smallest bag
+	MaxSize   int      // instances of the largest bag
+	Classes   []string // classes, by the names or numbers of the source; the others give the negatives
+	Pools     int      // disjoint pools of instances that the bags of each class draw from in turn; 0: one for all
+	Seed      uint64
+	Limit     rawfile.Limit // of reading the source
+
+	// Of PrototypeSet alone, which has no source.
+	ClassCount int
+	Features   int
+	Noise      *float64 // nil: the default
+}
+
+// PrototypeSet is the set that is made up rather than drawn from labelled instances,
+// see Prototypes.
+const PrototypeSet = "prototypes"
+
+// SynthSets names the sets that Synth draws.
+var Sets = []string{PrototypeSet, "mnist-mipl", "fmnist-mipl", "birdsong-mipl", "sival6-mipl"}
+
+// instancePool is what a set is drawn from.
+type instancePool struct {
+	shape     []int
+	classes   []string
+	positives [][]int              // for each class the numbers of its instances
+	negatives []int                // numbers of the instances of no class
+	instance  func(int, []float32) // writes the features of an instance
+}
+
+// synthSet is one entry of the table of sets.
+type synthSet struct {
+	defaults Options
+	sources  []string // files that it is drawn from, slash-separated
+	pool     func(Options) (*instancePool, error)
+	draw     func(string, Options) (*data.Dataset, error) // for sets that are no mixtures
+}
+
+// positives is the share of positive instances in the bags: near three a bag. It is not
+// published; with it the compared learners come closest to their published accuracies on
+// all three sets (docs/results.md).
+const positives = 0.07
+
+// synthSets holds the published sizes (paper, Table 1). Nor are the classes published;
+// with even ones PL-AGGD and PRODEN are as good on the maxima and minima of FMNIST-MIPL
+// as on its means, in the paper far worse.
+var synthSets = map[string]synthSet{
+	"mnist-mipl": {
+		defaults: Options{Bags: 500, R: new(1), Positives: positives, MinSize: 35, MaxSize: 48, Classes: []string{"0", "2", "4", "6", "8"}},
+		sources:  idxFiles(mnist.folder),
+		pool:     mnist.pool,
+	},
+	"fmnist-mipl": {
+		defaults: Options{Bags: 500, R: new(1), Positives: positives, MinSize: 35, MaxSize: 48, Classes: []string{"1", "3", "5", "7", "9"}},
+		sources:  idxFiles(fashionMNIST.folder),
+		pool:     fashionMNIST.pool,
+	},
+	"birdsong-mipl": {
+		defaults: Options{Bags: 1300, R: new(1), Positives: positives, MinSize: 32, MaxSize: 42, Classes: birdNames},
+		sources:  []string{birdsongFile},
+		pool:     birdsongPool,
+	},
+	"sival6-mipl": {
+		defaults: Options{Bags: 360, R: new(1), Classes: []string{"4", "7", "10", "13", "16", "20"}},
+		sources:  []string{sivalFile},
+		draw:     drawSIVAL,
+	},
+}
+
+// SynthSources are the files in a folder of labelled instances that Synth reads for
+// a set, of which not all need exist.
+func Sources(set, folder string) []string {
+	var list []string
+	for _, name := range synthSets[set].sources {
+		list = append(list, filepath.Join(folder, filepath.FromSlash(name)))
+	}
+	return list
+}
+
+// Synth draws a set of bags: prototypes, or from labelled instances. The bags are in
+// the order of their classes; the size is uniform between MinSize and MaxSize; the
+// positive instances are drawn from those of the class and the others from the
+// negatives, without repetition within a bag; R false positive labels are drawn
+// uniformly from the other classes. The result is named after set and r, e.g.
+// mnist-mipl-r1, and depends on nothing but the source and the options. With o.Pools
+// PoolSplit makes splits whose parts share no instance. PrototypeSet is drawn by
+// Prototypes.
+func Synth(set string, o Options) (*data.Dataset, error) {
+	if err := o.Check(set); err != nil {
+		return nil, err
+	}
+	if set == PrototypeSet {
+		return Prototypes(o.prototypes())
+	}
+	s := synthSets[set]
+	o = o.orDefaults(s.defaults)
+	name := fmt.Sprintf("%s-r%d", set, *o.R)
+	if err := o.check(name, s.draw == nil); err != nil {
+		return nil, err
+	}
+	if s.draw != nil {
+		return s.draw(name, o)
+	}
+	pool, err := s.pool(o)
+	if err != nil {
+		return nil, err
+	}
+	return drawBags(name, pool, o)
+}
+
+// Check reports a set that there is not, and settings that it would ignore.
+func (o Options) Check(set string) error {
+	if err := diag.CheckWord("the set", set, Sets); err != nil {
+		return err
+	}
+	switch {
+	case set == PrototypeSet && len(o.Classes) > 0:
+		return fmt.Errorf("%s has no named classes: give their number", set)
+	case set != PrototypeSet && (o.Features != 0 || o.ClassCount != 0 || o.Noise != nil):
+		return fmt.Errorf("features, noise and a number of classes are settings of %s, not of %s", PrototypeSet, set)
+	case o.Pools != 0 && (set == PrototypeSet || synthSets[set].draw != nil):
+		return fmt.Errorf("%s is not drawn from pools of instances", set)
+	case synthSets[set].draw != nil && (o.Positives != 0 || o.MinSize != 0 || o.MaxSize != 0):
+		return fmt.Errorf("the bags of %s are those of the source: neither their sizes nor the share of positive instances can be chosen", set)
+	}
+	return nil
+}
+
+func (o Options) orDefaults(d Options) Options {
+	o.Bags, o.R, o.Positives = cmp.Or(o.Bags, d.Bags), cmp.Or(o.R, d.R), cmp.Or(o.Positives, d.Positives)
+	o.MinSize, o.MaxSize = cmp.Or(o.MinSize, d.MinSize), cmp.Or(o.MaxSize, d.MaxSize)
+	if len(o.Classes) == 0 {
+		o.Classes = d.Classes
+	}
+	return o
+}
+
+// prototypes are the options as Prototypes takes them.
+func (o Options) prototypes() PrototypeOptions {
+	d := DefaultPrototypes
+	return PrototypeOptions{
+		Bags: cmp.Or(o.Bags, d.Bags), Classes: cmp.Or(o.ClassCount, d.Classes), Features: cmp.Or(o.Features, d.Features),
+		Candidates: *cmp.Or(o.R, &d.Candidates), Positives: cmp.Or(o.Positives, d.Positives),
+		MinSize: cmp.Or(o.MinSize, d.MinSize), MaxSize: cmp.Or(o.MaxSize, d.MaxSize), Noise: *cmp.Or(o.Noise, &d.Noise), Seed: o.Seed,
+	}
+}
+
+// check looks at the options; sizes matter only for sets that are mixtures.
+func (o Options) check(name string, mixture bool) error {
+	var faults diag.List
+	k := len(o.Classes)
+	if k < 2 {
+		faults.Add(diag.Errorf(diag.Pos{}, "%s; at least 2 are needed", diag.Count(k, "class")))
+	}
+	if o.Bags < k || k > 0 && o.Bags%k != 0 {
+		faults.Add(diag.Errorf(diag.Pos{}, "%s cannot be the same number for each of %s", diag.Count(o.Bags, "bag"), diag.Count(k, "class")))
+	}
+	if k > 0 && o.Pools > o.Bags/k {
+		faults.Add(diag.Errorf(diag.Pos{}, "%s for %s of each class; every pool needs a bag of each class", diag.Count(o.Pools, "pool"), diag.Count(o.Bags/k, "bag")))
+	}
+	positives, minSize, maxSize := o.Positives, o.MinSize, o.MaxSize
+	if !mixture {
+		positives, minSize, maxSize = 1, 1, 1
+	}
+	checkDraw(&faults, k, *o.R, positives, minSize, maxSize)
+	for i := range faults {
+		faults[i].Pos.File = name
+	}
+	return faults.Err()
+}
+
+func drawBags(name string, pool *instancePool, o Options) (*data.Dataset, error) {
+	pools := []*instancePool{pool}
+	if o.Pools > 0 {
+		pools = pool.deal(o.Pools, o.Seed)
+	}
+	if err := pools[len(pools)-1].fits(o); err != nil { // the smallest
+		return nil, diag.Errorf(diag.Pos{File: name}, "%v", err)
+	}
+	k := len(pool.classes)
+	d, err := newDrawing(name, pool.shape, float64(o.Bags)*float64(o.MinSize+o.MaxSize)/2, o.Bags, k)
+	if err != nil {
+		return nil, err
+	}
+	d.ClassNames = slices.Clone(pool.classes)
+	features := make([]float32, d.Dim())
+	for bag, label := range bagsByClass(o.Bags, k) {
+		pool := pools[poolOf(d.Bags(), o.Bags, k, len(pools))]
+		r := stream.New(o.Seed, "bag", uint64(bag))
+		positive := drawPositives(r, o.MinSize+r.IntN(o.MaxSize-o.MinSize+1), o.Positives)
+		fromClass, fromRest := newSampler(r, pool.positives[label]), newSampler(r, pool.negatives)
+		for _, p := range positive {
+			from := fromRest
+			if p {
+				from = fromClass
+			}
+			pool.instance(from.next(), features)
+			d.addInstance(features, label, p)
+		}
+		d.endBag(label, data.DrawCandidates(r, label, k, *o.R))
+	}
+	return &d.Dataset, d.Validate(name)
+}
+
+// sampler draws from members without repetition.
+type sampler struct {
+	r       *rand.Rand
+	members []int
+	taken   map[int]bool
+}
+
+func newSampler(r *rand.Rand, members []int) *sampler {
+	return &sampler{r: r, members: members, taken: map[int]bool{}}
+}
+
+// next must not be called more often than there are members.
+func (s *sampler) next() int {
+	for {
+		if i := s.r.IntN(len(s.members)); !s.taken[i] {
+			s.taken[i] = true
+			return s.members[i]
+		}
+	}
+}
+
+// classNumbers finds the classes asked for among the names of the source; a
+// number stands for the class of that number, which counts from first.
+func classNumbers(asked, names []string, first int) ([]int, error) {
+	var out []int
+	for _, a := range asked {
+		i := slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(n, a) })
+		for c := range names {
+			if i < 0 && a == fmt.Sprint(c+first) {
+				i = c
+			}
+		}
+		if i < 0 {
+			d := diag.Errorf(diag.Pos{}, "the source has no class %q; it has %s", a, strings.Join(names, ", "))
+			d.Suggestion = diag.Suggest(a, names)
+			return nil, d
+		}
+		if slices.Contains(out, i) {
+			return nil, diag.Errorf(diag.Pos{}, "the class %q is asked for twice", a)
+		}
+		out = append(out, i)
+	}
+	return out, nil
+}

@@ -1,0 +1,126 @@
+package generate
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/miplc/miplc/data/rawfile"
+	"github.com/miplc/miplc/internal/diag"
+)
+
+var digitNames = []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}
+
+var garmentNames = []string{"T-shirt/top", "trouser", "pullover", "dress", "coat",
+	"sandal", "shirt", "sneaker", "bag", "ankle-boot"}
+
+// imageSource is one of the two collections of 28x28 grey images.
+type imageSource struct {
+	folder string
+	names  []string
+	// Mean and standard deviation of all pixels, where white is 1. torchvision's
+	// examples scale the images with these rounded numbers.
+	mean, deviation float32
+}
+
+var (
+	mnist        = imageSource{folder: "mnist", names: digitNames, mean: 0.1307, deviation: 0.3081}
+	fashionMNIST = imageSource{folder: "fashion-mnist", names: garmentNames, mean: 0.2860, deviation: 0.3530}
+)
+
+// scale returns the feature of each grey level: (level/255 - mean) / deviation.
+func (s imageSource) scale() (features [256]float32) {
+	for level := range features {
+		features[level] = (float32(level)/255 - s.mean) / s.deviation
+	}
+	return features
+}
+
+// pool reads the 60,000 training images of MNIST or Fashion-MNIST. The classes asked
+// for give the positives, all others the negatives. The pixels are scaled as
+// torchvision's examples do: results near the published ones need it, and the
+// authors' programs read files whose pixels are scaled already.
+func (s imageSource) pool(o Options) (*instancePool, error) {
+	folder, names := s.folder, s.names
+	classes, err := classNumbers(o.Classes, names, 0)
+	if err != nil {
+		return nil, err
+	}
+	if len(classes) == len(names) {
+		return nil, diag.Errorf(diag.Pos{}, "all %d classes are asked for, which leaves none for the negative instances", len(names))
+	}
+	dir := filepath.Join(o.Source, folder)
+	images, err := openIDXBeside(dir, idxImages, o.Limit)
+	if err != nil {
+		return nil, err
+	}
+	labels, err := openIDXBeside(dir, idxLabels, o.Limit)
+	if err != nil {
+		return nil, err
+	}
+	pos := diag.Pos{File: dir}
+	if len(images.Shape) != 3 || len(labels.Shape) != 1 || images.Shape[0] != labels.Shape[0] {
+		return nil, diag.Errorf(pos, "images of the shape %v and labels of the shape %v do not fit; [n, height, width] and [n] are needed", images.Shape, labels.Shape)
+	}
+	h, w := images.Shape[1], images.Shape[2]
+	p := &instancePool{shape: []int{1, h, w}, positives: make([][]int, len(classes))}
+	place := map[int]int{} // class of the source -> class of the set
+	for i, c := range classes {
+		place[c] = i
+		p.classes = append(p.classes, names[c])
+	}
+	for i, label := range labels.Bytes {
+		if int(label) >= len(names) {
+			return nil, diag.Errorf(pos, "the label of image %d is %d; labels go up to %d", i+1, label, len(names)-1)
+		}
+		if c, ok := place[int(label)]; ok {
+			p.positives[c] = append(p.positives[c], i)
+		} else {
+			p.negatives = append(p.negatives, i)
+		}
+	}
+	features := s.scale()
+	p.instance = func(i int, to []float32) {
+		for j, level := range images.Bytes[i*h*w : (i+1)*h*w] {
+			to[j] = features[level]
+		}
+	}
+	return p, nil
+}
+
+const (
+	idxImages = "train-images-idx3-ubyte"
+	idxLabels = "train-labels-idx1-ubyte"
+)
+
+// idxEndings in the order in which they are looked for.
+var idxEndings = [...]string{".gz", ""}
+
+// idxFiles are all names that the files of a folder may have.
+func idxFiles(folder string) []string {
+	var list []string
+	for _, ending := range idxEndings {
+		list = append(list, folder+"/"+idxImages+ending, folder+"/"+idxLabels+ending)
+	}
+	return list
+}
+
+// openIDXBeside reads the file packed or not, whichever is there.
+func openIDXBeside(dir, name string, limit rawfile.Limit) (*idx, error) {
+	for _, ending := range idxEndings {
+		path := filepath.Join(dir, name+ending)
+		if _, err := os.Stat(path); err == nil {
+			return openIDX(path, limit)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, rawfile.FileError(path, err)
+		}
+	}
+	return nil, missingSource(filepath.Join(dir, name+".gz"))
+}
+
+// missingSource says what a drawn set needs; the data are not shipped.
+func missingSource(path string) error {
+	return diag.Errorf(diag.Pos{File: path}, "there is no such file").
+		WithNote("the set is drawn from published data; give the folder that holds them (--data-dir, or MIPLC_DATA)")
+}

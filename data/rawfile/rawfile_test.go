@@ -1,0 +1,38 @@
+package rawfile
+
+import (
+	"strings"
+	"testing"
+)
+
+// Ends of lines and the bound on their length do not depend on where reads end.
+func TestLineReader(t *testing.T) {
+	for _, text := range []string{"a\r\nb\rc\n\r\r\nd\r", "\n\n\r\n", ""} {
+		want := strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
+		for size := 1; size <= len(text)+1; size++ {
+			var got []byte
+			r, p := &lineReader{r: strings.NewReader(text)}, make([]byte, size)
+			for {
+				n, err := r.Read(p)
+				if got = append(got, p[:n]...); err != nil {
+					break
+				}
+			}
+			if string(got) != want {
+				t.Errorf("%q by %d: %q", text, size, got)
+			}
+		}
+	}
+}
+
+// A packed file may unpack to fifty times its size, and to 200 MiB whatever its
+// size; a limit that is given stands.
+func TestUnpacking(t *testing.T) {
+	for _, c := range []struct{ given, size, want int64 }{
+		{0, 0, 200 << 20}, {0, 1 << 20, 200 << 20}, {0, 10 << 20, 500 << 20}, {0, 1 << 40, Limit(0).Bytes()}, {1 << 33, 1, 1 << 33}, {5, 1 << 30, 5},
+	} {
+		if got := Limit(c.given).ForPacked(c.size).Bytes(); got != min(c.want, max(c.given, Limit(0).Bytes())) {
+			t.Errorf("limit %d, file of %d bytes: %d, want %d", c.given, c.size, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package data
+
+import (
+	"math/rand/v2"
+	"slices"
+)
+
+// Select returns the set of the given bags (numbers from 0), in that order;
+// its contents are copied. It fails only if the bags stay on disk.
+func (d *Dataset) Select(bags []int) (*Dataset, error) {
+	out := &Dataset{
+		Name: d.Name, Shape: append([]int(nil), d.Shape...), Classes: d.Classes,
+		ClassNames: append([]string(nil), d.ClassNames...), FeatureNames: d.FeatureNames, GroupName: d.GroupName,
+		Offsets: []int{0},
+	}
+	for _, b := range bags {
+		if !d.OnDisk() {
+			x, err := d.Bag(b)
+			if err != nil {
+				return nil, err
+			}
+			out.Instances = append(out.Instances, x...)
+		}
+		out.Offsets = append(out.Offsets, out.Offsets[len(out.Offsets)-1]+d.Size(b))
+		out.Candidates = append(out.Candidates, d.CandidateSet(b)...)
+		if d.Labels != nil {
+			out.Labels = append(out.Labels, d.Labels[b])
+		}
+		if d.Groups != nil {
+			out.Groups = append(out.Groups, d.Groups[b])
+		}
+		if d.BagNames != nil {
+			out.BagNames = append(out.BagNames, d.BagNames[b])
+		}
+		if d.InstLabels != nil {
+			out.InstLabels = append(out.InstLabels, d.InstLabels[d.Offsets[b]:d.Offsets[b+1]]...)
+		}
+		out.Coords = append(out.Coords, d.CoordsOf(b)...)
+	}
+	if d.OnDisk() {
+		out.Store = &selection{d.Store, slices.Clone(bags)}
+		return out, out.HashStored()
+	}
+	return out, nil
+}
+
+// DrawCandidates is the true label and r false positive labels, drawn without
+// repetition and uniformly from the other classes; falsePositives must be less than classes.
+func DrawCandidates(r *rand.Rand, label, classes, falsePositives int) []uint8 {
+	out := make([]uint8, classes)
+	out[label] = 1
+	for _, i := range r.Perm(classes - 1)[:falsePositives] {
+		if i >= label {
+			i++
+		}
+		out[i] = 1
+	}
+	return out
+}

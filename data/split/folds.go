@@ -1,0 +1,270 @@
+package split
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/stream"
+)
+
+// drawFold divides bags into o.Folds folds; the bags of fold o.Fold test. Folds of the same
+// seed are disjoint. labels are the classes to stratify by.
+func drawFold(labels []int, o Options) (train, test []int, err error) {
+	units := unitsOf(labels, o.Groups)
+	if len(units) < o.Folds {
+		return nil, nil, &Error{Setting: "folds", Text: fmt.Sprintf("%s cannot be divided into %d folds", countUnits(len(units), o), o.Folds)}
+	}
+	if err := checkFolds(units, labels, o); err != nil {
+		return nil, nil, err
+	}
+	shares := slices.Repeat([]float64{1 / float64(o.Folds)}, o.Folds)
+	fold := assign(units, labels, shares, o.Groups != nil, o.Seed, "split")
+	if !slices.Contains(fold, o.Fold-1) {
+		return nil, nil, &Error{Setting: "folds", Text: fmt.Sprintf("fold %d of %d has no bag", o.Fold, o.Folds), Note: "the groups differ too much in size: use fewer folds"}
+	}
+	for bag, f := range fold {
+		if f == o.Fold-1 {
+			test = append(test, bag)
+		} else {
+			train = append(train, bag)
+		}
+	}
+	return train, test, nil
+}
+
+// checkFolds reports a class that has no bag in some fold.
+func checkFolds(units []unit, labels []int, o Options) error {
+	in := map[int]int{} // number of units with bags of the class
+	for _, u := range units {
+		classes := make([]int, len(u))
+		for i, bag := range u {
+			classes[i] = labels[bag]
+		}
+		for _, class := range distinct(classes) {
+			in[class]++
+		}
+	}
+	for _, class := range distinct(labels) {
+		n := in[class]
+		if class < 0 || n >= o.Folds {
+			continue
+		}
+		e := &Error{
+			Setting: "folds",
+			Text:    fmt.Sprintf("class %s has %s, so that some of the %d folds have no bag of it", o.className(class), only(n, o), o.Folds),
+			Note:    fmt.Sprintf("use at most %d folds, or divide the bags without regard to their classes with stratify: false", n),
+		}
+		if n < 2 {
+			e.Note = "divide the bags without regard to their classes with stratify: false"
+		}
+		return e
+	}
+	return nil
+}
+
+func (o *Options) className(class int) string {
+	if class < len(o.Classes) {
+		return o.Classes[class]
+	}
+	return fmt.Sprintf("%d (counted from 0)", class)
+}
+
+// drawGroups draws whole groups until the training part has about its share of the bags.
+func drawGroups(labels []int, o Options) (train, test []int, err error) {
+	part := assign(unitsOf(labels, o.Groups), labels, []float64{o.Train, 1 - o.Train}, true, o.Seed, "split")
+	for bag, p := range part {
+		if p == 0 {
+			train = append(train, bag)
+		} else {
+			test = append(test, bag)
+		}
+	}
+	if len(train) == 0 || len(test) == 0 {
+		return nil, nil, &Error{
+			Setting: "group",
+			Text:    fmt.Sprintf("a training share of %v of the bags in %s leaves %d for training and %d for testing; both need one", o.Train, countUnits(len(distinct(o.Groups)), o), len(train), len(test)),
+			Note:    "all bags of a group are in the same part",
+		}
+	}
+	return train, test, nil
+}
+
+// drawValidation moves a share of the training bags to the validation part.
+func drawValidation(s *data.Split, labels []int, o Options) error {
+	inner := make([]int, len(s.Train))
+	var groups []string
+	for i, bag := range s.Train {
+		inner[i] = labels[bag]
+		if o.Groups != nil {
+			groups = append(groups, o.Groups[bag])
+		}
+	}
+	n := int(math.Round(o.Validation * float64(len(inner))))
+	var chosen []bool // for validation
+	if groups == nil {
+		chosen = make([]bool, len(inner))
+		order := stream.New(o.Seed, "split/validation").Perm(len(inner))
+		left := quotas(order, inner, o.Validation, n)
+		for _, i := range order {
+			chosen[i] = left[inner[i]] > 0
+			left[inner[i]]--
+		}
+	} else {
+		for _, part := range assign(unitsOf(inner, groups), inner, []float64{1 - o.Validation, o.Validation}, true, o.Seed, "split/validation") {
+			chosen = append(chosen, part == 1)
+		}
+	}
+	all := s.Train
+	s.Train = nil
+	for i, bag := range all {
+		if chosen[i] {
+			s.Validation = append(s.Validation, bag)
+		} else {
+			s.Train = append(s.Train, bag)
+		}
+	}
+	if len(s.Train) == 0 || len(s.Validation) == 0 {
+		return &Error{Setting: "validation", Text: fmt.Sprintf("a validation share of %v of %s leaves %d for training and %d for validation; both need one", o.Validation, diag.Count(len(all), "training bag"), len(s.Train), len(s.Validation))}
+	}
+	s.Source += fmt.Sprintf(", validation %v", o.Validation)
+	return nil
+}
+
+// unit is the bags that stay together: those of a group, or one bag.
+type unit []int
+
+// unitsOf lists the units in the order of their first bags.
+func unitsOf(labels []int, groups []string) []unit {
+	var units []unit
+	of := map[string]int{}
+	for bag := range labels {
+		if groups == nil {
+			units = append(units, unit{bag})
+			continue
+		}
+		u, known := of[groups[bag]]
+		if !known {
+			u, units = len(units), append(units, nil)
+			of[groups[bag]] = u
+		}
+		units[u] = append(units[u], bag)
+	}
+	return units
+}
+
+func countUnits(n int, o Options) string {
+	if o.Groups != nil {
+		return diag.Count(n, "group")
+	}
+	return diag.Count(n, "bag")
+}
+
+func only(n int, o Options) string {
+	if o.Groups != nil {
+		return "bags in only " + countUnits(n, o)
+	}
+	return "only " + countUnits(n, o)
+}
+
+// distinct lists values in the order of their first appearance.
+func distinct[T comparable](values []T) (list []T) {
+	seen := map[T]bool{}
+	for _, v := range values {
+		if !seen[v] {
+			seen[v], list = true, append(list, v)
+		}
+	}
+	return list
+}
+
+// assign divides the bags of units among parts with the given shares, and returns the part
+// of each bag. It takes groups from the largest to the smallest and single bags class by
+// class, in random order otherwise. Each unit goes to the part where it decreases most the
+// squared differences between the number of bags and the target (share times size), summed
+// over its classes and all bags, each divided by its size.
+func assign(units []unit, labels []int, shares []float64, grouped bool, seed uint64, purpose string) []int {
+	order := stream.New(seed, purpose).Perm(len(units))
+	if grouped {
+		slices.SortStableFunc(order, func(a, b int) int { return len(units[b]) - len(units[a]) })
+	} else {
+		slices.SortStableFunc(order, func(a, b int) int { return labels[units[a][0]] - labels[units[b][0]] })
+	}
+	size := map[int]float64{}
+	for _, c := range labels {
+		size[c]++
+	}
+	counts, bags := make([]map[int]float64, len(shares)), make([]float64, len(shares))
+	for p := range counts {
+		counts[p] = map[int]float64{}
+	}
+	parts := make([]int, len(labels))
+	for _, u := range order {
+		own := map[int]float64{}
+		var classes []int // in a fixed order, as sums of floats depend on it
+		for _, bag := range units[u] {
+			if own[labels[bag]] == 0 {
+				classes = append(classes, labels[bag])
+			}
+			own[labels[bag]]++
+		}
+		n, best, least := float64(len(units[u])), 0, math.Inf(1)
+		for p, share := range shares {
+			cost := n * (n + 2*(bags[p]-share*float64(len(labels)))) / float64(len(labels))
+			for _, c := range classes {
+				cost += own[c] * (own[c] + 2*(counts[p][c]-share*size[c])) / size[c]
+			}
+			if cost < least-1e-9 {
+				best, least = p, cost
+			}
+		}
+		for _, bag := range units[u] {
+			parts[bag] = best
+			counts[best][labels[bag]]++
+		}
+		bags[best] += n
+	}
+	return parts
+}
+
+// GroupsBy returns the groups of bags if a split names them, nil if want is empty. name is what
+// the groups are, empty if the file does not say.
+func GroupsBy(want string, groups []string, name string) ([]string, error) {
+	switch {
+	case want == "":
+		return nil, nil
+	case groups == nil:
+		return nil, fmt.Errorf("the bags have no groups: an .npz file has the groups of its bags in the array groups; a CSV file in the column %s", want)
+	case name != "" && !strings.EqualFold(name, want):
+		return nil, fmt.Errorf("the bags have no groups %q; they have %q", want, name)
+	}
+	return groups, nil
+}
+
+// CheckGroups reports a group that has bags in several parts of a split. groups are those
+// of all bags.
+func CheckGroups(s *data.Split, groups []string) error {
+	type place struct {
+		part string
+		bag  int
+	}
+	first := map[string]place{}
+	for _, part := range s.Parts() {
+		for _, bag := range part.Bags {
+			was, known := first[groups[bag]]
+			if known && was.part != part.Name {
+				return &Error{
+					Setting: "group", Text: fmt.Sprintf("group %q is in two parts: bag %d is in part %s, bag %d in part %s", groups[bag], was.bag+1, was.part, bag+1, part.Name),
+					Note: "all bags of a group must be in the same part",
+				}
+			}
+			if !known {
+				first[groups[bag]] = place{part.Name, bag}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+package split
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/miplc/miplc/data"
+)
+
+// unevenBags returns the labels of 97 bags of three uneven classes in 23 groups of 1 to 8
+// bags.
+func unevenBags() (labels []int, groups []string) {
+	for i := 0; len(labels) < 97; i++ {
+		for range 1 + i*i%8 {
+			labels, groups = append(labels, min(len(labels)*7%10/4, 2)), append(groups, fmt.Sprint("p", i))
+		}
+	}
+	return labels[:97], groups[:97]
+}
+
+// The test parts of all folds are disjoint and cover all bags; without groups every class
+// has the same number of bags in each fold, up to one.
+func TestFolds(t *testing.T) {
+	labels, groups := unevenBags()
+	for _, o := range []Options{
+		{Folds: 5, Stratify: true}, {Folds: 5}, {Folds: 4, Stratify: true, Groups: groups}, {Folds: 3, Groups: groups, Validation: 0.2, Stratify: true},
+		{Folds: 5, Stratify: true, Validation: 0.15},
+	} {
+		for seed := range uint64(10) {
+			tested := make([]int, len(labels))
+			for o.Fold = 1; o.Fold <= o.Folds; o.Fold++ {
+				o.Seed = seed
+				s, err := Random(len(labels), labels, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				all := *s
+				all.Train = slices.Sorted(slices.Values(slices.Concat(s.Train, s.Validation)))
+				checkPartition(t, &all, len(labels))
+				for _, bag := range s.Test {
+					tested[bag]++
+				}
+				if n := len(labels) / o.Folds; len(s.Test) < n-2 || len(s.Test) > n+2 {
+					t.Errorf("%+v: fold of %d bags, want about %d", o, len(s.Test), n)
+				}
+				if o.Groups != nil {
+					if err := CheckGroups(s, groups); err != nil {
+						t.Error(err)
+					}
+				} else if o.Stratify {
+					size := classCounts(labels, allOf(len(labels)))
+					for c, n := range classCounts(labels, s.Test) {
+						if share := float64(size[c]) / float64(o.Folds); float64(n) <= share-1 || float64(n) >= share+1 {
+							t.Errorf("%+v: %d of %d bags of class %d", o, n, size[c], c)
+						}
+					}
+				}
+				if want := o.Validation * float64(len(s.Train)+len(s.Validation)); float64(len(s.Validation)) < want-3 || float64(len(s.Validation)) > want+3 {
+					t.Errorf("%+v: %d validation bags, want about %.0f", o, len(s.Validation), want)
+				}
+			}
+			if slices.Max(tested) != 1 || slices.Min(tested) != 1 {
+				t.Errorf("%+v: bags are tested %v times", o, tested)
+			}
+		}
+	}
+}
+
+// allOf lists the numbers from 0 to n-1.
+func allOf(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+// Validation bags come from the training bags: the test bags stay the same. A seed fixes
+// the split.
+func TestValidationBags(t *testing.T) {
+	labels, groups := unevenBags()
+	for _, groups := range [][]string{nil, groups} {
+		o := Options{Train: 0.7, Seed: 3, Stratify: true, Groups: groups}
+		plain, err := Random(len(labels), labels, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Validation = 0.2
+		with, err := Random(len(labels), labels, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, _ := Random(len(labels), labels, o)
+		if !slices.Equal(plain.Test, with.Test) || !slices.Equal(with.Validation, again.Validation) || len(with.Validation) < 11 || len(with.Validation) > 17 {
+			t.Errorf("test bags %v and %v, validation bags %v", plain.Test, with.Test, with.Validation)
+		}
+		if !strings.HasPrefix(with.Source, plain.Source[:len("stratified 0.7, seed 3")]+", validation 0.2") {
+			t.Errorf("source %q", with.Source)
+		}
+		if share := float64(len(plain.Train)) / 97; share < 0.66 || share > 0.74 {
+			t.Errorf("%d training bags", len(plain.Train))
+		}
+	}
+}
+
+func TestSplitErrors(t *testing.T) {
+	labels := []int{0, 0, 0, 0, 0, 0, 1, 1}
+	groups := []string{"a", "a", "b", "b", "c", "c", "a", "a"}
+	for _, c := range []struct {
+		o             Options
+		setting, want string
+	}{
+		{Options{Folds: 9, Fold: 1}, "folds", "8 bags cannot be divided into 9 folds"},
+		{Options{Folds: 4, Fold: 1, Groups: groups}, "folds", "3 groups cannot be divided into 4 folds"},
+		{Options{Folds: 3, Fold: 1, Stratify: true, Classes: []string{"cat", "dog"}}, "folds", "class dog has only 2 bags, so"},
+		{Options{Folds: 3, Fold: 1, Stratify: true, Groups: groups}, "folds", "class 1 (counted from 0) has bags in only 1 group"},
+		{Options{Train: 0.01}, "train", "leaves 0 for training"},
+		{Options{Train: 0.01, Groups: []string{"a", "a", "a", "a", "a", "a", "a", "a"}}, "group", "in 1 group leaves"},
+		{Options{Train: 0.5, Validation: 0.05}, "validation", "a validation share of 0.05 of 4 training bags leaves 4 for training and 0"},
+		{Options{Train: 0.5, Validation: 0.95}, "validation", "leaves 0 for training and 4"},
+	} {
+		_, err := Random(8, labels, c.o)
+		found, ok := errors.AsType[*Error](err)
+		if !ok || found.Setting != c.setting || !strings.Contains(found.Text, c.want) {
+			t.Errorf("%+v: %v", c.o, err)
+		}
+	}
+	s := &data.Split{Train: []int{0, 1, 2, 3}, Test: []int{4, 5, 6, 7}}
+	if err := CheckGroups(s, groups); err == nil || !strings.Contains(err.Error(), `group "a" is in two parts: bag 1 is in part train, bag 7 in part test`) {
+		t.Errorf("a group on both sides: %v", err)
+	}
+}

@@ -1,0 +1,231 @@
+package split
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/matfile"
+	"github.com/miplc/miplc/data/rawfile"
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/infile"
+)
+
+// indexed are the bag numbers of an index file by the name of the part, counted from 1.
+// A file without validation bags has no such part.
+type indexed map[string][]int
+
+// newIndexSplit turns bag numbers that count from 1 into a split of exactly these
+// bags: each in one part, none missing, none out of range.
+func newIndexSplit(source string, numbers indexed, bags int) (*data.Split, error) {
+	pos := diag.Pos{File: source}
+	var faults diag.List
+	note := func(format string, args ...any) {
+		faults.Add(diag.Errorf(pos, format, args...))
+	}
+	part := make([]string, bags)
+	s := &data.Split{Source: source}
+	place := func(name, title string, to *[]int) {
+		if len(numbers[name]) == 0 && name != data.ValidationPart {
+			note("the %s part is empty", title)
+		}
+		for _, n := range numbers[name] {
+			switch {
+			case n < 1 || n > bags:
+				note("bag %d of the %s part is out of range; bags count from 1 to %d", n, title, bags)
+			case part[n-1] == title:
+				note("bag %d is in the %s part twice", n, title)
+			case part[n-1] != "":
+				note("bag %d is in the %s and the %s part; the parts must not overlap", n, part[n-1], title)
+			default:
+				part[n-1] = title
+				*to = append(*to, n-1)
+			}
+		}
+		slices.Sort(*to)
+	}
+	place(data.TrainPart, "training", &s.Train)
+	place(data.ValidationPart, "validation", &s.Validation)
+	place(data.TestPart, "test", &s.Test)
+	if len(faults) == 0 {
+		missing := 0
+		for i, p := range part {
+			if p == "" {
+				if missing++; missing == 1 {
+					note("bag %d is in no part", i+1)
+				}
+			}
+		}
+		if missing > 1 {
+			faults[0] = faults[0].WithNote("%d of %d bags are in no part", missing, bags)
+		}
+	}
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// OpenSplit reads a split of a dataset of that many bags from an index file: a .mat
+// with trainIndex and testIndex as the DEMIPL authors keep them, and validationIndex if
+// there are validation bags, or a CSV with the header split,part,bags, whose rows give the
+// number of the split (column split), "train", "validation" or "test", and bag numbers
+// separated by spaces or commas. Bags count from 1 in both. part chooses the split of a
+// CSV, counted from 1; a .mat contains one split, part is then 0 or 1.
+func Open(path string, part, bags int) (*data.Split, error) {
+	var numbers indexed
+	var err error
+	source := filepath.Base(path)
+	switch rawfile.Extension(path) {
+	case ".mat":
+		if part > 1 {
+			return nil, diag.Errorf(diag.Pos{File: path}, "part %d is asked for, but a .mat file holds one split", part)
+		}
+		numbers, err = readIndexMAT(path)
+	case ".csv", ".csv.gz":
+		part = max(part, 1)
+		source = fmt.Sprintf("%s, part %d", source, part)
+		numbers, err = readIndexCSV(path, part)
+	default:
+		return nil, rawfile.UnknownFormat(path, "read as splits", ".mat and .csv")
+	}
+	if err != nil {
+		return nil, rawfile.FileError(path, err)
+	}
+	s, err := newIndexSplit(path, numbers, bags)
+	if err != nil {
+		return nil, err
+	}
+	s.Source = source
+	return s, nil
+}
+
+// WriteSplits writes splits as the CSV that OpenSplit reads, numbered from 1.
+func Write(w io.Writer, splits []*data.Split) error {
+	rows := csv.NewWriter(w)
+	rows.Write([]string{"split", "part", "bags"})
+	for i, s := range splits {
+		for _, part := range s.Parts() {
+			var text strings.Builder
+			for j, bag := range part.Bags {
+				if j > 0 {
+					text.WriteByte(' ')
+				}
+				text.WriteString(strconv.Itoa(bag + 1))
+			}
+			rows.Write([]string{strconv.Itoa(i + 1), part.Name, text.String()})
+		}
+	}
+	rows.Flush()
+	return rows.Error()
+}
+
+// maxIndexBytes bounds index files, which hold a few numbers a bag.
+const maxIndexBytes = 256 << 20
+
+// indexVariables are the names of the parts in a .mat file.
+var indexVariables = map[string]string{"trainIndex": data.TrainPart, "validationIndex": data.ValidationPart, "testIndex": data.TestPart}
+
+func readIndexMAT(path string) (indexed, error) {
+	f, _, err := infile.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	vars, err := rawfile.MATVariables(f, rawfile.TooLargeError{What: "the file", Max: maxIndexBytes, Fixed: true})
+	if err != nil {
+		return nil, err
+	}
+	numbers := indexed{}
+	for _, v := range vars {
+		if part := indexVariables[v.Name]; part != "" {
+			if numbers[part], err = indexNumbers(v); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if numbers[data.TrainPart] == nil || numbers[data.TestPart] == nil {
+		return nil, errors.New("the variables trainIndex and testIndex are needed")
+	}
+	return numbers, nil
+}
+
+func indexNumbers(v *matfile.Array) ([]int, error) {
+	if v.Numbers == nil {
+		return nil, fmt.Errorf("the variable %q is a %s of %s; bag numbers are needed", v.Name, v.Class, v.Size())
+	}
+	out := make([]int, len(v.Numbers))
+	for i, x := range v.Numbers {
+		if x != math.Trunc(x) || math.Abs(x) > 1<<53 {
+			return nil, fmt.Errorf("the variable %q holds %v, which is no bag number", v.Name, x)
+		}
+		out[i] = int(x)
+	}
+	return out, nil
+}
+
+func readIndexCSV(path string, part int) (indexed, error) {
+	f, _, err := infile.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	r, err := rawfile.Unpack(f, path)
+	if err != nil {
+		return nil, err
+	}
+	return decodeIndexCSV(r, path, part)
+}
+
+func decodeIndexCSV(r io.Reader, path string, part int) (indexed, error) {
+	rows := rawfile.NewCSV(r, maxIndexBytes)
+	header, err := rows.Read()
+	if err != nil {
+		return nil, fmt.Errorf("no header split,part,bags: %w", infile.CutShort(err))
+	}
+	if !slices.EqualFunc(header, []string{"split", "part", "bags"}, func(a, b string) bool { return strings.EqualFold(strings.TrimSpace(a), b) }) {
+		return nil, diag.Errorf(diag.Pos{File: path, Line: 1}, "the header is %q; split,part,bags is needed", strings.Join(header, ","))
+	}
+	last, numbers := 0, indexed{}
+	for {
+		row, err := rows.Read()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, infile.CutShort(err)
+		}
+		line, _ := rows.FieldPos(0)
+		pos := diag.Pos{File: path, Line: line}
+		number, err := strconv.Atoi(strings.TrimSpace(row[0]))
+		if err != nil {
+			return nil, diag.Errorf(pos, "the split number %q is not a whole number", row[0])
+		}
+		last = max(last, number)
+		if number != part {
+			continue
+		}
+		name := strings.ToLower(strings.TrimSpace(row[1]))
+		if !slices.Contains([]string{data.TrainPart, data.ValidationPart, data.TestPart}, name) {
+			return nil, diag.Errorf(pos, "the part is %q; it must be train, validation or test", row[1])
+		}
+		for field := range strings.FieldsFuncSeq(row[2], func(r rune) bool { return strings.ContainsRune(" ,;\t", r) }) {
+			n, err := strconv.Atoi(field)
+			if err != nil {
+				return nil, diag.Errorf(pos, "%q is no bag number", field)
+			}
+			numbers[name] = append(numbers[name], n)
+		}
+	}
+	if len(numbers) == 0 {
+		return nil, fmt.Errorf("the file has no split %d; its splits are numbered up to %d", part, last)
+	}
+	return numbers, nil
+}

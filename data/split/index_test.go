@@ -1,0 +1,162 @@
+package split
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/rawfile"
+	"github.com/miplc/miplc/internal/testsupport"
+)
+
+// Index files that are not splits of 3 bags. The expected errors are in testdata/bad. A file
+// of testdata/bad/*.mat is read without text.
+func TestBadIndexFiles(t *testing.T) {
+	const head = "split,part,bags\n"
+	for _, c := range []struct {
+		name string
+		part int
+		text string
+	}{
+		{"index-overlap.mat", 0, ""},
+		{"index-from-zero.mat", 0, ""},
+		{"index-beyond.mat", 0, ""},
+		{"index-missing-bags.mat", 0, ""},
+		{"index-twice.mat", 0, ""},
+		{"index-empty-part.mat", 0, ""},
+		{"index-half.mat", 0, ""},
+		{"index-names.mat", 0, ""},
+		{"index-part.mat", 2, "any"},
+		{"split-header.csv", 1, "fold,part,bags\n"},
+		{"split-part.csv", 2, head + "1,train,1 2\n1,test,3\n"},
+		{"split-word.csv", 1, head + "1,training,1 2\n"},
+		{"split-number.csv", 1, head + "1,train,1 two\n"},
+		{"split-overlap.csv", 1, head + "1,train,1 2\n1,test,2 3\n"},
+		{"split-quote.csv", 1, head + "1,train,\"1 2\n1,test,3\n"},
+		{"split.json", 1, "{}"},
+	} {
+		path := filepath.Join("testdata", "bad", c.name)
+		if c.text != "" {
+			path = filepath.Join(t.TempDir(), c.name)
+			if err := os.WriteFile(path, []byte(c.text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := Open(path, c.part, 3)
+		if err == nil {
+			t.Errorf("%s was read without an error", c.name)
+			continue
+		}
+		got := strings.ReplaceAll(err.Error(), path, c.name) + "\n"
+		testsupport.CheckGolden(t, filepath.Join("testdata", "bad", c.name+".out"), got)
+	}
+}
+
+func FuzzIndexMAT(f *testing.F) {
+	names, err := filepath.Glob(filepath.Join("testdata", "bad", "*.mat"))
+	if err != nil || len(names) == 0 {
+		f.Fatal("no .mat files", err)
+	}
+	for _, name := range names {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		vars, err := rawfile.MATVariables(bytes.NewReader(b), rawfile.TooLargeError{Max: 1 << 22})
+		if err != nil {
+			return
+		}
+		for _, v := range vars {
+			indexNumbers(v)
+		}
+	})
+}
+
+func FuzzSplitCSV(f *testing.F) {
+	f.Add([]byte("split,part,bags\n1,train,1 2\n1,test,3\n"))
+	f.Add([]byte("split,part,bags\n1,train,1 2\n1,validation,4\n1,test,3\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		numbers, err := decodeIndexCSV(bytes.NewReader(b), "fuzz.csv", 1)
+		if err != nil {
+			return
+		}
+		if s, err := newIndexSplit("fuzz.csv", numbers, 10); err == nil && len(s.Train)+len(s.Validation)+len(s.Test) != 10 {
+			t.Errorf("a split of 10 bags has parts of %d, %d and %d", len(s.Train), len(s.Validation), len(s.Test))
+		}
+	})
+}
+
+func TestOpenSplit(t *testing.T) {
+	s, err := Open(filepath.Join("testdata", "index-small.mat"), 0, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (&data.Split{Train: []int{0, 2}, Test: []int{1}, Source: "index-small.mat"}); !reflect.DeepEqual(s, want) {
+		t.Errorf("got %+v, want %+v", s, want)
+	}
+}
+
+// The authors' index files and their copy as text are equal. They are stratified for
+// 500 bags in the order of five classes: they test 30 bags of each.
+func TestAuthorsSplits(t *testing.T) {
+	dir := testsupport.Data(t, "mipl-splits", "its files are in data/MNIST_MIPL/index of the repository tangw-seu/DEMIPL")
+	labels := sortedLabels(500, 5)
+	for part := 1; part <= 10; part++ {
+		mat, err := Open(filepath.Join(dir, fmt.Sprintf("index%d.mat", part)), 0, 500)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := Open(filepath.Join(dir, "splits.csv"), part, 500)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(mat.Train) != 350 || len(mat.Test) != 150 {
+			t.Errorf("split %d has %d and %d bags", part, len(mat.Train), len(mat.Test))
+		}
+		if !slices.Equal(mat.Train, text.Train) || !slices.Equal(mat.Test, text.Test) {
+			t.Errorf("split %d: the .mat and the CSV differ", part)
+		}
+		if got := classCounts(labels, mat.Test); !slices.Equal(got, []int{30, 30, 30, 30, 30}) {
+			t.Errorf("split %d tests %v bags of the classes, want 30 of each", part, got)
+		}
+	}
+}
+
+// Written splits are read back.
+func TestWriteSplits(t *testing.T) {
+	var want []*data.Split
+	for seed := range uint64(3) {
+		s, err := Random(60, nil, Options{Train: 0.6, Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, s)
+	}
+	path := filepath.Join(t.TempDir(), "splits.csv")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(Write(f, want), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for i, w := range want {
+		got, err := Open(path, i+1, 60)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got.Train, w.Train) || !slices.Equal(got.Test, w.Test) {
+			t.Errorf("split %d: %v and %v, want %v and %v", i+1, got.Train, got.Test, w.Train, w.Test)
+		}
+	}
+}

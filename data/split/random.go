@@ -1,0 +1,141 @@
+package split
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/stream"
+)
+
+// Stratified is the first word of the Source of stratified splits.
+const Stratified = "stratified"
+
+// SplitOptions are the settings of a random split.
+type Options struct {
+	Train    float64 // share of training bags, between 0 and 1; not used with Folds
+	Seed     uint64
+	Stratify bool // gives every class the same share, where true labels are known
+	// Folds divides the bags into that many parts of about the same size. Part Fold,
+	// counted from 1, has the test bags. 0: no folds.
+	Folds, Fold int
+	// Validation is the share of the training bags that become validation bags; 0: none.
+	Validation float64
+	// Groups are the groups of the bags, such as patients: all bags of a group are in the
+	// same part. nil: no groups.
+	Groups  []string
+	Classes []string // names of the classes, for messages; nil: their numbers
+}
+
+// SplitError reports a setting of SplitOptions that does not fit the bags.
+type Error struct {
+	Setting string // train, folds, validation or group
+	Text    string
+	Note    string // what to do; may be empty
+}
+
+func (e *Error) Error() string { return e.Text }
+
+// RandomSplit draws training bags at random, round(o.Train*bags) of them unless there are
+// folds or groups; the others are test bags. labels are the true labels of the bags, -1
+// for unknown; nil means that no label is known. A stratified split draws the same share
+// of every class, as the splits of the DEMIPL authors do. Bags without a label count as
+// one more class. Without labels, or without o.Stratify, the draw is uniform over all
+// bags. Validation bags are drawn from the training bags in the same way, so that the
+// test bags do not depend on o.Validation. Errors are *SplitError.
+func Random(bags int, labels []int, o Options) (*data.Split, error) {
+	kind := Stratified
+	if !o.Stratify || !data.AnyKnown(labels) {
+		kind, labels = "random", make([]int, bags)
+	}
+	s := &data.Split{Source: fmt.Sprintf("%s %v, seed %d", kind, o.Train, o.Seed)}
+	var err error
+	switch {
+	case o.Folds > 0:
+		s.Source = fmt.Sprintf("%s fold %d of %d, seed %d", kind, o.Fold, o.Folds, o.Seed)
+		s.Train, s.Test, err = drawFold(labels, o)
+	case o.Groups != nil:
+		s.Train, s.Test, err = drawGroups(labels, o)
+	default:
+		s.Train, s.Test, err = drawShare(labels, o)
+	}
+	if err == nil && o.Validation > 0 {
+		err = drawValidation(s, labels, o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if o.Groups != nil {
+		s.Source += ", whole groups"
+	}
+	return s, nil
+}
+
+// drawShare draws training bags; labels are the classes to stratify by.
+func drawShare(labels []int, o Options) (train, test []int, err error) {
+	bags := len(labels)
+	n := int(math.Round(o.Train * float64(bags)))
+	switch {
+	case !(o.Train > 0 && o.Train < 1):
+		return nil, nil, &Error{Setting: "train", Text: fmt.Sprintf("the training share %v must lie between 0 and 1", o.Train)}
+	case n < 1 || n >= bags:
+		return nil, nil, &Error{Setting: "train", Text: fmt.Sprintf("a training share of %v of %s leaves %d for training and %d for testing; both need one", o.Train, diag.Count(bags, "bag"), n, bags-n)}
+	}
+	order := stream.New(o.Seed, "split").Perm(bags)
+	left := quotas(order, labels, o.Train, n)
+	for _, bag := range order {
+		if left[labels[bag]] > 0 {
+			left[labels[bag]]--
+			train = append(train, bag)
+		} else {
+			test = append(test, bag)
+		}
+	}
+	slices.Sort(train)
+	slices.Sort(test)
+	return train, test, nil
+}
+
+// quotas returns how many of n training bags each class gets: its share rounded
+// down, and one more for the classes with the largest remainders. A class of two
+// bags or more is in both parts where n allows it. The random order breaks ties, so
+// that no class is preferred.
+func quotas(order, labels []int, share float64, n int) map[int]int {
+	type class struct{ label, size, quota int }
+	var classes []*class
+	byLabel := map[int]*class{}
+	for _, bag := range order {
+		c := byLabel[labels[bag]]
+		if c == nil {
+			c = &class{label: labels[bag]}
+			byLabel[c.label], classes = c, append(classes, c)
+		}
+		c.size++
+	}
+	for _, c := range classes {
+		c.quota = int(share * float64(c.size))
+		n -= c.quota
+	}
+	urgency := func(c *class) float64 {
+		remainder := share*float64(c.size) - float64(c.quota)
+		switch {
+		case c.quota == 0:
+			return 1 + remainder // else no bag of the class would train
+		case c.quota+1 == c.size:
+			return remainder - 1 // no bag of the class would test
+		}
+		return remainder
+	}
+	slices.SortStableFunc(classes, func(a, b *class) int { return cmp.Compare(urgency(b), urgency(a)) })
+	out := map[int]int{}
+	for i, c := range classes {
+		out[c.label] = c.quota
+		if i < n {
+			out[c.label]++
+		}
+	}
+	return out
+}

@@ -1,0 +1,182 @@
+package split
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/miplc/miplc/data"
+)
+
+func uniform(share float64, seed uint64) Options { return Options{Train: share, Seed: seed} }
+
+func stratified(share float64, seed uint64) Options {
+	return Options{Train: share, Seed: seed, Stratify: true}
+}
+
+func TestRandomSplit(t *testing.T) {
+	a, err := Random(500, nil, uniform(0.7, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(a.Train) != 350 || len(a.Test) != 150 {
+		t.Fatalf("parts of %d and %d bags, want 350 and 150", len(a.Train), len(a.Test))
+	}
+	checkPartition(t, a, 500)
+	again, _ := Random(500, nil, uniform(0.7, 1))
+	other, _ := Random(500, nil, uniform(0.7, 2))
+	if !slices.Equal(a.Train, again.Train) {
+		t.Error("the same seed gives another split")
+	}
+	if slices.Equal(a.Train, other.Train) {
+		t.Error("another seed gives the same split")
+	}
+	small, _ := Random(10, nil, uniform(0.7, 1))
+	if want := []int{0, 1, 4, 5, 6, 7, 8}; !slices.Equal(small.Train, want) {
+		t.Errorf("golden split of 10 bags: %v, want %v", small.Train, want)
+	}
+	halves, _ := Random(10, []int{0, 0, 0, 0, 1, 1, 1, 1, 1, 1}, stratified(0.5, 1))
+	if want := []int{0, 1, 5, 6, 7}; !slices.Equal(halves.Train, want) || halves.Source != "stratified 0.5, seed 1" {
+		t.Errorf("golden stratified split of 10 bags: %v, %s, want %v", halves.Train, halves.Source, want)
+	}
+}
+
+func checkPartition(t *testing.T, s *data.Split, bags int) {
+	t.Helper()
+	all := slices.Concat(s.Train, s.Test)
+	slices.Sort(all)
+	if len(all) != bags {
+		t.Fatalf("the parts have %d bags, want %d", len(all), bags)
+	}
+	for i, b := range all {
+		if i != b {
+			t.Fatalf("the parts are no partition: place %d holds bag %d", i, b)
+		}
+	}
+	if !slices.IsSorted(s.Train) || !slices.IsSorted(s.Test) {
+		t.Error("the parts are not sorted")
+	}
+}
+
+// classCounts counts the bags of a part by class.
+func classCounts(labels, part []int) []int {
+	counts := make([]int, slices.Max(labels)+1)
+	for _, bag := range part {
+		counts[labels[bag]]++
+	}
+	return counts
+}
+
+// sortedLabels returns the labels of bags in the order of their classes.
+func sortedLabels(bags, classes int) []int {
+	labels := make([]int, bags)
+	for i := range labels {
+		labels[i] = i * classes / bags
+	}
+	return labels
+}
+
+// Every class has the same share in both parts, in whatever order the bags are.
+func TestStratifiedSplit(t *testing.T) {
+	sorted := sortedLabels(300, 5)
+	shuffled := slices.Clone(sorted)
+	rand.New(rand.NewPCG(1, 2)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+	for _, labels := range [][]int{sorted, shuffled} {
+		for seed := range uint64(20) {
+			s, err := Random(len(labels), labels, stratified(0.7, seed))
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkPartition(t, s, len(labels))
+			if got := classCounts(labels, s.Test); !slices.Equal(got, []int{18, 18, 18, 18, 18}) {
+				t.Errorf("seed %d: %v test bags of the classes, want 18 of each", seed, got)
+			}
+		}
+	}
+}
+
+// Classes of any sizes get their share to within one bag, the parts have the sizes
+// that the share asks for, and a class of two bags or more is in both parts.
+func TestStratifiedSplitOfUnevenClasses(t *testing.T) {
+	labels := slices.Concat(slices.Repeat([]int{0}, 101), slices.Repeat([]int{1}, 17), slices.Repeat([]int{2}, 5), []int{3, 3, 4})
+	extra := map[int]int{} // by class: splits that round its share up
+	for seed := range uint64(50) {
+		s, err := Random(len(labels), labels, stratified(0.7, seed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkPartition(t, s, len(labels))
+		if len(s.Train) != 88 { // 0.7 * 126 = 88.2
+			t.Fatalf("%d training bags, want 88", len(s.Train))
+		}
+		train := classCounts(labels, s.Train)
+		if train[0] < 70 || train[0] > 71 || train[1] < 11 || train[1] > 12 || train[2] < 3 || train[2] > 4 || train[3] != 1 || train[4] != 1 {
+			t.Errorf("seed %d: %v training bags of the classes", seed, train)
+		}
+	}
+	// Three classes of 5 bags have the same remainder: no class is preferred.
+	labels = []int{0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2}
+	for seed := range uint64(300) {
+		s, err := Random(15, labels, stratified(0.7, seed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for class, n := range classCounts(labels, s.Train) {
+			extra[class] += n - 3
+		}
+	}
+	for class, n := range extra {
+		if n < 170 || n > 230 { // 11 training bags: 2 of 3 classes have 4; deviation 8
+			t.Errorf("class %d has one more training bag in %d of 300 splits, want about 200", class, n)
+		}
+	}
+}
+
+// Bags without a true label are a class of their own; without any label, or without
+// stratification, the draw is uniform.
+func TestStratifiedSplitWithoutLabels(t *testing.T) {
+	labels := make([]int, 100)
+	for i := range labels {
+		labels[i] = -1
+		if i < 20 {
+			labels[i] = i % 2
+		}
+	}
+	s, err := Random(100, labels, stratified(0.5, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if known := slices.IndexFunc(s.Train, func(bag int) bool { return bag >= 20 }); known != 10 || len(s.Train) != 50 {
+		t.Errorf("%d of 50 training bags have a label, want 10", known)
+	}
+	plain, _ := Random(100, nil, uniform(0.5, 1))
+	for name, c := range map[string]struct {
+		labels []int
+		o      Options
+	}{"no labels": {nil, stratified(0.5, 1)}, "unknown labels": {slices.Repeat([]int{-1}, 100), stratified(0.5, 1)}, "turned off": {labels, uniform(0.5, 1)}} {
+		s, err := Random(100, c.labels, c.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(s.Train, plain.Train) || s.Source != "random 0.5, seed 1" {
+			t.Errorf("%s: %s with the bags %v, want %v", name, s.Source, s.Train, plain.Train)
+		}
+	}
+}
+
+func TestRandomSplitErrors(t *testing.T) {
+	for _, c := range []struct {
+		bags  int
+		share float64
+		want  string
+	}{
+		{10, 0, "between 0 and 1"}, {10, 1, "between 0 and 1"}, {10, -1, "between 0 and 1"},
+		{2, 0.1, "leaves 0 for training"}, {3, 0.9, "0 for testing"}, {0, 0.5, "leaves 0"},
+	} {
+		_, err := Random(c.bags, nil, uniform(c.share, 1))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("RandomSplit(%d, %v): %v, want %q", c.bags, c.share, err, c.want)
+		}
+	}
+}
