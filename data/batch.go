@@ -16,6 +16,30 @@ func Order(bags []int, seed uint64, epoch int) []int {
 	return out
 }
 
+// Draw selects instances of the training bags of an epoch: N of each larger bag, without
+// replacement. The selection depends on seed, epoch and bag alone, so that a resumed run
+// trains on the same instances as the unbroken one.
+type Draw struct {
+	N     int
+	Seed  uint64
+	Epoch int
+}
+
+// Size returns the number of instances that are drawn from a bag of so many.
+func (w *Draw) Size(instances int) int {
+	if w == nil {
+		return instances
+	}
+	return min(w.N, instances)
+}
+
+// rows returns the numbers of the instances of a bag in ascending order.
+func (w *Draw) rows(bag, instances int) []int {
+	rows := stream.New(w.Seed, "instances", uint64(w.Epoch), uint64(bag)).Perm(instances)[:w.N]
+	slices.Sort(rows)
+	return rows
+}
+
 // Batch is the instances and candidates of some bags, one after the other. The next
 // assemble reuses its slices.
 type Batch struct {
@@ -27,16 +51,23 @@ type Batch struct {
 
 // assemble fills the batch with the bags of d, reusing its memory. It fails only for bags
 // that stay on disk.
-func (b *Batch) assemble(d *Dataset, bags []int) error {
+func (b *Batch) assemble(d *Dataset, bags []int, draw *Draw) error {
 	b.Bags = append(b.Bags[:0], bags...)
 	b.Instances, b.BagOf, b.Candidates = b.Instances[:0], b.BagOf[:0], b.Candidates[:0]
 	for place, bag := range bags {
-		start, n := len(b.Instances), d.Size(bag)*d.Dim()
-		b.Instances = slices.Grow(b.Instances, n)[:start+n]
-		if err := d.ReadRows(b.Instances[start:], bag, 0); err != nil {
+		n := draw.Size(d.Size(bag))
+		start, values := len(b.Instances), n*d.Dim()
+		b.Instances = slices.Grow(b.Instances, values)[:start+values]
+		var err error
+		if n == d.Size(bag) {
+			err = d.ReadRows(b.Instances[start:], bag, 0)
+		} else {
+			err = d.ReadSome(b.Instances[start:], bag, draw.rows(bag, d.Size(bag)))
+		}
+		if err != nil {
 			return err
 		}
-		for range d.Size(bag) {
+		for range n {
 			b.BagOf = append(b.BagOf, place)
 		}
 		for _, s := range d.CandidateSet(bag) {

@@ -28,8 +28,8 @@ func TestAssemble(t *testing.T) {
 		Classes: 3, Candidates: []uint8{1, 1, 0, 0, 1, 1, 1, 0, 1},
 	}
 	var b Batch
-	b.assemble(d, []int{2, 0, 1}) // leaves larger buffers behind
-	b.assemble(d, []int{1, 0})
+	b.assemble(d, []int{2, 0, 1}, nil) // leaves larger buffers behind
+	b.assemble(d, []int{1, 0}, nil)
 	want := Batch{
 		Bags:       []int{1, 0},
 		Instances:  []float32{3, 4, 0.5, -1, 2, 1e-20},
@@ -39,7 +39,7 @@ func TestAssemble(t *testing.T) {
 	if !reflect.DeepEqual(b, want) {
 		t.Errorf("got  %+v\nwant %+v", b, want)
 	}
-	if n := testing.AllocsPerRun(10, func() { b.assemble(d, []int{1, 0}) }); n != 0 {
+	if n := testing.AllocsPerRun(10, func() { b.assemble(d, []int{1, 0}, nil) }); n != 0 {
 		t.Errorf("assembling again takes %v allocations", n)
 	}
 }

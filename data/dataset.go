@@ -70,6 +70,20 @@ func (d *Dataset) SizeOf(bags []int) (n int) {
 	return n
 }
 
+// Largest returns an upper bound of the number of instances of size of the bags: the sum of
+// those of the largest.
+func (d *Dataset) Largest(bags []int, size int) (n int) {
+	sizes := make([]int, len(bags))
+	for i, bag := range bags {
+		sizes[i] = d.Size(bag)
+	}
+	slices.Sort(sizes)
+	for _, s := range sizes[max(0, len(sizes)-size):] {
+		n += s
+	}
+	return n
+}
+
 // Label is the true class of bag i, where the set knows it.
 func (d *Dataset) Label(i int) (class int, known bool) {
 	if d.Labels == nil || d.Labels[i] < 0 {

@@ -13,6 +13,8 @@ type Store interface {
 	// ReadRows reads instances of a bag, from the instance with the number from on, as many
 	// as to has room for. Its errors name the bag and the file.
 	ReadRows(to []float32, bag, from int) error
+	// ReadSome reads the instances of a bag with the given numbers, which ascend.
+	ReadSome(to []float32, bag int, rows []int) error
 }
 
 // OnDisk reports whether the instances stay on disk, so that d.Instances is nil.
@@ -50,6 +52,19 @@ func (d *Dataset) ReadRows(to []float32, i, from int) error {
 	return nil
 }
 
+// ReadSome copies the instances of bag i with the given numbers, which ascend.
+func (d *Dataset) ReadSome(to []float32, i int, rows []int) error {
+	if d.OnDisk() {
+		return d.Store.ReadSome(to, i, rows)
+	}
+	dim := d.Dim()
+	for _, row := range rows {
+		at := (d.Offsets[i] + row) * dim
+		to = to[copy(to, d.Instances[at:at+dim]):]
+	}
+	return nil
+}
+
 // All returns the instances of all bags, [instances, Dim]. Those of a dataset on disk are
 // read into memory, if there is enough of it.
 func (d *Dataset) All() ([]float32, error) {
@@ -74,7 +89,7 @@ func (d *Dataset) All() ([]float32, error) {
 func (d *Dataset) Each(bags []int, f func(bag int, x []float32) error) error {
 	if d.OnDisk() {
 		defer debug.FreeOSMemory() // of the buffers, before others are made
-		for b, err := range NewLoader(d).Load(Batches(bags, 1)) {
+		for b, err := range NewLoader(d, d.Largest(bags, 1)).Load(Batches(bags, 1), nil) {
 			if err == nil {
 				err = f(b.Bags[0], b.Instances)
 			}
@@ -99,24 +114,30 @@ func (d *Dataset) Each(bags []int, f func(bag int, x []float32) error) error {
 // Loader assembles batches of the bags of a dataset in buffers that it uses again.
 type Loader struct {
 	data    *Dataset
+	largest int // instances of the largest batch
 	buffers [2]*Batch
 }
 
-// NewLoader returns a loader of bags of d.
-func NewLoader(d *Dataset) *Loader { return &Loader{data: d, buffers: [2]*Batch{{}, {}}} }
+// NewLoader returns a loader of bags of d. For a dataset on disk it allocates two buffers for
+// batches of up to largest instances when the first one is read: buffers that grow would be in
+// memory together with their smaller copies.
+func NewLoader(d *Dataset, largest int) *Loader {
+	return &Loader{data: d, largest: largest, buffers: [2]*Batch{{}, {}}}
+}
 
 // Load returns batches, each valid until the next iteration. Of a dataset on disk it reads
 // the next batch while the caller works on one, so that two batches are in memory. It ends
-// after the first error. A loader loads one list at a time.
-func (l *Loader) Load(batches [][]int) iter.Seq2[*Batch, error] {
+// after the first error. A loader loads one list at a time. draw selects the instances of a
+// bag; nil: all.
+func (l *Loader) Load(batches [][]int, draw *Draw) iter.Seq2[*Batch, error] {
 	return func(yield func(*Batch, error) bool) {
 		if l.data.OnDisk() {
-			l.readAhead(batches, yield)
+			l.readAhead(batches, draw, yield)
 			return
 		}
 		b := l.buffers[0]
 		for _, bags := range batches {
-			if err := b.assemble(l.data, bags); !yield(b, err) || err != nil {
+			if err := b.assemble(l.data, bags, draw); !yield(b, err) || err != nil {
 				return
 			}
 		}
@@ -130,8 +151,8 @@ type loaded struct {
 }
 
 // readAhead reads batches in a goroutine into the two buffers in turn.
-func (l *Loader) readAhead(batches [][]int, yield func(*Batch, error) bool) {
-	l.reserve(batches)
+func (l *Loader) readAhead(batches [][]int, draw *Draw, yield func(*Batch, error) bool) {
+	l.reserve()
 	free, read, stop := make(chan *Batch, 2), make(chan loaded), make(chan struct{})
 	for _, b := range l.buffers {
 		free <- b
@@ -146,7 +167,7 @@ func (l *Loader) readAhead(batches [][]int, yield func(*Batch, error) bool) {
 				return
 			case b = <-free:
 			}
-			err := b.assemble(l.data, bags)
+			err := b.assemble(l.data, bags, draw)
 			select {
 			case <-stop:
 				return
@@ -167,17 +188,11 @@ func (l *Loader) readAhead(batches [][]int, yield func(*Batch, error) bool) {
 	}
 }
 
-// reserve makes the buffers large enough for the largest batch, so that they do not grow
-// step by step, which would leave their smaller copies in memory.
-func (l *Loader) reserve(batches [][]int) {
-	largest := 0
-	for _, bags := range batches {
-		largest = max(largest, l.data.SizeOf(bags))
-	}
+// reserve allocates the buffers.
+func (l *Loader) reserve() {
 	for _, b := range l.buffers {
-		if cap(b.BagOf) < largest {
-			b.Instances, b.BagOf = nil, nil // collected before the new ones are made
-			b.Instances, b.BagOf = make([]float32, 0, largest*l.data.Dim()), make([]int, 0, largest)
+		if cap(b.BagOf) < l.largest {
+			b.Instances, b.BagOf = make([]float32, 0, l.largest*l.data.Dim()), make([]int, 0, l.largest)
 		}
 	}
 }
@@ -190,4 +205,7 @@ type selection struct {
 
 func (s *selection) ReadRows(to []float32, bag, from int) error {
 	return s.Store.ReadRows(to, s.bags[bag], from)
+}
+func (s *selection) ReadSome(to []float32, bag int, rows []int) error {
+	return s.Store.ReadSome(to, s.bags[bag], rows)
 }

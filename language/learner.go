@@ -138,6 +138,10 @@ func (c *checker) learnerRules() {
 				"a learner (at %s) brings its model and is not trained by gradient steps: leave one of the two out", l.Pos)
 		}
 	}
+	if pos := c.spec.Data.Sample.Pos; c.pointless(pos, l.Pos) {
+		c.add(pos, "data.sample has no effect: a learner is fitted to all instances of the training bags")
+	}
+	c.spec.Data.Sample = schema.Int{}
 	for i := range trainRows {
 		row := &trainRows[i]
 		if row.Applies == nil || row.Applies(c.spec) {

@@ -49,8 +49,10 @@ type Data struct {
 	// bags) or "all" (statistics of all bags, as the authors' program does).
 	Normalize schema.Str
 	Labels    schema.Str // "known": the true labels are the candidates; empty: as stored
-	Columns   Columns
-	Split     Split
+	// Sample is the number of instances of a bag that an epoch trains on; 0: all.
+	Sample  schema.Int
+	Columns Columns
+	Split   Split
 }
 
 // Columns says what the columns of a CSV file are that are not recognised by their names.

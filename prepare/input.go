@@ -163,12 +163,8 @@ var assumed = compile.Signature{Instance: []int{32}, Classes: 5}
 type facts struct {
 	sig  compile.Signature
 	bags bags
-	size float64 // of a bag, on average
-	note string  // what is missing
-}
-
-func meanSize(set *data.Dataset) float64 {
-	return float64(set.Offsets[set.Bags()]) / float64(max(1, set.Bags()))
+	size bagSize
+	note string // what is missing
 }
 
 // SignatureOf returns the shapes that a spec is compiled for. Where its data file is
@@ -182,13 +178,13 @@ func SignatureOf(spec *language.Spec, folder bagfile.Folder) (sig compile.Signat
 // look finds the facts of the data of a spec.
 func look(spec *language.Spec, folder bagfile.Folder) (f facts, err error) {
 	if g := spec.Data.Generated; spec.Generates() {
-		f.bags.count, f.size = g.Bags.V, float64(g.MinSize.V+g.MaxSize.V)/2
+		f.bags.count, f.size = g.Bags.V, bagSize{float64(g.MinSize.V+g.MaxSize.V) / 2, g.MaxSize.V}
 		f.sig, err = compile.SignatureOf(spec, []int{g.Features.V}, g.Classes.V)
 		return f, err
 	}
 	set, err := openData(spec, folder)
 	if err == nil {
-		f.bags, f.size = bagsOf(set), meanSize(set)
+		f.bags, f.size = bagsOf(set), sizeOf(set)
 		f.sig, err = compile.SignatureOf(spec, set.Shape, set.Classes)
 		return f, err
 	}

@@ -2,6 +2,7 @@ package prepare
 
 import (
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/memory"
 )
 
@@ -11,14 +12,28 @@ const FloatBytes = 4
 // Batch is the size of a training step.
 type Batch struct{ Instances, Bags int }
 
-// batchOf returns a usual batch of so many bags: as many as the spec says, of mean size.
-// Images go through bag by bag.
-func batchOf(p *compile.Program, bags int, meanSize float64) Batch {
+// batchOf returns the training batch with the largest bag: the other bags are of mean size,
+// as many as the spec says in all. Images go through bag by bag. With data.sample, bags have
+// at most that many instances.
+func batchOf(p *compile.Program, bags int, size bagSize) Batch {
 	at := max(1, min(p.Spec.Train.Batch.V, bags))
 	if len(p.Signature.Instance) > 1 {
 		at = 1
 	}
-	return Batch{max(1, int(meanSize*float64(at))), at}
+	if n := p.Spec.Data.Sample.V; n > 0 {
+		size = bagSize{min(size.mean, float64(n)), min(size.largest, n)}
+	}
+	return Batch{max(1, size.largest+int(size.mean*float64(at-1))), at}
+}
+
+// bagSize is the number of instances of the bags of a dataset.
+type bagSize struct {
+	mean    float64
+	largest int
+}
+
+func sizeOf(set *data.Dataset) bagSize {
+	return bagSize{float64(set.Offsets[set.Bags()]) / float64(max(1, set.Bags())), set.Largest(set.AllBags(), 1)}
 }
 
 // Copies is how often the parameters are in memory while a run trains, exports and

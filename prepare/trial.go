@@ -24,7 +24,7 @@ func Trial(spec *language.Spec, set *data.Dataset, split *data.Split) (*train.Tr
 	if err := trial.CheckMeasures(); err != nil {
 		return nil, &SpecError{err}
 	}
-	return trial, CheckMemory("training", p, batchOf(p, set.Bags(), meanSize(set)))
+	return trial, CheckMemory("training", p, batchOf(p, set.Bags(), sizeOf(set)))
 }
 
 // Trials opens the datasets of specs, each once, and returns their trials. Files are

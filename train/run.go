@@ -32,13 +32,18 @@ type Run struct {
 	right  counter     // of the predictions of the steps
 	parts  []data.Part // that are evaluated
 	found  PartPredictions
-	// stepped are the probabilities that the steps predicted, by bag; only for a dataset on disk.
-	stepped map[int][]float32
+	// stepped are the predictions of the training bags by the steps, for a dataset on disk, and
+	// those of Predict for bags without a step. scores counts their attention scores.
+	stepped map[int]prediction
+	scores  int
 
 	best    best // choice of train.best so far
 	stopped bool // by train.patience
 	final   bool // all epochs are done: evaluations are those of the model to report
 }
+
+// prediction is that of a bag.
+type prediction struct{ probabilities, attention []float32 }
 
 func newRun(f *fit, t *Trial, index int) *Run {
 	r := &Run{Record: Record{Trial: t, Epochs: t.Program.Spec.Train.Epochs.V}, Index: index, fit: f, saved: time.Now()}
@@ -76,7 +81,7 @@ func (r *Run) begin(epoch int) {
 	t := &r.Program.Spec.Train
 	r.now = Metrics{Epoch: epoch, Terms: map[string]float64{}, LR: r.learningRate(epoch)}
 	r.now.Lambda = Lambda(r.Program.Spec.Weights.Schedule.V, r.ScheduleEpoch(), r.Epochs)
-	r.seen, r.right, r.stepped = 0, counter{}, map[int][]float32{}
+	r.seen, r.right, r.stepped, r.scores = 0, counter{}, map[int]prediction{}, 0
 	if r.before = r.Weights; t.Sampling.V == "balanced" {
 		r.before = slices.Clone(r.Weights)
 	}
@@ -123,34 +128,40 @@ func (r *Run) AddStep(step int, bags []int, out *Result) error {
 	for name, v := range out.Terms {
 		r.now.Terms[name] += n * v
 	}
+	attention, drawn := out.Attention, r.Draw(r.now.Epoch)
 	for i, bag := range bags {
 		copy(r.BagWeights(bag), out.Weights[i*k:(i+1)*k])
 		if out.Probabilities != nil {
 			r.right.add(r.truth(bag), Argmax(out.Probabilities[i*k:(i+1)*k]))
 			if r.Data.OnDisk() {
-				r.stepped[bag] = slices.Clone(out.Probabilities[i*k : (i+1)*k])
+				r.keepPrediction(bag, out.Probabilities[i*k:(i+1)*k], attention[:min(len(attention), drawn.Size(r.Data.Size(bag)))])
 			}
 		}
+		attention = attention[min(len(attention), drawn.Size(r.Data.Size(bag))):]
 	}
 	r.fit.reportStep(r, step)
 	return nil
 }
 
+// keepPrediction keeps the prediction of a training bag. Attention scores are kept in epochs
+// that record them, up to maxScores.
+func (r *Run) keepPrediction(bag int, probabilities, attention []float32) {
+	p := prediction{probabilities: slices.Clone(probabilities)}
+	if r.snapshot(r.now.Epoch) && r.scores < maxScores {
+		p.attention = slices.Clone(attention)
+		r.scores += len(attention)
+	}
+	r.stepped[bag] = p
+}
+
 // startPrediction prepares the run for AddPrediction. For a dataset on disk, it uses the
-// predictions of the steps for the training bags, which would be read a second time, except in
-// epochs whose attention scores are recorded.
+// predictions of the steps for the training bags, which would be read a second time.
 func (r *Run) startPrediction() {
 	r.parts, r.found = r.evaluated(), PartPredictions{}
 	for _, part := range r.parts {
 		r.found[part.Name] = &Predictions{}
 	}
-	r.now.FromSteps = len(r.stepped) == len(r.Split.Train) && !r.snapshot(r.now.Epoch) && !r.final
-	if !r.now.FromSteps {
-		return
-	}
-	for _, bag := range r.Split.Train {
-		r.Add(r.found[data.TrainPart], bag, r.stepped[bag], nil)
-	}
+	r.now.FromSteps = len(r.stepped) > 0 && !r.final
 }
 
 // evaluated returns the parts of the split that are evaluated now.
@@ -166,10 +177,11 @@ func (r *Run) evaluated() []data.Part {
 // AddPrediction expects. Training bags that the steps predicted are left out.
 func (r *Run) EvaluatedBatches() (list [][]int) {
 	for _, part := range r.evaluated() {
+		bags := part.Bags
 		if part.Name == data.TrainPart && r.now.FromSteps {
-			continue
+			bags = slices.DeleteFunc(slices.Clone(bags), func(bag int) bool { return r.stepped[bag].probabilities != nil })
 		}
-		list = append(list, data.Batches(part.Bags, r.Batch())...)
+		list = append(list, data.Batches(bags, r.Batch())...)
 	}
 	return list
 }
@@ -178,6 +190,13 @@ func (r *Run) EvaluatedBatches() (list [][]int) {
 // scores of its instances: bag by bag in the order of EvaluatedBatches.
 func (r *Run) AddPrediction(bag int, probabilities, attention []float32) {
 	at := 0
+	if r.now.FromSteps {
+		if len(r.stepped) < len(r.Split.Train) {
+			r.keepPrediction(bag, probabilities, attention)
+			return
+		}
+		at = 1 // after the training bags
+	}
 	for at < len(r.parts)-1 && r.found[r.parts[at].Name].Bags() == len(r.parts[at].Bags) {
 		at++
 	}
@@ -190,6 +209,11 @@ func (r *Run) PredictedBatch(batch, batches int) { r.fit.reportPrediction(r, bat
 // end ends the epoch after its steps and, if it is evaluated, its predictions.
 func (r *Run) end(evaluated bool, seconds float64) error {
 	if evaluated {
+		if r.now.FromSteps {
+			for _, bag := range r.Split.Train {
+				r.Add(r.found[data.TrainPart], bag, r.stepped[bag].probabilities, r.stepped[bag].attention)
+			}
+		}
 		r.Evaluated(r.now.Epoch, &r.now, r.found)
 	}
 	r.now.Seconds = seconds

@@ -21,7 +21,7 @@ func Sample(t *Trial, steps int) (*State, []*Batch, error) {
 	}
 	s := newStepwise(nil, r)
 	var list []*Batch
-	for bags, err := range s.feed.Load(chunks[:steps]) {
+	for bags, err := range s.feed.Load(chunks[:steps], t.Draw(1)) {
 		if err != nil {
 			return nil, nil, err
 		}

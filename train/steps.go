@@ -71,7 +71,7 @@ type stepwise struct {
 }
 
 func newStepwise(e Engine, r *Run) *stepwise {
-	return &stepwise{e, r, feeder{program: r.Program, data: r.Data, Loader: data.NewLoader(r.Data), seed: r.Seed(), mean: r.mean, std: r.std}}
+	return &stepwise{e, r, feeder{program: r.Program, data: r.Data, Loader: data.NewLoader(r.Data, r.largestBatch()), seed: r.Seed(), mean: r.mean, std: r.std}}
 }
 
 func (s *stepwise) SetStates(list []*State) error { return s.engine.SetState(list[0]) }
@@ -86,7 +86,7 @@ func (s *stepwise) Close() error { return s.engine.Close() }
 // Epoch implements Executor.
 func (s *stepwise) Epoch(ctx context.Context, _ []*Run) error {
 	r, step := s.run, 0
-	for bags, err := range s.feed.Load(r.Batches()) {
+	for bags, err := range s.feed.Load(r.Batches(), r.Draw(r.now.Epoch)) {
 		step++
 		if err := ctx.Err(); err != nil {
 			return r.fit.stopped(r.now.Epoch, err)
@@ -132,7 +132,7 @@ func (s *stepwise) batch(bags *data.Batch, step int) *Batch {
 func (s *stepwise) Predict(ctx context.Context, _ []*Run) error {
 	batches, k := s.run.EvaluatedBatches(), s.run.Data.Classes
 	i := 0
-	for bags, err := range s.feed.Load(batches) {
+	for bags, err := range s.feed.Load(batches, nil) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}

@@ -51,6 +51,24 @@ func (t *Trial) BatchesOf(epoch int) [][]int {
 	return data.Batches(t.sampled(epoch), t.Batch())
 }
 
+// Draw selects the instances of the training bags of an epoch, counted from 1, as data.sample
+// says; nil: all.
+func (t *Trial) Draw(epoch int) *data.Draw {
+	if n := t.Program.Spec.Data.Sample.V; n > 0 {
+		return &data.Draw{N: n, Seed: t.Seed(), Epoch: epoch}
+	}
+	return nil
+}
+
+// largestBatch returns an upper bound of the number of instances of a batch, of the training
+// or of the evaluation.
+func (t *Trial) largestBatch() (n int) {
+	for _, part := range t.Split.Parts() {
+		n = max(n, t.Data.Largest(part.Bags, t.Batch()))
+	}
+	return n
+}
+
 // AllBatches returns the bags of all parts of the split in batches, part by part.
 func (t *Trial) AllBatches() (list [][]int) {
 	for _, part := range t.Split.Parts() {

@@ -27,6 +27,7 @@ type array struct {
 		// ReadRows reads the rows from the row with the number from on that to has room for.
 		ReadRows(to []float32, from int) error
 	}
+	piece int // rows that can only be read together, as those of a compressed chunk; 0: one
 }
 
 // arrayFile is an open file with arrays.
@@ -150,7 +151,7 @@ func (f *arrayFile) openHDF5() error {
 		if err != nil {
 			return array{}, err
 		}
-		return array{d.Shape, d}, nil
+		return array{d.Shape, d, d.Piece()}, nil
 	}
 	f.names = func() ([]string, error) { return h.Names("") }
 	return nil
@@ -198,7 +199,7 @@ func (f *arrayFile) plain(shape []int, kind ndarray.Number, from, end int64) (ar
 		shape = shape[1:]
 		width = count / max(shape[0], 1)
 	}
-	return array{shape, &plainRows{f.r, from, width, kind}}, nil
+	return array{shape, &plainRows{f.r, from, width, kind}, 1}, nil
 }
 
 // safetensorsTypes are the types of safetensors that are numbers.

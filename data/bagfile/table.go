@@ -174,19 +174,62 @@ var errChanged = errors.New("the file has changed since the dataset was opened; 
 
 // ReadRows implements Store.
 func (s *fileStore) ReadRows(to []float32, bag, from int) error {
+	return s.read(bag, len(to) > 0, func(a array) error {
+		if err := a.rows.ReadRows(to, from); err != nil {
+			return err
+		}
+		return data.CheckFinite(to, s.bags[bag].width, from)
+	})
+}
+
+// ReadSome implements Store. It reads rows that the file stores in one piece together.
+func (s *fileStore) ReadSome(to []float32, bag int, rows []int) error {
+	return s.read(bag, true, func(a array) error {
+		width, all, numbers := s.bags[bag].width, to, rows
+		piece := max(1, a.piece)
+		var buffer []float32
+		for len(rows) > 0 {
+			n := 1
+			for n < len(rows) && (rows[n]/piece == rows[0]/piece || rows[n]-rows[0] == n) {
+				n++
+			}
+			span := rows[n-1] - rows[0] + 1
+			if span == n {
+				if err := a.rows.ReadRows(to[:n*width], rows[0]); err != nil {
+					return err
+				}
+			} else {
+				buffer = slices.Grow(buffer[:0], span*width)[:span*width]
+				if err := a.rows.ReadRows(buffer, rows[0]); err != nil {
+					return err
+				}
+				for i, row := range rows[:n] {
+					copy(to[i*width:(i+1)*width], buffer[(row-rows[0])*width:])
+				}
+			}
+			to, rows = to[n*width:], rows[n:]
+		}
+		for i, row := range numbers {
+			if err := data.CheckFinite(all[i*width:(i+1)*width], width, row); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// read lets f read from the array of a bag. With values, the file must not change meanwhile.
+func (s *fileStore) read(bag int, values bool, f func(array) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := &s.bags[bag]
 	err := b.unchanged()
 	if err == nil {
-		if err = s.read(b, to, from); err != nil || len(to) > 0 {
+		if err = s.use(b, f); err != nil || values {
 			if changed := b.unchanged(); changed != nil { // it explains the error, and the values may be of both files
 				err = changed
 			}
 		}
-	}
-	if err == nil {
-		err = data.CheckFinite(to, b.width, from)
 	}
 	if err != nil {
 		return s.describe(b.path, bag, b.bag, err)
@@ -206,7 +249,8 @@ func (b *bagFile) unchanged() error {
 	return nil
 }
 
-func (s *fileStore) read(b *bagFile, to []float32, from int) error {
+// use opens the array of a bag, or takes it if it is still open.
+func (s *fileStore) use(b *bagFile, read func(array) error) error {
 	f, err := s.open(b.path)
 	if err != nil {
 		return err
@@ -219,7 +263,7 @@ func (s *fileStore) read(b *bagFile, to []float32, from int) error {
 		}
 		f.last.array, f.last.name = a, b.name
 	}
-	return f.last.rows.ReadRows(to, from)
+	return read(f.last.array)
 }
 
 // describe adds the file and the bag to an error.

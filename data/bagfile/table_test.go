@@ -141,21 +141,21 @@ func TestTable(t *testing.T) {
 		}
 	}
 	// Batches, more than there are buffers, twice with the same buffers.
-	loader, other := data.NewLoader(got), data.NewLoader(want)
-	for range 2 {
+	loader, other := data.NewLoader(got, want.Largest(want.AllBags(), 3)), data.NewLoader(want, 0)
+	for _, draw := range []*data.Draw{nil, nil, {N: 3, Seed: 1, Epoch: 2}} {
 		var list, wanted []string
 		batches := [][]int{{3, 1}, {0}, {2, 4, 6}, {5}, {7}}
-		for b, err := range loader.Load(batches) {
+		for b, err := range loader.Load(batches, draw) {
 			list = append(list, fmt.Sprint(*b, err))
 		}
-		for b, err := range other.Load(batches) {
+		for b, err := range other.Load(batches, draw) {
 			wanted = append(wanted, fmt.Sprint(*b, err))
 		}
 		if !slices.Equal(list, wanted) {
 			t.Errorf("batches %v, want %v", list, wanted)
 		}
 	}
-	for range loader.Load([][]int{{0}, {1}, {2}}) {
+	for range loader.Load([][]int{{0}, {1}, {2}}, nil) {
 		break // must not wait for ever
 	}
 	some, err := got.Select([]int{6, 2})
@@ -253,7 +253,7 @@ func TestTableFileChanges(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		n := 0
-		for b, err := range data.NewLoader(d).Load([][]int{{0}, {1, 2}, {3}}) {
+		for b, err := range data.NewLoader(d, 20).Load([][]int{{0}, {1, 2}, {3}}, nil) {
 			n++
 			if (err != nil) != slices.Contains(b.Bags, 2) {
 				t.Errorf("%s: %v", name, err)
@@ -300,4 +300,40 @@ func FuzzArrays(f *testing.F) {
 			readArrays(file)
 		}
 	})
+}
+
+// Single rows of arrays in chunks are those of the whole array.
+func TestReadSome(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "table.csv")
+	table := "bag,label,candidates,file\n"
+	for i, name := range []string{"contiguous", "row-chunks", "chunks", "deflate", "shuffle", "one-more"} {
+		file, err := filepath.Abs("../hdf5/testdata/layouts.h5")
+		if err != nil {
+			t.Fatal(err)
+		}
+		table += fmt.Sprintf("s%d,,a b,%s#%s\n", i, file, name)
+	}
+	if err := os.WriteFile(path, []byte(table), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	d, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for bag := range d.Bags() {
+		whole, err := d.Bag(bag)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rows := range [][]int{{36}, {0, 1, 2, 9, 30, 36}, {3, 7, 8, 11, 12, 13}} {
+			var want []float32
+			for _, row := range rows {
+				want = append(want, whole[6*row:6*row+6]...)
+			}
+			got := make([]float32, 6*len(rows))
+			if err := d.ReadSome(got, bag, rows); err != nil || !slices.Equal(got, want) {
+				t.Errorf("bag %d, rows %v: %v, %v, want %v", bag, rows, got, err, want)
+			}
+		}
+	}
 }

@@ -219,5 +219,13 @@ func (r *datasetReader) squeeze() {
 // Rows is the extent of the first axis.
 func (d *Dataset) Rows() int { return d.Shape[0] }
 
+// Piece is the number of rows that are stored together: those of a chunk, or 1.
+func (d *Dataset) Piece() int {
+	if d.chunks == nil {
+		return 1
+	}
+	return d.chunks.shape[0]
+}
+
 // Width is the number of values in a row.
 func (d *Dataset) Width() int { return ndarray.Size(d.Shape[1:]) }

@@ -29,7 +29,7 @@ const (
 
 // trainer trains trials on bags of features in groups: the nodes of one graph compute all runs of
 // a group, see lowering.LowerRuns. A single trial is a group of one. Trials with images, datasets
-// on disk, execution providers other than the CPU, several threads per operation, or bags of very
+// on disk, sampled instances, execution providers other than the CPU, several threads per operation, or bags of very
 // different sizes train one at a time on an Engine.
 //
 // This choice and the bits of the result do not depend on the other trials.
@@ -116,7 +116,7 @@ type runsModel struct {
 // model returns the graphs of a trial, nil if it trains alone.
 func (t *trainer) model(trial *train.Trial) *runsModel {
 	p, o := trial.Program, t.options
-	if trial.Data.OnDisk() || !o.session().OnCPU() || o.Threads > 1 || len(p.Signature.Instance) != 1 || trial.Check() != nil {
+	if trial.Data.OnDisk() || p.Spec.Data.Sample.V > 0 || !o.session().OnCPU() || o.Threads > 1 || len(p.Signature.Instance) != 1 || trial.Check() != nil {
 		return nil
 	}
 	c, ok := capacity(trial)

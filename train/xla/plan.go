@@ -25,6 +25,10 @@ const feedBytes = 256 << 20
 
 // plan returns the plan of a group.
 func (t *Trainer) plan(trials []*train.Trial) (*plan, error) {
+	if sample := trials[0].Program.Spec.Data.Sample; sample.V > 0 {
+		return nil, trials[0].Program.Spec.Locate(diag.Errorf(sample.Pos, "the engine xla trains on all instances of a bag and does not support data.sample").
+			WithNote("choose another engine with --engine ort"))
+	}
 	model, err := xla.NewModel(trials[0].Program)
 	if err != nil {
 		return nil, err
