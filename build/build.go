@@ -28,7 +28,7 @@ import (
 	"github.com/miplc/miplc/verify/parity"
 )
 
-// Names that Build writes beside ModelFile.
+// Names of files that Build writes.
 const (
 	ModelFile     = "model.onnx"
 	GraphTextFile = "graph.txt"
@@ -36,11 +36,11 @@ const (
 	ManifestFile  = "manifest.json"
 )
 
-// buildSizes are the bags on which a built model is checked: small ones, since a
-// build is done again and again.
+// buildSizes are the numbers of instances of the bags on which a built model is checked. They are
+// small, because users build often.
 var buildSizes = []int{1, 3}
 
-// Options is one build.
+// Options are the options of Build.
 type Options struct {
 	Spec    *language.Spec
 	Dir     string
@@ -48,12 +48,12 @@ type Options struct {
 	Library string // onnxruntime library; empty: search
 	Version string // of miplc, for the metadata
 	Force   bool   // overwrite a run in Dir
-	// SampleSteps is how many first steps of a training run are written as
-	// batches beside the training step; 0: none. They need the data set.
+	// SampleSteps is the number of training steps whose batches and losses are written. They need the
+	// dataset.
 	SampleSteps int
 }
 
-// Manifest says what a build wrote.
+// Manifest describes the files of a build.
 type Manifest struct {
 	Name       string            `json:"name"`
 	Version    string            `json:"miplc"`
@@ -67,7 +67,7 @@ type Manifest struct {
 	TrainNodes int               `json:"train_nodes"`
 	Parity     *parity.Report    `json:"parity"`
 	StepCheck  *StepCheck        `json:"train_step_check"`
-	TrainStep  *contract.Step    `json:"train_step"`              // what TrainStepFile takes and gives
+	TrainStep  *contract.Step    `json:"train_step"`              // inputs and outputs of TrainStepFile
 	Losses     []float64         `json:"sample_losses,omitempty"` // of the sample steps, in order
 	SHA256     map[string]string `json:"sha256"`                  // of each file
 }
@@ -78,10 +78,9 @@ type ParamFacts struct {
 	Shape []int  `json:"shape"`
 }
 
-// Build compiles a spec and writes its graphs as text and DOT, the checked model
-// with its initial parameters, the checked training step with the same parameters
-// as a flat vector, and the manifest. Statistics of the data are not
-// known to a build: a model that normalises has mean 0 and deviation 1.
+// Build compiles a spec and writes its graphs as text and DOT, the checked model with its initial
+// parameters, the checked training step, the same parameters as a flat vector, and the manifest. A
+// model with normalization gets mean 0 and deviation 1, because Build does not read the features.
 func Build(o Options) (*Manifest, error) {
 	if o.Spec.Fitted() {
 		return nil, refuseBuild(o.Spec)
@@ -108,14 +107,14 @@ func Build(o Options) (*Manifest, error) {
 	}
 	defer folder.Close()
 	m, err := o.build(p, sig)
-	failed := (*export.FailedCheck)(nil) // whose model is kept
+	failed := (*export.FailedCheck)(nil) // keeps its model for the user
 	if _, unfinished := os.Stat(filepath.Join(o.Dir, ManifestFile)); err != nil && unfinished != nil && !errors.As(err, &failed) {
-		_ = folder.Clear() // the error that led here says more
+		_ = folder.Clear() // the caller gets err
 	}
 	return m, err
 }
 
-// build writes into a folder that is claimed.
+// build writes the files of a build to a claimed folder.
 func (o *Options) build(p *compile.Program, sig compile.Signature) (*Manifest, error) {
 	state := initialState(p)
 	m := &Manifest{
@@ -142,24 +141,24 @@ func (o *Options) build(p *compile.Program, sig compile.Signature) (*Manifest, e
 	})
 	defer func() {
 		if background.Wait(); step != nil {
-			step.file.Discard() // does nothing where it has its name
+			step.file.Discard() // no effect after Commit
 		}
 	}()
 	draw := verify.Bags(p, state)
 	draw.Sizes = buildSizes
-	own := func(e *verify.Predictors) error { return e.AddNative(p, state) }
+	addPredictors := func(e *verify.Predictors) error { return e.AddNative(p, state) }
 	var err error
-	if m.Parity, err = verify.ExportChecked(filepath.Join(o.Dir, ModelFile), p, state.Params, meta, verify.Library{Path: o.Library}, draw, own); err != nil {
+	if m.Parity, err = verify.ExportChecked(filepath.Join(o.Dir, ModelFile), p, state.Params, meta, verify.Library{Path: o.Library}, draw, addPredictors); err != nil {
 		return nil, err
 	}
 	if background.Wait(); failed != nil {
 		return nil, failed
 	}
-	if err := step.place(o.Dir); err != nil {
+	if err := step.commit(o.Dir); err != nil {
 		return nil, err
 	}
 	m.TrainStep, m.StepCheck = step.described, step.check
-	for _, old := range []string{sampleFile, sampleValuesFile} { // those of another build would not fit
+	for _, old := range []string{sampleFile, sampleValuesFile} { // of an earlier build
 		if err := os.Remove(filepath.Join(o.Dir, old)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
@@ -178,23 +177,23 @@ func (o *Options) build(p *compile.Program, sig compile.Signature) (*Manifest, e
 	return m, m.write(o.Dir, p, files)
 }
 
-// refuseBuild says why a spec with a learner cannot be built.
+// refuseBuild returns the error for a spec with a fitted learner.
 func refuseBuild(spec *language.Spec) error {
 	l := spec.Learner
 	return &prepare.SpecError{Err: spec.Show(diag.Errorf(l.Kind.Pos, "learner %s has no model before it is fitted: there is nothing to build", l.Kind.V).
-		WithNote("miplc train fits it and leaves model.onnx"))}
+		WithNote("miplc train fits it and writes model.onnx"))}
 }
 
-// buildSignature takes the shapes from the spec where it gives them all, so that
-// a build needs no data.
+// buildSignature returns the shapes of the spec. It reads the dataset only if the spec does not have
+// all of them.
 func buildSignature(spec *language.Spec, folder bagfile.Folder) (compile.Signature, error) {
 	if shape, k := spec.Data.Shape.V, spec.Data.Classes.V; len(shape) > 0 && k > 0 {
 		return compile.Signature{Instance: shape, Classes: k}, nil
 	}
 	sig, note, err := prepare.SignatureOf(spec, folder)
 	if err == nil && note != "" {
-		err = spec.Show(diag.Errorf(spec.Data.Set.Pos, "the shapes of %s are not known: the file is not here", spec.Data.Set.V).
-			WithNote("name its folder by --data-dir, or give data.shape and data.classes"))
+		err = spec.Show(diag.Errorf(spec.Data.Set.Pos, "the shapes of %s are unknown, because the file was not found", spec.Data.Set.V).
+			WithNote("give its folder with --data-dir, or set data.shape and data.classes"))
 	}
 	return sig, err
 }
@@ -208,28 +207,28 @@ func initialState(p *compile.Program) *train.State {
 	return s
 }
 
-// buildFiles are all that a build writes.
+// buildFiles returns the names of all files that a build may write.
 func buildFiles() []string {
 	return []string{ManifestFile, ModelFile, TrainStepFile, InitialFile, sampleFile, sampleValuesFile, GraphTextFile, GraphDOTFile,
 		verify.FailedModelFile, verify.FailedReportFile}
 }
 
-// claimBuild makes the folder that of a build; an older build is replaced, a run
-// is not. Who claims a folder closes it.
+// claimBuild locks and marks the folder of a build. It replaces an earlier build, and a run only with
+// Force. The caller must close the folder.
 func claimBuild(o *Options) (*outdir.Folder, error) {
 	f, err := outdir.Lock(o.Dir)
 	if err != nil {
 		return nil, err
 	}
 	take := f.Restart
-	switch held := f.Mark; {
-	case held == nil || held.By == outdir.Run && o.Force:
-	case held.By == outdir.Build:
-		take = f.Claim // the old one is good until the new one is
-	case held.By == outdir.Run:
-		err = fmt.Errorf("%s holds a run, whose model would be overwritten: choose another folder, or overwrite it with --force", o.Dir)
+	switch mark := f.Mark; {
+	case mark == nil || mark.By == outdir.Run && o.Force:
+	case mark.By == outdir.Build:
+		take = f.Claim // keeps the files of the earlier build until they are replaced
+	case mark.By == outdir.Run:
+		err = fmt.Errorf("%s contains a run, whose model would be overwritten: choose another folder, or overwrite it with --force", o.Dir)
 	default:
-		err = held.Other(o.Dir, outdir.Run, outdir.Build)
+		err = mark.Other(o.Dir, outdir.Run, outdir.Build)
 	}
 	if err == nil {
 		err = take(outdir.Build, buildFiles(), prepare.InputFiles(o.Spec, o.Data))
@@ -241,8 +240,7 @@ func claimBuild(o *Options) (*outdir.Folder, error) {
 	return f, nil
 }
 
-// write writes the graphs and the manifest, which lists them and the files that
-// stand there already.
+// write writes the graphs and the manifest with the hashes of the graphs and of files.
 func (m *Manifest) write(dir string, p *compile.Program, files []string) error {
 	for _, f := range []struct {
 		name  string

@@ -72,8 +72,8 @@ func writeTrainStep(dir string, p *compile.Program, state *train.State, said con
 	return s, nil
 }
 
-// place gives the files their names.
-func (s *trainStep) place(dir string) error {
+// commit writes the files under their final names.
+func (s *trainStep) commit(dir string) error {
 	if err := s.file.Commit(); err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func placedStep(t *testing.T, dir string, p *compile.Program, library string) (*
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.place(dir); err != nil {
+	if err := s.commit(dir); err != nil {
 		t.Fatal(err)
 	}
 	return s.described, s.check

@@ -92,7 +92,7 @@ func Open(dir string) (*definition.Experiment, error) {
 	path := filepath.Join(dir, SpecFile)
 	src, err := infile.Read(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s holds no experiment: %w", dir, err)
+		return nil, fmt.Errorf("%s is not the folder of an experiment: %w", dir, err)
 	}
 	return definition.Parse(path, src)
 }
@@ -101,7 +101,7 @@ func Open(dir string) (*definition.Experiment, error) {
 func ReadPlan(dir string) (*Plan, error) {
 	p := &Plan{}
 	if err := infile.JSON(filepath.Join(dir, PlanFile), p); err != nil {
-		return nil, fmt.Errorf("%s holds no experiment: %w", dir, err)
+		return nil, fmt.Errorf("%s is not the folder of an experiment: %w", dir, err)
 	}
 	return p, nil
 }

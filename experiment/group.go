@@ -20,6 +20,7 @@ import (
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
+	"github.com/miplc/miplc/verify"
 )
 
 // defaultMaxGroup is the maximum number of cells in one program, unless Options.Jobs is set.
@@ -302,9 +303,7 @@ func (r *runner) measured(ctx context.Context, c *Cell, t *training, result *res
 	if r.e.KeepModels {
 		result.Environment, err = r.kept(ctx, c, t, place)
 	} else {
-		var by string
-		by, err = runs.MeasureExported(ctx, t.trial, t.Report, r.o.Library)
-		result.Environment = runs.EnvironmentOf(t.trial.Program, place, by)
+		result.Environment, err = r.measure(ctx, t, place)
 	}
 	if err != nil {
 		return err
@@ -324,7 +323,20 @@ func (r *runner) measured(ctx context.Context, c *Cell, t *training, result *res
 	return nil
 }
 
-// warnMeasured says once if accuracies are measured without onnxruntime.
+// measure replaces the accuracies of a training by those of the model that it would export, and
+// returns the environment.
+func (r *runner) measure(ctx context.Context, t *training, engine train.EngineInfo) (*runs.Environment, error) {
+	m, err := verify.NewTrainedModel(ctx, t.trial, t.Report, verify.Library{Path: r.o.Library}, r.o.Version)
+	if err == nil {
+		err = m.Measure(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return runs.EnvironmentOf(t.trial.Program, engine, m.MeasuredBy), nil
+}
+
+// warnMeasured warns once if accuracies are measured without onnxruntime.
 func (r *runner) warnMeasured(by string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,30 +11,30 @@ import (
 	"github.com/miplc/miplc/train/ort"
 )
 
-// Environment records the program and the machine of a training: what its result may
-// depend on besides the spec, the data and the engine.
+// Environment describes the program and the machine of a training, on which the result may depend in
+// addition to the spec, the data and the engine.
 type Environment struct {
-	Commit      string `json:"commit,omitempty"`   // of miplc, where the build knows it
+	Commit      string `json:"commit,omitempty"`   // of miplc, if the build recorded it
 	Modified    bool   `json:"modified,omitempty"` // files of the checkout differed from the commit
 	Go          string `json:"go"`
 	OS          string `json:"os"`
 	Arch        string `json:"arch"`
 	ONNXRuntime string `json:"onnxruntime,omitempty"` // version of the loaded library
-	Cores       int    `json:"cores"`                 // that the process may use
-	Threads     int    `json:"threads,omitempty"`     // of the engine ort for one training; 0: the engine has no such setting
-	MeasuredBy  string `json:"measured_by,omitempty"` // what ran the model for accuracies and measures: onnxruntime, onnx-go or interpreter
+	Cores       int    `json:"cores"`                 // available to the process
+	Threads     int    `json:"threads,omitempty"`     // per training, for engine ort; 0 for other engines
+	MeasuredBy  string `json:"measured_by,omitempty"` // engine that computed accuracies and measures: onnxruntime, onnx-go or interpreter
 }
 
-// EnvironmentOf describes this process after the training of a program in a place.
-// measuredBy is the name that verify.Measure returned.
-func EnvironmentOf(p *compile.Program, place train.EngineInfo, measuredBy string) *Environment {
+// EnvironmentOf describes this process after it trained a program on an engine. measuredBy is
+// verify.TrainedModel.MeasuredBy.
+func EnvironmentOf(p *compile.Program, engine train.EngineInfo, measuredBy string) *Environment {
 	build := buildinfo.Current()
 	e := &Environment{
 		Commit: build.Commit, Modified: build.Modified, Go: build.Go, OS: build.OS, Arch: build.Arch,
 		ONNXRuntime: ortenv.Loaded(), Cores: goruntime.GOMAXPROCS(0), MeasuredBy: measuredBy,
 	}
-	if place.Engine == engines.ORT && !p.Spec.Fitted() {
-		e.Threads = ort.Threads(p, place.Threads)
+	if engine.Engine == engines.ORT && !p.Spec.Fitted() {
+		e.Threads = ort.Threads(p, engine.Threads)
 	}
 	return e
 }

@@ -3,21 +3,14 @@ package runs
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
-	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/export"
-	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/infile"
-	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/language"
@@ -27,41 +20,40 @@ import (
 	"github.com/miplc/miplc/verify/parity"
 )
 
-// Keep writes the folder of a run of a trial that was trained elsewhere: that of Train, but
-// without a checkpoint. The accuracies of the report become those of the model. Several
-// processes may keep runs in the same dir: each writes into a folder aside of its own,
-// on the same file system, and moves it to dir as a whole. A run in dir is replaced unless
-// it has the same model.
-func Keep(ctx context.Context, dir, aside string, trial *train.Trial, report *train.Report, place train.EngineInfo, library, version string) (*Summary, error) {
-	s, err := keepAside(ctx, aside, trial, report, place, library, version)
+// Keep writes the folder of a run for a trial that is already trained. The folder has the files that
+// Train writes, except checkpoints. Keep replaces the accuracies of the report by those of the
+// exported model. Several processes may keep runs in the same dir: Keep writes to the folder
+// temporary, which no other process uses, and then moves its files to dir. temporary must be on the
+// same file system. An existing run in dir is replaced unless it has the same model.
+func Keep(ctx context.Context, dir, temporary string, trial *train.Trial, report *train.Report, engine train.EngineInfo, library, version string) (*Summary, error) {
+	s, err := writeRun(ctx, temporary, trial, report, engine, library, version)
 	if err != nil {
 		return nil, err
 	}
-	return s, moveRun(ctx, aside, dir, s)
+	return s, moveRun(ctx, temporary, dir, s)
 }
 
-// keepAside writes the folder of a run that no other process knows.
-func keepAside(ctx context.Context, dir string, trial *train.Trial, report *train.Report, place train.EngineInfo, library, version string) (*Summary, error) {
+// writeRun writes the folder of a run for a trained trial.
+func writeRun(ctx context.Context, dir string, trial *train.Trial, report *train.Report, engine train.EngineInfo, library, version string) (*Summary, error) {
 	t := *trial
 	t.Dir = dir
-	folders, err := (&Options{Force: true}).claim([]*train.Trial{&t}, []*language.Spec{resolved(t.Program.Spec, place)})
+	folders, err := (&Options{Force: true}).claim([]*train.Trial{&t}, []*language.Spec{withEngine(t.Program.Spec, engine)})
 	if err != nil {
 		return nil, err
 	}
 	defer folders[0].Close()
 	var s *Summary
 	if err = train.WriteMetrics(filepath.Join(dir, train.MetricsFile), report.Metrics); err == nil {
-		s, err = finish(ctx, &t, report, place, library, version)
+		s, err = writeResults(ctx, &t, report, engine, library, version)
 	}
 	if err != nil {
-		abandon(folders[0])
+		clearUnlessResumable(folders[0])
 	}
 	return s, err
 }
 
-// moveRun moves the run in the folder aside to dir, where processes that do the same wait
-// for each other.
-func moveRun(ctx context.Context, aside, dir string, s *Summary) error {
+// moveRun moves the run in the folder from to dir. It waits for other processes that do the same.
+func moveRun(ctx context.Context, from, dir string, s *Summary) error {
 	to, err := lockWhenFree(ctx, dir)
 	if err != nil {
 		return err
@@ -81,23 +73,23 @@ func moveRun(ctx context.Context, aside, dir string, s *Summary) error {
 	if err := to.Restart(outdir.Run, files, nil); err != nil {
 		return err
 	}
-	for _, name := range slices.Backward(files) { // the summary last: a folder that has it is finished
-		from, at := filepath.Join(aside, name), filepath.Join(dir, name)
-		if _, err := os.Stat(from); errors.Is(err, fs.ErrNotExist) {
+	for _, name := range slices.Backward(files) { // the summary last, because it marks a finished run
+		source, target := filepath.Join(from, name), filepath.Join(dir, name)
+		if _, err := os.Stat(source); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if err := os.MkdirAll(filepath.Dir(at), 0o777); err != nil {
+		if err := os.MkdirAll(filepath.Dir(target), 0o777); err != nil {
 			return err
 		}
-		if err := os.Rename(from, at); err != nil {
+		if err := os.Rename(source, target); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// lockWhenFree locks a folder, and waits for another process that has locked it: moving
-// files takes a moment.
+// lockWhenFree locks a folder. It waits up to a minute while another process has the lock, because
+// moving files is fast.
 func lockWhenFree(ctx context.Context, dir string) (*outdir.Folder, error) {
 	const gracePeriod = time.Minute
 	began := time.Now()
@@ -114,46 +106,31 @@ func lockWhenFree(ctx context.Context, dir string) (*outdir.Folder, error) {
 	}
 }
 
-// resolved returns the spec of a run: train.engine names the engine that trains, so that
-// the spec gives the same results on a machine where auto is another engine.
-func resolved(spec *language.Spec, place train.EngineInfo) *language.Spec {
-	if place.Engine == "" { // a learner that is fitted in Go
+// withEngine sets train.engine of a spec to the engine of a run, so that the spec gives the same
+// results on machines where auto selects another engine.
+func withEngine(spec *language.Spec, engine train.EngineInfo) *language.Spec {
+	if engine.Engine == "" { // fitted in Go
 		return spec
 	}
-	return spec.WithEngine(place.Engine)
+	return spec.WithEngine(engine.Engine)
 }
 
-// begin writes the spec and the split of a run.
-func begin(t *train.Trial, spec *language.Spec) error {
+// writeInputs writes the spec and the split of a run.
+func writeInputs(t *train.Trial, spec *language.Spec) error {
 	if err := outfile.Replace(filepath.Join(t.Dir, SpecFile), spec.YAML()); err != nil {
 		return err
 	}
 	return writeSplit(t.Dir, t.Split)
 }
 
-// finish writes what came of a trained run: the checked model, figures and the
-// summary, whose accuracies are those of the model.
-func finish(ctx context.Context, t *train.Trial, report *train.Report, place train.EngineInfo, lib, version string) (*Summary, error) {
-	m, err := modelOf(ctx, t, report, lib, version)
+// writeResults writes the checked model, the figures and the summary of a trained run. The
+// accuracies of report and summary are those of the exported model.
+func writeResults(ctx context.Context, t *train.Trial, report *train.Report, engine train.EngineInfo, lib, version string) (*Summary, error) {
+	m, err := verify.NewTrainedModel(ctx, t, report, trainedBy(engine, lib), version)
 	if err != nil {
 		return nil, err
 	}
-	draw, native, err := check(t, report, m)
-	if err != nil {
-		return nil, err
-	}
-	agreed, err := verify.ExportChecked(ModelPath(t.Dir), m.program, m.params, m.meta, trainedBy(place, lib), draw, native)
-	if err != nil && report.Diverged != nil {
-		err = fmt.Errorf("%w\n%s", err, report.Diverged)
-	}
-	if err != nil {
-		return nil, err
-	}
-	content, err := infile.Read(ModelPath(t.Dir))
-	if err != nil {
-		return nil, err
-	}
-	measuredBy, err := verify.Measure(ctx, t, report, content, lib, verify.Interpreted(m.program, m.params))
+	agreement, err := m.Export(ctx, ModelPath(t.Dir))
 	if err != nil {
 		return nil, err
 	}
@@ -161,45 +138,19 @@ func finish(ctx context.Context, t *train.Trial, report *train.Report, place tra
 	if err != nil {
 		return nil, err
 	}
-	return summarize(t, report, EnvironmentOf(t.Program, place, measuredBy), place, version, m, agreed, plots)
+	return writeSummary(t, report, engine, version, m, agreement, plots)
 }
 
-// trainedBy returns the onnxruntime library at path with the execution provider that
-// trained.
-func trainedBy(place train.EngineInfo, path string) verify.Library {
-	if place.Engine != engines.ORT || place.Device == engines.CPU {
+// trainedBy returns the onnxruntime library at path and the execution provider that trained.
+func trainedBy(engine train.EngineInfo, path string) verify.Library {
+	if engine.Engine != engines.ORT || engine.Device == engines.CPU {
 		return verify.Library{Path: path}
 	}
-	return verify.Library{Path: path, Provider: place.Device}
+	return verify.Library{Path: path, Provider: engine.Device}
 }
 
-// check gives the bags on which the model is checked, and what else predicts them.
-func check(t *train.Trial, report *train.Report, m *model) (parity.Options, func(*verify.Predictors) error, error) {
-	if report.Fitted == nil {
-		return verify.Bags(m.program, report.State), func(e *verify.Predictors) error { return e.AddNative(m.program, report.State) }, nil
-	}
-	seen, err := data.NewNormalization(t.Data, t.Split.Train)
-	if err != nil {
-		return parity.Options{}, nil, err
-	}
-	draw := parity.Options{Instance: m.program.Signature.Instance, Seed: verify.Seed, Mean: seen.Mean, Std: seen.Std, Tolerance: report.Fitted.Tolerance()}
-	return draw, func(e *verify.Predictors) error {
-		e.Add(withTemperature(own(report), m.temperature))
-		e.AddReference(m.program, m.params)
-		return nil
-	}, nil
-}
-
-// own is the prediction of a learner itself, in float64.
-func own(report *train.Report) parity.Engine {
-	return parity.Engine{Name: report.Engine, Predict: func(x []float32, n int) ([]float32, []float32, error) {
-		p, a, err := report.Fitted.Predict(x, n)
-		return ndarray.Convert[float32](p), ndarray.Convert[float32](a), err
-	}}
-}
-
-// forPlots leaves out the accuracies of a learner's iterations: the last one alone
-// has any, and one point makes no curve.
+// forPlots returns a report without the accuracies of a fitted learner's iterations: only the last
+// iteration has one, which is not a curve.
 func forPlots(report *train.Report) *train.Report {
 	if report.Fitted == nil {
 		return report
@@ -212,54 +163,26 @@ func forPlots(report *train.Report) *train.Report {
 	return &r
 }
 
-// summarize writes the summary, which finishes the run.
-func summarize(t *train.Trial, r *train.Report, environment *Environment, place train.EngineInfo, version string, m *model, agreed *parity.Report, plots []string) (*Summary, error) {
+// writeSummary writes the summary, which marks the run as finished.
+func writeSummary(t *train.Trial, r *train.Report, engine train.EngineInfo, version string, m *verify.TrainedModel, agreement *parity.Report, plots []string) (*Summary, error) {
 	sum, err := infile.SHA256(ModelPath(t.Dir))
 	if err != nil {
 		return nil, err
 	}
-	spec := m.program.Spec
+	spec := t.Program.Spec
 	s := &Summary{
-		Name: spec.Name.V, Version: version, Engine: r.Engine, EngineReason: place.Reason, Device: place.Device, DeviceName: place.DeviceName,
-		Environment: environment, Epochs: r.Epochs, Seed: r.Seed,
-		Parameters: m.program.FlatSize(), Diverged: r.Diverged, Best: r.Best, Accuracy: r.TestAccuracy, Validation: r.ValidationAccuracy, Sampled: r.SampledAccuracy, TrainAccuracy: r.TrainAccuracy,
-		Disambiguation: r.Disambiguation, Loss: r.Loss, Measures: r.Measures, DetailOf: r.DetailOf, Detail: r.Detail, Temperature: m.temperature,
+		Name: spec.Name.V, Version: version, Engine: r.Engine, EngineReason: engine.Reason, Device: engine.Device, DeviceName: engine.DeviceName,
+		Environment: EnvironmentOf(t.Program, engine, m.MeasuredBy), Epochs: r.Epochs, Seed: r.Seed,
+		Parameters: m.Program.FlatSize(), Diverged: r.Diverged, Best: r.Best, Accuracy: r.TestAccuracy, Validation: r.ValidationAccuracy, Sampled: r.SampledAccuracy, TrainAccuracy: r.TrainAccuracy,
+		Disambiguation: r.Disambiguation, Loss: r.Loss, Measures: r.Measures, DetailOf: r.DetailOf, Detail: r.Detail, Temperature: m.Temperature,
 		Seconds:    r.Seconds,
 		Data:       DataFacts{t.Data.Name, t.Data.Bags(), t.Data.Names(), t.Data.Hash()},
-		Split:      factsOf(t.Split),
-		SpecSHA256: spec.Identity(), ModelSHA256: sum, Parity: agreed,
+		Split:      verify.SummarizeSplit(t.Split),
+		SpecSHA256: spec.Identity(), ModelSHA256: sum, Parity: agreement,
 		Files: append([]string{ModelFile, SpecFile, SplitFile, SummaryFile, train.MetricsFile}, plots...),
 	}
 	if spec.Fitted() {
-		s.Learner, s.Device = spec.Learner.Kind.V, cmp.Or(place.Device, engines.CPU)
+		s.Learner, s.Device = spec.Learner.Kind.V, cmp.Or(engine.Device, engines.CPU)
 	}
 	return s, outfile.ReplaceJSON(filepath.Join(t.Dir, SummaryFile), s)
-}
-
-// splitFacts says how the training bags were chosen, for the metadata.
-type splitFacts struct {
-	Source     string `json:"source"`
-	TrainBags  int    `json:"train_bags"`
-	Validation int    `json:"validation_bags,omitempty"`
-	TestBags   int    `json:"test_bags"`
-	SHA256     string `json:"sha256"`
-}
-
-func factsOf(s *data.Split) splitFacts {
-	return splitFacts{s.Source, len(s.Train), len(s.Validation), len(s.Test), train.SplitHash(s)}
-}
-
-// metadata of a model trained in a trial. An empty engine stands for initial
-// parameters.
-func metadata(p *compile.Program, in *train.Trial, engine, version string) (export.Metadata, error) {
-	split, err := json.Marshal(factsOf(in.Split))
-	var columns *contract.Columns
-	if names := in.Data.FeatureNames; names != nil {
-		said := p.Spec.Data.Columns
-		columns = &contract.Columns{Features: names, Bag: said.Bag.V, Label: said.Label.V, Candidates: said.Candidates.V, InstanceLabel: said.InstanceLabel.V}
-	}
-	return export.Metadata{
-		Version: version, Classes: in.Data.Names(), Columns: columns, SpecSHA256: p.Spec.Identity(), DataSHA256: in.Data.Hash(),
-		Seed: uint64(p.Spec.Train.Seed.V), Split: split, Engine: engine,
-	}, err
 }

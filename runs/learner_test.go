@@ -84,7 +84,7 @@ func checkFinished(t *testing.T, spec *language.Spec, o Options, s *Summary) {
 	if again, err := one(context.Background(), spec, o); err != nil || again.ModelSHA256 != s.ModelSHA256 {
 		t.Errorf("resumed when finished: %+v, %v", again, err)
 	}
-	if _, err := RunParity(o.Dir, verify.Options{Library: o.Library}); !errors.Is(err, ErrLearner) {
+	if _, err := RunParity(o.Dir, verify.Options{Library: o.Library}); !errors.Is(err, ErrNoCheckpoint) {
 		t.Errorf("parity of a learner's folder: %v", err)
 	}
 	if r, err := verify.File(ModelPath(o.Dir), verify.Options{Library: o.Library, Sizes: []int{1, 5}}); err != nil || !r.OK {

@@ -14,19 +14,19 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// listFile is the list of the runs of the last command that trained several runs in a
-// folder, so that they can be resumed without the command.
+// listFile lists the runs of the last command that trained several runs in a folder, so that
+// train --resume needs no further arguments.
 const listFile = ".miplc.runs.json"
 
-// runList is the content of listFile. The order counts: runs side by side in one program
-// give the same bits in the same company only.
+// runList is the content of listFile, in the order of the command. On engine xla, the bits of a run
+// depend on the other runs of its program.
 type runList struct {
 	By   string      `json:"written_by"`
 	Runs []listedRun `json:"runs"`
 }
 
 type listedRun struct {
-	Name string `json:"name"` // of its folder
+	Name string `json:"name"` // name of the folder
 	Spec string `json:"spec"` // as YAML
 }
 
@@ -57,19 +57,19 @@ func readList(file string) (*runList, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	case err == nil && (list.By != listWriter || len(list.Runs) == 0):
-		err = fmt.Errorf("%s: it is not a list of runs", file)
+		err = fmt.Errorf("%s is not a list of runs", file)
 	case err == nil && slices.ContainsFunc(list.Runs, func(r listedRun) bool {
 		return r.Name == "" || r.Name != filepath.Base(r.Name) || !filepath.IsLocal(r.Name)
 	}):
-		err = fmt.Errorf("%s: it lists runs outside the folder", file)
+		err = fmt.Errorf("%s lists runs outside the folder", file)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w; give the whole command with --resume instead", err)
+		return nil, fmt.Errorf("%w; repeat the whole command with --resume instead", err)
 	}
 	return list, nil
 }
 
-// writeList writes the list of trials and their specs, unless it is one trial without a
+// writeList writes the list of trials and their specs. It writes nothing for a single trial without a
 // name.
 func writeList(dir string, trials []*train.Trial, specs []*language.Spec) error {
 	list := runList{By: listWriter}
@@ -82,12 +82,12 @@ func writeList(dir string, trials []*train.Trial, specs []*language.Spec) error 
 	return outfile.ReplaceJSON(filepath.Join(dir, listFile), list)
 }
 
-// dropList removes the list if none of its runs has left anything.
-func dropList(dir string, trials []*train.Trial) {
+// removeList removes the list if none of its runs exists.
+func removeList(dir string, trials []*train.Trial) {
 	for _, t := range trials {
 		if state, err := StateOf(t.Dir); t.Name == "" || err != nil || state != Absent {
 			return
 		}
 	}
-	_ = os.Remove(filepath.Join(dir, listFile)) // it may not be there
+	_ = os.Remove(filepath.Join(dir, listFile)) // it may not exist
 }

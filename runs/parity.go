@@ -2,8 +2,8 @@ package runs
 
 import (
 	"cmp"
-	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 
@@ -15,19 +15,16 @@ import (
 	"github.com/miplc/miplc/verify/parity"
 )
 
-// ErrNoCheckpoint says that a run kept no checkpoint, so that only the back ends
-// of its model can be compared.
-var ErrNoCheckpoint = errors.New("the run has no checkpoint (train.checkpoint is 0)")
+// ErrNoCheckpoint reports that a run has no checkpoint, so that only the back ends of its model file
+// can be compared.
+var ErrNoCheckpoint = errors.New("the run has no checkpoint")
 
-// ErrLearner says that a learner keeps no checkpoint.
-var ErrLearner = errors.New("a learner keeps no checkpoint; " + SummaryFile + " has its parity")
-
-// RunParity compares the native graph of a run, from its spec and checkpoint,
-// with its model in every back end.
+// RunParity compares the inference graph of a run, with the parameters of its checkpoint, with its
+// model file in every back end.
 func RunParity(dir string, o verify.Options) (*parity.Report, error) {
 	spec, wrong := language.Load(filepath.Join(dir, SpecFile))
 	if wrong == nil && spec.Fitted() {
-		return nil, ErrLearner
+		return nil, fmt.Errorf("%w, because its learner is fitted; %s has the differences measured after training", ErrNoCheckpoint, SummaryFile)
 	}
 	from := dir
 	if wrong == nil && spec.Train.Refit.V {
@@ -44,7 +41,7 @@ func RunParity(dir string, o verify.Options) (*parity.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	program, err := compile.Compile(spec, signatureOf(meta))
+	program, err := compile.Compile(spec, compile.Signature{Instance: meta.InputShape, Classes: len(meta.Classes)})
 	if err != nil {
 		return nil, err
 	}
@@ -57,23 +54,4 @@ func RunParity(dir string, o verify.Options) (*parity.Report, error) {
 		}
 	}
 	return verify.Run(program, state, ModelPath(dir), o)
-}
-
-func signatureOf(meta *contract.Metadata) compile.Signature {
-	return compile.Signature{Instance: meta.InputShape, Classes: len(meta.Classes)}
-}
-
-// MeasureExported replaces the accuracies of a trained trial by those of the model
-// that would be exported for one bag at a time, and returns the name of the engine that
-// predicted the bags. No file is written.
-func MeasureExported(ctx context.Context, t *train.Trial, report *train.Report, library string) (by string, err error) {
-	m, err := modelOf(ctx, t, report, library, "")
-	if err != nil {
-		return "", err
-	}
-	content, interpreter, err := m.alone()
-	if err != nil {
-		return "", err
-	}
-	return verify.Measure(ctx, t, report, content, library, interpreter)
 }

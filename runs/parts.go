@@ -10,30 +10,31 @@ import (
 	"github.com/miplc/miplc/data/split"
 	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/verify"
 )
 
-// UnknownSplitError reports that a model was trained on some bags of a dataset, and that
-// the files at hand do not say on which.
+// UnknownSplitError reports that a model was trained on some bags of a dataset, but the split is not
+// available.
 type UnknownSplitError struct{ Source string }
 
 func (e *UnknownSplitError) Error() string {
-	return fmt.Sprintf("the model was trained on bags of this dataset, and its split (%s) is not known here", e.Source)
+	return fmt.Sprintf("the model was trained on some of these bags, and its split (%s) is not available", e.Source)
 }
 
-// PartsOf returns for each bag of a dataset the part of the split in which it was when a
-// model was trained, or nil if the model was not trained on this dataset. dataSHA256 and
-// split are those of the model's metadata. The split comes from the SplitFile beside the
-// model, or is drawn again if it was random; its hash must be that of the metadata. The
-// error is an *UnknownSplitError if neither is at hand.
+// PartsOf returns the name of the part of the split (training, validation or test) of each bag of a
+// dataset, or nil if the model was not trained on this dataset. dataSHA256 and split come from the
+// metadata of the model. PartsOf reads the split from SplitFile in the folder of the model, or draws
+// it again if it was random, and compares its hash with that in the metadata. If that fails, it
+// returns an *UnknownSplitError.
 func PartsOf(model, dataSHA256 string, split json.RawMessage, set *data.Dataset) ([]string, error) {
 	if dataSHA256 == "" || set.Hash() != dataSHA256 {
 		return nil, nil
 	}
-	var facts splitFacts
+	var facts verify.SplitSummary
 	if err := json.Unmarshal(split, &facts); err != nil {
 		return nil, fmt.Errorf("the split in the metadata of %s: %w", model, err)
 	}
-	for _, s := range []*data.Split{readSplit(filepath.Dir(model), set.Bags()), drawnAgain(facts.Source, set)} {
+	for _, s := range []*data.Split{readSplit(filepath.Dir(model), set.Bags()), redrawSplit(facts.Source, set)} {
 		if s == nil || train.SplitHash(s) != facts.SHA256 {
 			continue
 		}
@@ -48,15 +49,15 @@ func PartsOf(model, dataSHA256 string, split json.RawMessage, set *data.Dataset)
 	return nil, &UnknownSplitError{facts.Source}
 }
 
-// splitFile is the content of SplitFile. Bags count from 1 in the order of the dataset.
+// splitFile is the content of SplitFile. Bags are counted from 1 in the order of the dataset.
 type splitFile struct {
 	Train      []int `json:"train"`
 	Validation []int `json:"validation,omitempty"`
 	Test       []int `json:"test"`
 }
 
-// readSplit reads the split of the run in a folder, or returns nil if there is none for
-// that many bags.
+// readSplit reads the split of the run in a folder. It returns nil if there is no valid split for
+// this number of bags.
 func readSplit(dir string, bags int) *data.Split {
 	var f splitFile
 	if infile.JSON(filepath.Join(dir, SplitFile), &f) != nil {
@@ -71,7 +72,7 @@ func readSplit(dir string, bags int) *data.Split {
 	return &data.Split{Train: train, Validation: validation, Test: test}
 }
 
-// fromOne turns the numbers of bags that count from 1 into those that count from 0.
+// fromOne converts numbers of bags that are counted from 1 to indices.
 func fromOne(list []int, bags int) ([]int, error) {
 	out := make([]int, len(list))
 	for i, n := range list {
@@ -83,8 +84,9 @@ func fromOne(list []int, bags int) ([]int, error) {
 	return out, nil
 }
 
-// drawnAgain repeats a random split by its description, or returns nil if it was none.
-func drawnAgain(source string, set *data.Dataset) *data.Split {
+// redrawSplit draws a random split again from its description. It returns nil if the split was not
+// random.
+func redrawSplit(source string, set *data.Dataset) *data.Split {
 	var kind string
 	var o split.Options
 	if _, err := fmt.Sscanf(source, "%s %g, seed %d", &kind, &o.Train, &o.Seed); err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // A model away from its folder finds the parts of a random split again, stratified or not.
-func TestDrawnAgain(t *testing.T) {
+func TestRedrawSplit(t *testing.T) {
 	set, err := generate.Prototypes(generate.DefaultPrototypes)
 	if err != nil {
 		t.Fatal(err)
@@ -20,13 +20,13 @@ func TestDrawnAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again := drawnAgain(split.Source, set)
+		again := redrawSplit(split.Source, set)
 		if again == nil || !slices.Equal(again.Train, split.Train) {
 			t.Errorf("%s: drawn again as %+v", split.Source, again)
 		}
 	}
 	for _, source := range []string{"index1.mat", filepath.Join("a b", "c.csv, part 1"), "random 2, seed 1", "sorted 0.7, seed 1"} {
-		if s := drawnAgain(source, set); s != nil {
+		if s := redrawSplit(source, set); s != nil {
 			t.Errorf("%s: drawn again as %+v", source, s)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// Files of the figures, in the folder of plots.
+// Names of the figures in PlotsFolder.
 const (
 	lossPlot        = "loss.svg"
 	attentionPlot   = "attention.svg"
@@ -23,8 +23,8 @@ const (
 
 var plotFiles = []string{lossPlot, attentionPlot, weightsPlot, confusionPlot, reliabilityPlot}
 
-// writePlots draws the figures of a run into the folder of plots. Figures that
-// have nothing to show are left out. It returns the names of the files.
+// writePlots writes the figures of a run, except those without data, and returns their names in the
+// folder of the run.
 func writePlots(dir, title string, report *train.Report, set *data.Dataset) ([]string, error) {
 	classes := set.Names()
 	figures := []struct {

@@ -21,65 +21,64 @@ import (
 	"github.com/miplc/miplc/verify"
 )
 
-// Options say where runs go and what trains them.
+// Options are the options of Train.
 type Options struct {
 	engines.Request                // an empty Engine is train.engine of the spec
-	Dir             string         // of a run without a name; runs with names have folders in it
-	Data            bagfile.Folder // where data files are looked up besides the working directory
+	Dir             string         // folder of a run without a name; runs with names have subfolders
+	Data            bagfile.Folder // where data files are searched in addition to the working directory
 	Version         string         // of miplc, for the metadata
-	Resume          bool           // go on with unfinished runs
+	Resume          bool           // continue unfinished runs
 	Force           bool           // overwrite runs
 	// Observer follows the training; may be nil.
 	Observer train.Observer
 }
 
-// Results are what came of the trials of a list.
+// Results are the results of Train.
 type Results struct {
-	Runs     []*Summary `json:"runs"`               // in the order of the list
-	Failed   []string   `json:"failed"`             // trials whose numbers ran away and the like, with the error
+	Runs     []*Summary `json:"runs"`               // in the order of the trials
+	Failed   []string   `json:"failed"`             // names of failed trials with their errors
 	Diverged int        `json:"diverged"`           // runs whose loss exploded; Mean and Std include them
 	Mean     *float64   `json:"accuracy,omitempty"` // of the test bags, over the runs
 	Std      *float64   `json:"accuracy_std,omitempty"`
-	Seconds  float64    `json:"seconds"` // of all of it
+	Seconds  float64    `json:"seconds"` // of the whole call
 }
 
-// InterruptedError is the error of training that was stopped and can go on.
+// InterruptedError reports that training was interrupted and can be resumed.
 type InterruptedError struct {
 	Dir        string
-	Epoch      int // the last epoch that is kept of a run alone
-	Done, Runs int // finished, and in all
+	Epoch      int // epoch of the last checkpoint, if there is one run
+	Done, Runs int // numbers of finished runs and of all runs
 }
 
 func (e *InterruptedError) Error() string {
 	switch {
 	case e.Runs > 1:
-		return fmt.Sprintf("interrupted; %d of %d runs are done, and the epochs of the others up to their last checkpoints are kept in %s", e.Done, e.Runs, e.Dir)
+		return fmt.Sprintf("interrupted; %d of %d runs are finished, and %s has the checkpoints of the others", e.Done, e.Runs, e.Dir)
 	case e.Epoch == 0:
-		return "interrupted before the first checkpoint: nothing was kept"
+		return "interrupted before the first checkpoint: there is nothing to resume"
 	}
 	return fmt.Sprintf("interrupted; all epochs up to %d are kept in %s", e.Epoch, e.Dir)
 }
 
-// Train carries trials to checked models, each in the folder of its name below
-// o.Dir, or in o.Dir itself. All that can be found wrong before training is found
-// before a folder is touched. A run that stops with an error leaves what is needed
-// to resume it, or nothing. The error of a trial alone is returned as it is; of
-// many it stands in Results.Failed unless all of them fail.
+// Train trains trials and writes the folder of each run: o.Dir, or the folder in it with the name of
+// the trial. It checks everything that needs no training before it changes a folder. A run that
+// stops with an error leaves a checkpoint or no files. Train returns the error of a single trial.
+// With several trials, errors are in Results.Failed unless all trials fail.
 func Train(ctx context.Context, trials []*train.Trial, o Options) (*Results, error) {
 	for _, t := range trials {
-		if err := cmp.Or(verify.CanCheck(t.Program.Spec, o.Library), checkTemperature(t)); err != nil {
+		if err := cmp.Or(verify.CanCheck(t.Program.Spec, o.Library), verify.CheckTemperature(t)); err != nil {
 			return nil, err
 		}
 	}
 	if err := checkDistinct(trials); err != nil {
 		return nil, err
 	}
-	b := &bunch{Options: o, trials: trials, began: time.Now(), summaries: make([]*Summary, len(trials)), errs: make([]error, len(trials))}
+	b := &trainCall{Options: o, trials: trials, began: time.Now(), summaries: make([]*Summary, len(trials)), errs: make([]error, len(trials))}
 	for _, t := range trials {
 		t.Dir = filepath.Join(o.Dir, t.Name)
 		t.Log = filepath.Join(t.Dir, train.MetricsFile)
 	}
-	if err := b.lookUp(); err != nil {
+	if err := b.findFinished(); err != nil {
 		return nil, err
 	}
 	if len(b.left) > 0 {
@@ -90,26 +89,26 @@ func Train(ctx context.Context, trials []*train.Trial, o Options) (*Results, err
 	return b.results(ctx)
 }
 
-// bunch is a call of Train under way.
-type bunch struct {
+// trainCall is a call of Train.
+type trainCall struct {
 	Options
 	trials    []*train.Trial
 	began     time.Time
-	left      []int // trials that are not finished
+	left      []int // indices of trials that are not finished
 	trainers  *engines.Trainers
 	summaries []*Summary
 	errs      []error
 }
 
-// lookUp finds the runs that are finished already, where they are to be resumed.
-func (b *bunch) lookUp() error {
-	begun := false
+// findFinished sets left and, if runs are resumed, the summaries of finished ones.
+func (b *trainCall) findFinished() error {
+	started := false
 	for i, t := range b.trials {
 		state, err := StateOf(t.Dir)
 		if err != nil {
 			return err
 		}
-		begun = begun || state != Absent
+		started = started || state != Absent
 		if state != Finished || !b.Resume {
 			b.left = append(b.left, i)
 			continue
@@ -118,17 +117,17 @@ func (b *bunch) lookUp() error {
 			return err
 		}
 		if b.summaries[i].SpecSHA256 != t.Program.Spec.Identity() {
-			return fmt.Errorf("%s holds a finished run of another spec: there is nothing to resume", t.Dir)
+			return fmt.Errorf("%s contains a finished run of another spec: there is nothing to resume", t.Dir)
 		}
 	}
-	if b.Resume && !begun {
-		return fmt.Errorf("there is no run in %s to resume: leave --resume out to start one", b.Dir)
+	if b.Resume && !started {
+		return fmt.Errorf("there is no run in %s to resume: omit --resume to start one", b.Dir)
 	}
 	return nil
 }
 
-// train trains what is left.
-func (b *bunch) train(ctx context.Context) error {
+// train trains the unfinished trials.
+func (b *trainCall) train(ctx context.Context) error {
 	request, err := b.engineRequest()
 	if err != nil {
 		return err
@@ -142,11 +141,11 @@ func (b *bunch) train(ctx context.Context) error {
 	list, specs := make([]*train.Trial, len(b.left)), make([]*language.Spec, len(b.left))
 	for n, i := range b.left {
 		list[n] = b.trials[i]
-		place, err := b.trainers.EngineInfo(list[n].Program.Spec)
+		engine, err := b.trainers.EngineInfo(list[n].Program.Spec)
 		if err != nil {
 			return err
 		}
-		specs[n] = resolved(list[n].Program.Spec, place)
+		specs[n] = withEngine(list[n].Program.Spec, engine)
 		all[i] = specs[n]
 		if err := fitted.CheckDevice(list[n].Program.Spec, b.Device); err != nil {
 			return &prepare.SpecError{Err: err}
@@ -157,10 +156,10 @@ func (b *bunch) train(ctx context.Context) error {
 		return err
 	}
 	defer closeAll(folders)
-	defer dropList(b.Dir, b.trials)
+	defer removeList(b.Dir, b.trials)
 	if err := writeList(b.Dir, b.trials, all); err != nil {
 		for _, f := range folders {
-			abandon(f)
+			clearUnlessResumable(f)
 		}
 		return err
 	}
@@ -171,26 +170,26 @@ func (b *bunch) train(ctx context.Context) error {
 	b.trainers.Train(ctx, list, train.Options{Resume: b.Resume, Observer: observer}, func(n int, out train.Outcome) {
 		i := b.left[n]
 		if b.errs[i] = out.Err; out.Err == nil {
-			b.summaries[i], b.errs[i] = b.keep(ctx, list[n], out.Report)
+			b.summaries[i], b.errs[i] = b.writeResults(ctx, list[n], out.Report)
 		}
 		if b.errs[i] != nil {
-			abandon(folders[n])
+			clearUnlessResumable(folders[n])
 		}
 	})
 	return nil
 }
 
-// keep finishes the folder of a run.
-func (b *bunch) keep(ctx context.Context, t *train.Trial, report *train.Report) (*Summary, error) {
-	place, err := b.trainers.EngineInfo(t.Program.Spec)
+// writeResults writes the results of a trained run.
+func (b *trainCall) writeResults(ctx context.Context, t *train.Trial, report *train.Report) (*Summary, error) {
+	engine, err := b.trainers.EngineInfo(t.Program.Spec)
 	if err != nil {
 		return nil, err
 	}
-	return finish(ctx, t, report, place, b.Library, b.Version)
+	return writeResults(ctx, t, report, engine, b.Library, b.Version)
 }
 
-// results sums up.
-func (b *bunch) results(ctx context.Context) (*Results, error) {
+// results returns the results of all trials.
+func (b *trainCall) results(ctx context.Context) (*Results, error) {
 	r := &Results{Failed: []string{}, Seconds: time.Since(b.began).Seconds()}
 	for i, t := range b.trials {
 		switch err := b.errs[i]; {
@@ -204,17 +203,18 @@ func (b *bunch) results(ctx context.Context) (*Results, error) {
 	interrupted := slices.ContainsFunc(b.errs, func(err error) bool { return errors.Is(err, context.Canceled) })
 	switch {
 	case interrupted && ctx.Err() != nil:
-		_, kept, _ := train.LoadState(b.trials[0].Dir) // no checkpoint: nothing is kept
+		_, kept, _ := train.LoadState(b.trials[0].Dir) // 0 without a checkpoint
 		return nil, &InterruptedError{Dir: b.Dir, Epoch: kept, Done: len(r.Runs), Runs: len(b.trials)}
 	case len(r.Runs) == 0:
 		return nil, cmp.Or(b.errs...)
 	}
-	r.sum()
+	r.average()
 	return r, nil
 }
 
-// sum gives mean and sample deviation, 0 for one value, of the accuracies.
-func (r *Results) sum() {
+// average sets the mean and the sample standard deviation of the accuracies. The deviation of one
+// value is 0.
+func (r *Results) average() {
 	var list []float64
 	for _, s := range r.Runs {
 		if s.Diverged != nil {
@@ -234,8 +234,8 @@ func (r *Results) sum() {
 	r.Mean, r.Std = &mean, &std
 }
 
-// checkDistinct reports two trials that train the same settings on the same bags and
-// split: they would count twice in the mean and deviation.
+// checkDistinct returns an error if two trials have the same settings, bags and split, because they
+// would count twice in the mean and deviation.
 func checkDistinct(trials []*train.Trial) error {
 	if len(trials) < 2 {
 		return nil
@@ -248,7 +248,7 @@ func checkDistinct(trials []*train.Trial) error {
 		}
 		id := identity{t.Program.Spec.SettingsHash(), bags[t.Data], train.SplitHash(t.Split)}
 		if had := first[id]; had != nil {
-			return &prepare.SpecError{Err: fmt.Errorf("%s and %s are the same run: their settings, bags and split are equal; remove one of them", had.Name, t.Name)}
+			return &prepare.SpecError{Err: fmt.Errorf("%s and %s have the same settings, bags and split: remove one of them", had.Name, t.Name)}
 		}
 		first[id] = t
 	}

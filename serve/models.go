@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
@@ -39,6 +40,9 @@ type place struct {
 // NAME/1/model.onnx, which is also the layout of other servers' repositories.
 func scan(root string) ([]place, error) {
 	info, err := os.Stat(root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no model file, run or folder of models %s", root)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +54,7 @@ func scan(root string) ([]place, error) {
 	}
 	found, err := scanFolder(root)
 	if err == nil && len(found) == 0 {
-		err = fmt.Errorf("%s holds no model: it must be a model file, or a folder with %s, NAME.onnx, NAME/%s or NAME/VERSION/%s in it",
+		err = fmt.Errorf("%s contains no model: give a model file, or a folder with %s, NAME.onnx, NAME/%s or NAME/VERSION/%s",
 			root, modelFile, modelFile, modelFile)
 	}
 	return found, err

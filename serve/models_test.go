@@ -36,7 +36,7 @@ func TestScan(t *testing.T) {
 		"a.onnx":         "a 1 a.onnx",
 		"run":            "run 1 run/model.onnx",
 		"run/model.onnx": "run 1 run/model.onnx",
-		"empty":          "holds no model",
+		"empty":          "contains no model",
 		"nosuch":         "no such file",
 	} {
 		places, err := scan(filepath.Join(dir, root))

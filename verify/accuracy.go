@@ -22,37 +22,34 @@ import (
 	"github.com/miplc/miplc/verify/parity"
 )
 
-// PredictFunc predicts the probabilities of the classes of one bag of n instances.
-type PredictFunc func(instances []float32, n int) ([]float32, error)
+// predictFunc predicts the probabilities of the classes of one bag of n instances.
+type predictFunc func(instances []float32, n int) ([]float32, error)
 
-// Measure replaces the accuracies and measures of a trained trial by those of a model file,
-// with each bag predicted alone. It uses the first of onnxruntime and onnx-go that the file
-// names as a back end. It skips onnxruntime only if there is no library and none was named,
-// and uses the interpreter if no back end is left. by is the name of what predicted the bags.
-func Measure(ctx context.Context, t *train.Trial, report *train.Report, content []byte, library string, interpreter PredictFunc) (by string, err error) {
-	predict, by, closeModel, err := open(ctx, t, content, library, interpreter)
+// measureFile replaces the accuracies and measures of a trained trial by those of a model file that
+// predicts the bags one by one, and returns the name of the engine that ran it, see open.
+func measureFile(ctx context.Context, t *train.Trial, report *train.Report, content []byte, library string, interpreter predictFunc) (engine string, err error) {
+	predict, engine, closeModel, err := open(ctx, t, content, library, interpreter)
 	if err != nil {
 		return "", err
 	}
 	defer closeModel()
-	return by, judge(ctx, t, report, predict)
-}
-
-// Predict returns the probabilities of bags, as Measure computes them.
-func Predict(ctx context.Context, t *train.Trial, bags []int, content []byte, library string, interpreter PredictFunc) ([][]float32, error) {
-	predict, _, closeModel, err := open(ctx, t, content, library, interpreter)
-	if err != nil {
-		return nil, err
+	found := map[string][][]float32{}
+	for _, part := range t.Split.Parts() {
+		if found[part.Name], err = predictAll(ctx, t, part.Bags, predict); err != nil {
+			return "", err
+		}
 	}
-	defer closeModel()
-	return predictAll(ctx, t, bags, predict)
+	report.Remeasure(t, found)
+	return engine, nil
 }
 
-// open opens the model file for Measure and Predict.
-func open(ctx context.Context, t *train.Trial, content []byte, library string, interpreter PredictFunc) (predict PredictFunc, by string, closeModel func(), err error) {
-	options, by, err := measurer(content, library)
-	if err != nil || by == engineInterpreter {
-		return interpreter, by, func() {}, err
+// open opens a model file in the first of onnxruntime and onnx-go that is a back end of the file. It
+// skips onnxruntime only if there is no library and library is empty. If no back end is left, open
+// returns interpreter. engine is the name of the back end, or of the interpreter.
+func open(ctx context.Context, t *train.Trial, content []byte, library string, interpreter predictFunc) (predict predictFunc, engine string, closeModel func(), err error) {
+	options, engine, err := selectEngine(content, library)
+	if err != nil || engine == engineInterpreter {
+		return interpreter, engine, func() {}, err
 	}
 	undo := func() {}
 	if t.Data.OnDisk() {
@@ -63,12 +60,12 @@ func open(ctx context.Context, t *train.Trial, content []byte, library string, i
 		undo()
 		return nil, "", nil, fmt.Errorf("accuracy of the exported model: %w", err)
 	}
-	return predictWith(ctx, model), by, func() { model.Close(); undo() }, nil
+	return predictWith(ctx, model), engine, func() { model.Close(); undo() }, nil
 }
 
-// measurer returns the name of the engine that measures a model file, and the options that
-// select it if it is a back end.
-func measurer(content []byte, library string) (options []runtime.Option, by string, err error) {
+// selectEngine returns the name of the engine for open, and the options that select it if it is a
+// back end.
+func selectEngine(content []byte, library string) (options []runtime.Option, engine string, err error) {
 	file, err := onnxpb.ReadBytes(content)
 	if err != nil {
 		return nil, "", err
@@ -93,15 +90,15 @@ func measurer(content []byte, library string) (options []runtime.Option, by stri
 	return nil, engineInterpreter, nil
 }
 
-func predictWith(ctx context.Context, model *runtime.Model) PredictFunc {
+func predictWith(ctx context.Context, model *runtime.Model) predictFunc {
 	return func(x []float32, n int) ([]float32, error) {
 		p, err := model.Predict(ctx, runtime.Bag{Instances: x, N: n})
-		return slices.Clone(p.Probabilities), err // not with the attention scores, which share their memory
+		return slices.Clone(p.Probabilities), err // a slice would keep the attention scores in memory
 	}
 }
 
-// Interpreted predicts with the interpreter.
-func Interpreted(p *compile.Program, params map[string][]float32) PredictFunc {
+// interpreted returns the prediction of the interpreter.
+func interpreted(p *compile.Program, params map[string][]float32) predictFunc {
 	e := parity.NewReference(p.Infer, p.Signature.Instance, params).Engine(engineInterpreter)
 	return func(x []float32, n int) ([]float32, error) {
 		probabilities, _, err := e.Predict(x, n)
@@ -109,22 +106,9 @@ func Interpreted(p *compile.Program, params map[string][]float32) PredictFunc {
 	}
 }
 
-// judge predicts all bags of the split.
-func judge(ctx context.Context, t *train.Trial, report *train.Report, predict PredictFunc) error {
-	found := map[string][][]float32{}
-	for _, part := range t.Split.Parts() {
-		var err error
-		if found[part.Name], err = predictAll(ctx, t, part.Bags, predict); err != nil {
-			return err
-		}
-	}
-	report.Remeasure(t, found)
-	return nil
-}
-
-// predictAll predicts bags on all cores. Of bags that stay on disk it has one at a time in
-// memory.
-func predictAll(ctx context.Context, t *train.Trial, bags []int, predict PredictFunc) ([][]float32, error) {
+// predictAll predicts bags on all cores. If the bags stay on disk, it uses one core, so that one bag
+// at a time is in memory.
+func predictAll(ctx context.Context, t *train.Trial, bags []int, predict predictFunc) ([][]float32, error) {
 	found, errs := make([][]float32, len(bags)), make([]error, len(bags))
 	var failed atomic.Bool
 	var buffer []float32 // for bags on disk

@@ -1,5 +1,5 @@
-// Package verify compares the engines on a model before the model gets its name, and
-// measures the accuracy of the model file.
+// Package verify compares the engines on a model before it writes the model file, and measures the
+// accuracy of that file.
 package verify
 
 import (
@@ -23,21 +23,20 @@ import (
 	"github.com/miplc/miplc/verify/parity"
 )
 
-// Names of the engines that need no ONNX file.
+// Names of the engines that run the graph itself, without an ONNX file.
 const (
-	engineInterpreter = "interpreter" // float64, the oracle
+	engineInterpreter = "interpreter" // in float64
 	engineGorgonia    = "gorgonia"
 )
 
-// Predictors is a set of prediction engines that are compared with each other.
+// Predictors are engines whose predictions are compared with each other.
 type Predictors struct {
 	list     []parity.Engine
 	rounding func(instances []float32, n int) (probabilities, attention float64, err error) // nil: no reference
 	close    []func() error
 }
 
-// Add adds an engine.
-func (e *Predictors) Add(engine parity.Engine) { e.list = append(e.list, engine) }
+func (e *Predictors) add(engine parity.Engine) { e.list = append(e.list, engine) }
 
 // Close frees all engines.
 func (e *Predictors) Close() error {
@@ -50,7 +49,7 @@ func (e *Predictors) Close() error {
 
 // AddNative adds the interpreter and gorgonia, which run the graph itself.
 func (e *Predictors) AddNative(p *compile.Program, state *train.State) error {
-	e.AddReference(p, state.Params)
+	e.addReference(p, state.Params)
 	engine, err := gorgonia.New(p, state.Params)
 	if err != nil {
 		return err
@@ -68,23 +67,23 @@ func (e *Predictors) AddNative(p *compile.Program, state *train.State) error {
 	return nil
 }
 
-// AddReference adds the interpreter, which also measures the effect of rounding.
-func (e *Predictors) AddReference(p *compile.Program, params map[string][]float32) {
+// addReference adds the interpreter, which also measures the effect of rounding.
+func (e *Predictors) addReference(p *compile.Program, params map[string][]float32) {
 	r := parity.NewReference(p.Infer, p.Signature.Instance, params)
-	e.list = append(e.list, r.Engine(engineInterpreter))
+	e.add(r.Engine(engineInterpreter))
 	e.rounding = r.Rounding
 }
 
-// addFile adds every back end that the file says it runs in and that this
-// program can call, and returns the metadata of the file. A back end that does
-// not take the file fails when it is to predict, so that the others are heard.
+// addFile adds the back ends that the metadata of a file list and that this program contains. It
+// returns the metadata. A back end that cannot open the file is added too and fails when it
+// predicts, so that the report contains its error and the other back ends.
 func (e *Predictors) addFile(path, library string) (*contract.Metadata, error) {
 	_, meta, err := contract.Read(path)
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range checkable(meta.Backends) {
-		if name == contract.BackendORT { // a missing library says nothing about the file
+		if name == contract.BackendORT { // a missing library is not an error of the file
 			if _, err := ortenv.Start(library); err != nil {
 				return nil, err
 			}
@@ -99,7 +98,7 @@ func (e *Predictors) addFile(path, library string) (*contract.Metadata, error) {
 	return meta, nil
 }
 
-// addDevice adds the model file on an execution provider of onnxruntime.
+// addDevice adds a model file in onnxruntime with an execution provider.
 func (e *Predictors) addDevice(path, library, provider string) error {
 	_, meta, err := contract.Read(path)
 	if err != nil {
@@ -114,29 +113,29 @@ func (e *Predictors) addDevice(path, library, provider string) error {
 	return nil
 }
 
-// checkable returns the back ends among some that this program can call: a build
-// without cgo has no onnxruntime.
+// checkable returns the back ends that this program contains: a build without cgo has no
+// onnxruntime.
 func checkable(backends []string) []string {
 	return slices.DeleteFunc(slices.Clone(backends), func(name string) bool {
 		return name == contract.BackendORT && !ortenv.Available()
 	})
 }
 
-// CanCheck reports what would prevent the check of a model, so that it is known before
-// hours of training. A build without cgo checks files with onnx-go only.
+// CanCheck returns an error if the model of a spec could not be checked on this machine, so that
+// users learn it before hours of training. A build without cgo checks files with onnx-go only.
 func CanCheck(spec *language.Spec, library string) error {
 	if ortenv.Available() {
 		_, err := ortlib.Find(ortlib.Options{Path: library})
 		return err
 	}
 	if s := &spec.Export.Signature; s.V == export.SignatureBatch {
-		return &prepare.SpecError{Err: spec.Show(diag.Errorf(s.Pos, "signature %s runs in onnxruntime alone, and this program was built with CGO_ENABLED=0: the model could not be checked", s.V).
-			WithNote("build miplc with cgo, or export signature %s", export.SignatureBag))}
+		return &prepare.SpecError{Err: spec.Show(diag.Errorf(s.Pos, "signature %s needs onnxruntime to check the model, and this miplc was built with CGO_ENABLED=0", s.V).
+			WithNote("build miplc with cgo, or set export.signature to %s", export.SignatureBag))}
 	}
 	return nil
 }
 
-// names lists the engines.
+// names returns the names of the engines.
 func (e *Predictors) names() []string {
 	var list []string
 	for _, engine := range e.list {

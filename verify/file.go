@@ -10,15 +10,14 @@ import (
 	"github.com/miplc/miplc/verify/parity"
 )
 
-// Options are the bags on which File compares engines.
+// Options define the bags on which File and Run compare engines.
 type Options struct {
 	Library string // onnxruntime library; empty: search
 	Sizes   []int  // instances of each bag; nil: parity.DefaultSizes
 	Seed    uint64
 }
 
-// File compares the back ends of a model file. The file does not contain the native
-// graph, so that is not compared.
+// File compares the back ends of a model file with each other.
 func File(path string, o Options) (*parity.Report, error) {
 	var e Predictors
 	defer e.Close()
@@ -27,14 +26,13 @@ func File(path string, o Options) (*parity.Report, error) {
 		return nil, err
 	}
 	if len(e.list) < 2 {
-		return nil, fmt.Errorf("%s: of its back ends this program can run %v alone: there is nothing to compare it with; name the folder of a run, which has the graph", path, e.names())
+		return nil, fmt.Errorf("%s: this program has only one back end for the file, %v, and nothing to compare it with; give the folder of a run, which also has the graph", path, e.names())
 	}
-	// How far rounding moves the predictions is known from the check of the file.
+	// The tolerance comes from the check at export: without the graph, the effect of rounding is unknown.
 	return parity.Measure(e.list, parity.Options{Instance: meta.InputShape, Sizes: o.Sizes, Seed: o.Seed, Tolerance: meta.Tolerance})
 }
 
-// Run compares the native graph of a program in a trained state with its model file in
-// every back end.
+// Run compares the graph of a program, in a trained state, with its model file in every back end.
 func Run(program *compile.Program, state *train.State, path string, o Options) (*parity.Report, error) {
 	var files, native Predictors
 	defer files.Close()
@@ -48,21 +46,21 @@ func Run(program *compile.Program, state *train.State, path string, o Options) (
 	engines := append(native.list, files.list...)
 	draw := Bags(program, state)
 	draw.Sizes, draw.Seed, draw.Rounding = o.Sizes, o.Seed, native.rounding
-	if err := comparisonFits(program, draw.Sizes, len(engines)); err != nil {
+	if err := checkMemory(program, draw.Sizes, len(engines)); err != nil {
 		return nil, err
 	}
 	return parity.Measure(engines, draw)
 }
 
-// kept is how often an engine that is compared has the peak of a prediction in
-// memory: most keep every value until the end. All four together have it 10.7 times,
-// as measured on bags of features; this leaves room for fewer.
-const kept = 2
+// peaksPerEngine estimates the memory of an engine in multiples of the peak of a prediction. Four
+// engines together used 10.7 peaks on bags of features. The constant is lower, so that it rejects no
+// bags that fit.
+const peaksPerEngine = 2
 
-// comparisonFits refuses bags too large for engines that predict side by side.
-func comparisonFits(p *compile.Program, sizes []int, engines int) error {
+// checkMemory returns an error if bags are too large for engines that predict in parallel.
+func checkMemory(p *compile.Program, sizes []int, engines int) error {
 	for _, n := range sizes {
-		values := kept*float64(engines)*p.Infer.Peak(n, 1) + prepare.Copies*float64(p.FlatSize())
+		values := peaksPerEngine*float64(engines)*p.Infer.Peak(n, 1) + prepare.Copies*float64(p.FlatSize())
 		if err := memory.Check("comparing the engines", prepare.FloatBytes*values); err != nil {
 			return err
 		}

@@ -17,22 +17,22 @@ import (
 // Seed draws the bags on which an exported file is checked.
 const Seed = 1
 
-// Names of what is kept of a model whose engines do not agree.
+// Names of the files that ExportChecked writes if the engines do not agree.
 const (
 	FailedModelFile  = "model.failed.onnx"
 	FailedReportFile = "model.failed.json" // the differences
 )
 
-// Library is an onnxruntime library (empty: searched), and its execution provider that
-// trained the model (empty: the CPU).
+// Library is an onnxruntime library (empty: search), and the execution provider that trained the
+// model (empty: the CPU).
 type Library struct{ Path, Provider string }
 
-// ExportChecked writes the model of a program and its parameters to path after
-// its back ends, the execution provider and the predictors that own adds agreed on it
-// on the bags of draw, and returns how far they were apart. A back end that is alone in being
-// wrong is left out, and the file does not name it. A model that does not hold
-// is kept beside path, with the report, under the names for what failed.
-func ExportChecked(path string, p *compile.Program, params map[string][]float32, meta export.Metadata, lib Library, draw parity.Options, own func(*Predictors) error) (*parity.Report, error) {
+// ExportChecked writes the model of a program and its parameters to path and returns the
+// differences between the engines on the bags of draw. The engines are the back ends of the file,
+// the execution provider of lib, and those that addPredictors adds. If one back end disagrees with
+// the others, the file does not list it. If the engines disagree otherwise, ExportChecked returns an
+// error and writes the model and the report as FailedModelFile and FailedReportFile instead.
+func ExportChecked(path string, p *compile.Program, params map[string][]float32, meta export.Metadata, lib Library, draw parity.Options, addPredictors func(*Predictors) error) (*parity.Report, error) {
 	model, err := export.Model(p, params, meta)
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func ExportChecked(path string, p *compile.Program, params map[string][]float32,
 	err = export.Checked(path, failedModel, model, func(aside string, meta *export.Metadata) error {
 		var e Predictors
 		defer e.Close()
-		if err := own(&e); err != nil {
+		if err := addPredictors(&e); err != nil {
 			return err
 		}
 		native := e.names()
@@ -67,13 +67,13 @@ func ExportChecked(path string, p *compile.Program, params map[string][]float32,
 		return report, errors.Join(err, outfile.ReplaceJSON(failedReport, report))
 	}
 	if err == nil {
-		os.Remove(failedModel) // of an earlier try
+		os.Remove(failedModel) // of an earlier attempt
 		os.Remove(failedReport)
 	}
 	return report, err
 }
 
-// verdict is nil where all engines agree.
+// verdict returns an export.FailedCheck if the engines do not agree.
 func verdict(report *parity.Report) error {
 	err := report.Err()
 	if err == nil {
@@ -81,13 +81,13 @@ func verdict(report *parity.Report) error {
 	}
 	err = fmt.Errorf("the engines do not agree on the exported model: %w", err)
 	if report.MaxBound() == parity.MaxTolerance {
-		err = fmt.Errorf("%w\nrounding to float32 alone moves its predictions as far: look for values that are very large or nearly cancel", err)
+		err = fmt.Errorf("%w\nrounding to float32 alone changes the predictions as much: look for values that are very large or nearly cancel", err)
 	}
 	return &export.FailedCheck{Err: err}
 }
 
-// leaveOut takes the back ends that disagree with the native engines, or with a
-// back end before them, out of the report and the metadata, if any are left.
+// leaveOut removes back ends from the report and the metadata if they disagree with the native
+// engines or with an earlier back end. It removes nothing if no back end would be left.
 func leaveOut(report *parity.Report, meta *export.Metadata, native []string) {
 	var kept, wrong []string
 	for _, name := range checkable(meta.Backends) {
@@ -106,7 +106,7 @@ func leaveOut(report *parity.Report, meta *export.Metadata, native []string) {
 	meta.Backends = slices.DeleteFunc(slices.Clone(meta.Backends), func(name string) bool { return slices.Contains(wrong, name) })
 }
 
-// Bags draws bags that look like those the parameters were trained on.
+// Bags returns options that draw bags with the statistics of the training data.
 func Bags(p *compile.Program, state *train.State) parity.Options {
 	o := parity.Options{Instance: p.Signature.Instance, Seed: Seed}
 	if p.Normalize {

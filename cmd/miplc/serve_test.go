@@ -208,9 +208,9 @@ func TestServeUsage(t *testing.T) {
 		code int
 		want string
 	}{
-		{dir, 1, "holds no model"},
+		{dir, 1, "contains no model"},
 		{"nosuch", 1, "nosuch"},
-		{model + " --tls-cert a.pem", 2, "--tls-cert and --tls-key go together"},
+		{model + " --tls-cert a.pem", 2, "--tls-cert and --tls-key need each other"},
 		{model + " --tls-cert a.pem --tls-key b.pem", 1, "the certificate a.pem with the key b.pem"},
 		{model + " --max-bytes 2GiB", 2, "--max-held must be at least 4 times --max-bytes"},
 		{model + " --token-file " + dir + "/empty.txt", 1, "there is no token in it"},

@@ -63,7 +63,7 @@ func TestStepsOnWebGPU(t *testing.T) {
 
 // OpenVINO's CPU device has memory of its own.
 func TestStepsOnOpenVINO(t *testing.T) {
-	if testsupport.InProcess(t, testsupport.OpenVINOPlugin) {
+	if testsupport.InProcess(t, testsupport.OpenVINO) {
 		stepsOn(t, "openvino")
 	}
 }

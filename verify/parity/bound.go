@@ -50,7 +50,7 @@ func (b *bounds) compare(an, bn string, least float64, x, y []prediction) (Pair,
 			continue
 		}
 		if len(x[j].probabilities) != len(y[j].probabilities) {
-			return pair, fmt.Errorf("%s gives %d classes, %s gives %d", an, len(x[j].probabilities), bn, len(y[j].probabilities))
+			return pair, fmt.Errorf("%s returns %d classes, %s returns %d", an, len(x[j].probabilities), bn, len(y[j].probabilities))
 		}
 		p := furthest(x[j].probabilities, y[j].probabilities)
 		a := furthest(x[j].attention, y[j].attention)

@@ -4,6 +4,9 @@ package backend
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -43,6 +46,18 @@ func ModelPath(path string) string {
 	return path
 }
 
+// FindModel is ModelPath for a model that exists, or an error.
+func FindModel(path string) (string, error) {
+	file := ModelPath(path)
+	switch _, err := os.Stat(file); {
+	case errors.Is(err, fs.ErrNotExist) && file != path:
+		return "", fmt.Errorf("%s has no %s: give a model file or the folder of a finished run", path, runs.ModelFile)
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("there is no model or run %s", path)
+	}
+	return file, nil
+}
+
 // DataOf returns the options for reading data for a model that was trained on the given columns, so
 // that features are found by name. columns may be nil.
 func DataOf(o bagfile.Options, columns *contract.Columns) bagfile.Options {
@@ -61,7 +76,10 @@ func (f *Flags) Open(path string) (*runtime.Model, error) {
 	if err := f.checkDevice(); err != nil {
 		return nil, err
 	}
-	path = ModelPath(path)
+	path, err := FindModel(path)
+	if err != nil {
+		return nil, err
+	}
 	options := append([]runtime.Option{runtime.WithLibrary(f.Library)}, f.Options...)
 	if f.Backend == contract.BackendONNXGo {
 		options = append(options, runtime.WithBackend(onnxgo.Backend()))

@@ -36,7 +36,8 @@ func Command(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "build SPEC -o DIR",
 		Short: "Compile a spec to graphs and ONNX files without training",
-		Long: `Compile a spec without training. DIR gets
+		Long: `Compile a spec without training, for example to inspect its graphs or to train it with your
+own program. SPEC is a path or the name of a shipped spec. The command writes to DIR:
 
   graph.txt, graph.dot    the inference and the training graph
   model.onnx              the model with initial parameters, checked in every back end
@@ -61,9 +62,9 @@ differences as model.failed.json, and the command fails.`,
 	f := cmd.Flags()
 	f.StringVarP(&o.Dir, "output", "o", "", "folder of the build (required)")
 	f.StringArrayVar(&o.Set, "set", nil, "override of a value of the spec, e.g. data.classes=7 (repeatable)")
-	console.DataFlags(con, f, &o.Data, "folder in which datasets are looked up (default: MIPLC_DATA)")
+	console.DataFlags(con, f, &o.Data, "folder in which datasets are searched (default: MIPLC_DATA)")
 	f.StringVar(&o.Library, "library", "", "path of the onnxruntime library or its folder (default: the first usable one, see miplc doctor)")
-	f.IntVar(&o.SampleSteps, "sample-steps", 0, "number of training steps whose batches and losses are written as well")
+	f.IntVar(&o.SampleSteps, "sample-steps", 0, "number of training steps whose batches and losses are written too")
 	f.BoolVar(&o.Force, "force", false, "overwrite a run in DIR")
 	console.Limit(f, 0, 1000000, "sample-steps")
 	return cmd

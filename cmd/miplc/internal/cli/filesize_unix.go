@@ -7,6 +7,5 @@ import (
 	"syscall"
 )
 
-// Exceeding the file size limit of the process then gives a write error instead of ending the
-// process.
+// Without the signal, exceeding the file size limit of the process is a write error.
 func init() { signal.Ignore(syscall.SIGXFSZ) }

@@ -90,7 +90,7 @@ func run(ctx context.Context, args []string, con *console.Console) (code int) {
 }
 
 // untilSignal returns a context that the first signal cancels, after which the command ends in
-// order. A second signal ends the process at once, without temporary files left behind.
+// order. A second signal removes temporary files and ends the process at once.
 func untilSignal(con *console.Console) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals, done := make(chan os.Signal, 2), make(chan struct{})
@@ -123,8 +123,7 @@ func bug(r any, getenv func(string) string) error {
 	return diag.Diagnostic{Text: (&workers.PanicError{Value: r}).Error(), Notes: notes}
 }
 
-// asUsage gives errors of cobra, which are all about the command line, the exit code for wrong
-// usage.
+// asUsage adds the exit code for wrong usage to errors of cobra, which are all about the command line.
 func asUsage(err error) error {
 	var failure *console.Failure
 	var ran *commandError

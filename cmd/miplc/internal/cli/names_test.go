@@ -49,7 +49,7 @@ func TestHostileNames(t *testing.T) {
 		{0, "data inspect hostile.npz", "| \ufffdback |"},
 		{0, "data inspect hostile.npz --bag 241 --svg bag.svg", "\ufffdback \ufffdon]"},
 		{0, "train h.yaml -o run --set train.epochs=1", "training h\ufffdname with"},
-		{1, "train h.yaml -o run", "holds a finished run"},
+		{1, "train h.yaml -o run", "contains a finished run"},
 		{0, "build h.yaml -o h\x1bbuild", "h␛build"},
 		{0, "parity run --sizes 1", "ok"},
 		{0, "predict run hostile.npz", "\ufffdback"},

@@ -46,6 +46,12 @@ const rootExample = `  miplc train quickstart -o quickstart-run
   miplc predict quickstart-run/model.onnx bags.npz
   miplc parity quickstart-run`
 
+// usageEnd is the end of the help of every command.
+const usageEnd = `{{if .HasParent}}
+Errors are printed to standard error. Exit codes: 0 success, 1 failure, 2 wrong usage or
+invalid spec; miplc help lists all of them.
+{{end}}`
+
 // newRoot returns the command tree.
 func newRoot(con *console.Console) *cobra.Command {
 	root := &cobra.Command{
@@ -58,6 +64,7 @@ func newRoot(con *console.Console) *cobra.Command {
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.PersistentFlags().BoolVar(&con.JSON, "json", con.JSON, "print one JSON object instead of text")
+	root.SetUsageTemplate(root.UsageTemplate() + usageEnd)
 	root.SetFlagErrorFunc(console.FlagError)
 	console.Group(con, root)
 	root.SetHelpCommand(console.Help(root))

@@ -1,4 +1,4 @@
-// Package console gives commands access to their environment: the streams, whether a person or a
+// Package console is the environment of commands: the streams, whether a person or a
 // program reads them, and the exit code. Tests replace it to run commands without a process.
 package console
 

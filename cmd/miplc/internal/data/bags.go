@@ -43,7 +43,7 @@ type bagsOptions struct {
 	given     func(flag string) bool
 }
 
-// generatorFlags says which generators a flag is for.
+// generatorFlags lists the generators to which a flag applies.
 var generatorFlags = map[string][]string{
 	"grid":       {"row", "sbn"},
 	"neighbours": {"sbn"},
@@ -114,7 +114,7 @@ crowd. The same images and options always give the same file.`,
 	return cmd
 }
 
-// runBags makes the bags and saves them.
+// runBags generates the bags and writes them.
 func runBags(ctx context.Context, o *bagsOptions) error {
 	if o.Output == "" {
 		return console.Usagef("miplc data bags: -o FILE is missing")
@@ -176,7 +176,7 @@ func (o *bagsOptions) generator() (imagebags.Generator, error) {
 	return g, console.Invalid(g.Check())
 }
 
-// parseSize reads "224" or "320x240"; nothing is the images' own size.
+// parseSize parses "224" or "320x240". An empty text is the original size.
 func parseSize(text string) (imagebags.Size, error) {
 	if text == "" {
 		return imagebags.Size{}, nil
@@ -200,7 +200,7 @@ func (o *bagsOptions) checkCandidates() error {
 	}
 	switch {
 	case o.Candidates != "" && o.given("r"):
-		return console.Usagef("--candidates and --r are two ways to the candidates: give one of them")
+		return console.Usagef("--candidates and --r exclude each other: give only one of them")
 	case o.Candidates == "" && o.given("outside"):
 		return console.Usagef("--outside needs --candidates")
 	}
@@ -217,13 +217,13 @@ func (o *bagsOptions) bags(ctx context.Context, sources *imagebags.Sources, g im
 	return imagebags.Bags(ctx, sources, imagebags.Options{Generator: g, Resize: size, Workers: o.Workers, Limits: o.Limits, Progress: count.progress})
 }
 
-// candidates replaces the true class alone by what was asked for.
+// candidates adds the candidates of --r or --candidates to the true classes.
 func (o *bagsOptions) candidates(set *data.Dataset, table *crowd.Table) (*data.Dataset, error) {
 	if table != nil {
 		return attach(o.Console, set, table, o.Outside)
 	}
 	if set.Classes == 0 {
-		return nil, errors.New("the images lie in no folder that names their class: put them into one sub-folder a class, or give --candidates")
+		return nil, errors.New("the images have no class: put them into one folder per class, or give --candidates")
 	}
 	return set, imagebags.AddFalseCandidates(set, o.R, o.Seed)
 }

@@ -26,7 +26,7 @@ type crowdOptions struct {
 	Outside string
 }
 
-// distilled is what the command prints.
+// distilled is the output of the command.
 type distilled struct {
 	File string `json:"file"`
 	crowd.Stats
@@ -77,7 +77,7 @@ func runCrowd(o *crowdOptions) error {
 			return console.Invalid(err)
 		}
 	} else if filepath.Ext(o.Output) != ".csv" {
-		return console.Usagef("%s: candidate sets are written as .csv; give --bags to write a set of bags", o.Output)
+		return console.Usagef("%s: candidate sets are written as .csv; give --bags to write a dataset", o.Output)
 	}
 	out, err := o.Console.Create(o.Output, outfile.Options{Force: o.Force, Inputs: append(slices.Clip(o.Workers), o.Bags)})
 	if err != nil {

@@ -41,6 +41,12 @@ func inspectCommand(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect FILE...",
 		Short: "Validate and describe datasets, or describe and draw one bag",
+		Long: `Validate datasets (.npz, .mat, .csv, .csv.gz) and print a table with their numbers of
+bags, instances, features, classes and candidate labels. For one file, also print the
+classes and the SHA-256 of the contents, which data.sha256 of a spec may require. With
+--bag, describe one bag instead: its name, candidates, true label and positive instances.
+
+An invalid file is an error that names the line or the bag.`,
 		Example: `  miplc data inspect mnist-r1.npz fmnist-r1.npz
   miplc data inspect mnist-r1.npz --bag 3 --svg bag3.svg`,
 		Args: console.Args(console.Arguments("FILE...", &o.Files)),
@@ -54,13 +60,13 @@ func inspectCommand(con *console.Console) *cobra.Command {
 	return cmd
 }
 
-// runInspect describes.
+// runInspect describes datasets or a bag.
 func runInspect(o *inspectOptions) error {
 	switch {
 	case o.SVG != "" && o.Bag == 0:
-		return console.Usagef("--svg draws one bag: say which by --bag")
+		return console.Usagef("--svg draws one bag: give its number with --bag")
 	case o.Bag != 0 && len(o.Files) != 1:
-		return console.Usagef("--bag looks into one file, %d are given", len(o.Files))
+		return console.Usagef("--bag describes a bag of one file, but %d files are given", len(o.Files))
 	}
 	var svg *outfile.File
 	if o.SVG != "" {

@@ -35,9 +35,9 @@ func synthCommand(con *console.Console) *cobra.Command {
 %s.
 
 %q is artificial and needs no source. The others are drawn from the labelled
-instances in --source: mnist and fashion-mnist contain the IDX files, mil/birdsong and
-mil/sival6 CSV files (docs/data.md). Unset options take the sizes of the
-published dataset. The same options always give the same file.`,
+instances in the folder --source: mnist and fashion-mnist contain the IDX files,
+mil/birdsong and mil/sival6 CSV files (docs/data.md). The defaults of the other options are
+those of the published dataset. The same options always produce the same file.`,
 			strings.Join(generate.Sets, ", "), generate.PrototypeSet),
 		Example: `  miplc data synth prototypes -o bags.npz
   miplc data synth mnist-mipl --source data --r 1 -o mnist-r1.npz
@@ -94,7 +94,7 @@ func runSynth(o *synthOptions) error {
 		return console.Usagef("miplc data synth: %v", err)
 	}
 	if o.Set != generate.PrototypeSet && o.Source == "" {
-		return console.Usagef("%s is drawn from labelled instances: give their folder by --source or MIPLC_DATA", o.Set)
+		return console.Usagef("%s is drawn from labelled instances: give their folder with --source or MIPLC_DATA", o.Set)
 	}
 	out, err := create(o.Console, o.Output, o.Force, generate.Sources(o.Set, o.Source)...)
 	if err != nil {

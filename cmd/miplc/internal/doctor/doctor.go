@@ -74,7 +74,7 @@ func Command(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Show which engines, libraries and devices work on this machine",
-		Long: `Show the versions of miplc and Go, the back ends and training engines that work here,
+		Long: `Show the versions of miplc and Go, the back ends and training engines that are usable,
 the execution providers of onnxruntime, the devices of the engine xla with the time of
 one training step on each, the cache and the data folder. List every place where miplc
 looked for an onnxruntime library or a PJRT plugin, and what it found. An execution
@@ -181,7 +181,7 @@ func device(ctx context.Context, kind pjrt.Kind, plugin string) deviceFacts {
 func onDevices(devices []deviceFacts) backend {
 	names := usable(devices)
 	if len(names) == 0 {
-		return backend{Name: engines.XLA, Detail: "none of its devices is usable"}
+		return backend{Name: engines.XLA, Detail: "no usable device"}
 	}
 	return backend{Name: engines.XLA, Usable: true, Detail: "on the devices " + strings.Join(names, ", ")}
 }

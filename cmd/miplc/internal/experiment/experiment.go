@@ -39,10 +39,11 @@ func Command(con *console.Console) *cobra.Command {
 experiment: %s.
 Each combination of dataset, r (number of false labels), learner and split is one cell.
 
-DIR gets the results, one line per finished cell, and the generated datasets. The same
-command continues an interrupted experiment, to the same results, even after a crash;
-finished cells never run again. Ctrl-C and SIGTERM exit with code 75 and keep the
-current epochs. If a cell fails, the others continue, and the next start retries it.
+The command writes the results, one line per finished cell, and the generated datasets to
+DIR. The same command continues an interrupted experiment, to the same results, even after
+a crash; finished cells never run again. Ctrl-C and SIGTERM exit with code 75 and keep the
+current epochs. If a cell fails, the others continue, the command exits with
+1, and the next start retries the cell.
 
 --data, --learner, --r and --splits select cells; later starts may select others. miplc
 report DIR writes tables and figures at any time.
@@ -85,7 +86,7 @@ func (o *options) flags(cmd *cobra.Command) {
 	console.Limit(f, 0, 1000, "r", "splits")
 }
 
-// summary is what the command prints.
+// summary is the output of the command.
 type summary struct {
 	Name string `json:"name"`
 	Dir  string `json:"dir"`
@@ -113,19 +114,19 @@ var ofShard = []string{"shard", "output", "library", "jobs", "max-bytes", "devic
 
 // runShard computes one shard.
 func runShard(cmd *cobra.Command, o *options) error {
-	var settled []string
+	var fixed []string
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if !slices.Contains(ofShard, f.Name) {
-			settled = append(settled, "--"+f.Name)
+			fixed = append(fixed, "--"+f.Name)
 		}
 	})
 	switch {
 	case o.Dir == "":
 		return console.Usagef("miplc experiment: -o DIR is missing")
 	case o.File != "":
-		return console.Usagef("miplc experiment --shard takes the experiment that was planned in %s: leave %s out", o.Dir, o.File)
-	case len(settled) > 0:
-		return console.Usagef("miplc experiment --shard: %s is settled by the plan in %s; plan again to change it", strings.Join(settled, ", "), o.Dir)
+		return console.Usagef("miplc experiment --shard runs the experiment that was planned in %s: omit %s", o.Dir, o.File)
+	case len(fixed) > 0:
+		return console.Usagef("miplc experiment --shard: the plan in %[2]s determines %[1]s; plan again to change it", strings.Join(fixed, ", "), o.Dir)
 	}
 	shard, err := experiment.ParseShard(o.Shard, o.Console.Getenv)
 	if err != nil {

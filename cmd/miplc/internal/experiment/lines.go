@@ -11,8 +11,8 @@ import (
 	"github.com/miplc/miplc/train/progress"
 )
 
-// lines shows the progress of an experiment: on a terminal one line that is redrawn, elsewhere a
-// line from time to time. Failed cells always get a permanent line.
+// lines shows the progress of an experiment. On a terminal it redraws one line, otherwise it prints a
+// line from time to time. It always prints a line for a failed cell.
 type lines struct{ *progress.Line }
 
 func newLines(w io.Writer, terminal bool) lines { return lines{progress.NewLine(w, terminal)} }

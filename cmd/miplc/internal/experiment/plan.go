@@ -127,11 +127,11 @@ func runPlan(o *planOptions) error {
 func (o *planOptions) checkJob() error {
 	switch {
 	case o.Slurm && o.Kubernetes:
-		return console.Usagef("miplc experiment plan: --slurm and --kubernetes are two jobs: give one of them")
+		return console.Usagef("miplc experiment plan: --slurm and --kubernetes exclude each other: give only one of them")
 	case o.Template != "" && !o.Slurm && !o.Kubernetes:
-		return console.Usagef("miplc experiment plan: --template is of a job: give --slurm or --kubernetes too")
+		return console.Usagef("miplc experiment plan: --template replaces a job file: give --slurm or --kubernetes too")
 	case o.Kubernetes && (o.Job.Image == "" || o.Job.Claim == ""):
-		return console.Usagef("miplc experiment plan: --kubernetes needs --image, with miplc in it, and --claim, the volume that holds %s", cmp.Or(o.Dir, "DIR"))
+		return console.Usagef("miplc experiment plan: --kubernetes needs --image, a container image with miplc, and --claim, the volume claim that contains %s", cmp.Or(o.Dir, "DIR"))
 	}
 	return console.Invalid(o.Job.Check())
 }

@@ -48,7 +48,7 @@ const lookAgain = 5 * time.Second
 // runStatus prints the status once, or until no process is running.
 func runStatus(ctx context.Context, o *statusOptions) error {
 	if o.Watch && o.Console.JSON {
-		return console.Usagef("miplc experiment status: --watch is for people and --json is one object: give one of them")
+		return console.Usagef("miplc experiment status: --watch prints repeatedly and --json prints one object: give only one of them")
 	}
 	line := progress.NewLine(o.Console.Err, o.Console.Terminal)
 	defer line.End()
@@ -114,9 +114,9 @@ func printStatus(w io.Writer, dir string, s *experiment.Status) error {
 	case left == 0:
 		_, err = fmt.Fprintf(t, "tables and figures: miplc report %s\n", sanitize.Line(dir))
 	case s.Left != nil:
-		_, err = fmt.Fprintf(t, "%s left, about %s of one core; %s with the %s at work\n", diag.CountForms(left, "cell is", "cells are"), span(s.Seconds), span(*s.Left), diag.CountForms(len(s.Running), "process", "processes"))
+		_, err = fmt.Fprintf(t, "%s left, about %s of one core; %s with %s\n", diag.CountForms(left, "cell is", "cells are"), span(s.Seconds), span(*s.Left), diag.CountForms(len(s.Running), "running process", "running processes"))
 	default:
-		_, err = fmt.Fprintf(t, "%s left, about %s of one core, and no process is at work\n", diag.CountForms(left, "cell is", "cells are"), span(s.Seconds))
+		_, err = fmt.Fprintf(t, "%s left, about %s of one core; no process is running\n", diag.CountForms(left, "cell is", "cells are"), span(s.Seconds))
 	}
 	return err
 }

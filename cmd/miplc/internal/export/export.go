@@ -97,7 +97,11 @@ func run(ctx context.Context, o *options) error {
 	case smaller && o.Data == "":
 		return console.Usagef("miplc export: --data is missing: smaller models are measured on bags whose label is known")
 	}
-	m, err := deploy.Read(backend.ModelPath(o.Model), o.Name)
+	path, err := backend.FindModel(o.Model)
+	if err != nil {
+		return err
+	}
+	m, err := deploy.Read(path, o.Name)
 	if err != nil {
 		return err
 	}

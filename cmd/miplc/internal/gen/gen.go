@@ -20,6 +20,7 @@ func Command(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "gen",
 		Short:   "Generate Go code for a model",
+		Long:    "Generate Go code for a model: miplc gen go writes a package with a typed function for\npredictions.",
 		Example: "  miplc gen go run/model.onnx -o internal/birds",
 	}
 	console.Group(con, cmd)
@@ -42,12 +43,12 @@ func goCommand(con *console.Console) *cobra.Command {
 		Use:   "go MODEL -o DIR",
 		Short: "Generate a typed Go package for a model",
 		Long: `Generate a Go package for predictions with one model. Its classes are constants and an
-instance is a type, so code with wrong shapes does not compile. The package refuses
-model files with another signature, instance shape or class list. It accepts a
+instance is a type, so code with wrong shapes does not compile. The package returns an
+error for model files with another signature, instance shape or class list. It accepts a
 retrained model with the same classes.
 
-MODEL is a model file or a folder with a model.onnx. DIR gets one file, which replaces
-an earlier generated one.`,
+MODEL is a model file or a folder with a model.onnx. The command writes one
+file to DIR and replaces a file that it generated before.`,
 		Example: `  miplc gen go run/model.onnx -o internal/birds
   miplc gen go run -o internal/birds --package birds`,
 		Args: console.Args(console.Arg("MODEL", &o.Model)),
@@ -71,7 +72,10 @@ func runGo(o *options) error {
 	if o.Dir == "" {
 		return console.Usagef("miplc gen go: -o DIR is missing")
 	}
-	o.Model = backend.ModelPath(o.Model)
+	var err error
+	if o.Model, err = backend.FindModel(o.Model); err != nil {
+		return err
+	}
 	m, err := goclient.Read(o.Model)
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ const (
 	schemaFile = "schema.json"
 )
 
-// modeline tells editors where the schema is.
+// modeline names the schema for editors.
 const modeline = "# yaml-language-server: $schema=./" + schemaFile + "\n"
 
 // options are the options of the command.
@@ -44,8 +44,9 @@ func Command(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [DIR]",
 		Short: "Write a commented starter spec and its JSON Schema",
-		Long: fmt.Sprintf(`Write %s, a commented copy of a shipped spec, and %s beside it, with
-which an editor completes and checks the spec. Files that exist are left alone.`, specFile, schemaFile),
+		Long: fmt.Sprintf(`Write %s, a commented copy of a shipped spec, and %s, with which editors
+complete and check the spec, to DIR (default: the current folder). Existing files are not
+overwritten: an existing model.yaml is an error, an existing schema.json is used.`, specFile, schemaFile),
 		Example: "  miplc init\n  miplc init mine --from demipl",
 		Args:    console.Args(console.Arg("[DIR]", &o.Dir)),
 		RunE:    func(*cobra.Command, []string) error { return run(o) },

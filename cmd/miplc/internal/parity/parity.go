@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/miplc/miplc/cmd/miplc/internal/backend"
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/runs"
@@ -69,18 +69,18 @@ func run(o *options) error {
 }
 
 func measure(o *options) (*parity.Report, string, error) {
-	info, err := os.Stat(o.Target)
+	path, err := backend.FindModel(o.Target)
 	if err != nil {
-		return nil, "", fmt.Errorf("there is no model or run %s", o.Target)
+		return nil, "", err
 	}
-	if !info.IsDir() {
-		report, err := verify.File(o.Target, o.Options)
+	if path == o.Target {
+		report, err := verify.File(path, o.Options)
 		return report, "", err
 	}
 	report, err := runs.RunParity(o.Target, o.Options)
-	if errors.Is(err, runs.ErrNoCheckpoint) || errors.Is(err, runs.ErrLearner) {
-		note := "the native graph is left out: " + err.Error()
-		report, err = verify.File(runs.ModelPath(o.Target), o.Options)
+	if errors.Is(err, runs.ErrNoCheckpoint) {
+		note := "comparing only the back ends of the model file: " + err.Error()
+		report, err = verify.File(path, o.Options)
 		return report, note, err
 	}
 	return report, "", err
@@ -108,7 +108,7 @@ func Print(out io.Writer, r *parity.Report) error {
 		fmt.Fprintf(out, "  %s failed: %s\n", f.Engine, f.Error)
 	}
 	for _, name := range r.LeftOut {
-		sanitize.Fprintf(out, "  %s computes this model wrong: the file names the other back ends alone\n", name)
+		sanitize.Fprintf(out, "  %s computes this model wrong, so the file does not list it\n", name)
 	}
 	return nil
 }

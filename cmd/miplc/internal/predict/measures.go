@@ -30,7 +30,7 @@ func (s *score) settle(classes []string, detail bool) {
 	}
 }
 
-// headline are the measures that are printed unless all are asked for.
+// headline are the measures that are printed without --measures.
 var headline = []string{"balanced_accuracy", "macro_f1", "auroc", measure.LogLoss, measure.ECE}
 
 // print writes the measures. part is the name of the part of the split with a space at the

@@ -80,15 +80,15 @@ func (r *result) truth(b bag) string {
 	return r.Classes[*b.True]
 }
 
-// writeCSV writes one line per bag. Numbers have as many digits as a float32
-// needs to come back unchanged.
+// writeCSV writes one line per bag. Numbers have enough digits to be read
+// back as the same float32.
 func (r *result) writeCSV(to io.Writer) error {
 	w := csv.NewWriter(to)
 	header := []string{"bag", "name", "part", "true", "predicted"}
 	for _, c := range r.Classes {
 		header = append(header, "p("+c+")")
 	}
-	_ = w.Write(append(header, "attention")) // the error comes again from Error
+	_ = w.Write(append(header, "attention")) // Error returns the error
 	for _, b := range r.Bags {
 		row := []string{strconv.Itoa(b.Bag), b.Name, b.Part, "", b.Class}
 		if b.True != nil {

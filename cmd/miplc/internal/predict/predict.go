@@ -43,7 +43,7 @@ type bag struct {
 	Bag  int    `json:"bag"`            // from 1
 	Name string `json:"name,omitempty"` // of the bag, if the dataset has names
 	Part string `json:"part,omitempty"` // of the split of the model, if it was trained on this dataset: train or test
-	True *int   `json:"true,omitempty"` // true label, if the dataset knows it
+	True *int   `json:"true,omitempty"` // true label, if it is known
 	runtime.Prediction
 	Top []topInstance `json:"top,omitempty"` // with --top
 }
@@ -77,8 +77,11 @@ func Command(con *console.Console) *cobra.Command {
 		Short: "Predict the bags of a dataset with a trained model",
 		Long: `Predict the bags of a dataset (.npz, .mat, .csv, .csv.gz) with a model.onnx or the folder
 of a run. If the dataset contains true labels, also print the accuracy and other measures
-(docs/measures.md defines them). Classes are matched by name. A CSV file needs no labels and no candidates, and for one bag alone no
-column bag. Bags are counted from 1.`,
+(docs/measures.md defines them). Bags are counted from 1.
+
+Features and classes are matched by name. A CSV file needs no labels and no candidates,
+and no column bag if it is one bag. A dataset whose features do not fit the model is an
+error; no prediction is then written to -o.`,
 		Example: `  miplc predict run/model.onnx bags.npz
   miplc predict run bags.npz --bag 3
   miplc predict run bags.npz --measures
@@ -174,12 +177,12 @@ func predict(ctx context.Context, o *options, model *runtime.Model, set *data.Da
 	}
 	labels, err := set.LabelsIn(info.Classes)
 	if err != nil {
-		o.Console.Notef("%v: all true labels are left out", err)
+		o.Console.Notef("%v: ignoring the true labels", err)
 		labels = slices.Repeat([]int{-1}, set.Bags())
 	}
 	parts, err := runs.PartsOf(backend.ModelPath(o.Model), info.DataSHA256, info.Split, set)
 	if unknown := (*runs.UnknownSplitError)(nil); errors.As(err, &unknown) {
-		o.Console.Notef("%v: the accuracy counts training bags as well; predict with the folder of the run to tell them apart", err)
+		o.Console.Notef("%v: the accuracy includes training bags; give the folder of the run instead of the model file to separate them", err)
 	} else if err != nil {
 		return nil, err
 	}
@@ -247,7 +250,7 @@ func (r *result) scores(split bool, candidates func(bag int) []uint8, detail boo
 	r.Parts = parts
 }
 
-// print lists the bags: for one bag with all it knows, for many a line each.
+// print prints one bag in detail, or one line per bag.
 func (r *result) print(w io.Writer) error {
 	if r.Output != "" {
 		sanitize.Fprintf(w, "predictions of %s written to %s\n", diag.Count(len(r.Bags), "bag"), r.Output)

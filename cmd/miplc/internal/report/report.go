@@ -33,12 +33,12 @@ func Command(con *console.Console) *cobra.Command {
 		Use:   "report DIR",
 		Short: "Write tables and figures of an experiment",
 		Long: `Write tables and figures of the results in DIR, the folder of miplc experiment. The
-experiment need not be finished. The output folder gets report.md, report.tex (tables
-only), report.html (one self-contained page) and figures/*.svg.
+experiment need not be finished. The command writes report.md, report.tex (tables only),
+report.html (one self-contained page) and figures/*.svg.
 
 Each entry is the mean and sample standard deviation of the test accuracy over the
 splits. Cells without a result are shown as a dash, and failed cells are listed below
-the tables. --measure chooses other measures (docs/measures.md); the report then has
+the tables. --measure selects other measures (docs/measures.md); the report then has
 each table and figure once per measure.
 
 A bullet means that the reference learner is significantly better than the learner of

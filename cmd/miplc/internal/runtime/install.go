@@ -58,7 +58,8 @@ func installCommand(con *console.Console) *cobra.Command {
 		Use:   "install [onnxruntime|webgpu|xla]",
 		Short: "Download onnxruntime " + ortlib.Version + ", its WebGPU provider or the XLA plugin for CPUs",
 		Long: `Download a pinned library through pip or npm, verify its SHA-256 and unpack it into the
-cache of miplc. Do nothing if it is already there.
+cache of miplc (miplc doctor prints its path). Do nothing if it is already there. If the
+download or the verification fails, nothing is installed.
 
   onnxruntime  runs models, and training steps of the engine ort (default)
   webgpu       execution provider for GPUs of any vendor: --device webgpu
@@ -108,6 +109,7 @@ func pathCommand(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "path",
 		Short:   "Print the path of the onnxruntime library that miplc uses",
+		Long:    "Print the path of the onnxruntime library that miplc uses. Exit with status 1 if no library\nis usable; miplc doctor then shows why.",
 		Example: "  miplc runtime path\n  export " + ortlib.EnvLibrary + "=$(miplc runtime path)",
 		Args:    console.Args(),
 		RunE: func(*cobra.Command, []string) error {

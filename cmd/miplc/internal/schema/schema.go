@@ -14,7 +14,7 @@ func Command(con *console.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema [LANGUAGE]",
 		Short: "Print the JSON Schema of specs or of experiments",
-		Long: `Print the JSON Schema of specs (default) or experiments. An editor with a YAML
+		Long: `Print the JSON Schema of a language: spec (default) or experiment. An editor with a YAML
 language server completes and checks files whose first line names the schema:
 
   # yaml-language-server: $schema=./schema.json`,

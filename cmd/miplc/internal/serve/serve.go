@@ -88,7 +88,7 @@ const (
 )
 
 // memoryPerRequest is the minimum ratio of the memory of all requests to the maximum size of one:
-// decoding JSON needs three times its size, and small requests have their own share.
+// decoding JSON needs three times its size, and small requests have a reserved share.
 const memoryPerRequest = 4
 
 func (o *options) flags(f *pflag.FlagSet) {
@@ -207,7 +207,7 @@ func (o *options) listen(r *result) (on serve.Listeners, err error) {
 // check checks combinations of flags and reads the certificate and the tokens.
 func (o *options) check() (err error) {
 	if (o.TLSCert == "") != (o.TLSKey == "") {
-		return console.Usagef("--tls-cert and --tls-key go together: give both or none")
+		return console.Usagef("--tls-cert and --tls-key need each other: give both or neither")
 	}
 	if o.HTTP == "" {
 		return console.Usagef("--http needs an address, such as 127.0.0.1:8080; :8080 is that of all networks")

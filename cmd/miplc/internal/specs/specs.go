@@ -33,6 +33,7 @@ func Command(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "specs [NAME]",
 		Short:   "List the shipped specs, or print one",
+		Long:    "List the shipped specs with a description, or print one. Give the name to miplc train, or\nto extends in a spec of your own. docs/results.md compares their accuracy. An unknown name\nis an error that suggests similar ones.",
 		Example: "  miplc specs\n  miplc specs demipl > mine.yaml\n  miplc specs demipl-md --full",
 		Args:    console.Args(console.Arg("[NAME]", &o.Name)),
 		RunE:    func(*cobra.Command, []string) error { return run(o) },
@@ -41,7 +42,7 @@ func Command(con *console.Console) *cobra.Command {
 	return cmd
 }
 
-// run lists or prints.
+// run lists the specs or prints one.
 func run(o *options) error {
 	if o.Name != "" {
 		return printOne(o)

@@ -14,24 +14,24 @@ import (
 	"github.com/miplc/miplc/runs"
 )
 
-// maxRuns bounds the runs of one command. It is documented in the command's help.
+// maxRuns is the maximum number of runs of one command.
 const maxRuns = 1000
 
-// choice is one value of a setting in which the runs of one command differ.
+// choice is one value of an axis.
 type choice struct {
-	name string // its part of the name of a folder
-	set  string // as --set takes it
+	name string // part of the name of the folder
+	set  string // argument of --set
 }
 
-// axis is one setting with the values that the runs of one command take for it.
+// axis is a setting in which the runs of one command differ, with its values.
 type axis struct {
-	flag    string // that named it, for messages
+	flag    string // of the command, for messages
 	key     string
 	choices []choice
 }
 
-// specs loads the spec once for each combination of split, seed and values of the
-// grid. Without any the only name is empty.
+// specs loads the spec once for each combination of split, seed and values of the grid. Without any
+// of them it returns one spec with an empty name.
 func (o *options) specs() (list []*language.Spec, names []string, err error) {
 	axes, err := o.axes()
 	if err != nil {
@@ -42,7 +42,7 @@ func (o *options) specs() (list []*language.Spec, names []string, err error) {
 		choices[i] = a.choices
 	}
 	if n := language.CountCombinations(choices, maxRuns); n > maxRuns {
-		return nil, nil, console.Usagef("miplc train: --seeds, --parts and --grid ask for more than %d runs, which is the limit of one command", maxRuns)
+		return nil, nil, console.Usagef("miplc train: --seeds, --parts and --grid give more than %d runs, the limit of one command", maxRuns)
 	}
 	for _, combination := range language.Combinations(choices) {
 		set, parts := o.sets(), make([]string, len(combination))
@@ -51,7 +51,7 @@ func (o *options) specs() (list []*language.Spec, names []string, err error) {
 		}
 		name := strings.Join(parts, "-")
 		if slices.Contains(names, name) {
-			return nil, nil, console.Usagef("miplc train: two runs would be called %s: give every value once", name)
+			return nil, nil, console.Usagef("miplc train: two runs would have the name %s: give every value once", name)
 		}
 		spec, err := language.Load(o.Spec, set...)
 		if err != nil {
@@ -62,7 +62,7 @@ func (o *options) specs() (list []*language.Spec, names []string, err error) {
 	return list, names, nil
 }
 
-// axes returns the splits, the seeds and the values of each key of the grid.
+// axes returns the axes of --parts, --seeds and --grid.
 func (o *options) axes() (axes []axis, err error) {
 	if len(o.Parts) > 0 {
 		base, err := language.Load(o.Spec, o.sets()...)
@@ -72,8 +72,6 @@ func (o *options) axes() (axes []axis, err error) {
 		if base.Data.Split.Index.V == "" {
 			return nil, console.Usagef("miplc train: --parts numbers the splits of data.split.index, which the spec does not have")
 		}
-	}
-	if len(o.Parts) > 0 {
 		axes = append(axes, numbered("--parts", "part", "data.split.part", o.Parts))
 	}
 	if len(o.Seeds) > 0 {
@@ -103,8 +101,8 @@ func numbered(flag, name, key string, values []uint) axis {
 	return a
 }
 
-// checkKeys reports a setting that is given values twice: the later values would
-// replace the earlier ones, and folders would be named after values that do not apply.
+// checkKeys reports a setting with values from two flags: the later values would replace the earlier
+// ones, and names of folders would contain values that do not apply.
 func (o *options) checkKeys(axes []axis) error {
 	if o.specEngine != "" {
 		axes = append([]axis{{flag: "--engine", key: "train.engine"}}, axes...)
@@ -122,7 +120,7 @@ func (o *options) checkKeys(axes []axis) error {
 	return nil
 }
 
-// fileName keeps what every file system takes in a name.
+// fileName replaces characters that some file systems do not accept in names.
 func fileName(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '-' || r == '.' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
@@ -132,7 +130,7 @@ func fileName(text string) string {
 	}, text)
 }
 
-// printAll writes a line for each run, then mean and deviation.
+// printAll writes a line for each run, then the mean and the deviation of the accuracies.
 func printAll(out io.Writer, dir string, trials int, t *runs.Results) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "\nrun\ttest accuracy\ttraining accuracy\tloss\n")

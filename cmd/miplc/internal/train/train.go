@@ -36,14 +36,14 @@ type options struct {
 	Spec    string // empty with Resume: the spec in Dir
 	Set     []string
 	runs.Options
-	// Seeds, Parts and Grid ask for several runs.
+	// Seeds, Parts and Grid select several runs.
 	Seeds []uint
 	Parts []uint
 	Grid  []string
 
-	specEngine string // engine that the spec is to have; empty: its own
+	specEngine string // replaces train.engine of the spec; empty: do not replace it
 
-	// Of the runs that DIR lists; empty: Spec is loaded.
+	// Specs and names of the runs to resume that DIR lists; empty: load Spec.
 	list  []*language.Spec
 	names []string
 }
@@ -54,17 +54,19 @@ func Command(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "train SPEC -o DIR",
 		Short: "Train a model and write a checked ONNX file, metrics and plots",
-		Long: `Train the model of a spec. DIR gets model.onnx (checked in every back end against the
+		Long: `Train the model of a spec: the path of a YAML file or the name of a shipped spec (miplc
+specs). The command writes to DIR: model.onnx (checked in every back end against the
 training graph), spec.yaml (complete, with all defaults), split.json, summary.json,
-metrics.jsonl, plots/*.svg and a checkpoint.
+metrics.jsonl, plots/*.svg and a checkpoint. An invalid spec is reported before anything
+is written.
 
 Engines: ort runs training steps in onnxruntime and is the fastest on a CPU; gorgonia is
-pure Go and needs no library; xla trains on an NVIDIA GPU. auto, the default, takes xla if
-a GPU is usable, else ort, else gorgonia. --device selects the device: cuda trains with
+pure Go and needs no library; xla trains on an NVIDIA GPU. auto, the default, selects xla
+if a GPU is usable, else ort, else gorgonia. --device selects the device: cuda trains with
 xla (or ort with --engine ort), webgpu and the other devices with ort. The command prints
-the choice and the reason. miplc doctor shows what works here.
+the choice and the reason. miplc doctor shows what works on this machine.
 
---seeds, --parts and --grid train many runs with one command, each in its own folder
+--seeds, --parts and --grid train up to 1000 runs with one command, each in its own folder
 below DIR (seed-1, part-2-seed-1-lr-0.05, ...). Runs on features that differ only in
 seed, split, learning rate and loss weights train together in one program, which is
 several times faster; this changes no result on engine ort. Runs on images train one
@@ -75,7 +77,7 @@ checkpoint, on the engine and device of the run, to a bit-identical result. With
 --resume -o DIR continues the run in DIR, or all runs of the last command that trained
 several runs there. A finished run is overwritten only with --force.
 
-If no onnxruntime library is found, it is installed into the cache.`,
+If no onnxruntime library is found, the command installs it into the cache.`,
 		Example: `  miplc train quickstart -o quickstart-run
   miplc train demipl-image -o run --data-dir data --set train.epochs=10 --set train.seed=3
   miplc train birdsong.yaml -o gpu-run --device cuda
@@ -91,7 +93,7 @@ If no onnxruntime library is found, it is installed into the cache.`,
 	backend.EngineFlags(f, &o.Request, "engine to train with, the same as --set train.engine=")
 	f.IntVar(&o.Threads, "threads", 0, "number of onnxruntime threads (default: 1 for features, all cores for images)")
 	f.StringVar(&o.Plugin, "pjrt-plugin", "", "path of the PJRT plugin for the engine xla (default: "+pjrt.EnvPlugin+", or an installed one)")
-	console.DataFlags(con, f, &o.Data, "folder in which datasets are looked up (default: MIPLC_DATA)")
+	console.DataFlags(con, f, &o.Data, "folder in which datasets are searched (default: MIPLC_DATA)")
 	f.UintSliceVar(&o.Seeds, "seeds", nil, "seeds, one run for each")
 	f.UintSliceVar(&o.Parts, "parts", nil, "numbers of splits of data.split.index, one run for each")
 	f.StringArrayVar(&o.Grid, "grid", nil, "key and values, one run for each, e.g. train.lr=0.01,0.05 (repeatable: all combinations)")
@@ -103,7 +105,7 @@ If no onnxruntime library is found, it is installed into the cache.`,
 	return cmd
 }
 
-// run trains and prints what came of it.
+// run trains and prints the results.
 func run(ctx context.Context, o *options) error {
 	if err := o.check(); err != nil {
 		return err
@@ -139,13 +141,13 @@ func run(ctx context.Context, o *options) error {
 	if names[0] == "" {
 		return o.Console.Result(results.Runs[0], func(w io.Writer) error { return printSummary(w, o.Dir, results.Runs[0]) })
 	}
-	if n := len(results.Failed); n > 0 { // one that failed fails the command
+	if n := len(results.Failed); n > 0 {
 		err = fmt.Errorf("%d of %s failed", n, diag.Count(len(trials), "run"))
 	}
 	return o.Console.ResultOf(err, results, func(w io.Writer) error { return printAll(w, o.Dir, len(trials), results) })
 }
 
-// check reports wrong flags. Where a run goes on, its spec is taken.
+// check reports wrong flags. If it resumes a run without Spec, it sets Spec to that of the run.
 func (o *options) check() error {
 	if err := backend.CheckEngine(&o.Request); err != nil {
 		return err
@@ -154,31 +156,31 @@ func (o *options) check() error {
 	case o.Dir == "":
 		return console.Usagef("miplc train: -o DIR is missing")
 	case o.Resume && o.Force:
-		return console.Usagef("miplc train: --resume goes on with a run and --force starts it again: give one of them")
+		return console.Usagef("miplc train: --resume continues a run and --force starts it again: give only one of them")
 	case o.Spec == "" && !o.Resume:
 		return console.Usagef("miplc train: SPEC is missing; miplc specs lists the shipped ones")
 	case o.Spec != "":
-		// The spec that a run left is its own: --engine must not make another of it.
+		// With Spec, --engine changes the spec. The spec of a resumed run must not change.
 		o.specEngine = o.Engine
 		return nil
 	case o.several():
-		return console.Usagef("miplc train: SPEC is missing: without it --resume takes the list of runs of DIR, and --seeds, --parts and --grid cannot change that")
+		return console.Usagef("miplc train: SPEC is missing: --seeds, --parts and --grid need it; --resume without SPEC continues the runs that DIR lists")
 	}
 	state, err := runs.StateOf(o.Dir)
 	if err == nil && state == runs.Absent {
-		return o.listed()
+		return o.readList()
 	}
 	o.Spec = filepath.Join(o.Dir, runs.SpecFile)
 	return nil
 }
 
-// listed finds the runs that the last command with several runs listed in DIR.
-func (o *options) listed() (err error) {
+// readList reads the runs that the last command with several runs listed in DIR.
+func (o *options) readList() (err error) {
 	switch o.list, o.names, err = runs.ReadList(o.Dir); {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("there is no run in %s to resume", o.Dir)
 	case err == nil && len(o.Set) > 0:
-		return console.Usagef("miplc train: --set needs SPEC: the runs of %s have their own specs", o.Dir)
+		return console.Usagef("miplc train: --set needs SPEC: the runs in %s continue with their own specs", o.Dir)
 	}
 	return err
 }
@@ -194,22 +196,20 @@ func (o *options) sets() []string {
 	return set
 }
 
-// explain adds the exit code of a wrong spec, and how to go on.
+// explain adds the exit code of an invalid spec, and the command that continues.
 func (o *options) explain(err error) error {
 	var wrong *prepare.SpecError
 	var stopped *runs.InterruptedError
 	switch {
 	case errors.As(err, &wrong):
 		return console.Invalid(wrong.Err)
-	case errors.As(err, &stopped) && stopped.Runs > 1:
-		return console.Interrupted(fmt.Errorf("%w\ncontinue with: miplc train --resume -o %s", err, o.Dir))
-	case errors.As(err, &stopped) && stopped.Epoch > 0:
+	case errors.As(err, &stopped) && (stopped.Runs > 1 || stopped.Epoch > 0):
 		return console.Interrupted(fmt.Errorf("%w\ncontinue with: miplc train --resume -o %s", err, o.Dir))
 	}
 	return err
 }
 
-// device names what a run was trained on.
+// device returns the name of the device that trained a run.
 func device(s *runs.Summary) string { return cmp.Or(s.DeviceName, s.Device) }
 
 // printSummary writes the final table and the parity table.
@@ -227,8 +227,6 @@ func printSummary(out io.Writer, dir string, s *runs.Summary) error {
 	mark := ""
 	if s.Diverged != nil {
 		mark = " (the training diverged)"
-	}
-	if s.Diverged != nil {
 		row("DIVERGED", "%s", s.Diverged)
 	}
 	row("model", "%s (%s, %s)", filepath.Join(dir, runs.ModelFile), s.Name, diag.Count(s.Parameters, "parameter"))
@@ -267,8 +265,8 @@ func printSummary(out io.Writer, dir string, s *runs.Summary) error {
 	return parity.Print(out, s.Parity)
 }
 
-// describeTemperature says what a temperature does to the test bags, or else to the
-// validation bags.
+// describeTemperature describes the effect of the temperature on the test bags, or on the validation
+// bags if there are no test bags.
 func describeTemperature(s *runs.Summary) string {
 	text := fmt.Sprintf("%.4f", s.Temperature.Value)
 	if n := s.Temperature.FittedTo; n > 0 {

@@ -42,17 +42,18 @@ func Command(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate SPEC...",
 		Short: "Check specs and experiments and print all errors",
-		Long: `Check the names, types, values and shapes of specs, and their splits. Shapes are checked
-with the shape of the data. If the data is missing, data.shape and data.classes are used,
-or made-up sizes. All errors of all files are printed.
+		Long: `Check the keys, types, values and shapes of specs, and their splits, and print all errors
+of all files. The shape of an instance comes from the dataset, from data.shape and
+data.classes if the dataset was not found, or else from assumed sizes.
 
-A file may also be an experiment. It is checked together with its specs.`,
+SPEC is a path or the name of a shipped spec. A file may also be an experiment, which is
+checked together with its specs. If a file is invalid, the command exits with status 2.`,
 		Example: "  miplc validate model.yaml\n  miplc validate models/*.yaml --json",
 		Args:    console.Args(console.Arguments("SPEC...", &o.Specs)),
 		RunE:    func(*cobra.Command, []string) error { return run(o) },
 	}
 	cmd.Flags().StringArrayVar(&o.Set, "set", nil, "override of a value of the spec, e.g. train.epochs=5 (repeatable)")
-	console.DataFlags(con, cmd.Flags(), &o.Data, "folder in which datasets are looked up (default: MIPLC_DATA)")
+	console.DataFlags(con, cmd.Flags(), &o.Data, "folder in which datasets are searched (default: MIPLC_DATA)")
 	return cmd
 }
 

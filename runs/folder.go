@@ -1,0 +1,93 @@
+package runs
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/miplc/miplc/internal/outdir"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/prepare"
+	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/verify"
+)
+
+// claim locks the folders of trials and writes the specs and splits of the runs. If one of the
+// folders must not be overwritten, claim changes none. The caller must close the folders.
+func (o *Options) claim(trials []*train.Trial, specs []*language.Spec) (folders []*outdir.Folder, err error) {
+	claimed := 0
+	defer func() {
+		if err == nil {
+			return
+		}
+		for _, f := range folders[:claimed] {
+			clearUnlessResumable(f)
+		}
+		closeAll(folders)
+	}()
+	claims := make([]func() error, len(trials))
+	for i, t := range trials {
+		f, err := outdir.Lock(t.Dir)
+		if err != nil {
+			return folders, err
+		}
+		folders = append(folders, f)
+		if claims[i], err = o.checkFolder(f, t); err != nil {
+			return folders, err
+		}
+	}
+	for i, t := range trials {
+		if err := claims[i](); err != nil {
+			return folders, err
+		}
+		claimed++
+		if err := writeInputs(t, specs[i]); err != nil {
+			return folders, err
+		}
+	}
+	return folders, nil
+}
+
+// closeAll closes folders in reverse order, because the first one created their parent folders.
+func closeAll(folders []*outdir.Folder) {
+	for _, f := range slices.Backward(folders) {
+		f.Close()
+	}
+}
+
+// checkFolder returns a function that claims the folder of a trial, or an error if the folder must
+// not be overwritten.
+func (o *Options) checkFolder(f *outdir.Folder, t *train.Trial) (claim func() error, err error) {
+	files, inputs := runFiles(), prepare.InputFiles(t.Program.Spec, o.Data)
+	take := f.Restart
+	state, err := StateOf(t.Dir)
+	switch {
+	case err != nil:
+		return nil, err
+	case o.Resume && state != Absent:
+		take, inputs = f.Claim, nil // the command may read the spec in the folder
+	case f.Mark == nil || f.Mark.By == outdir.Run && state == Absent:
+	case f.Mark.Other(t.Dir, outdir.Run, outdir.Build) != nil:
+		return nil, f.Mark.Other(t.Dir, outdir.Run, outdir.Build)
+	case o.Force:
+	case state == Finished:
+		return nil, fmt.Errorf("%s contains a finished run: choose another folder, or overwrite it with --force", t.Dir)
+	case state == Interrupted:
+		return nil, fmt.Errorf("%s contains an unfinished run: continue it with --resume, or start again with --force", t.Dir)
+	default:
+		return nil, fmt.Errorf("%s contains a build: choose another folder, or overwrite it with --force", t.Dir)
+	}
+	return func() error { return take(outdir.Run, files, inputs) }, f.CheckFiles(files, inputs)
+}
+
+// clearUnlessResumable removes the files of a run that failed before its first checkpoint. It keeps a
+// trained model that failed its check.
+func clearUnlessResumable(f *outdir.Folder) {
+	for _, name := range []string{train.CheckpointFile, train.PreviousFile, verify.FailedModelFile} {
+		if _, err := os.Stat(filepath.Join(f.Dir, name)); err == nil {
+			return
+		}
+	}
+	_ = f.Clear() // the caller reports the error of the run
+}

@@ -1,0 +1,57 @@
+package runs
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/engines"
+)
+
+// engineRequest returns the request for engines. A resumed run continues on the engine and device of
+// its checkpoint, because others round differently and would change the result.
+func (b *trainCall) engineRequest() (engines.Request, error) {
+	r := b.Request
+	if !b.Resume {
+		return r, nil
+	}
+	for _, i := range b.left {
+		t := b.trials[i]
+		identity, err := train.LoadIdentity(t.Dir)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return r, err
+		}
+		if r, err = continueOn(r, t.Program.Spec.Train.Engine.V, identity, t.Dir); err != nil {
+			return r, err
+		}
+		r.Reason = "the run was started with it"
+	}
+	return r, nil
+}
+
+// continueOn adds the engine and device of a checkpoint to a request. It returns an error if the
+// request, or train.engine of the spec, names others.
+func continueOn(r engines.Request, inSpec string, begun train.Identity, dir string) (engines.Request, error) {
+	device := cmp.Or(begun.Device, engines.CPU)
+	differs := func(what, asked, was string) error {
+		return fmt.Errorf("the run in %s was started with %s %s and cannot continue with %s, which would change the results: omit it, or start again with --force",
+			dir, what, was, asked)
+	}
+	asked := r.Device
+	engine := cmp.Or(r.Engine, inSpec, engines.Auto)
+	switch {
+	case engine != engines.Auto && engine != begun.Engine:
+		return r, differs("engine", engine, begun.Engine)
+	case asked == engines.CPU && device == engines.Go: // no plugin was available at the start
+	case asked != "" && asked != device:
+		return r, differs("device", asked, device)
+	}
+	r.Auto = begun.Engine
+	r.Device = device
+	return r, nil
+}

@@ -1,0 +1,143 @@
+package verify
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/export"
+	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/verify/parity"
+)
+
+// TrainedModel is the model of a trained trial, ready for export.
+type TrainedModel struct {
+	Program     *compile.Program     // of the exported model, with its temperature
+	Params      map[string][]float32 // row-major, by name
+	Temperature *Temperature         // nil: none
+	MeasuredBy  string               // engine that Export or Measure used for the accuracies: a back end or the interpreter
+	trial       *train.Trial
+	report      *train.Report
+	library     Library
+	metadata    export.Metadata
+}
+
+// NewTrainedModel returns the model of a trained trial. It determines the temperature if the spec
+// has export.temperature. version is the version of miplc, for the metadata.
+func NewTrainedModel(ctx context.Context, t *train.Trial, report *train.Report, lib Library, version string) (*TrainedModel, error) {
+	m := &TrainedModel{Program: report.Program, Params: report.State.Params, trial: t, report: report, library: lib}
+	var err error
+	if m.metadata, err = metadata(t, report.Engine, version); err != nil {
+		return nil, err
+	}
+	return m, m.setTemperature(ctx)
+}
+
+// Export checks the model, writes it to path and replaces the accuracies and measures of the report
+// by those of the file. It returns the differences between the engines.
+func (m *TrainedModel) Export(ctx context.Context, path string) (*parity.Report, error) {
+	draw, err := m.bags()
+	if err != nil {
+		return nil, err
+	}
+	agreement, err := ExportChecked(path, m.Program, m.Params, m.metadata, m.library, draw, m.addPredictors)
+	if err != nil && m.report.Diverged != nil {
+		err = fmt.Errorf("%w\n%s", err, m.report.Diverged)
+	}
+	if err != nil {
+		return nil, err
+	}
+	content, err := infile.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	m.MeasuredBy, err = measureFile(ctx, m.trial, m.report, content, m.library.Path, interpreted(m.Program, m.Params))
+	return agreement, err
+}
+
+// Measure replaces the accuracies and measures of the report by those of the model that would be
+// exported with signature bag. It writes no file.
+func (m *TrainedModel) Measure(ctx context.Context) error {
+	content, interpreter, err := m.singleBagFile()
+	if err != nil {
+		return err
+	}
+	m.MeasuredBy, err = measureFile(ctx, m.trial, m.report, content, m.library.Path, interpreter)
+	return err
+}
+
+// bags returns the bags on which the engines are compared.
+func (m *TrainedModel) bags() (parity.Options, error) {
+	if m.report.Fitted == nil {
+		return Bags(m.Program, m.report.State), nil
+	}
+	n, err := data.NewNormalization(m.trial.Data, m.trial.Split.Train)
+	if err != nil {
+		return parity.Options{}, err
+	}
+	return parity.Options{Instance: m.Program.Signature.Instance, Seed: Seed, Mean: n.Mean, Std: n.Std, Tolerance: m.report.Fitted.Tolerance()}, nil
+}
+
+// addPredictors adds the engines that predict without the exported file: the interpreter, and
+// gorgonia or the fitted learner itself.
+func (m *TrainedModel) addPredictors(e *Predictors) error {
+	if m.report.Fitted == nil {
+		return e.AddNative(m.Program, m.report.State)
+	}
+	e.add(m.Temperature.applyTo(parity.Engine{Name: m.report.Engine, Predict: func(x []float32, n int) ([]float32, []float32, error) {
+		p, a, err := m.report.Fitted.Predict(x, n)
+		return ndarray.Convert[float32](p), ndarray.Convert[float32](a), err
+	}}))
+	e.addReference(m.Program, m.Params)
+	return nil
+}
+
+// singleBagFile returns the content of a model file with signature bag, whatever the spec says, and
+// the prediction of the interpreter.
+func (m *TrainedModel) singleBagFile() ([]byte, predictFunc, error) {
+	spec := *m.Program.Spec
+	spec.Export.Signature.V = export.SignatureBag
+	p := *m.Program
+	p.Spec = &spec
+	model, err := export.Model(&p, m.Params, m.metadata)
+	if err != nil {
+		return nil, nil, err
+	}
+	content, err := onnxpb.Marshal(model)
+	return content, interpreted(&p, m.Params), err
+}
+
+// SplitSummary describes the split of a dataset, without its bags.
+type SplitSummary struct {
+	Source     string `json:"source"` // how the split was made
+	TrainBags  int    `json:"train_bags"`
+	Validation int    `json:"validation_bags,omitempty"`
+	TestBags   int    `json:"test_bags"`
+	SHA256     string `json:"sha256"` // see train.SplitHash
+}
+
+// SummarizeSplit returns the summary of a split.
+func SummarizeSplit(s *data.Split) SplitSummary {
+	return SplitSummary{s.Source, len(s.Train), len(s.Validation), len(s.Test), train.SplitHash(s)}
+}
+
+// metadata returns the metadata of a model that was trained by an engine.
+func metadata(t *train.Trial, engine, version string) (export.Metadata, error) {
+	split, err := json.Marshal(SummarizeSplit(t.Split))
+	spec := t.Program.Spec
+	var columns *contract.Columns
+	if names := t.Data.FeatureNames; names != nil {
+		c := spec.Data.Columns
+		columns = &contract.Columns{Features: names, Bag: c.Bag.V, Label: c.Label.V, Candidates: c.Candidates.V, InstanceLabel: c.InstanceLabel.V}
+	}
+	return export.Metadata{
+		Version: version, Classes: t.Data.Names(), Columns: columns, SpecSHA256: spec.Identity(), DataSHA256: t.Data.Hash(),
+		Seed: uint64(spec.Train.Seed.V), Split: split, Engine: engine,
+	}, err
+}
