@@ -107,9 +107,8 @@ func Build(o Options) (*Manifest, error) {
 	}
 	defer folder.Close()
 	m, err := o.build(p, sig)
-	failed := (*export.FailedCheck)(nil) // keeps its model for the user
-	if _, unfinished := os.Stat(filepath.Join(o.Dir, ManifestFile)); err != nil && unfinished != nil && !errors.As(err, &failed) {
-		_ = folder.Clear() // the caller gets err
+	if err != nil {
+		folder.ClearUnless(ManifestFile, verify.FailedModelFile)
 	}
 	return m, err
 }

@@ -19,7 +19,7 @@ import (
 // Files and folders in the folder of an experiment.
 const (
 	SpecFile      = "experiment.yaml" // the text of the file
-	PlanFile      = "plan.json"       // the cells and data sets, see Plan
+	PlanFile      = "plan.json"       // the cells and datasets, see Plan
 	ShardsFile    = "shards.json"     // the cells of each shard, see ShardPlan
 	DataFolder    = "data"            // datasets that were generated, or copied for other machines
 	SpecsFolder   = "specs"           // specs of the cells of shards, by their hashes
@@ -45,13 +45,6 @@ func claim(dir string, e *definition.Experiment) (*outdir.Folder, error) {
 	return f, nil
 }
 
-// abandon clears a folder that has no plan. Generated datasets stay.
-func abandon(f *outdir.Folder) {
-	if _, err := os.Stat(filepath.Join(f.Dir, PlanFile)); err != nil {
-		_ = f.Clear() // the first error is more informative
-	}
-}
-
 // owner returns an error if the folder contains something else.
 func owner(f *outdir.Folder, name string) error {
 	if err := f.Mark.Other(f.Dir, outdir.Experiment); err != nil {
@@ -59,7 +52,7 @@ func owner(f *outdir.Folder, name string) error {
 	}
 	if f.Mark == nil {
 		if _, err := os.Lstat(filepath.Join(f.Dir, results.Folder)); err == nil {
-			return fmt.Errorf("%s holds %s, which no mark of miplc lists: move it away, or choose another folder", f.Dir, results.Folder)
+			return fmt.Errorf("%s contains %s, which miplc did not write: move it away, or choose another folder", f.Dir, results.Folder)
 		}
 		return nil
 	}
@@ -71,7 +64,7 @@ func owner(f *outdir.Folder, name string) error {
 		return err
 	}
 	if have.Name.V != name {
-		return fmt.Errorf("%s holds the results of the experiment %q, not of %q: choose another folder", f.Dir, have.Name.V, name)
+		return fmt.Errorf("%s contains the results of the experiment %q, not of %q: choose another folder", f.Dir, have.Name.V, name)
 	}
 	return nil
 }

@@ -23,9 +23,6 @@ import (
 	"github.com/miplc/miplc/verify"
 )
 
-// defaultMaxGroup is the maximum number of cells in one program, unless Options.Jobs is set.
-const defaultMaxGroup = 64
-
 // group has cells that are computed together: the splits, r and settings of learners that share a
 // program, on the same bags; or a single cell.
 type group struct {

@@ -23,6 +23,7 @@ import (
 	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/prepare"
+	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 )
 
@@ -133,9 +134,9 @@ func newRunner(e *definition.Experiment, o Options) (*runner, error) {
 		return nil, err
 	}
 	o.Shared = true // cells share the cores, so each trains on one thread
-	r := &runner{e: e, o: o, part: "all", folder: folder, trainers: engines.NewTrainers(o.Request), maxGroup: cmp.Or(o.Jobs, defaultMaxGroup)}
+	r := &runner{e: e, o: o, part: "all", folder: folder, trainers: engines.NewTrainers(o.Request), maxGroup: cmp.Or(o.Jobs, train.MaxGroup)}
 	if err := r.settle(loaded); err != nil {
-		abandon(folder)
+		folder.ClearUnless(PlanFile)
 		r.close()
 		return nil, err
 	}

@@ -416,9 +416,9 @@ func TestFolders(t *testing.T) {
 	defer lock.Close()
 	other := strings.Replace(tiny, "name: tiny", "name: other", 1)
 	for dir, want := range map[string]string{
-		taken(outdir.Experiment, SpecFile, other):    `holds the results of the experiment "other", not of "tiny"`,
+		taken(outdir.Experiment, SpecFile, other):    `contains the results of the experiment "other", not of "tiny"`,
 		taken(outdir.Experiment, SpecFile, "oops"):   "an experiment is a map",
-		taken("", results.Folder, "mine"):            "holds results, which no mark of miplc lists",
+		taken("", results.Folder, "mine"):            "contains results, which miplc did not write",
 		taken("", SpecFile, tiny, PlanFile, "mine"):  "no mark of miplc lists: experiment.yaml, plan.json",
 		taken(outdir.Run):                            "was written by miplc train",
 		filepath.Join(taken("", "file", ""), "file"): "is a file",

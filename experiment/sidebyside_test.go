@@ -15,6 +15,7 @@ import (
 	"github.com/miplc/miplc/experiment/results"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
+	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 )
 
@@ -94,7 +95,7 @@ func TestGroups(t *testing.T) {
 	defer trainers.Close()
 	// demipl: 2 r of 2 splits, and lambda's 2 values; batches: 2 splits; proden: 4
 	// cells; pl-aggd: 2 splits, each alone. A finished cell keeps its place.
-	groups, err := gather(plan.Cells, trainers, defaultMaxGroup)
+	groups, err := gather(plan.Cells, trainers, train.MaxGroup)
 	if err != nil {
 		t.Fatal(err)
 	}

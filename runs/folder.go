@@ -2,8 +2,6 @@ package runs
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/miplc/miplc/internal/outdir"
@@ -84,10 +82,5 @@ func (o *Options) checkFolder(f *outdir.Folder, t *train.Trial) (claim func() er
 // clearUnlessResumable removes the files of a run that failed before its first checkpoint. It keeps a
 // trained model that failed its check.
 func clearUnlessResumable(f *outdir.Folder) {
-	for _, name := range []string{train.CheckpointFile, train.PreviousFile, verify.FailedModelFile} {
-		if _, err := os.Stat(filepath.Join(f.Dir, name)); err == nil {
-			return
-		}
-	}
-	_ = f.Clear() // the caller reports the error of the run
+	f.ClearUnless(train.CheckpointFile, train.PreviousFile, verify.FailedModelFile)
 }

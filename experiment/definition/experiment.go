@@ -186,9 +186,12 @@ const (
 	FigureAttention = "figure attention" // histograms of attention scores over epochs (Figure 3)
 	FigureR         = "figure r"         // accuracy over r (Figure 4)
 	FigureVary      = "figure vary"      // accuracy over the values of vary (Figure 5)
-	defaultSplits   = 10
-	defaultTrain    = 0.7
-	defaultHoldout  = 0.2
+)
+
+// Defaults of splits and choose.
+var (
+	defaultSplits = Splits{Count: 10, Train: 0.7, Stratify: true, Seed: 1}
+	defaultChoose = Choose{Holdout: 0.2, Stratify: true, Seed: 1}
 )
 
 // itemKinds lists the kinds of tables and figures.

@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -200,10 +201,10 @@ var caseRows = []schema.Row{
 }
 
 var splitRows = []schema.Row{
-	{Name: "count", Type: schema.Whole, Default: "10", In: schema.Between(1, maxSplits),
+	{Name: "count", Type: schema.Whole, Default: fmt.Sprint(defaultSplits.Count), In: schema.Between(1, maxSplits),
 		Field: schema.Bind(func(s *splitKeys) any { return &s.count }),
 		Doc:   "Number of splits; default with folds: one for each fold."},
-	{Name: "train", Type: schema.Real, Default: "0.7", In: schema.Within(0, 1),
+	{Name: "train", Type: schema.Real, Default: fmt.Sprint(defaultSplits.Train), In: schema.Within(0, 1),
 		Field: schema.Bind(func(s *splitKeys) any { return &s.train }),
 		Doc:   "Share of training bags of a random split."},
 	{Name: "folds", Type: schema.Whole, In: schema.Between(2, maxSplits),
@@ -215,10 +216,10 @@ var splitRows = []schema.Row{
 	{Name: "group", Type: schema.Text,
 		Field: schema.Bind(func(s *splitKeys) any { return &s.group }),
 		Doc:   "Groups of bags, such as patient, as data.split.group of a spec: all bags of a group are in the same part. With index, other splits are errors."},
-	{Name: "stratify", Type: schema.Truth, Default: "true",
+	{Name: "stratify", Type: schema.Truth, Default: fmt.Sprint(defaultSplits.Stratify),
 		Field: schema.Bind(func(s *splitKeys) any { return &s.stratify }),
 		Doc:   "Draw the same share of every class, where true labels are known; false: draw from all bags alike."},
-	{Name: "seed", Type: schema.Whole, Default: "1", In: schema.Between(0, maxCount),
+	{Name: "seed", Type: schema.Whole, Default: fmt.Sprint(defaultSplits.Seed), In: schema.Between(0, maxCount),
 		Field: schema.Bind(func(s *splitKeys) any { return &s.seed }),
 		Doc:   "Seed of the first split. Split i has seed + i - 1, the data.split.seed of the same split in a spec; all folds of a repetition have the same."},
 	{Name: "index", Type: schema.Text,
@@ -227,13 +228,13 @@ var splitRows = []schema.Row{
 }
 
 var chooseRows = []schema.Row{
-	{Name: "holdout", Type: schema.Real, Default: "0.2", In: schema.Within(0, 1),
+	{Name: "holdout", Type: schema.Real, Default: fmt.Sprint(defaultChoose.Holdout), In: schema.Within(0, 1),
 		Field: schema.Bind(func(c *Choose) any { return &c.Holdout }),
 		Doc:   "Share of the training bags held out for choosing."},
-	{Name: "stratify", Type: schema.Truth, Default: "true",
+	{Name: "stratify", Type: schema.Truth, Default: fmt.Sprint(defaultChoose.Stratify),
 		Field: schema.Bind(func(c *Choose) any { return &c.Stratify }),
 		Doc:   "Hold out the same share of every class, where true labels are known."},
-	{Name: "seed", Type: schema.Whole, Default: "1", In: schema.Between(0, maxCount),
+	{Name: "seed", Type: schema.Whole, Default: fmt.Sprint(defaultChoose.Seed), In: schema.Between(0, maxCount),
 		Field: schema.Bind(func(c *Choose) any { return &c.Seed }),
 		Doc:   "Seed of the held-out bags of split 1; split i has seed + i - 1."},
 }

@@ -29,9 +29,9 @@ func (e *Experiment) settled(doc *schema.Document, err error) (*Experiment, erro
 	}
 	e.Document = doc
 	e.KeepModels = e.keep.V == "models"
-	e.Splits = e.splits.over(Splits{Count: defaultSplits, Train: defaultTrain, Stratify: true, Seed: 1})
+	e.Splits = e.splits.over(defaultSplits)
 	if e.Choose == (Choose{}) {
-		e.Choose = Choose{Holdout: defaultHoldout, Stratify: true, Seed: 1}
+		e.Choose = defaultChoose
 	}
 	for i := range e.Data {
 		e.Data[i].settle(e)

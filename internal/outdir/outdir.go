@@ -246,6 +246,17 @@ func (f *Folder) Clear() error {
 	return err
 }
 
+// ClearUnless is Clear unless one of the named files exists. Commands call it after an error, which
+// they report, to remove a result without any use.
+func (f *Folder) ClearUnless(names ...string) {
+	for _, name := range names {
+		if _, err := os.Stat(filepath.Join(f.Dir, name)); err == nil {
+			return
+		}
+	}
+	_ = f.Clear()
+}
+
 func (f *Folder) remove(files []string) error {
 	var folders []string
 	for _, name := range files {

@@ -16,6 +16,7 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/train"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -77,7 +78,7 @@ func (o *options) flags(cmd *cobra.Command) {
 	f.StringArrayVar(&o.Set, "set", nil, "override of a value of the file, e.g. splits.count=3 (repeatable)")
 	console.DataFlags(o.Console, f, &o.Data, "folder of datasets and labelled instances (default: MIPLC_DATA)")
 	backend.EngineFlags(f, &o.Request, "engine of all cells")
-	f.IntVar(&o.Jobs, "jobs", 0, "number of cells that train at the same time (default: the number of cores; 64 for the engine xla)")
+	f.IntVar(&o.Jobs, "jobs", 0, fmt.Sprintf("number of cells that train at the same time (default: the number of cores; %d for the engine xla)", train.MaxGroup))
 	f.StringSliceVar(&o.Select.Data, "data", nil, "names of the datasets to run (default: all)")
 	f.StringSliceVar(&o.Select.Learners, "learner", nil, "names of the learners to run (default: all)")
 	f.IntSliceVar(&o.Select.R, "r", nil, "values of r to run (default: all)")
