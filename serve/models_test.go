@@ -37,7 +37,7 @@ func TestScan(t *testing.T) {
 		"run":            "run 1 run/model.onnx",
 		"run/model.onnx": "run 1 run/model.onnx",
 		"empty":          "contains no model",
-		"nosuch":         "no such file",
+		"nosuch":         "there is no model",
 	} {
 		places, err := scan(filepath.Join(dir, root))
 		var got []string
