@@ -2,7 +2,9 @@ package runtime
 
 import (
 	"fmt"
+	"math"
 
+	"github.com/miplc/miplc/internal/footprint"
 	"github.com/miplc/miplc/internal/memory"
 )
 
@@ -13,6 +15,9 @@ const (
 	// briefWork is the number of multiplications of a run that takes about a millisecond. Shorter
 	// runs do not watch their context.
 	briefWork = 1 << 21
+
+	// maxWork is the maximum number of multiplications for one instance: a minute on one core.
+	maxWork = 1 << 40
 
 	// largeRun is the memory of a run above which the free memory of the machine is checked.
 	largeRun = 1 << 30
@@ -27,14 +32,30 @@ func (o *opened) runBytes(bags []Bag) int64 {
 	if n <= o.small {
 		return 0
 	}
-	bytes, _, _ := o.estimate.Run(n, len(bags))
+	bytes, _, err := o.estimate.Run(n, len(bags))
+	if err != nil { // Open has followed the shapes for one instance
+		return math.MaxInt64
+	}
 	return bytes
 }
 
+// checkGraph rejects a graph that is too expensive for one instance, or whose cost cannot be known.
+// onnxruntime computes the parts of a graph that do not depend on the input when it loads a model,
+// so this bounds loading as well.
+func (o *options) checkGraph(e *footprint.Estimate) error {
+	bytes, work, err := e.Run(1, 1)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: the memory of a run cannot be computed: %w", ErrContract, err)
+	case work > maxWork:
+		return fmt.Errorf("%w: one instance needs %.2g multiplications, at most %.2g are allowed", ErrContract, float64(work), float64(maxWork))
+	}
+	return o.checkMemory(bytes)
+}
+
 // checkMemory rejects a run that needs more memory than allowed.
-func (o *opened) checkMemory(bags []Bag) error {
-	bytes := o.runBytes(bags)
-	switch most := o.options.maxMemory; {
+func (o *options) checkMemory(bytes int64) error {
+	switch most := o.maxMemory; {
 	case most > 0 && bytes > most:
 		return fmt.Errorf("%w: a run needs up to %s of memory, at most %s are allowed", ErrTooLarge, memory.Size(float64(bytes)), memory.Size(float64(most)))
 	case most == 0 && bytes > largeRun:

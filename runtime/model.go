@@ -224,11 +224,14 @@ func (o *options) open(data []byte) (*opened, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrContract, err)
 	}
+	e := footprint.New(pb.GetGraph(), meta.InputShape, backend == contract.BackendORT)
+	if err := o.checkGraph(e); err != nil {
+		return nil, err
+	}
 	session, err := o.backend.Open(&File{Data: data, Meta: meta, Library: o.library, Session: o.session})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", backend, err)
 	}
-	e := footprint.New(pb.GetGraph(), meta.InputShape, backend == contract.BackendORT)
 	return &opened{
 		options: o, info: newInfo(meta, pb.Opset(), backend), batch: meta.Contract == contract.ContractBatch, session: session,
 		estimate: e, small: e.UpTo(smallRun, math.MaxInt64, o.maxInstances), brief: e.UpTo(math.MaxInt64, briefWork, o.maxInstances),

@@ -116,6 +116,15 @@ func TestOpenRefusesBrokenContracts(t *testing.T) {
 			m.Graph.Initializer[0].ExternalData = []*onnxpb.StringStringEntryProto{{Key: "location", Value: "/etc/passwd"}}
 		}, "another file"},
 		{"unknown op", func(m *onnxpb.ModelProto) { m.Graph.Node[0].OpType = "Frobnicate" }, "Frobnicate"},
+		{"too few inputs", func(m *onnxpb.ModelProto) { m.Graph.Node[0].Input = m.Graph.Node[0].Input[:1] }, "the shapes do not fit together"},
+		{"nodes without end", func(m *onnxpb.ModelProto) {
+			for i := range 10_000 {
+				m.Graph.Node = append(m.Graph.Node, &onnxpb.NodeProto{OpType: "Relu", Input: []string{m0(t)}, Output: []string{fmt.Sprint(i)}})
+			}
+		}, "at most 10000"},
+		{"shape that depends on values", func(m *onnxpb.ModelProto) {
+			m.Graph.Node = append(m.Graph.Node, &onnxpb.NodeProto{Name: "odd", OpType: "Reshape", Input: []string{m0(t), contract.Instances}, Output: []string{"odd"}})
+		}, `node "odd": Reshape to an unknown shape`},
 		{"value from nowhere", func(m *onnxpb.ModelProto) { m.Graph.Node[1].Input[0] = "nowhere" }, "nowhere"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -137,6 +146,35 @@ func TestOpenRefusesBrokenContracts(t *testing.T) {
 	}
 	if _, err := runtime.OpenBytes(readModel(t, "demipl-3x4.onnx"), runtime.WithBackend(&gate{name: "tpu"})); !errors.Is(err, runtime.ErrContract) || !strings.Contains(err.Error(), "not for tpu") {
 		t.Errorf("a back end that the file does not list: %v", err)
+	}
+}
+
+// onnxruntime computes constants when it loads a file, so expensive ones are refused before.
+func TestOpenRefusesExpensiveConstants(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		side    int64
+		product bool
+		want    error
+		says    string
+	}{
+		{"memory", 1 << 19, false, runtime.ErrTooLarge, "a run"},
+		{"time", 1 << 14, true, runtime.ErrContract, "multiplications"},
+	} {
+		data := edited(t, func(m *onnxpb.ModelProto) {
+			m.SetMetadata(contract.KeyBackends, `["onnxruntime"]`)
+			m.OpsetImport[0].Version = 17
+			g := m.Graph
+			g.Initializer = append(g.Initializer, onnxpb.FloatTensor("one", []int64{1}, []float32{1}), onnxpb.IntTensor("to", []int64{2}, []int64{c.side, c.side}))
+			g.Node = append(g.Node, &onnxpb.NodeProto{OpType: "Expand", Input: []string{"one", "to"}, Output: []string{"square"}})
+			if c.product {
+				g.Node = append(g.Node, &onnxpb.NodeProto{OpType: "MatMul", Input: []string{"square", "square"}, Output: []string{"product"}})
+			}
+		})
+		g := &gate{name: contract.BackendORT}
+		if _, err := runtime.OpenBytes(data, runtime.WithBackend(g)); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) || g.opened > 0 {
+			t.Errorf("%s: %v, opened %d times", c.name, err, g.opened)
+		}
 	}
 }
 
@@ -208,7 +246,6 @@ func TestGraphsThatCannotRun(t *testing.T) {
 			d := m.Graph.Initializer[0].Dims
 			d[0], d[1] = d[1], d[0]
 		}},
-		{"too few inputs", func(m *onnxpb.ModelProto) { m.Graph.Node[0].Input = m.Graph.Node[0].Input[:1] }},
 		{"attribute of other type", func(m *onnxpb.ModelProto) {
 			for _, n := range m.Graph.Node {
 				if n.OpType == "Softmax" {

@@ -152,7 +152,7 @@ func (o *opened) run(ctx context.Context, bags []Bag, to []Prediction) error {
 		n += b.N
 	}
 	if n > o.small {
-		if err := o.checkMemory(bags); err != nil {
+		if err := o.options.checkMemory(o.runBytes(bags)); err != nil {
 			return err
 		}
 	}

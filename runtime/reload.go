@@ -93,7 +93,7 @@ func (m *Model) reload(path string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if err := old.info.replaceable(o.info); err != nil {
+	if err := old.info.Replaceable(o.info); err != nil {
 		o.close()
 		return fmt.Errorf("%s: %w: %w", path, ErrContract, err)
 	}
@@ -104,8 +104,9 @@ func (m *Model) reload(path string) error {
 	return nil
 }
 
-// replaceable reports the differences of another file that callers would notice.
-func (i Info) replaceable(by Info) error {
+// Replaceable returns an error if callers would notice that another model replaces this one: it has
+// another input shape, order of features or list of classes.
+func (i Info) Replaceable(by Info) error {
 	if !slices.Equal(i.InputShape, by.InputShape) {
 		return fmt.Errorf("it takes instances of shape %v, the model in use of %v", by.InputShape, i.InputShape)
 	}

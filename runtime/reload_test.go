@@ -117,7 +117,7 @@ func TestReloadRefuses(t *testing.T) {
 		"shape.onnx":   {readModel(t, "demipl-38x13.onnx"), "it takes instances of shape [38], the model in use of [3]"},
 		"classes.onnx": {edited(t, five(`["class 0", "class 2", "class 1", "class 3"]`)), `its class number 2 is "class 2", that of the model in use "class 1"`},
 		"text.onnx":    {[]byte("model: demipl\n"), "not a model"},
-		"graph.onnx":   {edited(t, func(m *onnxpb.ModelProto) { m.Graph.Node[0].Input = m.Graph.Node[0].Input[:1] }), "onnxruntime: the graph is not accepted"},
+		"graph.onnx":   {edited(t, func(m *onnxpb.ModelProto) { m.Graph.Node[0].Input = m.Graph.Node[0].Input[:1] }), "the shapes do not fit together"},
 	} {
 		path := filepath.Join(dir, name)
 		place(t, path, c.data)

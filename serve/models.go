@@ -281,17 +281,10 @@ func (m *models) load(p place, hash string, old *version) (*version, error) {
 // replaceable rejects a model that would change the form of requests or answers: another signature,
 // input shape, order of features or list of classes.
 func replaceable(old, by runtime.Info) error {
-	switch {
-	case old.Contract != by.Contract:
-		return fmt.Errorf("it has the signature %s, the loaded model %s", by.Contract, old.Contract)
-	case !slices.Equal(old.InputShape, by.InputShape):
-		return fmt.Errorf("it takes instances of shape %v, the loaded model of %v", by.InputShape, old.InputShape)
-	case !slices.Equal(old.Classes, by.Classes):
-		return fmt.Errorf("its classes are %.200q, those of the loaded model %.200q", by.Classes, old.Classes)
-	case old.Columns != nil && by.Columns != nil && !slices.Equal(old.Columns.Features, by.Columns.Features):
-		return fmt.Errorf("its features are %.200q, those of the loaded model %.200q", by.Columns.Features, old.Columns.Features)
+	if old.Contract != by.Contract {
+		return fmt.Errorf("it has the signature %s, the model in use %s", by.Contract, old.Contract)
 	}
-	return nil
+	return old.Replaceable(by)
 }
 
 // hashOf returns the SHA-256 of a file in hexadecimal.

@@ -21,6 +21,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
+	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/miplc/miplc/serve/oip"
@@ -162,9 +164,9 @@ func TestReload(t *testing.T) {
 	sameSize(t, bag)
 	reload(1, "")
 	put(t, bag, batchModel)
-	reload(0, "it has the signature batch/1, the loaded model bag/1")
+	reload(0, "it has the signature batch/1, the model in use bag/1")
 	put(t, bag, "../runtime/testdata/demipl-38x13.onnx")
-	reload(0, "it takes instances of shape [38], the loaded model of [3]")
+	reload(0, "it takes instances of shape [38], the model in use of [3]")
 	reload(0, "") // it is told once
 	if err := os.WriteFile(bag, []byte("no model"), 0o644); err != nil {
 		t.Fatal(err)
@@ -192,6 +194,32 @@ func TestReload(t *testing.T) {
 	for range cap(failed) {
 		if text := <-failed; text != "" {
 			t.Error(text)
+		}
+	}
+}
+
+// A model that takes the same features in another order is refused.
+func TestReloadComparesFeatures(t *testing.T) {
+	s := start(t)
+	path := filepath.Join(s.dir, "bag.onnx")
+	for _, c := range []struct{ features, wrong string }{
+		{`"size","weight","age"`, ""}, // the first model has no names
+		{`"weight","size","age"`, `its features are ["weight" "size" "age"], those of the model in use ["size" "weight" "age"]`},
+	} {
+		pb, err := onnxpb.Read(bagModel)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pb.SetMetadata(contract.KeyColumns, `{"features":[`+c.features+`]}`)
+		content, err := onnxpb.Marshal(pb)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.models.reload(); (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
+			t.Errorf("features %s: %v", c.features, err)
 		}
 	}
 }

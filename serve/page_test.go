@@ -86,3 +86,65 @@ func TestPage(t *testing.T) {
 	get("/models", `"name":"bag","versions":["1"],"contract":"bag/1"`)
 	get("/metrics", `miplc_model_loaded{model="bag",version="1"} 1`)
 }
+
+// Every key of an answer is described by the schema of the answer.
+func TestOpenAPIDescribesAnswers(t *testing.T) {
+	s := start(t, func(o *Options) {
+		o.Examples = []Example{{Instances: []float32{1, 2, 3}, N: 1, Class: "a", Coords: []float32{1, 2}}}
+	})
+	_, text := s.ask(t, "GET", "/openapi.json", "")
+	doc := decode[map[string]any](t, text)
+	for _, c := range []struct{ method, path, route, body string }{
+		{"GET", "/models", "/models", ""},
+		{"GET", "/bags/1", "/bags/{number}", ""},
+		{"GET", "/v2", "/v2", ""},
+		{"GET", "/v2/health/ready", "/v2/health/ready", ""},
+		{"GET", "/v2/models/bag", "/v2/models/{model}", ""},
+		{"GET", "/v2/models/bag/ready", "/v2/models/{model}/ready", ""},
+		{"POST", "/predict?model=bag", "/predict", `{"instances": [[1, 2, 3]]}`},
+		{"POST", "/v2/models/bag/infer", "/v2/models/{model}/infer", `{"id": "1", "inputs": [{"name": "instances", "datatype": "FP32", "shape": [1, 3], "data": [1, 2, 3]}]}`},
+	} {
+		code, text := s.ask(t, c.method, c.path, c.body)
+		if code != 200 {
+			t.Errorf("%s: status %d", c.path, code)
+			continue
+		}
+		of := at(doc, "paths", c.route, strings.ToLower(c.method), "responses", "200", "content", "application/json", "schema")
+		for _, missing := range undescribed(doc, of, decode[any](t, text), c.path) {
+			t.Errorf("not described: %s", missing)
+		}
+	}
+}
+
+// at returns a value inside nested objects, nil if there is none.
+func at(v any, keys ...string) any {
+	for _, k := range keys {
+		object, _ := v.(map[string]any)
+		v = object[k]
+	}
+	return v
+}
+
+// undescribed returns the keys of an answer that a schema does not describe.
+func undescribed(doc map[string]any, schema, answer any, path string) (missing []string) {
+	if ref, ok := at(schema, "$ref").(string); ok {
+		schema = at(doc, strings.Split(strings.TrimPrefix(ref, "#/"), "/")...)
+	}
+	if schema == nil {
+		return []string{path}
+	}
+	switch answer := answer.(type) {
+	case map[string]any:
+		if at(schema, "additionalProperties") != nil {
+			return nil
+		}
+		for key, v := range answer {
+			missing = append(missing, undescribed(doc, at(schema, "properties", key), v, path+"."+key)...)
+		}
+	case []any:
+		for _, v := range answer {
+			missing = append(missing, undescribed(doc, at(schema, "items"), v, path+"[]")...)
+		}
+	}
+	return missing
+}

@@ -23,6 +23,9 @@ var ops = map[string]bool{
 	"Where": false,
 }
 
+// maxNodes is the maximum number of nodes of a graph. onnxruntime loads so many within a second.
+const maxNodes = 10_000
+
 // Structure checks the rules for all ONNX files of miplc: known ops, values defined once and before
 // their use, initializers whose data match their shape, existing outputs.
 func Structure(model *onnxpb.ModelProto) error {
@@ -53,6 +56,9 @@ func Structure(model *onnxpb.ModelProto) error {
 		if err := define(v.GetName(), "an input"); err != nil {
 			return err
 		}
+	}
+	if n := len(g.GetNode()); n > maxNodes {
+		return fmt.Errorf("the graph has %d nodes, at most %d are allowed", n, maxNodes)
 	}
 	for i, n := range g.GetNode() {
 		if err := checkNode(model.Opset(), n, defined, define); err != nil {

@@ -71,11 +71,14 @@ const maxKnown = 64
 // are small or counted more than once.
 const elementBytes = 4
 
+// nodeWork is the work of starting a node, which takes about a microsecond.
+const nodeWork = 1000
+
 // Run returns the memory in bytes of a run on some instances in some bags, and its work as a number
-// of multiplications. ok is false if the shapes cannot be followed.
-func (e *Estimate) Run(instances, bags int) (bytes, work int64, ok bool) {
-	values, bytes, work, err := e.try(instances, bags)
-	return bytes, work, err == nil && values != nil
+// of multiplications. The error says which shape cannot be followed.
+func (e *Estimate) Run(instances, bags int) (bytes, work int64, err error) {
+	_, bytes, work, err = e.try(instances, bags)
+	return bytes, work, err
 }
 
 // Shape returns the shape of a value for some instances in one bag.
@@ -93,17 +96,22 @@ func (e *Estimate) Shape(value string, instances int) ([]int64, error) {
 
 // try is follow for graphs of any kind.
 func (e *Estimate) try(instances, bags int) (values map[string]known, bytes, work int64, err error) {
+	node := ""
 	err = workers.Try(func() (err error) {
-		values, bytes, work, err = e.follow(instances, bags)
+		values, bytes, work, err = e.follow(instances, bags, &node)
 		return err
 	})
 	if panicked := (*workers.PanicError)(nil); errors.As(err, &panicked) {
 		err = errors.New("the shapes do not fit together")
 	}
+	if err != nil {
+		err = fmt.Errorf("node %q: %w", node, err)
+	}
 	return values, bytes, work, err
 }
 
-func (e *Estimate) follow(instances, bags int) (values map[string]known, bytes, work int64, err error) {
+// follow sets node to the name of the node that it has come to.
+func (e *Estimate) follow(instances, bags int, node *string) (values map[string]known, bytes, work int64, err error) {
 	values = map[string]known{
 		contract.Instances: {shape: append([]int64{int64(instances)}, e.input...)},
 		contract.BagOf:     {shape: []int64{int64(instances)}, most: int64(bags - 1)},
@@ -117,6 +125,7 @@ func (e *Estimate) follow(instances, bags int) (values map[string]known, bytes, 
 		return e.initial[name]
 	}
 	for i, n := range e.nodes {
+		*node = n.GetName()
 		in := make([]known, len(n.GetInput()))
 		for j, name := range n.GetInput() {
 			in[j] = find(name)
@@ -129,10 +138,10 @@ func (e *Estimate) follow(instances, bags int) (values map[string]known, bytes, 
 				work = min(work+products, math.MaxInt64/2)
 			}
 		} else if out, err = shapes(n, in); err == nil {
-			work = min(work+workOf(n, in, out[0]), math.MaxInt64/2)
+			work = min(work+workOf(n, in, out[0])+nodeWork, math.MaxInt64/2)
 		}
 		if err != nil {
-			return nil, 0, 0, fmt.Errorf("node %q: %w", n.GetName(), err)
+			return nil, 0, 0, err
 		}
 		for j, name := range n.GetOutput() {
 			if name != "" {
@@ -200,8 +209,9 @@ func workOf(n *onnxpb.NodeProto, in []known, out known) int64 {
 // stays within the given memory and work, at most most; 0 if one instance exceeds them.
 func (e *Estimate) UpTo(bytes, work int64, most int) (instances int) {
 	for n := 1; n <= most; n *= 2 {
-		b, w, ok := e.Run(n, n)
-		if one, more, fine := e.Run(n, 1); !ok || !fine || max(b, one) > bytes || max(w, more) > work {
+		b, w, err := e.Run(n, n)
+		one, more, errOne := e.Run(n, 1)
+		if err != nil || errOne != nil || max(b, one) > bytes || max(w, more) > work {
 			break
 		}
 		instances = n
