@@ -39,7 +39,7 @@ func Read(path, name string) (*Model, error) {
 		name = strings.Trim(regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(proto.GetGraph().GetName()), "-"), "-")
 	}
 	if !regexp.MustCompile(`^[a-z]([a-z0-9-]{0,50}[a-z0-9])?$`).MatchString(name) {
-		return nil, fmt.Errorf("%q is no name for a cluster: it takes up to 52 lower-case letters, digits and -, the first a letter, the last no -", name)
+		return nil, fmt.Errorf("%q is not a valid name in a cluster: use up to 52 lower-case letters, digits and -, starting with a letter and not ending with -", name)
 	}
 	return &Model{Name: name, path: path, proto: proto, meta: meta}, nil
 }
@@ -75,7 +75,7 @@ func (m *Model) Write(files []File, force bool, read ...string) error {
 	paths := map[string]bool{}
 	for _, f := range files {
 		if paths[f.Path] {
-			return fmt.Errorf("%s is to be written twice: choose another name for one of them", f.Path)
+			return fmt.Errorf("two files would be written to %s: choose another name for one of them", f.Path)
 		}
 		paths[f.Path] = true
 		out, err := outfile.Create(f.Path, outfile.Options{Force: force, Inputs: append(read, m.path), Through: f.Named})

@@ -33,7 +33,7 @@ type candidate struct {
 	set  []definition.Setting
 }
 
-// version is increased when the same spec, data and settings would give other results.
+// version is increased when the same spec, data and settings produce other results.
 const version = 2
 
 // key returns a hash of everything that the result of a cell depends on.
@@ -80,7 +80,7 @@ func loadCandidates(e *definition.Experiment, l *definition.Learner, data string
 		}
 		c := candidate{definition.DescribeSettings(choice), spec.Hash(), spec, name, all}
 		if i := slices.IndexFunc(list, func(had candidate) bool { return had.Hash == c.Hash }); i >= 0 {
-			addOnce(errs, e.Show(choice[len(choice)-1].At.Errorf("learner %q: the grid tries equal settings twice: %s and %s",
+			addOnce(errs, e.Show(choice[len(choice)-1].At.Errorf("learner %q: the grid has equal settings: %s and %s",
 				l.Name.V, list[i].Setting, c.Setting)))
 			continue
 		}

@@ -187,7 +187,7 @@ func holdOut(set *data.Dataset, whole *data.Split, c definition.Choose, number i
 	}
 	inner, err := split.Random(len(labels), labels, split.Options{Train: 1 - c.Holdout, Stratify: c.Stratify, Groups: groups, Seed: uint64(c.Seed + number - 1)})
 	if err != nil {
-		return nil, diag.Errorf(diag.Pos{}, "%d training bags are too few to hold %v of them out", len(whole.Train), c.Holdout)
+		return nil, diag.Errorf(diag.Pos{}, "%d training bags are too few for a holdout of %v", len(whole.Train), c.Holdout)
 	}
 	out := &data.Split{Validation: whole.Validation, Source: fmt.Sprintf("%s, held out %v, seed %d", whole.Source, c.Holdout, c.Seed+number-1)}
 	for _, i := range inner.Train {

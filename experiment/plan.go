@@ -152,7 +152,7 @@ func checkTwins(e *definition.Experiment, loaded map[definition.Coord][]candidat
 				errs.Add(e.Show(v.At.Errorf("learner %q: %s and %s are equal settings", l.Name.V, had.variant, v)))
 			default:
 				d := e.ShowAt(l.Name, "learners %q and %q have equal settings: their results would be the same", had.learner.Name.V, l.Name.V)
-				errs.Add(d.WithNote("remove one of them, or say with set: in what they differ"))
+				errs.Add(d.WithNote("remove one of them, or make them different with set:"))
 			}
 		}
 	}
@@ -243,7 +243,7 @@ func splitList(e *definition.Experiment, d *definition.DataSet, in *inputOf, set
 		if n, had := first[hash]; had {
 			pos := cmp.Or(in.splits.Index.Pos, d.Name.Pos)
 			wrong := e.Show(diag.Errorf(pos, "splits %d and %d of %s have the same training and test bags: their results would count twice", n, i+1, in.facts.title()))
-			return nil, &prepare.SpecError{Err: wrong.WithNote("ask for fewer splits, or correct the index file")}
+			return nil, &prepare.SpecError{Err: wrong.WithNote("reduce count, or correct the index file")}
 		}
 		list[i], first[hash] = split, i+1
 	}
@@ -263,7 +263,7 @@ func checkCompiles(e *definition.Experiment, l *definition.Learner, c *Cell, set
 			var found diag.List
 			locateErrors(e, err, l, choice.name, choice.set, &found)
 			for _, d := range found {
-				addOnce(errs, d.WithNote("on the data set %s", c.input.facts.title()))
+				addOnce(errs, d.WithNote("on the dataset %s", c.input.facts.title()))
 			}
 			return false
 		}

@@ -63,7 +63,7 @@ func ParseShard(text string, getenv func(string) string) (Shard, error) {
 		s.I = index + 1
 		return s, nil
 	}
-	return s, fmt.Errorf("--shard auto: the environment has no number of a task, as %s", strings.Join(indices, " or "))
+	return s, fmt.Errorf("--shard auto: the environment has no task number (%s)", strings.Join(indices, " or "))
 }
 
 // PlanError reports that a shard does not belong to the plan in the folder, or that an input of the
@@ -118,7 +118,7 @@ func (d *ShardPlan) admit(s Shard, dir string) (*definition.Experiment, error) {
 	case s.Plan != "" && s.Plan != d.ID:
 		return nil, unfit("the job is of the plan %s, and %s was planned again since, as %s: %s", s.Plan, dir, d.ID, again)
 	case len(d.Shards) == 0:
-		return nil, unfit("no cell was left when %s was planned: there are no shards", dir)
+		return nil, unfit("all cells were finished when %s was planned: there are no shards", dir)
 	case s.N != len(d.Shards):
 		return nil, unfit("shard %d/%d: %s was planned for %d shards: %s", s.I, s.N, dir, len(d.Shards), again)
 	}
@@ -148,7 +148,7 @@ func (d *ShardPlan) bind(e *definition.Experiment, groups []*group, o Options) e
 			at, on := c.Coord, definition.Coord{Data: c.Data, R: c.R}
 			at.Split = 0
 			if sets[on] == nil || len(choices[at]) == 0 {
-				return fmt.Errorf("%s: the plan has no data set or spec for it", c.Coord)
+				return fmt.Errorf("%s: the plan has no dataset or spec for it", c.Coord)
 			}
 			if opened[on] == nil {
 				opened[on] = sets[on].input(o)
@@ -193,7 +193,7 @@ func checkKeys(e *definition.Experiment, in *inputOf, groups []*group) error {
 			return err
 		}
 		if now != c.Key {
-			return fmt.Errorf("%s is not the cell that was planned: its split was changed, or another version of miplc planned it; plan again", c.Coord)
+			return fmt.Errorf("%s differs from the cell that was planned, because its split changed or another version of miplc planned it: plan again", c.Coord)
 		}
 	}
 	return nil

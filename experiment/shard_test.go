@@ -166,10 +166,10 @@ func TestShardsThatDoNotFit(t *testing.T) {
 		"bags":           {replace("data/F-*.csv", "0.", "1."), Shard{I: 1, N: 2}, "was changed since the experiment was planned"},
 		"bags gone":      {remove("data/F-*.csv"), Shard{I: 1, N: 2}, "no such file"},
 		"drawn bags":     {remove("data/P-*.npz"), Shard{I: 1, N: 2}, "no such file"},
-		"splits":         {replace("data/F-splits.csv", "8\n1,test,9", "9\n1,test,8"), Shard{I: 1, N: 2}, "is not the cell that was planned"},
+		"splits":         {replace("data/F-splits.csv", "8\n1,test,9", "9\n1,test,8"), Shard{I: 1, N: 2}, "differs from the cell that was planned"},
 		"spec":           {replace("specs/*.yaml", "epochs: 2", "epochs: 3"), Shard{I: 1, N: 2}, "was changed since the experiment was planned"},
 		"spec gone":      {remove("specs/*.yaml"), Shard{I: 1, N: 2}, "is missing"},
-		"key":            {replace(ShardsFile, `"key": "`, `"key": "0`), Shard{I: 1, N: 2}, "is not the cell that was planned"},
+		"key":            {replace(ShardsFile, `"key": "`, `"key": "0`), Shard{I: 1, N: 2}, "differs from the cell that was planned"},
 		"cell of no set": {replace(ShardsFile, `"data": "F"`, `"data": "G"`), Shard{I: 1, N: 2}, ""},
 		"library":        {replace("lib/*", "ELF", "EFL"), Shard{I: 1, N: 2}, "was changed since the experiment was planned"},
 		"planned to an end": {func(t *testing.T, dir string) {
@@ -181,7 +181,7 @@ func TestShardsThatDoNotFit(t *testing.T) {
 			if err := d.write(dir); err != nil {
 				t.Fatal(err)
 			}
-		}, Shard{I: 1, N: 2}, "no cell was left"},
+		}, Shard{I: 1, N: 2}, "all cells were finished"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -228,7 +228,7 @@ func TestParseShard(t *testing.T) {
 		{"auto", "SLURM_ARRAY_TASK_ID=4 MIPLC_SHARDS=4", Shard{}, `SLURM_ARRAY_TASK_ID is "4"; with 4 shards it is a number from 0 to 3`},
 		{"auto", "JOB_COMPLETION_INDEX=x MIPLC_SHARDS=4", Shard{}, `JOB_COMPLETION_INDEX is "x"`},
 		{"auto", "SLURM_ARRAY_TASK_ID=1 SLURM_ARRAY_TASK_COUNT=4", Shard{}, `MIPLC_SHARDS is ""`},
-		{"auto", "MIPLC_SHARDS=4", Shard{}, "no number of a task"},
+		{"auto", "MIPLC_SHARDS=4", Shard{}, "no task number"},
 		{"0/4", "", Shard{}, "write I/N"}, {"5/4", "", Shard{}, "write I/N"}, {"-1/4", "", Shard{}, "write I/N"},
 		{"2", "", Shard{}, "write I/N"}, {"a/b", "", Shard{}, "write I/N"}, {"1/2/3", "", Shard{}, "write I/N"}, {"Auto", "", Shard{}, "write I/N"},
 	} {

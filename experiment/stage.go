@@ -191,7 +191,7 @@ func (c *candidate) load(dir string) (err error) {
 		return err
 	}
 	if c.spec, err = language.Load(path); err == nil && c.spec.Hash() != c.Hash {
-		err = fmt.Errorf("%s means another spec to this version of miplc than to the one that planned", path)
+		err = fmt.Errorf("this version of miplc reads %s as another spec than the version that planned", path)
 	}
 	return err
 }

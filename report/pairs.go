@@ -147,7 +147,7 @@ func pText(p float64) string { return fmt.Sprintf("%.2g", p) }
 type ranking struct {
 	names    []string
 	datasets int // number of pairs of dataset and r
-	left     int // pairs left out because a learner lacks splits
+	left     int // pairs omitted because a learner lacks splits
 	friedmanTest
 	critical float64
 }
@@ -213,7 +213,7 @@ func (r *Report) ranksTable(it *definition.Item) *Table {
 		"Iman and Davenport: F %.2f, p = %s. Ranks that differ by more than %.2f differ significantly (Nemenyi test, level %v).",
 		map[bool]string{false: "highest", true: "lowest"}[r.measure.Lower], r.measure.Title, k.datasets, k.Chi2, pText(k.P), k.F, pText(k.FP), k.critical, significance)}
 	if k.left > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("%d pairs of data set and r are left out, since a learner lacks results there.", k.left))
+		t.Notes = append(t.Notes, fmt.Sprintf("%d pairs of dataset and r are omitted, because a learner has no results there.", k.left))
 	}
 	return t
 }

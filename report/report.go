@@ -104,7 +104,7 @@ func (r *Report) status() string {
 	return text + "; entries without a result show a dash."
 }
 
-// notes returns the text below the tables: what a reader must know to judge them.
+// notes returns the text below the tables.
 func (r *Report) notes() []string {
 	e := r.Experiment
 	var list []string
@@ -113,7 +113,7 @@ func (r *Report) notes() []string {
 		r.measureTitles(), r.referenceTitle(), r.testName(), significance))
 	list = append(list, r.missingNotes()...)
 	if r.Corrected && r.done > 0 && r.results != nil && !r.knowsBags() {
-		list = append(list, "Some results were computed by a version of miplc that did not record the numbers of bags. The corrected test leaves them out.")
+		list = append(list, "Some results were computed by a version of miplc that did not record the numbers of bags. The corrected test omits them.")
 	}
 	for _, l := range e.Learners {
 		if len(l.Grid) > 0 {

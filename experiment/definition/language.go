@@ -26,7 +26,7 @@ const (
 // Language is the language of experiments: every key with its type, default, range and
 // documentation.
 var Language = &schema.Dialect{
-	Noun: "experiment", An: "an experiment", Start: "an experiment starts with name: and has at least data: and learners: beside it",
+	Noun: "experiment", An: "an experiment", Start: "an experiment starts with name: and has at least data: and learners:",
 	About: "Learners that are compared on data sets, r and splits, and the tables and figures of the results.",
 	Names: specs.Experiments, Source: specs.Experiment, Rows: rows, Synonyms: language.Synonyms,
 	Literal: func(key string) bool { return key == "set" || key == "grid" || key == "vary" },
@@ -71,7 +71,7 @@ var rows = []schema.Row{
 		Doc:   "Histograms of attention scores on the test bags."},
 	{Name: "keep", Type: schema.Text, Default: "results", Choices: []string{"results", "models"},
 		Field: schema.Bind(func(e *Experiment) any { return &e.keep }),
-		Doc:   "models also keeps the checked ONNX file of every cell."},
+		Doc:   "models: also write the checked ONNX file of every cell."},
 	{Name: "report", Type: schema.List, Rows: itemRows,
 		Field: schema.Bind(func(e *Experiment) any {
 			e.Report = append(e.Report, Item{})
@@ -323,7 +323,7 @@ var notForSpecs = []struct{ key, instead string }{
 func settingOf(r *schema.Reader, key, value *schema.Node) Setting {
 	for _, not := range notForSpecs {
 		if key.Raw() == not.key || strings.HasPrefix(key.Raw(), not.key+".") {
-			r.Fault(key.Errorf("%s is no setting of a learner here", key.Raw()).WithNote("the experiment says it with %s", not.instead))
+			r.Fault(key.Errorf("%s is not a setting of learners", key.Raw()).WithNote("set it with %s of the experiment", not.instead))
 		}
 	}
 	return Setting{key.Raw(), value.Flow(), value}
@@ -343,7 +343,7 @@ var varyForm = schema.Custom{
 	Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
 		axes := axesOf(r, path, n)
 		if n.IsMap() && len(n.Keys()) != 1 {
-			r.Fault(n.Errorf("%s takes one key, not %d", path, len(n.Keys())).WithNote("settings to choose from belong into grid"))
+			r.Fault(n.Errorf("%s takes one key, not %d", path, len(n.Keys())).WithNote("write settings to choose from in grid"))
 		} else if len(axes) == 1 {
 			*to.(**Axis) = &axes[0]
 		}
@@ -390,7 +390,7 @@ func axisOf(r *schema.Reader, key, values *schema.Node) Axis {
 	for _, v := range values.Items()[:min(len(values.Items()), maxGrid+1)] {
 		s := settingOf(r, key, v)
 		if slices.ContainsFunc(a.Values, func(had Setting) bool { return had.Value == s.Value }) {
-			r.Fault(v.Errorf("the value %s stands here twice", s.Value))
+			r.Fault(v.Errorf("the value %s is repeated", s.Value))
 		}
 		a.Values = append(a.Values, s)
 	}
@@ -404,7 +404,7 @@ var publishedForm = schema.Custom{
 	}},
 	Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
 		if !n.IsMap() {
-			r.Fault(n.Errorf("%s must be a map of data sets, such as {MNIST-MIPL: {1: 0.976±0.008}}, not %s", path, n.Describe()))
+			r.Fault(n.Errorf("%s must be a map of datasets, such as {MNIST-MIPL: {1: 0.976±0.008}}, not %s", path, n.Describe()))
 			return
 		}
 		list := to.(*[]Published)

@@ -104,19 +104,19 @@ func (c *checker) dataRules() {
 		names = append(names, d.Name)
 		switch {
 		case (d.File.V == "") == (d.Synth == nil):
-			note(c.add(d.pos, "a data set is either read from a file or drawn"), "give it one of file: and synth:")
+			note(c.add(d.pos, "a dataset needs either a file or a generator"), "give one of file: and synth:")
 		case d.Synth != nil:
 			c.synthRules(d.Synth)
 		case !strings.Contains(d.File.V, RPlaceholder) && len(d.R) > 1:
-			note(c.add(d.File.Pos, "one file for %d values of r", len(d.R)), "write {r} where r stands in the name of the file")
+			note(c.add(d.File.Pos, "one file for %d values of r", len(d.R)), "write {r} in the name of the file in place of r")
 		}
 		if s := c.e.SplitsOf(d); s.Pools > 0 && s.Index.V != "" {
-			note(c.add(s.Index.Pos, "%s is drawn from %d pools, whose splits are not those of index files", d.Name.V, s.Pools), "leave out index or pools")
+			note(c.add(s.Index.Pos, "%s is generated from %d pools, which determine its splits", d.Name.V, s.Pools), "remove index or pools")
 		} else if s.Pools > 0 && (s.Folds > 0 || s.Validation > 0 || s.Group.V != "") {
-			note(c.add(d.pos, "%s is drawn from %d pools, which have neither folds, validation bags nor groups", d.Name.V, s.Pools), "leave out pools, or folds, validation and group")
+			note(c.add(d.pos, "%s is generated from %d pools, which do not support folds, validation bags or groups", d.Name.V, s.Pools), "remove pools, or folds, validation and group")
 		} else if strings.HasSuffix(s.Index.V, ".mat") && !strings.Contains(s.Index.V, SplitPlaceholder) && s.Count > 1 {
-			note(c.add(s.Index.Pos, "a .mat file holds one split, but %d are asked for", s.Count),
-				"write {split} where the number of the split stands in the name of the file")
+			note(c.add(s.Index.Pos, "a .mat file contains one split, but count is %d", s.Count),
+				"write {split} in the name of the file in place of the number of the split")
 		}
 		if d.splits != nil {
 			c.splitRules(d.splits)
@@ -129,7 +129,7 @@ func (c *checker) dataRules() {
 func (c *checker) splitRules(k *splitKeys) {
 	for _, random := range []diag.Pos{k.train.Pos, k.stratify.Pos, k.seed.Pos, k.folds.Pos, k.validation.Pos} {
 		if k.index.Set() && !random.IsZero() {
-			c.add(random, "train, stratify, seed, folds and validation belong to random splits; index has the bags of every split in files")
+			c.add(random, "train, stratify, seed, folds and validation are settings of random splits and have no effect with index")
 		}
 	}
 	if k.folds.Set() && k.train.Set() {
@@ -164,7 +164,7 @@ func (c *checker) learnerRules() {
 		}
 		for _, a := range grids {
 			if l.Vary != nil && l.Vary.Key == a.Key {
-				c.add(a.Values[0].At.Pos(), "%s cannot be varied and be chosen from a grid", a.Key)
+				c.add(a.Values[0].At.Pos(), "%s is in both vary and grid", a.Key)
 			}
 		}
 	}
@@ -180,7 +180,7 @@ func (c *checker) whereRules(w Where) {
 // sizeRules rejects experiments that are too large to finish, before their cells are enumerated.
 func (c *checker) sizeRules() {
 	if cells, trainings := c.e.Size(); cells > maxCells || trainings > maxTrainings {
-		c.add(c.e.Name.Pos, "the experiment has %d cells with %d settings, more than %d or %d", cells, trainings, maxCells, maxTrainings)
+		c.add(c.e.Name.Pos, "the experiment has %d cells with %d settings; at most %d cells and %d settings are supported", cells, trainings, maxCells, maxTrainings)
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package jobfile writes the jobs that compute the shards of an experiment: an
-// array of Slurm, an indexed Job of Kubernetes.
+// Package jobfile writes the jobs that compute the shards of an experiment: an array job for Slurm or
+// an indexed Job for Kubernetes.
 package jobfile
 
 import (
@@ -19,7 +19,7 @@ import (
 const (
 	SlurmFile      = "job.sbatch"
 	KubernetesFile = "job.yaml"
-	LogsFolder     = "logs" // of Slurm
+	LogsFolder     = "logs" // of Slurm tasks
 )
 
 var (
@@ -29,21 +29,21 @@ var (
 	kubernetes string
 )
 
-// Options are what the cluster is asked for. Empty texts and 0 leave it to the site.
+// Options are the resources of a job. Empty texts and 0 select the defaults of the cluster.
 type Options struct {
 	Workers   int    // tasks at the same time
 	CPUs      int    // of a task
 	GPUs      int    // of a task
-	Memory    string // of a task, in the words of the scheduler
-	Partition string // of Slurm, as Account and Time
-	Account   string
-	Time      string
-	Image     string // of Kubernetes, as Claim
-	Claim     string // volume with the folder of the experiment: NAME, or NAME/PATH where it lies
-	Binary    string // miplc on the nodes of Slurm
+	Memory    string // of a task, in the notation of the scheduler
+	Partition string // Slurm only
+	Account   string // Slurm only
+	Time      string // time limit of a task; Slurm only
+	Image     string // container image; Kubernetes only
+	Claim     string // volume claim that contains the folder of the experiment: NAME or NAME/PATH; Kubernetes only
+	Binary    string // path of miplc on the nodes; Slurm only
 }
 
-// Job is what a template is filled with.
+// Job has the values of a template.
 type Job struct {
 	Options
 	Name   string // of the experiment
@@ -55,22 +55,22 @@ type Job struct {
 // Last returns the index of the last task.
 func (j Job) Last() int { return j.Shards - 1 }
 
-// AtATime is how many tasks run at the same time.
+// AtATime returns the number of tasks that run at the same time.
 func (j Job) AtATime() int { return min(j.Workers, j.Shards) }
 
-// Title returns the name of the experiment, on one line whatever it holds.
+// Title returns the name of the experiment on one line.
 func (j Job) Title() string { return sanitize.Line(j.Name) }
 
-// Logs is where Slurm puts what the tasks say.
+// Logs returns the path pattern of the logs of Slurm tasks.
 func (j Job) Logs() string { return filepath.Join(j.Dir, LogsFolder, "%A_%a.out") }
 
-// JobName returns a label of DNS, another one for every plan.
+// JobName returns a DNS label that is different for every plan.
 func (j Job) JobName() string {
 	name := strings.Trim(notOfLabels.ReplaceAllString(strings.ToLower(j.Name), "-"), "-")
 	return "miplc-" + strings.TrimRight(name[:min(len(name), 30)], "-") + "-" + j.Plan
 }
 
-// SubPath is where the folder lies in the volume.
+// SubPath returns the path of the folder in the volume.
 func (j Job) SubPath() string {
 	_, path, _ := strings.Cut(j.Options.Claim, "/")
 	return path
@@ -87,11 +87,11 @@ var (
 	word        = regexp.MustCompile(`^[\w.:/@%+,=-]*$`)
 )
 
-// Check reports options that would not stay one word in a job file.
+// Check returns an error if an option has characters that would need quoting in a job file.
 func (o *Options) Check() error {
 	for flag, text := range map[string]string{"memory": o.Memory, "partition": o.Partition, "account": o.Account, "time": o.Time, "image": o.Image, "claim": o.Claim} {
 		if !word.MatchString(text) {
-			return fmt.Errorf("--%s %q: write letters, digits and . : / @ %% + , = - _ alone", flag, text)
+			return fmt.Errorf("--%s %q: write only letters, digits and . : / @ %% + , = - _", flag, text)
 		}
 	}
 	return nil
@@ -103,9 +103,8 @@ func Slurm(j Job) ([]byte, error) { return Fill("slurm", slurm, j) }
 // Kubernetes returns the manifest for kubectl.
 func Kubernetes(j Job) ([]byte, error) { return Fill("kubernetes", kubernetes, j) }
 
-// Fill makes a job of a template of text/template: its values are those of Job, and
-// its functions sh and yaml quote a text for a shell and for YAML, directive for a
-// line that starts with #SBATCH. name names the template in errors.
+// Fill executes a text/template with a Job. The functions sh, yaml and directive quote a text for a
+// shell, for YAML and for a line that starts with #SBATCH. Errors contain name.
 func Fill(name, text string, j Job) ([]byte, error) {
 	t, err := template.New(name).Option("missingkey=error").Funcs(template.FuncMap{"sh": quoteShell, "yaml": quoteYAML, "directive": quoteDirective}).Parse(text)
 	if err != nil {
@@ -120,7 +119,7 @@ func Fill(name, text string, j Job) ([]byte, error) {
 
 func quoteShell(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// quoteYAML makes use of every JSON text being YAML.
+// quoteYAML returns the text as a JSON string, which is also valid YAML.
 func quoteYAML(text string) (string, error) {
 	quoted, err := json.Marshal(text)
 	return string(quoted), err

@@ -38,14 +38,17 @@ func Command(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "parity DIR|MODEL",
 		Short: "Compare the predictions of all engines and back ends on the same bags",
-		Long: fmt.Sprintf(`Run a model in every engine and back end on seeded random bags. Print the largest
-absolute difference of probabilities and attention scores for each pair. For the folder
-of a run, the float64 interpreter and gorgonia run the graph of its spec with the
-parameters of its checkpoint. For a model file, the back ends onnxruntime and onnx-go
-run.
+		Long: fmt.Sprintf(`Check that a model predicts the same everywhere: run it in every engine and back end on
+seeded random bags, and print the largest absolute difference of probabilities and
+attention scores for each pair.
 
-Exit code 1 means that a pair differs by more than the tolerance: %.0e, or more (up to
-%.0e) if float32 rounding alone changes the predictions of this model further.`, parity.Tolerance, parity.MaxTolerance),
+MODEL is a model file; the back ends onnxruntime and onnx-go run it. DIR is the folder of
+a run; the float64 interpreter and gorgonia then also run the graph of its spec with the
+parameters of its checkpoint. Without a checkpoint only the back ends are compared.
+
+If a pair differs by more than the tolerance, the command marks it with TOO FAR and exits
+with 1. The tolerance is %.0e, or more (up to %.0e) if float32 rounding alone changes the
+predictions of this model more.`, parity.Tolerance, parity.MaxTolerance),
 		Example: "  miplc parity quickstart-run\n  miplc parity model.onnx --sizes 1,7,500 --json",
 		Args:    console.Args(console.Arg("DIR|MODEL", &o.Target)),
 		RunE:    func(*cobra.Command, []string) error { return run(o) },
