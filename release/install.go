@@ -12,8 +12,8 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// platform is what a command is built for. Without a C compiler for it, the command
-// is pure Go: it trains with engine gorgonia and predicts with onnx-go.
+// platform is an operating system and architecture with its C compiler. Without a C compiler, the
+// binary is pure Go: it trains with engine gorgonia and predicts with onnx-go.
 type platform struct{ system, processor, compiler string }
 
 func (p platform) ending() string {
@@ -30,7 +30,7 @@ func (p platform) note() string {
 	return ""
 }
 
-// platforms are those of a release, with the C compilers that this machine has.
+// platforms returns the platforms of a release, with the C compilers of this machine.
 func platforms() []platform {
 	all := []platform{{"linux", "amd64", "x86_64-linux-gnu-gcc"}, {"linux", "arm64", "aarch64-linux-gnu-gcc"},
 		{"darwin", "arm64", ""}, {"darwin", "amd64", ""}, {"windows", "amd64", ""}}
@@ -44,21 +44,21 @@ func platforms() []platform {
 	return all
 }
 
-// environment is that of a go command which takes miplc from the proxy and what it
-// needs from this machine's module cache first. Modules are unpacked to a cache of
-// its own: a version that is tried out must not stay in the user's.
+// environment returns the environment of a go command that reads miplc from the proxy, and its
+// dependencies from the module cache of this machine or, if missing, from the usual proxy. It
+// unpacks modules to a separate cache, so that test versions do not remain in the user's cache.
 func environment(proxy, cache string) ([]string, error) {
 	out, err := exec.Command("go", "env", "GOMODCACHE", "GOPROXY").Output()
 	if err != nil {
 		return nil, err
 	}
-	modules, elsewhere, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	modules, proxies, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
 	return append(os.Environ(), "GOWORK=off", "GOFLAGS=-modcacherw -mod=mod", "GOPATH="+cache, "GOMODCACHE="+filepath.Join(cache, "mod"), "GOBIN=",
-		"GOSUMDB=off", "GOPROXY=file://"+proxy+",file://"+filepath.Join(modules, "cache", "download")+","+elsewhere), nil
+		"GOSUMDB=off", "GOPROXY=file://"+proxy+",file://"+filepath.Join(modules, "cache", "download")+","+proxies), nil
 }
 
-// install builds the command of the published module as go install does, stripped
-// and without the paths of this machine.
+// install builds the command from the published module as go install does, stripped and without
+// local paths.
 func install(version, proxy, cache string, p platform, binary string) error {
 	env, err := environment(proxy, cache)
 	if err != nil {
@@ -85,8 +85,7 @@ func install(version, proxy, cache string, p platform, binary string) error {
 	return os.WriteFile(binary, data, 0o755)
 }
 
-// describe writes the modules that a command was built from, as Go recorded them in
-// it, as a CycloneDX SBOM.
+// describe writes a CycloneDX SBOM of a binary from the build information that Go recorded in it.
 func describe(binary, file string) error {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {

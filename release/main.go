@@ -1,9 +1,8 @@
-// Command release makes what is published of a version of miplc out of the commit
-// that is checked out: the module as a proxy serves it, the command for each
-// platform, built from that module, what is in each (SBOM) and SHA-256 sums.
+// Command release builds a release from the checked-out commit: the module as a module proxy serves
+// it, one binary per platform, built from that module, an SBOM per binary, and SHA-256 sums.
 //
 //	cd release && go run . v1.2.3 OUT
-//	cd release && go run . -module v1.2.3 OUT    the module alone
+//	cd release && go run . -module v1.2.3 OUT    only the module
 package main
 
 import (
@@ -18,19 +17,19 @@ import (
 )
 
 func main() {
-	alone := flag.Bool("module", false, "lay out the module alone, without the commands; for trials, so that the commit needs no tag")
+	moduleOnly := flag.Bool("module", false, "write only the module, without binaries; the commit then needs no tag")
 	flag.Parse()
 	if flag.NArg() != 2 {
 		fmt.Fprintln(os.Stderr, "usage: go run . [-module] VERSION OUT, such as go run . v1.2.3 ../dist")
 		os.Exit(2)
 	}
-	if err := release(flag.Arg(0), flag.Arg(1), *alone); err != nil {
+	if err := release(flag.Arg(0), flag.Arg(1), *moduleOnly); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
 }
 
-// release fills the folder out, which must not exist.
+// release writes a release to the folder out, which must not exist.
 func release(version, out string, moduleAlone bool) error {
 	out, err := filepath.Abs(out)
 	if err != nil {
@@ -66,8 +65,7 @@ func release(version, out string, moduleAlone bool) error {
 	return sums(out)
 }
 
-// sums writes SHA256SUMS of all files of the folder and the folders below it, as sha256sum
-// -c reads it.
+// sums writes SHA256SUMS with the sums of all files below the folder, for sha256sum -c.
 func sums(dir string) error {
 	var list strings.Builder
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {

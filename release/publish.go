@@ -17,11 +17,11 @@ import (
 
 const path = "github.com/miplc/miplc"
 
-// publish lays the commit that is checked out into the folder as a proxy of Go
-// modules serves it (https://go.dev/ref/mod#goproxy-protocol).
+// publish writes the checked-out commit to the folder proxy as a Go module proxy serves it
+// (https://go.dev/ref/mod#goproxy-protocol).
 func publish(version, proxy string) error {
 	if !semver.IsValid(version) || semver.Canonical(version) != version {
-		return fmt.Errorf("%q is no version such as v1.2.3", version)
+		return fmt.Errorf("%q is not a version such as v1.2.3", version)
 	}
 	when, err := git("log", "-1", "--format=%cI")
 	if err != nil {
@@ -47,21 +47,21 @@ func publish(version, proxy string) error {
 	return archive(version, filepath.Join(dir, version+".zip"))
 }
 
-// tagged returns an error unless the commit that is checked out has the tag of a version:
-// what is published under a version must be what others get for its tag.
+// tagged returns an error unless the checked-out commit has the tag of the version, because users
+// expect the released module to be that of the tag.
 func tagged(version string) error {
 	tags, err := git("tag", "--points-at", "HEAD")
 	if err != nil {
 		return err
 	}
 	if !slices.Contains(strings.Fields(tags), version) {
-		return fmt.Errorf("the commit that is checked out has no tag %s: git tag %s, or check out the tag", version, version)
+		return fmt.Errorf("the checked-out commit has no tag %s: run git tag %s, or check out the tag", version, version)
 	}
 	return nil
 }
 
-// archive packs the commit as Go packs modules: from a clone, which has nothing
-// else, and from any kind of checkout.
+// archive packs the commit as Go packs modules. It packs a clone, which contains only committed files
+// and exists for every kind of checkout.
 func archive(version, file string) error {
 	top, err := git("rev-parse", "--show-toplevel")
 	if err != nil {

@@ -55,5 +55,5 @@ func resident() (int, error) {
 			return strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(value), " kB"))
 		}
 	}
-	return 0, fmt.Errorf("/proc/self/status does not tell VmRSS")
+	return 0, fmt.Errorf("/proc/self/status has no VmRSS")
 }

@@ -1,6 +1,7 @@
-// Command service answers a bag, a JSON list of instances, with the prediction of the model
-// file that its argument names, on PORT. SIGHUP reads the file again, SIGTERM ends the service
-// after the requests under way. GET on the path HEALTH says that it is up.
+// Command service predicts bags with a model file, its argument. It listens on port PORT (default
+// 8080). POST /predict takes a bag as a JSON list of instances; GET on the path HEALTH (default
+// /healthz) answers health checks. SIGHUP reloads the file. SIGTERM ends the service after the
+// requests in flight.
 package main
 
 import (
@@ -32,7 +33,7 @@ func main() {
 	signal.Notify(signals, syscall.SIGHUP, syscall.SIGTERM, os.Interrupt)
 	go func() {
 		for <-signals == syscall.SIGHUP {
-			model.Reload(flag.Arg(0)) // the model logs how it went, and stays if it went wrong
+			model.Reload(flag.Arg(0)) // logs errors, and keeps the loaded model then
 		}
 		ended <- server.Shutdown(context.Background())
 	}()
