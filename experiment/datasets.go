@@ -134,8 +134,8 @@ func draw(s *definition.Synth, r int, folder bagfile.Folder) (*data.Dataset, err
 	if s.Set.V != generate.PrototypeSet && folder.Dir == "" {
 		return nil, errors.New("it is drawn from labelled instances: --data-dir or MIPLC_DATA names their folder")
 	}
-	o := s.Options()
-	o.Source, o.Limit, o.R = folder.Dir, folder.MaxBytes, &r
+	o := s.Options
+	o.Source, o.Limit, o.R, o.Seed = folder.Dir, folder.MaxBytes, &r, uint64(s.Seed)
 	return generate.Synth(s.Set.V, o)
 }
 

@@ -14,24 +14,24 @@ import (
 	"github.com/miplc/miplc/internal/stream"
 )
 
-// SynthOptions are the settings of a set that is drawn. The zero value of a field
-// means the default of the set, see synthSets and DefaultPrototypes.
+// Options are the settings of a generated dataset. A zero value selects the default of the set, see
+// synthSets and DefaultPrototypes. Files of experiments contain them as JSON in plans and in the
+// hashes of cached datasets: do not change names or order.
 type Options struct {
-	Source    string   // folder of labelled instances: holds mnist, fashion-mnist, mil/birdsong, mil/sival6
-	Bags      int      // bags in all, the same number for every class
-	R         *int     // false positive labels per bag
-	Positives float64  // share of positive instances in a bag; at least one instance is positive
-	MinSize   int      // instances of the smallest bag
-	MaxSize   int      // instances of the largest bag
-	Classes   []string // classes, by the names or numbers of the source; the others give the negatives
-	Pools     int      // disjoint pools of instances that the bags of each class draw from in turn; 0: one for all
-	Seed      uint64
-	Limit     rawfile.Limit // of reading the source
+	Source string        `json:"-"` // folder of labelled instances with mnist, fashion-mnist, mil/birdsong and mil/sival6
+	Limit  rawfile.Limit `json:"-"` // for reading the source
+	Seed   uint64        `json:"-"`
+	R      *int          `json:"-"` // number of false labels per bag
 
-	// Of PrototypeSet alone, which has no source.
-	ClassCount int
-	Features   int
-	Noise      *float64 // nil: the default
+	Bags       int      `json:"bags,omitempty"`        // in total, the same number for every class
+	Positives  float64  `json:"positives,omitempty"`   // share of positive instances in a bag; at least one instance is positive
+	MinSize    int      `json:"min_size,omitempty"`    // instances of the smallest bag
+	MaxSize    int      `json:"max_size,omitempty"`    // instances of the largest bag
+	Classes    []string `json:"classes,omitempty"`     // names or numbers of the source classes; the others provide the negative instances
+	ClassCount int      `json:"class_count,omitempty"` // PrototypeSet only
+	Features   int      `json:"features,omitempty"`    // PrototypeSet only
+	Noise      *float64 `json:"noise,omitempty"`       // PrototypeSet only; nil: the default
+	Pools      int      `json:"pools,omitempty"`       // disjoint pools of instances from which the bags of each class draw in turn; 0: one pool
 }
 
 // PrototypeSet is the set that is made up rather than drawn from labelled instances,

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language/schema"
 )
@@ -55,17 +56,9 @@ const Stored = -1
 // Synth describes a generated dataset: the generator in package generate and its settings. Zero values
 // mean the default of the generator.
 type Synth struct {
-	Set        schema.Str `json:"-"`
-	Bags       int        `json:"bags,omitempty"`
-	Positives  float64    `json:"positives,omitempty"` // share of positive instances
-	MinSize    int        `json:"min_size,omitempty"`
-	MaxSize    int        `json:"max_size,omitempty"`
-	Classes    []string   `json:"classes,omitempty"`     // selected classes of the source
-	ClassCount int        `json:"class_count,omitempty"` // for prototypes
-	Features   int        `json:"features,omitempty"`    // for prototypes
-	Noise      *float64   `json:"noise,omitempty"`       // for prototypes
-	Pools      int        `json:"pools,omitempty"`       // number of pools of instances; 0: no pools
-	Seed       int        `json:"seed"`
+	Set schema.Str `json:"-"`
+	generate.Options
+	Seed int `json:"seed"`
 
 	noise schema.Float
 }

@@ -141,7 +141,7 @@ func (c *checker) splitRules(k *splitKeys) {
 }
 
 func (c *checker) synthRules(s *Synth) {
-	if err := s.Options().Check(s.Set.V); err != nil {
+	if err := s.Options.Check(s.Set.V); err != nil {
 		c.add(s.Set.Pos, "%v", err)
 	}
 }
