@@ -101,7 +101,7 @@ func TestServeHostileRequests(t *testing.T) {
 					refused[0].Add(1) // cut off, since it did not arrive within the timeout
 					continue
 				}
-				if code < 400 || code >= 500 && code != 503 {
+				if code < 400 || code >= 500 && code != 503 && code != 504 { // 504: it did not arrive within the timeout
 					t.Errorf("request %d: status %d", i, code)
 					continue
 				}
@@ -195,7 +195,7 @@ func startLoaded(t *testing.T) *loaded {
 	process := serveProcess(t, "--admin", "127.0.0.1:0")
 	s := &loaded{address: process.web, rpc: process.rpc, pid: process.pid, probed: &bytes.Buffer{}}
 	s.prober = exec.Command("prober", "http://"+process.admin+"/v2/health/live")
-	s.prober.Stdout = s.probed
+	s.prober.Stdout, s.prober.SysProcAttr = s.probed, ownSession()
 	var err error
 	if s.stop, err = s.prober.StdinPipe(); err == nil {
 		err = s.prober.Start()
@@ -203,7 +203,28 @@ func startLoaded(t *testing.T) *loaded {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if ownSession() != nil {
+		preferred(t, s.pid)
+		preferred(t, s.prober.Process.Pid)
+	}
 	return s
+}
+
+// ownSession returns the attributes of a process with a session of its own in the test under
+// heavy load, else nil.
+func ownSession() *syscall.SysProcAttr {
+	if os.Getenv("MIPLC_TEST_LOAD") == "" {
+		return nil
+	}
+	return &syscall.SysProcAttr{Setsid: true}
+}
+
+// preferred makes Linux prefer the session of a process to all others, so that other programs do
+// not delay its threads. These compete with each other as usual.
+func preferred(t *testing.T, pid int) {
+	if err := os.WriteFile(fmt.Sprintf("/proc/%d/autogroup", pid), []byte("-20"), 0); err != nil {
+		t.Logf("the probes compete with other programs: %v", err)
+	}
 }
 
 func (s *loaded) post(path, body string) (code int, took time.Duration, err error) {
@@ -237,7 +258,7 @@ func (s *loaded) check(t *testing.T) {
 		}
 	}
 	t.Logf("%d probes, %d above 100 ms, worst %d ms", len(probes), slow, worst)
-	if slow > 0 && os.Getenv("MIPLC_TEST_LOAD") != "" { // on a machine that does nothing else
+	if slow > 0 && ownSession() != nil {
 		t.Errorf("%d of %d probes took more than 100 ms, the slowest %d ms", slow, len(probes), worst)
 	}
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.pid))

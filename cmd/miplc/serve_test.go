@@ -46,7 +46,7 @@ func serveProcess(t *testing.T, flags ...string) *serving {
 	t.Setenv(ortlib.EnvLibrary, ortest.Library(t))
 	var out bytes.Buffer
 	cmd := exec.Command("miplc", append([]string{"serve", "../../runtime/testdata/demipl-3x4.onnx", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0"}, flags...)...)
-	cmd.Stdout = &out
+	cmd.Stdout, cmd.SysProcAttr = &out, ownSession()
 	pipe, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
