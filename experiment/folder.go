@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -79,6 +80,39 @@ func (p *Plan) write(dir string) error {
 	}
 	return outfile.ReplaceJSON(filepath.Join(dir, PlanFile), p)
 }
+
+// csvColumns are the options for the columns of CSV files, without those of a model.
+type csvColumns struct {
+	Ignore      []string `json:"ignore,omitempty"`
+	Coordinates []string `json:"coordinates,omitempty"`
+	Features    []string `json:"features,omitempty"`
+}
+
+func columnsOf(o Options) csvColumns {
+	c := o.Data.Options.Columns
+	return csvColumns{c.Ignore, c.Coordinates, c.Features}
+}
+
+// resumeColumns sets the columns of CSV files to those of the plan in the folder, if there is one of
+// the same experiment and the options name none: the experiment continues on the same bags.
+func (o *Options) resumeColumns(e *definition.Experiment) error {
+	if c := columnsOf(*o); len(c.Ignore)+len(c.Coordinates)+len(c.Features) > 0 {
+		return nil
+	}
+	was, err := ReadPlan(o.Dir)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && was.SHA256 != hashOf(e) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	c := &o.Data.Options.Columns
+	c.Ignore, c.Coordinates, c.Features = was.Columns.Ignore, was.Columns.Coordinates, was.Columns.Features
+	return nil
+}
+
+// hashOf returns the SHA-256 of the file of an experiment.
+func hashOf(e *definition.Experiment) string { return fmt.Sprintf("%x", sha256.Sum256(e.Text())) }
 
 // Open reads the experiment in a folder.
 func Open(dir string) (*definition.Experiment, error) {

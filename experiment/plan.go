@@ -2,9 +2,7 @@ package experiment
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -22,10 +20,11 @@ import (
 // Plan lists the cells of an experiment in the order in which they run, and the datasets that they
 // need. It is stored in PlanFile.
 type Plan struct {
-	Name   string     `json:"name"`
-	SHA256 string     `json:"sha256"` // of the file of the experiment
-	Sets   []SetFacts `json:"sets"`
-	Cells  []Cell     `json:"cells"`
+	Name    string     `json:"name"`
+	SHA256  string     `json:"sha256"` // of the file of the experiment
+	Columns csvColumns `json:"columns,omitzero"`
+	Sets    []SetFacts `json:"sets"`
+	Cells   []Cell     `json:"cells"`
 
 	experiment *definition.Experiment
 	inputs     []*inputOf // the data sets of the cells
@@ -161,7 +160,7 @@ func checkTwins(e *definition.Experiment, loaded map[definition.Coord][]candidat
 // planCells opens or generates the selected datasets and determines the cells. Errors of data are
 // *prepare.DataError, those of specs *prepare.SpecError.
 func planCells(e *definition.Experiment, loaded map[definition.Coord][]candidate, sel Select, dir string, folder bagfile.Folder) (*Plan, error) {
-	p := &Plan{Name: e.Name.V, SHA256: fmt.Sprintf("%x", sha256.Sum256(e.Text())), experiment: e}
+	p := &Plan{Name: e.Name.V, SHA256: hashOf(e), experiment: e}
 	for i := range e.Data {
 		d := &e.Data[i]
 		for _, r := range d.R {

@@ -92,6 +92,9 @@ func RunShard(ctx context.Context, s Shard, o Options) (Progress, error) {
 	if err != nil {
 		return Progress{}, err
 	}
+	if err := o.resumeColumns(e); err != nil {
+		return Progress{}, &PlanError{err}
+	}
 	groups := shardPlan.Shards[s.I-1].Groups
 	if err := shardPlan.bind(e, groups, o); err != nil {
 		return Progress{}, &PlanError{err}
