@@ -133,11 +133,6 @@ func newRunner(e *definition.Experiment, o Options) (*runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := o.resumeColumns(e); err != nil {
-		abandon(folder)
-		folder.Close()
-		return nil, err
-	}
 	o.Shared = true // cells share the cores, so each trains on one thread
 	r := &runner{e: e, o: o, part: "all", folder: folder, trainers: engines.NewTrainers(o.Request), maxGroup: cmp.Or(o.Jobs, train.MaxGroup)}
 	if err := r.settle(loaded); err != nil {
@@ -150,6 +145,9 @@ func newRunner(e *definition.Experiment, o Options) (*runner, error) {
 
 func (r *runner) settle(loaded map[definition.Coord][]candidate) (err error) {
 	sweepAside(r.o.Dir)
+	if err := r.o.resumeColumns(r.e); err != nil {
+		return err
+	}
 	if r.plan, err = planCells(r.e, loaded, r.o.Select, r.o.Dir, r.o.Data); err != nil {
 		return err
 	}
