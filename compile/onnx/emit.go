@@ -16,6 +16,8 @@ type emitter struct {
 	out       *onnxpb.GraphProto
 	opset     int64
 	portable  bool // use only what onnx-go computes correctly
+	device    bool // use only what GPU providers compute
+	bags      int  // of a batch, if device
 	instances string
 	params    map[string][]float32
 
@@ -32,6 +34,7 @@ type emitter struct {
 func newEmitter(g *graph.Graph, opt Options) *emitter {
 	e := &emitter{
 		src: g, out: &onnxpb.GraphProto{Name: g.Name}, opset: int64(opt.Opset), portable: opt.Portable,
+		device: opt.Bags > 0, bags: opt.Bags,
 		instances: opt.Instances, params: opt.Params,
 		values: map[*graph.Node]string{}, taken: map[string]bool{}, memo: map[string]string{},
 	}

@@ -45,7 +45,7 @@ func init() {
 		graph.OpLog:      both(unary("Log")),
 		graph.OpSqrt:     both(unary("Sqrt")),
 		graph.OpAbs:      both(unary("Abs")),
-		graph.OpSign:     both(unary("Sign")),
+		graph.OpSign:     both(lowerSign),
 		graph.OpTanh:     both(unary("Tanh")),
 		graph.OpSigmoid:  both(unary("Sigmoid")),
 		graph.OpSoftplus: both(unary("Softplus")),
@@ -73,7 +73,7 @@ func init() {
 		graph.OpSlice:      {lowerSlice, portableSlice},
 		graph.OpPad:        {lowerPad, portablePad},
 		graph.OpSoftmax:    {lowerSoftmax("Softmax"), portableSoftmax},
-		graph.OpLogSoftmax: {lowerSoftmax("LogSoftmax"), portableLogSoftmax},
+		graph.OpLogSoftmax: {lowerLogSoftmax, portableLogSoftmax},
 
 		graph.OpSegmentSum:           {full: lowerSegmentSum},
 		graph.OpSegmentMax:           {full: lowerSegmentMax},
@@ -123,6 +123,10 @@ type Options struct {
 	// convolutions as matrix products. This is faster for training steps on a CPU, where weights
 	// change, but needs more memory.
 	Planes bool
+	// Bags writes the form for devices: it has only ops that GPU providers compute, so that no value
+	// is copied to the CPU within a run. It is for batches of exactly so many bags, and bag_of is
+	// int32. 0 writes the form for CPUs and any number of bags.
+	Bags int
 	// Shapes lists the shapes of the values of graph nodes. It cannot be combined with Planes,
 	// which changes shapes. Portable models always list them.
 	Shapes bool
@@ -271,6 +275,9 @@ func leaf(e *emitter, n *graph.Node, _ []string) string {
 	elem := onnxpb.TensorProto_FLOAT
 	if n.Type == graph.Int {
 		elem = onnxpb.TensorProto_INT64
+		if e.device {
+			elem = onnxpb.TensorProto_INT32
+		}
 	}
 	data, given := e.params[n.Name]
 	if n.Op == graph.OpInput || !given {

@@ -1,8 +1,10 @@
 package onnx
 
 import (
+	"math"
 	"slices"
 
+	"github.com/miplc/miplc/compile/target"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
@@ -32,6 +34,9 @@ func (e *emitter) reshape(v string, to graph.Shape) string {
 }
 
 func lowerExpand(e *emitter, n *graph.Node, in []string) string {
+	if e.device {
+		return e.stretched(in[0], n.Shape)
+	}
 	return e.op("Expand", nil, in[0], e.shapeVector(n.Shape))
 }
 
@@ -60,39 +65,56 @@ func (e *emitter) reduceMax(v string, keepAxes bool, axes ...int64) string {
 }
 
 func lowerMaxMask(e *emitter, n *graph.Node, in []string) string {
-	return e.maxMask(in[0], len(n.Shape), n.Attrs.Axes)
+	return e.maxMask(in[0], n.Shape, n.Attrs.Axes, 0)
 }
 
-// maxMask compares the index along the reduced axes of a value with that of the first maximum. The
-// reduced axes are first moved to the end and merged.
-func (e *emitter) maxMask(v string, rank int, reduced []int) string {
-	if len(reduced) == 0 {
-		return e.constantOfShape(1, e.op("Shape", nil, v))
+// maxMask marks the first maximum along some axes of a value of shape s, after so many leading axes
+// that are not in s. The first maximum is the one with the largest negated index.
+func (e *emitter) maxMask(v string, s graph.Shape, axes []int, lead int) string {
+	along := make([]int64, len(axes))
+	for i, a := range axes {
+		along[i] = int64(a + lead)
 	}
-	var perm []int
-	for i := range rank {
-		if !slices.Contains(reduced, i) {
-			perm = append(perm, i)
+	isMax := v
+	if len(axes) > 0 {
+		isMax = e.reduceMax(v, true, along...)
+	}
+	isMax = e.op("Equal", nil, v, isMax)
+	if len(axes) == 0 {
+		return e.toFloat(isMax)
+	}
+	candidate := e.op("Where", nil, isMax, e.negatedIndex(s, axes), e.scalar(float32(math.Inf(-1))))
+	return e.toFloat(e.op("Equal", nil, candidate, e.reduceMax(candidate, true, along...)))
+}
+
+// negatedIndex returns minus the row-major index along ascending axes of a shape, exact up to 2^24,
+// with size 1 along the others.
+func (e *emitter) negatedIndex(s graph.Shape, axes []int) string {
+	total, step := "", 1
+	for i, a := range slices.Backward(axes) {
+		shape := slices.Repeat([]int64{1}, len(s))
+		var index string
+		switch d := s[a]; {
+		case d >= 0 || e.device && d == graph.B:
+			shape[a] = int64(s.Concrete(0, e.bags)[a])
+			numbers := make([]float32, shape[a])
+			for j := range numbers {
+				numbers[j] = -float32(j * step)
+			}
+			index = e.initializer(onnxpb.FloatTensor(e.unique(e.base+".index"), shape, numbers))
+			step *= len(numbers)
+		case i > 0:
+			target.Fail("the first maximum along %v of %v", axes, s)
+		default:
+			shape[a] = -1
+			index = e.op("Mul", nil, e.op("Reshape", nil, e.indices(d), e.ints(shape...)), e.scalar(float32(-step)))
 		}
+		if total != "" {
+			index = e.op("Add", nil, total, index)
+		}
+		total = index
 	}
-	kept := len(perm)
-	perm = append(perm, reduced...)
-	back := make([]int, len(perm))
-	for i, p := range perm {
-		back[p] = i
-	}
-	x := e.op("Transpose", attrs(onnxpb.IntsAttr("perm", perm...)), v)
-	full := e.op("Shape", nil, x)
-	if len(reduced) > 1 {
-		// Reshape: 0 keeps a size, -1 is inferred.
-		fold := append(make([]int64, kept), -1)
-		x = e.op("Reshape", nil, x, e.ints(fold...))
-	}
-	first := e.op("ArgMax", attrs(onnxpb.IntAttr("axis", int64(kept)), attrKeep(true)), x)
-	extent := e.op("Gather", nil, e.op("Shape", nil, x), e.integer(int64(kept)))
-	index := e.op("Range", nil, e.integer(0), extent, e.integer(1))
-	mask := e.op("Reshape", nil, e.toFloat(e.op("Equal", nil, index, first)), full)
-	return e.op("Transpose", attrs(onnxpb.IntsAttr("perm", back...)), mask)
+	return total
 }
 
 func lowerConcat(e *emitter, n *graph.Node, in []string) string { return e.concat(n.Attrs.Axis, in) }
@@ -111,6 +133,18 @@ func lowerPad(e *emitter, n *graph.Node, in []string) string {
 	pads := make([]int64, 2*rank)
 	pads[a.Axis], pads[rank+a.Axis] = int64(a.Start), int64(a.End)
 	return e.op("Pad", nil, in[0], e.ints(pads...))
+}
+
+// lowerLogSoftmax computes it from other ops on devices, where some providers lack it.
+func lowerLogSoftmax(e *emitter, n *graph.Node, in []string) string { return e.logSoftmax(in[0]) }
+
+func (e *emitter) logSoftmax(v string) string {
+	if !e.device {
+		return e.op("LogSoftmax", attrs(onnxpb.IntAttr("axis", -1)), v)
+	}
+	low := e.op("Sub", nil, v, e.reduceMax(v, true, -1))
+	sum := e.op("ReduceSum", attrs(attrKeep(true)), e.op("Exp", nil, low), e.ints(-1))
+	return e.op("Sub", nil, low, e.op("Log", nil, sum))
 }
 
 func lowerSoftmax(op string) lowering {

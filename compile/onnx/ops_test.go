@@ -65,26 +65,50 @@ func TestOpsOnORT(t *testing.T) {
 		renamed(c.Graph)
 		tried[c.Op] = true
 		for _, form := range []struct {
-			opset  int
-			planes bool
-		}{{17, false}, {18, false}, {22, false}, {18, true}} {
-			t.Run(fmt.Sprintf("%s/opset %d/planes %v", c.Name, form.opset, form.planes), func(t *testing.T) {
+			opset          int
+			planes, device bool
+		}{{17, false, false}, {18, false, false}, {22, false, false}, {18, true, false}, {17, true, true}} {
+			t.Run(fmt.Sprintf("%s/opset %d/planes %v/device %v", c.Name, form.opset, form.planes, form.device), func(t *testing.T) {
 				env := rounded(c.Env)
 				want, err := graph.Eval(c.Graph, env)
 				if err != nil {
 					t.Fatal(err)
 				}
-				m, err := onnx.Lower(c.Graph, onnx.Options{Opset: form.opset, Planes: form.planes, Params: paramsOf(c.Graph, env)})
+				o := onnx.Options{Opset: form.opset, Planes: form.planes, Params: paramsOf(c.Graph, env)}
+				if form.device {
+					o.Bags = env.B
+				}
+				m, err := onnx.Lower(c.Graph, o)
 				if err != nil {
 					t.Fatal(err)
 				}
-				compare(t, "onnxruntime", c.Graph, onnxtest.RunORT(t, m, feedOf(m, env)), want)
+				run := onnxtest.RunORT
+				if form.device && len(m.Graph.Input) > 0 {
+					widenInputs(m)
+					run = onnxtest.RunForm
+				}
+				compare(t, "onnxruntime", c.Graph, run(t, m, feedOf(m, env)), want)
 			})
 		}
 	}
 	for _, op := range graph.AllOps() {
 		if !tried[op] && op != graph.OpInput && op != graph.OpParam {
 			t.Errorf("no case for %v", op)
+		}
+	}
+}
+
+// widenInputs lets a model read its int32 inputs as int64, as onnxtest feeds them.
+func widenInputs(m *onnxpb.ModelProto) {
+	for _, in := range m.Graph.Input {
+		if elem := in.GetType().GetTensorType(); elem.ElemType == int32(onnxpb.TensorProto_INT32) {
+			elem.ElemType = int32(onnxpb.TensorProto_INT64)
+			narrow := &onnxpb.NodeProto{OpType: "Cast", Input: []string{in.Name}, Output: []string{in.Name + ".int32"},
+				Attribute: []*onnxpb.AttributeProto{onnxpb.IntAttr("to", int64(onnxpb.TensorProto_INT32))}}
+			for _, n := range m.Graph.Node {
+				n.Rename(map[string]string{in.Name: in.Name + ".int32"})
+			}
+			m.Graph.Node = append([]*onnxpb.NodeProto{narrow}, m.Graph.Node...)
 		}
 	}
 }

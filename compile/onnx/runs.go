@@ -16,8 +16,13 @@ const (
 	InLow  = "rows.low" // [runs, bags, instances]: 0 for a real instance, minus infinity for padding
 )
 
-// Capacity is the static size of a batch: the number of bags, and of instances of each bag.
-type Capacity struct{ Bags, Instances int }
+// Capacity is the static size of a batch.
+type Capacity struct {
+	Bags, Instances int // the number of bags, and of instances of each bag
+	// Runs writes the form for devices, for exactly so many runs: it has only ops that GPU providers
+	// compute. 0 writes the form for CPUs and any number of runs.
+	Runs int
+}
 
 // maxPairs bounds the pairs of instances in the bags of a batch. Larger bags train one run at
 // a time, with attention in tiles.
@@ -44,8 +49,8 @@ const packet = 8
 // bag; [B, ...] becomes [runs, bags, ...]. Every bag needs at least one real instance. Values of
 // padded instances must be finite; they change only their own rows of results.
 //
-// The bits of a run's results do not depend on the number of runs, on its position among them or on
-// the other runs, if onnxruntime uses one thread. Two kinds of kernels would violate this and are
+// On a CPU, the bits of a run's results do not depend on the number of runs, on its position among
+// them or on the other runs, if onnxruntime uses one thread. Two kinds of kernels would violate this and are
 // avoided: see sum and inPackets.
 //
 // If padding would change the result of the graph, or if an op has no lowering with an axis of runs
@@ -59,6 +64,7 @@ func LowerRuns(g *graph.Graph, opset int, c Capacity) (m *onnxpb.ModelProto, err
 		emitter: newEmitter(g, Options{Opset: opset}), capacity: c, of: make([]runsValue, len(g.Nodes)),
 		origin: map[string]runsValue{}, masks: map[*graph.Node]bool{}, zero: map[*graph.Node]bool{}, divides: map[*graph.Node]bool{}, readers: map[*graph.Node][]*graph.Node{}, parts: map[*graph.Node]map[int]string{},
 	}
+	l.device = c.Runs > 0
 	for _, n := range g.Nodes {
 		for _, x := range n.In {
 			l.readers[x] = append(l.readers[x], n)
@@ -231,6 +237,9 @@ func (l *runsLowerer) spread(v runsValue) runsValue {
 		return v
 	}
 	name := l.once(fmt.Sprint("spread ", v.name), func() string {
+		if l.device {
+			return l.op("Expand", nil, v.name, l.ints(append([]int64{int64(l.capacity.Runs)}, ndarray.Convert[int64](v.dims)...)...))
+		}
 		if l.first == "" {
 			l.rows(InRows)
 		}
@@ -253,15 +262,19 @@ func (l *runsLowerer) merged(v runsValue, s graph.Shape) runsValue {
 
 // input declares an input with an axis of runs.
 func (l *runsLowerer) input(name string, dims []int) runsValue {
-	l.out.Input = append(l.out.Input, runsPort(name, dims))
+	l.out.Input = append(l.out.Input, l.port(name, dims))
 	if l.first == "" {
 		l.first = name
 	}
 	return runsValue{name, true, dims}
 }
 
-func runsPort(name string, dims []int) *onnxpb.ValueInfoProto {
+// port describes an input or output.
+func (l *runsLowerer) port(name string, dims []int) *onnxpb.ValueInfoProto {
 	extents := []*onnxpb.TensorShapeProto_Dimension{onnxpb.Open("runs")}
+	if l.device {
+		extents[0] = onnxpb.Fixed(int64(l.capacity.Runs))
+	}
 	for _, d := range dims {
 		extents = append(extents, onnxpb.Fixed(int64(d)))
 	}
@@ -281,7 +294,7 @@ func (l *runsLowerer) result(o graph.Output) {
 	l.base = o.Name
 	v := l.spread(l.full(l.of[o.Node.ID], o.Node.Shape))
 	l.out.Node = append(l.out.Node, &onnxpb.NodeProto{OpType: "Identity", Name: o.Name, Input: []string{v.name}, Output: []string{o.Name}})
-	l.out.Output = append(l.out.Output, runsPort(o.Name, v.dims))
+	l.out.Output = append(l.out.Output, l.port(o.Name, v.dims))
 }
 
 // dropUnused removes nodes that no output needs, for example products that rowProducts replaced.
@@ -422,11 +435,11 @@ func (l *runsLowerer) ones(dims ...int) runsValue {
 	return runsValue{l.filled(1, ndarray.Convert[int64](dims)...), false, dims}
 }
 
-// product returns the matrix product of the last two axes. The right factor is repeated for each
-// run: otherwise onnxruntime would compute one product with many rows, and the kernel that it
+// product returns the matrix product of the last two axes. On a CPU, the right factor is repeated
+// for each run: otherwise onnxruntime would compute one product with many rows, and the kernel that it
 // chooses depends on the number of rows.
 func (l *runsLowerer) product(a, b runsValue) runsValue {
-	if a.each {
+	if a.each && !l.device {
 		b = l.spread(b)
 	}
 	dims := slices.Clone(b.dims)
@@ -453,7 +466,7 @@ func (l *runsLowerer) turnedLast(v runsValue) runsValue {
 	return runsValue{name, v.each, dims}
 }
 
-// sum sums over axes of dims and drops them. It multiplies with ones, because the order in which
+// sum sums over axes of dims and drops them. On a CPU, it multiplies with ones, because the order in which
 // ReduceSum adds depends on the number of runs and on the memory address of a run.
 func (l *runsLowerer) sum(v runsValue, axes ...int) runsValue {
 	var reduced, kept, perm []int
@@ -468,8 +481,12 @@ func (l *runsLowerer) sum(v runsValue, axes ...int) runsValue {
 	switch {
 	case k == 1:
 		return l.reshaped(v, kept...)
-	case !v.each:
-		return runsValue{l.op("ReduceSum", attrs(attrKeep(false)), v.name, l.ints(ndarray.Convert[int64](axes)...)), false, kept}
+	case !v.each || l.device:
+		places := make([]int64, len(axes))
+		for i, a := range axes {
+			places[i] = int64(a + v.lead())
+		}
+		return runsValue{l.op("ReduceSum", attrs(attrKeep(false)), v.name, l.ints(places...)), v.each, kept}
 	}
 	if ends := len(axes) > 0 && axes[0] == len(v.dims)-len(axes); ends && c > 1 {
 		v = l.turnedLast(l.reshaped(v, c, k))
@@ -502,7 +519,7 @@ func (l *runsLowerer) transposed(v runsValue, perm []int) runsValue {
 // whole packets.
 func (l *runsLowerer) inPackets(op string, v runsValue) runsValue {
 	size := ndarray.Size(v.dims)
-	if size%packet == 0 || !v.each {
+	if size%packet == 0 || !v.each || l.device {
 		return runsValue{l.op(op, nil, v.name), v.each, v.dims}
 	}
 	flat := l.reshaped(v, size)

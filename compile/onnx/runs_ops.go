@@ -27,7 +27,7 @@ func init() {
 		graph.OpLog:      runsUneven("Log"),
 		graph.OpSqrt:     runsUnary("Sqrt"),
 		graph.OpAbs:      runsUnary("Abs"),
-		graph.OpSign:     runsUnary("Sign"),
+		graph.OpSign:     runsSign,
 		graph.OpTanh:     runsUnary("Tanh"),
 		graph.OpSigmoid:  runsUnary("Sigmoid"),
 		graph.OpSoftplus: runsUneven("Softplus"),
@@ -54,8 +54,8 @@ func init() {
 		graph.OpConcat:     runsConcat,
 		graph.OpSlice:      runsSlice,
 		graph.OpPad:        runsPad,
-		graph.OpSoftmax:    runsSoftmax("Softmax"),
-		graph.OpLogSoftmax: runsSoftmax("LogSoftmax"),
+		graph.OpSoftmax:    runsSoftmax(func(l *runsLowerer, v string) string { return l.along("Softmax", v) }),
+		graph.OpLogSoftmax: runsSoftmax(func(l *runsLowerer, v string) string { return l.logSoftmax(v) }),
 
 		graph.OpSegmentSum:           runsSegmentSum,
 		graph.OpSegmentMax:           runsSegmentMax,
@@ -94,6 +94,10 @@ func runsUneven(op string) runsLowering {
 
 func runsClamp(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 	return runsValue{lowerClamp(l.emitter, n, []string{in[0].name}), in[0].each, in[0].dims}
+}
+
+func runsSign(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
+	return runsValue{lowerSign(l.emitter, n, []string{in[0].name}), in[0].each, in[0].dims}
 }
 
 func runsBinary(op string) runsLowering {
@@ -280,11 +284,7 @@ func runsMaxMask(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 
 // firstMaximum marks the first maximum over axes of dims.
 func (l *runsLowerer) firstMaximum(v runsValue, axes ...int) runsValue {
-	places := make([]int, len(axes))
-	for i, a := range axes {
-		places[i] = a + v.lead()
-	}
-	return runsValue{l.maxMask(v.name, len(v.dims)+v.lead(), places), v.each, v.dims}
+	return runsValue{l.maxMask(v.name, ndarray.Convert[graph.Dim](v.dims), axes, v.lead()), v.each, v.dims}
 }
 
 func runsConcat(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
@@ -358,14 +358,14 @@ func runsPad(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 	return runsValue{l.op("Pad", nil, v.name, l.ints(pads...)), v.each, l.dims(n.Shape)}
 }
 
-func runsSoftmax(op string) runsLowering {
+func runsSoftmax(along func(*runsLowerer, string) string) runsLowering {
 	return func(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 		if len(n.Shape) == 1 && n.Shape[0] == graph.N { // along the instances of all bags
 			v := l.merged(l.largest(n, in), n.Shape)
-			return l.reshaped(runsValue{l.along(op, v.name), v.each, v.dims}, l.dims(n.Shape)...)
+			return l.reshaped(runsValue{along(l, v.name), v.each, v.dims}, l.dims(n.Shape)...)
 		}
 		v := l.largest(n, in)
-		return runsValue{l.along(op, v.name), v.each, v.dims}
+		return runsValue{along(l, v.name), v.each, v.dims}
 	}
 }
 

@@ -153,6 +153,12 @@ func checkRuns(t *testing.T, g *graph.Graph, c onnx.Capacity, tolerance float64,
 		runs[i] = laidOut(env, c)
 	}
 	together := onnxtest.RunORT(t, m, feedRuns(m, g, runs))
+	c.Runs = len(runs)
+	device, err := onnx.LowerRuns(g, 17, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	onDevice := onnxtest.RunORT(t, device, feedRuns(device, g, runs))
 	part := func(of map[string]*graph.Tensor, o graph.Output, place, count int) []float64 {
 		data := of[o.Name].Data
 		return data[place*len(data)/count : (place+1)*len(data)/count]
@@ -167,13 +173,15 @@ func checkRuns(t *testing.T, g *graph.Graph, c onnx.Capacity, tolerance float64,
 		for _, o := range g.Outputs {
 			got := graph.NewTensor(o.Node.Shape.Concrete(run.env.N, run.env.B))
 			values := part(together, o, i, len(runs))
-			run.each(o.Node.Shape, func(at, from int, real bool) {
-				if real {
-					got.Data[from] = values[at]
+			for form, values := range map[string][]float64{"CPU": values, "device": part(onDevice, o, i, len(runs))} {
+				run.each(o.Node.Shape, func(at, from int, real bool) {
+					if real {
+						got.Data[from] = values[at]
+					}
+				})
+				if err := onnxtest.Near(fmt.Sprintf("run %d: %s in the form for a %s", i, o.Name, form), got, want[o.Name], tolerance); err != nil {
+					t.Error(err)
 				}
-			})
-			if err := onnxtest.Near(fmt.Sprintf("run %d: %s", i, o.Name), got, want[o.Name], tolerance); err != nil {
-				t.Error(err)
 			}
 			if !slices.Equal(values, part(alone, o, 0, 1)) {
 				t.Errorf("run %d: %s has other bits alone", i, o.Name)

@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/miplc/miplc/graph"
@@ -15,10 +16,29 @@ import (
 // membership returns the matrix as booleans.
 func (e *emitter) membership(bagOf string) string {
 	return e.once("membership", func() string {
+		if e.device {
+			return e.op("Equal", nil, e.bagNumbers(e.bags, 1), e.floatBagOf(bagOf))
+		}
 		bags := e.op("Gather", nil, e.extent(graph.B), e.integer(0))
 		column := e.op("Unsqueeze", nil, e.op("Range", nil, e.integer(0), bags, e.integer(1)), e.ints(1))
 		return e.op("Equal", nil, column, bagOf)
 	})
+}
+
+// bagNumbers returns the numbers of the bags as floats, exact up to 2^24, in a shape.
+func (e *emitter) bagNumbers(shape ...int) string {
+	return e.once(fmt.Sprint("bag numbers", shape), func() string {
+		numbers := make([]float32, e.bags)
+		for i := range numbers {
+			numbers[i] = float32(i)
+		}
+		return e.initializer(onnxpb.FloatTensor(e.unique("bag_numbers"), ndarray.Convert[int64](shape), numbers))
+	})
+}
+
+// floatBagOf returns bag_of as floats.
+func (e *emitter) floatBagOf(bagOf string) string {
+	return e.once("float bag_of", func() string { return e.toFloat(bagOf) })
 }
 
 // rows reshapes a value of shape s to a matrix with one row per leading index.
@@ -65,7 +85,12 @@ func lowerSegmentMax(e *emitter, n *graph.Node, in []string) string {
 func (e *emitter) segmentMax(rows, bagOf string, columns int) string {
 	lowest := e.float(float32(graph.OpSegmentMax.Neutral()))
 	if e.opset < 18 {
-		mask := e.op("Unsqueeze", nil, e.membership(bagOf), e.ints(1))
+		mask := e.once("membership by columns", func() string {
+			if e.device {
+				return e.op("Equal", nil, e.bagNumbers(e.bags, 1, 1), e.floatBagOf(bagOf))
+			}
+			return e.op("Unsqueeze", nil, e.membership(bagOf), e.ints(1))
+		})
 		return e.reduceMax(e.op("Where", nil, mask, e.turned(rows), lowest), false, 2)
 	}
 	start := e.op("Expand", nil, lowest, e.op("Concat", attrs(onnxpb.IntAttr("axis", 0)), e.extent(graph.B), e.ints(int64(columns))))
@@ -91,10 +116,20 @@ func lowerSegmentSoftmax(e *emitter, n *graph.Node, in []string) string {
 func lowerSegmentMaxMask(e *emitter, n *graph.Node, in []string) string {
 	rows, columns := e.rows(in[0], n.Shape), ndarray.Size(n.Shape[1:])
 	isMax := e.op("Equal", nil, rows, e.ofBag(e.segmentMax(rows, in[1], columns), in[1]))
-	instances := e.op("Gather", nil, e.extent(graph.N), e.integer(0))
-	number := e.op("Unsqueeze", nil, e.op("Range", nil, e.integer(0), instances, e.integer(1)), e.ints(1))
-	place := e.op("Neg", nil, e.toFloat(number))
+	place := e.op("Neg", nil, e.indices(graph.N))
 	candidate := e.op("Where", nil, isMax, place, e.float(float32(math.Inf(-1))))
 	first := e.op("Equal", nil, candidate, e.ofBag(e.segmentMax(candidate, in[1], columns), in[1]))
 	return e.unrows(e.toFloat(first), n.Shape)
+}
+
+// indices returns the numbers from 0 to N-1 or B-1, [d, 1], as floats.
+func (e *emitter) indices(d graph.Dim) string {
+	return e.once("indices"+d.String(), func() string {
+		if e.device { // of instances; the number of bags is known
+			counted := e.op("CumSum", attrs(onnxpb.IntAttr("exclusive", 1)), e.onesOfInstances(), e.integer(0))
+			return e.op("Reshape", nil, counted, e.ints(-1, 1))
+		}
+		extent := e.op("Gather", nil, e.extent(d), e.integer(0))
+		return e.toFloat(e.op("Unsqueeze", nil, e.op("Range", nil, e.integer(0), extent, e.integer(1)), e.ints(1)))
+	})
 }

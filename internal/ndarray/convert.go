@@ -6,7 +6,7 @@ import (
 )
 
 // Convert returns the numbers as T, rounded if T is narrower.
-func Convert[T, From ~int | ~int64 | float32 | float64](numbers []From) []T {
+func Convert[T, From ~int | ~int32 | ~int64 | float32 | float64](numbers []From) []T {
 	out := make([]T, len(numbers))
 	for i, v := range numbers {
 		out[i] = T(v)

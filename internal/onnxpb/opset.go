@@ -14,6 +14,10 @@ func (n *NodeProto) Since() int64 {
 		if len(n.GetInput()) > 1 { // its axes
 			return 18
 		}
+	case "Shape":
+		if n.Attr("start") != nil {
+			return 15
+		}
 	case "ScatterElements":
 		switch reduction := n.Attr("reduction"); {
 		case reduction == nil:

@@ -218,7 +218,7 @@ func (r Request) onnxruntime(m machine, reason string) (*Choice, error) {
 	p := r.info(ORT, CPU, reason)
 	p.Threads = r.Threads
 	if r.Device != "" && r.Device != CPU {
-		p.Device = r.Device
+		p.Device, p.Coupled = r.Device, true
 		if err := m.provider(o.Library, o.Provider); err != nil {
 			return nil, fmt.Errorf("engine %s: %w", ORT, err)
 		}

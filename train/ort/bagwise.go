@@ -75,11 +75,11 @@ func (w *bagwise) open(e *Engine, gradients, update *graph.Graph) (err error) {
 			return err
 		}
 	}
-	if w.all, err = open(gradients, e.options, true); err != nil {
+	if w.all, err = open(gradients, e.options, true, 1); err != nil {
 		return err
 	}
 	w.graph = gradients
-	if w.update, err = open(update, e.options, false); err != nil {
+	if w.update, err = open(update, e.options, false, 1); err != nil {
 		return err
 	}
 	for i := 0; i < len(w.io) && err == nil; i++ {
@@ -148,7 +148,7 @@ func (e *Engine) runBagwise(b *train.Batch) error {
 func (w *bagwise) openOne(o Options) (err error) {
 	if w.one == nil {
 		o.Threads = 1
-		w.one, err = open(w.graph, o, true)
+		w.one, err = open(w.graph, o, true, 1)
 	}
 	return err
 }

@@ -67,7 +67,7 @@ func (e *Engine) checkStep(bags int) error {
 }
 
 // checkPredictions compares predictions like checkStep compares steps.
-func (e *Engine) checkPredictions() error {
+func (e *Engine) checkPredictions(bags int) error {
 	kept, err := e.State()
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (e *Engine) checkPredictions() error {
 	}
 	worst := 0.0
 	for i := range 2 {
-		b := sampleBatch(e.prog, 2, i)
+		b := sampleBatch(e.prog, bags, i)
 		wantP, wantA, err := cpu.Predict(b.Instances, b.BagOf, b.Bags)
 		if err != nil {
 			return err

@@ -3,40 +3,47 @@
 package ort
 
 import (
+	"context"
 	"errors"
+	"math"
 	"testing"
 
 	"github.com/miplc/miplc/internal/testsupport"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
+	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/traintest"
 )
 
 // An engine on the CPU with the step of another program stands in for a device that
 // computes wrong numbers.
 func TestWrongDeviceIsRefused(t *testing.T) {
-	for bags, at := range map[int]func(*Engine) **session{1: (*Engine).atOneBag, 3: (*Engine).atManyBags} {
+	for _, bags := range []int{1, 3} {
 		e, wrong := onCPU(t), onCPU(t, "train.momentum=0.5")
 		if err := errors.Join(opened(e, bags), opened(wrong, bags)); err != nil {
 			t.Fatal(err)
 		}
+		onCPU, onDevice := e.formOf(false, bags), sessionKey{false, bags}
 		e.options.Provider = ortlib.WebGPU // for the error; the sessions are open
+		e.sessions[onDevice] = e.sessions[onCPU]
 		if err := e.checkStep(bags); err != nil {
 			t.Errorf("%d bags: a right device is refused: %v", bags, err)
 		}
-		*at(e), *at(wrong) = *at(wrong), *at(e)
+		e.sessions[onDevice] = wrong.sessions[onCPU]
 		var refused *ortenv.WrongDeviceError
 		if err := e.checkStep(bags); !errors.As(err, &refused) {
 			t.Errorf("%d bags: a wrong device gives %v", bags, err)
 		} else {
 			t.Log(err)
 		}
+		e.sessions[onDevice] = e.sessions[onCPU]
+		if onDevice != onCPU {
+			delete(e.sessions, onDevice) // closed once
+		}
 	}
 }
-
-func (e *Engine) atOneBag() **session   { return &e.oneBag }
-func (e *Engine) atManyBags() **session { return &e.manyBags }
 
 func opened(e *Engine, bags int) error {
 	_, err := e.wholeStep(bags)
@@ -53,43 +60,109 @@ func onCPU(t *testing.T, set ...string) *Engine {
 	return e
 }
 
-// The steps of shipped specs agree with the CPU's on WebGPU. A session whose inputs are not
-// bound again does not.
-func TestStepsOnWebGPU(t *testing.T) {
+// A group with the step of another program stands in for a device that computes wrong numbers.
+func TestWrongDeviceOfAGroupIsRefused(t *testing.T) {
+	cpu := Options{Library: ortest.Library(t)}
+	for _, batch := range []int{1, 4} {
+		trial := traintest.Quickstart(t, 22, 1, batch)
+		other := traintest.Vary(t, trial, "other", func(s *language.Spec) { s.Train.Momentum.V = 0.5 })
+		m, wrong := modelOf(t, trial), modelOf(t, other)
+		_, err := outcomes([]*train.Trial{trial, traintest.Vary(t, trial, "seed", traintest.Seed(1))}, func(runs []*train.Run) train.Executor {
+			g, bad := m.group(runs, cpu), wrong.group(runs, cpu)
+			if err := errors.Join(g.openSessions(), bad.openSessions()); err != nil {
+				t.Fatal(err)
+			}
+			standIn(g, ortlib.WebGPU)
+			standIn(bad, ortlib.WebGPU)
+			if err := g.checkDevice(); err != nil {
+				t.Errorf("batches of %d: a right device is refused: %v", batch, err)
+			}
+			key := runsKey{false, batch, 2}
+			g.open[key], bad.open[key] = bad.open[key], g.open[key]
+			var refused *ortenv.WrongDeviceError
+			if err := g.checkDevice(); !errors.As(err, &refused) {
+				t.Errorf("batches of %d: a wrong device gives %v", batch, err)
+			} else {
+				t.Log(err)
+			}
+			bad.Close()
+			g.Close()
+			return m.group(runs, cpu)
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// standIn lets the sessions of a group on the CPU pass for those of a device.
+func standIn(g *group, provider string) {
+	g.options.Provider = provider
+	for key, s := range g.open {
+		delete(g.open, key)
+		key.runs = 2
+		g.open[key] = s
+	}
+}
+
+func modelOf(t *testing.T, trial *train.Trial) *runsModel {
+	t.Helper()
+	m := NewTrainer(train.EngineInfo{}, Options{Library: ortest.Library(t)}, 1).(*trainer).model(trial)
+	if m == nil {
+		t.Fatal("no form for many runs")
+	}
+	return m
+}
+
+// Runs in a group on WebGPU have the CPU's losses and parameters.
+func TestGroupsOnWebGPU(t *testing.T) {
 	if testsupport.InProcess(t, ortest.WebGPU) {
-		stepsOn(t, ortlib.WebGPU)
+		groupsOn(t, ortlib.WebGPU)
 	}
 }
 
 // OpenVINO's CPU device has memory of its own.
-func TestStepsOnOpenVINO(t *testing.T) {
+func TestGroupsOnOpenVINO(t *testing.T) {
 	if testsupport.InProcess(t, testsupport.OpenVINO) {
-		stepsOn(t, "openvino")
+		groupsOn(t, "openvino")
 	}
 }
 
-func stepsOn(t *testing.T, provider string) {
-	for _, c := range []struct {
-		name string
-		set  []string
-	}{{"quickstart", nil}, {"demipl", []string{"train.batch=16"}}} {
-		e, err := New(traintest.Shipped(t, c.name, c.set...), nil, Options{Library: ortest.Library(t), Provider: provider})
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
-			continue
-		}
-		for bags, s := range map[int]*session{1: e.oneBag, 16: e.manyBags} {
-			if s == nil {
-				continue
+func groupsOn(t *testing.T, provider string) {
+	list := traintest.Mixed(t, traintest.Quickstart(t, 22, 2, 4))
+	reports := map[string][]*train.Report{}
+	for _, on := range []string{"", provider} {
+		by := NewTrainer(train.EngineInfo{Engine: Name}, Options{Library: ortest.Library(t), Provider: on}, 1)
+		by.Train(context.Background(), list, train.Options{}, func(i int, out train.Outcome) {
+			if out.Err != nil {
+				t.Fatal(out.Err)
 			}
-			s.onCPU = true // binds once
-			var refused *ortenv.WrongDeviceError
-			if err := e.checkStep(bags); !errors.As(err, &refused) {
-				t.Errorf("%s: a session that does not bind its inputs again gives %v", c.name, err)
-			} else {
-				t.Logf("%s, bound once: %v", c.name, err)
-			}
-		}
-		e.Close()
+			reports[on] = append(reports[on], out.Report)
+		})
 	}
+	for i, want := range reports[""] {
+		got := reports[provider][i]
+		for epoch, m := range want.Metrics {
+			if d := math.Abs(got.Metrics[epoch].Loss - m.Loss); !(d <= 1e-5) {
+				t.Errorf("trial %d, epoch %d: the losses differ by %g", i, epoch+1, d)
+			}
+		}
+		for name, v := range want.State.Params {
+			if d := ortenv.Difference(got.State.Params[name], v); !(d <= 1e-4*largest(v)) {
+				t.Errorf("trial %d: %s differs by %g", i, name, d)
+			}
+		}
+	}
+}
+
+// Steps and predictions on images agree with the CPU's on WebGPU: New compares them.
+func TestImagesOnWebGPU(t *testing.T) {
+	if !testsupport.InProcess(t, ortest.WebGPU) {
+		return
+	}
+	e, err := New(traintest.Shipped(t, "demipl-image", "train.batch=2"), nil, Options{Library: ortest.Library(t), Provider: ortlib.WebGPU})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Close()
 }

@@ -70,7 +70,7 @@ func (w *workspace) Run(g *graph.Graph, n int, names map[string]string) error {
 	first := s == nil
 	if first {
 		var err error
-		if s, err = open(prefixed(g), w.options, false); err != nil {
+		if s, err = open(prefixed(g), w.options, false, 1); err != nil {
 			return err
 		}
 		w.sessions[g] = s
@@ -109,7 +109,7 @@ func (w *workspace) Run(g *graph.Graph, n int, names map[string]string) error {
 // check compares the first outputs of a graph on a device with those of the CPU, relative
 // to the largest value of each.
 func (w *workspace) check(g *graph.Graph, in, out []onnx.Value) error {
-	cpu, err := open(prefixed(g), Options{Library: w.options.Library, Threads: w.options.Threads}, false)
+	cpu, err := open(prefixed(g), Options{Library: w.options.Library, Threads: w.options.Threads}, false, 1)
 	if err != nil {
 		return err
 	}

@@ -24,10 +24,8 @@ import (
 type Engine struct {
 	prog     *compile.Program
 	options  Options
-	infer    *session
-	oneBag   *session // whole steps, opened by the first batch that needs them
-	manyBags *session
-	bagwise  *bagwise // nil: whole steps
+	sessions map[sessionKey]*session // of predictions and whole steps, opened when the first batch asks for them
+	bagwise  *bagwise                // nil: whole steps
 
 	copies     [2]values // state vectors of the step, and each parameter within the flat one
 	current    int       // index of the copy with the newest values
@@ -38,6 +36,24 @@ type Engine struct {
 	result     train.Result
 }
 
+// sessionKey is a graph and the number of bags that it is for, see formOf.
+type sessionKey struct {
+	predict bool
+	bags    int
+}
+
+// many stands for any number of bags.
+const many = 0
+
+// formOf returns the key of the session for batches of so many bags. On a CPU there are two forms
+// of a step, for one bag and for many, and one of predictions.
+func (e *Engine) formOf(predict bool, bags int) sessionKey {
+	if e.onCPU() && (predict || bags > 1) {
+		bags = many
+	}
+	return sessionKey{predict, bags}
+}
+
 // New opens the training step of a program in onnxruntime. params are the initial parameters by
 // name, including the statistics of the normalisation; nil: SetState will set them.
 func New(p *compile.Program, params map[string][]float32, o Options) (*Engine, error) {
@@ -45,13 +61,10 @@ func New(p *compile.Program, params map[string][]float32, o Options) (*Engine, e
 		return nil, err
 	}
 	o.Threads = Threads(p, o.Threads)
-	e := &Engine{prog: p, options: o}
+	e := &Engine{prog: p, options: o, sessions: map[sessionKey]*session{}}
 	err := e.allocate()
 	if err == nil {
-		err = e.openInfer()
-	}
-	if err == nil && !e.onCPU() {
-		err = e.checkPredictions()
+		_, err = e.predictions(max(1, p.Spec.Train.Batch.V))
 	}
 	if err == nil && hasImages(p) && e.onCPU() {
 		e.bagwise, err = newBagwise(e)
@@ -92,6 +105,12 @@ func (e *Engine) allocate() error {
 			return err
 		}
 	}
+	e.statistics = values{}
+	for _, name := range e.prog.Statistics() {
+		if err := e.statistics.add(name, append([]int{1}, e.prog.Signature.Instance...)...); err != nil {
+			return err
+		}
+	}
 	e.result.Terms = map[string]float64{}
 	e.evaluated.sets = newSets()
 	return e.whole.allocate(e.prog)
@@ -112,22 +131,24 @@ func renewed(p *compile.Program, vectors values) values {
 	return outputs
 }
 
-// openInfer opens the inference graph and allocates its statistics.
-func (e *Engine) openInfer() error {
+// predictions gives the session that predicts batches of that many bags.
+func (e *Engine) predictions(bags int) (*session, error) {
+	key := e.formOf(true, bags)
+	if s := e.sessions[key]; s != nil {
+		return s, nil
+	}
 	g, err := e.named(compile.Predict(e.prog))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	e.statistics = values{}
-	for _, name := range e.prog.Statistics() {
-		if err == nil {
-			err = e.statistics.add(name, g.Input(name).Shape.Concrete(0, 0)...)
-		}
+	if e.sessions[key], err = open(g, e.options, false, bags); err != nil {
+		delete(e.sessions, key)
+		return nil, err
 	}
-	if err == nil {
-		e.infer, err = open(g, e.options, false)
+	if !e.onCPU() {
+		err = e.checkPredictions(bags)
 	}
-	return err
+	return e.sessions[key], err
 }
 
 // named replaces the flat vector of parameters in a graph by named parameters, which share its
@@ -146,24 +167,35 @@ func (e *Engine) cuttable() bool {
 
 // wholeStep returns the session for batches of the given number of bags.
 func (e *Engine) wholeStep(bags int) (*session, error) {
-	at, build := &e.manyBags, compile.Step
-	if bags == 1 {
-		at, build = &e.oneBag, compile.StepOneBag
+	key := e.formOf(false, bags)
+	if s := e.sessions[key]; s != nil {
+		return s, nil
 	}
-	if *at != nil {
-		return *at, nil
-	}
-	g, err := e.named(build(e.prog))
-	if err == nil {
-		g, err = graph.Condense(g)
-	}
+	g, err := e.stepGraph(bags)
 	if err != nil {
 		return nil, err
 	}
-	if *at, err = open(g, e.options, false); err == nil && !e.onCPU() {
+	if e.sessions[key], err = open(g, e.options, false, bags); err != nil {
+		delete(e.sessions, key)
+		return nil, err
+	}
+	if !e.onCPU() {
 		err = e.checkStep(bags)
 	}
-	return *at, err
+	return e.sessions[key], err
+}
+
+// stepGraph gives the graph of a step of that many bags.
+func (e *Engine) stepGraph(bags int) (*graph.Graph, error) {
+	build := compile.Step
+	if bags == 1 {
+		build = compile.StepOneBag
+	}
+	g, err := e.named(build(e.prog))
+	if err != nil {
+		return nil, err
+	}
+	return graph.Condense(g)
 }
 
 // Name implements train.Engine.
@@ -220,10 +252,14 @@ func (e *Engine) runWhole(b *train.Batch) error {
 // Predict implements train.Engine.
 func (e *Engine) Predict(instances []float32, bagOf []int, bags int) (probabilities, attention []float32, err error) {
 	w, n := &e.evaluated, len(bagOf)
+	infer, err := e.predictions(bags)
+	if err != nil {
+		return nil, nil, err
+	}
 	if err := w.inputs.Instances(e.prog, instances, bagOf, bags, n); err != nil {
 		return nil, nil, err
 	}
-	s, err := w.run(e, e.infer, n, bags)
+	s, err := w.run(e, infer, n, bags)
 	if err != nil {
 		return nil, nil, fmt.Errorf("prediction on %s in %s: %w", diag.Count(n, "instance"), diag.Count(bags, "bag"), err)
 	}
@@ -283,10 +319,8 @@ func (e *Engine) Close() error {
 		all = append(all, e.bagwise)
 	}
 	all = append(all, e.copies[0], e.copies[1], e.scalars, e.statistics)
-	for _, s := range []*session{e.oneBag, e.manyBags, e.infer} {
-		if s != nil {
-			all = append(all, s)
-		}
+	for _, s := range e.sessions {
+		all = append(all, s)
 	}
 	var errs []error
 	for _, v := range all {

@@ -20,10 +20,8 @@ import (
 // group is the executor of several runs. One tensor, with a leading axis of runs, has the batches
 // of a step of all runs.
 type group struct {
-	*runsModel
-	runs    []*train.Run
-	steps   map[int]*runsSession // by the number of bags of a batch
-	predict *runsSession
+	*runsSessions
+	runs []*train.Run
 
 	// Values of each run, by its index. vectors, by name, are outdated while the run is active.
 	vectors, statistics []map[string][]float32
@@ -31,6 +29,22 @@ type group struct {
 	real, lowest        []float32   // see fillMasks
 
 	active *active // nil: none
+}
+
+// group returns a group of runs on sessions of its own.
+func (m *runsModel) group(runs []*train.Run, o Options) *group {
+	return &group{runsSessions: &runsSessions{m, o, map[runsKey]*runsSession{}}, runs: runs}
+}
+
+// openSessions opens what an epoch of all runs needs.
+func (g *group) openSessions() error {
+	for _, bags := range g.runs[0].BatchesOf(1) {
+		if _, err := g.session(false, len(bags), len(g.runs)); err != nil {
+			return err
+		}
+	}
+	_, err := g.session(true, g.capacity.Bags, len(g.runs))
+	return err
 }
 
 // active has the tensors of the runs that are computed: all runs, or those that are behind the
@@ -197,9 +211,13 @@ func (s *active) Destroy() error {
 	return errors.Join(append(errs, s.copies[0].Destroy(), s.copies[1].Destroy(), s.settings.Destroy())...)
 }
 
-// batch returns the tensors of a session for the active runs.
-func (g *group) batch(on *runsSession) (*batch, error) {
+// batch returns the tensors of batches of so many bags for the active runs.
+func (g *group) batch(predict bool, bags int) (*batch, error) {
 	s := g.active
+	on, err := g.session(predict, bags, len(s.runs))
+	if err != nil {
+		return nil, err
+	}
 	if b := s.batches[on]; b != nil {
 		return b, nil
 	}
@@ -276,7 +294,7 @@ func (g *group) Epoch(ctx context.Context, runs []*train.Run) error {
 // step runs a step of the active runs.
 func (g *group) step(batches [][][]int, step int) (*batch, error) {
 	s := g.active
-	b, err := g.batch(g.steps[len(batches[0][step])])
+	b, err := g.batch(false, len(batches[0][step]))
 	if err != nil {
 		return nil, err
 	}
@@ -390,7 +408,7 @@ func (g *group) Predict(ctx context.Context, runs []*train.Run) error {
 	if err := g.activate(runs); err != nil {
 		return err
 	}
-	b, err := g.batch(g.predict)
+	b, err := g.batch(true, g.capacity.Bags)
 	if err != nil {
 		return err
 	}
@@ -420,15 +438,6 @@ func (g *group) Predict(ctx context.Context, runs []*train.Run) error {
 	return nil
 }
 
-// Close implements train.Executor. It releases bindings before the tensors that they point to,
-// and those before the sessions.
-func (g *group) Close() error {
-	errs := []error{g.deactivate(false)}
-	for _, s := range g.steps {
-		errs = append(errs, s.Destroy())
-	}
-	if g.predict != nil {
-		errs = append(errs, g.predict.Destroy())
-	}
-	return errors.Join(errs...)
-}
+// Close implements train.Executor. Bindings go before the tensors that they point to, and
+// those before the sessions.
+func (g *group) Close() error { return errors.Join(g.deactivate(false), g.runsSessions.Destroy()) }

@@ -21,6 +21,7 @@ type Options struct {
 	Provider string // execution provider: "" or "cpu", or a name of ortenv.Providers
 
 	largeBags bool // see ortenv.Session
+	strict    bool // refuse graphs with nodes that the device leaves to the CPU
 }
 
 func (o Options) session() ortenv.Session {

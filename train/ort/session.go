@@ -26,16 +26,27 @@ type session struct {
 	name    string
 	in, out []string
 	onCPU   bool
+	narrow  bool        // bag_of is int32
 	calls   sync.Locker // locked during calls on the session and its bindings
 }
 
-// open opens a graph whose parameters are inputs.
-func open(g *graph.Graph, o Options, planes bool) (*session, error) {
-	model, err := lowering.Lower(g, lowering.Options{Opset: opset, Planes: planes})
+// open makes a session of a graph whose parameters are inputs: on a device for batches of so many
+// bags, on a CPU for any.
+func open(g *graph.Graph, o Options, planes bool, bags int) (*session, error) {
+	form := lowering.Options{Opset: opset, Planes: planes}
+	if !o.session().OnCPU() {
+		form.Planes, form.Bags = true, bags
+	}
+	model, err := lowering.Lower(g, form)
 	if err != nil {
 		return nil, err
 	}
-	return openModel(model, g.Name, o)
+	s, err := openModel(model, g.Name, o)
+	if err != nil {
+		return nil, err
+	}
+	s.narrow = form.Bags > 0
+	return s, nil
 }
 
 // openModel opens the ONNX model of a graph.
@@ -64,6 +75,11 @@ func start(model *onnxpb.ModelProto, in, out []string, o Options) (*onnx.Dynamic
 		return nil, err
 	}
 	defer opts.Destroy()
+	if o.strict {
+		if err := opts.AddSessionConfigEntry("session.disable_cpu_ep_fallback", "1"); err != nil {
+			return nil, err
+		}
+	}
 	calls := o.session().Locker()
 	calls.Lock()
 	defer calls.Unlock()

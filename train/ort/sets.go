@@ -203,7 +203,7 @@ func (e *Engine) newSet(w *bindings, of size, shared map[string][]float32) (s *s
 		}
 	}
 	if err == nil {
-		s.values[compile.InBagOf], err = onnx.NewEmptyTensor[int64](onnx.NewShape(int64(n)))
+		s.values[compile.InBagOf], err = newBagOf(n, of.session.narrow)
 	}
 	for i := 0; i < len(s.io) && err == nil; i++ {
 		s.io[i], err = of.session.bind(append(e.copied(i), s.values, w.own)...)
@@ -225,10 +225,20 @@ func (s *set) fill(in *train.Inputs) {
 			copy(to, v)
 		}
 	}
-	bagOf := s.values[compile.InBagOf].(*onnx.Tensor[int64]).GetData()
-	for i, bag := range in.BagOf {
-		bagOf[i] = int64(bag)
+	switch bagOf := s.values[compile.InBagOf].(type) {
+	case *onnx.Tensor[int64]:
+		copy(bagOf.GetData(), ndarray.Convert[int64](in.BagOf))
+	case *onnx.Tensor[int32]:
+		copy(bagOf.GetData(), ndarray.Convert[int32](in.BagOf))
 	}
+}
+
+// newBagOf makes the tensor of bag_of.
+func newBagOf(n int, narrow bool) (onnx.Value, error) {
+	if narrow {
+		return onnx.NewEmptyTensor[int32](onnx.NewShape(int64(n)))
+	}
+	return onnx.NewEmptyTensor[int64](onnx.NewShape(int64(n)))
 }
 
 func toShape(dims []int) onnx.Shape { return ndarray.Convert[int64](dims) }

@@ -4,6 +4,7 @@ package ort
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -25,14 +26,16 @@ const (
 	// maxPadding times the mean.
 	smallBag   = 64
 	maxPadding = 2
+	// deviceBytes bounds the values of a step of a group on a device.
+	deviceBytes = 1 << 30
 )
 
 // trainer trains trials on bags of features in groups: the nodes of one graph compute all runs of
 // a group, see lowering.LowerRuns. A single trial is a group of one. Trials with images, datasets
-// on disk, sampled instances, execution providers other than the CPU, several threads per operation, or bags of very
-// different sizes train one at a time on an Engine.
+// on disk, sampled instances, several threads per operation, or bags of very different sizes train
+// one at a time on an Engine.
 //
-// This choice and the bits of the result do not depend on the other trials.
+// This choice does not depend on the other trials, and neither do the bits of the result on a CPU.
 type trainer struct {
 	train.EngineInfo
 	options  Options
@@ -43,8 +46,11 @@ type trainer struct {
 }
 
 // NewTrainer returns the trainer of the engine. It trains parallel groups at a time, each on one
-// core.
+// core. A device trains one group at a time.
 func NewTrainer(p train.EngineInfo, o Options, parallel int) train.Trainer {
+	if !o.session().OnCPU() {
+		parallel = 1
+	}
 	return &trainer{EngineInfo: p, options: o, parallel: parallel, models: map[string]*runsModel{}}
 }
 
@@ -116,7 +122,7 @@ type runsModel struct {
 // model returns the graphs of a trial, nil if it trains alone.
 func (t *trainer) model(trial *train.Trial) *runsModel {
 	p, o := trial.Program, t.options
-	if trial.Data.OnDisk() || p.Spec.Data.Sample.V > 0 || !o.session().OnCPU() || o.Threads > 1 || len(p.Signature.Instance) != 1 || trial.Check() != nil {
+	if trial.Data.OnDisk() || p.Spec.Data.Sample.V > 0 || o.session().OnCPU() && o.Threads > 1 || len(p.Signature.Instance) != 1 || trial.Check() != nil {
 		return nil
 	}
 	c, ok := capacity(trial)
@@ -128,7 +134,7 @@ func (t *trainer) model(trial *train.Trial) *runsModel {
 	shared := fmt.Sprint(train.Shared(p.Spec), p.Signature, c, key(trial))
 	m, known := t.models[shared]
 	if !known {
-		if m = newRunsModel(p, c); m != nil && !m.lowers() {
+		if m = newRunsModel(p, c); m != nil && !m.lowers(o.runs(1)) {
 			m = nil
 		}
 		t.models[shared] = m
@@ -154,18 +160,27 @@ func newRunsModel(p *compile.Program, c lowering.Capacity) *runsModel {
 	return m
 }
 
-// lowers reports whether the graphs can be lowered for many runs.
-func (m *runsModel) lowers() bool {
-	_, err := m.lowered(m.step, m.capacity.Bags)
+// lowers reports whether the graphs can be lowered for so many runs.
+func (m *runsModel) lowers(runs int) bool {
+	_, err := m.lowered(m.step, m.capacity.Bags, runs)
 	if err == nil {
-		_, err = m.lowered(m.predict, m.capacity.Bags)
+		_, err = m.lowered(m.predict, m.capacity.Bags, runs)
 	}
 	return err == nil
 }
 
-// lowered returns the ONNX model of a graph for batches of the given number of bags.
-func (m *runsModel) lowered(g *graph.Graph, bags int) (*onnxpb.ModelProto, error) {
-	return lowering.LowerRuns(g, opset, lowering.Capacity{Bags: bags, Instances: m.capacity.Instances})
+// lowered returns the ONNX model of a graph for batches of the given number of bags: for devices with
+// the given number of runs, or for CPUs if runs is 0.
+func (m *runsModel) lowered(g *graph.Graph, bags, runs int) (*onnxpb.ModelProto, error) {
+	return lowering.LowerRuns(g, opset, lowering.Capacity{Bags: bags, Instances: m.capacity.Instances, Runs: runs})
+}
+
+// runs is the number of runs of a session: the given one on a device, 0 for any on a CPU.
+func (o Options) runs(n int) int {
+	if o.session().OnCPU() {
+		return 0
+	}
+	return n
 }
 
 // runsSession is a graph of many runs in onnxruntime.
@@ -175,19 +190,54 @@ type runsSession struct {
 	dims map[string][]int // of inputs and outputs, without the axis of runs
 }
 
-// session opens a graph for batches of the given number of bags.
-func (m *runsModel) session(g *graph.Graph, bags int, o Options) (*runsSession, error) {
-	model, err := m.lowered(g, bags)
+// runsSessions are the sessions of a model that are open.
+type runsSessions struct {
+	*runsModel
+	options Options
+	open    map[runsKey]*runsSession
+}
+
+type runsKey struct {
+	predict    bool
+	bags, runs int
+}
+
+// session returns the session for batches of so many bags and so many runs, opened when it is
+// first asked for.
+func (l *runsSessions) session(predict bool, bags, runs int) (*runsSession, error) {
+	key := runsKey{predict, bags, l.options.runs(runs)}
+	if s := l.open[key]; s != nil {
+		return s, nil
+	}
+	g := l.step
+	if predict {
+		g = l.predict
+	}
+	model, err := l.lowered(g, bags, key.runs)
 	if err != nil {
 		return nil, err
 	}
+	o := l.options
 	o.Threads = 1 // several would divide the runs among them, and rounding would depend on the division
 	s := &runsSession{bags: bags, dims: map[string][]int{}}
 	for _, port := range slices.Concat(model.Graph.Input, model.Graph.Output) {
 		s.dims[port.GetName()] = ndarray.Convert[int](port.Extents()[1:])
 	}
-	s.session, err = openModel(model, g.Name, o)
-	return s, err
+	if s.session, err = openModel(model, g.Name, o); err != nil {
+		return nil, err
+	}
+	l.open[key] = s
+	return s, nil
+}
+
+// Destroy releases the sessions.
+func (l *runsSessions) Destroy() error {
+	var errs []error
+	for _, s := range l.open {
+		errs = append(errs, s.Destroy())
+	}
+	clear(l.open)
+	return errors.Join(errs...)
 }
 
 // bytes estimates the memory of a step of a run.
@@ -195,9 +245,14 @@ func (m *runsModel) bytes() int {
 	return 4 * lowering.StepValues(m.step, m.capacity)
 }
 
-// maxTrials returns the number of trials like one whose steps fit in the cache.
+// maxTrials returns the number of trials like one whose steps fit in the cache, or in a part of the
+// memory of a device.
 func (t *trainer) maxTrials(like *train.Trial, _ int) int {
-	return min(train.MaxGroup, max(1, cacheBytes/max(1, t.model(like).bytes())))
+	room := cacheBytes
+	if !t.options.session().OnCPU() {
+		room = deviceBytes
+	}
+	return min(train.MaxGroup, max(1, room/max(1, t.model(like).bytes())))
 }
 
 // open opens the executor of a group.
@@ -205,22 +260,12 @@ func (t *trainer) open(runs []*train.Run, _ func(string)) (train.Executor, error
 	if _, err := ortenv.Start(t.options.Library); err != nil {
 		return nil, err
 	}
-	m := t.model(runs[0].Trial)
-	g := &group{runsModel: m, runs: runs, steps: map[int]*runsSession{}}
-	var err error
-	for _, bags := range runs[0].BatchesOf(1) {
-		if b := len(bags); g.steps[b] == nil {
-			if g.steps[b], err = m.session(m.step, b, t.options); err != nil {
-				delete(g.steps, b)
-				break
-			}
-		}
-	}
-	if err == nil {
-		g.predict, err = m.session(m.predict, m.capacity.Bags, t.options)
+	g := t.model(runs[0].Trial).group(runs, t.options)
+	err := g.openSessions()
+	if err == nil && !t.options.session().OnCPU() {
+		err = g.checkDevice()
 	}
 	if err != nil {
-		g.predict = nil
 		g.Close()
 		return nil, fmt.Errorf("engine ort: %w", err)
 	}
