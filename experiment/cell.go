@@ -76,6 +76,11 @@ func loadCandidates(e *definition.Experiment, l *definition.Learner, data string
 				locateErrors(e, err, l, name, all, errs)
 				continue
 			}
+			if from := spec.Train.Init.Model; from.V != "" {
+				err := spec.Locate(diag.Errorf(from.Pos, "train.init is no setting of a learner in an experiment: its cells start with random numbers"))
+				locateErrors(e, err, l, name, all, errs)
+				continue
+			}
 			cache[id] = spec
 		}
 		c := candidate{definition.DescribeSettings(choice), spec.Hash(), spec, name, all}

@@ -134,6 +134,15 @@ func (s *Spec) selects() bool { return s.trained() && s.Train.Best.V != "" }
 // BestMeasures are the measures of validation bags that train.best accepts.
 var BestMeasures = append([]string{"loss"}, measure.Names()...)
 
+var initRows = []schema.Row{
+	{Name: "model", Type: schema.Text, Required: true, Main: true, Field: schema.Bind(func(s *Spec) any { return &s.Train.Init.Model }),
+		Doc: "Path of an .onnx file that miplc wrote. It must have every parameter of the model, with the same name and shape."},
+	{Name: "except", Type: schema.Texts, Applies: schema.When(func(s *Spec) bool { return len(s.Train.Init.Except.V) > 0 }), Field: schema.Bind(func(s *Spec) any { return &s.Train.Init.Except }),
+		Doc: "Parameters that start with random numbers nevertheless, such as [Wc, bc] of a classifier for other classes."},
+	{Name: "sha256", Type: schema.Text, Applies: schema.When(func(s *Spec) bool { return s.Train.Init.SHA256.V != "" }), Field: schema.Bind(func(s *Spec) any { return &s.Train.Init.SHA256 }),
+		Doc: "Expected SHA-256 of the file. The spec.yaml of a run has it."},
+}
+
 var stoppingRows = []schema.Row{
 	{Name: "patience", Type: schema.Whole, Required: true, Main: true, In: schema.Between(1, 1e6), Field: schema.Bind(func(s *Spec) any { return &s.Train.Patience }),
 		Doc: "Number of epochs without a better train.best after which training ends."},
@@ -228,6 +237,8 @@ var trainRows = []schema.Row{
 		Doc: "Bags per step."},
 	{Name: "seed", Type: schema.Whole, Default: "1", In: schema.Between(0, maxCount), Field: schema.Bind(func(s *Spec) any { return &s.Train.Seed }),
 		Doc: "Seed of initial parameters, bag order, dropout masks and the random draws of a learner."},
+	{Name: "init", Type: schema.Section, Rows: initRows, Applies: schema.When(func(s *Spec) bool { return s.trained() && s.Train.Init.Model.V != "" }),
+		Doc: "A trained model whose parameters are the initial ones, instead of random numbers."},
 	{Name: "sampling", Type: schema.Text, Default: "shuffle", Choices: []string{"shuffle", "balanced"}, Applies: schema.When(func(s *Spec) bool { return s.trained() && s.Train.Sampling.V != "shuffle" }), Field: schema.Bind(func(s *Spec) any { return &s.Train.Sampling }),
 		Doc: "Training bags of an epoch: shuffle (every bag once) or balanced (as many draws with replacement, in which every class is equally frequent; a bag with c candidates counts as 1/c of each; all draws of a bag use its label weights from before the epoch)."},
 	{Name: "class_weights", Type: schema.Form, Custom: &classWeightsForm, Applies: schema.When((*Spec).weighsClasses), Field: schema.Bind(func(s *Spec) any { return &s.Train.ClassWeights }),

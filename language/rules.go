@@ -38,6 +38,7 @@ func (c *checker) rules() {
 	c.lossRules()
 	c.optimizerRules()
 	c.rateRules()
+	c.warmStartRules()
 	c.equationRules()
 	c.bestRules()
 	c.classWeightRules()

@@ -64,6 +64,17 @@ func (c *checker) rateRules() {
 	c.decayRules()
 }
 
+// warmStartRules checks the settings of train.init.
+func (c *checker) warmStartRules() {
+	i := &c.spec.Train.Init
+	if i.Model.V != "" && !hasSuffix(i.Model.V, ".onnx") {
+		note(c.add(i.Model.Pos, "train.init.model %q is no .onnx file", i.Model.V), "a run has its model in model.onnx")
+	}
+	if i.SHA256.V != "" && !isSHA256(i.SHA256.V) {
+		note(c.add(i.SHA256.Pos, "train.init.sha256 must have 64 hexadecimal digits"), "the spec.yaml of a run has it")
+	}
+}
+
 // decayRules checks when schedule step decays the rate. Of decay_every and decay_at the
 // one in the file that extends the other counts.
 func (c *checker) decayRules() {

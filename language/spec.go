@@ -211,6 +211,7 @@ type Train struct {
 	Epochs schema.Int
 	Batch  schema.Int // bags per step
 	Seed   schema.Int
+	Init   Init
 	// Sampling is "shuffle" (every bag once per epoch) or "balanced" (draws with replacement,
 	// every class equally often).
 	Sampling schema.Str
@@ -244,6 +245,13 @@ type Train struct {
 	Refit         schema.Bool  // train again on training and validation bags for the epochs chosen
 	EvalEvery     schema.Int   // epochs between two measurements of the accuracies
 	Checkpoint    schema.Int   // epochs between two checkpoints; 0: none
+}
+
+// Init names the model whose parameters a training starts with.
+type Init struct {
+	Model  schema.Str  // path of the ONNX file; empty: parameters are drawn
+	Except schema.Strs // parameters that are drawn nevertheless
+	SHA256 schema.Str  // expected hash of the file in hexadecimal; empty: any
 }
 
 // Export holds the settings of the ONNX file.

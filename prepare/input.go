@@ -25,7 +25,7 @@ import (
 // InputFiles returns the files that a spec is read from and reads.
 func InputFiles(spec *language.Spec, folder bagfile.Folder) []string {
 	list := spec.Files()
-	for _, name := range []schema.Str{spec.Data.Set, spec.Data.Split.Index} {
+	for _, name := range []schema.Str{spec.Data.Set, spec.Data.Split.Index, spec.Train.Init.Model} {
 		if path, err := find(spec, name, folder); err == nil && name.V != "" {
 			list = append(list, path)
 		}

@@ -42,6 +42,10 @@ func Trials(list []*language.Spec, folder bagfile.Folder) ([]*train.Trial, error
 		if err := spec.CheckValidation(); err != nil {
 			return nil, &SpecError{err}
 		}
+		spec, err := withInit(spec, folder)
+		if err != nil {
+			return nil, err
+		}
 		from := source{spec.Data.Set.V, spec.Data.SHA256.V, fmt.Sprintf("%q %q", spec.Data.Labels.V, columnsOf(spec, bagfile.Columns{})), spec.Data.Generated}
 		set, err := opened[from], error(nil)
 		if set == nil {
@@ -55,6 +59,9 @@ func Trials(list []*language.Spec, folder bagfile.Folder) ([]*train.Trial, error
 			return nil, err
 		}
 		if trials[i], err = Trial(spec, set, split); err != nil {
+			return nil, err
+		}
+		if trials[i].Init, err = initialParameters(trials[i].Program, folder); err != nil {
 			return nil, err
 		}
 	}

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -236,6 +237,7 @@ func (r *Run) endSteps() {
 // initial returns the state before the first epoch.
 func (r *Run) initial() (*State, error) {
 	state, err := InitState(r.Program, r.Data, r.Split.Train, r.Seed())
+	maps.Copy(state.Params, r.Init)
 	r.mean, r.std = state.Params[compile.ParamMean], state.Params[compile.ParamStd]
 	return state, err
 }

@@ -23,6 +23,8 @@ type Trial struct {
 	// Until is the last epoch of a second training, see WithRefit; 0: train.epochs. Schedules do
 	// not depend on it.
 	Until int
+	// Init are initial values of parameters by name; others are drawn.
+	Init map[string][]float32
 	// Rates are the learning rates of the epochs up to Until; nil: those of the schedule.
 	Rates []float64
 

@@ -11,6 +11,29 @@ import (
 	"github.com/miplc/miplc/data/datatest"
 )
 
+// Bags to predict need no candidates: unknown labels may be any class of the model.
+func TestNPZWithoutCandidates(t *testing.T) {
+	d := datatest.Small()
+	var b bytes.Buffer
+	z := &npzWriter{zip: zip.NewWriter(&b)}
+	writeArray(z, keyInstances, npyStart("<f4", 6, 2), d.Instances)
+	z.ints(keyOffsets, d.Offsets)
+	z.ints(keyLabels, []int{1, -1, 2})
+	z.zip.Close()
+	read := func(classes ...string) (*data.Dataset, error) {
+		return decodeNPZ(bytes.NewReader(b.Bytes()), int64(b.Len()), "bags.npz", Options{Columns: Columns{Classes: classes}})
+	}
+	got, err := read("x", "y", "z")
+	if err != nil || !slices.Equal(got.Candidates, []uint8{0, 1, 0, 1, 1, 1, 0, 0, 1}) || !slices.Equal(got.ClassNames, []string{"x", "y", "z"}) {
+		t.Errorf("%v, %+v", err, got)
+	}
+	for want, classes := range map[string][]string{"bag 3 has the label 2, the model has 2 classes": {"x", "y"}, `no array "candidates"`: nil} {
+		if _, err := read(classes...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
 // Certain labels need no candidates.
 func TestKnownLabels(t *testing.T) {
 	d := datatest.Small()

@@ -64,7 +64,7 @@ func decodeNPZ(r io.ReaderAt, size int64, path string, o Options) (*data.Dataset
 		}
 		z.entries[key] = e
 	}
-	d := z.dataset(path, o.KnownLabels)
+	d := z.dataset(path, o)
 	if err := z.faults.Err(); err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ type npzReader struct {
 }
 
 // dataset reads all arrays and notes what is wrong with any of them.
-func (z *npzReader) dataset(path string, known bool) *data.Dataset {
+func (z *npzReader) dataset(path string, o Options) *data.Dataset {
 	d := &data.Dataset{}
 	var shape, candidates []int
 	note := func(err error) { z.faults.AddError(diag.Pos{File: path}, err) }
@@ -94,7 +94,7 @@ func (z *npzReader) dataset(path string, known bool) *data.Dataset {
 		return err
 	}))
 	note(z.ints(keyOffsets, true, "where each bag begins, from 0, and the number of instances", &d.Offsets))
-	note(z.read(keyCandidates, !known, func(h *npyHeader, r io.Reader) error {
+	note(z.read(keyCandidates, !o.KnownLabels && o.Columns.Classes == nil, func(h *npyHeader, r io.Reader) error {
 		if len(h.shape) != 2 {
 			return fmt.Errorf("has the shape %v; [bags, classes] is needed", h.shape)
 		}
@@ -128,8 +128,12 @@ func (z *npzReader) dataset(path string, known bool) *data.Dataset {
 		return nil
 	}
 	d.Shape = slices.Clone(shape[1:])
-	if known {
+	switch {
+	case o.KnownLabels:
 		note(setKnownLabels(d))
+		return d
+	case candidates == nil:
+		note(setUnknownCandidates(d, o.Columns.Classes))
 		return d
 	}
 	d.Classes = candidates[1]
@@ -154,6 +158,33 @@ func setKnownLabels(d *data.Dataset) error {
 			return fmt.Errorf("bag %d has the label %d of %s, but data.labels is known", i+1, label, diag.Count(d.Classes, "class"))
 		}
 		d.CandidateSet(i)[label] = 1
+	}
+	return nil
+}
+
+// setUnknownCandidates gives bags without candidate sets those that predictions need: the true
+// label if it is known, else all classes. classes are the names of the model's classes.
+func setUnknownCandidates(d *data.Dataset, classes []string) error {
+	if d.ClassNames == nil {
+		d.ClassNames = slices.Clone(classes)
+	}
+	d.Classes = len(d.ClassNames)
+	if d.Labels != nil && len(d.Labels) != d.Bags() {
+		return fmt.Errorf("%s for %s", diag.Count(len(d.Labels), "true label"), diag.Count(d.Bags(), "bag"))
+	}
+	d.Candidates = make([]uint8, d.Bags()*d.Classes)
+	for i := range d.Bags() {
+		label, known := d.Label(i)
+		switch set := d.CandidateSet(i); {
+		case label >= d.Classes:
+			return fmt.Errorf("bag %d has the label %d, the model has %s", i+1, label, diag.Count(d.Classes, "class"))
+		case known:
+			set[label] = 1
+		default:
+			for class := range set {
+				set[class] = 1
+			}
+		}
 	}
 	return nil
 }

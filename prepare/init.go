@@ -1,0 +1,79 @@
+package prepare
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/export"
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/language/schema"
+)
+
+// withInit returns a spec whose train.init has the hash of its file, so that the run and its
+// checkpoints tell which parameters they started with.
+func withInit(spec *language.Spec, folder bagfile.Folder) (*language.Spec, error) {
+	from := spec.Train.Init
+	if from.Model.V == "" || spec.Learner != nil {
+		return spec, nil
+	}
+	path, err := find(spec, from.Model, folder)
+	if err != nil {
+		return nil, &SpecError{err}
+	}
+	sum, err := infile.SHA256(path)
+	if err != nil {
+		return nil, err
+	}
+	if want := from.SHA256; want.V != "" && !strings.EqualFold(want.V, sum) {
+		return nil, &SpecError{spec.Locate(diag.Errorf(want.Pos, "%s is not the model that train.init.sha256 states: its SHA-256 is %s", from.Model.V, sum).
+			WithNote("use the model with the expected hash, or leave train.init.sha256 out"))}
+	}
+	resolved := *spec
+	resolved.Train.Init.SHA256 = schema.Str{V: sum, Pos: from.SHA256.Pos}
+	return &resolved, nil
+}
+
+// initialParameters returns the parameters of the model that train.init names, nil without it.
+func initialParameters(p *compile.Program, folder bagfile.Folder) (map[string][]float32, error) {
+	spec, from := p.Spec, p.Spec.Train.Init
+	if from.Model.V == "" || spec.Learner != nil {
+		return nil, nil
+	}
+	path, err := find(spec, from.Model, folder)
+	if err != nil {
+		return nil, &SpecError{err}
+	}
+	values, missing, err := export.Parameters(path, p)
+	if err != nil {
+		return nil, &SpecError{spec.Locate(diag.Errorf(from.Model.Pos, "%v", err))}
+	}
+	var names []string
+	for _, q := range p.Params {
+		names = append(names, q.Name)
+	}
+	for _, except := range from.Except.V {
+		if !slices.Contains(names, except.V) {
+			d := diag.Errorf(except.Pos, "train.init.except: the model has no parameter %s", except.V)
+			if d.Suggestion = diag.Suggest(except.V, names); d.Suggestion == "" {
+				d = d.WithNote("it has %s", diag.Words(names))
+			}
+			return nil, &SpecError{spec.Locate(d)}
+		}
+		delete(values, except.V)
+		missing = slices.DeleteFunc(missing, func(m export.Missing) bool { return m.Name == except.V })
+	}
+	if len(missing) == 0 {
+		return values, nil
+	}
+	d := diag.Errorf(from.Model.Pos, "%s does not fit the model: %s of %d differ", from.Model.V, diag.Count(len(missing), "parameter"), len(names))
+	var differ []string
+	for _, m := range missing {
+		d = d.WithNote("%s", m.Text)
+		differ = append(differ, m.Name)
+	}
+	return nil, &SpecError{spec.Locate(d.WithNote("to start these with random numbers: init: {model: %s, except: [%s]}", from.Model.V, strings.Join(differ, ", ")))}
+}
