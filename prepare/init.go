@@ -37,6 +37,9 @@ func withInit(spec *language.Spec, folder bagfile.Folder) (*language.Spec, error
 	return &resolved, nil
 }
 
+// maxDiffering is the number of parameters that an error lists.
+const maxDiffering = 10
+
 // initialParameters returns the parameters of the model that train.init names, nil without it.
 func initialParameters(p *compile.Program, folder bagfile.Folder) (map[string][]float32, error) {
 	spec, from := p.Spec, p.Spec.Train.Init
@@ -71,9 +74,14 @@ func initialParameters(p *compile.Program, folder bagfile.Folder) (map[string][]
 	}
 	d := diag.Errorf(from.Model.Pos, "%s does not fit the model: %s of %d differ", from.Model.V, diag.Count(len(missing), "parameter"), len(names))
 	var differ []string
-	for _, m := range missing {
-		d = d.WithNote("%s", m.Text)
+	for i, m := range missing {
+		if i < maxDiffering {
+			d = d.WithNote("%s", m.Text)
+		}
 		differ = append(differ, m.Name)
+	}
+	if len(missing) > maxDiffering {
+		return nil, &SpecError{spec.Locate(d.WithNote("and %d more", len(missing)-maxDiffering))}
 	}
 	return nil, &SpecError{spec.Locate(d.WithNote("to start these with random numbers: init: {model: %s, except: [%s]}", from.Model.V, strings.Join(differ, ", ")))}
 }
