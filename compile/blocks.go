@@ -78,6 +78,8 @@ func (l *builder) block(blk *language.Block, name string) {
 		l.env[at] = b.Softplus(h)
 	case "dropout":
 		l.dropout(blk, name)
+	case "batch_norm":
+		l.batchNorm(blk, name)
 	case "attention":
 		l.attention(blk)
 	case "pool":
@@ -159,6 +161,54 @@ func (l *builder) mask(name string, shape graph.Shape, rate float64) *graph.Node
 	mask := Mask{Name: name + ".mask", Shape: shape.Clone(), Drop: rate}
 	l.masks = append(l.masks, mask)
 	return l.b.Input(mask.Name, graph.Float, mask.Shape)
+}
+
+// batchNorm normalises each feature with its mean and variance over the rows of the batch in
+// training, and with their running values in predictions, as BatchNorm1d of PyTorch.
+func (l *builder) batchNorm(blk *language.Block, name string) {
+	b, at := l.b, l.current()
+	h := l.env[at]
+	if !l.wantRows(blk, h) {
+		return
+	}
+	if l.pooled && l.spec.Train.Batch.V == 1 {
+		l.errs.Add(diag.Errorf(blk.Kind.Pos, "batch_norm after the pool normalises over the bags of a step, but train.batch is 1").
+			WithNote("set train.batch, for example to 16"))
+		return
+	}
+	width := int(h.Shape[1])
+	gain := l.param(name+".weight", Init{Kind: "constant", Scale: 1}, width)
+	bias := l.param(name+".bias", Init{Kind: "constant"}, width)
+	mean, variance := l.statistic(name+".mean", 0, width), l.statistic(name+".variance", 1, width)
+	if l.training {
+		count := b.SumAll(b.Fill(1, h.Shape[:1]))
+		average := func(x *graph.Node) *graph.Node { return b.Div(b.Sum(x, false, 0), count) }
+		ofBatch := average(h)
+		spread := b.Sub(h, ofBatch)
+		biased := average(b.Mul(spread, spread))
+		unbiased := b.Div(b.Mul(biased, count), b.Maximum(b.Sub(count, b.Scalar(1)), b.Scalar(1)))
+		share := blk.Args["momentum"].Float()
+		l.follow(name+".mean", mean, ofBatch, share)
+		l.follow(name+".variance", variance, unbiased, share)
+		mean, variance = ofBatch, biased
+	}
+	centred := b.Div(b.Sub(h, mean), b.Sqrt(b.Add(variance, b.Scalar(normEpsilon))))
+	l.env[at] = b.Add(b.Mul(centred, gain), bias)
+}
+
+// statistic declares a running statistic with its initial value.
+func (l *builder) statistic(name string, initial float64, shape ...int) *graph.Node {
+	n := l.param(name, Init{Kind: "constant", Scale: initial}, shape...)
+	l.params[len(l.params)-1].Statistic = true
+	l.mixed = true
+	return n
+}
+
+// follow moves a running statistic towards its value in a batch.
+func (l *builder) follow(name string, running, batch *graph.Node, share float64) {
+	b := l.b
+	next := b.Add(b.Mul(b.Scalar(1-share), running), b.Mul(b.Scalar(share), batch))
+	b.Output(NextPrefix+name, b.StopGrad(next))
 }
 
 // attention scores every instance (paper Eq. 2): a = sigmoid(s), with s from

@@ -105,6 +105,7 @@ type builder struct {
 	counts  map[string]int    // blocks so far, per kind, for parameter names
 	mixers  map[diag.Pos]bool // places reported to mix bags
 	pooled  bool              // the blocks have reached one row per bag
+	mixed   bool              // there are running statistics: the rows of a training batch depend on each other
 	learned float64           // numbers in the parameters so far
 	full    bool              // the graph is too large; reported
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/language"
 )
 
@@ -138,6 +139,12 @@ func (u *update) params() *graph.Node { return u.state[InParams] }
 
 // by computes the update by a gradient [P] and returns the new parameters.
 func (u *update) by(g *graph.Node) *graph.Node {
+	w, next := u.params(), g
+	if u.program.hasStatistics() {
+		u.b.Label("statistics")
+		zeros := u.b.Fill(0, g.Shape)
+		g, w = u.withStatistics(g, zeros), u.withStatistics(w, zeros)
+	}
 	if accumulates(u.train) {
 		u.b.Label("accumulate")
 		g = u.b.Add(u.state[InAccumulated], u.b.Mul(u.scalar(InGradientShare), g))
@@ -145,7 +152,6 @@ func (u *update) by(g *graph.Node) *graph.Node {
 	sum := g
 	g = u.clipped(g)
 	u.b.Label("update")
-	w := u.params()
 	if decay := u.train.WeightDecay.V; decay != 0 && u.train.Optimizer.V != "adamw" {
 		g = u.b.Add(g, u.b.Mul(u.b.Scalar(decay), w))
 	}
@@ -153,7 +159,24 @@ func (u *update) by(g *graph.Node) *graph.Node {
 	if accumulates(u.train) {
 		u.orWait(sum)
 	}
+	if u.program.hasStatistics() {
+		u.renewed[InParams] = u.withStatistics(u.renewed[InParams], next)
+	}
 	return u.renewed[InParams]
+}
+
+// withStatistics returns a vector [P] with the running statistics of another one.
+func (u *update) withStatistics(vector, statistics *graph.Node) *graph.Node {
+	var parts []*graph.Node
+	at := 0
+	for _, q := range u.program.Params {
+		from, n := vector, ndarray.Size(q.Shape)
+		if q.Statistic {
+			from = statistics
+		}
+		parts, at = append(parts, u.b.Slice(from, 0, at, at+n)), at+n
+	}
+	return u.b.Concat(0, parts...)
 }
 
 // orWait keeps the state vectors as they are, except the accumulated gradient, in steps that

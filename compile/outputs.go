@@ -68,8 +68,12 @@ func (l *builder) output(named schema.Str, usual, what string, want graph.Shape)
 }
 
 // wantOneBag refuses a prediction that the other bags of a batch would change: it
-// would not be that of the exported model, which sees one bag.
+// would not be that of the exported model, which sees one bag. With running statistics only
+// the inference graph shows that.
 func (l *builder) wantOneBag(what string, n *graph.Node) {
+	if l.training && l.mixed {
+		return
+	}
 	for _, mixer := range n.Mixers() {
 		if l.mixers[mixer.Pos] {
 			continue // reported: for another output, or as another node of the same call

@@ -2,6 +2,8 @@
 package compile
 
 import (
+	"slices"
+
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/language"
 )
@@ -23,6 +25,7 @@ const (
 	OutLoss          = "loss"          // [] the full loss of Eq. 8
 	OutWeights       = "new_weights"   // [B, k] label weights of this epoch
 	TermPrefix       = "loss."         // [] one output per loss term, unweighted, e.g. loss.attention
+	NextPrefix       = "next."         // value of a statistic after the step, e.g. next.batch_norm1.mean
 )
 
 // Buffers of the inference graph: parameters that no gradient changes.
@@ -49,6 +52,14 @@ type Param struct {
 	Name  string
 	Shape []int
 	Init  Init
+	// Statistic marks a running statistic: the training graph has its next value as an output,
+	// NextPrefix and its name, and no gradient changes it.
+	Statistic bool
+}
+
+// hasStatistics reports whether the program has running statistics.
+func (p *Program) hasStatistics() bool {
+	return slices.ContainsFunc(p.Params, func(q Param) bool { return q.Statistic })
 }
 
 // Mask is a dropout mask, an input of the training graph. An element is 0 with

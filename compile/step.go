@@ -97,10 +97,14 @@ func step(p *Program, train, renew *graph.Graph) (*graph.Graph, error) {
 	b.Label(InGrads)
 	grads := make([]*graph.Node, len(p.Params))
 	for i, q := range p.Params {
-		grads[i] = b.Reshape(of[g.Output(graph.GradPrefix+q.Name).ID], graph.Shape{graph.Dim(ndarray.Size(q.Shape))})
+		output := graph.GradPrefix + q.Name
+		if q.Statistic { // the update expects its next value in the place of a gradient
+			output = NextPrefix + q.Name
+		}
+		grads[i] = b.Reshape(of[g.Output(output).ID], graph.Shape{graph.Dim(ndarray.Size(q.Shape))})
 	}
 	for _, o := range g.Outputs {
-		if !strings.HasPrefix(o.Name, graph.GradPrefix) {
+		if !strings.HasPrefix(o.Name, graph.GradPrefix) && !strings.HasPrefix(o.Name, NextPrefix) {
 			b.Output(o.Name, of[o.Node.ID])
 		}
 	}
@@ -119,9 +123,11 @@ func gradients(p *Program, train *graph.Graph) (*graph.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := make([]string, len(p.Params))
-	for i, q := range p.Params {
-		names[i] = q.Name
+	var names []string
+	for _, q := range p.Params {
+		if !q.Statistic {
+			names = append(names, q.Name)
+		}
 	}
 	return graph.Gradient(train, OutLoss, names)
 }
@@ -189,7 +195,8 @@ func Predict(p *Program) (*graph.Graph, error) {
 }
 
 // Update returns only the end of a training step: from gradients, learning rate and the
-// state vectors [P] of the program to their new values.
+// state vectors [P] of the program to their new values. Running statistics have their next
+// values in the place of gradients.
 func Update(p *Program) (*graph.Graph, error) {
 	b := graph.NewBuilder("update")
 	u := newUpdate(b, p)

@@ -37,6 +37,15 @@ func withInit(spec *language.Spec, folder bagfile.Folder) (*language.Spec, error
 	return &resolved, nil
 }
 
+// checkInit returns what initialParameters and withInit find wrong.
+func checkInit(p *compile.Program, folder bagfile.Folder) error {
+	if _, err := withInit(p.Spec, folder); err != nil {
+		return err
+	}
+	_, err := initialParameters(p, folder)
+	return err
+}
+
 // maxDiffering is the number of parameters that an error lists.
 const maxDiffering = 10
 

@@ -40,6 +40,11 @@ func Validate(name string, overrides []string, folder bagfile.Folder) (Verdict, 
 		return Verdict{}, err
 	}
 	v := Verdict{Parameters: program.FlatSize(), Note: facts.note}
+	if err := checkInit(program, folder); errors.As(err, &missing{}) {
+		v.note(err)
+	} else if err != nil {
+		return Verdict{}, err
+	}
 	v.note(CheckMemory("training", program, batchOf(program, facts.bags.count, facts.size)))
 	if spec.Generates() {
 		v.note(prototypes(spec.Data.Generated).Fits())

@@ -23,8 +23,12 @@ var optimizers = [][]string{
 	{"train.optimizer=rmsprop", "train.lr=0.003"},
 	{"train.accumulate=3", "train.optimizer=adam", "train.lr=0.01", "train.clip=0.2"},
 	{"train.accumulate=2", "train.class_weights=balanced"},
+	{"train.accumulate=2", "train.clip=0.2", "train.batch=2", normalised, "loss=[disambiguation]"},
 	{"train.optimizer=rmsprop", "train.lr=0.003", "train.momentum=0.9", "train.weight_decay=0.01", "train.alpha=0.9"},
 }
+
+// normalised has batch normalisations of instances and of bags.
+const normalised = "model.blocks=[dense: 8, batch_norm, relu, pool: mean, dense: 6, batch_norm: 0.3, classifier]"
 
 // position is that of a step, from 0, among the updates of a program.
 func position(p *compile.Program, step int) compile.Position {
@@ -56,6 +60,7 @@ var trainings = []string{
 	"{epochs: 4, batch: 4, optimizer: adam, lr: 0.01, clip: 1}",
 	"{epochs: 3, batch: 4, sampling: balanced}",
 	"{epochs: 3, batch: 4, accumulate: 4, optimizer: adam, lr: 0.01, class_weights: balanced}", // 11 steps an epoch
+	"{epochs: 3, batch: 8, lr: 0.05}\nloss: [disambiguation]\nmodel: {blocks: [dense: 8, batch_norm, relu, pool: mean, dense: 6, batch_norm, classifier]}",
 	"{epochs: 3, accumulate: 5, class_weights: [1, 3, 2, 1, 0.5]}",
 	"{epochs: 3, batch: 1, sampling: balanced}",
 	"{epochs: 5, batch: 4, warmup: 1, schedule: plateau, decay_patience: 0, lr: 1e-6}\nweights: {schedule: averaging}", // the loss stays

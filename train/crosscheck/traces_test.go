@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,7 +21,7 @@ import (
 // traces lists the kept ones: of DEMIPL by reading and bags a step (trace.py),
 // of other shipped specs by name (pll.py, mil.py).
 var traces = []string{
-	"trace-accumulate", "trace-class-weights", "trace-clip", "trace-adam", "trace-adam-clip", "trace-adamw", "trace-rmsprop", "trace-rmsprop-momentum",
+	"trace-batch-norm", "trace-accumulate", "trace-class-weights", "trace-clip", "trace-adam", "trace-adam-clip", "trace-adamw", "trace-rmsprop", "trace-rmsprop-momentum",
 	"trace-paper-b1", "trace-paper-b4", "trace-program-b1", "trace-program-b4",
 	"trace-proden-mean", "trace-proden-maxmin-mlp", "trace-rc-mean-mlp", "trace-rc-maxmin",
 	"trace-lws-mean", "trace-lws-maxmin-mlp", "trace-elimipl", "trace-miplma",
@@ -44,7 +45,9 @@ type trace struct {
 	// ClassWeights are the factors of the classes in the loss, nil for none.
 	ClassWeights []float32
 	Steps        []step
-	dir          string
+	// Evaluated are the probabilities of all bags after the last step, as they are predicted.
+	Evaluated []float32
+	dir       string
 }
 
 // step is what went into one step and what came out.
@@ -169,6 +172,20 @@ func TestPyTorchTraces(t *testing.T) {
 					if err := tr.checkStep(p, e, &tr.Steps[i], b); err != nil {
 						t.Fatalf("step %d: %v", i+1, err)
 					}
+				}
+				if tr.Evaluated == nil {
+					return
+				}
+				var bagOf []int
+				for bag, n := range tr.Sizes {
+					bagOf = append(bagOf, slices.Repeat([]int{bag}, n)...)
+				}
+				got, _, err := e.Predict(tr.Instances, bagOf, len(tr.Sizes))
+				if err == nil {
+					err = compare("predictions", got, tr.Evaluated)
+				}
+				if err != nil {
+					t.Error(err)
 				}
 			})
 		}

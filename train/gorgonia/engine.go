@@ -41,7 +41,9 @@ func New(p *compile.Program, params map[string][]float32) (*Engine, error) {
 		value, gradient := make([]float32, ndarray.Size(q.Shape)), make([]float32, ndarray.Size(q.Shape))
 		e.values, e.grads = append(e.values, value), append(e.grads, gradient)
 		e.shared.Add(q.Name, q.Shape, value)
-		grads[q.Name] = gradient
+		if !q.Statistic {
+			grads[q.Name] = gradient
+		}
 	}
 	for _, name := range p.StateVectors() {
 		e.state[name] = make([]float32, size)
@@ -91,6 +93,11 @@ func (e *Engine) Step(b *train.Batch) (*train.Result, error) {
 		return nil, err
 	}
 	r := e.read(m, len(b.BagOf))
+	for i, q := range e.program.Params {
+		if q.Statistic { // the update expects its next value in the place of a gradient
+			copy(e.grads[i], m.Output(compile.NextPrefix+q.Name))
+		}
+	}
 	flat := e.gradients
 	for _, gradient := range e.grads {
 		flat = flat[copy(flat, gradient):]

@@ -43,6 +43,7 @@ class Learner:
     # before the loss, and otherwise whether it does so with the prediction after the step.
     units, before, again = 0, False, False
     class_weights = None
+    buffers = {}  # running statistics
 
     def mask(self, bags, instances):  # shape of the mask of a step
         return instances, self.units
@@ -99,6 +100,35 @@ class Weighted(Proden):
 
     def terms(self, logits, p, S, w):
         return {"disambiguation": F.cross_entropy(logits, w, weight=self.class_weights)}
+
+
+class Normed(Proden):
+    """PRODEN with a hidden layer on the instances and one on the bags, each with a batch
+    normalisation as BatchNorm1d."""
+
+    def params(self, gen):
+        self.buffers, p = {}, {}
+        layer(p, "dense1.weight", "dense1.bias", D, 7, gen)
+        layer(p, "dense2.weight", "dense2.bias", 7, 6, gen)
+        layer(p, "Wc", "bc", 6, K, gen)
+        for i, units in ((1, 7), (2, 6)):
+            p[f"batch_norm{i}.weight"] = uniform((units,), 1, gen)
+            p[f"batch_norm{i}.bias"] = uniform((units,), 1, gen)
+            self.buffers[f"batch_norm{i}.mean"] = torch.zeros(units)
+            self.buffers[f"batch_norm{i}.variance"] = torch.ones(units)
+        return p
+
+    def norm(self, p, i, x, training):
+        b = self.buffers
+        return F.batch_norm(x, b[f"batch_norm{i}.mean"], b[f"batch_norm{i}.variance"], p[f"batch_norm{i}.weight"], p[f"batch_norm{i}.bias"],
+                            training, momentum=(0.1, 0.3)[i - 1])
+
+    def outputs(self, p, bags, mask, t, training=True):
+        h = F.relu(self.norm(p, 1, torch.cat(bags) @ p["dense1.weight"] + p["dense1.bias"], training))
+        z = torch.stack([x.mean(0) for x in h.split([len(x) for x in bags])])
+        z = F.relu(self.norm(p, 2, z @ p["dense2.weight"] + p["dense2.bias"], training))
+        logits = z @ p["Wc"] + p["bc"]
+        return logits, F.softmax(logits, 1)
 
 
 class RC(Proden):
@@ -239,7 +269,7 @@ def trace(name, model, spec, sets, lr, seed, optimizer=sgd, clip=0, accumulate=1
     w = S / S.sum(1, keepdim=True)
     out = {"spec": spec, "sets": sets, "instance": [D], "classes": K, "sizes": sizes,
            "instances": numbers(torch.cat(x)), "candidates": numbers(S),
-           "start": {n: numbers(v) for n, v in params.items()}, "steps": []}
+           "start": {n: numbers(v) for n, v in (params | model.buffers).items()}, "steps": []}
     if model.class_weights is not None:
         out["classWeights"] = numbers(model.class_weights)
     opt, updates = optimizer(model, params.values(), lr), 0
@@ -281,10 +311,13 @@ def trace(name, model, spec, sets, lr, seed, optimizer=sgd, clip=0, accumulate=1
             if accumulate > 1:
                 step["position"] = {"update": updates + pending, "steps": steps, "pending": pending}
             if len(out["steps"]) in (0, 4, STEPS - 1):
-                step["params"] = {n: numbers(v) for n, v in params.items()}
+                step["params"] = {n: numbers(v) for n, v in (params | model.buffers).items()}
                 if optimizer is sgd:
                     step["velocity"] = {n: numbers(opt.state[v]["momentum_buffer"]) for n, v in params.items()}
             out["steps"].append(step)
+    if model.buffers:  # with the running statistics
+        with torch.no_grad():
+            out["evaluated"] = numbers(model.outputs(params, x, None, 0, training=False)[1])
     path = os.path.join(HERE, f"trace-{name}.json.gz")
     with open(path, "wb") as raw, gzip.GzipFile("", "wb", 9, raw, 0) as f:
         f.write(json.dumps(out).encode())
@@ -306,3 +339,7 @@ if __name__ == "__main__":
     trace("elimipl", Elimipl(), "elimipl", FEW + SMALL, 0.05, 17)
     trace("miplma", Miplma(), "miplma", FEW + SMALL, 0.05, 18)
     trace("promipl", Promipl(), "promipl", FEW + SMALL + ["model.blocks.dropout=0", "model.sizes.h1=7", "model.sizes.h2=9"], 0.05, 19)
+    # Without velocities: the gradient of a bias before a normalisation is rounding alone.
+    trace("batch-norm", Normed(mean), "proden-mean", FEW + [
+        "model.blocks=[dense: 7, batch_norm, relu, pool: mean, dense: 6, batch_norm: 0.3, relu, classifier: softmax]"],
+        0.05, 20, lambda model, params, lr: sgd(model, params, lr))
