@@ -24,7 +24,7 @@ var templates = map[string]string{
 
 // elsewhere are settings that other packages have to tell apart.
 var elsewhere = map[string]bool{
-	"data.normalize": true, "data.labels": true, "weights.schedule": true, "train.schedule": true, "train.best": true, "train.sampling": true, "train.engine": true, "export.signature": true,
+	"data.normalize": true, "data.labels": true, "weights.schedule": true, "train.schedule": true, "train.best": true, "train.decay_measure": true, "train.sampling": true, "train.engine": true, "export.signature": true,
 }
 
 // Each word of the language gives a program of its own.
@@ -72,7 +72,7 @@ func TestEveryBlockAndFunctionIsLowered(t *testing.T) {
 	for _, b := range language.Blocks {
 		before, after := "", ", flatten, attention, pool: attention, classifier"
 		switch {
-		case b.Name == "dense":
+		case b.Name == "dense", b.Name == "batch_norm":
 			before = "flatten, "
 		case b.Role == language.RoleAttention:
 			before, after = "flatten, ", ", pool: attention, classifier"
