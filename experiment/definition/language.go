@@ -398,7 +398,7 @@ func axisOf(r *schema.Reader, key, values *schema.Node) Axis {
 }
 
 var publishedForm = schema.Custom{
-	Says: "a map of data sets, such as {MNIST-MIPL: {1: 0.976±0.008}}",
+	Says: "a map of datasets, such as {MNIST-MIPL: {1: 0.976±0.008}}",
 	Schema: map[string]any{"type": "object", "additionalProperties": map[string]any{
 		"type": []string{"number", "string", "object"}, "additionalProperties": map[string]any{"type": []string{"number", "string"}},
 	}},
