@@ -72,7 +72,7 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request) (*request, erro
 	if err != nil {
 		return nil, err
 	}
-	in := &incoming{body: r.Body, control: http.NewResponseController(w), memory: memory, copies: copies, most: s.o.Bytes, pace: newPace(r.Context(), size)}
+	in := &incoming{body: r.Body, control: http.NewResponseController(w), memory: memory, copies: copies, limit: s.o.Bytes, pace: newPace(r.Context(), size)}
 	body, err := in.read(size, r.ContentLength >= 0)
 	if err != nil {
 		memory.release()
@@ -95,7 +95,7 @@ type incoming struct {
 	control *http.ResponseController
 	memory  *reservation
 	copies  int64
-	most    int64
+	limit   int64
 	pace
 }
 
@@ -107,7 +107,7 @@ func (in *incoming) read(size int64, known bool) ([]byte, error) {
 			if known {
 				return data, nil // http.Server ends a body at its length
 			}
-			larger := min(2*int64(cap(data)), in.most+1)
+			larger := min(2*int64(cap(data)), in.limit+1)
 			if err := in.memory.resize(in.copies*larger + int64(cap(data)) + requestOverhead); err != nil {
 				return nil, err
 			}
@@ -117,8 +117,8 @@ func (in *incoming) read(size int64, known bool) ([]byte, error) {
 		n, err := in.body.Read(data[len(data):min(cap(data), len(data)+paceStep)])
 		data = data[:len(data)+n]
 		switch {
-		case int64(len(data)) > in.most:
-			return nil, tooLarge(in.most)
+		case int64(len(data)) > in.limit:
+			return nil, tooLarge(in.limit)
 		case err == io.EOF && known && len(data) < cap(data):
 			return nil, io.ErrUnexpectedEOF
 		case err == io.EOF:
@@ -137,13 +137,13 @@ func bodyError(err error) error {
 	case told:
 		return err
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded), errors.As(err, &late) && late.Timeout():
-		return status.Error(codes.DeadlineExceeded, "the body did not come in time")
+		return status.Error(codes.DeadlineExceeded, "the body did not arrive in time")
 	}
 	return status.Errorf(codes.InvalidArgument, "the body ends early: %v", err)
 }
 
-func tooLarge(most int64) error {
-	return status.Errorf(codes.ResourceExhausted, "the request is larger than the %d bytes that this server takes", most)
+func tooLarge(limit int64) error {
+	return status.Errorf(codes.ResourceExhausted, "the request is larger than the %d bytes that this server accepts", limit)
 }
 
 // paceStep is the maximum number of bytes of a request that are read before one deadline.

@@ -32,7 +32,7 @@ const (
 // connection that has been idle longest, or lets the new connection wait if none is idle.
 type listener struct {
 	net.Listener
-	most     int
+	limit    int
 	draining atomic.Bool
 	until    time.Time // end of draining
 	drained  chan struct{}
@@ -59,8 +59,8 @@ func Listen(address string) (net.Listener, error) {
 	return config.Listen(context.Background(), "tcp", address)
 }
 
-func listen(l net.Listener, most int) *listener {
-	return &listener{Listener: l, most: most, drained: make(chan struct{}), changed: make(chan struct{}, 1), open: map[string]*conn{}}
+func listen(l net.Listener, limit int) *listener {
+	return &listener{Listener: l, limit: limit, drained: make(chan struct{}), changed: make(chan struct{}, 1), open: map[string]*conn{}}
 }
 
 // Accept implements net.Listener.
@@ -137,7 +137,7 @@ func (l *listener) admit(accepted net.Conn) net.Conn {
 // add adds a connection if there is room. Otherwise it tries to make room for the next attempt.
 func (l *listener) add(c *conn) bool {
 	l.mu.Lock()
-	if len(l.open) < l.most || l.draining.Load() {
+	if len(l.open) < l.limit || l.draining.Load() {
 		l.open[c.RemoteAddr().String()] = c
 		l.mu.Unlock()
 		return true

@@ -62,7 +62,7 @@ func TestStalledClients(t *testing.T) {
 	for sent, want := range map[string]string{
 		"":                             "",
 		"POST /predict HTTP/1.1\r\nHo": "",
-		"POST /predict?model=bag HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{": "did not come in time",
+		"POST /predict?model=bag HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{": "did not arrive in time",
 	} {
 		conn := s.connect(t, sent)
 		s.well(t)

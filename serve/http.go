@@ -57,7 +57,7 @@ func (s *Server) handler() http.Handler {
 		mux.Handle(route.method+" "+route.path, s.serve(route, s.checkHost))
 		mux.Handle(route.path, s.serve(anyMethod(route.path, func(w http.ResponseWriter, r *http.Request) error {
 			w.Header().Set("Allow", route.method)
-			return status.Errorf(codes.Unimplemented, "%.200s takes %s", r.URL.Path, route.method)
+			return status.Errorf(codes.Unimplemented, "%.200s accepts only %s", r.URL.Path, route.method)
 		}), s.checkHost))
 	}
 	mux.Handle("/", s.serve(anyMethod("/", func(http.ResponseWriter, *http.Request) error {

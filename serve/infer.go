@@ -188,7 +188,7 @@ func (r *request) decoded(values, instances int, body bool) error {
 // checkSize rejects bags with more instances than the operator allows.
 func (s *Server) checkSize(instances int) error {
 	if instances > s.o.Instances {
-		return status.Errorf(codes.InvalidArgument, "a bag of %d instances: this server takes at most %d", instances, s.o.Instances)
+		return status.Errorf(codes.InvalidArgument, "a bag of %d instances: this server accepts at most %d", instances, s.o.Instances)
 	}
 	return nil
 }
@@ -208,11 +208,11 @@ func match(want []*tensor, c *inferCall) ([]inputTensor, error) {
 		case in.sharedMemory:
 			return nil, status.Errorf(codes.InvalidArgument, "input %q is in a %s, an extension of the protocol that this server does not have", t.Name, sharedMemory)
 		case in.datatype != t.Datatype:
-			return nil, status.Errorf(codes.InvalidArgument, "input %q has datatype %.100q, the model takes %s", t.Name, in.datatype, t.Datatype)
+			return nil, status.Errorf(codes.InvalidArgument, "input %q has datatype %.100q, the model expects %s", t.Name, in.datatype, t.Datatype)
 		case in.fp32 && t.Datatype != fp32, in.ints != nil && t.Datatype != int64s:
 			return nil, status.Errorf(codes.InvalidArgument, "input %q has contents of another type than its datatype, %s", t.Name, t.Datatype)
 		case len(in.shape) != len(t.Shape) || !slices.Equal(in.shape[1:], t.Shape[1:]) || in.shape[0] < 0 || in.shape[0] > math.MaxInt32:
-			return nil, status.Errorf(codes.InvalidArgument, "input %q has shape %.100s, the model takes %v (-1: any number)", t.Name, fmt.Sprint(in.shape), t.Shape)
+			return nil, status.Errorf(codes.InvalidArgument, "input %q has shape %.100s, the model expects %v (-1: any number)", t.Name, fmt.Sprint(in.shape), t.Shape)
 		}
 		found[at], given[at] = in, true
 	}
@@ -277,7 +277,7 @@ func checkOutputs(outputs []*tensor, asked []outputWish) error {
 			return status.Errorf(codes.InvalidArgument, "there is no output %.100q; the model has %s", a.name, namesOf(outputs))
 		}
 		if slices.ContainsFunc(asked[:i], func(b outputWish) bool { return b.name == a.name }) {
-			return status.Errorf(codes.InvalidArgument, "output %q is asked for twice", a.name)
+			return status.Errorf(codes.InvalidArgument, "output %q is requested twice", a.name)
 		}
 		if a.unsupported != "" {
 			return status.Errorf(codes.InvalidArgument, "output %q asks for %s, an extension of the protocol that this server does not have", a.name, a.unsupported)

@@ -12,11 +12,11 @@ func countNumbers(data []byte) int { return bytes.Count(data, []byte{','}) + 1 }
 
 // readNumbers reads a tensor from JSON, as nested lists of the given shape or flat from any level
 // on, in row-major order, and appends it to values. A first length of -1 allows any length up to
-// most. It returns the first length. Errors start with the position in the tensor; if the context
+// limit. It returns the first length. Errors start with the position in the tensor; if the context
 // ends, the error is that of the context. The data must be one valid JSON value.
-func readNumbers[T any](ctx context.Context, data []byte, shape []int64, most int, values []T, parse func([]byte) (T, error)) (_ []T, first int, err error) {
+func readNumbers[T any](ctx context.Context, data []byte, shape []int64, limit int, values []T, parse func([]byte) (T, error)) (_ []T, first int, err error) {
 	r := reader[T]{cursor: cursor{data: data}, ctx: ctx, parse: parse, values: values}
-	first, err = r.list(shape, most)
+	first, err = r.list(shape, limit)
 	return r.values, first, err
 }
 
@@ -47,7 +47,7 @@ func (r *reader[T]) fail(format string, args ...any) error {
 }
 
 // list reads one list and returns its length.
-func (r *reader[T]) list(shape []int64, most int) (int, error) {
+func (r *reader[T]) list(shape []int64, limit int) (int, error) {
 	if !r.next('[') {
 		return 0, r.fail("this must be a list")
 	}
@@ -66,14 +66,14 @@ func (r *reader[T]) list(shape []int64, most int) (int, error) {
 			r.next(',')
 		}
 		r.path[depth] = count
-		if count++; want >= 0 && int64(count) > want || want < 0 && count > most {
+		if count++; want >= 0 && int64(count) > want || want < 0 && count > limit {
 			break
 		}
 		var err error
 		if flat {
 			err = r.number()
 		} else {
-			_, err = r.list(shape[1:], most)
+			_, err = r.list(shape[1:], limit)
 		}
 		if err != nil {
 			return 0, err
@@ -81,8 +81,8 @@ func (r *reader[T]) list(shape []int64, most int) (int, error) {
 	}
 	r.path = r.path[:depth]
 	switch {
-	case want < 0 && count > most:
-		return 0, r.fail("more than %d elements: this server takes no more", most)
+	case want < 0 && count > limit:
+		return 0, r.fail("more than %d elements: this server accepts no more", limit)
 	case want >= 0 && int64(count) > want:
 		return 0, r.fail("more than %d values, which the shape needs", want)
 	case want >= 0 && int64(count) < want:

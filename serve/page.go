@@ -33,7 +33,7 @@ func (s *Server) checkExamples() error {
 		return nil
 	}
 	have := len(s.o.Examples[0].Instances) / s.o.Examples[0].N
-	var takes []string
+	var problems []string
 	for _, name := range s.models.names() {
 		v, done, err := s.models.use(name, "")
 		if err != nil {
@@ -42,7 +42,7 @@ func (s *Server) checkExamples() error {
 		want, columns := ndarray.Size(v.info.InputShape), v.info.Columns
 		done()
 		if want != have {
-			takes = append(takes, fmt.Sprintf("%s takes %d", name, want))
+			problems = append(problems, fmt.Sprintf("%s expects %d", name, want))
 			continue
 		}
 		if columns == nil || s.o.Features == nil || slices.Equal(columns.Features, s.o.Features) {
@@ -50,12 +50,12 @@ func (s *Server) checkExamples() error {
 		}
 		for i, feature := range columns.Features {
 			if feature != s.o.Features[i] {
-				takes = append(takes, fmt.Sprintf("feature %d of %s is %q and that of the bags is %q", i+1, name, feature, s.o.Features[i]))
+				problems = append(problems, fmt.Sprintf("feature %d of %s is %q and that of the bags is %q", i+1, name, feature, s.o.Features[i]))
 				break
 			}
 		}
 	}
-	return fmt.Errorf("the example bags have instances of %d values, but %s", have, strings.Join(takes, ", "))
+	return fmt.Errorf("the example bags have instances of %d values, but %s", have, strings.Join(problems, ", "))
 }
 
 // getFile returns a handler that sends an embedded file.

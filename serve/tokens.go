@@ -64,7 +64,7 @@ func (t *Tokens) current(log *slog.Logger) []string {
 		t.failed = ""
 	case err.Error() != t.failed:
 		t.failed = err.Error()
-		log.Error("the tokens cannot be read again: the old ones stay valid", "error", err)
+		log.Error("the token files cannot be read; the previous tokens stay valid", "error", err)
 	}
 	return t.valid
 }

@@ -223,7 +223,7 @@ func TestServeUsage(t *testing.T) {
 		{model + " --batch 0", 2, "it must be between 1 and 4096"},
 		{model + " --parallel 100000", 2, "it must be between 1 and 256"},
 		{model + " --waiting 1000000000", 2, "it must be between 1 and 1048576"},
-		{model + " --bags " + dir + "/wide.csv", 1, "instances of 4 values, but demipl-3x4 takes 3"},
+		{model + " --bags " + dir + "/wide.csv", 1, "instances of 4 values, but demipl-3x4 expects 3"},
 		{model + " --max-bytes many", 2, "write a size such as"},
 		{model + " --backend onnxgo", 2, `did you mean "onnx-go"`},
 	} {
