@@ -16,7 +16,7 @@ import (
 // shippedSpecs is a note whose list grows with every new spec.
 var shippedSpecs = regexp.MustCompile(`(?m)(shipped specs:).*$`)
 
-// Every wrong file is refused with all that is wrong with it, at its places.
+// All errors of an invalid file are reported with their positions.
 func TestBadFiles(t *testing.T) {
 	files, err := filepath.Glob("testdata/bad/*.yaml")
 	if err != nil || len(files) < 14 {

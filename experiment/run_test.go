@@ -72,7 +72,7 @@ func (w *watch) Cell(r results.Result, _ Progress) {
 	}
 }
 
-// run runs an experiment and gives its results by key, without their times.
+// run runs an experiment and returns its results by key, without times.
 func run(t *testing.T, e *definition.Experiment, o Options) (map[string]string, *watch, error) {
 	t.Helper()
 	w := &watch{}
@@ -119,7 +119,7 @@ func TestRunTwice(t *testing.T) {
 	}
 }
 
-// An experiment that goes on with another engine, as on another machine, says so.
+// An experiment that continues with another engine, as on another machine, warns.
 func TestRunWithAnotherEngine(t *testing.T) {
 	e, dir := parse(t, tiny), t.TempDir()
 	first := Options{Dir: dir, Select: Select{Splits: 1}}
@@ -143,8 +143,8 @@ func TestRunWithAnotherEngine(t *testing.T) {
 	}
 }
 
-// A process that is killed between the result of a cell and its checkpoints leaves
-// these; the next start drops them.
+// If a process is killed after it wrote the result of a cell and before it removed the checkpoints,
+// the next start removes them.
 func TestLeftCheckpoints(t *testing.T) {
 	e, dir := parse(t, tiny), t.TempDir()
 	if _, _, err := run(t, e, Options{Dir: dir}); err != nil {
@@ -212,7 +212,7 @@ func TestCellIsAnOrdinaryRun(t *testing.T) {
 	}
 }
 
-// Stopped in the middle, an experiment goes on where it was.
+// An interrupted experiment continues with the remaining cells.
 func TestInterrupted(t *testing.T) {
 	e := parse(t, tiny)
 	whole, _, err := run(t, e, Options{Dir: t.TempDir()})
@@ -276,7 +276,7 @@ func TestTornResults(t *testing.T) {
 	}
 }
 
-// A cell that fails is noted, the others go on, and the next start tries it again.
+// A failed cell is recorded, the others continue, and the next start retries it.
 func TestFailingCell(t *testing.T) {
 	e := parse(t, strings.Replace(tiny, "spec: demipl-md, set: {", "spec: demipl-md, set: {train.lr: 1e30, ", 1))
 	dir := t.TempDir()
@@ -297,7 +297,7 @@ func TestFailingCell(t *testing.T) {
 	}
 }
 
-// A setting is chosen on held-out training bags; one that fails is never chosen.
+// A setting is chosen on held-out training bags. A setting that failed is never chosen.
 func TestGrid(t *testing.T) {
 	e := parse(t, strings.Replace(tiny, "- {name: md, spec: demipl-md,", "- {name: md, spec: demipl-md, grid: {train.lr: [1e30, 0.05]},", 1))
 	dir := t.TempDir()
@@ -345,7 +345,7 @@ func TestHoldOut(t *testing.T) {
 	}
 }
 
-// A part of the cells can run first; the plan then keeps both parts.
+// Selected cells can run first. The plan then contains all selections.
 func TestSelect(t *testing.T) {
 	e := parse(t, tiny)
 	dir := t.TempDir()
@@ -374,7 +374,7 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// A changed setting runs its cells anew; what did not change stays.
+// After a change of a setting, only its cells run again.
 func TestChangedFile(t *testing.T) {
 	dir := t.TempDir()
 	if _, _, err := run(t, parse(t, tiny), Options{Dir: dir}); err != nil {
@@ -386,7 +386,7 @@ func TestChangedFile(t *testing.T) {
 	}
 }
 
-// Folders that hold something else are left alone.
+// A folder that contains something else is not changed.
 func TestFolders(t *testing.T) {
 	e := parse(t, tiny)
 	taken := func(by outdir.Kind, files ...string) string {
@@ -483,7 +483,7 @@ func TestDraw(t *testing.T) {
 	}
 }
 
-// With keep: models every cell leaves a run.
+// With keep: models, every cell writes the folder of a run.
 func TestKeepModels(t *testing.T) {
 	library := ortest.Library(t)
 	e := parse(t, tiny+"keep: models\n")
@@ -502,8 +502,8 @@ func TestKeepModels(t *testing.T) {
 	}
 }
 
-// Interrupted in the midst of cells, the experiment goes on inside of them, to the
-// same results, and leaves no checkpoint in the end.
+// An experiment that is interrupted during trainings resumes them, with the same results, and
+// removes their checkpoints at the end.
 func TestInterruptedInsideACell(t *testing.T) {
 	library := ortest.Library(t)
 	text := strings.Replace(tiny, "train.epochs: 2, train.engine: gorgonia}", "train.epochs: 60}, grid: {train.lr: [0.01, 0.05]}", 1)
@@ -572,8 +572,7 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// device keeps the engine xla off a plugin that this machine may have: that
-// would compile for long.
+// device makes engine xla use the Go executor: compiling with an installed plugin would take long.
 func device(engine string) string {
 	if engine == engines.XLA {
 		return engines.Go

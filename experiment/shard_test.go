@@ -19,8 +19,7 @@ import (
 	"github.com/miplc/miplc/train/engines"
 )
 
-// staging has files that must be taken along: a set of bags, splits and a spec that
-// lie elsewhere.
+// staging returns an experiment with files outside its folder: a dataset, splits and a spec.
 func staging(t *testing.T) *definition.Experiment {
 	t.Helper()
 	dir := t.TempDir()
@@ -53,8 +52,8 @@ splits: {count: 2}
 `, filepath.Join(dir, "bags.csv"), filepath.Join(dir, "splits.csv"), filepath.Join(dir, "own.yaml")))
 }
 
-// Shards together have the results of one process, from the folder alone: what the
-// plan was made of is gone when they run.
+// Shards give the results of one process. They need only the folder: the planned files no longer
+// exist.
 func TestShards(t *testing.T) {
 	e := staging(t)
 	whole, _, err := run(t, e, Options{Dir: t.TempDir()})
@@ -89,9 +88,8 @@ func TestShards(t *testing.T) {
 	}
 }
 
-// Processes that a scheduler started on the same shard keep the checkpoints of their
-// cells in the same place, and take them from each other when a cell is done: none
-// of them fails for that.
+// Processes that compute the same shard share the folder of checkpoints. One process may remove the
+// checkpoints of a finished cell; the others do not fail.
 func TestSameShard(t *testing.T) {
 	e := parse(t, strings.ReplaceAll(tiny, "train.epochs: 2", "train.epochs: 10"))
 	dir := t.TempDir()
@@ -121,8 +119,7 @@ func TestSameShard(t *testing.T) {
 	}
 }
 
-// Shards of another plan, or of one that something has been changed of, are told,
-// and compute nothing.
+// Shards of another plan, or of a plan whose files have changed, are an error before any cell runs.
 func TestShardsThatDoNotFit(t *testing.T) {
 	replace := func(pattern, old, new string) func(t *testing.T, dir string) {
 		return func(t *testing.T, dir string) {
@@ -244,8 +241,8 @@ func TestParseShard(t *testing.T) {
 	}
 }
 
-// Whole groups go to shards, all of them once; the longest shards come first and
-// none is much longer than the others where the groups allow that.
+// Every group is in exactly one shard. The longest shards come first, and shards have similar
+// lengths if the groups allow it.
 func TestAssignGroups(t *testing.T) {
 	var groups []*group
 	total := 0.0
@@ -305,7 +302,7 @@ func TestShardCount(t *testing.T) {
 	}
 }
 
-// Planned again, only what is missing is dealt, in the company it had.
+// Planning again assigns only unfinished cells, in groups of the planned size.
 func TestPlanAgain(t *testing.T) {
 	e := parse(t, beside)
 	dir := t.TempDir()
@@ -342,8 +339,8 @@ func TestPlanAgain(t *testing.T) {
 	}
 }
 
-// A success stands before a failure, of whatever process; what was computed twice
-// with other results is told, and which counts does not depend on the files.
+// A success overrides a failure of any process. Different results for one cell are reported, and
+// the selected one does not depend on the order of the files.
 func TestMerge(t *testing.T) {
 	line := func(split int, accuracy float64, seconds int, failed string) string {
 		return fmt.Sprintf(`{"data":"P","r":1,"learner":"a","split":%d,"key":"k%d","accuracy":%v,"seconds":%d,"environment":{"cores":%d},"error":%q}`+"\n", split, split, accuracy, seconds, seconds, failed)

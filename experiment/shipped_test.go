@@ -15,8 +15,8 @@ var instances = map[string][]int{
 	"crc-row.npz": {9}, "crc-sbn.npz": {15}, "crc-kmeansseg.npz": {6}, "crc-sift.npz": {128},
 }
 
-// Every learner of the paper's experiments fits the bags of every set that it is
-// to run on. smoke is run as a whole elsewhere.
+// Every learner of the shipped experiments compiles for the bags of each of its datasets. Another
+// test runs smoke.
 func TestShippedExperimentsCompile(t *testing.T) {
 	for _, name := range specs.Experiments() {
 		if name == "smoke" {

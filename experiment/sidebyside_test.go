@@ -19,9 +19,8 @@ import (
 	"github.com/miplc/miplc/train/engines"
 )
 
-// beside has cells that share programs (splits, r, settings, learning rates), two
-// that need programs of their own (another size of batches), and a learner that is
-// fitted as a whole.
+// beside has cells that share programs (splits, r, settings, learning rates), two that need
+// separate programs because of their batch size, and a fitted learner.
 const beside = `
 name: beside
 data:
@@ -73,8 +72,8 @@ func TestSideBySideEqualsOneByOne(t *testing.T) {
 	}
 }
 
-// What shares a program goes in one: all r and splits, and learners that differ
-// in rates alone.
+// Cells that share a program form one group: all r and splits, and learners that differ only in
+// rates.
 func TestGroups(t *testing.T) {
 	e := parse(t, beside)
 	loaded, err := loadSpecs(e)
@@ -109,7 +108,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// A cell whose numbers run away fails alone.
+// A cell with non-finite numbers fails without affecting the other cells of its group.
 func TestSideBySideFailure(t *testing.T) {
 	e := parse(t, strings.Replace(tiny, "learners:", `learners:
   - {name: wild, spec: demipl, set: {train.epochs: 2, train.lr: 1e30}}`, 1))
@@ -126,7 +125,7 @@ func TestSideBySideFailure(t *testing.T) {
 	}
 }
 
-// Interrupted between groups, the experiment goes on to the same results.
+// An experiment that is interrupted between groups continues to the same results.
 func TestSideBySideInterrupted(t *testing.T) {
 	e := parse(t, tiny)
 	o := Options{Dir: t.TempDir(), Jobs: 2, Request: engines.Request{Engine: "xla", Device: "go"}}
@@ -152,7 +151,7 @@ func TestSideBySideInterrupted(t *testing.T) {
 	}
 }
 
-// keep: models leaves checked models of cells side by side too.
+// With keep: models, the cells of a group write checked models too.
 func TestSideBySideModels(t *testing.T) {
 	e := parse(t, strings.Replace(tiny, "splits:", "keep: models\nsplits:", 1))
 	o := Options{Dir: t.TempDir(), Request: engines.Request{Library: ortest.Library(t), Engine: "xla", Device: "go"}}
@@ -169,8 +168,8 @@ func TestSideBySideModels(t *testing.T) {
 	}
 }
 
-// checkMeasures compares the measures of results of two engines, which round differently,
-// and makes them equal.
+// checkMeasures compares the measures of two engines, which round differently, and then makes them
+// equal.
 func checkMeasures(t *testing.T, got, want *results.Result) {
 	t.Helper()
 	for name, v := range want.Measures {

@@ -13,7 +13,8 @@ import (
 	"github.com/miplc/miplc/internal/sanitize"
 )
 
-// What was done, failed and runs is told, and who ended or fell silent does not run.
+// The status has finished, failed and running cells. A process that ended or stopped writing is not
+// running.
 func TestStatus(t *testing.T) {
 	e := parse(t, strings.Replace(tiny, "spec: demipl-md, set: {", "spec: demipl-md, set: {train.lr: 1e30, ", 1))
 	dir := t.TempDir()

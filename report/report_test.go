@@ -116,8 +116,8 @@ splits: {count: 3}
 attention: {epochs: [1, 5]}
 `
 
-// folder makes up the folder of an experiment with a failed and a missing cell.
-// The lines of its results are shuffled by the seed.
+// folder writes the folder of an experiment with a failed and a missing cell. seed shuffles the
+// lines of its results.
 func folder(t *testing.T, seed uint64) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -255,8 +255,7 @@ func write(t *testing.T, dir string) map[string][]byte {
 	return files
 }
 
-// The report has the same bytes whatever the order of the results, and those of
-// the golden files.
+// The report equals the golden files for every order of the results.
 func TestGolden(t *testing.T) {
 	files := write(t, folder(t, 1))
 	if other := write(t, folder(t, 2)); !maps.EqualFunc(files, other, bytes.Equal) {
@@ -270,8 +269,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// A loss that falls as the accuracy rises gives the same marks, tests and ranks, and a
-// measure that no result has gives dashes and a note.
+// A loss that falls as the accuracy rises leads to the same marks, tests and ranks. A measure
+// without results gives dashes and a note.
 func TestMeasures(t *testing.T) {
 	r, err := Read(folder(t, 1))
 	if err != nil {
@@ -323,7 +322,7 @@ func TestMeasures(t *testing.T) {
 	}
 }
 
-// The page holds its figures and names no other file.
+// The HTML page contains its figures and refers to no other file.
 func TestPageIsSelfContained(t *testing.T) {
 	page := string(write(t, folder(t, 1))[HTMLFile])
 	if n := strings.Count(page, "<svg"); n != 5 {
@@ -358,7 +357,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// Everything can be asked for before anything is done.
+// A report without results has all tables.
 func TestEmptyResults(t *testing.T) {
 	dir := folder(t, 1)
 	if err := os.Remove(filepath.Join(dir, resultsFile)); err != nil {
@@ -370,7 +369,7 @@ func TestEmptyResults(t *testing.T) {
 	}
 }
 
-// A table of learners that were not run is left out.
+// A table whose learners have no results is omitted.
 func TestEmptyTable(t *testing.T) {
 	r, err := Read(folder(t, 1))
 	if err != nil {
@@ -390,7 +389,7 @@ func TestEmptyTable(t *testing.T) {
 	}
 }
 
-// A second report takes away figures of the first that it lacks, and none of the user.
+// A second report removes figures of the first one that it does not have, and no file of the user.
 func TestOldFiguresGo(t *testing.T) {
 	out := t.TempDir()
 	r, err := Read(folder(t, 1))
@@ -414,7 +413,7 @@ func TestOldFiguresGo(t *testing.T) {
 	}
 }
 
-// Published accuracies stand beside those measured.
+// A table: beside shows published accuracies next to the measured ones.
 func TestBeside(t *testing.T) {
 	r, err := Read(folder(t, 1))
 	if err != nil {

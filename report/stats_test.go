@@ -18,7 +18,7 @@ import (
 	"github.com/miplc/miplc/experiment/results"
 )
 
-// reference holds numbers computed by scipy, numpy and statsmodels: testdata/reference.py.
+// reference contains numbers computed by scipy, numpy and statsmodels, see testdata/reference.py.
 type reference struct {
 	Train, Test                    int
 	Accuracies                     [][][]float64 // by dataset, learner and split
@@ -92,7 +92,7 @@ func TestStatisticsEqualScipy(t *testing.T) {
 	}
 }
 
-// Cases that scipy refuses: all learners equal, all datasets alike, missing tests.
+// Cases that scipy rejects: equal learners, equal datasets, missing tests.
 func TestDegenerateStatistics(t *testing.T) {
 	equal := friedman([][]float64{{0.5, 0.5, 0.5}, {0.1, 0.1, 0.1}})
 	if equal.P != 1 || equal.FP != 1 || equal.Ranks[0] != 2 {
@@ -106,7 +106,7 @@ func TestDegenerateStatistics(t *testing.T) {
 	}
 }
 
-// stored makes the folder of an experiment with the accuracies of the reference.
+// stored writes the folder of an experiment with the accuracies of the reference.
 func stored(t *testing.T, ref *reference) string {
 	t.Helper()
 	spec, sets := "name: stored\ndata:\n", []string{}

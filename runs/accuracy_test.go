@@ -15,7 +15,7 @@ import (
 	"github.com/miplc/miplc/train/engines"
 )
 
-// ofFile counts what a model file gets right, bag by bag.
+// ofFile returns the accuracy of a model file, which predicts the bags one by one.
 func ofFile(t *testing.T, dir string, trial *train.Trial, bags []int) float64 {
 	t.Helper()
 	model, err := runtime.Open(ModelPath(dir))
@@ -40,7 +40,7 @@ func ofFile(t *testing.T, dir string, trial *train.Trial, bags []int) float64 {
 	return float64(right) / float64(len(bags))
 }
 
-// The accuracies of a run are those of its file, whatever trained it.
+// The accuracies of a run are those of its model file, for every engine.
 func TestAccuracyIsThatOfTheFile(t *testing.T) {
 	t.Parallel()
 	library := ortest.Library(t)

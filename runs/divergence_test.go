@@ -12,7 +12,8 @@ import (
 	"github.com/miplc/miplc/train/engines"
 )
 
-// No shipped spec is said to diverge, bag by bag at twice its learning rate either.
+// No shipped spec is reported as diverged, even with a batch of one bag and twice its learning
+// rate.
 func TestShippedSpecsDoNotDiverge(t *testing.T) {
 	var list []*language.Spec
 	for _, name := range language.TrainedNames() {

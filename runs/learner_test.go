@@ -23,8 +23,8 @@ import (
 // few are overrides that make a learner quick.
 var few = []string{"data.set=generated:prototypes", "data.generated.bags=60", "learner.iterations=3"}
 
-// A learner leaves the folder of a trained run, less the checkpoint, and the
-// same bits each time, also through the spec that it leaves.
+// A run of a fitted learner has the files of a trained run except the checkpoint. Repeating it,
+// also from its spec.yaml, gives the same bits.
 func TestFitLearner(t *testing.T) {
 	cg := []string{"learner.solver=cg", "learner.inducing=40", "learner.subset=0", "learner.probes=2"}
 	for _, c := range []struct {
@@ -74,7 +74,7 @@ func TestFitLearner(t *testing.T) {
 	}
 }
 
-// checkFinished asks a finished run for what else can be asked of it.
+// checkFinished checks what other commands do with a finished run.
 func checkFinished(t *testing.T, spec *language.Spec, o Options, s *Summary) {
 	t.Helper()
 	if _, err := one(context.Background(), spec, o); err == nil || !strings.Contains(err.Error(), "finished run") {
@@ -134,8 +134,7 @@ func TestInterruptedFitLeavesNothing(t *testing.T) {
 	}
 }
 
-// The program of a killed process left its spec and no more: the fit starts
-// again with --resume.
+// A killed process left only the spec: --resume starts the fit again.
 func TestKilledFitStartsAgain(t *testing.T) {
 	dir := t.TempDir()
 	spec := load(t, "pl-aggd-mean", few...)

@@ -11,8 +11,8 @@ import (
 	"github.com/miplc/miplc/prepare"
 )
 
-// A build without cgo checks its models in what it has, and refuses at once what
-// onnxruntime alone could check.
+// A build without cgo checks models in the engines that it has, and rejects models that need
+// onnxruntime before training.
 func TestWithoutCgo(t *testing.T) {
 	s, err := one(context.Background(), load(t, "quickstart", "train.epochs=2"), Options{Dir: t.TempDir()})
 	if err != nil {

@@ -52,8 +52,7 @@ func (s *stopAt) Step(p train.Progress) {
 	}
 }
 
-// An interrupted run goes on to the same model as an unbroken one, wherever it
-// was stopped.
+// An interrupted and resumed run produces the same model as an uninterrupted one.
 func TestInterruptedRunResumesToSameBits(t *testing.T) {
 	spec := load(t, "quickstart", "train.epochs=4", "data.generated.bags=40")
 	o := Options{Version: "test", Request: engines.Request{Library: ortest.Library(t)}}
@@ -100,8 +99,7 @@ func same(t *testing.T, a, b string) bool {
 	return string(x) == string(y)
 }
 
-// A trial that is trained without a folder, and evaluated with its snapshots
-// alone, reaches the model of Train.
+// A trial without a folder, evaluated only in epochs with snapshots, produces the model of Train.
 func TestSparseTrialAgreesWithTrain(t *testing.T) {
 	spec := load(t, "quickstart", "train.epochs=5", "data.generated.bags=60")
 	trials, err := prepare.Trials([]*language.Spec{spec}, bagfile.Folder{})
@@ -133,8 +131,8 @@ func TestSparseTrialAgreesWithTrain(t *testing.T) {
 	}
 }
 
-// Interrupted before anything is worth keeping, a run leaves nothing, but never
-// takes away what stood in its folder.
+// A run that is interrupted before its first checkpoint leaves no files and removes no file of the
+// user.
 func TestNothingIsLeftBeforeTheFirstCheckpoint(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	ctx, cancel := context.WithCancel(context.Background())
@@ -205,8 +203,8 @@ func TestStateOf(t *testing.T) {
 	}
 }
 
-// The spec that a run keeps is the spec it was trained with: its hash must not
-// change when it is read again, or no run could be resumed from its folder.
+// Reading the spec of a run again gives the same hash. Otherwise no run could be resumed from its
+// folder.
 func TestKeptSpecHasTheSameHash(t *testing.T) {
 	for _, name := range specs.Models() {
 		spec := load(t, name, "train.seed=7")

@@ -37,8 +37,7 @@ func several(t *testing.T, seeds int, name string, set ...string) []*train.Trial
 	return trials
 }
 
-// Runs of one command end as each does alone with the reference engine, and leave
-// the same files.
+// Several runs of one command give the results and files of single runs with the reference engine.
 func TestSeveralEqualAlone(t *testing.T) {
 	library := ortest.Library(t)
 	for _, c := range []struct {
@@ -116,7 +115,7 @@ func listed(t *testing.T, dir string) []*train.Trial {
 	return trials
 }
 
-// A list that does not come from miplc, or leads out of the folder, is an error.
+// A list of runs that miplc did not write, or with names outside the folder, is an error.
 func TestWrongLists(t *testing.T) {
 	for text, want := range map[string]string{
 		"{": "unexpected end", `{"written_by": "me", "runs": [{"name": "a"}]}`: "not a list of runs", `{"written_by": "miplc train", "runs": []}`: "not a list of runs",
@@ -136,8 +135,8 @@ func TestWrongLists(t *testing.T) {
 	}
 }
 
-// Stopped anywhere, some runs finished, some begun, some not, the same call goes
-// on to the same files as an unbroken one, in every engine and for learners.
+// After an interruption, with some runs finished and some not started, the same call produces the
+// files of an uninterrupted one, with every engine and with learners.
 func TestSeveralResumeToSameBits(t *testing.T) {
 	library := ortest.Library(t)
 	for _, c := range []struct {
@@ -190,7 +189,7 @@ func TestSeveralResumeToSameBits(t *testing.T) {
 	}
 }
 
-// Interrupted before the first checkpoint, several runs leave nothing behind.
+// Several runs that are interrupted before the first checkpoint leave no files.
 func TestSeveralInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -205,8 +204,7 @@ func TestSeveralInterrupted(t *testing.T) {
 	}
 }
 
-// device keeps the engine xla off a plugin that this machine may have: that
-// would compile for long.
+// device makes engine xla use the Go executor: compiling with an installed plugin would take long.
 func device(engine string) string {
 	if engine == engines.XLA {
 		return engines.Go
@@ -214,7 +212,7 @@ func device(engine string) string {
 	return engines.CPU
 }
 
-// Where one folder must be left alone none is touched, whatever --force says.
+// If one folder must not be overwritten, no folder is changed, even with --force.
 func TestForceTakesAllOrNone(t *testing.T) {
 	o := Options{Dir: t.TempDir(), Request: engines.Request{Library: ortest.Library(t), Engine: "gorgonia"}}
 	trials := func() []*train.Trial {

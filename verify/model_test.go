@@ -8,7 +8,7 @@ import (
 	"github.com/miplc/miplc/verify/parity"
 )
 
-// reportOf returns a report in which the named pairs are too far apart.
+// reportOf returns a report in which the given pairs disagree.
 func reportOf(far ...[2]string) *parity.Report {
 	r := &parity.Report{Engines: []string{"interpreter", "gorgonia", "onnxruntime", "onnx-go"}}
 	for i, a := range r.Engines {
@@ -19,8 +19,8 @@ func reportOf(far ...[2]string) *parity.Report {
 	return r
 }
 
-// A back end that is alone in being wrong is left out; where none is right, or
-// the native engines disagree, the file fails.
+// A single back end that disagrees is omitted. If all back ends or the native engines disagree, the
+// check fails.
 func TestLeaveOut(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -29,18 +29,17 @@ var (
 	commandsCase = flag.Uint64("commands.case", 0, "the first case of TestCommands")
 )
 
-// What a command may take. The process is told of half of the memory, since what it
-// refuses by is a bound from below.
+// Limits of a command. miplc may use half of the memory limit of the process, because its estimates
+// are lower bounds.
 const (
 	commandSeconds = 10
 	commandMemory  = 1 << 30
 	toldMemory     = "GOMEMLIMIT=512MiB"
 )
 
-// TestCommands draws specs, data and flags by grammar and holds whole commands to
-// what they all promise: exit codes 0, 1 and 2, an answer in time and memory, no
-// trace of a crash, one JSON object, no half-written file, and the accuracy of the
-// exported file. Hours of it are run with
+// TestCommands generates specs, data and flags from a grammar and checks what all commands promise:
+// exit codes 0, 1 and 2, bounded time and memory, no crash, one JSON object, no incomplete file, and
+// the accuracy of the exported file. To run it for longer:
 //
 //	go test ./cmd/miplc -run 'TestCommands$' -timeout 0 -commands.for 30m -commands.seed 7
 func TestCommands(t *testing.T) {
@@ -157,9 +156,8 @@ func (c *commandCase) tree() map[string]bool {
 	return found
 }
 
-// kept tells of a file whether a command that ends so may leave it: a failed
-// training its checkpoints or the model that failed its check, an experiment the
-// sets that it drew.
+// kept reports whether a command with this exit code may leave a file: a failed training its
+// checkpoints or the model that failed its check, an experiment its generated datasets.
 func kept(command, name string, code int) bool {
 	switch command {
 	case "train", "build":

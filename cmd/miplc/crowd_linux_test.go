@@ -20,8 +20,8 @@ import (
 
 func init() { programs["unlocked"] = unlocked }
 
-// unlocked is miplc on a file system whose locks hold nobody: flock does nothing and
-// says that it did.
+// unlocked runs miplc on a simulated file system whose locks have no effect: flock succeeds without
+// locking.
 func unlocked() {
 	runtime.LockOSThread() // the filter is that of a thread, and of what it executes
 	load := func(offset uint32) unix.SockFilter {
@@ -49,7 +49,7 @@ func unlocked() {
 	os.Exit(99)
 }
 
-// crowded has 32 cells that take a moment each.
+// crowded has 32 short cells.
 const crowded = `name: crowded
 data: [{name: P, synth: {set: prototypes, bags: 20, features: 4, min_size: 2, max_size: 3}}]
 learners: [{name: demipl, spec: demipl, set: {train.epochs: 3, train.engine: gorgonia}}]
@@ -70,9 +70,8 @@ func dealt(t *testing.T, shards int) string {
 	return filepath.Join(dir, "out")
 }
 
-// Sixty-four processes on one folder whose lock holds nobody, each shard computed by
-// two at the same time: no line is broken, nothing is lost, all that was computed
-// twice agrees.
+// Sixty-four processes write to one folder without working locks, two per shard at a time. No line
+// is damaged, no result is lost, and results that were computed twice are equal.
 func TestCrowdWithoutLocks(t *testing.T) {
 	dir := dealt(t, 32)
 	held, err := outdir.Lock(dir)
@@ -114,8 +113,8 @@ func TestCrowdWithoutLocks(t *testing.T) {
 	}
 }
 
-// A process whose disk is full in the midst of a line ends with an error; what it had
-// written stands, and the next one goes on to the end.
+// If the disk becomes full in the middle of a line, the process ends with an error. Its earlier
+// results remain, and the next process completes the experiment.
 func TestFullDisk(t *testing.T) {
 	dir := dealt(t, 1)
 	shard := []string{"experiment", "-o", dir, "--jobs", "1", "--shard", "1/1"}
@@ -133,7 +132,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// Where nothing can be written the process says so and computes nothing.
+// In a read-only folder the process reports an error before it computes anything.
 func TestReadOnlyFolder(t *testing.T) {
 	dir := dealt(t, 1)
 	readOnly := func(args ...string) (string, error) { // to root, too
@@ -154,7 +153,7 @@ func TestReadOnlyFolder(t *testing.T) {
 	}
 }
 
-// The times of files come from clocks that jump; results do not depend on them.
+// Results do not depend on the times of files, even if clocks jump.
 func TestJumpingClock(t *testing.T) {
 	dir := dealt(t, 2)
 	for i, years := range []int{+30, -30} {

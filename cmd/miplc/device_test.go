@@ -33,8 +33,8 @@ func TestTrainOnOpenVINO(t *testing.T) {
 	trainOn(t, "openvino")
 }
 
-// resumes kills a training when it has kept an epoch, resumes it and compares the result
-// with that of the unbroken one.
+// resumes kills a training after it saved an epoch, resumes it and compares the result with that of
+// an uninterrupted training.
 func resumes(t *testing.T, whole, provider string) {
 	broken := filepath.Join(t.TempDir(), "run")
 	cmd := trainCommand(broken, provider)

@@ -103,8 +103,8 @@ func TestTutorial(t *testing.T) {
 	})
 }
 
-// says LINE fails if the output of the last command lacks the line, numbers and the width
-// of gaps aside.
+// says LINE fails if the output of the last command does not contain the line. It ignores numbers
+// and the width of gaps.
 func says(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: says LINE")

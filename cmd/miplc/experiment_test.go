@@ -65,8 +65,8 @@ func TestKilledExperimentEndsWithTheSameReport(t *testing.T) {
 	}
 }
 
-// harm starts processes side by side and ends them after a moment, some times over,
-// and then lets them finish. Those that are asked to end say that they can go on.
+// harm repeatedly starts processes in parallel and kills or interrupts them after a moment, and
+// then lets them finish. Interrupted processes must exit with the code for resumable work.
 func harm(t *testing.T, rng *rand.Rand, dir string, times int, processes ...[]string) {
 	t.Helper()
 	for range times {
@@ -126,8 +126,8 @@ func interrupt(t *testing.T, dir string, stop os.Signal, wait time.Duration, arg
 	}
 }
 
-// A signal ends an experiment, whole or a shard, with the code that says that it can
-// go on, and the epochs of the cell under way are kept for that.
+// A signal ends an experiment or a shard with the code for resumable work, and the epochs of
+// unfinished cells are saved.
 func TestInterruptedExperimentKeepsItsEpochs(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "long.yaml")

@@ -15,8 +15,7 @@ import (
 	"github.com/miplc/miplc/language/spectest"
 )
 
-// grammar draws what a stranger may hand to the commands: specs, data and flags,
-// mostly nearly right.
+// grammar generates input of users: specs, data and flags, most of them nearly valid.
 type grammar struct{ *rand.Rand }
 
 func (g grammar) one(words ...string) string { return words[g.IntN(len(words))] }
@@ -34,13 +33,13 @@ func (g grammar) number() string {
 		"99999999999999999999", "1e9", "1048576", "1000000", "1e308", "4294967296", "0.1.2", "½", "١", "12:30:45", "1e", "--3", "True")
 }
 
-// value is anything in the place of a value of YAML.
+// value returns any text in the place of a YAML value.
 func (g grammar) value() string {
 	return g.one(g.number(), g.number(), "yes", "No", "on", "off", "~", "null", "''", `"3"`, "'0.1'", "true", "TRUE", "auto", "adam", "[1, 2]", "[]", "{}", "{a: 1}",
 		"[[1]]", "!!str 3", "&a 1", "*a", "|\n    text", ">-\n    1", "größe", "日本", "\U0001F600", `"\x00"`, `"\u001b[31m"`, "nn.Linear(20, 5)", "x: y", "- 1", "@x", "`x`", "%x", "a\tb", "# nothing")
 }
 
-// line is a line that may stand in a spec.
+// line returns a line of a spec.
 func (g grammar) line() string {
 	key := g.one("name", "epochs", "lr", "learning_rate", "batch_size", "optimizer", "model", "loss", "train", "data", "Train", "MODEL", "weights", "extends", "seed", "device", "hidden_dim", "layers", "параметр", "export", "learner", "units", "<<", "?", "classes")
 	return strings.Repeat(" ", 2*g.IntN(4)) + g.one("", "", "- ") + key + g.one(": ", ": ", ":", " : ", " = ") + g.value()
@@ -194,7 +193,7 @@ func (g grammar) bags() string {
 	return b.String()
 }
 
-// workers is what a worker of a crowd says of images.
+// worker returns the file of an annotator.
 func (g grammar) worker() string {
 	text := g.one("image,A,B,C\n", "image,A,B,C\n", "image,A,B\n", "A,B,C\n")
 	for i := range 1 + g.IntN(5) {
@@ -203,7 +202,7 @@ func (g grammar) worker() string {
 	return text
 }
 
-// files writes what a case works on into its folder.
+// files writes the input files of a case.
 func (g grammar) files(dir string) error {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
@@ -319,7 +318,7 @@ func (g grammar) command() []string {
 	return args
 }
 
-// some takes a few of the flags.
+// some returns some of the flags.
 func (g grammar) some(flags ...string) []string {
 	var list []string
 	for _, f := range flags {

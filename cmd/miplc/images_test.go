@@ -15,8 +15,8 @@ import (
 	"golang.org/x/image/tiff"
 )
 
-// images FILE... draws a small picture into each file, in the format of its
-// ending; the name decides what it shows.
+// images FILE... writes a small image to each file, in the format of its extension. The name
+// determines the contents.
 func images(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: images FILE...")
@@ -56,7 +56,7 @@ func picture(seed uint32) image.Image {
 	return m
 }
 
-// pack FOLDER FILE makes a zip archive of the folder's contents.
+// pack FOLDER FILE writes a zip archive with the contents of the folder.
 func pack(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: pack FOLDER FILE")

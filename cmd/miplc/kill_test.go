@@ -19,9 +19,8 @@ import (
 	"github.com/miplc/miplc/train/xla/pjrt/pjrttest"
 )
 
-// A run that is killed again and again, each time at a random moment and without
-// a chance to tidy up, ends with the same files as an unbroken one. It keeps its best epoch,
-// and trains again on all training bags.
+// A run that is killed many times at random moments ends with the files of an uninterrupted run. It
+// uses train.best and train.refit.
 func TestKilledRunResumesToSameBits(t *testing.T) {
 	killed(t, 6, []string{"."}, "--set", "train.epochs=120", "--set", "data.split.validation=0.2", "--set", "train.best=loss", "--set", "train.refit=true")
 }
@@ -46,9 +45,9 @@ func TestKilledGroupOnPluginResumesToSameBits(t *testing.T) {
 
 var seeds = []string{"seed-1", "seed-2", "seed-3"}
 
-// killed trains the quickstart unbroken, and killed some times at random moments,
-// and compares the folders of the runs. Most processes live until they have kept
-// something more, for they may compile longer than they train.
+// killed trains quickstart without interruption, and with some kills at random moments, and
+// compares the folders of the runs. Most processes live until they have saved a further checkpoint,
+// because compiling may take longer than training.
 func killed(t *testing.T, kills int, folders []string, flags ...string) {
 	t.Helper()
 	t.Setenv(ortlib.EnvLibrary, ortest.Library(t))
@@ -100,7 +99,7 @@ func epochsKept(dir string, folders []string) (epochs int) {
 	return epochs
 }
 
-// resumeFlags resumes unless the kill came before anything was written.
+// resumeFlags returns the flags that resume, or none if nothing was written before the kill.
 func resumeFlags(t *testing.T, dir string, folders []string) []string {
 	t.Helper()
 	for _, folder := range folders {

@@ -11,16 +11,15 @@ import (
 	"time"
 )
 
-// What checking a file of up to 1 MiB may cost. The time is that of the processor,
-// and generous beside the second it takes: it tells a step that is quadratic, not
-// a busy machine.
+// Limits for checking a file of up to 1 MiB. The time is processor time. Checking takes about a second,
+// so the limit detects quadratic steps and tolerates a busy machine.
 const (
 	fileSize        = 1 << 20
 	validateMemory  = 200 << 20
 	validateSeconds = 5
 )
 
-// upTo repeats what part gives for 0, 1, 2, ... up to size bytes.
+// upTo concatenates part(0), part(1), ... up to size bytes.
 func upTo(size int, part func(i int) string) string {
 	var b strings.Builder
 	for i := 0; ; i++ {
@@ -40,8 +39,8 @@ func numbered(format string) func(int) string {
 	return func(i int) string { return strings.ReplaceAll(format, "%", fmt.Sprint(i)) }
 }
 
-// equationSpec is a spec of equations with further parameters and lines, after
-// which z reads what last says.
+// equationSpec returns a spec of equations with further parameters and lines, and z defined by
+// last.
 func equationSpec(params, lines, last string) string {
 	return `name: large
 extends: quickstart
@@ -184,8 +183,8 @@ func largeFiles() map[string]string {
 	}
 }
 
-// TestLargeFiles checks files of up to 1 MiB within the bounds above, and that
-// what is told of them fits a screen or two.
+// TestLargeFiles checks that files of up to 1 MiB are handled within the limits and that the output
+// fits on one or two screens.
 func TestLargeFiles(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range largeFiles() {

@@ -87,8 +87,8 @@ func checkFigures(t *testing.T, dir string) {
 
 var inHTML = regexp.MustCompile(`(?s)<svg.*?</svg>`)
 
-// goToolchain gives the environment in which scripts compile against this module: REPO,
-// and the caches of the toolchain, which it would look for at HOME.
+// goToolchain returns the environment in which scripts compile against this module: REPO, and the
+// caches of the toolchain, which depend on HOME otherwise.
 func goToolchain(t *testing.T) []string {
 	repo, err := filepath.Abs("../..")
 	if err != nil {

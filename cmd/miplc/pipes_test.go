@@ -16,8 +16,7 @@ import (
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 )
 
-// A named pipe that nobody writes to is refused wherever a file is named, and
-// never waited for.
+// A named pipe in place of an input file is rejected without waiting for a writer.
 func TestPipesAreRefused(t *testing.T) {
 	t.Setenv(ortlib.EnvLibrary, ortest.Library(t))
 	dir := t.TempDir()

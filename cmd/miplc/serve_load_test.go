@@ -37,8 +37,8 @@ func loadScale() (requests, size, connections int) {
 	return 12, 8 << 20, 8
 }
 
-// hostile returns the body of a request to infer that takes much more memory or time when
-// it is decoded than it has bytes.
+// hostile returns the body of an infer request whose decoding needs much more memory or time than
+// its size suggests.
 func hostile(kind, size int) (path, body string) {
 	const infer = "/v2/models/demipl-3x4/infer"
 	fill := func(begin, middle, end string) string {
@@ -63,7 +63,7 @@ func hostile(kind, size int) (path, body string) {
 	return infer, fill(`{"id":"`, `x`, `"}`)
 }
 
-// emptyInputs is a message of gRPC whose generated decoding takes 70 times its bytes.
+// emptyInputs returns a gRPC message whose generated decoder needs 70 times its size.
 func emptyInputs(size int) *emptypb.Empty {
 	const inputs protowire.Number = 5
 	one := protowire.AppendBytes(protowire.AppendTag(nil, inputs, protowire.BytesType), nil)
@@ -122,8 +122,7 @@ func TestServeHostileRequests(t *testing.T) {
 	s.check(t)
 }
 
-// Of many connections with large bodies each gets an answer or is told to come again,
-// within the timeout.
+// Many connections with large bodies each get an answer or 503 within the timeout.
 func TestServeLargeBodies(t *testing.T) {
 	_, _, connections := loadScale()
 	s := startLoaded(t)
@@ -153,7 +152,7 @@ func TestServeLargeBodies(t *testing.T) {
 	s.check(t)
 }
 
-// loaded is a server in a process of its own, and another process that asks its probes.
+// loaded is a server in its own process, and another process that requests its probes.
 type loaded struct {
 	address, rpc string
 	pid          int
@@ -164,9 +163,9 @@ type loaded struct {
 
 func init() { programs["prober"] = prober }
 
-// prober asks a URL every 20 ms until standard input ends and prints the milliseconds that
-// each answer took. It is a process of its own: a client beside the ones that make large
-// requests waits for their garbage collection.
+// prober requests a URL every 20 ms until standard input ends and prints the milliseconds of each
+// request. It runs in its own process, because a client in the process of the large requests would
+// wait for their garbage collection.
 func prober() {
 	over := make(chan struct{})
 	go func() {
@@ -210,8 +209,8 @@ func startLoaded(t *testing.T) *loaded {
 	return s
 }
 
-// ownSession returns the attributes of a process with a session of its own in the test under
-// heavy load, else nil.
+// ownSession returns the attributes of a process in a new session in the test under heavy load,
+// else nil.
 func ownSession() *syscall.SysProcAttr {
 	if os.Getenv("MIPLC_TEST_LOAD") == "" {
 		return nil

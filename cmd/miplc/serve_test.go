@@ -26,7 +26,7 @@ var servingAt = regexp.MustCompile(`^serving (.*) over HTTP at (\S+), gRPC at (\
 
 var adminAt = regexp.MustCompile(`^health and metrics at (\S+)\n`)
 
-// serving is a `miplc serve` in a process of its own.
+// serving is a `miplc serve` in its own process.
 type serving struct {
 	web, rpc, admin string // addresses; admin only if a flag asks for it
 	pid             int
@@ -89,8 +89,8 @@ func serveProcess(t *testing.T, flags ...string) *serving {
 	return s
 }
 
-// predictOnce asks for a prediction. It reports whether the server asks its clients to go
-// elsewhere.
+// predictOnce requests a prediction. It reports whether the server tells the client to close the
+// connection.
 func predictOnce(client *http.Client, address string) (leave bool, err error) {
 	resp, err := client.Post("http://"+address+"/predict", "application/json", strings.NewReader(`{"instances": [[1, 2, 3], [4, 5, 6]]}`))
 	if err != nil {
@@ -104,8 +104,8 @@ func predictOnce(client *http.Client, address string) (leave bool, err error) {
 	return resp.Close, err
 }
 
-// SIGTERM under load loses no request of clients that leave when they are told to, and
-// the command says so and ends with 0.
+// SIGTERM under load loses no request of clients that close connections when the server tells them
+// to. The command reports it and exits with 0.
 func TestServeEndsInOrder(t *testing.T) {
 	address, end := serveModel(t)
 	var group sync.WaitGroup
@@ -138,8 +138,7 @@ func TestServeEndsInOrder(t *testing.T) {
 	group.Wait()
 }
 
-// Models that run take no thread from the requests, unless the environment has set how many
-// there are.
+// Runs of models do not use the threads of requests, unless GOMAXPROCS is set.
 func TestServeHasRoomForRuns(t *testing.T) {
 	for _, c := range []struct{ env, want string }{{"", fmt.Sprint(runtime.GOMAXPROCS(0) + 5)}, {"3", "3"}} {
 		t.Setenv("GOMAXPROCS", c.env)
@@ -186,7 +185,7 @@ func TestServe10000Connections(t *testing.T) {
 	}
 }
 
-// Wrong calls are told before anything is served.
+// Wrong usage is reported before the server starts.
 func TestServeUsage(t *testing.T) {
 	t.Setenv(ortlib.EnvLibrary, ortest.Library(t))
 	dir := t.TempDir()

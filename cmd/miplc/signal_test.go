@@ -18,7 +18,7 @@ import (
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 )
 
-// slowInputs writes what keeps every command busy for seconds into a folder.
+// slowInputs writes input files that keep every command busy for seconds.
 func slowInputs(t *testing.T, dir string) {
 	t.Helper()
 	write := func(name string, content []byte) {
@@ -73,8 +73,7 @@ splits: {count: 1}
 	write("learner.yaml", []byte("name: learner\nextends: pl-aggd-mean\ndata: {set: generated:prototypes, generated: {bags: 6000}}\n"))
 }
 
-// Every command ends soon after the first signal, whatever it is about, and leaves
-// nothing half-written.
+// Every command ends soon after the first signal and leaves no incomplete file.
 func TestSignalEndsEveryCommand(t *testing.T) {
 	library := ortest.Library(t)
 	t.Setenv(ortlib.EnvLibrary, library)
@@ -135,9 +134,9 @@ func TestSignalEndsEveryCommand(t *testing.T) {
 	}
 }
 
-// signalled starts a command, sends it a signal while it works, and gives its exit code
-// and what it wrote. A command that the signal ended as it would any program had no time
-// yet to listen for it: it is started again and has longer.
+// signalled starts a command, sends it a signal while it works, and returns its exit code and
+// output. If the signal arrived before the command listened for it, signalled starts it again and
+// waits longer.
 func signalled(t *testing.T, dir string, stop os.Signal, args []string) (code int, out, errs *bytes.Buffer) {
 	t.Helper()
 	for wait := 200 * time.Millisecond; ; wait *= 2 {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A second signal ends a command that cannot wind up, and no file is left aside.
-// The command waits for a reader of its output that never comes.
+// A second signal ends a command that waits for a reader of its output, and no temporary file
+// remains.
 func TestSecondSignalLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "pipe.csv")

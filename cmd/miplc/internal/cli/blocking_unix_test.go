@@ -63,7 +63,7 @@ func TestPipesInFoldersDoNotBlock(t *testing.T) {
 	}
 }
 
-// A pipe in the place of a file of a folder that is read again ends the command.
+// A command that reads a folder again fails if a file is a pipe.
 func TestPipesInResultsDoNotBlock(t *testing.T) {
 	workshop(t)
 	do(t, 0, "train quickstart -o run --set train.epochs=1")

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A process takes the processors that Slurm gave to it, and never more than it had.
+// A process uses the processors that Slurm assigned, and never more than it had.
 func TestAllot(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(before)

@@ -49,7 +49,7 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 }
 
-// accepts says why a command line would be refused before it does anything.
+// accepts returns the error for a command line with an unknown command, flag or argument.
 func accepts(args []string) error {
 	command, rest, err := newRoot(console.System()).Find(args)
 	if err != nil {

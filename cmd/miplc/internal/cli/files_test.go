@@ -17,7 +17,7 @@ import (
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 )
 
-// place stands for the output in the arguments of the commands below.
+// place is the placeholder for the output in the arguments of the commands below.
 const place = "OUT"
 
 type fileWriter struct {
@@ -77,8 +77,8 @@ splits: {count: 1}
 `
 )
 
-// workshop returns a folder with all that the commands above read; the test works in
-// it.
+// workshop creates a folder with the input files of the commands above and makes it the working
+// directory of the test.
 func workshop(t *testing.T) string {
 	t.Helper()
 	t.Setenv(ortlib.EnvLibrary, ortest.Library(t))
@@ -118,8 +118,7 @@ func put(t *testing.T, name, content string) {
 	}
 }
 
-// do runs a command, which must end with the code, and gives what it wrote on
-// the standard error.
+// do runs a command, which must end with the exit code, and returns its standard error.
 func do(t *testing.T, code int, args string) string {
 	t.Helper()
 	con, _, errs := newConsole(nil)
@@ -171,8 +170,7 @@ func differ(a, b map[string]string) []string {
 	return names
 }
 
-// Every command that writes one file refuses to replace what it must not, and
-// leaves everything as it was.
+// A command that writes one file rejects paths that it must not replace, and changes nothing.
 func TestFilesThatStay(t *testing.T) {
 	workshop(t)
 	put(t, "old", "old")
@@ -231,8 +229,7 @@ func TestFilesThatStay(t *testing.T) {
 	}
 }
 
-// Where a file may be written, by its name or through a link, it is there as a
-// whole and nothing beside it.
+// A command writes a complete file, by its name or through a link, and no other file.
 func TestFilesThatAreWritten(t *testing.T) {
 	workshop(t)
 	for _, w := range fileWriters {
@@ -265,8 +262,8 @@ func TestFilesThatAreWritten(t *testing.T) {
 	}
 }
 
-// A command that fills a folder writes over no file of the user, with --force
-// either, over no folder of another command, and into none that is in use.
+// A command that writes a folder overwrites no file of the user, even with --force, no folder of
+// another command, and no folder in use.
 func TestFoldersThatStay(t *testing.T) {
 	workshop(t)
 	put(t, "file", "mine")

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// null returns a device that swallows what is written, one of our own where a mistake
-// could put a file in the place of the system's.
+// null returns a null device. For root it is a new one, so that a mistake cannot replace that of
+// the system.
 func null(t *testing.T) string {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -23,8 +23,7 @@ func null(t *testing.T) string {
 	return "null"
 }
 
-// What is no regular file is written to and stays what it is, with and without
-// --force.
+// Pipes and devices are written to and not replaced, with and without --force.
 func TestPipesAndDevicesAreWrittenTo(t *testing.T) {
 	workshop(t)
 	device := null(t)

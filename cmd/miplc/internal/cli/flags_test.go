@@ -19,8 +19,8 @@ func eachFlag(cmd *cobra.Command, visit func(*cobra.Command, *pflag.Flag)) {
 	}
 }
 
-// No flag that takes numbers takes one that makes no sense: all are wrong usage,
-// told before anything is looked up or written.
+// Every flag with a number rejects values without meaning as wrong usage, before the command reads
+// or writes anything.
 func TestSenselessNumbers(t *testing.T) {
 	numeric := []string{"int", "uint", "uint64", "int64", "float64", "intSlice", "uintSlice", "duration"}
 	senseless := []string{"-5", "-1", "NaN", "-Inf", "+Inf", "1e400", "99999999999999999999999", "many", ""}
@@ -47,7 +47,7 @@ func TestSenselessNumbers(t *testing.T) {
 	}
 }
 
-// Zero is senseless too for what counts from 1 or is divided by.
+// Zero is rejected for numbers that count from 1 or are divisors.
 func TestSenselessZeros(t *testing.T) {
 	for command, flags := range map[string]string{
 		"predict m d":      "bag",

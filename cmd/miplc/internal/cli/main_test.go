@@ -14,7 +14,7 @@ func newConsole(env map[string]string) (con *console.Console, out, errs *bytes.B
 	return &console.Console{In: strings.NewReader(""), Out: out, Err: errs, Getenv: func(k string) string { return env[k] }}, out, errs
 }
 
-// A panic is told as a bug, with the place only where it was asked for.
+// A panic is reported as a bug, with the stack only if requested.
 func TestPanicBecomesBug(t *testing.T) {
 	for debug, wantStack := range map[string]bool{"": false, "1": true} {
 		con, out, errs := newConsole(map[string]string{"MIPLC_DEBUG": debug})

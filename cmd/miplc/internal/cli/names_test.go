@@ -22,9 +22,8 @@ func acts(text string) string {
 	return ""
 }
 
-// Names that would do something on a terminal or break a table are shown as
-// symbols by every command, on both streams, in figures and in reports; machines
-// get them as they are.
+// Names with control characters are shown as symbols by every command, on both streams, in figures
+// and in reports. JSON contains them unchanged.
 func TestHostileNames(t *testing.T) {
 	workshop(t)
 	set, err := generate.Prototypes(generate.DefaultPrototypes)

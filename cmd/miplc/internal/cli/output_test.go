@@ -27,7 +27,7 @@ var printers = []string{
 	"experiment e.yaml -o x", "experiment plan e.yaml -o xp", "experiment status done", "report done -o r",
 }
 
-// A command whose result cannot be written fails, and says so.
+// A command whose result cannot be written fails with an error.
 func TestFullStandardOutput(t *testing.T) {
 	workshop(t)
 	for _, args := range printers {

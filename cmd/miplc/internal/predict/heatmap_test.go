@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A bag gets the image of its name; a name that two images have is none.
+// A bag gets the image with its name. A name of two images is ignored.
 func TestThumbnails(t *testing.T) {
 	dir := t.TempDir()
 	for i, name := range []string{"cat/1.png", "dog/1.png", "dog/7.png"} {
