@@ -143,6 +143,16 @@ func (d *Dataset) CandidateSet(i int) []uint8 {
 	return d.Candidates[i*d.Classes : (i+1)*d.Classes]
 }
 
+// CandidateLabels returns the candidates of bag i in ascending order.
+func (d *Dataset) CandidateLabels(i int) (list []int) {
+	for c, in := range d.CandidateSet(i) {
+		if in != 0 {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
 // Reshape returns the set with instances of another shape and as many numbers,
 // e.g. [1, 28, 28] for 784 features; everything else is shared with d.
 func (d *Dataset) Reshape(shape []int) (*Dataset, error) {

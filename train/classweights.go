@@ -6,7 +6,7 @@ package train
 // number of bags, see classCounts; a class without bags has no bag to weigh.
 func (t *Trial) classWeights() []float32 {
 	want := t.Program.Spec.Train.ClassWeights.V
-	if t.Program.Spec.Learner != nil || !want.Any() {
+	if !want.Any() {
 		return nil
 	}
 	counts, sum := classCounts(t.Data, t.Split.Train), 0.0

@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -50,7 +51,7 @@ type Groups struct {
 	// program. nil: all can.
 	Key func(*Trial) string
 	// MaxTrials returns the maximum number of trials like one in a group, if parallel groups
-	// train at a time.
+	// train at a time. nil: each trial trains alone.
 	MaxTrials func(like *Trial, parallel int) int
 	// Open opens the executor of a group.
 	Open func(runs []*Run, note func(string)) (Executor, error)
@@ -79,6 +80,12 @@ func (g *Groups) Train(ctx context.Context, trials []*Trial, o Options, done fun
 // bags. Groups with the same program and bags have nearly equal sizes. At most atATime trials
 // train at a time; 0: no limit.
 func (g *Groups) gather(trials []*Trial, atATime, parallel int) (list [][]int) {
+	if g.MaxTrials == nil {
+		for i := range trials {
+			list = append(list, []int{i})
+		}
+		return list
+	}
 	bags := map[*data.Dataset]string{}
 	sharing := map[string][]int{}
 	var keys []string
@@ -118,15 +125,24 @@ func (g *Groups) parts(like *Trial, n, atATime, parallel int) int {
 }
 
 // train trains some trials of the list in one group. If the whole group fails, which may be too
-// large for the memory, it trains each half.
+// large for the memory, it trains each half. If there are other trials, a panic is an error
+// of its group, so that it does not end the others before their checkpoints.
 func (g *Groups) train(ctx context.Context, trials []*Trial, group []int, o Options, done func(i int, out Outcome)) {
-	own := make([]*Trial, len(group))
-	for n, i := range group {
-		own[n] = trials[i]
+	var outcomes []Outcome
+	run := func() (err error) {
+		if ctx.Err() != nil {
+			return fmt.Errorf("training of %s did not start: %w", trials[group[0]].Program.Spec.Name.V, ctx.Err())
+		}
+		outcomes, err = fitGroup(ctx, pick(trials, group), g.EngineInfo, o, func(runs []*Run) (Executor, error) {
+			return g.Open(runs, o.ObserverOrSilent().Note)
+		})
+		return err
 	}
-	outcomes, err := fitGroup(ctx, own, g.EngineInfo, o, func(runs []*Run) (Executor, error) {
-		return g.Open(runs, o.ObserverOrSilent().Note)
-	})
+	try := workers.Try
+	if len(trials) == 1 {
+		try = func(f func() error) error { return f() }
+	}
+	err := try(run)
 	switch {
 	case err == nil:
 		for n, i := range group {

@@ -70,13 +70,7 @@ const maxTrajectories = 6
 func (r *Record) StartTrajectories() {
 	var ambiguous []Trajectory
 	for _, bag := range r.Split.Train {
-		var candidates []int
-		for c, in := range r.Data.CandidateSet(bag) {
-			if in != 0 {
-				candidates = append(candidates, c)
-			}
-		}
-		if len(candidates) > 1 {
+		if candidates := r.Data.CandidateLabels(bag); len(candidates) > 1 {
 			ambiguous = append(ambiguous, Trajectory{Bag: bag + 1, Label: r.truth(bag), Candidates: candidates})
 		}
 	}

@@ -13,37 +13,35 @@ import (
 // RefitFolder is the subfolder of a run for the checkpoints of its second training.
 const RefitFolder = "refit"
 
-// WithRefit trains trials by a trainer. Trials whose spec has train.refit are then trained again
-// from the start, on their training and validation bags and for the number of epochs that
-// train.best chose. Their outcome is that of the second training with the metrics of the first.
-func WithRefit(ctx context.Context, by Trainer, trials []*Trial, o Options, done func(i int, out Outcome)) {
-	if !slices.ContainsFunc(trials, (*Trial).refits) {
-		by.Train(ctx, trials, o, done)
-		return
-	}
-	first := make([]*Report, len(trials))
-	by.Train(ctx, trials, o, func(i int, out Outcome) {
+// WithRefit returns a trainer that trains by another one. It trains trials whose spec has
+// train.refit again from the start, on their training and validation bags and for the number of
+// epochs that train.best chose. Their outcome is that of the second training with the metrics of
+// the first.
+func WithRefit(by Trainer) Trainer { return refitter{by} }
+
+type refitter struct{ by Trainer }
+
+// Train implements Trainer.
+func (r refitter) Train(ctx context.Context, trials []*Trial, o Options, done func(i int, out Outcome)) {
+	first, second := make([]*Report, len(trials)), make([]*Trial, len(trials))
+	var again []int
+	r.by.Train(ctx, trials, o, func(i int, out Outcome) {
 		if out.Err != nil || !trials[i].refits() {
 			done(i, out)
 			return
 		}
-		first[i] = out.Report
+		first[i], second[i], again = out.Report, trials[i].refit(out.Report), append(again, i)
 	})
-	var again []*Trial
-	var places []int
-	for i, report := range first {
-		if report != nil {
-			again, places = append(again, trials[i].refit(report)), append(places, i)
-		}
-	}
 	if len(again) == 0 {
 		return
 	}
-	by.Train(ctx, again, Options{Resume: o.Resume, AtATime: o.AtATime, Observer: refitObserver(o, again)}, func(n int, out Outcome) {
-		if i := places[n]; out.Err == nil {
+	slices.Sort(again)
+	o.Observer = refitObserver(o, pick(second, again))
+	Some(ctx, r.by, second, again, o, func(i int, out Outcome) {
+		if out.Err == nil {
 			out.Report.addSearch(first[i])
 		}
-		done(places[n], out)
+		done(i, out)
 	})
 }
 

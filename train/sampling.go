@@ -27,14 +27,9 @@ func classCounts(d *data.Dataset, bags []int) []float64 {
 
 // eachCandidate calls use for each candidate of a bag, with 1/c if there are c of them.
 func eachCandidate(d *data.Dataset, bag int, use func(class int, share float64)) {
-	set, size := d.CandidateSet(bag), 0
-	for _, c := range set {
-		size += int(c)
-	}
-	for class, c := range set {
-		if c != 0 {
-			use(class, 1/float64(size))
-		}
+	candidates := d.CandidateLabels(bag)
+	for _, class := range candidates {
+		use(class, 1/float64(len(candidates)))
 	}
 }
 

@@ -1,15 +1,15 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
-	"sync"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/workers"
 )
 
 // Steps is a Trainer for engines that run single steps. Each trial has its own engine.
@@ -21,46 +21,19 @@ type Steps struct {
 // Train implements Trainer. It trains one trial per core at a time, but only one if they have
 // images, because a step on images uses all cores.
 func (s *Steps) Train(ctx context.Context, trials []*Trial, o Options, done func(i int, out Outcome)) {
-	if len(trials) == 1 {
-		done(0, s.one(ctx, trials[0], o))
-		return
-	}
-	var calls sync.Mutex
-	workers.Each(len(trials), atATime(trials, o), func(i int) {
-		var out Outcome
-		if err := workers.Try(func() error { out = s.one(ctx, trials[i], o); return nil }); err != nil {
-			out = Outcome{Err: err} // a panic must not end the other trials before their checkpoints
-		}
-		calls.Lock()
-		defer calls.Unlock()
-		done(i, out)
-	})
-}
-
-// atATime returns the number of trials that train at a time; 0: one per core.
-func atATime(trials []*Trial, o Options) int {
 	images := func(t *Trial) bool { return len(t.Program.Train.ByOp(graph.OpConv2D)) > 0 }
+	parallel := cmp.Or(o.AtATime, runtime.GOMAXPROCS(0))
 	if o.AtATime == 0 && slices.ContainsFunc(trials, images) {
-		return 1
+		parallel = 1
 	}
-	return o.AtATime
-}
-
-func (s *Steps) one(ctx context.Context, t *Trial, o Options) Outcome {
-	if err := ctx.Err(); err != nil {
-		return Outcome{Err: fmt.Errorf("training of %s did not start: %w", t.Program.Spec.Name.V, err)}
-	}
-	list, err := fitGroup(ctx, []*Trial{t}, s.EngineInfo, o, func(runs []*Run) (Executor, error) {
-		engine, err := s.New(t.Program)
+	alone := &Groups{EngineInfo: s.EngineInfo, Parallel: parallel, Open: func(runs []*Run, _ func(string)) (Executor, error) {
+		engine, err := s.New(runs[0].Program)
 		if err != nil {
 			return nil, err
 		}
 		return newStepwise(engine, runs[0]), nil
-	})
-	if err != nil {
-		return Outcome{Err: err}
-	}
-	return list[0]
+	}}
+	alone.Train(ctx, trials, o, done)
 }
 
 // stepwise is the executor of one run on an engine.

@@ -129,6 +129,21 @@ type Trainer interface {
 	Train(ctx context.Context, trials []*Trial, o Options, done func(i int, out Outcome))
 }
 
+// Some trains the trials with the given indices in a list. done gets indices in the list.
+func Some(ctx context.Context, by Trainer, trials []*Trial, indices []int, o Options, done func(i int, out Outcome)) {
+	if len(indices) > 0 {
+		by.Train(ctx, pick(trials, indices), o, func(n int, out Outcome) { done(indices[n], out) })
+	}
+}
+
+func pick(trials []*Trial, indices []int) []*Trial {
+	list := make([]*Trial, len(indices))
+	for n, i := range indices {
+		list[n] = trials[i]
+	}
+	return list
+}
+
 // One trains a single trial.
 func One(ctx context.Context, by Trainer, t *Trial, o Options) (*Report, error) {
 	var out Outcome

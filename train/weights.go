@@ -17,14 +17,9 @@ var lambdas = map[string]func(t, epochs int) float64{
 func InitialWeights(d *data.Dataset) []float32 {
 	weights := make([]float32, d.Bags()*d.Classes)
 	for i := range d.Bags() {
-		set, size := d.CandidateSet(i), 0
-		for _, c := range set {
-			size += int(c)
-		}
-		for j, c := range set {
-			if c != 0 {
-				weights[i*d.Classes+j] = 1 / float32(size)
-			}
+		candidates := d.CandidateLabels(i)
+		for _, c := range candidates {
+			weights[i*d.Classes+c] = 1 / float32(len(candidates))
 		}
 	}
 	return weights

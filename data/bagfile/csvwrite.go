@@ -64,10 +64,8 @@ func writeCSV(w io.Writer, d *data.Dataset) error {
 // writer.
 func writeCSVBag(w *bufio.Writer, d *data.Dataset, i int, x []float32, names []string) {
 	var candidates []string
-	for c, s := range d.CandidateSet(i) {
-		if s != 0 {
-			candidates = append(candidates, names[c])
-		}
+	for _, c := range d.CandidateLabels(i) {
+		candidates = append(candidates, names[c])
 	}
 	label := ""
 	if c, known := d.Label(i); known {

@@ -150,11 +150,7 @@ func distance2(a, b *mat.Dense) float64 {
 func candidates(p *learners.Problem) [][]int {
 	list := make([][]int, len(p.Train))
 	for i, bag := range p.Train {
-		for c, in := range p.Data.CandidateSet(bag) {
-			if in != 0 {
-				list[i] = append(list[i], c)
-			}
-		}
+		list[i] = p.Data.CandidateLabels(bag)
 	}
 	return list
 }

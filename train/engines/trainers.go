@@ -103,10 +103,6 @@ func (t *Trainers) Train(ctx context.Context, trials []*train.Trial, o train.Opt
 		parts[p] = append(parts[p], i)
 	}
 	for _, p := range order {
-		own := make([]*train.Trial, len(parts[p]))
-		for n, i := range parts[p] {
-			own[n] = trials[i]
-		}
 		by, err := t.trainer(p)
 		if err != nil {
 			for _, i := range parts[p] {
@@ -114,7 +110,7 @@ func (t *Trainers) Train(ctx context.Context, trials []*train.Trial, o train.Opt
 			}
 			continue
 		}
-		train.WithRefit(ctx, by, own, o, func(n int, out train.Outcome) { done(parts[p][n], out) })
+		train.Some(ctx, train.WithRefit(by), trials, parts[p], o, done)
 	}
 }
 

@@ -26,21 +26,8 @@ const checkedSteps = 4
 // number of bags, and returns an error if they differ. It does not change the state of the
 // engine.
 func (e *Engine) checkStep(bags int) error {
-	kept, err := e.State()
-	if err != nil {
-		return err
-	}
-	cpu, err := e.reference()
-	if err != nil {
-		return err
-	}
-	defer cpu.Close()
-	if err := e.SetState(sampleState(e.prog)); err != nil {
-		return err
-	}
 	loss, gradients := 0.0, 0.0
-	for i := range checkedSteps {
-		b := sampleBatch(e.prog, bags, i)
+	err := e.compare(bags, checkedSteps, func(cpu *Engine, b *train.Batch) error {
 		want, err := cpu.Step(b)
 		if err != nil {
 			return err
@@ -55,34 +42,22 @@ func (e *Engine) checkStep(bags int) error {
 		for _, name := range e.prog.StateVectors() {
 			gradients = max(gradients, ortenv.Difference(now.floats(name), then.floats(name))/largest(then.floats(name)))
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	device := e.options.session()
 	if err := device.CheckDevice("the results of training steps", loss, ortenv.DeviceTolerance); err != nil {
 		return err
 	}
-	if err := device.CheckDevice("the gradients, relative to the largest,", gradients, gradientTolerance); err != nil {
-		return err
-	}
-	return e.SetState(kept)
+	return device.CheckDevice("the gradients, relative to the largest,", gradients, gradientTolerance)
 }
 
 // checkPredictions compares predictions like checkStep compares steps.
 func (e *Engine) checkPredictions(bags int) error {
-	kept, err := e.State()
-	if err != nil {
-		return err
-	}
-	cpu, err := e.reference()
-	if err != nil {
-		return err
-	}
-	defer cpu.Close()
-	if err := e.SetState(sampleState(e.prog)); err != nil {
-		return err
-	}
 	worst := 0.0
-	for i := range 2 {
-		b := sampleBatch(e.prog, bags, i)
+	err := e.compare(bags, 2, func(cpu *Engine, b *train.Batch) error {
 		wantP, wantA, err := cpu.Predict(b.Instances, b.BagOf, b.Bags)
 		if err != nil {
 			return err
@@ -92,20 +67,36 @@ func (e *Engine) checkPredictions(bags int) error {
 			return err
 		}
 		worst = max(worst, ortenv.Difference(gotP, wantP), ortenv.Difference(gotA, wantA))
-	}
-	if err := e.options.session().CheckDevice("the predictions", worst, ortenv.DeviceTolerance); err != nil {
+		return nil
+	})
+	if err != nil {
 		return err
 	}
-	return e.SetState(kept)
+	return e.options.session().CheckDevice("the predictions", worst, ortenv.DeviceTolerance)
 }
 
-// reference returns an engine on the CPU with the state of sampleState.
-func (e *Engine) reference() (*Engine, error) {
-	cpu, err := New(e.prog, sampleState(e.prog).Params, Options{Library: e.options.Library, Threads: e.options.Threads})
+// compare calls f with some batches of the given number of bags and an engine on the CPU. Both
+// engines start with the state of sampleState; afterwards this one has its own state again.
+func (e *Engine) compare(bags, batches int, f func(cpu *Engine, b *train.Batch) error) error {
+	own, err := e.State()
 	if err != nil {
-		return nil, fmt.Errorf("checking the execution provider %s: %w", e.options.Provider, err)
+		return err
 	}
-	return cpu, nil
+	sample := sampleState(e.prog)
+	cpu, err := New(e.prog, sample.Params, Options{Library: e.options.Library, Threads: e.options.Threads})
+	if err != nil {
+		return fmt.Errorf("checking the execution provider %s: %w", e.options.Provider, err)
+	}
+	defer cpu.Close()
+	if err := e.SetState(sample); err != nil {
+		return err
+	}
+	for i := range batches {
+		if err := f(cpu, sampleBatch(e.prog, bags, i)); err != nil {
+			return err
+		}
+	}
+	return e.SetState(own)
 }
 
 // sampleState returns drawn parameters, and statistics with mean 0 and deviation 1.

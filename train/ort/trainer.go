@@ -73,25 +73,13 @@ func (t *trainer) Train(ctx context.Context, trials []*train.Trial, o train.Opti
 	}
 	large := t.options
 	large.largeBags = true
-	part(ctx, groups, trials, grouped, o, done)
+	train.Some(ctx, groups, trials, grouped, o, done)
 	if o.AtATime > t.parallel { // it limits groups
 		o.AtATime = t.parallel
 	}
-	part(ctx, steps(t.options), trials, alone, o, done)
+	train.Some(ctx, steps(t.options), trials, alone, o, done)
 	o.AtATime = 1 // so that the largest batches of two trials are not in memory at once
-	part(ctx, steps(large), trials, onDisk, o, done)
-}
-
-// part trains the trials of a list with the indices in some.
-func part(ctx context.Context, by train.Trainer, trials []*train.Trial, some []int, o train.Options, done func(i int, out train.Outcome)) {
-	if len(some) == 0 {
-		return
-	}
-	list := make([]*train.Trial, len(some))
-	for n, i := range some {
-		list[n] = trials[i]
-	}
-	by.Train(ctx, list, o, func(n int, out train.Outcome) { done(some[n], out) })
+	train.Some(ctx, steps(large), trials, onDisk, o, done)
 }
 
 // key returns different texts for trials with different numbers of bags, because the batches of a

@@ -115,10 +115,8 @@ func (o *inspectOptions) bag(set *data.Dataset, svg *outfile.File) (*bagFacts, e
 	if set.BagNames != nil {
 		b.Name = set.BagNames[i]
 	}
-	for c, in := range set.CandidateSet(i) {
-		if in != 0 {
-			b.Candidates = append(b.Candidates, set.ClassName(c))
-		}
+	for _, c := range set.CandidateLabels(i) {
+		b.Candidates = append(b.Candidates, set.ClassName(c))
 	}
 	if c, known := set.Label(i); known {
 		b.True = set.ClassName(c)
