@@ -26,7 +26,7 @@ func validated(t *testing.T, edit func(*language.Train)) toy {
 	return o
 }
 
-// runRefit trains a list of one, and trains it again if its spec asks for that.
+// runRefit trains a single trial, twice if its spec has train.refit.
 func runRefit(ctx context.Context, o toy) (*train.Report, error) {
 	if o.Dir != "" {
 		o.Log = filepath.Join(o.Dir, train.MetricsFile)
@@ -104,7 +104,7 @@ func TestLossOfValidationBags(t *testing.T) {
 	}
 }
 
-// Early stopping trains the epochs of the whole training, but no more than it needs.
+// The epochs of a training with early stopping equal the first ones of the whole training.
 func TestEarlyStopping(t *testing.T) {
 	whole, err := run(context.Background(), validated(t, func(s *language.Train) { s.Best.V = "loss" }))
 	if err != nil {
@@ -195,7 +195,7 @@ func learningRates(metrics []train.Metrics) []float64 {
 	return rates
 }
 
-// The second training has all bags but the test bags, and their statistics.
+// The second training uses all bags except the test bags, and their statistics.
 func TestRefit(t *testing.T) {
 	o := validated(t, func(s *language.Train) { s.Best.V, s.Refit.V = "accuracy", true })
 	r, err := runRefit(context.Background(), o)

@@ -69,8 +69,8 @@ func TestRunLearns(t *testing.T) {
 	}
 }
 
-// Batches hold every training bag once an epoch, in another order each time,
-// normalised, with masks of the batch's extent.
+// Batches contain every training bag once per epoch, in a different order each time, normalised,
+// with masks of the size of the batch.
 func TestBatches(t *testing.T) {
 	o := toyOptions(t, func(s *language.Spec) { s.Train.Epochs.V = 2 })
 	var sizes []int
@@ -158,8 +158,8 @@ func TestUnknownLabels(t *testing.T) {
 	}
 }
 
-// Stopped after any epoch, or in the middle of one, a resumed run gives the
-// same bits as an unbroken one, and so do its files.
+// A run that was stopped after or within any epoch and resumed has the same bits and files as an
+// uninterrupted one.
 func TestResume(t *testing.T) {
 	edit := func(every int) func(*language.Spec) {
 		return func(s *language.Spec) { s.Train.Checkpoint.V, s.Train.EvalEvery.V = every, 2 }
@@ -196,8 +196,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// Where checkpoints are far apart, the epoch in which the context ends is kept, and a
-// resumed run goes on from there to the same bits.
+// With a CheckpointInterval, the epoch in which the context ends has a checkpoint, from which a
+// resumed run continues to the same bits.
 func TestEpochOfTheEndIsKept(t *testing.T) {
 	o := toyOptions(t, nil)
 	whole, err := run(context.Background(), o)
@@ -387,7 +387,7 @@ func TestNonFinite(t *testing.T) {
 			if !strings.Contains(err.Error(), tt.what+" in epoch 3, step 2, bag") {
 				t.Errorf("message %q", err)
 			}
-			// The state before the accident is still there.
+			// The checkpoint before the failure still exists.
 			o.Resume = true
 			r, err := run(context.Background(), o)
 			if err != nil || r.Resumed != 2 {
@@ -397,7 +397,7 @@ func TestNonFinite(t *testing.T) {
 	}
 }
 
-// Parameters that overflow in the last step of an epoch are no checkpoint.
+// An epoch whose last step makes parameters overflow has no checkpoint.
 func TestNonFiniteParameter(t *testing.T) {
 	o := toyOptions(t, nil)
 	o.Dir = t.TempDir()

@@ -64,7 +64,7 @@ func (r *Run) Now() *Metrics { return &r.now }
 // weights.first_epoch.
 func (r *Run) ScheduleEpoch() int { return r.now.Epoch - 1 + r.Program.Spec.Weights.FirstEpoch.V }
 
-// Position returns the place of a step of the epoch under way among the updates of the
+// Position returns the position of a step of the current epoch among the updates of the
 // parameters. Steps count from 1. The last update of an epoch averages the steps that are
 // left, so that no epoch ends with a gradient that has not been used.
 func (r *Run) Position(step int) compile.Position {

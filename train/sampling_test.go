@@ -11,7 +11,7 @@ import (
 )
 
 // Of 90 bags of one class and 10 of another, about half of the drawn bags are of each. Draws
-// depend on seed and epoch alone.
+// depend only on seed and epoch.
 func TestBalancedSampling(t *testing.T) {
 	d := &data.Dataset{Classes: 3, Offsets: []int{0}}
 	var bags []int

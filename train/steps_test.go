@@ -11,8 +11,8 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// Each trial of a list has the outcome that it has alone, one that fails or
-// panics is the error of itself, and the observer sees the epochs of all.
+// Each trial of a list has the same outcome as without the others, errors and panics affect only
+// their trial, and the observer gets the epochs of all.
 func TestSeveralTrials(t *testing.T) {
 	var list []*train.Trial
 	epochs := 0
@@ -60,7 +60,7 @@ func TestSeveralTrials(t *testing.T) {
 	}
 }
 
-// When the context ends, trials that were not begun say so.
+// If the context ends, trials that did not start have its error.
 func TestSeveralTrialsStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	a, b := toyOptions(t, nil), toyOptions(t, nil)

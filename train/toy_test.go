@@ -17,8 +17,8 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// toyData draws bags whose instances of the true class stand out in the
-// feature of that class.
+// toyData draws bags whose instances of the true class have a large value in the feature of that
+// class.
 func toyData(bags int) *data.Dataset {
 	const k, dim = 3, 4
 	r := stream.New(5, "toy")
@@ -49,8 +49,8 @@ func toyData(bags int) *data.Dataset {
 	return d
 }
 
-// toyProgram has the parts of a program that the loop reads; the graphs stay
-// empty, as the toy engine knows its model.
+// toyProgram has the parts of a program that the loop reads. The graphs are empty, because the
+// toy engine implements its model.
 func toyProgram(d *data.Dataset) *compile.Program {
 	s := &language.Spec{}
 	s.Name.V = "toy"
@@ -85,7 +85,7 @@ func (e *toyEngine) Name() string { return "toy" }
 
 func (e *toyEngine) Close() error { e.closed = true; return nil }
 
-// forward gives the pooled bags [B, d] and their probabilities [B, k].
+// forward returns the pooled bags [B, d] and their probabilities [B, k].
 func (e *toyEngine) forward(x []float32, bagOf []int, bags int) (z, p []float32) {
 	dim, k := e.p.Signature.Instance[0], e.p.Signature.Classes
 	z, p = make([]float32, bags*dim), make([]float32, bags*k)
@@ -191,7 +191,7 @@ func cloneState(s *train.State) *train.State {
 	return c
 }
 
-// toy is a trial and what trains it.
+// toy is a trial and its engine.
 type toy struct {
 	train.Trial
 	Engine    string
@@ -200,7 +200,7 @@ type toy struct {
 	Observer  train.Observer
 }
 
-// run trains a list of one.
+// run trains a single trial.
 func run(ctx context.Context, o toy) (*train.Report, error) {
 	if o.Dir != "" {
 		o.Log = filepath.Join(o.Dir, train.MetricsFile)
@@ -230,7 +230,7 @@ func toyOptions(t *testing.T, edit func(*language.Spec)) toy {
 	return o
 }
 
-// spy collects what an observer sees and may act on it.
+// spy records the events of a training and may react to them.
 type spy struct {
 	train.Silent
 	plan  train.Plan
@@ -256,7 +256,7 @@ func (s *spy) Epoch(m train.Metrics, _ train.Progress) {
 	}
 }
 
-// bits spells a report out without its times, floats by their bits.
+// bits returns a report as text, without times and with the bits of floats.
 func bits(r *train.Report) string {
 	var b strings.Builder
 	for _, m := range r.Metrics {

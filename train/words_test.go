@@ -10,8 +10,7 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// Each word of the language that this package tells apart has a meaning here, and
-// no other word has.
+// The words of settings that this package implements are those of the language.
 func TestEveryWordHasAMeaning(t *testing.T) {
 	words := language.Choices()
 	same := func(path string, here []string) {
@@ -37,7 +36,7 @@ func TestEveryWordHasAMeaning(t *testing.T) {
 	}
 }
 
-// Every start that compile gives a parameter can be drawn.
+// Every kind of initial values of compile can be drawn.
 func TestEveryStartCanBeDrawn(t *testing.T) {
 	for _, word := range language.Choices()["params.init"] {
 		scale := ""

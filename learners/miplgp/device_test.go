@@ -44,8 +44,8 @@ func conjugateOf(t testing.TB, p *problem, s Settings) *conjugate {
 	return g
 }
 
-// On every device, conjugate gradients give what the dense computation in NumPy and
-// SciPy gives: posterior means at the instances, mean and variance at others.
+// On every device, conjugate gradients agree with a dense computation in NumPy and SciPy: posterior
+// means at the instances, mean and variance at others.
 func TestDevicesAgainstDenseComputation(t *testing.T) {
 	f, p, tg := loadFixture(t)
 	r := raw(f.Raw)
@@ -70,9 +70,8 @@ func TestDevicesAgainstDenseComputation(t *testing.T) {
 	}
 }
 
-// Whole fits on all devices end at the same model, within 1e-3 of probabilities:
-// solutions are as exact as settings.tolerance asks for. Two on one device have the
-// same bits.
+// Fits on all devices give the same model, within 1e-3 of probabilities, because solutions are as
+// exact as Settings.Tolerance. Two fits on one device have the same bits.
 func TestFitsOnDevices(t *testing.T) {
 	p := prototypes(t)
 	bags := []int{0, 50, 100, 149}

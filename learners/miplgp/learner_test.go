@@ -132,7 +132,7 @@ func accuracies(t *testing.T, m *model, set *data.Dataset) (byMean, byDraws floa
 	return byMean, byDraws
 }
 
-// Many bags at a time on the device are predicted as each is alone in float64.
+// Predictions of many bags on the device agree with those of single bags in float64.
 func TestPredictBags(t *testing.T) {
 	p := prototypes(t)
 	m := mustFit(t, quick(solverCG), p, nil)
@@ -151,8 +151,8 @@ func TestPredictBags(t *testing.T) {
 	}
 }
 
-// The graph says in the float64 interpreter what the model says natively, up to
-// the rounding of kept numbers to float32.
+// The graph in the float64 interpreter predicts like the model, up to rounding of its parameters to
+// float32.
 func TestGraphEqualsModel(t *testing.T) {
 	for _, solver := range []string{solverExact, solverCG, solverInducing} {
 		p := prototypes(t)
@@ -282,7 +282,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// Instances that are all the same are no reason to fail.
+// Equal instances do not make a fit fail.
 func TestEqualInstances(t *testing.T) {
 	for _, solver := range []string{solverExact, solverCG, solverInducing} {
 		p := prototypes(t)
@@ -299,7 +299,7 @@ func TestEqualInstances(t *testing.T) {
 	}
 }
 
-// Cancelled at any time, a fit ends with the error of its context.
+// A fit that is cancelled at any time returns the error of its context.
 func TestCancel(t *testing.T) {
 	for _, solver := range []string{solverExact, solverCG, solverInducing} {
 		l := New(quick(solver))

@@ -29,7 +29,7 @@ func (p *counted) Gemm(transA, transB bool, a, b, c blas32.General) error {
 	return nil
 }
 
-// Products that are given do the work, and their errors end a fit.
+// Fits use Settings.Products and return their errors.
 func TestProducts(t *testing.T) {
 	for _, solver := range []string{solverCG, solverInducing} {
 		p, s := prototypes(t), quick(solver)

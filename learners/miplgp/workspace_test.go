@@ -8,7 +8,7 @@ import (
 	"github.com/miplc/miplc/learners"
 )
 
-// The device of every engine keeps what learners.Device promises.
+// The devices of all engines implement learners.Device as documented.
 func TestDevices(t *testing.T) {
 	for name, d := range devices(t) {
 		for what, check := range map[string]func(*testing.T, learners.Device){

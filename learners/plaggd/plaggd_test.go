@@ -98,8 +98,8 @@ func TestLearns(t *testing.T) {
 	}
 }
 
-// The graph says in the float64 interpreter what the model says natively, up to
-// its float32 parameters; bags of one batch do not influence each other.
+// The graph in the float64 interpreter predicts like the model, up to its float32 parameters. Bags of
+// a batch do not influence each other.
 func TestGraphEqualsModel(t *testing.T) {
 	plain := prototypes(t)
 	plain.Normalization = nil
@@ -207,7 +207,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// Cancelled at any time, a fit ends with the error of its context.
+// A fit that is cancelled at any time returns the error of its context.
 func TestCancel(t *testing.T) {
 	l := New(settings())
 	for _, at := range []int{-1, 0, 3} {
@@ -246,7 +246,7 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// Vectors far from all others neither overflow nor lose the prediction.
+// Vectors far from all others do not overflow, and their prediction is defined.
 func TestFarVectors(t *testing.T) {
 	p := prototypes(t)
 	p.Normalization = nil

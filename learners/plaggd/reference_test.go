@@ -99,7 +99,7 @@ func (g *graphOf) weight(i, j int) float64 {
 	return 0
 }
 
-// Every step of the learner gives what an independent method gives.
+// Every step of the learner agrees with an independent method.
 func TestAgainstReference(t *testing.T) {
 	for n, r := range references(t) {
 		t.Run(fmt.Sprint(n+1), func(t *testing.T) {

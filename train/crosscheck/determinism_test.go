@@ -30,8 +30,8 @@ func TestSameBitsTwice(t *testing.T) {
 	}
 }
 
-// Bags of images that go through side by side add up to the bits of bags that go
-// through one after the other.
+// Bags of images that are computed in parallel give the bits of bags computed one after the
+// other.
 func TestSameBitsOnAnyNumberOfThreads(t *testing.T) {
 	library := ortest.Library(t)
 	c := works[slices.IndexFunc(works, func(c work) bool { return c.name == "cnn" })]

@@ -47,9 +47,9 @@ train:
   eval_every: 2
 `
 
-// Masks of maxima hold where XLA rounds a value otherwise in each place that
-// uses it. The parameters of this spec were off by 0.9 % after one step, by 3.3 %
-// after four, as long as the mask asked which values equal the maximum.
+// Masks of maxima are correct although XLA may round a value differently in each place that uses
+// it. With masks that compared values with the maximum, the parameters of this spec were off by
+// 0.9 % after one step and by 3.3 % after four.
 func TestMaximaOfUnoptimisedXLA(t *testing.T) {
 	pjrttest.OnlyOnPlugin(t)
 	if !pjrttest.Unoptimised(t) {

@@ -42,11 +42,10 @@ func scores(t testing.TB, o *train.Trial, params map[string][]float32) (lo, hi f
 	return slices.Min(s), slices.Max(s)
 }
 
-// Three hundred epochs on features so large, and with so much weight on the
-// attention loss and, in the second case, on a term that drives scores apart,
-// that they pass -18 and +18, where float32's sigmoid is 0
-// and 1: no step gives a value that is not a number, nor does the last state
-// hold one. Run itself ends at the first loss that is not finite.
+// In 300 epochs with large features and large weights of the attention loss and, in the second
+// case, of a term that separates the scores, scores exceed -18 and +18, where float32's sigmoid is
+// 0 and 1. No step and no parameter of the last state is NaN. Run ends at the first loss that is
+// not finite.
 func TestSaturatingTraining(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -63,9 +63,9 @@ func (m maker) train(t testing.TB, o *train.Trial) *train.Report {
 	return r
 }
 
-// Whole trainings: shuffles, masks, normalisation, label weights, schedules and
-// evaluation. Engines may part in the last digits, but on the same split they
-// must get the same bags right, but for two.
+// Whole trainings with shuffling, masks, normalisation, label weights, schedules and evaluation.
+// Engines may differ in the last digits, but their numbers of correct bags on the same split
+// differ by at most two.
 func TestWholeTrainings(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, text string }{

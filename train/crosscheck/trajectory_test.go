@@ -39,9 +39,9 @@ train: {lr: 0.05}
 `
 )
 
-// Twenty steps from one start, dropout on, in both readings, on features and
-// through the CNN of the shipped specs, one bag and sixteen bags a step: losses
-// within 1e-5 of the interpreter's.
+// Losses agree with the interpreter's within 1e-5 over twenty steps with dropout, in both
+// readings, on features and with the CNN of the shipped specs, with one bag and sixteen bags per
+// step.
 func TestTwentySteps(t *testing.T) {
 	t.Parallel()
 	list, w := engines(t), map[string]map[string]float64{}

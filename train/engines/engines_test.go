@@ -104,7 +104,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// The error of a missing GPU says what to install and what goes without.
+// The error of a missing GPU says what to install and which engines need none.
 func TestMissingGPU(t *testing.T) {
 	_, err := choose(Request{Engine: XLA}, machineOf(true, false, false))
 	var text strings.Builder
@@ -116,7 +116,7 @@ func TestMissingGPU(t *testing.T) {
 	}
 }
 
-// Trials on features share programs on the engines ort and xla, those on images on xla alone.
+// Trials on features share programs on the engines ort and xla, those on images only on xla.
 func TestShared(t *testing.T) {
 	for _, c := range []struct {
 		engine, spec    string
@@ -135,8 +135,7 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// Every engine that this machine can choose trains, and all agree on the loss; so
-// does a second training of one choice.
+// All engines of this machine train and agree on the loss, also in a second training.
 func TestEnginesTrain(t *testing.T) {
 	library := ortest.Library(t)
 	trial := traintest.Quickstart(t, 10, 2, 1)

@@ -239,7 +239,7 @@ func TestTwoRunsAgreeBitForBit(t *testing.T) {
 	}
 }
 
-// A state that is put into a fresh engine goes on with the same bits.
+// A new engine continues from a state to the same bits.
 func TestStateCarriesEverything(t *testing.T) {
 	p := traintest.Shipped(t, "demipl")
 	e, _ := newEngine(t, p, 1)
@@ -306,7 +306,7 @@ func TestOptimiserAgainstDefinition(t *testing.T) {
 	}
 }
 
-// Many steps over batches of changing sizes leave neither goroutines nor memory.
+// Many steps over batches of different sizes leak no goroutines and no memory.
 func TestStepsLeakNothing(t *testing.T) {
 	p := traintest.Shipped(t, "demipl")
 	e, _ := newEngine(t, p, 1)

@@ -39,7 +39,7 @@ func TestShippedProgramsCanBePadded(t *testing.T) {
 	}
 }
 
-// started are parameters to start from, with statistics that change nothing.
+// started returns initial parameters, and statistics with mean 0 and deviation 1.
 func started(p *compile.Program) map[string][]float32 {
 	params := train.InitParams(p, 3)
 	n := p.Signature.Instance[0]
@@ -94,7 +94,7 @@ func TestPaddingChangesNoStep(t *testing.T) {
 	}
 }
 
-// The engine keeps the machines used last, not all.
+// The engine keeps only the most recently used machines.
 func TestMachinesAreBounded(t *testing.T) {
 	p := traintest.Shipped(t, "demipl")
 	e, err := New(p, started(p))

@@ -17,8 +17,8 @@ import (
 	"github.com/miplc/miplc/train/traintest"
 )
 
-// An engine on the CPU with the step of another program stands in for a device that
-// computes wrong numbers.
+// An engine on the CPU with the step of another program simulates a device that computes wrong
+// numbers.
 func TestWrongDeviceIsRefused(t *testing.T) {
 	for _, bags := range []int{1, 3} {
 		e, wrong := onCPU(t), onCPU(t, "train.momentum=0.5")
@@ -121,7 +121,7 @@ func TestGroupsOnWebGPU(t *testing.T) {
 	}
 }
 
-// OpenVINO's CPU device has memory of its own.
+// OpenVINO's CPU device does not use the memory of the process.
 func TestGroupsOnOpenVINO(t *testing.T) {
 	if testsupport.InProcess(t, testsupport.OpenVINO) {
 		groupsOn(t, "openvino")

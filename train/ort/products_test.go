@@ -17,8 +17,7 @@ import (
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 )
 
-// Products of matrices of many sizes against gonum, from several goroutines at
-// once.
+// Products of matrices of many sizes agree with gonum's, also from several goroutines.
 func TestProducts(t *testing.T) {
 	p, err := NewProducts(Options{Library: ortest.Library(t)})
 	if err != nil {
@@ -67,7 +66,7 @@ func TestProducts(t *testing.T) {
 	}
 }
 
-// Sessions in each other's place stand in for a device that computes wrong products.
+// Swapped sessions simulate a device that computes wrong products.
 func TestWrongProductsAreRefused(t *testing.T) {
 	p, err := NewProducts(Options{Library: ortest.Library(t)})
 	if err != nil {

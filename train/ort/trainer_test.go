@@ -28,7 +28,7 @@ import (
 	"github.com/miplc/miplc/train/traintest"
 )
 
-// trained trains a list on one core, so in as few groups as can be, and returns the
+// trained trains a list on one core, which gives the smallest number of groups, and returns the
 // outcomes and the sizes of the groups.
 func trained(t *testing.T, ctx context.Context, list []*train.Trial, o train.Options) ([]train.Outcome, []int) {
 	t.Helper()
@@ -40,7 +40,7 @@ func trained(t *testing.T, ctx context.Context, list []*train.Trial, o train.Opt
 	return outcomes, seen.sizes
 }
 
-// groups notes how many trials began together.
+// groups records the number of trials in each group.
 type groups struct {
 	train.Observer
 	mu    sync.Mutex
@@ -62,7 +62,7 @@ func report(t *testing.T, out train.Outcome) *train.Report {
 	return out.Report
 }
 
-// sameBits compares all that two trainings of a trial found.
+// sameBits compares all results of two trainings of a trial.
 func sameBits(t *testing.T, what string, got, want *train.Report) {
 	t.Helper()
 	if !reflect.DeepEqual(got.State, want.State) {
@@ -95,8 +95,8 @@ func many(t *testing.T, n, batch int) (list []*train.Trial) {
 	return list
 }
 
-// The bits of a trial do not depend on its group: alone, among 4, 16 and 64, at any place
-// and beside any others; with one bag a step, and with 16 and a last batch of 10.
+// The bits of a trial do not depend on its group: alone, among 4, 16 and 64 trials, at any index
+// and with any others; with one bag per step, and with 16 and a last batch of 10.
 func TestBitsDoNotDependOnTheGroup(t *testing.T) {
 	for _, batch := range []int{1, 16} {
 		list := many(t, 64, batch)
@@ -157,7 +157,7 @@ func TestBitsOfShippedSpecs(t *testing.T) {
 	}
 }
 
-// Trials that differ in everything they can differ in end as each does alone on the float64
+// Trials that differ in all possible settings agree with single trainings on the float64
 // interpreter.
 func TestGroupsFollowTheOracle(t *testing.T) {
 	for _, batch := range []int{1, 16, 4} {
@@ -196,7 +196,8 @@ func near(t *testing.T, name string, got, want *train.Report) {
 	}
 }
 
-// A trial with a rate that blows up ends alone and says where; the others do not notice.
+// A trial whose learning rate is too large fails with the place of the error and does not affect
+// the others.
 func TestTrialOfAGroupEndsAlone(t *testing.T) {
 	o := traintest.Quickstart(t, 60, 3, 1)
 	plain := traintest.Vary(t, o, "plain", nil)
@@ -225,8 +226,8 @@ func (s *stop) Epoch(train.Metrics, train.Progress) {
 	}
 }
 
-// Trials that are stopped again and again and go on from their checkpoints, each time in
-// another company, end with the bits of trials that nothing stopped.
+// Trials that are interrupted several times and resumed, each time in another group, have the
+// bits of uninterrupted ones.
 func TestGroupsResumeInAnyCompany(t *testing.T) {
 	kept := func(dir string) []*train.Trial {
 		list := traintest.Mixed(t, traintest.Quickstart(t, 60, 4, 4))
@@ -268,7 +269,7 @@ func TestGroupsResumeInAnyCompany(t *testing.T) {
 	}
 }
 
-// An observer of a trial alone hears of every step and every evaluated batch.
+// The observer of a single trial gets every step and every evaluated batch.
 func TestObserverOfATrialAlone(t *testing.T) {
 	count := &events{}
 	o := traintest.Quickstart(t, 60, 2, 4)
@@ -312,8 +313,7 @@ func TestTrialsThatTrainAlone(t *testing.T) {
 	}
 }
 
-// BenchmarkGroup trains two epochs of 42 bags, evaluation included, for numbers of trials
-// side by side.
+// BenchmarkGroup trains two epochs of 42 bags with evaluation in groups of different sizes.
 func BenchmarkGroup(b *testing.B) {
 	library := ortest.Library(b)
 	for _, n := range []int{1, 8, 64} {
@@ -337,7 +337,7 @@ func BenchmarkGroup(b *testing.B) {
 	}
 }
 
-// A trial that stops early changes no other bits.
+// A trial that stops early does not change the bits of others.
 func TestEarlyStopInAGroup(t *testing.T) {
 	traintest.EarlyStop(t, ort.NewTrainer(train.EngineInfo{Engine: ort.Name}, ort.Options{Library: ortest.Library(t)}, 1))
 }

@@ -46,8 +46,7 @@ func TestPlainLines(t *testing.T) {
 	}
 }
 
-// Names and paths of other people, which notes, warnings and lines have in them, do
-// nothing on a terminal.
+// Control characters in names and paths do not reach the terminal.
 func TestControlCharacters(t *testing.T) {
 	var out bytes.Buffer
 	r := New(&out, true)
@@ -80,7 +79,7 @@ func TestBar(t *testing.T) {
 	}
 }
 
-// Device and the reason of the choice are said where they are known.
+// Device and reason of the choice are written if they are known.
 func TestEngine(t *testing.T) {
 	var out bytes.Buffer
 	New(&out, false).Begin(train.Plan{Name: "demipl", Engine: "ort", Device: "cpu", Reason: "it is fast", Epochs: 1})
@@ -89,7 +88,7 @@ func TestEngine(t *testing.T) {
 	}
 }
 
-// Of several runs that differ, what is said of all is true of all.
+// The text for several different runs is true for all of them.
 func TestSeveralRuns(t *testing.T) {
 	var out bytes.Buffer
 	r := New(&out, false)
@@ -103,7 +102,7 @@ func TestSeveralRuns(t *testing.T) {
 	}
 }
 
-// A shorter line wipes out what is left of a longer one.
+// A shorter line erases the rest of a longer one.
 func TestBarWipes(t *testing.T) {
 	var out bytes.Buffer
 	r := New(&out, true)

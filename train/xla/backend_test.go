@@ -8,7 +8,7 @@ import (
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
-// Asking for a device never crashes: it gives one or says what is missing.
+// Open returns a device or an error that names what is missing.
 func TestOpen(t *testing.T) {
 	if _, driver := pjrt.FirstGPU(); driver != nil {
 		if _, err := xla.Open(pjrt.CUDA, pjrt.Options{}); err == nil || !strings.Contains(err.Error(), "no GPU") {

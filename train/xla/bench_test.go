@@ -10,8 +10,7 @@ import (
 	"github.com/miplc/miplc/train/xla"
 )
 
-// BenchmarkJobs runs two epochs of 42 bags, evaluation included, for numbers of
-// jobs side by side.
+// BenchmarkJobs trains two epochs of 42 bags with evaluation for different numbers of jobs.
 func BenchmarkJobs(b *testing.B) {
 	backend := goBackend(b)
 	for _, n := range []int{1, 10, 40} {

@@ -13,7 +13,7 @@ import (
 	"github.com/miplc/miplc/train/xla/pjrt/pjrttest"
 )
 
-// held is a buffer that knows whether it was freed.
+// held is a buffer that records whether it was freed.
 type held struct {
 	compute.Buffer
 	freed *bool
@@ -21,8 +21,8 @@ type held struct {
 
 func (h held) Finalize() error { *h.freed = true; return nil }
 
-// Where the rest of what a program takes does not fit onto the device, what lay there
-// already is freed with the executor: smaller groups are tried next.
+// If the inputs of a program do not fit on the device, closing the executor frees those that are
+// already there, so that smaller groups can be tried.
 func TestAFailedCallLosesNoBuffer(t *testing.T) {
 	b := NewBackend(&pjrt.Device{Backend: pjrttest.Backend(t)}, Go)
 	defer b.Close()

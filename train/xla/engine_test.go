@@ -15,7 +15,7 @@ import (
 	"github.com/miplc/miplc/train/xla/pjrt/pjrttest"
 )
 
-// goBackend returns the pure Go executor, or XLA on the CPU where pjrttest is told to.
+// goBackend returns the executor of pjrttest.
 func goBackend(t testing.TB) *xla.Backend {
 	t.Helper()
 	b := xla.NewBackend(&pjrt.Device{Backend: pjrttest.Backend(t), Memory: memory.Available()}, xla.Go)
@@ -23,7 +23,7 @@ func goBackend(t testing.TB) *xla.Backend {
 	return b
 }
 
-// run trains a trial alone on the oracle.
+// run trains a trial on the oracle.
 func run(t *testing.T, o *train.Trial) *train.Report {
 	t.Helper()
 	by := &train.Steps{New: func(p *compile.Program) (train.Engine, error) { return oracle.New(p) }}
@@ -34,8 +34,8 @@ func run(t *testing.T, o *train.Trial) *train.Report {
 	return r
 }
 
-// The whole loop, with dropout, normalisation, evaluation and a last batch
-// that is not full, follows the float64 interpreter.
+// A whole training with dropout, normalisation, evaluation and a smaller last batch agrees with
+// the float64 interpreter.
 func TestEngineFollowsOracle(t *testing.T) {
 	b := goBackend(t)
 	for _, batch := range []int{1, 16} {

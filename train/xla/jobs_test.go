@@ -23,16 +23,15 @@ import (
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
-// together trains a list and gives the outcomes in its order.
+// together trains a list and returns the outcomes in its order.
 func together(ctx context.Context, by *xla.Trainer, list []*train.Trial, o train.Options) []train.Outcome {
 	outcomes := make([]train.Outcome, len(list))
 	by.Train(ctx, list, o, func(i int, out train.Outcome) { outcomes[i] = out })
 	return outcomes
 }
 
-// Each of several trials in one program ends as it does alone on the oracle; at
-// one bag a step, at batches whose last one is not full, and in calls of few
-// steps.
+// Several trials in one program agree with single trainings on the oracle: with one bag per step,
+// with a smaller last batch, and with few steps per call.
 func TestJobsMatchSingleRuns(t *testing.T) {
 	b := goBackend(t)
 	for _, c := range []struct{ batch, feed int }{{1, 0}, {16, 0}, {4, 20000}} {
@@ -72,8 +71,7 @@ func sameSummary(t *testing.T, got, want *train.Report) {
 	}
 }
 
-// imageSpec is a small network on images of 8 by 8, with the parts that the
-// paper's has.
+// imageSpec is a small network on images of 8 by 8 with the layers of the paper's.
 const imageSpec = `
 name: images
 extends: demipl-image.yaml
@@ -98,7 +96,7 @@ model:
 train: {epochs: 2, batch: 2, lr: 0.01}
 `
 
-// Convolutions have the job axis too.
+// Convolutions support the job axis.
 func TestImageJobsMatchSingleRuns(t *testing.T) {
 	b := goBackend(t)
 	o := generate.DefaultPrototypes
@@ -122,8 +120,8 @@ func TestImageJobsMatchSingleRuns(t *testing.T) {
 	}
 }
 
-// A trial with a rate that blows up ends alone and says where; the others stay
-// what they are without it.
+// A trial whose learning rate is too large fails with the place of the error and does not change
+// the others.
 func TestJobEndsAlone(t *testing.T) {
 	b := goBackend(t)
 	o := traintest.Quickstart(t, 60, 3, 1)
@@ -155,9 +153,8 @@ func (s *stop) Epoch(train.Metrics, train.Progress) {
 	}
 }
 
-// Two trainings of a group give the same bits, and so does one that is stopped
-// again and again and goes on from its checkpoints; trials whose checkpoints are
-// behind, and one that is over, do not change the others.
+// Two trainings of a group have the same bits, as has one that is interrupted several times and
+// resumed. Trials with earlier checkpoints, and one that is finished, do not change the others.
 func TestJobsResumeToSameBits(t *testing.T) {
 	b := goBackend(t)
 	kept := func(dir string) []*train.Trial {
@@ -203,14 +200,14 @@ func TestJobsResumeToSameBits(t *testing.T) {
 			t.Errorf("trial %d: the last checkpoint of the resumed training differs", i)
 		}
 	}
-	// Another company might round otherwise.
+	// A group of another size might round differently.
 	part := together(context.Background(), &xla.Trainer{Backend: b}, kept(broken)[:3], train.Options{Resume: true})
 	if part[0].Err == nil || !strings.Contains(part[0].Err.Error(), "another number of other trials in its program") {
 		t.Errorf("a part of the group goes on: %v", part[0].Err)
 	}
 }
 
-// What one trial cannot have is its error; an end of the context is that of all.
+// Errors of one trial do not affect others; the end of the context ends all.
 func TestJobsRefused(t *testing.T) {
 	b := goBackend(t)
 	o := traintest.Quickstart(t, 60, 1, 1)
@@ -231,8 +228,7 @@ func TestJobsRefused(t *testing.T) {
 	}
 }
 
-// What shares a program goes in groups of nearly the same size: other settings and
-// other bags do not.
+// Trials that share program and bags train in groups of nearly the same size; others do not.
 func TestGroups(t *testing.T) {
 	b := goBackend(t)
 	o := traintest.Quickstart(t, 60, 1, 1)
@@ -249,7 +245,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// plans notes how many trials began together.
+// plans records the number of trials in each group.
 type plans struct {
 	train.Silent
 	mu     sync.Mutex
@@ -262,8 +258,8 @@ func (p *plans) Begin(plan train.Plan) {
 	p.trials = append(p.trials, plan.Trials)
 }
 
-// Trials of bags of features on a CPU go in a group for each core, where each has
-// some, and end as one group after the other does.
+// On a CPU, trials on features train in one group per core if there are enough, with the results
+// of sequential groups.
 func TestGroupsPerCore(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	goes := goBackend(t)
@@ -292,7 +288,7 @@ func TestGroupsPerCore(t *testing.T) {
 	}
 }
 
-// A trial that stops early changes no other bits.
+// A trial that stops early does not change the bits of others.
 func TestEarlyStopInAProgram(t *testing.T) {
 	traintest.EarlyStop(t, &xla.Trainer{Backend: goBackend(t)})
 }

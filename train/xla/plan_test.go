@@ -20,8 +20,7 @@ import (
 	"github.com/miplc/miplc/train/xla/pjrt/pjrttest"
 )
 
-// notes keeps what is told before the first epoch, and how many trials began
-// together.
+// notes records the notes before the first epoch, and the number of trials in each group.
 type notes struct {
 	plans
 	said []string
@@ -38,8 +37,7 @@ func seeds(t *testing.T, n int) (list []*train.Trial) {
 	return list
 }
 
-// What was compiled is there for the next trials of as many, in two epochs and
-// their evaluations; others are compiled for, and that is said.
+// Compiled programs are reused for groups of the same size. Compiling for others is reported.
 func TestProgramsAreKept(t *testing.T) {
 	by := &xla.Trainer{Backend: goBackend(t)}
 	for _, c := range []struct {
@@ -58,9 +56,8 @@ func TestProgramsAreKept(t *testing.T) {
 	}
 }
 
-// Groups are as large as the memory that is named has room for, by the estimate
-// that is told; a trial that alone is too large is refused with what it takes, what
-// there is and the flag.
+// Groups are as large as the set memory permits by the estimate. The error of a single trial that
+// is too large names its memory, the available memory and the flag.
 func TestGroupsFitMemory(t *testing.T) {
 	b := goBackend(t)
 	for _, c := range []struct {
@@ -85,7 +82,7 @@ func TestGroupsFitMemory(t *testing.T) {
 	}
 }
 
-// small is a device that has no room for the candidates of more jobs than so many.
+// small is a device with memory for the candidates of a limited number of jobs.
 type small struct {
 	compute.Backend
 	jobs int
@@ -98,8 +95,8 @@ func (s small) BufferFromFlatData(d compute.DeviceNum, flat any, shape shapes.Sh
 	return s.Backend.BufferFromFlatData(d, flat, shape)
 }
 
-// Where the device has less memory than the estimate, fewer trials go at a time;
-// where one is too many, the error says what to do.
+// If the device has less memory than estimated, groups are divided; if a single trial is too
+// large, the error says what to do.
 func TestOutOfMemory(t *testing.T) {
 	for _, c := range []struct {
 		jobs   int

@@ -80,7 +80,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// A plugin that is named and missing is not passed over for another one.
+// A plugin that is named but missing is not replaced by another one.
 func TestCandidates(t *testing.T) {
 	home := bare(t)
 	user := filepath.Join(home, ".local/lib/python3.11/site-packages/jax_plugins/xla_cuda12", cudaLibrary)
@@ -107,8 +107,8 @@ func TestFindNothing(t *testing.T) {
 	}
 }
 
-// A plugin that another user could have put there is passed over with its reason, and a
-// plugin that the user names is taken.
+// A plugin that another user could have installed is rejected with a reason, unless the user names
+// it.
 func TestFindRefusesWhatOthersCanChange(t *testing.T) {
 	home := bare(t)
 	site := filepath.Join(home, ".local/lib/python3.11/site-packages/jax_plugins")
@@ -219,8 +219,8 @@ func TestPins(t *testing.T) {
 	}
 }
 
-// Only the plugin that is pinned gets options, only while it opens, and none in the
-// place of the user's.
+// Only the pinned plugin gets options, only while it opens, and they do not replace those of the
+// user.
 func TestTuned(t *testing.T) {
 	bare(t)
 	s, err := slot()

@@ -42,8 +42,7 @@ func plugin(t *testing.T, macros ...string) string {
 	return standIn(t, "testdata/plugin.c", "plugin.so", macros...)
 }
 
-// quiet fails the test when f writes to standard error, as libraries do behind
-// the back of this program.
+// quiet fails the test if f writes to standard error, as libraries may do.
 func quiet(t *testing.T, f func()) {
 	t.Helper()
 	file, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
@@ -70,8 +69,7 @@ func quiet(t *testing.T, f func()) {
 	f()
 }
 
-// Every way in which a plugin can be broken is an error that says what is wrong
-// and names the file.
+// The error of a broken plugin says what is wrong and names the file.
 func TestBrokenPlugins(t *testing.T) {
 	whole, err := os.ReadFile(plugin(t))
 	if err != nil {
@@ -131,8 +129,8 @@ func needy(t *testing.T) string {
 	return path
 }
 
-// A plugin opens whose version is newer than any that was tried, which is said,
-// and one that only offers what was asked for.
+// A plugin with a newer version than the tested ones opens with a remark, and so does one with
+// only the required functions.
 func TestStandInOpens(t *testing.T) {
 	for _, c := range []struct{ macro, says string }{
 		{"MINOR=81", "CPU (PJRT 0.81, "}, {"MINOR=116", "CPU (PJRT 0.116, "}, {"MINOR=140", "PJRT 0.140, newer than 0.116"},
@@ -163,8 +161,8 @@ func TestHeadersVersion(t *testing.T) {
 	}
 }
 
-// On machines with a driver: what Open says, in a process of its own, for the
-// loader looks for the driver where the process was told at its start.
+// The messages of Open with a driver, in a separate process, because the loader reads its search
+// path when a process starts.
 func TestDrivers(t *testing.T) {
 	if path := os.Getenv("STAND_IN_PLUGIN"); path != "" {
 		d, err := Open(CUDA, Options{Plugin: path})
