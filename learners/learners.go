@@ -5,7 +5,6 @@ package learners
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
@@ -15,24 +14,11 @@ import (
 // Problem is the input of a fit.
 type Problem struct {
 	Data  *data.Dataset // raw features; only the training bags are read
-	Train []int         // numbers of the training bags, from 0
+	Train []int         // numbers of the training bags, from 0, which must exist
 	// Normalization turns features into z-scores; nil: features are used as stored. Models apply it
 	// themselves, because they get raw features.
 	Normalization *data.Normalization
 	Seed          uint64 // of all random draws
-}
-
-// Check reports a problem that no learner can solve.
-func (p *Problem) Check() error {
-	if len(p.Train) == 0 {
-		return fmt.Errorf("no bag of %s is left for training: change data.split", p.Data.Name)
-	}
-	for _, b := range p.Train {
-		if b < 0 || b >= p.Data.Bags() {
-			return fmt.Errorf("the split names bag %d; %s has bags 1 to %d", b+1, p.Data.Name, p.Data.Bags())
-		}
-	}
-	return nil
 }
 
 // Learner is a configured learner.

@@ -1,6 +1,9 @@
 package train
 
 import (
+	"context"
+	"time"
+
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/generate"
@@ -25,4 +28,24 @@ func SmallTrial() (*Trial, error) {
 		return nil, err
 	}
 	return &Trial{Program: p, Data: d, Split: &data.Split{Train: d.AllBags()}, OnlySnapshots: true, Snapshots: []int{}}, nil
+}
+
+// TrySmall trains SmallTrial to test the device of a trainer. It returns the time of a training
+// step in the second epoch, and the time before and between the epochs, such as for compiling.
+func TrySmall(ctx context.Context, by Trainer) (preparing, step time.Duration, err error) {
+	t, err := SmallTrial()
+	if err != nil {
+		return 0, 0, err
+	}
+	began := time.Now()
+	report, err := One(ctx, by, t, Options{})
+	if err != nil {
+		return 0, 0, err
+	}
+	preparing = time.Since(began)
+	for _, m := range report.Metrics {
+		step = time.Duration(m.Seconds * float64(time.Second))
+		preparing -= step
+	}
+	return preparing, step / time.Duration(len(t.BatchesOf(1))), nil
 }

@@ -161,8 +161,6 @@ func (t *Trial) Check() error {
 		return fmt.Errorf("%s has %s, the program was compiled for %d", t.Data.Name, diag.Count(t.Data.Classes, "class"), sig.Classes)
 	case t.Data.Dim() != ndarray.Size(sig.Instance):
 		return fmt.Errorf("the instances of %s have %s, the program was compiled for %d", t.Data.Name, diag.Count(t.Data.Dim(), "feature"), ndarray.Size(sig.Instance))
-	case t.Program.Spec.Train.Epochs.V < 1:
-		return fmt.Errorf("train.epochs is %d: at least one epoch is needed", t.Program.Spec.Train.Epochs.V)
 	case len(t.Data.Candidates) != t.Data.Bags()*t.Data.Classes:
 		return errors.New("bug: a dataset without the candidate sets of its bags")
 	}

@@ -24,9 +24,6 @@ func (l *learner) Iterations() int { return l.s.Iterations }
 // The confidences of a bag are those of the instance that is most confident in a candidate, without
 // the class of negatives. They are nil if hyper-parameters are learned on a subset.
 func (l *learner) Fit(ctx context.Context, p *learners.Problem, observe func(learners.Iteration)) (learners.Model, error) {
-	if err := p.Check(); err != nil {
-		return nil, err
-	}
 	if l.s.Device == nil {
 		return nil, fmt.Errorf("bug: %s has no device to compute on", Name)
 	}

@@ -54,9 +54,6 @@ func (l *learner) Iterations() int { return l.set.Iterations }
 
 // Fit implements the method of the package comment. Iteration.Loss is J.
 func (l *learner) Fit(ctx context.Context, p *learners.Problem, observe func(learners.Iteration)) (learners.Model, error) {
-	if err := p.Check(); err != nil {
-		return nil, err
-	}
 	if len(p.Train) < 2 {
 		return nil, fmt.Errorf("pl-aggd needs at least 2 training bags, %s has %d", p.Data.Name, len(p.Train))
 	}

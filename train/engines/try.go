@@ -16,14 +16,6 @@ func TryProvider(ctx context.Context, library, provider string) (step time.Durat
 		return 0, err
 	}
 	defer c.Close()
-	t, err := train.SmallTrial()
-	if err != nil {
-		return 0, err
-	}
-	report, err := train.One(ctx, c.trainer, t, train.Options{})
-	if err != nil {
-		return 0, err
-	}
-	last := report.Metrics[len(report.Metrics)-1]
-	return time.Duration(last.Seconds*float64(time.Second)) / time.Duration(len(t.BatchesOf(1))), nil
+	_, step, err = train.TrySmall(ctx, c.trainer)
+	return step, err
 }

@@ -83,6 +83,9 @@ func (t *Trainer) one(ctx context.Context, trial *train.Trial, observer train.Ob
 	if own.Data, err = trial.Data.Reshape(trial.Program.Signature.Instance); err != nil {
 		return err
 	}
+	if err := own.Check(); err != nil {
+		return err
+	}
 	f.Record = train.Record{Trial: &own, Epochs: f.learner.Iterations(), Weights: train.InitialWeights(own.Data)}
 	report, err := f.run(ctx)
 	if err == nil && trial.Log != "" {

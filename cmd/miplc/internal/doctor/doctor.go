@@ -19,6 +19,7 @@ import (
 	"github.com/miplc/miplc/internal/pinned"
 	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/runtime/ortlib"
+	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 	"github.com/miplc/miplc/train/xla"
 	"github.com/miplc/miplc/train/xla/pjrt"
@@ -166,7 +167,7 @@ func device(ctx context.Context, kind pjrt.Kind, plugin string) deviceFacts {
 		return d
 	}
 	defer b.Close()
-	compiling, step, err := b.Try(ctx)
+	compiling, step, err := train.TrySmall(ctx, &xla.Trainer{Backend: b})
 	if err != nil {
 		d.Detail = fmt.Sprintf("%s: a training fails: %v", b.Text, err)
 		return d
