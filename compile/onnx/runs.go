@@ -155,6 +155,9 @@ func (l *runsLowerer) node(n *graph.Node) {
 	}
 	v.name = l.rename(v.name, before)
 	want := l.dims(n.Shape)
+	for len(v.dims) > len(want) && v.dims[0] == 1 { // axes that dims added to an operand
+		v = l.reshaped(v, v.dims[1:]...)
+	}
 	for i := range v.dims {
 		if at := i + len(want) - len(v.dims); at < 0 || v.dims[i] != want[at] && v.dims[i] != 1 {
 			target.Fail("bug: the lowering of %v for many runs gives %v, not %v", n.Op, v.dims, want)
@@ -164,21 +167,32 @@ func (l *runsLowerer) node(n *graph.Node) {
 }
 
 // dims returns the sizes of a shape without the axis of runs. Instances are laid out by bags if
-// they are the first axis and there are several bags.
+// they are the first axis and there are several bags. Shapes with fewer than two axes and without
+// instances get axes of size 1 at the left: most values have two, so that few values must be reshaped
+// before they broadcast.
 func (l *runsLowerer) dims(s graph.Shape) []int {
 	c := l.capacity
 	dims := s.Concrete(c.Bags*c.Instances, c.Bags)
-	if byBags(s) && c.Bags > 1 {
+	if !byBags(s) {
+		return slices.Concat(slices.Repeat([]int{1}, missing(s)), dims)
+	}
+	if c.Bags > 1 {
 		dims = append([]int{c.Bags, c.Instances}, dims[1:]...)
 	}
 	return dims
 }
 
+// missing returns the number of axes that dims adds to a shape without instances.
+func missing(s graph.Shape) int { return max(0, 2-len(s)) }
+
 func byBags(s graph.Shape) bool { return len(s) > 0 && s[0] == graph.N }
 
 // axis returns the index in dims of an axis of a shape.
 func (l *runsLowerer) axis(s graph.Shape, a int) int {
-	if byBags(s) && l.capacity.Bags > 1 {
+	switch {
+	case !byBags(s):
+		return a + missing(s)
+	case l.capacity.Bags > 1:
 		return a + 1
 	}
 	return a

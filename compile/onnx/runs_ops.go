@@ -74,7 +74,7 @@ func runsLeaf(l *runsLowerer, n *graph.Node, _ []runsValue) runsValue {
 }
 
 func runsConst(l *runsLowerer, n *graph.Node, _ []runsValue) runsValue {
-	return runsValue{lowerConst(l.emitter, n, nil), false, l.dims(n.Shape)}
+	return runsValue{lowerConst(l.emitter, n, nil), false, ndarray.Convert[int](n.Shape)}
 }
 
 func runsFill(l *runsLowerer, n *graph.Node, _ []runsValue) runsValue {
@@ -342,7 +342,7 @@ func (l *runsLowerer) split(x *graph.Node) map[int]string {
 	if at != int(x.Shape[0]) || len(sizes) < 2 {
 		return parts
 	}
-	names := l.ops("Split", len(sizes), attrs(onnxpb.IntAttr("axis", 1)), x.Name, l.ints(sizes...))
+	names := l.ops("Split", len(sizes), attrs(onnxpb.IntAttr("axis", int64(l.axis(x.Shape, 0)+1))), x.Name, l.ints(sizes...))
 	for i, n := range slicesOf {
 		parts[n.Attrs.Start] = names[i]
 	}
@@ -483,7 +483,8 @@ func runsSegmentGather(l *runsLowerer, n *graph.Node, in []runsValue) runsValue 
 	if l.capacity.Bags == 1 {
 		return in[0]
 	}
-	return l.reshaped(in[0], slices.Concat([]int{in[0].dims[0], 1}, in[0].dims[1:])...)
+	own := in[0].dims[len(in[0].dims)-len(n.In[0].Shape):]
+	return l.reshaped(in[0], slices.Concat([]int{own[0], 1}, own[1:])...)
 }
 
 // pairs returns the attention weights of each instance over those of its bag, [bags, instances,

@@ -51,9 +51,9 @@ func (g *group) openSessions() error {
 // others.
 type active struct {
 	runs     []*train.Run // by their index in the tensors
-	copies   [2]values    // state vectors [runs, P]: a step reads one copy and writes the other
+	copies   [2]values    // state vectors [runs, 1, P]: a step reads one copy and writes the other
 	current  int          // index of the copy with the newest values
-	settings values       // of the epoch, [runs, 1], and statistics [runs, 1, d]
+	settings values       // of the epoch, [runs, 1, 1], and statistics [runs, 1, d]
 	batches  map[*runsSession]*batch
 }
 
@@ -164,7 +164,7 @@ func (g *group) activate(runs []*train.Run) error {
 	for i := range s.copies {
 		s.copies[i] = values{}
 		for _, name := range g.StateVectors() {
-			if err := s.copies[i].add(name, n, size); err != nil {
+			if err := s.copies[i].add(name, n, 1, size); err != nil {
 				return err
 			}
 		}
@@ -174,7 +174,7 @@ func (g *group) activate(runs []*train.Run) error {
 		names = append(names, compile.InTermWeight+term)
 	}
 	for _, name := range names {
-		if err := s.settings.add(name, n, 1); err != nil {
+		if err := s.settings.add(name, n, 1, 1); err != nil {
 			return err
 		}
 	}
