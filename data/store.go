@@ -206,6 +206,7 @@ type selection struct {
 func (s *selection) ReadRows(to []float32, bag, from int) error {
 	return s.Store.ReadRows(to, s.bags[bag], from)
 }
+
 func (s *selection) ReadSome(to []float32, bag int, rows []int) error {
 	return s.Store.ReadSome(to, s.bags[bag], rows)
 }

@@ -135,6 +135,9 @@ func metadata(t *train.Trial, engine, version string) (export.Metadata, error) {
 	if names := t.Data.FeatureNames; names != nil {
 		c := spec.Data.Columns
 		columns = &contract.Columns{Features: names, Bag: c.Bag.V, Label: c.Label.V, Candidates: c.Candidates.V, InstanceLabel: c.InstanceLabel.V}
+		for _, name := range c.Coordinates.V {
+			columns.Coordinates = append(columns.Coordinates, name.V)
+		}
 	}
 	return export.Metadata{
 		Version: version, Classes: t.Data.Names(), Columns: columns, SpecSHA256: spec.Identity(), DataSHA256: t.Data.Hash(),

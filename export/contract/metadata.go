@@ -37,6 +37,7 @@ type Columns struct {
 	Label         string   `json:"label,omitempty"`
 	Candidates    string   `json:"candidates,omitempty"`
 	InstanceLabel string   `json:"instance_label,omitempty"`
+	Coordinates   []string `json:"coordinates,omitempty"` // of x and y
 }
 
 // Limits for the values in a file, so that readers can rely on them.

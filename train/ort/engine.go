@@ -195,7 +195,10 @@ func (e *Engine) stepGraph(bags int) (*graph.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	return graph.Condense(g)
+	if g, err = graph.Condense(g); err != nil || !e.options.largeBags {
+		return g, err
+	}
+	return graph.JoinProducts(g)
 }
 
 // Name implements train.Engine.

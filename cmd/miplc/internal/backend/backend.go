@@ -64,6 +64,9 @@ func DataOf(o bagfile.Options, columns *contract.Columns) bagfile.Options {
 	if columns != nil {
 		o.Columns.Want = columns.Features
 		o.Columns.Roles = bagfile.Roles{Bag: columns.Bag, Label: columns.Label, Candidates: columns.Candidates, InstanceLabel: columns.InstanceLabel}
+		if len(o.Columns.Coordinates) == 0 {
+			o.Columns.Coordinates = columns.Coordinates
+		}
 	}
 	return o
 }

@@ -1,0 +1,42 @@
+package graph
+
+// JoinProducts computes sums of matrix products with one row per instance as one product:
+// A X + B Y = [A B] [X; Y]. Each product of a sum is otherwise a value of its own, and with
+// large bags these values need most of the memory of a gradient. The sum is rounded in
+// another order.
+func JoinProducts(g *Graph) (*Graph, error) {
+	uses := make([]int, len(g.Nodes))
+	for _, n := range g.Nodes {
+		for _, x := range n.In {
+			uses[x.ID]++
+		}
+	}
+	for _, o := range g.Outputs {
+		uses[o.Node.ID]++
+	}
+	product := func(n *Node) bool {
+		return n.Op == OpMatMul && len(n.Shape) == 2 && perInstance(n) && uses[n.ID] == 1 && n.In[1].Shape.Static()
+	}
+	joined, err := rewrite(g, func(b *Builder, n *Node, in []*Node) *Node {
+		if n.Op != OpAdd || uses[n.ID] == 0 {
+			return nil
+		}
+		if !(product(n.In[0]) || n.In[0].Op == OpAdd && uses[n.In[0].ID] == 1 && in[0].Op == OpMatMul) || !product(n.In[1]) || in[1].Op != OpMatMul || !n.Shape.Equal(in[0].Shape) {
+			return nil
+		}
+		x, y := in[0], in[1]
+		return b.MatMul(b.Concat(1, append(parts(x.In[0]), parts(y.In[0])...)...), b.Concat(0, append(parts(x.In[1]), parts(y.In[1])...)...))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return DeadCode(joined)
+}
+
+// parts returns the inputs of a concatenation, or n itself.
+func parts(n *Node) []*Node {
+	if n.Op == OpConcat {
+		return append([]*Node(nil), n.In...)
+	}
+	return []*Node{n}
+}
