@@ -31,6 +31,7 @@ func (s Session) Options() (*ort.SessionOptions, error) {
 		opts.SetLogSeverityLevel(ort.LoggingLevelFatal),
 	)
 	if s.LargeBags {
+		returnLargeBlocks()
 		err = errors.Join(err, opts.SetCpuMemArena(false), opts.SetMemPattern(false))
 	}
 	if err == nil && !s.OnCPU() {
