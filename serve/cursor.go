@@ -2,6 +2,7 @@ package serve
 
 import (
 	"encoding/json"
+	"slices"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -26,8 +27,12 @@ func notJSON(err error) error {
 	return status.Errorf(codes.InvalidArgument, "the body is not the JSON that is needed: %v", err)
 }
 
+// requestMembers are the names of members that the server reads.
+var requestMembers = []string{"instances", "id", "parameters", "inputs", "outputs", "name", "datatype", "shape", "data"}
+
 // members calls member with the name of each member of an object; member must consume the value. It
-// returns false if the value is not an object. null counts as an empty object.
+// returns false if the value is not an object, and an error if one of requestMembers is given twice:
+// readers of JSON disagree on which counts. null counts as an empty object.
 func (c *cursor) members(member func(name string) error) (object bool, err error) {
 	if c.null() {
 		return true, nil
@@ -35,6 +40,7 @@ func (c *cursor) members(member func(name string) error) (object bool, err error
 	if !c.next('{') {
 		return false, nil
 	}
+	var seen []string
 	for !c.next('}') {
 		c.next(',')
 		c.space()
@@ -43,6 +49,12 @@ func (c *cursor) members(member func(name string) error) (object bool, err error
 			_ = json.Unmarshal(text, &name) // it is a valid string
 		}
 		c.next(':')
+		if slices.Contains(seen, name) {
+			return true, status.Errorf(codes.InvalidArgument, "%q is given twice in one object", name)
+		}
+		if slices.Contains(requestMembers, name) {
+			seen = append(seen, name)
+		}
 		if err := member(name); err != nil {
 			return true, err
 		}

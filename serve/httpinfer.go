@@ -97,11 +97,7 @@ type inferJSON struct {
 }
 
 func (j *inferJSON) read() error {
-	seen := map[string]bool{}
 	object, err := j.members(func(name string) error {
-		if (name == "inputs" || name == "outputs") && seen[name] {
-			return status.Errorf(codes.InvalidArgument, "%q is given twice", name)
-		}
 		switch name {
 		case "id":
 			return j.decode(name, &j.call.id)
@@ -111,10 +107,8 @@ func (j *inferJSON) read() error {
 			j.binary = p.BinaryDataOutput
 			return err
 		case "inputs":
-			seen[name] = true
 			return j.tensors(name, j.input)
 		case "outputs":
-			seen[name] = true
 			return j.tensors(name, j.output)
 		}
 		j.skip()

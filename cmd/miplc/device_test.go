@@ -61,7 +61,7 @@ func resumes(t *testing.T, whole, provider string) {
 
 func trainCommand(dir, provider string, flags ...string) *exec.Cmd {
 	return exec.Command("miplc", append([]string{"train", "quickstart", "-o", dir, "--engine", "ort", "--device", provider,
-		"--set", "train.epochs=3", "--set", "data.generated.bags=40"}, flags...)...)
+		"--set", "train.epochs=3", "--set", "data.generated.bags=20"}, flags...)...)
 }
 
 // The doctor does not call a device usable because its provider can be loaded.
