@@ -119,10 +119,10 @@ func TestPredictAgainstInterpreter(t *testing.T) {
 	}
 }
 
-// The update of one step without momentum and decay is the gradient.
+// The update of one step without momentum, weight decay and clipping is the gradient.
 func TestGradientOfTheLossesAgainstFiniteDifferences(t *testing.T) {
 	for _, name := range language.TrainedNames() {
-		p := traintest.Shipped(t, name, "train.momentum=0", "train.nesterov=false", "train.weight_decay=0")
+		p := traintest.Shipped(t, name, "train.momentum=0", "train.nesterov=false", "train.weight_decay=0", "train.clip=0")
 		sizes := []int{4, 1, 6}
 		perParam := 40
 		if len(p.Signature.Instance) > 1 {
@@ -271,7 +271,7 @@ func TestOptimiserAgainstDefinition(t *testing.T) {
 	for _, nesterov := range []string{"true", "false"} {
 		p := traintest.Shipped(t, "demipl", "train.nesterov="+nesterov)
 		momentum, decay := p.Spec.Train.Momentum.V, p.Spec.Train.WeightDecay.V
-		plain := traintest.Shipped(t, "demipl", "train.momentum=0", "train.nesterov=false", "train.weight_decay=0")
+		plain := traintest.Shipped(t, "demipl", "train.momentum=0", "train.nesterov=false", "train.weight_decay=0", "train.clip=0")
 		e, s := newEngine(t, p, 1)
 		g, _ := newEngine(t, plain, 1)
 		w := ndarray.Convert[float64](s.Params["Wc"])
