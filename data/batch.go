@@ -6,9 +6,8 @@ import (
 	"github.com/miplc/miplc/internal/stream"
 )
 
-// Order is the order in which an epoch goes through the bags: a shuffle of
-// bags that depends on seed and epoch alone, so that a resumed run goes on as
-// the unbroken one would.
+// Order returns the bags in the order of an epoch: a shuffle that depends only on seed and epoch,
+// so that a resumed run uses the same order.
 func Order(bags []int, seed uint64, epoch int) []int {
 	out := slices.Clone(bags)
 	r := stream.New(seed, "shuffle", uint64(epoch))
@@ -17,15 +16,16 @@ func Order(bags []int, seed uint64, epoch int) []int {
 }
 
 // Draw selects instances of the training bags of an epoch: N of each larger bag, without
-// replacement. The selection depends on seed, epoch and bag alone, so that a resumed run
-// trains on the same instances as the unbroken one.
+// replacement. The selection depends only on Seed, Epoch and the bag, so that a resumed run trains
+// on the same instances.
 type Draw struct {
 	N     int
 	Seed  uint64
 	Epoch int
 }
 
-// Size returns the number of instances that are drawn from a bag of so many.
+// Size returns the number of instances that are drawn from a bag with the given number of
+// instances.
 func (w *Draw) Size(instances int) int {
 	if w == nil {
 		return instances
@@ -40,17 +40,17 @@ func (w *Draw) rows(bag, instances int) []int {
 	return rows
 }
 
-// Batch is the instances and candidates of some bags, one after the other. The next
-// assemble reuses its slices.
+// Batch contains the instances and candidate sets of some bags, concatenated. A Loader reuses its
+// slices for the next batch.
 type Batch struct {
 	Bags       []int     // [B] numbers of the bags in the set
 	Instances  []float32 // [N, Dim]
-	BagOf      []int     // [N] place in Bags of the bag of each instance, ascending
+	BagOf      []int     // [N] index into Bags of the bag of each instance, ascending
 	Candidates []float32 // [B, Classes] 1 for candidate labels, else 0
 }
 
-// assemble fills the batch with the bags of d, reusing its memory. It fails only for bags
-// that stay on disk.
+// assemble fills the batch with bags of d and reuses its memory. It fails only for a dataset on
+// disk.
 func (b *Batch) assemble(d *Dataset, bags []int, draw *Draw) error {
 	b.Bags = append(b.Bags[:0], bags...)
 	b.Instances, b.BagOf, b.Candidates = b.Instances[:0], b.BagOf[:0], b.Candidates[:0]
@@ -77,8 +77,8 @@ func (b *Batch) assemble(d *Dataset, bags []int, draw *Draw) error {
 	return nil
 }
 
-// Batches cuts an order into batches of size bags; the last one may be smaller.
-// The batches share the memory of order.
+// Batches divides order into batches of size bags. The last batch may be smaller. The batches share
+// the memory of order.
 func Batches(order []int, size int) [][]int {
 	return slices.Collect(slices.Chunk(order, size))
 }

@@ -1,4 +1,6 @@
-// Package data holds sets of bags: reading, writing, drawing and splitting them.
+// Package data contains datasets of bags with candidate label sets: validation, hashes, batches,
+// and bags whose instances stay on disk. Subpackages read and write files, draw splits and generate
+// datasets.
 package data
 
 import (
@@ -9,8 +11,8 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// Dataset is a set of bags with candidate label sets. Bag i has the instances
-// Offsets[i] to Offsets[i+1] of Instances, or of those that Store reads.
+// Dataset is a set of bags with candidate label sets. Bag i consists of the instances Offsets[i] to
+// Offsets[i+1]-1.
 type Dataset struct {
 	Name       string
 	Shape      []int     // shape of one instance, e.g. [38] or [1, 28, 28]
@@ -19,27 +21,27 @@ type Dataset struct {
 	Offsets    []int     // [bags+1], starting at 0, strictly increasing
 	Candidates []uint8   // [bags, classes], 1 for candidate labels
 	Classes    int
-	Labels     []int // [bags] true labels, -1 unknown; nil when none is known
-	InstLabels []int // [instances] class of each instance, -1 negative or unknown; nil when not known
-	// Coords are the places of the instances, such as pixels of a slide: [instances, 2], x
-	// to the right and y downwards; or nil. Models do not see them.
+	Labels     []int // [bags] true labels, -1 unknown; nil: all unknown
+	InstLabels []int // [instances] class of each instance, -1 negative or unknown; nil: all unknown
+	// Coords are the coordinates of the instances, e.g. in pixels of a slide: [instances, 2], x
+	// to the right and y downwards; or nil. Models do not use them.
 	Coords     []float32
 	ClassNames []string // [classes], or nil
-	BagNames   []string // [bags] what the bags were made from, e.g. image files, all different; or nil
-	// Groups are the groups of the bags, such as patients: [bags], none empty; or nil.
+	BagNames   []string // [bags] distinct names, e.g. of the image files; or nil
+	// Groups are the groups of the bags, e.g. patients: [bags], not empty; or nil.
 	Groups    []string
-	GroupName string // what the groups are, e.g. the name of their column; may be empty
-	// FeatureNames are the names of the features of an instance, row-major, all
-	// different: the columns of a CSV file. nil: unknown.
+	GroupName string // kind of the groups, e.g. the name of their column; may be empty
+	// FeatureNames are the distinct names of the features of an instance, row-major, e.g. the
+	// columns of a CSV file. nil: unknown.
 	FeatureNames []string
 
 	storedHash []byte // set by HashStored
 }
 
-// Bags is the number of bags m.
+// Bags returns the number of bags m.
 func (d *Dataset) Bags() int { return len(d.Offsets) - 1 }
 
-// AllBags lists the bags, 0 to m-1.
+// AllBags returns the numbers of all bags, 0 to m-1.
 func (d *Dataset) AllBags() []int {
 	all := make([]int, d.Bags())
 	for i := range all {
@@ -48,7 +50,7 @@ func (d *Dataset) AllBags() []int {
 	return all
 }
 
-// Dim is the number of features of an instance.
+// Dim returns the number of features of an instance.
 func (d *Dataset) Dim() int { return ndarray.Size(d.Shape) }
 
 // CoordsOf returns the coordinates of bag i, [n, 2], sharing memory; nil if unknown.
@@ -59,10 +61,10 @@ func (d *Dataset) CoordsOf(i int) []float32 {
 	return d.Coords[2*d.Offsets[i] : 2*d.Offsets[i+1]]
 }
 
-// Size is the number of instances of bag i.
+// Size returns the number of instances of bag i.
 func (d *Dataset) Size(i int) int { return d.Offsets[i+1] - d.Offsets[i] }
 
-// SizeOf is the number of instances of bags.
+// SizeOf returns the number of instances of bags.
 func (d *Dataset) SizeOf(bags []int) (n int) {
 	for _, i := range bags {
 		n += d.Size(i)
@@ -70,8 +72,8 @@ func (d *Dataset) SizeOf(bags []int) (n int) {
 	return n
 }
 
-// Largest returns an upper bound of the number of instances of size of the bags: the sum of
-// those of the largest.
+// Largest returns an upper bound of the number of instances of size of the bags: the sum of the
+// largest ones.
 func (d *Dataset) Largest(bags []int, size int) (n int) {
 	sizes := make([]int, len(bags))
 	for i, bag := range bags {
@@ -84,7 +86,7 @@ func (d *Dataset) Largest(bags []int, size int) (n int) {
 	return n
 }
 
-// Label is the true class of bag i, where the set knows it.
+// Label returns the true class of bag i. known is false if the dataset does not contain it.
 func (d *Dataset) Label(i int) (class int, known bool) {
 	if d.Labels == nil || d.Labels[i] < 0 {
 		return 0, false
@@ -92,9 +94,9 @@ func (d *Dataset) Label(i int) (class int, known bool) {
 	return d.Labels[i], true
 }
 
-// LabelsIn gives the true labels, -1 unknown, as numbers of the given classes, such as
-// those of a model. Classes with names go by them: a set need not have all of the
-// others, nor in their order. It is an error when a true label is none of them.
+// LabelsIn returns the true labels, -1 unknown, as indices into classes, e.g. the classes of a
+// model. Classes are matched by name if the dataset names them, otherwise by number. A true label
+// that is not in classes is an error.
 func (d *Dataset) LabelsIn(classes []string) ([]int, error) {
 	out := make([]int, d.Bags())
 	for i := range out {
@@ -107,15 +109,16 @@ func (d *Dataset) LabelsIn(classes []string) ([]int, error) {
 			out[i] = slices.Index(classes, d.ClassNames[c])
 		}
 		if out[i] < 0 || out[i] >= len(classes) {
-			return nil, diag.Errorf(diag.Pos{File: d.Name}, "the true label of bag %d, %s, is none of the classes %s", i+1, d.ClassName(c), diag.Words(classes))
+			return nil, diag.Errorf(diag.Pos{File: d.Name}, "the true label of bag %d, %s, is not one of the classes %s", i+1, d.ClassName(c), diag.Words(classes))
 		}
 	}
 	return out, nil
 }
 
-// CandidatesIn returns a function that gives the candidate set of a bag in the order of
-// other classes, such as those of a model, by name like LabelsIn. Candidates that are none
-// of the classes are left out. A set of all classes of the dataset says nothing: it is nil.
+// CandidatesIn returns a function that returns the candidate set of a bag as a vector over classes,
+// e.g. those of a model, matched like LabelsIn. Candidates that are not in classes are dropped. For
+// a bag whose candidates are all classes of the dataset the function returns nil, because such a
+// set contains no information.
 func (d *Dataset) CandidatesIn(classes []string) func(bag int) []uint8 {
 	place := make([]int, d.Classes)
 	for c := range place {

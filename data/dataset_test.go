@@ -76,7 +76,7 @@ func TestLabelsIn(t *testing.T) {
 		{"1,dog,cat dog,1\n2,cat,cat dog,2\n3,,cat dog,3\n", []string{"cat", "cow", "dog"}, "[2 0 -1]"},
 		{"1,dog,cat dog,1\n", []string{"dog", "cow", "cat"}, "[0]"},
 		{"1,cat,cat emu,1\n", []string{"dog", "cat"}, "[1]"},
-		{"1,cat,cat emu,1\n2,emu,cat emu,1\n", []string{"dog", "cat"}, "the true label of bag 2, emu, is none of the classes dog, cat"},
+		{"1,cat,cat emu,1\n2,emu,cat emu,1\n", []string{"dog", "cat"}, "the true label of bag 2, emu, is not one of the classes dog, cat"},
 	} {
 		d := openCSV(t, head+c.text)
 		labels, err := d.LabelsIn(c.classes)
@@ -89,7 +89,7 @@ func TestLabelsIn(t *testing.T) {
 	if labels, err := d.LabelsIn([]string{"wren", "jay", "crow", "tit"}); err != nil || fmt.Sprint(labels) != "[0 2 -1]" {
 		t.Errorf("without names: %v, %v", labels, err)
 	}
-	if _, err := d.LabelsIn([]string{"wren", "jay"}); err == nil || !strings.Contains(err.Error(), "bag 2, 2, is none of the classes wren, jay") {
+	if _, err := d.LabelsIn([]string{"wren", "jay"}); err == nil || !strings.Contains(err.Error(), "bag 2, 2, is not one of the classes wren, jay") {
 		t.Errorf("without names, too many: %v", err)
 	}
 }

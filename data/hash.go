@@ -11,15 +11,14 @@ import (
 	"slices"
 )
 
-// Hash is the SHA-256 of the contents in hexadecimal. It does not depend on
-// the name, nor on the names of the bags, nor on the format that the set was read
-// from: the shape of an instance counts only by its number of features (CSV holds
-// no shape), labels that are all unknown count as no labels, and classes without
-// names count as named by their numbers from 0.
+// Hash returns the SHA-256 of the contents in hexadecimal. It does not depend on Name, BagNames and
+// the file format: the shape of an instance counts only by its number of features (CSV has no
+// shapes), labels that are all unknown count as no labels, and unnamed classes count as named by
+// their numbers from 0.
 func (d *Dataset) Hash() string { return d.hash(d.Candidates) }
 
-// HashOfBags is Hash without the candidate sets: draws of the same bags with
-// other candidates have the same.
+// HashOfBags is Hash without the candidate sets. It is equal for the same bags with other
+// candidates.
 func (d *Dataset) HashOfBags() string { return d.hash(nil) }
 
 func (d *Dataset) hash(candidates []uint8) string {
@@ -46,7 +45,7 @@ func (d *Dataset) hash(candidates []uint8) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// hashStart hashes what precedes the instances.
+// hashStart hashes the fields that precede the instances.
 func (d *Dataset) hashStart(sum io.Writer) {
 	w := bufio.NewWriterSize(sum, 1<<16)
 	io.WriteString(w, "miplc data set 1\n")
@@ -83,7 +82,7 @@ func (d *Dataset) HashStored() error {
 	return err
 }
 
-// writeInts writes numbers as 8 bytes each; a hash never fails to write.
+// writeInts writes numbers as 8 bytes each. w must not fail, as hashes do not.
 func writeInts(w io.Writer, numbers ...int) {
 	var buf [8]byte
 	for _, n := range numbers {

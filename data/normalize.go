@@ -2,19 +2,17 @@ package data
 
 import "math"
 
-// Normalization holds the statistics that turn features into z-scores. They
-// are kept as float32, the numbers that training and the exported model both
-// use.
+// Normalization contains the statistics for z-scores of features. They are float32 because training
+// and the exported model use float32.
 type Normalization struct {
 	Mean []float32 // [Dim]
 	Std  []float32 // [Dim]; 1 for a feature that is constant
 }
 
-// NewNormalization takes mean and standard deviation of every feature over all
-// instances of the bags (numbers from 0). The deviation is that of the
-// population (divided by the number of instances), as the authors' program
-// takes it. A constant feature gets the deviation 1, so that it becomes 0. It fails only for
-// bags that stay on disk.
+// NewNormalization returns the mean and standard deviation of every feature over all instances of
+// bags (numbered from 0). The deviation is that of the population (divided by the number of
+// instances), as in the program of the DEMIPL authors. A constant feature gets the deviation 1, so
+// that its z-score is 0. It fails only for a dataset on disk.
 func NewNormalization(d *Dataset, bags []int) (*Normalization, error) {
 	dim := d.Dim()
 	mean, square := make([]float64, dim), make([]float64, dim)
@@ -23,10 +21,10 @@ func NewNormalization(d *Dataset, bags []int) (*Normalization, error) {
 		for at := 0; at < len(x); at += dim {
 			n++
 			for j, v := range x[at : at+dim] {
-				// Welford's update: exact for constants, stable for large means.
+				// Welford's algorithm is exact for constants and stable for large means.
 				delta := float64(v) - mean[j]
 				mean[j] += delta / n
-				square[j] += float64(delta * (float64(v) - mean[j])) // rounded: not fused on any machine
+				square[j] += float64(delta * (float64(v) - mean[j])) // the conversion prevents a fused multiply-add
 			}
 		}
 		return nil
@@ -45,7 +43,7 @@ func NewNormalization(d *Dataset, bags []int) (*Normalization, error) {
 	return z, nil
 }
 
-// Apply gives the z-scores (x - mean) / std of whole instances in a new slice.
+// Apply returns the z-scores (x - mean) / std of whole instances in a new slice.
 func (z *Normalization) Apply(instances []float32) []float32 {
 	dim := len(z.Mean)
 	out := make([]float32, len(instances))

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Select returns the set of the given bags (numbers from 0), in that order;
-// its contents are copied. It fails only if the bags stay on disk.
+// Select returns a dataset of the given bags (numbered from 0) in that order. It copies the
+// contents. It fails only for a dataset on disk.
 func (d *Dataset) Select(bags []int) (*Dataset, error) {
 	out := &Dataset{
 		Name: d.Name, Shape: append([]int(nil), d.Shape...), Classes: d.Classes,
@@ -44,8 +44,8 @@ func (d *Dataset) Select(bags []int) (*Dataset, error) {
 	return out, nil
 }
 
-// DrawCandidates is the true label and r false positive labels, drawn without
-// repetition and uniformly from the other classes; falsePositives must be less than classes.
+// DrawCandidates returns a candidate set, [classes], of the true label and falsePositives other
+// labels, which are drawn uniformly without repetition. falsePositives must be less than classes.
 func DrawCandidates(r *rand.Rand, label, classes, falsePositives int) []uint8 {
 	out := make([]uint8, classes)
 	out[label] = 1

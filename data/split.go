@@ -2,13 +2,13 @@ package data
 
 import "slices"
 
-// Split divides the bags of a dataset into parts. Bags count from 0 here; files count
-// them from 1.
+// Split divides the bags of a dataset into parts. Bags are numbered from 0 here and from 1 in
+// files.
 type Split struct {
 	// Train, Validation and Test are the bags of the parts, ascending. Validation may be
 	// empty; in trainings without a measurement Test may be empty too.
 	Train, Validation, Test []int
-	Source                  string // how it was made, e.g. "stratified 0.7, seed 1" or "index1.mat"
+	Source                  string // origin, e.g. "stratified 0.7, seed 1" or "index1.mat"
 }
 
 // Names of the parts of a split, in files and in results.

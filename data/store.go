@@ -10,18 +10,18 @@ import (
 
 // Store reads the instances of bags that stay on disk. It is safe for concurrent use.
 type Store interface {
-	// ReadRows reads instances of a bag, from the instance with the number from on, as many
-	// as to has room for. Its errors name the bag and the file.
+	// ReadRows reads instances of a bag into to until it is full, starting with instance
+	// number from. Its errors name the bag and the file.
 	ReadRows(to []float32, bag, from int) error
 	// ReadSome reads the instances of a bag with the given numbers, which ascend.
 	ReadSome(to []float32, bag int, rows []int) error
 }
 
-// OnDisk reports whether the instances stay on disk, so that d.Instances is nil.
+// OnDisk reports whether the instances stay on disk. d.Instances is then nil.
 func (d *Dataset) OnDisk() bool { return d.Store != nil }
 
-// Bag returns the instances of bag i, [n, Dim]: memory shared with the dataset, or of a
-// dataset on disk a new slice.
+// Bag returns the instances of bag i, [n, Dim]. The slice shares memory with the dataset, or is new
+// if the dataset is on disk.
 func (d *Dataset) Bag(i int) ([]float32, error) {
 	if !d.OnDisk() {
 		dim := d.Dim()
@@ -30,7 +30,7 @@ func (d *Dataset) Bag(i int) ([]float32, error) {
 	return d.BagInto(nil, i)
 }
 
-// BagInto is Bag, but reads a bag on disk into the memory of buffer if that is large enough.
+// BagInto is like Bag, but reads a bag on disk into buffer if its capacity suffices.
 func (d *Dataset) BagInto(buffer []float32, i int) ([]float32, error) {
 	if !d.OnDisk() {
 		return d.Bag(i)
@@ -42,8 +42,8 @@ func (d *Dataset) BagInto(buffer []float32, i int) ([]float32, error) {
 	return buffer[:n], d.Store.ReadRows(buffer[:n], i, 0)
 }
 
-// ReadRows copies instances of bag i, from the instance with the number from on, as many as
-// to has room for.
+// ReadRows copies instances of bag i to the slice to until it is full, starting with instance
+// number from.
 func (d *Dataset) ReadRows(to []float32, i, from int) error {
 	if d.OnDisk() {
 		return d.Store.ReadRows(to, i, from)
@@ -65,8 +65,8 @@ func (d *Dataset) ReadSome(to []float32, i int, rows []int) error {
 	return nil
 }
 
-// All returns the instances of all bags, [instances, Dim]. Those of a dataset on disk are
-// read into memory, if there is enough of it.
+// All returns the instances of all bags, [instances, Dim]. It reads a dataset on disk into memory
+// and fails if there is not enough memory.
 func (d *Dataset) All() ([]float32, error) {
 	values := d.Offsets[d.Bags()] * d.Dim()
 	if !d.OnDisk() {
@@ -84,11 +84,11 @@ func (d *Dataset) All() ([]float32, error) {
 	return x, nil
 }
 
-// Each calls f with the instances of bags. Of a dataset on disk the next bag is read
-// meanwhile. The slice is valid during the call.
+// Each calls f with the instances of each of bags. The slice is valid only during the call. For a
+// dataset on disk the next bag is read meanwhile.
 func (d *Dataset) Each(bags []int, f func(bag int, x []float32) error) error {
 	if d.OnDisk() {
-		defer debug.FreeOSMemory() // of the buffers, before others are made
+		defer debug.FreeOSMemory() // returns the buffers before others are allocated
 		for b, err := range NewLoader(d, d.Largest(bags, 1)).Load(Batches(bags, 1), nil) {
 			if err == nil {
 				err = f(b.Bags[0], b.Instances)
@@ -111,24 +111,24 @@ func (d *Dataset) Each(bags []int, f func(bag int, x []float32) error) error {
 	return nil
 }
 
-// Loader assembles batches of the bags of a dataset in buffers that it uses again.
+// Loader assembles batches of bags of a dataset in two buffers that it reuses.
 type Loader struct {
 	data    *Dataset
 	largest int // instances of the largest batch
 	buffers [2]*Batch
 }
 
-// NewLoader returns a loader of bags of d. For a dataset on disk it allocates two buffers for
-// batches of up to largest instances when the first one is read: buffers that grow would be in
-// memory together with their smaller copies.
+// NewLoader returns a loader for d. For a dataset on disk, the first read allocates two buffers for
+// batches of up to largest instances, because buffers that grow would be in memory together with
+// their smaller copies.
 func NewLoader(d *Dataset, largest int) *Loader {
 	return &Loader{data: d, largest: largest, buffers: [2]*Batch{{}, {}}}
 }
 
-// Load returns batches, each valid until the next iteration. Of a dataset on disk it reads
-// the next batch while the caller works on one, so that two batches are in memory. It ends
-// after the first error. A loader loads one list at a time. draw selects the instances of a
-// bag; nil: all.
+// Load iterates over batches. Each is valid until the next iteration. draw selects the instances of
+// a bag; nil: all. For a dataset on disk Load reads the next batch while the caller works on the
+// current one, so that two batches are in memory. It ends after the first error. Do not run two
+// iterations of one Loader at a time.
 func (l *Loader) Load(batches [][]int, draw *Draw) iter.Seq2[*Batch, error] {
 	return func(yield func(*Batch, error) bool) {
 		if l.data.OnDisk() {
@@ -144,13 +144,13 @@ func (l *Loader) Load(batches [][]int, draw *Draw) iter.Seq2[*Batch, error] {
 	}
 }
 
-// loaded is a batch that was read ahead.
+// loaded is a batch that was read in advance.
 type loaded struct {
 	*Batch
 	err error
 }
 
-// readAhead reads batches in a goroutine into the two buffers in turn.
+// readAhead reads batches in a goroutine into the two buffers alternately.
 func (l *Loader) readAhead(batches [][]int, draw *Draw, yield func(*Batch, error) bool) {
 	l.reserve()
 	free, read, stop := make(chan *Batch, 2), make(chan loaded), make(chan struct{})

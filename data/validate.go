@@ -12,8 +12,7 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// ClassName is the name of class c: the one of ClassNames, or its number
-// counted from 0 when the set names none.
+// ClassName returns the name of class c, or its number from 0 if the classes have no names.
 func (d *Dataset) ClassName(c int) string {
 	if d.ClassNames == nil {
 		return fmt.Sprint(c)
@@ -21,7 +20,7 @@ func (d *Dataset) ClassName(c int) string {
 	return d.ClassNames[c]
 }
 
-// Names lists the names of the classes as ClassName gives them.
+// Names returns the names of all classes, see ClassName.
 func (d *Dataset) Names() []string {
 	names := make([]string, d.Classes)
 	for c := range names {
@@ -30,30 +29,28 @@ func (d *Dataset) Names() []string {
 	return names
 }
 
-// Validate checks every promise of Dataset and returns all that is broken as a
-// diag.List, each entry with the source (a path, or how the set was drawn) and
-// the bag, counted from 1. Every reader of this package runs it.
+// Validate checks the invariants of Dataset. It returns all violations as a diag.List, each with
+// source (a path, or the generator) and the bag, counted from 1.
 //
-// A bag needs at least one instance and one candidate label, a known true label
-// must be among the candidates, and all numbers must be finite. A class that
-// is no bag's candidate is an error: nothing could be learnt about it, and
-// mostly it means that labels were counted from the wrong number. A class that
-// is no bag's true label is allowed: true labels may be unknown, and a class
-// may stand in the sets as a false positive alone.
+// A bag needs at least one instance and one candidate label, a known true label must be among the
+// candidates, and all numbers must be finite. A class that is not a candidate of any bag is an
+// error, because it cannot be learnt and usually means that labels are counted from the wrong
+// number. A class without a true label is allowed: true labels may be unknown, and a class may
+// occur only as a false positive.
 func (d *Dataset) Validate(source string) error {
 	v := validator{d: d, source: source}
 	v.shape()
 	if len(v.list) > 0 {
-		return v.list.Err() // lengths are wrong: the contents cannot be addressed
+		return v.list.Err() // wrong lengths: later checks could not index
 	}
 	v.instances()
 	v.coords()
 	v.candidates()
 	v.labels()
-	v.names()
-	v.bagNames()
-	v.groups()
-	v.featureNames()
+	v.classNames()
+	v.names(d.BagNames, "bag %d has the name", "bags")
+	v.names(d.Groups, "bag %d has the group", "")
+	v.names(d.FeatureNames, "feature %d has the name", "features")
 	return v.list.Err()
 }
 
@@ -79,7 +76,7 @@ func (v *validator) errorf(format string, args ...any) {
 	v.list.Add(diag.Errorf(diag.Pos{File: v.source}, format, args...))
 }
 
-// shape checks the lengths of everything, so that later checks may index.
+// shape checks the lengths of all fields, so that later checks may index.
 func (v *validator) shape() {
 	d := v.d
 	dim, ok := ndarray.SizeWithin(d.Shape, math.MaxInt)
@@ -125,7 +122,7 @@ func (v *validator) shape() {
 	}
 }
 
-// instanceCount is the number of instances of all bags.
+// instanceCount returns the number of instances of all bags.
 func (v *validator) instanceCount(dim int) int {
 	if v.d.OnDisk() {
 		return v.d.Offsets[v.d.Bags()]
@@ -156,7 +153,7 @@ func (v *validator) offsets(dim int) {
 	}
 }
 
-// instances checks the features of a dataset in memory. A Store checks those that it reads.
+// instances checks the features of a dataset in memory. A Store checks the rows that it reads.
 func (v *validator) instances() {
 	d := v.d
 	if d.OnDisk() {
@@ -225,65 +222,46 @@ func (v *validator) labels() {
 	}
 }
 
-func (v *validator) names() {
+// classNames checks that the names of classes are distinct plain text.
+func (v *validator) classNames() {
 	first := map[string]int{}
 	for c, name := range v.d.ClassNames {
-		if name == "" {
+		other, twice := first[name]
+		switch {
+		case name == "":
 			v.errorf("class %d (counted from 0) has an empty name", c)
-			continue
-		}
-		if !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
+		case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
 			v.errorf("class %d (counted from 0) has the name %q, which is not plain text (UTF-8)", c, name)
-			continue
-		}
-		if other, ok := first[name]; ok {
+		case twice:
 			v.errorf("classes %d and %d (counted from 0) are both named %q", other, c, name)
-			continue
+		default:
+			first[name] = c
 		}
-		first[name] = c
 	}
 }
 
-func (v *validator) bagNames() {
+// names checks that names are plain text, and distinct if the plural of what they name is not
+// empty. format describes entry %d, counted from 1, e.g. "bag %d has the name".
+func (v *validator) names(names []string, format, plural string) {
 	first := map[string]int{}
-	for i, name := range v.d.BagNames {
+	for i, name := range names {
 		if !PlainName(name) {
-			v.errorf("bag %d has the name %q, which is empty, not plain text (UTF-8), or has spaces around it", i+1, name)
-		} else if other, ok := first[name]; ok {
-			v.errorf("bags %d and %d are both named %q", other+1, i+1, name)
+			v.errorf(format+" %q, which is empty, not plain text (UTF-8), or has spaces around it", i+1, name)
+		} else if other, twice := first[name]; twice && plural != "" {
+			v.errorf("%s %d and %d are both named %q", plural, other+1, i+1, name)
 		} else {
 			first[name] = i
 		}
 	}
 }
 
-func (v *validator) groups() {
-	for i, name := range v.d.Groups {
-		if !PlainName(name) {
-			v.errorf("bag %d has the group %q, which is empty, not plain text (UTF-8), or has spaces around it", i+1, name)
-		}
-	}
-}
-
-func (v *validator) featureNames() {
-	first := map[string]int{}
-	for i, name := range v.d.FeatureNames {
-		if !PlainName(name) {
-			v.errorf("feature %d has the name %q, which is empty, not plain text (UTF-8), or has spaces around it", i+1, name)
-		} else if other, ok := first[name]; ok {
-			v.errorf("features %d and %d are both named %q", other+1, i+1, name)
-		} else {
-			first[name] = i
-		}
-	}
-}
-
-// PlainName says whether every format keeps the name of a bag or a feature as it is.
+// PlainName reports whether every file format can store the name of a bag, group or feature
+// unchanged.
 func PlainName(name string) bool {
 	return name != "" && utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl) && strings.TrimSpace(name) == name
 }
 
-// className names class c in a message.
+// className returns class c for a message.
 func (v *validator) className(c int) string {
 	if v.d.ClassNames != nil && v.d.ClassNames[c] != "" {
 		return fmt.Sprintf("%q", v.d.ClassNames[c])
@@ -291,7 +269,7 @@ func (v *validator) className(c int) string {
 	return fmt.Sprintf("%d (counted from 0)", c)
 }
 
-// candidateNames lists the candidates of bag i for messages, cut when long.
+// candidateNames returns the candidates of bag i for messages, at most 10.
 func (d *Dataset) candidateNames(i int) string {
 	text, n := "{", 0
 	for c, s := range d.CandidateSet(i) {

@@ -47,7 +47,7 @@ func Validate(name string, overrides []string, folder bagfile.Folder) (Verdict, 
 	}
 	v.note(CheckMemory("training", program, batchOf(program, facts.bags.count, facts.size)))
 	if spec.Generates() {
-		v.note(prototypes(spec.Data.Generated).Fits())
+		v.note(prototypes(spec.Data.Generated).CheckMemory())
 	}
 	if facts.bags.count > 0 {
 		if _, err := openSplit(spec, facts.bags, folder); err != nil {

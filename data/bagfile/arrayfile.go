@@ -24,7 +24,7 @@ import (
 type array struct {
 	shape []int
 	rows  interface {
-		// ReadRows reads the rows from the row with the number from on that to has room for.
+		// ReadRows reads rows into to until it is full, starting with row number from.
 		ReadRows(to []float32, from int) error
 	}
 	piece int // rows that can only be read together, as those of a compressed chunk; 0: one
@@ -36,11 +36,10 @@ type arrayFile struct {
 	size int64
 	file *os.File
 	info fs.FileInfo
-	// open returns an array by its name. The error of a name that the file does not have is
-	// errNoArray.
+	// open returns an array by its name. The error is errNoArray if the file does not contain it.
 	open func(name string) (array, error)
-	// names are the arrays at the top of the file. That of a file with one array without a
-	// name is empty.
+	// names returns the arrays at the top level of the file. The name of the only array of a
+	// file without names is empty.
 	names func() ([]string, error)
 	last  struct { // the array that was read last
 		array
@@ -62,7 +61,7 @@ func openArrays(path string) (*arrayFile, error) {
 	format := arrayFormats[strings.ToLower(filepath.Ext(path))]
 	if format == nil {
 		known := slices.Sorted(maps.Keys(arrayFormats))
-		return nil, fmt.Errorf("files of this name are not read; known are %s", strings.Join(known, ", "))
+		return nil, fmt.Errorf("files with this extension are not supported; supported are %s", strings.Join(known, ", "))
 	}
 	file, info, err := infile.Open(path)
 	if err != nil {
@@ -81,9 +80,9 @@ func (f *arrayFile) close() { f.file.Close() }
 // featuresName is the usual name of the array with the features of a bag.
 const featuresName = "features"
 
-// find returns the array of a bag and its name: the one with that name, or the array
-// "features" in that group. Without a name it is the array "features", the array or group
-// with the name of the bag, or the only one.
+// find returns the array of a bag and its name: the array with that name, or the array "features"
+// in the group with that name. If name is empty it is the array "features", the array or group
+// named like the bag, or the only array.
 func (f *arrayFile) find(name, bag string) (array, string, error) {
 	tries := []string{name, name + "/" + featuresName}
 	if name == "" {
@@ -122,7 +121,7 @@ func (f *arrayFile) find(name, bag string) (array, string, error) {
 	return array{}, "", fmt.Errorf("the file has no array %q; it has %s", name, list)
 }
 
-// squeezed checks that an array is [instances, ...] and leaves out leading axes of extent 1:
+// squeezed checks that an array is [instances, ...] and removes leading axes of extent 1, because
 // TRIDENT writes [1, n, d].
 func (a array) squeezed() (array, error) {
 	for len(a.shape) > 2 && a.shape[0] == 1 {
@@ -181,8 +180,7 @@ func (p *plainRows) ReadRows(to []float32, from int) error {
 	return nil
 }
 
-// plain returns an array of the file from an offset on, after checking that it ends before
-// the offset end.
+// plain returns the uncompressed array of the file that starts at from. It must end before end.
 func (f *arrayFile) plain(shape []int, kind ndarray.Number, from, end int64) (array, error) {
 	count, ok := ndarray.SizeWithin(shape, math.MaxInt/8)
 	switch {
@@ -209,8 +207,8 @@ var safetensorsTypes = map[string]ndarray.Number{
 	"U8": {Kind: ndarray.Uint, Size: 1}, "U16": {Kind: ndarray.Uint, Size: 2}, "U32": {Kind: ndarray.Uint, Size: 4}, "U64": {Kind: ndarray.Uint, Size: 8},
 }
 
-// openSafetensors reads the header of a safetensors file: its length, then JSON with the
-// type, the shape and the place of each tensor.
+// openSafetensors reads the header of a safetensors file: its length, then JSON with type, shape
+// and offsets of each tensor.
 func (f *arrayFile) openSafetensors() error {
 	const most = 16 << 20
 	var length [8]byte
@@ -287,7 +285,7 @@ func (f *arrayFile) npy(from, end int64) (array, error) {
 	return f.plain(h.shape, kind, from+start, end)
 }
 
-// openNPZ opens an archive of NumPy arrays that are not compressed.
+// openNPZ opens an archive of NumPy arrays without compression.
 func (f *arrayFile) openNPZ() error {
 	archive, err := zip.NewReader(f.r, f.size)
 	if err != nil {

@@ -1,3 +1,5 @@
+// Package bagfile reads and writes datasets: .csv, .npz, .mat (MAT v5), and tables of files with the
+// instances of each bag.
 package bagfile
 
 import (
@@ -10,12 +12,12 @@ import (
 	"github.com/miplc/miplc/internal/outfile"
 )
 
-// Open reads a set of bags; the ending of the name says the format: .npz, .mat
-// (MAT v5), .csv or .csv.gz. The result is valid (see Validate). Errors are
-// diagnostics with the path, and for CSV the line.
+// Open reads a dataset. The extension determines the format: .npz, .mat (MAT v5), .csv or .csv.gz.
+// The result is valid (see data.Dataset.Validate). Errors are diagnostics with the path, and for
+// CSV the line.
 func Open(path string) (*data.Dataset, error) { return OpenWith(path, Options{}) }
 
-// Options are the settings of reading a dataset.
+// Options are the settings for reading a dataset.
 type Options struct {
 	MaxBytes rawfile.Limit // maximum uncompressed size
 	Columns  Columns       // of CSV files
@@ -30,14 +32,14 @@ func (o Options) forPacked(size int64) Options {
 	return o
 }
 
-// Folder is where data files are looked up besides the working directory, and what
-// reading one of them may cost.
+// Folder is a folder in which data files are searched in addition to the working directory, and the
+// settings for reading them.
 type Folder struct {
 	Dir string // may be empty
 	Options
 }
 
-// OpenWith is Open with other limits.
+// OpenWith is Open with settings.
 func OpenWith(path string, o Options) (*data.Dataset, error) {
 	var d *data.Dataset
 	var err error
@@ -63,8 +65,8 @@ func OpenWith(path string, o Options) (*data.Dataset, error) {
 	return d, checkFeatures(d, path, o.Columns.Want)
 }
 
-// Save writes the set to a file, in place of what is there, see Write. No
-// half-written set is left.
+// Save writes a dataset to a file, see Write. It replaces an existing file only after everything
+// has been written.
 func Save(path string, d *data.Dataset) error {
 	f, err := outfile.Create(path, outfile.Options{Force: true})
 	if err != nil {
@@ -77,7 +79,7 @@ func Save(path string, d *data.Dataset) error {
 	return f.Commit()
 }
 
-// Write writes the set as .npz, .csv or .csv.gz, by the ending of the name.
+// Write writes a dataset as .npz, .csv or .csv.gz, depending on the extension of name.
 func Write(w io.Writer, d *data.Dataset, name string) error {
 	if err := CheckWritable(name); err != nil {
 		return err
@@ -88,7 +90,7 @@ func Write(w io.Writer, d *data.Dataset, name string) error {
 	return writers[rawfile.Extension(name)](w, d)
 }
 
-// CheckWritable reports a name whose ending says no format that Write knows.
+// CheckWritable returns an error if Write does not support the extension of name.
 func CheckWritable(name string) error {
 	if writers[rawfile.Extension(name)] == nil {
 		return rawfile.UnknownFormat(name, "written", ".npz, .csv and .csv.gz")

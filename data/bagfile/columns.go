@@ -14,31 +14,32 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 )
 
-// Roles are names of columns that are not features. Empty ones have their usual names,
-// which are bag, label, candidates and instance_label. Without any, these come first.
-// An empty Group means that the bags have no groups.
+// Roles are the names of columns that are not features. An empty name means the usual one: bag,
+// label, candidates or instance_label. Without any names, these columns must come first. An empty
+// Group means that the bags have no groups.
 type Roles struct{ Bag, Label, Candidates, InstanceLabel, Group string }
 
-// Columns declares columns of CSV files that are not recognised by their names.
+// Columns describes columns of CSV files that are not recognised by their names.
 type Columns struct {
 	Roles  Roles
 	Ignore []string // columns that are not read
-	// Coordinates are the columns of x and y. Empty: columns x and y, if the file has both
-	// and Features has neither.
+	// Coordinates are the columns of x and y. Empty: columns x and y, if the file has both and
+	// neither is in Features.
 	Coordinates []string
-	Features    []string // columns that are features although their names say otherwise
-	// Want are the features that a model was trained on, in its order. The same columns
-	// are read in that order, and no others. nil: those of the file. In a file without a
-	// header, such as .npz, the names that it gives must be these.
+	Features    []string // features that are named like identifiers or coordinates
+	// Want are the features that a model was trained on. Only these columns are read, in this
+	// order. The feature names of files without columns, e.g. .npz, must be equal to Want.
+	// nil: all features of the file.
 	Want []string
-	// Classes are those of a model that is to predict the bags: the file may then lack labels,
-	// candidates, and for one bag alone the column bag. The candidate of a bag without
-	// candidates is its label, or any class if that is unknown. nil: candidates are needed.
+	// Classes are the classes of a model that will predict the bags. Labels and candidates are
+	// then optional, and so is the column bag of a file with one bag. The candidates of a bag
+	// without candidates are its label, or all classes if that is unknown. nil: candidates are
+	// required.
 	Classes []string
 }
 
-// suspects are names, in lower case and without spaces and punctuation, of columns that
-// hold numbers but describe where an instance comes from. A model must not learn from them.
+// suspects are names, in lower case and without spaces and punctuation, of numeric columns that
+// usually describe the origin of an instance. A model must not learn from them.
 var suspects = []string{"", "x", "y", "z", "xcoord", "ycoord", "coordx", "coordy", "xpos", "ypos", "posx", "posy", "centroidx", "centroidy",
 	"row", "col", "column", "left", "top", "lat", "latitude", "lon", "lng", "longitude", "date", "time", "timestamp", "frame",
 	"id", "index", "idx", "unnamed0", "patient", "subject", "person", "case", "slide", "image", "tile", "instance", "sample", "donor",
@@ -51,9 +52,9 @@ func suspect(name string) bool {
 	return slices.Contains(suspects, plain) || strings.HasSuffix(lower, "_id") || strings.HasSuffix(lower, "-id") || strings.HasSuffix(lower, " id")
 }
 
-// readFeatures finds the columns of features in a header: those that a model wants, or
-// all columns after the first but for those to ignore. Names of identifiers and
-// coordinates must be declared.
+// readFeatures finds the columns of features: those that a model needs, or all columns except
+// roles, coordinates and ignored ones. Columns named like identifiers or coordinates must be
+// declared.
 func (c *csvReader) readFeatures(header []string, line int) error {
 	if c.declared.Want != nil {
 		return c.findFeatures(header, line)
@@ -88,7 +89,7 @@ func (c *csvReader) readFeatures(header []string, line int) error {
 // roleNames are the usual names of the columns that are not features.
 var roleNames = [5]string{"bag", "label", "candidates", "instance_label", "group"}
 
-// Places in csvReader.roles.
+// Indices into roleNames and csvReader.roles.
 const (
 	roleBag = iota
 	roleLabel
@@ -97,8 +98,8 @@ const (
 	roleGroup
 )
 
-// findRoles finds the columns of bags and labels by name, anywhere in the header. In data
-// for a model they may have their usual names as well.
+// findRoles finds the columns of bags and labels by name. In data for a model they may have their
+// usual names as well.
 func (c *csvReader) findRoles(header []string, line int) error {
 	r := c.declared.Roles
 	declared := [len(roleNames)]string{r.Bag, r.Label, r.Candidates, r.InstanceLabel, r.Group}
@@ -118,7 +119,7 @@ func (c *csvReader) findRoles(header []string, line int) error {
 			at, name = find(usual), cmp.Or(name, usual)
 		}
 		if at >= 0 && slices.Contains(c.roles[:role], at) {
-			return c.errorf(line, "the column %q is to be %s and %s", header[at], roleNames[slices.Index(c.roles[:], at)], roleNames[role])
+			return c.errorf(line, "the column %q is used as %s and as %s", header[at], roleNames[slices.Index(c.roles[:], at)], roleNames[role])
 		}
 		optional := role >= roleInstanceLabel || c.declared.Classes != nil || c.known && role == roleCandidates
 		if at < 0 && (!optional || declared[role] != "" && c.declared.Want == nil) {
@@ -141,7 +142,7 @@ func (c *csvReader) findCoordinates(header []string, line int) error {
 	names := c.declared.Coordinates
 	declared := len(names) > 0
 	if declared && (len(names) != 2 || names[0] == names[1]) {
-		return c.errorf(line, "the coordinates are in two columns, x and y; %s named", diag.Count(len(names), "column"))
+		return c.errorf(line, "coordinates need two columns, x and y, but %s named", diag.Count(len(names), "column"))
 	}
 	if !declared {
 		names = []string{"x", "y"}
@@ -156,7 +157,7 @@ func (c *csvReader) findCoordinates(header []string, line int) error {
 			d.Suggestion = diag.Suggest(name, header)
 			return d.WithNote("data.columns.coordinates of the spec names the columns of x and y")
 		case declared && slices.Contains(c.roles[:], at[i]):
-			return c.errorf(line, "the column %q is to be a coordinate and %s", name, roleNames[slices.Index(c.roles[:], at[i])])
+			return c.errorf(line, "the column %q is used as a coordinate and as %s", name, roleNames[slices.Index(c.roles[:], at[i])])
 		case !declared && (at[i] < 0 || slices.Contains(c.roles[:], at[i])),
 			!declared && slices.Contains(slices.Concat(c.declared.Features, c.declared.Ignore, c.declared.Want), name):
 			return nil
@@ -204,7 +205,7 @@ func (c *csvReader) findFeatures(header []string, line int) error {
 	return nil
 }
 
-// unwanted reports that feature i of a model is not in its place among names.
+// unwanted returns the error that feature i of a model is not at its position in names.
 func unwanted(at diag.Pos, want, names []string, i int) error {
 	d := diag.Errorf(at, "feature %d of the model, %q, is missing", i+1, want[i])
 	if i < len(names) && !slices.Contains(want, names[i]) {
@@ -215,8 +216,8 @@ func unwanted(at diag.Pos, want, names []string, i int) error {
 		WithNote("if the data has the feature under another name, rename it in the file; otherwise train a model on the features of this file")
 }
 
-// checkFeatures reports the first feature of a set that is not the one a model wants.
-// Sets without names pass: the model checks their number.
+// checkFeatures returns an error for the first feature of a dataset that is not the feature of the
+// model. Datasets without names pass, because the model checks the number of features.
 func checkFeatures(d *data.Dataset, path string, want []string) error {
 	if want == nil || d.FeatureNames == nil {
 		return nil
@@ -226,7 +227,7 @@ func checkFeatures(d *data.Dataset, path string, want []string) error {
 		switch {
 		case i < len(d.FeatureNames) && d.FeatureNames[i] == want[i]:
 		case slices.Contains(d.FeatureNames, want[i]):
-			return diag.Errorf(at, "feature %d of the model, %q, is in another place", i+1, want[i]).
+			return diag.Errorf(at, "feature %d of the model, %q, is at another position", i+1, want[i]).
 				WithNote("put the features into the order of the model, or use a CSV file, whose columns are found by name")
 		default:
 			return unwanted(at, want, d.FeatureNames, i)
@@ -238,7 +239,7 @@ func checkFeatures(d *data.Dataset, path string, want []string) error {
 	return nil
 }
 
-// featureNames is nil where a name is not plain: not every format keeps it.
+// featureNames returns nil if a name is not plain, because not every format can store it.
 func (c *csvReader) featureNames() []string {
 	if slices.ContainsFunc(c.names, func(name string) bool { return !data.PlainName(name) }) {
 		return nil
@@ -246,7 +247,7 @@ func (c *csvReader) featureNames() []string {
 	return c.names
 }
 
-// undeclared reports columns that are features or not, which the user has to say.
+// undeclared returns the error that the user has to declare whether columns are features.
 func (c *csvReader) undeclared(line int, names []string, why string) error {
 	const most = 10
 	quoted := make([]string, 0, most)
@@ -263,16 +264,16 @@ func (c *csvReader) undeclared(line int, names []string, why string) error {
 	}
 	return diag.Errorf(diag.Pos{File: c.path, Line: line}, "%s %s: %s", word, list, why).
 		WithNote("leave columns out with --ignore-columns %s, or data.columns.ignore in the spec", strings.Join(names[:min(most, len(names))], ",")).
-		WithNote("--feature-columns, or data.columns.features in the spec, takes columns of numbers as features whatever their names are")
+		WithNote("--feature-columns, or data.columns.features in the spec, declares numeric columns as features")
 }
 
-// checkText reports columns whose first value is text, which no feature can be.
+// checkText returns an error for columns whose first value is text.
 func (c *csvReader) checkText(row []string, line int) error {
 	var text []string
 	for j, at := range c.columns {
 		field := strings.TrimSpace(row[at])
 		if !strings.ContainsFunc(field, unicode.IsLetter) || missing[strings.ToLower(field)] {
-			continue // readRow says what is wrong with a number
+			continue // readRow reports missing and malformed numbers
 		}
 		if _, err := strconv.ParseFloat(rawfile.CSVNumber(c.rows, field), 64); err == nil || errors.Is(err, strconv.ErrRange) {
 			continue

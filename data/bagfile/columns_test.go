@@ -29,7 +29,7 @@ func TestColumns(t *testing.T) {
 		{"other coordinates", rows(",f1,col,row,x", ",1,2,3,4"), Columns{Coordinates: []string{"col", "row"}, Features: []string{"x"}}, 2, ""},
 		{"missing coordinates", rows(",f1,col", ",1,2"), Columns{Coordinates: []string{"col", "row"}}, 0, `the header has no column "row"`},
 		{"missing coordinates of a model", rows(",f1", ",1"), Columns{Coordinates: []string{"col", "row"}, Want: []string{"f1"}}, 1, ""},
-		{"coordinates that are labels", rows(",f1", ",1"), Columns{Coordinates: []string{"bag", "f1"}}, 0, `"bag" is to be a coordinate and bag`},
+		{"coordinates that are labels", rows(",f1", ",1"), Columns{Coordinates: []string{"bag", "f1"}}, 0, `"bag" is used as a coordinate and as bag`},
 		{"text of a coordinate", rows(",x,y,f1", ",left,2,3"), Columns{}, 0, `bags.csv:2:9: bag 1: the coordinate is "left"`},
 		{"coordinates of a model", rows(",y,f1,x", ",1,2,3"), Columns{Want: []string{"f1", "x"}}, 2, ""},
 		{"identifier", rows(",Patient ID,f1", ",7,3"), Columns{}, 0, `column "Patient ID": named like`},
@@ -46,7 +46,7 @@ func TestColumns(t *testing.T) {
 		{"roles", "scanner,f1,class,set,image,f2\nZeiss,1,a,a b,one,2\nZeiss,3,b,a b,two,4\n", Columns{Roles: Roles{Bag: "image", Label: "class", Candidates: "set"}, Ignore: []string{"scanner"}}, 2, ""},
 		{"missing role", rows(",f1", ",1"), Columns{Roles: Roles{Bag: "image"}}, 0, `the header has no column "image"`},
 		{"missing role of a model", rows(",f1", ",1"), Columns{Roles: Roles{Bag: "image"}, Want: []string{"f1"}}, 1, ""},
-		{"two roles", rows(",f1", ",1"), Columns{Roles: Roles{Bag: "label"}}, 0, `is to be bag and label`},
+		{"two roles", rows(",f1", ",1"), Columns{Roles: Roles{Bag: "label"}}, 0, `is used as bag and as label`},
 		{"row numbers", rows(",,f1", ",1,2"), Columns{}, 0, `column ""`},
 	} {
 		d, err := decodeCSV(strings.NewReader(c.text), "bags.csv", Options{Columns: c.columns})

@@ -19,31 +19,30 @@ import (
 	"github.com/miplc/miplc/internal/infile"
 )
 
-// The CSV form of a set of bags, one row an instance:
+// The CSV format of datasets has one row per instance:
 //
 //	# classes: cat dog cow
 //	bag,label,candidates,f1,f2
 //	1,cat,cat dog,0.5,1.25
 //	1,,,0.25,-3
 //
-// The rows of a bag stand together and share the text in the column bag. Its
-// first row gives the true label (empty: unknown) and the candidates, separated
-// by spaces; later rows repeat them or leave them empty. What else may stand between
-// fields and at the end of lines says NewCSV. Labels are always
-// names: where they are numbers, the numbers are the names, so that a file that
-// counts from 0 and one that counts from 1 both read well. The classes are the
-// names that occur, in the order of the numbers if all are whole numbers and
-// else of the alphabet, unless a first line "# classes:" gives them in order.
-// The text in the column bag is kept as the bag's name unless it is the bag's
-// number. Columns x and y are the coordinates of the instances. A column instance_label may follow candidates: the class of the instance, empty
-// when it is negative or unknown.
+// The rows of a bag are adjacent and have the same text in the column bag. The first row has the
+// true label (empty: unknown) and the candidates, separated by spaces. Later rows repeat them or
+// leave them empty. rawfile.NewCSV describes separators and line ends. Labels are always names.
+// Numbers are names too, so that files that count from 0 and from 1 are both read correctly. The
+// classes are the names in the file, in numerical order if all are whole numbers and in
+// alphabetical order otherwise, unless a first line "# classes:" lists them. The text in the column
+// bag becomes the name of the bag unless it is the number of the bag. Columns x and y are the
+// coordinates of the instances. A column instance_label may follow candidates: the class of the
+// instance, empty if it is negative or unknown.
 
 const classesLine = "# classes:"
 
-// maxClasses bounds the classes of a file, as model files do.
+// maxClasses is the maximum number of classes of a file, as in model files.
 const maxClasses = 1 << 16
 
-// filled is what spreadsheets fill up the line of classes with, to the width of the rows.
+// filled are separators that spreadsheets append to the line of classes, up to the width of the
+// rows.
 const filled = ",;"
 
 func readCSV(path string, o Options) (*data.Dataset, error) {
@@ -66,7 +65,7 @@ func decodeCSV(r io.Reader, path string, o Options) (*data.Dataset, error) {
 	text := rawfile.CSVText(r, rawfile.TooLargeError{What: "the text", Max: o.MaxBytes.Bytes()})
 	c := &csvReader{path: path, max: o.MaxBytes.Bytes(), declared: o.Columns, known: o.KnownLabels, classes: map[string]bool{}}
 	if packed := rawfile.PackedText(text); packed != "" {
-		return nil, c.errorf(0, "this is no text: it is %s", packed)
+		return nil, c.errorf(0, "this is not a text file: it is %s", packed)
 	}
 	if err := c.readClassesLine(text); err != nil {
 		return nil, err
@@ -96,7 +95,7 @@ func decodeCSV(r io.Reader, path string, o Options) (*data.Dataset, error) {
 	return d, nil
 }
 
-// csvBag is what the first row of a bag says.
+// csvBag is the content of the first row of a bag.
 type csvBag struct {
 	line       int
 	id         string
@@ -108,7 +107,7 @@ type csvBag struct {
 type csvReader struct {
 	path       string
 	rows       *csv.Reader
-	max        int64               // bytes that the candidate sets may take
+	max        int64               // maximum size of the candidate sets in bytes
 	named      []string            // classes of the line "# classes:", or nil
 	classes    map[string]bool     // labels and candidates that occur
 	skip       int                 // lines before the header
@@ -206,9 +205,9 @@ func (c *csvReader) readHeader(header []string) error {
 		d := diag.Errorf(diag.Pos{File: c.path, Line: line}, "the header must start with bag,label,candidates; column %d is not %q", i+1, want)
 		switch {
 		case is(i+1, want):
-			d = d.WithNote("a column of row numbers is to be left out: index=False in pandas, row.names=FALSE in R")
+			d = d.WithNote("write the file without a column of row numbers: index=False in pandas, row.names=FALSE in R")
 		case i > 0:
-			d = d.WithNote("where labels are not known the column is there and its fields are empty")
+			d = d.WithNote("if labels are unknown, keep the column and leave its fields empty")
 		}
 		return d
 	}
@@ -219,7 +218,7 @@ func (c *csvReader) readHeader(header []string) error {
 	return c.endHeader(header, line)
 }
 
-// endHeader finds the features when the other columns are known.
+// endHeader finds the features after the other columns.
 func (c *csvReader) endHeader(header []string, line int) error {
 	if c.roles[roleInstanceLabel] >= 0 {
 		c.instLabels = []string{}
@@ -234,7 +233,7 @@ func (c *csvReader) endHeader(header []string, line int) error {
 	return c.readFeatures(header, line)
 }
 
-// readRow takes one instance; n is its number from 0.
+// readRow reads instance n, counted from 0.
 func (c *csvReader) readRow(row []string, line, n int) error {
 	if len(row) != c.width {
 		return c.errorf(line, "the row has %d fields, the header %d", len(row), c.width)
@@ -279,7 +278,7 @@ func (c *csvReader) readRow(row []string, line, n int) error {
 	return nil
 }
 
-// notANumber reports the value of feature j, from 0, in the row just read, and what to do.
+// notANumber returns the error for feature j, from 0, of the row that was read last.
 func (c *csvReader) notANumber(line, bag, j int, field string) error {
 	_, at := c.rows.FieldPos(c.columns[j])
 	field = strings.TrimSpace(field)
@@ -288,17 +287,17 @@ func (c *csvReader) notANumber(line, bag, j int, field string) error {
 	case missing[strings.ToLower(field)]:
 		return d.WithNote("every instance needs all features: fill in the missing ones, such as with the mean of the column, or leave the row out")
 	case err == nil:
-		return d.WithNote("where a number has a comma for its point, semicolons stand between the fields")
+		return d.WithNote("if numbers have a decimal comma, separate the fields with semicolons")
 	case strings.ContainsFunc(field, unicode.IsLetter):
 		return d.WithNote("features are numbers; if the column %q is no feature, leave it out with --ignore-columns %s", c.names[j], c.names[j])
 	}
 	return d
 }
 
-// missing are the marks of a value that is not known, as other programs write them.
+// missing are the marks of unknown values that other programs write.
 var missing = map[string]bool{"": true, "na": true, "n/a": true, "#n/a": true, "null": true, "none": true, "?": true, "-": true, ".": true}
 
-// readBag starts a new bag or checks that the row agrees with the one at hand.
+// readBag starts a new bag, or checks that the row agrees with the first row of the current bag.
 func (c *csvReader) readBag(row []string, line, n int) error {
 	field := func(role int) string {
 		if at := c.roles[role]; at >= 0 {
@@ -308,7 +307,7 @@ func (c *csvReader) readBag(row []string, line, n int) error {
 	}
 	id, label, listing, group := field(roleBag), field(roleLabel), field(roleCandidates), field(roleGroup)
 	if c.roles[roleBag] < 0 {
-		id = "1" // one bag alone
+		id = "1" // the file has one bag
 	}
 	candidates := strings.Fields(listing)
 	if c.known {
@@ -331,7 +330,7 @@ func (c *csvReader) readBag(row []string, line, n int) error {
 		return c.errorf(line, "the column bag is empty")
 	}
 	if other, ok := c.ids[id]; ok {
-		return c.errorf(line, "bag %d (%q) comes back after other bags; the rows of a bag must stand together (it started in line %d)", other+1, id, c.bags[other].line)
+		return c.errorf(line, "bag %d (%q) occurs again after other bags; the rows of a bag must be adjacent (the first is line %d)", other+1, id, c.bags[other].line)
 	}
 	if group == "" && c.roles[roleGroup] >= 0 {
 		return c.errorf(line, "bag %d (%q) has no group: the column %s is empty", len(c.bags)+1, id, c.declared.Roles.Group)
@@ -361,7 +360,7 @@ func (c *csvReader) readBag(row []string, line, n int) error {
 		b.candidates = []string{b.label}
 	case label != "" && !slices.Contains(candidates, label):
 		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "bag %d (%q): the true label %q is not among the candidates %q", len(c.bags)+1, id, label, listing).
-			WithNote("the field of a label that is not known is empty")
+			WithNote("leave the field of an unknown label empty")
 	}
 	if n > 0 {
 		c.d.Offsets = append(c.d.Offsets, n)
@@ -371,19 +370,19 @@ func (c *csvReader) readBag(row []string, line, n int) error {
 	return nil
 }
 
-// joints are what other programs write between candidates and around them; a name
-// that has one must stand in the first line of the file.
+// joints are separators of candidates in files of other programs. A class name that contains one
+// must be listed in the first line of the file.
 const joints = ",;|[]"
 
-// class takes the name of a class in, of a bag counted from 1.
+// class registers the name of a class. bag counts from 1.
 func (c *csvReader) class(name string, line, bag int) error {
 	switch {
 	case c.classes[name]:
 		return nil
 	case c.named == nil && strings.ContainsAny(name, joints):
 		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "bag %d: %q does not look like the name of a class", bag, name).
-			WithNote("candidates stand apart by spaces, such as: cat dog").
-			WithNote("where names do have one of %s, list all in a first line %s", joints, classesLine)
+			WithNote("separate candidates with spaces, e.g. cat dog").
+			WithNote("if class names contain one of %s, list all classes in a first line %s", joints, classesLine)
 	}
 	if len(c.classes) == maxClasses {
 		return c.errorf(line, "bag %d: there are more than %d classes; is the column candidates mixed up?", bag, maxClasses)
@@ -450,7 +449,7 @@ func (c *csvReader) dataset() (*data.Dataset, error) {
 	return d, c.numberInstances(number)
 }
 
-// bagNames is nil where the bags are only numbered, or a name is not plain.
+// bagNames returns nil if the bags are only numbered, or a name is not plain.
 func (c *csvReader) bagNames() []string {
 	numbered := true
 	names := make([]string, len(c.bags))
@@ -494,8 +493,8 @@ func (c *csvReader) unknownClass(line, bag int, name string) error {
 	return d
 }
 
-// sortedNames orders class names by number if all are whole numbers, else by
-// the alphabet.
+// sortedNames returns class names in numerical order if all are whole numbers, and in alphabetical
+// order otherwise.
 func sortedNames(names []string) []string {
 	names = slices.Clone(names)
 	numbers := true

@@ -14,7 +14,7 @@ import (
 )
 
 func writeCSVGzip(w io.Writer, d *data.Dataset) error {
-	z := gzip.NewWriter(w) // no name and no time: equal sets give equal bytes
+	z := gzip.NewWriter(w) // without name and time: the same dataset gives the same bytes
 	if err := writeCSV(z, d); err != nil {
 		return err
 	}
@@ -25,7 +25,7 @@ func writeCSV(w io.Writer, d *data.Dataset) error {
 	names := d.Names()
 	for _, name := range names {
 		if !slices.Equal(strings.Fields(name), []string{name}) || strings.TrimRight(name, filled) != name {
-			return fmt.Errorf("the class name %q has spaces, or a comma at its end, which CSV cannot hold; save as .npz", name)
+			return fmt.Errorf("the class name %q has spaces, or a comma at its end, which is not possible in CSV; save as .npz", name)
 		}
 	}
 	out := bufio.NewWriterSize(w, 1<<16)
@@ -60,8 +60,7 @@ func writeCSV(w io.Writer, d *data.Dataset) error {
 	return out.Flush()
 }
 
-// writeCSVBag writes the rows of bag i, whose instances are x; errors stay in the buffer's
-// writer.
+// writeCSVBag writes the rows of bag i with the instances x. w keeps write errors.
 func writeCSVBag(w *bufio.Writer, d *data.Dataset, i int, x []float32, names []string) {
 	var candidates []string
 	for _, c := range d.CandidateLabels(i) {

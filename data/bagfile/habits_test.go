@@ -72,19 +72,19 @@ func TestCSVHabitsRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		",bag,label,candidates,f1\n0,1,a,a b,1\n":   "index=False in pandas",
 		"\"\",\"bag\",\"label\",\"candidates\"\n":   "row.names=FALSE in R",
-		"bag,candidates,f1\n1,a b,1\n":              "its fields are empty",
+		"bag,candidates,f1\n1,a b,1\n":              "leave its fields empty",
 		head + "1,,\"[1, 2]\",1\n":                  `"[1," does not look like the name of a class`,
 		head + "1,,[1 2],1\n":                       `"[1" does not look like the name of a class`,
-		head + "1,,\"1,2\",1\n":                     "candidates stand apart by spaces",
-		head + "1,,1;2,1\n":                         "candidates stand apart by spaces",
-		head + "1,,1|2,1\n":                         "candidates stand apart by spaces",
+		head + "1,,\"1,2\",1\n":                     "separate candidates with spaces",
+		head + "1,,1;2,1\n":                         "separate candidates with spaces",
+		head + "1,,1|2,1\n":                         "separate candidates with spaces",
 		head + "1,,1 2,\"0,5\"\n":                   `feature 1 is "0,5", not a number`,
-		head + "1,,1 2,\"1,5\"\n":                   "semicolons stand between the fields",
+		head + "1,,1 2,\"1,5\"\n":                   "separate the fields with semicolons",
 		head + "1,,1 2, \n":                         "fill in the missing ones",
 		head + "1,,1 2,NA\n":                        "leave the row out",
 		"\x1f\x8b\x08":                              "packed by gzip",
 		"PK\x03\x04bag":                             "save the sheet as CSV",
-		head + "1,NA,a b,1\n":                       "the field of a label that is not known is empty",
+		head + "1,NA,a b,1\n":                       "leave the field of an unknown label empty",
 		head + "1,1.0,1 2,1\n":                      `the true label "1.0" is not among the candidates "1 2"`,
 		"bag;label;candidates;f1\n1;;a b;1.234,5\n": `feature 1 is "1.234,5", not a number`,
 	} {
@@ -149,10 +149,10 @@ func TestNPZHabits(t *testing.T) {
 		}
 	}
 	for text, labels := range map[string]npzEntry{
-		"has the shape [2 2]; one axis is needed: the class of each bag": {keyLabels, append(npyStart("|u1", 2, 2), 1, 0, 0, 1)},
-		"holds text where whole numbers are needed: the class of each":   {keyLabels, append(npyStart("|S1", 2), "ab"...)},
-		"holds NaN where whole numbers are needed: the class of each":    {keyLabels, append(npyStart("<f4", 2), words(math.Float32bits(float32(math.NaN())), 0)...)},
-		`elements of type "|O" are not read; save numbers as float32`:    {keyLabels, append(npyStart("|O", 2), 1, 2)},
+		"has the shape [2 2]; one axis is needed: the class of each bag":   {keyLabels, append(npyStart("|u1", 2, 2), 1, 0, 0, 1)},
+		"contains text instead of whole numbers: the class of each":        {keyLabels, append(npyStart("|S1", 2), "ab"...)},
+		"contains NaN instead of whole numbers: the class of each":         {keyLabels, append(npyStart("<f4", 2), words(math.Float32bits(float32(math.NaN())), 0)...)},
+		`elements of type "|O" are not supported; save numbers as float32`: {keyLabels, append(npyStart("|O", 2), 1, 2)},
 	} {
 		if _, err := read(x, offsets, s, labels); err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("got  %v\nwant %s", err, text)

@@ -15,25 +15,23 @@ import (
 	"github.com/miplc/miplc/internal/infile"
 )
 
-// The .mat form of a set of bags is the one of the DEMIPL authors: a cell array
-// "data" with one row a bag and the columns
+// The .mat format of datasets is that of the DEMIPL authors: a cell array "data" with one row per
+// bag and the columns
 //
-//	1  instances, one a row
+//	1  instances, one per row
 //	2  candidate labels, counted from 1
-//	3  true label, counted from 1; 0 or [] when it is unknown
-//	4  labels of the instances, counted from 1, 0 for negative ones
+//	3  true label, counted from 1; 0 or [] if it is unknown
+//	4  labels of the instances, counted from 1; 0 for negative ones
 //
-// Columns 3 and 4 may be missing. Accepted besides:
-//   - another name than "data", when the file holds one cell array alone;
-//   - one column a bag (the array transposed), when there are 2 to 4 rows and
-//     more than 4 columns;
-//   - instances in columns, when only so all bags have the same number of
-//     features;
-//   - candidates as vectors of 0 and 1 over all classes, when all entries of
-//     all bags are 0 or 1, all vectors have one length, and it is above 1; true labels
-//     may be such vectors then, with at most one 1.
+// Columns 3 and 4 are optional. Also accepted:
+//   - another name than "data" if the file has only one cell array;
+//   - one column per bag (the array transposed) if there are 2 to 4 rows and more than 4 columns;
+//   - instances in columns, if only then all bags have the same number of features;
+//   - candidates as vectors of 0 and 1 over all classes, if all entries of all bags are 0 or 1 and
+//     all vectors have the same length, above 1. True labels may then be such vectors with at most
+//     one 1.
 //
-// Classes get the names "1", "2", ... that the numbers in the file have.
+// The names of classes are the numbers in the file: "1", "2", ...
 
 func readMAT(path string, o Options) (*data.Dataset, error) {
 	f, info, err := infile.Open(path)
@@ -83,7 +81,7 @@ func findBags(vars []*matfile.Array) (*matfile.Array, error) {
 	for _, v := range vars {
 		if v.Name == "data" {
 			if v.Class != matfile.Cell {
-				return nil, fmt.Errorf("the variable \"data\" is a %s of %s; a cell array with one row a bag is needed", v.Class, v.Size())
+				return nil, fmt.Errorf("the variable \"data\" is a %s of %s; a cell array with one row per bag is needed", v.Class, v.Size())
 			}
 			return v, nil
 		}
@@ -99,18 +97,18 @@ func findBags(vars []*matfile.Array) (*matfile.Array, error) {
 	if len(names) > 0 {
 		found = strings.Join(names, ", ")
 	}
-	return nil, fmt.Errorf("no cell array \"data\" with one row a bag; the file holds %s", found)
+	return nil, fmt.Errorf("no cell array \"data\" with one row per bag; the file contains %s", found)
 }
 
-// matBags is the cell array with one row a bag.
+// matBags is the cell array with one row per bag.
 type matBags struct {
 	name    string
-	max     int64              // bytes that the candidate sets may take
+	max     int64              // maximum size of the candidate sets in bytes
 	rows    [][]*matfile.Array // 2 to 4 columns
 	vectors bool               // labels are vectors of 0 and 1 over the classes
 }
 
-// orient lays the cells out with one row a bag.
+// orient arranges the cells with one row per bag and checks them.
 func (m *matBags) orient(table *matfile.Array) error {
 	if len(table.Dims) != 2 {
 		return fmt.Errorf("the cell array %q is %s; two axes are needed", m.name, table.Size())
@@ -122,17 +120,17 @@ func (m *matBags) orient(table *matfile.Array) error {
 		at = func(i, j int) *matfile.Array { return table.Cells[j+i*columns] }
 	}
 	if columns < 2 || columns > 4 {
-		return fmt.Errorf("the cell array %q is %s; one row a bag is needed: instances, candidates, true label", m.name, table.Size())
+		return fmt.Errorf("the cell array %q is %s; one row per bag is needed: instances, candidates, true label", m.name, table.Size())
 	}
 	for i := range bags {
 		row := make([]*matfile.Array, columns)
 		for j := range row {
 			cell := at(i, j)
 			if cell.Class == matfile.Sparse {
-				return fmt.Errorf("bag %d: column %d is a sparse array, which is not read: save full(...) of it", i+1, j+1)
+				return fmt.Errorf("bag %d: column %d is a sparse array, which is not supported: save full(...) of it", i+1, j+1)
 			}
 			if cell.Complex {
-				return fmt.Errorf("bag %d: column %d holds complex numbers", i+1, j+1)
+				return fmt.Errorf("bag %d: column %d contains complex numbers", i+1, j+1)
 			}
 			if empty := cell.Len() == 0 && (cell.Class == matfile.Char || cell.Class == matfile.Cell); cell.Numbers == nil && !empty {
 				return fmt.Errorf("bag %d: column %d is a %s of %s; numbers are needed", i+1, j+1, cell.Class, cell.Size())
@@ -172,14 +170,14 @@ func (m *matBags) instances(d *data.Dataset) error {
 	return nil
 }
 
-// features finds the number of features and whether instances are columns.
+// features returns the number of features, and whether instances are columns.
 func (m *matBags) features() (features int, transposed bool, err error) {
 	var first *matfile.Array
-	rows, columns := true, true // all bags agree in their number of ...
+	rows, columns := true, true // whether all bags have the same number of ...
 	for i, row := range m.rows {
 		x := row[0]
 		if len(x.Dims) != 2 {
-			return 0, false, fmt.Errorf("bag %d: the instances are %s; one row an instance is needed", i+1, x.Size())
+			return 0, false, fmt.Errorf("bag %d: the instances are %s; one row per instance is needed", i+1, x.Size())
 		}
 		if x.Len() == 0 {
 			return 0, false, fmt.Errorf("bag %d is empty; a bag needs at least one instance", i+1)
@@ -214,8 +212,8 @@ func (m *matBags) candidates(d *data.Dataset) error {
 	} else if err := m.countClasses(d); err != nil {
 		return err
 	}
-	// A class that nobody lists is an error anyway; found here, a large number in
-	// a small file takes no memory.
+	// Validate rejects classes without candidates too. This check prevents that a large number in
+	// a small file allocates much memory.
 	listed := 0
 	for _, row := range m.rows {
 		listed += len(row[1].Numbers)
@@ -246,7 +244,7 @@ func (m *matBags) candidates(d *data.Dataset) error {
 	return nil
 }
 
-// candidateVectors tells vectors of 0 and 1 from lists of labels.
+// candidateVectors reports whether candidates are vectors of 0 and 1, and their length.
 func (m *matBags) candidateVectors() (length int, vectors bool) {
 	for i, row := range m.rows {
 		x := row[1].Numbers
@@ -262,11 +260,11 @@ func (m *matBags) candidateVectors() (length int, vectors bool) {
 			}
 		}
 	}
-	// Where all are 1 every class is a candidate: no bag lists the label 1 twice.
+	// If all entries are 1, all classes are candidates, because no bag lists label 1 twice.
 	return length, true
 }
 
-// countClasses checks that labels are numbers from 1 and finds the largest.
+// countClasses checks that labels are whole numbers from 1, and finds the largest.
 func (m *matBags) countClasses(d *data.Dataset) error {
 	for i, row := range m.rows {
 		labels := slices.Clone(row[1].Numbers)
@@ -275,7 +273,7 @@ func (m *matBags) countClasses(d *data.Dataset) error {
 		}
 		for _, x := range labels {
 			if x < 1 || x > math.MaxInt32 || x != math.Trunc(x) {
-				return fmt.Errorf("bag %d: the label %v is not possible; labels count from 1", i+1, x)
+				return fmt.Errorf("bag %d: the label %v is not a whole number of at least 1; labels count from 1", i+1, x)
 			}
 			d.Classes = max(d.Classes, int(x))
 		}
@@ -309,8 +307,8 @@ func (m *matBags) labels(d *data.Dataset) error {
 	return nil
 }
 
-// oneHot gives the place of the only 1 in a vector of else 0, counted from 1, and 0
-// where there is none; a vector of other numbers is left as it is.
+// oneHot returns the position of the only 1 in a vector of zeros, counted from 1, and 0 for a
+// vector of zeros. It returns other vectors unchanged.
 func oneHot(x []float64) []float64 {
 	at := 0
 	for i, v := range x {

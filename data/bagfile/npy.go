@@ -18,19 +18,18 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// npyMagic is what a file of one array begins with.
+// npyMagic is the start of an .npy file.
 const npyMagic = "\x93NUMPY"
 
-// The .npy reader is our own since files come from anywhere: every length in a
-// header is checked before it is believed, and memory grows with the data that
-// really arrives.
+// Libraries for .npy files trust the header. This reader checks every length of the header, and
+// allocates memory only for data that it has read, because files may come from anywhere.
 
-// npyHeader is what the text at the start of a .npy array says.
+// npyHeader is the header of an .npy array.
 type npyHeader struct {
 	order   binary.ByteOrder
-	kind    byte // f, i, u, b, U or S as in NumPy
+	kind    byte // type code of NumPy: f, i, u, b, U or S
 	size    int  // bytes of an element
-	fortran bool // first index varies fastest
+	fortran bool // column-major order
 	shape   []int
 	count   int // elements
 }
@@ -120,7 +119,7 @@ func parseNpyHeader(text string) (*npyHeader, error) {
 }
 
 func unreadType(descr string) error {
-	return fmt.Errorf("elements of type %q are not read; save numbers as float32 or int64, text by dtype=str", descr)
+	return fmt.Errorf("elements of type %q are not supported; save numbers as float32 or int64, text with dtype=str", descr)
 }
 
 // text reports whether the elements are text.
@@ -138,10 +137,10 @@ func validNumber(kind byte, size int) bool {
 	return false
 }
 
-// bytes is the length of the elements in the file.
+// bytes returns the size of the elements in the file.
 func (h *npyHeader) bytes() int64 { return int64(h.count) * int64(h.size) }
 
-// cost is about the memory that the decoded elements take.
+// cost returns the approximate memory of the decoded elements in bytes.
 func (h *npyHeader) cost() int64 {
 	each := int64(max(h.size, 8))
 	switch {
@@ -176,8 +175,8 @@ func (h *npyHeader) each(r io.Reader, f func(element []byte)) error {
 	return nil
 }
 
-// firstGuess is the capacity to start with for n elements: enough for usual
-// sets at once, little enough for a header that lies.
+// firstGuess returns the initial capacity for n elements: enough for usual datasets, and small for
+// wrong headers.
 func firstGuess(n int) int { return min(n, 1<<20) }
 
 // floats reads numbers of any type as float32, row-major.
@@ -201,10 +200,10 @@ func (h *npyHeader) floats(r io.Reader) ([]float32, error) {
 	return rowMajor(h, out), nil
 }
 
-// ints reads whole numbers of any type, row-major. What they are is for messages.
+// ints reads whole numbers of any type, row-major. what describes them in messages.
 func (h *npyHeader) ints(r io.Reader, what string) ([]int, error) {
 	if h.text() {
-		return nil, fmt.Errorf("holds text where whole numbers are needed: %s", what)
+		return nil, fmt.Errorf("contains text instead of whole numbers: %s", what)
 	}
 	out := make([]int, 0, firstGuess(h.count))
 	bad := 0.0
@@ -223,7 +222,7 @@ func (h *npyHeader) ints(r io.Reader, what string) ([]int, error) {
 		return nil, err
 	}
 	if bad != 0 {
-		return nil, fmt.Errorf("holds %v where whole numbers are needed: %s", bad, what)
+		return nil, fmt.Errorf("contains %v instead of whole numbers: %s", bad, what)
 	}
 	return rowMajor(h, out), nil
 }
@@ -259,13 +258,13 @@ func (h *npyHeader) integer(b []byte) int {
 	}
 }
 
-// strings reads an array of text: NumPy's unicode type, or its bytes as UTF-8.
+// strings reads text: the unicode type of NumPy, or bytes in UTF-8.
 func (h *npyHeader) strings(r io.Reader) ([]string, error) {
 	if !h.text() {
-		return nil, errors.New("holds numbers where text is needed")
+		return nil, errors.New("contains numbers instead of text")
 	}
 	if h.size == 0 && h.count > 0 {
-		return nil, errors.New("holds only empty text")
+		return nil, errors.New("contains only empty text")
 	}
 	var out []string
 	bad := false
@@ -289,12 +288,12 @@ func (h *npyHeader) strings(r io.Reader) ([]string, error) {
 		out = append(out, string(s))
 	})
 	if bad && err == nil {
-		err = errors.New("holds text that is not Unicode")
+		err = errors.New("contains text that is not Unicode")
 	}
 	return out, err
 }
 
-// rowMajor reorders elements that were stored with the first index fastest.
+// rowMajor converts elements in column-major order to row-major order.
 func rowMajor[T any](h *npyHeader, in []T) []T {
 	if !h.fortran || len(h.shape) < 2 || len(in) == 0 {
 		return in
@@ -323,8 +322,8 @@ func rowMajor[T any](h *npyHeader, in []T) []T {
 	return out
 }
 
-// npyStart is the header of a row-major little-endian array, version 1.0,
-// padded so that the data start at a multiple of 64 bytes.
+// npyStart returns the header of a row-major little-endian array, version 1.0. Its padding aligns
+// the data to 64 bytes.
 func npyStart(descr string, shape ...int) []byte {
 	dims := make([]string, len(shape))
 	for i, e := range shape {

@@ -33,7 +33,7 @@ const (
 	keyGroupName  = "group_name"      // unicode [1]; may be missing
 )
 
-// readNPZ reads the arrays above; others in the file are left alone.
+// readNPZ reads the arrays above and ignores others.
 func readNPZ(path string, o Options) (*data.Dataset, error) {
 	f, info, err := infile.Open(path)
 	if err != nil {
@@ -60,7 +60,7 @@ func decodeNPZ(r io.ReaderAt, size int64, path string, o Options) (*data.Dataset
 	for _, e := range archive.File {
 		key := strings.TrimSuffix(e.Name, ".npy")
 		if _, twice := z.entries[key]; twice {
-			return nil, diag.Errorf(diag.Pos{File: path}, "the archive holds %q twice", e.Name)
+			return nil, diag.Errorf(diag.Pos{File: path}, "the archive contains %q twice", e.Name)
 		}
 		z.entries[key] = e
 	}
@@ -76,11 +76,11 @@ func decodeNPZ(r io.ReaderAt, size int64, path string, o Options) (*data.Dataset
 
 type npzReader struct {
 	entries   map[string]*zip.File
-	left, max int64 // bytes of unpacked data still allowed, and in all
+	left, max int64 // remaining and total limit of uncompressed bytes
 	faults    diag.List
 }
 
-// dataset reads all arrays and notes what is wrong with any of them.
+// dataset reads all arrays and records all errors.
 func (z *npzReader) dataset(path string, o Options) *data.Dataset {
 	d := &data.Dataset{}
 	var shape, candidates []int
@@ -162,8 +162,8 @@ func setKnownLabels(d *data.Dataset) error {
 	return nil
 }
 
-// setUnknownCandidates gives bags without candidate sets those that predictions need: the true
-// label if it is known, else all classes. classes are the names of the model's classes.
+// setUnknownCandidates sets the candidates of bags without candidate sets, for predictions: the
+// true label if it is known, otherwise all classes. classes are the class names of the model.
 func setUnknownCandidates(d *data.Dataset, classes []string) error {
 	if d.ClassNames == nil {
 		d.ClassNames = slices.Clone(classes)
@@ -189,20 +189,20 @@ func setUnknownCandidates(d *data.Dataset, classes []string) error {
 	return nil
 }
 
-// zeroOne turns candidate entries into bytes; other values than 0 and 1 are
-// faults, so that a list of label numbers is not mistaken for a matrix.
+// zeroOne converts candidate entries to bytes. Other values than 0 and 1 are errors, so that a list
+// of label numbers is not mistaken for a matrix.
 func zeroOne(numbers []int, classes int) ([]uint8, error) {
 	out := make([]uint8, len(numbers))
 	for i, x := range numbers {
 		if x != 0 && x != 1 {
-			return nil, fmt.Errorf("bag %d: holds %d; entries must be 0 or 1, one column a class", i/classes+1, x)
+			return nil, fmt.Errorf("bag %d: contains %d; entries must be 0 or 1, one column per class", i/classes+1, x)
 		}
 		out[i] = uint8(x)
 	}
 	return out, nil
 }
 
-// ints reads a row or a column of whole numbers; what they are is for messages.
+// ints reads a row or a column of whole numbers. what describes them in messages.
 func (z *npzReader) ints(key string, needed bool, what string, to *[]int) error {
 	return z.read(key, needed, func(h *npyHeader, r io.Reader) (err error) {
 		if len(h.shape) == 0 || h.count != slices.Max(h.shape) {
@@ -213,7 +213,7 @@ func (z *npzReader) ints(key string, needed bool, what string, to *[]int) error 
 	})
 }
 
-// names reads text that may be missing; axis says what it names.
+// names reads an optional array of text. axis is what it names.
 func (z *npzReader) names(key, axis string, to *[]string) error {
 	return z.read(key, false, func(h *npyHeader, r io.Reader) (err error) {
 		if len(h.shape) != 1 {
@@ -242,8 +242,7 @@ func (z *npzReader) groups(to *[]string) error {
 	})
 }
 
-// read opens the array, checks its sizes against each other and the limit, and
-// lets decode take the elements.
+// read opens an array, checks its size against the limit, and calls decode with its elements.
 func (z *npzReader) read(key string, needed bool, decode func(*npyHeader, io.Reader) error) error {
 	e, ok := z.entries[key]
 	if !ok {
@@ -281,15 +280,15 @@ func (z *npzReader) decode(e *zip.File, key string, decode func(*npyHeader, io.R
 	}
 	switch _, err := r.ReadByte(); {
 	case err == nil:
-		return fmt.Errorf("holds more data than its shape %v says", h.shape)
+		return fmt.Errorf("contains more data than its shape %v needs", h.shape)
 	case err != io.EOF:
-		return fmt.Errorf("%w", err) // a wrong checksum shows only here
+		return fmt.Errorf("%w", err) // the checksum is compared at the end
 	}
 	z.left -= h.cost()
 	return nil
 }
 
-// writeNPZ writes the arrays; equal sets give equal bytes.
+// writeNPZ writes the arrays. The same dataset gives the same bytes.
 func writeNPZ(w io.Writer, d *data.Dataset) error {
 	z := &npzWriter{zip: zip.NewWriter(w)}
 	z.instances(d)
@@ -327,7 +326,7 @@ type npzWriter struct {
 	err error
 }
 
-// ints writes numbers that may be missing.
+// ints writes an optional array of numbers.
 func (z *npzWriter) ints(key string, numbers []int) {
 	if numbers == nil {
 		return
@@ -339,7 +338,7 @@ func (z *npzWriter) ints(key string, numbers []int) {
 	writeArray(z, key, npyStart("<i8", len(wide)), wide)
 }
 
-// names writes text that may be missing, as UTF-32 of one width.
+// names writes an optional array of text, as UTF-32 of fixed width.
 func (z *npzWriter) names(key string, names []string) {
 	if names == nil {
 		return
@@ -361,7 +360,7 @@ func writeArray[T any](z *npzWriter, key string, start []byte, values []T) {
 	writeValues(z, z.begin(key, start), values)
 }
 
-// begin begins an entry without a time.
+// begin starts an entry, without a modification time.
 func (z *npzWriter) begin(key string, start []byte) io.Writer {
 	if z.err != nil {
 		return nil
@@ -374,7 +373,7 @@ func (z *npzWriter) begin(key string, start []byte) io.Writer {
 	return w
 }
 
-// writeValues continues an entry.
+// writeValues appends values to an entry.
 func writeValues[T any](z *npzWriter, w io.Writer, values []T) {
 	for part := range slices.Chunk(values, 1<<14) {
 		if z.err == nil {

@@ -16,13 +16,13 @@ import (
 	"github.com/miplc/miplc/internal/lru"
 )
 
-// A table of bags is a CSV file with a row per bag and a column "file": the path of the file
-// with the instances of the bag, from the folder of the table, and after "#" the name of the
-// array or group in that file, if it is not the usual one. The instances stay on disk.
+// A table of bags is a CSV file with one row per bag and a column "file": the path of the file with
+// the instances of the bag, relative to the folder of the table, optionally followed by "#" and the
+// name of an array or group in the file. The instances stay on disk.
 
 const fileColumn = "file"
 
-// tableHeader finds the column of the files; the others are roles or ignored.
+// tableHeader checks that all columns except the column of files are roles or ignored.
 func (c *csvReader) tableHeader(header []string, line int) error {
 	if c.roles[roleInstanceLabel] >= 0 {
 		return c.errorf(line, "a table of files has a row per bag; it cannot have the labels of instances")
@@ -35,13 +35,13 @@ func (c *csvReader) tableHeader(header []string, line int) error {
 		}
 	}
 	if len(others) > 0 {
-		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "the column %q has no meaning next to a column %q, which says that the features are in files", others[0], fileColumn).
+		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "the column %q has no meaning in a table of files: the column %q has the features", others[0], fileColumn).
 			WithNote("leave columns out with --ignore-columns %s, or data.columns.ignore in the spec", strings.Join(others, ","))
 	}
 	return nil
 }
 
-// findFileColumn returns the column of the files, -1 if there is none.
+// findFileColumn returns the index of the column of files, -1 if there is none.
 func (c *csvReader) findFileColumn(header []string) int {
 	return slices.IndexFunc(header, func(h string) bool {
 		name := strings.TrimSpace(h)
@@ -49,7 +49,7 @@ func (c *csvReader) findFileColumn(header []string) int {
 	})
 }
 
-// readFile reads the file of the bag that the row has started. n is the number of the row.
+// readFile reads the path of the bag that row n started.
 func (c *csvReader) readFile(row []string, line, n int) error {
 	if len(c.bags) != n+1 {
 		return c.errorf(line, "bag %d (%q) has two rows; a table of files has one per bag", len(c.bags), c.bags[len(c.bags)-1].id)
@@ -62,12 +62,12 @@ func (c *csvReader) readFile(row []string, line, n int) error {
 	return nil
 }
 
-// attachFiles opens the files of a table and gives the dataset their instances.
+// attachFiles opens the files of a table and sets the instances of the dataset.
 func (c *csvReader) attachFiles(d *data.Dataset) error {
 	s := &fileStore{opened: lru.Cache[string, *arrayFile]{MaxCount: 8, OnEvict: (*arrayFile).close}}
 	d.Offsets = []int{0}
 	var faults diag.List
-	placed := true // all bags so far have coordinates
+	placed := true // all bags up to here have coordinates
 	for i, cell := range c.files {
 		b, shape, err := s.locate(filepath.Dir(c.path), cell, c.bags[i].id)
 		if err == nil && d.Store != nil && !slices.Equal(shape[1:], d.Shape) {
@@ -95,7 +95,7 @@ func (c *csvReader) attachFiles(d *data.Dataset) error {
 	return faults.Err()
 }
 
-// fileStore reads bags from the files of a table.
+// fileStore is the Store of the files of a table.
 type fileStore struct {
 	bags []bagFile
 
@@ -103,7 +103,7 @@ type fileStore struct {
 	opened lru.Cache[string, *arrayFile]
 }
 
-// bagFile is where the instances of a bag are.
+// bagFile is the location of the instances of a bag.
 type bagFile struct {
 	path  string
 	name  string // of the array
@@ -112,8 +112,7 @@ type bagFile struct {
 	info  fs.FileInfo
 }
 
-// locate finds the array of a bag and its shape. The path is known even if there is an
-// error.
+// locate finds the array of a bag and its shape. b.path is set even if it returns an error.
 func (s *fileStore) locate(dir, cell, bag string) (b bagFile, shape []int, err error) {
 	b = bagFile{path: cell, bag: bag}
 	inDir := func(path string) string {
@@ -123,7 +122,7 @@ func (s *fileStore) locate(dir, cell, bag string) (b bagFile, shape []int, err e
 		return filepath.Join(dir, path)
 	}
 	if path, name, ok := strings.Cut(cell, "#"); ok {
-		if _, err := os.Stat(inDir(cell)); err != nil { // else # is a part of the file's name
+		if _, err := os.Stat(inDir(cell)); err != nil { // otherwise # is part of the file name
 			b.path, b.name = path, name
 		}
 	}
@@ -139,11 +138,11 @@ func (s *fileStore) locate(dir, cell, bag string) (b bagFile, shape []int, err e
 	return b, a.shape, err
 }
 
-// coordsName is the array with the coordinates of a bag, next to that with the features.
+// coordsName is the array with the coordinates of a bag, in the group of the features.
 const coordsName = "coords"
 
-// coords reads the coordinates of the n instances of a bag; nil if the file has none of the
-// shape [n, 2].
+// coords reads the coordinates of the n instances of a bag. It returns nil if the file has no array
+// coords of shape [n, 2].
 func (s *fileStore) coords(b *bagFile, n int) ([]float32, error) {
 	f, err := s.open(b.path)
 	if err != nil {
@@ -155,13 +154,13 @@ func (s *fileStore) coords(b *bagFile, n int) ([]float32, error) {
 		a, err = a.squeezed()
 	}
 	if err != nil || !slices.Equal(a.shape, []int{n, 2}) {
-		return nil, nil // models do not need them
+		return nil, nil // coordinates are optional
 	}
 	to := make([]float32, 2*n)
 	return to, a.rows.ReadRows(to, 0)
 }
 
-// open opens a file, or takes it from those that are still open.
+// open opens a file, or returns one that is still open.
 func (s *fileStore) open(path string) (*arrayFile, error) {
 	if f, ok := s.opened.Take(path); ok {
 		return f, nil
@@ -169,10 +168,10 @@ func (s *fileStore) open(path string) (*arrayFile, error) {
 	return openArrays(path)
 }
 
-// errChanged reports a file that is not the one that was opened first.
+// errChanged reports that a file was changed after the dataset was opened.
 var errChanged = errors.New("the file has changed since the dataset was opened; restore it, or start again")
 
-// ReadRows implements Store.
+// ReadRows implements data.Store.
 func (s *fileStore) ReadRows(to []float32, bag, from int) error {
 	return s.read(bag, len(to) > 0, func(a array) error {
 		if err := a.rows.ReadRows(to, from); err != nil {
@@ -237,7 +236,7 @@ func (s *fileStore) read(bag int, values bool, f func(array) error) error {
 	return nil
 }
 
-// unchanged checks that the file of a bag is still the one that was opened first.
+// unchanged returns an error if the file of the bag is not the one that was opened first.
 func (b *bagFile) unchanged() error {
 	info, err := os.Stat(b.path)
 	if err != nil {

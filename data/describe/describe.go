@@ -1,3 +1,4 @@
+// Package describe describes datasets: counts as in Table 1 of the paper, and pictures of bags.
 package describe
 
 import (
@@ -8,7 +9,7 @@ import (
 	"github.com/miplc/miplc/internal/sanitize"
 )
 
-// Stats describes a set as the paper's Table 1 does, and a little more.
+// Stats are the counts of a dataset: those of Table 1 of the paper and some more.
 type Stats struct {
 	Name          string  `json:"name"`
 	Bags          int     `json:"bags"`
@@ -22,7 +23,7 @@ type Stats struct {
 	MaxSize       int     `json:"max_instances"`
 	MinLabels     int     `json:"min_candidates"`
 	MaxLabels     int     `json:"max_candidates"`
-	PositiveShare float64 `json:"positive_share"` // of the instances; -1 when not known
+	PositiveShare float64 `json:"positive_share"` // of the instances; -1: unknown
 	Hash          string  `json:"sha256"`
 	// Coords are the smallest and the largest x and y of the instances; nil if unknown.
 	Coords *[2][2]float32 `json:"coordinates,omitempty"`
@@ -35,10 +36,10 @@ type ClassStats struct {
 	Name      string `json:"name"`
 	Truth     int    `json:"truth"`     // bags with this true label
 	Candidate int    `json:"candidate"` // bags with this label among the candidates
-	Positive  int    `json:"positive"`  // instances of the class, 0 when not known
+	Positive  int    `json:"positive"`  // instances of the class, 0 if unknown
 }
 
-// Describe counts a valid set.
+// Dataset returns the counts of a valid dataset.
 func Dataset(d *data.Dataset) Stats {
 	s := Stats{
 		Name: d.Name, Bags: d.Bags(), Instances: d.Offsets[d.Bags()], Dim: d.Dim(), Classes: d.Classes,
@@ -78,7 +79,7 @@ func Dataset(d *data.Dataset) Stats {
 	return s
 }
 
-// coordRange returns the ranges of x and y.
+// coordRange returns the ranges of x and y, nil if there are no coordinates.
 func coordRange(d *data.Dataset) *[2][2]float32 {
 	if len(d.Coords) == 0 {
 		return nil
@@ -90,7 +91,7 @@ func coordRange(d *data.Dataset) *[2][2]float32 {
 	return &r
 }
 
-// Markdown prints sets as the rows of the paper's Table 1.
+// Markdown formats datasets as rows of Table 1 of the paper.
 func Markdown(sets ...Stats) string {
 	var b strings.Builder
 	b.WriteString("| Dataset | #bags | #ins | #dim | avg. #ins | #class | avg. #CLs |\n")
@@ -102,16 +103,16 @@ func Markdown(sets ...Stats) string {
 	return b.String()
 }
 
-// cell keeps a name within its cell.
+// cell escapes a name for a cell of a table.
 func cell(name string) string { return strings.ReplaceAll(sanitize.Line(name), "|", `\|`) }
 
-// decimals prints two decimals and leaves out zeros at the end.
+// decimals formats x with at most two decimals.
 func decimals(x float64) string {
 	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.2f", x), "0"), ".")
 }
 
-// Details prints what Table 1 leaves out: sizes, share of positive instances,
-// and the classes.
+// Details formats the counts that are not in Table 1: sizes, share of positive instances, and
+// classes.
 func (s Stats) Details() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "shape of an instance: %v\n", s.Shape)
@@ -120,7 +121,7 @@ func (s Stats) Details() string {
 	if s.PositiveShare >= 0 {
 		fmt.Fprintf(&b, "positive instances: %.1f %%\n", 100*s.PositiveShare)
 	} else {
-		b.WriteString("positive instances: not known\n")
+		b.WriteString("positive instances: unknown\n")
 	}
 	if r := s.Coords; r != nil {
 		fmt.Fprintf(&b, "coordinates: x %v to %v, y %v to %v\n", r[0][0], r[0][1], r[1][0], r[1][1])

@@ -32,7 +32,7 @@ func TestDescribe(t *testing.T) {
 	}
 	bare := datatest.Small()
 	bare.InstLabels, bare.Labels = nil, nil
-	if s := Dataset(bare); s.PositiveShare != -1 || !strings.Contains(s.Details(), "positive instances: not known") {
+	if s := Dataset(bare); s.PositiveShare != -1 || !strings.Contains(s.Details(), "positive instances: unknown") {
 		t.Errorf("unknown instance labels: %+v", s)
 	}
 }

@@ -18,10 +18,10 @@ import (
 	"github.com/miplc/miplc/internal/sanitize"
 )
 
-// DrawBag draws bag i (from 0) as an SVG that needs no other file. Images
-// stand in a grid of thumbnails; bags of features are a heat map with one row an
-// instance and one column a feature, as z-scores over the whole set. Positive instances, where known, are framed; the
-// title gives the candidates with the true label in bold.
+// DrawBag writes a picture of bag i (from 0) as self-contained SVG. Instances that are images
+// become a grid of thumbnails. Other instances become a heat map of z-scores over the whole
+// dataset, with one row per instance and one column per feature. Known positive instances have a
+// frame. The title lists the candidates, with the true label in bold.
 func DrawBag(w io.Writer, d *data.Dataset, i int) error {
 	if i < 0 || i >= d.Bags() {
 		return diag.Errorf(diag.Pos{File: d.Name}, "there is no bag %d; bags count from 1 to %d", i+1, d.Bags())
@@ -51,7 +51,7 @@ const (
 	frameColor = "#d7301f"
 )
 
-// bagTitle gives the number of the bag, its size and its labels.
+// bagTitle returns a title with the number of the bag, its size and its labels.
 func bagTitle(d *data.Dataset, i int) string {
 	labels := ""
 	for c, s := range d.CandidateSet(i) {
@@ -72,8 +72,8 @@ func bagTitle(d *data.Dataset, i int) string {
 `, drawMargin, html.EscapeString(d.Name), i+1, diag.Count(d.Size(i), "instance"), drawMargin, labels)
 }
 
-// imageShape gives height, width and channels if instances are images of one
-// or three channels; channels 0 otherwise.
+// imageShape returns height, width and channels if instances are images of one or three channels;
+// otherwise channels is 0.
 func imageShape(d *data.Dataset) (h, w, channels int) {
 	switch {
 	case len(d.Shape) == 2 && d.Shape[0] > 1 && d.Shape[1] > 1:
@@ -112,8 +112,7 @@ func drawThumbnails(w io.Writer, d *data.Dataset, i, h, wd, channels int) (width
 	return 2*drawMargin + perRow*(side+gap) - gap, titleSpace + 2*drawMargin + rows*(side+gap) - gap, nil
 }
 
-// thumbnail turns the channels of one instance into a picture, the range of
-// the bag becoming black to white.
+// thumbnail converts the channels of one instance to a picture. low becomes black and high white.
 func thumbnail(x []float32, h, w, channels int, low, high float32) image.Image {
 	scale := func(v float32) uint8 {
 		if high <= low {
@@ -134,7 +133,7 @@ func thumbnail(x []float32, h, w, channels int, low, high float32) image.Image {
 	return m
 }
 
-// maxHeatMap bounds the cells of a heat map; a picture of more shows nothing.
+// maxHeatMap is the maximum number of cells of a heat map.
 const maxHeatMap = 4 << 20
 
 func drawHeatMap(w io.Writer, d *data.Dataset, i int) (width, height int, err error) {
@@ -162,8 +161,8 @@ func drawHeatMap(w io.Writer, d *data.Dataset, i int) (width, height int, err er
 	return dim*cellW + 2*drawMargin, y + n*cellH + 18 + drawMargin, nil
 }
 
-// heatMap paints z-scores (statistics of the whole set) from -2.5 to 2.5; one
-// instance far out would else make its feature pale everywhere.
+// heatMap paints z-scores (statistics of the whole dataset) from -2.5 to 2.5. A wider range would
+// make a feature with one outlier pale everywhere.
 func heatMap(d *data.Dataset, i, cellW, cellH int) (image.Image, error) {
 	const reach = 2.5
 	dim := d.Dim()
@@ -185,7 +184,7 @@ func heatMap(d *data.Dataset, i, cellW, cellH int) (image.Image, error) {
 	return m, nil
 }
 
-// heat goes from a pale to a dark blue.
+// heat returns a colour between a pale and a dark blue.
 func heat(share float64) color.RGBA {
 	mix := func(a, b float64) uint8 { return uint8(math.Round(a + (b-a)*share)) }
 	return color.RGBA{mix(247, 8), mix(251, 48), mix(255, 107), 255}

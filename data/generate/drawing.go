@@ -9,13 +9,13 @@ import (
 	"github.com/miplc/miplc/internal/memory"
 )
 
-// drawing collects a set of bags while it is being drawn.
+// drawing is a dataset that is being generated.
 type drawing struct {
 	data.Dataset
 }
 
-// newDrawing starts a set of about so many instances; it is an error when they do
-// not fit the memory.
+// newDrawing starts a dataset of about so many instances. It fails if they exceed the available
+// memory.
 func newDrawing(name string, shape []int, instances float64, bags, classes int) (*drawing, error) {
 	if err := memory.Check("drawing "+name, drawnBytes(shape, instances, bags, classes)); err != nil {
 		return nil, err
@@ -28,8 +28,8 @@ func newDrawing(name string, shape []int, instances float64, bags, classes int) 
 	}}, nil
 }
 
-// drawnBytes is the least memory, in bytes, that drawing a set takes. A slice that
-// grows is copied, so that it is in memory twice for a moment.
+// drawnBytes returns a lower bound of the memory for generating a dataset, in bytes. A slice that
+// grows is copied, so that it is in memory twice.
 func drawnBytes(shape []int, instances float64, bags, classes int) float64 {
 	instance := 4.0
 	for _, e := range shape {
@@ -52,9 +52,9 @@ func (d *drawing) endBag(label int, candidates []uint8) {
 	d.Labels = append(d.Labels, label)
 }
 
-// bagsByClass yields the bags 0 to bags-1, each with its class, in the order of the
-// classes. Bag i has the class i % classes. The published sets and their index files
-// have this order; trainings shuffle the bags in every epoch.
+// bagsByClass yields the bags 0 to bags-1 with their classes, in the order of the classes. Bag i
+// has the class i % classes. The published datasets and their index files have this order;
+// trainings shuffle the bags in every epoch.
 func bagsByClass(bags, classes int) iter.Seq2[int, int] {
 	return func(yield func(bag, class int) bool) {
 		for class := range classes {
@@ -67,8 +67,7 @@ func bagsByClass(bags, classes int) iter.Seq2[int, int] {
 	}
 }
 
-// drawPositives says which of size instances are positive: the share, rounded,
-// but at least one, at random places.
+// drawPositives draws which of size instances are positive: the share, rounded, but at least one.
 func drawPositives(r *rand.Rand, size int, share float64) []bool {
 	n := min(max(int(math.Round(share*float64(size))), 1), size)
 	out := make([]bool, size)

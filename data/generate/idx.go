@@ -12,17 +12,17 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// idx is an array of bytes in the format of the MNIST files: 28x28 images
-// [n, 28, 28], or labels [n].
+// idx is an array of bytes in the format of the MNIST files: 28x28 images, [n, 28, 28], or labels,
+// [n].
 type idx struct {
 	Shape []int
 	Bytes []uint8 // row-major
 }
 
-// maxIDXAxes bounds the axes of an array; images need 3, colour images 4.
+// maxIDXAxes is the maximum number of axes of an array. Images need 3, colour images 4.
 const maxIDXAxes = 8
 
-// openIDX reads an IDX file of unsigned bytes; one ending in .gz is unpacked.
+// openIDX reads an IDX file of unsigned bytes. It decompresses files that end in .gz.
 func openIDX(path string, limit rawfile.Limit) (*idx, error) {
 	f, info, err := infile.Open(path)
 	if err != nil {
@@ -47,13 +47,13 @@ func readIDX(r io.Reader, limit rawfile.Limit) (*idx, error) {
 	}
 	switch {
 	case start[0] == 0x1f && start[1] == 0x8b:
-		return nil, errors.New("a packed file; its name must end in .gz")
+		return nil, errors.New("a compressed file; its name must end in .gz")
 	case start[0] != 0 || start[1] != 0:
 		return nil, fmt.Errorf("not an IDX file (wrong magic number %x)", start)
 	case start[2] != 0x08:
-		return nil, fmt.Errorf("elements of type %#02x are not read; only unsigned bytes (0x08) are", start[2])
+		return nil, fmt.Errorf("elements of type %#02x are not supported; only unsigned bytes (0x08) are", start[2])
 	case start[3] == 0 || start[3] > maxIDXAxes:
-		return nil, fmt.Errorf("%d axes are not read; 1 to %d are", start[3], maxIDXAxes)
+		return nil, fmt.Errorf("%d axes are not supported; 1 to %d are", start[3], maxIDXAxes)
 	}
 	x := &idx{Shape: make([]int, start[3])}
 	for i := range x.Shape {
@@ -67,7 +67,7 @@ func readIDX(r io.Reader, limit rawfile.Limit) (*idx, error) {
 	if !ok || int64(n) > limit.Bytes() {
 		return nil, &rawfile.TooLargeError{What: "the array", Max: limit.Bytes()}
 	}
-	x.Bytes = make([]uint8, 0, min(n, 1<<20)) // grows with what is really there
+	x.Bytes = make([]uint8, 0, min(n, 1<<20)) // grows with the data, because the header may be wrong
 	buf := make([]byte, min(n, 1<<16))
 	for len(x.Bytes) < n {
 		part := buf[:min(len(buf), n-len(x.Bytes))]
@@ -80,7 +80,7 @@ func readIDX(r io.Reader, limit rawfile.Limit) (*idx, error) {
 	case more > 0:
 		return nil, fmt.Errorf("more data than the shape %v needs", x.Shape)
 	case err != io.EOF:
-		return nil, infile.CutShort(err) // a wrong checksum of the packed data shows only here
+		return nil, infile.CutShort(err) // the checksum of compressed data is compared at the end
 	}
 	return x, nil
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/miplc/miplc/internal/stream"
 )
 
-// deal divides the instances into parts pools: those of every class, and the negatives.
-// No pool has fewer instances of a class than the last one, nor more than one above it.
-func (p *instancePool) deal(parts int, seed uint64) []*instancePool {
+// split divides the instances of every class, and the negatives, into parts pools. The pools have
+// equally many instances of a class, or one more than the last pool.
+func (p *instancePool) split(parts int, seed uint64) []*instancePool {
 	r := stream.New(seed, "pools")
 	pools := make([]*instancePool, parts)
 	for i := range pools {
@@ -34,8 +34,8 @@ func (p *instancePool) deal(parts int, seed uint64) []*instancePool {
 	return pools
 }
 
-// fits reports a pool that is too small for the bags that it may be asked for.
-func (p *instancePool) fits(o Options) error {
+// checkSize returns an error if the pool is too small for a bag.
+func (p *instancePool) checkSize(o Options) error {
 	what := "the source"
 	if o.Pools > 0 {
 		what = fmt.Sprintf("one of %s", diag.Count(o.Pools, "pool"))
@@ -51,18 +51,18 @@ func (p *instancePool) fits(o Options) error {
 	return nil
 }
 
-// poolOf returns the pool of bag i of a set in the order of its classes: the bags of
-// a class take turns.
+// poolOf returns the pool of bag i of a dataset in the order of its classes. The bags of a class
+// use the pools in turn.
 func poolOf(i, bags, classes, pools int) int { return i % (bags / classes) % pools }
 
-// PoolSplit splits a set that Synth drew with o.Pools = pools, so that no instance is in
-// both parts: the bags of round(o.Train*pools) pools train, those of the others test.
-// The pools are drawn at random with o.Seed. Every class has the same share of bags in
-// the training part when its bags divide evenly among the pools.
+// SplitPools splits a dataset that Synth generated with the given number of pools. No instance is
+// in both parts: the bags of round(o.Train*pools) pools are training bags, the others test bags.
+// The pools are drawn with o.Seed. Every class has the same share of training bags if its bags
+// divide evenly among the pools.
 func SplitPools(bags, classes, pools int, o split.Options) (*data.Split, error) {
 	n := int(math.Round(o.Train * float64(pools)))
-	if n < 1 || n >= pools {
-		return nil, diag.Errorf(diag.Pos{}, "a training share of %v of %d pools leaves %d for training and %d for testing; both need one", o.Train, pools, n, pools-n)
+	if err := split.CheckParts("train", o.Train, fmt.Sprintf("%d pools", pools), n, pools-n); err != nil {
+		return nil, err
 	}
 	trains := stream.New(o.Seed, "split").Perm(pools)[:n]
 	s := &data.Split{Source: fmt.Sprintf("%d of %d pools, seed %d", n, pools, o.Seed)}

@@ -1,3 +1,5 @@
+// Package generate generates datasets: prototypes, and the datasets of the paper from labelled
+// instances.
 package generate
 
 import (
@@ -10,9 +12,9 @@ import (
 	"github.com/miplc/miplc/internal/stream"
 )
 
-// PrototypeOptions are the settings of the built-in set generated:prototypes.
+// PrototypeOptions are the settings of the built-in dataset generated:prototypes.
 type PrototypeOptions struct {
-	Bags       int     // bags in all, at least one a class
+	Bags       int     // number of bags, at least one per class
 	Classes    int     // classes k
 	Features   int     // dimension d of an instance
 	Candidates int     // false positive labels r per bag, at most k-1
@@ -29,17 +31,16 @@ var DefaultPrototypes = PrototypeOptions{
 	MinSize: 8, MaxSize: 15, Noise: 0.5, Seed: 1,
 }
 
-// Prototypes draws bags around class prototypes. Every class has one prototype
-// on a sphere; the positive instances of a bag lie around that of its class.
-// The negative ones lie around backgrounds that all classes share, farther out
-// and more of them than there are classes, so that the mean of a bag says
-// little about its class and a model does well only by attending to the
-// positive instances.
+// Prototypes generates bags around class prototypes. Every class has one prototype on a sphere. The
+// positive instances of a bag lie around the prototype of its class. The negative instances lie
+// around backgrounds that all classes share. There are more backgrounds than classes, and they are
+// farther from the origin, so that the mean of a bag contains little information about its class,
+// and a model needs attention to the positive instances.
 func Prototypes(o PrototypeOptions) (*data.Dataset, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	if err := o.Fits(); err != nil {
+	if err := o.CheckMemory(); err != nil {
 		return nil, err
 	}
 	centres := stream.New(o.Seed, "prototypes")
@@ -68,13 +69,13 @@ func Prototypes(o PrototypeOptions) (*data.Dataset, error) {
 	return &d.Dataset, d.Validate("generated:prototypes")
 }
 
-// Fits refuses settings that take more memory than there is.
-func (o PrototypeOptions) Fits() error {
+// CheckMemory returns an error if the dataset needs more memory than is available.
+func (o PrototypeOptions) CheckMemory() error {
 	centres := 4 * float64(1+backgroundsPerClass) * float64(o.Classes) * float64(o.Features)
 	return memory.Check("drawing generated:prototypes", centres+drawnBytes([]int{o.Features}, o.instances(), o.Bags, o.Classes))
 }
 
-// instances is the number of instances to be expected.
+// instances returns the expected number of instances.
 func (o PrototypeOptions) instances() float64 {
 	return float64(o.Bags) * (float64(o.MinSize) + float64(o.MaxSize)) / 2
 }
@@ -101,7 +102,7 @@ func (o PrototypeOptions) check() error {
 	return faults.Err()
 }
 
-// checkDraw checks what all drawn sets have in common.
+// checkDraw checks settings that all generated datasets have.
 func checkDraw(faults *diag.List, classes, candidates int, positives float64, minSize, maxSize int) {
 	need := func(ok bool, format string, args ...any) {
 		if !ok {
@@ -123,7 +124,7 @@ func randomDirections(r *rand.Rand, n, dim int, radius float64) [][]float32 {
 			norm = 0
 			for j := range x {
 				x[j] = r.NormFloat64()
-				norm += float64(x[j] * x[j]) // rounded: no fused operation on any machine
+				norm += float64(x[j] * x[j]) // the conversion prevents a fused multiply-add
 			}
 		}
 		out[i] = make([]float32, dim)

@@ -34,38 +34,38 @@ type Options struct {
 	Pools      int      `json:"pools,omitempty"`       // disjoint pools of instances from which the bags of each class draw in turn; 0: one pool
 }
 
-// PrototypeSet is the set that is made up rather than drawn from labelled instances,
-// see Prototypes.
+// PrototypeSet is the dataset that Prototypes generates. The others are drawn from labelled
+// instances.
 const PrototypeSet = "prototypes"
 
-// SynthSets names the sets that Synth draws.
+// Sets are the names of the datasets that Synth generates.
 var Sets = []string{PrototypeSet, "mnist-mipl", "fmnist-mipl", "birdsong-mipl", "sival6-mipl"}
 
-// instancePool is what a set is drawn from.
+// instancePool contains the labelled instances that bags are drawn from.
 type instancePool struct {
 	shape     []int
 	classes   []string
-	positives [][]int              // for each class the numbers of its instances
+	positives [][]int              // [classes] numbers of the instances of each class
 	negatives []int                // numbers of the instances of no class
 	instance  func(int, []float32) // writes the features of an instance
 }
 
-// synthSet is one entry of the table of sets.
+// synthSet is a row of the table of datasets.
 type synthSet struct {
 	defaults Options
-	sources  []string // files that it is drawn from, slash-separated
+	sources  []string // files in Source, slash-separated
 	pool     func(Options) (*instancePool, error)
-	draw     func(string, Options) (*data.Dataset, error) // for sets that are no mixtures
+	draw     func(string, Options) (*data.Dataset, error) // for datasets with the bags of the source
 }
 
-// positives is the share of positive instances in the bags: near three a bag. It is not
-// published; with it the compared learners come closest to their published accuracies on
-// all three sets (docs/results.md).
+// positives is the share of positive instances, about three per bag. The paper does not publish it.
+// With this share the accuracies of the compared learners are closest to the published ones on all
+// three datasets (docs/results.md).
 const positives = 0.07
 
-// synthSets holds the published sizes (paper, Table 1). Nor are the classes published;
-// with even ones PL-AGGD and PRODEN are as good on the maxima and minima of FMNIST-MIPL
-// as on its means, in the paper far worse.
+// synthSets has the published sizes (paper, Table 1). The paper does not publish the classes
+// either. With the even classes PL-AGGD and PRODEN are as accurate on the maxima and minima of
+// FMNIST-MIPL as on its means; in the paper they are far worse.
 var synthSets = map[string]synthSet{
 	"mnist-mipl": {
 		defaults: Options{Bags: 500, R: new(1), Positives: positives, MinSize: 35, MaxSize: 48, Classes: []string{"0", "2", "4", "6", "8"}},
@@ -89,8 +89,8 @@ var synthSets = map[string]synthSet{
 	},
 }
 
-// SynthSources are the files in a folder of labelled instances that Synth reads for
-// a set, of which not all need exist.
+// Sources returns the files in a folder of labelled instances that Synth may read for a dataset.
+// Not all of them need to exist.
 func Sources(set, folder string) []string {
 	var list []string
 	for _, name := range synthSets[set].sources {
@@ -99,14 +99,12 @@ func Sources(set, folder string) []string {
 	return list
 }
 
-// Synth draws a set of bags: prototypes, or from labelled instances. The bags are in
-// the order of their classes; the size is uniform between MinSize and MaxSize; the
-// positive instances are drawn from those of the class and the others from the
-// negatives, without repetition within a bag; R false positive labels are drawn
-// uniformly from the other classes. The result is named after set and r, e.g.
-// mnist-mipl-r1, and depends on nothing but the source and the options. With o.Pools
-// PoolSplit makes splits whose parts share no instance. PrototypeSet is drawn by
-// Prototypes.
+// Synth generates a dataset: PrototypeSet, or one of labelled instances. The bags are in the order
+// of their classes. The size of a bag is uniform between MinSize and MaxSize. Its positive
+// instances are drawn from its class and the others from the negatives, without repetition within
+// the bag. R false positive labels are drawn uniformly from the other classes. The name is that of
+// the set and r, e.g. mnist-mipl-r1. The result depends only on the source and the options. With
+// o.Pools, SplitPools draws splits whose parts share no instance.
 func Synth(set string, o Options) (*data.Dataset, error) {
 	if err := o.Check(set); err != nil {
 		return nil, err
@@ -130,7 +128,7 @@ func Synth(set string, o Options) (*data.Dataset, error) {
 	return drawBags(name, pool, o)
 }
 
-// Check reports a set that there is not, and settings that it would ignore.
+// Check returns an error for an unknown dataset and for settings that it does not use.
 func (o Options) Check(set string) error {
 	if err := diag.CheckWord("the set", set, Sets); err != nil {
 		return err
@@ -157,7 +155,7 @@ func (o Options) orDefaults(d Options) Options {
 	return o
 }
 
-// prototypes are the options as Prototypes takes them.
+// prototypes returns the options for Prototypes.
 func (o Options) prototypes() PrototypeOptions {
 	d := DefaultPrototypes
 	return PrototypeOptions{
@@ -167,7 +165,8 @@ func (o Options) prototypes() PrototypeOptions {
 	}
 }
 
-// check looks at the options; sizes matter only for sets that are mixtures.
+// check checks the values. mixture is false for datasets with the bags of the source, whose sizes
+// are fixed.
 func (o Options) check(name string, mixture bool) error {
 	var faults diag.List
 	k := len(o.Classes)
@@ -194,9 +193,9 @@ func (o Options) check(name string, mixture bool) error {
 func drawBags(name string, pool *instancePool, o Options) (*data.Dataset, error) {
 	pools := []*instancePool{pool}
 	if o.Pools > 0 {
-		pools = pool.deal(o.Pools, o.Seed)
+		pools = pool.split(o.Pools, o.Seed)
 	}
-	if err := pools[len(pools)-1].fits(o); err != nil { // the smallest
+	if err := pools[len(pools)-1].checkSize(o); err != nil { // the smallest
 		return nil, diag.Errorf(diag.Pos{File: name}, "%v", err)
 	}
 	k := len(pool.classes)
@@ -224,7 +223,7 @@ func drawBags(name string, pool *instancePool, o Options) (*data.Dataset, error)
 	return &d.Dataset, d.Validate(name)
 }
 
-// sampler draws from members without repetition.
+// sampler draws members without repetition.
 type sampler struct {
 	r       *rand.Rand
 	members []int
@@ -235,7 +234,7 @@ func newSampler(r *rand.Rand, members []int) *sampler {
 	return &sampler{r: r, members: members, taken: map[int]bool{}}
 }
 
-// next must not be called more often than there are members.
+// next returns the next member. It must not be called more often than there are members.
 func (s *sampler) next() int {
 	for {
 		if i := s.r.IntN(len(s.members)); !s.taken[i] {
@@ -245,8 +244,8 @@ func (s *sampler) next() int {
 	}
 }
 
-// classNumbers finds the classes asked for among the names of the source; a
-// number stands for the class of that number, which counts from first.
+// classNumbers returns the indices of the requested classes in names, the classes of the source. A
+// number, counted from first, stands for the class of that number.
 func classNumbers(asked, names []string, first int) ([]int, error) {
 	var out []int
 	for _, a := range asked {
@@ -262,7 +261,7 @@ func classNumbers(asked, names []string, first int) ([]int, error) {
 			return nil, d
 		}
 		if slices.Contains(out, i) {
-			return nil, diag.Errorf(diag.Pos{}, "the class %q is asked for twice", a)
+			return nil, diag.Errorf(diag.Pos{}, "the class %q is requested twice", a)
 		}
 		out = append(out, i)
 	}

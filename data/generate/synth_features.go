@@ -29,9 +29,8 @@ const (
 	sivalFile    = "mil/sival6/instances.csv.gz"
 )
 
-// birdsongPool reads mil/birdsong: segments with a species give the positives
-// of that species, segments without one the negatives. Segments of species
-// that are not asked for are left out.
+// birdsongPool reads mil/birdsong. Segments with a species are positives of that species, segments
+// without one are negatives. Segments of other species are not used.
 func birdsongPool(o Options) (*instancePool, error) {
 	classes, err := classNumbers(o.Classes, birdNames, 1)
 	if err != nil {
@@ -57,9 +56,9 @@ func birdsongPool(o Options) (*instancePool, error) {
 	return p, nil
 }
 
-// drawSIVAL keeps the bags of mil/sival6 as they are (60 images for each of six
-// objects, 31 or 32 segments of 30 features a bag) and draws the candidates
-// alone. Bags says how many of each class are kept.
+// drawSIVAL uses the bags of mil/sival6 (60 images for each of six objects, 31 or 32 segments of 30
+// features per bag) and draws only the candidate sets. o.Bags is the number of bags to use, the
+// same for each class.
 func drawSIVAL(name string, o Options) (*data.Dataset, error) {
 	classes, err := classNumbers(o.Classes, sivalNames, 0)
 	if err != nil {
@@ -82,7 +81,7 @@ func drawSIVAL(name string, o Options) (*data.Dataset, error) {
 	for label, c := range classes {
 		of := bags[sivalNames[c]]
 		if len(of) < o.Bags/k {
-			return nil, diag.Errorf(diag.Pos{File: path}, "class %s has %s in the source, %d are asked for", sivalNames[c], diag.Count(len(of), "bag"), o.Bags/k)
+			return nil, diag.Errorf(diag.Pos{File: path}, "class %s has %s in the source, %d were requested", sivalNames[c], diag.Count(len(of), "bag"), o.Bags/k)
 		}
 		for _, rows := range of[:o.Bags/k] {
 			d.Instances = append(d.Instances, t.x[rows.start*t.features:rows.end*t.features]...)
@@ -95,7 +94,7 @@ func drawSIVAL(name string, o Options) (*data.Dataset, error) {
 	return &d.Dataset, d.Validate(name)
 }
 
-// sivalNames names the six classes of mil/sival6 by their numbers in SIVAL.
+// sivalNames are the six classes of mil/sival6 by their numbers in SIVAL.
 var sivalNames = []string{"4", "7", "10", "13", "16", "20"}
 
 // labelledCSV is a table of instances: bag, label, features.
@@ -105,7 +104,7 @@ type labelledCSV struct {
 	features     int
 }
 
-// rowRange is the rows start to end-1 of a table.
+// rowRange is the range of rows from start to end-1.
 type rowRange struct{ start, end int }
 
 // bagsOf returns the rows of the bags of each label, in the order of the file.

@@ -19,8 +19,8 @@ var garmentNames = []string{"T-shirt/top", "trouser", "pullover", "dress", "coat
 type imageSource struct {
 	folder string
 	names  []string
-	// Mean and standard deviation of all pixels, where white is 1. torchvision's
-	// examples scale the images with these rounded numbers.
+	// Mean and standard deviation of all pixels (white is 1), rounded as in torchvision's
+	// examples.
 	mean, deviation float32
 }
 
@@ -37,10 +37,9 @@ func (s imageSource) scale() (features [256]float32) {
 	return features
 }
 
-// pool reads the 60,000 training images of MNIST or Fashion-MNIST. The classes asked
-// for give the positives, all others the negatives. The pixels are scaled as
-// torchvision's examples do: results near the published ones need it, and the
-// authors' programs read files whose pixels are scaled already.
+// pool reads the 60,000 training images of MNIST or Fashion-MNIST. The requested classes are the
+// positives, all others the negatives. The pixels are scaled as in torchvision's examples: results
+// near the published ones need it, and the authors' programs read scaled pixels.
 func (s imageSource) pool(o Options) (*instancePool, error) {
 	folder, names := s.folder, s.names
 	classes, err := classNumbers(o.Classes, names, 0)
@@ -48,14 +47,14 @@ func (s imageSource) pool(o Options) (*instancePool, error) {
 		return nil, err
 	}
 	if len(classes) == len(names) {
-		return nil, diag.Errorf(diag.Pos{}, "all %d classes are asked for, which leaves none for the negative instances", len(names))
+		return nil, diag.Errorf(diag.Pos{}, "all %d classes were requested, so that no class remains for the negative instances", len(names))
 	}
 	dir := filepath.Join(o.Source, folder)
-	images, err := openIDXBeside(dir, idxImages, o.Limit)
+	images, err := openIDXIn(dir, idxImages, o.Limit)
 	if err != nil {
 		return nil, err
 	}
-	labels, err := openIDXBeside(dir, idxLabels, o.Limit)
+	labels, err := openIDXIn(dir, idxLabels, o.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -94,10 +93,10 @@ const (
 	idxLabels = "train-labels-idx1-ubyte"
 )
 
-// idxEndings in the order in which they are looked for.
+// idxEndings are the extensions in the order in which they are searched.
 var idxEndings = [...]string{".gz", ""}
 
-// idxFiles are all names that the files of a folder may have.
+// idxFiles returns all names that the files of a folder may have.
 func idxFiles(folder string) []string {
 	var list []string
 	for _, ending := range idxEndings {
@@ -106,8 +105,8 @@ func idxFiles(folder string) []string {
 	return list
 }
 
-// openIDXBeside reads the file packed or not, whichever is there.
-func openIDXBeside(dir, name string, limit rawfile.Limit) (*idx, error) {
+// openIDXIn reads a file of a folder, compressed or not.
+func openIDXIn(dir, name string, limit rawfile.Limit) (*idx, error) {
 	for _, ending := range idxEndings {
 		path := filepath.Join(dir, name+ending)
 		if _, err := os.Stat(path); err == nil {
@@ -119,8 +118,8 @@ func openIDXBeside(dir, name string, limit rawfile.Limit) (*idx, error) {
 	return nil, missingSource(filepath.Join(dir, name+".gz"))
 }
 
-// missingSource says what a drawn set needs; the data are not shipped.
+// missingSource returns the error for a missing source of a dataset.
 func missingSource(path string) error {
 	return diag.Errorf(diag.Pos{File: path}, "there is no such file").
-		WithNote("the set is drawn from published data; give the folder that holds them (--data-dir, or MIPLC_DATA)")
+		WithNote("the dataset is generated from published data, which miplc does not contain; name their folder with --data-dir or MIPLC_DATA")
 }

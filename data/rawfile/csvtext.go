@@ -16,22 +16,22 @@ import (
 	"github.com/miplc/miplc/internal/infile"
 )
 
-// NewCSV reads the rows of a text as spreadsheets, pandas and R write it: in UTF-8, or
-// in UTF-16 that says so, with or without a mark in front; lines end in LF, CR LF or
-// CR; between fields stands what comes first in the header of comma, semicolon and
-// tab. A row shares its memory with the next. More than max bytes, and a line of more
-// than maxLine, are errors of Read.
+// NewCSV returns a reader of CSV text as spreadsheets, pandas and R write it: UTF-8, or UTF-16 with
+// a byte order mark; lines end in LF, CR LF or CR; the separator is the first comma, semicolon or
+// tab of the header. A row shares its memory with the next. Read fails after max bytes, and for too
+// long lines.
 func NewCSV(r io.Reader, max int64) *csv.Reader {
 	return CSVRows(CSVText(r, TooLargeError{What: "the text", Max: max, Fixed: true}))
 }
 
-// csvText is the text of NewCSV in UTF-8, without a mark, its lines ended by LF.
+// CSVText converts text for NewCSV to UTF-8 without byte order mark and with LF at the end of
+// lines.
 func CSVText(r io.Reader, limit TooLargeError) *bufio.Reader {
 	plain := transform.NewReader(Bound(r, limit.Max, &limit), unicode.BOMOverride(transform.Nop))
 	return bufio.NewReaderSize(&lineReader{r: plain}, 1<<16)
 }
 
-// packedText says what a text is that begins like a packed file; "" for others.
+// PackedText describes the compressed format that text starts with. It returns "" for plain text.
 func PackedText(text *bufio.Reader) string {
 	start, _ := text.Peek(4)
 	switch {
@@ -43,7 +43,7 @@ func PackedText(text *bufio.Reader) string {
 	return ""
 }
 
-// csvRows reads rows from the header on.
+// CSVRows returns a reader of rows, starting with the header.
 func CSVRows(text *bufio.Reader) *csv.Reader {
 	rows := csv.NewReader(text)
 	rows.Comma = separator(text)
@@ -51,11 +51,10 @@ func CSVRows(text *bufio.Reader) *csv.Reader {
 	return rows
 }
 
-// separators are what may stand between fields.
+// separators are the possible separators of fields.
 const separators = ",;\t"
 
-// separator is what stands between the fields of the line ahead, or of the part of it
-// that is looked at.
+// separator returns the separator of the next line, or of the part of it that is in the buffer.
 func separator(text *bufio.Reader) rune {
 	ahead, _ := text.Peek(text.Size())
 	line, _, _ := bytes.Cut(ahead, []byte("\n"))
@@ -65,8 +64,8 @@ func separator(text *bufio.Reader) rune {
 	return ','
 }
 
-// CSVNumber is the text of a number for strconv. Where semicolons stand between the
-// fields, spreadsheets write a comma for the decimal point.
+// CSVNumber returns a field as strconv expects numbers. If fields are separated by semicolons,
+// spreadsheets write a decimal comma.
 func CSVNumber(rows *csv.Reader, field string) string {
 	field = strings.TrimSpace(field)
 	if rows.Comma == ';' {
@@ -75,9 +74,9 @@ func CSVNumber(rows *csv.Reader, field string) string {
 	return field
 }
 
-// CSVError words an error of reading rows from a file whose first lines, skip of them,
-// were read by other means. Where a quoted field goes on over several lines its quote
-// is most likely not closed: the place is the row that opens it.
+// CSVError describes an error of reading rows. skip is the number of lines that were read before
+// the rows. If a quoted field spans several lines, its quote is probably not closed: the position
+// is the row that opens it.
 func CSVError(path string, skip int, err error) diag.Diagnostic {
 	syntax, ok := errors.AsType[*csv.ParseError](err)
 	switch {
@@ -90,16 +89,16 @@ func CSVError(path string, skip int, err error) diag.Diagnostic {
 	return diag.Errorf(diag.Pos{File: path, Line: syntax.Line + skip, Col: syntax.Column}, "not well-formed CSV: %v", syntax.Err)
 }
 
-// maxLine is the longest line of a CSV file; a splitter of lines into fields
-// needs many times the memory of a line.
+// maxLine is the maximum length of a line in bytes. Splitting a line into fields takes many times
+// its memory.
 const maxLine = 8 << 20
 
-// maxFields bounds the separators of a line, and with them the fields: a field takes many
-// times the memory of its text. An image of 224x224 pixels in three colours has 150,528.
+// maxFields is the maximum number of separators of a line, because a field takes many times the
+// memory of its text. An image of 224x224 pixels in three colours has 150,528 fields.
 const maxFields = 1 << 19
 
-// lineReader passes text on with LF at the end of each line, where CR LF or CR may
-// have been, and fails at a line of more than maxLine bytes.
+// lineReader replaces CR LF and CR at the end of lines by LF, and fails for lines that are too
+// long.
 type lineReader struct {
 	r    io.Reader
 	cr   bool // the text so far ends in CR
@@ -120,7 +119,7 @@ func (l *lineReader) Read(p []byte) (int, error) {
 	}
 }
 
-// unify makes all ends of lines LF, in place, and returns how many bytes are left.
+// unify replaces all line ends in p by LF, in place, and returns the number of remaining bytes.
 func (l *lineReader) unify(p []byte) int {
 	if !l.cr && bytes.IndexByte(p, '\r') < 0 {
 		return len(p)

@@ -37,7 +37,7 @@ func (l Limit) ForPacked(size int64) Limit {
 	return Limit(min(l.Bytes(), max(freeUnpack, maxRatio*min(size, defaultLimit))))
 }
 
-// tooLargeError reports that data expand to more than a limit.
+// TooLargeError reports that data expand to more than a limit.
 type TooLargeError struct {
 	What  string // e.g. "the text"
 	Max   int64  // the limit in bytes
@@ -51,7 +51,7 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("%s unpacks to more than the limit of %s; --max-bytes raises it, if the file can be trusted", e.What, ByteSize(e.Max))
 }
 
-// byteSize formats a number of bytes for messages, such as 4 GiB.
+// ByteSize formats a number of bytes for messages, e.g. "4 GiB".
 func ByteSize(n int64) string {
 	switch {
 	case n >= 1<<30 && n%(1<<30) == 0:
@@ -71,7 +71,7 @@ type boundedReader struct {
 	err  *TooLargeError
 }
 
-// bounded returns a reader of at most left bytes of r. It returns err if there are more.
+// Bound returns a reader of at most left bytes of r. It returns err if there are more.
 func Bound(r io.Reader, left int64, err *TooLargeError) io.Reader {
 	return &boundedReader{r, left, err}
 }

@@ -1,3 +1,5 @@
+// Package rawfile reads data files within limits: gzip, CSV text as other programs write it, and
+// MAT variables. Its errors have the path.
 package rawfile
 
 import (
@@ -16,7 +18,8 @@ import (
 	"github.com/miplc/miplc/internal/infile"
 )
 
-// format is the ending of a path that says how to read it, in lower case.
+// Extension returns the extension that determines the format of a file, in lower case, e.g. ".npz"
+// or ".csv.gz".
 func Extension(path string) string {
 	name := strings.ToLower(filepath.Base(path))
 	if strings.HasSuffix(name, ".csv.gz") {
@@ -25,6 +28,8 @@ func Extension(path string) string {
 	return filepath.Ext(name)
 }
 
+// UnknownFormat returns the error for a path whose extension is not supported. verb is e.g. "read",
+// known the supported extensions.
 func UnknownFormat(path, verb, known string) error {
 	files := fmt.Sprintf("files ending in %q", Extension(path))
 	if Extension(path) == "" {
@@ -33,7 +38,7 @@ func UnknownFormat(path, verb, known string) error {
 	return diag.Errorf(diag.Pos{File: path}, "%s are not %s; known are %s", files, verb, known)
 }
 
-// unpack reads through gzip where the name of a file says that it is packed.
+// Unpack decompresses r if path ends in .gz.
 func Unpack(r io.Reader, path string) (io.Reader, error) {
 	if !strings.HasSuffix(strings.ToLower(path), ".gz") {
 		return r, nil
@@ -45,7 +50,8 @@ func Unpack(r io.Reader, path string) (io.Reader, error) {
 	return z, nil
 }
 
-// FileError gives an error of the system, or of CSV, the shape of the others.
+// FileError adds the path to an error of the operating system or of CSV. It returns diagnostics
+// unchanged.
 func FileError(path string, err error) error {
 	var d diag.Diagnostic
 	var l diag.List
@@ -64,7 +70,7 @@ func FileError(path string, err error) error {
 	return diag.Errorf(diag.Pos{File: path}, "%v", err)
 }
 
-// MATVariables reads the variables of a MAT v5 file.
+// MATVariables reads the variables of a MAT v5 file. limit is the error for larger files.
 func MATVariables(r io.Reader, limit TooLargeError) ([]*matfile.Array, error) {
 	vars, err := matfile.Read(bufio.NewReaderSize(r, 1<<16), limit.Max)
 	if errors.Is(err, matfile.ErrTooLarge) {

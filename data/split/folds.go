@@ -1,6 +1,7 @@
 package split
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -11,8 +12,8 @@ import (
 	"github.com/miplc/miplc/internal/stream"
 )
 
-// drawFold divides bags into o.Folds folds; the bags of fold o.Fold test. Folds of the same
-// seed are disjoint. labels are the classes to stratify by.
+// drawFold divides bags into o.Folds folds. The bags of fold o.Fold are test bags. Folds of the
+// same seed are disjoint. labels are the classes to stratify by.
 func drawFold(labels []int, o Options) (train, test []int, err error) {
 	units := unitsOf(labels, o.Groups)
 	if len(units) < o.Folds {
@@ -36,7 +37,7 @@ func drawFold(labels []int, o Options) (train, test []int, err error) {
 	return train, test, nil
 }
 
-// checkFolds reports a class that has no bag in some fold.
+// checkFolds returns an error if a class has no bag in some fold.
 func checkFolds(units []unit, labels []int, o Options) error {
 	in := map[int]int{} // number of units with bags of the class
 	for _, u := range units {
@@ -73,7 +74,7 @@ func (o *Options) className(class int) string {
 	return fmt.Sprintf("%d (counted from 0)", class)
 }
 
-// drawGroups draws whole groups until the training part has about its share of the bags.
+// drawGroups draws whole groups. The training part has about its share of the bags.
 func drawGroups(labels []int, o Options) (train, test []int, err error) {
 	part := assign(unitsOf(labels, o.Groups), labels, []float64{o.Train, 1 - o.Train}, true, o.Seed, "split")
 	for bag, p := range part {
@@ -83,14 +84,11 @@ func drawGroups(labels []int, o Options) (train, test []int, err error) {
 			test = append(test, bag)
 		}
 	}
-	if len(train) == 0 || len(test) == 0 {
-		return nil, nil, &Error{
-			Setting: "group",
-			Text:    fmt.Sprintf("a training share of %v of the bags in %s leaves %d for training and %d for testing; both need one", o.Train, countUnits(len(distinct(o.Groups)), o), len(train), len(test)),
-			Note:    "all bags of a group are in the same part",
-		}
+	err = CheckParts("group", o.Train, "the bags in "+countUnits(len(distinct(o.Groups)), o), len(train), len(test))
+	if wrong, ok := errors.AsType[*Error](err); ok {
+		wrong.Note = "all bags of a group are in the same part"
 	}
-	return train, test, nil
+	return train, test, err
 }
 
 // drawValidation moves a share of the training bags to the validation part.
@@ -127,17 +125,14 @@ func drawValidation(s *data.Split, labels []int, o Options) error {
 			s.Train = append(s.Train, bag)
 		}
 	}
-	if len(s.Train) == 0 || len(s.Validation) == 0 {
-		return &Error{Setting: "validation", Text: fmt.Sprintf("a validation share of %v of %s leaves %d for training and %d for validation; both need one", o.Validation, diag.Count(len(all), "training bag"), len(s.Train), len(s.Validation))}
-	}
 	s.Source += fmt.Sprintf(", validation %v", o.Validation)
-	return nil
+	return CheckParts("validation", o.Validation, diag.Count(len(all), "training bag"), len(s.Train), len(s.Validation))
 }
 
-// unit is the bags that stay together: those of a group, or one bag.
+// unit is a list of bags that stay together: a group, or one bag.
 type unit []int
 
-// unitsOf lists the units in the order of their first bags.
+// unitsOf returns the units in the order of their first bags.
 func unitsOf(labels []int, groups []string) []unit {
 	var units []unit
 	of := map[string]int{}
@@ -170,7 +165,7 @@ func only(n int, o Options) string {
 	return "only " + countUnits(n, o)
 }
 
-// distinct lists values in the order of their first appearance.
+// distinct returns the distinct values in the order of their first occurrence.
 func distinct[T comparable](values []T) (list []T) {
 	seen := map[T]bool{}
 	for _, v := range values {
@@ -181,11 +176,11 @@ func distinct[T comparable](values []T) (list []T) {
 	return list
 }
 
-// assign divides the bags of units among parts with the given shares, and returns the part
-// of each bag. It takes groups from the largest to the smallest and single bags class by
-// class, in random order otherwise. Each unit goes to the part where it decreases most the
-// squared differences between the number of bags and the target (share times size), summed
-// over its classes and all bags, each divided by its size.
+// assign divides the bags of units into parts with the given shares. It returns the part of each
+// bag. It processes groups from the largest to the smallest, and single bags class by class,
+// otherwise in random order. Each unit is assigned to the part where it decreases most the squared
+// differences between the number of bags and the target (share times size), summed over its classes
+// and all bags, each divided by its size.
 func assign(units []unit, labels []int, shares []float64, grouped bool, seed uint64, purpose string) []int {
 	order := stream.New(seed, purpose).Perm(len(units))
 	if grouped {
@@ -204,7 +199,7 @@ func assign(units []unit, labels []int, shares []float64, grouped bool, seed uin
 	parts := make([]int, len(labels))
 	for _, u := range order {
 		own := map[int]float64{}
-		var classes []int // in a fixed order, as sums of floats depend on it
+		var classes []int // in a fixed order, because sums of floats depend on it
 		for _, bag := range units[u] {
 			if own[labels[bag]] == 0 {
 				classes = append(classes, labels[bag])
@@ -230,8 +225,8 @@ func assign(units []unit, labels []int, shares []float64, grouped bool, seed uin
 	return parts
 }
 
-// GroupsBy returns the groups of bags if a split names them, nil if want is empty. name is what
-// the groups are, empty if the file does not say.
+// GroupsBy returns groups if want, the name of the groups in a spec, is not empty, and nil
+// otherwise. name is the kind of the groups in the file, empty if unknown.
 func GroupsBy(want string, groups []string, name string) ([]string, error) {
 	switch {
 	case want == "":
@@ -244,8 +239,8 @@ func GroupsBy(want string, groups []string, name string) ([]string, error) {
 	return groups, nil
 }
 
-// CheckGroups reports a group that has bags in several parts of a split. groups are those
-// of all bags.
+// CheckGroups returns an *Error if a group has bags in several parts of s. groups are the groups of
+// all bags.
 func CheckGroups(s *data.Split, groups []string) error {
 	type place struct {
 		part string

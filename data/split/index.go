@@ -18,12 +18,12 @@ import (
 	"github.com/miplc/miplc/internal/infile"
 )
 
-// indexed are the bag numbers of an index file by the name of the part, counted from 1.
-// A file without validation bags has no such part.
+// indexed contains the bag numbers of an index file, counted from 1, by the name of the part. A
+// file without validation bags has no such part.
 type indexed map[string][]int
 
-// newIndexSplit turns bag numbers that count from 1 into a split of exactly these
-// bags: each in one part, none missing, none out of range.
+// newIndexSplit converts bag numbers, counted from 1, to a split. Every one of the bags must be in
+// exactly one part.
 func newIndexSplit(source string, numbers indexed, bags int) (*data.Split, error) {
 	pos := diag.Pos{File: source}
 	var faults diag.List
@@ -73,12 +73,11 @@ func newIndexSplit(source string, numbers indexed, bags int) (*data.Split, error
 	return s, nil
 }
 
-// OpenSplit reads a split of a dataset of that many bags from an index file: a .mat
-// with trainIndex and testIndex as the DEMIPL authors keep them, and validationIndex if
-// there are validation bags, or a CSV with the header split,part,bags, whose rows give the
-// number of the split (column split), "train", "validation" or "test", and bag numbers
-// separated by spaces or commas. Bags count from 1 in both. part chooses the split of a
-// CSV, counted from 1; a .mat contains one split, part is then 0 or 1.
+// Open reads a split of a dataset with the given number of bags from an index file: a .mat file of
+// the DEMIPL authors with trainIndex, testIndex and optionally validationIndex, or a CSV file with
+// the header split,part,bags, whose rows have the number of the split, "train", "validation" or
+// "test", and bag numbers separated by spaces or commas. Bags count from 1 in both. part selects
+// the split of a CSV file, counted from 1. A .mat file contains one split; part is then 0 or 1.
 func Open(path string, part, bags int) (*data.Split, error) {
 	var numbers indexed
 	var err error
@@ -86,7 +85,7 @@ func Open(path string, part, bags int) (*data.Split, error) {
 	switch rawfile.Extension(path) {
 	case ".mat":
 		if part > 1 {
-			return nil, diag.Errorf(diag.Pos{File: path}, "part %d is asked for, but a .mat file holds one split", part)
+			return nil, diag.Errorf(diag.Pos{File: path}, "part %d was requested, but a .mat file contains one split", part)
 		}
 		numbers, err = readIndexMAT(path)
 	case ".csv", ".csv.gz":
@@ -107,7 +106,7 @@ func Open(path string, part, bags int) (*data.Split, error) {
 	return s, nil
 }
 
-// WriteSplits writes splits as the CSV that OpenSplit reads, numbered from 1.
+// Write writes splits, numbered from 1, as the CSV that Open reads.
 func Write(w io.Writer, splits []*data.Split) error {
 	rows := csv.NewWriter(w)
 	rows.Write([]string{"split", "part", "bags"})
@@ -127,7 +126,7 @@ func Write(w io.Writer, splits []*data.Split) error {
 	return rows.Error()
 }
 
-// maxIndexBytes bounds index files, which hold a few numbers a bag.
+// maxIndexBytes is the maximum size of index files, which contain a few numbers per bag.
 const maxIndexBytes = 256 << 20
 
 // indexVariables are the names of the parts in a .mat file.
@@ -164,7 +163,7 @@ func indexNumbers(v *matfile.Array) ([]int, error) {
 	out := make([]int, len(v.Numbers))
 	for i, x := range v.Numbers {
 		if x != math.Trunc(x) || math.Abs(x) > 1<<53 {
-			return nil, fmt.Errorf("the variable %q holds %v, which is no bag number", v.Name, x)
+			return nil, fmt.Errorf("the variable %q contains %v, which is not a bag number", v.Name, x)
 		}
 		out[i] = int(x)
 	}
@@ -219,7 +218,7 @@ func decodeIndexCSV(r io.Reader, path string, part int) (indexed, error) {
 		for field := range strings.FieldsFuncSeq(row[2], func(r rune) bool { return strings.ContainsRune(" ,;\t", r) }) {
 			n, err := strconv.Atoi(field)
 			if err != nil {
-				return nil, diag.Errorf(pos, "%q is no bag number", field)
+				return nil, diag.Errorf(pos, "%q is not a bag number", field)
 			}
 			numbers[name] = append(numbers[name], n)
 		}

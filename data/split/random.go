@@ -1,3 +1,4 @@
+// Package split divides the bags of datasets: random splits, folds, groups, and index files.
 package split
 
 import (
@@ -14,11 +15,11 @@ import (
 // Stratified is the first word of the Source of stratified splits.
 const Stratified = "stratified"
 
-// SplitOptions are the settings of a random split.
+// Options are the settings of a random split.
 type Options struct {
 	Train    float64 // share of training bags, between 0 and 1; not used with Folds
 	Seed     uint64
-	Stratify bool // gives every class the same share, where true labels are known
+	Stratify bool // the same share of every class, if true labels are known
 	// Folds divides the bags into that many parts of about the same size. Part Fold,
 	// counted from 1, has the test bags. 0: no folds.
 	Folds, Fold int
@@ -30,22 +31,21 @@ type Options struct {
 	Classes []string // names of the classes, for messages; nil: their numbers
 }
 
-// SplitError reports a setting of SplitOptions that does not fit the bags.
+// Error reports a setting of Options that does not fit the bags.
 type Error struct {
 	Setting string // train, folds, validation or group
 	Text    string
-	Note    string // what to do; may be empty
+	Note    string // advice; may be empty
 }
 
 func (e *Error) Error() string { return e.Text }
 
-// RandomSplit draws training bags at random, round(o.Train*bags) of them unless there are
-// folds or groups; the others are test bags. labels are the true labels of the bags, -1
-// for unknown; nil means that no label is known. A stratified split draws the same share
-// of every class, as the splits of the DEMIPL authors do. Bags without a label count as
-// one more class. Without labels, or without o.Stratify, the draw is uniform over all
-// bags. Validation bags are drawn from the training bags in the same way, so that the
-// test bags do not depend on o.Validation. Errors are *SplitError.
+// Random draws training bags at random: round(o.Train*bags), unless o has folds or groups. The
+// others are test bags. labels are the true labels of the bags, -1 for unknown; nil means that no
+// label is known. A stratified split draws the same share of every class, as the splits of the
+// DEMIPL authors do. Bags without a label count as one more class. Without labels, or without
+// o.Stratify, the draw is uniform over all bags. Validation bags are drawn from the training bags
+// in the same way, so that the test bags do not depend on o.Validation. Errors are *Error.
 func Random(bags int, labels []int, o Options) (*data.Split, error) {
 	kind := Stratified
 	if !o.Stratify || !data.AnyKnown(labels) {
@@ -74,15 +74,15 @@ func Random(bags int, labels []int, o Options) (*data.Split, error) {
 	return s, nil
 }
 
-// drawShare draws training bags; labels are the classes to stratify by.
+// drawShare draws training bags. labels are the classes to stratify by.
 func drawShare(labels []int, o Options) (train, test []int, err error) {
 	bags := len(labels)
 	n := int(math.Round(o.Train * float64(bags)))
-	switch {
-	case !(o.Train > 0 && o.Train < 1):
+	if !(o.Train > 0 && o.Train < 1) {
 		return nil, nil, &Error{Setting: "train", Text: fmt.Sprintf("the training share %v must lie between 0 and 1", o.Train)}
-	case n < 1 || n >= bags:
-		return nil, nil, &Error{Setting: "train", Text: fmt.Sprintf("a training share of %v of %s leaves %d for training and %d for testing; both need one", o.Train, diag.Count(bags, "bag"), n, bags-n)}
+	}
+	if err := CheckParts("train", o.Train, diag.Count(bags, "bag"), n, bags-n); err != nil {
+		return nil, nil, err
 	}
 	order := stream.New(o.Seed, "split").Perm(bags)
 	left := quotas(order, labels, o.Train, n)
@@ -99,10 +99,25 @@ func drawShare(labels []int, o Options) (train, test []int, err error) {
 	return train, test, nil
 }
 
-// quotas returns how many of n training bags each class gets: its share rounded
-// down, and one more for the classes with the largest remainders. A class of two
-// bags or more is in both parts where n allows it. The random order breaks ties, so
-// that no class is preferred.
+// CheckParts returns an *Error if a share of bags leaves no bag for training or for the other part.
+// setting is train, group or validation; of describes the bags, e.g. "8 bags".
+func CheckParts(setting string, share float64, of string, train, rest int) error {
+	if train > 0 && rest > 0 {
+		return nil
+	}
+	part, purpose := "training", "testing"
+	if setting == "validation" {
+		part, purpose = "validation", "validation"
+	}
+	return &Error{
+		Setting: setting,
+		Text:    fmt.Sprintf("a %s share of %v of %s leaves %d for training and %d for %s; both need one", part, share, of, train, rest, purpose),
+	}
+}
+
+// quotas returns the number of training bags of each class, n in total: its share rounded down, and
+// one more for the classes with the largest remainders. A class of two or more bags is in both
+// parts if n allows it. The random order breaks ties, so that no class is preferred.
 func quotas(order, labels []int, share float64, n int) map[int]int {
 	type class struct{ label, size, quota int }
 	var classes []*class
@@ -123,9 +138,9 @@ func quotas(order, labels []int, share float64, n int) map[int]int {
 		remainder := share*float64(c.size) - float64(c.quota)
 		switch {
 		case c.quota == 0:
-			return 1 + remainder // else no bag of the class would train
+			return 1 + remainder // otherwise the class has no training bag
 		case c.quota+1 == c.size:
-			return remainder - 1 // no bag of the class would test
+			return remainder - 1 // the class would have no test bag
 		}
 		return remainder
 	}

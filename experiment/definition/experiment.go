@@ -53,8 +53,7 @@ func (d *DataSet) SetPos(pos diag.Pos) { d.pos = pos }
 // Stored is the r of a dataset whose file determines the candidate labels.
 const Stored = -1
 
-// Synth describes a generated dataset: the generator in package generate and its settings. Zero values
-// mean the default of the generator.
+// Synth describes a generated dataset: its name in package generate and its settings.
 type Synth struct {
 	Set schema.Str `json:"-"`
 	generate.Options
